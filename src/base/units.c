@@ -33,13 +33,20 @@ static const struct unit duration_units[] = {
 };
 
 static const struct unit size_units[] = {
-	{ "", 1 },	      { "B", 1 },
-	{ "K", 1ull << 10 },  { "KB", 1ull << 10 },
-	{ "KiB", 1ull << 10 }, { "M", 1ull << 20 },
-	{ "MB", 1ull << 20 }, { "MiB", 1ull << 20 },
-	{ "G", 1ull << 30 },  { "GB", 1ull << 30 },
-	{ "GiB", 1ull << 30 }, { "T", 1ull << 40 },
-	{ "TB", 1ull << 40 }, { "TiB", 1ull << 40 },
+	{ "", 1 },
+	{ "B", 1 },
+	{ "K", 1ull << 10 },
+	{ "KB", 1ull << 10 },
+	{ "KiB", 1ull << 10 },
+	{ "M", 1ull << 20 },
+	{ "MB", 1ull << 20 },
+	{ "MiB", 1ull << 20 },
+	{ "G", 1ull << 30 },
+	{ "GB", 1ull << 30 },
+	{ "GiB", 1ull << 30 },
+	{ "T", 1ull << 40 },
+	{ "TB", 1ull << 40 },
+	{ "TiB", 1ull << 40 },
 	{ NULL, 0 },
 };
 

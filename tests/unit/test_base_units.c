@@ -164,15 +164,9 @@ static void test_format_duration(void **state)
 		uint64_t ns;
 		const char *text;
 	} cases[] = {
-		{ 0, "0 ns" },
-		{ 999, "999 ns" },
-		{ 1000, "1.00 us" },
-		{ 1250000, "1.25 ms" },
-		{ 12500000, "12.5 ms" },
-		{ 125000000, "125 ms" },
-		{ 999499999, "999 ms" },
-		{ 999500000, "1.00 s" },
-		{ 3600000000000, "3600 s" },
+		{ 0, "0 ns" },		 { 999, "999 ns" },	  { 1000, "1.00 us" },
+		{ 1250000, "1.25 ms" },	 { 12500000, "12.5 ms" }, { 125000000, "125 ms" },
+		{ 999499999, "999 ms" }, { 999500000, "1.00 s" }, { 3600000000000, "3600 s" },
 	};
 	char buf[32];
 
@@ -206,10 +200,14 @@ static void test_small_buffer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_duration),	cmocka_unit_test(test_size),
-		cmocka_unit_test(test_percent),		cmocka_unit_test(test_u64),
-		cmocka_unit_test(test_i64),		cmocka_unit_test(test_double),
-		cmocka_unit_test(test_format_duration), cmocka_unit_test(test_format_size),
+		cmocka_unit_test(test_duration),
+		cmocka_unit_test(test_size),
+		cmocka_unit_test(test_percent),
+		cmocka_unit_test(test_u64),
+		cmocka_unit_test(test_i64),
+		cmocka_unit_test(test_double),
+		cmocka_unit_test(test_format_duration),
+		cmocka_unit_test(test_format_size),
 		cmocka_unit_test(test_small_buffer),
 	};
 

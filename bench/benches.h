@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* The benchmarks of this build, ended by a NULL name; one file each beside this one. */
+#ifndef GP_BENCH_BENCHES_H
+#define GP_BENCH_BENCHES_H
+
+#include "base/bench.h"
+
+extern const struct gp__bench gp__benches[];
+
+int bench_base(struct gp__bench_run *run);
+
+#endif

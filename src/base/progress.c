@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+#include "base/progress.h"
+
+#include "base/clock.h"
+
+#include <inttypes.h>
+#include <unistd.h>
+
+#define NS_PER_S 1000000000ull
+#define FIRST_AFTER_NS (2 * NS_PER_S)
+#define REDRAW_EVERY_NS (NS_PER_S / 5)
+#define ERASE_LINE "\r\033[K"
+
+void gp__progress_start(struct gp__progress *p, FILE *stream, const char *label, const char *unit,
+			uint64_t total)
+{
+	*p = (struct gp__progress){
+		.stream = isatty(fileno(stream)) ? stream : NULL,
+		.label = label,
+		.unit = unit,
+		.total = total,
+		.started_ns = gp__clock_ns(),
+	};
+}
+
+static void print_share(const struct gp__progress *p, uint64_t done, double elapsed_s)
+{
+	double share = (double)done / (double)p->total;
+
+	if (share > 1)
+		share = 1;
+	fprintf(p->stream, " %3.0f %%", 100 * share);
+	if (done)
+		fprintf(p->stream, ", %.0f s left", elapsed_s * (1 - share) / share);
+}
+
+static void print_rate(const struct gp__progress *p, double rate)
+{
+	if (rate >= 1e6)
+		fprintf(p->stream, ", %.1f million %s/s", rate / 1e6, p->unit);
+	else
+		fprintf(p->stream, ", %.0f %s/s", rate, p->unit);
+}
+
+static void print_line(const struct gp__progress *p, uint64_t done, uint64_t elapsed_ns)
+{
+	double elapsed_s = (double)elapsed_ns / (double)NS_PER_S;
+
+	fprintf(p->stream, ERASE_LINE "%s:", p->label);
+	if (p->total)
+		print_share(p, done, elapsed_s);
+	else
+		fprintf(p->stream, " %" PRIu64 " %s", done, p->unit);
+	print_rate(p, (double)done / elapsed_s);
+	fflush(p->stream);
+}
+
+void gp__progress_update_at(struct gp__progress *p, uint64_t done, uint64_t now_ns)
+{
+	if (!p->stream || now_ns < p->started_ns + FIRST_AFTER_NS)
+		return;
+	if (p->visible && now_ns < p->printed_ns + REDRAW_EVERY_NS)
+		return;
+	print_line(p, done, now_ns - p->started_ns);
+	p->printed_ns = now_ns;
+	p->visible = true;
+}
+
+void gp__progress_update(struct gp__progress *p, uint64_t done)
+{
+	if (p->stream)
+		gp__progress_update_at(p, done, gp__clock_ns());
+}
+
+void gp__progress_end(struct gp__progress *p)
+{
+	if (!p->visible)
+		return;
+	fputs(ERASE_LINE, p->stream);
+	fflush(p->stream);
+	p->visible = false;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One line on a terminal that says how far long work has come: percent, rate
+ * and the time left. Silent for work shorter than two seconds and wherever the
+ * stream is not a terminal; gone without a trace when the work ends.
+ */
+#ifndef GP_BASE_PROGRESS_H
+#define GP_BASE_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct gp__progress {
+	FILE *stream; /* NULL: silent */
+	const char *label;
+	const char *unit;
+	uint64_t total; /* 0: unknown, so neither percent nor time left */
+	uint64_t started_ns;
+	uint64_t printed_ns;
+	bool visible;
+};
+
+/* label and unit ("events") must outlive the progress. */
+void gp__progress_start(struct gp__progress *p, FILE *stream, const char *label, const char *unit,
+			uint64_t total);
+/* Cheap enough for every thousandth step of a loop: one clock read when nothing is due. */
+void gp__progress_update(struct gp__progress *p, uint64_t done);
+void gp__progress_end(struct gp__progress *p);
+
+/* The same at a given time. */
+void gp__progress_update_at(struct gp__progress *p, uint64_t done, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* The commands of gpreempt, one file each; main.c lists them. */
+#ifndef GP_CLI_COMMANDS_H
+#define GP_CLI_COMMANDS_H
+
+#include "base/cmd.h"
+
+int cmd_bench(struct gp__env *env, int argc, char **argv);
+int cmd_summary(struct gp__env *env, int argc, char **argv);
+
+#endif

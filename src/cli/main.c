@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+/* gpreempt: finds the command and reports what became of its output. */
+#include "cli/commands.h"
+
+#include <locale.h>
+#include <signal.h>
+
+static const struct gp__cmd commands[] = {
+	{ "bench", cmd_bench, "measure what this build costs on this machine" },
+	{ "help", gp__cmd_help, "explain a command, or list them" },
+	{ "version", gp__cmd_version, "show the version" },
+	{ NULL, NULL, NULL },
+};
+
+int main(int argc, char **argv)
+{
+	struct gp__env env;
+
+	/* Characters only: numbers look the same in every locale. */
+	setlocale(LC_CTYPE, "");
+	/* A reader that went away is an error to report, not a death to explain. */
+	signal(SIGPIPE, SIG_IGN);
+	gp__env_init(&env, "gpreempt", GP_VERSION);
+	env.commands = commands;
+	return gp__env_finish(&env, gp__cmd_main(&env, argc, argv, cmd_summary));
+}
