@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random numbers of the simulator: reproducible everywhere, never secret.
+ * Random numbers of the simulator: reproducible, never secret.
  *
  * Each consumer of randomness owns a generator seeded from (seed, its name, which of its draws),
  * so that adding, removing or reordering programs changes nobody else's numbers. Every sample of
- * a distribution takes a fixed number of draws.
+ * one kind of distribution takes the same number of draws.
  */
 #ifndef GP_SIM_RANDOM_H
 #define GP_SIM_RANDOM_H

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/core.h"
 #include "sim/random.h"
 
 #define GP__SCENARIO_NAME_LEN	48	/* of one GPU or program, with the NUL */
@@ -22,16 +23,11 @@
 #define GP__SCENARIO_MAX_PROGRAMS 100000
 #define GP__SCENARIO_MAX_QUEUES	1000000
 #define GP__SCENARIO_MAX_BYTES	(1 << 20)
-#define GP__SCENARIO_MAX_PRIORITY 1000
-
-#define GP__PRIORITY_ONLINE	15
-#define GP__PRIORITY_NORMAL	7
-#define GP__PRIORITY_OFFLINE	2
 
 /* What is wrong with a file, as `FILE:LINE: sentence`, for people. */
 struct gp__scenario_error {
 	unsigned int line;		/* 0: the file as a whole */
-	char text[320];
+	char text[512];
 };
 
 struct gp__scenario_param {
@@ -82,15 +78,15 @@ struct gp__program_spec {
 	uint32_t *gpus;			/* into scenario->gpus */
 	uint32_t n_gpus;
 	bool gang;
-	char tag[GP__SCENARIO_NAME_LEN];	/* "" if none */
-	uint32_t priority;
+	char tag[GP__TAG_MAX];		/* "" if none */
+	int32_t priority;
 	uint32_t streams;
 	uint32_t level;			/* asked for, 1..3 */
 	uint32_t window;		/* 0: auto */
 	uint32_t batch;			/* 0: auto */
 	uint64_t deadline_ns;		/* after arrival; 0: none */
-	uint32_t share_permille;	/* 0: none asked */
-	uint32_t min_share_permille;	/* 0: core's default */
+	uint32_t share_pct;		/* 0: none asked */
+	uint32_t min_share_pct;		/* 0: core's default */
 	uint32_t weight;		/* 100 is the default */
 	uint64_t max_hold_ns;		/* 0: core's default */
 	uint64_t memory_bytes;		/* on each GPU used */
