@@ -14,6 +14,7 @@
 #ifndef GP_BASE_BENCH_H
 #define GP_BASE_BENCH_H
 
+#include "base/compiler.h"
 #include "base/env.h"
 #include "base/stats.h"
 
@@ -54,8 +55,8 @@ void gp__bench_row(struct gp__bench_run *run, json_t *row);
 /* What was measured: "host" unless said otherwise. Must outlive the run. */
 void gp__bench_device(struct gp__bench_run *run, const char *device);
 /* Why a benchmark fails or a row is missing, for people. Returns err. */
-__attribute__((format(printf, 3, 4))) int gp__bench_fail(struct gp__bench_run *run, int err,
-							 const char *fmt, ...);
+GP__PRINTF(3, 4)
+int gp__bench_fail(struct gp__bench_run *run, int err, const char *fmt, ...);
 bool gp__bench_quick(const struct gp__bench_run *run);
 unsigned int gp__bench_repeats(const struct gp__bench_run *run);
 /* Nothing more should be started when this is 0. */

@@ -9,6 +9,7 @@
 #ifndef GP_BASE_CMD_H
 #define GP_BASE_CMD_H
 
+#include "base/compiler.h"
 #include "base/env.h"
 
 #include <argp.h>
@@ -36,8 +37,8 @@ bool gp__cmd_parse(struct gp__env *env, const struct argp *argp, int argc, char 
 		   int *status);
 
 /* In an argp parser: return gp__cmd_usage(state, "what was wrong and expected"). */
-__attribute__((format(printf, 2, 3))) error_t gp__cmd_usage(struct argp_state *state,
-							    const char *fmt, ...);
+GP__PRINTF(2, 3)
+error_t gp__cmd_usage(struct argp_state *state, const char *fmt, ...);
 
 /* "help [COMMAND]" and "version", for the table. */
 int gp__cmd_help(struct gp__env *env, int argc, char **argv);

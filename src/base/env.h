@@ -9,6 +9,7 @@
 #ifndef GP_BASE_ENV_H
 #define GP_BASE_ENV_H
 
+#include "base/compiler.h"
 #include "base/log.h"
 
 #include <stdbool.h>
@@ -40,8 +41,8 @@ void gp__env_init(struct gp__env *env, const char *program, const char *version)
  * Tells the failure in the chosen form and returns status, so that a command can
  * end with it. message: what went wrong; remedy: what to do about it, or NULL.
  */
-__attribute__((format(printf, 4, 5))) int gp__env_fail(struct gp__env *env, int status,
-						       const char *remedy, const char *fmt, ...);
+GP__PRINTF(4, 5)
+int gp__env_fail(struct gp__env *env, int status, const char *remedy, const char *fmt, ...);
 
 /*
  * To be called last: whatever was printed must have reached its reader. Returns

@@ -9,6 +9,8 @@
 #ifndef GP_BASE_LOG_H
 #define GP_BASE_LOG_H
 
+#include "base/compiler.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -35,8 +37,8 @@ struct gp__log {
 /* Warnings and errors to stream; "<N>" prefixes if $JOURNAL_STREAM names that stream. */
 void gp__log_init(struct gp__log *log, const char *program, FILE *stream);
 
-__attribute__((format(printf, 3, 4))) void gp__log(const struct gp__log *log,
-						   enum gp__log_level level, const char *fmt, ...);
+GP__PRINTF(3, 4)
+void gp__log(const struct gp__log *log, enum gp__log_level level, const char *fmt, ...);
 
 #define gp__log_error(log, ...) gp__log(log, GP__LOG_ERROR, __VA_ARGS__)
 #define gp__log_warning(log, ...) gp__log(log, GP__LOG_WARNING, __VA_ARGS__)

@@ -9,6 +9,7 @@
 #ifndef GP_BASE_TABLE_H
 #define GP_BASE_TABLE_H
 
+#include "base/compiler.h"
 #include "base/env.h"
 
 enum gp__align {
@@ -24,8 +25,8 @@ void gp__table_column(struct gp__table *t, const char *name, enum gp__align alig
 void gp__table_row(struct gp__table *t);
 /* The text is copied. NULL: unknown. */
 void gp__table_cell(struct gp__table *t, const char *text);
-__attribute__((format(printf, 2, 3))) void gp__table_cellf(struct gp__table *t, const char *fmt,
-							   ...);
+GP__PRINTF(2, 3)
+void gp__table_cellf(struct gp__table *t, const char *fmt, ...);
 /* Prints to env->out and frees the table. 0 or a negative errno. */
 int gp__table_print(struct gp__table *t);
 

@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "base/table.h"
 #include "base/units.h"
-#include "benches.h"
+#include "bench/benches.h"
 
 #include <string.h>
 

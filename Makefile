@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+# A thin front for meson: each target says what it does and sets up what it needs.
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+BUILD ?= build
+JOBS ?= $(shell nproc)
+FUZZ_SECONDS ?= 60
+
+NINJA = ninja -C $(BUILD) -j $(JOBS)
+GPREEMPT = $(BUILD)/src/cli/gpreempt
+
+all: $(BUILD)/build.ninja
+	@$(NINJA)
+
+$(BUILD)/build.ninja:
+	@command -v meson >/dev/null || { \
+		echo "make: meson is missing; 'scripts/deps demo' installs all that a build needs" >&2; \
+		exit 1; }
+	meson setup $(BUILD) --prefix=$(PREFIX)
+
+# A build that was set up before the test packages came has no tests yet.
+$(BUILD)/.tests-enabled: | $(BUILD)/build.ninja
+	meson setup --reconfigure $(BUILD) -Dtests=enabled
+	@touch $@
+
+demo:
+	@scripts/deps demo
+	@$(MAKE) --no-print-directory all
+	$(GPREEMPT) sim scenarios/seed004-basic.ini --compare none,hpf
+
+test:
+	@scripts/deps test
+	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
+	@scripts/run-tests $(BUILD)
+
+bench: all
+	@scripts/run-benches $(GPREEMPT)
+
+lint:
+	@scripts/deps lint
+	@scripts/lint
+
+sanitize:
+	@scripts/deps test
+	@scripts/sanitize $(JOBS)
+
+fuzz:
+	@scripts/deps fuzz
+	@scripts/fuzz $(FUZZ_SECONDS) $(JOBS)
+
+mutation:
+	@scripts/deps test
+	@scripts/mutation
+
+install: all
+	meson configure $(BUILD) -Dprefix=$(PREFIX)
+	@$(NINJA)
+	DESTDIR=$(abspath $(DESTDIR)) meson install -C $(BUILD) --no-rebuild
+
+clean:
+	rm -rf $(BUILD) build-asan-ubsan build-tsan build-fuzz build-gcc build-clang build-mutation
+
+help:
+	@echo 'make            build into $(BUILD)/'
+	@echo 'make demo       set up, build, and show an online and an offline program share a GPU'
+	@echo 'make test       set up, build, and run the unit and end-to-end tests'
+	@echo 'make bench      run every benchmark of this build'
+	@echo 'make lint       check format, layers, spelling, scripts and manual pages'
+	@echo 'make sanitize   run the unit tests under address, undefined and thread sanitizers'
+	@echo 'make fuzz       run every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS)'
+	@echo 'make mutation   switch off each guard of the core in turn; the tests must notice'
+	@echo 'make install    install under PREFIX=$(PREFIX), below DESTDIR'
+	@echo 'make clean      remove everything that was built'
+
+.PHONY: all demo test bench lint sanitize fuzz mutation install clean help

@@ -1,0 +1,72 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# gpreempt bench: the envelope every benchmark shares.
+
+setup() {
+	: "${GPREEMPT:=build/src/cli/gpreempt}"
+}
+
+@test "bench without a name lists the benchmarks" {
+	run "$GPREEMPT" bench
+	[ "$status" -eq 0 ]
+	[[ ${lines[0]} == NAME* ]]
+	[[ $output == *"base "* ]]
+	[ "$("$GPREEMPT" bench --list --no-headers | head -1 | cut -c1-4)" != NAME ]
+}
+
+@test "bench base: the JSON envelope, its order and its values" {
+	"$GPREEMPT" bench base --quick --json | python3 -c '
+import json, sys
+d = json.load(sys.stdin)
+assert list(d)[:2] == ["schema", "bench"], d
+assert d["schema"] == 1 and d["bench"] == "base" and d["device"] == "host"
+rows = d["results"]
+assert {r["state"] for r in rows} == {"hot", "cold", "pairs"}
+for r in rows:
+    assert r["time_ns"] > 0
+    assert r["time_lo_ns"] <= r["time_ns"] <= r["time_hi_ns"]
+pair = [r for r in rows if r["state"] == "pairs"][0]
+assert pair["ratio_lo"] <= pair["ratio"] <= pair["ratio_hi"]
+assert all(r["ratio"] is None for r in rows if r["state"] != "pairs")
+'
+}
+
+@test "too few repeats for an interval: null, and - for people" {
+	"$GPREEMPT" bench base --quick --repeats 3 --json | python3 -c '
+import json, sys
+d = json.load(sys.stdin)
+assert d["repeats"] == 3
+assert all(r["time_lo_ns"] is None for r in d["results"])
+'
+	run "$GPREEMPT" bench base --quick --repeats 3
+	[ "$status" -eq 0 ]
+	[[ $output == *"quick: a check, not a measurement"* ]]
+	[[ $output == *" - "* ]]
+}
+
+@test "an unknown benchmark names the nearest and ends with 2" {
+	run "$GPREEMPT" bench bas
+	[ "$status" -eq 2 ]
+	[[ $output == *"did you mean 'base'?"* ]]
+}
+
+@test "values out of range say what was expected" {
+	run "$GPREEMPT" bench base --repeats 2
+	[ "$status" -eq 2 ]
+	[[ $output == *"a whole number from 3 to 1001"* ]]
+	run "$GPREEMPT" bench base --cpu x
+	[ "$status" -eq 2 ]
+	[[ $output == *"a whole number from 0 to 1023"* ]]
+}
+
+@test "a CPU that is not there is told and ends with 1" {
+	run "$GPREEMPT" bench base --quick --cpu 1023
+	[ "$status" -eq 1 ]
+	[[ $output == *"cannot run on CPU 1023"* ]]
+}
+
+@test "a full disk is told and ends with 1" {
+	run bash -c '"$0" bench base --quick --json >/dev/full' "$GPREEMPT"
+	[ "$status" -eq 1 ]
+	[[ $output == *"No space left on device"* ]]
+}
