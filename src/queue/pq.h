@@ -88,7 +88,7 @@ struct gp__pq_config {
 	int level;		/* asked for: 1..3; 0 = the best there is */
 	bool strict;		/* no other level than the one asked for */
 	uint32_t window;	/* level 1: fixed window; 0 = tuned */
-	uint32_t batch;		/* refill in steps of this; 0 = tuned */
+	uint32_t batch;		/* commands awaited at once; 0 = tuned */
 	uint32_t wide;		/* levels 2 and 3: window; 0 = default */
 	uint64_t budget_ns;	/* level 1: longest drain; 0 = default */
 };
@@ -115,13 +115,13 @@ struct gp__pq {
 	uint32_t holds;		/* enum gp__pq_holder */
 	bool drain;		/* a holder wants nothing left running */
 	bool closing;
-	bool filling;		/* below the window, or refilling towards it */
 	bool unsure;		/* a stop timed out: it may yet have happened */
 	enum gp__pq_op op;	/* the device call being carried out */
 	int stop_level;		/* how it is stopped now; 0 = it is not */
 	uint64_t quiet_ticket;	/* once completed, nothing stopped still runs */
 
-	uint32_t tries;		/* of the verb at hand */
+	uint32_t eintr;		/* times in a row the verb at hand was interrupted */
+	uint32_t tries;		/* times in a row the device refused to start again */
 	uint64_t retry_at;
 	int last_error;		/* of the latest stop or start that failed */
 
@@ -197,8 +197,9 @@ enum gp__pq_note gp__pq_done(struct gp__pq *pq, int rc, uint64_t now);
 /*
  * After a DEACTIVATE that succeeded, from a device with CAP_PENDING: n of the
  * launched commands had not begun. Those stay frozen; the rest will finish.
+ * A negative n means the device could not say after all.
  */
-void gp__pq_unstarted(struct gp__pq *pq, uint64_t n, uint64_t now);
+void gp__pq_unstarted(struct gp__pq *pq, int64_t n, uint64_t now);
 
 enum gp__pq_state gp__pq_state(const struct gp__pq *pq);
 const char *gp__pq_state_name(enum gp__pq_state state);

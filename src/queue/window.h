@@ -32,6 +32,7 @@ struct gp__window {
 	uint64_t anchor_ns;	/* where the span being measured began */
 	uint32_t span;		/* commands completed since the anchor */
 	bool anchored;
+	bool loose;		/* the device may have idled within the span */
 };
 
 void gp__window_init(struct gp__window *w, uint64_t budget_ns, uint32_t max);

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libgpreempt: queues of device commands that can be taken off the device and
+ * put back, and a scheduler that does so by priority within one process.
+ *
+ * A queue stands over one hardware queue, which you describe with a table of
+ * functions (struct gp_device_ops). What the table has decides the level:
+ *
+ *	level 1  nlaunch, sync           nothing new is handed over
+ *	level 2  deactivate, reactivate  nothing new starts; what runs, finishes
+ *	level 3  interrupt, restore      what runs is taken off the device
+ *
+ * You ask for a level and get the best there is up to it; both can be read at
+ * any time. A suspend says which level it used and whether anything may still
+ * be running.
+ *
+ * Conventions:
+ *  - functions that can fail return 0 or a negative errno value, and put a
+ *    sentence for people into *err where one is passed (it may be NULL);
+ *  - times are nanoseconds; points in time are of CLOCK_MONOTONIC; a negative
+ *    timeout means no limit, 0 means do not wait;
+ *  - option structs begin with their size: start from GP_..._INIT, in which
+ *    everything is zero, and zero means the default. A struct from an older
+ *    header is accepted; one from a newer header is accepted as long as what
+ *    this library does not know is zero, and refused with -E2BIG otherwise;
+ *  - every function may be called from any thread and in any state of the
+ *    queue, but not with a handle that has been destroyed.
+ *
+ * The header is C89 and C++.
+ */
+#ifndef GPREEMPT_GPREEMPT_H
+#define GPREEMPT_GPREEMPT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define GP_VERSION_MAJOR 0
+#define GP_VERSION_MINOR 1
+#define GP_VERSION_PATCH 0
+
+#if defined(__GNUC__)
+#define GP_API __attribute__((visibility("default")))
+#else
+#define GP_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The version of the library at run time, as "0.1.0". */
+GP_API const char *gp_version(void);
+
+#define GP_ERROR_MAX 256
+
+struct gp_error {
+	int code; /* 0 or a negative errno value, as returned */
+	char message[GP_ERROR_MAX];
+};
+
+/*
+ * One hardware queue. hwq and cmd are yours; the library only passes them on.
+ * All functions return 0 or a negative errno value.
+ *
+ * The library never calls two of these at once for one queue, except sync,
+ * which may run beside any other. None may call back into the library.
+ * Commands complete in the order launched.
+ */
+struct gp_device_ops {
+	size_t size;
+
+	/* Hand a command over without waiting for it. Must not block. */
+	int (*nlaunch)(void *hwq, void *cmd);
+	/*
+	 * Wait until a launched command has ended and return its result. Called
+	 * once for each command launched; for one that has ended, it returns at
+	 * once. -EINTR means it was disturbed and is to be called again.
+	 */
+	int (*sync)(void *hwq, void *cmd);
+
+	/*
+	 * Level 2 and level 3; each pair may be missing. On failure the queue
+	 * must be as it was. -EOPNOTSUPP, -ENOSYS, -EPERM and -ENOTTY mean that
+	 * it will never work, and the next level takes its place; after
+	 * -ETIMEDOUT the counterpart is called, whatever the state.
+	 */
+	int (*deactivate)(void *hwq);
+	int (*reactivate)(void *hwq);
+	int (*interrupt)(void *hwq);
+	int (*restore)(void *hwq);
+
+	/* Optional: a share of the device's time, 0 = its default. */
+	int (*weigh)(void *hwq, uint32_t weight);
+	/* Optional: how many of the launched commands have not begun. */
+	int64_t (*pending)(void *hwq);
+};
+
+#define GP_DEVICE_OPS_INIT { sizeof(struct gp_device_ops) }
+
+/* Priorities are integers, larger is more urgent. */
+#define GP_PRIORITY_OFFLINE 2
+#define GP_PRIORITY_NORMAL 7
+#define GP_PRIORITY_ONLINE 15
+
+/* ------------------------------------------------------------ scheduler -- */
+
+struct gp_sched;
+
+struct gp_sched_options {
+	size_t size;
+	const char *policy;	/* NULL: "hpf" */
+	const char *params;	/* "name=value ...", of the policy or the core */
+};
+
+#define GP_SCHED_OPTIONS_INIT { sizeof(struct gp_sched_options) }
+
+/*
+ * Schedules the queues created with it among each other. It owns a thread,
+ * started with its first queue.
+ */
+GP_API int gp_sched_create(const struct gp_sched_options *options,
+			   struct gp_sched **sched, struct gp_error *err);
+/* -EBUSY while queues still belong to it. NULL is ignored. */
+GP_API int gp_sched_destroy(struct gp_sched *sched);
+
+/* --------------------------------------------------------------- queues -- */
+
+struct gp_queue;
+
+enum gp_event_kind {
+	GP_EVENT_FALLBACK = 1,		/* the effective level has changed */
+	GP_EVENT_SUSPEND_FAILED = 2,	/* the queue keeps running */
+	GP_EVENT_RESUME_FAILED = 3,	/* still stopped; retried by itself */
+	GP_EVENT_RESUME_RECOVERED = 4	/* such a retry succeeded */
+};
+
+struct gp_event {
+	size_t size;
+	int kind;	/* enum gp_event_kind */
+	int error;	/* negative errno value, or 0 */
+	int level;	/* effective level now */
+	const char *message;
+};
+
+/* Called without any lock held, from whichever thread met the event. */
+typedef void (*gp_event_fn)(void *data, const struct gp_event *event);
+
+/* Flags of struct gp_queue_options. */
+#define GP_QUEUE_STRICT_LEVEL 0x1u /* this level or none; see `level` */
+
+struct gp_queue_options {
+	size_t size;
+	int level;		/* 1 to 3; 0: the best the device has */
+	uint32_t flags;		/* GP_QUEUE_... */
+	uint32_t window;	/* level 1: most commands in flight; 0: tuned */
+	uint32_t batch;		/* most commands awaited at once; 0: tuned */
+	uint64_t budget_ns;	/* tune for a drain no longer; 0: 500 us */
+	uint32_t wide_window;	/* window of levels 2 and 3; 0: 1024 */
+	uint32_t max_pending;	/* most commands not launched; 0: no limit */
+	const char *name;	/* for messages; copied; NULL: "queue" */
+	gp_event_fn event;	/* NULL: events are only counted */
+	void *event_data;
+
+	struct gp_sched *sched;	/* NULL: only you suspend and resume it */
+	uint32_t device;	/* queues compete with those of the same device */
+	int priority;		/* 0: GP_PRIORITY_NORMAL */
+	/*
+	 * Queues of one device, priority and tag are stopped and started as
+	 * one, so that queues that wait for each other cannot deadlock. NULL
+	 * and "" are the same tag.
+	 */
+	const char *tag;
+};
+
+#define GP_QUEUE_OPTIONS_INIT { sizeof(struct gp_queue_options) }
+
+GP_API int gp_queue_create(const struct gp_device_ops *ops, void *hwq,
+			   const struct gp_queue_options *options,
+			   struct gp_queue **queue, struct gp_error *err);
+
+/*
+ * Resumes the queue if it is suspended, cancels what was not launched, waits
+ * for what is in flight, and releases everybody who waits. NULL is ignored.
+ */
+GP_API void gp_queue_destroy(struct gp_queue *queue);
+
+/*
+ * Adds a command; its ticket goes to *ticket, which may be NULL. An error of
+ * the launch is the command's result and is returned by gp_queue_wait().
+ * -EAGAIN: max_pending commands are waiting. -ESHUTDOWN: being destroyed.
+ */
+GP_API int gp_queue_submit(struct gp_queue *queue, void *cmd, uint64_t *ticket);
+
+/*
+ * Waits for one command and returns its result: 0 or the error of its launch
+ * or sync. -ETIME: not ended in time. -ECANCELED: the queue was destroyed
+ * before it was launched. -EINVAL: no such ticket. -ESTALE: ended long ago,
+ * and since then so many others failed that its result is forgotten.
+ */
+GP_API int gp_queue_wait(struct gp_queue *queue, uint64_t ticket,
+			 int64_t timeout_ns);
+/*
+ * Waits until everything submitted before the call has ended, well or badly;
+ * -ETIME or -ECANCELED as above.
+ */
+GP_API int gp_queue_wait_all(struct gp_queue *queue, int64_t timeout_ns);
+
+/* Flags of gp_queue_suspend(). */
+#define GP_SUSPEND_DRAIN 0x1u /* return only when nothing runs any more */
+
+struct gp_suspend_result {
+	size_t size;
+	int level;	/* how it is stopped now: 1 to 3 */
+	int may_run;	/* 1: what was in flight may still be running */
+	uint64_t took_ns;
+};
+
+#define GP_SUSPEND_RESULT_INIT { sizeof(struct gp_suspend_result) }
+
+/*
+ * Nothing is launched from here until gp_queue_resume(); suspending twice is
+ * suspending once. Commands can still be submitted. On an error the queue
+ * keeps running, except after -ETIME: it is suspended, but was not seen to be
+ * drained within the timeout, which only matters with GP_SUSPEND_DRAIN.
+ * -ECANCELED: resumed or destroyed meanwhile. -EOPNOTSUPP with DRAIN: stopped
+ * at level 2 already, and the device cannot tell when the running command ends.
+ */
+GP_API int gp_queue_suspend(struct gp_queue *queue, uint32_t flags,
+			    int64_t timeout_ns,
+			    struct gp_suspend_result *result,
+			    struct gp_error *err);
+
+/*
+ * On an error the device has refused to start again for now; it is retried
+ * with growing pauses until it does, so there is no need to call again.
+ */
+GP_API int gp_queue_resume(struct gp_queue *queue, struct gp_error *err);
+
+enum gp_queue_state {
+	GP_QUEUE_RUNNING = 0,
+	GP_QUEUE_SUSPENDING = 1,
+	GP_QUEUE_SUSPENDED = 2,
+	GP_QUEUE_RESUMING = 3
+};
+
+struct gp_queue_stats {
+	size_t size;
+	int level_requested;
+	int level_effective;
+	int state;		/* enum gp_queue_state */
+	int last_error;		/* of the latest suspend or resume that failed */
+	uint64_t pending;	/* submitted, not launched */
+	uint64_t inflight;	/* launched, not seen to have ended */
+	uint64_t submitted;
+	uint64_t launches;
+	uint64_t completed;	/* well or badly */
+	uint64_t failed;	/* badly */
+	uint64_t suspends;
+	uint64_t resumes;
+	uint64_t fallbacks;
+	uint64_t suspend_failures;
+	uint64_t resume_retries;
+	uint64_t last_suspend_ns;	/* valid if suspends > 0 */
+	uint64_t command_ns;	/* estimate of one command; 0: not measured */
+	uint32_t window;
+	uint32_t batch;
+};
+
+#define GP_QUEUE_STATS_INIT { sizeof(struct gp_queue_stats) }
+
+/* Set stats->size first, as GP_QUEUE_STATS_INIT does. */
+GP_API int gp_queue_stats(struct gp_queue *queue, struct gp_queue_stats *stats);
+
+/* ---------------------------------------------------------------- hints -- */
+
+enum gp_hint {
+	GP_HINT_PRIORITY = 1,	/* larger is more urgent */
+	GP_HINT_WEIGHT = 2,	/* relative; 100 is usual */
+	GP_HINT_SHARE = 3,	/* percent of the device, 1 to 100 */
+	GP_HINT_MIN_SHARE = 4,	/* percent it is never denied, 1 to 100 */
+	GP_HINT_DEADLINE = 5,	/* ns from getting work to having done it */
+	GP_HINT_MAX_HOLD = 6,	/* ns it may be held at a stretch */
+	GP_HINT_MEMORY = 7	/* bytes of device memory it occupies */
+};
+
+/*
+ * Tells the scheduler something about the queue and the others of its tag and
+ * priority; only a priority is the queue's own. 0 takes a hint back, except a
+ * priority. Kept, without effect, by a queue that has no scheduler. -EINVAL or
+ * -ERANGE: no such hint or value; nothing changed.
+ */
+GP_API int gp_queue_hint(struct gp_queue *queue, enum gp_hint hint,
+			 int64_t value, struct gp_error *err);
+/* Work will be submitted at when_ns: make room before it is there. */
+GP_API int gp_hint_arriving(struct gp_queue *queue, uint64_t when_ns);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

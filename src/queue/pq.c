@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The preemptible queue's state machine; see pq.h for what it promises.
+ *
+ * The state is not stored but follows from three things: who holds the queue,
+ * how the device is stopped, and which call is being carried out. Every change
+ * of them ends in settle(), which takes the steps that need no device.
+ */
+#include "queue/pq.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* The device will never do this, however often it is asked. */
+static bool is_refusal(int rc)
+{
+	return rc == -EOPNOTSUPP || rc == -ENOSYS || rc == -EPERM ||
+	       rc == -ENOTTY;
+}
+
+static int best_level(uint32_t caps, int wish)
+{
+	if (wish >= 3 && (caps & GP__PQ_CAP_LV3))
+		return 3;
+	if (wish >= 2 && (caps & GP__PQ_CAP_LV2))
+		return 2;
+	return 1;
+}
+
+/*
+ * Stopping at level 2 leaves commands frozen in the device. A holder that
+ * wants nothing left running could never see that from completions alone, so
+ * where the device cannot tell, its promise is kept by draining instead.
+ */
+static int stop_level_wanted(const struct gp__pq *pq)
+{
+	if (pq->effective == 2 && pq->drain && !(pq->caps & GP__PQ_CAP_PENDING))
+		return 1;
+	return pq->effective;
+}
+
+static int op_level(enum gp__pq_op op)
+{
+	switch (op) {
+	case GP__PQ_INTERRUPT:
+	case GP__PQ_RESTORE:
+		return 3;
+	case GP__PQ_DEACTIVATE:
+	case GP__PQ_REACTIVATE:
+		return 2;
+	default:
+		return 1;
+	}
+}
+
+int gp__pq_init(struct gp__pq *pq, const struct gp__pq_config *cfg)
+{
+	int wish = cfg->level ? cfg->level : 3;
+
+	if (cfg->level < 0 || cfg->level > 3)
+		return -EINVAL;
+	if (cfg->window && cfg->batch > cfg->window)
+		return -EINVAL;
+
+	memset(pq, 0, sizeof(*pq));
+	pq->cfg = *cfg;
+	if (!pq->cfg.budget_ns)
+		pq->cfg.budget_ns = GP__PQ_BUDGET_NS;
+	if (!pq->cfg.wide)
+		pq->cfg.wide = GP__PQ_WIDE;
+	pq->caps = cfg->caps;
+	pq->requested = wish;
+	pq->effective = best_level(pq->caps, wish);
+	if (cfg->strict && cfg->level && pq->effective != cfg->level)
+		return -EOPNOTSUPP;
+	gp__window_init(&pq->win, pq->cfg.budget_ns, GP__WINDOW_MAX);
+	return 0;
+}
+
+static void note_quiet(struct gp__pq *pq, uint64_t now)
+{
+	if (pq->quiet_known || !gp__pq_quiet(pq))
+		return;
+	pq->quiet_known = true;
+	pq->last_quiet_ns = now - pq->asked_at;
+}
+
+/* A hold has taken effect: what it promised is true from now on. */
+static void stopped(struct gp__pq *pq, uint64_t now)
+{
+	pq->count.suspends++;
+	pq->last_suspend_ns = now - pq->asked_at;
+	pq->quiet_known = false;
+	gp__window_break(&pq->win);
+	note_quiet(pq, now);
+}
+
+static void stop(struct gp__pq *pq, int level, uint64_t now)
+{
+	pq->stop_level = level;
+	pq->quiet_ticket = level == 3 ? pq->completed : pq->launched;
+	pq->tries = 0;
+	stopped(pq, now);
+}
+
+static void started(struct gp__pq *pq)
+{
+	if (!pq->unsure)
+		pq->count.resumes++;
+	pq->stop_level = 0;
+	pq->unsure = false;
+	pq->tries = 0;
+	pq->retry_at = 0;
+}
+
+/* The steps that need no call into the device: level 1, both ways. */
+static void settle(struct gp__pq *pq, uint64_t now)
+{
+	if (pq->op != GP__PQ_NONE)
+		return;
+	if (!pq->holds && pq->stop_level == 1)
+		started(pq);
+	else if (pq->holds && !pq->stop_level && stop_level_wanted(pq) == 1)
+		stop(pq, 1, now);
+}
+
+uint64_t gp__pq_submit(struct gp__pq *pq, uint64_t now)
+{
+	(void)now;
+	return pq->closing ? 0 : ++pq->submitted;
+}
+
+void gp__pq_complete(struct gp__pq *pq, uint64_t ticket, bool exact,
+		     uint64_t now)
+{
+	uint64_t n;
+
+	if (ticket > pq->launched)
+		ticket = pq->launched;
+	if (ticket <= pq->completed)
+		return;
+	n = ticket - pq->completed;
+	pq->completed = ticket;
+	gp__window_complete(&pq->win, (uint32_t)n, exact,
+			    gp__pq_inflight(pq) > 0, now);
+	note_quiet(pq, now);
+}
+
+int gp__pq_hold(struct gp__pq *pq, enum gp__pq_holder by, bool drain,
+		uint64_t now)
+{
+	bool first = !pq->holds;
+
+	if (pq->closing)
+		return -ESHUTDOWN;
+	pq->holds |= by;
+	pq->drain |= drain;
+	if (first) {
+		pq->asked_at = now;
+		pq->eintr = 0;
+		/* Still stopped from last time: nothing to do again. */
+		if (pq->stop_level && !pq->unsure && pq->op == GP__PQ_NONE)
+			stopped(pq, now);
+	}
+	settle(pq, now);
+	return 0;
+}
+
+void gp__pq_release(struct gp__pq *pq, enum gp__pq_holder by, uint64_t now)
+{
+	pq->holds &= ~(uint32_t)by;
+	if (pq->holds)
+		return;
+	pq->drain = false;
+	settle(pq, now);
+}
+
+uint64_t gp__pq_close(struct gp__pq *pq, uint64_t *last, uint64_t now)
+{
+	*last = pq->submitted;
+	pq->closing = true;
+	pq->submitted = pq->launched;
+	pq->holds = 0;
+	pq->drain = false;
+	settle(pq, now);
+	return pq->launched + 1;
+}
+
+static struct gp__pq_action action(enum gp__pq_op op)
+{
+	return (struct gp__pq_action){ .op = op };
+}
+
+struct gp__pq_action gp__pq_peek(const struct gp__pq *pq, uint64_t now)
+{
+	struct gp__pq_action act = action(GP__PQ_NONE);
+
+	if (pq->op != GP__PQ_NONE)
+		return act;
+	if (pq->stop_level && (!pq->holds || pq->unsure)) {
+		if (now < pq->retry_at)
+			act.wake_at = pq->retry_at;
+		else
+			act.op = pq->stop_level == 3 ? GP__PQ_RESTORE
+						     : GP__PQ_REACTIVATE;
+		return act;
+	}
+	if (pq->stop_level)
+		return act;
+	if (pq->holds)
+		return action(stop_level_wanted(pq) == 3 ? GP__PQ_INTERRUPT
+							 : GP__PQ_DEACTIVATE);
+	if (gp__pq_pending(pq) && gp__pq_inflight(pq) < gp__pq_window(pq)) {
+		act.op = GP__PQ_LAUNCH;
+		act.ticket = pq->launched + 1;
+	}
+	return act;
+}
+
+struct gp__pq_action gp__pq_next(struct gp__pq *pq, unsigned int may,
+				 uint64_t now)
+{
+	struct gp__pq_action act = gp__pq_peek(pq, now);
+	unsigned int need = act.op == GP__PQ_LAUNCH ? GP__PQ_MAY_LAUNCH
+						    : GP__PQ_MAY_VERB;
+
+	if (act.op == GP__PQ_NONE)
+		return act;
+	if (!(may & need))
+		return action(GP__PQ_NONE);
+	pq->op = act.op;
+	if (act.op == GP__PQ_LAUNCH) {
+		if (!gp__pq_inflight(pq))
+			gp__window_start(&pq->win, now);
+		pq->launched++;
+	} else {
+		gp__window_break(&pq->win);
+	}
+	return act;
+}
+
+/*
+ * The queue keeps running, and whoever wanted it stopped is told so. A stop
+ * that timed out may still happen behind our back, so it is undone as if it
+ * had.
+ */
+static enum gp__pq_note stop_failed(struct gp__pq *pq, int level, int rc)
+{
+	pq->last_error = rc;
+	pq->count.failures++;
+	pq->holds = 0;
+	pq->drain = false;
+	if (rc == -ETIMEDOUT) {
+		pq->stop_level = level;
+		pq->unsure = true;
+	}
+	return GP__PQ_NOTE_STOP_FAILED;
+}
+
+static enum gp__pq_note stop_done(struct gp__pq *pq, int level, int rc,
+				  uint64_t now)
+{
+	if (!rc) {
+		stop(pq, level, now);
+		return GP__PQ_NOTE_NONE;
+	}
+	if (rc == -EINTR && ++pq->eintr < GP__PQ_EINTR_MAX)
+		return GP__PQ_NOTE_NONE;
+	if (!is_refusal(rc) || pq->cfg.strict)
+		return stop_failed(pq, level, rc);
+
+	pq->last_error = rc;
+	pq->caps &= level == 3 ? ~GP__PQ_CAP_LV3 : ~GP__PQ_CAP_LV2;
+	pq->effective = best_level(pq->caps, pq->requested);
+	pq->count.fallbacks++;
+	return GP__PQ_NOTE_FALLBACK;
+}
+
+static void retry_later(struct gp__pq *pq, uint64_t now)
+{
+	uint64_t pause = GP__PQ_RETRY_MIN_NS;
+	uint32_t i;
+
+	for (i = 1; i < pq->tries && pause < GP__PQ_RETRY_MAX_NS; i++)
+		pause *= 2;
+	if (pause > GP__PQ_RETRY_MAX_NS)
+		pause = GP__PQ_RETRY_MAX_NS;
+	pq->retry_at = now + pause;
+}
+
+static enum gp__pq_note start_done(struct gp__pq *pq, int rc, uint64_t now)
+{
+	bool late = pq->tries > 0;
+
+	/* Refusing to start what never stopped is as good as starting it. */
+	if (pq->unsure && rc != -ETIMEDOUT && rc != -EINTR)
+		rc = 0;
+	if (!rc) {
+		started(pq);
+		return late ? GP__PQ_NOTE_START_RECOVERED : GP__PQ_NOTE_NONE;
+	}
+	if (rc == -EINTR && ++pq->eintr < GP__PQ_EINTR_MAX)
+		return GP__PQ_NOTE_NONE;
+
+	pq->eintr = 0;
+	pq->last_error = rc;
+	pq->tries++;
+	pq->count.retries++;
+	retry_later(pq, now);
+	/* Wanted stopped again in the meantime, and it never started. */
+	if (pq->holds && !pq->unsure)
+		stopped(pq, now);
+	return late ? GP__PQ_NOTE_NONE : GP__PQ_NOTE_START_FAILED;
+}
+
+enum gp__pq_note gp__pq_done(struct gp__pq *pq, int rc, uint64_t now)
+{
+	enum gp__pq_note note = GP__PQ_NOTE_NONE;
+	enum gp__pq_op op = pq->op;
+
+	pq->op = GP__PQ_NONE;
+	switch (op) {
+	case GP__PQ_LAUNCH:
+		if (!rc)
+			pq->count.launches++;
+		else
+			gp__window_break(&pq->win);
+		break;
+	case GP__PQ_DEACTIVATE:
+	case GP__PQ_INTERRUPT:
+		note = stop_done(pq, op_level(op), rc, now);
+		break;
+	case GP__PQ_REACTIVATE:
+	case GP__PQ_RESTORE:
+		note = start_done(pq, rc, now);
+		break;
+	case GP__PQ_NONE:
+		break;
+	}
+	settle(pq, now);
+	return note;
+}
+
+void gp__pq_unstarted(struct gp__pq *pq, int64_t n, uint64_t now)
+{
+	if (n < 0) {
+		pq->caps &= ~GP__PQ_CAP_PENDING;
+		return;
+	}
+	if (pq->stop_level != 2)
+		return;
+	pq->quiet_ticket = (uint64_t)n < pq->launched
+				   ? pq->launched - (uint64_t)n : 0;
+	note_quiet(pq, now);
+}
+
+enum gp__pq_state gp__pq_state(const struct gp__pq *pq)
+{
+	if (pq->op == GP__PQ_DEACTIVATE || pq->op == GP__PQ_INTERRUPT)
+		return GP__PQ_SUSPENDING;
+	if (pq->op == GP__PQ_REACTIVATE || pq->op == GP__PQ_RESTORE)
+		return GP__PQ_RESUMING;
+	if (pq->stop_level)
+		return pq->holds && !pq->unsure ? GP__PQ_SUSPENDED
+						: GP__PQ_RESUMING;
+	return pq->holds ? GP__PQ_SUSPENDING : GP__PQ_RUNNING;
+}
+
+const char *gp__pq_state_name(enum gp__pq_state state)
+{
+	static const char *const names[] = {
+		[GP__PQ_RUNNING] = "running",
+		[GP__PQ_SUSPENDING] = "suspending",
+		[GP__PQ_SUSPENDED] = "suspended",
+		[GP__PQ_RESUMING] = "resuming",
+	};
+
+	return names[state];
+}
+
+const char *gp__pq_op_name(enum gp__pq_op op)
+{
+	static const char *const names[] = {
+		[GP__PQ_NONE] = "none",
+		[GP__PQ_LAUNCH] = "nlaunch",
+		[GP__PQ_DEACTIVATE] = "deactivate",
+		[GP__PQ_REACTIVATE] = "reactivate",
+		[GP__PQ_INTERRUPT] = "interrupt",
+		[GP__PQ_RESTORE] = "restore",
+	};
+
+	return names[op];
+}
+
+bool gp__pq_quiet(const struct gp__pq *pq)
+{
+	return gp__pq_state(pq) == GP__PQ_SUSPENDED &&
+	       pq->completed >= pq->quiet_ticket;
+}
+
+bool gp__pq_can_quiet(const struct gp__pq *pq)
+{
+	return pq->stop_level != 2 || (pq->caps & GP__PQ_CAP_PENDING) ||
+	       pq->completed >= pq->quiet_ticket;
+}
+
+bool gp__pq_closed(const struct gp__pq *pq)
+{
+	return pq->closing && pq->op == GP__PQ_NONE && !gp__pq_inflight(pq) &&
+	       (!pq->stop_level || pq->tries >= GP__PQ_CLOSE_TRIES);
+}
+
+uint32_t gp__pq_window(const struct gp__pq *pq)
+{
+	if (pq->effective > 1)
+		return pq->cfg.wide;
+	return pq->cfg.window ? pq->cfg.window : pq->win.size;
+}
+
+uint32_t gp__pq_batch(const struct gp__pq *pq)
+{
+	uint32_t window = gp__pq_window(pq);
+
+	if (!pq->cfg.batch)
+		return gp__window_batch(pq->win.est_ns, window);
+	return pq->cfg.batch < window ? pq->cfg.batch : window;
+}
+
+uint64_t gp__pq_sync_target(const struct gp__pq *pq, uint64_t wanted)
+{
+	uint64_t newest = pq->launched - (pq->op == GP__PQ_LAUNCH);
+	uint64_t target = pq->completed + gp__pq_batch(pq);
+
+	if (pq->completed >= newest)
+		return 0;
+	if (wanted > pq->completed && wanted < target)
+		target = wanted;
+	return target < newest ? target : newest;
+}
