@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/*
+ * Who got how much GPU time.
+ *
+ * Nothing tells the core how the hardware divides the device among the entities that run on it, so time is divided
+ * evenly: a device keeps a clock that advances by dt / (entities running), and an entity is charged the difference
+ * since it began. That costs O(1) however many run together.
+ */
+#include "core/internal.h"
+
+void gp__dev_advance(struct gp__dev *d, u64 now)
+{
+	if (d->nr_on)
+		d->clock += ((now - d->clock_at) << GP__CLOCK_SHIFT) / d->nr_on;
+	d->clock_at = now;
+}
+
+static u64 uncharged(const struct gp__entity *e)
+{
+	return e->on ? (e->dev->clock - e->clock_at) >> GP__CLOCK_SHIFT : 0;
+}
+
+void gp__entity_charge(struct gp__entity *e, u64 now)
+{
+	const struct gp__policy *p = e->dev->core->policy;
+	u64 used;
+
+	gp__dev_advance(e->dev, now);
+	used = uncharged(e);
+	if (!used)
+		return;
+	e->clock_at += used << GP__CLOCK_SHIFT;
+	e->used += used;
+	if (p->charge)
+		p->charge(e, used, now);
+}
+
+void gp__entity_sync_on(struct gp__entity *e, u64 now)
+{
+	struct gp__dev *d = e->dev;
+	bool on = gp__entity_active(e) && !e->held;
+
+	if (on == e->on)
+		return;
+	gp__entity_charge(e, now);
+	gp__dev_advance(d, now);
+	e->on = on;
+	e->clock_at = d->clock;
+	if (on)
+		d->nr_on++;
+	else
+		d->nr_on--;
+}
+
+u64 gp__entity_used(const struct gp__entity *e, u64 now)
+{
+	const struct gp__dev *d = e->dev;
+	u64 dt = e->on && now > d->clock_at ? now - d->clock_at : 0;
+
+	return e->used + uncharged(e) + (d->nr_on ? dt / d->nr_on : 0);
+}
+
+static u32 min_share(const struct gp__entity *e)
+{
+	return e->hints.min_share_pct ? e->hints.min_share_pct : (u32)e->dev->core->cfg[GP__CFG_MIN_SHARE_PCT];
+}
+
+static u64 grant_ns(const struct gp__entity *e)
+{
+	return e->dev->core->cfg[GP__CFG_GRANT_MS] * GP__MS;
+}
+
+/*
+ * Brings the account of the minimum share up to now: it grows while the entity has work and falls as it gets time.
+ * Both ends are bounded, so that an hour alone on the device is not held against it later, nor an hour of waiting
+ * paid back at once.
+ */
+void gp__entity_owe(struct gp__entity *e, u64 now)
+{
+	s64 bound = (s64)grant_ns(e);
+
+	gp__entity_charge(e, now);
+	if (e->awake)
+		e->owed += (s64)((now - e->owed_at) / 100 * min_share(e));
+	e->owed -= (s64)(e->used - e->owed_used);
+	e->owed_at = now;
+	e->owed_used = e->used;
+	if (guard(OWED_BOUND, e->owed < -bound))
+		e->owed = -bound;
+	if (e->owed > 4 * bound)
+		e->owed = 4 * bound;
+}
+
+/* When a waiting entity will be owed a whole grant. */
+u64 gp__entity_owed_due(const struct gp__entity *e, u64 now)
+{
+	s64 missing = (s64)grant_ns(e) - e->owed;
+	u32 pct = min_share(e);
+
+	if (!pct)
+		return GP__NEVER;
+	if (missing <= 0)
+		return now;
+	return gp__time_add(e->owed_at, ((u64)missing + pct - 1) / pct * 100);
+}
+
+u64 gp__entity_max_hold(const struct gp__entity *e)
+{
+	u64 ms = e->dev->core->cfg[GP__CFG_MAX_HOLD_MS];
+
+	if (e->hints.max_hold_ns)
+		return e->hints.max_hold_ns;
+	return ms ? ms * GP__MS : GP__NEVER;
+}
+
+/* Adds the time since the last change to the total it belongs to. */
+void gp__queue_clock(struct gp__queue *q, u64 now)
+{
+	u64 dt = now - q->clock_at;
+
+	if (q->verb == GP__VERB_EXCLUDE) {
+		q->held_total += dt;
+	} else if (q->ready) {
+		q->run_total += dt;
+		q->last_ran = now;
+	}
+	q->clock_at = now;
+}
+
+u64 gp__queue_run_ns(const struct gp__queue *q, u64 now)
+{
+	return q->run_total + (q->ready && q->verb != GP__VERB_EXCLUDE ? now - q->clock_at : 0);
+}
+
+u64 gp__queue_held_ns(const struct gp__queue *q, u64 now)
+{
+	return q->held_total + (q->verb == GP__VERB_EXCLUDE ? now - q->clock_at : 0);
+}

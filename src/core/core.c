@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/* The events: each notes what happened, updates the entity it happened to, and settles what that touched. */
+#include "core/core.h"
+#include "core/internal.h"
+
+const struct gp__param gp__core_params[GP__CFG_COUNT] = {
+	[GP__CFG_MIN_SHARE_PCT] = { "min_share_pct", 0, 50, 1, "GPU time everybody with work gets, in percent" },
+	[GP__CFG_MAX_HOLD_MS] = { "max_hold_ms", 0, 3600000, 2000, "longest suspension; 0: no limit" },
+	[GP__CFG_GRANT_MS] = { "grant_ms", 1, 10000, 10, "how long an entity runs when a guarantee falls due" },
+	[GP__CFG_SWITCHES_PER_S] = { "switches_per_s", 0, 1000000, 1000, "stops a second and device; 0: no limit" },
+	[GP__CFG_SWITCH_BURST] = { "switch_burst", 1, 100000, 100, "stops in a row before the rate limit counts" },
+	[GP__CFG_LINGER_US] = { "linger_us", 0, 1000000, 50, "how long a gap in its work keeps an entity's place" },
+	[GP__CFG_ACK_TIMEOUT_MS] = { "ack_timeout_ms", 1, 600000, 2000, "no answer for so long: unresponsive" },
+	[GP__CFG_RETRY_MS] = { "retry_ms", 1, 10000, 10, "pause before a failed action is tried again; doubles" },
+	[GP__CFG_TRIES] = { "tries", 1, 100, 3, "failed stops before an entity is left alone" },
+	[GP__CFG_ARRIVE_GRACE_MS] = { "arrive_grace_ms", 1, 60000, 10, "how long announced work is waited for" },
+};
+
+u64 gp__core_begin(struct gp__core *c, u64 now)
+{
+	if (guard(TIME_MONOTONE, now < c->now))
+		now = c->now;
+	c->now = now;
+	c->nr_events++;
+	return now;
+}
+
+void gp__core_init(struct gp__core *c, const struct gp__policy *policy)
+{
+	u32 i;
+
+	memset(c, 0, sizeof(*c));
+	gp__list_init(&c->devices);
+	gp__list_init(&c->gangs);
+	gp__list_init(&c->outbox);
+	gp__list_init(&c->inflight);
+	gp__list_init(&c->dirty);
+	gp__list_init(&c->touched);
+	c->policy = policy;
+	for (i = 0; i < policy->nr_params; i++)
+		c->params[i] = policy->params[i].def;
+	for (i = 0; i < GP__CFG_COUNT; i++)
+		c->cfg[i] = gp__core_params[i].def;
+}
+
+void gp__core_log(struct gp__core *c, void (*log)(void *ctx, const struct gp__record *r), void *ctx)
+{
+	u32 i;
+
+	c->log = log;
+	c->log_ctx = ctx;
+	for (i = 0; i < GP__CFG_COUNT; i++)
+		gp__log_config(c, i, c->now);
+	gp__log_policy(c, c->now);
+}
+
+/* Calls @fn for every entity; @fn may move it between places but not remove it. */
+static void each_entity(struct gp__core *c, void (*fn)(struct gp__entity *e, u64 now), u64 now)
+{
+	struct gp__link *d, *dn, *l, *n;
+
+	gp__list_each(d, dn, &c->devices) {
+		struct gp__dev *dev = container_of(d, struct gp__dev, link);
+
+		gp__list_each(l, n, &dev->members)
+			fn(container_of(l, struct gp__entity, dev_link), now);
+		gp__dev_dirty(dev);
+	}
+}
+
+/* Keys and accounts belong to the policy they were made under. */
+static void leave_policy(struct gp__entity *e, u64 now)
+{
+	gp__entity_charge(e, now);
+	if (e->place == GP__PLACE_RUNNING || e->place == GP__PLACE_WAITING)
+		gp__entity_leave(e);
+}
+
+static void enter_policy(struct gp__entity *e, u64 now)
+{
+	const struct gp__policy *p = e->dev->core->policy;
+
+	if (e->awake && p->wakeup)
+		p->wakeup(e, now);
+	gp__entity_forgive(e);
+	gp__entity_update(e, now);
+	gp__entity_converge(e, gp__why(GP__RULE_WEIGHT, 0), now);
+}
+
+int gp__core_set_policy(struct gp__core *c, const struct gp__policy *policy, const u64 *values, u64 now)
+{
+	u32 i;
+
+	for (i = 0; values && i < policy->nr_params; i++) {
+		if (gp__param_check(&policy->params[i], values[i]))
+			return -ERANGE;
+	}
+	now = gp__core_begin(c, now);
+	each_entity(c, leave_policy, now);
+	c->policy = policy;
+	for (i = 0; i < policy->nr_params; i++)
+		c->params[i] = values ? values[i] : policy->params[i].def;
+	gp__log_policy(c, now);
+	each_entity(c, enter_policy, now);
+	gp__core_settle(c, now);
+	return 0;
+}
+
+int gp__core_configure(struct gp__core *c, u32 param, u64 value, u64 now)
+{
+	if (param >= GP__CFG_COUNT)
+		return -EINVAL;
+	if (gp__param_check(&gp__core_params[param], value))
+		return -ERANGE;
+	now = gp__core_begin(c, now);
+	c->cfg[param] = value;
+	gp__log_config(c, param, now);
+	each_entity(c, gp__entity_update, now);
+	gp__core_settle(c, now);
+	return 0;
+}
+
+void gp__dev_add(struct gp__core *c, struct gp__dev *d, u32 id, u64 memory, bool can_weigh, u64 now)
+{
+	now = gp__core_begin(c, now);
+	memset(d, 0, sizeof(*d));
+	d->core = c;
+	d->id = id;
+	d->memory = memory;
+	d->can_weigh = can_weigh;
+	d->clock_at = now;
+	gp__list_init(&d->fresh);
+	gp__list_init(&d->apart);
+	gp__list_init(&d->members);
+	gp__list_init(&d->dirty_link);
+	gp__list_init(&d->touched_link);
+	gp__list_push(&c->devices, &d->link);
+	gp__log_dev(d, GP__WHAT_DEVICE_ADD, now);
+}
+
+void gp__dev_remove(struct gp__dev *d, u64 now)
+{
+	now = gp__core_begin(d->core, now);
+	gp__log_dev(d, GP__WHAT_DEVICE_REMOVE, now);
+	if (gp__node_linked(&d->timer))
+		gp__tree_erase(&d->core->dev_timers, &d->timer);
+	gp__list_del(&d->dirty_link);
+	gp__list_del(&d->touched_link);
+	gp__list_del(&d->link);
+}
+
+int gp__hints_check(const struct gp__hints *h, const char **why)
+{
+	*why = NULL;
+	if (h->prio > GP__PRIO_LIMIT || h->prio < -GP__PRIO_LIMIT)
+		*why = "a priority is between -1000000 and 1000000";
+	else if (h->weight > 10000)
+		*why = "a weight is between 1 and 10000";
+	else if (h->share_pct > 100)
+		*why = "a share is between 1 and 100 percent";
+	else if (h->min_share_pct > 100)
+		*why = "a minimum share is between 1 and 100 percent";
+	else if (h->deadline_ns > 3600 * GP__S)
+		*why = "a deadline is at most one hour";
+	else if (h->max_hold_ns > 3600 * GP__S)
+		*why = "a longest suspension is at most one hour";
+	return guard(HINT_RANGE, *why != NULL) ? -EINVAL : 0;
+}
+
+/* The shares asked for on a device are summed up, so that a policy can scale them in O(1). */
+static void count_share(struct gp__entity *e, bool add)
+{
+	struct gp__dev *d = e->dev;
+	u32 share = e->hints.share_pct;
+
+	if (share)
+		d->share_sum += add ? share : -share;
+	else
+		d->nr_no_share += add ? 1 : (u32)-1;
+}
+
+static void set_hints(struct gp__entity *e, const struct gp__hints *h)
+{
+	e->hints = *h;
+	e->prio = h->prio;
+	count_share(e, true);
+}
+
+/* Tags come from programs and end up in logs and on screens: what is not plain becomes '_'. */
+static void set_tag(struct gp__entity *e, const char *tag)
+{
+	size_t i;
+
+	for (i = 0; tag && tag[i] && i < GP__TAG_MAX - 1; i++)
+		e->tag[i] = tag[i] > ' ' && tag[i] < 0x7f && tag[i] != '=' ? tag[i] : '_';
+}
+
+int gp__entity_add(struct gp__dev *d, struct gp__entity *e, u32 id, u32 process, enum gp__class class, const char *tag,
+		   const struct gp__hints *h, u64 now)
+{
+	const char *why;
+
+	if (!id || id == GP__NOBODY || gp__hints_check(h, &why))
+		return -EINVAL;
+	now = gp__core_begin(d->core, now);
+	memset(e, 0, sizeof(*e));
+	e->dev = d;
+	e->id = id;
+	e->process = process;
+	e->class = (u8)class;
+	e->owed_at = now;
+	gp__list_init(&e->queues);
+	gp__list_init(&e->gang_link);
+	gp__list_init(&e->fresh_link);
+	gp__list_init(&e->apart_link);
+	gp__list_push(&d->members, &e->dev_link);
+	set_tag(e, tag);
+	set_hints(e, h);
+	gp__log_entity(e, GP__WHAT_ENTITY_ADD, 0, now);
+	return 0;
+}
+
+static void unlink_queue(struct gp__queue *q)
+{
+	if (guard(REMOVE_UNLINKS, true)) {
+		gp__list_del(&q->inflight);
+		gp__list_del(&q->outbox);
+	}
+	gp__list_del(&q->link);
+}
+
+static void detach_queue(struct gp__queue *q)
+{
+	struct gp__entity *e = q->entity;
+
+	if (q->fault != GP__FAULT_NONE)
+		gp__queue_set_fault(q, GP__FAULT_NONE);
+	if (q->ready)
+		e->nr_ready--;
+	q->ready = false;
+	e->nr_queues--;
+	unlink_queue(q);
+}
+
+void gp__entity_remove(struct gp__entity *e, u64 now)
+{
+	struct gp__core *c = e->dev->core;
+	struct gp__link *l, *n;
+
+	now = gp__core_begin(c, now);
+	gp__log_entity(e, GP__WHAT_ENTITY_REMOVE, 0, now);
+	gp__list_each(l, n, &e->queues)
+		detach_queue(container_of(l, struct gp__queue, link));
+	e->lingering = e->expected = false;
+	gp__entity_sync_on(e, now);
+	gp__entity_leave(e);
+	gp__gang_leave(e, now);
+	if (gp__node_linked(&e->timer))
+		gp__tree_erase(&c->timers, &e->timer);
+	count_share(e, false);
+	gp__list_del(&e->dev_link);
+	gp__dev_dirty(e->dev);
+	gp__core_settle(c, now);
+}
+
+int gp__entity_hint(struct gp__entity *e, const struct gp__hints *h, u64 now)
+{
+	struct gp__core *c = e->dev->core;
+	const char *why;
+
+	if (gp__hints_check(h, &why))
+		return -EINVAL;
+	now = gp__core_begin(c, now);
+	gp__entity_owe(e, now);
+	count_share(e, false);
+	set_hints(e, h);
+	gp__log_entity(e, GP__WHAT_HINT, 0, now);
+	gp__entity_forgive(e);
+	gp__entity_reconsider(e, now);
+	gp__entity_converge(e, gp__why(GP__RULE_WEIGHT, 0), now);
+	gp__core_settle(c, now);
+	return 0;
+}
+
+void gp__entity_deadline(struct gp__entity *e, u64 at, u64 now)
+{
+	struct gp__core *c = e->dev->core;
+
+	now = gp__core_begin(c, now);
+	gp__log_entity(e, GP__WHAT_DEADLINE, at, now);
+	e->deadline_at = at;
+	e->late = false;
+	gp__entity_reconsider(e, now);
+	gp__core_settle(c, now);
+}
+
+void gp__entity_arriving(struct gp__entity *e, u64 at, u64 now)
+{
+	struct gp__core *c = e->dev->core;
+	/* Stopping takes time, and more on some days: begin twice as early as it usually takes. */
+	u64 lead = 2 * e->dev->stop_ns;
+
+	now = gp__core_begin(c, now);
+	gp__log_entity(e, GP__WHAT_ARRIVING, at, now);
+	e->expect_end = gp__time_add(gp__max_u64(at, now), c->cfg[GP__CFG_ARRIVE_GRACE_MS] * GP__MS);
+	e->expected = at <= gp__time_add(now, lead);
+	e->expect_from = e->expected ? 0 : at - lead;
+	gp__entity_update(e, now);
+	gp__core_settle(c, now);
+}
+
+void gp__entity_suspend(struct gp__entity *e, bool suspend, u64 now)
+{
+	struct gp__core *c = e->dev->core;
+
+	now = gp__core_begin(c, now);
+	gp__log_entity(e, suspend ? GP__WHAT_SUSPEND : GP__WHAT_RESUME, 0, now);
+	e->suspended = suspend;
+	gp__entity_forgive(e);
+	gp__entity_update(e, now);
+	gp__core_settle(c, now);
+}
+
+void gp__queue_add(struct gp__entity *e, struct gp__queue *q, u32 id, u8 level_requested, u8 level, u64 now)
+{
+	struct gp__core *c = e->dev->core;
+
+	now = gp__core_begin(c, now);
+	memset(q, 0, sizeof(*q));
+	q->entity = e;
+	q->id = id;
+	q->level_requested = level_requested;
+	q->level = level;
+	q->clock_at = now;
+	gp__list_init(&q->inflight);
+	gp__list_init(&q->outbox);
+	gp__list_push(&e->queues, &q->link);
+	e->nr_queues++;
+	gp__log_queue(q, GP__WHAT_QUEUE_ADD, 0, now);
+	if (!e->held || guard(NEW_QUEUE_HELD, true))
+		gp__queue_converge(q, gp__why(GP__RULE_NEW_QUEUE, e->why.by), now);
+	gp__core_settle(c, now);
+}
+
+void gp__queue_remove(struct gp__queue *q, u64 now)
+{
+	struct gp__entity *e = q->entity;
+	struct gp__core *c = e->dev->core;
+
+	now = gp__core_begin(c, now);
+	gp__log_queue(q, GP__WHAT_QUEUE_REMOVE, 0, now);
+	gp__queue_clock(q, now);
+	detach_queue(q);
+	gp__entity_update(e, now);
+	gp__core_settle(c, now);
+}
+
+static void work_came(struct gp__entity *e, u64 now)
+{
+	e->lingering = e->expected = false;
+	e->expect_from = 0;
+	gp__entity_update(e, now);
+}
+
+void gp__queue_ready(struct gp__queue *q, u32 pending, u64 now)
+{
+	struct gp__entity *e = q->entity;
+	struct gp__core *c = e->dev->core;
+
+	now = gp__core_begin(c, now);
+	gp__log_queue(q, GP__WHAT_READY, pending, now);
+	q->pending = pending;
+	if (q->ready)
+		return;
+	gp__queue_clock(q, now);
+	q->ready = true;
+	if (e->nr_ready++ == 0)
+		work_came(e, now);
+	gp__core_settle(c, now);
+}
+
+static bool should_linger(const struct gp__entity *e)
+{
+	const struct gp__dev *d = e->dev;
+
+	return d->core->cfg[GP__CFG_LINGER_US] && e->place == GP__PLACE_RUNNING && (d->waiting.count || d->nr_blocked);
+}
+
+void gp__queue_idle(struct gp__queue *q, u64 now)
+{
+	struct gp__entity *e = q->entity;
+	struct gp__core *c = e->dev->core;
+
+	now = gp__core_begin(c, now);
+	gp__log_queue(q, GP__WHAT_IDLE, 0, now);
+	q->pending = 0;
+	if (!q->ready)
+		return;
+	gp__queue_clock(q, now);
+	q->ready = false;
+	if (--e->nr_ready == 0) {
+		e->lingering = guard(LINGER, should_linger(e));
+		e->linger_end = now + c->cfg[GP__CFG_LINGER_US] * GP__US;
+		gp__entity_update(e, now);
+	}
+	gp__core_settle(c, now);
+}
+
+void gp__queue_level(struct gp__queue *q, u8 level, u64 now)
+{
+	struct gp__entity *e = q->entity;
+	struct gp__core *c = e->dev->core;
+
+	now = gp__core_begin(c, now);
+	q->level = level;
+	gp__log_queue(q, GP__WHAT_LEVEL, 0, now);
+	gp__entity_forgive(e);
+	gp__entity_update(e, now);
+	gp__core_settle(c, now);
+}
+
+u64 gp__core_wake(const struct gp__core *c)
+{
+	u64 wake = gp__core_next_ack_timeout(c);
+
+	if (c->timers.first)
+		wake = gp__min_u64(wake, (u64)c->timers.first->key);
+	if (c->dev_timers.first)
+		wake = gp__min_u64(wake, (u64)c->dev_timers.first->key);
+	return wake;
+}
+
+/* A tick that finds nothing due leaves no trace, so a log may leave it out. */
+void gp__core_tick(struct gp__core *c, u64 now)
+{
+	if (gp__core_wake(c) > now)
+		return;
+	now = gp__core_begin(c, now);
+	gp__log_simple(c, GP__WHAT_TICK, now);
+	gp__core_run_timers(c, now);
+	gp__core_settle(c, now);
+}
+
+bool gp__entity_active(const struct gp__entity *e)
+{
+	return e->nr_ready || e->lingering || e->expected;
+}
+
+s32 gp__entity_effective(const struct gp__entity *e, u64 now)
+{
+	const struct gp__policy *p = e->dev->core->policy;
+
+	return p->effective ? p->effective(e, now) : e->prio;
+}
+
+enum gp__state gp__queue_state(const struct gp__queue *q)
+{
+	if (q->fault == GP__FAULT_UNRESPONSIVE)
+		return GP__STATE_UNRESPONSIVE;
+	if (q->fault == GP__FAULT_FAILED)
+		return GP__STATE_FAILED;
+	if (q->doing == GP__VERB_EXCLUDE)
+		return GP__STATE_EXCLUDING;
+	if (q->doing == GP__VERB_ADMIT)
+		return GP__STATE_ADMITTING;
+	return q->verb == GP__VERB_EXCLUDE ? GP__STATE_EXCLUDED : GP__STATE_ADMITTED;
+}
+
+enum gp__state gp__entity_state(const struct gp__entity *e)
+{
+	enum gp__state worst = e->held ? GP__STATE_EXCLUDED : GP__STATE_ADMITTED;
+	const struct gp__link *l;
+
+	for (l = e->queues.next; l != &e->queues; l = l->next) {
+		enum gp__state s = gp__queue_state(container_of(l, struct gp__queue, link));
+
+		bool moving = s == GP__STATE_EXCLUDING || s == GP__STATE_ADMITTING;
+
+		if (s >= GP__STATE_FAILED ? s > worst : moving && worst < GP__STATE_FAILED)
+			worst = s;
+	}
+	return worst;
+}
+
+const char *gp__state_name(enum gp__state s)
+{
+	static const char *const names[] = { "admitted",  "excluding", "excluded",
+					     "admitting", "failed",    "unresponsive" };
+
+	return (u32)s < sizeof(names) / sizeof(names[0]) ? names[s] : "?";
+}

@@ -1,0 +1,653 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/*
+ * Where an entity stands (its place), whom the policy chooses, and when to look again.
+ *
+ * gp__entity_update() is the only function that changes a place; everything that happens to an entity ends there. It
+ * never chooses: an entity that has work enters the waiting set, and settle() moves the policy's choice from there to
+ * the running set. An entity that stays behind and was not stopped yet ("fresh") is stopped last.
+ */
+#include "core/internal.h"
+
+/* How many entities a settle asks to note the passing of time, beside the first ones. */
+#define REFRESH_BATCH 2
+
+static const struct gp__policy *policy_of(const struct gp__dev *d)
+{
+	return d->core->policy;
+}
+
+static struct gp__entity *first_running(const struct gp__dev *d)
+{
+	return gp__entity_of(d->running.first);
+}
+
+static struct gp__entity *first_waiting(const struct gp__dev *d)
+{
+	return gp__entity_of(d->waiting.first);
+}
+
+static struct gp__entity *last_running(const struct gp__dev *d)
+{
+	return gp__entity_of(d->running.last);
+}
+
+static u32 id_of(const struct gp__entity *e)
+{
+	return e ? e->id : 0;
+}
+
+static bool somebody_waits(const struct gp__dev *d)
+{
+	return d->waiting.count || d->nr_blocked;
+}
+
+void gp__dev_dirty(struct gp__dev *d)
+{
+	if (gp__list_empty(&d->dirty_link))
+		gp__list_push(&d->core->dirty, &d->dirty_link);
+	if (gp__list_empty(&d->touched_link))
+		gp__list_push(&d->core->touched, &d->touched_link);
+}
+
+/*
+ * Timers
+ */
+
+static void arm(struct gp__tree *t, struct gp__node *n, u64 due, u32 id, u64 now)
+{
+	/* What is due now has just been dealt with: never ask to be woken in the past. */
+	s64 key = due == GP__NEVER ? 0 : (s64)gp__max_u64(due, now + 1);
+
+	if (gp__node_linked(n)) {
+		if (due != GP__NEVER && n->key == key)
+			return;
+		gp__tree_erase(t, n);
+	}
+	if (due != GP__NEVER)
+		gp__tree_insert(t, n, key, id);
+}
+
+static bool is_hold_bounded(const struct gp__entity *e)
+{
+	return e->held && (e->place == GP__PLACE_WAITING || e->place == GP__PLACE_BLOCKED);
+}
+
+static u64 hold_due(const struct gp__entity *e, u64 now)
+{
+	u64 due = GP__NEVER;
+
+	if (guard(MAX_HOLD, true))
+		due = gp__time_add(e->hold_since, gp__entity_max_hold(e));
+	/* A member of a gang that has no work itself is owed nothing. */
+	if (guard(MIN_SHARE, gp__entity_active(e)))
+		due = gp__min_u64(due, gp__entity_owed_due(e, now));
+	return due;
+}
+
+static u64 retry_due(const struct gp__entity *e)
+{
+	const struct gp__link *l;
+	u64 due = GP__NEVER;
+
+	for (l = e->queues.next; l != &e->queues; l = l->next) {
+		const struct gp__queue *q = container_of(l, struct gp__queue, link);
+
+		if (q->retry_at && q->doing == GP__VERB_NONE)
+			due = gp__min_u64(due, q->retry_at);
+	}
+	return due;
+}
+
+static u64 entity_due(const struct gp__entity *e, u64 now)
+{
+	u64 due = retry_due(e);
+
+	if (e->lingering)
+		due = gp__min_u64(due, e->linger_end);
+	if (e->expected)
+		due = gp__min_u64(due, e->expect_end);
+	else if (e->expect_from)
+		due = gp__min_u64(due, e->expect_from);
+	if (e->place == GP__PLACE_GRANTED)
+		due = gp__min_u64(due, e->grant_end);
+	if (is_hold_bounded(e))
+		due = gp__min_u64(due, hold_due(e, now));
+	return due;
+}
+
+static void arm_entity(struct gp__entity *e, u64 now)
+{
+	arm(&e->dev->core->timers, &e->timer, entity_due(e, now), e->id, now);
+}
+
+static void retry_queues(struct gp__entity *e, u64 now)
+{
+	struct gp__link *l, *n;
+
+	gp__list_each(l, n, &e->queues) {
+		struct gp__queue *q = container_of(l, struct gp__queue, link);
+
+		if (!q->retry_at || q->retry_at > now)
+			continue;
+		q->retry_at = 0;
+		if (guard(ADMIT_RETRY, true) || e->held)
+			gp__queue_converge(q, gp__why(GP__RULE_RETRY, e->why.by), now);
+	}
+}
+
+static void grant(struct gp__entity *e, enum gp__rule rule, u64 now)
+{
+	u64 end = now + e->dev->core->cfg[GP__CFG_GRANT_MS] * GP__MS;
+
+	if (e->gang)
+		gp__gang_grant(e->gang, rule, end, now);
+	else
+		gp__entity_grant(e, rule, end, now);
+}
+
+static void check_hold(struct gp__entity *e, u64 now)
+{
+	if (!is_hold_bounded(e))
+		return;
+	if (guard(MAX_HOLD, gp__time_add(e->hold_since, gp__entity_max_hold(e)) <= now)) {
+		grant(e, GP__RULE_MAX_HOLD, now);
+		return;
+	}
+	gp__entity_owe(e, now);
+	if (guard(MIN_SHARE, gp__entity_active(e) && gp__entity_owed_due(e, now) <= now))
+		grant(e, GP__RULE_MIN_SHARE, now);
+}
+
+/* A grant for the minimum share lasts until it was really got, however many ran beside. */
+static void check_grant(struct gp__entity *e, u64 now)
+{
+	if (e->place != GP__PLACE_GRANTED || now < e->grant_end)
+		return;
+	gp__entity_owe(e, now);
+	if (e->why.rule == GP__RULE_MIN_SHARE && e->owed > 0)
+		e->grant_end = now + (u64)e->owed * (e->dev->nr_on ? e->dev->nr_on : 1);
+	else if (guard(GRANT_ENDS, true))
+		e->grant_end = 0;
+}
+
+static void entity_timer(struct gp__entity *e, u64 now)
+{
+	if (e->lingering && guard(LINGER_ENDS, now >= e->linger_end))
+		e->lingering = false;
+	if (e->expected && guard(EXPECT_ENDS, now >= e->expect_end))
+		e->expected = false;
+	if (e->expect_from && now >= e->expect_from) {
+		e->expect_from = 0;
+		e->expected = now < e->expect_end;
+	}
+	check_grant(e, now);
+	retry_queues(e, now);
+	check_hold(e, now);
+	gp__entity_update(e, now);
+}
+
+void gp__core_run_timers(struct gp__core *c, u64 now)
+{
+	gp__core_expire_acks(c, now);
+	while (c->timers.first && (u64)c->timers.first->key <= now) {
+		struct gp__entity *e = container_of(c->timers.first, struct gp__entity, timer);
+
+		gp__tree_erase(&c->timers, &e->timer);
+		entity_timer(e, now);
+	}
+	while (c->dev_timers.first && (u64)c->dev_timers.first->key <= now) {
+		struct gp__dev *d = container_of(c->dev_timers.first, struct gp__dev, timer);
+
+		gp__tree_erase(&c->dev_timers, &d->timer);
+		gp__dev_dirty(d);
+	}
+}
+
+/*
+ * Places
+ */
+
+void gp__entity_leave(struct gp__entity *e)
+{
+	struct gp__dev *d = e->dev;
+
+	switch (e->place) {
+	case GP__PLACE_RUNNING:
+		gp__tree_erase(&d->running, &e->node);
+		break;
+	case GP__PLACE_WAITING:
+		gp__tree_erase(&d->waiting, &e->node);
+		if (gp__node_linked(&e->age))
+			gp__tree_erase(&d->ageing, &e->age);
+		gp__list_del(&e->fresh_link);
+		break;
+	case GP__PLACE_BLOCKED:
+		d->nr_blocked--;
+		break;
+	case GP__PLACE_APART:
+		gp__list_del(&e->apart_link);
+		e->inversion_reported = false;
+		break;
+	}
+	e->place = GP__PLACE_IDLE;
+}
+
+static void enter(struct gp__entity *e, enum gp__place place)
+{
+	struct gp__dev *d = e->dev;
+	const struct gp__policy *p = policy_of(d);
+
+	switch (place) {
+	case GP__PLACE_RUNNING:
+		gp__tree_insert(&d->running, &e->node, p->key(e), e->id);
+		break;
+	case GP__PLACE_WAITING:
+		gp__tree_insert(&d->waiting, &e->node, p->key(e), e->id);
+		if (!e->held)
+			gp__list_push(&d->fresh, &e->fresh_link);
+		break;
+	case GP__PLACE_BLOCKED:
+		d->nr_blocked++;
+		break;
+	case GP__PLACE_APART:
+		gp__list_push(&d->apart, &e->apart_link);
+		break;
+	default:
+		break;
+	}
+	e->place = (u8)place;
+}
+
+static void move(struct gp__entity *e, enum gp__place place)
+{
+	gp__entity_leave(e);
+	enter(e, place);
+}
+
+/* Ageing counts from the hold: only who was told to stop grows more urgent. */
+static void start_ageing(struct gp__entity *e)
+{
+	const struct gp__policy *p = policy_of(e->dev);
+
+	if (p->age_key && e->place == GP__PLACE_WAITING && e->held && !gp__node_linked(&e->age))
+		gp__tree_insert(&e->dev->ageing, &e->age, p->age_key(e), e->id);
+}
+
+static enum gp__place wanted_place(const struct gp__entity *e, u64 now)
+{
+	if (guard(OPERATOR_WINS, e->suspended))
+		return GP__PLACE_SUSPENDED;
+	if (guard(FAULT_OUT_OF_PLAN, e->nr_faults != 0))
+		return GP__PLACE_APART;
+	if (e->gang && e->gang->blocked)
+		return GP__PLACE_BLOCKED;
+	if (!gp__entity_active(e))
+		return GP__PLACE_IDLE;
+	if (e->gang && now < e->gang->grant_end)
+		return GP__PLACE_GRANTED;
+	if (e->place == GP__PLACE_GRANTED && e->grant_end)
+		return GP__PLACE_GRANTED;
+	if (e->place == GP__PLACE_RUNNING || e->place == GP__PLACE_WAITING)
+		return e->place;
+	return GP__PLACE_WAITING;
+}
+
+/* What a place means for being held; waiting ones are stopped by settle(). */
+static void enforce_place(struct gp__entity *e, u64 now)
+{
+	switch (e->place) {
+	case GP__PLACE_SUSPENDED:
+		gp__entity_hold(e, gp__why(GP__RULE_OPERATOR, 0), now);
+		break;
+	case GP__PLACE_APART:
+		gp__entity_release(e, gp__why(GP__RULE_OUT_OF_PLAN, 0), now);
+		break;
+	case GP__PLACE_BLOCKED:
+		gp__entity_hold(e, gp__why(GP__RULE_GANG, 0), now);
+		break;
+	case GP__PLACE_IDLE:
+		if (guard(IDLE_NOT_HELD, true))
+			gp__entity_release(e, gp__why(GP__RULE_IDLE, 0), now);
+		break;
+	}
+}
+
+static void wake_up(struct gp__entity *e, u64 now)
+{
+	const struct gp__policy *p = policy_of(e->dev);
+
+	e->deadline_at = e->hints.deadline_ns ? gp__time_add(now, e->hints.deadline_ns) : 0;
+	e->late = false;
+	if (p->wakeup)
+		p->wakeup(e, now);
+}
+
+static void note_activity(struct gp__entity *e, u64 now)
+{
+	bool active = gp__entity_active(e);
+
+	if (active == e->awake)
+		return;
+	gp__entity_owe(e, now);
+	e->awake = active;
+	if (active)
+		wake_up(e, now);
+}
+
+void gp__entity_update(struct gp__entity *e, u64 now)
+{
+	enum gp__place place = wanted_place(e, now);
+
+	note_activity(e, now);
+	gp__entity_sync_on(e, now);
+	if (place != e->place)
+		move(e, place);
+	enforce_place(e, now);
+	start_ageing(e);
+	arm_entity(e, now);
+	gp__dev_dirty(e->dev);
+}
+
+void gp__entity_reconsider(struct gp__entity *e, u64 now)
+{
+	if (e->place == GP__PLACE_RUNNING || e->place == GP__PLACE_WAITING)
+		move(e, GP__PLACE_WAITING);
+	gp__entity_update(e, now);
+}
+
+void gp__entity_grant(struct gp__entity *e, enum gp__rule rule, u64 end, u64 now)
+{
+	e->grant_end = end;
+	move(e, GP__PLACE_GRANTED);
+	gp__entity_release(e, gp__why(rule, id_of(first_running(e->dev))), now);
+	arm_entity(e, now);
+	gp__dev_dirty(e->dev);
+}
+
+/*
+ * Choice
+ */
+
+/*
+ * A bucket of switch_burst tokens, refilled at switches_per_s, kept as one time: tokens_at is when the bucket would
+ * be full if nothing more were taken. All that one event stops costs one token, as drivers stop many queues at once.
+ */
+static u64 token_ns(const struct gp__core *c)
+{
+	u64 rate = c->cfg[GP__CFG_SWITCHES_PER_S];
+
+	return rate ? GP__S / rate : 0;
+}
+
+static u64 token_due(const struct gp__dev *d)
+{
+	const struct gp__core *c = d->core;
+	u64 slack = (c->cfg[GP__CFG_SWITCH_BURST] - 1) * token_ns(c);
+
+	return d->tokens_at > slack ? d->tokens_at - slack : 0;
+}
+
+static bool may_switch(struct gp__dev *d, u64 now)
+{
+	if (d->paid_event == d->core->nr_events)
+		return true;
+	if (guard(SWITCH_RATE, token_due(d) > now)) {
+		d->denied = true;
+		return false;
+	}
+	d->tokens_at = gp__max_u64(d->tokens_at, now) + token_ns(d->core);
+	d->paid_event = d->core->nr_events;
+	d->nr_switches++;
+	return true;
+}
+
+static void start_running(struct gp__entity *w, u64 now)
+{
+	const struct gp__policy *p = policy_of(w->dev);
+
+	move(w, GP__PLACE_RUNNING);
+	if (p->start)
+		p->start(w, now);
+	gp__entity_release(w, gp__why(GP__RULE_CHOSEN, 0), now);
+	arm_entity(w, now);
+}
+
+static void stop_waiting(struct gp__entity *e, const struct gp__entity *by, u64 now)
+{
+	gp__entity_hold(e, gp__why(policy_of(e->dev)->preempt_rule, id_of(by)), now);
+	start_ageing(e);
+	arm_entity(e, now);
+}
+
+bool gp__dev_would_run(const struct gp__dev *d, const struct gp__entity *e, u64 now)
+{
+	const struct gp__policy *p = policy_of(d);
+	const struct gp__entity *r = last_running(d);
+
+	return !r || p->fits(d, e, now) || p->preempts(d, e, r, now);
+}
+
+/* Each step moves one entity for good; the bound is for a policy that contradicts itself. */
+static void choose(struct gp__dev *d, u64 now)
+{
+	const struct gp__policy *p = policy_of(d);
+	u32 steps = 2 * (d->running.count + d->waiting.count);
+
+	while (d->waiting.count && steps--) {
+		struct gp__entity *w = first_waiting(d), *r = last_running(d);
+
+		if (guard(SOMEBODY_RUNS, !r) || (r && p->fits(d, w, now))) {
+			start_running(w, now);
+			continue;
+		}
+		if (!r || !p->preempts(d, w, r, now) || !may_switch(d, now))
+			return;
+		if (r->prio < w->prio)
+			d->nr_inversions++;
+		move(r, GP__PLACE_WAITING);
+		stop_waiting(r, w, now);
+	}
+}
+
+static void stop_fresh(struct gp__dev *d, u64 now)
+{
+	struct gp__link *l, *n;
+
+	gp__list_each(l, n, &d->fresh) {
+		if (!may_switch(d, now))
+			return;
+		stop_waiting(container_of(l, struct gp__entity, fresh_link), first_running(d), now);
+	}
+}
+
+static struct gp__entity *next_aged(const struct gp__dev *d)
+{
+	return d->ageing.first ? container_of(d->ageing.first, struct gp__entity, age) : NULL;
+}
+
+static void grant_aged(struct gp__dev *d, u64 now)
+{
+	const struct gp__policy *p = policy_of(d);
+	struct gp__entity *w;
+
+	while ((w = next_aged(d)) && guard(AGEING, p->age_due(d, w) <= now))
+		grant(w, GP__RULE_AGEING, now);
+}
+
+/*
+ * Only few run at once where keys depend on time used. Where more do (weighed by the device), nobody is chosen by key,
+ * and this must not become a walk over everybody.
+ */
+static bool takes_turns(const struct gp__dev *d)
+{
+	return policy_of(d)->charge && d->running.count <= GP__TURNS_MAX;
+}
+
+static void charge_running(struct gp__dev *d, u64 now)
+{
+	struct gp__node *n, *next;
+
+	if (!takes_turns(d))
+		return;
+	for (n = d->running.first; n; n = next) {
+		struct gp__entity *e = gp__entity_of(n);
+
+		next = gp__tree_next(n);
+		gp__entity_charge(e, now);
+		if (policy_of(d)->key(e) != n->key)
+			move(e, GP__PLACE_RUNNING);
+	}
+}
+
+static bool refresh_one(struct gp__entity *e, u64 now)
+{
+	if (!e || !policy_of(e->dev)->refresh(e, now))
+		return false;
+	if (e->place == GP__PLACE_RUNNING)
+		move(e, GP__PLACE_RUNNING);
+	else if (e->place == GP__PLACE_WAITING) {
+		move(e, GP__PLACE_WAITING);
+		start_ageing(e);
+	}
+	return true;
+}
+
+static void refresh(struct gp__dev *d, u64 now)
+{
+	int i;
+
+	if (!policy_of(d)->refresh)
+		return;
+	while (refresh_one(first_running(d), now))
+		;
+	while (refresh_one(first_waiting(d), now))
+		;
+	for (i = 0; i < REFRESH_BATCH && !gp__list_empty(&d->members); i++) {
+		struct gp__entity *e = container_of(d->members.next, struct gp__entity, dev_link);
+
+		gp__list_del(&e->dev_link);
+		gp__list_push(&d->members, &e->dev_link);
+		refresh_one(e, now);
+	}
+}
+
+bool gp__dev_inversion(const struct gp__dev *d, const struct gp__entity **waiting, const struct gp__entity **running)
+{
+	const struct gp__entity *top = first_running(d), *low = NULL;
+	const struct gp__link *l;
+
+	for (l = d->apart.next; l != &d->apart; l = l->next) {
+		const struct gp__entity *e = container_of(l, struct gp__entity, apart_link);
+
+		if (e->on && (!low || e->prio < low->prio))
+			low = e;
+	}
+	for (l = d->fresh.next; l != &d->fresh; l = l->next) {
+		const struct gp__entity *e = container_of(l, struct gp__entity, fresh_link);
+
+		if (!low || e->prio < low->prio)
+			low = e;
+	}
+	*waiting = top;
+	*running = low;
+	return top && low && top->prio > low->prio;
+}
+
+/* An inversion that cannot be resolved is said once, until the entity recovers. */
+static void report_inversions(struct gp__dev *d, u64 now)
+{
+	const struct gp__entity *top = first_running(d);
+	struct gp__link *l, *n;
+
+	if (!top)
+		return;
+	gp__list_each(l, n, &d->apart) {
+		struct gp__entity *e = container_of(l, struct gp__entity, apart_link);
+
+		if (!e->on || e->prio >= top->prio || guard(REPORT_ONCE, e->inversion_reported))
+			continue;
+		e->inversion_reported = true;
+		gp__log_entity(e, GP__WHAT_INVERSION, top->id, now);
+	}
+}
+
+static void raise_floor(struct gp__dev *d)
+{
+	const struct gp__entity *r = first_running(d), *w = first_waiting(d);
+	u64 floor = GP__NEVER;
+
+	if (r)
+		floor = r->vtime;
+	if (w)
+		floor = gp__min_u64(floor, w->vtime);
+	if (floor != GP__NEVER)
+		d->vfloor = gp__max_u64(d->vfloor, floor);
+}
+
+static void settle(struct gp__dev *d, u64 now)
+{
+	d->denied = false;
+	charge_running(d, now);
+	refresh(d, now);
+	raise_floor(d);
+	choose(d, now);
+	if (d->ageing.count)
+		grant_aged(d, now);
+	stop_fresh(d, now);
+	report_inversions(d, now);
+}
+
+static void renew_turns(struct gp__dev *d, u64 now)
+{
+	const struct gp__policy *p = policy_of(d);
+	struct gp__node *n;
+
+	if (!takes_turns(d))
+		return;
+	for (n = d->running.first; n; n = gp__tree_next(n)) {
+		struct gp__entity *e = gp__entity_of(n);
+
+		if (e->slice_end <= now)
+			p->start(e, now);
+	}
+}
+
+static u64 dev_due(const struct gp__dev *d)
+{
+	const struct gp__policy *p = policy_of(d);
+	const struct gp__entity *aged = next_aged(d);
+	u64 due = GP__NEVER;
+
+	if (d->denied)
+		due = token_due(d);
+	if (p->next && somebody_waits(d) && d->running.count)
+		due = gp__min_u64(due, p->next(d));
+	if (guard(AGEING, aged != NULL))
+		due = gp__min_u64(due, p->age_due(d, aged));
+	return due;
+}
+
+/* Gangs have had their say: turns that nobody ended begin anew, and the device sleeps until something can change. */
+static void finish(struct gp__dev *d, u64 now)
+{
+	renew_turns(d, now);
+	arm(&d->core->dev_timers, &d->timer, dev_due(d), d->id, now);
+}
+
+void gp__core_settle(struct gp__core *c, u64 now)
+{
+	struct gp__dev *d;
+
+	do {
+		while (!gp__list_empty(&c->dirty)) {
+			d = container_of(c->dirty.next, struct gp__dev, dirty_link);
+			gp__list_del(&d->dirty_link);
+			settle(d, now);
+		}
+	} while (gp__gangs_settle(c, now));
+	while (!gp__list_empty(&c->touched)) {
+		d = container_of(c->touched.next, struct gp__dev, touched_link);
+		gp__list_del(&d->touched_link);
+		finish(d, now);
+	}
+}

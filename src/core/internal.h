@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* What the core's files need of one another; nobody else includes this. */
+#ifndef GP__CORE_INTERNAL_H
+#define GP__CORE_INTERNAL_H
+
+#include "core/core.h"
+#include "core/guard.h"
+#include "core/log.h"
+
+/* dev->clock counts in 1/4096 ns, so that ten thousand entities sharing a microsecond lose nothing. */
+#define GP__CLOCK_SHIFT 12
+
+static inline struct gp__entity *gp__entity_of(struct gp__node *n)
+{
+	return n ? container_of(n, struct gp__entity, node) : NULL;
+}
+
+static inline struct gp__why gp__why(enum gp__rule rule, u32 by)
+{
+	return (struct gp__why){ .rule = (u8)rule, .by = by };
+}
+
+/* core.c */
+/* Every event begins here: time never goes backwards. */
+u64 gp__core_begin(struct gp__core *c, u64 now);
+
+/* account.c: who got how much time */
+void gp__dev_advance(struct gp__dev *d, u64 now);
+void gp__entity_charge(struct gp__entity *e, u64 now);
+/* Call after anything that may change whether the entity counts as running. */
+void gp__entity_sync_on(struct gp__entity *e, u64 now);
+void gp__entity_owe(struct gp__entity *e, u64 now);
+u64 gp__entity_owed_due(const struct gp__entity *e, u64 now);
+u64 gp__entity_max_hold(const struct gp__entity *e);
+void gp__queue_clock(struct gp__queue *q, u64 now);
+
+/* act.c: from "held" to actions on queues, and back from their results */
+void gp__entity_hold(struct gp__entity *e, struct gp__why why, u64 now);
+void gp__entity_release(struct gp__entity *e, struct gp__why why, u64 now);
+void gp__queue_converge(struct gp__queue *q, struct gp__why why, u64 now);
+void gp__entity_converge(struct gp__entity *e, struct gp__why why, u64 now);
+/* Forgets failed attempts: something changed that may make the next one succeed. */
+void gp__entity_forgive(struct gp__entity *e);
+void gp__queue_set_fault(struct gp__queue *q, enum gp__fault fault);
+void gp__core_expire_acks(struct gp__core *c, u64 now);
+u64 gp__core_next_ack_timeout(const struct gp__core *c);
+
+/* decide.c: places, choices, timers */
+void gp__entity_update(struct gp__entity *e, u64 now);
+/* The policy's view of it changed: consider it anew. */
+void gp__entity_reconsider(struct gp__entity *e, u64 now);
+void gp__entity_leave(struct gp__entity *e);
+void gp__entity_grant(struct gp__entity *e, enum gp__rule rule, u64 end, u64 now);
+void gp__dev_dirty(struct gp__dev *d);
+void gp__core_settle(struct gp__core *c, u64 now);
+void gp__core_run_timers(struct gp__core *c, u64 now);
+bool gp__dev_would_run(const struct gp__dev *d, const struct gp__entity *e, u64 now);
+
+/* gang.c */
+bool gp__gang_active(const struct gp__gang *g);
+void gp__gang_leave(struct gp__entity *e, u64 now);
+void gp__gang_grant(struct gp__gang *g, enum gp__rule rule, u64 end, u64 now);
+/* True: something changed and devices must be settled again. */
+bool gp__gangs_settle(struct gp__core *c, u64 now);
+
+/* record.c */
+void gp__log_simple(struct gp__core *c, enum gp__what what, u64 now);
+void gp__log_dev(struct gp__dev *d, enum gp__what what, u64 now);
+void gp__log_entity(struct gp__entity *e, enum gp__what what, u64 value, u64 now);
+void gp__log_queue(struct gp__queue *q, enum gp__what what, s64 value, u64 now);
+void gp__log_gang(struct gp__gang *g, const struct gp__entity *e, enum gp__what what, u64 now);
+void gp__log_config(struct gp__core *c, u32 param, u64 now);
+void gp__log_policy(struct gp__core *c, u64 now);
+
+#endif

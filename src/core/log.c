@@ -1,0 +1,472 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+#include "core/log.h"
+
+#define FIELD_MAX 9
+
+static const char *const field_names[GP__F_COUNT] = {
+	[GP__F_QUEUE] = "q",
+	[GP__F_PROCESS] = "process",
+	[GP__F_CLASS] = "class",
+	[GP__F_PRIO] = "prio",
+	[GP__F_WEIGHT] = "weight",
+	[GP__F_SHARE] = "share_pct",
+	[GP__F_MIN_SHARE] = "min_share_pct",
+	[GP__F_DEADLINE] = "deadline_ns",
+	[GP__F_MAX_HOLD] = "max_hold_ns",
+	[GP__F_MEMORY] = "memory",
+	[GP__F_CAN_WEIGH] = "can_weigh",
+	[GP__F_REQUESTED] = "requested",
+	[GP__F_LEVEL] = "level",
+	[GP__F_PENDING] = "pending",
+	[GP__F_RESULT] = "result",
+	[GP__F_AT] = "at",
+	[GP__F_GANG] = "gang",
+	[GP__F_WHY] = "why",
+	[GP__F_BY] = "by",
+};
+
+struct form {
+	const char *name;
+	char sign;
+	bool has_tag;
+	u8 nr;
+	u8 fields[FIELD_MAX];
+};
+
+#define EVENT(what, name, ...)                                                                                         \
+	[GP__WHAT_##what] = { name, '<', false, sizeof((u8[]){ __VA_ARGS__ }), { __VA_ARGS__ } }
+#define ACTION(what, name, ...)                                                                                        \
+	[GP__WHAT_##what] = { name, '>', false, sizeof((u8[]){ __VA_ARGS__ }), { __VA_ARGS__ } }
+#define REPORT(what, name, ...)                                                                                        \
+	[GP__WHAT_##what] = { name, '!', false, sizeof((u8[]){ __VA_ARGS__ }), { __VA_ARGS__ } }
+#define BARE(what, name) [GP__WHAT_##what] = { name, '<', false, 0, { 0 } }
+
+#define HINT_FIELDS                                                                                                    \
+	GP__F_PRIO, GP__F_WEIGHT, GP__F_SHARE, GP__F_MIN_SHARE, GP__F_DEADLINE, GP__F_MAX_HOLD, GP__F_MEMORY
+
+static const struct form forms[GP__WHAT_COUNT] = {
+	BARE(CONFIG, "config"),
+	BARE(POLICY, "policy"),
+	EVENT(DEVICE_ADD, "device-add", GP__F_MEMORY, GP__F_CAN_WEIGH),
+	BARE(DEVICE_REMOVE, "device-remove"),
+	[GP__WHAT_ENTITY_ADD] = { "entity-add", '<', true, 9, { GP__F_PROCESS, GP__F_CLASS, HINT_FIELDS } },
+	BARE(ENTITY_REMOVE, "entity-remove"),
+	EVENT(HINT, "hint", HINT_FIELDS),
+	EVENT(DEADLINE, "deadline", GP__F_AT),
+	EVENT(ARRIVING, "arriving", GP__F_AT),
+	BARE(SUSPEND, "suspend"),
+	BARE(RESUME, "resume"),
+	EVENT(QUEUE_ADD, "queue-add", GP__F_QUEUE, GP__F_REQUESTED, GP__F_LEVEL),
+	EVENT(QUEUE_REMOVE, "queue-remove", GP__F_QUEUE),
+	EVENT(READY, "ready", GP__F_QUEUE, GP__F_PENDING),
+	EVENT(IDLE, "idle", GP__F_QUEUE),
+	EVENT(LEVEL, "level", GP__F_QUEUE, GP__F_LEVEL),
+	EVENT(ACK, "ack", GP__F_QUEUE, GP__F_RESULT),
+	EVENT(GANG_ADD, "gang-add", GP__F_GANG),
+	EVENT(GANG_REMOVE, "gang-remove", GP__F_GANG),
+	EVENT(GANG_JOIN, "gang-join", GP__F_GANG),
+	BARE(TICK, "tick"),
+	ACTION(EXCLUDE, "exclude", GP__F_QUEUE, GP__F_LEVEL, GP__F_WHY, GP__F_BY),
+	ACTION(ADMIT, "admit", GP__F_QUEUE, GP__F_LEVEL, GP__F_WHY, GP__F_BY),
+	ACTION(WEIGH, "weigh", GP__F_QUEUE, GP__F_WEIGHT, GP__F_WHY, GP__F_BY),
+	REPORT(UNRESPONSIVE, "unresponsive", GP__F_QUEUE),
+	REPORT(RECOVERED, "recovered", GP__F_QUEUE),
+	REPORT(FAILED, "failed", GP__F_QUEUE, GP__F_RESULT),
+	REPORT(INVERSION, "inversion", GP__F_BY),
+};
+
+static const char *const rule_names[GP__RULE_COUNT] = {
+	[GP__RULE_NONE] = "none",
+	[GP__RULE_PRIORITY] = "priority",
+	[GP__RULE_SLICE] = "slice",
+	[GP__RULE_DEADLINE] = "deadline",
+	[GP__RULE_CHOSEN] = "chosen",
+	[GP__RULE_IDLE] = "idle",
+	[GP__RULE_AGEING] = "ageing",
+	[GP__RULE_MAX_HOLD] = "max-hold",
+	[GP__RULE_MIN_SHARE] = "min-share",
+	[GP__RULE_GANG] = "gang",
+	[GP__RULE_OPERATOR] = "operator",
+	[GP__RULE_NEW_QUEUE] = "new-queue",
+	[GP__RULE_RETRY] = "retry",
+	[GP__RULE_OUT_OF_PLAN] = "out-of-plan",
+	[GP__RULE_WEIGHT] = "weight",
+};
+
+static const char *const class_names[] = { "other", "offline", "normal", "online" };
+#define NR_CLASSES (sizeof(class_names) / sizeof(class_names[0]))
+
+const char *gp__rule_name(enum gp__rule r)
+{
+	return (u32)r < GP__RULE_COUNT ? rule_names[r] : "?";
+}
+
+const char *gp__class_name(enum gp__class c)
+{
+	return (u32)c < NR_CLASSES ? class_names[c] : "?";
+}
+
+char gp__what_sign(enum gp__what what)
+{
+	return forms[what].sign;
+}
+
+const char *gp__what_name(enum gp__what what)
+{
+	return forms[what].name;
+}
+
+/* Appends without a check for room: the longest line the tables allow is well under GP__LOG_LINE_MAX (a test). */
+static char *put(char *p, const char *s)
+{
+	while (*s)
+		*p++ = *s++;
+	return p;
+}
+
+static char *put_u64(char *p, u64 v)
+{
+	char buf[20];
+	int n = 0;
+
+	do {
+		buf[n++] = '0' + (char)(v % 10);
+		v /= 10;
+	} while (v);
+	while (n)
+		*p++ = buf[--n];
+	return p;
+}
+
+static char *put_s64(char *p, s64 v)
+{
+	if (v < 0) {
+		*p++ = '-';
+		return put_u64(p, 0 - (u64)v);
+	}
+	return put_u64(p, (u64)v);
+}
+
+static char *put_who(char *p, const char *prefix, u32 id)
+{
+	if (id == GP__NOBODY)
+		return put(p, "-");
+	return put_u64(put(p, prefix), id);
+}
+
+static char *put_field(char *p, enum gp__field f, s64 v)
+{
+	*p++ = ' ';
+	p = put(p, field_names[f]);
+	*p++ = '=';
+	switch (f) {
+	case GP__F_WHY:
+		return put(p, gp__rule_name((enum gp__rule)v));
+	case GP__F_CLASS:
+		return put(p, gp__class_name((enum gp__class)v));
+	case GP__F_BY:
+		return put_who(p, "e", v ? (u32)v : GP__NOBODY);
+	case GP__F_PRIO:
+	case GP__F_RESULT:
+		return put_s64(p, v);
+	default:
+		return put_u64(p, (u64)v);
+	}
+}
+
+size_t gp__record_format(const struct gp__record *r, char *line)
+{
+	const struct form *form = &forms[r->what];
+	char *p = put_u64(line, r->time);
+	u32 i;
+
+	*p++ = ' ';
+	*p++ = form->sign;
+	*p++ = ' ';
+	p = put_who(p, "gpu", r->dev);
+	*p++ = ' ';
+	p = put_who(p, "e", r->entity);
+	*p++ = ' ';
+	p = put(p, form->name);
+	if (r->what == GP__WHAT_POLICY) {
+		*p++ = ' ';
+		p = put(p, r->text);
+	}
+	for (i = 0; i < r->nr_params; i++) {
+		*p++ = ' ';
+		p = put(p, r->params[i].name);
+		*p++ = '=';
+		p = put_u64(p, r->values[i]);
+	}
+	for (i = 0; i < form->nr; i++)
+		p = put_field(p, form->fields[i], r->f[form->fields[i]]);
+	if (form->has_tag)
+		p = put(put(p, " tag="), r->text);
+	*p++ = '\n';
+	*p = '\0';
+	return (size_t)(p - line);
+}
+
+/* The rest of the line being parsed. */
+struct text {
+	const char *p, *end;
+};
+
+static size_t word_len(const struct text *t)
+{
+	const char *p = t->p;
+
+	while (p < t->end && *p != ' ' && *p != '=')
+		p++;
+	return (size_t)(p - t->p);
+}
+
+static bool take(struct text *t, const char *s)
+{
+	size_t n = strlen(s);
+
+	if ((size_t)(t->end - t->p) < n || memcmp(t->p, s, n) != 0)
+		return false;
+	t->p += n;
+	return true;
+}
+
+/* Takes a whole word equal to one of @names; its index or -1. */
+static int take_name(struct text *t, const char *const *names, size_t n)
+{
+	size_t len = word_len(t), i;
+
+	for (i = 0; i < n; i++) {
+		if (strlen(names[i]) == len && memcmp(names[i], t->p, len) == 0) {
+			t->p += len;
+			return (int)i;
+		}
+	}
+	return -1;
+}
+
+static bool take_u64(struct text *t, u64 *v)
+{
+	const char *start = t->p;
+
+	*v = 0;
+	while (t->p < t->end && *t->p >= '0' && *t->p <= '9') {
+		u64 digit = (u64)(*t->p - '0');
+
+		if (*v > (GP__NEVER - digit) / 10)
+			return false;
+		*v = *v * 10 + digit;
+		t->p++;
+	}
+	/* One way to write a number, so that a line read and written again is the same. */
+	return t->p > start && (t->p == start + 1 || *start != '0');
+}
+
+static bool take_s64(struct text *t, s64 *v)
+{
+	bool negative = take(t, "-");
+	u64 u;
+
+	if (!take_u64(t, &u) || u > (u64)1 << 62 || (negative && !u))
+		return false;
+	*v = negative ? -(s64)u : (s64)u;
+	return true;
+}
+
+static bool take_who(struct text *t, const char *prefix, u32 *id)
+{
+	u64 v;
+
+	if (take(t, "-")) {
+		*id = GP__NOBODY;
+		return true;
+	}
+	if (!take(t, prefix) || !take_u64(t, &v) || v >= GP__NOBODY)
+		return false;
+	*id = (u32)v;
+	return true;
+}
+
+static bool field_is_u32(enum gp__field f)
+{
+	switch (f) {
+	case GP__F_DEADLINE:
+	case GP__F_MAX_HOLD:
+	case GP__F_MEMORY:
+	case GP__F_AT:
+		return false;
+	default:
+		return true;
+	}
+}
+
+static bool take_value(struct text *t, enum gp__field f, s64 *v)
+{
+	u64 u;
+	u32 id;
+	int i;
+
+	switch (f) {
+	case GP__F_WHY:
+		i = take_name(t, rule_names, GP__RULE_COUNT);
+		*v = i;
+		return i >= 0;
+	case GP__F_CLASS:
+		i = take_name(t, class_names, NR_CLASSES);
+		*v = i;
+		return i >= 0;
+	case GP__F_BY:
+		if (!take_who(t, "e", &id))
+			return false;
+		*v = id == GP__NOBODY ? 0 : id;
+		return id != 0;
+	case GP__F_PRIO:
+	case GP__F_RESULT:
+		return take_s64(t, v) && *v >= -(s64)0x7fffffff && *v <= 0x7fffffff;
+	default:
+		if (!take_u64(t, &u) || (field_is_u32(f) && u >= GP__NOBODY))
+			return false;
+		*v = (s64)u;
+		return true;
+	}
+}
+
+static bool tag_char(char c)
+{
+	return c > ' ' && c < 0x7f && c != '=';
+}
+
+static bool take_text(struct text *t, char *buf, size_t size)
+{
+	size_t n = 0;
+
+	while (t->p < t->end && tag_char(*t->p)) {
+		if (n + 1 >= size)
+			return false;
+		buf[n++] = *t->p++;
+	}
+	buf[n] = '\0';
+	return true;
+}
+
+static bool take_param(struct text *t, const struct gp__param *p, u64 *value)
+{
+	return take(t, " ") && take(t, p->name) && take(t, "=") && take_u64(t, value) &&
+	       gp__param_check(p, *value) == 0;
+}
+
+static const char *parse_config(struct text *t, struct gp__record *r, struct gp__record_room *room)
+{
+	struct text name = *t;
+	int i;
+
+	if (!take(&name, " "))
+		return "a parameter after 'config'";
+	i = gp__param_find(gp__core_params, GP__CFG_COUNT, name.p, word_len(&name));
+	if (i < 0)
+		return "a parameter of the core after 'config'";
+	r->params = &gp__core_params[i];
+	r->nr_params = 1;
+	return take_param(t, r->params, &room->values[0]) ? NULL : "a value in the parameter's range";
+}
+
+static const char *parse_policy(struct text *t, struct gp__record *r, struct gp__record_room *room,
+				const struct gp__policy *const *policies)
+{
+	u32 i;
+
+	if (!take(t, " "))
+		return "the name of a policy";
+	for (; *policies; policies++) {
+		const char *name = (*policies)->name;
+
+		if (take_name(t, &name, 1) == 0)
+			break;
+	}
+	if (!*policies)
+		return "the name of a policy";
+	r->text = (*policies)->name;
+	r->params = (*policies)->params;
+	r->nr_params = (*policies)->nr_params;
+	for (i = 0; i < r->nr_params; i++) {
+		if (!take_param(t, &r->params[i], &room->values[i]))
+			return "the policy's parameters in order, each in its range";
+	}
+	return NULL;
+}
+
+static const char *parse_fields(struct text *t, const struct form *form, struct gp__record *r,
+				struct gp__record_room *room)
+{
+	u32 i;
+
+	for (i = 0; i < form->nr; i++) {
+		enum gp__field f = form->fields[i];
+
+		if (!take(t, " ") || !take(t, field_names[f]) || !take(t, "=") || !take_value(t, f, &r->f[f]))
+			return field_names[f];
+	}
+	if (!form->has_tag)
+		return NULL;
+	r->text = room->text;
+	return take(t, " tag=") && take_text(t, room->text, sizeof(room->text)) ? NULL : "tag";
+}
+
+static const struct form *take_form(struct text *t, char sign)
+{
+	u32 i;
+
+	for (i = 0; i < GP__WHAT_COUNT; i++) {
+		if (forms[i].sign == sign && take_name(t, &forms[i].name, 1) == 0)
+			return &forms[i];
+	}
+	return NULL;
+}
+
+static const char *parse_head(struct text *t, struct gp__record *r, char *sign)
+{
+	if (!take_u64(t, &r->time) || !take(t, " "))
+		return "a time in nanoseconds";
+	if (t->p == t->end)
+		return "<, > or !";
+	*sign = *t->p++;
+	if ((*sign != '<' && *sign != '>' && *sign != '!') || !take(t, " "))
+		return "<, > or !";
+	if (!take_who(t, "gpu", &r->dev) || !take(t, " "))
+		return "a device (gpuN or -)";
+	if (!take_who(t, "e", &r->entity) || !take(t, " "))
+		return "an entity (eN or -)";
+	return NULL;
+}
+
+int gp__record_parse(const char *line, size_t len, const struct gp__policy *const *policies, struct gp__record *r,
+		     struct gp__record_room *room, const char **expected)
+{
+	struct text t = { line, line + len };
+	const struct form *form;
+	char sign = 0;
+
+	memset(r, 0, sizeof(*r));
+	memset(room, 0, sizeof(*room));
+	r->values = room->values;
+	if (!len || *line == '#')
+		return -ENODATA;
+	*expected = parse_head(&t, r, &sign);
+	if (*expected)
+		return -EINVAL;
+	form = take_form(&t, sign);
+	if (!form) {
+		*expected = "what happened (ready, exclude, ...)";
+		return -EINVAL;
+	}
+	r->what = (u8)(form - forms);
+	if (r->what == GP__WHAT_CONFIG)
+		*expected = parse_config(&t, r, room);
+	else if (r->what == GP__WHAT_POLICY)
+		*expected = parse_policy(&t, r, room, policies);
+	else
+		*expected = parse_fields(&t, form, r, room);
+	if (!*expected && t.p != t.end)
+		*expected = "the end of the line";
+	return *expected ? -EINVAL : 0;
+}

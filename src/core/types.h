@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * The few types the core needs, from the kernel or from the compiler's own freestanding headers.
+ *
+ * Core and policies use nothing else: no clock, no allocation, no I/O, no floating point, and of libc only
+ * string.h. A test compiles them with -ffreestanding -nostdinc to keep it so.
+ */
+#ifndef GP__CORE_TYPES_H
+#define GP__CORE_TYPES_H
+
+#ifdef __KERNEL__
+#include <linux/errno.h>
+#include <linux/string.h>
+#include <linux/types.h>
+#else
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int32_t s32;
+typedef int64_t s64;
+#endif
+
+#ifndef container_of
+#define container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
+#endif
+
+/* "At no time": later than every clock reading. */
+#define GP__NEVER (~(u64)0)
+
+#define GP__US ((u64)1000)
+#define GP__MS ((u64)1000000)
+#define GP__S ((u64)1000000000)
+
+static inline u64 gp__min_u64(u64 a, u64 b)
+{
+	return a < b ? a : b;
+}
+
+static inline u64 gp__max_u64(u64 a, u64 b)
+{
+	return a > b ? a : b;
+}
+
+/* Times may be "never"; adding to them must not wrap round to "long ago". */
+static inline u64 gp__time_add(u64 t, u64 d)
+{
+	return t > GP__NEVER - d ? GP__NEVER : t + d;
+}
+
+#endif

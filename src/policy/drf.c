@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/*
+ * drf: dominant resource fairness over GPU time and memory. An entity's standing is the larger of its recent share of
+ * GPU time and its share of the memory, divided by its weight; whoever has the smallest is next. A program that fills
+ * the memory has taken its part and yields time to those that have not.
+ *
+ * GPU time is remembered with a half-life of window_ms. Waiting entities are asked by turns to note that theirs faded,
+ * a few at each event, so with very many the order lags behind a little.
+ *
+ * Wrong choice where memory is not contended: it then is fair with more arithmetic. Wrong for few large programs: one
+ * whose memory share exceeds everybody's fair share of time lives on its guarantees alone.
+ */
+#include "core/guard.h"
+#include "policy/turns.h"
+
+enum { WINDOW_MS = GP__TURNS_PARAMS };
+
+static const struct gp__param params[] = {
+	GP__TURNS_PARAM_TABLE,
+	[WINDOW_MS] = { "window_ms", 10, 600000, 1000, "half-life of the memory of GPU time used" },
+};
+
+#define WEIGHT_DEFAULT 100
+#define PPM 1000000
+
+static u64 window(const struct gp__dev *d)
+{
+	return gp__policy_param(d, WINDOW_MS) * GP__MS;
+}
+
+/* Halved for every whole half-life, linear between: within 6 % of the exponential, and in integers. */
+static u64 decayed(const struct gp__entity *e, u64 now)
+{
+	u64 w = window(e->dev), dt = now - e->recent_at, halves = dt / w, rest = dt % w;
+	u64 v = halves < 63 ? e->recent >> halves : 0;
+
+	return v - (v / 2 * (rest / (w >> 10)) >> 10);
+}
+
+static void fade(struct gp__entity *e, u64 now)
+{
+	e->recent = decayed(e, now);
+	e->recent_at = now;
+}
+
+/* In steady state an entity that runs all the time has window / ln 2 of recent time. */
+static u64 time_share(const struct gp__entity *e)
+{
+	return e->recent / 1443 * PPM / (window(e->dev) / 1000);
+}
+
+static u64 memory_share(const struct gp__entity *e)
+{
+	u64 total = e->dev->memory >> 20, used = e->hints.memory >> 20;
+
+	return total ? used * PPM / total : 0;
+}
+
+static s64 key(const struct gp__entity *e)
+{
+	u32 weight = e->hints.weight ? e->hints.weight : WEIGHT_DEFAULT;
+
+	return (s64)(gp__max_u64(time_share(e), memory_share(e)) * WEIGHT_DEFAULT / weight);
+}
+
+static void charge(struct gp__entity *e, u64 used, u64 now)
+{
+	fade(e, now);
+	e->recent += used;
+}
+
+static bool refresh(struct gp__entity *e, u64 now)
+{
+	s64 old = key(e);
+
+	/* Rounded to eighths of a half-life, so that time alone cannot keep a settle busy. */
+	if (!guard(DRF_REFRESH, now - e->recent_at >= window(e->dev) / 8))
+		return false;
+	fade(e, now);
+	return key(e) != old;
+}
+
+static bool preempts(const struct gp__dev *d, const struct gp__entity *w, const struct gp__entity *r, u64 now)
+{
+	(void)d;
+	return r->slice_end <= now && key(w) < key(r);
+}
+
+const struct gp__policy gp__policy_drf = {
+	.name = "drf",
+	.summary = "fair by the dominant of GPU time and memory, in turns",
+	.params = params,
+	.nr_params = sizeof(params) / sizeof(params[0]),
+	.key = key,
+	.fits = gp__turns_fits,
+	.preempts = preempts,
+	.preempt_rule = GP__RULE_SLICE,
+	.charge = charge,
+	.start = gp__turns_start,
+	.next = gp__turns_next,
+	.refresh = refresh,
+};

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/*
+ * edf: earliest deadline first. One entity with a deadline runs at a time; those without run when no deadline is
+ * waiting, the most urgent of them first, equals together.
+ *
+ * A deadline that has passed no longer counts: its entity continues without one, so that one hopeless job does not make
+ * all the others late (late_yields=0: it keeps its place).
+ *
+ * Wrong choice when the work does not fit: above full load deadlines are missed in no useful order. Use hpf or share to
+ * say who matters.
+ */
+#include "core/guard.h"
+#include "policy/policy.h"
+
+enum { LATE_YIELDS };
+
+static const struct gp__param params[] = {
+	[LATE_YIELDS] = { "late_yields", 0, 1, 1, "1: a deadline that has passed no longer counts" },
+};
+
+/* Beyond every deadline: the order of those that have none. */
+#define BACKGROUND ((s64)1 << 62)
+
+static bool has_deadline(const struct gp__entity *e)
+{
+	return e->deadline_at && !e->late;
+}
+
+static s64 key(const struct gp__entity *e)
+{
+	if (has_deadline(e))
+		return (s64)gp__min_u64(e->deadline_at, (u64)BACKGROUND / 2);
+	return BACKGROUND - e->prio;
+}
+
+static const struct gp__entity *leader(const struct gp__dev *d)
+{
+	return container_of(d->running.first, struct gp__entity, node);
+}
+
+static bool fits(const struct gp__dev *d, const struct gp__entity *w, u64 now)
+{
+	(void)now;
+	return !has_deadline(w) && !has_deadline(leader(d)) && w->prio >= leader(d)->prio;
+}
+
+static bool preempts(const struct gp__dev *d, const struct gp__entity *w, const struct gp__entity *r, u64 now)
+{
+	(void)d;
+	(void)now;
+	return key(w) < key(r);
+}
+
+static bool refresh(struct gp__entity *e, u64 now)
+{
+	if (!has_deadline(e) || !guard(EDF_LATE_YIELDS, now >= e->deadline_at) ||
+	    !gp__policy_param(e->dev, LATE_YIELDS))
+		return false;
+	e->late = true;
+	return true;
+}
+
+static u64 next(const struct gp__dev *d)
+{
+	const struct gp__entity *r = leader(d);
+
+	return has_deadline(r) && gp__policy_param(d, LATE_YIELDS) ? r->deadline_at : GP__NEVER;
+}
+
+const struct gp__policy gp__policy_edf = {
+	.name = "edf",
+	.summary = "earliest deadline first; without a deadline, what is left",
+	.params = params,
+	.nr_params = sizeof(params) / sizeof(params[0]),
+	.key = key,
+	.fits = fits,
+	.preempts = preempts,
+	.preempt_rule = GP__RULE_DEADLINE,
+	.next = next,
+	.refresh = refresh,
+};

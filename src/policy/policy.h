@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* The policies there are: a plain table that ends with NULL. The first is the default. */
+#ifndef GP__POLICY_H
+#define GP__POLICY_H
+
+#include "core/core.h"
+
+extern const struct gp__policy gp__policy_hpf;
+extern const struct gp__policy gp__policy_fair;
+extern const struct gp__policy gp__policy_share;
+extern const struct gp__policy gp__policy_edf;
+extern const struct gp__policy gp__policy_drf;
+extern const struct gp__policy gp__policy_none;
+
+extern const struct gp__policy *const gp__policies[];
+
+const struct gp__policy *gp__policy_find(const char *name);
+
+static inline u64 gp__policy_param(const struct gp__dev *d, u32 i)
+{
+	return d->core->params[i];
+}
+
+#endif

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/*
+ * share: percentages of a device. An entity that asked for 30 % gets at least that while it has work; what nobody asked
+ * for, or does not use, goes to the others in proportion, so the device never idles to keep somebody within bounds.
+ * Entities that asked for nothing divide what is left, and at least one percent each. Shares that add up to more than
+ * the device has are scaled down together.
+ *
+ * On a device that can weigh, by_weight=1 lets everybody run at once and has the hardware keep the proportions.
+ *
+ * Wrong choice for latency: a share says how much, not how soon. Wrong as an upper limit: it is none.
+ */
+#include "policy/turns.h"
+
+enum { BY_WEIGHT = GP__TURNS_PARAMS };
+
+static const struct gp__param params[] = {
+	GP__TURNS_PARAM_TABLE,
+	[BY_WEIGHT] = { "by_weight", 0, 1, 0, "1: all run at once, weighed by the device where it can" },
+};
+
+/* In thousandths of a percent. */
+static u32 share_of(const struct gp__entity *e)
+{
+	const struct gp__dev *d = e->dev;
+	u32 left, each;
+
+	if (e->hints.share_pct)
+		return d->share_sum <= 100 ? e->hints.share_pct * 1000 : e->hints.share_pct * 100000 / d->share_sum;
+	left = d->share_sum < 100 ? 100 - d->share_sum : 0;
+	each = left * 1000 / (d->nr_no_share ? d->nr_no_share : 1);
+	return each > 1000 ? each : 1000;
+}
+
+static bool weighs(const struct gp__dev *d)
+{
+	return d->can_weigh && gp__policy_param(d, BY_WEIGHT);
+}
+
+static void charge(struct gp__entity *e, u64 used, u64 now)
+{
+	(void)now;
+	e->vtime += used * 1000 / share_of(e) * 100;
+}
+
+static bool fits(const struct gp__dev *d, const struct gp__entity *w, u64 now)
+{
+	return weighs(d) || gp__turns_fits(d, w, now);
+}
+
+static bool preempts(const struct gp__dev *d, const struct gp__entity *w, const struct gp__entity *r, u64 now)
+{
+	return !weighs(d) && gp__turns_vtime_preempts(d, w, r, now);
+}
+
+static u32 weight(const struct gp__entity *e)
+{
+	u32 pct = share_of(e) / 1000;
+
+	if (!weighs(e->dev))
+		return 0;
+	return pct ? pct : 1;
+}
+
+const struct gp__policy gp__policy_share = {
+	.name = "share",
+	.summary = "guaranteed percentages of the device, in turns",
+	.params = params,
+	.nr_params = sizeof(params) / sizeof(params[0]),
+	.key = gp__turns_vtime_key,
+	.fits = fits,
+	.preempts = preempts,
+	.preempt_rule = GP__RULE_SLICE,
+	.wakeup = gp__turns_vtime_wakeup,
+	.charge = charge,
+	.start = gp__turns_start,
+	.next = gp__turns_next,
+	.weight = weight,
+};
