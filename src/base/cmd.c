@@ -79,16 +79,12 @@ static void tell_usage_json(struct gp__env *env, const char *name, char *message
 {
 	size_t prefix = strlen(name) + 2;
 	const char *message = "the command line has an unknown or incomplete option";
-	json_t *root = gp__json_envelope();
 
 	messages[strcspn(messages, "\n")] = '\0';
 	if (strlen(messages) > prefix && !strncmp(messages, name, strlen(name)) &&
 	    messages[prefix - 2] == ':')
 		message = messages + prefix;
-	json_object_set_new(root, "error",
-			    json_pack("{s:s, s:n, s:i}", "message", message, "remedy", "status",
-				      GP__EXIT_USAGE));
-	gp__json_print(env, root);
+	gp__json_print_error(env, GP__EXIT_USAGE, message, NULL);
 }
 
 static error_t run_argp(struct parse *p, const struct argp *argp, int argc, char **argv)
@@ -168,26 +164,29 @@ static unsigned int min3(unsigned int a, unsigned int b, unsigned int c)
 	return m < c ? m : c;
 }
 
-/* Levenshtein's distance of two words, neither longer than WORD_MAX. */
+/*
+ * How many letters were added, dropped, changed or swapped with their neighbour
+ * between two words, neither longer than WORD_MAX. cost[i][j] is for the first i
+ * letters of a and j of b.
+ */
 static unsigned int distance(const char *a, const char *b)
 {
-	unsigned int row[WORD_MAX + 1];
-	unsigned int len = (unsigned int)strlen(b);
+	unsigned int cost[WORD_MAX + 1][WORD_MAX + 1];
+	size_t a_len = strlen(a), b_len = strlen(b);
 
-	for (unsigned int j = 0; j <= len; j++)
-		row[j] = j;
-	for (unsigned int i = 1; *a; a++, i++) {
-		unsigned int diagonal = row[0];
-
-		row[0] = i;
-		for (unsigned int j = 1; j <= len; j++) {
-			unsigned int above = row[j];
-
-			row[j] = min3(above + 1, row[j - 1] + 1, diagonal + (*a != b[j - 1]));
-			diagonal = above;
+	for (size_t i = 0; i <= a_len; i++) {
+		for (size_t j = 0; j <= b_len; j++) {
+			if (!i || !j) {
+				cost[i][j] = (unsigned int)(i + j);
+				continue;
+			}
+			cost[i][j] = min3(cost[i - 1][j] + 1, cost[i][j - 1] + 1,
+					  cost[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+				cost[i][j] = min3(cost[i][j], cost[i - 2][j - 2] + 1, WORD_MAX);
 		}
 	}
-	return row[len];
+	return cost[a_len][b_len];
 }
 
 const char *gp__nearest(const char *word, const char *(*name_at)(const void *table, size_t i),

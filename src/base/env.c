@@ -32,17 +32,6 @@ void gp__env_init(struct gp__env *env, const char *program, const char *version)
 	gp__log_init(&env->log, program, stderr);
 }
 
-static void print_error_json(struct gp__env *env, int status, const char *message,
-			     const char *remedy)
-{
-	json_t *root = gp__json_envelope();
-
-	json_object_set_new(root, "error",
-			    json_pack("{s:s, s:s?, s:i}", "message", message, "remedy", remedy,
-				      "status", status));
-	gp__json_print(env, root);
-}
-
 int gp__env_fail(struct gp__env *env, int status, const char *remedy, const char *fmt, ...)
 {
 	char message[1024];
@@ -55,7 +44,7 @@ int gp__env_fail(struct gp__env *env, int status, const char *remedy, const char
 	if (remedy)
 		fprintf(env->err, "%s\n", remedy);
 	if (env->json)
-		print_error_json(env, status, message, remedy);
+		gp__json_print_error(env, status, message, remedy);
 	return status;
 }
 

@@ -2,10 +2,29 @@
 #include "base/json.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 json_t *gp__json_envelope(void)
 {
 	return json_pack("{s:i}", "schema", GP__JSON_SCHEMA);
+}
+
+json_t *gp__json_text(const char *text)
+{
+	json_t *string = json_string(text);
+	char *copy;
+
+	if (string || !text)
+		return string;
+	copy = strdup(text);
+	for (char *s = copy; s && *s; s++) {
+		if ((unsigned char)*s >= 0x80)
+			*s = '?';
+	}
+	string = json_string(copy);
+	free(copy);
+	return string;
 }
 
 void gp__json_set_u64(json_t *object, const char *key, bool known, uint64_t value)
@@ -58,4 +77,14 @@ int gp__json_print(struct gp__env *env, json_t *root)
 		err = -EIO;
 	json_decref(root);
 	return err;
+}
+
+int gp__json_print_error(struct gp__env *env, int status, const char *message, const char *remedy)
+{
+	json_t *root = gp__json_envelope();
+
+	json_object_set_new(root, "error",
+			    json_pack("{s:o, s:o?, s:i}", "message", gp__json_text(message),
+				      "remedy", gp__json_text(remedy), "status", status));
+	return gp__json_print(env, root);
 }

@@ -20,6 +20,9 @@
 
 json_t *gp__json_envelope(void);
 
+/* Text from outside: bytes that are not UTF-8 become '?', as JSON has no place for them. */
+json_t *gp__json_text(const char *text);
+
 /* known: whether there is a value; a number that is not finite counts as unknown. */
 void gp__json_set_u64(json_t *object, const char *key, bool known, uint64_t value);
 void gp__json_set_real(json_t *object, const char *key, bool known, double value);
@@ -28,5 +31,7 @@ void gp__json_set_latency(json_t *object, const struct gp__hist *ns);
 
 /* Prints and releases root. 0, -ENOMEM when root is NULL, or -EIO. */
 int gp__json_print(struct gp__env *env, json_t *root);
+/* The document of a failure; gp__env_fail() is what commands call. remedy may be NULL. */
+int gp__json_print_error(struct gp__env *env, int status, const char *message, const char *remedy);
 
 #endif
