@@ -157,11 +157,9 @@ static const struct gp__cmd *find_command(const struct gp__cmd *table, const cha
 
 #define WORD_MAX 32u
 
-static unsigned int min3(unsigned int a, unsigned int b, unsigned int c)
+static unsigned int lesser(unsigned int a, unsigned int b)
 {
-	unsigned int m = a < b ? a : b;
-
-	return m < c ? m : c;
+	return a < b ? a : b;
 }
 
 /*
@@ -173,17 +171,20 @@ static unsigned int distance(const char *a, const char *b)
 {
 	unsigned int cost[WORD_MAX + 1][WORD_MAX + 1];
 	size_t a_len = strlen(a), b_len = strlen(b);
+	unsigned int c;
 
-	for (size_t i = 0; i <= a_len; i++) {
-		for (size_t j = 0; j <= b_len; j++) {
-			if (!i || !j) {
-				cost[i][j] = (unsigned int)(i + j);
-				continue;
-			}
-			cost[i][j] = min3(cost[i - 1][j] + 1, cost[i][j - 1] + 1,
-					  cost[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
+	for (size_t i = 0; i <= a_len; i++)
+		cost[i][0] = (unsigned int)i;
+	for (size_t j = 0; j <= b_len; j++)
+		cost[0][j] = (unsigned int)j;
+	for (size_t i = 1; i <= a_len; i++) {
+		for (size_t j = 1; j <= b_len; j++) {
+			c = cost[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+			c = lesser(c, cost[i - 1][j] + 1);
+			c = lesser(c, cost[i][j - 1] + 1);
 			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-				cost[i][j] = min3(cost[i][j], cost[i - 2][j - 2] + 1, WORD_MAX);
+				c = lesser(c, cost[i - 2][j - 2] + 1);
+			cost[i][j] = c;
 		}
 	}
 	return cost[a_len][b_len];

@@ -1,0 +1,49 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Bash completion, asked as the shell asks it.
+
+setup() {
+	: "${GPREEMPT:=build/src/cli/gpreempt}" "${SOURCE_DIR:=.}"
+	PATH=$(dirname "$GPREEMPT"):$PATH
+	# shellcheck source=/dev/null
+	source "$SOURCE_DIR/completions/gpreempt"
+}
+
+complete_words() {
+	COMP_WORDS=("$@")
+	COMP_CWORD=$(($# - 1))
+	_gpreempt
+}
+
+@test "commands come from the program" {
+	complete_words gpreempt ""
+	[[ " ${COMPREPLY[*]} " == *" bench "* ]]
+	[[ " ${COMPREPLY[*]} " == *" help "* ]]
+	complete_words gpreempt ver
+	[ "${COMPREPLY[*]}" = version ]
+}
+
+@test "benchmarks come from the program" {
+	complete_words gpreempt bench b
+	[[ " ${COMPREPLY[*]} " == *" base "* ]]
+}
+
+@test "every option offered for bench is one" {
+	complete_words gpreempt bench --
+	[ "${#COMPREPLY[@]}" -ge 5 ]
+	help=$(gpreempt bench --help)
+	for option in "${COMPREPLY[@]}"; do
+		[[ $help == *"$option"* ]]
+	done
+}
+
+@test "policies, alone and in a list" {
+	complete_words gpreempt sim x.ini --policy h
+	[ "${COMPREPLY[*]}" = hpf ]
+	complete_words gpreempt sim x.ini --policy = ed
+	[ "${COMPREPLY[*]}" = edf ]
+	complete_words gpreempt sim x.ini --compare none,h
+	[ "${COMPREPLY[*]}" = none,hpf ]
+	complete_words gpreempt sim x.ini --compare hpf,h
+	[ "${#COMPREPLY[@]}" -eq 0 ]
+}
