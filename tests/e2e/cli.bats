@@ -57,9 +57,9 @@ print(json.dumps(d))' "$@"
 }
 
 @test "an unknown command names the nearest and ends with 2" {
-	run "$GPREEMPT" vresion
+	run "$GPREEMPT" versino
 	[ "$status" -eq 2 ]
-	[[ $output == "gpreempt: 'vresion' is not a command; did you mean 'version'?"* ]]
+	[[ $output == "gpreempt: 'versino' is not a command; did you mean 'version'?"* ]]
 	run "$GPREEMPT" help bnch
 	[ "$status" -eq 2 ]
 	[[ $output == *"did you mean 'bench'?"* ]]

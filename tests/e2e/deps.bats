@@ -1,0 +1,101 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# scripts/deps on machines that are not this one: its tools are replaced.
+
+setup() {
+	: "${SOURCE_DIR:=.}"
+	deps=$SOURCE_DIR/scripts/deps
+	bin=$BATS_TEST_TMPDIR/bin
+	calls=$BATS_TEST_TMPDIR/calls
+	mkdir -p "$bin"
+	for tool in bash env sed grep id cat; do
+		ln -s "$(command -v "$tool")" "$bin/$tool"
+	done
+}
+
+tool() {
+	printf '#!/bin/bash\n%s\n' "$2" >"$bin/$1"
+	chmod +x "$bin/$1"
+}
+
+# A Debian on which the packages named are installed.
+debian() {
+	tool dpkg-query "printf 'installed %s\n' $*"
+	tool apt-get "echo apt-get \"\$*\" >>'$calls'"
+	tool id "echo 0"
+	tool pkg-config :
+}
+
+demo_packages='gcc libc6-dev make meson ninja-build libjansson-dev libinih-dev libsmartcols-dev
+	uthash-dev scdoc'
+
+@test "nothing is missing: nothing is said or done" {
+	# shellcheck disable=SC2086
+	debian $demo_packages
+	PATH=$bin run "$deps" demo
+	[ "$status" -eq 0 ]
+	[ -z "$output" ]
+	[ ! -e "$calls" ]
+}
+
+@test "only what is missing is installed, and said" {
+	# shellcheck disable=SC2086
+	debian ${demo_packages/scdoc/}
+	PATH=$bin run "$deps" demo
+	[ "$status" -eq 0 ]
+	[[ $output == "Installing 1 missing packages for 'make demo': scdoc" ]]
+	[ "$(cat "$calls")" = "apt-get install -y -q --no-install-recommends scdoc" ]
+}
+
+@test "a name that only begins like an installed one is missing" {
+	# shellcheck disable=SC2086
+	debian ${demo_packages/make/make-guile} cmake
+	PATH=$bin run "$deps" demo
+	[[ $output == *"'make demo': make" ]]
+}
+
+@test "old package lists are fetched once, and failure is passed on" {
+	debian gcc
+	tool apt-get "echo apt-get \"\$1\" >>'$calls'; [ \"\$1\" = update ]"
+	PATH=$bin run "$deps" demo
+	[ "$status" -ne 0 ]
+	[ "$(tr '\n' ' ' <"$calls")" = "apt-get install apt-get update apt-get install " ]
+}
+
+@test "neither root nor sudo: says what to do" {
+	debian gcc
+	tool id "echo 1000"
+	PATH=$bin run "$deps" test
+	[ "$status" -eq 1 ]
+	[[ $output == *"needs root or sudo"* ]]
+	[[ $output == *"As root: apt-get install"*"libcmocka-dev"* ]]
+	[ ! -e "$calls" ]
+}
+
+@test "sudo is used where there is one" {
+	debian gcc
+	tool id "echo 1000"
+	tool sudo "echo sudo >>'$calls'; exec \"\$@\""
+	PATH=$bin run "$deps" demo
+	[ "$status" -eq 0 ]
+	[ "$(head -1 "$calls")" = sudo ]
+}
+
+@test "another distribution: the list and the reason" {
+	PATH=$bin run "$deps" demo
+	[ "$status" -eq 1 ]
+	[[ $output == *"not Debian or Ubuntu"* ]]
+	[[ $output == *"libjansson-dev"* ]]
+}
+
+@test "another distribution that has the tools: goes on" {
+	tool meson :
+	tool ninja :
+	PATH=$bin run "$deps" demo
+	[ "$status" -eq 0 ]
+}
+
+@test "an unknown purpose is wrong usage" {
+	run "$deps" fun
+	[ "$status" -eq 2 ]
+}
