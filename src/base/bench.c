@@ -29,6 +29,7 @@ struct gp__bench_run {
 	char reason[256];
 	struct gp__progress progress;
 	uint64_t steps;
+	bool cut_short;
 };
 
 bool gp__bench_quick(const struct gp__bench_run *run)
@@ -94,9 +95,14 @@ static int calibrate(struct gp__bench_run *run, gp__bench_fn *fn, void *arg, uin
 }
 
 /* At least one sample is taken, however little time is left. */
-static bool out_of_time(const struct gp__bench_run *run, unsigned int taken)
+static bool wants_more(struct gp__bench_run *run, unsigned int taken)
 {
-	return taken && !gp__bench_left_ns(run);
+	if (taken >= run->options.repeats)
+		return false;
+	if (!taken || gp__bench_left_ns(run))
+		return true;
+	run->cut_short = true;
+	return false;
 }
 
 int gp__bench_hot(struct gp__bench_run *run, gp__bench_fn *fn, void *arg, struct gp__stats *ns)
@@ -106,7 +112,7 @@ int gp__bench_hot(struct gp__bench_run *run, gp__bench_fn *fn, void *arg, struct
 	int err;
 
 	err = calibrate(run, fn, arg, &times);
-	while (!err && n < run->options.repeats && !out_of_time(run, n)) {
+	while (!err && wants_more(run, n)) {
 		err = time_turns(run, fn, arg, times, &took);
 		run->samples[n++] = (double)took / (double)times;
 	}
@@ -132,7 +138,7 @@ int gp__bench_cold(struct gp__bench_run *run, gp__bench_fn *fn, void (*before)(v
 	int err = 0;
 	unsigned int n = 0;
 
-	while (n < run->options.repeats && !out_of_time(run, n)) {
+	while (wants_more(run, n)) {
 		if (before)
 			before(arg);
 		else
@@ -183,7 +189,7 @@ int gp__bench_compare(struct gp__bench_run *run, gp__bench_fn *a, void *a_arg, g
 	err = calibrate(run, a, a_arg, &ca.times);
 	if (!err)
 		err = calibrate(run, b, b_arg, &cb.times);
-	for (n = 0; !err && n < repeats && !out_of_time(run, n); n++) {
+	for (n = 0; !err && wants_more(run, n); n++) {
 		err = n % 2 ? time_pair(run, &cb, &ca, n) : time_pair(run, &ca, &cb, n);
 		ratios[n] = ca.samples[n] / cb.samples[n];
 	}
@@ -243,9 +249,10 @@ static int print_table(struct gp__bench_run *run)
 static int print_text(struct gp__bench_run *run)
 {
 	fprintf(run->env->out, "%s: %s\n", run->bench->name, run->bench->description);
-	fprintf(run->env->out, "device: %s, median of %u repeats%s\n\n", run->device,
+	fprintf(run->env->out, "device: %s, median of %u repeats%s%s\n\n", run->device,
 		run->options.repeats,
-		run->options.quick ? " (quick: a check, not a measurement)" : "");
+		run->options.quick ? " (quick: a check, not a measurement)" : "",
+		run->cut_short ? " (fewer where the time ran out)" : "");
 	return print_table(run);
 }
 
@@ -257,6 +264,7 @@ static int print_json(struct gp__bench_run *run)
 	json_object_set_new(root, "device", json_string(run->device));
 	json_object_set_new(root, "repeats", json_integer(run->options.repeats));
 	json_object_set_new(root, "quick", json_boolean(run->options.quick));
+	json_object_set_new(root, "complete", json_boolean(!run->cut_short));
 	json_object_set(root, "results", run->rows);
 	return gp__json_print(run->env, root);
 }
@@ -310,11 +318,13 @@ int gp__bench_main(struct gp__env *env, const struct gp__bench *bench,
 		.bench = bench,
 		.options = *options,
 		.device = "host",
-		.ends_ns = gp__clock_ns() + GP__BENCH_BUDGET_S * NS_PER_S,
 	};
 	cpu_set_t before;
 	int err;
 
+	if (!run.options.budget_s)
+		run.options.budget_s = GP__BENCH_BUDGET_S;
+	run.ends_ns = gp__clock_ns() + run.options.budget_s * NS_PER_S;
 	if (!run.options.repeats)
 		run.options.repeats = options->quick ? GP__BENCH_QUICK_REPEATS : GP__BENCH_REPEATS;
 	err = pin(options->cpu, &before);

@@ -31,6 +31,7 @@ struct gp__bench_options {
 	bool quick; /* fewer and shorter repeats: for tests, not for figures */
 	unsigned int repeats; /* 0: as quick says */
 	int cpu; /* pin the measuring thread there; -1: not */
+	unsigned int budget_s; /* 0: GP__BENCH_BUDGET_S */
 };
 
 struct gp__bench_run;

@@ -103,6 +103,48 @@ static int bench_sleeps(struct gp__bench_run *run)
 	return err;
 }
 
+static char turns[64];
+static size_t n_turns;
+
+struct player {
+	char name;
+};
+
+static int note_turn(void *arg, uint64_t times)
+{
+	const struct player *player = arg;
+	long us = 1500;
+
+	if (n_turns < sizeof(turns) - 1)
+		turns[n_turns++] = player->name;
+	return sleep_us(&us, times);
+}
+
+static int bench_turns(struct gp__bench_run *run)
+{
+	struct player a = { 'a' }, b = { 'b' };
+	struct gp__bench_pair pair;
+	int err = gp__bench_compare(run, note_turn, &a, note_turn, &b, &pair);
+
+	gp__bench_row(run, json_pack("{s:I}", "n", (json_int_t)pair.ratio.n));
+	return err;
+}
+
+static int bench_endless(struct gp__bench_run *run)
+{
+	long us = 20000;
+	struct gp__stats ns;
+	int err = gp__bench_hot(run, sleep_us, &us, &ns);
+
+	gp__bench_row(run, json_pack("{s:I}", "n", (json_int_t)ns.n));
+	assert_int_equal(gp__bench_left_ns(run), 0);
+	/* Whatever comes after the end still has a value. */
+	if (!err)
+		err = gp__bench_cold(run, sleep_us, NULL, &us, &ns);
+	assert_int_equal(ns.n, 1);
+	return err;
+}
+
 static int bench_fails(struct gp__bench_run *run)
 {
 	struct gp__stats ns;
@@ -152,7 +194,7 @@ static void test_measured_values(void **state)
 
 	(void)state;
 	c.env.json = true;
-	assert_int_equal(run_bench(bench_sleeps, (struct gp__bench_options){ true, 7, -1 }), 0);
+	assert_int_equal(run_bench(bench_sleeps, (struct gp__bench_options){ true, 7, -1, 0 }), 0);
 	root = json_loads(c.out, 0, NULL);
 	assert_non_null(root);
 	assert_string_equal(json_string_value(json_object_get(root, "bench")), "testing");
@@ -167,10 +209,40 @@ static void test_measured_values(void **state)
 	json_decref(root);
 }
 
+/* One turn each to find how many a repeat needs, then pairs that change sides. */
+static void test_pairs_are_interleaved(void **state)
+{
+	(void)state;
+	assert_int_equal(run_bench(bench_turns, (struct gp__bench_options){ true, 5, -1, 0 }), 0);
+	assert_string_equal(turns, "ab"
+				   "ab"
+				   "ba"
+				   "ab"
+				   "ba"
+				   "ab");
+}
+
+static void test_the_budget_ends_it(void **state)
+{
+	json_t *root;
+	json_t *row;
+
+	(void)state;
+	c.env.json = true;
+	assert_int_equal(run_bench(bench_endless, (struct gp__bench_options){ true, 1001, -1, 1 }),
+			 0);
+	root = json_loads(c.out, 0, NULL);
+	assert_non_null(root);
+	assert_true(json_is_false(json_object_get(root, "complete")));
+	row = json_array_get(json_object_get(root, "results"), 0);
+	assert_in_range(json_integer_value(json_object_get(row, "n")), 1, 50);
+	json_decref(root);
+}
+
 static void test_failure_is_told(void **state)
 {
 	(void)state;
-	assert_int_equal(run_bench(bench_fails, (struct gp__bench_options){ true, 3, -1 }),
+	assert_int_equal(run_bench(bench_fails, (struct gp__bench_options){ true, 3, -1, 0 }),
 			 -ENODEV);
 	assert_string_equal(c.err, "prog: benchmark testing: no GPU: No such device\n");
 	assert_string_equal(c.out, "");
@@ -179,7 +251,7 @@ static void test_failure_is_told(void **state)
 static void test_nothing_measured_is_a_failure(void **state)
 {
 	(void)state;
-	assert_int_equal(run_bench(bench_empty, (struct gp__bench_options){ true, 3, -1 }),
+	assert_int_equal(run_bench(bench_empty, (struct gp__bench_options){ true, 3, -1, 0 }),
 			 -ENODATA);
 	assert_non_null(strstr(c.err, "nothing was measured"));
 }
@@ -187,7 +259,7 @@ static void test_nothing_measured_is_a_failure(void **state)
 static void test_table_from_rows(void **state)
 {
 	(void)state;
-	assert_int_equal(run_bench(bench_kinds, (struct gp__bench_options){ false, 0, -1 }), 0);
+	assert_int_equal(run_bench(bench_kinds, (struct gp__bench_options){ false, 0, -1, 0 }), 0);
 	assert_non_null(strstr(c.out, "testing: a test\n"));
 	assert_non_null(strstr(c.out, "device: emulated, median of 21 repeats\n"));
 	assert_non_null(strstr(c.out, "name whole   real flag unknown\n"
@@ -198,7 +270,7 @@ static void test_table_from_rows(void **state)
 static void test_bad_cpu(void **state)
 {
 	(void)state;
-	assert_int_equal(run_bench(bench_kinds, (struct gp__bench_options){ true, 3, 1 << 20 }),
+	assert_int_equal(run_bench(bench_kinds, (struct gp__bench_options){ true, 3, 1 << 20, 0 }),
 			 -EINVAL);
 	assert_non_null(strstr(c.err, "cannot run on CPU 1048576"));
 }
@@ -211,6 +283,8 @@ int main(void)
 		CASE(test_median),
 		CASE(test_interval_ranks),
 		CASE(test_measured_values),
+		CASE(test_pairs_are_interleaved),
+		CASE(test_the_budget_ends_it),
 		CASE(test_failure_is_told),
 		CASE(test_nothing_measured_is_a_failure),
 		CASE(test_table_from_rows),
