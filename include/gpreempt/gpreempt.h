@@ -44,6 +44,19 @@
 #define GP_API
 #endif
 
+/* Only the size is set; the rest is zero, which means the default. */
+#if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 199901L
+#define GP_INIT(type)                \
+	{                            \
+		.size = sizeof(type) \
+	}
+#else
+#define GP_INIT(type)        \
+	{                    \
+		sizeof(type) \
+	}
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -95,7 +108,7 @@ struct gp_device_ops {
 	int64_t (*pending)(void *hwq);
 };
 
-#define GP_DEVICE_OPS_INIT { sizeof(struct gp_device_ops) }
+#define GP_DEVICE_OPS_INIT GP_INIT(struct gp_device_ops)
 
 /* Priorities are integers, larger is more urgent. */
 #define GP_PRIORITY_OFFLINE 2
@@ -108,18 +121,18 @@ struct gp_sched;
 
 struct gp_sched_options {
 	size_t size;
-	const char *policy;	/* NULL: "hpf" */
-	const char *params;	/* "name=value ...", of the policy or the core */
+	const char *policy; /* NULL: "hpf" */
+	const char *params; /* "name=value ...", of the policy or the core */
 };
 
-#define GP_SCHED_OPTIONS_INIT { sizeof(struct gp_sched_options) }
+#define GP_SCHED_OPTIONS_INIT GP_INIT(struct gp_sched_options)
 
 /*
  * Schedules the queues created with it among each other. It owns a thread,
  * started with its first queue.
  */
-GP_API int gp_sched_create(const struct gp_sched_options *options,
-			   struct gp_sched **sched, struct gp_error *err);
+GP_API int gp_sched_create(const struct gp_sched_options *options, struct gp_sched **sched,
+			   struct gp_error *err);
 /* -EBUSY while queues still belong to it. NULL is ignored. */
 GP_API int gp_sched_destroy(struct gp_sched *sched);
 
@@ -128,17 +141,17 @@ GP_API int gp_sched_destroy(struct gp_sched *sched);
 struct gp_queue;
 
 enum gp_event_kind {
-	GP_EVENT_FALLBACK = 1,		/* the effective level has changed */
-	GP_EVENT_SUSPEND_FAILED = 2,	/* the queue keeps running */
-	GP_EVENT_RESUME_FAILED = 3,	/* still stopped; retried by itself */
-	GP_EVENT_RESUME_RECOVERED = 4	/* such a retry succeeded */
+	GP_EVENT_FALLBACK = 1, /* the effective level has changed */
+	GP_EVENT_SUSPEND_FAILED = 2, /* the queue keeps running */
+	GP_EVENT_RESUME_FAILED = 3, /* still stopped; retried by itself */
+	GP_EVENT_RESUME_RECOVERED = 4 /* such a retry succeeded */
 };
 
 struct gp_event {
 	size_t size;
-	int kind;	/* enum gp_event_kind */
-	int error;	/* negative errno value, or 0 */
-	int level;	/* effective level now */
+	int kind; /* enum gp_event_kind */
+	int error; /* negative errno value, or 0 */
+	int level; /* effective level now */
 	const char *message;
 };
 
@@ -150,20 +163,20 @@ typedef void (*gp_event_fn)(void *data, const struct gp_event *event);
 
 struct gp_queue_options {
 	size_t size;
-	int level;		/* 1 to 3; 0: the best the device has */
-	uint32_t flags;		/* GP_QUEUE_... */
-	uint32_t window;	/* level 1: most commands in flight; 0: tuned */
-	uint32_t batch;		/* most commands awaited at once; 0: tuned */
-	uint64_t budget_ns;	/* tune for a drain no longer; 0: 500 us */
-	uint32_t wide_window;	/* window of levels 2 and 3; 0: 1024 */
-	uint32_t max_pending;	/* most commands not launched; 0: no limit */
-	const char *name;	/* for messages; copied; NULL: "queue" */
-	gp_event_fn event;	/* NULL: events are only counted */
+	int level; /* 1 to 3; 0: the best the device has */
+	uint32_t flags; /* GP_QUEUE_... */
+	uint32_t window; /* level 1: most commands in flight; 0: tuned */
+	uint32_t batch; /* most commands awaited at once; 0: tuned */
+	uint64_t budget_ns; /* tune for a drain no longer; 0: 500 us */
+	uint32_t wide_window; /* window of levels 2 and 3; 0: 1024 */
+	uint32_t max_pending; /* most commands not launched; 0: no limit */
+	const char *name; /* for messages; copied; NULL: "queue" */
+	gp_event_fn event; /* NULL: events are only counted */
 	void *event_data;
 
-	struct gp_sched *sched;	/* NULL: only you suspend and resume it */
-	uint32_t device;	/* queues compete with those of the same device */
-	int priority;		/* 0: GP_PRIORITY_NORMAL */
+	struct gp_sched *sched; /* NULL: only you suspend and resume it */
+	uint32_t device; /* queues compete with those of the same device */
+	int priority; /* 0: GP_PRIORITY_NORMAL */
 	/*
 	 * Queues of one device, priority and tag are stopped and started as
 	 * one, so that queues that wait for each other cannot deadlock. NULL
@@ -172,11 +185,11 @@ struct gp_queue_options {
 	const char *tag;
 };
 
-#define GP_QUEUE_OPTIONS_INIT { sizeof(struct gp_queue_options) }
+#define GP_QUEUE_OPTIONS_INIT GP_INIT(struct gp_queue_options)
 
 GP_API int gp_queue_create(const struct gp_device_ops *ops, void *hwq,
-			   const struct gp_queue_options *options,
-			   struct gp_queue **queue, struct gp_error *err);
+			   const struct gp_queue_options *options, struct gp_queue **queue,
+			   struct gp_error *err);
 
 /*
  * Resumes the queue if it is suspended, cancels what was not launched, waits
@@ -197,8 +210,7 @@ GP_API int gp_queue_submit(struct gp_queue *queue, void *cmd, uint64_t *ticket);
  * before it was launched. -EINVAL: no such ticket. -ESTALE: ended long ago,
  * and since then so many others failed that its result is forgotten.
  */
-GP_API int gp_queue_wait(struct gp_queue *queue, uint64_t ticket,
-			 int64_t timeout_ns);
+GP_API int gp_queue_wait(struct gp_queue *queue, uint64_t ticket, int64_t timeout_ns);
 /*
  * Waits until everything submitted before the call has ended, well or badly;
  * -ETIME or -ECANCELED as above.
@@ -210,12 +222,12 @@ GP_API int gp_queue_wait_all(struct gp_queue *queue, int64_t timeout_ns);
 
 struct gp_suspend_result {
 	size_t size;
-	int level;	/* how it is stopped now: 1 to 3 */
-	int may_run;	/* 1: what was in flight may still be running */
+	int level; /* how it is stopped now: 1 to 3 */
+	int may_run; /* 1: what was in flight may still be running */
 	uint64_t took_ns;
 };
 
-#define GP_SUSPEND_RESULT_INIT { sizeof(struct gp_suspend_result) }
+#define GP_SUSPEND_RESULT_INIT GP_INIT(struct gp_suspend_result)
 
 /*
  * Nothing is launched from here until gp_queue_resume(); suspending twice is
@@ -225,10 +237,8 @@ struct gp_suspend_result {
  * -ECANCELED: resumed or destroyed meanwhile. -EOPNOTSUPP with DRAIN: stopped
  * at level 2 already, and the device cannot tell when the running command ends.
  */
-GP_API int gp_queue_suspend(struct gp_queue *queue, uint32_t flags,
-			    int64_t timeout_ns,
-			    struct gp_suspend_result *result,
-			    struct gp_error *err);
+GP_API int gp_queue_suspend(struct gp_queue *queue, uint32_t flags, int64_t timeout_ns,
+			    struct gp_suspend_result *result, struct gp_error *err);
 
 /*
  * On an error the device has refused to start again for now; it is retried
@@ -247,26 +257,26 @@ struct gp_queue_stats {
 	size_t size;
 	int level_requested;
 	int level_effective;
-	int state;		/* enum gp_queue_state */
-	int last_error;		/* of the latest suspend or resume that failed */
-	uint64_t pending;	/* submitted, not launched */
-	uint64_t inflight;	/* launched, not seen to have ended */
+	int state; /* enum gp_queue_state */
+	int last_error; /* of the latest suspend or resume that failed */
+	uint64_t pending; /* submitted, not launched */
+	uint64_t inflight; /* launched, not seen to have ended */
 	uint64_t submitted;
 	uint64_t launches;
-	uint64_t completed;	/* well or badly */
-	uint64_t failed;	/* badly */
+	uint64_t completed; /* well or badly */
+	uint64_t failed; /* badly */
 	uint64_t suspends;
 	uint64_t resumes;
 	uint64_t fallbacks;
 	uint64_t suspend_failures;
 	uint64_t resume_retries;
-	uint64_t last_suspend_ns;	/* valid if suspends > 0 */
-	uint64_t command_ns;	/* estimate of one command; 0: not measured */
+	uint64_t last_suspend_ns; /* valid if suspends > 0 */
+	uint64_t command_ns; /* estimate of one command; 0: not measured */
 	uint32_t window;
 	uint32_t batch;
 };
 
-#define GP_QUEUE_STATS_INIT { sizeof(struct gp_queue_stats) }
+#define GP_QUEUE_STATS_INIT GP_INIT(struct gp_queue_stats)
 
 /* Set stats->size first, as GP_QUEUE_STATS_INIT does. */
 GP_API int gp_queue_stats(struct gp_queue *queue, struct gp_queue_stats *stats);
@@ -274,13 +284,13 @@ GP_API int gp_queue_stats(struct gp_queue *queue, struct gp_queue_stats *stats);
 /* ---------------------------------------------------------------- hints -- */
 
 enum gp_hint {
-	GP_HINT_PRIORITY = 1,	/* larger is more urgent */
-	GP_HINT_WEIGHT = 2,	/* relative; 100 is usual */
-	GP_HINT_SHARE = 3,	/* percent of the device, 1 to 100 */
-	GP_HINT_MIN_SHARE = 4,	/* percent it is never denied, 1 to 100 */
-	GP_HINT_DEADLINE = 5,	/* ns from getting work to having done it */
-	GP_HINT_MAX_HOLD = 6,	/* ns it may be held at a stretch */
-	GP_HINT_MEMORY = 7	/* bytes of device memory it occupies */
+	GP_HINT_PRIORITY = 1, /* larger is more urgent */
+	GP_HINT_WEIGHT = 2, /* relative; 100 is usual */
+	GP_HINT_SHARE = 3, /* percent of the device, 1 to 100 */
+	GP_HINT_MIN_SHARE = 4, /* percent it is never denied, 1 to 100 */
+	GP_HINT_DEADLINE = 5, /* ns from getting work to having done it */
+	GP_HINT_MAX_HOLD = 6, /* ns it may be held at a stretch */
+	GP_HINT_MEMORY = 7 /* bytes of device memory it occupies */
 };
 
 /*
@@ -289,8 +299,8 @@ enum gp_hint {
  * priority. Kept, without effect, by a queue that has no scheduler. -EINVAL or
  * -ERANGE: no such hint or value; nothing changed.
  */
-GP_API int gp_queue_hint(struct gp_queue *queue, enum gp_hint hint,
-			 int64_t value, struct gp_error *err);
+GP_API int gp_queue_hint(struct gp_queue *queue, enum gp_hint hint, int64_t value,
+			 struct gp_error *err);
 /* Work will be submitted at when_ns: make room before it is there. */
 GP_API int gp_hint_arriving(struct gp_queue *queue, uint64_t when_ns);
 

@@ -14,8 +14,13 @@
 /* The device will never do this, however often it is asked. */
 static bool is_refusal(int rc)
 {
-	return rc == -EOPNOTSUPP || rc == -ENOSYS || rc == -EPERM ||
-	       rc == -ENOTTY;
+	return rc == -EOPNOTSUPP || rc == -ENOSYS || rc == -EPERM || rc == -ENOTTY;
+}
+
+/* Threads read the clock before they get to report; time may seem to run back. */
+static uint64_t since(uint64_t then, uint64_t now)
+{
+	return now > then ? now - then : 0;
 }
 
 static int best_level(uint32_t caps, int wish)
@@ -82,14 +87,14 @@ static void note_quiet(struct gp__pq *pq, uint64_t now)
 	if (pq->quiet_known || !gp__pq_quiet(pq))
 		return;
 	pq->quiet_known = true;
-	pq->last_quiet_ns = now - pq->asked_at;
+	pq->last_quiet_ns = since(pq->asked_at, now);
 }
 
 /* A hold has taken effect: what it promised is true from now on. */
 static void stopped(struct gp__pq *pq, uint64_t now)
 {
 	pq->count.suspends++;
-	pq->last_suspend_ns = now - pq->asked_at;
+	pq->last_suspend_ns = since(pq->asked_at, now);
 	pq->quiet_known = false;
 	gp__window_break(&pq->win);
 	note_quiet(pq, now);
@@ -130,8 +135,7 @@ uint64_t gp__pq_submit(struct gp__pq *pq, uint64_t now)
 	return pq->closing ? 0 : ++pq->submitted;
 }
 
-void gp__pq_complete(struct gp__pq *pq, uint64_t ticket, bool exact,
-		     uint64_t now)
+void gp__pq_complete(struct gp__pq *pq, uint64_t ticket, bool exact, uint64_t now)
 {
 	uint64_t n;
 
@@ -141,13 +145,11 @@ void gp__pq_complete(struct gp__pq *pq, uint64_t ticket, bool exact,
 		return;
 	n = ticket - pq->completed;
 	pq->completed = ticket;
-	gp__window_complete(&pq->win, (uint32_t)n, exact,
-			    gp__pq_inflight(pq) > 0, now);
+	gp__window_complete(&pq->win, (uint32_t)n, exact, gp__pq_inflight(pq) > 0, now);
 	note_quiet(pq, now);
 }
 
-int gp__pq_hold(struct gp__pq *pq, enum gp__pq_holder by, bool drain,
-		uint64_t now)
+int gp__pq_hold(struct gp__pq *pq, enum gp__pq_holder by, bool drain, uint64_t now)
 {
 	bool first = !pq->holds;
 
@@ -201,15 +203,13 @@ struct gp__pq_action gp__pq_peek(const struct gp__pq *pq, uint64_t now)
 		if (now < pq->retry_at)
 			act.wake_at = pq->retry_at;
 		else
-			act.op = pq->stop_level == 3 ? GP__PQ_RESTORE
-						     : GP__PQ_REACTIVATE;
+			act.op = pq->stop_level == 3 ? GP__PQ_RESTORE : GP__PQ_REACTIVATE;
 		return act;
 	}
 	if (pq->stop_level)
 		return act;
 	if (pq->holds)
-		return action(stop_level_wanted(pq) == 3 ? GP__PQ_INTERRUPT
-							 : GP__PQ_DEACTIVATE);
+		return action(stop_level_wanted(pq) == 3 ? GP__PQ_INTERRUPT : GP__PQ_DEACTIVATE);
 	if (gp__pq_pending(pq) && gp__pq_inflight(pq) < gp__pq_window(pq)) {
 		act.op = GP__PQ_LAUNCH;
 		act.ticket = pq->launched + 1;
@@ -217,12 +217,10 @@ struct gp__pq_action gp__pq_peek(const struct gp__pq *pq, uint64_t now)
 	return act;
 }
 
-struct gp__pq_action gp__pq_next(struct gp__pq *pq, unsigned int may,
-				 uint64_t now)
+struct gp__pq_action gp__pq_next(struct gp__pq *pq, unsigned int may, uint64_t now)
 {
 	struct gp__pq_action act = gp__pq_peek(pq, now);
-	unsigned int need = act.op == GP__PQ_LAUNCH ? GP__PQ_MAY_LAUNCH
-						    : GP__PQ_MAY_VERB;
+	unsigned int need = act.op == GP__PQ_LAUNCH ? GP__PQ_MAY_LAUNCH : GP__PQ_MAY_VERB;
 
 	if (act.op == GP__PQ_NONE)
 		return act;
@@ -257,8 +255,7 @@ static enum gp__pq_note stop_failed(struct gp__pq *pq, int level, int rc)
 	return GP__PQ_NOTE_STOP_FAILED;
 }
 
-static enum gp__pq_note stop_done(struct gp__pq *pq, int level, int rc,
-				  uint64_t now)
+static enum gp__pq_note stop_done(struct gp__pq *pq, int level, int rc, uint64_t now)
 {
 	if (!rc) {
 		stop(pq, level, now);
@@ -334,11 +331,20 @@ enum gp__pq_note gp__pq_done(struct gp__pq *pq, int rc, uint64_t now)
 	case GP__PQ_RESTORE:
 		note = start_done(pq, rc, now);
 		break;
+	case GP__PQ_BORROWED:
 	case GP__PQ_NONE:
 		break;
 	}
 	settle(pq, now);
 	return note;
+}
+
+bool gp__pq_borrow(struct gp__pq *pq)
+{
+	if (pq->op != GP__PQ_NONE)
+		return false;
+	pq->op = GP__PQ_BORROWED;
+	return true;
 }
 
 void gp__pq_unstarted(struct gp__pq *pq, int64_t n, uint64_t now)
@@ -349,8 +355,7 @@ void gp__pq_unstarted(struct gp__pq *pq, int64_t n, uint64_t now)
 	}
 	if (pq->stop_level != 2)
 		return;
-	pq->quiet_ticket = (uint64_t)n < pq->launched
-				   ? pq->launched - (uint64_t)n : 0;
+	pq->quiet_ticket = (uint64_t)n < pq->launched ? pq->launched - (uint64_t)n : 0;
 	note_quiet(pq, now);
 }
 
@@ -361,8 +366,7 @@ enum gp__pq_state gp__pq_state(const struct gp__pq *pq)
 	if (pq->op == GP__PQ_REACTIVATE || pq->op == GP__PQ_RESTORE)
 		return GP__PQ_RESUMING;
 	if (pq->stop_level)
-		return pq->holds && !pq->unsure ? GP__PQ_SUSPENDED
-						: GP__PQ_RESUMING;
+		return pq->holds && !pq->unsure ? GP__PQ_SUSPENDED : GP__PQ_RESUMING;
 	return pq->holds ? GP__PQ_SUSPENDING : GP__PQ_RUNNING;
 }
 
@@ -387,6 +391,7 @@ const char *gp__pq_op_name(enum gp__pq_op op)
 		[GP__PQ_REACTIVATE] = "reactivate",
 		[GP__PQ_INTERRUPT] = "interrupt",
 		[GP__PQ_RESTORE] = "restore",
+		[GP__PQ_BORROWED] = "borrowed",
 	};
 
 	return names[op];
@@ -394,8 +399,7 @@ const char *gp__pq_op_name(enum gp__pq_op op)
 
 bool gp__pq_quiet(const struct gp__pq *pq)
 {
-	return gp__pq_state(pq) == GP__PQ_SUSPENDED &&
-	       pq->completed >= pq->quiet_ticket;
+	return gp__pq_state(pq) == GP__PQ_SUSPENDED && pq->completed >= pq->quiet_ticket;
 }
 
 bool gp__pq_can_quiet(const struct gp__pq *pq)

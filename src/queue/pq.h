@@ -40,25 +40,26 @@
 
 /* What the device can do beyond launch and sync, which every device can. */
 enum gp__pq_cap {
-	GP__PQ_CAP_LV2		= 1 << 0,	/* deactivate and reactivate */
-	GP__PQ_CAP_LV3		= 1 << 1,	/* interrupt and restore */
-	GP__PQ_CAP_PENDING	= 1 << 2,	/* says how many have not begun */
+	GP__PQ_CAP_LV2 = 1 << 0, /* deactivate and reactivate */
+	GP__PQ_CAP_LV3 = 1 << 1, /* interrupt and restore */
+	GP__PQ_CAP_PENDING = 1 << 2, /* says how many have not begun */
 };
 
 enum gp__pq_op {
 	GP__PQ_NONE,
 	GP__PQ_LAUNCH,
-	GP__PQ_DEACTIVATE,	/* level 2: nothing new starts */
+	GP__PQ_DEACTIVATE, /* level 2: nothing new starts */
 	GP__PQ_REACTIVATE,
-	GP__PQ_INTERRUPT,	/* level 3: what runs is taken off */
+	GP__PQ_INTERRUPT, /* level 3: what runs is taken off */
 	GP__PQ_RESTORE,
+	GP__PQ_BORROWED, /* see gp__pq_borrow() */
 };
 
 /* Which operations the asking thread is willing to carry out. */
 enum gp__pq_may {
-	GP__PQ_MAY_LAUNCH	= 1 << 0,
-	GP__PQ_MAY_VERB		= 1 << 1,
-	GP__PQ_MAY_ALL		= GP__PQ_MAY_LAUNCH | GP__PQ_MAY_VERB,
+	GP__PQ_MAY_LAUNCH = 1 << 0,
+	GP__PQ_MAY_VERB = 1 << 1,
+	GP__PQ_MAY_ALL = GP__PQ_MAY_LAUNCH | GP__PQ_MAY_VERB,
 };
 
 enum gp__pq_state {
@@ -70,63 +71,63 @@ enum gp__pq_state {
 
 /* Who keeps the queue from running; each holder holds at most once. */
 enum gp__pq_holder {
-	GP__PQ_BY_USER	= 1 << 0,
-	GP__PQ_BY_SCHED	= 1 << 1,
+	GP__PQ_BY_USER = 1 << 0,
+	GP__PQ_BY_SCHED = 1 << 1,
 };
 
 /* Something people should hear about; see gp__pq_done(). */
 enum gp__pq_note {
 	GP__PQ_NOTE_NONE,
-	GP__PQ_NOTE_FALLBACK,		/* a level was refused for good */
-	GP__PQ_NOTE_STOP_FAILED,	/* the queue keeps running */
-	GP__PQ_NOTE_START_FAILED,	/* still stopped; will be retried */
-	GP__PQ_NOTE_START_RECOVERED,	/* a retry succeeded */
+	GP__PQ_NOTE_FALLBACK, /* a level was refused for good */
+	GP__PQ_NOTE_STOP_FAILED, /* the queue keeps running */
+	GP__PQ_NOTE_START_FAILED, /* still stopped; will be retried */
+	GP__PQ_NOTE_START_RECOVERED, /* a retry succeeded */
 };
 
 struct gp__pq_config {
-	uint32_t caps;		/* enum gp__pq_cap */
-	int level;		/* asked for: 1..3; 0 = the best there is */
-	bool strict;		/* no other level than the one asked for */
-	uint32_t window;	/* level 1: fixed window; 0 = tuned */
-	uint32_t batch;		/* commands awaited at once; 0 = tuned */
-	uint32_t wide;		/* levels 2 and 3: window; 0 = default */
-	uint64_t budget_ns;	/* level 1: longest drain; 0 = default */
+	uint32_t caps; /* enum gp__pq_cap */
+	int level; /* asked for: 1..3; 0 = the best there is */
+	bool strict; /* no other level than the one asked for */
+	uint32_t window; /* level 1: fixed window; 0 = tuned */
+	uint32_t batch; /* commands awaited at once; 0 = tuned */
+	uint32_t wide; /* levels 2 and 3: window; 0 = default */
+	uint64_t budget_ns; /* level 1: longest drain; 0 = default */
 };
 
 struct gp__pq_counters {
 	uint64_t launches;
-	uint64_t suspends;	/* stops that took effect */
-	uint64_t resumes;	/* times it ran again after a stop */
-	uint64_t fallbacks;	/* levels lost at run time */
-	uint64_t failures;	/* stops that failed */
-	uint64_t retries;	/* restores and reactivates tried again */
+	uint64_t suspends; /* stops that took effect */
+	uint64_t resumes; /* times it ran again after a stop */
+	uint64_t fallbacks; /* levels lost at run time */
+	uint64_t failures; /* stops that failed */
+	uint64_t retries; /* restores and reactivates tried again */
 };
 
 struct gp__pq {
 	struct gp__pq_config cfg;
-	uint32_t caps;		/* what is left of cfg.caps */
+	uint32_t caps; /* what is left of cfg.caps */
 	int requested;
 	int effective;
 
 	uint64_t submitted;
-	uint64_t launched;	/* counts the launch being carried out */
+	uint64_t launched; /* counts the launch being carried out */
 	uint64_t completed;
 
-	uint32_t holds;		/* enum gp__pq_holder */
-	bool drain;		/* a holder wants nothing left running */
+	uint32_t holds; /* enum gp__pq_holder */
+	bool drain; /* a holder wants nothing left running */
 	bool closing;
-	bool unsure;		/* a stop timed out: it may yet have happened */
-	enum gp__pq_op op;	/* the device call being carried out */
-	int stop_level;		/* how it is stopped now; 0 = it is not */
-	uint64_t quiet_ticket;	/* once completed, nothing stopped still runs */
+	bool unsure; /* a stop timed out: it may yet have happened */
+	enum gp__pq_op op; /* the device call being carried out */
+	int stop_level; /* how it is stopped now; 0 = it is not */
+	uint64_t quiet_ticket; /* once completed, nothing stopped still runs */
 
-	uint32_t eintr;		/* times in a row the verb at hand was interrupted */
-	uint32_t tries;		/* times in a row the device refused to start again */
+	uint32_t eintr; /* times in a row the verb at hand was interrupted */
+	uint32_t tries; /* times in a row the device refused to start again */
 	uint64_t retry_at;
-	int last_error;		/* of the latest stop or start that failed */
+	int last_error; /* of the latest stop or start that failed */
 
-	uint64_t asked_at;	/* when the current hold began */
-	bool quiet_known;	/* last_quiet_ns is about the current stop */
+	uint64_t asked_at; /* when the current hold began */
+	bool quiet_known; /* last_quiet_ns is about the current stop */
 	uint64_t last_suspend_ns;
 	uint64_t last_quiet_ns;
 
@@ -136,16 +137,16 @@ struct gp__pq {
 
 struct gp__pq_action {
 	enum gp__pq_op op;
-	uint64_t ticket;	/* for LAUNCH */
-	uint64_t wake_at;	/* for NONE: ask again then; 0 = no need */
+	uint64_t ticket; /* for LAUNCH */
+	uint64_t wake_at; /* for NONE: ask again then; 0 = no need */
 };
 
-#define GP__PQ_BUDGET_NS	500000ull	/* 500 us */
-#define GP__PQ_WIDE		1024u
-#define GP__PQ_RETRY_MIN_NS	1000000ull	/* 1 ms, doubled each time ... */
-#define GP__PQ_RETRY_MAX_NS	1000000000ull	/* ... up to 1 s */
-#define GP__PQ_EINTR_MAX	16u		/* then it counts as a failure */
-#define GP__PQ_CLOSE_TRIES	8u		/* a closing queue gives up here */
+#define GP__PQ_BUDGET_NS 500000ull /* 500 us */
+#define GP__PQ_WIDE 1024u
+#define GP__PQ_RETRY_MIN_NS 1000000ull /* 1 ms, doubled each time ... */
+#define GP__PQ_RETRY_MAX_NS 1000000000ull /* ... up to 1 s */
+#define GP__PQ_EINTR_MAX 16u /* then it counts as a failure */
+#define GP__PQ_CLOSE_TRIES 8u /* a closing queue gives up here */
 
 /*
  * -EINVAL: a level out of range, or a batch larger than the window.
@@ -162,16 +163,14 @@ uint64_t gp__pq_submit(struct gp__pq *pq, uint64_t now);
  * have completed. exact as in gp__window_complete(). Completing a ticket twice
  * is harmless.
  */
-void gp__pq_complete(struct gp__pq *pq, uint64_t ticket, bool exact,
-		     uint64_t now);
+void gp__pq_complete(struct gp__pq *pq, uint64_t ticket, bool exact, uint64_t now);
 
 /*
  * Place or lift a hold. With drain the holder wants nothing left running, and
  * gp__pq_quiet() tells when. A hold already placed is not an error. Returns
  * -ESHUTDOWN on a closing queue.
  */
-int gp__pq_hold(struct gp__pq *pq, enum gp__pq_holder by, bool drain,
-		uint64_t now);
+int gp__pq_hold(struct gp__pq *pq, enum gp__pq_holder by, bool drain, uint64_t now);
 void gp__pq_release(struct gp__pq *pq, enum gp__pq_holder by, uint64_t now);
 
 /*
@@ -183,8 +182,7 @@ void gp__pq_release(struct gp__pq *pq, enum gp__pq_holder by, uint64_t now);
 uint64_t gp__pq_close(struct gp__pq *pq, uint64_t *last, uint64_t now);
 
 /* What is to be done next, of what the caller may do; begins it. */
-struct gp__pq_action gp__pq_next(struct gp__pq *pq, unsigned int may,
-				 uint64_t now);
+struct gp__pq_action gp__pq_next(struct gp__pq *pq, unsigned int may, uint64_t now);
 /* The same question without beginning anything. */
 struct gp__pq_action gp__pq_peek(const struct gp__pq *pq, uint64_t now);
 
@@ -193,6 +191,12 @@ struct gp__pq_action gp__pq_peek(const struct gp__pq *pq, uint64_t now);
  * one note comes of it; FALLBACK means the effective level has just changed.
  */
 enum gp__pq_note gp__pq_done(struct gp__pq *pq, int rc, uint64_t now);
+
+/*
+ * Claims the device for a call the machine knows nothing about; false: it is
+ * busy. Ends with gp__pq_done().
+ */
+bool gp__pq_borrow(struct gp__pq *pq);
 
 /*
  * After a DEACTIVATE that succeeded, from a device with CAP_PENDING: n of the

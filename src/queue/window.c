@@ -18,14 +18,14 @@
  * nothing waits behind it: notice, wake, launch. A command this many times
  * longer loses less than 8 % to it.
  */
-#define TURNAROUND_NS	20000ull
-#define STARVE_NS	(12 * TURNAROUND_NS)
+#define TURNAROUND_NS 20000ull
+#define STARVE_NS (12 * TURNAROUND_NS)
 
 /* Longest time spent unaware that a command in mid-batch has ended. */
-#define BATCH_NS	50000ull
+#define BATCH_NS 50000ull
 
 /* Too long a span says little about now. */
-#define SPAN_MAX	256u
+#define SPAN_MAX 256u
 
 void gp__window_init(struct gp__window *w, uint64_t budget_ns, uint32_t max)
 {
@@ -122,8 +122,7 @@ void gp__window_break(struct gp__window *w)
 	w->anchored = false;
 }
 
-void gp__window_complete(struct gp__window *w, uint32_t n, bool exact,
-			 bool busy, uint64_t now)
+void gp__window_complete(struct gp__window *w, uint32_t n, bool exact, bool busy, uint64_t now)
 {
 	uint64_t sample;
 
@@ -132,7 +131,7 @@ void gp__window_complete(struct gp__window *w, uint32_t n, bool exact,
 	if (w->anchored) {
 		w->span += n;
 		w->loose |= !exact;
-		sample = (now - w->anchor_ns) / w->span;
+		sample = now > w->anchor_ns ? (now - w->anchor_ns) / w->span : 0;
 		if (!w->loose || !w->est_ns || sample < w->est_ns)
 			sample_add(w, sample);
 	}

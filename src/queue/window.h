@@ -18,21 +18,21 @@
 #include <stdint.h>
 
 /* Before anything is measured: enough to overlap a launch with a run. */
-#define GP__WINDOW_START	2u
+#define GP__WINDOW_START 2u
 /* A tuned window never grows beyond this. */
-#define GP__WINDOW_MAX		1024u
+#define GP__WINDOW_MAX 1024u
 
 struct gp__window {
 	uint64_t budget_ns;
 	uint32_t max;
-	uint32_t size;		/* the window now */
-	uint64_t est_ns;	/* one command; 0 = nothing measured yet */
-	uint64_t last[3];	/* the latest samples; a lone outlier is outvoted */
+	uint32_t size; /* the window now */
+	uint64_t est_ns; /* one command; 0 = nothing measured yet */
+	uint64_t last[3]; /* the latest samples; a lone outlier is outvoted */
 	uint32_t samples;
-	uint64_t anchor_ns;	/* where the span being measured began */
-	uint32_t span;		/* commands completed since the anchor */
+	uint64_t anchor_ns; /* where the span being measured began */
+	uint32_t span; /* commands completed since the anchor */
 	bool anchored;
-	bool loose;		/* the device may have idled within the span */
+	bool loose; /* the device may have idled within the span */
 };
 
 void gp__window_init(struct gp__window *w, uint64_t budget_ns, uint32_t max);
@@ -45,8 +45,7 @@ void gp__window_start(struct gp__window *w, uint64_t now);
  * ended (the observer was waiting for it), not merely when somebody looked.
  * busy: the device has more to do without anybody's help.
  */
-void gp__window_complete(struct gp__window *w, uint32_t n, bool exact,
-			 bool busy, uint64_t now);
+void gp__window_complete(struct gp__window *w, uint32_t n, bool exact, bool busy, uint64_t now);
 
 /* What was being timed has been disturbed (a stop, a failure): start over. */
 void gp__window_break(struct gp__window *w);

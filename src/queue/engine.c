@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The engine of the threaded queue: carries out what the state machine asks
+ * for, on a device and with threads.
+ *
+ * Whoever needs something done does it. A submit launches in its own thread, a
+ * suspend or resume runs the verb in its own thread, a wait without a timeout
+ * calls sync in its own thread. The worker, started when first needed, does
+ * what nobody is there for: refill behind a full window, wait on behalf of
+ * those who wait with a timeout or of a scheduler that wants to see the queue
+ * go idle, try again what the device refused to start. So a queue that is
+ * never preempted costs two uncontended locks a command and no thread.
+ *
+ * Locking: see queue.h.
+ */
+#include "queue/queue.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+/* A submit launches at most this many (others' too), then leaves it to the worker. */
+#define LAUNCH_MAX 64u
+/* Commands awaited by one sync. */
+#define REAP_MAX 64u
+/* A sync that took less did not wait: the command had ended before. */
+#define EXACT_NS 3000u
+
+int gp__q_ring_grow(struct gp_queue *q)
+{
+	uint64_t size = q->ring_size ? 2 * q->ring_size : 16;
+	struct gp__slot *ring = calloc(size, sizeof(*ring));
+	uint64_t t;
+
+	if (!ring)
+		return -ENOMEM;
+	for (t = q->pq.completed + 1; t <= q->pq.submitted; t++)
+		ring[t & (size - 1)] = *gp__q_slot(q, t);
+	free(q->ring);
+	q->ring = ring;
+	q->ring_size = size;
+	return 0;
+}
+
+static void failure_keep(struct gp_queue *q, uint64_t ticket, int rc)
+{
+	struct gp__failure *f = &q->failures[q->failed++ % GP__FAILURES_MAX];
+
+	if (f->ticket > q->forgotten)
+		q->forgotten = f->ticket;
+	f->ticket = ticket;
+	f->rc = rc;
+}
+
+static int failure_find(const struct gp_queue *q, uint64_t ticket)
+{
+	unsigned int i;
+
+	for (i = 0; i < GP__FAILURES_MAX; i++)
+		if (q->failures[i].ticket == ticket)
+			return q->failures[i].rc;
+	return ticket <= q->forgotten ? -ESTALE : 0;
+}
+
+bool gp__q_ended(struct gp_queue *q, uint64_t ticket, int *rc)
+{
+	*rc = 0;
+	if (ticket <= q->pq.completed) {
+		if (q->failed)
+			*rc = failure_find(q, ticket);
+		return true;
+	}
+	if (q->cancelled && ticket >= q->cancelled) {
+		*rc = -ECANCELED;
+		return true;
+	}
+	*rc = gp__q_slot(q, ticket)->rc;
+	return *rc != 0;
+}
+
+/*
+ * Everything up to `ticket` has ended; launches that failed right behind it
+ * have nothing left to wait for and end with it.
+ */
+static void retire(struct gp_queue *q, uint64_t ticket, bool exact, uint64_t now)
+{
+	uint64_t t;
+
+	while (ticket < q->pq.launched && gp__q_slot(q, ticket + 1)->rc)
+		ticket++;
+	for (t = q->pq.completed + 1; t <= ticket; t++)
+		if (gp__q_slot(q, t)->rc)
+			failure_keep(q, t, gp__q_slot(q, t)->rc);
+	gp__pq_complete(&q->pq, ticket, exact, now);
+	if (q->member && !gp__pq_has_work(&q->pq))
+		gp__sched_idle(q->member, now);
+	pthread_cond_broadcast(&q->changed);
+}
+
+/* ---------------------------------------------------------- device calls -- */
+
+/* A device that returns something positive has misunderstood; not our queue. */
+int gp__q_result(int rc)
+{
+	return rc > 0 ? -EPROTO : rc;
+}
+
+const char *gp__q_errno(int rc)
+{
+	const char *text = strerrordesc_np(-rc);
+
+	return text ? text : "unknown error";
+}
+
+static void report(struct gp_queue *q, enum gp__pq_note note, enum gp__pq_op op, int rc)
+{
+	struct gp_event ev = { .size = sizeof(ev), .error = rc, .level = q->pq.effective };
+	const char *what = gp__pq_op_name(op);
+	char text[GP_ERROR_MAX];
+
+	if (note == GP__PQ_NOTE_FALLBACK && q->member)
+		gp__sched_level(q->member, q->pq.effective, gp__clock_ns());
+	if (!q->event)
+		return;
+	switch (note) {
+	case GP__PQ_NOTE_FALLBACK:
+		ev.kind = GP_EVENT_FALLBACK;
+		snprintf(text, sizeof(text),
+			 "%s: the device refuses %s (%s); level %d takes its place", q->name, what,
+			 gp__q_errno(rc), ev.level);
+		break;
+	case GP__PQ_NOTE_STOP_FAILED:
+		ev.kind = GP_EVENT_SUSPEND_FAILED;
+		snprintf(text, sizeof(text), "%s: %s failed (%s); the queue keeps running", q->name,
+			 what, gp__q_errno(rc));
+		break;
+	case GP__PQ_NOTE_START_FAILED:
+		ev.kind = GP_EVENT_RESUME_FAILED;
+		snprintf(text, sizeof(text), "%s: %s failed (%s); still stopped, trying again",
+			 q->name, what, gp__q_errno(rc));
+		break;
+	case GP__PQ_NOTE_START_RECOVERED:
+		ev.kind = GP_EVENT_RESUME_RECOVERED;
+		ev.error = 0;
+		snprintf(text, sizeof(text), "%s: %s succeeded at last", q->name, what);
+		break;
+	case GP__PQ_NOTE_NONE:
+		return;
+	}
+	ev.message = text;
+	pthread_mutex_unlock(&q->lock);
+	q->event(q->event_data, &ev);
+	pthread_mutex_lock(&q->lock);
+}
+
+static void launch(struct gp_queue *q, uint64_t ticket, uint64_t now)
+{
+	void *cmd = gp__q_slot(q, ticket)->cmd;
+	int rc;
+
+	pthread_mutex_unlock(&q->lock);
+	rc = gp__q_result(q->ops.nlaunch(q->hwq, cmd));
+	pthread_mutex_lock(&q->lock);
+
+	/* At level 1 a hold placed meanwhile takes effect right now. */
+	if (q->pq.holds)
+		now = gp__clock_ns();
+	gp__pq_done(&q->pq, rc, now);
+	if (!rc)
+		return;
+	gp__q_slot(q, ticket)->rc = rc;
+	if (ticket == q->pq.completed + 1)
+		retire(q, ticket, false, now);
+	else
+		pthread_cond_broadcast(&q->changed);
+}
+
+static int verb_call(struct gp_queue *q, enum gp__pq_op op)
+{
+	switch (op) {
+	case GP__PQ_DEACTIVATE:
+		return q->ops.deactivate(q->hwq);
+	case GP__PQ_REACTIVATE:
+		return q->ops.reactivate(q->hwq);
+	case GP__PQ_INTERRUPT:
+		return q->ops.interrupt(q->hwq);
+	case GP__PQ_RESTORE:
+		return q->ops.restore(q->hwq);
+	default:
+		return -EINVAL;
+	}
+}
+
+static void verb(struct gp_queue *q, enum gp__pq_op op)
+{
+	enum gp__pq_note note;
+	int64_t unstarted = -1;
+	bool ask;
+	int rc;
+
+	ask = op == GP__PQ_DEACTIVATE && q->ops.pending;
+	pthread_mutex_unlock(&q->lock);
+	rc = gp__q_result(verb_call(q, op));
+	if (!rc && ask)
+		unstarted = q->ops.pending(q->hwq);
+	pthread_mutex_lock(&q->lock);
+
+	note = gp__pq_done(&q->pq, rc, gp__clock_ns());
+	if (!rc && ask)
+		gp__pq_unstarted(&q->pq, unstarted, gp__clock_ns());
+	pthread_cond_broadcast(&q->changed);
+	report(q, note, op, rc);
+}
+
+/* -------------------------------------------------------------- progress -- */
+
+void gp__q_wait_for_device(struct gp_queue *q)
+{
+	q->queued++;
+	pthread_cond_wait(&q->changed, &q->lock);
+	q->queued--;
+}
+
+void gp__q_pump(struct gp_queue *q, unsigned int may, uint64_t now)
+{
+	struct gp__pq_action act;
+	unsigned int launches = 0;
+
+	for (;;) {
+		act = gp__pq_next(&q->pq, may, now);
+		if (act.op == GP__PQ_NONE)
+			break;
+		if (act.op == GP__PQ_LAUNCH) {
+			launch(q, act.ticket, now);
+			if (++launches == LAUNCH_MAX)
+				may &= ~GP__PQ_MAY_LAUNCH;
+		} else {
+			verb(q, act.op);
+			now = gp__clock_ns();
+		}
+	}
+	if (launches && (q->queued || q->pq.closing))
+		pthread_cond_broadcast(&q->changed);
+}
+
+/* Waits in the device for a command and takes note of all that have ended. */
+static void reap(struct gp_queue *q, uint64_t wanted)
+{
+	uint64_t target = gp__pq_sync_target(&q->pq, wanted);
+	uint64_t first = q->pq.completed + 1, t0, t1 = 0, t;
+	void *cmds[REAP_MAX];
+	int rcs[REAP_MAX];
+	unsigned int i, n = 0;
+
+	if (target - first >= REAP_MAX)
+		target = first + REAP_MAX - 1;
+	for (t = first; t <= target; t++)
+		if (!gp__q_slot(q, t)->rc)
+			cmds[n++] = gp__q_slot(q, t)->cmd;
+	if (!n) {
+		retire(q, target, false, gp__clock_ns());
+		return;
+	}
+
+	/* The ring may be moved while the lock is not held; cmds[] is ours. */
+	q->syncing = true;
+	pthread_mutex_unlock(&q->lock);
+	t0 = gp__clock_ns();
+	/* The last one first: when it has ended, none of the others makes us wait. */
+	for (i = n; i-- > 0;) {
+		do
+			rcs[i] = gp__q_result(q->ops.sync(q->hwq, cmds[i]));
+		while (rcs[i] == -EINTR);
+		if (i == n - 1)
+			t1 = gp__clock_ns();
+	}
+	pthread_mutex_lock(&q->lock);
+	q->syncing = false;
+
+	for (t = first, i = 0; t <= target; t++)
+		if (!gp__q_slot(q, t)->rc)
+			gp__q_slot(q, t)->rc = rcs[i++];
+	retire(q, target, t1 - t0 >= EXACT_NS, t1);
+	gp__q_pump(q, GP__PQ_MAY_LAUNCH, gp__clock_ns());
+}
+
+/* Somebody should be in sync and nobody is. */
+static bool reap_due(const struct gp_queue *q)
+{
+	if (q->syncing || !gp__pq_sync_target(&q->pq, 0))
+		return false;
+	return q->reap_always || q->timed || gp__pq_pending(&q->pq);
+}
+
+static bool work_due(const struct gp_queue *q)
+{
+	struct gp__pq_action act;
+
+	if (reap_due(q))
+		return true;
+	/* At time 0 nothing to be retried is due yet, so its time is given. */
+	act = gp__pq_peek(&q->pq, 0);
+	return act.op == GP__PQ_LAUNCH || act.wake_at;
+}
+
+int gp__q_sleep(struct gp_queue *q, pthread_cond_t *cond, uint64_t at)
+{
+	struct timespec ts = { .tv_sec = (time_t)(at / 1000000000u),
+			       .tv_nsec = (long)(at % 1000000000u) };
+
+	if (!at)
+		return -pthread_cond_wait(cond, &q->lock);
+	return -pthread_cond_timedwait(cond, &q->lock, &ts);
+}
+
+static void *worker_main(void *arg)
+{
+	struct gp_queue *q = arg;
+	struct gp__pq_action act;
+	unsigned int may;
+
+	pthread_mutex_lock(&q->lock);
+	while (!q->worker_stop) {
+		/* A verb is ours only where its first attempt failed. */
+		may = GP__PQ_MAY_LAUNCH | (q->pq.tries ? GP__PQ_MAY_VERB : 0);
+		gp__q_pump(q, may, gp__clock_ns());
+		if (reap_due(q)) {
+			reap(q, q->wanted);
+			continue;
+		}
+		act = gp__pq_peek(&q->pq, gp__clock_ns());
+		if (act.op == GP__PQ_LAUNCH || (act.op != GP__PQ_NONE && q->pq.tries))
+			continue;
+		q->worker_asleep = true;
+		gp__q_sleep(q, &q->work, act.wake_at);
+		q->worker_asleep = false;
+	}
+	pthread_mutex_unlock(&q->lock);
+	return NULL;
+}
+
+static void worker_kick(struct gp_queue *q)
+{
+	if (q->worker_asleep)
+		pthread_cond_signal(&q->work);
+	else if (!q->worker_started && !q->worker_stop)
+		q->worker_started = !pthread_create(&q->worker, NULL, worker_main, q);
+}
+
+void gp__q_enter(struct gp_queue *q)
+{
+	pthread_mutex_lock(&q->lock);
+	q->users++;
+}
+
+void gp__q_leave(struct gp_queue *q)
+{
+	if (work_due(q))
+		worker_kick(q);
+	q->users--;
+	if (q->pq.closing)
+		pthread_cond_broadcast(&q->changed);
+	pthread_mutex_unlock(&q->lock);
+}
+
+struct gp__limit gp__q_limit(int64_t timeout_ns)
+{
+	struct gp__limit l = { .timeout_ns = timeout_ns };
+
+	if (timeout_ns >= 0)
+		l.at = gp__clock_ns() + (uint64_t)timeout_ns;
+	return l;
+}
+
+int gp__q_wait_step(struct gp_queue *q, uint64_t wanted, const struct gp__limit *l)
+{
+	bool forever = l->timeout_ns < 0;
+	int rc;
+
+	if (wanted > q->pq.completed && (q->wanted <= q->pq.completed || wanted < q->wanted))
+		q->wanted = wanted;
+	if (forever && !q->syncing && gp__pq_sync_target(&q->pq, wanted)) {
+		reap(q, wanted);
+		return 0;
+	}
+	q->timed += !forever;
+	/* Polling leaves no trace of itself, so the worker must not rely on one. */
+	if (l->timeout_ns == 0)
+		q->reap_always = true;
+	if (work_due(q))
+		worker_kick(q);
+	rc = l->timeout_ns ? gp__q_sleep(q, &q->changed, l->at) : -ETIMEDOUT;
+	q->timed -= !forever;
+	return rc == -ETIMEDOUT ? -ETIME : 0;
+}
