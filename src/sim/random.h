@@ -38,10 +38,10 @@ double gp__rng_unit(struct gp__rng *rng);
 int gp__rng_chance(struct gp__rng *rng, double p);
 
 enum gp__dist_kind {
-	GP__DIST_FIXED,		/* a */
-	GP__DIST_UNIFORM,	/* a <= x <= b */
-	GP__DIST_LOGNORMAL,	/* median a, sigma of the logarithm */
-	GP__DIST_EXP,		/* mean a */
+	GP__DIST_FIXED, /* a */
+	GP__DIST_UNIFORM, /* a <= x <= b */
+	GP__DIST_LOGNORMAL, /* median a, sigma of the logarithm */
+	GP__DIST_EXP, /* mean a */
 };
 
 /* A distribution of times. All zero is "always 0". */

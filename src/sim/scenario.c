@@ -78,7 +78,8 @@ static int check_line(struct gp__parser *p, const char *s, size_t len)
 				    (unsigned char)s[i]);
 	}
 	if (len > GP__PARSER_MAX_LINE)
-		return fail(p, "the line is too long; expected at most %d bytes", GP__PARSER_MAX_LINE);
+		return fail(p, "the line is too long; expected at most %d bytes",
+			    GP__PARSER_MAX_LINE);
 	return 0;
 }
 
@@ -147,7 +148,8 @@ static int read_sections(struct gp__parser *p)
 	/* inih goes on after a line it cannot split, so this may be before what we found. */
 	if (bad_line && (!p->ret || (unsigned int)bad_line < p->line)) {
 		p->draft.err->text[0] = '\0';
-		return fail_at(p, (unsigned int)bad_line, "there is no '='; expected 'key = value'");
+		return fail_at(p, (unsigned int)bad_line,
+			       "there is no '='; expected 'key = value'");
 	}
 	if (p->ret)
 		return p->ret;
@@ -155,12 +157,12 @@ static int read_sections(struct gp__parser *p)
 	return p->ret ? p->ret : check_present(p);
 }
 
-static int default_title(struct gp__scenario *sc, const char *file)
+static int name_scenario(struct gp__scenario *sc, const char *file)
 {
-	if (sc->title)
-		return 0;
-	sc->title = strdup(file);
-	return sc->title ? 0 : -ENOMEM;
+	sc->file = strdup(file);
+	if (!sc->title)
+		sc->title = strdup(file);
+	return sc->file && sc->title ? 0 : -ENOMEM;
 }
 
 static void free_draft(struct gp__draft *draft, size_t n)
@@ -193,7 +195,7 @@ int gp__scenario_parse(const char *file, const char *text, size_t len, struct gp
 	if (!ret)
 		ret = gp__draft_resolve(&p.draft);
 	if (!ret)
-		ret = default_title(sc, file);
+		ret = name_scenario(sc, file);
 	free_draft(&p.draft, sc->n_program_specs);
 	if (ret == -ENOMEM)
 		fail_at(&p, 0, "not enough memory");
@@ -273,6 +275,7 @@ void gp__scenario_free(struct gp__scenario *sc)
 	free_params(&sc->core_params);
 	free(sc->notes);
 	free(sc->title);
+	free(sc->file);
 	free(sc->gpu_specs);
 	free(sc->program_specs);
 	free(sc->gpus);

@@ -39,15 +39,15 @@ enum gp__program_key {
 };
 
 struct gp__program_draft {
-	char *gpu;			/* the list as written, NULL if not */
+	char *gpu; /* the list as written, NULL if not */
 	char process[GP__TAG_MAX];
-	unsigned int line[GP__PROGRAM_KEYS];	/* 0: the key is not there */
+	unsigned int line[GP__PROGRAM_KEYS]; /* 0: the key is not there */
 };
 
 struct gp__draft {
 	const char *file;
 	struct gp__scenario *scenario;
-	struct gp__program_draft *programs;	/* parallel to scenario->program_specs */
+	struct gp__program_draft *programs; /* parallel to scenario->program_specs */
 	struct gp__scenario_error *err;
 };
 
@@ -55,7 +55,7 @@ struct gp__draft {
 int gp__draft_fail(struct gp__draft *draft, unsigned int line, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Make the GPUs and programs of the specs, and check everything that needs more than one section. */
+/* Make the GPUs and programs of the specs, and check what needs more than one section. */
 int gp__draft_resolve(struct gp__draft *draft);
 
 #endif

@@ -14,13 +14,13 @@
 #include "sim/scenario_parser.h"
 #include "sim/scenario_value.h"
 
-#define ARRAY_SIZE(a)	 (sizeof(a) / sizeof((a)[0]))
-#define MAX_PARAMS	 64
-#define PPM_OF_PERCENT	 10000
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define MAX_PARAMS 64
+#define PPM_OF_PERCENT 10000
 /* Leaves room for the number that `count` adds. */
 #define MAX_SECTION_NAME 36
 
-#define EXPECT_SECTION	 "expected [scenario], [gpu NAME] or [program NAME]"
+#define EXPECT_SECTION "expected [scenario], [gpu NAME] or [program NAME]"
 
 struct key {
 	const char *name;
@@ -95,7 +95,8 @@ static int set_auto_u32(struct gp__parser *p, const struct key *key, void *field
 	return 0;
 }
 
-static int set_probability(struct gp__parser *p, const struct key *key, void *field, const char *value)
+static int set_probability(struct gp__parser *p, const struct key *key, void *field,
+			   const char *value)
 {
 	if (gp__parse_double(value, 0, 1, field))
 		return bad_value(p, key, value, "a probability from 0 to 1");
@@ -371,10 +372,8 @@ static int begin_scenario(struct gp__parser *p, const char *name)
 
 static int begin_gpu(struct gp__parser *p, const char *name)
 {
-	static const struct gp__dist lv3 = { .kind = GP__DIST_LOGNORMAL, .a_ns = 5000,
-					     .sigma = 0.3 };
-	static const struct gp__dist lv2 = { .kind = GP__DIST_LOGNORMAL, .a_ns = 40000,
-					     .sigma = 0.3 };
+	static const struct gp__dist lv3 = { GP__DIST_LOGNORMAL, 5000, 0, 0.3 };
+	static const struct gp__dist lv2 = { GP__DIST_LOGNORMAL, 40000, 0, 0.3 };
 	struct gp__scenario *sc = p->draft.scenario;
 	struct gp__gpu_spec *specs;
 
@@ -465,9 +464,10 @@ static int end_program(struct gp__parser *p)
 			       "'arrivals = closed' with it");
 	if (line[GP__PROGRAM_HINT] && spec->arrivals.kind == GP__ARRIVALS_CLOSED &&
 	    !line[GP__PROGRAM_THINK])
-		return fail_at(p, line[GP__PROGRAM_HINT],
-			       "'hint' announces arrivals, but the next job comes at once; expected "
-			       "'think' with it, or other 'arrivals'");
+		return fail_at(
+			p, line[GP__PROGRAM_HINT],
+			"'hint' announces arrivals, but the next job comes at once; expected "
+			"'think' with it, or other 'arrivals'");
 	if (spec->window && spec->batch > spec->window)
 		return fail_at(p, line[GP__PROGRAM_BATCH],
 			       "'batch' is larger than 'window'; expected at most %" PRIu32,
@@ -646,18 +646,19 @@ static int unknown_key(struct gp__parser *p, const char *name)
 		    name, kind);
 }
 
+/* @name has @prefix characters that say whose parameter it is. */
 static int set_param(struct gp__parser *p, struct gp__scenario_params *params, const char *name,
-		     const char *value)
+		     size_t prefix, const char *value)
 {
 	struct gp__scenario_param *v;
 
-	if (!valid_name(name))
-		return fail(p, "'%.40s' cannot be a parameter; expected letters, digits, '-' and '_'",
+	if (!valid_name(name + prefix))
+		return fail(p, "'%.40s' is no parameter; expected '%.*sNAME'", name, (int)prefix,
 			    name);
 	if (!*value)
 		return fail(p, "'%.40s' has no value; expected one", name);
 	for (size_t i = 0; i < params->n; i++) {
-		if (!strcmp(name, params->v[i].name))
+		if (!strcmp(name + prefix, params->v[i].name))
 			return fail(p, "'%.40s' was already given on line %u; expected it once",
 				    name, params->v[i].line);
 	}
@@ -668,7 +669,7 @@ static int set_param(struct gp__parser *p, struct gp__scenario_params *params, c
 		return -ENOMEM;
 	params->v = v;
 	v += params->n++;
-	*v = (struct gp__scenario_param){ strdup(name), strdup(value), p->line };
+	*v = (struct gp__scenario_param){ strdup(name + prefix), strdup(value), p->line };
 	return v->name && v->value ? 0 : -ENOMEM;
 }
 
@@ -694,9 +695,9 @@ int gp__parser_set(struct gp__parser *p, const char *name, const char *value)
 	if (!p->section)
 		return fail(p, "'%.40s' comes before any section; " EXPECT_SECTION, name);
 	if (p->target == sc && !strncmp(name, "policy.", 7))
-		return set_param(p, &sc->policy_params, name + 7, value);
+		return set_param(p, &sc->policy_params, name, 7, value);
 	if (p->target == sc && !strncmp(name, "core.", 5))
-		return set_param(p, &sc->core_params, name + 5, value);
+		return set_param(p, &sc->core_params, name, 5, value);
 	key = find_key(p->section, name);
 	return key ? set_key(p, key, value) : unknown_key(p, name);
 }

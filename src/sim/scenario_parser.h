@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The state of reading one scenario file: lines (scenario.c) and what they mean (scenario_keys.c). */
+/* The state of reading a scenario file: lines (scenario.c) and their meaning (scenario_keys.c). */
 #ifndef GP_SIM_SCENARIO_PARSER_H
 #define GP_SIM_SCENARIO_PARSER_H
 
@@ -17,9 +17,9 @@ struct gp__parser {
 	int ret;
 
 	const struct gp__section *section;
-	void *target;			/* the struct the section's keys are stored in */
+	void *target; /* the struct the section's keys are stored in */
 	unsigned int section_line;
-	unsigned int key_line[GP__PROGRAM_KEYS];	/* of the section with the most keys */
+	unsigned int key_line[GP__PROGRAM_KEYS]; /* of the section with the most keys */
 	bool have_scenario;
 };
 

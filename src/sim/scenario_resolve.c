@@ -128,9 +128,9 @@ struct placing {
 	const struct name *names;
 	struct gp__program_spec *spec;
 	unsigned int line;
-	uint64_t placed;	/* by all programs so far */
-	uint32_t *user;		/* per GPU: the last spec to name it, counted from 1 */
-	uint32_t current;	/* the spec at work, counted from 1 */
+	uint64_t placed; /* by all programs so far */
+	uint32_t *user; /* per GPU: the last spec to name it, counted from 1 */
+	uint32_t current; /* the spec at work, counted from 1 */
 };
 
 static int place_on(struct placing *place, uint32_t gpu)
@@ -460,14 +460,15 @@ static size_t list_groups(const struct gp__draft *draft, struct group *groups)
 
 static int same_entity(struct gp__draft *draft, const struct group *a, const struct group *b)
 {
-	const struct gp__scenario_program *later = a->program > b->program ? a->program
-									   : b->program;
+	const struct gp__scenario_program *later =
+		a->program > b->program ? a->program : b->program;
 	const struct gp__scenario_program *earlier = later == a->program ? b->program : a->program;
 
-	return gp__draft_fail(draft, draft->programs[spec_index(draft, later)].line[GP__PROGRAM_PROCESS],
-			      "'%s' has process, GPU, priority and tag in common with '%s' and would "
-			      "be one with it; expected 'streams' instead, or another 'tag'",
-			      later->name, earlier->name);
+	return gp__draft_fail(
+		draft, draft->programs[spec_index(draft, later)].line[GP__PROGRAM_PROCESS],
+		"'%s' has process, GPU, priority and tag in common with '%s' and would "
+		"be one with it; expected 'streams' instead, or another 'tag'",
+		later->name, earlier->name);
 }
 
 /* Programs of one process are told apart by priority and tag; without that they are streams. */
@@ -510,8 +511,10 @@ static int check_sum(struct gp__draft *draft, uint64_t *sums, enum gp__program_k
 			*sum += key == GP__PROGRAM_SHARE ? spec->share_pct : spec->min_share_pct;
 			if (*sum > 100)
 				return gp__draft_fail(
-					draft, draft->programs[spec_index(draft, program)].line[key],
-					"with this '%s' the programs on GPU '%s' ask for %" PRIu64 "%%; "
+					draft,
+					draft->programs[spec_index(draft, program)].line[key],
+					"with this '%s' the programs on GPU '%s' ask for %" PRIu64
+					"%%; "
 					"expected at most 100%%",
 					name, sc->gpus[program->gpus[j]].name, *sum);
 		}
@@ -537,7 +540,8 @@ static int check_memory(struct gp__draft *draft)
 			gp__format_size(there, sizeof(there), gpu->spec->vram_bytes);
 			return gp__draft_fail(
 				draft,
-				draft->programs[spec_index(draft, program)].line[GP__PROGRAM_MEMORY],
+				draft->programs[spec_index(draft, program)]
+					.line[GP__PROGRAM_MEMORY],
 				"'memory' is %s but GPU '%s' has %s; expected no more than that",
 				asked, gpu->name, there);
 		}

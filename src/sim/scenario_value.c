@@ -8,7 +8,7 @@
 #include "base/units.h"
 
 #define MAX_WORDS 4
-#define WORD_LEN  200
+#define WORD_LEN 200
 #define MAX_SIGMA 5.0
 
 struct words {

@@ -11,10 +11,10 @@
 
 #include "sim/scenario.h"
 
-#define GP__EXPECT_DIST                                                                            \
-	"a time such as 20us, 'uniform 10us 30us', 'lognormal 1ms 0.5' (median, sigma up to 5) "   \
+#define GP__EXPECT_DIST                                                                          \
+	"a time such as 20us, 'uniform 10us 30us', 'lognormal 1ms 0.5' (median, sigma up to 5) " \
 	"or 'exp 1ms' (mean)"
-#define GP__EXPECT_ARRIVALS                                                                        \
+#define GP__EXPECT_ARRIVALS \
 	"'periodic 20ms', 'poisson 50/s', 'trace 0ms,5ms,80ms' (ascending) or 'closed'"
 #define GP__EXPECT_LEVELS "levels from 1 to 3, such as '1,3'"
 
@@ -23,8 +23,10 @@ int gp__parse_dist(const char *s, struct gp__dist *dist);
 int gp__parse_arrivals(const char *s, struct gp__arrivals *arrivals);
 int gp__parse_levels(const char *s, uint32_t *levels);
 
-/* The next of @list's elements, which are separated by commas, in @buf. 0, -ENOENT at the end,
- * -EINVAL if it is empty or does not fit. */
+/*
+ * The next of @list's elements, which are separated by commas, in @buf. 0, -ENOENT at the end, or
+ * -EINVAL if it is empty or does not fit.
+ */
 int gp__next_element(const char **list, char *buf, size_t size);
 
 /* @array with room for one more than @n elements of @size, or NULL. It doubles as it grows. */

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* The simulator's random numbers: reproducible, independent of each other, and of the right shape. */
+/* The simulator's random numbers: reproducible, independent of each other, and of the right shape.
+ */
 #include "test.h"
 
 #include <math.h>
 
 #include "sim/random.h"
 
-#define MS	1000000ull
+#define MS 1000000ull
 #define SAMPLES 200000
 
 static struct gp__rng rng_of(uint64_t seed, const char *owner, enum gp__draw draw)
@@ -21,8 +22,10 @@ static struct gp__rng rng_of(uint64_t seed, const char *owner, enum gp__draw dra
 static void test_values_never_change(void **state)
 {
 	static const uint64_t expected[] = {
-		0x554d9f3339069fe7ull, 0x4491893c4cc95dbcull,
-		0xf66fd987deab72efull, 0x87d59978c89135eeull,
+		0x554d9f3339069fe7ull,
+		0x4491893c4cc95dbcull,
+		0xf66fd987deab72efull,
+		0x87d59978c89135eeull,
 	};
 	struct gp__rng rng = rng_of(1, "train", GP__DRAW_KERNEL);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Every key of a scenario file, every complaint with its line, and the scenarios that are shipped. */
+/* Every key of a scenario file, every complaint with its line, and the scenarios that are shipped.
+ */
 #include "test.h"
 
 #include <errno.h>
@@ -10,10 +11,11 @@
 
 #include "policy/policy.h"
 #include "sim/scenario.h"
+#include "sim/scenario_value.h"
 
 #define US 1000ull
 #define MS 1000000ull
-#define S  1000000000ull
+#define S 1000000000ull
 
 static struct gp__scenario *parse(const char *text)
 {
@@ -42,6 +44,7 @@ static void test_defaults(void **state)
 	const struct gp__gpu_spec *g = sc->gpus[0].spec;
 
 	(void)state;
+	assert_string_equal(sc->file, "x.ini");
 	assert_string_equal(sc->title, "x.ini");
 	assert_int_equal(sc->warmup_ns, 0);
 	assert_int_equal(sc->seed, 0);
@@ -71,20 +74,19 @@ static void test_defaults(void **state)
 
 static void test_scenario_keys(void **state)
 {
-	struct gp__scenario *sc = parse(
-		"; a comment\n"
-		"[scenario]\n"
-		"title = Two of a kind\n"
-		"note = look here\n"
-		"note = and there\n"
-		"duration = 2min\n"
-		"warmup = 1.5s\n"
-		"seed = 18446744073709551615\n"
-		"policy = hpf\n"
-		"policy.age_ms = 250\n"
-		"core.linger_us = 100\n"
-		"core.max_hold_ms = 9\n"
-		"[gpu g]\n[program p]\narrivals=closed\nkernel=1ms\n");
+	struct gp__scenario *sc = parse("; a comment\n"
+					"[scenario]\n"
+					"title = Two of a kind\n"
+					"note = look here\n"
+					"note = and there\n"
+					"duration = 2min\n"
+					"warmup = 1.5s\n"
+					"seed = 18446744073709551615\n"
+					"policy = hpf\n"
+					"policy.age_ms = 250\n"
+					"core.linger_us = 100\n"
+					"core.max_hold_ms = 9\n"
+					"[gpu g]\n[program p]\narrivals=closed\nkernel=1ms\n");
 
 	(void)state;
 	assert_string_equal(sc->title, "Two of a kind");
@@ -201,10 +203,11 @@ static void test_program_keys(void **state)
 
 static void test_classes(void **state)
 {
-	struct gp__scenario *sc = parse("[scenario]\nduration=1s\n[gpu g]\n"
-					"[program a]\nclass=online\narrivals=closed\nkernel=1ms\n"
-					"[program b]\nclass=normal\narrivals=closed\nkernel=1ms\n"
-					"[program c]\nclass=offline\narrivals=closed\nkernel=1ms\n");
+	struct gp__scenario *sc =
+		parse("[scenario]\nduration=1s\n[gpu g]\n"
+		      "[program a]\nclass=online\narrivals=closed\nkernel=1ms\n"
+		      "[program b]\nclass=normal\narrivals=closed\nkernel=1ms\n"
+		      "[program c]\nclass=offline\narrivals=closed\nkernel=1ms\n");
 
 	(void)state;
 	assert_int_equal(sc->programs[0].spec->priority, 15);
@@ -244,12 +247,12 @@ static void test_arrivals(void **state)
 
 static void test_placing(void **state)
 {
-	struct gp__scenario *sc = parse(
-		"[scenario]\nduration=1s\n[gpu g]\ncount=4\n[gpu other]\n"
-		"[program each]\ngpu=g*\narrivals=closed\nkernel=1ms\n"
-		"[program two]\ngpu=g3,other\ncount=3\narrivals=closed\nkernel=1ms\n"
-		"[program gang]\ngpu=g0, g2\ngang=yes\ncount=2\narrivals=closed\nkernel=1ms\n"
-		"[program all]\ngpu=*\ngang=yes\narrivals=closed\nkernel=1ms\n");
+	struct gp__scenario *sc =
+		parse("[scenario]\nduration=1s\n[gpu g]\ncount=4\n[gpu other]\n"
+		      "[program each]\ngpu=g*\narrivals=closed\nkernel=1ms\n"
+		      "[program two]\ngpu=g3,other\ncount=3\narrivals=closed\nkernel=1ms\n"
+		      "[program gang]\ngpu=g0, g2\ngang=yes\ncount=2\narrivals=closed\nkernel=1ms\n"
+		      "[program all]\ngpu=*\ngang=yes\narrivals=closed\nkernel=1ms\n");
 	const struct gp__scenario_program *p = sc->programs;
 
 	(void)state;
@@ -272,13 +275,13 @@ static void test_placing(void **state)
 
 static void test_processes(void **state)
 {
-	struct gp__scenario *sc = parse(
-		"[scenario]\nduration=1s\n[gpu g]\n"
-		"[program a]\nprocess=x\npriority=1\narrivals=closed\nkernel=1ms\n"
-		"[program b]\narrivals=closed\nkernel=1ms\n"
-		"[program c]\nprocess=x\npriority=2\narrivals=closed\nkernel=1ms\n"
-		"[program d]\nprocess=y\ncount=1\narrivals=closed\nkernel=1ms\n"
-		"[program e]\nprocess=y\ntag=E\narrivals=closed\nkernel=1ms\n");
+	struct gp__scenario *sc =
+		parse("[scenario]\nduration=1s\n[gpu g]\n"
+		      "[program a]\nprocess=x\npriority=1\narrivals=closed\nkernel=1ms\n"
+		      "[program b]\narrivals=closed\nkernel=1ms\n"
+		      "[program c]\nprocess=x\npriority=2\narrivals=closed\nkernel=1ms\n"
+		      "[program d]\nprocess=y\ncount=1\narrivals=closed\nkernel=1ms\n"
+		      "[program e]\nprocess=y\ntag=E\narrivals=closed\nkernel=1ms\n");
 	const struct gp__scenario_program *p = sc->programs;
 
 	(void)state;
@@ -297,7 +300,8 @@ static void test_layout_of_text(void **state)
 {
 	struct gp__scenario *sc = parse("\xef\xbb\xbf  [scenario] # comment\r\n"
 					"\tduration = 1s ; comment\r\n"
-					"   title = \xc3\x9c" "bung \xe2\x9c\x93\r\n"
+					"   title = \xc3\x9c"
+					"bung \xe2\x9c\x93\r\n"
 					"\r\n"
 					"[ gpu   g ] ; comment\n"
 					"  vram = 1G\n"
@@ -305,7 +309,8 @@ static void test_layout_of_text(void **state)
 					"[program p]\n  arrivals: closed\n  kernel = 1ms");
 
 	(void)state;
-	assert_string_equal(sc->title, "\xc3\x9c" "bung \xe2\x9c\x93");
+	assert_string_equal(sc->title, "\xc3\x9c"
+				       "bung \xe2\x9c\x93");
 	assert_int_equal(sc->gpus[0].spec->vram_bytes, 1 << 30);
 	assert_int_equal(sc->gpus[0].spec->levels, 1 << 1);
 	gp__scenario_free(sc);
@@ -330,7 +335,7 @@ static void check_complaint(const struct complaint *c)
 }
 
 #define HEAD "[scenario]\nduration=1s\n[gpu g]\n"
-#define JOB  "arrivals=closed\nkernel=1ms\n"
+#define JOB "arrivals=closed\nkernel=1ms\n"
 
 static const struct complaint text_complaints[] = {
 	{ "", "x.ini: there is no [scenario]; expected one" },
@@ -340,12 +345,14 @@ static const struct complaint text_complaints[] = {
 			"or [program NAME]" },
 	{ "[scenario]\nduration\n", "x.ini:2: there is no '='; expected 'key = value'" },
 	{ "[scenario]\nduration\nbogus=1\n", "x.ini:2: there is no '='; expected 'key = value'" },
-	{ "[scenario]\nbogus=1\nduration\n",
-	  "x.ini:2: 'bogus' is not a key of [scenario]; expected one that gpreempt-scenario(5) has" },
-	{ "[scenario]\n= 1\n", "x.ini:2: there is nothing before '='; expected a key of [scenario]" },
+	{ "[scenario]\nbogus=1\nduration\n", "x.ini:2: 'bogus' is not a key of [scenario]; "
+					     "expected one that gpreempt-scenario(5) has" },
+	{ "[scenario]\n= 1\n",
+	  "x.ini:2: there is nothing before '='; expected a key of [scenario]" },
 	{ "[scenario]\ntitle=\x1b[1m\n", "x.ini:2: byte 0x1b cannot be here; expected UTF-8 text" },
 	{ "[scenario]\ntitle=\xff\n", "x.ini:2: byte 0xff cannot be here; expected UTF-8 text" },
-	{ "[scenario]\ntitle=\xc0\x80\n", "x.ini:2: byte 0xc0 cannot be here; expected UTF-8 text" },
+	{ "[scenario]\ntitle=\xc0\x80\n",
+	  "x.ini:2: byte 0xc0 cannot be here; expected UTF-8 text" },
 	{ "[scenario]\ntitle=\xed\xa0\x80\n",
 	  "x.ini:2: byte 0xed cannot be here; expected UTF-8 text" },
 	{ "[scenario]\ntitle=\xe2\x9c", "x.ini:2: byte 0xe2 cannot be here; expected UTF-8 text" },
@@ -372,16 +379,19 @@ static const struct complaint text_complaints[] = {
 	  "x.ini:3: [scenario] was already given; expected it once" },
 	{ HEAD "[program p]\npriorty=1\n",
 	  "x.ini:5: 'priorty' is not a key of [program]; did you mean 'priority'?" },
-	{ HEAD "[program p]\nvram=1G\n", "x.ini:5: 'vram' is not a key of [program]; expected it in "
-					 "[gpu]" },
+	{ HEAD "[program p]\nvram=1G\n",
+	  "x.ini:5: 'vram' is not a key of [program]; expected it in "
+	  "[gpu]" },
 	{ HEAD "[program p]\nx=1\n",
 	  "x.ini:5: 'x' is not a key of [program]; expected one that gpreempt-scenario(5) has" },
-	{ HEAD "[program p]\npolicy.x=1\n",
-	  "x.ini:5: 'policy.x' is not a key of [program]; expected one that gpreempt-scenario(5) has" },
+	{ HEAD "[program p]\npolicy.x=1\n", "x.ini:5: 'policy.x' is not a key of [program]; "
+					    "expected one that gpreempt-scenario(5) has" },
 	{ "[scenario]\nseed=1\nduration=1s\nseed=2\n",
 	  "x.ini:4: 'seed' was already given on line 2; expected it once" },
-	{ "[scenario]\nseed=1\n[gpu g]\n", "x.ini:1: this [scenario] has no 'duration'; expected one" },
-	{ HEAD "\n[program p]\nkernel=1ms\n", "x.ini:5: this [program] has no 'arrivals'; expected one" },
+	{ "[scenario]\nseed=1\n[gpu g]\n",
+	  "x.ini:1: this [scenario] has no 'duration'; expected one" },
+	{ HEAD "\n[program p]\nkernel=1ms\n",
+	  "x.ini:5: this [program] has no 'arrivals'; expected one" },
 	{ HEAD "[program p]\narrivals=closed\n[program q]\n",
 	  "x.ini:4: this [program] has no 'kernel'; expected one" },
 	{ HEAD "[program p]\n", "x.ini:4: this [program] has no 'arrivals'; expected one" },
@@ -389,7 +399,8 @@ static const struct complaint text_complaints[] = {
 
 static const struct complaint value_complaints[] = {
 	{ "[scenario]\nduration=0\n", "x.ini:2: 'duration' is zero; expected a time above 0" },
-	{ "[scenario]\nduration=8761h\n", "x.ini:2: 'duration' is too long; expected at most 8760h" },
+	{ "[scenario]\nduration=8761h\n",
+	  "x.ini:2: 'duration' is too long; expected at most 8760h" },
 	{ "[scenario]\nduration=99999999999999h\n",
 	  "x.ini:2: '99999999999999h' is out of range for 'duration'; expected 1ns to 8760h" },
 	{ "[scenario]\nduration=10\n",
@@ -403,32 +414,34 @@ static const struct complaint value_complaints[] = {
 	  "x.ini:2: 'a b' is no value for 'policy'; expected a letter followed by at most 30 "
 	  "letters, digits, '-' or '_'" },
 	{ "[scenario]\ntitle=\n", "x.ini:2: 'title' has no value; expected a text" },
-	{ "[scenario]\npolicy.=1\n",
-	  "x.ini:2: '' cannot be a parameter; expected letters, digits, '-' and '_'" },
-	{ "[scenario]\ncore.a=\n", "x.ini:2: 'a' has no value; expected one" },
+	{ "[scenario]\npolicy.=1\n", "x.ini:2: 'policy.' is no parameter; expected 'policy.NAME'" },
+	{ "[scenario]\ncore.a=\n", "x.ini:2: 'core.a' has no value; expected one" },
 	{ "[scenario]\ncore.a=1\ncore.b=1\ncore.a=2\n",
-	  "x.ini:4: 'a' was already given on line 2; expected it once" },
+	  "x.ini:4: 'core.a' was already given on line 2; expected it once" },
 	{ "[gpu g]\ncount=0\n",
 	  "x.ini:2: '0' is no value for 'count'; expected a whole number from 1 to 4096" },
-	{ "[gpu g]\nvram=1X\n", "x.ini:2: '1X' is no value for 'vram'; expected a size such as 512M or "
-				"16G (units: K, M, G, T, powers of 1024)" },
+	{ "[gpu g]\nvram=1X\n",
+	  "x.ini:2: '1X' is no value for 'vram'; expected a size such as 512M or "
+	  "16G (units: K, M, G, T, powers of 1024)" },
 	{ "[gpu g]\nlevels=1,4\n",
 	  "x.ini:2: '1,4' is no value for 'levels'; expected levels from 1 to 3, such as '1,3'" },
 	{ "[gpu g]\nlevels=1,\n",
 	  "x.ini:2: '1,' is no value for 'levels'; expected levels from 1 to 3, such as '1,3'" },
 	{ "[gpu g]\nfail=1.5\n",
 	  "x.ini:2: '1.5' is no value for 'fail'; expected a probability from 0 to 1" },
-	{ "[program p]\ngang=maybe\n", "x.ini:2: 'maybe' is no value for 'gang'; expected 'yes' or 'no'" },
+	{ "[program p]\ngang=maybe\n",
+	  "x.ini:2: 'maybe' is no value for 'gang'; expected 'yes' or 'no'" },
 	{ "[program p]\nclass=high\n",
 	  "x.ini:2: 'high' is no value for 'class'; expected 'online', 'normal' or 'offline'" },
-	{ "[program p]\npriority=1.5\n", "x.ini:2: '1.5' is no value for 'priority'; expected a whole "
-					 "number from -1000000 to 1000000" },
+	{ "[program p]\npriority=1.5\n",
+	  "x.ini:2: '1.5' is no value for 'priority'; expected a whole "
+	  "number from -1000000 to 1000000" },
 	{ "[program p]\nstreams=0\n",
 	  "x.ini:2: '0' is no value for 'streams'; expected a whole number from 1 to 1024" },
 	{ "[program p]\nlevel=4\n",
 	  "x.ini:2: '4' is no value for 'level'; expected a whole number from 1 to 3" },
-	{ "[program p]\nwindow=0\n",
-	  "x.ini:2: '0' is no value for 'window'; expected 'auto' or a whole number from 1 to 65536" },
+	{ "[program p]\nwindow=0\n", "x.ini:2: '0' is no value for 'window'; expected 'auto' or a "
+				     "whole number from 1 to 65536" },
 	{ "[program p]\nshare=101%\n",
 	  "x.ini:2: '101%' is no value for 'share'; expected a whole percentage from 1% to 100%" },
 	{ "[program p]\nmin_share=0\n",
@@ -437,25 +450,34 @@ static const struct complaint value_complaints[] = {
 	  "x.ini:2: '2.5%' is no value for 'share'; expected a whole percentage from 1% to 100%" },
 	{ "[program p]\ndeadline=0s\n", "x.ini:2: 'deadline' is zero; expected a time above 0" },
 	{ "[program p]\nkernel=0\n", "x.ini:2: 'kernel' is zero; expected a time above 0" },
-	{ "[program p]\nkernel=uniform 0 1ms\n", "x.ini:2: 'kernel' is zero; expected a time above 0" },
-	{ "[program p]\ntag=" "a123456789b123456789c123456789d1" "\n",
+	{ "[program p]\nkernel=uniform 0 1ms\n",
+	  "x.ini:2: 'kernel' is zero; expected a time above 0" },
+	{ "[program p]\ntag=a123456789b123456789c123456789d1\n",
 	  "x.ini:2: 'a123456789b123456789c123456789d1' is no value for 'tag'; expected a letter "
 	  "followed by at most 30 letters, digits, '-' or '_'" },
 };
 
-#define EXPECT_DIST                                                                                \
-	"'; expected a time such as 20us, 'uniform 10us 30us', 'lognormal 1ms 0.5' (median, sigma " \
-	"up to 5) or 'exp 1ms' (mean)"
-#define EXPECT_ARRIVALS                                                                            \
-	"' is no value for 'arrivals'; expected 'periodic 20ms', 'poisson 50/s', 'trace "          \
-	"0ms,5ms,80ms' (ascending) or 'closed'"
+#define EXPECT_DIST "'; expected " GP__EXPECT_DIST
+#define EXPECT_ARRIVALS "' is no value for 'arrivals'; expected " GP__EXPECT_ARRIVALS
 
 static void test_refused_dist(void **state)
 {
 	static const char *const values[] = {
-		"",	       "fast",		 "normal 1ms 2ms", "fixed",	  "fixed 1ms 2ms",
-		"uniform 1ms", "uniform 2ms 1ms", "lognormal 1ms",  "lognormal 0 1", "exp 0",
-		"exp",	       "lognormal 1ms 6", "lognormal 1ms nan", "1ms 2ms", "exp 9000h",
+		"",
+		"fast",
+		"normal 1ms 2ms",
+		"fixed",
+		"fixed 1ms 2ms",
+		"uniform 1ms",
+		"uniform 2ms 1ms",
+		"lognormal 1ms",
+		"lognormal 0 1",
+		"exp 0",
+		"exp",
+		"lognormal 1ms 6",
+		"lognormal 1ms nan",
+		"1ms 2ms",
+		"exp 9000h",
 		"fixed 1ms x y z",
 	};
 	char text[200], message[400];
@@ -472,9 +494,21 @@ static void test_refused_dist(void **state)
 static void test_refused_arrivals(void **state)
 {
 	static const char *const values[] = {
-		"",	     "often",	    "periodic",	   "periodic 0",    "periodic 1ms 2ms",
-		"poisson 5", "poisson 0/s", "poisson -1/s", "poisson 5/day", "poisson 1e10/s",
-		"trace",     "trace 1ms,",  "trace 5ms,1ms", "trace 1ms;2ms", "closed 1ms",
+		"",
+		"often",
+		"periodic",
+		"periodic 0",
+		"periodic 1ms 2ms",
+		"poisson 5",
+		"poisson 0/s",
+		"poisson -1/s",
+		"poisson 5/day",
+		"poisson 1e10/s",
+		"trace",
+		"trace 1ms,",
+		"trace 5ms,1ms",
+		"trace 1ms;2ms",
+		"closed 1ms",
 		"trace 1ms,,2ms",
 	};
 	char text[200], message[400];
@@ -495,9 +529,9 @@ static const struct complaint meaning_complaints[] = {
 	{ HEAD "[program p]\nthink=1ms\narrivals=periodic 1ms\nkernel=1ms\n",
 	  "x.ini:5: 'think' is for a program that waits for its last job; expected 'arrivals = "
 	  "closed' with it" },
-	{ HEAD "[program p]\nhint=1ms\n" JOB,
-	  "x.ini:5: 'hint' announces arrivals, but the next job comes at once; expected 'think' with "
-	  "it, or other 'arrivals'" },
+	{ HEAD "[program p]\nhint=1ms\n" JOB, "x.ini:5: 'hint' announces arrivals, but the next "
+					      "job comes at once; expected 'think' with "
+					      "it, or other 'arrivals'" },
 	{ HEAD "[program p]\nbatch=9\nwindow=8\n" JOB,
 	  "x.ini:5: 'batch' is larger than 'window'; expected at most 8" },
 	{ HEAD "[program p]\narrivals=closed\narrivals=periodic 1s\nkernel=1ms\n",
@@ -529,21 +563,24 @@ static const struct complaint meaning_complaints[] = {
 	{ HEAD "[program p]\nstart=500ms\nstop=500ms\n" JOB,
 	  "x.ini:6: 'stop' is not after 'start'; expected a later time" },
 	{ HEAD "[program p]\nshare=60\n" JOB "[program q]\nshare=41\n" JOB,
-	  "x.ini:9: with this 'share' the programs on GPU 'g' ask for 101%; expected at most 100%" },
+	  "x.ini:9: with this 'share' the programs on GPU 'g' ask for 101%; expected at most "
+	  "100%" },
 	{ HEAD "[program p]\nmin_share=40\ncount=3\n" JOB,
 	  "x.ini:5: with this 'min_share' the programs on GPU 'g' ask for 120%; expected at most "
 	  "100%" },
 	{ HEAD "vram=16G\n[program p]\nmemory=17G\n" JOB,
 	  "x.ini:6: 'memory' is 17.0 GiB but GPU 'g' has 16.0 GiB; expected no more than that" },
 	{ HEAD "[program p]\nprocess=x\n" JOB "[program q]\nprocess=x\n" JOB,
-	  "x.ini:9: 'q' has process, GPU, priority and tag in common with 'p' and would be one with "
+	  "x.ini:9: 'q' has process, GPU, priority and tag in common with 'p' and would be one "
+	  "with "
 	  "it; expected 'streams' instead, or another 'tag'" },
 	{ "[scenario]\nduration=1s\n[gpu a]\ncount=4096\n[gpu b]\n[program p]\n" JOB,
 	  "x.ini:5: too many GPUs; expected at most 4096 in all" },
 	{ HEAD "[program p]\ncount=100000\n" JOB "[program q]\n" JOB,
 	  "x.ini:8: too many programs; expected at most 100000 in all" },
 	{ HEAD "[program p]\ncount=10000\nstreams=101\n" JOB,
-	  "x.ini:4: too many queues (programs x streams x GPUs of a gang); expected at most 1000000 "
+	  "x.ini:4: too many queues (programs x streams x GPUs of a gang); expected at most "
+	  "1000000 "
 	  "in all" },
 };
 
@@ -625,7 +662,8 @@ static void test_file_size(void **state)
 	(void)state;
 	memset(text, '\n', size);
 	assert_int_equal(gp__scenario_parse("x.ini", text, size, &sc, &err), -EINVAL);
-	assert_string_equal(err.text, "x.ini: the file is too large; expected at most 1048576 bytes");
+	assert_string_equal(err.text,
+			    "x.ini: the file is too large; expected at most 1048576 bytes");
 	free(text);
 }
 
@@ -637,8 +675,8 @@ static void test_too_many_params(void **state)
 	(void)state;
 	for (int i = 0; i < 65; i++)
 		len += (size_t)snprintf(text + len, sizeof(text) - len, "core.p%d=1\n", i);
-	check_complaint(&(struct complaint){
-		text, "x.ini:66: too many parameters; expected at most 64" });
+	check_complaint(
+		&(struct complaint){ text, "x.ini:66: too many parameters; expected at most 64" });
 }
 
 static void test_load_errors(void **state)
