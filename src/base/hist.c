@@ -86,7 +86,7 @@ static uint64_t rank_of(uint64_t count, double q)
 
 	if ((double)rank < exact)
 		rank++;
-	return rank ? rank : 1;
+	return rank;
 }
 
 static uint64_t value_at_rank(const struct gp__hist *h, uint64_t rank)

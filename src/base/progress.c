@@ -59,7 +59,7 @@ void gp__progress_update_at(struct gp__progress *p, uint64_t done, uint64_t now_
 {
 	if (!p->stream || now_ns < p->started_ns + FIRST_AFTER_NS)
 		return;
-	if (p->visible && now_ns < p->printed_ns + REDRAW_EVERY_NS)
+	if (now_ns < p->printed_ns + REDRAW_EVERY_NS)
 		return;
 	print_line(p, done, now_ns - p->started_ns);
 	p->printed_ns = now_ns;

@@ -100,6 +100,17 @@ print(json.dumps(d))' "$@"
 	[[ $output == *"one command at a time"* ]]
 }
 
+@test "headings are bold on a terminal, but not with NO_COLOR or elsewhere" {
+	command -v script >/dev/null || skip "no script(1) to make a terminal with"
+	on_terminal() {
+		TERM=xterm script -qec "$GPREEMPT bench --list" /dev/null </dev/null
+	}
+	[[ $(on_terminal) == *$'\033['* ]]
+	[[ $(NO_COLOR=1 on_terminal) != *$'\033['* ]]
+	[[ $(NO_COLOR='' on_terminal) == *$'\033['* ]]
+	[[ $(TERM=xterm "$GPREEMPT" bench --list) != *$'\033['* ]]
+}
+
 @test "a full disk is told and ends with 1" {
 	for args in "" help version "version --json" "bench --list"; do
 		# shellcheck disable=SC2086

@@ -6,6 +6,7 @@
 #include "base/bench.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 #include <time.h>
 
@@ -267,6 +268,38 @@ static void test_table_from_rows(void **state)
 				      "b        - 123457    -       -\n"));
 }
 
+static int first_allowed_cpu(void)
+{
+	cpu_set_t set;
+	int cpu = 0;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(set), &set), 0);
+	while (!CPU_ISSET(cpu, &set))
+		cpu++;
+	return cpu;
+}
+
+static int bench_where(struct gp__bench_run *run)
+{
+	cpu_set_t set;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(set), &set), 0);
+	assert_int_equal(CPU_COUNT(&set), 1);
+	return bench_kinds(run);
+}
+
+static void test_pinned_while_it_runs(void **state)
+{
+	struct gp__bench_options options = { true, 3, first_allowed_cpu(), 0 };
+	cpu_set_t before, after;
+
+	(void)state;
+	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+	assert_int_equal(run_bench(bench_where, options), 0);
+	assert_int_equal(sched_getaffinity(0, sizeof(after), &after), 0);
+	assert_true(CPU_EQUAL(&before, &after));
+}
+
 static void test_bad_cpu(void **state)
 {
 	(void)state;
@@ -288,6 +321,7 @@ int main(void)
 		CASE(test_failure_is_told),
 		CASE(test_nothing_measured_is_a_failure),
 		CASE(test_table_from_rows),
+		CASE(test_pinned_while_it_runs),
 		CASE(test_bad_cpu),
 	};
 

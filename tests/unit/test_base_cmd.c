@@ -16,9 +16,9 @@ static int run_plain(struct gp__env *env, int argc, char **argv)
 	int status;
 
 	seen_argc = argc;
-	seen_name = argv[0];
 	if (!gp__cmd_parse(env, &argp, argc, argv, NULL, &status))
 		return status;
+	seen_name = argv[0];
 	return 40;
 }
 
@@ -167,9 +167,21 @@ static void test_json_behind_the_dashes_is_no_option(void **state)
 	assert_string_equal(c.out, "");
 }
 
+static const char *strrstr(const char *text, const char *word)
+{
+	const char *last = NULL;
+
+	while ((text = strstr(text, word)))
+		last = text++;
+	return last;
+}
+
 static void test_help(void **state)
 {
 	(void)state;
+	assert_int_equal(MAIN("help", "plain"), 0);
+	assert_non_null(strstr(c.out, "Plain."));
+	assert_ptr_equal(strstr(c.out, "Plain."), strrstr(c.out, "Plain."));
 	assert_int_equal(MAIN("help", "picky"), 0);
 	assert_non_null(strstr(c.out, "Usage: prog picky"));
 	assert_non_null(strstr(c.out, "a good one"));

@@ -199,6 +199,8 @@ static void make_table(void)
 	gp__table_column(t, "COUNT", GP__RIGHT);
 	gp__table_column(t, "NOTE", GP__LEFT);
 	gp__table_row(t);
+	gp__table_cell(t, "a");
+	gp__table_row(t);
 	gp__table_cell(t, "long-name");
 	gp__table_cellf(t, "%d", 7);
 	gp__table_cell(t, NULL);
@@ -213,6 +215,7 @@ static void test_table(void **state)
 	(void)state;
 	make_table();
 	assert_string_equal(c.out, "NAME      COUNT NOTE\n"
+				   "a             - -\n"
 				   "long-name     7 -\n"
 				   "b             - -\n");
 }
@@ -290,7 +293,12 @@ static void test_log_for_journald(void **state)
 	text[fread(text, 1, sizeof(text) - 1, stream)] = '\0';
 	assert_string_equal(text, "<3>one\n<3>two\n<4>three\n");
 	/* Inherited, but this stream has been sent elsewhere. */
-	setenv("JOURNAL_STREAM", "1:1", 1);
+	snprintf(text, sizeof(text), "%ju:%ju", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino + 1);
+	setenv("JOURNAL_STREAM", text, 1);
+	gp__log_init(&log, "prog", stream);
+	assert_false(log.journal);
+	snprintf(text, sizeof(text), "%ju:%ju", (uintmax_t)st.st_dev + 1, (uintmax_t)st.st_ino);
+	setenv("JOURNAL_STREAM", text, 1);
 	gp__log_init(&log, "prog", stream);
 	assert_false(log.journal);
 	setenv("JOURNAL_STREAM", "garbage", 1);
