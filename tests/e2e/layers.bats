@@ -5,7 +5,7 @@
 setup() {
 	: "${SOURCE_DIR:=.}"
 	check=$(realpath "$SOURCE_DIR/scripts/check-layers")
-	cd "$BATS_TEST_TMPDIR"
+	cd "$BATS_TEST_TMPDIR" || return
 	mkdir -p src/core src/policy src/base src/cli
 	echo '#include "core/core.h"' >src/policy/hpf.c
 	echo '#include <stdint.h>' >src/core/core.h
