@@ -104,6 +104,19 @@ u64 gp__entity_owed_due(const struct gp__entity *e, u64 now)
 	return gp__time_add(e->owed_at, ((u64)missing + pct - 1) / pct * 100);
 }
 
+/*
+ * How long it takes an entity that runs beside others to get what it is owed: it gets 1/n of the time, and is owed pct
+ * of the time that takes. Where that is no less it never ends; look again after a while.
+ */
+u64 gp__entity_owed_for(const struct gp__entity *e)
+{
+	u64 n = e->dev->nr_on ? e->dev->nr_on : 1, pct = min_share(e);
+
+	if (n * pct >= 100)
+		return grant_ns(e);
+	return (u64)e->owed * n * 100 / (100 - n * pct) + GP__US;
+}
+
 u64 gp__entity_max_hold(const struct gp__entity *e)
 {
 	u64 ms = e->dev->core->cfg[GP__CFG_MAX_HOLD_MS];

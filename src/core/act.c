@@ -92,16 +92,25 @@ void gp__entity_hold(struct gp__entity *e, struct gp__why why, u64 now)
 	gp__entity_converge(e, why, now);
 }
 
-void gp__entity_release(struct gp__entity *e, struct gp__why why, u64 now)
+/* From here on it is held for another reason; guarantees count from now. */
+void gp__entity_restart_hold(struct gp__entity *e, u64 now)
 {
 	u64 held = now - e->hold_since;
 
 	if (!e->held)
 		return;
-	gp__entity_owe(e, now);
-	e->held = false;
 	e->held_total += held;
 	e->longest_hold = gp__max_u64(e->longest_hold, held);
+	e->hold_since = now;
+}
+
+void gp__entity_release(struct gp__entity *e, struct gp__why why, u64 now)
+{
+	if (!e->held)
+		return;
+	gp__entity_owe(e, now);
+	gp__entity_restart_hold(e, now);
+	e->held = false;
 	e->why = why;
 	gp__entity_sync_on(e, now);
 	gp__entity_converge(e, why, now);
@@ -126,6 +135,7 @@ void gp__entity_forgive(struct gp__entity *e)
 			continue;
 		gp__queue_set_fault(q, GP__FAULT_NONE);
 		q->fails = 0;
+		q->retry_at = 0;
 	}
 }
 

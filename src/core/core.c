@@ -317,7 +317,10 @@ void gp__entity_suspend(struct gp__entity *e, bool suspend, u64 now)
 	gp__log_entity(e, suspend ? GP__WHAT_SUSPEND : GP__WHAT_RESUME, 0, now);
 	e->suspended = suspend;
 	gp__entity_forgive(e);
+	gp__entity_restart_hold(e, now);
 	gp__entity_update(e, now);
+	if (e->gang)
+		gp__gang_restart_holds(e->gang, now);
 	gp__core_settle(c, now);
 }
 

@@ -17,8 +17,9 @@
  *  3. gangs: all members or none;
  *  4. longest suspension, then minimum share: the entity runs *beside* whatever the policy chose, for a grant;
  *  5. the policy (hpf's ageing included, which also grants);
- *  6. switch rate and hysteresis: they only delay. The rate limit delays stopping, never starting; the hysteresis
- *     (linger) delays starting those who were held when an entity goes idle for a moment.
+ *  6. switch rate and hysteresis: they only delay. The rate limit delays stopping somebody, and starting only who is
+ *     to take that one's place; the hysteresis (linger) delays starting those who were held when an entity goes idle
+ *     for a moment.
  *
  * Every event costs O(log n) in entities, plus O(1) for each action it causes. Gangs add O(gangs x members).
  *

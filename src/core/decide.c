@@ -67,9 +67,12 @@ static void arm(struct gp__tree *t, struct gp__node *n, u64 due, u32 id, u64 now
 		gp__tree_insert(t, n, key, id);
 }
 
+/* Guarantees hold against the policy and against gangs, not against the operator. */
 static bool is_hold_bounded(const struct gp__entity *e)
 {
-	return e->held && (e->place == GP__PLACE_WAITING || e->place == GP__PLACE_BLOCKED);
+	if (e->place == GP__PLACE_BLOCKED)
+		return e->held && !gp__gang_suspended(e->gang);
+	return e->held && e->place == GP__PLACE_WAITING;
 }
 
 static u64 hold_due(const struct gp__entity *e, u64 now)
@@ -165,7 +168,7 @@ static void check_grant(struct gp__entity *e, u64 now)
 		return;
 	gp__entity_owe(e, now);
 	if (e->why.rule == GP__RULE_MIN_SHARE && e->owed > 0)
-		e->grant_end = now + (u64)e->owed * (e->dev->nr_on ? e->dev->nr_on : 1);
+		e->grant_end = now + gp__entity_owed_for(e);
 	else if (guard(GRANT_ENDS, true))
 		e->grant_end = 0;
 }
@@ -275,10 +278,10 @@ static void start_ageing(struct gp__entity *e)
 
 static enum gp__place wanted_place(const struct gp__entity *e, u64 now)
 {
-	if (guard(OPERATOR_WINS, e->suspended))
-		return GP__PLACE_SUSPENDED;
 	if (guard(FAULT_OUT_OF_PLAN, e->nr_faults != 0))
 		return GP__PLACE_APART;
+	if (guard(OPERATOR_WINS, e->suspended))
+		return GP__PLACE_SUSPENDED;
 	if (e->gang && e->gang->blocked)
 		return GP__PLACE_BLOCKED;
 	if (!gp__entity_active(e))
@@ -304,6 +307,9 @@ static void enforce_place(struct gp__entity *e, u64 now)
 		break;
 	case GP__PLACE_BLOCKED:
 		gp__entity_hold(e, gp__why(GP__RULE_GANG, 0), now);
+		break;
+	case GP__PLACE_GRANTED:
+		gp__entity_release(e, gp__why(GP__RULE_GANG, 0), now);
 		break;
 	case GP__PLACE_IDLE:
 		if (guard(IDLE_NOT_HELD, true))
@@ -342,6 +348,8 @@ void gp__entity_update(struct gp__entity *e, u64 now)
 	gp__entity_sync_on(e, now);
 	if (place != e->place)
 		move(e, place);
+	if (place == GP__PLACE_GRANTED && e->gang)
+		e->grant_end = gp__max_u64(e->grant_end, e->gang->grant_end);
 	enforce_place(e, now);
 	start_ageing(e);
 	arm_entity(e, now);

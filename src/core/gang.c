@@ -27,6 +27,27 @@ bool gp__gang_active(const struct gp__gang *g)
 	return false;
 }
 
+bool gp__gang_suspended(const struct gp__gang *g)
+{
+	const struct gp__link *l;
+
+	for (l = g->members.next; l != &g->members; l = l->next) {
+		if (container_of(l, struct gp__entity, gang_link)->suspended)
+			return true;
+	}
+	return false;
+}
+
+void gp__gang_restart_holds(struct gp__gang *g, u64 now)
+{
+	struct gp__link *l, *n;
+
+	gp__list_each(l, n, &g->members) {
+		gp__entity_restart_hold(member(l), now);
+		gp__entity_update(member(l), now);
+	}
+}
+
 static void update_members(struct gp__gang *g, u64 now)
 {
 	struct gp__link *l, *n;
@@ -80,11 +101,11 @@ static bool fits_all(const struct gp__gang *g, u64 now)
 {
 	const struct gp__link *l;
 
+	if (gp__gang_suspended(g))
+		return false;
 	for (l = g->members.next; l != &g->members; l = l->next) {
 		const struct gp__entity *e = container_of(l, struct gp__entity, gang_link);
 
-		if (e->suspended)
-			return false;
 		if (guard(GANG_FITS_ALL, gp__entity_active(e) && e->place == GP__PLACE_BLOCKED &&
 						 !gp__dev_would_run(e->dev, e, now)))
 			return false;

@@ -31,12 +31,14 @@ void gp__entity_charge(struct gp__entity *e, u64 now);
 void gp__entity_sync_on(struct gp__entity *e, u64 now);
 void gp__entity_owe(struct gp__entity *e, u64 now);
 u64 gp__entity_owed_due(const struct gp__entity *e, u64 now);
+u64 gp__entity_owed_for(const struct gp__entity *e);
 u64 gp__entity_max_hold(const struct gp__entity *e);
 void gp__queue_clock(struct gp__queue *q, u64 now);
 
 /* act.c: from "held" to actions on queues, and back from their results */
 void gp__entity_hold(struct gp__entity *e, struct gp__why why, u64 now);
 void gp__entity_release(struct gp__entity *e, struct gp__why why, u64 now);
+void gp__entity_restart_hold(struct gp__entity *e, u64 now);
 void gp__queue_converge(struct gp__queue *q, struct gp__why why, u64 now);
 void gp__entity_converge(struct gp__entity *e, struct gp__why why, u64 now);
 /* Forgets failed attempts: something changed that may make the next one succeed. */
@@ -58,6 +60,9 @@ bool gp__dev_would_run(const struct gp__dev *d, const struct gp__entity *e, u64 
 
 /* gang.c */
 bool gp__gang_active(const struct gp__gang *g);
+/* The operator suspended a member, and so all of it. */
+bool gp__gang_suspended(const struct gp__gang *g);
+void gp__gang_restart_holds(struct gp__gang *g, u64 now);
 void gp__gang_leave(struct gp__entity *e, u64 now);
 void gp__gang_grant(struct gp__gang *g, enum gp__rule rule, u64 end, u64 now);
 /* True: something changed and devices must be settled again. */

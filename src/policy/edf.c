@@ -41,7 +41,7 @@ static const struct gp__entity *leader(const struct gp__dev *d)
 static bool fits(const struct gp__dev *d, const struct gp__entity *w, u64 now)
 {
 	(void)now;
-	return !has_deadline(w) && !has_deadline(leader(d)) && w->prio >= leader(d)->prio;
+	return !has_deadline(w) && key(w) == key(leader(d));
 }
 
 static bool preempts(const struct gp__dev *d, const struct gp__entity *w, const struct gp__entity *r, u64 now)

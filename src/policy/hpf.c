@@ -34,7 +34,7 @@ static s64 key(const struct gp__entity *e)
 static bool fits(const struct gp__dev *d, const struct gp__entity *w, u64 now)
 {
 	(void)now;
-	return w->prio >= leader(d)->prio;
+	return w->prio == leader(d)->prio;
 }
 
 static bool preempts(const struct gp__dev *d, const struct gp__entity *w, const struct gp__entity *r, u64 now)

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A small random world around the core: devices, programs that come and go, agents that answer, answer late, fail or
+ * fall silent. It keeps its own record of what was ordered and what really happened, and after every event checks
+ * against that what must always hold.
+ */
+#ifndef GP__TESTS_WORLD_H
+#define GP__TESTS_WORLD_H
+
+#include "core/log.h"
+#include "policy/policy.h"
+
+#define WORLD_DEVICES 3
+#define WORLD_ENTITIES 24
+#define WORLD_QUEUES 3
+#define WORLD_GANGS 2
+
+/* What the agent of a queue knows; the core's own fields are never trusted for this. */
+struct world_queue {
+	struct gp__queue q;
+	bool alive, stopped, ordered;
+	u8 order;
+	u64 ordered_at, answer_at; /* GP__NEVER: the agent stays silent */
+	u32 stop_failures;
+};
+
+struct world_entity {
+	struct gp__entity e;
+	struct world_queue queue[WORLD_QUEUES];
+	bool alive;
+	struct gp__gang *gang;
+};
+
+struct world {
+	struct gp__core core;
+	struct gp__dev dev[WORLD_DEVICES];
+	struct world_entity entity[WORLD_ENTITIES];
+	struct gp__gang gang[WORLD_GANGS];
+	u64 rng, now, started, nr_events, nr_actions;
+	u32 next_id;
+	/* The rate limit, modelled on its own: stops still allowed, in billionths. */
+	s64 allowance[WORLD_DEVICES];
+	u64 allowance_at[WORLD_DEVICES];
+	u64 stop_event[WORLD_DEVICES];
+	u32 reports[GP__WHAT_COUNT];
+	bool calm; /* agents behave */
+	char broken[256];
+};
+
+/* Everything follows from @seed. */
+void world_init(struct world *w, u64 seed);
+/* One random event, or the core's own timer if that is due first. False: a rule is broken, see w->broken. */
+bool world_step(struct world *w);
+/* Everybody stops working and answers; at the end nobody is held and nothing ticks. */
+bool world_quiesce(struct world *w);
+
+#endif
