@@ -2,9 +2,9 @@
 /*
  * Who got how much GPU time.
  *
- * Nothing tells the core how the hardware divides the device among the entities that run on it, so time is divided
- * evenly: a device keeps a clock that advances by dt / (entities running), and an entity is charged the difference
- * since it began. That costs O(1) however many run together.
+ * Nothing tells the core how the hardware divides the device among the entities that run on it, so
+ * time is divided evenly: a device keeps a clock that advances by dt / (entities running), and an
+ * entity is charged the difference since it began. That costs O(1) however many run together.
  */
 #include "core/internal.h"
 
@@ -62,7 +62,8 @@ u64 gp__entity_used(const struct gp__entity *e, u64 now)
 
 static u32 min_share(const struct gp__entity *e)
 {
-	return e->hints.min_share_pct ? e->hints.min_share_pct : (u32)e->dev->core->cfg[GP__CFG_MIN_SHARE_PCT];
+	return e->hints.min_share_pct ? e->hints.min_share_pct
+				      : (u32)e->dev->core->cfg[GP__CFG_MIN_SHARE_PCT];
 }
 
 static u64 grant_ns(const struct gp__entity *e)
@@ -71,9 +72,9 @@ static u64 grant_ns(const struct gp__entity *e)
 }
 
 /*
- * Brings the account of the minimum share up to now: it grows while the entity has work and falls as it gets time.
- * Both ends are bounded, so that an hour alone on the device is not held against it later, nor an hour of waiting
- * paid back at once.
+ * Brings the account of the minimum share up to now: it grows while the entity has work and falls
+ * as it gets time. Both ends are bounded, so that an hour alone on the device is not held against
+ * it later, nor an hour of waiting paid back at once.
  */
 void gp__entity_owe(struct gp__entity *e, u64 now)
 {
@@ -105,8 +106,9 @@ u64 gp__entity_owed_due(const struct gp__entity *e, u64 now)
 }
 
 /*
- * How long it takes an entity that runs beside others to get what it is owed: it gets 1/n of the time, and is owed pct
- * of the time that takes. Where that is no less it never ends; look again after a while.
+ * How long it takes an entity that runs beside others to get what it is owed: it gets 1/n of the
+ * time, and is owed pct of the time that takes. Where that is no less it never ends; look again
+ * after a while.
  */
 u64 gp__entity_owed_for(const struct gp__entity *e)
 {

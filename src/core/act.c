@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * Carrying out decisions: an entity is held or it is not, and each of its queues is brought there by one action at a
- * time. An action that is overtaken by the opposite decision is not cancelled; its acknowledgement starts the way back.
+ * Carrying out decisions: an entity is held or it is not, and each of its queues is brought there
+ * by one action at a time. An action that is overtaken by the opposite decision is not cancelled;
+ * its acknowledgement starts the way back.
  *
- * A stop that fails is tried again a few times, then the entity is left running and out of planning. A start that
- * fails is tried for ever, ever more slowly, because nobody may stay stopped. An action nobody acknowledges makes the
- * entity unresponsive until the acknowledgement comes after all.
+ * A stop that fails is tried again a few times, then the entity is left running and out of
+ * planning. A start that fails is tried for ever, ever more slowly, because nobody may stay
+ * stopped. An action nobody acknowledges makes the entity unresponsive until the acknowledgement
+ * comes after all.
  */
 #include "core/internal.h"
 
@@ -127,7 +129,8 @@ void gp__entity_forgive(struct gp__entity *e)
 {
 	struct gp__link *l, *n;
 
-	gp__list_each(l, n, &e->queues) {
+	gp__list_each(l, n, &e->queues)
+	{
 		struct gp__queue *q = container_of(l, struct gp__queue, link);
 
 		q->weigh_refused = false;
@@ -242,7 +245,9 @@ bool gp__core_pop(struct gp__core *c, struct gp__action *a)
 /* All actions have the same time to answer, so the oldest is always the next to expire. */
 static struct gp__queue *oldest(const struct gp__core *c)
 {
-	return gp__list_empty(&c->inflight) ? NULL : container_of(c->inflight.next, struct gp__queue, inflight);
+	return gp__list_empty(&c->inflight)
+		       ? NULL
+		       : container_of(c->inflight.next, struct gp__queue, inflight);
 }
 
 static u64 ack_due(const struct gp__core *c, const struct gp__queue *q)

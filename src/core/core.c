@@ -1,19 +1,29 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-/* The events: each notes what happened, updates the entity it happened to, and settles what that touched. */
+/* The events: each notes what happened, updates the entity it happened to, and settles what that
+ * touched. */
 #include "core/core.h"
 #include "core/internal.h"
 
 const struct gp__param gp__core_params[GP__CFG_COUNT] = {
-	[GP__CFG_MIN_SHARE_PCT] = { "min_share_pct", 0, 50, 1, "GPU time everybody with work gets, in percent" },
-	[GP__CFG_MAX_HOLD_MS] = { "max_hold_ms", 0, 3600000, 2000, "longest suspension; 0: no limit" },
-	[GP__CFG_GRANT_MS] = { "grant_ms", 1, 10000, 10, "how long an entity runs when a guarantee falls due" },
-	[GP__CFG_SWITCHES_PER_S] = { "switches_per_s", 0, 1000000, 1000, "stops a second and device; 0: no limit" },
-	[GP__CFG_SWITCH_BURST] = { "switch_burst", 1, 100000, 100, "stops in a row before the rate limit counts" },
-	[GP__CFG_LINGER_US] = { "linger_us", 0, 1000000, 50, "how long a gap in its work keeps an entity's place" },
-	[GP__CFG_ACK_TIMEOUT_MS] = { "ack_timeout_ms", 1, 600000, 2000, "no answer for so long: unresponsive" },
-	[GP__CFG_RETRY_MS] = { "retry_ms", 1, 10000, 10, "pause before a failed action is tried again; doubles" },
+	[GP__CFG_MIN_SHARE_PCT] = { "min_share_pct", 0, 50, 1,
+				    "GPU time everybody with work gets, in percent" },
+	[GP__CFG_MAX_HOLD_MS] = { "max_hold_ms", 0, 3600000, 2000,
+				  "longest suspension; 0: no limit" },
+	[GP__CFG_GRANT_MS] = { "grant_ms", 1, 10000, 10,
+			       "how long an entity runs when a guarantee falls due" },
+	[GP__CFG_SWITCHES_PER_S] = { "switches_per_s", 0, 1000000, 1000,
+				     "stops a second and device; 0: no limit" },
+	[GP__CFG_SWITCH_BURST] = { "switch_burst", 1, 100000, 100,
+				   "stops in a row before the rate limit counts" },
+	[GP__CFG_LINGER_US] = { "linger_us", 0, 1000000, 50,
+				"how long a gap in its work keeps an entity's place" },
+	[GP__CFG_ACK_TIMEOUT_MS] = { "ack_timeout_ms", 1, 600000, 2000,
+				     "no answer for so long: unresponsive" },
+	[GP__CFG_RETRY_MS] = { "retry_ms", 1, 10000, 10,
+			       "pause before a failed action is tried again; doubles" },
 	[GP__CFG_TRIES] = { "tries", 1, 100, 3, "failed stops before an entity is left alone" },
-	[GP__CFG_ARRIVE_GRACE_MS] = { "arrive_grace_ms", 1, 60000, 10, "how long announced work is waited for" },
+	[GP__CFG_ARRIVE_GRACE_MS] = { "arrive_grace_ms", 1, 60000, 10,
+				      "how long announced work is waited for" },
 };
 
 u64 gp__core_begin(struct gp__core *c, u64 now)
@@ -59,7 +69,8 @@ static void each_entity(struct gp__core *c, void (*fn)(struct gp__entity *e, u64
 {
 	struct gp__link *d, *dn, *l, *n;
 
-	gp__list_each(d, dn, &c->devices) {
+	gp__list_each(d, dn, &c->devices)
+	{
 		struct gp__dev *dev = container_of(d, struct gp__dev, link);
 
 		gp__list_each(l, n, &dev->members)
@@ -87,7 +98,8 @@ static void enter_policy(struct gp__entity *e, u64 now)
 	gp__entity_converge(e, gp__why(GP__RULE_WEIGHT, 0), now);
 }
 
-int gp__core_set_policy(struct gp__core *c, const struct gp__policy *policy, const u64 *values, u64 now)
+int gp__core_set_policy(struct gp__core *c, const struct gp__policy *policy, const u64 *values,
+			u64 now)
 {
 	u32 i;
 
@@ -195,8 +207,8 @@ static void set_tag(struct gp__entity *e, const char *tag)
 		e->tag[i] = tag[i] > ' ' && tag[i] < 0x7f && tag[i] != '=' ? tag[i] : '_';
 }
 
-int gp__entity_add(struct gp__dev *d, struct gp__entity *e, u32 id, u32 process, enum gp__class class, const char *tag,
-		   const struct gp__hints *h, u64 now)
+int gp__entity_add(struct gp__dev *d, struct gp__entity *e, u32 id, u32 process,
+		   enum gp__class class, const char *tag, const struct gp__hints *h, u64 now)
 {
 	const char *why;
 
@@ -207,7 +219,7 @@ int gp__entity_add(struct gp__dev *d, struct gp__entity *e, u32 id, u32 process,
 	e->dev = d;
 	e->id = id;
 	e->process = process;
-	e->class = (u8)class;
+	e->class = (u8) class;
 	e->owed_at = now;
 	gp__list_init(&e->queues);
 	gp__list_init(&e->gang_link);
@@ -249,8 +261,7 @@ void gp__entity_remove(struct gp__entity *e, u64 now)
 
 	now = gp__core_begin(c, now);
 	gp__log_entity(e, GP__WHAT_ENTITY_REMOVE, 0, now);
-	gp__list_each(l, n, &e->queues)
-		detach_queue(container_of(l, struct gp__queue, link));
+	gp__list_each(l, n, &e->queues) detach_queue(container_of(l, struct gp__queue, link));
 	e->lingering = e->expected = false;
 	gp__entity_sync_on(e, now);
 	gp__entity_leave(e);
@@ -302,7 +313,8 @@ void gp__entity_arriving(struct gp__entity *e, u64 at, u64 now)
 
 	now = gp__core_begin(c, now);
 	gp__log_entity(e, GP__WHAT_ARRIVING, at, now);
-	e->expect_end = gp__time_add(gp__max_u64(at, now), c->cfg[GP__CFG_ARRIVE_GRACE_MS] * GP__MS);
+	e->expect_end =
+		gp__time_add(gp__max_u64(at, now), c->cfg[GP__CFG_ARRIVE_GRACE_MS] * GP__MS);
 	e->expected = at <= gp__time_add(now, lead);
 	e->expect_from = e->expected ? 0 : at - lead;
 	gp__entity_update(e, now);
@@ -324,7 +336,8 @@ void gp__entity_suspend(struct gp__entity *e, bool suspend, u64 now)
 	gp__core_settle(c, now);
 }
 
-void gp__queue_add(struct gp__entity *e, struct gp__queue *q, u32 id, u8 level_requested, u8 level, u64 now)
+void gp__queue_add(struct gp__entity *e, struct gp__queue *q, u32 id, u8 level_requested, u8 level,
+		   u64 now)
 {
 	struct gp__core *c = e->dev->core;
 
@@ -386,7 +399,8 @@ static bool should_linger(const struct gp__entity *e)
 {
 	const struct gp__dev *d = e->dev;
 
-	return d->core->cfg[GP__CFG_LINGER_US] && e->place == GP__PLACE_RUNNING && (d->waiting.count || d->nr_blocked);
+	return d->core->cfg[GP__CFG_LINGER_US] && e->place == GP__PLACE_RUNNING &&
+	       (d->waiting.count || d->nr_blocked);
 }
 
 void gp__queue_idle(struct gp__queue *q, u64 now)

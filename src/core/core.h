@@ -2,28 +2,32 @@
 /*
  * The scheduling core: who may run on which device, decided from events alone.
  *
- * Events go in through the functions below, each with the time it happened; actions come out of an outbox
- * (gp__core_pop), and gp__core_wake() says when to call gp__core_tick() if nothing else happens. The same events
- * give the same actions: nothing here reads a clock, allocates, or depends on addresses. Callers own the memory of
- * devices, entities, queues and gangs, and serialise all calls on one core.
+ * Events go in through the functions below, each with the time it happened; actions come out of an
+ * outbox (gp__core_pop), and gp__core_wake() says when to call gp__core_tick() if nothing else
+ * happens. The same events give the same actions: nothing here reads a clock, allocates, or depends
+ * on addresses. Callers own the memory of devices, entities, queues and gangs, and serialise all
+ * calls on one core.
  *
- * An entity (the queues of one process on one device that share priority and tag) is stopped and started as one.
- * Only an entity that has work is ever held, so a quiet device holds nobody.
+ * An entity (the queues of one process on one device that share priority and tag) is stopped and
+ * started as one. Only an entity that has work is ever held, so a quiet device holds nobody.
  *
  * Precedence, strongest first:
- *  1. what the device can do: an entity whose queue failed to stop, or whose agent does not answer, is out of
- *     planning and runs;
+ *  1. what the device can do: an entity whose queue failed to stop, or whose agent does not answer,
+ * is out of planning and runs;
  *  2. the operator's suspend;
  *  3. gangs: all members or none;
- *  4. longest suspension, then minimum share: the entity runs *beside* whatever the policy chose, for a grant;
+ *  4. longest suspension, then minimum share: the entity runs *beside* whatever the policy chose,
+ * for a grant;
  *  5. the policy (hpf's ageing included, which also grants);
- *  6. switch rate and hysteresis: they only delay. The rate limit delays stopping somebody, and starting only who is
- *     to take that one's place; the hysteresis (linger) delays starting those who were held when an entity goes idle
- *     for a moment.
+ *  6. switch rate and hysteresis: they only delay. The rate limit delays stopping somebody, and
+ * starting only who is to take that one's place; the hysteresis (linger) delays starting those who
+ * were held when an entity goes idle for a moment.
  *
- * Every event costs O(log n) in entities, plus O(1) for each action it causes. Gangs add O(gangs x members).
+ * Every event costs O(log n) in entities, plus O(1) for each action it causes. Gangs add O(gangs x
+ * members).
  *
- * Wrong tool for: fairness inside one entity (streams of equal priority share as the hardware lets them).
+ * Wrong tool for: fairness inside one entity (streams of equal priority share as the hardware lets
+ * them).
  */
 #ifndef GP__CORE_H
 #define GP__CORE_H
@@ -60,20 +64,20 @@ enum gp__fault { GP__FAULT_NONE, GP__FAULT_FAILED, GP__FAULT_UNRESPONSIVE };
 /* Why an action was taken; with the entity that caused it this is what `why` shows. */
 enum gp__rule {
 	GP__RULE_NONE,
-	GP__RULE_PRIORITY,     /* a more urgent entity has work */
-	GP__RULE_SLICE,	       /* its turn is over, another's begins */
-	GP__RULE_DEADLINE,     /* another deadline is earlier */
-	GP__RULE_CHOSEN,       /* the policy's choice now */
-	GP__RULE_IDLE,	       /* it has no work: nothing to hold */
-	GP__RULE_AGEING,       /* waited long enough to run beside the more urgent */
-	GP__RULE_MAX_HOLD,     /* longest suspension reached */
-	GP__RULE_MIN_SHARE,    /* minimum share owed */
-	GP__RULE_GANG,	       /* a member of its gang may not run */
-	GP__RULE_OPERATOR,     /* suspended or resumed by hand */
-	GP__RULE_NEW_QUEUE,    /* a queue of an entity that is held */
-	GP__RULE_RETRY,	       /* the last attempt failed */
-	GP__RULE_OUT_OF_PLAN,  /* cannot be controlled: let it run */
-	GP__RULE_WEIGHT,       /* the policy asks for this weight */
+	GP__RULE_PRIORITY, /* a more urgent entity has work */
+	GP__RULE_SLICE, /* its turn is over, another's begins */
+	GP__RULE_DEADLINE, /* another deadline is earlier */
+	GP__RULE_CHOSEN, /* the policy's choice now */
+	GP__RULE_IDLE, /* it has no work: nothing to hold */
+	GP__RULE_AGEING, /* waited long enough to run beside the more urgent */
+	GP__RULE_MAX_HOLD, /* longest suspension reached */
+	GP__RULE_MIN_SHARE, /* minimum share owed */
+	GP__RULE_GANG, /* a member of its gang may not run */
+	GP__RULE_OPERATOR, /* suspended or resumed by hand */
+	GP__RULE_NEW_QUEUE, /* a queue of an entity that is held */
+	GP__RULE_RETRY, /* the last attempt failed */
+	GP__RULE_OUT_OF_PLAN, /* cannot be controlled: let it run */
+	GP__RULE_WEIGHT, /* the policy asks for this weight */
 	GP__RULE_COUNT,
 };
 
@@ -85,12 +89,12 @@ struct gp__why {
 /* What a program asks for. Zero means "not asked" everywhere but prio. */
 struct gp__hints {
 	s32 prio;
-	u32 weight;	   /* relative; not asked: 100 */
-	u32 share_pct;	   /* 1..100 */
+	u32 weight; /* relative; not asked: 100 */
+	u32 share_pct; /* 1..100 */
 	u32 min_share_pct; /* 1..100; not asked: the core's min_share_pct */
-	u64 deadline_ns;   /* from becoming ready to being done */
-	u64 max_hold_ns;   /* not asked: the core's max_hold_ms */
-	u64 memory;	   /* bytes of device memory */
+	u64 deadline_ns; /* from becoming ready to being done */
+	u64 max_hold_ns; /* not asked: the core's max_hold_ms */
+	u64 memory; /* bytes of device memory */
 };
 
 struct gp__core;
@@ -109,8 +113,8 @@ struct gp__dev {
 	struct gp__tree running, waiting;
 	/* The waiting ones once more by the policy's ageing key, where it has one. */
 	struct gp__tree ageing;
-	struct gp__link fresh;	 /* waiting, but not told to stop yet */
-	struct gp__link apart;	 /* out of planning */
+	struct gp__link fresh; /* waiting, but not told to stop yet */
+	struct gp__link apart; /* out of planning */
 	struct gp__link members; /* every entity of this device; the policy's refresh order */
 	struct gp__node timer;
 
@@ -119,9 +123,9 @@ struct gp__dev {
 	u64 clock_at;
 	u64 vfloor; /* virtual time nobody who comes back may fall behind */
 
-	u64 tokens_at;	/* switch-rate bucket: empty up to this time (see may_switch) */
+	u64 tokens_at; /* switch-rate bucket: empty up to this time (see may_switch) */
 	u64 paid_event; /* the event whose switch is paid for */
-	bool denied;	/* somebody should be stopped and the rate limit forbids it */
+	bool denied; /* somebody should be stopped and the rate limit forbids it */
 	u32 nr_blocked; /* members of gangs that cannot run */
 	struct gp__link dirty_link, touched_link;
 
@@ -134,27 +138,27 @@ enum gp__place {
 	GP__PLACE_IDLE,
 	GP__PLACE_RUNNING,
 	GP__PLACE_WAITING,
-	GP__PLACE_GRANTED,   /* runs beside the policy's choice until grant_end */
-	GP__PLACE_BLOCKED,   /* its gang cannot run */
+	GP__PLACE_GRANTED, /* runs beside the policy's choice until grant_end */
+	GP__PLACE_BLOCKED, /* its gang cannot run */
 	GP__PLACE_SUSPENDED, /* by the operator */
-	GP__PLACE_APART,     /* out of planning: failed or unresponsive */
+	GP__PLACE_APART, /* out of planning: failed or unresponsive */
 };
 
 struct gp__entity {
 	/* What a search through the trees touches comes first. */
-	struct gp__node node;  /* in dev->running or dev->waiting */
+	struct gp__node node; /* in dev->running or dev->waiting */
 	struct gp__node timer; /* in core->timers */
-	struct gp__node age;   /* in dev->ageing */
+	struct gp__node age; /* in dev->ageing */
 
 	struct gp__dev *dev;
 	u8 place;
-	bool held;	/* told to stop */
-	bool on;	/* has work and is not held: counted in dev->nr_on */
-	bool awake;	/* had work when it was last looked at */
+	bool held; /* told to stop */
+	bool on; /* has work and is not held: counted in dev->nr_on */
+	bool awake; /* had work when it was last looked at */
 	bool lingering; /* idle, but keeps its place until linger_end */
-	bool expected;	/* announced work that has not come yet */
+	bool expected; /* announced work that has not come yet */
 	bool suspended; /* operator */
-	bool late;	/* edf: missed its deadline */
+	bool late; /* edf: missed its deadline */
 	bool inversion_reported;
 	u8 class;
 	u32 nr_queues, nr_ready, nr_faults;
@@ -163,9 +167,9 @@ struct gp__entity {
 
 	u64 hold_since, linger_end, expect_from, expect_end, grant_end, slice_end;
 	u64 clock_at; /* dev->clock when last charged */
-	u64 used;     /* GPU time got */
-	u64 vtime;    /* fair, share */
-	u64 recent;   /* drf: decayed GPU time ... */
+	u64 used; /* GPU time got */
+	u64 vtime; /* fair, share */
+	u64 recent; /* drf: decayed GPU time ... */
 	u64 recent_at;
 	u64 deadline_at;
 	s64 owed; /* minimum share not yet got */
@@ -185,14 +189,14 @@ struct gp__queue {
 	struct gp__link link, inflight, outbox;
 	u32 id;
 	u8 level_requested, level;
-	u8 verb;  /* in force: NONE or EXCLUDE */
+	u8 verb; /* in force: NONE or EXCLUDE */
 	u8 doing; /* in flight: at most one */
 	u8 fault;
 	u8 fails;
 	bool ready, weigh_refused;
 	u32 pending;
 	u32 weight, weight_doing; /* 0: the device's default */
-	struct gp__why why;	  /* of what is in flight, or of the last action */
+	struct gp__why why; /* of what is in flight, or of the last action */
 	u64 issued_at, retry_at;
 	u64 clock_at, run_total, held_total, last_ran;
 	u64 nr_excluded;
@@ -204,7 +208,7 @@ struct gp__gang {
 	struct gp__link link, members;
 	u32 id;
 	bool blocked; /* no member may run */
-	bool tried;   /* unblocked once in this event */
+	bool tried; /* unblocked once in this event */
 	u64 grant_end;
 };
 
@@ -216,12 +220,14 @@ struct gp__policy {
 	const char *name, *summary;
 	const struct gp__param *params;
 	u32 nr_params;
-	/* Order within the running and the waiting set, smallest first; constant while the entity stays there. */
+	/* Order within the running and the waiting set, smallest first; constant while the entity
+	 * stays there. */
 	s64 (*key)(const struct gp__entity *e);
 	/* May @w run beside those running now? Not asked when nobody runs. */
 	bool (*fits)(const struct gp__dev *d, const struct gp__entity *w, u64 now);
 	/* Must @r make room for @w? */
-	bool (*preempts)(const struct gp__dev *d, const struct gp__entity *w, const struct gp__entity *r, u64 now);
+	bool (*preempts)(const struct gp__dev *d, const struct gp__entity *w,
+			 const struct gp__entity *r, u64 now);
 	u8 preempt_rule;
 	/* The entity got work after having none. NULL: nothing to prepare. */
 	void (*wakeup)(struct gp__entity *e, u64 now);
@@ -229,14 +235,16 @@ struct gp__policy {
 	void (*charge)(struct gp__entity *e, u64 used, u64 now);
 	/* Its turn begins. NULL: there are no turns. */
 	void (*start)(struct gp__entity *e, u64 now);
-	/* Order of ageing, and when the first of that order may run beside the running; NULL: no ageing. */
+	/* Order of ageing, and when the first of that order may run beside the running; NULL: no
+	 * ageing. */
 	s64 (*age_key)(const struct gp__entity *e);
 	u64 (*age_due)(const struct gp__dev *d, const struct gp__entity *w);
-	/* When may the choice change by itself while somebody waits? NULL: only events change it. */
+	/* When may the choice change by itself while somebody waits? NULL: only events change it.
+	 */
 	u64 (*next)(const struct gp__dev *d);
 	/*
-	 * Notes what time alone changed; true: the key changed. Asked of the first running and waiting, and of a few
-	 * others by turns. NULL: time changes nothing.
+	 * Notes what time alone changed; true: the key changed. Asked of the first running and
+	 * waiting, and of a few others by turns. NULL: time changes nothing.
 	 */
 	bool (*refresh)(struct gp__entity *e, u64 now);
 	/* The weight the device should give it where it can; NULL or 0: the default. */
@@ -267,11 +275,12 @@ struct gp__core {
 	u64 cfg[GP__CFG_COUNT];
 	u64 now;
 	struct gp__link devices, gangs;
-	struct gp__link outbox;	  /* actions not yet popped */
+	struct gp__link outbox; /* actions not yet popped */
 	struct gp__link inflight; /* queues with an action, oldest first */
 	struct gp__tree timers, dev_timers;
 	struct gp__link dirty, touched; /* devices to settle, and to finish, in this event */
-	/* Sees every event, action and report as it happens; must not call back into the core. May be NULL. */
+	/* Sees every event, action and report as it happens; must not call back into the core. May
+	 * be NULL. */
 	void (*log)(void *ctx, const struct gp__record *r);
 	void *log_ctx;
 	u64 nr_events, nr_actions;
@@ -287,20 +296,25 @@ struct gp__action {
 
 void gp__core_init(struct gp__core *c, const struct gp__policy *policy);
 /* Starts the log: writes the configuration and the policy, so that a replay begins alike. */
-void gp__core_log(struct gp__core *c, void (*log)(void *ctx, const struct gp__record *r), void *ctx);
-/* All values are checked; on -EINVAL/-ERANGE nothing changed. @values in the policy's order; NULL: the defaults. */
-int gp__core_set_policy(struct gp__core *c, const struct gp__policy *policy, const u64 *values, u64 now);
+void gp__core_log(struct gp__core *c, void (*log)(void *ctx, const struct gp__record *r),
+		  void *ctx);
+/* All values are checked; on -EINVAL/-ERANGE nothing changed. @values in the policy's order; NULL:
+ * the defaults. */
+int gp__core_set_policy(struct gp__core *c, const struct gp__policy *policy, const u64 *values,
+			u64 now);
 int gp__core_configure(struct gp__core *c, u32 param, u64 value, u64 now);
 
-void gp__dev_add(struct gp__core *c, struct gp__dev *d, u32 id, u64 memory, bool can_weigh, u64 now);
+void gp__dev_add(struct gp__core *c, struct gp__dev *d, u32 id, u64 memory, bool can_weigh,
+		 u64 now);
 void gp__dev_remove(struct gp__dev *d, u64 now); /* its entities must be gone */
 
 /* Checks what a program asks; a sentence for people in @why where it is refused. */
 int gp__hints_check(const struct gp__hints *h, const char **why);
 /* @id is unique and not 0. */
-int gp__entity_add(struct gp__dev *d, struct gp__entity *e, u32 id, u32 process, enum gp__class class, const char *tag,
-		   const struct gp__hints *h, u64 now);
-void gp__entity_remove(struct gp__entity *e, u64 now); /* with its queues; nothing refers to it afterwards */
+int gp__entity_add(struct gp__dev *d, struct gp__entity *e, u32 id, u32 process,
+		   enum gp__class class, const char *tag, const struct gp__hints *h, u64 now);
+void gp__entity_remove(struct gp__entity *e,
+		       u64 now); /* with its queues; nothing refers to it afterwards */
 int gp__entity_hint(struct gp__entity *e, const struct gp__hints *h, u64 now);
 /* The job at hand must be done at @at; 0: it has no deadline. */
 void gp__entity_deadline(struct gp__entity *e, u64 at, u64 now);
@@ -308,7 +322,8 @@ void gp__entity_deadline(struct gp__entity *e, u64 at, u64 now);
 void gp__entity_arriving(struct gp__entity *e, u64 at, u64 now);
 void gp__entity_suspend(struct gp__entity *e, bool suspend, u64 now);
 
-void gp__queue_add(struct gp__entity *e, struct gp__queue *q, u32 id, u8 level_requested, u8 level, u64 now);
+void gp__queue_add(struct gp__entity *e, struct gp__queue *q, u32 id, u8 level_requested, u8 level,
+		   u64 now);
 void gp__queue_remove(struct gp__queue *q, u64 now);
 void gp__queue_ready(struct gp__queue *q, u32 pending, u64 now);
 void gp__queue_idle(struct gp__queue *q, u64 now);
@@ -335,10 +350,11 @@ u64 gp__queue_run_ns(const struct gp__queue *q, u64 now);
 u64 gp__queue_held_ns(const struct gp__queue *q, u64 now);
 
 /*
- * Priority inversion as it stands: the most urgent entity with work that is not alone with its equals, and the
- * least urgent one that runs although it should not. False: there is none.
+ * Priority inversion as it stands: the most urgent entity with work that is not alone with its
+ * equals, and the least urgent one that runs although it should not. False: there is none.
  */
-bool gp__dev_inversion(const struct gp__dev *d, const struct gp__entity **waiting, const struct gp__entity **running);
+bool gp__dev_inversion(const struct gp__dev *d, const struct gp__entity **waiting,
+		       const struct gp__entity **running);
 
 const char *gp__state_name(enum gp__state s);
 const char *gp__rule_name(enum gp__rule r);

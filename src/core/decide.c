@@ -2,9 +2,10 @@
 /*
  * Where an entity stands (its place), whom the policy chooses, and when to look again.
  *
- * gp__entity_update() is the only function that changes a place; everything that happens to an entity ends there. It
- * never chooses: an entity that has work enters the waiting set, and settle() moves the policy's choice from there to
- * the running set. An entity that stays behind and was not stopped yet ("fresh") is stopped last.
+ * gp__entity_update() is the only function that changes a place; everything that happens to an
+ * entity ends there. It never chooses: an entity that has work enters the waiting set, and settle()
+ * moves the policy's choice from there to the running set. An entity that stays behind and was not
+ * stopped yet ("fresh") is stopped last.
  */
 #include "core/internal.h"
 
@@ -127,7 +128,8 @@ static void retry_queues(struct gp__entity *e, u64 now)
 {
 	struct gp__link *l, *n;
 
-	gp__list_each(l, n, &e->queues) {
+	gp__list_each(l, n, &e->queues)
+	{
 		struct gp__queue *q = container_of(l, struct gp__queue, link);
 
 		if (!q->retry_at || q->retry_at > now)
@@ -377,8 +379,9 @@ void gp__entity_grant(struct gp__entity *e, enum gp__rule rule, u64 end, u64 now
  */
 
 /*
- * A bucket of switch_burst tokens, refilled at switches_per_s, kept as one time: tokens_at is when the bucket would
- * be full if nothing more were taken. All that one event stops costs one token, as drivers stop many queues at once.
+ * A bucket of switch_burst tokens, refilled at switches_per_s, kept as one time: tokens_at is when
+ * the bucket would be full if nothing more were taken. All that one event stops costs one token, as
+ * drivers stop many queues at once.
  */
 static u64 token_ns(const struct gp__core *c)
 {
@@ -461,7 +464,8 @@ static void stop_fresh(struct gp__dev *d, u64 now)
 {
 	struct gp__link *l, *n;
 
-	gp__list_each(l, n, &d->fresh) {
+	gp__list_each(l, n, &d->fresh)
+	{
 		if (!may_switch(d, now))
 			return;
 		stop_waiting(container_of(l, struct gp__entity, fresh_link), first_running(d), now);
@@ -483,8 +487,8 @@ static void grant_aged(struct gp__dev *d, u64 now)
 }
 
 /*
- * Only few run at once where keys depend on time used. Where more do (weighed by the device), nobody is chosen by key,
- * and this must not become a walk over everybody.
+ * Only few run at once where keys depend on time used. Where more do (weighed by the device),
+ * nobody is chosen by key, and this must not become a walk over everybody.
  */
 static bool takes_turns(const struct gp__dev *d)
 {
@@ -539,7 +543,8 @@ static void refresh(struct gp__dev *d, u64 now)
 	}
 }
 
-bool gp__dev_inversion(const struct gp__dev *d, const struct gp__entity **waiting, const struct gp__entity **running)
+bool gp__dev_inversion(const struct gp__dev *d, const struct gp__entity **waiting,
+		       const struct gp__entity **running)
 {
 	const struct gp__entity *top = first_running(d), *low = NULL;
 	const struct gp__link *l;
@@ -569,7 +574,8 @@ static void report_inversions(struct gp__dev *d, u64 now)
 
 	if (!top)
 		return;
-	gp__list_each(l, n, &d->apart) {
+	gp__list_each(l, n, &d->apart)
+	{
 		struct gp__entity *e = container_of(l, struct gp__entity, apart_link);
 
 		if (!e->on || e->prio >= top->prio || guard(REPORT_ONCE, e->inversion_reported))
@@ -635,7 +641,8 @@ static u64 dev_due(const struct gp__dev *d)
 	return due;
 }
 
-/* Gangs have had their say: turns that nobody ended begin anew, and the device sleeps until something can change. */
+/* Gangs have had their say: turns that nobody ended begin anew, and the device sleeps until
+ * something can change. */
 static void finish(struct gp__dev *d, u64 now)
 {
 	renew_turns(d, now);

@@ -2,12 +2,14 @@
 /*
  * Gangs: entities on several devices, the ranks of one collective, that run together or not at all.
  *
- * Running one rank while another is held burns its device in a spin loop, so a gang one of whose members may not run
- * is blocked: all members are held, and their devices go to others. It is unblocked when every device with a member
- * that has work would run that member. Gangs are tried in the order of priority, then age; each at most once an event,
- * so that two gangs cannot chase each other.
+ * Running one rank while another is held burns its device in a spin loop, so a gang one of whose
+ * members may not run is blocked: all members are held, and their devices go to others. It is
+ * unblocked when every device with a member that has work would run that member. Gangs are tried in
+ * the order of priority, then age; each at most once an event, so that two gangs cannot chase each
+ * other.
  *
- * Wrong tool for: independent workers that happen to belong to one job. They lose time to each other's devices.
+ * Wrong tool for: independent workers that happen to belong to one job. They lose time to each
+ * other's devices.
  */
 #include "core/internal.h"
 
@@ -42,7 +44,8 @@ void gp__gang_restart_holds(struct gp__gang *g, u64 now)
 {
 	struct gp__link *l, *n;
 
-	gp__list_each(l, n, &g->members) {
+	gp__list_each(l, n, &g->members)
+	{
 		gp__entity_restart_hold(member(l), now);
 		gp__entity_update(member(l), now);
 	}
@@ -52,8 +55,7 @@ static void update_members(struct gp__gang *g, u64 now)
 {
 	struct gp__link *l, *n;
 
-	gp__list_each(l, n, &g->members)
-		gp__entity_update(member(l), now);
+	gp__list_each(l, n, &g->members) gp__entity_update(member(l), now);
 }
 
 static void set_blocked(struct gp__gang *g, bool blocked, u64 now)
@@ -70,7 +72,8 @@ void gp__gang_grant(struct gp__gang *g, enum gp__rule rule, u64 end, u64 now)
 
 	g->blocked = false;
 	g->grant_end = end;
-	gp__list_each(l, n, &g->members) {
+	gp__list_each(l, n, &g->members)
+	{
 		struct gp__entity *e = member(l);
 
 		if (gp__entity_active(e) && !e->suspended && !e->nr_faults)
@@ -138,12 +141,12 @@ bool gp__gangs_settle(struct gp__core *c, u64 now)
 {
 	struct gp__link *l, *n;
 
-	gp__list_each(l, n, &c->gangs) {
+	gp__list_each(l, n, &c->gangs)
+	{
 		if (settle_gang(container_of(l, struct gp__gang, link), now))
 			return true;
 	}
-	gp__list_each(l, n, &c->gangs)
-		container_of(l, struct gp__gang, link)->tried = false;
+	gp__list_each(l, n, &c->gangs) container_of(l, struct gp__gang, link)->tried = false;
 	return false;
 }
 
@@ -186,7 +189,8 @@ int gp__gang_join(struct gp__gang *g, struct gp__entity *e, u64 now)
 
 	if (e->gang)
 		return -EBUSY;
-	gp__list_each(l, n, &g->members) {
+	gp__list_each(l, n, &g->members)
+	{
 		if (member(l)->dev == e->dev)
 			return -EBUSY;
 	}
@@ -217,7 +221,8 @@ void gp__gang_remove(struct gp__gang *g, u64 now)
 
 	now = gp__core_begin(g->core, now);
 	gp__log_gang(g, NULL, GP__WHAT_GANG_REMOVE, now);
-	gp__list_each(l, n, &g->members) {
+	gp__list_each(l, n, &g->members)
+	{
 		struct gp__entity *e = member(l);
 
 		gp__gang_leave(e, now);

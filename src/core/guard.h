@@ -1,42 +1,43 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * A guard is a condition that protects somebody. The mutation target compiles the core once for each name below with
- * that one guard switched off (GP__MUTANT=GP__GUARD_name) and expects the tests to notice.
+ * A guard is a condition that protects somebody. The mutation target compiles the core once for
+ * each name below with that one guard switched off (GP__MUTANT=GP__GUARD_name) and expects the
+ * tests to notice.
  */
 #ifndef GP__CORE_GUARD_H
 #define GP__CORE_GUARD_H
 
-#define GP__GUARDS(X)                                                                                                  \
-	X(ONE_IN_FLIGHT)                                                                                               \
-	X(ACK_TIMEOUT)                                                                                                 \
-	X(ACK_SPURIOUS)                                                                                                \
-	X(ACK_LATE)                                                                                                    \
-	X(STOP_TRIES)                                                                                                  \
-	X(ADMIT_RETRY)                                                                                                 \
-	X(FAULT_OUT_OF_PLAN)                                                                                           \
-	X(SOMEBODY_RUNS)                                                                                               \
-	X(IDLE_NOT_HELD)                                                                                               \
-	X(NEW_QUEUE_HELD)                                                                                              \
-	X(MAX_HOLD)                                                                                                    \
-	X(MIN_SHARE)                                                                                                   \
-	X(AGEING)                                                                                                      \
-	X(GRANT_ENDS)                                                                                                  \
-	X(SWITCH_RATE)                                                                                                 \
-	X(LINGER)                                                                                                      \
-	X(LINGER_ENDS)                                                                                                 \
-	X(EXPECT_ENDS)                                                                                                 \
-	X(OPERATOR_WINS)                                                                                               \
-	X(GANG_TOGETHER)                                                                                               \
-	X(GANG_FITS_ALL)                                                                                               \
-	X(GANG_IDLE_FREE)                                                                                              \
-	X(REMOVE_UNLINKS)                                                                                              \
-	X(TIME_MONOTONE)                                                                                               \
-	X(REPORT_ONCE)                                                                                                 \
-	X(VTIME_FLOOR)                                                                                                 \
-	X(OWED_BOUND)                                                                                                  \
-	X(EDF_LATE_YIELDS)                                                                                             \
-	X(DRF_REFRESH)                                                                                                 \
-	X(PARAM_RANGE)                                                                                                 \
+#define GP__GUARDS(X)        \
+	X(ONE_IN_FLIGHT)     \
+	X(ACK_TIMEOUT)       \
+	X(ACK_SPURIOUS)      \
+	X(ACK_LATE)          \
+	X(STOP_TRIES)        \
+	X(ADMIT_RETRY)       \
+	X(FAULT_OUT_OF_PLAN) \
+	X(SOMEBODY_RUNS)     \
+	X(IDLE_NOT_HELD)     \
+	X(NEW_QUEUE_HELD)    \
+	X(MAX_HOLD)          \
+	X(MIN_SHARE)         \
+	X(AGEING)            \
+	X(GRANT_ENDS)        \
+	X(SWITCH_RATE)       \
+	X(LINGER)            \
+	X(LINGER_ENDS)       \
+	X(EXPECT_ENDS)       \
+	X(OPERATOR_WINS)     \
+	X(GANG_TOGETHER)     \
+	X(GANG_FITS_ALL)     \
+	X(GANG_IDLE_FREE)    \
+	X(REMOVE_UNLINKS)    \
+	X(TIME_MONOTONE)     \
+	X(REPORT_ONCE)       \
+	X(VTIME_FLOOR)       \
+	X(OWED_BOUND)        \
+	X(EDF_LATE_YIELDS)   \
+	X(DRF_REFRESH)       \
+	X(PARAM_RANGE)       \
 	X(HINT_RANGE)
 
 enum gp__guard {

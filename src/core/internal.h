@@ -7,7 +7,8 @@
 #include "core/guard.h"
 #include "core/log.h"
 
-/* dev->clock counts in 1/4096 ns, so that ten thousand entities sharing a microsecond lose nothing. */
+/* dev->clock counts in 1/4096 ns, so that ten thousand entities sharing a microsecond lose nothing.
+ */
 #define GP__CLOCK_SHIFT 12
 
 static inline struct gp__entity *gp__entity_of(struct gp__node *n)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Intrusive circular list: a head is a link whose neighbours are itself when the list is empty, and so is a link
- * that is on no list. Removing an unlinked link is therefore harmless.
+ * Intrusive circular list: a head is a link whose neighbours are itself when the list is empty, and
+ * so is a link that is on no list. Removing an unlinked link is therefore harmless.
  */
 #ifndef GP__CORE_LIST_H
 #define GP__CORE_LIST_H
@@ -38,7 +38,8 @@ static inline void gp__list_del(struct gp__link *l)
 }
 
 /* The element may be unlinked inside the loop; its successor may not. */
-#define gp__list_each(pos, n, head)                                                                                    \
-	for ((pos) = (head)->next, (n) = (pos)->next; (pos) != (head); (pos) = (n), (n) = (pos)->next)
+#define gp__list_each(pos, n, head)                                    \
+	for ((pos) = (head)->next, (n) = (pos)->next; (pos) != (head); \
+	     (pos) = (n), (n) = (pos)->next)
 
 #endif

@@ -33,23 +33,28 @@ struct form {
 	u8 fields[FIELD_MAX];
 };
 
-#define EVENT(what, name, ...)                                                                                         \
+#define EVENT(what, name, ...) \
 	[GP__WHAT_##what] = { name, '<', false, sizeof((u8[]){ __VA_ARGS__ }), { __VA_ARGS__ } }
-#define ACTION(what, name, ...)                                                                                        \
+#define ACTION(what, name, ...) \
 	[GP__WHAT_##what] = { name, '>', false, sizeof((u8[]){ __VA_ARGS__ }), { __VA_ARGS__ } }
-#define REPORT(what, name, ...)                                                                                        \
+#define REPORT(what, name, ...) \
 	[GP__WHAT_##what] = { name, '!', false, sizeof((u8[]){ __VA_ARGS__ }), { __VA_ARGS__ } }
 #define BARE(what, name) [GP__WHAT_##what] = { name, '<', false, 0, { 0 } }
 
-#define HINT_FIELDS                                                                                                    \
-	GP__F_PRIO, GP__F_WEIGHT, GP__F_SHARE, GP__F_MIN_SHARE, GP__F_DEADLINE, GP__F_MAX_HOLD, GP__F_MEMORY
+#define HINT_FIELDS                                                                             \
+	GP__F_PRIO, GP__F_WEIGHT, GP__F_SHARE, GP__F_MIN_SHARE, GP__F_DEADLINE, GP__F_MAX_HOLD, \
+		GP__F_MEMORY
 
 static const struct form forms[GP__WHAT_COUNT] = {
 	BARE(CONFIG, "config"),
 	BARE(POLICY, "policy"),
 	EVENT(DEVICE_ADD, "device-add", GP__F_MEMORY, GP__F_CAN_WEIGH),
 	BARE(DEVICE_REMOVE, "device-remove"),
-	[GP__WHAT_ENTITY_ADD] = { "entity-add", '<', true, 9, { GP__F_PROCESS, GP__F_CLASS, HINT_FIELDS } },
+	[GP__WHAT_ENTITY_ADD] = { "entity-add",
+				  '<',
+				  true,
+				  9,
+				  { GP__F_PROCESS, GP__F_CLASS, HINT_FIELDS } },
 	BARE(ENTITY_REMOVE, "entity-remove"),
 	EVENT(HINT, "hint", HINT_FIELDS),
 	EVENT(DEADLINE, "deadline", GP__F_AT),
@@ -76,20 +81,13 @@ static const struct form forms[GP__WHAT_COUNT] = {
 };
 
 static const char *const rule_names[GP__RULE_COUNT] = {
-	[GP__RULE_NONE] = "none",
-	[GP__RULE_PRIORITY] = "priority",
-	[GP__RULE_SLICE] = "slice",
-	[GP__RULE_DEADLINE] = "deadline",
-	[GP__RULE_CHOSEN] = "chosen",
-	[GP__RULE_IDLE] = "idle",
-	[GP__RULE_AGEING] = "ageing",
-	[GP__RULE_MAX_HOLD] = "max-hold",
-	[GP__RULE_MIN_SHARE] = "min-share",
-	[GP__RULE_GANG] = "gang",
-	[GP__RULE_OPERATOR] = "operator",
-	[GP__RULE_NEW_QUEUE] = "new-queue",
-	[GP__RULE_RETRY] = "retry",
-	[GP__RULE_OUT_OF_PLAN] = "out-of-plan",
+	[GP__RULE_NONE] = "none",	    [GP__RULE_PRIORITY] = "priority",
+	[GP__RULE_SLICE] = "slice",	    [GP__RULE_DEADLINE] = "deadline",
+	[GP__RULE_CHOSEN] = "chosen",	    [GP__RULE_IDLE] = "idle",
+	[GP__RULE_AGEING] = "ageing",	    [GP__RULE_MAX_HOLD] = "max-hold",
+	[GP__RULE_MIN_SHARE] = "min-share", [GP__RULE_GANG] = "gang",
+	[GP__RULE_OPERATOR] = "operator",   [GP__RULE_NEW_QUEUE] = "new-queue",
+	[GP__RULE_RETRY] = "retry",	    [GP__RULE_OUT_OF_PLAN] = "out-of-plan",
 	[GP__RULE_WEIGHT] = "weight",
 };
 
@@ -116,7 +114,8 @@ const char *gp__what_name(enum gp__what what)
 	return forms[what].name;
 }
 
-/* Appends without a check for room: the longest line the tables allow is well under GP__LOG_LINE_MAX (a test). */
+/* Appends without a check for room: the longest line the tables allow is well under
+ * GP__LOG_LINE_MAX (a test). */
 static char *put(char *p, const char *s)
 {
 	while (*s)
@@ -367,7 +366,8 @@ static const char *parse_config(struct text *t, struct gp__record *r, struct gp_
 		return "a parameter of the core after 'config'";
 	r->params = &gp__core_params[i];
 	r->nr_params = 1;
-	return take_param(t, r->params, &room->values[0]) ? NULL : "a value in the parameter's range";
+	return take_param(t, r->params, &room->values[0]) ? NULL
+							  : "a value in the parameter's range";
 }
 
 static const char *parse_policy(struct text *t, struct gp__record *r, struct gp__record_room *room,
@@ -403,7 +403,8 @@ static const char *parse_fields(struct text *t, const struct form *form, struct 
 	for (i = 0; i < form->nr; i++) {
 		enum gp__field f = form->fields[i];
 
-		if (!take(t, " ") || !take(t, field_names[f]) || !take(t, "=") || !take_value(t, f, &r->f[f]))
+		if (!take(t, " ") || !take(t, field_names[f]) || !take(t, "=") ||
+		    !take_value(t, f, &r->f[f]))
 			return field_names[f];
 	}
 	if (!form->has_tag)
@@ -439,8 +440,8 @@ static const char *parse_head(struct text *t, struct gp__record *r, char *sign)
 	return NULL;
 }
 
-int gp__record_parse(const char *line, size_t len, const struct gp__policy *const *policies, struct gp__record *r,
-		     struct gp__record_room *room, const char **expected)
+int gp__record_parse(const char *line, size_t len, const struct gp__policy *const *policies,
+		     struct gp__record *r, struct gp__record_room *room, const char **expected)
 {
 	struct text t = { line, line + len };
 	const struct form *form;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * The decision log: one line for each event in (<), action out (>) and report (!), the same from the simulator, the
- * daemon and the kernel.
+ * The decision log: one line for each event in (<), action out (>) and report (!), the same from
+ *the simulator, the daemon and the kernel.
  *
  *	TIME_NS SIGN DEVICE ENTITY WHAT KEY=VALUE...
  *	1500000 < gpu0 e3 ready q=7 pending=4
  *	1500000 > gpu0 e2 exclude q=5 level=3 why=priority by=e3
  *
- * Feeding the events of a log to a fresh core gives its actions again, byte for byte. The parser takes lines from
- * anybody: it never reads past @len and accepts only what the formatter writes.
+ * Feeding the events of a log to a fresh core gives its actions again, byte for byte. The parser
+ *takes lines from anybody: it never reads past @len and accepts only what the formatter writes.
  */
 #ifndef GP__CORE_LOG_H
 #define GP__CORE_LOG_H
@@ -76,8 +76,8 @@ enum gp__field {
 #define GP__NOBODY (~(u32)0)
 
 /*
- * One line. config and policy carry parameters instead of fields: config one (params[0] = values[0]), policy all of
- * its own under @text.
+ * One line. config and policy carry parameters instead of fields: config one (params[0] =
+ * values[0]), policy all of its own under @text.
  */
 struct gp__record {
 	u64 time;
@@ -96,7 +96,8 @@ struct gp__record {
 char gp__what_sign(enum gp__what what);
 const char *gp__what_name(enum gp__what what);
 
-/* Writes one line with its newline and a NUL into GP__LOG_LINE_MAX bytes; returns its length without the NUL. */
+/* Writes one line with its newline and a NUL into GP__LOG_LINE_MAX bytes; returns its length
+ * without the NUL. */
 size_t gp__record_format(const struct gp__record *r, char *line);
 
 /* What a parsed record points to. */
@@ -106,10 +107,10 @@ struct gp__record_room {
 };
 
 /*
- * Parses one line, without its newline. 0, -ENODATA for an empty line or a comment, or -EINVAL with what was expected
- * in @expected. @policies ends with NULL.
+ * Parses one line, without its newline. 0, -ENODATA for an empty line or a comment, or -EINVAL with
+ * what was expected in @expected. @policies ends with NULL.
  */
-int gp__record_parse(const char *line, size_t len, const struct gp__policy *const *policies, struct gp__record *r,
-		     struct gp__record_room *room, const char **expected);
+int gp__record_parse(const char *line, size_t len, const struct gp__policy *const *policies,
+		     struct gp__record *r, struct gp__record_room *room, const char **expected);
 
 #endif

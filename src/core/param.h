@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Parameters of the core and of policies: whole numbers with a unit in their name, a range, and a default. */
+/* Parameters of the core and of policies: whole numbers with a unit in their name, a range, and a
+ * default. */
 #ifndef GP__CORE_PARAM_H
 #define GP__CORE_PARAM_H
 

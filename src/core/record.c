@@ -2,7 +2,8 @@
 /* What the core tells its log. Costs nothing where nobody listens. */
 #include "core/internal.h"
 
-static void emit(struct gp__core *c, struct gp__record *r, enum gp__what what, u32 dev, u32 entity, u64 now)
+static void emit(struct gp__core *c, struct gp__record *r, enum gp__what what, u32 dev, u32 entity,
+		 u64 now)
 {
 	r->time = now;
 	r->what = (u8)what;
@@ -21,7 +22,9 @@ void gp__log_simple(struct gp__core *c, enum gp__what what, u64 now)
 
 void gp__log_config(struct gp__core *c, u32 param, u64 now)
 {
-	struct gp__record r = { .params = &gp__core_params[param], .values = &c->cfg[param], .nr_params = 1 };
+	struct gp__record r = { .params = &gp__core_params[param],
+				.values = &c->cfg[param],
+				.nr_params = 1 };
 
 	if (c->log)
 		emit(c, &r, GP__WHAT_CONFIG, GP__NOBODY, GP__NOBODY, now);
@@ -30,7 +33,9 @@ void gp__log_config(struct gp__core *c, u32 param, u64 now)
 void gp__log_policy(struct gp__core *c, u64 now)
 {
 	const struct gp__policy *p = c->policy;
-	struct gp__record r = { .text = p->name, .params = p->params, .values = c->params, .nr_params = p->nr_params };
+	struct gp__record r = {
+		.text = p->name, .params = p->params, .values = c->params, .nr_params = p->nr_params
+	};
 
 	if (c->log)
 		emit(c, &r, GP__WHAT_POLICY, GP__NOBODY, GP__NOBODY, now);

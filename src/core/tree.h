@@ -2,8 +2,9 @@
 /*
  * Intrusive ordered tree (AVL). Keys live in the node, so a search touches one cache line a level.
  *
- * Equal keys are ordered by `tie`, which callers make unique (an entity's id): the order, and with it every
- * decision, never depends on addresses or on insertion history. A node is in at most one tree.
+ * Equal keys are ordered by `tie`, which callers make unique (an entity's id): the order, and with
+ * it every decision, never depends on addresses or on insertion history. A node is in at most one
+ * tree.
  */
 #ifndef GP__CORE_TREE_H
 #define GP__CORE_TREE_H

@@ -2,8 +2,8 @@
 /*
  * The few types the core needs, from the kernel or from the compiler's own freestanding headers.
  *
- * Core and policies use nothing else: no clock, no allocation, no I/O, no floating point, and of libc only
- * string.h. A test compiles them with -ffreestanding -nostdinc to keep it so.
+ * Core and policies use nothing else: no clock, no allocation, no I/O, no floating point, and of
+ * libc only string.h. A test compiles them with -ffreestanding -nostdinc to keep it so.
  */
 #ifndef GP__CORE_TYPES_H
 #define GP__CORE_TYPES_H
@@ -27,7 +27,7 @@ typedef int64_t s64;
 #endif
 
 #ifndef container_of
-#define container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
+#define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 #endif
 
 /* "At no time": later than every clock reading. */

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * drf: dominant resource fairness over GPU time and memory. An entity's standing is the larger of its recent share of
- * GPU time and its share of the memory, divided by its weight; whoever has the smallest is next. A program that fills
- * the memory has taken its part and yields time to those that have not.
+ * drf: dominant resource fairness over GPU time and memory. An entity's standing is the larger of
+ * its recent share of GPU time and its share of the memory, divided by its weight; whoever has the
+ * smallest is next. A program that fills the memory has taken its part and yields time to those
+ * that have not.
  *
- * GPU time is remembered with a half-life of window_ms. Waiting entities are asked by turns to note that theirs faded,
- * a few at each event, so with very many the order lags behind a little.
+ * GPU time is remembered with a half-life of window_ms. Waiting entities are asked by turns to note
+ * that theirs faded, a few at each event, so with very many the order lags behind a little.
  *
- * Wrong choice where memory is not contended: it then is fair with more arithmetic. Wrong for few large programs: one
- * whose memory share exceeds everybody's fair share of time lives on its guarantees alone.
+ * Wrong choice where memory is not contended: it then is fair with more arithmetic. Wrong for few
+ * large programs: one whose memory share exceeds everybody's fair share of time lives on its
+ * guarantees alone.
  */
 #include "core/guard.h"
 #include "policy/turns.h"
@@ -28,7 +30,8 @@ static u64 window(const struct gp__dev *d)
 	return gp__policy_param(d, WINDOW_MS) * GP__MS;
 }
 
-/* Halved for every whole half-life, linear between: within 6 % of the exponential, and in integers. */
+/* Halved for every whole half-life, linear between: within 6 % of the exponential, and in integers.
+ */
 static u64 decayed(const struct gp__entity *e, u64 now)
 {
 	u64 w = window(e->dev), dt = now - e->recent_at, halves = dt / w, rest = dt % w;
@@ -80,7 +83,8 @@ static bool refresh(struct gp__entity *e, u64 now)
 	return key(e) != old;
 }
 
-static bool preempts(const struct gp__dev *d, const struct gp__entity *w, const struct gp__entity *r, u64 now)
+static bool preempts(const struct gp__dev *d, const struct gp__entity *w,
+		     const struct gp__entity *r, u64 now)
 {
 	(void)d;
 	return r->slice_end <= now && key(w) < key(r);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * edf: earliest deadline first. One entity with a deadline runs at a time; those without run when no deadline is
- * waiting, the most urgent of them first, equals together.
+ * edf: earliest deadline first. One entity with a deadline runs at a time; those without run when
+ * no deadline is waiting, the most urgent of them first, equals together.
  *
- * A deadline that has passed no longer counts: its entity continues without one, so that one hopeless job does not make
- * all the others late (late_yields=0: it keeps its place).
+ * A deadline that has passed no longer counts: its entity continues without one, so that one
+ * hopeless job does not make all the others late (late_yields=0: it keeps its place).
  *
- * Wrong choice when the work does not fit: above full load deadlines are missed in no useful order. Use hpf or share to
- * say who matters.
+ * Wrong choice when the work does not fit: above full load deadlines are missed in no useful order.
+ * Use hpf or share to say who matters.
  */
 #include "core/guard.h"
 #include "policy/policy.h"
@@ -15,7 +15,8 @@
 enum { LATE_YIELDS };
 
 static const struct gp__param params[] = {
-	[LATE_YIELDS] = { "late_yields", 0, 1, 1, "1: a deadline that has passed no longer counts" },
+	[LATE_YIELDS] = { "late_yields", 0, 1, 1,
+			  "1: a deadline that has passed no longer counts" },
 };
 
 /* Beyond every deadline: the order of those that have none. */
@@ -44,7 +45,8 @@ static bool fits(const struct gp__dev *d, const struct gp__entity *w, u64 now)
 	return !has_deadline(w) && key(w) == key(leader(d));
 }
 
-static bool preempts(const struct gp__dev *d, const struct gp__entity *w, const struct gp__entity *r, u64 now)
+static bool preempts(const struct gp__dev *d, const struct gp__entity *w,
+		     const struct gp__entity *r, u64 now)
 {
 	(void)d;
 	(void)now;

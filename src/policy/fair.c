@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * fair: GPU time in proportion to weight. Virtual time passes for an entity as it gets GPU time, more slowly the more
- * it weighs; whoever has the least is next.
+ * fair: GPU time in proportion to weight. Virtual time passes for an entity as it gets GPU time,
+ * more slowly the more it weighs; whoever has the least is next.
  *
  * Wrong choice when somebody is urgent: a request waits for its turn like everybody else, up to
- * (entities - 1) x quantum_ms. Wrong for quanta near the cost of a switch: the loss is switch cost / quantum.
+ * (entities - 1) x quantum_ms. Wrong for quanta near the cost of a switch: the loss is switch cost
+ * / quantum.
  */
 #include "policy/turns.h"
 

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * hpf: highest priority first. The most urgent entities that have work run, equals together; the others are stopped.
+ * hpf: highest priority first. The most urgent entities that have work run, equals together; the
+ * others are stopped.
  *
- * With ageing: a stopped entity gains one level of priority every age_ms. When it has caught up with those running it
- * runs beside them for one grant, then starts again from its own priority.
+ * With ageing: a stopped entity gains one level of priority every age_ms. When it has caught up
+ * with those running it runs beside them for one grant, then starts again from its own priority.
  *
- * Wrong choice when the urgent side can use the whole device for long: the others live on ageing and guarantees alone.
- * Use share then. Wrong, too, for equals that disturb each other: they run together, and the hardware divides.
+ * Wrong choice when the urgent side can use the whole device for long: the others live on ageing
+ * and guarantees alone. Use share then. Wrong, too, for equals that disturb each other: they run
+ * together, and the hardware divides.
  */
 #include "policy/policy.h"
 
 enum { AGE_MS };
 
 static const struct gp__param params[] = {
-	[AGE_MS] = { "age_ms", 0, 600000, 500, "waiting that is worth one level of priority; 0: no ageing" },
+	[AGE_MS] = { "age_ms", 0, 600000, 500,
+		     "waiting that is worth one level of priority; 0: no ageing" },
 };
 
 static u64 age_ns(const struct gp__dev *d)
@@ -37,7 +40,8 @@ static bool fits(const struct gp__dev *d, const struct gp__entity *w, u64 now)
 	return w->prio == leader(d)->prio;
 }
 
-static bool preempts(const struct gp__dev *d, const struct gp__entity *w, const struct gp__entity *r, u64 now)
+static bool preempts(const struct gp__dev *d, const struct gp__entity *w,
+		     const struct gp__entity *r, u64 now)
 {
 	(void)d;
 	(void)now;
@@ -45,8 +49,8 @@ static bool preempts(const struct gp__dev *d, const struct gp__entity *w, const 
 }
 
 /*
- * All age at the same speed, so the order of those waiting never changes: by the time at which each would reach
- * priority 0.
+ * All age at the same speed, so the order of those waiting never changes: by the time at which each
+ * would reach priority 0.
  */
 static s64 age_key(const struct gp__entity *e)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * none: everybody runs, as without a scheduler. For watching, and as what the others are compared with.
+ * none: everybody runs, as without a scheduler. For watching, and as what the others are compared
+ * with.
  *
  * Wrong choice when anything is urgent.
  */
@@ -19,7 +20,8 @@ static bool fits(const struct gp__dev *d, const struct gp__entity *w, u64 now)
 	return true;
 }
 
-static bool preempts(const struct gp__dev *d, const struct gp__entity *w, const struct gp__entity *r, u64 now)
+static bool preempts(const struct gp__dev *d, const struct gp__entity *w,
+		     const struct gp__entity *r, u64 now)
 {
 	(void)d;
 	(void)w;

@@ -2,8 +2,13 @@
 #include "policy/policy.h"
 
 const struct gp__policy *const gp__policies[] = {
-	&gp__policy_hpf,  &gp__policy_fair, &gp__policy_share, &gp__policy_edf,
-	&gp__policy_drf, &gp__policy_none, NULL,
+	&gp__policy_hpf,
+	&gp__policy_fair,
+	&gp__policy_share,
+	&gp__policy_edf,
+	&gp__policy_drf,
+	&gp__policy_none,
+	NULL,
 };
 
 const struct gp__policy *gp__policy_find(const char *name)

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * share: percentages of a device. An entity that asked for 30 % gets at least that while it has work; what nobody asked
- * for, or does not use, goes to the others in proportion, so the device never idles to keep somebody within bounds.
- * Entities that asked for nothing divide what is left, and at least one percent each. Shares that add up to more than
- * the device has are scaled down together.
+ * share: percentages of a device. An entity that asked for 30 % gets at least that while it has
+ * work; what nobody asked for, or does not use, goes to the others in proportion, so the device
+ * never idles to keep somebody within bounds. Entities that asked for nothing divide what is left,
+ * and at least one percent each. Shares that add up to more than the device has are scaled down
+ * together.
  *
- * On a device that can weigh, by_weight=1 lets everybody run at once and has the hardware keep the proportions.
+ * On a device that can weigh, by_weight=1 lets everybody run at once and has the hardware keep the
+ * proportions.
  *
- * Wrong choice for latency: a share says how much, not how soon. Wrong as an upper limit: it is none.
+ * Wrong choice for latency: a share says how much, not how soon. Wrong as an upper limit: it is
+ * none.
  */
 #include "policy/turns.h"
 
@@ -15,7 +18,8 @@ enum { BY_WEIGHT = GP__TURNS_PARAMS };
 
 static const struct gp__param params[] = {
 	GP__TURNS_PARAM_TABLE,
-	[BY_WEIGHT] = { "by_weight", 0, 1, 0, "1: all run at once, weighed by the device where it can" },
+	[BY_WEIGHT] = { "by_weight", 0, 1, 0,
+			"1: all run at once, weighed by the device where it can" },
 };
 
 /* In thousandths of a percent. */
@@ -25,7 +29,8 @@ static u32 share_of(const struct gp__entity *e)
 	u32 left, each;
 
 	if (e->hints.share_pct)
-		return d->share_sum <= 100 ? e->hints.share_pct * 1000 : e->hints.share_pct * 100000 / d->share_sum;
+		return d->share_sum <= 100 ? e->hints.share_pct * 1000
+					   : e->hints.share_pct * 100000 / d->share_sum;
 	left = d->share_sum < 100 ? 100 - d->share_sum : 0;
 	each = left * 1000 / (d->nr_no_share ? d->nr_no_share : 1);
 	return each > 1000 ? each : 1000;
@@ -47,7 +52,8 @@ static bool fits(const struct gp__dev *d, const struct gp__entity *w, u64 now)
 	return weighs(d) || gp__turns_fits(d, w, now);
 }
 
-static bool preempts(const struct gp__dev *d, const struct gp__entity *w, const struct gp__entity *r, u64 now)
+static bool preempts(const struct gp__dev *d, const struct gp__entity *w,
+		     const struct gp__entity *r, u64 now)
 {
 	return !weighs(d) && gp__turns_vtime_preempts(d, w, r, now);
 }

@@ -34,15 +34,16 @@ s64 gp__turns_vtime_key(const struct gp__entity *e)
 	return (s64)e->vtime;
 }
 
-bool gp__turns_vtime_preempts(const struct gp__dev *d, const struct gp__entity *w, const struct gp__entity *r,
-			      u64 now)
+bool gp__turns_vtime_preempts(const struct gp__dev *d, const struct gp__entity *w,
+			      const struct gp__entity *r, u64 now)
 {
 	if (r->slice_end <= now)
 		return w->vtime < r->vtime;
 	return w->vtime + gp__turns_quantum(d) < r->vtime;
 }
 
-/* Having slept is no reason to run for long afterwards: one turn ahead of the others is the most it is worth. */
+/* Having slept is no reason to run for long afterwards: one turn ahead of the others is the most it
+ * is worth. */
 void gp__turns_vtime_wakeup(struct gp__entity *e, u64 now)
 {
 	u64 lead = gp__turns_quantum(e->dev), floor = e->dev->vfloor;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Random event sequences against the rules that must always hold (world.c checks them after every event).
+ * Random event sequences against the rules that must always hold (world.c checks them after every
+ *event).
  *
  *	test_core_random [EVENTS [SEED]]
  *
- * Without SEED a fixed set of seeds is run, EVENTS (default 1,000,000) in all. A failure names the rule, the seed and
- * the number of events that lead there, and shows the end of the decision log; the same seed fails the same way.
+ * Without SEED a fixed set of seeds is run, EVENTS (default 1,000,000) in all. A failure names the
+ *rule, the seed and the number of events that lead there, and shows the end of the decision log;
+ *the same seed fails the same way.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -56,8 +58,9 @@ static bool run(u64 seed, u64 events, struct tail *t, u64 *done)
 	*done += w->nr_events;
 	if (!ok) {
 		show(t);
-		fprintf(stderr, "broken rule: %s\nseed %" PRIu64 ", policy %s, after %" PRIu64 " events\n", w->broken,
-			seed, w->core.policy->name, w->nr_events);
+		fprintf(stderr,
+			"broken rule: %s\nseed %" PRIu64 ", policy %s, after %" PRIu64 " events\n",
+			w->broken, seed, w->core.policy->name, w->nr_events);
 	}
 	free(w);
 	return ok;

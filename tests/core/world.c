@@ -65,7 +65,8 @@ static void spend_stop(struct world *w, u32 dev, u64 now)
 		w->allowance[dev] = full;
 	w->allowance[dev] -= ONE_STOP;
 	if (w->allowance[dev] < -ONE_STOP / 100)
-		fail(w, "switch rate: gpu%u stops more often than %llu a second", dev, (unsigned long long)rate);
+		fail(w, "switch rate: gpu%u stops more often than %llu a second", dev,
+		     (unsigned long long)rate);
 }
 
 static void take_order(struct world *w, const struct gp__action *a)
@@ -79,13 +80,16 @@ static void take_order(struct world *w, const struct gp__action *a)
 		return;
 	}
 	if (wq->ordered)
-		fail(w, "one in flight: a second action for q%u before the first was answered", wq->q.id);
+		fail(w, "one in flight: a second action for q%u before the first was answered",
+		     wq->q.id);
 	if (a->verb == GP__VERB_EXCLUDE) {
 		if (wq->stop_failures >= w->core.cfg[GP__CFG_TRIES])
-			fail(w, "tries: q%u failed to stop %u times and is tried again", wq->q.id, wq->stop_failures);
+			fail(w, "tries: q%u failed to stop %u times and is tried again", wq->q.id,
+			     wq->stop_failures);
 		if (wq->stopped)
 			fail(w, "order: q%u is stopped already", wq->q.id);
-		/* A hold decided earlier and issued now, after another action, was paid for then. */
+		/* A hold decided earlier and issued now, after another action, was paid for then.
+		 */
 		if (a->why.rule == w->core.policy->preempt_rule && e->hold_since == a->time)
 			spend_stop(w, e->dev->id, a->time);
 	}
@@ -152,7 +156,8 @@ static void forgive(struct world_entity *we)
 
 static struct gp__hints random_hints(struct world *w)
 {
-	static const s32 prios[] = { GP__PRIO_OFFLINE, GP__PRIO_OFFLINE, GP__PRIO_NORMAL, GP__PRIO_ONLINE };
+	static const s32 prios[] = { GP__PRIO_OFFLINE, GP__PRIO_OFFLINE, GP__PRIO_NORMAL,
+				     GP__PRIO_ONLINE };
 	struct gp__hints h = { 0 };
 
 	h.prio = chance(w, 80) ? prios[draw(w, 4)] : (s32)draw(w, 40) - 20;
@@ -192,7 +197,8 @@ static void add_entity(struct world *w, struct world_entity *we)
 
 	memset(we, 0, sizeof(*we));
 	we->alive = true;
-	if (gp__entity_add(&w->dev[draw(w, WORLD_DEVICES)], &we->e, w->next_id++, 1, GP__CLASS_OTHER, "t", &h, w->now))
+	if (gp__entity_add(&w->dev[draw(w, WORLD_DEVICES)], &we->e, w->next_id++, 1,
+			   GP__CLASS_OTHER, "t", &h, w->now))
 		fail(w, "entity-add was refused");
 	add_queue(w, we);
 }
@@ -250,8 +256,9 @@ static void configure(struct world *w)
 		u32 param;
 		u64 max;
 	} knobs[] = {
-		{ GP__CFG_MIN_SHARE_PCT, 10 },	    { GP__CFG_MAX_HOLD_MS, 4000 }, { GP__CFG_GRANT_MS, 50 },
-		{ GP__CFG_SWITCHES_PER_S, 2000 },   { GP__CFG_SWITCH_BURST, 50 },  { GP__CFG_LINGER_US, 500 },
+		{ GP__CFG_MIN_SHARE_PCT, 10 },	  { GP__CFG_MAX_HOLD_MS, 4000 },
+		{ GP__CFG_GRANT_MS, 50 },	  { GP__CFG_SWITCHES_PER_S, 2000 },
+		{ GP__CFG_SWITCH_BURST, 50 },	  { GP__CFG_LINGER_US, 500 },
 		{ GP__CFG_ACK_TIMEOUT_MS, 4000 },
 	};
 	u32 i = (u32)draw(w, sizeof(knobs) / sizeof(knobs[0]));
@@ -350,20 +357,24 @@ static bool controllable(const struct gp__entity *e)
 	return gp__entity_active(e) && !e->suspended && !e->nr_faults;
 }
 
-static bool check_queue(struct world *w, const struct world_entity *we, const struct world_queue *wq)
+static bool check_queue(struct world *w, const struct world_entity *we,
+			const struct world_queue *wq)
 {
 	const struct gp__queue *q = &wq->q;
 	u64 timeout = w->core.cfg[GP__CFG_ACK_TIMEOUT_MS] * GP__MS;
 
 	if (wq->ordered != (q->doing != GP__VERB_NONE))
 		return fail(w, "one in flight: q%u and its agent disagree", q->id);
-	if (wq->ordered && w->now >= wq->ordered_at + timeout && gp__queue_state(q) != GP__STATE_UNRESPONSIVE)
-		return fail(w, "unresponsive: q%u has not answered in time and is still waited for", q->id);
+	if (wq->ordered && w->now >= wq->ordered_at + timeout &&
+	    gp__queue_state(q) != GP__STATE_UNRESPONSIVE)
+		return fail(w, "unresponsive: q%u has not answered in time and is still waited for",
+			    q->id);
 	if (!wq->ordered && q->fault == GP__FAULT_UNRESPONSIVE)
 		return fail(w, "unresponsive: q%u answered and is still called so", q->id);
 	if (!wq->ordered && !q->fails && wq->stopped != we->e.held)
 		return fail(w, "stuck: q%u is %s, e%u is %s, and nothing is under way", q->id,
-			    wq->stopped ? "stopped" : "running", we->e.id, we->e.held ? "held" : "not held");
+			    wq->stopped ? "stopped" : "running", we->e.id,
+			    we->e.held ? "held" : "not held");
 	return true;
 }
 
@@ -415,7 +426,8 @@ static bool check_entity(struct world *w, const struct world_entity *we)
 	if (gp__entity_used(e, w->now) > w->now - w->started)
 		return fail(w, "account: e%u got more time than has passed", e->id);
 	if (e->lingering && w->now > e->linger_end)
-		return fail(w, "linger: e%u keeps its place although it has been idle for long", e->id);
+		return fail(w, "linger: e%u keeps its place although it has been idle for long",
+			    e->id);
 	if (e->expected && w->now > e->expect_end)
 		return fail(w, "arriving: e%u keeps its place although its work never came", e->id);
 	if (e->place == GP__PLACE_GRANTED && w->now > e->grant_end)
@@ -452,7 +464,8 @@ static void count_entity(struct tally *t, const struct gp__entity *e)
 	t->running_deadline = gp__min_u64(t->running_deadline, deadline);
 }
 
-static bool check_choice(struct world *w, const struct gp__dev *d, const struct tally *t, s32 held_top)
+static bool check_choice(struct world *w, const struct gp__dev *d, const struct tally *t,
+			 s32 held_top)
 {
 	const struct gp__policy *p = w->core.policy;
 
@@ -461,9 +474,11 @@ static bool check_choice(struct world *w, const struct gp__dev *d, const struct 
 	if (d->denied)
 		return true; /* wants to stop somebody and may not yet */
 	if (p == &gp__policy_hpf && t->free_running && t->low != t->top)
-		return fail(w, "hpf: priorities %d and %d run together on gpu%u", t->low, t->top, d->id);
+		return fail(w, "hpf: priorities %d and %d run together on gpu%u", t->low, t->top,
+			    d->id);
 	if (p == &gp__policy_hpf && held_top != -GP__PRIO_LIMIT && held_top >= t->top)
-		return fail(w, "hpf: priority %d is held on gpu%u while %d runs", held_top, d->id, t->top);
+		return fail(w, "hpf: priority %d is held on gpu%u while %d runs", held_top, d->id,
+			    t->top);
 	if (p->charge && t->free_running > w->core.params[1])
 		return fail(w, "%s: %u run at once on gpu%u", p->name, t->free_running, d->id);
 	if (p == &gp__policy_edf && t->free_running && t->running_deadline > t->earliest)
@@ -473,7 +488,9 @@ static bool check_choice(struct world *w, const struct gp__dev *d, const struct 
 
 static bool check_device(struct world *w, struct gp__dev *d)
 {
-	struct tally t = { .top = -GP__PRIO_LIMIT, .low = GP__PRIO_LIMIT, .earliest = GP__NEVER,
+	struct tally t = { .top = -GP__PRIO_LIMIT,
+			   .low = GP__PRIO_LIMIT,
+			   .earliest = GP__NEVER,
 			   .running_deadline = GP__NEVER };
 	s32 held_top = -GP__PRIO_LIMIT;
 	u32 i, running = 0;
@@ -484,12 +501,14 @@ static bool check_device(struct world *w, struct gp__dev *d)
 		if (!w->entity[i].alive || e->dev != d)
 			continue;
 		count_entity(&t, e);
-		if (controllable(e) && e->held && !(e->gang && e->gang->blocked) && e->prio > held_top)
+		if (controllable(e) && e->held && !(e->gang && e->gang->blocked) &&
+		    e->prio > held_top)
 			held_top = e->prio;
 		running += controllable(e) && !e->held;
 	}
 	if (t.candidates && !running)
-		return fail(w, "somebody runs: gpu%u has %u with work and all are held", d->id, t.candidates);
+		return fail(w, "somebody runs: gpu%u has %u with work and all are held", d->id,
+			    t.candidates);
 	if (t.on != d->nr_on)
 		return fail(w, "account: gpu%u counts %u running of %u", d->id, d->nr_on, t.on);
 	return check_choice(w, d, &t, held_top);
@@ -535,7 +554,8 @@ static bool check(struct world *w)
  * Time
  */
 
-/* The next thing that happens by itself: an answer or the core's timer. False: nothing before @until. */
+/* The next thing that happens by itself: an answer or the core's timer. False: nothing before
+ * @until. */
 static bool happen_next(struct world *w, u64 until)
 {
 	struct world_queue *wq = next_answer(w);
@@ -621,7 +641,8 @@ bool world_quiesce(struct world *w)
 	for (i = 0; i < WORLD_ENTITIES; i++) {
 		for (j = 0; w->entity[i].alive && j < WORLD_QUEUES; j++) {
 			if (w->entity[i].queue[j].alive && w->entity[i].queue[j].stopped)
-				return fail(w, "quiet: q%u is stopped and nobody works", w->entity[i].queue[j].q.id);
+				return fail(w, "quiet: q%u is stopped and nobody works",
+					    w->entity[i].queue[j].q.id);
 		}
 	}
 	if (gp__core_wake(&w->core) != GP__NEVER)

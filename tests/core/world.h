@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A small random world around the core: devices, programs that come and go, agents that answer, answer late, fail or
- * fall silent. It keeps its own record of what was ordered and what really happened, and after every event checks
- * against that what must always hold.
+ * A small random world around the core: devices, programs that come and go, agents that answer,
+ * answer late, fail or fall silent. It keeps its own record of what was ordered and what really
+ * happened, and after every event checks against that what must always hold.
  */
 #ifndef GP__TESTS_WORLD_H
 #define GP__TESTS_WORLD_H
@@ -49,7 +49,8 @@ struct world {
 
 /* Everything follows from @seed. */
 void world_init(struct world *w, u64 seed);
-/* One random event, or the core's own timer if that is due first. False: a rule is broken, see w->broken. */
+/* One random event, or the core's own timer if that is due first. False: a rule is broken, see
+ * w->broken. */
 bool world_step(struct world *w);
 /* Everybody stops working and answers; at the end nobody is held and nothing ticks. */
 bool world_quiesce(struct world *w);
