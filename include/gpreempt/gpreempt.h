@@ -94,8 +94,9 @@ struct gp_device_ops {
 	/*
 	 * Level 2 and level 3; each pair may be missing. On failure the queue
 	 * must be as it was. -EOPNOTSUPP, -ENOSYS, -EPERM and -ENOTTY mean that
-	 * it will never work, and the next level takes its place; after
-	 * -ETIMEDOUT the counterpart is called, whatever the state.
+	 * it will never work, and the next level takes its place. After
+	 * -ETIMEDOUT nobody knows whether the stop happens after all, so its
+	 * counterpart is called: 0 or, if the queue was running, -EALREADY.
 	 */
 	int (*deactivate)(void *hwq);
 	int (*reactivate)(void *hwq);

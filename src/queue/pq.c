@@ -110,8 +110,7 @@ static void stop(struct gp__pq *pq, int level, uint64_t now)
 
 static void started(struct gp__pq *pq)
 {
-	if (!pq->unsure)
-		pq->count.resumes++;
+	pq->count.resumes++;
 	pq->stop_level = 0;
 	pq->unsure = false;
 	pq->tries = 0;
@@ -289,8 +288,8 @@ static enum gp__pq_note start_done(struct gp__pq *pq, int rc, uint64_t now)
 {
 	bool late = pq->tries > 0;
 
-	/* Refusing to start what never stopped is as good as starting it. */
-	if (pq->unsure && rc != -ETIMEDOUT && rc != -EINTR)
+	/* The stop that timed out had not happened. */
+	if (pq->unsure && (rc == -EALREADY || rc == -EINVAL))
 		rc = 0;
 	if (!rc) {
 		started(pq);
@@ -303,6 +302,8 @@ static enum gp__pq_note start_done(struct gp__pq *pq, int rc, uint64_t now)
 	pq->last_error = rc;
 	pq->tries++;
 	pq->count.retries++;
+	/* It may have started after all, and must not pass for stopped. */
+	pq->unsure |= rc == -ETIMEDOUT;
 	retry_later(pq, now);
 	/* Wanted stopped again in the meantime, and it never started. */
 	if (pq->holds && !pq->unsure)

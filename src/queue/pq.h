@@ -97,7 +97,7 @@ struct gp__pq_config {
 struct gp__pq_counters {
 	uint64_t launches;
 	uint64_t suspends; /* stops that took effect */
-	uint64_t resumes; /* times it ran again after a stop */
+	uint64_t resumes; /* times the device was started again */
 	uint64_t fallbacks; /* levels lost at run time */
 	uint64_t failures; /* stops that failed */
 	uint64_t retries; /* restores and reactivates tried again */
@@ -116,7 +116,7 @@ struct gp__pq {
 	uint32_t holds; /* enum gp__pq_holder */
 	bool drain; /* a holder wants nothing left running */
 	bool closing;
-	bool unsure; /* a stop timed out: it may yet have happened */
+	bool unsure; /* a verb timed out: stopped or not, nobody knows */
 	enum gp__pq_op op; /* the device call being carried out */
 	int stop_level; /* how it is stopped now; 0 = it is not */
 	uint64_t quiet_ticket; /* once completed, nothing stopped still runs */

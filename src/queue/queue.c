@@ -100,6 +100,11 @@ static int hold_wait(struct gp_queue *q, enum gp__pq_holder by, uint64_t failure
 			return q->pq.count.failures != failures ? q->pq.last_error : -ECANCELED;
 		if (gp__pq_state(&q->pq) == GP__PQ_SUSPENDED)
 			return 0;
+		/* A device that does not say what state it is in cannot be stopped. */
+		if (q->pq.unsure && q->pq.tries) {
+			gp__pq_release(&q->pq, by, gp__clock_ns());
+			return q->pq.last_error;
+		}
 		gp__q_wait_for_device(q);
 	}
 }

@@ -47,8 +47,8 @@ static uint64_t run(struct gp__window *w, uint64_t now, unsigned int n, uint64_t
 
 static void test_settles_on_stable_times(void **state)
 {
-	static const uint64_t times[] = { 1 * US, 7 * US, 40 * US, 90 * US, 249 * US, 400 * US,
-					  3 * MS };
+	static const uint64_t times[] = { 1 * US,   7 * US,   40 * US, 90 * US,
+					  249 * US, 400 * US, 3 * MS };
 	struct gp__window w;
 	unsigned int i;
 
