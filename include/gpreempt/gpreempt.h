@@ -45,17 +45,13 @@
 #endif
 
 /* Only the size is set; the rest is zero, which means the default. */
+/* clang-format off */
 #if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 199901L
-#define GP_INIT(type)                \
-	{                            \
-		.size = sizeof(type) \
-	}
+#define GP_INIT(type) { .size = sizeof(type) }
 #else
-#define GP_INIT(type)        \
-	{                    \
-		sizeof(type) \
-	}
+#define GP_INIT(type) { sizeof(type) }
 #endif
+/* clang-format on */
 
 #ifdef __cplusplus
 extern "C" {

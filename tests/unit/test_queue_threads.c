@@ -24,6 +24,7 @@ struct rig {
 	struct gp__fakeq *hwq;
 	struct gp_queue *q;
 	struct gp_error err;
+	pthread_mutex_t lock; /* of what follows: events come from any thread */
 	int events[8];
 	char event_text[GP_ERROR_MAX];
 };
@@ -32,8 +33,10 @@ static void on_event(void *data, const struct gp_event *ev)
 {
 	struct rig *r = data;
 
+	pthread_mutex_lock(&r->lock);
 	r->events[ev->kind]++;
 	snprintf(r->event_text, sizeof(r->event_text), "%s", ev->message);
+	pthread_mutex_unlock(&r->lock);
 }
 
 static void rig_up(struct rig *r, int device_level, bool pending,
@@ -43,6 +46,7 @@ static void rig_up(struct rig *r, int device_level, bool pending,
 	struct gp_queue_options opt = GP_QUEUE_OPTIONS_INIT;
 
 	memset(r, 0, sizeof(*r));
+	pthread_mutex_init(&r->lock, NULL);
 	if (options)
 		opt = *options;
 	opt.event = on_event;
@@ -60,6 +64,7 @@ static void rig_down(struct rig *r)
 	report = gp__fakeq_report(r->hwq);
 	gp__fakeq_destroy(r->hwq);
 	gp__fakedev_destroy(r->dev);
+	pthread_mutex_destroy(&r->lock);
 	assert_int_equal(report.wrong, 0);
 }
 

@@ -1,0 +1,23 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Usage: header.sh c89|cxx17 LIBRARY VERSION. Compiles header.c as that language,
+# without a single warning, and runs it.
+set -eu
+
+here=$(dirname "$0")
+libdir=$(dirname "$2")
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+case $1 in
+c89) compiler="${CC:-cc} -x c -std=c89" ;;
+cxx17) compiler="${CXX:-c++} -x c++ -std=c++17" ;;
+esac
+if ! command -v "${compiler%% *}" >/dev/null; then
+	echo "no compiler for $1: ${compiler%% *}"
+	exit 77
+fi
+$compiler -pedantic-errors -Wall -Werror -DGPREEMPT_TEST_VERSION="\"$3\"" \
+	-I"$here/../../include" "$here/header.c" -o "$tmp/header" \
+	-L"$libdir" -lgpreempt -Wl,-rpath,"$libdir"
+"$tmp/header"
