@@ -8,6 +8,7 @@
 static const struct gp__cmd commands[] = {
 	{ "bench", cmd_bench, "measure what this build costs on this machine" },
 	{ "help", gp__cmd_help, "explain a command, or list them" },
+	{ "sim", cmd_sim, "run programs on modelled GPUs under the real scheduler" },
 	{ "version", gp__cmd_version, "show the version" },
 	{ NULL, NULL, NULL },
 };

@@ -10,8 +10,12 @@
 
 void gp__dev_advance(struct gp__dev *d, u64 now)
 {
+	u64 dt = now - d->clock_at;
+
+	/* After a month without an event a fraction of a nanosecond no longer matters. */
 	if (d->nr_on)
-		d->clock += ((now - d->clock_at) << GP__CLOCK_SHIFT) / d->nr_on;
+		d->clock += dt >> 52 ? dt / d->nr_on << GP__CLOCK_SHIFT
+				     : (dt << GP__CLOCK_SHIFT) / d->nr_on;
 	d->clock_at = now;
 }
 

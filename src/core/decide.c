@@ -56,15 +56,16 @@ void gp__dev_dirty(struct gp__dev *d)
 
 static void arm(struct gp__tree *t, struct gp__node *n, u64 due, u32 id, u64 now)
 {
+	bool never = due >= GP__TIME_END;
 	/* What is due now has just been dealt with: never ask to be woken in the past. */
-	s64 key = due == GP__NEVER ? 0 : (s64)gp__max_u64(due, now + 1);
+	s64 key = never ? 0 : (s64)gp__max_u64(due, now + 1);
 
 	if (gp__node_linked(n)) {
-		if (due != GP__NEVER && n->key == key)
+		if (!never && n->key == key)
 			return;
 		gp__tree_erase(t, n);
 	}
-	if (due != GP__NEVER)
+	if (!never)
 		gp__tree_insert(t, n, key, id);
 }
 

@@ -7,9 +7,8 @@
 #include "core/guard.h"
 #include "core/log.h"
 
-/* dev->clock counts in 1/4096 ns, so that ten thousand entities sharing a microsecond lose nothing.
- */
-#define GP__CLOCK_SHIFT 12
+/* dev->clock counts in 1/256 ns, so that very many entities sharing a microsecond lose nothing. */
+#define GP__CLOCK_SHIFT 8
 
 static inline struct gp__entity *gp__entity_of(struct gp__node *n)
 {

@@ -426,7 +426,7 @@ static const struct form *take_form(struct text *t, char sign)
 
 static const char *parse_head(struct text *t, struct gp__record *r, char *sign)
 {
-	if (!take_u64(t, &r->time) || !take(t, " "))
+	if (!take_u64(t, &r->time) || r->time >= GP__TIME_END || !take(t, " "))
 		return "a time in nanoseconds";
 	if (t->p == t->end)
 		return "<, > or !";

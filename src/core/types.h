@@ -32,6 +32,8 @@ typedef int64_t s64;
 
 /* "At no time": later than every clock reading. */
 #define GP__NEVER (~(u64)0)
+/* Clock readings are below this (146 years), so that keys and sums of a few of them do not wrap. */
+#define GP__TIME_END ((u64)1 << 62)
 
 #define GP__US ((u64)1000)
 #define GP__MS ((u64)1000000)

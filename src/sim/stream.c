@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A stream drives its preemptible queue as the threaded driver does, in virtual time: it carries
+ * out what the queue asks for, one device call at a time, and tells the core what became of its
+ * orders.
+ */
+#include "sim/sim.h"
+
+#include <stdlib.h>
+
+static struct sim_command *command(struct sim_stream *st, u64 ticket)
+{
+	return &st->ring[ticket % st->ring_size];
+}
+
+static bool make_room(struct sim *s, struct sim_stream *st)
+{
+	u64 size = st->ring_size ? st->ring_size * 2 : 64, t;
+	struct sim_command *ring;
+
+	if (st->pq.submitted - st->pq.completed + 1 < st->ring_size)
+		return true;
+	ring = calloc(size, sizeof(*ring));
+	if (!ring) {
+		s->failed = true;
+		return false;
+	}
+	for (t = st->pq.completed + 1; t <= st->pq.submitted; t++)
+		ring[t % size] = *command(st, t);
+	free(st->ring);
+	st->ring = ring;
+	st->ring_size = size;
+	return true;
+}
+
+/* The core hears of the result when the queue has reached the state that was ordered, or given up.
+ */
+static void acknowledge(struct sim *s, struct sim_stream *st, enum gp__pq_note note)
+{
+	enum gp__pq_state state = gp__pq_state(&st->pq);
+	int result = 0;
+
+	if (!st->order)
+		return;
+	if (st->order == GP__VERB_EXCLUDE && note == GP__PQ_NOTE_STOP_FAILED)
+		result = st->pq.last_error ? st->pq.last_error : -EIO;
+	else if (st->order == GP__VERB_EXCLUDE && state != GP__PQ_SUSPENDED)
+		return;
+	else if (st->order == GP__VERB_ADMIT && state != GP__PQ_RUNNING)
+		return;
+	st->order = GP__VERB_NONE;
+	gp__queue_ack(&st->queue, result, s->now);
+}
+
+static const struct gp__dist *latency_of(const struct gp__gpu_spec *gpu, enum gp__pq_op op)
+{
+	switch (op) {
+	case GP__PQ_DEACTIVATE:
+		return &gpu->deactivate;
+	case GP__PQ_REACTIVATE:
+		return &gpu->reactivate;
+	case GP__PQ_INTERRUPT:
+		return &gpu->interrupt;
+	case GP__PQ_RESTORE:
+		return &gpu->restore;
+	default:
+		return &gpu->launch;
+	}
+}
+
+static int take_effect(struct sim *s, struct sim_stream *st, enum gp__pq_op op)
+{
+	bool stops = op == GP__PQ_INTERRUPT || op == GP__PQ_DEACTIVATE;
+
+	if (stops && gp__rng_chance(&st->gpu->fail_rng, st->gpu->spec->fail))
+		return -EBUSY;
+	switch (op) {
+	case GP__PQ_LAUNCH:
+		st->handed = st->pq.launched;
+		break;
+	case GP__PQ_INTERRUPT:
+		sim_gpu_interrupt(s, st);
+		break;
+	case GP__PQ_RESTORE:
+		st->interrupted = false;
+		break;
+	case GP__PQ_DEACTIVATE:
+		st->deactivated = true;
+		break;
+	case GP__PQ_REACTIVATE:
+		st->deactivated = false;
+		break;
+	default:
+		break;
+	}
+	if (stops)
+		sim_gpu_lose(s, st->gpu);
+	sim_gpu_update(s, st);
+	return 0;
+}
+
+static void finish_call(struct sim *s, struct sim_stream *st, enum gp__pq_op op)
+{
+	int rc = take_effect(s, st, op);
+	int level = st->pq.effective;
+	enum gp__pq_note note = gp__pq_done(&st->pq, rc, s->now);
+
+	if (st->pq.effective != level)
+		gp__queue_level(&st->queue, (u8)st->pq.effective, s->now);
+	acknowledge(s, st, note);
+}
+
+static void drive(struct sim *s, struct sim_stream *st)
+{
+	for (;;) {
+		struct gp__pq_action a = gp__pq_next(&st->pq, GP__PQ_MAY_ALL, s->now);
+		u64 takes;
+
+		if (a.op == GP__PQ_NONE) {
+			if (a.wake_at && !st->in_call)
+				sim_timer_set(s, &st->op, a.wake_at);
+			return;
+		}
+		takes = gp__dist_sample(latency_of(st->gpu->spec, a.op), &st->gpu->verb_rng);
+		if (takes) {
+			st->in_call = true;
+			sim_timer_set(s, &st->op, s->now + takes);
+			return;
+		}
+		finish_call(s, st, a.op);
+	}
+}
+
+static void call_returns(struct sim *s, struct sim_timer *t)
+{
+	struct sim_stream *st = container_of(t, struct sim_stream, op);
+
+	if (st->in_call) {
+		st->in_call = false;
+		finish_call(s, st, st->pq.op);
+	}
+	drive(s, st);
+}
+
+/* Gaps end a job's claim on the GPU only for a moment: its deadline is the job's, not the kernel's.
+ */
+static void tell_ready(struct sim *s, struct sim_stream *st)
+{
+	const struct gp__program_spec *spec = st->entity->program->spec;
+	const struct sim_job *job = st->entity->program->first;
+
+	gp__queue_ready(&st->queue, (u32)(st->pq.submitted - st->pq.completed), s->now);
+	if (spec->deadline_ns && job)
+		gp__entity_deadline(&st->entity->e, job->arrived + spec->deadline_ns, s->now);
+}
+
+void sim_stream_submit(struct sim *s, struct sim_stream *st, struct sim_job *job, u32 kernels)
+{
+	const struct gp__program_spec *spec = st->entity->program->spec;
+
+	while (kernels--) {
+		/* What lasts longer than the whole run never ends, and need not be counted. */
+		u64 ns = gp__min_u64(gp__dist_sample(&spec->kernel, &st->kernel_rng), 2 * s->end);
+		u64 ticket;
+
+		if (!make_room(s, st))
+			return;
+		ticket = gp__pq_submit(&st->pq, s->now);
+		*command(st, ticket) = (struct sim_command){ .work = ns << WORK_SHIFT, .job = job };
+	}
+	if (!st->with_work)
+		tell_ready(s, st);
+	sim_gpu_set_work(s, st, true);
+	drive(s, st);
+}
+
+void sim_stream_command_done(struct sim *s, struct sim_stream *st)
+{
+	struct sim_job *job = command(st, st->pq.completed + 1)->job;
+
+	gp__pq_complete(&st->pq, st->pq.completed + 1, true, s->now);
+	sim_gpu_update(s, st);
+	if (!gp__pq_has_work(&st->pq)) {
+		sim_gpu_set_work(s, st, false);
+		gp__queue_idle(&st->queue, s->now);
+	}
+	drive(s, st);
+	acknowledge(s, st, GP__PQ_NOTE_NONE);
+	sim_kernel_done(s, st, job);
+}
+
+static void take_order(struct sim *s, const struct gp__action *a)
+{
+	struct sim_stream *st = container_of(a->queue, struct sim_stream, queue);
+
+	st->order = a->verb;
+	if (a->verb == GP__VERB_EXCLUDE)
+		gp__pq_hold(&st->pq, GP__PQ_BY_SCHED, false, s->now);
+	else
+		gp__pq_release(&st->pq, GP__PQ_BY_SCHED, s->now);
+	drive(s, st);
+	acknowledge(s, st, GP__PQ_NOTE_NONE);
+}
+
+void sim_take_orders(struct sim *s)
+{
+	struct gp__action a;
+
+	while (gp__core_pop(&s->core, &a))
+		take_order(s, &a);
+}
+
+static u32 caps_of(const struct gp__gpu_spec *gpu)
+{
+	u32 caps = 0;
+
+	if (gpu->levels & 1u << 2)
+		caps |= GP__PQ_CAP_LV2;
+	if (gpu->levels & 1u << 3)
+		caps |= GP__PQ_CAP_LV3;
+	return caps;
+}
+
+void sim_stream_init(struct sim *s, struct sim_stream *st)
+{
+	const struct gp__program_spec *spec = st->entity->program->spec;
+	struct gp__pq_config cfg = {
+		.caps = caps_of(st->gpu->spec),
+		.level = (int)(s->opt->level ? s->opt->level : spec->level),
+		.window = spec->window,
+		.batch = spec->batch,
+	};
+
+	gp__pq_init(&st->pq, &cfg);
+	gp__queue_add(&st->entity->e, &st->queue, ++s->next_queue, (u8)cfg.level,
+		      (u8)st->pq.effective, 0);
+	sim_timer_init(s, &st->op, call_returns);
+	make_room(s, st);
+}
