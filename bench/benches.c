@@ -3,5 +3,6 @@
 
 const struct gp__bench gp__benches[] = {
 	{ "base", "what the building blocks cost: clock, histogram, waking a thread", bench_base },
+	{ "decide", "what a scheduling decision costs with 10 to 10,000 entities", bench_decide },
 	{ NULL, NULL, NULL },
 };

@@ -284,6 +284,7 @@ struct gp__core {
 	void (*log)(void *ctx, const struct gp__record *r);
 	void *log_ctx;
 	u64 nr_events, nr_actions;
+	u64 seq; /* of insertions into trees: among equals, first come, first served */
 };
 
 struct gp__action {

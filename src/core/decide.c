@@ -54,7 +54,7 @@ void gp__dev_dirty(struct gp__dev *d)
  * Timers
  */
 
-static void arm(struct gp__tree *t, struct gp__node *n, u64 due, u32 id, u64 now)
+static void arm(struct gp__core *c, struct gp__tree *t, struct gp__node *n, u64 due, u64 now)
 {
 	bool never = due >= GP__TIME_END;
 	/* What is due now has just been dealt with: never ask to be woken in the past. */
@@ -66,7 +66,7 @@ static void arm(struct gp__tree *t, struct gp__node *n, u64 due, u32 id, u64 now
 		gp__tree_erase(t, n);
 	}
 	if (!never)
-		gp__tree_insert(t, n, key, id);
+		gp__tree_insert(t, n, key, c->seq++);
 }
 
 /* Guarantees hold against the policy and against gangs, not against the operator. */
@@ -122,7 +122,7 @@ static u64 entity_due(const struct gp__entity *e, u64 now)
 
 static void arm_entity(struct gp__entity *e, u64 now)
 {
-	arm(&e->dev->core->timers, &e->timer, entity_due(e, now), e->id, now);
+	arm(e->dev->core, &e->dev->core->timers, &e->timer, entity_due(e, now), now);
 }
 
 static void retry_queues(struct gp__entity *e, u64 now)
@@ -245,10 +245,10 @@ static void enter(struct gp__entity *e, enum gp__place place)
 
 	switch (place) {
 	case GP__PLACE_RUNNING:
-		gp__tree_insert(&d->running, &e->node, p->key(e), e->id);
+		gp__tree_insert(&d->running, &e->node, p->key(e), d->core->seq++);
 		break;
 	case GP__PLACE_WAITING:
-		gp__tree_insert(&d->waiting, &e->node, p->key(e), e->id);
+		gp__tree_insert(&d->waiting, &e->node, p->key(e), d->core->seq++);
 		if (!e->held)
 			gp__list_push(&d->fresh, &e->fresh_link);
 		break;
@@ -276,7 +276,7 @@ static void start_ageing(struct gp__entity *e)
 	const struct gp__policy *p = policy_of(e->dev);
 
 	if (p->age_key && e->place == GP__PLACE_WAITING && e->held && !gp__node_linked(&e->age))
-		gp__tree_insert(&e->dev->ageing, &e->age, p->age_key(e), e->id);
+		gp__tree_insert(&e->dev->ageing, &e->age, p->age_key(e), e->dev->core->seq++);
 }
 
 static enum gp__place wanted_place(const struct gp__entity *e, u64 now)
@@ -647,7 +647,7 @@ static u64 dev_due(const struct gp__dev *d)
 static void finish(struct gp__dev *d, u64 now)
 {
 	renew_turns(d, now);
-	arm(&d->core->dev_timers, &d->timer, dev_due(d), d->id, now);
+	arm(d->core, &d->core->dev_timers, &d->timer, dev_due(d), now);
 }
 
 void gp__core_settle(struct gp__core *c, u64 now)

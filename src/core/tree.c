@@ -10,10 +10,10 @@ static void set_height(struct gp__node *n)
 {
 	u32 l = height(n->left), r = height(n->right);
 
-	n->height = 1 + (l > r ? l : r);
+	n->height = (u8)(1 + (l > r ? l : r));
 }
 
-static bool before(s64 key, u32 tie, const struct gp__node *n)
+static bool before(s64 key, u64 tie, const struct gp__node *n)
 {
 	return key != n->key ? key < n->key : tie < n->tie;
 }
@@ -94,7 +94,7 @@ static void rebalance(struct gp__tree *t, struct gp__node *n)
 	}
 }
 
-void gp__tree_insert(struct gp__tree *t, struct gp__node *n, s64 key, u32 tie)
+void gp__tree_insert(struct gp__tree *t, struct gp__node *n, s64 key, u64 tie)
 {
 	struct gp__node **link = &t->root, *p = NULL;
 	bool is_first = true, is_last = true;
@@ -112,7 +112,7 @@ void gp__tree_insert(struct gp__tree *t, struct gp__node *n, s64 key, u32 tie)
 	n->parent = p;
 	n->left = n->right = NULL;
 	n->key = key;
-	n->tie = tie;
+	n->tie = tie & (((u64)1 << 56) - 1);
 	n->height = 1;
 	*link = n;
 	if (is_first)
