@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gpreempt sim: what sim.c runs and sim_print.c shows. */
+/* gpreempt sim: what sim.c runs, sim_figures.c works out, and sim_text.c and sim_json.c show. */
 #ifndef GP_CLI_SIM_H
 #define GP_CLI_SIM_H
 
@@ -20,9 +20,30 @@ struct sim_report {
 	uint64_t seed;
 	struct sim_run runs[SIM_RUNS_MAX];
 	size_t n_runs;
-	/* Each program section on its own, without a scheduler: what "alone" means. */
+	/* Each program section on its own, without a scheduler: what "alone" means. Or NULL. */
 	struct gp__sim_result **alone;
 };
+
+/* Online, normal, offline, other. */
+#define SIM_CLASSES_MAX 4
+
+struct sim_class {
+	const char *name;
+	uint32_t programs;
+	struct gp__hist latency;
+	uint64_t done, missed, unfinished, preemptions, longest_hold_ns, gpu_ns;
+};
+
+const char *sim_class_name(int32_t prio);
+/* Mean time of a job against the program alone. False: not known. */
+bool sim_slowdown(const struct sim_report *rep, const struct gp__sim_program_result *p,
+		  double *value);
+/* Of the GPUs a program uses, how much of the time it got, in percent; the mean over its instances.
+ */
+double sim_share_got(const struct gp__sim_result *r, const struct gp__sim_program_result *p);
+double sim_per_second(const struct gp__sim_result *r, uint64_t n);
+/* Sums up by class, the most urgent first. Returns how many there are. */
+size_t sim_sum_classes(const struct gp__sim_result *r, struct sim_class sums[SIM_CLASSES_MAX]);
 
 int sim_print_text(struct gp__env *env, const struct sim_report *report);
 int sim_print_json(struct gp__env *env, const struct sim_report *report);

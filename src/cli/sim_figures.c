@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+/* Figures of a simulation that are worked out from what it counted. */
+#include "cli/sim.h"
+
+const char *sim_class_name(int32_t prio)
+{
+	switch (prio) {
+	case GP__PRIO_ONLINE:
+		return "online";
+	case GP__PRIO_NORMAL:
+		return "normal";
+	case GP__PRIO_OFFLINE:
+		return "offline";
+	default:
+		return "other";
+	}
+}
+
+bool sim_slowdown(const struct sim_report *rep, const struct gp__sim_program_result *p,
+		  double *value)
+{
+	const struct gp__sim_result *alone = rep->alone[p->spec - rep->scenario->program_specs];
+	double with, without;
+
+	if (!alone || gp__hist_mean(&p->latency, &with) ||
+	    gp__hist_mean(&alone->programs[p->spec - rep->scenario->program_specs].latency,
+			  &without) ||
+	    without <= 0)
+		return false;
+	*value = with / without;
+	return true;
+}
+
+double sim_share_got(const struct gp__sim_result *r, const struct gp__sim_program_result *p)
+{
+	double gpus = (double)p->instances * (p->spec->gang ? p->spec->n_gpus : 1);
+
+	return 100.0 * (double)p->gpu_ns / ((double)r->measured_ns * gpus);
+}
+
+double sim_per_second(const struct gp__sim_result *r, uint64_t n)
+{
+	return (double)n * 1e9 / (double)r->measured_ns;
+}
+
+size_t sim_sum_classes(const struct gp__sim_result *r, struct sim_class sums[SIM_CLASSES_MAX])
+{
+	static const int32_t order[] = { GP__PRIO_ONLINE, GP__PRIO_NORMAL, GP__PRIO_OFFLINE, -1 };
+	size_t n = 0;
+
+	for (size_t o = 0; o < sizeof(order) / sizeof(order[0]); o++) {
+		struct sim_class *c = &sums[n];
+
+		for (size_t i = 0; i < r->n_programs; i++) {
+			const struct gp__sim_program_result *p = &r->programs[i];
+
+			if (strcmp(sim_class_name(p->spec->priority), sim_class_name(order[o])))
+				continue;
+			c->name = sim_class_name(order[o]);
+			c->programs += p->instances;
+			gp__hist_merge(&c->latency, &p->latency);
+			c->done += p->done;
+			c->missed += p->missed;
+			c->unfinished += p->unfinished;
+			c->preemptions += p->preemptions;
+			c->gpu_ns += p->gpu_ns;
+			if (p->longest_hold_ns > c->longest_hold_ns)
+				c->longest_hold_ns = p->longest_hold_ns;
+		}
+		n += c->programs != 0;
+	}
+	return n;
+}
