@@ -28,9 +28,12 @@ static u32 share_of(const struct gp__entity *e)
 	const struct gp__dev *d = e->dev;
 	u32 left, each;
 
-	if (e->hints.share_pct)
-		return d->share_sum <= 100 ? e->hints.share_pct * 1000
-					   : e->hints.share_pct * 100000 / d->share_sum;
+	if (e->hints.share_pct && d->share_sum <= 100)
+		return e->hints.share_pct * 1000;
+	if (e->hints.share_pct) {
+		each = e->hints.share_pct * 100000 / d->share_sum;
+		return each ? each : 1;
+	}
 	left = d->share_sum < 100 ? 100 - d->share_sum : 0;
 	each = left * 1000 / (d->nr_no_share ? d->nr_no_share : 1);
 	return each > 1000 ? each : 1000;
