@@ -23,20 +23,24 @@
 	X(AGEING)            \
 	X(GRANT_ENDS)        \
 	X(SWITCH_RATE)       \
+	X(TOKEN_BOUND)       \
 	X(LINGER)            \
 	X(LINGER_ENDS)       \
 	X(EXPECT_ENDS)       \
 	X(OPERATOR_WINS)     \
 	X(GANG_TOGETHER)     \
 	X(GANG_FITS_ALL)     \
+	X(GANG_RATE)         \
 	X(GANG_IDLE_FREE)    \
 	X(REMOVE_UNLINKS)    \
 	X(TIME_MONOTONE)     \
 	X(REPORT_ONCE)       \
 	X(VTIME_FLOOR)       \
 	X(OWED_BOUND)        \
+	X(OWED_CAP)          \
 	X(EDF_LATE_YIELDS)   \
 	X(DRF_REFRESH)       \
+	X(DRF_BOUND)         \
 	X(PARAM_RANGE)       \
 	X(HINT_RANGE)
 

@@ -40,13 +40,18 @@ static u64 decayed(const struct gp__entity *e, u64 now)
 	return v - (v / 2 * (rest / (w >> 10)) >> 10);
 }
 
-static void fade(struct gp__entity *e, u64 now)
+/*
+ * In steady state an entity that runs all the time has window / ln 2 of recent time, and however
+ * long it ran between two charges nobody has more.
+ */
+static void remember(struct gp__entity *e, u64 recent, u64 now)
 {
-	e->recent = decayed(e, now);
+	u64 most = window(e->dev) / 1000 * 1443;
+
+	e->recent = guard(DRF_BOUND, recent > most) ? most : recent;
 	e->recent_at = now;
 }
 
-/* In steady state an entity that runs all the time has window / ln 2 of recent time. */
 static u64 time_share(const struct gp__entity *e)
 {
 	return e->recent / 1443 * PPM / (window(e->dev) / 1000);
@@ -68,8 +73,7 @@ static s64 key(const struct gp__entity *e)
 
 static void charge(struct gp__entity *e, u64 used, u64 now)
 {
-	fade(e, now);
-	e->recent += used;
+	remember(e, decayed(e, now) + used, now);
 }
 
 static bool refresh(struct gp__entity *e, u64 now)
@@ -79,7 +83,7 @@ static bool refresh(struct gp__entity *e, u64 now)
 	/* Rounded to eighths of a half-life, so that time alone cannot keep a settle busy. */
 	if (!guard(DRF_REFRESH, now - e->recent_at >= window(e->dev) / 8))
 		return false;
-	fade(e, now);
+	remember(e, decayed(e, now), now);
 	return key(e) != old;
 }
 
@@ -87,7 +91,7 @@ static bool preempts(const struct gp__dev *d, const struct gp__entity *w,
 		     const struct gp__entity *r, u64 now)
 {
 	(void)d;
-	return r->slice_end <= now && key(w) < key(r);
+	return r->slice_end <= now && key(w) <= key(r);
 }
 
 const struct gp__policy gp__policy_drf = {
