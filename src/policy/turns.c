@@ -24,6 +24,9 @@ u64 gp__turns_next(const struct gp__dev *d)
 	const struct gp__node *n;
 	u64 due = GP__NEVER;
 
+	/* Where the device weighs, any number run and there are no turns to end. */
+	if (d->running.count > GP__TURNS_MAX)
+		return GP__NEVER;
 	for (n = d->running.first; n; n = gp__tree_next(n))
 		due = gp__min_u64(due, container_of(n, struct gp__entity, node)->slice_end);
 	return due;
@@ -37,8 +40,9 @@ s64 gp__turns_vtime_key(const struct gp__entity *e)
 bool gp__turns_vtime_preempts(const struct gp__dev *d, const struct gp__entity *w,
 			      const struct gp__entity *r, u64 now)
 {
+	/* Equals change places when a turn is over, or turns would last twice as long. */
 	if (r->slice_end <= now)
-		return w->vtime < r->vtime;
+		return w->vtime <= r->vtime;
 	return w->vtime + gp__turns_quantum(d) < r->vtime;
 }
 
