@@ -59,7 +59,8 @@ static s64 age_key(const struct gp__entity *e)
 
 static u64 age_due(const struct gp__dev *d, const struct gp__entity *w)
 {
-	if (!age_ns(d) || !d->running.count)
+	/* Who is urgent enough already waits for the rate limit, not for age. */
+	if (!age_ns(d) || !d->running.count || w->prio >= leader(d)->prio)
 		return GP__NEVER;
 	return gp__time_add(w->hold_since, (u64)(leader(d)->prio - w->prio) * age_ns(d));
 }
