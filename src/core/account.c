@@ -92,7 +92,7 @@ void gp__entity_owe(struct gp__entity *e, u64 now)
 	e->owed_used = e->used;
 	if (guard(OWED_BOUND, e->owed < -bound))
 		e->owed = -bound;
-	if (e->owed > 4 * bound)
+	if (guard(OWED_CAP, e->owed > 4 * bound))
 		e->owed = 4 * bound;
 }
 
@@ -146,12 +146,18 @@ void gp__queue_clock(struct gp__queue *q, u64 now)
 	q->clock_at = now;
 }
 
+/* Who asks may have looked at the clock before the last event did. */
+static u64 since(const struct gp__queue *q, u64 now)
+{
+	return now > q->clock_at ? now - q->clock_at : 0;
+}
+
 u64 gp__queue_run_ns(const struct gp__queue *q, u64 now)
 {
-	return q->run_total + (q->ready && q->verb != GP__VERB_EXCLUDE ? now - q->clock_at : 0);
+	return q->run_total + (q->ready && q->verb != GP__VERB_EXCLUDE ? since(q, now) : 0);
 }
 
 u64 gp__queue_held_ns(const struct gp__queue *q, u64 now)
 {
-	return q->held_total + (q->verb == GP__VERB_EXCLUDE ? now - q->clock_at : 0);
+	return q->held_total + (q->verb == GP__VERB_EXCLUDE ? since(q, now) : 0);
 }

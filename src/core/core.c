@@ -120,6 +120,8 @@ int gp__core_set_policy(struct gp__core *c, const struct gp__policy *policy, con
 
 int gp__core_configure(struct gp__core *c, u32 param, u64 value, u64 now)
 {
+	struct gp__link *l, *n;
+
 	if (param >= GP__CFG_COUNT)
 		return -EINVAL;
 	if (gp__param_check(&gp__core_params[param], value))
@@ -127,6 +129,8 @@ int gp__core_configure(struct gp__core *c, u32 param, u64 value, u64 now)
 	now = gp__core_begin(c, now);
 	c->cfg[param] = value;
 	gp__log_config(c, param, now);
+	gp__list_each(l, n, &c->devices)
+		gp__dev_limit_debt(container_of(l, struct gp__dev, link), now);
 	each_entity(c, gp__entity_update, now);
 	gp__core_settle(c, now);
 	return 0;

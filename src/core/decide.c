@@ -321,14 +321,61 @@ static void enforce_place(struct gp__entity *e, u64 now)
 	}
 }
 
+/*
+ * Only few run at once where keys depend on time used. Where more do (weighed by the device),
+ * nobody is chosen by key, and this must not become a walk over everybody.
+ */
+static bool takes_turns(const struct gp__dev *d)
+{
+	return policy_of(d)->charge && d->running.count <= GP__TURNS_MAX;
+}
+
+static void charge_running(struct gp__dev *d, u64 now)
+{
+	struct gp__node *n, *next;
+
+	if (!takes_turns(d))
+		return;
+	for (n = d->running.first; n; n = next) {
+		struct gp__entity *e = gp__entity_of(n);
+
+		next = gp__tree_next(n);
+		gp__entity_charge(e, now);
+		if (policy_of(d)->key(e) != n->key)
+			move(e, GP__PLACE_RUNNING);
+	}
+}
+
+static void raise_floor(struct gp__dev *d)
+{
+	const struct gp__entity *r = first_running(d), *w = first_waiting(d);
+	u64 floor = GP__NEVER;
+
+	if (r)
+		floor = r->vtime;
+	if (w)
+		floor = gp__min_u64(floor, w->vtime);
+	if (floor != GP__NEVER)
+		d->vfloor = gp__max_u64(d->vfloor, floor);
+}
+
+/* What those running got is on their accounts before anybody is compared with them. */
+static void catch_up(struct gp__dev *d, u64 now)
+{
+	charge_running(d, now);
+	raise_floor(d);
+}
+
 static void wake_up(struct gp__entity *e, u64 now)
 {
 	const struct gp__policy *p = policy_of(e->dev);
 
 	e->deadline_at = e->hints.deadline_ns ? gp__time_add(now, e->hints.deadline_ns) : 0;
 	e->late = false;
-	if (p->wakeup)
-		p->wakeup(e, now);
+	if (!p->wakeup)
+		return;
+	catch_up(e->dev, now);
+	p->wakeup(e, now);
 }
 
 static void note_activity(struct gp__entity *e, u64 now)
@@ -391,6 +438,15 @@ static u64 token_ns(const struct gp__core *c)
 	return rate ? GP__S / rate : 0;
 }
 
+void gp__dev_limit_debt(struct gp__dev *d, u64 now)
+{
+	const struct gp__core *c = d->core;
+	u64 empty = now + c->cfg[GP__CFG_SWITCH_BURST] * token_ns(c);
+
+	if (guard(TOKEN_BOUND, d->tokens_at > empty))
+		d->tokens_at = empty;
+}
+
 static u64 token_due(const struct gp__dev *d)
 {
 	const struct gp__core *c = d->core;
@@ -399,14 +455,20 @@ static u64 token_due(const struct gp__dev *d)
 	return d->tokens_at > slack ? d->tokens_at - slack : 0;
 }
 
+static bool has_token(struct gp__dev *d, u64 now)
+{
+	if (d->paid_event == d->core->nr_events || !guard(SWITCH_RATE, token_due(d) > now))
+		return true;
+	d->denied = true;
+	return false;
+}
+
 static bool may_switch(struct gp__dev *d, u64 now)
 {
+	if (!has_token(d, now))
+		return false;
 	if (d->paid_event == d->core->nr_events)
 		return true;
-	if (guard(SWITCH_RATE, token_due(d) > now)) {
-		d->denied = true;
-		return false;
-	}
 	d->tokens_at = gp__max_u64(d->tokens_at, now) + token_ns(d->core);
 	d->paid_event = d->core->nr_events;
 	d->nr_switches++;
@@ -431,12 +493,19 @@ static void stop_waiting(struct gp__entity *e, const struct gp__entity *by, u64 
 	arm_entity(e, now);
 }
 
-bool gp__dev_would_run(const struct gp__dev *d, const struct gp__entity *e, u64 now)
+/* A device that must wait for its rate limit would not, and looks again when it may. */
+bool gp__dev_would_run(struct gp__dev *d, const struct gp__entity *e, u64 now)
 {
 	const struct gp__policy *p = policy_of(d);
 	const struct gp__entity *r = last_running(d);
 
-	return !r || p->fits(d, e, now) || p->preempts(d, e, r, now);
+	if (!r || p->fits(d, e, now))
+		return true;
+	if (!p->preempts(d, e, r, now))
+		return false;
+	if (gp__list_empty(&d->touched_link))
+		gp__list_push(&d->core->touched, &d->touched_link);
+	return !guard(GANG_RATE, !has_token(d, now));
 }
 
 /* Each step moves one entity for good; the bound is for a policy that contradicts itself. */
@@ -485,31 +554,6 @@ static void grant_aged(struct gp__dev *d, u64 now)
 
 	while ((w = next_aged(d)) && guard(AGEING, p->age_due(d, w) <= now))
 		grant(w, GP__RULE_AGEING, now);
-}
-
-/*
- * Only few run at once where keys depend on time used. Where more do (weighed by the device),
- * nobody is chosen by key, and this must not become a walk over everybody.
- */
-static bool takes_turns(const struct gp__dev *d)
-{
-	return policy_of(d)->charge && d->running.count <= GP__TURNS_MAX;
-}
-
-static void charge_running(struct gp__dev *d, u64 now)
-{
-	struct gp__node *n, *next;
-
-	if (!takes_turns(d))
-		return;
-	for (n = d->running.first; n; n = next) {
-		struct gp__entity *e = gp__entity_of(n);
-
-		next = gp__tree_next(n);
-		gp__entity_charge(e, now);
-		if (policy_of(d)->key(e) != n->key)
-			move(e, GP__PLACE_RUNNING);
-	}
 }
 
 static bool refresh_one(struct gp__entity *e, u64 now)
@@ -586,25 +630,11 @@ static void report_inversions(struct gp__dev *d, u64 now)
 	}
 }
 
-static void raise_floor(struct gp__dev *d)
-{
-	const struct gp__entity *r = first_running(d), *w = first_waiting(d);
-	u64 floor = GP__NEVER;
-
-	if (r)
-		floor = r->vtime;
-	if (w)
-		floor = gp__min_u64(floor, w->vtime);
-	if (floor != GP__NEVER)
-		d->vfloor = gp__max_u64(d->vfloor, floor);
-}
-
 static void settle(struct gp__dev *d, u64 now)
 {
 	d->denied = false;
-	charge_running(d, now);
+	catch_up(d, now);
 	refresh(d, now);
-	raise_floor(d);
 	choose(d, now);
 	if (d->ageing.count)
 		grant_aged(d, now);

@@ -54,9 +54,11 @@ void gp__entity_reconsider(struct gp__entity *e, u64 now);
 void gp__entity_leave(struct gp__entity *e);
 void gp__entity_grant(struct gp__entity *e, enum gp__rule rule, u64 end, u64 now);
 void gp__dev_dirty(struct gp__dev *d);
+/* The limits changed: the switch-rate bucket is at most empty under the new ones. */
+void gp__dev_limit_debt(struct gp__dev *d, u64 now);
 void gp__core_settle(struct gp__core *c, u64 now);
 void gp__core_run_timers(struct gp__core *c, u64 now);
-bool gp__dev_would_run(const struct gp__dev *d, const struct gp__entity *e, u64 now);
+bool gp__dev_would_run(struct gp__dev *d, const struct gp__entity *e, u64 now);
 
 /* gang.c */
 bool gp__gang_active(const struct gp__gang *g);
