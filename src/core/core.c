@@ -83,7 +83,8 @@ static void each_entity(struct gp__core *c, void (*fn)(struct gp__entity *e, u64
 static void leave_policy(struct gp__entity *e, u64 now)
 {
 	gp__entity_charge(e, now);
-	if (e->place == GP__PLACE_RUNNING || e->place == GP__PLACE_WAITING)
+	if (e->place == GP__PLACE_RUNNING || e->place == GP__PLACE_WAITING ||
+	    e->place == GP__PLACE_DORMANT)
 		gp__entity_leave(e);
 }
 

@@ -111,6 +111,8 @@ struct gp__dev {
 
 	/* Entities that have work, by the policy's key: chosen, and not chosen. */
 	struct gp__tree running, waiting;
+	/* Held ones that ran out of work, by the same key. */
+	struct gp__tree dormant;
 	/* The waiting ones once more by the policy's ageing key, where it has one. */
 	struct gp__tree ageing;
 	struct gp__link fresh; /* waiting, but not told to stop yet */
@@ -138,6 +140,7 @@ enum gp__place {
 	GP__PLACE_IDLE,
 	GP__PLACE_RUNNING,
 	GP__PLACE_WAITING,
+	GP__PLACE_DORMANT, /* held, and has no work any more */
 	GP__PLACE_GRANTED, /* runs beside the policy's choice until grant_end */
 	GP__PLACE_BLOCKED, /* its gang cannot run */
 	GP__PLACE_SUSPENDED, /* by the operator */

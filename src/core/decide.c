@@ -227,6 +227,9 @@ void gp__entity_leave(struct gp__entity *e)
 			gp__tree_erase(&d->ageing, &e->age);
 		gp__list_del(&e->fresh_link);
 		break;
+	case GP__PLACE_DORMANT:
+		gp__tree_erase(&d->dormant, &e->node);
+		break;
 	case GP__PLACE_BLOCKED:
 		d->nr_blocked--;
 		break;
@@ -251,6 +254,9 @@ static void enter(struct gp__entity *e, enum gp__place place)
 		gp__tree_insert(&d->waiting, &e->node, p->key(e), d->core->seq++);
 		if (!e->held)
 			gp__list_push(&d->fresh, &e->fresh_link);
+		break;
+	case GP__PLACE_DORMANT:
+		gp__tree_insert(&d->dormant, &e->node, p->key(e), d->core->seq++);
 		break;
 	case GP__PLACE_BLOCKED:
 		d->nr_blocked++;
@@ -279,6 +285,14 @@ static void start_ageing(struct gp__entity *e)
 		gp__tree_insert(&e->dev->ageing, &e->age, p->age_key(e), e->dev->core->seq++);
 }
 
+/* Members of a gang are held together, not each for itself. */
+static bool is_dormant(const struct gp__entity *e)
+{
+	bool waits = e->place == GP__PLACE_WAITING || e->place == GP__PLACE_DORMANT;
+
+	return guard(DORMANT_STAYS, e->held && waits && !e->gang);
+}
+
 static enum gp__place wanted_place(const struct gp__entity *e, u64 now)
 {
 	if (guard(FAULT_OUT_OF_PLAN, e->nr_faults != 0))
@@ -288,7 +302,7 @@ static enum gp__place wanted_place(const struct gp__entity *e, u64 now)
 	if (e->gang && e->gang->blocked)
 		return GP__PLACE_BLOCKED;
 	if (!gp__entity_active(e))
-		return GP__PLACE_IDLE;
+		return is_dormant(e) ? GP__PLACE_DORMANT : GP__PLACE_IDLE;
 	if (e->gang && now < e->gang->grant_end)
 		return GP__PLACE_GRANTED;
 	if (e->place == GP__PLACE_GRANTED && e->grant_end)
@@ -315,8 +329,7 @@ static void enforce_place(struct gp__entity *e, u64 now)
 		gp__entity_release(e, gp__why(GP__RULE_GANG, 0), now);
 		break;
 	case GP__PLACE_IDLE:
-		if (guard(IDLE_NOT_HELD, true))
-			gp__entity_release(e, gp__why(GP__RULE_IDLE, 0), now);
+		gp__entity_release(e, gp__why(GP__RULE_IDLE, 0), now);
 		break;
 	}
 }
@@ -390,6 +403,17 @@ static void note_activity(struct gp__entity *e, u64 now)
 		wake_up(e, now);
 }
 
+/* Being stopped with nothing to do is no suspension: it counts neither in totals nor for
+ * guarantees. */
+static void change_place(struct gp__entity *e, enum gp__place place, u64 now)
+{
+	if (place == GP__PLACE_DORMANT)
+		gp__entity_restart_hold(e, now);
+	if (e->place == GP__PLACE_DORMANT)
+		e->hold_since = now;
+	move(e, place);
+}
+
 void gp__entity_update(struct gp__entity *e, u64 now)
 {
 	enum gp__place place = wanted_place(e, now);
@@ -397,7 +421,7 @@ void gp__entity_update(struct gp__entity *e, u64 now)
 	note_activity(e, now);
 	gp__entity_sync_on(e, now);
 	if (place != e->place)
-		move(e, place);
+		change_place(e, place, now);
 	if (place == GP__PLACE_GRANTED && e->gang)
 		e->grant_end = gp__max_u64(e->grant_end, e->gang->grant_end);
 	enforce_place(e, now);
@@ -410,6 +434,8 @@ void gp__entity_reconsider(struct gp__entity *e, u64 now)
 {
 	if (e->place == GP__PLACE_RUNNING || e->place == GP__PLACE_WAITING)
 		move(e, GP__PLACE_WAITING);
+	if (e->place == GP__PLACE_DORMANT)
+		move(e, GP__PLACE_DORMANT);
 	gp__entity_update(e, now);
 }
 
@@ -530,6 +556,28 @@ static void choose(struct gp__dev *d, u64 now)
 	}
 }
 
+static bool would_run(const struct gp__dev *d, const struct gp__entity *e, u64 now)
+{
+	const struct gp__policy *p = policy_of(d);
+	const struct gp__entity *r = last_running(d);
+
+	return !r || p->fits(d, e, now) || p->preempts(d, e, r, now);
+}
+
+/* Whoever would run if it had work is no longer held for having none. */
+static void free_dormant(struct gp__dev *d, u64 now)
+{
+	while (d->dormant.first) {
+		struct gp__entity *e = gp__entity_of(d->dormant.first);
+
+		if (!guard(DORMANT_FREED, would_run(d, e, now)))
+			return;
+		e->hold_since = now;
+		gp__entity_leave(e);
+		gp__entity_update(e, now);
+	}
+}
+
 static void stop_fresh(struct gp__dev *d, u64 now)
 {
 	struct gp__link *l, *n;
@@ -636,6 +684,7 @@ static void settle(struct gp__dev *d, u64 now)
 	catch_up(d, now);
 	refresh(d, now);
 	choose(d, now);
+	free_dormant(d, now);
 	if (d->ageing.count)
 		grant_aged(d, now);
 	stop_fresh(d, now);

@@ -16,7 +16,8 @@
 	X(ADMIT_RETRY)       \
 	X(FAULT_OUT_OF_PLAN) \
 	X(SOMEBODY_RUNS)     \
-	X(IDLE_NOT_HELD)     \
+	X(DORMANT_STAYS)     \
+	X(DORMANT_FREED)     \
 	X(NEW_QUEUE_HELD)    \
 	X(MAX_HOLD)          \
 	X(MIN_SHARE)         \

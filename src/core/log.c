@@ -286,16 +286,22 @@ static bool take_who(struct text *t, const char *prefix, u32 *id)
 	return true;
 }
 
-static bool field_is_u32(enum gp__field f)
+/* The largest number the field's own type holds. */
+static u64 field_max(enum gp__field f)
 {
 	switch (f) {
 	case GP__F_DEADLINE:
 	case GP__F_MAX_HOLD:
 	case GP__F_MEMORY:
 	case GP__F_AT:
-		return false;
+		return GP__NEVER;
+	case GP__F_REQUESTED:
+	case GP__F_LEVEL:
+		return 0xff;
+	case GP__F_CAN_WEIGH:
+		return 1;
 	default:
-		return true;
+		return 0xffffffff;
 	}
 }
 
@@ -321,9 +327,9 @@ static bool take_value(struct text *t, enum gp__field f, s64 *v)
 		return id != 0;
 	case GP__F_PRIO:
 	case GP__F_RESULT:
-		return take_s64(t, v) && *v >= -(s64)0x7fffffff && *v <= 0x7fffffff;
+		return take_s64(t, v) && *v >= -(s64)0x80000000 && *v <= 0x7fffffff;
 	default:
-		if (!take_u64(t, &u) || (field_is_u32(f) && u >= GP__NOBODY))
+		if (!take_u64(t, &u) || u > field_max(f))
 			return false;
 		*v = (s64)u;
 		return true;

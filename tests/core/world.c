@@ -244,6 +244,8 @@ static void switch_policy(struct world *w)
 	const struct gp__policy *p = gp__policies[draw(w, 6)];
 	u32 i;
 
+	if (w->keep_policy)
+		return;
 	if (gp__core_set_policy(&w->core, p, NULL, w->now))
 		fail(w, "policy: the defaults of %s were refused", p->name);
 	for (i = 0; i < WORLD_ENTITIES; i++)
@@ -378,6 +380,21 @@ static bool check_queue(struct world *w, const struct world_entity *we,
 	return true;
 }
 
+/* Somebody with work runs on the device, and under hpf somebody more urgent. */
+static bool somebody_preferred(const struct world *w, const struct gp__entity *e)
+{
+	u32 i;
+
+	for (i = 0; i < WORLD_ENTITIES; i++) {
+		const struct gp__entity *o = &w->entity[i].e;
+
+		if (w->entity[i].alive && o->dev == e->dev && controllable(o) && !o->held &&
+		    (w->core.policy != &gp__policy_hpf || o->prio > e->prio))
+			return true;
+	}
+	return false;
+}
+
 /* Suspended by hand, itself or another member of its gang. */
 static bool by_operator(const struct world *w, const struct world_entity *we)
 {
@@ -418,9 +435,13 @@ static bool check_entity(struct world *w, const struct world_entity *we)
 		return fail(w, "operator: e%u is suspended by hand and runs", e->id);
 	if (e->held && faults)
 		return fail(w, "out of plan: e%u cannot be controlled and is held", e->id);
-	if (e->held && !e->suspended && !blocked && !gp__entity_active(e))
-		return fail(w, "idle: e%u has no work and is held", e->id);
-	if (e->held && !by_operator(w, we) && w->now - e->hold_since > longest_hold(w, e))
+	if (e->held && !e->suspended && !blocked && !gp__entity_active(e) &&
+	    !somebody_preferred(w, e))
+		return fail(w,
+			    "idle: e%u has no work, nobody it could disturb runs, and it is held",
+			    e->id);
+	if (e->held && gp__entity_active(e) && !by_operator(w, we) &&
+	    w->now - e->hold_since > longest_hold(w, e))
 		return fail(w, "longest suspension: e%u is held for %llu ms", e->id,
 			    (unsigned long long)((w->now - e->hold_since) / GP__MS));
 	if (gp__entity_used(e, w->now) > w->now - w->started)
