@@ -358,6 +358,15 @@ struct gp__fakeq_report gp__fakeq_report(struct gp__fakeq *q)
 	return r;
 }
 
+void gp__fakeq_finish(struct gp__fakeq *q)
+{
+	pthread_mutex_lock(&q->dev->lock);
+	if (q->head)
+		q->head->left_ns = 0;
+	pthread_cond_signal(&q->dev->work);
+	pthread_mutex_unlock(&q->dev->lock);
+}
+
 bool gp__fakeq_runs(struct gp__fakeq *q)
 {
 	bool runs;

@@ -29,6 +29,9 @@ enum gp__fakecmd_state {
 	GP__FAKECMD_ENDED
 };
 
+/* For a command that runs until gp__fakeq_finish(): no test depends on timing. */
+#define GP__FAKE_ENDLESS 1000000000000000ull
+
 /* The caller's memory, zeroed but for the first two. */
 struct gp__fakecmd {
 	uint64_t run_ns;
@@ -68,6 +71,8 @@ struct gp__fakeq_report {
 };
 
 struct gp__fakeq_report gp__fakeq_report(struct gp__fakeq *q);
+/* The first command queued ends as soon as it runs, or now if it does. */
+void gp__fakeq_finish(struct gp__fakeq *q);
 /* Whether a command of this queue is on the device right now. */
 bool gp__fakeq_runs(struct gp__fakeq *q);
 

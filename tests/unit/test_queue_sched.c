@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: MIT
+/* Queues of one process under the in-process scheduler, on the fake device. */
+#include "test.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <gpreempt/gpreempt.h>
+
+#include "base/clock.h"
+#include "queue/fakedev.h"
+
+#define US 1000ull
+#define MS 1000000ull
+#define S 1000000000ll
+#define QUEUES 4
+
+struct rig {
+	struct gp__fakedev *dev;
+	struct gp_sched *sched;
+	struct gp__fakeq *hwq[QUEUES];
+	struct gp_queue *q[QUEUES];
+	unsigned int n;
+};
+
+static void rig_up(struct rig *r, const char *policy, const char *params)
+{
+	struct gp_sched_options opt = GP_SCHED_OPTIONS_INIT;
+	struct gp_error err;
+
+	memset(r, 0, sizeof(*r));
+	opt.policy = policy;
+	opt.params = params;
+	assert_int_equal(gp__fakedev_create(1 * MS, &r->dev), 0);
+	if (gp_sched_create(&opt, &r->sched, &err))
+		fail_msg("%s", err.message);
+}
+
+static unsigned int add_queue(struct rig *r, int priority, int level, const char *tag)
+{
+	struct gp_device_ops ops = gp__fakedev_ops(level, true);
+	struct gp_queue_options opt = GP_QUEUE_OPTIONS_INIT;
+	struct gp_error err;
+	unsigned int i = r->n++;
+
+	opt.sched = r->sched;
+	opt.priority = priority;
+	opt.tag = tag;
+	r->hwq[i] = gp__fakeq_create(r->dev);
+	if (gp_queue_create(&ops, r->hwq[i], &opt, &r->q[i], &err))
+		fail_msg("%s", err.message);
+	return i;
+}
+
+static void rig_down(struct rig *r)
+{
+	uint64_t wrong = 0;
+	unsigned int i;
+
+	for (i = 0; i < r->n; i++) {
+		gp_queue_destroy(r->q[i]);
+		wrong += gp__fakeq_report(r->hwq[i]).wrong;
+		gp__fakeq_destroy(r->hwq[i]);
+	}
+	assert_int_equal(gp_sched_destroy(r->sched), 0);
+	gp__fakedev_destroy(r->dev);
+	assert_int_equal(wrong, 0);
+}
+
+static void nap(uint64_t ns)
+{
+	struct timespec ts = { .tv_sec = (time_t)(ns / 1000000000u),
+			       .tv_nsec = (long)(ns % 1000000000u) };
+
+	nanosleep(&ts, NULL);
+}
+
+static int state_of(struct gp_queue *q)
+{
+	struct gp_queue_stats st = GP_QUEUE_STATS_INIT;
+
+	gp_queue_stats(q, &st);
+	return st.state;
+}
+
+/* In the end, the queue is in that state. */
+static void comes_to(struct gp_queue *q, int state)
+{
+	unsigned int i;
+
+	for (i = 0; i < 20000 && state_of(q) != state; i++)
+		nap(1 * MS);
+	assert_int_equal(state_of(q), state);
+}
+
+/* The first command of a queue that runs without end comes to its end. */
+static void finish(struct rig *r, unsigned int i)
+{
+	gp__fakeq_finish(r->hwq[i]);
+	assert_int_equal(gp_queue_wait(r->q[i], 1, 30 * S), 0);
+}
+
+static void test_urgent_work_excludes_and_readmits(void **state)
+{
+	struct gp__fakecmd offline = { .run_ns = GP__FAKE_ENDLESS };
+	struct gp__fakecmd online = { .run_ns = GP__FAKE_ENDLESS };
+	unsigned int lo, hi;
+	struct rig r;
+
+	(void)state;
+	rig_up(&r, "hpf", "linger_us=0");
+	lo = add_queue(&r, GP_PRIORITY_OFFLINE, 3, NULL);
+	hi = add_queue(&r, GP_PRIORITY_ONLINE, 3, NULL);
+	gp_queue_submit(r.q[lo], &offline, NULL);
+	gp_queue_submit(r.q[hi], &online, NULL);
+	comes_to(r.q[lo], GP_QUEUE_SUSPENDED);
+	assert_false(gp__fakeq_runs(r.hwq[lo]));
+	finish(&r, hi);
+	comes_to(r.q[lo], GP_QUEUE_RUNNING);
+	finish(&r, lo);
+	assert_int_equal(gp__fakeq_report(r.hwq[lo]).calls[GP__FAKE_INTERRUPT], 1);
+	assert_int_equal(gp__fakeq_report(r.hwq[lo]).calls[GP__FAKE_RESTORE], 1);
+	rig_down(&r);
+}
+
+/* Not one command of it slips through, although it is submitted to an idle queue. */
+static void test_less_urgent_work_does_not_start(void **state)
+{
+	struct gp__fakecmd online = { .run_ns = GP__FAKE_ENDLESS }, offline = { .run_ns = 0 };
+	unsigned int lo, hi;
+	struct rig r;
+
+	(void)state;
+	rig_up(&r, "hpf", "linger_us=0");
+	lo = add_queue(&r, GP_PRIORITY_OFFLINE, 1, NULL);
+	hi = add_queue(&r, GP_PRIORITY_ONLINE, 1, NULL);
+	gp_queue_submit(r.q[hi], &online, NULL);
+	gp_queue_submit(r.q[lo], &offline, NULL);
+	assert_int_equal(gp__fakeq_report(r.hwq[lo]).calls[GP__FAKE_NLAUNCH], 0);
+	finish(&r, hi);
+	assert_int_equal(gp_queue_wait(r.q[lo], 1, 30 * S), 0);
+	assert_true(offline.ended_at >= online.ended_at);
+	rig_down(&r);
+}
+
+static void test_equals_run_together(void **state)
+{
+	struct gp__fakecmd a = { .run_ns = 20 * MS }, b = { .run_ns = 20 * MS };
+	struct rig r;
+
+	(void)state;
+	rig_up(&r, "hpf", NULL);
+	add_queue(&r, 7, 3, NULL);
+	add_queue(&r, 7, 3, "other");
+	gp_queue_submit(r.q[0], &a, NULL);
+	gp_queue_submit(r.q[1], &b, NULL);
+	assert_int_equal(gp_queue_wait(r.q[0], 1, -1), 0);
+	assert_int_equal(gp_queue_wait(r.q[1], 1, -1), 0);
+	assert_int_equal(gp__fakeq_report(r.hwq[0]).calls[GP__FAKE_INTERRUPT], 0);
+	assert_int_equal(gp__fakeq_report(r.hwq[1]).calls[GP__FAKE_INTERRUPT], 0);
+	rig_down(&r);
+}
+
+static void test_devices_do_not_compete(void **state)
+{
+	struct gp_device_ops ops = gp__fakedev_ops(3, true);
+	struct gp_queue_options opt = GP_QUEUE_OPTIONS_INIT;
+	struct gp__fakecmd a = { .run_ns = 20 * MS }, b = { .run_ns = GP__FAKE_ENDLESS };
+	struct rig r;
+
+	(void)state;
+	rig_up(&r, "hpf", NULL);
+	add_queue(&r, 2, 3, NULL);
+	opt.sched = r.sched;
+	opt.priority = 15;
+	opt.device = 1;
+	r.hwq[1] = gp__fakeq_create(r.dev);
+	assert_int_equal(gp_queue_create(&ops, r.hwq[1], &opt, &r.q[1], NULL), 0);
+	r.n = 2;
+	gp_queue_submit(r.q[1], &b, NULL);
+	gp_queue_submit(r.q[0], &a, NULL);
+	assert_int_equal(gp_queue_wait(r.q[0], 1, -1), 0);
+	assert_int_equal(gp__fakeq_report(r.hwq[0]).calls[GP__FAKE_INTERRUPT], 0);
+	finish(&r, 1);
+	rig_down(&r);
+}
+
+/* The roles change while both have work, and change back. */
+static void test_priority_changes_while_held(void **state)
+{
+	struct gp__fakecmd a = { .run_ns = GP__FAKE_ENDLESS }, b = { .run_ns = GP__FAKE_ENDLESS };
+	struct rig r;
+
+	(void)state;
+	rig_up(&r, "hpf", "linger_us=0 switch_burst=100");
+	add_queue(&r, 2, 3, NULL);
+	add_queue(&r, 15, 3, NULL);
+	gp_queue_submit(r.q[0], &a, NULL);
+	gp_queue_submit(r.q[1], &b, NULL);
+	comes_to(r.q[0], GP_QUEUE_SUSPENDED);
+	assert_int_equal(gp_queue_hint(r.q[0], GP_HINT_PRIORITY, 20, NULL), 0);
+	comes_to(r.q[1], GP_QUEUE_SUSPENDED);
+	comes_to(r.q[0], GP_QUEUE_RUNNING);
+	assert_int_equal(gp_queue_hint(r.q[0], GP_HINT_PRIORITY, 15, NULL), 0);
+	comes_to(r.q[1], GP_QUEUE_RUNNING);
+	comes_to(r.q[0], GP_QUEUE_RUNNING);
+	assert_int_equal(gp_queue_hint(r.q[0], GP_HINT_PRIORITY, 2, NULL), 0);
+	comes_to(r.q[0], GP_QUEUE_SUSPENDED);
+	finish(&r, 1);
+	finish(&r, 0);
+	rig_down(&r);
+}
+
+/* What the program suspended stays so, whatever the scheduler thinks. */
+static void test_users_hold_and_schedulers_hold(void **state)
+{
+	struct gp__fakecmd a = { .run_ns = GP__FAKE_ENDLESS }, b = { .run_ns = GP__FAKE_ENDLESS };
+	struct rig r;
+
+	(void)state;
+	rig_up(&r, "hpf", "linger_us=0");
+	add_queue(&r, 2, 3, NULL);
+	add_queue(&r, 15, 3, NULL);
+	gp_queue_submit(r.q[0], &a, NULL);
+	assert_int_equal(gp_queue_suspend(r.q[0], 0, -1, NULL, NULL), 0);
+	gp_queue_submit(r.q[1], &b, NULL);
+	finish(&r, 1);
+	nap(10 * MS);
+	assert_int_equal(state_of(r.q[0]), GP_QUEUE_SUSPENDED);
+	assert_int_equal(gp_queue_resume(r.q[0], NULL), 0);
+	finish(&r, 0);
+	rig_down(&r);
+}
+
+static void test_arriving_makes_room(void **state)
+{
+	struct gp__fakecmd a = { .run_ns = GP__FAKE_ENDLESS }, b = { .run_ns = 0 };
+	struct rig r;
+
+	(void)state;
+	rig_up(&r, "hpf", "linger_us=0 arrive_grace_ms=10000");
+	add_queue(&r, 2, 3, NULL);
+	add_queue(&r, 15, 3, NULL);
+	gp_queue_submit(r.q[0], &a, NULL);
+	gp_hint_arriving(r.q[1], gp__clock_ns() + 5 * MS);
+	comes_to(r.q[0], GP_QUEUE_SUSPENDED);
+	gp_queue_submit(r.q[1], &b, NULL);
+	assert_int_equal(gp_queue_wait(r.q[1], 1, -1), 0);
+	finish(&r, 0);
+	rig_down(&r);
+}
+
+static void *finish_first(void *arg)
+{
+	struct rig *r = arg;
+
+	nap(20 * MS);
+	gp__fakeq_finish(r->hwq[0]);
+	return NULL;
+}
+
+static void test_destroy_a_held_queue(void **state)
+{
+	struct gp__fakecmd a = { .run_ns = GP__FAKE_ENDLESS }, b = { .run_ns = GP__FAKE_ENDLESS };
+	pthread_t finisher;
+	struct rig r;
+
+	(void)state;
+	rig_up(&r, "hpf", "linger_us=0");
+	add_queue(&r, 2, 3, NULL);
+	add_queue(&r, 15, 3, NULL);
+	gp_queue_submit(r.q[0], &a, NULL);
+	gp_queue_submit(r.q[1], &b, NULL);
+	comes_to(r.q[0], GP_QUEUE_SUSPENDED);
+	assert_int_equal(gp_sched_destroy(r.sched), -EBUSY);
+	pthread_create(&finisher, NULL, finish_first, &r);
+	gp_queue_destroy(r.q[0]);
+	r.q[0] = NULL;
+	pthread_join(finisher, NULL);
+	assert_int_equal(a.state, GP__FAKECMD_ENDED);
+	finish(&r, 1);
+	rig_down(&r);
+}
+
+/* ------------------------------------------------------------- all at once -- */
+
+struct stress {
+	struct rig r;
+	atomic_uint next;
+	atomic_uint broken;
+	struct gp__fakecmd cmds[QUEUES][400];
+};
+
+static void *stress_use(void *arg)
+{
+	struct stress *s = arg;
+	unsigned int i, me = atomic_fetch_add(&s->next, 1);
+	uint64_t ticket;
+
+	for (i = 0; i < 400; i++) {
+		s->cmds[me][i].run_ns = i % 5 ? 0 : 100 * US;
+		if (gp_queue_submit(s->r.q[me], &s->cmds[me][i], &ticket))
+			atomic_fetch_add(&s->broken, 1);
+		if (i % 50 == 49)
+			gp_queue_hint(s->r.q[me], GP_HINT_PRIORITY, (int64_t)((i + me) % 4), NULL);
+		if (i % 8 == me && gp_queue_wait(s->r.q[me], ticket, -1))
+			atomic_fetch_add(&s->broken, 1);
+		if (i % 97 == 13) {
+			gp_queue_suspend(s->r.q[me], 0, -1, NULL, NULL);
+			gp_queue_resume(s->r.q[me], NULL);
+		}
+	}
+	if (gp_queue_wait_all(s->r.q[me], 30 * S))
+		atomic_fetch_add(&s->broken, 1);
+	return NULL;
+}
+
+static void test_stress(void **state)
+{
+	static const char *const policies[] = { "hpf", "fair" };
+	pthread_t users[QUEUES];
+	struct stress *s;
+	unsigned int i, p;
+
+	(void)state;
+	for (p = 0; p < 2; p++) {
+		s = calloc(1, sizeof(*s));
+		assert_non_null(s);
+		rig_up(&s->r, policies[p], "linger_us=0");
+		for (i = 0; i < QUEUES; i++)
+			add_queue(&s->r, (int)(1 + i), 1 + (int)i % 3, NULL);
+		for (i = 0; i < QUEUES; i++)
+			pthread_create(&users[i], NULL, stress_use, s);
+		for (i = 0; i < QUEUES; i++)
+			pthread_join(users[i], NULL);
+		assert_int_equal(atomic_load(&s->broken), 0);
+		for (i = 0; i < QUEUES; i++)
+			assert_int_equal(gp__fakeq_report(s->r.hwq[i]).ran, 400);
+		rig_down(&s->r);
+		free(s);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_urgent_work_excludes_and_readmits),
+		cmocka_unit_test(test_less_urgent_work_does_not_start),
+		cmocka_unit_test(test_equals_run_together),
+		cmocka_unit_test(test_devices_do_not_compete),
+		cmocka_unit_test(test_priority_changes_while_held),
+		cmocka_unit_test(test_users_hold_and_schedulers_hold),
+		cmocka_unit_test(test_arriving_makes_room),
+		cmocka_unit_test(test_destroy_a_held_queue),
+		cmocka_unit_test(test_stress),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
