@@ -43,7 +43,7 @@ struct world {
 	u64 allowance_at[WORLD_DEVICES];
 	u64 stop_event[WORLD_DEVICES];
 	u32 reports[GP__WHAT_COUNT];
-	bool calm;	  /* agents behave */
+	bool calm; /* agents behave */
 	bool keep_policy; /* no event changes it */
 	char broken[256];
 };

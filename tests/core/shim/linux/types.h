@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SHIM_LINUX_TYPES_H
+#define SHIM_LINUX_TYPES_H
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef int s32;
+typedef long long s64;
+typedef __SIZE_TYPE__ size_t;
+typedef _Bool bool;
+enum { false, true };
+#define NULL ((void *)0)
+#define offsetof(type, member) __builtin_offsetof(type, member)
+#endif
