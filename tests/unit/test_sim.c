@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: MIT
+/* The simulator: modelled GPUs behave as described, runs repeat, logs replay, and the shipped
+ * scenarios show what they say they show. */
+#include "policy/policy.h"
+#include "sim/engine.h"
+#include "sim/replay.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "test.h"
+
+static struct gp__scenario *parse(const char *text)
+{
+	struct gp__scenario_error err;
+	struct gp__scenario *sc = NULL;
+
+	if (gp__scenario_parse("test.ini", text, strlen(text), &sc, &err))
+		fail_msg("%s", err.text);
+	return sc;
+}
+
+static struct gp__scenario *load(const char *name)
+{
+	struct gp__scenario_error err;
+	struct gp__scenario *sc = NULL;
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/scenarios/%s.ini", getenv("SOURCE_DIR"), name);
+	if (gp__scenario_load(path, &sc, &err))
+		fail_msg("%s", err.text);
+	return sc;
+}
+
+static struct gp__sim_result *run(const struct gp__scenario *sc, const struct gp__policy *policy,
+				  u32 level)
+{
+	struct gp__sim_options opt = {
+		.policy = policy, .level = level, .seed = sc->seed, .only = -1
+	};
+	struct gp__sim_result *r = NULL;
+
+	assert_int_equal(gp__sim_run(sc, &opt, &r), 0);
+	return r;
+}
+
+static double mean_ms(const struct gp__sim_result *r, size_t program)
+{
+	double ns;
+
+	assert_int_equal(gp__hist_mean(&r->programs[program].latency, &ns), 0);
+	return ns / 1e6;
+}
+
+static double max_ms(const struct gp__sim_result *r, size_t program)
+{
+	uint64_t ns;
+
+	assert_int_equal(gp__hist_max(&r->programs[program].latency, &ns), 0);
+	return (double)ns / 1e6;
+}
+
+static void assert_near(double value, double expected, double tolerance)
+{
+	if (value < expected - tolerance || value > expected + tolerance)
+		fail_msg("%g is not %g +- %g", value, expected, tolerance);
+}
+
+#define GPU                                                                                       \
+	"[gpu g]\nlaunch = 0\ninterrupt = 10us\nrestore = 10us\ndeactivate = 10us\nreactivate = " \
+	"10us\n"
+#define PAIR(train, infer)                                                                     \
+	"[scenario]\nduration = 10s\n" GPU                                                     \
+	"[program train]\nclass = offline\narrivals = closed\n" train                          \
+	"\n[program infer]\nclass = online\narrivals = periodic 100ms\nstart = 5ms\nkernel = " \
+	"1ms\n" infer
+
+/* A policy as it is, in one scenario, and what the two programs' jobs took. */
+static void run_pair(const char *text, const struct gp__policy *policy, u32 level, double *train,
+		     double *infer)
+{
+	struct gp__scenario *sc = parse(text);
+	struct gp__sim_result *r = run(sc, policy, level);
+
+	*train = mean_ms(r, 0);
+	*infer = max_ms(r, 1);
+	gp__sim_result_free(r);
+	gp__scenario_free(sc);
+}
+
+static void alone_a_job_takes_its_work(void **state)
+{
+	struct gp__scenario *sc =
+		parse("[scenario]\nduration = 1s\n" GPU
+		      "[program p]\narrivals = periodic 100ms\nkernels = 4\nkernel = 2ms\n");
+	struct gp__sim_result *r = run(sc, &gp__policy_hpf, 0);
+
+	(void)state;
+	assert_int_equal(r->programs[0].done, 10);
+	assert_near(max_ms(r, 0), 8, 0.001);
+	assert_near((double)r->programs[0].gpu_ns, 80e6, 10);
+	assert_int_equal(r->programs[0].preemptions, 0);
+	gp__sim_result_free(r);
+	gp__scenario_free(sc);
+}
+
+static void two_share_the_gpu_evenly(void **state)
+{
+	double train, infer;
+
+	(void)state;
+	run_pair(PAIR("kernel = 50ms", "kernels = 1\n"), &gp__policy_none, 0, &train, &infer);
+	assert_near(infer, 2, 0.01);
+}
+
+/* Level 3 waits for nobody, level 2 for the kernel at hand, level 1 for all that was handed over.
+ */
+static void a_level_costs_what_it_says(void **state)
+{
+	double train, lv3, lv2, lv1;
+
+	(void)state;
+	run_pair(PAIR("kernels = 10\nkernel = 7ms\nwindow = 4\nbatch = 1", "kernels = 1"),
+		 &gp__policy_hpf, 3, &train, &lv3);
+	run_pair(PAIR("kernels = 10\nkernel = 7ms\nwindow = 4\nbatch = 1", "kernels = 40"),
+		 &gp__policy_hpf, 2, &train, &lv2);
+	run_pair(PAIR("kernels = 10\nkernel = 7ms\nwindow = 4\nbatch = 1", "kernels = 40"),
+		 &gp__policy_hpf, 1, &train, &lv1);
+	assert_near(lv3, 1.01, 0.02);
+	assert_true(lv2 > 40.1 && lv2 < 47.1);
+	assert_true(lv1 > 54 && lv1 < 68.1);
+}
+
+static void a_stop_that_always_fails_hangs_nobody(void **state)
+{
+	double train, infer;
+
+	(void)state;
+	run_pair("[scenario]\nduration = 10s\n" GPU
+		 "fail = 1\n[program train]\nclass = offline\narrivals = closed\nkernel = 50ms\n"
+		 "[program infer]\nclass = online\narrivals = periodic 100ms\nkernel = 1ms\n",
+		 &gp__policy_hpf, 3, &train, &infer);
+	/* As without a scheduler: they share. */
+	assert_near(infer, 2, 0.1);
+}
+
+static void nothing_is_lost(void **state)
+{
+	struct gp__scenario *sc = load("seed004-frequent");
+	struct gp__sim_result *r = run(sc, &gp__policy_hpf, 3);
+	const struct gp__sim_gpu_result *g = &r->gpus[0];
+	double work = (double)(r->programs[0].gpu_ns + r->programs[1].gpu_ns);
+
+	(void)state;
+	assert_near(work / (double)g->busy_ns, 1, 0.0001);
+	assert_near((double)(g->busy_ns + g->lost_ns + g->idle_ready_ns) / (double)r->measured_ns,
+		    1, 0.001);
+	assert_int_equal(r->programs[1].done, 5990);
+	gp__sim_result_free(r);
+	gp__scenario_free(sc);
+}
+
+/* The picture of the three levels: hardly a difference at level 1, more than three times at
+ * level 3. */
+static void example3_shows_the_levels(void **state)
+{
+	struct gp__scenario *sc = load("example3");
+	double ratio[4];
+
+	(void)state;
+	for (u32 level = 1; level <= 3; level++) {
+		struct gp__sim_result *r = run(sc, &gp__policy_hpf, level);
+
+		ratio[level] = mean_ms(r, 1) / mean_ms(r, 0);
+		if (level == 3)
+			assert_near(mean_ms(r, 0), 22.5, 2.5);
+		gp__sim_result_free(r);
+	}
+	gp__scenario_free(sc);
+	assert_near(ratio[1], 1.15, 0.05);
+	assert_true(ratio[2] > 2);
+	assert_true(ratio[3] > 3);
+	assert_true(ratio[3] > ratio[2]);
+}
+
+static void online_is_fast_and_offline_loses_little(void **state)
+{
+	static const char *const names[] = { "seed004-basic", "seed004-frequent" };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct gp__scenario *sc = load(names[i]);
+		struct gp__sim_result *r = run(sc, &gp__policy_hpf, 3);
+		double train = (double)r->programs[0].gpu_ns, infer = (double)r->programs[1].gpu_ns;
+
+		assert_true(max_ms(r, 1) < 50);
+		assert_int_equal(r->programs[1].missed, 0);
+		assert_true(train > 0.95 * ((double)r->measured_ns - infer));
+		gp__sim_result_free(r);
+		gp__scenario_free(sc);
+	}
+}
+
+static void edges_end_well(void **state)
+{
+	struct gp__scenario *sc = load("seed004-edge");
+	struct gp__sim_result *r = run(sc, &gp__policy_hpf, 3);
+
+	(void)state;
+	for (size_t i = 0; i < r->n_programs; i++)
+		assert_int_equal(r->programs[i].unfinished, 0);
+	assert_true(max_ms(r, 1) < 31 && max_ms(r, 2) < 31);
+	gp__sim_result_free(r);
+	gp__scenario_free(sc);
+}
+
+static void edf_meets_what_priority_misses(void **state)
+{
+	struct gp__scenario *sc = load("deadlines");
+	struct gp__sim_result *edf = run(sc, &gp__policy_edf, 3),
+			      *hpf = run(sc, &gp__policy_hpf, 3);
+	u64 missed_edf = 0, missed_hpf = 0;
+
+	(void)state;
+	for (size_t i = 0; i < edf->n_programs; i++) {
+		missed_edf += edf->programs[i].missed;
+		missed_hpf += hpf->programs[i].missed;
+	}
+	assert_int_equal(missed_edf, 0);
+	assert_true(missed_hpf > 100);
+	gp__sim_result_free(edf);
+	gp__sim_result_free(hpf);
+	gp__scenario_free(sc);
+}
+
+static void the_starved_get_what_was_promised(void **state)
+{
+	struct gp__scenario *sc = load("starvation");
+	struct gp__sim_result *r = run(sc, &gp__policy_hpf, 3);
+
+	(void)state;
+	assert_near((double)r->programs[1].gpu_ns / (double)r->measured_ns, 0.10, 0.005);
+	assert_true(r->programs[2].longest_hold_ns <= 500 * GP__MS);
+	assert_true((double)r->programs[3].gpu_ns / (double)r->measured_ns > 0.009);
+	assert_true(r->programs[3].longest_hold_ns <= 2 * GP__S);
+	gp__sim_result_free(r);
+	gp__scenario_free(sc);
+}
+
+/*
+ * Logs
+ */
+
+static void write_line(void *ctx, const struct gp__record *r)
+{
+	char line[GP__LOG_LINE_MAX];
+
+	fwrite(line, 1, gp__record_format(r, line), ctx);
+}
+
+struct text {
+	char *p;
+	size_t n;
+};
+
+static struct text log_of(const struct gp__scenario *sc, const struct gp__policy *policy, u64 seed)
+{
+	struct gp__sim_options opt = {
+		.policy = policy, .seed = seed, .only = -1, .log = write_line
+	};
+	struct gp__sim_result *r;
+	struct text t = { 0 };
+	FILE *f = open_memstream(&t.p, &t.n);
+
+	opt.log_ctx = f;
+	fputs(GP__LOG_HEADER, f);
+	assert_int_equal(gp__sim_run(sc, &opt, &r), 0);
+	fclose(f);
+	gp__sim_result_free(r);
+	return t;
+}
+
+static int replay(struct text t, FILE *copy, struct gp__replay_result *r,
+		  struct gp__replay_error *err)
+{
+	FILE *f = fmemopen(t.p, t.n, "r");
+	int rc = gp__replay(f, copy, r, err);
+
+	fclose(f);
+	return rc;
+}
+
+static void assert_replays(struct text log)
+{
+	struct gp__replay_result r;
+	struct gp__replay_error err;
+	struct text again = { 0 };
+	FILE *copy = open_memstream(&again.p, &again.n);
+
+	assert_int_equal(replay(log, copy, &r, &err), 0);
+	fclose(copy);
+	if (r.differs_at)
+		fail_msg("line %llu: logged %s, replayed %s", (unsigned long long)r.differs_at,
+			 r.logged, r.replayed);
+	assert_int_equal(again.n, log.n);
+	assert_memory_equal(again.p, log.p, log.n);
+	free(again.p);
+}
+
+static void runs_repeat_and_logs_replay(void **state)
+{
+	static const char *const names[] = { "example3",   "seed004-basic", "seed004-edge",
+					     "starvation", "deadlines",	    "multistream",
+					     "gang",	   "64gpus" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct gp__scenario *sc = load(names[i]);
+
+		sc->duration_ns = gp__min_u64(sc->duration_ns, 6 * GP__S);
+		for (size_t p = 0; gp__policies[p]; p++) {
+			struct text a = log_of(sc, gp__policies[p], 1),
+				    b = log_of(sc, gp__policies[p], 1);
+
+			assert_int_equal(a.n, b.n);
+			assert_memory_equal(a.p, b.p, a.n);
+			assert_replays(a);
+			free(a.p);
+			free(b.p);
+		}
+		gp__scenario_free(sc);
+	}
+}
+
+static void another_seed_is_another_run(void **state)
+{
+	struct gp__scenario *sc = load("multistream");
+	struct text a = log_of(sc, &gp__policy_hpf, 1), b = log_of(sc, &gp__policy_hpf, 2);
+
+	(void)state;
+	assert_true(a.n != b.n || memcmp(a.p, b.p, a.n));
+	free(a.p);
+	free(b.p);
+	gp__scenario_free(sc);
+}
+
+static void a_changed_log_is_noticed(void **state)
+{
+	struct gp__scenario *sc = load("example3");
+	struct text log = log_of(sc, &gp__policy_hpf, 1);
+	char *exclude = strstr(log.p, "exclude"), *level = strstr(exclude, "level=3");
+	struct gp__replay_result r;
+	struct gp__replay_error err;
+
+	(void)state;
+	level[6] = '1';
+	assert_int_equal(replay(log, NULL, &r, &err), 0);
+	assert_true(r.differs_at > 10);
+	assert_non_null(strstr(r.logged, "level=1"));
+	assert_non_null(strstr(r.replayed, "level=3"));
+	free(log.p);
+	gp__scenario_free(sc);
+}
+
+static void assert_refused(const char *text, u64 line, const char *sentence)
+{
+	struct text t = { .p = (char *)text, .n = strlen(text) };
+	struct gp__replay_result r;
+	struct gp__replay_error err;
+
+	assert_int_equal(replay(t, NULL, &r, &err), -EINVAL);
+	assert_int_equal(err.line, line);
+	assert_string_equal(err.text, sentence);
+}
+
+static void a_log_no_core_wrote_is_refused(void **state)
+{
+	(void)state;
+#define DEVICE "0 < gpu0 - device-add memory=0 can_weigh=0\n"
+#define ENTITY                                                                             \
+	DEVICE "0 < gpu0 e1 entity-add process=1 class=other prio=2 weight=0 share_pct=0 " \
+	       "min_share_pct=0 "                                                          \
+	       "deadline_ns=0 max_hold_ns=0 memory=0 tag=t\n"
+#define QUEUE ENTITY "0 < gpu0 e1 queue-add q=1 requested=3 level=3\n"
+	assert_refused("hello\n", 1, "expected a time in nanoseconds");
+	assert_refused(DEVICE DEVICE, 2, "gpu0 was added before");
+	assert_refused("5 < gpu0 e1 suspend\n", 1, "its device was never added");
+	assert_refused(DEVICE "5 < gpu0 e1 suspend\n", 2, "its entity was never added to gpu0");
+	assert_refused(ENTITY "5 < gpu0 e1 ready q=9 pending=1\n", 3, "e1 has no queue 9");
+	assert_refused(ENTITY "5 < gpu0 e1 queue-add q=1 requested=3 level=9\n", 3,
+		       "a level is 1, 2 or 3");
+	assert_refused(QUEUE "5 < gpu0 e1 ack q=1 result=0\n", 4,
+		       "q1 has no action to acknowledge");
+	assert_refused(ENTITY "5 < gpu0 - device-remove\n", 3, "gpu0 still has entities");
+	assert_refused(ENTITY "5 < gpu0 e1 gang-join gang=4\n", 3, "gang 4 was never added");
+	assert_refused("5 < - - config linger_us=99999999\n", 1,
+		       "expected a value in the parameter's range");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(alone_a_job_takes_its_work),
+		cmocka_unit_test(two_share_the_gpu_evenly),
+		cmocka_unit_test(a_level_costs_what_it_says),
+		cmocka_unit_test(a_stop_that_always_fails_hangs_nobody),
+		cmocka_unit_test(nothing_is_lost),
+		cmocka_unit_test(example3_shows_the_levels),
+		cmocka_unit_test(online_is_fast_and_offline_loses_little),
+		cmocka_unit_test(edges_end_well),
+		cmocka_unit_test(edf_meets_what_priority_misses),
+		cmocka_unit_test(the_starved_get_what_was_promised),
+		cmocka_unit_test(runs_repeat_and_logs_replay),
+		cmocka_unit_test(another_seed_is_another_run),
+		cmocka_unit_test(a_changed_log_is_noticed),
+		cmocka_unit_test(a_log_no_core_wrote_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
