@@ -22,6 +22,7 @@ enum {
 };
 
 struct args {
+	const struct gp__env *env;
 	const char *file;
 	const struct gp__policy *policies[SIM_RUNS_MAX];
 	size_t n_policies;
@@ -40,7 +41,8 @@ static const struct argp_option options[] = {
 	{ "compare", KEY_COMPARE, "NAME,NAME...", 0, "run it once under each of these policies",
 	  0 },
 	{ "seed", KEY_SEED, "N", 0, "instead of the scenario's", 0 },
-	{ "log", KEY_LOG, "FILE", 0, "write the decision log there ('-': standard output)", 0 },
+	{ "log", KEY_LOG, "FILE", 0,
+	  "write the decision log there ('-': standard output, and nothing else)", 0 },
 	{ "replay", KEY_REPLAY, "FILE", 0,
 	  "feed the events of a decision log to a fresh core and compare", 0 },
 	{ "no-alone", KEY_NO_ALONE, NULL, 0, "leave out the runs that slowdown is measured against",
@@ -109,6 +111,25 @@ static error_t add_levels(struct args *args, char *list, struct argp_state *stat
 	return 0;
 }
 
+static error_t check(const struct args *args, struct argp_state *state)
+{
+	bool log_to_stdout = args->log && !strcmp(args->log, "-");
+
+	if (!args->file && !args->replay)
+		return gp__cmd_usage(state, "a scenario is missing; try scenarios/example3.ini, or "
+					    "see gpreempt-scenario(5) to write one");
+	if (args->file && args->replay)
+		return gp__cmd_usage(state,
+				     "--replay takes its events from the log; leave out '%s'",
+				     args->file);
+	if (args->log && (args->n_policies > 1 || args->n_levels > 1))
+		return gp__cmd_usage(state, "--log is for one run; name one policy and one level");
+	if (log_to_stdout && args->env->json)
+		return gp__cmd_usage(state, "--json and --log=- both want standard output; "
+					    "write the log to a file");
+	return 0;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *args = state->input;
@@ -140,19 +161,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		args->file = arg;
 		return 0;
 	case ARGP_KEY_END:
-		if (!args->file && !args->replay)
-			return gp__cmd_usage(
-				state, "a scenario is missing; try scenarios/example3.ini, or "
-				       "see gpreempt-scenario(5) to write one");
-		if (args->file && args->replay)
-			return gp__cmd_usage(
-				state, "--replay takes its events from the log; leave out '%s'",
-				args->file);
-		if (args->log && args->n_policies * (args->n_levels ? args->n_levels : 1) > 1)
-			return gp__cmd_usage(state, "--log is for one run; leave out --compare");
-		if (args->log && args->n_levels > 1)
-			return gp__cmd_usage(state, "--log is for one run; name one level");
-		return 0;
+		return check(args, state);
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -307,7 +316,8 @@ static int report_scenario(struct gp__env *env, const struct args *args,
 		return gp__env_fail(env, GP__EXIT_FAILURE, NULL, "out of memory");
 	plan_runs(args, &report);
 	status = run_all(env, args, &report, log);
-	if (!status)
+	/* A log on standard output is alone there. */
+	if (!status && log != env->out)
 		status = env->json ? sim_print_json(env, &report) : sim_print_text(env, &report);
 	for (size_t i = 0; i < report.n_runs; i++)
 		gp__sim_result_free(report.runs[i].result);
@@ -424,7 +434,8 @@ static int run_replay(struct gp__env *env, const struct args *args)
 	}
 	switch (gp__replay(in, copy, &result, &err)) {
 	case 0:
-		status = print_replay(env, args->replay, &result);
+		status = copy == env->out ? result.differs_at != 0
+					  : print_replay(env, args->replay, &result);
 		break;
 	case -EINVAL:
 		status = gp__env_fail(env, GP__EXIT_USAGE,
@@ -450,7 +461,7 @@ out:
 
 int cmd_sim(struct gp__env *env, int argc, char **argv)
 {
-	struct args args = { 0 };
+	struct args args = { .env = env };
 	int status;
 
 	if (!gp__cmd_parse(env, &argp, argc, argv, &args, &status))
