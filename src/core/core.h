@@ -9,7 +9,8 @@
  * calls on one core.
  *
  * An entity (the queues of one process on one device that share priority and tag) is stopped and
- * started as one. Only an entity that has work is ever held, so a quiet device holds nobody.
+ * started as one. Only an entity that has work is told to stop, and one that ran out of
+ * it is let go when nobody is preferred to it any more, so a quiet device holds nobody.
  *
  * Precedence, strongest first:
  *  1. what the device can do: an entity whose queue failed to stop, or whose agent does not answer,
@@ -287,7 +288,6 @@ struct gp__core {
 	void (*log)(void *ctx, const struct gp__record *r);
 	void *log_ctx;
 	u64 nr_events, nr_actions;
-	u64 seq; /* of insertions into trees: among equals, first come, first served */
 };
 
 struct gp__action {

@@ -29,7 +29,7 @@ static struct gp__entity *first_waiting(const struct gp__dev *d)
 
 static struct gp__entity *last_running(const struct gp__dev *d)
 {
-	return gp__entity_of(d->running.last);
+	return gp__entity_of(gp__tree_last(&d->running));
 }
 
 static u32 id_of(const struct gp__entity *e)
@@ -54,7 +54,7 @@ void gp__dev_dirty(struct gp__dev *d)
  * Timers
  */
 
-static void arm(struct gp__core *c, struct gp__tree *t, struct gp__node *n, u64 due, u64 now)
+static void arm(struct gp__tree *t, struct gp__node *n, u64 due, u64 now)
 {
 	bool never = due >= GP__TIME_END;
 	/* What is due now has just been dealt with: never ask to be woken in the past. */
@@ -66,7 +66,7 @@ static void arm(struct gp__core *c, struct gp__tree *t, struct gp__node *n, u64 
 		gp__tree_erase(t, n);
 	}
 	if (!never)
-		gp__tree_insert(t, n, key, c->seq++);
+		gp__tree_insert(t, n, key);
 }
 
 /* Guarantees hold against the policy and against gangs, not against the operator. */
@@ -122,7 +122,7 @@ static u64 entity_due(const struct gp__entity *e, u64 now)
 
 static void arm_entity(struct gp__entity *e, u64 now)
 {
-	arm(e->dev->core, &e->dev->core->timers, &e->timer, entity_due(e, now), now);
+	arm(&e->dev->core->timers, &e->timer, entity_due(e, now), now);
 }
 
 static void retry_queues(struct gp__entity *e, u64 now)
@@ -248,15 +248,15 @@ static void enter(struct gp__entity *e, enum gp__place place)
 
 	switch (place) {
 	case GP__PLACE_RUNNING:
-		gp__tree_insert(&d->running, &e->node, p->key(e), d->core->seq++);
+		gp__tree_insert(&d->running, &e->node, p->key(e));
 		break;
 	case GP__PLACE_WAITING:
-		gp__tree_insert(&d->waiting, &e->node, p->key(e), d->core->seq++);
+		gp__tree_insert(&d->waiting, &e->node, p->key(e));
 		if (!e->held)
 			gp__list_push(&d->fresh, &e->fresh_link);
 		break;
 	case GP__PLACE_DORMANT:
-		gp__tree_insert(&d->dormant, &e->node, p->key(e), d->core->seq++);
+		gp__tree_insert(&d->dormant, &e->node, p->key(e));
 		break;
 	case GP__PLACE_BLOCKED:
 		d->nr_blocked++;
@@ -282,7 +282,7 @@ static void start_ageing(struct gp__entity *e)
 	const struct gp__policy *p = policy_of(e->dev);
 
 	if (p->age_key && e->place == GP__PLACE_WAITING && e->held && !gp__node_linked(&e->age))
-		gp__tree_insert(&e->dev->ageing, &e->age, p->age_key(e), e->dev->core->seq++);
+		gp__tree_insert(&e->dev->ageing, &e->age, p->age_key(e));
 }
 
 /* Members of a gang are held together, not each for itself. */
@@ -432,7 +432,11 @@ void gp__entity_update(struct gp__entity *e, u64 now)
 
 void gp__entity_reconsider(struct gp__entity *e, u64 now)
 {
-	if (e->place == GP__PLACE_RUNNING || e->place == GP__PLACE_WAITING)
+	gp__entity_charge(e, now);
+	/* A turn goes on whatever a program says meanwhile: asking often must not prolong it. */
+	if (e->place == GP__PLACE_RUNNING && guard(TURN_GOES_ON, policy_of(e->dev)->start))
+		move(e, GP__PLACE_RUNNING);
+	else if (e->place == GP__PLACE_RUNNING || e->place == GP__PLACE_WAITING)
 		move(e, GP__PLACE_WAITING);
 	if (e->place == GP__PLACE_DORMANT)
 		move(e, GP__PLACE_DORMANT);
@@ -726,7 +730,7 @@ static u64 dev_due(const struct gp__dev *d)
 static void finish(struct gp__dev *d, u64 now)
 {
 	renew_turns(d, now);
-	arm(d->core, &d->core->dev_timers, &d->timer, dev_due(d), now);
+	arm(&d->core->dev_timers, &d->timer, dev_due(d), now);
 }
 
 void gp__core_settle(struct gp__core *c, u64 now)

@@ -37,6 +37,7 @@
 	X(TIME_MONOTONE)     \
 	X(REPORT_ONCE)       \
 	X(VTIME_FLOOR)       \
+	X(TURN_GOES_ON)      \
 	X(OWED_BOUND)        \
 	X(OWED_CAP)          \
 	X(EDF_LATE_YIELDS)   \

@@ -10,12 +10,7 @@ static void set_height(struct gp__node *n)
 {
 	u32 l = height(n->left), r = height(n->right);
 
-	n->height = (u8)(1 + (l > r ? l : r));
-}
-
-static bool before(s64 key, u64 tie, const struct gp__node *n)
-{
-	return key != n->key ? key < n->key : tie < n->tie;
+	n->height = 1 + (l > r ? l : r);
 }
 
 /* Puts @new, which may be NULL, where @old hangs. */
@@ -94,14 +89,29 @@ static void rebalance(struct gp__tree *t, struct gp__node *n)
 	}
 }
 
-void gp__tree_insert(struct gp__tree *t, struct gp__node *n, s64 key, u64 tie)
+static void ring_append(struct gp__node *first, struct gp__node *n)
+{
+	n->prev = first->prev;
+	n->next = first;
+	first->prev->next = n;
+	first->prev = n;
+	n->height = GP__IN_RING;
+}
+
+void gp__tree_insert(struct gp__tree *t, struct gp__node *n, s64 key)
 {
 	struct gp__node **link = &t->root, *p = NULL;
 	bool is_first = true, is_last = true;
 
+	t->count++;
+	n->key = key;
 	while (*link) {
 		p = *link;
-		if (before(key, tie, p)) {
+		if (key == p->key) {
+			ring_append(p, n);
+			return;
+		}
+		if (key < p->key) {
 			link = &p->left;
 			is_last = false;
 		} else {
@@ -111,19 +121,18 @@ void gp__tree_insert(struct gp__tree *t, struct gp__node *n, s64 key, u64 tie)
 	}
 	n->parent = p;
 	n->left = n->right = NULL;
-	n->key = key;
-	n->tie = tie & (((u64)1 << 56) - 1);
+	n->prev = n->next = n;
 	n->height = 1;
 	*link = n;
 	if (is_first)
 		t->first = n;
 	if (is_last)
-		t->last = n;
-	t->count++;
+		t->last_ring = n;
 	rebalance(t, p);
 }
 
-struct gp__node *gp__tree_next(const struct gp__node *n)
+/* The next larger key's ring. */
+static struct gp__node *ring_after(const struct gp__node *n)
 {
 	if (n->right) {
 		n = n->right;
@@ -136,7 +145,7 @@ struct gp__node *gp__tree_next(const struct gp__node *n)
 	return n->parent;
 }
 
-static struct gp__node *prev(const struct gp__node *n)
+static struct gp__node *ring_before(const struct gp__node *n)
 {
 	if (n->left) {
 		n = n->left;
@@ -147,6 +156,32 @@ static struct gp__node *prev(const struct gp__node *n)
 	while (n->parent && n->parent->left == n)
 		n = n->parent;
 	return n->parent;
+}
+
+struct gp__node *gp__tree_next(const struct gp__node *n)
+{
+	/* Behind the last of a ring comes its first again. */
+	return n->next->height == GP__IN_RING ? n->next : ring_after(n->next);
+}
+
+/* The second of the ring takes the place of the first. */
+static void promote_second(struct gp__tree *t, struct gp__node *n)
+{
+	struct gp__node *s = n->next;
+
+	s->left = n->left;
+	s->right = n->right;
+	s->height = n->height;
+	replace(t, n, s);
+	s->parent = n->parent;
+	if (s->left)
+		s->left->parent = s;
+	if (s->right)
+		s->right->parent = s;
+	if (t->first == n)
+		t->first = s;
+	if (t->last_ring == n)
+		t->last_ring = s;
 }
 
 /* @n has two children: its successor takes its place. Returns where the heights may be wrong. */
@@ -170,21 +205,34 @@ static struct gp__node *erase_inner(struct gp__tree *t, struct gp__node *n)
 	return dirty;
 }
 
-void gp__tree_erase(struct gp__tree *t, struct gp__node *n)
+/* @n is alone at its key. */
+static void erase_ring(struct gp__tree *t, struct gp__node *n)
 {
 	struct gp__node *dirty;
 
 	if (t->first == n)
-		t->first = gp__tree_next(n);
-	if (t->last == n)
-		t->last = prev(n);
+		t->first = ring_after(n);
+	if (t->last_ring == n)
+		t->last_ring = ring_before(n);
 	if (n->left && n->right) {
 		dirty = erase_inner(t, n);
 	} else {
 		dirty = n->parent;
 		replace(t, n, n->left ? n->left : n->right);
 	}
+	rebalance(t, dirty);
+}
+
+void gp__tree_erase(struct gp__tree *t, struct gp__node *n)
+{
+	if (n->next == n) {
+		erase_ring(t, n);
+	} else {
+		if (n->height != GP__IN_RING)
+			promote_second(t, n);
+		n->prev->next = n->next;
+		n->next->prev = n->prev;
+	}
 	n->height = 0;
 	t->count--;
-	rebalance(t, dirty);
 }

@@ -30,14 +30,22 @@ static u64 window(const struct gp__dev *d)
 	return gp__policy_param(d, WINDOW_MS) * GP__MS;
 }
 
-/* Halved for every whole half-life, linear between: within 6 % of the exponential, and in integers.
+/* Time fades in steps of an eighth of a half-life, so that it does not matter how often one looks.
  */
+static u64 steps(const struct gp__entity *e, u64 now)
+{
+	u64 step = window(e->dev) / 8;
+
+	return now / step - e->recent_at / step;
+}
+
 static u64 decayed(const struct gp__entity *e, u64 now)
 {
-	u64 w = window(e->dev), dt = now - e->recent_at, halves = dt / w, rest = dt % w;
-	u64 v = halves < 63 ? e->recent >> halves : 0;
+	/* 2^-(i/8) in 1/65536 */
+	static const u32 eighths[8] = { 65536, 60097, 55109, 50535, 46341, 42495, 38968, 35734 };
+	u64 n = steps(e, now), halved = n / 8 < 63 ? e->recent >> n / 8 : 0;
 
-	return v - (v / 2 * (rest / (w >> 10)) >> 10);
+	return halved * eighths[n % 8] >> 16;
 }
 
 /*
@@ -80,8 +88,7 @@ static bool refresh(struct gp__entity *e, u64 now)
 {
 	s64 old = key(e);
 
-	/* Rounded to eighths of a half-life, so that time alone cannot keep a settle busy. */
-	if (!guard(DRF_REFRESH, now - e->recent_at >= window(e->dev) / 8))
+	if (!guard(DRF_REFRESH, steps(e, now) != 0))
 		return false;
 	remember(e, decayed(e, now), now);
 	return key(e) != old;

@@ -6,10 +6,8 @@
 /* Between two looks at how far it has come. */
 #define PROGRESS_EVENTS 65536
 
-void sim_timer_init(struct sim *s, struct sim_timer *t,
-		    void (*fire)(struct sim *s, struct sim_timer *t))
+void sim_timer_init(struct sim_timer *t, void (*fire)(struct sim *s, struct sim_timer *t))
 {
-	t->id = ++s->next_timer;
 	t->fire = fire;
 }
 
@@ -22,7 +20,7 @@ void sim_timer_clear(struct sim *s, struct sim_timer *t)
 void sim_timer_set(struct sim *s, struct sim_timer *t, u64 at)
 {
 	sim_timer_clear(s, t);
-	gp__tree_insert(&s->timers, &t->node, (s64)at, t->id);
+	gp__tree_insert(&s->timers, &t->node, (s64)at);
 }
 
 static void core_wakes(struct sim *s, struct sim_timer *t)
@@ -154,8 +152,8 @@ static int build(struct sim *s)
 	s->programs = calloc(sc->n_programs, sizeof(*s->programs));
 	if (!s->gpus || !s->programs)
 		return -ENOMEM;
-	sim_timer_init(s, &s->core_timer, core_wakes);
-	sim_timer_init(s, &s->warmup_timer, end_warmup);
+	sim_timer_init(&s->core_timer, core_wakes);
+	sim_timer_init(&s->warmup_timer, end_warmup);
 	if (s->warmup)
 		sim_timer_set(s, &s->warmup_timer, s->warmup);
 	for (i = 0; i < sc->n_gpus; i++)

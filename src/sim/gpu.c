@@ -48,7 +48,7 @@ static void start(struct sim_gpu *g, struct sim_stream *st)
 	if (!st->begun)
 		st->left = cmd->work;
 	st->begun = st->executing = true;
-	gp__tree_insert(&g->executing, &st->node, (s64)(g->work + st->left), st->queue.id);
+	gp__tree_insert(&g->executing, &st->node, (s64)(g->work + st->left));
 }
 
 static void stop(struct sim_gpu *g, struct sim_stream *st)
@@ -127,5 +127,5 @@ void sim_gpu_init(struct sim *s, struct sim_gpu *g, const struct gp__scenario_gp
 	gp__rng_init(&g->verb_rng, s->opt->seed, sg->name, GP__DRAW_VERB);
 	gp__rng_init(&g->fail_rng, s->opt->seed, sg->name, GP__DRAW_FAIL);
 	gp__dev_add(&s->core, &g->dev, id, sg->spec->vram_bytes, false, 0);
-	sim_timer_init(s, &g->done, command_ends);
+	sim_timer_init(&g->done, command_ends);
 }

@@ -178,15 +178,15 @@ void sim_program_start(struct sim *s, struct sim_program *p)
 
 	gp__rng_init(&p->arrival_rng, seed, p->sp->name, GP__DRAW_ARRIVAL);
 	gp__rng_init(&p->think_rng, seed, p->sp->name, GP__DRAW_THINK);
-	sim_timer_init(s, &p->arrival, arrive);
-	sim_timer_init(s, &p->hint, announce);
+	sim_timer_init(&p->arrival, arrive);
+	sim_timer_init(&p->hint, announce);
 	for (i = 0; i < p->n_streams; i++) {
 		char owner[GP__SCENARIO_NAME_LEN + 16];
 
 		snprintf(owner, sizeof(owner), "%s#%u", p->sp->name, i);
 		gp__rng_init(&p->streams[i].kernel_rng, seed, owner, GP__DRAW_KERNEL);
 		gp__rng_init(&p->streams[i].gap_rng, seed, owner, GP__DRAW_GAP);
-		sim_timer_init(s, &p->streams[i].gap, gap_over);
+		sim_timer_init(&p->streams[i].gap, gap_over);
 	}
 	if (spec->arrivals.kind == GP__ARRIVALS_TRACE) {
 		schedule_next(s, p);

@@ -8,10 +8,9 @@
 
 struct sim;
 
-/* Something that happens at a time. Equal times are ordered by id, so runs repeat. */
+/* Something that happens at a time; of several at one time, what was set first. */
 struct sim_timer {
 	struct gp__node node;
-	u32 id;
 	void (*fire)(struct sim *s, struct sim_timer *t);
 };
 
@@ -96,7 +95,7 @@ struct sim {
 	struct gp__sim_result *result;
 	struct gp__core core;
 	struct gp__tree timers;
-	u32 next_timer, next_entity, next_queue;
+	u32 next_entity, next_queue;
 	u64 now, warmup, end;
 	struct sim_timer core_timer, warmup_timer;
 	struct sim_gpu *gpus;
@@ -106,8 +105,7 @@ struct sim {
 };
 
 /* engine.c */
-void sim_timer_init(struct sim *s, struct sim_timer *t,
-		    void (*fire)(struct sim *s, struct sim_timer *t));
+void sim_timer_init(struct sim_timer *t, void (*fire)(struct sim *s, struct sim_timer *t));
 void sim_timer_set(struct sim *s, struct sim_timer *t, u64 at);
 void sim_timer_clear(struct sim *s, struct sim_timer *t);
 

@@ -234,6 +234,6 @@ void sim_stream_init(struct sim *s, struct sim_stream *st)
 	gp__pq_init(&st->pq, &cfg);
 	gp__queue_add(&st->entity->e, &st->queue, ++s->next_queue, (u8)cfg.level,
 		      (u8)st->pq.effective, 0);
-	sim_timer_init(s, &st->op, call_returns);
+	sim_timer_init(&st->op, call_returns);
 	make_room(s, st);
 }

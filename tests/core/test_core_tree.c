@@ -23,16 +23,11 @@ static u64 draw(u64 *rng, u64 n)
 	return (z ^ (z >> 31)) % n;
 }
 
-static bool less(const struct gp__node *a, const struct gp__node *b)
-{
-	return a->key != b->key ? a->key < b->key : a->tie < b->tie;
-}
-
 static void array_insert(struct gp__node *n)
 {
 	u32 i = nr_sorted++;
 
-	for (; i && less(n, sorted[i - 1]); i--)
+	for (; i && n->key < sorted[i - 1]->key; i--)
 		sorted[i] = sorted[i - 1];
 	sorted[i] = n;
 }
@@ -70,7 +65,7 @@ static void check_tree(void)
 	check_node(tree.root, NULL);
 	assert_int_equal(tree.count, nr_sorted);
 	assert_ptr_equal(tree.first, nr_sorted ? sorted[0] : NULL);
-	assert_ptr_equal(tree.last, nr_sorted ? sorted[nr_sorted - 1] : NULL);
+	assert_ptr_equal(gp__tree_last(&tree), nr_sorted ? sorted[nr_sorted - 1] : NULL);
 	for (i = 0; i < nr_sorted; i++) {
 		assert_ptr_equal(n, sorted[i]);
 		n = gp__tree_next(n);
@@ -85,7 +80,7 @@ static void flip(u32 i, s64 key)
 		gp__tree_erase(&tree, &node[i]);
 		assert_false(gp__node_linked(&node[i]));
 	} else {
-		gp__tree_insert(&tree, &node[i], key, i);
+		gp__tree_insert(&tree, &node[i], key);
 		array_insert(&node[i]);
 	}
 }
@@ -134,7 +129,7 @@ static void test_in_order_and_in_reverse(void **state)
 	}
 }
 
-static void test_equal_keys_go_by_tie(void **state)
+static void test_equal_keys_are_served_in_turn(void **state)
 {
 	(void)state;
 	flip(2, INT64_MAX);
@@ -142,9 +137,13 @@ static void test_equal_keys_go_by_tie(void **state)
 	flip(1, INT64_MAX);
 	flip(3, INT64_MIN);
 	assert_ptr_equal(tree.first, &node[3]);
+	assert_ptr_equal(gp__tree_next(&node[3]), &node[2]);
+	assert_ptr_equal(gp__tree_next(&node[2]), &node[0]);
+	assert_ptr_equal(gp__tree_last(&tree), &node[1]);
+	/* The first of several goes; the second stands where it stood. */
+	flip(2, 0);
 	assert_ptr_equal(gp__tree_next(&node[3]), &node[0]);
-	assert_ptr_equal(gp__tree_next(&node[0]), &node[1]);
-	assert_ptr_equal(tree.last, &node[2]);
+	check_tree();
 }
 
 int main(void)
@@ -152,7 +151,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random_insertions_and_removals),
 		cmocka_unit_test(test_in_order_and_in_reverse),
-		cmocka_unit_test(test_equal_keys_go_by_tie),
+		cmocka_unit_test(test_equal_keys_are_served_in_turn),
 	};
 
 	return cmocka_run_group_tests_name("core tree", tests, NULL, NULL);
