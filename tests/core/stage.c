@@ -189,8 +189,11 @@ void take_orders(void)
 {
 	struct gp__action a;
 	struct hand *h;
+	u32 bound = 1000;
 
 	do {
+		/* Nor stop and start somebody in turns. */
+		assert_int_not_equal(bound--, 0);
 		while (gp__core_pop(&S.core, &a))
 			take_order(&a);
 		h = next_answer();
@@ -209,6 +212,7 @@ void answer(struct actor *a, int result)
 void after(u64 ns)
 {
 	u64 end = S.now + ns;
+	u32 bound = 1000000;
 
 	for (;;) {
 		struct hand *h = next_answer();
@@ -216,6 +220,8 @@ void after(u64 ns)
 
 		if (at > end)
 			break;
+		/* The core must not ask to be woken for ever. */
+		assert_int_not_equal(bound--, 0);
 		S.now = gp__max_u64(S.now, at);
 		gp__core_tick(&S.core, S.now);
 		take_orders();

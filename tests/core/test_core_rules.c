@@ -339,6 +339,26 @@ static void test_fair_a_sleeper_gains_at_most_one_turn(void **state)
 	assert_true(runs(a) || runs(b) || runs(sleeper));
 }
 
+static void test_fair_a_deadline_a_millisecond_does_not_prolong_a_turn(void **state)
+{
+	struct actor *a, *b;
+	u64 start;
+	int i;
+
+	(void)state;
+	begin(&gp__policy_fair);
+	start = S.now;
+	work(a = actor(NORMAL));
+	work(b = actor(NORMAL));
+	for (i = 0; i < 1000; i++) {
+		after(GP__MS);
+		gp__entity_deadline(&a->e, S.now + GP__MS, S.now);
+		take_orders();
+	}
+	assert_true(near(permille(b, 0, start), 500, 15));
+	assert_true(near(a->nr_stops, 50, 2));
+}
+
 static void share_of_three(u32 x, u32 y, u32 z, const u64 want[3])
 {
 	struct actor *a[3];
@@ -490,6 +510,31 @@ static void test_drf_is_fair_where_memory_is_not_contended(void **state)
 	assert_true(near(permille(b, 0, start), 500, 20));
 }
 
+static u64 recent_ms(struct actor *a, u64 ns)
+{
+	u64 end = S.now + ns;
+
+	while (S.now < end) {
+		after(GP__MS);
+		gp__entity_deadline(&a->e, 0, S.now);
+	}
+	return a->e.recent / GP__MS;
+}
+
+/* Half of it is there after one half-life of running, however often that was noted down. */
+static void test_drf_time_counts_by_its_half_life(void **state)
+{
+	struct actor *a;
+
+	(void)state;
+	begin(&gp__policy_drf);
+	work(a = actor(NORMAL));
+	assert_true(near(recent_ms(a, GP__S), 1443 / 2, 70));
+	assert_true(near(recent_ms(a, 10 * GP__S), 1443, 130));
+	rest(a);
+	assert_true(near(recent_ms(a, GP__S), 1443 / 2, 70));
+}
+
 /* What was used long ago is forgotten while one waits, not only when one runs. */
 static void test_drf_use_fades_while_waiting(void **state)
 {
@@ -498,11 +543,11 @@ static void test_drf_use_fades_while_waiting(void **state)
 	(void)state;
 	begin(&gp__policy_drf);
 	work(user = actor(NORMAL));
-	after(3 * GP__S);
+	after(10 * GP__S);
 	work(hog = actor(.memory = ((u64)1 << 36) / 10 * 4));
 	after(500 * GP__MS);
 	assert_true(stopped(user) && runs(hog));
-	after(2500 * GP__MS);
+	after(1000 * GP__MS);
 	assert_true(user->nr_starts > 0);
 }
 
@@ -1699,10 +1744,71 @@ static void test_a_quiet_device_holds_nobody(void **state)
 	work(off = actor(OFFLINE));
 	work(on = actor(ONLINE));
 	rest(off);
+	leave(on);
 	assert_true(runs(off));
 	assert_why(off, GP__RULE_IDLE, 0);
-	leave(on);
 	assert_true(gp__core_wake(&S.core) == GP__NEVER);
+}
+
+/* Its next piece of work would be stopped again: starting it in between is two switches for
+ * nothing. */
+static void test_who_runs_out_of_work_while_held_stays_held(void **state)
+{
+	struct actor *off, *on;
+
+	(void)state;
+	begin_strict();
+	work(off = actor(OFFLINE));
+	work(on = actor(ONLINE));
+	rest(off);
+	after(GP__S);
+	work(off);
+	assert_int_equal(off->nr_starts, 0);
+	rest(off);
+	rest(on);
+	assert_true(runs(off));
+}
+
+static void test_being_held_without_work_is_no_suspension(void **state)
+{
+	struct actor *off;
+
+	(void)state;
+	begin_strict();
+	config(GP__CFG_MAX_HOLD_MS, 100);
+	work(off = actor(OFFLINE));
+	work(actor(ONLINE));
+	after(50 * GP__MS);
+	rest(off);
+	after(GP__S);
+	assert_int_equal(off->nr_starts, 0);
+	assert_int_equal(off->e.held_total, 50 * GP__MS);
+	work(off);
+	after(100 * GP__MS - 1);
+	assert_true(stopped(off));
+	after(1);
+	assert_true(runs(off));
+}
+
+/* Held without work, then more urgent than anybody: nothing to hold it for any longer. */
+static void test_held_without_work_follows_hints_and_policy(void **state)
+{
+	struct actor *off;
+
+	(void)state;
+	begin_strict();
+	work(off = actor(OFFLINE));
+	work(actor(NORMAL));
+	rest(off);
+	assert_true(stopped(off));
+	hint(off, ONLINE);
+	assert_true(runs(off));
+	hint(off, OFFLINE);
+	work(off);
+	rest(off);
+	assert_true(stopped(off));
+	policy(&gp__policy_none, NULL);
+	assert_true(runs(off));
 }
 
 #define T(name) cmocka_unit_test(test_##name)
@@ -1726,6 +1832,7 @@ int main(void)
 		T(fair_width_is_how_many_run_at_once),
 		T(fair_a_newcomer_gains_at_most_one_turn),
 		T(fair_a_sleeper_gains_at_most_one_turn),
+		T(fair_a_deadline_a_millisecond_does_not_prolong_a_turn),
 		T(share_gives_percentages),
 		T(share_scales_down_what_is_too_much),
 		T(share_divides_what_is_left_among_those_that_did_not_ask),
@@ -1736,6 +1843,7 @@ int main(void)
 		T(share_survives_absurd_oversubscription),
 		T(drf_whoever_fills_the_memory_yields_time),
 		T(drf_is_fair_where_memory_is_not_contended),
+		T(drf_time_counts_by_its_half_life),
 		T(drf_use_fades_while_waiting),
 		T(drf_an_hour_alone_is_not_held_against_it),
 		T(drf_equal_memory_takes_turns),
@@ -1799,6 +1907,9 @@ int main(void)
 		T(work_told_twice_counts_once),
 		T(an_entity_is_idle_when_all_its_queues_are),
 		T(a_quiet_device_holds_nobody),
+		T(who_runs_out_of_work_while_held_stays_held),
+		T(being_held_without_work_is_no_suspension),
+		T(held_without_work_follows_hints_and_policy),
 	};
 
 	return cmocka_run_group_tests_name("core rules", tests, NULL, NULL);
