@@ -81,6 +81,8 @@ static int load_init(struct load *l, uint64_t n)
 	if (!l->subjects)
 		return -ENOMEM;
 	gp__core_init(&l->core, &gp__policy_hpf);
+	/* Without the rate limit, so that every decision is carried out. */
+	gp__core_configure(&l->core, GP__CFG_SWITCHES_PER_S, 0, 0);
 	gp__dev_add(&l->core, &l->dev, 0, 0, false, 0);
 	for (uint64_t i = 0; i < n; i++) {
 		struct gp__hints h = { .prio = prios[draw(l, 3)] };
