@@ -64,10 +64,21 @@ u64 gp__entity_used(const struct gp__entity *e, u64 now)
 	return e->used + uncharged(e) + (d->nr_on ? dt / d->nr_on : 0);
 }
 
-static u32 min_share(const struct gp__entity *e)
+#define PPM 1000000
+/* What those who asked for nothing are promised adds up to no more than this part of a device. */
+#define DEFAULTS_TOGETHER (PPM / 5)
+
+/* In millionths of the device. */
+static u64 min_share(const struct gp__entity *e)
 {
-	return e->hints.min_share_pct ? e->hints.min_share_pct
-				      : (u32)e->dev->core->cfg[GP__CFG_MIN_SHARE_PCT];
+	const struct gp__dev *d = e->dev;
+	u64 each = d->core->cfg[GP__CFG_MIN_SHARE_PCT] * (PPM / 100);
+
+	if (e->hints.min_share_pct)
+		return (u64)e->hints.min_share_pct * (PPM / 100);
+	return guard(DEFAULTS_BOUND, each * d->nr_awake > DEFAULTS_TOGETHER)
+		       ? DEFAULTS_TOGETHER / d->nr_awake
+		       : each;
 }
 
 static u64 grant_ns(const struct gp__entity *e)
@@ -86,7 +97,7 @@ void gp__entity_owe(struct gp__entity *e, u64 now)
 
 	gp__entity_charge(e, now);
 	if (e->awake)
-		e->owed += (s64)((now - e->owed_at) / 100 * min_share(e));
+		e->owed += (s64)(gp__min_u64(now - e->owed_at, 3600 * GP__S) * min_share(e) / PPM);
 	e->owed -= (s64)(e->used - e->owed_used);
 	e->owed_at = now;
 	e->owed_used = e->used;
@@ -100,27 +111,26 @@ void gp__entity_owe(struct gp__entity *e, u64 now)
 u64 gp__entity_owed_due(const struct gp__entity *e, u64 now)
 {
 	s64 missing = (s64)grant_ns(e) - e->owed;
-	u32 pct = min_share(e);
+	u64 share = min_share(e);
 
-	if (!pct)
+	if (!share)
 		return GP__NEVER;
 	if (missing <= 0)
 		return now;
-	return gp__time_add(e->owed_at, ((u64)missing + pct - 1) / pct * 100);
+	return gp__time_add(e->owed_at, ((u64)missing * PPM + share - 1) / share);
 }
 
 /*
  * How long it takes an entity that runs beside others to get what it is owed: it gets 1/n of the
- * time, and is owed pct of the time that takes. Where that is no less it never ends; look again
- * after a while.
+ * time, and is owed its share of the time that takes. Where that is hardly less, look again later.
  */
 u64 gp__entity_owed_for(const struct gp__entity *e)
 {
-	u64 n = e->dev->nr_on ? e->dev->nr_on : 1, pct = min_share(e);
+	u64 n = e->dev->nr_on ? e->dev->nr_on : 1, grows = n * min_share(e);
 
-	if (n * pct >= 100)
+	if (grows > PPM / 100 * 99)
 		return grant_ns(e);
-	return (u64)e->owed * n * 100 / (100 - n * pct) + GP__US;
+	return (u64)e->owed * n * 1000 / (PPM - grows) * 1000 + GP__US;
 }
 
 u64 gp__entity_max_hold(const struct gp__entity *e)

@@ -268,6 +268,8 @@ void gp__entity_remove(struct gp__entity *e, u64 now)
 	gp__log_entity(e, GP__WHAT_ENTITY_REMOVE, 0, now);
 	gp__list_each(l, n, &e->queues) detach_queue(container_of(l, struct gp__queue, link));
 	e->lingering = e->expected = false;
+	if (e->awake)
+		e->dev->nr_awake--;
 	gp__entity_sync_on(e, now);
 	gp__entity_leave(e);
 	gp__gang_leave(e, now);

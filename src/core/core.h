@@ -118,9 +118,11 @@ struct gp__dev {
 	struct gp__tree ageing;
 	struct gp__link fresh; /* waiting, but not told to stop yet */
 	struct gp__link apart; /* out of planning */
+	struct gp__tree suspects; /* of those, the ones an inversion is not yet reported of */
 	struct gp__link members; /* every entity of this device; the policy's refresh order */
 	struct gp__node timer;
 
+	u32 nr_awake; /* have work */
 	u32 nr_on; /* have work and are not held */
 	u64 clock; /* GPU time an entity got that was here throughout: dt / nr_on */
 	u64 clock_at;

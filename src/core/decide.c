@@ -235,6 +235,8 @@ void gp__entity_leave(struct gp__entity *e)
 		break;
 	case GP__PLACE_APART:
 		gp__list_del(&e->apart_link);
+		if (gp__node_linked(&e->node))
+			gp__tree_erase(&d->suspects, &e->node);
 		e->inversion_reported = false;
 		break;
 	}
@@ -399,8 +401,23 @@ static void note_activity(struct gp__entity *e, u64 now)
 		return;
 	gp__entity_owe(e, now);
 	e->awake = active;
+	e->dev->nr_awake += active ? 1 : (u32)-1;
 	if (active)
 		wake_up(e, now);
+}
+
+/* Out of planning, at work, and not reported yet: an inversion as soon as somebody more urgent
+ * runs. */
+static void watch_apart(struct gp__entity *e)
+{
+	struct gp__tree *suspects = &e->dev->suspects;
+
+	if (e->place != GP__PLACE_APART)
+		return;
+	if (gp__node_linked(&e->node))
+		gp__tree_erase(suspects, &e->node);
+	if (e->on && !e->inversion_reported)
+		gp__tree_insert(suspects, &e->node, e->prio);
 }
 
 /* Being stopped with nothing to do is no suspension: it counts neither in totals nor for
@@ -425,6 +442,7 @@ void gp__entity_update(struct gp__entity *e, u64 now)
 	if (place == GP__PLACE_GRANTED && e->gang)
 		e->grant_end = gp__max_u64(e->grant_end, e->gang->grant_end);
 	enforce_place(e, now);
+	watch_apart(e);
 	start_ageing(e);
 	arm_entity(e, now);
 	gp__dev_dirty(e->dev);
@@ -667,17 +685,12 @@ bool gp__dev_inversion(const struct gp__dev *d, const struct gp__entity **waitin
 static void report_inversions(struct gp__dev *d, u64 now)
 {
 	const struct gp__entity *top = first_running(d);
-	struct gp__link *l, *n;
 
-	if (!top)
-		return;
-	gp__list_each(l, n, &d->apart)
-	{
-		struct gp__entity *e = container_of(l, struct gp__entity, apart_link);
+	while (top && d->suspects.first && d->suspects.first->key < top->prio) {
+		struct gp__entity *e = gp__entity_of(d->suspects.first);
 
-		if (!e->on || e->prio >= top->prio || guard(REPORT_ONCE, e->inversion_reported))
-			continue;
-		e->inversion_reported = true;
+		gp__tree_erase(&d->suspects, &e->node);
+		e->inversion_reported = guard(REPORT_ONCE, true);
 		gp__log_entity(e, GP__WHAT_INVERSION, top->id, now);
 	}
 }

@@ -40,6 +40,7 @@
 	X(TURN_GOES_ON)      \
 	X(OWED_BOUND)        \
 	X(OWED_CAP)          \
+	X(DEFAULTS_BOUND)    \
 	X(EDF_LATE_YIELDS)   \
 	X(DRF_REFRESH)       \
 	X(DRF_BOUND)         \
