@@ -152,7 +152,7 @@ enum gp__place {
 
 struct gp__entity {
 	/* What a search through the trees touches comes first. */
-	struct gp__node node; /* in dev->running or dev->waiting */
+	struct gp__node node; /* in one of dev->running, waiting, dormant, suspects */
 	struct gp__node timer; /* in core->timers */
 	struct gp__node age; /* in dev->ageing */
 

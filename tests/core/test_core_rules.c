@@ -643,15 +643,34 @@ static void test_min_share_is_delivered_beside_many(void **state)
 
 	(void)state;
 	begin_strict();
-	config(GP__CFG_MIN_SHARE_PCT, 5);
 	start = S.now;
 	for (i = 0; i < 4; i++)
 		work(actor(ONLINE));
 	for (i = 0; i < 3; i++)
-		work(off[i] = actor(OFFLINE));
+		work(off[i] = actor(OFFLINE, .min_share_pct = 5));
 	after(20 * GP__S);
 	for (i = 0; i < 3; i++)
 		assert_true(near(permille(off[i], 0, start), 50, 2));
+}
+
+/* Nobody asked: together they get a fifth at most, however many they are. */
+static void test_min_share_by_default_leaves_the_urgent_most_of_the_device(void **state)
+{
+	struct actor *on, *off[9];
+	u64 start;
+	int i;
+
+	(void)state;
+	begin_strict();
+	config(GP__CFG_MIN_SHARE_PCT, 10);
+	start = S.now;
+	work(on = actor(ONLINE));
+	for (i = 0; i < 9; i++)
+		work(off[i] = actor(OFFLINE));
+	after(20 * GP__S);
+	assert_true(permille(on, 0, start) >= 795);
+	for (i = 0; i < 9; i++)
+		assert_true(near(permille(off[i], 0, start), 20, 2));
 }
 
 static void test_min_share_may_be_asked_for(void **state)
@@ -1498,7 +1517,9 @@ static void test_an_inversion_that_stays_is_reported_once(void **state)
 	assert_ptr_equal(running, &off->e);
 	for (i = 0; i < 100; i++) {
 		rest(on);
+		rest(off);
 		work(on);
+		work(off);
 	}
 	assert_int_equal(S.reports[GP__WHAT_INVERSION], 1);
 	assert_int_equal(S.last_report.entity, off->e.id);
@@ -1859,6 +1880,7 @@ int main(void)
 		T(none_stops_nobody),
 		T(min_share_is_delivered),
 		T(min_share_is_delivered_beside_many),
+		T(min_share_by_default_leaves_the_urgent_most_of_the_device),
 		T(min_share_may_be_asked_for),
 		T(min_share_says_why),
 		T(min_share_an_hour_alone_is_not_held_against_it),
