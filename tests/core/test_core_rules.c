@@ -537,7 +537,8 @@ static void test_drf_time_counts_by_its_half_life(void **state)
 	(void)state;
 	begin(&gp__policy_drf);
 	work(a = actor(NORMAL));
-	assert_true(near(recent_ms(a, GP__S), 1443 / 2, 70));
+	/* Looked at just after a step, where it is lowest: up to 8 % below. */
+	assert_true(near(recent_ms(a, GP__S), 1443 / 2, 45));
 	assert_true(near(recent_ms(a, 10 * GP__S), 1443, 130));
 	rest(a);
 	assert_true(near(recent_ms(a, GP__S), 1443 / 2, 70));
