@@ -378,14 +378,17 @@ struct gp__limit gp__q_limit(int64_t timeout_ns)
 int gp__q_wait_step(struct gp_queue *q, uint64_t wanted, const struct gp__limit *l)
 {
 	bool forever = l->timeout_ns < 0;
+	bool launch = forever && !q->syncing;
 	int rc;
 
 	if (wanted > q->pq.completed && (q->wanted <= q->pq.completed || wanted < q->wanted))
 		q->wanted = wanted;
-	if (forever && !q->syncing && gp__pq_sync_target(&q->pq, wanted)) {
+	if (launch && gp__pq_sync_target(&q->pq, wanted)) {
 		reap(q, wanted);
 		return 0;
 	}
+	/* With nobody in sync, it is a launch that has to wake us, not a completion. */
+	q->queued += launch;
 	q->timed += !forever;
 	/* Polling leaves no trace of itself, so the worker must not rely on one. */
 	if (l->timeout_ns == 0)
@@ -394,5 +397,6 @@ int gp__q_wait_step(struct gp_queue *q, uint64_t wanted, const struct gp__limit 
 		worker_kick(q);
 	rc = l->timeout_ns ? gp__q_sleep(q, &q->changed, l->at) : -ETIMEDOUT;
 	q->timed -= !forever;
+	q->queued -= launch;
 	return rc == -ETIMEDOUT ? -ETIME : 0;
 }

@@ -63,7 +63,7 @@ struct gp_queue {
 	bool worker_stop;
 
 	unsigned int users; /* threads inside the API */
-	unsigned int queued; /* of them, waiting for another's device call */
+	unsigned int queued; /* of them, to be woken when a device call returns */
 	uint64_t failed;
 	uint64_t forgotten; /* latest failed ticket not remembered */
 	struct gp__failure failures[GP__FAILURES_MAX];

@@ -195,6 +195,43 @@ static void test_wait_times_out(void **state)
 	rig_down(&r);
 }
 
+static int slow_nlaunch(void *hwq, void *cmd)
+{
+	nap(1 * MS);
+	return gp__fakedev_ops(1, false).nlaunch(hwq, cmd);
+}
+
+/*
+ * The worker launches what a thread waits for: that thread is woken when the
+ * command before has ended, finds its own not launched yet, and must be woken
+ * again when it is.
+ */
+static void test_wait_for_what_another_launches(void **state)
+{
+	struct gp_device_ops ops = gp__fakedev_ops(1, false);
+	struct gp_queue_options opt = GP_QUEUE_OPTIONS_INIT;
+	struct gp__fakecmd cmds[20];
+	uint64_t ticket;
+	struct rig r;
+	unsigned int i;
+
+	(void)state;
+	memset(cmds, 0, sizeof(cmds));
+	rig_up(&r, 1, false, NULL);
+	gp_queue_destroy(r.q);
+	opt.window = 1;
+	ops.nlaunch = slow_nlaunch;
+	assert_int_equal(gp_queue_create(&ops, r.hwq, &opt, &r.q, NULL), 0);
+	for (i = 0; i < 20; i++) {
+		cmds[i].run_ns = 1 * MS;
+		gp_queue_submit(r.q, &cmds[i], &ticket);
+		if (ticket > 1)
+			assert_int_equal(gp_queue_wait(r.q, ticket - 1, -1), 0);
+	}
+	assert_int_equal(gp_queue_wait(r.q, ticket, -1), 0);
+	rig_down(&r);
+}
+
 static void test_max_pending(void **state)
 {
 	struct gp_queue_options opt = GP_QUEUE_OPTIONS_INIT;
@@ -616,6 +653,7 @@ int main(void)
 		cmocka_unit_test(test_errors_belong_to_their_commands),
 		cmocka_unit_test(test_forgotten_results_are_not_guessed),
 		cmocka_unit_test(test_wait_times_out),
+		cmocka_unit_test(test_wait_for_what_another_launches),
 		cmocka_unit_test(test_max_pending),
 		cmocka_unit_test(test_suspend_level1),
 		cmocka_unit_test(test_suspend_level2),
