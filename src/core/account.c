@@ -66,7 +66,7 @@ u64 gp__entity_used(const struct gp__entity *e, u64 now)
 
 #define PPM 1000000
 /* What those who asked for nothing are promised adds up to no more than this part of a device. */
-#define DEFAULTS_TOGETHER (PPM / 5)
+#define DEFAULTS_TOGETHER (PPM / 2)
 
 /* In millionths of the device. */
 static u64 min_share(const struct gp__entity *e)
