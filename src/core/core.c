@@ -294,6 +294,8 @@ int gp__entity_hint(struct gp__entity *e, const struct gp__hints *h, u64 now)
 	set_hints(e, h);
 	gp__log_entity(e, GP__WHAT_HINT, 0, now);
 	gp__entity_forgive(e);
+	if (e->gang)
+		gp__gang_sort(e->gang);
 	gp__entity_reconsider(e, now);
 	gp__entity_converge(e, gp__why(GP__RULE_WEIGHT, 0), now);
 	gp__core_settle(c, now);
@@ -307,6 +309,7 @@ void gp__entity_deadline(struct gp__entity *e, u64 at, u64 now)
 	now = gp__core_begin(c, now);
 	gp__log_entity(e, GP__WHAT_DEADLINE, at, now);
 	e->deadline_at = at;
+	e->deadline_named = at && !e->nr_ready;
 	e->late = false;
 	gp__entity_reconsider(e, now);
 	gp__core_settle(c, now);
@@ -378,11 +381,35 @@ void gp__queue_remove(struct gp__queue *q, u64 now)
 	gp__core_settle(c, now);
 }
 
+/* What was announced is there. */
+static void stop_expecting(struct gp__entity *e)
+{
+	e->expected = false;
+	e->expect_from = 0;
+}
+
+/* A job's deadline counts from its arrival, unless it was named ahead. */
+static void begin_job(struct gp__entity *e, u64 now)
+{
+	u64 deadline = e->hints.deadline_ns;
+
+	if (!e->deadline_named)
+		e->deadline_at = deadline ? gp__time_add(now, deadline) : 0;
+	e->deadline_named = false;
+	e->late = false;
+}
+
 static void work_came(struct gp__entity *e, u64 now)
 {
-	e->lingering = e->expected = false;
-	e->expect_from = 0;
-	gp__entity_update(e, now);
+	bool has_place = e->awake;
+
+	begin_job(e, now);
+	e->lingering = false;
+	stop_expecting(e);
+	if (has_place)
+		gp__entity_reconsider(e, now);
+	else
+		gp__entity_update(e, now);
 }
 
 void gp__queue_ready(struct gp__queue *q, u32 pending, u64 now)
@@ -399,6 +426,8 @@ void gp__queue_ready(struct gp__queue *q, u32 pending, u64 now)
 	q->ready = true;
 	if (e->nr_ready++ == 0)
 		work_came(e, now);
+	else
+		stop_expecting(e);
 	gp__core_settle(c, now);
 }
 

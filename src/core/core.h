@@ -165,6 +165,7 @@ struct gp__entity {
 	bool expected; /* announced work that has not come yet */
 	bool suspended; /* operator */
 	bool late; /* edf: missed its deadline */
+	bool deadline_named; /* ahead of the job it is for */
 	bool inversion_reported;
 	u8 class;
 	u32 nr_queues, nr_ready, nr_faults;
@@ -322,7 +323,7 @@ int gp__entity_add(struct gp__dev *d, struct gp__entity *e, u32 id, u32 process,
 void gp__entity_remove(struct gp__entity *e,
 		       u64 now); /* with its queues; nothing refers to it afterwards */
 int gp__entity_hint(struct gp__entity *e, const struct gp__hints *h, u64 now);
-/* The job at hand must be done at @at; 0: it has no deadline. */
+/* The job at hand, or where there is none the next, must be done at @at; 0: it has no deadline. */
 void gp__entity_deadline(struct gp__entity *e, u64 at, u64 now);
 /* Work will come at @at: make room before it is there. */
 void gp__entity_arriving(struct gp__entity *e, u64 at, u64 now);

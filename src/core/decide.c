@@ -385,8 +385,6 @@ static void wake_up(struct gp__entity *e, u64 now)
 {
 	const struct gp__policy *p = policy_of(e->dev);
 
-	e->deadline_at = e->hints.deadline_ns ? gp__time_add(now, e->hints.deadline_ns) : 0;
-	e->late = false;
 	if (!p->wakeup)
 		return;
 	catch_up(e->dev, now);

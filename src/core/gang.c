@@ -170,7 +170,7 @@ static s32 prio_of(const struct gp__link *l)
 	return gp__list_empty(&g->members) ? -GP__PRIO_LIMIT : member(g->members.next)->prio;
 }
 
-static void sort_in(struct gp__gang *g)
+void gp__gang_sort(struct gp__gang *g)
 {
 	struct gp__link *pos = &g->core->gangs;
 	struct gp__link *l;
@@ -198,7 +198,7 @@ int gp__gang_join(struct gp__gang *g, struct gp__entity *e, u64 now)
 	gp__log_gang(g, e, GP__WHAT_GANG_JOIN, now);
 	e->gang = g;
 	gp__list_push(&g->members, &e->gang_link);
-	sort_in(g);
+	gp__gang_sort(g);
 	update_members(g, now);
 	gp__core_settle(g->core, now);
 	return 0;

@@ -22,6 +22,9 @@ static const struct gp__param params[] = {
 			"1: all run at once, weighed by the device where it can" },
 };
 
+/* Virtual time runs a thousand times as fast as the clock at most, and so for a hundred days. */
+#define LEAST 100
+
 /* In thousandths of a percent. */
 static u32 share_of(const struct gp__entity *e)
 {
@@ -32,7 +35,7 @@ static u32 share_of(const struct gp__entity *e)
 		return e->hints.share_pct * 1000;
 	if (e->hints.share_pct) {
 		each = e->hints.share_pct * 100000 / d->share_sum;
-		return each ? each : 1;
+		return each > LEAST ? each : LEAST;
 	}
 	left = d->share_sum < 100 ? 100 - d->share_sum : 0;
 	each = left * 1000 / (d->nr_no_share ? d->nr_no_share : 1);

@@ -217,6 +217,90 @@ static void test_edf_a_late_job_may_keep_its_place(void **state)
 	assert_true(runs(a) && stopped(b));
 }
 
+static void test_edf_a_deadline_may_be_named_before_the_job_is_there(void **state)
+{
+	struct actor *a, *b;
+
+	(void)state;
+	begin(&gp__policy_edf);
+	a = actor(.deadline_ns = 20 * GP__MS);
+	b = actor(.deadline_ns = 10 * GP__MS);
+	gp__entity_deadline(&a->e, S.now + 5 * GP__MS, S.now);
+	work(b);
+	work(a);
+	after(GP__MS);
+	assert_true(runs(a) && stopped(b));
+	/* It was for that job: the next one has the program's own again. */
+	rest(a);
+	after(GP__MS);
+	work(a);
+	after(GP__MS);
+	assert_true(runs(b) && stopped(a));
+}
+
+static void test_edf_every_job_has_a_deadline_of_its_own(void **state)
+{
+	struct actor *a, *b;
+
+	(void)state;
+	begin(&gp__policy_edf);
+	config(GP__CFG_LINGER_US, 1000);
+	a = actor(.deadline_ns = 10 * GP__MS);
+	b = actor(.deadline_ns = 12 * GP__MS);
+	work(a);
+	work(b);
+	after(9 * GP__MS);
+	assert_true(runs(a) && stopped(b));
+	/* The next job comes before the gap counts as one, and is due later than b's. */
+	rest(a);
+	work(a);
+	after(GP__US * 500);
+	assert_true(runs(b) && stopped(a));
+}
+
+static void test_announced_work_may_come_on_another_queue(void **state)
+{
+	struct actor *a, *b;
+
+	(void)state;
+	begin(&gp__policy_hpf);
+	config(GP__CFG_ARRIVE_GRACE_MS, 1000);
+	second_queue(a = actor(ONLINE));
+	work(b = actor(OFFLINE));
+	work(a);
+	arriving(a, S.now + GP__MS);
+	gp__queue_ready(&a->hand[1].q, 1, S.now);
+	take_orders();
+	after(GP__MS);
+	assert_true(stopped(b));
+	gp__queue_idle(&a->hand[1].q, S.now);
+	rest(a);
+	after(GP__MS);
+	assert_true(runs(b));
+}
+
+static void test_gangs_are_tried_in_the_order_their_priorities_have_now(void **state)
+{
+	struct actor *a, *b, *online;
+
+	(void)state;
+	begin(&gp__policy_hpf);
+	online = actor(ONLINE);
+	a = actor(.prio = 3);
+	b = actor(.prio = 2);
+	tie(&S.gang[0], a, actor_on(1, .prio = 3));
+	tie(&S.gang[1], b, actor_on(1, .prio = 2));
+	work(online);
+	work(a);
+	work(b);
+	after(GP__MS);
+	hint(b, .prio = 5);
+	rest(online);
+	after(GP__MS);
+	assert_true(runs(b) && stopped(a));
+	assert_ptr_equal(S.core.gangs.next, &S.gang[1].link);
+}
+
 static void test_edf_background_runs_together_when_no_deadline_waits(void **state)
 {
 	struct actor *a, *b, *urgent;
@@ -1856,7 +1940,11 @@ int main(void)
 		T(edf_a_job_may_name_its_deadline),
 		T(edf_a_late_job_yields),
 		T(edf_a_late_job_may_keep_its_place),
+		T(edf_a_deadline_may_be_named_before_the_job_is_there),
+		T(edf_every_job_has_a_deadline_of_its_own),
 		T(edf_background_runs_together_when_no_deadline_waits),
+		T(announced_work_may_come_on_another_queue),
+		T(gangs_are_tried_in_the_order_their_priorities_have_now),
 		T(fair_divides_by_weight),
 		T(fair_turns_last_a_quantum),
 		T(fair_width_is_how_many_run_at_once),
