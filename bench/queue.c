@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the preemptible queue costs.
+ *
+ * "launch": one command launched and awaited, through a queue and by calling a
+ * device that does nothing; the difference is what the queue adds to a program
+ * that is never preempted. "suspend": one suspend and resume of a queue whose
+ * command is running, against a bare futex round trip between two threads. At
+ * level 3 the device's thread has to let go of the command, which is such a
+ * round trip; level 2 tells it and does not wait; level 1 does not tell it.
+ *
+ * "hot" is one turn among many, measured in turns with what it is compared to;
+ * the device's thread has hardly gone back to the command when it is stopped
+ * again. "cold" is a single one after 1 ms, when all threads sleep, so the two
+ * figures cannot be divided pair by pair.
+ */
+#include "benches.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <gpreempt/gpreempt.h>
+
+#include "queue/fakedev.h"
+
+/* Commands between two waits, as a program with a stream would have them. */
+#define BURST 256
+
+static void add_row(struct gp__bench_run *run, const char *what, int level, const char *state,
+		    const struct gp__bench_pair *pair)
+{
+	json_t *row = json_pack("{s:s, s:o, s:s}", "what", what, "level",
+				level ? json_integer(level) : json_null(), "state", state);
+
+	gp__bench_set(row, "time", "ns", &pair->a_ns);
+	gp__bench_set(row, "against", "ns", &pair->b_ns);
+	gp__bench_set(row, "ratio", "", &pair->ratio);
+	gp__bench_row(run, row);
+}
+
+/* ---------------------------------------------------- launching and waiting -- */
+
+static __attribute__((noinline)) int null_call(void *hwq, void *cmd)
+{
+	atomic_uint *calls = hwq;
+
+	(void)cmd;
+	atomic_store_explicit(calls, atomic_load_explicit(calls, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+	return 0;
+}
+
+static int null_verb(void *hwq)
+{
+	return null_call(hwq, NULL);
+}
+
+struct launcher {
+	struct gp_device_ops ops;
+	atomic_uint hwq;
+	struct gp_queue *queue;
+	char cmd[BURST];
+};
+
+static int launch_directly(void *arg, uint64_t times)
+{
+	struct launcher *l = arg;
+	uint64_t i, n;
+
+	for (; times; times -= n) {
+		n = times < BURST ? times : BURST;
+		for (i = 0; i < n; i++)
+			l->ops.nlaunch(&l->hwq, &l->cmd[i]);
+		for (i = 0; i < n; i++)
+			l->ops.sync(&l->hwq, &l->cmd[i]);
+	}
+	return 0;
+}
+
+static int launch_queued(void *arg, uint64_t times)
+{
+	struct launcher *l = arg;
+	uint64_t i, n;
+	int err = 0;
+
+	for (; times && !err; times -= n) {
+		n = times < BURST ? times : BURST;
+		for (i = 0; i < n && !err; i++)
+			err = gp_queue_submit(l->queue, &l->cmd[i], NULL);
+		if (!err)
+			err = gp_queue_wait_all(l->queue, -1);
+	}
+	return err;
+}
+
+static int measure_launch(struct gp__bench_run *run)
+{
+	struct launcher l = { .ops = GP_DEVICE_OPS_INIT };
+	struct gp__bench_pair pair;
+	struct gp_error err_text;
+	int err;
+
+	l.ops.nlaunch = l.ops.sync = null_call;
+	l.ops.interrupt = l.ops.restore = null_verb;
+	err = gp_queue_create(&l.ops, &l.hwq, NULL, &l.queue, &err_text);
+	if (err)
+		return gp__bench_fail(run, err, "%s", err_text.message);
+	err = gp__bench_compare(run, launch_queued, &l, launch_directly, &l, &pair);
+	gp_queue_destroy(l.queue);
+	if (err)
+		return gp__bench_fail(run, err, "launching");
+	add_row(run, "launch and wait", 0, "hot", &pair);
+	return 0;
+}
+
+/* ----------------------------------------------------------- a futex's time -- */
+
+struct futex_pair {
+	_Atomic uint32_t ball[2];
+	_Atomic bool stop;
+	pthread_t partner;
+};
+
+static void futex_give(_Atomic uint32_t *ball)
+{
+	/* Release: what was written before the ball left is seen by its taker. */
+	atomic_store_explicit(ball, 1, memory_order_release);
+	syscall(SYS_futex, ball, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+static void futex_take(_Atomic uint32_t *ball)
+{
+	while (!atomic_exchange_explicit(ball, 0, memory_order_acquire))
+		syscall(SYS_futex, ball, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+}
+
+static void *futex_return(void *arg)
+{
+	struct futex_pair *p = arg;
+
+	for (;;) {
+		futex_take(&p->ball[1]);
+		if (atomic_load(&p->stop))
+			return NULL;
+		futex_give(&p->ball[0]);
+	}
+}
+
+static int futex_round_trip(void *arg, uint64_t times)
+{
+	struct futex_pair *p = arg;
+
+	while (times--) {
+		futex_give(&p->ball[1]);
+		futex_take(&p->ball[0]);
+	}
+	return 0;
+}
+
+static int futex_start(struct futex_pair *p)
+{
+	memset(p, 0, sizeof(*p));
+	return -pthread_create(&p->partner, NULL, futex_return, p);
+}
+
+static void futex_end(struct futex_pair *p)
+{
+	atomic_store(&p->stop, true);
+	futex_give(&p->ball[1]);
+	pthread_join(p->partner, NULL);
+}
+
+/* --------------------------------------------------- suspending and resuming -- */
+
+static int suspend_resume(void *arg, uint64_t times)
+{
+	struct gp_queue *q = arg;
+	int err = 0;
+
+	while (!err && times--) {
+		err = gp_queue_suspend(q, 0, -1, NULL, NULL);
+		if (!err)
+			err = gp_queue_resume(q, NULL);
+	}
+	return err;
+}
+
+static void let_all_sleep(void *arg)
+{
+	(void)arg;
+	usleep(1000);
+}
+
+static int suspend_rows(struct gp__bench_run *run, struct gp_queue *q, int level,
+			struct futex_pair *futex)
+{
+	struct gp__bench_pair pair;
+	int err;
+
+	err = gp__bench_compare(run, suspend_resume, q, futex_round_trip, futex, &pair);
+	if (err)
+		return gp__bench_fail(run, err, "suspending at level %d", level);
+	add_row(run, "suspend+resume/futex", level, "hot", &pair);
+
+	memset(&pair, 0, sizeof(pair));
+	err = gp__bench_cold(run, suspend_resume, let_all_sleep, q, &pair.a_ns);
+	if (!err)
+		err = gp__bench_cold(run, futex_round_trip, let_all_sleep, futex, &pair.b_ns);
+	if (err)
+		return gp__bench_fail(run, err, "suspending at level %d", level);
+	add_row(run, "suspend+resume/futex", level, "cold", &pair);
+	return 0;
+}
+
+static int measure_level(struct gp__bench_run *run, struct gp__fakedev *dev, int level,
+			 struct futex_pair *futex)
+{
+	struct gp__fakecmd cmd = { .run_ns = GP__FAKE_ENDLESS };
+	struct gp_device_ops ops = gp__fakedev_ops(level, true);
+	struct gp__fakeq *hwq = gp__fakeq_create(dev);
+	struct gp_queue *q;
+	int err;
+
+	if (!hwq)
+		return -ENOMEM;
+	err = gp_queue_create(&ops, hwq, NULL, &q, NULL);
+	if (err)
+		goto out;
+	err = gp_queue_submit(q, &cmd, NULL);
+	while (!err && !gp__fakeq_runs(hwq))
+		usleep(100);
+	if (!err)
+		err = suspend_rows(run, q, level, futex);
+	gp__fakeq_finish(hwq);
+	gp_queue_destroy(q);
+out:
+	gp__fakeq_destroy(hwq);
+	return err;
+}
+
+int bench_queue(struct gp__bench_run *run)
+{
+	struct gp__fakedev *dev;
+	struct futex_pair futex;
+	int err, level;
+
+	err = measure_launch(run);
+	if (err)
+		return err;
+	err = gp__fakedev_create(1000000, &dev);
+	if (err)
+		return gp__bench_fail(run, err, "starting the device's thread");
+	err = futex_start(&futex);
+	if (err) {
+		gp__bench_fail(run, err, "starting a thread");
+		goto out;
+	}
+	for (level = 1; level <= 3 && !err; level++)
+		err = measure_level(run, dev, level, &futex);
+	futex_end(&futex);
+out:
+	gp__fakedev_destroy(dev);
+	return err;
+}
