@@ -255,6 +255,39 @@ static void test_arriving_makes_room(void **state)
 	rig_down(&r);
 }
 
+static atomic_uint weighed;
+
+static int weigh(void *hwq, uint32_t weight)
+{
+	(void)hwq;
+	atomic_store(&weighed, weight);
+	return 0;
+}
+
+static void test_weights_reach_the_device(void **state)
+{
+	struct gp_device_ops ops = gp__fakedev_ops(3, true);
+	struct gp_queue_options opt = GP_QUEUE_OPTIONS_INIT;
+	struct gp__fakecmd a = { .run_ns = 0 };
+	unsigned int i;
+	struct rig r;
+
+	(void)state;
+	rig_up(&r, "share", "by_weight=1");
+	ops.weigh = weigh;
+	opt.sched = r.sched;
+	r.hwq[0] = gp__fakeq_create(r.dev);
+	assert_int_equal(gp_queue_create(&ops, r.hwq[0], &opt, &r.q[0], NULL), 0);
+	r.n = 1;
+	assert_int_equal(gp_queue_hint(r.q[0], GP_HINT_SHARE, 30, NULL), 0);
+	for (i = 0; i < 20000 && atomic_load(&weighed) != 30; i++)
+		nap(1 * MS);
+	assert_int_equal(atomic_load(&weighed), 30);
+	gp_queue_submit(r.q[0], &a, NULL);
+	assert_int_equal(gp_queue_wait(r.q[0], 1, -1), 0);
+	rig_down(&r);
+}
+
 static void *finish_first(void *arg)
 {
 	struct rig *r = arg;
@@ -356,6 +389,7 @@ int main(void)
 		cmocka_unit_test(test_priority_changes_while_held),
 		cmocka_unit_test(test_users_hold_and_schedulers_hold),
 		cmocka_unit_test(test_arriving_makes_room),
+		cmocka_unit_test(test_weights_reach_the_device),
 		cmocka_unit_test(test_destroy_a_held_queue),
 		cmocka_unit_test(test_stress),
 	};
