@@ -204,7 +204,8 @@ void gp_queue_destroy(struct gp_queue *q)
 		if (gp__pq_closed(&q->pq))
 			break;
 		act = gp__pq_peek(&q->pq, gp__clock_ns());
-		if (act.wake_at)
+		/* A device that does not start again may still say that it is lost. */
+		if (act.wake_at && q->pq.tries < GP__PQ_CLOSE_TRIES)
 			gp__q_sleep(q, &q->changed, act.wake_at);
 		else if (act.op == GP__PQ_NONE)
 			gp__q_wait_step(q, 0, &forever);

@@ -105,6 +105,7 @@ static void stop(struct gp__pq *pq, int level, uint64_t now)
 	pq->stop_level = level;
 	pq->quiet_ticket = level == 3 ? pq->completed : pq->launched;
 	pq->tries = 0;
+	pq->eintr = 0;
 	stopped(pq, now);
 }
 
@@ -113,6 +114,7 @@ static void started(struct gp__pq *pq)
 	pq->count.resumes++;
 	pq->stop_level = 0;
 	pq->unsure = false;
+	pq->eintr = 0;
 	pq->tries = 0;
 	pq->retry_at = 0;
 }
@@ -288,7 +290,7 @@ static enum gp__pq_note start_done(struct gp__pq *pq, int rc, uint64_t now)
 {
 	bool late = pq->tries > 0;
 
-	/* The stop that timed out had not happened. */
+	/* The stop that timed out had not happened, or the start had. */
 	if (pq->unsure && (rc == -EALREADY || rc == -EINVAL))
 		rc = 0;
 	if (!rc) {

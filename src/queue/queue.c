@@ -175,6 +175,8 @@ int gp_queue_suspend(struct gp_queue *q, uint32_t flags, int64_t timeout_ns,
 
 	if (flags & ~GP_SUSPEND_DRAIN)
 		return gp__fail(err, -EINVAL, "unknown suspend flags %#x", flags);
+	if (result && gp__struct_out(result, &res, sizeof(res)))
+		return gp__fail(err, -EINVAL, "the suspend result's size is not set");
 	gp__q_enter(q);
 	held = q->pq.holds & GP__PQ_BY_USER;
 	failures = q->pq.count.failures;
@@ -191,8 +193,8 @@ int gp_queue_suspend(struct gp_queue *q, uint32_t flags, int64_t timeout_ns,
 	res.level = q->pq.stop_level;
 	res.may_run = !gp__pq_quiet(&q->pq);
 	res.took_ns = gp__clock_ns() - begin;
-	if (result && gp__struct_out(result, &res, sizeof(res)) && !rc)
-		rc = -EINVAL;
+	if (result)
+		gp__struct_out(result, &res, sizeof(res));
 	if (rc)
 		suspend_fail(q, rc, err);
 	gp__q_leave(q);

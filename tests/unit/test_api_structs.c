@@ -157,6 +157,24 @@ static void test_stats_of_other_versions(void **state)
 	gp_queue_destroy(q);
 }
 
+static void test_bad_suspends(void **state)
+{
+	struct gp_suspend_result res = { .size = 0 };
+	struct gp_queue_stats stats = GP_QUEUE_STATS_INIT;
+	struct gp_device_ops ops = plain_ops();
+	struct gp_error err;
+	struct gp_queue *q;
+
+	(void)state;
+	assert_int_equal(gp_queue_create(&ops, NULL, NULL, &q, NULL), 0);
+	assert_int_equal(gp_queue_suspend(q, 0, -1, &res, &err), -EINVAL);
+	assert_int_equal(gp_queue_suspend(q, 0x10, -1, NULL, &err), -EINVAL);
+	gp_queue_stats(q, &stats);
+	assert_int_equal(stats.state, GP_QUEUE_RUNNING);
+	assert_int_equal(gp_queue_resume(q, NULL), 0);
+	gp_queue_destroy(q);
+}
+
 static void test_hints_without_a_scheduler(void **state)
 {
 	struct gp_device_ops ops = plain_ops();
@@ -216,6 +234,7 @@ int main(void)
 		cmocka_unit_test(test_bad_options),
 		cmocka_unit_test(test_other_versions),
 		cmocka_unit_test(test_stats_of_other_versions),
+		cmocka_unit_test(test_bad_suspends),
 		cmocka_unit_test(test_hints_without_a_scheduler),
 		cmocka_unit_test(test_bad_schedulers),
 	};

@@ -518,6 +518,50 @@ static void test_destroy_restores_first(void **state)
 	assert_int_equal(cmd.state, GP__FAKECMD_ENDED);
 }
 
+static int lost_call(void *hwq, void *cmd)
+{
+	(void)hwq;
+	(void)cmd;
+	return 0;
+}
+
+static int lost_sync(void *hwq, void *cmd)
+{
+	(void)hwq;
+	(void)cmd;
+	return -ENODEV;
+}
+
+static int lost_interrupt(void *hwq)
+{
+	(void)hwq;
+	return 0;
+}
+
+static int lost_restore(void *hwq)
+{
+	(void)hwq;
+	return -ENODEV;
+}
+
+/* Stopped, then gone: what was in flight ends with the device's word for it. */
+static void test_destroy_on_a_lost_device(void **state)
+{
+	struct gp_device_ops ops = GP_DEVICE_OPS_INIT;
+	struct gp_queue *q;
+
+	(void)state;
+	ops.nlaunch = lost_call;
+	ops.sync = lost_sync;
+	ops.interrupt = lost_interrupt;
+	ops.restore = lost_restore;
+	assert_int_equal(gp_queue_create(&ops, NULL, NULL, &q, NULL), 0);
+	assert_int_equal(gp_queue_submit(q, NULL, NULL), 0);
+	assert_int_equal(gp_queue_suspend(q, 0, -1, NULL, NULL), 0);
+	assert_int_equal(gp_queue_resume(q, NULL), -ENODEV);
+	gp_queue_destroy(q);
+}
+
 /* --------------------------------------------------------------- all at once -- */
 
 #define STRESS_COMMANDS 2000
@@ -666,6 +710,7 @@ int main(void)
 		cmocka_unit_test(test_failed_resume_is_retried),
 		cmocka_unit_test(test_destroy_in_the_worst_moment),
 		cmocka_unit_test(test_destroy_restores_first),
+		cmocka_unit_test(test_destroy_on_a_lost_device),
 		cmocka_unit_test(test_stress_level1),
 		cmocka_unit_test(test_stress_level2),
 		cmocka_unit_test(test_stress_level3),
