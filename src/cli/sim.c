@@ -222,20 +222,21 @@ static void show_progress(void *ctx, u64 now)
 static void write_line(void *ctx, const struct gp__record *r)
 {
 	char line[GP__LOG_LINE_MAX];
+	size_t len = gp__record_format(r, line);
 
-	fwrite(line, 1, gp__record_format(r, line), ctx);
+	fwrite(line, 1, len, ctx);
 }
 
-static int simulate(struct gp__env *env, const struct gp__scenario *sc, struct gp__sim_options *opt,
+static int simulate(struct gp__env *env, const struct gp__scenario *sc, struct gp__sim_options opt,
 		    const char *label, struct gp__sim_result **result)
 {
 	struct gp__progress progress;
 	int err;
 
 	gp__progress_start(&progress, env->err, label, "ms simulated", sc->duration_ns / GP__MS);
-	opt->progress = show_progress;
-	opt->progress_ctx = &progress;
-	err = gp__sim_run(sc, opt, result);
+	opt.progress = show_progress;
+	opt.progress_ctx = &progress;
+	err = gp__sim_run(sc, &opt, result);
 	gp__progress_end(&progress);
 	if (err)
 		return gp__env_fail(env, GP__EXIT_FAILURE,
@@ -277,14 +278,14 @@ static int run_all(struct gp__env *env, const struct args *args, struct sim_repo
 		opt.params = run->policy == own ? params : NULL;
 		opt.log = log ? write_line : NULL;
 		opt.log_ctx = log;
-		status = simulate(env, sc, &opt, run->policy->name, &run->result);
+		status = simulate(env, sc, opt, run->policy->name, &run->result);
 	}
 	for (size_t i = 0; !status && !args->no_alone && i < sc->n_program_specs; i++) {
 		struct gp__sim_options opt = { .policy = &gp__policy_none,
 					       .seed = report->seed,
 					       .only = (int)i };
 
-		status = simulate(env, sc, &opt, sc->program_specs[i].name, &report->alone[i]);
+		status = simulate(env, sc, opt, sc->program_specs[i].name, &report->alone[i]);
 	}
 	return status;
 }

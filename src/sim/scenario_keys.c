@@ -301,6 +301,7 @@ static int set_process(struct gp__parser *p, const struct key *key, void *field,
 /* ---- keys ---- */
 
 #define FIELD(type, member) .offset = offsetof(struct type, member)
+#define NO_FIELD .offset = 0
 
 enum { SCENARIO_WARMUP };
 
@@ -308,9 +309,9 @@ static const struct key scenario_keys[] = {
 	[SCENARIO_WARMUP] = { "warmup", set_time, FIELD(gp__scenario, warmup_ns) },
 	{ "duration", set_time, FIELD(gp__scenario, duration_ns), .min = 1, .required = true },
 	{ "title", set_string, FIELD(gp__scenario, title) },
-	{ "note", set_note, .repeats = true },
+	{ "note", set_note, NO_FIELD, .repeats = true },
 	{ "seed", set_u64, FIELD(gp__scenario, seed), .max = UINT64_MAX },
-	{ "policy", set_policy },
+	{ "policy", set_policy, NO_FIELD },
 };
 
 static const struct key gpu_keys[] = {
@@ -329,13 +330,13 @@ static const struct key gpu_keys[] = {
 #define PROGRAM(member) FIELD(gp__program_spec, member)
 
 static const struct key program_keys[GP__PROGRAM_KEYS] = {
-	[GP__PROGRAM_GPU] = { "gpu", set_gpu_list },
+	[GP__PROGRAM_GPU] = { "gpu", set_gpu_list, NO_FIELD },
 	[GP__PROGRAM_GANG] = { "gang", set_bool, PROGRAM(gang) },
 	[GP__PROGRAM_COUNT] = { "count", set_u32, PROGRAM(count), 1, GP__SCENARIO_MAX_PROGRAMS },
 	[GP__PROGRAM_CLASS] = { "class", set_class, PROGRAM(priority) },
 	[GP__PROGRAM_PRIORITY] = { "priority", set_priority, PROGRAM(priority) },
 	[GP__PROGRAM_TAG] = { "tag", set_name, PROGRAM(tag) },
-	[GP__PROGRAM_PROCESS] = { "process", set_process },
+	[GP__PROGRAM_PROCESS] = { "process", set_process, NO_FIELD },
 	[GP__PROGRAM_STREAMS] = { "streams", set_u32, PROGRAM(streams), 1, 1024 },
 	[GP__PROGRAM_LEVEL] = { "level", set_u32, PROGRAM(level), 1, 3 },
 	[GP__PROGRAM_WINDOW] = { "window", set_auto_u32, PROGRAM(window), 1, 65536 },

@@ -12,7 +12,7 @@ if echo "$exported" | grep -v '^gp_[a-z_]*@@GPREEMPT_'; then
 	exit 1
 fi
 if [ "$(echo "$exported" | sed 's/@@.*//')" != "$declared" ]; then
-	echo "exported:" $exported >&2
-	echo "declared:" $declared >&2
+	echo "exported:" "$exported" >&2
+	echo "declared:" "$declared" >&2
 	exit 1
 fi

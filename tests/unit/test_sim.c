@@ -254,8 +254,9 @@ static void the_starved_get_what_was_promised(void **state)
 static void write_line(void *ctx, const struct gp__record *r)
 {
 	char line[GP__LOG_LINE_MAX];
+	size_t len = gp__record_format(r, line);
 
-	fwrite(line, 1, gp__record_format(r, line), ctx);
+	fwrite(line, 1, len, ctx);
 }
 
 struct text {
