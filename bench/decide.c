@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What one decision costs: entities on one device under hpf, each with one queue, that get work and
- * run out of it at random. Every call into the core is an event: ready, idle, the acknowledgement
- * of each action, and its timers.
+ * What one decision costs: entities on one device under hpf, each with one queue, that get work,
+ * run out of it, end and are replaced at random. Every call into the core is an event: added,
+ * removed, ready, idle, the acknowledgement of each action, and its timers.
  */
 #include "benches.h"
 
@@ -44,9 +44,38 @@ static void acknowledge(struct load *l)
 	}
 }
 
+static void add(struct load *l, struct subject *s)
+{
+	static const int32_t prios[] = { GP__PRIO_OFFLINE, GP__PRIO_NORMAL, GP__PRIO_ONLINE };
+	struct gp__hints h = { .prio = prios[draw(l, 3)] };
+	uint32_t id = (uint32_t)(s - l->subjects) + 1;
+
+	gp__entity_add(&l->dev, &s->e, id, 1, GP__CLASS_OTHER, "bench", &h, l->now);
+	gp__queue_add(&s->e, &s->q, id, 3, 3, l->now);
+}
+
+/* A program ends and another comes, which has work at once and may have to be stopped. */
+static void replace(struct load *l, struct subject *s)
+{
+	gp__entity_remove(&s->e, l->now);
+	acknowledge(l);
+	add(l, s);
+	gp__queue_ready(&s->q, 1, l->now);
+	l->events += 4;
+}
+
+static void toggle(struct load *l, struct subject *s)
+{
+	if (s->q.ready)
+		gp__queue_idle(&s->q, l->now);
+	else
+		gp__queue_ready(&s->q, 1, l->now);
+	l->events++;
+}
+
 static void step(struct load *l)
 {
-	struct gp__queue *q = &l->subjects[draw(l, l->n)].q;
+	struct subject *s = &l->subjects[draw(l, l->n)];
 
 	l->now += STEP_NS;
 	if (gp__core_wake(&l->core) <= l->now) {
@@ -54,11 +83,10 @@ static void step(struct load *l)
 		l->events++;
 		acknowledge(l);
 	}
-	if (q->ready)
-		gp__queue_idle(q, l->now);
+	if (draw(l, 4))
+		toggle(l, s);
 	else
-		gp__queue_ready(q, 1, l->now);
-	l->events++;
+		replace(l, s);
 	acknowledge(l);
 }
 
@@ -74,8 +102,6 @@ static int run_events(void *arg, uint64_t times)
 
 static int load_init(struct load *l, uint64_t n)
 {
-	static const int32_t prios[] = { GP__PRIO_OFFLINE, GP__PRIO_NORMAL, GP__PRIO_ONLINE };
-
 	*l = (struct load){ .n = n, .rng = n };
 	l->subjects = calloc(n, sizeof(*l->subjects));
 	if (!l->subjects)
@@ -84,13 +110,8 @@ static int load_init(struct load *l, uint64_t n)
 	/* Without the rate limit, so that every decision is carried out. */
 	gp__core_configure(&l->core, GP__CFG_SWITCHES_PER_S, 0, 0);
 	gp__dev_add(&l->core, &l->dev, 0, 0, false, 0);
-	for (uint64_t i = 0; i < n; i++) {
-		struct gp__hints h = { .prio = prios[draw(l, 3)] };
-		struct subject *s = &l->subjects[i];
-
-		gp__entity_add(&l->dev, &s->e, (uint32_t)i + 1, 1, GP__CLASS_OTHER, "bench", &h, 0);
-		gp__queue_add(&s->e, &s->q, (uint32_t)i + 1, 3, 3, 0);
-	}
+	for (uint64_t i = 0; i < n; i++)
+		add(l, &l->subjects[i]);
 	/* Everybody has been ready and idle before it counts. */
 	return run_events(l, 20 * n);
 }

@@ -151,7 +151,7 @@ static void print_gpu(struct gp__env *env, const char *who, const struct gp__sim
 		      double ns)
 {
 	fprintf(env->out,
-		"%s: busy %.1f %%, lost to switching %.2f %%, idle while somebody had work %.2f "
+		"%s busy %.1f %%, lost to switching %.2f %%, idle while somebody had work %.2f "
 		"%%\n",
 		who, 100.0 * (double)g->busy_ns / ns, 100.0 * (double)g->lost_ns / ns,
 		100.0 * (double)g->idle_ready_ns / ns);
