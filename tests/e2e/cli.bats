@@ -101,6 +101,7 @@ print(json.dumps(d))' "$@"
 }
 
 @test "headings are bold on a terminal, but not with NO_COLOR or elsewhere" {
+	script -qec true /dev/null >/dev/null 2>&1 || skip "no pseudo-terminal to be had"
 	command -v script >/dev/null || skip "no script(1) to make a terminal with"
 	on_terminal() {
 		TERM=xterm script -qec "$GPREEMPT bench --list" /dev/null </dev/null
