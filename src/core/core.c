@@ -96,7 +96,7 @@ static void enter_policy(struct gp__entity *e, u64 now)
 		p->wakeup(e, now);
 	gp__entity_forgive(e);
 	gp__entity_update(e, now);
-	gp__entity_converge(e, gp__why(GP__RULE_WEIGHT, 0), now);
+	gp__entity_converge(e, gp__why(GP__RULE_RETRY, 0), now);
 }
 
 int gp__core_set_policy(struct gp__core *c, const struct gp__policy *policy, const u64 *values,
@@ -297,7 +297,7 @@ int gp__entity_hint(struct gp__entity *e, const struct gp__hints *h, u64 now)
 	if (e->gang)
 		gp__gang_sort(e->gang);
 	gp__entity_reconsider(e, now);
-	gp__entity_converge(e, gp__why(GP__RULE_WEIGHT, 0), now);
+	gp__entity_converge(e, gp__why(GP__RULE_RETRY, 0), now);
 	gp__core_settle(c, now);
 	return 0;
 }
@@ -341,6 +341,7 @@ void gp__entity_suspend(struct gp__entity *e, bool suspend, u64 now)
 	gp__entity_forgive(e);
 	gp__entity_restart_hold(e, now);
 	gp__entity_update(e, now);
+	gp__entity_converge(e, gp__why(GP__RULE_RETRY, 0), now);
 	if (e->gang)
 		gp__gang_restart_holds(e->gang, now);
 	gp__core_settle(c, now);
@@ -469,6 +470,7 @@ void gp__queue_level(struct gp__queue *q, u8 level, u64 now)
 	gp__log_queue(q, GP__WHAT_LEVEL, 0, now);
 	gp__entity_forgive(e);
 	gp__entity_update(e, now);
+	gp__entity_converge(e, gp__why(GP__RULE_RETRY, 0), now);
 	gp__core_settle(c, now);
 }
 

@@ -1524,6 +1524,35 @@ static void test_a_failing_start_is_tried_for_ever_and_more_slowly(void **state)
 	assert_int_equal(gp__entity_state(&off->e), GP__STATE_ADMITTED);
 }
 
+static void forgive_by_operator(struct actor *a)
+{
+	resume(a);
+}
+
+/* What gives a failed stop another chance must not end the attempts to start. */
+static void test_a_change_does_not_end_a_failing_start(void **state)
+{
+	static void (*const forgive[])(struct actor *) = { forgive_by_hint, forgive_by_level,
+							   forgive_by_policy, forgive_by_operator };
+	struct actor *off, *on;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(forgive) / sizeof(forgive[0]); i++) {
+		begin_strict();
+		work(off = actor(OFFLINE));
+		work(on = actor(ONLINE));
+		off->manner = FAILS_TO_START;
+		rest(on);
+		after(GP__S);
+		assert_int_equal(gp__entity_state(&off->e), GP__STATE_FAILED);
+		off->manner = OBEYS;
+		forgive[i](off);
+		assert_true(runs(off));
+		assert_why(off, GP__RULE_RETRY, 0);
+	}
+}
+
 /* Stop fails, the urgent one leaves and comes back before the retry: still one attempt at a time.
  */
 static void test_reexcluded_in_quick_succession_while_stops_fail(void **state)
@@ -2010,6 +2039,7 @@ int main(void)
 		T(a_failing_stop_is_tried_thrice_and_reported_once),
 		T(a_change_gives_a_failed_one_another_chance),
 		T(a_failing_start_is_tried_for_ever_and_more_slowly),
+		T(a_change_does_not_end_a_failing_start),
 		T(reexcluded_in_quick_succession_while_stops_fail),
 		T(removed_with_its_order_still_in_the_outbox),
 		T(removed_while_an_answer_is_due),
