@@ -334,15 +334,18 @@ void gp__entity_arriving(struct gp__entity *e, u64 at, u64 now)
 void gp__entity_suspend(struct gp__entity *e, bool suspend, u64 now)
 {
 	struct gp__core *c = e->dev->core;
+	bool changes = suspend != e->suspended;
 
 	now = gp__core_begin(c, now);
 	gp__log_entity(e, suspend ? GP__WHAT_SUSPEND : GP__WHAT_RESUME, 0, now);
 	e->suspended = suspend;
 	gp__entity_forgive(e);
-	gp__entity_restart_hold(e, now);
+	/* Said twice it is no new reason: whom others hold must not lose what it waited for. */
+	if (changes)
+		gp__entity_restart_hold(e, now);
 	gp__entity_update(e, now);
 	gp__entity_converge(e, gp__why(GP__RULE_RETRY, 0), now);
-	if (e->gang)
+	if (changes && e->gang)
 		gp__gang_restart_holds(e->gang, now);
 	gp__core_settle(c, now);
 }

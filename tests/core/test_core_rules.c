@@ -1140,6 +1140,24 @@ static void test_operator_time_does_not_count_as_suspension(void **state)
 	assert_true(runs(off));
 }
 
+static void test_operator_resuming_who_is_not_suspended_delays_no_guarantee(void **state)
+{
+	struct actor *off;
+	int i;
+
+	(void)state;
+	begin_strict();
+	config(GP__CFG_MAX_HOLD_MS, 100);
+	work(off = actor(OFFLINE));
+	work(actor(ONLINE));
+	for (i = 0; i < 10; i++) {
+		assert_true(stopped(off));
+		after(10 * GP__MS);
+		resume(off);
+	}
+	assert_true(runs(off));
+}
+
 static void test_faults_beat_the_operator(void **state)
 {
 	struct actor *a;
@@ -2019,6 +2037,7 @@ int main(void)
 		T(operator_beats_policy_and_guarantees),
 		T(operator_stops_even_those_without_work),
 		T(operator_time_does_not_count_as_suspension),
+		T(operator_resuming_who_is_not_suspended_delays_no_guarantee),
 		T(faults_beat_the_operator),
 		T(gang_runs_together_or_not_at_all),
 		T(gang_leaves_its_devices_to_others_meanwhile),
