@@ -204,11 +204,17 @@ void gp_queue_destroy(struct gp_queue *q)
 		if (gp__pq_closed(&q->pq))
 			break;
 		act = gp__pq_peek(&q->pq, gp__clock_ns());
-		/* A device that does not start again may still say that it is lost. */
-		if (act.wake_at && q->pq.tries < GP__PQ_CLOSE_TRIES)
+		if (act.wake_at && q->pq.tries < GP__PQ_CLOSE_TRIES) {
 			gp__q_sleep(q, &q->changed, act.wake_at);
-		else if (act.op == GP__PQ_NONE)
+		} else if (act.op == GP__PQ_NONE) {
+			/*
+			 * What is in flight on a device that does not start again ends
+			 * when sync says that the device is lost, or when the worker
+			 * gets it started after all.
+			 */
+			gp__q_kick(q);
 			gp__q_wait_step(q, 0, &forever);
+		}
 	}
 	while (q->users || q->syncing)
 		pthread_cond_wait(&q->changed, &q->lock);

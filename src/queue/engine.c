@@ -246,53 +246,81 @@ void gp__q_pump(struct gp_queue *q, unsigned int may, uint64_t now)
 		pthread_cond_broadcast(&q->changed);
 }
 
-/* Waits in the device for a command and takes note of all that have ended. */
-static void reap(struct gp_queue *q, uint64_t wanted)
+/* Commands up to this one have ended, so more may be launched. */
+static void ended(struct gp_queue *q, uint64_t ticket, bool exact, uint64_t now)
 {
-	uint64_t target = gp__pq_sync_target(&q->pq, wanted);
-	uint64_t first = q->pq.completed + 1, t0, t1 = 0, t;
-	void *cmds[REAP_MAX];
-	int rcs[REAP_MAX];
-	unsigned int i, n = 0;
+	retire(q, ticket, exact, now);
+	gp__q_pump(q, GP__PQ_MAY_LAUNCH, gp__clock_ns());
+}
 
-	if (target - first >= REAP_MAX)
-		target = first + REAP_MAX - 1;
-	for (t = first; t <= target; t++)
-		if (!gp__q_slot(q, t)->rc)
-			cmds[n++] = gp__q_slot(q, t)->cmd;
-	if (!n) {
-		retire(q, target, false, gp__clock_ns());
-		return;
-	}
+static int sync_one(struct gp_queue *q, void *cmd)
+{
+	int rc;
 
-	/* The ring may be moved while the lock is not held; cmds[] is ours. */
+	do
+		rc = gp__q_result(q->ops.sync(q->hwq, cmd));
+	while (rc == -EINTR);
+	return rc;
+}
+
+/*
+ * Waits in the device for the next commands, as many as one batch has, without
+ * the lock. Oldest first: the queue may be stopped meanwhile, and then the
+ * younger ones end when it is resumed, which may well depend on somebody
+ * hearing about the older ones. So each is made known in q->synced, and the
+ * batch ends with the one that somebody waits for. Who begins to wait writes
+ * q->wanted and then reads q->synced, here it is the other way round: at least
+ * one of the two sees the other.
+ */
+static void reap(struct gp_queue *q)
+{
+	uint64_t first = q->pq.completed + 1, begin = 0, now, wanted, t;
+	uint64_t last = gp__pq_sync_target(&q->pq, atomic_load(&q->wanted));
+	void *cmds[REAP_MAX]; /* the ring may be moved */
+	int rc;
+
+	/* A launch that failed needs no sync; the next one never did, see retire(). */
+	for (t = first; t <= last && t - first < REAP_MAX && !gp__q_slot(q, t)->rc; t++)
+		cmds[t - first] = gp__q_slot(q, t)->cmd;
+	last = t - 1;
+
 	q->syncing = true;
 	pthread_mutex_unlock(&q->lock);
-	t0 = gp__clock_ns();
-	/* The last one first: when it has ended, none of the others makes us wait. */
-	for (i = n; i-- > 0;) {
-		do
-			rcs[i] = gp__q_result(q->ops.sync(q->hwq, cmds[i]));
-		while (rcs[i] == -EINTR);
-		if (i == n - 1)
-			t1 = gp__clock_ns();
+	for (t = first;; t++) {
+		if (t == last)
+			begin = gp__clock_ns();
+		rc = sync_one(q, cmds[t - first]);
+		if (rc || t == last)
+			break;
+		atomic_store(&q->synced, t);
+		wanted = atomic_load(&q->wanted);
+		if (wanted >= first && wanted <= t)
+			break;
 	}
+	now = gp__clock_ns();
 	pthread_mutex_lock(&q->lock);
 	q->syncing = false;
+	gp__q_slot(q, t)->rc = rc;
+	ended(q, t, t == last && now - begin >= EXACT_NS, now);
+}
 
-	for (t = first, i = 0; t <= target; t++)
-		if (!gp__q_slot(q, t)->rc)
-			gp__q_slot(q, t)->rc = rcs[i++];
-	retire(q, target, t1 - t0 >= EXACT_NS, t1);
-	gp__q_pump(q, GP__PQ_MAY_LAUNCH, gp__clock_ns());
+/* Takes note of what the thread in sync has made known; false: nothing new. */
+static bool catch_up(struct gp_queue *q)
+{
+	uint64_t synced = atomic_load(&q->synced);
+
+	if (synced <= q->pq.completed)
+		return false;
+	ended(q, synced, false, gp__clock_ns());
+	return true;
 }
 
 /* Somebody should be in sync and nobody is. */
 static bool reap_due(const struct gp_queue *q)
 {
-	if (q->syncing || !gp__pq_sync_target(&q->pq, 0))
+	if (q->syncing || !(q->reap_always || q->timed || gp__pq_pending(&q->pq)))
 		return false;
-	return q->reap_always || q->timed || gp__pq_pending(&q->pq);
+	return gp__pq_sync_target(&q->pq, 0) != 0;
 }
 
 static bool work_due(const struct gp_queue *q)
@@ -328,7 +356,7 @@ static void *worker_main(void *arg)
 		may = GP__PQ_MAY_LAUNCH | (q->pq.tries ? GP__PQ_MAY_VERB : 0);
 		gp__q_pump(q, may, gp__clock_ns());
 		if (reap_due(q)) {
-			reap(q, q->wanted);
+			reap(q);
 			continue;
 		}
 		act = gp__pq_peek(&q->pq, gp__clock_ns());
@@ -342,8 +370,10 @@ static void *worker_main(void *arg)
 	return NULL;
 }
 
-static void worker_kick(struct gp_queue *q)
+void gp__q_kick(struct gp_queue *q)
 {
+	if (!work_due(q))
+		return;
 	if (q->worker_asleep)
 		pthread_cond_signal(&q->work);
 	else if (!q->worker_started && !q->worker_stop)
@@ -358,8 +388,7 @@ void gp__q_enter(struct gp_queue *q)
 
 void gp__q_leave(struct gp_queue *q)
 {
-	if (work_due(q))
-		worker_kick(q);
+	gp__q_kick(q);
 	q->users--;
 	if (q->pq.closing)
 		pthread_cond_broadcast(&q->changed);
@@ -375,16 +404,26 @@ struct gp__limit gp__q_limit(int64_t timeout_ns)
 	return l;
 }
 
+/* The first ticket anybody waits for; one that has ended gives way to any other. */
+static void want(struct gp_queue *q, uint64_t ticket)
+{
+	uint64_t wanted = atomic_load(&q->wanted);
+
+	if (ticket > q->pq.completed && (wanted <= q->pq.completed || ticket < wanted))
+		atomic_store(&q->wanted, ticket);
+}
+
 int gp__q_wait_step(struct gp_queue *q, uint64_t wanted, const struct gp__limit *l)
 {
 	bool forever = l->timeout_ns < 0;
 	bool launch = forever && !q->syncing;
 	int rc;
 
-	if (wanted > q->pq.completed && (q->wanted <= q->pq.completed || wanted < q->wanted))
-		q->wanted = wanted;
+	want(q, wanted);
+	if (q->syncing && catch_up(q))
+		return 0;
 	if (launch && gp__pq_sync_target(&q->pq, wanted)) {
-		reap(q, wanted);
+		reap(q);
 		return 0;
 	}
 	/* With nobody in sync, it is a launch that has to wake us, not a completion. */
@@ -393,8 +432,7 @@ int gp__q_wait_step(struct gp_queue *q, uint64_t wanted, const struct gp__limit 
 	/* Polling leaves no trace of itself, so the worker must not rely on one. */
 	if (l->timeout_ns == 0)
 		q->reap_always = true;
-	if (work_due(q))
-		worker_kick(q);
+	gp__q_kick(q);
 	rc = l->timeout_ns ? gp__q_sleep(q, &q->changed, l->at) : -ETIMEDOUT;
 	q->timed -= !forever;
 	q->queued -= launch;

@@ -10,7 +10,8 @@
  *  - what keeps two device calls apart is not the lock but pq.op: the machine
  *    hands out no second action before the first is reported;
  *  - sync is outside of that. One thread at a time is in it (q->syncing), and
- *    it may overlap launches and verbs;
+ *    it may overlap launches and verbs. That thread shares two tickets with the
+ *    others without the lock, `wanted` and `synced`; see reap();
  *  - a thread that sleeps on `changed` is woken whenever a command ends, a verb
  *    returns, or the queue begins to close, and then looks again. The worker
  *    alone sleeps on `work`.
@@ -19,6 +20,7 @@
 #define GP_QUEUE_QUEUE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "queue/driver.h"
 #include "queue/pq.h"
@@ -53,7 +55,9 @@ struct gp_queue {
 	uint64_t cancelled; /* first ticket never launched; 0 = none */
 
 	bool syncing;
-	uint64_t wanted; /* a ticket somebody waits for */
+	/* Where the thread in sync and those that wait for it meet; see reap(). */
+	_Atomic uint64_t wanted; /* first ticket somebody waits for */
+	_Atomic uint64_t synced; /* ended well, up to here; completed may lag behind */
 	unsigned int timed; /* waiters that cannot sync themselves */
 	bool reap_always;
 
@@ -92,6 +96,9 @@ void gp__q_leave(struct gp_queue *q);
  * due and not for this thread belongs to one in gp__q_wait_for_device().
  */
 void gp__q_pump(struct gp_queue *q, unsigned int may, uint64_t now);
+
+/* Sees that the worker is there and awake if there is something for it to do. */
+void gp__q_kick(struct gp_queue *q);
 
 /* Sleeps until another thread's device call may have returned. */
 void gp__q_wait_for_device(struct gp_queue *q);

@@ -368,6 +368,85 @@ static void test_drain_times_out_suspended(void **state)
 	rig_down(&r);
 }
 
+static void *wait_for_fourth(void *arg)
+{
+	struct rig *r = arg;
+
+	return (void *)(intptr_t)gp_queue_wait(r->q, 4, -1);
+}
+
+static bool is_syncing(struct gp_queue *q)
+{
+	bool syncing;
+
+	pthread_mutex_lock(&q->lock);
+	syncing = q->syncing;
+	pthread_mutex_unlock(&q->lock);
+	return syncing;
+}
+
+/*
+ * A thread awaits four commands at once; the queue is stopped when the first
+ * has ended or is about to, and the others do not end before it is resumed.
+ * Who waits for the first, or for nothing to run, is not kept.
+ */
+static void stop_in_mid_batch(int level, bool first_ended)
+{
+	struct gp_queue_options opt = GP_QUEUE_OPTIONS_INIT;
+	struct gp__fakecmd cmds[4];
+	pthread_t waiter;
+	struct rig r;
+	unsigned int i;
+	void *rc;
+
+	memset(cmds, 0, sizeof(cmds));
+	opt.level = level;
+	opt.batch = 4;
+	rig_up(&r, 3, true, &opt);
+	for (i = 0; i < 4; i++) {
+		cmds[i].run_ns = GP__FAKE_ENDLESS;
+		gp_queue_submit(r.q, &cmds[i], NULL);
+	}
+	comes_to_run(&r);
+	pthread_create(&waiter, NULL, wait_for_fourth, &r);
+	while (!is_syncing(r.q))
+		nap(100 * US);
+	nap(1 * MS);
+	if (first_ended)
+		gp__fakeq_finish(r.hwq);
+	while (first_ended && gp__fakeq_report(r.hwq).ran < 1)
+		nap(100 * US);
+	if (first_ended)
+		comes_to_run(&r);
+	assert_int_equal(gp_queue_suspend(r.q, 0, -1, NULL, NULL), 0);
+	gp__fakeq_finish(r.hwq);
+	if (level == 2)
+		assert_int_equal(gp_queue_suspend(r.q, GP_SUSPEND_DRAIN, 10 * S, NULL, NULL), 0);
+	if (level == 2 || first_ended)
+		assert_int_equal(gp_queue_wait(r.q, 1, 10 * S), 0);
+	assert_int_equal(gp_queue_resume(r.q, NULL), 0);
+	while (gp__fakeq_report(r.hwq).ran < 4) {
+		gp__fakeq_finish(r.hwq);
+		nap(100 * US);
+	}
+	pthread_join(waiter, &rc);
+	assert_int_equal((intptr_t)rc, 0);
+	rig_down(&r);
+}
+
+static void test_drain_in_mid_batch(void **state)
+{
+	(void)state;
+	stop_in_mid_batch(2, false);
+	stop_in_mid_batch(2, true);
+}
+
+static void test_wait_in_mid_batch(void **state)
+{
+	(void)state;
+	stop_in_mid_batch(3, true);
+}
+
 static void test_fallback_is_reported_once(void **state)
 {
 	struct gp_suspend_result res = GP_SUSPEND_RESULT_INIT;
@@ -514,6 +593,22 @@ static void test_destroy_restores_first(void **state)
 	gp_queue_submit(r.q, &cmd, NULL);
 	comes_to_run(&r);
 	assert_int_equal(gp_queue_suspend(r.q, 0, -1, NULL, NULL), 0);
+	rig_down(&r);
+	assert_int_equal(cmd.state, GP__FAKECMD_ENDED);
+}
+
+/* Patience ends for a device with nothing in flight, not for one with work in it. */
+static void test_destroy_waits_for_a_device_that_recovers(void **state)
+{
+	struct gp__fakecmd cmd = { .run_ns = 20 * MS };
+	struct rig r;
+
+	(void)state;
+	rig_up(&r, 3, true, NULL);
+	gp_queue_submit(r.q, &cmd, NULL);
+	comes_to_run(&r);
+	assert_int_equal(gp_queue_suspend(r.q, 0, -1, NULL, NULL), 0);
+	gp__fakeq_fail(r.hwq, GP__FAKE_RESTORE, -EIO, GP__PQ_CLOSE_TRIES);
 	rig_down(&r);
 	assert_int_equal(cmd.state, GP__FAKECMD_ENDED);
 }
@@ -705,11 +800,14 @@ int main(void)
 		cmocka_unit_test(test_level3_stops_what_runs),
 		cmocka_unit_test(test_suspend_says_what_may_still_run),
 		cmocka_unit_test(test_drain_times_out_suspended),
+		cmocka_unit_test(test_drain_in_mid_batch),
+		cmocka_unit_test(test_wait_in_mid_batch),
 		cmocka_unit_test(test_fallback_is_reported_once),
 		cmocka_unit_test(test_failed_suspend_leaves_it_running),
 		cmocka_unit_test(test_failed_resume_is_retried),
 		cmocka_unit_test(test_destroy_in_the_worst_moment),
 		cmocka_unit_test(test_destroy_restores_first),
+		cmocka_unit_test(test_destroy_waits_for_a_device_that_recovers),
 		cmocka_unit_test(test_destroy_on_a_lost_device),
 		cmocka_unit_test(test_stress_level1),
 		cmocka_unit_test(test_stress_level2),
