@@ -72,12 +72,11 @@ void gp__queue_converge(struct gp__queue *q, struct gp__why why, u64 now)
 	issue(q, verb, why, now);
 }
 
-void gp__entity_converge(struct gp__entity *e, struct gp__why why, u64 now)
+/* Its queues are told when the event ends: what one event does and undoes, nobody hears of. */
+void gp__entity_tell(struct gp__entity *e)
 {
-	struct gp__link *l, *n;
-
-	gp__list_each(l, n, &e->queues)
-		gp__queue_converge(container_of(l, struct gp__queue, link), why, now);
+	if (gp__list_empty(&e->tell_link))
+		gp__list_push(&e->dev->core->tell, &e->tell_link);
 }
 
 void gp__entity_hold(struct gp__entity *e, struct gp__why why, u64 now)
@@ -85,24 +84,30 @@ void gp__entity_hold(struct gp__entity *e, struct gp__why why, u64 now)
 	if (e->held)
 		return;
 	e->held = true;
-	e->hold_since = now;
-	e->nr_holds++;
+	/* Released in this very event, and not told: it has been held all the time. */
+	if (!guard(HOLD_GOES_ON, e->told))
+		e->hold_since = now;
 	e->why = why;
 	gp__list_del(&e->fresh_link);
 	gp__entity_sync_on(e, now);
 	gp__entity_owe(e, now);
-	gp__entity_converge(e, why, now);
+	gp__entity_tell(e);
+}
+
+static void count_hold(struct gp__entity *e, u64 now)
+{
+	u64 held = now - e->hold_since;
+
+	e->held_total += held;
+	e->longest_hold = gp__max_u64(e->longest_hold, held);
 }
 
 /* From here on it is held for another reason; guarantees count from now. */
 void gp__entity_restart_hold(struct gp__entity *e, u64 now)
 {
-	u64 held = now - e->hold_since;
-
 	if (!e->held)
 		return;
-	e->held_total += held;
-	e->longest_hold = gp__max_u64(e->longest_hold, held);
+	count_hold(e, now);
 	e->hold_since = now;
 }
 
@@ -111,11 +116,34 @@ void gp__entity_release(struct gp__entity *e, struct gp__why why, u64 now)
 	if (!e->held)
 		return;
 	gp__entity_owe(e, now);
-	gp__entity_restart_hold(e, now);
 	e->held = false;
 	e->why = why;
 	gp__entity_sync_on(e, now);
-	gp__entity_converge(e, why, now);
+	gp__entity_tell(e);
+}
+
+static void tell(struct gp__entity *e, u64 now)
+{
+	struct gp__why why = e->held == e->told ? gp__why(GP__RULE_RETRY, 0) : e->why;
+	struct gp__link *l, *n;
+
+	if (e->held && !e->told)
+		e->nr_holds++;
+	if (!e->held && e->told)
+		count_hold(e, now);
+	e->told = e->held;
+	gp__list_each(l, n, &e->queues)
+		gp__queue_converge(container_of(l, struct gp__queue, link), why, now);
+}
+
+void gp__core_tell(struct gp__core *c, u64 now)
+{
+	while (!gp__list_empty(&c->tell)) {
+		struct gp__entity *e = container_of(c->tell.next, struct gp__entity, tell_link);
+
+		gp__list_del(&e->tell_link);
+		tell(e, now);
+	}
 }
 
 void gp__queue_set_fault(struct gp__queue *q, enum gp__fault fault)

@@ -46,6 +46,7 @@ void gp__core_init(struct gp__core *c, const struct gp__policy *policy)
 	gp__list_init(&c->inflight);
 	gp__list_init(&c->dirty);
 	gp__list_init(&c->touched);
+	gp__list_init(&c->tell);
 	c->policy = policy;
 	for (i = 0; i < policy->nr_params; i++)
 		c->params[i] = policy->params[i].def;
@@ -96,7 +97,7 @@ static void enter_policy(struct gp__entity *e, u64 now)
 		p->wakeup(e, now);
 	gp__entity_forgive(e);
 	gp__entity_update(e, now);
-	gp__entity_converge(e, gp__why(GP__RULE_RETRY, 0), now);
+	gp__entity_tell(e);
 }
 
 int gp__core_set_policy(struct gp__core *c, const struct gp__policy *policy, const u64 *values,
@@ -230,6 +231,7 @@ int gp__entity_add(struct gp__dev *d, struct gp__entity *e, u32 id, u32 process,
 	gp__list_init(&e->gang_link);
 	gp__list_init(&e->fresh_link);
 	gp__list_init(&e->apart_link);
+	gp__list_init(&e->tell_link);
 	gp__list_push(&d->members, &e->dev_link);
 	set_tag(e, tag);
 	set_hints(e, h);
@@ -277,6 +279,7 @@ void gp__entity_remove(struct gp__entity *e, u64 now)
 		gp__tree_erase(&c->timers, &e->timer);
 	count_share(e, false);
 	gp__list_del(&e->dev_link);
+	gp__list_del(&e->tell_link);
 	gp__dev_dirty(e->dev);
 	gp__core_settle(c, now);
 }
@@ -297,7 +300,7 @@ int gp__entity_hint(struct gp__entity *e, const struct gp__hints *h, u64 now)
 	if (e->gang)
 		gp__gang_sort(e->gang);
 	gp__entity_reconsider(e, now);
-	gp__entity_converge(e, gp__why(GP__RULE_RETRY, 0), now);
+	gp__entity_tell(e);
 	gp__core_settle(c, now);
 	return 0;
 }
@@ -344,7 +347,7 @@ void gp__entity_suspend(struct gp__entity *e, bool suspend, u64 now)
 	if (changes)
 		gp__entity_restart_hold(e, now);
 	gp__entity_update(e, now);
-	gp__entity_converge(e, gp__why(GP__RULE_RETRY, 0), now);
+	gp__entity_tell(e);
 	if (changes && e->gang)
 		gp__gang_restart_holds(e->gang, now);
 	gp__core_settle(c, now);
@@ -473,7 +476,7 @@ void gp__queue_level(struct gp__queue *q, u8 level, u64 now)
 	gp__log_queue(q, GP__WHAT_LEVEL, 0, now);
 	gp__entity_forgive(e);
 	gp__entity_update(e, now);
-	gp__entity_converge(e, gp__why(GP__RULE_RETRY, 0), now);
+	gp__entity_tell(e);
 	gp__core_settle(c, now);
 }
 

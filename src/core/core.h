@@ -158,7 +158,8 @@ struct gp__entity {
 
 	struct gp__dev *dev;
 	u8 place;
-	bool held; /* told to stop */
+	bool held; /* to be stopped */
+	bool told; /* its queues know; differs from held only within an event */
 	bool on; /* has work and is not held: counted in dev->nr_on */
 	bool awake; /* had work when it was last looked at */
 	bool lingering; /* idle, but keeps its place until linger_end */
@@ -186,7 +187,7 @@ struct gp__entity {
 
 	struct gp__hints hints;
 	struct gp__gang *gang;
-	struct gp__link gang_link, dev_link, fresh_link, apart_link;
+	struct gp__link gang_link, dev_link, fresh_link, apart_link, tell_link;
 	struct gp__link queues;
 	char tag[GP__TAG_MAX];
 };
@@ -286,6 +287,7 @@ struct gp__core {
 	struct gp__link inflight; /* queues with an action, oldest first */
 	struct gp__tree timers, dev_timers;
 	struct gp__link dirty, touched; /* devices to settle, and to finish, in this event */
+	struct gp__link tell; /* entities whose queues are told at its end */
 	/* Sees every event, action and report as it happens; must not call back into the core. May
 	 * be NULL. */
 	void (*log)(void *ctx, const struct gp__record *r);

@@ -760,4 +760,5 @@ void gp__core_settle(struct gp__core *c, u64 now)
 		gp__list_del(&d->touched_link);
 		finish(d, now);
 	}
+	gp__core_tell(c, now);
 }

@@ -19,6 +19,7 @@
 	X(DORMANT_STAYS)     \
 	X(DORMANT_FREED)     \
 	X(NEW_QUEUE_HELD)    \
+	X(HOLD_GOES_ON)      \
 	X(MAX_HOLD)          \
 	X(MIN_SHARE)         \
 	X(AGEING)            \

@@ -40,9 +40,11 @@ void gp__entity_hold(struct gp__entity *e, struct gp__why why, u64 now);
 void gp__entity_release(struct gp__entity *e, struct gp__why why, u64 now);
 void gp__entity_restart_hold(struct gp__entity *e, u64 now);
 void gp__queue_converge(struct gp__queue *q, struct gp__why why, u64 now);
-void gp__entity_converge(struct gp__entity *e, struct gp__why why, u64 now);
-/* Forgets failed attempts: something changed that may make the next one succeed. It is up to the
- * caller to converge when the entity has its new place, or a failed start is never tried again. */
+/* At the end of the event its queues are brought to where it is then. */
+void gp__entity_tell(struct gp__entity *e);
+void gp__core_tell(struct gp__core *c, u64 now);
+/* Forgets failed attempts: something changed that may make the next one succeed. The
+ * caller has the entity told, or a failed start is never tried again. */
 void gp__entity_forgive(struct gp__entity *e);
 void gp__queue_set_fault(struct gp__queue *q, enum gp__fault fault);
 void gp__core_expire_acks(struct gp__core *c, u64 now);

@@ -1223,6 +1223,32 @@ static void test_gang_leaves_its_devices_to_others_meanwhile(void **state)
 	assert_true(stopped(filler) && runs(g.rank0) && runs(g.rank1));
 }
 
+/* The gang is next: whoever would have had the device for no time at all is not started for it. */
+static void test_gang_that_comes_next_disturbs_nobody_who_waits(void **state)
+{
+	struct actor *a, *b, *off, *on;
+
+	(void)state;
+	begin_strict();
+	config(GP__CFG_MAX_HOLD_MS, 1000);
+	a = actor_on(0, NORMAL);
+	b = actor_on(1, NORMAL);
+	tie(&S.gang[0], a, b);
+	work(off = actor_on(0, OFFLINE));
+	work(on = actor_on(0, ONLINE));
+	work(a);
+	work(b);
+	after(600 * GP__MS);
+	rest(on);
+	assert_true(runs(a) && runs(b) && stopped(off));
+	assert_int_equal(off->nr_starts, 0);
+	assert_int_equal(off->e.nr_holds, 1);
+	/* And it has waited all the time. */
+	after(400 * GP__MS);
+	assert_true(runs(off));
+	assert_int_equal(off->e.longest_hold, GP__S);
+}
+
 static void test_gang_member_without_work_does_not_stand_in_the_way(void **state)
 {
 	struct gang_scene g = begin_gang();
@@ -2041,6 +2067,7 @@ int main(void)
 		T(faults_beat_the_operator),
 		T(gang_runs_together_or_not_at_all),
 		T(gang_leaves_its_devices_to_others_meanwhile),
+		T(gang_that_comes_next_disturbs_nobody_who_waits),
 		T(gang_member_without_work_does_not_stand_in_the_way),
 		T(gang_that_has_no_work_is_not_held),
 		T(gang_is_granted_together),
