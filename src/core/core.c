@@ -120,6 +120,13 @@ int gp__core_set_policy(struct gp__core *c, const struct gp__policy *policy, con
 	return 0;
 }
 
+/* What is owed is bounded by the limits that hold now. */
+static void enter_limits(struct gp__entity *e, u64 now)
+{
+	gp__entity_owe(e, now);
+	gp__entity_update(e, now);
+}
+
 int gp__core_configure(struct gp__core *c, u32 param, u64 value, u64 now)
 {
 	struct gp__link *l, *n;
@@ -129,11 +136,12 @@ int gp__core_configure(struct gp__core *c, u32 param, u64 value, u64 now)
 	if (gp__param_check(&gp__core_params[param], value))
 		return -ERANGE;
 	now = gp__core_begin(c, now);
+	each_entity(c, gp__entity_owe, now);
 	c->cfg[param] = value;
 	gp__log_config(c, param, now);
 	gp__list_each(l, n, &c->devices)
 		gp__dev_limit_debt(container_of(l, struct gp__dev, link), now);
-	each_entity(c, gp__entity_update, now);
+	each_entity(c, enter_limits, now);
 	gp__core_settle(c, now);
 	return 0;
 }

@@ -824,6 +824,40 @@ static void test_min_share_an_hour_of_waiting_is_not_paid_back_at_once(void **st
 	assert_true(near(gp__entity_used(&off->e, S.now) - before, 140 * GP__MS, 10 * GP__MS));
 }
 
+static void test_min_share_is_owed_by_the_limits_that_hold_now(void **state)
+{
+	struct actor *off;
+
+	(void)state;
+	begin_strict();
+	config(GP__CFG_GRANT_MS, 100);
+	work(off = actor(OFFLINE, .min_share_pct = 10));
+	after(GP__S);
+	work(actor(ONLINE));
+	/* It is ahead by one grant, and a grant is less from now on. */
+	config(GP__CFG_GRANT_MS, 10);
+	after(200 * GP__MS - 1);
+	assert_true(stopped(off));
+	after(1);
+	assert_true(runs(off));
+}
+
+static void test_min_share_a_new_promise_does_not_reach_back(void **state)
+{
+	struct actor *off;
+
+	(void)state;
+	begin_strict();
+	work(off = actor(OFFLINE));
+	work(actor(ONLINE));
+	after(GP__S);
+	config(GP__CFG_MIN_SHARE_PCT, 1);
+	after(GP__S - 1);
+	assert_true(stopped(off));
+	after(1);
+	assert_true(runs(off));
+}
+
 static void test_max_hold_is_exact_and_for_one_grant(void **state)
 {
 	struct actor *on, *off;
@@ -2047,6 +2081,8 @@ int main(void)
 		T(min_share_says_why),
 		T(min_share_an_hour_alone_is_not_held_against_it),
 		T(min_share_an_hour_of_waiting_is_not_paid_back_at_once),
+		T(min_share_is_owed_by_the_limits_that_hold_now),
+		T(min_share_a_new_promise_does_not_reach_back),
 		T(max_hold_is_exact_and_for_one_grant),
 		T(max_hold_may_be_asked_for),
 		T(a_shorter_limit_holds_at_once),
