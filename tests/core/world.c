@@ -113,7 +113,7 @@ static void take_orders(struct world *w)
 
 static void answer(struct world *w, struct world_queue *wq)
 {
-	int result = !w->calm && chance(w, 5) ? -EBUSY : 0;
+	int result = !w->calm && chance(w, wq->stubborn ? 80 : 5) ? -EBUSY : 0;
 
 	wq->ordered = false;
 	if (wq->order == GP__VERB_EXCLUDE) {
@@ -186,6 +186,7 @@ static void add_queue(struct world *w, struct world_entity *we)
 			continue;
 		memset(wq, 0, sizeof(*wq));
 		wq->alive = true;
+		wq->stubborn = chance(w, 5);
 		gp__queue_add(&we->e, &wq->q, w->next_id++, 3, (u8)(1 + draw(w, 3)), w->now);
 		return;
 	}
@@ -252,6 +253,15 @@ static void switch_policy(struct world *w)
 		forgive(&w->entity[i]);
 }
 
+/* What was owed before the promise changed is not checked. */
+static void restart_debts(struct world *w)
+{
+	u32 i;
+
+	for (i = 0; i < WORLD_ENTITIES; i++)
+		w->entity[i].owed_since = w->core.now;
+}
+
 static void configure(struct world *w)
 {
 	static const struct {
@@ -268,6 +278,7 @@ static void configure(struct world *w)
 
 	if (gp__core_configure(&w->core, knobs[i].param, value, w->now))
 		fail(w, "config: a value in range was refused");
+	restart_debts(w);
 	if (knobs[i].param == GP__CFG_SWITCHES_PER_S || knobs[i].param == GP__CFG_SWITCH_BURST) {
 		u32 d;
 
@@ -300,6 +311,7 @@ static void entity_event(struct world *w, struct world_entity *we)
 		forgive(we);
 		if (gp__entity_hint(&we->e, &h, w->now))
 			fail(w, "hint: hints in range were refused");
+		we->owed_since = w->core.now;
 		return;
 	case 4:
 		gp__entity_deadline(&we->e, w->now + draw(w, 50 * GP__MS), w->now);
@@ -416,7 +428,51 @@ static u64 longest_hold(const struct world *w, const struct gp__entity *e)
 	return ms ? ms * GP__MS : GP__NEVER;
 }
 
-static bool check_entity(struct world *w, const struct world_entity *we)
+static void note_starving(struct world *w, struct world_entity *we)
+{
+	bool starving = we->e.held && gp__entity_active(&we->e) && !by_operator(w, we);
+
+	if (starving && !we->starving)
+		we->starving_since = we->owed_since = w->now;
+	we->starving = starving;
+}
+
+/* Some events are told late: time may seem to have gone back. */
+static u64 since(const struct world *w, u64 then)
+{
+	return w->now > then ? w->now - then : 0;
+}
+
+/*
+ * It may be a whole grant ahead when it is stopped, and is granted its share when it is a whole
+ * grant behind. By default the share is at least that of a device on which everybody works.
+ */
+static u64 longest_debt(const struct world *w, const struct gp__entity *e)
+{
+	u64 ppm = gp__min_u64(w->core.cfg[GP__CFG_MIN_SHARE_PCT] * 10000, 500000 / WORLD_ENTITIES);
+
+	if (e->hints.min_share_pct)
+		ppm = e->hints.min_share_pct * 10000;
+	return ppm ? 2 * w->core.cfg[GP__CFG_GRANT_MS] * GP__MS * 1000000 / ppm + GP__US
+		   : GP__NEVER;
+}
+
+static bool check_guarantees(struct world *w, const struct world_entity *we)
+{
+	const struct gp__entity *e = &we->e;
+
+	if (!we->starving)
+		return true;
+	if (since(w, we->starving_since) > longest_hold(w, e))
+		return fail(w, "longest suspension: e%u is held for %llu ms", e->id,
+			    (unsigned long long)(since(w, we->starving_since) / GP__MS));
+	if (since(w, we->owed_since) > longest_debt(w, e))
+		return fail(w, "minimum share: e%u got nothing for %llu ms", e->id,
+			    (unsigned long long)(since(w, we->owed_since) / GP__MS));
+	return true;
+}
+
+static bool check_entity(struct world *w, struct world_entity *we)
 {
 	const struct gp__entity *e = &we->e;
 	bool blocked = e->gang && e->gang->blocked;
@@ -440,10 +496,6 @@ static bool check_entity(struct world *w, const struct world_entity *we)
 		return fail(w,
 			    "idle: e%u has no work, nobody it could disturb runs, and it is held",
 			    e->id);
-	if (e->held && gp__entity_active(e) && !by_operator(w, we) &&
-	    w->now - e->hold_since > longest_hold(w, e))
-		return fail(w, "longest suspension: e%u is held for %llu ms", e->id,
-			    (unsigned long long)((w->now - e->hold_since) / GP__MS));
 	if (gp__entity_used(e, w->now) > w->now - w->started)
 		return fail(w, "account: e%u got more time than has passed", e->id);
 	if (e->lingering && w->now > e->linger_end)
@@ -453,7 +505,8 @@ static bool check_entity(struct world *w, const struct world_entity *we)
 		return fail(w, "arriving: e%u keeps its place although its work never came", e->id);
 	if (e->place == GP__PLACE_GRANTED && w->now > e->grant_end)
 		return fail(w, "grant: e%u runs on a grant that is over", e->id);
-	return true;
+	note_starving(w, we);
+	return check_guarantees(w, we);
 }
 
 /* Those the policy decides about on one device. */
@@ -507,6 +560,28 @@ static bool check_choice(struct world *w, const struct gp__dev *d, const struct 
 	return true;
 }
 
+/* Under hpf nobody waits longer than it takes to catch up with those running. */
+static bool check_ageing(struct world *w, const struct gp__dev *d, s32 top)
+{
+	u64 age_ns = w->core.params[0] * GP__MS;
+	u32 i;
+
+	if (w->core.policy != &gp__policy_hpf || d->denied)
+		return true;
+	for (i = 0; i < WORLD_ENTITIES; i++) {
+		const struct world_entity *we = &w->entity[i];
+
+		if (!we->alive || we->e.dev != d || we->gang || !we->starving || we->e.prio >= top)
+			continue;
+		if (since(w, we->starving_since) > (u64)(top - we->e.prio) * age_ns)
+			return fail(w, "ageing: e%u, priority %d, waits for %llu ms while %d runs",
+				    we->e.id, we->e.prio,
+				    (unsigned long long)(since(w, we->starving_since) / GP__MS),
+				    top);
+	}
+	return true;
+}
+
 static bool check_device(struct world *w, struct gp__dev *d)
 {
 	struct tally t = { .top = -GP__PRIO_LIMIT,
@@ -532,7 +607,7 @@ static bool check_device(struct world *w, struct gp__dev *d)
 			    t.candidates);
 	if (t.on != d->nr_on)
 		return fail(w, "account: gpu%u counts %u running of %u", d->id, d->nr_on, t.on);
-	return check_choice(w, d, &t, held_top);
+	return check_choice(w, d, &t, held_top) && check_ageing(w, d, t.top);
 }
 
 static bool check_gang(struct world *w, const struct gp__gang *g)

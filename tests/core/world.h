@@ -19,6 +19,7 @@
 struct world_queue {
 	struct gp__queue q;
 	bool alive, stopped, ordered;
+	bool stubborn; /* most of what it is told fails */
 	u8 order;
 	u64 ordered_at, answer_at; /* GP__NEVER: the agent stays silent */
 	u32 stop_failures;
@@ -29,6 +30,10 @@ struct world_entity {
 	struct world_queue queue[WORLD_QUEUES];
 	bool alive;
 	struct gp__gang *gang;
+	/* Held with work and not by hand, as seen after every event; the guarantees count from
+	 * here. */
+	bool starving;
+	u64 starving_since, owed_since;
 };
 
 struct world {
@@ -42,7 +47,6 @@ struct world {
 	s64 allowance[WORLD_DEVICES];
 	u64 allowance_at[WORLD_DEVICES];
 	u64 stop_event[WORLD_DEVICES];
-	u32 reports[GP__WHAT_COUNT];
 	bool calm; /* agents behave */
 	bool keep_policy; /* no event changes it */
 	char broken[256];
