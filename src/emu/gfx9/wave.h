@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One wave: 64 lanes that execute one instruction stream, and all of its state.
+ *
+ * Instructions are functions over a wave, found by opcode (gfx9_run_fn). They change the wave and
+ * memory, never the program counter unless they branch: it already points behind the instruction.
+ * Memory is accessed at once, in program order, so there is nothing for s_waitcnt to wait for.
+ */
+#ifndef GP__EMU_GFX9_WAVE_H
+#define GP__EMU_GFX9_WAVE_H
+
+#include "emu/gfx9/isa.h"
+#include "emu/gfx9/vm.h"
+
+#define GFX9_LANES 64
+#define GFX9_ALL_LANES (~(uint64_t)0)
+
+/* Why a wave does not simply go on with the next instruction. */
+enum gfx9_stop {
+	GFX9_GO,
+	GFX9_ENDPGM, /* s_endpgm */
+	GFX9_ENDPGM_SAVED, /* s_endpgm_saved: the context save is complete */
+	GFX9_BARRIER, /* waits for its workgroup */
+	GFX9_SLEEP, /* gives others a turn */
+	GFX9_TRAP, /* s_trap: wave->trap_id */
+	GFX9_MESSAGE, /* s_sendmsg: wave->message */
+	GFX9_HALT, /* s_sethalt */
+	GFX9_FAULT, /* memory violation: wave->fault */
+	GFX9_ILLEGAL, /* an instruction the engine does not execute */
+};
+
+/* MODE */
+#define GFX9_MODE_ROUND_F32(mode) ((mode)&3) /* 0 even, 1 +inf, 2 -inf, 3 zero */
+#define GFX9_MODE_ROUND_F64(mode) ((mode) >> 2 & 3) /* and f16 */
+#define GFX9_MODE_DENORM_F32(mode) ((mode) >> 4 & 3) /* bit 0: keep in, bit 1: keep out */
+#define GFX9_MODE_DENORM_F64(mode) ((mode) >> 6 & 3)
+#define GFX9_MODE_DX10_CLAMP (1u << 8)
+#define GFX9_MODE_IEEE (1u << 9)
+#define GFX9_MODE_GPR_IDX (1u << 27)
+/* STATUS */
+#define GFX9_STATUS_PRIV (1u << 5)
+#define GFX9_STATUS_HALT (1u << 13)
+
+struct gfx9_group;
+
+struct gfx9_fault {
+	uint64_t address;
+	bool write;
+	unsigned int lane;
+};
+
+struct gfx9_wave {
+	uint64_t pc;
+	/* Scalar registers by operand code, FLAT_SCRATCH to EXEC included; pairs are little-endian.
+	 */
+	_Alignas(8) uint32_t s[128];
+	/* v[n][lane]; the accumulation registers stand behind the others, at v[nr_vgprs]. */
+	uint32_t (*v)[GFX9_LANES];
+	uint32_t nr_sgprs, nr_vgprs, nr_agprs;
+	bool scc;
+	uint32_t mode, status, trapsts;
+
+	/* EXEC as a mask of 0 and ~0 a lane, for vector code; valid where lanes_of == EXEC. */
+	uint64_t lanes_of;
+	_Alignas(64) uint32_t lanes[GFX9_LANES];
+
+	struct gfx9_tlb *tlb; /* of the host thread that runs it */
+	struct gfx9_group *group; /* LDS and barrier */
+	uint8_t *lds; /* the group's */
+	uint32_t lds_bytes;
+
+	/* Apertures of flat addresses: bits 63:32 of the shared and the private window. */
+	uint32_t shared_base, private_base;
+	uint64_t clock; /* what s_memtime shows; advances with instructions */
+
+	uint8_t trap_id;
+	uint16_t message;
+	struct gfx9_fault fault;
+	uint32_t gpr_alloc, lds_alloc, hw_id, ib_sts; /* hardware registers that are only read */
+	uint64_t tba, tma;
+};
+
+typedef enum gfx9_stop gfx9_run_fn(struct gfx9_wave *w, const struct gfx9_inst *in);
+
+/*
+ * One table for each part of the instruction set, by opcode; NULL: not one of that part.
+ * gfx9_find() looks through them, and takes the vector table that suits this processor best.
+ */
+extern gfx9_run_fn *const gfx9_scalar_ops[GFX9_OPS]; /* SOP*, SMEM: exec_scalar.c, exec_smem.c */
+extern gfx9_run_fn *const
+	gfx9_memory_ops[GFX9_OPS]; /* FLAT, GLOBAL, SCRATCH, MUBUF, DS: exec_memory.c, exec_ds.c */
+extern gfx9_run_fn *const gfx9_vector_ops[GFX9_OPS]; /* VOP*: exec_vector.c */
+
+static inline uint64_t gfx9_get64(const struct gfx9_wave *w, unsigned int code)
+{
+	return (uint64_t)w->s[code] | (uint64_t)w->s[code + 1] << 32;
+}
+
+static inline void gfx9_set64(struct gfx9_wave *w, unsigned int code, uint64_t value)
+{
+	w->s[code] = (uint32_t)value;
+	w->s[code + 1] = (uint32_t)(value >> 32);
+}
+
+static inline uint64_t gfx9_exec(const struct gfx9_wave *w)
+{
+	return gfx9_get64(w, GFX9_EXEC);
+}
+
+/* The value of scalar operand @code (below 256) of an instruction, and the same as 64 bits. */
+uint32_t gfx9_scalar(const struct gfx9_wave *w, const struct gfx9_inst *in, unsigned int code);
+uint64_t gfx9_scalar64(const struct gfx9_wave *w, const struct gfx9_inst *in, unsigned int code);
+
+/* The row of a vector operand (code >= GFX9_VGPR); the registers an instruction may name exist. */
+static inline uint32_t *gfx9_row(struct gfx9_wave *w, unsigned int code)
+{
+	return code >= GFX9_AGPR ? w->v[w->nr_vgprs + code - GFX9_AGPR] : w->v[code - GFX9_VGPR];
+}
+
+/* Brings w->lanes up to EXEC and returns it. */
+const uint32_t *gfx9_lanes(struct gfx9_wave *w);
+
+#endif
