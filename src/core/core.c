@@ -326,6 +326,16 @@ void gp__entity_deadline(struct gp__entity *e, u64 at, u64 now)
 	gp__core_settle(c, now);
 }
 
+/* A job's deadline counts from its arrival, unless it was named ahead. */
+static void set_deadline(struct gp__entity *e, u64 arrival)
+{
+	u64 deadline = e->hints.deadline_ns;
+
+	if (!e->deadline_named)
+		e->deadline_at = deadline ? gp__time_add(arrival, deadline) : 0;
+	e->late = false;
+}
+
 void gp__entity_arriving(struct gp__entity *e, u64 at, u64 now)
 {
 	struct gp__core *c = e->dev->core;
@@ -334,11 +344,13 @@ void gp__entity_arriving(struct gp__entity *e, u64 at, u64 now)
 
 	now = gp__core_begin(c, now);
 	gp__log_entity(e, GP__WHAT_ARRIVING, at, now);
-	e->expect_end =
-		gp__time_add(gp__max_u64(at, now), c->cfg[GP__CFG_ARRIVE_GRACE_MS] * GP__MS);
+	e->expect_at = gp__max_u64(at, now);
 	e->expected = at <= gp__time_add(now, lead);
 	e->expect_from = e->expected ? 0 : at - lead;
-	gp__entity_update(e, now);
+	/* It is as urgent as the job will be. */
+	if (!e->nr_ready)
+		set_deadline(e, e->expect_at);
+	gp__entity_reconsider(e, now);
 	gp__core_settle(c, now);
 }
 
@@ -403,22 +415,12 @@ static void stop_expecting(struct gp__entity *e)
 	e->expect_from = 0;
 }
 
-/* A job's deadline counts from its arrival, unless it was named ahead. */
-static void begin_job(struct gp__entity *e, u64 now)
-{
-	u64 deadline = e->hints.deadline_ns;
-
-	if (!e->deadline_named)
-		e->deadline_at = deadline ? gp__time_add(now, deadline) : 0;
-	e->deadline_named = false;
-	e->late = false;
-}
-
 static void work_came(struct gp__entity *e, u64 now)
 {
 	bool has_place = e->awake;
 
-	begin_job(e, now);
+	set_deadline(e, now);
+	e->deadline_named = false;
 	e->lingering = false;
 	stop_expecting(e);
 	if (has_place)
@@ -467,6 +469,9 @@ void gp__queue_idle(struct gp__queue *q, u64 now)
 	gp__queue_clock(q, now);
 	q->ready = false;
 	if (--e->nr_ready == 0) {
+		/* What was announced for a time at which it was busy has come unseen. */
+		if (guard(EXPECT_MET, now >= e->expect_at))
+			stop_expecting(e);
 		e->lingering = guard(LINGER, should_linger(e));
 		e->linger_end = now + c->cfg[GP__CFG_LINGER_US] * GP__US;
 		gp__entity_update(e, now);

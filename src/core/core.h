@@ -173,7 +173,9 @@ struct gp__entity {
 	u32 id, process;
 	s32 prio;
 
-	u64 hold_since, linger_end, expect_from, expect_end, grant_end, slice_end;
+	u64 hold_since, linger_end, grant_end, slice_end;
+	u64 expect_from; /* when to begin to make room; 0: not, or begun */
+	u64 expect_at; /* when it is announced for */
 	u64 clock_at; /* dev->clock when last charged */
 	u64 used; /* GPU time got */
 	u64 vtime; /* fair, share */

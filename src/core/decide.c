@@ -103,6 +103,12 @@ static u64 retry_due(const struct gp__entity *e)
 	return due;
 }
 
+/* Announced work that does not come is waited for no longer than this. */
+static u64 expect_end(const struct gp__entity *e)
+{
+	return gp__time_add(e->expect_at, e->dev->core->cfg[GP__CFG_ARRIVE_GRACE_MS] * GP__MS);
+}
+
 static u64 entity_due(const struct gp__entity *e, u64 now)
 {
 	u64 due = retry_due(e);
@@ -110,7 +116,7 @@ static u64 entity_due(const struct gp__entity *e, u64 now)
 	if (e->lingering)
 		due = gp__min_u64(due, e->linger_end);
 	if (e->expected)
-		due = gp__min_u64(due, e->expect_end);
+		due = gp__min_u64(due, expect_end(e));
 	else if (e->expect_from)
 		due = gp__min_u64(due, e->expect_from);
 	if (e->place == GP__PLACE_GRANTED)
@@ -180,11 +186,11 @@ static void entity_timer(struct gp__entity *e, u64 now)
 {
 	if (e->lingering && guard(LINGER_ENDS, now >= e->linger_end))
 		e->lingering = false;
-	if (e->expected && guard(EXPECT_ENDS, now >= e->expect_end))
+	if (e->expected && guard(EXPECT_ENDS, now >= expect_end(e)))
 		e->expected = false;
 	if (e->expect_from && now >= e->expect_from) {
 		e->expect_from = 0;
-		e->expected = now < e->expect_end;
+		e->expected = now < expect_end(e);
 	}
 	check_grant(e, now);
 	retry_queues(e, now);

@@ -29,6 +29,7 @@
 	X(LINGER)            \
 	X(LINGER_ENDS)       \
 	X(EXPECT_ENDS)       \
+	X(EXPECT_MET)        \
 	X(OPERATOR_WINS)     \
 	X(GANG_TOGETHER)     \
 	X(GANG_FITS_ALL)     \

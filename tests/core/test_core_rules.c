@@ -1086,6 +1086,53 @@ static void test_arriving_work_that_comes_is_no_longer_waited_for(void **state)
 }
 
 /* A time no clock shows must not hide the timers of others. */
+static void test_arriving_while_busy_is_not_waited_for_afterwards(void **state)
+{
+	struct actor *off, *on;
+
+	(void)state;
+	begin_strict();
+	work(off = actor(OFFLINE));
+	work(on = actor(ONLINE));
+	arriving(on, S.now + GP__MS);
+	after(2 * GP__MS);
+	/* It was at work when the announced work came, and has done that, too. */
+	rest(on);
+	assert_true(runs(off));
+	/* But what is announced for later is. */
+	work(on);
+	arriving(on, S.now + 3 * GP__MS);
+	after(3 * GP__MS - 1);
+	rest(on);
+	assert_true(runs(off));
+	after(1);
+	assert_true(stopped(off));
+}
+
+static void test_arriving_under_edf_is_as_urgent_as_the_job_will_be(void **state)
+{
+	struct actor *a, *b;
+	int i;
+
+	(void)state;
+	begin(&gp__policy_edf);
+	a = actor(OFFLINE, .deadline_ns = 10 * GP__MS);
+	work(b = actor(ONLINE));
+	/* The first job, and one long after the deadline of the one before. */
+	for (i = 0; i < 2; i++) {
+		arriving(a, S.now);
+		assert_true(stopped(b));
+		after(GP__MS);
+		work(a);
+		assert_true(stopped(b) && runs(a));
+		after(9 * GP__MS);
+		assert_true(stopped(b));
+		rest(a);
+		assert_true(runs(b));
+		after(GP__S);
+	}
+}
+
 static void test_arriving_at_the_end_of_time_disturbs_nobody(void **state)
 {
 	struct actor *off;
@@ -2094,6 +2141,8 @@ int main(void)
 		T(linger_only_where_somebody_waits),
 		T(arriving_makes_room_ahead_and_expires),
 		T(arriving_work_that_comes_is_no_longer_waited_for),
+		T(arriving_while_busy_is_not_waited_for_afterwards),
+		T(arriving_under_edf_is_as_urgent_as_the_job_will_be),
 		T(arriving_at_the_end_of_time_disturbs_nobody),
 		T(deadline_at_the_end_of_time_disturbs_nobody),
 		T(operator_beats_policy_and_guarantees),

@@ -501,7 +501,7 @@ static bool check_entity(struct world *w, struct world_entity *we)
 	if (e->lingering && w->now > e->linger_end)
 		return fail(w, "linger: e%u keeps its place although it has been idle for long",
 			    e->id);
-	if (e->expected && w->now > e->expect_end)
+	if (e->expected && w->now > e->expect_at + w->core.cfg[GP__CFG_ARRIVE_GRACE_MS] * GP__MS)
 		return fail(w, "arriving: e%u keeps its place although its work never came", e->id);
 	if (e->place == GP__PLACE_GRANTED && w->now > e->grant_end)
 		return fail(w, "grant: e%u runs on a grant that is over", e->id);
