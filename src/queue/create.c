@@ -200,7 +200,7 @@ void gp_queue_destroy(struct gp_queue *q)
 	pthread_mutex_lock(&q->lock);
 
 	for (;;) {
-		gp__q_pump(q, GP__PQ_MAY_ALL, gp__clock_ns());
+		gp__q_pump(q, GP__PQ_MAY_ALL);
 		if (gp__pq_closed(&q->pq))
 			break;
 		act = gp__pq_peek(&q->pq, gp__clock_ns());

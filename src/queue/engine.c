@@ -156,9 +156,10 @@ static void report(struct gp_queue *q, enum gp__pq_note note, enum gp__pq_op op,
 	pthread_mutex_lock(&q->lock);
 }
 
-static void launch(struct gp_queue *q, uint64_t ticket, uint64_t now)
+static void launch(struct gp_queue *q, uint64_t ticket)
 {
 	void *cmd = gp__q_slot(q, ticket)->cmd;
+	uint64_t now = 0;
 	int rc;
 
 	pthread_mutex_unlock(&q->lock);
@@ -166,7 +167,7 @@ static void launch(struct gp_queue *q, uint64_t ticket, uint64_t now)
 	pthread_mutex_lock(&q->lock);
 
 	/* At level 1 a hold placed meanwhile takes effect right now. */
-	if (q->pq.holds)
+	if (rc || q->pq.holds)
 		now = gp__clock_ns();
 	gp__pq_done(&q->pq, rc, now);
 	if (!rc)
@@ -224,22 +225,27 @@ void gp__q_wait_for_device(struct gp_queue *q)
 	q->queued--;
 }
 
-void gp__q_pump(struct gp_queue *q, unsigned int may, uint64_t now)
+/* Only a launch into an empty device and a start to be tried again go by the clock. */
+static uint64_t time_for_next(const struct gp_queue *q)
+{
+	return q->pq.stop_level || !gp__pq_inflight(&q->pq) ? gp__clock_ns() : 0;
+}
+
+void gp__q_pump(struct gp_queue *q, unsigned int may)
 {
 	struct gp__pq_action act;
 	unsigned int launches = 0;
 
 	for (;;) {
-		act = gp__pq_next(&q->pq, may, now);
+		act = gp__pq_next(&q->pq, may, time_for_next(q));
 		if (act.op == GP__PQ_NONE)
 			break;
 		if (act.op == GP__PQ_LAUNCH) {
-			launch(q, act.ticket, now);
+			launch(q, act.ticket);
 			if (++launches == LAUNCH_MAX)
 				may &= ~GP__PQ_MAY_LAUNCH;
 		} else {
 			verb(q, act.op);
-			now = gp__clock_ns();
 		}
 	}
 	if (launches && (q->queued || q->pq.closing))
@@ -250,7 +256,7 @@ void gp__q_pump(struct gp_queue *q, unsigned int may, uint64_t now)
 static void ended(struct gp_queue *q, uint64_t ticket, bool exact, uint64_t now)
 {
 	retire(q, ticket, exact, now);
-	gp__q_pump(q, GP__PQ_MAY_LAUNCH, gp__clock_ns());
+	gp__q_pump(q, GP__PQ_MAY_LAUNCH);
 }
 
 static int sync_one(struct gp_queue *q, void *cmd)
@@ -354,7 +360,7 @@ static void *worker_main(void *arg)
 	while (!q->worker_stop) {
 		/* A verb is ours only where its first attempt failed. */
 		may = GP__PQ_MAY_LAUNCH | (q->pq.tries ? GP__PQ_MAY_VERB : 0);
-		gp__q_pump(q, may, gp__clock_ns());
+		gp__q_pump(q, may);
 		if (reap_due(q)) {
 			reap(q);
 			continue;

@@ -189,33 +189,38 @@ uint64_t gp__pq_close(struct gp__pq *pq, uint64_t *last, uint64_t now)
 	return pq->launched + 1;
 }
 
-static struct gp__pq_action action(enum gp__pq_op op)
+/* Stopped, and it should not be. */
+static bool owes_start(const struct gp__pq *pq)
 {
-	return (struct gp__pq_action){ .op = op };
+	return pq->stop_level && (!pq->holds || pq->unsure);
+}
+
+static enum gp__pq_op due(const struct gp__pq *pq, uint64_t now)
+{
+	if (pq->op != GP__PQ_NONE)
+		return GP__PQ_NONE;
+	if (pq->stop_level) {
+		if (!owes_start(pq) || now < pq->retry_at)
+			return GP__PQ_NONE;
+		return pq->stop_level == 3 ? GP__PQ_RESTORE : GP__PQ_REACTIVATE;
+	}
+	if (pq->holds)
+		return stop_level_wanted(pq) == 3 ? GP__PQ_INTERRUPT : GP__PQ_DEACTIVATE;
+	if (gp__pq_pending(pq) && gp__pq_inflight(pq) < gp__pq_window(pq))
+		return GP__PQ_LAUNCH;
+	return GP__PQ_NONE;
 }
 
 struct gp__pq_action gp__pq_peek(const struct gp__pq *pq, uint64_t now)
 {
-	struct gp__pq_action act = action(GP__PQ_NONE);
+	enum gp__pq_op op = due(pq, now);
+	bool later = op == GP__PQ_NONE && pq->op == GP__PQ_NONE && owes_start(pq);
 
-	if (pq->op != GP__PQ_NONE)
-		return act;
-	if (pq->stop_level && (!pq->holds || pq->unsure)) {
-		if (now < pq->retry_at)
-			act.wake_at = pq->retry_at;
-		else
-			act.op = pq->stop_level == 3 ? GP__PQ_RESTORE : GP__PQ_REACTIVATE;
-		return act;
-	}
-	if (pq->stop_level)
-		return act;
-	if (pq->holds)
-		return action(stop_level_wanted(pq) == 3 ? GP__PQ_INTERRUPT : GP__PQ_DEACTIVATE);
-	if (gp__pq_pending(pq) && gp__pq_inflight(pq) < gp__pq_window(pq)) {
-		act.op = GP__PQ_LAUNCH;
-		act.ticket = pq->launched + 1;
-	}
-	return act;
+	return (struct gp__pq_action){
+		.op = op,
+		.ticket = op == GP__PQ_LAUNCH ? pq->launched + 1 : 0,
+		.wake_at = later ? pq->retry_at : 0,
+	};
 }
 
 struct gp__pq_action gp__pq_next(struct gp__pq *pq, unsigned int may, uint64_t now)
@@ -226,7 +231,7 @@ struct gp__pq_action gp__pq_next(struct gp__pq *pq, unsigned int may, uint64_t n
 	if (act.op == GP__PQ_NONE)
 		return act;
 	if (!(may & need))
-		return action(GP__PQ_NONE);
+		return (struct gp__pq_action){ .op = GP__PQ_NONE };
 	pq->op = act.op;
 	if (act.op == GP__PQ_LAUNCH) {
 		if (!gp__pq_inflight(pq))

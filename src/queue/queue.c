@@ -12,14 +12,20 @@
 #include "queue/api.h"
 #include "queue/queue.h"
 
+/* The scheduler may want it held before the first command is launched. */
+static void announce(struct gp_queue *q, uint64_t now)
+{
+	if (gp__sched_ready(q->member, now))
+		gp__pq_hold(&q->pq, GP__PQ_BY_SCHED, false, now);
+}
+
 int gp_queue_submit(struct gp_queue *q, void *cmd, uint64_t *ticket)
 {
-	uint64_t now, t;
+	uint64_t t;
 	bool first;
 	int rc = 0;
 
 	gp__q_enter(q);
-	now = gp__clock_ns();
 	if (q->pq.closing) {
 		rc = -ESHUTDOWN;
 		goto out;
@@ -34,13 +40,13 @@ int gp_queue_submit(struct gp_queue *q, void *cmd, uint64_t *ticket)
 			goto out;
 	}
 	first = !gp__pq_has_work(&q->pq);
-	t = gp__pq_submit(&q->pq, now);
+	t = gp__pq_submit(&q->pq, 0);
 	*gp__q_slot(q, t) = (struct gp__slot){ .cmd = cmd };
 	if (ticket)
 		*ticket = t;
-	if (first && q->member && gp__sched_ready(q->member, now))
-		gp__pq_hold(&q->pq, GP__PQ_BY_SCHED, false, now);
-	gp__q_pump(q, GP__PQ_MAY_LAUNCH, now);
+	if (first && q->member)
+		announce(q, gp__clock_ns());
+	gp__q_pump(q, GP__PQ_MAY_LAUNCH);
 out:
 	gp__q_leave(q);
 	return rc;
@@ -93,7 +99,7 @@ int gp_queue_wait_all(struct gp_queue *q, int64_t timeout_ns)
 static int hold_wait(struct gp_queue *q, enum gp__pq_holder by, uint64_t failures)
 {
 	for (;;) {
-		gp__q_pump(q, GP__PQ_MAY_VERB, gp__clock_ns());
+		gp__q_pump(q, GP__PQ_MAY_VERB);
 		if (q->pq.closing)
 			return -ECANCELED;
 		if (!(q->pq.holds & by))
@@ -131,7 +137,7 @@ static int drain_wait(struct gp_queue *q, int64_t timeout_ns)
 static int release_wait(struct gp_queue *q, unsigned int may)
 {
 	for (;;) {
-		gp__q_pump(q, may, gp__clock_ns());
+		gp__q_pump(q, may);
 		if (q->pq.closing || q->pq.holds || gp__pq_state(&q->pq) == GP__PQ_RUNNING)
 			return 0;
 		if (q->pq.tries)
