@@ -235,6 +235,8 @@ void gp__entity_leave(struct gp__entity *e)
 		break;
 	case GP__PLACE_DORMANT:
 		gp__tree_erase(&d->dormant, &e->node);
+		/* Being stopped with nothing to do was no suspension. */
+		e->hold_since = d->core->now;
 		break;
 	case GP__PLACE_BLOCKED:
 		d->nr_blocked--;
@@ -430,8 +432,6 @@ static void change_place(struct gp__entity *e, enum gp__place place, u64 now)
 {
 	if (place == GP__PLACE_DORMANT)
 		gp__entity_restart_hold(e, now);
-	if (e->place == GP__PLACE_DORMANT)
-		e->hold_since = now;
 	move(e, place);
 }
 
@@ -598,7 +598,6 @@ static void free_dormant(struct gp__dev *d, u64 now)
 
 		if (!guard(DORMANT_FREED, would_run(d, e, now)))
 			return;
-		e->hold_since = now;
 		gp__entity_leave(e);
 		gp__entity_update(e, now);
 	}

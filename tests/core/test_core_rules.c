@@ -2079,6 +2079,23 @@ static void test_held_without_work_follows_hints_and_policy(void **state)
 	assert_true(runs(off));
 }
 
+static void test_held_without_work_is_no_suspension_when_the_policy_changes(void **state)
+{
+	struct actor *off;
+
+	(void)state;
+	begin_strict();
+	work(off = actor(OFFLINE));
+	work(actor(ONLINE));
+	after(50 * GP__MS);
+	rest(off);
+	after(GP__S);
+	policy(&gp__policy_none, NULL);
+	assert_true(runs(off));
+	assert_int_equal(off->e.held_total, 50 * GP__MS);
+	assert_int_equal(off->e.longest_hold, 50 * GP__MS);
+}
+
 #define T(name) cmocka_unit_test(test_##name)
 
 int main(void)
@@ -2190,6 +2207,7 @@ int main(void)
 		T(who_runs_out_of_work_while_held_stays_held),
 		T(being_held_without_work_is_no_suspension),
 		T(held_without_work_follows_hints_and_policy),
+		T(held_without_work_is_no_suspension_when_the_policy_changes),
 	};
 
 	return cmocka_run_group_tests_name("core rules", tests, NULL, NULL);
