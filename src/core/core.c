@@ -84,8 +84,7 @@ static void each_entity(struct gp__core *c, void (*fn)(struct gp__entity *e, u64
 static void leave_policy(struct gp__entity *e, u64 now)
 {
 	gp__entity_charge(e, now);
-	if (e->place == GP__PLACE_RUNNING || e->place == GP__PLACE_WAITING ||
-	    e->place == GP__PLACE_DORMANT)
+	if (gp__entity_keyed(e))
 		gp__entity_leave(e);
 }
 

@@ -295,6 +295,15 @@ static void start_ageing(struct gp__entity *e)
 		gp__tree_insert(&e->dev->ageing, &e->age, p->age_key(e));
 }
 
+/* Accounts were settled, or time passed: it stays where it is, in the order that holds now. */
+static void rekey(struct gp__entity *e)
+{
+	if (!gp__entity_keyed(e) || policy_of(e->dev)->key(e) == e->node.key)
+		return;
+	move(e, e->place);
+	start_ageing(e);
+}
+
 /* Members of a gang are held together, not each for itself. */
 static bool is_dormant(const struct gp__entity *e)
 {
@@ -364,8 +373,7 @@ static void charge_running(struct gp__dev *d, u64 now)
 
 		next = gp__tree_next(n);
 		gp__entity_charge(e, now);
-		if (policy_of(d)->key(e) != n->key)
-			move(e, GP__PLACE_RUNNING);
+		rekey(e);
 	}
 }
 
@@ -541,6 +549,8 @@ static void start_running(struct gp__entity *w, u64 now)
 static void stop_waiting(struct gp__entity *e, const struct gp__entity *by, u64 now)
 {
 	gp__entity_hold(e, gp__why(policy_of(e->dev)->preempt_rule, id_of(by)), now);
+	/* It may have run until now, because the rate limit forbade to stop it. */
+	rekey(e);
 	start_ageing(e);
 	arm_entity(e, now);
 }
@@ -633,12 +643,7 @@ static bool refresh_one(struct gp__entity *e, u64 now)
 {
 	if (!e || !policy_of(e->dev)->refresh(e, now))
 		return false;
-	if (e->place == GP__PLACE_RUNNING)
-		move(e, GP__PLACE_RUNNING);
-	else if (e->place == GP__PLACE_WAITING) {
-		move(e, GP__PLACE_WAITING);
-		start_ageing(e);
-	}
+	rekey(e);
 	return true;
 }
 
@@ -651,6 +656,8 @@ static void refresh(struct gp__dev *d, u64 now)
 	while (refresh_one(first_running(d), now))
 		;
 	while (refresh_one(first_waiting(d), now))
+		;
+	while (refresh_one(gp__entity_of(d->dormant.first), now))
 		;
 	for (i = 0; i < REFRESH_BATCH && !gp__list_empty(&d->members); i++) {
 		struct gp__entity *e = container_of(d->members.next, struct gp__entity, dev_link);

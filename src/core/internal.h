@@ -15,6 +15,13 @@ static inline struct gp__entity *gp__entity_of(struct gp__node *n)
 	return n ? container_of(n, struct gp__entity, node) : NULL;
 }
 
+/* Is it in a tree by the policy's key? */
+static inline bool gp__entity_keyed(const struct gp__entity *e)
+{
+	return e->place == GP__PLACE_RUNNING || e->place == GP__PLACE_WAITING ||
+	       e->place == GP__PLACE_DORMANT;
+}
+
 static inline struct gp__why gp__why(enum gp__rule rule, u32 by)
 {
 	return (struct gp__why){ .rule = (u8)rule, .by = by };

@@ -987,6 +987,25 @@ static void test_switch_rate_what_one_event_stops_costs_one(void **state)
 	assert_true(stopped(a) && stopped(b));
 }
 
+/* What it got while it could not be stopped counts, also for its place among those waiting. */
+static void test_switch_rate_time_got_beside_the_others_counts(void **state)
+{
+	struct actor *a, *b;
+
+	(void)state;
+	begin(&gp__policy_fair);
+	config(GP__CFG_SWITCHES_PER_S, 1);
+	config(GP__CFG_SWITCH_BURST, 1);
+	work(a = actor(0));
+	work(b = actor(0));
+	work(actor(.weight = 10));
+	assert_true(runs(a) && stopped(b));
+	after(1100 * GP__MS);
+	assert_true(stopped(a) && runs(b));
+	after(GP__S);
+	assert_true(runs(a) && stopped(b));
+}
+
 static void test_a_lifted_switch_rate_forgets_old_debt(void **state)
 {
 	struct actor *on, *off;
@@ -2096,6 +2115,31 @@ static void test_held_without_work_is_no_suspension_when_the_policy_changes(void
 	assert_int_equal(off->e.longest_hold, 50 * GP__MS);
 }
 
+/* What it used fades meanwhile, and it is no longer behind one whose memory does not. */
+static void test_held_without_work_follows_what_fades(void **state)
+{
+	struct actor *a, *b;
+	int i;
+
+	(void)state;
+	begin(&gp__policy_drf);
+	work(a = actor(.weight = 1));
+	after(GP__S);
+	work(actor(.weight = 10000));
+	work(b = actor(.memory = (u64)1 << 35));
+	after(20 * GP__MS);
+	rest(a);
+	rest(b);
+	assert_true(stopped(a) && stopped(b));
+	/* Nothing but an event makes the core look: here, any. */
+	for (i = 0; i < 3; i++) {
+		after(60 * GP__S);
+		config(GP__CFG_LINGER_US, 0);
+	}
+	assert_true(runs(a));
+	assert_true(stopped(b));
+}
+
 #define T(name) cmocka_unit_test(test_##name)
 
 int main(void)
@@ -2153,6 +2197,7 @@ int main(void)
 		T(switch_rate_allows_a_burst_then_the_rate),
 		T(switch_rate_starts_whoever_displaces_nobody),
 		T(switch_rate_what_one_event_stops_costs_one),
+		T(switch_rate_time_got_beside_the_others_counts),
 		T(a_lifted_switch_rate_forgets_old_debt),
 		T(linger_a_short_gap_keeps_the_place),
 		T(linger_only_where_somebody_waits),
@@ -2208,6 +2253,7 @@ int main(void)
 		T(being_held_without_work_is_no_suspension),
 		T(held_without_work_follows_hints_and_policy),
 		T(held_without_work_is_no_suspension_when_the_policy_changes),
+		T(held_without_work_follows_what_fades),
 	};
 
 	return cmocka_run_group_tests_name("core rules", tests, NULL, NULL);
