@@ -204,6 +204,19 @@ static void count_share(struct gp__entity *e, bool add)
 		d->nr_no_share += add ? 1 : (u32)-1;
 }
 
+/* With who asks for a share everybody's part changes, and a device that weighs must hear of it. */
+static void reweigh(const struct gp__entity *asks)
+{
+	const struct gp__dev *d = asks->dev;
+	const struct gp__policy *p = d->core->policy;
+	struct gp__link *l, *n;
+
+	if (!d->can_weigh || !p->weight || !guard(REWEIGH, p->weight(asks) != 0))
+		return;
+	gp__list_each(l, n, &d->members)
+		gp__entity_tell(container_of(l, struct gp__entity, dev_link));
+}
+
 static void set_hints(struct gp__entity *e, const struct gp__hints *h)
 {
 	e->hints = *h;
@@ -243,6 +256,8 @@ int gp__entity_add(struct gp__dev *d, struct gp__entity *e, u32 id, u32 process,
 	set_tag(e, tag);
 	set_hints(e, h);
 	gp__log_entity(e, GP__WHAT_ENTITY_ADD, 0, now);
+	reweigh(e);
+	gp__core_settle(d->core, now);
 	return 0;
 }
 
@@ -287,6 +302,7 @@ void gp__entity_remove(struct gp__entity *e, u64 now)
 	count_share(e, false);
 	gp__list_del(&e->dev_link);
 	gp__list_del(&e->tell_link);
+	reweigh(e);
 	gp__dev_dirty(e->dev);
 	gp__core_settle(c, now);
 }
@@ -294,6 +310,7 @@ void gp__entity_remove(struct gp__entity *e, u64 now)
 int gp__entity_hint(struct gp__entity *e, const struct gp__hints *h, u64 now)
 {
 	struct gp__core *c = e->dev->core;
+	bool other_share = h->share_pct != e->hints.share_pct;
 	const char *why;
 
 	if (gp__hints_check(h, &why))
@@ -303,6 +320,8 @@ int gp__entity_hint(struct gp__entity *e, const struct gp__hints *h, u64 now)
 	count_share(e, false);
 	set_hints(e, h);
 	gp__log_entity(e, GP__WHAT_HINT, 0, now);
+	if (other_share)
+		reweigh(e);
 	gp__entity_forgive(e);
 	if (e->gang)
 		gp__gang_sort(e->gang);

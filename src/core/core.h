@@ -25,7 +25,8 @@
  * were held when an entity goes idle for a moment.
  *
  * Every event costs O(log n) in entities, plus O(1) for each action it causes. Gangs add O(gangs x
- * members).
+ * members). Another policy or limit looks at everybody, and so does another share where the device
+ * weighs.
  *
  * Wrong tool for: fairness inside one entity (streams of equal priority share as the hardware lets
  * them).

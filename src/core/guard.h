@@ -43,6 +43,7 @@
 	X(OWED_BOUND)        \
 	X(OWED_CAP)          \
 	X(DEFAULTS_BOUND)    \
+	X(REWEIGH)           \
 	X(EDF_LATE_YIELDS)   \
 	X(DRF_REFRESH)       \
 	X(DRF_BOUND)         \

@@ -528,6 +528,28 @@ static void test_share_by_weight_lets_all_run_weighed(void **state)
 	assert_int_equal(a->hand[0].q.weight, 0);
 }
 
+static void test_share_by_weight_follows_who_comes_and_goes(void **state)
+{
+	struct actor *a, *b, *c;
+
+	(void)state;
+	begin(&gp__policy_share);
+	policy(&gp__policy_share, (const u64[]){ 10, 1, 1 });
+	a = actor(0);
+	assert_int_equal(a->hand[0].q.weight, 100);
+	b = actor(0);
+	assert_int_equal(a->hand[0].q.weight, 50);
+	assert_int_equal(b->hand[0].q.weight, 50);
+	c = actor(.share_pct = 60);
+	assert_int_equal(a->hand[0].q.weight, 20);
+	hint(b, .share_pct = 60);
+	assert_int_equal(b->hand[0].q.weight, 50);
+	assert_int_equal(c->hand[0].q.weight, 50);
+	leave(c);
+	assert_int_equal(a->hand[0].q.weight, 40);
+	assert_int_equal(b->hand[0].q.weight, 60);
+}
+
 static void test_share_by_weight_takes_turns_where_the_device_cannot(void **state)
 {
 	struct actor *a, *b;
@@ -2172,6 +2194,7 @@ int main(void)
 		T(share_leaves_a_percent_where_nothing_is_left),
 		T(share_unused_goes_to_the_others),
 		T(share_by_weight_lets_all_run_weighed),
+		T(share_by_weight_follows_who_comes_and_goes),
 		T(share_by_weight_takes_turns_where_the_device_cannot),
 		T(share_survives_absurd_oversubscription),
 		T(drf_whoever_fills_the_memory_yields_time),
