@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "queue/api.h"
 #include "queue/queue.h"
+#include "queue/thread.h"
 
 static uint32_t caps_of(const struct gp_device_ops *ops)
 {
@@ -79,32 +80,6 @@ static int machine_init(struct gp_queue *q, const struct gp_queue_options *opt,
 	return 0;
 }
 
-static int locks_init(struct gp_queue *q)
-{
-	pthread_condattr_t attr;
-	int rc;
-
-	rc = -pthread_condattr_init(&attr);
-	if (rc)
-		return rc;
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	rc = -pthread_mutex_init(&q->lock, NULL);
-	if (rc)
-		goto out;
-	rc = -pthread_cond_init(&q->changed, &attr);
-	if (rc)
-		goto out_lock;
-	rc = -pthread_cond_init(&q->work, &attr);
-	if (!rc)
-		goto out;
-	pthread_cond_destroy(&q->changed);
-out_lock:
-	pthread_mutex_destroy(&q->lock);
-out:
-	pthread_condattr_destroy(&attr);
-	return rc;
-}
-
 static void queue_free(struct gp_queue *q)
 {
 	pthread_cond_destroy(&q->work);
@@ -151,11 +126,9 @@ int gp_queue_create(const struct gp_device_ops *ops, void *hwq,
 		rc = machine_init(q, &opt, err);
 	if (rc)
 		goto out_free;
-	rc = locks_init(q);
-	if (rc) {
-		gp__fail(err, rc, "cannot make a lock: %s", gp__q_errno(rc));
-		goto out_free;
-	}
+	pthread_mutex_init(&q->lock, NULL);
+	gp__cond_init(&q->changed);
+	gp__cond_init(&q->work);
 	q->hwq = hwq;
 	q->max_pending = opt.max_pending;
 	q->event = opt.event;
@@ -178,7 +151,7 @@ out_free:
 
 void gp_queue_destroy(struct gp_queue *q)
 {
-	const struct gp__limit forever = { .timeout_ns = -1 };
+	const struct gp__limit forever = gp__q_limit(-1);
 	struct gp__pq_action act;
 	struct gp__member *member;
 	uint64_t first, last;
@@ -205,7 +178,7 @@ void gp_queue_destroy(struct gp_queue *q)
 			break;
 		act = gp__pq_peek(&q->pq, gp__clock_ns());
 		if (act.wake_at && q->pq.tries < GP__PQ_CLOSE_TRIES) {
-			gp__q_sleep(q, &q->changed, act.wake_at);
+			gp__cond_wait(&q->changed, &q->lock, act.wake_at);
 		} else if (act.op == GP__PQ_NONE) {
 			/*
 			 * What is in flight on a device that does not start again ends

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "queue/thread.h"
 
 /* A submit launches at most this many (others' too), then leaves it to the worker. */
 #define LAUNCH_MAX 64u
@@ -340,16 +341,6 @@ static bool work_due(const struct gp_queue *q)
 	return act.op == GP__PQ_LAUNCH || act.wake_at;
 }
 
-int gp__q_sleep(struct gp_queue *q, pthread_cond_t *cond, uint64_t at)
-{
-	struct timespec ts = { .tv_sec = (time_t)(at / 1000000000u),
-			       .tv_nsec = (long)(at % 1000000000u) };
-
-	if (!at)
-		return -pthread_cond_wait(cond, &q->lock);
-	return -pthread_cond_timedwait(cond, &q->lock, &ts);
-}
-
 static void *worker_main(void *arg)
 {
 	struct gp_queue *q = arg;
@@ -369,7 +360,7 @@ static void *worker_main(void *arg)
 		if (act.op == GP__PQ_LAUNCH || (act.op != GP__PQ_NONE && q->pq.tries))
 			continue;
 		q->worker_asleep = true;
-		gp__q_sleep(q, &q->work, act.wake_at);
+		gp__cond_wait(&q->work, &q->lock, act.wake_at ? act.wake_at : GP__FOREVER);
 		q->worker_asleep = false;
 	}
 	pthread_mutex_unlock(&q->lock);
@@ -383,7 +374,7 @@ void gp__q_kick(struct gp_queue *q)
 	if (q->worker_asleep)
 		pthread_cond_signal(&q->work);
 	else if (!q->worker_started && !q->worker_stop)
-		q->worker_started = !pthread_create(&q->worker, NULL, worker_main, q);
+		q->worker_started = !gp__thread_start(&q->worker, worker_main, q);
 }
 
 void gp__q_enter(struct gp_queue *q)
@@ -403,7 +394,7 @@ void gp__q_leave(struct gp_queue *q)
 
 struct gp__limit gp__q_limit(int64_t timeout_ns)
 {
-	struct gp__limit l = { .timeout_ns = timeout_ns };
+	struct gp__limit l = { .timeout_ns = timeout_ns, .at = GP__FOREVER };
 
 	if (timeout_ns >= 0)
 		l.at = gp__clock_ns() + (uint64_t)timeout_ns;
@@ -439,7 +430,7 @@ int gp__q_wait_step(struct gp_queue *q, uint64_t wanted, const struct gp__limit 
 	if (l->timeout_ns == 0)
 		q->reap_always = true;
 	gp__q_kick(q);
-	rc = l->timeout_ns ? gp__q_sleep(q, &q->changed, l->at) : -ETIMEDOUT;
+	rc = l->timeout_ns ? gp__cond_wait(&q->changed, &q->lock, l->at) : -ETIMEDOUT;
 	q->timed -= !forever;
 	q->queued -= launch;
 	return rc == -ETIMEDOUT ? -ETIME : 0;

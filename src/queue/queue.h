@@ -103,9 +103,6 @@ void gp__q_kick(struct gp_queue *q);
 /* Sleeps until another thread's device call may have returned. */
 void gp__q_wait_for_device(struct gp_queue *q);
 
-/* Sleeps until something has changed, or that time (0 = never) has come. */
-int gp__q_sleep(struct gp_queue *q, pthread_cond_t *cond, uint64_t until);
-
 struct gp__limit {
 	int64_t timeout_ns; /* negative: none */
 	uint64_t at;

@@ -29,6 +29,7 @@
 #include "policy/policy.h"
 #include "queue/api.h"
 #include "queue/driver.h"
+#include "queue/thread.h"
 
 struct device {
 	struct gp__link link;
@@ -129,14 +130,8 @@ static void do_first(struct gp_sched *s)
 
 static void sleep_until(struct gp_sched *s, uint64_t at)
 {
-	struct timespec ts = { .tv_sec = (time_t)(at / 1000000000u),
-			       .tv_nsec = (long)(at % 1000000000u) };
-
 	s->sleeps_until = at;
-	if (at == GP__NEVER)
-		pthread_cond_wait(&s->work, &s->lock);
-	else
-		pthread_cond_timedwait(&s->work, &s->lock, &ts);
+	gp__cond_wait(&s->work, &s->lock, at == GP__NEVER ? GP__FOREVER : at);
 	s->sleeps_until = 0;
 }
 
@@ -332,7 +327,7 @@ int gp__sched_join(struct gp_sched *s, const struct gp__join *join, struct gp__m
 
 	pthread_mutex_lock(&s->lock);
 	if (!s->started) {
-		rc = -pthread_create(&s->thread, NULL, sched_main, s);
+		rc = gp__thread_start(&s->thread, sched_main, s);
 		if (rc) {
 			gp__fail(err, rc, "cannot start the scheduler's thread");
 			goto out;
@@ -552,32 +547,6 @@ static int policy_start(struct gp_sched *s, const struct gp_sched_options *opt,
 	return rc;
 }
 
-static int locks_init(struct gp_sched *s)
-{
-	pthread_condattr_t attr;
-	int rc;
-
-	rc = -pthread_condattr_init(&attr);
-	if (rc)
-		return rc;
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	rc = -pthread_mutex_init(&s->lock, NULL);
-	if (rc)
-		goto out;
-	rc = -pthread_cond_init(&s->work, &attr);
-	if (rc)
-		goto out_lock;
-	rc = -pthread_cond_init(&s->back, &attr);
-	if (!rc)
-		goto out;
-	pthread_cond_destroy(&s->work);
-out_lock:
-	pthread_mutex_destroy(&s->lock);
-out:
-	pthread_condattr_destroy(&attr);
-	return rc;
-}
-
 int gp_sched_create(const struct gp_sched_options *options, struct gp_sched **sched,
 		    struct gp_error *err)
 {
@@ -601,18 +570,15 @@ int gp_sched_create(const struct gp_sched_options *options, struct gp_sched **sc
 	gp__list_init(&s->groups);
 	gp__list_init(&s->todo);
 	rc = policy_start(s, &opt, err);
-	if (rc)
-		goto out;
-	rc = locks_init(s);
 	if (rc) {
-		gp__fail(err, rc, "cannot make a lock");
-		goto out;
+		free(s);
+		return rc;
 	}
+	pthread_mutex_init(&s->lock, NULL);
+	gp__cond_init(&s->work);
+	gp__cond_init(&s->back);
 	*sched = s;
 	return 0;
-out:
-	free(s);
-	return rc;
 }
 
 int gp_sched_destroy(struct gp_sched *s)

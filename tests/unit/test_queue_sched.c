@@ -4,11 +4,13 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <gpreempt/gpreempt.h>
 
@@ -320,6 +322,42 @@ static void test_destroy_a_held_queue(void **state)
 	rig_down(&r);
 }
 
+static atomic_uint handled;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	atomic_fetch_add(&handled, 1);
+}
+
+/* Signals are the program's: the library's threads, awake or not, take none. */
+static void test_threads_leave_signals_alone(void **state)
+{
+	const struct timespec limit = { .tv_sec = 30 };
+	struct gp__fakecmd a = { .run_ns = 0 };
+	struct sigaction act = { .sa_handler = on_signal };
+	sigset_t usr1;
+	struct rig r;
+
+	(void)state;
+	sigaction(SIGUSR1, &act, NULL);
+	sigemptyset(&usr1);
+	sigaddset(&usr1, SIGUSR1);
+	/* The device's thread is not the library's, and is started without it. */
+	pthread_sigmask(SIG_BLOCK, &usr1, NULL);
+	rig_up(&r, "hpf", NULL);
+	pthread_sigmask(SIG_UNBLOCK, &usr1, NULL);
+	add_queue(&r, 7, 3, NULL);
+	gp_queue_submit(r.q[0], &a, NULL);
+	assert_int_equal(gp_queue_wait(r.q[0], 1, 30 * S), 0);
+	pthread_sigmask(SIG_BLOCK, &usr1, NULL);
+	kill(getpid(), SIGUSR1);
+	assert_int_equal(sigtimedwait(&usr1, NULL, &limit), SIGUSR1);
+	assert_int_equal(atomic_load(&handled), 0);
+	pthread_sigmask(SIG_UNBLOCK, &usr1, NULL);
+	rig_down(&r);
+}
+
 /* ------------------------------------------------------------- all at once -- */
 
 struct stress {
@@ -391,6 +429,7 @@ int main(void)
 		cmocka_unit_test(test_arriving_makes_room),
 		cmocka_unit_test(test_weights_reach_the_device),
 		cmocka_unit_test(test_destroy_a_held_queue),
+		cmocka_unit_test(test_threads_leave_signals_alone),
 		cmocka_unit_test(test_stress),
 	};
 

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+#include "queue/thread.h"
+
+#include <signal.h>
+#include <time.h>
+
+int gp__thread_start(pthread_t *thread, void *(*fn)(void *), void *arg)
+{
+	sigset_t all, before;
+	int rc;
+
+	/* A new thread begins with the mask of the one that starts it. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = -pthread_create(thread, NULL, fn, arg);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return rc;
+}
+
+void gp__cond_init(pthread_cond_t *cond)
+{
+	pthread_condattr_t attr;
+
+	/* None of these allocates or fails where there is a monotonic clock. */
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(cond, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+int gp__cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t until)
+{
+	struct timespec ts = { .tv_sec = (time_t)(until / 1000000000u),
+			       .tv_nsec = (long)(until % 1000000000u) };
+
+	if (until == GP__FOREVER)
+		return -pthread_cond_wait(cond, lock);
+	return -pthread_cond_timedwait(cond, lock, &ts);
+}
