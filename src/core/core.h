@@ -358,6 +358,8 @@ enum gp__state gp__entity_state(const struct gp__entity *e);
 s32 gp__entity_effective(const struct gp__entity *e, u64 now);
 bool gp__entity_active(const struct gp__entity *e);
 u64 gp__entity_used(const struct gp__entity *e, u64 now);
+/* For how long it has now been suspended; being stopped with nothing to do is not. */
+u64 gp__entity_hold_ns(const struct gp__entity *e, u64 now);
 u64 gp__queue_run_ns(const struct gp__queue *q, u64 now);
 u64 gp__queue_held_ns(const struct gp__queue *q, u64 now);
 

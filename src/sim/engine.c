@@ -31,7 +31,7 @@ static void core_wakes(struct sim *s, struct sim_timer *t)
 
 static u64 held_ns(const struct gp__entity *e, u64 now)
 {
-	return e->held_total + (e->held ? now - e->hold_since : 0);
+	return e->held_total + gp__entity_hold_ns(e, now);
 }
 
 /* What happened before does not count. */
@@ -207,7 +207,7 @@ static void sum_up_program(struct sim *s, struct sim_program *p)
 
 	for (i = 0; i < p->sp->n_gpus; i++) {
 		const struct sim_entity *se = &p->entities[i];
-		u64 now_held = se->e.held ? s->end - gp__max_u64(se->e.hold_since, s->warmup) : 0;
+		u64 now_held = gp__min_u64(gp__entity_hold_ns(&se->e, s->end), s->end - s->warmup);
 
 		r->preemptions += se->e.nr_holds - se->holds_before;
 		r->held_ns += held_ns(&se->e, s->end) - se->held_before;

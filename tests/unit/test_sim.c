@@ -247,6 +247,23 @@ static void the_starved_get_what_was_promised(void **state)
 	gp__scenario_free(sc);
 }
 
+/* At Lv1 the kernel that was running ends while its program is held, and then there is no work. */
+static void held_without_work_at_the_end_of_the_warmup(void **state)
+{
+	struct gp__scenario *sc = parse("[scenario]\nduration = 10s\nwarmup = 3s\n" GPU
+					"[program train]\nclass = offline\narrivals = closed\n"
+					"jobs = 1\nkernel = 100ms\n"
+					"[program infer]\nclass = online\narrivals = closed\n"
+					"jobs = 1\nstart = 10ms\nkernel = 6s\n");
+	struct gp__sim_result *r = run(sc, &gp__policy_hpf, 1);
+
+	(void)state;
+	assert_int_equal(r->programs[0].held_ns, 0);
+	assert_int_equal(r->programs[0].longest_hold_ns, 0);
+	gp__sim_result_free(r);
+	gp__scenario_free(sc);
+}
+
 /*
  * Logs
  */
@@ -411,6 +428,7 @@ int main(void)
 		cmocka_unit_test(edges_end_well),
 		cmocka_unit_test(edf_meets_what_priority_misses),
 		cmocka_unit_test(the_starved_get_what_was_promised),
+		cmocka_unit_test(held_without_work_at_the_end_of_the_warmup),
 		cmocka_unit_test(runs_repeat_and_logs_replay),
 		cmocka_unit_test(another_seed_is_another_run),
 		cmocka_unit_test(a_changed_log_is_noticed),
