@@ -44,7 +44,7 @@ static void end_warmup(struct sim *s, struct sim_timer *t)
 	for (i = 0; i < s->sc->n_gpus; i++) {
 		struct sim_gpu *g = &s->gpus[i];
 
-		sim_gpu_advance(s, g);
+		sim_gpu_charge(s, g);
 		g->result->busy_ns = g->result->lost_ns = g->result->idle_ready_ns = 0;
 	}
 	for (i = 0; i < s->n_programs; i++) {
@@ -215,11 +215,8 @@ static void sum_up_program(struct sim *s, struct sim_program *p)
 			gp__max_u64(r->longest_hold_ns, gp__max_u64(se->e.longest_hold, now_held));
 	}
 	for (i = 0; i < p->n_streams; i++) {
-		struct sim_stream *st = &p->streams[i];
+		const struct sim_stream *st = &p->streams[i];
 
-		/* Work of the commands that are still on their way counts, too. */
-		if (st->executing)
-			sim_gpu_interrupt(s, st);
 		if (!r->level || (u32)st->pq.effective < r->level)
 			r->level = (u32)st->pq.effective;
 	}
@@ -232,7 +229,7 @@ static void sum_up(struct sim *s)
 	size_t i;
 
 	for (i = 0; i < s->sc->n_gpus; i++)
-		sim_gpu_advance(s, &s->gpus[i]);
+		sim_gpu_charge(s, &s->gpus[i]);
 	for (i = 0; i < s->n_programs; i++)
 		sum_up_program(s, &s->programs[i]);
 	s->result->events = s->core.nr_events;

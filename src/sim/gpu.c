@@ -11,7 +11,7 @@ static struct sim_stream *stream_of(struct gp__node *n)
 	return container_of(n, struct sim_stream, node);
 }
 
-void sim_gpu_advance(struct sim *s, struct sim_gpu *g)
+static void advance(struct sim *s, struct sim_gpu *g)
 {
 	u64 thawed = gp__max_u64(g->at, gp__min_u64(g->frozen_until, s->now));
 	u32 n = g->executing.count;
@@ -51,14 +51,29 @@ static void start(struct sim_gpu *g, struct sim_stream *st)
 	gp__tree_insert(&g->executing, &st->node, (s64)(g->work + st->left));
 }
 
-static void stop(struct sim_gpu *g, struct sim_stream *st)
+/* What its command has done so far is on its program's account. */
+static void charge(struct sim_gpu *g, struct sim_stream *st)
 {
 	u64 left = (u64)st->node.key > g->work ? (u64)st->node.key - g->work : 0;
 
-	gp__tree_erase(&g->executing, &st->node);
 	st->entity->program->result->gpu_ns += (st->left - left) >> WORK_SHIFT;
 	st->left = left;
+}
+
+static void stop(struct sim_gpu *g, struct sim_stream *st)
+{
+	gp__tree_erase(&g->executing, &st->node);
+	charge(g, st);
 	st->executing = false;
+}
+
+void sim_gpu_charge(struct sim *s, struct sim_gpu *g)
+{
+	struct gp__node *n;
+
+	advance(s, g);
+	for (n = g->executing.first; n; n = gp__tree_next(n))
+		charge(g, stream_of(n));
 }
 
 void sim_gpu_update(struct sim *s, struct sim_stream *st)
@@ -68,7 +83,7 @@ void sim_gpu_update(struct sim *s, struct sim_stream *st)
 
 	if (st->executing || st->interrupted || !(st->begun || may_begin))
 		return;
-	sim_gpu_advance(s, g);
+	advance(s, g);
 	start(g, st);
 	arm(s, g);
 }
@@ -78,7 +93,7 @@ void sim_gpu_interrupt(struct sim *s, struct sim_stream *st)
 	st->interrupted = true;
 	if (!st->executing)
 		return;
-	sim_gpu_advance(s, st->gpu);
+	advance(s, st->gpu);
 	stop(st->gpu, st);
 	arm(s, st->gpu);
 }
@@ -87,7 +102,7 @@ void sim_gpu_set_work(struct sim *s, struct sim_stream *st, bool with_work)
 {
 	if (st->with_work == with_work)
 		return;
-	sim_gpu_advance(s, st->gpu);
+	advance(s, st->gpu);
 	st->with_work = with_work;
 	if (with_work)
 		st->gpu->nr_with_work++;
@@ -99,7 +114,7 @@ void sim_gpu_lose(struct sim *s, struct sim_gpu *g)
 {
 	u64 cost = gp__dist_sample(&g->spec->switch_cost, &g->verb_rng);
 
-	sim_gpu_advance(s, g);
+	advance(s, g);
 	g->frozen_until = gp__max_u64(g->frozen_until, s->now) + cost;
 	arm(s, g);
 }
@@ -108,7 +123,7 @@ static void command_ends(struct sim *s, struct sim_timer *t)
 {
 	struct sim_gpu *g = container_of(t, struct sim_gpu, done);
 
-	sim_gpu_advance(s, g);
+	advance(s, g);
 	while (g->executing.first && (u64)g->executing.first->key <= g->work) {
 		struct sim_stream *st = stream_of(g->executing.first);
 

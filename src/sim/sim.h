@@ -111,7 +111,8 @@ void sim_timer_clear(struct sim *s, struct sim_timer *t);
 
 /* gpu.c: what executes, and for how long */
 void sim_gpu_init(struct sim *s, struct sim_gpu *g, const struct gp__scenario_gpu *sg, u32 id);
-void sim_gpu_advance(struct sim *s, struct sim_gpu *g);
+/* Brings the GPU's own times, and what its programs got, up to now. */
+void sim_gpu_charge(struct sim *s, struct sim_gpu *g);
 /* Call after anything that may let the stream's next command start or must stop it. */
 void sim_gpu_update(struct sim *s, struct sim_stream *st);
 void sim_gpu_set_work(struct sim *s, struct sim_stream *st, bool with_work);

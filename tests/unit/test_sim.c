@@ -247,6 +247,19 @@ static void the_starved_get_what_was_promised(void **state)
 	gp__scenario_free(sc);
 }
 
+static void work_before_the_end_of_the_warmup_does_not_count(void **state)
+{
+	struct gp__scenario *sc = parse("[scenario]\nduration = 10s\nwarmup = 5s\n" GPU
+					"[program train]\nclass = offline\narrivals = closed\n"
+					"kernel = 4s\n");
+	struct gp__sim_result *r = run(sc, &gp__policy_hpf, 3);
+
+	(void)state;
+	assert_near((double)r->programs[0].gpu_ns / (double)r->measured_ns, 1, 0.001);
+	gp__sim_result_free(r);
+	gp__scenario_free(sc);
+}
+
 /* At Lv1 the kernel that was running ends while its program is held, and then there is no work. */
 static void held_without_work_at_the_end_of_the_warmup(void **state)
 {
@@ -428,6 +441,7 @@ int main(void)
 		cmocka_unit_test(edges_end_well),
 		cmocka_unit_test(edf_meets_what_priority_misses),
 		cmocka_unit_test(the_starved_get_what_was_promised),
+		cmocka_unit_test(work_before_the_end_of_the_warmup_does_not_count),
 		cmocka_unit_test(held_without_work_at_the_end_of_the_warmup),
 		cmocka_unit_test(runs_repeat_and_logs_replay),
 		cmocka_unit_test(another_seed_is_another_run),
