@@ -212,6 +212,7 @@ void gp__gang_leave(struct gp__entity *e, u64 now)
 		return;
 	e->gang = NULL;
 	gp__list_del(&e->gang_link);
+	gp__gang_sort(g);
 	update_members(g, now);
 }
 

@@ -75,7 +75,7 @@ bool gp__gang_active(const struct gp__gang *g);
 /* The operator suspended a member, and so all of it. */
 bool gp__gang_suspended(const struct gp__gang *g);
 void gp__gang_restart_holds(struct gp__gang *g, u64 now);
-/* A member's priority changed: it may be another's turn to be tried first. */
+/* Its members or their priorities changed: it may be another's turn to be tried first. */
 void gp__gang_sort(struct gp__gang *g);
 void gp__gang_leave(struct gp__entity *e, u64 now);
 void gp__gang_grant(struct gp__gang *g, enum gp__rule rule, u64 end, u64 now);

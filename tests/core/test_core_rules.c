@@ -299,6 +299,9 @@ static void test_gangs_are_tried_in_the_order_their_priorities_have_now(void **s
 	after(GP__MS);
 	assert_true(runs(b) && stopped(a));
 	assert_ptr_equal(S.core.gangs.next, &S.gang[1].link);
+	/* What is left of it when its first member is gone has the priority of the next. */
+	leave(b);
+	assert_ptr_equal(S.core.gangs.next, &S.gang[0].link);
 }
 
 static void test_edf_background_runs_together_when_no_deadline_waits(void **state)
