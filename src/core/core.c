@@ -279,7 +279,6 @@ static void detach_queue(struct gp__queue *q)
 	if (q->ready)
 		e->nr_ready--;
 	q->ready = false;
-	e->nr_queues--;
 	unlink_queue(q);
 }
 
@@ -406,7 +405,6 @@ void gp__queue_add(struct gp__entity *e, struct gp__queue *q, u32 id, u8 level_r
 	gp__list_init(&q->inflight);
 	gp__list_init(&q->outbox);
 	gp__list_push(&e->queues, &q->link);
-	e->nr_queues++;
 	gp__log_queue(q, GP__WHAT_QUEUE_ADD, 0, now);
 	if (!e->held || guard(NEW_QUEUE_HELD, true))
 		gp__queue_converge(q, gp__why(GP__RULE_NEW_QUEUE, e->why.by), now);
@@ -471,7 +469,7 @@ static bool should_linger(const struct gp__entity *e)
 	const struct gp__dev *d = e->dev;
 
 	return d->core->cfg[GP__CFG_LINGER_US] && e->place == GP__PLACE_RUNNING &&
-	       (d->waiting.count || d->nr_blocked);
+	       gp__dev_somebody_waits(d);
 }
 
 void gp__queue_idle(struct gp__queue *q, u64 now)

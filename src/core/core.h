@@ -170,7 +170,7 @@ struct gp__entity {
 	bool deadline_named; /* ahead of the job it is for */
 	bool inversion_reported;
 	u8 class;
-	u32 nr_queues, nr_ready, nr_faults;
+	u32 nr_ready, nr_faults; /* of its queues */
 	u32 id, process;
 	s32 prio;
 

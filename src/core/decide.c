@@ -37,11 +37,6 @@ static u32 id_of(const struct gp__entity *e)
 	return e ? e->id : 0;
 }
 
-static bool somebody_waits(const struct gp__dev *d)
-{
-	return d->waiting.count || d->nr_blocked;
-}
-
 void gp__dev_dirty(struct gp__dev *d)
 {
 	if (gp__list_empty(&d->dirty_link))
@@ -555,16 +550,26 @@ static void stop_waiting(struct gp__entity *e, const struct gp__entity *by, u64 
 	arm_entity(e, now);
 }
 
-/* A device that must wait for its rate limit would not, and looks again when it may. */
-bool gp__dev_would_run(struct gp__dev *d, const struct gp__entity *e, u64 now)
+/* What would become of @e if it waited now. */
+enum outlook { WAITS, JOINS, REPLACES };
+
+static enum outlook outlook(const struct gp__dev *d, const struct gp__entity *e, u64 now)
 {
 	const struct gp__policy *p = policy_of(d);
 	const struct gp__entity *r = last_running(d);
 
 	if (!r || p->fits(d, e, now))
-		return true;
-	if (!p->preempts(d, e, r, now))
-		return false;
+		return JOINS;
+	return p->preempts(d, e, r, now) ? REPLACES : WAITS;
+}
+
+/* A device that must wait for its rate limit would not, and looks again when it may. */
+bool gp__dev_would_run(struct gp__dev *d, const struct gp__entity *e, u64 now)
+{
+	enum outlook o = outlook(d, e, now);
+
+	if (o != REPLACES)
+		return o == JOINS;
 	if (gp__list_empty(&d->touched_link))
 		gp__list_push(&d->core->touched, &d->touched_link);
 	return !guard(GANG_RATE, !has_token(d, now));
@@ -592,21 +597,13 @@ static void choose(struct gp__dev *d, u64 now)
 	}
 }
 
-static bool would_run(const struct gp__dev *d, const struct gp__entity *e, u64 now)
-{
-	const struct gp__policy *p = policy_of(d);
-	const struct gp__entity *r = last_running(d);
-
-	return !r || p->fits(d, e, now) || p->preempts(d, e, r, now);
-}
-
 /* Whoever would run if it had work is no longer held for having none. */
 static void free_dormant(struct gp__dev *d, u64 now)
 {
 	while (d->dormant.first) {
 		struct gp__entity *e = gp__entity_of(d->dormant.first);
 
-		if (!guard(DORMANT_FREED, would_run(d, e, now)))
+		if (!guard(DORMANT_FREED, outlook(d, e, now) != WAITS))
 			return;
 		gp__entity_leave(e);
 		gp__entity_update(e, now);
@@ -741,7 +738,7 @@ static u64 dev_due(const struct gp__dev *d)
 
 	if (d->denied)
 		due = token_due(d);
-	if (p->next && somebody_waits(d) && d->running.count)
+	if (p->next && gp__dev_somebody_waits(d) && d->running.count)
 		due = gp__min_u64(due, p->next(d));
 	if (guard(AGEING, aged != NULL))
 		due = gp__min_u64(due, p->age_due(d, aged));

@@ -22,6 +22,11 @@ static inline bool gp__entity_keyed(const struct gp__entity *e)
 	       e->place == GP__PLACE_DORMANT;
 }
 
+static inline bool gp__dev_somebody_waits(const struct gp__dev *d)
+{
+	return d->waiting.count || d->nr_blocked;
+}
+
 static inline struct gp__why gp__why(enum gp__rule rule, u32 by)
 {
 	return (struct gp__why){ .rule = (u8)rule, .by = by };
