@@ -116,6 +116,7 @@ static void answer(struct world *w, struct world_queue *wq)
 	int result = !w->calm && chance(w, wq->stubborn ? 80 : 5) ? -EBUSY : 0;
 
 	wq->ordered = false;
+	wq->answered_at = w->now;
 	if (wq->order == GP__VERB_EXCLUDE) {
 		wq->stop_failures = result ? wq->stop_failures + 1 : 0;
 		wq->stopped = !result;
@@ -243,12 +244,20 @@ static void leave_gangs(struct world *w)
 static void switch_policy(struct world *w)
 {
 	const struct gp__policy *p = gp__policies[draw(w, 6)];
+	u64 values[GP__POLICY_PARAMS_MAX];
 	u32 i;
 
 	if (w->keep_policy)
 		return;
-	if (gp__core_set_policy(&w->core, p, NULL, w->now))
-		fail(w, "policy: the defaults of %s were refused", p->name);
+	/* Around the default, and now and then at the very end of the range. */
+	for (i = 0; i < p->nr_params; i++) {
+		u64 most = chance(w, 95) ? 2 * p->params[i].def + 1 : p->params[i].max;
+		u64 value = gp__min_u64(draw(w, most + 1), p->params[i].max);
+
+		values[i] = gp__max_u64(value, p->params[i].min);
+	}
+	if (gp__core_set_policy(&w->core, p, chance(w, 50) ? values : NULL, w->now))
+		fail(w, "policy: values in range were refused for %s", p->name);
 	for (i = 0; i < WORLD_ENTITIES; i++)
 		forgive(&w->entity[i]);
 }
@@ -371,6 +380,19 @@ static bool controllable(const struct gp__entity *e)
 	return gp__entity_active(e) && !e->suspended && !e->nr_faults;
 }
 
+/* Some events are told late: time may seem to have gone back. */
+static u64 since(const struct world *w, u64 then)
+{
+	return w->now > then ? w->now - then : 0;
+}
+
+static u32 wanted_weight(const struct world *w, const struct world_entity *we)
+{
+	const struct gp__policy *p = w->core.policy;
+
+	return we->e.dev->can_weigh && p->weight ? p->weight(&we->e) : 0;
+}
+
 static bool check_queue(struct world *w, const struct world_entity *we,
 			const struct world_queue *wq)
 {
@@ -383,12 +405,18 @@ static bool check_queue(struct world *w, const struct world_entity *we,
 	    gp__queue_state(q) != GP__STATE_UNRESPONSIVE)
 		return fail(w, "unresponsive: q%u has not answered in time and is still waited for",
 			    q->id);
+	if (!wq->ordered && !q->weigh_refused && !q->fails && q->weight != wanted_weight(w, we))
+		return fail(w, "weight: q%u has %u and should have %u", q->id, q->weight,
+			    wanted_weight(w, we));
 	if (!wq->ordered && q->fault == GP__FAULT_UNRESPONSIVE)
 		return fail(w, "unresponsive: q%u answered and is still called so", q->id);
 	if (!wq->ordered && !q->fails && wq->stopped != we->e.held)
 		return fail(w, "stuck: q%u is %s, e%u is %s, and nothing is under way", q->id,
 			    wq->stopped ? "stopped" : "running", we->e.id,
 			    we->e.held ? "held" : "not held");
+	/* Pauses between attempts grow to a second. */
+	if (!wq->ordered && wq->stopped && !we->e.held && since(w, wq->answered_at) > GP__S)
+		return fail(w, "stuck: q%u failed to start and is not tried again", q->id);
 	return true;
 }
 
@@ -435,12 +463,6 @@ static void note_starving(struct world *w, struct world_entity *we)
 	if (starving && !we->starving)
 		we->starving_since = we->owed_since = w->now;
 	we->starving = starving;
-}
-
-/* Some events are told late: time may seem to have gone back. */
-static u64 since(const struct world *w, u64 then)
-{
-	return w->now > then ? w->now - then : 0;
 }
 
 /*
@@ -538,6 +560,12 @@ static void count_entity(struct tally *t, const struct gp__entity *e)
 	t->running_deadline = gp__min_u64(t->running_deadline, deadline);
 }
 
+/* share with by_weight=1: everybody runs. */
+static bool weighs(const struct world *w, const struct gp__dev *d)
+{
+	return w->core.policy == &gp__policy_share && d->can_weigh && w->core.params[2];
+}
+
 static bool check_choice(struct world *w, const struct gp__dev *d, const struct tally *t,
 			 s32 held_top)
 {
@@ -553,7 +581,7 @@ static bool check_choice(struct world *w, const struct gp__dev *d, const struct 
 	if (p == &gp__policy_hpf && held_top != -GP__PRIO_LIMIT && held_top >= t->top)
 		return fail(w, "hpf: priority %d is held on gpu%u while %d runs", held_top, d->id,
 			    t->top);
-	if (p->charge && t->free_running > w->core.params[1])
+	if (p->charge && !weighs(w, d) && t->free_running > w->core.params[1])
 		return fail(w, "%s: %u run at once on gpu%u", p->name, t->free_running, d->id);
 	if (p == &gp__policy_edf && t->free_running && t->running_deadline > t->earliest)
 		return fail(w, "edf: not the earliest deadline runs on gpu%u", d->id);
@@ -566,7 +594,7 @@ static bool check_ageing(struct world *w, const struct gp__dev *d, s32 top)
 	u64 age_ns = w->core.params[0] * GP__MS;
 	u32 i;
 
-	if (w->core.policy != &gp__policy_hpf || d->denied)
+	if (w->core.policy != &gp__policy_hpf || d->denied || !age_ns)
 		return true;
 	for (i = 0; i < WORLD_ENTITIES; i++) {
 		const struct world_entity *we = &w->entity[i];
@@ -610,20 +638,43 @@ static bool check_device(struct world *w, struct gp__dev *d)
 	return check_choice(w, d, &t, held_top) && check_ageing(w, d, t.top);
 }
 
+/* The policy runs somebody on the device. */
+static bool occupied(const struct world *w, const struct gp__dev *d)
+{
+	u32 i;
+
+	for (i = 0; i < WORLD_ENTITIES; i++) {
+		const struct gp__entity *e = &w->entity[i].e;
+
+		if (w->entity[i].alive && e->dev == d && controllable(e) && !e->held &&
+		    e->place != GP__PLACE_GRANTED)
+			return true;
+	}
+	return false;
+}
+
 static bool check_gang(struct world *w, const struct gp__gang *g)
 {
-	u32 i, held = 0, free = 0;
+	u32 i, held = 0, free = 0, waiting = 0, kept = 0;
 
 	for (i = 0; i < WORLD_ENTITIES; i++) {
 		const struct world_entity *we = &w->entity[i];
 
-		if (!we->alive || we->gang != g || we->e.nr_faults || we->e.suspended)
+		if (!we->alive || we->gang != g)
 			continue;
+		kept += we->e.suspended;
+		if (we->e.nr_faults || we->e.suspended)
+			continue;
+		waiting += we->e.held && gp__entity_active(&we->e);
+		kept += gp__entity_active(&we->e) && occupied(w, we->e.dev);
 		held += we->e.held;
 		free += !we->e.held && gp__entity_active(&we->e);
 	}
 	if (held && free)
 		return fail(w, "gang: %u members are held and %u run", held, free);
+	if (waiting && !kept)
+		return fail(w, "gang: %u members are held although their devices are free",
+			    waiting);
 	return true;
 }
 

@@ -22,6 +22,7 @@ struct world_queue {
 	bool stubborn; /* most of what it is told fails */
 	u8 order;
 	u64 ordered_at, answer_at; /* GP__NEVER: the agent stays silent */
+	u64 answered_at;
 	u32 stop_failures;
 };
 
