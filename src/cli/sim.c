@@ -3,13 +3,12 @@
 #include "cli/sim.h"
 #include "cli/commands.h"
 
-#include "base/json.h"
 #include "base/progress.h"
 #include "base/units.h"
-#include "sim/replay.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
 	KEY_POLICY = 'p',
@@ -106,6 +105,10 @@ static error_t add_levels(struct args *args, char *list, struct argp_state *stat
 		if (gp__parse_u64(text, 1, 3, &level) || args->n_levels == 3)
 			return gp__cmd_usage(
 				state, "--level: '%s' is not 1, 2 or 3, or a list of them", text);
+		for (size_t i = 0; i < args->n_levels; i++) {
+			if (args->levels[i] == level)
+				return gp__cmd_usage(state, "--level: %s is named twice", text);
+		}
 		args->levels[args->n_levels++] = (uint32_t)level;
 	}
 	return 0;
@@ -116,12 +119,18 @@ static error_t check(const struct args *args, struct argp_state *state)
 	bool log_to_stdout = args->log && !strcmp(args->log, "-");
 
 	if (!args->file && !args->replay)
-		return gp__cmd_usage(state, "a scenario is missing; try scenarios/example3.ini, or "
-					    "see gpreempt-scenario(5) to write one");
+		return gp__cmd_usage(state,
+				     "a scenario is missing; try 'gpreempt sim example3', or "
+				     "see gpreempt-scenario(5) to write one");
 	if (args->file && args->replay)
 		return gp__cmd_usage(state,
 				     "--replay takes its events from the log; leave out '%s'",
 				     args->file);
+	if (args->replay &&
+	    (args->n_policies || args->n_levels || args->has_seed || args->no_alone))
+		return gp__cmd_usage(state,
+				     "--replay goes with --log and --json only: the log says "
+				     "the rest");
 	if (args->log && (args->n_policies > 1 || args->n_levels > 1))
 		return gp__cmd_usage(state, "--log is for one run; name one policy and one level");
 	if (log_to_stdout && args->env->json)
@@ -172,7 +181,9 @@ static const struct argp argp = {
 	.parser = parse,
 	.args_doc = "SCENARIO\n--replay LOG",
 	.doc = "Run programs on modelled GPUs, in virtual time, under the real scheduler.\v"
-	       "The format of scenarios is in gpreempt-scenario(5); scenarios/ has nine of them.",
+	       "SCENARIO is a file, see gpreempt-scenario(5), or the name of a shipped "
+	       "one:\n64gpus, deadlines, example3, gang, multistream, seed004-basic, "
+	       "seed004-edge,\nseed004-frequent, starvation.",
 };
 
 /*
@@ -245,47 +256,70 @@ static int simulate(struct gp__env *env, const struct gp__scenario *sc, struct g
 	return 0;
 }
 
-static int run_all(struct gp__env *env, const struct args *args, struct sim_report *report,
-		   FILE *log)
-{
-	const struct gp__scenario *sc = report->scenario;
+/* What the scenario sets of the core and of its own policy. */
+struct settings {
+	const struct gp__policy *policy;
 	u64 cfg[GP__CFG_COUNT], params[GP__POLICY_PARAMS_MAX];
-	const struct gp__policy *own = gp__policies[0];
+};
+
+static int read_settings(struct gp__env *env, const struct gp__scenario *sc, struct settings *set)
+{
 	int status;
 
-	if (sc->policy[0])
-		own = gp__policy_find(sc->policy);
-	if (!own)
+	set->policy = sc->policy[0] ? gp__policy_find(sc->policy) : gp__policies[0];
+	if (!set->policy)
 		return gp__env_fail(env, GP__EXIT_USAGE, NULL,
 				    "%s:%u: '%s' is not a policy; there are hpf, fair, share, edf, "
 				    "drf and none",
 				    sc->file, sc->policy_line, sc->policy);
 	status = set_params(env, sc, &sc->core_params, "core", "the core", gp__core_params,
-			    GP__CFG_COUNT, cfg);
-	if (!status)
-		status = set_params(env, sc, &sc->policy_params, "policy", own->name, own->params,
-				    own->nr_params, params);
+			    GP__CFG_COUNT, set->cfg);
+	if (status)
+		return status;
+	return set_params(env, sc, &sc->policy_params, "policy", set->policy->name,
+			  set->policy->params, set->policy->nr_params, set->params);
+}
+
+static int run_all(struct gp__env *env, const struct settings *set, struct sim_report *report,
+		   FILE *log)
+{
+	int status = 0;
+
 	for (size_t i = 0; !status && i < report->n_runs; i++) {
 		struct sim_run *run = &report->runs[i];
 		struct gp__sim_options opt = {
-			.cfg = cfg, .seed = report->seed, .only = -1, .level = run->level
+			.cfg = set->cfg, .seed = report->seed, .only = -1, .level = run->level
 		};
 
 		if (!run->policy)
-			run->policy = own;
+			run->policy = set->policy;
 		opt.policy = run->policy;
 		/* Another policy than the scenario's keeps its own defaults. */
-		opt.params = run->policy == own ? params : NULL;
+		opt.params = run->policy == set->policy ? set->params : NULL;
 		opt.log = log ? write_line : NULL;
 		opt.log_ctx = log;
-		status = simulate(env, sc, opt, run->policy->name, &run->result);
+		status = simulate(env, report->scenario, opt, run->policy->name, &run->result);
 	}
-	for (size_t i = 0; !status && !args->no_alone && i < sc->n_program_specs; i++) {
+	return status;
+}
+
+static int run_alone(struct gp__env *env, struct sim_report *report)
+{
+	const struct gp__scenario *sc = report->scenario;
+	int status = 0;
+
+	for (size_t i = 0; !status && i < sc->n_program_specs; i++) {
 		struct gp__sim_options opt = { .policy = &gp__policy_none,
 					       .seed = report->seed,
 					       .only = (int)i };
+		struct gp__sim_result *r;
 
-		status = simulate(env, sc, opt, sc->program_specs[i].name, &report->alone[i]);
+		status = simulate(env, sc, opt, sc->program_specs[i].name, &r);
+		if (status)
+			break;
+		if (gp__hist_mean(&r->programs[i].latency, &report->alone_ns[i]))
+			report->alone_ns[i] = 0;
+		gp__sim_result_free(r);
 	}
 	return status;
 }
@@ -305,158 +339,77 @@ static void plan_runs(const struct args *args, struct sim_report *report)
 	}
 }
 
+static int print_report(struct gp__env *env, const struct sim_report *report)
+{
+	return env->json ? sim_print_json(env, report) : sim_print_text(env, report);
+}
+
 static int report_scenario(struct gp__env *env, const struct args *args,
-			   const struct gp__scenario *sc, FILE *log)
+			   const struct gp__scenario *sc, const struct settings *set)
 {
 	struct sim_report report = { .scenario = sc,
 				     .seed = args->has_seed ? args->seed : sc->seed };
-	int status;
+	struct sim_log log = { 0 };
+	int status = sim_log_open(env, &log, args->log, sc->file);
 
-	report.alone = calloc(sc->n_program_specs + 1, sizeof(*report.alone));
-	if (!report.alone)
-		return gp__env_fail(env, GP__EXIT_FAILURE, NULL, "out of memory");
+	if (status)
+		return status;
+	report.alone_ns = calloc(sc->n_program_specs, sizeof(*report.alone_ns));
+	if (!report.alone_ns)
+		status = gp__env_fail(env, GP__EXIT_FAILURE, NULL, "out of memory");
 	plan_runs(args, &report);
-	status = run_all(env, args, &report, log);
+	if (!status)
+		status = run_all(env, set, &report, log.file);
+	status = sim_log_close(env, &log, status);
 	/* A log on standard output is alone there. */
-	if (!status && log != env->out)
-		status = env->json ? sim_print_json(env, &report) : sim_print_text(env, &report);
+	if (!status && !log.alone) {
+		status = args->no_alone ? 0 : run_alone(env, &report);
+		if (!status)
+			status = print_report(env, &report);
+	}
 	for (size_t i = 0; i < report.n_runs; i++)
 		gp__sim_result_free(report.runs[i].result);
-	for (size_t i = 0; i < sc->n_program_specs; i++)
-		gp__sim_result_free(report.alone[i]);
-	free(report.alone);
+	free(report.alone_ns);
 	return status;
 }
 
-static FILE *open_log(struct gp__env *env, const char *path)
+/* A name without a folder may be that of a shipped scenario. */
+static const char *find_scenario(const char *name, char *buf, size_t n)
 {
-	FILE *log = strcmp(path, "-") ? fopen(path, "we") : env->out;
+	static const char *const folders[] = { "scenarios", GP_SCENARIO_DIR };
 
-	if (!log)
-		gp__env_fail(env, GP__EXIT_FAILURE, "Choose a file that can be written.",
-			     "cannot write the log %s: %m", path);
-	return log;
-}
-
-/* A log that was cut short is worse than none. */
-static int close_log(struct gp__env *env, FILE *log, const char *path, int status)
-{
-	bool failed = ferror(log);
-
-	if (log != env->out && fclose(log))
-		failed = true;
-	if (failed && !status)
-		return gp__env_fail(env, GP__EXIT_FAILURE, "Is the disk full?",
-				    "the log %s is incomplete: %m", path);
-	return status;
+	if (strchr(name, '/') || !strcmp(name, "-") || access(name, F_OK) == 0)
+		return name;
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+		if ((size_t)snprintf(buf, n, "%s/%s.ini", folders[i], name) < n &&
+		    access(buf, R_OK) == 0)
+			return buf;
+	}
+	return name;
 }
 
 static int run_scenario(struct gp__env *env, const struct args *args)
 {
 	struct gp__scenario_error err;
 	struct gp__scenario *sc;
-	FILE *log = NULL;
+	struct settings set;
+	char path[4096];
 	int status;
 
-	switch (gp__scenario_load(args->file, &sc, &err)) {
+	switch (gp__scenario_load(find_scenario(args->file, path, sizeof(path)), &sc, &err)) {
 	case 0:
 		break;
 	case -EINVAL:
 		return gp__env_fail(env, GP__EXIT_USAGE, NULL, "%s", err.text);
 	default:
-		return gp__env_fail(env, GP__EXIT_FAILURE, NULL, "%s", err.text);
+		return gp__env_fail(env, GP__EXIT_FAILURE,
+				    "Shipped scenarios go by name: 'gpreempt sim example3'.", "%s",
+				    err.text);
 	}
-	if (args->log) {
-		log = open_log(env, args->log);
-		if (!log) {
-			gp__scenario_free(sc);
-			return GP__EXIT_FAILURE;
-		}
-		fputs(GP__LOG_HEADER, log);
-	}
-	status = report_scenario(env, args, sc, log);
-	if (log)
-		status = close_log(env, log, args->log, status);
+	status = read_settings(env, sc, &set);
+	if (!status)
+		status = report_scenario(env, args, sc, &set);
 	gp__scenario_free(sc);
-	return status;
-}
-
-/*
- * Replay
- */
-
-static int print_replay(struct gp__env *env, const char *path, const struct gp__replay_result *r)
-{
-	bool same = !r->differs_at;
-	json_t *root;
-
-	if (!env->json) {
-		if (same)
-			fprintf(env->out,
-				"%s: %llu events gave the same %llu actions and %llu reports "
-				"again\n",
-				path, (unsigned long long)r->events, (unsigned long long)r->actions,
-				(unsigned long long)r->reports);
-		else
-			fprintf(env->out,
-				"%s:%llu: the replay differs\n  logged:   %s\n  replayed: %s\n",
-				path, (unsigned long long)r->differs_at,
-				r->logged[0] ? r->logged : "(nothing)",
-				r->replayed[0] ? r->replayed : "(nothing)");
-		return same ? GP__EXIT_OK : GP__EXIT_FAILURE;
-	}
-	root = gp__json_envelope();
-	json_object_set_new(root, "log", gp__json_text(path));
-	json_object_set_new(root, "identical", json_boolean(same));
-	gp__json_set_u64(root, "events", true, r->events);
-	gp__json_set_u64(root, "actions", true, r->actions);
-	gp__json_set_u64(root, "reports", true, r->reports);
-	gp__json_set_u64(root, "differs_at_line", !same, r->differs_at);
-	if (!same) {
-		json_object_set_new(root, "logged", gp__json_text(r->logged));
-		json_object_set_new(root, "replayed", gp__json_text(r->replayed));
-	}
-	return gp__json_print(env, root) || !same ? GP__EXIT_FAILURE : GP__EXIT_OK;
-}
-
-static int run_replay(struct gp__env *env, const struct args *args)
-{
-	FILE *in = strcmp(args->replay, "-") ? fopen(args->replay, "re") : stdin, *copy = NULL;
-	struct gp__replay_result result;
-	struct gp__replay_error err;
-	int status;
-
-	if (!in)
-		return gp__env_fail(env, GP__EXIT_FAILURE, NULL, "cannot read the log %s: %m",
-				    args->replay);
-	if (args->log && !(copy = open_log(env, args->log))) {
-		status = GP__EXIT_FAILURE;
-		goto out;
-	}
-	switch (gp__replay(in, copy, &result, &err)) {
-	case 0:
-		status = copy == env->out ? result.differs_at != 0
-					  : print_replay(env, args->replay, &result);
-		break;
-	case -EINVAL:
-		status = gp__env_fail(env, GP__EXIT_USAGE,
-				      "A log begins with \"# gpreempt decision log 1\" and is "
-				      "written by 'gpreempt sim --log'.",
-				      "%s:%llu: %s", args->replay, (unsigned long long)err.line,
-				      err.text);
-		break;
-	case -EIO:
-		status = gp__env_fail(env, GP__EXIT_FAILURE, NULL, "cannot read the log %s: %m",
-				      args->replay);
-		break;
-	default:
-		status = gp__env_fail(env, GP__EXIT_FAILURE, NULL, "out of memory");
-	}
-	if (copy)
-		status = close_log(env, copy, args->log, status);
-out:
-	if (in != stdin)
-		fclose(in);
 	return status;
 }
 
@@ -467,5 +420,5 @@ int cmd_sim(struct gp__env *env, int argc, char **argv)
 
 	if (!gp__cmd_parse(env, &argp, argc, argv, &args, &status))
 		return status;
-	return args.replay ? run_replay(env, &args) : run_scenario(env, &args);
+	return args.replay ? sim_replay(env, args.replay, args.log) : run_scenario(env, &args);
 }

@@ -19,15 +19,11 @@ const char *sim_class_name(int32_t prio)
 bool sim_slowdown(const struct sim_report *rep, const struct gp__sim_program_result *p,
 		  double *value)
 {
-	const struct gp__sim_result *alone = rep->alone[p->spec - rep->scenario->program_specs];
-	double with, without;
+	double alone = rep->alone_ns[p->spec - rep->scenario->program_specs], with;
 
-	if (!alone || gp__hist_mean(&p->latency, &with) ||
-	    gp__hist_mean(&alone->programs[p->spec - rep->scenario->program_specs].latency,
-			  &without) ||
-	    without <= 0)
+	if (alone <= 0 || gp__hist_mean(&p->latency, &with))
 		return false;
-	*value = with / without;
+	*value = with / alone;
 	return true;
 }
 

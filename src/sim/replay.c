@@ -444,10 +444,24 @@ static int replay_line(struct replay *r, u64 line, char *text, size_t len)
 	return err;
 }
 
+/* Another version's log would be refused line by line, or worse, understood differently. */
+static int check_header(struct replay *r, FILE *in)
+{
+	char text[GP__LOG_LINE_MAX];
+
+	r->err->line = ++r->result->lines;
+	if (!fgets(text, sizeof(text), in) || strcmp(text, GP__LOG_HEADER))
+		return ferror(in)
+			       ? -EIO
+			       : bad(r,
+				     "expected \"# gpreempt decision log 1\", as every log begins");
+	return 0;
+}
+
 static int read_lines(struct replay *r, FILE *in)
 {
 	char text[GP__LOG_LINE_MAX];
-	int err = 0;
+	int err = check_header(r, in);
 
 	while (!err && fgets(text, sizeof(text), in)) {
 		size_t len = strlen(text);
@@ -504,8 +518,6 @@ int gp__replay(FILE *in, FILE *copy, struct gp__replay_result *result, struct gp
 	gp__core_init(&r.core, gp__policies[0]);
 	r.core.log = collect;
 	r.core.log_ctx = &r;
-	if (copy)
-		fputs(GP__LOG_HEADER, copy);
 	rc = read_lines(&r, in);
 	destroy(&r);
 	return rc;

@@ -59,7 +59,9 @@ assert runs["hpf", 3]["high"]["missed"] is None
 	[[ $output == "a.log:$line: the replay differs"* ]]
 	run "$GPREEMPT" sim --replay "$scenarios/example3.ini"
 	[ "$status" -eq 2 ]
-	[[ $output == *"example3.ini:8: expected a time in nanoseconds"* ]]
+	[[ $output == *"example3.ini:1: expected"*"decision log 1"* ]]
+	run "$GPREEMPT" sim --replay /dev/null
+	[ "$status" -eq 2 ]
 }
 
 @test "a mistake in a scenario: file, line, what was expected, status 2" {
@@ -101,6 +103,52 @@ assert runs["hpf", 3]["high"]["missed"] is None
 	run "$GPREEMPT" sim "$scenarios/example3.ini" --log /dev/full
 	[ "$status" -eq 1 ]
 	[[ $output == *"/dev/full is incomplete"* ]]
+}
+
+@test "what is being read is never overwritten" {
+	cp "$scenarios/example3.ini" mine.ini
+	run "$GPREEMPT" sim mine.ini --log mine.ini
+	[ "$status" -eq 2 ]
+	[[ $output == *"would overwrite mine.ini"* ]]
+	cmp mine.ini "$scenarios/example3.ini"
+	"$GPREEMPT" sim mine.ini --log a.log >/dev/null
+	cp a.log b.log
+	ln a.log c.log
+	run "$GPREEMPT" sim --replay a.log --log c.log
+	[ "$status" -eq 2 ]
+	cmp a.log b.log
+	# Nor is a log lost to a mistake in the scenario.
+	sed -i 's/^policy .*/policy = foo/' mine.ini
+	run "$GPREEMPT" sim mine.ini --log a.log
+	[ "$status" -eq 2 ]
+	cmp a.log b.log
+}
+
+@test "--json: one document, whatever goes wrong" {
+	[ -w /dev/full ] || skip "no /dev/full"
+	"$GPREEMPT" sim "$scenarios/example3.ini" --log /dev/full --json 2>/dev/null | python3 -c '
+import json, sys
+assert json.load(sys.stdin)["error"]["status"] == 1'
+}
+
+@test "a shipped scenario goes by its name" {
+	cd "$SOURCE_DIR"
+	run "$GPREEMPT" sim example3
+	[ "$status" -eq 0 ]
+	[[ ${lines[0]} == "Two priorities in one process" ]]
+	run "$GPREEMPT" sim example33
+	[ "$status" -eq 1 ]
+	[[ $output == *"go by name"* ]]
+}
+
+@test "options that do not go together are refused" {
+	"$GPREEMPT" sim "$scenarios/example3.ini" --log a.log >/dev/null
+	run "$GPREEMPT" sim --replay a.log --policy fair
+	[ "$status" -eq 2 ]
+	[[ $output == *"--replay goes with"* ]]
+	run "$GPREEMPT" sim "$scenarios/example3.ini" --level 1,1
+	[ "$status" -eq 2 ]
+	[[ $output == *"named twice"* ]]
 }
 
 @test "every shipped scenario runs under every policy" {

@@ -328,6 +328,7 @@ static void assert_replays(struct text log)
 	struct text again = { 0 };
 	FILE *copy = open_memstream(&again.p, &again.n);
 
+	fputs(GP__LOG_HEADER, copy);
 	assert_int_equal(replay(log, copy, &r, &err), 0);
 	fclose(copy);
 	if (r.differs_at)
@@ -395,13 +396,31 @@ static void a_changed_log_is_noticed(void **state)
 
 static void assert_refused(const char *text, u64 line, const char *sentence)
 {
-	struct text t = { .p = (char *)text, .n = strlen(text) };
+	struct text t = { 0 };
 	struct gp__replay_result r;
 	struct gp__replay_error err;
 
+	t.n = (size_t)asprintf(&t.p, "%s%s", GP__LOG_HEADER, text);
 	assert_int_equal(replay(t, NULL, &r, &err), -EINVAL);
-	assert_int_equal(err.line, line);
+	assert_int_equal(err.line, line + 1);
 	assert_string_equal(err.text, sentence);
+	free(t.p);
+}
+
+static void a_log_begins_with_its_version(void **state)
+{
+	static const char *const texts[] = { "\n", "# gpreempt decision log 2\n",
+					     "0 < - - tick\n" };
+	struct gp__replay_result r;
+	struct gp__replay_error err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct text t = { .p = (char *)texts[i], .n = strlen(texts[i]) };
+
+		assert_int_equal(replay(t, NULL, &r, &err), -EINVAL);
+		assert_int_equal(err.line, 1);
+	}
 }
 
 static void a_log_no_core_wrote_is_refused(void **state)
@@ -446,6 +465,7 @@ int main(void)
 		cmocka_unit_test(runs_repeat_and_logs_replay),
 		cmocka_unit_test(another_seed_is_another_run),
 		cmocka_unit_test(a_changed_log_is_noticed),
+		cmocka_unit_test(a_log_begins_with_its_version),
 		cmocka_unit_test(a_log_no_core_wrote_is_refused),
 	};
 
