@@ -76,6 +76,7 @@ struct gfx9_wave {
 	uint8_t trap_id;
 	uint16_t message;
 	struct gfx9_fault fault;
+	uint32_t illegal[3]; /* the words of what is no instruction */
 	uint32_t gpr_alloc, lds_alloc, hw_id, ib_sts; /* hardware registers that are only read */
 	uint64_t tba, tma;
 };
@@ -90,6 +91,9 @@ extern gfx9_run_fn *const gfx9_scalar_ops[GFX9_OPS]; /* SOP*, SMEM: exec_scalar.
 extern gfx9_run_fn *const
 	gfx9_memory_ops[GFX9_OPS]; /* FLAT, GLOBAL, SCRATCH, MUBUF, DS: exec_memory.c, exec_ds.c */
 extern gfx9_run_fn *const gfx9_vector_ops[GFX9_OPS]; /* VOP*: exec_vector.c */
+
+/* The function for this very instruction: its plain form where it has no modifiers. NULL: not a VALU op. */
+gfx9_run_fn *gfx9_vector_bind(const struct gfx9_inst *in);
 
 static inline uint64_t gfx9_get64(const struct gfx9_wave *w, unsigned int code)
 {
