@@ -4,6 +4,7 @@
 #include "base/clock.h"
 
 #include <inttypes.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define NS_PER_S 1000000000ull
@@ -23,35 +24,50 @@ void gp__progress_start(struct gp__progress *p, FILE *stream, const char *label,
 	};
 }
 
-static void print_share(const struct gp__progress *p, uint64_t done, double elapsed_s)
+/* Of a line; 0: not known. A line that wraps cannot be drawn over. */
+static int width_of(FILE *stream)
+{
+	struct winsize size;
+
+	return ioctl(fileno(stream), TIOCGWINSZ, &size) ? 0 : size.ws_col;
+}
+
+static void write_share(FILE *line, const struct gp__progress *p, uint64_t done, double elapsed_s)
 {
 	double share = (double)done / (double)p->total;
 
 	if (share > 1)
 		share = 1;
-	fprintf(p->stream, " %3.0f %%", 100 * share);
+	fprintf(line, " %3.0f %%", 100 * share);
 	if (done)
-		fprintf(p->stream, ", %.0f s left", elapsed_s * (1 - share) / share);
+		fprintf(line, ", %.0f s left", elapsed_s * (1 - share) / share);
 }
 
-static void print_rate(const struct gp__progress *p, double rate)
+static void write_rate(FILE *line, const struct gp__progress *p, double rate)
 {
 	if (rate >= 1e6)
-		fprintf(p->stream, ", %.1f million %s/s", rate / 1e6, p->unit);
+		fprintf(line, ", %.1f million %s/s", rate / 1e6, p->unit);
 	else
-		fprintf(p->stream, ", %.0f %s/s", rate, p->unit);
+		fprintf(line, ", %.0f %s/s", rate, p->unit);
 }
 
 static void print_line(const struct gp__progress *p, uint64_t done, uint64_t elapsed_ns)
 {
 	double elapsed_s = (double)elapsed_ns / (double)NS_PER_S;
+	int width = width_of(p->stream);
+	char text[256] = "";
+	FILE *line = fmemopen(text, sizeof(text), "w");
 
-	fprintf(p->stream, ERASE_LINE "%s:", p->label);
+	if (!line)
+		return;
+	fprintf(line, "%s:", p->label);
 	if (p->total)
-		print_share(p, done, elapsed_s);
+		write_share(line, p, done, elapsed_s);
 	else
-		fprintf(p->stream, " %" PRIu64 " %s", done, p->unit);
-	print_rate(p, (double)done / elapsed_s);
+		fprintf(line, " %" PRIu64 " %s", done, p->unit);
+	write_rate(line, p, (double)done / elapsed_s);
+	fclose(line);
+	fprintf(p->stream, ERASE_LINE "%.*s", width > 1 ? width - 1 : (int)sizeof(text), text);
 	fflush(p->stream);
 }
 

@@ -227,7 +227,7 @@ static int set_params(struct gp__env *env, const struct gp__scenario *sc,
 
 static void show_progress(void *ctx, u64 now)
 {
-	gp__progress_update(ctx, now / GP__MS);
+	gp__progress_update(ctx, now / GP__S);
 }
 
 static void write_line(void *ctx, const struct gp__record *r)
@@ -244,7 +244,7 @@ static int simulate(struct gp__env *env, const struct gp__scenario *sc, struct g
 	struct gp__progress progress;
 	int err;
 
-	gp__progress_start(&progress, env->err, label, "ms simulated", sc->duration_ns / GP__MS);
+	gp__progress_start(&progress, env->err, label, "s simulated", sc->duration_ns / GP__S);
 	opt.progress = show_progress;
 	opt.progress_ctx = &progress;
 	err = gp__sim_run(sc, &opt, result);

@@ -49,7 +49,7 @@ static int print_text(struct gp__env *env)
 	fputs("Not yet:\n", env->out);
 	print_parts(env, false);
 	fputs("\nTry:\n"
-	      "  gpreempt sim scenarios/seed004-basic.ini --compare none,hpf\n"
+	      "  gpreempt sim seed004-basic --compare none,hpf\n"
 	      "  gpreempt bench --list\n"
 	      "  gpreempt help\n",
 	      env->out);

@@ -24,7 +24,7 @@ print(json.dumps(d))' "$@"
 	run "$GPREEMPT"
 	[ "$status" -eq 0 ]
 	[[ $output == gpreempt\ [0-9]*:* ]]
-	[[ $output == *"gpreempt sim scenarios/"* ]]
+	[[ $output == *"gpreempt sim seed004-basic"* ]]
 }
 
 @test "no arguments, --json: schema 1" {
