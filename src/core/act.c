@@ -195,10 +195,16 @@ static void action_failed(struct gp__queue *q, enum gp__verb verb, int result, u
 	}
 }
 
+/* How long stopping takes here; an answer that was given up on says nothing about that. */
+static void note_stop_time(struct gp__dev *d, u64 took)
+{
+	if (took >= d->core->cfg[GP__CFG_ACK_TIMEOUT_MS] * GP__MS)
+		return;
+	d->stop_ns = d->stop_ns ? (d->stop_ns * 7 + took) / 8 : took;
+}
+
 static void action_done(struct gp__queue *q, enum gp__verb verb, u64 now)
 {
-	struct gp__dev *d = q->entity->dev;
-
 	if (verb == GP__VERB_WEIGH) {
 		q->weight = q->weight_doing;
 		return;
@@ -208,11 +214,9 @@ static void action_done(struct gp__queue *q, enum gp__verb verb, u64 now)
 	if (q->fault == GP__FAULT_FAILED)
 		gp__queue_set_fault(q, GP__FAULT_NONE);
 	if (verb == GP__VERB_EXCLUDE) {
-		u64 took = now - q->issued_at;
-
 		q->verb = GP__VERB_EXCLUDE;
 		q->nr_excluded++;
-		d->stop_ns = d->stop_ns ? (d->stop_ns * 7 + took) / 8 : took;
+		note_stop_time(q->entity->dev, now - q->issued_at);
 	} else {
 		q->verb = GP__VERB_NONE;
 	}

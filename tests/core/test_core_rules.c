@@ -1130,6 +1130,24 @@ static void test_arriving_work_that_comes_is_no_longer_waited_for(void **state)
 }
 
 /* A time no clock shows must not hide the timers of others. */
+static void test_arriving_is_not_prepared_by_an_answer_that_came_too_late(void **state)
+{
+	struct actor *off, *on;
+
+	(void)state;
+	begin_strict();
+	work(off = actor(OFFLINE));
+	off->manner = SILENT;
+	work(on = actor(ONLINE));
+	after(100 * GP__S);
+	answer(off, 0);
+	rest(on);
+	assert_true(runs(off));
+	arriving(on, S.now + 50 * GP__S);
+	after(49 * GP__S);
+	assert_true(runs(off));
+}
+
 static void test_arriving_while_busy_is_not_waited_for_afterwards(void **state)
 {
 	struct actor *off, *on;
@@ -2229,6 +2247,7 @@ int main(void)
 		T(linger_only_where_somebody_waits),
 		T(arriving_makes_room_ahead_and_expires),
 		T(arriving_work_that_comes_is_no_longer_waited_for),
+		T(arriving_is_not_prepared_by_an_answer_that_came_too_late),
 		T(arriving_while_busy_is_not_waited_for_afterwards),
 		T(arriving_under_edf_is_as_urgent_as_the_job_will_be),
 		T(arriving_at_the_end_of_time_disturbs_nobody),
