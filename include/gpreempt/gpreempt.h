@@ -24,7 +24,9 @@
  *    header is accepted; one from a newer header is accepted as long as what
  *    this library does not know is zero, and refused with -E2BIG otherwise;
  *  - every function may be called from any thread and in any state of the
- *    queue, but not with a handle that has been destroyed.
+ *    queue, but not with a handle that has been destroyed;
+ *  - a child made by fork() has no use of its parent's handles: the threads that
+ *    serve them are not there. Signals are left to the program's threads.
  *
  * The header is C89 and C++.
  */
@@ -44,10 +46,24 @@
 #define GP_API
 #endif
 
-/* Only the size is set; the rest is zero, which means the default. */
+/*
+ * Only the size is set; the rest is zero, which means the default. The forms
+ * differ so that none makes a compiler warn about what is left out.
+ */
 /* clang-format off */
-#if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 199901L
+#if defined(__cplusplus)
+template <typename T> static inline T gp_init()
+{
+	T options = T();
+
+	options.size = sizeof(T);
+	return options;
+}
+#define GP_INIT(type) gp_init<type>()
+#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 199901L
 #define GP_INIT(type) { .size = sizeof(type) }
+#elif defined(__GNUC__)
+#define GP_INIT(type) __extension__(type){ .size = sizeof(type) }
 #else
 #define GP_INIT(type) { sizeof(type) }
 #endif
@@ -116,20 +132,39 @@ struct gp_device_ops {
 
 struct gp_sched;
 
+/*
+ * Gets each line of the decision log, with its newline, in order. What is
+ * written down can be read by people and replayed with gpreempt sim --replay.
+ * Called with locks held, from whichever thread met the event: it must not
+ * call into the library, and everybody waits for it.
+ */
+typedef void (*gp_log_fn)(void *data, const char *line);
+
 struct gp_sched_options {
 	size_t size;
 	const char *policy; /* NULL: "hpf" */
 	const char *params; /* "name=value ...", of the policy or the core */
+	gp_log_fn log; /* NULL: nothing is logged */
+	void *log_data;
 };
 
 #define GP_SCHED_OPTIONS_INIT GP_INIT(struct gp_sched_options)
 
 /*
- * Schedules the queues created with it among each other. It owns a thread,
- * started with its first queue.
+ * Schedules the queues created with it among each other. It owns two threads,
+ * started with its first queue, and starts more, eight in all, while several
+ * devices are slow to stop or start a queue.
  */
 GP_API int gp_sched_create(const struct gp_sched_options *options, struct gp_sched **sched,
 			   struct gp_error *err);
+/*
+ * Another policy from now on, with nobody's state lost, or other parameters of
+ * the same one (policy NULL). A parameter that is not named stays as it is; those
+ * of another policy begin at their defaults. -ENOENT, -EINVAL, -ERANGE: no such
+ * policy, parameter or value; nothing changed.
+ */
+GP_API int gp_sched_set_policy(struct gp_sched *sched, const char *policy, const char *params,
+			       struct gp_error *err);
 /* -EBUSY while queues still belong to it. NULL is ignored. */
 GP_API int gp_sched_destroy(struct gp_sched *sched);
 
@@ -152,7 +187,10 @@ struct gp_event {
 	const char *message;
 };
 
-/* Called without any lock held, from whichever thread met the event. */
+/*
+ * Called without any lock held, from whichever thread met the event. It may call
+ * anything but gp_queue_destroy() of its own queue, which would wait for it.
+ */
 typedef void (*gp_event_fn)(void *data, const struct gp_event *event);
 
 /* Flags of struct gp_queue_options. */
@@ -293,7 +331,7 @@ enum gp_hint {
 /*
  * Tells the scheduler something about the queue and the others of its tag and
  * priority; only a priority is the queue's own. 0 takes a hint back, except a
- * priority. Kept, without effect, by a queue that has no scheduler. -EINVAL or
+ * priority. Checked, and without effect, where there is no scheduler. -EINVAL or
  * -ERANGE: no such hint or value; nothing changed.
  */
 GP_API int gp_queue_hint(struct gp_queue *queue, enum gp_hint hint, int64_t value,

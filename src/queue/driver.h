@@ -14,8 +14,6 @@
 
 #include <gpreempt/gpreempt.h>
 
-#include "core/core.h"
-
 /* Scheduler to queue: stop it, start it, weigh it; the device's answer. */
 int gp__drv_hold(struct gp_queue *q);
 int gp__drv_release(struct gp_queue *q);
@@ -49,8 +47,5 @@ void gp__sched_idle(struct gp__member *m, uint64_t now);
 void gp__sched_level(struct gp__member *m, int level, uint64_t now);
 int gp__sched_hint(struct gp__member *m, enum gp_hint hint, int64_t value, struct gp_error *err);
 void gp__sched_arriving(struct gp__member *m, uint64_t when);
-
-/* One hint into the struct the core takes; checked. */
-int gp__hint_set(struct gp__hints *h, enum gp_hint hint, int64_t value, struct gp_error *err);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "queue/api.h"
+#include "queue/params.h"
 #include "queue/queue.h"
 
 /* The scheduler may want it held before the first command is launched. */
@@ -256,16 +257,14 @@ int gp_queue_stats(struct gp_queue *q, struct gp_queue_stats *stats)
 
 int gp_queue_hint(struct gp_queue *q, enum gp_hint hint, int64_t value, struct gp_error *err)
 {
-	struct gp__hints h;
+	struct gp__hints unused = { .prio = 0 };
 	int rc;
 
 	gp__q_enter(q);
-	h = q->hints;
-	rc = gp__hint_set(&h, hint, value, err);
-	if (!rc && q->member)
+	if (q->member)
 		rc = gp__sched_hint(q->member, hint, value, err);
-	if (!rc)
-		q->hints = h;
+	else
+		rc = gp__hint_set(&unused, hint, value, err);
 	gp__q_leave(q);
 	return rc;
 }

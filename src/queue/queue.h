@@ -75,7 +75,6 @@ struct gp_queue {
 	gp_event_fn event;
 	void *event_data;
 	char name[GP__NAME_MAX];
-	struct gp__hints hints;
 };
 
 static inline struct gp__slot *gp__q_slot(struct gp_queue *q, uint64_t ticket)

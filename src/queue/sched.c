@@ -5,16 +5,23 @@
  *
  * Queues report getting work and running out of it; that is an event for the
  * core, in the thread that brought it. What the core answers is carried out by
- * the scheduler's own thread, because a verb may take long and the thread that
+ * the scheduler's own threads, because a verb may take long and the thread that
  * submits urgent work has better things to do.
  *
+ * One of these threads keeps time (s->sleeps_until), a spare one waits for
+ * something to do, and whoever goes to a queue sees that somebody keeps time
+ * meanwhile. So a device that does not return from a verb costs its own queue:
+ * the core gives it up when its answer is overdue, and the others go on, until
+ * CREW_MAX queues hang.
+ *
  * Locking: s->lock is taken with or without a queue's lock held, never the
- * other way round; it is not held while the thread is at a queue. A member the
- * thread is at (m->busy) is not freed before it has come back.
+ * other way round; it is not held while a thread is at a queue. One thread at a
+ * time is at a member (m->busy), which is not freed before it has come back.
  *
  * A queue has at most one thing to do (m->act). If it is regrouped meanwhile,
- * the core has forgotten what it asked for before; `generation` tells such an
- * answer from one the core still waits for.
+ * the core has forgotten what it asked for before and takes the queue for one
+ * that runs, with the default weight: m->fresh makes that true first, and
+ * `generation` tells an answer from before from one the core still waits for.
  *
  * Wrong tool across processes: that is the daemon's work, with the same core.
  */
@@ -26,9 +33,11 @@
 #include "base/clock.h"
 #include "core/core.h"
 #include "core/list.h"
+#include "core/log.h"
 #include "policy/policy.h"
 #include "queue/api.h"
 #include "queue/driver.h"
+#include "queue/params.h"
 #include "queue/thread.h"
 
 struct device {
@@ -51,93 +60,167 @@ struct gp__member {
 	struct gp_queue *queue;
 	struct group *group;
 	struct gp__action act;
-	bool answer; /* the core waits for the result of act */
+	bool fresh; /* regrouped: nothing from before may stay in force */
 	bool busy;
 	bool can_weigh;
+	bool weighed; /* not by the default; for the thread that is there */
 	unsigned int generation;
 };
 
+#define CREW_MIN 2
+#define CREW_MAX 8
+
 struct gp_sched {
 	pthread_mutex_t lock;
-	pthread_cond_t work; /* for the thread */
-	pthread_cond_t back; /* the thread has left a queue */
+	pthread_cond_t work; /* for a spare thread */
+	pthread_cond_t clock; /* for the one that keeps time */
+	pthread_cond_t back; /* a thread has left a queue */
 	struct gp__core core;
 	struct gp__link devices, groups, todo;
-	uint64_t sleeps_until; /* of the thread; 0 = it is awake */
+	uint64_t sleeps_until; /* of the thread that keeps time; 0 = none does */
 	uint32_t last_id;
 	unsigned int members;
-	pthread_t thread;
-	bool started;
+	pthread_t crew[CREW_MAX];
+	unsigned int threads; /* of the crew, started */
+	unsigned int spare; /* asleep, not keeping time */
 	bool stop;
+	gp_log_fn log;
+	void *log_data;
 };
 
 /* ---------------------------------------------------------------- actions -- */
 
+static void *crew_main(void *arg);
+
+static int crew_add(struct gp_sched *s)
+{
+	int rc;
+
+	if (s->threads == CREW_MAX)
+		return -EAGAIN;
+	rc = gp__thread_start(&s->crew[s->threads], crew_main, s);
+	if (!rc)
+		s->threads++;
+	return rc;
+}
+
+/* Somebody else is needed; without a thread to be had, it waits until one is back. */
+static void call_one(struct gp_sched *s)
+{
+	if (s->spare)
+		pthread_cond_signal(&s->work);
+	else if (s->sleeps_until)
+		pthread_cond_signal(&s->clock);
+	else
+		crew_add(s);
+}
+
 /*
- * After every event: takes the core's actions and sees that the thread is
- * awake when there is something to do, now or earlier than it thinks.
+ * After every event: takes the core's actions and sees that somebody is awake
+ * when there is something to do, and that the clock is looked at in time.
  */
 static void collect(struct gp_sched *s)
 {
 	struct gp__action a;
 	struct gp__member *m;
+	bool more = false;
 
 	while (gp__core_pop(&s->core, &a)) {
 		m = container_of(a.queue, struct gp__member, cq);
 		m->act = a;
-		m->answer = true;
 		gp__list_del(&m->todo);
 		gp__list_push(&s->todo, &m->todo);
+		more = true;
 	}
-	if (s->sleeps_until &&
-	    (!gp__list_empty(&s->todo) || gp__core_wake(&s->core) < s->sleeps_until))
-		pthread_cond_signal(&s->work);
+	if (more)
+		call_one(s);
+	if (s->sleeps_until && gp__core_wake(&s->core) < s->sleeps_until)
+		pthread_cond_signal(&s->clock);
 }
 
-static int carry_out(struct gp__member *m, const struct gp__action *a)
+static int weigh(struct gp__member *m, uint32_t weight)
 {
+	int rc = m->can_weigh ? gp__drv_weigh(m->queue, weight) : -EOPNOTSUPP;
+
+	if (!rc)
+		m->weighed = weight != 0;
+	return rc;
+}
+
+static int carry_out(struct gp__member *m, const struct gp__action *a, bool fresh)
+{
+	if (fresh && a->verb != GP__VERB_EXCLUDE)
+		gp__drv_release(m->queue);
+	if (fresh && a->verb != GP__VERB_WEIGH && m->weighed)
+		weigh(m, 0);
 	switch (a->verb) {
 	case GP__VERB_EXCLUDE:
 		return gp__drv_hold(m->queue);
 	case GP__VERB_ADMIT:
 		return gp__drv_release(m->queue);
 	case GP__VERB_WEIGH:
-		return m->can_weigh ? gp__drv_weigh(m->queue, a->weight) : -EOPNOTSUPP;
+		return weigh(m, a->weight);
 	default:
 		return 0;
 	}
 }
 
-static void do_first(struct gp_sched *s)
+/* The first that nobody is at. */
+static struct gp__member *todo_first(struct gp_sched *s)
 {
-	struct gp__member *m = container_of(s->todo.next, struct gp__member, todo);
+	struct gp__link *l, *n;
+	struct gp__member *m;
+
+	gp__list_each(l, n, &s->todo)
+	{
+		m = container_of(l, struct gp__member, todo);
+		if (!m->busy)
+			return m;
+	}
+	return NULL;
+}
+
+static void do_one(struct gp_sched *s, struct gp__member *m)
+{
 	struct gp__action act = m->act;
 	unsigned int generation = m->generation;
-	bool answer = m->answer;
+	bool fresh = m->fresh;
 	int rc;
 
 	gp__list_del(&m->todo);
+	m->act.verb = GP__VERB_NONE;
+	m->fresh = false;
 	m->busy = true;
+	if (!s->sleeps_until || todo_first(s))
+		call_one(s);
 	pthread_mutex_unlock(&s->lock);
-	rc = carry_out(m, &act);
+	rc = carry_out(m, &act, fresh);
 	pthread_mutex_lock(&s->lock);
 	m->busy = false;
-	if (answer && m->generation == generation)
+	if (act.verb != GP__VERB_NONE && m->generation == generation)
 		gp__queue_ack(&m->cq, rc, gp__clock_ns());
 	collect(s);
 	pthread_cond_broadcast(&s->back);
 }
 
-static void sleep_until(struct gp_sched *s, uint64_t at)
+static void rest(struct gp_sched *s)
 {
-	s->sleeps_until = at;
-	gp__cond_wait(&s->work, &s->lock, at == GP__NEVER ? GP__FOREVER : at);
-	s->sleeps_until = 0;
+	if (s->sleeps_until) {
+		s->spare++;
+		pthread_cond_wait(&s->work, &s->lock);
+		s->spare--;
+	} else {
+		_Static_assert(GP__NEVER == GP__FOREVER, "the core's never is the clock's");
+		s->sleeps_until = gp__core_wake(&s->core);
+		gp__cond_wait(&s->clock, &s->lock, s->sleeps_until);
+		s->sleeps_until = 0;
+	}
 }
 
-static void *sched_main(void *arg)
+static void *crew_main(void *arg)
 {
 	struct gp_sched *s = arg;
+	struct gp__member *m;
 	uint64_t now;
 
 	pthread_mutex_lock(&s->lock);
@@ -147,10 +230,11 @@ static void *sched_main(void *arg)
 			gp__core_tick(&s->core, now);
 			collect(s);
 		}
-		if (!gp__list_empty(&s->todo))
-			do_first(s);
+		m = todo_first(s);
+		if (m)
+			do_one(s, m);
 		else
-			sleep_until(s, gp__core_wake(&s->core));
+			rest(s);
 	}
 	pthread_mutex_unlock(&s->lock);
 	return NULL;
@@ -271,7 +355,7 @@ static struct group *group_leave(struct gp__member *m)
 
 /*
  * Another priority means another group. The core knows nothing of the queue's
- * past there, so unless it wants the queue held at once, it is released.
+ * past there, so what of it is still in force has to go.
  */
 static int regroup(struct gp__member *m, int priority)
 {
@@ -289,9 +373,10 @@ static int regroup(struct gp__member *m, int priority)
 	if (!g)
 		return -ENOMEM;
 	old = group_leave(m);
-	m->act = (struct gp__action){ .verb = GP__VERB_ADMIT };
-	m->answer = false;
+	m->act.verb = GP__VERB_NONE;
+	m->fresh = true;
 	gp__list_push(&s->todo, &m->todo);
+	call_one(s);
 	group_add(g, m, level_requested, level);
 	if (ready)
 		gp__queue_ready(&m->cq, pending, gp__clock_ns());
@@ -326,13 +411,11 @@ int gp__sched_join(struct gp_sched *s, const struct gp__join *join, struct gp__m
 	gp__list_init(&m->todo);
 
 	pthread_mutex_lock(&s->lock);
-	if (!s->started) {
-		rc = gp__thread_start(&s->thread, sched_main, s);
-		if (rc) {
-			gp__fail(err, rc, "cannot start the scheduler's thread");
-			goto out;
-		}
-		s->started = true;
+	while (s->threads < CREW_MIN && !rc)
+		rc = crew_add(s);
+	if (rc) {
+		gp__fail(err, rc, "cannot start the scheduler's threads");
+		goto out;
 	}
 	d = device_get(s, join->device, join->can_weigh);
 	if (d) {
@@ -412,47 +495,6 @@ void gp__sched_arriving(struct gp__member *m, uint64_t when)
 	pthread_mutex_unlock(&s->lock);
 }
 
-int gp__hint_set(struct gp__hints *h, enum gp_hint hint, int64_t value, struct gp_error *err)
-{
-	struct gp__hints n = *h;
-	const char *why;
-	uint32_t small = value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
-
-	if (hint != GP_HINT_PRIORITY && value < 0)
-		return gp__fail(err, -ERANGE, "only a priority may be negative");
-	switch (hint) {
-	case GP_HINT_PRIORITY:
-		n.prio = value > INT32_MAX   ? INT32_MAX
-			 : value < INT32_MIN ? INT32_MIN
-					     : (int32_t)value;
-		break;
-	case GP_HINT_WEIGHT:
-		n.weight = small;
-		break;
-	case GP_HINT_SHARE:
-		n.share_pct = small;
-		break;
-	case GP_HINT_MIN_SHARE:
-		n.min_share_pct = small;
-		break;
-	case GP_HINT_DEADLINE:
-		n.deadline_ns = (uint64_t)value;
-		break;
-	case GP_HINT_MAX_HOLD:
-		n.max_hold_ns = (uint64_t)value;
-		break;
-	case GP_HINT_MEMORY:
-		n.memory = (uint64_t)value;
-		break;
-	default:
-		return gp__fail(err, -EINVAL, "there is no hint %d", (int)hint);
-	}
-	if (gp__hints_check(&n, &why))
-		return gp__fail(err, -ERANGE, "%s", why);
-	*h = n;
-	return 0;
-}
-
 int gp__sched_hint(struct gp__member *m, enum gp_hint hint, int64_t value, struct gp_error *err)
 {
 	struct gp_sched *s = m->sched;
@@ -475,110 +517,82 @@ int gp__sched_hint(struct gp__member *m, enum gp_hint hint, int64_t value, struc
 
 /* --------------------------------------------------------------------- API -- */
 
-struct params {
-	struct gp_sched *sched;
-	const struct gp__policy *policy;
-	uint64_t values[GP__POLICY_PARAMS_MAX];
-};
-
-static int param_set(struct params *p, const char *name, size_t len, uint64_t value,
-		     struct gp_error *err)
+static void log_line(void *ctx, const struct gp__record *r)
 {
-	const struct gp__param *table = p->policy->params;
-	int i = gp__param_find(table, p->policy->nr_params, name, len);
+	struct gp_sched *s = ctx;
+	char line[GP__LOG_LINE_MAX];
 
-	if (i >= 0) {
-		p->values[i] = value;
-	} else {
-		table = gp__core_params;
-		i = gp__param_find(table, GP__CFG_COUNT, name, len);
-		if (i < 0)
-			return gp__fail(err, -EINVAL, "policy %s has no parameter '%.*s'",
-					p->policy->name, (int)len, name);
-		gp__core_configure(&p->sched->core, (u32)i, value, gp__clock_ns());
-	}
-	if (gp__param_check(&table[i], value))
-		return gp__fail(err, -ERANGE, "%s is between %llu and %llu", table[i].name,
-				(unsigned long long)table[i].min, (unsigned long long)table[i].max);
-	return 0;
+	gp__record_format(r, line);
+	s->log(s->log_data, line);
 }
 
-static int params_parse(struct params *p, const char *text, struct gp_error *err)
-{
-	static const char space[] = " \t\n,";
-	const char *end, *eq;
-	uint64_t value;
-	char *rest;
-	int rc;
-
-	for (text += strspn(text, space); *text; text = end + strspn(end, space)) {
-		end = text + strcspn(text, space);
-		eq = memchr(text, '=', (size_t)(end - text));
-		errno = 0;
-		value = eq && eq[1] >= '0' && eq[1] <= '9' ? strtoull(eq + 1, &rest, 10) : 0;
-		if (!eq || eq[1] < '0' || eq[1] > '9' || rest != end || errno)
-			return gp__fail(err, -EINVAL,
-					"'%.*s' is not a name=value with a whole number",
-					(int)(end - text), text);
-		rc = param_set(p, text, (size_t)(eq - text), value, err);
-		if (rc)
-			return rc;
-	}
-	return 0;
-}
-
-static int policy_start(struct gp_sched *s, const struct gp_sched_options *opt,
+static int options_read(struct gp_sched_options *opt, const struct gp_sched_options *in,
 			struct gp_error *err)
 {
-	struct params p = { .sched = s };
-	uint32_t i;
-	int rc = 0;
+	int rc = in ? gp__struct_in(opt, sizeof(*opt), in) : 0;
 
-	p.policy = opt->policy ? gp__policy_find(opt->policy) : gp__policies[0];
-	if (!p.policy)
-		return gp__fail(err, -ENOENT, "there is no policy '%s'", opt->policy);
-	for (i = 0; i < p.policy->nr_params; i++)
-		p.values[i] = p.policy->params[i].def;
-	gp__core_init(&s->core, p.policy);
-	if (opt->params)
-		rc = params_parse(&p, opt->params, err);
-	if (!rc)
-		rc = gp__core_set_policy(&s->core, p.policy, p.values, gp__clock_ns());
-	return rc;
+	if (rc == -E2BIG)
+		return gp__fail(err, rc,
+				"the scheduler options ask for something this libgpreempt does "
+				"not know");
+	return rc ? gp__fail(err, rc, "the scheduler options' size is not set") : 0;
 }
 
 int gp_sched_create(const struct gp_sched_options *options, struct gp_sched **sched,
 		    struct gp_error *err)
 {
 	struct gp_sched_options opt = GP_SCHED_OPTIONS_INIT;
+	struct gp__choice choice;
 	struct gp_sched *s;
 	int rc;
 
 	if (!sched)
 		return gp__fail(err, -EINVAL, "nowhere to put the new scheduler");
 	*sched = NULL;
-	rc = options ? gp__struct_in(&opt, sizeof(opt), options) : 0;
+	rc = options_read(&opt, options, err);
 	if (rc)
-		return gp__fail(err, rc,
-				rc == -E2BIG ? "the scheduler options ask for something this "
-					       "libgpreempt does not know"
-					     : "the scheduler options' size is not set");
+		return rc;
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return gp__fail(err, -ENOMEM, "out of memory");
-	gp__list_init(&s->devices);
-	gp__list_init(&s->groups);
-	gp__list_init(&s->todo);
-	rc = policy_start(s, &opt, err);
+	gp__core_init(&s->core, gp__policies[0]);
+	rc = gp__choice_read(&choice, &s->core, opt.policy, opt.params, err);
 	if (rc) {
 		free(s);
 		return rc;
 	}
+	gp__choice_apply(&choice, &s->core, gp__clock_ns());
+	gp__list_init(&s->devices);
+	gp__list_init(&s->groups);
+	gp__list_init(&s->todo);
 	pthread_mutex_init(&s->lock, NULL);
 	gp__cond_init(&s->work);
+	gp__cond_init(&s->clock);
 	gp__cond_init(&s->back);
+	s->log = opt.log;
+	s->log_data = opt.log_data;
+	if (s->log) {
+		s->log(s->log_data, GP__LOG_HEADER);
+		gp__core_log(&s->core, log_line, s);
+	}
 	*sched = s;
 	return 0;
+}
+
+int gp_sched_set_policy(struct gp_sched *s, const char *policy, const char *params,
+			struct gp_error *err)
+{
+	struct gp__choice choice;
+	int rc;
+
+	pthread_mutex_lock(&s->lock);
+	rc = gp__choice_read(&choice, &s->core, policy, params, err);
+	if (!rc) {
+		gp__choice_apply(&choice, &s->core, gp__clock_ns());
+		collect(s);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return rc;
 }
 
 int gp_sched_destroy(struct gp_sched *s)
@@ -591,11 +605,14 @@ int gp_sched_destroy(struct gp_sched *s)
 		return -EBUSY;
 	}
 	s->stop = true;
-	pthread_cond_signal(&s->work);
+	pthread_cond_broadcast(&s->work);
+	pthread_cond_broadcast(&s->clock);
 	pthread_mutex_unlock(&s->lock);
-	if (s->started)
-		pthread_join(s->thread, NULL);
+	/* Nobody is at a queue, so none of them starts another any more. */
+	while (s->threads)
+		pthread_join(s->crew[--s->threads], NULL);
 	pthread_cond_destroy(&s->back);
+	pthread_cond_destroy(&s->clock);
 	pthread_cond_destroy(&s->work);
 	pthread_mutex_destroy(&s->lock);
 	free(s);

@@ -22,6 +22,9 @@ static int sync_command(void *hwq, void *cmd)
 	return 0;
 }
 
+/* The initialisers are good for objects that live as long as the program, too. */
+static struct gp_sched_options for_ever = GP_SCHED_OPTIONS_INIT;
+
 int main(void)
 {
 	struct gp_queue_options options = GP_QUEUE_OPTIONS_INIT;
@@ -36,6 +39,8 @@ int main(void)
 	ops.nlaunch = nlaunch;
 	ops.sync = sync_command;
 	options.level = 3;
+	if (for_ever.size != sizeof(for_ever) || for_ever.policy)
+		return 1;
 	if (gp_queue_create(&ops, &launched, &options, &queue, &err)) {
 		fprintf(stderr, "%s\n", err.message);
 		return 1;

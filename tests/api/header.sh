@@ -17,7 +17,7 @@ if ! command -v "${compiler%% *}" >/dev/null; then
 	echo "no compiler for $1: ${compiler%% *}"
 	exit 77
 fi
-$compiler -pedantic-errors -Wall -Werror -DGPREEMPT_TEST_VERSION="\"$3\"" \
+$compiler -pedantic-errors -Wall -Wextra -Wmissing-field-initializers -Werror -DGPREEMPT_TEST_VERSION="\"$3\"" \
 	-I"$here/../../include" "$here/header.c" -o "$tmp/header" \
 	-L"$libdir" -lgpreempt -Wl,-rpath,"$libdir"
 "$tmp/header"

@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "queue/fakedev.h"
+#include "sim/replay.h"
 
 #define US 1000ull
 #define MS 1000000ull
@@ -290,6 +291,214 @@ static void test_weights_reach_the_device(void **state)
 	rig_down(&r);
 }
 
+static void test_policy_changes_at_run_time(void **state)
+{
+	struct gp__fakecmd a = { .run_ns = GP__FAKE_ENDLESS }, b = { .run_ns = GP__FAKE_ENDLESS };
+	struct gp_error err;
+	struct rig r;
+
+	(void)state;
+	rig_up(&r, "hpf", "linger_us=0 switch_burst=100");
+	add_queue(&r, 2, 3, NULL);
+	add_queue(&r, 15, 3, NULL);
+	gp_queue_submit(r.q[0], &a, NULL);
+	gp_queue_submit(r.q[1], &b, NULL);
+	comes_to(r.q[0], GP_QUEUE_SUSPENDED);
+	assert_int_equal(gp_sched_set_policy(r.sched, "lottery", NULL, &err), -ENOENT);
+	assert_int_equal(gp_sched_set_policy(r.sched, "none", "linger_us=1 no=1", &err), -EINVAL);
+	assert_int_equal(gp_sched_set_policy(r.sched, "none", "tries=1000", &err), -ERANGE);
+	assert_int_equal(state_of(r.q[0]), GP_QUEUE_SUSPENDED);
+	assert_int_equal(gp_sched_set_policy(r.sched, "none", NULL, &err), 0);
+	comes_to(r.q[0], GP_QUEUE_RUNNING);
+	assert_int_equal(gp_sched_set_policy(r.sched, "hpf", NULL, &err), 0);
+	comes_to(r.q[0], GP_QUEUE_SUSPENDED);
+	finish(&r, 1);
+	finish(&r, 0);
+	rig_down(&r);
+}
+
+static void write_line(void *data, const char *line)
+{
+	fputs(line, data);
+}
+
+/* A recorded run can be replayed: the same events give the same actions. */
+static void test_log_replays(void **state)
+{
+	struct gp__fakecmd a = { .run_ns = GP__FAKE_ENDLESS }, b = { .run_ns = GP__FAKE_ENDLESS };
+	struct gp_sched_options opt = GP_SCHED_OPTIONS_INIT;
+	struct gp__replay_result result;
+	struct gp__replay_error bad;
+	char *text = NULL;
+	size_t size;
+	FILE *log = open_memstream(&text, &size);
+	struct rig r;
+
+	(void)state;
+	memset(&r, 0, sizeof(r));
+	opt.params = "linger_us=0";
+	opt.log = write_line;
+	opt.log_data = log;
+	assert_int_equal(gp__fakedev_create(1 * MS, &r.dev), 0);
+	assert_int_equal(gp_sched_create(&opt, &r.sched, NULL), 0);
+	add_queue(&r, 2, 3, "some");
+	add_queue(&r, 15, 3, NULL);
+	gp_queue_submit(r.q[0], &a, NULL);
+	gp_queue_submit(r.q[1], &b, NULL);
+	comes_to(r.q[0], GP_QUEUE_SUSPENDED);
+	assert_int_equal(gp_queue_hint(r.q[0], GP_HINT_PRIORITY, 15, NULL), 0);
+	comes_to(r.q[0], GP_QUEUE_RUNNING);
+	assert_int_equal(gp_sched_set_policy(r.sched, "fair", "switches_per_s=50", NULL), 0);
+	finish(&r, 1);
+	finish(&r, 0);
+	rig_down(&r);
+	fclose(log);
+
+	log = fmemopen(text, size, "r");
+	if (gp__replay(log, NULL, &result, &bad))
+		fail_msg("line %llu: %s", (unsigned long long)bad.line, bad.text);
+	fclose(log);
+	free(text);
+	if (result.differs_at)
+		fail_msg("logged '%s', replayed '%s'", result.logged, result.replayed);
+	assert_true(result.actions >= 2);
+}
+
+/* A device function that does not return before the test says so. */
+static struct {
+	atomic_bool entered, open;
+} gate;
+
+static void gate_shut(void)
+{
+	atomic_store(&gate.entered, false);
+	atomic_store(&gate.open, false);
+}
+
+static void gate_pass(void)
+{
+	atomic_store(&gate.entered, true);
+	while (!atomic_load(&gate.open))
+		nap(100 * US);
+}
+
+static void gate_await(void)
+{
+	while (!atomic_load(&gate.entered))
+		nap(100 * US);
+}
+
+static int weigh_at_gate(void *hwq, uint32_t weight)
+{
+	gate_pass();
+	return weigh(hwq, weight);
+}
+
+static int interrupt_at_gate(void *hwq)
+{
+	gate_pass();
+	return gp__fakedev_ops(3, true).interrupt(hwq);
+}
+
+static unsigned int add_custom(struct rig *r, const struct gp_device_ops *ops, int priority,
+			       uint32_t device)
+{
+	struct gp_queue_options opt = GP_QUEUE_OPTIONS_INIT;
+	unsigned int i = r->n++;
+
+	opt.sched = r->sched;
+	opt.priority = priority;
+	opt.device = device;
+	r->hwq[i] = gp__fakeq_create(r->dev);
+	assert_int_equal(gp_queue_create(ops, r->hwq[i], &opt, &r->q[i], NULL), 0);
+	return i;
+}
+
+/* The queue changes its group while a weight nobody wants any more is on its way. */
+static void test_weight_does_not_outlive_its_group(void **state)
+{
+	struct gp_device_ops ops = gp__fakedev_ops(3, true);
+	unsigned int i;
+	struct rig r;
+
+	(void)state;
+	gate_shut();
+	rig_up(&r, "share", "by_weight=1");
+	ops.weigh = weigh_at_gate;
+	add_custom(&r, &ops, 7, 0);
+	gate_await();
+	assert_int_equal(gp_sched_set_policy(r.sched, "hpf", NULL, NULL), 0);
+	assert_int_equal(gp_queue_hint(r.q[0], GP_HINT_PRIORITY, 8, NULL), 0);
+	atomic_store(&weighed, 1000);
+	atomic_store(&gate.open, true);
+	for (i = 0; i < 2000 && atomic_load(&weighed) != 0; i++)
+		nap(1 * MS);
+	assert_int_equal(atomic_load(&weighed), 0);
+	rig_down(&r);
+}
+
+/* ... or while it is being stopped for a policy that is gone, and then is weighed. */
+static void test_hold_does_not_outlive_its_group(void **state)
+{
+	struct gp__fakecmd a = { .run_ns = GP__FAKE_ENDLESS }, b = { .run_ns = GP__FAKE_ENDLESS };
+	struct gp_device_ops ops = gp__fakedev_ops(3, true);
+	struct rig r;
+
+	(void)state;
+	gate_shut();
+	rig_up(&r, "hpf", "linger_us=0");
+	ops.weigh = weigh;
+	ops.interrupt = interrupt_at_gate;
+	add_custom(&r, &ops, 2, 0);
+	add_queue(&r, 15, 3, NULL);
+	gp_queue_submit(r.q[0], &a, NULL);
+	gp_queue_submit(r.q[1], &b, NULL);
+	gate_await();
+	assert_int_equal(gp_sched_set_policy(r.sched, "share", "by_weight=1", NULL), 0);
+	assert_int_equal(gp_queue_hint(r.q[0], GP_HINT_PRIORITY, 8, NULL), 0);
+	atomic_store(&gate.open, true);
+	finish(&r, 0);
+	finish(&r, 1);
+	rig_down(&r);
+}
+
+/* One device hangs in a verb: its queue is given up, the others are scheduled on. */
+static void test_verb_that_hangs(void **state)
+{
+	struct gp__fakecmd c[4] = { { .run_ns = GP__FAKE_ENDLESS },
+				    { .run_ns = GP__FAKE_ENDLESS },
+				    { .run_ns = GP__FAKE_ENDLESS },
+				    { .run_ns = GP__FAKE_ENDLESS } };
+	struct gp_device_ops ops = gp__fakedev_ops(3, true), stuck = ops;
+	struct rig r;
+	unsigned int i;
+
+	(void)state;
+	gate_shut();
+	rig_up(&r, "hpf", "linger_us=0 ack_timeout_ms=10");
+	stuck.interrupt = interrupt_at_gate;
+	add_custom(&r, &stuck, 2, 0);
+	add_custom(&r, &ops, 15, 0);
+	add_custom(&r, &ops, 2, 1);
+	add_custom(&r, &ops, 15, 1);
+	gp_queue_submit(r.q[0], &c[0], NULL);
+	gp_queue_submit(r.q[1], &c[1], NULL);
+	gate_await();
+	nap(20 * MS);
+	gp_queue_submit(r.q[2], &c[2], NULL);
+	gp_queue_submit(r.q[3], &c[3], NULL);
+	for (i = 0; i < 5000 && state_of(r.q[2]) != GP_QUEUE_SUSPENDED; i++)
+		nap(1 * MS);
+	i = (unsigned int)state_of(r.q[2]);
+	atomic_store(&gate.open, true);
+	assert_int_equal(i, GP_QUEUE_SUSPENDED);
+	finish(&r, 3);
+	finish(&r, 2);
+	finish(&r, 1);
+	finish(&r, 0);
+	rig_down(&r);
+}
+
 static void *finish_first(void *arg)
 {
 	struct rig *r = arg;
@@ -428,6 +637,11 @@ int main(void)
 		cmocka_unit_test(test_users_hold_and_schedulers_hold),
 		cmocka_unit_test(test_arriving_makes_room),
 		cmocka_unit_test(test_weights_reach_the_device),
+		cmocka_unit_test(test_policy_changes_at_run_time),
+		cmocka_unit_test(test_log_replays),
+		cmocka_unit_test(test_weight_does_not_outlive_its_group),
+		cmocka_unit_test(test_hold_does_not_outlive_its_group),
+		cmocka_unit_test(test_verb_that_hangs),
 		cmocka_unit_test(test_destroy_a_held_queue),
 		cmocka_unit_test(test_threads_leave_signals_alone),
 		cmocka_unit_test(test_stress),
