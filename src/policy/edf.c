@@ -20,7 +20,7 @@ static const struct gp__param params[] = {
 };
 
 /* Beyond every deadline: the order of those that have none. */
-#define BACKGROUND ((s64)1 << 62)
+#define BACKGROUND ((s64)GP__TIME_END + GP__PRIO_LIMIT)
 
 static bool has_deadline(const struct gp__entity *e)
 {
@@ -30,7 +30,7 @@ static bool has_deadline(const struct gp__entity *e)
 static s64 key(const struct gp__entity *e)
 {
 	if (has_deadline(e))
-		return (s64)gp__min_u64(e->deadline_at, (u64)BACKGROUND / 2);
+		return (s64)gp__min_u64(e->deadline_at, GP__TIME_END - 1);
 	return BACKGROUND - e->prio;
 }
 

@@ -181,6 +181,21 @@ static void test_edf_a_job_may_name_its_deadline(void **state)
 	assert_true(runs(b) && stopped(a));
 }
 
+static void test_edf_tells_deadlines_apart_as_long_as_clocks_go(void **state)
+{
+	struct actor *a, *b, *c;
+
+	(void)state;
+	begin(&gp__policy_edf);
+	S.now = GP__TIME_END - GP__S;
+	work(c = actor(.prio = GP__PRIO_LIMIT));
+	work(b = actor(.prio = -GP__PRIO_LIMIT, .deadline_ns = 20 * GP__MS));
+	work(a = actor(.deadline_ns = 10 * GP__MS));
+	assert_true(runs(a) && stopped(b) && stopped(c));
+	rest(a);
+	assert_true(runs(b) && stopped(c));
+}
+
 static void test_edf_a_late_job_yields(void **state)
 {
 	struct actor *a, *b;
@@ -2196,6 +2211,7 @@ int main(void)
 		T(hpf_without_ageing_waits_for_ever),
 		T(edf_runs_the_earliest_deadline),
 		T(edf_a_job_may_name_its_deadline),
+		T(edf_tells_deadlines_apart_as_long_as_clocks_go),
 		T(edf_a_late_job_yields),
 		T(edf_a_late_job_may_keep_its_place),
 		T(edf_a_deadline_may_be_named_before_the_job_is_there),
