@@ -144,9 +144,7 @@ u64 gp__entity_max_hold(const struct gp__entity *e)
 
 u64 gp__entity_hold_ns(const struct gp__entity *e, u64 now)
 {
-	bool suspended = e->held && e->place != GP__PLACE_DORMANT;
-
-	return suspended && now > e->hold_since ? now - e->hold_since : 0;
+	return e->told && e->awake && now > e->hold_since ? now - e->hold_since : 0;
 }
 
 /* Adds the time since the last change to the total it belongs to. */

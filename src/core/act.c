@@ -94,20 +94,13 @@ void gp__entity_hold(struct gp__entity *e, struct gp__why why, u64 now)
 	gp__entity_tell(e);
 }
 
-static void count_hold(struct gp__entity *e, u64 now)
+/* What it was suspended for so far is counted; guarantees count from now. */
+void gp__entity_restart_hold(struct gp__entity *e, u64 now)
 {
-	u64 held = now - e->hold_since;
+	u64 held = gp__entity_hold_ns(e, now);
 
 	e->held_total += held;
 	e->longest_hold = gp__max_u64(e->longest_hold, held);
-}
-
-/* From here on it is held for another reason; guarantees count from now. */
-void gp__entity_restart_hold(struct gp__entity *e, u64 now)
-{
-	if (!e->held)
-		return;
-	count_hold(e, now);
 	e->hold_since = now;
 }
 
@@ -129,8 +122,8 @@ static void tell(struct gp__entity *e, u64 now)
 
 	if (e->held && !e->told)
 		e->nr_holds++;
-	if (!e->held && e->told)
-		count_hold(e, now);
+	if (!e->held)
+		gp__entity_restart_hold(e, now);
 	e->told = e->held;
 	gp__list_each(l, n, &e->queues)
 		gp__queue_converge(container_of(l, struct gp__queue, link), why, now);

@@ -174,7 +174,8 @@ struct gp__entity {
 	u32 id, process;
 	s32 prio;
 
-	u64 hold_since, linger_end, grant_end, slice_end;
+	u64 hold_since; /* when it was stopped, or got work while it was */
+	u64 linger_end, grant_end, slice_end;
 	u64 expect_from; /* when to begin to make room; 0: not, or begun */
 	u64 expect_at; /* when it is announced for */
 	u64 clock_at; /* dev->clock when last charged */

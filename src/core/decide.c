@@ -64,12 +64,14 @@ static void arm(struct gp__tree *t, struct gp__node *n, u64 due, u64 now)
 		gp__tree_insert(t, n, key);
 }
 
-/* Guarantees hold against the policy and against gangs, not against the operator. */
+/* Guarantees hold against the policy and against gangs, not against the operator; who has no work
+ * is owed nothing. */
 static bool is_hold_bounded(const struct gp__entity *e)
 {
-	if (e->place == GP__PLACE_BLOCKED)
-		return e->held && !gp__gang_suspended(e->gang);
-	return e->held && e->place == GP__PLACE_WAITING;
+	if (!e->held || !gp__entity_active(e))
+		return false;
+	return e->place == GP__PLACE_WAITING ||
+	       (e->place == GP__PLACE_BLOCKED && !gp__gang_suspended(e->gang));
 }
 
 static u64 hold_due(const struct gp__entity *e, u64 now)
@@ -78,8 +80,7 @@ static u64 hold_due(const struct gp__entity *e, u64 now)
 
 	if (guard(MAX_HOLD, true))
 		due = gp__time_add(e->hold_since, gp__entity_max_hold(e));
-	/* A member of a gang that has no work itself is owed nothing. */
-	if (guard(MIN_SHARE, gp__entity_active(e)))
+	if (guard(MIN_SHARE, true))
 		due = gp__min_u64(due, gp__entity_owed_due(e, now));
 	return due;
 }
@@ -161,7 +162,7 @@ static void check_hold(struct gp__entity *e, u64 now)
 		return;
 	}
 	gp__entity_owe(e, now);
-	if (guard(MIN_SHARE, gp__entity_active(e) && gp__entity_owed_due(e, now) <= now))
+	if (guard(MIN_SHARE, gp__entity_owed_due(e, now) <= now))
 		grant(e, GP__RULE_MIN_SHARE, now);
 }
 
@@ -230,8 +231,6 @@ void gp__entity_leave(struct gp__entity *e)
 		break;
 	case GP__PLACE_DORMANT:
 		gp__tree_erase(&d->dormant, &e->node);
-		/* Being stopped with nothing to do was no suspension. */
-		e->hold_since = d->core->now;
 		break;
 	case GP__PLACE_BLOCKED:
 		d->nr_blocked--;
@@ -409,6 +408,9 @@ static void note_activity(struct gp__entity *e, u64 now)
 	if (active == e->awake)
 		return;
 	gp__entity_owe(e, now);
+	/* Being stopped with nothing to do is no suspension: it counts neither in totals nor for
+	 * guarantees. */
+	gp__entity_restart_hold(e, now);
 	e->awake = active;
 	e->dev->nr_awake += active ? 1 : (u32)-1;
 	if (active)
@@ -429,15 +431,6 @@ static void watch_apart(struct gp__entity *e)
 		gp__tree_insert(suspects, &e->node, e->prio);
 }
 
-/* Being stopped with nothing to do is no suspension: it counts neither in totals nor for
- * guarantees. */
-static void change_place(struct gp__entity *e, enum gp__place place, u64 now)
-{
-	if (place == GP__PLACE_DORMANT)
-		gp__entity_restart_hold(e, now);
-	move(e, place);
-}
-
 void gp__entity_update(struct gp__entity *e, u64 now)
 {
 	enum gp__place place = wanted_place(e, now);
@@ -445,7 +438,7 @@ void gp__entity_update(struct gp__entity *e, u64 now)
 	note_activity(e, now);
 	gp__entity_sync_on(e, now);
 	if (place != e->place)
-		change_place(e, place, now);
+		move(e, place);
 	if (place == GP__PLACE_GRANTED && e->gang)
 		e->grant_end = gp__max_u64(e->grant_end, e->gang->grant_end);
 	enforce_place(e, now);

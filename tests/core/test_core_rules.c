@@ -1418,6 +1418,29 @@ static void test_gang_member_without_work_does_not_stand_in_the_way(void **state
 	assert_true(stopped(g.rank0) && stopped(g.rank1));
 }
 
+static void test_gang_member_without_work_is_owed_nothing(void **state)
+{
+	struct actor *a, *b;
+
+	(void)state;
+	begin_strict();
+	a = actor_on(0, OFFLINE);
+	b = actor_on(1, OFFLINE, .max_hold_ns = 50 * GP__MS);
+	tie(&S.gang[0], a, b);
+	work(a);
+	work(actor_on(0, ONLINE));
+	after(GP__S);
+	assert_true(stopped(a) && stopped(b));
+	assert_int_equal(a->nr_starts, 0);
+	/* Its suspension begins with its work. */
+	work(b);
+	after(50 * GP__MS - 1);
+	assert_true(stopped(a) && stopped(b));
+	after(1);
+	assert_true(runs(a) && runs(b));
+	assert_int_equal(b->e.longest_hold, 50 * GP__MS);
+}
+
 static void test_gang_that_has_no_work_is_not_held(void **state)
 {
 	struct gang_scene g = begin_gang();
@@ -2277,6 +2300,7 @@ int main(void)
 		T(gang_leaves_its_devices_to_others_meanwhile),
 		T(gang_that_comes_next_disturbs_nobody_who_waits),
 		T(gang_member_without_work_does_not_stand_in_the_way),
+		T(gang_member_without_work_is_owed_nothing),
 		T(gang_that_has_no_work_is_not_held),
 		T(gang_is_granted_together),
 		T(gang_is_suspended_as_one),
