@@ -232,12 +232,12 @@ static uint64_t time_for_next(const struct gp_queue *q)
 	return q->pq.stop_level || !gp__pq_inflight(&q->pq) ? gp__clock_ns() : 0;
 }
 
-void gp__q_pump(struct gp_queue *q, unsigned int may)
+bool gp__q_pump(struct gp_queue *q, unsigned int may)
 {
 	struct gp__pq_action act;
-	unsigned int launches = 0;
+	unsigned int launches = 0, calls;
 
-	for (;;) {
+	for (calls = 0;; calls++) {
 		act = gp__pq_next(&q->pq, may, time_for_next(q));
 		if (act.op == GP__PQ_NONE)
 			break;
@@ -251,6 +251,7 @@ void gp__q_pump(struct gp_queue *q, unsigned int may)
 	}
 	if (launches && (q->queued || q->pq.closing))
 		pthread_cond_broadcast(&q->changed);
+	return calls > 0;
 }
 
 /* Commands up to this one have ended, so more may be launched. */
@@ -418,6 +419,9 @@ int gp__q_wait_step(struct gp_queue *q, uint64_t wanted, const struct gp__limit 
 
 	want(q, wanted);
 	if (q->syncing && catch_up(q))
+		return 0;
+	/* The worker would, but there may be none to be had. */
+	if (forever && gp__q_pump(q, GP__PQ_MAY_LAUNCH))
 		return 0;
 	if (launch && gp__pq_sync_target(&q->pq, wanted)) {
 		reap(q);

@@ -92,9 +92,10 @@ void gp__q_leave(struct gp_queue *q);
 
 /*
  * Does what the machine asks for, as far as this thread may. A verb that is
- * due and not for this thread belongs to one in gp__q_wait_for_device().
+ * due and not for this thread belongs to one in gp__q_wait_for_device(). True:
+ * the device was called, and meanwhile everything may have changed.
  */
-void gp__q_pump(struct gp_queue *q, unsigned int may);
+bool gp__q_pump(struct gp_queue *q, unsigned int may);
 
 /* Sees that the worker is there and awake if there is something for it to do. */
 void gp__q_kick(struct gp_queue *q);

@@ -531,6 +531,48 @@ static void test_destroy_a_held_queue(void **state)
 	rig_down(&r);
 }
 
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
+static void stack_default(size_t size)
+{
+	pthread_attr_t attr;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, size);
+	pthread_setattr_default_np(&attr);
+	pthread_attr_destroy(&attr);
+}
+
+/* Queues cannot get their workers: who waits does it all. */
+static void test_no_more_threads(void **state)
+{
+	struct gp__fakecmd a = { .run_ns = 0 }, b = { .run_ns = GP__FAKE_ENDLESS };
+	pthread_t thread;
+	struct rig r;
+	bool refused;
+
+	(void)state;
+	rig_up(&r, "hpf", "linger_us=0");
+	add_queue(&r, 2, 3, NULL);
+	add_queue(&r, 15, 3, NULL);
+	stack_default((size_t)1 << 46);
+	refused = pthread_create(&thread, NULL, nothing, NULL) != 0;
+	if (!refused)
+		pthread_join(thread, NULL);
+	gp_queue_submit(r.q[1], &b, NULL);
+	gp_queue_submit(r.q[0], &a, NULL);
+	gp__fakeq_finish(r.hwq[1]);
+	assert_int_equal(gp_queue_wait(r.q[1], 1, -1), 0);
+	assert_int_equal(gp_queue_wait(r.q[0], 1, -1), 0);
+	rig_down(&r);
+	stack_default((size_t)8 << 20);
+	if (!refused)
+		skip();
+}
+
 static atomic_uint handled;
 
 static void on_signal(int sig)
@@ -643,6 +685,7 @@ int main(void)
 		cmocka_unit_test(test_hold_does_not_outlive_its_group),
 		cmocka_unit_test(test_verb_that_hangs),
 		cmocka_unit_test(test_destroy_a_held_queue),
+		cmocka_unit_test(test_no_more_threads),
 		cmocka_unit_test(test_threads_leave_signals_alone),
 		cmocka_unit_test(test_stress),
 	};
