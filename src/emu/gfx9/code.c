@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+#include "emu/gfx9/code.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define INST_MAX 3 /* dwords */
+
+void gfx9_code_init(struct gfx9_code *code, enum gfx9_target target)
+{
+	memset(code, 0, sizeof(*code));
+	code->target = target;
+	pthread_mutex_init(&code->lock, NULL);
+}
+
+void gfx9_code_flush(struct gfx9_code *code)
+{
+	for (size_t i = 0; i < GFX9_CODE_BUCKETS; i++) {
+		struct gfx9_code_page *p = atomic_exchange(&code->bucket[i], NULL);
+
+		while (p) {
+			struct gfx9_code_page *next = p->next;
+
+			free(p);
+			p = next;
+		}
+	}
+}
+
+void gfx9_code_destroy(struct gfx9_code *code)
+{
+	gfx9_code_flush(code);
+	pthread_mutex_destroy(&code->lock);
+}
+
+static _Atomic(struct gfx9_code_page *) *bucket_of(struct gfx9_code *code, uint64_t va)
+{
+	return &code->bucket[(va >> GFX9_PAGE_SHIFT) % GFX9_CODE_BUCKETS];
+}
+
+static struct gfx9_code_page *find(_Atomic(struct gfx9_code_page *) *bucket, uint64_t va)
+{
+	struct gfx9_code_page *p = atomic_load_explicit(bucket, memory_order_acquire);
+
+	while (p && p->va != va)
+		p = p->next;
+	return p;
+}
+
+struct gfx9_code_page *gfx9_code_page(struct gfx9_code *code, uint64_t pc)
+{
+	uint64_t va = pc & ~(GFX9_PAGE - 1);
+	_Atomic(struct gfx9_code_page *) *bucket = bucket_of(code, va);
+	struct gfx9_code_page *p = find(bucket, va);
+
+	if (p)
+		return p;
+	pthread_mutex_lock(&code->lock);
+	p = find(bucket, va);
+	if (!p) {
+		p = calloc(1, sizeof(*p));
+		if (p) {
+			p->va = va;
+			p->next = atomic_load_explicit(bucket, memory_order_relaxed);
+			atomic_store_explicit(bucket, p, memory_order_release);
+		}
+	}
+	pthread_mutex_unlock(&code->lock);
+	return p;
+}
+
+static gfx9_run_fn *find_op(const struct gfx9_inst *in)
+{
+	if (gfx9_scalar_ops[in->op])
+		return gfx9_scalar_ops[in->op];
+	if (gfx9_memory_ops[in->op])
+		return gfx9_memory_ops[in->op];
+	return gfx9_vector_bind(in);
+}
+
+/* As many dwords as can be read; an instruction at the end of mapped memory has no successor. */
+static size_t read_words(struct gfx9_wave *w, uint32_t words[INST_MAX])
+{
+	uint64_t bad;
+	size_t n = 0;
+
+	while (n < INST_MAX && gfx9_tlb_read(w->tlb, w->pc + 4 * n, &words[n], 4, &bad))
+		n++;
+	return n;
+}
+
+static enum gfx9_stop illegal(struct gfx9_wave *w, const uint32_t *words, size_t n)
+{
+	memset(w->illegal, 0, sizeof(w->illegal));
+	memcpy(w->illegal, words, n * sizeof(*words));
+	return GFX9_ILLEGAL;
+}
+
+enum gfx9_stop gfx9_code_fill(struct gfx9_code *code, struct gfx9_wave *w, struct gfx9_slot *slot)
+{
+	uint32_t words[INST_MAX] = { 0 };
+	size_t n = read_words(w, words);
+	int len = -ENODATA;
+	struct gfx9_inst in;
+	gfx9_run_fn *run;
+
+	if (n)
+		len = gfx9_decode(code->target, words, n, &in);
+	if (len == -ENODATA) {
+		w->fault = (struct gfx9_fault){ .address = w->pc + 4 * n };
+		return GFX9_FAULT;
+	}
+	run = len > 0 ? find_op(&in) : NULL;
+	if (!run)
+		return illegal(w, words, n);
+	pthread_mutex_lock(&code->lock);
+	if (!atomic_load_explicit(&slot->run, memory_order_relaxed)) {
+		slot->in = in;
+		atomic_store_explicit(&slot->run, run, memory_order_release);
+	}
+	pthread_mutex_unlock(&code->lock);
+	return GFX9_GO;
+}
+
+static enum gfx9_stop step(struct gfx9_wave *w, struct gfx9_code *code, struct gfx9_slot *slot)
+{
+	gfx9_run_fn *run = atomic_load_explicit(&slot->run, memory_order_acquire);
+	uint64_t pc = w->pc;
+	enum gfx9_stop stop;
+
+	if (__builtin_expect(!run, 0)) {
+		stop = gfx9_code_fill(code, w, slot);
+		if (stop)
+			return stop;
+		run = atomic_load_explicit(&slot->run, memory_order_acquire);
+	}
+	w->pc = pc + 4 * slot->in.dwords;
+	w->clock++;
+	stop = run(w, &slot->in);
+	if (__builtin_expect(stop == GFX9_FAULT || stop == GFX9_ILLEGAL, 0))
+		w->pc = pc;
+	return stop;
+}
+
+enum gfx9_stop gfx9_wave_run(struct gfx9_wave *w, struct gfx9_code *code, uint64_t budget,
+			     uint64_t *done)
+{
+	struct gfx9_code_page *page = NULL;
+	enum gfx9_stop stop = GFX9_GO;
+	uint64_t left = budget;
+
+	gfx9_tlb_sync(w->tlb);
+	while (left && !stop) {
+		if (!page || (w->pc ^ page->va) >> GFX9_PAGE_SHIFT) {
+			page = gfx9_code_page(code, w->pc);
+			if (!page) {
+				w->fault = (struct gfx9_fault){ .address = w->pc };
+				stop = GFX9_FAULT;
+				break;
+			}
+		}
+		stop = step(w, code, &page->slot[(w->pc & (GFX9_PAGE - 1)) / 4]);
+		left--;
+	}
+	*done += budget - left;
+	return stop;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Decoded instructions of one address space, found by program counter.
+ *
+ * A page of code has a slot for each dword, filled when it is first executed. Readers take no lock:
+ * a slot's function is published last, a page's pointer likewise. Code that changes must be flushed
+ * (gfx9_code_flush) before it runs again, as on the hardware; nobody may be executing meanwhile.
+ */
+#ifndef GP__EMU_GFX9_CODE_H
+#define GP__EMU_GFX9_CODE_H
+
+#include <pthread.h>
+
+#include "emu/gfx9/wave.h"
+
+#define GFX9_CODE_SLOTS (GFX9_PAGE / 4)
+#define GFX9_CODE_BUCKETS 256
+
+struct gfx9_slot {
+	_Atomic(gfx9_run_fn *) run; /* NULL: not decoded yet */
+	struct gfx9_inst in;
+};
+
+struct gfx9_code_page {
+	uint64_t va;
+	struct gfx9_code_page *next;
+	struct gfx9_slot slot[GFX9_CODE_SLOTS];
+};
+
+struct gfx9_code {
+	enum gfx9_target target;
+	pthread_mutex_t lock; /* of whoever fills */
+	_Atomic(struct gfx9_code_page *) bucket[GFX9_CODE_BUCKETS];
+};
+
+void gfx9_code_init(struct gfx9_code *code, enum gfx9_target target);
+void gfx9_code_flush(struct gfx9_code *code);
+void gfx9_code_destroy(struct gfx9_code *code);
+
+/* The page that holds @pc; NULL: out of memory. */
+struct gfx9_code_page *gfx9_code_page(struct gfx9_code *code, uint64_t pc);
+/*
+ * Decodes the instruction at the wave's pc into its slot. GFX9_GO; GFX9_FAULT where it cannot be
+ * read; GFX9_ILLEGAL where it is none, or none that the engine executes: w->illegal then holds its
+ * words.
+ */
+enum gfx9_stop gfx9_code_fill(struct gfx9_code *code, struct gfx9_wave *w, struct gfx9_slot *slot);
+
+/*
+ * Runs the wave for up to @budget instructions, or until it does not simply go on. GFX9_GO: the
+ * budget is used up.
+ * *@done is raised by the number of instructions executed. At GFX9_FAULT and GFX9_ILLEGAL the pc
+ * stands on the instruction, otherwise behind it.
+ */
+enum gfx9_stop gfx9_wave_run(struct gfx9_wave *w, struct gfx9_code *code, uint64_t budget,
+			     uint64_t *done);
+
+#endif
