@@ -23,8 +23,8 @@ enum gfx9_stop {
 	GFX9_BARRIER, /* waits for its workgroup */
 	GFX9_SLEEP, /* gives others a turn */
 	GFX9_TRAP, /* s_trap: wave->trap_id */
-	GFX9_MESSAGE, /* s_sendmsg: wave->message */
-	GFX9_HALT, /* s_sethalt */
+	GFX9_MESSAGE, /* s_sendmsg: wave->message; s_sendmsghalt has set STATUS.HALT as well */
+	GFX9_HALT, /* STATUS.HALT set outside the trap handler: s_sethalt, s_rfe */
 	GFX9_FAULT, /* memory violation: wave->fault */
 	GFX9_ILLEGAL, /* an instruction the engine does not execute */
 };
@@ -38,8 +38,14 @@ enum gfx9_stop {
 #define GFX9_MODE_IEEE (1u << 9)
 #define GFX9_MODE_GPR_IDX (1u << 27)
 /* STATUS */
+#define GFX9_STATUS_SCC (1u << 0) /* SCC, EXECZ and VCCZ are derived where STATUS is read */
+#define GFX9_STATUS_USER_PRIO(status) ((status) >> 3 & 3)
 #define GFX9_STATUS_PRIV (1u << 5)
+#define GFX9_STATUS_EXECZ (1u << 9)
+#define GFX9_STATUS_VCCZ (1u << 10)
 #define GFX9_STATUS_HALT (1u << 13)
+#define GFX9_STATUS_COND_DBG_USER (1u << 20)
+#define GFX9_STATUS_COND_DBG_SYS (1u << 21)
 
 struct gfx9_group;
 
@@ -54,6 +60,8 @@ struct gfx9_wave {
 	/* Scalar registers by operand code, FLAT_SCRATCH to EXEC included; pairs are little-endian.
 	 */
 	_Alignas(8) uint32_t s[128];
+	/* Physical scalar registers 108 to 127, which only s_movrel reaches. */
+	uint32_t s_rest[20];
 	/* v[n][lane]; the accumulation registers stand behind the others, at v[nr_vgprs]. */
 	uint32_t (*v)[GFX9_LANES];
 	uint32_t nr_sgprs, nr_vgprs, nr_agprs;
@@ -78,6 +86,8 @@ struct gfx9_wave {
 	struct gfx9_fault fault;
 	uint32_t illegal[3]; /* the words of what is no instruction */
 	uint32_t gpr_alloc, lds_alloc, hw_id, ib_sts; /* hardware registers that are only read */
+	uint32_t xcc_id; /* the same; 0 where the target has no such register */
+	bool icache_stale; /* s_icache_inv, which gives others a turn: flush decoded code, clear this */
 	uint64_t tba, tma;
 };
 

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#include "emu/gfx9/operand.h"
+
+#define LAST_INT 208 /* -16 */
+#define LAST_FLOAT 248
+#define BIAS 192 /* code of 64; beyond it come -1, -2, ... */
+
+static const uint32_t floats[] = {
+	0x3f000000, 0xbf000000, 0x3f800000, 0xbf800000, 0x40000000,
+	0xc0000000, 0x40800000, 0xc0800000, 0x3e22f983,
+};
+
+static const uint64_t doubles[] = {
+	0x3fe0000000000000, 0xbfe0000000000000, 0x3ff0000000000000,
+	0xbff0000000000000, 0x4000000000000000, 0xc000000000000000,
+	0x4010000000000000, 0xc010000000000000, 0x3fc45f306dc9c882,
+};
+
+static int32_t integer(unsigned int code)
+{
+	return code <= BIAS ? (int32_t)(code - GFX9_SRC_0) : (int32_t)(BIAS - code);
+}
+
+static bool is_float(unsigned int code)
+{
+	return code >= GFX9_SRC_HALF && code <= LAST_FLOAT;
+}
+
+/* An aperture is 4 GiB at a multiple of it: its register is 64 bits, of which 32-bit operands see
+ * the lower half. */
+static uint64_t special(const struct gfx9_wave *w, unsigned int code)
+{
+	switch (code) {
+	case GFX9_SHARED_BASE:
+		return (uint64_t)w->shared_base << 32;
+	case GFX9_SHARED_LIMIT:
+		return (uint64_t)w->shared_base << 32 | UINT32_MAX;
+	case GFX9_PRIVATE_BASE:
+		return (uint64_t)w->private_base << 32;
+	case GFX9_PRIVATE_LIMIT:
+		return (uint64_t)w->private_base << 32 | UINT32_MAX;
+	case GFX9_VCCZ:
+		return !gfx9_get64(w, GFX9_VCC);
+	case GFX9_EXECZ:
+		return !gfx9_exec(w);
+	case GFX9_SCC:
+		return w->scc;
+	default:
+		return 0;
+	}
+}
+
+uint32_t gfx9_scalar(const struct gfx9_wave *w, const struct gfx9_inst *in, unsigned int code)
+{
+	if (code < GFX9_SREGS)
+		return gfx9_sreg(w, code);
+	if (code <= LAST_INT)
+		return (uint32_t)integer(code);
+	if (code == GFX9_LITERAL)
+		return in->literal;
+	if (is_float(code))
+		return floats[code - GFX9_SRC_HALF];
+	return (uint32_t)special(w, code);
+}
+
+/*
+ * A literal is zero-extended: so the hardware does for every operand but the signed ones, which the
+ * three instructions that have them look after.
+ */
+uint64_t gfx9_scalar64(const struct gfx9_wave *w, const struct gfx9_inst *in, unsigned int code)
+{
+	if (code < GFX9_SREGS)
+		return gfx9_sreg64(w, code);
+	if (code <= LAST_INT)
+		return (uint64_t)(int64_t)integer(code);
+	if (code == GFX9_LITERAL)
+		return in->literal;
+	if (is_float(code))
+		return doubles[code - GFX9_SRC_HALF];
+	return special(w, code);
+}
+
+const uint32_t *gfx9_lanes(struct gfx9_wave *w)
+{
+	uint64_t exec = gfx9_exec(w);
+
+	if (w->lanes_of == exec)
+		return w->lanes;
+	for (unsigned int i = 0; i < GFX9_LANES; i++)
+		w->lanes[i] = -(uint32_t)(exec >> i & 1);
+	w->lanes_of = exec;
+	return w->lanes;
+}
