@@ -149,10 +149,33 @@ out_free:
 	return rc;
 }
 
-void gp_queue_destroy(struct gp_queue *q)
+/* Until the device runs again and is empty, or has shown that it never will. */
+static void wind_down(struct gp_queue *q)
 {
 	const struct gp__limit forever = gp__q_limit(-1);
 	struct gp__pq_action act;
+
+	for (;;) {
+		gp__q_pump(q, GP__PQ_MAY_ALL);
+		if (gp__pq_closed(&q->pq))
+			return;
+		act = gp__pq_peek(&q->pq, gp__clock_ns());
+		if (act.wake_at && q->pq.tries < GP__PQ_CLOSE_TRIES) {
+			gp__cond_wait(&q->changed, &q->lock, act.wake_at);
+		} else if (act.op == GP__PQ_NONE) {
+			/*
+			 * What is in flight on a device that does not start again ends
+			 * when sync says that the device is lost, or when the worker
+			 * gets it started after all.
+			 */
+			gp__q_kick(q);
+			gp__q_wait_step(q, 0, &forever);
+		}
+	}
+}
+
+void gp_queue_destroy(struct gp_queue *q)
+{
 	struct gp__member *member;
 	uint64_t first, last;
 
@@ -172,23 +195,7 @@ void gp_queue_destroy(struct gp_queue *q)
 		gp__sched_leave(member);
 	pthread_mutex_lock(&q->lock);
 
-	for (;;) {
-		gp__q_pump(q, GP__PQ_MAY_ALL);
-		if (gp__pq_closed(&q->pq))
-			break;
-		act = gp__pq_peek(&q->pq, gp__clock_ns());
-		if (act.wake_at && q->pq.tries < GP__PQ_CLOSE_TRIES) {
-			gp__cond_wait(&q->changed, &q->lock, act.wake_at);
-		} else if (act.op == GP__PQ_NONE) {
-			/*
-			 * What is in flight on a device that does not start again ends
-			 * when sync says that the device is lost, or when the worker
-			 * gets it started after all.
-			 */
-			gp__q_kick(q);
-			gp__q_wait_step(q, 0, &forever);
-		}
-	}
+	wind_down(q);
 	while (q->users || q->syncing)
 		pthread_cond_wait(&q->changed, &q->lock);
 

@@ -386,13 +386,37 @@ static int regroup(struct gp__member *m, int priority)
 
 /* ------------------------------------------------------------- for queues -- */
 
+static int member_place(struct gp__member *m, const struct gp__join *join,
+			const struct gp__hints *h, struct gp_error *err)
+{
+	struct gp_sched *s = m->sched;
+	struct group *g = NULL;
+	struct device *d;
+	int rc = 0;
+
+	while (s->threads < CREW_MIN && !rc)
+		rc = crew_add(s);
+	if (rc)
+		return gp__fail(err, rc, "cannot start the scheduler's threads");
+	d = device_get(s, join->device, join->can_weigh);
+	if (d) {
+		g = group_get(s, d, h, join->tag);
+		if (!g)
+			device_put(d);
+	}
+	if (!g)
+		return gp__fail(err, -ENOMEM, "out of memory");
+	s->members++;
+	group_add(g, m, (uint8_t)join->level_requested, (uint8_t)join->level);
+	collect(s);
+	return 0;
+}
+
 int gp__sched_join(struct gp_sched *s, const struct gp__join *join, struct gp__member **member,
 		   struct gp_error *err)
 {
 	struct gp__hints h = { .prio = join->priority };
 	struct gp__member *m;
-	struct device *d;
-	struct group *g = NULL;
 	const char *why;
 	int rc;
 
@@ -411,27 +435,10 @@ int gp__sched_join(struct gp_sched *s, const struct gp__join *join, struct gp__m
 	gp__list_init(&m->todo);
 
 	pthread_mutex_lock(&s->lock);
-	while (s->threads < CREW_MIN && !rc)
-		rc = crew_add(s);
-	if (rc) {
-		gp__fail(err, rc, "cannot start the scheduler's threads");
-		goto out;
-	}
-	d = device_get(s, join->device, join->can_weigh);
-	if (d) {
-		g = group_get(s, d, &h, join->tag);
-		if (!g)
-			device_put(d);
-	}
-	if (!g) {
-		rc = gp__fail(err, -ENOMEM, "out of memory");
-		goto out;
-	}
-	s->members++;
-	group_add(g, m, (uint8_t)join->level_requested, (uint8_t)join->level);
-	collect(s);
-	*member = m;
-out:
+	rc = member_place(m, join, &h, err);
+	/* Before a thread can be at the queue, which looks there. */
+	if (!rc)
+		*member = m;
 	pthread_mutex_unlock(&s->lock);
 	if (rc)
 		free(m);
