@@ -6,6 +6,7 @@
 #include "base/progress.h"
 #include "base/units.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -241,14 +242,21 @@ static void write_line(void *ctx, const struct gp__record *r)
 static int simulate(struct gp__env *env, const struct gp__scenario *sc, struct gp__sim_options opt,
 		    const char *label, struct gp__sim_result **result)
 {
+	const struct gp__program_spec *overloaded = NULL;
 	struct gp__progress progress;
 	int err;
 
 	gp__progress_start(&progress, env->err, label, "s simulated", sc->duration_ns / GP__S);
 	opt.progress = show_progress;
 	opt.progress_ctx = &progress;
-	err = gp__sim_run(sc, &opt, result);
+	err = gp__sim_run(sc, &opt, result, &overloaded);
 	gp__progress_end(&progress);
+	if (err == -EOVERFLOW)
+		return gp__env_fail(
+			env, GP__EXIT_FAILURE,
+			"Let its jobs arrive more slowly, or simulate a shorter time.",
+			"%s:%u: program '%s' gets work faster than it is done; %d kernels wait",
+			sc->file, overloaded->line, overloaded->name, GP__SIM_WAITING_MAX);
 	if (err)
 		return gp__env_fail(env, GP__EXIT_FAILURE,
 				    "Simulate fewer programs or a shorter time.",

@@ -33,7 +33,7 @@ struct sim_class {
 	const char *name;
 	uint32_t programs;
 	struct gp__hist latency;
-	uint64_t done, missed, unfinished, preemptions, longest_hold_ns, gpu_ns;
+	uint64_t done, ended, missed, unfinished, preemptions, longest_hold_ns, gpu_ns;
 };
 
 const char *sim_class_name(int32_t prio);

@@ -56,6 +56,7 @@ size_t sim_sum_classes(const struct gp__sim_result *r, struct sim_class sums[SIM
 			c->programs += p->instances;
 			gp__hist_merge(&c->latency, &p->latency);
 			c->done += p->done;
+			c->ended += p->ended;
 			c->missed += p->missed;
 			c->unfinished += p->unfinished;
 			c->preemptions += p->preemptions;

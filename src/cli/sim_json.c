@@ -31,10 +31,13 @@ static json_t *program_json(const struct sim_report *rep, const struct gp__sim_r
 	gp__json_set_u64(o, "missed", p->spec->deadline_ns != 0, p->missed);
 	json_object_set_new(o, "latency", latency_json(&p->latency));
 	gp__json_set_real(o, "slowdown", has_slow, slow);
-	gp__json_set_real(o, "jobs_per_s", true, sim_per_second(r, p->done));
+	gp__json_set_real(o, "jobs_per_s", true, sim_per_second(r, p->ended));
 	gp__json_set_u64(o, "share_asked_pct", p->spec->share_pct != 0, p->spec->share_pct);
 	gp__json_set_real(o, "share_got_pct", true, sim_share_got(r, p));
 	gp__json_set_u64(o, "preemptions", true, p->preemptions);
+	gp__json_set_u64(o, "failed_stops", true, p->failed);
+	gp__json_set_u64(o, "unresponsive", true, p->unresponsive);
+	gp__json_set_u64(o, "inversions", true, p->inversions);
 	gp__json_set_real(o, "held_ms", true, (double)p->held_ns / 1e6);
 	gp__json_set_real(o, "longest_suspension_ms", true, (double)p->longest_hold_ns / 1e6);
 	return o;
@@ -54,7 +57,7 @@ static json_t *classes_json(const struct gp__sim_result *r)
 		gp__json_set_u64(o, "jobs", true, sums[i].done);
 		gp__json_set_u64(o, "unfinished", true, sums[i].unfinished);
 		json_object_set_new(o, "latency", latency_json(&sums[i].latency));
-		gp__json_set_real(o, "jobs_per_s", true, sim_per_second(r, sums[i].done));
+		gp__json_set_real(o, "jobs_per_s", true, sim_per_second(r, sums[i].ended));
 		gp__json_set_u64(o, "preemptions", true, sums[i].preemptions);
 		gp__json_set_real(o, "longest_suspension_ms", true,
 				  (double)sums[i].longest_hold_ns / 1e6);

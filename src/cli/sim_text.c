@@ -66,7 +66,7 @@ static void program_row(struct gp__table *t, const struct sim_report *rep,
 		gp__table_cellf(t, "%.2fx", slow);
 	else
 		gp__table_cell(t, NULL);
-	gp__table_cellf(t, "%.3g", sim_per_second(run->result, p->done));
+	gp__table_cellf(t, "%.3g", sim_per_second(run->result, p->ended));
 	cell_share(t, run->result, p);
 	gp__table_cellf(t, "%llu", (unsigned long long)p->preemptions);
 	cell_duration(t, p->preemptions != 0, p->longest_hold_ns);
@@ -112,7 +112,7 @@ static void class_row(struct gp__table *t, const struct sim_report *rep, const s
 	cell_quantile(t, &c->latency, 0.99);
 	cell_quantile(t, &c->latency, 0.999);
 	cell_quantile(t, &c->latency, 1);
-	gp__table_cellf(t, "%.3g", sim_per_second(run->result, c->done));
+	gp__table_cellf(t, "%.3g", sim_per_second(run->result, c->ended));
 	gp__table_cellf(t, "%.1f %%",
 			100.0 * (double)c->gpu_ns / ((double)run->result->measured_ns * gpus));
 	gp__table_cellf(t, "%llu", (unsigned long long)c->preemptions);
@@ -260,6 +260,30 @@ static void print_unfinished(struct gp__env *env, const struct sim_report *rep)
 	}
 }
 
+static void print_reports(struct gp__env *env, const struct sim_report *rep,
+			  const struct sim_run *run)
+{
+	const struct gp__sim_result *r = run->result;
+	char name[32];
+
+	run_name(name, sizeof(name), rep, run);
+	for (size_t i = 0; i < r->n_programs; i++) {
+		const struct gp__sim_program_result *p = &r->programs[i];
+
+		if (p->failed)
+			fprintf(env->out,
+				"%s%s could not be stopped and was left running, %llu times\n",
+				name, p->spec->name, (unsigned long long)p->failed);
+		if (p->unresponsive)
+			fprintf(env->out, "%s%s did not answer an order in time, %llu times\n",
+				name, p->spec->name, (unsigned long long)p->unresponsive);
+		if (p->inversions)
+			fprintf(env->out,
+				"%s%s ran although somebody more urgent had work, %llu times\n",
+				name, p->spec->name, (unsigned long long)p->inversions);
+	}
+}
+
 static void print_legend(struct gp__env *env, const struct sim_report *rep)
 {
 	fputs("\nP50 to MAX: from the arrival of a job to its end. SLOWDOWN: mean of that, against "
@@ -290,6 +314,8 @@ int sim_print_text(struct gp__env *env, const struct sim_report *rep)
 		print_verdict(env, rep, &rep->runs[i]);
 	for (size_t i = 0; i < rep->n_runs; i++)
 		print_gpus(env, rep, &rep->runs[i]);
+	for (size_t i = 0; i < rep->n_runs; i++)
+		print_reports(env, rep, &rep->runs[i]);
 	print_unfinished(env, rep);
 	if (env->headers)
 		print_legend(env, rep);

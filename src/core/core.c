@@ -468,8 +468,11 @@ static bool should_linger(const struct gp__entity *e)
 {
 	const struct gp__dev *d = e->dev;
 
-	return d->core->cfg[GP__CFG_LINGER_US] && e->place == GP__PLACE_RUNNING &&
-	       gp__dev_somebody_waits(d);
+	if (!d->core->cfg[GP__CFG_LINGER_US])
+		return false;
+	/* A grant is for a time, not for one kernel of a program that waits for each. */
+	return e->place == GP__PLACE_GRANTED ||
+	       (e->place == GP__PLACE_RUNNING && gp__dev_somebody_waits(d));
 }
 
 void gp__queue_idle(struct gp__queue *q, u64 now)

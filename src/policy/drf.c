@@ -69,7 +69,7 @@ static u64 memory_share(const struct gp__entity *e)
 {
 	u64 total = e->dev->memory >> 20, used = e->hints.memory >> 20;
 
-	return total ? used * PPM / total : 0;
+	return total ? gp__min_u64(used, total) * PPM / total : 0;
 }
 
 static s64 key(const struct gp__entity *e)

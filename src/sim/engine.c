@@ -34,6 +34,17 @@ static u64 held_ns(const struct gp__entity *e, u64 now)
 	return e->held_total + gp__entity_hold_ns(e, now);
 }
 
+/* Its streams are stopped as one: the most any was, not what was only tried. */
+static u64 stops(const struct sim_entity *se)
+{
+	const struct gp__link *l;
+	u64 most = 0;
+
+	for (l = se->e.queues.next; l != &se->e.queues; l = l->next)
+		most = gp__max_u64(most, container_of(l, struct gp__queue, link)->nr_excluded);
+	return most;
+}
+
 /* What happened before does not count. */
 static void end_warmup(struct sim *s, struct sim_timer *t)
 {
@@ -55,7 +66,7 @@ static void end_warmup(struct sim *s, struct sim_timer *t)
 			struct sim_entity *se = &p->entities[j];
 
 			se->held_before = held_ns(&se->e, s->now);
-			se->holds_before = se->e.nr_holds;
+			se->stops_before = stops(se);
 			se->e.longest_hold = 0;
 		}
 	}
@@ -91,7 +102,8 @@ static void add_entity(struct sim *s, struct sim_program *p, u32 i)
 	u32 j;
 
 	se->program = p;
-	gp__entity_add(&s->gpus[p->sp->gpus[i]].dev, &se->e, ++s->next_entity, p->sp->process + 1,
+	s->owner[++s->next_entity] = p;
+	gp__entity_add(&s->gpus[p->sp->gpus[i]].dev, &se->e, s->next_entity, p->sp->process + 1,
 		       class_of(spec->priority), spec->tag[0] ? spec->tag : p->sp->name, &h, 0);
 	if (spec->gang)
 		gp__gang_join(&p->gang, &se->e, 0);
@@ -125,6 +137,24 @@ static int add_program(struct sim *s, struct sim_program *p, const struct gp__sc
 	return 0;
 }
 
+/* Sees all that the core says, and passes it on to who wants a log. */
+static void observe(void *ctx, const struct gp__record *r)
+{
+	struct sim *s = ctx;
+	struct gp__sim_program_result *of = NULL;
+
+	if (gp__what_sign(r->what) == '!')
+		of = s->owner[r->entity]->result;
+	if (r->what == GP__WHAT_FAILED)
+		of->failed++;
+	else if (r->what == GP__WHAT_UNRESPONSIVE)
+		of->unresponsive++;
+	else if (r->what == GP__WHAT_INVERSION)
+		of->inversions++;
+	if (s->opt->log)
+		s->opt->log(s->opt->log_ctx, r);
+}
+
 static int configure(struct sim *s)
 {
 	const struct gp__sim_options *opt = s->opt;
@@ -135,17 +165,29 @@ static int configure(struct sim *s)
 		s->core.cfg[i] = opt->cfg[i];
 	if (opt->params && gp__core_set_policy(&s->core, opt->policy, opt->params, 0))
 		return -EINVAL;
-	if (opt->log)
-		gp__core_log(&s->core, opt->log, opt->log_ctx);
+	gp__core_log(&s->core, observe, s);
 	return 0;
+}
+
+static size_t count_entities(const struct gp__scenario *sc)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < sc->n_programs; i++)
+		n += sc->programs[i].n_gpus;
+	return n;
 }
 
 static int build(struct sim *s)
 {
 	const struct gp__scenario *sc = s->sc;
 	size_t i;
-	int err = configure(s);
+	int err;
 
+	s->owner = calloc(count_entities(sc) + 1, sizeof(*s->owner));
+	if (!s->owner)
+		return -ENOMEM;
+	err = configure(s);
 	if (err)
 		return err;
 	s->gpus = calloc(sc->n_gpus, sizeof(*s->gpus));
@@ -209,7 +251,7 @@ static void sum_up_program(struct sim *s, struct sim_program *p)
 		const struct sim_entity *se = &p->entities[i];
 		u64 now_held = gp__min_u64(gp__entity_hold_ns(&se->e, s->end), s->end - s->warmup);
 
-		r->preemptions += se->e.nr_holds - se->holds_before;
+		r->preemptions += stops(se) - se->stops_before;
 		r->held_ns += held_ns(&se->e, s->end) - se->held_before;
 		r->longest_hold_ns =
 			gp__max_u64(r->longest_hold_ns, gp__max_u64(se->e.longest_hold, now_held));
@@ -259,6 +301,7 @@ static void destroy(struct sim *s)
 
 	for (i = 0; s->programs && i < s->n_programs; i++)
 		destroy_program(&s->programs[i]);
+	free(s->owner);
 	free(s->programs);
 	free(s->gpus);
 	free(s);
@@ -290,7 +333,7 @@ void gp__sim_result_free(struct gp__sim_result *r)
 }
 
 int gp__sim_run(const struct gp__scenario *sc, const struct gp__sim_options *opt,
-		struct gp__sim_result **out)
+		struct gp__sim_result **out, const struct gp__program_spec **overloaded)
 {
 	struct sim *s = calloc(1, sizeof(*s));
 	int err = -ENOMEM;
@@ -310,7 +353,8 @@ int gp__sim_run(const struct gp__scenario *sc, const struct gp__sim_options *opt
 		goto out;
 	run(s);
 	sum_up(s);
-	err = s->failed ? -ENOMEM : 0;
+	err = s->overloaded ? -EOVERFLOW : s->failed ? -ENOMEM : 0;
+	*overloaded = s->overloaded;
 out:
 	if (err)
 		gp__sim_result_free(s->result);

@@ -39,8 +39,10 @@ struct gp__sim_program_result {
 	struct gp__hist
 		latency; /* of jobs that arrived after the warm-up and were done in time to count */
 	u64 done, unfinished, missed; /* jobs; missed: of the done, after their deadline */
+	u64 ended; /* jobs that ended after the warm-up, whenever they arrived */
 	u64 gpu_ns; /* work done on its GPUs, by all instances */
-	u64 preemptions;
+	u64 preemptions; /* stops that took effect */
+	u64 failed, unresponsive, inversions; /* what the core reported of it, warm-up included */
 	u64 held_ns, longest_hold_ns;
 	u32 level; /* effective: the lowest of its streams */
 };
@@ -61,9 +63,15 @@ struct gp__sim_result {
 	size_t n_gpus;
 };
 
-/* 0 or -ENOMEM. */
+/*
+ * 0, -ENOMEM, or -EOVERFLOW where so many jobs wait that the scenario cannot be meant: *@overloaded
+ * is a program that gets them faster than they are done.
+ */
 int gp__sim_run(const struct gp__scenario *sc, const struct gp__sim_options *opt,
-		struct gp__sim_result **out);
+		struct gp__sim_result **out, const struct gp__program_spec **overloaded);
+/* More commands than this never wait: about half a gigabyte. */
+#define GP__SIM_WAITING_MAX 16000000
+
 void gp__sim_result_free(struct gp__sim_result *r);
 
 #endif

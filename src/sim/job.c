@@ -103,6 +103,7 @@ static void count_job(struct sim *s, struct sim_program *p, const struct sim_job
 {
 	u64 latency = s->now - job->arrived;
 
+	p->result->ended += s->now >= s->warmup;
 	if (job->arrived < s->warmup)
 		return;
 	gp__hist_record(&p->result->latency, latency);

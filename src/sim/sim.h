@@ -63,7 +63,7 @@ struct sim_stream {
 struct sim_entity {
 	struct gp__entity e;
 	struct sim_program *program;
-	u64 held_before, holds_before; /* at the end of the warm-up */
+	u64 held_before, stops_before; /* at the end of the warm-up */
 };
 
 struct sim_job {
@@ -101,7 +101,10 @@ struct sim {
 	struct sim_gpu *gpus;
 	struct sim_program *programs;
 	size_t n_programs;
-	bool failed; /* out of memory */
+	struct sim_program **owner; /* by entity id */
+	u64 nr_waiting; /* commands submitted and not completed */
+	const struct gp__program_spec *overloaded;
+	bool failed; /* out of memory, or overloaded */
 };
 
 /* engine.c */

@@ -163,7 +163,11 @@ void sim_stream_submit(struct sim *s, struct sim_stream *st, struct sim_job *job
 		u64 ns = gp__min_u64(gp__dist_sample(&spec->kernel, &st->kernel_rng), 2 * s->end);
 		u64 ticket;
 
-		if (!make_room(s, st))
+		if (++s->nr_waiting > GP__SIM_WAITING_MAX) {
+			s->overloaded = spec;
+			s->failed = true;
+		}
+		if (s->failed || !make_room(s, st))
 			return;
 		ticket = gp__pq_submit(&st->pq, s->now);
 		*command(st, ticket) = (struct sim_command){ .work = ns << WORK_SHIFT, .job = job };
@@ -179,6 +183,7 @@ void sim_stream_command_done(struct sim *s, struct sim_stream *st)
 	struct sim_job *job = command(st, st->pq.completed + 1)->job;
 
 	gp__pq_complete(&st->pq, st->pq.completed + 1, true, s->now);
+	s->nr_waiting--;
 	sim_gpu_update(s, st);
 	if (!gp__pq_has_work(&st->pq)) {
 		sim_gpu_set_work(s, st, false);

@@ -319,6 +319,33 @@ static void test_gangs_are_tried_in_the_order_their_priorities_have_now(void **s
 	assert_ptr_equal(S.core.gangs.next, &S.gang[0].link);
 }
 
+static void test_grant_lasts_over_a_gap_in_the_work(void **state)
+{
+	struct actor *off;
+
+	(void)state;
+	begin_strict();
+	config(GP__CFG_LINGER_US, 50);
+	config(GP__CFG_MAX_HOLD_MS, 100);
+	config(GP__CFG_GRANT_MS, 10);
+	work(actor(ONLINE));
+	work(off = actor(OFFLINE));
+	after(100 * GP__MS + GP__US);
+	assert_true(runs(off));
+	/* It waits for its kernel and submits the next one. */
+	rest(off);
+	work(off);
+	after(5 * GP__MS);
+	assert_true(runs(off));
+	rest(off);
+	after(20 * GP__US);
+	work(off);
+	after(GP__MS);
+	assert_true(runs(off));
+	after(5 * GP__MS);
+	assert_true(stopped(off));
+}
+
 static void test_edf_background_runs_together_when_no_deadline_waits(void **state)
 {
 	struct actor *a, *b, *urgent;
@@ -2240,6 +2267,7 @@ int main(void)
 		T(edf_a_deadline_may_be_named_before_the_job_is_there),
 		T(edf_every_job_has_a_deadline_of_its_own),
 		T(edf_background_runs_together_when_no_deadline_waits),
+		T(grant_lasts_over_a_gap_in_the_work),
 		T(announced_work_may_come_on_another_queue),
 		T(gangs_are_tried_in_the_order_their_priorities_have_now),
 		T(fair_divides_by_weight),

@@ -38,9 +38,10 @@ static struct gp__sim_result *run(const struct gp__scenario *sc, const struct gp
 	struct gp__sim_options opt = {
 		.policy = policy, .level = level, .seed = sc->seed, .only = -1
 	};
+	const struct gp__program_spec *overloaded;
 	struct gp__sim_result *r = NULL;
 
-	assert_int_equal(gp__sim_run(sc, &opt, &r), 0);
+	assert_int_equal(gp__sim_run(sc, &opt, &r, &overloaded), 0);
 	return r;
 }
 
@@ -142,6 +143,39 @@ static void a_stop_that_always_fails_hangs_nobody(void **state)
 		 &gp__policy_hpf, 3, &train, &infer);
 	/* As without a scheduler: they share. */
 	assert_near(infer, 2, 0.1);
+}
+
+static void what_cannot_be_stopped_is_said(void **state)
+{
+	struct gp__scenario *sc =
+		parse("[scenario]\nduration = 10s\n" GPU
+		      "fail = 1\n[program train]\nclass = offline\narrivals = closed\n"
+		      "kernel = 50ms\n[program infer]\nclass = online\n"
+		      "arrivals = periodic 100ms\nkernel = 1ms\n");
+	struct gp__sim_result *r = run(sc, &gp__policy_hpf, 3);
+
+	(void)state;
+	assert_int_equal(r->programs[0].failed, 1);
+	assert_int_equal(r->programs[0].inversions, 1);
+	assert_int_equal(r->programs[0].preemptions, 0);
+	assert_int_equal(r->programs[1].failed, 0);
+	gp__sim_result_free(r);
+	gp__scenario_free(sc);
+}
+
+static void overload_is_refused_not_swallowed(void **state)
+{
+	struct gp__scenario *sc = parse("[scenario]\nduration = 1h\n" GPU
+					"[program flood]\narrivals = periodic 1us\nkernels = 1000\n"
+					"kernel = 1ms\n");
+	struct gp__sim_options opt = { .policy = &gp__policy_hpf, .only = -1 };
+	const struct gp__program_spec *overloaded = NULL;
+	struct gp__sim_result *r = NULL;
+
+	(void)state;
+	assert_int_equal(gp__sim_run(sc, &opt, &r, &overloaded), -EOVERFLOW);
+	assert_string_equal(overloaded->name, "flood");
+	gp__scenario_free(sc);
 }
 
 static void nothing_is_lost(void **state)
@@ -299,13 +333,14 @@ static struct text log_of(const struct gp__scenario *sc, const struct gp__policy
 	struct gp__sim_options opt = {
 		.policy = policy, .seed = seed, .only = -1, .log = write_line
 	};
+	const struct gp__program_spec *overloaded;
 	struct gp__sim_result *r;
 	struct text t = { 0 };
 	FILE *f = open_memstream(&t.p, &t.n);
 
 	opt.log_ctx = f;
 	fputs(GP__LOG_HEADER, f);
-	assert_int_equal(gp__sim_run(sc, &opt, &r), 0);
+	assert_int_equal(gp__sim_run(sc, &opt, &r, &overloaded), 0);
 	fclose(f);
 	gp__sim_result_free(r);
 	return t;
@@ -454,6 +489,8 @@ int main(void)
 		cmocka_unit_test(two_share_the_gpu_evenly),
 		cmocka_unit_test(a_level_costs_what_it_says),
 		cmocka_unit_test(a_stop_that_always_fails_hangs_nobody),
+		cmocka_unit_test(what_cannot_be_stopped_is_said),
+		cmocka_unit_test(overload_is_refused_not_swallowed),
 		cmocka_unit_test(nothing_is_lost),
 		cmocka_unit_test(example3_shows_the_levels),
 		cmocka_unit_test(online_is_fast_and_offline_loses_little),
