@@ -87,7 +87,8 @@ struct gfx9_wave {
 	uint32_t illegal[3]; /* the words of what is no instruction */
 	uint32_t gpr_alloc, lds_alloc, hw_id, ib_sts; /* hardware registers that are only read */
 	uint32_t xcc_id; /* the same; 0 where the target has no such register */
-	bool icache_stale; /* s_icache_inv, which gives others a turn: flush decoded code, clear this */
+	bool icache_stale; /* s_icache_inv, which gives others a turn: flush decoded code, clear
+			      this */
 	uint64_t tba, tma;
 };
 
@@ -102,7 +103,8 @@ extern gfx9_run_fn *const
 	gfx9_memory_ops[GFX9_OPS]; /* FLAT, GLOBAL, SCRATCH, MUBUF, DS: exec_memory.c, exec_ds.c */
 extern gfx9_run_fn *const gfx9_vector_ops[GFX9_OPS]; /* VOP*: exec_vector.c */
 
-/* The function for this very instruction: its plain form where it has no modifiers. NULL: not a VALU op. */
+/* The function for this very instruction: its plain form where it has no modifiers. NULL: not a
+ * VALU op. */
 gfx9_run_fn *gfx9_vector_bind(const struct gfx9_inst *in);
 
 static inline uint64_t gfx9_get64(const struct gfx9_wave *w, unsigned int code)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What OpenCL's library would give; the kernels are built without it, so that nothing but the compiler is needed. */
+/* What OpenCL's library would give; the kernels are built without it, so that nothing but the
+ * compiler is needed. */
 typedef uint u32;
 typedef ulong u64;
 
