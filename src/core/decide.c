@@ -1,478 +1,14 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * Where an entity stands (its place), whom the policy chooses, and when to look again.
+ * Whom the policy chooses, how often somebody may be stopped for it, and when a device looks again.
  *
- * gp__entity_update() is the only function that changes a place; everything that happens to an
- * entity ends there. It never chooses: an entity that has work enters the waiting set, and settle()
- * moves the policy's choice from there to the running set. An entity that stays behind and was not
- * stopped yet ("fresh") is stopped last.
+ * settle() moves the policy's choice from a device's waiting set to its running set. An entity that
+ * stays behind and was not stopped yet ("fresh") is stopped last. Places themselves are place.c's.
  */
 #include "core/internal.h"
 
 /* How many entities a settle asks to note the passing of time, beside the first ones. */
 #define REFRESH_BATCH 2
-
-static const struct gp__policy *policy_of(const struct gp__dev *d)
-{
-	return d->core->policy;
-}
-
-static struct gp__entity *first_running(const struct gp__dev *d)
-{
-	return gp__entity_of(d->running.first);
-}
-
-static struct gp__entity *first_waiting(const struct gp__dev *d)
-{
-	return gp__entity_of(d->waiting.first);
-}
-
-static struct gp__entity *last_running(const struct gp__dev *d)
-{
-	return gp__entity_of(gp__tree_last(&d->running));
-}
-
-static u32 id_of(const struct gp__entity *e)
-{
-	return e ? e->id : 0;
-}
-
-void gp__dev_dirty(struct gp__dev *d)
-{
-	if (gp__list_empty(&d->dirty_link))
-		gp__list_push(&d->core->dirty, &d->dirty_link);
-	if (gp__list_empty(&d->touched_link))
-		gp__list_push(&d->core->touched, &d->touched_link);
-}
-
-/*
- * Timers
- */
-
-static void arm(struct gp__tree *t, struct gp__node *n, u64 due, u64 now)
-{
-	bool never = due >= GP__TIME_END;
-	/* What is due now has just been dealt with: never ask to be woken in the past. */
-	s64 key = never ? 0 : (s64)gp__max_u64(due, now + 1);
-
-	if (gp__node_linked(n)) {
-		if (!never && n->key == key)
-			return;
-		gp__tree_erase(t, n);
-	}
-	if (!never)
-		gp__tree_insert(t, n, key);
-}
-
-/* Guarantees hold against the policy and against gangs, not against the operator; who has no work
- * is owed nothing. */
-static bool is_hold_bounded(const struct gp__entity *e)
-{
-	if (!e->held || !gp__entity_active(e))
-		return false;
-	return e->place == GP__PLACE_WAITING ||
-	       (e->place == GP__PLACE_BLOCKED && !gp__gang_suspended(e->gang));
-}
-
-static u64 hold_due(const struct gp__entity *e, u64 now)
-{
-	u64 due = GP__NEVER;
-
-	if (guard(MAX_HOLD, true))
-		due = gp__time_add(e->hold_since, gp__entity_max_hold(e));
-	if (guard(MIN_SHARE, true))
-		due = gp__min_u64(due, gp__entity_owed_due(e, now));
-	return due;
-}
-
-static u64 retry_due(const struct gp__entity *e)
-{
-	const struct gp__link *l;
-	u64 due = GP__NEVER;
-
-	for (l = e->queues.next; l != &e->queues; l = l->next) {
-		const struct gp__queue *q = container_of(l, struct gp__queue, link);
-
-		if (q->retry_at && q->doing == GP__VERB_NONE)
-			due = gp__min_u64(due, q->retry_at);
-	}
-	return due;
-}
-
-/* Announced work that does not come is waited for no longer than this. */
-static u64 expect_end(const struct gp__entity *e)
-{
-	return gp__time_add(e->expect_at, e->dev->core->cfg[GP__CFG_ARRIVE_GRACE_MS] * GP__MS);
-}
-
-static u64 entity_due(const struct gp__entity *e, u64 now)
-{
-	u64 due = retry_due(e);
-
-	if (e->lingering)
-		due = gp__min_u64(due, e->linger_end);
-	if (e->expected)
-		due = gp__min_u64(due, expect_end(e));
-	else if (e->expect_from)
-		due = gp__min_u64(due, e->expect_from);
-	if (e->place == GP__PLACE_GRANTED)
-		due = gp__min_u64(due, e->grant_end);
-	if (is_hold_bounded(e))
-		due = gp__min_u64(due, hold_due(e, now));
-	return due;
-}
-
-static void arm_entity(struct gp__entity *e, u64 now)
-{
-	arm(&e->dev->core->timers, &e->timer, entity_due(e, now), now);
-}
-
-static void retry_queues(struct gp__entity *e, u64 now)
-{
-	struct gp__link *l, *n;
-
-	gp__list_each(l, n, &e->queues)
-	{
-		struct gp__queue *q = container_of(l, struct gp__queue, link);
-
-		if (!q->retry_at || q->retry_at > now)
-			continue;
-		q->retry_at = 0;
-		if (guard(ADMIT_RETRY, true) || e->held)
-			gp__queue_converge(q, gp__why(GP__RULE_RETRY, e->why.by), now);
-	}
-}
-
-static void grant(struct gp__entity *e, enum gp__rule rule, u64 now)
-{
-	u64 end = now + e->dev->core->cfg[GP__CFG_GRANT_MS] * GP__MS;
-
-	if (e->gang)
-		gp__gang_grant(e->gang, rule, end, now);
-	else
-		gp__entity_grant(e, rule, end, now);
-}
-
-static void check_hold(struct gp__entity *e, u64 now)
-{
-	if (!is_hold_bounded(e))
-		return;
-	if (guard(MAX_HOLD, gp__time_add(e->hold_since, gp__entity_max_hold(e)) <= now)) {
-		grant(e, GP__RULE_MAX_HOLD, now);
-		return;
-	}
-	gp__entity_owe(e, now);
-	if (guard(MIN_SHARE, gp__entity_owed_due(e, now) <= now))
-		grant(e, GP__RULE_MIN_SHARE, now);
-}
-
-/* A grant for the minimum share lasts until it was really got, however many ran beside. */
-static void check_grant(struct gp__entity *e, u64 now)
-{
-	if (e->place != GP__PLACE_GRANTED || now < e->grant_end)
-		return;
-	gp__entity_owe(e, now);
-	if (e->why.rule == GP__RULE_MIN_SHARE && e->owed > 0)
-		e->grant_end = now + gp__entity_owed_for(e);
-	else if (guard(GRANT_ENDS, true))
-		e->grant_end = 0;
-}
-
-static void entity_timer(struct gp__entity *e, u64 now)
-{
-	if (e->lingering && guard(LINGER_ENDS, now >= e->linger_end))
-		e->lingering = false;
-	if (e->expected && guard(EXPECT_ENDS, now >= expect_end(e)))
-		e->expected = false;
-	if (e->expect_from && now >= e->expect_from) {
-		e->expect_from = 0;
-		e->expected = now < expect_end(e);
-	}
-	check_grant(e, now);
-	retry_queues(e, now);
-	check_hold(e, now);
-	gp__entity_update(e, now);
-}
-
-void gp__core_run_timers(struct gp__core *c, u64 now)
-{
-	gp__core_expire_acks(c, now);
-	while (c->timers.first && (u64)c->timers.first->key <= now) {
-		struct gp__entity *e = container_of(c->timers.first, struct gp__entity, timer);
-
-		gp__tree_erase(&c->timers, &e->timer);
-		entity_timer(e, now);
-	}
-	while (c->dev_timers.first && (u64)c->dev_timers.first->key <= now) {
-		struct gp__dev *d = container_of(c->dev_timers.first, struct gp__dev, timer);
-
-		gp__tree_erase(&c->dev_timers, &d->timer);
-		gp__dev_dirty(d);
-	}
-}
-
-/*
- * Places
- */
-
-void gp__entity_leave(struct gp__entity *e)
-{
-	struct gp__dev *d = e->dev;
-
-	switch (e->place) {
-	case GP__PLACE_RUNNING:
-		gp__tree_erase(&d->running, &e->node);
-		break;
-	case GP__PLACE_WAITING:
-		gp__tree_erase(&d->waiting, &e->node);
-		if (gp__node_linked(&e->age))
-			gp__tree_erase(&d->ageing, &e->age);
-		gp__list_del(&e->fresh_link);
-		break;
-	case GP__PLACE_DORMANT:
-		gp__tree_erase(&d->dormant, &e->node);
-		break;
-	case GP__PLACE_BLOCKED:
-		d->nr_blocked--;
-		break;
-	case GP__PLACE_APART:
-		gp__list_del(&e->apart_link);
-		if (gp__node_linked(&e->node))
-			gp__tree_erase(&d->suspects, &e->node);
-		e->inversion_reported = false;
-		break;
-	}
-	e->place = GP__PLACE_IDLE;
-}
-
-static void enter(struct gp__entity *e, enum gp__place place)
-{
-	struct gp__dev *d = e->dev;
-	const struct gp__policy *p = policy_of(d);
-
-	switch (place) {
-	case GP__PLACE_RUNNING:
-		gp__tree_insert(&d->running, &e->node, p->key(e));
-		break;
-	case GP__PLACE_WAITING:
-		gp__tree_insert(&d->waiting, &e->node, p->key(e));
-		if (!e->held)
-			gp__list_push(&d->fresh, &e->fresh_link);
-		break;
-	case GP__PLACE_DORMANT:
-		gp__tree_insert(&d->dormant, &e->node, p->key(e));
-		break;
-	case GP__PLACE_BLOCKED:
-		d->nr_blocked++;
-		break;
-	case GP__PLACE_APART:
-		gp__list_push(&d->apart, &e->apart_link);
-		break;
-	default:
-		break;
-	}
-	e->place = (u8)place;
-}
-
-static void move(struct gp__entity *e, enum gp__place place)
-{
-	gp__entity_leave(e);
-	enter(e, place);
-}
-
-/* Ageing counts from the hold: only who was told to stop grows more urgent. */
-static void start_ageing(struct gp__entity *e)
-{
-	const struct gp__policy *p = policy_of(e->dev);
-
-	if (p->age_key && e->place == GP__PLACE_WAITING && e->held && !gp__node_linked(&e->age))
-		gp__tree_insert(&e->dev->ageing, &e->age, p->age_key(e));
-}
-
-/* Accounts were settled, or time passed: it stays where it is, in the order that holds now. */
-static void rekey(struct gp__entity *e)
-{
-	if (!gp__entity_keyed(e) || policy_of(e->dev)->key(e) == e->node.key)
-		return;
-	move(e, e->place);
-	start_ageing(e);
-}
-
-/* Members of a gang are held together, not each for itself. */
-static bool is_dormant(const struct gp__entity *e)
-{
-	bool waits = e->place == GP__PLACE_WAITING || e->place == GP__PLACE_DORMANT;
-
-	return guard(DORMANT_STAYS, e->held && waits && !e->gang);
-}
-
-static enum gp__place wanted_place(const struct gp__entity *e, u64 now)
-{
-	if (guard(FAULT_OUT_OF_PLAN, e->nr_faults != 0))
-		return GP__PLACE_APART;
-	if (guard(OPERATOR_WINS, e->suspended))
-		return GP__PLACE_SUSPENDED;
-	if (e->gang && e->gang->blocked)
-		return GP__PLACE_BLOCKED;
-	if (!gp__entity_active(e))
-		return is_dormant(e) ? GP__PLACE_DORMANT : GP__PLACE_IDLE;
-	if (e->gang && now < e->gang->grant_end)
-		return GP__PLACE_GRANTED;
-	if (e->place == GP__PLACE_GRANTED && e->grant_end)
-		return GP__PLACE_GRANTED;
-	if (e->place == GP__PLACE_RUNNING || e->place == GP__PLACE_WAITING)
-		return e->place;
-	return GP__PLACE_WAITING;
-}
-
-/* What a place means for being held; waiting ones are stopped by settle(). */
-static void enforce_place(struct gp__entity *e, u64 now)
-{
-	switch (e->place) {
-	case GP__PLACE_SUSPENDED:
-		gp__entity_hold(e, gp__why(GP__RULE_OPERATOR, 0), now);
-		break;
-	case GP__PLACE_APART:
-		gp__entity_release(e, gp__why(GP__RULE_OUT_OF_PLAN, 0), now);
-		break;
-	case GP__PLACE_BLOCKED:
-		gp__entity_hold(e, gp__why(GP__RULE_GANG, 0), now);
-		break;
-	case GP__PLACE_GRANTED:
-		gp__entity_release(e, gp__why(GP__RULE_GANG, 0), now);
-		break;
-	case GP__PLACE_IDLE:
-		gp__entity_release(e, gp__why(GP__RULE_IDLE, 0), now);
-		break;
-	}
-}
-
-/*
- * Only few run at once where keys depend on time used. Where more do (weighed by the device),
- * nobody is chosen by key, and this must not become a walk over everybody.
- */
-static bool takes_turns(const struct gp__dev *d)
-{
-	return policy_of(d)->charge && d->running.count <= GP__TURNS_MAX;
-}
-
-static void charge_running(struct gp__dev *d, u64 now)
-{
-	struct gp__node *n, *next;
-
-	if (!takes_turns(d))
-		return;
-	for (n = d->running.first; n; n = next) {
-		struct gp__entity *e = gp__entity_of(n);
-
-		next = gp__tree_next(n);
-		gp__entity_charge(e, now);
-		rekey(e);
-	}
-}
-
-static void raise_floor(struct gp__dev *d)
-{
-	const struct gp__entity *r = first_running(d), *w = first_waiting(d);
-	u64 floor = GP__NEVER;
-
-	if (r)
-		floor = r->vtime;
-	if (w)
-		floor = gp__min_u64(floor, w->vtime);
-	if (floor != GP__NEVER)
-		d->vfloor = gp__max_u64(d->vfloor, floor);
-}
-
-/* What those running got is on their accounts before anybody is compared with them. */
-static void catch_up(struct gp__dev *d, u64 now)
-{
-	charge_running(d, now);
-	raise_floor(d);
-}
-
-static void wake_up(struct gp__entity *e, u64 now)
-{
-	const struct gp__policy *p = policy_of(e->dev);
-
-	if (!p->wakeup)
-		return;
-	catch_up(e->dev, now);
-	p->wakeup(e, now);
-}
-
-static void note_activity(struct gp__entity *e, u64 now)
-{
-	bool active = gp__entity_active(e);
-
-	if (active == e->awake)
-		return;
-	gp__entity_owe(e, now);
-	/* Being stopped with nothing to do is no suspension: it counts neither in totals nor for
-	 * guarantees. */
-	gp__entity_restart_hold(e, now);
-	e->awake = active;
-	e->dev->nr_awake += active ? 1 : (u32)-1;
-	if (active)
-		wake_up(e, now);
-}
-
-/* Out of planning, at work, and not reported yet: an inversion as soon as somebody more urgent
- * runs. */
-static void watch_apart(struct gp__entity *e)
-{
-	struct gp__tree *suspects = &e->dev->suspects;
-
-	if (e->place != GP__PLACE_APART)
-		return;
-	if (gp__node_linked(&e->node))
-		gp__tree_erase(suspects, &e->node);
-	if (e->on && !e->inversion_reported)
-		gp__tree_insert(suspects, &e->node, e->prio);
-}
-
-void gp__entity_update(struct gp__entity *e, u64 now)
-{
-	enum gp__place place = wanted_place(e, now);
-
-	note_activity(e, now);
-	gp__entity_sync_on(e, now);
-	if (place != e->place)
-		move(e, place);
-	if (place == GP__PLACE_GRANTED && e->gang)
-		e->grant_end = gp__max_u64(e->grant_end, e->gang->grant_end);
-	enforce_place(e, now);
-	watch_apart(e);
-	start_ageing(e);
-	arm_entity(e, now);
-	gp__dev_dirty(e->dev);
-}
-
-void gp__entity_reconsider(struct gp__entity *e, u64 now)
-{
-	gp__entity_charge(e, now);
-	/* A turn goes on whatever a program says meanwhile: asking often must not prolong it. */
-	if (e->place == GP__PLACE_RUNNING && guard(TURN_GOES_ON, policy_of(e->dev)->start))
-		move(e, GP__PLACE_RUNNING);
-	else if (e->place == GP__PLACE_RUNNING || e->place == GP__PLACE_WAITING)
-		move(e, GP__PLACE_WAITING);
-	if (e->place == GP__PLACE_DORMANT)
-		move(e, GP__PLACE_DORMANT);
-	gp__entity_update(e, now);
-}
-
-void gp__entity_grant(struct gp__entity *e, enum gp__rule rule, u64 end, u64 now)
-{
-	e->grant_end = end;
-	move(e, GP__PLACE_GRANTED);
-	gp__entity_release(e, gp__why(rule, id_of(first_running(e->dev))), now);
-	arm_entity(e, now);
-	gp__dev_dirty(e->dev);
-}
-
-/*
- * Choice
- */
 
 /*
  * A bucket of switch_burst tokens, refilled at switches_per_s, kept as one time: tokens_at is when
@@ -525,22 +61,22 @@ static bool may_switch(struct gp__dev *d, u64 now)
 
 static void start_running(struct gp__entity *w, u64 now)
 {
-	const struct gp__policy *p = policy_of(w->dev);
+	const struct gp__policy *p = gp__policy_of(w->dev);
 
-	move(w, GP__PLACE_RUNNING);
+	gp__entity_move(w, GP__PLACE_RUNNING);
 	if (p->start)
 		p->start(w, now);
 	gp__entity_release(w, gp__why(GP__RULE_CHOSEN, 0), now);
-	arm_entity(w, now);
+	gp__entity_arm(w, now);
 }
 
 static void stop_waiting(struct gp__entity *e, const struct gp__entity *by, u64 now)
 {
-	gp__entity_hold(e, gp__why(policy_of(e->dev)->preempt_rule, id_of(by)), now);
+	gp__entity_hold(e, gp__why(gp__policy_of(e->dev)->preempt_rule, gp__id_of(by)), now);
 	/* It may have run until now, because the rate limit forbade to stop it. */
-	rekey(e);
-	start_ageing(e);
-	arm_entity(e, now);
+	gp__entity_rekey(e);
+	gp__entity_start_ageing(e);
+	gp__entity_arm(e, now);
 }
 
 /* What would become of @e if it waited now. */
@@ -548,8 +84,8 @@ enum outlook { WAITS, JOINS, REPLACES };
 
 static enum outlook outlook(const struct gp__dev *d, const struct gp__entity *e, u64 now)
 {
-	const struct gp__policy *p = policy_of(d);
-	const struct gp__entity *r = last_running(d);
+	const struct gp__policy *p = gp__policy_of(d);
+	const struct gp__entity *r = gp__last_running(d);
 
 	if (!r || p->fits(d, e, now))
 		return JOINS;
@@ -571,11 +107,11 @@ bool gp__dev_would_run(struct gp__dev *d, const struct gp__entity *e, u64 now)
 /* Each step moves one entity for good; the bound is for a policy that contradicts itself. */
 static void choose(struct gp__dev *d, u64 now)
 {
-	const struct gp__policy *p = policy_of(d);
+	const struct gp__policy *p = gp__policy_of(d);
 	u32 steps = 2 * (d->running.count + d->waiting.count);
 
 	while (d->waiting.count && steps--) {
-		struct gp__entity *w = first_waiting(d), *r = last_running(d);
+		struct gp__entity *w = gp__first_waiting(d), *r = gp__last_running(d);
 
 		if (guard(SOMEBODY_RUNS, !r) || (r && p->fits(d, w, now))) {
 			start_running(w, now);
@@ -585,7 +121,7 @@ static void choose(struct gp__dev *d, u64 now)
 			return;
 		if (r->prio < w->prio)
 			d->nr_inversions++;
-		move(r, GP__PLACE_WAITING);
+		gp__entity_move(r, GP__PLACE_WAITING);
 		stop_waiting(r, w, now);
 	}
 }
@@ -611,7 +147,8 @@ static void stop_fresh(struct gp__dev *d, u64 now)
 	{
 		if (!may_switch(d, now))
 			return;
-		stop_waiting(container_of(l, struct gp__entity, fresh_link), first_running(d), now);
+		stop_waiting(container_of(l, struct gp__entity, fresh_link), gp__first_running(d),
+			     now);
 	}
 }
 
@@ -622,18 +159,18 @@ static struct gp__entity *next_aged(const struct gp__dev *d)
 
 static void grant_aged(struct gp__dev *d, u64 now)
 {
-	const struct gp__policy *p = policy_of(d);
+	const struct gp__policy *p = gp__policy_of(d);
 	struct gp__entity *w;
 
 	while ((w = next_aged(d)) && guard(AGEING, p->age_due(d, w) <= now))
-		grant(w, GP__RULE_AGEING, now);
+		gp__entity_give_grant(w, GP__RULE_AGEING, now);
 }
 
 static bool refresh_one(struct gp__entity *e, u64 now)
 {
-	if (!e || !policy_of(e->dev)->refresh(e, now))
+	if (!e || !gp__policy_of(e->dev)->refresh(e, now))
 		return false;
-	rekey(e);
+	gp__entity_rekey(e);
 	return true;
 }
 
@@ -641,11 +178,11 @@ static void refresh(struct gp__dev *d, u64 now)
 {
 	int i;
 
-	if (!policy_of(d)->refresh)
+	if (!gp__policy_of(d)->refresh)
 		return;
-	while (refresh_one(first_running(d), now))
+	while (refresh_one(gp__first_running(d), now))
 		;
-	while (refresh_one(first_waiting(d), now))
+	while (refresh_one(gp__first_waiting(d), now))
 		;
 	while (refresh_one(gp__entity_of(d->dormant.first), now))
 		;
@@ -661,7 +198,7 @@ static void refresh(struct gp__dev *d, u64 now)
 bool gp__dev_inversion(const struct gp__dev *d, const struct gp__entity **waiting,
 		       const struct gp__entity **running)
 {
-	const struct gp__entity *top = first_running(d), *low = NULL;
+	const struct gp__entity *top = gp__first_running(d), *low = NULL;
 	const struct gp__link *l;
 
 	for (l = d->apart.next; l != &d->apart; l = l->next) {
@@ -684,7 +221,7 @@ bool gp__dev_inversion(const struct gp__dev *d, const struct gp__entity **waitin
 /* An inversion that cannot be resolved is said once, until the entity recovers. */
 static void report_inversions(struct gp__dev *d, u64 now)
 {
-	const struct gp__entity *top = first_running(d);
+	const struct gp__entity *top = gp__first_running(d);
 
 	while (top && d->suspects.first && d->suspects.first->key < top->prio) {
 		struct gp__entity *e = gp__entity_of(d->suspects.first);
@@ -698,7 +235,7 @@ static void report_inversions(struct gp__dev *d, u64 now)
 static void settle(struct gp__dev *d, u64 now)
 {
 	d->denied = false;
-	catch_up(d, now);
+	gp__dev_catch_up(d, now);
 	refresh(d, now);
 	choose(d, now);
 	free_dormant(d, now);
@@ -710,10 +247,10 @@ static void settle(struct gp__dev *d, u64 now)
 
 static void renew_turns(struct gp__dev *d, u64 now)
 {
-	const struct gp__policy *p = policy_of(d);
+	const struct gp__policy *p = gp__policy_of(d);
 	struct gp__node *n;
 
-	if (!takes_turns(d))
+	if (!gp__dev_takes_turns(d))
 		return;
 	for (n = d->running.first; n; n = gp__tree_next(n)) {
 		struct gp__entity *e = gp__entity_of(n);
@@ -725,7 +262,7 @@ static void renew_turns(struct gp__dev *d, u64 now)
 
 static u64 dev_due(const struct gp__dev *d)
 {
-	const struct gp__policy *p = policy_of(d);
+	const struct gp__policy *p = gp__policy_of(d);
 	const struct gp__entity *aged = next_aged(d);
 	u64 due = GP__NEVER;
 
@@ -743,7 +280,7 @@ static u64 dev_due(const struct gp__dev *d)
 static void finish(struct gp__dev *d, u64 now)
 {
 	renew_turns(d, now);
-	arm(&d->core->dev_timers, &d->timer, dev_due(d), now);
+	gp__arm(&d->core->dev_timers, &d->timer, dev_due(d), now);
 }
 
 void gp__core_settle(struct gp__core *c, u64 now)

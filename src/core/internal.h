@@ -22,6 +22,31 @@ static inline bool gp__entity_keyed(const struct gp__entity *e)
 	       e->place == GP__PLACE_DORMANT;
 }
 
+static inline const struct gp__policy *gp__policy_of(const struct gp__dev *d)
+{
+	return d->core->policy;
+}
+
+static inline struct gp__entity *gp__first_running(const struct gp__dev *d)
+{
+	return gp__entity_of(d->running.first);
+}
+
+static inline struct gp__entity *gp__last_running(const struct gp__dev *d)
+{
+	return gp__entity_of(gp__tree_last(&d->running));
+}
+
+static inline struct gp__entity *gp__first_waiting(const struct gp__dev *d)
+{
+	return gp__entity_of(d->waiting.first);
+}
+
+static inline u32 gp__id_of(const struct gp__entity *e)
+{
+	return e ? e->id : 0;
+}
+
 static inline bool gp__dev_somebody_waits(const struct gp__dev *d)
 {
 	return d->waiting.count || d->nr_blocked;
@@ -62,17 +87,28 @@ void gp__queue_set_fault(struct gp__queue *q, enum gp__fault fault);
 void gp__core_expire_acks(struct gp__core *c, u64 now);
 u64 gp__core_next_ack_timeout(const struct gp__core *c);
 
-/* decide.c: places, choices, timers */
+/* place.c: where an entity stands, and its timers */
 void gp__entity_update(struct gp__entity *e, u64 now);
 /* The policy's view of it changed: consider it anew. */
 void gp__entity_reconsider(struct gp__entity *e, u64 now);
 void gp__entity_leave(struct gp__entity *e);
+void gp__entity_move(struct gp__entity *e, enum gp__place place);
+void gp__entity_rekey(struct gp__entity *e);
+void gp__entity_start_ageing(struct gp__entity *e);
+/* Lets it run beside the policy's choice until @end; its whole gang, for as long as grants last. */
 void gp__entity_grant(struct gp__entity *e, enum gp__rule rule, u64 end, u64 now);
+void gp__entity_give_grant(struct gp__entity *e, enum gp__rule rule, u64 now);
+void gp__entity_arm(struct gp__entity *e, u64 now);
+void gp__arm(struct gp__tree *t, struct gp__node *n, u64 due, u64 now);
+bool gp__dev_takes_turns(const struct gp__dev *d);
+void gp__dev_catch_up(struct gp__dev *d, u64 now);
 void gp__dev_dirty(struct gp__dev *d);
+void gp__core_run_timers(struct gp__core *c, u64 now);
+
+/* decide.c: choices */
 /* The limits changed: the switch-rate bucket is at most empty under the new ones. */
 void gp__dev_limit_debt(struct gp__dev *d, u64 now);
 void gp__core_settle(struct gp__core *c, u64 now);
-void gp__core_run_timers(struct gp__core *c, u64 now);
 bool gp__dev_would_run(struct gp__dev *d, const struct gp__entity *e, u64 now);
 
 /* gang.c */
