@@ -368,10 +368,13 @@ static int decode_flat(enum gfx9_target target, const uint32_t *words, struct gf
 	in->slc = bits(w, 17, 1);
 	in->glc = bits(w, 16, 1);
 	in->scc = bits(w, 25, 1);
-	if (target == GFX9_TARGET_GFX942 && in->format == GFX9_SCRATCH)
+	/* On gfx90a the vector address counts where there is no scalar one. */
+	if (in->format != GFX9_SCRATCH)
+		in->lds = bits(w, 13, 1);
+	else if (target == GFX9_TARGET_GFX942)
 		in->sve = bits(w, 13, 1);
 	else
-		in->lds = bits(w, 13, 1);
+		in->sve = bits(x, 16, 7) == GFX9_OFF;
 	in->src[0] = vgpr(bits(x, 0, 8));
 	in->src[1] = data_reg(bits(x, 8, 8), acc);
 	in->sdst = in->format == GFX9_FLAT ? GFX9_OFF : (uint16_t)bits(x, 16, 7);

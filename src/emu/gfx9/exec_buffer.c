@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+/*
+ * MUBUF: memory through a descriptor of four scalar registers. What is out of its range reads as 0
+ * and is not written.
+ *
+ * A swizzled buffer interleaves its records: dword d of records that share a block of index_stride
+ * lies together. So scratch was made before there were SCRATCH instructions.
+ */
+#include "emu/gfx9/memory.h"
+
+#define LANE(mask) gfx9_first_lane(mask)
+
+struct buffer {
+	uint64_t base; /* with soffset */
+	uint32_t soffset, stride, records, index_stride;
+	bool swizzled, add_tid;
+	uint32_t index[GFX9_LANES];
+	uint64_t offset[GFX9_LANES]; /* within the record: of the instruction and of vaddr */
+};
+
+static uint32_t field(uint32_t word, unsigned int low, unsigned int width)
+{
+	return word >> low & ((1u << width) - 1);
+}
+
+static void buffer_descriptor(struct buffer *b, const struct gfx9_wave *w,
+			      const struct gfx9_inst *in)
+{
+	uint32_t word[4];
+
+	for (unsigned int i = 0; i < 4; i++)
+		word[i] = gfx9_sreg(w, in->sdst + i);
+	b->soffset = gfx9_operand(w, in, in->src[2]);
+	b->base = (word[0] | (uint64_t)(word[1] & 0xffff) << 32) + b->soffset;
+	b->swizzled = word[1] >> 31;
+	b->records = word[2];
+	b->index_stride = 8u << field(word[3], 21, 2);
+	b->add_tid = field(word[3], 23, 1);
+	/* The data format's place is taken by more bits of the stride. */
+	b->stride = field(word[1], 16, 14) | (b->add_tid ? field(word[3], 15, 4) << 14 : 0);
+}
+
+static void buffer_lanes(struct buffer *restrict b, struct gfx9_wave *w, const struct gfx9_inst *in)
+{
+	const uint32_t *restrict vaddr = NULL;
+
+	if (in->idxen || in->offen)
+		vaddr = gfx9_row(w, in->src[0]);
+	for (uint32_t i = 0; i < GFX9_LANES; i++)
+		b->index[i] = (in->idxen ? vaddr[i] : 0) + (b->add_tid ? i : 0);
+	if (in->offen && in->idxen)
+		vaddr += GFX9_LANES;
+	for (unsigned int i = 0; i < GFX9_LANES; i++)
+		b->offset[i] = (uint32_t)in->offset + (in->offen ? (uint64_t)vaddr[i] : 0);
+}
+
+static uint64_t swizzled_offset(const struct buffer *b, unsigned int lane, uint64_t offset)
+{
+	uint64_t block = b->index[lane] / b->index_stride,
+		 within = b->index[lane] % b->index_stride;
+
+	return (block * b->stride + offset / 4 * 4) * b->index_stride + within * 4 + offset % 4;
+}
+
+static enum gfx9_where find_swizzled(const struct gfx9_site *s, unsigned int lane,
+				     unsigned int byte, uint64_t *at, unsigned int *run)
+{
+	const struct buffer *b = s->priv;
+	uint64_t offset = b->offset[lane] + byte;
+	bool halves = s->a->kind == GFX9_RMW && s->a->bytes > 4;
+
+	*run = 4 - (unsigned int)(offset % 4);
+	*at = b->base + swizzled_offset(b, lane, offset);
+	/* With a stride, the range is of records; without, of bytes. */
+	if (b->stride ? b->index[lane] >= b->records : offset + *run + b->soffset > b->records)
+		return GFX9_NOWHERE;
+	return halves ? GFX9_IN_SCRATCH : GFX9_IN_PAGES;
+}
+
+static enum gfx9_where find_linear(const struct gfx9_site *s, unsigned int lane, unsigned int byte,
+				   uint64_t *at, unsigned int *run)
+{
+	const struct buffer *b = s->priv;
+	uint64_t offset = b->offset[lane] + (uint64_t)b->index[lane] * b->stride + byte;
+
+	/* Each dword is in or out by itself, except of atomics. */
+	*run = s->a->bytes < 4 || s->a->kind == GFX9_RMW ? s->a->bytes : 4;
+	*at = b->base + offset;
+	return offset + *run + b->soffset > b->records ? GFX9_NOWHERE : GFX9_IN_PAGES;
+}
+
+/* The addresses; false: not all active lanes are in range. */
+static bool linear_addresses(const struct gfx9_site *s, const struct buffer *restrict b,
+			     uint64_t *restrict addr)
+{
+	const uint32_t *restrict lanes = gfx9_lanes(s->w);
+	uint64_t beyond = 0, room = (uint64_t)b->soffset + s->a->bytes;
+
+	for (unsigned int i = 0; i < GFX9_LANES; i++) {
+		uint64_t offset = b->offset[i] + (uint64_t)b->index[i] * b->stride;
+		uint64_t mask = (uint64_t)(int64_t)(int32_t)lanes[i];
+
+		addr[i] = b->base + offset;
+		/* No sum comes near 2^63: the difference is negative where it is out of range. */
+		beyond |= ((uint64_t)b->records - offset - room) & mask;
+	}
+	return !(beyond >> 63);
+}
+
+/* Scratch as compilers use it: each lane its record, all at one offset. */
+static bool buffer_rows(const struct gfx9_site *s, const struct buffer *b)
+{
+	uint64_t offset = b->offset[LANE(s->exec)];
+
+	if (!b->add_tid || s->in->idxen || b->index_stride != GFX9_LANES || offset % 4)
+		return false;
+	for (uint64_t m = s->exec; m; m &= m - 1)
+		if (b->offset[LANE(m)] != offset)
+			return false;
+	if (b->stride ? GFX9_LANES > b->records : offset + s->a->bytes + b->soffset > b->records)
+		return false;
+	return gfx9_access_rows(s, b->base + offset * GFX9_LANES);
+}
+
+static bool buffer_exists(const struct gfx9_wave *w, const struct gfx9_inst *in,
+			  const struct gfx9_access *a)
+{
+	unsigned int n = (unsigned int)in->idxen + in->offen;
+
+	if (n && !gfx9_has_rows(w, in->src[0], n))
+		return false;
+	if (in->lds && (a->kind != GFX9_LOAD || a->bytes > 4 || (a->flags & GFX9_D16)))
+		return false;
+	return gfx9_data_exists(w, in, a);
+}
+
+enum gfx9_stop gfx9_buffer(struct gfx9_wave *w, const struct gfx9_inst *in)
+{
+	uint64_t addr[GFX9_LANES];
+	struct buffer b;
+	struct gfx9_site s = {
+		.w = w,
+		.in = in,
+		.a = &gfx9_accesses[in->op],
+		.exec = gfx9_exec(w),
+		.priv = &b,
+	};
+
+	if (!buffer_exists(w, in, s.a))
+		return GFX9_ILLEGAL;
+	if (!s.exec)
+		return GFX9_GO;
+	buffer_descriptor(&b, w, in);
+	buffer_lanes(&b, w, in);
+	if (b.swizzled) {
+		s.find = find_swizzled;
+		return buffer_rows(&s, &b) ? GFX9_GO : gfx9_access_any(&s);
+	}
+	s.find = find_linear;
+	return linear_addresses(&s, &b, addr) ? gfx9_access_pages(&s, addr) : gfx9_access_any(&s);
+}
+
+/* Caches are not modelled; other threads must see what was written before. */
+enum gfx9_stop gfx9_buffer_cache(struct gfx9_wave *w, const struct gfx9_inst *in)
+{
+	(void)w;
+	(void)in;
+	__atomic_thread_fence(__ATOMIC_ACQ_REL);
+	return GFX9_GO;
+}

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: MIT
+/*
+ * FLAT, GLOBAL and SCRATCH.
+ *
+ * A flat address is in LDS or in scratch where its upper half says so (w->shared_base and
+ * w->private_base), else in the pages. Scratch is interleaved: dword d of lane l is dword
+ * 64 * d + l behind FLAT_SCRATCH, so that lanes which use one offset use one row.
+ */
+#include "emu/gfx9/memory.h"
+
+#define LANE(mask) gfx9_first_lane(mask)
+
+static bool has_saddr(const struct gfx9_inst *in)
+{
+	return in->sdst != GFX9_OFF;
+}
+
+static bool wants_lds(const struct gfx9_inst *in, const struct gfx9_access *a)
+{
+	return in->lds || (a->flags & GFX9_TO_LDS);
+}
+
+/* Only loads of up to a dword that keep no part of a register go to LDS. */
+static bool lds_is_fine(const struct gfx9_inst *in, const struct gfx9_access *a)
+{
+	return !wants_lds(in, a) ||
+	       (a->kind == GFX9_LOAD && a->bytes <= 4 && !(a->flags & GFX9_D16));
+}
+
+/*
+ * GLOBAL
+ */
+
+static bool global_exists(const struct gfx9_wave *w, const struct gfx9_inst *in)
+{
+	return gfx9_has_rows(w, in->src[0], has_saddr(in) ? 1 : 2);
+}
+
+/* What is added to the vector part of the address. */
+static inline uint64_t global_base(const struct gfx9_wave *w, const struct gfx9_inst *in)
+{
+	return (uint64_t)(int64_t)in->offset + (has_saddr(in) ? gfx9_sreg64(w, in->sdst) : 0);
+}
+
+static void global_addresses(struct gfx9_wave *w, const struct gfx9_inst *in,
+			     uint64_t *restrict addr)
+{
+	const uint32_t *restrict low = gfx9_row(w, in->src[0]);
+	const uint32_t *restrict high = low + GFX9_LANES;
+	uint64_t base = global_base(w, in);
+
+	if (has_saddr(in))
+		for (unsigned int i = 0; i < GFX9_LANES; i++)
+			addr[i] = base + low[i];
+	else
+		for (unsigned int i = 0; i < GFX9_LANES; i++)
+			addr[i] = base + (low[i] | (uint64_t)high[i] << 32);
+}
+
+static enum gfx9_stop global_apart(struct gfx9_wave *w, const struct gfx9_inst *in)
+{
+	struct gfx9_site s = {
+		.w = w, .in = in, .a = &gfx9_accesses[in->op], .exec = gfx9_exec(w)
+	};
+	uint64_t addr[GFX9_LANES];
+
+	if (!global_exists(w, in) || !gfx9_data_exists(w, in, s.a) || !lds_is_fine(in, s.a))
+		return GFX9_ILLEGAL;
+	global_addresses(w, in, addr);
+	return gfx9_access_pages(&s, addr);
+}
+
+enum gfx9_stop gfx9_global(struct gfx9_wave *w, const struct gfx9_inst *in)
+{
+	return global_apart(w, in);
+}
+
+/*
+ * Where the lanes' memory is when all take part, one behind the other in one page; else NULL, and
+ * nothing is said.
+ */
+GFX9_INLINE uint8_t *global_together(struct gfx9_wave *w, const struct gfx9_inst *in,
+				     unsigned int bytes, bool write)
+{
+	const uint32_t *low;
+	uint64_t va;
+
+	if (gfx9_exec(w) != GFX9_ALL_LANES || !global_exists(w, in) || in->lds)
+		return NULL;
+	low = gfx9_row(w, in->src[0]);
+	if (!gfx9_in_sequence(low, bytes))
+		return NULL;
+	va = global_base(w, in) + low[0];
+	if (!has_saddr(in)) {
+		if (!gfx9_all_equal(low + GFX9_LANES))
+			return NULL;
+		va += (uint64_t)low[GFX9_LANES] << 32;
+	}
+	if ((va & (GFX9_PAGE - 1)) > GFX9_PAGE - GFX9_LANES * bytes)
+		return NULL;
+	return gfx9_tlb_at(w->tlb, va, write);
+}
+
+GFX9_INLINE enum gfx9_stop global_load(struct gfx9_wave *w, const struct gfx9_inst *in,
+				       unsigned int n)
+{
+	const uint8_t *from;
+
+	if (!gfx9_has_rows(w, in->dst, n))
+		return global_apart(w, in);
+	from = global_together(w, in, 4 * n, false);
+	if (!from)
+		return global_apart(w, in);
+	gfx9_spread((uint32_t(*)[GFX9_LANES])gfx9_row(w, in->dst), from, n);
+	return GFX9_GO;
+}
+
+GFX9_INLINE enum gfx9_stop global_store(struct gfx9_wave *w, const struct gfx9_inst *in,
+					unsigned int n)
+{
+	uint8_t *to;
+
+	if (!gfx9_has_rows(w, in->src[1], n))
+		return GFX9_ILLEGAL;
+	to = global_together(w, in, 4 * n, true);
+	if (!to)
+		return global_apart(w, in);
+	gfx9_collect(to, (uint32_t(*)[GFX9_LANES])gfx9_row(w, in->src[1]), n);
+	return GFX9_GO;
+}
+
+enum gfx9_stop gfx9_global_load1(struct gfx9_wave *w, const struct gfx9_inst *in)
+{
+	return global_load(w, in, 1);
+}
+
+enum gfx9_stop gfx9_global_load2(struct gfx9_wave *w, const struct gfx9_inst *in)
+{
+	return global_load(w, in, 2);
+}
+
+enum gfx9_stop gfx9_global_load3(struct gfx9_wave *w, const struct gfx9_inst *in)
+{
+	return global_load(w, in, 3);
+}
+
+enum gfx9_stop gfx9_global_load4(struct gfx9_wave *w, const struct gfx9_inst *in)
+{
+	return global_load(w, in, 4);
+}
+
+enum gfx9_stop gfx9_global_store1(struct gfx9_wave *w, const struct gfx9_inst *in)
+{
+	return global_store(w, in, 1);
+}
+
+enum gfx9_stop gfx9_global_store2(struct gfx9_wave *w, const struct gfx9_inst *in)
+{
+	return global_store(w, in, 2);
+}
+
+enum gfx9_stop gfx9_global_store3(struct gfx9_wave *w, const struct gfx9_inst *in)
+{
+	return global_store(w, in, 3);
+}
+
+enum gfx9_stop gfx9_global_store4(struct gfx9_wave *w, const struct gfx9_inst *in)
+{
+	return global_store(w, in, 4);
+}
+
+/*
+ * SCRATCH
+ */
+
+/* Byte @offset of @lane's scratch; what is up to the next dword lies together. */
+static uint64_t scratch_address(const struct gfx9_wave *w, unsigned int lane, uint32_t offset)
+{
+	return gfx9_get64(w, GFX9_FLAT_SCRATCH) + (uint64_t)(offset / 4) * (4 * GFX9_LANES) +
+	       4 * lane + offset % 4;
+}
+
+static enum gfx9_where find_scratch(const struct gfx9_site *s, unsigned int lane, unsigned int byte,
+				    uint64_t *at, unsigned int *run)
+{
+	const uint32_t *offsets = s->priv;
+	uint32_t offset = offsets[lane] + byte;
+
+	*at = scratch_address(s->w, lane, offset);
+	*run = 4 - offset % 4;
+	return GFX9_IN_SCRATCH;
+}
+
+static bool scratch_exists(const struct gfx9_wave *w, const struct gfx9_inst *in)
+{
+	return !in->sve || gfx9_has_rows(w, in->src[0], 1);
+}
+
+/* Whether all active lanes have one offset. */
+static bool scratch_offsets(struct gfx9_wave *w, const struct gfx9_inst *in, uint64_t exec,
+			    uint32_t *restrict offsets)
+{
+	uint32_t base = (uint32_t)in->offset + (has_saddr(in) ? gfx9_sreg(w, in->sdst) : 0),
+		 differ = 0;
+	const uint32_t *restrict vaddr, *restrict lanes;
+
+	if (!in->sve) {
+		for (unsigned int i = 0; i < GFX9_LANES; i++)
+			offsets[i] = base;
+		return true;
+	}
+	vaddr = gfx9_row(w, in->src[0]);
+	lanes = gfx9_lanes(w);
+	base += vaddr[LANE(exec)];
+	for (unsigned int i = 0; i < GFX9_LANES; i++) {
+		offsets[i] = vaddr[i] + base - vaddr[LANE(exec)];
+		differ |= (offsets[i] ^ base) & lanes[i];
+	}
+	return !differ;
+}
+
+enum gfx9_stop gfx9_scratch(struct gfx9_wave *w, const struct gfx9_inst *in)
+{
+	uint32_t offsets[GFX9_LANES];
+	struct gfx9_site s = {
+		.w = w,
+		.in = in,
+		.a = &gfx9_accesses[in->op],
+		.exec = gfx9_exec(w),
+		.find = find_scratch,
+		.priv = offsets,
+	};
+	uint32_t offset;
+
+	if (!scratch_exists(w, in) || !gfx9_data_exists(w, in, s.a) || !lds_is_fine(in, s.a))
+		return GFX9_ILLEGAL;
+	if (!s.exec)
+		return GFX9_GO;
+	if (scratch_offsets(w, in, s.exec, offsets)) {
+		offset = offsets[LANE(s.exec)];
+		if (offset % 4 == 0 && gfx9_access_rows(&s, scratch_address(w, 0, offset)))
+			return GFX9_GO;
+	}
+	return gfx9_access_any(&s);
+}
+
+/*
+ * FLAT
+ */
+
+static enum gfx9_where find_lds(const struct gfx9_site *s, uint32_t offset, unsigned int byte,
+				uint64_t *at, unsigned int *run)
+{
+	uint32_t unit = s->a->bytes < 4 ? s->a->bytes : 4, size = s->w->lds_bytes;
+
+	*at = offset + byte;
+	if (s->a->kind == GFX9_RMW)
+		unit = s->a->bytes;
+	*run = unit;
+	return *at <= size && size - *at >= unit ? GFX9_IN_LDS : GFX9_NOWHERE;
+}
+
+static enum gfx9_where find_flat(const struct gfx9_site *s, unsigned int lane, unsigned int byte,
+				 uint64_t *at, unsigned int *run)
+{
+	const uint64_t *addr = s->priv;
+	uint32_t high = (uint32_t)(addr[lane] >> 32), low = (uint32_t)addr[lane];
+
+	if (high == s->w->shared_base)
+		return find_lds(s, low, byte, at, run);
+	if (high == s->w->private_base) {
+		*at = scratch_address(s->w, lane, low + byte);
+		*run = 4 - (low + byte) % 4;
+		return GFX9_IN_SCRATCH;
+	}
+	*at = addr[lane] + byte;
+	*run = s->a->bytes - byte;
+	return GFX9_IN_PAGES;
+}
+
+static bool in_pages(struct gfx9_wave *w, const uint64_t *restrict addr)
+{
+	const uint32_t *restrict lanes = gfx9_lanes(w);
+	uint32_t shared = w->shared_base, private = w->private_base, hit = 0;
+
+	for (unsigned int i = 0; i < GFX9_LANES; i++) {
+		uint32_t high = (uint32_t)(addr[i] >> 32);
+
+		hit |= lanes[i] & (0u - (uint32_t)(high == shared || high == private));
+	}
+	return !hit;
+}
+
+enum gfx9_stop gfx9_flat(struct gfx9_wave *w, const struct gfx9_inst *in)
+{
+	uint64_t addr[GFX9_LANES];
+	struct gfx9_site s = {
+		.w = w,
+		.in = in,
+		.a = &gfx9_accesses[in->op],
+		.exec = gfx9_exec(w),
+		.find = find_flat,
+		.priv = addr,
+	};
+
+	if (!gfx9_has_rows(w, in->src[0], 2) || !gfx9_data_exists(w, in, s.a) || in->lds)
+		return GFX9_ILLEGAL;
+	global_addresses(w, in, addr);
+	return in_pages(w, addr) ? gfx9_access_pages(&s, addr) : gfx9_access_any(&s);
+}

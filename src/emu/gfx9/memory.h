@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What FLAT, GLOBAL, SCRATCH, MUBUF and DS instructions have in common.
+ *
+ * An instruction first looks at its registers (GFX9_ILLEGAL where the wave has not got them), then
+ * finds the memory of every active lane, and only then changes a register: a fault leaves the
+ * registers as they were. Stores go lane by lane, so lanes before the bad one have stored; atomics
+ * find all their lanes first.
+ *
+ * Atomics on pages are atomic against other host threads. LDS and scratch belong to waves that one
+ * host thread runs, so plain accesses do there.
+ */
+#ifndef GP__EMU_GFX9_MEMORY_H
+#define GP__EMU_GFX9_MEMORY_H
+
+#include <string.h>
+
+#include "emu/gfx9/operand.h"
+
+#define GFX9_INLINE static inline __attribute__((always_inline))
+
+enum gfx9_access_kind { GFX9_NO_ACCESS, GFX9_LOAD, GFX9_STORE, GFX9_RMW };
+
+/* Of loads and stores of less than a dword */
+#define GFX9_SIGNED 1u
+#define GFX9_D16 2u /* goes to half a register; the other half stays */
+#define GFX9_HI 4u /* the upper half of the register */
+#define GFX9_TO_LDS 8u /* a load into LDS */
+
+enum gfx9_rmw {
+	GFX9_RMW_SWAP,
+	GFX9_RMW_CMPSWAP,
+	GFX9_RMW_ADD,
+	GFX9_RMW_SUB,
+	GFX9_RMW_RSUB,
+	GFX9_RMW_SMIN,
+	GFX9_RMW_UMIN,
+	GFX9_RMW_SMAX,
+	GFX9_RMW_UMAX,
+	GFX9_RMW_AND,
+	GFX9_RMW_OR,
+	GFX9_RMW_XOR,
+	GFX9_RMW_INC,
+	GFX9_RMW_DEC,
+	GFX9_RMW_MSKOR,
+	GFX9_RMW_WRAP,
+	GFX9_RMW_FADD,
+	GFX9_RMW_FMIN,
+	GFX9_RMW_FMAX,
+	GFX9_RMW_FCMPSWAP,
+	GFX9_RMW_PK_F16,
+	GFX9_RMW_PK_BF16,
+};
+
+/* What an opcode does with memory. */
+struct gfx9_access {
+	uint8_t kind;
+	uint8_t bytes; /* of a lane in memory: 1, 2, 4, 8, 12 or 16 */
+	uint8_t flags;
+	uint8_t rmw;
+};
+
+extern const struct gfx9_access gfx9_accesses[GFX9_OPS];
+
+/* Where a byte of a lane's access is. */
+enum gfx9_where { GFX9_NOWHERE, GFX9_IN_PAGES, GFX9_IN_SCRATCH, GFX9_IN_LDS };
+
+/* One memory instruction of a wave on its way: how its lanes' addresses are found. */
+struct gfx9_site {
+	struct gfx9_wave *w;
+	const struct gfx9_inst *in;
+	const struct gfx9_access *a;
+	uint64_t exec;
+	/*
+	 * Where byte @byte of @lane's access is (*@at), and how many bytes (*@run, from 1) go on
+	 * from there.
+	 */
+	enum gfx9_where (*find)(const struct gfx9_site *s, unsigned int lane, unsigned int byte,
+				uint64_t *at, unsigned int *run);
+	const void *priv;
+};
+
+/* The instruction with any addresses; slow. */
+enum gfx9_stop gfx9_access_any(const struct gfx9_site *s);
+/* The same where lane i is at @addr[i] of the pages. */
+enum gfx9_stop gfx9_access_pages(const struct gfx9_site *s, const uint64_t addr[GFX9_LANES]);
+/*
+ * The same where dword k of lane i is at @va + 256 * k + 4 * i, in scratch. False: that is not how
+ * it can be done, nothing has happened.
+ */
+bool gfx9_access_rows(const struct gfx9_site *s, uint64_t va);
+/* False: registers it names are not the wave's. */
+bool gfx9_data_exists(const struct gfx9_wave *w, const struct gfx9_inst *in,
+		      const struct gfx9_access *a);
+
+/* The value an atomic leaves in memory; @y is the second operand where there is one. */
+uint32_t gfx9_rmw32(enum gfx9_rmw op, uint32_t old, uint32_t x, uint32_t y);
+uint64_t gfx9_rmw64(enum gfx9_rmw op, uint64_t old, uint64_t x, uint64_t y);
+
+enum gfx9_stop gfx9_flat(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_global(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_global_load1(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_global_load2(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_global_load3(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_global_load4(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_global_store1(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_global_store2(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_global_store3(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_global_store4(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_scratch(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_buffer(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_buffer_cache(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_ds_read(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_ds_read1(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_ds_read2(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_ds_read3(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_ds_read4(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_ds_write(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_ds_write1(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_ds_write2(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_ds_write3(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_ds_write4(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_ds_pair_read(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_ds_pair_write(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_ds_pair_swap(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_ds_rmw(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_ds_rmw_rtn(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_ds_append(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_ds_addtid(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_ds_swizzle(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_ds_permute(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_ds_bpermute(struct gfx9_wave *w, const struct gfx9_inst *in);
+
+/* Whether the wave has @n vector registers from operand @code on. */
+static inline bool gfx9_has_rows(const struct gfx9_wave *w, unsigned int code, unsigned int n)
+{
+	if (code >= GFX9_AGPR)
+		return code - GFX9_AGPR + n <= w->nr_agprs;
+	return code >= GFX9_VGPR && code - GFX9_VGPR + n <= w->nr_vgprs;
+}
+
+static inline unsigned int gfx9_registers(const struct gfx9_access *a)
+{
+	return (a->bytes + 3u) / 4;
+}
+
+static inline unsigned int gfx9_first_lane(uint64_t lanes)
+{
+	return (unsigned int)__builtin_ctzll(lanes);
+}
+
+static inline enum gfx9_stop gfx9_fail(struct gfx9_wave *w, uint64_t address, bool write,
+				       unsigned int lane)
+{
+	w->fault = (struct gfx9_fault){ .address = address, .write = write, .lane = lane };
+	return GFX9_FAULT;
+}
+
+/* What a load of less than a dword puts into a register that held @old. */
+static inline uint32_t gfx9_widen(uint32_t raw, unsigned int bytes, unsigned int flags,
+				  uint32_t old)
+{
+	unsigned int unused = 32 - 8 * bytes;
+
+	if (flags & GFX9_SIGNED)
+		raw = (uint32_t)((int32_t)(raw << unused) >> unused);
+	if (!(flags & GFX9_D16))
+		return raw;
+	return flags & GFX9_HI ? (old & 0xffff) | raw << 16 : (old & 0xffff0000) | (raw & 0xffff);
+}
+
+/* 0, @step, 2 * @step ... behind @first, without overflow; so in all 64 lanes. */
+GFX9_INLINE bool gfx9_in_sequence(const uint32_t *row, uint32_t step)
+{
+	uint32_t first = row[0], differ = 0;
+
+	if (row[GFX9_LANES - 1] - first != (GFX9_LANES - 1) * step ||
+	    first > UINT32_MAX - GFX9_LANES * step)
+		return false;
+	for (uint32_t i = 0; i < GFX9_LANES; i++)
+		differ |= (row[i] - first) ^ (i * step);
+	return !differ;
+}
+
+GFX9_INLINE bool gfx9_all_equal(const uint32_t *row)
+{
+	uint32_t first = row[0], differ = 0;
+
+	for (unsigned int i = 0; i < GFX9_LANES; i++)
+		differ |= row[i] ^ first;
+	return !differ;
+}
+
+/* @n dwords of each lane, one lane after the other at @from, to @n rows; and back. */
+GFX9_INLINE void gfx9_spread(uint32_t (*restrict rows)[GFX9_LANES], const uint8_t *restrict from,
+			     unsigned int n)
+{
+	uint64_t pair;
+
+	switch (n) {
+	case 1:
+		memcpy(rows, from, sizeof(*rows));
+		return;
+	case 2:
+		/* As 64-bit values: programs load these atomically. */
+		for (unsigned int i = 0; i < GFX9_LANES; i++) {
+			memcpy(&pair, from + 8 * i, sizeof(pair));
+			rows[0][i] = (uint32_t)pair;
+			rows[1][i] = (uint32_t)(pair >> 32);
+		}
+		return;
+	default:
+		for (unsigned int i = 0; i < GFX9_LANES; i++)
+			for (unsigned int k = 0; k < n; k++)
+				memcpy(&rows[k][i], from + 4 * (n * i + k), sizeof(uint32_t));
+	}
+}
+
+GFX9_INLINE void gfx9_collect(uint8_t *restrict to, uint32_t (*restrict rows)[GFX9_LANES],
+			      unsigned int n)
+{
+	uint64_t pair;
+
+	switch (n) {
+	case 1:
+		memcpy(to, rows, sizeof(*rows));
+		return;
+	case 2:
+		for (unsigned int i = 0; i < GFX9_LANES; i++) {
+			pair = rows[0][i] | (uint64_t)rows[1][i] << 32;
+			memcpy(to + 8 * i, &pair, sizeof(pair));
+		}
+		return;
+	default:
+		for (unsigned int i = 0; i < GFX9_LANES; i++)
+			for (unsigned int k = 0; k < n; k++)
+				memcpy(to + 4 * (n * i + k), &rows[k][i], sizeof(uint32_t));
+	}
+}
+
+#endif
