@@ -1,13 +1,33 @@
 // SPDX-License-Identifier: MIT
+/*
+ * The opcode finds the encoding; bits that must be fixed are compared, those without meaning are
+ * cleared, and the fields are taken out. Then each operand is held against the encoding, so that
+ * whoever executes an instruction meets no register that is none.
+ */
 #include "emu/gfx9/isa.h"
 
 #include <errno.h>
 #include <string.h>
 
+#include "emu/gfx9/encoding.h"
+
+/* An opcode of a format: the instruction, and its place in gfx9_encodings. */
+struct entry {
+	uint16_t op, encoding;
+};
+
 #include "emu/gfx9/ops.inc"
 
 #define SRC_SDWA 249
 #define SRC_DPP 250
+
+/* What an instruction is decoded from: @n words may be read, two are here with zeros behind. */
+struct source {
+	enum gfx9_target target;
+	const uint32_t *words;
+	size_t n;
+	uint32_t w, x;
+};
 
 static uint32_t bits(uint32_t word, unsigned int low, unsigned int width)
 {
@@ -35,15 +55,36 @@ const char *gfx9_op_name(enum gfx9_op op)
 	return (unsigned int)op < GFX9_OPS ? op_names[op] : op_names[GFX9_INVALID];
 }
 
-/* The instruction needs one dword more than it seemed to; NULL where there is none. */
-static const uint32_t *more(struct gfx9_inst *in, const uint32_t *words, size_t n)
+/* The bits the encoding wants fixed are; those without meaning are cleared. */
+static int use_encoding(struct source *s, uint16_t encoding, struct gfx9_inst *in)
 {
-	return in->dwords < n ? &words[in->dwords++] : NULL;
+	const struct gfx9_encoding *e = &gfx9_encodings[encoding];
+	uint64_t word = (uint64_t)s->w | (uint64_t)s->x << 32;
+
+	if (!encoding || (word & e->fixed) != e->value)
+		return -EILSEQ;
+	word &= ~e->ignored;
+	s->w = (uint32_t)word;
+	s->x = (uint32_t)(word >> 32);
+	in->encoding = encoding;
+	return 0;
 }
 
-static int take_literal(struct gfx9_inst *in, const uint32_t *words, size_t n)
+static int use_entry(struct source *s, const struct entry *entry, struct gfx9_inst *in)
 {
-	const uint32_t *w = more(in, words, n);
+	in->op = entry->op;
+	return use_encoding(s, entry->encoding, in);
+}
+
+/* The instruction needs one dword more than it seemed to; NULL where there is none. */
+static const uint32_t *more(const struct source *s, struct gfx9_inst *in)
+{
+	return in->dwords < s->n ? &s->words[in->dwords++] : NULL;
+}
+
+static int take_literal(const struct source *s, struct gfx9_inst *in)
+{
+	const uint32_t *w = more(s, in);
 
 	if (!w)
 		return -ENODATA;
@@ -56,59 +97,103 @@ static bool has_literal(const struct gfx9_inst *in)
 	return in->src[0] == GFX9_LITERAL || in->src[1] == GFX9_LITERAL;
 }
 
-static int decode_salu(enum gfx9_target target, const uint32_t *words, size_t n,
-		       struct gfx9_inst *in)
-{
-	uint32_t w = words[0];
+/*
+ * Scalar
+ */
 
-	switch (w >> 23) {
-	case 0x17d:
-		in->format = GFX9_SOP1;
-		in->op = bits(w, 8, 8) < 128 ? ops_sop1[target][bits(w, 8, 8)] : GFX9_INVALID;
-		in->dst = (uint16_t)bits(w, 16, 7);
-		in->src[0] = (uint16_t)bits(w, 0, 8);
-		break;
-	case 0x17e:
-		in->format = GFX9_SOPC;
-		in->op = ops_sopc[target][bits(w, 16, 7)];
-		in->src[0] = (uint16_t)bits(w, 0, 8);
-		in->src[1] = (uint16_t)bits(w, 8, 8);
-		break;
-	case 0x17f:
-		in->format = GFX9_SOPP;
-		in->op = ops_sopp[target][bits(w, 16, 7)];
-		in->offset = sign_extend(w, 16);
-		return 0;
-	default:
-		if (w >> 28 == 0xb) {
-			in->format = GFX9_SOPK;
-			in->op = ops_sopk[target][bits(w, 23, 5)];
-			in->dst = (uint16_t)bits(w, 16, 7);
-			in->offset = sign_extend(w, 16);
-			return in->op == GFX9_S_SETREG_IMM32_B32 ? take_literal(in, words, n) : 0;
-		}
-		in->format = GFX9_SOP2;
-		in->op = bits(w, 23, 7) < 64 ? ops_sop2[target][bits(w, 23, 7)] : GFX9_INVALID;
-		in->dst = (uint16_t)bits(w, 16, 7);
-		in->src[0] = (uint16_t)bits(w, 0, 8);
-		in->src[1] = (uint16_t)bits(w, 8, 8);
-	}
-	return has_literal(in) ? take_literal(in, words, n) : 0;
+static int decode_sopp(struct source *s, struct gfx9_inst *in)
+{
+	in->format = GFX9_SOPP;
+	in->offset = sign_extend(s->w, 16);
+	return use_entry(s, &ops_sopp[s->target][bits(s->w, 16, 7)], in);
 }
 
-static int decode_smem(enum gfx9_target target, const uint32_t *words, struct gfx9_inst *in)
+static int decode_sopk(struct source *s, struct gfx9_inst *in)
 {
-	uint32_t w = words[0], x = words[1];
+	uint32_t op = bits(s->w, 23, 5);
+	int err = op < 29 ? use_entry(s, &ops_sopk[s->target][op], in) : -EILSEQ;
 
+	if (err)
+		return err;
+	in->format = GFX9_SOPK;
+	in->dst = (uint16_t)bits(s->w, 16, 7);
+	in->offset = sign_extend(s->w, 16);
+	return in->op == GFX9_S_SETREG_IMM32_B32 ? take_literal(s, in) : 0;
+}
+
+static int decode_sop1(struct source *s, struct gfx9_inst *in)
+{
+	uint32_t op = bits(s->w, 8, 8);
+	int err = op < 128 ? use_entry(s, &ops_sop1[s->target][op], in) : -EILSEQ;
+
+	if (err)
+		return err;
+	in->format = GFX9_SOP1;
+	in->dst = (uint16_t)bits(s->w, 16, 7);
+	in->src[0] = (uint16_t)bits(s->w, 0, 8);
+	return has_literal(in) ? take_literal(s, in) : 0;
+}
+
+static int decode_sopc(struct source *s, struct gfx9_inst *in)
+{
+	int err = use_entry(s, &ops_sopc[s->target][bits(s->w, 16, 7)], in);
+
+	if (err)
+		return err;
+	in->format = GFX9_SOPC;
+	in->src[0] = (uint16_t)bits(s->w, 0, 8);
+	in->src[1] = (uint16_t)bits(s->w, 8, 8);
+	/* The second one of this is no operand but four bits. */
+	if (in->op == GFX9_S_SET_GPR_IDX_ON)
+		return in->src[0] == GFX9_LITERAL ? take_literal(s, in) : 0;
+	return has_literal(in) ? take_literal(s, in) : 0;
+}
+
+static int decode_sop2(struct source *s, struct gfx9_inst *in)
+{
+	uint32_t op = bits(s->w, 23, 7);
+	int err = op < 64 ? use_entry(s, &ops_sop2[s->target][op], in) : -EILSEQ;
+
+	if (err)
+		return err;
+	in->format = GFX9_SOP2;
+	in->dst = (uint16_t)bits(s->w, 16, 7);
+	in->src[0] = (uint16_t)bits(s->w, 0, 8);
+	in->src[1] = (uint16_t)bits(s->w, 8, 8);
+	return has_literal(in) ? take_literal(s, in) : 0;
+}
+
+static int decode_salu(struct source *s, struct gfx9_inst *in)
+{
+	switch (s->w >> 23) {
+	case 0x17d:
+		return decode_sop1(s, in);
+	case 0x17e:
+		return decode_sopc(s, in);
+	case 0x17f:
+		return decode_sopp(s, in);
+	default:
+		return s->w >> 28 == 0xb ? decode_sopk(s, in) : decode_sop2(s, in);
+	}
+}
+
+static int decode_smem(struct source *s, struct gfx9_inst *in)
+{
+	int err = use_entry(s, &ops_smem[s->target][bits(s->w, 18, 8)], in);
+
+	if (err)
+		return err;
 	in->format = GFX9_SMEM;
-	in->op = ops_smem[target][bits(w, 18, 8)];
-	in->imm = bits(w, 17, 1);
-	in->glc = bits(w, 16, 1);
-	in->soffset_en = bits(w, 14, 1);
-	in->dst = (uint16_t)bits(w, 6, 7);
-	in->src[0] = (uint16_t)(bits(w, 0, 6) << 1);
-	in->src[1] = (uint16_t)(in->soffset_en ? bits(x, 25, 7) : bits(x, 0, 7));
-	in->offset = in->imm ? sign_extend(x, 21) : 0;
+	in->imm = bits(s->w, 17, 1);
+	in->glc = bits(s->w, 16, 1);
+	in->soffset_en = bits(s->w, 14, 1);
+	in->dst = (uint16_t)bits(s->w, 6, 7);
+	in->src[0] = (uint16_t)(bits(s->w, 0, 6) << 1);
+	if (in->soffset_en)
+		in->src[1] = (uint16_t)bits(s->x, 25, 7);
+	else if (!in->imm)
+		in->src[1] = (uint16_t)bits(s->x, 0, 7);
+	in->offset = in->imm ? sign_extend(s->x, 21) : 0;
 	return 0;
 }
 
@@ -118,7 +203,6 @@ static int decode_smem(enum gfx9_target target, const uint32_t *words, struct gf
 
 static void decode_sdwa(uint32_t x, struct gfx9_inst *in)
 {
-	in->extra = GFX9_SDWA;
 	in->src[0] = (uint16_t)(bits(x, 0, 8) | (bits(x, 23, 1) ? 0 : GFX9_VGPR));
 	in->src_sel[0] = (uint8_t)bits(x, 16, 3);
 	in->src_sel[1] = (uint8_t)bits(x, 24, 3);
@@ -137,9 +221,16 @@ static void decode_sdwa(uint32_t x, struct gfx9_inst *in)
 	in->omod = (uint8_t)bits(x, 14, 2);
 }
 
+/* Of the eight selections there are seven, of the four ways to treat unused bits three. */
+static int check_sdwa(const struct gfx9_inst *in)
+{
+	if (in->dst_sel == 7 || in->src_sel[0] == 7 || in->src_sel[1] == 7)
+		return -EILSEQ;
+	return in->dst_unused == 3 ? -EILSEQ : 0;
+}
+
 static void decode_dpp(uint32_t x, struct gfx9_inst *in)
 {
-	in->extra = GFX9_DPP;
 	in->src[0] = vgpr(bits(x, 0, 8));
 	in->dpp_ctrl = (uint16_t)bits(x, 8, 9);
 	in->bound_ctrl = bits(x, 19, 1);
@@ -147,6 +238,29 @@ static void decode_dpp(uint32_t x, struct gfx9_inst *in)
 	in->abs = (uint8_t)(bits(x, 21, 1) | bits(x, 23, 1) << 1);
 	in->bank_mask = (uint8_t)bits(x, 24, 4);
 	in->row_mask = (uint8_t)bits(x, 28, 4);
+}
+
+/* Any operand of two dwords makes it a 64-bit operation, which knows one way across lanes only. */
+static int check_dpp(const struct gfx9_inst *in)
+{
+	const struct gfx9_encoding *e = &gfx9_encodings[in->encoding];
+	uint16_t ctrl = in->dpp_ctrl;
+
+	for (unsigned int i = 0; i < e->nr; i++)
+		if (e->operand[i].dwords == 2 && e->operand[i].kind == K_VGPR)
+			return ctrl >> 4 == 0x15 ? 0 : -EILSEQ;
+	switch (ctrl >> 4) {
+	case 0x10:
+	case 0x11:
+	case 0x12:
+		return ctrl & 15 ? 0 : -EILSEQ;
+	case 0x13:
+		return ctrl & 3 ? -EILSEQ : 0;
+	case 0x14:
+		return (ctrl & 15) < 4 ? 0 : -EILSEQ;
+	default:
+		return ctrl < 0x100 || ctrl >> 4 == 0x15 ? 0 : -EILSEQ;
+	}
 }
 
 /* v_madmk and their like carry a constant; the carry and cndmask group reads VCC. */
@@ -178,57 +292,92 @@ static bool reads_vcc(uint16_t op)
 	}
 }
 
-static int decode_vop_tail(const uint32_t *words, size_t n, struct gfx9_inst *in)
+/* How a VOP1, VOP2 or VOPC opcode is encoded plain, with SDWA and with DPP. */
+struct vop {
+	const struct entry *plain;
+	uint16_t sdwa, dpp;
+};
+
+static struct vop find_vop(const struct source *s, struct gfx9_inst *in)
 {
-	const uint32_t *x;
+	static const struct entry none;
+	uint32_t op;
 
-	if (in->src[0] != SRC_SDWA && in->src[0] != SRC_DPP)
-		return in->src[0] == GFX9_LITERAL || has_constant(in->op)
-			       ? take_literal(in, words, n)
-			       : 0;
-	x = more(in, words, n);
-	if (!x)
-		return -ENODATA;
-	if (in->src[0] == SRC_SDWA)
-		decode_sdwa(*x, in);
-	else
-		decode_dpp(*x, in);
-	return 0;
-}
-
-static int decode_vop12c(enum gfx9_target target, const uint32_t *words, size_t n,
-			 struct gfx9_inst *in)
-{
-	uint32_t w = words[0];
-
-	in->src[0] = (uint16_t)bits(w, 0, 9);
-	in->sdst = GFX9_VCC;
-	switch (w >> 25) {
+	switch (s->w >> 25) {
 	case 0x3f:
 		in->format = GFX9_VOP1;
-		in->op = bits(w, 9, 8) < 128 ? ops_vop1[target][bits(w, 9, 8)] : GFX9_INVALID;
-		in->dst = vgpr(bits(w, 17, 8));
-		/* The one VALU instruction that writes a scalar register. */
-		if (in->op == GFX9_V_READFIRSTLANE_B32)
-			in->dst = (uint16_t)bits(w, 17, 8);
-		break;
+		op = bits(s->w, 9, 8);
+		if (op >= 128)
+			return (struct vop){ &none, 0, 0 };
+		return (struct vop){ &ops_vop1[s->target][op], ops_vop1_sdwa[s->target][op],
+				     ops_vop1_dpp[s->target][op] };
 	case 0x3e:
 		in->format = GFX9_VOPC;
-		in->op = ops_vopc[target][bits(w, 17, 8)];
-		in->src[1] = vgpr(bits(w, 9, 8));
-		break;
+		op = bits(s->w, 17, 8);
+		return (struct vop){ &ops_vopc[s->target][op], ops_vopc_sdwa[s->target][op], 0 };
 	default:
 		in->format = GFX9_VOP2;
-		in->op = ops_vop2[target][bits(w, 25, 6)];
-		in->dst = vgpr(bits(w, 17, 8));
-		in->src[1] = vgpr(bits(w, 9, 8));
-		if (reads_vcc(in->op))
-			in->src[2] = GFX9_VCC;
+		op = s->w >> 25;
+		return (struct vop){ &ops_vop2[s->target][op], ops_vop2_sdwa[s->target][op],
+				     ops_vop2_dpp[s->target][op] };
 	}
-	return decode_vop_tail(words, n, in);
 }
 
-/* VOP3 with a scalar destination beside, or instead of, the vector one. */
+static void vop_fields(const struct source *s, struct gfx9_inst *in)
+{
+	in->src[0] = (uint16_t)bits(s->w, 0, 9);
+	in->sdst = GFX9_VCC;
+	if (in->format != GFX9_VOPC)
+		in->dst = vgpr(bits(s->w, 17, 8));
+	if (in->format != GFX9_VOP1)
+		in->src[1] = vgpr(bits(s->w, 9, 8));
+	if (in->format == GFX9_VOP2 && reads_vcc(in->op))
+		in->src[2] = GFX9_VCC;
+	/* The one VALU instruction here that writes a scalar register. */
+	if (in->op == GFX9_V_READFIRSTLANE_B32)
+		in->dst = (uint16_t)bits(s->w, 17, 8);
+}
+
+static int decode_vop_extra(struct source *s, const struct vop *vop, struct gfx9_inst *in)
+{
+	const uint32_t *x = more(s, in);
+	bool sdwa = bits(s->w, 0, 9) == SRC_SDWA;
+	int err;
+
+	if (!x)
+		return -ENODATA;
+	s->x = *x;
+	in->op = vop->plain->op;
+	in->extra = sdwa ? GFX9_SDWA : GFX9_DPP;
+	err = use_encoding(s, sdwa ? vop->sdwa : vop->dpp, in);
+	if (err)
+		return err;
+	vop_fields(s, in);
+	if (sdwa) {
+		decode_sdwa(s->x, in);
+		return check_sdwa(in);
+	}
+	decode_dpp(s->x, in);
+	return check_dpp(in);
+}
+
+static int decode_vop12c(struct source *s, struct gfx9_inst *in)
+{
+	struct vop vop = find_vop(s, in);
+	uint32_t src0 = bits(s->w, 0, 9);
+	int err;
+
+	if (src0 == SRC_SDWA || src0 == SRC_DPP)
+		return decode_vop_extra(s, &vop, in);
+	s->x = 0;
+	err = use_entry(s, vop.plain, in);
+	if (err)
+		return err;
+	vop_fields(s, in);
+	return in->src[0] == GFX9_LITERAL || has_constant(in->op) ? take_literal(s, in) : 0;
+}
+
+/* VOP3 with a scalar destination beside the vector one. */
 static bool is_vop3b(uint16_t op)
 {
 	switch (op) {
@@ -248,30 +397,37 @@ static bool is_vop3b(uint16_t op)
 	}
 }
 
-static int decode_vop3(enum gfx9_target target, const uint32_t *words, struct gfx9_inst *in)
+static void decode_vop3_sources(const struct source *s, struct gfx9_inst *in)
 {
-	uint32_t w = words[0], x = words[1], op = bits(w, 16, 10);
+	in->src[0] = (uint16_t)bits(s->x, 0, 9);
+	in->src[1] = (uint16_t)bits(s->x, 9, 9);
+	in->src[2] = (uint16_t)bits(s->x, 18, 9);
+	in->neg = (uint8_t)bits(s->x, 29, 3);
+	in->clamp = bits(s->w, 15, 1);
+}
 
+static int decode_vop3(struct source *s, struct gfx9_inst *in)
+{
+	uint32_t op = bits(s->w, 16, 10);
+	int err = op < 0x380 ? use_entry(s, &ops_vop3[s->target][op], in) : -EILSEQ;
+
+	if (err)
+		return err;
 	in->format = GFX9_VOP3;
-	in->op = ops_vop3[target][op];
 	in->e64 = op < 0x1c0;
-	in->clamp = bits(w, 15, 1);
-	in->dst = vgpr(bits(w, 0, 8));
-	in->src[0] = (uint16_t)bits(x, 0, 9);
-	in->src[1] = (uint16_t)bits(x, 9, 9);
-	in->src[2] = (uint16_t)bits(x, 18, 9);
-	in->omod = (uint8_t)bits(x, 27, 2);
-	in->neg = (uint8_t)bits(x, 29, 3);
+	in->dst = vgpr(bits(s->w, 0, 8));
+	in->omod = (uint8_t)bits(s->x, 27, 2);
+	decode_vop3_sources(s, in);
 	if (is_vop3b(in->op)) {
-		in->sdst = (uint16_t)bits(w, 8, 7);
+		in->sdst = (uint16_t)bits(s->w, 8, 7);
 		return 0;
 	}
-	in->abs = (uint8_t)bits(w, 8, 3);
-	in->op_sel = (uint8_t)bits(w, 11, 4);
+	in->abs = (uint8_t)bits(s->w, 8, 3);
+	in->op_sel = (uint8_t)bits(s->w, 11, 4);
 	if (op < 0x100)
-		in->sdst = (uint16_t)bits(w, 0, 8);
+		in->sdst = (uint16_t)bits(s->w, 0, 8);
 	if (in->op == GFX9_V_READLANE_B32 || in->op == GFX9_V_READFIRSTLANE_B32)
-		in->dst = (uint16_t)bits(w, 0, 8);
+		in->dst = (uint16_t)bits(s->w, 0, 8);
 	return 0;
 }
 
@@ -285,159 +441,345 @@ static uint16_t acc_src(uint32_t code, bool acc)
 	return (uint16_t)(acc && code >= GFX9_VGPR ? code - GFX9_VGPR + GFX9_AGPR : code);
 }
 
-static void decode_mai(uint32_t w, uint32_t x, struct gfx9_inst *in)
+/* The third source of a sparse one is an index, which only the plain registers hold. */
+static bool is_sparse(const struct gfx9_inst *in)
 {
-	bool acc_cd = bits(w, 15, 1);
+	const struct gfx9_encoding *e = &gfx9_encodings[in->encoding];
 
-	in->dst = data_reg(bits(w, 0, 8), acc_cd);
-	in->cbsz = (uint8_t)bits(w, 8, 3);
-	in->abid = (uint8_t)bits(w, 11, 4);
-	in->blgp = (uint8_t)bits(x, 29, 3);
-	in->src[0] = acc_src(bits(x, 0, 9), bits(x, 27, 1));
-	in->src[1] = acc_src(bits(x, 9, 9), bits(x, 28, 1));
-	in->src[2] = acc_src(bits(x, 18, 9), acc_cd);
+	return e->nr == 4 && e->operand[3].kind == K_VGPR;
 }
 
-static int decode_vop3p(enum gfx9_target target, const uint32_t *words, struct gfx9_inst *in)
+static void decode_mai(const struct source *s, struct gfx9_inst *in)
 {
-	uint32_t w = words[0], x = words[1], op = bits(w, 16, 7);
+	bool acc_cd = bits(s->w, 15, 1);
 
+	in->dst = data_reg(bits(s->w, 0, 8), acc_cd);
+	in->cbsz = (uint8_t)bits(s->w, 8, 3);
+	in->abid = (uint8_t)bits(s->w, 11, 4);
+	in->blgp = (uint8_t)bits(s->x, 29, 3);
+	in->src[0] = acc_src(bits(s->x, 0, 9), bits(s->x, 27, 1));
+	in->src[1] = acc_src(bits(s->x, 9, 9), bits(s->x, 28, 1));
+	in->src[2] = acc_src(bits(s->x, 18, 9), acc_cd && !is_sparse(in));
+}
+
+static int decode_vop3p(struct source *s, struct gfx9_inst *in)
+{
+	uint32_t op = bits(s->w, 16, 7);
+	int err = use_entry(s, &ops_vop3p[s->target][op], in);
+
+	if (err)
+		return err;
 	in->format = GFX9_VOP3P;
-	in->op = ops_vop3p[target][op];
 	if (is_mai(op)) {
-		decode_mai(w, x, in);
+		decode_mai(s, in);
 		return 0;
 	}
-	in->clamp = bits(w, 15, 1);
-	in->dst = vgpr(bits(w, 0, 8));
-	in->src[0] = (uint16_t)bits(x, 0, 9);
-	in->src[1] = (uint16_t)bits(x, 9, 9);
-	in->src[2] = (uint16_t)bits(x, 18, 9);
-	in->op_sel = (uint8_t)bits(w, 11, 3);
-	in->op_sel_hi = (uint8_t)(bits(x, 27, 2) | bits(w, 14, 1) << 2);
-	in->neg = (uint8_t)bits(x, 29, 3);
-	in->abs = (uint8_t)bits(w, 8, 3);
+	in->dst = vgpr(bits(s->w, 0, 8));
+	in->op_sel = (uint8_t)bits(s->w, 11, 3);
+	in->op_sel_hi = (uint8_t)(bits(s->x, 27, 2) | bits(s->w, 14, 1) << 2);
+	in->abs = (uint8_t)bits(s->w, 8, 3);
+	decode_vop3_sources(s, in);
 	return 0;
 }
 
 /*
- * Memory
+ * Vector memory
  */
 
-static int decode_ds(enum gfx9_target target, const uint32_t *words, struct gfx9_inst *in)
+static int decode_ds(struct source *s, struct gfx9_inst *in)
 {
-	uint32_t w = words[0], x = words[1];
-	bool acc = bits(w, 25, 1);
+	int err = use_entry(s, &ops_ds[s->target][bits(s->w, 17, 8)], in);
+	bool acc = bits(s->w, 25, 1);
 
+	if (err)
+		return err;
 	in->format = GFX9_DS;
-	in->op = ops_ds[target][bits(w, 17, 8)];
-	in->gds = bits(w, 16, 1);
-	in->offset = (int32_t)bits(w, 0, 8);
-	in->offset1 = (uint8_t)bits(w, 8, 8);
-	in->src[0] = vgpr(bits(x, 0, 8));
-	in->src[1] = data_reg(bits(x, 8, 8), acc);
-	in->src[2] = data_reg(bits(x, 16, 8), acc);
-	in->dst = data_reg(bits(x, 24, 8), acc);
+	in->gds = bits(s->w, 16, 1);
+	in->offset = (int32_t)bits(s->w, 0, 8);
+	in->offset1 = (uint8_t)bits(s->w, 8, 8);
+	in->src[0] = vgpr(bits(s->x, 0, 8));
+	in->src[1] = data_reg(bits(s->x, 8, 8), acc);
+	in->src[2] = data_reg(bits(s->x, 16, 8), acc);
+	in->dst = data_reg(bits(s->x, 24, 8), acc);
 	return 0;
 }
 
-static int decode_flat(enum gfx9_target target, const uint32_t *words, struct gfx9_inst *in)
+static const struct entry *find_flat(const struct source *s, struct gfx9_inst *in)
 {
-	uint32_t w = words[0], x = words[1], op = bits(w, 18, 7);
-	bool acc = bits(x, 23, 1);
+	uint32_t op = bits(s->w, 18, 7);
 
-	switch (bits(w, 14, 2)) {
+	switch (bits(s->w, 14, 2)) {
 	case 0:
 		in->format = GFX9_FLAT;
-		in->op = ops_flat[target][op];
-		in->offset = (int32_t)bits(w, 0, 12);
-		break;
+		in->offset = (int32_t)bits(s->w, 0, 12);
+		return &ops_flat[s->target][op];
 	case 1:
 		in->format = GFX9_SCRATCH;
-		in->op = ops_scratch[target][op];
-		in->offset = sign_extend(w, 13);
-		break;
+		in->offset = sign_extend(s->w, 13);
+		return &ops_scratch[s->target][op];
 	case 2:
 		in->format = GFX9_GLOBAL;
-		in->op = ops_global[target][op];
-		in->offset = sign_extend(w, 13);
-		break;
+		in->offset = sign_extend(s->w, 13);
+		return &ops_global[s->target][op];
 	default:
-		return -EILSEQ;
+		return NULL;
 	}
-	in->slc = bits(w, 17, 1);
-	in->glc = bits(w, 16, 1);
-	in->scc = bits(w, 25, 1);
-	/* On gfx90a the vector address counts where there is no scalar one. */
-	if (in->format != GFX9_SCRATCH)
-		in->lds = bits(w, 13, 1);
-	else if (target == GFX9_TARGET_GFX942)
-		in->sve = bits(w, 13, 1);
+}
+
+static int decode_flat(struct source *s, struct gfx9_inst *in)
+{
+	const struct entry *entry = find_flat(s, in);
+	int err = entry ? use_entry(s, entry, in) : -EILSEQ;
+	bool acc;
+
+	if (err)
+		return err;
+	acc = bits(s->x, 23, 1);
+	in->slc = bits(s->w, 17, 1);
+	in->glc = bits(s->w, 16, 1);
+	in->scc = bits(s->w, 25, 1);
+	if (s->target == GFX9_TARGET_GFX942 && in->format == GFX9_SCRATCH)
+		in->sve = bits(s->w, 13, 1);
 	else
-		in->sve = bits(x, 16, 7) == GFX9_OFF;
-	in->src[0] = vgpr(bits(x, 0, 8));
-	in->src[1] = data_reg(bits(x, 8, 8), acc);
-	in->sdst = in->format == GFX9_FLAT ? GFX9_OFF : (uint16_t)bits(x, 16, 7);
-	in->dst = data_reg(bits(x, 24, 8), acc);
+		in->lds = bits(s->w, 13, 1);
+	in->src[0] = vgpr(bits(s->x, 0, 8));
+	in->src[1] = data_reg(bits(s->x, 8, 8), acc);
+	in->sdst = in->format == GFX9_FLAT ? GFX9_OFF : (uint16_t)bits(s->x, 16, 7);
+	in->dst = data_reg(bits(s->x, 24, 8), acc);
 	return 0;
 }
 
-static int decode_mubuf(enum gfx9_target target, const uint32_t *words, struct gfx9_inst *in)
+static int decode_mubuf(struct source *s, struct gfx9_inst *in)
 {
-	uint32_t w = words[0], x = words[1];
+	int err = use_entry(s, &ops_mubuf[s->target][bits(s->w, 18, 7)], in);
 
+	if (err)
+		return err;
 	in->format = GFX9_MUBUF;
-	in->op = ops_mubuf[target][bits(w, 18, 7)];
-	in->offset = (int32_t)bits(w, 0, 12);
-	in->offen = bits(w, 12, 1);
-	in->idxen = bits(w, 13, 1);
-	in->glc = bits(w, 14, 1);
-	in->scc = bits(w, 15, 1);
-	in->lds = bits(w, 16, 1);
-	in->slc = bits(w, 17, 1);
-	in->src[0] = vgpr(bits(x, 0, 8));
-	in->src[1] = data_reg(bits(x, 8, 8), bits(x, 23, 1));
-	in->src[2] = (uint16_t)bits(x, 24, 8);
-	in->sdst = (uint16_t)(bits(x, 16, 5) << 2);
+	in->offset = (int32_t)bits(s->w, 0, 12);
+	in->offen = bits(s->w, 12, 1);
+	in->idxen = bits(s->w, 13, 1);
+	in->glc = bits(s->w, 14, 1);
+	in->scc = bits(s->w, 15, 1);
+	in->lds = bits(s->w, 16, 1);
+	in->slc = bits(s->w, 17, 1);
+	in->src[0] = vgpr(bits(s->x, 0, 8));
+	in->src[1] = data_reg(bits(s->x, 8, 8), bits(s->x, 23, 1));
+	in->src[2] = (uint16_t)bits(s->x, 24, 8);
+	in->sdst = (uint16_t)(bits(s->x, 16, 5) << 2);
 	in->dst = in->src[1];
 	return 0;
 }
 
-static int decode_two_dwords(enum gfx9_target target, const uint32_t *words, struct gfx9_inst *in)
+static int decode_two_dwords(struct source *s, struct gfx9_inst *in)
 {
 	in->dwords = 2;
-	switch (words[0] >> 26) {
+	switch (s->w >> 26) {
 	case 0x30:
-		return decode_smem(target, words, in);
+		return decode_smem(s, in);
 	case 0x34:
-		return words[0] >> 23 == 0x1a7 ? decode_vop3p(target, words, in)
-					       : decode_vop3(target, words, in);
+		return s->w >> 23 == 0x1a7 ? decode_vop3p(s, in) : decode_vop3(s, in);
 	case 0x36:
-		return decode_ds(target, words, in);
+		return decode_ds(s, in);
 	case 0x37:
-		return decode_flat(target, words, in);
+		return decode_flat(s, in);
 	case 0x38:
-		return decode_mubuf(target, words, in);
+		return decode_mubuf(s, in);
 	default:
 		return -EILSEQ;
 	}
 }
 
+/*
+ * Operands
+ */
+
+static bool is_pair(unsigned int code)
+{
+	return code == GFX9_FLAT_SCRATCH || code == GFX9_XNACK_MASK || code == GFX9_VCC;
+}
+
+/*
+ * The first register of a scalar tuple: those of two are even, larger ones begin at a multiple of 4
+ * and the hardware takes what is below. Negative where they are no such registers.
+ */
+static int sgpr_tuple(unsigned int code, unsigned int dwords)
+{
+	unsigned int first = code & ~(dwords > 2 ? 3u : dwords - 1), last = first + dwords - 1;
+
+	if (code >= 128 || code == 125)
+		return -EILSEQ;
+	if (dwords == 1)
+		return (int)code;
+	if (dwords == 2 && (is_pair(code) || code == GFX9_EXEC))
+		return (int)code;
+	if (code < GFX9_FLAT_SCRATCH)
+		return last < GFX9_FLAT_SCRATCH + (dwords > 2 ? 2 : 0) ? (int)first : -EILSEQ;
+	if (code < GFX9_TTMP0 || last >= GFX9_M0)
+		return -EILSEQ;
+	return (int)first;
+}
+
+static bool is_constant(const struct gfx9_inst *in, unsigned int code)
+{
+	if (code == GFX9_LITERAL)
+		return in->dwords > 1 && in->format != GFX9_VOP3 && in->format != GFX9_VOP3P &&
+		       in->format != GFX9_MUBUF && !in->extra;
+	if (code >= GFX9_SHARED_BASE && code <= GFX9_PRIVATE_LIMIT)
+		return true;
+	if (code >= GFX9_VCCZ && code <= GFX9_SCC)
+		return true;
+	return (code >= GFX9_SRC_0 && code <= 208) || (code >= GFX9_SRC_HALF && code <= 248);
+}
+
+static int vgpr_tuple(unsigned int code, unsigned int dwords)
+{
+	return code >= GFX9_VGPR && (code & 255) + dwords <= 256 ? (int)code : -EILSEQ;
+}
+
+/* The operand's code as it is executed, or negative where the operand cannot be that. */
+static int check_code(const struct gfx9_inst *in, const struct gfx9_operand *o, unsigned int code)
+{
+	switch (o->kind) {
+	case K_VGPR:
+		return vgpr_tuple(code, o->dwords);
+	case K_AGPR:
+		code = vgpr_tuple(code, o->dwords) < 0 ? 0 : GFX9_AGPR + (code & 255);
+		return code ? (int)code : -EILSEQ;
+	case K_RETURN:
+		return in->glc ? vgpr_tuple(code, o->dwords) : (int)code;
+	case K_SGPR:
+		return sgpr_tuple(code, o->dwords);
+	case K_SGPR_NO_EXEC:
+		return code < GFX9_M0 ? sgpr_tuple(code, o->dwords) : -EILSEQ;
+	case K_VSRC:
+	case K_SRC:
+		if (code >= GFX9_VGPR)
+			return vgpr_tuple(code, o->dwords);
+		break;
+	default:
+		break;
+	}
+	if (code >= 128)
+		return is_constant(in, code) ? (int)code : -EILSEQ;
+	return o->kind == K_VSRC ? -EILSEQ : sgpr_tuple(code, o->dwords);
+}
+
+static uint16_t *operand_code(struct gfx9_inst *in, unsigned int field)
+{
+	switch (field) {
+	case F_DST:
+		return &in->dst;
+	case F_SDST:
+	case F_SRSRC:
+		return &in->sdst;
+	case F_SRC0:
+		return &in->src[0];
+	case F_SRC1:
+		return &in->src[1];
+	case F_SRC2:
+		return &in->src[2];
+	default:
+		return NULL;
+	}
+}
+
+/* Global takes a 64-bit base and a 32-bit offset, or a 64-bit address; scratch offsets only. */
+static int check_saddr(struct gfx9_inst *in)
+{
+	int code;
+
+	if (in->sdst == GFX9_OFF)
+		return in->format == GFX9_GLOBAL ? vgpr_tuple(in->src[0], 2) : 0;
+	code = sgpr_tuple(in->sdst, in->format == GFX9_GLOBAL ? 2 : 1);
+	if (code < 0)
+		return code;
+	in->sdst = (uint16_t)code;
+	return 0;
+}
+
+static int check_address(struct gfx9_inst *in)
+{
+	switch (in->format) {
+	case GFX9_FLAT:
+		return vgpr_tuple(in->src[0], 2) < 0 ? -EILSEQ : 0;
+	case GFX9_MUBUF:
+		return in->offen && in->idxen ? vgpr_tuple(in->src[0], 2) : 0;
+	default:
+		return check_saddr(in);
+	}
+}
+
+/* Loads into LDS name no register that the data goes to. */
+static bool is_unused(const struct gfx9_inst *in, const struct gfx9_operand *o)
+{
+	return in->lds && o->field == F_DST;
+}
+
+static int check_operand(struct gfx9_inst *in, const struct gfx9_operand *o)
+{
+	uint16_t *code = operand_code(in, o->field);
+	int ret;
+
+	switch (o->kind) {
+	case K_ADDR:
+		ret = check_address(in);
+		return ret < 0 ? ret : 0;
+	case K_OFFSET:
+		return in->soffset_en || !in->imm ? sgpr_tuple(in->src[1], 1) : 0;
+	case K_SADDR:
+	case K_K:
+	case K_NUMBER:
+	case K_HEX:
+	case K_BRANCH:
+	case K_HWREG:
+	case K_SENDMSG:
+	case K_WAITCNT:
+	case K_GPR_IDX:
+		return 0;
+	default:
+		if (is_unused(in, o))
+			return 0;
+		ret = check_code(in, o, *code);
+		if (ret >= 0)
+			*code = (uint16_t)ret;
+		return ret;
+	}
+}
+
+static int check_operands(struct gfx9_inst *in)
+{
+	const struct gfx9_encoding *e = &gfx9_encodings[in->encoding];
+
+	for (unsigned int i = 0; i < e->nr; i++)
+		if (check_operand(in, &e->operand[i]) < 0)
+			return -EILSEQ;
+	return 0;
+}
+
+static int decode(struct source *s, struct gfx9_inst *in)
+{
+	in->dwords = 1;
+	if (!(s->w >> 31))
+		return decode_vop12c(s, in);
+	if (s->w >> 30 != 2)
+		return s->n < 2 ? -ENODATA : decode_two_dwords(s, in);
+	s->x = 0;
+	return decode_salu(s, in);
+}
+
 int gfx9_decode(enum gfx9_target target, const uint32_t *words, size_t n, struct gfx9_inst *in)
 {
+	struct source s = { .target = target, .words = words, .n = n };
 	int err;
 
 	if (!n)
 		return -ENODATA;
+	s.w = words[0];
+	s.x = n > 1 ? words[1] : 0;
 	memset(in, 0, sizeof(*in));
-	in->dwords = 1;
-	if (!(words[0] >> 31))
-		err = decode_vop12c(target, words, n, in);
-	else if (words[0] >> 30 == 2)
-		err = decode_salu(target, words, n, in);
-	else
-		err = n < 2 ? -ENODATA : decode_two_dwords(target, words, in);
-	if (err)
-		return err;
-	return in->op == GFX9_INVALID ? -EILSEQ : in->dwords;
+	err = decode(&s, in);
+	if (!err)
+		err = check_operands(in);
+	return err ? err : in->dwords;
 }
