@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Single precision kernels of the vector ALU.
+ *
+ * Reciprocal, square root, logarithm and the others that the hardware only approximates are given
+ * as correctly rounded as double precision arithmetic makes them: better than half a unit in the
+ * last place and a 2^-20 of one. Like the hardware's they know no denormals; nor do v_mad and
+ * v_mac, which round the product.
+ */
+#include "emu/gfx9/vector.h"
+#include "emu/gfx9/vector_math.h"
+
+#include <math.h>
+
+/* x, y, z are numbers, u, v, t their bits. */
+#define F32_1(name, expr)                     \
+	KERNEL(name)                          \
+	{                                     \
+		LANES                         \
+		{                             \
+			uint32_t u = a[i];    \
+			float x = f32(u);     \
+			d[i] = fix1(expr, u); \
+		}                             \
+	}
+
+#define F32_2(name, expr)                             \
+	KERNEL(name)                                  \
+	{                                             \
+		LANES                                 \
+		{                                     \
+			uint32_t u = a[i], v = b[i];  \
+			float x = f32(u), y = f32(v); \
+			d[i] = fix2(expr, u, v);      \
+		}                                     \
+	}
+
+#define F32_3(name, expr)                                         \
+	KERNEL(name)                                              \
+	{                                                         \
+		LANES                                             \
+		{                                                 \
+			uint32_t u = a[i], v = b[i], t = c[i];    \
+			float x = f32(u), y = f32(v), z = f32(t); \
+			d[i] = fix3(expr, u, v, t);               \
+		}                                                 \
+	}
+
+/* Of the bits, whatever they are. */
+#define BITS_2(name, expr)                           \
+	KERNEL(name)                                 \
+	{                                            \
+		bool ieee = mode & GFX9_MODE_IEEE;   \
+		LANES                                \
+		{                                    \
+			uint32_t u = a[i], v = b[i]; \
+			d[i] = expr;                 \
+		}                                    \
+	}
+
+#define BITS_3(name, expr)                                     \
+	KERNEL(name)                                           \
+	{                                                      \
+		bool ieee = mode & GFX9_MODE_IEEE;             \
+		LANES                                          \
+		{                                              \
+			uint32_t u = a[i], v = b[i], t = c[i]; \
+			d[i] = expr;                           \
+		}                                              \
+	}
+
+F32_2(add_f32, x + y)
+F32_2(sub_f32, x - y)
+F32_2(subrev_f32, y - x)
+F32_2(mul_f32, x *y)
+F32_3(fma_f32, __builtin_fmaf(x, y, z))
+BITS_2(min_f32, min32(u, v, ieee))
+BITS_2(max_f32, max32(u, v, ieee))
+BITS_3(min3_f32, min32(min32(u, v, ieee), t, ieee))
+BITS_3(max3_f32, max32(max32(u, v, ieee), t, ieee))
+BITS_3(med3_f32, med32(u, v, t, ieee))
+
+/* 0 times anything is 0. */
+static inline uint32_t mul_legacy(uint32_t u, uint32_t v)
+{
+	float x = f32(u), y = f32(v);
+
+	return x == 0 || y == 0 ? 0 : fix2(x * y, u, v);
+}
+
+KERNEL(mul_legacy_f32)
+{
+	LANES
+	{
+		d[i] = mul_legacy(a[i], b[i]);
+	}
+}
+
+static inline uint32_t add_flushed(uint32_t product, uint32_t t)
+{
+	return flush32(fix2(f32(product) + f32(t), product, t));
+}
+
+KERNEL(mad_f32)
+{
+	LANES
+	{
+		uint32_t u = flush32(a[i]), v = flush32(b[i]), t = flush32(c[i]);
+		uint32_t p = flush32(fix2(f32(u) * f32(v), u, v));
+
+		d[i] = add_flushed(p, t);
+	}
+}
+
+KERNEL(mad_legacy_f32)
+{
+	LANES
+	{
+		uint32_t u = flush32(a[i]), v = flush32(b[i]), t = flush32(c[i]);
+
+		d[i] = add_flushed(flush32(mul_legacy(u, v)), t);
+	}
+}
+
+/* Below 1 in any case; an infinity has no fraction to speak of. */
+static inline float fract(float x)
+{
+	float r = x - __builtin_floorf(x);
+
+	return r >= 1.0f ? 0x1.fffffep-1f : r;
+}
+
+F32_1(fract_f32, fract(x))
+F32_1(trunc_f32, __builtin_truncf(x))
+F32_1(ceil_f32, __builtin_ceilf(x))
+F32_1(rndne_f32, __builtin_rintf(x))
+F32_1(floor_f32, __builtin_floorf(x))
+
+/* Approximated ones: denormals are zero, in and out. */
+#define APPROX(name, expr)                             \
+	KERNEL(name)                                   \
+	{                                              \
+		LANES                                  \
+		{                                      \
+			uint32_t u = flush32(a[i]);    \
+			float x = f32(u);              \
+			d[i] = flush32(fix1(expr, u)); \
+		}                                      \
+	}
+
+#define PI 3.14159265358979323846
+
+/* sin(2 * pi * r) for r in [-1/4, 1/4]: exact where a sine is. */
+static inline double turn(double r)
+{
+	return r == 0.25 ? 1 : r == -0.25 ? -1 : sin(2 * PI * r);
+}
+
+/* The unit is a full turn. Beyond 256 of them the hardware gives up. */
+static inline float sin_turns(float x)
+{
+	double r;
+
+	if (!(fabsf(x) <= 256.0f))
+		return isinf(x) ? NAN : 0;
+	r = (double)x - rint((double)x);
+	return (float)turn(r > 0.25 ? 0.5 - r : r < -0.25 ? -0.5 - r : r);
+}
+
+static inline float cos_turns(float x)
+{
+	double r;
+
+	if (!(fabsf(x) <= 256.0f))
+		return isinf(x) ? NAN : 1;
+	r = (double)x - rint((double)x);
+	return (float)turn(0.25 - fabs(r));
+}
+
+APPROX(exp_f32, (float)exp2((double)x))
+APPROX(log_f32, (float)log2((double)x))
+APPROX(rcp_f32, 1.0f / x)
+APPROX(rsq_f32, (float)(1.0 / sqrt((double)x)))
+APPROX(sqrt_f32, __builtin_sqrtf(x))
+APPROX(sin_f32, sin_turns(x))
+APPROX(cos_f32, cos_turns(x))
+
+static inline int exponent(uint32_t u)
+{
+	return (int)(u >> 23 & 0xff);
+}
+
+/* The magnitude is shifted up until it looks like a normal number. */
+static inline uint32_t normalise(uint32_t u)
+{
+	return exponent(u) ? u & F32_ABS : u32((float)(int32_t)(u & 0x7fffff));
+}
+
+KERNEL(frexp_exp_i32_f32)
+{
+	LANES
+	{
+		uint32_t u = a[i], n = normalise(u);
+		int e = exponent(u) ? exponent(u) - 126 : exponent(n) - 126 - 149;
+
+		d[i] = exponent(u) == 255 || !(u & F32_ABS) ? 0 : (uint32_t)e;
+	}
+}
+
+KERNEL(frexp_mant_f32)
+{
+	LANES
+	{
+		uint32_t u = a[i], n = normalise(u);
+		uint32_t r = (u & ~F32_ABS) | 0x3f000000 | (n & 0x7fffff);
+
+		r = exponent(u) == 255 || !(u & F32_ABS) ? u : r;
+		d[i] = nan32(u) ? u | F32_QUIET : r;
+	}
+}
+
+/* 2^n as a double; @n is brought to where the result is 0 or infinite anyway. */
+static inline double power(uint32_t n)
+{
+	int32_t e = (int32_t)n;
+
+	e = e > 300 ? 300 : e < -300 ? -300 : e;
+	return f64((uint64_t)(e + 1023) << 52);
+}
+
+KERNEL(ldexp_f32)
+{
+	LANES
+	{
+		uint32_t u = a[i];
+
+		d[i] = fix1((float)((double)f32(u) * power(b[i])), u);
+	}
+}
+
+/*
+ * Division: scale the operands out of harm's way, refine a quotient, undo the scaling, and put
+ * right what is special.
+ */
+
+static inline bool denormal(float f)
+{
+	uint32_t u = u32(f) & F32_ABS;
+
+	return u && u < 0x800000;
+}
+
+static inline uint32_t scaled(uint32_t u, float by)
+{
+	return fix1(f32(u) * by, u);
+}
+
+KERNEL(div_scale_f32)
+{
+	for (int i = 0; i < GFX9_LANES; i++) {
+		uint32_t u = a[i], v = b[i], t = c[i], r = u;
+		float den = f32(v), num = f32(t);
+		bool tiny_inverse = denormal(1.0f / den), tiny_quotient = denormal(num / den);
+		bool vcc = false;
+
+		if (num == 0 || den == 0) {
+			r = F32_NAN;
+		} else if (exponent(t) - exponent(v) >= 96) {
+			vcc = true;
+			if (u == v)
+				r = scaled(u, 0x1p64f);
+		} else if (denormal(den)) {
+			r = scaled(u, 0x1p64f);
+		} else if (tiny_inverse && tiny_quotient) {
+			vcc = true;
+			if (u == v)
+				r = scaled(u, 0x1p64f);
+		} else if (tiny_inverse) {
+			r = scaled(u, 0x1p-64f);
+		} else if (tiny_quotient) {
+			vcc = true;
+			if (u == t)
+				r = scaled(u, 0x1p64f);
+		} else if (exponent(t) <= 23) {
+			r = scaled(u, 0x1p64f);
+		}
+		d[i] = nan32(r) ? r | F32_QUIET : r;
+		m[i] = vcc ? ~0u : 0;
+	}
+}
+
+/* m comes in: VCC. */
+KERNEL(div_fmas_f32)
+{
+	LANES
+	{
+		uint32_t u = a[i], v = b[i], t = c[i];
+		float r = __builtin_fmaf(f32(u), f32(v), f32(t));
+
+		d[i] = fix3(m[i] ? 0x1p32f * r : r, u, v, t);
+	}
+}
+
+KERNEL(div_fixup_f32)
+{
+	for (int i = 0; i < GFX9_LANES; i++) {
+		uint32_t q = a[i], den = b[i], num = c[i], sign = (den ^ num) & ~F32_ABS, r;
+		uint32_t y = den & F32_ABS, x = num & F32_ABS;
+
+		if (nan32(num))
+			r = num | F32_QUIET;
+		else if (nan32(den))
+			r = den | F32_QUIET;
+		else if ((!x && !y) || (x == F32_INF && y == F32_INF))
+			r = F32_NAN;
+		else if (!y || x == F32_INF)
+			r = sign | F32_INF;
+		else if (y == F32_INF || !x)
+			r = sign;
+		else if (exponent(num) - exponent(den) < -150)
+			r = sign;
+		else
+			r = nan32(q) ? q | F32_QUIET : (q & F32_ABS) | sign;
+		d[i] = r;
+	}
+}
+
+/*
+ * Cube maps: the face a direction points at, the coordinates on it, twice the major axis
+ */
+
+enum cube { CUBE_ID, CUBE_SC, CUBE_TC, CUBE_MA };
+
+static inline float cube(float x, float y, float z, enum cube what)
+{
+	float ax = fabsf(x), ay = fabsf(y), az = fabsf(z), r[4];
+
+	if (az >= ax && az >= ay) {
+		r[CUBE_ID] = z < 0 ? 5 : 4;
+		r[CUBE_SC] = z < 0 ? -x : x;
+		r[CUBE_TC] = -y;
+		r[CUBE_MA] = 2 * z;
+	} else if (ay >= ax) {
+		r[CUBE_ID] = y < 0 ? 3 : 2;
+		r[CUBE_SC] = x;
+		r[CUBE_TC] = y < 0 ? -z : z;
+		r[CUBE_MA] = 2 * y;
+	} else {
+		r[CUBE_ID] = x < 0 ? 1 : 0;
+		r[CUBE_SC] = x < 0 ? z : -z;
+		r[CUBE_TC] = -y;
+		r[CUBE_MA] = 2 * x;
+	}
+	return r[what];
+}
+
+F32_3(cubeid_f32, cube(x, y, z, CUBE_ID))
+F32_3(cubesc_f32, cube(x, y, z, CUBE_SC))
+F32_3(cubetc_f32, cube(x, y, z, CUBE_TC))
+F32_3(cubema_f32, cube(x, y, z, CUBE_MA))
+
+/*
+ * Pairs
+ */
+
+KERNEL(pk_add_f32)
+{
+	GFX9_V(add_f32)(d, m, a, b, c, mode);
+	GFX9_V(add_f32)(d + 64, m, a + 64, b + 64, c, mode);
+}
+
+KERNEL(pk_mul_f32)
+{
+	GFX9_V(mul_f32)(d, m, a, b, c, mode);
+	GFX9_V(mul_f32)(d + 64, m, a + 64, b + 64, c, mode);
+}
+
+KERNEL(pk_fma_f32)
+{
+	GFX9_V(fma_f32)(d, m, a, b, c, mode);
+	GFX9_V(fma_f32)(d + 64, m, a + 64, b + 64, c + 64, mode);
+}
+
+KERNEL(pk_mov_b32)
+{
+	LANES
+	{
+		uint32_t lo = a[i], hi = b[i + 64];
+
+		d[i] = lo;
+		d[i + 64] = hi;
+	}
+}

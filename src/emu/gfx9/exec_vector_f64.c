@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Double precision kernels of the vector ALU. Reciprocal and square root are correctly rounded,
+ * the reciprocal square root is within a unit in the last place; the hardware's are far coarser,
+ * and programs refine them.
+ */
+#include "emu/gfx9/vector.h"
+#include "emu/gfx9/vector_math.h"
+
+#include <math.h>
+
+/* x, y, z are numbers, u, v, t their bits. */
+#define F64_1(name, expr)                                \
+	KERNEL(name)                                     \
+	{                                                \
+		LANES                                    \
+		{                                        \
+			uint64_t u = load64(a, i);       \
+			double x = f64(u);               \
+			store64(d, i, fix1_64(expr, u)); \
+		}                                        \
+	}
+
+#define F64_2(name, expr)                                            \
+	KERNEL(name)                                                 \
+	{                                                            \
+		LANES                                                \
+		{                                                    \
+			uint64_t u = load64(a, i), v = load64(b, i); \
+			double x = f64(u), y = f64(v);               \
+			store64(d, i, fix2_64(expr, u, v));          \
+		}                                                    \
+	}
+
+#define F64_3(name, expr)                                                              \
+	KERNEL(name)                                                                   \
+	{                                                                              \
+		LANES                                                                  \
+		{                                                                      \
+			uint64_t u = load64(a, i), v = load64(b, i), t = load64(c, i); \
+			double x = f64(u), y = f64(v), z = f64(t);                     \
+			store64(d, i, fix3_64(expr, u, v, t));                         \
+		}                                                                      \
+	}
+
+F64_2(add_f64, x + y)
+F64_2(mul_f64, x *y)
+F64_3(fma_f64, __builtin_fma(x, y, z))
+
+KERNEL(min_f64)
+{
+	bool ieee = mode & GFX9_MODE_IEEE;
+
+	LANES
+	{
+		store64(d, i, min64(load64(a, i), load64(b, i), ieee));
+	}
+}
+
+KERNEL(max_f64)
+{
+	bool ieee = mode & GFX9_MODE_IEEE;
+
+	LANES
+	{
+		store64(d, i, max64(load64(a, i), load64(b, i), ieee));
+	}
+}
+
+static inline double fract(double x)
+{
+	double r = x - __builtin_floor(x);
+
+	return r >= 1.0 ? 0x1.fffffffffffffp-1 : r;
+}
+
+F64_1(fract_f64, fract(x))
+F64_1(trunc_f64, __builtin_trunc(x))
+F64_1(ceil_f64, __builtin_ceil(x))
+F64_1(rndne_f64, __builtin_rint(x))
+F64_1(floor_f64, __builtin_floor(x))
+F64_1(rcp_f64, 1.0 / x)
+F64_1(rsq_f64, 1.0 / __builtin_sqrt(x))
+F64_1(sqrt_f64, __builtin_sqrt(x))
+
+static inline int exponent(uint64_t u)
+{
+	return (int)(u >> 52 & 0x7ff);
+}
+
+static inline uint64_t normalise(uint64_t u)
+{
+	return exponent(u) ? u & F64_ABS : u64((double)(int64_t)(u & 0xfffffffffffffu));
+}
+
+KERNEL(frexp_exp_i32_f64)
+{
+	LANES
+	{
+		uint64_t u = load64(a, i), n = normalise(u);
+		int e = exponent(u) ? exponent(u) - 1022 : exponent(n) - 1022 - 1074;
+
+		d[i] = exponent(u) == 0x7ff || !(u & F64_ABS) ? 0 : (uint32_t)e;
+	}
+}
+
+KERNEL(frexp_mant_f64)
+{
+	LANES
+	{
+		uint64_t u = load64(a, i), n = normalise(u);
+		uint64_t r = (u & ~F64_ABS) | 0x3fe0000000000000u | (n & 0xfffffffffffffu);
+
+		r = exponent(u) == 0x7ff || !(u & F64_ABS) ? u : r;
+		store64(d, i, nan64(u) ? u | F64_QUIET : r);
+	}
+}
+
+KERNEL(ldexp_f64)
+{
+	for (int i = 0; i < GFX9_LANES; i++) {
+		uint64_t u = load64(a, i);
+
+		store64(d, i, fix1_64(ldexp(f64(u), (int32_t)b[i]), u));
+	}
+}
+
+/*
+ * Division, as in single precision
+ */
+
+static inline bool denormal(double f)
+{
+	uint64_t u = u64(f) & F64_ABS;
+
+	return u && u < 0x10000000000000u;
+}
+
+static inline uint64_t scaled(uint64_t u, double by)
+{
+	return fix1_64(f64(u) * by, u);
+}
+
+KERNEL(div_scale_f64)
+{
+	for (int i = 0; i < GFX9_LANES; i++) {
+		uint64_t u = load64(a, i), v = load64(b, i), t = load64(c, i), r = u;
+		double den = f64(v), num = f64(t);
+		bool tiny_inverse = denormal(1.0 / den), tiny_quotient = denormal(num / den);
+		bool vcc = false;
+
+		if (num == 0 || den == 0) {
+			r = F64_NAN;
+		} else if (exponent(t) - exponent(v) >= 768) {
+			vcc = true;
+			if (u == v)
+				r = scaled(u, 0x1p128);
+		} else if (denormal(den)) {
+			r = scaled(u, 0x1p128);
+		} else if (tiny_inverse && tiny_quotient) {
+			vcc = true;
+			if (u == v)
+				r = scaled(u, 0x1p128);
+		} else if (tiny_inverse) {
+			r = scaled(u, 0x1p-128);
+		} else if (tiny_quotient) {
+			vcc = true;
+			if (u == t)
+				r = scaled(u, 0x1p128);
+		} else if (exponent(t) <= 53) {
+			r = scaled(u, 0x1p128);
+		}
+		store64(d, i, nan64(r) ? r | F64_QUIET : r);
+		m[i] = vcc ? ~0u : 0;
+	}
+}
+
+KERNEL(div_fmas_f64)
+{
+	LANES
+	{
+		uint64_t u = load64(a, i), v = load64(b, i), t = load64(c, i);
+		double r = __builtin_fma(f64(u), f64(v), f64(t));
+
+		store64(d, i, fix3_64(m[i] ? 0x1p64 * r : r, u, v, t));
+	}
+}
+
+KERNEL(div_fixup_f64)
+{
+	for (int i = 0; i < GFX9_LANES; i++) {
+		uint64_t q = load64(a, i), den = load64(b, i), num = load64(c, i), r;
+		uint64_t sign = (den ^ num) & ~F64_ABS, y = den & F64_ABS, x = num & F64_ABS;
+
+		if (nan64(num))
+			r = num | F64_QUIET;
+		else if (nan64(den))
+			r = den | F64_QUIET;
+		else if ((!x && !y) || (x == F64_INF && y == F64_INF))
+			r = F64_NAN;
+		else if (!y || x == F64_INF)
+			r = sign | F64_INF;
+		else if (y == F64_INF || !x)
+			r = sign;
+		else if (exponent(num) - exponent(den) < -1075)
+			r = sign;
+		else
+			r = nan64(q) ? q | F64_QUIET : (q & F64_ABS) | sign;
+		store64(d, i, r);
+	}
+}
+
+/*
+ * The bits of 2/pi behind the point, 53 of them from where argument reduction of a number of this
+ * magnitude needs them.
+ */
+static const uint32_t two_over_pi[] = {
+	0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab,
+	0xdebbc561, 0xb7246e3a, 0x424dd2e0, 0x06492eea, 0x09d1921c, 0xfe1deb1c, 0xb129a73e,
+	0xe88235f5, 0x2ebb4484, 0xe99c7026, 0xb45f7e41, 0x3991d639, 0x835339f4, 0x9c845f8b,
+	0xbdf9283b, 0x1ff897ff, 0xde05980f, 0xef2f118b, 0x5a0a6d1f, 0x6d367ecf, 0x27cb09b7,
+	0x4f463f66, 0x9e5fea2d, 0x7527bac7, 0xebe5f17b, 0x3d0739f7, 0x8a5292ea, 0x6bfb5fb1,
+	0x1f8d5d08, 0x56033046,
+};
+#define TWO_OVER_PI_BITS 1184
+
+static uint64_t two_over_pi_from(int first)
+{
+	uint64_t r = 0;
+
+	for (int k = first; k < first + 53; k++)
+		r = r << 1 | (k < TWO_OVER_PI_BITS ? two_over_pi[k / 32] >> (31 - k % 32) & 1 : 0);
+	return r;
+}
+
+KERNEL(trig_preop_f64)
+{
+	for (int i = 0; i < GFX9_LANES; i++) {
+		uint64_t u = load64(a, i);
+		int shift = (int)(b[i] & 31) * 53, scale;
+
+		if (exponent(u) > 1077)
+			shift += exponent(u) - 1077;
+		scale = -53 - shift;
+		if (exponent(u) >= 0x7b0)
+			scale += 128;
+		store64(d, i, u64(ldexp((double)two_over_pi_from(shift), scale)));
+	}
+}
