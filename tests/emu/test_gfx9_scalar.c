@@ -1210,7 +1210,7 @@ static uint32_t peek(const struct world *t, u64 va)
 {
 	uint32_t x;
 
-	memcpy(&x, va >= ROM ? &t->rom[va - ROM] : &t->ram[va - RAM], 4);
+	memcpy(&x, &t->ram[va - RAM], 4);
 	return x;
 }
 

@@ -45,9 +45,61 @@ static inline void put_u64(struct gfx9_wave *w, const struct gfx9_inst *in, u64 
 
 #define RUN(name) static enum gfx9_stop name(struct gfx9_wave *w, const struct gfx9_inst *in)
 
+/*
+ * Most operands are plain: registers other than the trap temporaries, and small integers. They are
+ * read without a call, so that an operation on them needs no stack. The same operation with any
+ * other operand is a function of its own, which it ends in.
+ */
+/* clang-format off */
+static const uint8_t is_plain[256] = {
+	[0 ... GFX9_TTMP0 - 1] = 1,
+	[GFX9_TTMP0 + GFX9_TTMPS ... GFX9_SREGS - 1] = 1,
+	[GFX9_SRC_0 ... GFX9_SRC_0 + 80] = 1,
+};
+/* clang-format on */
+
+static inline bool plain(const struct gfx9_inst *in)
+{
+	return __builtin_expect(is_plain[(uint8_t)in->src[0]] & is_plain[(uint8_t)in->src[1]] &
+					is_plain[(uint8_t)in->dst],
+				1);
+}
+
+static inline i64 plain_integer(unsigned int code)
+{
+	return code <= GFX9_SRC_0 + 64 ? (i64)code - GFX9_SRC_0 : GFX9_SRC_0 + 64 - (i64)code;
+}
+
+static inline u32 plain_u32(const struct gfx9_wave *w, unsigned int code)
+{
+	return code < GFX9_SREGS ? w->s[code] : (u32)plain_integer(code);
+}
+
+static inline u64 plain_u64(const struct gfx9_wave *w, unsigned int code)
+{
+	return code < GFX9_SREGS ? gfx9_get64(w, code & ~1u) : (u64)plain_integer(code);
+}
+
+static inline i64 plain_i64(const struct gfx9_wave *w, unsigned int code)
+{
+	return (i64)plain_u64(w, code);
+}
+
+static inline void plain_put_u32(struct gfx9_wave *w, const struct gfx9_inst *in, u32 value)
+{
+	w->s[in->dst] = value;
+}
+
+static inline void plain_put_u64(struct gfx9_wave *w, const struct gfx9_inst *in, u64 value)
+{
+	gfx9_set64(w, in->dst & ~1u, value);
+}
+
+#define ANY(name) __attribute__((noinline)) RUN(name##_any)
+
 /* d of a and b; a statement about w->scc may follow. */
 #define OP2(name, D, A, B, ...)                   \
-	RUN(name)                                 \
+	ANY(name)                                 \
 	{                                         \
 		A a = get_##A(w, in, in->src[0]); \
 		B b = get_##B(w, in, in->src[1]); \
@@ -56,29 +108,46 @@ static inline void put_u64(struct gfx9_wave *w, const struct gfx9_inst *in, u64 
 		__VA_ARGS__;                      \
 		put_##D(w, in, d);                \
 		return GFX9_GO;                   \
-	}
-
-#define OP1(name, D, A, ...)                      \
+	}                                         \
 	RUN(name)                                 \
 	{                                         \
-		A a = get_##A(w, in, in->src[0]); \
+		A a;                              \
+		B b;                              \
 		D d;                              \
                                                   \
+		if (!plain(in))                   \
+			return name##_any(w, in); \
+		a = plain_##A(w, in->src[0]);     \
+		b = plain_##B(w, in->src[1]);     \
 		__VA_ARGS__;                      \
-		put_##D(w, in, d);                \
+		plain_put_##D(w, in, d);          \
 		return GFX9_GO;                   \
 	}
+
+#define OP1(name, D, A, ...) OP2(name, D, A, u32, (void)b; __VA_ARGS__)
 
 /* SCC tells whether the result is anything but 0. */
 #define OP2_NZ(name, D, A, B, expr) OP2(name, D, A, B, d = (expr); w->scc = d != 0)
 #define OP1_NZ(name, D, A, expr) OP1(name, D, A, d = (expr); w->scc = d != 0)
 
 #define COMPARE(name, A, B, expr)                 \
-	RUN(name)                                 \
+	ANY(name)                                 \
 	{                                         \
 		A a = get_##A(w, in, in->src[0]); \
 		B b = get_##B(w, in, in->src[1]); \
                                                   \
+		w->scc = (expr);                  \
+		return GFX9_GO;                   \
+	}                                         \
+	RUN(name)                                 \
+	{                                         \
+		A a;                              \
+		B b;                              \
+                                                  \
+		if (!plain(in))                   \
+			return name##_any(w, in); \
+		a = plain_##A(w, in->src[0]);     \
+		b = plain_##B(w, in->src[1]);     \
 		w->scc = (expr);                  \
 		return GFX9_GO;                   \
 	}
@@ -651,8 +720,7 @@ enum hwreg {
 };
 
 #define STATUS_DERIVED (GFX9_STATUS_SCC | GFX9_STATUS_EXECZ | GFX9_STATUS_VCCZ)
-#define TRAPSTS_EXCEPTIONS 0x1ffu /* the flags of floating-point exceptions, which are the user's \
-				   */
+#define TRAPSTS_EXCEPTIONS 0x1ffu /* floating-point flags, which are the user's */
 
 static bool privileged(const struct gfx9_wave *w)
 {
