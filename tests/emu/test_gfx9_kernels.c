@@ -5,7 +5,7 @@
  */
 #include "../unit/test.h"
 
-#include "machine.h"
+#include "emu/gfx9/machine.h"
 
 #include <errno.h>
 
@@ -364,6 +364,80 @@ static void calls(void **state)
 	}
 }
 
+/*
+ * Matrix instructions on small whole numbers, which every type holds and no sum rounds.
+ */
+#define MATMUL_K 24
+
+static uint16_t half_of(int n)
+{
+	_Float16 h = (_Float16)n;
+	uint16_t bits;
+
+	memcpy(&bits, &h, 2);
+	return bits;
+}
+
+static uint16_t bfloat_of(int n)
+{
+	float f = (float)n;
+	uint32_t bits;
+
+	memcpy(&bits, &f, 4);
+	return (uint16_t)(bits >> 16);
+}
+
+static void matmul(struct machine *m, const char *kernel, uint16_t (*narrow)(int n))
+{
+	struct {
+		uint64_t a, b, c;
+		uint32_t k;
+	} args = { machine_alloc(m, 32 * MATMUL_K * 4), machine_alloc(m, 32 * MATMUL_K * 4),
+		   machine_alloc(m, 32 * 32 * 4), MATMUL_K };
+	const float *c = machine_at(m, args.c);
+	int a[32 * MATMUL_K], b[32 * MATMUL_K];
+	uint64_t rng = 11;
+
+	for (int i = 0; i < 32 * MATMUL_K; i++) {
+		uint8_t *pa = machine_at(m, args.a), *pb = machine_at(m, args.b);
+
+		a[i] = (int)(draw(&rng) % 15) - 7;
+		b[i] = (int)(draw(&rng) % 15) - 7;
+		if (narrow) {
+			((uint16_t *)pa)[i] = narrow(a[i]);
+			((uint16_t *)pb)[i] = narrow(b[i]);
+		} else {
+			((float *)pa)[i] = (float)a[i];
+			((float *)pb)[i] = (float)b[i];
+		}
+	}
+	RUN(m, kernel, 64, 64, args);
+	for (int i = 0; i < 32; i++) {
+		for (int j = 0; j < 32; j++) {
+			int sum = 0;
+
+			for (int k = 0; k < MATMUL_K; k++)
+				sum += a[i * MATMUL_K + k] * b[j * MATMUL_K + k];
+			assert_true(c[i * 32 + j] == (float)sum);
+		}
+	}
+}
+
+static void matmul_f32(void **state)
+{
+	matmul(*state, "matmul_f32", NULL);
+}
+
+static void matmul_f16(void **state)
+{
+	matmul(*state, "matmul_f16", half_of);
+}
+
+static void matmul_bf16(void **state)
+{
+	matmul(*state, "matmul_bf16", bfloat_of);
+}
+
 /* The same bits however the waves take turns: after every instruction is the hardest. */
 static void slices_change_nothing(void **state)
 {
@@ -412,6 +486,9 @@ int main(int argc, char **argv)
 		T(sha256),
 		T(calls),
 		T(slices_change_nothing),
+		T(matmul_f32),
+		T(matmul_f16),
+		T(matmul_bf16),
 		T(a_bad_address_is_reported),
 	};
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "emu/gfx9/code.h"
 
+#include "emu/gfx9/exec_mfma.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -75,6 +77,8 @@ static gfx9_run_fn *find_op(const struct gfx9_inst *in)
 		return gfx9_scalar_ops[in->op];
 	if (gfx9_memory_ops[in->op])
 		return gfx9_memory_ops[in->op];
+	if (gfx9_mfma_ops[in->op])
+		return gfx9_mfma_ops[in->op];
 	return gfx9_vector_bind(in);
 }
 

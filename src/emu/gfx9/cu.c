@@ -183,25 +183,31 @@ static void start_waves(struct gfx9_cu *cu, struct gfx9_group *g)
 	}
 }
 
-static void next_id(const struct gfx9_job *job, uint32_t id[3])
+static void id_of(const struct gfx9_job *job, uint64_t n, uint32_t id[3])
 {
-	uint64_t n = job->nr_started;
-
 	id[0] = (uint32_t)(n % job->groups[0]);
 	id[1] = (uint32_t)(n / job->groups[0] % job->groups[1]);
 	id[2] = (uint32_t)(n / job->groups[0] / job->groups[1]);
 }
 
+/* Other compute units take from the same job: the workgroup is ours once nobody else took it
+ * meanwhile. */
+static bool claim(struct gfx9_job *job, uint64_t n)
+{
+	return atomic_compare_exchange_strong(&job->nr_started, &n, n + 1);
+}
+
 bool gfx9_cu_take(struct gfx9_cu *cu, struct gfx9_job *job)
 {
+	uint64_t n = atomic_load(&job->nr_started);
 	struct gfx9_group *g;
 	uint32_t id[3];
 
-	if (job->nr_started == job->nr_groups || atomic_load(&job->failed))
+	if (n >= job->nr_groups || atomic_load(&job->failed))
 		return false;
 	if (cu->lds_bytes + lds_of(job) > GFX9_LDS_BYTES || find_simd(cu, vgprs_of(job)) < 0)
 		return false;
-	next_id(job, id);
+	id_of(job, n, id);
 	g = new_group(job, id);
 	if (!g)
 		return false;
@@ -211,8 +217,11 @@ bool gfx9_cu_take(struct gfx9_cu *cu, struct gfx9_job *job)
 		return false;
 	}
 	cu->lds_bytes += g->lds_bytes;
+	if (!claim(job, n)) {
+		release(cu, g);
+		return gfx9_cu_take(cu, job);
+	}
 	start_waves(cu, g);
-	job->nr_started++;
 	g->next = cu->groups;
 	cu->groups = g;
 	return true;

@@ -36,8 +36,8 @@ struct gfx9_job {
 	struct gfx9_vm *vm;
 	struct gfx9_code *code;
 	uint32_t groups[3]; /* along each axis */
-	uint64_t nr_groups, nr_started;
-	_Atomic uint64_t nr_done;
+	uint64_t nr_groups;
+	_Atomic uint64_t nr_started, nr_done;
 	_Atomic bool failed; /* the first report is in @report; no workgroup starts any more */
 	struct gfx9_report report;
 	_Atomic uint64_t insts;

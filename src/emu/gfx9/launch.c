@@ -27,6 +27,10 @@ _Static_assert(sizeof(struct descriptor) == 64, "as in the code object");
 /* Where hardware that preloads kernel arguments enters: behind the code that loads them itself. */
 #define PRELOAD_ENTRY 256
 
+/* Where amdkfd puts the windows of flat addresses on this generation; bits 63:32. */
+#define SHARED_WINDOW 0x00010000
+#define PRIVATE_WINDOW 0x00020000
+
 #define USER_SGPRS_MAX 16
 #define VGPRS_MAX 512
 
@@ -201,6 +205,8 @@ void gfx9_wave_start(struct gfx9_wave *w, enum gfx9_target target, const struct 
 	w->nr_vgprs = k->nr_vgprs;
 	w->nr_agprs = k->nr_agprs;
 	w->mode = k->mode;
+	w->shared_base = SHARED_WINDOW;
+	w->private_base = PRIVATE_WINDOW;
 	s = put_user_sgprs(w->s, k, d);
 	preload(w, s, k, d);
 	put_system_sgprs(w, target, k, d, id, scratch_slot);

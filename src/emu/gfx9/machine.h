@@ -3,8 +3,8 @@
  * A bare GPU for tests and benchmarks: some memory, some compute units, code objects loaded into
  * it, and dispatches that run to their end on the calling thread.
  */
-#ifndef GP__TESTS_EMU_MACHINE_H
-#define GP__TESTS_EMU_MACHINE_H
+#ifndef GP__EMU_GFX9_MACHINE_H
+#define GP__EMU_GFX9_MACHINE_H
 
 #include "emu/gfx9/cu.h"
 
@@ -23,14 +23,15 @@ struct machine {
 	uint8_t *file;
 	size_t file_size;
 	uint64_t slice; /* instructions a wave runs at a time */
-	uint64_t insts; /* executed in all */
+	int threads; /* that share the compute units; 1 is the calling one */
+	_Atomic uint64_t insts; /* executed in all */
 };
 
 /* Loads the code object at @path. NULL, and a sentence on stderr, where that cannot be done. */
 struct machine *machine_new(enum gfx9_target target, uint64_t memory, const char *path);
 void machine_free(struct machine *m);
 
-/* Memory of the GPU: its address, and where the host finds it. Never freed; out of memory aborts.
+/* Memory of the GPU: its address, and where the host finds it. Zeroed, never freed; out of memory aborts.
  */
 uint64_t machine_alloc(struct machine *m, uint64_t bytes);
 void *machine_at(struct machine *m, uint64_t va);

@@ -254,3 +254,50 @@ __kernel void calls(__global u32 *out, u32 rounds)
 		x = mix(a, x, r) + r;
 	out[i] = x + a[x & 15];
 }
+
+/*
+ * Products of 32 x K and K x 32 by one wave, with the matrix instructions. A is stored by rows, B by columns.
+ */
+typedef float f32x16 __attribute__((ext_vector_type(16)));
+typedef half f16x4 __attribute__((ext_vector_type(4)));
+typedef short s16x4 __attribute__((ext_vector_type(4)));
+
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+
+static inline void store_tile(__global float *c, f32x16 acc)
+{
+	u32 l = local_id();
+
+	for (u32 r = 0; r < 16; r++)
+		c[(r / 4 * 8 + l / 32 * 4 + r % 4) * 32 + l % 32] = acc[r];
+}
+
+__kernel void matmul_f32(__global const float *a, __global const float *b, __global float *c, u32 k)
+{
+	u32 l = local_id(), i = l % 32;
+	f32x16 acc = 0;
+
+	for (u32 t = l / 32; t < k; t += 2)
+		acc = __builtin_amdgcn_mfma_f32_32x32x2f32(a[i * k + t], b[i * k + t], acc, 0, 0, 0);
+	store_tile(c, acc);
+}
+
+__kernel void matmul_f16(__global const f16x4 *a, __global const f16x4 *b, __global float *c, u32 k)
+{
+	u32 l = local_id(), i = l % 32;
+	f32x16 acc = 0;
+
+	for (u32 t = l / 32; t < k / 4; t += 2)
+		acc = __builtin_amdgcn_mfma_f32_32x32x8f16(a[i * (k / 4) + t], b[i * (k / 4) + t], acc, 0, 0, 0);
+	store_tile(c, acc);
+}
+
+__kernel void matmul_bf16(__global const s16x4 *a, __global const s16x4 *b, __global float *c, u32 k)
+{
+	u32 l = local_id(), i = l % 32;
+	f32x16 acc = 0;
+
+	for (u32 t = l / 32; t < k / 4; t += 2)
+		acc = __builtin_amdgcn_mfma_f32_32x32x8bf16_1k(a[i * (k / 4) + t], b[i * (k / 4) + t], acc, 0, 0, 0);
+	store_tile(c, acc);
+}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "machine.h"
+#include "emu/gfx9/machine.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -27,6 +27,7 @@ uint64_t machine_alloc(struct machine *m, uint64_t bytes)
 		abort();
 	}
 	m->used = at + bytes;
+	memset(m->memory + at, 0, bytes);
 	return MACHINE_BASE + at;
 }
 
@@ -121,6 +122,7 @@ struct machine *machine_new(enum gfx9_target target, uint64_t memory, const char
 	m->size = memory;
 	m->memory = aligned_alloc(4096, memory);
 	m->slice = 1000;
+	m->threads = 1;
 	if (!m->memory || !read_file(m, path)) {
 		fprintf(stderr, "%s is not a code object that can be read\n", path);
 		free(m->memory);
@@ -159,20 +161,49 @@ static void write_packet(struct machine *m, const struct gfx9_dispatch *d)
 	memcpy(p + 40, &d->kernarg, 8);
 }
 
-static void run_to_end(struct machine *m, struct gfx9_job *job)
+struct share {
+	struct machine *m;
+	struct gfx9_job *job;
+	int first;
+};
+
+/* Every m->threads-th compute unit, until neither it nor the job has anything left. */
+static void *run_share(void *arg)
 {
+	const struct share *s = arg;
+	struct machine *m = s->m;
 	bool busy = true;
 
 	while (busy) {
 		busy = false;
-		for (int i = 0; i < MACHINE_CUS; i++) {
-			while (gfx9_cu_take(&m->cu[i], job))
+		for (int i = s->first; i < MACHINE_CUS; i += m->threads) {
+			while (gfx9_cu_take(&m->cu[i], s->job))
 				;
 			m->insts += gfx9_cu_run(&m->cu[i], m->slice);
 			busy = busy || gfx9_cu_busy(&m->cu[i]);
 		}
-		busy = busy || (job->nr_started < job->nr_groups && !job->failed);
+		busy = busy || (s->job->nr_started < s->job->nr_groups && !s->job->failed);
 	}
+	return NULL;
+}
+
+static void run_to_end(struct machine *m, struct gfx9_job *job)
+{
+	struct share share[MACHINE_CUS];
+	pthread_t thread[MACHINE_CUS];
+	int started = 1;
+
+	for (int i = 0; i < m->threads; i++)
+		share[i] = (struct share){ m, job, i };
+	while (started < m->threads &&
+	       !pthread_create(&thread[started], NULL, run_share, &share[started]))
+		started++;
+	run_share(&share[0]);
+	/* A share no thread was found for is run here: nothing is left out. */
+	for (int i = started; i < m->threads; i++)
+		run_share(&share[i]);
+	while (--started > 0)
+		pthread_join(thread[started], NULL);
 }
 
 int machine_run(struct machine *m, const char *kernel, uint32_t grid, uint16_t group,
@@ -190,7 +221,6 @@ int machine_run(struct machine *m, const char *kernel, uint32_t grid, uint16_t g
 		return -ENOENT;
 	d.packet = machine_alloc(m, 64);
 	d.kernarg = machine_alloc(m, 1024);
-	memset(machine_at(m, d.kernarg), 0, 1024);
 	memcpy(machine_at(m, d.kernarg), args, args_size);
 	write_packet(m, &d);
 	err = gfx9_job_init(&job, m->target, &m->vm, &m->code, &d);

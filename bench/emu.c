@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+/*
+ * How fast the emulated GPU's compute engine executes wave instructions: kernels as clang compiles
+ * them, on one host thread and on two. Emulation speed on this machine, nothing a GPU would show.
+ */
+#include "benches.h"
+
+#include "base/clock.h"
+#include "emu/gfx9/machine.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#ifdef GP_EMU_KERNELS
+
+#define MEMORY ((uint64_t)64 << 20)
+#define AREA ((uint64_t)1 << 20) /* of each argument that points to memory */
+#define ITEMS 4096
+
+/* A kernel with its arguments: 'p' a pointer to an area of its own, 'u' the number, 'f' a float. */
+struct load {
+	const char *kernel, *args;
+	uint32_t number;
+	uint32_t grid;
+	uint16_t group;
+};
+
+static const struct load loads[] = {
+	{ "vector_add", "pppu", ITEMS, ITEMS, 256 },
+	{ "saxpy", "pppfu", ITEMS, ITEMS, 256 },
+	{ "reduction", "ppu", ITEMS, ITEMS, 256 },
+	{ "sgemm", "pppu", 64, 64 * 64, 256 },
+	{ "histogram", "ppu", ITEMS * 4, 1024, 256 },
+	{ "nbody", "ppu", 256, 256, 64 },
+	{ "transpose", "ppu", 64, 64 * 64, 256 },
+	{ "lcg", "pu", 100, 1024, 64 },
+	{ "bitonic_sort", "p", 0, 1024, 256 },
+	{ "scan", "p", 0, ITEMS, 256 },
+	{ "stencil", "ppu", 16, 4096, 256 },
+	{ "mandelbrot", "puu", 200, 2048, 256 },
+	{ "sha256", "pp", 0, 1024, 64 },
+	{ "calls", "pu", 12, 1024, 64 },
+};
+
+struct subject {
+	struct machine *m;
+	const struct load *load;
+	uint64_t args[8];
+	size_t args_size;
+};
+
+static void put(struct subject *s, const void *value, size_t size)
+{
+	s->args_size = (s->args_size + size - 1) / size * size;
+	memcpy((uint8_t *)s->args + s->args_size, value, size);
+	s->args_size += size;
+}
+
+static void make_args(struct subject *s)
+{
+	for (const char *a = s->load->args; *a; a++) {
+		uint64_t pointer;
+		float f = 1.5f;
+
+		switch (*a) {
+		case 'p':
+			pointer = machine_alloc(s->m, AREA);
+			put(s, &pointer, sizeof(pointer));
+			break;
+		case 'f':
+			put(s, &f, sizeof(f));
+			break;
+		default:
+			put(s, &s->load->number, sizeof(s->load->number));
+		}
+	}
+}
+
+static int run_kernel(void *arg, uint64_t times)
+{
+	struct subject *s = arg;
+	struct gfx9_report report;
+	int err = 0;
+
+	while (times-- && !err)
+		err = machine_run(s->m, s->load->kernel, s->load->grid, s->load->group, s->args,
+				  s->args_size, &report);
+	return err;
+}
+
+static int measure(struct gp__bench_run *run, struct subject *s, int threads, struct gp__stats *ns,
+		   uint64_t *insts)
+{
+	uint64_t before;
+	int err;
+
+	s->m->threads = threads;
+	err = run_kernel(s, 1);
+	before = s->m->insts;
+	if (!err)
+		err = run_kernel(s, 1);
+	*insts = s->m->insts - before;
+	return err ? err : gp__bench_hot(run, run_kernel, s, ns);
+}
+
+static int bench_load(struct gp__bench_run *run, const struct load *load, int threads)
+{
+	struct subject s = { .load = load };
+	struct gp__stats ns;
+	uint64_t insts;
+	json_t *row;
+	int err;
+
+	s.m = machine_new(GFX9_TARGET_GFX90A, MEMORY, GP_EMU_KERNELS);
+	if (!s.m)
+		return gp__bench_fail(run, -ENOENT,
+				      "the kernels of the emulated GPU cannot be loaded");
+	make_args(&s);
+	err = measure(run, &s, threads, &ns, &insts);
+	machine_free(s.m);
+	if (err)
+		return gp__bench_fail(run, err, "%s does not run", load->kernel);
+	row = json_object();
+	json_object_set_new(row, "kernel", json_string(load->kernel));
+	json_object_set_new(row, "threads", json_integer(threads));
+	json_object_set_new(row, "wave_insts", json_integer((json_int_t)insts));
+	json_object_set_new(row, "seconds", json_real(ns.median / 1e9));
+	json_object_set_new(row, "minst_per_s", json_real((double)insts * 1e3 / ns.median));
+	gp__bench_row(run, row);
+	return 0;
+}
+
+int bench_emu(struct gp__bench_run *run)
+{
+	gp__bench_device(run, "emulated gfx90a");
+	for (int threads = 1; threads <= 2; threads++) {
+		for (size_t i = 0; i < sizeof(loads) / sizeof(loads[0]); i++) {
+			int err = bench_load(run, &loads[i], threads);
+
+			if (err)
+				return err;
+		}
+	}
+	return 0;
+}
+
+#else
+
+int bench_emu(struct gp__bench_run *run)
+{
+	return gp__bench_fail(
+		run, -ENOENT,
+		"this build has no kernels for the emulated GPU: it was made without a clang and "
+		"lld that know AMD's GPUs (version 17 or later)");
+}
+
+#endif
