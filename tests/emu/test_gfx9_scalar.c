@@ -528,19 +528,24 @@ static const struct alu alu[] = {
 
 static void one_alu(struct gfx9_wave *w, const struct alu *t, u64 a, u64 b, bool scc)
 {
-	struct gfx9_inst in = { .op = (uint16_t)t->op, .dst = SD, .src = { S0, S1 } };
+	unsigned int trap = rnd() & 1 ? GFX9_TTMP0 - S0 : 0; /* registers of the trap handler */
+	unsigned int s0 = S0 + trap, s1 = S1 + trap, sd = SD + trap;
+	struct gfx9_inst in = { .op = (uint16_t)t->op,
+				.dst = (uint16_t)sd,
+				.src = { (uint16_t)s0, t->b ? (uint16_t)s1 : 0 } };
 	struct gfx9_wave expected;
 	u64 old, d;
 
-	set_reg(w, S0, t->a, a);
-	set_reg(w, S1, t->b, b);
-	set_reg(w, SD, 64, rnd());
+	set_reg(w, s0, t->a, a);
+	set_reg(w, s1, t->b, b);
+	set_reg(w, sd, 64, rnd());
 	w->scc = scc;
-	old = gfx9_get64(w, SD) & mask_of(t->width ? t->width : 64);
+	w->status = trap ? GFX9_STATUS_PRIV : 0;
+	old = gfx9_get64(w, sd) & mask_of(t->width ? t->width : 64);
 	d = t->result(a, b, old, scc);
 	memcpy(&expected, w, sizeof(*w));
 	if (t->width)
-		set_reg(&expected, SD, t->width, d);
+		set_reg(&expected, sd, t->width, d);
 	expected.scc = t->scc(a, b, d, scc, t->width);
 	assert_int_equal(run(w, &in), GFX9_GO);
 	check(w, &expected, t->op, a, b);
