@@ -380,6 +380,21 @@ static enum gfx9_stop store_pages(const struct gfx9_site *s, const uint64_t addr
  * Atomics
  */
 
+/*
+ * A sum that is no number: the first operand that is none, made quiet, or a new one where both are.
+ * So it does not depend on the host.
+ */
+static uint64_t not_a_number(uint64_t a, uint64_t b, uint64_t infinite, uint64_t quiet)
+{
+	uint64_t size = quiet * 2 - 1 + infinite;
+
+	if ((a & size) > infinite)
+		return a | quiet;
+	if ((b & size) > infinite)
+		return b | quiet;
+	return infinite | quiet;
+}
+
 /* Half floats as doubles: sums of two are exact, so the result is rounded once. */
 static double half_value(uint32_t h)
 {
@@ -402,8 +417,6 @@ static uint32_t half_of(double v)
 	int exponent;
 	uint32_t n;
 
-	if (v != v)
-		return sign | 0x7e00;
 	if (size >= 65520)
 		return sign | 0x7c00;
 	if (size == 0)
@@ -419,7 +432,9 @@ static uint32_t half_of(double v)
 
 static uint32_t add_halves(uint32_t a, uint32_t b)
 {
-	return half_of(half_value(a) + half_value(b));
+	double v = half_value(a) + half_value(b);
+
+	return v == v ? half_of(v) : (uint32_t)not_a_number(a, b, 0x7c00, 0x200);
 }
 
 static float float_of(uint32_t bits)
@@ -460,8 +475,22 @@ static uint32_t add_brains(uint32_t a, uint32_t b)
 	uint32_t bits = bits_of(v);
 
 	if (v != v)
-		return bits >> 16 | 0x40;
+		return (uint32_t)not_a_number(a, b, 0x7f80, 0x40);
 	return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
+
+static uint32_t add_floats(uint32_t a, uint32_t b)
+{
+	float v = float_of(a) + float_of(b);
+
+	return v == v ? bits_of(v) : (uint32_t)not_a_number(a, b, 0x7f800000, 0x400000);
+}
+
+static uint64_t add_doubles(uint64_t a, uint64_t b)
+{
+	double v = double_of(a) + double_of(b);
+
+	return v == v ? bits_of64(v) : not_a_number(a, b, 0x7ff0000000000000, 0x8000000000000);
 }
 
 /* A NaN gives way to a number, and -0 is less than +0. */
@@ -515,7 +544,7 @@ uint32_t gfx9_rmw32(enum gfx9_rmw op, uint32_t old, uint32_t x, uint32_t y)
 	case GFX9_RMW_WRAP:
 		return old >= x ? old - x : old + y;
 	case GFX9_RMW_FADD:
-		return bits_of(float_of(old) + float_of(x));
+		return add_floats(old, x);
 	case GFX9_RMW_FMIN:
 		return bits_of((float)less(float_of(old), float_of(x)));
 	case GFX9_RMW_FMAX:
@@ -564,7 +593,7 @@ uint64_t gfx9_rmw64(enum gfx9_rmw op, uint64_t old, uint64_t x, uint64_t y)
 	case GFX9_RMW_MSKOR:
 		return (old & ~x) | y;
 	case GFX9_RMW_FADD:
-		return bits_of64(double_of(old) + double_of(x));
+		return add_doubles(old, x);
 	case GFX9_RMW_FMIN:
 		return bits_of64(less(double_of(old), double_of(x)));
 	case GFX9_RMW_FMAX:
@@ -638,7 +667,7 @@ static uint8_t *target_of(const struct gfx9_site *s, unsigned int lane, unsigned
 	if (*where == GFX9_IN_LDS)
 		return s->w->lds + at;
 	/* The hardware refuses what is not aligned; and what is aligned is in one page. */
-	host = at & (*where == GFX9_IN_PAGES ? s->a->bytes - 1u : 3u)
+	host = *run < 4 || at & (*where == GFX9_IN_PAGES ? s->a->bytes - 1u : 3u)
 		       ? NULL
 		       : gfx9_tlb_at(s->w->tlb, at, true);
 	if (!host)
@@ -685,7 +714,7 @@ static uint32_t target_rmw32(const struct targets *t, unsigned int lane, enum gf
 static uint64_t target_rmw64(const struct targets *t, unsigned int lane, enum gfx9_rmw op,
 			     uint64_t x, uint64_t y)
 {
-	uint8_t *low = t->low[lane], *high = t->high[lane] ? t->high[lane] : low + 4;
+	uint8_t *low = t->low[lane], *high;
 	uint32_t half[2];
 	uint64_t old, now;
 
@@ -693,6 +722,7 @@ static uint64_t target_rmw64(const struct targets *t, unsigned int lane, enum gf
 		return 0;
 	if (t->shared >> lane & 1)
 		return shared_rmw64(op, (uint64_t *)(void *)low, x, y);
+	high = t->high[lane] ? t->high[lane] : low + 4;
 	memcpy(&half[0], low, sizeof(half[0]));
 	memcpy(&half[1], high, sizeof(half[1]));
 	old = half[0] | (uint64_t)half[1] << 32;
