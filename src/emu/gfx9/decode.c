@@ -433,7 +433,7 @@ static int decode_vop3(struct source *s, struct gfx9_inst *in)
 
 static bool is_mai(uint32_t op)
 {
-	return op >= 0x40;
+	return op >= 0x3e;
 }
 
 static uint16_t acc_src(uint32_t code, bool acc)
@@ -486,6 +486,12 @@ static int decode_vop3p(struct source *s, struct gfx9_inst *in)
  * Vector memory
  */
 
+/* These have their data where others have the address. */
+static bool is_gws_with_data(uint16_t op)
+{
+	return op == GFX9_DS_GWS_INIT || op == GFX9_DS_GWS_SEMA_BR || op == GFX9_DS_GWS_BARRIER;
+}
+
 static int decode_ds(struct source *s, struct gfx9_inst *in)
 {
 	int err = use_entry(s, &ops_ds[s->target][bits(s->w, 17, 8)], in);
@@ -497,7 +503,7 @@ static int decode_ds(struct source *s, struct gfx9_inst *in)
 	in->gds = bits(s->w, 16, 1);
 	in->offset = (int32_t)bits(s->w, 0, 8);
 	in->offset1 = (uint8_t)bits(s->w, 8, 8);
-	in->src[0] = vgpr(bits(s->x, 0, 8));
+	in->src[0] = data_reg(bits(s->x, 0, 8), acc && is_gws_with_data(in->op));
 	in->src[1] = data_reg(bits(s->x, 8, 8), acc);
 	in->src[2] = data_reg(bits(s->x, 16, 8), acc);
 	in->dst = data_reg(bits(s->x, 24, 8), acc);
@@ -546,7 +552,7 @@ static int decode_flat(struct source *s, struct gfx9_inst *in)
 	in->src[1] = data_reg(bits(s->x, 8, 8), acc);
 	in->sdst = in->format == GFX9_FLAT ? GFX9_OFF : (uint16_t)bits(s->x, 16, 7);
 	in->dst = data_reg(bits(s->x, 24, 8), acc);
-	return 0;
+	return in->lds && acc ? -EILSEQ : 0;
 }
 
 static int decode_mubuf(struct source *s, struct gfx9_inst *in)
@@ -568,7 +574,9 @@ static int decode_mubuf(struct source *s, struct gfx9_inst *in)
 	in->src[2] = (uint16_t)bits(s->x, 24, 8);
 	in->sdst = (uint16_t)(bits(s->x, 16, 5) << 2);
 	in->dst = in->src[1];
-	return 0;
+	if (in->op == GFX9_BUFFER_STORE_LDS_DWORD)
+		return 0;
+	return in->lds && bits(s->x, 23, 1) ? -EILSEQ : 0;
 }
 
 static int decode_two_dwords(struct source *s, struct gfx9_inst *in)
@@ -620,6 +628,11 @@ static int sgpr_tuple(unsigned int code, unsigned int dwords)
 	return (int)first;
 }
 
+static bool is_inline(unsigned int code)
+{
+	return (code >= GFX9_SRC_0 && code <= 208) || (code >= GFX9_SRC_HALF && code <= 248);
+}
+
 static bool is_constant(const struct gfx9_inst *in, unsigned int code)
 {
 	if (code == GFX9_LITERAL)
@@ -629,7 +642,7 @@ static bool is_constant(const struct gfx9_inst *in, unsigned int code)
 		return true;
 	if (code >= GFX9_VCCZ && code <= GFX9_SCC)
 		return true;
-	return (code >= GFX9_SRC_0 && code <= 208) || (code >= GFX9_SRC_HALF && code <= 248);
+	return is_inline(code);
 }
 
 static int vgpr_tuple(unsigned int code, unsigned int dwords)
@@ -660,9 +673,11 @@ static int check_code(const struct gfx9_inst *in, const struct gfx9_operand *o, 
 	default:
 		break;
 	}
+	if (o->kind == K_VSRC)
+		return is_inline(code) ? (int)code : -EILSEQ;
 	if (code >= 128)
 		return is_constant(in, code) ? (int)code : -EILSEQ;
-	return o->kind == K_VSRC ? -EILSEQ : sgpr_tuple(code, o->dwords);
+	return sgpr_tuple(code, o->dwords);
 }
 
 static uint16_t *operand_code(struct gfx9_inst *in, unsigned int field)

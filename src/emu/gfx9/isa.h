@@ -66,6 +66,7 @@ struct gfx9_inst {
 	uint8_t format;
 	uint8_t dwords; /* 1 to 3 */
 	uint8_t extra; /* enum gfx9_extra */
+	uint16_t encoding; /* what the decoder knows about its operands */
 	bool e64; /* VOP1, VOP2 and VOPC opcodes in their VOP3 form; format is VOP3 then */
 
 	/*
