@@ -173,13 +173,16 @@ static uint32_t *acc_row(const struct gfx9_wave *w, unsigned int n)
 /* M0[15:12]: which of the three sources and the destination are relative to M0[7:0]. */
 #define INDEX_DST 3
 
-static unsigned int indexed(const struct gfx9_wave *w, unsigned int code, unsigned int operand)
+static unsigned int index_of(const struct gfx9_wave *w, unsigned int operand)
 {
 	uint32_t m0 = w->s[GFX9_M0];
 
-	if (!(w->mode & GFX9_MODE_GPR_IDX) || code < GFX9_VGPR || !(m0 >> (12 + operand) & 1))
-		return code;
-	return code + (m0 & 0xff);
+	return w->mode & GFX9_MODE_GPR_IDX && m0 >> (12 + operand) & 1 ? m0 & 0xff : 0;
+}
+
+static unsigned int indexed(const struct gfx9_wave *w, unsigned int code, unsigned int operand)
+{
+	return code < GFX9_VGPR ? code : code + index_of(w, operand);
 }
 
 static void set_mask(struct gfx9_wave *w, const struct gfx9_inst *in, unsigned int flags,
@@ -237,6 +240,7 @@ struct job {
 	const struct gfx9_inst *in;
 	const struct gfx9_vector_op *op;
 	uint64_t active; /* lanes that are written */
+	const uint32_t *operand[3]; /* registers themselves, or what src holds */
 	_Alignas(64) uint32_t src[3][ROWS];
 	_Alignas(64) uint32_t out[ROWS];
 	_Alignas(64) uint32_t m[GFX9_LANES];
@@ -385,33 +389,41 @@ static void flush_pf16(uint32_t *row)
 	}
 }
 
+static bool is_flushed(unsigned int type, uint32_t mode, unsigned int bit)
+{
+	switch (type) {
+	case GFX9_T_F32:
+	case GFX9_T_P32:
+		return !(GFX9_MODE_DENORM_F32(mode) & bit);
+	case GFX9_T_F64:
+	case GFX9_T_F16:
+	case GFX9_T_PF16:
+		return !(GFX9_MODE_DENORM_F64(mode) & bit);
+	default:
+		return false;
+	}
+}
+
 /* Denormals to zero where MODE says so; @bit: 1 for what goes in, 2 for what comes out. */
 static void flush(uint32_t *row, unsigned int type, uint32_t mode, unsigned int bit)
 {
-	bool f32_kept = GFX9_MODE_DENORM_F32(mode) & bit, other = GFX9_MODE_DENORM_F64(mode) & bit;
-
+	if (!is_flushed(type, mode, bit))
+		return;
 	switch (type) {
-	case GFX9_T_F32:
-		if (!f32_kept)
-			flush_f32(row);
-		break;
 	case GFX9_T_P32:
-		if (!f32_kept) {
-			flush_f32(row);
-			flush_f32(row + GFX9_LANES);
-		}
+		flush_f32(row + GFX9_LANES);
+		/* fall through */
+	case GFX9_T_F32:
+		flush_f32(row);
 		break;
 	case GFX9_T_F64:
-		if (!other)
-			flush_f64(row);
+		flush_f64(row);
 		break;
 	case GFX9_T_F16:
-		if (!other)
-			flush_f16(row);
+		flush_f16(row);
 		break;
 	case GFX9_T_PF16:
-		if (!other)
-			flush_pf16(row);
+		flush_pf16(row);
 		break;
 	}
 }
@@ -535,7 +547,28 @@ static unsigned int source_code(const struct job *j, unsigned int k)
 	return indexed(j->w, j->in->src[k], k);
 }
 
-/* The literal of v_madmk and v_madak has the type of the operation. */
+/* Whether a register differs from what the kernel is to see. */
+static bool is_modified(const struct job *j, unsigned int k)
+{
+	unsigned int type = j->op->src[k];
+
+	switch (type) {
+	case GFX9_T_B32:
+	case GFX9_T_B64:
+		break;
+	case GFX9_T_M32:
+	case GFX9_T_F32:
+	case GFX9_T_M64:
+	case GFX9_T_F64:
+		if ((j->in->abs | j->in->neg) >> k & 1)
+			return true;
+		break;
+	default:
+		return true;
+	}
+	return j->in->extra != GFX9_PLAIN || is_flushed(type, j->w->mode, 1);
+}
+
 static bool read_source(struct job *j, unsigned int k)
 {
 	unsigned int type = j->op->src[k], code = source_code(j, k), n = is_wide(type) ? 2 : 1;
@@ -551,7 +584,10 @@ static bool read_source(struct job *j, unsigned int k)
 		from = row_of(j->w, code, n);
 		if (!from)
 			return false;
-		memcpy(row, from, n * GFX9_LANES * sizeof(*row));
+		if (!is_modified(j, k))
+			j->operand[k] = from;
+		else
+			memcpy(row, from, n * GFX9_LANES * sizeof(*row));
 		return true;
 	}
 	if (n == 1) {
@@ -569,10 +605,13 @@ static bool fetch(struct job *j, unsigned int k)
 	unsigned int type = j->op->src[k];
 	const struct gfx9_inst *in = j->in;
 
+	j->operand[k] = j->src[k];
 	if (type == GFX9_T_NONE)
 		return true;
 	if (!read_source(j, k))
 		return false;
+	if (j->operand[k] != j->src[k])
+		return true;
 	if (k == 0 && in->extra == GFX9_DPP)
 		dpp(j, j->src[0], is_wide(type) ? 2 : 1);
 	if (k < 2 && in->extra == GFX9_SDWA && type != GFX9_T_MASK)
@@ -725,16 +764,20 @@ static void place_half(struct job *j, const uint32_t *old)
 
 static void write_result(struct job *j, uint32_t *d)
 {
-	bool wide = is_wide(j->op->dst);
+	unsigned int rows = is_wide(j->op->dst) ? 2 : 1;
 	_Alignas(64) uint32_t lanes[GFX9_LANES];
 
 	if (j->in->extra == GFX9_SDWA)
 		sdwa_place(j, d);
 	else if (is_half(j->op->dst))
 		place_half(j, d);
+	if (j->active == GFX9_ALL_LANES) {
+		memcpy(d, j->out, rows * GFX9_LANES * sizeof(*d));
+		return;
+	}
 	expand(j->active, lanes);
 	blend(d, j->out, lanes);
-	if (wide)
+	if (rows == 2)
 		blend(d + GFX9_LANES, j->out + GFX9_LANES, lanes);
 }
 
@@ -761,7 +804,7 @@ static void run_kernel(struct job *j)
 		round = ROUND_EVEN;
 	if (round != ROUND_EVEN)
 		fesetround(host_mode[round]);
-	kernel(j->out, j->m, j->src[0], j->src[1], j->src[2], mode);
+	kernel(j->out, j->m, j->operand[0], j->operand[1], j->operand[2], mode);
 	if (round != ROUND_EVEN)
 		fesetround(FE_TONEAREST);
 }
@@ -1112,12 +1155,13 @@ static enum gfx9_stop run_accvgpr_read(struct gfx9_wave *w, const struct gfx9_in
 {
 	if (in->src[0] < GFX9_VGPR)
 		return GFX9_ILLEGAL;
-	return move(w, row_of(w, GFX9_VGPR + number(in->dst), 1), acc_row(w, number(in->src[0])));
+	return move(w, row_of(w, GFX9_VGPR + number(in->dst), 1),
+		    acc_row(w, number(in->src[0]) + index_of(w, 0)));
 }
 
 static enum gfx9_stop run_accvgpr_write(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
-	uint32_t *d = acc_row(w, number(in->dst));
+	uint32_t *d = acc_row(w, number(in->dst) + index_of(w, INDEX_DST));
 	_Alignas(64) uint32_t tmp[GFX9_LANES];
 
 	if (in->src[0] >= GFX9_VGPR)

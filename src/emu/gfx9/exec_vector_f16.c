@@ -2,8 +2,8 @@
 /*
  * Half precision, mixed and eight-bit kernels of the vector ALU.
  *
- * Sums and products of halves are exact in double precision, quotients and roots as good as, so
- * that the one rounding is that to half precision, which follows MODE by itself.
+ * Operations are done in single precision where that is as good as exact, otherwise in double
+ * precision, so that the one rounding is that to half precision, which follows MODE by itself.
  */
 #include "emu/gfx9/vector.h"
 #include "emu/gfx9/vector_math.h"
@@ -22,26 +22,60 @@
 		}                                      \
 	}
 
-#define F16_2(name, expr)                                              \
-	KERNEL(name)                                                   \
-	{                                                              \
-		LANES                                                  \
-		{                                                      \
-			uint32_t u = a[i] & 0xffff, v = b[i] & 0xffff; \
-			double x = d16(u), y = d16(v);                 \
-			d[i] = fix2_16(expr, u, v, mode);              \
-		}                                                      \
+/* In single precision, as good as exact; to nearest even is what matters. */
+static inline uint32_t fix2_half(float r, uint32_t u, uint32_t v)
+{
+	uint32_t h = narrow16_even(u32(r));
+
+	h = r != r ? F16_NAN : h;
+	h = nan16(v) ? v | F16_QUIET : h;
+	return nan16(u) ? u | F16_QUIET : h;
+}
+
+static inline uint32_t fix3_half(float r, uint32_t u, uint32_t v, uint32_t t)
+{
+	uint32_t h = fix2_half(r, v, t);
+
+	return nan16(u) ? u | F16_QUIET : h;
+}
+
+#define F16_2(name, expr)                                                       \
+	KERNEL(name)                                                            \
+	{                                                                       \
+		if (round16(mode) == ROUND_EVEN) {                              \
+			LANES                                                   \
+			{                                                       \
+				uint32_t u = a[i] & 0xffff, v = b[i] & 0xffff;  \
+				float x = f32(widen16(u)), y = f32(widen16(v)); \
+				d[i] = fix2_half(expr, u, v);                   \
+			}                                                       \
+			return;                                                 \
+		}                                                               \
+		for (int i = 0; i < GFX9_LANES; i++) {                          \
+			uint32_t u = a[i] & 0xffff, v = b[i] & 0xffff;          \
+			float x = f32(widen16(u)), y = f32(widen16(v));         \
+			d[i] = fix2_16((double)(expr), u, v, mode);             \
+		}                                                               \
 	}
 
-#define F16_3(name, expr)                                                                 \
-	KERNEL(name)                                                                      \
-	{                                                                                 \
-		LANES                                                                     \
-		{                                                                         \
-			uint32_t u = a[i] & 0xffff, v = b[i] & 0xffff, t = c[i] & 0xffff; \
-			double x = d16(u), y = d16(v), z = d16(t);                        \
-			d[i] = fix3_16(expr, u, v, t, mode);                              \
-		}                                                                         \
+#define F16_3(name, expr)                                                                         \
+	KERNEL(name)                                                                              \
+	{                                                                                         \
+		if (round16(mode) == ROUND_EVEN) {                                                \
+			LANES                                                                     \
+			{                                                                         \
+				uint32_t u = a[i] & 0xffff, v = b[i] & 0xffff, t = c[i] & 0xffff; \
+				float x = f32(widen16(u)), y = f32(widen16(v));                   \
+				float z = f32(widen16(t));                                        \
+				d[i] = fix3_half(expr, u, v, t);                                  \
+			}                                                                         \
+			return;                                                                   \
+		}                                                                                 \
+		for (int i = 0; i < GFX9_LANES; i++) {                                            \
+			uint32_t u = a[i] & 0xffff, v = b[i] & 0xffff, t = c[i] & 0xffff;         \
+			float x = f32(widen16(u)), y = f32(widen16(v)), z = f32(widen16(t));      \
+			d[i] = fix3_16((double)(expr), u, v, t, mode);                            \
+		}                                                                                 \
 	}
 
 /* Of the bits, whatever they are. */
@@ -67,11 +101,11 @@
 		}                                                                         \
 	}
 
-F16_2(add_f16, x + y)
-F16_2(sub_f16, x - y)
-F16_2(subrev_f16, y - x)
+F16_2(add_f16, add_odd(x, y))
+F16_2(sub_f16, add_odd(x, -y))
+F16_2(subrev_f16, add_odd(y, -x))
 F16_2(mul_f16, x *y)
-F16_3(fma_f16, fma16(x, y, z))
+F16_3(fma_f16, add_odd(x *y, z))
 BITS_2(min_f16, min16(u, v, ieee))
 BITS_2(max_f16, max16(u, v, ieee))
 BITS_3(min3_f16, min16(min16(u, v, ieee), t, ieee))
@@ -287,20 +321,6 @@ KERNEL(cvt_f32_f16)
 	{
 		d[i] = widen16(a[i] & 0xffff);
 	}
-}
-
-/* To nearest even, in integers; what overflows or is a NaN is put right at the end. */
-static inline uint32_t narrow16_even(uint32_t u)
-{
-	uint32_t v = u & F32_ABS, sign = u >> 16 & 0x8000;
-	uint32_t normal = (v - 0x38000000 + 0xfff + (v >> 13 & 1)) >> 13;
-	/* Adding 0.5 leaves the denormal half in the low bits, rounded. */
-	uint32_t small = u32(f32(v) + 0.5f) - 0x3f000000;
-	uint32_t r = (int32_t)v < 0x38800000 ? small : normal;
-
-	r = (int32_t)v >= 0x477ff000 ? F16_INF : r;
-	r = nan32(v) ? F16_INF | F16_QUIET | (v >> 13 & 0x1ff) : r;
-	return r | sign;
 }
 
 KERNEL(cvt_f16_f32)

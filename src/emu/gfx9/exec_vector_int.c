@@ -378,8 +378,31 @@ INT3(lshl_or_b32, x << (y & 31) | z)
 INT3(and_or_b32, (x & y) | z)
 INT3(or3_b32, x | y | z)
 INT2(bcnt_u32_b32, popcount(x) + y)
-INT2(mbcnt_lo_u32_b32, popcount(i < 32 ? x & low_bits((uint32_t)i) : x) + y)
-INT2(mbcnt_hi_u32_b32, popcount(i < 32 ? 0 : x & low_bits((uint32_t)i)) + y)
+
+/* The lanes below each, of one half of the wave. */
+static const _Alignas(64) uint32_t below[GFX9_LANES] = {
+#define BELOW4(n) BELOW1(n), BELOW1(n + 1), BELOW1(n + 2), BELOW1(n + 3)
+#define BELOW1(n) (uint32_t)((1ull << (n)) - 1)
+	BELOW4(0), BELOW4(4), BELOW4(8), BELOW4(12), BELOW4(16), BELOW4(20), BELOW4(24), BELOW4(28),
+	BELOW4(0), BELOW4(4), BELOW4(8), BELOW4(12), BELOW4(16), BELOW4(20), BELOW4(24), BELOW4(28),
+};
+
+KERNEL(mbcnt_lo_u32_b32)
+{
+	LANES
+	{
+		d[i] = popcount(a[i] & (i < 32 ? below[i] : ~0u)) + b[i];
+	}
+}
+
+KERNEL(mbcnt_hi_u32_b32)
+{
+	LANES
+	{
+		d[i] = popcount(a[i] & (i < 32 ? 0 : below[i])) + b[i];
+	}
+}
+
 INT2(cvt_pk_u16_u32, minu(x, 0xffff) | minu(y, 0xffff) << 16)
 
 static inline uint32_t sat16(int32_t v)

@@ -64,15 +64,14 @@ static inline void store64(uint32_t *row, int i, uint64_t v)
 	row[i + 64] = (uint32_t)(v >> 32);
 }
 
-/* Comparisons of numbers below 2^31 are signed: older processors have no others in vectors. */
 static inline bool nan32(uint32_t u)
 {
-	return (int32_t)(u & F32_ABS) > (int32_t)F32_INF;
+	return f32(u) != f32(u);
 }
 
 static inline bool nan64(uint64_t u)
 {
-	return (int64_t)(u & F64_ABS) > (int64_t)F64_INF;
+	return f64(u) != f64(u);
 }
 
 static inline bool nan16(uint32_t u)
@@ -95,13 +94,26 @@ static inline uint32_t flush16(uint32_t u)
 	return u & F16_INF ? u : u & 0x8000;
 }
 
-/* The result @r of an operation on @a, on @a and @b, and on three. */
+/* What an invalid operation gives; x86 does so by itself. */
 static inline uint32_t result32(float r)
 {
-	uint32_t u = u32(r);
-
-	return nan32(u) ? F32_NAN : u;
+#ifdef __x86_64__
+	return u32(r);
+#else
+	return r != r ? F32_NAN : u32(r);
+#endif
 }
+
+static inline uint64_t result64(double r)
+{
+#ifdef __x86_64__
+	return u64(r);
+#else
+	return r != r ? F64_NAN : u64(r);
+#endif
+}
+
+/* The result @r of an operation on @a, on @a and @b, and on three. */
 
 static inline uint32_t fix1(float r, uint32_t a)
 {
@@ -125,13 +137,6 @@ static inline uint32_t fix3(float r, uint32_t a, uint32_t b, uint32_t c)
 	u = nan32(c) ? c | F32_QUIET : u;
 	u = nan32(b) ? b | F32_QUIET : u;
 	return nan32(a) ? a | F32_QUIET : u;
-}
-
-static inline uint64_t result64(double r)
-{
-	uint64_t u = u64(r);
-
-	return nan64(u) ? F64_NAN : u;
 }
 
 static inline uint64_t fix1_64(double r, uint64_t a)
@@ -243,19 +248,31 @@ static inline uint32_t fix3_16(double r, uint32_t a, uint32_t b, uint32_t c, uin
 	return fix2_16(r, b, c, mode);
 }
 
-/* a * b + c of halves, as a double that rounds to half precision as the exact sum does. */
-static inline double fma16(double a, double b, double c)
+/* To nearest even; what overflows or is a NaN is put right at the end. */
+static inline uint32_t narrow16_even(uint32_t u)
 {
-	double p = a * b, s = p + c, t = s - p, err = (p - (s - t)) + (c - t);
-	uint64_t u = u64(s);
+	uint32_t v = u & F32_ABS, sign = u >> 16 & 0x8000;
+	uint32_t normal = (v - 0x38000000 + 0xfff + (v >> 13 & 1)) >> 13;
+	/* Adding 0.5 leaves the denormal half in the low bits, rounded. */
+	uint32_t small = u32(f32(v) + 0.5f) - 0x3f000000;
+	uint32_t r = (int32_t)v < 0x38800000 ? small : normal;
 
-	/* To odd: the last bit says that the sum is not exact. err is a NaN where s is none. */
-	if (!(err > 0 || err < 0) || (u & 1))
-		return s;
-	return f64((err > 0) == (s > 0) ? u + 1 : u - 1);
+	r = (int32_t)v >= 0x477ff000 ? F16_INF : r;
+	r = nan32(v) ? F16_INF | F16_QUIET | (v >> 13 & 0x1ff) : r;
+	return r | sign;
 }
 
-#define SIGNALLING(u, nan, quiet) ((nan) && !((u) & (quiet)))
+/*
+ * The sum of a half, or a product of two, and a half: rounded to odd, so that it rounds on to half
+ * precision as the exact sum does. The error is a NaN where the sum is no number.
+ */
+static inline float add_odd(float p, float c)
+{
+	float s = p + c, t = s - p, err = (p - (s - t)) + (c - t);
+	uint32_t u = u32(s), odd = (err > 0) == (s > 0) ? u + 1 : u - 1;
+
+	return f32((err > 0 || err < 0) && !(u & 1) ? odd : u);
+}
 
 /*
  * Minimum and maximum: -0 is below +0, a number wins over a NaN. With MODE.IEEE a signalling NaN
