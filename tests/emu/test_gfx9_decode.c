@@ -108,6 +108,31 @@ static void test_tuple_is_aligned(void **state)
 	assert_int_equal(in.src[0], 6);
 }
 
+/* Whether scratch counts its vector address is a bit on gfx942; gfx90a has one address or the
+ * other. */
+static void test_scratch_address(void **state)
+{
+	static const struct {
+		enum gfx9_target target;
+		uint32_t words[2];
+		bool vector, lds;
+	} t[] = {
+		{ GFX9_TARGET_GFX90A, { 0xdc504000, 0x047f0008 }, true, false },
+		{ GFX9_TARGET_GFX90A, { 0xdc504000, 0x04100008 }, false, false },
+		{ GFX9_TARGET_GFX90A, { 0xdc506000, 0x047f0008 }, true, true },
+		{ GFX9_TARGET_GFX942, { 0xdc504000, 0x047f0008 }, false, false },
+		{ GFX9_TARGET_GFX942, { 0xdc506000, 0x04100008 }, true, false },
+	};
+	struct gfx9_inst in;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		assert_int_equal(gfx9_decode(t[i].target, t[i].words, 2, &in), 2);
+		assert_int_equal(in.sve, t[i].vector);
+		assert_int_equal(in.lds, t[i].lds);
+	}
+}
+
 static int filter(void)
 {
 	char name[8], text[GFX9_TEXT_SIZE];
@@ -138,6 +163,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_short_buffer),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_tuple_is_aligned),
+		cmocka_unit_test(test_scratch_address),
 	};
 
 	if (argc == 2 && !strcmp(argv[1], "--filter"))

@@ -548,6 +548,9 @@ static int decode_flat(struct source *s, struct gfx9_inst *in)
 		in->sve = bits(s->w, 13, 1);
 	else
 		in->lds = bits(s->w, 13, 1);
+	/* On gfx90a the vector address counts where there is no scalar one. */
+	if (s->target == GFX9_TARGET_GFX90A && in->format == GFX9_SCRATCH)
+		in->sve = bits(s->x, 16, 7) == GFX9_OFF;
 	in->src[0] = vgpr(bits(s->x, 0, 8));
 	in->src[1] = data_reg(bits(s->x, 8, 8), acc);
 	in->sdst = in->format == GFX9_FLAT ? GFX9_OFF : (uint16_t)bits(s->x, 16, 7);

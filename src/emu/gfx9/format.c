@@ -362,9 +362,6 @@ static void put_address(struct text *t)
 	const struct gfx9_inst *in = t->in;
 	unsigned int dwords = address_dwords(in);
 
-	/* gfx90a scratch takes either of the two. */
-	if (in->format == GFX9_SCRATCH && t->target == GFX9_TARGET_GFX90A)
-		dwords = in->sdst == GFX9_OFF;
 	if (dwords)
 		put_register(t, in->src[0], dwords);
 	else
