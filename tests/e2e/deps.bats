@@ -101,3 +101,36 @@ demo_packages='gcc libc6-dev make meson ninja-build libjansson-dev libinih-dev l
 	run "$deps" fun
 	[ "$status" -eq 2 ]
 }
+
+@test "tests take the LLVM that the decoder's tables are from, where it is offered" {
+	debian gcc
+	tool apt-cache "[ \"\$2\" = llvm-19 ]"
+	PATH=$bin run "$deps" test
+	[ "$status" -eq 0 ]
+	[[ $output == *" clang-19 lld-19 llvm-19" ]]
+}
+
+@test "tests take whatever LLVM there is where that is not offered" {
+	debian gcc
+	tool apt-cache false
+	PATH=$bin run "$deps" test
+	[ "$status" -eq 0 ]
+	[[ $output == *" clang lld llvm" ]]
+}
+
+@test "what is offered is looked at again with fresh package lists" {
+	debian gcc
+	tool apt-cache "[ -e '$calls.updated' ]"
+	tool apt-get "echo apt-get \"\$*\" >>'$calls'
+		case \$1 in update) : >'$calls.updated' ;; install) [ -e '$calls.updated' ] ;; esac"
+	PATH=$bin run "$deps" test
+	[ "$status" -eq 0 ]
+	[[ $(tail -1 "$calls") == *" clang-19 lld-19 llvm-19" ]]
+}
+
+@test "a demo needs no LLVM" {
+	debian gcc
+	tool apt-cache true
+	PATH=$bin run "$deps" demo
+	[[ $output != *llvm* && $output != *clang* ]]
+}
