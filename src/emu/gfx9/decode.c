@@ -198,7 +198,7 @@ static int decode_smem(struct source *s, struct gfx9_inst *in)
 }
 
 /*
- * VALU
+ * Vector ALU
  */
 
 static void decode_sdwa(uint32_t x, struct gfx9_inst *in)
@@ -333,7 +333,7 @@ static void vop_fields(const struct source *s, struct gfx9_inst *in)
 		in->src[1] = vgpr(bits(s->w, 9, 8));
 	if (in->format == GFX9_VOP2 && reads_vcc(in->op))
 		in->src[2] = GFX9_VCC;
-	/* The one VALU instruction here that writes a scalar register. */
+	/* The one vector instruction here that writes a scalar register. */
 	if (in->op == GFX9_V_READFIRSTLANE_B32)
 		in->dst = (uint16_t)bits(s->w, 17, 8);
 }
