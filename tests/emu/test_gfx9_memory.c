@@ -289,7 +289,7 @@ static bool add_special(uint64_t a, uint64_t b, uint64_t infinite, unsigned int 
 	else if (y > infinite)
 		*sum = b | quiet;
 	else if (x == y && a != b)
-		*sum = infinite | quiet;
+		*sum = sign | infinite | quiet;
 	else
 		*sum = x == infinite ? a : b;
 	return true;

@@ -40,7 +40,8 @@ static void buffer_descriptor(struct buffer *b, const struct gfx9_wave *w,
 	b->stride = field(word[1], 16, 14) | (b->add_tid ? field(word[3], 15, 4) << 14 : 0);
 }
 
-static void buffer_lanes(struct buffer *restrict b, struct gfx9_wave *w, const struct gfx9_inst *in)
+GFX9_CLONES static void buffer_lanes(struct buffer *restrict b, struct gfx9_wave *w,
+				     const struct gfx9_inst *in)
 {
 	const uint32_t *restrict vaddr = NULL;
 
@@ -90,8 +91,8 @@ static enum gfx9_where find_linear(const struct gfx9_site *s, unsigned int lane,
 }
 
 /* The addresses; false: not all active lanes are in range. */
-static bool linear_addresses(const struct gfx9_site *s, const struct buffer *restrict b,
-			     uint64_t *restrict addr)
+GFX9_CLONES static bool linear_addresses(const struct gfx9_site *s, const struct buffer *restrict b,
+					 uint64_t *restrict addr)
 {
 	const uint32_t *restrict lanes = gfx9_lanes(s->w);
 	uint64_t beyond = 0, room = (uint64_t)b->soffset + s->a->bytes;
@@ -110,14 +111,20 @@ static bool linear_addresses(const struct gfx9_site *s, const struct buffer *res
 /* Scratch as compilers use it: each lane its record, all at one offset. */
 static bool buffer_rows(const struct gfx9_site *s, const struct buffer *b)
 {
-	uint64_t offset = b->offset[LANE(s->exec)];
+	uint64_t offset = (uint32_t)s->in->offset;
+	const uint32_t *vaddr;
 
-	if (!b->add_tid || s->in->idxen || b->index_stride != GFX9_LANES || offset % 4)
+	if (!b->add_tid || s->in->idxen || b->index_stride != GFX9_LANES)
 		return false;
-	for (uint64_t m = s->exec; m; m &= m - 1)
-		if (b->offset[LANE(m)] != offset)
-			return false;
-	if (b->stride ? GFX9_LANES > b->records : offset + s->a->bytes + b->soffset > b->records)
+	if (s->in->offen) {
+		vaddr = gfx9_row(s->w, s->in->src[0]);
+		for (uint64_t m = s->exec; m; m &= m - 1)
+			if (vaddr[LANE(m)] != vaddr[LANE(s->exec)])
+				return false;
+		offset += vaddr[LANE(s->exec)];
+	}
+	if (offset % 4 ||
+	    (b->stride ? b->records < GFX9_LANES : offset + s->a->bytes + b->soffset > b->records))
 		return false;
 	return gfx9_access_rows(s, b->base + offset * GFX9_LANES);
 }
@@ -151,10 +158,12 @@ enum gfx9_stop gfx9_buffer(struct gfx9_wave *w, const struct gfx9_inst *in)
 	if (!s.exec)
 		return GFX9_GO;
 	buffer_descriptor(&b, w, in);
+	if (b.swizzled && buffer_rows(&s, &b))
+		return GFX9_GO;
 	buffer_lanes(&b, w, in);
 	if (b.swizzled) {
 		s.find = find_swizzled;
-		return buffer_rows(&s, &b) ? GFX9_GO : gfx9_access_any(&s);
+		return gfx9_access_any(&s);
 	}
 	s.find = find_linear;
 	return linear_addresses(&s, &b, addr) ? gfx9_access_pages(&s, addr) : gfx9_access_any(&s);

@@ -111,22 +111,22 @@ GFX9_INLINE enum gfx9_stop read_n(struct gfx9_wave *w, const struct gfx9_inst *i
 	return GFX9_GO;
 }
 
-enum gfx9_stop gfx9_ds_read1(struct gfx9_wave *w, const struct gfx9_inst *in)
+GFX9_CLONES enum gfx9_stop gfx9_ds_read1(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	return read_n(w, in, 1);
 }
 
-enum gfx9_stop gfx9_ds_read2(struct gfx9_wave *w, const struct gfx9_inst *in)
+GFX9_CLONES enum gfx9_stop gfx9_ds_read2(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	return read_n(w, in, 2);
 }
 
-enum gfx9_stop gfx9_ds_read3(struct gfx9_wave *w, const struct gfx9_inst *in)
+GFX9_CLONES enum gfx9_stop gfx9_ds_read3(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	return read_n(w, in, 3);
 }
 
-enum gfx9_stop gfx9_ds_read4(struct gfx9_wave *w, const struct gfx9_inst *in)
+GFX9_CLONES enum gfx9_stop gfx9_ds_read4(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	return read_n(w, in, 4);
 }
@@ -207,22 +207,22 @@ GFX9_INLINE enum gfx9_stop write_n(struct gfx9_wave *w, const struct gfx9_inst *
 	return GFX9_GO;
 }
 
-enum gfx9_stop gfx9_ds_write1(struct gfx9_wave *w, const struct gfx9_inst *in)
+GFX9_CLONES enum gfx9_stop gfx9_ds_write1(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	return write_n(w, in, 1);
 }
 
-enum gfx9_stop gfx9_ds_write2(struct gfx9_wave *w, const struct gfx9_inst *in)
+GFX9_CLONES enum gfx9_stop gfx9_ds_write2(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	return write_n(w, in, 2);
 }
 
-enum gfx9_stop gfx9_ds_write3(struct gfx9_wave *w, const struct gfx9_inst *in)
+GFX9_CLONES enum gfx9_stop gfx9_ds_write3(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	return write_n(w, in, 3);
 }
 
-enum gfx9_stop gfx9_ds_write4(struct gfx9_wave *w, const struct gfx9_inst *in)
+GFX9_CLONES enum gfx9_stop gfx9_ds_write4(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	return write_n(w, in, 4);
 }
@@ -290,7 +290,7 @@ static bool overlap(unsigned int code, unsigned int from, unsigned int n)
 	return code >= from && code < from + n;
 }
 
-enum gfx9_stop gfx9_ds_pair_read(struct gfx9_wave *w, const struct gfx9_inst *in)
+GFX9_CLONES enum gfx9_stop gfx9_ds_pair_read(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	struct pair p = pair_of(in);
 	uint32_t copy[GFX9_LANES];
@@ -319,7 +319,7 @@ static bool pair_sources(const struct gfx9_wave *w, const struct gfx9_inst *in, 
 	       gfx9_has_rows(w, in->src[2], n);
 }
 
-enum gfx9_stop gfx9_ds_pair_write(struct gfx9_wave *w, const struct gfx9_inst *in)
+GFX9_CLONES enum gfx9_stop gfx9_ds_pair_write(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	struct pair p = pair_of(in);
 	const uint32_t *addr;
@@ -372,19 +372,19 @@ enum gfx9_stop gfx9_ds_pair_swap(struct gfx9_wave *w, const struct gfx9_inst *in
  * Atomics: no other host thread has this LDS
  */
 
-static bool has_second(enum gfx9_rmw op)
+static inline bool has_second(enum gfx9_rmw op)
 {
 	return op == GFX9_RMW_CMPSWAP || op == GFX9_RMW_FCMPSWAP || op == GFX9_RMW_MSKOR ||
 	       op == GFX9_RMW_WRAP;
 }
 
 /* Unlike everywhere else, the value to compare with comes first. */
-static bool compares(enum gfx9_rmw op)
+static inline bool compares(enum gfx9_rmw op)
 {
 	return op == GFX9_RMW_CMPSWAP || op == GFX9_RMW_FCMPSWAP;
 }
 
-static bool is_float(enum gfx9_rmw op)
+static inline bool is_float(enum gfx9_rmw op)
 {
 	return op == GFX9_RMW_FADD || op == GFX9_RMW_FMIN || op == GFX9_RMW_FMAX;
 }
@@ -408,6 +408,15 @@ static uint32_t float_rmw(const struct gfx9_wave *w, enum gfx9_rmw op, uint32_t 
 	return keep & 2 ? now : flushed(now);
 }
 
+/* Where @op is a constant, so is the choice. */
+GFX9_INLINE uint32_t new_dword(const struct gfx9_wave *w, enum gfx9_rmw op, uint32_t old,
+			       uint32_t x, uint32_t y)
+{
+	if (is_float(op))
+		return float_rmw(w, op, old, x);
+	return op < GFX9_RMW_FADD ? gfx9_rmw32_integer(op, old, x, y) : gfx9_rmw32(op, old, x, y);
+}
+
 GFX9_INLINE void rmw_lanes32(struct gfx9_wave *w, const struct gfx9_inst *in, enum gfx9_rmw op,
 			     uint32_t *dst)
 {
@@ -425,8 +434,7 @@ GFX9_INLINE void rmw_lanes32(struct gfx9_wave *w, const struct gfx9_inst *in, en
 
 		if (inside(w, at, sizeof(old))) {
 			memcpy(&old, w->lds + at, sizeof(old));
-			now = is_float(op) ? float_rmw(w, op, old, x[LANE(m)])
-					   : gfx9_rmw32(op, old, x[LANE(m)], y[LANE(m)]);
+			now = new_dword(w, op, old, x[LANE(m)], y[LANE(m)]);
 			memcpy(w->lds + at, &now, sizeof(now));
 		}
 		if (dst)
@@ -437,7 +445,31 @@ GFX9_INLINE void rmw_lanes32(struct gfx9_wave *w, const struct gfx9_inst *in, en
 static void rmw_rows32(struct gfx9_wave *w, const struct gfx9_inst *in, enum gfx9_rmw op,
 		       uint32_t *dst)
 {
-	rmw_lanes32(w, in, op, dst);
+	switch (op) {
+	case GFX9_RMW_ADD:
+		rmw_lanes32(w, in, GFX9_RMW_ADD, dst);
+		break;
+	case GFX9_RMW_SMIN:
+		rmw_lanes32(w, in, GFX9_RMW_SMIN, dst);
+		break;
+	case GFX9_RMW_SMAX:
+		rmw_lanes32(w, in, GFX9_RMW_SMAX, dst);
+		break;
+	case GFX9_RMW_UMIN:
+		rmw_lanes32(w, in, GFX9_RMW_UMIN, dst);
+		break;
+	case GFX9_RMW_UMAX:
+		rmw_lanes32(w, in, GFX9_RMW_UMAX, dst);
+		break;
+	case GFX9_RMW_OR:
+		rmw_lanes32(w, in, GFX9_RMW_OR, dst);
+		break;
+	case GFX9_RMW_INC:
+		rmw_lanes32(w, in, GFX9_RMW_INC, dst);
+		break;
+	default:
+		rmw_lanes32(w, in, op, dst);
+	}
 }
 
 static uint64_t pair_at(rows_t rows, unsigned int lane)
@@ -603,7 +635,7 @@ enum gfx9_stop gfx9_ds_permute(struct gfx9_wave *w, const struct gfx9_inst *in)
 }
 
 /* Disabled lanes give 0. */
-enum gfx9_stop gfx9_ds_bpermute(struct gfx9_wave *w, const struct gfx9_inst *in)
+GFX9_CLONES enum gfx9_stop gfx9_ds_bpermute(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	uint32_t src[GFX9_LANES], offset = offset16(in), *dst;
 	const uint32_t *restrict addr, *restrict lanes;

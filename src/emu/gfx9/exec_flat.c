@@ -42,8 +42,8 @@ static inline uint64_t global_base(const struct gfx9_wave *w, const struct gfx9_
 	return (uint64_t)(int64_t)in->offset + (has_saddr(in) ? gfx9_sreg64(w, in->sdst) : 0);
 }
 
-static void global_addresses(struct gfx9_wave *w, const struct gfx9_inst *in,
-			     uint64_t *restrict addr)
+GFX9_CLONES static void global_addresses(struct gfx9_wave *w, const struct gfx9_inst *in,
+					 uint64_t *restrict addr)
 {
 	const uint32_t *restrict low = gfx9_row(w, in->src[0]);
 	const uint32_t *restrict high = low + GFX9_LANES;
@@ -129,42 +129,42 @@ GFX9_INLINE enum gfx9_stop global_store(struct gfx9_wave *w, const struct gfx9_i
 	return GFX9_GO;
 }
 
-enum gfx9_stop gfx9_global_load1(struct gfx9_wave *w, const struct gfx9_inst *in)
+GFX9_CLONES enum gfx9_stop gfx9_global_load1(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	return global_load(w, in, 1);
 }
 
-enum gfx9_stop gfx9_global_load2(struct gfx9_wave *w, const struct gfx9_inst *in)
+GFX9_CLONES enum gfx9_stop gfx9_global_load2(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	return global_load(w, in, 2);
 }
 
-enum gfx9_stop gfx9_global_load3(struct gfx9_wave *w, const struct gfx9_inst *in)
+GFX9_CLONES enum gfx9_stop gfx9_global_load3(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	return global_load(w, in, 3);
 }
 
-enum gfx9_stop gfx9_global_load4(struct gfx9_wave *w, const struct gfx9_inst *in)
+GFX9_CLONES enum gfx9_stop gfx9_global_load4(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	return global_load(w, in, 4);
 }
 
-enum gfx9_stop gfx9_global_store1(struct gfx9_wave *w, const struct gfx9_inst *in)
+GFX9_CLONES enum gfx9_stop gfx9_global_store1(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	return global_store(w, in, 1);
 }
 
-enum gfx9_stop gfx9_global_store2(struct gfx9_wave *w, const struct gfx9_inst *in)
+GFX9_CLONES enum gfx9_stop gfx9_global_store2(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	return global_store(w, in, 2);
 }
 
-enum gfx9_stop gfx9_global_store3(struct gfx9_wave *w, const struct gfx9_inst *in)
+GFX9_CLONES enum gfx9_stop gfx9_global_store3(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	return global_store(w, in, 3);
 }
 
-enum gfx9_stop gfx9_global_store4(struct gfx9_wave *w, const struct gfx9_inst *in)
+GFX9_CLONES enum gfx9_stop gfx9_global_store4(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	return global_store(w, in, 4);
 }
@@ -278,7 +278,7 @@ static enum gfx9_where find_flat(const struct gfx9_site *s, unsigned int lane, u
 	return GFX9_IN_PAGES;
 }
 
-static bool in_pages(struct gfx9_wave *w, const uint64_t *restrict addr)
+GFX9_CLONES static bool in_pages(struct gfx9_wave *w, const uint64_t *restrict addr)
 {
 	const uint32_t *restrict lanes = gfx9_lanes(w);
 	uint32_t shared = w->shared_base, private = w->private_base, hit = 0;

@@ -27,6 +27,16 @@ bool gfx9_data_exists(const struct gfx9_wave *w, const struct gfx9_inst *in,
  * Loads: into rows beside the registers, then into the registers or into LDS
  */
 
+static bool wants_lds(const struct gfx9_site *s)
+{
+	return s->in->lds || (s->a->flags & GFX9_TO_LDS);
+}
+
+static uint32_t (*registers_of(const struct gfx9_site *s))[GFX9_LANES]
+{
+	return (uint32_t(*)[GFX9_LANES])gfx9_row(s->w, s->in->dst);
+}
+
 static void put_lane(const struct gfx9_access *a, uint32_t (*rows)[GFX9_LANES], unsigned int lane,
 		     const uint8_t *bytes)
 {
@@ -53,27 +63,29 @@ static void loaded_to_lds(const struct gfx9_site *s, uint32_t (*rows)[GFX9_LANES
 	}
 }
 
-static void loaded_part(const struct gfx9_site *s, uint32_t (*rows)[GFX9_LANES])
+static void loaded_part(const struct gfx9_site *s, const uint32_t *restrict raw)
 {
-	uint32_t *row = gfx9_row(s->w, s->in->dst);
+	unsigned int bytes = s->a->bytes, flags = s->a->flags;
+	uint32_t *restrict row = gfx9_row(s->w, s->in->dst);
 
-	for (uint64_t m = s->exec; m; m &= m - 1) {
-		unsigned int lane = LANE(m);
-
-		row[lane] = gfx9_widen(rows[0][lane], s->a->bytes, s->a->flags, row[lane]);
-	}
+	if (s->exec == GFX9_ALL_LANES)
+		for (unsigned int i = 0; i < GFX9_LANES; i++)
+			row[i] = gfx9_widen(raw[i], bytes, flags, row[i]);
+	else
+		for (uint64_t m = s->exec; m; m &= m - 1)
+			row[LANE(m)] = gfx9_widen(raw[LANE(m)], bytes, flags, row[LANE(m)]);
 }
 
 static enum gfx9_stop loaded(const struct gfx9_site *s, uint32_t (*rows)[GFX9_LANES])
 {
 	unsigned int n = gfx9_registers(s->a);
 
-	if (s->in->lds || (s->a->flags & GFX9_TO_LDS)) {
+	if (wants_lds(s)) {
 		loaded_to_lds(s, rows);
 		return GFX9_GO;
 	}
 	if (s->a->bytes < 4) {
-		loaded_part(s, rows);
+		loaded_part(s, rows[0]);
 		return GFX9_GO;
 	}
 	if (s->exec == GFX9_ALL_LANES) {
@@ -81,7 +93,7 @@ static enum gfx9_stop loaded(const struct gfx9_site *s, uint32_t (*rows)[GFX9_LA
 		return GFX9_GO;
 	}
 	for (unsigned int k = 0; k < n; k++) {
-		uint32_t *restrict row = gfx9_row(s->w, s->in->dst + k);
+		uint32_t *row = gfx9_row(s->w, s->in->dst + k);
 
 		for (uint64_t m = s->exec; m; m &= m - 1)
 			row[LANE(m)] = rows[k][LANE(m)];
@@ -131,8 +143,8 @@ struct window {
 };
 
 /* Moves the window to @va; false: a fault. */
-static bool window_move(const struct gfx9_site *s, struct window *win, uint64_t va, bool write,
-			unsigned int lane)
+static inline bool window_move(const struct gfx9_site *s, struct window *win, uint64_t va,
+			       bool write, unsigned int lane)
 {
 	uint64_t page = va & ~(GFX9_PAGE - 1);
 	uint8_t *host = gfx9_tlb_at(s->w->tlb, page, write);
@@ -185,20 +197,64 @@ GFX9_INLINE void load_lane(uint32_t (*rows)[GFX9_LANES], unsigned int lane, cons
 	}
 }
 
+/*
+ * The page all active lanes are in, each with all of its @bytes; NULL: they are not in one. A page
+ * that is not there is found again by the long way.
+ */
+GFX9_INLINE uint8_t *common_page(const struct gfx9_site *s, const uint64_t *restrict addr,
+				 unsigned int bytes, bool write)
+{
+	uint64_t page = addr[LANE(s->exec)] & ~(GFX9_PAGE - 1), far = 0;
+
+	if (s->exec == GFX9_ALL_LANES) {
+		for (unsigned int i = 0; i < GFX9_LANES; i++)
+			far |= (addr[i] - page) | (addr[i] - page + bytes - 1);
+	} else {
+		const uint32_t *restrict lanes = gfx9_lanes(s->w);
+
+		for (unsigned int i = 0; i < GFX9_LANES; i++) {
+			uint64_t mask = (uint64_t)(int64_t)(int32_t)lanes[i];
+
+			far |= ((addr[i] - page) | (addr[i] - page + bytes - 1)) & mask;
+		}
+	}
+	return far < GFX9_PAGE ? gfx9_tlb_at(s->w->tlb, page, write) : NULL;
+}
+
+GFX9_INLINE void load_common(const struct gfx9_site *s, const uint64_t *restrict addr,
+			     const uint8_t *restrict page, uint32_t (*restrict rows)[GFX9_LANES],
+			     unsigned int bytes)
+{
+	if (s->exec == GFX9_ALL_LANES)
+		for (unsigned int i = 0; i < GFX9_LANES; i++)
+			load_lane(rows, i, page + (addr[i] & (GFX9_PAGE - 1)), bytes);
+	else
+		for (uint64_t m = s->exec; m; m &= m - 1)
+			load_lane(rows, LANE(m), page + (addr[LANE(m)] & (GFX9_PAGE - 1)), bytes);
+}
+
 GFX9_INLINE enum gfx9_stop load_pages_of(const struct gfx9_site *s, const uint64_t addr[GFX9_LANES],
 					 unsigned int bytes)
 {
-	unsigned int first = LANE(s->exec);
+	uint8_t *common = common_page(s, addr, bytes, false);
+	struct window win = { .page = 0 };
 	uint32_t rows[4][GFX9_LANES];
-	struct window win;
 
-	if (!window_move(s, &win, addr[first], false, first))
+	if (common && bytes >= 4 && !wants_lds(s)) {
+		load_common(s, addr, common, registers_of(s), bytes);
+		return GFX9_GO;
+	}
+	if (common) {
+		load_common(s, addr, common, rows, bytes);
+		return loaded(s, rows);
+	}
+	if (!window_move(s, &win, addr[LANE(s->exec)], false, LANE(s->exec)))
 		return GFX9_FAULT;
 	for (uint64_t m = s->exec; m; m &= m - 1) {
 		unsigned int lane = LANE(m);
 		uint64_t at = addr[lane] - win.page;
 
-		if (__builtin_expect(at > GFX9_PAGE - bytes, 0)) {
+		if (at > GFX9_PAGE - bytes) {
 			if (!window_move(s, &win, addr[lane], false, lane))
 				return GFX9_FAULT;
 			at = addr[lane] - win.page;
@@ -213,6 +269,7 @@ GFX9_INLINE enum gfx9_stop load_pages_of(const struct gfx9_site *s, const uint64
 	return loaded(s, rows);
 }
 
+GFX9_CLONES
 static enum gfx9_stop load_pages(const struct gfx9_site *s, const uint64_t addr[GFX9_LANES])
 {
 	switch (s->a->bytes) {
@@ -335,15 +392,20 @@ GFX9_INLINE enum gfx9_stop store_pages_of(const struct gfx9_site *s,
 {
 	uint32_t(*rows)[GFX9_LANES] = (uint32_t(*)[GFX9_LANES])gfx9_row(s->w, s->in->src[1]);
 	unsigned int shift = s->a->flags & GFX9_HI ? 16 : 0, first = LANE(s->exec);
-	struct window win;
+	uint8_t *common = common_page(s, addr, bytes, true);
+	struct window win = { .page = 0 };
 
+	for (uint64_t m = common ? s->exec : 0; m; m &= m - 1)
+		store_lane(common + (addr[LANE(m)] & (GFX9_PAGE - 1)), rows, LANE(m), bytes, shift);
+	if (common)
+		return GFX9_GO;
 	if (!window_move(s, &win, addr[first], true, first))
 		return GFX9_FAULT;
 	for (uint64_t m = s->exec; m; m &= m - 1) {
 		unsigned int lane = LANE(m);
 		uint64_t at = addr[lane] - win.page;
 
-		if (__builtin_expect(at > GFX9_PAGE - bytes, 0)) {
+		if (at > GFX9_PAGE - bytes) {
 			if (!window_move(s, &win, addr[lane], true, lane))
 				return GFX9_FAULT;
 			at = addr[lane] - win.page;
@@ -358,6 +420,7 @@ GFX9_INLINE enum gfx9_stop store_pages_of(const struct gfx9_site *s,
 	return GFX9_GO;
 }
 
+GFX9_CLONES
 static enum gfx9_stop store_pages(const struct gfx9_site *s, const uint64_t addr[GFX9_LANES])
 {
 	switch (s->a->bytes) {
@@ -392,7 +455,8 @@ static uint64_t not_a_number(uint64_t a, uint64_t b, uint64_t infinite, uint64_t
 		return a | quiet;
 	if ((b & size) > infinite)
 		return b | quiet;
-	return infinite | quiet;
+	/* Negative, as in the vector ALU. */
+	return (size + 1) | infinite | quiet;
 }
 
 /* Half floats as doubles: sums of two are exact, so the result is rounded once. */
@@ -511,38 +575,6 @@ static double more(double a, double b)
 uint32_t gfx9_rmw32(enum gfx9_rmw op, uint32_t old, uint32_t x, uint32_t y)
 {
 	switch (op) {
-	case GFX9_RMW_SWAP:
-		return x;
-	case GFX9_RMW_CMPSWAP:
-		return old == y ? x : old;
-	case GFX9_RMW_ADD:
-		return old + x;
-	case GFX9_RMW_SUB:
-		return old - x;
-	case GFX9_RMW_RSUB:
-		return x - old;
-	case GFX9_RMW_SMIN:
-		return (int32_t)x < (int32_t)old ? x : old;
-	case GFX9_RMW_UMIN:
-		return x < old ? x : old;
-	case GFX9_RMW_SMAX:
-		return (int32_t)x > (int32_t)old ? x : old;
-	case GFX9_RMW_UMAX:
-		return x > old ? x : old;
-	case GFX9_RMW_AND:
-		return old & x;
-	case GFX9_RMW_OR:
-		return old | x;
-	case GFX9_RMW_XOR:
-		return old ^ x;
-	case GFX9_RMW_INC:
-		return old >= x ? 0 : old + 1;
-	case GFX9_RMW_DEC:
-		return !old || old > x ? x : old - 1;
-	case GFX9_RMW_MSKOR:
-		return (old & ~x) | y;
-	case GFX9_RMW_WRAP:
-		return old >= x ? old - x : old + y;
 	case GFX9_RMW_FADD:
 		return add_floats(old, x);
 	case GFX9_RMW_FMIN:
@@ -555,8 +587,9 @@ uint32_t gfx9_rmw32(enum gfx9_rmw op, uint32_t old, uint32_t x, uint32_t y)
 		return add_halves(old & 0xffff, x & 0xffff) | add_halves(old >> 16, x >> 16) << 16;
 	case GFX9_RMW_PK_BF16:
 		return add_brains(old & 0xffff, x & 0xffff) | add_brains(old >> 16, x >> 16) << 16;
+	default:
+		return gfx9_rmw32_integer(op, old, x, y);
 	}
-	return old;
 }
 
 uint64_t gfx9_rmw64(enum gfx9_rmw op, uint64_t old, uint64_t x, uint64_t y)
@@ -771,6 +804,14 @@ static void rmw_targets64(const struct gfx9_site *s, const struct targets *t)
 	}
 }
 
+static void rmw_targets(const struct gfx9_site *s, const struct targets *t)
+{
+	if (s->a->bytes == 4)
+		rmw_targets32(s, t);
+	else
+		rmw_targets64(s, t);
+}
+
 static enum gfx9_stop rmw_any(const struct gfx9_site *s)
 {
 	struct targets t;
@@ -779,10 +820,7 @@ static enum gfx9_stop rmw_any(const struct gfx9_site *s)
 	for (uint64_t m = s->exec; m; m &= m - 1)
 		if (!target_find(s, &t, LANE(m)))
 			return GFX9_FAULT;
-	if (s->a->bytes == 4)
-		rmw_targets32(s, &t);
-	else
-		rmw_targets64(s, &t);
+	rmw_targets(s, &t);
 	return GFX9_GO;
 }
 
@@ -804,20 +842,30 @@ enum gfx9_stop gfx9_access_any(const struct gfx9_site *s)
 	}
 }
 
-static enum gfx9_where find_address(const struct gfx9_site *s, unsigned int lane, unsigned int byte,
-				    uint64_t *at, unsigned int *run)
+static enum gfx9_stop rmw_pages(const struct gfx9_site *s, const uint64_t addr[GFX9_LANES])
 {
-	const uint64_t *addr = s->priv;
+	struct window win = { .page = 0 };
+	struct targets t;
 
-	*at = addr[lane] + byte;
-	*run = s->a->bytes - byte;
-	return GFX9_IN_PAGES;
+	if (!window_move(s, &win, addr[LANE(s->exec)], true, LANE(s->exec)))
+		return GFX9_FAULT;
+	for (uint64_t m = s->exec; m; m &= m - 1) {
+		unsigned int lane = LANE(m);
+
+		if (addr[lane] & (s->a->bytes - 1u))
+			return gfx9_fail(s->w, addr[lane], true, lane);
+		if (addr[lane] - win.page >= GFX9_PAGE &&
+		    !window_move(s, &win, addr[lane], true, lane))
+			return GFX9_FAULT;
+		t.low[lane] = win.host + (addr[lane] - win.page);
+	}
+	t.present = t.shared = s->exec;
+	rmw_targets(s, &t);
+	return GFX9_GO;
 }
 
 enum gfx9_stop gfx9_access_pages(const struct gfx9_site *s, const uint64_t addr[GFX9_LANES])
 {
-	struct gfx9_site known = *s;
-
 	if (!s->exec)
 		return GFX9_GO;
 	switch (s->a->kind) {
@@ -826,9 +874,7 @@ enum gfx9_stop gfx9_access_pages(const struct gfx9_site *s, const uint64_t addr[
 	case GFX9_STORE:
 		return store_pages(s, addr);
 	default:
-		known.find = find_address;
-		known.priv = addr;
-		return rmw_any(&known);
+		return rmw_pages(s, addr);
 	}
 }
 
@@ -854,8 +900,7 @@ bool gfx9_access_rows(const struct gfx9_site *s, uint64_t va)
 {
 	uint8_t *rows[4];
 
-	if (s->a->kind == GFX9_RMW || s->a->bytes < 4 || va % (4 * GFX9_LANES) || s->in->lds ||
-	    (s->a->flags & GFX9_TO_LDS))
+	if (s->a->kind == GFX9_RMW || s->a->bytes < 4 || va % (4 * GFX9_LANES) || wants_lds(s))
 		return false;
 	for (unsigned int k = 0; k < s->a->bytes / 4u; k++, va += 4 * GFX9_LANES) {
 		rows[k] = gfx9_tlb_at(s->w->tlb, va, s->a->kind == GFX9_STORE);

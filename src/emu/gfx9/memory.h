@@ -19,6 +19,13 @@
 
 #define GFX9_INLINE static inline __attribute__((always_inline))
 
+/* Compiled for several processors; the program's start chooses. Clang 14 loses such functions. */
+#if defined(__x86_64__) && defined(__linux__) && !defined(__clang__)
+#define GFX9_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define GFX9_CLONES
+#endif
+
 enum gfx9_access_kind { GFX9_NO_ACCESS, GFX9_LOAD, GFX9_STORE, GFX9_RMW };
 
 /* Of loads and stores of less than a dword */
@@ -191,6 +198,32 @@ GFX9_INLINE bool gfx9_all_equal(const uint32_t *row)
 	return !differ;
 }
 
+/* Four dwords, anywhere in memory. */
+typedef uint32_t gfx9_quad __attribute__((vector_size(16), aligned(1), may_alias));
+
+/*
+ * Four dwords of four lanes, from one lane after the other to one dword after the other, or back;
+ * each four are a pitch apart.
+ */
+GFX9_INLINE void gfx9_turn(void *to, size_t to_pitch, const void *from, size_t from_pitch)
+{
+	const char *in = from;
+	char *out = to;
+	gfx9_quad q0 = *(const gfx9_quad *)in;
+	gfx9_quad q1 = *(const gfx9_quad *)(in + from_pitch);
+	gfx9_quad q2 = *(const gfx9_quad *)(in + 2 * from_pitch);
+	gfx9_quad q3 = *(const gfx9_quad *)(in + 3 * from_pitch);
+	gfx9_quad a = __builtin_shufflevector(q0, q1, 0, 4, 1, 5);
+	gfx9_quad b = __builtin_shufflevector(q0, q1, 2, 6, 3, 7);
+	gfx9_quad c = __builtin_shufflevector(q2, q3, 0, 4, 1, 5);
+	gfx9_quad d = __builtin_shufflevector(q2, q3, 2, 6, 3, 7);
+
+	*(gfx9_quad *)out = __builtin_shufflevector(a, c, 0, 1, 4, 5);
+	*(gfx9_quad *)(out + to_pitch) = __builtin_shufflevector(a, c, 2, 3, 6, 7);
+	*(gfx9_quad *)(out + 2 * to_pitch) = __builtin_shufflevector(b, d, 0, 1, 4, 5);
+	*(gfx9_quad *)(out + 3 * to_pitch) = __builtin_shufflevector(b, d, 2, 3, 6, 7);
+}
+
 /* @n dwords of each lane, one lane after the other at @from, to @n rows; and back. */
 GFX9_INLINE void gfx9_spread(uint32_t (*restrict rows)[GFX9_LANES], const uint8_t *restrict from,
 			     unsigned int n)
@@ -208,6 +241,10 @@ GFX9_INLINE void gfx9_spread(uint32_t (*restrict rows)[GFX9_LANES], const uint8_
 			rows[0][i] = (uint32_t)pair;
 			rows[1][i] = (uint32_t)(pair >> 32);
 		}
+		return;
+	case 4:
+		for (unsigned int i = 0; i < GFX9_LANES; i += 4)
+			gfx9_turn(&rows[0][i], sizeof(*rows), from + 16 * i, 16);
 		return;
 	default:
 		for (unsigned int i = 0; i < GFX9_LANES; i++)
@@ -231,10 +268,54 @@ GFX9_INLINE void gfx9_collect(uint8_t *restrict to, uint32_t (*restrict rows)[GF
 			memcpy(to + 8 * i, &pair, sizeof(pair));
 		}
 		return;
+	case 4:
+		for (unsigned int i = 0; i < GFX9_LANES; i += 4)
+			gfx9_turn(to + 16 * i, 16, &rows[0][i], sizeof(*rows));
+		return;
 	default:
 		for (unsigned int i = 0; i < GFX9_LANES; i++)
 			for (unsigned int k = 0; k < n; k++)
 				memcpy(to + 4 * (n * i + k), &rows[k][i], sizeof(uint32_t));
+	}
+}
+
+GFX9_INLINE uint32_t gfx9_rmw32_integer(enum gfx9_rmw op, uint32_t old, uint32_t x, uint32_t y)
+{
+	switch (op) {
+	case GFX9_RMW_SWAP:
+		return x;
+	case GFX9_RMW_CMPSWAP:
+		return old == y ? x : old;
+	case GFX9_RMW_ADD:
+		return old + x;
+	case GFX9_RMW_SUB:
+		return old - x;
+	case GFX9_RMW_RSUB:
+		return x - old;
+	case GFX9_RMW_SMIN:
+		return (int32_t)x < (int32_t)old ? x : old;
+	case GFX9_RMW_UMIN:
+		return x < old ? x : old;
+	case GFX9_RMW_SMAX:
+		return (int32_t)x > (int32_t)old ? x : old;
+	case GFX9_RMW_UMAX:
+		return x > old ? x : old;
+	case GFX9_RMW_AND:
+		return old & x;
+	case GFX9_RMW_OR:
+		return old | x;
+	case GFX9_RMW_XOR:
+		return old ^ x;
+	case GFX9_RMW_INC:
+		return old >= x ? 0 : old + 1;
+	case GFX9_RMW_DEC:
+		return !old || old > x ? x : old - 1;
+	case GFX9_RMW_MSKOR:
+		return (old & ~x) | y;
+	case GFX9_RMW_WRAP:
+		return old >= x ? old - x : old + y;
+	default:
+		return old;
 	}
 }
 
