@@ -469,7 +469,7 @@ static inline uint32_t narrow8(uint32_t u, int mantissa, int bias)
 	if (nan32(u) || isinf(x))
 		return 0x80;
 	(void)frexp(x, &e);
-	if (e < 2 - bias)
+	if (x == 0 || e < 2 - bias)
 		e = 2 - bias;
 	r = (uint32_t)rint(ldexp(x, mantissa + 1 - e)) + ((uint32_t)(e - 2 + bias) << mantissa);
 	if (r > 0x7f)

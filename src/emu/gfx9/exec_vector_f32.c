@@ -136,16 +136,25 @@ F32_1(ceil_f32, __builtin_ceilf(x))
 F32_1(rndne_f32, __builtin_rintf(x))
 F32_1(floor_f32, __builtin_floorf(x))
 
+/* The library's NaNs have either sign. */
+static inline uint32_t approximate(float r, uint32_t a)
+{
+	uint32_t u = u32(r);
+
+	u = nan32(u) ? F32_NAN : u;
+	return nan32(a) ? a | F32_QUIET : u;
+}
+
 /* Approximated ones: denormals are zero, in and out. */
-#define APPROX(name, expr)                             \
-	KERNEL(name)                                   \
-	{                                              \
-		LANES                                  \
-		{                                      \
-			uint32_t u = flush32(a[i]);    \
-			float x = f32(u);              \
-			d[i] = flush32(fix1(expr, u)); \
-		}                                      \
+#define APPROX(name, expr)                                    \
+	KERNEL(name)                                          \
+	{                                                     \
+		LANES                                         \
+		{                                             \
+			uint32_t u = flush32(a[i]);           \
+			float x = f32(u);                     \
+			d[i] = flush32(approximate(expr, u)); \
+		}                                             \
 	}
 
 #define PI 3.14159265358979323846
