@@ -451,6 +451,36 @@ static void slices_change_nothing(void **state)
 	}
 }
 
+/* Waves are taken off and put back on other compute units while every kernel runs: the same bits.
+ */
+static void interrupted(void **state, uint64_t slice, uint64_t every)
+{
+	static void (*const kernels[])(void **state) = {
+		vector_add, saxpy, reduction,	 sgemm,	     histogram,	  nbody,
+		transpose,  lcg,   bitonic_sort, scan,	     stencil,	  mandelbrot,
+		sha256,	    calls, matmul_f32,	 matmul_f16, matmul_bf16,
+	};
+	struct machine *m = *state;
+
+	m->slice = slice;
+	m->preempt = every;
+	for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++)
+		kernels[i](state);
+}
+
+static void interrupted_now_and_then(void **state)
+{
+	struct machine *m = *state;
+
+	interrupted(state, 97, 5);
+	assert_true(m->context.nr_waves > 100);
+}
+
+static void interrupted_often(void **state)
+{
+	interrupted(state, 13, 1);
+}
+
 static void a_bad_address_is_reported(void **state)
 {
 	struct machine *m = *state;
@@ -489,6 +519,8 @@ int main(int argc, char **argv)
 		T(matmul_f32),
 		T(matmul_f16),
 		T(matmul_bf16),
+		T(interrupted_now_and_then),
+		T(interrupted_often),
 		T(a_bad_address_is_reported),
 	};
 

@@ -1,27 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "emu/gfx9/cu.h"
 
+#include "emu/gfx9/group.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
-enum state { RUNS, AT_BARRIER, ENDED };
-
-struct resident {
-	struct gfx9_wave w;
-	enum state state;
-	uint8_t simd, scratch_slot;
-};
-
-struct gfx9_group {
-	struct gfx9_group *next;
-	struct gfx9_job *job;
-	struct gfx9_tlb tlb;
-	uint32_t id[3], nr_waves, nr_ended, nr_waiting;
-	uint32_t lds_bytes;
-	uint8_t *lds;
-	uint32_t (*registers)[GFX9_LANES];
-	struct resident wave[];
-};
+#define MESSAGE_ID 0xf
+#define MESSAGE_SAVEWAVE 4
 
 int gfx9_job_init(struct gfx9_job *job, enum gfx9_target target, struct gfx9_vm *vm,
 		  struct gfx9_code *code, const struct gfx9_dispatch *d)
@@ -89,18 +75,20 @@ static int find_simd(const struct gfx9_cu *cu, uint32_t vgprs)
 	return best;
 }
 
-static void leave_simd(struct gfx9_cu *cu, const struct gfx9_group *g, const struct resident *r)
+static void leave_simd(struct gfx9_cu *cu, const struct gfx9_group *g,
+		       const struct gfx9_resident *r)
 {
 	cu->nr_waves[r->simd]--;
 	cu->vgprs[r->simd] -= vgprs_of(g->job);
-	cu->scratch_slots &= ~((uint64_t)1 << r->scratch_slot);
 }
 
 /* All waves of the workgroup or none. */
-static bool find_room(struct gfx9_cu *cu, struct gfx9_group *g)
+bool gfx9_group_place(struct gfx9_cu *cu, struct gfx9_group *g)
 {
+	if (cu->lds_bytes + g->lds_bytes > GFX9_LDS_BYTES)
+		return false;
 	for (uint32_t i = 0; i < g->nr_waves; i++) {
-		struct resident *r = &g->wave[i];
+		struct gfx9_resident *r = &g->wave[i];
 		int simd = find_simd(cu, vgprs_of(g->job));
 
 		if (simd < 0) {
@@ -109,27 +97,26 @@ static bool find_room(struct gfx9_cu *cu, struct gfx9_group *g)
 			return false;
 		}
 		r->simd = (uint8_t)simd;
-		r->scratch_slot = (uint8_t)__builtin_ctzll(~cu->scratch_slots);
 		cu->nr_waves[simd]++;
 		cu->vgprs[simd] += vgprs_of(g->job);
-		cu->scratch_slots |= (uint64_t)1 << r->scratch_slot;
 	}
+	cu->lds_bytes += g->lds_bytes;
 	return true;
 }
 
-static void free_group(struct gfx9_group *g)
+void gfx9_group_free(struct gfx9_group *g)
 {
 	free(g->lds);
 	free(g->registers);
 	free(g);
 }
 
-static void release(struct gfx9_cu *cu, struct gfx9_group *g)
+void gfx9_group_release(struct gfx9_cu *cu, struct gfx9_group *g)
 {
 	for (uint32_t i = 0; i < g->nr_waves; i++)
 		leave_simd(cu, g, &g->wave[i]);
 	cu->lds_bytes -= g->lds_bytes;
-	free_group(g);
+	gfx9_group_free(g);
 }
 
 void gfx9_cu_destroy(struct gfx9_cu *cu)
@@ -138,7 +125,7 @@ void gfx9_cu_destroy(struct gfx9_cu *cu)
 		struct gfx9_group *g = cu->groups;
 
 		cu->groups = g->next;
-		release(cu, g);
+		gfx9_group_release(cu, g);
 	}
 }
 
@@ -146,40 +133,75 @@ void gfx9_cu_destroy(struct gfx9_cu *cu)
  * Taking a workgroup
  */
 
-static struct gfx9_group *new_group(const struct gfx9_job *job, const uint32_t id[3])
+/* What the hardware gives a wave, new or restored: registers, LDS, the addresses of its handler. */
+static void equip(struct gfx9_group *g, uint32_t i)
 {
-	uint32_t n = gfx9_group_waves(&job->dispatch, id);
-	struct gfx9_group *g = calloc(1, sizeof(*g) + n * sizeof(g->wave[0]));
-	size_t rows = (size_t)n * vgprs_of(job);
+	struct gfx9_wave *w = &g->wave[i].w;
+	const struct gfx9_job *job = g->job;
+
+	w->v = g->registers + (size_t)i * vgprs_of(job);
+	w->tlb = &g->tlb;
+	w->group = g;
+	w->lds = g->lds;
+	w->lds_bytes = g->lds_bytes;
+	w->tba = job->tba;
+	w->tma = job->tma;
+	gfx9_wave_allocate(w, &job->kernel);
+}
+
+struct gfx9_group *gfx9_group_new(struct gfx9_job *job, const uint32_t id[3], uint32_t nr_waves)
+{
+	struct gfx9_group *g = calloc(1, sizeof(*g) + nr_waves * sizeof(g->wave[0]));
+	size_t rows = (size_t)nr_waves * vgprs_of(job);
 
 	if (!g)
 		return NULL;
-	g->nr_waves = n;
+	g->job = job;
+	g->nr_waves = nr_waves;
 	g->lds_bytes = lds_of(job);
 	memcpy(g->id, id, sizeof(g->id));
 	g->registers = aligned_alloc(64, rows * sizeof(*g->registers));
-	g->lds = calloc(1, g->lds_bytes ? g->lds_bytes : 1);
-	if (g->registers && g->lds)
-		return g;
-	free_group(g);
-	return NULL;
+	g->lds = malloc(g->lds_bytes ? g->lds_bytes : 1);
+	if (!g->registers || !g->lds) {
+		gfx9_group_free(g);
+		return NULL;
+	}
+	/* Neither registers nor LDS are cleared by anybody: what is read before it is written
+	 * shows. */
+	memset(g->registers, 0xa5, rows * sizeof(*g->registers));
+	memset(g->lds, 0xa5, g->lds_bytes);
+	gfx9_tlb_init(&g->tlb, job->vm);
+	for (uint32_t i = 0; i < nr_waves; i++)
+		equip(g, i);
+	return g;
+}
+
+static uint32_t take_slot(struct gfx9_job *job)
+{
+	for (uint32_t i = 0; i < GFX9_SCRATCH_WORDS; i++) {
+		uint64_t used = atomic_load(&job->scratch_slots[i]);
+
+		while (~used) {
+			uint64_t bit = ~used & (used + 1);
+
+			if (atomic_compare_exchange_weak(&job->scratch_slots[i], &used, used | bit))
+				return i * 64 + (uint32_t)__builtin_ctzll(bit);
+		}
+	}
+	return 0; /* cannot be: there are more slots than waves */
+}
+
+static void give_slot_back(struct gfx9_job *job, uint32_t slot)
+{
+	atomic_fetch_and(&job->scratch_slots[slot / 64], ~((uint64_t)1 << slot % 64));
 }
 
 static void start_waves(struct gfx9_cu *cu, struct gfx9_group *g)
 {
-	const struct gfx9_job *job = g->job;
-
-	gfx9_tlb_init(&g->tlb, job->vm);
 	for (uint32_t i = 0; i < g->nr_waves; i++) {
-		struct gfx9_wave *w = &g->wave[i].w;
-
-		w->v = g->registers + (size_t)i * vgprs_of(job);
-		w->tlb = &g->tlb;
-		w->group = g;
-		w->lds = g->lds;
-		w->lds_bytes = g->lds_bytes;
-		gfx9_wave_start(w, cu->target, &job->kernel, &job->dispatch, g->id, i,
-				cu->id * GFX9_CU_WAVES + g->wave[i].scratch_slot);
+		g->wave[i].scratch_slot = take_slot(g->job);
+		gfx9_wave_start(&g->wave[i].w, cu->target, &g->job->kernel, &g->job->dispatch,
+				g->id, i, g->wave[i].scratch_slot);
 	}
 }
 
@@ -205,20 +227,20 @@ bool gfx9_cu_take(struct gfx9_cu *cu, struct gfx9_job *job)
 
 	if (n >= job->nr_groups || atomic_load(&job->failed))
 		return false;
+	/* Cheaper than making a workgroup that does not fit. */
 	if (cu->lds_bytes + lds_of(job) > GFX9_LDS_BYTES || find_simd(cu, vgprs_of(job)) < 0)
 		return false;
 	id_of(job, n, id);
-	g = new_group(job, id);
+	g = gfx9_group_new(job, id, gfx9_group_waves(&job->dispatch, id));
 	if (!g)
 		return false;
-	g->job = job;
-	if (!find_room(cu, g)) {
-		free_group(g);
+	if (!gfx9_group_place(cu, g)) {
+		gfx9_group_free(g);
 		return false;
 	}
 	cu->lds_bytes += g->lds_bytes;
 	if (!claim(job, n)) {
-		release(cu, g);
+		gfx9_group_release(cu, g);
 		return gfx9_cu_take(cu, job);
 	}
 	start_waves(cu, g);
@@ -250,45 +272,61 @@ static void check_barrier(struct gfx9_group *g)
 	if (!g->nr_waiting || g->nr_waiting + g->nr_ended != g->nr_waves)
 		return;
 	for (uint32_t i = 0; i < g->nr_waves; i++) {
-		if (g->wave[i].state == AT_BARRIER)
-			g->wave[i].state = RUNS;
+		if (g->wave[i].state == GFX9_AT_BARRIER)
+			g->wave[i].state = GFX9_RUNS;
 	}
 	g->nr_waiting = 0;
 }
 
 static void stopped(struct gfx9_group *g, uint32_t index, enum gfx9_stop stop)
 {
-	struct resident *r = &g->wave[index];
+	struct gfx9_resident *r = &g->wave[index];
 
 	switch (stop) {
 	case GFX9_GO:
 	case GFX9_SLEEP:
-	case GFX9_MESSAGE: /* nobody listens yet */
+		return;
+	case GFX9_MESSAGE:
+		/* One that cannot be answered leaves the wave asking; whoever saves notices. */
+		if ((r->w.message & MESSAGE_ID) == MESSAGE_SAVEWAVE)
+			gfx9_group_message(g, r);
 		return;
 	case GFX9_BARRIER:
-		r->state = AT_BARRIER;
+		r->state = GFX9_AT_BARRIER;
 		g->nr_waiting++;
 		break;
 	case GFX9_ENDPGM:
-	case GFX9_ENDPGM_SAVED:
-		r->state = ENDED;
+		give_slot_back(g->job, r->scratch_slot);
+		r->state = GFX9_ENDED;
+		g->nr_ended++;
+		break;
+	case GFX9_ENDPGM_SAVED: /* its scratch goes on */
+		r->state = GFX9_ENDED;
 		g->nr_ended++;
 		break;
 	default:
 		report(g, index, stop);
-		r->state = ENDED;
+		r->state = GFX9_ENDED;
 		g->nr_ended++;
 	}
 	check_barrier(g);
 }
 
-static uint64_t run_group(struct gfx9_group *g, uint64_t slice)
+uint64_t gfx9_resident_run(struct gfx9_group *g, uint32_t index, uint64_t slice)
+{
+	uint64_t done = 0;
+
+	stopped(g, index, gfx9_wave_run(&g->wave[index].w, g->job->code, slice, &done));
+	return done;
+}
+
+uint64_t gfx9_group_run(struct gfx9_group *g, uint64_t slice)
 {
 	uint64_t done = 0;
 
 	for (uint32_t i = 0; i < g->nr_waves; i++) {
-		if (g->wave[i].state == RUNS)
-			stopped(g, i, gfx9_wave_run(&g->wave[i].w, g->job->code, slice, &done));
+		if (g->wave[i].state == GFX9_RUNS)
+			done += gfx9_resident_run(g, i, slice);
 	}
 	return done;
 }
@@ -300,14 +338,14 @@ uint64_t gfx9_cu_run(struct gfx9_cu *cu, uint64_t slice)
 
 	while (*link) {
 		struct gfx9_group *g = *link;
-		uint64_t done = run_group(g, slice);
+		uint64_t done = gfx9_group_run(g, slice);
 
 		total += done;
 		atomic_fetch_add_explicit(&g->job->insts, done, memory_order_relaxed);
 		if (g->nr_ended == g->nr_waves || atomic_load(&g->job->failed)) {
 			*link = g->next;
 			atomic_fetch_add(&g->job->nr_done, 1);
-			release(cu, g);
+			gfx9_group_release(cu, g);
 		} else {
 			link = &g->next;
 		}

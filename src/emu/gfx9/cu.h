@@ -19,6 +19,8 @@
 #define GFX9_LDS_BYTES 65536
 #define GFX9_LDS_UNIT 512
 #define GFX9_GROUP_WAVES_MAX 16
+/* Waves of one job that have scratch at a time: more than the largest GPU has room for. */
+#define GFX9_SCRATCH_WORDS 160
 
 /* What went wrong with a wave, for people and for the driver. */
 struct gfx9_report {
@@ -35,12 +37,15 @@ struct gfx9_job {
 	struct gfx9_kernel kernel;
 	struct gfx9_vm *vm;
 	struct gfx9_code *code;
+	uint64_t tba, tma; /* trap handler; 0: none */
 	uint32_t groups[3]; /* along each axis */
 	uint64_t nr_groups;
 	_Atomic uint64_t nr_started, nr_done;
 	_Atomic bool failed; /* the first report is in @report; no workgroup starts any more */
 	struct gfx9_report report;
 	_Atomic uint64_t insts;
+	/* Scratch of its waves, on or off the compute units: a bit for each slot in use. */
+	_Atomic uint64_t scratch_slots[GFX9_SCRATCH_WORDS];
 };
 
 /* 0, -EFAULT or -EINVAL as gfx9_kernel_read(); -EINVAL for an impossible dispatch. */
@@ -55,7 +60,6 @@ struct gfx9_cu {
 	struct gfx9_group *groups;
 	uint32_t nr_waves[GFX9_SIMDS], vgprs[GFX9_SIMDS]; /* in use */
 	uint32_t lds_bytes;
-	uint64_t scratch_slots; /* a bit for each wave: in use */
 };
 
 void gfx9_cu_init(struct gfx9_cu *cu, enum gfx9_target target, uint32_t id);

@@ -572,6 +572,9 @@ RUN(s_rfe_b64)
 		return GFX9_ILLEGAL;
 	w->pc = get_u64(w, in, in->src[0]) & PC_BITS;
 	w->status &= ~GFX9_STATUS_PRIV;
+	/* A save that waited for this is taken before another instruction is. */
+	if (w->save_pending)
+		return GFX9_SLEEP;
 	return w->status & GFX9_STATUS_HALT ? GFX9_HALT : GFX9_GO;
 }
 

@@ -32,6 +32,9 @@ _Static_assert(sizeof(struct descriptor) == 64, "as in the code object");
 #define PRIVATE_WINDOW 0x00020000
 
 #define USER_SGPRS_MAX 16
+/* Allocated to every wave, whatever it asks for: FLAT_SCRATCH, XNACK_MASK and VCC are 102 to 107.
+ */
+#define SGPRS 112
 #define VGPRS_MAX 512
 
 static uint32_t bits(uint32_t word, unsigned int low, unsigned int width)
@@ -45,7 +48,6 @@ static void read_rsrc(const struct descriptor *kd, struct gfx9_kernel *k)
 
 	k->nr_vgprs = accum < total ? accum : total;
 	k->nr_agprs = total - k->nr_vgprs;
-	k->nr_sgprs = (bits(kd->rsrc1, 6, 4) / 2 + 1) * 16;
 	/* Rounding and denormals, DX10_CLAMP and IEEE stand in MODE as they stand here. */
 	k->mode =
 		bits(kd->rsrc1, 12, 8) | bits(kd->rsrc1, 21, 1) << 8 | bits(kd->rsrc1, 23, 1) << 9;
@@ -192,27 +194,29 @@ static uint64_t put_item_ids(struct gfx9_wave *w, const struct gfx9_dispatch *d,
 	return exec;
 }
 
+void gfx9_wave_allocate(struct gfx9_wave *w, const struct gfx9_kernel *k)
+{
+	w->nr_sgprs = SGPRS;
+	w->nr_vgprs = k->nr_vgprs;
+	w->nr_agprs = k->nr_agprs;
+	w->shared_base = SHARED_WINDOW;
+	w->private_base = PRIVATE_WINDOW;
+	/* Each field counts from one, in units of 8, 4 and 16 registers. */
+	w->gpr_alloc = ((k->nr_vgprs + k->nr_agprs) / 8 - 1) << 6 | (k->nr_vgprs / 4 - 1) << 12 |
+		       (SGPRS / 16 - 1) << 24;
+	w->lds_alloc = (w->lds_bytes + 511) / 512 << 12;
+}
+
 void gfx9_wave_start(struct gfx9_wave *w, enum gfx9_target target, const struct gfx9_kernel *k,
 		     const struct gfx9_dispatch *d, const uint32_t id[3], uint32_t index,
 		     uint32_t scratch_slot)
 {
 	uint32_t *s;
 
-	memset(w->s, 0, sizeof(w->s));
-	memset(w->v, 0, (size_t)(k->nr_vgprs + k->nr_agprs) * sizeof(*w->v));
 	w->pc = k->entry;
-	w->nr_sgprs = k->nr_sgprs;
-	w->nr_vgprs = k->nr_vgprs;
-	w->nr_agprs = k->nr_agprs;
 	w->mode = k->mode;
-	w->shared_base = SHARED_WINDOW;
-	w->private_base = PRIVATE_WINDOW;
 	s = put_user_sgprs(w->s, k, d);
 	preload(w, s, k, d);
 	put_system_sgprs(w, target, k, d, id, scratch_slot);
 	gfx9_set64(w, GFX9_EXEC, put_item_ids(w, d, id, index));
-	/* Each field counts from one, in units of 8, 4 and 16 registers. */
-	w->gpr_alloc = ((k->nr_vgprs + k->nr_agprs) / 8 - 1) << 6 | (k->nr_vgprs / 4 - 1) << 12 |
-		       (k->nr_sgprs / 16 - 1) << 24;
-	w->lds_alloc = (w->lds_bytes + 511) / 512 << 12;
 }

@@ -15,7 +15,7 @@
 struct gfx9_kernel {
 	uint64_t entry;
 	uint32_t lds_bytes, scratch_bytes; /* a work-item's scratch */
-	uint32_t nr_sgprs, nr_vgprs, nr_agprs;
+	uint32_t nr_vgprs, nr_agprs;
 	uint32_t mode;
 	uint16_t properties; /* which user SGPRs there are */
 	uint8_t user_sgprs;
@@ -43,6 +43,9 @@ void gfx9_dispatch_groups(const struct gfx9_dispatch *d, uint32_t groups[3]);
 
 /* Waves of workgroup @id, which may be partial. */
 uint32_t gfx9_group_waves(const struct gfx9_dispatch *d, const uint32_t id[3]);
+
+/* How many registers a wave of this kernel has, and what of that it can read itself. */
+void gfx9_wave_allocate(struct gfx9_wave *w, const struct gfx9_kernel *k);
 
 /*
  * Gives wave @index of workgroup @id its first registers. w->v has room for the kernel's registers;

@@ -6,7 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SCRATCH_PER_ITEM_MAX 16384
+#define CONTEXT_BYTES ((uint64_t)16 << 20)
+/* The trap handler's buffer: code, and the handler's own memory behind it. */
+#define TRAP_BYTES 8192
+#define TMA_OFFSET 0x1800
 
 static void *page(void *ctx, uint64_t va, bool write)
 {
@@ -137,6 +140,9 @@ struct machine *machine_new(enum gfx9_target target, uint64_t memory, const char
 	for (uint32_t i = 0; i < MACHINE_CUS; i++)
 		gfx9_cu_init(&m->cu[i], target, i);
 	load_segments(m);
+	gfx9_context_init(&m->context, machine_alloc(m, CONTEXT_BYTES), CONTEXT_BYTES);
+	m->tba = machine_alloc(m, TRAP_BYTES);
+	memcpy(machine_at(m, m->tba), gfx9_trap_handler, gfx9_trap_handler_bytes);
 	return m;
 }
 
@@ -144,6 +150,7 @@ void machine_free(struct machine *m)
 {
 	for (int i = 0; i < MACHINE_CUS; i++)
 		gfx9_cu_destroy(&m->cu[i]);
+	gfx9_context_destroy(&m->context);
 	gfx9_code_destroy(&m->code);
 	free(m->memory);
 	free(m->file);
@@ -167,23 +174,58 @@ struct share {
 	int first;
 };
 
-/* Every m->threads-th compute unit, until neither it nor the job has anything left. */
+/* What was saved goes first, and to another compute unit than it came from. */
+static void restore_all(struct machine *m, int from)
+{
+	for (int k = 1; k <= MACHINE_CUS; k++) {
+		while (gfx9_cu_restore(&m->cu[(from + k) % MACHINE_CUS], &m->context))
+			;
+	}
+	for (int k = 0; k < MACHINE_CUS; k++)
+		gfx9_cu_leave_handlers(&m->cu[k]);
+	gfx9_context_rewind(&m->context);
+}
+
+static void preempt(struct machine *m, struct gfx9_job *job, int i)
+{
+	if (!m->preempt || ++m->slices % m->preempt)
+		return;
+	gfx9_cu_save(&m->cu[i], job, &m->context);
+	restore_all(m, i);
+}
+
+static void run_cu(struct machine *m, struct gfx9_job *job, int i)
+{
+	if (!gfx9_context_empty(&m->context))
+		restore_all(m, i);
+	while (gfx9_context_empty(&m->context) && gfx9_cu_take(&m->cu[i], job))
+		;
+	m->insts += gfx9_cu_run(&m->cu[i], m->slice);
+	preempt(m, job, i);
+}
+
+static bool has_work(const struct share *s)
+{
+	const struct machine *m = s->m;
+
+	if (s->job->failed)
+		return false;
+	for (int i = s->first; i < MACHINE_CUS; i += m->threads) {
+		if (gfx9_cu_busy(&m->cu[i]))
+			return true;
+	}
+	return s->job->nr_started < s->job->nr_groups || !gfx9_context_empty(&m->context);
+}
+
+/* Every m->threads-th compute unit, until neither they nor the job have anything left. */
 static void *run_share(void *arg)
 {
 	const struct share *s = arg;
-	struct machine *m = s->m;
-	bool busy = true;
 
-	while (busy) {
-		busy = false;
-		for (int i = s->first; i < MACHINE_CUS; i += m->threads) {
-			while (gfx9_cu_take(&m->cu[i], s->job))
-				;
-			m->insts += gfx9_cu_run(&m->cu[i], m->slice);
-			busy = busy || gfx9_cu_busy(&m->cu[i]);
-		}
-		busy = busy || (s->job->nr_started < s->job->nr_groups && !s->job->failed);
-	}
+	do {
+		for (int i = s->first; i < MACHINE_CUS; i += s->m->threads)
+			run_cu(s->m, s->job, i);
+	} while (has_work(s));
 	return NULL;
 }
 
@@ -225,10 +267,17 @@ int machine_run(struct machine *m, const char *kernel, uint32_t grid, uint16_t g
 	write_packet(m, &d);
 	err = gfx9_job_init(&job, m->target, &m->vm, &m->code, &d);
 	if (!err) {
+		job.tba = m->tba;
+		job.tma = m->tba + TMA_OFFSET;
 		job.dispatch.scratch_base =
 			machine_alloc(m, (uint64_t)MACHINE_CUS * GFX9_CU_WAVES * GFX9_LANES *
 						 job.dispatch.scratch_bytes);
 		run_to_end(m, &job);
+		/* Of a job that failed nothing may stay behind. */
+		for (int i = 0; i < MACHINE_CUS; i++)
+			gfx9_cu_destroy(&m->cu[i]);
+		gfx9_context_destroy(&m->context);
+		gfx9_context_rewind(&m->context);
 		*report = job.report;
 		err = job.failed ? -EIO : 0;
 	}

@@ -6,7 +6,7 @@
 #ifndef GP__EMU_GFX9_MACHINE_H
 #define GP__EMU_GFX9_MACHINE_H
 
-#include "emu/gfx9/cu.h"
+#include "emu/gfx9/save.h"
 
 #define MACHINE_BASE ((uint64_t)0x100000000)
 #define MACHINE_CUS 4
@@ -25,13 +25,21 @@ struct machine {
 	uint64_t slice; /* instructions a wave runs at a time */
 	int threads; /* that share the compute units; 1 is the calling one */
 	_Atomic uint64_t insts; /* executed in all */
+	/*
+	 * Every so many slices a compute unit is saved, and what was on it restored on another; 0:
+	 * never. On one thread only.
+	 */
+	uint64_t preempt, slices;
+	struct gfx9_context context;
+	uint64_t tba;
 };
 
 /* Loads the code object at @path. NULL, and a sentence on stderr, where that cannot be done. */
 struct machine *machine_new(enum gfx9_target target, uint64_t memory, const char *path);
 void machine_free(struct machine *m);
 
-/* Memory of the GPU: its address, and where the host finds it. Zeroed, never freed; out of memory aborts.
+/* Memory of the GPU: its address, and where the host finds it. Zeroed, never freed; out of memory
+ * aborts.
  */
 uint64_t machine_alloc(struct machine *m, uint64_t bytes);
 void *machine_at(struct machine *m, uint64_t va);

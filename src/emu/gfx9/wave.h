@@ -81,6 +81,7 @@ struct gfx9_wave {
 	uint32_t shared_base, private_base;
 	uint64_t clock; /* what s_memtime shows; advances with instructions */
 
+	bool save_pending; /* it is in a handler, and to be saved when it leaves that */
 	uint8_t trap_id;
 	uint16_t message;
 	struct gfx9_fault fault;

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* A workgroup that is resident on a compute unit; cu.c and save.c share it, nobody else. */
+#ifndef GP__EMU_GFX9_GROUP_H
+#define GP__EMU_GFX9_GROUP_H
+
+#include "emu/gfx9/cu.h"
+
+enum gfx9_resident_state { GFX9_RUNS, GFX9_AT_BARRIER, GFX9_ENDED };
+
+struct gfx9_resident {
+	struct gfx9_wave w;
+	enum gfx9_resident_state state;
+	uint8_t simd;
+	uint32_t scratch_slot;
+	uint64_t record; /* where its context goes, once it has asked */
+	bool first; /* of its workgroup to ask: LDS goes with it */
+};
+
+struct gfx9_group {
+	struct gfx9_group *next;
+	struct gfx9_job *job;
+	struct gfx9_tlb tlb;
+	uint32_t id[3], nr_waves, nr_ended, nr_waiting;
+	uint32_t lds_bytes;
+	uint8_t *lds;
+	uint32_t (*registers)[GFX9_LANES];
+	struct gfx9_context *saving; /* where its waves' records go, while it is being saved */
+	struct gfx9_resident wave[];
+};
+
+/* A workgroup of @nr_waves waves without a place yet, its waves without state. NULL: out of memory.
+ */
+struct gfx9_group *gfx9_group_new(struct gfx9_job *job, const uint32_t id[3], uint32_t nr_waves);
+void gfx9_group_free(struct gfx9_group *g);
+/* Finds room for all its waves, or for none. */
+bool gfx9_group_place(struct gfx9_cu *cu, struct gfx9_group *g);
+/* Gives the room back, and the group. */
+void gfx9_group_release(struct gfx9_cu *cu, struct gfx9_group *g);
+/* s_sendmsg SAVEWAVE: tells the wave where its record is. False: there is no room for it. */
+bool gfx9_group_message(struct gfx9_group *g, struct gfx9_resident *r);
+/* Runs one of its waves, which can run, for up to @slice instructions; and each of them. */
+uint64_t gfx9_resident_run(struct gfx9_group *g, uint32_t index, uint64_t slice);
+uint64_t gfx9_group_run(struct gfx9_group *g, uint64_t slice);
+
+#endif

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: MIT
+//
+// The first-level trap handler: saves a wave's context where the hardware says, and brings it back.
+//
+// Entered at its first instruction for every trap, and at its second, four bytes on, for a wave that is to be restored.
+// ttmp0 and ttmp1 hold the program counter and why the wave is here. ttmp4 to ttmp11 and ttmp13 belong to whoever set
+// them and are part of the context; ttmp2, ttmp3, ttmp12, ttmp14 and ttmp15 are the handler's own.
+//
+// A wave's record: vector registers, 256 bytes each, then accumulation registers; scalar registers; a block of hardware
+// registers and ttmps; LDS, with the first wave of a workgroup only.
+
+.set STATUS_SCC_BIT, 0
+.set TRAPSTS_SAVECTX_BIT, 10
+.set MSG_SAVEWAVE, 4
+.set FIRST_WAVE, 0x4000000		// in EXEC_HI, beside the address
+.set FIRST_WAVE_BIT, 31			// in ttmp1, where the handler keeps it
+
+// Buffer descriptor: dwords, one a lane.
+.set RSRC_STRIDE, 0x00040000
+.set RSRC_RECORDS, 0x01000000
+.set RSRC_ADD_TID, 0x00807fac
+
+// The block behind the scalar registers.
+.set BLOCK_TTMP4, 0x50
+.set BLOCK_TTMP8, 0x60
+.set BLOCK_TTMP13, 0x74
+.set BLOCK_LDS, 0x80
+
+.text
+.globl handler
+handler:
+	s_branch trap
+	s_branch restore
+
+trap:
+	s_getreg_b32	ttmp12, hwreg(HW_REG_STATUS)	// before SCC changes
+	s_getreg_b32	ttmp2, hwreg(HW_REG_TRAPSTS)
+	s_bitcmp1_b32	ttmp2, TRAPSTS_SAVECTX_BIT
+	s_cbranch_scc1	save
+
+	// Somebody's own handler, where one is set: TMA[0] is its address, TMA[1] its own TMA.
+	s_getreg_b32	ttmp14, hwreg(HW_REG_TMA_LO)
+	s_getreg_b32	ttmp15, hwreg(HW_REG_TMA_HI)
+	s_load_dwordx2	ttmp[2:3], ttmp[14:15], 0x0
+	s_waitcnt	lgkmcnt(0)
+	s_load_dwordx2	ttmp[14:15], ttmp[14:15], 0x8
+	s_waitcnt	lgkmcnt(0)
+	s_cmp_lg_u64	ttmp[2:3], 0
+	s_cbranch_scc0	no_second_level
+	s_setpc_b64	ttmp[2:3]
+
+no_second_level:
+	// s_trap: go on behind it. Anything else halts the wave for whoever looks after it.
+	s_and_b32	ttmp2, ttmp1, 0xff0000
+	s_cbranch_scc1	step_over
+	s_sethalt	1
+	s_branch	leave
+step_over:
+	s_add_u32	ttmp0, ttmp0, 4
+	s_addc_u32	ttmp1, ttmp1, 0
+leave:
+	s_and_b32	ttmp1, ttmp1, 0xffff
+	s_bitcmp1_b32	ttmp12, STATUS_SCC_BIT
+	s_rfe_b64	ttmp[0:1]
+
+// ---------------------------------------------------------------------------------------------------------------------
+
+save:
+	s_mov_b64	ttmp[2:3], exec
+	s_mov_b64	exec, 0
+	s_sendmsg	MSG_SAVEWAVE
+wait_for_address:
+	s_sleep		2
+	s_cbranch_execz	wait_for_address
+
+	// EXEC is the record's address now, and free to work with once that is kept.
+	s_mov_b32	ttmp14, exec_lo
+	s_and_b32	ttmp15, exec_hi, 0xffff
+	s_and_b32	exec_lo, exec_hi, FIRST_WAVE
+	s_lshl_b32	exec_lo, exec_lo, FIRST_WAVE_BIT - 26
+	s_or_b32	ttmp1, ttmp1, exec_lo
+
+	// Scalar registers first: they lie behind the vector registers.
+	s_getreg_b32	exec_lo, hwreg(HW_REG_GPR_ALLOC, 6, 6)
+	s_add_u32	exec_lo, exec_lo, 1
+	s_lshl_b32	exec_lo, exec_lo, 11
+	s_add_u32	ttmp14, ttmp14, exec_lo
+	s_addc_u32	ttmp15, ttmp15, 0
+.set n, 0
+.rept 25
+	s_store_dwordx4	s[n:n+3], ttmp[14:15], n*4
+	.set n, n + 4
+.endr
+	s_store_dwordx2	s[100:101], ttmp[14:15], 400
+
+	// Now they are free. FLAT_SCRATCH, XNACK_MASK and VCC follow, which only an index reaches on every target.
+	s_mov_b32	s20, m0
+	s_mov_b32	m0, 102
+	s_movrels_b64	s[0:1], s[0:1]
+	s_mov_b32	m0, 104
+	s_movrels_b64	s[4:5], s[0:1]
+	s_mov_b32	m0, 106
+	s_movrels_b64	s[6:7], s[0:1]
+	s_store_dwordx2	s[0:1], ttmp[14:15], 408
+	s_store_dwordx4	s[4:7], ttmp[14:15], 416
+	s_mov_b64	s[10:11], s[4:5]		// XNACK_MASK once more, for the block
+
+	// s[8:9] is the record, s[12:15] describes it, ttmp[14:15] moves on to the block.
+	s_getreg_b32	s4, hwreg(HW_REG_GPR_ALLOC, 6, 6)
+	s_add_u32	s4, s4, 1
+	s_lshl_b32	s4, s4, 11
+	s_sub_u32	s8, ttmp14, s4
+	s_subb_u32	s9, ttmp15, 0
+	s_getreg_b32	s4, hwreg(HW_REG_GPR_ALLOC, 24, 4)
+	s_add_u32	s4, s4, 1
+	s_lshl_b32	s4, s4, 6
+	s_add_u32	ttmp14, ttmp14, s4
+	s_addc_u32	ttmp15, ttmp15, 0
+
+	s_mov_b32	s0, s20
+	s_mov_b32	s1, ttmp0
+	s_and_b32	s2, ttmp1, 0xffff
+	s_mov_b32	s3, ttmp2
+	s_store_dwordx4	s[0:3], ttmp[14:15], 0x0
+	s_mov_b32	s4, ttmp3
+	s_mov_b32	s5, ttmp12
+	s_getreg_b32	s6, hwreg(HW_REG_TRAPSTS)
+	s_bitset0_b32	s6, TRAPSTS_SAVECTX_BIT
+	s_mov_b32	s7, s10
+	s_store_dwordx4	s[4:7], ttmp[14:15], 0x10
+	s_mov_b32	s4, s11
+	s_getreg_b32	s5, hwreg(HW_REG_MODE)
+	s_set_gpr_idx_off				// where the program was using it
+	s_store_dwordx2	s[4:5], ttmp[14:15], 0x20
+	s_store_dwordx4	ttmp[4:7], ttmp[14:15], BLOCK_TTMP4
+	s_store_dwordx4	ttmp[8:11], ttmp[14:15], BLOCK_TTMP8
+	s_store_dword	ttmp13, ttmp[14:15], BLOCK_TTMP13
+
+	// Vector registers: v0 as it is, the others through it.
+	s_mov_b64	exec, -1
+	s_mov_b32	s12, s8
+	s_or_b32	s13, s9, RSRC_STRIDE
+	s_mov_b32	s14, RSRC_RECORDS
+	s_mov_b32	s15, RSRC_ADD_TID
+	s_mov_b32	s16, 0				// offset
+	s_mov_b32	s17, 1				// register
+	s_getreg_b32	s18, hwreg(HW_REG_GPR_ALLOC, 12, 6)
+	s_add_u32	s18, s18, 1
+	s_lshl_b32	s18, s18, 2			// vector registers
+	s_getreg_b32	s19, hwreg(HW_REG_GPR_ALLOC, 6, 6)
+	s_add_u32	s19, s19, 1
+	s_lshl_b32	s19, s19, 3			// with accumulation registers
+	buffer_store_dword	v0, off, s[12:15], s16
+save_vgpr:
+	s_add_u32	s16, s16, 256
+	s_cmp_ge_u32	s17, s18
+	s_cbranch_scc1	save_agprs
+	s_set_gpr_idx_on	s17, gpr_idx(SRC0)
+	v_mov_b32	v0, v0
+	s_set_gpr_idx_off
+	buffer_store_dword	v0, off, s[12:15], s16
+	s_add_u32	s17, s17, 1
+	s_branch	save_vgpr
+save_agprs:
+	s_mov_b32	s17, 0
+	s_sub_u32	s19, s19, s18			// accumulation registers
+save_agpr:
+	s_cmp_ge_u32	s17, s19
+	s_cbranch_scc1	save_lds
+	s_set_gpr_idx_on	s17, gpr_idx(SRC0)
+	v_accvgpr_read_b32	v0, a0
+	s_set_gpr_idx_off
+	buffer_store_dword	v0, off, s[12:15], s16
+	s_add_u32	s16, s16, 256
+	s_add_u32	s17, s17, 1
+	s_branch	save_agpr
+
+save_lds:
+	s_getreg_b32	s18, hwreg(HW_REG_LDS_ALLOC, 12, 9)
+	s_cmp_eq_u32	s18, 0
+	s_cbranch_scc1	saved
+	s_lshl_b32	s18, s18, 9			// bytes, a multiple of 512
+	s_barrier					// nobody writes LDS any more
+	s_bitcmp1_b32	ttmp1, FIRST_WAVE_BIT
+	s_cbranch_scc0	saved
+	s_add_u32	s12, ttmp14, BLOCK_LDS
+	s_addc_u32	s13, ttmp15, 0
+	s_or_b32	s13, s13, RSRC_STRIDE
+	s_mov_b32	s16, 0
+	v_mbcnt_lo_u32_b32	v1, -1, 0
+	v_mbcnt_hi_u32_b32	v1, -1, v1
+	v_lshlrev_b32	v1, 2, v1
+	s_mov_b32	m0, -1
+save_lds_row:
+	ds_read_b32	v0, v1
+	s_waitcnt	lgkmcnt(0)
+	buffer_store_dword	v0, off, s[12:15], s16
+	v_add_u32	v1, 256, v1
+	s_add_u32	s16, s16, 256
+	s_cmp_lt_u32	s16, s18
+	s_cbranch_scc1	save_lds_row
+saved:
+	s_waitcnt	vmcnt(0) lgkmcnt(0)
+	s_dcache_wb
+	s_endpgm_saved
+
+// ---------------------------------------------------------------------------------------------------------------------
+
+restore:
+	// Everything is free: nothing of this wave is here yet.
+	s_mov_b32	s8, exec_lo
+	s_and_b32	s9, exec_hi, 0xffff
+	s_and_b32	ttmp1, exec_hi, FIRST_WAVE
+	s_lshl_b32	ttmp1, ttmp1, FIRST_WAVE_BIT - 26
+	s_mov_b64	exec, -1
+	s_mov_b32	s12, s8
+	s_or_b32	s13, s9, RSRC_STRIDE
+	s_mov_b32	s14, RSRC_RECORDS
+	s_mov_b32	s15, RSRC_ADD_TID
+	s_getreg_b32	s18, hwreg(HW_REG_GPR_ALLOC, 12, 6)
+	s_add_u32	s18, s18, 1
+	s_lshl_b32	s18, s18, 2
+	s_getreg_b32	s19, hwreg(HW_REG_GPR_ALLOC, 6, 6)
+	s_add_u32	s19, s19, 1
+	s_lshl_b32	s19, s19, 3
+	s_lshl_b32	s20, s19, 8			// bytes of vector registers
+	s_getreg_b32	s21, hwreg(HW_REG_GPR_ALLOC, 24, 4)
+	s_add_u32	s21, s21, 1
+	s_lshl_b32	s21, s21, 6			// bytes of scalar registers
+	s_add_u32	ttmp14, s8, s20
+	s_addc_u32	ttmp15, s9, 0			// the scalar registers
+	s_add_u32	s22, ttmp14, s21
+	s_addc_u32	s23, ttmp15, 0			// the block
+
+	// LDS, while vector registers are free.
+	s_getreg_b32	s24, hwreg(HW_REG_LDS_ALLOC, 12, 9)
+	s_lshl_b32	s24, s24, 9
+	s_cmp_eq_u32	s24, 0
+	s_cbranch_scc1	restore_vgprs
+	s_bitcmp1_b32	ttmp1, FIRST_WAVE_BIT
+	s_cbranch_scc0	restore_vgprs
+	s_add_u32	s4, s22, BLOCK_LDS
+	s_addc_u32	s5, s23, 0
+	s_or_b32	s5, s5, RSRC_STRIDE
+	s_mov_b64	s[6:7], s[14:15]
+	s_mov_b32	s16, 0
+	v_mbcnt_lo_u32_b32	v1, -1, 0
+	v_mbcnt_hi_u32_b32	v1, -1, v1
+	v_lshlrev_b32	v1, 2, v1
+	s_mov_b32	m0, -1
+restore_lds_row:
+	buffer_load_dword	v0, off, s[4:7], s16
+	s_waitcnt	vmcnt(0)
+	ds_write_b32	v1, v0
+	v_add_u32	v1, 256, v1
+	s_add_u32	s16, s16, 256
+	s_cmp_lt_u32	s16, s24
+	s_cbranch_scc1	restore_lds_row
+
+restore_vgprs:
+	s_mov_b32	s16, 256
+	s_mov_b32	s17, 1
+restore_vgpr:
+	s_cmp_ge_u32	s17, s18
+	s_cbranch_scc1	restore_agprs
+	buffer_load_dword	v0, off, s[12:15], s16
+	s_waitcnt	vmcnt(0)
+	s_set_gpr_idx_on	s17, gpr_idx(DST)
+	v_mov_b32	v0, v0
+	s_set_gpr_idx_off
+	s_add_u32	s16, s16, 256
+	s_add_u32	s17, s17, 1
+	s_branch	restore_vgpr
+restore_agprs:
+	s_mov_b32	s17, 0
+	s_sub_u32	s19, s19, s18
+restore_agpr:
+	s_cmp_ge_u32	s17, s19
+	s_cbranch_scc1	restore_v0
+	buffer_load_dword	v0, off, s[12:15], s16
+	s_waitcnt	vmcnt(0)
+	s_set_gpr_idx_on	s17, gpr_idx(DST)
+	v_accvgpr_write_b32	a0, v0
+	s_set_gpr_idx_off
+	s_add_u32	s16, s16, 256
+	s_add_u32	s17, s17, 1
+	s_branch	restore_agpr
+restore_v0:
+	s_mov_b32	s16, 0
+	buffer_load_dword	v0, off, s[12:15], s16
+	s_waitcnt	vmcnt(0)
+
+	// Nobody runs before all of the workgroup are here, and LDS with them.
+	s_cmp_eq_u32	s24, 0
+	s_cbranch_scc1	restore_block
+	s_barrier
+restore_block:
+	s_load_dwordx4	s[0:3], s[22:23], 0x0		// M0, PC, EXEC_LO
+	s_load_dwordx4	s[4:7], s[22:23], 0x10		// EXEC_HI, STATUS, TRAPSTS; XNACK is among the SGPRs
+	s_load_dword	s11, s[22:23], 0x24		// MODE
+	s_load_dwordx4	ttmp[4:7], s[22:23], BLOCK_TTMP4
+	s_load_dwordx4	ttmp[8:11], s[22:23], BLOCK_TTMP8
+	s_load_dword	ttmp13, s[22:23], BLOCK_TTMP13
+	s_waitcnt	lgkmcnt(0)
+	s_mov_b32	ttmp0, s1
+	s_and_b32	ttmp1, s2, 0xffff
+	s_mov_b32	ttmp2, s3
+	s_mov_b32	ttmp3, s4
+	s_mov_b32	ttmp12, s5
+	s_setreg_b32	hwreg(HW_REG_TRAPSTS), s6
+	s_setreg_b32	hwreg(HW_REG_MODE), s11
+	s_mov_b32	s20, s0				// M0
+	s_load_dwordx2	s[0:1], ttmp[14:15], 408
+	s_load_dwordx4	s[4:7], ttmp[14:15], 416
+	s_waitcnt	lgkmcnt(0)
+	s_mov_b32	m0, 102
+	s_movreld_b64	s[0:1], s[0:1]
+	s_mov_b32	m0, 104
+	s_movreld_b64	s[0:1], s[4:5]
+	s_mov_b32	m0, 106
+	s_movreld_b64	s[0:1], s[6:7]
+	s_mov_b32	m0, s20
+.set n, 0
+.rept 25
+	s_load_dwordx4	s[n:n+3], ttmp[14:15], n*4
+	.set n, n + 4
+.endr
+	s_load_dwordx2	s[100:101], ttmp[14:15], 400
+	s_waitcnt	lgkmcnt(0)
+	s_mov_b64	exec, ttmp[2:3]
+	s_bitcmp1_b32	ttmp12, STATUS_SCC_BIT
+	s_rfe_b64	ttmp[0:1]
+handler_end:
