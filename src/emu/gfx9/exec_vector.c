@@ -877,6 +877,24 @@ ALWAYS_INLINE const uint32_t *plain_source(struct gfx9_wave *w, const struct gfx
 	return tmp;
 }
 
+/* A source with its sign changed; @row is of n rows, of which the last has the sign. */
+ALWAYS_INLINE const uint32_t *signed_source(const struct gfx9_inst *in, unsigned int k,
+					    unsigned int n, const uint32_t *row, uint32_t *tmp)
+{
+	uint32_t keep = in->abs >> k & 1 ? F32_ABS : ~0u, flip = in->neg >> k & 1 ? ~F32_ABS : 0;
+
+	if (keep == ~0u && !flip)
+		return row;
+	if (n == 2)
+		memcpy(tmp, row, GFX9_LANES * sizeof(*row));
+	row += (n - 1) * GFX9_LANES;
+	LANES
+	{
+		tmp[(n - 1) * GFX9_LANES + (unsigned int)i] = (row[i] & keep) ^ flip;
+	}
+	return tmp;
+}
+
 ALWAYS_INLINE bool unusual(const struct gfx9_wave *w, bool is_fp)
 {
 	uint32_t mask = GFX9_MODE_GPR_IDX | (is_fp ? MODE_FLOAT : 0);
@@ -892,6 +910,7 @@ struct shape {
 	bool mask_in; /* the third source is a mask */
 	bool mask_out;
 	bool no_result; /* nothing but the mask */
+	bool signs; /* neg or abs of sources, and no more than that */
 };
 
 ALWAYS_INLINE enum gfx9_stop run_plain(struct gfx9_wave *w, const struct gfx9_inst *in,
@@ -908,11 +927,13 @@ ALWAYS_INLINE enum gfx9_stop run_plain(struct gfx9_wave *w, const struct gfx9_in
 		return run_vector(w, in);
 	for (unsigned int k = 0; k < s.sources; k++) {
 		unsigned int type = s.wide ? op->src[k] : GFX9_T_B32;
+		unsigned int n = s.wide && is_wide(type) ? 2 : 1;
 
-		src[k] = plain_source(w, in, in->src[k], type, s.wide && is_wide(type) ? 2 : 1,
-				      tmp[k]);
+		src[k] = plain_source(w, in, in->src[k], type, n, tmp[k]);
 		if (!src[k])
 			return GFX9_ILLEGAL;
+		if (s.signs)
+			src[k] = signed_source(in, k, n, src[k], tmp[k]);
 	}
 	if (s.mask_in) {
 		expand(gfx9_sreg64(w, in->src[2] & (GFX9_SREGS - 1)), tmp[2]);
@@ -939,26 +960,34 @@ ALWAYS_INLINE enum gfx9_stop run_plain(struct gfx9_wave *w, const struct gfx9_in
 	return GFX9_GO;
 }
 
-#define SHAPES(X)                                                                        \
-	X(int1, .sources = 1)                                                            \
-	X(int2, .sources = 2)                                                            \
-	X(int3, .sources = 3)                                                            \
-	X(fp1, .sources = 1, .fp = true)                                                 \
-	X(fp2, .sources = 2, .fp = true)                                                 \
-	X(fp3, .sources = 3, .fp = true)                                                 \
-	X(wide1, .sources = 1, .fp = true, .wide = true)                                 \
-	X(wide2, .sources = 2, .fp = true, .wide = true)                                 \
-	X(wide3, .sources = 3, .fp = true, .wide = true)                                 \
-	X(wide_int1, .sources = 1, .wide = true)                                         \
-	X(wide_int2, .sources = 2, .wide = true)                                         \
-	X(wide_int3, .sources = 3, .wide = true)                                         \
-	X(select, .sources = 2, .mask_in = true)                                         \
-	X(carry, .sources = 2, .mask_out = true)                                         \
-	X(carry_in, .sources = 2, .mask_in = true, .mask_out = true)                     \
-	X(mad64, .sources = 3, .wide = true, .mask_out = true)                           \
-	X(cmp_int, .sources = 2, .mask_out = true, .no_result = true)                    \
-	X(cmp_fp, .sources = 2, .fp = true, .mask_out = true, .no_result = true)         \
-	X(cmp_wide_int, .sources = 2, .wide = true, .mask_out = true, .no_result = true) \
+#define SHAPES(X)                                                                                  \
+	X(int1, .sources = 1)                                                                      \
+	X(int2, .sources = 2)                                                                      \
+	X(int3, .sources = 3)                                                                      \
+	X(fp1, .sources = 1, .fp = true)                                                           \
+	X(fp2, .sources = 2, .fp = true)                                                           \
+	X(fp3, .sources = 3, .fp = true)                                                           \
+	X(wide1, .sources = 1, .fp = true, .wide = true)                                           \
+	X(wide2, .sources = 2, .fp = true, .wide = true)                                           \
+	X(wide3, .sources = 3, .fp = true, .wide = true)                                           \
+	X(wide_int1, .sources = 1, .wide = true)                                                   \
+	X(wide_int2, .sources = 2, .wide = true)                                                   \
+	X(wide_int3, .sources = 3, .wide = true)                                                   \
+	X(signs1, .sources = 1, .fp = true, .signs = true)                                         \
+	X(signs2, .sources = 2, .fp = true, .signs = true)                                         \
+	X(signs3, .sources = 3, .fp = true, .signs = true)                                         \
+	X(wide_signs1, .sources = 1, .fp = true, .wide = true, .signs = true)                      \
+	X(wide_signs2, .sources = 2, .fp = true, .wide = true, .signs = true)                      \
+	X(wide_signs3, .sources = 3, .fp = true, .wide = true, .signs = true)                      \
+	X(cmp_signs, .sources = 2, .fp = true, .mask_out = true, .no_result = true, .signs = true) \
+	X(select_signs, .sources = 2, .mask_in = true, .signs = true)                              \
+	X(select, .sources = 2, .mask_in = true)                                                   \
+	X(carry, .sources = 2, .mask_out = true)                                                   \
+	X(carry_in, .sources = 2, .mask_in = true, .mask_out = true)                               \
+	X(mad64, .sources = 3, .wide = true, .mask_out = true)                                     \
+	X(cmp_int, .sources = 2, .mask_out = true, .no_result = true)                              \
+	X(cmp_fp, .sources = 2, .fp = true, .mask_out = true, .no_result = true)                   \
+	X(cmp_wide_int, .sources = 2, .wide = true, .mask_out = true, .no_result = true)           \
 	X(cmp_wide, .sources = 2, .fp = true, .wide = true, .mask_out = true, .no_result = true)
 
 #define SHAPE_FUNCTION(name, ...)                                                               \
@@ -978,7 +1007,7 @@ static bool same_shape(const struct shape *x, const struct shape *y)
 {
 	return x->sources == y->sources && x->fp == y->fp && x->wide == y->wide &&
 	       x->mask_in == y->mask_in && x->mask_out == y->mask_out &&
-	       x->no_result == y->no_result;
+	       x->no_result == y->no_result && x->signs == y->signs;
 }
 
 static struct shape shape_of(const struct gfx9_vector_op *op)
@@ -1028,9 +1057,30 @@ static bool plain_operand(const struct gfx9_inst *in, const struct gfx9_vector_o
 	}
 }
 
+/* Signs are plain where no other type of operand takes part. */
+static bool plain_signs(const struct gfx9_inst *in, const struct gfx9_vector_op *op)
+{
+	for (unsigned int k = 0; k < 3; k++) {
+		if (!((in->neg | in->abs) >> k & 1))
+			continue;
+		if (k == 2 && (op->flags & GFX9_F_ACC))
+			return false;
+		switch (op->src[k]) {
+		case GFX9_T_F32:
+		case GFX9_T_M32:
+		case GFX9_T_F64:
+		case GFX9_T_M64:
+			break;
+		default:
+			return false;
+		}
+	}
+	return in->format != GFX9_VOP3P || !(in->neg | in->abs);
+}
+
 static bool is_plain(const struct gfx9_inst *in, const struct gfx9_vector_op *op)
 {
-	if (in->extra != GFX9_PLAIN || in->neg || in->abs || in->omod || in->clamp)
+	if (in->extra != GFX9_PLAIN || in->omod || in->clamp || !plain_signs(in, op))
 		return false;
 	if (op->flags & (GFX9_F_MK | GFX9_F_AK | GFX9_F_VCC_IN | GFX9_F_HIGH))
 		return false;
@@ -1055,6 +1105,7 @@ static gfx9_run_fn *bind(const struct gfx9_inst *in)
 	if (!is_plain(in, op))
 		return run_vector;
 	s = shape_of(op);
+	s.signs = in->neg | in->abs;
 	for (size_t k = 0; k < sizeof(shapes) / sizeof(shapes[0]); k++) {
 		if (same_shape(&shapes[k].shape, &s))
 			return shapes[k].run;

@@ -266,33 +266,23 @@ static inline uint32_t scaled(uint32_t u, float by)
 
 KERNEL(div_scale_f32)
 {
-	for (int i = 0; i < GFX9_LANES; i++) {
-		uint32_t u = a[i], v = b[i], t = c[i], r = u;
+	LANES
+	{
+		uint32_t u = a[i], v = b[i], t = c[i], r;
 		float den = f32(v), num = f32(t);
-		bool tiny_inverse = denormal(1.0f / den), tiny_quotient = denormal(num / den);
-		bool vcc = false;
+		bool inverse = denormal(1.0f / den), quotient = denormal(num / den);
+		bool far = exponent(t) - exponent(v) >= 96, zero = num == 0 || den == 0, vcc;
+		uint32_t up = scaled(u, 0x1p64f), down = scaled(u, 0x1p-64f);
 
-		if (num == 0 || den == 0) {
-			r = F32_NAN;
-		} else if (exponent(t) - exponent(v) >= 96) {
-			vcc = true;
-			if (u == v)
-				r = scaled(u, 0x1p64f);
-		} else if (denormal(den)) {
-			r = scaled(u, 0x1p64f);
-		} else if (tiny_inverse && tiny_quotient) {
-			vcc = true;
-			if (u == v)
-				r = scaled(u, 0x1p64f);
-		} else if (tiny_inverse) {
-			r = scaled(u, 0x1p-64f);
-		} else if (tiny_quotient) {
-			vcc = true;
-			if (u == t)
-				r = scaled(u, 0x1p64f);
-		} else if (exponent(t) <= 23) {
-			r = scaled(u, 0x1p64f);
-		}
+		/* What comes later goes before. */
+		r = exponent(t) <= 23 ? up : u;
+		r = quotient ? (u == t ? up : u) : r;
+		r = inverse ? down : r;
+		r = inverse && quotient ? (u == v ? up : u) : r;
+		r = denormal(den) ? up : r;
+		r = far ? (u == v ? up : u) : r;
+		r = zero ? F32_NAN : r;
+		vcc = !zero && (far || (!denormal(den) && quotient));
 		d[i] = nan32(r) ? r | F32_QUIET : r;
 		m[i] = vcc ? ~0u : 0;
 	}
@@ -312,24 +302,19 @@ KERNEL(div_fmas_f32)
 
 KERNEL(div_fixup_f32)
 {
-	for (int i = 0; i < GFX9_LANES; i++) {
-		uint32_t q = a[i], den = b[i], num = c[i], sign = (den ^ num) & ~F32_ABS, r;
-		uint32_t y = den & F32_ABS, x = num & F32_ABS;
+	LANES
+	{
+		uint32_t q = a[i], den = b[i], num = c[i];
+		uint32_t sign = (den ^ num) & ~F32_ABS, y = den & F32_ABS, x = num & F32_ABS;
+		uint32_t r = nan32(q) ? q | F32_QUIET : (q & F32_ABS) | sign;
 
-		if (nan32(num))
-			r = num | F32_QUIET;
-		else if (nan32(den))
-			r = den | F32_QUIET;
-		else if ((!x && !y) || (x == F32_INF && y == F32_INF))
-			r = F32_NAN;
-		else if (!y || x == F32_INF)
-			r = sign | F32_INF;
-		else if (y == F32_INF || !x)
-			r = sign;
-		else if (exponent(num) - exponent(den) < -150)
-			r = sign;
-		else
-			r = nan32(q) ? q | F32_QUIET : (q & F32_ABS) | sign;
+		/* What comes later goes before. */
+		r = exponent(num) - exponent(den) < -150 ? sign : r;
+		r = y == F32_INF || !x ? sign : r;
+		r = !y || x == F32_INF ? sign | F32_INF : r;
+		r = (!x && !y) || (x == F32_INF && y == F32_INF) ? F32_NAN : r;
+		r = nan32(den) ? den | F32_QUIET : r;
+		r = nan32(num) ? num | F32_QUIET : r;
 		d[i] = r;
 	}
 }

@@ -143,33 +143,23 @@ static inline uint64_t scaled(uint64_t u, double by)
 
 KERNEL(div_scale_f64)
 {
-	for (int i = 0; i < GFX9_LANES; i++) {
-		uint64_t u = load64(a, i), v = load64(b, i), t = load64(c, i), r = u;
+	LANES
+	{
+		uint64_t u = load64(a, i), v = load64(b, i), t = load64(c, i), r;
 		double den = f64(v), num = f64(t);
-		bool tiny_inverse = denormal(1.0 / den), tiny_quotient = denormal(num / den);
-		bool vcc = false;
+		bool inverse = denormal(1.0 / den), quotient = denormal(num / den);
+		bool far = exponent(t) - exponent(v) >= 768, zero = num == 0 || den == 0, vcc;
+		uint64_t up = scaled(u, 0x1p128), down = scaled(u, 0x1p-128);
 
-		if (num == 0 || den == 0) {
-			r = F64_NAN;
-		} else if (exponent(t) - exponent(v) >= 768) {
-			vcc = true;
-			if (u == v)
-				r = scaled(u, 0x1p128);
-		} else if (denormal(den)) {
-			r = scaled(u, 0x1p128);
-		} else if (tiny_inverse && tiny_quotient) {
-			vcc = true;
-			if (u == v)
-				r = scaled(u, 0x1p128);
-		} else if (tiny_inverse) {
-			r = scaled(u, 0x1p-128);
-		} else if (tiny_quotient) {
-			vcc = true;
-			if (u == t)
-				r = scaled(u, 0x1p128);
-		} else if (exponent(t) <= 53) {
-			r = scaled(u, 0x1p128);
-		}
+		/* What comes later goes before. */
+		r = exponent(t) <= 53 ? up : u;
+		r = quotient ? (u == t ? up : u) : r;
+		r = inverse ? down : r;
+		r = inverse && quotient ? (u == v ? up : u) : r;
+		r = denormal(den) ? up : r;
+		r = far ? (u == v ? up : u) : r;
+		r = zero ? F64_NAN : r;
+		vcc = !zero && (far || (!denormal(den) && quotient));
 		store64(d, i, nan64(r) ? r | F64_QUIET : r);
 		m[i] = vcc ? ~0u : 0;
 	}
@@ -188,24 +178,19 @@ KERNEL(div_fmas_f64)
 
 KERNEL(div_fixup_f64)
 {
-	for (int i = 0; i < GFX9_LANES; i++) {
-		uint64_t q = load64(a, i), den = load64(b, i), num = load64(c, i), r;
+	LANES
+	{
+		uint64_t q = load64(a, i), den = load64(b, i), num = load64(c, i);
 		uint64_t sign = (den ^ num) & ~F64_ABS, y = den & F64_ABS, x = num & F64_ABS;
+		uint64_t r = nan64(q) ? q | F64_QUIET : (q & F64_ABS) | sign;
 
-		if (nan64(num))
-			r = num | F64_QUIET;
-		else if (nan64(den))
-			r = den | F64_QUIET;
-		else if ((!x && !y) || (x == F64_INF && y == F64_INF))
-			r = F64_NAN;
-		else if (!y || x == F64_INF)
-			r = sign | F64_INF;
-		else if (y == F64_INF || !x)
-			r = sign;
-		else if (exponent(num) - exponent(den) < -1075)
-			r = sign;
-		else
-			r = nan64(q) ? q | F64_QUIET : (q & F64_ABS) | sign;
+		/* What comes later goes before. */
+		r = exponent(num) - exponent(den) < -1075 ? sign : r;
+		r = y == F64_INF || !x ? sign : r;
+		r = !y || x == F64_INF ? sign | F64_INF : r;
+		r = (!x && !y) || (x == F64_INF && y == F64_INF) ? F64_NAN : r;
+		r = nan64(den) ? den | F64_QUIET : r;
+		r = nan64(num) ? num | F64_QUIET : r;
 		store64(d, i, r);
 	}
 }

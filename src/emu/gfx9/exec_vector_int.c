@@ -101,12 +101,14 @@ static inline int32_t maxi(uint32_t x, uint32_t y)
 	return (int32_t)x > (int32_t)y ? (int32_t)x : (int32_t)y;
 }
 
+/* Without the multiplication by which compilers know it, and count lane by lane. */
 static inline uint32_t popcount(uint32_t x)
 {
 	x -= x >> 1 & 0x55555555;
 	x = (x & 0x33333333) + (x >> 2 & 0x33333333);
 	x = (x + (x >> 4)) & 0x0f0f0f0f;
-	return x * 0x01010101 >> 24;
+	x += x >> 8;
+	return (x + (x >> 16)) & 0x3f;
 }
 
 static inline uint32_t reverse(uint32_t x)
@@ -379,30 +381,18 @@ INT3(and_or_b32, (x & y) | z)
 INT3(or3_b32, x | y | z)
 INT2(bcnt_u32_b32, popcount(x) + y)
 
-/* The lanes below each, of one half of the wave. */
-static const _Alignas(64) uint32_t below[GFX9_LANES] = {
-#define BELOW4(n) BELOW1(n), BELOW1(n + 1), BELOW1(n + 2), BELOW1(n + 3)
-#define BELOW1(n) (uint32_t)((1ull << (n)) - 1)
-	BELOW4(0), BELOW4(4), BELOW4(8), BELOW4(12), BELOW4(16), BELOW4(20), BELOW4(24), BELOW4(28),
-	BELOW4(0), BELOW4(4), BELOW4(8), BELOW4(12), BELOW4(16), BELOW4(20), BELOW4(24), BELOW4(28),
-};
+/* The lanes below each, in the lower and the upper half of the wave. */
+#define B1(n) (uint32_t)((1ull << (n)) - 1)
+#define B4(n) B1(n), B1(n + 1), B1(n + 2), B1(n + 3)
+#define B32 B4(0), B4(4), B4(8), B4(12), B4(16), B4(20), B4(24), B4(28)
+#define X4(v) v, v, v, v
+#define X32(v) X4(v), X4(v), X4(v), X4(v), X4(v), X4(v), X4(v), X4(v)
 
-KERNEL(mbcnt_lo_u32_b32)
-{
-	LANES
-	{
-		d[i] = popcount(a[i] & (i < 32 ? below[i] : ~0u)) + b[i];
-	}
-}
+static const _Alignas(64) uint32_t below_lo[GFX9_LANES] = { B32, X32(~0u) };
+static const _Alignas(64) uint32_t below_hi[GFX9_LANES] = { X32(0), B32 };
 
-KERNEL(mbcnt_hi_u32_b32)
-{
-	LANES
-	{
-		d[i] = popcount(a[i] & (i < 32 ? 0 : below[i])) + b[i];
-	}
-}
-
+INT2(mbcnt_lo_u32_b32, popcount(x &below_lo[i]) + y)
+INT2(mbcnt_hi_u32_b32, popcount(x &below_hi[i]) + y)
 INT2(cvt_pk_u16_u32, minu(x, 0xffff) | minu(y, 0xffff) << 16)
 
 static inline uint32_t sat16(int32_t v)

@@ -276,42 +276,42 @@ static inline float add_odd(float p, float c)
 
 /*
  * Minimum and maximum: -0 is below +0, a number wins over a NaN. With MODE.IEEE a signalling NaN
- * comes out, quiet. Order is by the bits, with the magnitude of negative numbers turned.
+ * comes out, quiet. Equal numbers differ in the sign of zero at most.
  */
-#define MIN_MAX(n, type, stype, bits, is_nan, quiet)                               \
-	static inline stype key##n(type u)                                         \
-	{                                                                          \
-		stype s = (stype)((stype)(type)(u << (bits - n)) >> (bits - n));   \
-		return s < 0 ? (stype)(s ^ (stype)(((type)1 << (n - 1)) - 1)) : s; \
-	}                                                                          \
-	static inline type pick##n(type a, type b, bool first, bool ieee)          \
-	{                                                                          \
-		type r = first ? a : b;                                            \
-		bool na = is_nan(a), nb = is_nan(b);                               \
-		r = nb ? a : r;                                                    \
-		r = na ? b : r;                                                    \
-		r = (ieee & nb & !(b & quiet)) ? b | quiet : r;                    \
-		r = (ieee & na & !(a & quiet)) ? a | quiet : r;                    \
-		return r;                                                          \
-	}                                                                          \
-	static inline type min##n(type a, type b, bool ieee)                       \
-	{                                                                          \
-		return pick##n(a, b, key##n(a) < key##n(b), ieee);                 \
-	}                                                                          \
-	static inline type max##n(type a, type b, bool ieee)                       \
-	{                                                                          \
-		return pick##n(a, b, key##n(a) > key##n(b), ieee);                 \
-	}                                                                          \
-	static inline type med##n(type a, type b, type c, bool ieee)               \
-	{                                                                          \
-		type lo = min##n(a, b, ieee), hi = max##n(a, b, ieee);             \
-		type med = max##n(lo, min##n(hi, c, ieee), ieee);                  \
-		bool nan = is_nan(a) | is_nan(b) | is_nan(c);                      \
-		return nan ? min##n(lo, c, ieee) : med;                            \
+#define MIN_MAX(n, type, number, is_nan, quiet)                                         \
+	static inline type pick##n(type a, type b, type r, bool ieee)                   \
+	{                                                                               \
+		r = is_nan(b) ? a : r;                                                  \
+		r = is_nan(a) ? b : r;                                                  \
+		r = ieee && is_nan(b) && !(b & quiet) ? b | quiet : r;                  \
+		return ieee && is_nan(a) && !(a & quiet) ? a | quiet : r;               \
+	}                                                                               \
+	static inline type min##n(type a, type b, bool ieee)                            \
+	{                                                                               \
+		type r = number(a) < number(b) ? a : b;                                 \
+		r = number(a) == number(b) ? a | b : r;                                 \
+		return pick##n(a, b, r, ieee);                                          \
+	}                                                                               \
+	static inline type max##n(type a, type b, bool ieee)                            \
+	{                                                                               \
+		type r = number(a) > number(b) ? a : b;                                 \
+		r = number(a) == number(b) ? a & b : r;                                 \
+		return pick##n(a, b, r, ieee);                                          \
+	}                                                                               \
+	static inline type med##n(type a, type b, type c, bool ieee)                    \
+	{                                                                               \
+		type lo = min##n(a, b, ieee), hi = max##n(a, b, ieee);                  \
+		type med = max##n(lo, min##n(hi, c, ieee), ieee);                       \
+		return is_nan(a) || is_nan(b) || is_nan(c) ? min##n(lo, c, ieee) : med; \
 	}
 
-MIN_MAX(32, uint32_t, int32_t, 32, nan32, F32_QUIET)
-MIN_MAX(64, uint64_t, int64_t, 64, nan64, F64_QUIET)
-MIN_MAX(16, uint32_t, int32_t, 32, nan16, F16_QUIET)
+static inline float number16(uint32_t h)
+{
+	return f32(widen16(h));
+}
+
+MIN_MAX(32, uint32_t, f32, nan32, F32_QUIET)
+MIN_MAX(64, uint64_t, f64, nan64, F64_QUIET)
+MIN_MAX(16, uint32_t, number16, nan16, F16_QUIET)
 
 #endif
