@@ -246,42 +246,43 @@ struct job {
 	_Alignas(64) uint32_t m[GFX9_LANES];
 };
 
-/* The lane that lane @i gets its first source from, -1 where there is none. */
-static int dpp_lane(unsigned int ctrl, int i)
-{
-	int row = i & ~15, n = (int)(ctrl & 15);
+#define EACH_LANE(expr)                      \
+	for (int i = 0; i < GFX9_LANES; i++) \
+		lane[i] = (int8_t)(expr);    \
+	break
 
-	if (ctrl < 0x100)
-		return (i & ~3) | (int)(ctrl >> 2 * (i & 3) & 3);
-	switch (ctrl >> 4) {
+/* The lane that each lane gets its first source from, -1 where there is none. */
+static void dpp_lanes(unsigned int ctrl, int8_t *lane)
+{
+	int n = (int)(ctrl & 15);
+
+	switch (ctrl < 0x100 ? 0 : ctrl >> 4 == 0x13 || ctrl >> 4 == 0x14 ? ctrl : ctrl >> 4) {
+	case 0: /* quad_perm */
+		EACH_LANE((i & ~3) | (int)(ctrl >> 2 * (i & 3) & 3));
 	case 0x10: /* row_shl */
-		return (i & 15) + n < 16 ? i + n : -1;
+		EACH_LANE((i & 15) + n < 16 ? i + n : -1);
 	case 0x11: /* row_shr */
-		return (i & 15) >= n ? i - n : -1;
+		EACH_LANE((i & 15) >= n ? i - n : -1);
 	case 0x12: /* row_ror */
-		return row | ((i - n) & 15);
+		EACH_LANE((i & ~15) | ((i - n) & 15));
 	case 0x15: /* row_newbcast */
-		return row | n;
-	}
-	switch (ctrl) {
+		EACH_LANE((i & ~15) | n);
 	case 0x130: /* wave_shl */
-		return i < 63 ? i + 1 : -1;
+		EACH_LANE(i < 63 ? i + 1 : -1);
 	case 0x134: /* wave_rol */
-		return (i + 1) & 63;
+		EACH_LANE((i + 1) & 63);
 	case 0x138: /* wave_shr */
-		return i - 1;
+		EACH_LANE(i - 1);
 	case 0x13c: /* wave_ror */
-		return (i - 1) & 63;
+		EACH_LANE((i - 1) & 63);
 	case 0x140: /* row_mirror */
-		return i ^ 15;
+		EACH_LANE(i ^ 15);
 	case 0x141: /* row_half_mirror */
-		return i ^ 7;
+		EACH_LANE(i ^ 7);
 	case 0x142: /* row_bcast15 */
-		return row - 1;
-	case 0x143: /* row_bcast31 */
-		return i < 32 ? -1 : 31;
-	default:
-		return i;
+		EACH_LANE((i & ~15) - 1);
+	default: /* row_bcast31 */
+		EACH_LANE(i < 32 ? -1 : 31);
 	}
 }
 
@@ -310,25 +311,36 @@ static bool dpp_valid(unsigned int ctrl)
 	}
 }
 
+/* The lanes that the masks of rows and banks leave on. */
+static uint64_t dpp_enabled(const struct gfx9_inst *in)
+{
+	uint64_t banks = 0, mask = 0;
+
+	for (int k = 0; k < 4; k++)
+		banks |= (uint64_t)(in->bank_mask >> k & 1 ? 0xf : 0) << 4 * k;
+	for (int k = 0; k < 4; k++)
+		mask |= in->row_mask >> k & 1 ? banks << 16 * k : 0;
+	return mask;
+}
+
 /* A lane that EXEC has switched off gives no data either. */
 static void dpp(struct job *j, uint32_t *row, unsigned int n)
 {
-	const struct gfx9_inst *in = j->in;
-	uint64_t exec = gfx9_exec(j->w);
+	uint64_t exec = gfx9_exec(j->w), valid = 0;
 	uint32_t from[ROWS];
+	int8_t lane[GFX9_LANES];
 
+	dpp_lanes(j->in->dpp_ctrl, lane);
+	for (int i = 0; i < GFX9_LANES; i++)
+		valid |= (uint64_t)(lane[i] >= 0 && (exec >> (lane[i] & 63) & 1)) << i;
 	memcpy(from, row, n * GFX9_LANES * sizeof(*row));
-	for (int i = 0; i < GFX9_LANES; i++) {
-		int lane = dpp_lane(in->dpp_ctrl, i);
-		bool valid = lane >= 0 && (exec >> lane & 1);
-		bool enabled = (in->row_mask >> i / 16 & 1) && (in->bank_mask >> (i & 15) / 4 & 1);
-
-		for (unsigned int k = 0; k < n; k++)
-			row[k * GFX9_LANES + (unsigned int)i] =
-				valid ? from[k * GFX9_LANES + (unsigned int)lane] : 0;
-		if (!enabled || (!valid && !in->bound_ctrl))
-			j->active &= ~(1ull << i);
-	}
+	for (int i = 0; i < GFX9_LANES; i++)
+		row[i] = valid >> i & 1 ? from[lane[i] & 63] : 0;
+	for (int i = GFX9_LANES; n == 2 && i < ROWS; i++)
+		row[i] = valid >> (i - 64) & 1 ? from[64 + (lane[i - 64] & 63)] : 0;
+	j->active &= dpp_enabled(j->in);
+	if (!j->in->bound_ctrl)
+		j->active &= valid;
 }
 
 static void sdwa_select(uint32_t *row, unsigned int sel, bool sext)

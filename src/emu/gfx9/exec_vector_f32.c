@@ -252,11 +252,9 @@ KERNEL(ldexp_f32)
  * right what is special.
  */
 
-static inline bool denormal(float f)
+static inline int denormal(float f)
 {
-	uint32_t u = u32(f) & F32_ABS;
-
-	return u && u < 0x800000;
+	return (u32(f) & F32_ABS) - 1 < 0x7fffffu;
 }
 
 static inline uint32_t scaled(uint32_t u, float by)
@@ -270,21 +268,21 @@ KERNEL(div_scale_f32)
 	{
 		uint32_t u = a[i], v = b[i], t = c[i], r;
 		float den = f32(v), num = f32(t);
-		bool inverse = denormal(1.0f / den), quotient = denormal(num / den);
-		bool far = exponent(t) - exponent(v) >= 96, zero = num == 0 || den == 0, vcc;
+		int inverse = denormal(1.0f / den), quotient = denormal(num / den);
+		int far = exponent(t) - exponent(v) >= 96, zero = (num == 0) | (den == 0);
 		uint32_t up = scaled(u, 0x1p64f), down = scaled(u, 0x1p-64f);
+		uint32_t upper = u == t ? up : u, lower = u == v ? up : u;
 
 		/* What comes later goes before. */
 		r = exponent(t) <= 23 ? up : u;
-		r = quotient ? (u == t ? up : u) : r;
+		r = quotient ? upper : r;
 		r = inverse ? down : r;
-		r = inverse && quotient ? (u == v ? up : u) : r;
+		r = inverse & quotient ? lower : r;
 		r = denormal(den) ? up : r;
-		r = far ? (u == v ? up : u) : r;
+		r = far ? lower : r;
 		r = zero ? F32_NAN : r;
-		vcc = !zero && (far || (!denormal(den) && quotient));
 		d[i] = nan32(r) ? r | F32_QUIET : r;
-		m[i] = vcc ? ~0u : 0;
+		m[i] = ~zero & (far | (~denormal(den) & quotient)) & 1 ? ~0u : 0;
 	}
 }
 

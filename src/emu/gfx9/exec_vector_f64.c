@@ -129,11 +129,9 @@ KERNEL(ldexp_f64)
  * Division, as in single precision
  */
 
-static inline bool denormal(double f)
+static inline int denormal(double f)
 {
-	uint64_t u = u64(f) & F64_ABS;
-
-	return u && u < 0x10000000000000u;
+	return (u64(f) & F64_ABS) - 1 < 0xfffffffffffffu;
 }
 
 static inline uint64_t scaled(uint64_t u, double by)
@@ -147,21 +145,21 @@ KERNEL(div_scale_f64)
 	{
 		uint64_t u = load64(a, i), v = load64(b, i), t = load64(c, i), r;
 		double den = f64(v), num = f64(t);
-		bool inverse = denormal(1.0 / den), quotient = denormal(num / den);
-		bool far = exponent(t) - exponent(v) >= 768, zero = num == 0 || den == 0, vcc;
+		int inverse = denormal(1.0 / den), quotient = denormal(num / den);
+		int far = exponent(t) - exponent(v) >= 768, zero = (num == 0) | (den == 0);
 		uint64_t up = scaled(u, 0x1p128), down = scaled(u, 0x1p-128);
+		uint64_t upper = u == t ? up : u, lower = u == v ? up : u;
 
 		/* What comes later goes before. */
 		r = exponent(t) <= 53 ? up : u;
-		r = quotient ? (u == t ? up : u) : r;
+		r = quotient ? upper : r;
 		r = inverse ? down : r;
-		r = inverse && quotient ? (u == v ? up : u) : r;
+		r = inverse & quotient ? lower : r;
 		r = denormal(den) ? up : r;
-		r = far ? (u == v ? up : u) : r;
+		r = far ? lower : r;
 		r = zero ? F64_NAN : r;
-		vcc = !zero && (far || (!denormal(den) && quotient));
 		store64(d, i, nan64(r) ? r | F64_QUIET : r);
-		m[i] = vcc ? ~0u : 0;
+		m[i] = ~zero & (far | (~denormal(den) & quotient)) & 1 ? ~0u : 0;
 	}
 }
 
