@@ -1092,7 +1092,8 @@ static const uint64_t edges32[] = {
 	0x3f000000, 0x3f800000, 0xbf800000, 0x3fc00000, 0x40000000, 0xc0200000, 0x4effffff,
 	0x4f000000, 0xcf000000, 0x4f800000, 0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000,
 	0x7f800001, 0x7fc00123, 0xffd00000, 0x33800000, 0x477fefff, 0x477ff000, 0x38800000,
-	0x387fe000, 0x33000001, 0x12345678, 0x0c0d0b08, 0x3e800000, 0x43808000,
+	0x387fe000, 0x33000001, 0x12345678, 0x0c0d0b08, 0x3e800000, 0x43808000, 0x0b800000,
+	0x0c000000,
 };
 
 static const uint64_t edges64[] = {
@@ -1126,6 +1127,8 @@ static const uint64_t edges64[] = {
 	0x7ff8000000000123,
 	0xfffa000000000000,
 	0x3ca0000000000000,
+	0x0350000000000000,
+	0x0360000000000000,
 	0x36a0000000000000,
 	0x123456789abcdef0,
 };
@@ -1700,6 +1703,7 @@ static const struct modified modified[] = {
 	{ GFX9_V_ADD_F32, 0x100, { 0x3f800000, 0 }, .want = 0x40800000, .omod = 2 },
 	{ GFX9_V_ADD_F32, 0x100, { 0x3f800000, 0 }, .want = 0x3f000000, .omod = 3 },
 	{ GFX9_V_ADD_F32, 0x100, { 0x80000000, 0x80000000 }, .want = 0, .omod = 1 },
+	{ GFX9_V_ADD_F32, 0x100, { 0x80000000, 0x80000000 }, .want = 0x80000000 },
 	{ GFX9_V_ADD_F32, USUAL, { 0x3f800000, 0 }, .want = 0x3f800000, .omod = 1 },
 	{ GFX9_V_ADD_F32, 0x120, { 0x3f800000, 0 }, .want = 0x3f800000, .omod = 1 },
 	{ GFX9_V_ADD_F32, 0x100, { 0x3f800000, 0 }, .want = 0x3f800000, .omod = 1, .clamp = true },

@@ -59,15 +59,17 @@ static uint64_t compress(const uint32_t *m)
 	for (int i = 0; i < 4; i++)
 		mask |= (uint64_t)_mm512_movepi32_mask(_mm512_loadu_si512(m + 16 * i)) << 16 * i;
 #elif defined(__AVX2__)
-	for (int i = 0; i < 8; i++)
-		mask |= (uint64_t)(uint32_t)_mm256_movemask_ps(
-				_mm256_loadu_ps((const float *)(m + 8 * i)))
-			<< 8 * i;
+	for (int i = 0; i < 8; i++) {
+		__m256i v = _mm256_loadu_si256((const __m256i *)(m + 8 * i));
+
+		mask |= (uint64_t)(uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(v)) << 8 * i;
+	}
 #elif defined(__SSE2__)
-	for (int i = 0; i < 16; i++)
-		mask |= (uint64_t)(uint32_t)_mm_movemask_ps(
-				_mm_loadu_ps((const float *)(m + 4 * i)))
-			<< 4 * i;
+	for (int i = 0; i < 16; i++) {
+		__m128i v = _mm_loadu_si128((const __m128i *)(m + 4 * i));
+
+		mask |= (uint64_t)(uint32_t)_mm_movemask_ps(_mm_castsi128_ps(v)) << 4 * i;
+	}
 #else
 	for (int i = 0; i < GFX9_LANES; i++)
 		mask |= (uint64_t)(m[i] & 1) << i;

@@ -130,7 +130,7 @@ INT1(not_b32, ~x)
 INT1(bfrev_b32, reverse(x))
 INT1(ffbh_u32, first_high(x))
 INT1(ffbl_b32, x ? (uint32_t)__builtin_ctz(x) : ~0u)
-INT1(ffbh_i32, first_high(x ^ (uint32_t)((int32_t)x >> 31)))
+INT1(ffbh_i32, first_high(x >> 31 ? ~x : x))
 
 KERNEL(none)
 {
