@@ -451,6 +451,24 @@ static void slices_change_nothing(void **state)
 	}
 }
 
+/* Room on the compute units comes back when a workgroup leaves. */
+static void many_runs_leave_nothing_behind(void **state)
+{
+	struct machine *m = *state;
+
+	for (int i = 0; i < 50; i++) {
+		uint64_t mark = m->used;
+
+		scan(state);
+		m->used = mark;
+	}
+	for (int i = 0; i < MACHINE_CUS; i++) {
+		assert_int_equal(m->cu[i].lds_bytes, 0);
+		for (int k = 0; k < GFX9_SIMDS; k++)
+			assert_int_equal(m->cu[i].nr_waves[k] + m->cu[i].vgprs[k], 0);
+	}
+}
+
 /* Waves are taken off and put back on other compute units while every kernel runs: the same bits.
  */
 static void interrupted(void **state, uint64_t slice, uint64_t every)
@@ -519,6 +537,7 @@ int main(int argc, char **argv)
 		T(matmul_f32),
 		T(matmul_f16),
 		T(matmul_bf16),
+		T(many_runs_leave_nothing_behind),
 		T(interrupted_now_and_then),
 		T(interrupted_often),
 		T(a_bad_address_is_reported),

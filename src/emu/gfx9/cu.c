@@ -238,7 +238,6 @@ bool gfx9_cu_take(struct gfx9_cu *cu, struct gfx9_job *job)
 		gfx9_group_free(g);
 		return false;
 	}
-	cu->lds_bytes += g->lds_bytes;
 	if (!claim(job, n)) {
 		gfx9_group_release(cu, g);
 		return gfx9_cu_take(cu, job);
