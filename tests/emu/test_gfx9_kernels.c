@@ -371,11 +371,13 @@ static void calls(void **state)
 
 static uint16_t half_of(int n)
 {
-	_Float16 h = (_Float16)n;
-	uint16_t bits;
+	unsigned int magnitude = (unsigned int)abs(n), exponent;
 
-	memcpy(&bits, &h, 2);
-	return bits;
+	if (!n)
+		return 0;
+	exponent = 31 - (unsigned int)__builtin_clz(magnitude);
+	return (uint16_t)((n < 0) << 15 | (exponent + 15) << 10 |
+			  (magnitude << (10 - exponent) & 0x3ff));
 }
 
 static uint16_t bfloat_of(int n)
