@@ -231,11 +231,11 @@ static void *run_share(void *arg)
 
 static void run_to_end(struct machine *m, struct gfx9_job *job)
 {
-	struct share share[MACHINE_CUS];
+	struct share share[MACHINE_CUS] = { { m, job, 0 } };
 	pthread_t thread[MACHINE_CUS];
 	int started = 1;
 
-	for (int i = 0; i < m->threads; i++)
+	for (int i = 1; i < m->threads; i++)
 		share[i] = (struct share){ m, job, i };
 	while (started < m->threads &&
 	       !pthread_create(&thread[started], NULL, run_share, &share[started]))
