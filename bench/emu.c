@@ -94,7 +94,7 @@ static int measure(struct gp__bench_run *run, struct subject *s, int threads, st
 	uint64_t before;
 	int err;
 
-	s->m->threads = threads;
+	s->m->config.threads = threads;
 	err = run_kernel(s, 1);
 	before = s->m->insts;
 	if (!err)

@@ -446,7 +446,7 @@ static void slices_change_nothing(void **state)
 	struct machine *m = *state;
 
 	for (uint64_t slice = 1; slice < 40; slice += 6) {
-		m->slice = slice;
+		m->config.slice = slice;
 		scan(state);
 		reduction(state);
 		calls(state);
@@ -464,11 +464,7 @@ static void many_runs_leave_nothing_behind(void **state)
 		scan(state);
 		m->used = mark;
 	}
-	for (int i = 0; i < MACHINE_CUS; i++) {
-		assert_int_equal(m->cu[i].lds_bytes, 0);
-		for (int k = 0; k < GFX9_SIMDS; k++)
-			assert_int_equal(m->cu[i].nr_waves[k] + m->cu[i].vgprs[k], 0);
-	}
+	assert_true(gfx9_gpu_idle(m->gpu));
 }
 
 /* Waves are taken off and put back on other compute units while every kernel runs: the same bits.
@@ -482,7 +478,7 @@ static void interrupted(void **state, uint64_t slice, uint64_t every)
 	};
 	struct machine *m = *state;
 
-	m->slice = slice;
+	m->config.slice = slice;
 	m->preempt = every;
 	for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++)
 		kernels[i](state);
@@ -493,7 +489,7 @@ static void interrupted_now_and_then(void **state)
 	struct machine *m = *state;
 
 	interrupted(state, 97, 5);
-	assert_true(m->context.nr_waves > 100);
+	assert_true(m->queue.context[0].nr_waves > 100);
 }
 
 static void interrupted_often(void **state)

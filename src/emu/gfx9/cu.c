@@ -9,99 +9,89 @@
 #define MESSAGE_ID 0xf
 #define MESSAGE_SAVEWAVE 4
 
-int gfx9_job_init(struct gfx9_job *job, enum gfx9_target target, struct gfx9_vm *vm,
-		  struct gfx9_code *code, const struct gfx9_dispatch *d)
-{
-	struct gfx9_tlb *tlb = malloc(sizeof(*tlb));
-	uint32_t items = (uint32_t)d->group[0] * d->group[1] * d->group[2];
-	int err;
-
-	if (!tlb)
-		return -ENOMEM;
-	memset(job, 0, sizeof(*job));
-	job->dispatch = *d;
-	job->vm = vm;
-	job->code = code;
-	gfx9_tlb_init(tlb, vm);
-	err = gfx9_kernel_read(tlb, target, d->kernel_object, &job->kernel);
-	free(tlb);
-	if (err)
-		return err;
-	if (!items || items > GFX9_GROUP_WAVES_MAX * GFX9_LANES)
-		return -EINVAL;
-	if (d->lds_bytes < job->kernel.lds_bytes)
-		job->dispatch.lds_bytes = job->kernel.lds_bytes;
-	if (d->scratch_bytes < job->kernel.scratch_bytes)
-		job->dispatch.scratch_bytes = job->kernel.scratch_bytes;
-	if (job->dispatch.lds_bytes > GFX9_LDS_BYTES)
-		return -EINVAL;
-	gfx9_dispatch_groups(&job->dispatch, job->groups);
-	job->nr_groups = (uint64_t)job->groups[0] * job->groups[1] * job->groups[2];
-	return 0;
-}
-
-void gfx9_cu_init(struct gfx9_cu *cu, enum gfx9_target target, uint32_t id)
+void gfx9_cu_init(struct gfx9_cu *cu, enum gfx9_target target, uint32_t id, uint32_t xcc)
 {
 	memset(cu, 0, sizeof(*cu));
 	cu->target = target;
 	cu->id = id;
+	cu->xcc = xcc;
+	cu->last = &cu->groups;
 }
 
 /*
  * Room
  */
 
-static uint32_t vgprs_of(const struct gfx9_job *job)
-{
-	return job->kernel.nr_vgprs + job->kernel.nr_agprs;
-}
-
-static uint32_t lds_of(const struct gfx9_job *job)
-{
-	return (job->dispatch.lds_bytes + GFX9_LDS_UNIT - 1) / GFX9_LDS_UNIT * GFX9_LDS_UNIT;
-}
-
-static int find_simd(const struct gfx9_cu *cu, uint32_t vgprs)
+/* The SIMD with the fewest waves of those that have room for one more. */
+static int find_simd(const uint32_t *nr_waves, const uint32_t *used, uint32_t vgprs)
 {
 	int best = -1;
 
 	for (int i = 0; i < GFX9_SIMDS; i++) {
-		if (cu->nr_waves[i] == GFX9_WAVES_PER_SIMD ||
-		    cu->vgprs[i] + vgprs > GFX9_SIMD_VGPRS)
+		if (nr_waves[i] == GFX9_WAVES_PER_SIMD || used[i] + vgprs > GFX9_SIMD_VGPRS)
 			continue;
-		if (best < 0 || cu->nr_waves[i] < cu->nr_waves[best])
+		if (best < 0 || nr_waves[i] < nr_waves[best])
 			best = i;
 	}
 	return best;
 }
 
-static void leave_simd(struct gfx9_cu *cu, const struct gfx9_group *g,
-		       const struct gfx9_resident *r)
+bool gfx9_cu_fits(const struct gfx9_cu *cu, const struct gfx9_job *job, uint32_t nr_waves)
 {
-	cu->nr_waves[r->simd]--;
-	cu->vgprs[r->simd] -= vgprs_of(g->job);
+	uint32_t waves[GFX9_SIMDS], vgprs[GFX9_SIMDS];
+
+	if (cu->lds_bytes + gfx9_job_lds(job) > GFX9_LDS_BYTES)
+		return false;
+	memcpy(waves, cu->nr_waves, sizeof(waves));
+	memcpy(vgprs, cu->vgprs, sizeof(vgprs));
+	while (nr_waves--) {
+		int simd = find_simd(waves, vgprs, gfx9_job_vgprs(job));
+
+		if (simd < 0)
+			return false;
+		waves[simd]++;
+		vgprs[simd] += gfx9_job_vgprs(job);
+	}
+	return true;
 }
 
-/* All waves of the workgroup or none. */
-bool gfx9_group_place(struct gfx9_cu *cu, struct gfx9_group *g)
+void gfx9_group_place(struct gfx9_cu *cu, struct gfx9_group *g)
 {
-	if (cu->lds_bytes + g->lds_bytes > GFX9_LDS_BYTES)
-		return false;
 	for (uint32_t i = 0; i < g->nr_waves; i++) {
-		struct gfx9_resident *r = &g->wave[i];
-		int simd = find_simd(cu, vgprs_of(g->job));
+		uint32_t vgprs = gfx9_job_vgprs(g->job);
+		int simd = find_simd(cu->nr_waves, cu->vgprs, vgprs);
 
-		if (simd < 0) {
-			while (i--)
-				leave_simd(cu, g, &g->wave[i]);
-			return false;
-		}
-		r->simd = (uint8_t)simd;
+		g->wave[i].simd = (uint8_t)simd;
 		cu->nr_waves[simd]++;
-		cu->vgprs[simd] += vgprs_of(g->job);
+		cu->vgprs[simd] += vgprs;
 	}
 	cu->lds_bytes += g->lds_bytes;
-	return true;
+	cu->nr_groups++;
+	g->cu = cu;
+	g->next = NULL;
+	*cu->last = g;
+	cu->last = &g->next;
+}
+
+static struct gfx9_group *first_group(struct gfx9_cu *cu)
+{
+	struct gfx9_group *g = cu->groups;
+
+	cu->groups = g->next;
+	if (!cu->groups)
+		cu->last = &cu->groups;
+	return g;
+}
+
+void gfx9_group_unlink(struct gfx9_cu *cu, struct gfx9_group *g)
+{
+	struct gfx9_group **link = &cu->groups;
+
+	while (*link != g)
+		link = &(*link)->next;
+	*link = g->next;
+	if (!g->next)
+		cu->last = link;
 }
 
 void gfx9_group_free(struct gfx9_group *g)
@@ -111,26 +101,33 @@ void gfx9_group_free(struct gfx9_group *g)
 	free(g);
 }
 
-void gfx9_group_release(struct gfx9_cu *cu, struct gfx9_group *g)
+void gfx9_group_release(struct gfx9_group *g)
 {
-	for (uint32_t i = 0; i < g->nr_waves; i++)
-		leave_simd(cu, g, &g->wave[i]);
+	struct gfx9_cu *cu = g->cu;
+
+	for (uint32_t i = 0; i < g->nr_waves; i++) {
+		cu->nr_waves[g->wave[i].simd]--;
+		cu->vgprs[g->wave[i].simd] -= gfx9_job_vgprs(g->job);
+	}
 	cu->lds_bytes -= g->lds_bytes;
+	cu->nr_groups--;
 	gfx9_group_free(g);
+}
+
+void gfx9_group_give_scratch(struct gfx9_group *g)
+{
+	for (uint32_t i = 0; g->job->dispatch.scratch_bytes && i < g->nr_waves; i++)
+		gfx9_queue_give_scratch(g->job->queue, g->wave[i].scratch_slot);
 }
 
 void gfx9_cu_destroy(struct gfx9_cu *cu)
 {
-	while (cu->groups) {
-		struct gfx9_group *g = cu->groups;
-
-		cu->groups = g->next;
-		gfx9_group_release(cu, g);
-	}
+	while (cu->groups)
+		gfx9_group_release(first_group(cu));
 }
 
 /*
- * Taking a workgroup
+ * Starting a workgroup
  */
 
 /* What the hardware gives a wave, new or restored: registers, LDS, the addresses of its handler. */
@@ -139,26 +136,26 @@ static void equip(struct gfx9_group *g, uint32_t i)
 	struct gfx9_wave *w = &g->wave[i].w;
 	const struct gfx9_job *job = g->job;
 
-	w->v = g->registers + (size_t)i * vgprs_of(job);
+	w->v = g->registers + (size_t)i * gfx9_job_vgprs(job);
 	w->tlb = &g->tlb;
 	w->group = g;
 	w->lds = g->lds;
 	w->lds_bytes = g->lds_bytes;
-	w->tba = job->tba;
-	w->tma = job->tma;
+	w->tba = job->queue->tba;
+	w->tma = job->queue->tma;
 	gfx9_wave_allocate(w, &job->kernel);
 }
 
 struct gfx9_group *gfx9_group_new(struct gfx9_job *job, const uint32_t id[3], uint32_t nr_waves)
 {
 	struct gfx9_group *g = calloc(1, sizeof(*g) + nr_waves * sizeof(g->wave[0]));
-	size_t rows = (size_t)nr_waves * vgprs_of(job);
+	size_t rows = (size_t)nr_waves * gfx9_job_vgprs(job);
 
 	if (!g)
 		return NULL;
 	g->job = job;
 	g->nr_waves = nr_waves;
-	g->lds_bytes = lds_of(job);
+	g->lds_bytes = gfx9_job_lds(job);
 	memcpy(g->id, id, sizeof(g->id));
 	g->registers = aligned_alloc(64, rows * sizeof(*g->registers));
 	g->lds = malloc(g->lds_bytes ? g->lds_bytes : 1);
@@ -170,81 +167,25 @@ struct gfx9_group *gfx9_group_new(struct gfx9_job *job, const uint32_t id[3], ui
 	 * shows. */
 	memset(g->registers, 0xa5, rows * sizeof(*g->registers));
 	memset(g->lds, 0xa5, g->lds_bytes);
-	gfx9_tlb_init(&g->tlb, job->vm);
+	gfx9_tlb_init(&g->tlb, job->queue->vm);
 	for (uint32_t i = 0; i < nr_waves; i++)
 		equip(g, i);
 	return g;
 }
 
-static uint32_t take_slot(struct gfx9_job *job)
+bool gfx9_cu_start(struct gfx9_cu *cu, struct gfx9_job *job, const uint32_t id[3],
+		   const uint32_t *slot)
 {
-	for (uint32_t i = 0; i < GFX9_SCRATCH_WORDS; i++) {
-		uint64_t used = atomic_load(&job->scratch_slots[i]);
+	struct gfx9_group *g = gfx9_group_new(job, id, gfx9_group_waves(&job->dispatch, id));
 
-		while (~used) {
-			uint64_t bit = ~used & (used + 1);
-
-			if (atomic_compare_exchange_weak(&job->scratch_slots[i], &used, used | bit))
-				return i * 64 + (uint32_t)__builtin_ctzll(bit);
-		}
-	}
-	return 0; /* cannot be: there are more slots than waves */
-}
-
-static void give_slot_back(struct gfx9_job *job, uint32_t slot)
-{
-	atomic_fetch_and(&job->scratch_slots[slot / 64], ~((uint64_t)1 << slot % 64));
-}
-
-static void start_waves(struct gfx9_cu *cu, struct gfx9_group *g)
-{
-	for (uint32_t i = 0; i < g->nr_waves; i++) {
-		g->wave[i].scratch_slot = take_slot(g->job);
-		gfx9_wave_start(&g->wave[i].w, cu->target, &g->job->kernel, &g->job->dispatch,
-				g->id, i, g->wave[i].scratch_slot);
-	}
-}
-
-static void id_of(const struct gfx9_job *job, uint64_t n, uint32_t id[3])
-{
-	id[0] = (uint32_t)(n % job->groups[0]);
-	id[1] = (uint32_t)(n / job->groups[0] % job->groups[1]);
-	id[2] = (uint32_t)(n / job->groups[0] / job->groups[1]);
-}
-
-/* Other compute units take from the same job: the workgroup is ours once nobody else took it
- * meanwhile. */
-static bool claim(struct gfx9_job *job, uint64_t n)
-{
-	return atomic_compare_exchange_strong(&job->nr_started, &n, n + 1);
-}
-
-bool gfx9_cu_take(struct gfx9_cu *cu, struct gfx9_job *job)
-{
-	uint64_t n = atomic_load(&job->nr_started);
-	struct gfx9_group *g;
-	uint32_t id[3];
-
-	if (n >= job->nr_groups || atomic_load(&job->failed))
-		return false;
-	/* Cheaper than making a workgroup that does not fit. */
-	if (cu->lds_bytes + lds_of(job) > GFX9_LDS_BYTES || find_simd(cu, vgprs_of(job)) < 0)
-		return false;
-	id_of(job, n, id);
-	g = gfx9_group_new(job, id, gfx9_group_waves(&job->dispatch, id));
 	if (!g)
 		return false;
-	if (!gfx9_group_place(cu, g)) {
-		gfx9_group_free(g);
-		return false;
+	gfx9_group_place(cu, g);
+	for (uint32_t i = 0; i < g->nr_waves; i++) {
+		g->wave[i].scratch_slot = slot[i];
+		gfx9_wave_start(&g->wave[i].w, cu->target, &job->kernel, &job->dispatch, id, i,
+				slot[i]);
 	}
-	if (!claim(job, n)) {
-		gfx9_group_release(cu, g);
-		return gfx9_cu_take(cu, job);
-	}
-	start_waves(cu, g);
-	g->next = cu->groups;
-	cu->groups = g;
 	return true;
 }
 
@@ -257,7 +198,7 @@ static void report(struct gfx9_group *g, uint32_t index, enum gfx9_stop stop)
 	const struct gfx9_wave *w = &g->wave[index].w;
 	struct gfx9_job *job = g->job;
 
-	if (atomic_exchange(&job->failed, true))
+	if (!gfx9_job_fail(job, -EIO))
 		return;
 	job->report =
 		(struct gfx9_report){ .stop = stop, .pc = w->pc, .wave = index, .fault = w->fault };
@@ -295,11 +236,7 @@ static void stopped(struct gfx9_group *g, uint32_t index, enum gfx9_stop stop)
 		g->nr_waiting++;
 		break;
 	case GFX9_ENDPGM:
-		give_slot_back(g->job, r->scratch_slot);
-		r->state = GFX9_ENDED;
-		g->nr_ended++;
-		break;
-	case GFX9_ENDPGM_SAVED: /* its scratch goes on */
+	case GFX9_ENDPGM_SAVED:
 		r->state = GFX9_ENDED;
 		g->nr_ended++;
 		break;
@@ -313,9 +250,12 @@ static void stopped(struct gfx9_group *g, uint32_t index, enum gfx9_stop stop)
 
 uint64_t gfx9_resident_run(struct gfx9_group *g, uint32_t index, uint64_t slice)
 {
+	struct gfx9_resident *r = &g->wave[index];
 	uint64_t done = 0;
 
-	stopped(g, index, gfx9_wave_run(&g->wave[index].w, g->job->code, slice, &done));
+	stopped(g, index, gfx9_wave_run(&r->w, g->job->queue->code, slice, &done));
+	g->cu->ran[r->simd] += done;
+	atomic_fetch_add_explicit(&g->job->insts, done, memory_order_relaxed);
 	return done;
 }
 
@@ -330,24 +270,45 @@ uint64_t gfx9_group_run(struct gfx9_group *g, uint64_t slice)
 	return done;
 }
 
-uint64_t gfx9_cu_run(struct gfx9_cu *cu, uint64_t slice)
+/* A wave's time never goes back, though it may have been ahead of the others. */
+static void set_clock(struct gfx9_wave *w, uint64_t clock)
 {
-	struct gfx9_group **link = &cu->groups;
-	uint64_t total = 0;
+	if (w->clock < clock)
+		w->clock = clock;
+}
 
-	while (*link) {
-		struct gfx9_group *g = *link;
-		uint64_t done = gfx9_group_run(g, slice);
-
-		total += done;
-		atomic_fetch_add_explicit(&g->job->insts, done, memory_order_relaxed);
-		if (g->nr_ended == g->nr_waves || atomic_load(&g->job->failed)) {
-			*link = g->next;
-			atomic_fetch_add(&g->job->nr_done, 1);
-			gfx9_group_release(cu, g);
-		} else {
-			link = &g->next;
-		}
+static void run_slices(struct gfx9_group *g, uint64_t slice, uint64_t clock)
+{
+	for (uint32_t i = 0; i < g->nr_waves; i++) {
+		if (g->wave[i].state != GFX9_RUNS)
+			continue;
+		set_clock(&g->wave[i].w, clock);
+		gfx9_resident_run(g, i, slice);
 	}
-	return total;
+}
+
+static bool has_ended(const struct gfx9_group *g)
+{
+	return g->nr_ended == g->nr_waves || atomic_load(&g->job->failed);
+}
+
+struct gfx9_group *gfx9_cu_run(struct gfx9_cu *cu, uint64_t slice, uint64_t clock,
+			       const _Atomic uint64_t *interrupt, uint64_t expected)
+{
+	struct gfx9_group *ended = NULL;
+
+	for (uint32_t n = cu->nr_groups; n && atomic_load(interrupt) == expected; n--) {
+		struct gfx9_group *g = first_group(cu);
+
+		run_slices(g, slice, clock);
+		if (has_ended(g)) {
+			g->next = ended;
+			ended = g;
+			continue;
+		}
+		g->next = NULL;
+		*cu->last = g;
+		cu->last = &g->next;
+	}
+	return ended;
 }

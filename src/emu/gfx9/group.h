@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A workgroup that is resident on a compute unit; cu.c and save.c share it, nobody else. */
+/* A workgroup that is resident on a compute unit: for cu.c, save.c and gpu.c. */
 #ifndef GP__EMU_GFX9_GROUP_H
 #define GP__EMU_GFX9_GROUP_H
 
@@ -19,12 +19,15 @@ struct gfx9_resident {
 struct gfx9_group {
 	struct gfx9_group *next;
 	struct gfx9_job *job;
+	struct gfx9_cu *cu;
 	struct gfx9_tlb tlb;
 	uint32_t id[3], nr_waves, nr_ended, nr_waiting;
 	uint32_t lds_bytes;
 	uint8_t *lds;
 	uint32_t (*registers)[GFX9_LANES];
-	struct gfx9_context *saving; /* where its waves' records go, while it is being saved */
+	/* While it is being saved: memory for the records its waves have not asked for yet. */
+	uint64_t records, records_end;
+	bool saving;
 	struct gfx9_resident wave[];
 };
 
@@ -32,12 +35,15 @@ struct gfx9_group {
  */
 struct gfx9_group *gfx9_group_new(struct gfx9_job *job, const uint32_t id[3], uint32_t nr_waves);
 void gfx9_group_free(struct gfx9_group *g);
-/* Finds room for all its waves, or for none. */
-bool gfx9_group_place(struct gfx9_cu *cu, struct gfx9_group *g);
-/* Gives the room back, and the group. */
-void gfx9_group_release(struct gfx9_cu *cu, struct gfx9_group *g);
-/* s_sendmsg SAVEWAVE: tells the wave where its record is. False: there is no room for it. */
-bool gfx9_group_message(struct gfx9_group *g, struct gfx9_resident *r);
+/* On a compute unit that has room for it; off it, but for the room; and the room, with the group.
+ */
+void gfx9_group_place(struct gfx9_cu *cu, struct gfx9_group *g);
+void gfx9_group_unlink(struct gfx9_cu *cu, struct gfx9_group *g);
+void gfx9_group_release(struct gfx9_group *g);
+/* Of a workgroup that has ended, or never will. */
+void gfx9_group_give_scratch(struct gfx9_group *g);
+/* s_sendmsg SAVEWAVE: tells the wave where its record is. */
+void gfx9_group_message(struct gfx9_group *g, struct gfx9_resident *r);
 /* Runs one of its waves, which can run, for up to @slice instructions; and each of them. */
 uint64_t gfx9_resident_run(struct gfx9_group *g, uint32_t index, uint64_t slice);
 uint64_t gfx9_group_run(struct gfx9_group *g, uint64_t slice);

@@ -160,7 +160,7 @@ static void put_system_sgprs(struct gfx9_wave *w, enum gfx9_target target,
 			     const struct gfx9_kernel *k, const struct gfx9_dispatch *d,
 			     const uint32_t id[3], uint32_t slot)
 {
-	uint64_t offset = (uint64_t)slot * d->scratch_bytes * GFX9_LANES;
+	uint64_t offset = (uint64_t)slot * d->scratch_wave_bytes;
 	uint32_t *s = &w->s[k->user_sgprs];
 
 	for (int i = 0; i < 3; i++) {

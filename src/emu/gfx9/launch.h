@@ -30,8 +30,9 @@ struct gfx9_dispatch {
 	uint32_t grid[3]; /* in work-items */
 	uint16_t group[3]; /* work-items in a workgroup */
 	uint32_t lds_bytes, scratch_bytes; /* what the packet asks for; at least the kernel's */
-	/* Memory for scratch: a slot of scratch_bytes x 64 for each wave that can be resident. */
+	/* Memory for scratch: a slot for each wave that has some. */
 	uint64_t scratch_base;
+	uint32_t scratch_wave_bytes;
 };
 
 /* 0, -EFAULT where the descriptor cannot be read, or -EINVAL where the engine cannot run it. */

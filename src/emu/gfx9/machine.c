@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CONTEXT_BYTES ((uint64_t)16 << 20)
+#define CONTEXT_BYTES ((uint64_t)4 << 20) /* of each XCC */
+#define SCRATCH_WAVES 256
 /* The trap handler's buffer: code, and the handler's own memory behind it. */
 #define TRAP_BYTES 8192
 #define TMA_OFFSET 0x1800
@@ -115,6 +116,20 @@ static uint64_t symbol(const struct machine *m, const char *name)
 	return 0;
 }
 
+static void make_queue(struct machine *m)
+{
+	struct gfx9_queue *q = &m->queue;
+
+	gfx9_queue_init(q, m->target, &m->vm, &m->code);
+	for (int i = 0; i < GFX9_XCCS_MAX; i++) {
+		q->context[i].area = machine_alloc(m, CONTEXT_BYTES);
+		q->context[i].size = CONTEXT_BYTES;
+	}
+	q->tba = machine_alloc(m, TRAP_BYTES);
+	q->tma = q->tba + TMA_OFFSET;
+	memcpy(machine_at(m, q->tba), gfx9_trap_handler, gfx9_trap_handler_bytes);
+}
+
 struct machine *machine_new(enum gfx9_target target, uint64_t memory, const char *path)
 {
 	struct machine *m = calloc(1, sizeof(*m));
@@ -124,8 +139,10 @@ struct machine *machine_new(enum gfx9_target target, uint64_t memory, const char
 	m->target = target;
 	m->size = memory;
 	m->memory = aligned_alloc(4096, memory);
-	m->slice = 1000;
-	m->threads = 1;
+	m->config = (struct gfx9_gpu_config){
+		.target = target, .nr_xccs = 1, .xcc_cus = 4, .cwsr = true
+	};
+	m->preempt_type = GFX9_SAVE;
 	if (!m->memory || !read_file(m, path)) {
 		fprintf(stderr, "%s is not a code object that can be read\n", path);
 		free(m->memory);
@@ -137,24 +154,42 @@ struct machine *machine_new(enum gfx9_target target, uint64_t memory, const char
 	m->vm.page = page;
 	m->vm.ctx = m;
 	gfx9_code_init(&m->code, target);
-	for (uint32_t i = 0; i < MACHINE_CUS; i++)
-		gfx9_cu_init(&m->cu[i], target, i);
 	load_segments(m);
-	gfx9_context_init(&m->context, machine_alloc(m, CONTEXT_BYTES), CONTEXT_BYTES);
-	m->tba = machine_alloc(m, TRAP_BYTES);
-	memcpy(machine_at(m, m->tba), gfx9_trap_handler, gfx9_trap_handler_bytes);
+	make_queue(m);
 	return m;
+}
+
+static void drop_gpu(struct machine *m)
+{
+	if (!m->gpu)
+		return;
+	gfx9_gpu_stop(m->gpu, &m->queue, GFX9_RESET);
+	gfx9_gpu_remove(m->gpu, &m->queue);
+	gfx9_gpu_free(m->gpu);
+	m->gpu = NULL;
 }
 
 void machine_free(struct machine *m)
 {
-	for (int i = 0; i < MACHINE_CUS; i++)
-		gfx9_cu_destroy(&m->cu[i]);
-	gfx9_context_destroy(&m->context);
+	drop_gpu(m);
+	gfx9_queue_destroy(&m->queue);
 	gfx9_code_destroy(&m->code);
 	free(m->memory);
 	free(m->file);
 	free(m);
+}
+
+static int make_gpu(struct machine *m)
+{
+	if (m->gpu && !memcmp(&m->made, &m->config, sizeof(m->made)))
+		return 0;
+	drop_gpu(m);
+	m->gpu = gfx9_gpu_new(&m->config);
+	if (!m->gpu)
+		return -ENOMEM;
+	m->made = m->config;
+	gfx9_gpu_add(m->gpu, &m->queue);
+	return 0;
 }
 
 /* The packet a queue would hold; kernels read the size of their workgroup from it. */
@@ -168,119 +203,95 @@ static void write_packet(struct machine *m, const struct gfx9_dispatch *d)
 	memcpy(p + 40, &d->kernarg, 8);
 }
 
-struct share {
-	struct machine *m;
-	struct gfx9_job *job;
-	int first;
+struct run {
+	struct gfx9_job job;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool over;
+	int result;
 };
 
-/* What was saved goes first, and to another compute unit than it came from. */
-static void restore_all(struct machine *m, int from)
+static void done(struct gfx9_job *job, int result)
 {
-	for (int k = 1; k <= MACHINE_CUS; k++) {
-		while (gfx9_cu_restore(&m->cu[(from + k) % MACHINE_CUS], &m->context))
-			;
-	}
-	for (int k = 0; k < MACHINE_CUS; k++)
-		gfx9_cu_leave_handlers(&m->cu[k]);
-	gfx9_context_rewind(&m->context);
+	struct run *r = (struct run *)job;
+
+	pthread_mutex_lock(&r->lock);
+	r->over = true;
+	r->result = result;
+	pthread_cond_signal(&r->changed);
+	pthread_mutex_unlock(&r->lock);
 }
 
-static void preempt(struct machine *m, struct gfx9_job *job, int i)
+static void preempt(struct machine *m)
 {
-	if (!m->preempt || ++m->slices % m->preempt)
+	if (!m->preempt || ++m->turns % m->preempt)
 		return;
-	gfx9_cu_save(&m->cu[i], job, &m->context);
-	restore_all(m, i);
+	gfx9_gpu_stop(m->gpu, &m->queue, m->preempt_type);
+	while (gfx9_gpu_wait(m->gpu, &m->queue, 0) == -ETIME)
+		gfx9_gpu_step(m->gpu);
+	gfx9_gpu_go(m->gpu, &m->queue);
 }
 
-static void run_cu(struct machine *m, struct gfx9_job *job, int i)
+static void run_to_end(struct machine *m, struct run *r)
 {
-	if (!gfx9_context_empty(&m->context))
-		restore_all(m, i);
-	while (gfx9_context_empty(&m->context) && gfx9_cu_take(&m->cu[i], job))
-		;
-	m->insts += gfx9_cu_run(&m->cu[i], m->slice);
-	preempt(m, job, i);
-}
-
-static bool has_work(const struct share *s)
-{
-	const struct machine *m = s->m;
-
-	if (s->job->failed)
-		return false;
-	for (int i = s->first; i < MACHINE_CUS; i += m->threads) {
-		if (gfx9_cu_busy(&m->cu[i]))
-			return true;
+	pthread_mutex_init(&r->lock, NULL);
+	pthread_cond_init(&r->changed, NULL);
+	gfx9_gpu_dispatch(m->gpu, &r->job);
+	while (!m->config.threads && !r->over) {
+		gfx9_gpu_step(m->gpu);
+		preempt(m);
 	}
-	return s->job->nr_started < s->job->nr_groups || !gfx9_context_empty(&m->context);
+	pthread_mutex_lock(&r->lock);
+	while (!r->over)
+		pthread_cond_wait(&r->changed, &r->lock);
+	pthread_mutex_unlock(&r->lock);
+	pthread_cond_destroy(&r->changed);
+	pthread_mutex_destroy(&r->lock);
 }
 
-/* Every m->threads-th compute unit, until neither they nor the job have anything left. */
-static void *run_share(void *arg)
+static int prepare(struct machine *m, struct run *r)
 {
-	const struct share *s = arg;
+	int err = make_gpu(m);
 
-	do {
-		for (int i = s->first; i < MACHINE_CUS; i += s->m->threads)
-			run_cu(s->m, s->job, i);
-	} while (has_work(s));
-	return NULL;
-}
-
-static void run_to_end(struct machine *m, struct gfx9_job *job)
-{
-	struct share share[MACHINE_CUS] = { { m, job, 0 } };
-	pthread_t thread[MACHINE_CUS];
-	int started = 1;
-
-	for (int i = 1; i < m->threads; i++)
-		share[i] = (struct share){ m, job, i };
-	while (started < m->threads &&
-	       !pthread_create(&thread[started], NULL, run_share, &share[started]))
-		started++;
-	run_share(&share[0]);
-	/* A share no thread was found for is run here: nothing is left out. */
-	for (int i = started; i < m->threads; i++)
-		run_share(&share[i]);
-	while (--started > 0)
-		pthread_join(thread[started], NULL);
+	if (err)
+		return err;
+	r->job.done = done;
+	err = gfx9_job_init(&r->job, &m->queue);
+	if (err != -ENOSPC)
+		return err;
+	/* What it needs is in the job now. */
+	m->queue.scratch_wave_bytes = r->job.dispatch.scratch_bytes * GFX9_LANES;
+	m->queue.scratch_waves = SCRATCH_WAVES;
+	m->queue.scratch_base =
+		machine_alloc(m, (uint64_t)m->queue.scratch_wave_bytes * SCRATCH_WAVES);
+	return gfx9_job_init(&r->job, &m->queue);
 }
 
 int machine_run(struct machine *m, const char *kernel, uint32_t grid, uint16_t group,
 		const void *args, size_t args_size, struct gfx9_report *report)
 {
+	struct run r = { .job.dispatch = { .grid = { grid, 1, 1 }, .group = { group, 1, 1 } } };
+	struct gfx9_dispatch *d = &r.job.dispatch;
 	uint64_t mark = m->used;
-	struct gfx9_dispatch d = { .grid = { grid, 1, 1 }, .group = { group, 1, 1 } };
-	struct gfx9_job job;
 	char name[128];
 	int err;
 
 	snprintf(name, sizeof(name), "%s.kd", kernel);
-	d.kernel_object = symbol(m, name);
-	if (!d.kernel_object)
+	d->kernel_object = symbol(m, name);
+	if (!d->kernel_object)
 		return -ENOENT;
-	d.packet = machine_alloc(m, 64);
-	d.kernarg = machine_alloc(m, 1024);
-	memcpy(machine_at(m, d.kernarg), args, args_size);
-	write_packet(m, &d);
-	err = gfx9_job_init(&job, m->target, &m->vm, &m->code, &d);
+	d->packet = machine_alloc(m, 64);
+	d->kernarg = machine_alloc(m, 1024);
+	memcpy(machine_at(m, d->kernarg), args, args_size);
+	write_packet(m, d);
+	err = prepare(m, &r);
 	if (!err) {
-		job.tba = m->tba;
-		job.tma = m->tba + TMA_OFFSET;
-		job.dispatch.scratch_base =
-			machine_alloc(m, (uint64_t)MACHINE_CUS * GFX9_CU_WAVES * GFX9_LANES *
-						 job.dispatch.scratch_bytes);
-		run_to_end(m, &job);
-		/* Of a job that failed nothing may stay behind. */
-		for (int i = 0; i < MACHINE_CUS; i++)
-			gfx9_cu_destroy(&m->cu[i]);
-		gfx9_context_destroy(&m->context);
-		gfx9_context_rewind(&m->context);
-		*report = job.report;
-		err = job.failed ? -EIO : 0;
+		run_to_end(m, &r);
+		m->insts += r.job.insts;
+		*report = r.job.report;
+		err = r.result;
 	}
+	m->queue.scratch_waves = 0;
 	m->used = mark;
 	return err;
 }

@@ -1,37 +1,37 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A bare GPU for tests and benchmarks: some memory, some compute units, code objects loaded into
- * it, and dispatches that run to their end on the calling thread.
+ * it, and dispatches that run to their end.
  */
 #ifndef GP__EMU_GFX9_MACHINE_H
 #define GP__EMU_GFX9_MACHINE_H
 
-#include "emu/gfx9/save.h"
+#include "emu/gfx9/gpu.h"
 
 #define MACHINE_BASE ((uint64_t)0x100000000)
-#define MACHINE_CUS 4
 
 struct machine {
 	enum gfx9_target target;
 	struct gfx9_vm vm;
 	struct gfx9_code code;
-	struct gfx9_cu cu[MACHINE_CUS];
+	struct gfx9_queue queue;
 	uint8_t *memory;
 	uint64_t size, used;
 	/* The code object: where it was loaded, and its file. */
 	uint64_t image;
 	uint8_t *file;
 	size_t file_size;
-	uint64_t slice; /* instructions a wave runs at a time */
-	int threads; /* that share the compute units; 1 is the calling one */
-	_Atomic uint64_t insts; /* executed in all */
-	/*
-	 * Every so many slices a compute unit is saved, and what was on it restored on another; 0:
-	 * never. On one thread only.
-	 */
-	uint64_t preempt, slices;
-	struct gfx9_context context;
-	uint64_t tba;
+	/* The GPU, made anew when this changes: 4 compute units, and no threads but the calling
+	 * one, at first. */
+	struct gfx9_gpu_config config;
+	/* Without threads: after so many turns of all compute units the queue is stopped in this
+	 * way, and goes on; 0: never. */
+	uint64_t preempt, turns;
+	enum gfx9_stop_type preempt_type;
+	uint64_t insts; /* executed in all */
+
+	struct gfx9_gpu *gpu;
+	struct gfx9_gpu_config made; /* of what is at hand */
 };
 
 /* Loads the code object at @path. NULL, and a sentence on stderr, where that cannot be done. */

@@ -32,32 +32,10 @@ struct saved_wave {
 struct gfx9_saved_group {
 	struct gfx9_saved_group *next;
 	struct gfx9_job *job;
+	uint64_t records_end;
 	uint32_t id[3], nr_waves;
 	struct saved_wave wave[];
 };
-
-void gfx9_context_init(struct gfx9_context *c, uint64_t area, uint64_t size)
-{
-	*c = (struct gfx9_context){ .area = area, .size = size };
-	c->last = &c->first;
-}
-
-void gfx9_context_destroy(struct gfx9_context *c)
-{
-	while (c->first) {
-		struct gfx9_saved_group *s = c->first;
-
-		c->first = s->next;
-		free(s);
-	}
-	c->last = &c->first;
-}
-
-void gfx9_context_rewind(struct gfx9_context *c)
-{
-	if (gfx9_context_empty(c))
-		c->used = 0;
-}
 
 /*
  * Save
@@ -105,20 +83,6 @@ static bool nobody_asked(const struct gfx9_group *g)
 	return true;
 }
 
-static bool give_record(struct gfx9_context *c, struct gfx9_resident *r)
-{
-	uint64_t bytes = record_bytes(&r->w, r->first);
-
-	if (c->used + bytes > c->size) {
-		c->full = true;
-		return false;
-	}
-	r->record = c->area + c->used;
-	c->used += bytes;
-	gfx9_set64(&r->w, GFX9_EXEC, address_of(r->record, r->first));
-	return true;
-}
-
 /* In every wave that has not ended; one that is in a handler is told to come back when it leaves
  * that. */
 static void raise_save(struct gfx9_group *g)
@@ -136,14 +100,33 @@ static void raise_save(struct gfx9_group *g)
 	}
 }
 
-bool gfx9_group_message(struct gfx9_group *g, struct gfx9_resident *r)
+void gfx9_group_message(struct gfx9_group *g, struct gfx9_resident *r)
 {
-	if (!g->saving)
-		return true;
+	if (!g->saving || r->record)
+		return;
 	r->first = nobody_asked(g);
-	return give_record(g->saving, r);
+	r->record = g->records;
+	g->records += record_bytes(&r->w, r->first);
+	gfx9_set64(&r->w, GFX9_EXEC, address_of(r->record, r->first));
 }
 
+int gfx9_group_reserve(struct gfx9_group *g, struct gfx9_context *c)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < g->nr_waves; i++) {
+		if (g->wave[i].state != GFX9_ENDED)
+			bytes += record_bytes(&g->wave[i].w, !bytes);
+	}
+	if (bytes > c->size - c->used)
+		return -ENOSPC;
+	g->records = c->area + c->used;
+	c->used += bytes;
+	g->records_end = c->area + c->used;
+	return 0;
+}
+
+/* Scratch of a wave goes where its record goes; one that has ended needs none. */
 static struct gfx9_saved_group *remember(const struct gfx9_group *g)
 {
 	struct gfx9_saved_group *s = calloc(1, sizeof(*s) + g->nr_waves * sizeof(s->wave[0]));
@@ -151,6 +134,7 @@ static struct gfx9_saved_group *remember(const struct gfx9_group *g)
 	if (!s)
 		return NULL;
 	s->job = g->job;
+	s->records_end = g->records_end;
 	memcpy(s->id, g->id, sizeof(s->id));
 	for (uint32_t i = 0; i < g->nr_waves; i++) {
 		const struct gfx9_resident *r = &g->wave[i];
@@ -158,91 +142,87 @@ static struct gfx9_saved_group *remember(const struct gfx9_group *g)
 		if (r->record)
 			s->wave[s->nr_waves++] =
 				(struct saved_wave){ r->record, r->scratch_slot, r->first };
+		else if (g->job->dispatch.scratch_bytes)
+			gfx9_queue_give_scratch(g->job->queue, r->scratch_slot);
 	}
 	return s;
 }
 
-static int save_group(struct gfx9_group *g, struct gfx9_context *c)
+int gfx9_group_save(struct gfx9_group *g, struct gfx9_saved_group **saved)
 {
-	struct gfx9_saved_group *s;
 	uint64_t insts = 0;
 
-	g->saving = c;
-	while (g->nr_ended < g->nr_waves && insts < HANDLER_INSTS && !c->full && !g->job->failed) {
+	g->saving = true;
+	while (g->nr_ended < g->nr_waves && insts < HANDLER_INSTS && !g->job->failed) {
 		raise_save(g);
 		insts += gfx9_group_run(g, SLICE);
 	}
-	if (c->full)
-		return -ENOSPC;
 	if (g->nr_ended < g->nr_waves || g->job->failed)
 		return -EIO;
-	s = remember(g);
-	if (!s)
-		return -ENOMEM;
-	*c->last = s;
-	c->last = &s->next;
-	c->nr_waves += s->nr_waves;
-	return 0;
+	*saved = remember(g);
+	return *saved ? 0 : -ENOMEM;
 }
 
-int gfx9_cu_save(struct gfx9_cu *cu, struct gfx9_job *job, struct gfx9_context *c)
+/* The one whose records lie highest first, whoever was done with saving first. */
+void gfx9_context_add(struct gfx9_context *c, struct gfx9_saved_group *s)
 {
-	struct gfx9_group **link = &cu->groups;
-	int err = 0;
+	struct gfx9_saved_group **link = &c->saved;
 
-	while (*link) {
-		struct gfx9_group *g = *link;
-
-		if (g->job != job) {
-			link = &g->next;
-			continue;
-		}
-		*link = g->next;
-		if (!err)
-			err = save_group(g, c);
-		gfx9_group_release(cu, g);
-	}
-	if (err)
-		atomic_store(&job->failed, true);
-	return err;
+	while (*link && (*link)->records_end > s->records_end)
+		link = &(*link)->next;
+	s->next = *link;
+	*link = s;
+	c->nr_waves += s->nr_waves;
 }
 
 /*
  * Restore
  */
 
+struct gfx9_job *gfx9_context_next(const struct gfx9_context *c, uint32_t *nr_waves)
+{
+	if (!c->saved)
+		return NULL;
+	*nr_waves = c->saved->nr_waves;
+	return c->saved->job;
+}
+
+static void free_records(struct gfx9_context *c)
+{
+	c->used = c->saved ? c->saved->records_end - c->area : 0;
+}
+
+struct gfx9_saved_group *gfx9_context_pop(struct gfx9_context *c)
+{
+	struct gfx9_saved_group *s = c->saved;
+
+	c->saved = s->next;
+	free_records(c);
+	return s;
+}
+
+void gfx9_context_drop(struct gfx9_context *c, const struct gfx9_job *job)
+{
+	struct gfx9_saved_group **link = &c->saved, *s;
+
+	while ((s = *link)) {
+		if (job && s->job != job) {
+			link = &s->next;
+			continue;
+		}
+		*link = s->next;
+		for (uint32_t i = 0; s->job->dispatch.scratch_bytes && i < s->nr_waves; i++)
+			gfx9_queue_give_scratch(s->job->queue, s->wave[i].scratch_slot);
+		free(s);
+	}
+	free_records(c);
+}
+
 static void start_restore(struct gfx9_wave *w, const struct saved_wave *s)
 {
 	w->status |= GFX9_STATUS_PRIV;
 	w->pc = w->tba + RESTORE_ENTRY;
 	gfx9_set64(w, GFX9_EXEC, address_of(s->record, s->first));
-}
-
-bool gfx9_cu_restore(struct gfx9_cu *cu, struct gfx9_context *c)
-{
-	struct gfx9_saved_group *s = c->first;
-	struct gfx9_group *g;
-
-	if (!s)
-		return false;
-	g = gfx9_group_new(s->job, s->id, s->nr_waves);
-	if (!g)
-		return false;
-	if (!gfx9_group_place(cu, g)) {
-		gfx9_group_free(g);
-		return false;
-	}
-	for (uint32_t i = 0; i < g->nr_waves; i++) {
-		g->wave[i].scratch_slot = s->wave[i].scratch_slot;
-		start_restore(&g->wave[i].w, &s->wave[i]);
-	}
-	g->next = cu->groups;
-	cu->groups = g;
-	c->first = s->next;
-	if (!c->first)
-		c->last = &c->first;
-	free(s);
-	return true;
 }
 
 static bool any_in_handler(const struct gfx9_group *g)
@@ -267,16 +247,29 @@ static void run_handlers(struct gfx9_group *g, uint64_t *insts)
 	}
 }
 
-int gfx9_cu_leave_handlers(struct gfx9_cu *cu)
+static void leave_handlers(struct gfx9_group *g)
 {
-	for (struct gfx9_group *g = cu->groups; g; g = g->next) {
-		uint64_t insts = 0;
+	uint64_t insts = 0;
 
-		while (any_in_handler(g) && !g->job->failed) {
-			run_handlers(g, &insts);
-			if (insts > HANDLER_INSTS)
-				return -EIO;
-		}
+	while (any_in_handler(g) && !g->job->failed) {
+		run_handlers(g, &insts);
+		if (insts > HANDLER_INSTS)
+			gfx9_job_fail(g->job, -EIO);
 	}
-	return 0;
+}
+
+struct gfx9_group *gfx9_cu_restore(struct gfx9_cu *cu, struct gfx9_saved_group *s)
+{
+	struct gfx9_group *g = gfx9_group_new(s->job, s->id, s->nr_waves);
+
+	if (!g)
+		return NULL;
+	gfx9_group_place(cu, g);
+	for (uint32_t i = 0; i < g->nr_waves; i++) {
+		g->wave[i].scratch_slot = s->wave[i].scratch_slot;
+		start_restore(&g->wave[i].w, &s->wave[i]);
+	}
+	free(s);
+	leave_handlers(g);
+	return g;
 }

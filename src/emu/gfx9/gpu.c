@@ -1,0 +1,633 @@
+// SPDX-License-Identifier: MIT
+#include "emu/gfx9/gpu.h"
+
+#include "emu/gfx9/group.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* Instructions a wave runs at a time: some 30 microseconds of a host's time. */
+#define SLICE 1000
+
+struct worker {
+	struct gfx9_gpu *gpu;
+	pthread_t thread;
+	uint32_t first; /* compute unit; every nr_workers-th is its own */
+	uint64_t turn;
+};
+
+struct gfx9_gpu {
+	struct gfx9_gpu_config config;
+	struct gfx9_clock clock;
+	_Atomic uint64_t insts;
+	uint32_t nr_cus, nr_workers;
+	struct gfx9_cu *cu;
+	bool *busy; /* of each compute unit: it had something to do in its last turn */
+
+	pthread_mutex_t lock;
+	pthread_cond_t work, left;
+	struct gfx9_queue *queues; /* those mapped, the highest priority first */
+	/* Raised under the lock: with every queue that stops or goes on, and with everything that
+	 * might give an idle worker something to do. */
+	_Atomic uint64_t stops, changes;
+	bool quit;
+	struct worker worker[];
+};
+
+/*
+ * Time
+ */
+
+/* Its SIMDs run at once: the busiest one says how long the turn was. */
+static uint64_t count(struct gfx9_gpu *gpu, struct gfx9_cu *cu)
+{
+	uint64_t longest = 0, total = 0;
+
+	for (int i = 0; i < GFX9_SIMDS; i++) {
+		total += cu->ran[i];
+		if (cu->ran[i] > longest)
+			longest = cu->ran[i];
+		cu->ran[i] = 0;
+	}
+	if (!total)
+		return 0;
+	atomic_fetch_add_explicit(&gpu->insts, total, memory_order_relaxed);
+	gfx9_clock_ran(&gpu->clock, longest * GFX9_INST_NS);
+	return total;
+}
+
+static void set_busy(struct gfx9_gpu *gpu, const struct gfx9_cu *cu, bool busy)
+{
+	if (gpu->busy[cu->id] == busy)
+		return;
+	gpu->busy[cu->id] = busy;
+	if (busy)
+		gfx9_clock_begin(&gpu->clock);
+	else
+		gfx9_clock_end(&gpu->clock);
+}
+
+/*
+ * Leaving. Called with the lock held; jobs that are done with go onto a list and are reported
+ * without it.
+ */
+
+static void unlink_job(struct gfx9_job *job)
+{
+	struct gfx9_job **link = &job->queue->jobs;
+
+	while (*link != job)
+		link = &(*link)->next;
+	*link = job->next;
+}
+
+static void finish(struct gfx9_job *job, struct gfx9_job **finished)
+{
+	struct gfx9_queue *q = job->queue;
+
+	unlink_job(job);
+	for (int i = 0; atomic_load(&job->failed) && i < GFX9_XCCS_MAX; i++)
+		gfx9_context_drop(&q->context[i], job);
+	job->next = *finished;
+	*finished = job;
+}
+
+static void report_done(struct gfx9_job *finished)
+{
+	while (finished) {
+		struct gfx9_job *job = finished;
+
+		finished = job->next;
+		job->done(job, atomic_load(&job->failed));
+	}
+}
+
+static bool is_over(const struct gfx9_job *job)
+{
+	return !job->nr_resident && (job->nr_done == job->nr_groups || atomic_load(&job->failed));
+}
+
+/* Nothing of a stopping queue is left on the compute units. */
+static void has_left(struct gfx9_gpu *gpu, struct gfx9_queue *q, struct gfx9_job **finished)
+{
+	while (q->stop == GFX9_RESET && q->jobs) {
+		gfx9_job_fail(q->jobs, -ECANCELED);
+		finish(q->jobs, finished);
+	}
+	pthread_cond_broadcast(&gpu->left);
+}
+
+static void changed(struct gfx9_gpu *gpu)
+{
+	atomic_fetch_add(&gpu->changes, 1);
+	pthread_cond_broadcast(&gpu->work);
+}
+
+/* Takes note of a workgroup that is off its compute unit, for whatever reason. */
+static void group_left(struct gfx9_gpu *gpu, struct gfx9_job *job, struct gfx9_job **finished)
+{
+	struct gfx9_queue *q = job->queue;
+
+	job->nr_resident--;
+	q->nr_resident--;
+	if (is_over(job))
+		finish(job, finished);
+	if (q->stop != GFX9_RUNNING && !q->nr_resident)
+		has_left(gpu, q, finished);
+	/* Others may have waited for its scratch. */
+	if (job->dispatch.scratch_bytes)
+		changed(gpu);
+}
+
+static void end_group(struct gfx9_gpu *gpu, struct gfx9_group *g)
+{
+	struct gfx9_job *job = g->job, *finished = NULL;
+
+	gfx9_group_give_scratch(g);
+	gfx9_group_release(g);
+	pthread_mutex_lock(&gpu->lock);
+	job->nr_done++;
+	group_left(gpu, job, &finished);
+	pthread_mutex_unlock(&gpu->lock);
+	report_done(finished);
+}
+
+/*
+ * Stopping
+ */
+
+static int reserve(struct gfx9_gpu *gpu, struct gfx9_group *g)
+{
+	int err;
+
+	pthread_mutex_lock(&gpu->lock);
+	err = gfx9_group_reserve(g, &g->job->queue->context[g->cu->xcc]);
+	pthread_mutex_unlock(&gpu->lock);
+	return err;
+}
+
+static void save_group(struct gfx9_gpu *gpu, struct gfx9_group *g)
+{
+	struct gfx9_job *job = g->job, *finished = NULL;
+	struct gfx9_queue *q = job->queue;
+	struct gfx9_saved_group *saved = NULL;
+	uint32_t xcc = g->cu->xcc;
+	int err = reserve(gpu, g);
+
+	if (!err)
+		err = gfx9_group_save(g, &saved);
+	if (err)
+		gfx9_group_give_scratch(g);
+	gfx9_group_release(g);
+	pthread_mutex_lock(&gpu->lock);
+	if (saved) {
+		gfx9_context_add(&q->context[xcc], saved);
+	} else {
+		gfx9_job_fail(job, err);
+		q->stop_error = err;
+	}
+	group_left(gpu, job, &finished);
+	pthread_mutex_unlock(&gpu->lock);
+	report_done(finished);
+}
+
+static void drop_group(struct gfx9_gpu *gpu, struct gfx9_group *g)
+{
+	gfx9_job_fail(g->job, -ECANCELED);
+	end_group(gpu, g);
+}
+
+/* Takes off the compute unit what does not belong there any more. */
+static void settle(struct gfx9_gpu *gpu, struct gfx9_cu *cu)
+{
+	struct gfx9_group *g, *next;
+
+	for (g = cu->groups; g; g = next) {
+		enum gfx9_stop_type stop = atomic_load(&g->job->queue->stop);
+
+		next = g->next;
+		if (stop != GFX9_SAVE && stop != GFX9_RESET)
+			continue;
+		set_busy(gpu, cu, true);
+		gfx9_group_unlink(cu, g);
+		if (stop == GFX9_SAVE)
+			save_group(gpu, g);
+		else
+			drop_group(gpu, g);
+	}
+	count(gpu, cu);
+}
+
+/*
+ * Starting
+ */
+
+static bool may_use(const struct gfx9_queue *q, const struct gfx9_cu *cu)
+{
+	return q->cu_mask[cu->id / 32] >> cu->id % 32 & 1;
+}
+
+/* Behind the others of its priority. */
+static void insert(struct gfx9_gpu *gpu, struct gfx9_queue *q)
+{
+	struct gfx9_queue **link = &gpu->queues;
+
+	while (*link && (*link)->priority >= q->priority)
+		link = &(*link)->next;
+	q->next = *link;
+	*link = q;
+}
+
+static void remove_queue(struct gfx9_gpu *gpu, struct gfx9_queue *q)
+{
+	struct gfx9_queue **link = &gpu->queues;
+
+	while (*link != q)
+		link = &(*link)->next;
+	*link = q->next;
+}
+
+static void claim(struct gfx9_gpu *gpu, struct gfx9_job *job)
+{
+	job->nr_resident++;
+	job->queue->nr_resident++;
+	remove_queue(gpu, job->queue);
+	insert(gpu, job->queue);
+}
+
+/* What a compute unit does next: a saved workgroup, or a new one. */
+struct choice {
+	struct gfx9_saved_group *saved;
+	struct gfx9_job *job;
+	uint32_t id[3], slot[GFX9_GROUP_WAVES_MAX];
+};
+
+/* The job whose workgroups are next: those of a later one wait until all have started. */
+static struct gfx9_job *next_job(const struct gfx9_gpu *gpu, const struct gfx9_queue *q,
+				 uint32_t xcc, uint32_t id[3])
+{
+	struct gfx9_job *job = q->jobs;
+
+	while (job && !gfx9_job_next(job, xcc, gpu->config.nr_xccs, id))
+		job = job->next;
+	return job;
+}
+
+static bool choose_new(const struct gfx9_gpu *gpu, struct gfx9_queue *q, const struct gfx9_cu *cu,
+		       struct choice *c)
+{
+	struct gfx9_job *job = next_job(gpu, q, cu->xcc, c->id);
+	uint32_t nr_waves;
+
+	if (!job)
+		return false;
+	nr_waves = gfx9_group_waves(&job->dispatch, c->id);
+	if (!gfx9_cu_fits(cu, job, nr_waves))
+		return false;
+	if (job->dispatch.scratch_bytes && !gfx9_queue_take_scratch(q, c->slot, nr_waves))
+		return false;
+	job->started[cu->xcc]++;
+	job->nr_started++;
+	c->job = job;
+	return true;
+}
+
+static bool choose_from(const struct gfx9_gpu *gpu, struct gfx9_queue *q, const struct gfx9_cu *cu,
+			struct choice *c)
+{
+	struct gfx9_context *context = &q->context[cu->xcc];
+	uint32_t nr_waves;
+
+	if (q->stop != GFX9_RUNNING || !may_use(q, cu))
+		return false;
+	c->job = gfx9_context_next(context, &nr_waves);
+	if (!c->job)
+		return choose_new(gpu, q, cu, c);
+	if (!gfx9_cu_fits(cu, c->job, nr_waves))
+		return false;
+	c->saved = gfx9_context_pop(context);
+	return true;
+}
+
+static bool choose(struct gfx9_gpu *gpu, const struct gfx9_cu *cu, struct choice *c)
+{
+	struct gfx9_queue *q;
+
+	pthread_mutex_lock(&gpu->lock);
+	for (q = gpu->queues; q; q = q->next) {
+		if (choose_from(gpu, q, cu, c))
+			break;
+	}
+	if (q)
+		claim(gpu, c->job);
+	pthread_mutex_unlock(&gpu->lock);
+	return q;
+}
+
+/* Nothing can be done about a host without memory but to say so. */
+static void cannot_start(struct gfx9_gpu *gpu, const struct gfx9_cu *cu, struct choice *c)
+{
+	struct gfx9_job *job = c->job, *finished = NULL;
+	uint32_t nr_waves = gfx9_group_waves(&job->dispatch, c->id);
+
+	pthread_mutex_lock(&gpu->lock);
+	gfx9_job_fail(job, -ENOMEM);
+	if (c->saved)
+		gfx9_context_add(&job->queue->context[cu->xcc], c->saved);
+	for (uint32_t i = 0; !c->saved && job->dispatch.scratch_bytes && i < nr_waves; i++)
+		gfx9_queue_give_scratch(job->queue, c->slot[i]);
+	group_left(gpu, job, &finished);
+	pthread_mutex_unlock(&gpu->lock);
+	report_done(finished);
+}
+
+static bool start_one(struct gfx9_gpu *gpu, struct gfx9_cu *cu)
+{
+	struct choice c = { 0 };
+	bool started;
+
+	if (!choose(gpu, cu, &c))
+		return false;
+	started = c.saved ? gfx9_cu_restore(cu, c.saved) != NULL
+			  : gfx9_cu_start(cu, c.job, c.id, c.slot);
+	if (!started)
+		cannot_start(gpu, cu, &c);
+	return true;
+}
+
+/*
+ * Running
+ */
+
+/* One turn of a compute unit. False: it had nothing to do. */
+static bool turn(struct gfx9_gpu *gpu, struct gfx9_cu *cu, uint64_t stops)
+{
+	bool started = start_one(gpu, cu);
+	struct gfx9_group *ended, *next;
+	uint64_t done;
+
+	if (!gfx9_cu_busy(cu)) {
+		set_busy(gpu, cu, false);
+		return started;
+	}
+	set_busy(gpu, cu, true);
+	ended = gfx9_cu_run(cu, gpu->config.slice, gfx9_clock_now(&gpu->clock), &gpu->stops, stops);
+	done = count(gpu, cu);
+	if (!done && !ended && atomic_load(&gpu->stops) == stops)
+		set_busy(gpu, cu, false); /* all of its waves are halted */
+	started |= done || ended;
+	for (; ended; ended = next) {
+		next = ended->next;
+		end_group(gpu, ended);
+	}
+	return started;
+}
+
+/* One turn of all of a worker's compute units, each time beginning with another one. */
+static bool turns(struct worker *w)
+{
+	struct gfx9_gpu *gpu = w->gpu;
+	uint32_t step = gpu->nr_workers, n = (gpu->nr_cus - w->first + step - 1) / step;
+	uint64_t stops = atomic_load(&gpu->stops);
+	bool any = false;
+
+	for (uint32_t i = 0; i < n; i++)
+		settle(gpu, &gpu->cu[w->first + i * step]);
+	w->turn++;
+	for (uint32_t i = 0; i < n && atomic_load(&gpu->stops) == stops; i++)
+		any |= turn(gpu, &gpu->cu[w->first + (w->turn + i) % n * step], stops);
+	return any;
+}
+
+bool gfx9_gpu_step(struct gfx9_gpu *gpu)
+{
+	return turns(&gpu->worker[0]);
+}
+
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+	struct gfx9_gpu *gpu = w->gpu;
+	bool quit = false;
+
+	while (!quit) {
+		uint64_t changes = atomic_load(&gpu->changes);
+		bool any = turns(w);
+
+		pthread_mutex_lock(&gpu->lock);
+		while (!any && !gpu->quit && atomic_load(&gpu->changes) == changes)
+			pthread_cond_wait(&gpu->work, &gpu->lock);
+		quit = gpu->quit;
+		pthread_mutex_unlock(&gpu->lock);
+	}
+	return NULL;
+}
+
+/*
+ * From outside
+ */
+
+void gfx9_gpu_add(struct gfx9_gpu *gpu, struct gfx9_queue *q)
+{
+	pthread_mutex_lock(&gpu->lock);
+	q->stop = GFX9_RUNNING;
+	insert(gpu, q);
+	changed(gpu);
+	pthread_mutex_unlock(&gpu->lock);
+}
+
+void gfx9_gpu_remove(struct gfx9_gpu *gpu, struct gfx9_queue *q)
+{
+	pthread_mutex_lock(&gpu->lock);
+	remove_queue(gpu, q);
+	pthread_mutex_unlock(&gpu->lock);
+}
+
+void gfx9_gpu_dispatch(struct gfx9_gpu *gpu, struct gfx9_job *job)
+{
+	struct gfx9_job **link, *finished = NULL;
+
+	pthread_mutex_lock(&gpu->lock);
+	for (link = &job->queue->jobs; *link; link = &(*link)->next)
+		;
+	*link = job;
+	if (is_over(job)) /* a grid of nothing */
+		finish(job, &finished);
+	changed(gpu);
+	pthread_mutex_unlock(&gpu->lock);
+	report_done(finished);
+}
+
+static bool can_save(const struct gfx9_gpu *gpu, const struct gfx9_queue *q)
+{
+	return gpu->config.cwsr && q->tba && q->context[0].size;
+}
+
+enum gfx9_stop_type gfx9_gpu_stop(struct gfx9_gpu *gpu, struct gfx9_queue *q,
+				  enum gfx9_stop_type how)
+{
+	struct gfx9_job *finished = NULL;
+
+	if (how == GFX9_SAVE && !can_save(gpu, q))
+		how = GFX9_DRAIN;
+	pthread_mutex_lock(&gpu->lock);
+	if (q->stop == GFX9_RUNNING)
+		q->stop_error = 0;
+	q->stop = how;
+	atomic_fetch_add(&gpu->stops, 1);
+	if (!q->nr_resident)
+		has_left(gpu, q, &finished);
+	changed(gpu);
+	pthread_mutex_unlock(&gpu->lock);
+	report_done(finished);
+	return how;
+}
+
+static struct timespec deadline_of(uint64_t timeout_ns)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	ts.tv_sec += (time_t)(timeout_ns / 1000000000);
+	ts.tv_nsec += (long)(timeout_ns % 1000000000);
+	if (ts.tv_nsec >= 1000000000) {
+		ts.tv_sec++;
+		ts.tv_nsec -= 1000000000;
+	}
+	return ts;
+}
+
+int gfx9_gpu_wait(struct gfx9_gpu *gpu, struct gfx9_queue *q, uint64_t timeout_ns)
+{
+	struct timespec deadline = deadline_of(timeout_ns);
+	int err = 0;
+
+	pthread_mutex_lock(&gpu->lock);
+	while (q->nr_resident && !err)
+		err = pthread_cond_timedwait(&gpu->left, &gpu->lock, &deadline);
+	err = q->nr_resident ? -ETIME : q->stop_error;
+	pthread_mutex_unlock(&gpu->lock);
+	return err;
+}
+
+void gfx9_gpu_go(struct gfx9_gpu *gpu, struct gfx9_queue *q)
+{
+	pthread_mutex_lock(&gpu->lock);
+	q->stop = GFX9_RUNNING;
+	atomic_fetch_add(&gpu->stops, 1);
+	changed(gpu);
+	pthread_mutex_unlock(&gpu->lock);
+}
+
+uint64_t gfx9_gpu_clock(struct gfx9_gpu *gpu)
+{
+	return gfx9_clock_now(&gpu->clock);
+}
+
+uint64_t gfx9_gpu_insts(struct gfx9_gpu *gpu)
+{
+	return atomic_load(&gpu->insts);
+}
+
+bool gfx9_gpu_idle(struct gfx9_gpu *gpu)
+{
+	for (uint32_t i = 0; i < gpu->nr_cus; i++) {
+		const struct gfx9_cu *cu = &gpu->cu[i];
+
+		if (cu->groups || cu->nr_groups || cu->lds_bytes)
+			return false;
+		for (int k = 0; k < GFX9_SIMDS; k++) {
+			if (cu->nr_waves[k] || cu->vgprs[k])
+				return false;
+		}
+	}
+	return true;
+}
+
+static void init_sync(struct gfx9_gpu *gpu)
+{
+	pthread_condattr_t attr;
+
+	pthread_mutex_init(&gpu->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&gpu->left, &attr);
+	pthread_cond_init(&gpu->work, NULL);
+	pthread_condattr_destroy(&attr);
+}
+
+static void stop_workers(struct gfx9_gpu *gpu, uint32_t n)
+{
+	pthread_mutex_lock(&gpu->lock);
+	gpu->quit = true;
+	changed(gpu);
+	pthread_mutex_unlock(&gpu->lock);
+	while (n--)
+		pthread_join(gpu->worker[n].thread, NULL);
+}
+
+static bool start_workers(struct gfx9_gpu *gpu)
+{
+	for (uint32_t i = 0; i < gpu->nr_workers; i++) {
+		gpu->worker[i].gpu = gpu;
+		gpu->worker[i].first = i;
+		if (gpu->config.threads &&
+		    pthread_create(&gpu->worker[i].thread, NULL, work, &gpu->worker[i])) {
+			stop_workers(gpu, i);
+			return false;
+		}
+	}
+	return true;
+}
+
+static void destroy(struct gfx9_gpu *gpu)
+{
+	for (uint32_t i = 0; gpu->cu && i < gpu->nr_cus; i++)
+		gfx9_cu_destroy(&gpu->cu[i]);
+	gfx9_clock_destroy(&gpu->clock);
+	pthread_cond_destroy(&gpu->work);
+	pthread_cond_destroy(&gpu->left);
+	pthread_mutex_destroy(&gpu->lock);
+	free(gpu->cu);
+	free(gpu->busy);
+	free(gpu);
+}
+
+struct gfx9_gpu *gfx9_gpu_new(const struct gfx9_gpu_config *config)
+{
+	uint32_t nr_cus = config->nr_xccs * config->xcc_cus;
+	uint32_t nr_workers = config->threads > 0 ? (uint32_t)config->threads : 1;
+	struct gfx9_gpu *gpu;
+
+	if (!nr_cus || nr_cus > GFX9_CUS_MAX || config->nr_xccs > GFX9_XCCS_MAX)
+		return NULL;
+	if (nr_workers > nr_cus)
+		nr_workers = nr_cus;
+	gpu = calloc(1, sizeof(*gpu) + nr_workers * sizeof(gpu->worker[0]));
+	if (!gpu)
+		return NULL;
+	gpu->config = *config;
+	if (!gpu->config.slice)
+		gpu->config.slice = SLICE;
+	gpu->nr_cus = nr_cus;
+	gpu->nr_workers = nr_workers;
+	gfx9_clock_init(&gpu->clock);
+	init_sync(gpu);
+	gpu->cu = calloc(nr_cus, sizeof(*gpu->cu));
+	gpu->busy = calloc(nr_cus, sizeof(*gpu->busy));
+	for (uint32_t i = 0; gpu->cu && i < nr_cus; i++)
+		gfx9_cu_init(&gpu->cu[i], config->target, i, i / config->xcc_cus);
+	if (!gpu->cu || !gpu->busy || !start_workers(gpu)) {
+		destroy(gpu);
+		return NULL;
+	}
+	return gpu;
+}
+
+void gfx9_gpu_free(struct gfx9_gpu *gpu)
+{
+	if (gpu->config.threads)
+		stop_workers(gpu, gpu->nr_workers);
+	destroy(gpu);
+}
