@@ -13,7 +13,7 @@
 
 #ifdef GP_EMU_KERNELS
 
-#define MEMORY ((uint64_t)64 << 20)
+#define MEMORY ((uint64_t)256 << 20)
 #define AREA ((uint64_t)1 << 20) /* of each argument that points to memory */
 #define ITEMS 4096
 

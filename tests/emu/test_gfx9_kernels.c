@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 #define N 5000 /* not a multiple of anything */
-#define MEMORY ((uint64_t)64 << 20)
+#define MEMORY ((uint64_t)256 << 20)
 
 static const char *path;
 static enum gfx9_target target;

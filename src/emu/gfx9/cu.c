@@ -9,12 +9,14 @@
 #define MESSAGE_ID 0xf
 #define MESSAGE_SAVEWAVE 4
 
-void gfx9_cu_init(struct gfx9_cu *cu, enum gfx9_target target, uint32_t id, uint32_t xcc)
+void gfx9_cu_init(struct gfx9_cu *cu, enum gfx9_target target, uint32_t id, uint32_t xcc,
+		  uint32_t index)
 {
 	memset(cu, 0, sizeof(*cu));
 	cu->target = target;
 	cu->id = id;
 	cu->xcc = xcc;
+	cu->index = index;
 	cu->last = &cu->groups;
 }
 
@@ -55,6 +57,12 @@ bool gfx9_cu_fits(const struct gfx9_cu *cu, const struct gfx9_job *job, uint32_t
 	return true;
 }
 
+/* Where the next wave of a SIMD is: WAVE_ID, SIMD_ID, CU_ID, SE_ID. */
+static uint32_t hw_id(const struct gfx9_cu *cu, uint32_t simd)
+{
+	return cu->nr_waves[simd] | simd << 4 | cu->index % 16 << 8 | cu->index / 16 << 13;
+}
+
 void gfx9_group_place(struct gfx9_cu *cu, struct gfx9_group *g)
 {
 	for (uint32_t i = 0; i < g->nr_waves; i++) {
@@ -62,6 +70,8 @@ void gfx9_group_place(struct gfx9_cu *cu, struct gfx9_group *g)
 		int simd = find_simd(cu->nr_waves, cu->vgprs, vgprs);
 
 		g->wave[i].simd = (uint8_t)simd;
+		g->wave[i].w.hw_id = hw_id(cu, (uint32_t)simd);
+		g->wave[i].w.xcc_id = cu->target == GFX9_TARGET_GFX942 ? cu->xcc : 0;
 		cu->nr_waves[simd]++;
 		cu->vgprs[simd] += vgprs;
 	}

@@ -21,7 +21,8 @@ struct gfx9_group;
 
 struct gfx9_cu {
 	enum gfx9_target target;
-	uint32_t id, xcc;
+	uint32_t id; /* of all compute units */
+	uint32_t xcc, index; /* the same in two parts */
 	struct gfx9_group *groups, **last; /* the one that ran longest ago first */
 	uint32_t nr_groups;
 	uint32_t nr_waves[GFX9_SIMDS], vgprs[GFX9_SIMDS]; /* in use */
@@ -29,7 +30,8 @@ struct gfx9_cu {
 	uint64_t ran[GFX9_SIMDS]; /* instructions of each SIMD, for whoever counts them */
 };
 
-void gfx9_cu_init(struct gfx9_cu *cu, enum gfx9_target target, uint32_t id, uint32_t xcc);
+void gfx9_cu_init(struct gfx9_cu *cu, enum gfx9_target target, uint32_t id, uint32_t xcc,
+		  uint32_t index);
 /* Drops whatever is resident. */
 void gfx9_cu_destroy(struct gfx9_cu *cu);
 

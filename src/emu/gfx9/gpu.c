@@ -175,6 +175,9 @@ static void save_group(struct gfx9_gpu *gpu, struct gfx9_group *g)
 	uint32_t xcc = g->cu->xcc;
 	int err = reserve(gpu, g);
 
+	if (err == -EAGAIN)
+		return; /* in its next turn, then */
+	gfx9_group_unlink(g->cu, g);
 	if (!err)
 		err = gfx9_group_save(g, &saved);
 	if (err)
@@ -194,6 +197,7 @@ static void save_group(struct gfx9_gpu *gpu, struct gfx9_group *g)
 
 static void drop_group(struct gfx9_gpu *gpu, struct gfx9_group *g)
 {
+	gfx9_group_unlink(g->cu, g);
 	gfx9_job_fail(g->job, -ECANCELED);
 	end_group(gpu, g);
 }
@@ -210,7 +214,6 @@ static void settle(struct gfx9_gpu *gpu, struct gfx9_cu *cu)
 		if (stop != GFX9_SAVE && stop != GFX9_RESET)
 			continue;
 		set_busy(gpu, cu, true);
-		gfx9_group_unlink(cu, g);
 		if (stop == GFX9_SAVE)
 			save_group(gpu, g);
 		else
@@ -333,13 +336,27 @@ static void cannot_start(struct gfx9_gpu *gpu, const struct gfx9_cu *cu, struct 
 
 	pthread_mutex_lock(&gpu->lock);
 	gfx9_job_fail(job, -ENOMEM);
-	if (c->saved)
+	if (c->saved) {
 		gfx9_context_add(&job->queue->context[cu->xcc], c->saved);
+		gfx9_context_restored(&job->queue->context[cu->xcc]);
+	}
 	for (uint32_t i = 0; !c->saved && job->dispatch.scratch_bytes && i < nr_waves; i++)
 		gfx9_queue_give_scratch(job->queue, c->slot[i]);
 	group_left(gpu, job, &finished);
 	pthread_mutex_unlock(&gpu->lock);
 	report_done(finished);
+}
+
+static bool restore_one(struct gfx9_gpu *gpu, struct gfx9_cu *cu, struct gfx9_saved_group *saved)
+{
+	struct gfx9_group *g = gfx9_cu_restore(cu, saved);
+
+	if (!g)
+		return false;
+	pthread_mutex_lock(&gpu->lock);
+	gfx9_context_restored(&g->job->queue->context[cu->xcc]);
+	pthread_mutex_unlock(&gpu->lock);
+	return true;
 }
 
 static bool start_one(struct gfx9_gpu *gpu, struct gfx9_cu *cu)
@@ -349,8 +366,10 @@ static bool start_one(struct gfx9_gpu *gpu, struct gfx9_cu *cu)
 
 	if (!choose(gpu, cu, &c))
 		return false;
-	started = c.saved ? gfx9_cu_restore(cu, c.saved) != NULL
-			  : gfx9_cu_start(cu, c.job, c.id, c.slot);
+	if (c.saved)
+		started = restore_one(gpu, cu, c.saved);
+	else
+		started = gfx9_cu_start(cu, c.job, c.id, c.slot);
 	if (!started)
 		cannot_start(gpu, cu, &c);
 	return true;
@@ -441,6 +460,21 @@ void gfx9_gpu_remove(struct gfx9_gpu *gpu, struct gfx9_queue *q)
 {
 	pthread_mutex_lock(&gpu->lock);
 	remove_queue(gpu, q);
+	pthread_mutex_unlock(&gpu->lock);
+}
+
+void gfx9_gpu_set(struct gfx9_gpu *gpu, struct gfx9_queue *q, int priority,
+		  const uint32_t cu_mask[GFX9_CUS_MAX / 32])
+{
+	pthread_mutex_lock(&gpu->lock);
+	q->priority = priority;
+	if (cu_mask)
+		memcpy(q->cu_mask, cu_mask, sizeof(q->cu_mask));
+	else
+		memset(q->cu_mask, 0xff, sizeof(q->cu_mask));
+	remove_queue(gpu, q);
+	insert(gpu, q);
+	changed(gpu);
 	pthread_mutex_unlock(&gpu->lock);
 }
 
@@ -617,7 +651,8 @@ struct gfx9_gpu *gfx9_gpu_new(const struct gfx9_gpu_config *config)
 	gpu->cu = calloc(nr_cus, sizeof(*gpu->cu));
 	gpu->busy = calloc(nr_cus, sizeof(*gpu->busy));
 	for (uint32_t i = 0; gpu->cu && i < nr_cus; i++)
-		gfx9_cu_init(&gpu->cu[i], config->target, i, i / config->xcc_cus);
+		gfx9_cu_init(&gpu->cu[i], config->target, i, i / config->xcc_cus,
+			     i % config->xcc_cus);
 	if (!gpu->cu || !gpu->busy || !start_workers(gpu)) {
 		destroy(gpu);
 		return NULL;

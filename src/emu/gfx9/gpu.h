@@ -32,6 +32,9 @@ void gfx9_gpu_free(struct gfx9_gpu *gpu);
 void gfx9_gpu_add(struct gfx9_gpu *gpu, struct gfx9_queue *q);
 /* Unmaps one that is stopped. */
 void gfx9_gpu_remove(struct gfx9_gpu *gpu, struct gfx9_queue *q);
+/* Changes where and when workgroups of a mapped queue start; those that have, stay. NULL: all. */
+void gfx9_gpu_set(struct gfx9_gpu *gpu, struct gfx9_queue *q, int priority,
+		  const uint32_t cu_mask[GFX9_CUS_MAX / 32]);
 /* A job that gfx9_job_init() has accepted; it may be done before this returns. */
 void gfx9_gpu_dispatch(struct gfx9_gpu *gpu, struct gfx9_job *job);
 

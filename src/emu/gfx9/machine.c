@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
-#define CONTEXT_BYTES ((uint64_t)4 << 20) /* of each XCC */
+#define CONTEXT_BYTES ((uint64_t)3 << 20) /* of each XCC */
 #define SCRATCH_WAVES 256
+#define SCRATCH_BYTES 512 /* of a work-item */
 /* The trap handler's buffer: code, and the handler's own memory behind it. */
 #define TRAP_BYTES 8192
 #define TMA_OFFSET 0x1800
@@ -31,7 +33,11 @@ uint64_t machine_alloc(struct machine *m, uint64_t bytes)
 		abort();
 	}
 	m->used = at + bytes;
-	memset(m->memory + at, 0, bytes);
+	/* What nobody had before is still zero. */
+	if (at < m->high)
+		memset(m->memory + at, 0, (m->used < m->high ? m->used : m->high) - at);
+	if (m->high < m->used)
+		m->high = m->used;
 	return MACHINE_BASE + at;
 }
 
@@ -116,18 +122,18 @@ static uint64_t symbol(const struct machine *m, const char *name)
 	return 0;
 }
 
-static void make_queue(struct machine *m)
+void machine_queue(struct machine *m, struct gfx9_queue *q)
 {
-	struct gfx9_queue *q = &m->queue;
-
 	gfx9_queue_init(q, m->target, &m->vm, &m->code);
 	for (int i = 0; i < GFX9_XCCS_MAX; i++) {
 		q->context[i].area = machine_alloc(m, CONTEXT_BYTES);
 		q->context[i].size = CONTEXT_BYTES;
 	}
-	q->tba = machine_alloc(m, TRAP_BYTES);
-	q->tma = q->tba + TMA_OFFSET;
-	memcpy(machine_at(m, q->tba), gfx9_trap_handler, gfx9_trap_handler_bytes);
+	q->tba = m->tba;
+	q->tma = m->tba + TMA_OFFSET;
+	q->scratch_waves = SCRATCH_WAVES;
+	q->scratch_wave_bytes = SCRATCH_BYTES * GFX9_LANES;
+	q->scratch_base = machine_alloc(m, (uint64_t)q->scratch_wave_bytes * SCRATCH_WAVES);
 }
 
 struct machine *machine_new(enum gfx9_target target, uint64_t memory, const char *path)
@@ -138,24 +144,29 @@ struct machine *machine_new(enum gfx9_target target, uint64_t memory, const char
 		return NULL;
 	m->target = target;
 	m->size = memory;
-	m->memory = aligned_alloc(4096, memory);
+	m->memory = mmap(NULL, memory, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (m->memory == MAP_FAILED) {
+		free(m);
+		return NULL;
+	}
 	m->config = (struct gfx9_gpu_config){
 		.target = target, .nr_xccs = 1, .xcc_cus = 4, .cwsr = true
 	};
 	m->preempt_type = GFX9_SAVE;
-	if (!m->memory || !read_file(m, path)) {
+	if (!read_file(m, path)) {
 		fprintf(stderr, "%s is not a code object that can be read\n", path);
-		free(m->memory);
+		munmap(m->memory, memory);
 		free(m->file);
 		free(m);
 		return NULL;
 	}
-	memset(m->memory, 0, memory);
 	m->vm.page = page;
 	m->vm.ctx = m;
 	gfx9_code_init(&m->code, target);
 	load_segments(m);
-	make_queue(m);
+	m->tba = machine_alloc(m, TRAP_BYTES);
+	memcpy(machine_at(m, m->tba), gfx9_trap_handler, gfx9_trap_handler_bytes);
+	machine_queue(m, &m->queue);
 	return m;
 }
 
@@ -174,7 +185,7 @@ void machine_free(struct machine *m)
 	drop_gpu(m);
 	gfx9_queue_destroy(&m->queue);
 	gfx9_code_destroy(&m->code);
-	free(m->memory);
+	munmap(m->memory, m->size);
 	free(m->file);
 	free(m);
 }
@@ -249,33 +260,13 @@ static void run_to_end(struct machine *m, struct run *r)
 	pthread_mutex_destroy(&r->lock);
 }
 
-static int prepare(struct machine *m, struct run *r)
+int machine_job(struct machine *m, struct gfx9_queue *q, struct gfx9_job *job, const char *kernel,
+		uint32_t grid, uint16_t group, const void *args, size_t args_size)
 {
-	int err = make_gpu(m);
-
-	if (err)
-		return err;
-	r->job.done = done;
-	err = gfx9_job_init(&r->job, &m->queue);
-	if (err != -ENOSPC)
-		return err;
-	/* What it needs is in the job now. */
-	m->queue.scratch_wave_bytes = r->job.dispatch.scratch_bytes * GFX9_LANES;
-	m->queue.scratch_waves = SCRATCH_WAVES;
-	m->queue.scratch_base =
-		machine_alloc(m, (uint64_t)m->queue.scratch_wave_bytes * SCRATCH_WAVES);
-	return gfx9_job_init(&r->job, &m->queue);
-}
-
-int machine_run(struct machine *m, const char *kernel, uint32_t grid, uint16_t group,
-		const void *args, size_t args_size, struct gfx9_report *report)
-{
-	struct run r = { .job.dispatch = { .grid = { grid, 1, 1 }, .group = { group, 1, 1 } } };
-	struct gfx9_dispatch *d = &r.job.dispatch;
-	uint64_t mark = m->used;
+	struct gfx9_dispatch *d = &job->dispatch;
 	char name[128];
-	int err;
 
+	*d = (struct gfx9_dispatch){ .grid = { grid, 1, 1 }, .group = { group, 1, 1 } };
 	snprintf(name, sizeof(name), "%s.kd", kernel);
 	d->kernel_object = symbol(m, name);
 	if (!d->kernel_object)
@@ -284,14 +275,24 @@ int machine_run(struct machine *m, const char *kernel, uint32_t grid, uint16_t g
 	d->kernarg = machine_alloc(m, 1024);
 	memcpy(machine_at(m, d->kernarg), args, args_size);
 	write_packet(m, d);
-	err = prepare(m, &r);
+	return gfx9_job_init(job, q);
+}
+
+int machine_run(struct machine *m, const char *kernel, uint32_t grid, uint16_t group,
+		const void *args, size_t args_size, struct gfx9_report *report)
+{
+	struct run r = { .job.done = done };
+	uint64_t mark = m->used;
+	int err = make_gpu(m);
+
+	if (!err)
+		err = machine_job(m, &m->queue, &r.job, kernel, grid, group, args, args_size);
 	if (!err) {
 		run_to_end(m, &r);
 		m->insts += r.job.insts;
 		*report = r.job.report;
 		err = r.result;
 	}
-	m->queue.scratch_waves = 0;
 	m->used = mark;
 	return err;
 }

@@ -15,8 +15,9 @@ struct machine {
 	struct gfx9_vm vm;
 	struct gfx9_code code;
 	struct gfx9_queue queue;
+	uint64_t tba; /* the trap handler */
 	uint8_t *memory;
-	uint64_t size, used;
+	uint64_t size, used, high; /* high: more was never in use */
 	/* The code object: where it was loaded, and its file. */
 	uint64_t image;
 	uint8_t *file;
@@ -43,6 +44,12 @@ void machine_free(struct machine *m);
  */
 uint64_t machine_alloc(struct machine *m, uint64_t bytes);
 void *machine_at(struct machine *m, uint64_t va);
+
+/* A queue of the machine, with room for context and scratch; not mapped. */
+void machine_queue(struct machine *m, struct gfx9_queue *q);
+/* A dispatch of @kernel to the queue. As gfx9_job_init(), or -ENOENT. */
+int machine_job(struct machine *m, struct gfx9_queue *q, struct gfx9_job *job, const char *kernel,
+		uint32_t grid, uint16_t group, const void *args, size_t args_size);
 
 /*
  * Runs @kernel over @grid work-items in workgroups of @group, with the arguments at @args. 0, or

@@ -114,6 +114,8 @@ int gfx9_group_reserve(struct gfx9_group *g, struct gfx9_context *c)
 {
 	uint64_t bytes = 0;
 
+	if (c->nr_restoring)
+		return -EAGAIN;
 	for (uint32_t i = 0; i < g->nr_waves; i++) {
 		if (g->wave[i].state != GFX9_ENDED)
 			bytes += record_bytes(&g->wave[i].w, !bytes);
@@ -197,8 +199,14 @@ struct gfx9_saved_group *gfx9_context_pop(struct gfx9_context *c)
 	struct gfx9_saved_group *s = c->saved;
 
 	c->saved = s->next;
-	free_records(c);
+	c->nr_restoring++;
 	return s;
+}
+
+void gfx9_context_restored(struct gfx9_context *c)
+{
+	if (!--c->nr_restoring)
+		free_records(c);
 }
 
 void gfx9_context_drop(struct gfx9_context *c, const struct gfx9_job *job)
@@ -215,7 +223,8 @@ void gfx9_context_drop(struct gfx9_context *c, const struct gfx9_job *job)
 			gfx9_queue_give_scratch(s->job->queue, s->wave[i].scratch_slot);
 		free(s);
 	}
-	free_records(c);
+	if (!c->nr_restoring)
+		free_records(c);
 }
 
 static void start_restore(struct gfx9_wave *w, const struct saved_wave *s)

@@ -25,10 +25,14 @@ struct gfx9_saved_group;
 struct gfx9_context {
 	uint64_t area, size, used; /* guest memory for the records; size 0: none */
 	struct gfx9_saved_group *saved; /* the one to go back next first */
+	uint32_t nr_restoring; /* workgroups that still read their records */
 	uint64_t nr_waves; /* saved in all, ever */
 };
 
-/* Sets memory for records aside for the workgroup. 0 or -ENOSPC. */
+/*
+ * Sets memory for records aside for the workgroup. 0 or -ENOSPC; -EAGAIN while others are being
+ * restored, which is soon over: their records might be in between.
+ */
 int gfx9_group_reserve(struct gfx9_group *g, struct gfx9_context *c);
 /*
  * Saves a workgroup for which memory was set aside; it can be released then. 0, -ENOMEM, or -EIO
@@ -40,9 +44,11 @@ void gfx9_context_add(struct gfx9_context *c, struct gfx9_saved_group *s);
 /* The job of the workgroup that goes back next, and how many waves it has; NULL: none is saved. */
 struct gfx9_job *gfx9_context_next(const struct gfx9_context *c, uint32_t *nr_waves);
 struct gfx9_saved_group *gfx9_context_pop(struct gfx9_context *c);
+/* What was popped is restored: its records are free. */
+void gfx9_context_restored(struct gfx9_context *c);
 /*
  * Puts the workgroup on a compute unit that has room for it, and runs its waves until they have
- * left the handler, and not further: its record is free then, and so is @s. NULL: out of memory,
+ * left the handler, and not further; frees @s. NULL: out of memory,
  * and
  * @s is still the caller's. Where a wave does not leave the handler its job has failed.
  */

@@ -256,6 +256,64 @@ __kernel void calls(__global u32 *out, u32 rounds)
 }
 
 /*
+ * How waves are placed and take turns.
+ */
+typedef volatile __global u32 *counter;
+
+/* What each workgroup finds in HW_ID and XCC_ID. */
+__kernel void where(__global u32 *out)
+{
+	u32 xcc = 0;
+
+#ifdef __gfx942__
+	xcc = __builtin_amdgcn_s_getreg(20 | 31 << 11);
+#endif
+	if (!local_id()) {
+		out[group_id() * 2] = __builtin_amdgcn_s_getreg(4 | 31 << 11);
+		out[group_id() * 2 + 1] = xcc;
+	}
+}
+
+static inline u32 load(counter c)
+{
+	return __atomic_load_n(c, __ATOMIC_RELAXED);
+}
+
+static inline u32 add(counter c)
+{
+	return __atomic_fetch_add(c, 1, __ATOMIC_RELAXED);
+}
+
+/* Each workgroup says that it is there, waits until the gate is open, and says in which turn it left. */
+__kernel void gate(counter arrived, counter open, counter left, __global u32 *turn)
+{
+	if (local_id())
+		return;
+	add(arrived);
+	while (!load(open))
+		__builtin_amdgcn_s_sleep(1);
+	turn[group_id()] = add(left);
+}
+
+/* Opens a gate. */
+__kernel void knock(counter open)
+{
+	if (!local_id())
+		add(open);
+}
+
+/* How long some work takes by the device's clock. */
+__kernel void stopwatch(__global u64 *out, u32 rounds)
+{
+	u64 start = __builtin_amdgcn_s_memtime();
+	u32 x = global_id();
+
+	for (u32 i = 0; i < rounds; i++)
+		x = x * 1664525 + 1013904223;
+	out[global_id()] = x ? __builtin_amdgcn_s_memtime() - start : 0;
+}
+
+/*
  * Products of 32 x K and K x 32 by one wave, with the matrix instructions. A is stored by rows, B by columns.
  */
 typedef float f32x16 __attribute__((ext_vector_type(16)));
