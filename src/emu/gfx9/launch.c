@@ -204,7 +204,8 @@ void gfx9_wave_allocate(struct gfx9_wave *w, const struct gfx9_kernel *k)
 	/* Each field counts from one, in units of 8, 4 and 16 registers. */
 	w->gpr_alloc = ((k->nr_vgprs + k->nr_agprs) / 8 - 1) << 6 | (k->nr_vgprs / 4 - 1) << 12 |
 		       (SGPRS / 16 - 1) << 24;
-	w->lds_alloc = (w->lds_bytes + 511) / 512 << 12;
+	/* In units of 64 dwords, though allocated in twice that. */
+	w->lds_alloc = w->lds_bytes / 256 << 12;
 }
 
 void gfx9_wave_start(struct gfx9_wave *w, enum gfx9_target target, const struct gfx9_kernel *k,

@@ -9,7 +9,7 @@
 // A wave's record: vector registers, 256 bytes each, then accumulation registers; scalar registers; a block of hardware
 // registers and ttmps; LDS, with the first wave of a workgroup only.
 
-.set STATUS_SCC_BIT, 0
+.set STATUS_HALT_BIT, 13
 .set TRAPSTS_SAVECTX_BIT, 10
 .set MSG_SAVEWAVE, 4
 .set FIRST_WAVE, 0x4000000		// in EXEC_HI, beside the address
@@ -26,6 +26,21 @@
 .set BLOCK_TTMP13, 0x74
 .set BLOCK_LDS, 0x80
 
+// Four vector registers of all lanes.
+.macro store4 rsrc, offset
+	buffer_store_dword	v0, off, \rsrc, \offset
+	buffer_store_dword	v1, off, \rsrc, \offset offset:256
+	buffer_store_dword	v2, off, \rsrc, \offset offset:512
+	buffer_store_dword	v3, off, \rsrc, \offset offset:768
+.endm
+.macro load4 rsrc, offset
+	buffer_load_dword	v0, off, \rsrc, \offset
+	buffer_load_dword	v1, off, \rsrc, \offset offset:256
+	buffer_load_dword	v2, off, \rsrc, \offset offset:512
+	buffer_load_dword	v3, off, \rsrc, \offset offset:768
+	s_waitcnt	vmcnt(0)
+.endm
+
 .text
 .globl handler
 handler:
@@ -39,8 +54,11 @@ trap:
 	s_cbranch_scc1	save
 
 	// Somebody's own handler, where one is set: TMA[0] is its address, TMA[1] its own TMA.
+	// The register has bits 47 to 8 of that.
 	s_getreg_b32	ttmp14, hwreg(HW_REG_TMA_LO)
 	s_getreg_b32	ttmp15, hwreg(HW_REG_TMA_HI)
+	s_lshl_b64	ttmp[14:15], ttmp[14:15], 24
+	s_ashr_i64	ttmp[14:15], ttmp[14:15], 16
 	s_load_dwordx2	ttmp[2:3], ttmp[14:15], 0x0
 	s_waitcnt	lgkmcnt(0)
 	s_load_dwordx2	ttmp[14:15], ttmp[14:15], 0x8
@@ -53,14 +71,14 @@ no_second_level:
 	// s_trap: go on behind it. Anything else halts the wave for whoever looks after it.
 	s_and_b32	ttmp2, ttmp1, 0xff0000
 	s_cbranch_scc1	step_over
-	s_sethalt	1
+	s_bitset1_b32	ttmp12, STATUS_HALT_BIT
 	s_branch	leave
 step_over:
 	s_add_u32	ttmp0, ttmp0, 4
 	s_addc_u32	ttmp1, ttmp1, 0
 leave:
 	s_and_b32	ttmp1, ttmp1, 0xffff
-	s_bitcmp1_b32	ttmp12, STATUS_SCC_BIT
+	s_setreg_b32	hwreg(HW_REG_STATUS), ttmp12	// SCC is part of it
 	s_rfe_b64	ttmp[0:1]
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -93,17 +111,17 @@ wait_for_address:
 .endr
 	s_store_dwordx2	s[100:101], ttmp[14:15], 400
 
-	// Now they are free. FLAT_SCRATCH, XNACK_MASK and VCC follow, which only an index reaches on every target.
+	// Now they are free. FLAT_SCRATCH, XNACK_MASK, VCC and four more follow, which only an index reaches on every target.
 	s_mov_b32	s20, m0
 	s_mov_b32	m0, 102
-	s_movrels_b64	s[0:1], s[0:1]
-	s_mov_b32	m0, 104
-	s_movrels_b64	s[4:5], s[0:1]
-	s_mov_b32	m0, 106
-	s_movrels_b64	s[6:7], s[0:1]
-	s_store_dwordx2	s[0:1], ttmp[14:15], 408
-	s_store_dwordx4	s[4:7], ttmp[14:15], 416
-	s_mov_b64	s[10:11], s[4:5]		// XNACK_MASK once more, for the block
+	s_movrels_b64	s[24:25], s[0:1]
+	s_movrels_b64	s[26:27], s[2:3]
+	s_movrels_b64	s[28:29], s[4:5]
+	s_movrels_b64	s[30:31], s[6:7]
+	s_movrels_b64	s[32:33], s[8:9]
+	s_store_dwordx4	s[24:27], ttmp[14:15], 408
+	s_store_dwordx4	s[28:31], ttmp[14:15], 424
+	s_store_dwordx2	s[32:33], ttmp[14:15], 440
 
 	// s[8:9] is the record, s[12:15] describes it, ttmp[14:15] moves on to the block.
 	s_getreg_b32	s4, hwreg(HW_REG_GPR_ALLOC, 6, 6)
@@ -126,9 +144,9 @@ wait_for_address:
 	s_mov_b32	s5, ttmp12
 	s_getreg_b32	s6, hwreg(HW_REG_TRAPSTS)
 	s_bitset0_b32	s6, TRAPSTS_SAVECTX_BIT
-	s_mov_b32	s7, s10
+	s_mov_b32	s7, s26				// XNACK_MASK once more
 	s_store_dwordx4	s[4:7], ttmp[14:15], 0x10
-	s_mov_b32	s4, s11
+	s_mov_b32	s4, s27
 	s_getreg_b32	s5, hwreg(HW_REG_MODE)
 	s_set_gpr_idx_off				// where the program was using it
 	s_store_dwordx2	s[4:5], ttmp[14:15], 0x20
@@ -136,30 +154,33 @@ wait_for_address:
 	s_store_dwordx4	ttmp[8:11], ttmp[14:15], BLOCK_TTMP8
 	s_store_dword	ttmp13, ttmp[14:15], BLOCK_TTMP13
 
-	// Vector registers: v0 as it is, the others through it.
+	// Vector registers: the first four as they are, the others through them.
 	s_mov_b64	exec, -1
 	s_mov_b32	s12, s8
 	s_or_b32	s13, s9, RSRC_STRIDE
 	s_mov_b32	s14, RSRC_RECORDS
 	s_mov_b32	s15, RSRC_ADD_TID
 	s_mov_b32	s16, 0				// offset
-	s_mov_b32	s17, 1				// register
+	s_mov_b32	s17, 4				// register
 	s_getreg_b32	s18, hwreg(HW_REG_GPR_ALLOC, 12, 6)
 	s_add_u32	s18, s18, 1
 	s_lshl_b32	s18, s18, 2			// vector registers
 	s_getreg_b32	s19, hwreg(HW_REG_GPR_ALLOC, 6, 6)
 	s_add_u32	s19, s19, 1
 	s_lshl_b32	s19, s19, 3			// with accumulation registers
-	buffer_store_dword	v0, off, s[12:15], s16
+	store4		s[12:15], s16
 save_vgpr:
-	s_add_u32	s16, s16, 256
+	s_add_u32	s16, s16, 1024
 	s_cmp_ge_u32	s17, s18
 	s_cbranch_scc1	save_agprs
 	s_set_gpr_idx_on	s17, gpr_idx(SRC0)
 	v_mov_b32	v0, v0
+	v_mov_b32	v1, v1
+	v_mov_b32	v2, v2
+	v_mov_b32	v3, v3
 	s_set_gpr_idx_off
-	buffer_store_dword	v0, off, s[12:15], s16
-	s_add_u32	s17, s17, 1
+	store4		s[12:15], s16
+	s_add_u32	s17, s17, 4
 	s_branch	save_vgpr
 save_agprs:
 	s_mov_b32	s17, 0
@@ -169,17 +190,20 @@ save_agpr:
 	s_cbranch_scc1	save_lds
 	s_set_gpr_idx_on	s17, gpr_idx(SRC0)
 	v_accvgpr_read_b32	v0, a0
+	v_accvgpr_read_b32	v1, a1
+	v_accvgpr_read_b32	v2, a2
+	v_accvgpr_read_b32	v3, a3
 	s_set_gpr_idx_off
-	buffer_store_dword	v0, off, s[12:15], s16
-	s_add_u32	s16, s16, 256
-	s_add_u32	s17, s17, 1
+	store4		s[12:15], s16
+	s_add_u32	s16, s16, 1024
+	s_add_u32	s17, s17, 4
 	s_branch	save_agpr
 
 save_lds:
 	s_getreg_b32	s18, hwreg(HW_REG_LDS_ALLOC, 12, 9)
 	s_cmp_eq_u32	s18, 0
 	s_cbranch_scc1	saved
-	s_lshl_b32	s18, s18, 9			// bytes, a multiple of 512
+	s_lshl_b32	s18, s18, 8			// bytes, a multiple of 512
 	s_barrier					// nobody writes LDS any more
 	s_bitcmp1_b32	ttmp1, FIRST_WAVE_BIT
 	s_cbranch_scc0	saved
@@ -192,11 +216,12 @@ save_lds:
 	v_lshlrev_b32	v1, 2, v1
 	s_mov_b32	m0, -1
 save_lds_row:
-	ds_read_b32	v0, v1
+	ds_read2_b32	v[2:3], v1 offset0:0 offset1:64
 	s_waitcnt	lgkmcnt(0)
-	buffer_store_dword	v0, off, s[12:15], s16
-	v_add_u32	v1, 256, v1
-	s_add_u32	s16, s16, 256
+	buffer_store_dword	v2, off, s[12:15], s16
+	buffer_store_dword	v3, off, s[12:15], s16 offset:256
+	v_add_u32	v1, 512, v1
+	s_add_u32	s16, s16, 512
 	s_cmp_lt_u32	s16, s18
 	s_cbranch_scc1	save_lds_row
 saved:
@@ -234,7 +259,7 @@ restore:
 
 	// LDS, while vector registers are free.
 	s_getreg_b32	s24, hwreg(HW_REG_LDS_ALLOC, 12, 9)
-	s_lshl_b32	s24, s24, 9
+	s_lshl_b32	s24, s24, 8
 	s_cmp_eq_u32	s24, 0
 	s_cbranch_scc1	restore_vgprs
 	s_bitcmp1_b32	ttmp1, FIRST_WAVE_BIT
@@ -249,46 +274,50 @@ restore:
 	v_lshlrev_b32	v1, 2, v1
 	s_mov_b32	m0, -1
 restore_lds_row:
-	buffer_load_dword	v0, off, s[4:7], s16
+	buffer_load_dword	v2, off, s[4:7], s16
+	buffer_load_dword	v3, off, s[4:7], s16 offset:256
 	s_waitcnt	vmcnt(0)
-	ds_write_b32	v1, v0
-	v_add_u32	v1, 256, v1
-	s_add_u32	s16, s16, 256
+	ds_write2_b32	v1, v2, v3 offset0:0 offset1:64
+	v_add_u32	v1, 512, v1
+	s_add_u32	s16, s16, 512
 	s_cmp_lt_u32	s16, s24
 	s_cbranch_scc1	restore_lds_row
 
 restore_vgprs:
-	s_mov_b32	s16, 256
-	s_mov_b32	s17, 1
+	s_mov_b32	s16, 1024
+	s_mov_b32	s17, 4
 restore_vgpr:
 	s_cmp_ge_u32	s17, s18
 	s_cbranch_scc1	restore_agprs
-	buffer_load_dword	v0, off, s[12:15], s16
-	s_waitcnt	vmcnt(0)
+	load4		s[12:15], s16
 	s_set_gpr_idx_on	s17, gpr_idx(DST)
 	v_mov_b32	v0, v0
+	v_mov_b32	v1, v1
+	v_mov_b32	v2, v2
+	v_mov_b32	v3, v3
 	s_set_gpr_idx_off
-	s_add_u32	s16, s16, 256
-	s_add_u32	s17, s17, 1
+	s_add_u32	s16, s16, 1024
+	s_add_u32	s17, s17, 4
 	s_branch	restore_vgpr
 restore_agprs:
 	s_mov_b32	s17, 0
 	s_sub_u32	s19, s19, s18
 restore_agpr:
 	s_cmp_ge_u32	s17, s19
-	s_cbranch_scc1	restore_v0
-	buffer_load_dword	v0, off, s[12:15], s16
-	s_waitcnt	vmcnt(0)
+	s_cbranch_scc1	restore_first
+	load4		s[12:15], s16
 	s_set_gpr_idx_on	s17, gpr_idx(DST)
 	v_accvgpr_write_b32	a0, v0
+	v_accvgpr_write_b32	a1, v1
+	v_accvgpr_write_b32	a2, v2
+	v_accvgpr_write_b32	a3, v3
 	s_set_gpr_idx_off
-	s_add_u32	s16, s16, 256
-	s_add_u32	s17, s17, 1
+	s_add_u32	s16, s16, 1024
+	s_add_u32	s17, s17, 4
 	s_branch	restore_agpr
-restore_v0:
+restore_first:
 	s_mov_b32	s16, 0
-	buffer_load_dword	v0, off, s[12:15], s16
-	s_waitcnt	vmcnt(0)
+	load4		s[12:15], s16
 
 	// Nobody runs before all of the workgroup are here, and LDS with them.
 	s_cmp_eq_u32	s24, 0
@@ -310,15 +339,16 @@ restore_block:
 	s_setreg_b32	hwreg(HW_REG_TRAPSTS), s6
 	s_setreg_b32	hwreg(HW_REG_MODE), s11
 	s_mov_b32	s20, s0				// M0
-	s_load_dwordx2	s[0:1], ttmp[14:15], 408
-	s_load_dwordx4	s[4:7], ttmp[14:15], 416
+	s_load_dwordx4	s[24:27], ttmp[14:15], 408
+	s_load_dwordx4	s[28:31], ttmp[14:15], 424
+	s_load_dwordx2	s[32:33], ttmp[14:15], 440
 	s_waitcnt	lgkmcnt(0)
 	s_mov_b32	m0, 102
-	s_movreld_b64	s[0:1], s[0:1]
-	s_mov_b32	m0, 104
-	s_movreld_b64	s[0:1], s[4:5]
-	s_mov_b32	m0, 106
-	s_movreld_b64	s[0:1], s[6:7]
+	s_movreld_b64	s[0:1], s[24:25]
+	s_movreld_b64	s[2:3], s[26:27]
+	s_movreld_b64	s[4:5], s[28:29]
+	s_movreld_b64	s[6:7], s[30:31]
+	s_movreld_b64	s[8:9], s[32:33]
 	s_mov_b32	m0, s20
 .set n, 0
 .rept 25
@@ -328,6 +358,6 @@ restore_block:
 	s_load_dwordx2	s[100:101], ttmp[14:15], 400
 	s_waitcnt	lgkmcnt(0)
 	s_mov_b64	exec, ttmp[2:3]
-	s_bitcmp1_b32	ttmp12, STATUS_SCC_BIT
+	s_setreg_b32	hwreg(HW_REG_STATUS), ttmp12
 	s_rfe_b64	ttmp[0:1]
 handler_end:
