@@ -15,23 +15,76 @@ void gfx9_code_init(struct gfx9_code *code, enum gfx9_target target)
 	pthread_mutex_init(&code->lock, NULL);
 }
 
-void gfx9_code_flush(struct gfx9_code *code)
+static void free_chain(struct gfx9_code_page *p)
+{
+	while (p) {
+		struct gfx9_code_page *next = p->next;
+
+		free(p);
+		p = next;
+	}
+}
+
+static void free_retired(struct gfx9_code *code, unsigned int epoch)
+{
+	while (code->retired[epoch]) {
+		struct gfx9_code_page *p = code->retired[epoch];
+
+		code->retired[epoch] = p->next_retired;
+		free_chain(p);
+	}
+}
+
+/* The chains stay as they are: somebody may be walking them. */
+static void retire(struct gfx9_code *code, unsigned int epoch)
 {
 	for (size_t i = 0; i < GFX9_CODE_BUCKETS; i++) {
 		struct gfx9_code_page *p = atomic_exchange(&code->bucket[i], NULL);
 
-		while (p) {
-			struct gfx9_code_page *next = p->next;
-
-			free(p);
-			p = next;
-		}
+		if (!p)
+			continue;
+		p->next_retired = code->retired[epoch];
+		code->retired[epoch] = p;
 	}
+}
+
+void gfx9_code_invalidate(struct gfx9_code *code)
+{
+	unsigned int epoch;
+
+	pthread_mutex_lock(&code->lock);
+	epoch = atomic_load(&code->epoch) & 1;
+	retire(code, epoch);
+	if (!atomic_load(&code->inside[!epoch])) {
+		free_retired(code, !epoch);
+		atomic_fetch_add(&code->epoch, 1);
+	}
+	pthread_mutex_unlock(&code->lock);
+}
+
+/* Whoever was counted under an epoch that has passed meanwhile may have been overlooked. */
+unsigned int gfx9_code_enter(struct gfx9_code *code)
+{
+	for (;;) {
+		uint64_t epoch = atomic_load(&code->epoch);
+
+		atomic_fetch_add(&code->inside[epoch & 1], 1);
+		if (atomic_load(&code->epoch) == epoch)
+			return epoch & 1;
+		atomic_fetch_sub(&code->inside[epoch & 1], 1);
+	}
+}
+
+void gfx9_code_leave(struct gfx9_code *code, unsigned int epoch)
+{
+	atomic_fetch_sub(&code->inside[epoch], 1);
 }
 
 void gfx9_code_destroy(struct gfx9_code *code)
 {
-	gfx9_code_flush(code);
+	retire(code, 0);
+	free_retired(code, 0);
+	free_retired(code, 1);
 	pthread_mutex_destroy(&code->lock);
 }
 

@@ -3,8 +3,9 @@
  * Decoded instructions of one address space, found by program counter.
  *
  * A page of code has a slot for each dword, filled when it is first executed. Readers take no lock:
- * a slot's function is published last, a page's pointer likewise. Code that changes must be flushed
- * (gfx9_code_flush) before it runs again, as on the hardware; nobody may be executing meanwhile.
+ * a slot's function is published last, a page's pointer likewise. Code that changes must be
+ * invalidated before it runs again, as on the hardware. Pages that no longer count are kept until
+ * whoever may be executing from them has left.
  */
 #ifndef GP__EMU_GFX9_CODE_H
 #define GP__EMU_GFX9_CODE_H
@@ -24,6 +25,7 @@ struct gfx9_slot {
 struct gfx9_code_page {
 	uint64_t va;
 	struct gfx9_code_page *next;
+	struct gfx9_code_page *next_retired; /* of the first one of a bucket */
 	struct gfx9_slot slot[GFX9_CODE_SLOTS];
 };
 
@@ -31,10 +33,23 @@ struct gfx9_code {
 	enum gfx9_target target;
 	pthread_mutex_t lock; /* of whoever fills */
 	_Atomic(struct gfx9_code_page *) bucket[GFX9_CODE_BUCKETS];
+	/*
+	 * Whoever executes is counted under the epoch he came in. What was retired in one epoch can
+	 * go when nobody is left of it; the next one but one, which has the same counter, does not
+	 * begin before.
+	 */
+	_Atomic uint64_t epoch;
+	_Atomic uint64_t inside[2];
+	struct gfx9_code_page *retired[2];
 };
 
 void gfx9_code_init(struct gfx9_code *code, enum gfx9_target target);
-void gfx9_code_flush(struct gfx9_code *code);
+/* Forgets everything, at any time; who executes meanwhile may still see old code until he leaves.
+ */
+void gfx9_code_invalidate(struct gfx9_code *code);
+/* To be called around gfx9_wave_run(), with what the first one returned. */
+unsigned int gfx9_code_enter(struct gfx9_code *code);
+void gfx9_code_leave(struct gfx9_code *code, unsigned int epoch);
 void gfx9_code_destroy(struct gfx9_code *code);
 
 /* The page that holds @pc; NULL: out of memory. */

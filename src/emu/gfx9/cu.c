@@ -153,6 +153,7 @@ static void equip(struct gfx9_group *g, uint32_t i)
 	w->lds_bytes = g->lds_bytes;
 	w->tba = job->queue->tba;
 	w->tma = job->queue->tma;
+	w->status = w->tba ? GFX9_STATUS_TRAP_EN : 0;
 	gfx9_wave_allocate(w, &job->kernel);
 }
 
@@ -178,8 +179,10 @@ struct gfx9_group *gfx9_group_new(struct gfx9_job *job, const uint32_t id[3], ui
 	memset(g->registers, 0xa5, rows * sizeof(*g->registers));
 	memset(g->lds, 0xa5, g->lds_bytes);
 	gfx9_tlb_init(&g->tlb, job->queue->vm);
-	for (uint32_t i = 0; i < nr_waves; i++)
+	for (uint32_t i = 0; i < nr_waves; i++) {
+		g->wave[i].index = (uint8_t)i;
 		equip(g, i);
+	}
 	return g;
 }
 
@@ -203,15 +206,16 @@ bool gfx9_cu_start(struct gfx9_cu *cu, struct gfx9_job *job, const uint32_t id[3
  * Running
  */
 
-static void report(struct gfx9_group *g, uint32_t index, enum gfx9_stop stop)
+static void report(struct gfx9_group *g, const struct gfx9_resident *r, enum gfx9_stop stop)
 {
-	const struct gfx9_wave *w = &g->wave[index].w;
+	const struct gfx9_wave *w = &r->w;
 	struct gfx9_job *job = g->job;
 
 	if (!gfx9_job_fail(job, -EIO))
 		return;
-	job->report =
-		(struct gfx9_report){ .stop = stop, .pc = w->pc, .wave = index, .fault = w->fault };
+	job->report = (struct gfx9_report){
+		.stop = stop, .pc = w->pc, .wave = r->index, .fault = w->fault
+	};
 	memcpy(job->report.group, g->id, sizeof(g->id));
 	memcpy(job->report.words, w->illegal, sizeof(w->illegal));
 }
@@ -228,34 +232,83 @@ static void check_barrier(struct gfx9_group *g)
 	g->nr_waiting = 0;
 }
 
-static void stopped(struct gfx9_group *g, uint32_t index, enum gfx9_stop stop)
+void gfx9_wave_trap(struct gfx9_wave *w, uint8_t trap_id)
 {
-	struct gfx9_resident *r = &g->wave[index];
+	w->s[GFX9_TTMP0] = (uint32_t)w->pc;
+	w->s[GFX9_TTMP0 + 1] = ((uint32_t)(w->pc >> 32) & 0xffff) | (uint32_t)trap_id << 16;
+	w->status |= GFX9_STATUS_PRIV;
+	w->pc = w->tba;
+}
 
+/* The handler finds the address of s_trap itself. Without a handler the hardware takes no trap, nor
+ * does it in one: the program goes on. */
+static void trap(struct gfx9_wave *w)
+{
+	if (!(w->status & GFX9_STATUS_TRAP_EN) || w->status & GFX9_STATUS_PRIV)
+		return;
+	w->pc -= 4;
+	gfx9_wave_trap(w, w->trap_id);
+}
+
+/* A handler is not halted: what it asked for begins when it is left. */
+static bool is_halted(const struct gfx9_wave *w)
+{
+	return (w->status & (GFX9_STATUS_HALT | GFX9_STATUS_PRIV)) == GFX9_STATUS_HALT;
+}
+
+static void ended(struct gfx9_group *g, struct gfx9_resident *r)
+{
+	r->state = GFX9_ENDED;
+	g->nr_ended++;
+	check_barrier(g);
+}
+
+static void stopped(struct gfx9_group *g, struct gfx9_resident *r, enum gfx9_stop stop)
+{
 	switch (stop) {
 	case GFX9_GO:
 	case GFX9_SLEEP:
-		return;
+	case GFX9_HALT:
+		break;
+	case GFX9_TRAP:
+		trap(&r->w);
+		break;
 	case GFX9_MESSAGE:
 		/* One that cannot be answered leaves the wave asking; whoever saves notices. */
 		if ((r->w.message & MESSAGE_ID) == MESSAGE_SAVEWAVE)
 			gfx9_group_message(g, r);
-		return;
+		break;
 	case GFX9_BARRIER:
 		r->state = GFX9_AT_BARRIER;
 		g->nr_waiting++;
-		break;
+		check_barrier(g);
+		return;
 	case GFX9_ENDPGM:
 	case GFX9_ENDPGM_SAVED:
-		r->state = GFX9_ENDED;
-		g->nr_ended++;
-		break;
+		ended(g, r);
+		return;
 	default:
-		report(g, index, stop);
-		r->state = GFX9_ENDED;
-		g->nr_ended++;
+		report(g, r, stop);
+		ended(g, r);
+		return;
 	}
-	check_barrier(g);
+	if (is_halted(&r->w))
+		r->state = GFX9_HALTED;
+}
+
+/* Decoded instructions are what a program's s_icache_inv is about. */
+static enum gfx9_stop run(struct gfx9_wave *w, struct gfx9_code *code, uint64_t slice,
+			  uint64_t *done)
+{
+	unsigned int epoch = gfx9_code_enter(code);
+	enum gfx9_stop stop = gfx9_wave_run(w, code, slice, done);
+
+	gfx9_code_leave(code, epoch);
+	if (__builtin_expect(w->icache_stale, 0)) {
+		w->icache_stale = false;
+		gfx9_code_invalidate(code);
+	}
+	return stop;
 }
 
 uint64_t gfx9_resident_run(struct gfx9_group *g, uint32_t index, uint64_t slice)
@@ -263,7 +316,7 @@ uint64_t gfx9_resident_run(struct gfx9_group *g, uint32_t index, uint64_t slice)
 	struct gfx9_resident *r = &g->wave[index];
 	uint64_t done = 0;
 
-	stopped(g, index, gfx9_wave_run(&r->w, g->job->queue->code, slice, &done));
+	stopped(g, r, run(&r->w, g->job->queue->code, slice, &done));
 	g->cu->ran[r->simd] += done;
 	atomic_fetch_add_explicit(&g->job->insts, done, memory_order_relaxed);
 	return done;

@@ -73,6 +73,12 @@ static void set_busy(struct gfx9_gpu *gpu, const struct gfx9_cu *cu, bool busy)
  * without it.
  */
 
+static void changed(struct gfx9_gpu *gpu)
+{
+	atomic_fetch_add(&gpu->changes, 1);
+	pthread_cond_broadcast(&gpu->work);
+}
+
 static void unlink_job(struct gfx9_job *job)
 {
 	struct gfx9_job **link = &job->queue->jobs;
@@ -108,20 +114,31 @@ static bool is_over(const struct gfx9_job *job)
 	return !job->nr_resident && (job->nr_done == job->nr_groups || atomic_load(&job->failed));
 }
 
+/* Guest memory is found without the lock. */
+static void write_contexts(struct gfx9_gpu *gpu, struct gfx9_queue *q)
+{
+	q->writing = true;
+	pthread_mutex_unlock(&gpu->lock);
+	for (uint32_t i = 0; i < gpu->config.nr_xccs; i++)
+		gfx9_context_write(&q->context[i], q->vm);
+	pthread_mutex_lock(&gpu->lock);
+	q->writing = false;
+	if (q->stop == GFX9_RUNNING)
+		changed(gpu);
+}
+
 /* Nothing of a stopping queue is left on the compute units. */
 static void has_left(struct gfx9_gpu *gpu, struct gfx9_queue *q, struct gfx9_job **finished)
 {
+	while (q->writing)
+		pthread_cond_wait(&gpu->left, &gpu->lock);
+	if (q->stop == GFX9_SAVE)
+		write_contexts(gpu, q);
 	while (q->stop == GFX9_RESET && q->jobs) {
 		gfx9_job_fail(q->jobs, -ECANCELED);
 		finish(q->jobs, finished);
 	}
 	pthread_cond_broadcast(&gpu->left);
-}
-
-static void changed(struct gfx9_gpu *gpu)
-{
-	atomic_fetch_add(&gpu->changes, 1);
-	pthread_cond_broadcast(&gpu->work);
 }
 
 /* Takes note of a workgroup that is off its compute unit, for whatever reason. */
@@ -159,10 +176,11 @@ static void end_group(struct gfx9_gpu *gpu, struct gfx9_group *g)
 
 static int reserve(struct gfx9_gpu *gpu, struct gfx9_group *g)
 {
+	struct gfx9_context *c = &g->job->queue->context[g->cu->xcc];
 	int err;
 
 	pthread_mutex_lock(&gpu->lock);
-	err = gfx9_group_reserve(g, &g->job->queue->context[g->cu->xcc]);
+	err = gfx9_group_reserve(g, c);
 	pthread_mutex_unlock(&gpu->lock);
 	return err;
 }
@@ -172,8 +190,9 @@ static void save_group(struct gfx9_gpu *gpu, struct gfx9_group *g)
 	struct gfx9_job *job = g->job, *finished = NULL;
 	struct gfx9_queue *q = job->queue;
 	struct gfx9_saved_group *saved = NULL;
-	uint32_t xcc = g->cu->xcc;
+	struct gfx9_context *c = &q->context[g->cu->xcc];
 	int err = reserve(gpu, g);
+	bool reserved = !err;
 
 	if (err == -EAGAIN)
 		return; /* in its next turn, then */
@@ -184,12 +203,15 @@ static void save_group(struct gfx9_gpu *gpu, struct gfx9_group *g)
 		gfx9_group_give_scratch(g);
 	gfx9_group_release(g);
 	pthread_mutex_lock(&gpu->lock);
-	if (saved) {
-		gfx9_context_add(&q->context[xcc], saved);
-	} else {
+	if (reserved)
+		gfx9_context_saved(c, saved);
+	if (err) {
 		gfx9_job_fail(job, err);
 		q->stop_error = err;
 	}
+	/* Somebody may have waited for this one to be out of the way. */
+	if (q->stop == GFX9_RUNNING)
+		changed(gpu);
 	group_left(gpu, job, &finished);
 	pthread_mutex_unlock(&gpu->lock);
 	report_done(finished);
@@ -302,7 +324,7 @@ static bool choose_from(const struct gfx9_gpu *gpu, struct gfx9_queue *q, const 
 	struct gfx9_context *context = &q->context[cu->xcc];
 	uint32_t nr_waves;
 
-	if (q->stop != GFX9_RUNNING || !may_use(q, cu))
+	if (q->stop != GFX9_RUNNING || !may_use(q, cu) || q->writing || context->nr_saving)
 		return false;
 	c->job = gfx9_context_next(context, &nr_waves);
 	if (!c->job)
@@ -328,6 +350,14 @@ static bool choose(struct gfx9_gpu *gpu, const struct gfx9_cu *cu, struct choice
 	return q;
 }
 
+static void is_restored(struct gfx9_gpu *gpu, struct gfx9_context *c, struct gfx9_saved_group *s)
+{
+	gfx9_context_restored(c, s);
+	/* Others may be waiting to be saved. */
+	if (!c->nr_restoring)
+		changed(gpu);
+}
+
 /* Nothing can be done about a host without memory but to say so. */
 static void cannot_start(struct gfx9_gpu *gpu, const struct gfx9_cu *cu, struct choice *c)
 {
@@ -336,10 +366,8 @@ static void cannot_start(struct gfx9_gpu *gpu, const struct gfx9_cu *cu, struct 
 
 	pthread_mutex_lock(&gpu->lock);
 	gfx9_job_fail(job, -ENOMEM);
-	if (c->saved) {
-		gfx9_context_add(&job->queue->context[cu->xcc], c->saved);
-		gfx9_context_restored(&job->queue->context[cu->xcc]);
-	}
+	if (c->saved)
+		is_restored(gpu, &job->queue->context[cu->xcc], c->saved);
 	for (uint32_t i = 0; !c->saved && job->dispatch.scratch_bytes && i < nr_waves; i++)
 		gfx9_queue_give_scratch(job->queue, c->slot[i]);
 	group_left(gpu, job, &finished);
@@ -354,7 +382,7 @@ static bool restore_one(struct gfx9_gpu *gpu, struct gfx9_cu *cu, struct gfx9_sa
 	if (!g)
 		return false;
 	pthread_mutex_lock(&gpu->lock);
-	gfx9_context_restored(&g->job->queue->context[cu->xcc]);
+	is_restored(gpu, &g->job->queue->context[cu->xcc], NULL);
 	pthread_mutex_unlock(&gpu->lock);
 	return true;
 }
@@ -538,9 +566,9 @@ int gfx9_gpu_wait(struct gfx9_gpu *gpu, struct gfx9_queue *q, uint64_t timeout_n
 	int err = 0;
 
 	pthread_mutex_lock(&gpu->lock);
-	while (q->nr_resident && !err)
+	while ((q->nr_resident || q->writing) && !err)
 		err = pthread_cond_timedwait(&gpu->left, &gpu->lock, &deadline);
-	err = q->nr_resident ? -ETIME : q->stop_error;
+	err = q->nr_resident || q->writing ? -ETIME : q->stop_error;
 	pthread_mutex_unlock(&gpu->lock);
 	return err;
 }

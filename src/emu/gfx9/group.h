@@ -5,12 +5,17 @@
 
 #include "emu/gfx9/cu.h"
 
-enum gfx9_resident_state { GFX9_RUNS, GFX9_AT_BARRIER, GFX9_ENDED };
+enum gfx9_resident_state {
+	GFX9_RUNS,
+	GFX9_AT_BARRIER,
+	GFX9_HALTED, /* until it is saved, and what comes back is not halted */
+	GFX9_ENDED,
+};
 
 struct gfx9_resident {
 	struct gfx9_wave w;
 	enum gfx9_resident_state state;
-	uint8_t simd;
+	uint8_t simd, index; /* in its workgroup as it was launched */
 	uint32_t scratch_slot;
 	uint64_t record; /* where its context goes, once it has asked */
 	bool first; /* of its workgroup to ask: LDS goes with it */
@@ -25,8 +30,9 @@ struct gfx9_group {
 	uint32_t lds_bytes;
 	uint8_t *lds;
 	uint32_t (*registers)[GFX9_LANES];
-	/* While it is being saved: memory for the records its waves have not asked for yet. */
-	uint64_t records, records_end;
+	/* While it is being saved: memory for records, which are handed out from its end down. */
+	uint64_t records, records_free, records_end;
+	uint32_t entries_end; /* on the control stack, of all up to this one */
 	bool saving;
 	struct gfx9_resident wave[];
 };
@@ -42,6 +48,8 @@ void gfx9_group_unlink(struct gfx9_cu *cu, struct gfx9_group *g);
 void gfx9_group_release(struct gfx9_group *g);
 /* Of a workgroup that has ended, or never will. */
 void gfx9_group_give_scratch(struct gfx9_group *g);
+/* To the first-level trap handler, which there is; @trap_id is 0 where it was no s_trap. */
+void gfx9_wave_trap(struct gfx9_wave *w, uint8_t trap_id);
 /* s_sendmsg SAVEWAVE: tells the wave where its record is. */
 void gfx9_group_message(struct gfx9_group *g, struct gfx9_resident *r);
 /* Runs one of its waves, which can run, for up to @slice instructions; and each of them. */

@@ -32,9 +32,6 @@ _Static_assert(sizeof(struct descriptor) == 64, "as in the code object");
 #define PRIVATE_WINDOW 0x00020000
 
 #define USER_SGPRS_MAX 16
-/* Allocated to every wave, whatever it asks for: FLAT_SCRATCH, XNACK_MASK and VCC are 102 to 107.
- */
-#define SGPRS 112
 #define VGPRS_MAX 512
 
 static uint32_t bits(uint32_t word, unsigned int low, unsigned int width)
@@ -196,14 +193,14 @@ static uint64_t put_item_ids(struct gfx9_wave *w, const struct gfx9_dispatch *d,
 
 void gfx9_wave_allocate(struct gfx9_wave *w, const struct gfx9_kernel *k)
 {
-	w->nr_sgprs = SGPRS;
+	w->nr_sgprs = GFX9_SGPRS;
 	w->nr_vgprs = k->nr_vgprs;
 	w->nr_agprs = k->nr_agprs;
 	w->shared_base = SHARED_WINDOW;
 	w->private_base = PRIVATE_WINDOW;
 	/* Each field counts from one, in units of 8, 4 and 16 registers. */
 	w->gpr_alloc = ((k->nr_vgprs + k->nr_agprs) / 8 - 1) << 6 | (k->nr_vgprs / 4 - 1) << 12 |
-		       (SGPRS / 16 - 1) << 24;
+		       (GFX9_SGPRS / 16 - 1) << 24;
 	/* In units of 64 dwords, though allocated in twice that. */
 	w->lds_alloc = w->lds_bytes / 256 << 12;
 }

@@ -11,6 +11,10 @@
 
 #include "emu/gfx9/wave.h"
 
+/* Allocated to every wave, whatever it asks for: FLAT_SCRATCH, XNACK_MASK and VCC are 102 to 107.
+ */
+#define GFX9_SGPRS 112
+
 /* What a kernel needs, read from its descriptor. */
 struct gfx9_kernel {
 	uint64_t entry;

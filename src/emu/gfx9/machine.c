@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "emu/gfx9/machine.h"
 
+#include "emu/gfx9/area.h"
+
 #include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#define CONTEXT_BYTES ((uint64_t)3 << 20) /* of each XCC */
 #define SCRATCH_WAVES 256
 #define SCRATCH_BYTES 512 /* of a work-item */
 /* The trap handler's buffer: code, and the handler's own memory behind it. */
@@ -124,10 +125,21 @@ static uint64_t symbol(const struct machine *m, const char *name)
 
 void machine_queue(struct machine *m, struct gfx9_queue *q)
 {
+	const struct gfx9_area_gpu gpu = {
+		.target = m->target,
+		.nr_xccs = GFX9_XCCS_MAX,
+		.xcc_cus = MACHINE_XCC_CUS,
+		.nr_arrays = 1,
+		.engine_arrays = 1,
+	};
+	struct gfx9_area_sizes sizes = gfx9_area_sizes(&gpu);
+	uint64_t area = machine_alloc(m, sizes.total_bytes);
+
 	gfx9_queue_init(q, m->target, &m->vm, &m->code);
 	for (int i = 0; i < GFX9_XCCS_MAX; i++) {
-		q->context[i].area = machine_alloc(m, CONTEXT_BYTES);
-		q->context[i].size = CONTEXT_BYTES;
+		q->context[i].area = area + (uint64_t)i * sizes.slice_bytes;
+		q->context[i].size = sizes.slice_bytes;
+		q->context[i].ctl_bytes = sizes.ctl_bytes;
 	}
 	q->tba = m->tba;
 	q->tma = m->tba + TMA_OFFSET;

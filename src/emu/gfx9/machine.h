@@ -9,6 +9,7 @@
 #include "emu/gfx9/gpu.h"
 
 #define MACHINE_BASE ((uint64_t)0x100000000)
+#define MACHINE_XCC_CUS 4 /* of an XCC at most: what can be saved */
 
 struct machine {
 	enum gfx9_target target;

@@ -73,6 +73,7 @@ struct gfx9_queue {
 	struct gfx9_job *jobs; /* in the order dispatched */
 	_Atomic enum gfx9_stop_type stop;
 	int stop_error; /* why the last stop lost something, or 0 */
+	bool writing; /* somebody describes what is saved; the contexts are his */
 	uint64_t nr_resident; /* workgroups on compute units */
 	_Atomic uint64_t scratch_slots[GFX9_SCRATCH_WORDS]; /* a bit for each in use */
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "emu/gfx9/save.h"
 
+#include "emu/gfx9/area.h"
 #include "emu/gfx9/group.h"
 
 #include <errno.h>
@@ -14,10 +15,6 @@
 #define HANDLER_INSTS 1000000
 #define SLICE 1000
 
-/* What a record holds beside the vector registers and LDS: scalar registers, the block, a gap. */
-#define BLOCK_BYTES 0x80
-#define GAP_BYTES 64
-
 const uint32_t gfx9_trap_handler[] = {
 #include "emu/gfx9/trap/handler.inc"
 };
@@ -25,7 +22,9 @@ const uint32_t gfx9_trap_handler_bytes = sizeof(gfx9_trap_handler);
 
 struct saved_wave {
 	uint64_t record;
+	uint32_t bytes;
 	uint32_t scratch_slot;
+	uint8_t index;
 	bool first;
 };
 
@@ -33,8 +32,9 @@ struct gfx9_saved_group {
 	struct gfx9_saved_group *next;
 	struct gfx9_job *job;
 	uint64_t records_end;
+	uint32_t entries_end;
 	uint32_t id[3], nr_waves;
-	struct saved_wave wave[];
+	struct saved_wave wave[]; /* the one whose record lies highest first */
 };
 
 /*
@@ -51,15 +51,6 @@ static void unarrive(struct gfx9_group *g, struct gfx9_resident *r)
 	g->nr_waiting--;
 }
 
-static void enter_handler(struct gfx9_wave *w)
-{
-	w->trapsts |= TRAPSTS_SAVECTX;
-	w->s[GFX9_TTMP0] = (uint32_t)w->pc;
-	w->s[GFX9_TTMP0 + 1] = (uint32_t)(w->pc >> 32) & 0xffff;
-	w->status |= GFX9_STATUS_PRIV;
-	w->pc = w->tba;
-}
-
 /* What a wave finds in EXEC. */
 static uint64_t address_of(uint64_t record, bool first)
 {
@@ -70,62 +61,87 @@ static uint64_t record_bytes(const struct gfx9_wave *w, bool first)
 {
 	uint64_t bytes = (uint64_t)(w->nr_vgprs + w->nr_agprs) * sizeof(*w->v);
 
-	bytes += (uint64_t)w->nr_sgprs * 4 + BLOCK_BYTES + GAP_BYTES;
+	bytes += (uint64_t)w->nr_sgprs * 4 + GFX9_AREA_BLOCK_BYTES + GFX9_AREA_GAP_BYTES;
 	return first ? bytes + w->lds_bytes : bytes;
 }
 
-static bool nobody_asked(const struct gfx9_group *g)
-{
-	for (uint32_t i = 0; i < g->nr_waves; i++) {
-		if (g->wave[i].record)
-			return false;
-	}
-	return true;
-}
-
-/* In every wave that has not ended; one that is in a handler is told to come back when it leaves
- * that. */
-static void raise_save(struct gfx9_group *g)
-{
-	for (uint32_t i = 0; i < g->nr_waves; i++) {
-		struct gfx9_resident *r = &g->wave[i];
-
-		if (r->state == GFX9_ENDED)
-			continue;
-		r->w.save_pending = r->w.status & GFX9_STATUS_PRIV;
-		if (r->w.save_pending)
-			continue;
-		unarrive(g, r);
-		enter_handler(&r->w);
-	}
-}
-
+/* The first to ask is the first of its workgroup, and its record the highest. */
 void gfx9_group_message(struct gfx9_group *g, struct gfx9_resident *r)
 {
-	if (!g->saving || r->record)
+	bool first = g->records_free == g->records_end;
+	uint64_t bytes = record_bytes(&r->w, first);
+
+	if (!g->saving || r->record || bytes > g->records_free - g->records)
 		return;
-	r->first = nobody_asked(g);
-	r->record = g->records;
-	g->records += record_bytes(&r->w, r->first);
-	gfx9_set64(&r->w, GFX9_EXEC, address_of(r->record, r->first));
+	g->records_free -= bytes;
+	r->first = first;
+	r->record = g->records_free;
+	gfx9_set64(&r->w, GFX9_EXEC, address_of(r->record, first));
 }
 
 int gfx9_group_reserve(struct gfx9_group *g, struct gfx9_context *c)
 {
 	uint64_t bytes = 0;
+	uint32_t entries = 1; /* the state */
 
 	if (c->nr_restoring)
 		return -EAGAIN;
 	for (uint32_t i = 0; i < g->nr_waves; i++) {
-		if (g->wave[i].state != GFX9_ENDED)
-			bytes += record_bytes(&g->wave[i].w, !bytes);
+		if (g->wave[i].state == GFX9_ENDED)
+			continue;
+		bytes += record_bytes(&g->wave[i].w, !bytes);
+		entries++;
 	}
-	if (bytes > c->size - c->used)
+	if (c->ctl_bytes + c->used + bytes > c->size ||
+	    (c->ctl_bytes && !gfx9_area_fits(c->ctl_bytes, c->entries + entries)))
 		return -ENOSPC;
-	g->records = c->area + c->used;
+	g->records = c->area + c->ctl_bytes + c->used;
 	c->used += bytes;
-	g->records_end = c->area + c->used;
+	c->entries += entries;
+	g->records_free = g->records_end = g->records + bytes;
+	g->entries_end = c->entries;
+	c->nr_saving++;
 	return 0;
+}
+
+/* A wave in a handler sees the request, or is told when it leaves. */
+static void request_save(struct gfx9_group *g)
+{
+	g->saving = true;
+	for (uint32_t i = 0; i < g->nr_waves; i++) {
+		g->wave[i].w.trapsts |= TRAPSTS_SAVECTX;
+		g->wave[i].w.save_pending = true;
+	}
+}
+
+/* Whoever is not in the handler yet; halted ones, too. */
+static void enter_handler(struct gfx9_group *g)
+{
+	for (uint32_t i = 0; i < g->nr_waves; i++) {
+		struct gfx9_resident *r = &g->wave[i];
+
+		if (r->state == GFX9_ENDED || r->w.status & GFX9_STATUS_PRIV)
+			continue;
+		unarrive(g, r);
+		r->state = GFX9_RUNS;
+		r->w.trapsts |= TRAPSTS_SAVECTX;
+		gfx9_wave_trap(&r->w, 0);
+	}
+}
+
+static void remember_wave(struct gfx9_saved_group *s, const struct gfx9_resident *r)
+{
+	uint32_t i = s->nr_waves++;
+
+	for (; i && s->wave[i - 1].record < r->record; i--)
+		s->wave[i] = s->wave[i - 1];
+	s->wave[i] = (struct saved_wave){
+		.record = r->record,
+		.bytes = (uint32_t)record_bytes(&r->w, r->first),
+		.scratch_slot = r->scratch_slot,
+		.index = r->index,
+		.first = r->first,
+	};
 }
 
 /* Scratch of a wave goes where its record goes; one that has ended needs none. */
@@ -137,36 +153,38 @@ static struct gfx9_saved_group *remember(const struct gfx9_group *g)
 		return NULL;
 	s->job = g->job;
 	s->records_end = g->records_end;
+	s->entries_end = g->entries_end;
 	memcpy(s->id, g->id, sizeof(s->id));
 	for (uint32_t i = 0; i < g->nr_waves; i++) {
 		const struct gfx9_resident *r = &g->wave[i];
 
 		if (r->record)
-			s->wave[s->nr_waves++] =
-				(struct saved_wave){ r->record, r->scratch_slot, r->first };
+			remember_wave(s, r);
 		else if (g->job->dispatch.scratch_bytes)
 			gfx9_queue_give_scratch(g->job->queue, r->scratch_slot);
 	}
 	return s;
 }
 
+/* Ends also where nobody can run: they wait for each other. */
 int gfx9_group_save(struct gfx9_group *g, struct gfx9_saved_group **saved)
 {
-	uint64_t insts = 0;
+	uint64_t insts = 0, ran = 1;
 
-	g->saving = true;
-	while (g->nr_ended < g->nr_waves && insts < HANDLER_INSTS && !g->job->failed) {
-		raise_save(g);
-		insts += gfx9_group_run(g, SLICE);
+	request_save(g);
+	while (g->nr_ended < g->nr_waves && ran && insts < HANDLER_INSTS) {
+		enter_handler(g);
+		ran = gfx9_group_run(g, SLICE);
+		insts += ran;
 	}
-	if (g->nr_ended < g->nr_waves || g->job->failed)
+	if (g->nr_ended < g->nr_waves)
 		return -EIO;
 	*saved = remember(g);
 	return *saved ? 0 : -ENOMEM;
 }
 
 /* The one whose records lie highest first, whoever was done with saving first. */
-void gfx9_context_add(struct gfx9_context *c, struct gfx9_saved_group *s)
+static void add(struct gfx9_context *c, struct gfx9_saved_group *s)
 {
 	struct gfx9_saved_group **link = &c->saved;
 
@@ -174,7 +192,110 @@ void gfx9_context_add(struct gfx9_context *c, struct gfx9_saved_group *s)
 		link = &(*link)->next;
 	s->next = *link;
 	*link = s;
-	c->nr_waves += s->nr_waves;
+}
+
+static void free_records(struct gfx9_context *c)
+{
+	if (c->nr_saving || c->nr_restoring)
+		return;
+	c->used = c->saved ? c->saved->records_end - (c->area + c->ctl_bytes) : 0;
+	c->entries = c->saved ? c->saved->entries_end : 0;
+}
+
+void gfx9_context_saved(struct gfx9_context *c, struct gfx9_saved_group *s)
+{
+	c->nr_saving--;
+	if (s) {
+		add(c, s);
+		c->nr_waves += s->nr_waves;
+	}
+	free_records(c);
+}
+
+/*
+ * Description
+ */
+
+/* To a lower address. What cannot be read or written is the guest's loss. */
+static void move(struct gfx9_tlb *tlb, uint64_t to, uint64_t from, uint64_t bytes)
+{
+	uint8_t buf[1024];
+	uint64_t bad;
+
+	while (to != from && bytes) {
+		size_t n = bytes < sizeof(buf) ? (size_t)bytes : sizeof(buf);
+
+		if (!gfx9_tlb_read(tlb, from, buf, n, &bad) ||
+		    !gfx9_tlb_write(tlb, to, buf, n, &bad))
+			return;
+		from += n;
+		to += n;
+		bytes -= n;
+	}
+}
+
+/* Closes the holes of workgroups that were lost or dropped, the lowest first. */
+static uint64_t close_up(struct gfx9_saved_group *s, struct gfx9_tlb *tlb, uint64_t at)
+{
+	if (!s)
+		return at;
+	at = close_up(s->next, tlb, at);
+	for (uint32_t i = s->nr_waves; i--;) {
+		struct saved_wave *w = &s->wave[i];
+
+		move(tlb, at, w->record, w->bytes);
+		w->record = at;
+		at += w->bytes;
+	}
+	s->records_end = at;
+	s->entries_end = 1 + s->nr_waves + (s->next ? s->next->entries_end : 0);
+	return at;
+}
+
+static uint64_t put(struct gfx9_tlb *tlb, uint64_t va, uint32_t word)
+{
+	uint64_t bad;
+
+	gfx9_tlb_write(tlb, va, &word, sizeof(word), &bad);
+	return va + sizeof(word);
+}
+
+static uint64_t put_group(struct gfx9_tlb *tlb, uint64_t va, const struct gfx9_saved_group *s,
+			  uint32_t nr)
+{
+	const struct gfx9_kernel *k = &s->job->kernel;
+	bool scratch = s->job->dispatch.scratch_bytes;
+
+	va = put(tlb, va,
+		 gfx9_area_state(k->nr_vgprs, k->nr_agprs, GFX9_SGPRS, gfx9_job_lds(s->job)));
+	for (uint32_t i = 0; i < s->nr_waves; i++)
+		va = put(tlb, va, gfx9_area_wave(nr, scratch, !i, i + 1 == s->nr_waves));
+	return va;
+}
+
+void gfx9_context_write(struct gfx9_context *c, struct gfx9_vm *vm)
+{
+	struct gfx9_area_header h = { 0 };
+	struct gfx9_tlb tlb;
+	uint64_t va, bad;
+	uint32_t nr = 0;
+
+	if (!c->ctl_bytes)
+		return;
+	gfx9_tlb_init(&tlb, vm);
+	close_up(c->saved, &tlb, c->area + c->ctl_bytes);
+	free_records(c);
+	if (c->saved)
+		h.ctl_bytes = 4 * (GFX9_AREA_TOP_WORDS + c->entries);
+	h.ctl_offset = c->ctl_bytes - h.ctl_bytes;
+	h.records_bytes = (uint32_t)c->used;
+	h.records_end = c->ctl_bytes + h.records_bytes;
+	va = c->area + h.ctl_offset;
+	for (int i = 0; c->saved && i < GFX9_AREA_TOP_WORDS; i++)
+		va = put(&tlb, va, GFX9_AREA_TOP_WORD);
+	for (const struct gfx9_saved_group *s = c->saved; s; s = s->next)
+		va = put_group(&tlb, va, s, nr++);
+	gfx9_tlb_write(&tlb, c->area, &h, sizeof(h), &bad);
 }
 
 /*
@@ -189,11 +310,6 @@ struct gfx9_job *gfx9_context_next(const struct gfx9_context *c, uint32_t *nr_wa
 	return c->saved->job;
 }
 
-static void free_records(struct gfx9_context *c)
-{
-	c->used = c->saved ? c->saved->records_end - c->area : 0;
-}
-
 struct gfx9_saved_group *gfx9_context_pop(struct gfx9_context *c)
 {
 	struct gfx9_saved_group *s = c->saved;
@@ -203,10 +319,12 @@ struct gfx9_saved_group *gfx9_context_pop(struct gfx9_context *c)
 	return s;
 }
 
-void gfx9_context_restored(struct gfx9_context *c)
+void gfx9_context_restored(struct gfx9_context *c, struct gfx9_saved_group *s)
 {
-	if (!--c->nr_restoring)
-		free_records(c);
+	c->nr_restoring--;
+	if (s)
+		add(c, s);
+	free_records(c);
 }
 
 void gfx9_context_drop(struct gfx9_context *c, const struct gfx9_job *job)
@@ -223,8 +341,7 @@ void gfx9_context_drop(struct gfx9_context *c, const struct gfx9_job *job)
 			gfx9_queue_give_scratch(s->job->queue, s->wave[i].scratch_slot);
 		free(s);
 	}
-	if (!c->nr_restoring)
-		free_records(c);
+	free_records(c);
 }
 
 static void start_restore(struct gfx9_wave *w, const struct saved_wave *s)
@@ -258,11 +375,12 @@ static void run_handlers(struct gfx9_group *g, uint64_t *insts)
 
 static void leave_handlers(struct gfx9_group *g)
 {
-	uint64_t insts = 0;
+	uint64_t insts = 0, before;
 
 	while (any_in_handler(g) && !g->job->failed) {
+		before = insts;
 		run_handlers(g, &insts);
-		if (insts > HANDLER_INSTS)
+		if (insts > HANDLER_INSTS || insts == before)
 			gfx9_job_fail(g->job, -EIO);
 	}
 }
@@ -276,6 +394,7 @@ struct gfx9_group *gfx9_cu_restore(struct gfx9_cu *cu, struct gfx9_saved_group *
 	gfx9_group_place(cu, g);
 	for (uint32_t i = 0; i < g->nr_waves; i++) {
 		g->wave[i].scratch_slot = s->wave[i].scratch_slot;
+		g->wave[i].index = s->wave[i].index;
 		start_restore(&g->wave[i].w, &s->wave[i]);
 	}
 	free(s);

@@ -41,6 +41,7 @@ enum gfx9_stop {
 #define GFX9_STATUS_SCC (1u << 0) /* SCC, EXECZ and VCCZ are derived where STATUS is read */
 #define GFX9_STATUS_USER_PRIO(status) ((status) >> 3 & 3)
 #define GFX9_STATUS_PRIV (1u << 5)
+#define GFX9_STATUS_TRAP_EN (1u << 6) /* there is a trap handler */
 #define GFX9_STATUS_EXECZ (1u << 9)
 #define GFX9_STATUS_VCCZ (1u << 10)
 #define GFX9_STATUS_HALT (1u << 13)
@@ -88,8 +89,7 @@ struct gfx9_wave {
 	uint32_t illegal[3]; /* the words of what is no instruction */
 	uint32_t gpr_alloc, lds_alloc, hw_id, ib_sts; /* hardware registers that are only read */
 	uint32_t xcc_id; /* the same; 0 where the target has no such register */
-	bool icache_stale; /* s_icache_inv, which gives others a turn: flush decoded code, clear
-			      this */
+	bool icache_stale; /* s_icache_inv, which gives others a turn: for whoever runs the wave */
 	uint64_t tba, tma;
 };
 
