@@ -3,61 +3,71 @@
  * Matrix instructions: D = A B + C on one to sixteen blocks of MxM results.
  *
  * How a matrix lies in the registers of 64 lanes follows from M, K and the number of blocks; lane %
- * M is the row of A, the column of B and of C and D. EXEC does not matter. Sums are fused
- * multiply-adds in the order of k, rounded to even; the hardware's own order of additions is not
- * documented, so sums of inexact products may differ from it in the last bits.
+ * M is the row of A, the column of B and of C and D. EXEC does not matter.
  *
- * Not executed: the sparse, 8-bit float and xf32 forms of gfx942.
+ * Of the sparse ones A holds two of each four elements along k, and src2 says which: two bits each,
+ * in the lane of the elements. C is the destination.
  */
 #include "emu/gfx9/exec_mfma.h"
 
-#include <math.h>
+#include <string.h>
 
-enum type { F32, F16, BF16, I8, F64 };
+#include "emu/gfx9/encoding.h"
 
 struct shape {
 	uint8_t m, k, blocks;
-	uint8_t type;
+	uint8_t a, b; /* enum gfx9_mfma_type */
+	uint8_t how, step;
+	bool sparse;
 };
 
 #define LANES GFX9_LANES
-#define ELEMENTS_MAX 8 /* of A or B in one lane */
+#define ELEMENTS_MAX 16 /* of A or B in one lane */
+#define SPARSE_MAX 32 /* of a row of A that is sparse */
 
-static unsigned int element_bytes(enum type type)
+static unsigned int element_bits(unsigned int type)
 {
 	switch (type) {
-	case F64:
-		return 8;
-	case F32:
-		return 4;
-	case I8:
-		return 1;
+	case GFX9_MFMA_F64:
+		return 64;
+	case GFX9_MFMA_F32:
+	case GFX9_MFMA_XF32:
+		return 32;
+	case GFX9_MFMA_F16:
+	case GFX9_MFMA_BF16:
+		return 16;
 	default:
-		return 2;
+		return 8;
 	}
 }
 
-/* Lanes that hold the same row share out the blocks first, then k. */
-static unsigned int groups_of_k(const struct shape *s)
+static bool is_f64(const struct shape *s)
 {
-	return LANES / s->m / s->blocks;
+	return s->a == GFX9_MFMA_F64;
 }
 
-static unsigned int elements(const struct shape *s)
+/* How many elements a row of A has. */
+static unsigned int length(const struct shape *s)
 {
-	return s->k / groups_of_k(s);
+	return s->sparse ? s->k / 2u : s->k;
 }
 
-static unsigned int source_rows(const struct shape *s)
+/* Of a row of @k; lanes that hold the same row share out the blocks first, then k. */
+static unsigned int elements(const struct shape *s, unsigned int k)
 {
-	unsigned int bytes = elements(s) * element_bytes(s->type);
+	return k / ((unsigned int)LANES / s->m / s->blocks);
+}
 
-	return bytes < 4 ? 1 : bytes / 4;
+static unsigned int source_rows(const struct shape *s, unsigned int k, unsigned int type)
+{
+	unsigned int bits = elements(s, k) * element_bits(type);
+
+	return bits < 32 ? 1 : bits / 32;
 }
 
 static unsigned int result_rows(const struct shape *s)
 {
-	return (unsigned int)s->m * s->m * s->blocks / LANES * (s->type == F64 ? 2 : 1);
+	return (unsigned int)s->m * s->m * s->blocks / LANES * (is_f64(s) ? 2 : 1);
 }
 
 /* Which lane's registers B is taken from where blgp broadcasts or rotates groups of lanes. */
@@ -79,35 +89,13 @@ static unsigned int b_lane(unsigned int lane, unsigned int blgp)
 
 /* Which block of A takes part in block @b: cbsz makes groups of 2^cbsz that all use their block
  * abid. */
-static unsigned int a_block(unsigned int b, const struct gfx9_inst *in)
+static unsigned int a_block(unsigned int b, const struct shape *s, const struct gfx9_inst *in)
 {
 	unsigned int group = 1u << in->cbsz;
 
+	if (is_f64(s) || s->sparse)
+		return b;
 	return (b & ~(group - 1)) | (in->abid & (group - 1));
-}
-
-static float half_to_float(uint16_t h)
-{
-	uint32_t sign = (uint32_t)(h & 0x8000) << 16, exp = h >> 10 & 31, frac = h & 0x3ff, bits;
-	float f;
-
-	if (exp == 31)
-		bits = sign | 0x7f800000 | frac << 13;
-	else if (exp)
-		bits = sign | (exp + 112) << 23 | frac << 13;
-	else
-		return copysignf((float)frac * 0x1p-24f, sign ? -1.0f : 1.0f);
-	memcpy(&f, &bits, 4);
-	return f;
-}
-
-static float bfloat_to_float(uint16_t b)
-{
-	uint32_t bits = (uint32_t)b << 16;
-	float f;
-
-	memcpy(&f, &bits, 4);
-	return f;
 }
 
 static uint32_t *row(struct gfx9_wave *w, unsigned int code, unsigned int n)
@@ -115,59 +103,55 @@ static uint32_t *row(struct gfx9_wave *w, unsigned int code, unsigned int n)
 	return gfx9_row(w, code + n);
 }
 
-/* Element @e of the registers from @code in @lane, as a double: exact for every type. */
-static double source(struct gfx9_wave *w, enum type type, unsigned int code, unsigned int lane,
-		     unsigned int e)
+static uint64_t pair(struct gfx9_wave *w, unsigned int code, unsigned int n, unsigned int lane)
 {
-	uint32_t word;
-	float f;
+	return row(w, code, n)[lane] | (uint64_t)row(w, code, n + 1)[lane] << 32;
+}
 
-	if (type == F64) {
-		uint64_t bits = row(w, code, 2 * e)[lane] | (uint64_t)row(w, code, 2 * e + 1)[lane]
-								    << 32;
-		double d;
+/* Element @e of the registers from @code in @lane. */
+static uint64_t element(struct gfx9_wave *w, unsigned int type, unsigned int code,
+			unsigned int lane, unsigned int e)
+{
+	unsigned int bits = element_bits(type), at = e * bits;
+	uint64_t word;
 
-		memcpy(&d, &bits, 8);
-		return d;
-	}
-	word = row(w, code, e * element_bytes(type) / 4)[lane];
-	switch (type) {
-	case F16:
-		return (double)half_to_float((uint16_t)(word >> 16 * (e % 2)));
-	case BF16:
-		return (double)bfloat_to_float((uint16_t)(word >> 16 * (e % 2)));
-	case I8:
-		return (double)(int8_t)(word >> 8 * (e % 4));
-	default:
-		memcpy(&f, &word, 4);
-		return (double)f;
-	}
+	if (bits == 64)
+		return pair(w, code, 2 * e, lane);
+	word = row(w, code, at / 32)[lane] >> at % 32;
+	return word & (((uint64_t)1 << bits) - 1);
 }
 
 /* Block by block; A by rows, B by columns, so that what is multiplied lies side by side. */
-struct matrices {
-	double a[LANES * ELEMENTS_MAX], b[LANES * ELEMENTS_MAX];
+struct matrix {
+	double value[LANES * ELEMENTS_MAX];
+	int16_t sig[LANES * ELEMENTS_MAX], exp[LANES * ELEMENTS_MAX];
 };
 
-static size_t at(const struct shape *s, unsigned int block, unsigned int i, unsigned int k)
+static struct gfx9_mfma_vector line(const struct matrix *m, size_t at)
 {
-	return ((size_t)block * s->m + i) * s->k + k;
+	return (struct gfx9_mfma_vector){ m->value + at, m->sig + at, m->exp + at };
 }
 
-static void read_sources(struct gfx9_wave *w, const struct gfx9_inst *in, const struct shape *s,
-			 struct matrices *m)
+static void negate(struct matrix *m)
 {
-	unsigned int n = elements(s), blgp = s->type == F64 ? 0 : in->blgp;
+	for (unsigned int i = 0; i < LANES * ELEMENTS_MAX; i++)
+		m->value[i] = -m->value[i];
+}
 
+/* Rows of @k elements of @type from the registers at @code, in the lanes that @blgp chooses. */
+static void read_matrix(struct gfx9_wave *w, const struct shape *s, unsigned int k,
+			unsigned int type, unsigned int code, unsigned int blgp, struct matrix *m)
+{
+	unsigned int n = elements(s, k);
+
+	memset(m, 0, sizeof(*m));
 	for (unsigned int lane = 0; lane < LANES; lane++) {
-		unsigned int i = lane % s->m, group = lane / s->m;
-		unsigned int block = group % s->blocks, k = group / s->blocks * n;
+		unsigned int group = lane / s->m, block = group % s->blocks;
+		size_t at = ((size_t)block * s->m + lane % s->m) * k + group / s->blocks * n;
 
-		for (unsigned int e = 0; e < n; e++) {
-			m->a[at(s, block, i, k + e)] = source(w, s->type, in->src[0], lane, e);
-			m->b[at(s, block, i, k + e)] =
-				source(w, s->type, in->src[1], b_lane(lane, blgp), e);
-		}
+		for (unsigned int e = 0; e < n; e++)
+			gfx9_mfma_element(type, element(w, type, code, b_lane(lane, blgp), e),
+					  &m->value[at + e], &m->sig[at + e], &m->exp[at + e]);
 	}
 }
 
@@ -181,179 +165,213 @@ static void place(const struct shape *s, unsigned int lane, unsigned int r, unsi
 		*i = r % 16 / 4 * 8 + lane / 32 * 4 + r % 4;
 		return;
 	case 16:
-		*block = s->type == F64 ? 0 : r / 4;
-		*i = s->type == F64 ? lane / 16 + 4 * r : lane / 16 * 4 + r % 4;
+		*block = is_f64(s) ? 0 : r / 4;
+		*i = is_f64(s) ? lane / 16 + 4 * r : lane / 16 * 4 + r % 4;
 		return;
 	default:
-		*block = s->type == F64 ? lane / 4 % 4 : lane / 4;
-		*i = s->type == F64 ? lane / 16 : r;
+		*block = is_f64(s) ? lane / 4 % 4 : lane / 4;
+		*i = is_f64(s) ? lane / 16 : r;
 	}
 }
 
+/* gfx942 has signs in blgp of the f64 forms: bit @n for A, B or C. */
+static bool is_negated(const struct gfx9_inst *in, unsigned int n)
+{
+	return gfx9_encodings[in->encoding].flags & ENC_NEG_LIST && in->blgp >> n & 1;
+}
+
 /* C of one result; a constant operand is the same everywhere. */
-static uint64_t addend(struct gfx9_wave *w, const struct gfx9_inst *in, unsigned int lane,
-		       unsigned int r, bool f64)
+static uint64_t addend(struct gfx9_wave *w, const struct gfx9_inst *in, const struct shape *s,
+		       unsigned int lane, unsigned int r)
 {
-	if (in->src[2] < GFX9_VGPR)
-		return f64 ? gfx9_scalar64(w, in, in->src[2]) : gfx9_scalar(w, in, in->src[2]);
-	if (!f64)
-		return row(w, in->src[2], r)[lane];
-	return row(w, in->src[2], 2 * r)[lane] | (uint64_t)row(w, in->src[2], 2 * r + 1)[lane]
-							 << 32;
+	unsigned int code = s->sparse ? in->dst : in->src[2];
+	uint64_t sign = is_negated(in, 2) ? (uint64_t)1 << 63 : 0;
+
+	if (!is_f64(s))
+		return code < GFX9_VGPR ? gfx9_scalar(w, in, code) : row(w, code, r)[lane];
+	return sign ^ (code < GFX9_VGPR ? gfx9_scalar64(w, in, code) : pair(w, code, 2 * r, lane));
 }
 
-static uint32_t sum_f32(const struct shape *s, const double *a, const double *b, uint32_t c)
-{
-	float sum;
-	uint32_t bits;
+/* Everything one instruction works on. */
+struct job {
+	struct gfx9_wave *w;
+	const struct gfx9_inst *in;
+	const struct shape *s;
+	struct matrix a, b;
+	uint64_t d[32][LANES];
+};
 
-	memcpy(&sum, &c, 4);
-	for (unsigned int k = 0; k < s->k; k++)
-		sum = fmaf((float)a[k], (float)b[k], sum);
-	memcpy(&bits, &sum, 4);
-	return bits;
+/* The elements of a column of B that stand opposite a sparse row of A. */
+struct chosen {
+	double value[SPARSE_MAX];
+	int16_t sig[SPARSE_MAX], exp[SPARSE_MAX];
+};
+
+static struct gfx9_mfma_vector choose(const struct job *j, unsigned int i, size_t column,
+				      struct chosen *out)
+{
+	const struct shape *s = j->s;
+	unsigned int k = length(s), n = elements(s, k);
+	/* A register has room for the indices of two or four instructions. */
+	unsigned int set = j->in->cbsz ? 0 : j->in->abid % (16 / n);
+
+	for (unsigned int e = 0; e < k; e++) {
+		uint32_t index = row(j->w, j->in->src[2], 0)[i + s->m * (e / n)];
+		size_t from = column + e / 2 * 4 + (index >> (2 * n * set + 2 * (e % n)) & 3);
+
+		out->value[e] = j->b.value[from];
+		out->sig[e] = j->b.sig[from];
+		out->exp[e] = j->b.exp[from];
+	}
+	return (struct gfx9_mfma_vector){ out->value, out->sig, out->exp };
 }
 
-static uint32_t sum_i32(const struct shape *s, const double *a, const double *b, uint32_t c)
+static uint64_t result(const struct job *j, unsigned int lane, unsigned int r)
 {
-	for (unsigned int k = 0; k < s->k; k++)
-		c += (uint32_t)((int32_t)a[k] * (int32_t)b[k]);
-	return c;
-}
+	const struct shape *s = j->s;
+	unsigned int block, i, k = length(s);
+	struct gfx9_mfma_vector a, b;
+	struct chosen chosen;
+	size_t column;
 
-/* blgp of the f64 forms negates A, B and C. */
-static uint64_t sum_f64(const struct shape *s, const struct gfx9_inst *in, const double *a,
-			const double *b, uint64_t c)
-{
-	double sum;
-
-	memcpy(&sum, &c, 8);
-	if (in->blgp & 4)
-		sum = -sum;
-	for (unsigned int k = 0; k < s->k; k++)
-		sum = fma(in->blgp & 1 ? -a[k] : a[k], in->blgp & 2 ? -b[k] : b[k], sum);
-	memcpy(&c, &sum, 8);
-	return c;
+	place(s, lane, r, &block, &i);
+	column = ((size_t)block * s->m + lane % s->m) * s->k;
+	a = line(&j->a, ((size_t)a_block(block, s, j->in) * s->m + i) * k);
+	b = s->sparse ? choose(j, i, column, &chosen) : line(&j->b, column);
+	return gfx9_mfma_sum(s->how, k, s->step, &a, &b, addend(j->w, j->in, s, lane, r));
 }
 
 static bool in_range(const struct gfx9_wave *w, unsigned int code, unsigned int rows)
 {
-	if (code < GFX9_VGPR)
-		return true;
 	if (code >= GFX9_AGPR)
 		return code - GFX9_AGPR + rows <= w->nr_agprs;
-	return code - GFX9_VGPR + rows <= w->nr_vgprs;
+	return code >= GFX9_VGPR && code - GFX9_VGPR + rows <= w->nr_vgprs;
 }
 
-static void multiply(struct gfx9_wave *w, const struct gfx9_inst *in, const struct shape *s,
-		     const struct matrices *m, uint64_t (*d)[LANES])
+static bool registers_exist(const struct gfx9_wave *w, const struct gfx9_inst *in,
+			    const struct shape *s)
 {
-	bool f64 = s->type == F64;
-	unsigned int n = result_rows(s) / (f64 ? 2 : 1);
+	unsigned int rows = result_rows(s);
 
-	for (unsigned int r = 0; r < n; r++) {
-		for (unsigned int lane = 0; lane < LANES; lane++) {
-			unsigned int block, i, j = lane % s->m;
-			uint64_t c = addend(w, in, lane, r, f64);
-			const double *a, *b;
-
-			place(s, lane, r, &block, &i);
-			a = &m->a[at(s, f64 ? block : a_block(block, in), i, 0)];
-			b = &m->b[at(s, block, j, 0)];
-			if (f64)
-				d[r][lane] = sum_f64(s, in, a, b, c);
-			else if (s->type == I8)
-				d[r][lane] = sum_i32(s, a, b, (uint32_t)c);
-			else
-				d[r][lane] = sum_f32(s, a, b, (uint32_t)c);
-		}
-	}
+	if (!in_range(w, in->src[0], source_rows(s, length(s), s->a)) ||
+	    !in_range(w, in->src[1], source_rows(s, s->k, s->b)) || !in_range(w, in->dst, rows))
+		return false;
+	if (s->sparse)
+		return in_range(w, in->src[2], 1);
+	return in->src[2] < GFX9_VGPR || in_range(w, in->src[2], rows);
 }
 
 static enum gfx9_stop run(struct gfx9_wave *w, const struct gfx9_inst *in, const struct shape *s)
 {
-	bool f64 = s->type == F64;
-	unsigned int rows = result_rows(s);
-	struct matrices m;
-	uint64_t d[32][LANES];
+	unsigned int rows = result_rows(s), width = is_f64(s) ? 2 : 1;
+	struct job j = { .w = w, .in = in, .s = s };
 
-	if (!in_range(w, in->src[0], source_rows(s)) || !in_range(w, in->src[1], source_rows(s)) ||
-	    !in_range(w, in->src[2], rows) || !in_range(w, in->dst, rows) ||
-	    in->src[0] < GFX9_VGPR || in->src[1] < GFX9_VGPR || in->dst < GFX9_VGPR ||
-	    (s->blocks >> in->cbsz) == 0)
+	if (!registers_exist(w, in, s) || (!s->sparse && s->blocks >> in->cbsz == 0))
 		return GFX9_ILLEGAL;
-	read_sources(w, in, s, &m);
-	multiply(w, in, s, &m, d);
-	/* The destination may overlap the sources: only now. */
-	for (unsigned int r = 0; r < rows; r++) {
+	read_matrix(w, s, length(s), s->a, in->src[0], 0, &j.a);
+	read_matrix(w, s, s->k, s->b, in->src[1], is_f64(s) ? 0 : in->blgp, &j.b);
+	if (is_negated(in, 0))
+		negate(&j.a);
+	if (is_negated(in, 1))
+		negate(&j.b);
+	for (unsigned int r = 0; r < rows / width; r++)
 		for (unsigned int lane = 0; lane < LANES; lane++)
-			row(w, in->dst, r)[lane] = f64 ? (uint32_t)(d[r / 2][lane] >> 32 * (r % 2))
-						       : (uint32_t)d[r][lane];
-	}
+			j.d[r][lane] = result(&j, lane, r);
+	/* The destination may overlap the sources: only now. */
+	for (unsigned int r = 0; r < rows; r++)
+		for (unsigned int lane = 0; lane < LANES; lane++)
+			row(w, in->dst, r)[lane] =
+				(uint32_t)(j.d[r / width][lane] >> 32 * (r % width));
 	return GFX9_GO;
 }
 
-/* Every shape under the names both targets have for it. */
-#define SHAPES(X)                               \
-	X(F32_32X32X1F32, 32, 1, 2, F32)        \
-	X(F32_32X32X1_2B_F32, 32, 1, 2, F32)    \
-	X(F32_16X16X1F32, 16, 1, 4, F32)        \
-	X(F32_16X16X1_4B_F32, 16, 1, 4, F32)    \
-	X(F32_4X4X1F32, 4, 1, 16, F32)          \
-	X(F32_4X4X1_16B_F32, 4, 1, 16, F32)     \
-	X(F32_32X32X2F32, 32, 2, 1, F32)        \
-	X(F32_32X32X2_F32, 32, 2, 1, F32)       \
-	X(F32_16X16X4F32, 16, 4, 1, F32)        \
-	X(F32_16X16X4_F32, 16, 4, 1, F32)       \
-	X(F32_32X32X4F16, 32, 4, 2, F16)        \
-	X(F32_32X32X4_2B_F16, 32, 4, 2, F16)    \
-	X(F32_16X16X4F16, 16, 4, 4, F16)        \
-	X(F32_16X16X4_4B_F16, 16, 4, 4, F16)    \
-	X(F32_4X4X4F16, 4, 4, 16, F16)          \
-	X(F32_4X4X4_16B_F16, 4, 4, 16, F16)     \
-	X(F32_32X32X8F16, 32, 8, 1, F16)        \
-	X(F32_32X32X8_F16, 32, 8, 1, F16)       \
-	X(F32_16X16X16F16, 16, 16, 1, F16)      \
-	X(F32_16X16X16_F16, 16, 16, 1, F16)     \
-	X(F32_32X32X2BF16, 32, 2, 2, BF16)      \
-	X(F32_16X16X2BF16, 16, 2, 4, BF16)      \
-	X(F32_4X4X2BF16, 4, 2, 16, BF16)        \
-	X(F32_32X32X4BF16, 32, 4, 1, BF16)      \
-	X(F32_16X16X8BF16, 16, 8, 1, BF16)      \
-	X(F32_32X32X4BF16_1K, 32, 4, 2, BF16)   \
-	X(F32_32X32X4_2B_BF16, 32, 4, 2, BF16)  \
-	X(F32_16X16X4BF16_1K, 16, 4, 4, BF16)   \
-	X(F32_16X16X4_4B_BF16, 16, 4, 4, BF16)  \
-	X(F32_4X4X4BF16_1K, 4, 4, 16, BF16)     \
-	X(F32_4X4X4_16B_BF16, 4, 4, 16, BF16)   \
-	X(F32_32X32X8BF16_1K, 32, 8, 1, BF16)   \
-	X(F32_32X32X8_BF16, 32, 8, 1, BF16)     \
-	X(F32_16X16X16BF16_1K, 16, 16, 1, BF16) \
-	X(F32_16X16X16_BF16, 16, 16, 1, BF16)   \
-	X(I32_32X32X4I8, 32, 4, 2, I8)          \
-	X(I32_32X32X4_2B_I8, 32, 4, 2, I8)      \
-	X(I32_16X16X4I8, 16, 4, 4, I8)          \
-	X(I32_16X16X4_4B_I8, 16, 4, 4, I8)      \
-	X(I32_4X4X4I8, 4, 4, 16, I8)            \
-	X(I32_4X4X4_16B_I8, 4, 4, 16, I8)       \
-	X(I32_32X32X8I8, 32, 8, 1, I8)          \
-	X(I32_16X16X16I8, 16, 16, 1, I8)        \
-	X(I32_32X32X16_I8, 32, 16, 1, I8)       \
-	X(I32_16X16X32_I8, 16, 32, 1, I8)       \
-	X(F64_16X16X4F64, 16, 4, 1, F64)        \
-	X(F64_16X16X4_F64, 16, 4, 1, F64)       \
-	X(F64_4X4X4F64, 4, 4, 4, F64)           \
-	X(F64_4X4X4_4B_F64, 4, 4, 4, F64)
+/* X(name, m, k, blocks, type of A, type of B, how it is summed up, products at once, sparse) */
+#define SHAPES(X)                                                               \
+	X(V_MFMA_F32_32X32X1F32, 32, 1, 2, F32, F32, CHAIN, 1, false)           \
+	X(V_MFMA_F32_32X32X1_2B_F32, 32, 1, 2, F32, F32, CHAIN, 1, false)       \
+	X(V_MFMA_F32_16X16X1F32, 16, 1, 4, F32, F32, CHAIN, 1, false)           \
+	X(V_MFMA_F32_16X16X1_4B_F32, 16, 1, 4, F32, F32, CHAIN, 1, false)       \
+	X(V_MFMA_F32_4X4X1F32, 4, 1, 16, F32, F32, CHAIN, 1, false)             \
+	X(V_MFMA_F32_4X4X1_16B_F32, 4, 1, 16, F32, F32, CHAIN, 1, false)        \
+	X(V_MFMA_F32_32X32X2F32, 32, 2, 1, F32, F32, CHAIN, 1, false)           \
+	X(V_MFMA_F32_32X32X2_F32, 32, 2, 1, F32, F32, CHAIN, 1, false)          \
+	X(V_MFMA_F32_16X16X4F32, 16, 4, 1, F32, F32, CHAIN, 1, false)           \
+	X(V_MFMA_F32_16X16X4_F32, 16, 4, 1, F32, F32, CHAIN, 1, false)          \
+	X(V_MFMA_F32_32X32X4F16, 32, 4, 2, F16, F16, PAIRS, 4, false)           \
+	X(V_MFMA_F32_32X32X4_2B_F16, 32, 4, 2, F16, F16, FUSED, 8, false)       \
+	X(V_MFMA_F32_16X16X4F16, 16, 4, 4, F16, F16, PAIRS, 4, false)           \
+	X(V_MFMA_F32_16X16X4_4B_F16, 16, 4, 4, F16, F16, FUSED, 8, false)       \
+	X(V_MFMA_F32_4X4X4F16, 4, 4, 16, F16, F16, PAIRS, 4, false)             \
+	X(V_MFMA_F32_4X4X4_16B_F16, 4, 4, 16, F16, F16, FUSED, 8, false)        \
+	X(V_MFMA_F32_32X32X8F16, 32, 8, 1, F16, F16, PAIRS, 4, false)           \
+	X(V_MFMA_F32_32X32X8_F16, 32, 8, 1, F16, F16, FUSED, 8, false)          \
+	X(V_MFMA_F32_16X16X16F16, 16, 16, 1, F16, F16, PAIRS, 4, false)         \
+	X(V_MFMA_F32_16X16X16_F16, 16, 16, 1, F16, F16, FUSED, 8, false)        \
+	X(V_MFMA_F32_32X32X2BF16, 32, 2, 2, BF16, BF16, PAIRS, 2, false)        \
+	X(V_MFMA_F32_16X16X2BF16, 16, 2, 4, BF16, BF16, PAIRS, 2, false)        \
+	X(V_MFMA_F32_4X4X2BF16, 4, 2, 16, BF16, BF16, PAIRS, 2, false)          \
+	X(V_MFMA_F32_32X32X4BF16, 32, 4, 1, BF16, BF16, PAIRS, 2, false)        \
+	X(V_MFMA_F32_16X16X8BF16, 16, 8, 1, BF16, BF16, PAIRS, 2, false)        \
+	X(V_MFMA_F32_32X32X4BF16_1K, 32, 4, 2, BF16, BF16, PAIRS, 4, false)     \
+	X(V_MFMA_F32_32X32X4_2B_BF16, 32, 4, 2, BF16, BF16, FUSED, 8, false)    \
+	X(V_MFMA_F32_16X16X4BF16_1K, 16, 4, 4, BF16, BF16, PAIRS, 4, false)     \
+	X(V_MFMA_F32_16X16X4_4B_BF16, 16, 4, 4, BF16, BF16, FUSED, 8, false)    \
+	X(V_MFMA_F32_4X4X4BF16_1K, 4, 4, 16, BF16, BF16, PAIRS, 4, false)       \
+	X(V_MFMA_F32_4X4X4_16B_BF16, 4, 4, 16, BF16, BF16, FUSED, 8, false)     \
+	X(V_MFMA_F32_32X32X8BF16_1K, 32, 8, 1, BF16, BF16, PAIRS, 4, false)     \
+	X(V_MFMA_F32_32X32X8_BF16, 32, 8, 1, BF16, BF16, FUSED, 8, false)       \
+	X(V_MFMA_F32_16X16X16BF16_1K, 16, 16, 1, BF16, BF16, PAIRS, 4, false)   \
+	X(V_MFMA_F32_16X16X16_BF16, 16, 16, 1, BF16, BF16, FUSED, 8, false)     \
+	X(V_MFMA_I32_32X32X4I8, 32, 4, 2, I8, I8, INTEGER, 1, false)            \
+	X(V_MFMA_I32_32X32X4_2B_I8, 32, 4, 2, I8, I8, INTEGER, 1, false)        \
+	X(V_MFMA_I32_16X16X4I8, 16, 4, 4, I8, I8, INTEGER, 1, false)            \
+	X(V_MFMA_I32_16X16X4_4B_I8, 16, 4, 4, I8, I8, INTEGER, 1, false)        \
+	X(V_MFMA_I32_4X4X4I8, 4, 4, 16, I8, I8, INTEGER, 1, false)              \
+	X(V_MFMA_I32_4X4X4_16B_I8, 4, 4, 16, I8, I8, INTEGER, 1, false)         \
+	X(V_MFMA_I32_32X32X8I8, 32, 8, 1, I8, I8, INTEGER, 1, false)            \
+	X(V_MFMA_I32_16X16X16I8, 16, 16, 1, I8, I8, INTEGER, 1, false)          \
+	X(V_MFMA_I32_32X32X16_I8, 32, 16, 1, I8, I8, INTEGER, 1, false)         \
+	X(V_MFMA_I32_16X16X32_I8, 16, 32, 1, I8, I8, INTEGER, 1, false)         \
+	X(V_MFMA_F64_16X16X4F64, 16, 4, 1, F64, F64, DOUBLE, 1, false)          \
+	X(V_MFMA_F64_16X16X4_F64, 16, 4, 1, F64, F64, DOUBLE, 1, false)         \
+	X(V_MFMA_F64_4X4X4F64, 4, 4, 4, F64, F64, DOUBLE, 1, false)             \
+	X(V_MFMA_F64_4X4X4_4B_F64, 4, 4, 4, F64, F64, DOUBLE, 1, false)         \
+	X(V_MFMA_F32_32X32X4_XF32, 32, 4, 1, XF32, XF32, FUSED, 4, false)       \
+	X(V_MFMA_F32_16X16X8_XF32, 16, 8, 1, XF32, XF32, FUSED, 4, false)       \
+	X(V_MFMA_F32_32X32X16_FP8_FP8, 32, 16, 1, FP8, FP8, HALVES, 16, false)  \
+	X(V_MFMA_F32_16X16X32_FP8_FP8, 16, 32, 1, FP8, FP8, HALVES, 16, false)  \
+	X(V_MFMA_F32_32X32X16_FP8_BF8, 32, 16, 1, FP8, BF8, HALVES, 16, false)  \
+	X(V_MFMA_F32_16X16X32_FP8_BF8, 16, 32, 1, FP8, BF8, HALVES, 16, false)  \
+	X(V_MFMA_F32_32X32X16_BF8_FP8, 32, 16, 1, BF8, FP8, HALVES, 16, false)  \
+	X(V_MFMA_F32_16X16X32_BF8_FP8, 16, 32, 1, BF8, FP8, HALVES, 16, false)  \
+	X(V_MFMA_F32_32X32X16_BF8_BF8, 32, 16, 1, BF8, BF8, HALVES, 16, false)  \
+	X(V_MFMA_F32_16X16X32_BF8_BF8, 16, 32, 1, BF8, BF8, HALVES, 16, false)  \
+	X(V_SMFMAC_F32_32X32X16_F16, 32, 16, 1, F16, F16, FUSED, 8, true)       \
+	X(V_SMFMAC_F32_16X16X32_F16, 16, 32, 1, F16, F16, FUSED, 8, true)       \
+	X(V_SMFMAC_F32_32X32X16_BF16, 32, 16, 1, BF16, BF16, FUSED, 8, true)    \
+	X(V_SMFMAC_F32_16X16X32_BF16, 16, 32, 1, BF16, BF16, FUSED, 8, true)    \
+	X(V_SMFMAC_I32_32X32X32_I8, 32, 32, 1, I8, I8, INTEGER, 1, true)        \
+	X(V_SMFMAC_I32_16X16X64_I8, 16, 64, 1, I8, I8, INTEGER, 1, true)        \
+	X(V_SMFMAC_F32_32X32X32_FP8_FP8, 32, 32, 1, FP8, FP8, HALVES, 16, true) \
+	X(V_SMFMAC_F32_16X16X64_FP8_FP8, 16, 64, 1, FP8, FP8, HALVES, 16, true) \
+	X(V_SMFMAC_F32_32X32X32_FP8_BF8, 32, 32, 1, FP8, BF8, HALVES, 16, true) \
+	X(V_SMFMAC_F32_16X16X64_FP8_BF8, 16, 64, 1, FP8, BF8, HALVES, 16, true) \
+	X(V_SMFMAC_F32_32X32X32_BF8_FP8, 32, 32, 1, BF8, FP8, HALVES, 16, true) \
+	X(V_SMFMAC_F32_16X16X64_BF8_FP8, 16, 64, 1, BF8, FP8, HALVES, 16, true) \
+	X(V_SMFMAC_F32_32X32X32_BF8_BF8, 32, 32, 1, BF8, BF8, HALVES, 16, true) \
+	X(V_SMFMAC_F32_16X16X64_BF8_BF8, 16, 64, 1, BF8, BF8, HALVES, 16, true)
 
-#define DEFINE(name, m, k, blocks, type)                                                  \
-	static enum gfx9_stop run_##name(struct gfx9_wave *w, const struct gfx9_inst *in) \
-	{                                                                                 \
-		static const struct shape shape = { m, k, blocks, type };                 \
-                                                                                          \
-		return run(w, in, &shape);                                                \
+#define DEFINE(name, m, k, blocks, a, b, how, step, sparse)                                       \
+	static enum gfx9_stop run_##name(struct gfx9_wave *w, const struct gfx9_inst *in)         \
+	{                                                                                         \
+		static const struct shape shape = {                                               \
+			m, k, blocks, GFX9_MFMA_##a, GFX9_MFMA_##b, GFX9_MFMA_##how, step, sparse \
+		};                                                                                \
+                                                                                                  \
+		return run(w, in, &shape);                                                        \
 	}
 SHAPES(DEFINE)
 
-#define ENTRY(name, m, k, blocks, type) [GFX9_V_MFMA_##name] = run_##name,
+#define ENTRY(name, m, k, blocks, a, b, how, step, sparse) [GFX9_##name] = run_##name,
 
 gfx9_run_fn *const gfx9_mfma_ops[GFX9_OPS] = { SHAPES(ENTRY) };
