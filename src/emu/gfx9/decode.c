@@ -582,6 +582,29 @@ static int decode_mubuf(struct source *s, struct gfx9_inst *in)
 	return in->lds && bits(s->x, 23, 1) ? -EILSEQ : 0;
 }
 
+static int decode_mtbuf(struct source *s, struct gfx9_inst *in)
+{
+	int err = use_entry(s, &ops_mtbuf[s->target][bits(s->w, 15, 4)], in);
+
+	if (err)
+		return err;
+	in->format = GFX9_MTBUF;
+	in->offset = (int32_t)bits(s->w, 0, 12);
+	in->offen = bits(s->w, 12, 1);
+	in->idxen = bits(s->w, 13, 1);
+	in->glc = bits(s->w, 14, 1);
+	in->dfmt = (uint8_t)bits(s->w, 19, 4);
+	in->nfmt = (uint8_t)bits(s->w, 23, 3);
+	in->src[0] = vgpr(bits(s->x, 0, 8));
+	in->src[1] = data_reg(bits(s->x, 8, 8), bits(s->x, 23, 1));
+	in->src[2] = (uint16_t)bits(s->x, 24, 8);
+	in->sdst = (uint16_t)(bits(s->x, 16, 5) << 2);
+	in->scc = bits(s->x, 21, 1);
+	in->slc = bits(s->x, 22, 1);
+	in->dst = in->src[1];
+	return 0;
+}
+
 static int decode_two_dwords(struct source *s, struct gfx9_inst *in)
 {
 	in->dwords = 2;
@@ -596,6 +619,8 @@ static int decode_two_dwords(struct source *s, struct gfx9_inst *in)
 		return decode_flat(s, in);
 	case 0x38:
 		return decode_mubuf(s, in);
+	case 0x3a:
+		return decode_mtbuf(s, in);
 	default:
 		return -EILSEQ;
 	}
@@ -640,7 +665,7 @@ static bool is_constant(const struct gfx9_inst *in, unsigned int code)
 {
 	if (code == GFX9_LITERAL)
 		return in->dwords > 1 && in->format != GFX9_VOP3 && in->format != GFX9_VOP3P &&
-		       in->format != GFX9_MUBUF && !in->extra;
+		       in->format != GFX9_MUBUF && in->format != GFX9_MTBUF && !in->extra;
 	if (code >= GFX9_SHARED_BASE && code <= GFX9_PRIVATE_LIMIT)
 		return true;
 	if (code >= GFX9_VCCZ && code <= GFX9_SCC)
@@ -722,6 +747,7 @@ static int check_address(struct gfx9_inst *in)
 	case GFX9_FLAT:
 		return vgpr_tuple(in->src[0], 2) < 0 ? -EILSEQ : 0;
 	case GFX9_MUBUF:
+	case GFX9_MTBUF:
 		return in->offen && in->idxen ? vgpr_tuple(in->src[0], 2) : 0;
 	default:
 		return check_saddr(in);

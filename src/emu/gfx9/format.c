@@ -347,6 +347,7 @@ static unsigned int address_dwords(const struct gfx9_inst *in)
 {
 	switch (in->format) {
 	case GFX9_MUBUF:
+	case GFX9_MTBUF:
 		return (unsigned int)in->offen + in->idxen;
 	case GFX9_SCRATCH:
 		return in->sve;
@@ -611,6 +612,28 @@ static void put_cache_modifiers(struct text *t)
 		put(t, new_names ? " sc1" : " scc");
 }
 
+/* What is not named is UNORM of 8 bits. */
+static void put_data_format(struct text *t)
+{
+	static const char *const data[16] = {
+		"INVALID",     "8",	   "16",	  "8_8",	"32",	   "16_16",
+		"10_11_11",    "11_11_10", "10_10_10_2",  "2_10_10_10", "8_8_8_8", "32_32",
+		"16_16_16_16", "32_32_32", "32_32_32_32", "RESERVED_15"
+	};
+	static const char *const num[8] = { "UNORM", "SNORM", "USCALED",    "SSCALED",
+					    "UINT",  "SINT",  "RESERVED_6", "FLOAT" };
+	unsigned int dfmt = t->in->dfmt & 15, nfmt = t->in->nfmt & 7;
+
+	if (dfmt == 1 && !nfmt)
+		return;
+	put(t, " format:[");
+	if (dfmt != 1)
+		put(t, "BUF_DATA_FORMAT_%s%s", data[dfmt], nfmt ? "," : "");
+	if (nfmt)
+		put(t, "BUF_NUM_FORMAT_%s", num[nfmt]);
+	put(t, "]");
+}
+
 static void put_memory_modifiers(struct text *t)
 {
 	const struct gfx9_inst *in = t->in;
@@ -652,6 +675,10 @@ static void put_modifiers(struct text *t)
 	case GFX9_GLOBAL:
 	case GFX9_SCRATCH:
 	case GFX9_MUBUF:
+		put_memory_modifiers(t);
+		break;
+	case GFX9_MTBUF:
+		put_data_format(t);
 		put_memory_modifiers(t);
 		break;
 	default:

@@ -33,6 +33,7 @@ enum gfx9_format {
 	GFX9_GLOBAL,
 	GFX9_SCRATCH,
 	GFX9_MUBUF,
+	GFX9_MTBUF,
 	GFX9_FORMATS,
 };
 
@@ -75,7 +76,7 @@ struct gfx9_inst {
 	 * SMEM: dst is sdata, src[0] sbase, src[1] soffset or 0.
 	 * DS: dst, src[0] addr, src[1] data0, src[2] data1; offset is offset0, offset1 beside it.
 	 * FLAT, GLOBAL, SCRATCH: dst, src[0] vaddr, src[1] vdata, sdst saddr or GFX9_OFF.
-	 * MUBUF: dst = src[1] = vdata, src[0] vaddr, src[2] soffset, sdst srsrc.
+	 * MUBUF, MTBUF: dst = src[1] = vdata, src[0] vaddr, src[2] soffset, sdst srsrc.
 	 */
 	uint16_t dst, sdst, src[3];
 	uint32_t literal;
@@ -96,6 +97,7 @@ struct gfx9_inst {
 	bool imm; /* SMEM: offset is an immediate */
 	bool soffset_en;
 	bool glc, slc, scc, lds, gds, offen, idxen, sve;
+	uint8_t dfmt, nfmt; /* MTBUF */
 };
 
 /*
