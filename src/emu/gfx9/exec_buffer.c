@@ -6,24 +6,16 @@
  * A swizzled buffer interleaves its records: dword d of records that share a block of index_stride
  * lies together. So scratch was made before there were SCRATCH instructions.
  */
-#include "emu/gfx9/memory.h"
+#include "emu/gfx9/buffer.h"
 
 #define LANE(mask) gfx9_first_lane(mask)
-
-struct buffer {
-	uint64_t base; /* with soffset */
-	uint32_t soffset, stride, records, index_stride;
-	bool swizzled, add_tid;
-	uint32_t index[GFX9_LANES];
-	uint64_t offset[GFX9_LANES]; /* within the record: of the instruction and of vaddr */
-};
 
 static uint32_t field(uint32_t word, unsigned int low, unsigned int width)
 {
 	return word >> low & ((1u << width) - 1);
 }
 
-static void buffer_descriptor(struct buffer *b, const struct gfx9_wave *w,
+static void buffer_descriptor(struct gfx9_buffer *b, const struct gfx9_wave *w,
 			      const struct gfx9_inst *in)
 {
 	uint32_t word[4];
@@ -40,7 +32,7 @@ static void buffer_descriptor(struct buffer *b, const struct gfx9_wave *w,
 	b->stride = field(word[1], 16, 14) | (b->add_tid ? field(word[3], 15, 4) << 14 : 0);
 }
 
-GFX9_CLONES static void buffer_lanes(struct buffer *restrict b, struct gfx9_wave *w,
+GFX9_CLONES static void buffer_lanes(struct gfx9_buffer *restrict b, struct gfx9_wave *w,
 				     const struct gfx9_inst *in)
 {
 	const uint32_t *restrict vaddr = NULL;
@@ -55,7 +47,7 @@ GFX9_CLONES static void buffer_lanes(struct buffer *restrict b, struct gfx9_wave
 		b->offset[i] = (uint32_t)in->offset + (in->offen ? (uint64_t)vaddr[i] : 0);
 }
 
-static uint64_t swizzled_offset(const struct buffer *b, unsigned int lane, uint64_t offset)
+static uint64_t swizzled_offset(const struct gfx9_buffer *b, unsigned int lane, uint64_t offset)
 {
 	uint64_t block = b->index[lane] / b->index_stride,
 		 within = b->index[lane] % b->index_stride;
@@ -66,7 +58,7 @@ static uint64_t swizzled_offset(const struct buffer *b, unsigned int lane, uint6
 static enum gfx9_where find_swizzled(const struct gfx9_site *s, unsigned int lane,
 				     unsigned int byte, uint64_t *at, unsigned int *run)
 {
-	const struct buffer *b = s->priv;
+	const struct gfx9_buffer *b = s->priv;
 	uint64_t offset = b->offset[lane] + byte;
 	bool halves = s->a->kind == GFX9_RMW && s->a->bytes > 4;
 
@@ -81,7 +73,7 @@ static enum gfx9_where find_swizzled(const struct gfx9_site *s, unsigned int lan
 static enum gfx9_where find_linear(const struct gfx9_site *s, unsigned int lane, unsigned int byte,
 				   uint64_t *at, unsigned int *run)
 {
-	const struct buffer *b = s->priv;
+	const struct gfx9_buffer *b = s->priv;
 	uint64_t offset = b->offset[lane] + (uint64_t)b->index[lane] * b->stride + byte;
 
 	/* Each dword is in or out by itself, except of atomics. */
@@ -91,7 +83,8 @@ static enum gfx9_where find_linear(const struct gfx9_site *s, unsigned int lane,
 }
 
 /* The addresses; false: not all active lanes are in range. */
-GFX9_CLONES static bool linear_addresses(const struct gfx9_site *s, const struct buffer *restrict b,
+GFX9_CLONES static bool linear_addresses(const struct gfx9_site *s,
+					 const struct gfx9_buffer *restrict b,
 					 uint64_t *restrict addr)
 {
 	const uint32_t *restrict lanes = gfx9_lanes(s->w);
@@ -109,7 +102,7 @@ GFX9_CLONES static bool linear_addresses(const struct gfx9_site *s, const struct
 }
 
 /* Scratch as compilers use it: each lane its record, all at one offset. */
-static bool buffer_rows(const struct gfx9_site *s, const struct buffer *b)
+static bool buffer_rows(const struct gfx9_site *s, const struct gfx9_buffer *b)
 {
 	uint64_t offset = (uint32_t)s->in->offset;
 	const uint32_t *vaddr;
@@ -129,12 +122,25 @@ static bool buffer_rows(const struct gfx9_site *s, const struct buffer *b)
 	return gfx9_access_rows(s, b->base + offset * GFX9_LANES);
 }
 
-static bool buffer_exists(const struct gfx9_wave *w, const struct gfx9_inst *in,
-			  const struct gfx9_access *a)
+bool gfx9_buffer_address_exists(const struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	unsigned int n = (unsigned int)in->idxen + in->offen;
 
-	if (n && !gfx9_has_rows(w, in->src[0], n))
+	return !n || gfx9_has_rows(w, in->src[0], n);
+}
+
+void gfx9_buffer_open(struct gfx9_site *s, struct gfx9_buffer *b)
+{
+	buffer_descriptor(b, s->w, s->in);
+	buffer_lanes(b, s->w, s->in);
+	s->find = b->swizzled ? find_swizzled : find_linear;
+	s->priv = b;
+}
+
+static bool buffer_exists(const struct gfx9_wave *w, const struct gfx9_inst *in,
+			  const struct gfx9_access *a)
+{
+	if (!gfx9_buffer_address_exists(w, in))
 		return false;
 	if (in->lds && (a->kind != GFX9_LOAD || a->bytes > 4 || (a->flags & GFX9_D16)))
 		return false;
@@ -144,7 +150,7 @@ static bool buffer_exists(const struct gfx9_wave *w, const struct gfx9_inst *in,
 enum gfx9_stop gfx9_buffer(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	uint64_t addr[GFX9_LANES];
-	struct buffer b;
+	struct gfx9_buffer b;
 	struct gfx9_site s = {
 		.w = w,
 		.in = in,
@@ -167,6 +173,32 @@ enum gfx9_stop gfx9_buffer(struct gfx9_wave *w, const struct gfx9_inst *in)
 	}
 	s.find = find_linear;
 	return linear_addresses(&s, &b, addr) ? gfx9_access_pages(&s, addr) : gfx9_access_any(&s);
+}
+
+/* LDS, from M0 and the instruction's offset on, a dword for each lane; the other way round of lds.
+ */
+enum gfx9_stop gfx9_buffer_store_lds(struct gfx9_wave *w, const struct gfx9_inst *in)
+{
+	static const struct gfx9_access dword = { GFX9_STORE, 4, 0, 0 };
+	uint32_t base = (w->s[GFX9_M0] & 0xffff) + (uint32_t)in->offset;
+	struct gfx9_site s = { .w = w, .in = in, .a = &dword, .exec = gfx9_exec(w) };
+	struct gfx9_buffer b;
+	unsigned int run;
+	uint64_t at, bad;
+
+	if (!gfx9_buffer_address_exists(w, in))
+		return GFX9_ILLEGAL;
+	gfx9_buffer_open(&s, &b);
+	for (uint64_t m = s.exec; m; m &= m - 1) {
+		uint32_t from = base + 4 * LANE(m), value = 0;
+
+		if (from < w->lds_bytes && w->lds_bytes - from >= sizeof(value))
+			memcpy(&value, w->lds + from, sizeof(value));
+		if (s.find(&s, LANE(m), 0, &at, &run) != GFX9_NOWHERE &&
+		    !gfx9_tlb_write(w->tlb, at, &value, sizeof(value), &bad))
+			return gfx9_fail(w, bad, true, LANE(m));
+	}
+	return GFX9_GO;
 }
 
 /* Caches are not modelled; other threads must see what was written before. */

@@ -651,3 +651,10 @@ GFX9_CLONES enum gfx9_stop gfx9_ds_bpermute(struct gfx9_wave *w, const struct gf
 		dst[LANE(m)] = src[(addr[LANE(m)] + offset) / 4 % GFX9_LANES];
 	return GFX9_GO;
 }
+
+enum gfx9_stop gfx9_ds_nop(struct gfx9_wave *w, const struct gfx9_inst *in)
+{
+	(void)w;
+	(void)in;
+	return GFX9_GO;
+}

@@ -592,6 +592,12 @@ uint32_t gfx9_rmw32(enum gfx9_rmw op, uint32_t old, uint32_t x, uint32_t y)
 	}
 }
 
+/* The highest bit says whether a dword is exchanged. */
+static uint32_t exchange_marked(uint32_t old, uint32_t x)
+{
+	return x >> 31 ? x & 0x7fffffff : old;
+}
+
 uint64_t gfx9_rmw64(enum gfx9_rmw op, uint64_t old, uint64_t x, uint64_t y)
 {
 	switch (op) {
@@ -625,6 +631,9 @@ uint64_t gfx9_rmw64(enum gfx9_rmw op, uint64_t old, uint64_t x, uint64_t y)
 		return !old || old > x ? x : old - 1;
 	case GFX9_RMW_MSKOR:
 		return (old & ~x) | y;
+	case GFX9_RMW_CONDXCHG:
+		return exchange_marked((uint32_t)old, (uint32_t)x) |
+		       (uint64_t)exchange_marked((uint32_t)(old >> 32), (uint32_t)(x >> 32)) << 32;
 	case GFX9_RMW_FADD:
 		return add_doubles(old, x);
 	case GFX9_RMW_FMIN:
@@ -1006,6 +1015,7 @@ const struct gfx9_access gfx9_accesses[GFX9_OPS] = {
 	DS_RMW(PK_ADD, F16, 4, PK_F16),
 	DS_RMW(PK_ADD, BF16, 4, PK_BF16),
 	[GFX9_DS_WRAP_RTN_B32] = RMW(4, WRAP),
+	[GFX9_DS_CONDXCHG32_RTN_B64] = RMW(8, CONDXCHG),
 	[GFX9_DS_READ_U8] = LOAD(1, 0),
 	[GFX9_DS_READ_I8] = LOAD(1, GFX9_SIGNED),
 	[GFX9_DS_READ_U16] = LOAD(2, 0),
@@ -1065,6 +1075,16 @@ const struct gfx9_access gfx9_accesses[GFX9_OPS] = {
 		[GFX9_##fam##_ATOMIC_ADD_F64] = fn, [GFX9_##fam##_ATOMIC_MIN_F64] = fn,         \
 		[GFX9_##fam##_ATOMIC_MAX_F64] = fn
 
+#define RUN_FORMAT_OF(fam, c)                                    \
+	[GFX9_##fam##_LOAD_FORMAT_##c] = gfx9_buffer_format,     \
+	[GFX9_##fam##_STORE_FORMAT_##c] = gfx9_buffer_format,    \
+	[GFX9_##fam##_LOAD_FORMAT_D16_##c] = gfx9_buffer_format, \
+	[GFX9_##fam##_STORE_FORMAT_D16_##c] = gfx9_buffer_format
+
+#define RUN_FORMAT(fam)                                                         \
+	RUN_FORMAT_OF(fam, X), RUN_FORMAT_OF(fam, XY), RUN_FORMAT_OF(fam, XYZ), \
+		RUN_FORMAT_OF(fam, XYZW)
+
 #define RUN_DS(name, type) \
 	[GFX9_DS_##name##_##type] = gfx9_ds_rmw, [GFX9_DS_##name##_RTN_##type] = gfx9_ds_rmw_rtn
 
@@ -1103,6 +1123,11 @@ gfx9_run_fn *const gfx9_memory_ops[GFX9_OPS] = {
 	RUN_PARTS(BUFFER, gfx9_buffer),
 	RUN_DWORDS(BUFFER, gfx9_buffer),
 	RUN_ATOMICS(BUFFER, gfx9_buffer),
+	RUN_FORMAT(BUFFER),
+	RUN_FORMAT(TBUFFER),
+	[GFX9_BUFFER_LOAD_FORMAT_D16_HI_X] = gfx9_buffer_format,
+	[GFX9_BUFFER_STORE_FORMAT_D16_HI_X] = gfx9_buffer_format,
+	[GFX9_BUFFER_STORE_LDS_DWORD] = gfx9_buffer_store_lds,
 	[GFX9_BUFFER_INV] = gfx9_buffer_cache,
 	[GFX9_BUFFER_INVL2] = gfx9_buffer_cache,
 	[GFX9_BUFFER_WBL2] = gfx9_buffer_cache,
@@ -1150,6 +1175,8 @@ gfx9_run_fn *const gfx9_memory_ops[GFX9_OPS] = {
 	RUN_DS(PK_ADD, F16),
 	RUN_DS(PK_ADD, BF16),
 	[GFX9_DS_WRAP_RTN_B32] = gfx9_ds_rmw_rtn,
+	[GFX9_DS_CONDXCHG32_RTN_B64] = gfx9_ds_rmw_rtn,
+	[GFX9_DS_NOP] = gfx9_ds_nop,
 	[GFX9_DS_APPEND] = gfx9_ds_append,
 	[GFX9_DS_CONSUME] = gfx9_ds_append,
 	[GFX9_DS_SWIZZLE_B32] = gfx9_ds_swizzle,

@@ -55,6 +55,7 @@ enum gfx9_rmw {
 	GFX9_RMW_DEC,
 	GFX9_RMW_MSKOR,
 	GFX9_RMW_WRAP,
+	GFX9_RMW_CONDXCHG,
 	GFX9_RMW_FADD,
 	GFX9_RMW_FMIN,
 	GFX9_RMW_FMAX,
@@ -120,6 +121,8 @@ enum gfx9_stop gfx9_global_store3(struct gfx9_wave *w, const struct gfx9_inst *i
 enum gfx9_stop gfx9_global_store4(struct gfx9_wave *w, const struct gfx9_inst *in);
 enum gfx9_stop gfx9_scratch(struct gfx9_wave *w, const struct gfx9_inst *in);
 enum gfx9_stop gfx9_buffer(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_buffer_format(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_buffer_store_lds(struct gfx9_wave *w, const struct gfx9_inst *in);
 enum gfx9_stop gfx9_buffer_cache(struct gfx9_wave *w, const struct gfx9_inst *in);
 enum gfx9_stop gfx9_ds_read(struct gfx9_wave *w, const struct gfx9_inst *in);
 enum gfx9_stop gfx9_ds_read1(struct gfx9_wave *w, const struct gfx9_inst *in);
@@ -138,6 +141,7 @@ enum gfx9_stop gfx9_ds_rmw(struct gfx9_wave *w, const struct gfx9_inst *in);
 enum gfx9_stop gfx9_ds_rmw_rtn(struct gfx9_wave *w, const struct gfx9_inst *in);
 enum gfx9_stop gfx9_ds_append(struct gfx9_wave *w, const struct gfx9_inst *in);
 enum gfx9_stop gfx9_ds_addtid(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_ds_nop(struct gfx9_wave *w, const struct gfx9_inst *in);
 enum gfx9_stop gfx9_ds_swizzle(struct gfx9_wave *w, const struct gfx9_inst *in);
 enum gfx9_stop gfx9_ds_permute(struct gfx9_wave *w, const struct gfx9_inst *in);
 enum gfx9_stop gfx9_ds_bpermute(struct gfx9_wave *w, const struct gfx9_inst *in);
