@@ -573,6 +573,25 @@ static uint64_t to_f8(uint64_t v, int m, int bias)
 	return r ? r | (v >> 24 & 0x80) : 0;
 }
 
+/* Up where the fraction that is cut off and the random bits, as many as there are, make up one. */
+static uint64_t to_f8_random(uint64_t v, uint64_t random, int m, int bias)
+{
+	double x = fabs((double)F(v)), low, high, parts = ldexp(1, 23 - m);
+	uint64_t k = 0;
+
+	if (!isfinite(x))
+		return 0x80;
+	while (k < 127 && (double)F(f8(k + 1, m, bias)) <= x)
+		k++;
+	low = (double)F(f8(k, m, bias));
+	high = k < 127 ? (double)F(f8(k + 1, m, bias)) : 2 * low - (double)F(f8(126, m, bias));
+	if (x >= high)
+		return 0x80;
+	if (floor((x - low) / (high - low) * parts) + (double)(U(random) >> (9 + m)) >= parts)
+		k++;
+	return k > 127 ? 0x80 : k ? k | (v >> 24 & 0x80) : 0;
+}
+
 static uint64_t mixed(uint64_t a, uint64_t b, uint64_t c)
 {
 	return RF((double)fmaf(F(a), F(b), F(c)), 3, a, b, c);
@@ -910,7 +929,9 @@ static uint64_t mixed(uint64_t a, uint64_t b, uint64_t c)
 	X(V_CVT_PK_F32_FP8, f8(a, 3, 8) | f8(a >> 8, 3, 8) << 32)                                  \
 	X(V_CVT_PK_F32_BF8, f8(a, 2, 16) | f8(a >> 8, 2, 16) << 32)                                \
 	X(V_CVT_PK_FP8_F32, to_f8(a, 3, 8) | to_f8(b, 3, 8) << 8)                                  \
-	X(V_CVT_PK_BF8_F32, to_f8(a, 2, 16) | to_f8(b, 2, 16) << 8)
+	X(V_CVT_PK_BF8_F32, to_f8(a, 2, 16) | to_f8(b, 2, 16) << 8)                                \
+	X(V_CVT_SR_FP8_F32, to_f8_random(a, b, 3, 8))                                              \
+	X(V_CVT_SR_BF8_F32, to_f8_random(a, b, 2, 16))
 
 /* Two roundings, and no denormals anywhere. */
 static uint64_t mad_f(uint64_t a, uint64_t b, uint64_t c, bool legacy)
@@ -1302,6 +1323,8 @@ static uint32_t merged(uint16_t code, unsigned int type, uint64_t r, uint32_t ol
 {
 	if (code == GFX9_V_FMA_MIXHI_F16)
 		return (uint32_t)r << 16 | (old & 0xffff);
+	if (type == GFX9_T_B8)
+		return (uint32_t)(r & 0xff) | (old & 0xffffff00);
 	if (is_half(type) && keeps_high(code))
 		return (uint32_t)(r & 0xffff) | (old & 0xffff0000);
 	return (uint32_t)r;
@@ -2331,6 +2354,84 @@ static void test_swap(void **state)
 }
 
 /* As the assembler encodes them: a3 from v5, v6 from a3, a1 from a3, a0 from 1.0. */
+/* The byte that op_sel chooses, and no other. */
+static void test_byte_select(void **state)
+{
+	struct fixture *f = fixture_new();
+
+	(void)state;
+	for (uint32_t byte = 0; byte < 4; byte++) {
+		struct gfx9_inst in = { .op = GFX9_V_CVT_SR_FP8_F32,
+					.format = GFX9_VOP3,
+					.dst = V(DST),
+					.src = { V(0), V(2) },
+					.op_sel = (uint8_t)(byte << 2),
+					.neg = 1 };
+
+		f->v[0][9] = 0x3f800000;
+		f->v[2][9] = ~0u;
+		f->v[DST][9] = POISON;
+		assert_int_equal(gfx9_vector_ops[in.op](&f->w, &in), GFX9_GO);
+		assert_int_equal(f->v[DST][9], (POISON & ~(0xffu << 8 * byte)) | 0xc0u << 8 * byte);
+	}
+	fixture_free(f);
+}
+
+/* v_mqsad_u32_u8: a window of four bytes moves over eight; bytes of the reference that are 0 do not
+ * count. */
+static void test_mqsad(void **state)
+{
+	const struct gfx9_vector_variant *const *v = gfx9_vector_variants();
+	struct gfx9_inst in = { .op = GFX9_V_MQSAD_U32_U8,
+				.format = GFX9_VOP3,
+				.dst = V(DST),
+				.src = { V(0), V(2), V(4) } };
+	struct fixture *f = fixture_new();
+
+	(void)state;
+	for (; *v; v++) {
+		for (int n = 0; n < 40; n++) {
+			uint64_t exec = n % 2 ? random64() : GFX9_ALL_LANES;
+
+			in.clamp = n % 3 == 0;
+			gfx9_set64(&f->w, GFX9_EXEC, exec);
+			for (int r = 0; r < NR_VGPRS; r++)
+				for (int i = 0; i < GFX9_LANES; i++)
+					f->v[r][i] = (uint32_t)random64() &
+						     (random64() & 1 ? ~0u : 0xff00ff);
+			f->v[4][0] = f->v[5][1] = ~0u;
+			for (int i = 0; i < GFX9_LANES; i++)
+				f->v[12][i] = f->v[DST][i];
+			assert_int_equal((*v)->run(&f->w, &in), GFX9_GO);
+			for (int i = 0; i < 4 * GFX9_LANES; i++) {
+				int lane = i % GFX9_LANES, k = i / GFX9_LANES;
+				uint64_t x = f->v[0][lane] | (uint64_t)f->v[1][lane] << 32;
+				uint64_t sum = f->v[4 + k][lane];
+
+				for (int b = 0; b < 4; b++) {
+					int ref = f->v[2][lane] >> 8 * b & 0xff;
+
+					sum += ref ? (uint64_t)abs(ref -
+								   (int)(x >> 8 * (b + k) & 0xff))
+						   : 0;
+				}
+				if (in.clamp && sum > UINT32_MAX)
+					sum = UINT32_MAX;
+				if (exec >> lane & 1)
+					assert_int_equal(f->v[DST + k][lane], (uint32_t)sum);
+				else if (!k)
+					assert_int_equal(f->v[DST][lane], f->v[12][lane]);
+			}
+		}
+	}
+	in.src[2] = V(NR_VGPRS - 3);
+	assert_int_equal(gfx9_vector_ops[in.op](&f->w, &in), GFX9_ILLEGAL);
+	in.src[2] = V(4);
+	in.dst = V(NR_VGPRS - 3);
+	assert_int_equal(gfx9_vector_ops[in.op](&f->w, &in), GFX9_ILLEGAL);
+	fixture_free(f);
+}
+
 static void test_accumulation(void **state)
 {
 	static const uint32_t words[][2] = { { 0xd3d94003, 0x18000105 },
@@ -2592,6 +2693,7 @@ int main(void)
 		cmocka_unit_test(test_swap),	      cmocka_unit_test(test_accumulation),
 		cmocka_unit_test(test_gpr_index),     cmocka_unit_test(test_bounds),
 		cmocka_unit_test(test_overlap),	      cmocka_unit_test(test_random),
+		cmocka_unit_test(test_byte_select),   cmocka_unit_test(test_mqsad),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

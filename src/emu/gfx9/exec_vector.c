@@ -97,7 +97,7 @@ static void broadcast(uint32_t *row, uint32_t value)
  * What is known of an opcode
  */
 
-static gfx9_run_fn run_nop, run_readfirstlane, run_readlane, run_writelane, run_swap,
+static gfx9_run_fn run_nop, run_readfirstlane, run_readlane, run_writelane, run_swap, run_mqsad_u32,
 	run_accvgpr_read, run_accvgpr_write, run_accvgpr_mov;
 
 /* Flags are or'ed names without prefix: these give them one. */
@@ -776,6 +776,15 @@ static void place_half(struct job *j, const uint32_t *old)
 	}
 }
 
+/* Where an 8-bit result goes: the other bytes stay. */
+static void place_byte(struct job *j, const uint32_t *old)
+{
+	unsigned int shift = j->in->op_sel >> 2 & 3;
+
+	for (int i = 0; i < GFX9_LANES; i++)
+		j->out[i] = (j->out[i] & 0xff) << 8 * shift | (old[i] & ~(0xffu << 8 * shift));
+}
+
 static void write_result(struct job *j, uint32_t *d)
 {
 	unsigned int rows = is_wide(j->op->dst) ? 2 : 1;
@@ -785,6 +794,8 @@ static void write_result(struct job *j, uint32_t *d)
 		sdwa_place(j, d);
 	else if (is_half(j->op->dst))
 		place_half(j, d);
+	else if (j->op->dst == GFX9_T_B8)
+		place_byte(j, d);
 	if (j->active == GFX9_ALL_LANES) {
 		memcpy(d, j->out, rows * GFX9_LANES * sizeof(*d));
 		return;
@@ -1102,7 +1113,7 @@ static bool is_plain(const struct gfx9_inst *in, const struct gfx9_vector_op *op
 		return false;
 	if ((op->flags & GFX9_F_MASK_OUT) && in->sdst >= GFX9_SREGS)
 		return false;
-	if (is_half(op->dst) && !(op->flags & GFX9_F_HI0))
+	if ((is_half(op->dst) && !(op->flags & GFX9_F_HI0)) || op->dst == GFX9_T_B8)
 		return false;
 	return plain_operand(in, op, 0) && plain_operand(in, op, 1) && plain_operand(in, op, 2);
 }
@@ -1203,6 +1214,30 @@ static enum gfx9_stop run_swap(struct gfx9_wave *w, const struct gfx9_inst *in)
 }
 
 /* Accumulation registers. Which side is one follows from the opcode. */
+/* Four sums of 32 bits, over a window of four bytes that moves on by one. */
+static enum gfx9_stop run_mqsad_u32(struct gfx9_wave *w, const struct gfx9_inst *in)
+{
+	static const struct gfx9_vector_op sources = { .src = { GFX9_T_B64, GFX9_T_B32 } };
+	gfx9_lanes_fn *msad = in->clamp ? GFX9_V(msad_u8_sat) : GFX9_V(msad_u8);
+	const uint32_t *c = row_of(w, indexed(w, in->src[2], 2), 4), *lanes = gfx9_lanes(w);
+	uint32_t *d = row_of(w, indexed(w, in->dst, INDEX_DST), 4);
+	_Alignas(64) uint32_t window[GFX9_LANES], sums[4][GFX9_LANES];
+	struct job j = { .w = w, .in = in, .op = &sources };
+
+	if (!c || !d || in->src[2] < GFX9_VGPR || !fetch(&j, 0) || !fetch(&j, 1))
+		return GFX9_ILLEGAL;
+	for (int k = 0; k < 4; k++) {
+		LANES
+		{
+			window[i] = (uint32_t)(load64(j.operand[0], i) >> 8 * k);
+		}
+		msad(sums[k], NULL, window, j.operand[1], c + k * GFX9_LANES, w->mode);
+	}
+	for (int k = 0; k < 4; k++)
+		blend(d + k * GFX9_LANES, sums[k], lanes);
+	return GFX9_GO;
+}
+
 static unsigned int number(unsigned int code)
 {
 	return (code - GFX9_VGPR) & 0xff;

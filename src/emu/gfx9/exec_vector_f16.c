@@ -477,6 +477,24 @@ static inline uint32_t narrow8(uint32_t u, int mantissa, int bias)
 	return r ? r | (u >> 24 & 0x80) : 0;
 }
 
+/* Rounds up with the probability of what is cut off: the upper bits of @random are added to it. */
+static inline uint32_t narrow8_random(uint32_t u, uint32_t random, int mantissa, int bias)
+{
+	uint32_t e = u >> 23 & 0xff, m = (u & 0x7fffff) | (e ? 0x800000 : 0), r;
+	int below = 1 - bias - ((int)(e ? e : 1) - 127);
+
+	if (e == 0xff)
+		return 0x80;
+	if (below > 0)
+		m = below < 32 ? m >> below : 0;
+	r = (m + (random >> (9 + mantissa))) >> (23 - mantissa);
+	if (below < 0)
+		r += (uint32_t)-below << mantissa;
+	if (r > 0x7f)
+		return 0x80;
+	return r ? r | (u >> 24 & 0x80) : 0;
+}
+
 #define F8(name, mantissa, bias)                                                                   \
 	KERNEL(cvt_f32_##name)                                                                     \
 	{                                                                                          \
@@ -495,6 +513,11 @@ static inline uint32_t narrow8(uint32_t u, int mantissa, int bias)
 	{                                                                                          \
 		for (int i = 0; i < GFX9_LANES; i++)                                               \
 			d[i] = narrow8(a[i], mantissa, bias) | narrow8(b[i], mantissa, bias) << 8; \
+	}                                                                                          \
+	KERNEL(cvt_sr_##name##_f32)                                                                \
+	{                                                                                          \
+		for (int i = 0; i < GFX9_LANES; i++)                                               \
+			d[i] = narrow8_random(a[i], b[i], mantissa, bias);                         \
 	}
 
 F8(fp8, 3, 8)

@@ -27,6 +27,7 @@ enum gfx9_vector_type {
 	GFX9_T_B16, /* in the low half of a dword */
 	GFX9_T_M16,
 	GFX9_T_F16,
+	GFX9_T_B8, /* a result that goes to the byte op_sel chooses */
 	GFX9_T_P16, /* two 16-bit integers */
 	GFX9_T_PF16,
 	GFX9_T_P32, /* two f32 */

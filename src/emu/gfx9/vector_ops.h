@@ -302,7 +302,9 @@
 	X(V_CVT_PK_F32_FP8, cvt_pk_f32_fp8, none, B32, NONE, NONE, B64, NEAREST) \
 	X(V_CVT_PK_F32_BF8, cvt_pk_f32_bf8, none, B32, NONE, NONE, B64, NEAREST) \
 	X(V_CVT_PK_FP8_F32, cvt_pk_fp8_f32, none, M32, M32, NONE, B16, NEAREST)  \
-	X(V_CVT_PK_BF8_F32, cvt_pk_bf8_f32, none, M32, M32, NONE, B16, NEAREST)
+	X(V_CVT_PK_BF8_F32, cvt_pk_bf8_f32, none, M32, M32, NONE, B16, NEAREST)  \
+	X(V_CVT_SR_FP8_F32, cvt_sr_fp8_f32, none, M32, B32, NONE, B8, NEAREST)   \
+	X(V_CVT_SR_BF8_F32, cvt_sr_bf8_f32, none, M32, B32, NONE, B8, NEAREST)
 
 #define GFX9_VECTOR_CMPI1(X, TYPE, type, S, cond, COND)                                 \
 	X(V_CMP_##COND##_##TYPE, cmp_##cond##_##type, none, S, S, NONE, NONE, MASK_OUT) \
@@ -372,6 +374,7 @@
 	X(V_READLANE_B32, run_readlane)           \
 	X(V_WRITELANE_B32, run_writelane)         \
 	X(V_SWAP_B32, run_swap)                   \
+	X(V_MQSAD_U32_U8, run_mqsad_u32)          \
 	X(V_ACCVGPR_READ_B32, run_accvgpr_read)   \
 	X(V_ACCVGPR_WRITE_B32, run_accvgpr_write) \
 	X(V_ACCVGPR_MOV_B32, run_accvgpr_mov)
