@@ -55,6 +55,34 @@ const char *gfx9_op_name(enum gfx9_op op)
 	return (unsigned int)op < GFX9_OPS ? op_names[op] : op_names[GFX9_INVALID];
 }
 
+#define TABLE(name)                                               \
+	{                                                         \
+		&name[0][0], sizeof(name[0]) / sizeof(name[0][0]) \
+	}
+
+bool gfx9_target_has(enum gfx9_target target, enum gfx9_op op)
+{
+	static const struct {
+		const struct entry *first;
+		size_t n; /* of one target */
+	} all[] = {
+		TABLE(ops_sop2),  TABLE(ops_sopk),   TABLE(ops_sop1),	 TABLE(ops_sopc),
+		TABLE(ops_sopp),  TABLE(ops_smem),   TABLE(ops_vop2),	 TABLE(ops_vop1),
+		TABLE(ops_vopc),  TABLE(ops_vop3),   TABLE(ops_vop3p),	 TABLE(ops_ds),
+		TABLE(ops_flat),  TABLE(ops_global), TABLE(ops_scratch), TABLE(ops_mubuf),
+		TABLE(ops_mtbuf),
+	};
+
+	for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++) {
+		const struct entry *entry = all[k].first + (size_t)target * all[k].n;
+
+		for (size_t i = 0; i < all[k].n; i++)
+			if (entry[i].encoding && entry[i].op == op)
+				return true;
+	}
+	return false;
+}
+
 /* The bits the encoding wants fixed are; those without meaning are cleared. */
 static int use_encoding(struct source *s, uint16_t encoding, struct gfx9_inst *in)
 {

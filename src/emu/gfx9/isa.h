@@ -108,4 +108,7 @@ int gfx9_decode(enum gfx9_target target, const uint32_t *words, size_t n, struct
 
 const char *gfx9_op_name(enum gfx9_op op);
 
+/* Whether some encoding of the target means @op. */
+bool gfx9_target_has(enum gfx9_target target, enum gfx9_op op);
+
 #endif
