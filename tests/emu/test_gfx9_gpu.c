@@ -349,6 +349,54 @@ static void workgroups_go_round_the_xccs(int threads)
 }
 
 /*
+ * Memory that goes away while waves run
+ */
+
+struct window {
+	struct bench *b;
+	uint64_t va; /* a page that is there at first */
+	_Atomic bool gone;
+	_Atomic uint64_t late; /* times somebody asked for it after it had gone */
+};
+
+static void *(*all_pages)(void *ctx, uint64_t va, bool write);
+static struct window window;
+
+static void *page_of_window(void *ctx, uint64_t va, bool write)
+{
+	if (va == window.va && atomic_load(&window.gone)) {
+		window.late++;
+		return NULL;
+	}
+	return all_pages(ctx, va, write);
+}
+
+/* Waves that poll a page see that it has gone, and nobody uses it after a quiesce. */
+static void unmapped_memory_is_let_go(int threads)
+{
+	struct bench b = { 0 };
+	struct gate g;
+
+	start(&b, 1, threads);
+	window = (struct window){ .b = &b, .va = b.m->used + MACHINE_BASE };
+	all_pages = b.m->vm.page;
+	b.m->vm.page = page_of_window;
+	come_to_gate(&b, 0, &g, 8);
+	assert_int_equal(g.args.arrived, window.va);
+	wait_for(&b, g.arrived, 8);
+	atomic_store(&window.gone, true);
+	atomic_fetch_add(&b.m->vm.generation, 1);
+	gfx9_gpu_quiesce(b.gpu);
+	/* Whoever still had it would leave now. */
+	atomic_store(g.open, 1);
+	assert_int_equal(result_of(&b, &g.task), -EIO);
+	assert_int_equal(*g.left, 0);
+	assert_int_equal(g.task.job.report.stop, GFX9_FAULT);
+	assert_true(window.late > 0);
+	end(&b);
+}
+
+/*
  * Time
  */
 
@@ -502,6 +550,7 @@ BOTH(without_context_save_a_save_is_a_drain)
 BOTH(the_higher_priority_starts_first)
 BOTH(workgroups_keep_to_the_mask)
 BOTH(workgroups_go_round_the_xccs)
+BOTH(unmapped_memory_is_let_go)
 BOTH(shaken)
 
 static void an_impossible_gpu_is_refused(void **state)
@@ -525,6 +574,7 @@ int main(int argc, char **argv)
 		B(the_higher_priority_starts_first),
 		B(workgroups_keep_to_the_mask),
 		B(workgroups_go_round_the_xccs),
+		B(unmapped_memory_is_let_go),
 		B(shaken),
 		cmocka_unit_test(a_slow_host_does_not_distort_time),
 		cmocka_unit_test(an_idle_device_keeps_the_hosts_time),

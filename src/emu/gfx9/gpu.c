@@ -14,7 +14,8 @@ struct worker {
 	struct gfx9_gpu *gpu;
 	pthread_t thread;
 	uint32_t first; /* compute unit; every nr_workers-th is its own */
-	uint64_t turn;
+	uint64_t turn; /* under the GPU's lock, but for the worker itself */
+	bool asleep;
 };
 
 struct gfx9_gpu {
@@ -31,6 +32,7 @@ struct gfx9_gpu {
 	/* Raised under the lock: with every queue that stops or goes on, and with everything that
 	 * might give an idle worker something to do. */
 	_Atomic uint64_t stops, changes;
+	uint32_t nr_quiescing; /* callers of gfx9_gpu_quiesce() */
 	bool quit;
 	struct worker worker[];
 };
@@ -436,19 +438,19 @@ static bool turns(struct worker *w)
 {
 	struct gfx9_gpu *gpu = w->gpu;
 	uint32_t step = gpu->nr_workers, n = (gpu->nr_cus - w->first + step - 1) / step;
-	uint64_t stops = atomic_load(&gpu->stops);
+	uint64_t stops = atomic_load(&gpu->stops), first = w->turn;
 	bool any = false;
 
 	for (uint32_t i = 0; i < n; i++)
 		settle(gpu, &gpu->cu[w->first + i * step]);
-	w->turn++;
 	for (uint32_t i = 0; i < n && atomic_load(&gpu->stops) == stops; i++)
-		any |= turn(gpu, &gpu->cu[w->first + (w->turn + i) % n * step], stops);
+		any |= turn(gpu, &gpu->cu[w->first + (first + i) % n * step], stops);
 	return any;
 }
 
 bool gfx9_gpu_step(struct gfx9_gpu *gpu)
 {
+	gpu->worker[0].turn++;
 	return turns(&gpu->worker[0]);
 }
 
@@ -463,8 +465,13 @@ static void *work(void *arg)
 		bool any = turns(w);
 
 		pthread_mutex_lock(&gpu->lock);
+		w->turn++;
+		if (gpu->nr_quiescing)
+			pthread_cond_broadcast(&gpu->left);
+		w->asleep = true;
 		while (!any && !gpu->quit && atomic_load(&gpu->changes) == changes)
 			pthread_cond_wait(&gpu->work, &gpu->lock);
+		w->asleep = false;
 		quit = gpu->quit;
 		pthread_mutex_unlock(&gpu->lock);
 	}
@@ -579,6 +586,23 @@ void gfx9_gpu_go(struct gfx9_gpu *gpu, struct gfx9_queue *q)
 	q->stop = GFX9_RUNNING;
 	atomic_fetch_add(&gpu->stops, 1);
 	changed(gpu);
+	pthread_mutex_unlock(&gpu->lock);
+}
+
+/* A worker that sleeps, or begins another turn, has let go of everything. */
+void gfx9_gpu_quiesce(struct gfx9_gpu *gpu)
+{
+	pthread_mutex_lock(&gpu->lock);
+	gpu->nr_quiescing++;
+	atomic_fetch_add(&gpu->stops, 1);
+	for (uint32_t i = 0; gpu->config.threads && i < gpu->nr_workers; i++) {
+		const struct worker *w = &gpu->worker[i];
+		uint64_t turn = w->turn;
+
+		while (!w->asleep && w->turn == turn)
+			pthread_cond_wait(&gpu->left, &gpu->lock);
+	}
+	gpu->nr_quiescing--;
 	pthread_mutex_unlock(&gpu->lock);
 }
 

@@ -53,6 +53,12 @@ int gfx9_gpu_wait(struct gfx9_gpu *gpu, struct gfx9_queue *q, uint64_t timeout_n
 /* A queue that is stopped, or stopping, goes on. */
 void gfx9_gpu_go(struct gfx9_gpu *gpu, struct gfx9_queue *q);
 
+/*
+ * Returns when no wave can still be using what it saw of an address space before: after this,
+ * memory that was unmapped there (and the generation raised) may go.
+ */
+void gfx9_gpu_quiesce(struct gfx9_gpu *gpu);
+
 /* Without threads: one turn of every compute unit. False: nobody had anything to do. */
 bool gfx9_gpu_step(struct gfx9_gpu *gpu);
 

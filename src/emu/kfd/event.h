@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Events of a process, with amdkfd's rules: setting one wakes every waiter present and stays set
+ * only where there was none or it does not reset itself; each set makes it a count older (1.14).
+ */
+#ifndef GP__EMU_KFD_EVENT_H
+#define GP__EMU_KFD_EVENT_H
+
+#include <pthread.h>
+#include <stdint.h>
+
+struct emu_call;
+struct emu_event;
+struct emu_process;
+struct gp_kfd_create_event;
+struct gp_kfd_event;
+struct gp_kfd_wait_events;
+struct gp_kfd_memory_exception;
+
+struct emu_events {
+	pthread_mutex_t lock;
+	struct emu_event **event; /* by id */
+	uint32_t nr_events, nr_signals;
+	uint64_t page_handle; /* the buffer that is its page; 0: none yet */
+	uint64_t page_va;
+};
+
+int emu_events_init(struct emu_process *p);
+void emu_events_destroy(struct emu_process *p);
+
+int emu_create_event(struct emu_call *call, struct gp_kfd_create_event *args);
+int emu_destroy_event(struct emu_call *call, struct gp_kfd_event *args);
+int emu_set_event(struct emu_call *call, struct gp_kfd_event *args);
+int emu_reset_event(struct emu_call *call, struct gp_kfd_event *args);
+int emu_wait_events(struct emu_call *call, struct gp_kfd_wait_events *args);
+
+/* An interrupt of the GPU for a signal event, by id. */
+void emu_event_interrupt(struct emu_process *p, uint32_t id);
+/* A bad access, and a reset: all events of these kinds. */
+void emu_event_memory(struct emu_process *p, const struct gp_kfd_memory_exception *data);
+void emu_event_reset(struct emu_process *p, uint32_t gpu_id);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An emulated AMD machine: some GPUs (nodes), the processes that have them open, and the rules of
+ * the kernel it stands for. One server process, one folder.
+ *
+ * Locks, in this order: machine, process, events, node; then the compute engine's own. A function
+ * that wants one held says so.
+ */
+#ifndef GP__EMU_KFD_MACHINE_H
+#define GP__EMU_KFD_MACHINE_H
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "emu/gfx9/gpu.h"
+
+#define EMU_GPUS_MAX 8
+
+/* Whose ioctls there are, and whose rules hold. */
+enum emu_kernel {
+	EMU_KERNEL_6_1, /* KFD 1.11: no debugger interface */
+	EMU_KERNEL_6_12, /* KFD 1.17 */
+	EMU_KERNEL_GPREEMPT, /* the same with gpreempt's series */
+};
+
+/* Faults on demand; probabilities are in millionths. */
+struct emu_faults {
+	uint32_t preempt_timeout, ioctl_eintr, ioctl_enomem;
+	uint64_t preempt_slow_ns;
+	uint32_t hang_queue; /* so many dispatches are executed, the next one never ends; 0: none */
+	uint64_t gpu_reset_ns; /* after so much time; 0: never */
+};
+
+struct emu_config {
+	char name[64];
+	char dir[PATH_MAX]; /* the machine's folder */
+	enum gfx9_target target;
+	uint32_t nr_gpus, nr_xccs, xcc_cus;
+	uint64_t vram_bytes;
+	enum emu_kernel kernel;
+	bool cwsr;
+	int threads; /* of each GPU's compute engine */
+	uint64_t seed;
+	struct emu_faults faults;
+};
+
+struct emu_node;
+struct emu_process;
+struct emu_file;
+
+struct emu_machine {
+	struct emu_config config;
+	struct emu_node *node[EMU_GPUS_MAX];
+	pthread_mutex_t lock;
+	struct emu_process *processes;
+	uint64_t next_file;
+	_Atomic uint64_t random; /* state of emu_chance() */
+	_Atomic bool quit;
+};
+
+/* 0, or -errno with a sentence on stderr. The folder exists. */
+int emu_machine_init(struct emu_machine *m, const struct emu_config *config);
+void emu_machine_destroy(struct emu_machine *m);
+/* Serves clients until @quit_fd becomes readable. */
+int emu_machine_serve(struct emu_machine *m, int quit_fd);
+
+struct emu_node *emu_machine_node(struct emu_machine *m, uint32_t gpu_id);
+/* Seeded: true in @millionths of all cases. */
+bool emu_chance(struct emu_machine *m, uint32_t millionths);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What an emulated machine and the preload in its clients say to each other.
+ *
+ * A client connects to the machine's socket (SOCK_SEQPACKET), as often as it has threads inside a
+ * call at a time. It asks for one thing and then answers the machine's questions until the reply
+ * comes: the machine reads and writes the client's memory through it, in the order a kernel would,
+ * so a client needs to know nothing about what an ioctl's arguments point to. Every message is one
+ * struct emu_message with its data behind it; descriptors travel beside it (SCM_RIGHTS).
+ *
+ * Which process a connection belongs to: its pid (SO_PEERCRED) and the cookie of its hello, which a
+ * program draws anew after fork and exec.
+ */
+#ifndef GP__EMU_PROTOCOL_H
+#define GP__EMU_PROTOCOL_H
+
+#include <stdint.h>
+
+#define EMU_PROTOCOL_VERSION 1
+/* The environment of a client: the machine's folder, which has the socket and the files below. */
+#define EMU_DIR_VARIABLE "GPREEMPT_EMU_DIR"
+#define EMU_SOCKET "socket"
+/* A tree that stands for /sys as far as the machine has something there, and its list of prefixes,
+ * one a line: paths under one of them are looked up in the tree, all others are the host's. */
+#define EMU_SYSFS "sys"
+#define EMU_SYSFS_PREFIXES "prefixes"
+
+#define EMU_DATA_MAX 32768
+
+enum emu_type {
+	/* From the client. */
+	EMU_HELLO = 1, /* length: protocol version; address: cookie */
+	EMU_OPEN, /* data: the path; flags: open(2)'s. Reply: a descriptor, file */
+	EMU_IOCTL, /* file, request, address: the argument */
+	EMU_MMAP, /* file, address, length, offset; flags, prot. Reply: a descriptor, offset, flags,
+		     prot */
+	EMU_ANSWER, /* to the question; result or -errno, data, a descriptor */
+	EMU_CANCEL, /* a signal came: end the wait, and reply */
+	/* From the machine. */
+	EMU_REPLY, /* result or -errno */
+	EMU_ASK, /* request: enum emu_question */
+};
+
+/* What a machine asks the client that is in a call. */
+enum emu_question {
+	EMU_READ = 1, /* length bytes at address. Answer: data, or -EFAULT */
+	EMU_WRITE, /* data to address. Answer: 0 or -EFAULT */
+	EMU_GET_FILE, /* address: a descriptor's number. Answer: file, or -EBADF where it is none of
+			 ours */
+	EMU_GET_FD, /* address: a descriptor's number. Answer: a duplicate beside it, or -EBADF */
+	EMU_PUT_FD, /* beside it: a descriptor; flags: O_CLOEXEC. Answer: its number */
+	/*
+	 * Memory of the program at address, length bytes, page-aligned, becomes memory that the
+	 * machine can map as well; what it holds stays. Answer: descriptors and pieces (struct
+	 * emu_piece), or -EFAULT. EMU_UNSHARE gives the program memory of its own again.
+	 */
+	EMU_SHARE,
+	EMU_UNSHARE,
+	/* Doorbells are mapped at address: answer with a userfaultfd that has them registered for
+	 * write protection, or -errno where there is none to be had. */
+	EMU_WATCH,
+};
+
+struct emu_message {
+	uint32_t type; /* enum emu_type */
+	uint32_t request; /* an ioctl's number, a question */
+	int64_t result;
+	uint64_t file; /* id of an open file; 0: none */
+	uint64_t address, length, offset;
+	uint32_t flags, prot;
+	uint32_t data_len;
+	uint32_t nr_fds; /* that come with it */
+	uint8_t data[];
+};
+_Static_assert(sizeof(struct emu_message) == 64, "the same on both sides");
+
+/* A piece of shared memory: so many bytes from this offset of the n-th descriptor of the message.
+ */
+struct emu_piece {
+	uint64_t address, length, offset;
+	uint32_t fd, pad;
+};
+
+#define EMU_FDS_MAX 16
+
+#endif
