@@ -104,7 +104,7 @@ void gfx9_group_unlink(struct gfx9_cu *cu, struct gfx9_group *g)
 		cu->last = link;
 }
 
-void gfx9_group_free(struct gfx9_group *g)
+static void destroy_group(struct gfx9_group *g)
 {
 	free(g->lds);
 	free(g->registers);
@@ -121,7 +121,8 @@ void gfx9_group_release(struct gfx9_group *g)
 	}
 	cu->lds_bytes -= g->lds_bytes;
 	cu->nr_groups--;
-	gfx9_group_free(g);
+	g->next = cu->spare;
+	cu->spare = g;
 }
 
 void gfx9_group_give_scratch(struct gfx9_group *g)
@@ -134,6 +135,12 @@ void gfx9_cu_destroy(struct gfx9_cu *cu)
 {
 	while (cu->groups)
 		gfx9_group_release(first_group(cu));
+	while (cu->spare) {
+		struct gfx9_group *g = cu->spare;
+
+		cu->spare = g->next;
+		destroy_group(g);
+	}
 }
 
 /*
@@ -157,28 +164,78 @@ static void equip(struct gfx9_group *g, uint32_t i)
 	gfx9_wave_allocate(w, &job->kernel);
 }
 
-struct gfx9_group *gfx9_group_new(struct gfx9_job *job, const uint32_t id[3], uint32_t nr_waves)
+static size_t group_bytes(uint32_t nr_waves)
 {
-	struct gfx9_group *g = calloc(1, sizeof(*g) + nr_waves * sizeof(g->wave[0]));
-	size_t rows = (size_t)nr_waves * gfx9_job_vgprs(job);
+	return sizeof(struct gfx9_group) + nr_waves * sizeof(struct gfx9_resident);
+}
+
+/* Memory for a workgroup; it has been nobody's yet. */
+static struct gfx9_group *make_group(uint32_t nr_waves, size_t rows, uint32_t lds_bytes)
+{
+	struct gfx9_group *g = aligned_alloc(_Alignof(struct gfx9_group), group_bytes(nr_waves));
 
 	if (!g)
 		return NULL;
-	g->job = job;
-	g->nr_waves = nr_waves;
-	g->lds_bytes = gfx9_job_lds(job);
-	memcpy(g->id, id, sizeof(g->id));
+	memset(g, 0, group_bytes(nr_waves));
+	g->room_waves = nr_waves;
+	g->room_rows = rows;
+	g->room_lds = lds_bytes;
 	g->registers = aligned_alloc(64, rows * sizeof(*g->registers));
-	g->lds = malloc(g->lds_bytes ? g->lds_bytes : 1);
+	g->lds = malloc(lds_bytes ? lds_bytes : 1);
 	if (!g->registers || !g->lds) {
-		gfx9_group_free(g);
+		destroy_group(g);
 		return NULL;
 	}
-	/* Neither registers nor LDS are cleared by anybody: what is read before it is written
-	 * shows. */
-	memset(g->registers, 0xa5, rows * sizeof(*g->registers));
-	memset(g->lds, 0xa5, g->lds_bytes);
-	gfx9_tlb_init(&g->tlb, job->queue->vm);
+	return g;
+}
+
+/* The memory of one that has ended, if it is large enough. */
+static struct gfx9_group *take_spare(struct gfx9_cu *cu, uint32_t nr_waves, size_t rows,
+				     uint32_t lds_bytes)
+{
+	struct gfx9_group *g = cu->spare;
+
+	if (!g)
+		return NULL;
+	cu->spare = g->next;
+	if (g->room_waves >= nr_waves && g->room_rows >= rows && g->room_lds >= lds_bytes)
+		return g;
+	destroy_group(g);
+	return NULL;
+}
+
+/* Neither registers nor LDS are cleared by anybody; see gfx9_queue.poison. */
+static void clean_group(struct gfx9_group *g, const struct gfx9_job *job)
+{
+	size_t from = offsetof(struct gfx9_group, next);
+	bool same = g->job_serial == job->serial;
+
+	if (!same || job->queue->poison) {
+		memset(g->registers, 0xa5, g->room_rows * sizeof(*g->registers));
+		memset(g->lds, 0xa5, g->room_lds);
+	}
+	if (!same)
+		gfx9_tlb_init(&g->tlb, job->queue->vm);
+	g->job_serial = job->serial;
+	memset((char *)g + from, 0, group_bytes(g->room_waves) - from);
+}
+
+struct gfx9_group *gfx9_group_new(struct gfx9_cu *cu, struct gfx9_job *job, const uint32_t id[3],
+				  uint32_t nr_waves)
+{
+	size_t rows = (size_t)nr_waves * gfx9_job_vgprs(job);
+	uint32_t lds_bytes = gfx9_job_lds(job);
+	struct gfx9_group *g = take_spare(cu, nr_waves, rows, lds_bytes);
+
+	if (!g)
+		g = make_group(nr_waves, rows, lds_bytes);
+	if (!g)
+		return NULL;
+	clean_group(g, job);
+	g->job = job;
+	g->nr_waves = nr_waves;
+	g->lds_bytes = lds_bytes;
+	memcpy(g->id, id, sizeof(g->id));
 	for (uint32_t i = 0; i < nr_waves; i++) {
 		g->wave[i].index = (uint8_t)i;
 		equip(g, i);
@@ -189,7 +246,7 @@ struct gfx9_group *gfx9_group_new(struct gfx9_job *job, const uint32_t id[3], ui
 bool gfx9_cu_start(struct gfx9_cu *cu, struct gfx9_job *job, const uint32_t id[3],
 		   const uint32_t *slot)
 {
-	struct gfx9_group *g = gfx9_group_new(job, id, gfx9_group_waves(&job->dispatch, id));
+	struct gfx9_group *g = gfx9_group_new(cu, job, id, gfx9_group_waves(&job->dispatch, id));
 
 	if (!g)
 		return false;

@@ -25,6 +25,7 @@ struct gfx9_cu {
 	uint32_t xcc, index; /* the same in two parts */
 	struct gfx9_group *groups, **last; /* the one that ran longest ago first */
 	uint32_t nr_groups;
+	struct gfx9_group *spare; /* memory of workgroups that have ended, for new ones */
 	uint32_t nr_waves[GFX9_SIMDS], vgprs[GFX9_SIMDS]; /* in use */
 	uint32_t lds_bytes;
 	uint64_t ran[GFX9_SIMDS]; /* instructions of each SIMD, for whoever counts them */

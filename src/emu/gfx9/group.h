@@ -22,14 +22,19 @@ struct gfx9_resident {
 };
 
 struct gfx9_group {
-	struct gfx9_group *next;
+	/* Memory, with room for so much. One that has ended leaves it to the next. */
+	uint32_t room_waves, room_lds;
+	size_t room_rows;
+	uint32_t (*registers)[GFX9_LANES];
+	uint8_t *lds;
+	uint64_t job_serial; /* of the job whose pages @tlb holds, and whose data the registers */
+	struct gfx9_tlb tlb;
+
+	struct gfx9_group *next; /* what begins here is of one workgroup only */
 	struct gfx9_job *job;
 	struct gfx9_cu *cu;
-	struct gfx9_tlb tlb;
 	uint32_t id[3], nr_waves, nr_ended, nr_waiting;
 	uint32_t lds_bytes;
-	uint8_t *lds;
-	uint32_t (*registers)[GFX9_LANES];
 	/* While it is being saved: memory for records, which are handed out from its end down. */
 	uint64_t records, records_free, records_end;
 	uint32_t entries_end; /* on the control stack, of all up to this one */
@@ -39,8 +44,8 @@ struct gfx9_group {
 
 /* A workgroup of @nr_waves waves without a place yet, its waves without state. NULL: out of memory.
  */
-struct gfx9_group *gfx9_group_new(struct gfx9_job *job, const uint32_t id[3], uint32_t nr_waves);
-void gfx9_group_free(struct gfx9_group *g);
+struct gfx9_group *gfx9_group_new(struct gfx9_cu *cu, struct gfx9_job *job, const uint32_t id[3],
+				  uint32_t nr_waves);
 /* On a compute unit that has room for it; off it, but for the room; and the room, with the group.
  */
 void gfx9_group_place(struct gfx9_cu *cu, struct gfx9_group *g);

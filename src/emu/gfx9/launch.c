@@ -178,17 +178,22 @@ static uint64_t put_item_ids(struct gfx9_wave *w, const struct gfx9_dispatch *d,
 			     const uint32_t id[3], uint32_t index)
 {
 	uint32_t nx = items(d, id, 0), ny = items(d, id, 1), nz = items(d, id, 2);
-	uint64_t exec = 0;
+	uint32_t first = index * GFX9_LANES, n = nx * ny * nz - first;
+	uint32_t x = first % nx, y = first / nx % ny, z = first / (nx * ny);
 
-	for (uint32_t lane = 0; lane < GFX9_LANES; lane++) {
-		uint32_t flat = index * GFX9_LANES + lane;
-
-		if (flat >= nx * ny * nz)
-			break;
-		w->v[0][lane] = flat % nx | flat / nx % ny << 10 | flat / (nx * ny) << 20;
-		exec |= (uint64_t)1 << lane;
+	if (n > GFX9_LANES)
+		n = GFX9_LANES;
+	for (uint32_t lane = 0; lane < n; lane++) {
+		w->v[0][lane] = x | y << 10 | z << 20;
+		if (++x < nx)
+			continue;
+		x = 0;
+		if (++y == ny) {
+			y = 0;
+			z++;
+		}
 	}
-	return exec;
+	return GFX9_ALL_LANES >> (GFX9_LANES - n);
 }
 
 void gfx9_wave_allocate(struct gfx9_wave *w, const struct gfx9_kernel *k)

@@ -136,6 +136,7 @@ void machine_queue(struct machine *m, struct gfx9_queue *q)
 	uint64_t area = machine_alloc(m, sizes.total_bytes);
 
 	gfx9_queue_init(q, m->target, &m->vm, &m->code);
+	q->poison = true;
 	for (int i = 0; i < GFX9_XCCS_MAX; i++) {
 		q->context[i].area = area + (uint64_t)i * sizes.slice_bytes;
 		q->context[i].size = sizes.slice_bytes;

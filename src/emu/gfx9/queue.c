@@ -53,6 +53,7 @@ static int check_scratch(struct gfx9_job *job, const struct gfx9_queue *q)
 
 int gfx9_job_init(struct gfx9_job *job, struct gfx9_queue *q)
 {
+	static _Atomic uint64_t serial;
 	struct gfx9_dispatch *d = &job->dispatch;
 	uint64_t items = (uint64_t)d->group[0] * d->group[1] * d->group[2];
 	int err = read_kernel(job, q);
@@ -69,6 +70,7 @@ int gfx9_job_init(struct gfx9_job *job, struct gfx9_queue *q)
 	if (err)
 		return err;
 	job->queue = q;
+	job->serial = atomic_fetch_add(&serial, 1) + 1;
 	job->next = NULL;
 	job->nr_started = job->nr_done = job->nr_resident = 0;
 	memset(job->started, 0, sizeof(job->started));

@@ -47,6 +47,7 @@ struct gfx9_job {
 
 	struct gfx9_job *next;
 	struct gfx9_queue *queue;
+	uint64_t serial; /* no two jobs have one */
 	struct gfx9_kernel kernel;
 	uint32_t groups[3]; /* along each axis */
 	uint64_t nr_groups, nr_started, nr_done;
@@ -66,6 +67,12 @@ struct gfx9_queue {
 	uint64_t scratch_base;
 	uint32_t scratch_wave_bytes, scratch_waves;
 	uint32_t cu_mask[GFX9_CUS_MAX / 32]; /* compute units it may use; all at first */
+	/*
+	 * The registers and LDS of every workgroup are filled, so that what is read before it is
+	 * written shows; for tests. Else a workgroup may find what another of the same job left, as
+	 * on the hardware, but nothing of another job.
+	 */
+	bool poison;
 	int priority; /* of two queues the higher one's workgroups start first */
 	struct gfx9_context context[GFX9_XCCS_MAX]; /* one for each XCC */
 

@@ -387,7 +387,7 @@ static void leave_handlers(struct gfx9_group *g)
 
 struct gfx9_group *gfx9_cu_restore(struct gfx9_cu *cu, struct gfx9_saved_group *s)
 {
-	struct gfx9_group *g = gfx9_group_new(s->job, s->id, s->nr_waves);
+	struct gfx9_group *g = gfx9_group_new(cu, s->job, s->id, s->nr_waves);
 
 	if (!g)
 		return NULL;
