@@ -113,8 +113,9 @@ struct gfx9_code_page *gfx9_code_page(struct gfx9_code *code, uint64_t pc)
 	pthread_mutex_lock(&code->lock);
 	p = find(bucket, va);
 	if (!p) {
-		p = calloc(1, sizeof(*p));
+		p = aligned_alloc(_Alignof(struct gfx9_code_page), sizeof(*p));
 		if (p) {
+			memset(p, 0, sizeof(*p));
 			p->va = va;
 			p->next = atomic_load_explicit(bucket, memory_order_relaxed);
 			atomic_store_explicit(bucket, p, memory_order_release);
@@ -179,46 +180,45 @@ enum gfx9_stop gfx9_code_fill(struct gfx9_code *code, struct gfx9_wave *w, struc
 	return GFX9_GO;
 }
 
-static enum gfx9_stop step(struct gfx9_wave *w, struct gfx9_code *code, struct gfx9_slot *slot)
-{
-	gfx9_run_fn *run = atomic_load_explicit(&slot->run, memory_order_acquire);
-	uint64_t pc = w->pc;
-	enum gfx9_stop stop;
-
-	if (__builtin_expect(!run, 0)) {
-		stop = gfx9_code_fill(code, w, slot);
-		if (stop)
-			return stop;
-		run = atomic_load_explicit(&slot->run, memory_order_acquire);
-	}
-	w->pc = pc + 4 * slot->in.dwords;
-	w->clock++;
-	stop = run(w, &slot->in);
-	if (__builtin_expect(stop == GFX9_FAULT || stop == GFX9_ILLEGAL, 0))
-		w->pc = pc;
-	return stop;
-}
-
 enum gfx9_stop gfx9_wave_run(struct gfx9_wave *w, struct gfx9_code *code, uint64_t budget,
 			     uint64_t *done)
 {
 	struct gfx9_code_page *page = NULL;
+	uint64_t left = budget, pc = w->pc, va = pc + GFX9_PAGE; /* not in a page yet */
 	enum gfx9_stop stop = GFX9_GO;
-	uint64_t left = budget;
 
 	gfx9_tlb_sync(w->tlb);
-	while (left && !stop) {
-		if (!page || (w->pc ^ page->va) >> GFX9_PAGE_SHIFT) {
-			page = gfx9_code_page(code, w->pc);
+	while (left) {
+		struct gfx9_slot *slot;
+		gfx9_run_fn *run;
+
+		if (__builtin_expect(pc - va >= GFX9_PAGE, 0)) {
+			page = gfx9_code_page(code, pc);
 			if (!page) {
-				w->fault = (struct gfx9_fault){ .address = w->pc };
+				w->fault = (struct gfx9_fault){ .address = pc };
 				stop = GFX9_FAULT;
 				break;
 			}
+			va = page->va;
 		}
-		stop = step(w, code, &page->slot[(w->pc & (GFX9_PAGE - 1)) / 4]);
+		slot = &page->slot[(pc - va) / 4];
+		run = atomic_load_explicit(&slot->run, memory_order_acquire);
 		left--;
+		if (__builtin_expect(!run, 0)) {
+			stop = gfx9_code_fill(code, w, slot);
+			if (stop)
+				break;
+			run = atomic_load_explicit(&slot->run, memory_order_acquire);
+		}
+		w->pc = pc + 4u * slot->in.dwords;
+		w->clock++;
+		stop = run(w, &slot->in);
+		if (__builtin_expect(stop, 0))
+			break;
+		pc = w->pc;
 	}
+	if (stop == GFX9_FAULT || stop == GFX9_ILLEGAL)
+		w->pc = pc;
 	*done += budget - left;
 	return stop;
 }

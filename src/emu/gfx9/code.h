@@ -17,8 +17,9 @@
 #define GFX9_CODE_SLOTS (GFX9_PAGE / 4)
 #define GFX9_CODE_BUCKETS 256
 
+/* A line of the host's cache. */
 struct gfx9_slot {
-	_Atomic(gfx9_run_fn *) run; /* NULL: not decoded yet */
+	_Alignas(64) _Atomic(gfx9_run_fn *) run; /* NULL: not decoded yet */
 	struct gfx9_inst in;
 };
 

@@ -68,7 +68,7 @@ struct gfx9_inst {
 	uint8_t dwords; /* 1 to 3 */
 	uint8_t extra; /* enum gfx9_extra */
 	uint16_t encoding; /* what the decoder knows about its operands */
-	bool e64; /* VOP1, VOP2 and VOPC opcodes in their VOP3 form; format is VOP3 then */
+	bool e64 : 1; /* VOP1, VOP2 and VOPC opcodes in their VOP3 form; format is VOP3 then */
 
 	/*
 	 * Scalar: dst, src[0..1]. Vector: dst, src[0..2]; sdst is the mask a comparison or a carry
@@ -85,18 +85,18 @@ struct gfx9_inst {
 
 	uint8_t neg, abs; /* a bit for each source; VOP3P: neg_lo and neg_hi */
 	uint8_t omod;
-	bool clamp;
+	bool clamp : 1;
 	uint8_t op_sel, op_sel_hi; /* VOP3: op_sel[3] is of the destination */
 	uint8_t cbsz, abid, blgp; /* MFMA */
 
 	uint8_t dst_sel, dst_unused, src_sel[2], sext; /* SDWA */
 	uint16_t dpp_ctrl; /* DPP */
 	uint8_t row_mask, bank_mask;
-	bool bound_ctrl;
+	bool bound_ctrl : 1;
 
-	bool imm; /* SMEM: offset is an immediate */
-	bool soffset_en;
-	bool glc, slc, scc, lds, gds, offen, idxen, sve;
+	bool imm : 1; /* SMEM: offset is an immediate */
+	bool soffset_en : 1;
+	bool glc : 1, slc : 1, scc : 1, lds : 1, gds : 1, offen : 1, idxen : 1, sve : 1;
 	uint8_t dfmt, nfmt; /* MTBUF */
 };
 
