@@ -41,12 +41,6 @@ GFX9_INLINE bool all_inside(struct gfx9_wave *w, const uint32_t *restrict addr, 
 	return !beyond;
 }
 
-/* All lanes take part and have one another's neighbours, all within LDS, from *@at on. */
-GFX9_INLINE bool together(struct gfx9_wave *w, const uint32_t *addr, unsigned int bytes)
-{
-	return gfx9_exec(w) == GFX9_ALL_LANES && gfx9_in_sequence(addr, bytes);
-}
-
 /*
  * Reads
  */
@@ -71,36 +65,14 @@ static void read_checked(struct gfx9_wave *w, rows_t dst, const uint32_t *addr, 
 	}
 }
 
-/* The address of a lane is read before its registers change, since they may be the same. */
-GFX9_INLINE void read_lane(rows_t dst, const uint8_t *from, unsigned int lane, unsigned int n)
-{
-	uint32_t value[4];
-
-	memcpy(value, from, 4 * n);
-	for (unsigned int k = 0; k < n; k++)
-		dst[k][lane] = value[k];
-}
-
 GFX9_INLINE void read_rows(struct gfx9_wave *w, rows_t dst, const uint32_t *addr, uint32_t offset,
 			   unsigned int n)
 {
-	uint64_t exec = gfx9_exec(w);
-	const uint8_t *lds = w->lds;
-
-	if (together(w, addr, 4 * n) && inside(w, addr[0] + offset, GFX9_LANES * 4 * n)) {
-		gfx9_spread(dst, lds + (uint32_t)(addr[0] + offset), n);
-		return;
-	}
-	if (!all_inside(w, addr, offset, 4 * n)) {
-		read_checked(w, dst, addr, offset, n);
-		return;
-	}
-	if (exec == GFX9_ALL_LANES)
-		for (unsigned int i = 0; i < GFX9_LANES; i++)
-			read_lane(dst, lds + (uint32_t)(addr[i] + offset), i, n);
+	if (all_inside(w, addr, offset, 4 * n))
+		gfx9_gather(dst, w->lds, addr, offset, 4 * n, gfx9_exec(w),
+			    gfx9_pattern(addr, 4 * n, gfx9_exec(w)));
 	else
-		for (uint64_t m = exec; m; m &= m - 1)
-			read_lane(dst, lds + (uint32_t)(addr[LANE(m)] + offset), LANE(m), n);
+		read_checked(w, dst, addr, offset, n);
 }
 
 GFX9_INLINE enum gfx9_stop read_n(struct gfx9_wave *w, const struct gfx9_inst *in, unsigned int n)
@@ -131,6 +103,19 @@ GFX9_CLONES enum gfx9_stop gfx9_ds_read4(struct gfx9_wave *w, const struct gfx9_
 	return read_n(w, in, 4);
 }
 
+/* Less than a dword, where all active lanes are within LDS. */
+static bool part_inside(struct gfx9_wave *w, const struct gfx9_inst *in,
+			const struct gfx9_access *a)
+{
+	struct gfx9_site s = { .w = w, .in = in, .a = a, .exec = gfx9_exec(w) };
+	const uint32_t *addr = gfx9_row(w, in->src[0]);
+	uint32_t off[GFX9_LANES];
+
+	for (unsigned int i = 0; i < GFX9_LANES; i++)
+		off[i] = addr[i] + offset16(in);
+	return gfx9_access_lds(&s, off);
+}
+
 /* Less than a dword */
 enum gfx9_stop gfx9_ds_read(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
@@ -140,6 +125,8 @@ enum gfx9_stop gfx9_ds_read(struct gfx9_wave *w, const struct gfx9_inst *in)
 
 	if (in->gds || !gfx9_has_rows(w, in->src[0], 1) || !gfx9_has_rows(w, in->dst, 1))
 		return GFX9_ILLEGAL;
+	if (part_inside(w, in, a))
+		return GFX9_GO;
 	dst = gfx9_row(w, in->dst);
 	addr = gfx9_row(w, in->src[0]);
 	for (uint64_t m = gfx9_exec(w); m; m &= m - 1) {
@@ -171,32 +158,14 @@ static void write_checked(struct gfx9_wave *w, rows_t src, const uint32_t *addr,
 			write_dword(w, addr[LANE(m)] + offset + 4 * k, src[k][LANE(m)]);
 }
 
-GFX9_INLINE void write_lane(uint8_t *to, rows_t src, unsigned int lane, unsigned int n)
-{
-	for (unsigned int k = 0; k < n; k++)
-		memcpy(to + 4 * k, &src[k][lane], sizeof(uint32_t));
-}
-
 GFX9_INLINE void write_rows(struct gfx9_wave *w, rows_t src, const uint32_t *addr, uint32_t offset,
 			    unsigned int n)
 {
-	uint64_t exec = gfx9_exec(w);
-	uint8_t *lds = w->lds;
-
-	if (together(w, addr, 4 * n) && inside(w, addr[0] + offset, GFX9_LANES * 4 * n)) {
-		gfx9_collect(lds + (uint32_t)(addr[0] + offset), src, n);
-		return;
-	}
-	if (!all_inside(w, addr, offset, 4 * n)) {
-		write_checked(w, src, addr, offset, n);
-		return;
-	}
-	if (exec == GFX9_ALL_LANES)
-		for (unsigned int i = 0; i < GFX9_LANES; i++)
-			write_lane(lds + (uint32_t)(addr[i] + offset), src, i, n);
+	if (all_inside(w, addr, offset, 4 * n))
+		gfx9_scatter(w->lds, addr, offset, src, 4 * n, 0, gfx9_exec(w),
+			     gfx9_pattern(addr, 4 * n, gfx9_exec(w)));
 	else
-		for (uint64_t m = exec; m; m &= m - 1)
-			write_lane(lds + (uint32_t)(addr[LANE(m)] + offset), src, LANE(m), n);
+		write_checked(w, src, addr, offset, n);
 }
 
 GFX9_INLINE enum gfx9_stop write_n(struct gfx9_wave *w, const struct gfx9_inst *in, unsigned int n)
@@ -235,6 +204,8 @@ enum gfx9_stop gfx9_ds_write(struct gfx9_wave *w, const struct gfx9_inst *in)
 
 	if (in->gds || !gfx9_has_rows(w, in->src[0], 1) || !gfx9_has_rows(w, in->src[1], 1))
 		return GFX9_ILLEGAL;
+	if (part_inside(w, in, a))
+		return GFX9_GO;
 	addr = gfx9_row(w, in->src[0]);
 	src = gfx9_row(w, in->src[1]);
 	for (uint64_t m = gfx9_exec(w); m; m &= m - 1) {
@@ -251,64 +222,31 @@ enum gfx9_stop gfx9_ds_write(struct gfx9_wave *w, const struct gfx9_inst *in)
  * Two places at once: at offset0 and offset1, in units of an element or of 64
  */
 
-struct pair {
-	unsigned int n; /* dwords of an element */
-	uint32_t first, second; /* offsets in bytes */
-};
-
-static struct pair pair_of(const struct gfx9_inst *in)
+/* @unit is that of the offsets in bytes, @n the dwords of an element. */
+GFX9_INLINE enum gfx9_stop pair_read(struct gfx9_wave *w, const struct gfx9_inst *in,
+				     unsigned int n, uint32_t unit)
 {
-	struct pair p = { .n = 1 };
-	unsigned int unit = 4;
-
-	switch (in->op) {
-	case GFX9_DS_READ2_B64:
-	case GFX9_DS_READ2ST64_B64:
-	case GFX9_DS_WRITE2_B64:
-	case GFX9_DS_WRITE2ST64_B64:
-	case GFX9_DS_WRXCHG2_RTN_B64:
-	case GFX9_DS_WRXCHG2ST64_RTN_B64:
-		p.n = 2;
-		unit = 8;
-	}
-	switch (in->op) {
-	case GFX9_DS_READ2ST64_B32:
-	case GFX9_DS_READ2ST64_B64:
-	case GFX9_DS_WRITE2ST64_B32:
-	case GFX9_DS_WRITE2ST64_B64:
-	case GFX9_DS_WRXCHG2ST64_RTN_B32:
-	case GFX9_DS_WRXCHG2ST64_RTN_B64:
-		unit *= 64;
-	}
-	p.first = (uint32_t)in->offset * unit;
-	p.second = in->offset1 * unit;
-	return p;
-}
-
-static bool overlap(unsigned int code, unsigned int from, unsigned int n)
-{
-	return code >= from && code < from + n;
-}
-
-GFX9_CLONES enum gfx9_stop gfx9_ds_pair_read(struct gfx9_wave *w, const struct gfx9_inst *in)
-{
-	struct pair p = pair_of(in);
+	uint32_t first = (uint32_t)in->offset * unit, second = in->offset1 * unit;
+	uint64_t exec = gfx9_exec(w);
 	uint32_t copy[GFX9_LANES];
+	enum gfx9_pattern pattern;
 	const uint32_t *addr;
 	rows_t dst;
 
-	if (in->gds || !gfx9_has_rows(w, in->src[0], 1) || !gfx9_has_rows(w, in->dst, 2 * p.n))
+	if (in->gds || !gfx9_has_rows(w, in->src[0], 1) || !gfx9_has_rows(w, in->dst, 2 * n))
 		return GFX9_ILLEGAL;
 	addr = gfx9_row(w, in->src[0]);
 	dst = rows_of(w, in->dst);
-	if (overlap(in->src[0], in->dst, p.n))
+	/* The address is among what the first half writes. */
+	if (in->src[0] >= in->dst && in->src[0] < in->dst + n)
 		addr = memcpy(copy, addr, sizeof(copy));
-	if (p.n == 1) {
-		read_rows(w, dst, addr, p.first, 1);
-		read_rows(w, dst + 1, addr, p.second, 1);
+	if (all_inside(w, addr, first, 4 * n) && all_inside(w, addr, second, 4 * n)) {
+		pattern = gfx9_pattern(addr, 4 * n, exec);
+		gfx9_gather(dst, w->lds, addr, first, 4 * n, exec, pattern);
+		gfx9_gather(dst + n, w->lds, addr, second, 4 * n, exec, pattern);
 	} else {
-		read_rows(w, dst, addr, p.first, 2);
-		read_rows(w, dst + 2, addr, p.second, 2);
+		read_checked(w, dst, addr, first, n);
+		read_checked(w, dst + n, addr, second, n);
 	}
 	return GFX9_GO;
 }
@@ -319,23 +257,44 @@ static bool pair_sources(const struct gfx9_wave *w, const struct gfx9_inst *in, 
 	       gfx9_has_rows(w, in->src[2], n);
 }
 
-GFX9_CLONES enum gfx9_stop gfx9_ds_pair_write(struct gfx9_wave *w, const struct gfx9_inst *in)
+GFX9_INLINE enum gfx9_stop pair_write(struct gfx9_wave *w, const struct gfx9_inst *in,
+				      unsigned int n, uint32_t unit)
 {
-	struct pair p = pair_of(in);
+	uint32_t first = (uint32_t)in->offset * unit, second = in->offset1 * unit;
+	uint64_t exec = gfx9_exec(w);
+	enum gfx9_pattern pattern;
 	const uint32_t *addr;
+	rows_t x, y;
 
-	if (!pair_sources(w, in, p.n))
+	if (!pair_sources(w, in, n))
 		return GFX9_ILLEGAL;
 	addr = gfx9_row(w, in->src[0]);
-	if (p.n == 1) {
-		write_rows(w, rows_of(w, in->src[1]), addr, p.first, 1);
-		write_rows(w, rows_of(w, in->src[2]), addr, p.second, 1);
+	x = rows_of(w, in->src[1]);
+	y = rows_of(w, in->src[2]);
+	if (all_inside(w, addr, first, 4 * n) && all_inside(w, addr, second, 4 * n)) {
+		pattern = gfx9_pattern(addr, 4 * n, exec);
+		gfx9_scatter(w->lds, addr, first, x, 4 * n, 0, exec, pattern);
+		gfx9_scatter(w->lds, addr, second, y, 4 * n, 0, exec, pattern);
 	} else {
-		write_rows(w, rows_of(w, in->src[1]), addr, p.first, 2);
-		write_rows(w, rows_of(w, in->src[2]), addr, p.second, 2);
+		write_checked(w, x, addr, first, n);
+		write_checked(w, y, addr, second, n);
 	}
 	return GFX9_GO;
 }
+
+#define PAIR(name, does, n, unit)                                                        \
+	GFX9_CLONES enum gfx9_stop name(struct gfx9_wave *w, const struct gfx9_inst *in) \
+	{                                                                                \
+		return does(w, in, n, unit);                                             \
+	}
+PAIR(gfx9_ds_read2_b32, pair_read, 1, 4)
+PAIR(gfx9_ds_read2_b64, pair_read, 2, 8)
+PAIR(gfx9_ds_read2st64_b32, pair_read, 1, 4 * 64)
+PAIR(gfx9_ds_read2st64_b64, pair_read, 2, 8 * 64)
+PAIR(gfx9_ds_write2_b32, pair_write, 1, 4)
+PAIR(gfx9_ds_write2_b64, pair_write, 2, 8)
+PAIR(gfx9_ds_write2st64_b32, pair_write, 1, 4 * 64)
+PAIR(gfx9_ds_write2st64_b64, pair_write, 2, 8 * 64)
 
 static void swap_at(const struct gfx9_wave *w, uint32_t at, uint32_t *value, unsigned int n)
 {
@@ -349,20 +308,23 @@ static void swap_at(const struct gfx9_wave *w, uint32_t at, uint32_t *value, uns
 
 enum gfx9_stop gfx9_ds_pair_swap(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
-	struct pair p = pair_of(in);
+	bool far = in->op == GFX9_DS_WRXCHG2ST64_RTN_B32 || in->op == GFX9_DS_WRXCHG2ST64_RTN_B64;
+	bool wide = in->op == GFX9_DS_WRXCHG2_RTN_B64 || in->op == GFX9_DS_WRXCHG2ST64_RTN_B64;
+	unsigned int n = wide ? 2 : 1;
+	uint32_t unit = 4 * n * (far ? 64 : 1);
 
-	if (!pair_sources(w, in, p.n) || !gfx9_has_rows(w, in->dst, 2 * p.n))
+	if (!pair_sources(w, in, n) || !gfx9_has_rows(w, in->dst, 2 * n))
 		return GFX9_ILLEGAL;
 	for (uint64_t m = gfx9_exec(w); m; m &= m - 1) {
 		uint32_t addr = gfx9_row(w, in->src[0])[LANE(m)], value[4];
 
-		for (unsigned int k = 0; k < p.n; k++) {
+		for (unsigned int k = 0; k < n; k++) {
 			value[k] = gfx9_row(w, in->src[1] + k)[LANE(m)];
-			value[p.n + k] = gfx9_row(w, in->src[2] + k)[LANE(m)];
+			value[n + k] = gfx9_row(w, in->src[2] + k)[LANE(m)];
 		}
-		swap_at(w, addr + p.first, value, p.n);
-		swap_at(w, addr + p.second, value + p.n, p.n);
-		for (unsigned int k = 0; k < 2 * p.n; k++)
+		swap_at(w, addr + (uint32_t)in->offset * unit, value, n);
+		swap_at(w, addr + in->offset1 * unit, value + n, n);
+		for (unsigned int k = 0; k < 2 * n; k++)
 			gfx9_row(w, in->dst + k)[LANE(m)] = value[k];
 	}
 	return GFX9_GO;
@@ -429,6 +391,17 @@ GFX9_INLINE void rmw_lanes32(struct gfx9_wave *w, const struct gfx9_inst *in, en
 		y = x;
 		x = gfx9_row(w, in->src[2]);
 	}
+	if (!dst && gfx9_exec(w) == GFX9_ALL_LANES && all_inside(w, addr, offset, sizeof(*x))) {
+		for (unsigned int i = 0; i < GFX9_LANES; i++) {
+			uint8_t *at = w->lds + (uint32_t)(addr[i] + offset);
+			uint32_t old, now;
+
+			memcpy(&old, at, sizeof(old));
+			now = new_dword(w, op, old, x[i], y[i]);
+			memcpy(at, &now, sizeof(now));
+		}
+		return;
+	}
 	for (uint64_t m = gfx9_exec(w); m; m &= m - 1) {
 		uint32_t at = addr[LANE(m)] + offset, old = 0, now;
 
@@ -442,8 +415,8 @@ GFX9_INLINE void rmw_lanes32(struct gfx9_wave *w, const struct gfx9_inst *in, en
 	}
 }
 
-static void rmw_rows32(struct gfx9_wave *w, const struct gfx9_inst *in, enum gfx9_rmw op,
-		       uint32_t *dst)
+GFX9_CLONES static void rmw_rows32(struct gfx9_wave *w, const struct gfx9_inst *in,
+				   enum gfx9_rmw op, uint32_t *dst)
 {
 	switch (op) {
 	case GFX9_RMW_ADD:

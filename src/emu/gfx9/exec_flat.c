@@ -196,52 +196,77 @@ static bool scratch_exists(const struct gfx9_wave *w, const struct gfx9_inst *in
 	return !in->sve || gfx9_has_rows(w, in->src[0], 1);
 }
 
-/* Whether all active lanes have one offset. */
-static bool scratch_offsets(struct gfx9_wave *w, const struct gfx9_inst *in, uint64_t exec,
+static void scratch_offsets(struct gfx9_wave *w, const struct gfx9_inst *in,
 			    uint32_t *restrict offsets)
 {
-	uint32_t base = (uint32_t)in->offset + (has_saddr(in) ? gfx9_sreg(w, in->sdst) : 0),
-		 differ = 0;
-	const uint32_t *restrict vaddr, *restrict lanes;
+	uint32_t base = (uint32_t)in->offset + (has_saddr(in) ? gfx9_sreg(w, in->sdst) : 0);
+	const uint32_t *restrict vaddr;
 
 	if (!in->sve) {
 		for (unsigned int i = 0; i < GFX9_LANES; i++)
 			offsets[i] = base;
-		return true;
+		return;
 	}
 	vaddr = gfx9_row(w, in->src[0]);
-	lanes = gfx9_lanes(w);
-	base += vaddr[LANE(exec)];
-	for (unsigned int i = 0; i < GFX9_LANES; i++) {
-		offsets[i] = vaddr[i] + base - vaddr[LANE(exec)];
-		differ |= (offsets[i] ^ base) & lanes[i];
+	for (unsigned int i = 0; i < GFX9_LANES; i++)
+		offsets[i] = vaddr[i] + base;
+}
+
+/* Addresses in the pages, where each active lane stays within a dword. */
+GFX9_CLONES static bool scratch_addresses(const struct gfx9_site *s,
+					  const uint32_t *restrict offsets, uint64_t *restrict addr)
+{
+	const uint32_t *restrict lanes = gfx9_lanes(s->w);
+	uint64_t base = scratch_address(s->w, 0, 0);
+	uint32_t beyond = 0;
+
+	for (uint32_t i = 0; i < GFX9_LANES; i++) {
+		addr[i] = base + (uint64_t)(offsets[i] / 4) * (4 * GFX9_LANES) + 4 * i +
+			  offsets[i] % 4;
+		beyond |= (offsets[i] % 4 + s->a->bytes > 4 ? ~0u : 0) & lanes[i];
 	}
-	return !differ;
+	return !beyond;
+}
+
+/* Whether all active lanes have one offset. */
+GFX9_CLONES static bool scratch_in_rows(const struct gfx9_site *s, const uint32_t *restrict offsets)
+{
+	const uint32_t *restrict lanes = gfx9_lanes(s->w);
+	uint32_t first = offsets[LANE(s->exec)], differ = 0;
+
+	for (unsigned int i = 0; i < GFX9_LANES; i++)
+		differ |= (offsets[i] ^ first) & lanes[i];
+	return !differ && first % 4 == 0;
+}
+
+/* At @offsets of each lane's scratch. */
+static enum gfx9_stop access_scratch(struct gfx9_site *s, const uint32_t offsets[GFX9_LANES])
+{
+	uint64_t addr[GFX9_LANES];
+
+	if (scratch_in_rows(s, offsets) &&
+	    gfx9_access_rows(s, scratch_address(s->w, 0, offsets[LANE(s->exec)])))
+		return GFX9_GO;
+	if (scratch_addresses(s, offsets, addr))
+		return gfx9_access_pages(s, addr);
+	s->find = find_scratch;
+	s->priv = offsets;
+	return gfx9_access_any(s);
 }
 
 enum gfx9_stop gfx9_scratch(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
-	uint32_t offsets[GFX9_LANES];
 	struct gfx9_site s = {
-		.w = w,
-		.in = in,
-		.a = &gfx9_accesses[in->op],
-		.exec = gfx9_exec(w),
-		.find = find_scratch,
-		.priv = offsets,
+		.w = w, .in = in, .a = &gfx9_accesses[in->op], .exec = gfx9_exec(w)
 	};
-	uint32_t offset;
+	uint32_t offsets[GFX9_LANES];
 
 	if (!scratch_exists(w, in) || !gfx9_data_exists(w, in, s.a) || !lds_is_fine(in, s.a))
 		return GFX9_ILLEGAL;
 	if (!s.exec)
 		return GFX9_GO;
-	if (scratch_offsets(w, in, s.exec, offsets)) {
-		offset = offsets[LANE(s.exec)];
-		if (offset % 4 == 0 && gfx9_access_rows(&s, scratch_address(w, 0, offset)))
-			return GFX9_GO;
-	}
-	return gfx9_access_any(&s);
+	scratch_offsets(w, in, offsets);
+	return access_scratch(&s, offsets);
 }
 
 /*
@@ -278,22 +303,32 @@ static enum gfx9_where find_flat(const struct gfx9_site *s, unsigned int lane, u
 	return GFX9_IN_PAGES;
 }
 
-GFX9_CLONES static bool in_pages(struct gfx9_wave *w, const uint64_t *restrict addr)
+/* Where the active lanes are; GFX9_NOWHERE: not all in one of these. */
+GFX9_CLONES static enum gfx9_where flat_where(struct gfx9_wave *w, const uint64_t *restrict addr)
 {
 	const uint32_t *restrict lanes = gfx9_lanes(w);
-	uint32_t shared = w->shared_base, private = w->private_base, hit = 0;
+	uint32_t shared = w->shared_base, private = w->private_base;
+	uint32_t in_lds = 0, in_scratch = 0, in_pages = 0;
 
 	for (unsigned int i = 0; i < GFX9_LANES; i++) {
 		uint32_t high = (uint32_t)(addr[i] >> 32);
+		uint32_t lds = high == shared ? ~0u : 0, scratch = high == private ? ~0u : 0;
 
-		hit |= lanes[i] & (0u - (uint32_t)(high == shared || high == private));
+		in_lds |= lds & lanes[i];
+		in_scratch |= scratch & lanes[i];
+		in_pages |= ~(lds | scratch) & lanes[i];
 	}
-	return !hit;
+	if (!in_lds && !in_scratch)
+		return GFX9_IN_PAGES;
+	if (in_pages || (in_lds && in_scratch))
+		return GFX9_NOWHERE;
+	return in_lds ? GFX9_IN_LDS : GFX9_IN_SCRATCH;
 }
 
 enum gfx9_stop gfx9_flat(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	uint64_t addr[GFX9_LANES];
+	uint32_t low[GFX9_LANES];
 	struct gfx9_site s = {
 		.w = w,
 		.in = in,
@@ -302,9 +337,21 @@ enum gfx9_stop gfx9_flat(struct gfx9_wave *w, const struct gfx9_inst *in)
 		.find = find_flat,
 		.priv = addr,
 	};
+	enum gfx9_where where;
 
 	if (!gfx9_has_rows(w, in->src[0], 2) || !gfx9_data_exists(w, in, s.a) || in->lds)
 		return GFX9_ILLEGAL;
+	if (!s.exec)
+		return GFX9_GO;
 	global_addresses(w, in, addr);
-	return in_pages(w, addr) ? gfx9_access_pages(&s, addr) : gfx9_access_any(&s);
+	where = flat_where(w, addr);
+	if (where == GFX9_IN_PAGES)
+		return gfx9_access_pages(&s, addr);
+	for (unsigned int i = 0; i < GFX9_LANES; i++)
+		low[i] = (uint32_t)addr[i];
+	if (where == GFX9_IN_SCRATCH)
+		return access_scratch(&s, low);
+	if (where == GFX9_IN_LDS && gfx9_access_lds(&s, low))
+		return GFX9_GO;
+	return gfx9_access_any(&s);
 }

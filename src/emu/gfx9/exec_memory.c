@@ -63,22 +63,28 @@ static void loaded_to_lds(const struct gfx9_site *s, uint32_t (*rows)[GFX9_LANES
 	}
 }
 
+/* Less than a dword: sign and place. */
 static void loaded_part(const struct gfx9_site *s, const uint32_t *restrict raw)
 {
-	unsigned int bytes = s->a->bytes, flags = s->a->flags;
+	unsigned int flags = s->a->flags, unused = 32 - 8 * s->a->bytes;
+	unsigned int extend = flags & GFX9_SIGNED ? unused : 0;
+	unsigned int up = flags & GFX9_D16 && flags & GFX9_HI ? 16 : 0;
+	uint32_t part = flags & GFX9_D16 ? 0xffff : ~0u;
+	const uint32_t *restrict lanes = gfx9_lanes(s->w);
 	uint32_t *restrict row = gfx9_row(s->w, s->in->dst);
 
-	if (s->exec == GFX9_ALL_LANES)
-		for (unsigned int i = 0; i < GFX9_LANES; i++)
-			row[i] = gfx9_widen(raw[i], bytes, flags, row[i]);
-	else
-		for (uint64_t m = s->exec; m; m &= m - 1)
-			row[LANE(m)] = gfx9_widen(raw[LANE(m)], bytes, flags, row[LANE(m)]);
+	for (unsigned int i = 0; i < GFX9_LANES; i++) {
+		uint32_t v = (uint32_t)((int32_t)(raw[i] << extend) >> extend);
+		uint32_t changed = part << up & lanes[i];
+
+		row[i] = (row[i] & ~changed) | (v << up & changed);
+	}
 }
 
 static enum gfx9_stop loaded(const struct gfx9_site *s, uint32_t (*rows)[GFX9_LANES])
 {
 	unsigned int n = gfx9_registers(s->a);
+	const uint32_t *restrict lanes;
 
 	if (wants_lds(s)) {
 		loaded_to_lds(s, rows);
@@ -88,15 +94,12 @@ static enum gfx9_stop loaded(const struct gfx9_site *s, uint32_t (*rows)[GFX9_LA
 		loaded_part(s, rows[0]);
 		return GFX9_GO;
 	}
-	if (s->exec == GFX9_ALL_LANES) {
-		memcpy(gfx9_row(s->w, s->in->dst), rows, n * sizeof(*rows));
-		return GFX9_GO;
-	}
+	lanes = gfx9_lanes(s->w);
 	for (unsigned int k = 0; k < n; k++) {
-		uint32_t *row = gfx9_row(s->w, s->in->dst + k);
+		uint32_t *restrict row = gfx9_row(s->w, s->in->dst + k);
 
-		for (uint64_t m = s->exec; m; m &= m - 1)
-			row[LANE(m)] = rows[k][LANE(m)];
+		for (unsigned int i = 0; i < GFX9_LANES; i++)
+			row[i] = (rows[k][i] & lanes[i]) | (row[i] & ~lanes[i]);
 	}
 	return GFX9_GO;
 }
@@ -172,43 +175,20 @@ static bool load_crossing(const struct gfx9_site *s, uint64_t va, unsigned int l
 	return true;
 }
 
-GFX9_INLINE void load_lane(uint32_t (*rows)[GFX9_LANES], unsigned int lane, const uint8_t *from,
-			   unsigned int bytes)
-{
-	uint64_t pair;
-	uint16_t half;
-
-	switch (bytes) {
-	case 1:
-		rows[0][lane] = *from;
-		break;
-	case 2:
-		memcpy(&half, from, sizeof(half));
-		rows[0][lane] = half;
-		break;
-	case 8:
-		memcpy(&pair, from, sizeof(pair));
-		rows[0][lane] = (uint32_t)pair;
-		rows[1][lane] = (uint32_t)(pair >> 32);
-		break;
-	default:
-		for (unsigned int k = 0; k < bytes / 4; k++)
-			memcpy(&rows[k][lane], from + 4 * k, sizeof(uint32_t));
-	}
-}
-
 /*
- * The page all active lanes are in, each with all of its @bytes; NULL: they are not in one. A page
- * that is not there is found again by the long way.
+ * The page all active lanes are in, each with all of its @bytes, and where in it; NULL: they are
+ * not in one. A page that is not there is found again by the long way.
  */
 GFX9_INLINE uint8_t *common_page(const struct gfx9_site *s, const uint64_t *restrict addr,
-				 unsigned int bytes, bool write)
+				 unsigned int bytes, bool write, uint32_t *restrict off)
 {
 	uint64_t page = addr[LANE(s->exec)] & ~(GFX9_PAGE - 1), far = 0;
 
 	if (s->exec == GFX9_ALL_LANES) {
-		for (unsigned int i = 0; i < GFX9_LANES; i++)
+		for (unsigned int i = 0; i < GFX9_LANES; i++) {
 			far |= (addr[i] - page) | (addr[i] - page + bytes - 1);
+			off[i] = (uint32_t)(addr[i] - page);
+		}
 	} else {
 		const uint32_t *restrict lanes = gfx9_lanes(s->w);
 
@@ -216,55 +196,79 @@ GFX9_INLINE uint8_t *common_page(const struct gfx9_site *s, const uint64_t *rest
 			uint64_t mask = (uint64_t)(int64_t)(int32_t)lanes[i];
 
 			far |= ((addr[i] - page) | (addr[i] - page + bytes - 1)) & mask;
+			off[i] = (uint32_t)(addr[i] - page);
 		}
 	}
 	return far < GFX9_PAGE ? gfx9_tlb_at(s->w->tlb, page, write) : NULL;
 }
 
-GFX9_INLINE void load_common(const struct gfx9_site *s, const uint64_t *restrict addr,
-			     const uint8_t *restrict page, uint32_t (*restrict rows)[GFX9_LANES],
-			     unsigned int bytes)
+/* What the registers are to hold is what memory holds. */
+static bool is_whole(const struct gfx9_site *s)
 {
-	if (s->exec == GFX9_ALL_LANES)
-		for (unsigned int i = 0; i < GFX9_LANES; i++)
-			load_lane(rows, i, page + (addr[i] & (GFX9_PAGE - 1)), bytes);
-	else
-		for (uint64_t m = s->exec; m; m &= m - 1)
-			load_lane(rows, LANE(m), page + (addr[LANE(m)] & (GFX9_PAGE - 1)), bytes);
+	return !wants_lds(s) && !(s->a->flags & (GFX9_SIGNED | GFX9_D16));
+}
+
+/* All lanes of the block are on and one behind the other, in one page; the window moves there. */
+GFX9_INLINE bool block_together(const struct gfx9_site *s, struct window *win, const uint64_t *addr,
+				unsigned int lane, unsigned int bytes, bool write)
+{
+	uint64_t apart = 0;
+
+	if ((s->exec >> lane & 0xff) != 0xff)
+		return false;
+	for (unsigned int i = 0; i < GFX9_BLOCK; i++)
+		apart |= addr[lane + i] - addr[lane] - i * bytes;
+	if (apart || (addr[lane] & (GFX9_PAGE - 1)) > GFX9_PAGE - GFX9_BLOCK * bytes)
+		return false;
+	return addr[lane] - win->page < GFX9_PAGE || window_move(s, win, addr[lane], write, lane);
+}
+
+GFX9_INLINE bool load_lanes(const struct gfx9_site *s, struct window *win, const uint64_t *addr,
+			    unsigned int block, uint32_t (*rows)[GFX9_LANES], unsigned int bytes)
+{
+	for (uint64_t m = s->exec >> block & 0xff; m; m &= m - 1) {
+		unsigned int lane = block + LANE(m);
+		uint64_t at = addr[lane] - win->page;
+
+		if (at > GFX9_PAGE - bytes) {
+			if (!window_move(s, win, addr[lane], false, lane))
+				return false;
+			at = addr[lane] - win->page;
+			if (at > GFX9_PAGE - bytes) {
+				if (!load_crossing(s, addr[lane], lane, rows))
+					return false;
+				continue;
+			}
+		}
+		gfx9_load_lane(rows, lane, win->host + at, bytes);
+	}
+	return true;
 }
 
 GFX9_INLINE enum gfx9_stop load_pages_of(const struct gfx9_site *s, const uint64_t addr[GFX9_LANES],
 					 unsigned int bytes)
 {
-	uint8_t *common = common_page(s, addr, bytes, false);
+	uint32_t rows[4][GFX9_LANES], off[GFX9_LANES];
+	uint8_t *common = common_page(s, addr, bytes, false, off);
 	struct window win = { .page = 0 };
-	uint32_t rows[4][GFX9_LANES];
 
-	if (common && bytes >= 4 && !wants_lds(s)) {
-		load_common(s, addr, common, registers_of(s), bytes);
+	if (common && is_whole(s)) {
+		gfx9_gather(registers_of(s), common, off, 0, bytes, s->exec,
+			    gfx9_pattern(off, bytes, s->exec));
 		return GFX9_GO;
 	}
 	if (common) {
-		load_common(s, addr, common, rows, bytes);
+		gfx9_gather(rows, common, off, 0, bytes, s->exec,
+			    gfx9_pattern(off, bytes, s->exec));
 		return loaded(s, rows);
 	}
 	if (!window_move(s, &win, addr[LANE(s->exec)], false, LANE(s->exec)))
 		return GFX9_FAULT;
-	for (uint64_t m = s->exec; m; m &= m - 1) {
-		unsigned int lane = LANE(m);
-		uint64_t at = addr[lane] - win.page;
-
-		if (at > GFX9_PAGE - bytes) {
-			if (!window_move(s, &win, addr[lane], false, lane))
-				return GFX9_FAULT;
-			at = addr[lane] - win.page;
-			if (at > GFX9_PAGE - bytes) {
-				if (!load_crossing(s, addr[lane], lane, rows))
-					return GFX9_FAULT;
-				continue;
-			}
-		}
-		load_lane(rows, lane, win.host + at, bytes);
+	for (unsigned int i = 0; i < GFX9_LANES; i += GFX9_BLOCK) {
+		if (block_together(s, &win, addr, i, bytes, false))
+			gfx9_load_block(rows, i, win.host + (addr[i] - win.page), bytes);
+		else if (!load_lanes(s, &win, addr, i, rows, bytes))
+			return GFX9_FAULT;
 	}
 	return loaded(s, rows);
 }
@@ -355,30 +359,6 @@ static enum gfx9_stop store_any(const struct gfx9_site *s)
 	return GFX9_GO;
 }
 
-GFX9_INLINE void store_lane(uint8_t *to, uint32_t (*rows)[GFX9_LANES], unsigned int lane,
-			    unsigned int bytes, unsigned int shift)
-{
-	uint64_t pair;
-	uint16_t half;
-
-	switch (bytes) {
-	case 1:
-		*to = (uint8_t)(rows[0][lane] >> shift);
-		break;
-	case 2:
-		half = (uint16_t)(rows[0][lane] >> shift);
-		memcpy(to, &half, sizeof(half));
-		break;
-	case 8:
-		pair = rows[0][lane] | (uint64_t)rows[1][lane] << 32;
-		memcpy(to, &pair, sizeof(pair));
-		break;
-	default:
-		for (unsigned int k = 0; k < bytes / 4; k++)
-			memcpy(to + 4 * k, &rows[k][lane], sizeof(uint32_t));
-	}
-}
-
 static bool store_crossing(const struct gfx9_site *s, uint64_t va, unsigned int lane)
 {
 	uint8_t bytes[16];
@@ -387,35 +367,50 @@ static bool store_crossing(const struct gfx9_site *s, uint64_t va, unsigned int 
 	return store_bytes(s, lane, va, bytes, s->a->bytes);
 }
 
+GFX9_INLINE bool store_lanes(const struct gfx9_site *s, struct window *win, const uint64_t *addr,
+			     unsigned int block, uint32_t (*rows)[GFX9_LANES], unsigned int bytes,
+			     unsigned int shift)
+{
+	for (uint64_t m = s->exec >> block & 0xff; m; m &= m - 1) {
+		unsigned int lane = block + LANE(m);
+		uint64_t at = addr[lane] - win->page;
+
+		if (at > GFX9_PAGE - bytes) {
+			if (!window_move(s, win, addr[lane], true, lane))
+				return false;
+			at = addr[lane] - win->page;
+			if (at > GFX9_PAGE - bytes) {
+				if (!store_crossing(s, addr[lane], lane))
+					return false;
+				continue;
+			}
+		}
+		gfx9_store_lane(win->host + at, rows, lane, bytes, shift);
+	}
+	return true;
+}
+
 GFX9_INLINE enum gfx9_stop store_pages_of(const struct gfx9_site *s,
 					  const uint64_t addr[GFX9_LANES], unsigned int bytes)
 {
 	uint32_t(*rows)[GFX9_LANES] = (uint32_t(*)[GFX9_LANES])gfx9_row(s->w, s->in->src[1]);
 	unsigned int shift = s->a->flags & GFX9_HI ? 16 : 0, first = LANE(s->exec);
-	uint8_t *common = common_page(s, addr, bytes, true);
+	uint32_t off[GFX9_LANES];
+	uint8_t *common = common_page(s, addr, bytes, true, off);
 	struct window win = { .page = 0 };
 
-	for (uint64_t m = common ? s->exec : 0; m; m &= m - 1)
-		store_lane(common + (addr[LANE(m)] & (GFX9_PAGE - 1)), rows, LANE(m), bytes, shift);
-	if (common)
+	if (common) {
+		gfx9_scatter(common, off, 0, rows, bytes, shift, s->exec,
+			     gfx9_pattern(off, bytes, s->exec));
 		return GFX9_GO;
+	}
 	if (!window_move(s, &win, addr[first], true, first))
 		return GFX9_FAULT;
-	for (uint64_t m = s->exec; m; m &= m - 1) {
-		unsigned int lane = LANE(m);
-		uint64_t at = addr[lane] - win.page;
-
-		if (at > GFX9_PAGE - bytes) {
-			if (!window_move(s, &win, addr[lane], true, lane))
-				return GFX9_FAULT;
-			at = addr[lane] - win.page;
-			if (at > GFX9_PAGE - bytes) {
-				if (!store_crossing(s, addr[lane], lane))
-					return GFX9_FAULT;
-				continue;
-			}
-		}
-		store_lane(win.host + at, rows, lane, bytes, shift);
+	for (unsigned int i = 0; i < GFX9_LANES; i += GFX9_BLOCK) {
+		if (block_together(s, &win, addr, i, bytes, true))
+			gfx9_store_block(win.host + (addr[i] - win.page), rows, i, bytes, shift);
+		else if (!store_lanes(s, &win, addr, i, rows, bytes, shift))
+			return GFX9_FAULT;
 	}
 	return GFX9_GO;
 }
@@ -920,6 +915,54 @@ bool gfx9_access_rows(const struct gfx9_site *s, uint64_t va)
 	return true;
 }
 
+GFX9_INLINE bool lds_of(const struct gfx9_site *s, const uint32_t *restrict off, unsigned int bytes)
+{
+	enum gfx9_pattern pattern = gfx9_pattern(off, bytes, s->exec);
+	const uint32_t *restrict lanes = gfx9_lanes(s->w);
+	uint32_t last = s->w->lds_bytes - bytes, beyond = 0;
+	uint32_t rows[4][GFX9_LANES];
+
+	if (s->w->lds_bytes < bytes)
+		return false;
+	for (unsigned int i = 0; i < GFX9_LANES; i++)
+		beyond |= (off[i] > last ? ~0u : 0) & lanes[i];
+	if (beyond)
+		return false;
+	if (s->a->kind == GFX9_LOAD) {
+		gfx9_gather(rows, s->w->lds, off, 0, bytes, s->exec, pattern);
+		loaded(s, rows);
+	} else {
+		gfx9_scatter(s->w->lds, off, 0,
+			     (uint32_t(*)[GFX9_LANES])gfx9_row(s->w, s->in->src[1]), bytes,
+			     s->a->flags & GFX9_HI ? 16 : 0, s->exec, pattern);
+	}
+	return true;
+}
+
+GFX9_CLONES
+static bool lds_by_size(const struct gfx9_site *s, const uint32_t off[GFX9_LANES])
+{
+	switch (s->a->bytes) {
+	case 1:
+		return lds_of(s, off, 1);
+	case 2:
+		return lds_of(s, off, 2);
+	case 4:
+		return lds_of(s, off, 4);
+	case 8:
+		return lds_of(s, off, 8);
+	case 12:
+		return lds_of(s, off, 12);
+	default:
+		return lds_of(s, off, 16);
+	}
+}
+
+bool gfx9_access_lds(const struct gfx9_site *s, const uint32_t off[GFX9_LANES])
+{
+	return s->a->kind != GFX9_RMW && !wants_lds(s) && lds_by_size(s, off);
+}
+
 /*
  * Tables
  */
@@ -1148,10 +1191,10 @@ gfx9_run_fn *const gfx9_memory_ops[GFX9_OPS] = {
 	[GFX9_DS_READ_B64] = gfx9_ds_read2,
 	[GFX9_DS_READ_B96] = gfx9_ds_read3,
 	[GFX9_DS_READ_B128] = gfx9_ds_read4,
-	[GFX9_DS_READ2_B32] = gfx9_ds_pair_read,
-	[GFX9_DS_READ2_B64] = gfx9_ds_pair_read,
-	[GFX9_DS_READ2ST64_B32] = gfx9_ds_pair_read,
-	[GFX9_DS_READ2ST64_B64] = gfx9_ds_pair_read,
+	[GFX9_DS_READ2_B32] = gfx9_ds_read2_b32,
+	[GFX9_DS_READ2_B64] = gfx9_ds_read2_b64,
+	[GFX9_DS_READ2ST64_B32] = gfx9_ds_read2st64_b32,
+	[GFX9_DS_READ2ST64_B64] = gfx9_ds_read2st64_b64,
 	[GFX9_DS_READ_ADDTID_B32] = gfx9_ds_addtid,
 	[GFX9_DS_WRITE_B8] = gfx9_ds_write,
 	[GFX9_DS_WRITE_B8_D16_HI] = gfx9_ds_write,
@@ -1161,10 +1204,10 @@ gfx9_run_fn *const gfx9_memory_ops[GFX9_OPS] = {
 	[GFX9_DS_WRITE_B64] = gfx9_ds_write2,
 	[GFX9_DS_WRITE_B96] = gfx9_ds_write3,
 	[GFX9_DS_WRITE_B128] = gfx9_ds_write4,
-	[GFX9_DS_WRITE2_B32] = gfx9_ds_pair_write,
-	[GFX9_DS_WRITE2_B64] = gfx9_ds_pair_write,
-	[GFX9_DS_WRITE2ST64_B32] = gfx9_ds_pair_write,
-	[GFX9_DS_WRITE2ST64_B64] = gfx9_ds_pair_write,
+	[GFX9_DS_WRITE2_B32] = gfx9_ds_write2_b32,
+	[GFX9_DS_WRITE2_B64] = gfx9_ds_write2_b64,
+	[GFX9_DS_WRITE2ST64_B32] = gfx9_ds_write2st64_b32,
+	[GFX9_DS_WRITE2ST64_B64] = gfx9_ds_write2st64_b64,
 	[GFX9_DS_WRXCHG2_RTN_B32] = gfx9_ds_pair_swap,
 	[GFX9_DS_WRXCHG2_RTN_B64] = gfx9_ds_pair_swap,
 	[GFX9_DS_WRXCHG2ST64_RTN_B32] = gfx9_ds_pair_swap,

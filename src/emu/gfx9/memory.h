@@ -19,17 +19,6 @@
 
 #define GFX9_INLINE static inline __attribute__((always_inline))
 
-/*
- * Compiled for several processors; the program's start chooses. Clang 14 loses such functions, and
- * the thread sanitizer is not there yet when the choice is made.
- */
-#if defined(__x86_64__) && defined(__linux__) && !defined(__clang__) && \
-	!defined(__SANITIZE_THREAD__)
-#define GFX9_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define GFX9_CLONES
-#endif
-
 enum gfx9_access_kind { GFX9_NO_ACCESS, GFX9_LOAD, GFX9_STORE, GFX9_RMW };
 
 /* Of loads and stores of less than a dword */
@@ -101,6 +90,11 @@ enum gfx9_stop gfx9_access_pages(const struct gfx9_site *s, const uint64_t addr[
  * it can be done, nothing has happened.
  */
 bool gfx9_access_rows(const struct gfx9_site *s, uint64_t va);
+/*
+ * Loads and stores where lane i is at @off[i] of LDS. False: that is not how it can be done,
+ * nothing has happened.
+ */
+bool gfx9_access_lds(const struct gfx9_site *s, const uint32_t off[GFX9_LANES]);
 /* False: registers it names are not the wave's. */
 bool gfx9_data_exists(const struct gfx9_wave *w, const struct gfx9_inst *in,
 		      const struct gfx9_access *a);
@@ -134,8 +128,14 @@ enum gfx9_stop gfx9_ds_write1(struct gfx9_wave *w, const struct gfx9_inst *in);
 enum gfx9_stop gfx9_ds_write2(struct gfx9_wave *w, const struct gfx9_inst *in);
 enum gfx9_stop gfx9_ds_write3(struct gfx9_wave *w, const struct gfx9_inst *in);
 enum gfx9_stop gfx9_ds_write4(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_ds_pair_read(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_ds_pair_write(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_ds_read2_b32(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_ds_read2_b64(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_ds_read2st64_b32(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_ds_read2st64_b64(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_ds_write2_b32(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_ds_write2_b64(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_ds_write2st64_b32(struct gfx9_wave *w, const struct gfx9_inst *in);
+enum gfx9_stop gfx9_ds_write2st64_b64(struct gfx9_wave *w, const struct gfx9_inst *in);
 enum gfx9_stop gfx9_ds_pair_swap(struct gfx9_wave *w, const struct gfx9_inst *in);
 enum gfx9_stop gfx9_ds_rmw(struct gfx9_wave *w, const struct gfx9_inst *in);
 enum gfx9_stop gfx9_ds_rmw_rtn(struct gfx9_wave *w, const struct gfx9_inst *in);
@@ -284,6 +284,201 @@ GFX9_INLINE void gfx9_collect(uint8_t *restrict to, uint32_t (*restrict rows)[GF
 		for (unsigned int i = 0; i < GFX9_LANES; i++)
 			for (unsigned int k = 0; k < n; k++)
 				memcpy(to + 4 * (n * i + k), &rows[k][i], sizeof(uint32_t));
+	}
+}
+
+/*
+ * Lanes that are somewhere, in blocks of eight: tiles of matrices are rarely narrower.
+ */
+#define GFX9_BLOCK 8
+typedef uint32_t gfx9_octet __attribute__((vector_size(4 * GFX9_BLOCK), aligned(4), may_alias));
+
+enum gfx9_pattern {
+	GFX9_PARTIAL, /* not all lanes are on */
+	GFX9_SCATTERED,
+	GFX9_IN_BLOCKS, /* the lanes of a block one behind the other */
+	GFX9_ONE_PLACE, /* the lanes of a block all at one place */
+};
+
+GFX9_INLINE bool gfx9_any(const gfx9_octet *v)
+{
+	uint64_t part[sizeof(*v) / 8];
+
+	memcpy(part, v, sizeof(part));
+	return part[0] | part[1] | part[2] | part[3];
+}
+
+/* How the active lanes lie, each with @bytes. */
+GFX9_INLINE enum gfx9_pattern gfx9_pattern(const uint32_t *off, uint32_t bytes, uint64_t exec)
+{
+	gfx9_octet steps = { 0,		bytes,	   2 * bytes, 3 * bytes,
+			     4 * bytes, 5 * bytes, 6 * bytes, 7 * bytes };
+	gfx9_octet apart = { 0 }, differ = { 0 };
+
+	if (exec != GFX9_ALL_LANES)
+		return GFX9_PARTIAL;
+	for (unsigned int i = 0; i < GFX9_LANES; i += GFX9_BLOCK) {
+		gfx9_octet at = *(const gfx9_octet *)(off + i);
+		gfx9_octet delta = at - __builtin_shufflevector(at, at, 0, 0, 0, 0, 0, 0, 0, 0);
+
+		differ |= delta;
+		apart |= delta ^ steps;
+	}
+	if (!gfx9_any(&apart))
+		return GFX9_IN_BLOCKS;
+	return gfx9_any(&differ) ? GFX9_SCATTERED : GFX9_ONE_PLACE;
+}
+
+/* One lane from memory to its registers; 8 bytes as one value, since programs load these
+ * atomically. */
+GFX9_INLINE void gfx9_load_lane(uint32_t (*rows)[GFX9_LANES], unsigned int lane,
+				const uint8_t *from, unsigned int bytes)
+{
+	uint32_t value[4];
+	uint64_t pair;
+	uint16_t half;
+
+	switch (bytes) {
+	case 1:
+		rows[0][lane] = *from;
+		break;
+	case 2:
+		memcpy(&half, from, sizeof(half));
+		rows[0][lane] = half;
+		break;
+	case 8:
+		memcpy(&pair, from, sizeof(pair));
+		rows[0][lane] = (uint32_t)pair;
+		rows[1][lane] = (uint32_t)(pair >> 32);
+		break;
+	default:
+		memcpy(value, from, bytes);
+		for (unsigned int k = 0; k < bytes / 4; k++)
+			rows[k][lane] = value[k];
+	}
+}
+
+/* A block whose lanes are one behind the other from @from on. */
+GFX9_INLINE void gfx9_load_block(uint32_t (*rows)[GFX9_LANES], unsigned int lane,
+				 const uint8_t *from, unsigned int bytes)
+{
+	switch (bytes) {
+	case 4:
+		memcpy(&rows[0][lane], from, 4 * GFX9_BLOCK);
+		break;
+	case 16:
+		gfx9_turn(&rows[0][lane], sizeof(*rows), from, 16);
+		gfx9_turn(&rows[0][lane + 4], sizeof(*rows), from + 64, 16);
+		break;
+	default:
+		for (unsigned int i = 0; i < GFX9_BLOCK; i++)
+			gfx9_load_lane(rows, lane + i, from + bytes * i, bytes);
+	}
+}
+
+/* A block whose lanes are all at @from. */
+GFX9_INLINE void gfx9_load_same(uint32_t (*rows)[GFX9_LANES], unsigned int lane,
+				const uint8_t *from, unsigned int bytes)
+{
+	uint32_t one[4][GFX9_LANES];
+
+	gfx9_load_lane(one, 0, from, bytes);
+	for (unsigned int k = 0; k < (bytes + 3) / 4; k++)
+		*(gfx9_octet *)&rows[k][lane] = (gfx9_octet){ 0 } + one[k][0];
+}
+
+/*
+ * Active lanes at @base + @off[lane] + @add, all of them memory that is there. @off may be among
+ * the registers: what is read of it there has not changed yet.
+ */
+GFX9_INLINE void gfx9_gather(uint32_t (*rows)[GFX9_LANES], const uint8_t *base, const uint32_t *off,
+			     uint32_t add, unsigned int bytes, uint64_t exec,
+			     enum gfx9_pattern pattern)
+{
+	switch (pattern) {
+	case GFX9_PARTIAL:
+		for (uint64_t m = exec; m; m &= m - 1) {
+			unsigned int i = gfx9_first_lane(m);
+
+			gfx9_load_lane(rows, i, base + (uint32_t)(off[i] + add), bytes);
+		}
+		break;
+	case GFX9_SCATTERED:
+		for (unsigned int i = 0; i < GFX9_LANES; i++)
+			gfx9_load_lane(rows, i, base + (uint32_t)(off[i] + add), bytes);
+		break;
+	case GFX9_IN_BLOCKS:
+		for (unsigned int i = 0; i < GFX9_LANES; i += GFX9_BLOCK)
+			gfx9_load_block(rows, i, base + (uint32_t)(off[i] + add), bytes);
+		break;
+	case GFX9_ONE_PLACE:
+		for (unsigned int i = 0; i < GFX9_LANES; i += GFX9_BLOCK)
+			gfx9_load_same(rows, i, base + (uint32_t)(off[i] + add), bytes);
+	}
+}
+
+/* The low bytes of a lane's registers, shifted right by @shift, to memory. */
+GFX9_INLINE void gfx9_store_lane(uint8_t *to, uint32_t (*rows)[GFX9_LANES], unsigned int lane,
+				 unsigned int bytes, unsigned int shift)
+{
+	uint64_t pair;
+	uint16_t half;
+
+	switch (bytes) {
+	case 1:
+		*to = (uint8_t)(rows[0][lane] >> shift);
+		break;
+	case 2:
+		half = (uint16_t)(rows[0][lane] >> shift);
+		memcpy(to, &half, sizeof(half));
+		break;
+	case 8:
+		pair = rows[0][lane] | (uint64_t)rows[1][lane] << 32;
+		memcpy(to, &pair, sizeof(pair));
+		break;
+	default:
+		for (unsigned int k = 0; k < bytes / 4; k++)
+			memcpy(to + 4 * k, &rows[k][lane], sizeof(uint32_t));
+	}
+}
+
+GFX9_INLINE void gfx9_store_block(uint8_t *to, uint32_t (*rows)[GFX9_LANES], unsigned int lane,
+				  unsigned int bytes, unsigned int shift)
+{
+	switch (bytes) {
+	case 4:
+		memcpy(to, &rows[0][lane], 4 * GFX9_BLOCK);
+		break;
+	case 16:
+		gfx9_turn(to, 16, &rows[0][lane], sizeof(*rows));
+		gfx9_turn(to + 64, 16, &rows[0][lane + 4], sizeof(*rows));
+		break;
+	default:
+		for (unsigned int i = 0; i < GFX9_BLOCK; i++)
+			gfx9_store_lane(to + bytes * i, rows, lane + i, bytes, shift);
+	}
+}
+
+/* As gfx9_gather(). Where lanes meet, the last one stays. */
+GFX9_INLINE void gfx9_scatter(uint8_t *base, const uint32_t *off, uint32_t add,
+			      uint32_t (*rows)[GFX9_LANES], unsigned int bytes, unsigned int shift,
+			      uint64_t exec, enum gfx9_pattern pattern)
+{
+	switch (pattern) {
+	case GFX9_PARTIAL:
+		for (uint64_t m = exec; m; m &= m - 1) {
+			unsigned int i = gfx9_first_lane(m);
+
+			gfx9_store_lane(base + (uint32_t)(off[i] + add), rows, i, bytes, shift);
+		}
+		break;
+	case GFX9_IN_BLOCKS:
+		for (unsigned int i = 0; i < GFX9_LANES; i += GFX9_BLOCK)
+			gfx9_store_block(base + (uint32_t)(off[i] + add), rows, i, bytes, shift);
+		break;
+	default:
+		for (unsigned int i = 0; i < GFX9_LANES; i++)
+			gfx9_store_lane(base + (uint32_t)(off[i] + add), rows, i, bytes, shift);
 	}
 }
 
