@@ -291,7 +291,7 @@ GFX9_INLINE void gfx9_collect(uint8_t *restrict to, uint32_t (*restrict rows)[GF
  * Lanes that are somewhere, in blocks of eight: tiles of matrices are rarely narrower.
  */
 #define GFX9_BLOCK 8
-typedef uint32_t gfx9_octet __attribute__((vector_size(4 * GFX9_BLOCK), aligned(4), may_alias));
+typedef uint32_t gfx9_octet __attribute__((vector_size(4 * GFX9_BLOCK), aligned(1), may_alias));
 
 enum gfx9_pattern {
 	GFX9_PARTIAL, /* not all lanes are on */
@@ -364,7 +364,7 @@ GFX9_INLINE void gfx9_load_block(uint32_t (*rows)[GFX9_LANES], unsigned int lane
 {
 	switch (bytes) {
 	case 4:
-		memcpy(&rows[0][lane], from, 4 * GFX9_BLOCK);
+		*(gfx9_octet *)&rows[0][lane] = *(const gfx9_octet *)from;
 		break;
 	case 16:
 		gfx9_turn(&rows[0][lane], sizeof(*rows), from, 16);
@@ -447,7 +447,7 @@ GFX9_INLINE void gfx9_store_block(uint8_t *to, uint32_t (*rows)[GFX9_LANES], uns
 {
 	switch (bytes) {
 	case 4:
-		memcpy(to, &rows[0][lane], 4 * GFX9_BLOCK);
+		*(gfx9_octet *)to = *(const gfx9_octet *)&rows[0][lane];
 		break;
 	case 16:
 		gfx9_turn(to, 16, &rows[0][lane], sizeof(*rows));
