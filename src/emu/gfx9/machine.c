@@ -221,6 +221,7 @@ static void write_packet(struct machine *m, const struct gfx9_dispatch *d)
 {
 	uint8_t *p = machine_at(m, d->packet);
 
+	p[2] = d->grid[2] > 1 ? 3 : d->grid[1] > 1 ? 2 : 1; /* dimensions */
 	memcpy(p + 4, d->group, sizeof(d->group));
 	memcpy(p + 12, d->grid, sizeof(d->grid));
 	memcpy(p + 32, &d->kernel_object, 8);
@@ -273,13 +274,15 @@ static void run_to_end(struct machine *m, struct run *r)
 	pthread_mutex_destroy(&r->lock);
 }
 
-int machine_job(struct machine *m, struct gfx9_queue *q, struct gfx9_job *job, const char *kernel,
-		uint32_t grid, uint16_t group, const void *args, size_t args_size)
+static int make_job(struct machine *m, struct gfx9_queue *q, struct gfx9_job *job,
+		    const char *kernel, const uint32_t grid[3], const uint16_t group[3],
+		    const void *args, size_t args_size)
 {
 	struct gfx9_dispatch *d = &job->dispatch;
 	char name[128];
 
-	*d = (struct gfx9_dispatch){ .grid = { grid, 1, 1 }, .group = { group, 1, 1 } };
+	*d = (struct gfx9_dispatch){ .grid = { grid[0], grid[1], grid[2] },
+				     .group = { group[0], group[1], group[2] } };
 	snprintf(name, sizeof(name), "%s.kd", kernel);
 	d->kernel_object = symbol(m, name);
 	if (!d->kernel_object)
@@ -291,15 +294,23 @@ int machine_job(struct machine *m, struct gfx9_queue *q, struct gfx9_job *job, c
 	return gfx9_job_init(job, q);
 }
 
-int machine_run(struct machine *m, const char *kernel, uint32_t grid, uint16_t group,
-		const void *args, size_t args_size, struct gfx9_report *report)
+int machine_job(struct machine *m, struct gfx9_queue *q, struct gfx9_job *job, const char *kernel,
+		uint32_t grid, uint16_t group, const void *args, size_t args_size)
+{
+	return make_job(m, q, job, kernel, (const uint32_t[]){ grid, 1, 1 },
+			(const uint16_t[]){ group, 1, 1 }, args, args_size);
+}
+
+int machine_run3(struct machine *m, const char *kernel, const uint32_t grid[3],
+		 const uint16_t group[3], const void *args, size_t args_size,
+		 struct gfx9_report *report)
 {
 	struct run r = { .job.done = done };
 	uint64_t mark = m->used;
 	int err = make_gpu(m);
 
 	if (!err)
-		err = machine_job(m, &m->queue, &r.job, kernel, grid, group, args, args_size);
+		err = make_job(m, &m->queue, &r.job, kernel, grid, group, args, args_size);
 	if (!err) {
 		run_to_end(m, &r);
 		m->insts += r.job.insts;
@@ -308,4 +319,11 @@ int machine_run(struct machine *m, const char *kernel, uint32_t grid, uint16_t g
 	}
 	m->used = mark;
 	return err;
+}
+
+int machine_run(struct machine *m, const char *kernel, uint32_t grid, uint16_t group,
+		const void *args, size_t args_size, struct gfx9_report *report)
+{
+	return machine_run3(m, kernel, (const uint32_t[]){ grid, 1, 1 },
+			    (const uint16_t[]){ group, 1, 1 }, args, args_size, report);
 }

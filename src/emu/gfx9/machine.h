@@ -58,5 +58,9 @@ int machine_job(struct machine *m, struct gfx9_queue *q, struct gfx9_job *job, c
  */
 int machine_run(struct machine *m, const char *kernel, uint32_t grid, uint16_t group,
 		const void *args, size_t args_size, struct gfx9_report *report);
+/* The same with all three dimensions. */
+int machine_run3(struct machine *m, const char *kernel, const uint32_t grid[3],
+		 const uint16_t group[3], const void *args, size_t args_size,
+		 struct gfx9_report *report);
 
 #endif
