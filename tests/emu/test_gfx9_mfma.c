@@ -7,7 +7,7 @@
 #include "../unit/test.h"
 
 #include "emu/gfx9/encoding.h"
-#include "emu/gfx9/exec_mfma.h"
+#include "emu/gfx9/vector.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -292,7 +292,7 @@ static f128 cut(f128 v, int unit, bool down)
 
 static int exponent(double v, int least)
 {
-	int e = v == 0 ? least : ilogb(v);
+	int e = v == 0 || !isfinite(v) ? least : ilogb(v);
 
 	return e > least ? e : least;
 }
@@ -837,6 +837,54 @@ static void test_refused(void **state)
 	}
 }
 
+/* All compilations of the sums give the same bits. */
+static void test_variants(void **state)
+{
+	static const enum gfx9_mfma_type types[] = { GFX9_MFMA_F32,  GFX9_MFMA_F16, GFX9_MFMA_BF16,
+						     GFX9_MFMA_XF32, GFX9_MFMA_FP8, GFX9_MFMA_I8,
+						     GFX9_MFMA_F64 };
+	static const enum gfx9_mfma_how hows[] = { GFX9_MFMA_CHAIN,  GFX9_MFMA_PAIRS,
+						   GFX9_MFMA_FUSED,  GFX9_MFMA_FUSED,
+						   GFX9_MFMA_HALVES, GFX9_MFMA_INTEGER,
+						   GFX9_MFMA_DOUBLE };
+	static const unsigned int columns[] = { 4, 16, 32 };
+	const struct gfx9_vector_variant *const *v = gfx9_vector_variants();
+	static struct gfx9_mfma_matrix a, b;
+
+	(void)state;
+	for (unsigned int n = 0; n < 20000; n++) {
+		unsigned int t = n % 7;
+		struct gfx9_mfma_row r = { &a, &b, t == 6 ? 4 : 16, columns[n % 3], 4, 0, { 0 } };
+		uint64_t c[GFX9_MFMA_COLUMNS], first[GFX9_MFMA_COLUMNS], got[GFX9_MFMA_COLUMNS];
+
+		if (t == 6 && r.columns == 32)
+			r.columns = 16;
+		for (unsigned int e = 0; e < r.terms; e++) {
+			enum kind kind = t == 6		    ? F64
+					 : t == 0 || t == 3 ? F32
+					 : t == 4	    ? FP8
+					 : t == 1	    ? F16
+					 : t == 5	    ? I8
+							    : BF16;
+
+			gfx9_mfma_element(&a, e, types[t], value(kind, (enum mood)(n % MOODS)));
+			r.b_at[e] = (uint16_t)(e * r.columns);
+			for (unsigned int j = 0; j < r.columns; j++)
+				gfx9_mfma_element(&b, e * r.columns + j, types[t],
+						  value(kind, (enum mood)(n % MOODS)));
+		}
+		for (unsigned int j = 0; j < r.columns; j++)
+			c[j] = value(t == 6 ? F64 : F32, (enum mood)(n % MOODS));
+		memcpy(first, c, sizeof(c));
+		v[0]->mfma_sum(hows[t], &r, first);
+		for (unsigned int k = 1; v[k]; k++) {
+			memcpy(got, c, sizeof(c));
+			v[k]->mfma_sum(hows[t], &r, got);
+			assert_memory_equal(got, first, r.columns * sizeof(*got));
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -845,6 +893,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_known, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_integers_wrap, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+		cmocka_unit_test(test_variants),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

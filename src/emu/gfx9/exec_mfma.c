@@ -8,11 +8,11 @@
  * Of the sparse ones A holds two of each four elements along k, and src2 says which: two bits each,
  * in the lane of the elements. C is the destination.
  */
-#include "emu/gfx9/exec_mfma.h"
-
+#include <stdlib.h>
 #include <string.h>
 
 #include "emu/gfx9/encoding.h"
+#include "emu/gfx9/vector.h"
 
 struct shape {
 	uint8_t m, k, blocks;
@@ -22,8 +22,7 @@ struct shape {
 };
 
 #define LANES GFX9_LANES
-#define ELEMENTS_MAX 16 /* of A or B in one lane */
-#define SPARSE_MAX 32 /* of a row of A that is sparse */
+#define ROWS_MAX 32 /* registers of the result */
 
 static unsigned int element_bits(unsigned int type)
 {
@@ -121,56 +120,76 @@ static uint64_t element(struct gfx9_wave *w, unsigned int type, unsigned int cod
 	return word & (((uint64_t)1 << bits) - 1);
 }
 
-/* Block by block; A by rows, B by columns, so that what is multiplied lies side by side. */
-struct matrix {
-	double value[LANES * ELEMENTS_MAX];
-	int16_t sig[LANES * ELEMENTS_MAX], exp[LANES * ELEMENTS_MAX];
+/* Elements of one row or column of @k, and the block, that @lane has. */
+struct part {
+	unsigned int block, i, k, n;
 };
 
-static struct gfx9_mfma_vector line(const struct matrix *m, size_t at)
+static struct part part_of(const struct shape *s, unsigned int k, unsigned int lane)
 {
-	return (struct gfx9_mfma_vector){ m->value + at, m->sig + at, m->exp + at };
+	unsigned int group = lane / s->m, n = elements(s, k);
+
+	return (struct part){ group % s->blocks, lane % s->m, group / s->blocks * n, n };
 }
 
-static void negate(struct matrix *m)
+/* Block by block. A by rows, so that what is summed up lies side by side. */
+static void read_a(struct gfx9_wave *w, const struct gfx9_inst *in, const struct shape *s,
+		   struct gfx9_mfma_matrix *m)
 {
-	for (unsigned int i = 0; i < LANES * ELEMENTS_MAX; i++)
-		m->value[i] = -m->value[i];
-}
-
-/* Rows of @k elements of @type from the registers at @code, in the lanes that @blgp chooses. */
-static void read_matrix(struct gfx9_wave *w, const struct shape *s, unsigned int k,
-			unsigned int type, unsigned int code, unsigned int blgp, struct matrix *m)
-{
-	unsigned int n = elements(s, k);
-
-	memset(m, 0, sizeof(*m));
 	for (unsigned int lane = 0; lane < LANES; lane++) {
-		unsigned int group = lane / s->m, block = group % s->blocks;
-		size_t at = ((size_t)block * s->m + lane % s->m) * k + group / s->blocks * n;
+		struct part p = part_of(s, length(s), lane);
+		size_t at = ((size_t)p.block * s->m + p.i) * length(s) + p.k;
 
-		for (unsigned int e = 0; e < n; e++)
-			gfx9_mfma_element(type, element(w, type, code, b_lane(lane, blgp), e),
-					  &m->value[at + e], &m->sig[at + e], &m->exp[at + e]);
+		for (unsigned int e = 0; e < p.n; e++)
+			gfx9_mfma_element(m, at + e, s->a, element(w, s->a, in->src[0], lane, e));
 	}
 }
 
-/* Where register @r of @lane lies in C and D. */
-static void place(const struct shape *s, unsigned int lane, unsigned int r, unsigned int *block,
-		  unsigned int *i)
+/* B by rows as well, so that results lie side by side. */
+static void read_b(struct gfx9_wave *w, const struct gfx9_inst *in, const struct shape *s,
+		   struct gfx9_mfma_matrix *m)
+{
+	for (unsigned int lane = 0; lane < LANES; lane++) {
+		unsigned int from = b_lane(lane, is_f64(s) ? 0 : in->blgp);
+		struct part p = part_of(s, s->k, lane);
+		size_t at = ((size_t)p.block * s->k + p.k) * s->m + p.i;
+
+		for (unsigned int e = 0; e < p.n; e++)
+			gfx9_mfma_element(m, at + (size_t)e * s->m, s->b,
+					  element(w, s->b, in->src[1], from, e));
+	}
+}
+
+/* gfx90a takes denormals of 16 bits for 0; those are the numbers without the first bit. */
+static void flush_denormals(struct gfx9_mfma_matrix *m)
+{
+	for (unsigned int i = 0; i < GFX9_MFMA_ELEMENTS; i++)
+		if (m->exp[i] != GFX9_MFMA_EXP_SPECIAL && abs(m->sig[i]) < 1 << 10)
+			m->value[i] = 0;
+}
+
+static void negate(struct gfx9_mfma_matrix *m)
+{
+	for (unsigned int i = 0; i < LANES; i++)
+		m->wide[i] = -m->wide[i];
+}
+
+/* Which register and lanes hold row @i of a block of C and D: those of column 0. */
+static void place(const struct shape *s, unsigned int block, unsigned int i, unsigned int *r,
+		  unsigned int *lane)
 {
 	switch (s->m) {
 	case 32:
-		*block = r / 16;
-		*i = r % 16 / 4 * 8 + lane / 32 * 4 + r % 4;
+		*r = block * 16 + i / 8 * 4 + i % 4;
+		*lane = i / 4 % 2 * 32;
 		return;
 	case 16:
-		*block = is_f64(s) ? 0 : r / 4;
-		*i = is_f64(s) ? lane / 16 + 4 * r : lane / 16 * 4 + r % 4;
+		*r = is_f64(s) ? i / 4 : block * 4 + i % 4;
+		*lane = is_f64(s) ? i % 4 * 16 : i / 4 * 16;
 		return;
 	default:
-		*block = is_f64(s) ? lane / 4 % 4 : lane / 4;
-		*i = is_f64(s) ? lane / 16 : r;
+		*r = is_f64(s) ? 0 : i;
+		*lane = is_f64(s) ? block * 4 + i * 16 : block * 4;
 	}
 }
 
@@ -180,16 +199,23 @@ static bool is_negated(const struct gfx9_inst *in, unsigned int n)
 	return gfx9_encodings[in->encoding].flags & ENC_NEG_LIST && in->blgp >> n & 1;
 }
 
-/* C of one result; a constant operand is the same everywhere. */
-static uint64_t addend(struct gfx9_wave *w, const struct gfx9_inst *in, const struct shape *s,
-		       unsigned int lane, unsigned int r)
+/* A row of C, from register @r and @lane on; a constant operand is the same everywhere. */
+static void addends(struct gfx9_wave *w, const struct gfx9_inst *in, const struct shape *s,
+		    unsigned int r, unsigned int lane, uint64_t *c)
 {
 	unsigned int code = s->sparse ? in->dst : in->src[2];
-	uint64_t sign = is_negated(in, 2) ? (uint64_t)1 << 63 : 0;
+	uint64_t sign = is_negated(in, 2) ? (uint64_t)1 << 63 : 0, constant = 0;
 
-	if (!is_f64(s))
-		return code < GFX9_VGPR ? gfx9_scalar(w, in, code) : row(w, code, r)[lane];
-	return sign ^ (code < GFX9_VGPR ? gfx9_scalar64(w, in, code) : pair(w, code, 2 * r, lane));
+	if (code < GFX9_VGPR)
+		constant = is_f64(s) ? gfx9_scalar64(w, in, code) : gfx9_scalar(w, in, code);
+	for (unsigned int i = 0; i < s->m; i++) {
+		c[i] = constant;
+		if (code >= GFX9_VGPR && is_f64(s))
+			c[i] = pair(w, code, 2 * r, lane + i);
+		else if (code >= GFX9_VGPR)
+			c[i] = row(w, code, r)[lane + i];
+		c[i] ^= sign;
+	}
 }
 
 /* Everything one instruction works on. */
@@ -197,48 +223,37 @@ struct job {
 	struct gfx9_wave *w;
 	const struct gfx9_inst *in;
 	const struct shape *s;
-	struct matrix a, b;
-	uint64_t d[32][LANES];
+	struct gfx9_mfma_matrix a, b;
+	uint64_t d[ROWS_MAX][LANES];
 };
 
-/* The elements of a column of B that stand opposite a sparse row of A. */
-struct chosen {
-	double value[SPARSE_MAX];
-	int16_t sig[SPARSE_MAX], exp[SPARSE_MAX];
-};
-
-static struct gfx9_mfma_vector choose(const struct job *j, unsigned int i, size_t column,
-				      struct chosen *out)
+/* Which of four elements along k term @e of row @i of a sparse A is. */
+static unsigned int index_of(const struct job *j, unsigned int i, unsigned int e)
 {
-	const struct shape *s = j->s;
-	unsigned int k = length(s), n = elements(s, k);
+	unsigned int n = elements(j->s, length(j->s)), lane = i + j->s->m * (e / n);
 	/* A register has room for the indices of two or four instructions. */
 	unsigned int set = j->in->cbsz ? 0 : j->in->abid % (16 / n);
 
-	for (unsigned int e = 0; e < k; e++) {
-		uint32_t index = row(j->w, j->in->src[2], 0)[i + s->m * (e / n)];
-		size_t from = column + e / 2 * 4 + (index >> (2 * n * set + 2 * (e % n)) & 3);
-
-		out->value[e] = j->b.value[from];
-		out->sig[e] = j->b.sig[from];
-		out->exp[e] = j->b.exp[from];
-	}
-	return (struct gfx9_mfma_vector){ out->value, out->sig, out->exp };
+	return row(j->w, j->in->src[2], 0)[lane] >> (2 * n * set + 2 * (e % n)) & 3;
 }
 
-static uint64_t result(const struct job *j, unsigned int lane, unsigned int r)
+static void sum_row(struct job *j, gfx9_mfma_sum_fn *sum, unsigned int block, unsigned int i)
 {
 	const struct shape *s = j->s;
-	unsigned int block, i, k = length(s);
-	struct gfx9_mfma_vector a, b;
-	struct chosen chosen;
-	size_t column;
+	struct gfx9_mfma_row out = {
+		.a = &j->a, .b = &j->b, .terms = length(s), .columns = s->m, .step = s->step
+	};
+	unsigned int r, lane;
 
-	place(s, lane, r, &block, &i);
-	column = ((size_t)block * s->m + lane % s->m) * s->k;
-	a = line(&j->a, ((size_t)a_block(block, s, j->in) * s->m + i) * k);
-	b = s->sparse ? choose(j, i, column, &chosen) : line(&j->b, column);
-	return gfx9_mfma_sum(s->how, k, s->step, &a, &b, addend(j->w, j->in, s, lane, r));
+	out.a_at = (uint16_t)((a_block(block, s, j->in) * s->m + i) * length(s));
+	for (unsigned int e = 0; e < length(s); e++) {
+		unsigned int k = s->sparse ? e / 2 * 4 + index_of(j, i, e) : e;
+
+		out.b_at[e] = (uint16_t)((block * s->k + k) * s->m);
+	}
+	place(s, block, i, &r, &lane);
+	addends(j->w, j->in, s, r, lane, &j->d[r][lane]);
+	sum(s->how, &out, &j->d[r][lane]);
 }
 
 static bool in_range(const struct gfx9_wave *w, unsigned int code, unsigned int rows)
@@ -261,27 +276,44 @@ static bool registers_exist(const struct gfx9_wave *w, const struct gfx9_inst *i
 	return in->src[2] < GFX9_VGPR || in_range(w, in->src[2], rows);
 }
 
+static void read_sources(struct job *j)
+{
+	memset(&j->a, 0, sizeof(j->a));
+	memset(&j->b, 0, sizeof(j->b));
+	read_a(j->w, j->in, j->s, &j->a);
+	read_b(j->w, j->in, j->s, &j->b);
+	if (j->s->how == GFX9_MFMA_PAIRS) {
+		flush_denormals(&j->a);
+		flush_denormals(&j->b);
+	}
+	if (is_negated(j->in, 0))
+		negate(&j->a);
+	if (is_negated(j->in, 1))
+		negate(&j->b);
+}
+
 static enum gfx9_stop run(struct gfx9_wave *w, const struct gfx9_inst *in, const struct shape *s)
 {
+	gfx9_mfma_sum_fn *sum = gfx9_vector_variants()[0]->mfma_sum;
 	unsigned int rows = result_rows(s), width = is_f64(s) ? 2 : 1;
-	struct job j = { .w = w, .in = in, .s = s };
+	struct job j;
 
 	if (!registers_exist(w, in, s) || (!s->sparse && s->blocks >> in->cbsz == 0))
 		return GFX9_ILLEGAL;
-	read_matrix(w, s, length(s), s->a, in->src[0], 0, &j.a);
-	read_matrix(w, s, s->k, s->b, in->src[1], is_f64(s) ? 0 : in->blgp, &j.b);
-	if (is_negated(in, 0))
-		negate(&j.a);
-	if (is_negated(in, 1))
-		negate(&j.b);
-	for (unsigned int r = 0; r < rows / width; r++)
-		for (unsigned int lane = 0; lane < LANES; lane++)
-			j.d[r][lane] = result(&j, lane, r);
+	j.w = w;
+	j.in = in;
+	j.s = s;
+	read_sources(&j);
+	for (unsigned int block = 0; block < s->blocks; block++)
+		for (unsigned int i = 0; i < s->m; i++)
+			sum_row(&j, sum, block, i);
 	/* The destination may overlap the sources: only now. */
-	for (unsigned int r = 0; r < rows; r++)
+	for (unsigned int r = 0; r < rows; r++) {
+		uint32_t *to = row(w, in->dst, r);
+
 		for (unsigned int lane = 0; lane < LANES; lane++)
-			row(w, in->dst, r)[lane] =
-				(uint32_t)(j.d[r / width][lane] >> 32 * (r % width));
+			to[lane] = (uint32_t)(j.d[r / width][lane] >> 32 * (r % width));
+	}
 	return GFX9_GO;
 }
 

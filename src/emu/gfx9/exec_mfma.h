@@ -22,17 +22,22 @@ enum gfx9_mfma_type {
 	GFX9_MFMA_I8,
 };
 
-/*
- * Elements of A or B, side by side: @value is exact for every type. @sig has 10 bits behind the
- * point and @exp is its exponent, for the types that are summed up by GFX9_MFMA_FUSED.
- */
-struct gfx9_mfma_vector {
-	const double *value;
-	const int16_t *sig, *exp;
-};
+#define GFX9_MFMA_ELEMENTS (GFX9_LANES * 16) /* of A or B at most */
+#define GFX9_MFMA_TERMS 32 /* products of one result */
+#define GFX9_MFMA_COLUMNS 32
 
 #define GFX9_MFMA_EXP_ZERO (-2000) /* of what is 0, and below every sum of two others */
 #define GFX9_MFMA_EXP_SPECIAL 8000 /* of infinities and NaNs */
+
+/*
+ * A or B, taken apart: f64 in wide, other floats in value. sig has 10 bits behind the point and exp
+ * is its exponent, where numbers have 16 bits or fewer, and xf32; sig alone is an integer.
+ */
+struct gfx9_mfma_matrix {
+	float value[GFX9_MFMA_ELEMENTS];
+	double wide[GFX9_LANES];
+	int16_t sig[GFX9_MFMA_ELEMENTS], exp[GFX9_MFMA_ELEMENTS];
+};
 
 enum gfx9_mfma_how {
 	GFX9_MFMA_CHAIN, /* fused multiply-adds in the order of k */
@@ -43,13 +48,22 @@ enum gfx9_mfma_how {
 	GFX9_MFMA_DOUBLE,
 };
 
-/* @c plus @k products, @step of which are summed up before they are added. */
-uint64_t gfx9_mfma_sum(enum gfx9_mfma_how how, unsigned int k, unsigned int step,
-		       const struct gfx9_mfma_vector *a, const struct gfx9_mfma_vector *b,
-		       uint64_t c);
+/*
+ * One row of results: each is the sum of terms products. Those of A lie side by side from a_at on;
+ * b_at is where the row of B begins that the term is multiplied with.
+ */
+struct gfx9_mfma_row {
+	const struct gfx9_mfma_matrix *a, *b;
+	unsigned int terms, columns; /* columns: 4, 16 or 32 */
+	unsigned int step; /* products that are summed up before they are added */
+	uint16_t a_at, b_at[GFX9_MFMA_TERMS];
+};
 
-/* One element of a register; @bits has nothing above it. */
-void gfx9_mfma_element(enum gfx9_mfma_type type, uint64_t bits, double *value, int16_t *sig,
-		       int16_t *exp);
+/* Adds the products to @c, a row as well. Compiled for several processors: vector.h has it. */
+typedef void gfx9_mfma_sum_fn(enum gfx9_mfma_how how, const struct gfx9_mfma_row *r, uint64_t *c);
+
+/* Takes element @at from @bits, which have nothing above it. */
+void gfx9_mfma_element(struct gfx9_mfma_matrix *m, size_t at, enum gfx9_mfma_type type,
+		       uint64_t bits);
 
 #endif

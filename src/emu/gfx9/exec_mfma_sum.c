@@ -18,6 +18,7 @@
  * What nobody has found out: the bits of a NaN. Every NaN is the positive quiet one here.
  */
 #include "emu/gfx9/exec_mfma.h"
+#include "emu/gfx9/vector.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -25,11 +26,14 @@
 
 #define NAN_F32 0x7fc00000u
 #define NAN_F64 0x7ff8000000000000u
-#define SIG_BITS 10 /* of an element behind the point */
-#define SUM_BITS 24 /* of a sum of products */
+#define SUM_BITS 24 /* of a sum of products behind the point; products have 20 */
 #define LAST_BITS 31 /* of the sum with C */
 #define MIN_EXP (-126)
 #define BIAS 127
+#define COLUMNS GFX9_MFMA_COLUMNS
+#define STEP_MAX 16
+
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 static float float_of(uint32_t bits)
 {
@@ -47,131 +51,56 @@ static uint32_t bits_of(float f)
 	return f == f ? bits : NAN_F32;
 }
 
-static double double_of(uint64_t bits)
+static void load_floats(float *f, const uint64_t *c, unsigned int n)
 {
-	double d;
-
-	memcpy(&d, &bits, sizeof(d));
-	return d;
+	for (unsigned int j = 0; j < n; j++)
+		f[j] = float_of((uint32_t)c[j]);
 }
 
-static uint64_t bits_of64(double d)
+static void store_floats(uint64_t *c, const float *f, unsigned int n)
 {
-	uint64_t bits;
-
-	memcpy(&bits, &d, sizeof(bits));
-	return d == d ? bits : NAN_F64;
-}
-
-/*
- * Elements
- */
-
-/* A float of @mantissa bits whose exponents begin at @bias; @special: the highest one is Inf, NaN.
- */
-static void element(uint32_t bits, unsigned int width, unsigned int mantissa, int bias,
-		    bool special, double *value, int16_t *sig, int16_t *exp)
-{
-	int e = (int)(bits >> mantissa & ((1u << (width - 1 - mantissa)) - 1));
-	int32_t m = (int32_t)(bits & ((1u << mantissa) - 1));
-	bool negative = bits >> (width - 1);
-
-	if (special && e == (1 << (width - 1 - mantissa)) - 1) {
-		*value = m ? (double)NAN : negative ? -INFINITY : INFINITY;
-		*sig = 0;
-		*exp = GFX9_MFMA_EXP_SPECIAL;
-		return;
-	}
-	if (e)
-		m |= 1 << mantissa;
-	e = (e ? e : 1) - bias;
-	m = (int32_t)((uint32_t)m << (SIG_BITS - mantissa));
-	*sig = (int16_t)(negative ? -m : m);
-	*exp = (int16_t)(m ? e : GFX9_MFMA_EXP_ZERO);
-	*value = copysign(ldexp(m, e - SIG_BITS), negative ? -1.0 : 1.0);
-}
-
-/* Eight bits without infinities and without -0: that is the NaN. */
-static void element8(uint32_t bits, unsigned int mantissa, int bias, double *value, int16_t *sig,
-		     int16_t *exp)
-{
-	element(bits, 8, mantissa, bias, false, value, sig, exp);
-	if (bits != 0x80)
-		return;
-	*value = (double)NAN;
-	*exp = GFX9_MFMA_EXP_SPECIAL;
-}
-
-void gfx9_mfma_element(enum gfx9_mfma_type type, uint64_t bits, double *value, int16_t *sig,
-		       int16_t *exp)
-{
-	uint32_t word = (uint32_t)bits;
-	bool nan = (word & 0x7fffffff) > 0x7f800000;
-
-	switch (type) {
-	case GFX9_MFMA_F64:
-		*value = double_of(bits);
-		return;
-	case GFX9_MFMA_F32:
-		*value = (double)float_of(word);
-		return;
-	case GFX9_MFMA_I8:
-		*value = (double)(int8_t)word;
-		return;
-	case GFX9_MFMA_XF32:
-		element(nan ? 0x3fdff : word >> 13, 19, 10, BIAS, true, value, sig, exp);
-		return;
-	case GFX9_MFMA_F16:
-		element(word, 16, 10, 15, true, value, sig, exp);
-		return;
-	case GFX9_MFMA_BF16:
-		element(word, 16, 7, BIAS, true, value, sig, exp);
-		return;
-	case GFX9_MFMA_FP8:
-		element8(word, 3, 8, value, sig, exp);
-		return;
-	default:
-		element8(word, 2, 16, value, sig, exp);
-	}
+	for (unsigned int j = 0; j < n; j++)
+		c[j] = bits_of(f[j]);
 }
 
 /*
  * gfx90a, 16 bits
  */
 
-static float flush(float f)
+static inline float flush(float f)
 {
 	return fabsf(f) < 0x1p-126f ? f * 0.0f : f;
 }
 
-static float normal(const struct gfx9_mfma_vector *v, unsigned int k)
+/* Products @e and @e + 1. */
+ALWAYS_INLINE void add_pair(const struct gfx9_mfma_row *r, unsigned int e, unsigned int n,
+			    float *restrict sum)
 {
-	bool denormal = abs(v->sig[k]) < 1 << SIG_BITS && v->exp[k] != GFX9_MFMA_EXP_SPECIAL;
+	const float *a = r->a->value + r->a_at + e;
+	const float *b0 = r->b->value + r->b_at[e], *b1 = r->b->value + r->b_at[e + 1];
 
-	return denormal ? 0.0f : (float)v->value[k];
+	for (unsigned int j = 0; j < n; j++)
+		sum[j] = flush(flush(a[0] * b0[j]) + flush(a[1] * b1[j]));
 }
 
-static float product(const struct gfx9_mfma_vector *a, const struct gfx9_mfma_vector *b,
-		     unsigned int k)
+ALWAYS_INLINE void sum_pairs(const struct gfx9_mfma_row *r, unsigned int n, uint64_t *c)
 {
-	return flush(normal(a, k) * normal(b, k));
-}
+	float sum[COLUMNS], s[COLUMNS], t[COLUMNS];
 
-static uint32_t sum_pairs(unsigned int k, unsigned int step, const struct gfx9_mfma_vector *a,
-			  const struct gfx9_mfma_vector *b, uint32_t c)
-{
-	float sum = float_of(c);
-
-	if (fabsf(sum) < 0x1p-126f)
-		sum = 0.0f;
-	for (unsigned int i = 0; i < k; i += step) {
-		float s = flush(product(a, b, i) + product(a, b, i + 1));
-
-		if (step == 4)
-			s = flush(s + flush(product(a, b, i + 2) + product(a, b, i + 3)));
-		sum = flush(sum + s);
+	load_floats(sum, c, n);
+	for (unsigned int j = 0; j < n; j++)
+		sum[j] = fabsf(sum[j]) < 0x1p-126f ? 0.0f : sum[j];
+	for (unsigned int e = 0; e < r->terms; e += r->step) {
+		add_pair(r, e, n, s);
+		if (r->step == 4) {
+			add_pair(r, e + 2, n, t);
+			for (unsigned int j = 0; j < n; j++)
+				s[j] = flush(s[j] + t[j]);
+		}
+		for (unsigned int j = 0; j < n; j++)
+			sum[j] = flush(sum[j] + s[j]);
 	}
-	return bits_of(sum);
+	store_floats(c, sum, n);
 }
 
 /*
@@ -179,65 +108,96 @@ static uint32_t sum_pairs(unsigned int k, unsigned int step, const struct gfx9_m
  */
 
 /* Rounds down; shifts of any length. */
-static int64_t shift_down(int64_t v, int by)
+static inline int64_t shift_down(int64_t v, int by)
 {
 	return v >> (by < 63 ? by : 63);
 }
 
+/* Some products of a row: terms @first to @end, @every apart. */
+struct part {
+	unsigned int first, end, every;
+};
+
 /* Infinities and NaNs, or a product that is too large to be a float. False: there are none. */
-static bool sum_special(unsigned int n, const struct gfx9_mfma_vector *a,
-			const struct gfx9_mfma_vector *b, float c, float *sum)
+static bool sum_special(const struct gfx9_mfma_row *r, struct part p, unsigned int j, float *sum)
 {
-	double s = isfinite(c) ? 0 : (double)c;
+	double s = isfinite(*sum) ? 0 : (double)*sum;
 
-	for (unsigned int i = 0; i < n; i++) {
-		double p = a->value[i] * b->value[i];
+	for (unsigned int e = p.first; e < p.end; e++) {
+		double product =
+			(double)r->a->value[r->a_at + e] * (double)r->b->value[r->b_at[e] + j];
 
-		if (!isfinite(p))
-			s += p;
-		else if (fabs(p) >= 0x1p128)
-			s += p > 0 ? INFINITY : -INFINITY;
+		if (!isfinite(product))
+			s += product;
+		else if (fabs(product) >= 0x1p128)
+			s += product > 0 ? (double)INFINITY : -(double)INFINITY;
 	}
+	if (isfinite(s))
+		return false;
 	*sum = (float)s;
-	return !isfinite(s);
+	return true;
 }
 
-/* The sum of @n products @every elements apart, with SUM_BITS behind the point of *@exp. */
-static int32_t sum_products(unsigned int n, unsigned int every, const int16_t *as,
-			    const int16_t *ae, const int16_t *bs, const int16_t *be, int *exp)
+/* Sums of products with SUM_BITS behind the point of the largest exponent, which is @exp. */
+ALWAYS_INLINE void sum_products(const struct gfx9_mfma_row *r, struct part p, unsigned int n,
+				int32_t *restrict sum, int32_t *restrict exp)
 {
-	int32_t p[16], sum = 0;
-	int e[16], max = 2 * GFX9_MFMA_EXP_ZERO;
+	int32_t product[STEP_MAX][COLUMNS], e[STEP_MAX][COLUMNS];
+	unsigned int nr = 0;
 
-	for (unsigned int i = 0; i < n; i++) {
-		p[i] = as[i * every] * bs[i * every] * (1 << (SUM_BITS - 2 * SIG_BITS));
-		e[i] = ae[i * every] + be[i * every];
-		max = e[i] > max ? e[i] : max;
+	for (unsigned int j = 0; j < n; j++) {
+		exp[j] = 2 * GFX9_MFMA_EXP_ZERO;
+		sum[j] = 0;
 	}
-	for (unsigned int i = 0; i < n; i++) {
-		int by = max - e[i] < 31 ? max - e[i] : 31;
+	for (unsigned int k = p.first; k < p.end; k += p.every, nr++) {
+		const int16_t *bs = r->b->sig + r->b_at[k], *be = r->b->exp + r->b_at[k];
+		int32_t as = r->a->sig[r->a_at + k] * 16, ae = r->a->exp[r->a_at + k];
 
-		sum += p[i] < 0 ? -(-p[i] >> by) : p[i] >> by;
+		for (unsigned int j = 0; j < n; j++) {
+			product[nr][j] = as * bs[j];
+			e[nr][j] = ae + be[j];
+			exp[j] = e[nr][j] > exp[j] ? e[nr][j] : exp[j];
+		}
 	}
-	*exp = max;
-	return sum;
+	for (unsigned int k = 0; k < nr; k++) {
+		for (unsigned int j = 0; j < n; j++) {
+			int32_t by = exp[j] - e[k][j], v = product[k][j], size = v < 0 ? -v : v;
+
+			size >>= by < 31 ? by : 31;
+			sum[j] += v < 0 ? -size : size;
+		}
+	}
 }
 
 /* Where even and odd products are apart: their sum. */
-static int32_t sum_halves(unsigned int n, const struct gfx9_mfma_vector *a,
-			  const struct gfx9_mfma_vector *b, int *exp)
+ALWAYS_INLINE void sum_halves(const struct gfx9_mfma_row *r, struct part p, unsigned int n,
+			      int32_t *restrict sum, int32_t *restrict exp)
 {
-	int even_exp, odd_exp;
-	int32_t even = sum_products(n / 2, 2, a->sig, a->exp, b->sig, b->exp, &even_exp);
-	int32_t odd =
-		sum_products(n / 2, 2, a->sig + 1, a->exp + 1, b->sig + 1, b->exp + 1, &odd_exp);
+	int32_t odd[COLUMNS], odd_exp[COLUMNS];
 
-	*exp = even_exp > odd_exp ? even_exp : odd_exp;
-	return (int32_t)(shift_down(even, *exp - even_exp) + shift_down(odd, *exp - odd_exp));
+	sum_products(r, (struct part){ p.first, p.end, 2 }, n, sum, exp);
+	sum_products(r, (struct part){ p.first + 1, p.end, 2 }, n, odd, odd_exp);
+	for (unsigned int j = 0; j < n; j++) {
+		int32_t max = exp[j] > odd_exp[j] ? exp[j] : odd_exp[j];
+
+		sum[j] = (int32_t)(shift_down(sum[j], max - exp[j]) +
+				   shift_down(odd[j], max - odd_exp[j]));
+		exp[j] = max;
+	}
+}
+
+/* 2^@n, for what double has as normal numbers. */
+static inline double power(int n)
+{
+	uint64_t bits = (uint64_t)(n + 1023) << 52;
+	double d;
+
+	memcpy(&d, &bits, sizeof(d));
+	return d;
 }
 
 /* @v with LAST_BITS + 1 behind the point of @exp, as a float; first to LAST_BITS of its own. */
-static float round_sum(int64_t v, int exp)
+static inline float round_sum(int64_t v, int exp)
 {
 	int own, drop;
 
@@ -247,11 +207,11 @@ static float round_sum(int64_t v, int exp)
 	drop = (own > MIN_EXP ? own : MIN_EXP) - exp + 1;
 	if (drop > 0)
 		v = shift_down(v, drop) * ((int64_t)1 << drop);
-	return (float)ldexp((double)v, exp - LAST_BITS - 1);
+	return (float)((double)v * power(exp - LAST_BITS - 1));
 }
 
 /* C and a sum of products, both brought to the larger of their exponents. */
-static float add_c(int32_t sum, int sum_exp, float c, bool halves)
+static inline float add_c(int32_t sum, int sum_exp, float c, bool halves)
 {
 	uint32_t bits;
 	int32_t sig;
@@ -273,76 +233,116 @@ static float add_c(int32_t sum, int sum_exp, float c, bool halves)
 	return round_sum(shift_down((int64_t)sum * 256, max - sum_exp) + rest * 256, max);
 }
 
-static uint32_t sum_fused(unsigned int k, unsigned int step, const struct gfx9_mfma_vector *a,
-			  const struct gfx9_mfma_vector *b, uint32_t c, bool halves)
+ALWAYS_INLINE void sum_fused(const struct gfx9_mfma_row *r, unsigned int n, uint64_t *c,
+			     bool halves)
 {
-	float sum = float_of(c);
+	int32_t s[COLUMNS], exp[COLUMNS];
+	float sum[COLUMNS];
 
-	for (unsigned int i = 0; i < k; i += step) {
-		struct gfx9_mfma_vector x = { a->value + i, a->sig + i, a->exp + i };
-		struct gfx9_mfma_vector y = { b->value + i, b->sig + i, b->exp + i };
-		unsigned int n = k - i < step ? k - i : step;
-		float special;
-		int32_t s;
-		int exp;
+	load_floats(sum, c, n);
+	for (unsigned int e = 0; e < r->terms; e += r->step) {
+		struct part p = { e, e + r->step < r->terms ? e + r->step : r->terms, 1 };
 
 		if (halves)
-			s = sum_halves(n, &x, &y, &exp);
+			sum_halves(r, p, n, s, exp);
 		else
-			s = sum_products(n, 1, x.sig, x.exp, y.sig, y.exp, &exp);
-		if ((exp >= BIAS || !isfinite(sum)) && sum_special(n, &x, &y, sum, &special))
-			sum = special;
-		else
-			sum = add_c(s, exp, sum, halves);
+			sum_products(r, p, n, s, exp);
+		for (unsigned int j = 0; j < n; j++) {
+			if ((exp[j] >= BIAS || !isfinite(sum[j])) && sum_special(r, p, j, &sum[j]))
+				continue;
+			sum[j] = add_c(s[j], exp[j], sum[j], halves);
+		}
 	}
-	return bits_of(sum);
+	store_floats(c, sum, n);
 }
 
 /*
  * The others
  */
 
-static uint32_t sum_chain(unsigned int k, const double *a, const double *b, uint32_t c)
+ALWAYS_INLINE void sum_chain(const struct gfx9_mfma_row *r, unsigned int n, uint64_t *c)
 {
-	float sum = float_of(c);
+	float sum[COLUMNS];
 
-	for (unsigned int i = 0; i < k; i++)
-		sum = fmaf((float)a[i], (float)b[i], sum);
-	return bits_of(sum);
+	load_floats(sum, c, n);
+	for (unsigned int e = 0; e < r->terms; e++) {
+		const float *b = r->b->value + r->b_at[e];
+		float a = r->a->value[r->a_at + e];
+
+		for (unsigned int j = 0; j < n; j++)
+			sum[j] = __builtin_fmaf(a, b[j], sum[j]);
+	}
+	store_floats(c, sum, n);
 }
 
-static uint64_t sum_double(unsigned int k, const double *a, const double *b, uint64_t c)
+ALWAYS_INLINE void sum_double(const struct gfx9_mfma_row *r, unsigned int n, uint64_t *c)
 {
-	double sum = double_of(c);
+	double sum[COLUMNS];
 
-	for (unsigned int i = 0; i < k; i++)
-		sum = fma(a[i], b[i], sum);
-	return bits_of64(sum);
+	memcpy(sum, c, n * sizeof(*sum));
+	for (unsigned int e = 0; e < r->terms; e++) {
+		const double *b = r->b->wide + r->b_at[e];
+		double a = r->a->wide[r->a_at + e];
+
+		for (unsigned int j = 0; j < n; j++)
+			sum[j] = __builtin_fma(a, b[j], sum[j]);
+	}
+	memcpy(c, sum, n * sizeof(*sum));
+	for (unsigned int j = 0; j < n; j++)
+		c[j] = sum[j] == sum[j] ? c[j] : NAN_F64;
 }
 
-static uint32_t sum_integer(unsigned int k, const double *a, const double *b, uint32_t c)
+ALWAYS_INLINE void sum_integer(const struct gfx9_mfma_row *r, unsigned int n, uint64_t *c)
 {
-	for (unsigned int i = 0; i < k; i++)
-		c += (uint32_t)((int32_t)a[i] * (int32_t)b[i]);
-	return c;
+	uint32_t sum[COLUMNS];
+
+	for (unsigned int j = 0; j < n; j++)
+		sum[j] = (uint32_t)c[j];
+	for (unsigned int e = 0; e < r->terms; e++) {
+		const int16_t *b = r->b->sig + r->b_at[e];
+		int32_t a = r->a->sig[r->a_at + e];
+
+		for (unsigned int j = 0; j < n; j++)
+			sum[j] += (uint32_t)(a * b[j]);
+	}
+	for (unsigned int j = 0; j < n; j++)
+		c[j] = sum[j];
 }
 
-uint64_t gfx9_mfma_sum(enum gfx9_mfma_how how, unsigned int k, unsigned int step,
-		       const struct gfx9_mfma_vector *a, const struct gfx9_mfma_vector *b,
-		       uint64_t c)
+ALWAYS_INLINE void sum_row(enum gfx9_mfma_how how, const struct gfx9_mfma_row *r, unsigned int n,
+			   uint64_t *c)
 {
 	switch (how) {
 	case GFX9_MFMA_CHAIN:
-		return sum_chain(k, a->value, b->value, (uint32_t)c);
+		sum_chain(r, n, c);
+		return;
 	case GFX9_MFMA_PAIRS:
-		return sum_pairs(k, step, a, b, (uint32_t)c);
+		sum_pairs(r, n, c);
+		return;
 	case GFX9_MFMA_FUSED:
-		return sum_fused(k, step, a, b, (uint32_t)c, false);
+		sum_fused(r, n, c, false);
+		return;
 	case GFX9_MFMA_HALVES:
-		return sum_fused(k, step, a, b, (uint32_t)c, true);
+		sum_fused(r, n, c, true);
+		return;
 	case GFX9_MFMA_INTEGER:
-		return sum_integer(k, a->value, b->value, (uint32_t)c);
+		sum_integer(r, n, c);
+		return;
 	default:
-		return sum_double(k, a->value, b->value, c);
+		sum_double(r, n, c);
+	}
+}
+
+void GFX9_V(mfma_sum)(enum gfx9_mfma_how how, const struct gfx9_mfma_row *r, uint64_t *c)
+{
+	switch (r->columns) {
+	case 32:
+		sum_row(how, r, 32, c);
+		return;
+	case 16:
+		sum_row(how, r, 16, c);
+		return;
+	default:
+		sum_row(how, r, 4, c);
 	}
 }

@@ -1286,4 +1286,5 @@ const struct gfx9_vector_variant GFX9_V(vector) = {
 	.ops = ops,
 	.run = run_vector,
 	.bind = bind,
+	.mfma_sum = GFX9_V(mfma_sum),
 };

@@ -13,6 +13,7 @@
 #ifndef GP__EMU_GFX9_VECTOR_H
 #define GP__EMU_GFX9_VECTOR_H
 
+#include "emu/gfx9/exec_mfma.h"
 #include "emu/gfx9/vector_ops.h"
 #include "emu/gfx9/wave.h"
 
@@ -68,6 +69,7 @@ struct gfx9_vector_variant {
 	const struct gfx9_vector_op *ops; /* [GFX9_OPS] */
 	gfx9_run_fn *run; /* any instruction */
 	gfx9_run_fn *(*bind)(const struct gfx9_inst *in);
+	gfx9_mfma_sum_fn *mfma_sum;
 };
 
 /* The variants this processor can execute, best first; ends with a NULL name. */
@@ -83,6 +85,8 @@ const struct gfx9_vector_variant *const *gfx9_vector_variants(void);
 	gfx9_lanes_fn GFX9_V(sat);
 GFX9_VECTOR_OPS(GFX9_DECLARE)
 #undef GFX9_DECLARE
+
+gfx9_mfma_sum_fn GFX9_V(mfma_sum);
 
 #define KERNEL(name)                                                                        \
 	void GFX9_V(name)(                                                                  \
