@@ -29,13 +29,14 @@
 
 enum emu_type {
 	/* From the client. */
-	EMU_HELLO = 1, /* length: protocol version; address: cookie */
+	EMU_HELLO = 1, /* length: protocol version; address: cookie. Reply: 0, -EPROTO */
 	EMU_OPEN, /* data: the path; flags: open(2)'s. Reply: a descriptor, file */
 	EMU_IOCTL, /* file, request, address: the argument */
 	EMU_MMAP, /* file, address, length, offset; flags, prot. Reply: a descriptor, offset, flags,
 		     prot */
 	EMU_ANSWER, /* to the question; result or -errno, data, a descriptor */
-	EMU_CANCEL, /* a signal came: end the wait, and reply */
+	EMU_CANCEL, /* a signal came: end the wait, and reply. One that comes when the reply is
+		       under way is ignored */
 	/* From the machine. */
 	EMU_REPLY, /* result or -errno */
 	EMU_ASK, /* request: enum emu_question */
@@ -51,8 +52,11 @@ enum emu_question {
 	EMU_PUT_FD, /* beside it: a descriptor; flags: O_CLOEXEC. Answer: its number */
 	/*
 	 * Memory of the program at address, length bytes, page-aligned, becomes memory that the
-	 * machine can map as well; what it holds stays. Answer: descriptors and pieces (struct
-	 * emu_piece), or -EFAULT. EMU_UNSHARE gives the program memory of its own again.
+	 * machine can map as well; what it holds stays. flags: 1 where a GPU will write to it.
+	 * Answer: descriptors and pieces (struct emu_piece) in order from its start, or -EFAULT; if
+	 * they cover a part only, the rest is asked for next. A descriptor must be of a memfd that
+	 * cannot shrink, or that can be sealed against it. EMU_UNSHARE gives the program memory of
+	 * its own again.
 	 */
 	EMU_SHARE,
 	EMU_UNSHARE,

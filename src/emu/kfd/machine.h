@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "emu/gfx9/area.h"
 #include "emu/gfx9/gpu.h"
 
 #define EMU_GPUS_MAX 8
@@ -47,24 +48,41 @@ struct emu_config {
 	struct emu_faults faults;
 };
 
+struct emu_connection;
+struct emu_file;
 struct emu_node;
 struct emu_process;
-struct emu_file;
+struct emu_shared;
 
 struct emu_machine {
 	struct emu_config config;
 	struct emu_node *node[EMU_GPUS_MAX];
 	pthread_mutex_t lock;
 	struct emu_process *processes;
+	struct emu_connection *connections;
+	uint32_t nr_connections;
+	pthread_cond_t connection_ended;
+	uint32_t next_pasid;
 	uint64_t next_file;
+	int listen_fd, epoll_fd; /* of the server: clients, their files, and their deaths */
+	pthread_mutex_t shared_lock;
+	struct emu_shared *shared; /* memory that was exported */
+	_Atomic uint64_t gtt_used; /* of the host's memory, which is the limit: */
+	uint64_t gtt_bytes;
 	_Atomic uint64_t random; /* state of emu_chance() */
 	_Atomic bool quit;
 };
 
+/* Shader arrays of an XCC; what follows from the configuration for the size of a context save. */
+uint32_t emu_config_arrays(const struct emu_config *config);
+struct gfx9_area_gpu emu_config_area(const struct emu_config *config);
+
 /* 0, or -errno with a sentence on stderr. The folder exists. */
 int emu_machine_init(struct emu_machine *m, const struct emu_config *config);
 void emu_machine_destroy(struct emu_machine *m);
-/* Serves clients until @quit_fd becomes readable. */
+/* Makes the socket: from now on clients can come. */
+int emu_machine_listen(struct emu_machine *m);
+/* Serves clients until @quit_fd becomes readable; all of them are gone then. */
 int emu_machine_serve(struct emu_machine *m, int quit_fd);
 
 struct emu_node *emu_machine_node(struct emu_machine *m, uint32_t gpu_id);

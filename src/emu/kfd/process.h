@@ -15,6 +15,8 @@
 struct emu_queue;
 struct emu_debug;
 
+#define EMU_FILES_MAX 1024 /* of a process */
+
 enum emu_file_kind { EMU_FILE_KFD, EMU_FILE_RENDER };
 
 /* An open file: the client has one end of a socket pair and its duplicates, we have the other. */
@@ -22,20 +24,26 @@ struct emu_file {
 	uint64_t id;
 	enum emu_file_kind kind;
 	uint32_t node; /* of a render node */
-	int fd;
+	int fd; /* our end: it hangs up when the last duplicate of theirs is closed */
+	struct emu_process *process; /* that opened it; it has a reference */
 	struct emu_file *next;
 };
 
+struct gp_kfd_apertures;
+
 /* What a process has on one GPU. */
 struct emu_process_node {
-	bool acquired; /* ACQUIRE_VM: its address space is in use */
+	uint64_t render_file; /* ACQUIRE_VM: its address space is in use; 0: not yet */
 	int doorbell_fd; /* two pages of doorbells, -1: none yet */
 	_Atomic uint64_t *doorbells; /* as the machine sees them */
 	uint64_t doorbell_bits[16]; /* in use */
-	uint64_t trap_va; /* the two pages of the trap handler */
-	uint64_t tba, tma; /* what SET_TRAP_HANDLER said */
+	/* The trap handler of its waves. Where there is context save, the machine's own, whose two
+	 * pages are mapped here, and the program's is the second level that it jumps to. */
+	uint64_t tba, tma;
+	_Atomic uint64_t *tma_words; /* level 2: handler, its memory, whether debugged; NULL */
+	uint64_t scratch_va;
 	uint64_t evicted; /* nonzero: its queues do not run (fault, eviction) */
-	uint64_t vram_used;
+	_Atomic uint64_t vram_used;
 };
 
 struct emu_process {
@@ -45,16 +53,27 @@ struct emu_process {
 	uid_t uid;
 	uint64_t cookie;
 	uint32_t pasid;
-	unsigned int refs; /* connections and files; under the machine's lock */
+	int pidfd; /* tells when it died; -1 */
+	/* Connections and files, and those who look at it; under the machine's lock. */
+	unsigned int refs;
+	struct emu_file *files; /* under the machine's lock */
+	uint32_t nr_files;
+	bool opened; /* /dev/kfd, once at least: others can see it; under the machine's lock */
 	pthread_mutex_t lock;
-	struct emu_file *files;
 	struct emu_memory memory; /* one address space: addresses are the same on all GPUs */
 	struct emu_events events;
 	struct emu_process_node node[EMU_GPUS_MAX];
 	struct emu_queue *queue[EMU_QUEUES_MAX]; /* by id */
 	struct emu_debug *debug; /* NULL: nothing was ever debugged */
-	bool dying;
+	bool xnack;
 };
+
+/* Of what a process has on a GPU: NULL where @gpu_id is none. */
+struct emu_process_node *emu_process_node(struct emu_process *p, uint32_t gpu_id, uint32_t *node);
+/* The same, where the process has acquired an address space on it; -EINVAL, -ENODEV otherwise. */
+int emu_process_bind(struct emu_process *p, uint32_t gpu_id, uint32_t *node);
+/* The descriptor of its doorbells, made when first asked for, all ones; -errno. With its lock. */
+int emu_process_doorbells(struct emu_process *p, uint32_t node);
 
 /* Finds or makes the process of a connection, with a reference to it. NULL: out of memory. */
 struct emu_process *emu_process_get(struct emu_machine *m, pid_t pid, uid_t uid, uint64_t cookie);
@@ -62,5 +81,43 @@ struct emu_process *emu_process_get(struct emu_machine *m, pid_t pid, uid_t uid,
 void emu_process_put(struct emu_process *p);
 /* That of a pid, with a reference; NULL: it has nothing open here. */
 struct emu_process *emu_process_find(struct emu_machine *m, pid_t pid);
+
+/*
+ * Open files. The machine's lock is held by none of the callers; a file that is found stays as long
+ * as its id's owner has a connection in a call.
+ */
+int emu_file_open(struct emu_process *p, enum emu_file_kind kind, uint32_t node, int *client_fd,
+		  uint64_t *id);
+/* A copy of it, whoever opened it: false where there is none of this id. */
+bool emu_file_find(struct emu_machine *m, uint64_t id, struct emu_file *file);
+/* Its last duplicate was closed. */
+void emu_file_close(struct emu_machine *m, uint64_t id);
+
+/* The ioctls. */
+struct emu_call;
+struct gp_kfd_acquire_vm;
+struct gp_kfd_get_apertures;
+struct gp_kfd_get_apertures_old;
+struct gp_kfd_get_clock_counters;
+struct gp_kfd_get_tile_config;
+struct gp_kfd_set_memory_policy;
+struct gp_kfd_set_scratch_backing_va;
+struct gp_kfd_set_trap_handler;
+struct gp_kfd_set_xnack_mode;
+struct gp_kfd_svm;
+struct gp_kfd_version;
+int emu_get_version(struct emu_call *call, struct gp_kfd_version *args);
+int emu_get_clock_counters(struct emu_call *call, struct gp_kfd_get_clock_counters *args);
+int emu_get_apertures_old(struct emu_call *call, struct gp_kfd_get_apertures_old *args);
+int emu_get_apertures(struct emu_call *call, struct gp_kfd_get_apertures *args);
+int emu_set_memory_policy(struct emu_call *call, struct gp_kfd_set_memory_policy *args);
+int emu_set_scratch_backing_va(struct emu_call *call, struct gp_kfd_set_scratch_backing_va *args);
+int emu_get_tile_config(struct emu_call *call, struct gp_kfd_get_tile_config *args);
+int emu_set_trap_handler(struct emu_call *call, struct gp_kfd_set_trap_handler *args);
+int emu_acquire_vm(struct emu_call *call, struct gp_kfd_acquire_vm *args);
+int emu_set_xnack_mode(struct emu_call *call, struct gp_kfd_set_xnack_mode *args);
+int emu_svm(struct emu_call *call, struct gp_kfd_svm *args);
+/* What a process has of a GPU's addresses, also for debuggers. */
+void emu_apertures(const struct emu_machine *m, uint32_t node, struct gp_kfd_apertures *a);
 
 #endif

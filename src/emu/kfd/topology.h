@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The machine in sysfs: files in its folder that say what amdkfd's would, for programs that look
+ * for GPUs and for those that look at processes. Written before the first client comes; afterwards
+ * only what belongs to a process changes.
+ */
+#ifndef GP__EMU_KFD_TOPOLOGY_H
+#define GP__EMU_KFD_TOPOLOGY_H
+
+#include <stdint.h>
+
+struct emu_machine;
+struct emu_process;
+struct emu_queue;
+
+/* 0, or -errno with a sentence on stderr. */
+int emu_topology_init(struct emu_machine *m);
+
+/*
+ * Of /sys/class/kfd/kfd/proc: a process, its queues, the memory it uses. What cannot be written is
+ * missing there, and nowhere else.
+ */
+void emu_topology_add_process(struct emu_process *p);
+void emu_topology_remove_process(struct emu_process *p);
+void emu_topology_add_queue(const struct emu_queue *q);
+void emu_topology_remove_queue(const struct emu_queue *q);
+void emu_topology_set_vram(struct emu_process *p, uint32_t node);
+
+/* What the GPU is called, and its numbers in PCI: for the render node as well. */
+const char *emu_topology_name(const struct emu_machine *m);
+uint32_t emu_topology_device(const struct emu_machine *m);
+
+#endif
