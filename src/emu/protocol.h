@@ -20,10 +20,23 @@
 /* The environment of a client: the machine's folder, which has the socket and the files below. */
 #define EMU_DIR_VARIABLE "GPREEMPT_EMU_DIR"
 #define EMU_SOCKET "socket"
-/* A tree that stands for /sys as far as the machine has something there, and its list of prefixes,
- * one a line: paths under one of them are looked up in the tree, all others are the host's. */
+/*
+ * A tree that stands for /sys as far as the machine has something there, and its list of prefixes,
+ * one a line: paths under one of them are looked up in the tree, all others are the host's. A
+ * prefix outside /sys is looked up beside it (/proc/modules in proc/modules, the names in /dev/dri
+ * in dev/dri). Under a prefix with a ! before it, the tree says what there is, but what is no
+ * folder is opened at the machine (EMU_OPEN), whose reply has a descriptor to read and no file.
+ *
+ * /dev/kfd, and a render node where the tree has /sys/dev/char/226:MINOR, are opened at the machine
+ * in any case.
+ */
 #define EMU_SYSFS "sys"
 #define EMU_SYSFS_PREFIXES "prefixes"
+/* The device numbers that clients see, and that the tree should show as well. */
+#define EMU_KFD_MAJOR 511
+#define EMU_KFD_MINOR 0
+#define EMU_DRM_MAJOR 226
+#define EMU_RENDER_MINOR 128 /* of the first render node */
 
 #define EMU_DATA_MAX 32768
 
