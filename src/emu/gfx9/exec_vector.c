@@ -859,8 +859,9 @@ static enum gfx9_stop run_vector(struct gfx9_wave *w, const struct gfx9_inst *in
 		return GFX9_ILLEGAL;
 	if (op->dst != GFX9_T_NONE) {
 		d = row_of(w, indexed(w, in->dst, INDEX_DST), is_wide(op->dst) ? 2 : 1);
+		/* One that only the index puts beyond the wave's registers is not written. */
 		if (!d)
-			return GFX9_ILLEGAL;
+			return index_of(w, INDEX_DST) ? GFX9_GO : GFX9_ILLEGAL;
 	}
 	for (unsigned int k = 0; k < 3; k++) {
 		if (!fetch(&j, k))

@@ -42,6 +42,24 @@ struct gfx9_group {
 	struct gfx9_resident wave[];
 };
 
+/* What the hardware knows of a workgroup that is saved; the rest is in the records. */
+struct gfx9_saved_wave {
+	uint64_t record;
+	uint32_t bytes;
+	uint32_t scratch_slot;
+	uint8_t index;
+	bool first;
+};
+
+struct gfx9_saved_group {
+	struct gfx9_saved_group *next;
+	struct gfx9_job *job;
+	uint64_t records_end;
+	uint32_t entries_end;
+	uint32_t id[3], nr_waves;
+	struct gfx9_saved_wave wave[]; /* the one whose record lies highest first */
+};
+
 /* A workgroup of @nr_waves waves without a place yet, its waves without state. NULL: out of memory.
  */
 struct gfx9_group *gfx9_group_new(struct gfx9_cu *cu, struct gfx9_job *job, const uint32_t id[3],

@@ -101,8 +101,7 @@ static const Elf64_Shdr *section(const struct machine *m, int i)
 	return (const void *)(m->file + eh->e_shoff + (size_t)i * eh->e_shentsize);
 }
 
-/* The address of a symbol, or 0. */
-static uint64_t symbol(const struct machine *m, const char *name)
+uint64_t machine_symbol(const struct machine *m, const char *name)
 {
 	const Elf64_Ehdr *eh = (const void *)m->file;
 
@@ -284,7 +283,7 @@ static int make_job(struct machine *m, struct gfx9_queue *q, struct gfx9_job *jo
 	*d = (struct gfx9_dispatch){ .grid = { grid[0], grid[1], grid[2] },
 				     .group = { group[0], group[1], group[2] } };
 	snprintf(name, sizeof(name), "%s.kd", kernel);
-	d->kernel_object = symbol(m, name);
+	d->kernel_object = machine_symbol(m, name);
 	if (!d->kernel_object)
 		return -ENOENT;
 	d->packet = machine_alloc(m, 64);

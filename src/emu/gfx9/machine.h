@@ -46,6 +46,9 @@ void machine_free(struct machine *m);
 uint64_t machine_alloc(struct machine *m, uint64_t bytes);
 void *machine_at(struct machine *m, uint64_t va);
 
+/* Where a symbol of the code object is, or 0. */
+uint64_t machine_symbol(const struct machine *m, const char *name);
+
 /* A queue of the machine, with room for context and scratch; not mapped. */
 void machine_queue(struct machine *m, struct gfx9_queue *q);
 /* A dispatch of @kernel to the queue. As gfx9_job_init(), or -ENOENT. */

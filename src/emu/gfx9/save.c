@@ -20,23 +20,6 @@ const uint32_t gfx9_trap_handler[] = {
 };
 const uint32_t gfx9_trap_handler_bytes = sizeof(gfx9_trap_handler);
 
-struct saved_wave {
-	uint64_t record;
-	uint32_t bytes;
-	uint32_t scratch_slot;
-	uint8_t index;
-	bool first;
-};
-
-struct gfx9_saved_group {
-	struct gfx9_saved_group *next;
-	struct gfx9_job *job;
-	uint64_t records_end;
-	uint32_t entries_end;
-	uint32_t id[3], nr_waves;
-	struct saved_wave wave[]; /* the one whose record lies highest first */
-};
-
 /*
  * Save
  */
@@ -135,7 +118,7 @@ static void remember_wave(struct gfx9_saved_group *s, const struct gfx9_resident
 
 	for (; i && s->wave[i - 1].record < r->record; i--)
 		s->wave[i] = s->wave[i - 1];
-	s->wave[i] = (struct saved_wave){
+	s->wave[i] = (struct gfx9_saved_wave){
 		.record = r->record,
 		.bytes = (uint32_t)record_bytes(&r->w, r->first),
 		.scratch_slot = r->scratch_slot,
@@ -241,7 +224,7 @@ static uint64_t close_up(struct gfx9_saved_group *s, struct gfx9_tlb *tlb, uint6
 		return at;
 	at = close_up(s->next, tlb, at);
 	for (uint32_t i = s->nr_waves; i--;) {
-		struct saved_wave *w = &s->wave[i];
+		struct gfx9_saved_wave *w = &s->wave[i];
 
 		move(tlb, at, w->record, w->bytes);
 		w->record = at;
@@ -344,7 +327,7 @@ void gfx9_context_drop(struct gfx9_context *c, const struct gfx9_job *job)
 	free_records(c);
 }
 
-static void start_restore(struct gfx9_wave *w, const struct saved_wave *s)
+static void start_restore(struct gfx9_wave *w, const struct gfx9_saved_wave *s)
 {
 	w->status |= GFX9_STATUS_PRIV;
 	w->pc = w->tba + RESTORE_ENTRY;

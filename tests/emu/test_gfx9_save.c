@@ -1,0 +1,692 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Waves are saved and put back at every place and in every state: they must not notice, and those
+ * who read the save area must find them.
+ *
+ *     test_gfx9_save KERNELS ASSEMBLY [HANDLER]
+ *
+ * The code objects say which target; HANDLER is another trap handler than our own.
+ */
+#include "../unit/test.h"
+
+#include "cases.h"
+#include "emu/gfx9/area.h"
+#include "lab.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MEMORY ((uint64_t)512 << 20)
+#define TRAP_BYTES 0x1800
+
+static const char *kernels, *assembly;
+static enum gfx9_target target;
+static struct {
+	uint8_t code[TRAP_BYTES];
+	size_t bytes; /* 0: our own */
+} other;
+static uint64_t nr_switches;
+
+static struct lab lab;
+
+static void use_handler(struct machine *m, const void *code, size_t bytes)
+{
+	memset(machine_at(m, m->tba), 0, TRAP_BYTES);
+	memcpy(machine_at(m, m->tba), code, bytes);
+	gfx9_code_invalidate(&m->code);
+}
+
+static struct machine *new_machine(const char *path)
+{
+	struct machine *m = machine_new(target, MEMORY, path);
+
+	assert_non_null(m);
+	if (other.bytes)
+		use_handler(m, other.code, other.bytes);
+	return m;
+}
+
+static void assert_restored(struct lab *l, const char *kernel)
+{
+	if (l->differs[0])
+		fail_msg("%s: %s is not what it was", kernel, l->differs);
+}
+
+static void assert_no_scratch_in_use(const struct lab *l)
+{
+	for (int i = 0; i < GFX9_SCRATCH_WORDS; i++)
+		assert_int_equal(l->q.scratch_slots[i], 0);
+}
+
+/*
+ * A reader of the save area, by what is documented of it alone: a header, the control stack from
+ * its top, and a record below the other.
+ */
+
+struct record {
+	uint32_t nr_vgprs, nr_agprs, nr_sgprs, lds_bytes;
+	const uint32_t *v, *s, *hw, *ttmp;
+	const uint8_t *lds; /* with the first wave of a workgroup */
+	bool first, last;
+};
+
+struct walk {
+	struct machine *m;
+	uint64_t base, at; /* the end of the record before */
+	const uint32_t *entry, *entries_end;
+	uint32_t state, bottom;
+};
+
+static void walk_begin(struct walk *k, struct machine *m, uint64_t base)
+{
+	const uint32_t *header = machine_at(m, base);
+
+	*k = (struct walk){ .m = m, .base = base, .at = base + header[2] };
+	k->bottom = header[2] - header[3];
+	assert_int_equal(header[0] + header[1], k->bottom);
+	k->entry = machine_at(m, base + header[0]);
+	k->entries_end = k->entry + header[1] / 4;
+	if (header[1])
+		k->entry += 2;
+}
+
+static void describe(struct walk *k, uint32_t wave, struct record *r)
+{
+	uint64_t end = k->at - 64;
+
+	r->nr_vgprs = ((k->state >> 24 & 0x3f) + 1) * 4;
+	r->nr_agprs = ((k->state & 0x3f) + 1) * 8 - r->nr_vgprs;
+	r->nr_sgprs = ((k->state >> 6 & 7) + 1) * 16 - 16;
+	r->lds_bytes = (k->state >> 9 & 0xff) * 512;
+	r->last = wave >> 16 & 1;
+	r->first = wave >> 17 & 1;
+	r->lds = NULL;
+	if (r->first) {
+		end -= r->lds_bytes;
+		r->lds = machine_at(k->m, end);
+	}
+	r->ttmp = machine_at(k->m, end - 64);
+	r->hw = r->ttmp - 16;
+	r->s = r->hw - r->nr_sgprs;
+	r->v = r->s - (r->nr_vgprs + r->nr_agprs) * 64;
+	k->at = end - 128 - r->nr_sgprs * 4 - (uint64_t)(r->nr_vgprs + r->nr_agprs) * 256;
+}
+
+static bool walk_on(struct walk *k, struct record *r)
+{
+	while (k->entry < k->entries_end) {
+		uint32_t e = *k->entry++;
+
+		if (e >> 30 & 1)
+			continue;
+		if (e >> 31) {
+			k->state = e;
+			continue;
+		}
+		describe(k, e, r);
+		return true;
+	}
+	assert_int_equal(k->at, k->base + k->bottom);
+	return false;
+}
+
+static uint32_t status_in_handler(const struct gfx9_wave *w)
+{
+	return w->status | GFX9_STATUS_PRIV | (w->scc ? GFX9_STATUS_SCC : 0) |
+	       (gfx9_exec(w) ? 0 : GFX9_STATUS_EXECZ) |
+	       (gfx9_get64(w, GFX9_VCC) ? 0 : GFX9_STATUS_VCCZ);
+}
+
+static bool hw_matches(const struct record *r, const struct gfx9_wave *w)
+{
+	const uint32_t expected[10] = {
+		w->s[GFX9_M0],	 (uint32_t)w->pc,	(uint32_t)(w->pc >> 32),
+		w->s[GFX9_EXEC], w->s[GFX9_EXEC + 1],	status_in_handler(w),
+		w->trapsts,	 w->s[GFX9_XNACK_MASK], w->s[GFX9_XNACK_MASK + 1],
+		w->mode,
+	};
+
+	return !memcmp(r->hw, expected, sizeof(expected)) &&
+	       !memcmp(r->ttmp + 4, &w->s[GFX9_TTMP0 + 4], 8 * 4) &&
+	       r->ttmp[13] == w->s[GFX9_TTMP0 + 13];
+}
+
+static bool matches(const struct record *r, const struct shot *s)
+{
+	const struct gfx9_wave *w = &s->w;
+
+	return r->nr_vgprs == w->nr_vgprs && r->nr_agprs == w->nr_agprs &&
+	       r->nr_sgprs == w->nr_sgprs && r->lds_bytes == w->lds_bytes && hw_matches(r, w) &&
+	       !memcmp(r->v, s->v, (size_t)(w->nr_vgprs + w->nr_agprs) * 256) &&
+	       !memcmp(r->s, w->s, 108 * 4) && !memcmp(r->s + 108, w->s_rest, 4 * 4) &&
+	       (!r->first || !memcmp(r->lds, s->lds, w->lds_bytes));
+}
+
+/* Every wave that was saved is found once, those of a workgroup together, from first to last. */
+static void assert_area_describes(struct lab *l)
+{
+	const struct shot *leader = NULL, *s;
+	bool found[LAB_WAVES] = { false };
+	uint32_t n = 0, i;
+	struct record r;
+	struct walk k;
+
+	walk_begin(&k, l->m, l->q.context[0].area);
+	while (walk_on(&k, &r)) {
+		for (i = 0; i < l->nr_shots; i++) {
+			if (!found[i] && matches(&r, &l->shot[i]))
+				break;
+		}
+		if (i == l->nr_shots)
+			fail_msg("record %u is of no wave", n);
+		found[i] = true;
+		s = &l->shot[i];
+		assert_int_equal(r.first, !leader);
+		if (r.first)
+			leader = s;
+		assert_memory_equal(s->group, leader->group, sizeof(s->group));
+		if (r.last)
+			leader = NULL;
+		n++;
+	}
+	assert_null(leader);
+	assert_int_equal(n, l->nr_shots);
+}
+
+static void save_and_restore(struct lab *l, const char *kernel)
+{
+	assert_int_equal(lab_save(l), 0);
+	assert_area_describes(l);
+	lab_restore(l);
+	assert_restored(l, kernel);
+}
+
+/*
+ * The same bits
+ */
+
+static void interrupt(struct machine *m, const struct kernel_case *k, uint64_t seed)
+{
+	uint64_t args[CASE_ARGS_MAX / 8], mark = m->used;
+	uint32_t wrong;
+
+	lab.rng = seed;
+	k->prepare(m, args);
+	assert_int_equal(lab_open(&lab, m, k->name, k->grid, k->group, args, sizeof(args)), 0);
+	/* From every instruction to now and then. */
+	for (uint64_t slice = 1 + seed % 5 * 40; lab_step(&lab, 1 + lab_draw(&lab) % slice);) {
+		if (lab_draw(&lab) % (5 + 300 / slice) == 0)
+			save_and_restore(&lab, k->name);
+	}
+	assert_int_equal(lab.job.failed, 0);
+	wrong = k->check(m, args);
+	if (wrong != CASE_RIGHT)
+		fail_msg("%s: element %u is wrong", k->name, wrong);
+	assert_no_scratch_in_use(&lab);
+	nr_switches += lab.nr_saved;
+	lab_close(&lab);
+	m->used = mark;
+}
+
+static void no_wave_notices(void **state)
+{
+	struct machine *m = new_machine(kernels);
+
+	(void)state;
+	for (unsigned int i = 0; i < nr_kernel_cases; i++) {
+		for (uint64_t seed = 1; seed <= 4; seed++)
+			interrupt(m, &kernel_cases[i], seed + 10 * i);
+	}
+	machine_free(m);
+	print_message("%llu waves saved and restored\n", (unsigned long long)nr_switches);
+	assert_true(nr_switches > 2000);
+}
+
+/*
+ * A kernel that has everything in use
+ */
+
+#define FIELDS_GROUPS 2
+#define FIELDS_WAVES (2 * FIELDS_GROUPS)
+#define FIELDS_BYTES (1024 + 42 * 256)
+
+struct fields {
+	struct machine *m;
+	uint64_t out, window, window_end;
+};
+
+/* On a machine of its own: without its registers it may write anywhere. */
+static void fields_open(struct fields *f)
+{
+	f->m = new_machine(assembly);
+	f->window = machine_symbol(f->m, "fields_window");
+	f->window_end = machine_symbol(f->m, "fields_window_end");
+	f->out = machine_alloc(f->m, FIELDS_WAVES * FIELDS_BYTES);
+	assert_int_equal(lab_open(&lab, f->m, "fields", 128 * FIELDS_GROUPS, 128, &f->out, 8), 0);
+}
+
+/* The window is so long that all are in it at a time. */
+static void fields_to_window(struct fields *f)
+{
+	do
+		assert_true(lab_step(&lab, 1));
+	while (!lab_in_window(&lab, f->window, f->window_end));
+}
+
+static void fields_close(struct fields *f)
+{
+	lab_close(&lab);
+	machine_free(f->m);
+}
+
+/* What it finds when nobody disturbs it. */
+static void fields_reference(struct fields *f, uint8_t *dump)
+{
+	fields_open(f);
+	while (lab_step(&lab, 7))
+		;
+	assert_int_equal(lab.job.failed, 0);
+	memcpy(dump, machine_at(f->m, f->out), FIELDS_WAVES * FIELDS_BYTES);
+	fields_close(f);
+}
+
+/* At each of its instructions in turn. */
+static void every_field_is_kept(void **state)
+{
+	static uint8_t expected[FIELDS_WAVES * FIELDS_BYTES];
+	struct fields f;
+	uint32_t at = 0, done;
+	bool more = true;
+
+	(void)state;
+	fields_reference(&f, expected);
+	for (; more; at++) {
+		fields_open(&f);
+		for (done = 0; (more = lab_step(&lab, 1)) && done < at; done++)
+			;
+		if (more)
+			save_and_restore(&lab, "fields");
+		while (lab_step(&lab, 1000))
+			;
+		assert_int_equal(lab.job.failed, 0);
+		assert_memory_equal(machine_at(f.m, f.out), expected, sizeof(expected));
+		nr_switches += lab.nr_saved;
+		fields_close(&f);
+	}
+	print_message("interrupted at each of %u instructions\n", at);
+	assert_true(at > 400);
+}
+
+/*
+ * Anything left out of a restore is noticed. What an unrestored register holds takes the place of
+ * what was saved: nothing in scalars, rubbish in vectors.
+ */
+
+enum part { VGPR, SGPR, XNACK, BLOCK, TTMP, LDS, FIRST, RECORD };
+
+struct left_out {
+	const char *name;
+	enum part part;
+	uint32_t nr; /* fields of it, each left out in turn */
+	uint32_t at, value;
+};
+
+#define RUBBISH 0xa5a5a5a5
+#define PC_LO 1
+#define PC_HI 2
+
+static const struct left_out parts[] = {
+	{ "vector registers", VGPR, 24, 0, RUBBISH },
+	{ "accumulation registers", VGPR, 16, 24, RUBBISH },
+	{ "scalar registers", SGPR, 102, 0, 0 },
+	{ "FLAT_SCRATCH", SGPR, 2, 102, 0 },
+	{ "XNACK_MASK", XNACK, 2, 0, 0 },
+	{ "VCC", SGPR, 2, 106, 0 },
+	{ "scalar registers beyond", SGPR, 4, 108, 0 },
+	{ "M0", BLOCK, 1, 0, 0 },
+	{ "PC", BLOCK, 2, PC_LO, 0 },
+	{ "EXEC", BLOCK, 2, 3, 0 },
+	{ "STATUS", BLOCK, 1, 5, GFX9_STATUS_PRIV | GFX9_STATUS_TRAP_EN },
+	{ "SCC", BLOCK, 1, 5, GFX9_STATUS_PRIV | GFX9_STATUS_TRAP_EN | 2 << 3 },
+	{ "TRAPSTS", BLOCK, 1, 6, 0 },
+	{ "MODE", BLOCK, 1, 9, 0 },
+	{ "ttmp4 to ttmp11", TTMP, 8, 4, 0 },
+	{ "ttmp13", TTMP, 1, 13, 0 },
+	{ "LDS", LDS, 2, 0, RUBBISH },
+	{ "which wave is the first", FIRST, 1, 0, 0 },
+	{ "which record is whose", RECORD, 1, 0, 0 },
+};
+
+static void replace(uint32_t *at, uint32_t n, uint32_t value)
+{
+	for (uint32_t i = 0; i < n; i++)
+		at[i] = value;
+}
+
+static void leave_out_of_record(const struct left_out *p, uint32_t nr, const struct record *r)
+{
+	uint32_t at = p->at + nr;
+	uint32_t *s = (uint32_t *)r->s, *hw = (uint32_t *)r->hw;
+
+	switch (p->part) {
+	case VGPR:
+		replace((uint32_t *)r->v + 64 * at, 64, p->value);
+		break;
+	case SGPR:
+		s[at] = p->value;
+		break;
+	case XNACK: /* is there twice */
+		s[104 + at] = hw[7 + at] = p->value;
+		break;
+	case BLOCK:
+		hw[at] = p->value;
+		break;
+	case TTMP:
+		((uint32_t *)r->ttmp)[at] = p->value;
+		break;
+	case LDS:
+		if (r->lds)
+			replace((uint32_t *)r->lds + 64 * at, 64, p->value);
+		break;
+	default:
+		break;
+	}
+}
+
+static void leave_out_of_hardware(const struct left_out *p, struct gfx9_saved_group *s)
+{
+	uint64_t record = s->wave[0].record;
+
+	if (p->part == FIRST)
+		s->wave[0].first = false;
+	if (p->part == RECORD) {
+		s->wave[0].record = s->wave[1].record;
+		s->wave[1].record = record;
+	}
+}
+
+static void leave_out(struct lab *l, const struct left_out *p, uint32_t nr)
+{
+	struct gfx9_saved_group *s;
+	struct record r;
+	struct walk k;
+
+	walk_begin(&k, l->m, l->q.context[0].area);
+	while (walk_on(&k, &r))
+		leave_out_of_record(p, nr, &r);
+	for (s = l->q.context[0].saved; s; s = s->next)
+		leave_out_of_hardware(p, s);
+}
+
+struct noticed {
+	uint32_t state, program;
+};
+
+static void try_without(struct fields *f, const struct left_out *p, uint32_t nr,
+			const uint8_t *expected, struct noticed *n)
+{
+	uint32_t steps = 0;
+	bool state;
+
+	fields_open(f);
+	fields_to_window(f);
+	assert_int_equal(lab_save(&lab), 0);
+	leave_out(&lab, p, nr);
+	lab_restore(&lab);
+	state = lab.differs[0];
+	/* A wave may be anywhere now, and never end. */
+	while (lab_step(&lab, 1000) && steps < 100)
+		steps++;
+	n->program += lab.job.failed || steps == 100 ||
+		      memcmp(machine_at(f->m, f->out), expected, FIELDS_WAVES * FIELDS_BYTES);
+	n->state += state;
+	if (!state)
+		print_message("%s %u: its state is the same without\n", p->name, nr);
+	fields_close(f);
+}
+
+static void nothing_can_be_left_out(void **state)
+{
+	static uint8_t expected[FIELDS_WAVES * FIELDS_BYTES];
+	struct fields f;
+	bool all = true;
+
+	(void)state;
+	fields_reference(&f, expected);
+	print_message("%-28s fields  noticed in its state  by the program\n", "left out");
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		struct noticed n = { 0, 0 };
+
+		for (uint32_t nr = 0; nr < parts[i].nr; nr++)
+			try_without(&f, &parts[i], nr, expected, &n);
+		print_message("%-28s %6u %21u %15u\n", parts[i].name, parts[i].nr, n.state,
+			      n.program);
+		all &= n.state == parts[i].nr;
+		/* A program cannot see the handler's registers. */
+		all &= parts[i].part == TTMP || n.program == parts[i].nr;
+	}
+	assert_true(all);
+}
+
+/* Which scratch is a wave's is known to the hardware alone; it is noticed when all have ended. */
+static void scratch_cannot_be_left_out(void **state)
+{
+	struct machine *m = new_machine(kernels);
+	const struct kernel_case *k = kernel_cases;
+	uint64_t args[CASE_ARGS_MAX / 8], in_use = 0;
+
+	(void)state;
+	while (strcmp(k->name, "calls"))
+		k++;
+	k->prepare(m, args);
+	assert_int_equal(lab_open(&lab, m, k->name, k->grid, k->group, args, sizeof(args)), 0);
+	for (int i = 0; i < 20; i++)
+		assert_true(lab_step(&lab, 20));
+	assert_int_equal(lab_save(&lab), 0);
+	for (uint32_t i = 0; i < lab.q.context[0].saved->nr_waves; i++)
+		lab.q.context[0].saved->wave[i].scratch_slot = 0;
+	lab_restore(&lab);
+	assert_string_equal(lab.differs, "scratch0");
+	while (lab_step(&lab, 1000))
+		;
+	for (int i = 0; i < GFX9_SCRATCH_WORDS; i++)
+		in_use |= lab.q.scratch_slots[i];
+	assert_int_not_equal(in_use, 0);
+	lab_close(&lab);
+	machine_free(m);
+}
+
+/*
+ * Room
+ */
+
+static const char *const shapes[] = {
+	"shape_small", "shape_small_lds", "shape_tiny_arch", "shape_128",
+	"shape_168",   "shape_256",	  "shape_512",	     "shape_all_acc",
+};
+
+/* As many as find room, in an area that is as large as the driver makes it. */
+static void fill_up(struct machine *m, const char *shape, uint16_t group)
+{
+	const struct gfx9_area_gpu gpu = { .target = target,
+					   .nr_xccs = 1,
+					   .xcc_cus = LAB_CUS,
+					   .nr_arrays = 1,
+					   .engine_arrays = 1 };
+	struct gfx9_area_sizes sizes = gfx9_area_sizes(&gpu);
+	uint64_t mark = m->used, gate = machine_alloc(m, 4);
+
+	if (lab_open(&lab, m, shape, 4096 * group, group, &gate, 8))
+		fail_msg("%s", shape);
+	lab.q.context[0].size = sizes.slice_bytes;
+	lab.q.context[0].ctl_bytes = sizes.ctl_bytes;
+	for (int i = 0; i < GFX9_CU_WAVES; i++)
+		lab_step(&lab, 3);
+	save_and_restore(&lab, shape);
+	save_and_restore(&lab, shape);
+	nr_switches += lab.nr_saved;
+	lab_close(&lab);
+	m->used = mark;
+}
+
+static void the_area_is_large_enough(void **state)
+{
+	static const uint16_t groups[] = { 64, 128, 192, 256, 512, 1024 };
+	struct machine *m = new_machine(assembly);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+		for (size_t k = 0; k < sizeof(groups) / sizeof(groups[0]); k++) {
+			/* One that no compute unit has room for does not start. */
+			fill_up(m, shapes[i], groups[k]);
+		}
+	}
+	machine_free(m);
+}
+
+/*
+ * How long it takes, without LDS and with all of it, for waves that have few registers and all of
+ * them.
+ */
+static void instructions_it_takes(void **state)
+{
+	struct machine *m = new_machine(assembly);
+	uint64_t gate = machine_alloc(m, 4);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+		assert_int_equal(lab_open(&lab, m, shapes[i], 64, 64, &gate, 8), 0);
+		lab_step(&lab, 3);
+		save_and_restore(&lab, shapes[i]);
+		print_message("%-16s %3u registers, %5u bytes of LDS: save %4llu, restore %4llu\n",
+			      shapes[i], gfx9_job_vgprs(&lab.job), gfx9_job_lds(&lab.job),
+			      (unsigned long long)lab.save_insts,
+			      (unsigned long long)lab.restore_insts);
+		lab_close(&lab);
+	}
+	machine_free(m);
+}
+
+/*
+ * Two handlers
+ */
+
+/* Words of a record that are documented, and the same whoever wrote them. */
+static void assert_same_record(const struct record *a, const struct record *b)
+{
+	size_t rows = a->nr_vgprs + a->nr_agprs;
+
+	assert_memory_equal(a->v, b->v, rows * 256);
+	assert_memory_equal(a->s, b->s, a->nr_sgprs * 4);
+	assert_memory_equal(a->hw, b->hw, 10 * 4);
+	assert_memory_equal(a->ttmp + 4, b->ttmp + 4, 8 * 4);
+	assert_int_equal(a->ttmp[13], b->ttmp[13]);
+	assert_int_equal(a->first, b->first);
+	assert_int_equal(a->last, b->last);
+	if (a->first)
+		assert_memory_equal(a->lds, b->lds, a->lds_bytes);
+}
+
+static uint64_t copy_area(struct lab *l)
+{
+	const struct gfx9_context *c = &l->q.context[0];
+	uint64_t to = machine_alloc(l->m, c->size);
+
+	memcpy(machine_at(l->m, to), machine_at(l->m, c->area), c->size);
+	return to;
+}
+
+static void save_with_both(struct lab *l)
+{
+	struct record a, b;
+	struct walk x, y;
+	uint64_t theirs;
+
+	assert_int_equal(lab_save(l), 0);
+	theirs = copy_area(l);
+	lab_restore(l);
+	use_handler(l->m, gfx9_trap_handler, gfx9_trap_handler_bytes);
+	assert_int_equal(lab_save(l), 0);
+	walk_begin(&x, l->m, theirs);
+	walk_begin(&y, l->m, l->q.context[0].area);
+	while (walk_on(&x, &a)) {
+		assert_true(walk_on(&y, &b));
+		assert_same_record(&a, &b);
+	}
+	assert_false(walk_on(&y, &b));
+	/* What one has saved the other restores. */
+	use_handler(l->m, other.code, other.bytes);
+	lab_restore(l);
+	assert_restored(l, "with two handlers");
+}
+
+static void both_handlers_write_the_same(void **state)
+{
+	uint64_t args[CASE_ARGS_MAX / 8];
+	struct machine *m;
+	struct fields f;
+
+	(void)state;
+	if (!other.bytes)
+		skip();
+	fields_open(&f);
+	fields_to_window(&f);
+	save_with_both(&lab);
+	fields_close(&f);
+	m = new_machine(kernels);
+	for (unsigned int i = 0; i < nr_kernel_cases; i++) {
+		const struct kernel_case *k = &kernel_cases[i];
+		uint64_t mark = m->used;
+
+		k->prepare(m, args);
+		assert_int_equal(lab_open(&lab, m, k->name, k->grid, k->group, args, sizeof(args)),
+				 0);
+		for (int n = 0; n < 10; n++)
+			assert_true(lab_step(&lab, 1 + lab_draw(&lab) % 20));
+		save_with_both(&lab);
+		while (lab_step(&lab, 1000))
+			;
+		assert_int_equal(k->check(m, args), CASE_RIGHT);
+		lab_close(&lab);
+		m->used = mark;
+	}
+	machine_free(m);
+}
+
+static bool read_handler(const char *path)
+{
+	FILE *f = fopen(path, "re");
+
+	if (!f)
+		return false;
+	other.bytes = fread(other.code, 1, sizeof(other.code), f);
+	fclose(f);
+	return other.bytes;
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_wave_notices),
+		cmocka_unit_test(every_field_is_kept),
+		cmocka_unit_test(nothing_can_be_left_out),
+		cmocka_unit_test(scratch_cannot_be_left_out),
+		cmocka_unit_test(the_area_is_large_enough),
+		cmocka_unit_test(instructions_it_takes),
+		cmocka_unit_test(both_handlers_write_the_same),
+	};
+
+	if (argc < 3) {
+		fprintf(stderr, "usage: %s KERNELS ASSEMBLY [HANDLER]\n", argv[0]);
+		return 2;
+	}
+	kernels = argv[1];
+	assembly = argv[2];
+	target = strstr(kernels, "gfx942") ? GFX9_TARGET_GFX942 : GFX9_TARGET_GFX90A;
+	if (argc > 3 && !read_handler(argv[3])) {
+		print_message("%s cannot be read\n", argv[3]);
+		return 77;
+	}
+	return cmocka_run_group_tests_name(kernels, tests, NULL, NULL);
+}
