@@ -53,6 +53,12 @@ mutation:
 	@scripts/deps test
 	@scripts/mutation
 
+kernel-handler-test:
+	@scripts/deps test
+	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
+	@scripts/gfx9-kernel-handler $(BUILD)/kernel-handler || [ $$? -eq 77 ]
+	@scripts/run-tests $(BUILD) --suite kernel-handler
+
 install: all
 	meson configure $(BUILD) -Dprefix=$(PREFIX)
 	@$(NINJA)
@@ -70,7 +76,9 @@ help:
 	@echo 'make sanitize   run the unit tests under address, undefined and thread sanitizers'
 	@echo 'make fuzz       run every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS)'
 	@echo 'make mutation   switch off each guard of the core in turn; the tests must notice'
+	@echo 'make kernel-handler-test'
+	@echo '                fetch the Linux kernel source, and save contexts with its own handlers'
 	@echo 'make install    install under PREFIX=$(PREFIX), below DESTDIR'
 	@echo 'make clean      remove everything that was built'
 
-.PHONY: all demo test bench lint sanitize fuzz mutation install clean help
+.PHONY: all demo test bench lint sanitize fuzz mutation kernel-handler-test install clean help

@@ -17,11 +17,7 @@ uint32_t lab_draw(struct lab *l)
 int lab_open(struct lab *l, struct machine *m, const char *kernel, uint32_t grid, uint16_t group,
 	     const void *args, size_t args_size)
 {
-	uint64_t rng = l->rng;
-
-	memset(l, 0, sizeof(*l));
-	l->rng = rng;
-	l->m = m;
+	*l = (struct lab){ .m = m, .rng = l->rng, .four_lose_agprs = l->four_lose_agprs };
 	machine_queue(m, &l->q);
 	for (uint32_t i = 0; i < LAB_CUS; i++)
 		gfx9_cu_init(&l->cu[i], m->target, i, 0, i);
@@ -210,7 +206,9 @@ static bool hwregs_differ(struct lab *l, const struct gfx9_wave *a, const struct
 
 static bool rows_differ(struct lab *l, const struct shot *s, const struct gfx9_wave *w)
 {
-	for (uint32_t n = 0; n < w->nr_vgprs + w->nr_agprs; n++) {
+	bool lost = l->four_lose_agprs && w->nr_vgprs == 4;
+
+	for (uint32_t n = 0; n < (lost ? 4 : w->nr_vgprs + w->nr_agprs); n++) {
 		if (!memcmp(s->v[n], w->v[n], sizeof(*w->v)))
 			continue;
 		if (n < w->nr_vgprs)

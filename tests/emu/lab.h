@@ -28,7 +28,11 @@ struct lab {
 	struct gfx9_queue q;
 	struct gfx9_job job;
 	struct gfx9_cu cu[LAB_CUS];
+	/* For lab_open(). Linux's handler restores accumulation registers from the wrong place
+	 * where a wave has but four others: nobody looks at them then. */
 	uint64_t rng;
+	bool four_lose_agprs;
+
 	uint64_t nr_saved; /* waves */
 	uint64_t save_insts, restore_insts;
 	struct shot shot[LAB_WAVES];

@@ -235,12 +235,12 @@ static void no_wave_notices(void **state)
 
 	(void)state;
 	for (unsigned int i = 0; i < nr_kernel_cases; i++) {
-		for (uint64_t seed = 1; seed <= 4; seed++)
+		for (uint64_t seed = 1; seed <= 10; seed++)
 			interrupt(m, &kernel_cases[i], seed + 10 * i);
 	}
 	machine_free(m);
 	print_message("%llu waves saved and restored\n", (unsigned long long)nr_switches);
-	assert_true(nr_switches > 2000);
+	assert_true(nr_switches > 5000);
 }
 
 /*
@@ -502,8 +502,8 @@ static void scratch_cannot_be_left_out(void **state)
  */
 
 static const char *const shapes[] = {
-	"shape_small", "shape_small_lds", "shape_tiny_arch", "shape_128",
-	"shape_168",   "shape_256",	  "shape_512",	     "shape_all_acc",
+	"shape_small", "shape_small_lds", "shape_tiny_arch", "shape_128",  "shape_168",
+	"shape_256",   "shape_512",	  "shape_all_acc",   "shape_full",
 };
 
 /* As many as find room, in an area that is as large as the driver makes it. */
@@ -523,7 +523,13 @@ static void fill_up(struct machine *m, const char *shape, uint16_t group)
 	lab.q.context[0].ctl_bytes = sizes.ctl_bytes;
 	for (int i = 0; i < GFX9_CU_WAVES; i++)
 		lab_step(&lab, 3);
-	save_and_restore(&lab, shape);
+	assert_int_equal(lab_save(&lab), 0);
+	/* One shape leaves not a byte. */
+	if (!strcmp(shape, "shape_full") && group == 64)
+		assert_int_equal(lab.q.context[0].used, sizes.slice_bytes - sizes.ctl_bytes);
+	assert_area_describes(&lab);
+	lab_restore(&lab);
+	assert_restored(&lab, shape);
 	save_and_restore(&lab, shape);
 	nr_switches += lab.nr_saved;
 	lab_close(&lab);
@@ -573,19 +579,29 @@ static void instructions_it_takes(void **state)
  */
 
 /* Words of a record that are documented, and the same whoever wrote them. */
-static void assert_same_record(const struct record *a, const struct record *b)
+static bool same_record(const struct record *a, const struct record *b)
 {
-	size_t rows = a->nr_vgprs + a->nr_agprs;
+	bool lost = lab.four_lose_agprs && a->nr_vgprs == 4;
+	size_t rows = lost ? 4 : a->nr_vgprs + a->nr_agprs;
 
-	assert_memory_equal(a->v, b->v, rows * 256);
-	assert_memory_equal(a->s, b->s, a->nr_sgprs * 4);
-	assert_memory_equal(a->hw, b->hw, 10 * 4);
-	assert_memory_equal(a->ttmp + 4, b->ttmp + 4, 8 * 4);
-	assert_int_equal(a->ttmp[13], b->ttmp[13]);
-	assert_int_equal(a->first, b->first);
-	assert_int_equal(a->last, b->last);
-	if (a->first)
-		assert_memory_equal(a->lds, b->lds, a->lds_bytes);
+	return !memcmp(a->v, b->v, rows * 256) && !memcmp(a->s, b->s, a->nr_sgprs * 4) &&
+	       !memcmp(a->hw, b->hw, 10 * 4) && !memcmp(a->ttmp + 4, b->ttmp + 4, 8 * 4) &&
+	       a->ttmp[13] == b->ttmp[13] && a->first == b->first && a->last == b->last &&
+	       (!a->first || !memcmp(a->lds, b->lds, a->lds_bytes));
+}
+
+/* Workgroups may have changed places. */
+static void assert_in_area(struct machine *m, uint64_t area, const struct record *a)
+{
+	struct record b;
+	struct walk k;
+
+	walk_begin(&k, m, area);
+	while (walk_on(&k, &b)) {
+		if (same_record(a, &b))
+			return;
+	}
+	fail_msg("the handlers have written different things");
 }
 
 static uint64_t copy_area(struct lab *l)
@@ -599,22 +615,19 @@ static uint64_t copy_area(struct lab *l)
 
 static void save_with_both(struct lab *l)
 {
-	struct record a, b;
-	struct walk x, y;
 	uint64_t theirs;
+	struct record r;
+	struct walk k;
 
 	assert_int_equal(lab_save(l), 0);
 	theirs = copy_area(l);
 	lab_restore(l);
+	assert_restored(l, "with the other handler");
 	use_handler(l->m, gfx9_trap_handler, gfx9_trap_handler_bytes);
 	assert_int_equal(lab_save(l), 0);
-	walk_begin(&x, l->m, theirs);
-	walk_begin(&y, l->m, l->q.context[0].area);
-	while (walk_on(&x, &a)) {
-		assert_true(walk_on(&y, &b));
-		assert_same_record(&a, &b);
-	}
-	assert_false(walk_on(&y, &b));
+	walk_begin(&k, l->m, theirs);
+	while (walk_on(&k, &r))
+		assert_in_area(l->m, l->q.context[0].area, &r);
 	/* What one has saved the other restores. */
 	use_handler(l->m, other.code, other.bytes);
 	lab_restore(l);
@@ -643,7 +656,7 @@ static void both_handlers_write_the_same(void **state)
 		assert_int_equal(lab_open(&lab, m, k->name, k->grid, k->group, args, sizeof(args)),
 				 0);
 		for (int n = 0; n < 10; n++)
-			assert_true(lab_step(&lab, 1 + lab_draw(&lab) % 20));
+			assert_true(lab_step(&lab, 1 + lab_draw(&lab) % 5));
 		save_with_both(&lab);
 		while (lab_step(&lab, 1000))
 			;
@@ -661,6 +674,7 @@ static bool read_handler(const char *path)
 	if (!f)
 		return false;
 	other.bytes = fread(other.code, 1, sizeof(other.code), f);
+	lab.four_lose_agprs = other.bytes;
 	fclose(f);
 	return other.bytes;
 }

@@ -284,4 +284,5 @@ label second_level
 	shape shape_168, 168, 128, 512
 	shape shape_256, 256, 256, 8192
 	shape shape_512, 512, 256, 65536
-	shape shape_all_acc, 260, 4, 16384
+	shape shape_all_acc, 256, 4, 16384
+	shape shape_full, 64, 32, 2048
