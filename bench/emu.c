@@ -15,7 +15,7 @@
 
 #define MEMORY ((uint64_t)256 << 20)
 #define AREA ((uint64_t)1 << 20) /* of each argument that points to memory */
-#define ITEMS 4096
+#define ITEMS 65536
 
 /* A kernel with its arguments: 'p' a pointer to an area of its own, 'u' the number, 'f' a float. */
 struct load {
@@ -25,22 +25,28 @@ struct load {
 	uint16_t group;
 };
 
+/* Large enough that what is measured is execution, not the launch. */
 static const struct load loads[] = {
 	{ "vector_add", "pppu", ITEMS, ITEMS, 256 },
 	{ "saxpy", "pppfu", ITEMS, ITEMS, 256 },
 	{ "reduction", "ppu", ITEMS, ITEMS, 256 },
-	{ "sgemm", "pppu", 64, 64 * 64, 256 },
+	{ "sgemm", "pppu", 128, 128 * 128, 256 },
 	{ "histogram", "ppu", ITEMS * 4, 1024, 256 },
-	{ "nbody", "ppu", 256, 256, 64 },
-	{ "transpose", "ppu", 64, 64 * 64, 256 },
-	{ "lcg", "pu", 100, 1024, 64 },
-	{ "bitonic_sort", "p", 0, 1024, 256 },
+	{ "nbody", "ppu", 512, 512, 64 },
+	{ "transpose", "ppu", 256, 256 * 256, 256 },
+	{ "lcg", "pu", 100, 8192, 64 },
+	{ "bitonic_sort", "p", 0, 8192, 256 },
 	{ "scan", "p", 0, ITEMS, 256 },
-	{ "stencil", "ppu", 16, 4096, 256 },
-	{ "mandelbrot", "puu", 200, 2048, 256 },
-	{ "sha256", "pp", 0, 1024, 64 },
-	{ "calls", "pu", 12, 1024, 64 },
+	{ "stencil", "ppu", 16, ITEMS / 2, 256 },
+	{ "mandelbrot", "puu", 200, 8192, 256 },
+	{ "sha256", "pp", 0, 8192, 64 },
+	{ "calls", "pu", 12, 8192, 64 },
+	{ "matmul_f32", "pppu", 64, 1024, 64 },
+	{ "matmul_f16", "pppu", 64, 1024, 64 },
+	{ "matmul_bf16", "pppu", 64, 1024, 64 },
 };
+#define LOADS (sizeof(loads) / sizeof(loads[0]))
+#define THREADS 2
 
 struct subject {
 	struct machine *m;
@@ -103,7 +109,8 @@ static int measure(struct gp__bench_run *run, struct subject *s, int threads, st
 	return err ? err : gp__bench_hot(run, run_kernel, s, ns);
 }
 
-static int bench_load(struct gp__bench_run *run, const struct load *load, int threads)
+static int bench_load(struct gp__bench_run *run, const struct load *load, int threads,
+		      double *minst_per_s)
 {
 	struct subject s = { .load = load };
 	struct gp__stats ns;
@@ -115,32 +122,58 @@ static int bench_load(struct gp__bench_run *run, const struct load *load, int th
 	if (!s.m)
 		return gp__bench_fail(run, -ENOENT,
 				      "the kernels of the emulated GPU cannot be loaded");
+	s.m->queue.poison = false;
 	make_args(&s);
 	err = measure(run, &s, threads, &ns, &insts);
 	machine_free(s.m);
 	if (err)
 		return gp__bench_fail(run, err, "%s does not run", load->kernel);
+	*minst_per_s = (double)insts * 1e3 / ns.median;
 	row = json_object();
 	json_object_set_new(row, "kernel", json_string(load->kernel));
 	json_object_set_new(row, "threads", json_integer(threads));
 	json_object_set_new(row, "wave_insts", json_integer((json_int_t)insts));
 	json_object_set_new(row, "seconds", json_real(ns.median / 1e9));
-	json_object_set_new(row, "minst_per_s", json_real((double)insts * 1e3 / ns.median));
+	json_object_set_new(row, "minst_per_s", json_real(*minst_per_s));
 	gp__bench_row(run, row);
 	return 0;
 }
 
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(double *values, size_t n)
+{
+	qsort(values, n, sizeof(*values), compare);
+	return (values[(n - 1) / 2] + values[n / 2]) / 2;
+}
+
 int bench_emu(struct gp__bench_run *run)
 {
-	gp__bench_device(run, "emulated gfx90a");
-	for (int threads = 1; threads <= 2; threads++) {
-		for (size_t i = 0; i < sizeof(loads) / sizeof(loads[0]); i++) {
-			int err = bench_load(run, &loads[i], threads);
+	double speed[LOADS], all[THREADS];
+	json_t *medians = json_object();
 
-			if (err)
+	gp__bench_device(run, "emulated gfx90a");
+	for (int threads = 1; threads <= THREADS; threads++) {
+		for (size_t i = 0; i < LOADS; i++) {
+			int err = bench_load(run, &loads[i], threads, &speed[i]);
+
+			if (err) {
+				json_decref(medians);
 				return err;
+			}
 		}
+		all[threads - 1] = median(speed, LOADS);
+		json_object_set_new(medians, threads == 1 ? "1" : "2", json_real(all[threads - 1]));
 	}
+	gp__bench_summary(run, "median_minst_per_s", medians,
+			  "median of the kernels: %.1f million wave instructions a second on one "
+			  "thread, %.1f on two",
+			  all[0], all[1]);
 	return 0;
 }
 

@@ -27,6 +27,8 @@ struct gp__bench_run {
 	double *samples; /* three times repeats: a, b and their ratios */
 	char *cold; /* COLD_BYTES, made when first wanted */
 	char reason[256];
+	json_t *summary;
+	char sentence[256];
 	struct gp__progress progress;
 	uint64_t steps;
 	bool cut_short;
@@ -57,6 +59,17 @@ void gp__bench_row(struct gp__bench_run *run, json_t *row)
 void gp__bench_device(struct gp__bench_run *run, const char *device)
 {
 	run->device = device;
+}
+
+void gp__bench_summary(struct gp__bench_run *run, const char *key, json_t *value, const char *fmt,
+		       ...)
+{
+	va_list ap;
+
+	json_object_set_new(run->summary, key, value);
+	va_start(ap, fmt);
+	vsnprintf(run->sentence, sizeof(run->sentence), fmt, ap);
+	va_end(ap);
 }
 
 int gp__bench_fail(struct gp__bench_run *run, int err, const char *fmt, ...)
@@ -248,12 +261,17 @@ static int print_table(struct gp__bench_run *run)
 
 static int print_text(struct gp__bench_run *run)
 {
+	int err;
+
 	fprintf(run->env->out, "%s: %s\n", run->bench->name, run->bench->description);
 	fprintf(run->env->out, "device: %s, median of %u repeats%s%s\n\n", run->device,
 		run->options.repeats,
 		run->options.quick ? " (quick: a check, not a measurement)" : "",
 		run->cut_short ? " (fewer where the time ran out)" : "");
-	return print_table(run);
+	err = print_table(run);
+	if (*run->sentence)
+		fprintf(run->env->out, "\n%s\n", run->sentence);
+	return err;
 }
 
 static int print_json(struct gp__bench_run *run)
@@ -265,6 +283,7 @@ static int print_json(struct gp__bench_run *run)
 	json_object_set_new(root, "repeats", json_integer(run->options.repeats));
 	json_object_set_new(root, "quick", json_boolean(run->options.quick));
 	json_object_set_new(root, "complete", json_boolean(!run->cut_short));
+	json_object_update(root, run->summary);
 	json_object_set(root, "results", run->rows);
 	return gp__json_print(run->env, root);
 }
@@ -334,11 +353,14 @@ int gp__bench_main(struct gp__env *env, const struct gp__bench *bench,
 		return err;
 	}
 	run.rows = json_array();
+	run.summary = json_object();
 	run.samples = calloc(3 * (size_t)run.options.repeats, sizeof(*run.samples));
-	err = run.rows && run.samples ? run_and_print(&run) : tell_failure(&run, -ENOMEM);
+	err = run.rows && run.summary && run.samples ? run_and_print(&run)
+						     : tell_failure(&run, -ENOMEM);
 	free(run.cold);
 	free(run.samples);
 	json_decref(run.rows);
+	json_decref(run.summary);
 	sched_setaffinity(0, sizeof(before), &before);
 	return err;
 }

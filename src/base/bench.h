@@ -55,6 +55,13 @@ int gp__bench_main(struct gp__env *env, const struct gp__bench *bench,
 void gp__bench_row(struct gp__bench_run *run, json_t *row);
 /* What was measured: "host" unless said otherwise. Must outlive the run. */
 void gp__bench_device(struct gp__bench_run *run, const char *device);
+/*
+ * What the rows come to: @value goes beside the results in JSON, and the reference with it; people
+ * see the sentence below the table. One for a benchmark.
+ */
+GP__PRINTF(4, 5)
+void gp__bench_summary(struct gp__bench_run *run, const char *key, json_t *value, const char *fmt,
+		       ...);
 /* Why a benchmark fails or a row is missing, for people. Returns err. */
 GP__PRINTF(3, 4)
 int gp__bench_fail(struct gp__bench_run *run, int err, const char *fmt, ...);
