@@ -287,6 +287,7 @@ static void check_barrier(struct gfx9_group *g)
 			g->wave[i].state = GFX9_RUNS;
 	}
 	g->nr_waiting = 0;
+	g->nr_barriers++;
 }
 
 void gfx9_wave_trap(struct gfx9_wave *w, uint8_t trap_id)
@@ -353,41 +354,49 @@ static void stopped(struct gfx9_group *g, struct gfx9_resident *r, enum gfx9_sto
 		r->state = GFX9_HALTED;
 }
 
-/* Decoded instructions are what a program's s_icache_inv is about. */
-static enum gfx9_stop run(struct gfx9_wave *w, struct gfx9_code *code, uint64_t slice,
-			  uint64_t *done)
+/* A turn of one wave, counted neither as an executor of the code nor to the job. */
+static uint64_t run(struct gfx9_group *g, uint32_t index, uint64_t slice, unsigned int *epoch)
 {
-	unsigned int epoch = gfx9_code_enter(code);
-	enum gfx9_stop stop = gfx9_wave_run(w, code, slice, done);
-
-	gfx9_code_leave(code, epoch);
-	if (__builtin_expect(w->icache_stale, 0)) {
-		w->icache_stale = false;
-		gfx9_code_invalidate(code);
-	}
-	return stop;
-}
-
-uint64_t gfx9_resident_run(struct gfx9_group *g, uint32_t index, uint64_t slice)
-{
+	struct gfx9_code *code = g->job->queue->code;
 	struct gfx9_resident *r = &g->wave[index];
 	uint64_t done = 0;
 
-	stopped(g, r, run(&r->w, g->job->queue->code, slice, &done));
+	stopped(g, r, gfx9_wave_run(&r->w, code, slice, &done));
 	g->cu->ran[r->simd] += done;
+	/* Decoded instructions are what a program's s_icache_inv is about. */
+	if (__builtin_expect(r->w.icache_stale, 0)) {
+		r->w.icache_stale = false;
+		gfx9_code_leave(code, *epoch);
+		gfx9_code_invalidate(code);
+		*epoch = gfx9_code_enter(code);
+	}
+	return done;
+}
+
+/* Other host threads share what is counted here: once for all waves of a turn. */
+static uint64_t run_some(struct gfx9_group *g, uint32_t first, uint32_t end, uint64_t slice)
+{
+	struct gfx9_code *code = g->job->queue->code;
+	unsigned int epoch = gfx9_code_enter(code);
+	uint64_t done = 0;
+
+	for (uint32_t i = first; i < end; i++) {
+		if (g->wave[i].state == GFX9_RUNS)
+			done += run(g, i, slice, &epoch);
+	}
+	gfx9_code_leave(code, epoch);
 	atomic_fetch_add_explicit(&g->job->insts, done, memory_order_relaxed);
 	return done;
 }
 
+uint64_t gfx9_resident_run(struct gfx9_group *g, uint32_t index, uint64_t slice)
+{
+	return run_some(g, index, index + 1, slice);
+}
+
 uint64_t gfx9_group_run(struct gfx9_group *g, uint64_t slice)
 {
-	uint64_t done = 0;
-
-	for (uint32_t i = 0; i < g->nr_waves; i++) {
-		if (g->wave[i].state == GFX9_RUNS)
-			done += gfx9_resident_run(g, i, slice);
-	}
-	return done;
+	return run_some(g, 0, g->nr_waves, slice);
 }
 
 /* A wave's time never goes back, though it may have been ahead of the others. */
@@ -399,12 +408,16 @@ static void set_clock(struct gfx9_wave *w, uint64_t clock)
 
 static void run_slices(struct gfx9_group *g, uint64_t slice, uint64_t clock)
 {
-	for (uint32_t i = 0; i < g->nr_waves; i++) {
-		if (g->wave[i].state != GFX9_RUNS)
-			continue;
+	uint64_t done = 0;
+	uint32_t barriers;
+
+	for (uint32_t i = 0; i < g->nr_waves; i++)
 		set_clock(&g->wave[i].w, clock);
-		gfx9_resident_run(g, i, slice);
-	}
+	/* Barriers may be so close that hardly anything is between two of them. */
+	do {
+		barriers = g->nr_barriers;
+		done += gfx9_group_run(g, slice);
+	} while (g->nr_barriers != barriers && done < slice);
 }
 
 static bool has_ended(const struct gfx9_group *g)

@@ -884,23 +884,26 @@ static enum gfx9_stop run_vector(struct gfx9_wave *w, const struct gfx9_inst *in
  * kernel writes to the destination itself.
  */
 
-/* A source of @n rows; NULL where there is none. */
-ALWAYS_INLINE const uint32_t *plain_source(struct gfx9_wave *w, const struct gfx9_inst *in,
-					   unsigned int code, unsigned int type, unsigned int n,
-					   uint32_t *tmp)
+/* A source of @n rows, to *@row; false where there is none. */
+ALWAYS_INLINE bool plain_source(struct gfx9_wave *w, const struct gfx9_inst *in, unsigned int code,
+				unsigned int type, unsigned int n, const uint32_t **row,
+				uint32_t *tmp)
 {
 	uint64_t v;
 
-	if (__builtin_expect(code >= GFX9_VGPR, 1))
-		return row_of(w, code, n);
+	*row = tmp;
+	if (__builtin_expect(code >= GFX9_VGPR, 1)) {
+		*row = w->v[code - GFX9_VGPR];
+		return code - GFX9_VGPR + n <= w->nr_vgprs;
+	}
 	if (n == 1) {
 		broadcast(tmp, gfx9_operand(w, in, code));
-		return tmp;
+		return true;
 	}
 	v = constant64(w, in, code, type);
 	broadcast(tmp, (uint32_t)v);
 	broadcast(tmp + GFX9_LANES, (uint32_t)(v >> 32));
-	return tmp;
+	return true;
 }
 
 /* A source with its sign changed; @row is of n rows, of which the last has the sign. */
@@ -933,11 +936,20 @@ struct shape {
 	unsigned int sources;
 	bool fp; /* subject to MODE */
 	bool wide; /* operands may be of 64 bits: the opcode says which */
+	bool mk, ak; /* the second or the third source is the instruction's constant */
 	bool mask_in; /* the third source is a mask */
+	bool vcc_in; /* the kernel looks at VCC */
 	bool mask_out;
 	bool no_result; /* nothing but the mask */
 	bool signs; /* neg or abs of sources, and no more than that */
 };
+
+ALWAYS_INLINE unsigned int plain_code(const struct gfx9_inst *in, struct shape s, unsigned int k)
+{
+	if ((s.mk && k == 1) || (s.ak && k == 2))
+		return GFX9_LITERAL;
+	return in->src[s.mk && k == 2 ? 1 : k];
+}
 
 ALWAYS_INLINE enum gfx9_stop run_plain(struct gfx9_wave *w, const struct gfx9_inst *in,
 				       struct shape s)
@@ -955,8 +967,7 @@ ALWAYS_INLINE enum gfx9_stop run_plain(struct gfx9_wave *w, const struct gfx9_in
 		unsigned int type = s.wide ? op->src[k] : GFX9_T_B32;
 		unsigned int n = s.wide && is_wide(type) ? 2 : 1;
 
-		src[k] = plain_source(w, in, in->src[k], type, n, tmp[k]);
-		if (!src[k])
+		if (!plain_source(w, in, plain_code(in, s, k), type, n, &src[k], tmp[k]))
 			return GFX9_ILLEGAL;
 		if (s.signs)
 			src[k] = signed_source(in, k, n, src[k], tmp[k]);
@@ -966,12 +977,14 @@ ALWAYS_INLINE enum gfx9_stop run_plain(struct gfx9_wave *w, const struct gfx9_in
 		src[2] = tmp[2];
 	}
 	if (!s.no_result) {
-		d = row_of(w, in->dst, wide ? 2 : 1);
-		if (!d)
+		d = w->v[in->dst - GFX9_VGPR];
+		if (in->dst - GFX9_VGPR + (wide ? 2u : 1u) > w->nr_vgprs)
 			return GFX9_ILLEGAL;
 		if (!s.mask_in && s.sources == 2 && (op->flags & GFX9_F_ACC))
 			src[2] = d;
 	}
+	if (s.vcc_in)
+		expand(gfx9_get64(w, GFX9_VCC), m);
 	if (s.no_result || exec == GFX9_ALL_LANES) {
 		op->kernel(d, m, src[0], src[1], src[2], w->mode);
 	} else {
@@ -1010,6 +1023,12 @@ ALWAYS_INLINE enum gfx9_stop run_plain(struct gfx9_wave *w, const struct gfx9_in
 	X(select, .sources = 2, .mask_in = true)                                                   \
 	X(carry, .sources = 2, .mask_out = true)                                                   \
 	X(carry_in, .sources = 2, .mask_in = true, .mask_out = true)                               \
+	X(mk, .sources = 3, .fp = true, .mk = true)                                                \
+	X(ak, .sources = 3, .fp = true, .ak = true)                                                \
+	X(fmas, .sources = 3, .fp = true, .vcc_in = true)                                          \
+	X(wide_fmas, .sources = 3, .fp = true, .wide = true, .vcc_in = true)                       \
+	X(scale, .sources = 3, .fp = true, .mask_out = true)                                       \
+	X(wide_scale, .sources = 3, .fp = true, .wide = true, .mask_out = true)                    \
 	X(mad64, .sources = 3, .wide = true, .mask_out = true)                                     \
 	X(cmp_int, .sources = 2, .mask_out = true, .no_result = true)                              \
 	X(cmp_fp, .sources = 2, .fp = true, .mask_out = true, .no_result = true)                   \
@@ -1031,9 +1050,9 @@ static const struct {
 
 static bool same_shape(const struct shape *x, const struct shape *y)
 {
-	return x->sources == y->sources && x->fp == y->fp && x->wide == y->wide &&
-	       x->mask_in == y->mask_in && x->mask_out == y->mask_out &&
-	       x->no_result == y->no_result && x->signs == y->signs;
+	return x->sources == y->sources && x->fp == y->fp && x->wide == y->wide && x->mk == y->mk &&
+	       x->ak == y->ak && x->vcc_in == y->vcc_in && x->mask_in == y->mask_in &&
+	       x->mask_out == y->mask_out && x->no_result == y->no_result && x->signs == y->signs;
 }
 
 static struct shape shape_of(const struct gfx9_vector_op *op)
@@ -1050,6 +1069,9 @@ static struct shape shape_of(const struct gfx9_vector_op *op)
 	}
 	s.fp |= is_float(op->dst);
 	s.wide |= is_wide(op->dst);
+	s.mk = op->flags & GFX9_F_MK;
+	s.ak = op->flags & GFX9_F_AK;
+	s.vcc_in = op->flags & GFX9_F_VCC_IN;
 	s.mask_out = op->flags & GFX9_F_MASK_OUT;
 	s.no_result = op->dst == GFX9_T_NONE;
 	return s;
@@ -1108,7 +1130,7 @@ static bool is_plain(const struct gfx9_inst *in, const struct gfx9_vector_op *op
 {
 	if (in->extra != GFX9_PLAIN || in->omod || in->clamp || !plain_signs(in, op))
 		return false;
-	if (op->flags & (GFX9_F_MK | GFX9_F_AK | GFX9_F_VCC_IN | GFX9_F_HIGH))
+	if (op->flags & GFX9_F_HIGH || (in->dst < GFX9_VGPR && op->dst != GFX9_T_NONE))
 		return false;
 	if (in->format == GFX9_VOP3 && in->op_sel)
 		return false;

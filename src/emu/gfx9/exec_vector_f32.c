@@ -262,8 +262,30 @@ static inline uint32_t scaled(uint32_t u, float by)
 	return fix1(f32(u) * by, u);
 }
 
+/* Nothing to scale: of usual size, and the quotient is too. */
+static inline uint32_t plain_division(const uint32_t *den, const uint32_t *num)
+{
+	uint32_t unusual = 0;
+
+	for (int i = 0; i < GFX9_LANES; i++) {
+		int e = exponent(den[i]), f = exponent(num[i]);
+
+		unusual |= (uint32_t)((e < 1) | (e > 252) | (f < 24) | (f > 254) | (f - e >= 96) |
+				      (f - e <= -96));
+	}
+	return !unusual;
+}
+
 KERNEL(div_scale_f32)
 {
+	if (plain_division(b, c)) {
+		LANES
+		{
+			d[i] = nan32(a[i]) ? a[i] | F32_QUIET : a[i];
+			m[i] = 0;
+		}
+		return;
+	}
 	LANES
 	{
 		uint32_t u = a[i], v = b[i], t = c[i], r;

@@ -139,8 +139,32 @@ static inline uint64_t scaled(uint64_t u, double by)
 	return fix1_64(f64(u) * by, u);
 }
 
+/* Nothing to scale: of usual size, and the quotient is too. */
+static inline uint32_t plain_division(const uint32_t *den, const uint32_t *num)
+{
+	uint32_t unusual = 0;
+
+	for (int i = 0; i < GFX9_LANES; i++) {
+		int e = (int)(den[i + 64] >> 20 & 0x7ff), f = (int)(num[i + 64] >> 20 & 0x7ff);
+
+		unusual |= (uint32_t)((e < 1) | (e > 2044) | (f < 54) | (f > 2046) |
+				      (f - e >= 768) | (f - e <= -768));
+	}
+	return !unusual;
+}
+
 KERNEL(div_scale_f64)
 {
+	if (plain_division(b, c)) {
+		LANES
+		{
+			uint64_t u = load64(a, i);
+
+			store64(d, i, nan64(u) ? u | F64_QUIET : u);
+			m[i] = 0;
+		}
+		return;
+	}
 	LANES
 	{
 		uint64_t u = load64(a, i), v = load64(b, i), t = load64(c, i), r;

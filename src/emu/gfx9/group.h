@@ -34,6 +34,7 @@ struct gfx9_group {
 	struct gfx9_job *job;
 	struct gfx9_cu *cu;
 	uint32_t id[3], nr_waves, nr_ended, nr_waiting;
+	uint32_t nr_barriers; /* that all of them have passed */
 	uint32_t lds_bytes;
 	/* While it is being saved: memory for records, which are handed out from its end down. */
 	uint64_t records, records_free, records_end;
