@@ -445,7 +445,8 @@ static bool turns(struct worker *w)
 		settle(gpu, &gpu->cu[w->first + i * step]);
 	for (uint32_t i = 0; i < n && atomic_load(&gpu->stops) == stops; i++)
 		any |= turn(gpu, &gpu->cu[w->first + (first + i) % n * step], stops);
-	return any;
+	/* Who was interrupted does not know: waves may wait that had no turn. */
+	return any || atomic_load(&gpu->stops) != stops;
 }
 
 bool gfx9_gpu_step(struct gfx9_gpu *gpu)
