@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #define MESSAGE_ID 0xf
+#define MESSAGE_INTERRUPT 1
 #define MESSAGE_SAVEWAVE 4
 
 void gfx9_cu_init(struct gfx9_cu *cu, enum gfx9_target target, uint32_t id, uint32_t xcc,
@@ -321,6 +322,17 @@ static void ended(struct gfx9_group *g, struct gfx9_resident *r)
 	check_barrier(g);
 }
 
+/* SAVEWAVE that cannot be answered leaves the wave asking; whoever saves notices. */
+static void message(struct gfx9_group *g, struct gfx9_resident *r)
+{
+	struct gfx9_queue *q = g->job->queue;
+
+	if ((r->w.message & MESSAGE_ID) == MESSAGE_SAVEWAVE)
+		gfx9_group_message(g, r);
+	else if ((r->w.message & MESSAGE_ID) == MESSAGE_INTERRUPT && q->interrupt)
+		q->interrupt(q, r->w.s[GFX9_M0]);
+}
+
 static void stopped(struct gfx9_group *g, struct gfx9_resident *r, enum gfx9_stop stop)
 {
 	switch (stop) {
@@ -332,9 +344,7 @@ static void stopped(struct gfx9_group *g, struct gfx9_resident *r, enum gfx9_sto
 		trap(&r->w);
 		break;
 	case GFX9_MESSAGE:
-		/* One that cannot be answered leaves the wave asking; whoever saves notices. */
-		if ((r->w.message & MESSAGE_ID) == MESSAGE_SAVEWAVE)
-			gfx9_group_message(g, r);
+		message(g, r);
 		break;
 	case GFX9_BARRIER:
 		r->state = GFX9_AT_BARRIER;

@@ -90,24 +90,32 @@ static void unlink_job(struct gfx9_job *job)
 	*link = job->next;
 }
 
-static void finish(struct gfx9_job *job, struct gfx9_job **finished)
+static void finish(struct gfx9_gpu *gpu, struct gfx9_job *job, struct gfx9_job **finished)
 {
 	struct gfx9_queue *q = job->queue;
 
 	unlink_job(job);
+	job->ended_ns = gfx9_clock_now(&gpu->clock);
+	q->nr_reporting++;
 	for (int i = 0; atomic_load(&job->failed) && i < GFX9_XCCS_MAX; i++)
 		gfx9_context_drop(&q->context[i], job);
 	job->next = *finished;
 	*finished = job;
 }
 
-static void report_done(struct gfx9_job *finished)
+/* A job may be gone when it is told, its queue not before that is counted. */
+static void report_done(struct gfx9_gpu *gpu, struct gfx9_job *finished)
 {
 	while (finished) {
 		struct gfx9_job *job = finished;
+		struct gfx9_queue *q = job->queue;
 
 		finished = job->next;
 		job->done(job, atomic_load(&job->failed));
+		pthread_mutex_lock(&gpu->lock);
+		if (!--q->nr_reporting && q->stop != GFX9_RUNNING)
+			pthread_cond_broadcast(&gpu->left);
+		pthread_mutex_unlock(&gpu->lock);
 	}
 }
 
@@ -138,7 +146,7 @@ static void has_left(struct gfx9_gpu *gpu, struct gfx9_queue *q, struct gfx9_job
 		write_contexts(gpu, q);
 	while (q->stop == GFX9_RESET && q->jobs) {
 		gfx9_job_fail(q->jobs, -ECANCELED);
-		finish(q->jobs, finished);
+		finish(gpu, q->jobs, finished);
 	}
 	pthread_cond_broadcast(&gpu->left);
 }
@@ -151,7 +159,7 @@ static void group_left(struct gfx9_gpu *gpu, struct gfx9_job *job, struct gfx9_j
 	job->nr_resident--;
 	q->nr_resident--;
 	if (is_over(job))
-		finish(job, finished);
+		finish(gpu, job, finished);
 	if (q->stop != GFX9_RUNNING && !q->nr_resident)
 		has_left(gpu, q, finished);
 	/* Others may have waited for its scratch. */
@@ -169,7 +177,7 @@ static void end_group(struct gfx9_gpu *gpu, struct gfx9_group *g)
 	job->nr_done++;
 	group_left(gpu, job, &finished);
 	pthread_mutex_unlock(&gpu->lock);
-	report_done(finished);
+	report_done(gpu, finished);
 }
 
 /*
@@ -216,7 +224,7 @@ static void save_group(struct gfx9_gpu *gpu, struct gfx9_group *g)
 		changed(gpu);
 	group_left(gpu, job, &finished);
 	pthread_mutex_unlock(&gpu->lock);
-	report_done(finished);
+	report_done(gpu, finished);
 }
 
 static void drop_group(struct gfx9_gpu *gpu, struct gfx9_group *g)
@@ -301,7 +309,7 @@ static struct gfx9_job *next_job(const struct gfx9_gpu *gpu, const struct gfx9_q
 	return job;
 }
 
-static bool choose_new(const struct gfx9_gpu *gpu, struct gfx9_queue *q, const struct gfx9_cu *cu,
+static bool choose_new(struct gfx9_gpu *gpu, struct gfx9_queue *q, const struct gfx9_cu *cu,
 		       struct choice *c)
 {
 	struct gfx9_job *job = next_job(gpu, q, cu->xcc, c->id);
@@ -315,12 +323,13 @@ static bool choose_new(const struct gfx9_gpu *gpu, struct gfx9_queue *q, const s
 	if (job->dispatch.scratch_bytes && !gfx9_queue_take_scratch(q, c->slot, nr_waves))
 		return false;
 	job->started[cu->xcc]++;
-	job->nr_started++;
+	if (!job->nr_started++)
+		job->started_ns = gfx9_clock_now(&gpu->clock);
 	c->job = job;
 	return true;
 }
 
-static bool choose_from(const struct gfx9_gpu *gpu, struct gfx9_queue *q, const struct gfx9_cu *cu,
+static bool choose_from(struct gfx9_gpu *gpu, struct gfx9_queue *q, const struct gfx9_cu *cu,
 			struct choice *c)
 {
 	struct gfx9_context *context = &q->context[cu->xcc];
@@ -374,7 +383,7 @@ static void cannot_start(struct gfx9_gpu *gpu, const struct gfx9_cu *cu, struct 
 		gfx9_queue_give_scratch(job->queue, c->slot[i]);
 	group_left(gpu, job, &finished);
 	pthread_mutex_unlock(&gpu->lock);
-	report_done(finished);
+	report_done(gpu, finished);
 }
 
 static bool restore_one(struct gfx9_gpu *gpu, struct gfx9_cu *cu, struct gfx9_saved_group *saved)
@@ -523,10 +532,10 @@ void gfx9_gpu_dispatch(struct gfx9_gpu *gpu, struct gfx9_job *job)
 		;
 	*link = job;
 	if (is_over(job)) /* a grid of nothing */
-		finish(job, &finished);
+		finish(gpu, job, &finished);
 	changed(gpu);
 	pthread_mutex_unlock(&gpu->lock);
-	report_done(finished);
+	report_done(gpu, finished);
 }
 
 static bool can_save(const struct gfx9_gpu *gpu, const struct gfx9_queue *q)
@@ -550,7 +559,7 @@ enum gfx9_stop_type gfx9_gpu_stop(struct gfx9_gpu *gpu, struct gfx9_queue *q,
 		has_left(gpu, q, &finished);
 	changed(gpu);
 	pthread_mutex_unlock(&gpu->lock);
-	report_done(finished);
+	report_done(gpu, finished);
 	return how;
 }
 
@@ -568,15 +577,21 @@ static struct timespec deadline_of(uint64_t timeout_ns)
 	return ts;
 }
 
+/* Whoever waits for a queue has also been told of every job that is done. */
+static bool is_off(const struct gfx9_queue *q)
+{
+	return !q->nr_resident && !q->writing && !q->nr_reporting;
+}
+
 int gfx9_gpu_wait(struct gfx9_gpu *gpu, struct gfx9_queue *q, uint64_t timeout_ns)
 {
 	struct timespec deadline = deadline_of(timeout_ns);
 	int err = 0;
 
 	pthread_mutex_lock(&gpu->lock);
-	while ((q->nr_resident || q->writing) && !err)
+	while (!is_off(q) && !err)
 		err = pthread_cond_timedwait(&gpu->left, &gpu->lock, &deadline);
-	err = q->nr_resident || q->writing ? -ETIME : q->stop_error;
+	err = is_off(q) ? q->stop_error : -ETIME;
 	pthread_mutex_unlock(&gpu->lock);
 	return err;
 }

@@ -45,7 +45,8 @@ void gfx9_gpu_dispatch(struct gfx9_gpu *gpu, struct gfx9_job *job);
 enum gfx9_stop_type gfx9_gpu_stop(struct gfx9_gpu *gpu, struct gfx9_queue *q,
 				  enum gfx9_stop_type how);
 /*
- * Waits until nothing of a stopping queue is left on the compute units. 0; -ETIME after
+ * Waits until nothing of a stopping queue is left on the compute units, and what is done has been
+ * reported. 0; -ETIME after
  * @timeout_ns; -EIO, -ENOSPC or -ENOMEM where a workgroup was lost on the way, whose job has failed
  * for that.
  */

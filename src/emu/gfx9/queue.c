@@ -76,6 +76,7 @@ int gfx9_job_init(struct gfx9_job *job, struct gfx9_queue *q)
 	memset(job->started, 0, sizeof(job->started));
 	job->failed = 0;
 	job->insts = 0;
+	job->started_ns = job->ended_ns = 0;
 	gfx9_dispatch_groups(d, job->groups);
 	job->nr_groups = (uint64_t)job->groups[0] * job->groups[1] * job->groups[2];
 	return 0;

@@ -56,6 +56,7 @@ struct gfx9_job {
 	_Atomic int failed; /* the first reason; no workgroup starts any more */
 	struct gfx9_report report;
 	_Atomic uint64_t insts;
+	uint64_t started_ns, ended_ns; /* its first workgroup, and itself: by the device's clock */
 };
 
 struct gfx9_queue {
@@ -75,6 +76,9 @@ struct gfx9_queue {
 	bool poison;
 	int priority; /* of two queues the higher one's workgroups start first */
 	struct gfx9_context context[GFX9_XCCS_MAX]; /* one for each XCC */
+	/* A wave asks for an interrupt of the host, with M0 (s_sendmsg); called without a lock.
+	 * NULL: nobody listens. */
+	void (*interrupt)(struct gfx9_queue *q, uint32_t m0);
 
 	struct gfx9_queue *next; /* of those mapped */
 	struct gfx9_job *jobs; /* in the order dispatched */
@@ -82,6 +86,7 @@ struct gfx9_queue {
 	int stop_error; /* why the last stop lost something, or 0 */
 	bool writing; /* somebody describes what is saved; the contexts are his */
 	uint64_t nr_resident; /* workgroups on compute units */
+	uint32_t nr_reporting; /* jobs that are over, but nobody was told yet */
 	_Atomic uint64_t scratch_slots[GFX9_SCRATCH_WORDS]; /* a bit for each in use */
 };
 
