@@ -28,8 +28,8 @@ int emu_doorbell_watch(struct emu_process *p, uint32_t node, int uffd, uint64_t 
 void emu_doorbell_forget(struct emu_process *p);
 
 /*
- * For the front end, with its lock. Protects, so that nobody can ring unnoticed; then the pollfds of
- * those who may ring, in memory that the caller frees, their number in *@nr; *@blind where some
+ * For the front end, with its lock. Protects, so that nobody can ring unnoticed; then the pollfds
+ * of those who may ring, in memory that the caller frees, their number in *@nr; *@blind where some
  * cannot be watched. NULL: out of memory, and all are free to ring.
  */
 struct pollfd *emu_doorbell_arm(struct emu_node *n, uint32_t *nr, bool *blind);

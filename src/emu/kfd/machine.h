@@ -3,7 +3,8 @@
  * An emulated AMD machine: some GPUs (nodes), the processes that have them open, and the rules of
  * the kernel it stands for. One server process, one folder.
  *
- * Locks, in this order: machine, process, events, node; then the compute engine's own. A function
+ * Locks, in this order: machine, process, node, the node's front end; then those of the events, of
+ * an address space, and of the compute engine, under which none of the former is taken. A function
  * that wants one held says so.
  */
 #ifndef GP__EMU_KFD_MACHINE_H
@@ -44,6 +45,7 @@ struct emu_config {
 	enum emu_kernel kernel;
 	bool cwsr;
 	int threads; /* of each GPU's compute engine */
+	uint32_t preempt_timeout_ms; /* 0: the driver's own */
 	uint64_t seed;
 	struct emu_faults faults;
 };

@@ -42,7 +42,10 @@ struct emu_process_node {
 	uint64_t tba, tma;
 	_Atomic uint64_t *tma_words; /* level 2: handler, its memory, whether debugged; NULL */
 	uint64_t scratch_va;
-	uint64_t evicted; /* nonzero: its queues do not run (fault, eviction) */
+	uint64_t evicted; /* nonzero: its queues do not run (fault, eviction); the node's lock */
+	bool reset; /* its queues were lost in a reset; the node's lock */
+	bool gws; /* a queue has it */
+	uint32_t nr_queues;
 	_Atomic uint64_t vram_used;
 };
 

@@ -22,34 +22,55 @@ enum {
 	EMU_HELD_DESTROYED = 16,
 };
 
+/* What a queue did wrong, until somebody deals with it. */
+struct emu_trouble {
+	bool faulted; /* a bad access, at: */
+	bool write;
+	uint64_t address;
+	uint64_t exceptions; /* GP_KFD_EC_MASK */
+};
+
 struct emu_queue {
 	struct emu_queue *next; /* of its node's, active or not */
 	struct emu_process *process;
 	struct emu_node *node;
 	uint32_t id, type; /* GP_KFD_QUEUE_* */
-	uint64_t ring, read_pointer, write_pointer;
-	uint32_t ring_size, percentage, priority, logical_priority;
-	uint64_t eop, eop_size, save_area, save_size;
+	uint64_t read_pointer, write_pointer;
+	uint32_t logical_priority;
+	uint64_t eop, eop_size, save_area;
+	uint32_t save_size; /* of each XCC */
 	uint32_t ctl_stack_size;
+	uint32_t sdma_engine, sdma_id; /* of a DMA queue: its bit of the node's */
 	uint32_t doorbell; /* index of its process's on this node */
-	uint64_t exceptions; /* GP_KFD_EC_MASK: those raised */
+	uint64_t exceptions; /* GP_KFD_EC_MASK: those raised; under the node's lock */
 	bool is_gws;
+
+	/* Changed while it is not mapped, under the node's lock. */
+	uint64_t ring;
+	uint32_t ring_size, percentage, priority;
+	uint32_t cu_mask[GFX9_CUS_MAX / 32]; /* where its workgroups may run; all at first */
+	bool is_masked; /* by its program */
 
 	/* Of the scheduler, under the node's lock. */
 	uint32_t held;
 	bool active, mapped;
+	enum gfx9_stop_type stop_as; /* how it is to be unmapped next; GFX9_RUNNING: saved */
 	bool lost; /* its last preemption failed: reset */
 	uint64_t mapped_since; /* device time */
 	uint32_t nr_preemptions;
-	uint64_t held_since, held_ns;
+	uint64_t held_since, held_ns; /* host time */
 
-	/* Of the packet processor or DMA, under the node's engine lock. */
+	/* Of the front end, under its lock. */
+	struct emu_queue *next_in_turn; /* of those that have a slot, or have none */
 	struct gfx9_queue hw; /* of a compute queue */
-	uint64_t rptr; /* packets, or bytes of an SDMA ring */
+	uint64_t rptr; /* packets of AQL, bytes of SDMA, dwords of PM4 */
+	uint64_t wptr; /* of SDMA and PM4, as the doorbell said */
 	uint64_t last_doorbell;
 	uint32_t nr_running; /* dispatches that have not ended */
+	bool rung; /* there may be packets */
 	bool stopped_by_error;
-	void *engine; /* what else cp.c keeps */
+	struct emu_trouble trouble;
+	void *engine; /* what else its processor keeps */
 };
 
 int emu_create_queue(struct emu_call *call, struct gp_kfd_create_queue *args);
@@ -58,37 +79,75 @@ int emu_update_queue(struct emu_call *call, struct gp_kfd_update_queue *args);
 int emu_set_cu_mask(struct emu_call *call, struct gp_kfd_set_cu_mask *args);
 int emu_get_queue_wave_state(struct emu_call *call, struct gp_kfd_get_queue_wave_state *args);
 int emu_alloc_queue_gws(struct emu_call *call, struct gp_kfd_alloc_queue_gws *args);
-/* All of a process that ends, or of its node that is reset. */
+/* All of a process that ends. No lock is held. */
 void emu_destroy_queues(struct emu_process *p);
 
 /* The queue of this id, or NULL; the process's lock is held. */
 struct emu_queue *emu_queue_find(struct emu_process *p, uint32_t id);
 
+/* A type that is one of DMA. */
+static inline bool emu_queue_is_sdma(const struct emu_queue *q)
+{
+	return q->type == GP_KFD_QUEUE_SDMA || q->type == GP_KFD_QUEUE_SDMA_XGMI;
+}
+
 /*
  * sched.c. As amdkfd under the hardware scheduler: a change of one queue unmaps all queues of the
- * node, waits for their waves to be saved, and maps those that are active. With the node's lock.
+ * node, waits for their waves to be saved, and maps those that are active. All with the node's
+ * lock.
  */
+
+/* Takes every queue off the hardware, and puts back those that are active. 0; -ETIME where waves
+ * did not leave in time: the node is hung, and is reset; -EIO while it is. */
+int emu_sched_unmap(struct emu_node *n, uint64_t timeout_ns);
+void emu_sched_map(struct emu_node *n);
+/* One more, with the engine's part of it made, and one less. */
 int emu_sched_add(struct emu_queue *q);
-void emu_sched_remove(struct emu_queue *q);
+int emu_sched_remove(struct emu_queue *q);
+/* Whether it may run: something may have changed that while nothing was mapped. */
+void emu_sched_judge(struct emu_queue *q);
 /*
  * Holds queues for a reason, or no longer; @how says what becomes of their waves (the others' are
- * saved). 0; -ETIME where waves did not leave in time: the node is hung, and is reset.
+ * saved). As emu_sched_unmap(); a timeout of 0, or one that is shorter, is the driver's own.
  */
 int emu_sched_hold(struct emu_node *n, struct emu_queue **q, uint32_t nr, uint32_t why,
 		   enum gfx9_stop_type how, uint64_t timeout_ns);
 int emu_sched_release(struct emu_node *n, struct emu_queue **q, uint32_t nr, uint32_t why);
-/* Ring, percentage, priority or CU mask have changed. */
-int emu_sched_update(struct emu_queue *q);
-/* All of a process on this node: a fault, a debugger. */
-void emu_sched_evict(struct emu_node *n, struct emu_process *p);
-void emu_sched_restore(struct emu_node *n, struct emu_process *p);
+/* All of a process on this node: a fault, a debugger. Counted: as often as evicted, so often it has
+ * to be restored. */
+int emu_sched_evict(struct emu_node *n, struct emu_process *p);
+int emu_sched_restore(struct emu_node *n, struct emu_process *p);
+/* What the front end cannot do while it looks at queues: bad accesses, resets, turns of those
+ * without a slot. Takes the node's lock. */
+void emu_sched_tend(struct emu_node *n);
 
-/* cp.c and sdma.c: a queue begins and ceases to be looked after; with the engine lock. */
+/* What a look at the queues of a node found. */
+struct emu_look {
+	bool busy; /* something was done, more may follow */
+	bool waits; /* a packet waits for memory to change */
+	bool runs; /* the compute engine has something to do */
+};
+
+/*
+ * cp.c, sdma.c. With the front end's lock.
+ */
+
+/* A queue begins and ceases to be looked after. -ENOMEM. */
 int emu_cp_attach(struct emu_queue *q);
 void emu_cp_detach(struct emu_queue *q);
-/* Looks after every mapped queue once. False: nothing to do. */
-bool emu_cp_run(struct emu_node *n);
-bool emu_sdma_run(struct emu_node *n);
-bool emu_pm4_run(struct emu_queue *q);
+/* It has a slot from now on. */
+void emu_cp_map(struct emu_queue *q);
+/* A little of every queue with a slot; and what the compute engine is done with. */
+void emu_cp_run(struct emu_node *n, struct emu_look *look);
+void emu_cp_complete(struct emu_node *n, struct emu_look *look);
+void emu_sdma_run(struct emu_node *n, struct emu_look *look);
+/* The doorbell of a queue was rung since somebody looked. */
+bool emu_queue_ring(struct emu_queue *q);
+/* An address the queue cannot use: it stops, and its process hears of it. */
+void emu_queue_fault(struct emu_queue *q, uint64_t address, bool write);
+/* Something else that stops it: GP_KFD_EC_*. */
+void emu_queue_error(struct emu_queue *q, uint32_t code);
+/* A word of the queue's process; NULL where there is none, or it is not aligned. */
+_Atomic uint64_t *emu_queue_word(struct emu_queue *q, uint64_t va, bool write);
 
 #endif
