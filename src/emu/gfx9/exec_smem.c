@@ -74,8 +74,18 @@ static inline enum gfx9_stop load(struct gfx9_wave *w, const struct gfx9_inst *i
 {
 	uint32_t data[MAX_DWORDS] = { 0 };
 	unsigned int first = tuple(in, n);
+	const uint8_t *from;
 	uint64_t bad;
 
+	/* All of it, in one page, to registers that anybody may write. */
+	if (present == n && first + n <= GFX9_TTMP0 &&
+	    (va & (GFX9_PAGE - 1)) <= GFX9_PAGE - 4 * n) {
+		from = gfx9_tlb_at(w->tlb, va, false);
+		if (!from)
+			return fault(w, va, false);
+		memcpy(&w->s[first], from, 4 * n);
+		return GFX9_GO;
+	}
 	if (!gfx9_tlb_read(w->tlb, va, data, (size_t)present * 4, &bad))
 		return fault(w, bad, false);
 	for (unsigned int i = 0; i < n && first + i < GFX9_SREGS; i++)

@@ -897,7 +897,12 @@ ALWAYS_INLINE bool plain_source(struct gfx9_wave *w, const struct gfx9_inst *in,
 		return code - GFX9_VGPR + n <= w->nr_vgprs;
 	}
 	if (n == 1) {
-		broadcast(tmp, gfx9_operand(w, in, code));
+		const uint32_t *constant = gfx9_inline_row(code);
+
+		if (constant)
+			*row = constant;
+		else
+			broadcast(tmp, gfx9_operand(w, in, code));
 		return true;
 	}
 	v = constant64(w, in, code, type);

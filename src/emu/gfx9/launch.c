@@ -183,11 +183,13 @@ static uint64_t put_item_ids(struct gfx9_wave *w, const struct gfx9_dispatch *d,
 
 	if (n > GFX9_LANES)
 		n = GFX9_LANES;
-	for (uint32_t lane = 0; lane < n; lane++) {
-		w->v[0][lane] = x | y << 10 | z << 20;
-		if (++x < nx)
-			continue;
-		x = 0;
+	/* A row of work-items at a time. */
+	for (uint32_t lane = 0, row; lane < n; lane += row, x = 0) {
+		uint32_t others = y << 10 | z << 20, *restrict ids = &w->v[0][lane];
+
+		row = nx - x < n - lane ? nx - x : n - lane;
+		for (uint32_t i = 0; i < row; i++)
+			ids[i] = (x + i) | others;
 		if (++y == ny) {
 			y = 0;
 			z++;

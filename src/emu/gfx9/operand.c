@@ -16,6 +16,23 @@ static const uint64_t doubles[] = {
 	0x4010000000000000, 0xc010000000000000, 0x3fc45f306dc9c882,
 };
 
+#define X4(x) x, x, x, x
+#define X16(x) X4(x), X4(x), X4(x), X4(x)
+#define ROW(x)                                                                                 \
+	{                                                                                      \
+		X16((uint32_t)(x)), X16((uint32_t)(x)), X16((uint32_t)(x)), X16((uint32_t)(x)) \
+	}
+#define ROWS4(x) ROW(x), ROW((x) + 1), ROW((x) + 2), ROW((x) + 3)
+#define ROWS16(x) ROWS4(x), ROWS4((x) + 4), ROWS4((x) + 8), ROWS4((x) + 12)
+#define DOWN4(x) ROW(x), ROW((x)-1), ROW((x)-2), ROW((x)-3)
+
+_Alignas(64) const uint32_t gfx9_inline_rows[GFX9_INLINE_INTS + GFX9_INLINE_FLOATS][GFX9_LANES] = {
+	ROWS16(0),	 ROWS16(16),	  ROWS16(32),	   ROWS16(48),	    ROW(64),
+	DOWN4(-1),	 DOWN4(-5),	  DOWN4(-9),	   DOWN4(-13),	    ROW(0x3f000000),
+	ROW(0xbf000000), ROW(0x3f800000), ROW(0xbf800000), ROW(0x40000000), ROW(0xc0000000),
+	ROW(0x40800000), ROW(0xc0800000), ROW(0x3e22f983),
+};
+
 static int32_t integer(unsigned int code)
 {
 	return code <= BIAS ? (int32_t)(code - GFX9_SRC_0) : (int32_t)(BIAS - code);

@@ -52,6 +52,20 @@ static inline void gfx9_sreg_set64(struct gfx9_wave *w, unsigned int code, uint6
 		gfx9_set64(w, code & ~1u, value);
 }
 
+/* An inline constant in each of 64 lanes; NULL where @code is none. */
+#define GFX9_INLINE_INTS 81
+#define GFX9_INLINE_FLOATS 9
+extern const uint32_t gfx9_inline_rows[GFX9_INLINE_INTS + GFX9_INLINE_FLOATS][GFX9_LANES];
+
+static inline const uint32_t *gfx9_inline_row(unsigned int code)
+{
+	if (code - GFX9_SRC_0 < GFX9_INLINE_INTS)
+		return gfx9_inline_rows[code - GFX9_SRC_0];
+	if (code - GFX9_SRC_HALF < GFX9_INLINE_FLOATS)
+		return gfx9_inline_rows[GFX9_INLINE_INTS + code - GFX9_SRC_HALF];
+	return NULL;
+}
+
 static inline uint32_t gfx9_operand(const struct gfx9_wave *w, const struct gfx9_inst *in,
 				    unsigned int code)
 {
