@@ -9,38 +9,94 @@
 
 #include <math.h>
 
-/* x, y, z are numbers, u, v, t their bits. */
-#define F64_1(name, expr)                                \
-	KERNEL(name)                                     \
-	{                                                \
-		LANES                                    \
-		{                                        \
-			uint64_t u = load64(a, i);       \
-			double x = f64(u);               \
-			store64(d, i, fix1_64(expr, u)); \
-		}                                        \
+/* Two rows as 64 numbers; low dwords come first, as on every host there is a build for. */
+union numbers {
+	_Alignas(64) uint32_t half[2 * GFX9_LANES];
+	uint64_t bits[GFX9_LANES];
+	double value[GFX9_LANES];
+};
+
+static inline void join(union numbers *restrict to, const uint32_t *restrict from)
+{
+	for (int i = 0; i < GFX9_LANES; i++) {
+		to->half[2 * i] = from[i];
+		to->half[2 * i + 1] = from[i + GFX9_LANES];
+	}
+}
+
+static inline void part(uint32_t *restrict to, const union numbers *restrict from)
+{
+	for (int i = 0; i < GFX9_LANES; i++) {
+		to[i] = from->half[2 * i];
+		to[i + GFX9_LANES] = from->half[2 * i + 1];
+	}
+}
+
+/* x, y, z are numbers, u, v, t hold their bits. A NaN comes out wherever one goes in. */
+#define F64_1(name, expr)                                                   \
+	KERNEL(name)                                                        \
+	{                                                                   \
+		union numbers u, r;                                         \
+		uint64_t nans = 0;                                          \
+                                                                            \
+		join(&u, a);                                                \
+		LANES                                                       \
+		{                                                           \
+			double x = u.value[i];                              \
+			r.value[i] = expr;                                  \
+			nans |= nan64(r.bits[i]);                           \
+		}                                                           \
+		if (nans)                                                   \
+			LANES                                               \
+			{                                                   \
+				r.bits[i] = fix1_64(r.value[i], u.bits[i]); \
+			}                                                   \
+		part(d, &r);                                                \
 	}
 
-#define F64_2(name, expr)                                            \
-	KERNEL(name)                                                 \
-	{                                                            \
-		LANES                                                \
-		{                                                    \
-			uint64_t u = load64(a, i), v = load64(b, i); \
-			double x = f64(u), y = f64(v);               \
-			store64(d, i, fix2_64(expr, u, v));          \
-		}                                                    \
-	}
-
-#define F64_3(name, expr)                                                              \
+#define F64_2(name, expr)                                                              \
 	KERNEL(name)                                                                   \
 	{                                                                              \
+		union numbers u, v, r;                                                 \
+		uint64_t nans = 0;                                                     \
+                                                                                       \
+		join(&u, a);                                                           \
+		join(&v, b);                                                           \
 		LANES                                                                  \
 		{                                                                      \
-			uint64_t u = load64(a, i), v = load64(b, i), t = load64(c, i); \
-			double x = f64(u), y = f64(v), z = f64(t);                     \
-			store64(d, i, fix3_64(expr, u, v, t));                         \
+			double x = u.value[i], y = v.value[i];                         \
+			r.value[i] = expr;                                             \
+			nans |= nan64(r.bits[i]);                                      \
 		}                                                                      \
+		if (nans)                                                              \
+			LANES                                                          \
+			{                                                              \
+				r.bits[i] = fix2_64(r.value[i], u.bits[i], v.bits[i]); \
+			}                                                              \
+		part(d, &r);                                                           \
+	}
+
+#define F64_3(name, expr)                                                                         \
+	KERNEL(name)                                                                              \
+	{                                                                                         \
+		union numbers u, v, t, r;                                                         \
+		uint64_t nans = 0;                                                                \
+                                                                                                  \
+		join(&u, a);                                                                      \
+		join(&v, b);                                                                      \
+		join(&t, c);                                                                      \
+		LANES                                                                             \
+		{                                                                                 \
+			double x = u.value[i], y = v.value[i], z = t.value[i];                    \
+			r.value[i] = expr;                                                        \
+			nans |= nan64(r.bits[i]);                                                 \
+		}                                                                                 \
+		if (nans)                                                                         \
+			LANES                                                                     \
+			{                                                                         \
+				r.bits[i] = fix3_64(r.value[i], u.bits[i], v.bits[i], t.bits[i]); \
+			}                                                                         \
+		part(d, &r);                                                                      \
 	}
 
 F64_2(add_f64, x + y)
