@@ -308,6 +308,19 @@ struct gp_kfd_wait_events {
 	__u32 wait_result;
 };
 
+/* What is written to the descriptor of SMI_EVENTS and says which lines can be read from it. */
+#define GP_KFD_SMI_MASK(event) (1ULL << ((event)-1))
+#define GP_KFD_SMI_VMFAULT 1
+#define GP_KFD_SMI_GPU_PRE_RESET 3
+#define GP_KFD_SMI_GPU_POST_RESET 4
+#define GP_KFD_SMI_QUEUE_EVICTION 9
+#define GP_KFD_SMI_QUEUE_RESTORE 10
+#define GP_KFD_SMI_ALL_PROCESS 64 /* of others too, for who is admin */
+
+#define GP_KFD_EVICTION_USERPTR 1
+#define GP_KFD_EVICTION_TTM 2
+#define GP_KFD_EVICTION_SUSPEND 3
+
 struct gp_kfd_smi_events {
 	__u32 gpu_id;
 	__u32 anon_fd; /* out */
@@ -379,6 +392,10 @@ struct gp_kfd_runtime_info {
 #define GP_KFD_EC_PROCESS_RUNTIME 48
 #define GP_KFD_EC_PROCESS_DEVICE_REMOVE 49
 #define GP_KFD_EC_MAX 50
+/* Which of them belong to a queue, to a device and to the process. */
+#define GP_KFD_EC_QUEUE_MASK 0x00000000607f803fULL
+#define GP_KFD_EC_DEVICE_MASK 0x0000000f80000000ULL
+#define GP_KFD_EC_PROCESS_MASK 0x0001800000000000ULL
 
 /* What SUSPEND and RESUME write back over a queue's id. */
 #define GP_KFD_QUEUE_ERROR (1u << 30)
@@ -401,12 +418,19 @@ struct gp_kfd_dbg_set_exceptions_enabled {
 	__u64 exception_mask;
 };
 
+#define GP_KFD_DBG_OVERRIDE_OR 0
+#define GP_KFD_DBG_OVERRIDE_REPLACE 1
+
 struct gp_kfd_dbg_launch_override {
 	__u32 override_mode;
 	__u32 enable_mask;
 	__u32 support_request_mask;
 	__u32 pad;
 };
+
+#define GP_KFD_DBG_LAUNCH_NORMAL 0
+#define GP_KFD_DBG_LAUNCH_HALT 1
+#define GP_KFD_DBG_LAUNCH_DEBUG 3
 
 struct gp_kfd_dbg_launch_mode {
 	__u32 launch_mode;
@@ -438,6 +462,9 @@ struct gp_kfd_dbg_clear_address_watch {
 	__u32 gpu_id;
 	__u32 id;
 };
+
+#define GP_KFD_DBG_FLAG_SINGLE_MEM_OP 1
+#define GP_KFD_DBG_FLAG_SINGLE_ALU_OP 2
 
 struct gp_kfd_dbg_set_flags {
 	__u32 flags;

@@ -6,6 +6,7 @@
 #ifndef GP__EMU_KFD_PROCESS_H
 #define GP__EMU_KFD_PROCESS_H
 
+#include "emu/kfd/debug.h"
 #include "emu/kfd/event.h"
 #include "emu/kfd/machine.h"
 #include "emu/kfd/memory.h"
@@ -13,7 +14,6 @@
 #define EMU_QUEUES_MAX 1024 /* of a process */
 
 struct emu_queue;
-struct emu_debug;
 
 #define EMU_FILES_MAX 1024 /* of a process */
 
@@ -67,7 +67,7 @@ struct emu_process {
 	struct emu_events events;
 	struct emu_process_node node[EMU_GPUS_MAX];
 	struct emu_queue *queue[EMU_QUEUES_MAX]; /* by id */
-	struct emu_debug *debug; /* NULL: nothing was ever debugged */
+	struct emu_debug debug;
 	bool xnack;
 };
 

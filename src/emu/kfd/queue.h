@@ -42,7 +42,8 @@ struct emu_queue {
 	uint32_t ctl_stack_size;
 	uint32_t sdma_engine, sdma_id; /* of a DMA queue: its bit of the node's */
 	uint32_t doorbell; /* index of its process's on this node */
-	uint64_t exceptions; /* GP_KFD_EC_MASK: those raised; under the node's lock */
+	uint64_t exceptions; /* GP_KFD_EC_MASK: those raised; under the debugger's lock */
+	bool destroying; /* somebody is about to; under the process's lock */
 	bool is_gws;
 
 	/* Changed while it is not mapped, under the node's lock. */
