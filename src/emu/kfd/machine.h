@@ -62,8 +62,8 @@ struct emu_machine {
 	pthread_mutex_t lock;
 	struct emu_process *processes;
 	struct emu_connection *connections;
-	uint32_t nr_connections;
-	pthread_cond_t connection_ended;
+	uint32_t nr_connections, nr_threads; /* and threads that serve them, or end a process */
+	pthread_cond_t ended; /* a connection or a process */
 	uint32_t next_pasid;
 	uint64_t next_file;
 	int listen_fd, epoll_fd; /* of the server: clients, their files, and their deaths */

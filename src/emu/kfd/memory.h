@@ -43,6 +43,7 @@ struct emu_memory {
 	struct gfx9_code code[EMU_GPUS_MAX]; /* decoded instructions */
 	struct emu_space space[EMU_GPUS_MAX];
 	struct emu_table buffers[EMU_GPUS_MAX]; /* by handle, of the GPU they were made for */
+	struct emu_buffer *own; /* the machine's, which have no handle */
 };
 
 int emu_memory_init(struct emu_process *p);
@@ -67,8 +68,10 @@ struct emu_buffer *emu_memory_install(struct emu_process *p, uint32_t node, uint
 				      uint64_t size, bool write, void **host);
 /* Where a GTT buffer is on the host, for as long as it is held; -EINVAL where it is none. */
 int emu_memory_hold(struct emu_process *p, uint64_t handle, void **host, uint64_t *size);
-/* mmap of a render node. */
-int emu_memory_mmap(struct emu_call *call, struct emu_file *f, const struct emu_message *msg,
+/* Whether the process has a buffer for its doorbells; its lock is held. */
+bool emu_memory_has_doorbells(const struct emu_process *p, uint32_t node);
+/* mmap of a render node: *@fd is the caller's to close. */
+int emu_memory_mmap(struct emu_call *call, const struct emu_file *f, const struct emu_message *msg,
 		    struct emu_message *reply, int *fd);
 
 /* The ioctls; each takes its arguments as the client gave them, of the full size. */

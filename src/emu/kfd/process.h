@@ -37,6 +37,8 @@ struct emu_process_node {
 	int doorbell_fd; /* two pages of doorbells, -1: none yet */
 	_Atomic uint64_t *doorbells; /* as the machine sees them */
 	uint64_t doorbell_bits[16]; /* in use */
+	_Atomic uint32_t nr_watches; /* where the program has them mapped */
+	int mmio_fd; /* a page of registers that flush caches we do not have, -1: none yet */
 	/* The trap handler of its waves. Where there is context save, the machine's own, whose two
 	 * pages are mapped here, and the program's is the second level that it jumps to. */
 	uint64_t tba, tma;
@@ -68,7 +70,6 @@ struct emu_process {
 	struct emu_process_node node[EMU_GPUS_MAX];
 	struct emu_queue *queue[EMU_QUEUES_MAX]; /* by id */
 	struct emu_debug debug;
-	bool xnack;
 };
 
 /* Of what a process has on a GPU: NULL where @gpu_id is none. */
@@ -77,6 +78,14 @@ struct emu_process_node *emu_process_node(struct emu_process *p, uint32_t gpu_id
 int emu_process_bind(struct emu_process *p, uint32_t gpu_id, uint32_t *node);
 /* The descriptor of its doorbells, made when first asked for, all ones; -errno. With its lock. */
 int emu_process_doorbells(struct emu_process *p, uint32_t node);
+uint64_t emu_doorbell_bytes(void);
+/* The same of its page of registers. */
+int emu_process_mmio(struct emu_process *p, uint32_t node);
+/* mmap of /dev/kfd: the reply has the prot and flags to use, *@fd is not the caller's to close. */
+struct emu_call;
+struct emu_message;
+int emu_kfd_mmap(struct emu_call *call, const struct emu_message *msg, struct emu_message *reply,
+		 int *fd);
 
 /* Finds or makes the process of a connection, with a reference to it. NULL: out of memory. */
 struct emu_process *emu_process_get(struct emu_machine *m, pid_t pid, uid_t uid, uint64_t cookie);
@@ -120,6 +129,8 @@ int emu_set_trap_handler(struct emu_call *call, struct gp_kfd_set_trap_handler *
 int emu_acquire_vm(struct emu_call *call, struct gp_kfd_acquire_vm *args);
 int emu_set_xnack_mode(struct emu_call *call, struct gp_kfd_set_xnack_mode *args);
 int emu_svm(struct emu_call *call, struct gp_kfd_svm *args);
+/* A register of the GPU that says how surfaces are laid out. */
+uint32_t emu_gb_addr_config(const struct emu_machine *m);
 /* What a process has of a GPU's addresses, also for debuggers. */
 void emu_apertures(const struct emu_machine *m, uint32_t node, struct gp_kfd_apertures *a);
 

@@ -26,8 +26,17 @@ void emu_topology_add_queue(const struct emu_queue *q);
 void emu_topology_remove_queue(const struct emu_queue *q);
 void emu_topology_set_vram(struct emu_process *p, uint32_t node);
 
-/* What the GPU is called, and its numbers in PCI: for the render node as well. */
+/* Numbers in it that others say as well: render nodes and debuggers. */
 const char *emu_topology_name(const struct emu_machine *m);
 uint32_t emu_topology_device(const struct emu_machine *m);
+uint32_t emu_topology_revision(const struct emu_machine *m);
+uint32_t emu_topology_bus(uint32_t node);
+uint32_t emu_topology_mhz(const struct emu_machine *m);
+uint32_t emu_topology_memory_mhz(const struct emu_machine *m);
+uint32_t emu_topology_memory_width(const struct emu_machine *m);
+uint64_t emu_topology_unique_id(const struct emu_machine *m, uint32_t node);
+uint32_t emu_topology_array_cus(const struct emu_machine *m);
+uint32_t emu_topology_capability(const struct emu_machine *m);
+uint32_t emu_topology_debug_prop(const struct emu_machine *m);
 
 #endif

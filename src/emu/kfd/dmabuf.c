@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Memory outside its process: mmap of render nodes, and buffers that are handed to others.
+ *
+ * What is exported is the memory's own descriptor; it is recognised by its inode when it comes
+ * back. It can be imported for as long as somebody has it as a buffer: a descriptor alone keeps the
+ * bytes, but the machine no longer knows of which GPU they were.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "emu/kfd/buffer.h"
+#include "emu/kfd/call.h"
+#include "emu/kfd/node.h"
+#include "emu/kfd/process.h"
+#include "emu/protocol.h"
+#include "gpreempt/uapi/gpreempt_kfd.h"
+
+#define KINDS (GP_KFD_MEM_VRAM | GP_KFD_MEM_GTT)
+
+int emu_memory_mmap(struct emu_call *call, const struct emu_file *f, const struct emu_message *msg,
+		    struct emu_message *reply, int *fd)
+{
+	struct emu_process *p = call->process;
+	uint64_t id = msg->offset >> EMU_MMAP_SHIFT;
+	uint64_t offset = msg->offset & ((1ULL << EMU_MMAP_SHIFT) - 1);
+	struct emu_buffer *b;
+	int err = 0;
+
+	pthread_mutex_lock(&p->lock);
+	b = id ? emu_table_find(&p->memory.buffers[f->node], id - 1) : NULL;
+	if (!b || !(b->flags & KINDS))
+		err = -EINVAL;
+	/* As far as the file that the address space belongs to may see it. */
+	else if (p->node[f->node].render_file != f->id)
+		err = -EACCES;
+	else if (offset > b->memory->bytes || msg->length > b->memory->bytes - offset)
+		err = -EINVAL;
+	if (!err) {
+		*fd = fcntl(b->memory->fd, F_DUPFD_CLOEXEC, 0);
+		err = *fd < 0 ? -ENOMEM : 0;
+	}
+	pthread_mutex_unlock(&p->lock);
+	reply->offset = offset;
+	return err;
+}
+
+/* The exported memory behind a client's descriptor, with a reference; NULL: none of ours. */
+static struct emu_shared *find_exported(struct emu_machine *m, int fd)
+{
+	struct stat wanted, st;
+	struct emu_shared *s;
+
+	if (fstat(fd, &wanted))
+		return NULL;
+	pthread_mutex_lock(&m->shared_lock);
+	for (s = m->shared; s; s = s->next) {
+		if (!fstat(s->fd, &st) && st.st_dev == wanted.st_dev && st.st_ino == wanted.st_ino)
+			break;
+	}
+	if (s && s->refs)
+		s->refs++;
+	else
+		s = NULL;
+	pthread_mutex_unlock(&m->shared_lock);
+	return s;
+}
+
+/* 0, -EBADF where there is no such descriptor, -EINVAL where it is another's. */
+static int get_exported(struct emu_call *call, uint32_t client_fd, struct emu_shared **s)
+{
+	int fd = emu_call_get_fd(call, client_fd);
+
+	if (fd < 0)
+		return fd;
+	*s = find_exported(call->m, fd);
+	close(fd);
+	return *s ? 0 : -EINVAL;
+}
+
+int emu_get_dmabuf_info(struct emu_call *call, struct gp_kfd_get_dmabuf_info *args)
+{
+	struct emu_shared *s;
+	int err = get_exported(call, args->dmabuf_fd, &s);
+
+	if (err)
+		return err;
+	args->size = s->bytes;
+	args->metadata_size = 0;
+	args->gpu_id = call->m->node[s->node]->gpu_id;
+	args->flags = s->flags & (KINDS | GP_KFD_MEM_PUBLIC);
+	emu_shared_put(s);
+	return 0;
+}
+
+int emu_import_dmabuf(struct emu_call *call, struct gp_kfd_import_dmabuf *args)
+{
+	struct emu_process *p = call->process;
+	struct emu_buffer *b = calloc(1, sizeof(*b));
+	struct emu_shared *s = NULL;
+	uint32_t node;
+	int err = b ? 0 : -ENOMEM;
+
+	if (!err) {
+		pthread_mutex_lock(&p->lock);
+		err = emu_process_bind(p, args->gpu_id, &node);
+		pthread_mutex_unlock(&p->lock);
+	}
+	if (!err)
+		err = get_exported(call, args->dmabuf_fd, &s);
+	if (!err) {
+		*b = (struct emu_buffer){ .memory = s,
+					  .va = args->va_addr,
+					  .size = s->bytes,
+					  .node = node,
+					  .imported = true,
+					  .flags = (s->flags & KINDS) | GP_KFD_MEM_WRITABLE |
+						   GP_KFD_MEM_EXECUTABLE };
+		pthread_mutex_lock(&p->lock);
+		err = emu_buffer_publish(p, b);
+		pthread_mutex_unlock(&p->lock);
+	}
+	if (!err) {
+		args->handle = (uint64_t)args->gpu_id << 32 | b->id;
+		return 0;
+	}
+	if (s)
+		emu_shared_put(s);
+	free(b);
+	return err;
+}
+
+/* A descriptor of the memory for the client; the process's lock is held. */
+static int export(struct emu_process *p, uint64_t handle)
+{
+	struct emu_buffer *b = emu_buffer_find(p, handle);
+	struct emu_shared *s;
+	int fd;
+
+	if (!b)
+		return -EINVAL;
+	if (!(b->flags & KINDS))
+		return -EPERM;
+	s = b->memory;
+	fd = fcntl(s->fd, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0)
+		return -ENOMEM;
+	pthread_mutex_lock(&p->m->shared_lock);
+	if (!s->exported) {
+		s->exported = true;
+		s->next = p->m->shared;
+		p->m->shared = s;
+	}
+	pthread_mutex_unlock(&p->m->shared_lock);
+	return fd;
+}
+
+int emu_export_dmabuf(struct emu_call *call, struct gp_kfd_export_dmabuf *args)
+{
+	struct emu_process *p = call->process;
+	int fd, number;
+
+	pthread_mutex_lock(&p->lock);
+	fd = export(p, args->handle);
+	pthread_mutex_unlock(&p->lock);
+	if (fd < 0)
+		return fd;
+	number = emu_call_put_fd(call, fd, args->flags);
+	close(fd);
+	if (number < 0)
+		return number;
+	args->dmabuf_fd = (uint32_t)number;
+	return 0;
+}

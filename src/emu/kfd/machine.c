@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+#include "emu/kfd/machine.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "emu/kfd/node.h"
+#include "emu/kfd/topology.h"
+
+#define MILLION 1000000
+/* As many shader arrays as these GPUs have: MI200 a GPU of 8, MI300 an XCC of 4. */
+#define GFX90A_ARRAYS 8
+#define GFX942_ARRAYS 4
+
+uint32_t emu_config_arrays(const struct emu_config *config)
+{
+	return config->target == GFX9_TARGET_GFX90A ? GFX90A_ARRAYS : GFX942_ARRAYS;
+}
+
+struct gfx9_area_gpu emu_config_area(const struct emu_config *config)
+{
+	return (struct gfx9_area_gpu){
+		.target = config->target,
+		.nr_xccs = config->nr_xccs,
+		.xcc_cus = config->xcc_cus,
+		.nr_arrays = emu_config_arrays(config),
+		.engine_arrays = 1,
+	};
+}
+
+static uint64_t host_bytes(void)
+{
+	uint64_t bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+
+	return bytes / 16 * 15;
+}
+
+static int make_nodes(struct emu_machine *m)
+{
+	for (uint32_t i = 0; i < m->config.nr_gpus; i++) {
+		m->node[i] = emu_node_new(m, i);
+		if (!m->node[i]) {
+			fprintf(stderr, "GPU %u cannot be made: out of memory or threads\n", i);
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+int emu_machine_init(struct emu_machine *m, const struct emu_config *config)
+{
+	int err;
+
+	*m = (struct emu_machine){ .config = *config,
+				   .next_file = 1,
+				   .next_pasid = 1,
+				   .listen_fd = -1,
+				   .epoll_fd = -1,
+				   .gtt_bytes = host_bytes() };
+	m->random = config->seed;
+	pthread_mutex_init(&m->lock, NULL);
+	pthread_mutex_init(&m->shared_lock, NULL);
+	pthread_cond_init(&m->ended, NULL);
+	err = make_nodes(m);
+	if (!err)
+		err = emu_topology_init(m);
+	if (err)
+		emu_machine_destroy(m);
+	return err;
+}
+
+void emu_machine_destroy(struct emu_machine *m)
+{
+	for (uint32_t i = 0; i < EMU_GPUS_MAX; i++) {
+		if (m->node[i])
+			emu_node_free(m->node[i]);
+		m->node[i] = NULL;
+	}
+	if (m->listen_fd >= 0)
+		close(m->listen_fd);
+	if (m->epoll_fd >= 0)
+		close(m->epoll_fd);
+	pthread_cond_destroy(&m->ended);
+	pthread_mutex_destroy(&m->shared_lock);
+	pthread_mutex_destroy(&m->lock);
+}
+
+struct emu_node *emu_machine_node(struct emu_machine *m, uint32_t gpu_id)
+{
+	for (uint32_t i = 0; i < m->config.nr_gpus; i++) {
+		if (m->node[i]->gpu_id == gpu_id)
+			return m->node[i];
+	}
+	return NULL;
+}
+
+/* splitmix64: each caller takes a step of its own, so that threads need no lock. */
+static uint64_t next_random(struct emu_machine *m)
+{
+	uint64_t z = atomic_fetch_add(&m->random, 0x9e3779b97f4a7c15) + 0x9e3779b97f4a7c15;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+	return z ^ (z >> 31);
+}
+
+bool emu_chance(struct emu_machine *m, uint32_t millionths)
+{
+	return millionths && next_random(m) % MILLION < millionths;
+}

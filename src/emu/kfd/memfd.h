@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory that is shared with clients. */
+#ifndef GP__EMU_KFD_MEMFD_H
+#define GP__EMU_KFD_MEMFD_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* A client has the descriptor too: sealed, it cannot make the memory smaller under our feet. */
+static inline int emu_memfd(const char *name, uint64_t bytes)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	if (bytes <= INT64_MAX && !ftruncate(fd, (off_t)bytes) &&
+	    !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		return fd;
+	err = bytes <= INT64_MAX ? -errno : -EFBIG;
+	close(fd);
+	return err;
+}
+
+#endif

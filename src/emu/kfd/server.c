@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The server: a thread for each connection, and one that accepts them and hears of files that were
+ * closed and programs that died.
+ *
+ * A connection's thread serves one call at a time and may wait for its client as long as it takes;
+ * nobody else waits for it. It ends with the connection, which we can end from our side too.
+ */
+#include "emu/kfd/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "emu/kfd/call.h"
+#include "emu/kfd/ioctl.h"
+#include "emu/kfd/node.h"
+#include "emu/kfd/process.h"
+#include "emu/protocol.h"
+
+#define CONNECTIONS_MAX 4096
+#define STACK_BYTES (512 << 10)
+#define BACKLOG 128
+#define WATCH_BITS 2
+#define ACCEPT_PAUSE_US 10000
+
+struct emu_connection {
+	struct emu_connection *next;
+	struct emu_call call;
+};
+
+/* What a thread keeps of the message it works on. */
+struct request {
+	struct emu_message msg;
+	uint8_t data[EMU_DATA_MAX];
+	int fds[EMU_FDS_MAX];
+};
+
+/*
+ * A connection's calls: each leaves a reply, and perhaps a descriptor in *@fd.
+ */
+
+static int say_hello(struct emu_call *call, const struct emu_message *msg)
+{
+	struct emu_process *p;
+
+	if (msg->length != EMU_PROTOCOL_VERSION || call->process)
+		return -EPROTO;
+	p = emu_process_get(call->m, call->pid, call->uid, msg->address);
+	if (!p)
+		return -ENOMEM;
+	/* Others look at it in the list of connections. */
+	pthread_mutex_lock(&call->m->lock);
+	call->process = p;
+	pthread_mutex_unlock(&call->m->lock);
+	return 0;
+}
+
+/* The node of a render node's path; -ENOENT. */
+static int render_node(const struct emu_machine *m, const char *path)
+{
+	char name[32];
+
+	for (uint32_t i = 0; i < m->config.nr_gpus; i++) {
+		snprintf(name, sizeof(name), "/dev/dri/renderD%u", m->node[i]->render_minor);
+		if (!strcmp(path, name))
+			return (int)i;
+	}
+	return -ENOENT;
+}
+
+static int64_t open_file(struct emu_call *call, struct request *r, struct emu_message *reply,
+			 int *fd, bool *close_fd)
+{
+	char *path = (char *)r->data;
+	enum emu_file_kind kind = EMU_FILE_KFD;
+	int node = 0;
+
+	if (!r->msg.data_len || r->msg.data_len > PATH_MAX)
+		return -EINVAL;
+	/* Where the terminator did not come along, its last letter is lost, and it is no file. */
+	path[r->msg.data_len < EMU_DATA_MAX ? r->msg.data_len : EMU_DATA_MAX - 1] = '\0';
+	if (strcmp(path, "/dev/kfd")) {
+		kind = EMU_FILE_RENDER;
+		node = render_node(call->m, path);
+	}
+	if (node < 0)
+		return node;
+	*close_fd = true;
+	return emu_file_open(call->process, kind, (uint32_t)node, fd, &reply->file);
+}
+
+static int64_t do_ioctl(struct emu_call *call, const struct emu_message *msg)
+{
+	struct emu_file f;
+
+	if (!emu_file_find(call->m, msg->file, &f))
+		return -EBADF;
+	if (f.kind == EMU_FILE_KFD)
+		return emu_kfd_ioctl(call, &f, msg->request, msg->address);
+	return emu_drm_ioctl(call, &f, msg->request, msg->address);
+}
+
+static int64_t do_mmap(struct emu_call *call, const struct emu_message *msg,
+		       struct emu_message *reply, int *fd, bool *close_fd)
+{
+	struct emu_file f;
+
+	if (!emu_file_find(call->m, msg->file, &f))
+		return -EBADF;
+	if (!msg->length)
+		return -EINVAL;
+	reply->prot = msg->prot;
+	reply->flags = (msg->flags & ~(uint32_t)MAP_TYPE) | MAP_SHARED;
+	reply->offset = 0;
+	if (f.kind == EMU_FILE_KFD)
+		return emu_kfd_mmap(call, msg, reply, fd);
+	*close_fd = true;
+	return emu_memory_mmap(call, &f, msg, reply, fd);
+}
+
+static int64_t serve(struct emu_call *call, struct request *r, struct emu_message *reply, int *fd,
+		     bool *close_fd)
+{
+	if (r->msg.type == EMU_HELLO)
+		return say_hello(call, &r->msg);
+	if (!call->process)
+		return -EPROTO;
+	switch (r->msg.type) {
+	case EMU_OPEN:
+		return open_file(call, r, reply, fd, close_fd);
+	case EMU_IOCTL:
+		return do_ioctl(call, &r->msg);
+	case EMU_MMAP:
+		return do_mmap(call, &r->msg, reply, fd, close_fd);
+	default:
+		return -EPROTO;
+	}
+}
+
+/* One call; false: the connection is at its end. */
+static bool serve_one(struct emu_call *call, struct request *r)
+{
+	struct emu_message reply = { .type = EMU_REPLY };
+	bool close_fd = false;
+	int fd = -1, err;
+
+	if (emu_message_receive(call->fd, &r->msg, r->fds))
+		return false;
+	for (uint32_t i = 0; i < r->msg.nr_fds; i++)
+		close(r->fds[i]);
+	if (r->msg.type == EMU_CANCEL) /* of a call that has ended by itself */
+		return true;
+	call->cancelled = false;
+	reply.result = serve(call, r, &reply, &fd, &close_fd);
+	if (reply.result == -ECONNRESET)
+		return false;
+	err = emu_message_send(call->fd, &reply, NULL, 0, &fd, fd >= 0);
+	if (fd >= 0 && close_fd)
+		close(fd);
+	return !err && reply.result != -EPROTO;
+}
+
+static void *connection_thread(void *arg)
+{
+	struct emu_connection *c = arg, **link;
+	struct emu_machine *m = c->call.m;
+	struct request *r = malloc(sizeof(*r));
+
+	while (r && serve_one(&c->call, r))
+		;
+	free(r);
+	pthread_mutex_lock(&m->lock);
+	for (link = &m->connections; *link != c;)
+		link = &(*link)->next;
+	*link = c->next;
+	m->nr_connections--;
+	/* Nobody may find the descriptor in the list when it means something else. */
+	close(c->call.fd);
+	pthread_mutex_unlock(&m->lock);
+	if (c->call.wake_fd >= 0)
+		close(c->call.wake_fd);
+	if (c->call.process)
+		emu_process_put(c->call.process);
+	free(c);
+	/* Whoever stops the machine waits for the last of us, and this is the last we need of it.
+	 */
+	pthread_mutex_lock(&m->lock);
+	m->nr_threads--;
+	pthread_cond_broadcast(&m->ended);
+	pthread_mutex_unlock(&m->lock);
+	return NULL;
+}
+
+static int start_thread(struct emu_connection *c)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	int err;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	err = pthread_create(&thread, &attr, connection_thread, c);
+	pthread_attr_destroy(&attr);
+	return -err;
+}
+
+/* The machine's lock is held. */
+static bool add_connection(struct emu_machine *m, int fd, const struct ucred *who)
+{
+	struct emu_connection *c;
+
+	if (m->quit || m->nr_connections >= CONNECTIONS_MAX)
+		return false;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return false;
+	c->call = (struct emu_call){
+		.m = m, .pid = who->pid, .uid = who->uid, .gid = who->gid, .fd = fd, .wake_fd = -1
+	};
+	if (start_thread(c)) {
+		free(c);
+		return false;
+	}
+	c->next = m->connections;
+	m->connections = c;
+	m->nr_connections++;
+	m->nr_threads++;
+	return true;
+}
+
+static void accept_connection(struct emu_machine *m)
+{
+	int fd = accept4(m->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+	struct ucred who;
+	socklen_t len = sizeof(who);
+	bool added = false;
+
+	if (fd < 0) {
+		/* Out of descriptors: it would be told again at once, and for nothing. */
+		if (errno != EAGAIN && errno != ECONNABORTED)
+			usleep(ACCEPT_PAUSE_US);
+		return;
+	}
+	if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len)) {
+		pthread_mutex_lock(&m->lock);
+		added = add_connection(m, fd, &who);
+		pthread_mutex_unlock(&m->lock);
+	}
+	if (!added)
+		close(fd);
+}
+
+void emu_server_hang_up(struct emu_machine *m, const struct emu_process *p)
+{
+	for (struct emu_connection *c = m->connections; c; c = c->next) {
+		if (!p || c->call.process == p)
+			shutdown(c->call.fd, SHUT_RDWR);
+	}
+}
+
+/*
+ * The machine's own thread
+ */
+
+void emu_server_watch(struct emu_machine *m, int fd, uint32_t events, enum emu_watched kind,
+		      uint64_t id)
+{
+	struct epoll_event e = { .events = events, .data.u64 = id << WATCH_BITS | kind };
+
+	/* Without it, a file lives until its process is gone, and that until its connections are.
+	 */
+	if (epoll_ctl(m->epoll_fd, EPOLL_CTL_ADD, fd, &e))
+		fprintf(stderr, "epoll_ctl: %s\n", strerror(errno));
+}
+
+int emu_machine_listen(struct emu_machine *m)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int n = snprintf(address.sun_path, sizeof(address.sun_path), "%s/" EMU_SOCKET,
+			 m->config.dir);
+
+	if (n < 0 || (size_t)n >= sizeof(address.sun_path)) {
+		fprintf(stderr, "%s/" EMU_SOCKET ": too long a name for a socket\n", m->config.dir);
+		return -ENAMETOOLONG;
+	}
+	m->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	m->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (m->epoll_fd < 0 || m->listen_fd < 0 ||
+	    bind(m->listen_fd, (struct sockaddr *)&address, sizeof(address)) ||
+	    listen(m->listen_fd, BACKLOG)) {
+		int err = -errno;
+
+		fprintf(stderr, "%s: %s\n", address.sun_path, strerror(-err));
+		return err;
+	}
+	emu_server_watch(m, m->listen_fd, EPOLLIN, EMU_WATCHED_LISTEN, 0);
+	return 0;
+}
+
+static bool handle(struct emu_machine *m, const struct epoll_event *e)
+{
+	uint64_t id = e->data.u64 >> WATCH_BITS;
+
+	switch ((enum emu_watched)(e->data.u64 & ((1 << WATCH_BITS) - 1))) {
+	case EMU_WATCHED_LISTEN:
+		accept_connection(m);
+		return true;
+	case EMU_WATCHED_FILE:
+		emu_file_close(m, id);
+		return true;
+	case EMU_WATCHED_DEATH:
+		emu_process_died(m, (uint32_t)id);
+		return true;
+	default:
+		return false;
+	}
+}
+
+int emu_machine_serve(struct emu_machine *m, int quit_fd)
+{
+	struct epoll_event e[16];
+	bool go_on = true;
+	int err = 0;
+
+	emu_server_watch(m, quit_fd, EPOLLIN, EMU_WATCHED_QUIT, 0);
+	while (go_on) {
+		int n = epoll_wait(m->epoll_fd, e, sizeof(e) / sizeof(e[0]), -1);
+
+		if (n < 0 && errno != EINTR) {
+			err = -errno;
+			break;
+		}
+		for (int i = 0; i < n; i++)
+			go_on &= handle(m, &e[i]);
+	}
+	emu_processes_end(m);
+	return err;
+}

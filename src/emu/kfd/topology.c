@@ -1,0 +1,690 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The machine in sysfs. Numbers that follow from the configuration are computed as amdkfd does, for
+ * a program sizes what it allocates by them, the context save area above all; those of a chip are
+ * an MI210's and an MI300X's. What amdkfd measures and this machine does not has no file.
+ */
+#include "emu/kfd/topology.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "emu/gfx9/area.h"
+#include "emu/kfd/node.h"
+#include "emu/kfd/process.h"
+#include "emu/kfd/queue.h"
+#include "emu/kfd/tree.h"
+#include "emu/protocol.h"
+
+#define KFD "sys/devices/virtual/kfd/kfd"
+#define NODES KFD "/topology/nodes"
+#define PROC KFD "/proc"
+/* A root bus of its own; each GPU is alone on a bus behind it. */
+#define PCI_ROOT "pci0000:40"
+#define PCI_FIRST_BUS 0x41
+#define AMD 0x1002
+#define SUBSYSTEM 0x0c34
+#define PCI_CLASS 0x120000 /* a processing accelerator */
+#define XGMI_MBYTES 50000
+#define SIMDS 4
+#define SIMD_ID_BASE 0x80001000u
+#define HIVE 0x4750524545u
+
+/* Of capabilities. */
+#define CAP_WATCH_POINTS (0x80 | 2 << 8) /* four */
+#define CAP_DOORBELL_64 (2 << 12)
+#define CAP_DEBUG (0x8000 | 0x10000 | 0x20000 | 0x40000 | 0x20000000)
+#define CAP_ECC (0x100000 | 0x200000 | 0x4000000)
+#define CAP_REVISION_SHIFT 22
+
+#define CACHE_DATA 1
+#define CACHE_CODE 2
+#define CACHE_GPU 8
+
+#define LINK_PCIE 2
+#define LINK_XGMI 11
+#define LINK_ENABLED 1
+#define LINK_NON_COHERENT 2
+#define PCIE_WEIGHT 20
+#define XGMI_WEIGHT 15
+
+struct cache {
+	uint32_t level, kbytes, line, type;
+	uint32_t cus; /* that share it; of level 1 only */
+};
+
+struct chip {
+	const char *name;
+	uint32_t version, device, revision;
+	uint32_t mhz, memory_mhz, memory_width, pcie_mbytes;
+	uint32_t firmware, sdma_firmware;
+	bool ttmps; /* dispatches are always described in them */
+	uint32_t watch_low, watch_high; /* bits of the mask of a watched address */
+	struct cache cache[5];
+};
+
+static const struct chip chips[GFX9_TARGETS] = {
+	[GFX9_TARGET_GFX90A] = {
+		.name = "aldebaran",
+		.version = 90010,
+		.device = 0x740f,
+		.revision = 1,
+		.mhz = 1700,
+		.memory_mhz = 1600,
+		.memory_width = 4096,
+		.pcie_mbytes = 32000,
+		.firmware = 78,
+		.sdma_firmware = 8,
+		.watch_low = 6,
+		.watch_high = 29,
+		.cache = {
+			{ 1, 16, 64, CACHE_DATA | CACHE_GPU, 1 },
+			{ 1, 32, 64, CACHE_CODE | CACHE_GPU, 2 },
+			{ 1, 16, 64, CACHE_DATA | CACHE_GPU, 2 },
+			{ 2, 8192, 128, CACHE_DATA | CACHE_GPU, 0 },
+		},
+	},
+	[GFX9_TARGET_GFX942] = {
+		.name = "ip discovery",
+		.version = 90402,
+		.device = 0x74a1,
+		.revision = 1,
+		.mhz = 2100,
+		.memory_mhz = 1300,
+		.memory_width = 8192,
+		.pcie_mbytes = 64000,
+		.firmware = 155,
+		.sdma_firmware = 20,
+		.ttmps = true,
+		.watch_low = 7,
+		.watch_high = 30,
+		.cache = {
+			{ 1, 32, 128, CACHE_DATA | CACHE_GPU, 1 },
+			{ 1, 64, 64, CACHE_CODE | CACHE_GPU, 2 },
+			{ 1, 16, 64, CACHE_DATA | CACHE_GPU, 2 },
+			{ 2, 4096, 128, CACHE_DATA | CACHE_GPU, 0 },
+			{ 3, 262144, 64, CACHE_DATA | CACHE_GPU, 0 },
+		},
+	},
+};
+
+/* The tree while it is written: the first thing that went wrong. */
+struct writer {
+	struct emu_machine *m;
+	const struct chip *chip;
+	const char *dir;
+	int err;
+};
+
+#define put(w, path, ...)                                                        \
+	do {                                                                     \
+		if (!(w)->err)                                                   \
+			(w)->err = emu_tree_file((w)->dir, (path), __VA_ARGS__); \
+	} while (0)
+
+static const struct chip *chip_of(const struct emu_machine *m)
+{
+	return &chips[m->config.target];
+}
+
+const char *emu_topology_name(const struct emu_machine *m)
+{
+	return chip_of(m)->name;
+}
+
+uint32_t emu_topology_device(const struct emu_machine *m)
+{
+	return chip_of(m)->device;
+}
+
+uint32_t emu_topology_revision(const struct emu_machine *m)
+{
+	return chip_of(m)->revision;
+}
+
+uint32_t emu_topology_mhz(const struct emu_machine *m)
+{
+	return chip_of(m)->mhz;
+}
+
+uint32_t emu_topology_memory_mhz(const struct emu_machine *m)
+{
+	return chip_of(m)->memory_mhz;
+}
+
+uint32_t emu_topology_memory_width(const struct emu_machine *m)
+{
+	return chip_of(m)->memory_width;
+}
+
+uint32_t emu_topology_bus(uint32_t node)
+{
+	return PCI_FIRST_BUS + node;
+}
+
+/* Compute units of an array, some of which may be missing: they come in pairs. */
+uint32_t emu_topology_array_cus(const struct emu_machine *m)
+{
+	uint32_t arrays = emu_config_arrays(&m->config);
+
+	return (m->config.xcc_cus + 2 * arrays - 1) / (2 * arrays) * 2;
+}
+
+uint64_t emu_topology_unique_id(const struct emu_machine *m, uint32_t node)
+{
+	return (m->config.seed + node + 1) * 0x9e3779b97f4a7c15;
+}
+
+/*
+ * The processor's node, and links
+ */
+
+/* In MHz; 0 where nobody says. */
+static uint32_t cpu_mhz(void)
+{
+	FILE *f = fopen("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", "re");
+	uint32_t khz = 0;
+
+	if (!f)
+		return 0;
+	if (fscanf(f, "%u", &khz) != 1)
+		khz = 0;
+	fclose(f);
+	return khz / 1000;
+}
+
+struct link {
+	uint32_t from, to, type, weight, min_mbytes, max_mbytes, engines, flags;
+};
+
+static void put_link(struct writer *w, uint32_t number, const struct link *l)
+{
+	char path[128], engines[64] = "";
+
+	if (w->m->config.kernel != EMU_KERNEL_6_1)
+		snprintf(engines, sizeof(engines), "recommended_sdma_engine_id_mask %u\n",
+			 l->engines);
+	snprintf(path, sizeof(path), NODES "/%u/io_links/%u/properties", l->from, number);
+	put(w, path,
+	    "type %u\nversion_major 0\nversion_minor 0\nnode_from %u\nnode_to %u\nweight %u\n"
+	    "min_latency 0\nmax_latency 0\nmin_bandwidth %u\nmax_bandwidth %u\n"
+	    "recommended_transfer_size 0\n%sflags %u\n",
+	    l->type, l->from, l->to, l->weight, l->min_mbytes, l->max_mbytes, engines, l->flags);
+}
+
+static void put_folders(struct writer *w, uint32_t node)
+{
+	static const char *const names[] = { "mem_banks", "caches", "io_links", "p2p_links",
+					     "perf" };
+	char path[128];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !w->err; i++) {
+		snprintf(path, sizeof(path), NODES "/%u/%s", node, names[i]);
+		w->err = emu_tree_folder(w->dir, path);
+	}
+}
+
+/* Either way, and the processor's node has one for each GPU. */
+static void put_pcie(struct writer *w, uint32_t gpu)
+{
+	uint32_t node = w->m->node[gpu]->topology_node;
+	struct link l = { .from = node,
+			  .type = LINK_PCIE,
+			  .weight = PCIE_WEIGHT,
+			  .min_mbytes = 312,
+			  .max_mbytes = w->chip->pcie_mbytes,
+			  .engines = (1u << EMU_SDMA_ENGINES) - 1,
+			  .flags = LINK_ENABLED };
+
+	put_link(w, 0, &l);
+	l.from = 0;
+	l.to = node;
+	l.flags |= LINK_NON_COHERENT;
+	put_link(w, gpu, &l);
+}
+
+static void put_cpu(struct writer *w)
+{
+	uint64_t bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+
+	put_folders(w, 0);
+	put(w, NODES "/0/gpu_id", "0\n");
+	put(w, NODES "/0/name", "\n");
+	put(w, NODES "/0/properties",
+	    "cpu_cores_count %ld\nsimd_count 0\nmem_banks_count 1\ncaches_count 0\n"
+	    "io_links_count %u\np2p_links_count 0\ncpu_core_id_base 0\nsimd_id_base 0\n"
+	    "max_waves_per_simd 0\nlds_size_in_kb 0\ngds_size_in_kb 0\nnum_gws 0\n"
+	    "wave_front_size 0\narray_count 0\nsimd_arrays_per_engine 0\ncu_per_simd_array 0\n"
+	    "simd_per_cu 0\nmax_slots_scratch_cu 0\ngfx_target_version 0\nvendor_id 0\n"
+	    "device_id 0\nlocation_id 0\ndomain 0\ndrm_render_minor 0\nhive_id 0\n"
+	    "num_sdma_engines 0\nnum_sdma_xgmi_engines 0\nnum_sdma_queues_per_engine 0\n"
+	    "num_cp_queues 0\nmax_engine_clk_ccompute %u\n",
+	    sysconf(_SC_NPROCESSORS_ONLN), w->m->config.nr_gpus, cpu_mhz());
+	put(w, NODES "/0/mem_banks/0/properties",
+	    "heap_type 0\nsize_in_bytes %llu\nflags 0\nwidth 64\nmem_clk_max 0\n",
+	    (unsigned long long)bytes);
+}
+
+/*
+ * A GPU's node
+ */
+
+static void put_cache(struct writer *w, uint32_t node, uint32_t number, const struct cache *c,
+		      uint32_t processor, const char *siblings)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), NODES "/%u/caches/%u/properties", node, number);
+	put(w, path,
+	    "processor_id_low %u\nlevel %u\nsize %u\ncache_line_size %u\ncache_lines_per_tag 0\n"
+	    "association 0\nlatency 0\ntype %u\nsibling_map %s\n",
+	    processor, c->level, c->kbytes, c->line, c->type, siblings);
+}
+
+/* "1,1,0,…" in @buf: the first @n of a word's bits are set; behind what is there already. */
+static void add_bits(char *buf, uint32_t n)
+{
+	char *s = buf + strlen(buf);
+
+	for (uint32_t i = 0; i < 32; i++) {
+		if (s != buf)
+			*s++ = ',';
+		*s++ = i < n ? '1' : '0';
+	}
+	*s = '\0';
+}
+
+/* How many compute units an array of an XCC really has. */
+static uint32_t cus_of_array(const struct emu_config *config, uint32_t array)
+{
+	uint32_t arrays = emu_config_arrays(config);
+
+	return config->xcc_cus / arrays + (array < config->xcc_cus % arrays);
+}
+
+/* A cache of level 1 for each group of compute units. Returns the number of the next cache. */
+static uint32_t put_near(struct writer *w, uint32_t node, uint32_t number, const struct cache *c,
+			 uint32_t processor)
+{
+	const struct emu_config *config = &w->m->config;
+	uint32_t arrays = config->nr_xccs * emu_config_arrays(config);
+
+	for (uint32_t a = 0; a < arrays; a++) {
+		uint32_t cus = cus_of_array(config, a % emu_config_arrays(config));
+
+		for (uint32_t cu = 0; cu < cus; cu += c->cus) {
+			char siblings[32 * 2 + 1] = "";
+
+			add_bits(siblings, cus - cu < c->cus ? cus - cu : c->cus);
+			put_cache(w, node, number++, c, processor + cu, siblings);
+		}
+		processor += emu_topology_array_cus(w->m);
+	}
+	return number;
+}
+
+/* One that all share. */
+static void put_far(struct writer *w, uint32_t node, uint32_t number, const struct cache *c,
+		    uint32_t processor)
+{
+	const struct emu_config *config = &w->m->config;
+	uint32_t arrays = config->nr_xccs * emu_config_arrays(config);
+	char siblings[GFX9_XCCS_MAX * 8 * 32 * 2 + 1] = "";
+
+	for (uint32_t a = 0; a < arrays; a++)
+		add_bits(siblings, cus_of_array(config, a % emu_config_arrays(config)));
+	put_cache(w, node, number, c, processor, siblings);
+}
+
+static uint32_t put_caches(struct writer *w, uint32_t node, uint32_t processor)
+{
+	uint32_t number = 0;
+
+	for (size_t i = 0; i < sizeof(w->chip->cache) / sizeof(w->chip->cache[0]); i++) {
+		const struct cache *c = &w->chip->cache[i];
+
+		if (c->level == 1)
+			number = put_near(w, node, number, c, processor);
+		else if (c->level)
+			put_far(w, node, number++, c, processor);
+	}
+	return number;
+}
+
+static uint32_t put_links(struct writer *w, uint32_t gpu)
+{
+	uint32_t n = 1;
+
+	put_pcie(w, gpu);
+	for (uint32_t i = 0; i < w->m->config.nr_gpus; i++) {
+		struct link l = { .from = w->m->node[gpu]->topology_node,
+				  .to = w->m->node[i]->topology_node,
+				  .type = LINK_XGMI,
+				  .weight = XGMI_WEIGHT,
+				  .min_mbytes = XGMI_MBYTES,
+				  .max_mbytes = XGMI_MBYTES,
+				  .engines = ((1u << EMU_SDMA_XGMI_ENGINES) - 1)
+					     << EMU_SDMA_ENGINES,
+				  .flags = LINK_ENABLED };
+
+		if (i != gpu)
+			put_link(w, n++, &l);
+	}
+	return n;
+}
+
+uint32_t emu_topology_capability(const struct emu_machine *m)
+{
+	uint32_t c = CAP_WATCH_POINTS | CAP_DOORBELL_64 | CAP_ECC |
+		     chip_of(m)->revision << CAP_REVISION_SHIFT;
+
+	return m->config.kernel == EMU_KERNEL_6_1 ? c : c | CAP_DEBUG;
+}
+
+uint32_t emu_topology_debug_prop(const struct emu_machine *m)
+{
+	const struct chip *chip = chip_of(m);
+
+	return chip->watch_low | chip->watch_high << 4 | (chip->ttmps ? 0x400 : 0);
+}
+
+/* What is between the DMA engines and the clocks, in kernels that say it. */
+static void format_save(const struct emu_machine *m, char *buf, size_t n)
+{
+	struct gfx9_area_gpu gpu = emu_config_area(&m->config);
+	struct gfx9_area_sizes sizes = gfx9_area_sizes(&gpu);
+
+	if (m->config.kernel == EMU_KERNEL_6_1)
+		*buf = '\0';
+	else
+		snprintf(buf, n, "cwsr_size %llu\nctl_stack_size %u\n",
+			 (unsigned long long)sizes.slice_bytes, sizes.ctl_bytes);
+}
+
+static void format_debug(const struct emu_machine *m, char *prop, size_t n, char *xccs, size_t nx)
+{
+	*prop = *xccs = '\0';
+	if (m->config.kernel == EMU_KERNEL_6_1)
+		return;
+	snprintf(prop, n, "debug_prop %u\n", emu_topology_debug_prop(m));
+	snprintf(xccs, nx, "num_xcc %u\n", m->config.nr_xccs);
+}
+
+static void put_properties(struct writer *w, uint32_t gpu, uint32_t caches, uint32_t links,
+			   uint32_t simd_base)
+{
+	const struct emu_config *c = &w->m->config;
+	const struct emu_node *n = w->m->node[gpu];
+	char path[128], save[80], prop[40], xccs[40];
+
+	format_save(w->m, save, sizeof(save));
+	format_debug(w->m, prop, sizeof(prop), xccs, sizeof(xccs));
+	snprintf(path, sizeof(path), NODES "/%u/properties", n->topology_node);
+	put(w, path,
+	    "cpu_cores_count 0\nsimd_count %u\nmem_banks_count 1\ncaches_count %u\n"
+	    "io_links_count %u\np2p_links_count 0\ncpu_core_id_base 0\nsimd_id_base %u\n"
+	    "max_waves_per_simd 8\nlds_size_in_kb 64\ngds_size_in_kb 0\nnum_gws %u\n"
+	    "wave_front_size 64\narray_count %u\nsimd_arrays_per_engine 1\n"
+	    "cu_per_simd_array %u\nsimd_per_cu %u\nmax_slots_scratch_cu 32\n"
+	    "gfx_target_version %u\nvendor_id %u\ndevice_id %u\nlocation_id %u\ndomain 0\n"
+	    "drm_render_minor %u\nhive_id %llu\nnum_sdma_engines %u\n"
+	    "num_sdma_xgmi_engines %u\nnum_sdma_queues_per_engine %u\nnum_cp_queues %u\n%s"
+	    "max_engine_clk_fcompute %u\nlocal_mem_size 0\nfw_version %u\ncapability %u\n%s"
+	    "sdma_fw_version %u\nunique_id %llu\n%smax_engine_clk_ccompute %u\n",
+	    c->nr_xccs * c->xcc_cus * SIMDS, caches, links, simd_base, EMU_GWS,
+	    c->nr_xccs * emu_config_arrays(c), emu_topology_array_cus(w->m), SIMDS,
+	    w->chip->version, AMD, w->chip->device, emu_topology_bus(gpu) << 8, n->render_minor,
+	    c->nr_gpus > 1 ? (unsigned long long)HIVE : 0, EMU_SDMA_ENGINES, EMU_SDMA_XGMI_ENGINES,
+	    EMU_SDMA_ENGINE_QUEUES, EMU_CP_QUEUES, save, w->chip->mhz, w->chip->firmware,
+	    emu_topology_capability(w->m), prop, w->chip->sdma_firmware,
+	    (unsigned long long)emu_topology_unique_id(w->m, gpu), xccs, cpu_mhz());
+}
+
+static void put_gpu(struct writer *w, uint32_t gpu)
+{
+	const struct emu_config *c = &w->m->config;
+	const struct emu_node *n = w->m->node[gpu];
+	uint32_t all_cus = emu_config_arrays(c) * emu_topology_array_cus(w->m);
+	uint32_t simd_base = SIMD_ID_BASE + gpu * c->nr_xccs * all_cus;
+	char path[128];
+
+	put_folders(w, n->topology_node);
+	snprintf(path, sizeof(path), NODES "/%u/gpu_id", n->topology_node);
+	put(w, path, "%u\n", n->gpu_id);
+	snprintf(path, sizeof(path), NODES "/%u/name", n->topology_node);
+	put(w, path, "%s\n", w->chip->name);
+	snprintf(path, sizeof(path), NODES "/%u/mem_banks/0/properties", n->topology_node);
+	put(w, path, "heap_type 1\nsize_in_bytes %llu\nflags 0\nwidth %u\nmem_clk_max %u\n",
+	    (unsigned long long)c->vram_bytes, w->chip->memory_width, w->chip->memory_mhz);
+	put_properties(w, gpu, put_caches(w, n->topology_node, simd_base), put_links(w, gpu),
+		       simd_base);
+}
+
+/*
+ * The device in PCI and DRM, and the module
+ */
+
+static void put_device(struct writer *w, uint32_t gpu)
+{
+	static const struct {
+		const char *name;
+		uint32_t value;
+	} ids[] = {
+		{ "vendor", AMD },
+		{ "subsystem_vendor", AMD },
+		{ "subsystem_device", SUBSYSTEM },
+	};
+	const struct emu_node *n = w->m->node[gpu];
+	uint32_t bus = emu_topology_bus(gpu);
+	char at[80], path[160];
+
+	snprintf(at, sizeof(at), "sys/devices/" PCI_ROOT "/0000:%02x:00.0", bus);
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", at, ids[i].name);
+		put(w, path, "0x%04x\n", ids[i].value);
+	}
+	snprintf(path, sizeof(path), "%s/device", at);
+	put(w, path, "0x%04x\n", w->chip->device);
+	snprintf(path, sizeof(path), "%s/revision", at);
+	put(w, path, "0x%02x\n", w->chip->revision);
+	snprintf(path, sizeof(path), "%s/class", at);
+	put(w, path, "0x%06x\n", PCI_CLASS);
+	snprintf(path, sizeof(path), "%s/numa_node", at);
+	put(w, path, "-1\n");
+	snprintf(path, sizeof(path), "%s/unique_id", at);
+	put(w, path, "%016llx\n", (unsigned long long)emu_topology_unique_id(w->m, gpu));
+	snprintf(path, sizeof(path), "%s/mem_info_vram_total", at);
+	put(w, path, "%llu\n", (unsigned long long)w->m->config.vram_bytes);
+	snprintf(path, sizeof(path), "%s/uevent", at);
+	put(w, path,
+	    "DRIVER=amdgpu\nPCI_CLASS=%06X\nPCI_ID=%04X:%04X\nPCI_SUBSYS_ID=%04X:%04X\n"
+	    "PCI_SLOT_NAME=0000:%02x:00.0\n",
+	    PCI_CLASS, AMD, w->chip->device, AMD, SUBSYSTEM, bus);
+	snprintf(path, sizeof(path), "%s/drm/renderD%u/dev", at, n->render_minor);
+	put(w, path, "%u:%u\n", EMU_DRM_MAJOR, n->render_minor);
+	snprintf(path, sizeof(path), "%s/drm/renderD%u/uevent", at, n->render_minor);
+	put(w, path, "MAJOR=%u\nMINOR=%u\nDEVNAME=dri/renderD%u\nDEVTYPE=drm_minor\n",
+	    EMU_DRM_MAJOR, n->render_minor, n->render_minor);
+}
+
+static void put_symlink(struct writer *w, const char *path, const char *to)
+{
+	if (!w->err)
+		w->err = emu_tree_link(w->dir, path, to);
+}
+
+/* Where else the device is found. */
+static void put_device_links(struct writer *w, uint32_t gpu)
+{
+	uint32_t bus = emu_topology_bus(gpu), minor = w->m->node[gpu]->render_minor;
+	char path[160], to[160];
+
+	snprintf(path, sizeof(path), "sys/devices/" PCI_ROOT "/0000:%02x:00.0/drm/renderD%u/device",
+		 bus, minor);
+	snprintf(to, sizeof(to), "../../../0000:%02x:00.0", bus);
+	put_symlink(w, path, to);
+	snprintf(path, sizeof(path), "sys/devices/" PCI_ROOT "/0000:%02x:00.0/driver", bus);
+	put_symlink(w, path, "../../../bus/pci/drivers/amdgpu");
+	snprintf(path, sizeof(path), "sys/devices/" PCI_ROOT "/0000:%02x:00.0/subsystem", bus);
+	put_symlink(w, path, "../../../bus/pci");
+	snprintf(path, sizeof(path), "sys/bus/pci/devices/0000:%02x:00.0", bus);
+	snprintf(to, sizeof(to), "../../../devices/" PCI_ROOT "/0000:%02x:00.0", bus);
+	put_symlink(w, path, to);
+	snprintf(to, sizeof(to), "../../devices/" PCI_ROOT "/0000:%02x:00.0/drm/renderD%u", bus,
+		 minor);
+	snprintf(path, sizeof(path), "sys/dev/char/%u:%u", EMU_DRM_MAJOR, minor);
+	put_symlink(w, path, to);
+	snprintf(path, sizeof(path), "sys/class/drm/renderD%u", minor);
+	put_symlink(w, path, to);
+	snprintf(path, sizeof(path), "dev/dri/renderD%u", minor);
+	put(w, path, "%s", "");
+}
+
+static void put_module(struct writer *w)
+{
+	const struct emu_config *c = &w->m->config;
+
+	put(w, "sys/module/amdgpu/initstate", "live\n");
+	put(w, "sys/module/amdgpu/refcnt", "0\n");
+	put(w, "sys/module/amdgpu/parameters/cwsr_enable", "%d\n", c->cwsr);
+	put(w, "sys/module/amdgpu/parameters/sched_policy", "0\n");
+	put(w, "sys/module/amdgpu/parameters/noretry", "-1\n");
+	put(w, "sys/module/amdgpu/parameters/max_num_of_queues_per_device", "%u\n",
+	    EMU_QUEUES_PER_GPU_MAX);
+	put(w, "sys/module/amdgpu/parameters/queue_preemption_timeout_ms", "%u\n",
+	    c->preempt_timeout_ms ? c->preempt_timeout_ms : EMU_PREEMPT_TIMEOUT_MS);
+}
+
+/* The host's, and ours. */
+static void put_modules(struct writer *w)
+{
+	FILE *f = fopen("/proc/modules", "re");
+	char *text = NULL;
+	size_t room = 0;
+	ssize_t len = f ? getdelim(&text, &room, '\0', f) : -1;
+
+	put(w, "proc/modules", "amdgpu 16777216 0 - Live 0x0000000000000000\n%s",
+	    len > 0 ? text : "");
+	free(text);
+	if (f)
+		fclose(f);
+}
+
+static void put_prefixes(struct writer *w)
+{
+	char text[4096] =
+		"/sys/devices/virtual/kfd\n/sys/class/kfd\n/sys/class/drm\n"
+		"/sys/module/amdgpu\n/sys/devices/" PCI_ROOT "\n/sys/bus/pci/drivers/amdgpu\n"
+		"/proc/modules\n/dev/dri\n";
+
+	for (uint32_t i = 0; i < w->m->config.nr_gpus; i++) {
+		size_t len = strlen(text);
+
+		snprintf(text + len, sizeof(text) - len,
+			 "/sys/dev/char/%u:%u\n/sys/bus/pci/devices/0000:%02x:00.0\n",
+			 EMU_DRM_MAJOR, w->m->node[i]->render_minor, emu_topology_bus(i));
+	}
+	put(w, EMU_SYSFS_PREFIXES, "%s", text);
+}
+
+int emu_topology_init(struct emu_machine *m)
+{
+	struct writer w = { .m = m, .chip = chip_of(m), .dir = m->config.dir };
+
+	put(&w, KFD "/topology/generation_id", "%u\n", m->config.nr_gpus + 1);
+	put(&w, KFD "/topology/system_properties",
+	    "platform_oem 0\nplatform_id 0\nplatform_rev 0\n");
+	put(&w, KFD "/dev", "%u:%u\n", EMU_KFD_MAJOR, EMU_KFD_MINOR);
+	put(&w, KFD "/uevent", "MAJOR=%u\nMINOR=%u\nDEVNAME=kfd\n", EMU_KFD_MAJOR, EMU_KFD_MINOR);
+	if (!w.err)
+		w.err = emu_tree_folder(w.dir, PROC);
+	put_symlink(&w, "sys/class/kfd/kfd", "../../devices/virtual/kfd/kfd");
+	put_cpu(&w);
+	for (uint32_t i = 0; i < m->config.nr_gpus; i++) {
+		put_gpu(&w, i);
+		put_device(&w, i);
+		put_device_links(&w, i);
+	}
+	if (!w.err)
+		w.err = emu_tree_folder(w.dir, "sys/bus/pci/drivers/amdgpu");
+	put_module(&w);
+	put_modules(&w);
+	put_prefixes(&w);
+	if (w.err)
+		fprintf(stderr, "%s: the files of sysfs cannot be written: %s\n", w.dir,
+			strerror(-w.err));
+	return w.err;
+}
+
+/*
+ * Processes
+ */
+
+void emu_topology_add_process(struct emu_process *p)
+{
+	struct emu_machine *m = p->m;
+	char path[128];
+
+	snprintf(path, sizeof(path), PROC "/%d/queues", p->pid);
+	emu_tree_folder(m->config.dir, path);
+	snprintf(path, sizeof(path), PROC "/%d/pasid", p->pid);
+	emu_tree_file(m->config.dir, path, "%u\n", p->pasid);
+	for (uint32_t i = 0; i < m->config.nr_gpus; i++)
+		emu_topology_set_vram(p, i);
+}
+
+void emu_topology_remove_process(struct emu_process *p)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), PROC "/%d", p->pid);
+	emu_tree_remove(p->m->config.dir, path);
+}
+
+void emu_topology_set_vram(struct emu_process *p, uint32_t node)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), PROC "/%d/vram_%u", p->pid, p->m->node[node]->gpu_id);
+	emu_tree_file(p->m->config.dir, path, "%llu\n",
+		      (unsigned long long)atomic_load(&p->node[node].vram_used));
+}
+
+/* As the driver has them, which are not those of the ioctl. */
+static uint32_t queue_type(const struct emu_queue *q)
+{
+	switch (q->type) {
+	case GP_KFD_QUEUE_SDMA:
+		return 1;
+	case GP_KFD_QUEUE_SDMA_XGMI:
+		return 4;
+	case GP_KFD_QUEUE_SDMA_BY_ENGINE:
+		return 5;
+	default:
+		return 0;
+	}
+}
+
+void emu_topology_add_queue(const struct emu_queue *q)
+{
+	const char *dir = q->process->m->config.dir;
+	char path[128];
+
+	snprintf(path, sizeof(path), PROC "/%d/queues/%u/gpuid", q->process->pid, q->id);
+	emu_tree_file(dir, path, "%u", q->node->gpu_id);
+	snprintf(path, sizeof(path), PROC "/%d/queues/%u/size", q->process->pid, q->id);
+	emu_tree_file(dir, path, "%u", q->ring_size);
+	snprintf(path, sizeof(path), PROC "/%d/queues/%u/type", q->process->pid, q->id);
+	emu_tree_file(dir, path, "%u", queue_type(q));
+}
+
+void emu_topology_remove_queue(const struct emu_queue *q)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), PROC "/%d/queues/%u", q->process->pid, q->id);
+	emu_tree_remove(q->process->m->config.dir, path);
+}
