@@ -19,6 +19,7 @@ int lab_open(struct lab *l, struct machine *m, const char *kernel, uint32_t grid
 {
 	*l = (struct lab){ .m = m, .rng = l->rng, .four_lose_agprs = l->four_lose_agprs };
 	machine_queue(m, &l->q);
+	l->q.poison = true;
 	for (uint32_t i = 0; i < LAB_CUS; i++)
 		gfx9_cu_init(&l->cu[i], m->target, i, 0, i);
 	return machine_job(m, &l->q, &l->job, kernel, grid, group, args, args_size);
