@@ -87,7 +87,6 @@ struct emu_message {
 	uint32_t flags, prot;
 	uint32_t data_len;
 	uint32_t nr_fds; /* that come with it */
-	uint8_t data[];
 };
 _Static_assert(sizeof(struct emu_message) == 64, "the same on both sides");
 

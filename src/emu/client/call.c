@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT
+/*
+ * One call: it is sent, and the machine's questions are answered until the reply comes.
+ *
+ * A signal whose handler wants interrupted calls restarted does not end the kernel's wait for a
+ * message, any other does, which is just what an ioctl would do: then the machine is told, and what
+ * it replies is the result.
+ */
+#include "emu/client/client.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "emu/client/raw.h"
+
+union control {
+	struct cmsghdr align;
+	char bytes[CMSG_SPACE(EMU_FDS_MAX * sizeof(int))];
+};
+
+struct reply {
+	struct emu_message msg;
+	int fd; /* the first that came beside it; -1 */
+};
+
+int client_send(struct client_connection *c, struct emu_message *msg, const void *data, size_t len,
+		const int *fds, uint32_t nr_fds)
+{
+	union control control = { 0 };
+	struct iovec iov[2] = { { msg, sizeof(*msg) }, { (void *)data, len } };
+	struct msghdr h = { .msg_iov = iov, .msg_iovlen = len ? 2 : 1 };
+	long n;
+
+	msg->data_len = (uint32_t)len;
+	msg->nr_fds = nr_fds;
+	if (nr_fds) {
+		h.msg_control = control.bytes;
+		h.msg_controllen = CMSG_SPACE(nr_fds * sizeof(int));
+		control.align = (struct cmsghdr){ .cmsg_level = SOL_SOCKET,
+						  .cmsg_type = SCM_RIGHTS,
+						  .cmsg_len = CMSG_LEN(nr_fds * sizeof(int)) };
+		memcpy(CMSG_DATA(&control.align), fds, nr_fds * sizeof(int));
+	}
+	do
+		n = raw_sendmsg(c->fd, &h, MSG_NOSIGNAL);
+	while (n == -EINTR);
+	if (n < 0)
+		return (int)n;
+	return n == (long)(sizeof(*msg) + len) ? 0 : -EPROTO;
+}
+
+static void close_fds(const int *fds, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		raw_close(fds[i]);
+}
+
+static uint32_t take_fds(struct msghdr *h, int *fds)
+{
+	uint32_t n = 0;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(h); c; c = CMSG_NXTHDR(h, c)) {
+		size_t here = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < here && n < EMU_FDS_MAX; i++)
+			memcpy(&fds[n++], CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+	}
+	return n;
+}
+
+/*
+ * The next message of the machine, into the connection's packet. -EMFILE: there was no room for its
+ * descriptors; -EINTR; anything else: the machine is gone.
+ */
+static int receive(struct client_connection *c, int *fds)
+{
+	union control control;
+	struct emu_message *msg = &c->packet->msg;
+	struct iovec iov = { c->packet, sizeof(*c->packet) };
+	struct msghdr h = { .msg_iov = &iov,
+			    .msg_iovlen = 1,
+			    .msg_control = control.bytes,
+			    .msg_controllen = sizeof(control.bytes) };
+	long n = raw_recvmsg(c->fd, &h, MSG_CMSG_CLOEXEC);
+	uint32_t nr_fds;
+
+	if (n == -EINTR)
+		return -EINTR;
+	if (n <= 0)
+		return -ENODEV;
+	nr_fds = take_fds(&h, fds);
+	if ((size_t)n < sizeof(*msg) || (h.msg_flags & MSG_TRUNC) ||
+	    msg->data_len != (size_t)n - sizeof(*msg)) {
+		close_fds(fds, nr_fds);
+		return -ENODEV;
+	}
+	if (msg->nr_fds == nr_fds)
+		return 0;
+	close_fds(fds, nr_fds);
+	msg->nr_fds = 0;
+	return -EMFILE;
+}
+
+static int answer_error(struct client_connection *c, int err)
+{
+	struct emu_message answer = { .type = EMU_ANSWER, .result = err };
+
+	return client_send(c, &answer, NULL, 0, NULL, 0);
+}
+
+static int answer_question(struct client_connection *c, int received, const int *fds)
+{
+	int err = received ? answer_error(c, received) : client_answer(c, fds);
+
+	return err ? -ENODEV : 0;
+}
+
+/* Until the reply has come. */
+static int64_t converse(struct client_connection *c, struct reply *reply)
+{
+	bool cancelled = false;
+
+	for (;;) {
+		struct emu_message *msg = &c->packet->msg;
+		int fds[EMU_FDS_MAX];
+		int err = receive(c, fds);
+
+		if (err == -EINTR) {
+			struct emu_message cancel = { .type = EMU_CANCEL };
+
+			if (!cancelled && client_send(c, &cancel, NULL, 0, NULL, 0))
+				return -ENODEV;
+			cancelled = true;
+			continue;
+		}
+		if (err && err != -EMFILE)
+			return -ENODEV;
+		if (msg->type == EMU_ASK) {
+			if (answer_question(c, err, fds))
+				return -ENODEV;
+			continue;
+		}
+		if (msg->type != EMU_REPLY)
+			return -ENODEV;
+		reply->msg = *msg;
+		reply->fd = msg->nr_fds ? fds[0] : -1;
+		if (msg->nr_fds > 1)
+			close_fds(fds + 1, msg->nr_fds - 1);
+		return err;
+	}
+}
+
+/* The result of a call; with a descriptor where @reply has one. -ENODEV: the machine is gone. */
+static int64_t call(struct emu_message *msg, const void *data, size_t len, struct reply *reply)
+{
+	struct client_connection own, *c;
+	unsigned int generation;
+	int64_t result;
+
+	*reply = (struct reply){ .fd = -1 };
+	c = client_connect(&own, &generation);
+	if (!c)
+		return -ENODEV;
+	result = client_send(c, msg, data, len, NULL, 0);
+	result = result ? -ENODEV : converse(c, reply);
+	client_disconnect(c, generation, result == -ENODEV);
+	if (!result)
+		result = reply->msg.result;
+	if (result < 0 && reply->fd >= 0)
+		raw_close(reply->fd);
+	return result;
+}
+
+int64_t client_open(const char *path, int flags, dev_t rdev)
+{
+	struct emu_message msg = { .type = EMU_OPEN, .flags = (uint32_t)flags };
+	struct reply reply;
+	int64_t err = call(&msg, path, strlen(path), &reply);
+
+	if (err < 0)
+		return err;
+	if (reply.fd < 0)
+		return -ENODEV;
+	err = reply.msg.file ? client_file_add(reply.fd, reply.msg.file, rdev) : 0;
+	if (!err && !(flags & O_CLOEXEC))
+		err = raw_fcntl(reply.fd, F_SETFD, 0);
+	if (!err && (flags & O_NONBLOCK))
+		err = raw_fcntl(reply.fd, F_SETFL, O_NONBLOCK);
+	if (!err)
+		return reply.fd;
+	raw_close(reply.fd);
+	return err;
+}
+
+int64_t client_ioctl(uint64_t file, unsigned long request, void *argument)
+{
+	struct emu_message msg = { .type = EMU_IOCTL,
+				   .file = file,
+				   .request = (uint32_t)request,
+				   .address = (uint64_t)argument };
+	struct reply reply;
+	int64_t result = call(&msg, NULL, 0, &reply);
+
+	if (result >= 0 && reply.fd >= 0)
+		raw_close(reply.fd);
+	return result;
+}
+
+#define KIND_OF_MAPPING (MAP_TYPE | MAP_ANONYMOUS)
+
+int64_t client_mmap(uint64_t file, void *at, size_t len, int prot, int flags, uint64_t offset)
+{
+	struct emu_message msg = { .type = EMU_MMAP,
+				   .file = file,
+				   .address = (uint64_t)at,
+				   .length = len,
+				   .offset = offset,
+				   .flags = (uint32_t)flags,
+				   .prot = (uint32_t)prot };
+	struct reply reply;
+	int64_t result = call(&msg, NULL, 0, &reply);
+
+	if (result < 0)
+		return result;
+	/* What it is, the machine says; where it goes, the program. */
+	flags = (flags & ~KIND_OF_MAPPING) | ((int)reply.msg.flags & KIND_OF_MAPPING);
+	result =
+		raw_mmap((uint64_t)at, len, (int)reply.msg.prot, flags, reply.fd, reply.msg.offset);
+	if (reply.fd >= 0)
+		raw_close(reply.fd);
+	return result;
+}

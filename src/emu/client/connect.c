@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Connections to the machine. A call takes the first one that is free, so there are as many as
+ * calls were under way at a time; a signal handler in the middle of a call takes another.
+ *
+ * A program may close descriptors it knows nothing of, and open others under their numbers: a
+ * connection is used only if it is still the socket that it was.
+ */
+#include "emu/client/client.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/un.h>
+
+#include "emu/client/raw.h"
+
+#define NR_CONNECTIONS 64
+
+static struct {
+	struct client_connection slot[NR_CONNECTIONS];
+	_Atomic uint64_t cookie; /* 0: none yet */
+	_Atomic unsigned int generation; /* one more in each child */
+	_Atomic bool complained;
+} pool;
+
+static uint64_t cookie(void)
+{
+	uint64_t old = atomic_load(&pool.cookie), drawn = 0;
+
+	while (!old) {
+		if (raw(SYS_getrandom, (long)&drawn, sizeof(drawn), 0, 0, 0, 0) != sizeof(drawn))
+			continue;
+		if (drawn && atomic_compare_exchange_strong(&pool.cookie, &old, drawn))
+			return drawn;
+	}
+	return old;
+}
+
+/* The address of a socket is short: a long path is reached through its open folder. */
+static int connect_path(int fd, struct sockaddr_un *to, const char *dir, size_t len)
+{
+	long err;
+
+	if (len + sizeof("/" EMU_SOCKET) > sizeof(to->sun_path))
+		return -ENAMETOOLONG;
+	memcpy(to->sun_path, dir, len);
+	memcpy(to->sun_path + len, "/" EMU_SOCKET, sizeof("/" EMU_SOCKET));
+	do
+		err = raw(SYS_connect, fd, (long)to, sizeof(*to), 0, 0, 0);
+	while (err == -EINTR);
+	return (int)err;
+}
+
+static int connect_to(int fd)
+{
+	const struct client_machine *m = &client_machine;
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	char link[40] = "/proc/thread-self/fd/";
+	char digits[12];
+	size_t n = 0, len = strlen(link);
+	int dir, err;
+
+	if (m->dir_len + sizeof("/" EMU_SOCKET) <= sizeof(to.sun_path))
+		return connect_path(fd, &to, m->dir, m->dir_len);
+	dir = raw_openat(AT_FDCWD, m->dir, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+	if (dir < 0)
+		return dir;
+	for (int rest = dir; rest || !n; rest /= 10)
+		digits[n++] = (char)('0' + rest % 10);
+	while (n)
+		link[len++] = digits[--n];
+	err = connect_path(fd, &to, link, len);
+	raw_close(dir);
+	return err;
+}
+
+static void complain(void)
+{
+	static const char sentence[] =
+		"libgpreempt-emu: the machine speaks another version of the protocol; start it "
+		"anew with this version's gpreempt\n";
+
+	if (!atomic_exchange(&pool.complained, true))
+		raw_write(2, sentence, sizeof(sentence) - 1);
+}
+
+static int say_hello(struct client_connection *c)
+{
+	struct emu_message hello = { .type = EMU_HELLO,
+				     .length = EMU_PROTOCOL_VERSION,
+				     .address = cookie() };
+	struct iovec iov = { c->packet, sizeof(*c->packet) };
+	struct msghdr h = { .msg_iov = &iov, .msg_iovlen = 1 };
+	int err = client_send(c, &hello, NULL, 0, NULL, 0);
+	long n;
+
+	if (err)
+		return err;
+	do
+		n = raw_recvmsg(c->fd, &h, MSG_CMSG_CLOEXEC);
+	while (n == -EINTR);
+	if (n < (long)sizeof(c->packet->msg) || c->packet->msg.type != EMU_REPLY)
+		return -ENODEV;
+	if (c->packet->msg.result)
+		complain();
+	return c->packet->msg.result ? -ENODEV : 0;
+}
+
+static bool is_open(const struct client_connection *c)
+{
+	struct stat st;
+
+	return c->ino && c->fd >= 0 && !raw_fstat(c->fd, &st) && S_ISSOCK(st.st_mode) &&
+	       st.st_ino == c->ino;
+}
+
+static void close_connection(struct client_connection *c)
+{
+	if (is_open(c))
+		raw_close(c->fd);
+	c->fd = -1;
+	c->ino = 0;
+}
+
+static int open_connection(struct client_connection *c)
+{
+	struct stat st;
+	int err;
+
+	if (!c->packet) {
+		long at = raw_mmap(0, sizeof(*c->packet), PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		if (raw_failed(at))
+			return (int)at;
+		c->packet = (struct client_packet *)at;
+	}
+	c->fd = client_move_fd(
+		(int)raw(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, 0, 0, 0));
+	if (c->fd < 0)
+		return c->fd;
+	/* First of all: a child that is made meanwhile must know that it is ours. */
+	err = raw_fstat(c->fd, &st);
+	c->ino = err ? 0 : st.st_ino;
+	if (!err)
+		err = connect_to(c->fd);
+	if (!err)
+		err = say_hello(c);
+	if (err)
+		close_connection(c);
+	return err;
+}
+
+static struct client_connection *take(struct client_connection *own)
+{
+	for (uint32_t i = 0; i < NR_CONNECTIONS; i++) {
+		bool idle = false;
+
+		if (atomic_compare_exchange_strong(&pool.slot[i].busy, &idle, true))
+			return &pool.slot[i];
+	}
+	*own = (struct client_connection){ .fd = -1, .temporary = true };
+	return own;
+}
+
+static void put_back(struct client_connection *c)
+{
+	if (!c->temporary) {
+		atomic_store(&c->busy, false);
+		return;
+	}
+	close_connection(c);
+	if (c->packet)
+		raw_munmap((uint64_t)c->packet, sizeof(*c->packet));
+}
+
+/* Whether the machine hung up while nobody was looking. */
+static bool hung_up(const struct client_connection *c)
+{
+	uint8_t byte;
+
+	return raw(SYS_recvfrom, c->fd, (long)&byte, 1, MSG_PEEK | MSG_DONTWAIT, 0, 0) != -EAGAIN;
+}
+
+struct client_connection *client_connect(struct client_connection *own, unsigned int *generation)
+{
+	struct client_connection *c;
+
+	*generation = atomic_load(&pool.generation);
+	c = take(own);
+	if (is_open(c) && !hung_up(c))
+		return c;
+	close_connection(c);
+	if (!open_connection(c))
+		return c;
+	put_back(c);
+	return NULL;
+}
+
+void client_disconnect(struct client_connection *c, unsigned int generation, bool broken)
+{
+	/* A call that a handler forked in is over for the child. */
+	if (generation != atomic_load(&pool.generation) && !c->temporary)
+		return;
+	if (broken)
+		close_connection(c);
+	put_back(c);
+}
+
+void client_connections_forked(void)
+{
+	atomic_fetch_add(&pool.generation, 1);
+	atomic_store(&pool.cookie, 0);
+	for (uint32_t i = 0; i < NR_CONNECTIONS; i++) {
+		close_connection(&pool.slot[i]);
+		atomic_store(&pool.slot[i].busy, false);
+	}
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+#include "emu/client/convert.h"
+
+#include <errno.h>
+#include <linux/falloc.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "emu/client/raw.h"
+
+#define PAGEMAP_THERE (3ull << 62) /* present, or swapped out */
+
+/*
+ * Restartable sequences: the kernel writes the number of the processor to a place in thread-local
+ * memory whenever it likes, and takes it very ill if it cannot. So this thread has none while a
+ * guard may be on that page.
+ */
+#define RSEQ_UNREGISTER 1
+#define RSEQ_LEN 32
+#if defined(__x86_64__)
+#define RSEQ_SIGNATURE 0x53053053
+#else
+#define RSEQ_SIGNATURE 0xd428bc00
+#endif
+
+extern const ptrdiff_t __rseq_offset __attribute__((weak));
+extern const unsigned int __rseq_size __attribute__((weak));
+
+static void *own_rseq(void)
+{
+	char *thread;
+
+	if (!&__rseq_offset || !&__rseq_size || !__rseq_size)
+		return NULL;
+#if defined(__x86_64__)
+	__asm__("mov %%fs:0, %0" : "=r"(thread));
+#else
+	__asm__("mrs %0, tpidr_el0" : "=r"(thread));
+#endif
+	return thread + __rseq_offset;
+}
+
+static long call_rseq(void *area, int flags)
+{
+	return raw(SYS_rseq, (long)area, RSEQ_LEN, flags, RSEQ_SIGNATURE, 0, 0);
+}
+
+void client_convert_begin(struct client_converter *c, uint64_t start, uint64_t end)
+{
+	char *area = own_rseq();
+	bool close_by = area && (uint64_t)area + RSEQ_LEN > start && (uint64_t)area < end;
+
+	c->rseq = NULL;
+	c->pagemap = raw_openat(AT_FDCWD, "/proc/thread-self/pagemap", O_RDONLY | O_CLOEXEC, 0);
+	c->memory = raw_openat(AT_FDCWD, "/proc/thread-self/mem", O_RDONLY | O_CLOEXEC, 0);
+	if (close_by && !call_rseq(area, RSEQ_UNREGISTER))
+		c->rseq = area;
+	c->guard.fd = -1;
+	/* Without its file, memory is read in a way that would wait for the guard itself where it
+	 * holds the kernel. */
+	if (!close_by || c->rseq)
+		client_guard_open(&c->guard, c->memory < 0);
+}
+
+void client_convert_end(struct client_converter *c)
+{
+	client_guard_close(&c->guard);
+	if (c->rseq)
+		call_rseq(c->rseq, 0);
+	if (c->memory >= 0)
+		raw_close(c->memory);
+	if (c->pagemap >= 0)
+		raw_close(c->pagemap);
+}
+
+static long read_memory(struct client_converter *c, uint64_t from, uint64_t to, uint64_t len)
+{
+	struct iovec local = { (void *)to, len }, remote = { (void *)from, len };
+
+	if (c->memory >= 0)
+		return raw_pread(c->memory, (void *)to, len, from);
+	return raw(SYS_process_vm_readv, raw_gettid(), (long)&local, 1, (long)&remote, 1, 0);
+}
+
+/* A page that went away meanwhile is zero. */
+static int copy_run(struct client_converter *c, uint64_t from, uint64_t to, uint64_t len)
+{
+	for (uint64_t done = 0; done < len;) {
+		long n = read_memory(c, from + done, to + done, len - done);
+
+		if (n == -ENOMEM)
+			return -ENOMEM;
+		if (n <= 0)
+			n = (long)c->page;
+		done += (uint64_t)n;
+	}
+	return 0;
+}
+
+/* The pages of a chunk that are there, to where the memfd is mapped. */
+static int copy_chunk(struct client_converter *c, uint64_t at, uint64_t len, uint64_t to,
+		      bool anonymous)
+{
+	uint64_t nr = len / c->page;
+
+	if (!anonymous || c->pagemap < 0 ||
+	    raw_pread(c->pagemap, c->present, nr * 8, at / c->page * 8) != (long)(nr * 8))
+		return copy_run(c, at, to, len);
+	for (uint64_t i = 0, first; i < nr; i++) {
+		int err;
+
+		first = i;
+		while (i < nr && (c->present[i] & PAGEMAP_THERE))
+			i++;
+		if (i == first)
+			continue;
+		err = copy_run(c, at + first * c->page, to + first * c->page,
+			       (i - first) * c->page);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+void client_convert_forget(struct client_converter *c, uint64_t start, uint64_t end)
+{
+	raw(SYS_fallocate, c->backing, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (long)start,
+	    (long)(end - start), 0, 0);
+}
+
+static int share_chunk(struct client_converter *c, uint64_t at, uint64_t len, int prot,
+		       bool anonymous, bool own)
+{
+	long window = raw_mmap(0, len, PROT_READ | PROT_WRITE, MAP_SHARED, c->backing, at);
+	bool guarded;
+	long err;
+
+	if (raw_failed(window))
+		return (int)window;
+	if (!own)
+		client_convert_forget(c, at, at + len);
+	guarded = !client_guard_raise(&c->guard, at, len, anonymous);
+	err = copy_chunk(c, at, len, (uint64_t)window, anonymous && !own);
+	if (!err)
+		err = raw_mmap(at, len, prot, MAP_SHARED | MAP_FIXED, c->backing, at);
+	if (guarded)
+		client_guard_drop(&c->guard);
+	raw_munmap((uint64_t)window, len);
+	return raw_failed(err) ? (int)err : 0;
+}
+
+int client_convert_share(struct client_converter *c, uint64_t start, uint64_t end, int prot,
+			 bool anonymous, bool own)
+{
+	for (uint64_t at = start; at < end; at += CLIENT_CHUNK) {
+		uint64_t len = end - at < CLIENT_CHUNK ? end - at : CLIENT_CHUNK;
+		int err = share_chunk(c, at, len, prot, anonymous, own);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int client_convert_read(struct client_converter *c, uint64_t start, uint64_t end, uint64_t to)
+{
+	uint64_t at = start;
+
+	while (at < end) {
+		long data = raw(SYS_lseek, c->backing, (long)at, SEEK_DATA, 0, 0, 0);
+		long hole, n;
+
+		if (data == -ENXIO || (data >= 0 && (uint64_t)data >= end))
+			return 0;
+		if (data < 0)
+			return (int)data;
+		hole = raw(SYS_lseek, c->backing, data, SEEK_HOLE, 0, 0, 0);
+		if (hole < 0)
+			return (int)hole;
+		at = (uint64_t)hole < end ? (uint64_t)hole : end;
+		for (uint64_t done = (uint64_t)data; done < at; done += (uint64_t)n) {
+			n = raw_pread(c->backing, (void *)(to + (done - start)), at - done, done);
+			if (n <= 0)
+				return n ? (int)n : -EIO;
+		}
+	}
+	return 0;
+}
+
+/* A copy of its own takes its place. */
+static int replace_chunk(struct client_converter *c, uint64_t at, uint64_t len, int prot)
+{
+	long copy = raw_mmap(0, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long err;
+
+	if (raw_failed(copy))
+		return (int)copy;
+	err = client_guard_raise(&c->guard, at, len, false);
+	if (err) {
+		raw_munmap((uint64_t)copy, len);
+		return (int)err;
+	}
+	err = client_convert_read(c, at, at + len, (uint64_t)copy);
+	if (!err)
+		err = raw_mprotect((uint64_t)copy, len, prot);
+	if (!err)
+		err = raw_mremap((uint64_t)copy, len, MREMAP_MAYMOVE | MREMAP_FIXED, at);
+	client_guard_drop(&c->guard);
+	if (!raw_failed(err))
+		return 0;
+	raw_munmap((uint64_t)copy, len);
+	return (int)err;
+}
+
+void client_convert_private(struct client_converter *c, uint64_t start, uint64_t end, int prot)
+{
+	for (uint64_t at = start; at < end; at += CLIENT_CHUNK) {
+		uint64_t len = end - at < CLIENT_CHUNK ? end - at : CLIENT_CHUNK;
+
+		if (!replace_chunk(c, at, len, prot))
+			client_convert_forget(c, at, at + len);
+		else
+			raw_mmap(at, len, prot, MAP_PRIVATE | MAP_FIXED, c->backing, at);
+	}
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Private memory becomes shared, and the other way round, under a program that goes on using it.
+ *
+ * Shared memory is one memfd for all of it, in which a page has its own address as its offset. A
+ * chunk at a time is copied while a guard holds those who write to it, and replaced in one step;
+ * what it holds and how it is protected stays.
+ *
+ * Where there is no guard to be had (no userfaultfd with write protection; memory that is a private
+ * mapping of a file), what another thread writes to a chunk between its copy and its replacement is
+ * lost. On the way back nothing ever is: then it remains a private mapping of the memfd.
+ *
+ * The caller's thread may find its own stack and thread-local memory guarded: whoever calls this
+ * runs on another stack, with signals blocked, and writes to no memory but his own.
+ */
+#ifndef GP__EMU_CLIENT_CONVERT_H
+#define GP__EMU_CLIENT_CONVERT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "emu/client/guard.h"
+
+#define CLIENT_CHUNK (1u << 20)
+
+struct client_converter {
+	int backing; /* the memfd */
+	uint64_t page; /* bytes of one */
+	struct client_guard guard;
+	int memory, pagemap; /* of this process; -1: may not be read */
+	void *rseq; /* of this thread, while it is not registered */
+	uint64_t present[CLIENT_CHUNK / 4096];
+};
+
+/* For the range [start, end) at most. */
+void client_convert_begin(struct client_converter *c, uint64_t start, uint64_t end);
+void client_convert_end(struct client_converter *c);
+
+/* @anonymous: pages that are not there are zero. @own: it is a private mapping of the memfd, whose
+ * pages may be there already. -errno: a part of it may be shared. */
+int client_convert_share(struct client_converter *c, uint64_t start, uint64_t end, int prot,
+			 bool anonymous, bool own);
+void client_convert_private(struct client_converter *c, uint64_t start, uint64_t end, int prot);
+/* Copies what the memfd has there to @to, which is zero. */
+int client_convert_read(struct client_converter *c, uint64_t start, uint64_t end, uint64_t to);
+void client_convert_forget(struct client_converter *c, uint64_t start, uint64_t end);
+
+#endif
