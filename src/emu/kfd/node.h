@@ -42,7 +42,7 @@ struct emu_node {
 	uint64_t sdma_used, xgmi_used; /* queues of the DMA engines, a bit for each */
 	_Atomic uint64_t nr_unmaps, nr_maps; /* of single queues: what one stop costs all others */
 	_Atomic uint64_t nr_resets;
-	uint64_t slice_end; /* host time when those without a slot get one; 0: all have */
+	_Atomic uint64_t slice_end; /* host time when those without a slot get one; 0: all have */
 	uint64_t reset_at; /* host time of a reset that was asked for as a fault; 0: none */
 	_Atomic bool hung; /* a preemption timed out: a reset follows */
 

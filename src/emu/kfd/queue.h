@@ -25,8 +25,8 @@ enum {
 /* What a queue did wrong, until somebody deals with it. */
 struct emu_trouble {
 	bool faulted; /* a bad access, at: */
-	bool write;
 	uint64_t address;
+	bool read_only; /* there is memory, but it may not be written */
 	uint64_t exceptions; /* GP_KFD_EC_MASK */
 };
 
@@ -142,6 +142,9 @@ void emu_cp_map(struct emu_queue *q);
 void emu_cp_run(struct emu_node *n, struct emu_look *look);
 void emu_cp_complete(struct emu_node *n, struct emu_look *look);
 void emu_sdma_run(struct emu_node *n, struct emu_look *look);
+int emu_sdma_attach(struct emu_queue *q);
+void emu_sdma_detach(struct emu_queue *q);
+void emu_sdma_map(struct emu_queue *q);
 /* The doorbell of a queue was rung since somebody looked. */
 bool emu_queue_ring(struct emu_queue *q);
 /* An address the queue cannot use: it stops, and its process hears of it. */

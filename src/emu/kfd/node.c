@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+#include "emu/kfd/node.h"
+
+#include "base/clock.h"
+#include "emu/kfd/doorbell.h"
+#include "emu/kfd/queue.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* What has just been busy is likely to be so again: look without pause for this long. */
+#define HOT_NS 200000
+/* A packet that waits for memory is looked at ever less often, and a program that waits for a
+ * second less often still. */
+#define WAIT_FIRST_NS 20000
+#define WAIT_LAST_NS 1000000
+#define WAIT_LONG_NS 4000000
+#define LONG_NS 1000000000
+/* A shorter sleep is not worth having doorbells protected. */
+#define ARM_NS WAIT_LAST_NS
+/* Waves can ring doorbells as well, and nothing tells. */
+#define RUN_NS 1000000
+#define BLIND_NS 2000000
+#define FOREVER UINT64_MAX
+
+/* Any 16 bits that are not 0: the driver makes them from the hardware's identity. */
+#define FIRST_GPU_ID 0x6b21
+#define GPU_ID_STEP 0x0b0d
+
+void emu_node_enter(struct emu_node *n)
+{
+	atomic_fetch_add(&n->nr_entering, 1);
+	pthread_mutex_lock(&n->engine_lock);
+	atomic_fetch_sub(&n->nr_entering, 1);
+}
+
+void emu_node_leave(struct emu_node *n)
+{
+	pthread_mutex_unlock(&n->engine_lock);
+}
+
+static void write_wake(struct emu_node *n)
+{
+	uint64_t one = 1;
+
+	/* It can only fail where it is readable already. */
+	if (write(n->wake_fd, &one, sizeof(one)) != sizeof(one))
+		return;
+}
+
+/* Either it is seen to be asleep here, or it looks once more after it has said so. */
+void emu_node_wake(struct emu_node *n)
+{
+	if (atomic_load(&n->asleep))
+		write_wake(n);
+}
+
+void emu_node_quiesce(struct emu_node *n)
+{
+	emu_node_enter(n);
+	emu_node_leave(n);
+	gfx9_gpu_quiesce(n->gpu);
+}
+
+void emu_node_reset(struct emu_node *n)
+{
+	atomic_store(&n->hung, true);
+	emu_node_wake(n);
+}
+
+uint64_t emu_node_clock(struct emu_node *n)
+{
+	return gfx9_gpu_clock(n->gpu);
+}
+
+uint64_t emu_node_ticks(struct emu_node *n)
+{
+	return gfx9_gpu_clock(n->gpu) / 10;
+}
+
+/*
+ * The front end
+ */
+
+static void look_locked(struct emu_node *n, struct emu_look *look)
+{
+	*look = (struct emu_look){ 0 };
+	emu_cp_complete(n, look);
+	emu_cp_run(n, look);
+	emu_sdma_run(n, look);
+}
+
+static void look_around(struct emu_node *n, struct emu_look *look)
+{
+	while (atomic_load(&n->nr_entering))
+		sched_yield();
+	pthread_mutex_lock(&n->engine_lock);
+	look_locked(n, look);
+	pthread_mutex_unlock(&n->engine_lock);
+}
+
+/* Since when nothing was done, and how long the last sleep was. */
+struct rest {
+	uint64_t idle_since, slept;
+};
+
+/* How long it may sleep after it found nothing to do. */
+static uint64_t time_to_sleep(struct emu_node *n, const struct emu_look *look, struct rest *r,
+			      uint64_t now)
+{
+	uint64_t longest = FOREVER;
+
+	if (look->runs)
+		longest = RUN_NS;
+	if (look->waits) {
+		uint64_t limit = now - r->idle_since > LONG_NS ? WAIT_LONG_NS : WAIT_LAST_NS;
+
+		r->slept = r->slept ? 2 * r->slept : WAIT_FIRST_NS;
+		if (r->slept > limit)
+			r->slept = limit;
+		if (r->slept < longest)
+			longest = r->slept;
+	}
+	if (n->slice_end && atomic_load(&n->slice_wanted)) {
+		uint64_t left = n->slice_end > now ? n->slice_end - now : 1;
+
+		if (left < longest)
+			longest = left;
+	}
+	if (n->reset_at) {
+		uint64_t left = n->reset_at > now ? n->reset_at - now : 1;
+
+		if (left < longest)
+			longest = left;
+	}
+	return longest;
+}
+
+static bool is_wanted(struct emu_node *n)
+{
+	return atomic_load(&n->quit) || atomic_load(&n->troubled) || atomic_load(&n->hung);
+}
+
+static void wait_for(struct emu_node *n, struct pollfd *fds, uint32_t nr, uint64_t ns)
+{
+	struct timespec ts = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+	struct pollfd wake = { .events = POLLIN };
+	uint64_t drained;
+
+	if (!fds)
+		fds = &wake;
+	fds[nr].fd = n->wake_fd;
+	fds[nr].events = POLLIN;
+	ppoll(fds, nr + 1, ns == FOREVER ? NULL : &ts, NULL);
+	if (fds[nr].revents & POLLIN && read(n->wake_fd, &drained, sizeof(drained)) < 0)
+		return; /* somebody else's wake is as good */
+}
+
+/*
+ * Nothing may be missed: first it says that it sleeps and has the doorbells protected, then it
+ * looks once more.
+ */
+static void sleep_for(struct emu_node *n, uint64_t ns)
+{
+	struct pollfd *fds = NULL;
+	struct emu_look look;
+	uint32_t nr = 0;
+	bool blind = false;
+
+	atomic_store(&n->asleep, true);
+	pthread_mutex_lock(&n->engine_lock);
+	if (ns >= ARM_NS) {
+		fds = emu_doorbell_arm(n, &nr, &blind);
+		if ((blind || !fds) && ns > BLIND_NS)
+			ns = BLIND_NS;
+	}
+	look_locked(n, &look);
+	pthread_mutex_unlock(&n->engine_lock);
+	if (!look.busy && !is_wanted(n))
+		wait_for(n, fds, nr, ns);
+	atomic_store(&n->asleep, false);
+	if (fds) {
+		pthread_mutex_lock(&n->engine_lock);
+		emu_doorbell_disarm(n);
+		pthread_mutex_unlock(&n->engine_lock);
+	}
+	free(fds);
+}
+
+static void *front_end(void *arg)
+{
+	struct emu_node *n = arg;
+	struct rest r = { .idle_since = gp__clock_ns() };
+	struct emu_look look;
+
+	while (!atomic_load(&n->quit)) {
+		uint64_t now;
+
+		look_around(n, &look);
+		emu_sched_tend(n);
+		now = gp__clock_ns();
+		if (look.busy)
+			r = (struct rest){ .idle_since = now };
+		else if (now - r.idle_since < HOT_NS)
+			sched_yield();
+		else
+			sleep_for(n, time_to_sleep(n, &look, &r, now));
+	}
+	return NULL;
+}
+
+/*
+ * Making one
+ */
+
+static struct gfx9_gpu *make_gpu(const struct emu_config *c)
+{
+	const struct gfx9_gpu_config config = {
+		.target = c->target,
+		.nr_xccs = c->nr_xccs,
+		.xcc_cus = c->xcc_cus,
+		.threads = c->threads > 0 ? c->threads : 1,
+		.cwsr = c->cwsr,
+	};
+
+	return gfx9_gpu_new(&config);
+}
+
+static void destroy(struct emu_node *n)
+{
+	if (n->wake_fd >= 0)
+		close(n->wake_fd);
+	if (n->gpu)
+		gfx9_gpu_free(n->gpu);
+	pthread_mutex_destroy(&n->engine_lock);
+	pthread_mutex_destroy(&n->lock);
+	free(n);
+}
+
+struct emu_node *emu_node_new(struct emu_machine *m, uint32_t index)
+{
+	struct emu_node *n = calloc(1, sizeof(*n));
+
+	if (!n)
+		goto failed;
+	n->m = m;
+	n->index = index;
+	n->gpu_id = FIRST_GPU_ID + index * GPU_ID_STEP;
+	n->render_minor = 128 + index;
+	n->topology_node = 1 + index;
+	pthread_mutex_init(&n->lock, NULL);
+	pthread_mutex_init(&n->engine_lock, NULL);
+	if (m->config.faults.gpu_reset_ns)
+		n->reset_at = gp__clock_ns() + m->config.faults.gpu_reset_ns;
+	n->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	n->gpu = make_gpu(&m->config);
+	if (n->wake_fd < 0 || !n->gpu || pthread_create(&n->thread, NULL, front_end, n)) {
+		destroy(n);
+		goto failed;
+	}
+	return n;
+failed:
+	fprintf(stderr, "GPU %u cannot be made: too little memory, or too many compute units\n",
+		index);
+	return NULL;
+}
+
+void emu_node_free(struct emu_node *n)
+{
+	atomic_store(&n->quit, true);
+	write_wake(n);
+	pthread_join(n->thread, NULL);
+	destroy(n);
+}

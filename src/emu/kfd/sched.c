@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The hardware scheduler and the driver's part of it. Queues are mapped and unmapped all at once:
+ * what one change costs, it costs everybody on the node.
+ */
+#include "emu/kfd/queue.h"
+
+#include "base/clock.h"
+#include "emu/kfd/node.h"
+
+#include <errno.h>
+#include <time.h>
+
+/* Where there are more queues than slots, those without one wait so long. */
+#define SLICE_NS 20000000
+#define RESET_TIMEOUT_NS ((uint64_t)10 * 1000000000)
+
+/* Which waves are served first: low, medium and high. */
+static int pipe_priority(uint32_t priority)
+{
+	if (priority < 7)
+		return 0;
+	return priority < 11 ? 1 : 2;
+}
+
+static uint64_t default_timeout(const struct emu_node *n)
+{
+	uint32_t ms = n->m->config.preempt_timeout_ms;
+
+	return (uint64_t)(ms ? ms : EMU_PREEMPT_TIMEOUT_MS) * 1000000;
+}
+
+static void sleep_ns(uint64_t ns)
+{
+	struct timespec ts = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, &ts) == EINTR)
+		;
+}
+
+/*
+ * Unmapping
+ */
+
+/* Nobody looks at it from now on; its waves begin to leave. With the front end's lock. */
+static void begin_to_leave(struct emu_queue *q, enum gfx9_stop_type how)
+{
+	q->mapped = false;
+	q->node->nr_mapped--;
+	if (!emu_queue_is_sdma(q))
+		gfx9_gpu_stop(q->node->gpu, &q->hw, how);
+}
+
+static void all_begin_to_leave(struct emu_node *n, bool reset, struct emu_queue **leaving)
+{
+	struct emu_queue *q;
+
+	emu_node_enter(n);
+	*leaving = n->mapped;
+	n->mapped = n->unmapped = NULL;
+	for (q = *leaving; q; q = q->next_in_turn) {
+		enum gfx9_stop_type how = q->stop_as ? q->stop_as : GFX9_SAVE;
+
+		begin_to_leave(q, reset ? GFX9_RESET : how);
+	}
+	emu_node_leave(n);
+}
+
+/* What was lost on the way has failed, and its queue hears of it as of any job that fails. */
+static int wait_to_leave(struct emu_queue *q, uint64_t deadline)
+{
+	uint64_t now = gp__clock_ns();
+	int err;
+
+	if (emu_queue_is_sdma(q))
+		return 0;
+	err = gfx9_gpu_wait(q->node->gpu, &q->hw, now < deadline ? deadline - now : 0);
+	if (err == -ETIME)
+		return err;
+	if (err)
+		q->lost = true;
+	gfx9_gpu_remove(q->node->gpu, &q->hw);
+	return 0;
+}
+
+/* Puts those back that did not leave, for whoever resets the node. */
+static void is_hung(struct emu_node *n, struct emu_queue *left)
+{
+	emu_node_enter(n);
+	n->mapped = left;
+	for (; left; left = left->next_in_turn) {
+		left->mapped = true;
+		n->nr_mapped++;
+	}
+	emu_node_leave(n);
+	emu_node_reset(n);
+}
+
+static int wait_for_all(struct emu_node *n, struct emu_queue *leaving, uint64_t deadline)
+{
+	struct emu_look look = { 0 };
+	int err = 0;
+
+	for (; leaving; leaving = leaving->next_in_turn) {
+		err = wait_to_leave(leaving, deadline);
+		if (err)
+			break;
+		leaving->nr_preemptions++;
+		leaving->stop_as = GFX9_RUNNING;
+		atomic_fetch_add(&n->nr_unmaps, 1);
+	}
+	/* What is done is seen to be done before anybody hears that all is off. */
+	emu_node_enter(n);
+	emu_cp_complete(n, &look);
+	emu_node_leave(n);
+	if (err)
+		is_hung(n, leaving);
+	return err;
+}
+
+int emu_sched_unmap(struct emu_node *n, uint64_t timeout_ns)
+{
+	const struct emu_faults *faults = &n->m->config.faults;
+	uint64_t least = default_timeout(n), start = gp__clock_ns();
+	struct emu_queue *leaving;
+
+	if (atomic_load(&n->hung))
+		return -EIO;
+	if (!n->nr_mapped) {
+		emu_node_enter(n);
+		n->unmapped = NULL;
+		emu_node_leave(n);
+		return 0;
+	}
+	if (timeout_ns < least)
+		timeout_ns = least;
+	if (faults->preempt_timeout && emu_chance(n->m, faults->preempt_timeout)) {
+		sleep_ns(timeout_ns);
+		emu_node_reset(n);
+		return -ETIME;
+	}
+	all_begin_to_leave(n, false, &leaving);
+	if (faults->preempt_slow_ns)
+		sleep_ns(faults->preempt_slow_ns);
+	return wait_for_all(n, leaving, start + timeout_ns);
+}
+
+/*
+ * Mapping
+ */
+
+static void map(struct emu_queue *q, struct emu_queue ***last)
+{
+	struct emu_node *n = q->node;
+
+	q->mapped = true;
+	q->mapped_since = emu_node_clock(n);
+	n->nr_mapped++;
+	q->next_in_turn = NULL;
+	**last = q;
+	*last = &q->next_in_turn;
+	emu_cp_map(q);
+	atomic_fetch_add(&n->nr_maps, 1);
+	if (emu_queue_is_sdma(q))
+		return;
+	q->hw.priority = pipe_priority(q->priority);
+	memcpy(q->hw.cu_mask, q->cu_mask, sizeof(q->cu_mask));
+	gfx9_gpu_add(n->gpu, &q->hw);
+}
+
+/* DMA queues have a slot of their own for as long as they live. */
+void emu_sched_map(struct emu_node *n)
+{
+	struct emu_queue **last, **last_unmapped;
+	uint32_t slots = EMU_CP_QUEUES;
+
+	if (atomic_load(&n->hung))
+		return;
+	emu_node_enter(n);
+	last = &n->mapped;
+	last_unmapped = &n->unmapped;
+	*last = *last_unmapped = NULL;
+	for (struct emu_queue *q = n->queues; q; q = q->next) {
+		if (!q->active)
+			continue;
+		if (emu_queue_is_sdma(q) || slots) {
+			slots -= !emu_queue_is_sdma(q);
+			map(q, &last);
+			continue;
+		}
+		q->next_in_turn = NULL;
+		*last_unmapped = q;
+		last_unmapped = &q->next_in_turn;
+	}
+	atomic_store(&n->slice_end, n->unmapped ? gp__clock_ns() + SLICE_NS : 0);
+	atomic_store(&n->slice_wanted, false);
+	emu_node_leave(n);
+	emu_node_wake(n);
+}
+
+static int run_list(struct emu_node *n, uint64_t timeout_ns)
+{
+	int err = emu_sched_unmap(n, timeout_ns);
+
+	if (!err)
+		emu_sched_map(n);
+	return err;
+}
+
+/*
+ * Which queues may run
+ */
+
+void emu_sched_judge(struct emu_queue *q)
+{
+	bool active = q->ring && q->ring_size && q->percentage && !q->held;
+
+	if (q->active == active)
+		return;
+	q->active = active;
+	if (active) {
+		q->node->nr_active++;
+		if (q->held_since)
+			q->held_ns += gp__clock_ns() - q->held_since;
+		q->held_since = 0;
+	} else {
+		q->node->nr_active--;
+		q->held_since = gp__clock_ns();
+	}
+}
+
+static void append(struct emu_node *n, struct emu_queue *q)
+{
+	struct emu_queue **link = &n->queues;
+
+	while (*link)
+		link = &(*link)->next;
+	q->next = NULL;
+	*link = q;
+}
+
+static void unlink_queue(struct emu_queue *q)
+{
+	struct emu_queue **link = &q->node->queues;
+
+	while (*link != q)
+		link = &(*link)->next;
+	*link = q->next;
+}
+
+int emu_sched_add(struct emu_queue *q)
+{
+	struct emu_node *n = q->node;
+	int err = 0;
+
+	if (q->process->node[n->index].evicted)
+		q->held |= EMU_HELD_EVICTED;
+	append(n, q);
+	n->nr_queues++;
+	emu_sched_judge(q);
+	if (q->active)
+		err = run_list(n, 0);
+	if (err)
+		emu_sched_remove(q);
+	return err;
+}
+
+/*
+ * Its waves are dropped. Where that fails the node is being reset, which has taken them or will:
+ * the queue must not go before.
+ */
+int emu_sched_remove(struct emu_queue *q)
+{
+	struct emu_node *n = q->node;
+	int err = 0;
+
+	q->held |= EMU_HELD_DESTROYED;
+	emu_sched_judge(q);
+	if (q->mapped) {
+		q->stop_as = GFX9_RESET;
+		err = run_list(n, 0);
+	}
+	while (q->mapped) {
+		pthread_mutex_unlock(&n->lock);
+		emu_node_wake(n);
+		sleep_ns(1000000);
+		pthread_mutex_lock(&n->lock);
+	}
+	unlink_queue(q);
+	n->nr_queues--;
+	return err;
+}
+
+int emu_sched_hold(struct emu_node *n, struct emu_queue **q, uint32_t nr, uint32_t why,
+		   enum gfx9_stop_type how, uint64_t timeout_ns)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		q[i]->held |= why;
+		any |= q[i]->active;
+		if (q[i]->mapped)
+			q[i]->stop_as = how;
+		emu_sched_judge(q[i]);
+	}
+	return any ? run_list(n, timeout_ns) : 0;
+}
+
+int emu_sched_release(struct emu_node *n, struct emu_queue **q, uint32_t nr, uint32_t why)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		q[i]->held &= ~why;
+		emu_sched_judge(q[i]);
+		any |= q[i]->active;
+	}
+	return any ? run_list(n, 0) : 0;
+}
+
+int emu_sched_evict(struct emu_node *n, struct emu_process *p)
+{
+	bool any = false;
+
+	if (p->node[n->index].evicted++)
+		return 0;
+	for (struct emu_queue *q = n->queues; q; q = q->next) {
+		if (q->process != p)
+			continue;
+		q->held |= EMU_HELD_EVICTED;
+		any |= q->active;
+		emu_sched_judge(q);
+	}
+	return any ? run_list(n, 0) : 0;
+}
+
+int emu_sched_restore(struct emu_node *n, struct emu_process *p)
+{
+	struct emu_process_node *pn = &p->node[n->index];
+	bool any = false;
+
+	if (!pn->evicted || --pn->evicted)
+		return 0;
+	for (struct emu_queue *q = n->queues; q; q = q->next) {
+		if (q->process != p)
+			continue;
+		q->held &= ~(uint32_t)EMU_HELD_EVICTED;
+		emu_sched_judge(q);
+		any |= q->active;
+	}
+	return any ? run_list(n, 0) : 0;
+}
+
+/*
+ * What the front end leaves for later
+ */
+
+static void tell_of_fault(struct emu_queue *q, const struct emu_trouble *t)
+{
+	struct gp_kfd_memory_exception data = {
+		.not_present = !t->read_only,
+		.read_only = t->read_only,
+		.va = t->address & ~(uint64_t)4095,
+		.gpu_id = q->node->gpu_id,
+	};
+
+	emu_event_memory(q->process, &data);
+}
+
+/* As the driver: first its queues stop, then its program hears of it. */
+static void tend_queue(struct emu_queue *q)
+{
+	struct emu_trouble t;
+
+	emu_node_enter(q->node);
+	t = q->trouble;
+	q->trouble = (struct emu_trouble){ 0 };
+	emu_node_leave(q->node);
+	q->exceptions |= t.exceptions;
+	if (!t.faulted)
+		return;
+	emu_sched_evict(q->node, q->process);
+	tell_of_fault(q, &t);
+}
+
+static bool is_first_of_process(const struct emu_node *n, const struct emu_queue *q)
+{
+	const struct emu_queue *other = n->queues;
+
+	while (other->process != q->process)
+		other = other->next;
+	return other == q;
+}
+
+/* Everything on the node is lost, and whoever had a queue there hears of it. They stay evicted. */
+static void reset(struct emu_node *n)
+{
+	struct emu_queue *leaving;
+
+	atomic_store(&n->hung, true);
+	all_begin_to_leave(n, true, &leaving);
+	for (struct emu_queue *q = leaving; q; q = q->next_in_turn)
+		q->stop_as = GFX9_RUNNING;
+	if (wait_for_all(n, leaving, gp__clock_ns() + RESET_TIMEOUT_NS))
+		return; /* and again */
+	for (struct emu_queue *q = n->queues; q; q = q->next) {
+		struct emu_process_node *pn = &q->process->node[n->index];
+
+		q->held |= EMU_HELD_EVICTED;
+		q->lost = true;
+		emu_sched_judge(q);
+		pn->reset = true;
+		if (!is_first_of_process(n, q))
+			continue;
+		pn->evicted++;
+		emu_event_reset(q->process, n->gpu_id);
+	}
+	atomic_fetch_add(&n->nr_resets, 1);
+	atomic_store(&n->hung, false);
+}
+
+/* Those that had a slot go to the end of the list, in their order. */
+static void rotate(struct emu_node *n)
+{
+	struct emu_queue *had = NULL, **last_had = &had, **link = &n->queues, *q;
+
+	while ((q = *link)) {
+		if (!q->mapped || emu_queue_is_sdma(q)) {
+			link = &q->next;
+			continue;
+		}
+		*link = q->next;
+		*last_had = q;
+		last_had = &q->next;
+	}
+	*last_had = NULL;
+	*link = had;
+	run_list(n, 0);
+}
+
+static bool slice_is_over(struct emu_node *n, uint64_t now)
+{
+	uint64_t end = atomic_load(&n->slice_end);
+
+	return end && now >= end && atomic_load(&n->slice_wanted);
+}
+
+void emu_sched_tend(struct emu_node *n)
+{
+	uint64_t now = gp__clock_ns();
+	bool due = n->reset_at && now >= n->reset_at;
+
+	if (!due && !atomic_load(&n->hung) && !atomic_load(&n->troubled) && !slice_is_over(n, now))
+		return;
+	pthread_mutex_lock(&n->lock);
+	if (due)
+		n->reset_at = 0;
+	if (atomic_exchange(&n->troubled, false)) {
+		for (struct emu_queue *q = n->queues; q; q = q->next)
+			tend_queue(q);
+	}
+	if (due || atomic_load(&n->hung))
+		reset(n);
+	if (slice_is_over(n, gp__clock_ns()))
+		rotate(n);
+	pthread_mutex_unlock(&n->lock);
+}
