@@ -31,13 +31,14 @@ struct emu_debug {
 	pthread_mutex_t lock;
 	bool enabled; /* somebody debugs it */
 	int event_fd; /* hears of exceptions, a byte at a time; -1 */
+	bool event_is_ours; /* it shares no flags with the debugger's, and does not block */
 	uint64_t wanted; /* exceptions that event_fd hears of */
 	uint64_t exceptions; /* of the process; those of a queue are in there */
 	struct emu_debug_node node[EMU_GPUS_MAX];
 	struct gp_kfd_runtime_info runtime; /* written with both locks held, read with either */
 
 	/* With the process's lock. */
-	uint32_t debugger; /* pasid of another process that debugs it; 0 */
+	_Atomic uint32_t debugger; /* pasid of another process that debugs it; 0 */
 	uint32_t flags; /* GP_KFD_DBG_FLAG_* */
 	bool activated; /* the hardware was told: a debugger and a runtime are both there */
 	bool retries; /* RUNTIME_ENABLE was interrupted in its wait, and comes again */

@@ -67,6 +67,8 @@ HANDLER(svm)
 HANDLER(set_xnack_mode)
 HANDLER(available_memory)
 HANDLER(export_dmabuf)
+HANDLER(runtime_enable)
+HANDLER(dbg_trap)
 
 /* The debugger's interface before there was one. */
 static int refuse(struct emu_call *call, void *args)
@@ -143,8 +145,8 @@ static const struct ioctl ioctls[] = {
 	[0x22] = { CRIU_OP, refuse_checkpoint, NULL, false },
 	[0x23] = { GP_KFD_AVAILABLE_MEMORY, do_available_memory, NULL, false },
 	[0x24] = { GP_KFD_EXPORT_DMABUF, do_export_dmabuf, NULL, true },
-	[0x25] = { GP_KFD_RUNTIME_ENABLE, NULL, NULL, true },
-	[0x26] = { GP_KFD_DBG_TRAP, NULL, NULL, true },
+	[0x25] = { GP_KFD_RUNTIME_ENABLE, do_runtime_enable, NULL, true },
+	[0x26] = { GP_KFD_DBG_TRAP, do_dbg_trap, NULL, true },
 };
 
 /* Those of the series, from 0x87. */

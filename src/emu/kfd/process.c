@@ -99,11 +99,15 @@ static struct emu_process *new_process(struct emu_machine *m, pid_t pid, uid_t u
 		goto free_process;
 	if (emu_events_init(p))
 		goto destroy_memory;
+	if (emu_debug_init(p))
+		goto destroy_events;
 	pthread_mutex_init(&p->lock, NULL);
 	p->pasid = m->next_pasid++;
 	watch_death(p);
 	return p;
 
+destroy_events:
+	emu_events_destroy(p);
 destroy_memory:
 	emu_memory_destroy(p);
 free_process:

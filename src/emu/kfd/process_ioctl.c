@@ -240,6 +240,7 @@ static int install_trap_handler(struct emu_process *p, uint32_t node)
 	pn->tba = va;
 	pn->tma = va + TMA_OFFSET;
 	pn->tma_words = (_Atomic uint64_t *)((uint8_t *)host + TMA_OFFSET);
+	atomic_store(&pn->tma_words[2], emu_debug_is_active(p));
 	return 0;
 }
 

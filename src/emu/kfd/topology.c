@@ -391,6 +391,27 @@ uint32_t emu_topology_debug_prop(const struct emu_machine *m)
 	return chip->watch_low | chip->watch_high << 4 | (chip->ttmps ? 0x400 : 0);
 }
 
+void emu_topology_describe(const struct emu_machine *m, uint32_t node,
+			   struct gp_kfd_device_snapshot *entry)
+{
+	const struct emu_config *c = &m->config;
+
+	entry->location_id = emu_topology_bus(node) << 8;
+	entry->vendor_id = entry->subsystem_vendor_id = AMD;
+	entry->device_id = chip_of(m)->device;
+	entry->revision_id = chip_of(m)->revision;
+	entry->subsystem_device_id = SUBSYSTEM;
+	entry->fw_version = chip_of(m)->firmware;
+	entry->gfx_target_version = chip_of(m)->version;
+	entry->simd_count = c->nr_xccs * c->xcc_cus * SIMDS;
+	entry->max_waves_per_simd = GFX9_WAVES_PER_SIMD;
+	entry->array_count = c->nr_xccs * emu_config_arrays(c);
+	entry->simd_arrays_per_engine = 1;
+	entry->num_xcc = c->nr_xccs;
+	entry->capability = emu_topology_capability(m);
+	entry->debug_prop = emu_topology_debug_prop(m);
+}
+
 /* What is between the DMA engines and the clocks, in kernels that say it. */
 static void format_save(const struct emu_machine *m, char *buf, size_t n)
 {

@@ -12,6 +12,7 @@
 struct emu_machine;
 struct emu_process;
 struct emu_queue;
+struct gp_kfd_device_snapshot;
 
 /* 0, or -errno with a sentence on stderr. */
 int emu_topology_init(struct emu_machine *m);
@@ -38,5 +39,8 @@ uint64_t emu_topology_unique_id(const struct emu_machine *m, uint32_t node);
 uint32_t emu_topology_array_cus(const struct emu_machine *m);
 uint32_t emu_topology_capability(const struct emu_machine *m);
 uint32_t emu_topology_debug_prop(const struct emu_machine *m);
+/* What there is of a debugger's description of a node. */
+void emu_topology_describe(const struct emu_machine *m, uint32_t node,
+			   struct gp_kfd_device_snapshot *entry);
 
 #endif

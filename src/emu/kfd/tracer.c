@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+#include "emu/kfd/tracer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct status {
+	int process, tracer;
+	bool has_memory; /* what has none runs no program: a zombie, a thread of the kernel */
+};
+
+static bool read_status(pid_t tid, struct status *s)
+{
+	char name[40], *line = NULL;
+	size_t room = 0;
+	FILE *f;
+
+	*s = (struct status){ 0 };
+	snprintf(name, sizeof(name), "/proc/%d/status", (int)tid);
+	f = tid > 0 ? fopen(name, "re") : NULL;
+	if (!f)
+		return false;
+	while (getline(&line, &room, f) > 0) {
+		long kib;
+
+		if (sscanf(line, "Tgid: %d", &s->process) == 1 ||
+		    sscanf(line, "TracerPid: %d", &s->tracer) == 1)
+			continue;
+		s->has_memory |= sscanf(line, "VmSize: %ld", &kib) == 1;
+	}
+	free(line);
+	fclose(f);
+	return s->process > 0;
+}
+
+pid_t emu_tracer_process(pid_t tid)
+{
+	struct status s;
+
+	return read_status(tid, &s) && s.has_memory ? s.process : -ESRCH;
+}
+
+bool emu_tracer_is(pid_t tracer, pid_t pid)
+{
+	struct status s;
+
+	return read_status(pid, &s) && read_status(s.tracer, &s) && s.process == tracer;
+}
