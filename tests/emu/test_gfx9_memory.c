@@ -891,8 +891,8 @@ static uint16_t some_row(unsigned int n)
 /* Addresses of 64 lanes: @start is any, @room is how far they may go. */
 static void some_pattern(uint64_t *addr, uint64_t start, uint64_t room, unsigned int bytes)
 {
-	unsigned int kind = below(5);
-	uint64_t step = kind == 0 ? bytes : kind == 1 ? bytes * (1 + below(20)) : 0;
+	unsigned int kind = below(7);
+	uint64_t block = start, step = kind == 0 ? bytes : kind == 1 ? bytes * (1 + below(20)) : 0;
 	uint64_t align = below(4) ? bytes : 1;
 
 	start = start / align * align;
@@ -902,6 +902,13 @@ static void some_pattern(uint64_t *addr, uint64_t start, uint64_t room, unsigned
 			addr[i] = start + rnd() % (room + 1) / align * align;
 		if (kind == 3)
 			addr[i] = start + below(8) * bytes;
+		/* Eight lanes at a time in a row, or at one place. */
+		if (i % 8 == 0)
+			block = start + rnd() % (room + 1) / align * align;
+		if (kind == 4)
+			addr[i] = block + i % 8 * bytes;
+		if (kind == 5)
+			addr[i] = block;
 	}
 	if (below(12) == 0)
 		addr[below(64)] = below(2) ? rnd() : start + GFX9_PAGE * below(PAGES);
@@ -932,13 +939,19 @@ static void flat_operands(struct run *r)
 {
 	struct gfx9_inst *in = &r->in;
 	bool flat = in->format == GFX9_FLAT;
+	uint32_t aperture = below(3) ? 0 : below(2) ? SHARED : PRIVATE;
 	uint64_t addr[GFX9_LANES], minus;
 
 	in->sdst = flat || below(2) ? GFX9_OFF : 20;
 	in->offset = flat ? (int32_t)below(4096) : (int32_t)below(8192) - 4096;
 	minus = (uint64_t)(int64_t)in->offset;
 	some_pattern(addr, some_start(), 3000, r->m.bytes);
-	for (unsigned int i = 0; flat && i < GFX9_LANES && below(2); i++) {
+	if (flat && aperture) {
+		some_pattern(addr, below(256), aperture == SHARED ? LDS / 2 : 40, r->m.bytes);
+		for (unsigned int i = 0; i < GFX9_LANES; i++)
+			addr[i] = (uint64_t)aperture << 32 | (uint32_t)addr[i];
+	}
+	for (unsigned int i = 0; flat && !aperture && i < GFX9_LANES && below(2); i++) {
 		if (i % 3 == 0)
 			addr[i] = (uint64_t)SHARED << 32 | below(LDS + 8);
 		else if (i % 3 == 1)
