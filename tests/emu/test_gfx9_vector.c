@@ -293,6 +293,66 @@ static void test_every_opcode(void **state)
 }
 
 /*
+ * Divisions of numbers of one size in all lanes: at the ends of what needs no scaling
+ */
+
+static uint64_t of_size(bool wide, int exponent)
+{
+	uint64_t bits = random64();
+
+	if (wide)
+		return (bits & ~(0x7ffull << 52)) | (uint64_t)exponent << 52;
+	return (uint32_t)(bits & ~(0xffull << 23)) | (uint64_t)exponent << 23;
+}
+
+static int within(int exponent, int last)
+{
+	return exponent < 0 ? 0 : exponent > last ? last : exponent;
+}
+
+static void try_sizes(struct fixture *f, uint16_t code, int den, int num)
+{
+	bool wide = code == GFX9_V_DIV_SCALE_F64;
+	int last = wide ? 2047 : 255;
+	struct trial t;
+
+	for (int i = 0; i < GFX9_LANES; i++) {
+		t.src[1][i] = of_size(wide, within(den, last));
+		t.src[2][i] = of_size(wide, within(num, last));
+		t.src[0][i] = i % 3 ? t.src[i % 3][i] : of_size(wide, (int)(random64() % 256));
+	}
+	try_all(f, code, &t);
+}
+
+static void test_sizes_of_divisions(void **state)
+{
+	struct fixture *f = fixture_new();
+
+	(void)state;
+	for (int k = -3; k <= 3; k++) {
+		for (int den = 100; den <= 2000; den += 475) {
+			try_sizes(f, GFX9_V_DIV_SCALE_F64, den, den + 768 + k);
+			try_sizes(f, GFX9_V_DIV_SCALE_F64, den, den - 768 + k);
+			try_sizes(f, GFX9_V_DIV_SCALE_F64, den, den + k);
+		}
+		try_sizes(f, GFX9_V_DIV_SCALE_F64, 2044 + k, 1900);
+		try_sizes(f, GFX9_V_DIV_SCALE_F64, 1 + k, 300);
+		try_sizes(f, GFX9_V_DIV_SCALE_F64, 300, 54 + k);
+		try_sizes(f, GFX9_V_DIV_SCALE_F64, 1900, 2046 + k);
+		for (int den = 30; den <= 240; den += 35) {
+			try_sizes(f, GFX9_V_DIV_SCALE_F32, den, den + 96 + k);
+			try_sizes(f, GFX9_V_DIV_SCALE_F32, den, den - 96 + k);
+			try_sizes(f, GFX9_V_DIV_SCALE_F32, den, den + k);
+		}
+		try_sizes(f, GFX9_V_DIV_SCALE_F32, 252 + k, 200);
+		try_sizes(f, GFX9_V_DIV_SCALE_F32, 1 + k, 50);
+		try_sizes(f, GFX9_V_DIV_SCALE_F32, 50, 24 + k);
+		try_sizes(f, GFX9_V_DIV_SCALE_F32, 200, 254 + k);
+	}
+	fixture_free(f);
+}
+
+/*
  * Clamp of integers: what the exact result is, and where it ends
  */
 
@@ -506,6 +566,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_opcode),
+		cmocka_unit_test(test_sizes_of_divisions),
 		cmocka_unit_test(test_integer_clamp),
 	};
 
