@@ -18,6 +18,7 @@
 #include "emu/kfd/memory.h"
 #include "emu/kfd/process.h"
 #include "emu/kfd/queue.h"
+#include "emu/kfd/smi.h"
 #include "gpreempt/uapi/gpreempt_kfd.h"
 
 #define SIZE_MAX_BYTES (1 << _IOC_SIZEBITS)
@@ -67,6 +68,7 @@ HANDLER(svm)
 HANDLER(set_xnack_mode)
 HANDLER(available_memory)
 HANDLER(export_dmabuf)
+HANDLER(smi_events)
 HANDLER(runtime_enable)
 HANDLER(dbg_trap)
 
@@ -139,7 +141,7 @@ static const struct ioctl ioctls[] = {
 	[0x1c] = { GP_KFD_GET_DMABUF_INFO, do_get_dmabuf_info, NULL, true },
 	[0x1d] = { GP_KFD_IMPORT_DMABUF, do_import_dmabuf, NULL, true },
 	[0x1e] = { GP_KFD_ALLOC_QUEUE_GWS, do_alloc_queue_gws, NULL, false },
-	[0x1f] = { GP_KFD_SMI_EVENTS, NULL, NULL, true },
+	[0x1f] = { GP_KFD_SMI_EVENTS, do_smi_events, NULL, true },
 	[0x20] = { GP_KFD_SVM, do_svm, check_svm, true },
 	[0x21] = { GP_KFD_SET_XNACK_MODE, do_set_xnack_mode, NULL, false },
 	[0x22] = { CRIU_OP, refuse_checkpoint, NULL, false },

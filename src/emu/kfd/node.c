@@ -235,6 +235,7 @@ static void destroy(struct emu_node *n)
 		close(n->wake_fd);
 	if (n->gpu)
 		gfx9_gpu_free(n->gpu);
+	emu_smi_destroy(&n->smi);
 	pthread_mutex_destroy(&n->engine_lock);
 	pthread_mutex_destroy(&n->lock);
 	free(n);
@@ -253,6 +254,7 @@ struct emu_node *emu_node_new(struct emu_machine *m, uint32_t index)
 	n->topology_node = 1 + index;
 	pthread_mutex_init(&n->lock, NULL);
 	pthread_mutex_init(&n->engine_lock, NULL);
+	emu_smi_init(&n->smi);
 	if (m->config.faults.gpu_reset_ns)
 		n->reset_at = gp__clock_ns() + m->config.faults.gpu_reset_ns;
 	n->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

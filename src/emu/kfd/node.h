@@ -11,6 +11,7 @@
 #define GP__EMU_KFD_NODE_H
 
 #include "emu/kfd/machine.h"
+#include "emu/kfd/smi.h"
 
 /* What the hardware has room for at a time: compute queues, and those of each DMA engine. */
 #define EMU_CP_QUEUES 24
@@ -31,6 +32,7 @@ struct emu_node {
 	uint32_t index, gpu_id, render_minor, topology_node;
 	struct gfx9_gpu *gpu;
 	_Atomic uint64_t vram_used;
+	struct emu_smi smi;
 
 	/*
 	 * Scheduling (sched.c): all active queues are on one list, and as many as there are slots

@@ -398,6 +398,7 @@ static int create(struct emu_call *call, struct gp_kfd_create_queue *args)
 	if (err)
 		return err;
 	emu_topology_add_queue(q);
+	emu_debug_raise_queue(q, GP_KFD_EC_MASK(GP_KFD_EC_QUEUE_NEW));
 	args->queue_id = q->id;
 	args->doorbell_offset = MMAP_TYPE_DOORBELL |
 				(uint64_t)(args->gpu_id & MMAP_GPU_ID_MASK) << MMAP_GPU_ID_SHIFT |
@@ -456,7 +457,13 @@ int emu_destroy_queue(struct emu_call *call, struct gp_kfd_destroy_queue *args)
 	pthread_mutex_lock(&p->lock);
 	q = emu_queue_find(p, args->queue_id);
 	if (q)
+		err = emu_debug_await_destroy(call, q);
+	if (q && !err) {
+		uint32_t node = q->node->index;
+
 		err = destroy(q);
+		emu_debug_raise_node(p, node, GP_KFD_EC_MASK(GP_KFD_EC_DEVICE_QUEUE_DELETE), NULL);
+	}
 	pthread_mutex_unlock(&p->lock);
 	return err;
 }

@@ -355,6 +355,8 @@ int emu_sched_restore(struct emu_node *n, struct emu_process *p)
  * What the front end leaves for later
  */
 
+/* As the driver: first its queues stop, then its program hears of it. Unless a debugger does, who
+ * may say later that it takes its course. */
 static void tell_of_fault(struct emu_queue *q, const struct emu_trouble *t)
 {
 	struct gp_kfd_memory_exception data = {
@@ -364,10 +366,14 @@ static void tell_of_fault(struct emu_queue *q, const struct emu_trouble *t)
 		.gpu_id = q->node->gpu_id,
 	};
 
-	emu_event_memory(q->process, &data);
+	if (!emu_debug_raise_node(q->process, q->node->index,
+				  GP_KFD_EC_MASK(GP_KFD_EC_DEVICE_MEMORY_VIOLATION), &data)) {
+		emu_sched_evict(q->node, q->process);
+		emu_event_memory(q->process, &data);
+	}
+	emu_smi_vmfault(q->node, q->process);
 }
 
-/* As the driver: first its queues stop, then its program hears of it. */
 static void tend_queue(struct emu_queue *q)
 {
 	struct emu_trouble t;
@@ -376,11 +382,10 @@ static void tend_queue(struct emu_queue *q)
 	t = q->trouble;
 	q->trouble = (struct emu_trouble){ 0 };
 	emu_node_leave(q->node);
-	q->exceptions |= t.exceptions;
-	if (!t.faulted)
-		return;
-	emu_sched_evict(q->node, q->process);
-	tell_of_fault(q, &t);
+	if (t.exceptions)
+		emu_debug_report(q, t.exceptions);
+	if (t.faulted)
+		tell_of_fault(q, &t);
 }
 
 static bool is_first_of_process(const struct emu_node *n, const struct emu_queue *q)
@@ -393,10 +398,11 @@ static bool is_first_of_process(const struct emu_node *n, const struct emu_queue
 }
 
 /* Everything on the node is lost, and whoever had a queue there hears of it. They stay evicted. */
-static void reset(struct emu_node *n)
+static void reset(struct emu_node *n, const char *cause)
 {
 	struct emu_queue *leaving;
 
+	emu_smi_reset(n, cause);
 	atomic_store(&n->hung, true);
 	all_begin_to_leave(n, true, &leaving);
 	for (struct emu_queue *q = leaving; q; q = q->next_in_turn)
@@ -413,10 +419,12 @@ static void reset(struct emu_node *n)
 		if (!is_first_of_process(n, q))
 			continue;
 		pn->evicted++;
+		emu_smi_eviction(n, q->process, GP_KFD_EVICTION_SUSPEND);
 		emu_event_reset(q->process, n->gpu_id);
 	}
 	atomic_fetch_add(&n->nr_resets, 1);
 	atomic_store(&n->hung, false);
+	emu_smi_reset(n, NULL);
 }
 
 /* Those that had a slot go to the end of the list, in their order. */
@@ -460,7 +468,7 @@ void emu_sched_tend(struct emu_node *n)
 			tend_queue(q);
 	}
 	if (due || atomic_load(&n->hung))
-		reset(n);
+		reset(n, due ? "user trigger" : "HWS hang");
 	if (slice_is_over(n, gp__clock_ns()))
 		rotate(n);
 	pthread_mutex_unlock(&n->lock);
