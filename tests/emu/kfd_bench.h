@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A machine with processes that are no programs: their memory, queues and packets are made by the
+ * test itself. Only what a client would be asked for is missing.
+ */
+#ifndef GP__TESTS_EMU_KFD_BENCH_H
+#define GP__TESTS_EMU_KFD_BENCH_H
+
+#include "emu/gfx9/machine.h"
+#include "emu/kfd/aql.h"
+#include "emu/kfd/call.h"
+#include "emu/kfd/node.h"
+#include "emu/kfd/queue.h"
+
+#define BENCH_SECOND ((uint64_t)1000000000)
+#define BENCH_TIMEOUT (30 * BENCH_SECOND)
+
+/* A signal as the runtime makes it. */
+struct bench_signal {
+	int64_t kind;
+	_Atomic int64_t value;
+	uint64_t mailbox;
+	uint32_t event, reserved;
+	uint64_t start, end, more[2];
+};
+
+struct bench {
+	struct emu_machine m;
+	struct emu_config config; /* may be changed before bench_start() */
+	struct emu_node *node;
+	const char *object; /* the kernels */
+};
+
+struct bench_process {
+	struct bench *b;
+	struct emu_process *p;
+	struct machine *memory; /* its memory, and kernels loaded into it */
+	struct emu_call call;
+};
+
+struct bench_queue {
+	struct bench_process *p;
+	struct emu_queue *q;
+	uint32_t id, packets;
+	uint8_t *ring;
+	uint64_t ring_va;
+	_Atomic uint64_t *read_index, *write_index, *doorbell;
+	struct aql_queue *state;
+	struct bench_signal *inactive;
+};
+
+void bench_start(struct bench *b, enum gfx9_target target, const char *object);
+void bench_end(struct bench *b);
+
+void bench_process_start(struct bench *b, struct bench_process *p, pid_t pid);
+void bench_process_end(struct bench_process *p);
+/* Zeroed memory of it, and where the host finds it. */
+uint64_t bench_alloc(struct bench_process *p, uint64_t bytes, void *host);
+uint64_t bench_signal(struct bench_process *p, int64_t value, struct bench_signal **s);
+
+/* 0 or -errno of CREATE_QUEUE. */
+int bench_queue(struct bench_process *p, struct bench_queue *q, uint32_t type, uint32_t packets);
+void bench_destroy(struct bench_queue *q);
+/* Reserves a slot, waits while there is none, and publishes the packet; rings. */
+void bench_push(struct bench_queue *q, const union aql_packet *packet);
+void bench_ring(struct bench_queue *q, uint64_t value);
+/* A dispatch of a kernel with one axis, ready to be pushed. */
+union aql_packet bench_dispatch(struct bench_process *p, const char *kernel, uint32_t groups,
+				uint16_t size, const void *args, size_t args_size, uint64_t signal);
+
+/* Whether the value becomes so within the time a test has. */
+bool bench_wait(_Atomic int64_t *value, int64_t expected);
+bool bench_wait_index(struct bench_queue *q, uint64_t index);
+/* Nothing of the kind within a moment. */
+bool bench_stays(_Atomic int64_t *value, int64_t expected);
+
+int bench_hold(struct bench_queue *q, uint32_t why, enum gfx9_stop_type how);
+int bench_release(struct bench_queue *q, uint32_t why);
+
+#endif
