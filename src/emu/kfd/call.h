@@ -22,6 +22,7 @@ struct emu_call {
 	pid_t pid; /* of it, and the thread that may be a tracer */
 	uid_t uid;
 	gid_t gid;
+	uint64_t file; /* the open file whose ioctl it is */
 	int fd; /* the connection */
 	int wake_fd; /* an eventfd for whatever this thread waits for, made when it is needed; -1 */
 	bool cancelled; /* a signal came for the client since the call began */

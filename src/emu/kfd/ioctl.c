@@ -16,6 +16,7 @@
 #include "emu/kfd/event.h"
 #include "emu/kfd/machine.h"
 #include "emu/kfd/memory.h"
+#include "emu/kfd/preempt.h"
 #include "emu/kfd/process.h"
 #include "emu/kfd/queue.h"
 #include "emu/kfd/smi.h"
@@ -71,6 +72,10 @@ HANDLER(export_dmabuf)
 HANDLER(smi_events)
 HANDLER(runtime_enable)
 HANDLER(dbg_trap)
+HANDLER(preempt_queue)
+HANDLER(resume_queue)
+HANDLER(preempt_query)
+HANDLER(preempt_batch)
 
 /* The debugger's interface before there was one. */
 static int refuse(struct emu_call *call, void *args)
@@ -154,10 +159,10 @@ static const struct ioctl ioctls[] = {
 /* Those of the series, from 0x87. */
 #define SERIES_START 0x87
 static const struct ioctl series_ioctls[] = {
-	{ GP_KFD_PREEMPT_QUEUE, NULL, NULL, false },
-	{ GP_KFD_RESUME_QUEUE, NULL, NULL, false },
-	{ GP_KFD_PREEMPT_QUERY, NULL, NULL, false },
-	{ GP_KFD_PREEMPT_BATCH, NULL, NULL, true },
+	{ GP_KFD_PREEMPT_QUEUE, do_preempt_queue, NULL, false },
+	{ GP_KFD_RESUME_QUEUE, do_resume_queue, NULL, false },
+	{ GP_KFD_PREEMPT_QUERY, do_preempt_query, NULL, false },
+	{ GP_KFD_PREEMPT_BATCH, do_preempt_batch, NULL, true },
 };
 
 #define N(table) (sizeof(table) / sizeof((table)[0]))
@@ -198,6 +203,7 @@ int emu_kfd_ioctl(struct emu_call *call, const struct emu_file *f, uint32_t cmd,
 		return -EBADF;
 	if (!io->run)
 		return -EINVAL;
+	call->file = f->id;
 	memset(&args, 0, size > _IOC_SIZE(io->cmd) ? size : _IOC_SIZE(io->cmd));
 	/* Which way is for us to say, not for the caller. */
 	if (_IOC_DIR(io->cmd) & _IOC_WRITE) {

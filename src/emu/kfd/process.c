@@ -21,6 +21,7 @@
 #include "emu/kfd/doorbell.h"
 #include "emu/kfd/memfd.h"
 #include "emu/kfd/node.h"
+#include "emu/kfd/preempt.h"
 #include "emu/kfd/queue.h"
 #include "emu/kfd/server.h"
 #include "emu/kfd/topology.h"
@@ -205,7 +206,10 @@ static void end_process(struct emu_process *p)
 	struct emu_machine *m = p->m;
 	struct emu_process **link = &m->processes;
 
+	emu_debug_end(p);
+	emu_preempt_end(p);
 	emu_destroy_queues(p);
+	emu_debug_destroy(p);
 	emu_doorbell_forget(p);
 	if (p->opened)
 		emu_topology_remove_process(p);
@@ -250,6 +254,7 @@ void emu_process_put(struct emu_process *p)
 struct farewell {
 	struct emu_process *p;
 	unsigned int n;
+	uint64_t file; /* that was closed; 0: all of them */
 };
 
 static void *say_farewell(void *arg)
@@ -257,6 +262,8 @@ static void *say_farewell(void *arg)
 	struct farewell *f = arg;
 	struct emu_machine *m = f->p->m;
 
+	if (f->file)
+		emu_preempt_file_closed(m, f->file);
 	put_many(f->p, f->n);
 	free(f);
 	pthread_mutex_lock(&m->lock);
@@ -266,7 +273,7 @@ static void *say_farewell(void *arg)
 	return NULL;
 }
 
-static void put_elsewhere(struct emu_process *p, unsigned int n)
+static void put_elsewhere(struct emu_process *p, unsigned int n, uint64_t file)
 {
 	struct farewell *f = malloc(sizeof(*f));
 	struct emu_machine *m = p->m;
@@ -274,7 +281,7 @@ static void put_elsewhere(struct emu_process *p, unsigned int n)
 	bool started = false;
 
 	if (f) {
-		*f = (struct farewell){ p, n };
+		*f = (struct farewell){ p, n, file };
 		pthread_mutex_lock(&m->lock);
 		started = !pthread_create(&thread, NULL, say_farewell, f);
 		m->nr_threads += started;
@@ -284,6 +291,8 @@ static void put_elsewhere(struct emu_process *p, unsigned int n)
 		pthread_detach(thread);
 	} else {
 		free(f);
+		if (file)
+			emu_preempt_file_closed(m, file);
 		put_many(p, n);
 	}
 }
@@ -302,7 +311,7 @@ void emu_process_died(struct emu_machine *m, uint32_t pasid)
 	}
 	pthread_mutex_unlock(&m->lock);
 	if (n)
-		put_elsewhere(p, n);
+		put_elsewhere(p, n, 0);
 }
 
 void emu_processes_end(struct emu_machine *m)
@@ -416,5 +425,5 @@ void emu_file_close(struct emu_machine *m, uint64_t id)
 	}
 	pthread_mutex_unlock(&m->lock);
 	if (p)
-		put_elsewhere(p, 1);
+		put_elsewhere(p, 1, id);
 }

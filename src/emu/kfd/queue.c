@@ -7,6 +7,7 @@
 #include "emu/gfx9/area.h"
 #include "emu/kfd/call.h"
 #include "emu/kfd/node.h"
+#include "emu/kfd/preempt.h"
 #include "emu/kfd/topology.h"
 
 #include <errno.h>
@@ -436,6 +437,7 @@ static int destroy(struct emu_queue *q)
 
 	pthread_mutex_lock(&q->node->lock);
 	err = emu_sched_remove(q);
+	emu_preempt_forget(q);
 	give_doorbell(q);
 	give_sdma(q);
 	if (q->is_gws)

@@ -11,6 +11,7 @@
 #include "gpreempt/uapi/gpreempt_kfd.h"
 
 struct emu_call;
+struct emu_hold;
 struct emu_node;
 
 /* Why a queue does not run; it is active where none of them holds and it has a ring and a share. */
@@ -45,6 +46,7 @@ struct emu_queue {
 	uint64_t exceptions; /* GP_KFD_EC_MASK: those raised; under the debugger's lock */
 	bool destroying; /* somebody is about to; under the process's lock */
 	bool is_gws;
+	struct emu_hold *holds; /* by other processes (preempt.c); under the node's lock */
 
 	/* Changed while it is not mapped, under the node's lock. */
 	uint64_t ring;

@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A queue that its own program preempted is held once, whoever in it said so. Others hold it each
+ * for themselves: a list of who does hangs on the queue, and it goes on when that is empty.
+ */
+#include "emu/kfd/preempt.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "emu/kfd/call.h"
+#include "emu/kfd/node.h"
+#include "emu/kfd/queue.h"
+#include "emu/kfd/tracer.h"
+
+#define NS_PER_MS 1000000
+
+/* One open file of another process that holds a queue. */
+struct emu_hold {
+	struct emu_hold *next;
+	uint64_t file;
+	uint32_t pasid; /* of whom it belongs to */
+};
+
+static uint32_t types(const struct emu_machine *m)
+{
+	uint32_t all = 1u << GP_KFD_PREEMPT_DRAIN | 1u << GP_KFD_PREEMPT_RESET;
+
+	return m->config.cwsr ? all | 1u << GP_KFD_PREEMPT_SAVE : all;
+}
+
+static int check_type(const struct emu_machine *m, uint32_t type)
+{
+	if (type > GP_KFD_PREEMPT_SAVE)
+		return -EINVAL;
+	return types(m) & 1u << type ? 0 : -EOPNOTSUPP;
+}
+
+static enum gfx9_stop_type stop_type(uint32_t type)
+{
+	static const enum gfx9_stop_type how[] = {
+		[GP_KFD_PREEMPT_DRAIN] = GFX9_DRAIN,
+		[GP_KFD_PREEMPT_RESET] = GFX9_RESET,
+		[GP_KFD_PREEMPT_SAVE] = GFX9_SAVE,
+	};
+
+	return how[type];
+}
+
+/*
+ * One queue of the caller's
+ */
+
+/* With the node's lock. What failed holds nothing: a queue that nobody resumes would be lost. */
+static int preempt(struct emu_node *n, struct emu_queue *q, enum gfx9_stop_type how,
+		   uint64_t timeout_ns)
+{
+	int err;
+
+	if (q->held & EMU_HELD_PREEMPTED)
+		return -EALREADY;
+	if (q->destroying)
+		return -EBUSY;
+	err = emu_sched_hold(n, &q, 1, EMU_HELD_PREEMPTED, how, timeout_ns);
+	if (err)
+		emu_sched_release(n, &q, 1, EMU_HELD_PREEMPTED);
+	return err;
+}
+
+int emu_preempt_queue(struct emu_call *call, struct gp_kfd_preempt_queue *args)
+{
+	struct emu_process *p = call->process;
+	struct emu_queue *q;
+	int err = args->pad ? -EINVAL : check_type(call->m, args->preempt_type);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&p->lock);
+	q = emu_queue_find(p, args->queue_id);
+	if (q) {
+		pthread_mutex_lock(&q->node->lock);
+		err = preempt(q->node, q, stop_type(args->preempt_type),
+			      (uint64_t)args->timeout_ms * NS_PER_MS);
+		pthread_mutex_unlock(&q->node->lock);
+	}
+	pthread_mutex_unlock(&p->lock);
+	return q ? err : -EINVAL;
+}
+
+int emu_resume_queue(struct emu_call *call, struct gp_kfd_resume_queue *args)
+{
+	struct emu_process *p = call->process;
+	struct emu_queue *q;
+	int err = -EINVAL;
+
+	if (args->pad[0] || args->pad[1] || args->pad[2])
+		return -EINVAL;
+	pthread_mutex_lock(&p->lock);
+	q = emu_queue_find(p, args->queue_id);
+	if (q) {
+		pthread_mutex_lock(&q->node->lock);
+		if (q->held & EMU_HELD_PREEMPTED)
+			err = emu_sched_release(q->node, &q, 1, EMU_HELD_PREEMPTED);
+		pthread_mutex_unlock(&q->node->lock);
+	}
+	pthread_mutex_unlock(&p->lock);
+	return err;
+}
+
+int emu_preempt_query(struct emu_call *call, struct gp_kfd_preempt_query *args)
+{
+	const struct emu_config *c = &call->m->config;
+	uint32_t gpu_id = args->gpu_id ? args->gpu_id : call->m->node[0]->gpu_id;
+
+	if (!emu_machine_node(call->m, gpu_id))
+		return -EINVAL;
+	*args = (struct gp_kfd_preempt_query){
+		.gpu_id = gpu_id,
+		.version = GP_KFD_PREEMPT_VERSION,
+		.features = GP_KFD_FEATURE_BATCH | GP_KFD_FEATURE_TARGET_PID |
+			    GP_KFD_FEATURE_LOGICAL_PRIORITY,
+		.types = types(call->m),
+		.default_timeout_ms =
+			c->preempt_timeout_ms ? c->preempt_timeout_ms : EMU_PREEMPT_TIMEOUT_MS,
+	};
+	return 0;
+}
+
+/*
+ * Who holds what of others
+ */
+
+static struct emu_hold **find_hold(struct emu_queue *q, uint64_t file)
+{
+	struct emu_hold **link = &q->holds;
+
+	while (*link && (*link)->file != file)
+		link = &(*link)->next;
+	return link;
+}
+
+static int add_hold(struct emu_queue *q, const struct emu_call *call)
+{
+	struct emu_hold *h;
+
+	if (*find_hold(q, call->file))
+		return 0;
+	h = malloc(sizeof(*h));
+	if (!h)
+		return -ENOMEM;
+	*h = (struct emu_hold){ q->holds, call->file, call->process->pasid };
+	q->holds = h;
+	return 0;
+}
+
+/* False: there was none. */
+static bool remove_hold(struct emu_queue *q, uint64_t file)
+{
+	struct emu_hold **link = find_hold(q, file), *h = *link;
+
+	if (!h)
+		return false;
+	*link = h->next;
+	free(h);
+	return true;
+}
+
+void emu_preempt_forget(struct emu_queue *q)
+{
+	while (q->holds)
+		remove_hold(q, q->holds->file);
+}
+
+/* All holds of a file, or where that is 0 of a process. */
+static void remove_matching(struct emu_queue *q, uint64_t file, uint32_t pasid)
+{
+	struct emu_hold **link = &q->holds;
+
+	while (*link) {
+		struct emu_hold *h = *link;
+
+		if (file ? h->file != file : h->pasid != pasid) {
+			link = &h->next;
+			continue;
+		}
+		*link = h->next;
+		free(h);
+	}
+}
+
+static void let_go(struct emu_node *n, uint64_t file, uint32_t pasid)
+{
+	struct emu_queue *batch[EMU_QUEUES_PER_GPU_MAX];
+	uint32_t nr = 0;
+
+	pthread_mutex_lock(&n->lock);
+	for (struct emu_queue *q = n->queues; q; q = q->next) {
+		if (!q->holds)
+			continue;
+		remove_matching(q, file, pasid);
+		if (!q->holds)
+			batch[nr++] = q;
+	}
+	emu_sched_release(n, batch, nr, EMU_HELD_BATCH);
+	pthread_mutex_unlock(&n->lock);
+}
+
+void emu_preempt_file_closed(struct emu_machine *m, uint64_t file)
+{
+	for (uint32_t i = 0; i < m->config.nr_gpus; i++)
+		let_go(m->node[i], file, 0);
+}
+
+void emu_preempt_end(struct emu_process *p)
+{
+	for (uint32_t i = 0; i < p->m->config.nr_gpus; i++)
+		let_go(p->m->node[i], 0, p->pasid);
+}
+
+/*
+ * Several
+ */
+
+/* What is done to queues of one process, and with which result. */
+struct batch {
+	const struct emu_call *call;
+	const struct gp_kfd_preempt_batch *args;
+	uint32_t *ids;
+	bool is_own;
+	int done;
+};
+
+/* Queues of one node that are to change, and where their ids are. */
+struct part {
+	struct emu_queue *queue[EMU_QUEUES_MAX];
+	uint32_t index[EMU_QUEUES_MAX];
+	uint32_t nr;
+};
+
+static bool is_held_by(struct emu_queue *q, const struct batch *b)
+{
+	return b->is_own ? q->held & EMU_HELD_PREEMPTED : *find_hold(q, b->call->file) != NULL;
+}
+
+/* Whether the batch applies to it; what is preempted already, is. */
+static bool applies(struct emu_queue *q, const struct batch *b)
+{
+	if (b->args->op == GP_KFD_BATCH_RESUME)
+		return is_held_by(q, b);
+	if (q->destroying)
+		return false;
+	return b->is_own || !add_hold(q, b->call);
+}
+
+static void gather(struct emu_process *p, struct emu_node *n, struct batch *b, struct part *part)
+{
+	part->nr = 0;
+	for (uint32_t i = 0; i < b->args->num_queues; i++) {
+		/* What was dealt with before has its bit, and so has the second of two. */
+		struct emu_queue *q = emu_queue_find(p, b->ids[i] & ~GP_KFD_QUEUE_INVALID);
+		bool is_new = b->ids[i] & GP_KFD_QUEUE_INVALID;
+
+		for (uint32_t j = 0; j < part->nr; j++)
+			is_new &= part->queue[j] != q;
+		if (!q || q->node != n || !is_new)
+			continue;
+		if (!applies(q, b)) {
+			b->ids[i] ^= GP_KFD_QUEUE_INVALID | GP_KFD_QUEUE_ERROR;
+			continue;
+		}
+		part->queue[part->nr] = q;
+		part->index[part->nr++] = i;
+	}
+}
+
+static int hold(struct emu_node *n, const struct batch *b, struct part *part, uint32_t why)
+{
+	int err = emu_sched_hold(n, part->queue, part->nr, why, stop_type(b->args->preempt_type),
+				 (uint64_t)b->args->timeout_ms * NS_PER_MS);
+
+	for (uint32_t i = 0; err && !b->is_own && i < part->nr; i++)
+		remove_hold(part->queue[i], b->call->file);
+	if (err)
+		emu_sched_release(n, part->queue, part->nr, why);
+	return err;
+}
+
+/* A queue that somebody else holds as well stays held. */
+static int release(struct emu_node *n, const struct batch *b, struct part *part, uint32_t why)
+{
+	struct emu_queue *free_now[EMU_QUEUES_MAX];
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < part->nr; i++) {
+		struct emu_queue *q = part->queue[i];
+
+		if (!b->is_own)
+			remove_hold(q, b->call->file);
+		if (b->is_own || !q->holds)
+			free_now[nr++] = q;
+	}
+	return emu_sched_release(n, free_now, nr, why);
+}
+
+static void run_on_node(struct emu_process *p, struct emu_node *n, struct batch *b)
+{
+	uint32_t why = b->is_own ? EMU_HELD_PREEMPTED : EMU_HELD_BATCH;
+	struct part part;
+	int err;
+
+	pthread_mutex_lock(&n->lock);
+	gather(p, n, b, &part);
+	if (b->args->op == GP_KFD_BATCH_PREEMPT)
+		err = hold(n, b, &part, why);
+	else
+		err = release(n, b, &part, why);
+	pthread_mutex_unlock(&n->lock);
+	for (uint32_t i = 0; i < part.nr; i++) {
+		b->ids[part.index[i]] &= ~GP_KFD_QUEUE_INVALID;
+		if (err)
+			b->ids[part.index[i]] |= GP_KFD_QUEUE_ERROR;
+	}
+	b->done += err ? 0 : (int)part.nr;
+}
+
+static int check_batch(const struct emu_call *call, const struct gp_kfd_preempt_batch *args)
+{
+	if (args->pad || args->op > GP_KFD_BATCH_RESUME || args->num_queues > EMU_QUEUES_MAX ||
+	    (args->num_queues && !args->queue_array_ptr))
+		return -EINVAL;
+	return args->op == GP_KFD_BATCH_PREEMPT ? check_type(call->m, args->preempt_type) : 0;
+}
+
+/*
+ * As for ptrace: of the same user, and not a program that has what its user has not, whose folder
+ * in /proc is root's for that; or he traces it already; or he is admin.
+ */
+static bool may_hold(const struct emu_call *call, const struct emu_process *target)
+{
+	char name[32];
+	struct stat st;
+
+	if (!call->uid)
+		return true;
+	snprintf(name, sizeof(name), "/proc/%d", (int)target->pid);
+	if (call->uid == target->uid && !stat(name, &st) && st.st_uid == call->uid)
+		return true;
+	return emu_tracer_is(call->pid, target->pid);
+}
+
+static int find_target(struct emu_call *call, uint32_t pid, struct emu_process **target)
+{
+	pid_t of = pid ? emu_tracer_process((pid_t)pid) : call->pid;
+
+	*target = of > 0 ? emu_process_find(call->m, of) : NULL;
+	if (!*target)
+		return -ESRCH;
+	if (*target == call->process || may_hold(call, *target))
+		return 0;
+	emu_process_put(*target);
+	return -EPERM;
+}
+
+static int run_batch(struct emu_call *call, struct emu_process *target,
+		     const struct gp_kfd_preempt_batch *args, uint32_t *ids)
+{
+	struct batch b = {
+		.call = call, .args = args, .ids = ids, .is_own = target == call->process
+	};
+
+	for (uint32_t i = 0; i < args->num_queues; i++)
+		ids[i] |= GP_KFD_QUEUE_INVALID;
+	pthread_mutex_lock(&target->lock);
+	for (uint32_t i = 0; i < call->m->config.nr_gpus; i++)
+		run_on_node(target, call->m->node[i], &b);
+	pthread_mutex_unlock(&target->lock);
+	return b.done;
+}
+
+int emu_preempt_batch(struct emu_call *call, struct gp_kfd_preempt_batch *args)
+{
+	size_t bytes = args->num_queues * sizeof(uint32_t);
+	struct emu_process *target;
+	int err = check_batch(call, args), done = 0;
+	uint32_t *ids;
+
+	if (!err)
+		err = find_target(call, args->pid, &target);
+	if (err)
+		return err;
+	ids = malloc(bytes + 1);
+	err = ids ? emu_copy_from_user(call, ids, args->queue_array_ptr, bytes) : -ENOMEM;
+	if (!err) {
+		done = run_batch(call, target, args, ids);
+		err = emu_copy_to_user(call, args->queue_array_ptr, ids, bytes);
+	}
+	free(ids);
+	emu_process_put(target);
+	return err ? err : done;
+}
