@@ -6,6 +6,7 @@
 #include "base/cmd.h"
 
 int cmd_bench(struct gp__env *env, int argc, char **argv);
+int cmd_emu(struct gp__env *env, int argc, char **argv);
 int cmd_sim(struct gp__env *env, int argc, char **argv);
 int cmd_summary(struct gp__env *env, int argc, char **argv);
 

@@ -7,6 +7,7 @@
 
 static const struct gp__cmd commands[] = {
 	{ "bench", cmd_bench, "measure what this build costs on this machine" },
+	{ "emu", cmd_emu, "emulated AMD machines for ROCm programs" },
 	{ "help", gp__cmd_help, "explain a command, or list them" },
 	{ "sim", cmd_sim, "run programs on modelled GPUs under the real scheduler" },
 	{ "version", gp__cmd_version, "show the version" },

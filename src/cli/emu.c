@@ -1,0 +1,628 @@
+// SPDX-License-Identifier: MIT
+/* gpreempt emu: emulated AMD machines, started, listed, stopped, and programs run on them. */
+#include "cli/emu.h"
+
+#include "base/json.h"
+#include "base/table.h"
+#include "base/units.h"
+#include "cli/commands.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DEFAULT_NAME "default"
+#define GIB (1ULL << 30)
+#define VRAM_MIN (16ULL << 20)
+#define VRAM_MAX (512 * GIB)
+#define XCC_CUS_MAX 128
+#define EXIT_OWN_FAILURE 125
+
+enum {
+	KEY_GPU = 0x100,
+	KEY_CUS,
+	KEY_GPUS,
+	KEY_XCCS,
+	KEY_VRAM,
+	KEY_KERNEL,
+	KEY_CWSR,
+	KEY_NAME,
+	KEY_SEED,
+	KEY_FAULT,
+	KEY_ALL,
+};
+
+struct args {
+	struct gp__env *env;
+	struct emu_config config;
+	bool configured; /* an option says what the machine is */
+	const char *name; /* NULL: not given */
+	bool all;
+	bool names; /* a name may stand without its option */
+};
+
+static const struct argp_option machine_options[] = {
+	{ "gpu", KEY_GPU, "TARGET", 0, "gfx90a (MI210) or gfx942 (MI300X); gfx90a", 0 },
+	{ "gpus", KEY_GPUS, "N", 0, "how many of them, up to 8; 1", 0 },
+	{ "xccs", KEY_XCCS, "N", 0, "XCCs of a GPU; 1, of a gfx942 8", 0 },
+	{ "cus", KEY_CUS, "N", 0, "compute units of an XCC; 104, of a gfx942 38", 0 },
+	{ "vram", KEY_VRAM, "SIZE", 0, "memory of a GPU; 16G", 0 },
+	{ "kernel", KEY_KERNEL, "VERSION", 0,
+	  "whose amdkfd: 6.1, 6.12, or gpreempt (6.12 with its series); 6.12", 0 },
+	{ "cwsr", KEY_CWSR, "on|off", 0, "whether waves are saved when a queue is stopped; on", 0 },
+	{ "seed", KEY_SEED, "N", 0, "of what goes wrong by chance; 1", 0 },
+	{ "fault", KEY_FAULT, "WHAT=VALUE", 0,
+	  "something that goes wrong; see gpreempt-emu(1). May be repeated", 0 },
+	{ "name", KEY_NAME, "NAME", 0, "the machine's name", 0 },
+	{ 0 },
+};
+
+static const struct argp_option stop_options[] = {
+	{ "all", KEY_ALL, NULL, 0, "every machine of this user", 0 },
+	{ 0 },
+};
+
+static const char *const target_names[GFX9_TARGETS] = {
+	[GFX9_TARGET_GFX90A] = "gfx90a",
+	[GFX9_TARGET_GFX942] = "gfx942",
+};
+
+static const char *const kernel_names[] = {
+	[EMU_KERNEL_6_1] = "6.1",
+	[EMU_KERNEL_6_12] = "6.12",
+	[EMU_KERNEL_GPREEMPT] = "gpreempt",
+};
+
+/* The index of @text among the names, or -1. */
+static int find_name(const char *const *names, size_t n, const char *text)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!strcmp(names[i], text))
+			return (int)i;
+	}
+	return -1;
+}
+
+/*
+ * Options
+ */
+
+static error_t parse_number(struct argp_state *state, const char *option, const char *text,
+			    uint64_t min, uint64_t max, uint64_t *value)
+{
+	char expected[80];
+
+	if (!gp__parse_u64(text, min, max, value))
+		return 0;
+	return gp__cmd_usage(state, "%s: '%s' is not %s", option, text,
+			     gp__expect_u64(expected, sizeof(expected), min, max));
+}
+
+static error_t parse_u32(struct argp_state *state, const char *option, const char *text,
+			 uint32_t min, uint32_t max, uint32_t *value)
+{
+	uint64_t v = 0;
+	error_t err = parse_number(state, option, text, min, max, &v);
+
+	*value = (uint32_t)v;
+	return err;
+}
+
+static error_t parse_vram(struct argp_state *state, const char *text, uint64_t *bytes)
+{
+	if (!gp__parse_size(text, bytes) && *bytes >= VRAM_MIN && *bytes <= VRAM_MAX)
+		return 0;
+	return gp__cmd_usage(state, "--vram: '%s' is not a size from 16M to 512G", text);
+}
+
+/* A name is a folder's, and should be easy to type. */
+static error_t parse_name(struct argp_state *state, const char *text, struct args *args)
+{
+	size_t len = strlen(text);
+
+	if (args->name)
+		return gp__cmd_usage(state, "one machine at a time, not '%s' as well", text);
+	for (size_t i = 0; i < len; i++) {
+		if (!isalnum((unsigned char)text[i]) && !strchr("-_.", text[i]))
+			len = 0;
+	}
+	if (!len || len >= sizeof(args->config.name) || *text == '.' || *text == '-')
+		return gp__cmd_usage(state,
+				     "'%s' is no name for a machine: letters, digits, '-', '_' and "
+				     "'.', up to 63",
+				     text);
+	args->name = text;
+	return 0;
+}
+
+static int parse_chance(const char *text, uint32_t *millionths)
+{
+	return gp__parse_percent(text, millionths);
+}
+
+/* WHAT=VALUE */
+static error_t parse_fault(struct argp_state *state, char *text, struct emu_faults *f)
+{
+	char *value = strchr(text, '=');
+	uint64_t number;
+	int err = -EINVAL;
+
+	if (!value)
+		return gp__cmd_usage(state, "--fault: '%s' has no '=' with a value behind it",
+				     text);
+	*value++ = '\0';
+	if (!strcmp(text, "preempt-timeout")) {
+		err = parse_chance(value, &f->preempt_timeout);
+	} else if (!strcmp(text, "ioctl-eintr")) {
+		err = parse_chance(value, &f->ioctl_eintr);
+	} else if (!strcmp(text, "ioctl-enomem")) {
+		err = parse_chance(value, &f->ioctl_enomem);
+	} else if (!strcmp(text, "preempt-slow")) {
+		err = gp__parse_duration(value, &f->preempt_slow_ns);
+	} else if (!strcmp(text, "gpu-reset")) {
+		err = gp__parse_duration(value, &f->gpu_reset_ns);
+	} else if (!strcmp(text, "hang-queue")) {
+		err = gp__parse_u64(value, 1, UINT32_MAX, &number);
+		f->hang_queue = err ? 0 : (uint32_t)number;
+	} else {
+		return gp__cmd_usage(state,
+				     "--fault: '%s' is none; there are preempt-timeout, "
+				     "preempt-slow, hang-queue, gpu-reset, ioctl-eintr and "
+				     "ioctl-enomem",
+				     text);
+	}
+	return err ? gp__cmd_usage(state, "--fault: '%s' is no value for %s", value, text) : 0;
+}
+
+static error_t parse_choice(struct argp_state *state, int key, const char *text,
+			    struct emu_config *c)
+{
+	int i;
+
+	switch (key) {
+	case KEY_GPU:
+		i = find_name(target_names, GFX9_TARGETS, text);
+		if (i < 0)
+			return gp__cmd_usage(state, "--gpu: '%s' is neither gfx90a nor gfx942",
+					     text);
+		c->target = (enum gfx9_target)i;
+		return 0;
+	case KEY_KERNEL:
+		i = find_name(kernel_names, EMU_KERNEL_GPREEMPT + 1, text);
+		if (i < 0)
+			return gp__cmd_usage(state, "--kernel: '%s' is not 6.1, 6.12 or gpreempt",
+					     text);
+		c->kernel = (enum emu_kernel)i;
+		return 0;
+	default:
+		if (strcmp(text, "on") && strcmp(text, "off"))
+			return gp__cmd_usage(state, "--cwsr: '%s' is neither on nor off", text);
+		c->cwsr = !strcmp(text, "on");
+		return 0;
+	}
+}
+
+static error_t parse_machine(int key, char *arg, struct argp_state *state)
+{
+	struct args *args = state->input;
+	struct emu_config *c = &args->config;
+
+	switch (key) {
+	case KEY_GPU:
+	case KEY_KERNEL:
+	case KEY_CWSR:
+		args->configured = true;
+		return parse_choice(state, key, arg, c);
+	case KEY_GPUS:
+		args->configured = true;
+		return parse_u32(state, "--gpus", arg, 1, EMU_GPUS_MAX, &c->nr_gpus);
+	case KEY_XCCS:
+		args->configured = true;
+		return parse_u32(state, "--xccs", arg, 1, GFX9_XCCS_MAX, &c->nr_xccs);
+	case KEY_CUS:
+		args->configured = true;
+		return parse_u32(state, "--cus", arg, 1, XCC_CUS_MAX, &c->xcc_cus);
+	case KEY_VRAM:
+		args->configured = true;
+		return parse_vram(state, arg, &c->vram_bytes);
+	case KEY_SEED:
+		args->configured = true;
+		return parse_number(state, "--seed", arg, 0, UINT64_MAX, &c->seed);
+	case KEY_FAULT:
+		args->configured = true;
+		return parse_fault(state, arg, &c->faults);
+	case KEY_NAME:
+		return parse_name(state, arg, args);
+	case KEY_ALL:
+		args->all = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (args->names)
+			return parse_name(state, arg, args);
+		return gp__cmd_usage(state, "'%s' is not understood; a machine is named by --name",
+				     arg);
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* What was not said follows from the chip. */
+static int complete_config(struct gp__env *env, struct emu_config *c)
+{
+	bool mi300 = c->target == GFX9_TARGET_GFX942;
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (!c->nr_xccs)
+		c->nr_xccs = mi300 ? 8 : 1;
+	if (!c->xcc_cus)
+		c->xcc_cus = mi300 ? 38 : 104;
+	if (!mi300 && c->nr_xccs > 1)
+		return gp__env_fail(env, GP__EXIT_USAGE, NULL,
+				    "--xccs: a gfx90a has one; gfx942 has up to 8");
+	if (c->nr_xccs * c->xcc_cus > GFX9_CUS_MAX)
+		return gp__env_fail(env, GP__EXIT_USAGE, NULL,
+				    "%u XCCs of %u compute units are more than the %u that a GPU "
+				    "can have",
+				    c->nr_xccs, c->xcc_cus, GFX9_CUS_MAX);
+	c->threads = cpus > 0 && cpus < 1024 ? (int)cpus : 1;
+	return 0;
+}
+
+/* The options of one verb; argv[0] is the verb, which messages call "emu VERB". */
+static bool parse_verb(struct args *args, const struct argp_option *options, const char *verb,
+		       const char *args_doc, const char *doc, int argc, char **argv, int *status)
+{
+	struct argp argp = {
+		.options = options, .parser = parse_machine, .args_doc = args_doc, .doc = doc
+	};
+	char name[32], *was = argv[0];
+	bool go_on;
+
+	snprintf(name, sizeof(name), "emu %s", verb);
+	argv[0] = name;
+	go_on = gp__cmd_parse(args->env, &argp, argc, argv, args, status);
+	argv[0] = was;
+	return go_on;
+}
+
+static struct args new_args(struct gp__env *env)
+{
+	return (struct args){ .env = env,
+			      .config = { .nr_gpus = 1,
+					  .vram_bytes = 16 * GIB,
+					  .kernel = EMU_KERNEL_6_12,
+					  .cwsr = true,
+					  .seed = 1 } };
+}
+
+/*
+ * start
+ */
+
+json_t *emu_machine_describe(const struct emu_config *c)
+{
+	return json_pack("{s:s, s:s, s:i, s:i, s:i, s:I, s:s, s:b, s:I}", "name", c->name, "gpu",
+			 target_names[c->target], "gpus", (int)c->nr_gpus, "xccs", (int)c->nr_xccs,
+			 "cus", (int)c->xcc_cus, "vram_bytes", (json_int_t)c->vram_bytes, "kernel",
+			 kernel_names[c->kernel], "cwsr", c->cwsr, "seed", (json_int_t)c->seed);
+}
+
+static int tell_started(struct gp__env *env, const struct emu_config *c, pid_t pid)
+{
+	json_t *root;
+
+	if (!env->json) {
+		fprintf(env->out, "machine '%s' is ready, process %d, in %s\n", c->name, (int)pid,
+			c->dir);
+		return GP__EXIT_OK;
+	}
+	root = gp__json_envelope();
+	json_object_set_new(root, "machine", emu_machine_describe(c));
+	json_object_set_new(root, "pid", json_integer(pid));
+	json_object_set_new(root, "dir", gp__json_text(c->dir));
+	return gp__json_print(env, root) ? GP__EXIT_FAILURE : GP__EXIT_OK;
+}
+
+static int emu_start(struct gp__env *env, int argc, char **argv)
+{
+	struct args args = new_args(env);
+	struct emu_config *c = &args.config;
+	int status, lock;
+	pid_t pid;
+
+	if (!parse_verb(&args, machine_options, "start", "[OPTION...]",
+			"Start an emulated AMD machine, which serves programs until it is stopped.",
+			argc, argv, &status))
+		return status;
+	status = complete_config(env, c);
+	if (status)
+		return status;
+	snprintf(c->name, sizeof(c->name), "%s", args.name ? args.name : DEFAULT_NAME);
+	lock = emu_folder_make(env, c->name, c->dir);
+	if (lock < 0)
+		return -lock;
+	pid = emu_machine_start(env, c, lock, true);
+	close(lock);
+	return pid < 0 ? -pid : tell_started(env, c, pid);
+}
+
+/*
+ * ls
+ */
+
+struct listing {
+	struct gp__table *table; /* or */
+	json_t *list;
+};
+
+static const char *text_of(const json_t *o, const char *key)
+{
+	return json_string_value(json_object_get(o, key));
+}
+
+static void list_one(void *ctx, const char *name, const char *dir, pid_t pid)
+{
+	struct listing *l = ctx;
+	json_t *o = emu_machine_read(dir);
+	char size[32];
+
+	if (l->list) {
+		if (!o)
+			o = json_pack("{s:s}", "name", name);
+		json_object_set_new(o, "pid", json_integer(pid));
+		json_object_set_new(o, "dir", gp__json_text(dir));
+		json_array_append_new(l->list, o);
+		return;
+	}
+	gp__table_row(l->table);
+	gp__table_cell(l->table, name);
+	gp__table_cellf(l->table, "%d", (int)pid);
+	if (o) {
+		gp__table_cellf(l->table, "%lldx %s",
+				json_integer_value(json_object_get(o, "gpus")), text_of(o, "gpu"));
+		gp__table_cellf(l->table, "%lld",
+				json_integer_value(json_object_get(o, "xccs")) *
+					json_integer_value(json_object_get(o, "cus")));
+		gp__table_cell(l->table,
+			       gp__format_size(size, sizeof(size),
+					       (uint64_t)json_integer_value(
+						       json_object_get(o, "vram_bytes"))));
+		gp__table_cell(l->table, text_of(o, "kernel"));
+	}
+	json_decref(o);
+}
+
+static int emu_ls(struct gp__env *env, int argc, char **argv)
+{
+	static const struct argp_option none[] = { { 0 } };
+	struct args args = new_args(env);
+	struct listing l = { 0 };
+	json_t *root;
+	int status, err;
+
+	if (!parse_verb(&args, none, "ls", "", "List the machines of this user.", argc, argv,
+			&status))
+		return status;
+	if (env->json) {
+		l.list = json_array();
+	} else {
+		l.table = gp__table_new(env);
+		gp__table_column(l.table, "NAME", GP__LEFT);
+		gp__table_column(l.table, "PID", GP__RIGHT);
+		gp__table_column(l.table, "GPUS", GP__LEFT);
+		gp__table_column(l.table, "CUS", GP__RIGHT);
+		gp__table_column(l.table, "VRAM", GP__RIGHT);
+		gp__table_column(l.table, "KERNEL", GP__LEFT);
+	}
+	status = emu_folder_each(env, list_one, &l);
+	if (!env->json) {
+		err = gp__table_print(l.table);
+		return status ? status : err ? GP__EXIT_FAILURE : GP__EXIT_OK;
+	}
+	if (status) {
+		json_decref(l.list);
+		return status;
+	}
+	root = gp__json_envelope();
+	json_object_set_new(root, "machines", l.list);
+	return gp__json_print(env, root) ? GP__EXIT_FAILURE : GP__EXIT_OK;
+}
+
+/*
+ * stop
+ */
+
+struct stopping {
+	const char *name; /* NULL: all */
+	unsigned int stopped, failed;
+};
+
+static void stop_one(void *ctx, const char *name, const char *dir, pid_t pid)
+{
+	struct stopping *s = ctx;
+
+	if (s->name && strcmp(s->name, name))
+		return;
+	if (emu_machine_stop(dir, pid))
+		s->stopped++;
+	else
+		s->failed++;
+}
+
+static int emu_stop(struct gp__env *env, int argc, char **argv)
+{
+	struct args args = new_args(env);
+	struct stopping s = { 0 };
+	json_t *root;
+	int status;
+
+	args.names = true;
+	if (!parse_verb(&args, stop_options, "stop", "[NAME]",
+			"Stop a machine; without a name, the one called 'default'.", argc, argv,
+			&status))
+		return status;
+	if (args.all && args.name)
+		return gp__env_fail(env, GP__EXIT_USAGE, NULL,
+				    "--all stops every machine; leave out '%s'", args.name);
+	s.name = args.all ? NULL : args.name ? args.name : DEFAULT_NAME;
+	status = emu_folder_each(env, stop_one, &s);
+	if (status)
+		return status;
+	if (s.failed)
+		return gp__env_fail(
+			env, GP__EXIT_FAILURE,
+			"Its log is in its folder; 'gpreempt emu ls --json' says where.",
+			"a machine does not stop");
+	if (s.name && !s.stopped)
+		return gp__env_fail(env, GP__EXIT_FAILURE,
+				    "'gpreempt emu ls' shows those there are.",
+				    "there is no machine '%s'", s.name);
+	if (!env->json)
+		return GP__EXIT_OK;
+	root = gp__json_envelope();
+	json_object_set_new(root, "stopped", json_integer(s.stopped));
+	return gp__json_print(env, root) ? GP__EXIT_FAILURE : GP__EXIT_OK;
+}
+
+/*
+ * exec
+ */
+
+/* Where the command begins: behind "--", or at the first word that is no option nor belongs to
+ * one. */
+static int find_command(int argc, char **argv)
+{
+	static const char *const alone[] = { "--json", "--no-headers", "--help", "--usage", "-h" };
+	int i = 1;
+
+	while (i < argc && argv[i][0] == '-' && strcmp(argv[i], "--")) {
+		bool one = strchr(argv[i], '=') ||
+			   find_name(alone, sizeof(alone) / sizeof(alone[0]), argv[i]) >= 0;
+
+		i += one ? 1 : 2;
+	}
+	return i < argc ? i : argc;
+}
+
+static int exec_named(struct gp__env *env, const char *name, char **command)
+{
+	char base[PATH_MAX], dir[PATH_MAX];
+	int status = emu_folder_base(env, base);
+
+	if (status)
+		return EXIT_OWN_FAILURE;
+	if (snprintf(dir, sizeof(dir), "%s/%s", base, name) >= (int)sizeof(dir) ||
+	    !emu_folder_owner(dir))
+		return gp__env_fail(env, EXIT_OWN_FAILURE,
+				    "'gpreempt emu ls' shows those there are; 'gpreempt emu start' "
+				    "starts one.",
+				    "there is no machine '%s'", name);
+	status = emu_client_setup(env, dir);
+	return status ? EXIT_OWN_FAILURE : emu_client_exec(env, command);
+}
+
+/* On a machine that nobody else sees and that goes with the command. */
+static int exec_private(struct gp__env *env, struct emu_config *c, char **command)
+{
+	int lock, status;
+	pid_t pid;
+
+	snprintf(c->name, sizeof(c->name), "exec-%d", (int)getpid());
+	lock = emu_folder_make(env, c->name, c->dir);
+	if (lock < 0)
+		return EXIT_OWN_FAILURE;
+	pid = emu_machine_start(env, c, lock, false);
+	close(lock);
+	if (pid < 0)
+		return EXIT_OWN_FAILURE;
+	status = emu_client_setup(env, c->dir) ? EXIT_OWN_FAILURE : emu_client_run(env, command);
+	emu_machine_stop(c->dir, pid);
+	return status;
+}
+
+static int emu_exec(struct gp__env *env, int argc, char **argv)
+{
+	int at = find_command(argc, argv);
+	struct args args = new_args(env);
+	char **command = argv + at;
+	int status;
+
+	if (at < argc && !strcmp(argv[at], "--"))
+		command++;
+	if (!parse_verb(&args, machine_options, "exec", "[OPTION...] -- COMMAND [ARGUMENT...]",
+			"Run a command on a machine: the named one, or one of its own, which is "
+			"gone when the command ends.\vThe status is the command's: 128 and more "
+			"where a signal ended it, 127 where it was not found, 126 where it cannot "
+			"be run, 125 where there is no machine for it.",
+			at, argv, &status))
+		return status;
+	if (!*command)
+		return gp__env_fail(env, GP__EXIT_USAGE, NULL,
+				    "a command is missing; try 'gpreempt emu exec -- rocminfo'");
+	if (args.name && args.configured)
+		return gp__env_fail(env, GP__EXIT_USAGE, NULL,
+				    "machine '%s' is what it is; options describe a new one",
+				    args.name);
+	if (args.name)
+		return exec_named(env, args.name, command);
+	status = complete_config(env, &args.config);
+	return status ? status : exec_private(env, &args.config, command);
+}
+
+/*
+ * The command
+ */
+
+static const struct gp__cmd verbs[] = {
+	{ "exec", emu_exec, "run a command on a machine" },
+	{ "ls", emu_ls, "list the machines of this user" },
+	{ "start", emu_start, "start a machine" },
+	{ "stop", emu_stop, "stop a machine" },
+	{ NULL, NULL, NULL },
+};
+
+static const char *verb_name(const void *table, size_t i)
+{
+	return ((const struct gp__cmd *)table)[i].name;
+}
+
+static error_t parse_no_verb(int key, char *arg, struct argp_state *state)
+{
+	const char *nearest;
+
+	switch (key) {
+	case ARGP_KEY_ARG:
+		nearest = gp__nearest(arg, verb_name, verbs);
+		if (nearest)
+			return gp__cmd_usage(state, "'%s' is not understood; did you mean '%s'?",
+					     arg, nearest);
+		return gp__cmd_usage(state,
+				     "'%s' is not understood; there are exec, ls, start and "
+				     "stop",
+				     arg);
+	case ARGP_KEY_NO_ARGS:
+		return gp__cmd_usage(state, "what to do is missing: exec, ls, start or stop");
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+int cmd_emu(struct gp__env *env, int argc, char **argv)
+{
+	static const struct argp argp = {
+		.parser = parse_no_verb,
+		.args_doc = "exec [OPTION...] -- COMMAND\nls\nstart [OPTION...]\nstop [NAME|--all]",
+		.doc = "Emulated AMD machines for unmodified ROCm programs.\v"
+		       "'gpreempt emu start --help' shows what a machine can be; see "
+		       "gpreempt-emu(1).",
+	};
+	int status;
+
+	for (const struct gp__cmd *v = verbs; argc > 1 && v->name; v++) {
+		if (!strcmp(v->name, argv[1]))
+			return v->run(env, argc - 1, argv + 1);
+	}
+	gp__cmd_parse(env, &argp, argc, argv, NULL, &status);
+	return status;
+}
