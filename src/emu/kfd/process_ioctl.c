@@ -280,14 +280,26 @@ int emu_acquire_vm(struct emu_call *call, struct gp_kfd_acquire_vm *args)
 	return err;
 }
 
-/* A kernel without memory that moves by itself (CONFIG_HSA_AMD_SVM) has neither. */
+/* Waves whose access failed cannot try again: it is off, and stays so. */
 int emu_set_xnack_mode(struct emu_call *call, struct gp_kfd_set_xnack_mode *args)
 {
-	(void)call;
-	(void)args;
-	return -EPERM;
+	struct emu_process *p = call->process;
+	uint32_t queues = 0;
+
+	if (args->xnack_enabled < 0) {
+		args->xnack_enabled = 0;
+		return 0;
+	}
+	pthread_mutex_lock(&p->lock);
+	for (uint32_t i = 0; i < call->m->config.nr_gpus; i++)
+		queues += p->node[i].nr_queues;
+	pthread_mutex_unlock(&p->lock);
+	if (queues)
+		return -EBUSY;
+	return args->xnack_enabled ? -EPERM : 0;
 }
 
+/* A kernel without memory that moves by itself (CONFIG_HSA_AMD_SVM) has none. */
 int emu_svm(struct emu_call *call, struct gp_kfd_svm *args)
 {
 	(void)call;
