@@ -79,7 +79,7 @@ void emu_queue_fault(struct emu_queue *q, uint64_t address, bool write)
 {
 	size_t len = 1;
 
-	q->trouble.faulted = true;
+	q->faulted = q->trouble.faulted = true;
 	q->trouble.address = address;
 	q->trouble.read_only =
 		write && emu_memory_at(q->process, q->node->index, address, false, &len);
@@ -187,7 +187,7 @@ static bool resumes(struct emu_queue *q)
 	struct aql_queue state;
 	_Atomic uint64_t *value;
 
-	if (a->broken || q->trouble.faulted || !read_queue(q, &state) || !state.inactive_signal)
+	if (a->broken || q->faulted || !read_queue(q, &state) || !state.inactive_signal)
 		return false;
 	value = emu_queue_word(q, state.inactive_signal + AQL_SIGNAL_VALUE, false);
 	if (!value || atomic_load(value))
@@ -659,7 +659,7 @@ static enum step step(struct emu_queue *q)
 	if (emu_queue_ring(q))
 		q->rung = true;
 	if (q->stopped_by_error && !resumes(q))
-		return a->broken || q->trouble.faulted ? STEP_IDLE : STEP_WAITS;
+		return a->broken || q->faulted ? STEP_IDLE : STEP_WAITS;
 	if (a->once || !q->rung)
 		return STEP_IDLE;
 	if (!has_packets(q)) {

@@ -72,6 +72,7 @@ struct emu_queue {
 	uint32_t nr_running; /* dispatches that have not ended */
 	bool rung; /* there may be packets */
 	bool stopped_by_error;
+	bool faulted; /* for good */
 	struct emu_trouble trouble;
 	void *engine; /* what else its processor keeps */
 };
