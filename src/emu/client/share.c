@@ -57,7 +57,7 @@ static struct {
 		bool write;
 		struct client_shared *result;
 		struct emu_piece *piece;
-		uint32_t nr, nr_fds;
+		uint32_t nr, nr_pieces, nr_fds;
 		int fd[EMU_FDS_MAX];
 		int err;
 	} job;
@@ -232,12 +232,19 @@ static int open_foreign(const struct client_vma *v, bool write)
  * Sharing: first it is seen that all of it can be, then it is done.
  */
 
+/* Neighbours in memory that are neighbours in the same file are one piece. */
 static void add_piece(const struct plan *p, uint32_t fd, uint64_t offset)
 {
-	share.plan[share.job.nr] = *p;
-	share.job.piece[share.job.nr++] = (struct emu_piece){
-		.address = p->start, .length = p->end - p->start, .offset = offset, .fd = fd
-	};
+	struct emu_piece *last =
+		share.job.nr_pieces ? &share.job.piece[share.job.nr_pieces - 1] : NULL;
+
+	share.plan[share.job.nr++] = *p;
+	if (last && last->fd == fd && last->offset + last->length == offset)
+		last->length += p->end - p->start;
+	else
+		share.job.piece[share.job.nr_pieces++] = (struct emu_piece){
+			.address = p->start, .length = p->end - p->start, .offset = offset, .fd = fd
+		};
 }
 
 static int plan_shared(struct plan *p, const struct client_vma *v)
@@ -394,6 +401,7 @@ static void do_share(void)
 	int err = need_backing(start + share.job.length);
 
 	share.job.nr = 0;
+	share.job.nr_pieces = 0;
 	share.job.fd[0] = share.fd;
 	share.job.nr_fds = 1;
 	if (!err)
@@ -454,7 +462,7 @@ int client_share(uint64_t address, uint64_t length, bool write, struct client_sh
 	share.job.piece = result->piece;
 	away(do_share);
 	err = share.job.err;
-	result->nr_pieces = share.job.nr;
+	result->nr_pieces = share.job.nr_pieces;
 	result->nr_fds = share.job.nr_fds;
 	memcpy(result->fd, share.job.fd, sizeof(result->fd));
 	atomic_store(&share.any, share.segments.nr > 0);
