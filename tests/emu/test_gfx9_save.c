@@ -11,39 +11,28 @@
 
 #include "cases.h"
 #include "emu/gfx9/area.h"
+#include "handler.h"
 #include "lab.h"
+#include "reader.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #define MEMORY ((uint64_t)512 << 20)
-#define TRAP_BYTES 0x1800
 
 static const char *kernels, *assembly;
 static enum gfx9_target target;
-static struct {
-	uint8_t code[TRAP_BYTES];
-	size_t bytes; /* 0: our own */
-} other;
 static uint64_t nr_switches;
 
 static struct lab lab;
-
-static void use_handler(struct machine *m, const void *code, size_t bytes)
-{
-	memset(machine_at(m, m->tba), 0, TRAP_BYTES);
-	memcpy(machine_at(m, m->tba), code, bytes);
-	gfx9_code_invalidate(&m->code);
-}
 
 static struct machine *new_machine(const char *path)
 {
 	struct machine *m = machine_new(target, MEMORY, path);
 
 	assert_non_null(m);
-	if (other.bytes)
-		use_handler(m, other.code, other.bytes);
+	handler_use(m);
 	return m;
 }
 
@@ -60,76 +49,8 @@ static void assert_no_scratch_in_use(const struct lab *l)
 }
 
 /*
- * A reader of the save area, by what is documented of it alone: a header, the control stack from
- * its top, and a record below the other.
+ * What is found in the save area
  */
-
-struct record {
-	uint32_t nr_vgprs, nr_agprs, nr_sgprs, lds_bytes;
-	const uint32_t *v, *s, *hw, *ttmp;
-	const uint8_t *lds; /* with the first wave of a workgroup */
-	bool first, last;
-};
-
-struct walk {
-	struct machine *m;
-	uint64_t base, at; /* the end of the record before */
-	const uint32_t *entry, *entries_end;
-	uint32_t state, bottom;
-};
-
-static void walk_begin(struct walk *k, struct machine *m, uint64_t base)
-{
-	const uint32_t *header = machine_at(m, base);
-
-	*k = (struct walk){ .m = m, .base = base, .at = base + header[2] };
-	k->bottom = header[2] - header[3];
-	assert_int_equal(header[0] + header[1], k->bottom);
-	k->entry = machine_at(m, base + header[0]);
-	k->entries_end = k->entry + header[1] / 4;
-	if (header[1])
-		k->entry += 2;
-}
-
-static void describe(struct walk *k, uint32_t wave, struct record *r)
-{
-	uint64_t end = k->at - 64;
-
-	r->nr_vgprs = ((k->state >> 24 & 0x3f) + 1) * 4;
-	r->nr_agprs = ((k->state & 0x3f) + 1) * 8 - r->nr_vgprs;
-	r->nr_sgprs = ((k->state >> 6 & 7) + 1) * 16 - 16;
-	r->lds_bytes = (k->state >> 9 & 0xff) * 512;
-	r->last = wave >> 16 & 1;
-	r->first = wave >> 17 & 1;
-	r->lds = NULL;
-	if (r->first) {
-		end -= r->lds_bytes;
-		r->lds = machine_at(k->m, end);
-	}
-	r->ttmp = machine_at(k->m, end - 64);
-	r->hw = r->ttmp - 16;
-	r->s = r->hw - r->nr_sgprs;
-	r->v = r->s - (r->nr_vgprs + r->nr_agprs) * 64;
-	k->at = end - 128 - r->nr_sgprs * 4 - (uint64_t)(r->nr_vgprs + r->nr_agprs) * 256;
-}
-
-static bool walk_on(struct walk *k, struct record *r)
-{
-	while (k->entry < k->entries_end) {
-		uint32_t e = *k->entry++;
-
-		if (e >> 30 & 1)
-			continue;
-		if (e >> 31) {
-			k->state = e;
-			continue;
-		}
-		describe(k, e, r);
-		return true;
-	}
-	assert_int_equal(k->at, k->base + k->bottom);
-	return false;
-}
 
 static uint32_t status_in_handler(const struct gfx9_wave *w)
 {
@@ -164,7 +85,7 @@ static bool matches(const struct record *r, const struct shot *s)
 }
 
 /* Every wave that was saved is found once, those of a workgroup together, from first to last. */
-static void assert_area_describes(struct lab *l)
+static void assert_area_describes(struct lab *l, uint32_t nr_lost)
 {
 	const struct shot *leader = NULL, *s;
 	bool found[LAB_WAVES] = { false };
@@ -172,7 +93,7 @@ static void assert_area_describes(struct lab *l)
 	struct record r;
 	struct walk k;
 
-	walk_begin(&k, l->m, l->q.context[0].area);
+	assert_true(walk_begin(&k, l->m, l->q.context[0].area));
 	while (walk_on(&k, &r)) {
 		for (i = 0; i < l->nr_shots; i++) {
 			if (!found[i] && matches(&r, &l->shot[i]))
@@ -190,14 +111,15 @@ static void assert_area_describes(struct lab *l)
 			leader = NULL;
 		n++;
 	}
+	assert_true(walk_is_complete(&k));
 	assert_null(leader);
-	assert_int_equal(n, l->nr_shots);
+	assert_int_equal(n + nr_lost, l->nr_shots);
 }
 
 static void save_and_restore(struct lab *l, const char *kernel)
 {
 	assert_int_equal(lab_save(l), 0);
-	assert_area_describes(l);
+	assert_area_describes(l, 0);
 	lab_restore(l);
 	assert_restored(l, kernel);
 }
@@ -367,23 +289,22 @@ static void replace(uint32_t *at, uint32_t n, uint32_t value)
 static void leave_out_of_record(const struct left_out *p, uint32_t nr, const struct record *r)
 {
 	uint32_t at = p->at + nr;
-	uint32_t *s = (uint32_t *)r->s, *hw = (uint32_t *)r->hw;
 
 	switch (p->part) {
 	case VGPR:
-		replace((uint32_t *)r->v + 64 * at, 64, p->value);
+		replace(r->v + 64 * at, 64, p->value);
 		break;
 	case SGPR:
-		s[at] = p->value;
+		r->s[at] = p->value;
 		break;
 	case XNACK: /* is there twice */
-		s[104 + at] = hw[7 + at] = p->value;
+		r->s[104 + at] = r->hw[7 + at] = p->value;
 		break;
 	case BLOCK:
-		hw[at] = p->value;
+		r->hw[at] = p->value;
 		break;
 	case TTMP:
-		((uint32_t *)r->ttmp)[at] = p->value;
+		r->ttmp[at] = p->value;
 		break;
 	case LDS:
 		if (r->lds)
@@ -527,7 +448,7 @@ static void fill_up(struct machine *m, const char *shape, uint16_t group)
 	/* One shape leaves not a byte. */
 	if (!strcmp(shape, "shape_full") && group == 64)
 		assert_int_equal(lab.q.context[0].used, sizes.slice_bytes - sizes.ctl_bytes);
-	assert_area_describes(&lab);
+	assert_area_describes(&lab, 0);
 	lab_restore(&lab);
 	assert_restored(&lab, shape);
 	save_and_restore(&lab, shape);
@@ -548,6 +469,43 @@ static void the_area_is_large_enough(void **state)
 			fill_up(m, shapes[i], groups[k]);
 		}
 	}
+	machine_free(m);
+}
+
+/* Workgroups that are gone, of a job that failed, leave room between others. */
+static void holes_are_closed(void **state)
+{
+	struct machine *m = new_machine(kernels);
+	uint64_t args[CASE_ARGS_MAX / 8];
+	struct gfx9_saved_group **link;
+	struct gfx9_context *c = &lab.q.context[0];
+	uint32_t nr_lost = 0;
+	uint64_t used;
+
+	(void)state;
+	kernel_cases[0].prepare(m, args);
+	assert_int_equal(lab_open(&lab, m, kernel_cases[0].name, kernel_cases[0].grid,
+				  kernel_cases[0].group, args, sizeof(args)),
+			 0);
+	for (int i = 0; i < 8; i++)
+		assert_true(lab_step(&lab, 2));
+	assert_int_equal(lab_save(&lab), 0);
+	used = c->used;
+	for (link = &c->saved; *link && (*link)->next; link = &(*link)->next) {
+		struct gfx9_saved_group *s = (*link)->next;
+
+		nr_lost += s->nr_waves;
+		(*link)->next = s->next;
+		free(s);
+	}
+	assert_true(nr_lost > 10);
+	gfx9_context_write(c, &m->vm);
+	assert_true(c->used < used);
+	assert_area_describes(&lab, nr_lost);
+	lab_restore(&lab);
+	assert_restored(&lab, "what is left");
+	assert_int_equal(c->used, 0);
+	lab_close(&lab);
 	machine_free(m);
 }
 
@@ -623,13 +581,13 @@ static void save_with_both(struct lab *l)
 	theirs = copy_area(l);
 	lab_restore(l);
 	assert_restored(l, "with the other handler");
-	use_handler(l->m, gfx9_trap_handler, gfx9_trap_handler_bytes);
+	handler_use_own(l->m);
 	assert_int_equal(lab_save(l), 0);
 	walk_begin(&k, l->m, theirs);
 	while (walk_on(&k, &r))
 		assert_in_area(l->m, l->q.context[0].area, &r);
 	/* What one has saved the other restores. */
-	use_handler(l->m, other.code, other.bytes);
+	handler_use(l->m);
 	lab_restore(l);
 	assert_restored(l, "with two handlers");
 }
@@ -641,7 +599,7 @@ static void both_handlers_write_the_same(void **state)
 	struct fields f;
 
 	(void)state;
-	if (!other.bytes)
+	if (!handler_is_other())
 		skip();
 	fields_open(&f);
 	fields_to_window(&f);
@@ -667,18 +625,6 @@ static void both_handlers_write_the_same(void **state)
 	machine_free(m);
 }
 
-static bool read_handler(const char *path)
-{
-	FILE *f = fopen(path, "re");
-
-	if (!f)
-		return false;
-	other.bytes = fread(other.code, 1, sizeof(other.code), f);
-	lab.four_lose_agprs = other.bytes;
-	fclose(f);
-	return other.bytes;
-}
-
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -687,6 +633,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(nothing_can_be_left_out),
 		cmocka_unit_test(scratch_cannot_be_left_out),
 		cmocka_unit_test(the_area_is_large_enough),
+		cmocka_unit_test(holes_are_closed),
 		cmocka_unit_test(instructions_it_takes),
 		cmocka_unit_test(both_handlers_write_the_same),
 	};
@@ -698,9 +645,8 @@ int main(int argc, char **argv)
 	kernels = argv[1];
 	assembly = argv[2];
 	target = strstr(kernels, "gfx942") ? GFX9_TARGET_GFX942 : GFX9_TARGET_GFX90A;
-	if (argc > 3 && !read_handler(argv[3])) {
-		print_message("%s cannot be read\n", argv[3]);
+	if (argc > 3 && !handler_read(argv[3]))
 		return 77;
-	}
+	lab.four_lose_agprs = handler_is_other();
 	return cmocka_run_group_tests_name(kernels, tests, NULL, NULL);
 }

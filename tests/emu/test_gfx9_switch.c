@@ -8,7 +8,9 @@
 #include "../unit/test.h"
 
 #include "cases.h"
-#include "emu/gfx9/area.h"
+#include "emu/gfx9/group.h"
+#include "handler.h"
+#include "reader.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -16,23 +18,19 @@
 #include <stdlib.h>
 
 #define MEMORY ((uint64_t)768 << 20)
-#define TRAP_BYTES 0x1800
 #define SECOND ((uint64_t)1000000000)
 #define QUEUES 3
 #define PENDING 1
 
 static const char *kernels;
 static enum gfx9_target target;
-static uint8_t other[TRAP_BYTES];
-static size_t other_bytes;
 
 static struct machine *new_machine(void)
 {
 	struct machine *m = machine_new(target, MEMORY, kernels);
 
 	assert_non_null(m);
-	if (other_bytes)
-		memcpy(machine_at(m, m->tba), other, other_bytes);
+	handler_use(m);
 	return m;
 }
 
@@ -62,7 +60,7 @@ struct rider {
 	const struct kernel_case *k;
 	uint64_t args[CASE_ARGS_MAX / 8];
 	uint32_t nr_done;
-	bool stopped;
+	bool stopped, saving;
 };
 
 static void done(struct gfx9_job *job, int result)
@@ -102,17 +100,44 @@ static void check(struct machine *m, struct rider *r)
 	r->nr_done++;
 }
 
+/* Each XCC's slice tells of all that is saved off it. */
+static void assert_described(struct machine *m, const struct gfx9_context *c)
+{
+	const struct gfx9_saved_group *s;
+	uint32_t saved = 0, found = 0;
+	struct record r;
+	struct walk k;
+
+	for (s = c->saved; s; s = s->next)
+		saved += s->nr_waves;
+	assert_true(walk_begin(&k, m, c->area));
+	while (walk_on(&k, &r))
+		found++;
+	assert_true(walk_is_complete(&k));
+	assert_int_equal(found, saved);
+}
+
+static void let_go(struct machine *m, struct gfx9_gpu *gpu, struct rider *r,
+		   const struct gfx9_gpu_config *config)
+{
+	for (uint32_t i = 0; r->saving && i < config->nr_xccs; i++)
+		assert_described(m, &r->q.context[i]);
+	gfx9_gpu_go(gpu, &r->q);
+	r->stopped = false;
+}
+
 /* Stops it in some way, or lets it go on, as it comes. */
-static void disturb(struct gfx9_gpu *gpu, struct rider *r, uint64_t *rng)
+static void disturb(struct machine *m, struct gfx9_gpu *gpu, struct rider *r, uint64_t *rng,
+		    const struct gfx9_gpu_config *config)
 {
 	uint32_t n = draw(rng);
 
 	if (!r->stopped && n % 4 == 0) {
-		gfx9_gpu_stop(gpu, &r->q, n % 64 ? GFX9_SAVE : GFX9_DRAIN);
+		r->saving = n % 64;
+		gfx9_gpu_stop(gpu, &r->q, r->saving ? GFX9_SAVE : GFX9_DRAIN);
 		r->stopped = true;
 	} else if (r->stopped && gfx9_gpu_wait(gpu, &r->q, 0) == 0 && n % 2 == 0) {
-		gfx9_gpu_go(gpu, &r->q);
-		r->stopped = false;
+		let_go(m, gpu, r, config);
 	} else if (r->stopped && n % 32 == 1) {
 		gfx9_gpu_go(gpu, &r->q); /* before it has left */
 		r->stopped = false;
@@ -150,7 +175,7 @@ static uint64_t ride(const struct gfx9_gpu_config *config, uint64_t seed)
 			sched_yield();
 		else
 			gfx9_gpu_step(gpu);
-		disturb(gpu, r, &rng);
+		disturb(m, gpu, r, &rng, config);
 		if (r->result == PENDING || r->nr_done == nr_kernel_cases)
 			continue;
 		check(m, r);
@@ -325,7 +350,7 @@ static void the_handler_never_ends(void **state)
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		static uint8_t good[TRAP_BYTES];
+		static uint8_t good[HANDLER_BYTES_MAX];
 		struct failure f;
 		void *tba;
 
@@ -346,7 +371,7 @@ static void the_handler_never_ends(void **state)
 static void the_handler_saves_nothing(void **state)
 {
 	static const uint32_t bad = 0xbf810000;
-	static uint8_t good[TRAP_BYTES];
+	static uint8_t good[HANDLER_BYTES_MAX];
 	struct failure f;
 	void *tba;
 
@@ -400,17 +425,6 @@ static void the_guest_scribbles(void **state)
 	}
 }
 
-static bool read_handler(const char *path)
-{
-	FILE *file = fopen(path, "re");
-
-	if (!file)
-		return false;
-	other_bytes = fread(other, 1, sizeof(other), file);
-	fclose(file);
-	return other_bytes;
-}
-
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -430,9 +444,7 @@ int main(int argc, char **argv)
 	}
 	kernels = argv[1];
 	target = strstr(kernels, "gfx942") ? GFX9_TARGET_GFX942 : GFX9_TARGET_GFX90A;
-	if (argc > 2 && !read_handler(argv[2])) {
-		print_message("%s cannot be read\n", argv[2]);
+	if (argc > 2 && !handler_read(argv[2]))
 		return 77;
-	}
 	return cmocka_run_group_tests_name(kernels, tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
  */
 #include "../unit/test.h"
 
+#include "handler.h"
 #include "lab.h"
 
 #include <errno.h>
@@ -18,8 +19,6 @@
 
 static const char *assembly;
 static enum gfx9_target target;
-static uint8_t other[TMA_OFFSET];
-static size_t other_bytes;
 static struct lab lab;
 
 static struct machine *new_machine(void)
@@ -27,8 +26,7 @@ static struct machine *new_machine(void)
 	struct machine *m = machine_new(target, MEMORY, assembly);
 
 	assert_non_null(m);
-	if (other_bytes)
-		memcpy(machine_at(m, m->tba), other, other_bytes);
+	handler_use(m);
 	return m;
 }
 
@@ -349,18 +347,6 @@ static void new_code_is_executed_on_threads(void **state)
 	machine_free(m);
 }
 
-static bool read_handler(const char *path)
-{
-	FILE *f = fopen(path, "re");
-
-	if (!f)
-		return false;
-	other_bytes = fread(other, 1, sizeof(other), f);
-	fclose(f);
-	lab.four_lose_agprs = other_bytes;
-	return other_bytes;
-}
-
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -381,9 +367,8 @@ int main(int argc, char **argv)
 	}
 	assembly = argv[1];
 	target = strstr(assembly, "gfx942") ? GFX9_TARGET_GFX942 : GFX9_TARGET_GFX90A;
-	if (argc > 2 && !read_handler(argv[2])) {
-		print_message("%s cannot be read\n", argv[2]);
+	if (argc > 2 && !handler_read(argv[2]))
 		return 77;
-	}
+	lab.four_lose_agprs = handler_is_other();
 	return cmocka_run_group_tests_name(assembly, tests, NULL, NULL);
 }
