@@ -343,7 +343,7 @@ static void the_control_stack_is_too_small(void **state)
 	failure_close(&f);
 }
 
-/* s_branch to itself; and s_sethalt 1, s_barrier: nobody can run. */
+/* s_branch to itself; and s_barrier again and again. */
 static void the_handler_never_ends(void **state)
 {
 	static const uint32_t bad[][2] = { { 0xbf82ffff }, { 0xbf8a0000, 0xbf82fffe } };
