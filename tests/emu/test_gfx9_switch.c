@@ -202,7 +202,7 @@ static void rides(uint32_t nr_xccs, uint32_t xcc_cus, int threads, uint64_t at_l
 	uint64_t saved = 0;
 
 	/* How often a queue on threads is met on the compute units is up to the host. */
-	for (uint32_t i = 0; i < 4 || (saved < at_least && i < 40); i++) {
+	for (uint32_t i = 0; i < (threads ? 8 : 4) || (saved < at_least && i < 100); i++) {
 		struct gfx9_gpu_config config = { .target = target,
 						  .nr_xccs = nr_xccs,
 						  .xcc_cus = xcc_cus,
@@ -231,7 +231,7 @@ static void queues_of_several_xccs(void **state)
 static void queues_on_threads(void **state)
 {
 	(void)state;
-	rides(2, 2, 2, 1000);
+	rides(2, 2, 2, 50);
 }
 
 /*
