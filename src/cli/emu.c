@@ -6,6 +6,7 @@
 #include "base/table.h"
 #include "base/units.h"
 #include "cli/commands.h"
+#include "emu/kfd/fault.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -52,8 +53,7 @@ static const struct argp_option machine_options[] = {
 	  "whose amdkfd: 6.1, 6.12, or gpreempt (6.12 with its series); 6.12", 0 },
 	{ "cwsr", KEY_CWSR, "on|off", 0, "whether waves are saved when a queue is stopped; on", 0 },
 	{ "seed", KEY_SEED, "N", 0, "of what goes wrong by chance; 1", 0 },
-	{ "fault", KEY_FAULT, "WHAT=VALUE", 0,
-	  "something that goes wrong; see gpreempt-emu(1). May be repeated", 0 },
+	{ "fault", KEY_FAULT, "WHAT=VALUE,...", 0, "what goes wrong; see gpreempt-emu(1)", 0 },
 	{ "name", KEY_NAME, "NAME", 0, "the machine's name", 0 },
 	{ 0 },
 };
@@ -136,43 +136,13 @@ static error_t parse_name(struct argp_state *state, const char *text, struct arg
 	return 0;
 }
 
-static int parse_chance(const char *text, uint32_t *millionths)
+static error_t parse_fault(struct argp_state *state, const char *list, struct emu_faults *f)
 {
-	return gp__parse_percent(text, millionths);
-}
+	char why[256];
 
-/* WHAT=VALUE */
-static error_t parse_fault(struct argp_state *state, char *text, struct emu_faults *f)
-{
-	char *value = strchr(text, '=');
-	uint64_t number;
-	int err = -EINVAL;
-
-	if (!value)
-		return gp__cmd_usage(state, "--fault: '%s' has no '=' with a value behind it",
-				     text);
-	*value++ = '\0';
-	if (!strcmp(text, "preempt-timeout")) {
-		err = parse_chance(value, &f->preempt_timeout);
-	} else if (!strcmp(text, "ioctl-eintr")) {
-		err = parse_chance(value, &f->ioctl_eintr);
-	} else if (!strcmp(text, "ioctl-enomem")) {
-		err = parse_chance(value, &f->ioctl_enomem);
-	} else if (!strcmp(text, "preempt-slow")) {
-		err = gp__parse_duration(value, &f->preempt_slow_ns);
-	} else if (!strcmp(text, "gpu-reset")) {
-		err = gp__parse_duration(value, &f->gpu_reset_ns);
-	} else if (!strcmp(text, "hang-queue")) {
-		err = gp__parse_u64(value, 1, UINT32_MAX, &number);
-		f->hang_queue = err ? 0 : (uint32_t)number;
-	} else {
-		return gp__cmd_usage(state,
-				     "--fault: '%s' is none; there are preempt-timeout, "
-				     "preempt-slow, hang-queue, gpu-reset, ioctl-eintr and "
-				     "ioctl-enomem",
-				     text);
-	}
-	return err ? gp__cmd_usage(state, "--fault: '%s' is no value for %s", value, text) : 0;
+	if (!emu_faults_parse(list, f, why, sizeof(why)))
+		return 0;
+	return gp__cmd_usage(state, "--fault: %s", why);
 }
 
 static error_t parse_choice(struct argp_state *state, int key, const char *text,

@@ -10,6 +10,7 @@ static const struct {
 	const char *text;
 } parts[] = {
 	{ "sim", true, "modelled GPUs and programs around the real scheduling core" },
+	{ "emu", true, "an emulated AMD machine for unmodified ROCm programs" },
 	{ "amd", false, "stopping queues through amdkfd" },
 	{ "nvidia", false, "stopping channels through NVIDIA's driver" },
 	{ "opencl", false, "programs that use OpenCL" },
@@ -50,6 +51,7 @@ static int print_text(struct gp__env *env)
 	print_parts(env, false);
 	fputs("\nTry:\n"
 	      "  gpreempt sim seed004-basic --compare none,hpf\n"
+	      "  gpreempt emu exec -- rocminfo\n"
 	      "  gpreempt bench --list\n"
 	      "  gpreempt help\n",
 	      env->out);

@@ -1,0 +1,142 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# gpreempt emu: machines come and go, and commands run on them.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+	: "${GPREEMPT:=build/src/cli/gpreempt}"
+	export XDG_RUNTIME_DIR=$BATS_TEST_TMPDIR
+	unset GPREEMPT_EMU_DIR
+}
+
+teardown() {
+	"$GPREEMPT" emu stop --all
+}
+
+emu() {
+	"$GPREEMPT" emu "$@"
+}
+
+field() {
+	python3 -c 'import json, sys
+d = json.load(sys.stdin)
+for key in sys.argv[1:]:
+    d = d[int(key)] if key.isdigit() else d[key]
+print(d)' "$@"
+}
+
+@test "start, ls and stop" {
+	run emu start --name one --cus 2 --gpus 2 --vram 1G
+	[ "$status" -eq 0 ]
+	[[ $output == *"'one' is ready"* ]]
+	run emu ls
+	[[ ${lines[1]} == one*"2x gfx90a"*"1.00 GiB"*6.12 ]]
+	[ "$(emu ls --json | field machines 0 cus)" = 2 ]
+	run emu start --name one
+	[ "$status" -eq 1 ]
+	[[ $output == *"is there already"* ]]
+	emu start --name two --cus 1
+	[ "$(emu ls --no-headers | wc -l)" -eq 2 ]
+	emu stop one
+	[ "$(emu ls --no-headers | cut -d' ' -f1)" = two ]
+	run emu stop one
+	[ "$status" -eq 1 ]
+	[[ $output == *"no machine 'one'"* ]]
+	[ "$(emu stop --all --json | field stopped)" = 1 ]
+	[ -z "$(ls "$XDG_RUNTIME_DIR/gpreempt/emu")" ]
+}
+
+@test "nobody else can enter a machine's folder" {
+	emu start --cus 1
+	[ "$(stat -c %a "$XDG_RUNTIME_DIR/gpreempt/emu")" = 700 ]
+	[ "$(stat -c %a "$XDG_RUNTIME_DIR/gpreempt/emu/default")" = 700 ]
+}
+
+@test "what a killed machine leaves over is removed" {
+	emu start --cus 1
+	kill -KILL "$(emu ls --json | field machines 0 pid)"
+	sleep 0.1
+	[ -d "$XDG_RUNTIME_DIR/gpreempt/emu/default" ]
+	[ -z "$(emu ls --no-headers)" ]
+	[ ! -d "$XDG_RUNTIME_DIR/gpreempt/emu/default" ]
+	emu start --cus 1
+}
+
+@test "exec passes the command's status on" {
+	run emu exec --cus 1 -- sh -c 'exit 7'
+	[ "$status" -eq 7 ]
+	run emu exec --cus 1 -- sh -c 'kill -TERM $$'
+	[ "$status" -eq 143 ]
+	run -127 emu exec --cus 1 -- /nonexistent/program
+	run emu exec --cus 1 -- /etc/passwd
+	[ "$status" -eq 126 ]
+	run emu exec --name nobody -- true
+	[ "$status" -eq 125 ]
+	run emu exec --cus 1
+	[ "$status" -eq 2 ]
+	[ -z "$(ls "$XDG_RUNTIME_DIR/gpreempt/emu")" ]
+}
+
+@test "exec needs no -- where the command is clear" {
+	[ "$(emu exec --cus 1 echo --json)" = --json ]
+	[ "$(emu exec --cus=1 -- echo --cus)" = --cus ]
+}
+
+@test "a machine of one's own goes with exec, however that ends" {
+	"$GPREEMPT" emu exec --cus 1 -- sleep 60 3>&- &
+	exec_pid=$!
+	for _ in $(seq 50); do
+		[ "$(emu ls --no-headers | wc -l)" -eq 1 ] && break
+		sleep 0.1
+	done
+	machine=$(emu ls --json | field machines 0 pid)
+	kill -KILL $exec_pid
+	for _ in $(seq 50); do
+		kill -0 "$machine" 2>/dev/null || break
+		sleep 0.1
+	done
+	run kill -0 "$machine"
+	[ "$status" -ne 0 ]
+	[ -z "$(emu ls --no-headers)" ]
+}
+
+@test "the machine is seen in /sys and /dev, and only there" {
+	emu start --cus 2 --gpus 2
+	nodes=/sys/class/kfd/kfd/topology/nodes
+	[ "$(emu exec --name default -- cat $nodes/2/properties | sed -n 's/^simd_count //p')" = 8 ]
+	[ "$(emu exec --name default -- ls /sys/class/drm)" = "renderD128
+renderD129" ]
+	[ "$(emu exec --name default -- cat /sys/module/amdgpu/parameters/cwsr_enable)" = 1 ]
+	run emu exec --name default -- ls $nodes
+	[ "${#lines[@]}" -eq 3 ]
+}
+
+@test "wrong usage says what is right" {
+	run emu
+	[ "$status" -eq 2 ]
+	run emu strat
+	[ "$status" -eq 2 ]
+	[[ $output == *"did you mean 'start'"* ]]
+	run emu start --gpu gfx803
+	[ "$status" -eq 2 ]
+	[[ $output == *"gfx90a nor gfx942"* ]]
+	run emu start --xccs 2
+	[ "$status" -eq 2 ]
+	run emu start --gpu gfx942 --xccs 8 --cus 41
+	[ "$status" -eq 2 ]
+	run emu start --fault ioctl-eintr
+	[ "$status" -eq 2 ]
+	run emu start --name ../x
+	[ "$status" -eq 2 ]
+	run emu exec --name default --cus 3 -- true
+	[ "$status" -eq 2 ]
+}
+
+@test "rocminfo finds the GPU" {
+	command -v rocminfo >/dev/null || skip "no rocminfo here"
+	run emu exec --cus 6 -- rocminfo
+	[ "$status" -eq 0 ]
+	[[ $output == *"Name:"*gfx90a* ]]
+	[[ $output == *"Compute Unit:            6 "* ]]
+}
