@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+#include "hsa_lab.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void lab_fail(const char *fmt, ...)
+{
+	va_list args;
+
+	fflush(stdout);
+	fputs("FAILED: ", stderr);
+	va_start(args, fmt);
+	vfprintf(stderr, fmt, args);
+	va_end(args);
+	fputc('\n', stderr);
+	/* Not exit(): the runtime's destructors might wait for the work that just failed. */
+	_exit(1);
+}
+
+void lab_status(hsa_status_t status, const char *call)
+{
+	const char *sentence = NULL;
+
+	if (status == HSA_STATUS_SUCCESS || status == HSA_STATUS_INFO_BREAK)
+		return;
+	hsa_status_string(status, &sentence);
+	lab_fail("%s: %s (%#x)", call, sentence ? sentence : "an unknown status", status);
+}
+
+static hsa_status_t see_agent(hsa_agent_t agent, void *data)
+{
+	struct lab *lab = data;
+	hsa_device_type_t type;
+
+	lab_must(hsa_agent_get_info(agent, HSA_AGENT_INFO_DEVICE, &type));
+	if (type == HSA_DEVICE_TYPE_CPU && !lab->cpu.handle)
+		lab->cpu = agent;
+	if (type == HSA_DEVICE_TYPE_GPU && !lab->gpu.handle)
+		lab->gpu = agent;
+	return HSA_STATUS_SUCCESS;
+}
+
+static hsa_status_t see_pool(hsa_amd_memory_pool_t pool, void *data)
+{
+	struct lab *lab = data;
+	hsa_amd_segment_t segment;
+	uint32_t flags;
+
+	lab_must(hsa_amd_memory_pool_get_info(pool, HSA_AMD_MEMORY_POOL_INFO_SEGMENT, &segment));
+	if (segment != HSA_AMD_SEGMENT_GLOBAL)
+		return HSA_STATUS_SUCCESS;
+	lab_must(hsa_amd_memory_pool_get_info(pool, HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS, &flags));
+	if (flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_KERNARG_INIT)
+		lab->kernarg = pool;
+	else if (flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED)
+		lab->fine = pool;
+	else
+		lab->coarse = pool;
+	return HSA_STATUS_SUCCESS;
+}
+
+static hsa_status_t see_vram(hsa_amd_memory_pool_t pool, void *data)
+{
+	struct lab *lab = data;
+	hsa_amd_segment_t segment;
+
+	lab_must(hsa_amd_memory_pool_get_info(pool, HSA_AMD_MEMORY_POOL_INFO_SEGMENT, &segment));
+	if (segment == HSA_AMD_SEGMENT_GLOBAL && !lab->vram.handle)
+		lab->vram = pool;
+	return HSA_STATUS_SUCCESS;
+}
+
+static void load_code(struct lab *lab)
+{
+	hsa_code_object_reader_t reader;
+	char path[512];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/programs-%s.co", LAB_CODE_DIR, lab->gpu_name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	lab_check(fd >= 0, "there is no %s: it is built with the test programs", path);
+	lab_must(hsa_code_object_reader_create_from_file(fd, &reader));
+	lab_must(hsa_executable_create_alt(
+		HSA_PROFILE_FULL, HSA_DEFAULT_FLOAT_ROUNDING_MODE_DEFAULT, NULL, &lab->code));
+	lab_must(hsa_executable_load_agent_code_object(lab->code, lab->gpu, reader, NULL, NULL));
+	lab_must(hsa_executable_freeze(lab->code, NULL));
+	lab_must(hsa_code_object_reader_destroy(reader));
+	close(fd);
+}
+
+void lab_open(struct lab *lab)
+{
+	*lab = (struct lab){ 0 };
+	lab_must(hsa_init());
+	lab_must(hsa_iterate_agents(see_agent, lab));
+	lab_check(lab->gpu.handle, "the runtime finds no GPU");
+	lab_must(hsa_agent_get_info(lab->gpu, HSA_AGENT_INFO_NAME, lab->gpu_name));
+	lab_must(hsa_amd_agent_iterate_memory_pools(lab->cpu, see_pool, lab));
+	lab_must(hsa_amd_agent_iterate_memory_pools(lab->gpu, see_vram, lab));
+	lab_check(lab->vram.handle && lab->kernarg.handle && lab->fine.handle && lab->coarse.handle,
+		  "the GPU or the host has not the memory pools it should have");
+	load_code(lab);
+}
+
+void lab_close(struct lab *lab)
+{
+	lab_must(hsa_executable_destroy(lab->code));
+	lab_must(hsa_shut_down());
+}
+
+struct lab_kernel lab_find(struct lab *lab, const char *name)
+{
+	hsa_executable_symbol_t symbol;
+	struct lab_kernel k;
+	char full[64];
+
+	snprintf(full, sizeof(full), "%s.kd", name);
+	lab_must(hsa_executable_get_symbol_by_name(lab->code, full, &lab->gpu, &symbol));
+#define GET(what, field)                                                                          \
+	lab_must(hsa_executable_symbol_get_info(symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_##what, \
+						field))
+	GET(OBJECT, &k.object);
+	GET(KERNARG_SEGMENT_SIZE, &k.kernarg_size);
+	GET(GROUP_SEGMENT_SIZE, &k.group_size);
+	GET(PRIVATE_SEGMENT_SIZE, &k.private_size);
+#undef GET
+	return k;
+}
+
+void *lab_alloc(struct lab *lab, hsa_amd_memory_pool_t pool, size_t size)
+{
+	void *memory;
+
+	lab_must(hsa_amd_memory_pool_allocate(pool, size, 0, &memory));
+	lab_must(hsa_amd_agents_allow_access(1, &lab->gpu, NULL, memory));
+	return memory;
+}
+
+void lab_free(void *memory)
+{
+	lab_must(hsa_amd_memory_pool_free(memory));
+}
+
+hsa_signal_t lab_signal(hsa_signal_value_t value)
+{
+	hsa_signal_t signal;
+
+	lab_must(hsa_signal_create(value, 0, NULL, &signal));
+	return signal;
+}
+
+static void report_queue_error(hsa_status_t status, hsa_queue_t *queue, void *data)
+{
+	const char *sentence = NULL;
+
+	(void)queue;
+	(void)data;
+	hsa_status_string(status, &sentence);
+	lab_fail("a queue stopped: %s (%#x)", sentence ? sentence : "an unknown status", status);
+}
+
+hsa_queue_t *lab_queue(struct lab *lab, uint32_t packets)
+{
+	hsa_queue_t *queue;
+
+	lab_must(hsa_queue_create(lab->gpu, packets, HSA_QUEUE_TYPE_MULTI, report_queue_error, NULL,
+				  UINT32_MAX, UINT32_MAX, &queue));
+	return queue;
+}
+
+uint16_t lab_header(hsa_packet_type_t type, bool barrier)
+{
+	return type << HSA_PACKET_HEADER_TYPE | barrier << HSA_PACKET_HEADER_BARRIER |
+	       HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE |
+	       HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE;
+}
+
+uint64_t lab_push(hsa_queue_t *queue, const void *packet, uint16_t header)
+{
+	uint64_t index = hsa_queue_add_write_index_relaxed(queue, 1);
+	char *slot = (char *)queue->base_address + index % queue->size * 64;
+	uint16_t setup;
+
+	while (index - hsa_queue_load_read_index_scacquire(queue) >= queue->size)
+		usleep(20);
+	memcpy(&setup, (const char *)packet + 2, 2);
+	memcpy(slot + 4, (const char *)packet + 4, 60);
+	/* The packet is the GPU's from the moment its type is valid, so that comes last. */
+	__atomic_store_n((uint32_t *)slot, header | (uint32_t)setup << 16, __ATOMIC_RELEASE);
+	hsa_signal_store_screlease(queue->doorbell_signal, (hsa_signal_value_t)index);
+	return index;
+}
+
+uint64_t lab_dispatch(hsa_queue_t *queue, const struct lab_kernel *kernel, struct lab_grid grid,
+		      const void *arguments, hsa_signal_t done)
+{
+	hsa_kernel_dispatch_packet_t p = {
+		.setup = 3 << HSA_KERNEL_DISPATCH_PACKET_SETUP_DIMENSIONS,
+		.workgroup_size_x = grid.group[0] ? grid.group[0] : 1,
+		.workgroup_size_y = grid.group[1] ? grid.group[1] : 1,
+		.workgroup_size_z = grid.group[2] ? grid.group[2] : 1,
+		.grid_size_x = grid.size[0] ? grid.size[0] : 1,
+		.grid_size_y = grid.size[1] ? grid.size[1] : 1,
+		.grid_size_z = grid.size[2] ? grid.size[2] : 1,
+		.private_segment_size = kernel->private_size,
+		.group_segment_size = kernel->group_size,
+		.kernel_object = kernel->object,
+		.kernarg_address = (void *)arguments,
+		.completion_signal = done,
+	};
+
+	return lab_push(queue, &p, lab_header(HSA_PACKET_TYPE_KERNEL_DISPATCH, grid.barrier));
+}
+
+void lab_wait(hsa_signal_t signal, hsa_wait_state_t how, const char *what)
+{
+	uint64_t second;
+
+	lab_must(hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY, &second));
+	if (hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 1, LAB_TIMEOUT_S * second,
+				      how) >= 1)
+		lab_fail("%s did not come within %d s: its signal is still %ld", what,
+			 LAB_TIMEOUT_S, (long)hsa_signal_load_relaxed(signal));
+}
+
+void lab_run(struct lab *lab, hsa_queue_t *queue, const char *kernel, uint32_t items,
+	     const void *arguments, size_t size)
+{
+	struct lab_kernel k = lab_find(lab, kernel);
+	void *copy = lab_alloc(lab, lab->kernarg, 4096);
+	hsa_signal_t done = lab_signal(1);
+
+	lab_check(size <= k.kernarg_size, "%s takes %u bytes of arguments, not %zu", kernel,
+		  k.kernarg_size, size);
+	memcpy(copy, arguments, size);
+	lab_dispatch(queue, &k, lab_line(items), copy, done);
+	lab_wait(done, HSA_WAIT_STATE_BLOCKED, kernel);
+	lab_must(hsa_signal_destroy(done));
+	lab_free(copy);
+}
+
+void lab_copy(struct lab *lab, void *to, hsa_agent_t to_agent, const void *from,
+	      hsa_agent_t from_agent, size_t size)
+{
+	hsa_signal_t done = lab_signal(1);
+
+	(void)lab;
+	lab_must(hsa_amd_memory_async_copy(to, to_agent, from, from_agent, size, 0, NULL, done));
+	lab_wait(done, HSA_WAIT_STATE_BLOCKED, "a copy");
+	lab_must(hsa_signal_destroy(done));
+}
+
+uint32_t lab_random(uint64_t *state)
+{
+	*state = *state * 6364136223846793005u + 1442695040888963407u;
+	return *state >> 33;
+}
+
+int lab_main(const struct lab_test *tests, int argc, char **argv)
+{
+	struct lab lab;
+	int nr = 0;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	lab_open(&lab);
+	for (const struct lab_test *t = tests; t->name; t++) {
+		bool wanted = argc < 2;
+
+		for (int i = 1; i < argc; i++)
+			wanted |= !strcmp(argv[i], t->name);
+		if (!wanted)
+			continue;
+		printf("%s ...\n", t->name);
+		t->run(&lab);
+		printf("%s: ok\n", t->name);
+		nr++;
+	}
+	lab_check(nr, "none of the tests has that name");
+	lab_close(&lab);
+	printf("all %d tests passed on %s\n", nr, lab.gpu_name);
+	return 0;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the HSA test programs share: the runtime with one GPU, the kernels of programs.cl, queues,
+ * and memory. Nothing here returns an error: what fails ends the program with a sentence and status
+ * 1, as each of them is a test.
+ */
+#ifndef GP__TESTS_HSA_LAB_H
+#define GP__TESTS_HSA_LAB_H
+
+#include <hsa/hsa.h>
+#include <hsa/hsa_ext_amd.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LAB_TIMEOUT_S 120
+
+struct lab {
+	hsa_agent_t cpu, gpu;
+	char gpu_name[64];
+	hsa_amd_memory_pool_t vram, kernarg, fine, coarse; /* the last three are the host's */
+	hsa_executable_t code;
+};
+
+/* A kernel and the arguments that all its dispatches bring are laid out as the compiler did. */
+struct lab_kernel {
+	uint64_t object;
+	uint32_t kernarg_size, group_size, private_size;
+};
+
+struct lab_grid {
+	uint32_t size[3]; /* work-items; 0: as 1 */
+	uint16_t group[3];
+	bool barrier; /* not before all before it in its queue have ended */
+};
+
+/* One dimension, workgroups of 64. */
+static inline struct lab_grid lab_line(uint32_t items)
+{
+	return (struct lab_grid){ .size = { items }, .group = { 64 } };
+}
+
+static inline struct lab_grid lab_line_in_order(uint32_t items)
+{
+	return (struct lab_grid){ .size = { items }, .group = { 64 }, .barrier = true };
+}
+
+void lab_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
+/* The same where @ok is false. */
+#define lab_check(ok, ...)                     \
+	do {                                   \
+		if (!(ok))                     \
+			lab_fail(__VA_ARGS__); \
+	} while (0)
+#define lab_must(call) lab_status(call, #call)
+void lab_status(hsa_status_t status, const char *call);
+
+void lab_open(struct lab *lab);
+void lab_close(struct lab *lab);
+struct lab_kernel lab_find(struct lab *lab, const char *name);
+
+/* Memory that the GPU can use. */
+void *lab_alloc(struct lab *lab, hsa_amd_memory_pool_t pool, size_t size);
+void lab_free(void *memory);
+hsa_signal_t lab_signal(hsa_signal_value_t value);
+
+hsa_queue_t *lab_queue(struct lab *lab, uint32_t packets);
+/* Puts a packet into the queue, which waits while that is full, and rings; its index. */
+uint64_t lab_push(hsa_queue_t *queue, const void *packet, uint16_t header);
+uint16_t lab_header(hsa_packet_type_t type, bool barrier);
+/* Arguments stay where they are until the dispatch has ended. */
+uint64_t lab_dispatch(hsa_queue_t *queue, const struct lab_kernel *kernel, struct lab_grid grid,
+		      const void *arguments, hsa_signal_t done);
+
+/* Until it is below 1; which may take LAB_TIMEOUT_S and no longer. @what is for the sentence. */
+void lab_wait(hsa_signal_t signal, hsa_wait_state_t how, const char *what);
+/* One dispatch of @items in workgroups of 64, and its end. The arguments are copied. */
+void lab_run(struct lab *lab, hsa_queue_t *queue, const char *kernel, uint32_t items,
+	     const void *arguments, size_t size);
+void lab_copy(struct lab *lab, void *to, hsa_agent_t to_agent, const void *from,
+	      hsa_agent_t from_agent, size_t size);
+
+/* A checked test: its name is printed when it passed. */
+struct lab_test {
+	const char *name;
+	void (*run)(struct lab *lab);
+};
+/* All of them, or those named on the command line; what main() returns. */
+int lab_main(const struct lab_test *tests, int argc, char **argv);
+
+uint32_t lab_random(uint64_t *state);
+
+#endif

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A program that computes for some seconds on queues of its own while one of its threads stops and
+ * starts them at random, by each of the ways a driver has. Every result is compared with the
+ * host's, every dispatch is counted, no signal may come before what it announces, and a queue that
+ * is stopped must not move.
+ *
+ * Usage: hsa_stops [--seconds N] [--queues N] [--seed N] [--stop none|update|debug|save|drain]
+ *
+ * Several of these at once are a test of what one program's stops do to the others.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "gpreempt/uapi/gpreempt_kfd.h"
+#include "hsa_lab.h"
+
+enum { QUEUES_MAX = 4, GROUPS = 6, GROUP = 256, ROUNDS = 60, BURST = 40, SEEN_MAX = 64 };
+
+/*
+ * Queues of this process by the driver's ids, which the runtime tells nobody: what it asks the
+ * driver for comes by here first.
+ */
+static struct {
+	pthread_mutex_t lock;
+	int kfd;
+	uint32_t nr;
+	struct gp_kfd_create_queue queue[SEEN_MAX];
+} seen = { PTHREAD_MUTEX_INITIALIZER, -1, 0, { { 0 } } };
+
+static void note_queue(int fd, const struct gp_kfd_create_queue *args, size_t size)
+{
+	pthread_mutex_lock(&seen.lock);
+	seen.kfd = fd;
+	lab_check(seen.nr < SEEN_MAX, "the runtime makes too many queues");
+	memcpy(&seen.queue[seen.nr++], args, size < sizeof(*args) ? size : sizeof(*args));
+	pthread_mutex_unlock(&seen.lock);
+}
+
+__attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, ...)
+{
+	static int (*next)(int, unsigned long, ...);
+	va_list args;
+	void *arg;
+	int ret;
+
+	if (!next)
+		next = (int (*)(int, unsigned long, ...))dlsym(RTLD_NEXT, "ioctl");
+	va_start(args, request);
+	arg = va_arg(args, void *);
+	va_end(args);
+	ret = next(fd, request, arg);
+	if (!ret && _IOC_TYPE(request) == GP_KFD_MAGIC &&
+	    _IOC_NR(request) == _IOC_NR(GP_KFD_CREATE_QUEUE))
+		note_queue(fd, arg, _IOC_SIZE(request));
+	return ret;
+}
+
+static const struct gp_kfd_create_queue *find_seen(const hsa_queue_t *queue)
+{
+	const struct gp_kfd_create_queue *found = NULL;
+
+	pthread_mutex_lock(&seen.lock);
+	for (uint32_t i = 0; i < seen.nr; i++)
+		if (seen.queue[i].ring_base_address == (uintptr_t)queue->base_address)
+			found = &seen.queue[i];
+	pthread_mutex_unlock(&seen.lock);
+	lab_check(found, "the driver was never asked for a queue that the runtime made");
+	return found;
+}
+
+/*
+ * Work
+ */
+
+struct worker {
+	struct lab *lab;
+	hsa_queue_t *queue;
+	const struct gp_kfd_create_queue *kfd;
+	pthread_t thread;
+	uint64_t seed;
+	uint32_t turns;
+	_Atomic bool ready; /* done and cells are there */
+	/* What kernels write and read. */
+	uint64_t *state;
+	_Atomic uint32_t *done, *cells;
+	uint64_t expected[GROUPS * GROUP];
+};
+
+static _Atomic bool time_is_up;
+
+static void turn_mill(uint64_t *state, uint32_t rounds)
+{
+	uint64_t tray[GROUP];
+
+	for (uint32_t r = 0; r < rounds; r++) {
+		for (int l = 0; l < GROUP; l++) {
+			state[l] = state[l] * 6364136223846793005u + 1442695040888963407u;
+			tray[l] = state[l];
+		}
+		for (int l = 0; l < GROUP; l++)
+			state[l] ^= tray[(l + 1) % GROUP] >> 7;
+	}
+}
+
+struct mill_arguments {
+	uint64_t *state;
+	uint32_t rounds, pad;
+	void *done;
+};
+
+static void wait_somehow(struct worker *w, hsa_signal_t signal, const char *what)
+{
+	lab_wait(signal, lab_random(&w->seed) % 2 ? HSA_WAIT_STATE_ACTIVE : HSA_WAIT_STATE_BLOCKED,
+		 what);
+}
+
+static void run_mill(struct worker *w, const struct lab_kernel *mill, void *args, hsa_signal_t done)
+{
+	hsa_signal_store_screlease(done, 1);
+	lab_dispatch(w->queue, mill,
+		     (struct lab_grid){ .size = { GROUPS * GROUP }, .group = { GROUP } }, args,
+		     done);
+	for (int g = 0; g < GROUPS; g++)
+		turn_mill(&w->expected[g * GROUP], ROUNDS);
+	wait_somehow(w, done, "a mill");
+	w->turns++;
+	lab_check(*w->done == w->turns * GROUPS, "turn %u: %u workgroups of %u have ended",
+		  w->turns, *w->done, w->turns * GROUPS);
+	for (int i = 0; i < GROUPS * GROUP; i++)
+		lab_check(w->state[i] == w->expected[i], "turn %u: work-item %d has %#lx, not %#lx",
+			  w->turns, i, (unsigned long)w->state[i], (unsigned long)w->expected[i]);
+}
+
+static void run_burst(struct worker *w, const struct lab_kernel *count, void *args,
+		      hsa_signal_t done)
+{
+	hsa_signal_store_screlease(done, BURST);
+	for (int i = 0; i < BURST; i++)
+		lab_dispatch(w->queue, count, lab_line(64), args, done);
+	wait_somehow(w, done, "a burst of dispatches");
+	for (int i = 0; i < 64; i++)
+		lab_check(w->cells[i] == w->turns * BURST, "%u dispatches were counted as %u",
+			  w->turns * BURST, w->cells[i]);
+}
+
+static void *work(void *data)
+{
+	struct worker *w = data;
+	struct lab_kernel mill = lab_find(w->lab, "mill"), count = lab_find(w->lab, "count");
+	char *args = lab_alloc(w->lab, w->lab->kernarg, 4096);
+	struct mill_arguments *mill_args = (void *)args;
+	void **count_args = (void *)(args + 256);
+	hsa_signal_t done = lab_signal(1);
+
+	w->state = lab_alloc(w->lab, w->lab->fine, sizeof(w->expected));
+	w->done = lab_alloc(w->lab, w->lab->fine, 4096);
+	w->cells = w->done + 64;
+	memset((void *)w->done, 0, 4096);
+	w->ready = true;
+	for (int i = 0; i < GROUPS * GROUP; i++)
+		w->state[i] = w->expected[i] = lab_random(&w->seed);
+	*mill_args = (struct mill_arguments){ w->state, ROUNDS, 0, (void *)w->done };
+	*count_args = (void *)w->cells;
+	while (!time_is_up) {
+		run_mill(w, &mill, mill_args, done);
+		run_burst(w, &count, count_args, done);
+	}
+	lab_must(hsa_signal_destroy(done));
+	return NULL;
+}
+
+/*
+ * Ways to stop a queue and start it again; NULL-terminated names. All of them return when the queue
+ * is off the hardware.
+ */
+
+struct stopper {
+	const char *name;
+	void (*prepare)(void); /* between hsa_init() and the first queue */
+	void (*begin)(void); /* queues are there */
+	void (*set)(const struct worker *w, bool stopped);
+	void (*end)(void);
+};
+
+static void must_ioctl(unsigned long request, void *args, const char *what)
+{
+	if (ioctl(seen.kfd, request, args) < 0)
+		lab_fail("%s: %s", what, strerror(errno));
+}
+
+static void set_percentage(const struct worker *w, bool stopped)
+{
+	struct gp_kfd_update_queue args = {
+		.ring_base_address = w->kfd->ring_base_address,
+		.queue_id = w->kfd->queue_id,
+		.ring_size = w->kfd->ring_size,
+		.queue_percentage = stopped ? 0 : 100,
+		.queue_priority = w->kfd->queue_priority,
+	};
+
+	must_ioctl(GP_KFD_UPDATE_QUEUE, &args, "UPDATE_QUEUE");
+}
+
+static void preempt(const struct worker *w, bool stopped, uint32_t type)
+{
+	struct gp_kfd_preempt_queue p = { .queue_id = w->kfd->queue_id, .preempt_type = type };
+	struct gp_kfd_resume_queue r = { .queue_id = w->kfd->queue_id };
+
+	if (stopped)
+		must_ioctl(GP_KFD_PREEMPT_QUEUE, &p, "PREEMPT_QUEUE");
+	else
+		must_ioctl(GP_KFD_RESUME_QUEUE, &r, "RESUME_QUEUE");
+}
+
+static void set_saved(const struct worker *w, bool stopped)
+{
+	preempt(w, stopped, GP_KFD_PREEMPT_SAVE);
+}
+
+static void set_drained(const struct worker *w, bool stopped)
+{
+	preempt(w, stopped, GP_KFD_PREEMPT_DRAIN);
+}
+
+/* Newer runtimes tell the driver that a debugger may come; older ones leave it to their program. */
+static void enable_runtime(void)
+{
+	struct gp_kfd_runtime_enable args = { .mode_mask = GP_KFD_RUNTIME_ENABLE_MODE };
+	int fd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
+
+	lab_check(fd >= 0, "/dev/kfd: %s", strerror(errno));
+	if (ioctl(fd, GP_KFD_RUNTIME_ENABLE, &args) && errno != EBUSY)
+		lab_fail("RUNTIME_ENABLE: %s", strerror(errno));
+}
+
+static void attach_debugger(void)
+{
+	struct gp_kfd_runtime_info info = { 0 };
+	struct gp_kfd_dbg_trap args = { .pid = getpid(), .op = GP_KFD_DBG_ENABLE };
+	int pipe_fd[2];
+
+	lab_check(!pipe2(pipe_fd, O_CLOEXEC), "pipe: %s", strerror(errno));
+	args.enable = (struct gp_kfd_dbg_enable){
+		.rinfo_ptr = (uintptr_t)&info,
+		.rinfo_size = sizeof(info),
+		.dbg_fd = pipe_fd[1],
+	};
+	must_ioctl(GP_KFD_DBG_TRAP, &args, "DBG_TRAP ENABLE");
+	lab_check(info.runtime_state == GP_KFD_RUNTIME_ENABLED, "the runtime is in state %u",
+		  info.runtime_state);
+}
+
+static void detach_debugger(void)
+{
+	struct gp_kfd_dbg_trap args = { .pid = getpid(), .op = GP_KFD_DBG_DISABLE };
+
+	must_ioctl(GP_KFD_DBG_TRAP, &args, "DBG_TRAP DISABLE");
+}
+
+/* A queue that the debugger has not heard of cannot be suspended by it. */
+static void take_notice(void)
+{
+	struct gp_kfd_queue_snapshot entry[SEEN_MAX];
+	struct gp_kfd_dbg_trap args = { .pid = getpid(), .op = GP_KFD_DBG_GET_QUEUE_SNAPSHOT };
+
+	args.snapshot = (struct gp_kfd_dbg_snapshot){
+		.exception_mask = GP_KFD_EC_MASK(GP_KFD_EC_QUEUE_NEW),
+		.snapshot_buf_ptr = (uintptr_t)entry,
+		.num_entries = SEEN_MAX,
+		.entry_size = sizeof(entry[0]),
+	};
+	must_ioctl(GP_KFD_DBG_TRAP, &args, "DBG_TRAP GET_QUEUE_SNAPSHOT");
+}
+
+static void set_suspended(const struct worker *w, bool stopped)
+{
+	struct gp_kfd_dbg_trap args = { .pid = getpid() };
+	uint32_t id = w->kfd->queue_id;
+	int nr;
+
+	if (stopped) {
+		take_notice();
+		args.op = GP_KFD_DBG_SUSPEND_QUEUES;
+		args.suspend_queues.queue_array_ptr = (uintptr_t)&id;
+		args.suspend_queues.num_queues = 1;
+	} else {
+		args.op = GP_KFD_DBG_RESUME_QUEUES;
+		args.resume_queues.queue_array_ptr = (uintptr_t)&id;
+		args.resume_queues.num_queues = 1;
+	}
+	nr = ioctl(seen.kfd, GP_KFD_DBG_TRAP, &args);
+	lab_check(nr == 1, "DBG_TRAP %s of queue %u: %d, id %#x, %s",
+		  stopped ? "SUSPEND" : "RESUME", w->kfd->queue_id, nr, id,
+		  nr < 0 ? strerror(errno) : "not done");
+}
+
+static const struct stopper stoppers[] = {
+	{ "none", NULL, NULL, NULL, NULL },
+	{ "update", NULL, NULL, set_percentage, NULL },
+	{ "debug", enable_runtime, attach_debugger, set_suspended, detach_debugger },
+	{ "save", NULL, NULL, set_saved, NULL },
+	{ "drain", NULL, NULL, set_drained, NULL },
+};
+
+/* One stop, some time in which nothing may move, and the start. */
+static void stop_for_a_while(const struct stopper *s, struct worker *w, uint64_t *seed)
+{
+	uint64_t read_index;
+	uint32_t done, cell;
+
+	s->set(w, true);
+	read_index = hsa_queue_load_read_index_scacquire(w->queue);
+	done = *w->done;
+	cell = w->cells[63];
+	usleep(lab_random(seed) % 8000);
+	lab_check(*w->done == done && w->cells[63] == cell,
+		  "a queue that was stopped (%s) went on to execute", s->name);
+	lab_check(hsa_queue_load_read_index_scacquire(w->queue) == read_index,
+		  "a queue that was stopped (%s) went on to read packets", s->name);
+	s->set(w, false);
+}
+
+static uint32_t stop_at_random(const struct stopper *s, struct worker *w, int nr_workers,
+			       uint64_t seed, double end)
+{
+	struct timespec t;
+	uint32_t stops = 0;
+
+	for (;;) {
+		clock_gettime(CLOCK_MONOTONIC, &t);
+		if ((double)t.tv_sec + (double)t.tv_nsec / 1e9 >= end)
+			return stops;
+		usleep(lab_random(&seed) % 6000);
+		if (!s->set)
+			continue;
+		stop_for_a_while(s, &w[lab_random(&seed) % nr_workers], &seed);
+		stops++;
+	}
+}
+
+struct options {
+	int seconds, queues;
+	uint64_t seed;
+	const struct stopper *stopper;
+};
+
+static struct options parse(int argc, char **argv)
+{
+	static const struct option known[] = { { "seconds", 1, 0, 't' },
+					       { "queues", 1, 0, 'q' },
+					       { "seed", 1, 0, 's' },
+					       { "stop", 1, 0, 'h' },
+					       { 0, 0, 0, 0 } };
+	struct options o = { .seconds = 5, .queues = 2, .seed = 1, .stopper = &stoppers[0] };
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", known, NULL)) != -1) {
+		if (c == 't')
+			o.seconds = atoi(optarg);
+		else if (c == 'q')
+			o.queues = atoi(optarg);
+		else if (c == 's')
+			o.seed = strtoull(optarg, NULL, 0);
+		else if (c != 'h')
+			lab_fail("an option that it does not know");
+		else
+			o.stopper = NULL;
+		for (size_t i = 0; !o.stopper && i < sizeof(stoppers) / sizeof(stoppers[0]); i++)
+			if (!strcmp(optarg, stoppers[i].name))
+				o.stopper = &stoppers[i];
+		lab_check(o.stopper, "no way to stop a queue is called '%s'", optarg);
+	}
+	lab_check(o.queues > 0 && o.queues <= QUEUES_MAX, "1 to %d queues", QUEUES_MAX);
+	return o;
+}
+
+static void start_workers(struct lab *lab, struct worker *w, const struct options *o)
+{
+	for (int i = 0; i < o->queues; i++) {
+		w[i].lab = lab;
+		w[i].seed = o->seed * 100 + i;
+		w[i].queue = lab_queue(lab, 64);
+		w[i].kfd = find_seen(w[i].queue);
+	}
+	if (o->stopper->begin)
+		o->stopper->begin();
+	for (int i = 0; i < o->queues; i++)
+		lab_check(!pthread_create(&w[i].thread, NULL, work, &w[i]),
+			  "no thread can be made");
+	/* The stopper looks at what they count. */
+	for (int i = 0; i < o->queues; i++)
+		while (!atomic_load(&w[i].ready))
+			usleep(1000);
+}
+
+int main(int argc, char **argv)
+{
+	static struct worker workers[QUEUES_MAX];
+	struct options o = parse(argc, argv);
+	uint32_t turns = 0, stops;
+	struct timespec t;
+	struct lab lab;
+
+	lab_must(hsa_init());
+	if (o.stopper->prepare)
+		o.stopper->prepare();
+	lab_open(&lab);
+	start_workers(&lab, workers, &o);
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	stops = stop_at_random(o.stopper, workers, o.queues, o.seed,
+			       (double)(t.tv_sec + o.seconds));
+	time_is_up = true;
+	for (int i = 0; i < o.queues; i++) {
+		pthread_join(workers[i].thread, NULL);
+		turns += workers[i].turns;
+	}
+	if (o.stopper->end)
+		o.stopper->end();
+	for (int i = 0; i < o.queues; i++)
+		lab_must(hsa_queue_destroy(workers[i].queue));
+	lab_check(turns, "nothing was computed");
+	printf("%u turns, each right, on %d queues that were stopped %u times (%s)\n", turns,
+	       o.queues, stops, o.stopper->name);
+	lab_close(&lab);
+	lab_must(hsa_shut_down());
+	return 0;
+}

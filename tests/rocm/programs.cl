@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Kernels of the ROCm test programs. Each writes what the host can work out by itself, and notices
+ * when it runs twice, too early or not at all.
+ */
+#include "common.h"
+
+__kernel void vector_add(__global const u32 *a, __global const u32 *b, __global u32 *c, u32 n)
+{
+	u32 i = global_id();
+
+	if (i < n)
+		c[i] = a[i] + b[i];
+}
+
+/* Bytes, so that no address is aligned by accident. */
+__kernel void invert(__global const uchar *in, __global uchar *out, u32 n)
+{
+	u32 i = global_id();
+
+	if (i < n)
+		out[i] = in[i] ^ 0xff;
+}
+
+/* The dispatch that must find @before leaves @before + 1; all others are counted. */
+__kernel void follow(__global u32 *cells, u32 before, __global u32 *wrong)
+{
+	__global u32 *cell = &cells[global_id()];
+
+	if (*cell != before)
+		__atomic_fetch_add(wrong, 1, __ATOMIC_RELAXED);
+	*cell = before + 1;
+}
+
+/* In any order: one more for each dispatch. */
+__kernel void count(__global u32 *cells)
+{
+	__atomic_fetch_add(&cells[global_id()], 1, __ATOMIC_RELAXED);
+}
+
+/* The turn in which each dispatch came. */
+__kernel void take_ticket(__global u32 *next, __global u32 *mine)
+{
+	if (!global_id())
+		*mine = __atomic_fetch_add(next, 1, __ATOMIC_RELAXED);
+}
+
+/*
+ * Long work whose state is in registers, LDS and at barriers: each round, every work-item draws a
+ * number and hands it to its neighbour. A workgroup that lost or mixed up any of it ends elsewhere.
+ * Counts its workgroups in done[0], when all that they wrote is written.
+ */
+__kernel void mill(__global u64 *state, u32 rounds, __global u32 *done)
+{
+	__local u64 tray[256];
+	u32 l = local_id(), next = l + 1 == local_size(0) ? 0 : l + 1;
+	u64 s = state[global_id()];
+
+	for (u32 r = 0; r < rounds; r++) {
+		s = s * 6364136223846793005ul + 1442695040888963407ul;
+		tray[l] = s;
+		barrier_local();
+		s ^= tray[next] >> 7;
+		barrier_local();
+	}
+	state[global_id()] = s;
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	barrier_local();
+	if (!l)
+		__atomic_fetch_add(done, 1, __ATOMIC_RELAXED);
+}
+
+/* An array that only run time indexes: needs scratch. */
+__kernel void scratch(__global u32 *out, u32 rounds)
+{
+	volatile u32 a[32];
+	u32 x = global_id();
+
+	for (u32 k = 0; k < 32; k++)
+		a[k] = x + k;
+	for (u32 r = 0; r < rounds; r++)
+		a[(x + r) & 31] += a[(x * 3 + r) & 31] + r;
+	for (u32 k = 0; k < 32; k++)
+		x = x * 31 + a[k];
+	out[global_id()] = x;
+}
+
+/* Where each work-item of a grid of three dimensions is, in a grid that no workgroup divides. */
+__kernel void place(__global u32 *out, u32 width, u32 height, u32 depth)
+{
+	u32 x = __builtin_amdgcn_workgroup_id_x() * local_size(0) + __builtin_amdgcn_workitem_id_x();
+	u32 y = __builtin_amdgcn_workgroup_id_y() * local_size(1) + __builtin_amdgcn_workitem_id_y();
+	u32 z = __builtin_amdgcn_workgroup_id_z() * local_size(2) + __builtin_amdgcn_workitem_id_z();
+
+	if (x < width && y < height && z < depth)
+		out[(z * height + y) * width + x] = x | y << 10 | z << 20;
+}
+
+/* Runs until the host opens the gate, and says that it is there. */
+__kernel void wait_for_host(__global volatile u32 *here, __global volatile u32 *gate)
+{
+	if (global_id())
+		return;
+	__atomic_store_n(here, 1, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(gate, __ATOMIC_ACQUIRE))
+		__builtin_amdgcn_s_sleep(2);
+}
+
+__kernel void wild(__global u32 *anywhere)
+{
+	anywhere[global_id()] = 0xbad;
+}
