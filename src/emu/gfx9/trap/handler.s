@@ -15,6 +15,10 @@
 .set FIRST_WAVE, 0x4000000		// in EXEC_HI, beside the address
 .set FIRST_WAVE_BIT, 31			// in ttmp1, where the handler keeps it
 
+// M0[15:12] while vector registers are found by M0[7:0]: of the first source, of the destination.
+.set M0_SOURCE, 0x1000
+.set M0_DESTINATION, 0x8000
+
 // Buffer descriptor: dwords, one a lane.
 .set RSRC_STRIDE, 0x00040000
 .set RSRC_RECORDS, 0x01000000
@@ -161,43 +165,48 @@ wait_for_address:
 	s_mov_b32	s14, RSRC_RECORDS
 	s_mov_b32	s15, RSRC_ADD_TID
 	s_mov_b32	s16, 0				// offset
-	s_mov_b32	s17, 4				// register
 	s_getreg_b32	s18, hwreg(HW_REG_GPR_ALLOC, 12, 6)
 	s_add_u32	s18, s18, 1
 	s_lshl_b32	s18, s18, 2			// vector registers
 	s_getreg_b32	s19, hwreg(HW_REG_GPR_ALLOC, 6, 6)
 	s_add_u32	s19, s19, 1
-	s_lshl_b32	s19, s19, 3			// with accumulation registers
+	s_lshl_b32	s19, s19, 3
+	s_sub_u32	s19, s19, s18			// accumulation registers
 	store4		s[12:15], s16
-save_vgpr:
-	s_add_u32	s16, s16, 1024
-	s_cmp_ge_u32	s17, s18
+	s_movk_i32	s16, 1024
+	s_cmp_le_u32	s18, 4
 	s_cbranch_scc1	save_agprs
-	s_set_gpr_idx_on	s17, gpr_idx(SRC0)
+	s_add_u32	s17, s18, M0_SOURCE		// M0 when all are done
+	s_mov_b32	m0, 0
+	s_set_gpr_idx_on	4, gpr_idx(SRC0)
+save_vgpr:
 	v_mov_b32	v0, v0
 	v_mov_b32	v1, v1
 	v_mov_b32	v2, v2
 	v_mov_b32	v3, v3
-	s_set_gpr_idx_off
 	store4		s[12:15], s16
-	s_add_u32	s17, s17, 4
-	s_branch	save_vgpr
+	s_add_u32	s16, s16, 1024
+	s_add_u32	m0, m0, 4
+	s_cmp_lt_u32	m0, s17
+	s_cbranch_scc1	save_vgpr
+	s_set_gpr_idx_off
 save_agprs:
-	s_mov_b32	s17, 0
-	s_sub_u32	s19, s19, s18			// accumulation registers
-save_agpr:
-	s_cmp_ge_u32	s17, s19
+	s_cmp_eq_u32	s19, 0
 	s_cbranch_scc1	save_lds
-	s_set_gpr_idx_on	s17, gpr_idx(SRC0)
+	s_add_u32	s17, s19, M0_SOURCE
+	s_mov_b32	m0, 0
+	s_set_gpr_idx_on	0, gpr_idx(SRC0)
+save_agpr:
 	v_accvgpr_read_b32	v0, a0
 	v_accvgpr_read_b32	v1, a1
 	v_accvgpr_read_b32	v2, a2
 	v_accvgpr_read_b32	v3, a3
-	s_set_gpr_idx_off
 	store4		s[12:15], s16
 	s_add_u32	s16, s16, 1024
-	s_add_u32	s17, s17, 4
-	s_branch	save_agpr
+	s_add_u32	m0, m0, 4
+	s_cmp_lt_u32	m0, s17
+	s_cbranch_scc1	save_agpr
+	s_set_gpr_idx_off
 
 save_lds:
 	s_getreg_b32	s18, hwreg(HW_REG_LDS_ALLOC, 12, 9)
@@ -284,37 +293,41 @@ restore_lds_row:
 	s_cbranch_scc1	restore_lds_row
 
 restore_vgprs:
-	s_mov_b32	s16, 1024
-	s_mov_b32	s17, 4
-restore_vgpr:
-	s_cmp_ge_u32	s17, s18
+	s_movk_i32	s16, 1024
+	s_sub_u32	s19, s19, s18			// accumulation registers
+	s_cmp_le_u32	s18, 4
 	s_cbranch_scc1	restore_agprs
+	s_add_u32	s17, s18, M0_DESTINATION
+	s_mov_b32	m0, 0
+	s_set_gpr_idx_on	4, gpr_idx(DST)
+restore_vgpr:
 	load4		s[12:15], s16
-	s_set_gpr_idx_on	s17, gpr_idx(DST)
 	v_mov_b32	v0, v0
 	v_mov_b32	v1, v1
 	v_mov_b32	v2, v2
 	v_mov_b32	v3, v3
-	s_set_gpr_idx_off
 	s_add_u32	s16, s16, 1024
-	s_add_u32	s17, s17, 4
-	s_branch	restore_vgpr
+	s_add_u32	m0, m0, 4
+	s_cmp_lt_u32	m0, s17
+	s_cbranch_scc1	restore_vgpr
+	s_set_gpr_idx_off
 restore_agprs:
-	s_mov_b32	s17, 0
-	s_sub_u32	s19, s19, s18
-restore_agpr:
-	s_cmp_ge_u32	s17, s19
+	s_cmp_eq_u32	s19, 0
 	s_cbranch_scc1	restore_first
+	s_add_u32	s17, s19, M0_DESTINATION
+	s_mov_b32	m0, 0
+	s_set_gpr_idx_on	0, gpr_idx(DST)
+restore_agpr:
 	load4		s[12:15], s16
-	s_set_gpr_idx_on	s17, gpr_idx(DST)
 	v_accvgpr_write_b32	a0, v0
 	v_accvgpr_write_b32	a1, v1
 	v_accvgpr_write_b32	a2, v2
 	v_accvgpr_write_b32	a3, v3
-	s_set_gpr_idx_off
 	s_add_u32	s16, s16, 1024
-	s_add_u32	s17, s17, 4
-	s_branch	restore_agpr
+	s_add_u32	m0, m0, 4
+	s_cmp_lt_u32	m0, s17
+	s_cbranch_scc1	restore_agpr
+	s_set_gpr_idx_off
 restore_first:
 	s_mov_b32	s16, 0
 	load4		s[12:15], s16
