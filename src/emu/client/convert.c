@@ -153,8 +153,11 @@ static int share_chunk(struct client_converter *c, uint64_t at, uint64_t len, in
 int client_convert_share(struct client_converter *c, uint64_t start, uint64_t end, int prot,
 			 bool anonymous, bool own)
 {
-	for (uint64_t at = start; at < end; at += CLIENT_CHUNK) {
-		uint64_t len = end - at < CLIENT_CHUNK ? end - at : CLIENT_CHUNK;
+	bool guarded = c->guard.fd >= 0 && anonymous;
+	uint64_t chunk = guarded ? CLIENT_CHUNK : CLIENT_CHUNK_UNGUARDED;
+
+	for (uint64_t at = start; at < end; at += chunk) {
+		uint64_t len = end - at < chunk ? end - at : chunk;
 		int err = share_chunk(c, at, len, prot, anonymous, own);
 
 		if (err)

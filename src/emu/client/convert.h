@@ -8,7 +8,10 @@
  *
  * Where there is no guard to be had (no userfaultfd with write protection; memory that is a private
  * mapping of a file), what another thread writes to a chunk between its copy and its replacement is
- * lost. On the way back nothing ever is: then it remains a private mapping of the memfd.
+ * lost: such chunks are small. On the way back nothing ever is: then it remains a private mapping
+ * of the memfd, in which MADV_DONTNEED shows what it held when it was given back, not zero.
+ *
+ * What else was said about the memory is forgotten: MADV_DONTFORK, huge pages, where to put it.
  *
  * The caller's thread may find its own stack and thread-local memory guarded: whoever calls this
  * runs on another stack, with signals blocked, and writes to no memory but his own.
@@ -22,6 +25,7 @@
 #include "emu/client/guard.h"
 
 #define CLIENT_CHUNK (1u << 20)
+#define CLIENT_CHUNK_UNGUARDED (1u << 16)
 
 struct client_converter {
 	int backing; /* the memfd */
