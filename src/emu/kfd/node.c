@@ -11,8 +11,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* What has just been busy is likely to be so again: look without pause for this long. */
-#define HOT_NS 200000
+/* What has just been busy is likely to be so again: look without pause for this long, and then for
+ * as long again whenever nobody else wants the processor. */
+#define HOT_NS 50000
+#define WARM_NS 200000
 /* A packet that waits for memory is looked at ever less often, and a program that waits for a
  * second less often still. */
 #define WAIT_FIRST_NS 20000
@@ -205,6 +207,8 @@ static void *front_end(void *arg)
 		if (look.busy)
 			r = (struct rest){ .idle_since = now };
 		else if (now - r.idle_since < HOT_NS)
+			continue;
+		else if (now - r.idle_since < WARM_NS)
 			sched_yield();
 		else
 			sleep_for(n, time_to_sleep(n, &look, &r, now));

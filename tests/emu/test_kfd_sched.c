@@ -1,0 +1,532 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The scheduler of queues: what stops them, what that costs others, and that nothing is lost.
+ */
+#include "kfd_bench.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define OTHER_PID 4000000 /* of nobody */
+
+static const char *path;
+static enum gfx9_target target;
+
+struct setup {
+	struct bench b;
+	struct bench_process p, other;
+	struct bench_queue q[32];
+};
+
+static struct setup *prepare(void)
+{
+	struct setup *s = calloc(1, sizeof(*s));
+
+	assert_non_null(s);
+	s->b.config.cwsr = true;
+	s->b.config.kernel = EMU_KERNEL_6_1;
+	return s;
+}
+
+static void begin(struct setup *s, int nr_queues)
+{
+	bench_start(&s->b, target, path);
+	bench_process_start(&s->b, &s->p, getpid());
+	for (int i = 0; i < nr_queues; i++)
+		assert_int_equal(bench_queue(&s->p, &s->q[i], GP_KFD_QUEUE_COMPUTE_AQL, 64), 0);
+}
+
+static struct setup *start(int nr_queues)
+{
+	struct setup *s = prepare();
+
+	begin(s, nr_queues);
+	return s;
+}
+
+static void end(struct setup *s)
+{
+	bench_process_end(&s->p);
+	bench_end(&s->b);
+	free(s);
+}
+
+struct gate {
+	_Atomic uint32_t *arrived, *open, *left;
+	uint64_t open_va;
+	struct bench_signal *done;
+};
+
+/* A dispatch of @groups that wait until their gate is open. */
+static void push_gate(struct bench_queue *q, struct gate *g, uint32_t groups)
+{
+	struct {
+		uint64_t arrived, open, left, turn;
+	} args;
+	union aql_packet packet;
+	void *turn;
+
+	args.arrived = bench_alloc(q->p, 64, &g->arrived);
+	args.open = g->open_va = args.arrived + 4;
+	args.left = args.arrived + 8;
+	args.turn = bench_alloc(q->p, 4 * groups, &turn);
+	g->open = g->arrived + 1;
+	g->left = g->arrived + 2;
+	packet = bench_dispatch(q->p, "gate", groups, 64, &args, sizeof(args),
+				bench_signal(q->p, 1, &g->done));
+	bench_push(q, &packet);
+}
+
+static bool wait32(_Atomic uint32_t *value, uint32_t expected)
+{
+	uint64_t deadline = gp__clock_ns() + BENCH_TIMEOUT;
+
+	while (atomic_load(value) != expected && gp__clock_ns() < deadline)
+		usleep(100);
+	return atomic_load(value) == expected;
+}
+
+static struct bench_signal *push_barrier(struct bench_queue *q, uint64_t after)
+{
+	union aql_packet packet = { .barrier = { .header = AQL_BARRIER_AND } };
+	struct bench_signal *done;
+
+	packet.barrier.dependency[0] = after;
+	packet.barrier.signal = bench_signal(q->p, 1, &done);
+	bench_push(q, &packet);
+	return done;
+}
+
+/* Waves leave the compute units, nothing of the queue goes on, and all of it does later. */
+static void a_held_queue_stands_still(void **unused)
+{
+	struct setup *s = start(2);
+	struct bench_signal *after;
+	struct gate g;
+
+	push_gate(&s->q[0], &g, 5);
+	assert_true(wait32(g.arrived, 5));
+	assert_int_equal(bench_hold(&s->q[0], EMU_HELD_PREEMPTED, GFX9_SAVE), 0);
+	assert_true(gfx9_gpu_idle(s->b.node->gpu));
+	after = push_barrier(&s->q[0], 0);
+	atomic_store(g.open, 1);
+	assert_true(bench_stays(&g.done->value, 1));
+	assert_true(bench_stays(&after->value, 1));
+	assert_true(bench_wait(&push_barrier(&s->q[1], 0)->value, 0));
+	assert_int_equal(bench_release(&s->q[0], EMU_HELD_PREEMPTED), 0);
+	assert_true(bench_wait(&g.done->value, 0));
+	assert_true(bench_wait(&after->value, 0));
+	assert_int_equal(atomic_load(g.left), 5);
+	end(s);
+	(void)unused;
+}
+
+static void reasons_add_up(void **unused)
+{
+	struct setup *s = start(1);
+	struct gp_kfd_update_queue update = { .queue_percentage = 0, .queue_priority = 7 };
+	struct bench_signal *done;
+
+	update.queue_id = s->q[0].id;
+	update.ring_base_address = s->q[0].ring_va;
+	update.ring_size = 64 * AQL_PACKET_BYTES;
+	assert_int_equal(bench_hold(&s->q[0], EMU_HELD_PREEMPTED, GFX9_SAVE), 0);
+	assert_int_equal(bench_hold(&s->q[0], EMU_HELD_SUSPENDED, GFX9_SAVE), 0);
+	assert_int_equal(emu_update_queue(&s->p.call, &update), 0);
+	done = push_barrier(&s->q[0], 0);
+	assert_int_equal(bench_release(&s->q[0], EMU_HELD_PREEMPTED), 0);
+	assert_int_equal(bench_release(&s->q[0], EMU_HELD_SUSPENDED), 0);
+	assert_true(bench_stays(&done->value, 1));
+	assert_false(s->q[0].q->active);
+	update.queue_percentage = 100;
+	assert_int_equal(emu_update_queue(&s->p.call, &update), 0);
+	assert_true(bench_wait(&done->value, 0));
+	end(s);
+	(void)unused;
+}
+
+/* One queue is changed, and all of the node's are taken off and put back. */
+static void a_change_costs_everybody(void **unused)
+{
+	struct setup *s = start(5);
+	struct emu_node *n = s->b.node;
+	uint64_t unmaps = n->nr_unmaps, maps = n->nr_maps;
+
+	assert_int_equal(n->nr_mapped, 5);
+	assert_int_equal(bench_hold(&s->q[2], EMU_HELD_PREEMPTED, GFX9_SAVE), 0);
+	assert_int_equal(n->nr_unmaps - unmaps, 5);
+	assert_int_equal(n->nr_maps - maps, 4);
+	assert_int_equal(n->nr_mapped, 4);
+	assert_int_equal(bench_release(&s->q[2], EMU_HELD_PREEMPTED), 0);
+	assert_int_equal(n->nr_unmaps - unmaps, 9);
+	assert_int_equal(n->nr_maps - maps, 9);
+	/* What is held already costs nothing more. */
+	assert_int_equal(bench_hold(&s->q[2], EMU_HELD_PREEMPTED, GFX9_SAVE), 0);
+	unmaps = n->nr_unmaps;
+	assert_int_equal(bench_hold(&s->q[2], EMU_HELD_SUSPENDED, GFX9_SAVE), 0);
+	assert_int_equal(n->nr_unmaps, unmaps);
+	end(s);
+	(void)unused;
+}
+
+/* Without context save what runs has to finish first. */
+static void *open_later(void *arg)
+{
+	usleep(50000);
+	atomic_store((_Atomic uint32_t *)arg, 1);
+	return NULL;
+}
+
+static void without_save_waves_finish_first(void **unused)
+{
+	struct setup *s = prepare();
+	pthread_t other;
+	struct gate g;
+
+	s->b.config.cwsr = false;
+	begin(s, 1);
+	push_gate(&s->q[0], &g, 3);
+	assert_true(wait32(g.arrived, 3));
+	assert_int_equal(pthread_create(&other, NULL, open_later, g.open), 0);
+	assert_int_equal(bench_hold(&s->q[0], EMU_HELD_PREEMPTED, GFX9_SAVE), 0);
+	/* What is off is done, and seen to be. */
+	assert_int_equal(atomic_load(&g.done->value), 0);
+	pthread_join(other, NULL);
+	end(s);
+	(void)unused;
+}
+
+static void reset_drops_what_runs(void **unused)
+{
+	struct setup *s = start(1);
+	struct bench_signal *after;
+	struct gate g;
+
+	push_gate(&s->q[0], &g, 3);
+	assert_true(wait32(g.arrived, 3));
+	assert_int_equal(bench_hold(&s->q[0], EMU_HELD_PREEMPTED, GFX9_RESET), 0);
+	assert_int_equal(bench_release(&s->q[0], EMU_HELD_PREEMPTED), 0);
+	after = push_barrier(&s->q[0], 0);
+	assert_true(bench_wait(&after->value, 0));
+	assert_true(bench_stays(&g.done->value, 1));
+	end(s);
+	(void)unused;
+}
+
+/* More queues than slots, and the last one opens what all others wait for. */
+static void queues_without_a_slot_get_their_turn(void **unused)
+{
+	struct setup *s = start(30);
+	struct bench_signal *knocked[30];
+	struct gate g[30];
+
+	assert_int_equal(s->b.node->nr_active, 30);
+	assert_int_equal(s->b.node->nr_mapped, EMU_CP_QUEUES);
+	for (int i = 0; i < 29; i++)
+		push_gate(&s->q[i], &g[i], 1);
+	for (int i = 0; i < 29; i++) {
+		union aql_packet packet = bench_dispatch(&s->p, "knock", 1, 64, &g[i].open_va, 8,
+							 bench_signal(&s->p, 1, &knocked[i]));
+
+		bench_push(&s->q[29], &packet);
+	}
+	for (int i = 0; i < 29; i++) {
+		assert_true(bench_wait(&knocked[i]->value, 0));
+		assert_true(bench_wait(&g[i].done->value, 0));
+		assert_int_equal(atomic_load(g[i].left), 1);
+	}
+	end(s);
+	(void)unused;
+}
+
+static void destroying_what_runs(void **unused)
+{
+	struct setup *s = start(2);
+	struct gate g;
+
+	push_gate(&s->q[0], &g, 200);
+	assert_true(wait32(g.arrived, 128));
+	bench_destroy(&s->q[0]);
+	assert_true(gfx9_gpu_idle(s->b.node->gpu));
+	/* Saved ones, too; and those of a process that ends. */
+	assert_int_equal(bench_queue(&s->p, &s->q[0], GP_KFD_QUEUE_COMPUTE_AQL, 64), 0);
+	push_gate(&s->q[0], &g, 5);
+	assert_true(wait32(g.arrived, 5));
+	assert_int_equal(bench_hold(&s->q[0], EMU_HELD_PREEMPTED, GFX9_SAVE), 0);
+	bench_destroy(&s->q[0]);
+	push_gate(&s->q[1], &g, 5);
+	assert_true(wait32(g.arrived, 5));
+	end(s);
+	(void)unused;
+}
+
+static void evictions_are_counted(void **unused)
+{
+	struct setup *s = start(1);
+	struct emu_node *n = s->b.node;
+	struct bench_queue late = { 0 };
+	struct bench_signal *done, *done_late;
+
+	pthread_mutex_lock(&n->lock);
+	assert_int_equal(emu_sched_evict(n, s->p.p), 0);
+	assert_int_equal(emu_sched_evict(n, s->p.p), 0);
+	pthread_mutex_unlock(&n->lock);
+	assert_int_equal(bench_queue(&s->p, &late, GP_KFD_QUEUE_COMPUTE_AQL, 64), 0);
+	done = push_barrier(&s->q[0], 0);
+	done_late = push_barrier(&late, 0);
+	pthread_mutex_lock(&n->lock);
+	assert_int_equal(emu_sched_restore(n, s->p.p), 0);
+	pthread_mutex_unlock(&n->lock);
+	assert_true(bench_stays(&done->value, 1));
+	pthread_mutex_lock(&n->lock);
+	assert_int_equal(emu_sched_restore(n, s->p.p), 0);
+	pthread_mutex_unlock(&n->lock);
+	assert_true(bench_wait(&done->value, 0));
+	assert_true(bench_wait(&done_late->value, 0));
+	end(s);
+	(void)unused;
+}
+
+/*
+ * Preemptions that fail
+ */
+
+static bool was_reset(struct emu_node *n)
+{
+	return wait32((_Atomic uint32_t *)&n->nr_resets, 1);
+}
+
+/* Everybody on the node loses his queues; the machine goes on. */
+static void check_reset(struct setup *s)
+{
+	struct gp_kfd_update_queue update = { .queue_id = s->q[0].id,
+					      .queue_percentage = 100,
+					      .ring_base_address = s->q[0].ring_va,
+					      .ring_size = 64 * AQL_PACKET_BYTES };
+	struct bench_queue q = { 0 };
+	struct bench_signal *done;
+
+	assert_true(was_reset(s->b.node));
+	pthread_mutex_lock(&s->b.node->lock);
+	assert_false(s->q[0].q->active);
+	assert_true(s->p.p->node[0].reset);
+	pthread_mutex_unlock(&s->b.node->lock);
+	assert_true(gfx9_gpu_idle(s->b.node->gpu));
+	assert_int_equal(emu_update_queue(&s->p.call, &update), 0);
+	done = push_barrier(&s->q[0], 0);
+	assert_true(bench_stays(&done->value, 1));
+	bench_process_start(&s->b, &s->other, OTHER_PID);
+	assert_int_equal(bench_queue(&s->other, &q, GP_KFD_QUEUE_COMPUTE_AQL, 64), 0);
+	assert_true(bench_wait(&push_barrier(&q, 0)->value, 0));
+	bench_process_end(&s->other);
+}
+
+static void waves_that_do_not_leave(void **unused)
+{
+	struct setup *s = prepare();
+	struct gate g;
+	uint64_t before;
+
+	s->b.config.cwsr = false;
+	s->b.config.preempt_timeout_ms = 100;
+	begin(s, 2);
+	push_gate(&s->q[0], &g, 2);
+	assert_true(wait32(g.arrived, 2));
+	before = gp__clock_ns();
+	assert_int_equal(bench_hold(&s->q[1], EMU_HELD_PREEMPTED, GFX9_SAVE), -ETIME);
+	assert_true(gp__clock_ns() - before >= 100000000);
+	check_reset(s);
+	end(s);
+	(void)unused;
+}
+
+/* The queue goes although its waves did not want to. */
+static void destroying_what_does_not_leave(void **unused)
+{
+	struct setup *s = prepare();
+	struct gp_kfd_destroy_queue args;
+	struct gate g;
+
+	s->b.config.cwsr = false;
+	s->b.config.preempt_timeout_ms = 100;
+	begin(s, 2);
+	push_gate(&s->q[0], &g, 2);
+	assert_true(wait32(g.arrived, 2));
+	args.queue_id = s->q[1].id;
+	assert_int_equal(emu_destroy_queue(&s->p.call, &args), -ETIME);
+	assert_int_equal(emu_destroy_queue(&s->p.call, &args), -EINVAL);
+	check_reset(s);
+	end(s);
+	(void)unused;
+}
+
+static void faults_on_demand(void **unused)
+{
+	struct setup *s = prepare();
+
+	s->b.config.faults.preempt_timeout = 1000000;
+	s->b.config.preempt_timeout_ms = 20;
+	begin(s, 1);
+	assert_int_equal(bench_hold(&s->q[0], EMU_HELD_PREEMPTED, GFX9_SAVE), -ETIME);
+	s->b.m.config.faults.preempt_timeout = 0;
+	check_reset(s);
+	end(s);
+
+	s = prepare();
+	s->b.config.faults.preempt_slow_ns = 30000000;
+	begin(s, 1);
+	{
+		uint64_t before = gp__clock_ns();
+
+		assert_int_equal(bench_hold(&s->q[0], EMU_HELD_PREEMPTED, GFX9_SAVE), 0);
+		assert_true(gp__clock_ns() - before >= 30000000);
+	}
+	end(s);
+
+	s = prepare();
+	s->b.config.faults.gpu_reset_ns = BENCH_SECOND;
+	begin(s, 1);
+	check_reset(s);
+	end(s);
+
+	s = prepare();
+	s->b.config.faults.hang_queue = 2;
+	begin(s, 1);
+	{
+		_Atomic uint32_t *count;
+		struct bench_signal *done;
+		uint64_t va = bench_alloc(&s->p, 64, &count);
+		union aql_packet packet = bench_dispatch(&s->p, "knock", 1, 64, &va, 8,
+							 bench_signal(&s->p, 3, &done));
+
+		for (int i = 0; i < 3; i++)
+			bench_push(&s->q[0], &packet);
+		assert_true(bench_wait(&done->value, 1));
+		assert_true(bench_stays(&done->value, 1));
+		assert_int_equal(atomic_load(s->q[0].read_index), 3);
+	}
+	end(s);
+	(void)unused;
+}
+
+/*
+ * Everything at once: chains of packets over several queues, some of them dispatches, while a
+ * second thread stops and starts queues as it likes.
+ */
+
+#define STRESS_QUEUES 4
+#define STRESS_ROUNDS 300
+
+struct stress {
+	struct setup *s;
+	_Atomic bool over;
+	unsigned int holds;
+};
+
+static void *disturb(void *arg)
+{
+	static const uint32_t why[] = { EMU_HELD_PREEMPTED, EMU_HELD_SUSPENDED, EMU_HELD_BATCH };
+	struct stress *st = arg;
+	unsigned int seed = 7;
+
+	while (!atomic_load(&st->over)) {
+		struct bench_queue *q = &st->s->q[rand_r(&seed) % STRESS_QUEUES];
+		uint32_t reason = why[rand_r(&seed) % 3];
+
+		assert_int_equal(bench_hold(q, reason, rand_r(&seed) % 4 ? GFX9_SAVE : GFX9_DRAIN),
+				 0);
+		usleep((useconds_t)(rand_r(&seed) % 500));
+		assert_int_equal(bench_release(q, reason), 0);
+		st->holds++;
+		usleep((useconds_t)(rand_r(&seed) % 500));
+	}
+	return NULL;
+}
+
+/* A kernel that takes its time, and whose result tells that it ran once and whole. */
+static union aql_packet prepare_lcg(struct setup *s, uint64_t **state, uint32_t items,
+				    uint64_t signal)
+{
+	struct {
+		uint64_t state;
+		uint32_t rounds;
+	} args = { .rounds = 500 };
+
+	args.state = bench_alloc(&s->p, 8 * items, state);
+	for (uint32_t i = 0; i < items; i++)
+		(*state)[i] = i;
+	return bench_dispatch(&s->p, "lcg", items / 64, 64, &args, sizeof(args), signal);
+}
+
+static uint64_t lcg(uint64_t x, uint32_t rounds)
+{
+	while (rounds--)
+		x = x * 6364136223846793005u + 1442695040888963407u;
+	return x;
+}
+
+static void stopped_at_random_nothing_is_lost(void **unused)
+{
+	struct setup *s = start(STRESS_QUEUES);
+	struct stress st = { .s = s };
+	struct bench_signal *sig, *early;
+	uint64_t *state[STRESS_ROUNDS], previous = 0, va;
+	pthread_t other;
+
+	assert_int_equal(pthread_create(&other, NULL, disturb, &st), 0);
+	bench_signal(&s->p, 1, &early);
+	for (int i = 0; i < STRESS_ROUNDS; i++) {
+		struct bench_queue *q = &s->q[i * 7 % STRESS_QUEUES];
+		union aql_packet packet;
+
+		/* Each waits for the one before, on whichever queue that was. */
+		if (previous)
+			push_barrier(q, previous);
+		va = bench_signal(&s->p, 1, &sig);
+		packet = prepare_lcg(s, &state[i], 256, va);
+		packet.header |= AQL_BARRIER;
+		bench_push(q, &packet);
+		previous = va;
+	}
+	assert_true(bench_wait(&sig->value, 0));
+	atomic_store(&st.over, true);
+	pthread_join(other, NULL);
+	for (int i = 0; i < STRESS_ROUNDS; i++) {
+		for (uint32_t k = 0; k < 256; k += 85)
+			assert_int_equal(state[i][k], lcg(k, 500));
+	}
+	assert_true(st.holds > 10);
+	end(s);
+	(void)unused;
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_held_queue_stands_still),
+		cmocka_unit_test(reasons_add_up),
+		cmocka_unit_test(a_change_costs_everybody),
+		cmocka_unit_test(without_save_waves_finish_first),
+		cmocka_unit_test(reset_drops_what_runs),
+		cmocka_unit_test(queues_without_a_slot_get_their_turn),
+		cmocka_unit_test(destroying_what_runs),
+		cmocka_unit_test(evictions_are_counted),
+		cmocka_unit_test(waves_that_do_not_leave),
+		cmocka_unit_test(destroying_what_does_not_leave),
+		cmocka_unit_test(faults_on_demand),
+		cmocka_unit_test(stopped_at_random_nothing_is_lost),
+	};
+
+	if (argc != 2)
+		return 77;
+	path = argv[1];
+	target = strstr(path, "gfx942") ? GFX9_TARGET_GFX942 : GFX9_TARGET_GFX90A;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
