@@ -1,0 +1,941 @@
+// SPDX-License-Identifier: MIT
+/* RUNTIME_ENABLE and DBG_TRAP: who may, in which order it is refused, and what it does to queues.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "kfd_bench.h"
+#include "kfd_client.h"
+
+#define EC(name) GP_KFD_EC_MASK(GP_KFD_EC_##name)
+#define BAD_ADDRESS 8
+
+static const char *path;
+static enum gfx9_target target;
+
+/* A process that debugs itself, or is debugged by another. */
+struct setup {
+	struct bench b;
+	struct bench_process p;
+	struct kfd_client client;
+	struct bench_queue q[3];
+	int events[2]; /* a pipe; the machine writes to it */
+};
+
+static struct setup *start(int nr_queues)
+{
+	struct setup *s = calloc(1, sizeof(*s));
+
+	assert_non_null(s);
+	s->b.config.cwsr = true;
+	s->b.config.kernel = EMU_KERNEL_6_1; /* of CREATE_QUEUE: buffers need not be whole */
+	bench_start(&s->b, target, path);
+	bench_process_start(&s->b, &s->p, getpid());
+	s->p.p->opened = true;
+	kfd_client_start(&s->client, &s->p.call);
+	assert_int_equal(pipe2(s->events, O_NONBLOCK | O_CLOEXEC), 0);
+	for (int i = 0; i < nr_queues; i++)
+		assert_int_equal(bench_queue(&s->p, &s->q[i], GP_KFD_QUEUE_COMPUTE_AQL, 64), 0);
+	return s;
+}
+
+static void end(struct setup *s)
+{
+	kfd_client_end(&s->client, &s->p.call);
+	bench_process_end(&s->p);
+	close(s->events[0]);
+	close(s->events[1]);
+	bench_end(&s->b);
+	free(s);
+}
+
+static struct gp_kfd_dbg_trap trap_of(uint32_t op)
+{
+	return (struct gp_kfd_dbg_trap){ .pid = (uint32_t)getpid(), .op = op };
+}
+
+static int run_op(struct setup *s, uint32_t op)
+{
+	struct gp_kfd_dbg_trap trap = trap_of(op);
+
+	return emu_dbg_trap(&s->p.call, &trap);
+}
+
+static int enable_as(struct setup *s, struct emu_call *call, uint64_t mask)
+{
+	struct gp_kfd_runtime_info info;
+	struct gp_kfd_dbg_trap trap = trap_of(GP_KFD_DBG_ENABLE);
+	int err;
+
+	trap.enable = (struct gp_kfd_dbg_enable){ .exception_mask = mask,
+						  .rinfo_ptr = (uintptr_t)&info,
+						  .rinfo_size = sizeof(info),
+						  .dbg_fd = (uint32_t)s->events[1] };
+	trap.pid = (uint32_t)s->p.call.pid;
+	err = emu_dbg_trap(call, &trap);
+	if (!err)
+		assert_int_equal(trap.enable.rinfo_size, sizeof(info));
+	return err;
+}
+
+static int runtime(struct setup *s, uint32_t mode)
+{
+	struct gp_kfd_runtime_enable args = { .r_debug = 0x1234, .mode_mask = mode };
+
+	return emu_runtime_enable(&s->p.call, &args);
+}
+
+static int suspend_as(struct setup *s, struct emu_call *call, uint32_t *ids, uint32_t nr)
+{
+	struct gp_kfd_dbg_trap trap = trap_of(GP_KFD_DBG_SUSPEND_QUEUES);
+
+	trap.pid = (uint32_t)s->p.call.pid;
+	trap.suspend_queues.queue_array_ptr = (uintptr_t)ids;
+	trap.suspend_queues.num_queues = nr;
+	return emu_dbg_trap(call, &trap);
+}
+
+static int resume_as(struct setup *s, struct emu_call *call, uint32_t *ids, uint32_t nr)
+{
+	struct gp_kfd_dbg_trap trap = trap_of(GP_KFD_DBG_RESUME_QUEUES);
+
+	trap.pid = (uint32_t)s->p.call.pid;
+	trap.resume_queues.queue_array_ptr = (uintptr_t)ids;
+	trap.resume_queues.num_queues = nr;
+	return emu_dbg_trap(call, &trap);
+}
+
+static int suspend(struct setup *s, uint32_t *ids, uint32_t nr)
+{
+	return suspend_as(s, &s->p.call, ids, nr);
+}
+
+static int resume(struct setup *s, uint32_t *ids, uint32_t nr)
+{
+	return resume_as(s, &s->p.call, ids, nr);
+}
+
+/* All queues are seen, so that they can be suspended. Returns how many there are. */
+static uint32_t see_queues(struct setup *s, struct gp_kfd_queue_snapshot *entry, uint32_t max)
+{
+	struct gp_kfd_dbg_trap trap = trap_of(GP_KFD_DBG_GET_QUEUE_SNAPSHOT);
+
+	trap.snapshot.exception_mask = EC(QUEUE_NEW);
+	trap.snapshot.snapshot_buf_ptr = (uintptr_t)entry;
+	trap.snapshot.num_entries = max;
+	trap.snapshot.entry_size = sizeof(*entry);
+	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), 0);
+	assert_int_equal(trap.snapshot.entry_size, sizeof(*entry));
+	return trap.snapshot.num_entries;
+}
+
+/* A debugger and a runtime, then queues. */
+static struct setup *start_debugged(int nr_queues)
+{
+	struct setup *s = start(0);
+
+	assert_int_equal(runtime(s, GP_KFD_RUNTIME_ENABLE_MODE), 0);
+	assert_int_equal(enable_as(s, &s->p.call, 0), 0);
+	for (int i = 0; i < nr_queues; i++)
+		assert_int_equal(bench_queue(&s->p, &s->q[i], GP_KFD_QUEUE_COMPUTE_AQL, 64), 0);
+	return s;
+}
+
+static int nr_notes(struct setup *s)
+{
+	char bytes[64];
+	ssize_t n = read(s->events[0], bytes, sizeof(bytes));
+
+	return n > 0 ? (int)n : 0;
+}
+
+/*
+ * Who may, and what is refused first
+ */
+
+static void who_is_not_there(void **unused)
+{
+	struct setup *s = start(0);
+	struct gp_kfd_dbg_trap trap = trap_of(GP_KFD_DBG_ENABLE);
+
+	trap.pid = 0;
+	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), -ESRCH);
+	trap.pid = 0x7ffffff0;
+	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), -ESRCH);
+	trap.pid = (uint32_t)getppid(); /* has nothing open */
+	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), -ESRCH);
+	end(s);
+	(void)unused;
+}
+
+static pid_t start_child(void)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		for (;;)
+			pause();
+	}
+	assert_true(pid > 0);
+	return pid;
+}
+
+static void end_child(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* The process of @s becomes that of another pid, and @debugger is us. */
+static void make_other(struct setup *s, struct bench_process *debugger, struct kfd_client *client,
+		       pid_t pid)
+{
+	s->p.p->pid = s->p.call.pid = pid;
+	s->p.p->cookie = (uint64_t)pid;
+	bench_process_start(&s->b, debugger, getpid());
+	debugger->p->opened = true;
+	kfd_client_start(client, &debugger->call);
+}
+
+static void others_must_be_traced(void **unused)
+{
+	struct setup *s = start(1);
+	pid_t child = start_child();
+	struct bench_process debugger;
+	struct kfd_client client;
+	uint32_t id = s->q[0].id;
+
+	make_other(s, &debugger, &client, child);
+	s->q[0].q->exceptions = 0;
+	s->p.p->debug.runtime.runtime_state = GP_KFD_RUNTIME_ENABLED;
+	assert_int_equal(enable_as(s, &debugger.call, 0), -EPERM);
+	assert_int_equal(suspend_as(s, &debugger.call, &id, 1), -EPERM);
+	assert_int_equal(ptrace(PTRACE_SEIZE, child, 0, 0), 0);
+	assert_int_equal(suspend_as(s, &debugger.call, &id, 1), -EINVAL);
+	assert_int_equal(enable_as(s, &debugger.call, 0), 0);
+	assert_int_equal(enable_as(s, &debugger.call, 0), -EALREADY);
+	assert_int_equal(enable_as(s, &s->p.call, 0), -EALREADY);
+	/* Who has begun goes on, whether he traces it or not. */
+	assert_int_equal(ptrace(PTRACE_INTERRUPT, child, 0, 0), 0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_int_equal(ptrace(PTRACE_DETACH, child, 0, 0), 0);
+	assert_int_equal(suspend_as(s, &debugger.call, &id, 1), 1);
+	assert_int_equal(s->q[0].q->held, EMU_HELD_SUSPENDED);
+	/* His death resumes everything. */
+	kfd_client_end(&client, &debugger.call);
+	bench_process_end(&debugger);
+	assert_int_equal(s->q[0].q->held, 0);
+	assert_false(s->p.p->debug.enabled);
+	end_child(child);
+	end(s);
+	(void)unused;
+}
+
+static bool needs_runtime(uint32_t op)
+{
+	return (op >= GP_KFD_DBG_SET_WAVE_LAUNCH_OVERRIDE && op <= GP_KFD_DBG_SET_FLAGS);
+}
+
+static void operations_are_refused_in_order(void **unused)
+{
+	struct setup *s = start(0);
+
+	for (uint32_t op = GP_KFD_DBG_DISABLE; op < 20; op++)
+		assert_int_equal(run_op(s, op), -EINVAL); /* not enabled */
+	assert_int_equal(enable_as(s, &s->p.call, 0), 0);
+	for (uint32_t op = GP_KFD_DBG_SEND_RUNTIME_EVENT; op < 20; op++) {
+		if (needs_runtime(op))
+			assert_int_equal(run_op(s, op), -EPERM);
+	}
+	assert_int_equal(run_op(s, 15), -EINVAL);
+	assert_int_equal(run_op(s, ~0u), -EINVAL);
+	assert_int_equal(run_op(s, GP_KFD_DBG_DISABLE), 0);
+	assert_int_equal(run_op(s, GP_KFD_DBG_DISABLE), -EINVAL);
+	end(s);
+	(void)unused;
+}
+
+static void enabling_needs_a_descriptor_and_memory(void **unused)
+{
+	struct setup *s = start(0);
+	struct gp_kfd_dbg_trap trap = trap_of(GP_KFD_DBG_ENABLE);
+	struct gp_kfd_runtime_info info[2] = { 0 };
+
+	trap.enable.dbg_fd = 12345;
+	trap.enable.rinfo_ptr = BAD_ADDRESS;
+	trap.enable.rinfo_size = sizeof(info);
+	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), -EBADF);
+	assert_int_equal(trap.enable.rinfo_size, sizeof(info));
+	trap.enable.dbg_fd = (uint32_t)s->events[1];
+	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), -EFAULT);
+	assert_false(s->p.p->debug.enabled);
+	assert_int_equal(s->p.p->debug.event_fd, -1);
+	/* What does not fit is left out, but its size is told; nothing at all may be wanted. */
+	assert_int_equal(runtime(s, GP_KFD_RUNTIME_ENABLE_MODE | GP_KFD_RUNTIME_ENABLE_TTMP_SAVE),
+			 0);
+	trap.enable.rinfo_ptr = (uintptr_t)info;
+	trap.enable.rinfo_size = 12;
+	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), 0);
+	assert_int_equal(trap.enable.rinfo_size, sizeof(info[0]));
+	assert_int_equal(info[0].r_debug, 0x1234);
+	assert_int_equal(info[0].runtime_state, GP_KFD_RUNTIME_ENABLED);
+	assert_int_equal(info[0].ttmp_setup, 0);
+	assert_int_equal(run_op(s, GP_KFD_DBG_DISABLE), 0);
+	trap.enable.rinfo_size = sizeof(info);
+	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), 0);
+	assert_int_equal(info[0].ttmp_setup, 1);
+	assert_int_equal(info[1].r_debug, 0);
+	end(s);
+	(void)unused;
+}
+
+/*
+ * The runtime
+ */
+
+static void the_runtime_comes_once_and_first(void **unused)
+{
+	struct setup *s = start(0);
+
+	assert_int_equal(runtime(s, GP_KFD_RUNTIME_ENABLE_MODE), 0);
+	assert_int_equal(runtime(s, GP_KFD_RUNTIME_ENABLE_MODE), -EBUSY);
+	assert_int_equal(runtime(s, 0), 0);
+	assert_int_equal(runtime(s, 0), 0);
+	assert_int_equal(runtime(s, GP_KFD_RUNTIME_ENABLE_MODE), 0);
+	assert_int_equal(runtime(s, 0), 0);
+	assert_int_equal(bench_queue(&s->p, &s->q[0], GP_KFD_QUEUE_COMPUTE_AQL, 64), 0);
+	assert_int_equal(runtime(s, GP_KFD_RUNTIME_ENABLE_MODE), -EEXIST);
+	assert_int_equal(s->p.p->debug.runtime.runtime_state, GP_KFD_RUNTIME_DISABLED);
+	end(s);
+	(void)unused;
+}
+
+/* A call in a thread of its own, with a connection of its own. */
+struct background {
+	pthread_t thread;
+	struct emu_call call;
+	struct kfd_client client;
+	struct setup *s;
+	uint32_t mode, queue;
+	_Atomic int64_t result; /* 1 while it runs */
+};
+
+static void background_init(struct background *b, struct setup *s)
+{
+	*b = (struct background){ .call = s->p.call, .s = s, .result = 1 };
+	kfd_client_start(&b->client, &b->call);
+}
+
+static void *runtime_thread(void *arg)
+{
+	struct background *b = arg;
+	struct gp_kfd_runtime_enable args = { .mode_mask = b->mode };
+
+	atomic_store(&b->result, emu_runtime_enable(&b->call, &args));
+	return NULL;
+}
+
+static void background_end(struct background *b)
+{
+	kfd_client_end(&b->client, &b->call);
+}
+
+static int answer_runtime(struct setup *s)
+{
+	struct gp_kfd_dbg_trap trap = trap_of(GP_KFD_DBG_SEND_RUNTIME_EVENT);
+
+	trap.send_runtime_event.exception_mask = EC(PROCESS_RUNTIME);
+	return emu_dbg_trap(&s->p.call, &trap);
+}
+
+static void the_runtime_waits_for_the_debugger(void **unused)
+{
+	struct setup *s = start(0);
+	struct gp_kfd_runtime_info info;
+	struct gp_kfd_dbg_trap trap = trap_of(GP_KFD_DBG_QUERY_EXCEPTION_INFO);
+	struct background b;
+
+	assert_int_equal(enable_as(s, &s->p.call, EC(PROCESS_RUNTIME)), 0);
+	for (uint32_t mode = GP_KFD_RUNTIME_ENABLE_MODE; mode != ~0u; mode--) {
+		background_init(&b, s);
+		b.mode = mode;
+		assert_int_equal(pthread_create(&b.thread, NULL, runtime_thread, &b), 0);
+		assert_true(bench_stays(&b.result, 1));
+		assert_int_equal(nr_notes(s), 1);
+		trap.query_exception_info.exception_code = GP_KFD_EC_PROCESS_RUNTIME;
+		trap.query_exception_info.info_ptr = (uintptr_t)&info;
+		trap.query_exception_info.info_size = sizeof(info);
+		trap.query_exception_info.clear_exception = 1;
+		assert_int_equal(emu_dbg_trap(&s->p.call, &trap), 0);
+		assert_int_equal(info.runtime_state, mode);
+		assert_int_equal(emu_dbg_trap(&s->p.call, &trap), -ENODATA);
+		assert_int_equal(answer_runtime(s), 0);
+		pthread_join(b.thread, NULL);
+		assert_int_equal(b.result, 0);
+		background_end(&b);
+	}
+	end(s);
+	(void)unused;
+}
+
+/* A signal ends the wait, and who calls again goes on waiting: the debugger hears of it once. */
+static void a_signal_ends_the_wait(void **unused)
+{
+	struct setup *s = start(0);
+	struct background b;
+
+	assert_int_equal(enable_as(s, &s->p.call, EC(PROCESS_RUNTIME)), 0);
+	background_init(&b, s);
+	b.mode = GP_KFD_RUNTIME_ENABLE_MODE;
+	assert_int_equal(pthread_create(&b.thread, NULL, runtime_thread, &b), 0);
+	assert_true(bench_stays(&b.result, 1));
+	kfd_client_cancel(&b.client);
+	pthread_join(b.thread, NULL);
+	assert_int_equal(b.result, -EINTR);
+	b.call.cancelled = false;
+	atomic_store(&b.result, 1);
+	assert_int_equal(pthread_create(&b.thread, NULL, runtime_thread, &b), 0);
+	assert_true(bench_stays(&b.result, 1));
+	assert_int_equal(nr_notes(s), 1);
+	assert_int_equal(answer_runtime(s), 0);
+	pthread_join(b.thread, NULL);
+	assert_int_equal(b.result, 0);
+	background_end(&b);
+	end(s);
+	(void)unused;
+}
+
+/* A client that is gone while it waits costs nobody anything. */
+static void a_waiting_client_may_die(void **unused)
+{
+	struct setup *s = start(0);
+	struct background b;
+
+	assert_int_equal(enable_as(s, &s->p.call, 0), 0);
+	background_init(&b, s);
+	b.mode = GP_KFD_RUNTIME_ENABLE_MODE;
+	assert_int_equal(pthread_create(&b.thread, NULL, runtime_thread, &b), 0);
+	assert_true(bench_stays(&b.result, 1));
+	shutdown(b.client.fd, SHUT_RDWR);
+	pthread_join(b.thread, NULL);
+	assert_int_equal(b.result, -ECONNRESET);
+	background_end(&b);
+	end(s);
+	(void)unused;
+}
+
+/*
+ * Queues
+ */
+
+static void new_queues_are_seen_first(void **unused)
+{
+	struct setup *s = start_debugged(2);
+	struct gp_kfd_queue_snapshot entry[4];
+	uint32_t ids[] = { s->q[0].id, s->q[1].id, 77, s->q[0].id };
+
+	assert_int_equal(suspend(s, ids, 4), 0);
+	for (int i = 0; i < 4; i++)
+		assert_true(ids[i] & GP_KFD_QUEUE_INVALID);
+	/* Room for one: of the other it is not said, and it stays new. */
+	assert_int_equal(see_queues(s, entry, 1), 2);
+	assert_int_equal(entry[0].queue_id, s->q[1].id);
+	assert_int_equal(entry[0].exception_status, EC(QUEUE_NEW));
+	assert_int_equal(entry[0].ring_base_address, s->q[1].ring_va);
+	assert_int_equal(entry[0].ring_size, 4096);
+	assert_int_equal(entry[0].gpu_id, s->b.node->gpu_id);
+	assert_int_equal(entry[0].queue_type, GP_KFD_QUEUE_COMPUTE_AQL);
+	assert_int_equal(entry[0].ctx_save_restore_address, s->q[1].q->save_area);
+	assert_int_equal(suspend(s, ids, 4), 1);
+	assert_int_equal(ids[0], s->q[0].id | GP_KFD_QUEUE_INVALID);
+	assert_int_equal(ids[1], s->q[1].id);
+	assert_int_equal(see_queues(s, entry, 4), 2);
+	/* Those that are suspended already count, and of two of one kind one. */
+	assert_int_equal(suspend(s, ids, 4), 2);
+	assert_int_equal(ids[0], s->q[0].id);
+	assert_int_equal(ids[2], 77 | GP_KFD_QUEUE_INVALID);
+	assert_int_equal(ids[3], s->q[0].id | GP_KFD_QUEUE_INVALID);
+	assert_int_equal(resume(s, ids, 1), 1);
+	assert_int_equal(s->q[0].q->held, 0);
+	assert_int_equal(s->q[1].q->held, EMU_HELD_SUSPENDED);
+	/* One that runs counts; without an array all are meant. */
+	assert_int_equal(resume(s, ids, 2), 2);
+	assert_int_equal(suspend(s, ids, 2), 2);
+	assert_int_equal(resume(s, NULL, 0), 2);
+	assert_int_equal(s->q[1].q->held, 0);
+	end(s);
+	(void)unused;
+}
+
+static void batches_are_checked(void **unused)
+{
+	struct setup *s = start_debugged(1);
+	struct gp_kfd_dbg_trap trap = trap_of(GP_KFD_DBG_SUSPEND_QUEUES);
+	uint32_t ids[EMU_QUEUES_MAX + 1];
+
+	memset(ids, 0xff, sizeof(ids));
+	assert_int_equal(suspend(s, NULL, 1), -EINVAL);
+	assert_int_equal(suspend(s, NULL, 0), 0);
+	assert_int_equal(suspend(s, ids, 0), 0);
+	assert_int_equal(suspend(s, ids, EMU_QUEUES_MAX), 0);
+	assert_int_equal(suspend(s, ids, EMU_QUEUES_MAX + 1), -EINVAL);
+	assert_int_equal(resume(s, ids, EMU_QUEUES_MAX + 1), -EINVAL);
+	trap.suspend_queues.queue_array_ptr = BAD_ADDRESS;
+	trap.suspend_queues.num_queues = 1;
+	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), -EFAULT);
+	trap.op = GP_KFD_DBG_RESUME_QUEUES;
+	trap.resume_queues.queue_array_ptr = BAD_ADDRESS;
+	trap.resume_queues.num_queues = 1;
+	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), -EFAULT);
+	end(s);
+	(void)unused;
+}
+
+static void disabling_resumes(void **unused)
+{
+	struct setup *s = start_debugged(1);
+	struct gp_kfd_queue_snapshot entry;
+
+	see_queues(s, &entry, 1);
+	assert_int_equal(suspend(s, &s->q[0].id, 1), 1);
+	assert_int_equal(run_op(s, GP_KFD_DBG_DISABLE), 0);
+	assert_int_equal(s->q[0].q->held, 0);
+	assert_true(s->q[0].q->mapped);
+	end(s);
+	(void)unused;
+}
+
+static void *destroy_thread(void *arg)
+{
+	struct background *b = arg;
+	struct gp_kfd_destroy_queue args = { .queue_id = b->queue };
+
+	atomic_store(&b->result, emu_destroy_queue(&b->call, &args));
+	return NULL;
+}
+
+static void destroying_waits_for_resume(void **unused)
+{
+	struct setup *s = start_debugged(2);
+	struct gp_kfd_queue_snapshot entry[2];
+	struct gp_kfd_destroy_queue args = { .queue_id = s->q[0].id };
+	uint32_t ids[] = { s->q[0].id, s->q[1].id };
+	struct background b;
+
+	see_queues(s, entry, 2);
+	assert_int_equal(suspend(s, ids, 1), 1);
+	background_init(&b, s);
+	b.queue = ids[0];
+	assert_int_equal(pthread_create(&b.thread, NULL, destroy_thread, &b), 0);
+	assert_true(bench_stays(&b.result, 1));
+	assert_int_equal(emu_destroy_queue(&s->p.call, &args), -EBUSY);
+	/* A signal, and it is as if nothing had been. */
+	kfd_client_cancel(&b.client);
+	pthread_join(b.thread, NULL);
+	assert_int_equal(b.result, -EINTR);
+	b.call.cancelled = false;
+	atomic_store(&b.result, 1);
+	assert_int_equal(pthread_create(&b.thread, NULL, destroy_thread, &b), 0);
+	assert_true(bench_stays(&b.result, 1));
+	assert_int_equal(resume(s, ids, 1), 1);
+	pthread_join(b.thread, NULL);
+	assert_int_equal(b.result, 0);
+	assert_null(emu_queue_find(s->p.p, s->q[0].id));
+	background_end(&b);
+	end(s);
+	(void)unused;
+}
+
+#define STATES 256
+#define ROUNDS 400
+
+static uint64_t lcg(uint64_t state, uint32_t rounds)
+{
+	while (rounds--)
+		state = state * 6364136223846793005u + 1442695040888963407u;
+	return state;
+}
+
+struct lcg_args {
+	uint64_t state;
+	uint32_t rounds;
+};
+
+/* Work that takes a while, and whose result says whether anything was lost or done twice. */
+static void push_work(struct setup *s, struct bench_queue *q, uint64_t **state,
+		      struct bench_signal **sig)
+{
+	struct lcg_args args = { .state = bench_alloc(&s->p, STATES * sizeof(uint64_t), state),
+				 .rounds = ROUNDS };
+	union aql_packet packet;
+
+	for (uint32_t i = 0; i < STATES; i++)
+		(*state)[i] = i;
+	packet = bench_dispatch(&s->p, "lcg", STATES / 64, 64, &args, sizeof(args),
+				bench_signal(&s->p, 1, sig));
+	bench_push(q, &packet);
+}
+
+static void check_work(const uint64_t *state)
+{
+	for (uint32_t i = 0; i < STATES; i++)
+		assert_int_equal(state[i], lcg(i, ROUNDS));
+}
+
+static void suspended_at_random_all_is_right(void **unused)
+{
+	struct setup *s = start_debugged(3);
+	struct gp_kfd_queue_snapshot entry[3];
+	struct bench_signal *sig[3];
+	uint64_t *state[3];
+
+	see_queues(s, entry, 3);
+	srand(1);
+	for (int round = 0; round < 20; round++) {
+		uint32_t ids[] = { s->q[0].id, s->q[1].id, s->q[2].id };
+
+		for (int i = 0; i < 3; i++)
+			push_work(s, &s->q[i], &state[i], &sig[i]);
+		for (int i = 0; i < 6; i++) {
+			uint32_t n = 1 + (uint32_t)rand() % 3;
+
+			usleep((unsigned int)rand() % 2000);
+			assert_int_equal(suspend(s, ids, n), n);
+			usleep((unsigned int)rand() % 500);
+			assert_int_equal(resume(s, ids, n), n);
+		}
+		for (int i = 0; i < 3; i++) {
+			assert_true(bench_wait(&sig[i]->value, 0));
+			check_work(state[i]);
+		}
+	}
+	end(s);
+	(void)unused;
+}
+
+/* Where its waves went is in the save area's header; where there are none, too. */
+static void the_save_area_is_described(void **unused)
+{
+	struct setup *s = start_debugged(2);
+	struct gp_kfd_queue_snapshot entry[2];
+	uint32_t ids[] = { s->q[0].id, s->q[1].id };
+	const struct gp_kfd_save_area_header *h;
+	struct bench_signal *sig;
+	uint64_t *state;
+
+	see_queues(s, entry, 2);
+	for (int i = 0; i < 2; i++)
+		memset(machine_at(s->p.memory, s->q[i].q->save_area), 0xee, 16);
+	push_work(s, &s->q[0], &state, &sig);
+	assert_true(bench_wait_index(&s->q[0], 1));
+	assert_int_equal(suspend(s, ids, 2), 2);
+	h = machine_at(s->p.memory, s->q[0].q->save_area);
+	if (atomic_load(&sig->value)) {
+		assert_true(h->control_stack_size > 0 && h->wave_state_size > 0);
+		assert_int_equal(h->control_stack_offset + h->control_stack_size,
+				 s->q[0].q->ctl_stack_size);
+	}
+	h = machine_at(s->p.memory, s->q[1].q->save_area);
+	assert_int_equal(h->control_stack_offset, s->q[1].q->ctl_stack_size);
+	assert_int_equal(h->control_stack_size, 0);
+	assert_int_equal(h->wave_state_size, 0);
+	assert_int_equal(h->wave_state_offset, s->q[1].q->ctl_stack_size);
+	assert_int_equal(resume(s, ids, 2), 2);
+	assert_true(bench_wait(&sig->value, 0));
+	check_work(state);
+	end(s);
+	(void)unused;
+}
+
+/*
+ * Exceptions
+ */
+
+static int query(struct setup *s, uint64_t clear, struct gp_kfd_dbg_query_debug_event *event)
+{
+	struct gp_kfd_dbg_trap trap = trap_of(GP_KFD_DBG_QUERY_DEBUG_EVENT);
+	int err;
+
+	trap.query_debug_event.exception_mask = clear;
+	err = emu_dbg_trap(&s->p.call, &trap);
+	*event = trap.query_debug_event;
+	return err;
+}
+
+static int set_wanted(struct setup *s, uint64_t mask)
+{
+	struct gp_kfd_dbg_trap trap = trap_of(GP_KFD_DBG_SET_EXCEPTIONS_ENABLED);
+
+	trap.set_exceptions_enabled.exception_mask = mask;
+	return emu_dbg_trap(&s->p.call, &trap);
+}
+
+static void queues_that_come_and_go_are_told(void **unused)
+{
+	struct setup *s = start_debugged(1);
+	struct gp_kfd_dbg_query_debug_event event;
+
+	/* Nobody had asked; when somebody does, he is told of what is there. */
+	assert_int_equal(nr_notes(s), 0);
+	assert_int_equal(query(s, 0, &event), -EAGAIN);
+	assert_int_equal(set_wanted(s, EC(QUEUE_NEW) | EC(DEVICE_QUEUE_DELETE)), 0);
+	assert_int_equal(nr_notes(s), 1);
+	assert_int_equal(bench_queue(&s->p, &s->q[1], GP_KFD_QUEUE_COMPUTE_AQL, 64), 0);
+	assert_int_equal(nr_notes(s), 1);
+	assert_int_equal(query(s, 0, &event), 0);
+	assert_int_equal(event.queue_id, s->q[1].id);
+	assert_int_equal(event.gpu_id, s->b.node->gpu_id);
+	assert_int_equal(event.exception_mask, EC(QUEUE_NEW));
+	assert_int_equal(query(s, EC(QUEUE_NEW), &event), 0);
+	assert_int_equal(event.queue_id, s->q[1].id);
+	assert_int_equal(query(s, EC(QUEUE_NEW), &event), 0);
+	assert_int_equal(event.queue_id, s->q[0].id);
+	assert_int_equal(query(s, 0, &event), -EAGAIN);
+	bench_destroy(&s->q[1]);
+	assert_int_equal(nr_notes(s), 1);
+	assert_int_equal(query(s, EC(DEVICE_QUEUE_DELETE), &event), 0);
+	assert_int_equal(event.exception_mask, EC(DEVICE_QUEUE_DELETE));
+	assert_int_equal(event.queue_id, 0);
+	assert_int_equal(query(s, 0, &event), -EAGAIN);
+	end(s);
+	(void)unused;
+}
+
+static int query_info(struct setup *s, uint32_t source, uint32_t code, void *info, uint32_t size)
+{
+	struct gp_kfd_dbg_trap trap = trap_of(GP_KFD_DBG_QUERY_EXCEPTION_INFO);
+
+	trap.query_exception_info = (struct gp_kfd_dbg_query_exception_info){
+		.info_ptr = (uintptr_t)info,
+		.info_size = size,
+		.source_id = source,
+		.exception_code = code,
+	};
+	return emu_dbg_trap(&s->p.call, &trap);
+}
+
+static void questions_about_exceptions_are_checked(void **unused)
+{
+	struct setup *s = start_debugged(1);
+	uint32_t gpu_id = s->b.node->gpu_id;
+	uint64_t info[8];
+
+	assert_int_equal(query_info(s, 0, GP_KFD_EC_PROCESS_RUNTIME, NULL, 0), -EINVAL);
+	assert_int_equal(query_info(s, 0, GP_KFD_EC_PROCESS_RUNTIME, info, 8), -ENODATA);
+	assert_int_equal(query_info(s, 0, 0, info, 8), -EINVAL);
+	assert_int_equal(query_info(s, 0, 7, info, 8), -EINVAL);
+	assert_int_equal(query_info(s, 0, GP_KFD_EC_MAX, info, 8), -EINVAL);
+	assert_int_equal(query_info(s, 0, ~0u, info, 8), -EINVAL);
+	assert_int_equal(query_info(s, 5, GP_KFD_EC_QUEUE_NEW, info, 8), -EINVAL);
+	assert_int_equal(query_info(s, s->q[0].id, GP_KFD_EC_QUEUE_NEW, info, 8), 0);
+	assert_int_equal(query_info(s, s->q[0].id, GP_KFD_EC_QUEUE_WAVE_ABORT, info, 8), -ENODATA);
+	assert_int_equal(query_info(s, 1, GP_KFD_EC_DEVICE_QUEUE_DELETE, info, 8), -EINVAL);
+	assert_int_equal(query_info(s, gpu_id, GP_KFD_EC_DEVICE_QUEUE_DELETE, info, 8), -ENODATA);
+	end(s);
+	(void)unused;
+}
+
+/* A packet that reads where nothing is. */
+static void push_fault(struct setup *s, struct bench_queue *q)
+{
+	struct lcg_args args = { .state = 0xdead0000, .rounds = 1 };
+	union aql_packet packet = bench_dispatch(&s->p, "lcg", 1, 64, &args, sizeof(args), 0);
+
+	bench_push(q, &packet);
+}
+
+static bool is_evicted(struct setup *s)
+{
+	bool evicted;
+
+	pthread_mutex_lock(&s->b.node->lock);
+	evicted = s->p.p->node[0].evicted;
+	pthread_mutex_unlock(&s->b.node->lock);
+	return evicted;
+}
+
+static bool becomes_evicted(struct setup *s)
+{
+	for (int i = 0; i < 5000 && !is_evicted(s); i++)
+		usleep(1000);
+	return is_evicted(s);
+}
+
+static void a_fault_is_the_debuggers_where_he_wants_it(void **unused)
+{
+	struct setup *s = start_debugged(1);
+	struct gp_kfd_dbg_trap trap = trap_of(GP_KFD_DBG_SEND_RUNTIME_EVENT);
+	uint32_t gpu_id = s->b.node->gpu_id;
+	struct gp_kfd_memory_exception fault;
+	struct gp_kfd_dbg_query_debug_event event;
+
+	assert_int_equal(set_wanted(s, EC(DEVICE_MEMORY_VIOLATION)), 0);
+	push_fault(s, &s->q[0]);
+	for (int i = 0; i < 5000 && query(s, 0, &event); i++)
+		usleep(1000);
+	assert_int_equal(event.exception_mask, EC(DEVICE_MEMORY_VIOLATION));
+	assert_int_equal(event.gpu_id, gpu_id);
+	assert_int_equal(nr_notes(s), 1);
+	assert_false(is_evicted(s));
+	assert_int_equal(query_info(s, gpu_id, GP_KFD_EC_DEVICE_MEMORY_VIOLATION,
+				    (void *)BAD_ADDRESS, sizeof(fault)),
+			 -EFAULT);
+	assert_int_equal(
+		query_info(s, gpu_id, GP_KFD_EC_DEVICE_MEMORY_VIOLATION, &fault, sizeof(fault)), 0);
+	assert_int_equal(fault.va, 0xdead0000);
+	assert_int_equal(fault.gpu_id, gpu_id);
+	/* He lets it take its course. */
+	trap.send_runtime_event.exception_mask = EC(DEVICE_MEMORY_VIOLATION);
+	trap.send_runtime_event.gpu_id = 1;
+	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), -ENODEV);
+	trap.send_runtime_event.gpu_id = gpu_id;
+	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), 0);
+	assert_true(is_evicted(s));
+	end(s);
+	(void)unused;
+}
+
+static void a_fault_is_the_programs_otherwise(void **unused)
+{
+	struct setup *s = start_debugged(1);
+
+	push_fault(s, &s->q[0]);
+	assert_true(becomes_evicted(s));
+	assert_int_equal(nr_notes(s), 0);
+	end(s);
+	(void)unused;
+}
+
+/* What the hardware finds in a queue the runtime reads where the save area says so. */
+static void the_runtime_hears_of_bad_packets(void **unused)
+{
+	struct setup *s = start_debugged(1);
+	struct gp_kfd_save_area_header *h = machine_at(s->p.memory, s->q[0].q->save_area);
+	union aql_packet packet = { .header = 9 }; /* of no type there is */
+	_Atomic int64_t *payload;
+
+	h->err_payload_addr = bench_alloc(&s->p, 8, &payload);
+	bench_push(&s->q[0], &packet);
+	assert_true(bench_wait(payload, (int64_t)EC(QUEUE_PACKET_UNSUPPORTED)) ||
+		    atomic_load(payload) == (int64_t)EC(QUEUE_PACKET_RESERVED));
+	end(s);
+	(void)unused;
+}
+
+/*
+ * Waves and devices
+ */
+
+static void waves_are_as_they_are(void **unused)
+{
+	struct setup *s = start_debugged(0);
+	struct gp_kfd_dbg_trap trap = trap_of(GP_KFD_DBG_SET_WAVE_LAUNCH_OVERRIDE);
+
+	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), 0);
+	trap.launch_override.support_request_mask = 1;
+	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), -EACCES);
+	assert_int_equal(trap.launch_override.support_request_mask, 0);
+	trap.launch_override.override_mode = 2;
+	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), -EPERM);
+	trap = trap_of(GP_KFD_DBG_SET_WAVE_LAUNCH_MODE);
+	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), 0);
+	trap.launch_mode.launch_mode = GP_KFD_DBG_LAUNCH_HALT;
+	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), -ENODEV);
+	trap.launch_mode.launch_mode = 2;
+	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), -EINVAL);
+	trap = trap_of(GP_KFD_DBG_SET_NODE_ADDRESS_WATCH);
+	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), -ENODEV);
+	trap.set_address_watch.gpu_id = s->b.node->gpu_id;
+	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), -ENOMEM);
+	trap = trap_of(GP_KFD_DBG_CLEAR_NODE_ADDRESS_WATCH);
+	trap.clear_address_watch.gpu_id = 1;
+	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), -ENODEV);
+	trap.clear_address_watch.gpu_id = s->b.node->gpu_id;
+	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), -EINVAL);
+	trap = trap_of(GP_KFD_DBG_SET_FLAGS);
+	trap.set_flags.flags = GP_KFD_DBG_FLAG_SINGLE_MEM_OP;
+	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), 0);
+	assert_int_equal(trap.set_flags.flags, 0);
+	trap.set_flags.flags = GP_KFD_DBG_FLAG_SINGLE_ALU_OP;
+	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), -EACCES);
+	assert_int_equal(trap.set_flags.flags, GP_KFD_DBG_FLAG_SINGLE_MEM_OP);
+	end(s);
+	(void)unused;
+}
+
+static void devices_are_described(void **unused)
+{
+	struct setup *s = start_debugged(0);
+	struct gp_kfd_dbg_trap trap = trap_of(GP_KFD_DBG_GET_DEVICE_SNAPSHOT);
+	struct gp_kfd_device_snapshot entry[2] = { 0 };
+
+	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), -EINVAL);
+	trap.snapshot.snapshot_buf_ptr = (uintptr_t)entry;
+	trap.snapshot.entry_size = sizeof(entry[0]) + 64; /* a newer debugger's */
+	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), 0);
+	assert_int_equal(trap.snapshot.num_entries, 1);
+	assert_int_equal(trap.snapshot.entry_size, sizeof(entry[0]));
+	assert_int_equal(entry[0].gpu_id, 0);
+	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), 0);
+	assert_int_equal(entry[0].gpu_id, s->b.node->gpu_id);
+	assert_int_equal(entry[0].num_xcc, 1);
+	assert_int_equal(entry[0].simd_count, 4 * s->b.config.xcc_cus);
+	assert_true(entry[0].lds_base && entry[0].scratch_limit > entry[0].scratch_base);
+	assert_int_equal(entry[1].gpu_id, 0);
+	trap.snapshot.snapshot_buf_ptr = BAD_ADDRESS;
+	trap.snapshot.num_entries = 9;
+	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), -EFAULT);
+	trap = trap_of(GP_KFD_DBG_GET_QUEUE_SNAPSHOT);
+	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), -EINVAL);
+	trap.snapshot.entry_size = 4;
+	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), 0);
+	assert_int_equal(trap.snapshot.num_entries, 0);
+	end(s);
+	(void)unused;
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_is_not_there),
+		cmocka_unit_test(others_must_be_traced),
+		cmocka_unit_test(operations_are_refused_in_order),
+		cmocka_unit_test(enabling_needs_a_descriptor_and_memory),
+		cmocka_unit_test(the_runtime_comes_once_and_first),
+		cmocka_unit_test(the_runtime_waits_for_the_debugger),
+		cmocka_unit_test(a_signal_ends_the_wait),
+		cmocka_unit_test(a_waiting_client_may_die),
+		cmocka_unit_test(new_queues_are_seen_first),
+		cmocka_unit_test(batches_are_checked),
+		cmocka_unit_test(disabling_resumes),
+		cmocka_unit_test(destroying_waits_for_resume),
+		cmocka_unit_test(suspended_at_random_all_is_right),
+		cmocka_unit_test(the_save_area_is_described),
+		cmocka_unit_test(queues_that_come_and_go_are_told),
+		cmocka_unit_test(questions_about_exceptions_are_checked),
+		cmocka_unit_test(a_fault_is_the_debuggers_where_he_wants_it),
+		cmocka_unit_test(a_fault_is_the_programs_otherwise),
+		cmocka_unit_test(the_runtime_hears_of_bad_packets),
+		cmocka_unit_test(waves_are_as_they_are),
+		cmocka_unit_test(devices_are_described),
+	};
+
+	if (argc != 2)
+		return 77;
+	signal(SIGPIPE, SIG_IGN);
+	path = argv[1];
+	target = strstr(path, "gfx942") ? GFX9_TARGET_GFX942 : GFX9_TARGET_GFX90A;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
