@@ -75,14 +75,18 @@ static int connect_to(int fd)
 	return err;
 }
 
-static void complain(void)
+/* A program may not say why its calls fail, or try for ever. */
+static void complain(const char *what, const char *remedy)
 {
-	static const char sentence[] =
-		"libgpreempt-emu: the machine speaks another version of the protocol; start it "
-		"anew with this version's gpreempt\n";
+	const char *part[] = { "libgpreempt-emu: the machine in ", client_machine.dir, what, remedy,
+			       "\n" };
+	struct iovec iov[sizeof(part) / sizeof(part[0])];
 
-	if (!atomic_exchange(&pool.complained, true))
-		raw_write(2, sentence, sizeof(sentence) - 1);
+	if (atomic_exchange(&pool.complained, true))
+		return;
+	for (size_t i = 0; i < sizeof(part) / sizeof(part[0]); i++)
+		iov[i] = (struct iovec){ (void *)part[i], strlen(part[i]) };
+	raw(SYS_writev, 2, (long)iov, sizeof(part) / sizeof(part[0]), 0, 0, 0);
 }
 
 static int say_hello(struct client_connection *c)
@@ -103,7 +107,8 @@ static int say_hello(struct client_connection *c)
 	if (n < (long)sizeof(c->packet->msg) || c->packet->msg.type != EMU_REPLY)
 		return -ENODEV;
 	if (c->packet->msg.result)
-		complain();
+		complain(" speaks another version of the protocol. ",
+			 "Start it anew with this version of gpreempt.");
 	return c->packet->msg.result ? -ENODEV : 0;
 }
 
@@ -194,6 +199,7 @@ struct client_connection *client_connect(struct client_connection *own, unsigned
 	close_connection(c);
 	if (!open_connection(c))
 		return c;
+	complain(" does not answer: calls fail. ", "Start one with 'gpreempt emu start'.");
 	put_back(c);
 	return NULL;
 }

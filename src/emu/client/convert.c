@@ -18,10 +18,10 @@
  */
 #define RSEQ_UNREGISTER 1
 #define RSEQ_LEN 32
-#if defined(__x86_64__)
-#define RSEQ_SIGNATURE 0x53053053
-#else
+#if defined(__aarch64__)
 #define RSEQ_SIGNATURE 0xd428bc00
+#else
+#define RSEQ_SIGNATURE 0x53053053
 #endif
 
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
@@ -33,10 +33,10 @@ static void *own_rseq(void)
 
 	if (!&__rseq_offset || !&__rseq_size || !__rseq_size)
 		return NULL;
-#if defined(__x86_64__)
-	__asm__("mov %%fs:0, %0" : "=r"(thread));
-#else
+#if defined(__aarch64__)
 	__asm__("mrs %0, tpidr_el0" : "=r"(thread));
+#else
+	__asm__("mov %%fs:0, %0" : "=r"(thread));
 #endif
 	return thread + __rseq_offset;
 }
