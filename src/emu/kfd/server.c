@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "emu/kfd/call.h"
+#include "emu/kfd/debugfs.h"
 #include "emu/kfd/ioctl.h"
 #include "emu/kfd/node.h"
 #include "emu/kfd/process.h"
@@ -87,6 +88,11 @@ static int64_t open_file(struct emu_call *call, struct request *r, struct emu_me
 		return -EINVAL;
 	/* Where the terminator did not come along, its last letter is lost, and it is no file. */
 	path[r->msg.data_len < EMU_DATA_MAX ? r->msg.data_len : EMU_DATA_MAX - 1] = '\0';
+	if (!strncmp(path, EMU_DEBUGFS "/", strlen(EMU_DEBUGFS "/"))) {
+		*fd = emu_debugfs_open(call, path);
+		*close_fd = true;
+		return *fd < 0 ? *fd : 0;
+	}
 	if (strcmp(path, "/dev/kfd")) {
 		kind = EMU_FILE_RENDER;
 		node = render_node(call->m, path);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "emu/gfx9/area.h"
+#include "emu/kfd/debugfs.h"
 #include "emu/kfd/node.h"
 #include "emu/kfd/process.h"
 #include "emu/kfd/queue.h"
@@ -564,6 +565,18 @@ static void put_device_links(struct writer *w, uint32_t gpu)
 	put(w, path, "%s", "");
 }
 
+/* Names only: what is in them is written when they are opened. */
+static void put_debugfs(struct writer *w)
+{
+	static const char *const names[] = { "mqds", "hqds", "rls" };
+	char path[64];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", EMU_DEBUGFS + 1, names[i]);
+		put(w, path, "%s", "");
+	}
+}
+
 static void put_module(struct writer *w)
 {
 	const struct emu_config *c = &w->m->config;
@@ -599,7 +612,7 @@ static void put_prefixes(struct writer *w)
 	char text[4096] =
 		"/sys/devices/virtual/kfd\n/sys/class/kfd\n/sys/class/drm\n"
 		"/sys/module/amdgpu\n/sys/devices/" PCI_ROOT "\n/sys/bus/pci/drivers/amdgpu\n"
-		"/proc/modules\n/dev/dri\n";
+		"/proc/modules\n/dev/dri\n!" EMU_DEBUGFS "\n";
 
 	for (uint32_t i = 0; i < w->m->config.nr_gpus; i++) {
 		size_t len = strlen(text);
@@ -631,6 +644,7 @@ int emu_topology_init(struct emu_machine *m)
 	}
 	if (!w.err)
 		w.err = emu_tree_folder(w.dir, "sys/bus/pci/drivers/amdgpu");
+	put_debugfs(&w);
 	put_module(&w);
 	put_modules(&w);
 	put_prefixes(&w);
