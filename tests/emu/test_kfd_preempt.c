@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: MIT
+/* The series' ioctls: one queue of one's own, several of somebody else's. */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "emu/kfd/ioctl.h"
+#include "emu/kfd/preempt.h"
+#include "kfd_bench.h"
+#include "kfd_client.h"
+
+#define BAD_ADDRESS 8
+#define QUEUES 3
+#define FIRST_FILE 100
+
+static const char *path;
+static enum gfx9_target target;
+
+struct setup {
+	struct bench b;
+	struct bench_process p; /* who has queues */
+	struct bench_process other;
+	struct kfd_client client, other_client;
+	struct bench_queue q[QUEUES];
+	pid_t child; /* the other process */
+};
+
+static pid_t start_child(void)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		for (;;)
+			pause();
+	}
+	assert_true(pid > 0);
+	return pid;
+}
+
+static struct setup *start_with(bool cwsr)
+{
+	struct setup *s = calloc(1, sizeof(*s));
+
+	assert_non_null(s);
+	s->b.config.cwsr = cwsr;
+	s->b.config.kernel = EMU_KERNEL_6_1; /* of CREATE_QUEUE: buffers need not be whole */
+	bench_start(&s->b, target, path);
+	bench_process_start(&s->b, &s->p, getpid());
+	s->child = start_child();
+	bench_process_start(&s->b, &s->other, s->child);
+	s->p.p->opened = s->other.p->opened = true;
+	s->p.call.uid = s->other.call.uid = getuid();
+	s->p.call.file = FIRST_FILE;
+	s->other.call.file = FIRST_FILE + 1;
+	kfd_client_start(&s->client, &s->p.call);
+	kfd_client_start(&s->other_client, &s->other.call);
+	for (int i = 0; i < QUEUES; i++)
+		assert_int_equal(bench_queue(&s->p, &s->q[i], GP_KFD_QUEUE_COMPUTE_AQL, 64), 0);
+	return s;
+}
+
+static struct setup *start(void)
+{
+	return start_with(true);
+}
+
+static void end_other(struct setup *s)
+{
+	if (!s->child)
+		return;
+	kfd_client_end(&s->other_client, &s->other.call);
+	bench_process_end(&s->other);
+	kill(s->child, SIGKILL);
+	waitpid(s->child, NULL, 0);
+	s->child = 0;
+}
+
+static void end(struct setup *s)
+{
+	end_other(s);
+	kfd_client_end(&s->client, &s->p.call);
+	bench_process_end(&s->p);
+	bench_end(&s->b);
+	free(s);
+}
+
+static int preempt(struct setup *s, uint32_t id, uint32_t type)
+{
+	struct gp_kfd_preempt_queue args = { .queue_id = id, .preempt_type = type };
+
+	return emu_preempt_queue(&s->p.call, &args);
+}
+
+static int resume(struct setup *s, uint32_t id)
+{
+	struct gp_kfd_resume_queue args = { .queue_id = id };
+
+	return emu_resume_queue(&s->p.call, &args);
+}
+
+static int batch_as(struct emu_call *call, uint32_t op, pid_t pid, uint32_t *ids, uint32_t nr)
+{
+	struct gp_kfd_preempt_batch args = { .queue_array_ptr = (uintptr_t)ids,
+					     .num_queues = nr,
+					     .op = op,
+					     .pid = (uint32_t)pid,
+					     .preempt_type = GP_KFD_PREEMPT_SAVE };
+
+	return emu_preempt_batch(call, &args);
+}
+
+static void one_queue_is_checked(void **unused)
+{
+	struct setup *s = start();
+	struct gp_kfd_preempt_queue bad = { .pad = 1 };
+	struct gp_kfd_resume_queue bad_resume = { .pad = { 0, 0, 1 } };
+
+	assert_int_equal(emu_preempt_queue(&s->p.call, &bad), -EINVAL);
+	assert_int_equal(emu_resume_queue(&s->p.call, &bad_resume), -EINVAL);
+	assert_int_equal(preempt(s, s->q[0].id, 3), -EINVAL);
+	assert_int_equal(preempt(s, 99, GP_KFD_PREEMPT_SAVE), -EINVAL);
+	assert_int_equal(resume(s, 99), -EINVAL);
+	assert_int_equal(resume(s, s->q[0].id), -EINVAL);
+	for (uint32_t type = GP_KFD_PREEMPT_DRAIN; type <= GP_KFD_PREEMPT_SAVE; type++) {
+		assert_int_equal(preempt(s, s->q[0].id, type), 0);
+		assert_int_equal(preempt(s, s->q[0].id, type), -EALREADY);
+		assert_int_equal(s->q[0].q->held, EMU_HELD_PREEMPTED);
+		assert_int_equal(resume(s, s->q[0].id), 0);
+		assert_int_equal(s->q[0].q->held, 0);
+	}
+	end(s);
+	(void)unused;
+}
+
+static void without_context_save_nothing_is_saved(void **unused)
+{
+	struct setup *s = start_with(false);
+	struct gp_kfd_preempt_query query = { 0 };
+
+	assert_int_equal(emu_preempt_query(&s->p.call, &query), 0);
+	assert_int_equal(query.types, 1 << GP_KFD_PREEMPT_DRAIN | 1 << GP_KFD_PREEMPT_RESET);
+	assert_int_equal(preempt(s, s->q[0].id, GP_KFD_PREEMPT_SAVE), -EOPNOTSUPP);
+	assert_int_equal(preempt(s, s->q[0].id, GP_KFD_PREEMPT_DRAIN), 0);
+	end(s);
+	(void)unused;
+}
+
+static void what_can_be_done_is_told(void **unused)
+{
+	struct setup *s = start();
+	struct gp_kfd_preempt_query query = { .gpu_id = 1 };
+
+	assert_int_equal(emu_preempt_query(&s->p.call, &query), -EINVAL);
+	query.gpu_id = s->b.node->gpu_id;
+	assert_int_equal(emu_preempt_query(&s->p.call, &query), 0);
+	assert_int_equal(query.version, GP_KFD_PREEMPT_VERSION);
+	assert_int_equal(query.types, 7);
+	assert_int_equal(query.default_timeout_ms, EMU_PREEMPT_TIMEOUT_MS);
+	assert_true(query.features & GP_KFD_FEATURE_BATCH);
+	end(s);
+	(void)unused;
+}
+
+#define STATES 256
+#define ROUNDS 3000
+
+struct lcg_args {
+	uint64_t state;
+	uint32_t rounds;
+};
+
+static uint64_t lcg(uint64_t state, uint32_t rounds)
+{
+	while (rounds--)
+		state = state * 6364136223846793005u + 1442695040888963407u;
+	return state;
+}
+
+static void push_work(struct setup *s, struct bench_queue *q, uint64_t **state,
+		      struct bench_signal **sig)
+{
+	struct lcg_args args = { .state = bench_alloc(&s->p, STATES * sizeof(uint64_t), state),
+				 .rounds = ROUNDS };
+	union aql_packet packet;
+
+	for (uint32_t i = 0; i < STATES; i++)
+		(*state)[i] = i;
+	packet = bench_dispatch(&s->p, "lcg", STATES / 64, 64, &args, sizeof(args),
+				bench_signal(&s->p, 1, sig));
+	bench_push(q, &packet);
+}
+
+static void check_work(const uint64_t *state)
+{
+	for (uint32_t i = 0; i < STATES; i++)
+		assert_int_equal(state[i], lcg(i, ROUNDS));
+}
+
+/* Drained work is done when the call returns; saved work goes on later. */
+static void drained_and_saved_work_is_right(void **unused)
+{
+	struct setup *s = start();
+
+	for (int round = 0; round < 10; round++) {
+		struct bench_signal *sig[2];
+		uint64_t *state[2];
+
+		for (int i = 0; i < 2; i++)
+			push_work(s, &s->q[i], &state[i], &sig[i]);
+		assert_true(bench_wait_index(&s->q[0], (uint64_t)round + 1));
+		assert_int_equal(preempt(s, s->q[0].id, GP_KFD_PREEMPT_DRAIN), 0);
+		assert_true(bench_wait(&sig[0]->value, 0));
+		check_work(state[0]);
+		assert_int_equal(preempt(s, s->q[1].id, GP_KFD_PREEMPT_SAVE), 0);
+		if (atomic_load(&sig[1]->value))
+			assert_true(bench_stays(&sig[1]->value, 1));
+		assert_int_equal(resume(s, s->q[1].id), 0);
+		assert_int_equal(resume(s, s->q[0].id), 0);
+		assert_true(bench_wait(&sig[1]->value, 0));
+		check_work(state[1]);
+	}
+	end(s);
+	(void)unused;
+}
+
+static void batches_are_checked(void **unused)
+{
+	struct setup *s = start();
+	struct gp_kfd_preempt_batch args = { .pad = 1 };
+	uint32_t ids[EMU_QUEUES_MAX + 1] = { 0 };
+
+	assert_int_equal(emu_preempt_batch(&s->p.call, &args), -EINVAL);
+	args = (struct gp_kfd_preempt_batch){ .op = 2 };
+	assert_int_equal(emu_preempt_batch(&s->p.call, &args), -EINVAL);
+	args = (struct gp_kfd_preempt_batch){ .preempt_type = 3 };
+	assert_int_equal(emu_preempt_batch(&s->p.call, &args), -EINVAL);
+	args = (struct gp_kfd_preempt_batch){ .num_queues = 1 };
+	assert_int_equal(emu_preempt_batch(&s->p.call, &args), -EINVAL);
+	args.queue_array_ptr = BAD_ADDRESS;
+	assert_int_equal(emu_preempt_batch(&s->p.call, &args), -EFAULT);
+	args.pid = 0x7ffffff0;
+	assert_int_equal(emu_preempt_batch(&s->p.call, &args), -ESRCH);
+	assert_int_equal(batch_as(&s->p.call, GP_KFD_BATCH_PREEMPT, 0, ids, EMU_QUEUES_MAX + 1),
+			 -EINVAL);
+	assert_int_equal(batch_as(&s->p.call, GP_KFD_BATCH_PREEMPT, 0, NULL, 0), 0);
+	end(s);
+	(void)unused;
+}
+
+static void a_batch_of_ones_own(void **unused)
+{
+	struct setup *s = start();
+	uint32_t ids[] = { s->q[0].id, 99, s->q[2].id, s->q[0].id };
+
+	assert_int_equal(batch_as(&s->p.call, GP_KFD_BATCH_PREEMPT, 0, ids, 4), 2);
+	assert_int_equal(ids[0], s->q[0].id);
+	assert_int_equal(ids[1], 99 | GP_KFD_QUEUE_INVALID);
+	assert_int_equal(ids[2], s->q[2].id);
+	assert_int_equal(ids[3], s->q[0].id | GP_KFD_QUEUE_INVALID);
+	assert_int_equal(s->q[0].q->held, EMU_HELD_PREEMPTED);
+	assert_int_equal(s->q[1].q->held, 0);
+	assert_int_equal(preempt(s, s->q[2].id, GP_KFD_PREEMPT_SAVE), -EALREADY);
+	ids[1] = s->q[1].id;
+	/* What is not preempted cannot be resumed. */
+	assert_int_equal(batch_as(&s->p.call, GP_KFD_BATCH_RESUME, getpid(), ids, 3), 2);
+	assert_int_equal(ids[1], s->q[1].id | GP_KFD_QUEUE_ERROR);
+	for (int i = 0; i < QUEUES; i++)
+		assert_int_equal(s->q[i].q->held, 0);
+	end(s);
+	(void)unused;
+}
+
+static void others_are_for_who_may_trace(void **unused)
+{
+	struct setup *s = start();
+	uint32_t id = s->q[0].id;
+
+	s->other.call.uid = 12345;
+	assert_int_equal(batch_as(&s->other.call, GP_KFD_BATCH_PREEMPT, getpid(), &id, 1), -EPERM);
+	assert_int_equal(s->q[0].q->held, 0);
+	s->other.call.uid = 0;
+	assert_int_equal(batch_as(&s->other.call, GP_KFD_BATCH_PREEMPT, getpid(), &id, 1), 1);
+	assert_int_equal(s->q[0].q->held, EMU_HELD_BATCH);
+	/* Its program can neither undo that nor is it kept from holding it too. */
+	assert_int_equal(resume(s, id), -EINVAL);
+	assert_int_equal(preempt(s, id, GP_KFD_PREEMPT_SAVE), 0);
+	assert_int_equal(batch_as(&s->other.call, GP_KFD_BATCH_RESUME, getpid(), &id, 1), 1);
+	assert_int_equal(s->q[0].q->held, EMU_HELD_PREEMPTED);
+	assert_int_equal(batch_as(&s->other.call, GP_KFD_BATCH_RESUME, getpid(), &id, 1), 0);
+	assert_int_equal(id, s->q[0].id | GP_KFD_QUEUE_ERROR);
+	end(s);
+	(void)unused;
+}
+
+/* Two files hold the same queue: it goes on when both have let go, one of them by being closed. */
+static void holds_belong_to_a_file(void **unused)
+{
+	struct setup *s = start();
+	struct emu_call second = s->other.call;
+	uint32_t ids[] = { s->q[0].id, s->q[1].id };
+
+	s->other.call.uid = second.uid = 0;
+	second.file = FIRST_FILE + 2;
+	assert_int_equal(batch_as(&s->other.call, GP_KFD_BATCH_PREEMPT, getpid(), ids, 2), 2);
+	assert_int_equal(batch_as(&s->other.call, GP_KFD_BATCH_PREEMPT, getpid(), ids, 2), 2);
+	assert_int_equal(batch_as(&second, GP_KFD_BATCH_PREEMPT, getpid(), ids, 1), 1);
+	emu_preempt_file_closed(&s->b.m, s->other.call.file);
+	assert_int_equal(s->q[0].q->held, EMU_HELD_BATCH);
+	assert_int_equal(s->q[1].q->held, 0);
+	/* A queue that goes takes with it what was held of it. */
+	bench_destroy(&s->q[0]);
+	assert_int_equal(batch_as(&second, GP_KFD_BATCH_PREEMPT, getpid(), ids + 1, 1), 1);
+	assert_int_equal(s->q[1].q->held, EMU_HELD_BATCH);
+	end_other(s);
+	assert_int_equal(s->q[1].q->held, 0);
+	assert_true(s->q[1].q->mapped);
+	end(s);
+	(void)unused;
+}
+
+/* Each kernel has its numbers; the others answer as it does. */
+static void each_kernel_has_its_numbers(void **unused)
+{
+	static const struct {
+		enum emu_kernel kernel;
+		unsigned long cmd;
+		int result;
+	} cases[] = {
+		{ EMU_KERNEL_6_1, GP_KFD_RUNTIME_ENABLE, -ENOTTY },
+		{ EMU_KERNEL_6_1, GP_KFD_DBG_TRAP, -ENOTTY },
+		{ EMU_KERNEL_6_1, GP_KFD_PREEMPT_QUERY, -ENOTTY },
+		{ EMU_KERNEL_6_12, GP_KFD_RUNTIME_ENABLE, -EFAULT },
+		{ EMU_KERNEL_6_12, GP_KFD_DBG_TRAP, -EFAULT },
+		{ EMU_KERNEL_6_12, GP_KFD_PREEMPT_QUEUE, -ENOTTY },
+		{ EMU_KERNEL_6_12, GP_KFD_PREEMPT_BATCH, -ENOTTY },
+		{ EMU_KERNEL_GPREEMPT, GP_KFD_PREEMPT_QUEUE, -EFAULT },
+		{ EMU_KERNEL_GPREEMPT, GP_KFD_PREEMPT_BATCH, -EFAULT },
+		{ EMU_KERNEL_GPREEMPT, GP_KFD_DBG_TRAP, -EFAULT },
+	};
+	struct setup *s = start();
+	const struct emu_file f = { .id = 7, .kind = EMU_FILE_KFD, .process = s->p.p };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		s->b.m.config.kernel = cases[i].kernel;
+		assert_int_equal(emu_kfd_ioctl(&s->p.call, &f, (uint32_t)cases[i].cmd, BAD_ADDRESS),
+				 cases[i].result);
+	}
+	end(s);
+	(void)unused;
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_queue_is_checked),
+		cmocka_unit_test(without_context_save_nothing_is_saved),
+		cmocka_unit_test(what_can_be_done_is_told),
+		cmocka_unit_test(drained_and_saved_work_is_right),
+		cmocka_unit_test(batches_are_checked),
+		cmocka_unit_test(a_batch_of_ones_own),
+		cmocka_unit_test(others_are_for_who_may_trace),
+		cmocka_unit_test(holds_belong_to_a_file),
+		cmocka_unit_test(each_kernel_has_its_numbers),
+	};
+
+	if (argc != 2)
+		return 77;
+	path = argv[1];
+	target = strstr(path, "gfx942") ? GFX9_TARGET_GFX942 : GFX9_TARGET_GFX90A;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
