@@ -243,6 +243,38 @@ static void others_must_be_traced(void **unused)
 	(void)unused;
 }
 
+/* A program that has nothing open yet, then comes, and then is gone. */
+static void who_traces_may_be_there_first(void **unused)
+{
+	struct setup *s = start(0);
+	pid_t child = start_child();
+	struct gp_kfd_runtime_info info;
+	struct gp_kfd_dbg_trap trap = { .pid = (uint32_t)child, .op = GP_KFD_DBG_ENABLE };
+	struct emu_process *p;
+
+	trap.enable = (struct gp_kfd_dbg_enable){ .rinfo_ptr = (uintptr_t)&info,
+						  .rinfo_size = sizeof(info),
+						  .dbg_fd = (uint32_t)s->events[1] };
+	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), -ESRCH);
+	assert_int_equal(ptrace(PTRACE_SEIZE, child, 0, 0), 0);
+	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), 0);
+	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), -EALREADY);
+	p = emu_process_get(&s->b.m, child, getuid(), 99);
+	assert_true(p->debug.enabled);
+	emu_process_put(p);
+	p = emu_process_find(&s->b.m, child);
+	assert_int_equal(p->cookie, 99);
+	/* Another program under this pid is another. */
+	emu_process_put(p);
+	p = emu_process_get(&s->b.m, child, getuid(), 100);
+	assert_false(p->debug.enabled);
+	emu_process_put(p);
+	assert_null(emu_process_find(&s->b.m, child));
+	end_child(child);
+	end(s);
+	(void)unused;
+}
+
 static bool needs_runtime(uint32_t op)
 {
 	return (op >= GP_KFD_DBG_SET_WAVE_LAUNCH_OVERRIDE && op <= GP_KFD_DBG_SET_FLAGS);
@@ -911,6 +943,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_is_not_there),
 		cmocka_unit_test(others_must_be_traced),
+		cmocka_unit_test(who_traces_may_be_there_first),
 		cmocka_unit_test(operations_are_refused_in_order),
 		cmocka_unit_test(enabling_needs_a_descriptor_and_memory),
 		cmocka_unit_test(the_runtime_comes_once_and_first),

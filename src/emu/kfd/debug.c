@@ -714,10 +714,21 @@ static bool may_debug(const struct emu_call *call, struct emu_process *target)
 	return is_debugger || emu_tracer_is(call->pid, target->pid);
 }
 
-int emu_dbg_trap(struct emu_call *call, struct gp_kfd_dbg_trap *args)
+/* Who traces a program can be there first, before it has anything open. */
+static struct emu_process *find_target(struct emu_call *call, const struct gp_kfd_dbg_trap *args)
 {
 	pid_t pid = emu_tracer_process((pid_t)args->pid);
-	struct emu_process *target = pid > 0 ? emu_process_find(call->m, pid) : NULL;
+
+	if (pid <= 0)
+		return NULL;
+	if (args->op == GP_KFD_DBG_ENABLE && pid != call->pid && emu_tracer_is(call->pid, pid))
+		return emu_process_adopt(call->m, pid);
+	return emu_process_find(call->m, pid);
+}
+
+int emu_dbg_trap(struct emu_call *call, struct gp_kfd_dbg_trap *args)
+{
+	struct emu_process *target = find_target(call, args);
 	int result;
 
 	if (!target)

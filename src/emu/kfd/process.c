@@ -10,11 +10,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -141,6 +143,8 @@ static unsigned int retire(struct emu_process *p)
 		n++;
 	}
 	p->nr_files = 0;
+	n += p->adopted;
+	p->adopted = false;
 	emu_server_hang_up(p->m, p);
 	return n;
 }
@@ -169,6 +173,11 @@ struct emu_process *emu_process_get(struct emu_machine *m, pid_t pid, uid_t uid,
 	struct emu_process *p;
 
 	pthread_mutex_lock(&m->lock);
+	p = find_pid(m, pid);
+	if (p && p->adopted && !p->cookie) {
+		p->cookie = cookie;
+		p->uid = uid;
+	}
 	while ((p = find_pid(m, pid)) && (p->cookie != cookie || !p->refs) && !m->quit)
 		replace(m, p);
 	if (m->quit) {
@@ -183,6 +192,43 @@ struct emu_process *emu_process_get(struct emu_machine *m, pid_t pid, uid_t uid,
 		}
 	}
 	pthread_mutex_unlock(&m->lock);
+	return p;
+}
+
+static uid_t owner_of(pid_t pid)
+{
+	char name[32];
+	struct stat st;
+
+	snprintf(name, sizeof(name), "/proc/%d", (int)pid);
+	return stat(name, &st) ? 0 : st.st_uid;
+}
+
+struct emu_process *emu_process_adopt(struct emu_machine *m, pid_t pid)
+{
+	struct emu_process *p;
+	bool first = false;
+
+	pthread_mutex_lock(&m->lock);
+	p = find_pid(m, pid);
+	if (p && !p->refs) {
+		p = NULL; /* it ends, and nobody knows yet what comes */
+	} else if (!p && !m->quit) {
+		p = new_process(m, pid, owner_of(pid), 0);
+		if (p) {
+			p->adopted = true;
+			p->next = m->processes;
+			m->processes = p;
+		}
+	}
+	if (p) {
+		p->refs++;
+		first = !p->opened;
+		p->opened = true;
+	}
+	pthread_mutex_unlock(&m->lock);
+	if (first)
+		emu_topology_add_process(p);
 	return p;
 }
 

@@ -64,6 +64,7 @@ struct emu_process {
 	struct emu_file *files; /* under the machine's lock */
 	uint32_t nr_files;
 	bool opened; /* /dev/kfd, once at least: others can see it; under the machine's lock */
+	bool adopted; /* who traces it wanted it before it came; a reference until it is gone */
 	pthread_mutex_t lock;
 	struct emu_memory memory; /* one address space: addresses are the same on all GPUs */
 	struct emu_events events;
@@ -89,6 +90,8 @@ int emu_kfd_mmap(struct emu_call *call, const struct emu_message *msg, struct em
 
 /* Finds or makes the process of a connection, with a reference to it. NULL: out of memory. */
 struct emu_process *emu_process_get(struct emu_machine *m, pid_t pid, uid_t uid, uint64_t cookie);
+/* That of a pid, made where there is none yet: what its program asks for later belongs to it. */
+struct emu_process *emu_process_adopt(struct emu_machine *m, pid_t pid);
 /* The last one ends it: queues, events, memory, and what others have of it. */
 void emu_process_put(struct emu_process *p);
 /* That of a pid, with a reference; NULL: it has nothing open here. */
