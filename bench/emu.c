@@ -172,9 +172,9 @@ int bench_emu(struct gp__bench_run *run)
 	}
 	gp__bench_summary(run, "median_minst_per_s", medians,
 			  "median of the kernels: %.1f million wave instructions a second on one "
-			  "thread, %.1f on two",
-			  all[0], all[1]);
-	return 0;
+			  "thread, %.1f on two (%.2f times)",
+			  all[0], all[1], all[1] / all[0]);
+	return bench_emu_save(run);
 }
 
 #else

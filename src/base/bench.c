@@ -28,7 +28,7 @@ struct gp__bench_run {
 	char *cold; /* COLD_BYTES, made when first wanted */
 	char reason[256];
 	json_t *summary;
-	char sentence[256];
+	char sentences[512]; /* a line each */
 	struct gp__progress progress;
 	uint64_t steps;
 	bool cut_short;
@@ -64,11 +64,14 @@ void gp__bench_device(struct gp__bench_run *run, const char *device)
 void gp__bench_summary(struct gp__bench_run *run, const char *key, json_t *value, const char *fmt,
 		       ...)
 {
+	size_t used = strlen(run->sentences);
 	va_list ap;
 
 	json_object_set_new(run->summary, key, value);
+	if (used && used + 1 < sizeof(run->sentences))
+		run->sentences[used++] = '\n';
 	va_start(ap, fmt);
-	vsnprintf(run->sentence, sizeof(run->sentence), fmt, ap);
+	vsnprintf(run->sentences + used, sizeof(run->sentences) - used, fmt, ap);
 	va_end(ap);
 }
 
@@ -269,8 +272,8 @@ static int print_text(struct gp__bench_run *run)
 		run->options.quick ? " (quick: a check, not a measurement)" : "",
 		run->cut_short ? " (fewer where the time ran out)" : "");
 	err = print_table(run);
-	if (*run->sentence)
-		fprintf(run->env->out, "\n%s\n", run->sentence);
+	if (*run->sentences)
+		fprintf(run->env->out, "\n%s\n", run->sentences);
 	return err;
 }
 

@@ -57,7 +57,7 @@ void gp__bench_row(struct gp__bench_run *run, json_t *row);
 void gp__bench_device(struct gp__bench_run *run, const char *device);
 /*
  * What the rows come to: @value goes beside the results in JSON, and the reference with it; people
- * see the sentence below the table. One for a benchmark.
+ * see the sentence below the table, on a line of its own.
  */
 GP__PRINTF(4, 5)
 void gp__bench_summary(struct gp__bench_run *run, const char *key, json_t *value, const char *fmt,

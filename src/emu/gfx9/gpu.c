@@ -632,6 +632,16 @@ uint64_t gfx9_gpu_insts(struct gfx9_gpu *gpu)
 	return atomic_load(&gpu->insts);
 }
 
+uint64_t gfx9_gpu_resident(struct gfx9_gpu *gpu, const struct gfx9_queue *q)
+{
+	uint64_t n;
+
+	pthread_mutex_lock(&gpu->lock);
+	n = q->nr_resident;
+	pthread_mutex_unlock(&gpu->lock);
+	return n;
+}
+
 bool gfx9_gpu_idle(struct gfx9_gpu *gpu)
 {
 	for (uint32_t i = 0; i < gpu->nr_cus; i++) {

@@ -295,6 +295,23 @@ __kernel void gate(counter arrived, counter open, counter left, __global u32 *tu
 	turn[group_id()] = add(left);
 }
 
+/* The same with all the registers and LDS a compute unit has, where the workgroup is 256 work-items. */
+__kernel __attribute__((amdgpu_flat_work_group_size(256, 256), amdgpu_waves_per_eu(1, 1)))
+void wide_gate(counter arrived, counter open, counter left, __global u32 *turn)
+{
+	__local u32 lds[16384];
+
+	for (u32 i = local_id(); i < 16384; i += 256)
+		lds[i] = i;
+	__asm volatile("v_mov_b32 v255, 0\n v_accvgpr_write_b32 a255, 0" ::: "v255", "a255");
+	barrier_local();
+	if (!local_id())
+		add(arrived);
+	while (!load(open))
+		__builtin_amdgcn_s_sleep(1);
+	turn[group_id()] = lds[add(left)];
+}
+
 /* Opens a gate. */
 __kernel void knock(counter open)
 {
