@@ -122,6 +122,17 @@ static bool buffer_rows(const struct gfx9_site *s, const struct gfx9_buffer *b)
 	return gfx9_access_rows(s, b->base + offset * GFX9_LANES);
 }
 
+/* Dwords one a lane, one after the other: so trap handlers write and read registers. */
+static bool buffer_row(const struct gfx9_site *s, const struct gfx9_buffer *b)
+{
+	uint64_t offset = (uint32_t)s->in->offset;
+
+	if (!b->add_tid || b->stride != 4 || s->in->idxen || s->in->offen || s->a->bytes != 4 ||
+	    offset + b->soffset + 4 * GFX9_LANES > b->records)
+		return false;
+	return gfx9_access_rows(s, b->base + offset);
+}
+
 bool gfx9_buffer_address_exists(const struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	unsigned int n = (unsigned int)in->idxen + in->offen;
@@ -164,7 +175,7 @@ enum gfx9_stop gfx9_buffer(struct gfx9_wave *w, const struct gfx9_inst *in)
 	if (!s.exec)
 		return GFX9_GO;
 	buffer_descriptor(&b, w, in);
-	if (b.swizzled && buffer_rows(&s, &b))
+	if (b.swizzled ? buffer_rows(&s, &b) : buffer_row(&s, &b))
 		return GFX9_GO;
 	buffer_lanes(&b, w, in);
 	if (b.swizzled) {

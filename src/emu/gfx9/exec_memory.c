@@ -904,9 +904,11 @@ bool gfx9_access_rows(const struct gfx9_site *s, uint64_t va)
 {
 	uint8_t *rows[4];
 
-	if (s->a->kind == GFX9_RMW || s->a->bytes < 4 || va % (4 * GFX9_LANES) || wants_lds(s))
+	if (s->a->kind == GFX9_RMW || s->a->bytes < 4 || va % 4 || wants_lds(s))
 		return false;
 	for (unsigned int k = 0; k < s->a->bytes / 4u; k++, va += 4 * GFX9_LANES) {
+		if (va % GFX9_PAGE > GFX9_PAGE - 4 * GFX9_LANES)
+			return false; /* across two pages */
 		rows[k] = gfx9_tlb_at(s->w->tlb, va, s->a->kind == GFX9_STORE);
 		if (!rows[k])
 			return false;

@@ -86,7 +86,7 @@ enum gfx9_stop gfx9_access_any(const struct gfx9_site *s);
 /* The same where lane i is at @addr[i] of the pages. */
 enum gfx9_stop gfx9_access_pages(const struct gfx9_site *s, const uint64_t addr[GFX9_LANES]);
 /*
- * The same where dword k of lane i is at @va + 256 * k + 4 * i, in scratch. False: that is not how
+ * The same where dword k of lane i is at @va + 256 * k + 4 * i. False: that is not how
  * it can be done, nothing has happened.
  */
 bool gfx9_access_rows(const struct gfx9_site *s, uint64_t va);
