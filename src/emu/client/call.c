@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 
 #include "emu/client/raw.h"
+#include "gpreempt/uapi/gpreempt_kfd.h"
 
 union control {
 	struct cmsghdr align;
@@ -206,6 +207,12 @@ int64_t client_ioctl(uint64_t file, unsigned long request, void *argument)
 
 	if (result >= 0 && reply.fd >= 0)
 		raw_close(reply.fd);
+	if (_IOC_TYPE(request) != GP_KFD_MAGIC)
+		return result;
+	if (result == -ENODEV)
+		return client_lost_wait(request, argument);
+	if (result >= 0)
+		client_lost_note(request, argument);
 	return result;
 }
 

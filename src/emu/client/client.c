@@ -182,6 +182,7 @@ void client_forked(void)
 {
 	client_connections_forked();
 	client_share_forget();
+	client_lost_forked();
 	if (start.alive)
 		atomic_store(start.alive, 1);
 }

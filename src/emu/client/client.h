@@ -136,6 +136,16 @@ int client_send(struct client_connection *c, struct emu_message *msg, const void
 int client_answer(struct client_connection *c, const int *fds);
 
 /*
+ * lost.c: what a runtime learns when the machine is gone.
+ */
+
+/* A call on /dev/kfd that succeeded. */
+void client_lost_note(unsigned long request, const void *argument);
+/* The result of one that found no machine any more. */
+int client_lost_wait(unsigned long request, void *argument);
+void client_lost_forked(void);
+
+/*
  * share.c: memory of the program that the machine maps as well.
  */
 

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+/*
+ * When the machine is gone, nothing will ever signal an event, and a runtime that waits for one
+ * asks again and again. It learns what it would of a GPU that is lost: its exception events are
+ * signalled, which it answers by ending the program. Whoever waits for other events is told the
+ * error, though not in a tight loop.
+ */
+#include <errno.h>
+#include <time.h>
+
+#include "emu/client/client.h"
+#include "emu/client/raw.h"
+#include "gpreempt/uapi/gpreempt_kfd.h"
+
+#define EVENTS_MAX 16 /* of a process; runtimes have one or two */
+#define WAIT_MAX 4096
+#define PAUSE_NS 50000000
+#define RESET_CAUSE_HANG 0
+
+/* The kinds are those of exceptions; 0: free. */
+struct exception_event {
+	_Atomic uint32_t type, id;
+};
+
+static struct {
+	struct exception_event event[EVENTS_MAX];
+	_Atomic uint32_t gpu_id;
+	_Atomic bool said;
+} lost;
+
+void client_lost_forked(void)
+{
+	for (int i = 0; i < EVENTS_MAX; i++)
+		lost.event[i].type = 0;
+}
+
+static void remember(uint32_t type, uint32_t id)
+{
+	for (int i = 0; i < EVENTS_MAX; i++) {
+		uint32_t none = 0;
+
+		if (!atomic_compare_exchange_strong(&lost.event[i].type, &none, type))
+			continue;
+		lost.event[i].id = id;
+		return;
+	}
+}
+
+static void forget(uint32_t id)
+{
+	for (int i = 0; i < EVENTS_MAX; i++) {
+		if (lost.event[i].type && lost.event[i].id == id)
+			lost.event[i].type = 0;
+	}
+}
+
+static uint32_t type_of(uint32_t id)
+{
+	for (int i = 0; i < EVENTS_MAX; i++) {
+		if (lost.event[i].type && lost.event[i].id == id)
+			return lost.event[i].type;
+	}
+	return 0;
+}
+
+/* The call has succeeded, so its argument can be read. */
+void client_lost_note(unsigned long request, const void *argument)
+{
+	const struct gp_kfd_create_event *create = argument;
+
+	switch (_IOC_NR(request)) {
+	case _IOC_NR(GP_KFD_ACQUIRE_VM):
+		lost.gpu_id = ((const struct gp_kfd_acquire_vm *)argument)->gpu_id;
+		break;
+	case _IOC_NR(GP_KFD_CREATE_EVENT):
+		if (create->event_type == GP_KFD_EVENT_MEMORY ||
+		    create->event_type == GP_KFD_EVENT_HW_EXCEPTION)
+			remember(create->event_type, create->event_id);
+		break;
+	case _IOC_NR(GP_KFD_DESTROY_EVENT):
+		forget(((const struct gp_kfd_event *)argument)->event_id);
+		break;
+	}
+}
+
+static bool copy(long nr, void *local, uint64_t address, size_t len)
+{
+	struct iovec here = { local, len }, there = { (void *)address, len };
+
+	return raw(nr, raw_gettid(), (long)&here, 1, (long)&there, 1, 0) == (long)len;
+}
+
+static void describe(struct gp_kfd_event_data *data, uint32_t type)
+{
+	if (type == GP_KFD_EVENT_HW_EXCEPTION) {
+		data->hw = (struct gp_kfd_hw_exception){ .reset_cause = RESET_CAUSE_HANG,
+							 .memory_lost = 1,
+							 .gpu_id = lost.gpu_id };
+		return;
+	}
+	data->memory = (struct gp_kfd_memory_exception){ .not_present = 1,
+							 .imprecise = 1,
+							 .gpu_id = lost.gpu_id };
+}
+
+/* Fills in the exceptions among those that are waited for. False: there is none. */
+static bool signal_exceptions(const struct gp_kfd_wait_events *wait)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < wait->num_events && i < WAIT_MAX; i++) {
+		uint64_t at = wait->events_ptr + i * sizeof(struct gp_kfd_event_data);
+		struct gp_kfd_event_data data;
+		uint32_t type;
+
+		if (!copy(SYS_process_vm_readv, &data, at, sizeof(data)))
+			return false;
+		type = type_of(data.event_id);
+		if (!type)
+			continue;
+		describe(&data, type);
+		any |= copy(SYS_process_vm_writev, &data, at, sizeof(data));
+	}
+	return any;
+}
+
+/* What the runtime is about to say is not the reason. */
+static void say_why(void)
+{
+	static const char why[] =
+		"libgpreempt-emu: the machine has ended while this program was using it\n";
+
+	if (!atomic_exchange(&lost.said, true))
+		raw_write(2, why, sizeof(why) - 1);
+}
+
+int client_lost_wait(unsigned long request, void *argument)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	struct gp_kfd_wait_events wait;
+
+	if (_IOC_NR(request) != _IOC_NR(GP_KFD_WAIT_EVENTS) ||
+	    !copy(SYS_process_vm_readv, &wait, (uint64_t)argument, sizeof(wait)))
+		return -ENODEV;
+	say_why();
+	if (signal_exceptions(&wait)) {
+		wait.wait_result = GP_KFD_WAIT_COMPLETE;
+		if (copy(SYS_process_vm_writev, &wait, (uint64_t)argument, sizeof(wait)))
+			return 0;
+	}
+	if (wait.timeout)
+		raw(SYS_nanosleep, (long)&pause, 0, 0, 0, 0, 0);
+	return -ENODEV;
+}
