@@ -126,7 +126,7 @@ static int make_page(struct emu_events *e)
 static int adopt_page(struct emu_process *p, uint64_t handle)
 {
 	struct emu_events *e = &p->events;
-	uint64_t size;
+	uint64_t size = PAGE_BYTES;
 	uint32_t node;
 	void *host;
 	int err;
@@ -138,8 +138,6 @@ static int adopt_page(struct emu_process *p, uint64_t handle)
 		err = emu_memory_hold(p, handle, &host, &size);
 	if (err)
 		return err;
-	if (size < PAGE_BYTES)
-		return -EINVAL;
 	use_page(e, host, size);
 	e->page_handle = handle;
 	return 0;

@@ -457,7 +457,7 @@ int emu_memory_hold(struct emu_process *p, uint64_t handle, void **host, uint64_
 {
 	struct emu_buffer *b = emu_buffer_find(p, handle);
 
-	if (!b || !(b->flags & GP_KFD_MEM_GTT))
+	if (!b || !(b->flags & GP_KFD_MEM_GTT) || b->memory->bytes < *size)
 		return -EINVAL;
 	*host = emu_shared_host(b->memory);
 	if (!*host)

@@ -66,7 +66,8 @@ void *emu_memory_at(struct emu_process *p, uint32_t node, uint64_t va, bool writ
  */
 struct emu_buffer *emu_memory_install(struct emu_process *p, uint32_t node, uint64_t va,
 				      uint64_t size, bool write, void **host);
-/* Where a GTT buffer is on the host, for as long as it is held; -EINVAL where it is none. */
+/* Where a GTT buffer of *@size bytes or more is on the host, for ever: it cannot be freed any more.
+ * -EINVAL where it is none. */
 int emu_memory_hold(struct emu_process *p, uint64_t handle, void **host, uint64_t *size);
 /* Whether the process has a buffer for its doorbells; its lock is held. */
 bool emu_memory_has_doorbells(const struct emu_process *p, uint32_t node);
