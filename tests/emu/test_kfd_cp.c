@@ -604,7 +604,7 @@ static void scratch_is_asked_for(void **unused)
 	give_scratch(&s->q[0], 2 * packet.dispatch.private_bytes);
 	atomic_store(&s->q[0].inactive->value, 0);
 	assert_true(bench_stays(&sig->value, 1));
-	s->q[0].state->properties = 0;
+	atomic_store((_Atomic uint32_t *)&s->q[0].state->properties, 0);
 	assert_true(bench_wait(&sig->value, 0));
 	end(s);
 	(void)unused;

@@ -99,6 +99,8 @@ struct aql_queue {
 	uint64_t inactive_signal;
 };
 _Static_assert(offsetof(struct aql_queue, scratch_base) == 0x20, "as AMD has it");
+_Static_assert(offsetof(struct aql_queue, scratch_lane_bytes) == 0x30, "as AMD has it");
+_Static_assert(offsetof(struct aql_queue, properties) == 0x34, "as AMD has it");
 _Static_assert(offsetof(struct aql_queue, inactive_signal) == 0x40, "as AMD has it");
 
 #define AQL_TMPRING_WAVES(tmpring) ((tmpring)&0xfff)

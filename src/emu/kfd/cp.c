@@ -37,6 +37,7 @@ struct aql {
 	bool once; /* nothing starts before the dispatch that runs has ended */
 	bool broken; /* will never go on */
 	bool reclaim; /* scratch was used once, and has to be taken back first */
+	uint64_t inactive_signal; /* of a queue that was stopped; 0: it has none */
 };
 
 enum step {
@@ -163,13 +164,16 @@ static bool read_queue(struct emu_queue *q, struct aql_queue *state)
 /* The queue stops until the runtime has set the signal to 0 again. */
 static void stop_queue(struct emu_queue *q, uint32_t error)
 {
+	struct aql *a = q->engine;
 	struct aql_queue state;
 	struct signal s;
 
 	q->stopped_by_error = true;
+	a->inactive_signal = 0;
 	if (!read_queue(q, &state) || !state.inactive_signal ||
 	    !find_signal(q, state.inactive_signal, &s))
 		return;
+	a->inactive_signal = state.inactive_signal;
 	atomic_fetch_or(s.value, error);
 	ring_event(q, s.mailbox, s.event);
 }
@@ -181,18 +185,24 @@ static enum step refuse(struct emu_queue *q, uint32_t code)
 	return STEP_WAITS;
 }
 
+static bool is_reclaimed(struct emu_queue *q)
+{
+	uint64_t va = q->read_pointer + offsetof(struct aql_queue, properties);
+	size_t len = sizeof(uint32_t);
+	_Atomic uint32_t *properties = emu_memory_at(q->process, q->node->index, va, false, &len);
+
+	return properties && !(atomic_load(properties) & AQL_PROPERTY_SCRATCH_ONCE);
+}
+
 static bool resumes(struct emu_queue *q)
 {
 	struct aql *a = q->engine;
-	struct aql_queue state;
 	_Atomic uint64_t *value;
 
-	if (a->broken || q->faulted || !read_queue(q, &state) || !state.inactive_signal)
+	if (a->broken || q->faulted || !a->inactive_signal)
 		return false;
-	value = emu_queue_word(q, state.inactive_signal + AQL_SIGNAL_VALUE, false);
-	if (!value || atomic_load(value))
-		return false;
-	if (a->reclaim && state.properties & AQL_PROPERTY_SCRATCH_ONCE)
+	value = emu_queue_word(q, a->inactive_signal + AQL_SIGNAL_VALUE, false);
+	if (!value || atomic_load(value) || (a->reclaim && !is_reclaimed(q)))
 		return false;
 	a->reclaim = false;
 	q->stopped_by_error = false;

@@ -181,6 +181,9 @@ static void sleep_for(struct emu_node *n, uint64_t ns)
 	}
 	look_locked(n, &look);
 	pthread_mutex_unlock(&n->engine_lock);
+	/* What has just come may be something to wait for. */
+	if ((look.waits || look.runs) && ns > RUN_NS)
+		ns = RUN_NS;
 	if (!look.busy && !is_wanted(n))
 		wait_for(n, fds, nr, ns);
 	atomic_store(&n->asleep, false);
