@@ -28,7 +28,8 @@ static void test_memset()
 	std::vector<uint8_t> back(ROOM);
 
 	for (size_t n : sizes) {
-		size_t at = n % 13;
+		/* HIP 5.2 fills without end if it ends before the next word begins. */
+		size_t at = n < 8 ? 8 : n % 13;
 
 		lab_must(hipMemset(device, 0xa5, ROOM));
 		lab_must(hipMemset(device + at, 0x3c, n));

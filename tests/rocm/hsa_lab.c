@@ -95,7 +95,12 @@ static void load_code(struct lab *lab)
 
 void lab_open(struct lab *lab)
 {
-	*lab = (struct lab){ 0 };
+	lab_open_gpu(lab, (hsa_agent_t){ 0 });
+}
+
+void lab_open_gpu(struct lab *lab, hsa_agent_t gpu)
+{
+	*lab = (struct lab){ .gpu = gpu };
 	lab_must(hsa_init());
 	lab_must(hsa_iterate_agents(see_agent, lab));
 	lab_check(lab->gpu.handle, "the runtime finds no GPU");
@@ -235,8 +240,9 @@ void lab_run(struct lab *lab, hsa_queue_t *queue, const char *kernel, uint32_t i
 	void *copy = lab_alloc(lab, lab->kernarg, 4096);
 	hsa_signal_t done = lab_signal(1);
 
-	lab_check(size <= k.kernarg_size, "%s takes %u bytes of arguments, not %zu", kernel,
-		  k.kernarg_size, size);
+	/* The host pads its structs. */
+	lab_check(size <= (k.kernarg_size + 7) / 8 * 8, "%s takes %u bytes of arguments, not %zu",
+		  kernel, k.kernarg_size, size);
 	memcpy(copy, arguments, size);
 	lab_dispatch(queue, &k, lab_line(items), copy, done);
 	lab_wait(done, HSA_WAIT_STATE_BLOCKED, kernel);

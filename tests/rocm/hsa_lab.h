@@ -55,7 +55,9 @@ void lab_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2), noretur
 #define lab_must(call) lab_status(call, #call)
 void lab_status(hsa_status_t status, const char *call);
 
+/* With the first GPU, or with the one that is given. */
 void lab_open(struct lab *lab);
+void lab_open_gpu(struct lab *lab, hsa_agent_t gpu);
 void lab_close(struct lab *lab);
 struct lab_kernel lab_find(struct lab *lab, const char *name);
 

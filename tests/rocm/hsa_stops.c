@@ -26,7 +26,7 @@
 #include "gpreempt/uapi/gpreempt_kfd.h"
 #include "hsa_lab.h"
 
-enum { QUEUES_MAX = 4, GROUPS = 6, GROUP = 256, ROUNDS = 60, BURST = 40, SEEN_MAX = 64 };
+enum { QUEUES_MAX = 4, GROUPS = 6, GROUP = 256, ROUNDS = 200, BURST = 40, SEEN_MAX = 64 };
 
 /*
  * Queues of this process by the driver's ids, which the runtime tells nobody: what it asks the
@@ -92,12 +92,14 @@ struct worker {
 	uint64_t seed;
 	uint32_t turns;
 	_Atomic bool ready; /* done and cells are there */
+	_Atomic uint64_t mill; /* the packet that is under way, or NO_PACKET */
 	/* What kernels write and read. */
 	uint64_t *state;
 	_Atomic uint32_t *done, *cells;
 	uint64_t expected[GROUPS * GROUP];
 };
 
+#define NO_PACKET UINT64_MAX
 static _Atomic bool time_is_up;
 
 static void turn_mill(uint64_t *state, uint32_t rounds)
@@ -129,12 +131,13 @@ static void wait_somehow(struct worker *w, hsa_signal_t signal, const char *what
 static void run_mill(struct worker *w, const struct lab_kernel *mill, void *args, hsa_signal_t done)
 {
 	hsa_signal_store_screlease(done, 1);
-	lab_dispatch(w->queue, mill,
-		     (struct lab_grid){ .size = { GROUPS * GROUP }, .group = { GROUP } }, args,
-		     done);
+	w->mill = lab_dispatch(w->queue, mill,
+			       (struct lab_grid){ .size = { GROUPS * GROUP }, .group = { GROUP } },
+			       args, done);
 	for (int g = 0; g < GROUPS; g++)
 		turn_mill(&w->expected[g * GROUP], ROUNDS);
 	wait_somehow(w, done, "a mill");
+	w->mill = NO_PACKET;
 	w->turns++;
 	lab_check(*w->done == w->turns * GROUPS, "turn %u: %u workgroups of %u have ended",
 		  w->turns, *w->done, w->turns * GROUPS);
@@ -168,6 +171,7 @@ static void *work(void *data)
 	w->done = lab_alloc(w->lab, w->lab->fine, 4096);
 	w->cells = w->done + 64;
 	memset((void *)w->done, 0, 4096);
+	w->mill = NO_PACKET;
 	w->ready = true;
 	for (int i = 0; i < GROUPS * GROUP; i++)
 		w->state[i] = w->expected[i] = lab_random(&w->seed);
@@ -307,17 +311,26 @@ static void set_suspended(const struct worker *w, bool stopped)
 }
 
 static const struct stopper stoppers[] = {
-	{ "none", NULL, NULL, NULL, NULL },
-	{ "update", NULL, NULL, set_percentage, NULL },
-	{ "debug", enable_runtime, attach_debugger, set_suspended, detach_debugger },
-	{ "save", NULL, NULL, set_saved, NULL },
-	{ "drain", NULL, NULL, set_drained, NULL },
+	{ .name = "none" },
+	{ .name = "update", .set = set_percentage },
+	{ .name = "debug",
+	  .prepare = enable_runtime,
+	  .begin = attach_debugger,
+	  .set = set_suspended,
+	  .end = detach_debugger },
+	{ .name = "save", .set = set_saved },
+	{ .name = "drain", .set = set_drained },
+};
+
+struct stops {
+	uint32_t nr, amid; /* of all stops, those amid a dispatch */
 };
 
 /* One stop, some time in which nothing may move, and the start. */
-static void stop_for_a_while(const struct stopper *s, struct worker *w, uint64_t *seed)
+static void stop_for_a_while(const struct stopper *s, struct worker *w, uint64_t *seed,
+			     struct stops *stops)
 {
-	uint64_t read_index;
+	uint64_t read_index, mill = w->mill;
 	uint32_t done, cell;
 
 	s->set(w, true);
@@ -329,14 +342,18 @@ static void stop_for_a_while(const struct stopper *s, struct worker *w, uint64_t
 		  "a queue that was stopped (%s) went on to execute", s->name);
 	lab_check(hsa_queue_load_read_index_scacquire(w->queue) == read_index,
 		  "a queue that was stopped (%s) went on to read packets", s->name);
+	stops->nr++;
+	/* Its packet is consumed, and it still has not signalled. */
+	if (mill != NO_PACKET && w->mill == mill && read_index > mill)
+		stops->amid++;
 	s->set(w, false);
 }
 
-static uint32_t stop_at_random(const struct stopper *s, struct worker *w, int nr_workers,
-			       uint64_t seed, double end)
+static struct stops stop_at_random(const struct stopper *s, struct worker *w, int nr_workers,
+				   uint64_t seed, double end)
 {
+	struct stops stops = { 0 };
 	struct timespec t;
-	uint32_t stops = 0;
 
 	for (;;) {
 		clock_gettime(CLOCK_MONOTONIC, &t);
@@ -345,8 +362,7 @@ static uint32_t stop_at_random(const struct stopper *s, struct worker *w, int nr
 		usleep(lab_random(&seed) % 6000);
 		if (!s->set)
 			continue;
-		stop_for_a_while(s, &w[lab_random(&seed) % nr_workers], &seed);
-		stops++;
+		stop_for_a_while(s, &w[lab_random(&seed) % nr_workers], &seed, &stops);
 	}
 }
 
@@ -409,7 +425,8 @@ int main(int argc, char **argv)
 {
 	static struct worker workers[QUEUES_MAX];
 	struct options o = parse(argc, argv);
-	uint32_t turns = 0, stops;
+	struct stops stops;
+	uint32_t turns = 0;
 	struct timespec t;
 	struct lab lab;
 
@@ -431,8 +448,9 @@ int main(int argc, char **argv)
 	for (int i = 0; i < o.queues; i++)
 		lab_must(hsa_queue_destroy(workers[i].queue));
 	lab_check(turns, "nothing was computed");
-	printf("%u turns, each right, on %d queues that were stopped %u times (%s)\n", turns,
-	       o.queues, stops, o.stopper->name);
+	printf("%u turns, each right, on %d queues that were stopped %u times (%s), %u amid a "
+	       "dispatch\n",
+	       turns, o.queues, stops.nr, o.stopper->name, stops.amid);
 	lab_close(&lab);
 	lab_must(hsa_shut_down());
 	return 0;
