@@ -6,6 +6,7 @@ DESTDIR ?=
 BUILD ?= build
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
+SOAK_ROUNDS ?= 200
 
 NINJA = ninja -C $(BUILD) -j $(JOBS)
 GPREEMPT = $(BUILD)/src/cli/gpreempt
@@ -59,6 +60,11 @@ kernel-handler-test:
 	@scripts/gfx9-kernel-handler $(BUILD)/kernel-handler || [ $$? -eq 77 ]
 	@scripts/run-tests $(BUILD) --suite kernel-handler
 
+emu-soak:
+	@scripts/deps test
+	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
+	tests/rocm/kills.py $(GPREEMPT) $(BUILD)/tests/rocm --rounds $(SOAK_ROUNDS)
+
 install: all
 	meson configure $(BUILD) -Dprefix=$(PREFIX)
 	@$(NINJA)
@@ -78,7 +84,8 @@ help:
 	@echo 'make mutation   switch off each guard of the core in turn; the tests must notice'
 	@echo 'make kernel-handler-test'
 	@echo '                fetch the Linux kernel source, and save contexts with its own handlers'
+	@echo 'make emu-soak   kill programs and emulated machines SOAK_ROUNDS=$(SOAK_ROUNDS) times'
 	@echo 'make install    install under PREFIX=$(PREFIX), below DESTDIR'
 	@echo 'make clean      remove everything that was built'
 
-.PHONY: all demo test bench lint sanitize fuzz mutation kernel-handler-test install clean help
+.PHONY: all demo test bench lint sanitize fuzz mutation kernel-handler-test emu-soak install clean help

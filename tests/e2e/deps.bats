@@ -125,12 +125,20 @@ demo_packages='gcc libc6-dev make meson ninja-build libjansson-dev libinih-dev l
 		case \$1 in update) : >'$calls.updated' ;; install) [ -e '$calls.updated' ] ;; esac"
 	PATH=$bin run "$deps" test
 	[ "$status" -eq 0 ]
-	[[ $(tail -1 "$calls") == *" clang-19 lld-19 llvm-19" ]]
+	[[ $(tail -1 "$calls") == *" clang-19 lld-19 llvm-19 "* ]]
 }
 
-@test "a demo needs no LLVM" {
+@test "a demo needs no LLVM and no ROCm" {
 	debian gcc
 	tool apt-cache true
 	PATH=$bin run "$deps" demo
-	[[ $output != *llvm* && $output != *clang* ]]
+	[[ $output != *llvm* && $output != *clang* && $output != *rocm* && $output != *hip* ]]
+}
+
+@test "tests take what there is of ROCm" {
+	debian gcc
+	tool apt-cache "[ \"\$2\" = rocminfo ] || [ \"\$2\" = libhsa-runtime-dev ]"
+	PATH=$bin run "$deps" test
+	[ "$status" -eq 0 ]
+	[[ $output == *" libhsa-runtime-dev rocminfo" ]]
 }

@@ -449,7 +449,7 @@ static void test_priorities_and_masks(struct lab *lab)
 							     HSA_AMD_QUEUE_PRIORITY_HIGH,
 							     HSA_AMD_QUEUE_PRIORITY_NORMAL };
 	hsa_queue_t *queue = lab_queue(lab, 64);
-	uint32_t mask[] = { 0x0000ff00, 0, 0, 0 };
+	uint32_t mask[] = { 0x0000ff01, 0, 0, 0 };
 
 	for (int i = 0; i < 3; i++) {
 		lab_must(hsa_amd_queue_set_priority(queue, priority[i]));

@@ -1,0 +1,155 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Programs of the ROCm runtime, as the distribution has it, on emulated machines.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+	: "${GPREEMPT:=build/src/cli/gpreempt}"
+	: "${ROCM_PROGRAMS:=build/tests/rocm}"
+	export XDG_RUNTIME_DIR=$BATS_TEST_TMPDIR
+	unset GPREEMPT_EMU_DIR
+}
+
+teardown() {
+	"$GPREEMPT" emu stop --all
+}
+
+emu() {
+	"$GPREEMPT" emu "$@"
+}
+
+# A test program; without it, the test is skipped.
+program() {
+	[ -x "$ROCM_PROGRAMS/$1" ] ||
+		skip "no $1: it needs libhsa-runtime-dev and clang-19, or hipcc"
+}
+
+rocminfo_or_skip() {
+	command -v rocminfo >/dev/null || skip "no rocminfo"
+}
+
+on_machine() {
+	run timeout 120 "$GPREEMPT" emu exec "$@"
+	echo "$output"
+	[ "$status" -eq 0 ]
+}
+
+@test "rocminfo sees the GPU" {
+	rocminfo_or_skip
+	on_machine -- rocminfo
+	[[ $output == *"amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-"* ]]
+	[ "$(grep -c "Name: *gfx90a" <<<"$output")" -eq 1 ]
+	[[ $output =~ "Compute Unit:"\ +104\  ]]
+	[ "$(grep -cE "Size: +16777216\(" <<<"$output")" -eq 1 ]
+}
+
+@test "rocminfo sees what was asked for" {
+	rocminfo_or_skip
+	on_machine --gpus 3 --cus 8 --vram 2G -- rocminfo
+	[ "$(grep -c "Name: *gfx90a" <<<"$output")" -eq 3 ]
+	[ "$(grep -cE "Compute Unit: +8 " <<<"$output")" -eq 3 ]
+	# Each has its memory as a coarse-grained pool, and as a fine-grained one for the others.
+	[ "$(grep -cE "Size: +2097152\(" <<<"$output")" -eq 6 ]
+	[ "$(grep "Uuid: *GPU-" <<<"$output" | sort -u | wc -l)" -eq 3 ]
+}
+
+@test "queues, signals and dispatches through HSA" {
+	program hsa_queues
+	on_machine -- "$ROCM_PROGRAMS/hsa_queues"
+	[[ $output == *"all 16 tests passed on gfx90a" ]]
+}
+
+@test "memory, copies and fills through HSA" {
+	program hsa_memory
+	on_machine -- "$ROCM_PROGRAMS/hsa_memory"
+	[[ $output == *"all 8 tests passed on gfx90a" ]]
+}
+
+@test "the same on a small machine with an old kernel" {
+	program hsa_queues
+	on_machine --kernel 6.1 --cus 1 -- "$ROCM_PROGRAMS/hsa_queues"
+	on_machine --kernel 6.1 --cus 1 -- "$ROCM_PROGRAMS/hsa_memory"
+}
+
+@test "two GPUs use each other's memory and signals" {
+	program hsa_peers
+	on_machine --gpus 2 --cus 16 -- "$ROCM_PROGRAMS/hsa_peers"
+}
+
+@test "kernels through HIP" {
+	program hip_kernels
+	on_machine -- "$ROCM_PROGRAMS/hip_kernels"
+	[[ $output == *"all 6 tests passed on gfx90a:sramecc+:xnack-" ]]
+}
+
+@test "memory through HIP" {
+	program hip_memory
+	on_machine -- "$ROCM_PROGRAMS/hip_memory"
+}
+
+@test "streams and events through HIP" {
+	program hip_streams
+	on_machine -- "$ROCM_PROGRAMS/hip_streams"
+}
+
+@test "a program goes on right while its queues are stopped and started" {
+	program hsa_stops
+	for how in update debug; do
+		on_machine -- "$ROCM_PROGRAMS/hsa_stops" --seconds 2 --stop $how
+		[[ $output =~ "stopped "([0-9]+)" times" ]]
+		[ "${BASH_REMATCH[1]}" -gt 5 ]
+	done
+	for how in save drain; do
+		on_machine --kernel gpreempt -- "$ROCM_PROGRAMS/hsa_stops" --seconds 2 --stop $how
+	done
+}
+
+@test "without context save, a stop waits for what runs" {
+	program hsa_stops
+	on_machine --cwsr off -- "$ROCM_PROGRAMS/hsa_stops" --seconds 2 --stop update
+}
+
+@test "kernels have the ioctls they have" {
+	program hsa_stops
+	run emu exec --kernel 6.1 --cus 1 -- "$ROCM_PROGRAMS/hsa_stops" --seconds 1 --stop debug
+	[ "$status" -eq 1 ]
+	[[ $output == *"RUNTIME_ENABLE: Inappropriate ioctl for device"* ]]
+	run emu exec --kernel 6.12 --cus 1 -- "$ROCM_PROGRAMS/hsa_stops" --seconds 1 --stop save
+	[ "$status" -eq 1 ]
+	[[ $output == *"PREEMPT_QUEUE: Inappropriate ioctl for device"* ]]
+}
+
+@test "two programs at once, each with stops of its own" {
+	program hsa_stops
+	emu start --kernel gpreempt --cus 16
+	timeout 120 "$GPREEMPT" emu exec --name default -- "$ROCM_PROGRAMS/hsa_stops" \
+		--seconds 4 --seed 2 --stop save >"$BATS_TEST_TMPDIR/first" 2>&1 &
+	first=$!
+	on_machine --name default -- "$ROCM_PROGRAMS/hsa_stops" --seconds 4 --seed 3 --stop update
+	wait $first || { cat "$BATS_TEST_TMPDIR/first"; false; }
+}
+
+@test "a wild pointer is its program's fault, and nobody else's" {
+	program hsa_wild
+	emu start --cus 16
+	timeout 120 "$GPREEMPT" emu exec --name default -- "$ROCM_PROGRAMS/hsa_stops" --seconds 4 \
+		>"$BATS_TEST_TMPDIR/neighbour" 2>&1 &
+	neighbour=$!
+	sleep 1
+	for _ in 1 2 3; do
+		on_machine --name default -- "$ROCM_PROGRAMS/hsa_wild" handler
+		[[ $output == *"memory fault at 0x123456789000"* ]]
+		run -134 emu exec --name default -- "$ROCM_PROGRAMS/hsa_wild" abort
+		[[ $output == *"Memory access fault by GPU node-1"*"on address 0x123456789000"* ]]
+		[[ $output == *"Page not present"* ]]
+	done
+	wait $neighbour || { cat "$BATS_TEST_TMPDIR/neighbour"; false; }
+}
+
+@test "clients and machines that are killed leave nothing behind" {
+	program hsa_stops
+	run timeout 200 "$SOURCE_DIR/tests/rocm/kills.py" "$GPREEMPT" "$ROCM_PROGRAMS" --rounds 20
+	echo "$output"
+	[ "$status" -eq 0 ]
+}
