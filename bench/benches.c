@@ -5,6 +5,8 @@ const struct gp__bench gp__benches[] = {
 	{ "base", "what the building blocks cost: clock, histogram, waking a thread", bench_base },
 	{ "decide", "what a scheduling decision costs with 10 to 10,000 entities", bench_decide },
 	{ "emu", "how fast the emulated GPU executes wave instructions", bench_emu },
+	{ "emu-kfd", "packets, dispatches and stops of a program on an emulated machine",
+	  bench_emu_kfd },
 	{ "queue", "what a preemptible queue adds to a launch, and a suspend takes", bench_queue },
 	{ NULL, NULL, NULL },
 };

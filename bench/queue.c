@@ -22,13 +22,11 @@
  * scheduler's choice the same for both.
  */
 #include "benches.h"
+#include "tennis.h"
 
 #include <errno.h>
-#include <linux/futex.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <gpreempt/gpreempt.h>
@@ -125,63 +123,6 @@ static int measure_launch(struct gp__bench_run *run)
 	return 0;
 }
 
-/* ----------------------------------------------------------- a futex's time -- */
-
-struct futex_pair {
-	_Atomic uint32_t ball[2];
-	_Atomic bool stop;
-	pthread_t partner;
-};
-
-static void futex_give(_Atomic uint32_t *ball)
-{
-	/* Release: what was written before the ball left is seen by its taker. */
-	atomic_store_explicit(ball, 1, memory_order_release);
-	syscall(SYS_futex, ball, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-}
-
-static void futex_take(_Atomic uint32_t *ball)
-{
-	while (!atomic_exchange_explicit(ball, 0, memory_order_acquire))
-		syscall(SYS_futex, ball, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
-}
-
-static void *futex_return(void *arg)
-{
-	struct futex_pair *p = arg;
-
-	for (;;) {
-		futex_take(&p->ball[1]);
-		if (atomic_load(&p->stop))
-			return NULL;
-		futex_give(&p->ball[0]);
-	}
-}
-
-static int futex_round_trip(void *arg, uint64_t times)
-{
-	struct futex_pair *p = arg;
-
-	while (times--) {
-		futex_give(&p->ball[1]);
-		futex_take(&p->ball[0]);
-	}
-	return 0;
-}
-
-static int futex_start(struct futex_pair *p)
-{
-	memset(p, 0, sizeof(*p));
-	return -pthread_create(&p->partner, NULL, futex_return, p);
-}
-
-static void futex_end(struct futex_pair *p)
-{
-	atomic_store(&p->stop, true);
-	futex_give(&p->ball[1]);
-	pthread_join(p->partner, NULL);
-}
-
 /* --------------------------------------------------- suspending and resuming -- */
 
 static int suspend_resume(void *arg, uint64_t times)
@@ -204,12 +145,12 @@ static void let_all_sleep(void *arg)
 }
 
 static int suspend_rows(struct gp__bench_run *run, struct gp_queue *q, int level,
-			struct futex_pair *futex)
+			struct table_tennis *futex)
 {
 	struct gp__bench_pair pair;
 	int err;
 
-	err = gp__bench_compare(run, suspend_resume, q, futex_round_trip, futex, &pair);
+	err = gp__bench_compare(run, suspend_resume, q, tennis_round_trip, futex, &pair);
 	if (err)
 		return gp__bench_fail(run, err, "suspending at level %d", level);
 	add_row(run, "suspend+resume/futex", level, "hot", &pair);
@@ -217,7 +158,7 @@ static int suspend_rows(struct gp__bench_run *run, struct gp_queue *q, int level
 	memset(&pair, 0, sizeof(pair));
 	err = gp__bench_cold(run, suspend_resume, let_all_sleep, q, &pair.a_ns);
 	if (!err)
-		err = gp__bench_cold(run, futex_round_trip, let_all_sleep, futex, &pair.b_ns);
+		err = gp__bench_cold(run, tennis_round_trip, let_all_sleep, futex, &pair.b_ns);
 	if (err)
 		return gp__bench_fail(run, err, "suspending at level %d", level);
 	add_row(run, "suspend+resume/futex", level, "cold", &pair);
@@ -225,7 +166,7 @@ static int suspend_rows(struct gp__bench_run *run, struct gp_queue *q, int level
 }
 
 static int measure_level(struct gp__bench_run *run, struct gp__fakedev *dev, int level,
-			 struct futex_pair *futex)
+			 struct table_tennis *futex)
 {
 	struct gp__fakecmd cmd = { .run_ns = GP__FAKE_ENDLESS };
 	struct gp_device_ops ops = gp__fakedev_ops(level, true);
@@ -253,13 +194,13 @@ out:
 int bench_queue(struct gp__bench_run *run)
 {
 	struct gp__fakedev *dev;
-	struct futex_pair futex;
+	struct table_tennis futex;
 	int err, level;
 
 	err = gp__fakedev_create(1000000, &dev);
 	if (err)
 		return gp__bench_fail(run, err, "starting the device's thread");
-	err = futex_start(&futex);
+	err = tennis_start(&futex, true);
 	if (err) {
 		gp__bench_fail(run, err, "starting a thread");
 		goto out;
@@ -268,7 +209,7 @@ int bench_queue(struct gp__bench_run *run)
 	err = measure_launch(run);
 	for (level = 1; level <= 3 && !err; level++)
 		err = measure_level(run, dev, level, &futex);
-	futex_end(&futex);
+	tennis_end(&futex);
 out:
 	gp__fakedev_destroy(dev);
 	return err;

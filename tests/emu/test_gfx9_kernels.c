@@ -130,7 +130,7 @@ static void a_bad_address_is_reported(void **state)
 	assert_int_equal(r.stop, GFX9_FAULT);
 	assert_true(r.fault.address >= 0x1234 && r.fault.address < 0x1234 + ITEMS * 4);
 	assert_false(r.fault.write);
-	assert_true(r.pc > m->image && r.pc < m->image + m->file_size);
+	assert_true(r.pc > m->image && r.pc < m->image + m->object.size);
 }
 
 int main(int argc, char **argv)

@@ -3,7 +3,6 @@
 
 #include "emu/gfx9/area.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,79 +46,20 @@ void *machine_at(struct machine *m, uint64_t va)
 	return m->memory + (va - MACHINE_BASE);
 }
 
-/*
- * The code object: an ELF shared object whose segments are copied as they are.
- */
-
-static bool read_file(struct machine *m, const char *path)
+static bool load(struct machine *m, const char *path)
 {
-	FILE *f = fopen(path, "re");
-	long size;
-
-	if (!f)
+	if (gfx9_object_read(&m->object, path))
 		return false;
-	if (fseek(f, 0, SEEK_END) == 0 && (size = ftell(f)) > 0 && fseek(f, 0, SEEK_SET) == 0) {
-		m->file = malloc((size_t)size);
-		m->file_size = m->file ? fread(m->file, 1, (size_t)size, f) : 0;
-	}
-	fclose(f);
-	return m->file_size > sizeof(Elf64_Ehdr) && !memcmp(m->file, ELFMAG, SELFMAG);
-}
-
-static const Elf64_Phdr *segment(const struct machine *m, int i)
-{
-	const Elf64_Ehdr *eh = (const void *)m->file;
-
-	return (const void *)(m->file + eh->e_phoff + (size_t)i * eh->e_phentsize);
-}
-
-static void load_segments(struct machine *m)
-{
-	const Elf64_Ehdr *eh = (const void *)m->file;
-	uint64_t end = 0;
-
-	for (int i = 0; i < eh->e_phnum; i++) {
-		const Elf64_Phdr *ph = segment(m, i);
-
-		if (ph->p_type == PT_LOAD && ph->p_vaddr + ph->p_memsz > end)
-			end = ph->p_vaddr + ph->p_memsz;
-	}
-	m->image = machine_alloc(m, end);
-	for (int i = 0; i < eh->e_phnum; i++) {
-		const Elf64_Phdr *ph = segment(m, i);
-
-		if (ph->p_type == PT_LOAD)
-			memcpy(machine_at(m, m->image + ph->p_vaddr), m->file + ph->p_offset,
-			       ph->p_filesz);
-	}
-}
-
-static const Elf64_Shdr *section(const struct machine *m, int i)
-{
-	const Elf64_Ehdr *eh = (const void *)m->file;
-
-	return (const void *)(m->file + eh->e_shoff + (size_t)i * eh->e_shentsize);
+	m->image = machine_alloc(m, gfx9_object_bytes(&m->object));
+	gfx9_object_load(&m->object, machine_at(m, m->image));
+	return true;
 }
 
 uint64_t machine_symbol(const struct machine *m, const char *name)
 {
-	const Elf64_Ehdr *eh = (const void *)m->file;
+	uint64_t offset;
 
-	for (int i = 0; i < eh->e_shnum; i++) {
-		const Elf64_Shdr *sh = section(m, i);
-		const Elf64_Sym *sym = (const void *)(m->file + sh->sh_offset);
-
-		if (sh->sh_type != SHT_DYNSYM)
-			continue;
-		for (size_t k = 0; k < sh->sh_size / sizeof(*sym); k++) {
-			const char *s =
-				(const char *)m->file + section(m, (int)sh->sh_link)->sh_offset;
-
-			if (!strcmp(s + sym[k].st_name, name))
-				return m->image + sym[k].st_value;
-		}
-	}
-	return 0;
+	return gfx9_object_symbol(&m->object, name, &offset) ? m->image + offset : 0;
 }
 
 void machine_queue(struct machine *m, struct gfx9_queue *q)
@@ -165,17 +105,15 @@ struct machine *machine_new(enum gfx9_target target, uint64_t memory, const char
 		.target = target, .nr_xccs = 1, .xcc_cus = 4, .cwsr = true
 	};
 	m->preempt_type = GFX9_SAVE;
-	if (!read_file(m, path)) {
+	if (!load(m, path)) {
 		fprintf(stderr, "%s is not a code object that can be read\n", path);
 		munmap(m->memory, memory);
-		free(m->file);
 		free(m);
 		return NULL;
 	}
 	m->vm.page = page;
 	m->vm.ctx = m;
 	gfx9_code_init(&m->code, target);
-	load_segments(m);
 	m->tba = machine_alloc(m, TRAP_BYTES);
 	memcpy(machine_at(m, m->tba), gfx9_trap_handler, gfx9_trap_handler_bytes);
 	machine_queue(m, &m->queue);
@@ -198,7 +136,7 @@ void machine_free(struct machine *m)
 	gfx9_queue_destroy(&m->queue);
 	gfx9_code_destroy(&m->code);
 	munmap(m->memory, m->size);
-	free(m->file);
+	gfx9_object_free(&m->object);
 	free(m);
 }
 

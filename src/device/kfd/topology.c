@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+#include "device/kfd/topology.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NODES "/sys/class/kfd/kfd/topology/nodes"
+
+#define PAGE 4096u
+#define SIMDS_PER_CU 4
+
+/* amdkfd's formulas for the context save area of these generations. */
+#define WAVES_PER_CU 40u
+#define WAVES_PER_ARRAY 512u
+#define VGPR_BYTES 0x40000u
+#define VGPR_BYTES_CDNA 0x80000u
+#define CU_BYTES (0x4000u + 0x10000u + 0x1000u) /* scalar registers, LDS, hardware registers */
+#define WAVE_ENTRY_BYTES 8u
+#define HEADER_BYTES 40u
+#define DEBUG_BYTES_PER_WAVE 32u
+#define DEBUG_ALIGN 64u
+
+static uint32_t align(uint32_t bytes, uint32_t to)
+{
+	return (bytes + to - 1) / to * to;
+}
+
+void gp__kfd_node_property(struct gp__kfd_node *node, const char *line)
+{
+	static const struct {
+		const char *name;
+		size_t offset;
+	} known[] = {
+#define FIELD(name, field) { name, offsetof(struct gp__kfd_node, field) }
+		FIELD("gfx_target_version", gfx_version),
+		FIELD("simd_count", nr_cus), /* until it is divided */
+		FIELD("num_xcc", nr_xccs),
+		FIELD("array_count", nr_arrays),
+		FIELD("simd_arrays_per_engine", engine_arrays),
+		FIELD("drm_render_minor", render_minor),
+		FIELD("num_cp_queues", nr_cp_queues),
+		FIELD("cwsr_size", save_bytes),
+		FIELD("ctl_stack_size", ctl_stack_bytes),
+#undef FIELD
+	};
+	size_t len = strcspn(line, " ");
+	char *end;
+	unsigned long long value;
+
+	if (line[len] != ' ')
+		return;
+	value = strtoull(line + len + 1, &end, 10);
+	if (end == line + len + 1 || value > UINT32_MAX)
+		return;
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (strlen(known[i].name) == len && !memcmp(known[i].name, line, len))
+			*(uint32_t *)((char *)node + known[i].offset) = (uint32_t)value;
+	}
+}
+
+static bool is_cdna(uint32_t gfx)
+{
+	return gfx == 90008 || gfx == 90010 || gfx / 100 == 904;
+}
+
+void gp__kfd_node_complete(struct gp__kfd_node *node)
+{
+	uint32_t cus, waves, by_arrays, vgprs;
+
+	node->nr_cus /= SIMDS_PER_CU;
+	if (!node->nr_xccs)
+		node->nr_xccs = 1;
+	if (!node->engine_arrays)
+		node->engine_arrays = 1;
+	cus = node->nr_cus / node->nr_xccs;
+	waves = cus * WAVES_PER_CU;
+	by_arrays = node->nr_arrays / node->nr_xccs / node->engine_arrays * WAVES_PER_ARRAY;
+	if (by_arrays && by_arrays < waves)
+		waves = by_arrays;
+	vgprs = is_cdna(node->gfx_version) ? VGPR_BYTES_CDNA : VGPR_BYTES;
+	if (!node->ctl_stack_bytes)
+		node->ctl_stack_bytes =
+			align(HEADER_BYTES + waves * WAVE_ENTRY_BYTES + WAVE_ENTRY_BYTES, PAGE);
+	if (!node->save_bytes)
+		node->save_bytes = node->ctl_stack_bytes + align(cus * (vgprs + CU_BYTES), PAGE);
+	node->debug_bytes = align(waves * DEBUG_BYTES_PER_WAVE, DEBUG_ALIGN);
+}
+
+/* The first line of a node's file, without its end. */
+static bool read_line(uint32_t index, const char *file, char *line, size_t size)
+{
+	char path[128];
+	FILE *f;
+	bool ok;
+
+	snprintf(path, sizeof(path), NODES "/%u/%s", index, file);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	ok = fgets(line, (int)size, f) != NULL;
+	fclose(f);
+	if (ok)
+		line[strcspn(line, "\n")] = '\0';
+	return ok;
+}
+
+static bool read_properties(struct gp__kfd_node *node)
+{
+	char path[128], line[256];
+	FILE *f;
+
+	snprintf(path, sizeof(path), NODES "/%u/properties", node->index);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	while (fgets(line, sizeof(line), f))
+		gp__kfd_node_property(node, line);
+	fclose(f);
+	gp__kfd_node_complete(node);
+	return true;
+}
+
+int gp__kfd_nodes(struct gp__kfd_node node[GP__KFD_NODES_MAX])
+{
+	char line[64];
+	int n = 0;
+
+	if (!read_line(0, "gpu_id", line, sizeof(line)))
+		return -ENODEV;
+	for (uint32_t i = 0; n < GP__KFD_NODES_MAX && read_line(i, "gpu_id", line, sizeof(line));
+	     i++) {
+		struct gp__kfd_node found = { .index = i };
+
+		found.gpu_id = (uint32_t)strtoul(line, NULL, 10);
+		if (!found.gpu_id) /* a processor */
+			continue;
+		if (!read_line(i, "name", found.name, sizeof(found.name)))
+			found.name[0] = '\0';
+		if (read_properties(&found))
+			node[n++] = found;
+	}
+	return n;
+}

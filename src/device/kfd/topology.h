@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* The GPUs of this machine as amdkfd shows them in sysfs. */
+#ifndef GP__DEVICE_KFD_TOPOLOGY_H
+#define GP__DEVICE_KFD_TOPOLOGY_H
+
+#include <stdint.h>
+
+#define GP__KFD_NODES_MAX 64
+
+struct gp__kfd_node {
+	uint32_t index; /* of the node's folder */
+	uint32_t gpu_id;
+	uint32_t gfx_version; /* 90010 is gfx90a */
+	uint32_t nr_cus, nr_xccs; /* nr_cus: of all XCCs */
+	uint32_t nr_arrays, engine_arrays; /* shader arrays: of all XCCs, and of an engine */
+	uint32_t render_minor;
+	uint32_t nr_cp_queues;
+	/* What a compute queue's context save area must have; from the driver where it says so. */
+	uint32_t save_bytes, ctl_stack_bytes; /* of each XCC: records with the control stack */
+	uint32_t debug_bytes; /* of each XCC, behind all of them */
+	char name[64];
+};
+
+/* The GPUs, in the order of their nodes: how many, or -errno (-ENODEV: there is no amdkfd). */
+int gp__kfd_nodes(struct gp__kfd_node node[GP__KFD_NODES_MAX]);
+
+/* One line of a node's properties, "NAME VALUE"; what is not known is passed over. */
+void gp__kfd_node_property(struct gp__kfd_node *node, const char *line);
+/* Fills in what follows from the rest. */
+void gp__kfd_node_complete(struct gp__kfd_node *node);
+
+#endif

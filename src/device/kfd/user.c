@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: MIT
+#include "device/kfd/user.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PAGE 4096u
+#define DOORBELL_BYTES 8192u
+#define EOP_BYTES 4096u
+#define PRIORITY_NORMAL 7
+
+int gp__kfd_ioctl(int fd, unsigned long request, void *args)
+{
+	int result;
+
+	do {
+		result = ioctl(fd, request, args);
+	} while (result < 0 && errno == EINTR);
+	return result < 0 ? -errno : result;
+}
+
+static int acquire(struct gp__kfd_user *u)
+{
+	struct gp_kfd_acquire_vm args = { .drm_fd = (uint32_t)u->render, .gpu_id = u->node.gpu_id };
+	int err = gp__kfd_ioctl(u->kfd, GP_KFD_GET_VERSION, &u->version);
+
+	return err ? err : gp__kfd_ioctl(u->kfd, GP_KFD_ACQUIRE_VM, &args);
+}
+
+int gp__kfd_open(struct gp__kfd_user *u, const struct gp__kfd_node *node)
+{
+	char path[64];
+	int err = 0;
+
+	*u = (struct gp__kfd_user){ .kfd = -1, .render = -1, .node = *node };
+	snprintf(path, sizeof(path), "/dev/dri/renderD%u", node->render_minor);
+	u->kfd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
+	if (u->kfd >= 0)
+		u->render = open(path, O_RDWR | O_CLOEXEC);
+	if (u->render < 0)
+		err = -errno;
+	if (!err)
+		err = acquire(u);
+	if (err)
+		gp__kfd_close(u);
+	return err;
+}
+
+void gp__kfd_close(struct gp__kfd_user *u)
+{
+	if (u->doorbells)
+		munmap(u->doorbells, DOORBELL_BYTES);
+	if (u->render >= 0)
+		close(u->render);
+	if (u->kfd >= 0)
+		close(u->kfd);
+	u->kfd = u->render = -1;
+	u->doorbells = NULL;
+}
+
+/*
+ * Memory
+ */
+
+static int map(struct gp__kfd_user *u, const struct gp__kfd_memory *m, unsigned long request)
+{
+	struct gp_kfd_map_memory args = { .handle = m->handle,
+					  .device_ids_array_ptr = (uint64_t)&u->node.gpu_id,
+					  .n_devices = 1 };
+
+	return gp__kfd_ioctl(u->kfd, request, &args);
+}
+
+static int back(struct gp__kfd_user *u, struct gp__kfd_memory *m, uint32_t flags)
+{
+	struct gp_kfd_alloc_memory args = { .va_addr = (uint64_t)m->at,
+					    .size = m->size,
+					    .gpu_id = u->node.gpu_id,
+					    .flags = flags | GP_KFD_MEM_WRITABLE |
+						     GP_KFD_MEM_NO_SUBSTITUTE };
+	int err = gp__kfd_ioctl(u->kfd, GP_KFD_ALLOC_MEMORY, &args);
+
+	if (err)
+		return err;
+	m->handle = args.handle;
+	if (mmap(m->at, m->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, u->render,
+		 (off_t)args.mmap_offset) == MAP_FAILED)
+		return -errno;
+	return map(u, m, GP_KFD_MAP_MEMORY);
+}
+
+int gp__kfd_alloc(struct gp__kfd_user *u, struct gp__kfd_memory *m, uint64_t size, uint32_t flags)
+{
+	int err;
+
+	*m = (struct gp__kfd_memory){ .size = (size + PAGE - 1) / PAGE * PAGE };
+	/* The program's addresses are the GPU's: first one that is free. */
+	m->at = mmap(NULL, m->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (m->at == MAP_FAILED) {
+		m->at = NULL;
+		return -errno;
+	}
+	err = back(u, m, flags);
+	if (err)
+		gp__kfd_free(u, m);
+	return err;
+}
+
+void gp__kfd_free(struct gp__kfd_user *u, struct gp__kfd_memory *m)
+{
+	struct gp_kfd_free_memory args = { .handle = m->handle };
+
+	if (!m->at)
+		return;
+	if (m->handle) {
+		map(u, m, GP_KFD_UNMAP_MEMORY);
+		gp__kfd_ioctl(u->kfd, GP_KFD_FREE_MEMORY, &args);
+	}
+	munmap(m->at, m->size);
+	*m = (struct gp__kfd_memory){ 0 };
+}
+
+/*
+ * Queues
+ */
+
+#define PACKET_BYTES 64
+/* Where the runtime's queue structure has the indices: the packet processor finds it by them. */
+#define WRITE_INDEX 0x38
+#define READ_INDEX 0x80
+#define CONTROL_BYTES 4096
+
+static _Atomic uint64_t *index_at(const struct gp__kfd_queue *q, unsigned int offset)
+{
+	return (_Atomic uint64_t *)((char *)q->control.at + offset);
+}
+
+static int alloc_queue(struct gp__kfd_user *u, struct gp__kfd_queue *q)
+{
+	const struct gp__kfd_node *n = &u->node;
+	uint64_t save = (uint64_t)(n->save_bytes + n->debug_bytes) * n->nr_xccs;
+	int err = gp__kfd_alloc(u, &q->ring, (uint64_t)q->nr_packets * PACKET_BYTES,
+				GP_KFD_MEM_GTT | GP_KFD_MEM_EXECUTABLE | GP_KFD_MEM_COHERENT);
+
+	if (!err)
+		err = gp__kfd_alloc(u, &q->control, CONTROL_BYTES,
+				    GP_KFD_MEM_GTT | GP_KFD_MEM_COHERENT);
+	if (!err)
+		err = gp__kfd_alloc(u, &q->save, save, GP_KFD_MEM_GTT | GP_KFD_MEM_EXECUTABLE);
+	if (!err)
+		err = gp__kfd_alloc(u, &q->eop, EOP_BYTES,
+				    GP_KFD_MEM_VRAM | GP_KFD_MEM_EXECUTABLE | GP_KFD_MEM_PUBLIC);
+	return err;
+}
+
+static void free_queue(struct gp__kfd_queue *q)
+{
+	gp__kfd_free(q->u, &q->ring);
+	gp__kfd_free(q->u, &q->control);
+	gp__kfd_free(q->u, &q->save);
+	gp__kfd_free(q->u, &q->eop);
+}
+
+static int map_doorbell(struct gp__kfd_queue *q, uint64_t offset)
+{
+	struct gp__kfd_user *u = q->u;
+
+	if (!u->doorbells) {
+		void *at = mmap(NULL, DOORBELL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, u->kfd,
+				(off_t)(offset & ~(uint64_t)(DOORBELL_BYTES - 1)));
+
+		if (at == MAP_FAILED)
+			return -errno;
+		u->doorbells = at;
+	}
+	q->doorbell = (void *)((char *)u->doorbells + offset % DOORBELL_BYTES);
+	return 0;
+}
+
+static int create(struct gp__kfd_queue *q)
+{
+	const struct gp__kfd_node *n = &q->u->node;
+	struct gp_kfd_create_queue args = {
+		.ring_base_address = (uint64_t)q->ring.at,
+		.write_pointer_address = (uint64_t)index_at(q, WRITE_INDEX),
+		.read_pointer_address = (uint64_t)index_at(q, READ_INDEX),
+		.ring_size = q->nr_packets * PACKET_BYTES,
+		.gpu_id = n->gpu_id,
+		.queue_type = GP_KFD_QUEUE_COMPUTE_AQL,
+		.queue_percentage = GP_KFD_PERCENTAGE_MAX,
+		.queue_priority = PRIORITY_NORMAL,
+		.eop_buffer_address = (uint64_t)q->eop.at,
+		.eop_buffer_size = q->eop.size,
+		.ctx_save_restore_address = (uint64_t)q->save.at,
+		.ctx_save_restore_size = n->save_bytes,
+		.ctl_stack_size = n->ctl_stack_bytes,
+	};
+	int err = gp__kfd_ioctl(q->u->kfd, GP_KFD_CREATE_QUEUE, &args);
+
+	if (err)
+		return err;
+	q->id = args.queue_id;
+	err = map_doorbell(q, args.doorbell_offset);
+	if (err) {
+		struct gp_kfd_destroy_queue destroy = { .queue_id = q->id };
+
+		gp__kfd_ioctl(q->u->kfd, GP_KFD_DESTROY_QUEUE, &destroy);
+	}
+	return err;
+}
+
+int gp__kfd_queue_create(struct gp__kfd_user *u, struct gp__kfd_queue *q, uint32_t nr_packets)
+{
+	int err;
+
+	*q = (struct gp__kfd_queue){ .u = u, .nr_packets = nr_packets };
+	err = alloc_queue(u, q);
+	if (!err) {
+		/* Packets that are not there yet are invalid. */
+		for (uint32_t i = 0; i < nr_packets; i++)
+			((uint8_t *)q->ring.at)[(size_t)i * PACKET_BYTES] = 1;
+		err = create(q);
+	}
+	if (err)
+		free_queue(q);
+	return err;
+}
+
+int gp__kfd_queue_destroy(struct gp__kfd_queue *q)
+{
+	struct gp_kfd_destroy_queue args = { .queue_id = q->id };
+	int err = gp__kfd_ioctl(q->u->kfd, GP_KFD_DESTROY_QUEUE, &args);
+
+	free_queue(q);
+	return err;
+}
+
+int gp__kfd_queue_set_percentage(struct gp__kfd_queue *q, uint32_t percentage)
+{
+	struct gp_kfd_update_queue args = { .ring_base_address = (uint64_t)q->ring.at,
+					    .queue_id = q->id,
+					    .ring_size = q->nr_packets * PACKET_BYTES,
+					    .queue_percentage = percentage,
+					    .queue_priority = PRIORITY_NORMAL };
+
+	return gp__kfd_ioctl(q->u->kfd, GP_KFD_UPDATE_QUEUE, &args);
+}
+
+uint64_t gp__kfd_queue_read_index(const struct gp__kfd_queue *q)
+{
+	return atomic_load(index_at(q, READ_INDEX));
+}
+
+/*
+ * Packets
+ */
+
+#define TYPE_DISPATCH 2
+#define TYPE_BARRIER_AND 3
+#define BARRIER (1u << 8)
+#define FENCES (2u << 9 | 2u << 11) /* acquire and release, system scope */
+
+struct packet {
+	_Atomic uint16_t header;
+	uint16_t setup, group[3], pad;
+	uint32_t grid[3], scratch_bytes, lds_bytes;
+	uint64_t kernel, kernarg, pad2, signal;
+};
+_Static_assert(sizeof(struct packet) == PACKET_BYTES, "as the GPU reads it");
+
+/* The header last: with it the packet is there. */
+static void submit(struct gp__kfd_queue *q, const struct packet *p, uint32_t header)
+{
+	uint64_t n = q->next++;
+	struct packet *slot = (struct packet *)q->ring.at + n % q->nr_packets;
+
+	memcpy((char *)slot + 2, (const char *)p + 2, sizeof(*p) - 2);
+	atomic_store_explicit(&slot->header, (uint16_t)header, memory_order_release);
+	atomic_store(index_at(q, WRITE_INDEX), n + 1);
+	*q->doorbell = n;
+}
+
+void gp__kfd_barrier(struct gp__kfd_queue *q, struct gp__kfd_signal *signal)
+{
+	const struct packet p = { .signal = (uint64_t)signal };
+
+	submit(q, &p, TYPE_BARRIER_AND | BARRIER | FENCES);
+}
+
+void gp__kfd_launch(struct gp__kfd_queue *q, const struct gp__kfd_dispatch *d,
+		    struct gp__kfd_signal *signal)
+{
+	const struct packet p = { .setup = 1,
+				  .group = { d->group, 1, 1 },
+				  .grid = { d->grid, 1, 1 },
+				  .lds_bytes = d->lds_bytes,
+				  .kernel = d->kernel,
+				  .kernarg = (uint64_t)d->kernarg,
+				  .signal = (uint64_t)signal };
+
+	submit(q, &p, TYPE_DISPATCH | FENCES);
+}
