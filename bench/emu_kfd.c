@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,7 @@
 #define RING 4096u
 #define BATCH 512u
 #define CUS "8"
+#define SPINS 1024
 #define SECOND_NS 1000000000ull
 #define PATIENCE_NS (20 * SECOND_NS)
 
@@ -51,7 +53,11 @@ static int wait_below(struct gp__kfd_signal *s, int64_t value)
 	uint64_t deadline = gp__clock_ns() + PATIENCE_NS;
 
 	for (unsigned int n = 1; atomic_load(&s->value) >= value; n++) {
-		if (n % 1024 == 0 && gp__clock_ns() > deadline)
+		if (n % SPINS)
+			continue;
+		/* On a host with few processors the machine may be waiting for ours. */
+		sched_yield();
+		if (gp__clock_ns() > deadline)
 			return -ETIME;
 	}
 	return 0;

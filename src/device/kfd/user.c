@@ -54,14 +54,12 @@ int gp__kfd_open(struct gp__kfd_user *u, const struct gp__kfd_node *node)
 
 void gp__kfd_close(struct gp__kfd_user *u)
 {
-	if (u->doorbells)
-		munmap(u->doorbells, DOORBELL_BYTES);
+	gp__kfd_free(u, &u->doorbells);
 	if (u->render >= 0)
 		close(u->render);
 	if (u->kfd >= 0)
 		close(u->kfd);
 	u->kfd = u->render = -1;
-	u->doorbells = NULL;
 }
 
 /*
@@ -77,7 +75,19 @@ static int map(struct gp__kfd_user *u, const struct gp__kfd_memory *m, unsigned 
 	return gp__kfd_ioctl(u->kfd, request, &args);
 }
 
-static int back(struct gp__kfd_user *u, struct gp__kfd_memory *m, uint32_t flags)
+/* The program's addresses are the GPU's: first some that are free. */
+static int reserve(struct gp__kfd_memory *m, uint64_t size)
+{
+	*m = (struct gp__kfd_memory){ .size = (size + PAGE - 1) / PAGE * PAGE };
+	m->at = mmap(NULL, m->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (m->at != MAP_FAILED)
+		return 0;
+	m->at = NULL;
+	return -errno;
+}
+
+static int alloc(struct gp__kfd_user *u, struct gp__kfd_memory *m, uint32_t flags,
+		 uint64_t *mmap_offset)
 {
 	struct gp_kfd_alloc_memory args = { .va_addr = (uint64_t)m->at,
 					    .size = m->size,
@@ -86,27 +96,29 @@ static int back(struct gp__kfd_user *u, struct gp__kfd_memory *m, uint32_t flags
 						     GP_KFD_MEM_NO_SUBSTITUTE };
 	int err = gp__kfd_ioctl(u->kfd, GP_KFD_ALLOC_MEMORY, &args);
 
-	if (err)
-		return err;
 	m->handle = args.handle;
-	if (mmap(m->at, m->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, u->render,
-		 (off_t)args.mmap_offset) == MAP_FAILED)
+	*mmap_offset = args.mmap_offset;
+	return err;
+}
+
+/* Both see it now. */
+static int map_both(struct gp__kfd_user *u, struct gp__kfd_memory *m, int fd, uint64_t offset)
+{
+	if (mmap(m->at, m->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+		 (off_t)offset) == MAP_FAILED)
 		return -errno;
 	return map(u, m, GP_KFD_MAP_MEMORY);
 }
 
 int gp__kfd_alloc(struct gp__kfd_user *u, struct gp__kfd_memory *m, uint64_t size, uint32_t flags)
 {
-	int err;
+	uint64_t offset;
+	int err = reserve(m, size);
 
-	*m = (struct gp__kfd_memory){ .size = (size + PAGE - 1) / PAGE * PAGE };
-	/* The program's addresses are the GPU's: first one that is free. */
-	m->at = mmap(NULL, m->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (m->at == MAP_FAILED) {
-		m->at = NULL;
-		return -errno;
-	}
-	err = back(u, m, flags);
+	if (!err)
+		err = alloc(u, m, flags, &offset);
+	if (!err)
+		err = map_both(u, m, u->render, offset);
 	if (err)
 		gp__kfd_free(u, m);
 	return err;
@@ -167,19 +179,32 @@ static void free_queue(struct gp__kfd_queue *q)
 	gp__kfd_free(q->u, &q->eop);
 }
 
+/* To the GPU as well, as runtimes do: the driver then knows where they are. */
+static int map_doorbells(struct gp__kfd_user *u, uint64_t offset)
+{
+	uint64_t unused;
+	int err = reserve(&u->doorbells, DOORBELL_BYTES);
+
+	if (!err)
+		err = alloc(u, &u->doorbells, GP_KFD_MEM_DOORBELL | GP_KFD_MEM_COHERENT, &unused);
+	if (!err)
+		err = map_both(u, &u->doorbells, u->kfd, offset);
+	if (err)
+		gp__kfd_free(u, &u->doorbells);
+	return err;
+}
+
 static int map_doorbell(struct gp__kfd_queue *q, uint64_t offset)
 {
 	struct gp__kfd_user *u = q->u;
 
-	if (!u->doorbells) {
-		void *at = mmap(NULL, DOORBELL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, u->kfd,
-				(off_t)(offset & ~(uint64_t)(DOORBELL_BYTES - 1)));
+	if (!u->doorbells.at) {
+		int err = map_doorbells(u, offset & ~(uint64_t)(DOORBELL_BYTES - 1));
 
-		if (at == MAP_FAILED)
-			return -errno;
-		u->doorbells = at;
+		if (err)
+			return err;
 	}
-	q->doorbell = (void *)((char *)u->doorbells + offset % DOORBELL_BYTES);
+	q->doorbell = (void *)((char *)u->doorbells.at + offset % DOORBELL_BYTES);
 	return 0;
 }
 

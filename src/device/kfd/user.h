@@ -12,11 +12,17 @@
 #include "device/kfd/topology.h"
 #include "gpreempt/uapi/gpreempt_kfd.h"
 
+/* Memory that both see at one address, zeroed. */
+struct gp__kfd_memory {
+	void *at;
+	uint64_t size, handle;
+};
+
 struct gp__kfd_user {
 	int kfd, render;
 	struct gp__kfd_node node;
 	struct gp_kfd_version version;
-	void *doorbells; /* mapped with the first queue */
+	struct gp__kfd_memory doorbells; /* mapped with the first queue */
 };
 
 /* Opens the driver and one GPU. 0 or -errno. */
@@ -25,12 +31,6 @@ void gp__kfd_close(struct gp__kfd_user *u);
 
 /* An ioctl, again where a signal came; its result or -errno. */
 int gp__kfd_ioctl(int fd, unsigned long request, void *args);
-
-/* Memory that both see at one address, zeroed. */
-struct gp__kfd_memory {
-	void *at;
-	uint64_t size, handle;
-};
 
 /* @flags: GP_KFD_MEM_GTT or GP_KFD_MEM_VRAM, and attributes. 0 or -errno. */
 int gp__kfd_alloc(struct gp__kfd_user *u, struct gp__kfd_memory *m, uint64_t size, uint32_t flags);
