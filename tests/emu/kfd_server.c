@@ -190,6 +190,8 @@ void client_close(struct client *c)
 		close(c->file_fd[i]);
 	if (c->fd >= 0)
 		close(c->fd);
+	if (c->process)
+		emu_process_put(c->process);
 	*c = (struct client){ .fd = -1 };
 }
 
@@ -299,11 +301,10 @@ int client_kfd(struct client *c, unsigned long cmd, void *args)
 
 struct emu_process *client_process(struct client *c)
 {
-	struct emu_process *p = emu_process_find(&c->s->m, getpid());
-
-	assert_non_null(p);
-	emu_process_put(p);
-	return p;
+	if (!c->process)
+		c->process = emu_process_find(&c->s->m, getpid());
+	assert_non_null(c->process);
+	return c->process;
 }
 
 bool soon(bool (*is_so)(void *ctx), void *ctx)

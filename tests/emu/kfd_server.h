@@ -48,6 +48,7 @@ struct client {
 	bool (*asked)(struct client *c, const struct emu_message *question);
 	void *ctx;
 	int kfd, render[EMU_GPUS_MAX]; /* as descriptors, by client_setup() */
+	struct emu_process *process; /* by client_process() */
 };
 
 /* Connected, and not more: a test may want to say something else than hello. */
@@ -67,7 +68,7 @@ void *client_mmap(struct client *c, int fd, uint64_t offset, uint64_t length, in
 void client_setup(struct server *s, struct client *c, uint64_t cookie);
 /* On /dev/kfd. */
 int client_kfd(struct client *c, unsigned long cmd, void *args);
-/* The process as the machine knows it, without a reference. */
+/* The process as the machine knows it, with a reference that is the client's until it is closed. */
 struct emu_process *client_process(struct client *c);
 
 /* Within the time a test has. */
