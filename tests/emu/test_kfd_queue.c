@@ -36,6 +36,7 @@ struct setup {
 	struct bench_process p;
 	struct gp_kfd_create_queue args; /* that are accepted */
 	pthread_t client;
+	pthread_mutex_t lock; /* of what the client was asked for */
 	int client_fd;
 };
 
@@ -81,21 +82,23 @@ static void *answer(void *arg)
 		uint8_t data[EMU_DATA_MAX];
 	} *p = malloc(sizeof(*p));
 	int fds[EMU_FDS_MAX];
+	bool lost = false;
 
-	while (p && !emu_message_receive(s->client_fd, &p->msg, fds)) {
+	while (p && !lost && !emu_message_receive(s->client_fd, &p->msg, fds)) {
 		struct emu_message reply = { .type = EMU_ANSWER };
 		void *at = (void *)(uintptr_t)p->msg.address;
 		bool reads = p->msg.request == EMU_READ;
 
+		pthread_mutex_lock(&s->lock);
 		if (p->msg.address < 65536)
 			reply.result = -EFAULT;
 		else if (!reads)
 			memcpy(at, p->data, p->msg.data_len);
 		if (reply.result)
 			reads = false;
-		if (emu_message_send(s->client_fd, &reply, reads ? at : NULL,
-				     reads ? p->msg.length : 0, NULL, 0))
-			break;
+		lost = emu_message_send(s->client_fd, &reply, reads ? at : NULL,
+					reads ? p->msg.length : 0, NULL, 0);
+		pthread_mutex_unlock(&s->lock);
 	}
 	free(p);
 	return NULL;
@@ -117,6 +120,7 @@ static struct setup *start(enum emu_kernel kernel)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 	s->p.call.fd = pair[0];
 	s->client_fd = pair[1];
+	pthread_mutex_init(&s->lock, NULL);
 	assert_int_equal(pthread_create(&s->client, NULL, answer, s), 0);
 	return s;
 }
@@ -254,7 +258,12 @@ static int set_mask(struct setup *s, uint32_t id, const uint32_t *mask, uint32_t
 					   .num_cu_mask = bits,
 					   .cu_mask_ptr = (uintptr_t)mask };
 
-	return emu_set_cu_mask(&s->p.call, &args);
+	int err = emu_set_cu_mask(&s->p.call, &args);
+
+	/* The client is done with it as well. */
+	pthread_mutex_lock(&s->lock);
+	pthread_mutex_unlock(&s->lock);
+	return err;
 }
 
 static uint32_t count(const struct emu_queue *q, uint32_t first, uint32_t n)
@@ -383,11 +392,13 @@ static int make_uffd(void *at)
 	return fd;
 }
 
-static uint64_t cpu_ns(void)
+static uint64_t cpu_ns(const struct emu_node *n)
 {
 	struct timespec ts;
+	clockid_t clock;
 
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	assert_int_equal(pthread_getcpuclockid(n->thread, &clock), 0);
+	clock_gettime(clock, &ts);
 	return (uint64_t)ts.tv_sec * BENCH_SECOND + (uint64_t)ts.tv_nsec;
 }
 
@@ -432,12 +443,12 @@ static void ring_and_idle(bool watched)
 	}
 	assert_true(bench_wait(&done->value, 0));
 	usleep(50000);
-	cpu = cpu_ns();
+	cpu = cpu_ns(s->b.node);
 	nr = switches();
 	usleep(500000);
 	if (watched) {
 		assert_true(switches() - nr < 10);
-		assert_true(cpu_ns() - cpu < 500000);
+		assert_true(cpu_ns(s->b.node) - cpu < 500000);
 	} else {
 		assert_true(switches() - nr < 1000);
 	}
