@@ -54,6 +54,11 @@ on_machine() {
 	[ "$(grep "Uuid: *GPU-" <<<"$output" | sort -u | wc -l)" -eq 3 ]
 }
 
+@test "each render node belongs to a device of its own" {
+	on_machine --gpus 2 --cus 1 -- ls /sys/dev/char/226:128/device/drm /sys/dev/char/226:129/device/drm
+	[[ $output == *card0*renderD128*card1*renderD129* ]]
+}
+
 @test "queues, signals and dispatches through HSA" {
 	program hsa_queues
 	on_machine -- "$ROCM_PROGRAMS/hsa_queues"

@@ -499,7 +499,6 @@ static void put_device(struct writer *w, uint32_t gpu)
 		{ "subsystem_vendor", AMD },
 		{ "subsystem_device", SUBSYSTEM },
 	};
-	const struct emu_node *n = w->m->node[gpu];
 	uint32_t bus = emu_topology_bus(gpu);
 	char at[80], path[160];
 
@@ -525,11 +524,6 @@ static void put_device(struct writer *w, uint32_t gpu)
 	    "DRIVER=amdgpu\nPCI_CLASS=%06X\nPCI_ID=%04X:%04X\nPCI_SUBSYS_ID=%04X:%04X\n"
 	    "PCI_SLOT_NAME=0000:%02x:00.0\n",
 	    PCI_CLASS, AMD, w->chip->device, AMD, SUBSYSTEM, bus);
-	snprintf(path, sizeof(path), "%s/drm/renderD%u/dev", at, n->render_minor);
-	put(w, path, "%u:%u\n", EMU_DRM_MAJOR, n->render_minor);
-	snprintf(path, sizeof(path), "%s/drm/renderD%u/uevent", at, n->render_minor);
-	put(w, path, "MAJOR=%u\nMINOR=%u\nDEVNAME=dri/renderD%u\nDEVTYPE=drm_minor\n",
-	    EMU_DRM_MAJOR, n->render_minor, n->render_minor);
 }
 
 static void put_symlink(struct writer *w, const char *path, const char *to)
@@ -538,16 +532,37 @@ static void put_symlink(struct writer *w, const char *path, const char *to)
 		w->err = emu_tree_link(w->dir, path, to);
 }
 
+/* A device file, in the folder of its GPU. */
+static void put_minor(struct writer *w, uint32_t bus, const char *name, uint32_t minor)
+{
+	char at[80], path[160], to[160];
+
+	snprintf(at, sizeof(at), "sys/devices/" PCI_ROOT "/0000:%02x:00.0/drm/%s%u", bus, name,
+		 minor);
+	snprintf(path, sizeof(path), "%s/dev", at);
+	put(w, path, "%u:%u\n", EMU_DRM_MAJOR, minor);
+	snprintf(path, sizeof(path), "%s/uevent", at);
+	put(w, path, "MAJOR=%u\nMINOR=%u\nDEVNAME=dri/%s%u\nDEVTYPE=drm_minor\n", EMU_DRM_MAJOR,
+	    minor, name, minor);
+	snprintf(path, sizeof(path), "%s/device", at);
+	snprintf(to, sizeof(to), "../../../0000:%02x:00.0", bus);
+	put_symlink(w, path, to);
+	snprintf(path, sizeof(path), "sys/class/drm/%s%u", name, minor);
+	snprintf(to, sizeof(to), "../../devices/" PCI_ROOT "/0000:%02x:00.0/drm/%s%u", bus, name,
+		 minor);
+	put_symlink(w, path, to);
+}
+
 /* Where else the device is found. */
 static void put_device_links(struct writer *w, uint32_t gpu)
 {
 	uint32_t bus = emu_topology_bus(gpu), minor = w->m->node[gpu]->render_minor;
 	char path[160], to[160];
 
-	snprintf(path, sizeof(path), "sys/devices/" PCI_ROOT "/0000:%02x:00.0/drm/renderD%u/device",
-		 bus, minor);
-	snprintf(to, sizeof(to), "../../../0000:%02x:00.0", bus);
-	put_symlink(w, path, to);
+	/* libdrm takes two render nodes without the name of a primary one for the same device. That
+	 * one itself is not there, as where a program is given no more than it needs. */
+	put_minor(w, bus, "card", gpu);
+	put_minor(w, bus, "renderD", minor);
 	snprintf(path, sizeof(path), "sys/devices/" PCI_ROOT "/0000:%02x:00.0/driver", bus);
 	put_symlink(w, path, "../../../bus/pci/drivers/amdgpu");
 	snprintf(path, sizeof(path), "sys/devices/" PCI_ROOT "/0000:%02x:00.0/subsystem", bus);
@@ -558,8 +573,6 @@ static void put_device_links(struct writer *w, uint32_t gpu)
 	snprintf(to, sizeof(to), "../../devices/" PCI_ROOT "/0000:%02x:00.0/drm/renderD%u", bus,
 		 minor);
 	snprintf(path, sizeof(path), "sys/dev/char/%u:%u", EMU_DRM_MAJOR, minor);
-	put_symlink(w, path, to);
-	snprintf(path, sizeof(path), "sys/class/drm/renderD%u", minor);
 	put_symlink(w, path, to);
 	snprintf(path, sizeof(path), "dev/dri/renderD%u", minor);
 	put(w, path, "%s", "");
