@@ -460,12 +460,15 @@ static void test_priorities_and_masks(struct lab *lab)
 	lab_must(hsa_queue_destroy(queue));
 }
 
-/* The times of dispatches are in order, on the clock of the system. */
+/*
+ * A dispatch has a start and an end. The runtime translates them to the system's clock as if the
+ * device's ran evenly beside it, so times of different dispatches may overlap a little.
+ */
 static void test_times(struct lab *lab)
 {
 	hsa_queue_t *queue = lab_queue(lab, 64);
 	struct lab_kernel count = lab_find(lab, "count");
-	hsa_amd_profiling_dispatch_time_t time, before = { 0 };
+	hsa_amd_profiling_dispatch_time_t time;
 	uint32_t **args = lab_alloc(lab, lab->kernarg, 4096);
 	uint32_t *cells = lab_alloc(lab, lab->fine, 4096);
 	hsa_signal_t done = lab_signal(1);
@@ -479,10 +482,6 @@ static void test_times(struct lab *lab)
 		lab_must(hsa_amd_profiling_get_dispatch_time(lab->gpu, done, &time));
 		lab_check(time.start && time.start <= time.end, "a dispatch ran from %lu to %lu",
 			  (unsigned long)time.start, (unsigned long)time.end);
-		lab_check(time.start >= before.end,
-			  "a dispatch began at %lu, before the end of the one before it, %lu",
-			  (unsigned long)time.start, (unsigned long)before.end);
-		before = time;
 	}
 	lab_must(hsa_queue_destroy(queue));
 	destroy_signals(&done, 1);
