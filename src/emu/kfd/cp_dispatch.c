@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT
+/* Dispatches, from their packets to jobs of the compute engine, and what becomes of those. */
+#include "emu/kfd/cp.h"
+
+#include "emu/kfd/node.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define RUNNING_MAX 64 /* dispatches of a queue under way */
+
+struct emu_dispatch {
+	struct gfx9_job job; /* first: what is handed over, and comes back */
+	struct emu_dispatch *next_done; /* of its node */
+	struct emu_dispatch *next; /* of its queue */
+	struct emu_queue *queue;
+	uint64_t signal;
+	int result;
+	bool once; /* its scratch is for it alone */
+};
+
+/* Called by a thread of the compute engine. */
+static void dispatch_done(struct gfx9_job *job, int result)
+{
+	struct emu_dispatch *d = (struct emu_dispatch *)job;
+	struct emu_node *n = d->queue->node;
+
+	d->result = result;
+	d->next_done = atomic_load(&n->done);
+	while (!atomic_compare_exchange_weak(&n->done, &d->next_done, d))
+		;
+	emu_node_wake(n);
+}
+
+/* What can be said without looking at the kernel: 0, or an exception code. */
+static uint32_t check_dispatch(const struct aql_dispatch *p)
+{
+	uint32_t items = (uint32_t)p->group[0] * p->group[1], dims = p->setup & 3;
+	uint64_t groups = 1;
+
+	for (int i = 0; i < 3; i++) {
+		if (!dims || !p->grid[i] || !p->group[i])
+			return GP_KFD_EC_QUEUE_PACKET_DISPATCH_DIM_INVALID;
+		if (__builtin_mul_overflow(groups, (p->grid[i] - 1) / p->group[i] + 1, &groups))
+			return GP_KFD_EC_QUEUE_PACKET_DISPATCH_DIM_INVALID;
+	}
+	if ((uint64_t)items * p->group[2] > GFX9_GROUP_WAVES_MAX * GFX9_LANES)
+		return GP_KFD_EC_QUEUE_PACKET_DISPATCH_WORK_GROUP_SIZE_INVALID;
+	if (p->group_bytes > GFX9_LDS_BYTES)
+		return GP_KFD_EC_QUEUE_PACKET_DISPATCH_GROUP_SEGMENT_SIZE_INVALID;
+	if (!p->kernel_object)
+		return GP_KFD_EC_QUEUE_PACKET_DISPATCH_CODE_INVALID;
+	return 0;
+}
+
+/* A workgroup whose registers no compute unit has would wait for ever. */
+static bool has_registers(const struct gfx9_job *job)
+{
+	uint32_t items =
+		(uint32_t)job->dispatch.group[0] * job->dispatch.group[1] * job->dispatch.group[2];
+	uint32_t waves = (items + GFX9_LANES - 1) / GFX9_LANES;
+	uint32_t fit = GFX9_SIMD_VGPRS / gfx9_job_vgprs(job);
+
+	if (fit > GFX9_WAVES_PER_SIMD)
+		fit = GFX9_WAVES_PER_SIMD;
+	return waves <= fit * GFX9_SIMDS;
+}
+
+/* Scratch as the runtime has set it up. False: others still use what there was before. */
+static bool set_scratch(struct emu_queue *q, const struct aql_queue *state)
+{
+	uint32_t bytes = AQL_TMPRING_WAVE_BYTES(state->tmpring);
+	uint64_t waves = (uint64_t)AQL_TMPRING_WAVES(state->tmpring) * q->node->m->config.nr_xccs;
+
+	if (bytes && waves > state->scratch_bytes / bytes)
+		waves = state->scratch_bytes / bytes;
+	if (!bytes)
+		waves = 0;
+	if (waves > GFX9_SCRATCH_WORDS * 64)
+		waves = GFX9_SCRATCH_WORDS * 64;
+	if (q->hw.scratch_base == state->scratch_base && q->hw.scratch_wave_bytes == bytes &&
+	    q->hw.scratch_waves == waves)
+		return true;
+	if (q->nr_running)
+		return false;
+	q->hw.scratch_base = state->scratch_base;
+	q->hw.scratch_wave_bytes = bytes;
+	q->hw.scratch_waves = (uint32_t)waves;
+	return true;
+}
+
+static void fill_dispatch(struct emu_dispatch *d, struct emu_queue *q, const struct aql_dispatch *p,
+			  uint64_t va, const struct aql_queue *state)
+{
+	d->queue = q;
+	d->signal = p->signal;
+	d->job.done = dispatch_done;
+	d->job.dispatch = (struct gfx9_dispatch){
+		.kernel_object = p->kernel_object,
+		.kernarg = p->kernarg,
+		.packet = va,
+		.queue_ptr = q->read_pointer - state->offset,
+		.id = q->rptr,
+		.grid = { p->grid[0], p->grid[1], p->grid[2] },
+		.group = { p->group[0], p->group[1], p->group[2] },
+		.lds_bytes = p->group_bytes,
+		.scratch_bytes = p->private_bytes,
+	};
+}
+
+/* What the compute engine says about the job. */
+static enum aql_step judge_job(struct emu_queue *q, const struct emu_dispatch *d, int err)
+{
+	switch (err) {
+	case 0:
+		break;
+	case -ENOMEM:
+		return AQL_STEP_WAITS;
+	case -EFAULT:
+		emu_queue_fault(q, d->job.dispatch.kernel_object, false);
+		return AQL_STEP_IDLE;
+	case -ENOSPC:
+		/* The runtime replaces what others may still be using. */
+		if (q->nr_running)
+			return AQL_STEP_IDLE;
+		aql_stop(q, AQL_ERROR_SCRATCH);
+		return AQL_STEP_WAITS;
+	default:
+		return aql_refuse(q, GP_KFD_EC_QUEUE_PACKET_DISPATCH_CODE_INVALID);
+	}
+	if (!has_registers(&d->job))
+		return aql_refuse(q, GP_KFD_EC_QUEUE_PACKET_DISPATCH_REGISTER_INVALID);
+	return AQL_STEP_DONE;
+}
+
+/* The one that is meant to hang is consumed like any other, and nothing is heard of it. */
+static bool is_to_hang(struct emu_node *n)
+{
+	uint32_t after = n->m->config.faults.hang_queue;
+
+	return after && n->dispatches++ == after;
+}
+
+static enum aql_step launch(struct emu_queue *q, union aql_packet *packet, struct emu_dispatch *d)
+{
+	struct aql *a = q->engine;
+	enum aql_step step = aql_consume(q, packet);
+
+	if (step != AQL_STEP_DONE) {
+		free(d);
+		return step;
+	}
+	d->next = a->dispatches;
+	a->dispatches = d;
+	a->once = d->once;
+	q->nr_running++;
+	if (!is_to_hang(q->node))
+		gfx9_gpu_dispatch(q->node->gpu, &d->job);
+	return AQL_STEP_DONE;
+}
+
+enum aql_step aql_dispatch(struct emu_queue *q, union aql_packet *packet,
+			   const struct aql_dispatch *p, uint64_t va)
+{
+	struct aql_queue state = { 0 };
+	uint32_t code = check_dispatch(p);
+	struct emu_dispatch *d;
+	enum aql_step step;
+
+	if (code)
+		return aql_refuse(q, code);
+	if (q->nr_running >= RUNNING_MAX)
+		return AQL_STEP_IDLE;
+	if (!aql_read_queue(q, &state)) {
+		if (q->stopped_by_error)
+			return AQL_STEP_IDLE;
+		state = (struct aql_queue){ 0 };
+	}
+	if (!set_scratch(q, &state))
+		return AQL_STEP_IDLE;
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return AQL_STEP_WAITS;
+	fill_dispatch(d, q, p, va, &state);
+	step = judge_job(q, d, gfx9_job_init(&d->job, &q->hw));
+	if (step != AQL_STEP_DONE) {
+		free(d);
+		return step;
+	}
+	d->once = d->job.dispatch.scratch_bytes && state.properties & AQL_PROPERTY_SCRATCH_ONCE;
+	return launch(q, packet, d);
+}
+
+/*
+ * What came back
+ */
+
+static void unlink_dispatch(struct emu_dispatch *d)
+{
+	struct aql *a = d->queue->engine;
+	struct emu_dispatch **link = &a->dispatches;
+
+	while (*link != d)
+		link = &(*link)->next;
+	*link = d->next;
+}
+
+/* Nothing of this queue will go on: what failed never completes. */
+static void dispatch_failed(struct emu_queue *q, const struct gfx9_report *r)
+{
+	struct aql *a = q->engine;
+
+	a->broken = true;
+	switch (r->stop) {
+	case GFX9_FAULT:
+		emu_queue_fault(q, r->fault.address, r->fault.write);
+		break;
+	case GFX9_ILLEGAL:
+		emu_queue_error(q, GP_KFD_EC_QUEUE_WAVE_ILLEGAL_INSTRUCTION);
+		aql_stop(q, AQL_ERROR_ILLEGAL);
+		break;
+	default:
+		emu_queue_error(q, GP_KFD_EC_QUEUE_PREEMPTION_ERROR);
+		aql_stop(q, AQL_ERROR_EXCEPTION);
+	}
+}
+
+static void dispatch_ended(struct emu_dispatch *d)
+{
+	struct emu_queue *q = d->queue;
+	struct aql *a = q->engine;
+
+	unlink_dispatch(d);
+	q->nr_running--;
+	if (d->result == 0)
+		aql_complete(q, d->signal, d->job.started_ns / 10, d->job.ended_ns / 10);
+	else if (d->result != -ECANCELED)
+		dispatch_failed(q, &d->job.report);
+	if (d->once) {
+		a->once = false;
+		a->reclaim = true;
+		aql_stop(q, AQL_ERROR_SCRATCH_RECLAIM);
+	}
+	free(d);
+}
+
+void emu_cp_complete(struct emu_node *n, struct emu_look *look)
+{
+	struct emu_dispatch *list = atomic_exchange(&n->done, NULL), *in_order = NULL;
+
+	while (list) {
+		struct emu_dispatch *d = list;
+
+		list = d->next_done;
+		d->next_done = in_order;
+		in_order = d;
+	}
+	while (in_order) {
+		struct emu_dispatch *d = in_order;
+
+		in_order = d->next_done;
+		dispatch_ended(d);
+		look->busy = true;
+	}
+}
+
+void aql_drop_dispatches(struct aql *a)
+{
+	while (a->dispatches) {
+		struct emu_dispatch *d = a->dispatches;
+
+		a->dispatches = d->next;
+		free(d);
+	}
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+/* What the packet processor does to memory: signals, indices, and errors that a runtime hears of.
+ */
+#include "emu/kfd/cp.h"
+
+#include "emu/kfd/node.h"
+
+_Atomic uint64_t *emu_queue_word(struct emu_queue *q, uint64_t va, bool write)
+{
+	size_t len = sizeof(uint64_t);
+
+	if (va % sizeof(uint64_t))
+		return NULL;
+	return emu_memory_at(q->process, q->node->index, va, write, &len);
+}
+
+bool emu_queue_ring(struct emu_queue *q)
+{
+	_Atomic uint64_t *doorbells = q->process->node[q->node->index].doorbells;
+	uint64_t value = doorbells ? atomic_load(&doorbells[q->doorbell]) : q->last_doorbell;
+
+	if (value == q->last_doorbell)
+		return false;
+	q->last_doorbell = value;
+	return true;
+}
+
+static void in_trouble(struct emu_queue *q)
+{
+	q->stopped_by_error = true;
+	atomic_store(&q->node->troubled, true);
+}
+
+void emu_queue_fault(struct emu_queue *q, uint64_t address, bool write)
+{
+	size_t len = 1;
+
+	q->faulted = q->trouble.faulted = true;
+	q->trouble.address = address;
+	q->trouble.read_only =
+		write && emu_memory_at(q->process, q->node->index, address, false, &len);
+	in_trouble(q);
+}
+
+void emu_queue_error(struct emu_queue *q, uint32_t code)
+{
+	q->trouble.exceptions |= GP_KFD_EC_MASK(code);
+	in_trouble(q);
+}
+
+/* The mailbox is the slot of an event: whoever waits for it looks there. */
+static bool ring_event(struct emu_queue *q, uint64_t mailbox, uint64_t event)
+{
+	_Atomic uint64_t *slot;
+
+	if (!mailbox)
+		return true;
+	slot = emu_queue_word(q, mailbox, true);
+	if (!slot) {
+		emu_queue_fault(q, mailbox, true);
+		return false;
+	}
+	atomic_store(slot, event);
+	emu_event_interrupt(q->process, (uint32_t)event);
+	return true;
+}
+
+/* A signal's words are within one page wherever it is aligned as it should be. */
+struct signal {
+	_Atomic uint64_t *value, *start, *end;
+	uint64_t mailbox, event;
+};
+
+static bool find_signal(struct emu_queue *q, uint64_t handle, struct signal *s)
+{
+	_Atomic uint64_t *mailbox = emu_queue_word(q, handle + AQL_SIGNAL_MAILBOX, false);
+	_Atomic uint64_t *event = emu_queue_word(q, handle + AQL_SIGNAL_EVENT, false);
+
+	s->value = emu_queue_word(q, handle + AQL_SIGNAL_VALUE, true);
+	s->start = emu_queue_word(q, handle + AQL_SIGNAL_START, true);
+	s->end = emu_queue_word(q, handle + AQL_SIGNAL_END, true);
+	if (!mailbox || !event || !s->value || !s->start || !s->end) {
+		emu_queue_fault(q, handle, true);
+		return false;
+	}
+	s->mailbox = atomic_load(mailbox);
+	s->event = (uint32_t)atomic_load(event);
+	return true;
+}
+
+/* Once the value is written the program may free it: everything else is read or written before. */
+bool aql_complete(struct emu_queue *q, uint64_t handle, uint64_t start, uint64_t end)
+{
+	struct signal s;
+
+	if (!handle)
+		return true;
+	if (!find_signal(q, handle, &s))
+		return false;
+	atomic_store(s.start, start);
+	atomic_store(s.end, end);
+	atomic_fetch_sub(s.value, 1);
+	return ring_event(q, s.mailbox, s.event);
+}
+
+bool aql_read_queue(struct emu_queue *q, struct aql_queue *state)
+{
+	uint64_t bad;
+
+	if (!emu_memory_read(q->process, q->node->index, q->read_pointer, state, sizeof(*state),
+			     &bad)) {
+		emu_queue_fault(q, bad, false);
+		return false;
+	}
+	return state->offset;
+}
+
+void aql_stop(struct emu_queue *q, uint32_t error)
+{
+	struct aql *a = q->engine;
+	struct aql_queue state;
+	struct signal s;
+
+	q->stopped_by_error = true;
+	a->inactive_signal = 0;
+	if (!aql_read_queue(q, &state) || !state.inactive_signal ||
+	    !find_signal(q, state.inactive_signal, &s))
+		return;
+	a->inactive_signal = state.inactive_signal;
+	atomic_fetch_or(s.value, error);
+	ring_event(q, s.mailbox, s.event);
+}
+
+enum aql_step aql_refuse(struct emu_queue *q, uint32_t code)
+{
+	emu_queue_error(q, code);
+	aql_stop(q, AQL_ERROR_PACKET(code));
+	return AQL_STEP_WAITS;
+}
+
+static bool is_reclaimed(struct emu_queue *q)
+{
+	uint64_t va = q->read_pointer + offsetof(struct aql_queue, properties);
+	size_t len = sizeof(uint32_t);
+	_Atomic uint32_t *properties = emu_memory_at(q->process, q->node->index, va, false, &len);
+
+	return properties && !(atomic_load(properties) & AQL_PROPERTY_SCRATCH_ONCE);
+}
+
+bool aql_resumes(struct emu_queue *q)
+{
+	struct aql *a = q->engine;
+	_Atomic uint64_t *value;
+
+	if (a->broken || q->faulted || !a->inactive_signal)
+		return false;
+	value = emu_queue_word(q, a->inactive_signal + AQL_SIGNAL_VALUE, false);
+	if (!value || atomic_load(value) || (a->reclaim && !is_reclaimed(q)))
+		return false;
+	a->reclaim = false;
+	q->stopped_by_error = false;
+	return true;
+}
+
+/*
+ * Packets that were processed
+ */
+
+enum aql_step aql_consume(struct emu_queue *q, union aql_packet *packet)
+{
+	struct aql *a = q->engine;
+	_Atomic uint64_t *index = emu_queue_word(q, q->read_pointer, true);
+
+	if (!index) {
+		emu_queue_fault(q, q->read_pointer, true);
+		return AQL_STEP_IDLE;
+	}
+	/* Producers may use the slot again as soon as they see the index. */
+	atomic_store((_Atomic uint16_t *)&packet->header, AQL_INVALID);
+	a->satisfied = 0;
+	atomic_store(index, ++q->rptr);
+	return AQL_STEP_DONE;
+}
+
+enum aql_step aql_consume_at_once(struct emu_queue *q, union aql_packet *packet, uint64_t signal)
+{
+	uint64_t now = emu_node_ticks(q->node);
+	enum aql_step step = aql_consume(q, packet);
+
+	if (step == AQL_STEP_DONE)
+		aql_complete(q, signal, now, now);
+	return step;
+}
