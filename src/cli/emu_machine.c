@@ -92,6 +92,10 @@ static void leave_terminal(const struct emu_config *config)
 	}
 	if (log >= 0 || null >= 0)
 		dup2(log >= 0 ? log : null, STDERR_FILENO);
+	if (null > STDERR_FILENO)
+		close(null);
+	if (log > STDERR_FILENO)
+		close(log);
 }
 
 static int serve(const struct emu_config *config, int lock_fd, int ready_fd)
@@ -157,7 +161,7 @@ static pid_t fork_machine(const struct emu_config *config, int lock_fd, const in
 	if (daemon) {
 		pid = fork();
 		if (pid)
-			_exit(pid < 0);
+			_exit(pid < 0 ? 1 : 0);
 	}
 	be_machine(config, lock_fd, ready[1], daemon ? 0 : parent);
 }

@@ -115,7 +115,7 @@ renderD129" ]
 @test "wrong usage says what is right" {
 	run emu
 	[ "$status" -eq 2 ]
-	run emu strat
+	run emu stat
 	[ "$status" -eq 2 ]
 	[[ $output == *"did you mean 'start'"* ]]
 	run emu start --gpu gfx803

@@ -185,6 +185,19 @@ static void no_answer(void **state)
 	assert_int_equal(status, 0);
 }
 
+static void too_many_connections(void **state)
+{
+	struct client *c = calloc(513, sizeof(*c));
+
+	for (int i = 0; i < 513; i++)
+		client_connect(*state, &c[i]);
+	assert_int_equal(client_hello(&c[511], 1), 0);
+	assert_int_equal(client_hello(&c[512], 1), -ECONNRESET);
+	for (int i = 0; i < 513; i++)
+		client_close(&c[i]);
+	free(c);
+}
+
 /*
  * Files
  */
@@ -686,6 +699,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(nonsense, setup, teardown),
 		cmocka_unit_test_setup_teardown(wrong_answers, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_answer, setup, teardown),
+		cmocka_unit_test_setup_teardown(too_many_connections, setup, teardown),
 		cmocka_unit_test_setup_teardown(files, setup, teardown),
 		cmocka_unit_test_setup_teardown(closed_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(too_many_files, setup, teardown),

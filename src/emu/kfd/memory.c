@@ -164,11 +164,13 @@ static int map_pieces(uint8_t *host, const struct emu_piece *piece, const int *f
 
 	for (int i = 0; i < n; i++) {
 		int err = check_piece(fds[i], &piece[i]);
+		void *at;
 
 		if (err)
 			return err;
-		if (mmap(host, piece[i].length, prot, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
-			 fds[i], (off_t)piece[i].offset) == MAP_FAILED)
+		at = mmap(host, piece[i].length, prot, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
+			  fds[i], (off_t)piece[i].offset);
+		if (at == MAP_FAILED)
 			return errno == ENOMEM ? -ENOMEM : -EFAULT;
 		host += piece[i].length;
 	}

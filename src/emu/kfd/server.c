@@ -27,6 +27,7 @@
 #include "emu/protocol.h"
 
 #define CONNECTIONS_MAX 4096
+#define PROCESS_CONNECTIONS_MAX 512
 #define STACK_BYTES (512 << 10)
 #define BACKLOG 128
 #define WATCH_BITS 2
@@ -219,12 +220,22 @@ static int start_thread(struct emu_connection *c)
 	return -err;
 }
 
+/* Nobody can take the place of all others. */
+static bool has_too_many(const struct emu_machine *m, pid_t pid)
+{
+	uint32_t n = 0;
+
+	for (const struct emu_connection *c = m->connections; c; c = c->next)
+		n += c->call.pid == pid;
+	return n >= PROCESS_CONNECTIONS_MAX;
+}
+
 /* The machine's lock is held. */
 static bool add_connection(struct emu_machine *m, int fd, const struct ucred *who)
 {
 	struct emu_connection *c;
 
-	if (m->quit || m->nr_connections >= CONNECTIONS_MAX)
+	if (m->quit || m->nr_connections >= CONNECTIONS_MAX || has_too_many(m, who->pid))
 		return false;
 	c = calloc(1, sizeof(*c));
 	if (!c)
@@ -245,7 +256,9 @@ static bool add_connection(struct emu_machine *m, int fd, const struct ucred *wh
 
 static void accept_connection(struct emu_machine *m)
 {
-	int fd = accept4(m->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+	struct sockaddr_un address; /* which has no name */
+	socklen_t address_len = sizeof(address);
+	int fd = accept4(m->listen_fd, (struct sockaddr *)&address, &address_len, SOCK_CLOEXEC);
 	struct ucred who;
 	socklen_t len = sizeof(who);
 	bool added = false;

@@ -540,9 +540,9 @@ static void put_minor(struct writer *w, uint32_t bus, const char *name, uint32_t
 	snprintf(at, sizeof(at), "sys/devices/" PCI_ROOT "/0000:%02x:00.0/drm/%s%u", bus, name,
 		 minor);
 	snprintf(path, sizeof(path), "%s/dev", at);
-	put(w, path, "%u:%u\n", EMU_DRM_MAJOR, minor);
+	put(w, path, "%d:%u\n", EMU_DRM_MAJOR, minor);
 	snprintf(path, sizeof(path), "%s/uevent", at);
-	put(w, path, "MAJOR=%u\nMINOR=%u\nDEVNAME=dri/%s%u\nDEVTYPE=drm_minor\n", EMU_DRM_MAJOR,
+	put(w, path, "MAJOR=%d\nMINOR=%u\nDEVNAME=dri/%s%u\nDEVTYPE=drm_minor\n", EMU_DRM_MAJOR,
 	    minor, name, minor);
 	snprintf(path, sizeof(path), "%s/device", at);
 	snprintf(to, sizeof(to), "../../../0000:%02x:00.0", bus);
@@ -572,7 +572,7 @@ static void put_device_links(struct writer *w, uint32_t gpu)
 	put_symlink(w, path, to);
 	snprintf(to, sizeof(to), "../../devices/" PCI_ROOT "/0000:%02x:00.0/drm/renderD%u", bus,
 		 minor);
-	snprintf(path, sizeof(path), "sys/dev/char/%u:%u", EMU_DRM_MAJOR, minor);
+	snprintf(path, sizeof(path), "sys/dev/char/%d:%u", EMU_DRM_MAJOR, minor);
 	put_symlink(w, path, to);
 	snprintf(path, sizeof(path), "dev/dri/renderD%u", minor);
 	put(w, path, "%s", "");
@@ -585,7 +585,7 @@ static void put_debugfs(struct writer *w)
 	char path[64];
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		snprintf(path, sizeof(path), "%s/%s", EMU_DEBUGFS + 1, names[i]);
+		snprintf(path, sizeof(path), "%s/%s", &EMU_DEBUGFS[1], names[i]);
 		put(w, path, "%s", "");
 	}
 }
@@ -631,7 +631,7 @@ static void put_prefixes(struct writer *w)
 		size_t len = strlen(text);
 
 		snprintf(text + len, sizeof(text) - len,
-			 "/sys/dev/char/%u:%u\n/sys/bus/pci/devices/0000:%02x:00.0\n",
+			 "/sys/dev/char/%d:%u\n/sys/bus/pci/devices/0000:%02x:00.0\n",
 			 EMU_DRM_MAJOR, w->m->node[i]->render_minor, emu_topology_bus(i));
 	}
 	put(w, EMU_SYSFS_PREFIXES, "%s", text);
@@ -644,8 +644,8 @@ int emu_topology_init(struct emu_machine *m)
 	put(&w, KFD "/topology/generation_id", "%u\n", m->config.nr_gpus + 1);
 	put(&w, KFD "/topology/system_properties",
 	    "platform_oem 0\nplatform_id 0\nplatform_rev 0\n");
-	put(&w, KFD "/dev", "%u:%u\n", EMU_KFD_MAJOR, EMU_KFD_MINOR);
-	put(&w, KFD "/uevent", "MAJOR=%u\nMINOR=%u\nDEVNAME=kfd\n", EMU_KFD_MAJOR, EMU_KFD_MINOR);
+	put(&w, KFD "/dev", "%d:%d\n", EMU_KFD_MAJOR, EMU_KFD_MINOR);
+	put(&w, KFD "/uevent", "MAJOR=%d\nMINOR=%d\nDEVNAME=kfd\n", EMU_KFD_MAJOR, EMU_KFD_MINOR);
 	if (!w.err)
 		w.err = emu_tree_folder(w.dir, PROC);
 	put_symlink(&w, "sys/class/kfd/kfd", "../../devices/virtual/kfd/kfd");
