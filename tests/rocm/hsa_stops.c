@@ -5,7 +5,8 @@
  * host's, every dispatch is counted, no signal may come before what it announces, and a queue that
  * is stopped must not move.
  *
- * Usage: hsa_stops [--seconds N] [--queues N] [--seed N] [--stop none|update|debug|save|drain]
+ * Usage: hsa_stops [--seconds N] [--queues N] [--seed N] [--stop
+ * none|update|debug|debugged|save|drain]
  *
  * Several of these at once are a test of what one program's stops do to the others.
  */
@@ -318,6 +319,7 @@ static const struct stopper stoppers[] = {
 	  .begin = attach_debugger,
 	  .set = set_suspended,
 	  .end = detach_debugger },
+	{ .name = "debugged", .prepare = enable_runtime }, /* by somebody else */
 	{ .name = "save", .set = set_saved },
 	{ .name = "drain", .set = set_drained },
 };
