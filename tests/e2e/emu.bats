@@ -105,7 +105,7 @@ print(d)' "$@"
 	emu start --cus 2 --gpus 2
 	nodes=/sys/class/kfd/kfd/topology/nodes
 	[ "$(emu exec --name default -- cat $nodes/2/properties | sed -n 's/^simd_count //p')" = 8 ]
-	[ "$(emu exec --name default -- ls /sys/class/drm)" = "renderD128
+	[ "$(emu exec --name default -- ls /dev/dri)" = "renderD128
 renderD129" ]
 	[ "$(emu exec --name default -- cat /sys/module/amdgpu/parameters/cwsr_enable)" = 1 ]
 	run emu exec --name default -- ls $nodes
