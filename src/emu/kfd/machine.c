@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "emu/kfd/node.h"
 #include "emu/kfd/topology.h"
 
 #define MILLION 1000000
+#define MAPPINGS 65530 /* of a process, where nobody has changed vm.max_map_count */
 /* As many shader arrays as these GPUs have: MI200 a GPU of 8, MI300 an XCC of 4. */
 #define GFX90A_ARRAYS 8
 #define GFX942_ARRAYS 4
@@ -37,6 +39,17 @@ static uint64_t host_bytes(void)
 	return bytes / 16 * 15;
 }
 
+/* A quarter of what this process can have, so that no client can take all of it. */
+static uint32_t most_buffers(void)
+{
+	uint64_t n = MAPPINGS / 4;
+	struct rlimit r;
+
+	if (!getrlimit(RLIMIT_NOFILE, &r) && r.rlim_cur / 4 < n)
+		n = r.rlim_cur / 4;
+	return (uint32_t)n;
+}
+
 static int make_nodes(struct emu_machine *m)
 {
 	for (uint32_t i = 0; i < m->config.nr_gpus; i++) {
@@ -58,6 +71,7 @@ int emu_machine_init(struct emu_machine *m, const struct emu_config *config)
 				   .next_pasid = 1,
 				   .listen_fd = -1,
 				   .epoll_fd = -1,
+				   .max_buffers = most_buffers(),
 				   .gtt_bytes = host_bytes() };
 	m->random = config->seed;
 	pthread_mutex_init(&m->lock, NULL);

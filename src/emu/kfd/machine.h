@@ -69,6 +69,7 @@ struct emu_machine {
 	int listen_fd, epoll_fd; /* of the server: clients, their files, and their deaths */
 	pthread_mutex_t shared_lock;
 	struct emu_shared *shared; /* memory that was exported */
+	uint32_t max_buffers; /* of a process: each is a descriptor and a mapping of ours */
 	_Atomic uint64_t gtt_used; /* of the host's memory, which is the limit: */
 	uint64_t gtt_bytes;
 	_Atomic uint64_t random; /* state of emu_chance() */

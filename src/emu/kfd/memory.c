@@ -542,11 +542,15 @@ static uint32_t one_kind(uint32_t flags)
 
 int emu_buffer_publish(struct emu_process *p, struct emu_buffer *b)
 {
-	int64_t id = emu_table_add(&p->memory.buffers[b->node], b, BUFFERS_MAX);
+	int64_t id;
 
+	if (p->memory.nr_buffers >= p->m->max_buffers)
+		return -ENOMEM;
+	id = emu_table_add(&p->memory.buffers[b->node], b, BUFFERS_MAX);
 	if (id < 0)
 		return -EFAULT;
 	b->id = (uint32_t)id;
+	p->memory.nr_buffers++;
 	if (b->flags & GP_KFD_MEM_VRAM && !b->imported) {
 		atomic_fetch_add(&p->node[b->node].vram_used, b->memory->bytes);
 		emu_topology_set_vram(p, b->node);
@@ -644,6 +648,7 @@ static int withdraw(struct emu_process *p, uint64_t handle, struct emu_buffer **
 	if (b->mapped)
 		return -EBUSY;
 	emu_table_remove(&p->memory.buffers[b->node], b->id);
+	p->memory.nr_buffers--;
 	if (b->flags & GP_KFD_MEM_VRAM && !b->imported) {
 		atomic_fetch_sub(&p->node[b->node].vram_used, b->memory->bytes);
 		emu_topology_set_vram(p, b->node);

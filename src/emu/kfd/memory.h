@@ -43,6 +43,7 @@ struct emu_memory {
 	struct gfx9_code code[EMU_GPUS_MAX]; /* decoded instructions */
 	struct emu_space space[EMU_GPUS_MAX];
 	struct emu_table buffers[EMU_GPUS_MAX]; /* by handle, of the GPU they were made for */
+	uint32_t nr_buffers; /* of all GPUs */
 	struct emu_buffer *own; /* the machine's, which have no handle */
 };
 
