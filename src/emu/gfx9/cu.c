@@ -9,6 +9,7 @@
 #define MESSAGE_ID 0xf
 #define MESSAGE_INTERRUPT 1
 #define MESSAGE_SAVEWAVE 4
+#define MESSAGE_GET_DOORBELL 10
 
 void gfx9_cu_init(struct gfx9_cu *cu, enum gfx9_target target, uint32_t id, uint32_t xcc,
 		  uint32_t index)
@@ -326,11 +327,23 @@ static void ended(struct gfx9_group *g, struct gfx9_resident *r)
 static void message(struct gfx9_group *g, struct gfx9_resident *r)
 {
 	struct gfx9_queue *q = g->job->queue;
+	struct gfx9_wave *w = &r->w;
 
-	if ((r->w.message & MESSAGE_ID) == MESSAGE_SAVEWAVE)
+	switch (w->message & MESSAGE_ID) {
+	case MESSAGE_SAVEWAVE:
 		gfx9_group_message(g, r);
-	else if ((r->w.message & MESSAGE_ID) == MESSAGE_INTERRUPT && q->interrupt)
-		q->interrupt(q, r->w.s[GFX9_M0]);
+		break;
+	case MESSAGE_INTERRUPT:
+		if (q->interrupt)
+			q->interrupt(q, w->s[GFX9_M0], w->status & GFX9_STATUS_PRIV);
+		break;
+	case MESSAGE_GET_DOORBELL:
+		/* The wave waits for its highest bit to be gone. */
+		w->s[GFX9_EXEC] = q->doorbell;
+		break;
+	default:
+		break;
+	}
 }
 
 static void stopped(struct gfx9_group *g, struct gfx9_resident *r, enum gfx9_stop stop)

@@ -76,9 +76,13 @@ struct gfx9_queue {
 	bool poison;
 	int priority; /* of two queues the higher one's workgroups start first */
 	struct gfx9_context context[GFX9_XCCS_MAX]; /* one for each XCC */
-	/* A wave asks for an interrupt of the host, with M0 (s_sendmsg); called without a lock.
-	 * NULL: nobody listens. */
-	void (*interrupt)(struct gfx9_queue *q, uint32_t m0);
+	/*
+	 * What a wave can ask of the host (s_sendmsg): an interrupt with M0, from within a trap
+	 * handler or not, for which this is called without a lock (NULL: nobody listens); and the
+	 * doorbell of its queue, by which others know it.
+	 */
+	void (*interrupt)(struct gfx9_queue *q, uint32_t m0, bool trapped);
+	uint32_t doorbell;
 
 	struct gfx9_queue *next; /* of those mapped */
 	struct gfx9_job *jobs; /* in the order dispatched */

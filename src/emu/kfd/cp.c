@@ -263,11 +263,22 @@ void emu_cp_run(struct emu_node *n, struct emu_look *look)
  * A queue comes and goes
  */
 
-static void interrupt(struct gfx9_queue *hw, uint32_t m0)
+/*
+ * A trap handler says what it is about: an exception, if somebody wants to hear of those, or else
+ * an event. Called by a thread of the compute engine; the front end sees to it.
+ */
+static void interrupt(struct gfx9_queue *hw, uint32_t m0, bool trapped)
 {
 	struct emu_queue *q = (struct emu_queue *)((char *)hw - offsetof(struct emu_queue, hw));
 
-	emu_event_interrupt(q->process, m0 & 0xffffff);
+	if (!trapped || !EMU_TRAP_EXCEPTIONS(m0)) {
+		emu_event_interrupt(q->process, m0 & EMU_TRAP_EVENT);
+		return;
+	}
+	atomic_store(&q->trap_event, m0 & EMU_TRAP_EVENT);
+	atomic_fetch_or(&q->trap_exceptions, EMU_TRAP_EXCEPTIONS(m0));
+	atomic_store(&q->node->troubled, true);
+	emu_node_wake(q->node);
 }
 
 int emu_cp_attach(struct emu_queue *q)

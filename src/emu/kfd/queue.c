@@ -324,6 +324,7 @@ static int install(struct emu_queue *q, uint32_t engine)
 	if (err)
 		goto no_doorbell;
 	silence_doorbell(q);
+	q->hw.doorbell = q->doorbell;
 	err = emu_sched_add(q);
 	if (!err)
 		return 0;

@@ -31,6 +31,10 @@ struct emu_trouble {
 	uint64_t exceptions; /* GP_KFD_EC_MASK */
 };
 
+/* The word of an interrupt that a trap handler asks for: GP_KFD_EC_MASK, or an event's id. */
+#define EMU_TRAP_EXCEPTIONS(word) ((word) >> 10 & 0x1ff)
+#define EMU_TRAP_EVENT 0xffffffu
+
 struct emu_queue {
 	struct emu_queue *next; /* of its node's, active or not */
 	struct emu_process *process;
@@ -74,6 +78,8 @@ struct emu_queue {
 	bool stopped_by_error;
 	bool faulted; /* for good */
 	struct emu_trouble trouble;
+	/* Of waves' trap handlers: their exceptions, and what their interrupt was. No lock. */
+	_Atomic uint32_t trap_exceptions, trap_event;
 	void *engine; /* what else its processor keeps */
 };
 

@@ -374,6 +374,14 @@ static void tell_of_fault(struct emu_queue *q, const struct emu_trouble *t)
 	emu_smi_vmfault(q->node, q->process);
 }
 
+static void tend_traps(struct emu_queue *q)
+{
+	uint32_t mask = atomic_exchange(&q->trap_exceptions, 0);
+
+	if (mask && !emu_debug_report(q, mask))
+		emu_event_interrupt(q->process, atomic_load(&q->trap_event));
+}
+
 static void tend_queue(struct emu_queue *q)
 {
 	struct emu_trouble t;
@@ -464,8 +472,10 @@ void emu_sched_tend(struct emu_node *n)
 	if (due)
 		n->reset_at = 0;
 	if (atomic_exchange(&n->troubled, false)) {
-		for (struct emu_queue *q = n->queues; q; q = q->next)
+		for (struct emu_queue *q = n->queues; q; q = q->next) {
+			tend_traps(q);
 			tend_queue(q);
+		}
 	}
 	if (due || atomic_load(&n->hung))
 		reset(n, due ? "user trigger" : "HWS hang");
