@@ -150,6 +150,20 @@ static void handles(void **state)
 	}
 }
 
+/* They are descriptors of the machine's, of which others need some, too. */
+static void too_many(void **state)
+{
+	struct world *w = *state;
+	struct gp_kfd_alloc_memory a, b;
+
+	w->s.m.max_buffers = 3;
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(alloc(w, &a, i & 1, GP_KFD_MEM_GTT, VA, 4096), 0);
+	assert_int_equal(alloc(w, &b, 0, GP_KFD_MEM_GTT, VA, 4096), -ENOMEM);
+	assert_int_equal(release(w, a.handle), 0);
+	assert_int_equal(alloc(w, &b, 0, GP_KFD_MEM_GTT, VA, 4096), 0);
+}
+
 /* The program, the GPU and the machine see the same bytes. */
 static void same_memory(void **state)
 {
@@ -583,10 +597,11 @@ static void at_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(refused),	    T(limits),	  T(handles),  T(same_memory),
-		T(mmap_refused),    T(sealed),	  T(mapping),  T(many),
-		T(pages),	    T(twice),	  T(userptr),  T(userptr_pieces),
-		T(userptr_refused), T(doorbells), T(exported), T(at_once),
+		T(refused),	   T(limits),	       T(handles),   T(too_many),
+		T(same_memory),	   T(mmap_refused),    T(sealed),    T(mapping),
+		T(many),	   T(pages),	       T(twice),     T(userptr),
+		T(userptr_pieces), T(userptr_refused), T(doorbells), T(exported),
+		T(at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
