@@ -88,3 +88,12 @@ start_machine() {
 	run on_machine cat /sys/kernel/debug/kfd/rls
 	[[ ${lines[1]} == "  No active runlist" ]]
 }
+
+@test "a kernel that traps ends its program, and nobody else's" {
+	[ -x "$ROCM_PROGRAMS/hip_trap" ] || skip "no hipcc here"
+	start_machine
+	stops --seconds 3 --stop none &
+	run -134 on_machine "$ROCM_PROGRAMS/hip_trap"
+	[[ $output == *"HSA_STATUS_ERROR_EXCEPTION"* ]]
+	wait $!
+}
