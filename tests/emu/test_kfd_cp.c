@@ -559,6 +559,46 @@ static void an_illegal_instruction_stops_the_queue(void **unused)
 	(void)unused;
 }
 
+static _Atomic int64_t interrupts;
+
+static void note_interrupt(struct gfx9_queue *q, uint32_t m0, bool trapped)
+{
+	atomic_store(&interrupts, trapped ? -1 : (int64_t)m0);
+	(void)q;
+}
+
+/* What trap handlers do first: ask for the doorbell of their queue, and interrupt the host. */
+static void waves_know_their_doorbell(void **unused)
+{
+	static const uint32_t code[] = {
+		0xbefe00ff, 0x80000000, /* s_mov_b32 exec_lo, 0x80000000 */
+		0xbf90000a, /* s_sendmsg 10 */
+		0xbf0c9f7e, /* s_bitcmp0_b32 exec_lo, 31 */
+		0xbf84fffe, /* s_cbranch_scc0 back */
+		0xbefc007e, /* s_mov_b32 m0, exec_lo */
+		0xbf900001, /* s_sendmsg 1 */
+		0xbf810000, /* s_endpgm */
+	};
+	struct setup *s = start(2, 64);
+	struct bench_signal *sig;
+	uint32_t *out;
+	union aql_packet packet = prepare_add(s, &out, bench_signal(&s->p, 1, &sig));
+	uint8_t *descriptor = machine_at(s->p.memory, packet.dispatch.kernel_object), *copy;
+	int64_t entry = 4096;
+
+	packet.dispatch.kernel_object = bench_alloc(&s->p, 8192, &copy);
+	memcpy(copy, descriptor, 64);
+	memcpy(copy + 16, &entry, sizeof(entry));
+	memcpy(copy + 4096, code, sizeof(code));
+	s->q[1].q->hw.interrupt = note_interrupt;
+	atomic_store(&interrupts, 0);
+	bench_push(&s->q[1], &packet);
+	assert_true(bench_wait(&sig->value, 0));
+	assert_int_equal(atomic_load(&interrupts), 1);
+	end(s);
+	(void)unused;
+}
+
 /*
  * Scratch: the queue has none, asks for it, and goes on once the runtime has given some.
  */
@@ -656,6 +696,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(wild_pointers_are_faults),
 		cmocka_unit_test(wild_indices_are_faults),
 		cmocka_unit_test(an_illegal_instruction_stops_the_queue),
+		cmocka_unit_test(waves_know_their_doorbell),
 		cmocka_unit_test(scratch_is_asked_for),
 		cmocka_unit_test(caches_are_invalidated),
 	};
