@@ -121,9 +121,10 @@ bool emu_debug_report(struct emu_queue *q, uint64_t mask)
 	pthread_mutex_lock(&d->lock);
 	has_runtime = d->runtime.runtime_state == GP_KFD_RUNTIME_ENABLED;
 	pthread_mutex_unlock(&d->lock);
-	if (has_runtime && mask & GP_KFD_EC_QUEUE_MASK)
-		emu_debug_tell_runtime(q, mask & GP_KFD_EC_QUEUE_MASK);
-	return has_runtime;
+	if (!has_runtime || !(mask & GP_KFD_EC_QUEUE_MASK))
+		return false;
+	emu_debug_tell_runtime(q, mask);
+	return true;
 }
 
 /*
