@@ -23,6 +23,7 @@
 #include "emu/kfd/memfd.h"
 #include "emu/kfd/node.h"
 #include "emu/kfd/process.h"
+#include "emu/kfd/tree.h"
 #include "emu/protocol.h"
 
 #define ARGUMENTS 0x1000
@@ -127,6 +128,11 @@ static void *be_client(void *arg)
 	return NULL;
 }
 
+static void remove_folder(void)
+{
+	emu_tree_remove(machine.config.dir, "");
+}
+
 static void start_machine(void)
 {
 	struct emu_config config = { .nr_gpus = 2,
@@ -142,6 +148,7 @@ static void start_machine(void)
 	if (!mkdtemp(config.dir) || emu_machine_init(&machine, &config))
 		abort();
 	machine.gtt_bytes = 1 << 28;
+	atexit(remove_folder);
 }
 
 static void run_call(struct emu_call *call, struct client *c)
