@@ -483,7 +483,7 @@ static int exec_named(struct gp__env *env, const char *name, char **command)
 	if (status)
 		return EXIT_OWN_FAILURE;
 	if (snprintf(dir, sizeof(dir), "%s/%s", base, name) >= (int)sizeof(dir) ||
-	    !emu_folder_owner(dir))
+	    emu_folder_owner(dir) <= 0)
 		return gp__env_fail(env, EXIT_OWN_FAILURE,
 				    "'gpreempt emu ls' shows those there are; 'gpreempt emu start' "
 				    "starts one.",

@@ -21,7 +21,7 @@ int emu_folder_base(struct gp__env *env, char base[PATH_MAX]);
  * left over of an earlier one goes. Negative: the exit status, after telling why not.
  */
 int emu_folder_make(struct gp__env *env, const char *name, char dir[PATH_MAX]);
-/* The pid of the machine there; 0: none lives there. */
+/* The pid of the machine there; 0: none lives there; -1: one that is about to. */
 pid_t emu_folder_owner(const char *dir);
 void emu_folder_remove(const char *dir);
 /* Calls for each machine that lives, in the order of their names; removes what is left over. */

@@ -93,7 +93,7 @@ pid_t emu_folder_owner(const char *dir)
 {
 	int fd = lock_file(dir, LOCK, 0, LOCK_SH | LOCK_NB);
 	char path[PATH_MAX], text[32] = "";
-	ssize_t n;
+	pid_t pid;
 
 	if (fd >= 0 || errno != EWOULDBLOCK) {
 		if (fd >= 0)
@@ -104,9 +104,10 @@ pid_t emu_folder_owner(const char *dir)
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return 0;
-	n = read(fd, text, sizeof(text) - 1);
+	pid = read(fd, text, sizeof(text) - 1) > 0 ? (pid_t)strtol(text, NULL, 10) : 0;
 	close(fd);
-	return n > 0 ? (pid_t)strtol(text, NULL, 10) : 0;
+	/* Somebody holds it who has not yet said who he is. */
+	return pid > 0 ? pid : -1;
 }
 
 void emu_folder_remove(const char *dir)
@@ -169,7 +170,7 @@ int emu_folder_each(struct gp__env *env,
 				emu_folder_remove(dir);
 			if (base_lock >= 0)
 				close(base_lock);
-			if (pid)
+			if (pid > 0)
 				each(ctx, found[i]->d_name, dir, pid);
 		}
 		free(found[i]);

@@ -63,6 +63,21 @@ print(d)' "$@"
 	emu start --cus 1
 }
 
+@test "a machine that is about to start is not taken for left over" {
+	emu ls
+	dir=$XDG_RUNTIME_DIR/gpreempt/emu/soon
+	mkdir "$dir"
+	(
+		flock 9
+		[ -z "$(emu ls --no-headers 9>&-)" ]
+		[ -d "$dir" ]
+		run emu start --name soon 9>&-
+		[ "$status" -eq 1 ]
+	) 9>"$dir/lock"
+	emu ls
+	[ ! -d "$dir" ]
+}
+
 @test "exec passes the command's status on" {
 	run emu exec --cus 1 -- sh -c 'exit 7'
 	[ "$status" -eq 7 ]
