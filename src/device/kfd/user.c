@@ -104,10 +104,10 @@ static int alloc(struct gp__kfd_user *u, struct gp__kfd_memory *m, uint32_t flag
 /* Both see it now. */
 static int map_both(struct gp__kfd_user *u, struct gp__kfd_memory *m, int fd, uint64_t offset)
 {
-	if (mmap(m->at, m->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
-		 (off_t)offset) == MAP_FAILED)
-		return -errno;
-	return map(u, m, GP_KFD_MAP_MEMORY);
+	void *at = mmap(m->at, m->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+			(off_t)offset);
+
+	return at == MAP_FAILED ? -errno : map(u, m, GP_KFD_MAP_MEMORY);
 }
 
 int gp__kfd_alloc(struct gp__kfd_user *u, struct gp__kfd_memory *m, uint64_t size, uint32_t flags)
