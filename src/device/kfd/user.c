@@ -107,6 +107,7 @@ static int map_both(struct gp__kfd_user *u, struct gp__kfd_memory *m, int fd, ui
 	void *at = mmap(m->at, m->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
 			(off_t)offset);
 
+	/* cppcheck-suppress memleak; it is where m->at says */
 	return at == MAP_FAILED ? -errno : map(u, m, GP_KFD_MAP_MEMORY);
 }
 
