@@ -5,8 +5,8 @@
  * host's, every dispatch is counted, no signal may come before what it announces, and a queue that
  * is stopped must not move.
  *
- * Usage: hsa_stops [--seconds N] [--queues N] [--seed N] [--stop
- * none|update|debug|debugged|save|drain]
+ * Usage: hsa_stops [--seconds N] [--queues N] [--seed N]
+ *                  [--stop none|update|debug|debugged|save|drain]
  *
  * Several of these at once are a test of what one program's stops do to the others.
  */
