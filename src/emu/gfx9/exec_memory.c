@@ -596,36 +596,6 @@ static uint32_t exchange_marked(uint32_t old, uint32_t x)
 uint64_t gfx9_rmw64(enum gfx9_rmw op, uint64_t old, uint64_t x, uint64_t y)
 {
 	switch (op) {
-	case GFX9_RMW_SWAP:
-		return x;
-	case GFX9_RMW_CMPSWAP:
-		return old == y ? x : old;
-	case GFX9_RMW_ADD:
-		return old + x;
-	case GFX9_RMW_SUB:
-		return old - x;
-	case GFX9_RMW_RSUB:
-		return x - old;
-	case GFX9_RMW_SMIN:
-		return (int64_t)x < (int64_t)old ? x : old;
-	case GFX9_RMW_UMIN:
-		return x < old ? x : old;
-	case GFX9_RMW_SMAX:
-		return (int64_t)x > (int64_t)old ? x : old;
-	case GFX9_RMW_UMAX:
-		return x > old ? x : old;
-	case GFX9_RMW_AND:
-		return old & x;
-	case GFX9_RMW_OR:
-		return old | x;
-	case GFX9_RMW_XOR:
-		return old ^ x;
-	case GFX9_RMW_INC:
-		return old >= x ? 0 : old + 1;
-	case GFX9_RMW_DEC:
-		return !old || old > x ? x : old - 1;
-	case GFX9_RMW_MSKOR:
-		return (old & ~x) | y;
 	case GFX9_RMW_CONDXCHG:
 		return exchange_marked((uint32_t)old, (uint32_t)x) |
 		       (uint64_t)exchange_marked((uint32_t)(old >> 32), (uint32_t)(x >> 32)) << 32;
@@ -638,7 +608,7 @@ uint64_t gfx9_rmw64(enum gfx9_rmw op, uint64_t old, uint64_t x, uint64_t y)
 	case GFX9_RMW_FCMPSWAP:
 		return double_of(old) == double_of(y) ? x : old;
 	default:
-		return old;
+		return gfx9_rmw64_integer(op, old, x, y);
 	}
 }
 
@@ -646,45 +616,30 @@ uint64_t gfx9_rmw64(enum gfx9_rmw op, uint64_t old, uint64_t x, uint64_t y)
  * Acquire and release, so that a host with weaker ordering keeps what programs order by waiting for
  * an atomic's result.
  */
-static uint32_t shared_rmw32(enum gfx9_rmw op, uint32_t *p, uint32_t x, uint32_t y)
-{
-	uint32_t old;
-
-	switch (op) {
-	case GFX9_RMW_SWAP:
-		return __atomic_exchange_n(p, x, __ATOMIC_ACQ_REL);
-	case GFX9_RMW_ADD:
-		return __atomic_fetch_add(p, x, __ATOMIC_ACQ_REL);
-	case GFX9_RMW_SUB:
-		return __atomic_fetch_sub(p, x, __ATOMIC_ACQ_REL);
-	default:
-		old = __atomic_load_n(p, __ATOMIC_ACQUIRE);
-		while (!__atomic_compare_exchange_n(p, &old, gfx9_rmw32(op, old, x, y), false,
-						    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-			;
-		return old;
+#define SHARED_RMW(name, word, compute)                                                      \
+	static word name(enum gfx9_rmw op, word *p, word x, word y)                          \
+	{                                                                                    \
+		word old;                                                                    \
+                                                                                             \
+		switch (op) {                                                                \
+		case GFX9_RMW_SWAP:                                                          \
+			return __atomic_exchange_n(p, x, __ATOMIC_ACQ_REL);                  \
+		case GFX9_RMW_ADD:                                                           \
+			return __atomic_fetch_add(p, x, __ATOMIC_ACQ_REL);                   \
+		case GFX9_RMW_SUB:                                                           \
+			return __atomic_fetch_sub(p, x, __ATOMIC_ACQ_REL);                   \
+		default:                                                                     \
+			old = __atomic_load_n(p, __ATOMIC_ACQUIRE);                          \
+			while (!__atomic_compare_exchange_n(p, &old, compute(op, old, x, y), \
+							    false, __ATOMIC_ACQ_REL,         \
+							    __ATOMIC_ACQUIRE))               \
+				;                                                            \
+			return old;                                                          \
+		}                                                                            \
 	}
-}
 
-static uint64_t shared_rmw64(enum gfx9_rmw op, uint64_t *p, uint64_t x, uint64_t y)
-{
-	uint64_t old;
-
-	switch (op) {
-	case GFX9_RMW_SWAP:
-		return __atomic_exchange_n(p, x, __ATOMIC_ACQ_REL);
-	case GFX9_RMW_ADD:
-		return __atomic_fetch_add(p, x, __ATOMIC_ACQ_REL);
-	case GFX9_RMW_SUB:
-		return __atomic_fetch_sub(p, x, __ATOMIC_ACQ_REL);
-	default:
-		old = __atomic_load_n(p, __ATOMIC_ACQUIRE);
-		while (!__atomic_compare_exchange_n(p, &old, gfx9_rmw64(op, old, x, y), false,
-						    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-			;
-		return old;
-	}
-}
+SHARED_RMW(shared_rmw32, uint32_t, gfx9_rmw32)
+SHARED_RMW(shared_rmw64, uint64_t, gfx9_rmw64)
 
 /* The memory of each lane's atomic; where it is in two places, @high has the upper half. */
 struct targets {

@@ -482,44 +482,50 @@ GFX9_INLINE void gfx9_scatter(uint8_t *base, const uint32_t *off, uint32_t add,
 	}
 }
 
-GFX9_INLINE uint32_t gfx9_rmw32_integer(enum gfx9_rmw op, uint32_t old, uint32_t x, uint32_t y)
-{
-	switch (op) {
-	case GFX9_RMW_SWAP:
-		return x;
-	case GFX9_RMW_CMPSWAP:
-		return old == y ? x : old;
-	case GFX9_RMW_ADD:
-		return old + x;
-	case GFX9_RMW_SUB:
-		return old - x;
-	case GFX9_RMW_RSUB:
-		return x - old;
-	case GFX9_RMW_SMIN:
-		return (int32_t)x < (int32_t)old ? x : old;
-	case GFX9_RMW_UMIN:
-		return x < old ? x : old;
-	case GFX9_RMW_SMAX:
-		return (int32_t)x > (int32_t)old ? x : old;
-	case GFX9_RMW_UMAX:
-		return x > old ? x : old;
-	case GFX9_RMW_AND:
-		return old & x;
-	case GFX9_RMW_OR:
-		return old | x;
-	case GFX9_RMW_XOR:
-		return old ^ x;
-	case GFX9_RMW_INC:
-		return old >= x ? 0 : old + 1;
-	case GFX9_RMW_DEC:
-		return !old || old > x ? x : old - 1;
-	case GFX9_RMW_MSKOR:
-		return (old & ~x) | y;
-	case GFX9_RMW_WRAP:
-		return old >= x ? old - x : old + y;
-	default:
-		return old;
+/* What an atomic on integers leaves in memory, in both sizes. */
+#define GFX9_RMW_INTEGER(name, word, sword)                               \
+	GFX9_INLINE word name(enum gfx9_rmw op, word old, word x, word y) \
+	{                                                                 \
+		switch (op) {                                             \
+		case GFX9_RMW_SWAP:                                       \
+			return x;                                         \
+		case GFX9_RMW_CMPSWAP:                                    \
+			return old == y ? x : old;                        \
+		case GFX9_RMW_ADD:                                        \
+			return old + x;                                   \
+		case GFX9_RMW_SUB:                                        \
+			return old - x;                                   \
+		case GFX9_RMW_RSUB:                                       \
+			return x - old;                                   \
+		case GFX9_RMW_SMIN:                                       \
+			return (sword)x < (sword)old ? x : old;           \
+		case GFX9_RMW_UMIN:                                       \
+			return x < old ? x : old;                         \
+		case GFX9_RMW_SMAX:                                       \
+			return (sword)x > (sword)old ? x : old;           \
+		case GFX9_RMW_UMAX:                                       \
+			return x > old ? x : old;                         \
+		case GFX9_RMW_AND:                                        \
+			return old & x;                                   \
+		case GFX9_RMW_OR:                                         \
+			return old | x;                                   \
+		case GFX9_RMW_XOR:                                        \
+			return old ^ x;                                   \
+		case GFX9_RMW_INC:                                        \
+			return old >= x ? 0 : old + 1;                    \
+		case GFX9_RMW_DEC:                                        \
+			return !old || old > x ? x : old - 1;             \
+		case GFX9_RMW_MSKOR:                                      \
+			return (old & ~x) | y;                            \
+		case GFX9_RMW_WRAP:                                       \
+			return old >= x ? old - x : old + y;              \
+		default:                                                  \
+			return old;                                       \
+		}                                                         \
 	}
-}
+
+GFX9_RMW_INTEGER(gfx9_rmw32_integer, uint32_t, int32_t)
+GFX9_RMW_INTEGER(gfx9_rmw64_integer, uint64_t, int64_t)
+#undef GFX9_RMW_INTEGER
 
 #endif
