@@ -12,6 +12,8 @@
 
 /* A SIMD executes an instruction in so many nanoseconds. */
 #define GFX9_INST_NS 1
+/* The reference clock of the hardware: 100 MHz. s_memtime counts nanoseconds. */
+#define GFX9_TICK_NS 10
 
 struct gfx9_clock {
 	pthread_mutex_t lock;

@@ -5,6 +5,7 @@
  * An address that is not mapped changes no register. Atomics are atomic on the host as well, since
  * waves of one address space run in several threads.
  */
+#include "emu/gfx9/clock.h"
 #include "emu/gfx9/exec_smem.h"
 #include "emu/gfx9/operand.h"
 
@@ -149,10 +150,11 @@ enum gfx9_stop gfx9_s_memtime(struct gfx9_wave *w, const struct gfx9_inst *in)
 	return GFX9_GO;
 }
 
-/* The reference clock is the device clock too: there is no other. */
+/* The same time in ticks of the reference clock, which signals and the driver show as well. */
 enum gfx9_stop gfx9_s_memrealtime(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
-	return gfx9_s_memtime(w, in);
+	gfx9_sreg_set64(w, in->dst, w->clock / GFX9_TICK_NS);
+	return GFX9_GO;
 }
 
 /*

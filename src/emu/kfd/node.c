@@ -80,7 +80,7 @@ uint64_t emu_node_clock(struct emu_node *n)
 
 uint64_t emu_node_ticks(struct emu_node *n)
 {
-	return gfx9_gpu_clock(n->gpu) / 10;
+	return gfx9_gpu_clock(n->gpu) / GFX9_TICK_NS;
 }
 
 /*
