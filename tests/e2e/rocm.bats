@@ -120,6 +120,21 @@ on_machine() {
 	wait $first || { cat "$BATS_TEST_TMPDIR/first"; false; }
 }
 
+@test "eight programs with more queues than the hardware has slots" {
+	program hsa_stops
+	emu start --kernel gpreempt --cus 16
+	pids=()
+	for i in 1 2 3 4 5 6 7 8; do
+		how=$([ $((i % 2)) -eq 0 ] && echo update || echo save)
+		timeout 120 "$GPREEMPT" emu exec --name default -- "$ROCM_PROGRAMS/hsa_stops" --seconds 3 \
+			--queues 4 --seed $i --stop "$how" >"$BATS_TEST_TMPDIR/program.$i" 2>&1 &
+		pids+=($!)
+	done
+	for pid in "${pids[@]}"; do
+		wait "$pid" || { cat "$BATS_TEST_TMPDIR"/program.*; false; }
+	done
+}
+
 # A program that computes on the machine called default, in the background.
 victim() {
 	clients=$XDG_RUNTIME_DIR/gpreempt/emu/default/sys/class/kfd/kfd/proc
