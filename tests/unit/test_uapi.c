@@ -85,7 +85,7 @@ static void fields(void **state)
 	AT(gp_kfd_wait_events, kfd_ioctl_wait_events_args, wait_result);
 	SAME(sizeof(struct gp_kfd_event_data), sizeof(struct kfd_event_data));
 	SAME(sizeof(struct gp_kfd_apertures), sizeof(struct kfd_process_device_apertures));
-	SAME(GP_KFD_MEM_WRITABLE, (uint32_t)KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE);
+	SAME(GP_KFD_MEM_EXECUTABLE, KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE);
 	SAME(GP_KFD_MEM_MMIO_REMAP, KFD_IOC_ALLOC_MEM_FLAGS_MMIO_REMAP);
 }
 #else
