@@ -100,7 +100,8 @@ static int measure(struct gp__bench_run *run, struct subject *s, int threads, st
 	uint64_t before;
 	int err;
 
-	s->m->config.threads = threads;
+	/* One is the calling thread itself: nobody has to be woken. */
+	s->m->config.threads = threads > 1 ? threads : 0;
 	err = run_kernel(s, 1);
 	before = s->m->insts;
 	if (!err)
