@@ -139,7 +139,7 @@ on_machine() {
 victim() {
 	clients=$XDG_RUNTIME_DIR/gpreempt/emu/default/sys/class/kfd/kfd/proc
 	timeout 120 "$GPREEMPT" emu exec --name default -- "$ROCM_PROGRAMS/hsa_stops" \
-		--seconds 4 --stop "$1" >"$BATS_TEST_TMPDIR/victim" 2>&1 &
+		--seconds 10 --stop "$1" >"$BATS_TEST_TMPDIR/victim" 2>&1 &
 	victim=$!
 	# timeout's child, which has become the program.
 	for _ in $(seq 100); do
