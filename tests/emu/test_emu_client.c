@@ -30,8 +30,10 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include "emu/client/client.h"
 #include "emu/client/segments.h"
 #include "emu/protocol.h"
+#include "gpreempt/uapi/gpreempt_kfd.h"
 #include "scripted_machine.h"
 
 #define STATE_VARIABLE "TEST_STATE_FD"
@@ -1208,6 +1210,51 @@ static void *wait_for_machine(void *arg)
 	return (void *)(intptr_t)(result ? errno : 0);
 }
 
+/* The wait for one event after the machine has gone. */
+static int wait_for_event(int fd, struct gp_kfd_event_data *data, uint32_t id, uint32_t *result)
+{
+	struct gp_kfd_wait_events wait = { .events_ptr = (uint64_t)data,
+					   .num_events = 1,
+					   .timeout = UINT32_MAX,
+					   .wait_result = GP_KFD_WAIT_FAIL };
+	int err;
+
+	*data = (struct gp_kfd_event_data){ .event_id = id };
+	err = ioctl(fd, GP_KFD_WAIT_EVENTS, &wait);
+	*result = wait.wait_result;
+	return err;
+}
+
+/* A runtime learns that its GPU is lost where it has an event for that, and an error elsewhere. */
+static void gpus_are_lost(int fd)
+{
+	const struct gp_kfd_acquire_vm acquire = { .gpu_id = 77 };
+	const struct gp_kfd_create_event memory = { .event_type = GP_KFD_EVENT_MEMORY,
+						    .event_id = 5 },
+					 hw = { .event_type = GP_KFD_EVENT_HW_EXCEPTION,
+						.event_id = 6 },
+					 signal = { .event_id = 7 };
+	const struct gp_kfd_event destroy = { .event_id = 5 };
+	struct gp_kfd_event_data data;
+	uint32_t result;
+
+	client_lost_note(GP_KFD_ACQUIRE_VM, &acquire);
+	client_lost_note(GP_KFD_CREATE_EVENT, &memory);
+	client_lost_note(GP_KFD_CREATE_EVENT, &hw);
+	client_lost_note(GP_KFD_CREATE_EVENT, &signal);
+	assert_int_equal(wait_for_event(fd, &data, 5, &result), 0);
+	assert_int_equal(result, GP_KFD_WAIT_COMPLETE);
+	assert_int_equal(data.memory.gpu_id, 77);
+	assert_int_equal(data.memory.not_present, 1);
+	assert_int_equal(wait_for_event(fd, &data, 6, &result), 0);
+	assert_int_equal(data.hw.gpu_id, 77);
+	assert_errno(wait_for_event(fd, &data, 7, &result), ENODEV);
+	assert_int_equal(result, GP_KFD_WAIT_FAIL);
+	client_lost_note(GP_KFD_DESTROY_EVENT, &destroy);
+	assert_errno(wait_for_event(fd, &data, 5, &result), ENODEV);
+	assert_errno(ioctl(fd, GP_KFD_WAIT_EVENTS, (void *)-16l), ENODEV);
+}
+
 static void test_machine_ends(void **unused)
 {
 	int fd = open_kfd();
@@ -1226,6 +1273,7 @@ static void test_machine_ends(void **unused)
 	assert_errno(open("/dev/kfd", O_RDWR), ENODEV);
 	assert_true(mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED);
 	assert_int_equal(errno, ENODEV);
+	gpus_are_lost(fd);
 	close(fd);
 	/* Another one in its place. */
 	start_machine();

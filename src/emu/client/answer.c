@@ -21,15 +21,6 @@ static int answer(struct client_connection *c, int64_t result)
 	return client_send(c, &msg, NULL, 0, NULL, 0);
 }
 
-/* By the number of this thread: the first one of the process may have ended. */
-static int copy(long call, void *ours, uint64_t theirs, size_t len)
-{
-	struct iovec local = { ours, len }, remote = { (void *)theirs, len };
-	long n = raw(call, raw_gettid(), (long)&local, 1, (long)&remote, 1, 0);
-
-	return n == (long)len ? 0 : -EFAULT;
-}
-
 static int answer_read(struct client_connection *c, const struct emu_message *q)
 {
 	struct emu_message msg = { .type = EMU_ANSWER };
@@ -37,7 +28,7 @@ static int answer_read(struct client_connection *c, const struct emu_message *q)
 
 	if (len > EMU_DATA_MAX)
 		return answer(c, -EINVAL);
-	if (copy(SYS_process_vm_readv, c->packet->data, q->address, len))
+	if (client_read(c->packet->data, q->address, len))
 		return answer(c, -EFAULT);
 	return client_send(c, &msg, c->packet->data, len, NULL, 0);
 }
@@ -120,8 +111,7 @@ int client_answer(struct client_connection *c, const int *fds)
 	case EMU_READ:
 		return answer_read(c, &q);
 	case EMU_WRITE:
-		return answer(c,
-			      copy(SYS_process_vm_writev, c->packet->data, q.address, q.data_len));
+		return answer(c, client_write(q.address, c->packet->data, q.data_len));
 	case EMU_GET_FILE:
 		return answer_file(c, &q);
 	case EMU_GET_FD:

@@ -13,12 +13,8 @@
 #include <sys/mman.h>
 
 #include "emu/client/raw.h"
+#include "emu/message.h"
 #include "gpreempt/uapi/gpreempt_kfd.h"
-
-union control {
-	struct cmsghdr align;
-	char bytes[CMSG_SPACE(EMU_FDS_MAX * sizeof(int))];
-};
 
 struct reply {
 	struct emu_message msg;
@@ -28,21 +24,14 @@ struct reply {
 int client_send(struct client_connection *c, struct emu_message *msg, const void *data, size_t len,
 		const int *fds, uint32_t nr_fds)
 {
-	union control control = { 0 };
+	union emu_control control;
 	struct iovec iov[2] = { { msg, sizeof(*msg) }, { (void *)data, len } };
 	struct msghdr h = { .msg_iov = iov, .msg_iovlen = len ? 2 : 1 };
 	long n;
 
 	msg->data_len = (uint32_t)len;
 	msg->nr_fds = nr_fds;
-	if (nr_fds) {
-		h.msg_control = control.bytes;
-		h.msg_controllen = CMSG_SPACE(nr_fds * sizeof(int));
-		control.align = (struct cmsghdr){ .cmsg_level = SOL_SOCKET,
-						  .cmsg_type = SCM_RIGHTS,
-						  .cmsg_len = CMSG_LEN(nr_fds * sizeof(int)) };
-		memcpy(CMSG_DATA(&control.align), fds, nr_fds * sizeof(int));
-	}
+	emu_control_put(&control, &h, fds, nr_fds);
 	do
 		n = raw_sendmsg(c->fd, &h, MSG_NOSIGNAL);
 	while (n == -EINTR);
@@ -51,25 +40,29 @@ int client_send(struct client_connection *c, struct emu_message *msg, const void
 	return n == (long)(sizeof(*msg) + len) ? 0 : -EPROTO;
 }
 
+/* By the number of this thread: the first one of the process may have ended. */
+static int copy(long call, void *ours, uint64_t theirs, size_t len)
+{
+	struct iovec local = { ours, len }, remote = { (void *)theirs, len };
+	long n = raw(call, raw_gettid(), (long)&local, 1, (long)&remote, 1, 0);
+
+	return n == (long)len ? 0 : -EFAULT;
+}
+
+int client_read(void *to, uint64_t from, size_t len)
+{
+	return copy(SYS_process_vm_readv, to, from, len);
+}
+
+int client_write(uint64_t to, const void *from, size_t len)
+{
+	return copy(SYS_process_vm_writev, (void *)from, to, len);
+}
+
 static void close_fds(const int *fds, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		raw_close(fds[i]);
-}
-
-static uint32_t take_fds(struct msghdr *h, int *fds)
-{
-	uint32_t n = 0;
-
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(h); c; c = CMSG_NXTHDR(h, c)) {
-		size_t here = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		for (size_t i = 0; i < here && n < EMU_FDS_MAX; i++)
-			memcpy(&fds[n++], CMSG_DATA(c) + i * sizeof(int), sizeof(int));
-	}
-	return n;
 }
 
 /*
@@ -78,7 +71,7 @@ static uint32_t take_fds(struct msghdr *h, int *fds)
  */
 static int receive(struct client_connection *c, int *fds)
 {
-	union control control;
+	union emu_control control;
 	struct emu_message *msg = &c->packet->msg;
 	struct iovec iov = { c->packet, sizeof(*c->packet) };
 	struct msghdr h = { .msg_iov = &iov,
@@ -92,7 +85,7 @@ static int receive(struct client_connection *c, int *fds)
 		return -EINTR;
 	if (n <= 0)
 		return -ENODEV;
-	nr_fds = take_fds(&h, fds);
+	nr_fds = emu_control_take(&h, fds);
 	if ((size_t)n < sizeof(*msg) || (h.msg_flags & MSG_TRUNC) ||
 	    msg->data_len != (size_t)n - sizeof(*msg)) {
 		close_fds(fds, nr_fds);

@@ -129,6 +129,10 @@ int64_t client_ioctl(uint64_t file, unsigned long request, void *argument);
 /* An address. */
 int64_t client_mmap(uint64_t file, void *at, size_t len, int prot, int flags, uint64_t offset);
 
+/* Memory of the program at an address it gave us: 0 or -EFAULT, never a signal. */
+int client_read(void *to, uint64_t from, size_t len);
+int client_write(uint64_t to, const void *from, size_t len);
+
 /* Sends a message with data and descriptors; -errno. */
 int client_send(struct client_connection *c, struct emu_message *msg, const void *data, size_t len,
 		const int *fds, uint32_t nr_fds);

@@ -63,31 +63,24 @@ static uint32_t type_of(uint32_t id)
 	return 0;
 }
 
-/* The call has succeeded, so its argument can be read. */
+/* The call has succeeded, so its argument can be read, as far as its number says. */
 void client_lost_note(unsigned long request, const void *argument)
 {
 	const struct gp_kfd_create_event *create = argument;
 
-	switch (_IOC_NR(request)) {
-	case _IOC_NR(GP_KFD_ACQUIRE_VM):
+	switch (request) {
+	case GP_KFD_ACQUIRE_VM:
 		lost.gpu_id = ((const struct gp_kfd_acquire_vm *)argument)->gpu_id;
 		break;
-	case _IOC_NR(GP_KFD_CREATE_EVENT):
+	case GP_KFD_CREATE_EVENT:
 		if (create->event_type == GP_KFD_EVENT_MEMORY ||
 		    create->event_type == GP_KFD_EVENT_HW_EXCEPTION)
 			remember(create->event_type, create->event_id);
 		break;
-	case _IOC_NR(GP_KFD_DESTROY_EVENT):
+	case GP_KFD_DESTROY_EVENT:
 		forget(((const struct gp_kfd_event *)argument)->event_id);
 		break;
 	}
-}
-
-static bool copy(long nr, void *local, uint64_t address, size_t len)
-{
-	struct iovec here = { local, len }, there = { (void *)address, len };
-
-	return raw(nr, raw_gettid(), (long)&here, 1, (long)&there, 1, 0) == (long)len;
 }
 
 static void describe(struct gp_kfd_event_data *data, uint32_t type)
@@ -113,13 +106,13 @@ static bool signal_exceptions(const struct gp_kfd_wait_events *wait)
 		struct gp_kfd_event_data data;
 		uint32_t type;
 
-		if (!copy(SYS_process_vm_readv, &data, at, sizeof(data)))
+		if (client_read(&data, at, sizeof(data)))
 			return false;
 		type = type_of(data.event_id);
 		if (!type)
 			continue;
 		describe(&data, type);
-		any |= copy(SYS_process_vm_writev, &data, at, sizeof(data));
+		any |= !client_write(at, &data, sizeof(data));
 	}
 	return any;
 }
@@ -139,13 +132,12 @@ int client_lost_wait(unsigned long request, void *argument)
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 	struct gp_kfd_wait_events wait;
 
-	if (_IOC_NR(request) != _IOC_NR(GP_KFD_WAIT_EVENTS) ||
-	    !copy(SYS_process_vm_readv, &wait, (uint64_t)argument, sizeof(wait)))
+	if (request != GP_KFD_WAIT_EVENTS || client_read(&wait, (uint64_t)argument, sizeof(wait)))
 		return -ENODEV;
 	say_why();
 	if (signal_exceptions(&wait)) {
 		wait.wait_result = GP_KFD_WAIT_COMPLETE;
-		if (copy(SYS_process_vm_writev, &wait, (uint64_t)argument, sizeof(wait)))
+		if (!client_write((uint64_t)argument, &wait, sizeof(wait)))
 			return 0;
 	}
 	if (wait.timeout)

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "emu/protocol.h"
+#include "emu/message.h"
 
 #define NS_PER_MS 1000000
 
@@ -24,56 +24,21 @@ struct packet {
 	uint8_t data[EMU_DATA_MAX];
 };
 
-union control {
-	struct cmsghdr align;
-	char bytes[CMSG_SPACE(EMU_FDS_MAX * sizeof(int))];
-};
-
 int emu_message_send(int fd, struct emu_message *msg, const void *data, size_t len, const int *fds,
 		     uint32_t nr_fds)
 {
-	union control control = { 0 };
+	union emu_control control;
 	struct iovec iov[2] = { { msg, sizeof(*msg) }, { (void *)data, len } };
 	struct msghdr h = { .msg_iov = iov, .msg_iovlen = len ? 2 : 1 };
 	ssize_t n;
 
 	msg->data_len = (uint32_t)len;
 	msg->nr_fds = nr_fds;
-	if (nr_fds) {
-		h.msg_control = control.bytes;
-		h.msg_controllen = CMSG_SPACE(nr_fds * sizeof(int));
-		control.align = (struct cmsghdr){ .cmsg_level = SOL_SOCKET,
-						  .cmsg_type = SCM_RIGHTS,
-						  .cmsg_len = CMSG_LEN(nr_fds * sizeof(int)) };
-		memcpy(CMSG_DATA(&control.align), fds, nr_fds * sizeof(int));
-	}
+	emu_control_put(&control, &h, fds, nr_fds);
 	do
 		n = sendmsg(fd, &h, MSG_NOSIGNAL);
 	while (n < 0 && errno == EINTR);
 	return n == (ssize_t)(sizeof(*msg) + len) ? 0 : -ECONNRESET;
-}
-
-/* The descriptors of a message; those beyond @max are closed. */
-static uint32_t take_fds(struct msghdr *h, int *fds, uint32_t max)
-{
-	uint32_t n = 0;
-
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(h); c; c = CMSG_NXTHDR(h, c)) {
-		size_t here = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		for (size_t i = 0; i < here; i++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
-			if (n < max)
-				fds[n++] = fd;
-			else
-				close(fd);
-		}
-	}
-	return n;
 }
 
 static void close_fds(const int *fds, uint32_t n)
@@ -84,7 +49,7 @@ static void close_fds(const int *fds, uint32_t n)
 
 int emu_message_receive(int fd, struct emu_message *msg, int *fds)
 {
-	union control control;
+	union emu_control control;
 	struct iovec iov = { msg, sizeof(*msg) + EMU_DATA_MAX };
 	struct msghdr h = { .msg_iov = &iov,
 			    .msg_iovlen = 1,
@@ -98,7 +63,7 @@ int emu_message_receive(int fd, struct emu_message *msg, int *fds)
 	while (n < 0 && errno == EINTR);
 	if (n <= 0)
 		return -ECONNRESET;
-	nr_fds = take_fds(&h, fds, EMU_FDS_MAX);
+	nr_fds = emu_control_take(&h, fds);
 	if ((size_t)n < sizeof(*msg) || (h.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) ||
 	    msg->data_len != (size_t)n - sizeof(*msg) || msg->nr_fds != nr_fds) {
 		close_fds(fds, nr_fds);
