@@ -140,23 +140,11 @@ static int bench_load(struct gp__bench_run *run, const struct load *load, int th
 	return 0;
 }
 
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(double *values, size_t n)
-{
-	qsort(values, n, sizeof(*values), compare);
-	return (values[(n - 1) / 2] + values[n / 2]) / 2;
-}
-
 int bench_emu(struct gp__bench_run *run)
 {
 	double speed[LOADS], all[THREADS];
 	json_t *medians = json_object();
+	struct gp__stats stats;
 
 	gp__bench_device(run, "emulated gfx90a");
 	for (int threads = 1; threads <= THREADS; threads++) {
@@ -168,7 +156,8 @@ int bench_emu(struct gp__bench_run *run)
 				return err;
 			}
 		}
-		all[threads - 1] = median(speed, LOADS);
+		gp__stats_of(speed, LOADS, &stats);
+		all[threads - 1] = stats.median;
 		json_object_set_new(medians, threads == 1 ? "1" : "2", json_real(all[threads - 1]));
 	}
 	gp__bench_summary(run, "median_minst_per_s", medians,

@@ -226,17 +226,13 @@ static int gate_opens(struct client *c, uint32_t waves)
 	return err;
 }
 
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
+/* Sorts them. */
 static double median(double *v, unsigned int n)
 {
-	qsort(v, n, sizeof(*v), compare);
-	return v[n / 2];
+	struct gp__stats stats = { 0 };
+
+	gp__stats_of(v, n, &stats);
+	return stats.median;
 }
 
 static int measure_way(struct gp__bench_run *run, struct client *c, const struct way *way,

@@ -278,11 +278,6 @@ int gp__kfd_queue_set_percentage(struct gp__kfd_queue *q, uint32_t percentage)
 	return gp__kfd_ioctl(q->u->kfd, GP_KFD_UPDATE_QUEUE, &args);
 }
 
-uint64_t gp__kfd_queue_read_index(const struct gp__kfd_queue *q)
-{
-	return atomic_load(index_at(q, READ_INDEX));
-}
-
 /*
  * Packets
  */

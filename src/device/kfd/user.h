@@ -50,7 +50,6 @@ int gp__kfd_queue_create(struct gp__kfd_user *u, struct gp__kfd_queue *q, uint32
 int gp__kfd_queue_destroy(struct gp__kfd_queue *q);
 /* UPDATE_QUEUE: 0 stops it, 100 lets it run. */
 int gp__kfd_queue_set_percentage(struct gp__kfd_queue *q, uint32_t percentage);
-uint64_t gp__kfd_queue_read_index(const struct gp__kfd_queue *q);
 
 /* A signal in memory that the GPU sees; its value goes down by one with each packet that has it. */
 struct gp__kfd_signal {

@@ -97,7 +97,7 @@ typedef enum gfx9_stop gfx9_run_fn(struct gfx9_wave *w, const struct gfx9_inst *
 
 /*
  * One table for each part of the instruction set, by opcode; NULL: not one of that part.
- * gfx9_find() looks through them, and takes the vector table that suits this processor best.
+ * code.c looks through them; of the vector ALU it takes the variant that suits this processor best.
  */
 extern gfx9_run_fn *const gfx9_scalar_ops[GFX9_OPS]; /* SOP*, SMEM: exec_scalar.c, exec_smem.c */
 extern gfx9_run_fn *const
