@@ -70,3 +70,25 @@ assert all(r["time_lo_ns"] is None for r in d["results"])
 	[ "$status" -eq 1 ]
 	[[ $output == *"No space left on device"* ]]
 }
+
+@test "bench emu-kfd: on a machine of its own, every way of stopping, and none left behind" {
+	"$GPREEMPT" bench emu-kfd --quick --json >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" || {
+		grep -q "has no kernels" "$BATS_TEST_TMPDIR/err" "$BATS_TEST_TMPDIR/out" && skip "no kernels"
+		cat "$BATS_TEST_TMPDIR/err"
+		false
+	}
+	python3 - "$BATS_TEST_TMPDIR/out" <<'END'
+import json, sys
+d = json.load(open(sys.argv[1]))
+assert d["schema"] == 1 and d["bench"] == "emu-kfd"
+rows = d["results"]
+for way in "update", "dbgtrap", "preempt":
+    for verb in "stop", "start":
+        of = [r for r in rows if r["what"] == f"{verb} by {way}"]
+        assert [r["waves"] for r in of] == [0, 1, 32, 256], of
+        assert all(r["wall_us"] > 0 for r in of)
+packets = [(r["what"], r["state"]) for r in rows if r["device_us"] is None]
+assert ("barrier packet", "hot") in packets and ("futex ping-pong", "cold") in packets
+assert 0 <= d["idle_cpu_percent"] < 100
+END
+}

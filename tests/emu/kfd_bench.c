@@ -253,3 +253,30 @@ int bench_release(struct bench_queue *q, uint32_t why)
 	pthread_mutex_unlock(&n->lock);
 	return err;
 }
+
+static uint64_t lcg(uint64_t x, uint32_t rounds)
+{
+	while (rounds--)
+		x = x * 6364136223846793005u + 1442695040888963407u;
+	return x;
+}
+
+union aql_packet bench_work(struct bench_process *p, uint32_t rounds, uint64_t **state,
+			    uint64_t signal)
+{
+	struct {
+		uint64_t state;
+		uint32_t rounds;
+	} args = { .rounds = rounds };
+
+	args.state = bench_alloc(p, BENCH_WORK_ITEMS * sizeof(uint64_t), state);
+	for (uint32_t i = 0; i < BENCH_WORK_ITEMS; i++)
+		(*state)[i] = i;
+	return bench_dispatch(p, "lcg", BENCH_WORK_ITEMS / 64, 64, &args, sizeof(args), signal);
+}
+
+void bench_check_work(const uint64_t *state, uint32_t rounds)
+{
+	for (uint32_t i = 0; i < BENCH_WORK_ITEMS; i++)
+		assert_int_equal(state[i], lcg(i, rounds));
+}

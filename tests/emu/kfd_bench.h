@@ -77,4 +77,13 @@ bool bench_stays(_Atomic int64_t *value, int64_t expected);
 int bench_hold(struct bench_queue *q, uint32_t why, enum gfx9_stop_type how);
 int bench_release(struct bench_queue *q, uint32_t why);
 
+/*
+ * Work that takes a while, and whose result says whether anything was lost or done twice: a packet
+ * for it, and the check.
+ */
+#define BENCH_WORK_ITEMS 256
+union aql_packet bench_work(struct bench_process *p, uint32_t rounds, uint64_t **state,
+			    uint64_t signal);
+void bench_check_work(const uint64_t *state, uint32_t rounds);
+
 #endif

@@ -592,40 +592,14 @@ static void destroying_waits_for_resume(void **unused)
 	(void)unused;
 }
 
-#define STATES 256
 #define ROUNDS 400
 
-static uint64_t lcg(uint64_t state, uint32_t rounds)
-{
-	while (rounds--)
-		state = state * 6364136223846793005u + 1442695040888963407u;
-	return state;
-}
-
-struct lcg_args {
-	uint64_t state;
-	uint32_t rounds;
-};
-
-/* Work that takes a while, and whose result says whether anything was lost or done twice. */
 static void push_work(struct setup *s, struct bench_queue *q, uint64_t **state,
 		      struct bench_signal **sig)
 {
-	struct lcg_args args = { .state = bench_alloc(&s->p, STATES * sizeof(uint64_t), state),
-				 .rounds = ROUNDS };
-	union aql_packet packet;
+	union aql_packet packet = bench_work(&s->p, ROUNDS, state, bench_signal(&s->p, 1, sig));
 
-	for (uint32_t i = 0; i < STATES; i++)
-		(*state)[i] = i;
-	packet = bench_dispatch(&s->p, "lcg", STATES / 64, 64, &args, sizeof(args),
-				bench_signal(&s->p, 1, sig));
 	bench_push(q, &packet);
-}
-
-static void check_work(const uint64_t *state)
-{
-	for (uint32_t i = 0; i < STATES; i++)
-		assert_int_equal(state[i], lcg(i, ROUNDS));
 }
 
 static void suspended_at_random_all_is_right(void **unused)
@@ -652,7 +626,7 @@ static void suspended_at_random_all_is_right(void **unused)
 		}
 		for (int i = 0; i < 3; i++) {
 			assert_true(bench_wait(&sig[i]->value, 0));
-			check_work(state[i]);
+			bench_check_work(state[i], ROUNDS);
 		}
 	}
 	end(s);
@@ -688,7 +662,7 @@ static void the_save_area_is_described(void **unused)
 	assert_int_equal(h->wave_state_offset, s->q[1].q->ctl_stack_size);
 	assert_int_equal(resume(s, ids, 2), 2);
 	assert_true(bench_wait(&sig->value, 0));
-	check_work(state);
+	bench_check_work(state, ROUNDS);
 	end(s);
 	(void)unused;
 }
@@ -784,7 +758,10 @@ static void questions_about_exceptions_are_checked(void **unused)
 /* A packet that reads where nothing is. */
 static void push_fault(struct setup *s, struct bench_queue *q)
 {
-	struct lcg_args args = { .state = 0xdead0000, .rounds = 1 };
+	struct {
+		uint64_t state;
+		uint32_t rounds;
+	} args = { .state = 0xdead0000, .rounds = 1 };
 	union aql_packet packet = bench_dispatch(&s->p, "lcg", 1, 64, &args, sizeof(args), 0);
 
 	bench_push(q, &packet);

@@ -172,39 +172,14 @@ static void what_can_be_done_is_told(void **unused)
 	(void)unused;
 }
 
-#define STATES 256
 #define ROUNDS 3000
-
-struct lcg_args {
-	uint64_t state;
-	uint32_t rounds;
-};
-
-static uint64_t lcg(uint64_t state, uint32_t rounds)
-{
-	while (rounds--)
-		state = state * 6364136223846793005u + 1442695040888963407u;
-	return state;
-}
 
 static void push_work(struct setup *s, struct bench_queue *q, uint64_t **state,
 		      struct bench_signal **sig)
 {
-	struct lcg_args args = { .state = bench_alloc(&s->p, STATES * sizeof(uint64_t), state),
-				 .rounds = ROUNDS };
-	union aql_packet packet;
+	union aql_packet packet = bench_work(&s->p, ROUNDS, state, bench_signal(&s->p, 1, sig));
 
-	for (uint32_t i = 0; i < STATES; i++)
-		(*state)[i] = i;
-	packet = bench_dispatch(&s->p, "lcg", STATES / 64, 64, &args, sizeof(args),
-				bench_signal(&s->p, 1, sig));
 	bench_push(q, &packet);
-}
-
-static void check_work(const uint64_t *state)
-{
-	for (uint32_t i = 0; i < STATES; i++)
-		assert_int_equal(state[i], lcg(i, ROUNDS));
 }
 
 /* Workgroups that had begun have ended, the others begin later; saved ones go on from where they
@@ -216,7 +191,7 @@ static void drained_and_saved_work_is_right(void **unused)
 
 	for (int round = 0; round < 10; round++) {
 		struct bench_signal *sig[2];
-		uint64_t *state[2], seen[STATES];
+		uint64_t *state[2], seen[BENCH_WORK_ITEMS];
 
 		for (int i = 0; i < 2; i++)
 			push_work(s, &s->q[i], &state[i], &sig[i]);
@@ -231,7 +206,7 @@ static void drained_and_saved_work_is_right(void **unused)
 			assert_int_equal(resume(s, s->q[i].id), 0);
 		for (int i = 0; i < 2; i++) {
 			assert_true(bench_wait(&sig[i]->value, 0));
-			check_work(state[i]);
+			bench_check_work(state[i], ROUNDS);
 		}
 	}
 	end(s);
