@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One owner of the state of this process' queues.
+ *
+ * The program's runtime and the scheduler use the same controls. Both wishes are kept here, and
+ * what reaches the kernel is the two combined, under one lock a queue: an update by the runtime
+ * never releases a queue that is held, an admission never starts one that the runtime has stopped,
+ * and a queue that goes away is admitted first.
+ *
+ * The program's calls come in through gp__kfd_owner_ioctl(); what the driver is asked goes out
+ * through the function given at the start, which is the next ioctl() after a preload's.
+ */
+#ifndef GP__DEVICE_KFD_OWNER_H
+#define GP__DEVICE_KFD_OWNER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "device/kfd/control.h"
+
+struct gp__kfd_owner;
+
+typedef int (*gp__kfd_ioctl_fn)(int fd, unsigned long request, void *args);
+
+struct gp__kfd_owner_events {
+	/* A queue was made, or is about to go (before the driver is asked). No lock is held. */
+	void (*added)(void *data, const struct gp__kfd_queue_info *queue);
+	void (*removed)(void *data, const struct gp__kfd_queue_info *queue);
+	/* The runtime has changed its priority or percentage. */
+	void (*changed)(void *data, const struct gp__kfd_queue_info *queue);
+	void *data;
+};
+
+int gp__kfd_owner_create(gp__kfd_ioctl_fn next, enum gp__kfd_way way,
+			 const struct gp__kfd_owner_events *events, struct gp__kfd_owner **owner);
+/* Admits all. */
+void gp__kfd_owner_destroy(struct gp__kfd_owner *owner);
+
+/*
+ * A call of the program on /dev/kfd, carried out. Returns what ioctl() would, with errno set. What
+ * is not understood is passed on untouched.
+ */
+int gp__kfd_owner_ioctl(struct gp__kfd_owner *owner, int fd, unsigned long request, void *args);
+/* In a child after fork(): it has no queues. */
+void gp__kfd_owner_forget(struct gp__kfd_owner *owner);
+
+/*
+ * Exclude (SAVE, DRAIN, RESET) or admit (START) queues by id: how many are as asked, or -errno.
+ * Each result (0 or -errno, -ENOENT: no such queue) is set in any case.
+ */
+int gp__kfd_owner_set(struct gp__kfd_owner *owner, enum gp__kfd_verb verb, const uint32_t *ids,
+		      int *results, size_t n);
+
+struct gp__kfd_owned {
+	struct gp__kfd_queue_info queue;
+	bool held; /* by us */
+	int error; /* of the latest stop or start that failed; 0: none did */
+};
+
+/* Copies up to @max of them; how many there are. */
+size_t gp__kfd_owner_list(struct gp__kfd_owner *owner, struct gp__kfd_owned *list, size_t max);
+
+#endif

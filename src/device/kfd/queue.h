@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* A queue of this process as it was asked for: all that its owner knows and others need. */
+#ifndef GP__DEVICE_KFD_QUEUE_H
+#define GP__DEVICE_KFD_QUEUE_H
+
+#include <stdint.h>
+
+struct gp__kfd_queue_info {
+	uint32_t id, gpu_id;
+	uint32_t type; /* GP_KFD_QUEUE_... */
+	uint32_t ring_bytes;
+	/* Addresses in the process. */
+	uint64_t ring, read_index, write_index;
+	uint64_t save_area;
+	uint32_t save_bytes; /* of each XCC */
+	/* What its runtime wants, as it last said so. */
+	uint32_t percentage, priority;
+};
+
+#endif
