@@ -78,6 +78,7 @@ enum {
 	SDMA_QUEUE_ID = 127,
 };
 #define SDMA_DUMMY_VALUE 0xf
+#define SDMA_ENABLED 1u /* in a slot */
 #define SDMA_WRITEBACK (1u << 12 | 6u << 16)
 
 /* Byte addresses of registers. */
@@ -451,8 +452,10 @@ static void write_sdma_slots(struct view *v, uint32_t node)
 			const struct shot *s = in_sdma_slot(v, node, engine, slot);
 
 			memset(mqd, 0, sizeof(mqd));
-			if (s)
+			if (s) {
 				put_sdma(s, mqd);
+				mqd[SDMA_RB_CNTL] |= SDMA_ENABLED;
+			}
 			fprintf(v->out, "  SDMA Engine %u, RLC %u\n", engine, slot);
 			dump_registers(v->out, SDMA_REGISTER(engine, slot), mqd,
 				       SDMA_REGISTERS_END);
