@@ -3,7 +3,10 @@
 #ifndef GP__DEVICE_KFD_QUEUE_H
 #define GP__DEVICE_KFD_QUEUE_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "gpreempt/uapi/gpreempt_kfd.h"
 
 struct gp__kfd_queue_info {
 	uint32_t id, gpu_id;
@@ -16,5 +19,11 @@ struct gp__kfd_queue_info {
 	/* What its runtime wants, as it last said so. */
 	uint32_t percentage, priority;
 };
+
+/* PM4 or AQL; the others are SDMA of some kind. */
+static inline bool gp__kfd_is_compute(uint32_t type)
+{
+	return type == GP_KFD_QUEUE_COMPUTE || type == GP_KFD_QUEUE_COMPUTE_AQL;
+}
 
 #endif
