@@ -20,8 +20,6 @@
 
 struct gp__kfd_owner;
 
-typedef int (*gp__kfd_ioctl_fn)(int fd, unsigned long request, void *args);
-
 struct gp__kfd_owner_events {
 	/* A queue was made, or is about to go (before the driver is asked). No lock is held. */
 	void (*added)(void *data, const struct gp__kfd_queue_info *queue);

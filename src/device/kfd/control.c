@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What is common to all ways: what is done about a stop that failed, and about a start that did.
+ *
+ * A stop that the driver refused has changed nothing. Of any other failure (a timeout, a hang, a
+ * reset) nobody knows whether it happens after all, and percentage 0 is remembered by the driver
+ * even then: such a queue is started again.
+ */
+#include "device/kfd/control.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "device/kfd/way.h"
+
+#define SIGNALS_MAX 1000
+#define STARTS_MAX 5
+#define NS_PER_MS 1000000
+
+static const struct gp__kfd_way_ops *const ways[GP__KFD_WAYS] = {
+	[GP__KFD_WAY_UPDATE] = &gp__kfd_way_update,
+	[GP__KFD_WAY_DBGTRAP] = &gp__kfd_way_dbgtrap,
+	[GP__KFD_WAY_PREEMPT] = &gp__kfd_way_preempt,
+};
+
+const char *gp__kfd_way_name(enum gp__kfd_way way)
+{
+	return way < GP__KFD_WAYS ? ways[way]->name : "none";
+}
+
+int gp__kfd_way_parse(const char *name)
+{
+	for (int i = 0; i < GP__KFD_WAYS; i++) {
+		if (!strcmp(name, ways[i]->name))
+			return i;
+	}
+	return -1;
+}
+
+int gp__kfd_call(const struct gp__kfd_control *c, unsigned long request, void *args)
+{
+	for (int i = 0; i < SIGNALS_MAX; i++) {
+		int result = c->next(c->kfd, request, args);
+
+		if (result >= 0)
+			return result;
+		if (errno != EINTR)
+			return -errno;
+	}
+	return -EINTR;
+}
+
+void gp__kfd_set_results(struct gp__kfd_target *t, size_t n, int result)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (t[i].result == GP__KFD_PENDING)
+			t[i].result = result;
+	}
+}
+
+size_t gp__kfd_write_ids(const struct gp__kfd_target *t, size_t n, uint32_t *ids)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (t[i].result == GP__KFD_PENDING)
+			ids[nr++] = t[i].queue->id;
+	}
+	return nr;
+}
+
+void gp__kfd_read_ids(struct gp__kfd_target *t, size_t n, const uint32_t *ids)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (t[i].result != GP__KFD_PENDING)
+			continue;
+		if (*ids & GP_KFD_QUEUE_INVALID)
+			t[i].result = -EINVAL;
+		else
+			t[i].result = *ids & GP_KFD_QUEUE_ERROR ? -EIO : 0;
+		ids++;
+	}
+}
+
+/*
+ * Beginning and end
+ */
+
+static int libc_ioctl(int fd, unsigned long request, void *args)
+{
+	return ioctl(fd, request, args);
+}
+
+int gp__kfd_control_open_by(struct gp__kfd_control *c, gp__kfd_ioctl_fn next, int kfd, pid_t pid,
+			    enum gp__kfd_way way)
+{
+	*c = (struct gp__kfd_control){
+		.next = next,
+		.kfd = kfd,
+		.pid = pid == getpid() ? 0 : pid,
+		.way = way,
+		.events = -1,
+		.runtime = GP__KFD_RUNTIME_UNKNOWN,
+	};
+	return way < GP__KFD_WAYS ? ways[way]->open(c) : -EINVAL;
+}
+
+int gp__kfd_control_open(struct gp__kfd_control *c, int kfd, pid_t pid, enum gp__kfd_way way)
+{
+	return gp__kfd_control_open_by(c, libc_ioctl, kfd, pid, way);
+}
+
+void gp__kfd_control_close(struct gp__kfd_control *c)
+{
+	if (ways[c->way]->close)
+		ways[c->way]->close(c);
+}
+
+/*
+ * Stops and starts
+ */
+
+static int check(const struct gp__kfd_control *c, enum gp__kfd_verb verb,
+		 const struct gp__kfd_target *t, size_t n)
+{
+	if (!n)
+		return -ENODATA;
+	if (n > GP__KFD_QUEUES_MAX)
+		return -E2BIG;
+	if (verb >= GP__KFD_VERBS || !ways[c->way]->can(verb))
+		return -EOPNOTSUPP;
+	for (size_t i = 0; i < n; i++) {
+		if (t[i].queue->id >= GP__KFD_QUEUES_MAX)
+			return -EINVAL;
+	}
+	return 0;
+}
+
+/* Said before anything was done. */
+static bool is_refusal(int err)
+{
+	switch (-err) {
+	case EINVAL: /* no such queue, or one that is being destroyed */
+	case EFAULT: /* the same, of UPDATE_QUEUE; or its ring is not mapped */
+	case EBUSY: /* it is being destroyed */
+	case EPERM:
+	case ENOTTY:
+	case EBADF:
+	case ESRCH:
+	case ENODEV:
+	case ENOMEM:
+	case EOPNOTSUPP:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void pause_ms(int ms)
+{
+	struct timespec ts = { 0, (long)ms * NS_PER_MS };
+
+	nanosleep(&ts, NULL);
+}
+
+static bool may_pass(int err)
+{
+	return err && (!is_refusal(err) || err == -ENOMEM);
+}
+
+/* A queue that stays stopped is the worst that can happen: what may pass is tried again. */
+static void start(struct gp__kfd_control *c, struct gp__kfd_target *t, size_t n)
+{
+	ways[c->way]->set(c, GP__KFD_START, t, n);
+	for (int turn = 1; turn < STARTS_MAX; turn++) {
+		bool any = false;
+
+		for (size_t i = 0; i < n; i++) {
+			if (!may_pass(t[i].result))
+				continue;
+			t[i].result = GP__KFD_PENDING;
+			any = true;
+		}
+		if (!any)
+			return;
+		pause_ms(1 << turn);
+		ways[c->way]->set(c, GP__KFD_START, t, n);
+	}
+}
+
+static void swap_results(struct gp__kfd_target *t)
+{
+	int undone = t->undone;
+
+	t->undone = t->result;
+	t->result = undone;
+}
+
+/* Where each stop has its result; those that start here have theirs in undone afterwards. */
+static void undo(struct gp__kfd_control *c, struct gp__kfd_target *t, size_t n)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!t[i].result || is_refusal(t[i].result))
+			continue;
+		t[i].undone = GP__KFD_PENDING;
+		any = true;
+	}
+	if (!any)
+		return;
+	for (size_t i = 0; i < n; i++)
+		swap_results(&t[i]);
+	start(c, t, n);
+	for (size_t i = 0; i < n; i++)
+		swap_results(&t[i]);
+}
+
+static int sum(const struct gp__kfd_target *t, size_t n)
+{
+	int done = 0, first = t[0].result;
+	bool same = true;
+
+	for (size_t i = 0; i < n; i++) {
+		done += !t[i].result;
+		same &= t[i].result == first;
+	}
+	return !done && same ? first : done;
+}
+
+int gp__kfd_control(struct gp__kfd_control *c, enum gp__kfd_verb verb, struct gp__kfd_target *t,
+		    size_t n)
+{
+	int err = check(c, verb, t, n);
+
+	for (size_t i = 0; i < n; i++) {
+		t[i].undone = 0;
+		t[i].result = GP__KFD_PENDING;
+	}
+	if (err) {
+		gp__kfd_set_results(t, n, err);
+		return err;
+	}
+	gp__kfd_control_answer(c);
+	if (verb == GP__KFD_START) {
+		start(c, t, n);
+	} else {
+		ways[c->way]->set(c, verb, t, n);
+		undo(c, t, n);
+	}
+	return sum(t, n);
+}

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT
+/*
+ * DBG_TRAP: suspend and resume as a debugger does, all queues in one call.
+ *
+ * Exceptions stay the runtime's affair. But a runtime that enables or disables itself waits until
+ * its debugger has heard of it. In our own process whoever opens and closes this sees to it that no
+ * debugger is there then; another's runtime is answered when it says so (gp__kfd_control_answer()).
+ *
+ * To begin, another process must be traced. It is not traced longer than that, since a tracer that
+ * does not wait for signals keeps them from the program. Kernels that want the tracer later, too,
+ * say so, and it is traced for that one call.
+ */
+#include "device/kfd/way.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define STOP_PATIENCE_MS 1000
+#define NS_PER_MS 1000000
+#define RUNTIME_CHANGES GP_KFD_EC_MASK(GP_KFD_EC_PROCESS_RUNTIME)
+
+static bool can(enum gp__kfd_verb verb)
+{
+	return verb == GP__KFD_SAVE || verb == GP__KFD_START;
+}
+
+/*
+ * Tracing
+ */
+
+static int seize(const struct gp__kfd_control *c)
+{
+	return c->pid && ptrace(PTRACE_SEIZE, c->pid, 0, 0) ? -errno : 0;
+}
+
+/* A program must be stopped to be let go. What it stopped for instead is delivered to it. */
+static void let_go(const struct gp__kfd_control *c)
+{
+	const struct timespec ms = { 0, NS_PER_MS };
+
+	if (!c->pid)
+		return;
+	for (int i = 0; i < STOP_PATIENCE_MS && !ptrace(PTRACE_INTERRUPT, c->pid, 0, 0); i++) {
+		siginfo_t info = { .si_pid = 0 };
+		/* Not its end: that is for its parent, which may be us. */
+		int err = waitid(P_PID, (id_t)c->pid, &info, WSTOPPED | WNOHANG | __WALL);
+
+		if (!err && info.si_pid) {
+			bool by_us = info.si_status >> 8;
+
+			ptrace(PTRACE_DETACH, c->pid, 0, by_us ? 0 : info.si_status);
+			return;
+		}
+		nanosleep(&ms, NULL);
+	}
+}
+
+static int trap(const struct gp__kfd_control *c, uint32_t op, struct gp_kfd_dbg_trap *args)
+{
+	int result;
+
+	args->pid = (uint32_t)(c->pid ? c->pid : getpid());
+	args->op = op;
+	result = gp__kfd_call(c, GP_KFD_DBG_TRAP, args);
+	if (result == -EPERM && c->pid && !seize(c)) {
+		result = gp__kfd_call(c, GP_KFD_DBG_TRAP, args);
+		let_go(c);
+	}
+	return result;
+}
+
+/*
+ * Beginning and end
+ */
+
+static int answer(struct gp__kfd_control *c)
+{
+	struct gp_kfd_dbg_trap args = { 0 };
+
+	args.send_runtime_event.exception_mask = RUNTIME_CHANGES;
+	return trap(c, GP_KFD_DBG_SEND_RUNTIME_EVENT, &args);
+}
+
+void gp__kfd_control_answer(struct gp__kfd_control *c)
+{
+	struct gp_kfd_dbg_trap args;
+	char bytes[64];
+
+	if (c->way != GP__KFD_WAY_DBGTRAP || !c->pid || c->events < 0 ||
+	    read(c->events, bytes, sizeof(bytes)) <= 0)
+		return;
+	for (;;) {
+		args = (struct gp_kfd_dbg_trap){ 0 };
+		args.query_debug_event.exception_mask = RUNTIME_CHANGES;
+		if (trap(c, GP_KFD_DBG_QUERY_DEBUG_EVENT, &args))
+			return;
+		if (args.query_debug_event.exception_mask & RUNTIME_CHANGES)
+			answer(c);
+	}
+}
+
+static int enable(struct gp__kfd_control *c, int dbg_fd)
+{
+	struct gp_kfd_runtime_info info = { 0 };
+	struct gp_kfd_dbg_trap args = { .op = GP_KFD_DBG_ENABLE };
+	int err;
+
+	args.pid = (uint32_t)(c->pid ? c->pid : getpid());
+	args.enable = (struct gp_kfd_dbg_enable){
+		.exception_mask = c->pid ? RUNTIME_CHANGES : 0,
+		.rinfo_ptr = (uint64_t)&info,
+		.rinfo_size = sizeof(info),
+		.dbg_fd = (uint32_t)dbg_fd,
+	};
+	err = seize(c);
+	if (err)
+		return err;
+	err = gp__kfd_call(c, GP_KFD_DBG_TRAP, &args);
+	let_go(c);
+	if (!err)
+		c->runtime = info.runtime_state;
+	return err;
+}
+
+static void disable(struct gp__kfd_control *c)
+{
+	struct gp_kfd_dbg_trap args = { 0 };
+
+	/* Its runtime may be about to wait; if not, it never will for this one. */
+	if (c->pid)
+		answer(c);
+	trap(c, GP_KFD_DBG_DISABLE, &args);
+}
+
+static void close_dbgtrap(struct gp__kfd_control *c)
+{
+	if (c->events < 0)
+		return;
+	disable(c);
+	close(c->events);
+	c->events = -1;
+}
+
+/* Where a GPU has one debugger at most, who comes second hears of it only here. */
+static int check_runtime(const struct gp__kfd_control *c)
+{
+	switch (c->runtime) {
+	case GP_KFD_RUNTIME_ENABLED:
+		return 0;
+	case GP_KFD_RUNTIME_DISABLED:
+		return -EPERM;
+	default:
+		return -EBUSY;
+	}
+}
+
+static int open_dbgtrap(struct gp__kfd_control *c)
+{
+	int ends[2], err;
+
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK))
+		return -errno;
+	err = enable(c, ends[1]);
+	/* The driver has its own of it; the other one stays open, so that nothing breaks. */
+	close(ends[1]);
+	if (err) {
+		close(ends[0]);
+		return err;
+	}
+	c->events = ends[0];
+	err = check_runtime(c);
+	if (err)
+		close_dbgtrap(c);
+	return err;
+}
+
+/*
+ * Queues
+ */
+
+static int suspend(struct gp__kfd_control *c, uint32_t *ids, size_t n)
+{
+	struct gp_kfd_dbg_trap args = { 0 };
+
+	args.suspend_queues.queue_array_ptr = (uint64_t)ids;
+	args.suspend_queues.num_queues = (uint32_t)n;
+	return trap(c, GP_KFD_DBG_SUSPEND_QUEUES, &args);
+}
+
+static int resume(struct gp__kfd_control *c, uint32_t *ids, size_t n)
+{
+	struct gp_kfd_dbg_trap args = { 0 };
+
+	args.resume_queues.queue_array_ptr = (uint64_t)ids;
+	args.resume_queues.num_queues = (uint32_t)n;
+	return trap(c, GP_KFD_DBG_RESUME_QUEUES, &args);
+}
+
+static void set_once(struct gp__kfd_control *c, enum gp__kfd_verb verb, struct gp__kfd_target *t,
+		     size_t n)
+{
+	uint32_t ids[GP__KFD_QUEUES_MAX];
+	size_t nr = gp__kfd_write_ids(t, n, ids);
+	int done = verb == GP__KFD_START ? resume(c, ids, nr) : suspend(c, ids, nr);
+
+	if (done < 0)
+		gp__kfd_set_results(t, n, done);
+	else
+		gp__kfd_read_ids(t, n, ids);
+}
+
+/* No queue is new to us any more; of each only a part of what could be known is asked for. */
+static int take_notice(struct gp__kfd_control *c)
+{
+	uint64_t entries[GP__KFD_QUEUES_MAX];
+	struct gp_kfd_dbg_trap args = { 0 };
+
+	args.snapshot = (struct gp_kfd_dbg_snapshot){
+		.exception_mask = GP_KFD_EC_MASK(GP_KFD_EC_QUEUE_NEW),
+		.snapshot_buf_ptr = (uint64_t)entries,
+		.num_entries = GP__KFD_QUEUES_MAX,
+		.entry_size = sizeof(entries[0]),
+	};
+	return trap(c, GP_KFD_DBG_GET_QUEUE_SNAPSHOT, &args);
+}
+
+/* A debugger cannot suspend a queue that it has not heard of: then it is refused as unknown. */
+static void set(struct gp__kfd_control *c, enum gp__kfd_verb verb, struct gp__kfd_target *t,
+		size_t n)
+{
+	bool any = false;
+
+	set_once(c, verb, t, n);
+	if (verb == GP__KFD_START)
+		return;
+	for (size_t i = 0; i < n; i++)
+		any |= t[i].result == -EINVAL;
+	if (!any || take_notice(c))
+		return;
+	for (size_t i = 0; i < n; i++) {
+		if (t[i].result == -EINVAL)
+			t[i].result = GP__KFD_PENDING;
+	}
+	set_once(c, verb, t, n);
+}
+
+const struct gp__kfd_way_ops gp__kfd_way_dbgtrap = {
+	.name = "dbgtrap",
+	.can = can,
+	.open = open_dbgtrap,
+	.close = close_dbgtrap,
+	.set = set,
+};
