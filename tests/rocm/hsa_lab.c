@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "hsa_lab.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
+
+#include "gpreempt/uapi/gpreempt_kfd.h"
 
 void lab_fail(const char *fmt, ...)
 {
@@ -116,6 +120,17 @@ void lab_close(struct lab *lab)
 {
 	lab_must(hsa_executable_destroy(lab->code));
 	lab_must(hsa_shut_down());
+}
+
+void lab_enable_runtime(void)
+{
+	struct gp_kfd_runtime_enable args = { .mode_mask = GP_KFD_RUNTIME_ENABLE_MODE };
+	int fd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
+
+	lab_check(fd >= 0, "/dev/kfd: %s", strerror(errno));
+	if (ioctl(fd, GP_KFD_RUNTIME_ENABLE, &args) && errno != EBUSY)
+		lab_fail("RUNTIME_ENABLE: %s", strerror(errno));
+	close(fd);
 }
 
 struct lab_kernel lab_find(struct lab *lab, const char *name)

@@ -59,6 +59,11 @@ void lab_status(hsa_status_t status, const char *call);
 void lab_open(struct lab *lab);
 void lab_open_gpu(struct lab *lab, hsa_agent_t gpu);
 void lab_close(struct lab *lab);
+/*
+ * Tells the driver that a debugger may come, as newer runtimes do by themselves. Between hsa_init()
+ * and the first queue.
+ */
+void lab_enable_runtime(void);
 struct lab_kernel lab_find(struct lab *lab, const char *name);
 
 /* Memory that the GPU can use. */

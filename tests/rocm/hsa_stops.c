@@ -26,8 +26,9 @@
 
 #include "gpreempt/uapi/gpreempt_kfd.h"
 #include "hsa_lab.h"
+#include "mill.h"
 
-enum { QUEUES_MAX = 4, GROUPS = 6, GROUP = 256, ROUNDS = 200, BURST = 40, SEEN_MAX = 64 };
+enum { QUEUES_MAX = 4, GROUPS = 6, ROUNDS = 200, BURST = 40, SEEN_MAX = 64 };
 
 /*
  * Queues of this process by the driver's ids, which the runtime tells nobody: what it asks the
@@ -97,31 +98,11 @@ struct worker {
 	/* What kernels write and read. */
 	uint64_t *state;
 	_Atomic uint32_t *done, *cells;
-	uint64_t expected[GROUPS * GROUP];
+	uint64_t expected[GROUPS * MILL_GROUP];
 };
 
 #define NO_PACKET UINT64_MAX
 static _Atomic bool time_is_up;
-
-static void turn_mill(uint64_t *state, uint32_t rounds)
-{
-	uint64_t tray[GROUP];
-
-	for (uint32_t r = 0; r < rounds; r++) {
-		for (int l = 0; l < GROUP; l++) {
-			state[l] = state[l] * 6364136223846793005u + 1442695040888963407u;
-			tray[l] = state[l];
-		}
-		for (int l = 0; l < GROUP; l++)
-			state[l] ^= tray[(l + 1) % GROUP] >> 7;
-	}
-}
-
-struct mill_arguments {
-	uint64_t *state;
-	uint32_t rounds, pad;
-	void *done;
-};
 
 static void wait_somehow(struct worker *w, hsa_signal_t signal, const char *what)
 {
@@ -132,17 +113,18 @@ static void wait_somehow(struct worker *w, hsa_signal_t signal, const char *what
 static void run_mill(struct worker *w, const struct lab_kernel *mill, void *args, hsa_signal_t done)
 {
 	hsa_signal_store_screlease(done, 1);
-	w->mill = lab_dispatch(w->queue, mill,
-			       (struct lab_grid){ .size = { GROUPS * GROUP }, .group = { GROUP } },
-			       args, done);
+	w->mill = lab_dispatch(
+		w->queue, mill,
+		(struct lab_grid){ .size = { GROUPS * MILL_GROUP }, .group = { MILL_GROUP } }, args,
+		done);
 	for (int g = 0; g < GROUPS; g++)
-		turn_mill(&w->expected[g * GROUP], ROUNDS);
+		turn_mill(&w->expected[g * MILL_GROUP], ROUNDS);
 	wait_somehow(w, done, "a mill");
 	w->mill = NO_PACKET;
 	w->turns++;
 	lab_check(*w->done == w->turns * GROUPS, "turn %u: %u workgroups of %u have ended",
 		  w->turns, *w->done, w->turns * GROUPS);
-	for (int i = 0; i < GROUPS * GROUP; i++)
+	for (int i = 0; i < GROUPS * MILL_GROUP; i++)
 		lab_check(w->state[i] == w->expected[i], "turn %u: work-item %d has %#lx, not %#lx",
 			  w->turns, i, (unsigned long)w->state[i], (unsigned long)w->expected[i]);
 }
@@ -174,7 +156,7 @@ static void *work(void *data)
 	memset((void *)w->done, 0, 4096);
 	w->mill = NO_PACKET;
 	w->ready = true;
-	for (int i = 0; i < GROUPS * GROUP; i++)
+	for (int i = 0; i < GROUPS * MILL_GROUP; i++)
 		w->state[i] = w->expected[i] = lab_random(&w->seed);
 	*mill_args = (struct mill_arguments){ w->state, ROUNDS, 0, (void *)w->done };
 	*count_args = (void *)w->cells;
@@ -237,17 +219,6 @@ static void set_saved(const struct worker *w, bool stopped)
 static void set_drained(const struct worker *w, bool stopped)
 {
 	preempt(w, stopped, GP_KFD_PREEMPT_DRAIN);
-}
-
-/* Newer runtimes tell the driver that a debugger may come; older ones leave it to their program. */
-static void enable_runtime(void)
-{
-	struct gp_kfd_runtime_enable args = { .mode_mask = GP_KFD_RUNTIME_ENABLE_MODE };
-	int fd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
-
-	lab_check(fd >= 0, "/dev/kfd: %s", strerror(errno));
-	if (ioctl(fd, GP_KFD_RUNTIME_ENABLE, &args) && errno != EBUSY)
-		lab_fail("RUNTIME_ENABLE: %s", strerror(errno));
 }
 
 static void attach_debugger(void)
@@ -315,11 +286,11 @@ static const struct stopper stoppers[] = {
 	{ .name = "none" },
 	{ .name = "update", .set = set_percentage },
 	{ .name = "debug",
-	  .prepare = enable_runtime,
+	  .prepare = lab_enable_runtime,
 	  .begin = attach_debugger,
 	  .set = set_suspended,
 	  .end = detach_debugger },
-	{ .name = "debugged", .prepare = enable_runtime }, /* by somebody else */
+	{ .name = "debugged", .prepare = lab_enable_runtime }, /* by somebody else */
 	{ .name = "save", .set = set_saved },
 	{ .name = "drain", .set = set_drained },
 };

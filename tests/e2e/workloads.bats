@@ -1,0 +1,66 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# The offline and the online program that the scenarios share a GPU between.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+	: "${GPREEMPT:=build/src/cli/gpreempt}" "${WORKLOADS:=build/tests/workloads}"
+	export XDG_RUNTIME_DIR=$BATS_TEST_TMPDIR
+	unset GPREEMPT_EMU_DIR
+	trainer=$WORKLOADS/offline_trainer server=$WORKLOADS/online_server
+	[ -x "$trainer" ] || skip "no offline_trainer: it needs libhsa-runtime-dev and clang-19"
+}
+
+on_machine() {
+	timeout 120 "$GPREEMPT" emu exec --cus 4 "$@"
+}
+
+# The last word of a run.
+digest() {
+	"$@" | sed -n 's/.*digest //p'
+}
+
+@test "the trainer's steps on a GPU and on the host have the same digest" {
+	want=$(digest "$trainer" --on host --steps 6 --queues 3 --rounds 500)
+	[ "${#want}" -eq 16 ]
+	[ "$(digest on_machine -- "$trainer" --steps 6 --queues 3 --rounds 500)" = "$want" ]
+}
+
+@test "the digest is of all steps, rounds and of the seed" {
+	want=$(digest "$trainer" --on host --steps 6 --rounds 50)
+	for other in "--steps 5 --rounds 50" "--steps 6 --rounds 51" \
+		"--steps 6 --rounds 50 --seed 2" "--steps 6 --rounds 50 --queues 1"; do
+		# shellcheck disable=SC2086 # two words
+		[ "$(digest "$trainer" --on host $other)" != "$want" ]
+	done
+}
+
+@test "a trainer that is told to end does so after a step, with the digest so far" {
+	on_machine -- "$trainer" --json --rounds 500 --progress "$BATS_TEST_TMPDIR/progress" \
+		>"$BATS_TEST_TMPDIR/out" &
+	for _ in $(seq 200); do
+		# The number of steps, behind magic and pid.
+		steps=$(od -A n -t u8 -j 8 -N 8 "$BATS_TEST_TMPDIR/progress" 2>/dev/null || true)
+		[ "${steps:-0}" -gt 2 ] && break
+		sleep 0.05
+	done
+	kill "$(od -A n -t u4 -j 4 -N 4 "$BATS_TEST_TMPDIR/progress" | tr -d ' ')"
+	wait $!
+	read -r steps got < <(python3 -c 'import json, sys; d = json.load(sys.stdin)
+print(d["steps"], d["digest"])' <"$BATS_TEST_TMPDIR/out")
+	[ "$steps" -gt 2 ]
+	[ "$(digest "$trainer" --on host --rounds 500 --steps "$steps")" = "$got" ]
+}
+
+@test "the server answers one at a time, many at once, and by line" {
+	run on_machine -- "$server" --requests 12 --period 1ms
+	[[ $output == *"12 requests, each answered right"*"wall time: p50"*"device time: p50"* ]]
+	run on_machine -- "$server" --requests 70 --at-once 32 --queues 2 --json
+	[[ $output == *'"requests":70'*'"p99_us"'* ]]
+	run bash -c 'printf "3\n1\n" | timeout 60 "$@"' _ "$GPREEMPT" emu exec --cus 4 -- "$server" \
+		--stdin
+	[[ $output == *"served 3 wall_us "*"served 1 wall_us "*"4 requests, each answered right"* ]]
+	run -1 bash -c 'echo many | timeout 60 "$@"' _ "$GPREEMPT" emu exec --cus 4 -- "$server" --stdin
+	[[ $output == *"'many' is no number of requests from 1 to 256"* ]]
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* What a workload shows of itself while it runs: a page that it maps, and anybody may read. */
+#ifndef GP__TESTS_PROGRESS_H
+#define GP__TESTS_PROGRESS_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define PROGRESS_MAGIC 0x6770726fu
+
+/* python/ and tests/ read it as "=IIQQQ". */
+struct progress {
+	_Atomic uint32_t magic; /* written last: the rest is valid */
+	uint32_t pid;
+	_Atomic uint64_t steps, digest; /* steps is written after the digest of that step */
+	_Atomic uint64_t device_ns; /* that its dispatches were under way, stops included */
+};
+
+#endif
