@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "device/kfd/user.h"
-#include "emu/gfx9/object.h"
+#include "base/object.h"
 #include "emu/protocol.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ struct client {
 	struct gp__kfd_user u;
 	struct gp__kfd_queue q;
 	struct gp__kfd_memory code, data;
-	struct gfx9_object object;
+	struct gp__object object;
 	struct gp__kfd_signal *signal;
 	/* For the kernels "gate" and "knock". */
 	struct {
@@ -80,7 +80,7 @@ static uint64_t kernel(const struct client *c, const char *name)
 {
 	uint64_t offset;
 
-	return gfx9_object_symbol(&c->object, name, &offset) ? (uint64_t)c->code.at + offset : 0;
+	return gp__object_symbol(&c->object, name, &offset) ? (uint64_t)c->code.at + offset : 0;
 }
 
 static int dispatch_batch(void *arg, uint64_t times)
@@ -431,13 +431,13 @@ static int disable_debug(struct client *c)
 
 static int load_kernels(struct client *c)
 {
-	int err = gfx9_object_read(&c->object, GP_EMU_KERNELS);
+	int err = gp__object_read(&c->object, GP_EMU_KERNELS);
 
 	if (!err)
-		err = gp__kfd_alloc(&c->u, &c->code, gfx9_object_bytes(&c->object),
+		err = gp__kfd_alloc(&c->u, &c->code, gp__object_bytes(&c->object),
 				    GP_KFD_MEM_GTT | GP_KFD_MEM_EXECUTABLE);
 	if (!err)
-		gfx9_object_load(&c->object, c->code.at);
+		gp__object_load(&c->object, c->code.at);
 	return err;
 }
 
@@ -488,7 +488,7 @@ static void end(struct client *c)
 		gp__kfd_queue_destroy(&c->q);
 	gp__kfd_free(&c->u, &c->data);
 	gp__kfd_free(&c->u, &c->code);
-	gfx9_object_free(&c->object);
+	gp__object_free(&c->object);
 	gp__kfd_close(&c->u);
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "queue/api.h"
+#include "base/api.h"
 #include "queue/queue.h"
 #include "queue/thread.h"
 

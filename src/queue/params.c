@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "policy/policy.h"
-#include "queue/api.h"
+#include "base/api.h"
 
 static int param_set(struct gp__choice *c, const char *name, size_t len, uint64_t value,
 		     struct gp_error *err)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "queue/api.h"
+#include "base/api.h"
 #include "queue/params.h"
 #include "queue/queue.h"
 

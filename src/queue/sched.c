@@ -35,7 +35,7 @@
 #include "core/list.h"
 #include "core/log.h"
 #include "policy/policy.h"
-#include "queue/api.h"
+#include "base/api.h"
 #include "queue/driver.h"
 #include "queue/params.h"
 #include "queue/thread.h"

@@ -86,7 +86,7 @@ void bench_process_end(struct bench_process *p)
 	emu_process_put(p->p);
 	gfx9_queue_destroy(&m->queue);
 	gfx9_code_destroy(&m->code);
-	gfx9_object_free(&m->object);
+	gp__object_free(&m->object);
 	free(m);
 }
 

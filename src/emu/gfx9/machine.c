@@ -48,10 +48,10 @@ void *machine_at(struct machine *m, uint64_t va)
 
 static bool load(struct machine *m, const char *path)
 {
-	if (gfx9_object_read(&m->object, path))
+	if (gp__object_read(&m->object, path))
 		return false;
-	m->image = machine_alloc(m, gfx9_object_bytes(&m->object));
-	gfx9_object_load(&m->object, machine_at(m, m->image));
+	m->image = machine_alloc(m, gp__object_bytes(&m->object));
+	gp__object_load(&m->object, machine_at(m, m->image));
 	return true;
 }
 
@@ -59,7 +59,7 @@ uint64_t machine_symbol(const struct machine *m, const char *name)
 {
 	uint64_t offset;
 
-	return gfx9_object_symbol(&m->object, name, &offset) ? m->image + offset : 0;
+	return gp__object_symbol(&m->object, name, &offset) ? m->image + offset : 0;
 }
 
 void machine_queue(struct machine *m, struct gfx9_queue *q)
@@ -136,7 +136,7 @@ void machine_free(struct machine *m)
 	gfx9_queue_destroy(&m->queue);
 	gfx9_code_destroy(&m->code);
 	munmap(m->memory, m->size);
-	gfx9_object_free(&m->object);
+	gp__object_free(&m->object);
 	free(m);
 }
 

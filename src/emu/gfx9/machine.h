@@ -7,7 +7,7 @@
 #define GP__EMU_GFX9_MACHINE_H
 
 #include "emu/gfx9/gpu.h"
-#include "emu/gfx9/object.h"
+#include "base/object.h"
 
 #define MACHINE_BASE ((uint64_t)0x100000000)
 #define MACHINE_XCC_CUS 4 /* of an XCC at most: what can be saved */
@@ -22,7 +22,7 @@ struct machine {
 	uint64_t size, used, high; /* high: more was never in use */
 	/* The code object: where it was loaded, and its file. */
 	uint64_t image;
-	struct gfx9_object object;
+	struct gp__object object;
 	/* The GPU, made anew when this changes: 4 compute units, and no threads but the calling
 	 * one, at first. */
 	struct gfx9_gpu_config config;

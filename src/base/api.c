@@ -1,18 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "queue/api.h"
+#include "base/api.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#define STR_(x) #x
-#define STR(x) STR_(x)
-
-const char *gp_version(void)
-{
-	return STR(GP_VERSION_MAJOR) "." STR(GP_VERSION_MINOR) "." STR(GP_VERSION_PATCH);
-}
 
 /* No struct of ours will ever be larger; a size beyond it is an accident. */
 #define STRUCT_MAX 4096

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What every public entry point does first and last: sizes and sentences. */
-#ifndef GP_QUEUE_API_H
-#define GP_QUEUE_API_H
+#ifndef GP_BASE_API_H
+#define GP_BASE_API_H
 
 #include <gpreempt/gpreempt.h>
 
