@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MIT
+#include "wire/client.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* A daemon that has not answered by then is one that does not. */
+#define PATIENCE_MS 500
+
+static int wait_readable(int fd, int timeout_ms)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	int n;
+
+	do {
+		n = poll(&p, 1, timeout_ms);
+	} while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : n ? 0 : -ETIMEDOUT;
+}
+
+/* One message into @size bytes, checked: its type or -errno. */
+static int receive(int fd, void *message, size_t size, int *fds, u32 *nr_fds)
+{
+	const char *why;
+	int err = wait_readable(fd, PATIENCE_MS);
+	ssize_t n = err ? err : gp__wire_receive(fd, message, size, fds, nr_fds);
+
+	if (n < 0)
+		return (int)n;
+	return n ? gp__wire_check(message, (size_t)n, &why) : -ECONNRESET;
+}
+
+static int say_hello(int fd, enum gp__wire_role role, const char *program, u32 nr_slots)
+{
+	struct gp__wire_hello hello = { .head = { sizeof(hello), GP__WIRE_HELLO, 0, 1, 0 },
+					.version_min = GP__WIRE_VERSION,
+					.version_max = GP__WIRE_VERSION,
+					.role = role,
+					.nr_slots = nr_slots };
+
+	gp__wire_text(hello.program, sizeof(hello.program), program);
+	return gp__wire_send(fd, &hello, NULL, 0);
+}
+
+/* @text: what the daemon says to a refusal. */
+static int get_welcome(int fd, struct gp__wire_welcome *welcome, int *fds, u32 *nr_fds, char *text)
+{
+	union {
+		struct gp__wire_welcome welcome;
+		struct gp__wire_reply reply;
+	} m;
+	int type = receive(fd, &m, sizeof(m), fds, nr_fds);
+
+	if (type == GP__WIRE_REPLY) {
+		gp__wire_text(text, GP__WIRE_TEXT_MAX, m.reply.text);
+		return m.reply.result < 0 ? m.reply.result : -EPROTO;
+	}
+	if (type < 0)
+		return type;
+	*welcome = m.welcome;
+	return type == GP__WIRE_WELCOME ? 0 : -EPROTO;
+}
+
+/* NULL where it cannot be. */
+static void *map(int fd, size_t bytes, int prot)
+{
+	void *at = mmap(NULL, bytes, prot, MAP_SHARED, fd, 0);
+
+	/* cppcheck-suppress memleak; it is what is returned */
+	return at == MAP_FAILED ? NULL : at;
+}
+
+static int join(struct gp__wire_client *c, const char *program, u32 nr_slots, char *text)
+{
+	int fds[4], err = say_hello(c->socket, GP__WIRE_AGENT, program, nr_slots);
+	struct gp__wire_welcome welcome;
+	u32 nr_fds = 4;
+
+	if (!err)
+		err = get_welcome(c->socket, &welcome, fds, &nr_fds, text);
+	if (err)
+		return err;
+	if (nr_fds == 4 && welcome.nr_slots && welcome.nr_slots <= GP__WIRE_SLOTS_MAX) {
+		c->nr_slots = welcome.nr_slots;
+		c->ttl_ns = welcome.ttl_ns;
+		c->daemon_bell = fds[2];
+		c->bell = fds[3];
+		c->up = map(fds[0], gp__wire_up_bytes(c->nr_slots), PROT_READ | PROT_WRITE);
+		c->down = map(fds[1], gp__wire_down_bytes(c->nr_slots), PROT_READ);
+		close(fds[0]);
+		close(fds[1]);
+		return c->up && c->down ? 0 : -ENOMEM;
+	}
+	while (nr_fds)
+		close(fds[--nr_fds]);
+	return -EPROTO;
+}
+
+int gp__wire_client_open(struct gp__wire_client *c, const char *path, const char *program,
+			 u32 nr_slots, char text[GP__WIRE_TEXT_MAX])
+{
+	int err;
+
+	*text = '\0';
+	*c = (struct gp__wire_client){
+		.socket = gp__wire_connect(path), .bell = -1, .daemon_bell = -1, .seq = 1
+	};
+	if (c->socket < 0)
+		return c->socket;
+	err = join(c, program, nr_slots, text);
+	if (err)
+		gp__wire_client_close(c);
+	return err;
+}
+
+void gp__wire_client_close(struct gp__wire_client *c)
+{
+	if (c->up)
+		munmap(c->up, gp__wire_up_bytes(c->nr_slots));
+	if (c->down)
+		munmap((void *)c->down, gp__wire_down_bytes(c->nr_slots));
+	if (c->bell >= 0)
+		close(c->bell);
+	if (c->daemon_bell >= 0)
+		close(c->daemon_bell);
+	if (c->socket >= 0)
+		close(c->socket);
+	*c = (struct gp__wire_client){ .socket = -1, .bell = -1, .daemon_bell = -1 };
+}
+
+int gp__wire_client_request(struct gp__wire_client *c, void *message, struct gp__wire_reply *reply)
+{
+	struct gp__wire_head *head = message;
+	struct gp__wire_reply unused = { 0 };
+	int type;
+
+	reply = reply ? reply : &unused;
+	head->seq = ++c->seq;
+	type = gp__wire_send(c->socket, message, NULL, 0);
+	while (!type) {
+		type = receive(c->socket, reply, sizeof(*reply), NULL, NULL);
+		if (type == GP__WIRE_REPLY && reply->head.seq == head->seq)
+			return reply->result;
+		/* One that came too late for its request. */
+		type = type == GP__WIRE_REPLY ? 0 : type < 0 ? type : -EPROTO;
+	}
+	return type;
+}
+
+static void ring(struct gp__wire_client *c, u32 slot)
+{
+	ssize_t n;
+
+	atomic_fetch_or(&c->up->changed[slot / 64], 1ull << slot % 64);
+	n = write(c->daemon_bell, &(u64){ 1 }, sizeof(u64));
+	(void)n; /* a bell that is full has been rung */
+}
+
+void gp__wire_client_work(struct gp__wire_client *c, u32 slot, bool has_work, u32 pending, u64 now)
+{
+	struct gp__wire_up_slot *s = &c->up->slot[slot];
+	u64 before = atomic_load_explicit(&s->work, memory_order_relaxed);
+
+	atomic_store_explicit(&s->pending, pending, memory_order_relaxed);
+	if ((before & 1) == has_work)
+		return;
+	atomic_store_explicit(&s->seen_ns, now, memory_order_relaxed);
+	/* Before the look at `alone`, which the daemon clears before it looks here. */
+	atomic_store(&s->work, before + 1);
+	if (!atomic_load(&c->down->alone))
+		ring(c, slot);
+	else
+		atomic_fetch_or(&c->up->changed[slot / 64], 1ull << slot % 64);
+}
+
+void gp__wire_client_done(struct gp__wire_client *c, u32 slot, u32 number, int result, u64 took_ns)
+{
+	struct gp__wire_up_slot *s = &c->up->slot[slot];
+
+	atomic_store_explicit(&s->took_ns, took_ns, memory_order_relaxed);
+	atomic_store_explicit(&s->done, gp__wire_done(number, result), memory_order_release);
+	ring(c, slot);
+}
+
+void gp__wire_client_expired(struct gp__wire_client *c, u32 slot, u32 number)
+{
+	atomic_store(&c->up->slot[slot].expired, number);
+	ring(c, slot);
+}
+
+void gp__wire_client_reset(struct gp__wire_client *c, u32 slot)
+{
+	struct gp__wire_up_slot *s = &c->up->slot[slot];
+
+	atomic_store(&s->work, 0);
+	atomic_store(&s->pending, 0);
+	atomic_store(&s->done, 0);
+	atomic_store(&s->expired, 0);
+}
+
+/*
+ * The command line
+ */
+
+int gp__wire_control(const char *path, char text[GP__WIRE_TEXT_MAX])
+{
+	struct gp__wire_welcome welcome;
+	int fd = gp__wire_connect(path), err;
+
+	*text = '\0';
+	if (fd < 0)
+		return fd;
+	err = say_hello(fd, GP__WIRE_CONTROL, "gpreempt", 0);
+	if (!err)
+		err = get_welcome(fd, &welcome, NULL, NULL, text);
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
+struct text_message {
+	struct gp__wire_head head;
+	char text[GP__WIRE_MESSAGE_MAX - sizeof(struct gp__wire_head)];
+};
+
+static int send_text(int fd, struct text_message *m, const char *request)
+{
+	size_t n = strlen(request);
+
+	if (n > sizeof(m->text))
+		return -EMSGSIZE;
+	m->head = (struct gp__wire_head){ (u32)(sizeof(m->head) + n), GP__WIRE_TEXT, 0, 2, 0 };
+	memcpy(m->text, request, n);
+	return gp__wire_send(fd, m, NULL, 0);
+}
+
+/* Adds what came to the answer. 0: there is more; 1: that was all; -errno. */
+static int take_part(int fd, struct text_message *m, char **answer, size_t *used)
+{
+	int type = receive(fd, m, sizeof(*m), NULL, NULL);
+	size_t n;
+	char *more;
+
+	if (type < 0)
+		return type;
+	if (type != GP__WIRE_TEXT)
+		return -EPROTO;
+	if (m->head.seq != 2)
+		return 0; /* a line that is watched */
+	n = m->head.size - sizeof(m->head);
+	more = realloc(*answer, *used + n + 1);
+	if (!more)
+		return -ENOMEM;
+	memcpy(more + *used, m->text, n);
+	*used += n;
+	more[*used] = '\0';
+	*answer = more;
+	return !(m->head.flags & GP__WIRE_MORE);
+}
+
+int gp__wire_ask(int fd, const char *request, char **answer)
+{
+	struct text_message *m = malloc(sizeof(*m));
+	size_t used = 0;
+	int err;
+
+	*answer = NULL;
+	if (!m)
+		return -ENOMEM;
+	err = send_text(fd, m, request);
+	while (!err)
+		err = take_part(fd, m, answer, &used);
+	free(m);
+	if (err > 0)
+		return 0;
+	free(*answer);
+	*answer = NULL;
+	return err;
+}
+
+ssize_t gp__wire_next_line(int fd, char *line, size_t size, int timeout_ms)
+{
+	struct {
+		struct gp__wire_head head;
+		char text[4096];
+	} m;
+	int err = wait_readable(fd, timeout_ms);
+	ssize_t n;
+
+	if (err)
+		return err == -ETIMEDOUT ? -EAGAIN : err;
+	n = gp__wire_receive(fd, &m, sizeof(m), NULL, NULL);
+	if (n <= 0)
+		return n;
+	n -= (ssize_t)sizeof(m.head);
+	if (n < 0 || m.head.type != GP__WIRE_TEXT || (size_t)n >= size)
+		return -EPROTO;
+	while (n && m.text[n - 1] == '\n')
+		n--;
+	memcpy(line, m.text, (size_t)n);
+	line[n] = '\0';
+	return n;
+}

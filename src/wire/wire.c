@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+#include "wire/wire.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define SYSTEM_SOCKET "/run/gpreempt/control.sock"
+#define USER_SOCKET "gpreempt/control.sock"
+#define FDS_MAX 8
+
+/* Of messages of a fixed size; 0: not one of them. */
+static const u32 sizes[GP__WIRE_TYPES] = {
+	[GP__WIRE_HELLO] = sizeof(struct gp__wire_hello),
+	[GP__WIRE_WELCOME] = sizeof(struct gp__wire_welcome),
+	[GP__WIRE_REPLY] = sizeof(struct gp__wire_reply),
+	[GP__WIRE_QUEUE_ADD] = sizeof(struct gp__wire_queue_add),
+	[GP__WIRE_QUEUE_REMOVE] = sizeof(struct gp__wire_queue_remove),
+	[GP__WIRE_QUEUE_LEVEL] = sizeof(struct gp__wire_queue_level),
+	[GP__WIRE_HINTS] = sizeof(struct gp__wire_set_hints),
+	[GP__WIRE_ARRIVING] = sizeof(struct gp__wire_arriving),
+};
+
+/* Ended within the field, and nothing in it that a terminal or a log would take for a command. */
+static bool is_text(const char *field, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		unsigned char c = (unsigned char)field[i];
+
+		if (!c)
+			return true;
+		if (c < 0x20 || c == 0x7f)
+			return false;
+	}
+	return false;
+}
+
+static bool has_good_texts(const void *message, u16 type)
+{
+	const struct gp__wire_queue_add *add = message;
+	const struct gp__wire_hello *hello = message;
+	const struct gp__wire_reply *reply = message;
+
+	switch (type) {
+	case GP__WIRE_HELLO:
+		return is_text(hello->program, sizeof(hello->program));
+	case GP__WIRE_REPLY:
+		return is_text(reply->text, sizeof(reply->text));
+	case GP__WIRE_QUEUE_ADD:
+		return is_text(add->device, sizeof(add->device)) &&
+		       is_text(add->device_name, sizeof(add->device_name)) &&
+		       is_text(add->tag, sizeof(add->tag));
+	default:
+		return true;
+	}
+}
+
+int gp__wire_check(const void *message, size_t size, const char **why)
+{
+	struct gp__wire_head head;
+
+	*why = "it is shorter than a message";
+	if (size < sizeof(head))
+		return -EPROTO;
+	memcpy(&head, message, sizeof(head));
+	*why = "its size is not the one it names";
+	if (head.size != size)
+		return -EPROTO;
+	*why = "its type is not known";
+	if (!head.type || head.type >= GP__WIRE_TYPES)
+		return -EPROTO;
+	if (head.type == GP__WIRE_TEXT)
+		return head.type;
+	*why = "its size is not that of its type";
+	if (sizes[head.type] != size)
+		return -EPROTO;
+	*why = "a text in it has no end, or signs that are no text";
+	if (!has_good_texts(message, head.type))
+		return -EPROTO;
+	*why = NULL;
+	return head.type;
+}
+
+int gp__wire_send(int fd, const void *message, const int *fds, u32 nr_fds)
+{
+	const struct gp__wire_head *head = message;
+	struct iovec iov = { (void *)message, head->size };
+	union {
+		struct cmsghdr align;
+		char room[CMSG_SPACE(FDS_MAX * sizeof(int))];
+	} control = { 0 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	ssize_t sent;
+
+	if (nr_fds > FDS_MAX)
+		return -EINVAL;
+	if (nr_fds) {
+		struct cmsghdr *c;
+
+		msg.msg_control = control.room;
+		msg.msg_controllen = CMSG_SPACE(nr_fds * sizeof(int));
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(nr_fds * sizeof(int));
+		memcpy(CMSG_DATA(c), fds, nr_fds * sizeof(int));
+	}
+	do {
+		sent = sendmsg(fd, &msg, MSG_NOSIGNAL);
+	} while (sent < 0 && errno == EINTR);
+	return sent < 0 ? -errno : 0;
+}
+
+/* Keeps the first @wanted and closes the others. How many were kept. */
+static u32 take_fds(struct msghdr *msg, int *fds, u32 wanted)
+{
+	u32 nr = 0;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		size_t n;
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (size_t i = 0; i < n; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+			if (nr < wanted)
+				fds[nr++] = fd;
+			else
+				close(fd);
+		}
+	}
+	return nr;
+}
+
+ssize_t gp__wire_receive(int fd, void *message, size_t size, int *fds, u32 *nr_fds)
+{
+	struct iovec iov = { message, size };
+	union {
+		struct cmsghdr align;
+		char room[CMSG_SPACE(FDS_MAX * sizeof(int))];
+	} control;
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = control.room,
+			      .msg_controllen = sizeof(control.room) };
+	u32 wanted = nr_fds ? *nr_fds : 0, got;
+	ssize_t n;
+
+	do {
+		n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	got = take_fds(&msg, fds, wanted);
+	if (nr_fds)
+		*nr_fds = got;
+	if (msg.msg_flags & MSG_TRUNC)
+		return -EMSGSIZE;
+	return n;
+}
+
+void gp__wire_text(char *field, size_t size, const char *text)
+{
+	size_t n = strnlen(text, size - 1);
+
+	memset(field, 0, size);
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)text[i];
+
+		field[i] = c < 0x20 || c == 0x7f ? '?' : text[i];
+	}
+}
+
+static int put_path(char *path, size_t size, const char *folder, const char *file)
+{
+	int n = snprintf(path, size, "%s%s%s", folder, *folder ? "/" : "", file);
+
+	if (n < 0 || (size_t)n >= size || (size_t)n >= sizeof(((struct sockaddr_un *)0)->sun_path))
+		return -ENAMETOOLONG;
+	return 0;
+}
+
+int gp__wire_path(char *path, size_t size)
+{
+	const char *named = getenv("GPREEMPT_SOCKET"), *runtime = getenv("XDG_RUNTIME_DIR");
+
+	if (named && *named)
+		return put_path(path, size, "", named);
+	if (!access(SYSTEM_SOCKET, F_OK) || !geteuid())
+		return put_path(path, size, "", SYSTEM_SOCKET);
+	if (runtime && *runtime == '/')
+		return put_path(path, size, runtime, USER_SOCKET);
+	return -ENOENT;
+}
+
+int gp__wire_connect(const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd, err;
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(address.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (!connect(fd, (struct sockaddr *)&address, sizeof(address)))
+		return fd;
+	err = -errno;
+	close(fd);
+	return err;
+}
