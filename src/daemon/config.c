@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/config.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <grp.h>
+#include <ini.h>
+#include <pwd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "base/units.h"
+#include "policy/policy.h"
+
+#define TTL_MIN (100 * GP__MS)
+#define TTL_MAX (10 * GP__S)
+#define TTL_DEFAULT GP__S
+#define PROGRAMS_DEFAULT 256
+#define QUEUES_DEFAULT 1024
+#define QUEUES_MOST 1024
+
+void gp__config_defaults(struct gp__config *c)
+{
+	memset(c, 0, sizeof(*c));
+	strcpy(c->group, "gpreempt");
+	c->ttl_ns = TTL_DEFAULT;
+	c->policy = gp__policies[0];
+	for (u32 i = 0; i < c->policy->nr_params; i++)
+		c->values[i] = c->policy->params[i].def;
+	for (u32 i = 0; i < GP__CFG_COUNT; i++)
+		c->cfg[i] = gp__core_params[i].def;
+	c->everybody = (struct gp__limit){ .max_priority = GP__PRIO_NORMAL,
+					   .max_programs = PROGRAMS_DEFAULT,
+					   .max_queues = QUEUES_DEFAULT };
+}
+
+/*
+ * One line
+ */
+
+struct reading {
+	struct gp__config *c;
+	FILE *f;
+	const char *file;
+	int line;
+	char *error;
+	int result;
+};
+
+GP__PRINTF(2, 3)
+static int refuse(struct reading *r, const char *fmt, ...)
+{
+	char text[GP__CONFIG_ERROR_MAX / 2];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	if (!r->result)
+		snprintf(r->error, GP__CONFIG_ERROR_MAX, "%s:%d: %s", r->file, r->line, text);
+	r->result = -EINVAL;
+	return 0;
+}
+
+static int set_text(struct reading *r, const char *name, const char *value, char *field,
+		    size_t size)
+{
+	if (strlen(value) >= size)
+		return refuse(r, "%s is longer than %zu characters", name, size - 1);
+	strcpy(field, value);
+	return 1;
+}
+
+static int set_daemon(struct reading *r, const char *name, const char *value)
+{
+	struct gp__config *c = r->c;
+	u64 ns;
+
+	if (!strcmp(name, "log")) {
+		if (*value && *value != '/')
+			return refuse(r, "log is a path from the root, not '%s'", value);
+		return set_text(r, name, value, c->log, sizeof(c->log));
+	}
+	if (!strcmp(name, "group"))
+		return set_text(r, name, value, c->group, sizeof(c->group));
+	if (!strcmp(name, "ttl")) {
+		if (gp__parse_duration(value, &ns) || ns < TTL_MIN || ns > TTL_MAX)
+			return refuse(r, "ttl is a duration from 100ms to 10s, not '%s'", value);
+		c->ttl_ns = ns;
+		return 1;
+	}
+	if (!strcmp(name, "policy")) {
+		c->policy = gp__policy_find(value);
+		if (!c->policy)
+			return refuse(r, "there is no policy '%s'; 'gpreempt policy' lists them",
+				      value);
+		for (u32 i = 0; i < c->policy->nr_params; i++)
+			c->values[i] = c->policy->params[i].def;
+		return 1;
+	}
+	return refuse(r, "[daemon] has no '%s': log, group, ttl or policy", name);
+}
+
+static int set_param(struct reading *r, const struct gp__param *params, u32 n, const char *name,
+		     const char *value, u64 *values)
+{
+	int i = gp__param_find(params, n, name, strlen(name));
+	char expected[80];
+
+	if (i < 0)
+		return refuse(r, "no parameter is called '%s'", name);
+	if (gp__parse_u64(value, params[i].min, params[i].max, &values[i]))
+		return refuse(
+			r, "%s: '%s' is not %s", name, value,
+			gp__expect_u64(expected, sizeof(expected), params[i].min, params[i].max));
+	return 1;
+}
+
+static int set_limit(struct reading *r, struct gp__limit *l, const char *name, const char *value)
+{
+	int64_t prio;
+	u64 n;
+
+	if (!strcmp(name, "max_priority")) {
+		if (gp__parse_i64(value, -GP__PRIO_LIMIT, GP__PRIO_LIMIT, &prio))
+			return refuse(r, "max_priority: '%s' is not a priority", value);
+		l->max_priority = (s32)prio;
+		return 1;
+	}
+	if (strcmp(name, "max_programs") && strcmp(name, "max_queues"))
+		return refuse(r,
+			      "no limit is called '%s': max_priority, max_programs or "
+			      "max_queues",
+			      name);
+	if (gp__parse_u64(value, 0, name[4] == 'q' ? QUEUES_MOST : UINT32_MAX, &n))
+		return refuse(r, "%s: '%s' is not a number that can be", name, value);
+	*(name[4] == 'q' ? &l->max_queues : &l->max_programs) = (u32)n;
+	return 1;
+}
+
+/* A user or group by name or number; -1: there is none. */
+static int64_t find_id(bool is_user, const char *name)
+{
+	/* One thread reads configurations. */
+	/* cppcheck-suppress getpwnamCalled */
+	struct passwd *pw = is_user ? getpwnam(name) : NULL;
+	/* cppcheck-suppress getgrnamCalled */
+	struct group *gr = is_user ? NULL : getgrnam(name);
+	u64 id;
+
+	if (pw)
+		return pw->pw_uid;
+	if (gr)
+		return gr->gr_gid;
+	return gp__parse_u64(name, 0, UINT32_MAX - 1, &id) ? -1 : (int64_t)id;
+}
+
+static int set_limit_of(struct reading *r, bool is_user, const char *who, const char *name,
+			const char *value)
+{
+	struct gp__config *c = r->c;
+	int64_t id;
+
+	while (*who == ' ')
+		who++;
+	id = find_id(is_user, who);
+	if (id < 0)
+		return refuse(r, "there is no %s '%s'", is_user ? "user" : "group", who);
+	for (u32 i = 0; i < c->nr_limits; i++) {
+		struct gp__limit *l = &c->limit[i];
+
+		if (l->kind == (is_user ? GP__LIMIT_USER : GP__LIMIT_GROUP) && l->id == (u32)id)
+			return set_limit(r, l, name, value);
+	}
+	if (c->nr_limits == GP__CONFIG_LIMITS_MAX)
+		return refuse(r, "more than %d users and groups", GP__CONFIG_LIMITS_MAX);
+	/* What it does not say is as for everybody. */
+	c->limit[c->nr_limits] = c->everybody;
+	c->limit[c->nr_limits].kind = is_user ? GP__LIMIT_USER : GP__LIMIT_GROUP;
+	c->limit[c->nr_limits].id = (u32)id;
+	return set_limit(r, &c->limit[c->nr_limits++], name, value);
+}
+
+static int take_pair(void *data, const char *section, const char *name, const char *value)
+{
+	struct reading *r = data;
+	struct gp__config *c = r->c;
+
+	if (r->result)
+		return 0;
+	if (!strcmp(section, "daemon"))
+		return set_daemon(r, name, value);
+	if (!strcmp(section, "policy"))
+		return set_param(r, c->policy->params, c->policy->nr_params, name, value,
+				 c->values);
+	if (!strcmp(section, "core"))
+		return set_param(r, gp__core_params, GP__CFG_COUNT, name, value, c->cfg);
+	if (!strcmp(section, "everybody"))
+		return set_limit(r, &c->everybody, name, value);
+	if (!strncmp(section, "user ", 5))
+		return set_limit_of(r, true, section + 5, name, value);
+	if (!strncmp(section, "group ", 6))
+		return set_limit_of(r, false, section + 6, name, value);
+	return refuse(r,
+		      "there is no section [%s]: daemon, policy, core, everybody, "
+		      "user NAME or group NAME",
+		      section);
+}
+
+/*
+ * Files
+ */
+
+/* inih would cut a longer line in two, and take one that begins with a blank for more of the last.
+ */
+static char *next_line(char *buf, int size, void *data)
+{
+	struct reading *r = data;
+	size_t blanks;
+
+	if (r->result || !fgets(buf, size, r->f))
+		return NULL;
+	r->line++;
+	if (!strchr(buf, '\n') && !feof(r->f)) {
+		refuse(r, "the line is longer than %d characters", size - 2);
+		return NULL;
+	}
+	blanks = strspn(buf, " \t");
+	memmove(buf, buf + blanks, strlen(buf + blanks) + 1);
+	return buf;
+}
+
+static int read_file(struct gp__config *c, const char *path, bool required, char *error)
+{
+	struct reading r = { .c = c, .f = fopen(path, "re"), .file = path, .error = error };
+	int bad;
+
+	if (!r.f && errno == ENOENT && !required)
+		return 0;
+	if (!r.f) {
+		int err = -errno;
+
+		snprintf(error, GP__CONFIG_ERROR_MAX, "%s: %s", path, strerror(errno));
+		return err;
+	}
+	bad = ini_parse_stream(next_line, &r, take_pair, &r);
+	fclose(r.f);
+	if (bad && !r.result) {
+		r.line = bad;
+		refuse(&r, "this is neither [SECTION] nor NAME = VALUE");
+	}
+	return r.result;
+}
+
+static int is_conf(const struct dirent *d)
+{
+	size_t n = strlen(d->d_name);
+
+	return d->d_name[0] != '.' && n > 5 && !strcmp(d->d_name + n - 5, ".conf");
+}
+
+static int read_folder(struct gp__config *c, const char *path, char *error)
+{
+	char name[2 * GP__CONFIG_PATH_MAX];
+	struct dirent **found;
+	int n, err = 0;
+
+	snprintf(name, sizeof(name), "%s.d", path);
+	n = scandir(name, &found, is_conf, alphasort);
+	for (int i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "%.255s.d/%.200s", path, found[i]->d_name);
+		if (!err)
+			err = read_file(c, name, true, error);
+		free(found[i]);
+	}
+	if (n >= 0)
+		free(found);
+	return err;
+}
+
+int gp__config_read(struct gp__config *c, const char *path, bool required,
+		    char error[GP__CONFIG_ERROR_MAX])
+{
+	struct gp__config *draft = malloc(sizeof(*draft));
+	struct group *gr;
+	int err;
+
+	*error = '\0';
+	if (!draft) {
+		snprintf(error, GP__CONFIG_ERROR_MAX, "%s: there is no memory left", path);
+		return -ENOMEM;
+	}
+	gp__config_defaults(draft);
+	err = read_file(draft, path, required, error);
+	if (!err)
+		err = read_folder(draft, path, error);
+	if (!err) {
+		/* cppcheck-suppress getgrnamCalled */
+		gr = *draft->group ? getgrnam(draft->group) : NULL;
+		draft->has_admin_gid = gr;
+		draft->admin_gid = gr ? gr->gr_gid : 0;
+		*c = *draft;
+	}
+	free(draft);
+	return err;
+}
+
+/*
+ * Who may what
+ */
+
+static bool has_gid(const gid_t *gids, size_t n, u32 gid)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (gids[i] == gid)
+			return true;
+	}
+	return false;
+}
+
+static void widen(struct gp__limit *have, const struct gp__limit *l)
+{
+	have->max_priority =
+		l->max_priority > have->max_priority ? l->max_priority : have->max_priority;
+	have->max_programs =
+		l->max_programs > have->max_programs ? l->max_programs : have->max_programs;
+	have->max_queues = l->max_queues > have->max_queues ? l->max_queues : have->max_queues;
+}
+
+/* A user's own section counts alone; otherwise the most generous of the groups'. */
+struct gp__limit gp__config_limit(const struct gp__config *c, uid_t uid, const gid_t *gids,
+				  size_t nr_gids)
+{
+	struct gp__limit have = c->everybody;
+	bool any = false;
+
+	for (u32 i = 0; i < c->nr_limits; i++) {
+		if (c->limit[i].kind == GP__LIMIT_USER && c->limit[i].id == uid)
+			return c->limit[i];
+	}
+	for (u32 i = 0; i < c->nr_limits; i++) {
+		const struct gp__limit *l = &c->limit[i];
+
+		if (l->kind != GP__LIMIT_GROUP || !has_gid(gids, nr_gids, l->id))
+			continue;
+		if (any)
+			widen(&have, l);
+		else
+			have = *l;
+		any = true;
+	}
+	return have;
+}
+
+bool gp__config_is_admin(const struct gp__config *c, uid_t uid, const gid_t *gids, size_t nr_gids)
+{
+	return !uid || uid == geteuid() ||
+	       (c->has_admin_gid && has_gid(gids, nr_gids, c->admin_gid));
+}

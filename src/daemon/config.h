@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* gpreemptd.conf(5): read as a whole, checked, and only then in force. */
+#ifndef GP__DAEMON_CONFIG_H
+#define GP__DAEMON_CONFIG_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "core/core.h"
+
+#define GP__CONFIG_PATH_MAX 256
+#define GP__CONFIG_LIMITS_MAX 256
+
+/* What the programs of a user may have; see gp__config_limit(). */
+struct gp__limit {
+	enum { GP__LIMIT_USER, GP__LIMIT_GROUP } kind;
+	u32 id;
+	s32 max_priority;
+	u32 max_programs, max_queues; /* of a program */
+};
+
+struct gp__config {
+	char log[GP__CONFIG_PATH_MAX]; /* the decision log's file; "": none */
+	char group[64]; /* whose members are administrators */
+	gid_t admin_gid;
+	bool has_admin_gid;
+	u64 ttl_ns;
+	const struct gp__policy *policy;
+	u64 values[GP__POLICY_PARAMS_MAX]; /* of the policy */
+	u64 cfg[GP__CFG_COUNT]; /* of the core */
+	struct gp__limit everybody, limit[GP__CONFIG_LIMITS_MAX];
+	u32 nr_limits;
+};
+
+#define GP__CONFIG_ERROR_MAX 512
+
+void gp__config_defaults(struct gp__config *c);
+/*
+ * Reads a file and then, in the order of their names, those that end in .conf in the folder
+ * @path.d. 0, or -errno and a sentence in @error that begins with the file and line. @c is changed
+ * only on success. Where @required is not set, a file that is not there is no error.
+ */
+int gp__config_read(struct gp__config *c, const char *path, bool required,
+		    char error[GP__CONFIG_ERROR_MAX]);
+
+/* What one user, with these groups, may have: as its own section says, or the most generous of its
+ * groups, or what everybody has. */
+struct gp__limit gp__config_limit(const struct gp__config *c, uid_t uid, const gid_t *gids,
+				  size_t nr_gids);
+bool gp__config_is_admin(const struct gp__config *c, uid_t uid, const gid_t *gids, size_t nr_gids);
+
+#endif

@@ -1,0 +1,635 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the command line asks, as JSON objects with "op", and what it is answered.
+ *
+ *	{"op": "list"}
+ *	{"op": "why", TARGET}
+ *	{"op": "set", TARGET, "priority": 3, "share_pct": 40, ...}
+ *	{"op": "suspend", TARGET}  {"op": "resume", TARGET}
+ *	{"op": "policy"}  {"op": "policy", "name": "fair", "params": {"slice_ms": 5}}
+ *	{"op": "watch"}
+ *
+ * TARGET is "pid", "group" or "queue" with a number. Users see their own programs, and of others
+ * only that they are there; only the owner or an administrator changes anything.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "daemon/server.h"
+#include "policy/policy.h"
+
+struct request {
+	struct gp__server *s;
+	struct gp__peer *p;
+	const json_t *json;
+	char error[GP__WIRE_TEXT_MAX];
+	int code;
+};
+
+GP__PRINTF(3, 4)
+static json_t *refuse(struct request *r, int code, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(r->error, sizeof(r->error), fmt, args);
+	va_end(args);
+	r->code = code;
+	return NULL;
+}
+
+/*
+ * What there is
+ */
+
+static bool may_see(const struct request *r, const struct gp__program *program)
+{
+	return r->p->admin || program->uid == r->p->cred.uid;
+}
+
+static double ms(u64 ns)
+{
+	return (double)ns / 1e6;
+}
+
+static json_t *queue_json(const struct request *r, const struct gp__lodger *l)
+{
+	const struct gp__queue *q = &l->queue;
+	json_t *o = json_object();
+	u64 now = r->s->now;
+
+	json_object_set_new(o, "queue", json_integer(q->id));
+	json_object_set_new(o, "state", json_string(gp__state_name(gp__queue_state(q))));
+	json_object_set_new(o, "has_work", json_boolean(q->ready));
+	json_object_set_new(o, "pending", json_integer(q->pending));
+	json_object_set_new(o, "level", json_integer(q->level));
+	json_object_set_new(o, "level_requested", json_integer(q->level_requested));
+	json_object_set_new(o, "run_ms", json_real(ms(gp__queue_run_ns(q, now))));
+	json_object_set_new(o, "held_ms", json_real(ms(gp__queue_held_ns(q, now))));
+	json_object_set_new(o, "excluded", json_integer((json_int_t)q->nr_excluded));
+	return o;
+}
+
+static json_t *hold_json(const struct request *r, const struct gp__hold *h)
+{
+	bool known = h->by && (r->p->admin || h->by_uid == r->p->cred.uid);
+	json_t *o = json_object();
+	u64 now = r->s->now;
+
+	json_object_set_new(o, "rule", json_string(gp__rule_name(h->rule)));
+	json_object_set_new(o, "ago_ms", json_real(ms(now - h->from)));
+	json_object_set_new(o, "held_ms", json_real(ms((h->to ? h->to : now) - h->from)));
+	json_object_set_new(o, "ended", json_boolean(h->to != 0));
+	json_object_set_new(o, "by_group", h->by ? json_integer(h->by) : json_null());
+	json_object_set_new(o, "by_priority", h->by ? json_integer(h->by_prio) : json_null());
+	json_object_set_new(o, "by_pid", known ? json_integer(h->by_pid) : json_null());
+	json_object_set_new(o, "by_program", known ? gp__json_text(h->by_name) : json_null());
+	return o;
+}
+
+static void set_hints(json_t *o, const struct gp__hints *h)
+{
+	gp__json_set_u64(o, "weight", h->weight, h->weight);
+	gp__json_set_u64(o, "share_pct", h->share_pct, h->share_pct);
+	gp__json_set_u64(o, "min_share_pct", h->min_share_pct, h->min_share_pct);
+	gp__json_set_real(o, "deadline_ms", h->deadline_ns, ms(h->deadline_ns));
+	gp__json_set_real(o, "max_hold_ms", h->max_hold_ns, ms(h->max_hold_ns));
+	gp__json_set_u64(o, "memory_bytes", h->memory, h->memory);
+}
+
+/* Of everybody's, that it is there; the rest for who may see it. */
+static json_t *group_json(const struct request *r, const struct gp__group *g)
+{
+	const struct gp__entity *e = &g->entity;
+	json_t *o = json_object(), *queues;
+	u64 now = r->s->now;
+	struct gp__link *l, *n;
+
+	json_object_set_new(o, "group", json_integer(e->id));
+	json_object_set_new(o, "gpu", json_integer(g->gpu->dev.id));
+	json_object_set_new(o, "user", json_integer(g->program->uid));
+	json_object_set_new(o, "priority", json_integer(e->prio));
+	json_object_set_new(o, "class", json_string(gp__class_name(e->class)));
+	json_object_set_new(o, "state", json_string(gp__state_name(gp__entity_state(e))));
+	json_object_set_new(o, "nr_queues", json_integer(g->nr_queues));
+	if (!may_see(r, g->program))
+		return o;
+	json_object_set_new(o, "pid", json_integer(g->program->pid));
+	json_object_set_new(o, "program", gp__json_text(g->program->name));
+	json_object_set_new(o, "tag", gp__json_text(e->tag));
+	json_object_set_new(o, "effective", json_integer(gp__entity_effective(e, now)));
+	json_object_set_new(o, "asked_priority", json_integer(g->asked_prio));
+	json_object_set_new(o, "suspended", json_boolean(e->suspended));
+	json_object_set_new(o, "has_work", json_boolean(gp__entity_active(e)));
+	json_object_set_new(o, "used_ms", json_real(ms(gp__entity_used(e, now))));
+	json_object_set_new(o, "held_ms",
+			    json_real(ms(e->held_total + gp__entity_hold_ns(e, now))));
+	json_object_set_new(o, "longest_hold_ms", json_real(ms(e->longest_hold)));
+	json_object_set_new(o, "holds", json_integer((json_int_t)g->nr_holds));
+	json_object_set_new(o, "joined_ms", json_real(ms(now - g->program->since)));
+	set_hints(o, &e->hints);
+	queues = json_array();
+	gp__list_each(l, n, &e->queues) json_array_append_new(
+		queues, queue_json(r, container_of(l, struct gp__lodger, queue.link)));
+	json_object_set_new(o, "queues", queues);
+	return o;
+}
+
+static json_t *latency_json(const struct gp__hist *h)
+{
+	json_t *o = json_object();
+
+	gp__json_set_latency(o, h);
+	return o;
+}
+
+static json_t *gpu_json(const struct gp__gpu *g)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "gpu", json_integer(g->dev.id));
+	json_object_set_new(o, "key", gp__json_text(g->key));
+	json_object_set_new(o, "name", gp__json_text(g->name));
+	gp__json_set_u64(o, "memory_bytes", g->dev.memory, g->dev.memory);
+	json_object_set_new(o, "groups", json_integer(g->nr_groups));
+	json_object_set_new(o, "with_work", json_integer(g->dev.nr_awake));
+	json_object_set_new(o, "switches", json_integer((json_int_t)g->dev.nr_switches));
+	json_object_set_new(o, "inversions", json_integer((json_int_t)g->dev.nr_inversions));
+	json_object_set_new(o, "stop", latency_json(&g->stop_ns));
+	json_object_set_new(o, "start", latency_json(&g->start_ns));
+	json_object_set_new(o, "order", latency_json(&g->order_ns));
+	return o;
+}
+
+static json_t *params_json(const struct gp__param *params, u32 n, const u64 *values)
+{
+	json_t *o = json_object();
+
+	for (u32 i = 0; i < n; i++)
+		json_object_set_new(o, params[i].name, json_integer((json_int_t)values[i]));
+	return o;
+}
+
+static json_t *daemon_json(const struct gp__server *s)
+{
+	const struct gp__core *core = &s->house.core;
+	json_t *o = json_object();
+
+	json_object_set_new(o, "pid", json_integer(getpid()));
+	json_object_set_new(o, "user", json_integer(geteuid()));
+	json_object_set_new(o, "up_ms", json_real(ms(s->now - s->started_at)));
+	json_object_set_new(o, "policy", json_string(core->policy->name));
+	json_object_set_new(
+		o, "params",
+		params_json(core->policy->params, core->policy->nr_params, core->params));
+	json_object_set_new(o, "core", params_json(gp__core_params, GP__CFG_COUNT, core->cfg));
+	json_object_set_new(o, "connections", json_integer(s->nr_peers));
+	json_object_set_new(o, "orders", json_integer((json_int_t)s->house.nr_orders));
+	json_object_set_new(o, "stopped", json_integer(s->house.nr_stopped));
+	json_object_set_new(o, "late", json_integer((json_int_t)s->house.nr_late));
+	json_object_set_new(o, "refused", json_integer((json_int_t)s->nr_refused));
+	return o;
+}
+
+static json_t *do_list(struct request *r)
+{
+	json_t *o = gp__json_envelope(), *gpus = json_array(), *groups = json_array();
+	struct gp__link *l, *n;
+
+	gp__peers_read_all(r->s);
+	gp__list_each(l, n, &r->s->house.gpus)
+		json_array_append_new(gpus, gpu_json(container_of(l, struct gp__gpu, link)));
+	gp__list_each(l, n, &r->s->house.groups) json_array_append_new(
+		groups, group_json(r, container_of(l, struct gp__group, link)));
+	json_object_set_new(o, "daemon", daemon_json(r->s));
+	json_object_set_new(o, "gpus", gpus);
+	json_object_set_new(o, "groups", groups);
+	return o;
+}
+
+/*
+ * Targets
+ */
+
+static bool get_number(const struct request *r, const char *key, u64 most, u64 *value)
+{
+	const json_t *v = json_object_get(r->json, key);
+	json_int_t n = json_integer_value(v);
+
+	*value = (u64)n;
+	return json_is_integer(v) && n >= 0 && (u64)n <= most;
+}
+
+static bool is_meant(const struct request *r, const struct gp__group *g)
+{
+	struct gp__link *l, *n;
+	u64 id;
+
+	if (get_number(r, "group", UINT32_MAX, &id))
+		return g->entity.id == id;
+	if (get_number(r, "pid", INT32_MAX, &id))
+		return (u64)g->program->pid == id;
+	if (!get_number(r, "queue", UINT32_MAX, &id))
+		return false;
+	gp__list_each(l, n, &g->entity.queues)
+	{
+		if (container_of(l, struct gp__queue, link)->id == id)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Does @act with each group that is meant. Those of others are as if they were not there, except
+ * that their owner is named as the reason.
+ */
+static json_t *for_targets(struct request *r, bool (*act)(struct request *r, struct gp__group *g),
+			   json_t *(*show)(const struct request *r, const struct gp__group *g))
+{
+	json_t *o = gp__json_envelope(), *groups = json_array();
+	bool any_of_others = false;
+	struct gp__link *l, *n;
+
+	json_object_set_new(o, "groups", groups);
+	gp__list_each(l, n, &r->s->house.groups)
+	{
+		struct gp__group *g = container_of(l, struct gp__group, link);
+
+		if (!is_meant(r, g))
+			continue;
+		if (!may_see(r, g->program)) {
+			any_of_others = true;
+			continue;
+		}
+		if (act && !act(r, g)) {
+			json_decref(o);
+			return NULL;
+		}
+		json_array_append_new(groups, show(r, g));
+	}
+	if (json_array_size(groups))
+		return o;
+	json_decref(o);
+	if (any_of_others)
+		return refuse(r, -EPERM,
+			      "this belongs to another user: only its owner or an administrator "
+			      "(root, or group %s) may do that",
+			      r->s->config.group);
+	return refuse(r, -ENOENT,
+		      "no joined program, group or queue is called so: 'gpreempt ps' lists them");
+}
+
+static json_t *why_json(const struct request *r, const struct gp__group *g)
+{
+	u64 kept = g->nr_holds < GP__HOLDS_KEPT ? g->nr_holds : GP__HOLDS_KEPT;
+	json_t *o = group_json(r, g), *holds = json_array();
+
+	for (u64 i = 0; i < kept; i++)
+		json_array_append_new(
+			holds, hold_json(r, &g->hold[(g->nr_holds - 1 - i) % GP__HOLDS_KEPT]));
+	json_object_set_new(o, "history", holds);
+	return o;
+}
+
+static json_t *do_why(struct request *r)
+{
+	return for_targets(r, NULL, why_json);
+}
+
+static bool suspend_group(struct request *r, struct gp__group *g)
+{
+	gp__entity_suspend(&g->entity, true, r->s->now);
+	return true;
+}
+
+static bool resume_group(struct request *r, struct gp__group *g)
+{
+	gp__entity_suspend(&g->entity, false, r->s->now);
+	return true;
+}
+
+static json_t *do_suspend(struct request *r)
+{
+	return for_targets(r, suspend_group, group_json);
+}
+
+static json_t *do_resume(struct request *r)
+{
+	return for_targets(r, resume_group, group_json);
+}
+
+/*
+ * Setting
+ */
+
+static bool read_hint(struct request *r, const char *key, u64 most, u64 *value)
+{
+	if (!json_object_get(r->json, key))
+		return true;
+	if (get_number(r, key, most, value))
+		return true;
+	refuse(r, -EINVAL, "%s is not a number that can be", key);
+	return false;
+}
+
+static bool read_hints(struct request *r, struct gp__hints *h)
+{
+	const json_t *prio = json_object_get(r->json, "priority");
+	u64 weight = h->weight, share = h->share_pct, min_share = h->min_share_pct;
+
+	if (prio && (!json_is_integer(prio) || json_integer_value(prio) > GP__PRIO_LIMIT ||
+		     json_integer_value(prio) < -GP__PRIO_LIMIT)) {
+		refuse(r, -ERANGE, "a priority is a whole number within %d of 0", GP__PRIO_LIMIT);
+		return false;
+	}
+	if (prio)
+		h->prio = (s32)json_integer_value(prio);
+	if (!read_hint(r, "weight", UINT32_MAX, &weight) ||
+	    !read_hint(r, "share_pct", UINT32_MAX, &share) ||
+	    !read_hint(r, "min_share_pct", UINT32_MAX, &min_share) ||
+	    !read_hint(r, "deadline_ns", GP__TIME_END, &h->deadline_ns) ||
+	    !read_hint(r, "max_hold_ns", GP__TIME_END, &h->max_hold_ns))
+		return false;
+	h->weight = (u32)weight;
+	h->share_pct = (u32)share;
+	h->min_share_pct = (u32)min_share;
+	return true;
+}
+
+static bool set_group(struct request *r, struct gp__group *g)
+{
+	struct gp__hints h = g->entity.hints;
+	const char *why;
+
+	if (!read_hints(r, &h))
+		return false;
+	if (gp__hints_check(&h, &why)) {
+		refuse(r, -ERANGE, "%s", why);
+		return false;
+	}
+	if (!r->p->admin && h.prio > g->entity.hints.prio && h.prio > r->p->limit.max_priority) {
+		refuse(r, -EACCES,
+		       "priority %d is above this user's limit, %d: ask an administrator", h.prio,
+		       r->p->limit.max_priority);
+		return false;
+	}
+	gp__entity_hint(&g->entity, &h, r->s->now);
+	return true;
+}
+
+static json_t *do_set(struct request *r)
+{
+	return for_targets(r, set_group, group_json);
+}
+
+/*
+ * Policies
+ */
+
+static json_t *policy_json(const struct gp__policy *p, const struct gp__core *core)
+{
+	json_t *o = json_object(), *params = json_array();
+	bool current = p == core->policy;
+
+	for (u32 i = 0; i < p->nr_params; i++)
+		json_array_append_new(
+			params,
+			json_pack("{s:s, s:I, s:I, s:I, s:I, s:s}", "name", p->params[i].name,
+				  "value",
+				  (json_int_t)(current ? core->params[i] : p->params[i].def),
+				  "default", (json_int_t)p->params[i].def, "min",
+				  (json_int_t)p->params[i].min, "max", (json_int_t)p->params[i].max,
+				  "help", p->params[i].help));
+	json_object_set_new(o, "name", json_string(p->name));
+	json_object_set_new(o, "summary", json_string(p->summary));
+	json_object_set_new(o, "current", json_boolean(current));
+	json_object_set_new(o, "params", params);
+	return o;
+}
+
+static json_t *policies_json(const struct request *r)
+{
+	json_t *o = gp__json_envelope(), *list = json_array();
+
+	for (size_t i = 0; gp__policies[i]; i++)
+		json_array_append_new(list, policy_json(gp__policies[i], &r->s->house.core));
+	json_object_set_new(o, "policies", list);
+	json_object_set_new(o, "core",
+			    params_json(gp__core_params, GP__CFG_COUNT, r->s->house.core.cfg));
+	return o;
+}
+
+struct choice {
+	const struct gp__policy *policy;
+	u64 values[GP__POLICY_PARAMS_MAX], cfg[GP__CFG_COUNT];
+};
+
+static bool choose_param(struct request *r, struct choice *c, const char *name, const json_t *value)
+{
+	const struct gp__param *table = c->policy->params;
+	int i = gp__param_find(table, c->policy->nr_params, name, strlen(name));
+	u64 *values = c->values, v = (u64)json_integer_value(value);
+
+	if (i < 0) {
+		table = gp__core_params;
+		i = gp__param_find(table, GP__CFG_COUNT, name, strlen(name));
+		values = c->cfg;
+	}
+	if (i < 0) {
+		refuse(r, -EINVAL, "policy %s has no parameter '%.64s'", c->policy->name, name);
+		return false;
+	}
+	if (!json_is_integer(value) || json_integer_value(value) < 0 ||
+	    gp__param_check(&table[i], v)) {
+		refuse(r, -ERANGE, "%s is between %llu and %llu", table[i].name,
+		       (unsigned long long)table[i].min, (unsigned long long)table[i].max);
+		return false;
+	}
+	values[i] = v;
+	return true;
+}
+
+static bool choose(struct request *r, const char *name, struct choice *c)
+{
+	const struct gp__core *core = &r->s->house.core;
+	json_t *params = json_object_get(r->json, "params"), *value;
+	const char *key;
+
+	c->policy = name ? gp__policy_find(name) : core->policy;
+	if (!c->policy) {
+		refuse(r, -ENOENT, "there is no policy '%.64s': 'gpreempt policy' lists them",
+		       name);
+		return false;
+	}
+	for (u32 i = 0; i < c->policy->nr_params; i++)
+		c->values[i] =
+			c->policy == core->policy ? core->params[i] : c->policy->params[i].def;
+	memcpy(c->cfg, core->cfg, sizeof(c->cfg));
+	json_object_foreach (params, key, value) {
+		if (!choose_param(r, c, key, value))
+			return false;
+	}
+	return true;
+}
+
+static json_t *do_policy(struct request *r)
+{
+	const char *name = json_string_value(json_object_get(r->json, "name"));
+	struct gp__core *core = &r->s->house.core;
+	struct choice c;
+
+	if (!name && !json_object_get(r->json, "params"))
+		return policies_json(r);
+	if (!r->p->admin)
+		return refuse(r, -EPERM,
+			      "the policy is for everybody: only root or a member of group %s "
+			      "changes it",
+			      r->s->config.group);
+	if (!choose(r, name, &c))
+		return NULL;
+	for (u32 i = 0; i < GP__CFG_COUNT; i++) {
+		if (core->cfg[i] != c.cfg[i])
+			gp__core_configure(core, i, c.cfg[i], r->s->now);
+	}
+	gp__core_set_policy(core, c.policy, c.values, r->s->now);
+	return policies_json(r);
+}
+
+/* Lines say what everybody does, so they are for administrators. */
+static json_t *do_watch(struct request *r)
+{
+	if (!r->p->admin)
+		return refuse(r, -EPERM,
+			      "decisions are about everybody's programs: only root or a member of "
+			      "group %s watches them",
+			      r->s->config.group);
+	r->p->watches = true;
+	return gp__json_envelope();
+}
+
+/*
+ * Requests
+ */
+
+static const struct {
+	const char *name;
+	json_t *(*run)(struct request *r);
+} ops[] = {
+	{ "list", do_list },	   { "why", do_why },	    { "set", do_set },
+	{ "suspend", do_suspend }, { "resume", do_resume }, { "policy", do_policy },
+	{ "watch", do_watch },
+};
+
+static json_t *answer(struct request *r)
+{
+	const char *op = json_string_value(json_object_get(r->json, "op"));
+
+	for (size_t i = 0; op && i < sizeof(ops) / sizeof(ops[0]); i++) {
+		if (!strcmp(ops[i].name, op))
+			return ops[i].run(r);
+	}
+	return refuse(r, -EOPNOTSUPP, "this daemon does not know what '%.32s' is", op ? op : "");
+}
+
+static json_t *error_json(const struct request *r)
+{
+	json_t *o = gp__json_envelope();
+
+	json_object_set_new(o, "error", gp__json_text(r->error));
+	json_object_set_new(o, "errno", json_integer(-r->code));
+	return o;
+}
+
+void gp__control_send(struct gp__server *s, struct gp__peer *p)
+{
+	static _Thread_local struct {
+		struct gp__wire_head head;
+		char text[GP__WIRE_MESSAGE_MAX - sizeof(struct gp__wire_head)];
+	} message;
+
+	while (p->answer) {
+		size_t left = p->answer_size - p->answer_sent;
+		size_t n = left < sizeof(message.text) ? left : sizeof(message.text);
+		int err;
+
+		message.head =
+			(struct gp__wire_head){ (u32)(sizeof(message.head) + n), GP__WIRE_TEXT,
+						n < left ? GP__WIRE_MORE : 0, p->answer_seq, 0 };
+		memcpy(message.text, p->answer + p->answer_sent, n);
+		err = gp__wire_send(p->socket.fd, &message, NULL, 0);
+		if (err == -EAGAIN) {
+			gp__server_rewatch(s, &p->socket, EPOLLIN | EPOLLOUT);
+			return;
+		}
+		if (err) {
+			gp__peer_drop(s, p, NULL);
+			return;
+		}
+		p->answer_sent += n;
+		if (n < left)
+			continue;
+		free(p->answer);
+		p->answer = NULL;
+		gp__server_rewatch(s, &p->socket, EPOLLIN);
+	}
+}
+
+void gp__control_request(struct gp__server *s, struct gp__peer *p, const char *text, size_t size,
+			 u32 seq)
+{
+	struct request r = { .s = s, .p = p };
+	json_error_t where;
+	json_t *request = json_loadb(text, size, JSON_REJECT_DUPLICATES, &where), *result;
+
+	if (!json_is_object(request)) {
+		json_decref(request);
+		gp__peer_drop(s, p, "its request is no JSON object");
+		return;
+	}
+	r.json = request;
+	result = answer(&r);
+	gp__house_settle(&s->house, s->now);
+	if (!result) {
+		s->nr_refused++;
+		result = error_json(&r);
+	}
+	json_decref(request);
+	p->answer = json_dumps(result, JSON_COMPACT);
+	json_decref(result);
+	if (!p->answer) {
+		gp__peer_drop(s, p, "there is no memory left for its answer");
+		return;
+	}
+	p->answer_size = strlen(p->answer);
+	p->answer_sent = 0;
+	p->answer_seq = seq;
+	gp__control_send(s, p);
+}
+
+void gp__control_watch_line(struct gp__server *s, const char *line)
+{
+	struct {
+		struct gp__wire_head head;
+		char text[GP__LOG_LINE_MAX];
+	} message;
+	size_t n = strlen(line);
+	struct gp__link *l, *next;
+
+	gp__list_each(l, next, &s->peers)
+	{
+		struct gp__peer *p = container_of(l, struct gp__peer, link);
+
+		if (!p->watches || p->dead)
+			continue;
+		message.head = (struct gp__wire_head){ (u32)(sizeof(message.head) + n),
+						       GP__WIRE_TEXT, 0, 0, 0 };
+		memcpy(message.text, line, n);
+		/* Who does not keep up misses some; the daemon does not wait. */
+		if (p->answer || gp__wire_send(p->socket.fd, &message, NULL, 0))
+			p->nr_dropped++;
+	}
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+/* gpreemptd: schedules the programs of this machine that were joined with gpreempt run. */
+#include <argp.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/server.h"
+#include "daemon/systemd.h"
+
+#define SYSTEM_CONFIG "/etc/gpreempt/gpreemptd.conf"
+
+struct options {
+	const char *config, *socket;
+	bool check, verbose;
+};
+
+static const struct argp_option option_table[] = {
+	{ "config", 'c', "FILE", 0, "configuration; " SYSTEM_CONFIG " if there is one", 0 },
+	{ "socket", 's', "PATH", 0, "where to listen; see gpreemptd(8)", 0 },
+	{ "check", 't', NULL, 0, "read the configuration, say whether it is right, and end", 0 },
+	{ "verbose", 'v', NULL, 0, "say more about what happens", 0 },
+	{ 0 },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct options *o = state->input;
+
+	switch (key) {
+	case 'c':
+		o->config = arg;
+		return 0;
+	case 's':
+		o->socket = arg;
+		return 0;
+	case 't':
+		o->check = true;
+		return 0;
+	case 'v':
+		o->verbose = true;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.options = option_table,
+	.parser = parse,
+	.doc = "Schedule the GPU programs of this machine that were started with 'gpreempt run'. "
+	       "As "
+	       "root for everybody's, as an ordinary user for one's own.",
+};
+
+const char *argp_program_version = "gpreemptd " GP_VERSION;
+
+static int check_config(const struct gp__log *log, const char *path, bool required)
+{
+	static struct gp__config config;
+	char error[GP__CONFIG_ERROR_MAX];
+
+	if (gp__config_read(&config, path, required, error)) {
+		gp__log_error(log, "%s", error);
+		return EXIT_FAILURE;
+	}
+	if (access(path, F_OK)) {
+		printf("there is no %s, so all is as gpreemptd.conf(5) says it is by default\n",
+		       path);
+		return EXIT_SUCCESS;
+	}
+	printf("%s is right: policy %s, %u limits of users and groups\n", path, config.policy->name,
+	       config.nr_limits);
+	return EXIT_SUCCESS;
+}
+
+static int find_socket(const struct options *o, char *path, size_t size)
+{
+	if (o->socket) {
+		snprintf(path, size, "%s", o->socket);
+		return strlen(o->socket) < size ? 0 : -ENAMETOOLONG;
+	}
+	return gp__wire_path(path, size);
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = { 0 };
+	static struct gp__server server;
+	struct gp__log log;
+	char path[108];
+	int err;
+
+	argp_err_exit_status = 2;
+	argp_parse(&argp, argc, argv, 0, NULL, &o);
+	signal(SIGPIPE, SIG_IGN);
+	gp__log_init(&log, "gpreemptd", stderr);
+	log.level = o.verbose ? GP__LOG_DEBUG : GP__LOG_WARNING;
+	if (o.check)
+		return check_config(&log, o.config ? o.config : SYSTEM_CONFIG, o.config);
+	err = find_socket(&o, path, sizeof(path));
+	if (err) {
+		gp__log_error(&log, "no place to listen: %s; set XDG_RUNTIME_DIR or use --socket",
+			      strerror(-err));
+		return EXIT_FAILURE;
+	}
+	err = gp__server_open(&server, &log, o.config ? o.config : SYSTEM_CONFIG, o.config, path,
+			      gp__systemd_socket());
+	if (!err) {
+		gp__systemd_notify("READY=1");
+		gp__log_info(&log, "listening at %s with policy %s", path,
+			     server.config.policy->name);
+		err = gp__server_run(&server);
+	}
+	gp__server_close(&server);
+	return err ? EXIT_FAILURE : EXIT_SUCCESS;
+}

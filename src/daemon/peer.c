@@ -1,0 +1,570 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A connection, and the memory that is shared with an agent. Whatever comes from the other side may
+ * be anything: each field is loaded once, and a message that is not right ends the connection.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "daemon/server.h"
+
+#define PEERS_MAX 4096
+#define MESSAGES_PER_S 2000
+#define MESSAGES_BURST 4000
+#define MESSAGES_AT_ONCE 32
+/* Work that comes and goes faster than this is looked at less often. */
+#define RINGS_PER_S 50000
+#define RINGS_BURST 5000
+#define MUTE_NS (10 * GP__MS)
+
+bool gp__allowance_take(struct gp__allowance *a, u64 per_s, u64 burst, u64 now)
+{
+	u64 each = GP__S / per_s, oldest = now > burst * each ? now - burst * each : 0;
+
+	if (a->empty_until < oldest)
+		a->empty_until = oldest;
+	if (a->empty_until + each > now)
+		return false;
+	a->empty_until += each;
+	return true;
+}
+
+/*
+ * Orders
+ */
+
+void gp__peer_deliver(void *data, struct gp__lodger *l, const struct gp__action *a)
+{
+	struct gp__server *s = data;
+	struct gp__peer *p = l->group->program->peer;
+	struct gp__wire_down_slot *slot = &p->down->slot[l->slot];
+
+	l->number = l->number == UINT32_MAX ? 1 : l->number + 1;
+	l->issued_at = a->time;
+	/* The order comes last: who sees it sees the rest. */
+	atomic_store_explicit(&slot->until_ns, s->now + s->config.ttl_ns, memory_order_relaxed);
+	atomic_store_explicit(&slot->issued_ns, s->now, memory_order_relaxed);
+	atomic_store_explicit(&slot->order,
+			      gp__wire_order(l->number, a->weight, (enum gp__wire_verb)l->verb),
+			      memory_order_release);
+	gp__list_del(&p->ringing);
+	gp__list_push(&s->ringing, &p->ringing);
+}
+
+static void ring(int bell)
+{
+	/* A bell that is full has been rung. */
+	ssize_t n = write(bell, &(u64){ 1 }, sizeof(u64));
+
+	(void)n;
+}
+
+void gp__peers_ring(struct gp__server *s)
+{
+	struct gp__link *l, *n;
+
+	gp__list_each(l, n, &s->ringing)
+	{
+		struct gp__peer *p = container_of(l, struct gp__peer, ringing);
+
+		gp__list_del(&p->ringing);
+		ring(p->agent_bell);
+	}
+}
+
+void gp__peers_renew(struct gp__server *s)
+{
+	struct gp__link *l, *n;
+
+	gp__list_each(l, n, &s->peers)
+	{
+		struct gp__peer *p = container_of(l, struct gp__peer, link);
+
+		for (u32 i = 0; p->down && i < p->nr_slots; i++) {
+			if (p->lodger[i] && p->lodger[i]->verb == GP__WIRE_STOP)
+				atomic_store_explicit(&p->down->slot[i].until_ns,
+						      s->now + s->config.ttl_ns,
+						      memory_order_relaxed);
+		}
+	}
+}
+
+/*
+ * What agents report
+ */
+
+/* The agent gave the order up as it was not renewed in time; it still stands. */
+static void order_again(struct gp__server *s, struct gp__lodger *l)
+{
+	struct gp__action again = { .time = s->now, .queue = &l->queue };
+
+	gp__peer_deliver(s, l, &again);
+}
+
+static void read_slot(struct gp__server *s, struct gp__peer *p, u32 i)
+{
+	struct gp__wire_up_slot *slot = &p->up->slot[i];
+	struct gp__lodger *l = p->lodger[i];
+	u64 done = atomic_load_explicit(&slot->done, memory_order_acquire);
+	u64 work = atomic_load_explicit(&slot->work, memory_order_acquire);
+	u64 before;
+
+	if (!l)
+		return;
+	if (l->waits && (u32)(done >> 32) == l->number)
+		gp__lodger_done(&s->house, l, l->number, (s32)(u32)done,
+				atomic_load_explicit(&slot->took_ns, memory_order_relaxed), s->now);
+	if (l->verb == GP__WIRE_STOP &&
+	    atomic_load_explicit(&slot->expired, memory_order_relaxed) == l->number)
+		order_again(s, l);
+	before = l->work;
+	l->work = work;
+	if ((work & 1) && !(before & 1))
+		gp__queue_ready(&l->queue,
+				atomic_load_explicit(&slot->pending, memory_order_relaxed), s->now);
+	else if (!(work & 1) && (before & 1))
+		gp__queue_idle(&l->queue, s->now);
+}
+
+static void read_changes(struct gp__server *s, struct gp__peer *p)
+{
+	for (u32 w = 0; w <= (p->nr_slots - 1) / 64; w++) {
+		u64 bits = atomic_exchange(&p->up->changed[w], 0);
+
+		for (; bits; bits &= bits - 1) {
+			u32 i = w * 64 + (u32)__builtin_ctzll(bits);
+
+			if (i < p->nr_slots)
+				read_slot(s, p, i);
+		}
+	}
+	gp__house_settle(&s->house, s->now);
+}
+
+static void bell_rang(struct gp__server *s, struct gp__source *source, u32 events)
+{
+	struct gp__peer *p = container_of(source, struct gp__peer, bell);
+	u64 rings;
+
+	(void)events;
+	if (p->dead || read(p->bell.fd, &rings, sizeof(rings)) < 0)
+		return;
+	read_changes(s, p);
+	if (!gp__allowance_take(&p->rings, RINGS_PER_S, RINGS_BURST, s->now)) {
+		p->muted_until = s->now + MUTE_NS;
+		gp__server_rewatch(s, &p->bell, 0);
+	}
+}
+
+u64 gp__peers_unmute(struct gp__server *s)
+{
+	u64 next = GP__NEVER;
+	struct gp__link *l, *n;
+
+	gp__list_each(l, n, &s->peers)
+	{
+		struct gp__peer *p = container_of(l, struct gp__peer, link);
+
+		if (!p->muted_until)
+			continue;
+		if (p->muted_until > s->now) {
+			next = gp__min_u64(next, p->muted_until);
+			continue;
+		}
+		p->muted_until = 0;
+		gp__server_rewatch(s, &p->bell, EPOLLIN);
+	}
+	return next;
+}
+
+void gp__peers_set_alone(struct gp__server *s)
+{
+	struct gp__link *l, *n;
+
+	s->house.crowd_changed = false;
+	gp__list_each(l, n, &s->peers)
+	{
+		struct gp__peer *p = container_of(l, struct gp__peer, link);
+		u32 alone;
+
+		if (!p->down)
+			continue;
+		alone = gp__program_is_alone(&s->house, &p->program);
+		if (atomic_exchange(&p->down->alone, alone) && !alone)
+			read_changes(s, p);
+	}
+}
+
+void gp__peers_read_all(struct gp__server *s)
+{
+	struct gp__link *l, *n;
+
+	gp__list_each(l, n, &s->peers)
+	{
+		struct gp__peer *p = container_of(l, struct gp__peer, link);
+
+		if (p->up)
+			read_changes(s, p);
+	}
+}
+
+/*
+ * Messages
+ */
+
+int gp__peer_reply(struct gp__server *s, struct gp__peer *p, u32 seq, int result, u32 id,
+		   const char *text)
+{
+	struct gp__wire_reply reply = { .head = { sizeof(reply), GP__WIRE_REPLY, 0, seq, 0 },
+					.result = result,
+					.id = id };
+	int err;
+
+	gp__wire_text(reply.text, sizeof(reply.text), text ? text : "");
+	s->nr_refused += result < 0;
+	err = gp__wire_send(p->socket.fd, &reply, NULL, 0);
+	if (err)
+		gp__peer_drop(s, p, "it does not read its answers");
+	return err;
+}
+
+/* Memory that cannot be resized, so that nobody's access to it can fail. */
+static int make_memory(const char *name, size_t bytes, bool theirs_to_write, void **at)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING), err;
+	int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, (off_t)bytes))
+		goto fail;
+	*at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (*at == MAP_FAILED)
+		goto fail;
+	/* From now on no other mapping of it can be written to; ours stays as it is. */
+	if (!theirs_to_write)
+		seals |= F_SEAL_FUTURE_WRITE;
+	if (!fcntl(fd, F_ADD_SEALS, seals))
+		return fd;
+	munmap(*at, bytes);
+fail:
+	err = -errno;
+	*at = NULL;
+	close(fd);
+	return err;
+}
+
+/* fds: up, down, the daemon's bell, the agent's bell. */
+static int make_room(struct gp__peer *p, u32 nr_slots, int fds[4])
+{
+	void *up = NULL, *down = NULL;
+
+	p->lodger = calloc(nr_slots, sizeof(*p->lodger));
+	fds[0] = make_memory("gpreempt-up", gp__wire_up_bytes(nr_slots), true, &up);
+	fds[1] = make_memory("gpreempt-down", gp__wire_down_bytes(nr_slots), false, &down);
+	fds[2] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	fds[3] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	p->up = up;
+	p->down = down;
+	p->nr_slots = nr_slots;
+	p->bell.fd = fds[2];
+	p->agent_bell = fds[3];
+	return p->lodger && fds[0] >= 0 && fds[1] >= 0 && fds[2] >= 0 && fds[3] >= 0 ? 0 : -ENOMEM;
+}
+
+static u32 count_programs(struct gp__server *s, uid_t uid)
+{
+	struct gp__link *l, *n;
+	u32 nr = 0;
+
+	gp__list_each(l, n, &s->house.programs) nr +=
+		container_of(l, struct gp__program, link)->uid == uid;
+	return nr;
+}
+
+static void welcome_agent(struct gp__server *s, struct gp__peer *p,
+			  const struct gp__wire_hello *hello)
+{
+	struct gp__wire_welcome welcome = { .head = { sizeof(welcome), GP__WIRE_WELCOME, 0,
+						      hello->head.seq, 0 },
+					    .version = GP__WIRE_VERSION,
+					    .ttl_ns = s->config.ttl_ns };
+	int fds[4] = { -1, -1, -1, -1 };
+	u32 slots = hello->nr_slots;
+
+	if (count_programs(s, p->cred.uid) >= p->limit.max_programs && !p->admin) {
+		gp__peer_reply(s, p, hello->head.seq, -EDQUOT, 0,
+			       "this user has as many programs joined as max_programs allows");
+		return;
+	}
+	slots = slots < 1 ? 1 : slots > p->limit.max_queues ? p->limit.max_queues : slots;
+	if (make_room(p, slots, fds) || gp__server_watch(s, &p->bell, EPOLLIN)) {
+		gp__peer_drop(s, p, "there is no memory left for its pages");
+	} else {
+		welcome.nr_slots = slots;
+		p->role = GP__WIRE_AGENT;
+		p->program.pid = p->cred.pid;
+		p->program.uid = p->cred.uid;
+		p->program.peer = p;
+		memcpy(p->program.name, hello->program, sizeof(p->program.name));
+		gp__program_enter(&s->house, &p->program, s->now);
+		atomic_store(&p->down->alone, 1);
+		if (gp__wire_send(p->socket.fd, &welcome, fds, 4))
+			gp__peer_drop(s, p, "it does not read its welcome");
+	}
+	/* The bells stay; the memory is mapped. */
+	if (fds[0] >= 0)
+		close(fds[0]);
+	if (fds[1] >= 0)
+		close(fds[1]);
+}
+
+static void take_hello(struct gp__server *s, struct gp__peer *p, const struct gp__wire_hello *hello)
+{
+	struct gp__wire_welcome welcome = { .head = { sizeof(welcome), GP__WIRE_WELCOME, 0,
+						      hello->head.seq, 0 },
+					    .version = GP__WIRE_VERSION };
+
+	if (p->role) {
+		gp__peer_drop(s, p, "it says hello twice");
+	} else if (hello->version_min > GP__WIRE_VERSION || hello->version_max < GP__WIRE_VERSION) {
+		gp__peer_reply(s, p, hello->head.seq, -EPROTONOSUPPORT, 0,
+			       "the daemon speaks version 1 of the protocol; install the same "
+			       "version of gpreempt on both sides");
+	} else if (hello->role == GP__WIRE_AGENT) {
+		welcome_agent(s, p, hello);
+	} else if (hello->role == GP__WIRE_CONTROL) {
+		p->role = GP__WIRE_CONTROL;
+		if (gp__wire_send(p->socket.fd, &welcome, NULL, 0))
+			gp__peer_drop(s, p, "it does not read its welcome");
+	} else {
+		gp__peer_drop(s, p, "it has a role that is none");
+	}
+}
+
+static void take_queue(struct gp__server *s, struct gp__peer *p,
+		       const struct gp__wire_queue_add *add)
+{
+	u32 seq = add->head.seq, slot = add->slot;
+	const char *why;
+	char text[128];
+	int err;
+
+	if (slot >= p->nr_slots || p->lodger[slot]) {
+		gp__peer_reply(s, p, seq, -EINVAL, 0, "this slot is taken, or there is none such");
+		return;
+	}
+	if (!p->admin && add->hints.prio > p->limit.max_priority) {
+		snprintf(text, sizeof(text),
+			 "priority %d is above this user's limit, %d: ask an administrator",
+			 add->hints.prio, p->limit.max_priority);
+		gp__peer_reply(s, p, seq, -EACCES, 0, text);
+		return;
+	}
+	err = gp__lodger_add(&s->house, &p->program, add, &p->lodger[slot], s->now, &why);
+	if (err) {
+		gp__peer_reply(s, p, seq, err, 0, why);
+		return;
+	}
+	/* What the slot has from a queue before is not this one's. */
+	p->lodger[slot]->number = gp__wire_order_number(
+		atomic_load_explicit(&p->down->slot[slot].order, memory_order_relaxed));
+	gp__peer_reply(s, p, seq, 0, p->lodger[slot]->queue.id, NULL);
+	if (!p->dead)
+		read_slot(s, p, slot);
+}
+
+static struct gp__lodger *find_lodger(struct gp__server *s, struct gp__peer *p, u32 slot, u32 seq)
+{
+	if (slot < p->nr_slots && p->lodger[slot])
+		return p->lodger[slot];
+	gp__peer_reply(s, p, seq, -ENOENT, 0, "there is no queue in this slot");
+	return NULL;
+}
+
+static void remove_lodger(struct gp__server *s, struct gp__peer *p, u32 slot)
+{
+	gp__lodger_remove(&s->house, p->lodger[slot], s->now);
+	p->lodger[slot] = NULL;
+}
+
+static void take_hints(struct gp__server *s, struct gp__peer *p, struct gp__lodger *l,
+		       const struct gp__wire_set_hints *m)
+{
+	const char *why = "";
+	int err;
+
+	if (!p->admin && m->hints.prio > p->limit.max_priority) {
+		gp__peer_reply(s, p, m->head.seq, -EACCES, 0,
+			       "the priority is above this user's limit: ask an administrator");
+		return;
+	}
+	err = gp__lodger_hints(&s->house, l, &m->hints, s->now, &why);
+	gp__peer_reply(s, p, m->head.seq, err, 0, err ? why : NULL);
+}
+
+static void take_agent_message(struct gp__server *s, struct gp__peer *p, int type,
+			       const void *message)
+{
+	const struct gp__wire_queue_remove *any = message; /* all have the slot in this place */
+	const struct gp__wire_queue_level *level = message;
+	const struct gp__wire_arriving *arriving = message;
+	struct gp__lodger *l;
+
+	if (type == GP__WIRE_QUEUE_ADD) {
+		take_queue(s, p, message);
+		return;
+	}
+	l = find_lodger(s, p, any->slot, any->head.seq);
+	if (!l)
+		return;
+	switch (type) {
+	case GP__WIRE_QUEUE_REMOVE:
+		remove_lodger(s, p, any->slot);
+		gp__peer_reply(s, p, any->head.seq, 0, 0, NULL);
+		break;
+	case GP__WIRE_QUEUE_LEVEL:
+		if (level->level < 1 || level->level > 3)
+			gp__peer_drop(s, p, "its queue has a level that is none");
+		else
+			gp__queue_level(&l->queue, (u8)level->level, s->now);
+		break;
+	case GP__WIRE_HINTS:
+		take_hints(s, p, l, message);
+		break;
+	default: /* GP__WIRE_ARRIVING */
+		gp__entity_arriving(&l->group->entity,
+				    gp__min_u64(arriving->at_ns, s->now + 3600 * GP__S), s->now);
+	}
+}
+
+static void take_message(struct gp__server *s, struct gp__peer *p, const void *message, size_t size)
+{
+	const struct gp__wire_head *head = message;
+	const char *why;
+	int type = gp__wire_check(message, size, &why);
+
+	if (type < 0)
+		gp__peer_drop(s, p, why);
+	else if (type == GP__WIRE_HELLO)
+		take_hello(s, p, message);
+	else if (p->role == GP__WIRE_CONTROL && type == GP__WIRE_TEXT)
+		gp__control_request(s, p, (const char *)message + sizeof(*head),
+				    size - sizeof(*head), head->seq);
+	else if (p->role == GP__WIRE_AGENT && type >= GP__WIRE_QUEUE_ADD &&
+		 type <= GP__WIRE_ARRIVING)
+		take_agent_message(s, p, type, message);
+	else
+		gp__peer_drop(s, p, "it sends what is not its to send");
+	gp__house_settle(&s->house, s->now);
+}
+
+static void socket_ready(struct gp__server *s, struct gp__source *source, u32 events)
+{
+	struct gp__peer *p = container_of(source, struct gp__peer, socket);
+	/* Aligned for every message. */
+	static _Thread_local u64 message[GP__WIRE_MESSAGE_MAX / sizeof(u64)];
+
+	if (!p->dead && (events & EPOLLOUT))
+		gp__control_send(s, p);
+	/* Who has an answer to read reads it before he asks again. */
+	for (int i = 0; i < MESSAGES_AT_ONCE && !p->dead && !p->answer; i++) {
+		ssize_t n = gp__wire_receive(p->socket.fd, message, sizeof(message), NULL, NULL);
+
+		if (n == -EAGAIN)
+			return;
+		if (n <= 0)
+			gp__peer_drop(s, p, n == -EMSGSIZE ? "its message is too long" : NULL);
+		else if (!gp__allowance_take(&p->messages, MESSAGES_PER_S, MESSAGES_BURST, s->now))
+			gp__peer_drop(s, p, "it sends too many messages");
+		else
+			take_message(s, p, message, (size_t)n);
+	}
+}
+
+/*
+ * Coming and going
+ */
+
+static void learn_who(struct gp__server *s, struct gp__peer *p)
+{
+	socklen_t size = sizeof(p->cred);
+
+	if (getsockopt(p->socket.fd, SOL_SOCKET, SO_PEERCRED, &p->cred, &size))
+		p->cred = (struct ucred){ .pid = 0, .uid = (uid_t)-1, .gid = (gid_t)-1 };
+	size = sizeof(p->gids);
+	if (!getsockopt(p->socket.fd, SOL_SOCKET, SO_PEERGROUPS, p->gids, &size))
+		p->nr_gids = size / sizeof(p->gids[0]);
+	if (p->nr_gids < GP__GIDS_MAX)
+		p->gids[p->nr_gids++] = p->cred.gid;
+	p->admin = gp__config_is_admin(&s->config, p->cred.uid, p->gids, p->nr_gids);
+	p->limit = gp__config_limit(&s->config, p->cred.uid, p->gids, p->nr_gids);
+}
+
+void gp__peer_accept(struct gp__server *s)
+{
+	/* cppcheck-suppress nullPointer; nobody wants the address */
+	int fd = accept4(s->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct gp__peer *p;
+
+	if (fd < 0)
+		return;
+	p = s->nr_peers < PEERS_MAX ? calloc(1, sizeof(*p)) : NULL;
+	if (!p) {
+		s->nr_refused++;
+		close(fd);
+		return;
+	}
+	p->socket = (struct gp__source){ fd, socket_ready };
+	p->bell = (struct gp__source){ -1, bell_rang };
+	p->agent_bell = -1;
+	gp__list_init(&p->ringing);
+	gp__list_init(&p->program.link);
+	learn_who(s, p);
+	if (gp__server_watch(s, &p->socket, EPOLLIN)) {
+		gp__peer_free(p);
+		return;
+	}
+	s->nr_peers++;
+	gp__list_push(&s->peers, &p->link);
+}
+
+/* Nobody refers to it any more afterwards; its memory is freed at the end of the turn. */
+void gp__peer_drop(struct gp__server *s, struct gp__peer *p, const char *why)
+{
+	if (p->dead)
+		return;
+	p->dead = true;
+	s->nr_refused += why != NULL;
+	if (why)
+		gp__log_info(s->log, "connection of process %d, user %u, ended: %s",
+			     (int)p->cred.pid, p->cred.uid, why);
+	for (u32 i = 0; p->lodger && i < p->nr_slots; i++) {
+		if (p->lodger[i])
+			remove_lodger(s, p, i);
+	}
+	gp__program_leave(&p->program);
+	gp__list_del(&p->ringing);
+}
+
+void gp__peer_free(struct gp__peer *p)
+{
+	if (p->up)
+		munmap(p->up, gp__wire_up_bytes(p->nr_slots));
+	if (p->down)
+		munmap(p->down, gp__wire_down_bytes(p->nr_slots));
+	if (p->bell.fd >= 0)
+		close(p->bell.fd);
+	if (p->agent_bell >= 0)
+		close(p->agent_bell);
+	close(p->socket.fd);
+	free(p->answer);
+	free(p->lodger);
+	free(p);
+}

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "daemon/systemd.h"
+
+#define EVENTS 64
+#define BACKLOG 128
+/* An order is renewed this often within its time. */
+#define RENEWALS 3
+
+/*
+ * Events
+ */
+
+static int watch(struct gp__server *s, int op, struct gp__source *source, u32 events)
+{
+	struct epoll_event e = { .events = events, .data.ptr = source };
+
+	return epoll_ctl(s->epoll, op, source->fd, &e) ? -errno : 0;
+}
+
+int gp__server_watch(struct gp__server *s, struct gp__source *source, u32 events)
+{
+	return watch(s, EPOLL_CTL_ADD, source, events);
+}
+
+int gp__server_rewatch(struct gp__server *s, struct gp__source *source, u32 events)
+{
+	return watch(s, EPOLL_CTL_MOD, source, events);
+}
+
+static void somebody_comes(struct gp__server *s, struct gp__source *source, u32 events)
+{
+	(void)source;
+	(void)events;
+	gp__peer_accept(s);
+}
+
+/*
+ * Configuration
+ */
+
+static void log_record(void *data, const struct gp__record *r)
+{
+	struct gp__server *s = data;
+	char line[GP__LOG_LINE_MAX];
+	size_t len = gp__record_format(r, line);
+
+	gp__journal_line(&s->journal, line, len);
+	gp__control_watch_line(s, line);
+}
+
+static void apply_config(struct gp__server *s)
+{
+	struct gp__core *core = &s->house.core;
+	const struct gp__config *c = &s->config;
+	int err = gp__journal_open(&s->journal, s->log, c->log);
+
+	if (err)
+		gp__log_warning(s->log, "%s: %s: no decision log is kept", c->log, strerror(-err));
+	for (u32 i = 0; i < GP__CFG_COUNT; i++) {
+		if (core->cfg[i] != c->cfg[i])
+			gp__core_configure(core, i, c->cfg[i], s->now);
+	}
+	gp__core_set_policy(core, c->policy, c->values, s->now);
+	gp__house_settle(&s->house, s->now);
+}
+
+static int load_config(struct gp__server *s)
+{
+	char error[GP__CONFIG_ERROR_MAX];
+	int err;
+
+	if (!s->config_path) {
+		gp__config_defaults(&s->config);
+		return 0;
+	}
+	err = gp__config_read(&s->config, s->config_path, s->config_required, error);
+	if (err)
+		gp__log_error(s->log, "%s", error);
+	return err;
+}
+
+static void reload(struct gp__server *s)
+{
+	struct gp__link *l, *n;
+
+	gp__systemd_notify("RELOADING=1");
+	if (load_config(s)) {
+		gp__log_warning(s->log, "the configuration stays as it was");
+	} else {
+		apply_config(s);
+		gp__list_each(l, n, &s->peers)
+		{
+			struct gp__peer *p = container_of(l, struct gp__peer, link);
+
+			p->limit = gp__config_limit(&s->config, p->cred.uid, p->gids, p->nr_gids);
+			p->admin =
+				gp__config_is_admin(&s->config, p->cred.uid, p->gids, p->nr_gids);
+		}
+		gp__log_info(s->log, "configuration read again: policy %s", s->config.policy->name);
+	}
+	gp__systemd_notify("READY=1");
+}
+
+static void signal_came(struct gp__server *s, struct gp__source *source, u32 events)
+{
+	struct signalfd_siginfo info;
+
+	(void)events;
+	if (read(source->fd, &info, sizeof(info)) != sizeof(info))
+		return;
+	if (info.ssi_signo == SIGHUP)
+		reload(s);
+	else
+		s->stop = true;
+}
+
+/*
+ * Opening
+ */
+
+static int make_parent(const char *path)
+{
+	char folder[128];
+	char *slash;
+
+	snprintf(folder, sizeof(folder), "%s", path);
+	slash = strrchr(folder, '/');
+	if (!slash || slash == folder)
+		return 0;
+	*slash = '\0';
+	/* Root's is for everybody to enter, a user's for himself. */
+	return mkdir(folder, geteuid() ? 0700 : 0755) && errno != EEXIST ? -errno : 0;
+}
+
+/* The lock is held as long as the process lives, so that a socket left behind is known as such. */
+static int lock(struct gp__server *s, const char *path)
+{
+	char name[128];
+	int fd, err;
+
+	snprintf(name, sizeof(name), "%s.lock", path);
+	fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return -errno;
+	if (!flock(fd, LOCK_EX | LOCK_NB)) {
+		s->lock = fd;
+		return 0;
+	}
+	err = errno == EWOULDBLOCK ? -EADDRINUSE : -errno;
+	close(fd);
+	return err;
+}
+
+static int listen_at(struct gp__server *s, const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int err = strlen(path) < sizeof(address.sun_path) ? make_parent(path) : -ENAMETOOLONG;
+
+	if (!err)
+		err = lock(s, path);
+	if (err)
+		return err;
+	strcpy(address.sun_path, path);
+	s->listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (s->listener.fd < 0)
+		return -errno;
+	unlink(path);
+	/* Anybody may join; what he may do is decided by who he is. */
+	if (bind(s->listener.fd, (struct sockaddr *)&address, sizeof(address)) ||
+	    chmod(path, 0666) || listen(s->listener.fd, BACKLOG))
+		return -errno;
+	strcpy(s->path, path);
+	return 0;
+}
+
+static int open_listener(struct gp__server *s, const char *path, int fd)
+{
+	int err = 0;
+
+	if (fd >= 0)
+		s->listener.fd = fd;
+	else
+		err = listen_at(s, path);
+	if (err == -EADDRINUSE)
+		gp__log_error(s->log,
+			      "another gpreemptd is at %s: stop that one, or give this one another "
+			      "place with --socket",
+			      path);
+	else if (err)
+		gp__log_error(s->log, "%s: %s", path, strerror(-err));
+	return err;
+}
+
+static int open_signals(struct gp__server *s)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	if (sigprocmask(SIG_BLOCK, &set, NULL))
+		return -errno;
+	s->signals.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return s->signals.fd < 0 ? -errno : 0;
+}
+
+/* Each program takes three descriptors. */
+static void allow_descriptors(void)
+{
+	struct rlimit r;
+
+	if (!getrlimit(RLIMIT_NOFILE, &r)) {
+		r.rlim_cur = r.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &r);
+	}
+}
+
+int gp__server_open(struct gp__server *s, const struct gp__log *log, const char *config_path,
+		    bool config_required, const char *socket_path, int fd)
+{
+	int err;
+
+	memset(s, 0, sizeof(*s));
+	s->log = log;
+	s->config_path = config_path;
+	s->config_required = config_required;
+	s->journal.fd = s->lock = -1;
+	s->listener = (struct gp__source){ -1, somebody_comes };
+	s->signals = (struct gp__source){ -1, signal_came };
+	gp__list_init(&s->peers);
+	gp__list_init(&s->ringing);
+	s->now = s->started_at = gp__clock_ns();
+	allow_descriptors();
+	s->epoll = epoll_create1(EPOLL_CLOEXEC);
+	err = s->epoll < 0 ? -errno : load_config(s);
+	if (!err)
+		err = open_signals(s);
+	if (!err)
+		err = open_listener(s, socket_path, fd);
+	if (!err)
+		err = gp__server_watch(s, &s->signals, EPOLLIN);
+	if (!err)
+		err = gp__server_watch(s, &s->listener, EPOLLIN);
+	if (err)
+		return err;
+	gp__house_init(&s->house, s->config.policy, gp__peer_deliver, s);
+	apply_config(s);
+	gp__journal_line(&s->journal, GP__LOG_HEADER, strlen(GP__LOG_HEADER));
+	gp__core_log(&s->house.core, log_record, s);
+	return 0;
+}
+
+/*
+ * The loop
+ */
+
+static void free_dead(struct gp__server *s)
+{
+	struct gp__link *l, *n;
+
+	gp__list_each(l, n, &s->peers)
+	{
+		struct gp__peer *p = container_of(l, struct gp__peer, link);
+
+		if (!p->dead)
+			continue;
+		gp__list_del(&p->link);
+		s->nr_peers--;
+		gp__peer_free(p);
+	}
+}
+
+/* What follows from the events of this turn; the time of the next one. */
+static u64 end_turn(struct gp__server *s)
+{
+	u64 wake;
+
+	gp__house_settle(&s->house, s->now);
+	if (s->house.crowd_changed)
+		gp__peers_set_alone(s);
+	gp__peers_ring(s);
+	if (!s->house.nr_stopped) {
+		s->renew_at = GP__NEVER;
+	} else if (s->renew_at == GP__NEVER || s->now >= s->renew_at) {
+		gp__peers_renew(s);
+		s->renew_at = s->now + s->config.ttl_ns / RENEWALS;
+	}
+	wake = gp__min_u64(gp__house_wake(&s->house), s->renew_at);
+	return gp__min_u64(wake, gp__peers_unmute(s));
+}
+
+static int wait_for_events(struct gp__server *s, struct epoll_event *events, u64 wake)
+{
+	u64 now = gp__clock_ns(), left = wake > now ? wake - now : 0;
+	struct timespec ts = { (time_t)(left / GP__S), (long)(left % GP__S) };
+	int n;
+
+	/* What is written now keeps nobody waiting. */
+	if (left > GP__MS)
+		gp__journal_flush(&s->journal);
+	n = epoll_pwait2(s->epoll, events, EVENTS, wake == GP__NEVER ? NULL : &ts, NULL);
+	s->now = gp__clock_ns();
+	return n < 0 && errno == EINTR ? 0 : n < 0 ? -errno : n;
+}
+
+int gp__server_run(struct gp__server *s)
+{
+	struct epoll_event events[EVENTS];
+	u64 wake = GP__NEVER;
+
+	s->renew_at = GP__NEVER;
+	while (!s->stop) {
+		int n = wait_for_events(s, events, wake);
+
+		if (n < 0) {
+			gp__log_error(s->log, "waiting for programs: %s", strerror(-n));
+			return n;
+		}
+		for (int i = 0; i < n; i++) {
+			struct gp__source *source = events[i].data.ptr;
+
+			source->ready(s, source, events[i].events);
+			/* Whoever is to run should not wait for the others of this turn. */
+			gp__peers_ring(s);
+		}
+		wake = end_turn(s);
+		free_dead(s);
+	}
+	return 0;
+}
+
+/* Who is stopped is told to run; who does not hear it sees the connection end. */
+void gp__server_close(struct gp__server *s)
+{
+	struct gp__link *l, *n;
+
+	gp__systemd_notify("STOPPING=1");
+	s->now = gp__clock_ns();
+	gp__list_each(l, n, &s->peers)
+	{
+		struct gp__peer *p = container_of(l, struct gp__peer, link);
+
+		for (u32 i = 0; p->down && i < p->nr_slots; i++)
+			atomic_store(&p->down->slot[i].until_ns, 0);
+		gp__peer_drop(s, p, NULL);
+	}
+	free_dead(s);
+	gp__journal_close(&s->journal);
+	if (*s->path)
+		unlink(s->path);
+	if (s->listener.fd >= 0)
+		close(s->listener.fd);
+	if (s->signals.fd >= 0)
+		close(s->signals.fd);
+	if (s->lock >= 0)
+		close(s->lock);
+	if (s->epoll >= 0)
+		close(s->epoll);
+}

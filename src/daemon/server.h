@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gpreemptd's one thread: connections, their messages, bells and memory, and the clock.
+ *
+ * It sleeps until somebody rings, writes, comes or goes, or until the core wants to be woken. While
+ * anybody is held, it also wakes up to renew the orders to stop; while nobody is, nothing ticks.
+ */
+#ifndef GP__DAEMON_SERVER_H
+#define GP__DAEMON_SERVER_H
+
+#include <jansson.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "base/log.h"
+#include "daemon/config.h"
+#include "daemon/house.h"
+#include "daemon/journal.h"
+
+struct gp__server;
+
+/* Something that epoll watches. */
+struct gp__source {
+	int fd;
+	void (*ready)(struct gp__server *s, struct gp__source *source, u32 events);
+};
+
+/* Somebody who may do a number of things a second, saved up for a while. */
+struct gp__allowance {
+	u64 empty_until; /* the time before which nothing is left, as a bucket's level */
+};
+
+#define GP__GIDS_MAX 256
+
+struct gp__peer {
+	struct gp__link link;
+	struct gp__source socket, bell;
+	struct ucred cred;
+	gid_t gids[GP__GIDS_MAX];
+	u32 nr_gids;
+	bool admin, dead;
+	enum gp__wire_role role; /* 0: has not said hello */
+	struct gp__allowance messages, rings;
+	u64 muted_until; /* its bell is not listened to before; 0: it is */
+	struct gp__limit limit;
+
+	/* Of the command line's. */
+	bool watches; /* gets the decisions */
+	u64 nr_dropped; /* of them, as it did not read */
+	char *answer; /* what is still to be sent of it; NULL: nothing */
+	size_t answer_size, answer_sent;
+	u32 answer_seq;
+
+	/* An agent's. */
+	struct gp__program program;
+	struct gp__wire_up *up;
+	struct gp__wire_down *down;
+	u32 nr_slots;
+	struct gp__lodger **lodger; /* by slot */
+	int agent_bell;
+	struct gp__link ringing; /* in server->ringing */
+};
+
+struct gp__server {
+	struct gp__house house;
+	struct gp__config config;
+	struct gp__journal journal;
+	const char *config_path; /* NULL: defaults only */
+	bool config_required;
+	const struct gp__log *log;
+	int epoll;
+	struct gp__source listener, signals;
+	int lock; /* beside the socket, held while it is ours */
+	char path[108]; /* of the socket made here; "": it was given to us */
+	struct gp__link peers, ringing;
+	u32 nr_peers;
+	u64 renew_at, started_at;
+	u64 now; /* of the event being handled */
+	bool stop;
+	u64 nr_refused; /* connections and messages */
+};
+
+/* @fd: a listening socket that was handed over, or -1. 0 or -errno after saying why in the log. */
+int gp__server_open(struct gp__server *s, const struct gp__log *log, const char *config_path,
+		    bool config_required, const char *socket_path, int fd);
+/* Until SIGTERM or SIGINT. */
+int gp__server_run(struct gp__server *s);
+/* Everybody is admitted. */
+void gp__server_close(struct gp__server *s);
+
+/* In peer.c */
+void gp__peer_accept(struct gp__server *s);
+void gp__peer_drop(struct gp__server *s, struct gp__peer *p, const char *why);
+void gp__peer_free(struct gp__peer *p);
+int gp__peer_reply(struct gp__server *s, struct gp__peer *p, u32 seq, int result, u32 id,
+		   const char *text);
+/* Rings for orders that were written; sets who is alone. */
+void gp__peers_ring(struct gp__server *s);
+void gp__peers_set_alone(struct gp__server *s);
+/* What agents have not rung for, as they are alone. */
+void gp__peers_read_all(struct gp__server *s);
+/* Of orders to stop; their time moves on. */
+void gp__peers_renew(struct gp__server *s);
+/* Bells that were muted, when their time has come. The next one's time. */
+u64 gp__peers_unmute(struct gp__server *s);
+void gp__peer_deliver(void *data, struct gp__lodger *l, const struct gp__action *a);
+
+/* False: there is nothing left. @per_s: how many a second, @burst: how many at once. */
+bool gp__allowance_take(struct gp__allowance *a, u64 per_s, u64 burst, u64 now);
+
+/* In control.c: a request of the command line, as JSON; answers it. */
+void gp__control_request(struct gp__server *s, struct gp__peer *p, const char *text, size_t size,
+			 u32 seq);
+/* Sends as much of the answer as the other side has room for. */
+void gp__control_send(struct gp__server *s, struct gp__peer *p);
+/* A line of the decision log, for those who watch. */
+void gp__control_watch_line(struct gp__server *s, const char *line);
+
+/* In server.c */
+int gp__server_watch(struct gp__server *s, struct gp__source *source, u32 events);
+int gp__server_rewatch(struct gp__server *s, struct gp__source *source, u32 events);
+
+#endif

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/systemd.h"
+
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FIRST_FD 3
+
+void gp__systemd_notify(const char *state)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	char text[128];
+	struct timespec ts;
+	size_t len;
+	int fd;
+
+	if (!path || (*path != '/' && *path != '@') || strlen(path) >= sizeof(to.sun_path))
+		return;
+	len = strlen(path);
+	memcpy(to.sun_path, path, len);
+	if (*path == '@') /* of the abstract kind */
+		to.sun_path[0] = '\0';
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	snprintf(text, sizeof(text), "%s\nMONOTONIC_USEC=%llu", state,
+		 (unsigned long long)ts.tv_sec * 1000000 + (unsigned long long)ts.tv_nsec / 1000);
+	sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&to,
+	       (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
+	close(fd);
+}
+
+int gp__systemd_socket(void)
+{
+	const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS");
+	int type = 0;
+	socklen_t size = sizeof(type);
+
+	if (!pid || !fds || strtol(pid, NULL, 10) != getpid() || strtol(fds, NULL, 10) < 1)
+		return -1;
+	if (getsockopt(FIRST_FD, SOL_SOCKET, SO_TYPE, &type, &size) || type != SOCK_SEQPACKET)
+		return -1;
+	fcntl(FIRST_FD, F_SETFD, FD_CLOEXEC);
+	fcntl(FIRST_FD, F_SETFL, O_NONBLOCK);
+	return FIRST_FD;
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* What systemd wants of a service: a word when it is ready, and its socket where it has one. */
+#ifndef GP__DAEMON_SYSTEMD_H
+#define GP__DAEMON_SYSTEMD_H
+
+/* Tells $NOTIFY_SOCKET, if there is one: "READY=1", "RELOADING=1", "STOPPING=1". */
+void gp__systemd_notify(const char *state);
+/* The listening socket that was handed over, or -1. */
+int gp__systemd_socket(void);
+
+#endif

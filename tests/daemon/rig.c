@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+#include "rig.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define PATIENCE_NS (20 * GP__S)
+
+static void *serve(void *data)
+{
+	struct rig *r = data;
+
+	assert_int_equal(gp__server_run(&r->server), 0);
+	return NULL;
+}
+
+static void write_config(struct rig *r, const char *text)
+{
+	FILE *f = fopen(r->config, "we");
+
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+void rig_up(struct rig *r, const char *config)
+{
+	memset(r, 0, sizeof(*r));
+	strcpy(r->folder, "/tmp/gpreemptd-test-XXXXXX");
+	assert_non_null(mkdtemp(r->folder));
+	/* Other users are to come in, too. */
+	assert_int_equal(chmod(r->folder, 0755), 0);
+	snprintf(r->socket, sizeof(r->socket), "%s/control.sock", r->folder);
+	snprintf(r->config, sizeof(r->config), "%s/gpreemptd.conf", r->folder);
+	write_config(r, config ? config : "");
+	gp__log_init(&r->log, "gpreemptd", stderr);
+	assert_int_equal(gp__server_open(&r->server, &r->log, r->config, true, r->socket, -1), 0);
+	assert_int_equal(pthread_create(&r->thread, NULL, serve, r), 0);
+}
+
+void rig_down(struct rig *r)
+{
+	char name[128];
+
+	/* Blocked in every thread since the daemon was opened: it reads it. */
+	kill(getpid(), SIGTERM);
+	pthread_join(r->thread, NULL);
+	gp__server_close(&r->server);
+	unlink(r->config);
+	snprintf(name, sizeof(name), "%s.lock", r->socket);
+	unlink(name);
+	assert_int_equal(rmdir(r->folder), 0);
+}
+
+void agent_join(struct rig *r, struct agent *a, const char *program)
+{
+	char text[GP__WIRE_TEXT_MAX];
+	int err = gp__wire_client_open(&a->client, r->socket, program, 64, text);
+
+	if (err)
+		fail_msg("%s: %s %s", program, strerror(-err), text);
+	a->nr_queues = 0;
+}
+
+void agent_leave(struct agent *a)
+{
+	gp__wire_client_close(&a->client);
+}
+
+struct gp__wire_queue_add queue_of(s32 prio, const char *device, const char *tag)
+{
+	struct gp__wire_queue_add q = { .head = { sizeof(q), GP__WIRE_QUEUE_ADD, 0, 0, 0 },
+					.level_requested = 3,
+					.level = 3,
+					.hints = { .prio = prio } };
+
+	gp__wire_text(q.device, sizeof(q.device), device);
+	gp__wire_text(q.device_name, sizeof(q.device_name), "a GPU");
+	gp__wire_text(q.tag, sizeof(q.tag), tag);
+	return q;
+}
+
+u32 agent_add(struct agent *a, const struct gp__wire_queue_add *queue)
+{
+	struct gp__wire_queue_add q = *queue;
+	struct gp__wire_reply reply;
+
+	q.slot = a->nr_queues++;
+	if (gp__wire_client_request(&a->client, &q, &reply))
+		fail_msg("queue refused: %d %s", reply.result, reply.text);
+	return q.slot;
+}
+
+void agent_work(struct agent *a, u32 slot, bool has_work)
+{
+	gp__wire_client_work(&a->client, slot, has_work, has_work, gp__clock_ns());
+}
+
+enum gp__wire_verb agent_order(struct agent *a, u32 slot)
+{
+	return gp__wire_order_verb(atomic_load(&a->client.down->slot[slot].order));
+}
+
+u64 agent_expect(struct agent *a, u32 slot, enum gp__wire_verb verb)
+{
+	u64 deadline = gp__clock_ns() + PATIENCE_NS, order, rings;
+
+	for (;;) {
+		struct pollfd p = { .fd = a->client.bell, .events = POLLIN };
+
+		order = atomic_load(&a->client.down->slot[slot].order);
+		if (gp__wire_order_number(order) && gp__wire_order_verb(order) == verb)
+			return order;
+		if (gp__clock_ns() > deadline)
+			fail_msg("no order %d came for slot %u", verb, slot);
+		poll(&p, 1, 100);
+		if (read(a->client.bell, &rings, sizeof(rings)) < 0)
+			continue;
+	}
+}
+
+void agent_obey(struct agent *a, u32 slot, enum gp__wire_verb verb)
+{
+	u64 order = agent_expect(a, slot, verb);
+
+	gp__wire_client_done(&a->client, slot, gp__wire_order_number(order), 0, 1000);
+}
+
+json_t *rig_ask(struct rig *r, const char *request)
+{
+	char text[GP__WIRE_TEXT_MAX], *answer;
+	int fd = gp__wire_control(r->socket, text), err;
+	json_t *json;
+
+	if (fd < 0)
+		fail_msg("%s %s", strerror(-fd), text);
+	err = gp__wire_ask(fd, request, &answer);
+	close(fd);
+	if (err)
+		fail_msg("%s: %s", request, strerror(-err));
+	json = json_loads(answer, 0, NULL);
+	assert_non_null(json);
+	free(answer);
+	return json;
+}
+
+void rig_sync(struct rig *r)
+{
+	json_decref(rig_ask(r, "{\"op\":\"list\"}"));
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* A daemon in a thread of the test, and programs that talk to it as agents do. */
+#ifndef GP__TESTS_DAEMON_RIG_H
+#define GP__TESTS_DAEMON_RIG_H
+
+#include "../unit/test.h"
+
+#include <jansson.h>
+#include <pthread.h>
+
+#include "base/log.h"
+#include "daemon/server.h"
+#include "wire/client.h"
+
+struct rig {
+	struct gp__server server;
+	struct gp__log log;
+	pthread_t thread;
+	char folder[64], socket[96], config[96];
+};
+
+/* @config: the text of a configuration, or NULL. */
+void rig_up(struct rig *r, const char *config);
+void rig_down(struct rig *r);
+
+struct agent {
+	struct gp__wire_client client;
+	u32 nr_queues;
+};
+
+void agent_join(struct rig *r, struct agent *a, const char *program);
+void agent_leave(struct agent *a);
+struct gp__wire_queue_add queue_of(s32 prio, const char *device, const char *tag);
+/* Adds one in the next slot, which is returned. */
+u32 agent_add(struct agent *a, const struct gp__wire_queue_add *queue);
+void agent_work(struct agent *a, u32 slot, bool has_work);
+
+/* The order that is in the slot, once it is this one; fails after some seconds. */
+u64 agent_expect(struct agent *a, u32 slot, enum gp__wire_verb verb);
+/* The same, and it was carried out. */
+void agent_obey(struct agent *a, u32 slot, enum gp__wire_verb verb);
+/* What the slot's order is now. */
+enum gp__wire_verb agent_order(struct agent *a, u32 slot);
+
+/* The daemon has dealt with what was sent to it before. */
+void rig_sync(struct rig *r);
+/* What the command line is answered, for json_decref(). */
+json_t *rig_ask(struct rig *r, const char *request);
+
+#endif
