@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The header in strict C89 and in C++17: it must compile without a warning,
+ * The headers in strict C89 and in C++17: they must compile without a warning,
  * link, and create a queue. Compiled as both.
  */
-#include <gpreempt/gpreempt.h>
+#include <gpreempt/kfd.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -34,8 +34,18 @@ int main(void)
 	struct gp_queue *queue = NULL;
 	struct gp_error err;
 	uint64_t ticket = 0;
+	struct gp_kfd_queue_options kfd_options = GP_KFD_QUEUE_OPTIONS_INIT;
+	struct gp_kfd_command command = GP_KFD_COMMAND_INIT;
+	struct gp_kfd_info info = GP_KFD_INFO_INIT;
+	struct gp_kfd_queue_info queue_info = GP_KFD_QUEUE_INFO_INIT;
+	struct gp_kfd *gpu = NULL;
 	int launched = 0;
 
+	/* More GPUs than there are. */
+	if (!gp_kfd_open(4711, &gpu, &err) || gpu || !err.message[0] || gp_kfd_close(gpu))
+		return 1;
+	if (kfd_options.depth || command.kernel || info.shared || queue_info.way)
+		return 1;
 	ops.nlaunch = nlaunch;
 	ops.sync = sync_command;
 	options.level = 3;

@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Usage: symbols.sh LIBRARY HEADER. What the library exports is exactly what the
-# header declares, all of it with a version, all of it gp_.
+# Usage: symbols.sh LIBRARY HEADER... What the library exports is exactly what the
+# headers declare, all of it with a version, all of it gp_.
 set -eu
 
-exported=$(nm -D --defined-only "$1" | awk '$2 != "A" { print $3 }' | sort)
-declared=$(sed -n 's/^GP_API .*[ *]\(gp_[a-z_]*\)(.*/\1/p' "$2" | sort)
+library=$1
+shift
+exported=$(nm -D --defined-only "$library" | awk '$2 != "A" { print $3 }' | sort)
+declared=$(sed -n 's/^GP_API .*[ *]\(gp_[a-z_]*\)(.*/\1/p' "$@" | sort)
 
 if echo "$exported" | grep -v '^gp_[a-z_]*@@GPREEMPT_'; then
 	echo "the above is exported and should not be, or has no version" >&2

@@ -30,7 +30,10 @@ static int acquire(struct gp__kfd_user *u)
 	struct gp_kfd_acquire_vm args = { .drm_fd = (uint32_t)u->render, .gpu_id = u->node.gpu_id };
 	int err = gp__kfd_ioctl(u->kfd, GP_KFD_GET_VERSION, &u->version);
 
-	return err ? err : gp__kfd_ioctl(u->kfd, GP_KFD_ACQUIRE_VM, &args);
+	if (!err)
+		err = gp__kfd_ioctl(u->kfd, GP_KFD_ACQUIRE_VM, &args);
+	u->shared = err == -EBUSY;
+	return u->shared ? 0 : err;
 }
 
 int gp__kfd_open(struct gp__kfd_user *u, const struct gp__kfd_node *node)
@@ -54,6 +57,7 @@ int gp__kfd_open(struct gp__kfd_user *u, const struct gp__kfd_node *node)
 
 void gp__kfd_close(struct gp__kfd_user *u)
 {
+	gp__kfd_free(u, &u->event_page);
 	gp__kfd_free(u, &u->doorbells);
 	if (u->render >= 0)
 		close(u->render);
@@ -91,6 +95,7 @@ static int alloc(struct gp__kfd_user *u, struct gp__kfd_memory *m, uint32_t flag
 {
 	struct gp_kfd_alloc_memory args = { .va_addr = (uint64_t)m->at,
 					    .size = m->size,
+					    .mmap_offset = *mmap_offset,
 					    .gpu_id = u->node.gpu_id,
 					    .flags = flags | GP_KFD_MEM_WRITABLE |
 						     GP_KFD_MEM_NO_SUBSTITUTE };
@@ -111,11 +116,33 @@ static int map_both(struct gp__kfd_user *u, struct gp__kfd_memory *m, int fd, ui
 	return at == MAP_FAILED ? -errno : map(u, m, GP_KFD_MAP_MEMORY);
 }
 
+/* Another's descriptor has the address space, and only with that one could be mapped: ours is. */
+static int alloc_shared(struct gp__kfd_user *u, struct gp__kfd_memory *m, uint32_t flags)
+{
+	uint64_t address = (uint64_t)m->at;
+	int err;
+
+	flags &= ~(GP_KFD_MEM_GTT | GP_KFD_MEM_VRAM | GP_KFD_MEM_PUBLIC);
+	if (mprotect(m->at, m->size, PROT_READ | PROT_WRITE))
+		return -errno;
+	/* A child's copy would take away what the GPU has mapped. */
+	if (madvise(m->at, m->size, MADV_DONTFORK))
+		return -errno;
+	err = alloc(u, m, flags | GP_KFD_MEM_USERPTR, &address);
+	return err ? err : map(u, m, GP_KFD_MAP_MEMORY);
+}
+
 int gp__kfd_alloc(struct gp__kfd_user *u, struct gp__kfd_memory *m, uint64_t size, uint32_t flags)
 {
-	uint64_t offset;
+	uint64_t offset = 0;
 	int err = reserve(m, size);
 
+	if (!err && u->shared) {
+		err = alloc_shared(u, m, flags);
+		if (err)
+			gp__kfd_free(u, m);
+		return err;
+	}
 	if (!err)
 		err = alloc(u, m, flags, &offset);
 	if (!err)
@@ -148,10 +175,44 @@ void gp__kfd_free(struct gp__kfd_user *u, struct gp__kfd_memory *m)
 #define WRITE_INDEX 0x38
 #define READ_INDEX 0x80
 #define CONTROL_BYTES 4096
+/* And what else of that structure it looks at. */
+#define READ_INDEX_OFFSET 0x88
+#define PROPERTIES 0xb4
+#define ERROR_SIGNAL 0xc0
+#define PROPERTY_PTR64 (1u << 1)
+#define PROPERTY_TIMES (1u << 3) /* in the signals of packets */
+/* Ours, behind it. */
+#define ERRORS_AT 0x400
 
 static _Atomic uint64_t *index_at(const struct gp__kfd_queue *q, unsigned int offset)
 {
 	return (_Atomic uint64_t *)((char *)q->control.at + offset);
+}
+
+static void set_u32(const struct gp__kfd_queue *q, unsigned int offset, uint32_t value)
+{
+	memcpy((char *)q->control.at + offset, &value, sizeof(value));
+}
+
+static void fill_control(struct gp__kfd_queue *q)
+{
+	uint64_t errors = (uint64_t)q->control.at + ERRORS_AT;
+
+	q->errors = (void *)((char *)q->control.at + ERRORS_AT);
+	q->errors->kind = GP__KFD_SIGNAL_USER;
+	set_u32(q, READ_INDEX_OFFSET, READ_INDEX);
+	set_u32(q, PROPERTIES, PROPERTY_PTR64 | PROPERTY_TIMES);
+	memcpy((char *)q->control.at + ERROR_SIGNAL, &errors, sizeof(errors));
+}
+
+/* Packets that are not there yet are invalid. */
+static void empty_ring(struct gp__kfd_queue *q)
+{
+	for (uint32_t i = 0; i < q->nr_packets; i++)
+		((uint8_t *)q->ring.at)[(size_t)i * PACKET_BYTES] = 1;
+	atomic_store(index_at(q, READ_INDEX), 0);
+	atomic_store(index_at(q, WRITE_INDEX), 0);
+	q->next = 0;
 }
 
 static int alloc_queue(struct gp__kfd_user *u, struct gp__kfd_queue *q)
@@ -183,7 +244,7 @@ static void free_queue(struct gp__kfd_queue *q)
 /* To the GPU as well, as runtimes do: the driver then knows where they are. */
 static int map_doorbells(struct gp__kfd_user *u, uint64_t offset)
 {
-	uint64_t unused;
+	uint64_t unused = 0;
 	int err = reserve(&u->doorbells, DOORBELL_BYTES);
 
 	if (!err)
@@ -248,9 +309,8 @@ int gp__kfd_queue_create(struct gp__kfd_user *u, struct gp__kfd_queue *q, uint32
 	*q = (struct gp__kfd_queue){ .u = u, .nr_packets = nr_packets };
 	err = alloc_queue(u, q);
 	if (!err) {
-		/* Packets that are not there yet are invalid. */
-		for (uint32_t i = 0; i < nr_packets; i++)
-			((uint8_t *)q->ring.at)[(size_t)i * PACKET_BYTES] = 1;
+		fill_control(q);
+		empty_ring(q);
 		err = create(q);
 	}
 	if (err)
@@ -258,13 +318,56 @@ int gp__kfd_queue_create(struct gp__kfd_user *u, struct gp__kfd_queue *q, uint32
 	return err;
 }
 
-int gp__kfd_queue_destroy(struct gp__kfd_queue *q)
+int gp__kfd_queue_drop(struct gp__kfd_queue *q)
 {
 	struct gp_kfd_destroy_queue args = { .queue_id = q->id };
-	int err = gp__kfd_ioctl(q->u->kfd, GP_KFD_DESTROY_QUEUE, &args);
+	int err = q->dropped ? 0 : gp__kfd_ioctl(q->u->kfd, GP_KFD_DESTROY_QUEUE, &args);
+
+	/* After a timeout the driver resets the GPU, and has forgotten the queue. */
+	if (err && err != -ETIME)
+		return err;
+	q->dropped = true;
+	empty_ring(q);
+	return 0;
+}
+
+int gp__kfd_queue_revive(struct gp__kfd_queue *q)
+{
+	int err = q->dropped ? create(q) : 0;
+
+	if (!err)
+		q->dropped = false;
+	return err;
+}
+
+int gp__kfd_queue_destroy(struct gp__kfd_queue *q)
+{
+	int err = gp__kfd_queue_drop(q);
 
 	free_queue(q);
 	return err;
+}
+
+struct gp__kfd_queue_info gp__kfd_queue_info(const struct gp__kfd_queue *q)
+{
+	return (struct gp__kfd_queue_info){
+		.id = q->id,
+		.gpu_id = q->u->node.gpu_id,
+		.type = GP_KFD_QUEUE_COMPUTE_AQL,
+		.ring_bytes = q->nr_packets * PACKET_BYTES,
+		.ring = (uint64_t)q->ring.at,
+		.read_index = (uint64_t)index_at(q, READ_INDEX),
+		.write_index = (uint64_t)index_at(q, WRITE_INDEX),
+		.save_area = (uint64_t)q->save.at,
+		.save_bytes = q->u->node.save_bytes,
+		.percentage = GP_KFD_PERCENTAGE_MAX,
+		.priority = PRIORITY_NORMAL,
+	};
+}
+
+uint64_t gp__kfd_queue_pending(const struct gp__kfd_queue *q)
+{
+	return q->next - atomic_load(index_at(q, READ_INDEX));
 }
 
 int gp__kfd_queue_set_percentage(struct gp__kfd_queue *q, uint32_t percentage)
@@ -285,6 +388,7 @@ int gp__kfd_queue_set_percentage(struct gp__kfd_queue *q, uint32_t percentage)
 #define TYPE_DISPATCH 2
 #define TYPE_BARRIER_AND 3
 #define BARRIER (1u << 8)
+#define DIMENSIONS 3
 #define FENCES (2u << 9 | 2u << 11) /* acquire and release, system scope */
 
 struct packet {
@@ -296,34 +400,76 @@ struct packet {
 _Static_assert(sizeof(struct packet) == PACKET_BYTES, "as the GPU reads it");
 
 /* The header last: with it the packet is there. */
-static void submit(struct gp__kfd_queue *q, const struct packet *p, uint32_t header)
+void gp__kfd_put(struct gp__kfd_queue *q, const struct gp__kfd_packet *packet)
 {
 	uint64_t n = q->next++;
 	struct packet *slot = (struct packet *)q->ring.at + n % q->nr_packets;
+	uint16_t header;
 
-	memcpy((char *)slot + 2, (const char *)p + 2, sizeof(*p) - 2);
-	atomic_store_explicit(&slot->header, (uint16_t)header, memory_order_release);
+	memcpy(&header, packet, sizeof(header));
+	memcpy((char *)slot + sizeof(header), (const char *)packet + sizeof(header),
+	       sizeof(*packet) - sizeof(header));
+	atomic_store_explicit(&slot->header, header, memory_order_release);
 	atomic_store(index_at(q, WRITE_INDEX), n + 1);
-	*q->doorbell = n;
+}
+
+void gp__kfd_ring(struct gp__kfd_queue *q)
+{
+	*q->doorbell = q->next - 1;
+}
+
+void gp__kfd_rewind(struct gp__kfd_queue *q)
+{
+	q->next = atomic_load(index_at(q, READ_INDEX));
+	atomic_store(index_at(q, WRITE_INDEX), q->next);
+}
+
+static struct gp__kfd_packet pack(const struct packet *p)
+{
+	struct gp__kfd_packet packet;
+
+	memcpy(&packet, p, sizeof(packet));
+	return packet;
+}
+
+struct gp__kfd_packet gp__kfd_pack_barrier(struct gp__kfd_signal *signal)
+{
+	const struct packet p = { .header = TYPE_BARRIER_AND | BARRIER | FENCES,
+				  .signal = (uint64_t)signal };
+
+	return pack(&p);
+}
+
+struct gp__kfd_packet gp__kfd_pack_dispatch(const struct gp__kfd_dispatch *d,
+					    struct gp__kfd_signal *signal)
+{
+	const struct packet p = {
+		.header = TYPE_DISPATCH | FENCES | (d->in_order ? BARRIER : 0),
+		.setup = DIMENSIONS,
+		.group = { d->group, d->group_y ? d->group_y : 1, d->group_z ? d->group_z : 1 },
+		.grid = { d->grid, d->grid_y ? d->grid_y : 1, d->grid_z ? d->grid_z : 1 },
+		.lds_bytes = d->lds_bytes,
+		.kernel = d->kernel,
+		.kernarg = (uint64_t)d->kernarg,
+		.signal = (uint64_t)signal
+	};
+
+	return pack(&p);
 }
 
 void gp__kfd_barrier(struct gp__kfd_queue *q, struct gp__kfd_signal *signal)
 {
-	const struct packet p = { .signal = (uint64_t)signal };
+	const struct gp__kfd_packet p = gp__kfd_pack_barrier(signal);
 
-	submit(q, &p, TYPE_BARRIER_AND | BARRIER | FENCES);
+	gp__kfd_put(q, &p);
+	gp__kfd_ring(q);
 }
 
 void gp__kfd_launch(struct gp__kfd_queue *q, const struct gp__kfd_dispatch *d,
 		    struct gp__kfd_signal *signal)
 {
-	const struct packet p = { .setup = 1,
-				  .group = { d->group, 1, 1 },
-				  .grid = { d->grid, 1, 1 },
-				  .lds_bytes = d->lds_bytes,
-				  .kernel = d->kernel,
-				  .kernarg = (uint64_t)d->kernarg,
-				  .signal = (uint64_t)signal };
+	const struct gp__kfd_packet p = gp__kfd_pack_dispatch(d, signal);
 
-	submit(q, &p, TYPE_DISPATCH | FENCES);
+	gp__kfd_put(q, &p);
+	gp__kfd_ring(q);
 }

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "device/kfd/queue.h"
 #include "device/kfd/topology.h"
 #include "gpreempt/uapi/gpreempt_kfd.h"
 
@@ -22,7 +23,13 @@ struct gp__kfd_user {
 	int kfd, render;
 	struct gp__kfd_node node;
 	struct gp_kfd_version version;
+	/*
+	 * Somebody else in this process, a runtime, had this GPU first: its address space is used
+	 * with him, and memory is the process' own, which the GPU is shown.
+	 */
+	bool shared;
 	struct gp__kfd_memory doorbells; /* mapped with the first queue */
+	struct gp__kfd_memory event_page; /* with the first waiter (wait.h) */
 };
 
 /* Opens the driver and one GPU. 0 or -errno. */
@@ -43,11 +50,23 @@ struct gp__kfd_queue {
 	uint64_t next; /* packet to write */
 	struct gp__kfd_memory ring, control, save, eop;
 	volatile uint64_t *doorbell;
+	struct gp__kfd_signal *errors; /* its value is not 0 where the GPU refused a packet */
+	bool dropped; /* the driver does not have it at present */
 };
 
 /* @nr_packets: a power of two, 64 at least. 0 or -errno. */
 int gp__kfd_queue_create(struct gp__kfd_user *u, struct gp__kfd_queue *q, uint32_t nr_packets);
 int gp__kfd_queue_destroy(struct gp__kfd_queue *q);
+/*
+ * Gives it back to the driver: what it was doing is gone, its memory stays, and it has no packets;
+ * and gets one again in its place. 0 or -errno, and nothing has changed.
+ */
+int gp__kfd_queue_drop(struct gp__kfd_queue *q);
+int gp__kfd_queue_revive(struct gp__kfd_queue *q);
+/* What others need to know of it (control.h). */
+struct gp__kfd_queue_info gp__kfd_queue_info(const struct gp__kfd_queue *q);
+/* How many packets the GPU has not begun. */
+uint64_t gp__kfd_queue_pending(const struct gp__kfd_queue *q);
 /* UPDATE_QUEUE: 0 stops it, 100 lets it run. */
 int gp__kfd_queue_set_percentage(struct gp__kfd_queue *q, uint32_t percentage);
 
@@ -67,9 +86,26 @@ struct gp__kfd_dispatch {
 	const void *kernarg;
 	uint32_t grid, lds_bytes;
 	uint16_t group;
+	uint16_t group_y, group_z; /* 0: 1 */
+	uint32_t grid_y, grid_z;
+	bool in_order; /* begins when all packets before it have ended */
 };
 
-/* Writes a packet and rings the doorbell. The ring must have room; @signal may be NULL. */
+/* A packet before it is in a ring. @signal may be NULL. */
+struct gp__kfd_packet {
+	uint64_t word[8];
+};
+struct gp__kfd_packet gp__kfd_pack_barrier(struct gp__kfd_signal *signal);
+struct gp__kfd_packet gp__kfd_pack_dispatch(const struct gp__kfd_dispatch *d,
+					    struct gp__kfd_signal *signal);
+
+/* Writes a packet, which must have room, and rings the doorbell for all that were written. */
+void gp__kfd_put(struct gp__kfd_queue *q, const struct gp__kfd_packet *packet);
+void gp__kfd_ring(struct gp__kfd_queue *q);
+/* Of a queue that does not run: what the GPU has not begun is no longer there. */
+void gp__kfd_rewind(struct gp__kfd_queue *q);
+
+/* All of it at once. The ring must have room; @signal may be NULL. */
 void gp__kfd_barrier(struct gp__kfd_queue *q, struct gp__kfd_signal *signal);
 void gp__kfd_launch(struct gp__kfd_queue *q, const struct gp__kfd_dispatch *d,
 		    struct gp__kfd_signal *signal);

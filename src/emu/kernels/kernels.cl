@@ -319,6 +319,40 @@ __kernel void knock(counter open)
 		add(open);
 }
 
+static inline u32 scramble(u32 x)
+{
+	return x * 1664525 + 1013904223;
+}
+
+/* Work that the compiler cannot leave out. */
+static inline void toil(u32 rounds)
+{
+	u32 x = local_id();
+
+	for (u32 i = 0; i < rounds; i++)
+		x = scramble(x);
+	__asm volatile("" ::"v"(x));
+}
+
+/* Signs a book: who does so twice, or out of turn, is seen there. */
+__kernel void sign(counter next, __global u32 *book, u32 id, u32 rounds)
+{
+	toil(rounds);
+	if (!local_id())
+		book[add(next)] = id;
+}
+
+/* Fills its place in a table, 64 words, and sees whether the one before is. May be done again. */
+__kernel void fill(__global u32 *table, counter wrong, u32 id, u32 rounds)
+{
+	u32 l = local_id();
+
+	toil(rounds);
+	if (id && table[(id - 1) * 64 + l] != scramble(id - 1 + l))
+		add(wrong);
+	table[id * 64 + l] = scramble(id + l);
+}
+
 /* How long some work takes by the device's clock. */
 __kernel void stopwatch(__global u64 *out, u32 rounds)
 {
