@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#define LOWEST_ADDRESS 4096
 #define N(array) (sizeof(array) / sizeof((array)[0]))
 
 struct fake_kfd fake = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -403,6 +404,8 @@ static int call(unsigned long request, void *args)
 	fake.calls[nr]++;
 	if (!is_there(nr))
 		return -ENOTTY;
+	if ((uintptr_t)args < LOWEST_ADDRESS)
+		return -EFAULT;
 	memcpy(&copy, args, size);
 	if (nr == _IOC_NR(GP_KFD_DBG_TRAP))
 		op = (int)((struct gp_kfd_dbg_trap *)&copy)->op;

@@ -140,8 +140,7 @@ static int check(const struct gp__kfd_control *c, enum gp__kfd_verb verb,
 	return 0;
 }
 
-/* Said before anything was done. */
-static bool is_refusal(int err)
+bool gp__kfd_is_refusal(int err)
 {
 	switch (-err) {
 	case EINVAL: /* no such queue, or one that is being destroyed */
@@ -169,7 +168,7 @@ static void pause_ms(int ms)
 
 static bool may_pass(int err)
 {
-	return err && (!is_refusal(err) || err == -ENOMEM);
+	return err && (!gp__kfd_is_refusal(err) || err == -ENOMEM);
 }
 
 /* A queue that stays stopped is the worst that can happen: what may pass is tried again. */
@@ -206,7 +205,7 @@ static void undo(struct gp__kfd_control *c, struct gp__kfd_target *t, size_t n)
 	bool any = false;
 
 	for (size_t i = 0; i < n; i++) {
-		if (!t[i].result || is_refusal(t[i].result))
+		if (!t[i].result || gp__kfd_is_refusal(t[i].result))
 			continue;
 		t[i].undone = GP__KFD_PENDING;
 		any = true;

@@ -9,6 +9,10 @@
  *
  * The program's calls come in through gp__kfd_owner_ioctl(); what the driver is asked goes out
  * through the function given at the start, which is the next ioctl() after a preload's.
+ *
+ * A way that cannot be had, or that the program uses itself (a debugger of its own, the series'
+ * ioctls, the end of the runtime), is given up for good: all is admitted, and update is used from
+ * then on.
  */
 #ifndef GP__DEVICE_KFD_OWNER_H
 #define GP__DEVICE_KFD_OWNER_H
@@ -21,17 +25,21 @@
 struct gp__kfd_owner;
 
 struct gp__kfd_owner_events {
-	/* A queue was made, or is about to go (before the driver is asked). No lock is held. */
+	/*
+	 * A queue was made, or is about to go (before the driver is asked; where that then fails it
+	 * is added again). No lock is held. Any of them may be NULL.
+	 */
 	void (*added)(void *data, const struct gp__kfd_queue_info *queue);
 	void (*removed)(void *data, const struct gp__kfd_queue_info *queue);
-	/* The runtime has changed its priority or percentage. */
+	/* The runtime has changed its priority, percentage or ring. */
 	void (*changed)(void *data, const struct gp__kfd_queue_info *queue);
 	void *data;
 };
 
+/* @events may be NULL. 0 or -errno. */
 int gp__kfd_owner_create(gp__kfd_ioctl_fn next, enum gp__kfd_way way,
 			 const struct gp__kfd_owner_events *events, struct gp__kfd_owner **owner);
-/* Admits all. */
+/* Admits all. No call may be under way. */
 void gp__kfd_owner_destroy(struct gp__kfd_owner *owner);
 
 /*
@@ -43,8 +51,9 @@ int gp__kfd_owner_ioctl(struct gp__kfd_owner *owner, int fd, unsigned long reque
 void gp__kfd_owner_forget(struct gp__kfd_owner *owner);
 
 /*
- * Exclude (SAVE, DRAIN, RESET) or admit (START) queues by id: how many are as asked, or -errno.
- * Each result (0 or -errno, -ENOENT: no such queue) is set in any case.
+ * Exclude (SAVE, DRAIN, RESET) or admit (START) queues by id: how many are as asked; -errno where
+ * none is and all for that one reason. Each result (0 or -errno, -ENOENT: no such queue) is set in
+ * any case. Allocates nothing.
  */
 int gp__kfd_owner_set(struct gp__kfd_owner *owner, enum gp__kfd_verb verb, const uint32_t *ids,
 		      int *results, size_t n);
@@ -55,7 +64,10 @@ struct gp__kfd_owned {
 	int error; /* of the latest stop or start that failed; 0: none did */
 };
 
-/* Copies up to @max of them; how many there are. */
+/* Copies up to @max of them in the order of their ids; how many there are. */
 size_t gp__kfd_owner_list(struct gp__kfd_owner *owner, struct gp__kfd_owned *list, size_t max);
+
+/* The way that is used; *@error, if not NULL: why it is not the one asked for (-errno), or 0. */
+enum gp__kfd_way gp__kfd_owner_way(struct gp__kfd_owner *owner, int *error);
 
 #endif

@@ -27,6 +27,9 @@ extern const struct gp__kfd_way_ops gp__kfd_way_preempt;
 /* A call, again where a signal came, though not for ever; its result or -errno. */
 int gp__kfd_call(const struct gp__kfd_control *c, unsigned long request, void *args);
 
+/* Whether the driver said so before anything was done. */
+bool gp__kfd_is_refusal(int err);
+
 /* Of all that are pending. */
 void gp__kfd_set_results(struct gp__kfd_target *t, size_t n, int result);
 /* Their ids, how many; and what the driver has written over them, as results. */

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: MIT
+#include "device/kfd/owned.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Targets lie on the stack, which may be a small one; more than that are several calls. */
+#define BATCH_MAX 128
+#define WORDS (GP__KFD_QUEUES_MAX / 64)
+
+/*
+ * Beginning and end
+ */
+
+static void init_locks(struct gp__kfd_owner *o)
+{
+	pthread_rwlock_init(&o->control_lock, NULL);
+	for (size_t i = 0; i < GP__KFD_QUEUES_MAX; i++)
+		pthread_mutex_init(&o->entry[i].lock, NULL);
+}
+
+int gp__kfd_owner_create(gp__kfd_ioctl_fn next, enum gp__kfd_way way,
+			 const struct gp__kfd_owner_events *events, struct gp__kfd_owner **owner)
+{
+	struct gp__kfd_owner *o = calloc(1, sizeof(*o));
+
+	if (!o)
+		return -ENOMEM;
+	o->next = next;
+	if (events)
+		o->events = *events;
+	o->way = way;
+	o->generation = 1;
+	o->kfd = -1;
+	init_locks(o);
+	*owner = o;
+	return 0;
+}
+
+void gp__kfd_owner_forget(struct gp__kfd_owner *o)
+{
+	/* Others may have had them when the child was made, and are not here to let go. */
+	init_locks(o);
+	for (size_t i = 0; i < GP__KFD_QUEUES_MAX; i++)
+		o->entry[i].exists = o->entry[i].going = false;
+	atomic_fetch_add(&o->generation, 1);
+	/* The debugger is the parent's. */
+	if (o->is_open && o->control.events >= 0)
+		close(o->control.events);
+	if (o->kfd_is_ours)
+		close(o->kfd);
+	o->kfd = -1;
+	o->kfd_is_ours = o->is_open = false;
+	o->runtime_calls = 0;
+	o->end = 0;
+}
+
+/*
+ * The way
+ */
+
+/* With the control's lock for writing: nobody stops or starts. */
+static void admit_all(struct gp__kfd_owner *o)
+{
+	struct gp__kfd_target t[BATCH_MAX];
+	uint32_t end = atomic_load(&o->end);
+	size_t n = 0;
+
+	for (uint32_t id = 0; id < end; id++) {
+		struct gp__kfd_entry *e = &o->entry[id];
+
+		if (gp__kfd_entry_held(o, e))
+			t[n++].queue = &e->info;
+		if (n && (n == BATCH_MAX || id == end - 1)) {
+			gp__kfd_control(&o->control, GP__KFD_START, t, n);
+			n = 0;
+		}
+	}
+}
+
+static void close_control(struct gp__kfd_owner *o)
+{
+	if (!o->is_open)
+		return;
+	/* What a debugger has stopped, its end starts. */
+	if (o->control.way != GP__KFD_WAY_DBGTRAP)
+		admit_all(o);
+	gp__kfd_control_close(&o->control);
+	o->is_open = false;
+	atomic_fetch_add(&o->generation, 1);
+}
+
+static void fall_back(struct gp__kfd_owner *o, int error)
+{
+	close_control(o);
+	atomic_store(&o->way, GP__KFD_WAY_UPDATE);
+	atomic_store(&o->way_error, error);
+}
+
+void gp__kfd_owner_give_up(struct gp__kfd_owner *o, enum gp__kfd_way way, int error)
+{
+	if (atomic_load(&o->way) != (int)way)
+		return;
+	pthread_rwlock_wrlock(&o->control_lock);
+	if (atomic_load(&o->way) == (int)way)
+		fall_back(o, error);
+	pthread_rwlock_unlock(&o->control_lock);
+}
+
+void gp__kfd_owner_runtime_call(struct gp__kfd_owner *o, bool begins)
+{
+	pthread_rwlock_wrlock(&o->control_lock);
+	o->runtime_calls += begins ? 1 : -1;
+	if (begins && o->is_open && o->control.way == GP__KFD_WAY_DBGTRAP)
+		fall_back(o, -EBUSY);
+	pthread_rwlock_unlock(&o->control_lock);
+}
+
+static int open_as(struct gp__kfd_owner *o, int way)
+{
+	if (way == GP__KFD_WAY_DBGTRAP && o->runtime_calls)
+		return -EBUSY;
+	return gp__kfd_control_open_by(&o->control, o->next, o->kfd, 0, (enum gp__kfd_way)way);
+}
+
+/* With the control's lock for writing. */
+static int open_control(struct gp__kfd_owner *o)
+{
+	int way = atomic_load(&o->way), err;
+
+	if (o->is_open)
+		return 0;
+	if (o->kfd < 0)
+		return -ENOENT;
+	err = open_as(o, way);
+	if (err && way != GP__KFD_WAY_UPDATE) {
+		fall_back(o, err);
+		err = open_as(o, GP__KFD_WAY_UPDATE);
+	}
+	o->is_open = !err;
+	return err;
+}
+
+/* Takes the lock for reading, with the control open; or -errno, without. */
+static int enter_control(struct gp__kfd_owner *o)
+{
+	int err = 0;
+
+	pthread_rwlock_rdlock(&o->control_lock);
+	while (!err && !o->is_open) {
+		pthread_rwlock_unlock(&o->control_lock);
+		pthread_rwlock_wrlock(&o->control_lock);
+		err = open_control(o);
+		pthread_rwlock_unlock(&o->control_lock);
+		if (!err)
+			pthread_rwlock_rdlock(&o->control_lock);
+	}
+	return err;
+}
+
+enum gp__kfd_way gp__kfd_owner_way(struct gp__kfd_owner *o, int *error)
+{
+	if (error)
+		*error = atomic_load(&o->way_error);
+	return (enum gp__kfd_way)atomic_load(&o->way);
+}
+
+/*
+ * Stops and starts
+ */
+
+/* Some of a set's queues, in the order of their ids and with their locks. */
+struct batch {
+	struct gp__kfd_owner *o;
+	enum gp__kfd_verb verb;
+	struct gp__kfd_entry *entry[BATCH_MAX];
+	struct gp__kfd_target target[BATCH_MAX];
+	size_t n;
+};
+
+static void record(struct gp__kfd_owner *o, enum gp__kfd_verb verb, struct gp__kfd_entry *e,
+		   const struct gp__kfd_target *t)
+{
+	if (t->result)
+		e->error = t->result;
+	if (t->undone)
+		e->error = t->undone;
+	if (!t->result)
+		e->hold = verb == GP__KFD_START ? 0 : atomic_load(&o->generation);
+	if (!t->result || verb != GP__KFD_START)
+		e->stuck = t->undone != 0;
+}
+
+static void run(struct batch *b)
+{
+	int err;
+
+	if (!b->n)
+		return;
+	err = enter_control(b->o);
+	if (err) {
+		for (size_t i = 0; i < b->n; i++)
+			b->target[i].result = err;
+		return;
+	}
+	gp__kfd_control(&b->o->control, b->verb, b->target, b->n);
+	for (size_t i = 0; i < b->n; i++)
+		record(b->o, b->verb, b->entry[i], &b->target[i]);
+	pthread_rwlock_unlock(&b->o->control_lock);
+}
+
+static int *result_of(const uint32_t *ids, int *results, size_t n, uint32_t id, size_t *at)
+{
+	while (*at < n && ids[*at] != id)
+		(*at)++;
+	return *at < n ? &results[(*at)++] : NULL;
+}
+
+/* As often as it was named. */
+static int report(const uint32_t *ids, int *results, size_t n, uint32_t id, int result)
+{
+	size_t at = 0;
+	int *to;
+
+	while ((to = result_of(ids, results, n, id, &at)))
+		*to = result;
+	return !result;
+}
+
+static bool is_as_asked(const struct gp__kfd_owner *o, const struct gp__kfd_entry *e,
+			enum gp__kfd_verb verb)
+{
+	if (verb == GP__KFD_START)
+		return !gp__kfd_entry_held(o, e) && !e->stuck;
+	return gp__kfd_entry_held(o, e);
+}
+
+/*
+ * Locks the next queues of the set and takes them out of it; those with nothing to do are reported
+ * at once.
+ */
+static void gather(struct batch *b, uint64_t *set, const uint32_t *ids, int *results, size_t n)
+{
+	b->n = 0;
+	for (uint32_t id = 0; id < GP__KFD_QUEUES_MAX && b->n < BATCH_MAX; id++) {
+		struct gp__kfd_entry *e = &b->o->entry[id];
+		bool there;
+
+		if (!(set[id / 64] >> id % 64 & 1))
+			continue;
+		set[id / 64] &= ~(1ull << id % 64);
+		pthread_mutex_lock(&e->lock);
+		there = e->exists && !e->going;
+		if (there && !is_as_asked(b->o, e, b->verb)) {
+			b->target[b->n].queue = &e->info;
+			b->entry[b->n++] = e;
+			continue;
+		}
+		pthread_mutex_unlock(&e->lock);
+		report(ids, results, n, id, there ? 0 : -ENOENT);
+	}
+}
+
+static int sum(const int *results, size_t n)
+{
+	bool same = true;
+	int done = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		done += !results[i];
+		same &= results[i] == results[0];
+	}
+	return !done && same ? results[0] : done;
+}
+
+static bool any(const uint64_t *set)
+{
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < WORDS; i++)
+		all |= set[i];
+	return all;
+}
+
+int gp__kfd_owner_set(struct gp__kfd_owner *o, enum gp__kfd_verb verb, const uint32_t *ids,
+		      int *results, size_t n)
+{
+	uint64_t set[WORDS] = { 0 };
+	struct batch b;
+
+	if (!n)
+		return -ENODATA;
+	b.o = o;
+	b.verb = verb;
+	for (size_t i = 0; i < n; i++) {
+		results[i] = -ENOENT;
+		if (ids[i] < GP__KFD_QUEUES_MAX)
+			set[ids[i] / 64] |= 1ull << ids[i] % 64;
+	}
+	while (any(set)) {
+		gather(&b, set, ids, results, n);
+		run(&b);
+		for (size_t i = 0; i < b.n; i++) {
+			report(ids, results, n, b.entry[i]->info.id, b.target[i].result);
+			pthread_mutex_unlock(&b.entry[i]->lock);
+		}
+	}
+	return sum(results, n);
+}
+
+int gp__kfd_owner_let_go(struct gp__kfd_owner *o, struct gp__kfd_entry *e)
+{
+	struct batch b = { .o = o, .verb = GP__KFD_START, .entry = { e }, .n = 1 };
+
+	if (is_as_asked(o, e, GP__KFD_START))
+		return 0;
+	b.target[0].queue = &e->info;
+	run(&b);
+	return b.target[0].result;
+}
+
+void gp__kfd_owner_clear(struct gp__kfd_owner *o, struct gp__kfd_entry *e)
+{
+	pthread_rwlock_rdlock(&o->control_lock);
+	e->hold = 0;
+	pthread_rwlock_unlock(&o->control_lock);
+	e->stuck = false;
+	e->error = 0;
+}
+
+size_t gp__kfd_owner_list(struct gp__kfd_owner *o, struct gp__kfd_owned *list, size_t max)
+{
+	uint32_t end = atomic_load(&o->end);
+	size_t n = 0;
+
+	for (uint32_t id = 0; id < end; id++) {
+		struct gp__kfd_entry *e = &o->entry[id];
+
+		pthread_mutex_lock(&e->lock);
+		if (e->exists && !e->going) {
+			if (n < max)
+				list[n] = (struct gp__kfd_owned){ e->info, gp__kfd_entry_held(o, e),
+								  e->error };
+			n++;
+		}
+		pthread_mutex_unlock(&e->lock);
+	}
+	return n;
+}
+
+void gp__kfd_owner_destroy(struct gp__kfd_owner *o)
+{
+	if (!o)
+		return;
+	close_control(o);
+	if (o->kfd_is_ours)
+		close(o->kfd);
+	pthread_rwlock_destroy(&o->control_lock);
+	for (size_t i = 0; i < GP__KFD_QUEUES_MAX; i++)
+		pthread_mutex_destroy(&o->entry[i].lock);
+	free(o);
+}

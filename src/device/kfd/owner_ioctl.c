@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The program's own calls. Each keeps its result and errno, and none fails because of us.
+ *
+ * As the driver does, the number says which call it is, and the size how much of its arguments is
+ * there; what is missing is zero.
+ */
+#include "device/kfd/owned.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "device/kfd/way.h"
+
+/* More than any call that is understood here has, newer versions of it included. */
+#define ARGS_MAX 256
+#define PERCENTAGE_MASK 0xffu
+/* Where programs do not count on the next number being theirs. */
+#define FD_LOWEST 512
+
+union arguments {
+	uint8_t bytes[ARGS_MAX];
+	struct gp_kfd_create_queue create;
+	struct gp_kfd_update_queue update;
+	struct gp_kfd_destroy_queue destroy;
+	struct gp_kfd_dbg_trap trap;
+	struct gp_kfd_preempt_batch batch;
+};
+
+/*
+ * The arguments, before the driver has looked at them: a bad address is for it to refuse. Where we
+ * may not ask the kernel to read them, they are read as any memory is.
+ */
+static bool read_arguments(unsigned long request, const void *args, union arguments *copy)
+{
+	size_t size = _IOC_SIZE(request);
+	struct iovec to = { copy, size }, from = { (void *)args, size };
+	ssize_t n;
+
+	memset(copy, 0, sizeof(*copy));
+	if (size > sizeof(*copy) || !args)
+		return false;
+	if (!size)
+		return true;
+	n = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
+	if (n < 0 && (errno == EPERM || errno == ENOSYS)) {
+		memcpy(copy, args, size);
+		return true;
+	}
+	return n == (ssize_t)size;
+}
+
+static struct gp__kfd_entry *find(struct gp__kfd_owner *o, uint32_t id)
+{
+	return id < atomic_load(&o->end) ? &o->entry[id] : NULL;
+}
+
+static void tell(void (*what)(void *data, const struct gp__kfd_queue_info *queue),
+		 const struct gp__kfd_owner *o, const struct gp__kfd_queue_info *queue)
+{
+	int err = errno;
+
+	if (what)
+		what(o->events.data, queue);
+	errno = err;
+}
+
+/*
+ * A queue is made
+ */
+
+static bool is_same_device(int a, int b)
+{
+	struct stat of_a, of_b;
+
+	return !fstat(a, &of_a) && !fstat(b, &of_b) && of_a.st_dev == of_b.st_dev &&
+	       of_a.st_ino == of_b.st_ino && of_a.st_rdev == of_b.st_rdev;
+}
+
+static int duplicate(int fd)
+{
+	int ours = fcntl(fd, F_DUPFD_CLOEXEC, FD_LOWEST);
+
+	return ours < 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : ours;
+}
+
+/*
+ * One of our own, since programs close theirs. They may close this one as well: then the number is
+ * somebody else's now, and not for us to close. All of a process' are equal to the driver.
+ */
+static void keep_descriptor(struct gp__kfd_owner *o, int fd)
+{
+	pthread_rwlock_wrlock(&o->control_lock);
+	if (o->kfd < 0 || !is_same_device(o->kfd, fd)) {
+		int ours = duplicate(fd);
+
+		o->kfd_is_ours = ours >= 0;
+		o->kfd = ours < 0 ? fd : ours;
+		o->control.kfd = o->kfd;
+	}
+	pthread_rwlock_unlock(&o->control_lock);
+}
+
+static void add(struct gp__kfd_owner *o, int fd, const struct gp_kfd_create_queue *args)
+{
+	struct gp__kfd_entry *e = &o->entry[args->queue_id];
+	const struct gp__kfd_queue_info info = {
+		.id = args->queue_id,
+		.gpu_id = args->gpu_id,
+		.type = args->queue_type,
+		.ring_bytes = args->ring_size,
+		.ring = args->ring_base_address,
+		.read_index = args->read_pointer_address,
+		.write_index = args->write_pointer_address,
+		.save_area = args->ctx_save_restore_address,
+		.save_bytes = args->ctx_save_restore_size,
+		.percentage = args->queue_percentage,
+		.priority = args->queue_priority,
+	};
+	uint32_t end = atomic_load(&o->end);
+
+	keep_descriptor(o, fd);
+	pthread_mutex_lock(&e->lock);
+	gp__kfd_owner_clear(o, e);
+	e->info = info;
+	e->serial++;
+	e->going = false;
+	e->exists = true;
+	pthread_mutex_unlock(&e->lock);
+	while (end <= info.id && !atomic_compare_exchange_weak(&o->end, &end, info.id + 1))
+		;
+	tell(o->events.added, o, &info);
+}
+
+static int create(struct gp__kfd_owner *o, int fd, unsigned long request, void *args)
+{
+	struct gp_kfd_create_queue made = { 0 };
+	size_t size = _IOC_SIZE(request), end = offsetof(struct gp_kfd_create_queue, queue_id) + 4;
+	int result = o->next(fd, request, args), err = errno;
+
+	/* Whose arguments end before the id does not know it either. */
+	if (!result && size >= end) {
+		memcpy(&made, args, size < sizeof(made) ? size : sizeof(made));
+		if (made.queue_id < GP__KFD_QUEUES_MAX)
+			add(o, fd, &made);
+	}
+	errno = err;
+	return result;
+}
+
+/*
+ * A queue is changed
+ */
+
+/* Of a failure that is no refusal, the driver has stored what was asked; who is interrupted asks
+ * again. */
+static bool is_stored(int result, int err)
+{
+	return !result || (err != EINTR && !gp__kfd_is_refusal(-err));
+}
+
+static void remember(struct gp__kfd_queue_info *info, const struct gp_kfd_update_queue *args)
+{
+	info->ring = args->ring_base_address;
+	info->ring_bytes = args->ring_size;
+	info->percentage = args->queue_percentage;
+	info->priority = args->queue_priority;
+}
+
+/* The driver gets the ring and priority that the runtime wants, and the percentage when it may. */
+static int update_held(struct gp__kfd_owner *o, int fd, unsigned long request,
+		       const union arguments *args)
+{
+	union arguments ours = *args;
+
+	ours.update.queue_percentage &= ~PERCENTAGE_MASK;
+	return o->next(fd, request, &ours);
+}
+
+static int update(struct gp__kfd_owner *o, int fd, unsigned long request, void *args)
+{
+	union arguments copy;
+	struct gp__kfd_entry *e = NULL;
+	struct gp__kfd_queue_info info;
+	bool changed = false;
+	int result, err;
+
+	if (read_arguments(request, args, &copy))
+		e = find(o, copy.update.queue_id);
+	if (!e)
+		return o->next(fd, request, args);
+	pthread_mutex_lock(&e->lock);
+	if (gp__kfd_entry_held(o, e) && atomic_load(&o->way) == GP__KFD_WAY_UPDATE)
+		result = update_held(o, fd, request, &copy);
+	else
+		result = o->next(fd, request, args);
+	err = errno;
+	if (e->exists && is_stored(result, err)) {
+		remember(&e->info, &copy.update);
+		info = e->info;
+		changed = true;
+	}
+	pthread_mutex_unlock(&e->lock);
+	errno = err;
+	if (changed)
+		tell(o->events.changed, o, &info);
+	return result;
+}
+
+/*
+ * A queue goes
+ */
+
+/* Nobody stops it from here on. False: it is not one of ours, or somebody is at it already. */
+static bool begin_to_go(struct gp__kfd_entry *e, struct gp__kfd_queue_info *info, uint32_t *serial)
+{
+	bool goes;
+
+	pthread_mutex_lock(&e->lock);
+	goes = e->exists && !e->going;
+	if (goes) {
+		e->going = true;
+		*info = e->info;
+		*serial = e->serial;
+	}
+	pthread_mutex_unlock(&e->lock);
+	return goes;
+}
+
+/* The driver waits with the end of a queue until a debugger has resumed it. */
+static void free_queue(struct gp__kfd_owner *o, struct gp__kfd_entry *e)
+{
+	int err;
+
+	pthread_mutex_lock(&e->lock);
+	err = gp__kfd_owner_let_go(o, e);
+	pthread_mutex_unlock(&e->lock);
+	if (err)
+		gp__kfd_owner_give_up(o, GP__KFD_WAY_DBGTRAP, err);
+}
+
+/* Its id may have been given to another meanwhile. True: it is still there. */
+static bool end_going(struct gp__kfd_owner *o, struct gp__kfd_entry *e, uint32_t serial, bool gone)
+{
+	bool stays = false;
+
+	pthread_mutex_lock(&e->lock);
+	if (e->serial == serial) {
+		e->going = false;
+		e->exists = stays = !gone;
+		if (gone)
+			gp__kfd_owner_clear(o, e);
+	}
+	pthread_mutex_unlock(&e->lock);
+	return stays;
+}
+
+static int destroy(struct gp__kfd_owner *o, int fd, unsigned long request, void *args)
+{
+	union arguments copy;
+	struct gp__kfd_entry *e = NULL;
+	struct gp__kfd_queue_info info;
+	uint32_t serial;
+	int result, err;
+
+	if (read_arguments(request, args, &copy))
+		e = find(o, copy.destroy.queue_id);
+	if (!e || !begin_to_go(e, &info, &serial))
+		return o->next(fd, request, args);
+	tell(o->events.removed, o, &info);
+	free_queue(o, e);
+	result = o->next(fd, request, args);
+	err = errno;
+	if (end_going(o, e, serial, !result))
+		tell(o->events.added, o, &info);
+	errno = err;
+	return result;
+}
+
+/*
+ * The runtime and debuggers
+ */
+
+/* With a debugger it would wait for its answer, and that is us. */
+static int runtime(struct gp__kfd_owner *o, int fd, unsigned long request, void *args)
+{
+	int result, err;
+
+	gp__kfd_owner_runtime_call(o, true);
+	result = o->next(fd, request, args);
+	err = errno;
+	gp__kfd_owner_runtime_call(o, false);
+	errno = err;
+	return result;
+}
+
+/* The driver takes a thread's number for its process. */
+static bool is_us(uint32_t pid)
+{
+	return pid == (uint32_t)getpid() || !syscall(SYS_tgkill, getpid(), pid, 0);
+}
+
+/* Its own debugger finds none. */
+static int debug(struct gp__kfd_owner *o, int fd, unsigned long request, void *args)
+{
+	union arguments copy;
+
+	if (!read_arguments(request, args, &copy) || is_us(copy.trap.pid))
+		gp__kfd_owner_give_up(o, GP__KFD_WAY_DBGTRAP, -EALREADY);
+	return o->next(fd, request, args);
+}
+
+/* A process holds its own queues once, whoever in it says so: from now on, the program does. */
+static int preempt(struct gp__kfd_owner *o, int fd, unsigned long request, void *args)
+{
+	union arguments copy;
+	bool others = _IOC_NR(request) == _IOC_NR(GP_KFD_PREEMPT_BATCH) &&
+		      read_arguments(request, args, &copy) && copy.batch.pid &&
+		      !is_us(copy.batch.pid);
+
+	if (!others)
+		gp__kfd_owner_give_up(o, GP__KFD_WAY_PREEMPT, -EALREADY);
+	return o->next(fd, request, args);
+}
+
+int gp__kfd_owner_ioctl(struct gp__kfd_owner *o, int fd, unsigned long request, void *args)
+{
+	if (_IOC_TYPE(request) != GP_KFD_MAGIC)
+		return o->next(fd, request, args);
+	switch (_IOC_NR(request)) {
+	case _IOC_NR(GP_KFD_CREATE_QUEUE):
+		return create(o, fd, request, args);
+	case _IOC_NR(GP_KFD_UPDATE_QUEUE):
+		return update(o, fd, request, args);
+	case _IOC_NR(GP_KFD_DESTROY_QUEUE):
+		return destroy(o, fd, request, args);
+	case _IOC_NR(GP_KFD_RUNTIME_ENABLE):
+		return runtime(o, fd, request, args);
+	case _IOC_NR(GP_KFD_DBG_TRAP):
+		return debug(o, fd, request, args);
+	case _IOC_NR(GP_KFD_PREEMPT_QUEUE):
+	case _IOC_NR(GP_KFD_RESUME_QUEUE):
+	case _IOC_NR(GP_KFD_PREEMPT_BATCH):
+		return preempt(o, fd, request, args);
+	default:
+		return o->next(fd, request, args);
+	}
+}
