@@ -281,6 +281,7 @@ static int dbg_trap(struct gp_kfd_dbg_trap *args)
 		fake.debugged = fake.debugged_by_program = false;
 		return 0;
 	case GP_KFD_DBG_SUSPEND_QUEUES:
+		fake.grace = args->suspend_queues.grace_period;
 		return set_suspended(args, true);
 	case GP_KFD_DBG_RESUME_QUEUES:
 		return set_suspended(args, false);

@@ -49,6 +49,7 @@ struct fake_kfd {
 	uint64_t seed;
 	/* What happened. */
 	unsigned int calls[256], operations[16], deadlocks;
+	uint32_t grace; /* of the latest suspend */
 };
 
 extern struct fake_kfd fake;

@@ -338,6 +338,24 @@ static void dbgtrap_stops_all_in_one_call(void **state)
 	assert_false(fake.debugged);
 }
 
+static void dbgtrap_has_a_grace_period(void **state)
+{
+	struct lab *lab = *state;
+
+	assert_int_equal(gp__kfd_grace(0, 1700), 0);
+	assert_int_equal(gp__kfd_grace(1, 100), 1);
+	assert_int_equal(gp__kfd_grace(100, 1700), 170);
+	assert_int_equal(gp__kfd_grace(100, 0), 100);
+	assert_int_equal(gp__kfd_grace(151, 1700), 255);
+	assert_int_equal(gp__kfd_grace(UINT32_MAX, UINT32_MAX), 255);
+	open_way(lab, GP__KFD_WAY_DBGTRAP);
+	assert_int_equal(set(lab, GP__KFD_SAVE, 1), 1);
+	assert_int_equal(fake.grace, 0);
+	lab->c.grace = 17;
+	assert_int_equal(set(lab, GP__KFD_SAVE, 1), 1);
+	assert_int_equal(fake.grace, 17);
+}
+
 static void dbgtrap_reports_each_queue(void **state)
 {
 	struct lab *lab = *state;
@@ -590,6 +608,7 @@ int main(void)
 		TEST(update_passes_what_the_runtime_set),
 		TEST(update_is_for_own_queues_and_saving),
 		TEST(dbgtrap_stops_all_in_one_call),
+		TEST(dbgtrap_has_a_grace_period),
 		TEST(dbgtrap_reports_each_queue),
 		TEST(dbgtrap_needs_the_runtime_and_to_be_alone),
 		TEST(dbgtrap_does_not_outlive_the_runtime),

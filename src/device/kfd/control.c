@@ -20,6 +20,9 @@
 #define SIGNALS_MAX 1000
 #define STARTS_MAX 5
 #define NS_PER_MS 1000000
+#define GRACE_CLOCKS 1000
+#define GRACE_MAX 255
+#define CLOCK_MHZ_UNKNOWN 1000
 
 static const struct gp__kfd_way_ops *const ways[GP__KFD_WAYS] = {
 	[GP__KFD_WAY_UPDATE] = &gp__kfd_way_update,
@@ -84,6 +87,14 @@ void gp__kfd_read_ids(struct gp__kfd_target *t, size_t n, const uint32_t *ids)
 			t[i].result = *ids & GP_KFD_QUEUE_ERROR ? -EIO : 0;
 		ids++;
 	}
+}
+
+uint32_t gp__kfd_grace(uint32_t us, uint32_t clock_mhz)
+{
+	uint64_t clocks = (uint64_t)us * (clock_mhz ? clock_mhz : CLOCK_MHZ_UNKNOWN);
+	uint64_t steps = (clocks + GRACE_CLOCKS - 1) / GRACE_CLOCKS;
+
+	return steps > GRACE_MAX ? GRACE_MAX : (uint32_t)steps;
 }
 
 /*

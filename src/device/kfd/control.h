@@ -56,6 +56,8 @@ struct gp__kfd_control {
 	enum gp__kfd_way way;
 	int events; /* a debugger's: readable when the driver has something to say; -1: none */
 	uint32_t runtime; /* a debugger's: GP_KFD_RUNTIME_..., as it was when he came */
+	/* A debugger's: for how long waves may go on before they are saved; gp__kfd_grace(). */
+	uint32_t grace;
 	struct gp_kfd_preempt_query series; /* way preempt: what the first node can do */
 	uint64_t held[GP__KFD_QUEUES_MAX / 64]; /* way preempt: queues of others, a bit an id */
 };
@@ -88,6 +90,13 @@ void gp__kfd_control_close(struct gp__kfd_control *c);
  */
 int gp__kfd_control(struct gp__kfd_control *c, enum gp__kfd_verb verb, struct gp__kfd_target *t,
 		    size_t n);
+
+/*
+ * The driver counts a grace period in steps of 1000 clocks of the GPU, of which there are 255 at
+ * most: 0.15 ms at 1.7 GHz. A longer one becomes that, a shorter one than a step becomes one.
+ * @clock_mhz 0: unknown, taken for 1 GHz.
+ */
+uint32_t gp__kfd_grace(uint32_t us, uint32_t clock_mhz);
 
 /*
  * For a debugger of another program, when @events is readable: its runtime waits in its end for the

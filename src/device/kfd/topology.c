@@ -43,6 +43,7 @@ void gp__kfd_node_property(struct gp__kfd_node *node, const char *line)
 		FIELD("simd_arrays_per_engine", engine_arrays),
 		FIELD("drm_render_minor", render_minor),
 		FIELD("num_cp_queues", nr_cp_queues),
+		FIELD("max_engine_clk_fcompute", clock_mhz),
 		FIELD("cwsr_size", save_bytes),
 		FIELD("ctl_stack_size", ctl_stack_bytes),
 #undef FIELD

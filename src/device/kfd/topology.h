@@ -15,6 +15,7 @@ struct gp__kfd_node {
 	uint32_t nr_arrays, engine_arrays; /* shader arrays: of all XCCs, and of an engine */
 	uint32_t render_minor;
 	uint32_t nr_cp_queues;
+	uint32_t clock_mhz; /* the highest of the compute units; 0: unknown */
 	/* What a compute queue's context save area must have; from the driver where it says so. */
 	uint32_t save_bytes, ctl_stack_bytes; /* of each XCC: records with the control stack */
 	uint32_t debug_bytes; /* of each XCC, behind all of them */

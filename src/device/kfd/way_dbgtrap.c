@@ -15,11 +15,10 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/ptrace.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#define STOP_PATIENCE_MS 1000
+#define STOP_PATIENCE_MS 30000 /* on a host that is busy with others */
 #define NS_PER_MS 1000000
 #define RUNTIME_CHANGES GP_KFD_EC_MASK(GP_KFD_EC_PROCESS_RUNTIME)
 
@@ -37,22 +36,22 @@ static int seize(const struct gp__kfd_control *c)
 	return c->pid && ptrace(PTRACE_SEIZE, c->pid, 0, 0) ? -errno : 0;
 }
 
-/* A program must be stopped to be let go. What it stopped for instead is delivered to it. */
+/*
+ * A program must be stopped to be let go. What it stopped for instead is delivered to it. The stop
+ * is not waited for: where we are its parent, a thread that waits for its end may get that.
+ */
 static void let_go(const struct gp__kfd_control *c)
 {
 	const struct timespec ms = { 0, NS_PER_MS };
+	siginfo_t info;
 
 	if (!c->pid)
 		return;
 	for (int i = 0; i < STOP_PATIENCE_MS && !ptrace(PTRACE_INTERRUPT, c->pid, 0, 0); i++) {
-		siginfo_t info = { .si_pid = 0 };
-		/* Not its end: that is for its parent, which may be us. */
-		int err = waitid(P_PID, (id_t)c->pid, &info, WSTOPPED | WNOHANG | __WALL);
+		if (!ptrace(PTRACE_GETSIGINFO, c->pid, 0, &info)) {
+			bool by_us = info.si_code >> 8 == PTRACE_EVENT_STOP;
 
-		if (!err && info.si_pid) {
-			bool by_us = info.si_status >> 8;
-
-			ptrace(PTRACE_DETACH, c->pid, 0, by_us ? 0 : info.si_status);
+			ptrace(PTRACE_DETACH, c->pid, 0, by_us ? 0 : info.si_signo);
 			return;
 		}
 		nanosleep(&ms, NULL);
@@ -188,6 +187,7 @@ static int suspend(struct gp__kfd_control *c, uint32_t *ids, size_t n)
 
 	args.suspend_queues.queue_array_ptr = (uint64_t)ids;
 	args.suspend_queues.num_queues = (uint32_t)n;
+	args.suspend_queues.grace_period = c->grace;
 	return trap(c, GP_KFD_DBG_SUSPEND_QUEUES, &args);
 }
 

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+/* A program that is traced for a moment, to be debugged, goes on as if it had not been. */
+#include "test.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "device/kfd/control.h"
+#include "fake_kfd.h"
+
+enum { TURNS = 300, PATIENCE_MS = 20000 };
+
+/* Answers each signal with a byte. */
+static int answers[2];
+
+static void answer(int sig)
+{
+	(void)sig;
+	if (write(answers[1], "", 1) != 1)
+		_exit(1);
+}
+
+static pid_t start_child(void)
+{
+	pid_t child;
+
+	assert_int_equal(pipe(answers), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* where the test fails */
+		signal(SIGUSR1, answer);
+		answer(0);
+		for (;;)
+			pause();
+	}
+	return child;
+}
+
+static bool is_answered(void)
+{
+	struct pollfd p = { .fd = answers[0], .events = POLLIN };
+	char byte;
+
+	return poll(&p, 1, PATIENCE_MS) == 1 && read(answers[0], &byte, 1) == 1;
+}
+
+static void end_child(pid_t child)
+{
+	kill(child, SIGKILL);
+	close(answers[0]);
+	close(answers[1]);
+}
+
+static pid_t traced;
+static atomic_bool is_over;
+
+static void *trace(void *data)
+{
+	int kfd = open(FAKE_DEVICE, O_RDWR | O_CLOEXEC);
+	struct gp__kfd_control c;
+
+	(void)data;
+	while (!is_over) {
+		if (gp__kfd_control_open_by(&c, fake_ioctl, kfd, traced, GP__KFD_WAY_DBGTRAP))
+			break;
+		gp__kfd_control_close(&c);
+	}
+	close(kfd);
+	return NULL;
+}
+
+static pthread_t start_tracing(pid_t child)
+{
+	pthread_t tracer;
+
+	fake_reset();
+	fake.runtime = GP_KFD_RUNTIME_ENABLED;
+	traced = child;
+	is_over = false;
+	assert_int_equal(pthread_create(&tracer, NULL, trace, NULL), 0);
+	return tracer;
+}
+
+static void its_signals_reach_it(void **state)
+{
+	pid_t child = start_child();
+	pthread_t tracer;
+
+	(void)state;
+	assert_true(is_answered());
+	tracer = start_tracing(child);
+	for (int i = 0; i < TURNS; i++) {
+		assert_int_equal(kill(child, SIGUSR1), 0);
+		assert_true(is_answered());
+	}
+	is_over = true;
+	pthread_join(tracer, NULL);
+	assert_true(fake.operations[GP_KFD_DBG_ENABLE] > 0);
+	end_child(child);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+/* Until its end; of stops there may be some. */
+static void *wait_for_end(void *data)
+{
+	pid_t child = *(pid_t *)data;
+	int status = 0;
+
+	while (waitpid(child, &status, 0) == child && WIFSTOPPED(status))
+		;
+	return WIFSIGNALED(status) ? data : NULL;
+}
+
+static void a_thread_that_waits_for_it_does_no_harm(void **state)
+{
+	pid_t child = start_child();
+	pthread_t tracer, waiter;
+	void *seen;
+
+	(void)state;
+	assert_true(is_answered());
+	assert_int_equal(pthread_create(&waiter, NULL, wait_for_end, &child), 0);
+	tracer = start_tracing(child);
+	for (int i = 0; i < TURNS; i++) {
+		assert_int_equal(kill(child, SIGUSR1), 0);
+		assert_true(is_answered());
+	}
+	is_over = true;
+	pthread_join(tracer, NULL);
+	end_child(child);
+	pthread_join(waiter, &seen);
+	assert_non_null(seen);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(its_signals_reach_it),
+		cmocka_unit_test(a_thread_that_waits_for_it_does_no_harm),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
