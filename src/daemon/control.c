@@ -9,17 +9,17 @@
  *	{"op": "policy"}  {"op": "policy", "name": "fair", "params": {"slice_ms": 5}}
  *	{"op": "watch"}
  *
- * TARGET is "pid", "group" or "queue" with a number. Users see their own programs, and of others
- * only that they are there; only the owner or an administrator changes anything.
+ * TARGET is "pid", "group" or "queue" with a number, or "tag" with a text. Users see their own
+ *programs, and of others only that they are there; only the owner or an administrator changes
+ *anything.
  */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/json.h"
-#include "daemon/server.h"
+#include "daemon/show.h"
 #include "policy/policy.h"
 
 struct request {
@@ -46,155 +46,6 @@ static json_t *refuse(struct request *r, int code, const char *fmt, ...)
  * What there is
  */
 
-static bool may_see(const struct request *r, const struct gp__program *program)
-{
-	return r->p->admin || program->uid == r->p->cred.uid;
-}
-
-static double ms(u64 ns)
-{
-	return (double)ns / 1e6;
-}
-
-static json_t *queue_json(const struct request *r, const struct gp__lodger *l)
-{
-	const struct gp__queue *q = &l->queue;
-	json_t *o = json_object();
-	u64 now = r->s->now;
-
-	json_object_set_new(o, "queue", json_integer(q->id));
-	json_object_set_new(o, "state", json_string(gp__state_name(gp__queue_state(q))));
-	json_object_set_new(o, "has_work", json_boolean(q->ready));
-	json_object_set_new(o, "pending", json_integer(q->pending));
-	json_object_set_new(o, "level", json_integer(q->level));
-	json_object_set_new(o, "level_requested", json_integer(q->level_requested));
-	json_object_set_new(o, "run_ms", json_real(ms(gp__queue_run_ns(q, now))));
-	json_object_set_new(o, "held_ms", json_real(ms(gp__queue_held_ns(q, now))));
-	json_object_set_new(o, "excluded", json_integer((json_int_t)q->nr_excluded));
-	return o;
-}
-
-static json_t *hold_json(const struct request *r, const struct gp__hold *h)
-{
-	bool known = h->by && (r->p->admin || h->by_uid == r->p->cred.uid);
-	json_t *o = json_object();
-	u64 now = r->s->now;
-
-	json_object_set_new(o, "rule", json_string(gp__rule_name(h->rule)));
-	json_object_set_new(o, "ago_ms", json_real(ms(now - h->from)));
-	json_object_set_new(o, "held_ms", json_real(ms((h->to ? h->to : now) - h->from)));
-	json_object_set_new(o, "ended", json_boolean(h->to != 0));
-	json_object_set_new(o, "by_group", h->by ? json_integer(h->by) : json_null());
-	json_object_set_new(o, "by_priority", h->by ? json_integer(h->by_prio) : json_null());
-	json_object_set_new(o, "by_pid", known ? json_integer(h->by_pid) : json_null());
-	json_object_set_new(o, "by_program", known ? gp__json_text(h->by_name) : json_null());
-	return o;
-}
-
-static void set_hints(json_t *o, const struct gp__hints *h)
-{
-	gp__json_set_u64(o, "weight", h->weight, h->weight);
-	gp__json_set_u64(o, "share_pct", h->share_pct, h->share_pct);
-	gp__json_set_u64(o, "min_share_pct", h->min_share_pct, h->min_share_pct);
-	gp__json_set_real(o, "deadline_ms", h->deadline_ns, ms(h->deadline_ns));
-	gp__json_set_real(o, "max_hold_ms", h->max_hold_ns, ms(h->max_hold_ns));
-	gp__json_set_u64(o, "memory_bytes", h->memory, h->memory);
-}
-
-/* Of everybody's, that it is there; the rest for who may see it. */
-static json_t *group_json(const struct request *r, const struct gp__group *g)
-{
-	const struct gp__entity *e = &g->entity;
-	json_t *o = json_object(), *queues;
-	u64 now = r->s->now;
-	struct gp__link *l, *n;
-
-	json_object_set_new(o, "group", json_integer(e->id));
-	json_object_set_new(o, "gpu", json_integer(g->gpu->dev.id));
-	json_object_set_new(o, "user", json_integer(g->program->uid));
-	json_object_set_new(o, "priority", json_integer(e->prio));
-	json_object_set_new(o, "class", json_string(gp__class_name(e->class)));
-	json_object_set_new(o, "state", json_string(gp__state_name(gp__entity_state(e))));
-	json_object_set_new(o, "nr_queues", json_integer(g->nr_queues));
-	if (!may_see(r, g->program))
-		return o;
-	json_object_set_new(o, "pid", json_integer(g->program->pid));
-	json_object_set_new(o, "program", gp__json_text(g->program->name));
-	json_object_set_new(o, "tag", gp__json_text(e->tag));
-	json_object_set_new(o, "effective", json_integer(gp__entity_effective(e, now)));
-	json_object_set_new(o, "asked_priority", json_integer(g->asked_prio));
-	json_object_set_new(o, "suspended", json_boolean(e->suspended));
-	json_object_set_new(o, "has_work", json_boolean(gp__entity_active(e)));
-	json_object_set_new(o, "used_ms", json_real(ms(gp__entity_used(e, now))));
-	json_object_set_new(o, "held_ms",
-			    json_real(ms(e->held_total + gp__entity_hold_ns(e, now))));
-	json_object_set_new(o, "longest_hold_ms", json_real(ms(e->longest_hold)));
-	json_object_set_new(o, "holds", json_integer((json_int_t)g->nr_holds));
-	json_object_set_new(o, "joined_ms", json_real(ms(now - g->program->since)));
-	set_hints(o, &e->hints);
-	queues = json_array();
-	gp__list_each(l, n, &e->queues) json_array_append_new(
-		queues, queue_json(r, container_of(l, struct gp__lodger, queue.link)));
-	json_object_set_new(o, "queues", queues);
-	return o;
-}
-
-static json_t *latency_json(const struct gp__hist *h)
-{
-	json_t *o = json_object();
-
-	gp__json_set_latency(o, h);
-	return o;
-}
-
-static json_t *gpu_json(const struct gp__gpu *g)
-{
-	json_t *o = json_object();
-
-	json_object_set_new(o, "gpu", json_integer(g->dev.id));
-	json_object_set_new(o, "key", gp__json_text(g->key));
-	json_object_set_new(o, "name", gp__json_text(g->name));
-	gp__json_set_u64(o, "memory_bytes", g->dev.memory, g->dev.memory);
-	json_object_set_new(o, "groups", json_integer(g->nr_groups));
-	json_object_set_new(o, "with_work", json_integer(g->dev.nr_awake));
-	json_object_set_new(o, "switches", json_integer((json_int_t)g->dev.nr_switches));
-	json_object_set_new(o, "inversions", json_integer((json_int_t)g->dev.nr_inversions));
-	json_object_set_new(o, "stop", latency_json(&g->stop_ns));
-	json_object_set_new(o, "start", latency_json(&g->start_ns));
-	json_object_set_new(o, "order", latency_json(&g->order_ns));
-	return o;
-}
-
-static json_t *params_json(const struct gp__param *params, u32 n, const u64 *values)
-{
-	json_t *o = json_object();
-
-	for (u32 i = 0; i < n; i++)
-		json_object_set_new(o, params[i].name, json_integer((json_int_t)values[i]));
-	return o;
-}
-
-static json_t *daemon_json(const struct gp__server *s)
-{
-	const struct gp__core *core = &s->house.core;
-	json_t *o = json_object();
-
-	json_object_set_new(o, "pid", json_integer(getpid()));
-	json_object_set_new(o, "user", json_integer(geteuid()));
-	json_object_set_new(o, "up_ms", json_real(ms(s->now - s->started_at)));
-	json_object_set_new(o, "policy", json_string(core->policy->name));
-	json_object_set_new(
-		o, "params",
-		params_json(core->policy->params, core->policy->nr_params, core->params));
-	json_object_set_new(o, "core", params_json(gp__core_params, GP__CFG_COUNT, core->cfg));
-	json_object_set_new(o, "connections", json_integer(s->nr_peers));
-	json_object_set_new(o, "orders", json_integer((json_int_t)s->house.nr_orders));
-	json_object_set_new(o, "stopped", json_integer(s->house.nr_stopped));
-	json_object_set_new(o, "late", json_integer((json_int_t)s->house.nr_late));
-	json_object_set_new(o, "refused", json_integer((json_int_t)s->nr_refused));
-	return o;
-}
-
 static json_t *do_list(struct request *r)
 {
 	json_t *o = gp__json_envelope(), *gpus = json_array(), *groups = json_array();
@@ -202,10 +53,11 @@ static json_t *do_list(struct request *r)
 
 	gp__peers_read_all(r->s);
 	gp__list_each(l, n, &r->s->house.gpus)
-		json_array_append_new(gpus, gpu_json(container_of(l, struct gp__gpu, link)));
+		json_array_append_new(gpus, gp__show_gpu(container_of(l, struct gp__gpu, link)));
 	gp__list_each(l, n, &r->s->house.groups) json_array_append_new(
-		groups, group_json(r, container_of(l, struct gp__group, link)));
-	json_object_set_new(o, "daemon", daemon_json(r->s));
+		groups, gp__show_group(r->s, r->p, container_of(l, struct gp__group, link)));
+	json_object_set_new(o, "daemon", gp__show_daemon(r->s));
+	json_object_set_new(o, "you", gp__show_asker(r->s, r->p));
 	json_object_set_new(o, "gpus", gpus);
 	json_object_set_new(o, "groups", groups);
 	return o;
@@ -226,9 +78,12 @@ static bool get_number(const struct request *r, const char *key, u64 most, u64 *
 
 static bool is_meant(const struct request *r, const struct gp__group *g)
 {
+	const char *tag = json_string_value(json_object_get(r->json, "tag"));
 	struct gp__link *l, *n;
 	u64 id;
 
+	if (tag)
+		return *tag && !strcmp(g->entity.tag, tag);
 	if (get_number(r, "group", UINT32_MAX, &id))
 		return g->entity.id == id;
 	if (get_number(r, "pid", INT32_MAX, &id))
@@ -248,7 +103,8 @@ static bool is_meant(const struct request *r, const struct gp__group *g)
  * that their owner is named as the reason.
  */
 static json_t *for_targets(struct request *r, bool (*act)(struct request *r, struct gp__group *g),
-			   json_t *(*show)(const struct request *r, const struct gp__group *g))
+			   json_t *(*show)(const struct gp__server *s, const struct gp__peer *p,
+					   const struct gp__group *g))
 {
 	json_t *o = gp__json_envelope(), *groups = json_array();
 	bool any_of_others = false;
@@ -261,7 +117,7 @@ static json_t *for_targets(struct request *r, bool (*act)(struct request *r, str
 
 		if (!is_meant(r, g))
 			continue;
-		if (!may_see(r, g->program)) {
+		if (!gp__may_see(r->p, g->program)) {
 			any_of_others = true;
 			continue;
 		}
@@ -269,7 +125,7 @@ static json_t *for_targets(struct request *r, bool (*act)(struct request *r, str
 			json_decref(o);
 			return NULL;
 		}
-		json_array_append_new(groups, show(r, g));
+		json_array_append_new(groups, show(r->s, r->p, g));
 	}
 	if (json_array_size(groups))
 		return o;
@@ -283,21 +139,9 @@ static json_t *for_targets(struct request *r, bool (*act)(struct request *r, str
 		      "no joined program, group or queue is called so: 'gpreempt ps' lists them");
 }
 
-static json_t *why_json(const struct request *r, const struct gp__group *g)
-{
-	u64 kept = g->nr_holds < GP__HOLDS_KEPT ? g->nr_holds : GP__HOLDS_KEPT;
-	json_t *o = group_json(r, g), *holds = json_array();
-
-	for (u64 i = 0; i < kept; i++)
-		json_array_append_new(
-			holds, hold_json(r, &g->hold[(g->nr_holds - 1 - i) % GP__HOLDS_KEPT]));
-	json_object_set_new(o, "history", holds);
-	return o;
-}
-
 static json_t *do_why(struct request *r)
 {
-	return for_targets(r, NULL, why_json);
+	return for_targets(r, NULL, gp__show_history);
 }
 
 static bool suspend_group(struct request *r, struct gp__group *g)
@@ -314,12 +158,12 @@ static bool resume_group(struct request *r, struct gp__group *g)
 
 static json_t *do_suspend(struct request *r)
 {
-	return for_targets(r, suspend_group, group_json);
+	return for_targets(r, suspend_group, gp__show_group);
 }
 
 static json_t *do_resume(struct request *r)
 {
-	return for_targets(r, resume_group, group_json);
+	return for_targets(r, resume_group, gp__show_group);
 }
 
 /*
@@ -383,7 +227,7 @@ static bool set_group(struct request *r, struct gp__group *g)
 
 static json_t *do_set(struct request *r)
 {
-	return for_targets(r, set_group, group_json);
+	return for_targets(r, set_group, gp__show_group);
 }
 
 /*
@@ -419,7 +263,7 @@ static json_t *policies_json(const struct request *r)
 		json_array_append_new(list, policy_json(gp__policies[i], &r->s->house.core));
 	json_object_set_new(o, "policies", list);
 	json_object_set_new(o, "core",
-			    params_json(gp__core_params, GP__CFG_COUNT, r->s->house.core.cfg));
+			    gp__show_params(gp__core_params, GP__CFG_COUNT, r->s->house.core.cfg));
 	return o;
 }
 

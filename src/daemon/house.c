@@ -96,7 +96,7 @@ static void put_gpu(struct gp__gpu *gpu, u64 now)
  * Groups
  */
 
-static enum gp__class class_of(s32 prio)
+enum gp__class gp__class_of(s32 prio)
 {
 	switch (prio) {
 	case GP__PRIO_OFFLINE:
@@ -147,8 +147,8 @@ static struct gp__group *get_group(struct gp__house *h, struct gp__program *p, s
 	g = calloc(1, sizeof(*g));
 	if (!g)
 		return NULL;
-	if (gp__entity_add(&gpu->dev, &g->entity, ++h->last_id, (u32)p->pid, class_of(hints->prio),
-			   tag, hints, now)) {
+	if (gp__entity_add(&gpu->dev, &g->entity, ++h->last_id, (u32)p->pid,
+			   gp__class_of(hints->prio), tag, hints, now)) {
 		free(g);
 		return NULL;
 	}

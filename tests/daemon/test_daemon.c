@@ -463,6 +463,56 @@ static void why_names_who_held_it(void **state)
 	two_down(&t);
 }
 
+static void the_list_says_who_holds_whom(void **state)
+{
+	json_t *answer, *g;
+	struct two t;
+
+	(void)state;
+	two_up(&t, NULL);
+	answer = rig_ask(&t.rig, "{\"op\":\"list\"}");
+	assert_true(json_is_null(json_object_get(first_group(answer), "hold")));
+	assert_true(json_is_string(json_object_get(json_object_get(answer, "daemon"), "version")));
+	assert_true(json_is_true(json_object_get(json_object_get(answer, "you"), "administrator")));
+	json_decref(answer);
+	preempt(&t);
+	answer = rig_ask(&t.rig, "{\"op\":\"list\"}");
+	g = first_group(answer);
+	assert_string_equal(
+		json_string_value(json_object_get(json_object_get(g, "hold"), "by_program")),
+		"serve");
+	json_decref(answer);
+	two_down(&t);
+}
+
+static void a_tag_means_all_that_have_it(void **state)
+{
+	struct gp__wire_queue_add q = queue_of(OFFLINE, "gpu-a", "batch");
+	struct agent a, b;
+	json_t *answer;
+	struct rig r;
+
+	(void)state;
+	rig_up(&r, NULL);
+	agent_join(&r, &a, "one");
+	agent_join(&r, &b, "two");
+	agent_add(&a, &q);
+	agent_add(&b, &q);
+	add(&b, NORMAL);
+	answer = rig_ask(&r, "{\"op\":\"set\",\"tag\":\"batch\",\"priority\":7}");
+	assert_int_equal(json_array_size(json_object_get(answer, "groups")), 2);
+	assert_string_equal(json_string_value(json_object_get(first_group(answer), "class")),
+			    "normal");
+	json_decref(answer);
+	/* No tag is not a tag. */
+	answer = rig_ask(&r, "{\"op\":\"suspend\",\"tag\":\"\"}");
+	assert_int_equal(json_integer_value(json_object_get(answer, "errno")), ENOENT);
+	json_decref(answer);
+	agent_leave(&a);
+	agent_leave(&b);
+	rig_down(&r);
+}
+
 static void an_operator_suspends_resumes_and_sets(void **state)
 {
 	json_t *answer;
@@ -668,6 +718,8 @@ int main(void)
 		cmocka_unit_test(rings_without_end_are_not_listened_to),
 		cmocka_unit_test(another_version_is_refused_with_a_sentence),
 		cmocka_unit_test(why_names_who_held_it),
+		cmocka_unit_test(the_list_says_who_holds_whom),
+		cmocka_unit_test(a_tag_means_all_that_have_it),
 		cmocka_unit_test(an_operator_suspends_resumes_and_sets),
 		cmocka_unit_test(wrong_requests_get_a_sentence),
 		cmocka_unit_test(a_policy_is_changed_while_programs_run),

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/show.h"
+
+#include <unistd.h>
+
+#include "base/json.h"
+
+bool gp__may_see(const struct gp__peer *p, const struct gp__program *program)
+{
+	return p->admin || program->uid == p->cred.uid;
+}
+
+static double ms(u64 ns)
+{
+	return (double)ns / 1e6;
+}
+
+static json_t *queue_json(const struct gp__lodger *l, u64 now)
+{
+	const struct gp__queue *q = &l->queue;
+	json_t *o = json_object();
+
+	json_object_set_new(o, "queue", json_integer(q->id));
+	json_object_set_new(o, "state", json_string(gp__state_name(gp__queue_state(q))));
+	json_object_set_new(o, "has_work", json_boolean(q->ready));
+	json_object_set_new(o, "pending", json_integer(q->pending));
+	json_object_set_new(o, "level", json_integer(q->level));
+	json_object_set_new(o, "level_requested", json_integer(q->level_requested));
+	json_object_set_new(o, "run_ms", json_real(ms(gp__queue_run_ns(q, now))));
+	json_object_set_new(o, "held_ms", json_real(ms(gp__queue_held_ns(q, now))));
+	json_object_set_new(o, "excluded", json_integer((json_int_t)q->nr_excluded));
+	return o;
+}
+
+static json_t *hold_json(const struct gp__peer *p, const struct gp__hold *h, u64 now)
+{
+	bool known = h->by && (p->admin || h->by_uid == p->cred.uid);
+	json_t *o = json_object();
+
+	json_object_set_new(o, "rule", json_string(gp__rule_name(h->rule)));
+	json_object_set_new(o, "ago_ms", json_real(ms(now - h->from)));
+	json_object_set_new(o, "held_ms", json_real(ms((h->to ? h->to : now) - h->from)));
+	json_object_set_new(o, "ended", json_boolean(h->to != 0));
+	json_object_set_new(o, "by_group", h->by ? json_integer(h->by) : json_null());
+	json_object_set_new(o, "by_priority", h->by ? json_integer(h->by_prio) : json_null());
+	json_object_set_new(o, "by_pid", known ? json_integer(h->by_pid) : json_null());
+	json_object_set_new(o, "by_program", known ? gp__json_text(h->by_name) : json_null());
+	return o;
+}
+
+static void set_hints(json_t *o, const struct gp__hints *h)
+{
+	gp__json_set_u64(o, "weight", h->weight, h->weight);
+	gp__json_set_u64(o, "share_pct", h->share_pct, h->share_pct);
+	gp__json_set_u64(o, "min_share_pct", h->min_share_pct, h->min_share_pct);
+	gp__json_set_real(o, "deadline_ms", h->deadline_ns, ms(h->deadline_ns));
+	gp__json_set_real(o, "max_hold_ms", h->max_hold_ns, ms(h->max_hold_ns));
+	gp__json_set_u64(o, "memory_bytes", h->memory, h->memory);
+}
+
+/* How it fares; for who may see it. */
+static void set_times(json_t *o, const struct gp__group *g, u64 now)
+{
+	const struct gp__entity *e = &g->entity;
+
+	json_object_set_new(o, "used_ms", json_real(ms(gp__entity_used(e, now))));
+	json_object_set_new(o, "held_ms",
+			    json_real(ms(e->held_total + gp__entity_hold_ns(e, now))));
+	json_object_set_new(o, "longest_hold_ms", json_real(ms(e->longest_hold)));
+	json_object_set_new(o, "holds", json_integer((json_int_t)g->nr_holds));
+	json_object_set_new(o, "joined_ms", json_real(ms(now - g->program->since)));
+}
+
+static const struct gp__hold *current_hold(const struct gp__group *g)
+{
+	const struct gp__hold *h =
+		g->nr_holds ? &g->hold[(g->nr_holds - 1) % GP__HOLDS_KEPT] : NULL;
+
+	return h && !h->to ? h : NULL;
+}
+
+/* Of everybody's, that it is there; the rest for who may see it. */
+json_t *gp__show_group(const struct gp__server *s, const struct gp__peer *p,
+		       const struct gp__group *g)
+{
+	const struct gp__hold *hold = current_hold(g);
+	const struct gp__entity *e = &g->entity;
+	json_t *o = json_object(), *queues;
+	struct gp__link *l, *n;
+	u64 now = s->now;
+
+	json_object_set_new(o, "group", json_integer(e->id));
+	json_object_set_new(o, "gpu", json_integer(g->gpu->dev.id));
+	json_object_set_new(o, "user", json_integer(g->program->uid));
+	json_object_set_new(o, "priority", json_integer(e->prio));
+	json_object_set_new(o, "class", json_string(gp__class_name(gp__class_of(e->prio))));
+	json_object_set_new(o, "state", json_string(gp__state_name(gp__entity_state(e))));
+	json_object_set_new(o, "nr_queues", json_integer(g->nr_queues));
+	if (!gp__may_see(p, g->program))
+		return o;
+	json_object_set_new(o, "pid", json_integer(g->program->pid));
+	json_object_set_new(o, "program", gp__json_text(g->program->name));
+	json_object_set_new(o, "tag", gp__json_text(e->tag));
+	json_object_set_new(o, "effective", json_integer(gp__entity_effective(e, now)));
+	json_object_set_new(o, "asked_priority", json_integer(g->asked_prio));
+	json_object_set_new(o, "suspended", json_boolean(e->suspended));
+	json_object_set_new(o, "has_work", json_boolean(gp__entity_active(e)));
+	json_object_set_new(o, "hold", hold ? hold_json(p, hold, now) : json_null());
+	set_times(o, g, now);
+	set_hints(o, &e->hints);
+	queues = json_array();
+	gp__list_each(l, n, &e->queues) json_array_append_new(
+		queues, queue_json(container_of(l, struct gp__lodger, queue.link), now));
+	json_object_set_new(o, "queues", queues);
+	return o;
+}
+
+json_t *gp__show_history(const struct gp__server *s, const struct gp__peer *p,
+			 const struct gp__group *g)
+{
+	u64 kept = g->nr_holds < GP__HOLDS_KEPT ? g->nr_holds : GP__HOLDS_KEPT;
+	json_t *o = gp__show_group(s, p, g), *holds = json_array();
+
+	for (u64 i = 0; i < kept; i++)
+		json_array_append_new(
+			holds,
+			hold_json(p, &g->hold[(g->nr_holds - 1 - i) % GP__HOLDS_KEPT], s->now));
+	json_object_set_new(o, "history", holds);
+	return o;
+}
+
+static json_t *latency_json(const struct gp__hist *h)
+{
+	json_t *o = json_object();
+
+	gp__json_set_latency(o, h);
+	return o;
+}
+
+json_t *gp__show_gpu(const struct gp__gpu *g)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "gpu", json_integer(g->dev.id));
+	json_object_set_new(o, "key", gp__json_text(g->key));
+	json_object_set_new(o, "name", gp__json_text(g->name));
+	gp__json_set_u64(o, "memory_bytes", g->dev.memory, g->dev.memory);
+	json_object_set_new(o, "groups", json_integer(g->nr_groups));
+	json_object_set_new(o, "with_work", json_integer(g->dev.nr_awake));
+	json_object_set_new(o, "switches", json_integer((json_int_t)g->dev.nr_switches));
+	json_object_set_new(o, "inversions", json_integer((json_int_t)g->dev.nr_inversions));
+	json_object_set_new(o, "stop", latency_json(&g->stop_ns));
+	json_object_set_new(o, "start", latency_json(&g->start_ns));
+	json_object_set_new(o, "order", latency_json(&g->order_ns));
+	return o;
+}
+
+json_t *gp__show_params(const struct gp__param *params, u32 n, const u64 *values)
+{
+	json_t *o = json_object();
+
+	for (u32 i = 0; i < n; i++)
+		json_object_set_new(o, params[i].name, json_integer((json_int_t)values[i]));
+	return o;
+}
+
+json_t *gp__show_daemon(const struct gp__server *s)
+{
+	const struct gp__core *core = &s->house.core;
+	json_t *o = json_object();
+
+	json_object_set_new(o, "version", json_string(GP_VERSION));
+	json_object_set_new(o, "pid", json_integer(getpid()));
+	json_object_set_new(o, "user", json_integer(geteuid()));
+	json_object_set_new(o, "up_ms", json_real(ms(s->now - s->started_at)));
+	json_object_set_new(o, "policy", json_string(core->policy->name));
+	json_object_set_new(
+		o, "params",
+		gp__show_params(core->policy->params, core->policy->nr_params, core->params));
+	json_object_set_new(o, "core", gp__show_params(gp__core_params, GP__CFG_COUNT, core->cfg));
+	json_object_set_new(o, "connections", json_integer(s->nr_peers));
+	json_object_set_new(o, "orders", json_integer((json_int_t)s->house.nr_orders));
+	json_object_set_new(o, "stopped", json_integer(s->house.nr_stopped));
+	json_object_set_new(o, "late", json_integer((json_int_t)s->house.nr_late));
+	json_object_set_new(o, "refused", json_integer((json_int_t)s->nr_refused));
+	return o;
+}
+
+json_t *gp__show_asker(const struct gp__server *s, const struct gp__peer *p)
+{
+	json_t *o = json_object();
+	struct gp__link *l, *n;
+	u32 programs = 0;
+
+	gp__list_each(l, n, &s->house.programs) programs +=
+		container_of(l, struct gp__program, link)->uid == p->cred.uid;
+	json_object_set_new(o, "user", json_integer(p->cred.uid));
+	json_object_set_new(o, "administrator", json_boolean(p->admin));
+	gp__json_set_u64(o, "programs", true, programs);
+	json_object_set_new(o, "max_priority",
+			    p->admin ? json_null() : json_integer(p->limit.max_priority));
+	gp__json_set_u64(o, "max_programs", !p->admin, p->limit.max_programs);
+	gp__json_set_u64(o, "max_queues", true, p->limit.max_queues);
+	return o;
+}
