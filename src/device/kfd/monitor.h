@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Sees work arrive in queues and end there, by looking at the rings' indices: for programs that
- * tell nobody. One thread for all queues of a process. It looks often while something happens, ever
- * less often while nothing does, down to a period that bounds how late an arrival is seen; the
- * thread sleeps for good while there are no queues.
+ * tell nobody. One thread for all queues of a process; what idle means is in watch.h.
  *
- * Idle is more than read == write, for a packet is consumed before its waves have ended: the last
- * packet's completion signal must have fired. Where that has none, its process must have no waves
- * on the GPU as far as the driver tells, and a grace time must have passed.
+ * It looks every busy_period while a queue has work. After that it looks less and less often: so
+ * often that an arrival is seen after a 64th of the time that nothing has happened, or after
+ * idle_period, whichever is earlier. Where nobody else has work on the GPU either, no arrival has
+ * to be seen at once: whoever knows that says calm, and the bound is calm_period. While there are
+ * no queues the thread sleeps for good. With many queues the periods are longer, so that looking
+ * never takes more than a sixteenth of a CPU.
  *
- * Wrong tool where the launch itself can be seen: that is exact and costs less.
+ * Memory of a queue may go away while it is looked at: that is counted, and the queue stays what it
+ * was.
+ *
+ * Wrong tool where the launch itself can be seen: that is exact and costs less. A child after
+ * fork() has no thread: it makes a monitor of its own.
  */
 #ifndef GP__DEVICE_KFD_MONITOR_H
 #define GP__DEVICE_KFD_MONITOR_H
@@ -21,14 +26,25 @@
 
 struct gp__kfd_monitor;
 
+#define GP__KFD_BUSY_PERIOD_NS 50000ull
+#define GP__KFD_IDLE_PERIOD_NS 1000000ull
+#define GP__KFD_CALM_PERIOD_NS 1000000000ull
+#define GP__KFD_GRACE_NS 10000000ull
+#define GP__KFD_BLIND_NS 100000000ull
+
+/* Periods and times that are 0 are the ones above. */
 struct gp__kfd_monitor_options {
-	uint64_t busy_period_ns; /* while a queue has work, or had just now; 0: 50 us */
-	uint64_t idle_period_ns; /* the longest, when nothing happens; 0: 1 ms */
-	uint64_t grace_ns; /* idle without a signal; 0: 10 ms */
-	/* Called from the monitor's thread without a lock. It may not add or remove queues. */
-	void (*ready)(void *data, void *queue, uint64_t pending, uint64_t now);
-	void (*idle)(void *data, void *queue, uint64_t now);
+	uint64_t busy_period_ns, idle_period_ns, calm_period_ns;
+	/* How long a queue whose last packet has no signal must be still before it is idle: where
+	 * the driver says that its process has no waves on the GPU, and where it does not say. */
+	uint64_t grace_ns, blind_ns;
+	/* Called from the monitor's thread without a lock. It may not add or remove queues.
+	 * @pending: what was not fetched yet, in packets, words (PM4) or bytes (SDMA). */
+	void (*ready)(void *data, void *cookie, uint64_t pending, uint64_t now);
+	void (*idle)(void *data, void *cookie, uint64_t now);
 	void *data;
+	/* Instead of gp__kfd_waves(), with the monitor's lock. */
+	int (*waves)(void *data, const struct gp__kfd_queue_info *queue);
 };
 
 struct gp__kfd_monitor_stats {
@@ -37,15 +53,23 @@ struct gp__kfd_monitor_stats {
 	uint64_t unreadable; /* times a queue's memory could not be read */
 };
 
+/* 0 or -errno. */
 int gp__kfd_monitor_create(const struct gp__kfd_monitor_options *options,
 			   struct gp__kfd_monitor **monitor);
 void gp__kfd_monitor_destroy(struct gp__kfd_monitor *monitor);
 
-/* @cookie: what the callbacks get. A queue begins idle. 0 or -errno. */
+/* @cookie: what the callbacks get, one of its own for each queue. A queue begins idle. 0 or -errno
+ * (-EEXIST: that cookie is there). */
 int gp__kfd_monitor_add(struct gp__kfd_monitor *monitor, const struct gp__kfd_queue_info *queue,
 			void *cookie);
 /* Returns when no callback for it runs or will. */
 void gp__kfd_monitor_remove(struct gp__kfd_monitor *monitor, void *cookie);
+
+/* The scheduler stops the queue, or has let it go: while it is held it does not become idle. */
+void gp__kfd_monitor_hold(struct gp__kfd_monitor *monitor, void *cookie, bool held);
+/* Nobody else has work on the GPU, or somebody may have; at first somebody may. */
+void gp__kfd_monitor_calm(struct gp__kfd_monitor *monitor, bool calm);
+
 void gp__kfd_monitor_stats(struct gp__kfd_monitor *monitor, struct gp__kfd_monitor_stats *stats);
 
 #endif

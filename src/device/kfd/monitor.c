@@ -1,0 +1,519 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The lock protects everything but what is written at creation. A look is made with it, callbacks
+ * are made without.
+ */
+#include "device/kfd/monitor.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "device/kfd/peek.h"
+#include "device/kfd/topology.h"
+#include "device/kfd/watch.h"
+#include "device/kfd/waves.h"
+
+#define SECOND_NS 1000000000ull
+#define SILENCE_PART 64
+#define LOAD_PART 16
+#define GRACE_PART 4 /* how often in a grace time the driver is asked for waves */
+#define TIMER_SLACK_NS 1000ul
+#define PACKET_BYTES 64
+#define PACKET_SIGNAL 56
+#define SIGNAL_VALUE 8
+#define MESSAGES 64
+
+/* What is read of a queue again, in this order. */
+enum { WORD_SIGNAL, WORD_READ, WORD_WRITE, WORDS };
+
+struct seen {
+	struct gp__kfd_queue_info queue;
+	void *cookie;
+	struct gp__kfd_watch watch;
+	struct gp__kfd_sight sight;
+	bool there; /* its memory, in this look */
+	uint64_t signal_at; /* of the last packet; 0: it has none */
+};
+
+/* What the driver said of the waves on a GPU. */
+struct told {
+	uint32_t gpu_id;
+	int waves;
+	uint64_t at;
+};
+
+struct message {
+	void *cookie;
+	enum gp__kfd_watch_event event;
+	uint64_t pending;
+};
+
+struct gp__kfd_monitor {
+	struct gp__kfd_monitor_options options;
+	struct gp__kfd_patience patience;
+	pid_t pid;
+	pthread_t thread;
+
+	pthread_mutex_t lock;
+	pthread_cond_t wake; /* the thread, or who waits for its callbacks */
+	bool ends, calm, telling;
+	size_t nr, room;
+	/* For each queue: */
+	struct seen **seen;
+	struct seen **asking; /* some of them, in a look */
+	struct gp__kfd_word *word; /* WORDS of them */
+	size_t first; /* to be told of */
+	struct told told[GP__KFD_NODES_MAX];
+	size_t nr_told;
+	struct gp__kfd_peek peek;
+	uint64_t last_work; /* when a queue last had any, or was added */
+	uint64_t look_ns; /* what a look takes of a CPU with waking up, smoothed */
+	struct gp__kfd_monitor_stats stats;
+};
+
+/*
+ * Looking
+ */
+
+/* The indices of all. How many of them could have become idle; those are in asking. */
+static size_t look_at_indices(struct gp__kfd_monitor *m, uint64_t now)
+{
+	size_t nr_asking = 0;
+
+	for (size_t i = 0; i < m->nr; i++) {
+		/* The read index first: it never passes the write index. */
+		m->word[2 * i].at = m->seen[i]->queue.read_index;
+		m->word[2 * i + 1].at = m->seen[i]->queue.write_index;
+	}
+	gp__kfd_peek(&m->peek, m->word, 2 * m->nr);
+	for (size_t i = 0; i < m->nr; i++) {
+		const struct gp__kfd_word *w = &m->word[2 * i];
+		struct seen *s = m->seen[i];
+
+		s->sight = (struct gp__kfd_sight){ .now = now, .waves = -1 };
+		s->sight.read = w[0].value;
+		s->sight.write = w[1].value;
+		s->there = w[0].there && w[1].there;
+		if (!s->there)
+			m->stats.unreadable++;
+		else if (gp__kfd_watch_asks(&s->watch, s->sight.read, s->sight.write))
+			m->asking[nr_asking++] = s;
+	}
+	return nr_asking;
+}
+
+/* Which signal the last packet has. */
+static void find_signals(struct gp__kfd_monitor *m, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		const struct seen *s = m->asking[i];
+		uint64_t slot = (s->sight.write - 1) % (s->queue.ring_bytes / PACKET_BYTES);
+
+		m->word[i].at = s->queue.ring + slot * PACKET_BYTES + PACKET_SIGNAL;
+	}
+	gp__kfd_peek(&m->peek, m->word, nr);
+	for (size_t i = 0; i < nr; i++)
+		m->asking[i]->signal_at = m->word[i].there ? m->word[i].value : 0;
+}
+
+/* The signals' values, and then the indices again: what came meanwhile has another signal. */
+static void look_at_signals(struct gp__kfd_monitor *m, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		const struct seen *s = m->asking[i];
+		struct gp__kfd_word *w = &m->word[WORDS * i];
+
+		w[WORD_SIGNAL].at =
+			s->signal_at ? s->signal_at + SIGNAL_VALUE : s->queue.read_index;
+		w[WORD_READ].at = s->queue.read_index;
+		w[WORD_WRITE].at = s->queue.write_index;
+	}
+	gp__kfd_peek(&m->peek, m->word, WORDS * nr);
+	for (size_t i = 0; i < nr; i++) {
+		struct seen *s = m->asking[i];
+		const struct gp__kfd_word *w = &m->word[WORDS * i];
+
+		if (!w[WORD_READ].there || !w[WORD_WRITE].there)
+			continue;
+		s->sight.has_signal = s->signal_at && w[WORD_SIGNAL].there &&
+				      s->sight.read == w[WORD_READ].value &&
+				      s->sight.write == w[WORD_WRITE].value;
+		s->sight.signal = (int64_t)w[WORD_SIGNAL].value;
+		s->sight.read = w[WORD_READ].value;
+		s->sight.write = w[WORD_WRITE].value;
+	}
+}
+
+/* Only packets of AQL have signals, and there is none before the first. */
+static size_t keep_with_packets(struct gp__kfd_monitor *m, size_t nr)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		struct seen *s = m->asking[i];
+
+		if (s->queue.type == GP_KFD_QUEUE_COMPUTE_AQL && s->sight.write &&
+		    s->queue.ring_bytes >= PACKET_BYTES)
+			m->asking[kept++] = s;
+	}
+	return kept;
+}
+
+static struct told *told_of(struct gp__kfd_monitor *m, uint32_t gpu_id)
+{
+	for (size_t i = 0; i < m->nr_told; i++) {
+		if (m->told[i].gpu_id == gpu_id)
+			return &m->told[i];
+	}
+	if (m->nr_told == GP__KFD_NODES_MAX)
+		return NULL;
+	m->told[m->nr_told] = (struct told){ .gpu_id = gpu_id, .waves = -1 };
+	return &m->told[m->nr_told++];
+}
+
+static int ask_for_waves(struct gp__kfd_monitor *m, const struct gp__kfd_queue_info *q)
+{
+	return m->options.waves ? m->options.waves(m->options.data, q)
+				: gp__kfd_waves(m->pid, q->gpu_id, q->id);
+}
+
+/* What the driver says, unless that is older than what the queue last did. */
+static void look_at_waves(struct gp__kfd_monitor *m, struct seen *s)
+{
+	uint64_t now = s->sight.now;
+	struct told *t;
+
+	if (!gp__kfd_watch_asks_waves(&s->watch, &s->sight, &m->patience))
+		return;
+	t = told_of(m, s->queue.gpu_id);
+	if (!t)
+		return;
+	if (!t->at || now - t->at >= m->patience.grace_ns / GRACE_PART) {
+		t->waves = ask_for_waves(m, &s->queue);
+		t->at = now;
+	}
+	if (t->at >= s->watch.still_since)
+		s->sight.waves = t->waves;
+}
+
+/* One queue, of which all was seen but the waves. */
+static enum gp__kfd_watch_event judge(struct gp__kfd_monitor *m, struct seen *s)
+{
+	enum gp__kfd_watch_event event;
+
+	if (!s->there)
+		return GP__KFD_WATCH_NOTHING;
+	look_at_waves(m, s);
+	event = gp__kfd_watch_look(&s->watch, &s->sight, &m->patience);
+	if (s->watch.busy || event)
+		m->last_work = s->sight.now;
+	return event;
+}
+
+/* How many messages there are. Those beyond MESSAGES are found by the next look. */
+static size_t look(struct gp__kfd_monitor *m, struct message message[MESSAGES])
+{
+	size_t nr = look_at_indices(m, gp__clock_ns()), first = m->first, n = 0;
+
+	nr = keep_with_packets(m, nr);
+	if (nr) {
+		find_signals(m, nr);
+		look_at_signals(m, nr);
+	}
+	for (size_t i = 0; i < m->nr && n < MESSAGES; i++) {
+		struct seen *s;
+		enum gp__kfd_watch_event event;
+
+		m->first = (first + i) % m->nr;
+		s = m->seen[m->first];
+		event = judge(m, s);
+		if (event)
+			message[n++] = (struct message){
+				.cookie = s->cookie,
+				.event = event,
+				.pending = gp__kfd_watch_pending(&s->watch, s->watch.read,
+								 s->watch.write),
+			};
+	}
+	m->stats.looks++;
+	return n;
+}
+
+/*
+ * The thread
+ */
+
+static void tell(struct gp__kfd_monitor *m, const struct message *message, size_t n)
+{
+	const struct gp__kfd_monitor_options *o = &m->options;
+	uint64_t now = gp__clock_ns();
+
+	m->telling = true;
+	pthread_mutex_unlock(&m->lock);
+	for (size_t i = 0; i < n; i++) {
+		const struct message *msg = &message[i];
+
+		if (msg->event == GP__KFD_WATCH_READY && o->ready)
+			o->ready(o->data, msg->cookie, msg->pending, now);
+		else if (msg->event == GP__KFD_WATCH_IDLE && o->idle)
+			o->idle(o->data, msg->cookie, now);
+	}
+	pthread_mutex_lock(&m->lock);
+	m->telling = false;
+	pthread_cond_broadcast(&m->wake);
+}
+
+static uint64_t cpu_ns(clockid_t clock)
+{
+	struct timespec ts = { 0 };
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * SECOND_NS + (uint64_t)ts.tv_nsec;
+}
+
+static void account(struct gp__kfd_monitor *m)
+{
+	uint64_t cpu = cpu_ns(CLOCK_THREAD_CPUTIME_ID), took = cpu - m->stats.cpu_ns;
+
+	m->look_ns = m->look_ns ? (7 * m->look_ns + took) / 8 : took;
+	m->stats.cpu_ns = cpu;
+}
+
+static uint64_t period(const struct gp__kfd_monitor *m, uint64_t now)
+{
+	uint64_t longest = m->calm ? m->options.calm_period_ns : m->options.idle_period_ns;
+	uint64_t ns = (now - m->last_work) / SILENCE_PART;
+
+	if (ns > longest)
+		ns = longest;
+	if (ns < m->options.busy_period_ns)
+		ns = m->options.busy_period_ns;
+	return ns > LOAD_PART * m->look_ns ? ns : LOAD_PART * m->look_ns;
+}
+
+static void wait_until(struct gp__kfd_monitor *m, uint64_t when)
+{
+	const struct timespec until = { .tv_sec = (time_t)(when / SECOND_NS),
+					.tv_nsec = (long)(when % SECOND_NS) };
+
+	pthread_cond_timedwait(&m->wake, &m->lock, &until);
+}
+
+static void *run(void *arg)
+{
+	struct gp__kfd_monitor *m = arg;
+	struct message message[MESSAGES];
+
+	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
+	pthread_setname_np(pthread_self(), "gp-monitor");
+	pthread_mutex_lock(&m->lock);
+	while (!m->ends) {
+		size_t n;
+
+		if (!m->nr) {
+			pthread_cond_wait(&m->wake, &m->lock);
+			continue;
+		}
+		n = look(m, message);
+		if (n)
+			tell(m, message, n);
+		account(m);
+		if (n < MESSAGES && m->nr && !m->ends)
+			wait_until(m, gp__clock_ns() + period(m, gp__clock_ns()));
+	}
+	pthread_mutex_unlock(&m->lock);
+	return NULL;
+}
+
+/*
+ * Queues
+ */
+
+static int make_room(struct gp__kfd_monitor *m)
+{
+	size_t room = m->room ? 2 * m->room : 16;
+	void *seen, *asking, *word;
+
+	if (m->nr < m->room)
+		return 0;
+	seen = reallocarray(m->seen, room, sizeof(*m->seen));
+	if (seen)
+		m->seen = seen;
+	asking = reallocarray(m->asking, room, sizeof(*m->asking));
+	if (asking)
+		m->asking = asking;
+	word = reallocarray(m->word, room, WORDS * sizeof(*m->word));
+	if (word)
+		m->word = word;
+	if (!seen || !asking || !word)
+		return -ENOMEM;
+	m->room = room;
+	return 0;
+}
+
+static size_t index_of(const struct gp__kfd_monitor *m, const void *cookie)
+{
+	size_t i = 0;
+
+	while (i < m->nr && m->seen[i]->cookie != cookie)
+		i++;
+	return i;
+}
+
+int gp__kfd_monitor_add(struct gp__kfd_monitor *m, const struct gp__kfd_queue_info *queue,
+			void *cookie)
+{
+	struct seen *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	s->queue = *queue;
+	s->cookie = cookie;
+	gp__kfd_watch_init(&s->watch, queue);
+	pthread_mutex_lock(&m->lock);
+	err = index_of(m, cookie) < m->nr ? -EEXIST : make_room(m);
+	if (!err) {
+		m->seen[m->nr++] = s;
+		m->last_work = gp__clock_ns();
+		pthread_cond_broadcast(&m->wake);
+	}
+	pthread_mutex_unlock(&m->lock);
+	if (err)
+		free(s);
+	return err;
+}
+
+void gp__kfd_monitor_remove(struct gp__kfd_monitor *m, void *cookie)
+{
+	size_t i;
+
+	pthread_mutex_lock(&m->lock);
+	i = index_of(m, cookie);
+	if (i < m->nr) {
+		free(m->seen[i]);
+		m->seen[i] = m->seen[--m->nr];
+	}
+	while (m->telling)
+		pthread_cond_wait(&m->wake, &m->lock);
+	pthread_mutex_unlock(&m->lock);
+}
+
+void gp__kfd_monitor_hold(struct gp__kfd_monitor *m, void *cookie, bool held)
+{
+	size_t i;
+
+	pthread_mutex_lock(&m->lock);
+	i = index_of(m, cookie);
+	if (i < m->nr) {
+		m->seen[i]->watch.held = held;
+		m->seen[i]->watch.still_since = gp__clock_ns();
+	}
+	pthread_mutex_unlock(&m->lock);
+}
+
+void gp__kfd_monitor_calm(struct gp__kfd_monitor *m, bool calm)
+{
+	pthread_mutex_lock(&m->lock);
+	if (m->calm && !calm)
+		pthread_cond_broadcast(&m->wake);
+	m->calm = calm;
+	pthread_mutex_unlock(&m->lock);
+}
+
+void gp__kfd_monitor_stats(struct gp__kfd_monitor *m, struct gp__kfd_monitor_stats *stats)
+{
+	clockid_t clock;
+
+	pthread_mutex_lock(&m->lock);
+	*stats = m->stats;
+	pthread_mutex_unlock(&m->lock);
+	if (!pthread_getcpuclockid(m->thread, &clock))
+		stats->cpu_ns = cpu_ns(clock);
+}
+
+/*
+ * Beginning and end
+ */
+
+static void set_default(uint64_t *value, uint64_t otherwise)
+{
+	if (!*value)
+		*value = otherwise;
+}
+
+static int start_thread(struct gp__kfd_monitor *m)
+{
+	sigset_t all, before;
+	int err;
+
+	/* The program's signals are for the program's threads. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&m->thread, NULL, run, m);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -err;
+}
+
+static void free_monitor(struct gp__kfd_monitor *m)
+{
+	for (size_t i = 0; i < m->nr; i++)
+		free(m->seen[i]);
+	free(m->seen);
+	free(m->asking);
+	free(m->word);
+	gp__kfd_peek_close(&m->peek);
+	pthread_cond_destroy(&m->wake);
+	pthread_mutex_destroy(&m->lock);
+	free(m);
+}
+
+int gp__kfd_monitor_create(const struct gp__kfd_monitor_options *options,
+			   struct gp__kfd_monitor **monitor)
+{
+	struct gp__kfd_monitor *m = calloc(1, sizeof(*m));
+	pthread_condattr_t attr;
+	int err;
+
+	if (!m)
+		return -ENOMEM;
+	m->options = *options;
+	set_default(&m->options.busy_period_ns, GP__KFD_BUSY_PERIOD_NS);
+	set_default(&m->options.idle_period_ns, GP__KFD_IDLE_PERIOD_NS);
+	set_default(&m->options.calm_period_ns, GP__KFD_CALM_PERIOD_NS);
+	set_default(&m->options.grace_ns, GP__KFD_GRACE_NS);
+	set_default(&m->options.blind_ns, GP__KFD_BLIND_NS);
+	m->patience = (struct gp__kfd_patience){ m->options.grace_ns, m->options.blind_ns };
+	m->pid = getpid();
+	pthread_mutex_init(&m->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&m->wake, &attr);
+	pthread_condattr_destroy(&attr);
+	err = gp__kfd_peek_open(&m->peek);
+	if (!err)
+		err = start_thread(m);
+	if (err) {
+		free_monitor(m);
+		return err;
+	}
+	*monitor = m;
+	return 0;
+}
+
+void gp__kfd_monitor_destroy(struct gp__kfd_monitor *m)
+{
+	pthread_mutex_lock(&m->lock);
+	m->ends = true;
+	pthread_cond_broadcast(&m->wake);
+	pthread_mutex_unlock(&m->lock);
+	pthread_join(m->thread, NULL);
+	free_monitor(m);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One queue that is looked at again and again: whether it has work.
+ *
+ * Pure: what was seen and when goes in, what follows from it comes out. Work is seen to arrive by
+ * the write index. It has ended when the indices are equal and the last packet's completion signal
+ * has fired; where that has none, when the driver says that no wave of the process is on the GPU
+ * and nothing has moved for a grace time; where the driver does not say, after a longer one. A
+ * queue that is held has not ended, for its waves are saved: the time begins when it is let go.
+ *
+ * A signal that does not fire is believed, but not for ever: some programs set it up again as soon
+ * as it has fired. Where no wave is on the GPU for ten times the longer grace, the work has ended.
+ */
+#ifndef GP__DEVICE_KFD_WATCH_H
+#define GP__DEVICE_KFD_WATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "device/kfd/queue.h"
+
+enum gp__kfd_watch_event {
+	GP__KFD_WATCH_NOTHING,
+	GP__KFD_WATCH_READY,
+	GP__KFD_WATCH_IDLE,
+};
+
+struct gp__kfd_watch {
+	uint32_t type, ring_bytes; /* of the queue */
+	bool busy, held;
+	uint64_t read, write; /* as they were last seen */
+	uint64_t still_since; /* nothing has moved, and no wave was there */
+	bool signal_seen;
+	int64_t signal; /* its value when it was last seen, for these indices */
+};
+
+/* What is seen of a queue. */
+struct gp__kfd_sight {
+	uint64_t now;
+	uint64_t read, write;
+	/* Where gp__kfd_watch_asks() and gp__kfd_watch_asks_waves(): */
+	bool has_signal;
+	int64_t signal; /* the value of the last packet's completion signal */
+	int waves; /* whether the process has any on the GPU: 1 or 0, -1: nobody says */
+};
+
+struct gp__kfd_patience {
+	uint64_t grace_ns; /* no signal, no waves */
+	uint64_t blind_ns; /* no signal, and nobody says whether there are waves */
+};
+
+static inline void gp__kfd_watch_init(struct gp__kfd_watch *w, const struct gp__kfd_queue_info *q)
+{
+	*w = (struct gp__kfd_watch){ .type = q->type, .ring_bytes = q->ring_bytes };
+}
+
+/* How much is in the ring that was not fetched: packets, words (PM4) or bytes (SDMA). */
+uint64_t gp__kfd_watch_pending(const struct gp__kfd_watch *w, uint64_t read, uint64_t write);
+/* Whether signal and waves matter now that the indices are these. */
+bool gp__kfd_watch_asks(const struct gp__kfd_watch *w, uint64_t read, uint64_t write);
+/* Whether it matters whether there are waves, now that the rest was seen. */
+bool gp__kfd_watch_asks_waves(const struct gp__kfd_watch *w, const struct gp__kfd_sight *s,
+			      const struct gp__kfd_patience *p);
+/* Work that came and went unseen, with its signal fired, is nothing. */
+enum gp__kfd_watch_event gp__kfd_watch_look(struct gp__kfd_watch *w, const struct gp__kfd_sight *s,
+					    const struct gp__kfd_patience *p);
+
+#endif
