@@ -45,7 +45,8 @@ int emu_client_setup(struct gp__env *env, const char *dir)
 	if (!find_preload(path) || !realpath(path, real))
 		return gp__env_fail(env, GP__EXIT_FAILURE, "Install gpreempt, or build all of it.",
 				    "%s is not to be found", path);
-	n = asprintf(&all, "%s%s%s", real, others && *others ? ":" : "", others ? others : "");
+	/* Last: it stands for the kernel, and what others do to calls they do before that. */
+	n = asprintf(&all, "%s%s%s", others ? others : "", others && *others ? ":" : "", real);
 	if (n < 0 || setenv("LD_PRELOAD", all, 1) || setenv(EMU_DIR_VARIABLE, dir, 1))
 		return gp__env_fail(env, GP__EXIT_FAILURE, NULL, "out of memory");
 	free(all);

@@ -42,6 +42,8 @@ int gp__kfd_owner_create(gp__kfd_ioctl_fn next, enum gp__kfd_way way,
 /* Admits all. No call may be under way. */
 void gp__kfd_owner_destroy(struct gp__kfd_owner *owner);
 
+/* Whether a call matters here; the others may go straight to the driver. */
+bool gp__kfd_owner_wants(unsigned long request);
 /*
  * A call of the program on /dev/kfd, carried out. Returns what ioctl() would, with errno set. What
  * is not understood is passed on untouched.

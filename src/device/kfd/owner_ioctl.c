@@ -328,26 +328,40 @@ static int preempt(struct gp__kfd_owner *o, int fd, unsigned long request, void 
 	return o->next(fd, request, args);
 }
 
-int gp__kfd_owner_ioctl(struct gp__kfd_owner *o, int fd, unsigned long request, void *args)
+typedef int call_fn(struct gp__kfd_owner *o, int fd, unsigned long request, void *args);
+
+static call_fn *find_call(unsigned long request)
 {
 	if (_IOC_TYPE(request) != GP_KFD_MAGIC)
-		return o->next(fd, request, args);
+		return NULL;
 	switch (_IOC_NR(request)) {
 	case _IOC_NR(GP_KFD_CREATE_QUEUE):
-		return create(o, fd, request, args);
+		return create;
 	case _IOC_NR(GP_KFD_UPDATE_QUEUE):
-		return update(o, fd, request, args);
+		return update;
 	case _IOC_NR(GP_KFD_DESTROY_QUEUE):
-		return destroy(o, fd, request, args);
+		return destroy;
 	case _IOC_NR(GP_KFD_RUNTIME_ENABLE):
-		return runtime(o, fd, request, args);
+		return runtime;
 	case _IOC_NR(GP_KFD_DBG_TRAP):
-		return debug(o, fd, request, args);
+		return debug;
 	case _IOC_NR(GP_KFD_PREEMPT_QUEUE):
 	case _IOC_NR(GP_KFD_RESUME_QUEUE):
 	case _IOC_NR(GP_KFD_PREEMPT_BATCH):
-		return preempt(o, fd, request, args);
+		return preempt;
 	default:
-		return o->next(fd, request, args);
+		return NULL;
 	}
+}
+
+bool gp__kfd_owner_wants(unsigned long request)
+{
+	return find_call(request) != NULL;
+}
+
+int gp__kfd_owner_ioctl(struct gp__kfd_owner *o, int fd, unsigned long request, void *args)
+{
+	call_fn *call = find_call(request);
+
+	return call ? call(o, fd, request, args) : o->next(fd, request, args);
 }

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT
+/*
+ * libgpreempt-join.so: preloaded into a program, it sees the program's calls on /dev/kfd and keeps
+ * the state of its queues, for those who schedule them from inside (table.h).
+ *
+ * Everything but a few calls on that device goes to the next definition of ioctl(), at the price of
+ * a comparison. What it does not understand makes it step aside: it says so in one line, and the
+ * program runs as without it. It must stand before whatever answers for the device itself.
+ *
+ * State is global, since the program that it is loaded into is.
+ */
+#include "join/table.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define PUBLIC __attribute__((visibility("default")))
+#define WAY_VARIABLE "GPREEMPT_WAY"
+
+typedef int ioctl_fn(int fd, unsigned long request, ...);
+
+static struct {
+	pthread_once_t once;
+	struct gp__kfd_owner *owner; /* NULL: it has stepped aside */
+	pthread_rwlock_t watcher_lock; /* for reading: he is being told */
+	struct gp__kfd_owner_events watcher;
+	bool watched;
+} join = { .once = PTHREAD_ONCE_INIT, .watcher_lock = PTHREAD_RWLOCK_INITIALIZER };
+
+/*
+ * The next ioctl()
+ */
+
+static int kernel_ioctl(int fd, unsigned long request, ...)
+{
+	va_list args;
+	void *argument;
+
+	va_start(args, request);
+	argument = va_arg(args, void *);
+	va_end(args);
+	return (int)syscall(SYS_ioctl, fd, request, argument);
+}
+
+/* Found by whoever comes first, which may be the constructor of a library that is older than us. */
+static int next_ioctl(int fd, unsigned long request, void *argument)
+{
+	static _Atomic(ioctl_fn *) next;
+	ioctl_fn *fn = atomic_load_explicit(&next, memory_order_relaxed);
+
+	if (!fn) {
+		int err = errno;
+		void *found = dlsym(RTLD_NEXT, "ioctl");
+
+		fn = kernel_ioctl;
+		if (found)
+			memcpy(&fn, &found, sizeof(found));
+		atomic_store_explicit(&next, fn, memory_order_relaxed);
+		errno = err;
+	}
+	return fn(fd, request, argument);
+}
+
+/*
+ * Who is told
+ */
+
+static void tell(size_t which, const struct gp__kfd_queue_info *queue)
+{
+	void (*call)(void *data, const struct gp__kfd_queue_info *queue);
+
+	pthread_rwlock_rdlock(&join.watcher_lock);
+	memcpy(&call, (char *)&join.watcher + which, sizeof(call));
+	if (call)
+		call(join.watcher.data, queue);
+	pthread_rwlock_unlock(&join.watcher_lock);
+}
+
+static void added(void *data, const struct gp__kfd_queue_info *queue)
+{
+	(void)data;
+	tell(offsetof(struct gp__kfd_owner_events, added), queue);
+}
+
+static void removed(void *data, const struct gp__kfd_queue_info *queue)
+{
+	(void)data;
+	tell(offsetof(struct gp__kfd_owner_events, removed), queue);
+}
+
+static void changed(void *data, const struct gp__kfd_queue_info *queue)
+{
+	(void)data;
+	tell(offsetof(struct gp__kfd_owner_events, changed), queue);
+}
+
+/*
+ * Beginning
+ */
+
+static void step_aside(const char *why, const char *what)
+{
+	char line[256];
+	int n = snprintf(line, sizeof(line), "gpreempt: %s%s: this program is not joined\n", why,
+			 what);
+
+	/* In one piece, or not at all. */
+	if (n > 0 && write(STDERR_FILENO, line, strlen(line)) < 0)
+		return;
+}
+
+/* A child has none of its parent's queues, and nobody in it watches. */
+static void begin_child(void)
+{
+	gp__kfd_owner_forget(join.owner);
+	pthread_rwlock_init(&join.watcher_lock, NULL);
+	join.watcher = (struct gp__kfd_owner_events){ 0 };
+	join.watched = false;
+}
+
+static void begin(void)
+{
+	static const struct gp__kfd_owner_events events = { added, removed, changed, NULL };
+	const char *name = getenv(WAY_VARIABLE);
+	int way = name && *name ? gp__kfd_way_parse(name) : GP__KFD_WAY_UPDATE;
+	struct gp__kfd_owner *owner;
+
+	if (way < 0) {
+		step_aside(WAY_VARIABLE " is none of update, dbgtrap and preempt, but ", name);
+		return;
+	}
+	if (gp__kfd_owner_create(next_ioctl, (enum gp__kfd_way)way, &events, &owner)) {
+		step_aside("out of memory", "");
+		return;
+	}
+	join.owner = owner;
+	if (pthread_atfork(NULL, NULL, begin_child)) {
+		join.owner = NULL;
+		gp__kfd_owner_destroy(owner);
+		step_aside("out of memory", "");
+	}
+}
+
+static struct gp__kfd_owner *get_owner(void)
+{
+	int err = errno;
+
+	pthread_once(&join.once, begin);
+	errno = err;
+	return join.owner;
+}
+
+static bool is_kfd(int fd)
+{
+	struct stat device, st;
+	int err = errno;
+	bool is = !fstat(fd, &st) && S_ISCHR(st.st_mode) && !stat("/dev/kfd", &device) &&
+		  st.st_rdev == device.st_rdev;
+
+	errno = err;
+	return is;
+}
+
+PUBLIC int join_ioctl(int fd, unsigned long request, ...) __asm__("ioctl");
+int join_ioctl(int fd, unsigned long request, ...)
+{
+	struct gp__kfd_owner *owner;
+	va_list args;
+	void *argument;
+
+	va_start(args, request);
+	argument = va_arg(args, void *);
+	va_end(args);
+	if (gp__kfd_owner_wants(request) && is_kfd(fd) && (owner = get_owner()))
+		return gp__kfd_owner_ioctl(owner, fd, request, argument);
+	return next_ioctl(fd, request, argument);
+}
+
+/*
+ * The table
+ */
+
+static size_t list_queues(struct gp__kfd_owned *list, size_t max)
+{
+	return gp__kfd_owner_list(join.owner, list, max);
+}
+
+static int set_queues(enum gp__kfd_verb verb, const uint32_t *ids, int *results, size_t n)
+{
+	return gp__kfd_owner_set(join.owner, verb, ids, results, n);
+}
+
+static enum gp__kfd_way get_way(int *error)
+{
+	return gp__kfd_owner_way(join.owner, error);
+}
+
+static void explain(enum gp__kfd_verb verb, int error, char *text, size_t size)
+{
+	const struct gp__kfd_control c = { .way = gp__kfd_owner_way(join.owner, NULL),
+					   .runtime = GP__KFD_RUNTIME_UNKNOWN };
+
+	gp__kfd_explain(&c, verb, error, text, size);
+}
+
+static int watch(const struct gp__kfd_owner_events *watcher)
+{
+	int err = 0;
+
+	pthread_rwlock_wrlock(&join.watcher_lock);
+	if (watcher && join.watched)
+		err = -EBUSY;
+	else
+		join.watcher = watcher ? *watcher : (struct gp__kfd_owner_events){ 0 };
+	if (!err)
+		join.watched = watcher;
+	pthread_rwlock_unlock(&join.watcher_lock);
+	return err;
+}
+
+PUBLIC const struct gp_join_table *gp_join_table(uint32_t version)
+{
+	static const struct gp_join_table table = {
+		.version = GP_JOIN_VERSION,
+		.list = list_queues,
+		.set = set_queues,
+		.way = get_way,
+		.explain = explain,
+		.watch = watch,
+	};
+
+	return version == GP_JOIN_VERSION && get_owner() ? &table : NULL;
+}
