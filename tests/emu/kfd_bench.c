@@ -120,7 +120,8 @@ static void fill_save_area(struct bench_process *p, struct gp_kfd_create_queue *
 int bench_queue(struct bench_process *p, struct bench_queue *q, uint32_t type, uint32_t packets)
 {
 	bool is_aql = type == GP_KFD_QUEUE_COMPUTE_AQL;
-	uint32_t bytes = is_aql ? packets * AQL_PACKET_BYTES : SDMA_RING_BYTES;
+	bool is_compute = is_aql || type == GP_KFD_QUEUE_COMPUTE;
+	uint32_t bytes = is_compute ? packets * AQL_PACKET_BYTES : SDMA_RING_BYTES;
 	uint8_t *state;
 	uint64_t state_va = bench_alloc(p, 4096, &state), inactive;
 	struct gp_kfd_create_queue args = {
@@ -145,7 +146,7 @@ int bench_queue(struct bench_process *p, struct bench_queue *q, uint32_t type, u
 	q->state->inactive_signal = inactive;
 	for (uint32_t i = 0; is_aql && i < packets; i++)
 		q->ring[i * AQL_PACKET_BYTES] = AQL_INVALID;
-	if (is_aql)
+	if (is_compute)
 		fill_save_area(p, &args);
 	err = emu_create_queue(&p->call, &args);
 	if (err)

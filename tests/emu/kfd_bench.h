@@ -58,7 +58,8 @@ void bench_process_end(struct bench_process *p);
 uint64_t bench_alloc(struct bench_process *p, uint64_t bytes, void *host);
 uint64_t bench_signal(struct bench_process *p, int64_t value, struct bench_signal **s);
 
-/* 0 or -errno of CREATE_QUEUE. */
+/* 0 or -errno of CREATE_QUEUE. A ring has room for @packets of 64 bytes, of DMA for as many as it
+ * likes. */
 int bench_queue(struct bench_process *p, struct bench_queue *q, uint32_t type, uint32_t packets);
 void bench_destroy(struct bench_queue *q);
 /* Reserves a slot, waits while there is none, and publishes the packet; rings. */

@@ -31,29 +31,35 @@ _Static_assert(sizeof(struct descriptor) == 64, "as in the code object");
 #define SHARED_WINDOW 0x00010000
 #define PRIVATE_WINDOW 0x00020000
 
-#define USER_SGPRS_MAX 16
 #define VGPRS_MAX 512
+/* What rsrc2 counts LDS in; the descriptor's is 0, as the packet says it. */
+#define LDS_UNIT 512
 
 static uint32_t bits(uint32_t word, unsigned int low, unsigned int width)
 {
 	return word >> low & ((1u << width) - 1);
 }
 
-static void read_rsrc(const struct descriptor *kd, struct gfx9_kernel *k)
+static void read_rsrc(uint32_t rsrc1, uint32_t rsrc2, uint32_t rsrc3, struct gfx9_kernel *k)
 {
-	uint32_t total = (bits(kd->rsrc1, 0, 6) + 1) * 8, accum = (bits(kd->rsrc3, 0, 6) + 1) * 4;
+	uint32_t total = (bits(rsrc1, 0, 6) + 1) * 8, accum = (bits(rsrc3, 0, 6) + 1) * 4;
 
 	k->nr_vgprs = accum < total ? accum : total;
 	k->nr_agprs = total - k->nr_vgprs;
 	/* Rounding and denormals, DX10_CLAMP and IEEE stand in MODE as they stand here. */
-	k->mode =
-		bits(kd->rsrc1, 12, 8) | bits(kd->rsrc1, 21, 1) << 8 | bits(kd->rsrc1, 23, 1) << 9;
-	k->private_segment = bits(kd->rsrc2, 0, 1);
-	k->user_sgprs = (uint8_t)bits(kd->rsrc2, 1, 5);
+	k->mode = bits(rsrc1, 12, 8) | bits(rsrc1, 21, 1) << 8 | bits(rsrc1, 23, 1) << 9;
+	k->private_segment = bits(rsrc2, 0, 1);
+	k->user_sgprs = (uint8_t)bits(rsrc2, 1, 5);
 	for (int i = 0; i < 3; i++)
-		k->group_id[i] = bits(kd->rsrc2, 7 + (unsigned int)i, 1);
-	k->group_info = bits(kd->rsrc2, 10, 1);
-	k->item_ids = (uint8_t)bits(kd->rsrc2, 11, 2);
+		k->group_id[i] = bits(rsrc2, 7 + (unsigned int)i, 1);
+	k->group_info = bits(rsrc2, 10, 1);
+	k->item_ids = (uint8_t)bits(rsrc2, 11, 2);
+}
+
+static bool can_run(const struct gfx9_kernel *k)
+{
+	return k->user_sgprs <= GFX9_USER_SGPRS_MAX && !(k->entry & 3) &&
+	       k->nr_vgprs + k->nr_agprs <= VGPRS_MAX;
 }
 
 int gfx9_kernel_read(struct gfx9_tlb *tlb, enum gfx9_target target, uint64_t kernel_object,
@@ -65,7 +71,7 @@ int gfx9_kernel_read(struct gfx9_tlb *tlb, enum gfx9_target target, uint64_t ker
 	memset(k, 0, sizeof(*k));
 	if (!gfx9_tlb_read(tlb, kernel_object, &kd, sizeof(kd), &bad))
 		return -EFAULT;
-	read_rsrc(&kd, k);
+	read_rsrc(kd.rsrc1, kd.rsrc2, kd.rsrc3, k);
 	k->entry = kernel_object + (uint64_t)kd.entry_offset;
 	k->lds_bytes = kd.group_segment;
 	k->scratch_bytes = kd.private_segment;
@@ -74,10 +80,20 @@ int gfx9_kernel_read(struct gfx9_tlb *tlb, enum gfx9_target target, uint64_t ker
 	k->preload_offset = (uint8_t)bits(kd.kernarg_preload, 7, 9);
 	if (k->preload_dwords)
 		k->entry += PRELOAD_ENTRY;
-	if ((kd.properties & WAVE32) || k->user_sgprs > USER_SGPRS_MAX || k->entry & 3)
-		return -EINVAL;
 	(void)target;
-	return k->nr_vgprs + k->nr_agprs > VGPRS_MAX ? -EINVAL : 0;
+	return kd.properties & WAVE32 || !can_run(k) ? -EINVAL : 0;
+}
+
+int gfx9_kernel_from_registers(const struct gfx9_registers *r, struct gfx9_kernel *k)
+{
+	memset(k, 0, sizeof(*k));
+	read_rsrc(r->rsrc1, r->rsrc2, r->rsrc3, k);
+	k->entry = r->entry;
+	k->lds_bytes = bits(r->rsrc2, 15, 9) * LDS_UNIT;
+	if (k->private_segment)
+		k->scratch_bytes = r->scratch_wave_bytes / GFX9_LANES;
+	k->has_user_data = true;
+	return can_run(k) ? 0 : -EINVAL;
 }
 
 void gfx9_dispatch_groups(const struct gfx9_dispatch *d, uint32_t groups[3])
@@ -123,6 +139,10 @@ static uint32_t *put64(uint32_t *s, uint64_t value)
 static uint32_t *put_user_sgprs(uint32_t *s, const struct gfx9_kernel *k,
 				const struct gfx9_dispatch *d)
 {
+	if (k->has_user_data) {
+		memcpy(s, d->user_data, k->user_sgprs * sizeof(*s));
+		return s + k->user_sgprs;
+	}
 	if (k->properties & PRIVATE_SEGMENT_BUFFER) {
 		put_scratch_descriptor(s, d->scratch_base);
 		s += 4;
@@ -149,7 +169,7 @@ static void preload(struct gfx9_wave *w, uint32_t *s, const struct gfx9_kernel *
 {
 	uint64_t bad;
 
-	for (uint32_t i = 0; i < k->preload_dwords && s + i < &w->s[USER_SGPRS_MAX]; i++)
+	for (uint32_t i = 0; i < k->preload_dwords && s + i < &w->s[GFX9_USER_SGPRS_MAX]; i++)
 		gfx9_tlb_read(w->tlb, d->kernarg + 4 * (k->preload_offset + i), &s[i], 4, &bad);
 }
 

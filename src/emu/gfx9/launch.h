@@ -25,10 +25,20 @@ struct gfx9_kernel {
 	uint8_t user_sgprs;
 	uint8_t preload_dwords, preload_offset;
 	bool private_segment, group_id[3], group_info;
+	bool has_user_data; /* its user SGPRs are the dispatch's, as they are */
 	uint8_t item_ids; /* highest work-item id wanted: 0 x, 1 y, 2 z */
 };
 
-/* One AQL dispatch. Addresses are the GPU's. */
+#define GFX9_USER_SGPRS_MAX 16
+
+/* What a kernel without a descriptor is described by: registers that packets have set. */
+struct gfx9_registers {
+	uint64_t entry;
+	uint32_t rsrc1, rsrc2, rsrc3;
+	uint32_t scratch_wave_bytes; /* of a wave, where it has any */
+};
+
+/* One dispatch, of AQL or by registers. Addresses are the GPU's. */
 struct gfx9_dispatch {
 	uint64_t kernel_object, kernarg, packet, queue_ptr, id;
 	uint32_t grid[3]; /* in work-items */
@@ -37,11 +47,15 @@ struct gfx9_dispatch {
 	/* Memory for scratch: a slot for each wave that has some. */
 	uint64_t scratch_base;
 	uint32_t scratch_wave_bytes;
+	uint32_t user_data[GFX9_USER_SGPRS_MAX]; /* of a dispatch by registers */
 };
 
 /* 0, -EFAULT where the descriptor cannot be read, or -EINVAL where the engine cannot run it. */
 int gfx9_kernel_read(struct gfx9_tlb *tlb, enum gfx9_target target, uint64_t kernel_object,
 		     struct gfx9_kernel *kernel);
+
+/* 0, or -EINVAL where the engine cannot run it. */
+int gfx9_kernel_from_registers(const struct gfx9_registers *r, struct gfx9_kernel *kernel);
 
 /* Workgroups along each axis; the last one may be partial. */
 void gfx9_dispatch_groups(const struct gfx9_dispatch *d, uint32_t groups[3]);

@@ -51,15 +51,14 @@ static int check_scratch(struct gfx9_job *job, const struct gfx9_queue *q)
 	return 0;
 }
 
-int gfx9_job_init(struct gfx9_job *job, struct gfx9_queue *q)
+/* With its kernel known. */
+static int init_job(struct gfx9_job *job, struct gfx9_queue *q)
 {
 	static _Atomic uint64_t serial;
 	struct gfx9_dispatch *d = &job->dispatch;
 	uint64_t items = (uint64_t)d->group[0] * d->group[1] * d->group[2];
-	int err = read_kernel(job, q);
+	int err;
 
-	if (err)
-		return err;
 	if (!items || items > GFX9_GROUP_WAVES_MAX * GFX9_LANES)
 		return -EINVAL;
 	if (d->lds_bytes < job->kernel.lds_bytes)
@@ -80,6 +79,21 @@ int gfx9_job_init(struct gfx9_job *job, struct gfx9_queue *q)
 	gfx9_dispatch_groups(d, job->groups);
 	job->nr_groups = (uint64_t)job->groups[0] * job->groups[1] * job->groups[2];
 	return 0;
+}
+
+int gfx9_job_init(struct gfx9_job *job, struct gfx9_queue *q)
+{
+	int err = read_kernel(job, q);
+
+	return err ? err : init_job(job, q);
+}
+
+int gfx9_job_init_registers(struct gfx9_job *job, struct gfx9_queue *q,
+			    const struct gfx9_registers *r)
+{
+	int err = gfx9_kernel_from_registers(r, &job->kernel);
+
+	return err ? err : init_job(job, q);
 }
 
 /* Workgroups go to the XCCs in turn. */

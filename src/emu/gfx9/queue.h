@@ -104,6 +104,9 @@ void gfx9_queue_destroy(struct gfx9_queue *q);
  * an impossible dispatch; -ENOSPC where the queue has too little scratch for it.
  */
 int gfx9_job_init(struct gfx9_job *job, struct gfx9_queue *q);
+/* The same for a kernel that registers describe: no descriptor is read. */
+int gfx9_job_init_registers(struct gfx9_job *job, struct gfx9_queue *q,
+			    const struct gfx9_registers *r);
 
 /* Registers of a wave, and LDS of a workgroup, as the compute unit allocates them. */
 static inline uint32_t gfx9_job_vgprs(const struct gfx9_job *job)

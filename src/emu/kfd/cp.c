@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The packet processor: AQL packets of compute queues, in order, become jobs of the compute engine
- * and writes to signals.
+ * The packet processor: packets of compute queues, in order, become jobs of the compute engine and
+ * writes to signals. Those of AQL are here; pm4.c has the others.
  *
  * A packet is consumed when its job is handed over; several of a queue are under way at a time,
  * unless one has its barrier bit set. A job that ends is put on the node's list by whichever thread
@@ -16,7 +16,6 @@
 #include <stdlib.h>
 
 #define PACKETS_IN_TURN 32
-#define IB_DWORDS_MAX 4096
 
 /*
  * Packets that only wait
@@ -25,7 +24,7 @@
 /* A dependency that was satisfied once stays so: its signal may be used for something else. */
 static bool look_at_dependencies(struct emu_queue *q, const struct aql_barrier *b, bool any)
 {
-	struct aql *a = q->engine;
+	struct cp *c = q->engine;
 	uint32_t wanted = 0;
 
 	for (unsigned int i = 0; i < AQL_DEPENDENCIES; i++) {
@@ -34,7 +33,7 @@ static bool look_at_dependencies(struct emu_queue *q, const struct aql_barrier *
 		if (!b->dependency[i])
 			continue;
 		wanted |= 1u << i;
-		if (a->satisfied & 1u << i)
+		if (c->satisfied & 1u << i)
 			continue;
 		value = emu_queue_word(q, b->dependency[i] + AQL_SIGNAL_VALUE, false);
 		if (!value) {
@@ -42,20 +41,20 @@ static bool look_at_dependencies(struct emu_queue *q, const struct aql_barrier *
 			return false;
 		}
 		if (!atomic_load(value))
-			a->satisfied |= 1u << i;
+			c->satisfied |= 1u << i;
 	}
 	if (any)
-		return !wanted || a->satisfied;
-	return a->satisfied == wanted;
+		return !wanted || c->satisfied;
+	return c->satisfied == wanted;
 }
 
-static enum aql_step barrier(struct emu_queue *q, union aql_packet *packet,
-			     const struct aql_barrier *b)
+static enum cp_step barrier(struct emu_queue *q, union aql_packet *packet,
+			    const struct aql_barrier *b)
 {
 	bool any = AQL_TYPE(b->header) == AQL_BARRIER_OR;
 
 	if (!look_at_dependencies(q, b, any))
-		return AQL_STEP_WAITS;
+		return CP_STEP_WAITS;
 	return aql_consume_at_once(q, packet, b->signal);
 }
 
@@ -73,72 +72,40 @@ static bool compare(int64_t a, uint32_t condition, int64_t b)
 	}
 }
 
-static enum aql_step barrier_value(struct emu_queue *q, union aql_packet *packet,
-				   const struct aql_barrier_value *b)
+static enum cp_step barrier_value(struct emu_queue *q, union aql_packet *packet,
+				  const struct aql_barrier_value *b)
 {
 	_Atomic uint64_t *value;
 
 	if (b->condition > AQL_GE)
-		return aql_refuse(q, GP_KFD_EC_QUEUE_PACKET_VENDOR_UNSUPPORTED);
+		return cp_refuse(q, GP_KFD_EC_QUEUE_PACKET_VENDOR_UNSUPPORTED);
 	if (!b->dependency)
 		return aql_consume_at_once(q, packet, b->signal);
 	value = emu_queue_word(q, b->dependency + AQL_SIGNAL_VALUE, false);
 	if (!value) {
 		emu_queue_fault(q, b->dependency, false);
-		return AQL_STEP_IDLE;
+		return CP_STEP_IDLE;
 	}
 	if (!compare((int64_t)atomic_load(value) & b->mask, b->condition, b->value))
-		return AQL_STEP_WAITS;
+		return CP_STEP_WAITS;
 	return aql_consume_at_once(q, packet, b->signal);
 }
 
-/*
- * PM4 in a vendor packet: caches are told to forget. There are none but that of decoded
- * instructions.
- */
-#define PM4_TYPE3(header) ((header) >> 30 == 3)
-#define PM4_OPCODE(header) ((header) >> 8 & 0xff)
-#define PM4_DWORDS(header) (((header) >> 16 & 0x3fff) + 2)
-#define PM4_NOP 0x10
-#define PM4_NOP_ONE_DWORD 0x3fff
-#define PM4_INDIRECT_BUFFER 0x3f
-#define PM4_ACQUIRE_MEM 0x58
-
-static bool run_ib(struct emu_queue *q, const uint32_t *ib, uint32_t dwords)
+/* PM4 in a vendor packet. The packet is consumed when all of it is done. */
+static enum cp_step pm4_ib(struct emu_queue *q, union aql_packet *packet,
+			   const struct aql_pm4_ib *p)
 {
-	uint32_t i = 0;
+	struct cp *c = q->engine;
 
-	while (i < dwords) {
-		uint32_t n = PM4_DWORDS(ib[i]), opcode = PM4_OPCODE(ib[i]);
-
-		if (!PM4_TYPE3(ib[i]))
-			return false;
-		if (opcode == PM4_NOP && n == PM4_NOP_ONE_DWORD + 2)
-			n = 1;
-		if (n > dwords - i || (opcode != PM4_NOP && opcode != PM4_ACQUIRE_MEM))
-			return false;
-		if (opcode == PM4_ACQUIRE_MEM)
-			gfx9_code_invalidate(&q->process->memory.code[q->node->index]);
-		i += n;
+	if (!c->in_ib) {
+		if (PM4_OPCODE(p->jump[0]) != PM4_INDIRECT_BUFFER)
+			return cp_refuse(q, GP_KFD_EC_QUEUE_PACKET_VENDOR_UNSUPPORTED);
+		pm4_begin_ib(q, p->jump);
+		c->in_ib = true;
 	}
-	return true;
-}
-
-static enum aql_step pm4_ib(struct emu_queue *q, union aql_packet *packet,
-			    const struct aql_pm4_ib *p)
-{
-	uint64_t va = p->jump[1] & ~3u, bad;
-	uint32_t dwords = p->jump[3] & 0xfffff, ib[IB_DWORDS_MAX];
-
-	va |= (uint64_t)(p->jump[2] & 0xffff) << 32;
-	if (PM4_OPCODE(p->jump[0]) != PM4_INDIRECT_BUFFER || dwords > IB_DWORDS_MAX)
-		return aql_refuse(q, GP_KFD_EC_QUEUE_PACKET_VENDOR_UNSUPPORTED);
-	if (!emu_memory_read(q->process, q->node->index, va, ib, 4 * (size_t)dwords, &bad)) {
-		emu_queue_fault(q, bad, false);
-		return AQL_STEP_IDLE;
-	}
-	if (!run_ib(q, ib, dwords))
-		return aql_refuse(q, GP_KFD_EC_QUEUE_PACKET_VENDOR_UNSUPPORTED);
+	if (c->pm4.ib_dwords)
+		return pm4_step_ib(q);
+	c->in_ib = false;
 	return aql_consume_at_once(q, packet, p->signal);
 }
 
@@ -146,8 +113,8 @@ static enum aql_step pm4_ib(struct emu_queue *q, union aql_packet *packet,
  * A queue's turn
  */
 
-static enum aql_step vendor(struct emu_queue *q, union aql_packet *packet,
-			    const union aql_packet *copy)
+static enum cp_step vendor(struct emu_queue *q, union aql_packet *packet,
+			   const union aql_packet *copy)
 {
 	switch (copy->barrier_value.format) {
 	case AQL_VENDOR_PM4_IB:
@@ -155,19 +122,19 @@ static enum aql_step vendor(struct emu_queue *q, union aql_packet *packet,
 	case AQL_VENDOR_BARRIER_VALUE:
 		return barrier_value(q, packet, &copy->barrier_value);
 	default:
-		return aql_refuse(q, GP_KFD_EC_QUEUE_PACKET_VENDOR_UNSUPPORTED);
+		return cp_refuse(q, GP_KFD_EC_QUEUE_PACKET_VENDOR_UNSUPPORTED);
 	}
 }
 
-static enum aql_step process(struct emu_queue *q, union aql_packet *packet, uint64_t va)
+static enum cp_step process(struct emu_queue *q, union aql_packet *packet, uint64_t va)
 {
 	uint16_t header = atomic_load((_Atomic uint16_t *)&packet->header);
 	union aql_packet copy;
 
 	if (AQL_TYPE(header) == AQL_INVALID)
-		return AQL_STEP_WAITS;
+		return CP_STEP_WAITS;
 	if (header & AQL_BARRIER && q->nr_running)
-		return AQL_STEP_IDLE;
+		return CP_STEP_IDLE;
 	memcpy(&copy, packet, sizeof(copy));
 	copy.header = header;
 	switch (AQL_TYPE(header)) {
@@ -179,7 +146,7 @@ static enum aql_step process(struct emu_queue *q, union aql_packet *packet, uint
 	case AQL_VENDOR:
 		return vendor(q, packet, &copy);
 	default:
-		return aql_refuse(q, GP_KFD_EC_QUEUE_PACKET_UNSUPPORTED);
+		return cp_refuse(q, GP_KFD_EC_QUEUE_PACKET_UNSUPPORTED);
 	}
 }
 
@@ -195,9 +162,9 @@ static bool has_packets(struct emu_queue *q)
 	return (int64_t)(atomic_load(index) - q->rptr) > 0;
 }
 
-static enum aql_step step(struct emu_queue *q)
+static enum cp_step step(struct emu_queue *q)
 {
-	struct aql *a = q->engine;
+	struct cp *c = q->engine;
 	uint64_t va = (q->ring & ~(uint64_t)255) +
 		      q->rptr % (q->ring_size / AQL_PACKET_BYTES) * AQL_PACKET_BYTES;
 	size_t len = AQL_PACKET_BYTES;
@@ -206,30 +173,30 @@ static enum aql_step step(struct emu_queue *q)
 	if (emu_queue_ring(q))
 		q->rung = true;
 	if (q->stopped_by_error && !aql_resumes(q))
-		return a->broken || q->faulted ? AQL_STEP_IDLE : AQL_STEP_WAITS;
-	if (a->once || !q->rung)
-		return AQL_STEP_IDLE;
+		return c->broken || q->faulted ? CP_STEP_IDLE : CP_STEP_WAITS;
+	if (c->once || !q->rung)
+		return CP_STEP_IDLE;
 	if (!has_packets(q)) {
 		q->rung = false;
-		return AQL_STEP_IDLE;
+		return CP_STEP_IDLE;
 	}
 	packet = emu_memory_at(q->process, q->node->index, va, true, &len);
 	if (!packet) {
 		emu_queue_fault(q, va, true);
-		return AQL_STEP_IDLE;
+		return CP_STEP_IDLE;
 	}
 	return process(q, packet, va);
 }
 
 static void run_queue(struct emu_queue *q, struct emu_look *look)
 {
-	enum aql_step last = AQL_STEP_DONE;
+	enum cp_step last = CP_STEP_DONE;
 
-	for (int i = 0; i < PACKETS_IN_TURN && last == AQL_STEP_DONE; i++) {
-		last = step(q);
-		look->busy |= last == AQL_STEP_DONE;
+	for (int i = 0; i < PACKETS_IN_TURN && last == CP_STEP_DONE; i++) {
+		last = q->type == GP_KFD_QUEUE_COMPUTE ? pm4_step(q) : step(q);
+		look->busy |= last == CP_STEP_DONE;
 	}
-	look->waits |= last == AQL_STEP_WAITS;
+	look->waits |= last == CP_STEP_WAITS;
 	look->runs |= q->nr_running > 0;
 }
 
@@ -251,10 +218,8 @@ void emu_cp_run(struct emu_node *n, struct emu_look *look)
 	if (atomic_load(&n->hung))
 		return;
 	for (struct emu_queue *q = n->mapped; q; q = q->next_in_turn) {
-		if (q->type == GP_KFD_QUEUE_COMPUTE_AQL)
+		if (!emu_queue_is_sdma(q))
 			run_queue(q, look);
-		else if (q->type == GP_KFD_QUEUE_COMPUTE && emu_queue_ring(q))
-			emu_queue_error(q, GP_KFD_EC_QUEUE_PACKET_UNSUPPORTED);
 	}
 	look_at_unmapped(n);
 }
@@ -288,7 +253,7 @@ int emu_cp_attach(struct emu_queue *q)
 
 	if (q->type != GP_KFD_QUEUE_COMPUTE && q->type != GP_KFD_QUEUE_COMPUTE_AQL)
 		return emu_sdma_attach(q);
-	q->engine = calloc(1, sizeof(struct aql));
+	q->engine = calloc(1, sizeof(struct cp));
 	if (!q->engine)
 		return -ENOMEM;
 	gfx9_queue_init(&q->hw, q->node->m->config.target, &p->memory.vm[node],
@@ -306,21 +271,24 @@ int emu_cp_attach(struct emu_queue *q)
 
 void emu_cp_detach(struct emu_queue *q)
 {
-	struct aql *a = q->engine;
+	struct cp *c = q->engine;
 
 	if (q->type != GP_KFD_QUEUE_COMPUTE && q->type != GP_KFD_QUEUE_COMPUTE_AQL) {
 		emu_sdma_detach(q);
 		return;
 	}
 	gfx9_queue_destroy(&q->hw);
-	aql_drop_dispatches(a);
-	free(a);
+	cp_drop_dispatches(c);
+	free(c);
 }
 
 void emu_cp_map(struct emu_queue *q)
 {
-	if (emu_queue_is_sdma(q))
+	if (emu_queue_is_sdma(q)) {
 		emu_sdma_map(q);
-	else
-		q->rung = true;
+		return;
+	}
+	q->rung = true;
+	if (q->type == GP_KFD_QUEUE_COMPUTE)
+		pm4_map(q);
 }

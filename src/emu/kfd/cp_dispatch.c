@@ -15,6 +15,7 @@ struct emu_dispatch {
 	struct emu_dispatch *next; /* of its queue */
 	struct emu_queue *queue;
 	uint64_t signal;
+	uint64_t order; /* of its queue's */
 	int result;
 	bool once; /* its scratch is for it alone */
 };
@@ -66,27 +67,36 @@ static bool has_registers(const struct gfx9_job *job)
 	return waves <= fit * GFX9_SIMDS;
 }
 
-/* Scratch as the runtime has set it up. False: others still use what there was before. */
-static bool set_scratch(struct emu_queue *q, const struct aql_queue *state)
+/* False: others still use what there was before. */
+static bool set_scratch(struct emu_queue *q, const struct cp_scratch *s)
 {
-	uint32_t bytes = AQL_TMPRING_WAVE_BYTES(state->tmpring);
-	uint64_t waves = (uint64_t)AQL_TMPRING_WAVES(state->tmpring) * q->node->m->config.nr_xccs;
+	uint64_t waves = s->wave_bytes ? s->waves : 0;
 
-	if (bytes && waves > state->scratch_bytes / bytes)
-		waves = state->scratch_bytes / bytes;
-	if (!bytes)
-		waves = 0;
 	if (waves > GFX9_SCRATCH_WORDS * 64)
 		waves = GFX9_SCRATCH_WORDS * 64;
-	if (q->hw.scratch_base == state->scratch_base && q->hw.scratch_wave_bytes == bytes &&
+	if (q->hw.scratch_base == s->base && q->hw.scratch_wave_bytes == s->wave_bytes &&
 	    q->hw.scratch_waves == waves)
 		return true;
 	if (q->nr_running)
 		return false;
-	q->hw.scratch_base = state->scratch_base;
-	q->hw.scratch_wave_bytes = bytes;
+	q->hw.scratch_base = s->base;
+	q->hw.scratch_wave_bytes = s->wave_bytes;
 	q->hw.scratch_waves = (uint32_t)waves;
 	return true;
+}
+
+/* As the runtime has set it up: there may be less than it says. */
+static struct cp_scratch aql_scratch(const struct emu_queue *q, const struct aql_queue *state)
+{
+	struct cp_scratch s = {
+		.base = state->scratch_base,
+		.waves = (uint64_t)AQL_TMPRING_WAVES(state->tmpring) * q->node->m->config.nr_xccs,
+		.wave_bytes = AQL_TMPRING_WAVE_BYTES(state->tmpring),
+	};
+
+	if (s.wave_bytes && s.waves > state->scratch_bytes / s.wave_bytes)
+		s.waves = state->scratch_bytes / s.wave_bytes;
+	return s;
 }
 
 static void fill_dispatch(struct emu_dispatch *d, struct emu_queue *q, const struct aql_dispatch *p,
@@ -109,28 +119,30 @@ static void fill_dispatch(struct emu_dispatch *d, struct emu_queue *q, const str
 }
 
 /* What the compute engine says about the job. */
-static enum aql_step judge_job(struct emu_queue *q, const struct emu_dispatch *d, int err)
+static enum cp_step judge_job(struct emu_queue *q, const struct emu_dispatch *d, int err)
 {
 	switch (err) {
 	case 0:
 		break;
 	case -ENOMEM:
-		return AQL_STEP_WAITS;
+		return CP_STEP_WAITS;
 	case -EFAULT:
 		emu_queue_fault(q, d->job.dispatch.kernel_object, false);
-		return AQL_STEP_IDLE;
+		return CP_STEP_IDLE;
 	case -ENOSPC:
+		if (q->type == GP_KFD_QUEUE_COMPUTE)
+			return cp_refuse(q, GP_KFD_EC_QUEUE_PACKET_DISPATCH_REGISTER_INVALID);
 		/* The runtime replaces what others may still be using. */
 		if (q->nr_running)
-			return AQL_STEP_IDLE;
+			return CP_STEP_IDLE;
 		aql_stop(q, AQL_ERROR_SCRATCH);
-		return AQL_STEP_WAITS;
+		return CP_STEP_WAITS;
 	default:
-		return aql_refuse(q, GP_KFD_EC_QUEUE_PACKET_DISPATCH_CODE_INVALID);
+		return cp_refuse(q, GP_KFD_EC_QUEUE_PACKET_DISPATCH_CODE_INVALID);
 	}
 	if (!has_registers(&d->job))
-		return aql_refuse(q, GP_KFD_EC_QUEUE_PACKET_DISPATCH_REGISTER_INVALID);
-	return AQL_STEP_DONE;
+		return cp_refuse(q, GP_KFD_EC_QUEUE_PACKET_DISPATCH_REGISTER_INVALID);
+	return CP_STEP_DONE;
 }
 
 /* The one that is meant to hang is consumed like any other, and nothing is heard of it. */
@@ -141,54 +153,77 @@ static bool is_to_hang(struct emu_node *n)
 	return after && n->dispatches++ == after;
 }
 
-static enum aql_step launch(struct emu_queue *q, union aql_packet *packet, struct emu_dispatch *d)
+static void hand_over(struct emu_queue *q, struct emu_dispatch *d)
 {
-	struct aql *a = q->engine;
-	enum aql_step step = aql_consume(q, packet);
+	struct cp *c = q->engine;
 
-	if (step != AQL_STEP_DONE) {
-		free(d);
-		return step;
-	}
-	d->next = a->dispatches;
-	a->dispatches = d;
-	a->once = d->once;
+	d->order = c->nr_dispatched++;
+	d->next = c->dispatches;
+	c->dispatches = d;
+	c->once = d->once;
 	q->nr_running++;
 	if (!is_to_hang(q->node))
 		gfx9_gpu_dispatch(q->node->gpu, &d->job);
-	return AQL_STEP_DONE;
 }
 
-enum aql_step aql_dispatch(struct emu_queue *q, union aql_packet *packet,
-			   const struct aql_dispatch *p, uint64_t va)
+enum cp_step aql_dispatch(struct emu_queue *q, union aql_packet *packet,
+			  const struct aql_dispatch *p, uint64_t va)
 {
 	struct aql_queue state = { 0 };
 	uint32_t code = check_dispatch(p);
+	struct cp_scratch scratch;
 	struct emu_dispatch *d;
-	enum aql_step step;
+	enum cp_step step;
 
 	if (code)
-		return aql_refuse(q, code);
+		return cp_refuse(q, code);
 	if (q->nr_running >= RUNNING_MAX)
-		return AQL_STEP_IDLE;
+		return CP_STEP_IDLE;
 	if (!aql_read_queue(q, &state)) {
 		if (q->stopped_by_error)
-			return AQL_STEP_IDLE;
+			return CP_STEP_IDLE;
 		state = (struct aql_queue){ 0 };
 	}
-	if (!set_scratch(q, &state))
-		return AQL_STEP_IDLE;
+	scratch = aql_scratch(q, &state);
+	if (!set_scratch(q, &scratch))
+		return CP_STEP_IDLE;
 	d = calloc(1, sizeof(*d));
 	if (!d)
-		return AQL_STEP_WAITS;
+		return CP_STEP_WAITS;
 	fill_dispatch(d, q, p, va, &state);
 	step = judge_job(q, d, gfx9_job_init(&d->job, &q->hw));
-	if (step != AQL_STEP_DONE) {
+	if (step == CP_STEP_DONE)
+		step = aql_consume(q, packet);
+	if (step != CP_STEP_DONE) {
 		free(d);
 		return step;
 	}
 	d->once = d->job.dispatch.scratch_bytes && state.properties & AQL_PROPERTY_SCRATCH_ONCE;
-	return launch(q, packet, d);
+	hand_over(q, d);
+	return CP_STEP_DONE;
+}
+
+enum cp_step cp_dispatch_registers(struct emu_queue *q, const struct gfx9_dispatch *dispatch,
+				   const struct gfx9_registers *registers,
+				   const struct cp_scratch *scratch)
+{
+	struct emu_dispatch *d;
+	enum cp_step step;
+
+	if (q->nr_running >= RUNNING_MAX || !set_scratch(q, scratch))
+		return CP_STEP_IDLE;
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return CP_STEP_WAITS;
+	d->queue = q;
+	d->job.done = dispatch_done;
+	d->job.dispatch = *dispatch;
+	step = judge_job(q, d, gfx9_job_init_registers(&d->job, &q->hw, registers));
+	if (step == CP_STEP_DONE)
+		hand_over(q, d);
+	else
+		free(d);
+	return step;
 }
 
 /*
@@ -197,8 +232,8 @@ enum aql_step aql_dispatch(struct emu_queue *q, union aql_packet *packet,
 
 static void unlink_dispatch(struct emu_dispatch *d)
 {
-	struct aql *a = d->queue->engine;
-	struct emu_dispatch **link = &a->dispatches;
+	struct cp *c = d->queue->engine;
+	struct emu_dispatch **link = &c->dispatches;
 
 	while (*link != d)
 		link = &(*link)->next;
@@ -208,9 +243,9 @@ static void unlink_dispatch(struct emu_dispatch *d)
 /* Nothing of this queue will go on: what failed never completes. */
 static void dispatch_failed(struct emu_queue *q, const struct gfx9_report *r)
 {
-	struct aql *a = q->engine;
+	struct cp *c = q->engine;
 
-	a->broken = true;
+	c->broken = true;
 	switch (r->stop) {
 	case GFX9_FAULT:
 		emu_queue_fault(q, r->fault.address, r->fault.write);
@@ -225,23 +260,37 @@ static void dispatch_failed(struct emu_queue *q, const struct gfx9_report *r)
 	}
 }
 
+uint64_t cp_nr_ended(const struct cp *c)
+{
+	uint64_t first = c->nr_dispatched;
+
+	for (const struct emu_dispatch *d = c->dispatches; d; d = d->next) {
+		if (d->order < first)
+			first = d->order;
+	}
+	return first;
+}
+
 static void dispatch_ended(struct emu_dispatch *d)
 {
 	struct emu_queue *q = d->queue;
-	struct aql *a = q->engine;
+	struct cp *c = q->engine;
 
 	unlink_dispatch(d);
 	q->nr_running--;
 	if (d->result == 0)
 		aql_complete(q, d->signal, d->job.started_ns / 10, d->job.ended_ns / 10);
-	else if (d->result != -ECANCELED)
+	else
+		pm4_dispatch_lost(q, d->order);
+	if (d->result && d->result != -ECANCELED)
 		dispatch_failed(q, &d->job.report);
 	if (d->once) {
-		a->once = false;
-		a->reclaim = true;
+		c->once = false;
+		c->reclaim = true;
 		aql_stop(q, AQL_ERROR_SCRATCH_RECLAIM);
 	}
 	free(d);
+	pm4_dispatch_ended(q);
 }
 
 void emu_cp_complete(struct emu_node *n, struct emu_look *look)
@@ -264,12 +313,12 @@ void emu_cp_complete(struct emu_node *n, struct emu_look *look)
 	}
 }
 
-void aql_drop_dispatches(struct aql *a)
+void cp_drop_dispatches(struct cp *c)
 {
-	while (a->dispatches) {
-		struct emu_dispatch *d = a->dispatches;
+	while (c->dispatches) {
+		struct emu_dispatch *d = c->dispatches;
 
-		a->dispatches = d->next;
+		c->dispatches = d->next;
 		free(d);
 	}
 }

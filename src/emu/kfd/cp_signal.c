@@ -25,6 +25,55 @@ bool emu_queue_ring(struct emu_queue *q)
 	return true;
 }
 
+bool emu_queue_read_ring(struct emu_queue *q, uint64_t at, void *to, uint64_t bytes)
+{
+	uint8_t *out = to;
+
+	while (bytes) {
+		uint64_t offset = at % q->ring_size, n = q->ring_size - offset, bad;
+
+		if (n > bytes)
+			n = bytes;
+		if (!emu_memory_read(q->process, q->node->index, q->ring + offset, out, n, &bad)) {
+			emu_queue_fault(q, bad, false);
+			return false;
+		}
+		at += n;
+		out += n;
+		bytes -= n;
+	}
+	return true;
+}
+
+void emu_queue_read_write_pointer(struct emu_queue *q)
+{
+	_Atomic uint64_t *pointer = emu_queue_word(q, q->write_pointer, false);
+	uint64_t value = pointer ? atomic_load(pointer) : 0;
+
+	if (value > q->wptr)
+		q->wptr = value;
+}
+
+bool emu_compare(uint64_t a, uint32_t function, uint64_t b)
+{
+	switch (function) {
+	case 0:
+		return true;
+	case 1:
+		return a < b;
+	case 2:
+		return a <= b;
+	case 3:
+		return a == b;
+	case 4:
+		return a != b;
+	case 5:
+		return a >= b;
+	default:
+		return a > b;
+	}
+}
+
 static void in_trouble(struct emu_queue *q)
 {
 	q->stopped_by_error = true;
@@ -117,25 +166,27 @@ bool aql_read_queue(struct emu_queue *q, struct aql_queue *state)
 
 void aql_stop(struct emu_queue *q, uint32_t error)
 {
-	struct aql *a = q->engine;
+	struct cp *c = q->engine;
 	struct aql_queue state;
 	struct signal s;
 
 	q->stopped_by_error = true;
-	a->inactive_signal = 0;
+	c->inactive_signal = 0;
+	if (q->type != GP_KFD_QUEUE_COMPUTE_AQL)
+		return; /* nobody knows a way on */
 	if (!aql_read_queue(q, &state) || !state.inactive_signal ||
 	    !find_signal(q, state.inactive_signal, &s))
 		return;
-	a->inactive_signal = state.inactive_signal;
+	c->inactive_signal = state.inactive_signal;
 	atomic_fetch_or(s.value, error);
 	ring_event(q, s.mailbox, s.event);
 }
 
-enum aql_step aql_refuse(struct emu_queue *q, uint32_t code)
+enum cp_step cp_refuse(struct emu_queue *q, uint32_t code)
 {
 	emu_queue_error(q, code);
 	aql_stop(q, AQL_ERROR_PACKET(code));
-	return AQL_STEP_WAITS;
+	return CP_STEP_WAITS;
 }
 
 static bool is_reclaimed(struct emu_queue *q)
@@ -149,15 +200,15 @@ static bool is_reclaimed(struct emu_queue *q)
 
 bool aql_resumes(struct emu_queue *q)
 {
-	struct aql *a = q->engine;
+	struct cp *c = q->engine;
 	_Atomic uint64_t *value;
 
-	if (a->broken || q->faulted || !a->inactive_signal)
+	if (c->broken || q->faulted || !c->inactive_signal)
 		return false;
-	value = emu_queue_word(q, a->inactive_signal + AQL_SIGNAL_VALUE, false);
-	if (!value || atomic_load(value) || (a->reclaim && !is_reclaimed(q)))
+	value = emu_queue_word(q, c->inactive_signal + AQL_SIGNAL_VALUE, false);
+	if (!value || atomic_load(value) || (c->reclaim && !is_reclaimed(q)))
 		return false;
-	a->reclaim = false;
+	c->reclaim = false;
 	q->stopped_by_error = false;
 	return true;
 }
@@ -166,28 +217,28 @@ bool aql_resumes(struct emu_queue *q)
  * Packets that were processed
  */
 
-enum aql_step aql_consume(struct emu_queue *q, union aql_packet *packet)
+enum cp_step aql_consume(struct emu_queue *q, union aql_packet *packet)
 {
-	struct aql *a = q->engine;
+	struct cp *c = q->engine;
 	_Atomic uint64_t *index = emu_queue_word(q, q->read_pointer, true);
 
 	if (!index) {
 		emu_queue_fault(q, q->read_pointer, true);
-		return AQL_STEP_IDLE;
+		return CP_STEP_IDLE;
 	}
 	/* Producers may use the slot again as soon as they see the index. */
 	atomic_store((_Atomic uint16_t *)&packet->header, AQL_INVALID);
-	a->satisfied = 0;
+	c->satisfied = 0;
 	atomic_store(index, ++q->rptr);
-	return AQL_STEP_DONE;
+	return CP_STEP_DONE;
 }
 
-enum aql_step aql_consume_at_once(struct emu_queue *q, union aql_packet *packet, uint64_t signal)
+enum cp_step aql_consume_at_once(struct emu_queue *q, union aql_packet *packet, uint64_t signal)
 {
 	uint64_t now = emu_node_ticks(q->node);
-	enum aql_step step = aql_consume(q, packet);
+	enum cp_step step = aql_consume(q, packet);
 
-	if (step == AQL_STEP_DONE)
+	if (step == CP_STEP_DONE)
 		aql_complete(q, signal, now, now);
 	return step;
 }

@@ -139,7 +139,7 @@ struct emu_look {
 };
 
 /*
- * cp.c, sdma.c. With the front end's lock.
+ * cp*.c, pm4.c, sdma.c. With the front end's lock.
  */
 
 /* A queue begins and ceases to be looked after. -ENOMEM. */
@@ -156,6 +156,12 @@ void emu_sdma_detach(struct emu_queue *q);
 void emu_sdma_map(struct emu_queue *q);
 /* The doorbell of a queue was rung since somebody looked. */
 bool emu_queue_ring(struct emu_queue *q);
+/* Bytes of its ring, which begins again at its end. False: a fault. */
+bool emu_queue_read_ring(struct emu_queue *q, uint64_t at, void *to, uint64_t bytes);
+/* What was rung while it had no slot stands in memory as well; of SDMA and PM4. */
+void emu_queue_read_write_pointer(struct emu_queue *q);
+/* As packets compare what they wait for: 0 always, then <, <=, ==, !=, >= and > (6). */
+bool emu_compare(uint64_t a, uint32_t function, uint64_t b);
 /* An address the queue cannot use: it stops, and its process hears of it. */
 void emu_queue_fault(struct emu_queue *q, uint64_t address, bool write);
 /* Something else that stops it: GP_KFD_EC_*. */

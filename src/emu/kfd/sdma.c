@@ -71,26 +71,6 @@ static uint64_t address(const struct packet *p, int i)
  * The ring
  */
 
-static bool read_ring(struct emu_queue *q, uint64_t at, void *to, uint64_t bytes)
-{
-	uint8_t *out = to;
-
-	while (bytes) {
-		uint64_t offset = at % q->ring_size, n = q->ring_size - offset, bad;
-
-		if (n > bytes)
-			n = bytes;
-		if (!emu_memory_read(q->process, q->node->index, q->ring + offset, out, n, &bad)) {
-			emu_queue_fault(q, bad, false);
-			return false;
-		}
-		at += n;
-		out += n;
-		bytes -= n;
-	}
-	return true;
-}
-
 static bool publish(struct emu_queue *q)
 {
 	_Atomic uint64_t *pointer = emu_queue_word(q, q->read_pointer, true);
@@ -263,7 +243,7 @@ static enum step write_data(struct emu_queue *q, const struct packet *p)
 	while (next_piece(s, bytes, &n)) {
 		if (n > sizeof(buf))
 			n = sizeof(buf);
-		if (!read_ring(q, q->rptr + 16 + s->done, buf, n))
+		if (!emu_queue_read_ring(q, q->rptr + 16 + s->done, buf, n))
 			return STEP_IDLE;
 		if (!emu_memory_write(q->process, q->node->index, address(p, 1) + s->done, buf, n,
 				      &bad))
@@ -288,26 +268,6 @@ static enum step write_fence(struct emu_queue *q, const struct packet *p)
 	return STEP_DONE;
 }
 
-static bool compare(uint32_t a, uint32_t function, uint32_t b)
-{
-	switch (function) {
-	case 0:
-		return true;
-	case 1:
-		return a < b;
-	case 2:
-		return a <= b;
-	case 3:
-		return a == b;
-	case 4:
-		return a != b;
-	case 5:
-		return a >= b;
-	default:
-		return a > b;
-	}
-}
-
 /* What is no memory is a register, of the flush of the host's writes: they are there at once. */
 static enum step poll_memory(struct emu_queue *q, const struct packet *p)
 {
@@ -322,7 +282,7 @@ static enum step poll_memory(struct emu_queue *q, const struct packet *p)
 	from = emu_memory_at(q->process, q->node->index, va, false, &len);
 	if (!from || va % sizeof(uint32_t))
 		return fault(q, va, false);
-	return compare(atomic_load(from) & p->dw[4], POLL_FUNCTION(p->dw[0]), p->dw[3])
+	return emu_compare(atomic_load(from) & p->dw[4], POLL_FUNCTION(p->dw[0]), p->dw[3])
 		       ? STEP_DONE
 		       : STEP_WAITS;
 }
@@ -523,7 +483,7 @@ static bool fetch(struct emu_queue *q, struct packet *p)
 {
 	uint64_t there = (q->wptr - q->rptr) / 4, n;
 
-	if (!read_ring(q, q->rptr, p->dw, 4))
+	if (!emu_queue_read_ring(q, q->rptr, p->dw, 4))
 		return false;
 	p->dwords = length_of(p->dw[0]);
 	if (!p->dwords) {
@@ -531,7 +491,7 @@ static bool fetch(struct emu_queue *q, struct packet *p)
 		return false;
 	}
 	n = p->dwords < PACKET_DWORDS_MAX ? p->dwords : PACKET_DWORDS_MAX;
-	if (n > there || !read_ring(q, q->rptr, p->dw, 4 * n))
+	if (n > there || !emu_queue_read_ring(q, q->rptr, p->dw, 4 * n))
 		return false;
 	if ((p->dw[0] & 0xff) == SDMA_WRITE)
 		p->dwords += (p->dw[3] & WRITE_COUNT) + 1;
@@ -593,12 +553,7 @@ void emu_sdma_detach(struct emu_queue *q)
 	free(q->engine);
 }
 
-/* What was rung while it had no slot stands in memory as well. */
 void emu_sdma_map(struct emu_queue *q)
 {
-	_Atomic uint64_t *pointer = emu_queue_word(q, q->write_pointer, false);
-	uint64_t value = pointer ? atomic_load(pointer) : 0;
-
-	if (value > q->wptr)
-		q->wptr = value;
+	emu_queue_read_write_pointer(q);
 }
