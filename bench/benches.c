@@ -2,11 +2,16 @@
 #include "benches.h"
 
 const struct gp__bench gp__benches[] = {
-	{ "base", "what the building blocks cost: clock, histogram, waking a thread", bench_base },
-	{ "decide", "what a scheduling decision costs with 10 to 10,000 entities", bench_decide },
-	{ "emu", "how fast the emulated GPU executes wave instructions", bench_emu },
+	{ "base", "what the building blocks cost: clock, histogram, waking a thread", bench_base,
+	  NULL },
+	{ "decide", "what a scheduling decision costs with 10 to 10,000 entities", bench_decide,
+	  NULL },
+	{ "emu", "how fast the emulated GPU executes wave instructions", bench_emu, NULL },
 	{ "emu-kfd", "packets, dispatches and stops of a program on an emulated machine",
-	  bench_emu_kfd },
-	{ "queue", "what a preemptible queue adds to a launch, and a suspend takes", bench_queue },
-	{ NULL, NULL, NULL },
+	  bench_emu_kfd, "emu" },
+	{ "levels", "two priorities in one program, at each level of preemption", bench_levels,
+	  "emu amd" },
+	{ "queue", "what a preemptible queue adds to a launch, and a suspend takes", bench_queue,
+	  NULL },
+	{ NULL, NULL, NULL, NULL },
 };

@@ -8,6 +8,7 @@
  * Outside a machine it starts one for itself: the same command on 'gpreempt emu exec'.
  */
 #include "benches.h"
+#include "machine.h"
 #include "tennis.h"
 
 #include "base/clock.h"
@@ -492,37 +493,13 @@ static void end(struct client *c)
 	gp__kfd_close(&c->u);
 }
 
-/* This very command once more, on a machine; returns where that cannot be. */
-static int run_on_machine(void)
-{
-	static char command[65536];
-	char *argv[128] = { "/proc/self/exe", "emu",   "exec", "--kernel",
-			    "gpreempt",	      "--cus", CUS,    "--" };
-	int n = 8, fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-	ssize_t len = fd < 0 ? -1 : read(fd, command, sizeof(command) - 1);
-	char self[4096];
-	ssize_t self_len = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-	if (fd >= 0)
-		close(fd);
-	if (len <= 0 || self_len <= 0)
-		return -ENOENT;
-	self[self_len] = '\0';
-	argv[0] = argv[n++] = self;
-	for (char *a = command + strlen(command) + 1; a < command + len && n < 127;
-	     a += strlen(a) + 1)
-		argv[n++] = a;
-	execv(self, argv);
-	return -errno;
-}
-
 int bench_emu_kfd(struct gp__bench_run *run)
 {
 	struct client c = { .u = { .kfd = -1, .render = -1 } };
 	int err;
 
-	if (!getenv(EMU_DIR_VARIABLE))
-		return gp__bench_fail(run, run_on_machine(), "no machine can be started");
+	if (!bench_is_on_machine())
+		return gp__bench_fail(run, bench_run_on_machine(CUS), "no machine can be started");
 	gp__bench_device(run, "emulated gfx90a, " CUS " compute units");
 	err = begin(&c);
 	if (err)

@@ -21,7 +21,7 @@ struct gp__bench_run {
 	struct gp__env *env;
 	const struct gp__bench *bench;
 	struct gp__bench_options options;
-	const char *device;
+	char device[128];
 	uint64_t ends_ns;
 	json_t *rows;
 	double *samples; /* three times repeats: a, b and their ratios */
@@ -58,7 +58,33 @@ void gp__bench_row(struct gp__bench_run *run, json_t *row)
 
 void gp__bench_device(struct gp__bench_run *run, const char *device)
 {
-	run->device = device;
+	snprintf(run->device, sizeof(run->device), "%s", device);
+}
+
+/* Whether it is a word of the list, or the first one. */
+static bool is_word(const char *list, const char *device, bool first)
+{
+	size_t len = strlen(device);
+
+	while (list && *list) {
+		if (!strncmp(list, device, len) && (!list[len] || list[len] == ' '))
+			return len;
+		list = first ? NULL : strchr(list, ' ');
+		list += list ? 1 : 0;
+	}
+	return false;
+}
+
+bool gp__bench_has_device(const struct gp__bench *bench, const char *device)
+{
+	return is_word(bench->devices, device, false);
+}
+
+bool gp__bench_chose(const struct gp__bench_run *run, const char *device)
+{
+	if (run->options.device)
+		return !strcmp(run->options.device, device);
+	return is_word(run->bench->devices, device, true);
 }
 
 void gp__bench_summary(struct gp__bench_run *run, const char *key, json_t *value, const char *fmt,

@@ -32,6 +32,7 @@ struct gp__bench_options {
 	unsigned int repeats; /* 0: as quick says */
 	int cpu; /* pin the measuring thread there; -1: not */
 	unsigned int budget_s; /* 0: GP__BENCH_BUDGET_S */
+	const char *device; /* one of the benchmark's; NULL: its first */
 };
 
 struct gp__bench_run;
@@ -40,7 +41,11 @@ struct gp__bench {
 	const char *name;
 	const char *description;
 	int (*run)(struct gp__bench_run *run); /* 0 or a negative errno */
+	const char *devices; /* what can be chosen, "emu amd"; NULL: nothing */
 };
+
+/* Whether a benchmark can be run on it. */
+bool gp__bench_has_device(const struct gp__bench *bench, const char *device);
 
 /*
  * Runs one benchmark and prints it as env says. 0 or a negative errno, with the
@@ -53,8 +58,10 @@ int gp__bench_main(struct gp__env *env, const struct gp__bench *bench,
 
 /* Adds a row and takes the reference. The first row's keys are the columns. */
 void gp__bench_row(struct gp__bench_run *run, json_t *row);
-/* What was measured: "host" unless said otherwise. Must outlive the run. */
+/* What was measured: "host" unless said otherwise. */
 void gp__bench_device(struct gp__bench_run *run, const char *device);
+/* Whether this device was chosen. */
+bool gp__bench_chose(const struct gp__bench_run *run, const char *device);
 /*
  * What the rows come to: @value goes beside the results in JSON, and the reference with it; people
  * see the sentence below the table, on a line of its own.

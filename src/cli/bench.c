@@ -11,6 +11,7 @@
 
 enum {
 	KEY_CPU = 'c',
+	KEY_DEVICE = 'd',
 	KEY_LIST = 'l',
 	KEY_QUICK = 'q',
 	KEY_REPEATS = 'r',
@@ -29,6 +30,7 @@ static const struct argp_option options[] = {
 	{ "list", KEY_LIST, NULL, 0, "list the benchmarks of this build", 0 },
 	{ "quick", KEY_QUICK, NULL, 0, "a check that it works: fewer and shorter repeats", 0 },
 	{ "repeats", KEY_REPEATS, "N", 0, "how often each value is measured (21; quick: 7)", 0 },
+	{ "device", KEY_DEVICE, "NAME", 0, "what to measure, where a benchmark can choose", 0 },
 	{ "cpu", KEY_CPU, "N", 0, "keep the measuring thread on this CPU", 0 },
 	{ 0 },
 };
@@ -68,6 +70,18 @@ static error_t parse_number(const char *option, const char *text, uint64_t min, 
 			     gp__expect_u64(expected, sizeof(expected), min, max));
 }
 
+static error_t check_device(const struct args *args, struct argp_state *state)
+{
+	const char *device = args->options.device;
+
+	if (!device || !args->bench || gp__bench_has_device(args->bench, device))
+		return 0;
+	if (!args->bench->devices)
+		return gp__cmd_usage(state, "--device: benchmark '%s' has none to choose",
+				     args->bench->name);
+	return gp__cmd_usage(state, "--device: '%s' is none of: %s", device, args->bench->devices);
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *args = state->input;
@@ -90,8 +104,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		err = parse_number("--cpu", arg, 0, CPU_MAX, &value, state);
 		args->options.cpu = (int)value;
 		return err;
+	case KEY_DEVICE:
+		args->options.device = arg;
+		return 0;
 	case ARGP_KEY_ARG:
 		return choose(args, arg, state);
+	case ARGP_KEY_END:
+		return check_device(args, state);
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}

@@ -92,3 +92,38 @@ assert ("barrier packet", "hot") in packets and ("futex ping-pong", "cold") in p
 assert 0 <= d["idle_cpu_percent"] < 100
 END
 }
+
+@test "bench levels: the urgent stream is faster the higher the level, more than three times at Lv3" {
+	"$GPREEMPT" bench levels --device emu --quick --json >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" || {
+		grep -q "has no kernels" "$BATS_TEST_TMPDIR/err" "$BATS_TEST_TMPDIR/out" && skip "no kernels"
+		cat "$BATS_TEST_TMPDIR/err"
+		false
+	}
+	python3 - "$BATS_TEST_TMPDIR/out" <<'END'
+import json, sys
+d = json.load(open(sys.argv[1]))
+assert d["schema"] == 1 and d["bench"] == "levels"
+assert d["device"] == "emulated aldebaran, 1 compute unit", d["device"]
+rows = {r["level"]: r for r in d["results"]}
+assert list(rows) == ["none", "Lv1", "Lv2 drain", "Lv2 flush", "Lv3"]
+for level, r in rows.items():
+    assert r["high_p50_ms"] > 0 and r["high_p50_ms"] <= r["high_p99_ms"], r
+    assert r["low_p50_ms"] > 0 and r["high_wall_p50_ms"] > 0, r
+    assert (r["stops"] > 0) == level.startswith("Lv"), r
+    assert (r["stop_us"] is not None) == level.startswith(("Lv2", "Lv3")), r
+    assert r["repeated"] == 0 or level == "Lv2 flush", r
+# Ratios of the GPU's own times, within one run: a slow host slows both.
+assert 0.5 < rows["none"]["ratio"] < 2, rows["none"]
+assert rows["Lv3"]["ratio"] > 3, rows["Lv3"]
+assert d["lv3_ratio"] == rows["Lv3"]["ratio"]
+END
+}
+
+@test "a device is chosen only where there is a choice" {
+	run "$GPREEMPT" bench base --device emu
+	[ "$status" -eq 2 ]
+	[[ $output == *"benchmark 'base' has none to choose"* ]]
+	run "$GPREEMPT" bench levels --device gpu
+	[ "$status" -eq 2 ]
+	[[ $output == *"'gpu' is none of: emu amd"* ]]
+}

@@ -174,7 +174,7 @@ static int bench_kinds(struct gp__bench_run *run)
 
 static int run_bench(int (*fn)(struct gp__bench_run *run), struct gp__bench_options options)
 {
-	const struct gp__bench bench = { "testing", "a test", fn };
+	const struct gp__bench bench = { "testing", "a test", fn, NULL };
 	int err = gp__bench_main(&c.env, &bench, &options);
 
 	capture_flush(&c);
@@ -195,7 +195,8 @@ static void test_measured_values(void **state)
 
 	(void)state;
 	c.env.json = true;
-	assert_int_equal(run_bench(bench_sleeps, (struct gp__bench_options){ true, 7, -1, 0 }), 0);
+	assert_int_equal(
+		run_bench(bench_sleeps, (struct gp__bench_options){ true, 7, -1, 0, NULL }), 0);
 	root = json_loads(c.out, 0, NULL);
 	assert_non_null(root);
 	assert_string_equal(json_string_value(json_object_get(root, "bench")), "testing");
@@ -214,7 +215,8 @@ static void test_measured_values(void **state)
 static void test_pairs_are_interleaved(void **state)
 {
 	(void)state;
-	assert_int_equal(run_bench(bench_turns, (struct gp__bench_options){ true, 5, -1, 0 }), 0);
+	assert_int_equal(run_bench(bench_turns, (struct gp__bench_options){ true, 5, -1, 0, NULL }),
+			 0);
 	assert_string_equal(turns, "ab"
 				   "ab"
 				   "ba"
@@ -230,8 +232,8 @@ static void test_the_budget_ends_it(void **state)
 
 	(void)state;
 	c.env.json = true;
-	assert_int_equal(run_bench(bench_endless, (struct gp__bench_options){ true, 1001, -1, 1 }),
-			 0);
+	assert_int_equal(
+		run_bench(bench_endless, (struct gp__bench_options){ true, 1001, -1, 1, NULL }), 0);
 	root = json_loads(c.out, 0, NULL);
 	assert_non_null(root);
 	assert_true(json_is_false(json_object_get(root, "complete")));
@@ -243,7 +245,7 @@ static void test_the_budget_ends_it(void **state)
 static void test_failure_is_told(void **state)
 {
 	(void)state;
-	assert_int_equal(run_bench(bench_fails, (struct gp__bench_options){ true, 3, -1, 0 }),
+	assert_int_equal(run_bench(bench_fails, (struct gp__bench_options){ true, 3, -1, 0, NULL }),
 			 -ENODEV);
 	assert_string_equal(c.err, "prog: benchmark testing: no GPU: No such device\n");
 	assert_string_equal(c.out, "");
@@ -252,7 +254,7 @@ static void test_failure_is_told(void **state)
 static void test_nothing_measured_is_a_failure(void **state)
 {
 	(void)state;
-	assert_int_equal(run_bench(bench_empty, (struct gp__bench_options){ true, 3, -1, 0 }),
+	assert_int_equal(run_bench(bench_empty, (struct gp__bench_options){ true, 3, -1, 0, NULL }),
 			 -ENODATA);
 	assert_non_null(strstr(c.err, "nothing was measured"));
 }
@@ -260,7 +262,8 @@ static void test_nothing_measured_is_a_failure(void **state)
 static void test_table_from_rows(void **state)
 {
 	(void)state;
-	assert_int_equal(run_bench(bench_kinds, (struct gp__bench_options){ false, 0, -1, 0 }), 0);
+	assert_int_equal(
+		run_bench(bench_kinds, (struct gp__bench_options){ false, 0, -1, 0, NULL }), 0);
 	assert_non_null(strstr(c.out, "testing: a test\n"));
 	assert_non_null(strstr(c.out, "device: emulated, median of 21 repeats\n"));
 	assert_non_null(strstr(c.out, "name whole   real flag unknown\n"
@@ -290,7 +293,7 @@ static int bench_where(struct gp__bench_run *run)
 
 static void test_pinned_while_it_runs(void **state)
 {
-	struct gp__bench_options options = { true, 3, first_allowed_cpu(), 0 };
+	struct gp__bench_options options = { true, 3, first_allowed_cpu(), 0, NULL };
 	cpu_set_t before, after;
 
 	(void)state;
@@ -303,8 +306,9 @@ static void test_pinned_while_it_runs(void **state)
 static void test_bad_cpu(void **state)
 {
 	(void)state;
-	assert_int_equal(run_bench(bench_kinds, (struct gp__bench_options){ true, 3, 1 << 20, 0 }),
-			 -EINVAL);
+	assert_int_equal(
+		run_bench(bench_kinds, (struct gp__bench_options){ true, 3, 1 << 20, 0, NULL }),
+		-EINVAL);
 	assert_non_null(strstr(c.err, "cannot run on CPU 1048576"));
 }
 

@@ -324,14 +324,15 @@ static inline u32 scramble(u32 x)
 	return x * 1664525 + 1013904223;
 }
 
-/* Work that the compiler cannot leave out. */
+/* Work that the compiler cannot leave out, the same for all of a wave: scalar instructions. */
 static inline void toil(u32 rounds)
 {
-	u32 x = local_id();
+	u32 x = rounds;
 
-	for (u32 i = 0; i < rounds; i++)
+	for (u32 i = 0; i < rounds; i++) {
 		x = scramble(x);
-	__asm volatile("" ::"v"(x));
+		__asm volatile("" : "+s"(x));
+	}
 }
 
 /* Signs a book: who does so twice, or out of turn, is seen there. */
