@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -492,6 +493,12 @@ static void socket_ready(struct gp__server *s, struct gp__source *source, u32 ev
  * Coming and going
  */
 
+static void process_ended(struct gp__server *s, struct gp__source *source, u32 events)
+{
+	(void)events;
+	gp__peer_drop(s, container_of(source, struct gp__peer, life), NULL);
+}
+
 static void learn_who(struct gp__server *s, struct gp__peer *p)
 {
 	socklen_t size = sizeof(p->cred);
@@ -523,6 +530,7 @@ void gp__peer_accept(struct gp__server *s)
 	}
 	p->socket = (struct gp__source){ fd, socket_ready };
 	p->bell = (struct gp__source){ -1, bell_rang };
+	p->life = (struct gp__source){ -1, process_ended };
 	p->agent_bell = -1;
 	gp__list_init(&p->ringing);
 	gp__list_init(&p->program.link);
@@ -531,6 +539,9 @@ void gp__peer_accept(struct gp__server *s)
 		gp__peer_free(p);
 		return;
 	}
+	p->life.fd = (int)syscall(SYS_pidfd_open, p->cred.pid, 0);
+	if (p->life.fd >= 0)
+		gp__server_watch(s, &p->life, EPOLLIN);
 	s->nr_peers++;
 	gp__list_push(&s->peers, &p->link);
 }
@@ -551,6 +562,9 @@ void gp__peer_drop(struct gp__server *s, struct gp__peer *p, const char *why)
 	}
 	gp__program_leave(&p->program);
 	gp__list_del(&p->ringing);
+	gp__server_unwatch(s, &p->socket);
+	gp__server_unwatch(s, &p->bell);
+	gp__server_unwatch(s, &p->life);
 }
 
 void gp__peer_free(struct gp__peer *p)
@@ -563,6 +577,8 @@ void gp__peer_free(struct gp__peer *p)
 		close(p->bell.fd);
 	if (p->agent_bell >= 0)
 		close(p->agent_bell);
+	if (p->life.fd >= 0)
+		close(p->life.fd);
 	close(p->socket.fd);
 	free(p->answer);
 	free(p->lodger);

@@ -41,6 +41,12 @@ int gp__server_rewatch(struct gp__server *s, struct gp__source *source, u32 even
 	return watch(s, EPOLL_CTL_MOD, source, events);
 }
 
+void gp__server_unwatch(struct gp__server *s, struct gp__source *source)
+{
+	if (source->fd >= 0)
+		watch(s, EPOLL_CTL_DEL, source, 0);
+}
+
 static void somebody_comes(struct gp__server *s, struct gp__source *source, u32 events)
 {
 	(void)source;

@@ -36,6 +36,7 @@ struct gp__allowance {
 struct gp__peer {
 	struct gp__link link;
 	struct gp__source socket, bell;
+	struct gp__source life; /* a pidfd: a child may have the socket open for longer; -1: none */
 	struct ucred cred;
 	gid_t gids[GP__GIDS_MAX];
 	u32 nr_gids;
@@ -120,5 +121,7 @@ void gp__control_watch_line(struct gp__server *s, const char *line);
 /* In server.c */
 int gp__server_watch(struct gp__server *s, struct gp__source *source, u32 events);
 int gp__server_rewatch(struct gp__server *s, struct gp__source *source, u32 events);
+/* To be called before it is closed: another process may have the same file open. */
+void gp__server_unwatch(struct gp__server *s, struct gp__source *source);
 
 #endif

@@ -7,8 +7,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A daemon that has not answered by then is one that does not. */
-#define PATIENCE_MS 500
+/* A daemon that has not answered by then is one that does not. An agent has queues to look after.
+ */
+#define AGENT_PATIENCE_MS 1000
+#define CONTROL_PATIENCE_MS 10000
 
 static int wait_readable(int fd, int timeout_ms)
 {
@@ -22,10 +24,10 @@ static int wait_readable(int fd, int timeout_ms)
 }
 
 /* One message into @size bytes, checked: its type or -errno. */
-static int receive(int fd, void *message, size_t size, int *fds, u32 *nr_fds)
+static int receive(int fd, void *message, size_t size, int *fds, u32 *nr_fds, int timeout_ms)
 {
 	const char *why;
-	int err = wait_readable(fd, PATIENCE_MS);
+	int err = wait_readable(fd, timeout_ms);
 	ssize_t n = err ? err : gp__wire_receive(fd, message, size, fds, nr_fds);
 
 	if (n < 0)
@@ -46,13 +48,14 @@ static int say_hello(int fd, enum gp__wire_role role, const char *program, u32 n
 }
 
 /* @text: what the daemon says to a refusal. */
-static int get_welcome(int fd, struct gp__wire_welcome *welcome, int *fds, u32 *nr_fds, char *text)
+static int get_welcome(int fd, struct gp__wire_welcome *welcome, int *fds, u32 *nr_fds,
+		       int timeout_ms, char *text)
 {
 	union {
 		struct gp__wire_welcome welcome;
 		struct gp__wire_reply reply;
 	} m;
-	int type = receive(fd, &m, sizeof(m), fds, nr_fds);
+	int type = receive(fd, &m, sizeof(m), fds, nr_fds, timeout_ms);
 
 	if (type == GP__WIRE_REPLY) {
 		gp__wire_text(text, GP__WIRE_TEXT_MAX, m.reply.text);
@@ -80,7 +83,7 @@ static int join(struct gp__wire_client *c, const char *program, u32 nr_slots, ch
 	u32 nr_fds = 4;
 
 	if (!err)
-		err = get_welcome(c->socket, &welcome, fds, &nr_fds, text);
+		err = get_welcome(c->socket, &welcome, fds, &nr_fds, AGENT_PATIENCE_MS, text);
 	if (err)
 		return err;
 	if (nr_fds == 4 && welcome.nr_slots && welcome.nr_slots <= GP__WIRE_SLOTS_MAX) {
@@ -141,7 +144,7 @@ int gp__wire_client_request(struct gp__wire_client *c, void *message, struct gp_
 	head->seq = ++c->seq;
 	type = gp__wire_send(c->socket, message, NULL, 0);
 	while (!type) {
-		type = receive(c->socket, reply, sizeof(*reply), NULL, NULL);
+		type = receive(c->socket, reply, sizeof(*reply), NULL, NULL, AGENT_PATIENCE_MS);
 		if (type == GP__WIRE_REPLY && reply->head.seq == head->seq)
 			return reply->result;
 		/* One that came too late for its request. */
@@ -215,7 +218,7 @@ int gp__wire_control(const char *path, char text[GP__WIRE_TEXT_MAX])
 		return fd;
 	err = say_hello(fd, GP__WIRE_CONTROL, "gpreempt", 0);
 	if (!err)
-		err = get_welcome(fd, &welcome, NULL, NULL, text);
+		err = get_welcome(fd, &welcome, NULL, NULL, CONTROL_PATIENCE_MS, text);
 	if (!err)
 		return fd;
 	close(fd);
@@ -241,7 +244,7 @@ static int send_text(int fd, struct text_message *m, const char *request)
 /* Adds what came to the answer. 0: there is more; 1: that was all; -errno. */
 static int take_part(int fd, struct text_message *m, char **answer, size_t *used)
 {
-	int type = receive(fd, m, sizeof(*m), NULL, NULL);
+	int type = receive(fd, m, sizeof(*m), NULL, NULL, CONTROL_PATIENCE_MS);
 	size_t n;
 	char *more;
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -30,11 +31,21 @@ static void write_config(struct rig *r, const char *text)
 	fclose(f);
 }
 
-void rig_up(struct rig *r, const char *config)
+static void hang(struct gp__server *server, struct gp__source *source, u32 events)
 {
-	memset(r, 0, sizeof(*r));
-	strcpy(r->folder, "/tmp/gpreemptd-test-XXXXXX");
-	assert_non_null(mkdtemp(r->folder));
+	struct rig *r = container_of(source, struct rig, hanger);
+	u64 rings;
+
+	(void)server;
+	(void)events;
+	if (read(source->fd, &rings, sizeof(rings)) < 0)
+		return;
+	pthread_mutex_lock(&r->hang);
+	pthread_mutex_unlock(&r->hang);
+}
+
+static void begin(struct rig *r, const char *config)
+{
 	/* Other users are to come in, too. */
 	assert_int_equal(chmod(r->folder, 0755), 0);
 	snprintf(r->socket, sizeof(r->socket), "%s/control.sock", r->folder);
@@ -42,7 +53,37 @@ void rig_up(struct rig *r, const char *config)
 	write_config(r, config ? config : "");
 	gp__log_init(&r->log, "gpreemptd", stderr);
 	assert_int_equal(gp__server_open(&r->server, &r->log, r->config, true, r->socket, -1), 0);
+	pthread_mutex_init(&r->hang, NULL);
+	r->hanger = (struct gp__source){ eventfd(0, EFD_CLOEXEC), hang };
+	assert_int_equal(gp__server_watch(&r->server, &r->hanger, EPOLLIN), 0);
 	assert_int_equal(pthread_create(&r->thread, NULL, serve, r), 0);
+}
+
+void rig_up(struct rig *r, const char *config)
+{
+	memset(r, 0, sizeof(*r));
+	strcpy(r->folder, "/tmp/gpreemptd-test-XXXXXX");
+	assert_non_null(mkdtemp(r->folder));
+	begin(r, config);
+}
+
+void rig_up_at(struct rig *r, const char *config, const char *socket)
+{
+	memset(r, 0, sizeof(*r));
+	snprintf(r->folder, sizeof(r->folder), "%.*s", (int)(strrchr(socket, '/') - socket),
+		 socket);
+	assert_int_equal(mkdir(r->folder, 0755), 0);
+	begin(r, config);
+}
+
+void rig_hang(struct rig *r, bool hangs)
+{
+	if (hangs) {
+		pthread_mutex_lock(&r->hang);
+		assert_int_equal(write(r->hanger.fd, &(u64){ 1 }, sizeof(u64)), sizeof(u64));
+	} else {
+		pthread_mutex_unlock(&r->hang);
+	}
 }
 
 void rig_down(struct rig *r)
@@ -53,6 +94,7 @@ void rig_down(struct rig *r)
 	kill(getpid(), SIGTERM);
 	pthread_join(r->thread, NULL);
 	gp__server_close(&r->server);
+	close(r->hanger.fd);
 	unlink(r->config);
 	snprintf(name, sizeof(name), "%s.lock", r->socket);
 	unlink(name);

@@ -16,12 +16,18 @@ struct rig {
 	struct gp__server server;
 	struct gp__log log;
 	pthread_t thread;
+	pthread_mutex_t hang; /* the daemon takes it when hanger is rung */
+	struct gp__source hanger;
 	char folder[64], socket[96], config[96];
 };
 
 /* @config: the text of a configuration, or NULL. */
 void rig_up(struct rig *r, const char *config);
+/* The socket is where one was before. */
+void rig_up_at(struct rig *r, const char *config, const char *socket);
 void rig_down(struct rig *r);
+/* The daemon does nothing, as if it were stopped, until it is let go. */
+void rig_hang(struct rig *r, bool hangs);
 
 struct agent {
 	struct gp__wire_client client;

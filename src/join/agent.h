@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The agent: a thread in a joined program that speaks with the daemon for its queues.
+ *
+ * Whoever sees the program's queues adds them, says when there is work in them, and carries out
+ * what is asked: struct gp__agent_ops. The thread begins with the first queue. It registers queues,
+ * obeys orders and acknowledges them, and gives an order up that is not renewed in time. Without a
+ * daemon everything runs, and the agent looks for one now and then.
+ *
+ * Nothing here makes the program wait for the daemon, and no failure becomes the program's.
+ */
+#ifndef GP__JOIN_AGENT_H
+#define GP__JOIN_AGENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "wire/wire.h"
+
+struct gp__agent;
+
+struct gp__agent_queue {
+	u32 id; /* unique among those of the program */
+	u32 level_requested, level;
+	bool can_weigh;
+	char device[GP__WIRE_DEVICE_MAX]; /* names the GPU, the same in every program */
+	char device_name[GP__WIRE_NAME_MAX];
+	u64 device_memory;
+	char tag[GP__WIRE_TAG_MAX];
+	struct gp__wire_hints hints;
+};
+
+struct gp__agent_ops {
+	/*
+	 * Stops or starts queues, all in one step where the device can. Each result is 0 or -errno;
+	 * -ENOENT: it has gone. Called by the agent's thread, without a lock.
+	 */
+	void (*stop)(void *data, const u32 *ids, int *results, size_t n);
+	void (*start)(void *data, const u32 *ids, int *results, size_t n);
+	int (*weigh)(void *data, u32 id, u32 weight); /* may be NULL */
+};
+
+struct gp__agent_options {
+	const char *path; /* the daemon's socket */
+	const char *program; /* its name, for people */
+	/* For people, once for each kind of trouble; NULL: nobody is told. */
+	void (*say)(void *data, const char *text);
+	struct gp__agent_ops ops;
+	void *data;
+};
+
+int gp__agent_create(const struct gp__agent_options *options, struct gp__agent **agent);
+/* Starts what is stopped, and ends the thread. */
+void gp__agent_destroy(struct gp__agent *agent);
+/* In a child after fork(), which has neither queues nor the thread: its parent's connection is not
+ * the child's to keep. The agent is as good as new. */
+void gp__agent_forget(struct gp__agent *agent);
+
+/* From any thread, and none of them waits for the daemon. 0 or -errno. */
+int gp__agent_add(struct gp__agent *agent, const struct gp__agent_queue *queue);
+void gp__agent_remove(struct gp__agent *agent, u32 id);
+void gp__agent_hints(struct gp__agent *agent, u32 id, const struct gp__wire_hints *hints);
+void gp__agent_work(struct gp__agent *agent, u32 id, bool has_work, u32 pending, u64 now);
+
+struct gp__agent_state {
+	bool connected;
+	u32 nr_queues, nr_stopped;
+	u64 nr_orders, nr_expired, nr_connects;
+};
+
+void gp__agent_state(struct gp__agent *agent, struct gp__agent_state *state);
+
+#endif

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+/* What the daemon wants of the queues, carried out. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "join/agent_internal.h"
+
+static void forget_stops(struct gp__agent *a)
+{
+	struct gp__link *l, *n;
+
+	gp__list_each(l, n, &a->queues) container_of(l, struct queue, link)->stopped = false;
+	a->state.nr_stopped = 0;
+}
+
+void gp__agent_start_all(struct gp__agent *a)
+{
+	struct gp__link *l, *next;
+	size_t n = 0;
+
+	pthread_mutex_lock(&a->lock);
+	gp__list_each(l, next, &a->queues)
+	{
+		struct queue *q = container_of(l, struct queue, link);
+
+		if (q->stopped && q->stage != GOING && n < GP__WIRE_SLOTS_MAX)
+			a->ids[n++] = q->is.id;
+	}
+	forget_stops(a);
+	pthread_mutex_unlock(&a->lock);
+	if (n)
+		a->options.ops.start(a->options.data, a->ids, a->results, n);
+}
+
+static bool is_due(const struct gp__agent *a, const struct queue *q, enum gp__wire_verb verb,
+		   u64 *order)
+{
+	if (q->stage != KNOWN)
+		return false;
+	*order = atomic_load_explicit(&a->client.down->slot[q->slot].order, memory_order_acquire);
+	return gp__wire_order_number(*order) != q->number && gp__wire_order_verb(*order) == verb;
+}
+
+/* Those with an order of this kind that was not carried out yet; under the lock. */
+static size_t collect(struct gp__agent *a, enum gp__wire_verb verb)
+{
+	struct gp__link *l, *next;
+	size_t n = 0;
+	u64 order;
+
+	gp__list_each(l, next, &a->queues)
+	{
+		struct queue *q = container_of(l, struct queue, link);
+
+		if (n == GP__WIRE_SLOTS_MAX || !is_due(a, q, verb, &order))
+			continue;
+		q->number = gp__wire_order_number(order);
+		a->ids[n] = q->is.id;
+		a->slots[n] = q->slot;
+		a->numbers[n++] = q->number;
+	}
+	return n;
+}
+
+void gp__agent_note_stopped(struct gp__agent *a, struct queue *q, bool stopped)
+{
+	a->state.nr_stopped += stopped;
+	a->state.nr_stopped -= q->stopped;
+	q->stopped = stopped;
+}
+
+static void acknowledge(struct gp__agent *a, enum gp__wire_verb verb, size_t n, u64 took_ns)
+{
+	pthread_mutex_lock(&a->lock);
+	a->state.nr_orders += n;
+	for (size_t i = 0; i < n; i++) {
+		struct queue *q = gp__agent_find(a, a->ids[i]);
+
+		if (!q || q->slot != a->slots[i])
+			continue;
+		if (!a->results[i])
+			gp__agent_note_stopped(a, q, verb == GP__WIRE_STOP);
+		gp__wire_client_done(&a->client, a->slots[i], a->numbers[i], a->results[i],
+				     took_ns);
+	}
+	pthread_mutex_unlock(&a->lock);
+}
+
+static void carry_out(struct gp__agent *a, enum gp__wire_verb verb)
+{
+	const struct gp__agent_ops *ops = &a->options.ops;
+	u64 start;
+	size_t n;
+
+	pthread_mutex_lock(&a->lock);
+	n = collect(a, verb);
+	pthread_mutex_unlock(&a->lock);
+	if (!n)
+		return;
+	start = gp__clock_ns();
+	if (verb == GP__WIRE_STOP)
+		ops->stop(a->options.data, a->ids, a->results, n);
+	else
+		ops->start(a->options.data, a->ids, a->results, n);
+	acknowledge(a, verb, n, gp__clock_ns() - start);
+}
+
+static void weigh(struct gp__agent *a)
+{
+	struct gp__link *l, *next;
+	u64 order;
+	int err;
+
+	pthread_mutex_lock(&a->lock);
+	gp__list_each(l, next, &a->queues)
+	{
+		struct queue *q = container_of(l, struct queue, link);
+
+		if (!is_due(a, q, GP__WIRE_WEIGH, &order))
+			continue;
+		q->number = gp__wire_order_number(order);
+		err = a->options.ops.weigh ? a->options.ops.weigh(a->options.data, q->is.id,
+								  gp__wire_order_weight(order))
+					   : -EOPNOTSUPP;
+		gp__wire_client_done(&a->client, q->slot, q->number, err, 0);
+	}
+	pthread_mutex_unlock(&a->lock);
+}
+
+/* Stops whose time is over; the earliest end of the others. */
+static u64 give_up_expired(struct gp__agent *a, u64 now)
+{
+	struct gp__link *l, *next;
+	u64 first = GP__NEVER;
+	size_t n = 0;
+
+	pthread_mutex_lock(&a->lock);
+	gp__list_each(l, next, &a->queues)
+	{
+		struct queue *q = container_of(l, struct queue, link);
+		u64 until;
+
+		if (!q->stopped || q->stage != KNOWN)
+			continue;
+		until = atomic_load(&a->client.down->slot[q->slot].until_ns);
+		/* Longer than was agreed is not an order. */
+		until = gp__min_u64(until, now + a->client.ttl_ns);
+		if (until > now) {
+			first = gp__min_u64(first, until);
+			continue;
+		}
+		a->ids[n] = q->is.id;
+		a->slots[n] = q->slot;
+		a->numbers[n++] = q->number;
+	}
+	pthread_mutex_unlock(&a->lock);
+	if (!n)
+		return first;
+	a->options.ops.start(a->options.data, a->ids, a->results, n);
+	pthread_mutex_lock(&a->lock);
+	a->state.nr_expired += n;
+	for (size_t i = 0; i < n; i++) {
+		struct queue *q = gp__agent_find(a, a->ids[i]);
+
+		if (!q || q->slot != a->slots[i])
+			continue;
+		gp__agent_note_stopped(a, q, false);
+		gp__wire_client_expired(&a->client, a->slots[i], a->numbers[i]);
+	}
+	pthread_mutex_unlock(&a->lock);
+	return first;
+}
+
+/* Stops first: who starts should find the room that is made. */
+u64 gp__agent_obey(struct gp__agent *a)
+{
+	carry_out(a, GP__WIRE_STOP);
+	carry_out(a, GP__WIRE_RUN);
+	weigh(a);
+	return give_up_expired(a, gp__clock_ns());
+}

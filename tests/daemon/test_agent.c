@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: MIT
+/* The agent of a joined program, with a device that only remembers what it was told. */
+#include "rig.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "join/agent.h"
+
+#define OFFLINE 2
+#define ONLINE 15
+#define QUEUES 100
+
+struct program {
+	struct gp__agent *agent;
+	_Atomic bool stopped[QUEUES];
+	_Atomic unsigned int stops, starts, calls;
+	_Atomic int refuse; /* what a stop is answered */
+	_Atomic unsigned int said;
+	char text[512];
+};
+
+static void set(struct program *p, const u32 *ids, int *results, size_t n, bool stopped)
+{
+	p->calls++;
+	for (size_t i = 0; i < n; i++) {
+		results[i] = stopped ? p->refuse : 0;
+		if (results[i])
+			continue;
+		p->stopped[ids[i]] = stopped;
+		*(stopped ? &p->stops : &p->starts) += 1;
+	}
+}
+
+static void stop(void *data, const u32 *ids, int *results, size_t n)
+{
+	set(data, ids, results, n, true);
+}
+
+static void start(void *data, const u32 *ids, int *results, size_t n)
+{
+	set(data, ids, results, n, false);
+}
+
+static void hear(void *data, const char *text)
+{
+	struct program *p = data;
+
+	snprintf(p->text, sizeof(p->text), "%s", text);
+	p->said++;
+}
+
+static void program_begins(struct program *p, const char *socket)
+{
+	struct gp__agent_options o = { .path = socket,
+				       .program = "program",
+				       .say = hear,
+				       .ops = { .stop = stop, .start = start },
+				       .data = p };
+
+	memset(p, 0, sizeof(*p));
+	assert_int_equal(gp__agent_create(&o, &p->agent), 0);
+}
+
+static void add(struct program *p, u32 id, s32 prio)
+{
+	struct gp__agent_queue q = { .id = id,
+				     .level_requested = 3,
+				     .level = 3,
+				     .device = "gpu",
+				     .device_name = "a GPU",
+				     .hints = { .prio = prio } };
+
+	assert_int_equal(gp__agent_add(p->agent, &q), 0);
+}
+
+static void work(struct program *p, u32 id, bool has_work)
+{
+	gp__agent_work(p->agent, id, has_work, has_work, gp__clock_ns());
+}
+
+/* Waits for what must come; what is waited for is an expression. */
+#define EVENTUALLY(condition)                                    \
+	do {                                                     \
+		u64 end_ = gp__clock_ns() + 20 * GP__S;          \
+		while (!(condition)) {                           \
+			if (gp__clock_ns() > end_)               \
+				fail_msg("not: %s", #condition); \
+			usleep(500);                             \
+		}                                                \
+	} while (0)
+
+static bool is_connected(struct program *p, u32 nr_queues)
+{
+	struct gp__agent_state state;
+
+	gp__agent_state(p->agent, &state);
+	return state.connected && state.nr_queues == nr_queues;
+}
+
+static u32 nr_groups(struct rig *r)
+{
+	json_t *answer = rig_ask(r, "{\"op\":\"list\"}");
+	u32 n = (u32)json_array_size(json_object_get(answer, "groups"));
+
+	json_decref(answer);
+	return n;
+}
+
+struct two {
+	struct rig rig;
+	struct program offline, online;
+};
+
+static void two_up(struct two *t)
+{
+	rig_up(&t->rig, "[daemon]\nttl = 300ms\n");
+	program_begins(&t->offline, t->rig.socket);
+	program_begins(&t->online, t->rig.socket);
+	add(&t->offline, 1, OFFLINE);
+	add(&t->online, 1, ONLINE);
+	EVENTUALLY(nr_groups(&t->rig) == 2);
+}
+
+static void two_down(struct two *t)
+{
+	gp__agent_destroy(t->offline.agent);
+	gp__agent_destroy(t->online.agent);
+}
+
+static void the_patient_is_stopped_and_started(void **state)
+{
+	struct two t;
+
+	(void)state;
+	two_up(&t);
+	work(&t.offline, 1, true);
+	for (int i = 0; i < 50; i++) {
+		work(&t.online, 1, true);
+		EVENTUALLY(t.offline.stopped[1]);
+		work(&t.online, 1, false);
+		EVENTUALLY(!t.offline.stopped[1]);
+	}
+	assert_int_equal(t.online.stops, 0);
+	two_down(&t);
+	rig_down(&t.rig);
+}
+
+static void queues_of_a_program_are_stopped_in_one_step(void **state)
+{
+	unsigned int calls;
+	struct two t;
+
+	(void)state;
+	two_up(&t);
+	for (u32 id = 2; id < 50; id++)
+		add(&t.offline, id, OFFLINE);
+	EVENTUALLY(is_connected(&t.offline, 49));
+	for (u32 id = 1; id < 50; id++)
+		work(&t.offline, id, true);
+	rig_sync(&t.rig);
+	calls = t.offline.calls;
+	work(&t.online, 1, true);
+	EVENTUALLY(t.offline.stops == 49);
+	assert_true(t.offline.calls - calls <= 2);
+	two_down(&t);
+	rig_down(&t.rig);
+}
+
+static void a_queue_that_goes_while_stopped_is_gone(void **state)
+{
+	struct two t;
+
+	(void)state;
+	two_up(&t);
+	work(&t.offline, 1, true);
+	work(&t.online, 1, true);
+	EVENTUALLY(t.offline.stopped[1]);
+	gp__agent_remove(t.offline.agent, 1);
+	EVENTUALLY(nr_groups(&t.rig) == 1);
+	/* And its id may be used again, in its slot. */
+	t.offline.stopped[1] = false;
+	add(&t.offline, 1, OFFLINE);
+	work(&t.offline, 1, true);
+	EVENTUALLY(t.offline.stopped[1]);
+	two_down(&t);
+	rig_down(&t.rig);
+}
+
+static void without_a_daemon_everything_runs_and_comes_back(void **state)
+{
+	char socket[96];
+	struct two t;
+
+	(void)state;
+	two_up(&t);
+	work(&t.offline, 1, true);
+	work(&t.online, 1, true);
+	EVENTUALLY(t.offline.stopped[1]);
+	strcpy(socket, t.rig.socket);
+	rig_down(&t.rig);
+	EVENTUALLY(!t.offline.stopped[1]);
+	/* Another daemon, at the same place: both come back, with what they have. */
+	rig_up_at(&t.rig, NULL, socket);
+	EVENTUALLY(t.offline.stopped[1]);
+	assert_false(t.online.stopped[1]);
+	two_down(&t);
+	rig_down(&t.rig);
+}
+
+static void a_daemon_that_hangs_holds_nobody(void **state)
+{
+	struct two t;
+
+	(void)state;
+	two_up(&t);
+	work(&t.offline, 1, true);
+	work(&t.online, 1, true);
+	EVENTUALLY(t.offline.stopped[1]);
+	rig_hang(&t.rig, true);
+	EVENTUALLY(!t.offline.stopped[1]);
+	/* It wakes up, and means it still. */
+	rig_hang(&t.rig, false);
+	EVENTUALLY(t.offline.stopped[1]);
+	work(&t.online, 1, false);
+	EVENTUALLY(!t.offline.stopped[1]);
+	two_down(&t);
+	rig_down(&t.rig);
+}
+
+static bool any_has_failed(struct rig *r)
+{
+	json_t *answer = rig_ask(r, "{\"op\":\"list\"}"), *g;
+	bool any = false;
+	size_t i;
+
+	json_array_foreach (json_object_get(answer, "groups"), i, g)
+		any |= !strcmp(json_string_value(json_object_get(g, "state")), "failed");
+	json_decref(answer);
+	return any;
+}
+
+static void a_stop_that_is_refused_is_told_to_the_daemon(void **state)
+{
+	struct two t;
+
+	(void)state;
+	two_up(&t);
+	t.offline.refuse = -EPERM;
+	work(&t.offline, 1, true);
+	work(&t.online, 1, true);
+	EVENTUALLY(any_has_failed(&t.rig));
+	assert_false(t.offline.stopped[1]);
+	two_down(&t);
+	rig_down(&t.rig);
+}
+
+static void who_is_refused_says_so_once_and_runs(void **state)
+{
+	struct program p;
+	struct rig r;
+
+	(void)state;
+	rig_up(&r, NULL);
+	program_begins(&p, r.socket);
+	add(&p, 1, 2000000); /* no priority is that high */
+	EVENTUALLY(p.said == 1);
+	assert_non_null(strstr(p.text, "runs without it"));
+	add(&p, 2, 2000000);
+	add(&p, 3, OFFLINE);
+	EVENTUALLY(nr_groups(&r) == 1);
+	assert_int_equal(p.said, 1);
+	gp__agent_destroy(p.agent);
+	rig_down(&r);
+}
+
+static void a_child_has_an_agent_of_its_own(void **state)
+{
+	struct program p;
+	struct rig r;
+	int status;
+	pid_t pid;
+
+	(void)state;
+#ifdef __SANITIZE_THREAD__
+	skip(); /* it does not let a child of a program with threads have any */
+#endif
+	rig_up(&r, NULL);
+	program_begins(&p, r.socket);
+	add(&p, 1, OFFLINE);
+	EVENTUALLY(nr_groups(&r) == 1);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		gp__agent_forget(p.agent);
+		add(&p, 2, OFFLINE);
+		for (int i = 0; i < 10000 && !is_connected(&p, 1); i++)
+			usleep(1000);
+		_exit(is_connected(&p, 1) ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	EVENTUALLY(nr_groups(&r) == 1);
+	gp__agent_destroy(p.agent);
+	EVENTUALLY(nr_groups(&r) == 0);
+	rig_down(&r);
+}
+
+static void another_priority_comes_through(void **state)
+{
+	struct gp__wire_hints urgent = { .prio = 20 };
+	struct two t;
+
+	(void)state;
+	two_up(&t);
+	work(&t.offline, 1, true);
+	work(&t.online, 1, true);
+	EVENTUALLY(t.offline.stopped[1]);
+	gp__agent_hints(t.offline.agent, 1, &urgent);
+	EVENTUALLY(!t.offline.stopped[1]);
+	EVENTUALLY(t.online.stopped[1]);
+	two_down(&t);
+	rig_down(&t.rig);
+}
+
+/* Queues come and go, work comes and goes, and in the end nobody is stopped. */
+static void anything_in_any_order_ends_with_all_running(void **state)
+{
+	static bool there[2][QUEUES];
+	struct program *p[2];
+	struct two t;
+
+	(void)state;
+	two_up(&t);
+	p[0] = &t.offline;
+	p[1] = &t.online;
+	memset(there, 0, sizeof(there));
+	there[0][1] = there[1][1] = true;
+	srandom(7);
+	for (int step = 0; step < 3000; step++) {
+		int who = (int)(random() % 2);
+		u32 id = (u32)(random() % 20);
+
+		if (!there[who][id] && random() % 4 == 0) {
+			p[who]->stopped[id] = false;
+			add(p[who], id, random() % 2 ? OFFLINE : ONLINE);
+			there[who][id] = true;
+		} else if (there[who][id] && random() % 16 == 0) {
+			gp__agent_remove(p[who]->agent, id);
+			there[who][id] = false;
+		} else if (there[who][id]) {
+			work(p[who], id, random() % 2);
+		}
+		if (random() % 64 == 0)
+			usleep(500);
+	}
+	for (int who = 0; who < 2; who++) {
+		for (u32 id = 0; id < QUEUES; id++) {
+			if (there[who][id])
+				work(p[who], id, false);
+		}
+	}
+	for (int who = 0; who < 2; who++) {
+		for (u32 id = 0; id < QUEUES; id++) {
+			if (there[who][id])
+				EVENTUALLY(!p[who]->stopped[id]);
+		}
+	}
+	two_down(&t);
+	rig_down(&t.rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_patient_is_stopped_and_started),
+		cmocka_unit_test(queues_of_a_program_are_stopped_in_one_step),
+		cmocka_unit_test(a_queue_that_goes_while_stopped_is_gone),
+		cmocka_unit_test(without_a_daemon_everything_runs_and_comes_back),
+		cmocka_unit_test(a_daemon_that_hangs_holds_nobody),
+		cmocka_unit_test(a_stop_that_is_refused_is_told_to_the_daemon),
+		cmocka_unit_test(who_is_refused_says_so_once_and_runs),
+		cmocka_unit_test(a_child_has_an_agent_of_its_own),
+		cmocka_unit_test(another_priority_comes_through),
+		cmocka_unit_test(anything_in_any_order_ends_with_all_running),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
