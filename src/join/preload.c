@@ -199,9 +199,9 @@ static int set_queues(enum gp__kfd_verb verb, const uint32_t *ids, int *results,
 	return gp__kfd_owner_set(join.owner, verb, ids, results, n);
 }
 
-static enum gp__kfd_way get_way(int *error)
+static const char *name_way(int *error)
 {
-	return gp__kfd_owner_way(join.owner, error);
+	return gp__kfd_way_name(gp__kfd_owner_way(join.owner, error));
 }
 
 static void explain(enum gp__kfd_verb verb, int error, char *text, size_t size)
@@ -233,7 +233,7 @@ PUBLIC const struct gp_join_table *gp_join_table(uint32_t version)
 		.version = GP_JOIN_VERSION,
 		.list = list_queues,
 		.set = set_queues,
-		.way = get_way,
+		.way = name_way,
 		.explain = explain,
 		.watch = watch,
 	};

@@ -20,8 +20,8 @@ struct gp_join_table {
 	size_t (*list)(struct gp__kfd_owned *list, size_t max);
 	/* As gp__kfd_owner_set(). */
 	int (*set)(enum gp__kfd_verb verb, const uint32_t *ids, int *results, size_t n);
-	/* As gp__kfd_owner_way(). */
-	enum gp__kfd_way (*way)(int *error);
+	/* The name of the way that is used; else as gp__kfd_owner_way(). */
+	const char *(*way)(int *error);
 	/* Of a result of set() or way(): a sentence for people. */
 	void (*explain)(enum gp__kfd_verb verb, int error, char *text, size_t size);
 	/*

@@ -70,6 +70,29 @@ __kernel void mill(__global u64 *state, u32 rounds, __global u32 *done)
 		__atomic_fetch_add(done, 1, __ATOMIC_RELAXED);
 }
 
+/*
+ * Long work that shows how far it is: every wave counts its rounds in progress[0], and goes on to
+ * count when it has done them all, until the host opens the gate.
+ */
+__kernel void march(__global u64 *state, u32 rounds, __global u32 *progress,
+		    __global volatile u32 *gate)
+{
+	u64 s = state[global_id()];
+	bool counts = !(local_id() & 63);
+
+	for (u32 r = 0; r < rounds; r++) {
+		s = s * 6364136223846793005ul + 1442695040888963407ul;
+		s ^= s >> 29;
+		if (counts)
+			__atomic_fetch_add(progress, 1, __ATOMIC_RELAXED);
+	}
+	while (!__atomic_load_n(gate, __ATOMIC_RELAXED)) {
+		if (counts)
+			__atomic_fetch_add(progress, 1, __ATOMIC_RELAXED);
+	}
+	state[global_id()] = s;
+}
+
 /* An array that only run time indexes: needs scratch. */
 __kernel void scratch(__global u32 *out, u32 rounds)
 {
