@@ -274,7 +274,8 @@ static int list_text(struct gp__env *env)
 		fprintf(env->out, "  %-10s %s\n", c->name, c->summary);
 	fprintf(env->out,
 		"\n'%s help COMMAND' explains a command. Each has --json for programs and\n"
-		"--no-headers for scripts. Exit status: 0 done, 1 failed, 2 wrong usage.\n",
+		"--no-headers for scripts. Exit status: 0 done, 1 failed, 2 wrong usage,\n"
+		"3 no daemon, 4 no permission.\n",
 		env->program);
 	return GP__EXIT_OK;
 }

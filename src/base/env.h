@@ -19,6 +19,8 @@ enum gp__exit {
 	GP__EXIT_OK = 0,
 	GP__EXIT_FAILURE = 1,
 	GP__EXIT_USAGE = 2,
+	GP__EXIT_NO_DAEMON = 3,
+	GP__EXIT_NO_PERMISSION = 4,
 };
 
 struct gp__cmd;

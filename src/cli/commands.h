@@ -7,7 +7,13 @@
 
 int cmd_bench(struct gp__env *env, int argc, char **argv);
 int cmd_emu(struct gp__env *env, int argc, char **argv);
+int cmd_policy(struct gp__env *env, int argc, char **argv);
+int cmd_ps(struct gp__env *env, int argc, char **argv);
+int cmd_resume(struct gp__env *env, int argc, char **argv);
+int cmd_set(struct gp__env *env, int argc, char **argv);
 int cmd_sim(struct gp__env *env, int argc, char **argv);
 int cmd_summary(struct gp__env *env, int argc, char **argv);
+int cmd_suspend(struct gp__env *env, int argc, char **argv);
+int cmd_why(struct gp__env *env, int argc, char **argv);
 
 #endif

@@ -9,8 +9,14 @@ static const struct gp__cmd commands[] = {
 	{ "bench", cmd_bench, "measure what this build costs on this machine" },
 	{ "emu", cmd_emu, "emulated AMD machines for ROCm programs" },
 	{ "help", gp__cmd_help, "explain a command, or list them" },
+	{ "policy", cmd_policy, "by which rule gpreemptd decides; change it" },
+	{ "ps", cmd_ps, "the programs that are joined to gpreemptd" },
+	{ "resume", cmd_resume, "let suspended programs take part again" },
+	{ "set", cmd_set, "another priority, share or guarantee for joined programs" },
 	{ "sim", cmd_sim, "run programs on modelled GPUs under the real scheduler" },
+	{ "suspend", cmd_suspend, "take joined programs off the GPU by hand" },
 	{ "version", gp__cmd_version, "show the version" },
+	{ "why", cmd_why, "who held a program, when, for how long and why" },
 	{ NULL, NULL, NULL },
 };
 

@@ -28,12 +28,14 @@ complete_words() {
 	[[ " ${COMPREPLY[*]} " == *" base "* ]]
 }
 
-@test "every option offered for bench is one" {
-	complete_words gpreempt bench --
-	[ "${#COMPREPLY[@]}" -ge 5 ]
-	help=$(gpreempt bench --help)
-	for option in "${COMPREPLY[@]}"; do
-		[[ $help == *"$option"* ]]
+@test "every option offered for a command is one" {
+	for command in $(_gpreempt_names commands); do
+		complete_words gpreempt "$command" --
+		[ "${#COMPREPLY[@]}" -ge 4 ]
+		help=$(gpreempt "$command" --help)
+		for option in "${COMPREPLY[@]}"; do
+			[[ $help == *"$option"* ]]
+		done
 	done
 }
 

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: MIT
+/* gpreempt ps: who is joined to gpreemptd, and how everybody is doing. */
+#include "cli/commands.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/table.h"
+#include "base/units.h"
+#include "cli/daemon.h"
+#include "view/words.h"
+
+enum {
+	KEY_QUEUES = 'q',
+	KEY_WATCH = 'w',
+};
+
+#define WATCH_NS 2000000000ull
+#define WATCH_NS_MIN 50000000ull
+
+struct args {
+	bool queues;
+	uint64_t watch_ns; /* 0: once */
+};
+
+static const struct argp_option options[] = {
+	{ "queues", KEY_QUEUES, NULL, 0, "one line a queue instead of one a group", 0 },
+	{ "watch", KEY_WATCH, "TIME", OPTION_ARG_OPTIONAL,
+	  "again and again, every TIME (2s), until interrupted; with --json one document a line",
+	  0 },
+	{ 0 },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct args *args = state->input;
+
+	switch (key) {
+	case KEY_QUEUES:
+		args->queues = true;
+		return 0;
+	case KEY_WATCH:
+		args->watch_ns = WATCH_NS;
+		if (arg &&
+		    (gp__parse_duration(arg, &args->watch_ns) || args->watch_ns < WATCH_NS_MIN))
+			return gp__cmd_usage(state, "--watch: '%s' is not %s, of at least 50ms",
+					     arg, GP__EXPECT_DURATION);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	.doc = "List the programs that are joined to gpreemptd: a line for each group, which is "
+	       "the queues of one program on one GPU with the same priority and tag.",
+};
+
+/*
+ * Tables
+ */
+
+static long long int_of(const json_t *o, const char *key)
+{
+	return (long long)json_integer_value(json_object_get(o, key));
+}
+
+static void text_cell(struct gp__table *t, const json_t *o, const char *key)
+{
+	gp__table_cell(t, json_string_value(json_object_get(o, key)));
+}
+
+static void int_cell(struct gp__table *t, const json_t *o, const char *key)
+{
+	if (json_is_integer(json_object_get(o, key)))
+		gp__table_cellf(t, "%lld", int_of(o, key));
+	else
+		gp__table_cell(t, NULL);
+}
+
+static void ms_cell(struct gp__table *t, const json_t *o, const char *key)
+{
+	char buf[32];
+
+	if (json_is_number(json_object_get(o, key)))
+		gp__table_cell(t, gp__view_ms(buf, sizeof(buf), json_object_get(o, key)));
+	else
+		gp__table_cell(t, NULL);
+}
+
+static void class_cell(struct gp__table *t, const json_t *group)
+{
+	const char *class = json_string_value(json_object_get(group, "class"));
+
+	gp__table_cell(t, class && strcmp(class, "other") ? class : NULL);
+}
+
+/* What is asked, and what the policy makes of it where that differs. */
+static void priority_cell(struct gp__table *t, const json_t *group)
+{
+	const json_t *effective = json_object_get(group, "effective");
+
+	if (effective && json_integer_value(effective) != int_of(group, "priority"))
+		gp__table_cellf(t, "%lld (now %lld)", int_of(group, "priority"),
+				(long long)json_integer_value(effective));
+	else
+		int_cell(t, group, "priority");
+}
+
+/* The worst level of its queues, and what was asked for where that is more. */
+static void level_cell(struct gp__table *t, const json_t *group)
+{
+	const json_t *queues = json_object_get(group, "queues"), *q;
+	long long level = 0, requested = 0;
+	size_t i;
+
+	json_array_foreach ((json_t *)queues, i, q) {
+		if (!level || int_of(q, "level") < level)
+			level = int_of(q, "level");
+		if (int_of(q, "level_requested") > requested)
+			requested = int_of(q, "level_requested");
+	}
+	if (!level)
+		gp__table_cell(t, NULL);
+	else if (requested > level)
+		gp__table_cellf(t, "%lld of %lld", level, requested);
+	else
+		gp__table_cellf(t, "%lld", level);
+}
+
+static void group_row(struct gp__table *t, const json_t *g)
+{
+	const json_t *joined = json_object_get(g, "joined_ms");
+	char buf[128];
+
+	gp__table_row(t);
+	int_cell(t, g, "group");
+	int_cell(t, g, "pid");
+	gp__table_cell(t, gp__view_user(buf, sizeof(buf), (uid_t)int_of(g, "user")));
+	text_cell(t, g, "program");
+	text_cell(t, g, "tag");
+	int_cell(t, g, "gpu");
+	class_cell(t, g);
+	priority_cell(t, g);
+	gp__table_cell(t, gp__view_state_words(buf, sizeof(buf), g));
+	level_cell(t, g);
+	int_cell(t, g, "nr_queues");
+	ms_cell(t, g, "used_ms");
+	ms_cell(t, g, "held_ms");
+	gp__table_cell(t,
+		       joined ? gp__view_age(buf, sizeof(buf), json_number_value(joined)) : NULL);
+}
+
+static void add_columns(struct gp__table *t, const char *const *left_and_right)
+{
+	/* A sign before the name: < to the left, > to the right. */
+	for (; *left_and_right; left_and_right++)
+		gp__table_column(t, *left_and_right + 1,
+				 **left_and_right == '>' ? GP__RIGHT : GP__LEFT);
+}
+
+static int print_groups(struct gp__env *env, const json_t *list)
+{
+	static const char *const columns[] = { ">GROUP",  ">PID",   "<USER", "<PROGRAM", "<TAG",
+					       ">GPU",	  "<CLASS", ">PRIO", "<STATE",	 ">LEVEL",
+					       ">QUEUES", ">USED",  ">HELD", ">SINCE",	 NULL };
+	struct gp__table *t = gp__table_new(env);
+	json_t *group;
+	size_t i;
+
+	add_columns(t, columns);
+	json_array_foreach (json_object_get(list, "groups"), i, group)
+		group_row(t, group);
+	return gp__table_print(t);
+}
+
+static void queue_row(struct gp__table *t, const json_t *g, const json_t *q)
+{
+	gp__table_row(t);
+	int_cell(t, q, "queue");
+	int_cell(t, g, "group");
+	int_cell(t, g, "pid");
+	text_cell(t, g, "program");
+	int_cell(t, g, "gpu");
+	text_cell(t, q, "state");
+	gp__table_cell(t, json_is_true(json_object_get(q, "has_work")) ? "yes" : "no");
+	int_cell(t, q, "pending");
+	gp__table_cellf(t, "%lld of %lld", int_of(q, "level"), int_of(q, "level_requested"));
+	ms_cell(t, q, "run_ms");
+	ms_cell(t, q, "held_ms");
+	int_cell(t, q, "excluded");
+}
+
+static int print_queues(struct gp__env *env, const json_t *list)
+{
+	static const char *const columns[] = { ">QUEUE", ">GROUP", ">PID",     "<PROGRAM", ">GPU",
+					       "<STATE", "<WORK",  ">PENDING", "<LEVEL",   ">USED",
+					       ">HELD",	 ">STOPS", NULL };
+	struct gp__table *t = gp__table_new(env);
+	json_t *group, *queue;
+	size_t i, j;
+
+	add_columns(t, columns);
+	json_array_foreach (json_object_get(list, "groups"), i, group) {
+		json_array_foreach (json_object_get(group, "queues"), j, queue)
+			queue_row(t, group, queue);
+	}
+	return gp__table_print(t);
+}
+
+static int print_text(struct gp__env *env, const struct args *args, const json_t *list)
+{
+	if (!json_array_size(json_object_get(list, "groups"))) {
+		fputs("No program is joined.\n", env->out);
+		return 0;
+	}
+	return args->queues ? print_queues(env, list) : print_groups(env, list);
+}
+
+static int print_line(struct gp__env *env, const json_t *list)
+{
+	if (json_dumpf(list, env->out, JSON_COMPACT | JSON_REAL_PRECISION(12)) ||
+	    fputc('\n', env->out) == EOF || fflush(env->out))
+		return -EIO;
+	return 0;
+}
+
+/*
+ * Once, or again and again
+ */
+
+static json_t *get_list(int fd, struct daemon_problem *why)
+{
+	json_t *list = daemon_ask(fd, json_pack("{s:s}", "op", "list"), why), *group;
+	char buf[128];
+	size_t i;
+
+	json_array_foreach (json_object_get(list, "groups"), i, group)
+		json_object_set_new(group, "user_name",
+				    gp__json_text(gp__view_user(buf, sizeof(buf),
+								(uid_t)int_of(group, "user"))));
+	return list;
+}
+
+static int show_again(struct gp__env *env, const struct args *args, json_t *list)
+{
+	int err;
+
+	if (env->json)
+		return print_line(env, list);
+	/* On a terminal in the same place; elsewhere one after the other. */
+	if (isatty(fileno(env->out)))
+		fputs("\033[H\033[2J", env->out);
+	err = print_text(env, args, list);
+	if (!isatty(fileno(env->out)))
+		fputc('\n', env->out);
+	return err || fflush(env->out) ? -EIO : 0;
+}
+
+static int watch(struct gp__env *env, const struct args *args, int fd, struct daemon_problem *why)
+{
+	struct timespec pause = { (time_t)(args->watch_ns / 1000000000u),
+				  (long)(args->watch_ns % 1000000000u) };
+	json_t *list;
+	int err = 0;
+
+	while (!err) {
+		list = get_list(fd, why);
+		if (!list)
+			return daemon_tell(env, why);
+		err = show_again(env, args, list);
+		json_decref(list);
+		if (!err)
+			nanosleep(&pause, NULL);
+	}
+	return GP__EXIT_FAILURE; /* of the output: gp__env_finish() says which */
+}
+
+static int once(struct gp__env *env, const struct args *args, int fd, struct daemon_problem *why)
+{
+	json_t *list = get_list(fd, why);
+	int err;
+
+	if (!list)
+		return daemon_tell(env, why);
+	if (env->json)
+		return gp__json_print(env, list) ? GP__EXIT_FAILURE : GP__EXIT_OK;
+	err = print_text(env, args, list);
+	json_decref(list);
+	return err ? GP__EXIT_FAILURE : GP__EXIT_OK;
+}
+
+int cmd_ps(struct gp__env *env, int argc, char **argv)
+{
+	struct daemon_problem why;
+	struct args args = { 0 };
+	int status, fd;
+
+	if (!gp__cmd_parse(env, &argp, argc, argv, &args, &status))
+		return status;
+	fd = daemon_connect(&why);
+	if (fd < 0)
+		return daemon_tell(env, &why);
+	status = args.watch_ns ? watch(env, &args, fd, &why) : once(env, &args, fd, &why);
+	close(fd);
+	return status;
+}

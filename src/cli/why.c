@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+/* gpreempt why: who held a program, when, for how long, and by which rule. */
+#include "cli/commands.h"
+
+#include "base/json.h"
+#include "cli/daemon.h"
+#include "view/words.h"
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	return daemon_parse_target(*(json_t **)state->input, key, arg, state);
+}
+
+static const struct argp_option options[] = { DAEMON_TAG_OPTION, { 0 } };
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	.args_doc = DAEMON_TARGETS_DOC,
+	.doc = "Say who kept a program off the GPU, when, for how long and by which rule. A queue "
+	       "stands for its group.",
+};
+
+static const char *ms_text(char *buf, size_t n, const json_t *o, const char *key)
+{
+	return gp__view_ms(buf, n, json_object_get(o, key));
+}
+
+static void print_hold(struct gp__env *env, const json_t *hold)
+{
+	char held[32], ago[32], why[256];
+
+	gp__view_why(why, sizeof(why), hold);
+	ms_text(held, sizeof(held), hold, "held_ms");
+	if (json_is_true(json_object_get(hold, "ended")))
+		fprintf(env->out, "  held %s, %s ago: %s\n", held,
+			ms_text(ago, sizeof(ago), hold, "ago_ms"), why);
+	else
+		fprintf(env->out, "  held for %s now: %s\n", held, why);
+}
+
+static void print_group(struct gp__env *env, const json_t *g)
+{
+	json_int_t holds = json_integer_value(json_object_get(g, "holds"));
+	const json_t *history = json_object_get(g, "history"), *hold;
+	char name[128], state[128], a[32], b[32], c[32];
+	size_t i;
+
+	fprintf(env->out, "%s, priority %lld on gpu%lld: %s\n",
+		gp__view_group(name, sizeof(name), g),
+		(long long)json_integer_value(json_object_get(g, "priority")),
+		(long long)json_integer_value(json_object_get(g, "gpu")),
+		gp__view_state_words(state, sizeof(state), g));
+	if (!holds) {
+		fprintf(env->out, "  never held since it joined %s ago\n",
+			ms_text(a, sizeof(a), g, "joined_ms"));
+		return;
+	}
+	fprintf(env->out,
+		"  in all: held %lld times, waited %s with work, at most %s at a time; used the "
+		"GPU for %s\n",
+		(long long)holds, ms_text(a, sizeof(a), g, "held_ms"),
+		ms_text(b, sizeof(b), g, "longest_hold_ms"), ms_text(c, sizeof(c), g, "used_ms"));
+	json_array_foreach ((json_t *)history, i, hold)
+		print_hold(env, hold);
+	if ((size_t)holds > json_array_size(history))
+		fprintf(env->out, "  (the latest %zu)\n", json_array_size(history));
+}
+
+int cmd_why(struct gp__env *env, int argc, char **argv)
+{
+	json_t *targets = json_array(), *document = NULL, *group;
+	int status;
+	size_t i;
+
+	if (gp__cmd_parse(env, &argp, argc, argv, &targets, &status))
+		document = daemon_each(env, "why", targets, NULL, &status);
+	json_decref(targets);
+	if (!document)
+		return status;
+	if (env->json)
+		return gp__json_print(env, document) ? GP__EXIT_FAILURE : GP__EXIT_OK;
+	json_array_foreach (json_object_get(document, "groups"), i, group)
+		print_group(env, group);
+	json_decref(document);
+	return GP__EXIT_OK;
+}

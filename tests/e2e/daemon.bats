@@ -1,0 +1,417 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# The commands that talk to gpreemptd, with a real one and programs that stand for joined ones.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+	: "${BUILD_DIR:=build}" "${GPREEMPT:=$BUILD_DIR/src/cli/gpreempt}"
+	# Other users are to come in, too.
+	room=$(mktemp -d /tmp/gpreempt-bats.XXXXXX)
+	chmod 755 "$room"
+	export GPREEMPT_SOCKET=$room/control.sock
+	unset NO_COLOR
+	agent=$BUILD_DIR/tests/fake_agent
+	nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+	started=()
+}
+
+teardown() {
+	local pid
+
+	for pid in "${started[@]}"; do
+		kill "$pid" 2>/dev/null || true
+		wait "$pid" || true
+	done
+	rm -rf "$room"
+}
+
+# Until the command succeeds; it is tried for 20 seconds.
+eventually() {
+	local _
+
+	for _ in {1..400}; do
+		if "$@" >/dev/null 2>&1; then
+			return 0
+		fi
+		sleep 0.05
+	done
+	echo "never true: $*" >&2
+	return 1
+}
+
+start_daemon() {
+	: >"$room/gpreemptd.conf"
+	"$BUILD_DIR/src/daemon/gpreemptd" -c "$room/gpreemptd.conf" 3>&- &
+	daemon=$!
+	started+=("$daemon")
+	eventually "$GPREEMPT" ps
+}
+
+# A program NAME that follows what is written to $room/NAME.in. Sets $pid.
+join() {
+	local name=$1 in=$room/$1.in
+
+	shift
+	mkfifo "$in"
+	"${as[@]}" "$agent" -n "$name" "$@" <"$in" >"$room/$name.out" 3>&- &
+	pid=$!
+	started+=("$pid")
+	# Kept open for as long as the test runs.
+	exec {fd}>"$in"
+	eval "to_$name=$fd"
+	eventually grep -q joined "$room/$name.out"
+}
+
+tell() {
+	local to=to_$1
+
+	shift
+	echo "$@" >&"${!to}"
+}
+
+was_told() {
+	eventually grep -qx "$2" "$room/$1.out"
+}
+
+# Of the JSON on standard input.
+field() {
+	python3 -c 'import json, sys
+d = json.load(sys.stdin)
+for key in sys.argv[1:]:
+    d = d[int(key)] if isinstance(d, list) else d[key]
+print(json.dumps(d))' "$@"
+}
+
+# The state of the first program, and who holds it.
+is_held() {
+	[ "$("$GPREEMPT" ps --json | field groups 0 hold by_program)" = "\"$1\"" ]
+}
+
+# train runs, serve has work, and train is held.
+two() {
+	start_daemon
+	join train -p 2 -t batch
+	train=$pid
+	join serve -p 15
+	serve=$pid
+}
+
+preempt() {
+	tell train ready 0
+	eventually has_work train
+	tell serve ready 0
+	was_told train "stop 0"
+}
+
+has_work() {
+	[[ $("$GPREEMPT" ps --no-headers) == *"$1 "*running* ]]
+}
+
+needs_root() {
+	[ "$(id -u)" -eq 0 ] || skip "only root can be somebody else"
+	"${nobody[@]}" test -x "$GPREEMPT" || skip "$GPREEMPT is where nobody else can go"
+}
+
+@test "without a daemon: status 3, which socket, and what to do" {
+	for command in ps policy "why 1" "set 1 -p 2" "suspend 1" "resume 1"; do
+		# shellcheck disable=SC2086
+		run "$GPREEMPT" $command
+		[ "$status" -eq 3 ]
+		[[ $output == *"no gpreemptd runs: there is no socket $GPREEMPT_SOCKET"* ]]
+		[[ $output == *"Start one:"* ]]
+	done
+	run --separate-stderr "$GPREEMPT" ps --json
+	[ "$(field error status <<<"$output")" = 3 ]
+	run "$GPREEMPT"
+	[ "$status" -eq 0 ]
+	[[ $output == *"Daemon: no gpreemptd runs"* ]]
+	[ "$("$GPREEMPT" --json | field daemon)" = null ]
+}
+
+@test "a socket that nobody listens at is no daemon, too" {
+	python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).bind(sys.argv[1])' "$GPREEMPT_SOCKET"
+	run "$GPREEMPT" ps
+	[ "$status" -eq 3 ]
+	[[ $output == *"nobody listens at $GPREEMPT_SOCKET"* ]]
+}
+
+@test "a daemon that does not answer is told from one that is not there" {
+	start_daemon
+	kill -STOP "$daemon"
+	run "$GPREEMPT" ps
+	kill -CONT "$daemon"
+	[ "$status" -eq 1 ]
+	[[ $output == *"does not answer"* ]]
+}
+
+@test "a socket that one may not write to: status 4" {
+	needs_root
+	start_daemon
+	chmod 600 "$GPREEMPT_SOCKET"
+	run "${nobody[@]}" "$GPREEMPT" ps
+	[ "$status" -eq 4 ]
+	[[ $output == *"may not connect to $GPREEMPT_SOCKET"* ]]
+}
+
+@test "ps: nobody is joined" {
+	start_daemon
+	run "$GPREEMPT" ps
+	[ "$status" -eq 0 ]
+	[ "$output" = "No program is joined." ]
+	run "$GPREEMPT"
+	[[ $output == *"Daemon: gpreemptd "*"no program is joined"* ]]
+}
+
+@test "ps: who is there, and who holds whom" {
+	two
+	preempt
+	run "$GPREEMPT" ps
+	[ "$status" -eq 0 ]
+	[[ ${lines[0]} == *GROUP*PID*USER*PROGRAM*TAG*GPU*CLASS*PRIO*STATE*LEVEL*QUEUES*USED*HELD*SINCE ]]
+	[[ ${lines[1]} == *"$train $(id -un)"*train*batch*offline*2*"held by serve"* ]]
+	[[ ${lines[2]} == *"$serve $(id -un)"*serve*online*15*running* ]]
+	is_held serve
+	[ "$("$GPREEMPT" ps --no-headers | wc -l)" -eq 2 ]
+	[ "$("$GPREEMPT" ps --json | field schema)" = 1 ]
+	[ "$("$GPREEMPT" ps --json | field you administrator)" = true ]
+	tell serve idle 0
+	was_told train "run 0"
+}
+
+@test "ps: a level that is less than what was asked for" {
+	start_daemon
+	join train -l 1 -q 3
+	[[ $("$GPREEMPT" ps --no-headers) == *"1 of 3"*" 3 "* ]]
+}
+
+@test "ps -q: a line for each queue" {
+	start_daemon
+	join train -q 3
+	tell train ready 1
+	eventually has_work train
+	run "$GPREEMPT" ps -q --no-headers
+	[ "${#lines[@]}" -eq 3 ]
+	[[ ${lines[1]} == *train*admitted*yes* ]]
+	[[ ${lines[2]} == *train*admitted*no* ]]
+}
+
+@test "ps -w: again and again, as tables or as a document a line" {
+	start_daemon
+	join train
+	run timeout 3 "$GPREEMPT" ps -w50ms --no-headers
+	[ "$status" -eq 124 ]
+	[ "$(grep -c train <<<"$output")" -ge 2 ]
+	run timeout 3 "$GPREEMPT" ps --watch=50ms --json
+	[ "$(field groups 0 program <<<"${lines[1]}")" = '"train"' ]
+	run "$GPREEMPT" ps -wnow
+	[ "$status" -eq 2 ]
+	[[ $output == *"'now' is not a duration"* ]]
+}
+
+@test "ps -w ends with the daemon" {
+	start_daemon
+	"$GPREEMPT" ps -w50ms >/dev/null 2>"$room/err" 3>&- &
+	watcher=$!
+	sleep 0.3
+	kill "$daemon"
+	status=0
+	wait "$watcher" || status=$?
+	[ "$status" -eq 3 ]
+	grep -q "did not answer" "$room/err"
+}
+
+@test "another user sees that others are there, and no more" {
+	needs_root
+	two
+	run "${nobody[@]}" "$GPREEMPT" ps --no-headers
+	[ "$status" -eq 0 ]
+	[ "${#lines[@]}" -eq 2 ]
+	[[ $output != *train* ]]
+	[[ ${lines[0]} == *" - root "* ]]
+	run "${nobody[@]}" "$GPREEMPT" why "$train"
+	[ "$status" -eq 4 ]
+	run "${nobody[@]}" "$GPREEMPT" suspend "$train"
+	[ "$status" -eq 4 ]
+	[[ $output == *"pid $train: this belongs to another user"* ]]
+	run "${nobody[@]}" "$GPREEMPT" policy fair
+	[ "$status" -eq 4 ]
+	run --separate-stderr "${nobody[@]}" "$GPREEMPT" policy fair --json
+	[ "$(field error status <<<"$output")" = 4 ]
+}
+
+@test "one's own programs may be lowered, and raised up to the limit" {
+	needs_root
+	start_daemon
+	as=("${nobody[@]}")
+	join mine -p 5
+	run "${nobody[@]}" "$GPREEMPT" set "$pid" -p 7
+	[ "$status" -eq 0 ]
+	run "${nobody[@]}" "$GPREEMPT" set "$pid" -p 8
+	[ "$status" -eq 4 ]
+	[[ $output == *"priority 8 is above this user's limit, 7"* ]]
+	run "$GPREEMPT" set "$pid" -p 8
+	[ "$status" -eq 0 ]
+}
+
+@test "set: another priority changes who is held" {
+	two
+	preempt
+	run "$GPREEMPT" set "$train" -p 20
+	[ "$status" -eq 0 ]
+	[[ $output == "train (pid $train, group "*"): priority 20" ]]
+	was_told train "run 0"
+	was_told serve "stop 0"
+	run "$GPREEMPT" set "pid:$train" -c offline
+	[[ $output == *"priority 2 (offline)" ]]
+	was_told serve "run 0"
+}
+
+@test "set: shares, weights and times, and taking them back" {
+	two
+	run "$GPREEMPT" set "$train" --share 40% --min-share 5 --weight 200 --deadline 10ms --max-hold 1.5s
+	[ "$status" -eq 0 ]
+	[[ $output == *"priority 2 (offline), share 40 %, at least 5 %, weight 200, deadline 10.0 ms, held at most 1.50 s" ]]
+	run "$GPREEMPT" set "$train" --share 0 --deadline 0
+	[[ $output == *"priority 2 (offline), at least 5 %, weight 200, held at most 1.50 s" ]]
+	[ "$("$GPREEMPT" set "$train" --weight 3 --json | field groups 0 weight)" = 3 ]
+}
+
+@test "set: what is wrong is named" {
+	start_daemon
+	while read -r args; do
+		# shellcheck disable=SC2086
+		run "$GPREEMPT" set $args
+		echo "$args: $output"
+		[ "$status" -eq 2 ]
+	done <<-END
+		1
+		-p 3
+		1 -p x
+		1 -p 1000001
+		1 -c urgent
+		1 --share 101
+		1 --share 2.5
+		1 --weight -1
+		1 --deadline 10
+		1 --max-hold soon
+		0 -p 3
+		x -p 3
+		group: -p 3
+		group:x -p 3
+		thing:3 -p 3
+		tag: -p 3
+	END
+	run "$GPREEMPT" set 1 -p 3
+	[ "$status" -eq 1 ]
+	[[ $output == *"pid 1: no joined program"*"'gpreempt ps' lists them"* ]]
+}
+
+@test "suspend and resume: a program, a group, a queue, a tag" {
+	two
+	group=$("$GPREEMPT" ps --json | field groups 0 group)
+	queue=$("$GPREEMPT" ps --json | field groups 0 queues 0 queue)
+	tell train ready 0
+	for target in "$train" "group:$group" "queue:$queue" tag:batch "--tag batch"; do
+		# shellcheck disable=SC2086
+		run "$GPREEMPT" suspend $target
+		[ "$status" -eq 0 ]
+		[ "$output" = "train (pid $train, group $group): suspended" ]
+		was_told train "stop 0"
+		[[ $("$GPREEMPT" ps --no-headers) == *train*suspended*serve* ]]
+		: >"$room/train.out"
+		# shellcheck disable=SC2086
+		run "$GPREEMPT" resume $target
+		[ "$output" = "train (pid $train, group $group): resumed" ]
+		was_told train "run 0"
+		: >"$room/train.out"
+	done
+	run "$GPREEMPT" suspend
+	[ "$status" -eq 2 ]
+	run "$GPREEMPT" suspend tag:none
+	[ "$status" -eq 1 ]
+	[[ $output == *"tag 'none': no joined program"* ]]
+}
+
+@test "several at once" {
+	two
+	run "$GPREEMPT" suspend "$train" "$serve"
+	[ "${#lines[@]}" -eq 2 ]
+	[ "$("$GPREEMPT" resume "$train" "$serve" --json | field groups 1 program)" = '"serve"' ]
+}
+
+@test "why: who held it, by which rule, and that it is held now" {
+	two
+	run "$GPREEMPT" why "$train"
+	[[ ${lines[1]} == *"never held since it joined"* ]]
+	preempt
+	run "$GPREEMPT" why "$train"
+	[ "$status" -eq 0 ]
+	[[ ${lines[0]} == "train (pid $train, group "*"), priority 2 on gpu0: held by serve" ]]
+	[[ ${lines[1]} == *"held 1 times"* ]]
+	[[ ${lines[2]} == *"held for "*" now: serve (pid $serve, priority 15) has work and is more urgent (rule: priority)" ]]
+	tell serve idle 0
+	was_told train "run 0"
+	run "$GPREEMPT" why "$train"
+	[[ ${lines[2]} == *"held "*" ago: serve (pid $serve, priority 15) had work and is more urgent (rule: priority)" ]]
+	"$GPREEMPT" suspend "$train"
+	run "$GPREEMPT" why "$train"
+	[[ ${lines[2]} == *"it is suspended by hand (rule: operator)" ]]
+	[ "$("$GPREEMPT" why "$train" --json | field groups 0 history 1 by_program)" = '"serve"' ]
+}
+
+@test "why: another user's program has no name" {
+	needs_root
+	start_daemon
+	as=("${nobody[@]}")
+	join mine -p 3
+	mine=$pid
+	as=()
+	join serve -p 15
+	tell mine ready 0
+	eventually has_work mine
+	tell serve ready 0
+	was_told mine "stop 0"
+	run "${nobody[@]}" "$GPREEMPT" why "$mine"
+	[[ $output == *"another user's program (group "*", priority 15) has work"* ]]
+	[[ $output != *serve* ]]
+}
+
+@test "policy: lists, changes, and says what is wrong" {
+	start_daemon
+	run "$GPREEMPT" policy
+	[ "$status" -eq 0 ]
+	[[ $output == *"* hpf "* ]]
+	[[ $output == *max_hold_ms*"all "*2000* ]]
+	run "$GPREEMPT" policy fair quantum_ms=5 max_hold_ms=100
+	[ "$status" -eq 0 ]
+	[[ $output == *"* fair "* ]]
+	[ "$("$GPREEMPT" policy --json | field core max_hold_ms)" = 100 ]
+	[ "$("$GPREEMPT" ps --json | field daemon params quantum_ms)" = 5 ]
+	"$GPREEMPT" policy quantum_ms=7
+	[ "$("$GPREEMPT" ps --json | field daemon params quantum_ms)" = 7 ]
+	run "$GPREEMPT" policy fiar
+	[ "$status" -eq 1 ]
+	[[ $output == *"there is no policy 'fiar'"* ]]
+	run "$GPREEMPT" policy hpf quantum_ms=3
+	[ "$status" -eq 2 ]
+	[[ $output == *"policy hpf has no parameter 'quantum_ms'"* ]]
+	run "$GPREEMPT" policy fair quantum_ms=0
+	[ "$status" -eq 2 ]
+	[[ $output == *"quantum_ms is between "* ]]
+	for wrong in "quantum_ms=x" "=3" "fair hpf"; do
+		# shellcheck disable=SC2086
+		run "$GPREEMPT" policy $wrong
+		[ "$status" -eq 2 ]
+	done
+	[ "$("$GPREEMPT" ps --json | field daemon policy)" = '"fair"' ]
+}
+
+@test "the summary says who runs and who is held" {
+	two
+	preempt
+	run "$GPREEMPT"
+	[[ $output == *"Daemon: gpreemptd "*", policy hpf, up "* ]]
+	[[ $output == *"gpu0 a GPU: 2 groups; runs: serve (15); held: train (2)"* ]]
+	[ "$("$GPREEMPT" --json | field daemon policy)" = '"hpf"' ]
+}
