@@ -157,10 +157,11 @@ bool gp__object_symbol(const struct gp__object *o, const char *name, uint64_t *o
 {
 	for (int i = 0; i < header(o)->e_shnum; i++) {
 		const Elf64_Shdr *sh = section(o, i);
-		const Elf64_Sym *sym = (const void *)(o->file + sh->sh_offset);
+		const Elf64_Sym *sym;
 
 		if (sh->sh_type != SHT_DYNSYM)
 			continue;
+		sym = (const void *)(o->file + sh->sh_offset);
 		for (size_t k = 0; k < sh->sh_size / sizeof(*sym); k++) {
 			if (!is_named(o, section(o, (int)sh->sh_link), sym[k].st_name, name))
 				continue;

@@ -38,13 +38,12 @@ struct lab {
 	uint64_t sign, fill, gate;
 };
 
-static int begin(void **state)
+static int begin_on(struct lab *lab, uint32_t index)
 {
-	struct lab *lab = calloc(1, sizeof(*lab));
 	struct gp_error err;
 
-	*state = lab;
-	if (gp_kfd_open(0, &lab->gpu, &err) || gp_kfd_load(lab->gpu, code_path, &lab->code, &err) ||
+	if (gp_kfd_open(index, &lab->gpu, &err) ||
+	    gp_kfd_load(lab->gpu, code_path, &lab->code, &err) ||
 	    gp_kfd_kernel(lab->code, "sign", &lab->sign, &err) ||
 	    gp_kfd_kernel(lab->code, "fill", &lab->fill, &err) ||
 	    gp_kfd_kernel(lab->code, "gate", &lab->gate, &err)) {
@@ -54,14 +53,23 @@ static int begin(void **state)
 	return 0;
 }
 
+static int end_of(struct lab *lab)
+{
+	gp_kfd_unload(lab->code);
+	return gp_kfd_close(lab->gpu);
+}
+
+static int begin(void **state)
+{
+	*state = calloc(1, sizeof(struct lab));
+	return *state ? begin_on(*state, 0) : -1;
+}
+
 static int end(void **state)
 {
-	struct lab *lab = *state;
-	int rc;
+	int rc = end_of(*state);
 
-	gp_kfd_unload(lab->code);
-	rc = gp_kfd_close(lab->gpu);
-	free(lab);
+	free(*state);
 	return rc;
 }
 
@@ -126,7 +134,7 @@ static void test_a_gpu_that_is_not_there(void **state)
 	(void)state;
 	assert_int_equal(gp_kfd_open(7, &gpu, &err), -ENODEV);
 	assert_null(gpu);
-	assert_string_equal(err.message, "there is no GPU 7: the last one is 0");
+	assert_string_equal(err.message, "there is no GPU 7: the last one is 1");
 }
 
 static void expect_refused(struct lab *lab, const struct gp_kfd_queue_options *options, int rc,
@@ -478,6 +486,35 @@ static void test_nothing_is_lost_at_any_level(void **state)
 	run_trials(*state, trials, n);
 }
 
+/* Another's address space, and events of nobody: waiting goes by the clock. */
+static void run_elsewhere(uint32_t gpu, int shared)
+{
+	struct trial trials[] = {
+		{ .name = "level 1", .level = 1 },
+		{ .name = "flush", .level = 2, .level2 = GP_KFD_LEVEL2_FLUSH, .idempotent = true },
+	};
+	struct gp_kfd_info info = GP_KFD_INFO_INIT;
+	struct lab lab = { 0 };
+
+	assert_int_equal(begin_on(&lab, gpu), 0);
+	gp_kfd_info(lab.gpu, &info);
+	assert_int_equal(info.shared, shared);
+	run_trials(&lab, trials, 2);
+	assert_int_equal(end_of(&lab), 0);
+}
+
+static void test_a_gpu_that_this_process_has_already(void **state)
+{
+	(void)state;
+	run_elsewhere(0, 1);
+}
+
+static void test_a_second_gpu(void **state)
+{
+	(void)state;
+	run_elsewhere(1, 0);
+}
+
 static void test_nothing_is_lost_as_a_debugger(void **state)
 {
 	struct trial trials[] = {
@@ -561,6 +598,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_times_are_of_the_gpus_clock),
 		cmocka_unit_test(test_what_was_flushed_begins_anew),
 		cmocka_unit_test(test_nothing_is_lost_at_any_level),
+		cmocka_unit_test(test_a_gpu_that_this_process_has_already),
+		cmocka_unit_test(test_a_second_gpu),
 		cmocka_unit_test(test_a_bad_access_is_the_commands_result),
 	};
 

@@ -139,27 +139,6 @@ int gp_kfd_open(uint32_t index, struct gp_kfd **gpu, struct gp_error *err)
 	return 0;
 }
 
-int gp_kfd_close(struct gp_kfd *g)
-{
-	bool busy;
-
-	if (!g)
-		return 0;
-	pthread_mutex_lock(&g->lock);
-	busy = g->users || g->memory;
-	pthread_mutex_unlock(&g->lock);
-	if (busy)
-		return -EBUSY;
-	for (int way = 0; way < GP__KFD_WAYS; way++) {
-		if (g->opened[way])
-			gp__kfd_control_close(&g->control[way]);
-	}
-	gp__kfd_close(&g->u);
-	pthread_mutex_destroy(&g->lock);
-	free(g);
-	return 0;
-}
-
 int gp_kfd_info(struct gp_kfd *g, struct gp_kfd_info *info)
 {
 	struct gp_kfd_info i = {
@@ -205,6 +184,7 @@ static int enable_runtime(struct gp_kfd *g, struct gp_error *err)
 	struct gp_kfd_runtime_enable args = { .mode_mask = GP_KFD_RUNTIME_ENABLE_MODE };
 	int rc = gp__kfd_ioctl(g->u.kfd, GP_KFD_RUNTIME_ENABLE, &args);
 
+	g->runtime |= !rc;
 	if (rc == -EEXIST)
 		return gp__fail(
 			err, rc,
@@ -214,6 +194,16 @@ static int enable_runtime(struct gp_kfd *g, struct gp_error *err)
 		return gp__fail(err, rc, "the way 'dbgtrap' is closed (RUNTIME_ENABLE: %s)",
 				strerror(-rc));
 	return 0;
+}
+
+/* After the debugger has gone: with one there, the driver would wait for its answer. */
+static void disable_runtime(struct gp_kfd *g)
+{
+	struct gp_kfd_runtime_enable args = { .mode_mask = 0 };
+
+	if (g->runtime)
+		gp__kfd_ioctl(g->u.kfd, GP_KFD_RUNTIME_ENABLE, &args);
+	g->runtime = false;
 }
 
 struct gp__kfd_control *gp__kfd_gpu_control(struct gp_kfd *g, enum gp__kfd_way way,
@@ -231,10 +221,33 @@ struct gp__kfd_control *gp__kfd_gpu_control(struct gp_kfd *g, enum gp__kfd_way w
 	if (rc) {
 		gp__kfd_explain(c, GP__KFD_SAVE, rc, reason, sizeof(reason));
 		gp__fail(err, rc, "%s", reason);
+		disable_runtime(g);
 		return NULL;
 	}
 	g->opened[way] = true;
 	return c;
+}
+
+int gp_kfd_close(struct gp_kfd *g)
+{
+	bool busy;
+
+	if (!g)
+		return 0;
+	pthread_mutex_lock(&g->lock);
+	busy = g->users || g->memory;
+	pthread_mutex_unlock(&g->lock);
+	if (busy)
+		return -EBUSY;
+	for (int way = 0; way < GP__KFD_WAYS; way++) {
+		if (g->opened[way])
+			gp__kfd_control_close(&g->control[way]);
+	}
+	disable_runtime(g);
+	gp__kfd_close(&g->u);
+	pthread_mutex_destroy(&g->lock);
+	free(g);
+	return 0;
 }
 
 /*

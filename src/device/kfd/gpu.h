@@ -25,6 +25,7 @@ struct gp_kfd {
 	/* Who stops queues, by way; opened when first needed. */
 	struct gp__kfd_control control[GP__KFD_WAYS];
 	bool opened[GP__KFD_WAYS];
+	bool runtime; /* for dbgtrap we said that there is one */
 };
 
 /* Ticks of the GPU's clock in nanoseconds; 0: not known. */

@@ -14,6 +14,7 @@
 #define DOORBELL_BYTES 8192u
 #define EOP_BYTES 4096u
 #define PRIORITY_NORMAL 7
+#define FREE_TRIES 16
 
 int gp__kfd_ioctl(int fd, unsigned long request, void *args)
 {
@@ -70,13 +71,13 @@ void gp__kfd_close(struct gp__kfd_user *u)
  * Memory
  */
 
-static int map(struct gp__kfd_user *u, const struct gp__kfd_memory *m, unsigned long request)
+static int map(struct gp__kfd_user *u, const struct gp__kfd_memory *m)
 {
 	struct gp_kfd_map_memory args = { .handle = m->handle,
 					  .device_ids_array_ptr = (uint64_t)&u->node.gpu_id,
 					  .n_devices = 1 };
 
-	return gp__kfd_ioctl(u->kfd, request, &args);
+	return gp__kfd_ioctl(u->kfd, GP_KFD_MAP_MEMORY, &args);
 }
 
 /* The program's addresses are the GPU's: first some that are free. */
@@ -113,7 +114,7 @@ static int map_both(struct gp__kfd_user *u, struct gp__kfd_memory *m, int fd, ui
 			(off_t)offset);
 
 	/* cppcheck-suppress memleak; it is where m->at says */
-	return at == MAP_FAILED ? -errno : map(u, m, GP_KFD_MAP_MEMORY);
+	return at == MAP_FAILED ? -errno : map(u, m);
 }
 
 /* Another's descriptor has the address space, and only with that one could be mapped: ours is. */
@@ -129,7 +130,7 @@ static int alloc_shared(struct gp__kfd_user *u, struct gp__kfd_memory *m, uint32
 	if (madvise(m->at, m->size, MADV_DONTFORK))
 		return -errno;
 	err = alloc(u, m, flags | GP_KFD_MEM_USERPTR, &address);
-	return err ? err : map(u, m, GP_KFD_MAP_MEMORY);
+	return err ? err : map(u, m);
 }
 
 int gp__kfd_alloc(struct gp__kfd_user *u, struct gp__kfd_memory *m, uint64_t size, uint32_t flags)
@@ -152,17 +153,37 @@ int gp__kfd_alloc(struct gp__kfd_user *u, struct gp__kfd_memory *m, uint64_t siz
 	return err;
 }
 
+/* Memory that is short now may not be in a moment; nobody would try again later. */
+static int ioctl_patiently(int fd, unsigned long request, void *args)
+{
+	int err = gp__kfd_ioctl(fd, request, args);
+
+	for (int i = 1; err == -ENOMEM && i < FREE_TRIES; i++)
+		err = gp__kfd_ioctl(fd, request, args);
+	return err;
+}
+
+/* False: the GPU has it still. */
+static bool unmap(struct gp__kfd_user *u, const struct gp__kfd_memory *m)
+{
+	struct gp_kfd_map_memory unmap = { .handle = m->handle,
+					   .device_ids_array_ptr = (uint64_t)&u->node.gpu_id,
+					   .n_devices = 1 };
+	struct gp_kfd_free_memory free = { .handle = m->handle };
+
+	if (!m->handle)
+		return true;
+	if (ioctl_patiently(u->kfd, GP_KFD_UNMAP_MEMORY, &unmap))
+		return false;
+	ioctl_patiently(u->kfd, GP_KFD_FREE_MEMORY, &free);
+	return true;
+}
+
+/* Addresses that the GPU has must not become somebody else's: they stay taken. */
 void gp__kfd_free(struct gp__kfd_user *u, struct gp__kfd_memory *m)
 {
-	struct gp_kfd_free_memory args = { .handle = m->handle };
-
-	if (!m->at)
-		return;
-	if (m->handle) {
-		map(u, m, GP_KFD_UNMAP_MEMORY);
-		gp__kfd_ioctl(u->kfd, GP_KFD_FREE_MEMORY, &args);
-	}
-	munmap(m->at, m->size);
+	if (m->at && unmap(u, m))
+		munmap(m->at, m->size);
 	*m = (struct gp__kfd_memory){ 0 };
 }
 

@@ -144,14 +144,23 @@ static int sleep_in_driver(const struct gp__kfd_waiter *w, uint32_t ms)
 	return data[RESET].hw.gpu_id ? -EIO : 0;
 }
 
-static int nap(const struct gp__kfd_waiter *w, uint64_t *ns)
+static void nap(uint64_t *ns)
 {
 	struct timespec ts = { 0, (long)*ns };
 
 	clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
 	if (*ns < NAP_MAX_NS)
 		*ns *= 2;
-	return sleep_in_driver(w, 0);
+}
+
+/* Until something may have changed. A driver that is short of memory has none for a sleep. */
+static int sleep_once(const struct gp__kfd_waiter *w, uint64_t *nap_ns)
+{
+	int err = sleep_in_driver(w, w->interrupt ? SLEEP_MS : 0);
+
+	if (!w->interrupt || err == -ENOMEM)
+		nap(nap_ns);
+	return err == -ENOMEM ? 0 : err;
 }
 
 int gp__kfd_wait(const struct gp__kfd_waiter *w, struct gp__kfd_signal *s,
@@ -165,7 +174,7 @@ int gp__kfd_wait(const struct gp__kfd_waiter *w, struct gp__kfd_signal *s,
 	while (!err && !is_down(s)) {
 		if (atomic_load(&errors->value))
 			return -EIO;
-		err = w->interrupt ? sleep_in_driver(w, SLEEP_MS) : nap(w, &nap_ns);
+		err = sleep_once(w, &nap_ns);
 	}
 	return is_down(s) ? 0 : err;
 }
