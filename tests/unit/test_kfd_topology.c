@@ -105,12 +105,25 @@ static void other_lines_are_passed_over(void **state)
 	assert_int_equal(n.ctl_stack_bytes, 4096);
 }
 
+static void gpus_have_their_usual_names(void **state)
+{
+	char text[GP__KFD_GFX_NAME_MAX];
+
+	(void)state;
+	assert_string_equal(gp__kfd_gfx_name(90010, text), "gfx90a");
+	assert_string_equal(gp__kfd_gfx_name(90402, text), "gfx942");
+	assert_string_equal(gp__kfd_gfx_name(80003, text), "gfx803");
+	assert_string_equal(gp__kfd_gfx_name(110001, text), "gfx1101");
+	assert_string_equal(gp__kfd_gfx_name(UINT32_MAX, text), "gfx429496725f");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sizes_are_the_drivers),
 		cmocka_unit_test(what_the_driver_says_goes),
 		cmocka_unit_test(other_lines_are_passed_over),
+		cmocka_unit_test(gpus_have_their_usual_names),
 	};
 
 	return cmocka_run_group_tests_name("kfd_topology", tests, NULL, NULL);

@@ -13,7 +13,6 @@
 
 #define NS_PER_S 1000000000ull
 #define CLOCK_100MHZ 100000000u
-#define CWSR_PARAMETER "/sys/module/amdgpu/parameters/cwsr_enable"
 
 struct gp__kfd_allocation {
 	struct gp__kfd_allocation *next;
@@ -60,20 +59,6 @@ static const char *machine_name(uint32_t machine, uint32_t *gfx_version)
 /*
  * Opening
  */
-
-static bool read_cwsr(void)
-{
-	FILE *f = fopen(CWSR_PARAMETER, "re");
-	int value = 1;
-
-	/* A driver that does not say has it: it is the default. */
-	if (!f)
-		return true;
-	if (fscanf(f, "%d", &value) != 1)
-		value = 1;
-	fclose(f);
-	return value;
-}
 
 static int fail_open(struct gp_error *err, int rc, uint32_t index)
 {
@@ -133,7 +118,8 @@ int gp_kfd_open(uint32_t index, struct gp_kfd **gpu, struct gp_error *err)
 	g->series.gpu_id = node.gpu_id;
 	if (gp__kfd_ioctl(g->u.kfd, GP_KFD_PREEMPT_QUERY, &g->series))
 		g->series = (struct gp_kfd_preempt_query){ .version = 0 };
-	g->cwsr = read_cwsr();
+	/* A driver that does not say has it: it is the default. */
+	g->cwsr = gp__kfd_cwsr_enable() != 0;
 	g->clock_hz = clock_of(node.gfx_version);
 	*gpu = g;
 	return 0;

@@ -10,7 +10,12 @@
 
 #define NODES "/sys/class/kfd/kfd/topology/nodes"
 
+#define CWSR_PARAMETER "/sys/module/amdgpu/parameters/cwsr_enable"
+
 #define PAGE 4096u
+#define BANKS_MAX 16
+#define HEAP_PUBLIC 1
+#define HEAP_PRIVATE 2
 #define SIMDS_PER_CU 4
 
 /* amdkfd's formulas for the context save area of these generations. */
@@ -125,6 +130,52 @@ static bool read_properties(struct gp__kfd_node *node)
 	return true;
 }
 
+/* Of all the banks that are on the GPU itself. */
+static uint64_t read_memory(uint32_t index)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int bank = 0; bank < BANKS_MAX; bank++) {
+		unsigned long long bytes = 0;
+		unsigned int heap = 0;
+		char path[128], line[256];
+		FILE *f;
+
+		snprintf(path, sizeof(path), NODES "/%u/mem_banks/%u/properties", index, bank);
+		f = fopen(path, "re");
+		if (!f)
+			break;
+		while (fgets(line, sizeof(line), f)) {
+			if (sscanf(line, "heap_type %u", &heap) != 1)
+				sscanf(line, "size_in_bytes %llu", &bytes);
+		}
+		fclose(f);
+		if (heap == HEAP_PUBLIC || heap == HEAP_PRIVATE)
+			sum += bytes;
+	}
+	return sum;
+}
+
+int gp__kfd_cwsr_enable(void)
+{
+	FILE *f = fopen(CWSR_PARAMETER, "re");
+	int value;
+
+	if (!f)
+		return -1;
+	if (fscanf(f, "%d", &value) != 1)
+		value = -1;
+	fclose(f);
+	return value < 0 ? -1 : value != 0;
+}
+
+const char *gp__kfd_gfx_name(uint32_t gfx_version, char text[GP__KFD_GFX_NAME_MAX])
+{
+	snprintf(text, GP__KFD_GFX_NAME_MAX, "gfx%u%u%x", gfx_version / 10000,
+		 gfx_version / 100 % 100, gfx_version % 100);
+	return text;
+}
+
 int gp__kfd_nodes(struct gp__kfd_node node[GP__KFD_NODES_MAX])
 {
 	char line[64];
@@ -141,8 +192,10 @@ int gp__kfd_nodes(struct gp__kfd_node node[GP__KFD_NODES_MAX])
 			continue;
 		if (!read_line(i, "name", found.name, sizeof(found.name)))
 			found.name[0] = '\0';
-		if (read_properties(&found))
-			node[n++] = found;
+		if (!read_properties(&found))
+			continue;
+		found.vram_bytes = read_memory(i);
+		node[n++] = found;
 	}
 	return n;
 }

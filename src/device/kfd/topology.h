@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #define GP__KFD_NODES_MAX 64
+#define GP__KFD_GFX_NAME_MAX 24
 
 struct gp__kfd_node {
 	uint32_t index; /* of the node's folder */
@@ -19,11 +20,18 @@ struct gp__kfd_node {
 	/* What a compute queue's context save area must have; from the driver where it says so. */
 	uint32_t save_bytes, ctl_stack_bytes; /* of each XCC: records with the control stack */
 	uint32_t debug_bytes; /* of each XCC, behind all of them */
+	uint64_t vram_bytes; /* 0: unknown */
 	char name[64];
 };
 
 /* The GPUs, in the order of their nodes: how many, or -errno (-ENODEV: there is no amdkfd). */
 int gp__kfd_nodes(struct gp__kfd_node node[GP__KFD_NODES_MAX]);
+
+/* amdgpu's parameter cwsr_enable: whether waves are saved; -1: the driver does not say. */
+int gp__kfd_cwsr_enable(void);
+
+/* "gfx90a" of 90010. Returns @text. */
+const char *gp__kfd_gfx_name(uint32_t gfx_version, char text[GP__KFD_GFX_NAME_MAX]);
 
 /* One line of a node's properties, "NAME VALUE"; what is not known is passed over. */
 void gp__kfd_node_property(struct gp__kfd_node *node, const char *line);
