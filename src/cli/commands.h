@@ -8,6 +8,7 @@
 int cmd_bench(struct gp__env *env, int argc, char **argv);
 int cmd_emu(struct gp__env *env, int argc, char **argv);
 int cmd_policy(struct gp__env *env, int argc, char **argv);
+int cmd_probe(struct gp__env *env, int argc, char **argv);
 int cmd_ps(struct gp__env *env, int argc, char **argv);
 int cmd_resume(struct gp__env *env, int argc, char **argv);
 int cmd_set(struct gp__env *env, int argc, char **argv);

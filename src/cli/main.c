@@ -10,6 +10,7 @@ static const struct gp__cmd commands[] = {
 	{ "emu", cmd_emu, "emulated AMD machines for ROCm programs" },
 	{ "help", gp__cmd_help, "explain a command, or list them" },
 	{ "policy", cmd_policy, "by which rule gpreemptd decides; change it" },
+	{ "probe", cmd_probe, "what can be done with the AMD GPUs here, tried and measured" },
 	{ "ps", cmd_ps, "the programs that are joined to gpreemptd" },
 	{ "resume", cmd_resume, "let suspended programs take part again" },
 	{ "set", cmd_set, "another priority, share or guarantee for joined programs" },

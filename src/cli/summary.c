@@ -148,6 +148,7 @@ static int print_text(struct gp__env *env, const json_t *daemon, const struct da
 	fputs("\nTry:\n"
 	      "  gpreempt sim seed004-basic --compare none,hpf\n"
 	      "  gpreempt emu exec -- rocminfo\n"
+	      "  gpreempt emu exec -- gpreempt probe\n"
 	      "  gpreempt doctor\n"
 	      "  gpreempt bench --list\n"
 	      "  gpreempt help\n",

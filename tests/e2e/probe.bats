@@ -1,0 +1,177 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# gpreempt probe: what can be done with AMD GPUs, on emulated machines of each kind.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+	: "${GPREEMPT:=build/src/cli/gpreempt}"
+	export XDG_RUNTIME_DIR=$BATS_TEST_TMPDIR
+	unset GPREEMPT_EMU_DIR
+}
+
+teardown() {
+	"$GPREEMPT" emu stop --all
+}
+
+# probe_on MACHINE_OPTION... [-- PROBE_OPTION...]
+probe_on() {
+	local machine=()
+
+	while [ $# -gt 0 ] && [ "$1" != -- ]; do
+		machine+=("$1")
+		shift
+	done
+	shift || true
+	"$GPREEMPT" emu exec --cus 4 "${machine[@]}" -- "$GPREEMPT" probe "$@"
+}
+
+# check JSON: python with d, the document, and way(name, verb) of the first GPU.
+check() {
+	python3 -c '
+import json, sys
+d = json.load(sys.stdin)
+def way(name, verb="save", gpu=0):
+    found = [a for a in d["gpus"][gpu]["abilities"] if (a["way"], a["verb"]) == (name, verb)]
+    assert len(found) == 1, (name, verb, found)
+    return found[0]
+def works(a, level):
+    assert a["works"] and a["level"] == level and a["stop_us"] > 0 and a["start_us"] > 0, a
+def fails(a, error):
+    assert not a["works"] and a["error"] == error and a["stop_us"] is None and a["reason"], a
+'"$1"
+}
+
+@test "6.12: level 3 in two ways, and the series is missing" {
+	probe_on --kernel 6.12 -- --json | check '
+assert d["schema"] == 1 and d["emulated"] and len(d["gpus"]) == 1
+g = d["gpus"][0]
+assert g["gfx"] == "gfx90a" and g["compute_units"] == 4 and g["xccs"] == 1, g
+assert g["kfd_version"] == "1.17" and g["series"] is None and g["cwsr_enable"] == 1, g
+assert g["vram_bytes"] == 16 << 30 and g["live_queues"] == 0 and g["error"] is None, g
+assert g["save_bytes_per_queue"] > 1 << 20 and g["save_bytes_live"] == 0
+works(way("update"), 3)
+works(way("dbgtrap"), 3)
+for verb in "save", "drain", "reset":
+    fails(way("preempt", verb), "ENOTTY")
+assert g["best_way"] in ("update", "dbgtrap")
+'
+}
+
+@test "6.1 has no debugger" {
+	probe_on --kernel 6.1 -- --json | check '
+assert d["gpus"][0]["kfd_version"] == "1.11"
+works(way("update"), 3)
+fails(way("dbgtrap"), "ENOTTY")
+assert "6.5" in way("dbgtrap")["reason"]
+assert d["gpus"][0]["best_way"] == "update"
+'
+}
+
+@test "gpreempt's kernel drains and resets as well" {
+	probe_on --kernel gpreempt -- --json | check '
+assert d["gpus"][0]["series"]["version"] == 1
+assert {"batch", "target-pid"} <= set(d["gpus"][0]["series"]["features"])
+for name in "update", "dbgtrap", "preempt":
+    works(way(name), 3)
+works(way("preempt", "drain"), 2)
+works(way("preempt", "reset"), 2)
+'
+}
+
+@test "without CWSR a stop waits, which is level 2" {
+	probe_on --kernel 6.12 --cwsr off -- --json | check '
+g = d["gpus"][0]
+assert g["cwsr_enable"] == 0 and g["best_way"] is None
+works(way("update"), 2)
+assert "cwsr_enable=1" in way("update")["reason"]
+'
+	probe_on --kernel gpreempt --cwsr off -- --json | check '
+fails(way("preempt"), "EOPNOTSUPP")
+works(way("preempt", "drain"), 2)
+'
+	run probe_on --cwsr off
+	[ "$status" -eq 0 ]
+	[[ $output == *"no Lv3"* ]]
+}
+
+@test "three GPUs, and one of them" {
+	probe_on --gpus 3 -- --json | check '
+assert [g["index"] for g in d["gpus"]] == [0, 1, 2]
+assert len({g["gpu_id"] for g in d["gpus"]}) == 3
+for i in range(3):
+    works(way("update", gpu=i), 3)
+'
+	probe_on --gpus 3 -- --json --gpu 1 | check 'assert [g["index"] for g in d["gpus"]] == [1]'
+	run probe_on --gpus 3 -- --gpu 3
+	[ "$status" -eq 1 ]
+	[[ $output == *"no GPU 3"*"from 0 to 2"* ]]
+	run probe_on -- --gpu x
+	[ "$status" -eq 2 ]
+	[[ $output == *"a whole number from 0 to 63"* ]]
+}
+
+@test "a gfx942 saves on all its XCCs" {
+	probe_on --gpu gfx942 --xccs 4 -- --json | check '
+g = d["gpus"][0]
+assert g["gfx"] == "gfx942" and g["xccs"] == 4 and g["compute_units"] == 16, g
+works(way("update"), 3)
+'
+}
+
+@test "a table for people, each reason once" {
+	run probe_on --kernel 6.1
+	[ "$status" -eq 0 ]
+	[[ ${lines[0]} == "GPU 0: emulated gfx90a, 4 compute units, 16.0 GiB" ]]
+	[[ ${lines[1]} == *"amdkfd 1.11" ]]
+	[[ $output == *"LEVEL"*"WAY"*"CALL"*"WORKS"*"STOP"*"START"* ]]
+	[[ $output == *"Lv3   update  UPDATE_QUEUE, 0 %"*"yes"* ]]
+	[[ $output == *"Lv1   window"* ]]
+	[ "$(grep -c "has not gpreempt's series" <<<"$output")" -eq 1 ]
+	[[ $output == *"fastest by update"* ]]
+	[[ $output == *"no times of hardware"* ]]
+}
+
+@test "queues that are alive are counted, with what saving them takes" {
+	[ -x "${ROCM_PROGRAMS:-build/tests/rocm}/hsa_stops" ] || skip "no HSA runtime here"
+	"$GPREEMPT" emu start --name m --cus 4
+	"$GPREEMPT" emu exec --name m -- "${ROCM_PROGRAMS:-build/tests/rocm}/hsa_stops" --seconds 6 \
+		--stop none 3>&- &
+	for _ in $(seq 50); do
+		"$GPREEMPT" emu exec --name m -- "$GPREEMPT" probe --json >"$BATS_TEST_TMPDIR/json"
+		grep -q '"live_queues": 0' "$BATS_TEST_TMPDIR/json" || break
+		sleep 0.1
+	done
+	check '
+g = d["gpus"][0]
+assert g["live_queues"] > 0
+assert g["save_bytes_live"] == g["live_queues"] * g["save_bytes_per_queue"]
+' <"$BATS_TEST_TMPDIR/json"
+	wait $!
+}
+
+@test "no GPU: what to do instead" {
+	[ ! -e /sys/class/kfd ] || skip "this machine has amdkfd"
+	run "$GPREEMPT" probe
+	[ "$status" -eq 1 ]
+	[[ $output == *"no AMD GPU here"*"gpreempt emu exec -- gpreempt probe"* ]]
+	run --separate-stderr "$GPREEMPT" probe --json
+	[ "$status" -eq 1 ]
+	python3 -c 'import json, sys
+d = json.loads(sys.argv[1])
+assert d["schema"] == 1 and "emu exec" in json.dumps(d)' "$output"
+}
+
+@test "a driver that does not do as it is told" {
+	# Every ioctl may be interrupted.
+	probe_on --kernel gpreempt --fault ioctl-eintr=50% -- --json | check '
+for name in "update", "dbgtrap", "preempt":
+    works(way(name), 3)
+'
+	# Nothing can be had.
+	run --separate-stderr probe_on --fault ioctl-enomem=90% -- --json
+	[ "$status" -eq 1 ]
+	check '
+assert d["gpus"][0]["error"] and d["gpus"][0]["abilities"] == [] and d["gpus"][0]["best_way"] is None
+' <<<"$output"
+}
