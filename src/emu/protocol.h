@@ -44,7 +44,7 @@ enum emu_type {
 	/* From the client. */
 	EMU_HELLO = 1, /* length: protocol version; address: cookie. Reply: 0, -EPROTO */
 	EMU_OPEN, /* data: the path; flags: open(2)'s. Reply: a descriptor, file */
-	EMU_IOCTL, /* file, request, address: the argument */
+	EMU_IOCTL, /* file, request, address: the argument; length: the thread that calls, or 0 */
 	EMU_MMAP, /* file, address, length, offset; flags, prot. Reply: a descriptor, offset, flags,
 		     prot */
 	EMU_ANSWER, /* to the question; result or -errno, data, a descriptor */

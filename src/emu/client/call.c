@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "emu/client/raw.h"
 #include "emu/message.h"
@@ -181,8 +182,8 @@ int64_t client_open(const char *path, int flags, dev_t rdev)
 	err = reply.msg.file ? client_file_add(reply.fd, reply.msg.file, rdev) : 0;
 	if (!err && !(flags & O_CLOEXEC))
 		err = raw_fcntl(reply.fd, F_SETFD, 0);
-	if (!err && (flags & O_NONBLOCK))
-		err = raw_fcntl(reply.fd, F_SETFL, O_NONBLOCK);
+	if (!err && (flags & (O_NONBLOCK | O_APPEND)))
+		err = raw_fcntl(reply.fd, F_SETFL, flags & (O_NONBLOCK | O_APPEND));
 	if (!err)
 		return reply.fd;
 	raw_close(reply.fd);
@@ -194,7 +195,8 @@ int64_t client_ioctl(uint64_t file, unsigned long request, void *argument)
 	struct emu_message msg = { .type = EMU_IOCTL,
 				   .file = file,
 				   .request = (uint32_t)request,
-				   .address = (uint64_t)argument };
+				   .address = (uint64_t)argument,
+				   .length = (uint64_t)raw_gettid() };
 	struct reply reply;
 	int64_t result = call(&msg, NULL, 0, &reply);
 
@@ -221,8 +223,11 @@ int64_t client_mmap(uint64_t file, void *at, size_t len, int prot, int flags, ui
 				   .flags = (uint32_t)flags,
 				   .prot = (uint32_t)prot };
 	struct reply reply;
-	int64_t result = call(&msg, NULL, 0, &reply);
+	int64_t result;
 
+	if (offset & ((uint64_t)sysconf(_SC_PAGESIZE) - 1))
+		return -EINVAL;
+	result = call(&msg, NULL, 0, &reply);
 	if (result < 0)
 		return result;
 	/* What it is, the machine says; where it goes, the program. */

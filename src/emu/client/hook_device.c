@@ -15,9 +15,14 @@
 
 #define FORK_STACK (1u << 20)
 
-static bool is_for_gpus(unsigned long request)
+/*
+ * What the kernel does for a descriptor itself is done for the socket. All else is for the driver,
+ * whatever it was meant for: amdkfd looks at the number only, so that isatty() is GET_VERSION.
+ */
+static bool is_for_driver(unsigned long request)
 {
-	return _IOC_TYPE(request) == 'K' || _IOC_TYPE(request) == 'd';
+	return request != FIOCLEX && request != FIONCLEX && request != FIONBIO &&
+	       request != FIOASYNC;
 }
 
 HOOK(int, ioctl, int fd, unsigned long request, ...)
@@ -29,7 +34,7 @@ HOOK(int, ioctl, int fd, unsigned long request, ...)
 	va_start(args, request);
 	argument = va_arg(args, void *);
 	va_end(args);
-	if (client_on() && is_for_gpus(request) && client_file_find(fd, &file, NULL))
+	if (client_on() && is_for_driver(request) && client_file_find(fd, &file, NULL))
 		return HOOK_RESULT(int, client_ioctl(file, request, argument));
 	if (!client_next.ioctl)
 		return HOOK_RESULT(int, raw_ioctl(fd, request, argument));

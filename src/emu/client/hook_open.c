@@ -34,10 +34,10 @@ static int64_t open_in_tree(const struct client_path *p, int flags)
 
 	if (err)
 		return err == -ENOENT && (flags & O_CREAT) ? -EACCES : err;
-	if (p->dynamic && !S_ISDIR(st.st_mode))
-		return client_open(p->name, flags, 0);
 	if ((flags & O_ACCMODE) != O_RDONLY && !(flags & O_PATH))
 		return S_ISDIR(st.st_mode) ? -EISDIR : -EACCES;
+	if (p->dynamic && !S_ISDIR(st.st_mode))
+		return client_open(p->name, flags, 0);
 	return raw_openat(AT_FDCWD, p->real, flags & ~(O_CREAT | O_EXCL | O_TRUNC), 0);
 }
 
@@ -47,6 +47,11 @@ static int64_t open_device(const struct client_path *p, int flags)
 		return -ENOTDIR;
 	if ((flags & O_CREAT) && (flags & O_EXCL))
 		return -EEXIST;
+	/* A name for it and no way to use it: the kernel refuses all else. */
+	if (flags & O_PATH)
+		return raw_openat(AT_FDCWD, p->real, flags, 0);
+	if (flags & O_DIRECT)
+		return -EINVAL;
 	return client_open(p->name, flags, p->rdev);
 }
 

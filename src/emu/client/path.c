@@ -157,12 +157,14 @@ static bool is_there(const struct client_path *p)
  * A device that is there is as accessible as the machine's socket. One that is not has the name of
  * a file that is not there either.
  */
-static bool find_device(struct client_path *p)
+static bool find_device(struct client_path *p, bool as_folder)
 {
 	char node[64] = "/" EMU_SYSFS "/dev/char/";
 	unsigned int number = EMU_KFD_MINOR;
 
-	if (!strcmp(p->name, DEVICE_KFD)) {
+	if (!strncmp(p->name, DEVICE_KFD "/", sizeof(DEVICE_KFD))) {
+		as_folder = true;
+	} else if (!strcmp(p->name, DEVICE_KFD)) {
 		p->rdev = makedev(EMU_KFD_MAJOR, EMU_KFD_MINOR);
 	} else if (render_minor(p->name, &number)) {
 		size_t len = strlen(node);
@@ -180,9 +182,10 @@ static bool find_device(struct client_path *p)
 	} else {
 		return false;
 	}
-	p->where = CLIENT_DEVICE;
+	/* No more a folder than the socket is. */
+	p->where = as_folder ? CLIENT_TREE : CLIENT_DEVICE;
 	p->dynamic = false;
-	set_real(p, "/" EMU_SOCKET, strlen("/" EMU_SOCKET), "");
+	set_real(p, "/" EMU_SOCKET, strlen("/" EMU_SOCKET), as_folder ? "/" : "");
 	return true;
 }
 
@@ -212,7 +215,7 @@ bool client_path_find(int dir, const char *path, struct client_path *p)
 		return false;
 	if (!walk_path(&w, path))
 		return false;
-	if (find_device(p))
+	if (find_device(p, path[strlen(path) - 1] == '/'))
 		return true;
 	prefix = prefix_of(p->name, w.len);
 	p->dynamic = prefix && prefix->dynamic;
