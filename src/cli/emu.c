@@ -45,7 +45,7 @@ struct args {
 
 static const struct argp_option machine_options[] = {
 	{ "gpu", KEY_GPU, "TARGET", 0, "gfx90a (MI210) or gfx942 (MI300X); gfx90a", 0 },
-	{ "gpus", KEY_GPUS, "N", 0, "how many of them, up to 8; 1", 0 },
+	{ "gpus", KEY_GPUS, "N", 0, "how many of them, 0 to 8; 1", 0 },
 	{ "xccs", KEY_XCCS, "N", 0, "XCCs of a GPU; 1, of a gfx942 8", 0 },
 	{ "cus", KEY_CUS, "N", 0, "compute units of an XCC; 104, of a gfx942 38", 0 },
 	{ "vram", KEY_VRAM, "SIZE", 0, "memory of a GPU; 16G", 0 },
@@ -186,7 +186,7 @@ static error_t parse_machine(int key, char *arg, struct argp_state *state)
 		return parse_choice(state, key, arg, c);
 	case KEY_GPUS:
 		args->configured = true;
-		return parse_u32(state, "--gpus", arg, 1, EMU_GPUS_MAX, &c->nr_gpus);
+		return parse_u32(state, "--gpus", arg, 0, EMU_GPUS_MAX, &c->nr_gpus);
 	case KEY_XCCS:
 		args->configured = true;
 		return parse_u32(state, "--xccs", arg, 1, GFX9_XCCS_MAX, &c->nr_xccs);

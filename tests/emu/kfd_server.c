@@ -43,7 +43,7 @@ void server_start(struct server *s)
 {
 	struct emu_config *c = &s->config;
 
-	c->nr_gpus = c->nr_gpus ? c->nr_gpus : 1;
+	c->nr_gpus = s->has_no_gpu ? 0 : c->nr_gpus ? c->nr_gpus : 1;
 	c->nr_xccs = 1;
 	c->xcc_cus = 2;
 	c->threads = 1;
@@ -233,7 +233,12 @@ int64_t client_hello(struct client *c, uint64_t cookie)
 
 int client_open(struct client *c, const char *path)
 {
-	struct emu_message msg = { .type = EMU_OPEN };
+	return client_open_with(c, path, O_RDWR);
+}
+
+int client_open_with(struct client *c, const char *path, int flags)
+{
+	struct emu_message msg = { .type = EMU_OPEN, .flags = (uint32_t)flags };
 	int fd = -1;
 	int64_t err = client_call(c, &msg, path, strlen(path), &fd);
 

@@ -21,6 +21,7 @@
 struct server {
 	struct emu_machine m;
 	struct emu_config config; /* may be changed before server_start() */
+	bool has_no_gpu; /* it has one unless this is said, or more are asked for */
 	pthread_t thread;
 	int quit_fd; /* ours; the machine has the other end */
 };
@@ -60,6 +61,7 @@ int64_t client_call(struct client *c, struct emu_message *msg, const void *data,
 int64_t client_hello(struct client *c, uint64_t cookie);
 /* A descriptor, or -errno. */
 int client_open(struct client *c, const char *path);
+int client_open_with(struct client *c, const char *path, int flags);
 int client_ioctl(struct client *c, int fd, unsigned long cmd, void *args);
 /* Mapped memory; NULL and *@err. */
 void *client_mmap(struct client *c, int fd, uint64_t offset, uint64_t length, int prot, int *err);

@@ -211,9 +211,30 @@ static void make_other(struct setup *s, struct bench_process *debugger, struct k
 	kfd_client_start(client, &debugger->call);
 }
 
+static void *say_id_and_wait(void *arg)
+{
+	atomic_store((_Atomic pid_t *)arg, gettid());
+	for (;;)
+		pause();
+	return NULL;
+}
+
+/* The id of a thread of ours that does nothing. */
+static pid_t other_thread(pthread_t *thread)
+{
+	static _Atomic pid_t id;
+
+	atomic_store(&id, 0);
+	assert_int_equal(pthread_create(thread, NULL, say_id_and_wait, &id), 0);
+	while (!atomic_load(&id))
+		usleep(1000);
+	return atomic_load(&id);
+}
+
 static void others_must_be_traced(void **unused)
 {
 	struct setup *s = start(1);
+	pthread_t thread;
 	pid_t child = start_child();
 	struct bench_process debugger;
 	struct kfd_client client;
@@ -225,6 +246,10 @@ static void others_must_be_traced(void **unused)
 	assert_int_equal(enable_as(s, &debugger.call, 0), -EPERM);
 	assert_int_equal(suspend_as(s, &debugger.call, &id, 1), -EPERM);
 	assert_int_equal(ptrace(PTRACE_SEIZE, child, 0, 0), 0);
+	/* It is a thread that traces, and none other of its process may. */
+	debugger.call.thread = other_thread(&thread);
+	assert_int_equal(enable_as(s, &debugger.call, 0), -EPERM);
+	debugger.call.thread = gettid();
 	assert_int_equal(suspend_as(s, &debugger.call, &id, 1), -EINVAL);
 	assert_int_equal(enable_as(s, &debugger.call, 0), 0);
 	assert_int_equal(enable_as(s, &debugger.call, 0), -EALREADY);
@@ -241,6 +266,8 @@ static void others_must_be_traced(void **unused)
 	assert_int_equal(s->q[0].q->held, 0);
 	assert_false(s->p.p->debug.enabled);
 	end_child(child);
+	pthread_cancel(thread);
+	pthread_join(thread, NULL);
 	end(s);
 	(void)unused;
 }

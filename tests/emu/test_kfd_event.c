@@ -363,6 +363,12 @@ static void own_page(void **state)
 	assert_int_equal(client_kfd(&w->c, GP_KFD_CREATE_EVENT, &e), -ENOSPC);
 	/* Others are not limited by it. */
 	create(w, GP_KFD_EVENT_MEMORY, true);
+	/* Of a smaller mapping, those slots are given that have become free. */
+	assert_non_null(client_mmap(&w->c, w->c.kfd, 2ULL << 62, 4096, PROT_READ, &err));
+	assert_int_equal(change(w, GP_KFD_DESTROY_EVENT, GP_KFD_SIGNAL_EVENT_LIMIT - 1), 0);
+	assert_int_equal(client_kfd(&w->c, GP_KFD_CREATE_EVENT, &e), -ENOSPC);
+	assert_int_equal(change(w, GP_KFD_DESTROY_EVENT, 9), 0);
+	assert_int_equal(create(w, GP_KFD_EVENT_SIGNAL, true), 9);
 
 	/* An interrupt counts for an event whose slot was written. */
 	emu_event_interrupt(p, 300);

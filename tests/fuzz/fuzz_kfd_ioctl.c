@@ -178,10 +178,10 @@ static void open_files(struct emu_process *p)
 
 	machine.next_file = 1;
 	for (uint32_t i = 0; i < 2; i++) {
-		if (!emu_file_open(p, EMU_FILE_RENDER, i, &fd, &id))
+		if (!emu_file_open(p, EMU_FILE_RENDER, i, O_RDWR, &fd, &id))
 			close(fd);
 	}
-	if (!emu_file_open(p, EMU_FILE_KFD, 0, &fd, &id))
+	if (!emu_file_open(p, EMU_FILE_KFD, 0, O_RDWR, &fd, &id))
 		close(fd);
 	p->node[0].render_file = 1;
 }

@@ -169,6 +169,24 @@ struct gp_kfd_set_xnack_mode {
 	__s32 xnack_enabled;
 };
 
+#define GP_KFD_CRIU_PROCESS_INFO 0
+#define GP_KFD_CRIU_CHECKPOINT 1
+#define GP_KFD_CRIU_UNPAUSE 2
+#define GP_KFD_CRIU_RESTORE 3
+#define GP_KFD_CRIU_RESUME 4
+
+struct gp_kfd_criu {
+	__u64 devices;
+	__u64 bos;
+	__u64 priv_data;
+	__u64 priv_data_size;
+	__u32 num_devices;
+	__u32 num_bos;
+	__u32 num_objects;
+	__u32 pid;
+	__u32 op;
+};
+
 /*
  * Memory
  */
@@ -591,6 +609,7 @@ struct gp_kfd_save_area_header {
 #define GP_KFD_SMI_EVENTS GP_KFD_WR(0x1f, struct gp_kfd_smi_events)
 #define GP_KFD_SVM GP_KFD_WR(0x20, struct gp_kfd_svm)
 #define GP_KFD_SET_XNACK_MODE GP_KFD_WR(0x21, struct gp_kfd_set_xnack_mode)
+#define GP_KFD_CRIU GP_KFD_WR(0x22, struct gp_kfd_criu)
 #define GP_KFD_AVAILABLE_MEMORY GP_KFD_WR(0x23, struct gp_kfd_get_available_memory)
 #define GP_KFD_EXPORT_DMABUF GP_KFD_WR(0x24, struct gp_kfd_export_dmabuf)
 #define GP_KFD_RUNTIME_ENABLE GP_KFD_WR(0x25, struct gp_kfd_runtime_enable)

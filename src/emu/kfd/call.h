@@ -19,7 +19,8 @@ struct emu_process;
 struct emu_call {
 	struct emu_machine *m;
 	struct emu_process *process; /* the caller */
-	pid_t pid; /* of it, and the thread that may be a tracer */
+	pid_t pid; /* of it */
+	pid_t thread; /* that calls, as it says itself; 0: it does not */
 	uid_t uid;
 	gid_t gid;
 	uint64_t file; /* the open file whose ioctl it is */

@@ -399,6 +399,11 @@ static int set_launch_override(struct emu_process *p, struct gp_kfd_dbg_launch_o
 {
 	uint32_t wanted = args->support_request_mask;
 
+	/* No GPU, none that could refuse. */
+	if (!p->m->config.nr_gpus) {
+		args->support_request_mask = ~0u;
+		return 0;
+	}
 	args->support_request_mask = 0;
 	if (args->override_mode != GP_KFD_DBG_OVERRIDE_OR &&
 	    args->override_mode != GP_KFD_DBG_OVERRIDE_REPLACE)
@@ -416,7 +421,7 @@ static int set_launch_mode(struct emu_process *p, const struct gp_kfd_dbg_launch
 		return emu_debug_refresh(p);
 	case GP_KFD_DBG_LAUNCH_HALT:
 	case GP_KFD_DBG_LAUNCH_DEBUG:
-		return -ENODEV;
+		return p->m->config.nr_gpus ? -ENODEV : 0;
 	default:
 		return -EINVAL;
 	}
@@ -427,7 +432,7 @@ static int set_flags(struct emu_process *p, struct gp_kfd_dbg_set_flags *args)
 	uint32_t old = p->debug.flags;
 	int err;
 
-	if (args->flags & GP_KFD_DBG_FLAG_SINGLE_ALU_OP) {
+	if (p->m->config.nr_gpus && args->flags & GP_KFD_DBG_FLAG_SINGLE_ALU_OP) {
 		args->flags = old;
 		return -EACCES;
 	}
@@ -711,7 +716,7 @@ static bool may_debug(const struct emu_call *call, struct emu_process *target)
 	pthread_mutex_lock(&target->lock);
 	is_debugger = target->debug.debugger == call->process->pasid;
 	pthread_mutex_unlock(&target->lock);
-	return is_debugger || emu_tracer_is(call->pid, target->pid);
+	return is_debugger || emu_tracer_is(call->pid, call->thread, target->pid);
 }
 
 /* Who traces a program can be there first, before it has anything open. */
@@ -721,7 +726,8 @@ static struct emu_process *find_target(struct emu_call *call, const struct gp_kf
 
 	if (pid <= 0)
 		return NULL;
-	if (args->op == GP_KFD_DBG_ENABLE && pid != call->pid && emu_tracer_is(call->pid, pid))
+	if (args->op == GP_KFD_DBG_ENABLE && pid != call->pid &&
+	    emu_tracer_is(call->pid, call->thread, pid))
 		return emu_process_adopt(call->m, pid);
 	return emu_process_find(call->m, pid);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * mqds: the memory queue descriptors of all processes; hqds: the registers of each hardware slot;
- * rls: the list that was given to the hardware scheduler. All in amdkfd's form, which is hex.
+ * rls: the list that was given to the hardware scheduler, all in amdkfd's form, which is hex;
+ * mem_limit: how much of the host's memory is in use; hang_hws: how it would be used.
  *
  * There is no descriptor and there are no registers: they are made up from what the queue is, as
  * far as amdkfd sets them and the packet processor changes them; everything else is 0. First all
@@ -552,13 +553,29 @@ static int write_rls(struct view *v)
 	return err;
 }
 
+/* It would make the scheduler of a GPU hang; that is what --fault is for. */
+static int write_hang(struct view *v)
+{
+	fputs("echo gpu_id > hang_hws\n", v->out);
+	return 0;
+}
+
+static int write_limits(struct view *v)
+{
+	unsigned long long used = atomic_load(&v->m->gtt_used) >> 20, all = v->m->gtt_bytes >> 20;
+
+	fprintf(v->out, "System mem used %lluM out of %lluM\nTTM mem used %lluM out of %lluM\n",
+		used, all, used, all);
+	return 0;
+}
+
 static const struct {
 	const char *path;
 	int (*write)(struct view *v);
 } files[] = {
-	{ EMU_DEBUGFS "/mqds", write_mqds },
-	{ EMU_DEBUGFS "/hqds", write_hqds },
-	{ EMU_DEBUGFS "/rls", write_rls },
+	{ EMU_DEBUGFS "/mqds", write_mqds },	    { EMU_DEBUGFS "/hqds", write_hqds },
+	{ EMU_DEBUGFS "/rls", write_rls },	    { EMU_DEBUGFS "/hang_hws", write_hang },
+	{ EMU_DEBUGFS "/mem_limit", write_limits },
 };
 
 /* What was written, to be read from its beginning. */

@@ -85,7 +85,7 @@ static int get_exported(struct emu_call *call, uint32_t client_fd, struct emu_sh
 int emu_get_dmabuf_info(struct emu_call *call, struct gp_kfd_get_dmabuf_info *args)
 {
 	struct emu_shared *s;
-	int err = get_exported(call, args->dmabuf_fd, &s);
+	int err = call->m->config.nr_gpus ? get_exported(call, args->dmabuf_fd, &s) : -EINVAL;
 
 	if (err)
 		return err;

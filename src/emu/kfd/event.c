@@ -171,7 +171,9 @@ static int add_signal(struct emu_events *e, struct emu_event *ev)
 	int64_t id;
 	int err;
 
-	if (e->slot_bytes && e->nr_signals >= e->slot_bytes / 8)
+	/* Just then: where fewer slots are mapped than events were made, those that are free are
+	 * looked for. */
+	if (e->slot_bytes && e->nr_signals == e->slot_bytes / 8)
 		return -ENOSPC;
 	err = e->slot ? 0 : make_page(e);
 	if (err)

@@ -67,6 +67,7 @@ HANDLER(import_dmabuf)
 HANDLER(alloc_queue_gws)
 HANDLER(svm)
 HANDLER(set_xnack_mode)
+HANDLER(criu)
 HANDLER(available_memory)
 HANDLER(export_dmabuf)
 HANDLER(smi_events)
@@ -83,14 +84,6 @@ static int refuse(struct emu_call *call, void *args)
 	(void)call;
 	(void)args;
 	return -EPERM;
-}
-
-/* Checkpoints are for who has the capability, and of this machine nobody. */
-static int refuse_checkpoint(struct emu_call *call, void *args)
-{
-	(void)call;
-	(void)args;
-	return -EACCES;
 }
 
 static int check_svm(const void *args, uint32_t size)
@@ -113,7 +106,6 @@ struct ioctl {
 #define OLD_DBG_UNREGISTER GP_KFD_W(0x0e, uint64_t)
 #define OLD_DBG_ADDRESS_WATCH _IOC(_IOC_WRITE, GP_KFD_MAGIC, 0x0f, 16)
 #define OLD_DBG_WAVE_CONTROL _IOC(_IOC_WRITE, GP_KFD_MAGIC, 0x10, 16)
-#define CRIU_OP _IOC(_IOC_READ | _IOC_WRITE, GP_KFD_MAGIC, 0x22, 56)
 
 static const struct ioctl ioctls[] = {
 	[0x01] = { GP_KFD_GET_VERSION, do_get_version, NULL, false },
@@ -149,7 +141,7 @@ static const struct ioctl ioctls[] = {
 	[0x1f] = { GP_KFD_SMI_EVENTS, do_smi_events, NULL, true },
 	[0x20] = { GP_KFD_SVM, do_svm, check_svm, true },
 	[0x21] = { GP_KFD_SET_XNACK_MODE, do_set_xnack_mode, NULL, false },
-	[0x22] = { CRIU_OP, refuse_checkpoint, NULL, false },
+	[0x22] = { GP_KFD_CRIU, do_criu, NULL, false },
 	[0x23] = { GP_KFD_AVAILABLE_MEMORY, do_available_memory, NULL, false },
 	[0x24] = { GP_KFD_EXPORT_DMABUF, do_export_dmabuf, NULL, true },
 	[0x25] = { GP_KFD_RUNTIME_ENABLE, do_runtime_enable, NULL, true },
@@ -203,6 +195,8 @@ int emu_kfd_ioctl(struct emu_call *call, const struct emu_file *f, uint32_t cmd,
 		return -EBADF;
 	if (!io->run)
 		return -EINVAL;
+	if (io->cmd == GP_KFD_CRIU && !emu_may_checkpoint(call))
+		return -EACCES;
 	call->file = f->id;
 	memset(&args, 0, size > _IOC_SIZE(io->cmd) ? size : _IOC_SIZE(io->cmd));
 	/* Which way is for us to say, not for the caller. */

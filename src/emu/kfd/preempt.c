@@ -112,8 +112,10 @@ int emu_resume_queue(struct emu_call *call, struct gp_kfd_resume_queue *args)
 int emu_preempt_query(struct emu_call *call, struct gp_kfd_preempt_query *args)
 {
 	const struct emu_config *c = &call->m->config;
-	uint32_t gpu_id = args->gpu_id ? args->gpu_id : call->m->node[0]->gpu_id;
+	uint32_t gpu_id = args->gpu_id;
 
+	if (!gpu_id && c->nr_gpus)
+		gpu_id = call->m->node[0]->gpu_id;
 	if (!emu_machine_node(call->m, gpu_id))
 		return -EINVAL;
 	*args = (struct gp_kfd_preempt_query){
@@ -347,7 +349,7 @@ static bool may_hold(const struct emu_call *call, const struct emu_process *targ
 	snprintf(name, sizeof(name), "/proc/%d", (int)target->pid);
 	if (call->uid == target->uid && !stat(name, &st) && st.st_uid == call->uid)
 		return true;
-	return emu_tracer_is(call->pid, target->pid);
+	return emu_tracer_is(call->pid, 0, target->pid);
 }
 
 static int find_target(struct emu_call *call, uint32_t pid, struct emu_process **target)

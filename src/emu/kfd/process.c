@@ -387,8 +387,8 @@ void emu_processes_end(struct emu_machine *m)
  * Its files
  */
 
-int emu_file_open(struct emu_process *p, enum emu_file_kind kind, uint32_t node, int *client_fd,
-		  uint64_t *id)
+int emu_file_open(struct emu_process *p, enum emu_file_kind kind, uint32_t node, uint32_t flags,
+		  int *client_fd, uint64_t *id)
 {
 	struct emu_machine *m = p->m;
 	struct emu_file *f = calloc(1, sizeof(*f));
@@ -401,7 +401,9 @@ int emu_file_open(struct emu_process *p, enum emu_file_kind kind, uint32_t node,
 		free(f);
 		return -errno;
 	}
-	*f = (struct emu_file){ .kind = kind, .node = node, .fd = pair[0], .process = p };
+	*f = (struct emu_file){
+		.kind = kind, .node = node, .flags = flags, .fd = pair[0], .process = p
+	};
 	pthread_mutex_lock(&m->lock);
 	if (p->nr_files >= EMU_FILES_MAX || m->quit) {
 		pthread_mutex_unlock(&m->lock);

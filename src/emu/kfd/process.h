@@ -24,6 +24,7 @@ struct emu_file {
 	uint64_t id;
 	enum emu_file_kind kind;
 	uint32_t node; /* of a render node */
+	uint32_t flags; /* of open() */
 	int fd; /* our end: it hangs up when the last duplicate of theirs is closed */
 	struct emu_process *process; /* that opened it; it has a reference */
 	struct emu_file *next;
@@ -101,8 +102,8 @@ struct emu_process *emu_process_find(struct emu_machine *m, pid_t pid);
  * Open files. The machine's lock is held by none of the callers; a file that is found stays as long
  * as its id's owner has a connection in a call.
  */
-int emu_file_open(struct emu_process *p, enum emu_file_kind kind, uint32_t node, int *client_fd,
-		  uint64_t *id);
+int emu_file_open(struct emu_process *p, enum emu_file_kind kind, uint32_t node, uint32_t flags,
+		  int *client_fd, uint64_t *id);
 /* A copy of it, whoever opened it: false where there is none of this id. */
 bool emu_file_find(struct emu_machine *m, uint64_t id, struct emu_file *file);
 /* Its last duplicate was closed. */
@@ -111,6 +112,7 @@ void emu_file_close(struct emu_machine *m, uint64_t id);
 /* The ioctls. */
 struct emu_call;
 struct gp_kfd_acquire_vm;
+struct gp_kfd_criu;
 struct gp_kfd_get_apertures;
 struct gp_kfd_get_apertures_old;
 struct gp_kfd_get_clock_counters;
@@ -132,6 +134,9 @@ int emu_set_trap_handler(struct emu_call *call, struct gp_kfd_set_trap_handler *
 int emu_acquire_vm(struct emu_call *call, struct gp_kfd_acquire_vm *args);
 int emu_set_xnack_mode(struct emu_call *call, struct gp_kfd_set_xnack_mode *args);
 int emu_svm(struct emu_call *call, struct gp_kfd_svm *args);
+/* Checkpoints, of which there are none, are for those who have a capability for it. */
+bool emu_may_checkpoint(const struct emu_call *call);
+int emu_criu(struct emu_call *call, struct gp_kfd_criu *args);
 /* A register of the GPU that says how surfaces are laid out. */
 uint32_t emu_gb_addr_config(const struct emu_machine *m);
 /* What a process has of a GPU's addresses, also for debuggers. */

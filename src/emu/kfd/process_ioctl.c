@@ -12,6 +12,7 @@
 #include "emu/kfd/memfd.h"
 #include "emu/kfd/node.h"
 #include "emu/kfd/process.h"
+#include "emu/kfd/tracer.h"
 #include "emu/protocol.h"
 #include "gpreempt/uapi/gpreempt_kfd.h"
 
@@ -37,6 +38,10 @@
 #define MACRO_TILE_CONFIGS 16
 #define GFX90A_GB_ADDR_CONFIG 0x22014042
 #define GFX942_GB_ADDR_CONFIG 0x2a114042
+
+/* Capabilities. */
+#define CAN_SYS_ADMIN (1ULL << 21)
+#define CAN_CHECKPOINT (1ULL << 40)
 
 /* What an offset for mmap of /dev/kfd means. */
 #define MMAP_TYPE_SHIFT 62
@@ -280,31 +285,47 @@ int emu_acquire_vm(struct emu_call *call, struct gp_kfd_acquire_vm *args)
 	return err;
 }
 
-/* Waves whose access failed cannot try again: it is off, and stays so. */
+/* A kernel without memory that moves by itself (CONFIG_HSA_AMD_SVM), as Debian's is, has neither.
+ */
 int emu_set_xnack_mode(struct emu_call *call, struct gp_kfd_set_xnack_mode *args)
 {
-	struct emu_process *p = call->process;
-	uint32_t queues = 0;
-
-	if (args->xnack_enabled < 0) {
-		args->xnack_enabled = 0;
-		return 0;
-	}
-	pthread_mutex_lock(&p->lock);
-	for (uint32_t i = 0; i < call->m->config.nr_gpus; i++)
-		queues += p->node[i].nr_queues;
-	pthread_mutex_unlock(&p->lock);
-	if (queues)
-		return -EBUSY;
-	return args->xnack_enabled ? -EPERM : 0;
+	(void)call;
+	(void)args;
+	return -EPERM;
 }
 
-/* A kernel without memory that moves by itself (CONFIG_HSA_AMD_SVM) has none. */
 int emu_svm(struct emu_call *call, struct gp_kfd_svm *args)
 {
 	(void)call;
 	(void)args;
 	return -EPERM;
+}
+
+bool emu_may_checkpoint(const struct emu_call *call)
+{
+	return emu_tracer_can(call->pid, call->thread, CAN_CHECKPOINT | CAN_SYS_ADMIN);
+}
+
+/* A program on this machine is like one that uses no GPU: there is nothing to save. */
+int emu_criu(struct emu_call *call, struct gp_kfd_criu *args)
+{
+	struct emu_process *target;
+
+	switch (args->op) {
+	case GP_KFD_CRIU_PROCESS_INFO:
+		return -ENODEV;
+	case GP_KFD_CRIU_CHECKPOINT:
+		return args->devices && args->bos && args->priv_data ? -ENODEV : -EINVAL;
+	case GP_KFD_CRIU_RESUME:
+		target = emu_process_find(call->m, (pid_t)args->pid);
+		if (!target)
+			return -ESRCH;
+		emu_process_put(target);
+		return -EINVAL;
+	default:
+		/* Nothing is ever paused, and nothing that could be restored was saved. */
+		return -EINVAL;
+	}
 }
 
 /*

@@ -16,6 +16,7 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -101,7 +102,7 @@ static int64_t open_file(struct emu_call *call, struct request *r, struct emu_me
 	if (node < 0)
 		return node;
 	*close_fd = true;
-	return emu_file_open(call->process, kind, (uint32_t)node, fd, &reply->file);
+	return emu_file_open(call->process, kind, (uint32_t)node, r->msg.flags, fd, &reply->file);
 }
 
 static int64_t do_ioctl(struct emu_call *call, const struct emu_message *msg)
@@ -110,9 +111,19 @@ static int64_t do_ioctl(struct emu_call *call, const struct emu_message *msg)
 
 	if (!emu_file_find(call->m, msg->file, &f))
 		return -EBADF;
+	call->thread = msg->length <= INT32_MAX ? (pid_t)msg->length : 0;
 	if (f.kind == EMU_FILE_KFD)
 		return emu_kfd_ioctl(call, &f, msg->request, msg->address);
 	return emu_drm_ioctl(call, &f, msg->request, msg->address);
+}
+
+/* As of any file: what is mapped can be read, and written if it was opened for that. */
+static bool may_map(const struct emu_file *f, const struct emu_message *msg)
+{
+	uint32_t access = f->flags & O_ACCMODE;
+	bool writes = (msg->prot & PROT_WRITE) && (msg->flags & MAP_TYPE) != MAP_PRIVATE;
+
+	return access != O_WRONLY && !(writes && access == O_RDONLY);
 }
 
 static int64_t do_mmap(struct emu_call *call, const struct emu_message *msg,
@@ -124,6 +135,8 @@ static int64_t do_mmap(struct emu_call *call, const struct emu_message *msg,
 		return -EBADF;
 	if (!msg->length)
 		return -EINVAL;
+	if (!may_map(&f, msg))
+		return -EACCES;
 	reply->prot = msg->prot;
 	reply->flags = (msg->flags & ~(uint32_t)MAP_TYPE) | MAP_SHARED;
 	reply->offset = 0;
@@ -321,6 +334,9 @@ int emu_machine_listen(struct emu_machine *m)
 		fprintf(stderr, "%s: %s\n", address.sun_path, strerror(-err));
 		return err;
 	}
+	/* A device is nothing to execute, and access() of one asks about the socket. */
+	if (chmod(address.sun_path, 0600))
+		return -errno;
 	emu_server_watch(m, m->listen_fd, EPOLLIN, EMU_WATCHED_LISTEN, 0);
 	return 0;
 }

@@ -23,6 +23,7 @@
 #define KFD "sys/devices/virtual/kfd/kfd"
 #define NODES KFD "/topology/nodes"
 #define PROC KFD "/proc"
+#define PARAMETERS "sys/module/amdgpu/parameters"
 /* A root bus of its own; each GPU is alone on a bus behind it. */
 #define PCI_ROOT "pci0000:40"
 #define PCI_FIRST_BUS 0x41
@@ -262,10 +263,12 @@ static void put_cpu(struct writer *w)
 	    "simd_per_cu 0\nmax_slots_scratch_cu 0\ngfx_target_version 0\nvendor_id 0\n"
 	    "device_id 0\nlocation_id 0\ndomain 0\ndrm_render_minor 0\nhive_id 0\n"
 	    "num_sdma_engines 0\nnum_sdma_xgmi_engines 0\nnum_sdma_queues_per_engine 0\n"
-	    "num_cp_queues 0\nmax_engine_clk_ccompute %u\n",
-	    sysconf(_SC_NPROCESSORS_ONLN), w->m->config.nr_gpus, cpu_mhz());
+	    "num_cp_queues 0\n%smax_engine_clk_ccompute %u\n",
+	    sysconf(_SC_NPROCESSORS_ONLN), w->m->config.nr_gpus,
+	    w->m->config.kernel == EMU_KERNEL_6_1 ? "" : "cwsr_size 0\nctl_stack_size 0\n",
+	    cpu_mhz());
 	put(w, NODES "/0/mem_banks/0/properties",
-	    "heap_type 0\nsize_in_bytes %llu\nflags 0\nwidth 64\nmem_clk_max 0\n",
+	    "heap_type 0\nsize_in_bytes %llu\nflags 0\nwidth 0\nmem_clk_max 0\n",
 	    (unsigned long long)bytes);
 }
 
@@ -578,31 +581,70 @@ static void put_device_links(struct writer *w, uint32_t gpu)
 	put(w, path, "%s", "");
 }
 
+static void put_mode(struct writer *w, const char *path, unsigned int mode)
+{
+	if (!w->err)
+		w->err = emu_tree_mode(w->dir, path, mode);
+}
+
 /* Names only: what is in them is written when they are opened. */
 static void put_debugfs(struct writer *w)
 {
-	static const char *const names[] = { "mqds", "hqds", "rls" };
+	static const struct {
+		const char *name;
+		unsigned int mode;
+	} files[] = { { "mqds", 0444 },
+		      { "hqds", 0444 },
+		      { "rls", 0444 },
+		      { "hang_hws", 0200 },
+		      { "mem_limit", 0200 } };
 	char path[64];
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		snprintf(path, sizeof(path), "%s/%s", &EMU_DEBUGFS[1], names[i]);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", &EMU_DEBUGFS[1], files[i].name);
 		put(w, path, "%s", "");
+		put_mode(w, path, files[i].mode);
 	}
 }
 
 static void put_module(struct writer *w)
 {
+	/* Of amdkfd; those that are what they are, and those that follow. */
+	static const struct {
+		const char *name, *value;
+		bool is_new; /* later than 6.1 */
+		unsigned int mode;
+	} constant[] = {
+		{ "sched_policy", "0", false, 0444 },
+		{ "hws_max_conc_proc", "-1", false, 0444 },
+		{ "send_sigterm", "0", false, 0444 },
+		{ "halt_if_hws_hang", "0", false, 0644 },
+		{ "hws_gws_support", "N", false, 0444 },
+		{ "debug_evictions", "N", false, 0644 },
+		{ "no_system_mem_limit", "N", false, 0644 },
+		{ "no_queue_eviction_on_vm_fault", "0", false, 0444 },
+		{ "mtype_local", "0", true, 0444 },
+		{ "noretry", "-1", false, 0644 },
+		{ "mes", "0", false, 0444 },
+		{ "debug_mask", "0", true, 0444 },
+	};
 	const struct emu_config *c = &w->m->config;
+	char path[128];
 
 	put(w, "sys/module/amdgpu/initstate", "live\n");
 	put(w, "sys/module/amdgpu/refcnt", "0\n");
-	put(w, "sys/module/amdgpu/parameters/cwsr_enable", "%d\n", c->cwsr);
-	put(w, "sys/module/amdgpu/parameters/sched_policy", "0\n");
-	put(w, "sys/module/amdgpu/parameters/noretry", "-1\n");
-	put(w, "sys/module/amdgpu/parameters/max_num_of_queues_per_device", "%u\n",
-	    EMU_QUEUES_PER_GPU_MAX);
-	put(w, "sys/module/amdgpu/parameters/queue_preemption_timeout_ms", "%u\n",
+	for (size_t i = 0; i < sizeof(constant) / sizeof(constant[0]); i++) {
+		if (constant[i].is_new && c->kernel == EMU_KERNEL_6_1)
+			continue;
+		snprintf(path, sizeof(path), PARAMETERS "/%s", constant[i].name);
+		put(w, path, "%s\n", constant[i].value);
+		put_mode(w, path, constant[i].mode);
+	}
+	put(w, PARAMETERS "/cwsr_enable", "%d\n", c->cwsr);
+	put(w, PARAMETERS "/max_num_of_queues_per_device", "%u\n", EMU_QUEUES_PER_GPU_MAX);
+	put(w, PARAMETERS "/queue_preemption_timeout_ms", "%u\n",
 	    c->preempt_timeout_ms ? c->preempt_timeout_ms : EMU_PREEMPT_TIMEOUT_MS);
+	put_mode(w, PARAMETERS "/queue_preemption_timeout_ms", 0644);
 }
 
 /* The host's, and ours. */
@@ -646,8 +688,10 @@ int emu_topology_init(struct emu_machine *m)
 	    "platform_oem 0\nplatform_id 0\nplatform_rev 0\n");
 	put(&w, KFD "/dev", "%d:%d\n", EMU_KFD_MAJOR, EMU_KFD_MINOR);
 	put(&w, KFD "/uevent", "MAJOR=%d\nMINOR=%d\nDEVNAME=kfd\n", EMU_KFD_MAJOR, EMU_KFD_MINOR);
+	put_mode(&w, KFD "/uevent", 0644);
 	if (!w.err)
 		w.err = emu_tree_folder(w.dir, PROC);
+	put_symlink(&w, KFD "/subsystem", "../../../../class/kfd");
 	put_symlink(&w, "sys/class/kfd/kfd", "../../devices/virtual/kfd/kfd");
 	put_cpu(&w);
 	for (uint32_t i = 0; i < m->config.nr_gpus; i++) {

@@ -7,6 +7,7 @@
 
 struct status {
 	int process, tracer;
+	unsigned long long capabilities;
 	bool has_memory; /* what has none runs no program: a zombie, a thread of the kernel */
 };
 
@@ -25,7 +26,8 @@ static bool read_status(pid_t tid, struct status *s)
 		long kib;
 
 		if (sscanf(line, "Tgid: %d", &s->process) == 1 ||
-		    sscanf(line, "TracerPid: %d", &s->tracer) == 1)
+		    sscanf(line, "TracerPid: %d", &s->tracer) == 1 ||
+		    sscanf(line, "CapEff: %llx", &s->capabilities) == 1)
 			continue;
 		s->has_memory |= sscanf(line, "VmSize: %ld", &kib) == 1;
 	}
@@ -41,9 +43,20 @@ pid_t emu_tracer_process(pid_t tid)
 	return read_status(tid, &s) && s.has_memory ? s.process : -ESRCH;
 }
 
-bool emu_tracer_is(pid_t tracer, pid_t pid)
+bool emu_tracer_is(pid_t tracer, pid_t thread, pid_t pid)
+{
+	struct status target, s;
+
+	if (!read_status(pid, &target) || !read_status(target.tracer, &s) || s.process != tracer)
+		return false;
+	return thread == target.tracer || !read_status(thread, &s) || s.process != tracer;
+}
+
+bool emu_tracer_can(pid_t process, pid_t thread, uint64_t capabilities)
 {
 	struct status s;
 
-	return read_status(pid, &s) && read_status(s.tracer, &s) && s.process == tracer;
+	if ((!read_status(thread, &s) || s.process != process) && !read_status(process, &s))
+		return false;
+	return s.capabilities & capabilities;
 }

@@ -14,7 +14,8 @@
 #include <unistd.h>
 
 #define FOLDER_MODE 0755
-#define FILE_MODE 0644
+#define FILE_MODE 0444
+#define WRITING_MODE 0644
 #define OPEN_FOLDERS_MAX 16
 
 static int join(char *buf, const char *dir, const char *path)
@@ -46,10 +47,13 @@ int emu_tree_folder(const char *dir, const char *path)
 
 static int write_text(const char *full, const char *fmt, va_list ap)
 {
-	int fd = open(full, O_WRONLY | O_CREAT | O_CLOEXEC, FILE_MODE);
 	char *text;
-	int len, err = 0;
+	int fd, len, err = 0;
 
+	/* Ours to write, whatever it is to others. */
+	if (chmod(full, WRITING_MODE) && errno != ENOENT)
+		return -errno;
+	fd = open(full, O_WRONLY | O_CREAT | O_CLOEXEC, WRITING_MODE);
 	if (fd < 0)
 		return -errno;
 	len = vasprintf(&text, fmt, ap);
@@ -58,7 +62,7 @@ static int write_text(const char *full, const char *fmt, va_list ap)
 		return -ENOMEM;
 	}
 	/* At once, and then what is left of a longer one: the first line is whole at any time. */
-	if (pwrite(fd, text, (size_t)len, 0) != len || ftruncate(fd, len))
+	if (pwrite(fd, text, (size_t)len, 0) != len || ftruncate(fd, len) || fchmod(fd, FILE_MODE))
 		err = errno ? -errno : -EIO;
 	close(fd);
 	free(text);
@@ -79,6 +83,16 @@ int emu_tree_file(const char *dir, const char *path, const char *fmt, ...)
 	err = write_text(full, fmt, ap);
 	va_end(ap);
 	return err;
+}
+
+int emu_tree_mode(const char *dir, const char *path, unsigned int mode)
+{
+	char full[PATH_MAX];
+	int err = join(full, dir, path);
+
+	if (err)
+		return err;
+	return chmod(full, mode) ? -errno : 0;
 }
 
 int emu_tree_link(const char *dir, const char *path, const char *to)
