@@ -60,6 +60,11 @@ kernel-handler-test:
 	@scripts/gfx9-kernel-handler $(BUILD)/kernel-handler || [ $$? -eq 77 ]
 	@scripts/run-tests $(BUILD) --suite kernel-handler
 
+kernel-probe:
+	@scripts/deps test
+	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
+	@scripts/kernel-probe $(BUILD) || [ $$? -eq 77 ]
+
 emu-soak:
 	@scripts/deps test
 	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
@@ -84,8 +89,10 @@ help:
 	@echo 'make mutation   switch off each guard of the core in turn; the tests must notice'
 	@echo 'make kernel-handler-test'
 	@echo '                fetch the Linux kernel source, and save contexts with its own handlers'
+	@echo 'make kernel-probe'
+	@echo '                ask a real /dev/kfd, of Debian in QEMU, what the emulated one is asked'
 	@echo 'make emu-soak   kill programs and emulated machines SOAK_ROUNDS=$(SOAK_ROUNDS) times'
 	@echo 'make install    install under PREFIX=$(PREFIX), below DESTDIR'
 	@echo 'make clean      remove everything that was built'
 
-.PHONY: all demo test bench lint sanitize fuzz mutation kernel-handler-test emu-soak install clean help
+.PHONY: all demo test bench lint sanitize fuzz mutation kernel-handler-test kernel-probe emu-soak install clean help
