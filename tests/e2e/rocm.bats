@@ -205,6 +205,30 @@ victim_is_right() {
 	wait $neighbour || { cat "$BATS_TEST_TMPDIR/neighbour"; false; }
 }
 
+@test "a queue that hangs is reset when somebody stops it, and the next program runs" {
+	program hsa_stops
+	emu start --cus 4 --fault hang-queue=30
+	run timeout 60 "$GPREEMPT" emu exec --name default -- \
+		"$ROCM_PROGRAMS/hsa_stops" --seconds 5 --stop update
+	echo "$output"
+	[ "$status" -eq 1 ]
+	[[ $output == *"UPDATE_QUEUE: Permission denied"* ]]
+	on_machine --name default -- "$ROCM_PROGRAMS/hsa_queues"
+}
+
+# This runtime listens to no event for it, and waits for ever; so it does on hardware.
+@test "a reset of the GPU is the end of its programs' queues, and of nobody else's" {
+	program hsa_stops
+	emu start --cus 4 --fault gpu-reset=2s
+	timeout 60 "$GPREEMPT" emu exec --name default -- \
+		"$ROCM_PROGRAMS/hsa_stops" --seconds 5 --stop none 3>&- &
+	stuck=$!
+	sleep 12
+	on_machine --name default -- "$ROCM_PROGRAMS/hsa_queues"
+	kill -0 $stuck
+	kill $stuck
+}
+
 @test "clients and machines that are killed leave nothing behind" {
 	program hsa_stops
 	run timeout 200 "$SOURCE_DIR/tests/rocm/kills.py" "$GPREEMPT" "$ROCM_PROGRAMS" --rounds 20

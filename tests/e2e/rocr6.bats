@@ -97,6 +97,15 @@ program() {
 	[[ $output == *"memory fault at 0x123456789000"* ]]
 }
 
+@test "ROCm 6: a reset of the GPU is told" {
+	program hsa_stops
+	run timeout 60 "$GPREEMPT" emu exec --cus 4 --fault gpu-reset=2s -- \
+		"$ROCR6" exec "$ROCR6_DIR" "$ROCM_PROGRAMS/hsa_stops" --seconds 30 --stop none
+	echo "$output"
+	[ "$status" -eq 134 ]
+	[[ $output == *"HW Exception by GPU node-1"*"GPU Hang"* ]]
+}
+
 @test "ROCm 6: HIP" {
 	program hip_kernels
 	for name in hip_kernels hip_memory hip_streams; do

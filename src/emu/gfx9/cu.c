@@ -257,6 +257,8 @@ bool gfx9_cu_start(struct gfx9_cu *cu, struct gfx9_job *job, const uint32_t id[3
 		g->wave[i].scratch_slot = slot[i];
 		gfx9_wave_start(&g->wave[i].w, cu->target, &job->kernel, &job->dispatch, id, i,
 				slot[i]);
+		if (job->hangs)
+			g->wave[i].state = GFX9_HALTED;
 	}
 	return true;
 }

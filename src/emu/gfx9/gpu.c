@@ -243,7 +243,7 @@ static void settle(struct gfx9_gpu *gpu, struct gfx9_cu *cu)
 		enum gfx9_stop_type stop = atomic_load(&g->job->queue->stop);
 
 		next = g->next;
-		if (stop != GFX9_SAVE && stop != GFX9_RESET)
+		if (stop != GFX9_RESET && (stop != GFX9_SAVE || g->job->hangs))
 			continue;
 		set_busy(gpu, cu, true);
 		if (stop == GFX9_SAVE)

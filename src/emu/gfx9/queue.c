@@ -73,6 +73,7 @@ static int init_job(struct gfx9_job *job, struct gfx9_queue *q)
 	job->next = NULL;
 	job->nr_started = job->nr_done = job->nr_resident = 0;
 	memset(job->started, 0, sizeof(job->started));
+	job->hangs = false;
 	job->failed = 0;
 	job->insts = 0;
 	job->started_ns = job->ended_ns = 0;

@@ -44,6 +44,8 @@ struct gfx9_job {
 	 * says why; -ECANCELED after GFX9_RESET; -ENOMEM. The job is the caller's again.
 	 */
 	void (*done)(struct gfx9_job *job, int result);
+	/* Set after gfx9_job_init(): its waves stand still for ever, and can only be dropped. */
+	bool hangs;
 
 	struct gfx9_job *next;
 	struct gfx9_queue *queue;

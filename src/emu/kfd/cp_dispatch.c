@@ -145,7 +145,7 @@ static enum cp_step judge_job(struct emu_queue *q, const struct emu_dispatch *d,
 	return CP_STEP_DONE;
 }
 
-/* The one that is meant to hang is consumed like any other, and nothing is heard of it. */
+/* The one that is meant to hang: nothing but a reset takes its waves away. */
 static bool is_to_hang(struct emu_node *n)
 {
 	uint32_t after = n->m->config.faults.hang_queue;
@@ -162,8 +162,9 @@ static void hand_over(struct emu_queue *q, struct emu_dispatch *d)
 	c->dispatches = d;
 	c->once = d->once;
 	q->nr_running++;
-	if (!is_to_hang(q->node))
-		gfx9_gpu_dispatch(q->node->gpu, &d->job);
+	d->job.hangs = is_to_hang(q->node);
+	q->hangs |= d->job.hangs;
+	gfx9_gpu_dispatch(q->node->gpu, &d->job);
 }
 
 enum cp_step aql_dispatch(struct emu_queue *q, union aql_packet *packet,

@@ -32,7 +32,7 @@ enum emu_kernel {
 struct emu_faults {
 	uint32_t preempt_timeout, ioctl_eintr, ioctl_enomem;
 	uint64_t preempt_slow_ns;
-	uint32_t hang_queue; /* so many dispatches are executed, the next one never ends; 0: none */
+	uint32_t hang_queue; /* so many dispatches are executed, the next one hangs; 0: none */
 	uint64_t gpu_reset_ns; /* after so much time; 0: never */
 };
 

@@ -64,6 +64,9 @@ static int preempt(struct emu_node *n, struct emu_queue *q, enum gfx9_stop_type 
 	if (q->destroying)
 		return -EBUSY;
 	err = emu_sched_hold(n, &q, 1, EMU_HELD_PREEMPTED, how, timeout_ns);
+	/* As for UPDATE_QUEUE: it hung, and there is nothing left to resume. */
+	if (!err && q->held & EMU_HELD_RESET)
+		err = -EACCES;
 	if (err)
 		emu_sched_release(n, &q, 1, EMU_HELD_PREEMPTED);
 	return err;

@@ -45,7 +45,7 @@ struct emu_process_node {
 	uint64_t tba, tma;
 	_Atomic uint64_t *tma_words; /* level 2: handler, its memory, whether debugged; NULL */
 	uint64_t scratch_va;
-	uint64_t evicted; /* nonzero: its queues do not run (fault, eviction); the node's lock */
+	bool evicted; /* its queues do not run (fault, reset); the node's lock */
 	bool reset; /* its queues were lost in a reset; the node's lock */
 	bool gws; /* a queue has it */
 	uint32_t nr_queues;

@@ -21,6 +21,7 @@ enum {
 	EMU_HELD_PREEMPTED = 4, /* by PREEMPT_QUEUE */
 	EMU_HELD_BATCH = 8, /* by PREEMPT_BATCH of another process */
 	EMU_HELD_DESTROYED = 16,
+	EMU_HELD_RESET = 32, /* it hung, and was reset: for good */
 };
 
 /* What a queue did wrong, until somebody deals with it. */
@@ -62,7 +63,6 @@ struct emu_queue {
 	uint32_t held;
 	bool active, mapped;
 	enum gfx9_stop_type stop_as; /* how it is to be unmapped next; GFX9_RUNNING: saved */
-	bool lost; /* its last preemption failed: reset */
 	uint64_t mapped_since; /* device time */
 	uint32_t nr_preemptions;
 	uint64_t held_since, held_ns; /* host time */
@@ -74,6 +74,7 @@ struct emu_queue {
 	uint64_t wptr; /* of SDMA and PM4, as the doorbell said */
 	uint64_t last_doorbell;
 	uint32_t nr_running; /* dispatches that have not ended */
+	bool hangs; /* one of them does, as a fault on demand */
 	bool rung; /* there may be packets */
 	bool stopped_by_error;
 	bool faulted; /* for good */
@@ -107,8 +108,11 @@ static inline bool emu_queue_is_sdma(const struct emu_queue *q)
  * lock.
  */
 
-/* Takes every queue off the hardware, and puts back those that are active. 0; -ETIME where waves
- * did not leave in time: the node is hung, and is reset; -EIO while it is. */
+/*
+ * Takes every queue off the hardware, and puts back those that are active. Where waves do not leave
+ * in time, their queues are reset and the others go on: 0. As drivers before 6.12 cannot do that,
+ * theirs is -ETIME: the node is hung, and is reset; -EIO while it is.
+ */
 int emu_sched_unmap(struct emu_node *n, uint64_t timeout_ns);
 void emu_sched_map(struct emu_node *n);
 /* One more, with the engine's part of it made, and one less. */
@@ -123,10 +127,8 @@ void emu_sched_judge(struct emu_queue *q);
 int emu_sched_hold(struct emu_node *n, struct emu_queue **q, uint32_t nr, uint32_t why,
 		   enum gfx9_stop_type how, uint64_t timeout_ns);
 int emu_sched_release(struct emu_node *n, struct emu_queue **q, uint32_t nr, uint32_t why);
-/* All of a process on this node: a fault, a debugger. Counted: as often as evicted, so often it has
- * to be restored. */
+/* All of a process on this node, for good: a fault. */
 int emu_sched_evict(struct emu_node *n, struct emu_process *p);
-int emu_sched_restore(struct emu_node *n, struct emu_process *p);
 /* What the front end cannot do while it looks at queues: bad accesses, resets, turns of those
  * without a slot. Takes the node's lock. */
 void emu_sched_tend(struct emu_node *n);

@@ -61,9 +61,34 @@ static void all_begin_to_leave(struct emu_node *n, bool reset, struct emu_queue 
 	for (q = *leaving; q; q = q->next_in_turn) {
 		enum gfx9_stop_type how = q->stop_as ? q->stop_as : GFX9_SAVE;
 
-		begin_to_leave(q, reset ? GFX9_RESET : how);
+		/* What hangs does not hear of being dropped, either. */
+		if (q->hangs && how == GFX9_RESET)
+			how = GFX9_SAVE;
+		begin_to_leave(q, reset || atomic_load(&n->m->quit) ? GFX9_RESET : how);
 	}
 	emu_node_leave(n);
+}
+
+/*
+ * A queue that hangs, since 6.12: its waves are dropped, it never runs again, and its process hears
+ * of it. Others lose nothing.
+ */
+static int reset_queue(struct emu_queue *q)
+{
+	struct emu_node *n = q->node;
+	int err;
+
+	if (n->m->config.kernel == EMU_KERNEL_6_1 || atomic_load(&n->hung))
+		return -ETIME;
+	gfx9_gpu_stop(n->gpu, &q->hw, GFX9_RESET);
+	err = gfx9_gpu_wait(n->gpu, &q->hw, RESET_TIMEOUT_NS);
+	if (err == -ETIME)
+		return err;
+	q->held |= EMU_HELD_RESET;
+	emu_sched_judge(q);
+	q->process->node[n->index].reset = true;
+	emu_event_reset(q->process, n->gpu_id);
+	return 0;
 }
 
 /* What was lost on the way has failed, and its queue hears of it as of any job that fails. */
@@ -76,9 +101,9 @@ static int wait_to_leave(struct emu_queue *q, uint64_t deadline)
 		return 0;
 	err = gfx9_gpu_wait(q->node->gpu, &q->hw, now < deadline ? deadline - now : 0);
 	if (err == -ETIME)
+		err = reset_queue(q);
+	if (err == -ETIME)
 		return err;
-	if (err)
-		q->lost = true;
 	gfx9_gpu_remove(q->node->gpu, &q->hw);
 	return 0;
 }
@@ -318,12 +343,12 @@ int emu_sched_release(struct emu_node *n, struct emu_queue **q, uint32_t nr, uin
 	return any ? run_list(n, 0) : 0;
 }
 
-int emu_sched_evict(struct emu_node *n, struct emu_process *p)
+/* Marks them. False: none was active. */
+static bool evict(struct emu_node *n, struct emu_process *p)
 {
 	bool any = false;
 
-	if (p->node[n->index].evicted++)
-		return 0;
+	p->node[n->index].evicted = true;
 	for (struct emu_queue *q = n->queues; q; q = q->next) {
 		if (q->process != p)
 			continue;
@@ -331,24 +356,12 @@ int emu_sched_evict(struct emu_node *n, struct emu_process *p)
 		any |= q->active;
 		emu_sched_judge(q);
 	}
-	return any ? run_list(n, 0) : 0;
+	return any;
 }
 
-int emu_sched_restore(struct emu_node *n, struct emu_process *p)
+int emu_sched_evict(struct emu_node *n, struct emu_process *p)
 {
-	struct emu_process_node *pn = &p->node[n->index];
-	bool any = false;
-
-	if (!pn->evicted || --pn->evicted)
-		return 0;
-	for (struct emu_queue *q = n->queues; q; q = q->next) {
-		if (q->process != p)
-			continue;
-		q->held &= ~(uint32_t)EMU_HELD_EVICTED;
-		emu_sched_judge(q);
-		any |= q->active;
-	}
-	return any ? run_list(n, 0) : 0;
+	return evict(n, p) ? run_list(n, 0) : 0;
 }
 
 /*
@@ -396,40 +409,47 @@ static void tend_queue(struct emu_queue *q)
 		tell_of_fault(q, &t);
 }
 
-static bool is_first_of_process(const struct emu_node *n, const struct emu_queue *q)
+static bool has_queue(const struct emu_node *n, const struct emu_process *p)
 {
-	const struct emu_queue *other = n->queues;
+	const struct emu_queue *q = n->queues;
 
-	while (other->process != q->process)
-		other = other->next;
-	return other == q;
+	while (q && q->process != p)
+		q = q->next;
+	return q;
 }
 
-/* Everything on the node is lost, and whoever had a queue there hears of it. They stay evicted. */
-static void reset(struct emu_node *n, const char *cause)
+/*
+ * Every process hears of a reset, whether it was using this GPU or not, and none has queues there
+ * again: it would not know what its memory is worth.
+ */
+static void tell_of_reset(struct emu_node *n, bool was_hung)
+{
+	struct emu_machine *m = n->m;
+
+	pthread_mutex_lock(&m->lock);
+	for (struct emu_process *p = m->processes; p; p = p->next) {
+		if (was_hung && has_queue(n, p))
+			p->node[n->index].reset = true;
+		evict(n, p);
+		emu_smi_eviction(n, p, GP_KFD_EVICTION_SUSPEND);
+		emu_event_reset(p, n->gpu_id);
+	}
+	pthread_mutex_unlock(&m->lock);
+}
+
+/* Everything on the node is lost. */
+static void reset(struct emu_node *n, bool was_hung)
 {
 	struct emu_queue *leaving;
 
-	emu_smi_reset(n, cause);
+	emu_smi_reset(n, was_hung ? "HWS hang" : "user trigger");
 	atomic_store(&n->hung, true);
 	all_begin_to_leave(n, true, &leaving);
 	for (struct emu_queue *q = leaving; q; q = q->next_in_turn)
 		q->stop_as = GFX9_RUNNING;
 	if (wait_for_all(n, leaving, gp__clock_ns() + RESET_TIMEOUT_NS))
 		return; /* and again */
-	for (struct emu_queue *q = n->queues; q; q = q->next) {
-		struct emu_process_node *pn = &q->process->node[n->index];
-
-		q->held |= EMU_HELD_EVICTED;
-		q->lost = true;
-		emu_sched_judge(q);
-		pn->reset = true;
-		if (!is_first_of_process(n, q))
-			continue;
-		pn->evicted++;
-		emu_smi_eviction(n, q->process, GP_KFD_EVICTION_SUSPEND);
-		emu_event_reset(q->process, n->gpu_id);
-	}
+	tell_of_reset(n, was_hung);
 	atomic_fetch_add(&n->nr_resets, 1);
 	atomic_store(&n->hung, false);
 	emu_smi_reset(n, NULL);
@@ -478,7 +498,7 @@ void emu_sched_tend(struct emu_node *n)
 		}
 	}
 	if (due || atomic_load(&n->hung))
-		reset(n, due ? "user trigger" : "HWS hang");
+		reset(n, atomic_load(&n->hung));
 	if (slice_is_over(n, gp__clock_ns()))
 		rotate(n);
 	pthread_mutex_unlock(&n->lock);

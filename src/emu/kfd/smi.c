@@ -156,12 +156,6 @@ void emu_smi_eviction(struct emu_node *n, struct emu_process *p, uint32_t trigge
 	     n->gpu_id, (int)trigger);
 }
 
-void emu_smi_restore(struct emu_node *n, struct emu_process *p)
-{
-	tell(n, p->pid, GP_KFD_SMI_QUEUE_RESTORE, "%lld -%d %x %c\n", boot_time_ns(), (int)p->pid,
-	     n->gpu_id, '0');
-}
-
 /* With our end of the pair, which is closed where it fails. */
 static int add_client(struct emu_call *call, struct emu_node *n, int fd)
 {

@@ -36,6 +36,5 @@ int emu_smi_events(struct emu_call *call, struct gp_kfd_smi_events *args);
 void emu_smi_vmfault(struct emu_node *n, struct emu_process *p);
 void emu_smi_reset(struct emu_node *n, const char *cause);
 void emu_smi_eviction(struct emu_node *n, struct emu_process *p, uint32_t trigger);
-void emu_smi_restore(struct emu_node *n, struct emu_process *p);
 
 #endif
