@@ -9,85 +9,43 @@
  */
 #include "benches.h"
 #include "machine.h"
+#include "resident.h"
 #include "tennis.h"
 
 #include "base/clock.h"
-#include "device/kfd/user.h"
-#include "base/object.h"
 #include "emu/protocol.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #ifdef GP_EMU_KERNELS
 
-#define RING 4096u
 #define BATCH 512u
 #define CUS "8"
-#define SPINS 1024
 #define SECOND_NS 1000000000ull
-#define PATIENCE_NS (20 * SECOND_NS)
-
-struct client {
-	struct gp__kfd_user u;
-	struct gp__kfd_queue q;
-	struct gp__kfd_memory code, data;
-	struct gp__object object;
-	struct gp__kfd_signal *signal;
-	/* For the kernels "gate" and "knock". */
-	struct {
-		uint64_t arrived, open, left, turn;
-	} * gate_args;
-	_Atomic uint32_t *arrived, *open, *left;
-};
-
-static int wait_below(struct gp__kfd_signal *s, int64_t value)
-{
-	uint64_t deadline = gp__clock_ns() + PATIENCE_NS;
-
-	for (unsigned int n = 1; atomic_load(&s->value) >= value; n++) {
-		if (n % SPINS)
-			continue;
-		/* On a host with few processors the machine may be waiting for ours. */
-		sched_yield();
-		if (gp__clock_ns() > deadline)
-			return -ETIME;
-	}
-	return 0;
-}
 
 static int barrier_round_trip(void *arg, uint64_t times)
 {
-	struct client *c = arg;
+	struct resident *c = arg;
 	int err = 0;
 
 	while (!err && times--) {
 		atomic_store(&c->signal->value, 1);
 		gp__kfd_barrier(&c->q, c->signal);
-		err = wait_below(c->signal, 1);
+		err = resident_wait(c->signal, 1);
 	}
 	return err;
 }
 
-static uint64_t kernel(const struct client *c, const char *name)
-{
-	uint64_t offset;
-
-	return gp__object_symbol(&c->object, name, &offset) ? (uint64_t)c->code.at + offset : 0;
-}
-
 static int dispatch_batch(void *arg, uint64_t times)
 {
-	struct client *c = arg;
-	struct gp__kfd_dispatch d = { .kernel = kernel(c, "knock.kd"),
+	struct resident *c = arg;
+	struct gp__kfd_dispatch d = { .kernel = resident_kernel(c, "knock.kd"),
 				      .kernarg = &c->gate_args->open,
 				      .grid = 64,
 				      .group = 64 };
@@ -102,129 +60,25 @@ static int dispatch_batch(void *arg, uint64_t times)
 }
 
 /*
- * Stopping: each way takes the queue off the GPU when it returns, and puts it back.
+ * Stops
  */
-
-struct way {
-	const char *name;
-	int (*stop)(struct client *c);
-	int (*start)(struct client *c);
-};
-
-static int update_stop(struct client *c)
-{
-	return gp__kfd_queue_set_percentage(&c->q, 0);
-}
-
-static int update_start(struct client *c)
-{
-	return gp__kfd_queue_set_percentage(&c->q, GP_KFD_PERCENTAGE_MAX);
-}
-
-static int debug_queues(struct client *c, uint32_t op)
-{
-	uint32_t id = c->q.id;
-	struct gp_kfd_dbg_trap args = { .pid = (uint32_t)getpid(), .op = op };
-	int n;
-
-	if (op == GP_KFD_DBG_SUSPEND_QUEUES) {
-		args.suspend_queues.queue_array_ptr = (uint64_t)&id;
-		args.suspend_queues.num_queues = 1;
-	} else {
-		args.resume_queues.queue_array_ptr = (uint64_t)&id;
-		args.resume_queues.num_queues = 1;
-	}
-	n = gp__kfd_ioctl(c->u.kfd, GP_KFD_DBG_TRAP, &args);
-	if (n < 0)
-		return n;
-	return n == 1 ? 0 : -EIO;
-}
-
-static int debug_stop(struct client *c)
-{
-	return debug_queues(c, GP_KFD_DBG_SUSPEND_QUEUES);
-}
-
-static int debug_start(struct client *c)
-{
-	return debug_queues(c, GP_KFD_DBG_RESUME_QUEUES);
-}
-
-static int preempt_stop(struct client *c)
-{
-	struct gp_kfd_preempt_queue args = { .queue_id = c->q.id,
-					     .preempt_type = GP_KFD_PREEMPT_SAVE };
-
-	return gp__kfd_ioctl(c->u.kfd, GP_KFD_PREEMPT_QUEUE, &args);
-}
-
-static int preempt_start(struct client *c)
-{
-	struct gp_kfd_resume_queue args = { .queue_id = c->q.id };
-
-	return gp__kfd_ioctl(c->u.kfd, GP_KFD_RESUME_QUEUE, &args);
-}
-
-static const struct way ways[] = {
-	{ "update", update_stop, update_start },
-	{ "dbgtrap", debug_stop, debug_start },
-	{ "preempt", preempt_stop, preempt_start },
-};
-
-/* The device's clock in nanoseconds. */
-static uint64_t device_ns(struct client *c)
-{
-	struct gp_kfd_get_clock_counters args = { .gpu_id = c->u.node.gpu_id };
-
-	return gp__kfd_ioctl(c->u.kfd, GP_KFD_GET_CLOCK_COUNTERS, &args)
-		       ? 0
-		       : args.gpu_clock_counter * 10;
-}
 
 struct cycle {
 	double stop_wall, stop_device, start_wall, start_device;
 };
 
-/* A clock read is a call too, and no part of what is measured. */
-static int timed(struct client *c, int (*call)(struct client *c), double *wall, double *device)
+struct call {
+	struct gp__kfd_control *control;
+	struct gp__kfd_target *target;
+	enum gp__kfd_verb verb;
+};
+
+static int set(void *arg)
 {
-	uint64_t device_start = device_ns(c), start = gp__clock_ns();
-	int err = call(c);
+	struct call *c = arg;
+	int n = gp__kfd_control(c->control, c->verb, c->target, 1);
 
-	*wall = (double)(gp__clock_ns() - start);
-	*device = (double)(device_ns(c) - device_start);
-	return err;
-}
-
-static int gate_closes(struct client *c, uint32_t waves)
-{
-	struct gp__kfd_dispatch d = { .kernel = kernel(c, "gate.kd"),
-				      .kernarg = c->gate_args,
-				      .grid = waves * 64,
-				      .group = 64 };
-	uint64_t deadline = gp__clock_ns() + PATIENCE_NS;
-
-	*c->arrived = *c->open = *c->left = 0;
-	atomic_store(&c->signal->value, 1);
-	if (waves)
-		gp__kfd_launch(&c->q, &d, c->signal);
-	while (atomic_load(c->arrived) < waves) {
-		if (gp__clock_ns() > deadline)
-			return -ETIME;
-		usleep(100);
-	}
-	return 0;
-}
-
-static int gate_opens(struct client *c, uint32_t waves)
-{
-	int err;
-
-	atomic_store(c->open, 1);
-	err = waves ? wait_below(c->signal, 1) : 0;
-	if (!err && *c->left != waves)
-		err = -EILSEQ; /* somebody was lost, or came twice */
-	return err;
+	return n < 0 ? n : 0;
 }
 
 /* Sorts them. */
@@ -236,22 +90,26 @@ static double median(double *v, unsigned int n)
 	return stats.median;
 }
 
-static int measure_way(struct gp__bench_run *run, struct client *c, const struct way *way,
+static int measure_way(struct gp__bench_run *run, struct resident *r, struct gp__kfd_control *c,
 		       uint32_t waves, struct cycle *result)
 {
 	enum { MAX = 64 };
 	unsigned int n = gp__bench_repeats(run) < MAX ? gp__bench_repeats(run) : MAX;
+	struct gp__kfd_queue_info queue = resident_queue(r);
+	struct gp__kfd_target target = { .queue = &queue };
+	struct call stop = { c, &target, GP__KFD_SAVE }, start = { c, &target, GP__KFD_START };
 	double v[4][MAX];
-	int err = gate_closes(c, waves);
+	int err = resident_close_gate(r, waves);
 
 	for (unsigned int i = 0; !err && i < n; i++) {
-		err = timed(c, way->stop, &v[0][i], &v[1][i]);
+		err = resident_settle(r, waves);
 		if (!err)
-			err = timed(c, way->start, &v[2][i], &v[3][i]);
-		usleep(500);
+			err = resident_timed(r, set, &stop, &v[0][i], &v[1][i]);
+		if (!err)
+			err = resident_timed(r, set, &start, &v[2][i], &v[3][i]);
 	}
 	if (!err)
-		err = gate_opens(c, waves);
+		err = resident_open_gate(r, waves);
 	if (!err)
 		*result = (struct cycle){ median(v[0], n), median(v[1], n), median(v[2], n),
 					  median(v[3], n) };
@@ -269,28 +127,40 @@ static void add_row(struct gp__bench_run *run, const char *what, const char *sta
 	gp__bench_row(run, row);
 }
 
-static int bench_stops(struct gp__bench_run *run, struct client *c)
+static int bench_way(struct gp__bench_run *run, struct resident *r, enum gp__kfd_way way)
 {
 	static const uint32_t waves[] = { 0, 1, 32, 256 };
+	struct gp__kfd_control control;
 	char what[64];
+	int err = gp__kfd_control_open(&control, r->u.kfd, 0, way);
 
-	for (size_t k = 0; k < sizeof(ways) / sizeof(ways[0]); k++) {
-		for (size_t i = 0; i < sizeof(waves) / sizeof(waves[0]); i++) {
-			struct cycle cycle;
-			int err = measure_way(run, c, &ways[k], waves[i], &cycle);
+	if (err)
+		return gp__bench_fail(run, err, "beginning to stop by %s", gp__kfd_way_name(way));
+	for (size_t i = 0; !err && i < sizeof(waves) / sizeof(waves[0]); i++) {
+		struct cycle cycle;
 
-			if (err)
-				return gp__bench_fail(run, err, "stopping by %s with %u waves",
-						      ways[k].name, waves[i]);
-			snprintf(what, sizeof(what), "stop by %s", ways[k].name);
-			add_row(run, what, "resident", waves[i], cycle.stop_wall,
-				cycle.stop_device);
-			snprintf(what, sizeof(what), "start by %s", ways[k].name);
-			add_row(run, what, "resident", waves[i], cycle.start_wall,
-				cycle.start_device);
+		err = measure_way(run, r, &control, waves[i], &cycle);
+		if (err) {
+			gp__bench_fail(run, err, "stopping by %s with %u waves",
+				       gp__kfd_way_name(way), waves[i]);
+			break;
 		}
+		snprintf(what, sizeof(what), "stop by %s", gp__kfd_way_name(way));
+		add_row(run, what, "resident", waves[i], cycle.stop_wall, cycle.stop_device);
+		snprintf(what, sizeof(what), "start by %s", gp__kfd_way_name(way));
+		add_row(run, what, "resident", waves[i], cycle.start_wall, cycle.start_device);
 	}
-	return 0;
+	gp__kfd_control_close(&control);
+	return err;
+}
+
+static int bench_stops(struct gp__bench_run *run, struct resident *r)
+{
+	int err = 0;
+
+	for (int way = 0; !err && way < GP__KFD_WAYS; way++)
+		err = bench_way(run, r, (enum gp__kfd_way)way);
+	return err;
 }
 
 /*
@@ -303,7 +173,7 @@ static void let_machine_sleep(void *arg)
 	usleep(20000);
 }
 
-static int bench_packets(struct gp__bench_run *run, struct client *c)
+static int bench_packets(struct gp__bench_run *run, struct resident *c)
 {
 	struct table_tennis futex;
 	struct gp__bench_pair pair;
@@ -383,134 +253,24 @@ static void bench_idle(struct gp__bench_run *run)
 			  "an idle machine with an idle client on it: %.3f %% of a CPU", percent);
 }
 
-/*
- * The client
- */
-
-/* So that the debugger's way is open: before there is a queue. */
-static int enable_runtime(struct client *c)
-{
-	struct gp_kfd_runtime_enable args = { .mode_mask = GP_KFD_RUNTIME_ENABLE_MODE };
-
-	return gp__kfd_ioctl(c->u.kfd, GP_KFD_RUNTIME_ENABLE, &args);
-}
-
-static int enable_debug(struct client *c)
-{
-	struct gp_kfd_runtime_info info;
-	struct gp_kfd_dbg_trap args = { .pid = (uint32_t)getpid(), .op = GP_KFD_DBG_ENABLE };
-	struct gp_kfd_queue_snapshot snapshot[8];
-	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC), err;
-
-	if (fd < 0)
-		return -errno;
-	args.enable = (struct gp_kfd_dbg_enable){ .rinfo_ptr = (uint64_t)&info,
-						  .rinfo_size = sizeof(info),
-						  .dbg_fd = (uint32_t)fd };
-	err = gp__kfd_ioctl(c->u.kfd, GP_KFD_DBG_TRAP, &args);
-	close(fd);
-	if (err)
-		return err;
-	/* A queue is new until somebody has looked at it. */
-	args = (struct gp_kfd_dbg_trap){ .pid = (uint32_t)getpid(),
-					 .op = GP_KFD_DBG_GET_QUEUE_SNAPSHOT };
-	args.snapshot = (struct gp_kfd_dbg_snapshot){
-		.exception_mask = GP_KFD_EC_MASK(GP_KFD_EC_QUEUE_NEW),
-		.snapshot_buf_ptr = (uint64_t)snapshot,
-		.num_entries = 8,
-		.entry_size = sizeof(snapshot[0]),
-	};
-	return gp__kfd_ioctl(c->u.kfd, GP_KFD_DBG_TRAP, &args);
-}
-
-static int disable_debug(struct client *c)
-{
-	struct gp_kfd_dbg_trap args = { .pid = (uint32_t)getpid(), .op = GP_KFD_DBG_DISABLE };
-
-	return gp__kfd_ioctl(c->u.kfd, GP_KFD_DBG_TRAP, &args);
-}
-
-static int load_kernels(struct client *c)
-{
-	int err = gp__object_read(&c->object, GP_EMU_KERNELS);
-
-	if (!err)
-		err = gp__kfd_alloc(&c->u, &c->code, gp__object_bytes(&c->object),
-				    GP_KFD_MEM_GTT | GP_KFD_MEM_EXECUTABLE);
-	if (!err)
-		gp__object_load(&c->object, c->code.at);
-	return err;
-}
-
-static int make_data(struct client *c)
-{
-	int err = gp__kfd_alloc(&c->u, &c->data, 8192, GP_KFD_MEM_GTT | GP_KFD_MEM_COHERENT);
-	char *at = c->data.at;
-
-	if (err)
-		return err;
-	c->signal = (void *)at;
-	c->signal->kind = GP__KFD_SIGNAL_USER;
-	c->gate_args = (void *)(at + 128);
-	c->arrived = (void *)(at + 256);
-	c->open = c->arrived + 1;
-	c->left = c->arrived + 2;
-	c->gate_args->arrived = (uint64_t)c->arrived;
-	c->gate_args->open = (uint64_t)c->open;
-	c->gate_args->left = (uint64_t)c->left;
-	c->gate_args->turn = (uint64_t)(c->arrived + 3);
-	return 0;
-}
-
-static int begin(struct client *c)
-{
-	struct gp__kfd_node node[GP__KFD_NODES_MAX];
-	int n = gp__kfd_nodes(node), err;
-
-	if (n <= 0)
-		return n ? n : -ENODEV;
-	err = gp__kfd_open(&c->u, &node[0]);
-	if (err)
-		return err;
-	err = enable_runtime(c);
-	if (!err)
-		err = load_kernels(c);
-	if (!err)
-		err = make_data(c);
-	if (!err)
-		err = gp__kfd_queue_create(&c->u, &c->q, RING);
-	return err ? err : enable_debug(c);
-}
-
-static void end(struct client *c)
-{
-	disable_debug(c);
-	if (c->q.doorbell)
-		gp__kfd_queue_destroy(&c->q);
-	gp__kfd_free(&c->u, &c->data);
-	gp__kfd_free(&c->u, &c->code);
-	gp__object_free(&c->object);
-	gp__kfd_close(&c->u);
-}
-
 int bench_emu_kfd(struct gp__bench_run *run)
 {
-	struct client c = { .u = { .kfd = -1, .render = -1 } };
+	struct resident r;
 	int err;
 
 	if (!bench_is_on_machine())
 		return gp__bench_fail(run, bench_run_on_machine(CUS), "no machine can be started");
 	gp__bench_device(run, "emulated gfx90a, " CUS " compute units");
-	err = begin(&c);
+	err = resident_begin(&r, GP_EMU_KERNELS);
 	if (err)
 		err = gp__bench_fail(run, err, "a queue on the emulated machine");
 	if (!err)
-		err = bench_packets(run, &c);
+		err = bench_packets(run, &r);
 	if (!err)
-		err = bench_stops(run, &c);
+		err = bench_stops(run, &r);
 	if (!err)
 		bench_idle(run);
-	end(&c);
+	resident_end(&r);
 	return err;
 }
 

@@ -51,6 +51,11 @@ uint64_t gp__bench_left_ns(const struct gp__bench_run *run)
 	return now < run->ends_ns ? run->ends_ns - now : 0;
 }
 
+void gp__bench_cut_short(struct gp__bench_run *run)
+{
+	run->cut_short = true;
+}
+
 void gp__bench_row(struct gp__bench_run *run, json_t *row)
 {
 	json_array_append_new(run->rows, row);

@@ -76,6 +76,8 @@ bool gp__bench_quick(const struct gp__bench_run *run);
 unsigned int gp__bench_repeats(const struct gp__bench_run *run);
 /* Nothing more should be started when this is 0. */
 uint64_t gp__bench_left_ns(const struct gp__bench_run *run);
+/* Fewer repeats were taken than were asked for, for want of time. */
+void gp__bench_cut_short(struct gp__bench_run *run);
 
 /* Does the measured thing times over. 0 or a negative errno, which ends the benchmark. */
 typedef int gp__bench_fn(void *arg, uint64_t times);

@@ -93,6 +93,28 @@ assert 0 <= d["idle_cpu_percent"] < 100
 END
 }
 
+@test "bench preempt: every way through the owner and without, by waves" {
+	"$GPREEMPT" bench preempt --device emu --quick --json >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" || {
+		grep -q "has no kernels" "$BATS_TEST_TMPDIR/err" "$BATS_TEST_TMPDIR/out" && skip "no kernels"
+		cat "$BATS_TEST_TMPDIR/err"
+		false
+	}
+	python3 - "$BATS_TEST_TMPDIR/out" <<'END'
+import json, sys
+d = json.load(open(sys.argv[1]))
+assert d["schema"] == 1 and d["bench"] == "preempt"
+rows = d["results"]
+for way in "update", "dbgtrap", "preempt":
+    for verb in "stop", "start":
+        for through in "owner", "ioctl":
+            of = [r for r in rows if r["what"] == f"{verb} by {way}" and r["through"] == through]
+            assert [r["waves"] for r in of] == [0, 1, 32, 256, 512], of
+            assert all(r["wall_p50_us"] > 0 and r["device_p50_us"] >= 0 for r in of), of
+            assert all((r["wall_p99_us"] is None) == (r["cycles"] < 100) for r in of), of
+assert isinstance(d["owner_adds_us"], float)
+END
+}
+
 @test "bench levels: the urgent stream is faster the higher the level, more than three times at Lv3" {
 	"$GPREEMPT" bench levels --device emu --quick --json >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" || {
 		grep -q "has no kernels" "$BATS_TEST_TMPDIR/err" "$BATS_TEST_TMPDIR/out" && skip "no kernels"

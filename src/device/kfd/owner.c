@@ -211,22 +211,13 @@ static void run(struct batch *b)
 	pthread_rwlock_unlock(&b->o->control_lock);
 }
 
-static int *result_of(const uint32_t *ids, int *results, size_t n, uint32_t id, size_t *at)
-{
-	while (*at < n && ids[*at] != id)
-		(*at)++;
-	return *at < n ? &results[(*at)++] : NULL;
-}
-
 /* As often as it was named. */
-static int report(const uint32_t *ids, int *results, size_t n, uint32_t id, int result)
+static void report(const uint32_t *ids, int *results, size_t n, uint32_t id, int result)
 {
-	size_t at = 0;
-	int *to;
-
-	while ((to = result_of(ids, results, n, id, &at)))
-		*to = result;
-	return !result;
+	for (size_t i = 0; i < n; i++) {
+		if (ids[i] == id)
+			results[i] = result;
+	}
 }
 
 static bool is_as_asked(const struct gp__kfd_owner *o, const struct gp__kfd_entry *e,
@@ -237,20 +228,35 @@ static bool is_as_asked(const struct gp__kfd_owner *o, const struct gp__kfd_entr
 	return gp__kfd_entry_held(o, e);
 }
 
+/* Takes the lowest id out of the set. False: it is empty. */
+static bool take(uint64_t *set, uint32_t *id)
+{
+	for (uint32_t i = 0; i < WORDS; i++) {
+		if (!set[i])
+			continue;
+		*id = i * 64 + (uint32_t)__builtin_ctzll(set[i]);
+		set[i] &= set[i] - 1;
+		return true;
+	}
+	return false;
+}
+
 /*
  * Locks the next queues of the set and takes them out of it; those with nothing to do are reported
- * at once.
+ * at once. False: that was all.
  */
-static void gather(struct batch *b, uint64_t *set, const uint32_t *ids, int *results, size_t n)
+static bool gather(struct batch *b, uint64_t *set, const uint32_t *ids, int *results, size_t n)
 {
+	uint32_t id;
+
 	b->n = 0;
-	for (uint32_t id = 0; id < GP__KFD_QUEUES_MAX && b->n < BATCH_MAX; id++) {
-		struct gp__kfd_entry *e = &b->o->entry[id];
+	while (b->n < BATCH_MAX) {
+		struct gp__kfd_entry *e;
 		bool there;
 
-		if (!(set[id / 64] >> id % 64 & 1))
-			continue;
-		set[id / 64] &= ~(1ull << id % 64);
+		if (!take(set, &id))
+			return false;
+		e = &b->o->entry[id];
 		pthread_mutex_lock(&e->lock);
 		there = e->exists && !e->going;
 		if (there && !is_as_asked(b->o, e, b->verb)) {
@@ -261,6 +267,7 @@ static void gather(struct batch *b, uint64_t *set, const uint32_t *ids, int *res
 		pthread_mutex_unlock(&e->lock);
 		report(ids, results, n, id, there ? 0 : -ENOENT);
 	}
+	return true;
 }
 
 static int sum(const int *results, size_t n)
@@ -275,20 +282,12 @@ static int sum(const int *results, size_t n)
 	return !done && same ? results[0] : done;
 }
 
-static bool any(const uint64_t *set)
-{
-	uint64_t all = 0;
-
-	for (size_t i = 0; i < WORDS; i++)
-		all |= set[i];
-	return all;
-}
-
 int gp__kfd_owner_set(struct gp__kfd_owner *o, enum gp__kfd_verb verb, const uint32_t *ids,
 		      int *results, size_t n)
 {
 	uint64_t set[WORDS] = { 0 };
 	struct batch b;
+	bool more;
 
 	if (!n)
 		return -ENODATA;
@@ -299,14 +298,14 @@ int gp__kfd_owner_set(struct gp__kfd_owner *o, enum gp__kfd_verb verb, const uin
 		if (ids[i] < GP__KFD_QUEUES_MAX)
 			set[ids[i] / 64] |= 1ull << ids[i] % 64;
 	}
-	while (any(set)) {
-		gather(&b, set, ids, results, n);
+	do {
+		more = gather(&b, set, ids, results, n);
 		run(&b);
 		for (size_t i = 0; i < b.n; i++) {
 			report(ids, results, n, b.entry[i]->info.id, b.target[i].result);
 			pthread_mutex_unlock(&b.entry[i]->lock);
 		}
-	}
+	} while (more);
 	return sum(results, n);
 }
 

@@ -295,7 +295,20 @@ __kernel void gate(counter arrived, counter open, counter left, __global u32 *tu
 	turn[group_id()] = add(left);
 }
 
-/* The same with all the registers and LDS a compute unit has, where the workgroup is 256 work-items. */
+/* The same, where each workgroup shows that it runs while it waits. */
+__kernel void beating_gate(counter arrived, counter open, counter left, counter beat)
+{
+	if (local_id())
+		return;
+	add(arrived);
+	while (!load(open)) {
+		add(&beat[group_id()]);
+		__builtin_amdgcn_s_sleep(1);
+	}
+	add(left);
+}
+
+/* A gate with all the registers and LDS a compute unit has, where the workgroup is 256 work-items. */
 __kernel __attribute__((amdgpu_flat_work_group_size(256, 256), amdgpu_waves_per_eu(1, 1)))
 void wide_gate(counter arrived, counter open, counter left, __global u32 *turn)
 {

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What it takes to stop a queue and to start it again, in each way the driver has and by the waves
+ * that are resident: through the owner of the queue's state, and in turns with that by the bare
+ * ioctl, so that what the owner adds can be seen. Beside wall time stands the device's own. On an
+ * emulated machine neither is what a GPU would show.
+ *
+ * Outside a machine it starts one for itself: the same command on 'gpreempt emu exec'.
+ */
+#include "benches.h"
+#include "machine.h"
+#include "resident.h"
+
+#include "base/clock.h"
+#include "device/kfd/owner.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#ifdef GP_EMU_KERNELS
+
+#define CUS "16"
+#define PER_REPEAT 5 /* cycles: a 99th percentile needs a hundred */
+#define CYCLES_MIN 5
+#define CYCLES_MAX 1024
+#define OCCUPANCIES 5
+
+struct rig {
+	struct resident r;
+	struct gp__kfd_owner *owner;
+	enum gp__kfd_way way;
+	double added_us[GP__KFD_WAYS]; /* by the owner, to a stop with no waves */
+};
+
+/*
+ * The bare ioctls
+ */
+
+static int update(struct rig *g, bool stop)
+{
+	return gp__kfd_queue_set_percentage(&g->r.q, stop ? 0 : GP_KFD_PERCENTAGE_MAX);
+}
+
+/* The owner is the debugger; to the driver, anybody in its process is. */
+static int trap(struct rig *g, bool stop)
+{
+	uint32_t id = g->r.q.id;
+	struct gp_kfd_dbg_trap args = { .pid = (uint32_t)getpid() };
+	int n;
+
+	if (stop) {
+		args.op = GP_KFD_DBG_SUSPEND_QUEUES;
+		args.suspend_queues.queue_array_ptr = (uint64_t)&id;
+		args.suspend_queues.num_queues = 1;
+	} else {
+		args.op = GP_KFD_DBG_RESUME_QUEUES;
+		args.resume_queues.queue_array_ptr = (uint64_t)&id;
+		args.resume_queues.num_queues = 1;
+	}
+	n = gp__kfd_ioctl(g->r.u.kfd, GP_KFD_DBG_TRAP, &args);
+	if (n < 0)
+		return n;
+	return n == 1 ? 0 : -EIO;
+}
+
+static int preempt(struct rig *g, bool stop)
+{
+	struct gp_kfd_preempt_queue args = { .queue_id = g->r.q.id,
+					     .preempt_type = GP_KFD_PREEMPT_SAVE };
+	struct gp_kfd_resume_queue resume = { .queue_id = g->r.q.id };
+
+	return stop ? gp__kfd_ioctl(g->r.u.kfd, GP_KFD_PREEMPT_QUEUE, &args)
+		    : gp__kfd_ioctl(g->r.u.kfd, GP_KFD_RESUME_QUEUE, &resume);
+}
+
+static int (*const bare[GP__KFD_WAYS])(struct rig *g, bool stop) = {
+	[GP__KFD_WAY_UPDATE] = update,
+	[GP__KFD_WAY_DBGTRAP] = trap,
+	[GP__KFD_WAY_PREEMPT] = preempt,
+};
+
+static int stop_bare(void *arg)
+{
+	struct rig *g = arg;
+
+	return bare[g->way](g, true);
+}
+
+static int start_bare(void *arg)
+{
+	struct rig *g = arg;
+
+	return bare[g->way](g, false);
+}
+
+/*
+ * The owner
+ */
+
+static int set(struct rig *g, enum gp__kfd_verb verb)
+{
+	int result, n = gp__kfd_owner_set(g->owner, verb, &g->r.q.id, &result, 1);
+
+	return n < 0 ? n : 0;
+}
+
+static int stop_owned(void *arg)
+{
+	return set(arg, GP__KFD_SAVE);
+}
+
+static int start_owned(void *arg)
+{
+	return set(arg, GP__KFD_START);
+}
+
+/* The queue is there already; the owner is told of it as if it were made now. */
+static int next_ioctl(int fd, unsigned long request, void *args)
+{
+	return request == GP_KFD_CREATE_QUEUE ? 0 : ioctl(fd, request, args);
+}
+
+static int own(struct rig *g)
+{
+	struct gp__kfd_queue_info q = resident_queue(&g->r);
+	struct gp_kfd_create_queue made = {
+		.ring_base_address = q.ring,
+		.ring_size = q.ring_bytes,
+		.gpu_id = q.gpu_id,
+		.queue_type = q.type,
+		.queue_percentage = q.percentage,
+		.queue_priority = q.priority,
+		.queue_id = q.id,
+	};
+	int error, err = gp__kfd_owner_create(next_ioctl, g->way, NULL, &g->owner);
+
+	if (err)
+		return err;
+	gp__kfd_owner_ioctl(g->owner, g->r.u.kfd, GP_KFD_CREATE_QUEUE, &made);
+	/* It begins with the first stop. */
+	err = set(g, GP__KFD_SAVE);
+	if (!err)
+		err = set(g, GP__KFD_START);
+	if (!err && gp__kfd_owner_way(g->owner, &error) != g->way)
+		err = error;
+	return err;
+}
+
+/*
+ * Figures
+ */
+
+/* By whom; what it does; and both clocks. */
+enum { OWNED, BARE, THROUGH };
+enum { STOP, START, VERBS };
+enum { WALL, DEVICE, CLOCKS };
+
+struct figures {
+	unsigned int n;
+	double ns[THROUGH][VERBS][CLOCKS][CYCLES_MAX];
+};
+
+static int (*const calls[THROUGH][VERBS])(void *arg) = {
+	[OWNED] = { stop_owned, start_owned },
+	[BARE] = { stop_bare, start_bare },
+};
+static const char *const through[THROUGH] = { [OWNED] = "owner", [BARE] = "ioctl" };
+static const char *const verbs[VERBS] = { [STOP] = "stop", [START] = "start" };
+
+static int cycle(struct rig *g, uint32_t waves, struct figures *f, int by)
+{
+	int err = resident_settle(&g->r, waves);
+
+	for (int verb = 0; !err && verb < VERBS; verb++)
+		err = resident_timed(&g->r, calls[by][verb], g, &f->ns[by][verb][WALL][f->n],
+				     &f->ns[by][verb][DEVICE][f->n]);
+	return err;
+}
+
+/* Each first in turns: a machine that slows down slows both. */
+static int measure(struct gp__bench_run *run, struct rig *g, uint32_t waves, uint64_t budget_ns,
+		   struct figures *f)
+{
+	unsigned int n = gp__bench_repeats(run) * PER_REPEAT;
+	uint64_t end = gp__clock_ns() + budget_ns;
+	int err = resident_close_gate(&g->r, waves);
+
+	if (n > CYCLES_MAX)
+		n = CYCLES_MAX;
+	for (f->n = 0; !err && f->n < n && (f->n < CYCLES_MIN || gp__clock_ns() < end); f->n++) {
+		err = cycle(g, waves, f, f->n % 2 ? OWNED : BARE);
+		if (!err)
+			err = cycle(g, waves, f, f->n % 2 ? BARE : OWNED);
+	}
+	if (f->n < n)
+		gp__bench_cut_short(run);
+	return err ? err : resident_open_gate(&g->r, waves);
+}
+
+/* What the owner adds to a stop: the median of all pairs. */
+static double added_us(const struct figures *f)
+{
+	double difference[CYCLES_MAX];
+	struct gp__stats stats;
+
+	for (unsigned int i = 0; i < f->n; i++)
+		difference[i] = f->ns[OWNED][STOP][WALL][i] - f->ns[BARE][STOP][WALL][i];
+	gp__stats_of(difference, f->n, &stats);
+	return stats.median / 1e3;
+}
+
+/* Sorts them. */
+static void set_percentiles(json_t *row, const char *clock, double *ns, unsigned int n)
+{
+	struct gp__stats stats;
+	char key[32];
+
+	gp__stats_of(ns, n, &stats);
+	snprintf(key, sizeof(key), "%s_p50_us", clock);
+	json_object_set_new(row, key, json_real(stats.median / 1e3));
+	snprintf(key, sizeof(key), "%s_p99_us", clock);
+	json_object_set_new(row, key,
+			    n < 100 ? json_null() : json_real(ns[n * 99 / 100 - 1] / 1e3));
+}
+
+static void add_rows(struct gp__bench_run *run, struct rig *g, uint32_t waves, struct figures *f)
+{
+	char what[32];
+
+	for (int verb = 0; verb < VERBS; verb++) {
+		snprintf(what, sizeof(what), "%s by %s", verbs[verb], gp__kfd_way_name(g->way));
+		for (int by = 0; by < THROUGH; by++) {
+			json_t *row =
+				json_pack("{s:s, s:s, s:i, s:i}", "what", what, "through",
+					  through[by], "waves", (int)waves, "cycles", (int)f->n);
+
+			set_percentiles(row, "wall", f->ns[by][verb][WALL], f->n);
+			set_percentiles(row, "device", f->ns[by][verb][DEVICE], f->n);
+			gp__bench_row(run, row);
+		}
+	}
+}
+
+static int bench_way(struct gp__bench_run *run, struct rig *g, struct figures *f,
+		     unsigned int *left)
+{
+	const uint32_t waves[OCCUPANCIES] = { 0, 1, 32, 256,
+					      g->r.u.node.nr_cus * RESIDENT_CU_WAVES };
+	const char *name = gp__kfd_way_name(g->way);
+	char why[GP__KFD_EXPLAIN_MAX];
+	int err = own(g);
+
+	if (err) {
+		const struct gp__kfd_control c = { .way = g->way };
+
+		gp__kfd_explain(&c, GP__KFD_SAVE, err, why, sizeof(why));
+		gp__bench_fail(run, err, "%s: %s", name, why);
+	}
+	for (size_t i = 0; !err && i < OCCUPANCIES; i++) {
+		/* What is left of the time is for all that is left to do. */
+		err = measure(run, g, waves[i], gp__bench_left_ns(run) / *left, f);
+		if (err) {
+			gp__bench_fail(run, err, "stopping by %s with %u waves", name, waves[i]);
+			break;
+		}
+		(*left)--;
+		if (!waves[i])
+			g->added_us[g->way] = added_us(f);
+		add_rows(run, g, waves[i], f);
+	}
+	gp__kfd_owner_destroy(g->owner);
+	g->owner = NULL;
+	return err;
+}
+
+static void summarize(struct gp__bench_run *run, const struct rig *g)
+{
+	double most = g->added_us[0];
+
+	for (int i = 1; i < GP__KFD_WAYS; i++)
+		most = g->added_us[i] > most ? g->added_us[i] : most;
+	gp__bench_summary(run, "owner_adds_us", json_real(most),
+			  "where no wave is resident, the owner adds %.1f us to a stop", most);
+}
+
+int bench_preempt(struct gp__bench_run *run)
+{
+	struct figures *f;
+	struct rig g = { 0 };
+	unsigned int left = OCCUPANCIES * GP__KFD_WAYS;
+	int err;
+
+	if (!bench_is_on_machine())
+		return gp__bench_fail(run, bench_run_on_machine(CUS), "no machine can be started");
+	gp__bench_device(run, "emulated gfx90a, " CUS " compute units");
+	f = malloc(sizeof(*f));
+	if (!f)
+		return gp__bench_fail(run, -ENOMEM, "room for figures");
+	err = resident_begin(&g.r, GP_EMU_KERNELS);
+	if (err)
+		gp__bench_fail(run, err, "a queue on the emulated machine");
+	for (int way = 0; !err && way < GP__KFD_WAYS; way++) {
+		g.way = (enum gp__kfd_way)way;
+		err = bench_way(run, &g, f, &left);
+	}
+	if (!err)
+		summarize(run, &g);
+	resident_end(&g.r);
+	free(f);
+	return err;
+}
+
+#else
+
+int bench_preempt(struct gp__bench_run *run)
+{
+	return gp__bench_fail(
+		run, -ENOENT,
+		"this build has no kernels for the emulated GPU: it was made without a clang and "
+		"lld that know AMD's GPUs (version 17 or later)");
+}
+
+#endif
