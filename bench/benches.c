@@ -11,6 +11,8 @@ const struct gp__bench gp__benches[] = {
 	  bench_emu_kfd, "emu" },
 	{ "levels", "two priorities in one program, at each level of preemption", bench_levels,
 	  "emu amd" },
+	{ "monitor", "how soon work is seen that nobody tells of, and what looking costs",
+	  bench_monitor, NULL },
 	{ "preempt", "stopping and starting a queue in each way, with waves on the GPU",
 	  bench_preempt, "emu" },
 	{ "queue", "what a preemptible queue adds to a launch, and a suspend takes", bench_queue,

@@ -149,3 +149,21 @@ END
 	[ "$status" -eq 2 ]
 	[[ $output == *"'gpu' is none of: emu amd"* ]]
 }
+
+@test "bench monitor: each number of queues in each state, and no CPU without queues" {
+	"$GPREEMPT" bench monitor --quick --json | python3 -c '
+import json, sys
+d = json.load(sys.stdin)
+assert d["schema"] == 1 and d["bench"] == "monitor" and d["device"] == "host"
+rows = {(r["queues"], r["state"]): r for r in d["results"]}
+for queues in 1, 100, 1000:
+    for state in "busy", "idle":
+        r = rows[queues, state]
+        assert 0 < r["seen_p50_us"] <= r["seen_p99_us"], r
+        assert r["looks_per_s"] > 0 and r["cpu_percent"] > 0, r
+    assert rows[queues, "calm"]["seen_p50_us"] is None
+none = rows[0, "none"]
+assert none["looks_per_s"] == 0 and none["cpu_percent"] == 0 and none["cpu_us_per_look"] is None
+assert d["calm_cpu_percent"] < 1
+'
+}

@@ -38,7 +38,6 @@ struct seen {
 	void *cookie;
 	struct gp__kfd_watch watch;
 	struct gp__kfd_sight sight;
-	bool there; /* its memory, in this look */
 	uint64_t signal_at; /* of the last packet; 0: it has none */
 };
 
@@ -67,9 +66,9 @@ struct gp__kfd_monitor {
 	size_t nr, room;
 	/* For each queue: */
 	struct seen **seen;
-	struct seen **asking; /* some of them, in a look */
+	struct seen **asking, **ending; /* some of them, in a look */
 	struct gp__kfd_word *word; /* WORDS of them */
-	size_t first; /* to be told of */
+	size_t first; /* to be looked at */
 	struct told told[GP__KFD_NODES_MAX];
 	size_t nr_told;
 	struct gp__kfd_peek peek;
@@ -82,52 +81,77 @@ struct gp__kfd_monitor {
  * Looking
  */
 
-/* The indices of all. How many of them could have become idle; those are in asking. */
-static size_t look_at_indices(struct gp__kfd_monitor *m, uint64_t now)
+/*
+ * Who may have something to say: those that had work, and those whose write index has changed. How
+ * many; they are in asking.
+ */
+static size_t look_at_all(struct gp__kfd_monitor *m)
 {
-	size_t nr_asking = 0;
+	size_t nr = 0;
 
+	for (size_t i = 0; i < m->nr; i++)
+		m->word[i].at = m->seen[i]->queue.write_index;
+	gp__kfd_peek(&m->peek, m->word, m->nr);
 	for (size_t i = 0; i < m->nr; i++) {
-		/* The read index first: it never passes the write index. */
-		m->word[2 * i].at = m->seen[i]->queue.read_index;
-		m->word[2 * i + 1].at = m->seen[i]->queue.write_index;
-	}
-	gp__kfd_peek(&m->peek, m->word, 2 * m->nr);
-	for (size_t i = 0; i < m->nr; i++) {
-		const struct gp__kfd_word *w = &m->word[2 * i];
-		struct seen *s = m->seen[i];
+		/* Not always the same ones first: there may be more than can be told at once. */
+		size_t at = (m->first + i) % m->nr;
+		struct seen *s = m->seen[at];
 
-		s->sight = (struct gp__kfd_sight){ .now = now, .waves = -1 };
-		s->sight.read = w[0].value;
-		s->sight.write = w[1].value;
-		s->there = w[0].there && w[1].there;
-		if (!s->there)
+		if (!m->word[at].there)
 			m->stats.unreadable++;
-		else if (gp__kfd_watch_asks(&s->watch, s->sight.read, s->sight.write))
-			m->asking[nr_asking++] = s;
+		else if (s->watch.busy || m->word[at].value != s->watch.write)
+			m->asking[nr++] = s;
 	}
-	return nr_asking;
+	m->first = m->nr ? (m->first + MESSAGES) % m->nr : 0;
+	return nr;
+}
+
+/* Their indices. How many of them could be read, in the same order. */
+static size_t look_at_indices(struct gp__kfd_monitor *m, size_t nr, uint64_t now)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		/* The read index first: it never passes the write index. */
+		m->word[2 * i].at = m->asking[i]->queue.read_index;
+		m->word[2 * i + 1].at = m->asking[i]->queue.write_index;
+	}
+	gp__kfd_peek(&m->peek, m->word, 2 * nr);
+	for (size_t i = 0; i < nr; i++) {
+		const struct gp__kfd_word *w = &m->word[2 * i];
+		struct seen *s = m->asking[i];
+
+		if (!w[0].there || !w[1].there) {
+			m->stats.unreadable++;
+			continue;
+		}
+		s->sight = (struct gp__kfd_sight){
+			.now = now, .read = w[0].value, .write = w[1].value, .waves = -1
+		};
+		m->asking[kept++] = s;
+	}
+	return kept;
 }
 
 /* Which signal the last packet has. */
 static void find_signals(struct gp__kfd_monitor *m, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++) {
-		const struct seen *s = m->asking[i];
+		const struct seen *s = m->ending[i];
 		uint64_t slot = (s->sight.write - 1) % (s->queue.ring_bytes / PACKET_BYTES);
 
 		m->word[i].at = s->queue.ring + slot * PACKET_BYTES + PACKET_SIGNAL;
 	}
 	gp__kfd_peek(&m->peek, m->word, nr);
 	for (size_t i = 0; i < nr; i++)
-		m->asking[i]->signal_at = m->word[i].there ? m->word[i].value : 0;
+		m->ending[i]->signal_at = m->word[i].there ? m->word[i].value : 0;
 }
 
 /* The signals' values, and then the indices again: what came meanwhile has another signal. */
 static void look_at_signals(struct gp__kfd_monitor *m, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++) {
-		const struct seen *s = m->asking[i];
+		const struct seen *s = m->ending[i];
 		struct gp__kfd_word *w = &m->word[WORDS * i];
 
 		w[WORD_SIGNAL].at =
@@ -137,7 +161,7 @@ static void look_at_signals(struct gp__kfd_monitor *m, size_t nr)
 	}
 	gp__kfd_peek(&m->peek, m->word, WORDS * nr);
 	for (size_t i = 0; i < nr; i++) {
-		struct seen *s = m->asking[i];
+		struct seen *s = m->ending[i];
 		const struct gp__kfd_word *w = &m->word[WORDS * i];
 
 		if (!w[WORD_READ].there || !w[WORD_WRITE].there)
@@ -151,19 +175,20 @@ static void look_at_signals(struct gp__kfd_monitor *m, size_t nr)
 	}
 }
 
-/* Only packets of AQL have signals, and there is none before the first. */
-static size_t keep_with_packets(struct gp__kfd_monitor *m, size_t nr)
+/* Those whose work may have ended, where a signal can say so: packets of AQL have some. */
+static size_t find_ending(struct gp__kfd_monitor *m, size_t nr)
 {
-	size_t kept = 0;
+	size_t n = 0;
 
 	for (size_t i = 0; i < nr; i++) {
 		struct seen *s = m->asking[i];
 
 		if (s->queue.type == GP_KFD_QUEUE_COMPUTE_AQL && s->sight.write &&
-		    s->queue.ring_bytes >= PACKET_BYTES)
-			m->asking[kept++] = s;
+		    s->queue.ring_bytes >= PACKET_BYTES &&
+		    gp__kfd_watch_asks(&s->watch, s->sight.read, s->sight.write))
+			m->ending[n++] = s;
 	}
-	return kept;
+	return n;
 }
 
 static struct told *told_of(struct gp__kfd_monitor *m, uint32_t gpu_id)
@@ -203,37 +228,27 @@ static void look_at_waves(struct gp__kfd_monitor *m, struct seen *s)
 		s->sight.waves = t->waves;
 }
 
-/* One queue, of which all was seen but the waves. */
-static enum gp__kfd_watch_event judge(struct gp__kfd_monitor *m, struct seen *s)
-{
-	enum gp__kfd_watch_event event;
-
-	if (!s->there)
-		return GP__KFD_WATCH_NOTHING;
-	look_at_waves(m, s);
-	event = gp__kfd_watch_look(&s->watch, &s->sight, &m->patience);
-	if (s->watch.busy || event)
-		m->last_work = s->sight.now;
-	return event;
-}
-
 /* How many messages there are. Those beyond MESSAGES are found by the next look. */
 static size_t look(struct gp__kfd_monitor *m, struct message message[MESSAGES])
 {
-	size_t nr = look_at_indices(m, gp__clock_ns()), first = m->first, n = 0;
+	uint64_t now = gp__clock_ns();
+	size_t nr = look_at_all(m), ending, n = 0;
 
-	nr = keep_with_packets(m, nr);
-	if (nr) {
-		find_signals(m, nr);
-		look_at_signals(m, nr);
+	if (nr)
+		nr = look_at_indices(m, nr, now);
+	ending = find_ending(m, nr);
+	if (ending) {
+		find_signals(m, ending);
+		look_at_signals(m, ending);
 	}
-	for (size_t i = 0; i < m->nr && n < MESSAGES; i++) {
-		struct seen *s;
+	for (size_t i = 0; i < nr && n < MESSAGES; i++) {
+		struct seen *s = m->asking[i];
 		enum gp__kfd_watch_event event;
 
-		m->first = (first + i) % m->nr;
-		s = m->seen[m->first];
-		event = judge(m, s);
+		look_at_waves(m, s);
+		event = gp__kfd_watch_look(&s->watch, &s->sight, &m->patience);
+		if (s->watch.busy || event)
+			m->last_work = now;
 		if (event)
 			message[n++] = (struct message){
 				.cookie = s->cookie,
@@ -339,7 +354,7 @@ static void *run(void *arg)
 static int make_room(struct gp__kfd_monitor *m)
 {
 	size_t room = m->room ? 2 * m->room : 16;
-	void *seen, *asking, *word;
+	void *seen, *asking, *ending, *word;
 
 	if (m->nr < m->room)
 		return 0;
@@ -349,10 +364,13 @@ static int make_room(struct gp__kfd_monitor *m)
 	asking = reallocarray(m->asking, room, sizeof(*m->asking));
 	if (asking)
 		m->asking = asking;
+	ending = reallocarray(m->ending, room, sizeof(*m->ending));
+	if (ending)
+		m->ending = ending;
 	word = reallocarray(m->word, room, WORDS * sizeof(*m->word));
 	if (word)
 		m->word = word;
-	if (!seen || !asking || !word)
+	if (!seen || !asking || !ending || !word)
 		return -ENOMEM;
 	m->room = room;
 	return 0;
@@ -468,6 +486,7 @@ static void free_monitor(struct gp__kfd_monitor *m)
 		free(m->seen[i]);
 	free(m->seen);
 	free(m->asking);
+	free(m->ending);
 	free(m->word);
 	gp__kfd_peek_close(&m->peek);
 	pthread_cond_destroy(&m->wake);

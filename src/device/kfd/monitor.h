@@ -28,7 +28,7 @@ struct gp__kfd_monitor;
 
 #define GP__KFD_BUSY_PERIOD_NS 50000ull
 #define GP__KFD_IDLE_PERIOD_NS 1000000ull
-#define GP__KFD_CALM_PERIOD_NS 1000000000ull
+#define GP__KFD_CALM_PERIOD_NS 4000000000ull
 #define GP__KFD_GRACE_NS 10000000ull
 #define GP__KFD_BLIND_NS 100000000ull
 
