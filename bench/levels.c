@@ -4,9 +4,9 @@
  * with jobs of 8 kernels, over libgpreempt. Without a scheduler both are equally slow; by priority
  * the urgent one is as fast as the level lets it be.
  *
- * Times are the GPU's own, and so are the pauses between jobs, so that a slow host distorts
- * neither; wall time stands beside them. On an emulated machine they are good for comparing levels,
- * and are not what a GPU would show.
+ * Times are the GPU's own, and the urgent stream pauses for as long as the other needs for two
+ * kernels, so that a slow host distorts neither; wall time stands beside them. On an emulated
+ * machine they are good for comparing levels, and are not what a GPU would show.
  */
 #include "benches.h"
 #include "levels.h"
@@ -29,7 +29,7 @@
 #define CUS "1"
 #define KERNELS 8
 #define KERNEL_NS 3000000.0
-#define HIGH_PAUSE_NS 9600000
+#define HIGH_PAUSE_KERNELS 2
 #define LOW_PAUSE_NS 3600000
 #define TRIAL_ROUNDS 400000
 #define TRIALS 3
@@ -72,7 +72,7 @@ struct args {
 
 struct stream {
 	struct rig *rig;
-	uint64_t pause_ns;
+	void (*pause)(struct stream *s, uint64_t since);
 	int priority;
 	struct gp_kfd_queue *hwq;
 	struct levels_watch watch;
@@ -135,17 +135,42 @@ static uint64_t gpu_now(struct rig *r)
 	return ns;
 }
 
-/* The GPU's clock may be slower than ours, never faster. */
-static void pause_until(struct rig *r, uint64_t until)
+static void nap(uint64_t ns)
 {
-	uint64_t now;
+	struct timespec ts = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
 
-	while (!atomic_load(&r->end_ns) && (now = gpu_now(r)) < until) {
-		uint64_t ns = until - now > LOOK_NS ? until - now : LOOK_NS;
-		struct timespec ts = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+	nanosleep(&ts, NULL);
+}
 
-		nanosleep(&ts, NULL);
-	}
+static uint64_t completed(const struct stream *s)
+{
+	struct gp_queue_stats stats = GP_QUEUE_STATS_INIT;
+
+	gp_queue_stats(s->queue, &stats);
+	return stats.completed;
+}
+
+/*
+ * Until low has done some kernels. By no clock: an idle GPU's that is emulated is the host's, and
+ * would have run before a busy host has started low again.
+ */
+static void pause_for_low(struct stream *s, uint64_t since)
+{
+	struct stream *low = &s->rig->stream[LOW];
+	uint64_t until = completed(low) + HIGH_PAUSE_KERNELS;
+
+	(void)since;
+	while (!atomic_load(&s->rig->end_ns) && completed(low) < until)
+		nap(LOOK_NS);
+}
+
+/* The GPU's clock may be slower than ours, never faster. */
+static void pause_a_while(struct stream *s, uint64_t since)
+{
+	uint64_t until = since + LOW_PAUSE_NS, now;
+
+	while (!atomic_load(&s->rig->end_ns) && (now = gpu_now(s->rig)) < until)
+		nap(until - now > LOOK_NS ? until - now : LOOK_NS);
 }
 
 static int do_job(struct stream *s, struct levels_job *job)
@@ -185,7 +210,7 @@ static void *stream_main(void *arg)
 			break;
 		}
 		count_job(s);
-		pause_until(r, job->end_ns + s->pause_ns);
+		s->pause(s, job->end_ns);
 	}
 	return NULL;
 }
@@ -246,8 +271,8 @@ static bool is_enough(const struct rig *r, uint64_t deadline)
 {
 	bool quick = gp__bench_quick(r->run), late = gp__clock_ns() > deadline;
 	size_t high = atomic_load(&r->stream[HIGH].done), low = atomic_load(&r->stream[LOW].done);
-	size_t want_low = late ? 1 : quick ? 2 : 9;
-	size_t want_high = late ? 1 : quick ? 4 : 18;
+	size_t want_low = late ? 1 : quick ? 3 : 9;
+	size_t want_high = late ? 1 : quick ? 7 : 18;
 
 	if (atomic_load(&r->stream[HIGH].error) || atomic_load(&r->stream[LOW].error))
 		return true;
@@ -411,7 +436,7 @@ static int begin(struct rig *r)
 		struct stream *s = &r->stream[i];
 
 		s->rig = r;
-		s->pause_ns = i == HIGH ? HIGH_PAUSE_NS : LOW_PAUSE_NS;
+		s->pause = i == HIGH ? pause_for_low : pause_a_while;
 		s->priority = i == HIGH ? GP_PRIORITY_ONLINE : GP_PRIORITY_OFFLINE;
 		rc = set_up_commands(s);
 	}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "levels.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,14 +31,14 @@ static double quantile(const struct levels_jobs *jobs, double (*ns)(const struct
 {
 	static const double none = -1;
 	double *v = jobs->nr ? malloc(jobs->nr * sizeof(*v)) : NULL, result;
-	size_t rank = (size_t)(q * (double)jobs->nr);
+	size_t rank = (size_t)ceil(q * (double)jobs->nr);
 
 	if (!v)
 		return none;
 	for (size_t i = 0; i < jobs->nr; i++)
 		v[i] = ns(&jobs->job[i]);
 	qsort(v, jobs->nr, sizeof(*v), by_size);
-	result = v[rank < jobs->nr ? rank : jobs->nr - 1];
+	result = v[rank ? rank - 1 : 0];
 	free(v);
 	return result;
 }

@@ -436,7 +436,8 @@ void gp__kfd_put(struct gp__kfd_queue *q, const struct gp__kfd_packet *packet)
 
 void gp__kfd_ring(struct gp__kfd_queue *q)
 {
-	*q->doorbell = q->next - 1;
+	/* What the packets say is written before. */
+	atomic_store_explicit(q->doorbell, q->next - 1, memory_order_release);
 }
 
 void gp__kfd_rewind(struct gp__kfd_queue *q)

@@ -49,7 +49,7 @@ struct gp__kfd_queue {
 	uint32_t id, nr_packets;
 	uint64_t next; /* packet to write */
 	struct gp__kfd_memory ring, control, save, eop;
-	volatile uint64_t *doorbell;
+	_Atomic uint64_t *doorbell;
 	struct gp__kfd_signal *errors; /* its value is not 0 where the GPU refused a packet */
 	bool dropped; /* the driver does not have it at present */
 };
