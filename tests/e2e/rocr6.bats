@@ -91,6 +91,18 @@ program() {
 	done
 }
 
+@test "ROCm 6: a joined program is stopped and started, and its runtime ends under our debugger" {
+	program join_steps
+	: "${JOIN:=$PWD/build/src/join/libgpreempt-join.so}"
+	for way in update dbgtrap preempt; do
+		for gpu in gfx90a gfx942; do
+			LD_PRELOAD=$JOIN GPREEMPT_WAY=$way with_rocr6 --gpu $gpu --kernel gpreempt --cus 8 -- \
+				"$ROCM_PROGRAMS/join_steps" steps $way
+			[[ $output == *"steps: ok ($way)" ]]
+		done
+	done
+}
+
 @test "ROCm 6: a wild pointer is told" {
 	program hsa_wild
 	with_rocr6 --gpu gfx942 -- "$ROCM_PROGRAMS/hsa_wild" handler

@@ -26,6 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "device/kfd/topology.h"
 #include "hsa_lab.h"
 #include "join/table.h"
 #include "outside.h"
@@ -67,7 +68,7 @@ struct victim {
 	const struct gp_join_table *table;
 	hsa_queue_t *queue;
 	uint32_t id;
-	uint64_t save_area;
+	struct outside_area area;
 	struct {
 		uint64_t *state;
 		uint32_t rounds, pad;
@@ -89,6 +90,18 @@ static void find_table(struct victim *v)
 	lab_check(v->table, "the preload has stepped aside");
 }
 
+static uint32_t nr_xccs(uint32_t gpu_id)
+{
+	struct gp__kfd_node node[GP__KFD_NODES_MAX];
+	int n = gp__kfd_nodes(node);
+
+	for (int i = 0; i < n; i++) {
+		if (node[i].gpu_id == gpu_id)
+			return node[i].nr_xccs;
+	}
+	lab_fail("there is no GPU %u", gpu_id);
+}
+
 /* By its ring: the runtime has queues of its own. */
 static void find_queue(struct victim *v)
 {
@@ -99,7 +112,8 @@ static void find_queue(struct victim *v)
 		if (list[i].queue.ring != (uintptr_t)v->queue->base_address)
 			continue;
 		v->id = list[i].queue.id;
-		v->save_area = list[i].queue.save_area;
+		v->area = (struct outside_area){ list[i].queue.save_area, list[i].queue.save_bytes,
+						 nr_xccs(list[i].queue.gpu_id) };
 		return;
 	}
 	lab_fail("of %zu queues that are listed none is the one that was made", n);
@@ -194,7 +208,7 @@ static uint64_t set(const struct victim *v, enum gp__kfd_verb verb)
 static void check_stopped(const struct victim *v, uint64_t took, uint32_t least_waves)
 {
 	uint64_t ns = took * STILL_FACTOR < STILL_NS_MIN ? STILL_NS_MIN : took * STILL_FACTOR;
-	struct outside_sight s = outside_look((const void *)v->args->progress, v->save_area, ns);
+	struct outside_sight s = outside_look((const void *)v->args->progress, v->area, ns);
 
 	lab_check(s.readable, "the save area of the queue cannot be read from outside");
 	lab_check(!s.moved, "a queue that was stopped went on");
@@ -211,7 +225,8 @@ static void check_running(const struct victim *v)
 	uint64_t end = now_ns() + PATIENCE_S * 1000000000ull;
 
 	do {
-		s = outside_look((const void *)v->args->progress, 0, 1000000);
+		s = outside_look((const void *)v->args->progress, (struct outside_area){ 0 },
+				 1000000);
 		lab_check(s.readable, "the program cannot be looked at from outside");
 	} while (!s.moved && now_ns() < end);
 	lab_check(s.moved, "a queue that was started does not go on");

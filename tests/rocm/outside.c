@@ -19,7 +19,8 @@
 #define PC_WORD 1 /* in the block */
 
 struct order {
-	uint64_t word, area, ns;
+	uint64_t word, ns;
+	struct outside_area area;
 };
 
 static struct {
@@ -54,12 +55,11 @@ static bool read_wave(uint64_t *at, uint32_t state, bool first, uint64_t *pc)
 	return peek(block + PC_WORD * 4, pc, sizeof(*pc));
 }
 
-static bool read_waves(uint64_t area, struct waves *w)
+static bool read_slice(uint64_t area, struct waves *w)
 {
 	uint32_t header[4], stack[2 * WAVES_MAX], state = 0;
 	uint64_t at;
 
-	w->nr = 0;
 	if (!peek(area, header, sizeof(header)) || header[1] > sizeof(stack) ||
 	    !peek(area + header[0], stack, header[1]))
 		return false;
@@ -75,6 +75,16 @@ static bool read_waves(uint64_t area, struct waves *w)
 			return false;
 	}
 	return at == area + header[2] - header[3];
+}
+
+static bool read_waves(const struct outside_area *area, struct waves *w)
+{
+	w->nr = 0;
+	for (uint32_t i = 0; i < area->nr_slices; i++) {
+		if (!read_slice(area->at + i * area->slice_bytes, w))
+			return false;
+	}
+	return true;
 }
 
 /*
@@ -97,18 +107,16 @@ static struct outside_sight look(const struct order *o)
 	uint64_t end = now_ns() + o->ns;
 	uint32_t word;
 
-	if (o->area)
-		s.readable &= read_waves(o->area, &first);
+	s.readable &= read_waves(&o->area, &first);
 	s.nr_waves = first.nr;
 	s.first_pc = first.nr ? first.pc[0] : 0;
 	do {
 		nanosleep(&pause, NULL);
 		s.readable &= peek(o->word, &word, sizeof(word));
 		s.moved |= word != s.word;
-		if (o->area)
-			s.readable &= read_waves(o->area, &again);
-		s.moved |= o->area && (again.nr != first.nr ||
-				       memcmp(again.pc, first.pc, first.nr * sizeof(first.pc[0])));
+		s.readable &= read_waves(&o->area, &again);
+		s.moved |= again.nr != first.nr ||
+			   memcmp(again.pc, first.pc, first.nr * sizeof(first.pc[0]));
 		s.looks++;
 	} while (now_ns() < end && s.readable);
 	return s;
@@ -142,9 +150,9 @@ bool outside_start(void)
 	return outside.watcher > 0;
 }
 
-struct outside_sight outside_look(const void *word, uint64_t area, uint64_t ns)
+struct outside_sight outside_look(const void *word, struct outside_area area, uint64_t ns)
 {
-	struct order o = { (uint64_t)word, area, ns };
+	struct order o = { (uint64_t)word, ns, area };
 	struct outside_sight s = { 0 };
 
 	if (write(outside.orders[1], &o, sizeof(o)) != sizeof(o) ||

@@ -18,8 +18,14 @@ struct outside_sight {
 
 /* Before there are threads. False: it could not be started. */
 bool outside_start(void);
-/* For so long, again and again. @area 0: only at the word. */
-struct outside_sight outside_look(const void *word, uint64_t area, uint64_t ns);
+/* A save area has a slice for each XCC. */
+struct outside_area {
+	uint64_t at, slice_bytes;
+	uint32_t nr_slices; /* 0: it is not looked at */
+};
+
+/* For so long, again and again. */
+struct outside_sight outside_look(const void *word, struct outside_area area, uint64_t ns);
 void outside_end(void);
 
 #endif
