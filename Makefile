@@ -7,6 +7,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
 SOAK_ROUNDS ?= 200
+POC_SECONDS ?= 600
 
 NINJA = ninja -C $(BUILD) -j $(JOBS)
 GPREEMPT = $(BUILD)/src/cli/gpreempt
@@ -70,6 +71,12 @@ emu-soak:
 	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
 	tests/rocm/kills.py $(GPREEMPT) $(BUILD)/tests/rocm --rounds $(SOAK_ROUNDS)
 
+poc-soak:
+	@scripts/deps test
+	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
+	@scripts/poc-cases $(BUILD) gpreempt frequent --seconds $(POC_SECONDS)
+	@scripts/poc-cases $(BUILD) 6.12 frequent --seconds $(POC_SECONDS)
+
 install: all
 	meson configure $(BUILD) -Dprefix=$(PREFIX)
 	@$(NINJA)
@@ -92,7 +99,9 @@ help:
 	@echo 'make kernel-probe'
 	@echo '                ask a real /dev/kfd, of Debian in QEMU, what the emulated one is asked'
 	@echo 'make emu-soak   kill programs and emulated machines SOAK_ROUNDS=$(SOAK_ROUNDS) times'
+	@echo 'make poc-soak   preempt a trainer every 100 ms, for POC_SECONDS=$(POC_SECONDS) on two kernels'
 	@echo 'make install    install under PREFIX=$(PREFIX), below DESTDIR'
 	@echo 'make clean      remove everything that was built'
 
-.PHONY: all demo test bench lint sanitize fuzz mutation kernel-handler-test kernel-probe emu-soak install clean help
+.PHONY: all demo test bench lint sanitize fuzz mutation kernel-handler-test kernel-probe emu-soak \
+	poc-soak install clean help

@@ -1,15 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Usage: symbols.sh LIBRARY HEADER... What the library exports is exactly what the
-# headers declare, all of it with a version, all of it gp_.
+# Usage: symbols.sh LIBRARY PREFIX HEADER... What the library exports is exactly what the
+# headers declare as ..._API, all of it with a version, all of it with the prefix.
 set -eu
 
 library=$1
-shift
+prefix=$2
+shift 2
 exported=$(nm -D --defined-only "$library" | awk '$2 != "A" { print $3 }' | sort)
-declared=$(sed -n 's/^GP_API .*[ *]\(gp_[a-z_]*\)(.*/\1/p' "$@" | sort)
+declared=$(sed -n "s/^[A-Z_]*_API .*[ *]\\(${prefix}[a-z_]*\\)(.*/\\1/p" "$@" | sort)
 
-if echo "$exported" | grep -v '^gp_[a-z_]*@@GPREEMPT_'; then
+if echo "$exported" | grep -v "^${prefix}[a-z_]*@@GPREEMPT_"; then
 	echo "the above is exported and should not be, or has no version" >&2
 	exit 1
 fi

@@ -537,6 +537,8 @@ static void refusals_are_explained(void **state)
 		{ GP__KFD_WAY_DBGTRAP, 0, GP__KFD_SAVE, EINVAL, "sched_policy" },
 		{ GP__KFD_WAY_DBGTRAP, 0, GP__KFD_SAVE, EPERM, "5.7" },
 		{ GP__KFD_WAY_DBGTRAP, 1, GP__KFD_SAVE, EPERM, "ptrace_scope" },
+		{ GP__KFD_WAY_DBGTRAP, 1, GP__KFD_SAVE, ENOTTY, "let the program join" },
+		{ GP__KFD_WAY_DBGTRAP, 1, GP__KFD_SAVE, EALREADY, "let the program join" },
 		{ GP__KFD_WAY_DBGTRAP, 0, GP__KFD_SAVE, EALREADY, "rocgdb" },
 		{ GP__KFD_WAY_DBGTRAP, 0, GP__KFD_SAVE, EBUSY, "one debugged process" },
 		{ GP__KFD_WAY_DBGTRAP, 1, GP__KFD_SAVE, ESRCH, "no such process" },

@@ -7,9 +7,10 @@
  * same work, much faster than an emulated GPU: what a run of N steps must end with is known.
  *
  * Usage: offline_trainer [--steps N | --seconds N] [--on gpu|host] [--queues N] [--groups N]
- *                        [--rounds N] [--seed N] [--progress FILE] [--debuggable] [--json]
+ *                        [--rounds N] [--seed N] [--progress FILE] [--debuggable] [--stay] [--json]
  *
- * SIGTERM ends it after the step under way, as --seconds does, with its digest.
+ * SIGTERM ends it after the step under way, as --seconds does, with its digest. With --stay it
+ * keeps its queues after the last step until then.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,12 +31,12 @@
 #include "mill.h"
 #include "progress.h"
 
-enum { QUEUES_MAX = 16, GROUPS_MAX = 1024, RING = 64, TICK_NS = 10 };
+enum { QUEUES_MAX = 16, GROUPS_MAX = 1024, RING = 64, TICK_NS = 10, STAY_US = 20000 };
 
 struct options {
 	uint64_t steps, seconds, queues, groups, rounds, seed;
 	const char *progress;
-	bool on_host, debuggable, json;
+	bool on_host, debuggable, stay, json;
 };
 
 struct shard {
@@ -72,17 +73,10 @@ static void parse_number(const char *name, uint64_t min, uint64_t max, uint64_t 
 static struct options parse(int argc, char **argv)
 {
 	static const struct option known[] = {
-		{ "steps", 1, 0, 's' },
-		{ "seconds", 1, 0, 't' },
-		{ "on", 1, 0, 'o' },
-		{ "queues", 1, 0, 'q' },
-		{ "groups", 1, 0, 'g' },
-		{ "rounds", 1, 0, 'r' },
-		{ "seed", 1, 0, 'e' },
-		{ "progress", 1, 0, 'p' },
-		{ "debuggable", 0, 0, 'd' },
-		{ "json", 0, 0, 'j' },
-		{ 0, 0, 0, 0 },
+		{ "steps", 1, 0, 's' },	 { "seconds", 1, 0, 't' },  { "on", 1, 0, 'o' },
+		{ "queues", 1, 0, 'q' }, { "groups", 1, 0, 'g' },   { "rounds", 1, 0, 'r' },
+		{ "seed", 1, 0, 'e' },	 { "progress", 1, 0, 'p' }, { "debuggable", 0, 0, 'd' },
+		{ "json", 0, 0, 'j' },	 { "stay", 0, 0, 'y' },	    { 0, 0, 0, 0 },
 	};
 	struct options o = { .queues = 2, .groups = 4, .rounds = 8000, .seed = 1 };
 	int c, which;
@@ -106,6 +100,8 @@ static struct options parse(int argc, char **argv)
 			o.debuggable = true;
 		else if (c == 'j')
 			o.json = true;
+		else if (c == 'y')
+			o.stay = true;
 		else if (c == 'o' && (!strcmp(optarg, "host") || !strcmp(optarg, "gpu")))
 			o.on_host = *optarg == 'h';
 		else
@@ -245,6 +241,8 @@ static void train_on_gpu(struct training *t)
 	alloc_on_gpu(t, &lab);
 	begin_state(t);
 	train(t, &mill);
+	while (t->o.stay && !is_told_to_end)
+		usleep(STAY_US);
 	for (uint64_t q = 0; q < t->o.queues; q++) {
 		lab_must(hsa_queue_destroy(t->shard[q].queue));
 		lab_must(hsa_signal_destroy(t->shard[q].ended));

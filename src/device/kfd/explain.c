@@ -60,6 +60,13 @@ static const struct rule rules[] = {
 	  "only SAVE can be done this way; for DRAIN and RESET use preempt, with gpreempt's kernel "
 	  "series" },
 
+	{ DBGTRAP, ENOTTY, OTHERS, -1,
+	  "DBG_TRAP came with Linux 6.5, and this kernel has none; use a newer one, or let the "
+	  "program join" },
+	{ DBGTRAP, EALREADY, OTHERS, -1,
+	  "another debugger is attached to the program, and there can be one; end rocgdb or "
+	  "whoever "
+	  "it is, or let the program join" },
 	{ DBGTRAP, ENOTTY, EVERYBODY, -1,
 	  "DBG_TRAP came with Linux 6.5, and this kernel has none; use update" },
 	{ DBGTRAP, EALREADY, EVERYBODY, -1,
@@ -71,6 +78,9 @@ static const struct rule rules[] = {
 	  "a debugger must be allowed to trace the program: as the same user, traced by nobody "
 	  "else, "
 	  "with kernel.yama.ptrace_scope 0, or with CAP_SYS_PTRACE" },
+	{ DBGTRAP, EPERM, OTHERS, -1,
+	  "queues can be suspended once the program's runtime has said RUNTIME_ENABLE, which ROCr "
+	  "does since 5.7; use a newer one, or let the program join" },
 	{ DBGTRAP, EPERM, EVERYBODY, -1,
 	  "queues can be suspended once the runtime has said RUNTIME_ENABLE, which ROCr does since "
 	  "5.7; use a newer one, or update" },

@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: MIT
+"""Stage 1: an online program preempts an offline one on an AMD GPU, from Python.
+
+The functions of libgpreempt_poc (see gpreempt_poc(3)), and a scheduler over them: while an online
+task is under way, the queues of offline programs are suspended.
+
+    sched = GPreemptScheduler()
+    for q in find_queues_by_tag("OFFLINE_AI"):
+        sched.register_offline_queue(q.queue_id, q.priority)
+    with sched.online_task():
+        ...                             # send the request, wait for its answer
+    sched.cleanup()
+
+Only the standard library is needed. GPREEMPT_POC_LIB names the library where it is not installed.
+"""
+import ctypes
+import ctypes.util
+import os
+import threading
+import time
+from dataclasses import dataclass
+from typing import List, Optional
+
+__all__ = ["GPreemptError", "GPreemptScheduler", "OnlineTask", "QueueInfo", "cleanup",
+           "find_queues_by_priority", "find_queues_by_tag", "get_all_queues", "init",
+           "queue_pid", "resume_queues", "suspend_queues", "warning"]
+
+
+class GPreemptError(OSError):
+    """What the library refused: errno, its sentence, and the ids of the queues it is about."""
+
+    def __init__(self, number, sentence, queue_ids):
+        super().__init__(number, sentence)
+        self.queue_ids = queue_ids
+
+    def __str__(self):
+        return self.strerror
+
+
+@dataclass
+class QueueInfo:
+    """A compute queue of some program."""
+    queue_id: int
+    priority: int
+    gpu_id: int
+    tag: str
+    is_active: bool
+
+
+class _QueueInfo(ctypes.Structure):
+    _fields_ = [("queue_id", ctypes.c_uint32), ("priority", ctypes.c_uint32),
+                ("gpu_id", ctypes.c_uint32), ("tag", ctypes.c_char * 64),
+                ("is_active", ctypes.c_bool)]
+
+
+def _load():
+    name = os.environ.get("GPREEMPT_POC_LIB") or ctypes.util.find_library("gpreempt_poc")
+    library = ctypes.CDLL(name or "libgpreempt_poc.so.0", use_errno=True)
+    u32, ids = ctypes.c_uint32, ctypes.POINTER(ctypes.c_uint32)
+    found = [ctypes.POINTER(ctypes.POINTER(_QueueInfo)), ids]
+    library.gpreempt_poc_cleanup.restype = None
+    library.gpreempt_suspend_queues.argtypes = [ids, u32, u32]
+    library.gpreempt_resume_queues.argtypes = [ids, u32]
+    library.gpreempt_get_all_queues.argtypes = found
+    library.gpreempt_find_queues_by_priority.argtypes = [u32, u32] + found
+    library.gpreempt_find_queues_by_tag.argtypes = [ctypes.c_char_p] + found
+    library.gpreempt_free_queues.argtypes = [ctypes.POINTER(_QueueInfo)]
+    library.gpreempt_free_queues.restype = None
+    library.gpreempt_queue_pid.argtypes = [u32]
+    library.gpreempt_queue_pid.restype = ctypes.c_int32
+    library.gpreempt_failed_queues.argtypes = [ids, u32]
+    library.gpreempt_failed_queues.restype = u32
+    library.gpreempt_last_error.restype = ctypes.c_char_p
+    library.gpreempt_poc_warning.restype = ctypes.c_char_p
+    return library
+
+
+lib = _load()
+
+
+def _check(result):
+    if not result:
+        return
+    number = ctypes.get_errno()
+    failed = (ctypes.c_uint32 * lib.gpreempt_failed_queues(None, 0))()
+    lib.gpreempt_failed_queues(failed, len(failed))
+    raise GPreemptError(number, lib.gpreempt_last_error().decode(), list(failed))
+
+
+def _array(queue_ids):
+    return (ctypes.c_uint32 * len(queue_ids))(*queue_ids), len(queue_ids)
+
+
+def init():
+    _check(lib.gpreempt_poc_init())
+
+
+def cleanup():
+    lib.gpreempt_poc_cleanup()
+
+
+def warning():
+    return lib.gpreempt_poc_warning().decode()
+
+
+def suspend_queues(queue_ids, grace_period_us=0):
+    _check(lib.gpreempt_suspend_queues(*_array(queue_ids), grace_period_us))
+
+
+def resume_queues(queue_ids):
+    _check(lib.gpreempt_resume_queues(*_array(queue_ids)))
+
+
+def _list(function, *arguments) -> List[QueueInfo]:
+    queues, number = ctypes.POINTER(_QueueInfo)(), ctypes.c_uint32()
+    _check(function(*arguments, ctypes.byref(queues), ctypes.byref(number)))
+    found = [QueueInfo(q.queue_id, q.priority, q.gpu_id, q.tag.decode(errors="replace"),
+                       q.is_active) for q in queues[:number.value]]
+    lib.gpreempt_free_queues(queues)
+    return found
+
+
+def get_all_queues() -> List[QueueInfo]:
+    return _list(lib.gpreempt_get_all_queues)
+
+
+def find_queues_by_priority(min_prio, max_prio) -> List[QueueInfo]:
+    return _list(lib.gpreempt_find_queues_by_priority, min_prio, max_prio)
+
+
+def find_queues_by_tag(tag) -> List[QueueInfo]:
+    return _list(lib.gpreempt_find_queues_by_tag, tag.encode())
+
+
+def queue_pid(queue_id):
+    return lib.gpreempt_queue_pid(queue_id)
+
+
+class OnlineTask:
+    """An online task that was notified: over when done() is called, or at the end of a with."""
+
+    def __init__(self, end):
+        self._end = end
+
+    def done(self):
+        self._end(self)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.done()
+
+
+class GPreemptScheduler:
+    """Suspends the offline queues while there is an online task, and resumes them after it.
+
+    A thread does so. It sleeps until a task is notified, and then until all that were are done;
+    tasks that nobody ends in hold_limit seconds hold nothing any longer. Offline queues that are
+    gone are forgotten.
+    """
+
+    def __init__(self, grace_period_us=1000, hold_limit=1.0, verbose=False):
+        self.online_queues: List[QueueInfo] = []
+        self.offline_queues: List[QueueInfo] = []
+        self.grace_period_us = grace_period_us
+        self.hold_limit = hold_limit
+        self.verbose = verbose
+        # What was measured, in seconds, one for each preemption; and what went wrong.
+        self.suspend_times: List[float] = []
+        self.resume_times: List[float] = []
+        self.held_times: List[float] = []
+        self.errors: List[GPreemptError] = []
+        self.expired = 0  # tasks that nobody ended
+        self._tasks = set()
+        self._held: List[int] = []
+        self._ending = False
+        self._changed = threading.Condition()
+        init()
+        if warning():
+            self._say(warning())
+        self.monitor_thread = threading.Thread(target=self._monitor_loop, daemon=True)
+        self.monitor_thread.start()
+
+    @property
+    def online_task_pending(self):
+        return bool(self._tasks)
+
+    @property
+    def preemptions(self):
+        return len(self.held_times)
+
+    def register_online_queue(self, queue_id, priority=15):
+        self._register(self.online_queues, QueueInfo(queue_id, priority, 0, "ONLINE", True))
+
+    def register_offline_queue(self, queue_id, priority=2):
+        self._register(self.offline_queues, QueueInfo(queue_id, priority, 0, "OFFLINE", True))
+
+    def notify_online_task(self) -> OnlineTask:
+        """An online task has arrived; returns at once. Call done() of the result at its end."""
+        task = OnlineTask(self._end_task)
+        with self._changed:
+            self._tasks.add(task)
+            self._changed.notify_all()
+        return task
+
+    online_task = notify_online_task
+
+    def wait_idle(self, timeout: Optional[float] = None):
+        """Until no task is under way and the offline queues run again; whether that came."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._tasks and not self._held, timeout)
+
+    def cleanup(self):
+        """Resumes everything and ends."""
+        with self._changed:
+            self._ending = True
+            self._changed.notify_all()
+        self.monitor_thread.join()
+        cleanup()
+
+    def _register(self, queues, queue):
+        with self._changed:
+            queues.append(queue)
+        self._say(f"registered {queue.tag} queue {queue.queue_id}, priority {queue.priority}")
+
+    def _end_task(self, task):
+        with self._changed:
+            self._tasks.discard(task)
+            self._changed.notify_all()
+
+    def _monitor_loop(self):
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._tasks or self._ending)
+                if self._ending:
+                    return
+                self._held = [q.queue_id for q in self.offline_queues]
+            self._handle_online_task(self._held)
+            with self._changed:
+                self._held = []
+                self._changed.notify_all()
+
+    def _handle_online_task(self, queue_ids):
+        begin = time.monotonic()
+        held = self._suspend(queue_ids)
+        self._wait_for_online_completion(begin + self.hold_limit)
+        if held:
+            self._resume(held)
+            self.held_times.append(time.monotonic() - begin)
+
+    def _wait_for_online_completion(self, deadline):
+        with self._changed:
+            over = self._changed.wait_for(lambda: not self._tasks or self._ending,
+                                          max(0, deadline - time.monotonic()))
+            if not over:
+                # Their program may be gone; nobody is held for that.
+                self.expired += len(self._tasks)
+                self._tasks.clear()
+
+    def _suspend(self, queue_ids):
+        """All, or all but those that are gone; what is held afterwards."""
+        while queue_ids:
+            begin = time.monotonic()
+            try:
+                suspend_queues(queue_ids, self.grace_period_us)
+            except GPreemptError as error:
+                queue_ids = self._without_gone(queue_ids, error)
+                continue
+            self.suspend_times.append(time.monotonic() - begin)
+            self._say(f"suspended {len(queue_ids)} offline queues")
+            return queue_ids
+        return []
+
+    def _resume(self, queue_ids):
+        begin = time.monotonic()
+        try:
+            resume_queues(queue_ids)
+        except GPreemptError as error:
+            self._without_gone(queue_ids, error)
+        else:
+            self.resume_times.append(time.monotonic() - begin)
+            self._say(f"resumed {len(queue_ids)} offline queues")
+
+    def _without_gone(self, queue_ids, error):
+        """Those that are left to try. What a queue that is there is refused for is an error."""
+        try:
+            gone = set(error.queue_ids) - {q.queue_id for q in get_all_queues()}
+        except GPreemptError:
+            gone = set()
+        if not gone:
+            self.errors.append(error)
+            self._say(str(error))
+            return []
+        with self._changed:
+            self.offline_queues = [q for q in self.offline_queues if q.queue_id not in gone]
+        self._say(f"{len(gone)} offline queues are gone")
+        return [q for q in queue_ids if q not in gone]
+
+    def _say(self, sentence):
+        if self.verbose:
+            print("[SCHED] " + sentence, flush=True)

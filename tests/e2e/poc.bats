@@ -1,0 +1,93 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Stage 1: what libgpreempt_poc refuses, and how, and what it can be used for.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+	: "${GPREEMPT:=build/src/cli/gpreempt}" "${SOURCE_DIR:=.}"
+	: "${WORKLOADS:=$PWD/build/tests/workloads}" "${POC_PROGRAMS:=$PWD/build/tests/poc}"
+	: "${GPREEMPT_POC_LIB:=$PWD/build/src/poc/libgpreempt_poc.so}"
+	: "${JOIN:=$PWD/build/src/join/libgpreempt-join.so}"
+	export XDG_RUNTIME_DIR=$BATS_TEST_TMPDIR WORKLOADS GPREEMPT_POC_LIB PYTHONDONTWRITEBYTECODE=1
+	export PYTHONPATH=$SOURCE_DIR/python:$SOURCE_DIR/tests/poc
+	unset GPREEMPT_EMU_DIR GPREEMPT_POC_WAY GPREEMPT_WAY
+}
+
+teardown() {
+	"$GPREEMPT" emu stop --all
+}
+
+# A script on a machine of its own that the options before the -- describe. Its programs end with
+# it, so that nothing of a test that fails goes on.
+on_machine() {
+	local options=(--cus 4)
+
+	while [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	shift
+	[ -x "$WORKLOADS/offline_trainer" ] ||
+		skip "no offline_trainer: it needs libhsa-runtime-dev and clang-19"
+	run timeout 300 "$GPREEMPT" emu exec "${options[@]}" -- "$@"
+	echo "$output"
+	[ "$status" -eq 0 ]
+}
+
+refusals() {
+	on_machine --kernel "$1" -- "$SOURCE_DIR/tests/poc/refusals.py" "${@:2}"
+}
+
+@test "stage 1: the debugger's way on a kernel that has the series" {
+	export GPREEMPT_POC_WAY=dbgtrap
+	on_machine --kernel gpreempt -- "$SOURCE_DIR/tests/poc/cases.py" scheduler_killed
+}
+
+@test "stage 1: a program's own queues, joined and not" {
+	on_machine --kernel gpreempt -- "$POC_PROGRAMS/own_queues"
+	on_machine --kernel 6.12 -- "$POC_PROGRAMS/own_queues" --debuggable
+	for kernel in gpreempt 6.12 6.1; do
+		LD_PRELOAD=$JOIN on_machine --kernel $kernel -- "$POC_PROGRAMS/own_queues"
+	done
+	run -1 timeout 60 "$GPREEMPT" emu exec --kernel 6.1 -- "$POC_PROGRAMS/own_queues"
+	[[ $output == *"suspend: process "*"DBG_TRAP came with Linux 6.5"* ]]
+}
+
+@test "stage 1: no device, no permission" {
+	[ ! -e /dev/kfd ] || skip "there is a /dev/kfd"
+	run "$SOURCE_DIR/tests/poc/refusals.py" no_device
+	echo "$output"
+	[ "$status" -eq 0 ]
+	# A device that is root's, for somebody who is not.
+	unshare -m mount -t tmpfs none /dev 2>/dev/null || skip "may not mount"
+	setpriv --reuid 65534 --clear-groups test -r "$GPREEMPT_POC_LIB" -a -x /usr/bin/python3 ||
+		skip "others may not read the library"
+	run unshare -m sh -c 'mount -t tmpfs none /dev && touch /dev/kfd && chmod 600 /dev/kfd &&
+		exec setpriv --reuid 65534 --clear-groups /usr/bin/python3 "$@"' _ \
+		"$SOURCE_DIR/tests/poc/refusals.py" no_permission
+	echo "$output"
+	[ "$status" -eq 0 ]
+}
+
+@test "stage 1: what is refused, with a sentence each" {
+	for kernel in gpreempt 6.12; do
+		refusals $kernel arguments all_or_none program_ended bad_way
+	done
+	refusals 6.12 debugger
+	refusals 6.12 no_runtime
+	refusals gpreempt two_holders
+	refusals 6.1 old_kernel
+}
+
+@test "stage 1: without context save it drains, and says so" {
+	for kernel in gpreempt 6.12; do
+		on_machine --cwsr off --kernel $kernel -- "$SOURCE_DIR/tests/poc/refusals.py" drains
+	done
+}
+
+@test "stage 1: many threads, forks, and again from the beginning" {
+	for kernel in gpreempt 6.12; do
+		refusals $kernel many_threads fork begin_anew
+	done
+}

@@ -1,0 +1,78 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Stage 1: libgpreempt_poc and its scheduler in Python, with an online and an offline program on
+# one emulated machine.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+	: "${GPREEMPT:=build/src/cli/gpreempt}" "${SOURCE_DIR:=.}"
+	: "${WORKLOADS:=$PWD/build/tests/workloads}" \
+		"${GPREEMPT_POC_LIB:=$PWD/build/src/poc/libgpreempt_poc.so}"
+	export XDG_RUNTIME_DIR=$BATS_TEST_TMPDIR WORKLOADS GPREEMPT_POC_LIB PYTHONDONTWRITEBYTECODE=1
+	export PYTHONPATH=$SOURCE_DIR/python:$SOURCE_DIR/tests/poc
+	unset GPREEMPT_EMU_DIR GPREEMPT_POC_WAY
+}
+
+teardown() {
+	"$GPREEMPT" emu stop --all
+}
+
+# A script on a machine of its own that the options before the -- describe. Its programs end with
+# it, so that nothing of a test that fails goes on.
+on_machine() {
+	local options=(--cus 4)
+
+	while [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	shift
+	[ -x "$WORKLOADS/offline_trainer" ] ||
+		skip "no offline_trainer: it needs libhsa-runtime-dev and clang-19"
+	run timeout 300 "$GPREEMPT" emu exec "${options[@]}" -- "$@"
+	echo "$output"
+	[ "$status" -eq 0 ]
+}
+
+case_of_stage_1() {
+	for kernel in gpreempt 6.12; do
+		on_machine --kernel $kernel -- "$SOURCE_DIR/tests/poc/cases.py" "$@"
+	done
+}
+
+@test "stage 1: queues are found by priority and tag" {
+	case_of_stage_1 identification
+}
+
+@test "stage 1, case 1: requests preempt a trainer that computes what it does undisturbed" {
+	case_of_stage_1 basic
+}
+
+@test "stage 1, case 2: a request every 100 ms" {
+	case_of_stage_1 frequent --seconds 60
+}
+
+@test "stage 1, case 3: no offline queue" {
+	case_of_stage_1 no_offline_queue
+}
+
+@test "stage 1, case 3: both programs at once" {
+	case_of_stage_1 both_at_once
+}
+
+@test "stage 1, case 3: many requests at once" {
+	case_of_stage_1 many_at_once
+}
+
+@test "stage 1, case 3: a queue is destroyed while it is suspended" {
+	case_of_stage_1 queue_destroyed
+}
+
+@test "stage 1, case 3: a program is killed while it is suspended" {
+	case_of_stage_1 program_killed
+}
+
+@test "stage 1, case 3: the scheduler is killed while it holds" {
+	case_of_stage_1 scheduler_killed
+}

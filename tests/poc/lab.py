@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: MIT
+"""What the tests of stage 1 share: the offline and the online program, started and watched.
+
+Everything that waits has an end: LIMIT_S seconds, after which it is a failure.
+"""
+import ctypes
+import json
+import mmap
+import os
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+import gpreempt_poc as poc
+
+LIMIT_S = 100
+WORKLOADS = os.environ.get("WORKLOADS", "build/tests/workloads")
+# Where the runtime does not tell the driver that a debugger may come, the programs do.
+DEBUGGABLE = ["--debuggable"]
+PROGRESS = struct.Struct("=IIQQQ")
+PROGRESS_MAGIC = 0x6770726F
+
+
+def check(condition, sentence):
+    if not condition:
+        print("FAILED: " + sentence, file=sys.stderr, flush=True)
+        # Not sys.exit(): threads may wait for what has just failed.
+        os._exit(1)
+
+
+def die_with_parent():
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+def wait_for(condition, what):
+    end = time.monotonic() + LIMIT_S
+    while not condition():
+        check(time.monotonic() < end, f"{what} did not come within {LIMIT_S} s")
+        time.sleep(0.005)
+
+
+class Program:
+    """A workload under way."""
+
+    def __init__(self, name, arguments, tag, priority, command=()):
+        env = dict(os.environ, AMD_QUEUE_TAG=tag, AMD_QUEUE_PRIORITY=str(priority))
+        self.popen = subprocess.Popen(
+            [*command, f"{WORKLOADS}/{name}", "--json", *DEBUGGABLE, *arguments], env=env,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            preexec_fn=die_with_parent)
+
+    def result(self):
+        """What it prints at its end, which must be a good one."""
+        # Its end is waited for only when it is near: while a debugger begins with a program,
+        # its parent would be told of its stop.
+        try:
+            text, _ = self.popen.communicate(timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            check(False, f"{self.popen.args} does not end")
+        check(self.popen.returncode == 0, f"{self.popen.args}: {self.popen.returncode}")
+        return json.loads(text.splitlines()[-1])
+
+    def kill(self):
+        self.popen.kill()
+        self.popen.communicate()
+
+    def queues(self):
+        return [q for q in poc.get_all_queues()
+                if poc.queue_pid(q.queue_id) == self.popen.pid]
+
+
+class Trainer(Program):
+    """The offline program."""
+
+    def __init__(self, *arguments, command=()):
+        self.arguments = [str(a) for a in arguments]
+        file = tempfile.NamedTemporaryFile()
+        file.truncate(PROGRESS.size)
+        self.page = mmap.mmap(file.fileno(), PROGRESS.size, access=mmap.ACCESS_READ)
+        super().__init__("offline_trainer", [*self.arguments, "--progress", file.name],
+                         "OFFLINE_AI", 2, command)
+        wait_for(lambda: self.progress()[0] == PROGRESS_MAGIC, "the trainer's beginning")
+        file.close()
+
+    def progress(self):
+        return PROGRESS.unpack(self.page)
+
+    def steps(self):
+        return self.progress()[2]
+
+    def wait_for_step(self):
+        now = self.steps()
+        wait_for(lambda: self.steps() > now, "the trainer's next step")
+
+    def end(self):
+        self.popen.send_signal(signal.SIGTERM)
+        return self.result()
+
+    def check_digest(self, result):
+        """That it computed what the host does, undisturbed."""
+        arguments = [*self.arguments, "--steps", str(result["steps"]), "--on", "host", "--json"]
+        text = subprocess.run([f"{WORKLOADS}/offline_trainer",
+                               *(a for a in arguments if a != "--stay")],
+                              stdout=subprocess.PIPE, check=True).stdout
+        check(json.loads(text)["digest"] == result["digest"],
+              f"after {result['steps']} steps the digest is {result['digest']}, not that of an "
+              f"undisturbed run, {json.loads(text)['digest']}")
+
+
+class Server(Program):
+    """The online program."""
+
+    def __init__(self, *arguments, command=()):
+        super().__init__("online_server", ["--stdin", *(str(a) for a in arguments)], "ONLINE_AI",
+                         15, command)
+        check(self.popen.stdout.readline() == "ready\n", "the server does not begin")
+
+    def request(self, n=1):
+        """n at once, and their answers; how long they took, in seconds: wall, device."""
+        self.popen.stdin.write(f"{n}\n")
+        self.popen.stdin.flush()
+        words = self.popen.stdout.readline().split()
+        check(words[:2] == ["served", str(n)], f"the server says {words}")
+        return float(words[3]) / 1e6, float(words[5]) / 1e6
