@@ -93,6 +93,14 @@ five_steps() {
 	five_steps gpreempt preempt preempt debuggable
 }
 
+@test "the same while signals come" {
+	program join_steps
+	for way in update dbgtrap preempt; do
+		GPREEMPT_WAY=$way joined --kernel gpreempt --cus 8 --fault ioctl-eintr=20% -- \
+			"$ROCM_PROGRAMS/join_steps" steps $way debuggable
+	done
+}
+
 # All ways on the kernel that has them.
 in_each_way() {
 	program join_steps
