@@ -87,7 +87,8 @@ static void tell_usage_json(struct gp__env *env, const char *name, char *message
 	gp__json_print_error(env, GP__EXIT_USAGE, message, NULL);
 }
 
-static error_t run_argp(struct parse *p, const struct argp *argp, int argc, char **argv)
+static error_t run_argp(struct parse *p, const struct argp *argp, int argc, char **argv,
+			unsigned int flags)
 {
 	struct argp own = *argp;
 	const struct argp_child children[] = { { &own, 0, NULL, 0 }, { 0 } };
@@ -101,11 +102,11 @@ static error_t run_argp(struct parse *p, const struct argp *argp, int argc, char
 
 	own.args_doc = NULL;
 	own.doc = NULL;
-	return argp_parse(&whole, argc, argv, ARGP_NO_EXIT | ARGP_NO_HELP, NULL, p);
+	return argp_parse(&whole, argc, argv, flags | ARGP_NO_EXIT | ARGP_NO_HELP, NULL, p);
 }
 
-bool gp__cmd_parse(struct gp__env *env, const struct argp *argp, int argc, char **argv, void *input,
-		   int *status)
+static bool parse_with(struct gp__env *env, const struct argp *argp, int argc, char **argv,
+		       void *input, int *status, unsigned int flags)
 {
 	struct parse p = { .env = env, .input = input };
 	char *command = argv[0];
@@ -123,7 +124,7 @@ bool gp__cmd_parse(struct gp__env *env, const struct argp *argp, int argc, char 
 		return false;
 	}
 	argv[0] = name;
-	err = run_argp(&p, argp, argc, argv);
+	err = run_argp(&p, argp, argc, argv, flags);
 	argv[0] = command;
 	fclose(p.messages);
 	fwrite(messages, 1, len, env->err);
@@ -132,6 +133,18 @@ bool gp__cmd_parse(struct gp__env *env, const struct argp *argp, int argc, char 
 		tell_usage_json(env, name, messages);
 	free(messages);
 	return !err;
+}
+
+bool gp__cmd_parse(struct gp__env *env, const struct argp *argp, int argc, char **argv, void *input,
+		   int *status)
+{
+	return parse_with(env, argp, argc, argv, input, status, 0);
+}
+
+bool gp__cmd_parse_prefix(struct gp__env *env, const struct argp *argp, int argc, char **argv,
+			  void *input, int *status)
+{
+	return parse_with(env, argp, argc, argv, input, status, ARGP_IN_ORDER);
 }
 
 error_t gp__cmd_usage(struct argp_state *state, const char *fmt, ...)

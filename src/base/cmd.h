@@ -36,6 +36,11 @@ int gp__cmd_main(struct gp__env *env, int argc, char **argv,
 bool gp__cmd_parse(struct gp__env *env, const struct argp *argp, int argc, char **argv, void *input,
 		   int *status);
 
+/* The same for a command that runs another one: what comes behind the first word that is no option
+ * is not looked at. */
+bool gp__cmd_parse_prefix(struct gp__env *env, const struct argp *argp, int argc, char **argv,
+			  void *input, int *status);
+
 /* In an argp parser: return gp__cmd_usage(state, "what was wrong and expected"). */
 GP__PRINTF(2, 3)
 error_t gp__cmd_usage(struct argp_state *state, const char *fmt, ...);

@@ -11,6 +11,7 @@ int cmd_policy(struct gp__env *env, int argc, char **argv);
 int cmd_probe(struct gp__env *env, int argc, char **argv);
 int cmd_ps(struct gp__env *env, int argc, char **argv);
 int cmd_resume(struct gp__env *env, int argc, char **argv);
+int cmd_run(struct gp__env *env, int argc, char **argv);
 int cmd_set(struct gp__env *env, int argc, char **argv);
 int cmd_sim(struct gp__env *env, int argc, char **argv);
 int cmd_summary(struct gp__env *env, int argc, char **argv);

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/table.h"
 #include "base/units.h"
+#include "cli/child.h"
 #include "cli/commands.h"
 #include "emu/kfd/fault.h"
 
@@ -18,7 +19,6 @@
 #define VRAM_MIN (16ULL << 20)
 #define VRAM_MAX (512 * GIB)
 #define XCC_CUS_MAX 128
-#define EXIT_OWN_FAILURE 125
 
 enum {
 	KEY_GPU = 0x100,
@@ -481,15 +481,15 @@ static int exec_named(struct gp__env *env, const char *name, char **command)
 	int status = emu_folder_base(env, base);
 
 	if (status)
-		return EXIT_OWN_FAILURE;
+		return CHILD_OWN_FAILURE;
 	if (snprintf(dir, sizeof(dir), "%s/%s", base, name) >= (int)sizeof(dir) ||
 	    emu_folder_owner(dir) <= 0)
-		return gp__env_fail(env, EXIT_OWN_FAILURE,
+		return gp__env_fail(env, CHILD_OWN_FAILURE,
 				    "'gpreempt emu ls' shows those there are; 'gpreempt emu start' "
 				    "starts one.",
 				    "there is no machine '%s'", name);
 	status = emu_client_setup(env, dir);
-	return status ? EXIT_OWN_FAILURE : emu_client_exec(env, command);
+	return status ? CHILD_OWN_FAILURE : child_exec(env, command);
 }
 
 /* On a machine that nobody else sees and that goes with the command. */
@@ -501,12 +501,12 @@ static int exec_private(struct gp__env *env, struct emu_config *c, char **comman
 	snprintf(c->name, sizeof(c->name), "exec-%d", (int)getpid());
 	lock = emu_folder_make(env, c->name, c->dir);
 	if (lock < 0)
-		return EXIT_OWN_FAILURE;
+		return CHILD_OWN_FAILURE;
 	pid = emu_machine_start(env, c, lock, false);
 	close(lock);
 	if (pid < 0)
-		return EXIT_OWN_FAILURE;
-	status = emu_client_setup(env, c->dir) ? EXIT_OWN_FAILURE : emu_client_run(env, command);
+		return CHILD_OWN_FAILURE;
+	status = emu_client_setup(env, c->dir) ? CHILD_OWN_FAILURE : child_run(env, command);
 	emu_machine_stop(c->dir, pid);
 	return status;
 }

@@ -45,8 +45,5 @@ json_t *emu_machine_read(const char *dir);
 
 /* Sets a program's environment up for the machine. 0, or an exit status. */
 int emu_client_setup(struct gp__env *env, const char *dir);
-/* Runs the command here, or beside us to wait for it; the status to end with. */
-int emu_client_exec(struct gp__env *env, char **argv);
-int emu_client_run(struct gp__env *env, char **argv);
 
 #endif

@@ -14,6 +14,7 @@ static const struct gp__cmd commands[] = {
 	{ "ps", cmd_ps, "the programs that are joined to gpreemptd" },
 	{ "resume", cmd_resume, "let suspended programs take part again" },
 	{ "set", cmd_set, "another priority, share or guarantee for joined programs" },
+	{ "run", cmd_run, "run a program with a priority on the GPUs it uses" },
 	{ "sim", cmd_sim, "run programs on modelled GPUs under the real scheduler" },
 	{ "suspend", cmd_suspend, "take joined programs off the GPU by hand" },
 	{ "version", gp__cmd_version, "show the version" },

@@ -197,8 +197,12 @@ void gp__peers_set_alone(struct gp__server *s)
 		if (!p->down)
 			continue;
 		alone = gp__program_is_alone(&s->house, &p->program);
-		if (atomic_exchange(&p->down->alone, alone) && !alone)
+		if (atomic_exchange(&p->down->alone, alone) == alone)
+			continue;
+		if (!alone)
 			read_changes(s, p);
+		gp__list_del(&p->ringing);
+		gp__list_push(&s->ringing, &p->ringing);
 	}
 }
 

@@ -84,6 +84,10 @@ static void disconnect(struct gp__agent *a)
 		q->number = 0;
 	}
 	pthread_mutex_unlock(&a->lock);
+	/* Without a daemon nobody wants to know. */
+	if (!a->alone && a->options.ops.alone)
+		a->options.ops.alone(a->options.data, true);
+	a->alone = true;
 	a->retry_after = RETRY_FIRST;
 	a->retry_at = gp__clock_ns() + a->retry_after;
 }

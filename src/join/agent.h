@@ -38,6 +38,9 @@ struct gp__agent_ops {
 	void (*stop)(void *data, const u32 *ids, int *results, size_t n);
 	void (*start)(void *data, const u32 *ids, int *results, size_t n);
 	int (*weigh)(void *data, u32 id, u32 weight); /* may be NULL */
+	/* Nobody else is on the program's GPUs, or somebody is, so that it matters when work is
+	 * seen. At first somebody may be. May be NULL. */
+	void (*alone)(void *data, bool alone);
 };
 
 struct gp__agent_options {

@@ -41,6 +41,7 @@ struct gp__agent {
 	pthread_t thread;
 	bool running, stop;
 	bool connected;
+	bool alone; /* as was last told */
 	bool said_refused, said_full;
 	int wake; /* an eventfd: something changed */
 	struct gp__wire_client client;

@@ -172,11 +172,21 @@ static u64 give_up_expired(struct gp__agent *a, u64 now)
 	return first;
 }
 
+static void note_alone(struct gp__agent *a)
+{
+	bool alone = atomic_load(&a->client.down->alone);
+
+	if (alone != a->alone && a->options.ops.alone)
+		a->options.ops.alone(a->options.data, alone);
+	a->alone = alone;
+}
+
 /* Stops first: who starts should find the room that is made. */
 u64 gp__agent_obey(struct gp__agent *a)
 {
 	carry_out(a, GP__WIRE_STOP);
 	carry_out(a, GP__WIRE_RUN);
 	weigh(a);
+	note_alone(a);
 	return give_up_expired(a, gp__clock_ns());
 }

@@ -13,6 +13,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -23,14 +24,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "join/amd.h"
+
 #define PUBLIC __attribute__((visibility("default")))
-#define WAY_VARIABLE "GPREEMPT_WAY"
 
 typedef int ioctl_fn(int fd, unsigned long request, ...);
 
 static struct {
 	pthread_once_t once;
 	struct gp__kfd_owner *owner; /* NULL: it has stepped aside */
+	struct gp__amd *amd; /* NULL: nobody asked to have this program scheduled */
 	pthread_rwlock_t watcher_lock; /* for reading: he is being told */
 	struct gp__kfd_owner_events watcher;
 	bool watched;
@@ -88,12 +91,16 @@ static void tell(size_t which, const struct gp__kfd_queue_info *queue)
 static void added(void *data, const struct gp__kfd_queue_info *queue)
 {
 	(void)data;
+	if (join.amd)
+		gp__amd_added(join.amd, queue);
 	tell(offsetof(struct gp__kfd_owner_events, added), queue);
 }
 
 static void removed(void *data, const struct gp__kfd_queue_info *queue)
 {
 	(void)data;
+	if (join.amd)
+		gp__amd_removed(join.amd, queue);
 	tell(offsetof(struct gp__kfd_owner_events, removed), queue);
 }
 
@@ -107,35 +114,68 @@ static void changed(void *data, const struct gp__kfd_queue_info *queue)
  * Beginning
  */
 
-static void step_aside(const char *why, const char *what)
+/* In one piece, or not at all. */
+static void say(const char *text)
 {
-	char line[256];
-	int n = snprintf(line, sizeof(line), "gpreempt: %s%s: this program is not joined\n", why,
-			 what);
+	char line[512];
+	int n = snprintf(line, sizeof(line), "gpreempt: %s\n", text);
 
-	/* In one piece, or not at all. */
 	if (n > 0 && write(STDERR_FILENO, line, strlen(line)) < 0)
 		return;
+}
+
+static void step_aside(const char *why, const char *what)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text), "%s%s: this program is not joined", why, what);
+	say(text);
+}
+
+/* The best for a program's own queues: in one step where the kernel has that. */
+static enum gp__kfd_way best_way(void)
+{
+	struct gp_kfd_preempt_query query = { 0 };
+	int fd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
+	bool series = fd >= 0 && !next_ioctl(fd, GP_KFD_PREEMPT_QUERY, &query) && query.version;
+
+	if (fd >= 0)
+		close(fd);
+	return series ? GP__KFD_WAY_PREEMPT : GP__KFD_WAY_UPDATE;
 }
 
 /* A child has none of its parent's queues, and nobody in it watches. */
 static void begin_child(void)
 {
 	gp__kfd_owner_forget(join.owner);
+	if (join.amd)
+		gp__amd_forget(join.amd);
 	pthread_rwlock_init(&join.watcher_lock, NULL);
 	join.watcher = (struct gp__kfd_owner_events){ 0 };
 	join.watched = false;
 }
 
+/* Without it the program's queues can still be held from inside. */
+static void begin_agent(void)
+{
+	struct gp__wish wish;
+	const char *bad;
+
+	if (!gp__wish_read(&wish, &bad))
+		step_aside("what cannot be is in ", bad);
+	else if (wish.joined && gp__amd_create(join.owner, &wish, say, &join.amd))
+		step_aside("no memory, or no place where gpreemptd could be", "");
+}
+
 static void begin(void)
 {
 	static const struct gp__kfd_owner_events events = { added, removed, changed, NULL };
-	const char *name = getenv(WAY_VARIABLE);
-	int way = name && *name ? gp__kfd_way_parse(name) : GP__KFD_WAY_UPDATE;
+	const char *name = getenv(GP__WISH_WAY);
+	int way = name && *name ? gp__kfd_way_parse(name) : (int)best_way();
 	struct gp__kfd_owner *owner;
 
 	if (way < 0) {
-		step_aside(WAY_VARIABLE " is none of update, dbgtrap and preempt, but ", name);
+		step_aside(GP__WISH_WAY " is none of update, dbgtrap and preempt, but ", name);
 		return;
 	}
 	if (gp__kfd_owner_create(next_ioctl, (enum gp__kfd_way)way, &events, &owner)) {
@@ -143,6 +183,7 @@ static void begin(void)
 		return;
 	}
 	join.owner = owner;
+	begin_agent();
 	if (pthread_atfork(NULL, NULL, begin_child)) {
 		join.owner = NULL;
 		gp__kfd_owner_destroy(owner);

@@ -60,7 +60,11 @@ void gp__kfd_node_property(struct gp__kfd_node *node, const char *line)
 	if (line[len] != ' ')
 		return;
 	value = strtoull(line + len + 1, &end, 10);
-	if (end == line + len + 1 || value > UINT32_MAX)
+	if (end == line + len + 1)
+		return;
+	if (len == strlen("unique_id") && !memcmp(line, "unique_id", len))
+		node->unique_id = value;
+	if (value > UINT32_MAX)
 		return;
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		if (strlen(known[i].name) == len && !memcmp(known[i].name, line, len))

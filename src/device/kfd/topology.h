@@ -11,6 +11,7 @@
 struct gp__kfd_node {
 	uint32_t index; /* of the node's folder */
 	uint32_t gpu_id;
+	uint64_t unique_id; /* of the chip, everywhere; 0: it has none */
 	uint32_t gfx_version; /* 90010 is gfx90a */
 	uint32_t nr_cus, nr_xccs; /* nr_cus: of all XCCs */
 	uint32_t nr_arrays, engine_arrays; /* shader arrays: of all XCCs, and of an engine */

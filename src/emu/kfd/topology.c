@@ -175,9 +175,14 @@ uint32_t emu_topology_array_cus(const struct emu_machine *m)
 	return (m->config.xcc_cus + 2 * arrays - 1) / (2 * arrays) * 2;
 }
 
+/* Of this machine only, as a chip's is: whoever shares out GPUs tells them apart by it. */
 uint64_t emu_topology_unique_id(const struct emu_machine *m, uint32_t node)
 {
-	return (m->config.seed + node + 1) * 0x9e3779b97f4a7c15;
+	uint64_t id = (uint64_t)getpid() << 16 | node;
+
+	for (const char *c = m->config.name; *c; c++)
+		id = (id ^ (unsigned char)*c) * 0x100000001b3;
+	return (id + m->config.seed) * 0x9e3779b97f4a7c15;
 }
 
 /*

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+/* gpreempt run: a program with a priority on the GPUs it uses. */
+#include "cli/run.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/units.h"
+#include "cli/child.h"
+#include "cli/commands.h"
+#include "core/core.h"
+#include "join/wish.h"
+#include "wire/client.h"
+
+#define PRELOAD "libgpreempt-join.so"
+
+enum { KEY_DEADLINE = 0x100, KEY_SHARE, KEY_LEVEL, KEY_LOCAL };
+
+struct args {
+	struct gp__env *env;
+	char priority[16];
+	const char *tag, *deadline;
+	char share[16], level[16];
+	bool local;
+	char **command;
+};
+
+static const struct argp_option options[] = {
+	{ "class", 'c', "CLASS", 0, "online (15), normal (7) or offline (2); normal", 0 },
+	{ "priority", 'p', "N", 0, "a priority instead; larger is more urgent", 0 },
+	{ "tag", 't', "TAG", 0, "a name by which the program can be found", 0 },
+	{ "share", KEY_SHARE, "PCT", 0, "percent of a GPU's time, for policies that share it", 0 },
+	{ "deadline", KEY_DEADLINE, "TIME", 0,
+	  "by when work should be done once it is there, such as 5ms", 0 },
+	{ "level", KEY_LEVEL, "1|2|3", 0, "how it is stopped; the best there is", 0 },
+	{ "local", KEY_LOCAL, NULL, 0, "a daemon for this command and its children only", 0 },
+	{ 0 },
+};
+
+static error_t parse_class(struct argp_state *state, const char *text, struct args *a)
+{
+	static const struct {
+		const char *name;
+		int priority;
+	} classes[] = { { "online", GP__PRIO_ONLINE },
+			{ "normal", GP__PRIO_NORMAL },
+			{ "offline", GP__PRIO_OFFLINE } };
+
+	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
+		if (!strcmp(classes[i].name, text)) {
+			snprintf(a->priority, sizeof(a->priority), "%d", classes[i].priority);
+			return 0;
+		}
+	}
+	return gp__cmd_usage(state, "--class: '%s' is none of online, normal and offline", text);
+}
+
+static error_t parse_number(struct argp_state *state, const char *option, const char *text,
+			    int64_t min, int64_t max, char field[16])
+{
+	char expected[80];
+	int64_t value;
+
+	if (gp__parse_i64(text, min, max, &value))
+		return gp__cmd_usage(state, "%s: '%s' is not %s", option, text,
+				     gp__expect_i64(expected, sizeof(expected), min, max));
+	snprintf(field, 16, "%lld", (long long)value);
+	return 0;
+}
+
+static error_t parse_text(struct argp_state *state, int key, char *text, struct args *a)
+{
+	uint64_t ns;
+
+	if (key == 't') {
+		if (!*text || strlen(text) >= GP__WIRE_TAG_MAX)
+			return gp__cmd_usage(state, "--tag: 1 to %d characters, not '%s'",
+					     GP__WIRE_TAG_MAX - 1, text);
+		a->tag = text;
+		return 0;
+	}
+	if (gp__parse_duration(text, &ns) || !ns)
+		return gp__cmd_usage(state, "--deadline: '%s' is not %s", text,
+				     GP__EXPECT_DURATION);
+	a->deadline = text;
+	return 0;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct args *a = state->input;
+
+	switch (key) {
+	case 'c':
+		return parse_class(state, arg, a);
+	case 'p':
+		return parse_number(state, "--priority", arg, -GP__PRIO_LIMIT, GP__PRIO_LIMIT,
+				    a->priority);
+	case KEY_SHARE:
+		return parse_number(state, "--share", arg, 1, 100, a->share);
+	case KEY_LEVEL:
+		return parse_number(state, "--level", arg, 1, 3, a->level);
+	case 't':
+	case KEY_DEADLINE:
+		return parse_text(state, key, arg, a);
+	case KEY_LOCAL:
+		a->local = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		/* The command's options are its own. */
+		a->command = &state->argv[state->next - 1];
+		state->next = state->argc;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		return gp__cmd_usage(state, "there is no command to run: gpreempt run [OPTION...] "
+					    "-- COMMAND [ARGUMENT...]");
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	.args_doc = "-- COMMAND [ARGUMENT...]",
+	.doc = "Run a command whose work on GPUs has a priority: while a more urgent program has "
+	       "work "
+	       "there, it is held, and goes on afterwards where it was. Its children inherit that.",
+};
+
+/*
+ * The daemon
+ */
+
+/* What this user may have at most; false: the daemon does not say. */
+static bool get_limit(int fd, int *limit)
+{
+	char *answer;
+	json_t *doc, *you, *most;
+	bool known;
+
+	if (gp__wire_ask(fd, "{\"op\":\"list\"}", &answer))
+		return false;
+	doc = json_loads(answer, 0, NULL);
+	free(answer);
+	you = json_object_get(doc, "you");
+	most = json_object_get(you, "max_priority");
+	known = json_is_integer(most);
+	*limit = (int)json_integer_value(most);
+	json_decref(doc);
+	return known;
+}
+
+/* 0, or the exit status where this user may not have the priority. */
+static int ask_daemon(const struct args *a)
+{
+	char path[108] = "nowhere", text[GP__WIRE_TEXT_MAX] = "";
+	int fd = gp__wire_path(path, sizeof(path)), limit;
+
+	fd = fd ? fd : gp__wire_control(path, text);
+	if (fd < 0) {
+		fprintf(a->env->err,
+			"gpreempt: no gpreemptd at %s (%s): %s runs without a priority until there "
+			"is one; use --local, or start gpreemptd\n",
+			path, *text ? text : strerror(-fd), a->command[0]);
+		return 0;
+	}
+	if (get_limit(fd, &limit) && atoi(a->priority) > limit) {
+		close(fd);
+		return gp__env_fail(a->env, CHILD_OWN_FAILURE,
+				    "Use a lower priority, or ask an administrator for a higher "
+				    "limit in gpreemptd.conf(5).",
+				    "priority %s is above your limit, %d", a->priority, limit);
+	}
+	close(fd);
+	return 0;
+}
+
+/*
+ * The program
+ */
+
+static int set_wish(const char *variable, const char *value)
+{
+	return value && *value ? setenv(variable, value, 1) : unsetenv(variable);
+}
+
+static int set_environment(const struct args *a)
+{
+	char path[PATH_MAX];
+	int status = child_find_file(a->env, "../join/" PRELOAD, GP_LIB_DIR "/" PRELOAD, path);
+
+	if (!status)
+		status = child_preload(a->env, path, true);
+	if (status)
+		return CHILD_OWN_FAILURE;
+	if (set_wish(GP__WISH_PRIORITY, a->priority) || set_wish(GP__WISH_TAG, a->tag) ||
+	    set_wish(GP__WISH_LEVEL, a->level) || set_wish(GP__WISH_SHARE, a->share) ||
+	    set_wish(GP__WISH_DEADLINE, a->deadline))
+		return gp__env_fail(a->env, CHILD_OWN_FAILURE, NULL, "out of memory");
+	return 0;
+}
+
+static int run_locally(const struct args *a)
+{
+	int status = run_local_begin(a->env);
+
+	if (status)
+		return CHILD_OWN_FAILURE;
+	status = set_environment(a);
+	if (!status)
+		status = child_run(a->env, a->command);
+	run_local_end();
+	return status;
+}
+
+int cmd_run(struct gp__env *env, int argc, char **argv)
+{
+	struct args a = { .env = env };
+	const char *obstacle;
+	int status;
+
+	snprintf(a.priority, sizeof(a.priority), "%d", GP__PRIO_NORMAL);
+	if (!gp__cmd_parse_prefix(env, &argp, argc, argv, &a, &status))
+		return status;
+	obstacle = run_obstacle(a.command[0]);
+	if (obstacle)
+		fprintf(env->err,
+			"gpreempt: %s %s, so it cannot be joined and runs without a priority\n",
+			a.command[0], obstacle);
+	if (a.local)
+		return run_locally(&a);
+	status = ask_daemon(&a);
+	if (!status)
+		status = set_environment(&a);
+	return status ? status : child_exec(env, a.command);
+}

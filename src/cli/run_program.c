@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+/* The program that is to be joined, and a daemon of its own for it. */
+#include "cli/run.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/child.h"
+#include "join/wish.h"
+
+#define LISTEN_FD 3
+#define PROGRAM_HEADERS_MAX 64
+
+/*
+ * What cannot be joined
+ */
+
+/* As execvp() finds it. */
+static bool find_command(const char *command, char path[PATH_MAX])
+{
+	const char *folders = getenv("PATH");
+	char *all, *rest, *folder;
+	bool found = false;
+
+	if (strchr(command, '/')) {
+		snprintf(path, PATH_MAX, "%s", command);
+		return !access(path, X_OK);
+	}
+	all = rest = strdup(folders ? folders : "/bin:/usr/bin");
+	while (all && !found && (folder = strsep(&rest, ":"))) {
+		snprintf(path, PATH_MAX, "%s/%s", *folder ? folder : ".", command);
+		found = !access(path, X_OK);
+	}
+	free(all);
+	return found;
+}
+
+/* An ELF file without an interpreter: nothing is preloaded into it. */
+static bool is_static(int fd)
+{
+	Elf64_Phdr program[PROGRAM_HEADERS_MAX];
+	Elf64_Ehdr head;
+	ssize_t size;
+
+	if (pread(fd, &head, sizeof(head), 0) != sizeof(head) ||
+	    memcmp(head.e_ident, ELFMAG, SELFMAG) || head.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    head.e_phentsize != sizeof(program[0]) || head.e_phnum > PROGRAM_HEADERS_MAX)
+		return false;
+	size = (ssize_t)(head.e_phnum * sizeof(program[0]));
+	if (pread(fd, program, (size_t)size, (off_t)head.e_phoff) != size)
+		return false;
+	for (int i = 0; i < head.e_phnum; i++) {
+		if (program[i].p_type == PT_INTERP)
+			return false;
+	}
+	return true;
+}
+
+/* It runs as somebody else, and the loader then takes nothing from the environment. */
+static bool changes_user(const struct stat *st)
+{
+	return ((st->st_mode & S_ISUID) && st->st_uid != getuid()) ||
+	       ((st->st_mode & S_ISGID) && st->st_gid != getgid());
+}
+
+const char *run_obstacle(const char *command)
+{
+	char path[PATH_MAX];
+	const char *why = NULL;
+	struct stat st;
+	int fd;
+
+	if (!find_command(command, path))
+		return NULL; /* whoever starts it will say so */
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	if (!fstat(fd, &st) && changes_user(&st))
+		why = "runs as another user than you";
+	else if (is_static(fd))
+		why = "is linked statically";
+	close(fd);
+	return why;
+}
+
+/*
+ * A daemon of its own
+ */
+
+static struct {
+	pid_t pid;
+	char folder[64], socket[96];
+} local;
+
+static int open_socket(const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || strlen(path) >= sizeof(address.sun_path))
+		return -1;
+	strcpy(address.sun_path, path);
+	if (!bind(fd, (struct sockaddr *)&address, sizeof(address)) && !listen(fd, 64))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static _Noreturn void become_daemon(const char *path, int fd)
+{
+	char pid[32];
+
+	/* It ends with us, whatever ends us; and the terminal's signals are not for it. */
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	setpgid(0, 0);
+	if (dup2(fd, LISTEN_FD) < 0)
+		_exit(CHILD_CANNOT_RUN);
+	if (fd == LISTEN_FD)
+		fcntl(fd, F_SETFD, 0);
+	snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	setenv("LISTEN_PID", pid, 1);
+	setenv("LISTEN_FDS", "1", 1);
+	unsetenv("NOTIFY_SOCKET");
+	execl(path, "gpreemptd", "--config", "/dev/null", (char *)NULL);
+	_exit(CHILD_NOT_FOUND);
+}
+
+int run_local_begin(struct gp__env *env)
+{
+	const char *base = getenv("XDG_RUNTIME_DIR");
+	char path[PATH_MAX];
+	int fd, status =
+			child_find_file(env, "../daemon/gpreemptd", GP_SBIN_DIR "/gpreemptd", path);
+
+	if (status)
+		return status;
+	if (!base || *base != '/' || strlen(base) > 32)
+		base = "/tmp";
+	snprintf(local.folder, sizeof(local.folder), "%s/gpreempt-XXXXXX", base);
+	if (!mkdtemp(local.folder))
+		return gp__env_fail(env, GP__EXIT_FAILURE, NULL, "%s: %s", local.folder,
+				    strerror(errno));
+	snprintf(local.socket, sizeof(local.socket), "%s/control.sock", local.folder);
+	fd = open_socket(local.socket);
+	local.pid = fd < 0 ? -1 : fork();
+	if (!local.pid)
+		become_daemon(path, fd);
+	if (fd >= 0)
+		close(fd);
+	if (local.pid < 0 || setenv(GP__WISH_SOCKET, local.socket, 1)) {
+		status = gp__env_fail(env, GP__EXIT_FAILURE, NULL, "starting gpreemptd: %s",
+				      strerror(errno));
+		run_local_end();
+	}
+	return status;
+}
+
+void run_local_end(void)
+{
+	if (local.pid > 0) {
+		kill(local.pid, SIGTERM);
+		while (waitpid(local.pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	unlink(local.socket);
+	rmdir(local.folder);
+}

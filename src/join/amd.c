@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT
+#include "join/amd.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "device/kfd/monitor.h"
+#include "device/kfd/topology.h"
+#include "gpreempt/uapi/gpreempt_kfd.h"
+#include "join/agent.h"
+
+struct gp__amd {
+	struct gp__kfd_owner *owner;
+	struct gp__agent *agent;
+	struct gp__kfd_monitor *monitor;
+	struct gp__wish wish;
+	void (*say)(const char *text);
+	pthread_mutex_t lock; /* of the nodes */
+	struct gp__kfd_node node[GP__KFD_NODES_MAX];
+	int nr_nodes;
+	bool said;
+};
+
+static void say(struct gp__amd *amd, const char *text)
+{
+	if (!amd->said)
+		amd->say(text);
+	amd->said = true;
+}
+
+/* The monitor knows a queue by its id; 0 would be no pointer. */
+static void *cookie_of(uint32_t id)
+{
+	return (void *)((uintptr_t)id + 1);
+}
+
+static uint32_t id_of(const void *cookie)
+{
+	return (uint32_t)((uintptr_t)cookie - 1);
+}
+
+/*
+ * Orders
+ */
+
+static void hold(struct gp__amd *amd, const u32 *ids, const int *results, size_t n, bool held)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!results[i])
+			gp__kfd_monitor_hold(amd->monitor, cookie_of(ids[i]), held);
+	}
+}
+
+static void stop(void *data, const u32 *ids, int *results, size_t n)
+{
+	struct gp__amd *amd = data;
+	/* What was finished before it was stopped should be seen to be. */
+	gp__kfd_owner_set(amd->owner, amd->wish.level == 2 ? GP__KFD_DRAIN : GP__KFD_SAVE, ids,
+			  results, n);
+	hold(amd, ids, results, n, true);
+}
+
+static void start(void *data, const u32 *ids, int *results, size_t n)
+{
+	struct gp__amd *amd = data;
+
+	gp__kfd_owner_set(amd->owner, GP__KFD_START, ids, results, n);
+	hold(amd, ids, results, n, false);
+}
+
+static void is_alone(void *data, bool alone)
+{
+	struct gp__amd *amd = data;
+
+	gp__kfd_monitor_calm(amd->monitor, alone);
+}
+
+/*
+ * Work
+ */
+
+static void became_ready(void *data, void *cookie, uint64_t pending, uint64_t now)
+{
+	struct gp__amd *amd = data;
+
+	gp__agent_work(amd->agent, id_of(cookie), true,
+		       pending > UINT32_MAX ? UINT32_MAX : (u32)pending, now);
+}
+
+static void became_idle(void *data, void *cookie, uint64_t now)
+{
+	struct gp__amd *amd = data;
+
+	gp__agent_work(amd->agent, id_of(cookie), false, 0, now);
+}
+
+static int make_monitor(struct gp__amd *amd)
+{
+	const struct gp__kfd_monitor_options options = { .ready = became_ready,
+							 .idle = became_idle,
+							 .data = amd };
+
+	return gp__kfd_monitor_create(&options, &amd->monitor);
+}
+
+/*
+ * Beginning
+ */
+
+static void agent_says(void *data, const char *text)
+{
+	struct gp__amd *amd = data;
+
+	amd->say(text);
+}
+
+int gp__amd_create(struct gp__kfd_owner *owner, const struct gp__wish *wish,
+		   void (*say_it)(const char *text), struct gp__amd **amd)
+{
+	struct gp__agent_options options = {
+		.program = program_invocation_short_name,
+		.say = agent_says,
+		.ops = { .stop = stop, .start = start, .alone = is_alone }
+	};
+	struct gp__amd *a = calloc(1, sizeof(*a));
+	char path[108];
+	int err = a ? gp__wire_path(path, sizeof(path)) : -ENOMEM;
+
+	if (!err) {
+		a->owner = owner;
+		a->wish = *wish;
+		a->say = say_it;
+		pthread_mutex_init(&a->lock, NULL);
+		options.path = path;
+		options.data = a;
+		err = make_monitor(a);
+	}
+	if (!err)
+		err = gp__agent_create(&options, &a->agent);
+	if (err) {
+		if (a && a->monitor)
+			gp__kfd_monitor_destroy(a->monitor);
+		free(a);
+		return err;
+	}
+	*amd = a;
+	return 0;
+}
+
+/* The monitor's thread is not in the child; what it had is left behind. */
+void gp__amd_forget(struct gp__amd *amd)
+{
+	pthread_mutex_init(&amd->lock, NULL);
+	gp__agent_forget(amd->agent);
+	amd->monitor = NULL;
+}
+
+/*
+ * Queues
+ */
+
+/* What the GPU is called; false: it is not to be found. */
+static bool find_node(struct gp__amd *amd, uint32_t gpu_id, struct gp__kfd_node *node)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&amd->lock);
+	if (!amd->nr_nodes)
+		amd->nr_nodes = gp__kfd_nodes(amd->node);
+	for (int i = 0; i < amd->nr_nodes && !found; i++) {
+		found = amd->node[i].gpu_id == gpu_id;
+		*node = amd->node[i];
+	}
+	pthread_mutex_unlock(&amd->lock);
+	return found;
+}
+
+static void name_device(struct gp__amd *amd, uint32_t gpu_id, struct gp__agent_queue *q)
+{
+	struct gp__kfd_node node;
+
+	if (!find_node(amd, gpu_id, &node)) {
+		snprintf(q->device, sizeof(q->device), "amd-%u", gpu_id);
+		return;
+	}
+	if (node.unique_id)
+		snprintf(q->device, sizeof(q->device), "amd-%016llx",
+			 (unsigned long long)node.unique_id);
+	else
+		snprintf(q->device, sizeof(q->device), "amd-%u", gpu_id);
+	snprintf(q->device_name, sizeof(q->device_name), "%s", node.name);
+}
+
+/* The level at which this program's queues are stopped; 0: not at the one it wants. */
+static u32 effective_level(struct gp__amd *amd)
+{
+	u32 best = gp__kfd_cwsr_enable() == 0 ? 2 : 3; /* without it the driver drains */
+
+	switch (amd->wish.level) {
+	case 1:
+		say(amd, "level 1 is not to be had for this program, which launches on AMD queues "
+			 "by itself: it runs without a priority; leave --level out, or use 3");
+		return 0;
+	case 2:
+		if (best == 2 || gp__kfd_owner_way(amd->owner, NULL) == GP__KFD_WAY_PREEMPT)
+			return 2;
+		say(amd, "level 2 needs gpreempt's kernel series: this program runs without a "
+			 "priority; leave --level out, or use 3");
+		return 0;
+	default:
+		return best;
+	}
+}
+
+void gp__amd_added(struct gp__amd *amd, const struct gp__kfd_queue_info *queue)
+{
+	struct gp__agent_queue q = { .id = queue->id,
+				     .level_requested = amd->wish.level ? amd->wish.level : 3,
+				     .hints = amd->wish.hints };
+
+	if (queue->type != GP_KFD_QUEUE_COMPUTE && queue->type != GP_KFD_QUEUE_COMPUTE_AQL)
+		return;
+	q.level = effective_level(amd);
+	if (!q.level)
+		return;
+	if (!amd->monitor && make_monitor(amd))
+		return;
+	name_device(amd, queue->gpu_id, &q);
+	memcpy(q.tag, amd->wish.tag, sizeof(q.tag));
+	if (gp__agent_add(amd->agent, &q) ||
+	    gp__kfd_monitor_add(amd->monitor, queue, cookie_of(queue->id)))
+		say(amd, "there is no memory left to schedule this program's queues: they run "
+			 "without a priority");
+}
+
+void gp__amd_removed(struct gp__amd *amd, const struct gp__kfd_queue_info *queue)
+{
+	if (amd->monitor)
+		gp__kfd_monitor_remove(amd->monitor, cookie_of(queue->id));
+	gp__agent_remove(amd->agent, queue->id);
+}

@@ -1,0 +1,174 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# gpreempt run: programs that know nothing of gpreempt, under gpreemptd, on emulated GPUs.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+	: "${GPREEMPT:=build/src/cli/gpreempt}"
+	: "${WORKLOADS:=$BUILD_DIR/tests/workloads}"
+	GPREEMPTD=${GPREEMPT%/cli/gpreempt}/daemon/gpreemptd
+	export XDG_RUNTIME_DIR=$BATS_TEST_TMPDIR
+	export GPREEMPT_SOCKET=$BATS_TEST_TMPDIR/control.sock
+	unset GPREEMPT_EMU_DIR
+}
+
+teardown() {
+	[ -z "${daemon:-}" ] || kill "$daemon" 2>/dev/null || true
+	"$GPREEMPT" emu stop --all
+}
+
+# A daemon that writes its decisions down; it listens when this returns.
+start_daemon() {
+	printf '[daemon]\nlog = %s\n' "$BATS_TEST_TMPDIR/decisions" >"$BATS_TEST_TMPDIR/conf"
+	"$GPREEMPTD" --config "$BATS_TEST_TMPDIR/conf" 3>&- &
+	daemon=$!
+	for _ in $(seq 100); do
+		[ -S "$GPREEMPT_SOCKET" ] && return
+		sleep 0.05
+	done
+	false
+}
+
+workloads() {
+	[ -x "$WORKLOADS/offline_trainer" ] || skip "no workloads: they need libhsa-runtime-dev and clang-19"
+}
+
+@test "the command's exit status is passed on" {
+	for wanted in 0 1 42; do
+		run "$GPREEMPT" run -- sh -c "exit $wanted"
+		[ "$status" -eq "$wanted" ]
+	done
+	run -127 --separate-stderr "$GPREEMPT" run -- no-such-command
+	run -126 --separate-stderr "$GPREEMPT" run -- /etc/passwd
+	run -143 "$GPREEMPT" run -- sh -c 'kill $$'
+	run -143 "$GPREEMPT" run --local -- sh -c 'kill $$'
+}
+
+@test "wrong options are explained" {
+	run -2 --separate-stderr "$GPREEMPT" run
+	[[ $stderr == *"no command"* ]]
+	run -2 --separate-stderr "$GPREEMPT" run -c fast -- true
+	[[ $stderr == *"online, normal and offline"* ]]
+	run -2 --separate-stderr "$GPREEMPT" run -p high -- true
+	[[ $stderr == *"whole number"* ]]
+	run -2 --separate-stderr "$GPREEMPT" run --deadline soon -- true
+	[[ $stderr == *"duration"* ]]
+	run -2 --separate-stderr "$GPREEMPT" run --share 0 -- true
+}
+
+@test "the command's options are its own" {
+	run "$GPREEMPT" run -c online echo -n --class x
+	[ "$status" -eq 0 ]
+	[[ $output == *"--class x" ]]
+}
+
+@test "without a daemon the program runs, and one line says so" {
+	run --separate-stderr "$GPREEMPT" run -- echo hello
+	[ "$status" -eq 0 ]
+	[ "$output" = hello ]
+	[ "$(wc -l <<<"$stderr")" -eq 1 ]
+	[[ $stderr == *"no gpreemptd at $GPREEMPT_SOCKET"*"runs without a priority"* ]]
+}
+
+@test "with one it says nothing" {
+	start_daemon
+	run --separate-stderr "$GPREEMPT" run -c online -- echo hello
+	[ "$status" -eq 0 ]
+	[ -z "$stderr" ]
+}
+
+@test "what cannot be joined runs, and one line says why" {
+	[ -x /sbin/ldconfig ] || skip "no program that is linked statically"
+	start_daemon
+	run --separate-stderr "$GPREEMPT" run -- /sbin/ldconfig --version
+	[ "$status" -eq 0 ]
+	[[ $stderr == *"/sbin/ldconfig is linked statically"* ]]
+}
+
+@test "children inherit, and other preloads stay" {
+	# shellcheck disable=SC2016
+	LD_PRELOAD=libm.so.6 run --separate-stderr "$GPREEMPT" run -p 9 -t web -- \
+		sh -c 'echo $GPREEMPT_PRIORITY $GPREEMPT_TAG $LD_PRELOAD'
+	[[ $output == "9 web "*libgpreempt-join.so:libm.so.6 ]]
+}
+
+@test "a daemon of its own ends with the command" {
+	# shellcheck disable=SC2016
+	run --separate-stderr "$GPREEMPT" run --local -- sh -c 'test -S "$GPREEMPT_SOCKET" && echo "$GPREEMPT_SOCKET"'
+	[ "$status" -eq 0 ]
+	[[ $output == "$BATS_TEST_TMPDIR"/gpreempt-*/control.sock ]]
+	[ ! -e "${output%/*}" ]
+}
+
+# The trainer, joined, in the background; its output is in $BATS_TEST_TMPDIR/trainer.
+train() {
+	"$GPREEMPT" run -c offline -t train -- "$GPREEMPT" emu exec --name default -- \
+		"$WORKLOADS/offline_trainer" --steps "$1" >"$BATS_TEST_TMPDIR/trainer" 2>&1 3>&- &
+	trainer=$!
+}
+
+digest() {
+	sed -n 's/.*digest //p' "$1"
+}
+
+excluded() {
+	grep -c ' exclude ' "$BATS_TEST_TMPDIR/decisions"
+}
+
+@test "an urgent program gets the GPU, and the patient one ends with the right result" {
+	workloads
+	start_daemon
+	"$GPREEMPT" emu start --cus 8
+	train 8
+	run timeout 120 "$GPREEMPT" run -c online -- "$GPREEMPT" emu exec --name default -- \
+		"$WORKLOADS/online_server" --requests 30 --period 20ms
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[[ $output == *"30 requests, each answered right"* ]]
+	wait $trainer || { cat "$BATS_TEST_TMPDIR/trainer"; false; }
+	"$WORKLOADS/offline_trainer" --steps 8 --on host >"$BATS_TEST_TMPDIR/host"
+	[ -n "$(digest "$BATS_TEST_TMPDIR/host")" ]
+	[ "$(digest "$BATS_TEST_TMPDIR/trainer")" = "$(digest "$BATS_TEST_TMPDIR/host")" ]
+	kill "$daemon"
+	wait "$daemon"
+	[ "$(excluded)" -gt 0 ]
+}
+
+@test "the same within one command, on the kernel of the series" {
+	workloads
+	run timeout 120 "$GPREEMPT" emu exec --kernel gpreempt --cus 8 -- \
+		"$GPREEMPT" run --local -c offline -- sh -c "
+			'$WORKLOADS/offline_trainer' --steps 4 >'$BATS_TEST_TMPDIR/trainer' 2>&1 &
+			trainer=\$!
+			'$GPREEMPT' run -c online -- '$WORKLOADS/online_server' --requests 20 --period 20ms &&
+				wait \$trainer"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[[ $output == *"20 requests, each answered right"* ]]
+	"$WORKLOADS/offline_trainer" --steps 4 --on host >"$BATS_TEST_TMPDIR/host"
+	[ "$(digest "$BATS_TEST_TMPDIR/trainer")" = "$(digest "$BATS_TEST_TMPDIR/host")" ]
+}
+
+@test "a daemon that is killed or stopped while it holds somebody costs nobody anything" {
+	workloads
+	start_daemon
+	"$GPREEMPT" emu start --cus 8
+	train 6
+	"$GPREEMPT" run -c online -- "$GPREEMPT" emu exec --name default -- \
+		"$WORKLOADS/online_server" --requests 60 --period 10ms >"$BATS_TEST_TMPDIR/server" 2>&1 3>&- &
+	server=$!
+	for _ in $(seq 200); do
+		"$GPREEMPT" ps --json | grep -q '"excluded"' && break
+		sleep 0.02
+	done
+	kill -STOP "$daemon"
+	sleep 1.5
+	kill -KILL "$daemon"
+	sleep 0.5
+	start_daemon
+	wait $server || { cat "$BATS_TEST_TMPDIR/server"; false; }
+	wait $trainer || { cat "$BATS_TEST_TMPDIR/trainer"; false; }
+	"$WORKLOADS/offline_trainer" --steps 6 --on host >"$BATS_TEST_TMPDIR/host"
+	[ "$(digest "$BATS_TEST_TMPDIR/trainer")" = "$(digest "$BATS_TEST_TMPDIR/host")" ]
+}
