@@ -240,9 +240,10 @@ static int set_queues(enum gp__kfd_verb verb, const uint32_t *ids, int *results,
 	return gp__kfd_owner_set(join.owner, verb, ids, results, n);
 }
 
-static const char *name_way(int *error)
+static const char *name_way(char *why, size_t size)
 {
-	return gp__kfd_way_name(gp__kfd_owner_way(join.owner, error));
+	gp__kfd_owner_explain_way(join.owner, why, size);
+	return gp__kfd_way_name(gp__kfd_owner_way(join.owner, NULL));
 }
 
 static void explain(enum gp__kfd_verb verb, int error, char *text, size_t size)

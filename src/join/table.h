@@ -20,9 +20,9 @@ struct gp_join_table {
 	size_t (*list)(struct gp__kfd_owned *list, size_t max);
 	/* As gp__kfd_owner_set(). */
 	int (*set)(enum gp__kfd_verb verb, const uint32_t *ids, int *results, size_t n);
-	/* The name of the way that is used; else as gp__kfd_owner_way(). */
-	const char *(*way)(int *error);
-	/* Of a result of set() or way(): a sentence for people. */
+	/* The name of the way that is used, and why it is not the one asked for, "" where it is. */
+	const char *(*way)(char *why, size_t size);
+	/* Of a result of set(): a sentence for people. */
 	void (*explain)(enum gp__kfd_verb verb, int error, char *text, size_t size);
 	/*
 	 * Tells one watcher about queues from now on; those that are there already he lists. NULL:

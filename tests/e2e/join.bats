@@ -76,7 +76,9 @@ five_steps() {
 	five_steps 6.1 update update
 	# It has no other.
 	five_steps 6.1 dbgtrap update
+	[[ $output == *"update is in use: DBG_TRAP came with Linux 6.5"*"(ENOTTY)"* ]]
 	five_steps 6.1 preempt update
+	[[ $output == *"update is in use: this kernel has not gpreempt's series"*"(ENOTTY)"* ]]
 }
 
 @test "submit, preempt, see it stopped, resume, see it continue: Linux 6.12" {
@@ -84,6 +86,7 @@ five_steps() {
 	five_steps 6.12 dbgtrap dbgtrap debuggable
 	# Of a runtime that has not said that a debugger may come.
 	five_steps 6.12 dbgtrap update
+	[[ $output == *"update is in use: queues can be suspended once the runtime has said"*"(EPERM)"* ]]
 	five_steps 6.12 preempt update
 }
 

@@ -542,6 +542,8 @@ static void refusals_are_explained(void **state)
 		{ GP__KFD_WAY_DBGTRAP, 0, GP__KFD_SAVE, EALREADY, "rocgdb" },
 		{ GP__KFD_WAY_DBGTRAP, 0, GP__KFD_SAVE, EBUSY, "one debugged process" },
 		{ GP__KFD_WAY_DBGTRAP, 1, GP__KFD_SAVE, ESRCH, "no such process" },
+		{ GP__KFD_WAY_DBGTRAP, 0, GP__KFD_SAVE, ESHUTDOWN, "runtime began or ended" },
+		{ GP__KFD_WAY_PREEMPT, 0, GP__KFD_SAVE, EALREADY, "preempts its queues itself" },
 		{ GP__KFD_WAY_PREEMPT, 0, GP__KFD_SAVE, ENOTTY, "gpreempt's series" },
 		{ GP__KFD_WAY_PREEMPT, 0, GP__KFD_SAVE, EOPNOTSUPP, "cwsr_enable=1" },
 		{ GP__KFD_WAY_PREEMPT, 0, GP__KFD_RESET, EOPNOTSUPP, "use SAVE" },

@@ -381,6 +381,7 @@ static void a_debugger_that_cannot_let_go_goes_itself(void **state)
 
 static void the_end_of_the_runtime_ends_our_debugger(void **state)
 {
+	char why[GP__KFD_EXPLAIN_MAX];
 	struct lab lab;
 	int error;
 
@@ -396,7 +397,9 @@ static void the_end_of_the_runtime_ends_our_debugger(void **state)
 	assert_true(fake_runs(0));
 	assert_false(look(&lab, 0).held);
 	assert_int_equal(gp__kfd_owner_way(lab.o, &error), GP__KFD_WAY_UPDATE);
-	assert_int_equal(error, -EBUSY);
+	assert_int_equal(error, -ESHUTDOWN);
+	gp__kfd_owner_explain_way(lab.o, why, sizeof(why));
+	assert_non_null(strstr(why, "runtime began or ended"));
 	assert_int_equal(set(&lab, GP__KFD_SAVE, zero, 1), 1);
 	assert_int_equal(fake.calls[UPDATE], 1);
 	end(&lab);
@@ -463,18 +466,26 @@ static void the_programs_own_preemption_is_not_mixed_with_ours(void **state)
 
 static void a_way_that_cannot_be_had_is_replaced_and_said(void **state)
 {
+	static const char *const reasons[] = {
+		[GP__KFD_WAY_DBGTRAP] = "Linux 6.5", [GP__KFD_WAY_PREEMPT] = "gpreempt's series"
+	};
+	char why[GP__KFD_EXPLAIN_MAX];
 	struct lab lab;
 	int error;
 
 	(void)state;
 	for (int way = GP__KFD_WAY_DBGTRAP; way < GP__KFD_WAYS; way++) {
 		begin(&lab, way);
+		gp__kfd_owner_explain_way(lab.o, why, sizeof(why));
+		assert_string_equal(why, "");
 		fake.has_dbg = fake.has_series = false;
 		make_queue(&lab);
 		assert_int_equal(set(&lab, GP__KFD_SAVE, zero, 1), 1);
 		assert_false(fake_runs(0));
 		assert_int_equal(gp__kfd_owner_way(lab.o, &error), GP__KFD_WAY_UPDATE);
 		assert_int_equal(error, -ENOTTY);
+		gp__kfd_owner_explain_way(lab.o, why, sizeof(why));
+		assert_non_null(strstr(why, reasons[way]));
 		assert_int_equal(set(&lab, GP__KFD_START, zero, 1), 1);
 		assert_int_equal(set(&lab, GP__KFD_DRAIN, zero, 1), -EOPNOTSUPP);
 		end(&lab);

@@ -88,6 +88,13 @@ static const struct rule rules[] = {
 	  "no such queue, or one that is being destroyed, or no debugger is attached (amdgpu with "
 	  "sched_policy=2 lets none); list the queues, or use update" },
 
+	{ DBGTRAP, ESHUTDOWN, EVERYBODY, -1,
+	  "the program's runtime began or ended, which waits for debuggers, so that ours had to "
+	  "go; "
+	  "use update" },
+
+	{ PREEMPT, EALREADY, EVERYBODY, -1,
+	  "the program preempts its queues itself, and a process can hold them once; use update" },
 	{ PREEMPT, ENOTTY, EVERYBODY, -1,
 	  "this kernel has not gpreempt's series; install it, or use update or dbgtrap" },
 	{ PREEMPT, EOPNOTSUPP, EVERYBODY, GP__KFD_SAVE,

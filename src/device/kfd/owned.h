@@ -35,6 +35,7 @@ struct gp__kfd_owner {
 	/* For reading: a stop or start is under way. For writing: it changes. */
 	pthread_rwlock_t control_lock;
 	struct gp__kfd_control control;
+	enum gp__kfd_way asked;
 	_Atomic int way;
 	_Atomic int way_error;
 	/* All holds of an older one are gone. */

@@ -31,7 +31,7 @@ int gp__kfd_owner_create(gp__kfd_ioctl_fn next, enum gp__kfd_way way,
 	o->next = next;
 	if (events)
 		o->events = *events;
-	o->way = way;
+	o->asked = o->way = way;
 	o->generation = 1;
 	o->kfd = -1;
 	init_locks(o);
@@ -114,14 +114,14 @@ void gp__kfd_owner_runtime_call(struct gp__kfd_owner *o, bool begins)
 	pthread_rwlock_wrlock(&o->control_lock);
 	o->runtime_calls += begins ? 1 : -1;
 	if (begins && o->is_open && o->control.way == GP__KFD_WAY_DBGTRAP)
-		fall_back(o, -EBUSY);
+		fall_back(o, -ESHUTDOWN);
 	pthread_rwlock_unlock(&o->control_lock);
 }
 
 static int open_as(struct gp__kfd_owner *o, int way)
 {
 	if (way == GP__KFD_WAY_DBGTRAP && o->runtime_calls)
-		return -EBUSY;
+		return -ESHUTDOWN;
 	return gp__kfd_control_open_by(&o->control, o->next, o->kfd, 0, (enum gp__kfd_way)way);
 }
 
@@ -165,6 +165,17 @@ enum gp__kfd_way gp__kfd_owner_way(struct gp__kfd_owner *o, int *error)
 	if (error)
 		*error = atomic_load(&o->way_error);
 	return (enum gp__kfd_way)atomic_load(&o->way);
+}
+
+void gp__kfd_owner_explain_way(struct gp__kfd_owner *o, char *text, size_t size)
+{
+	/* Of its own queues only: a debugger need not be allowed to trace itself. */
+	const struct gp__kfd_control asked = { .way = o->asked };
+	int error = atomic_load(&o->way_error);
+
+	text[0] = '\0';
+	if (error)
+		gp__kfd_explain(&asked, GP__KFD_SAVE, error, text, size);
 }
 
 /*

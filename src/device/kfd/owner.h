@@ -71,5 +71,7 @@ size_t gp__kfd_owner_list(struct gp__kfd_owner *owner, struct gp__kfd_owned *lis
 
 /* The way that is used; *@error, if not NULL: why it is not the one asked for (-errno), or 0. */
 enum gp__kfd_way gp__kfd_owner_way(struct gp__kfd_owner *owner, int *error);
+/* The same as a sentence; "" where it is the one asked for. */
+void gp__kfd_owner_explain_way(struct gp__kfd_owner *owner, char *text, size_t size);
 
 #endif
