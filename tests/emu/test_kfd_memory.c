@@ -447,23 +447,56 @@ static void userptr_pieces(void **state)
 	drop_user(w);
 }
 
-/* What a client could take away again. */
+/* Memory that cannot be sealed, and a file: both can be cut short, and the machine lives on. */
+static void userptr_of_files(void **state)
+{
+	struct world *w = *state;
+
+	for (int i = 0; i < 2; i++) {
+		char name[] = "/tmp/gpreempt-user-XXXXXX", text[8] = "";
+		struct gp_kfd_alloc_memory a;
+		int fd = make_user(w, 0, 8192);
+		char *mine = (char *)(uintptr_t)w->c.shared[0].va;
+
+		if (i) {
+			fd = mkstemp(name);
+			assert_true(fd >= 0);
+			unlink(name);
+			assert_int_equal(ftruncate(fd, 8192), 0);
+			assert_ptr_equal(mmap(mine, 8192, PROT_READ | PROT_WRITE,
+					      MAP_SHARED | MAP_FIXED, fd, 0),
+					 mine);
+			close(w->c.shared[0].fd);
+			w->c.shared[0].fd = fd;
+		}
+		assert_int_equal(alloc_user(w, &a, (uintptr_t)mine, 8192), 0);
+		assert_int_equal(map(w, GP_KFD_MAP_MEMORY, a.handle, 0, 1), 0);
+		strcpy(mine + 4096, "file");
+		assert_true(gpu_reads(w, 0, VA + 4096, text, 5));
+		assert_string_equal(text, "file");
+		assert_true(gpu_writes(w, 0, VA, "gpu", 4));
+		assert_string_equal(mine, "gpu");
+		assert_int_equal(ftruncate(fd, 4096), 0);
+		assert_true(gpu_reads(w, 0, VA + 4096, text, 5));
+		assert_string_equal(text, "");
+		assert_true(gpu_writes(w, 0, VA + 4096, "gpu", 4));
+		assert_int_equal(ftruncate(fd, 0), 0);
+		assert_true(gpu_reads(w, 0, VA, text, 5));
+		assert_int_equal(map(w, GP_KFD_UNMAP_MEMORY, a.handle, 0, 1), 0);
+		assert_int_equal(release(w, a.handle), 0);
+		drop_user(w);
+	}
+}
+
+/* What is not there. */
 static void userptr_refused(void **state)
 {
 	struct world *w = *state;
-	char name[] = "/tmp/gpreempt-user-XXXXXX";
 	struct gp_kfd_alloc_memory a;
 	uint64_t user;
 
-	make_user(w, 0, 8192); /* cannot be sealed */
+	make_user(w, 0, 8192);
 	user = w->c.shared[0].va;
-	assert_int_equal(alloc_user(w, &a, user, 8192), -EPERM);
-	/* A file that is a file. */
-	close(w->c.shared[0].fd);
-	w->c.shared[0].fd = mkstemp(name);
-	unlink(name);
-	assert_int_equal(ftruncate(w->c.shared[0].fd, 8192), 0);
-	assert_int_equal(alloc_user(w, &a, user, 8192), -EPERM);
 	/* Smaller than it says. */
 	close(w->c.shared[0].fd);
 	w->c.shared[0].fd = memfd_create("short", MFD_ALLOW_SEALING);
@@ -597,10 +630,23 @@ static void at_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(refused),	   T(limits),	       T(handles),   T(too_many),
-		T(same_memory),	   T(mmap_refused),    T(sealed),    T(mapping),
-		T(many),	   T(pages),	       T(twice),     T(userptr),
-		T(userptr_pieces), T(userptr_refused), T(doorbells), T(exported),
+		T(refused),
+		T(limits),
+		T(handles),
+		T(too_many),
+		T(same_memory),
+		T(mmap_refused),
+		T(sealed),
+		T(mapping),
+		T(many),
+		T(pages),
+		T(twice),
+		T(userptr),
+		T(userptr_pieces),
+		T(userptr_of_files),
+		T(userptr_refused),
+		T(doorbells),
+		T(exported),
 		T(at_once),
 	};
 

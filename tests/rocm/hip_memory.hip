@@ -3,6 +3,10 @@
 // not, of odd sizes at odd offsets; memory of the program that is registered for the GPU.
 #include <vector>
 
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "hip_lab.h"
 
 static const size_t sizes[] = { 1, 2, 7, 64, 100, 4095, 4096, 4099, 65536, 200003 };
@@ -156,6 +160,44 @@ static void test_registered()
 	}
 }
 
+/* Shared memory that cannot be sealed, a file, and a private mapping of a file. */
+static void test_registered_files()
+{
+	const size_t n = 3 * 4096;
+
+	for (int kind = 0; kind < 3; kind++) {
+		char name[] = "/tmp/hip_memory-XXXXXX";
+		int fd = kind ? mkstemp(name) : memfd_create("hip_memory", 0);
+		uint8_t *mine, *device;
+		std::vector<uint8_t> want(n), in_file(n);
+
+		lab_check(fd >= 0, "no file");
+		if (kind)
+			unlink(name);
+		lab_draw(want.data(), n, kind);
+		lab_check(write(fd, want.data(), n) == (ssize_t)n, "no room in a file");
+		mine = (uint8_t *)mmap(NULL, n, PROT_READ | PROT_WRITE,
+				       kind == 2 ? MAP_PRIVATE : MAP_SHARED, fd, 0);
+		lab_check(mine != MAP_FAILED, "a file cannot be mapped");
+		lab_must(hipHostRegister(mine, n, hipHostRegisterDefault));
+		lab_must(hipHostGetDevicePointer((void **)&device, mine, 0));
+		invert<<<(n + 255) / 256, 256>>>(device, n);
+		lab_must(hipDeviceSynchronize());
+		lab_check(pread(fd, in_file.data(), n, 0) == (ssize_t)n, "a file is too short");
+		if (kind == 2)
+			check_same(in_file.data(), want.data(), n, "the file of a private mapping");
+		for (size_t i = 0; i < n; i++)
+			want[i] ^= 0xff;
+		check_same(mine, want.data(), n, "registered of a file");
+		if (kind != 2)
+			check_same(in_file.data(), want.data(), n, "the file");
+		lab_must(hipHostUnregister(mine));
+		check_same(mine, want.data(), n, "no longer registered");
+		munmap(mine, n);
+		close(fd);
+	}
+}
+
 /* Pinned memory that the host and a kernel write in turn. */
 static void test_mapped()
 {
@@ -201,6 +243,7 @@ static const lab_test tests[] = {
 	{ "host-to-host", test_host_to_host },
 	{ "rectangles", test_rectangles },
 	{ "registered", test_registered },
+	{ "registered files", test_registered_files },
 	{ "mapped", test_mapped },
 	{ "info", test_info },
 	{ NULL, NULL },

@@ -5,7 +5,8 @@
  * Memory (struct emu_shared) is a memfd or what a client shares with us, mapped here when it is
  * first needed; a buffer is memory at an address, and one client's buffer may be another's too.
  * A client has the descriptors as well. It can write what it likes where it likes, but it cannot
- * make memory go away under our feet: ours is sealed, and its own is refused unless it is.
+ * make memory go away under our feet: ours is sealed, as its own is if it can be, and what is cut
+ * short all the same is replaced (cut.h).
  *
  * The process's lock guards its buffers; a space's lock what is mapped to a GPU, as its waves and
  * engines look for pages there at any time.
@@ -24,6 +25,7 @@
 
 #include "emu/kfd/buffer.h"
 #include "emu/kfd/call.h"
+#include "emu/kfd/cut.h"
 #include "emu/kfd/doorbell.h"
 #include "emu/kfd/memfd.h"
 #include "emu/kfd/node.h"
@@ -103,8 +105,11 @@ void emu_shared_put(struct emu_shared *s)
 	pthread_mutex_unlock(&m->shared_lock);
 	if (!last)
 		return;
-	if (s->host)
+	if (s->host) {
+		if (s->flags & GP_KFD_MEM_USERPTR)
+			emu_cut_remove(s->host, s->bytes);
 		munmap(s->host, s->bytes);
+	}
 	if (s->fd >= 0)
 		close(s->fd);
 	if (s->account)
@@ -133,23 +138,27 @@ uint8_t *emu_shared_host(struct emu_shared *s)
 	return host;
 }
 
+/* A memfd that cannot become smaller. */
+static bool is_sealed(int fd)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	return seals >= 0 && (seals & F_SEAL_SHRINK || !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK));
+}
+
 /*
- * A piece of a client's memory must be of a memfd that cannot shrink: reading behind the end of a
- * file would kill us. Huge pages can be missing where there seem to be some, and a file elsewhere
- * can be cut by anybody.
+ * A piece of a client's memory is of a file that has it, and which may not be cut short, or that is
+ * seen to (cut.h). Huge pages can be missing where there seem to be some.
  */
-static int check_piece(int fd, const struct emu_piece *piece)
+static int check_piece(int fd, const struct emu_piece *piece, bool *can_be_cut)
 {
 	struct statfs fs;
 	struct stat st;
-	int seals;
 
-	if (fstatfs(fd, &fs) || fs.f_type != TMPFS_MAGIC)
+	if (fstatfs(fd, &fs) || fs.f_type == HUGETLBFS_MAGIC)
 		return -EPERM;
-	seals = fcntl(fd, F_GET_SEALS);
-	if (seals < 0 || (!(seals & F_SEAL_SHRINK) && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK)))
-		return -EPERM;
-	/* Its size is looked at when it cannot become less. */
+	*can_be_cut = !is_sealed(fd);
+	/* Its size is looked at when it cannot become less, if it is so. */
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < 0 ||
 	    piece->offset + piece->length > page_align((uint64_t)st.st_size))
 		return -EFAULT;
@@ -163,11 +172,14 @@ static int map_pieces(uint8_t *host, const struct emu_piece *piece, const int *f
 	int prot = write ? PROT_READ | PROT_WRITE : PROT_READ;
 
 	for (int i = 0; i < n; i++) {
-		int err = check_piece(fds[i], &piece[i]);
+		bool can_be_cut;
+		int err = check_piece(fds[i], &piece[i], &can_be_cut);
 		void *at;
 
+		if (!err && can_be_cut)
+			err = emu_cut_add(host, piece[i].length);
 		if (err)
-			return err;
+			return err == -ENOSPC ? -ENOMEM : err;
 		at = mmap(host, piece[i].length, prot, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
 			  fds[i], (off_t)piece[i].offset);
 		if (at == MAP_FAILED)
@@ -193,8 +205,10 @@ static int share_user(struct emu_call *call, struct emu_shared *s, uint64_t va, 
 		close(fds[i]);
 	if (!err)
 		atomic_store(&s->host, host);
-	else if (host != MAP_FAILED)
+	else if (host != MAP_FAILED) {
+		emu_cut_remove(host, s->bytes);
 		munmap(host, s->bytes);
+	}
 	free(piece);
 	free(fds);
 	return err == -E2BIG ? -ENOMEM : err;
