@@ -5,7 +5,7 @@
 bats_require_minimum_version 1.5.0
 
 setup() {
-	: "${GPREEMPT:=build/src/cli/gpreempt}"
+	: "${GPREEMPT:=build/src/cli/gpreempt}" "${ROCM_PROGRAMS:=build/tests/rocm}"
 	export XDG_RUNTIME_DIR=$BATS_TEST_TMPDIR
 	unset GPREEMPT_EMU_DIR
 }
@@ -154,4 +154,21 @@ renderD129" ]
 	[ "$status" -eq 0 ]
 	[[ $output == *"Name:"*gfx90a* ]]
 	[[ $output == *"Compute Unit:            6 "* ]]
+}
+
+@test "counters of a process in sysfs are real" {
+	[ -x "$ROCM_PROGRAMS/hsa_stops" ] || skip "no hsa_stops: it needs libhsa-runtime-dev and clang-19"
+	emu start --cus 4
+	emu exec --name default -- "$ROCM_PROGRAMS/hsa_stops" --seconds 6 --stop none 3>&- &
+	program=$!
+	sleep 3
+	run emu exec --name default -- sh -c '
+		cd /sys/class/kfd/kfd/proc
+		for n in 1 2 3 4 5 6 7 8 9 10; do cat */stats_*/cu_occupancy; done | sort -n | tail -1
+		cat */stats_*/evicted_ms */sdma_* | wc -l'
+	echo "$output"
+	wait $program
+	[ "${lines[0]}" -ge 1 ]
+	[ "${lines[0]}" -le 4 ]
+	[ "${lines[1]}" -ge 2 ]
 }

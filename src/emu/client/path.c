@@ -203,6 +203,15 @@ static void set_tree(struct client_path *p, const struct walk *w, const char *pa
 		set_real(p, p->name, w->len, len && path[len - 1] == '/' ? "/" : "");
 }
 
+/* What of a process counts while it runs. */
+static bool is_counter(const char *name)
+{
+	const char *last = strrchr(name, '/');
+
+	return last && strstr(name, "/kfd/kfd/proc/") &&
+	       (!strcmp(last, "/cu_occupancy") || !strncmp(last, "/sdma_", strlen("/sdma_")));
+}
+
 bool client_path_find(int dir, const char *path, struct client_path *p)
 {
 	struct walk w = { .name = p->name };
@@ -218,7 +227,7 @@ bool client_path_find(int dir, const char *path, struct client_path *p)
 	if (find_device(p, path[strlen(path) - 1] == '/'))
 		return true;
 	prefix = prefix_of(p->name, w.len);
-	p->dynamic = prefix && prefix->dynamic;
+	p->dynamic = prefix && (prefix->dynamic || is_counter(p->name));
 	if (prefix) {
 		p->where = CLIENT_TREE;
 		set_tree(p, &w, path);

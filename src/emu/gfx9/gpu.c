@@ -642,6 +642,21 @@ uint64_t gfx9_gpu_resident(struct gfx9_gpu *gpu, const struct gfx9_queue *q)
 	return n;
 }
 
+uint64_t gfx9_gpu_waves(struct gfx9_gpu *gpu, const struct gfx9_queue *q)
+{
+	uint64_t n = 0;
+
+	pthread_mutex_lock(&gpu->lock);
+	for (const struct gfx9_job *job = q->jobs; job; job = job->next) {
+		const uint32_t first[3] = { 0 };
+
+		if (job->nr_groups)
+			n += job->nr_resident * gfx9_group_waves(&job->dispatch, first);
+	}
+	pthread_mutex_unlock(&gpu->lock);
+	return n;
+}
+
 bool gfx9_gpu_idle(struct gfx9_gpu *gpu)
 {
 	for (uint32_t i = 0; i < gpu->nr_cus; i++) {

@@ -66,8 +66,9 @@ bool gfx9_gpu_step(struct gfx9_gpu *gpu);
 /* The device's clock in nanoseconds, and the instructions executed in all. */
 uint64_t gfx9_gpu_clock(struct gfx9_gpu *gpu);
 uint64_t gfx9_gpu_insts(struct gfx9_gpu *gpu);
-/* Workgroups of the queue that are on compute units. */
+/* Workgroups of the queue that are on compute units, and about how many waves they are. */
 uint64_t gfx9_gpu_resident(struct gfx9_gpu *gpu, const struct gfx9_queue *q);
+uint64_t gfx9_gpu_waves(struct gfx9_gpu *gpu, const struct gfx9_queue *q);
 /* Whether every compute unit is empty and has all of its room. */
 bool gfx9_gpu_idle(struct gfx9_gpu *gpu);
 

@@ -578,19 +578,6 @@ static const struct {
 	{ EMU_DEBUGFS "/mem_limit", write_limits },
 };
 
-/* What was written, to be read from its beginning. */
-static int make_file(const char *text, size_t len)
-{
-	int fd = emu_memfd("debugfs", len);
-
-	if (fd < 0)
-		return fd;
-	if (pwrite(fd, text, len, 0) == (ssize_t)len)
-		return fd;
-	close(fd);
-	return -ENOMEM;
-}
-
 static int write_file(struct emu_machine *m, int (*write)(struct view *v))
 {
 	struct view v = { .m = m };
@@ -606,7 +593,7 @@ static int write_file(struct emu_machine *m, int (*write)(struct view *v))
 	if (fclose(v.out) && !err)
 		err = -ENOMEM;
 	if (!err)
-		err = make_file(text, len);
+		err = emu_memfd_text(text, len);
 	free(text);
 	return err;
 }

@@ -24,4 +24,17 @@ static inline int emu_memfd(const char *name, uint64_t bytes)
 	return err;
 }
 
+/* Some text, to be read from its beginning. */
+static inline int emu_memfd_text(const char *text, size_t len)
+{
+	int fd = emu_memfd("text", len);
+
+	if (fd < 0)
+		return fd;
+	if (pwrite(fd, text, len, 0) == (ssize_t)len)
+		return fd;
+	close(fd);
+	return -ENOMEM;
+}
+
 #endif

@@ -50,6 +50,7 @@ struct emu_process_node {
 	bool gws; /* a queue has it */
 	uint32_t nr_queues;
 	_Atomic uint64_t vram_used;
+	_Atomic uint64_t sdma_ns; /* of its DMA queues' packets, by the host's clock */
 };
 
 struct emu_process {

@@ -9,6 +9,7 @@
  */
 #include "emu/kfd/queue.h"
 
+#include "base/clock.h"
 #include "emu/kfd/node.h"
 
 #include <errno.h>
@@ -524,12 +525,17 @@ static enum step step(struct emu_queue *q)
 static void run_queue(struct emu_queue *q, struct emu_look *look)
 {
 	enum step last = STEP_DONE;
+	uint64_t start = gp__clock_ns();
+	bool busy = false;
 
 	for (int i = 0; i < PACKETS_IN_TURN && last == STEP_DONE; i++) {
 		last = step(q);
-		look->busy |= last == STEP_DONE || last == STEP_PART;
+		busy |= last == STEP_DONE || last == STEP_PART;
 	}
+	look->busy |= busy;
 	look->waits |= last == STEP_WAITS;
+	if (busy)
+		atomic_fetch_add(&q->process->node[q->node->index].sdma_ns, gp__clock_ns() - start);
 }
 
 void emu_sdma_run(struct emu_node *n, struct emu_look *look)

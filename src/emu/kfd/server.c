@@ -22,6 +22,7 @@
 
 #include "emu/kfd/call.h"
 #include "emu/kfd/debugfs.h"
+#include "emu/kfd/stats.h"
 #include "emu/kfd/ioctl.h"
 #include "emu/kfd/node.h"
 #include "emu/kfd/process.h"
@@ -92,6 +93,11 @@ static int64_t open_file(struct emu_call *call, struct request *r, struct emu_me
 	path[r->msg.data_len < EMU_DATA_MAX ? r->msg.data_len : EMU_DATA_MAX - 1] = '\0';
 	if (!strncmp(path, EMU_DEBUGFS "/", strlen(EMU_DEBUGFS "/"))) {
 		*fd = emu_debugfs_open(call, path);
+		*close_fd = true;
+		return *fd < 0 ? *fd : 0;
+	}
+	if (!strncmp(path, "/sys/", strlen("/sys/"))) {
+		*fd = emu_stats_open(call->m, path);
 		*close_fd = true;
 		return *fd < 0 ? *fd : 0;
 	}

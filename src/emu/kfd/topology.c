@@ -720,6 +720,23 @@ int emu_topology_init(struct emu_machine *m)
  * Processes
  */
 
+/*
+ * What counts is written when it is opened (stats.h). The time of evictions is counted when they
+ * end, which none does here.
+ */
+static void add_counters(struct emu_process *p, uint32_t gpu_id)
+{
+	const char *dir = p->m->config.dir;
+	char path[128];
+
+	snprintf(path, sizeof(path), PROC "/%d/sdma_%u", p->pid, gpu_id);
+	emu_tree_file(dir, path, "0\n");
+	snprintf(path, sizeof(path), PROC "/%d/stats_%u/cu_occupancy", p->pid, gpu_id);
+	emu_tree_file(dir, path, "0\n");
+	snprintf(path, sizeof(path), PROC "/%d/stats_%u/evicted_ms", p->pid, gpu_id);
+	emu_tree_file(dir, path, "0\n");
+}
+
 void emu_topology_add_process(struct emu_process *p)
 {
 	struct emu_machine *m = p->m;
@@ -729,8 +746,10 @@ void emu_topology_add_process(struct emu_process *p)
 	emu_tree_folder(m->config.dir, path);
 	snprintf(path, sizeof(path), PROC "/%d/pasid", p->pid);
 	emu_tree_file(m->config.dir, path, "%u\n", p->pasid);
-	for (uint32_t i = 0; i < m->config.nr_gpus; i++)
+	for (uint32_t i = 0; i < m->config.nr_gpus; i++) {
 		emu_topology_set_vram(p, i);
+		add_counters(p, m->node[i]->gpu_id);
+	}
 }
 
 void emu_topology_remove_process(struct emu_process *p)
