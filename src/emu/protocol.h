@@ -25,7 +25,8 @@
  * one a line: paths under one of them are looked up in the tree, all others are the host's. A
  * prefix outside /sys is looked up beside it (/proc/modules in proc/modules, the names in /dev/dri
  * in dev/dri). Under a prefix with a ! before it, the tree says what there is, but what is no
- * folder is opened at the machine (EMU_OPEN), whose reply has a descriptor to read and no file.
+ * folder is opened at the machine (EMU_OPEN), whose reply has a descriptor to read and no file; so
+ * are counters of a process under /sys/class/kfd/kfd/proc.
  *
  * /dev/kfd, and a render node where the tree has /sys/dev/char/226:MINOR, are opened at the machine
  * in any case.
