@@ -6,7 +6,7 @@ DESTDIR ?=
 BUILD ?= build
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
-SOAK_ROUNDS ?= 200
+SOAK_ROUNDS ?= 1000
 POC_SECONDS ?= 600
 
 NINJA = ninja -C $(BUILD) -j $(JOBS)
