@@ -511,6 +511,24 @@ static void without_hqds_activity_is_unknown(void **state)
 	gp__kfd_list_free(&list);
 }
 
+static void only_sysfs_where_that_is_enough(void **state)
+{
+	struct tree *t = *state;
+	struct gp__kfd_list list;
+
+	put_three_queues(t);
+	put_debugfs(t, "\n");
+	put_bytes(t, ENVIRON("AMD_QUEUE_PRIORITY=1\0"), "proc/10/environ");
+	t->from.debugfs = t->from.proc = NULL;
+	list = list_of(t);
+	assert_int_equal(list.nr, 3);
+	assert_int_equal(list.queue[0].priority_from, GP__KFD_FROM_CALLER);
+	assert_int_equal(list.queue[0].hw_priority, -1);
+	assert_false(list.queue[0].active_known);
+	assert_int_equal(list.mqds.nr, 0);
+	gp__kfd_list_free(&list);
+}
+
 /* Two queues that look alike are only known as far as both are alike. */
 static void queues_that_cannot_be_told_apart(void **state)
 {
@@ -673,6 +691,7 @@ int main(void)
 		in_a_tree(debugfs_tells_activity_and_priority),
 		in_a_tree(what_a_program_says_goes_before_its_queues_priority),
 		in_a_tree(without_hqds_activity_is_unknown),
+		in_a_tree(only_sysfs_where_that_is_enough),
 		in_a_tree(queues_that_cannot_be_told_apart),
 		in_a_tree(descriptors_of_other_generations_are_not_read),
 		cmocka_unit_test(several_xccs_and_lines_that_nobody_knows),

@@ -12,6 +12,7 @@
 
 #include "device/kfd/queue.h"
 
+#define KFD "/sys/class/kfd/kfd"
 #define ENVIRON_MAX (4u << 20)
 /* The driver's own numbers of a queue's type, which are not the ioctl's. */
 #define DRIVER_COMPUTE 0
@@ -378,8 +379,10 @@ int gp__kfd_list_from(const struct gp__kfd_places *from, struct gp__kfd_list *li
 	if (!list->nr)
 		return 0;
 	qsort(list->queue, list->nr, sizeof(*list->queue), compare);
-	read_wishes(from, list);
-	read_debugfs(from, list);
+	if (from->proc)
+		read_wishes(from, list);
+	if (from->debugfs)
+		read_debugfs(from, list);
 	return 0;
 }
 
@@ -387,13 +390,20 @@ int gp__kfd_list(struct gp__kfd_list *list, int priority)
 {
 	struct gp__kfd_node node[GP__KFD_NODES_MAX];
 	int nr = gp__kfd_nodes(node);
-	const struct gp__kfd_places from = { .kfd = "/sys/class/kfd/kfd",
+	const struct gp__kfd_places from = { .kfd = KFD,
 					     .debugfs = "/sys/kernel/debug/kfd",
 					     .proc = "/proc",
 					     .node = node,
 					     .nr_nodes = nr > 0 ? (size_t)nr : 0 };
 
 	return gp__kfd_list_from(&from, list, priority);
+}
+
+int gp__kfd_list_plain(struct gp__kfd_list *list)
+{
+	const struct gp__kfd_places from = { .kfd = KFD };
+
+	return gp__kfd_list_from(&from, list, 0);
 }
 
 void gp__kfd_list_free(struct gp__kfd_list *list)

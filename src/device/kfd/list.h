@@ -54,6 +54,11 @@ struct gp__kfd_list {
 
 /* @priority: of a queue for which nobody says one. 0 or -errno (-ENODEV: there is no amdkfd). */
 int gp__kfd_list(struct gp__kfd_list *list, int priority);
+/*
+ * Only what sysfs has of them. Debugfs reads registers of the GPU under the driver's locks: not for
+ * who wants to know often, or only how many there are.
+ */
+int gp__kfd_list_plain(struct gp__kfd_list *list);
 void gp__kfd_list_free(struct gp__kfd_list *list);
 
 /*
@@ -66,8 +71,8 @@ void gp__kfd_list_snapshot(struct gp__kfd_list *list, pid_t pid,
 /* As gp__kfd_list(), from other places: for tests. */
 struct gp__kfd_places {
 	const char *kfd; /* /sys/class/kfd/kfd */
-	const char *debugfs; /* /sys/kernel/debug/kfd */
-	const char *proc; /* /proc */
+	const char *debugfs; /* /sys/kernel/debug/kfd; NULL: not looked at */
+	const char *proc; /* /proc; NULL: environments are not looked at */
 	const struct gp__kfd_node *node;
 	size_t nr_nodes;
 };

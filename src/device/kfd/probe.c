@@ -356,7 +356,7 @@ static uint32_t count_queues(uint32_t gpu_id)
 	struct gp__kfd_list list;
 	uint32_t n = 0;
 
-	if (gp__kfd_list(&list, 0))
+	if (gp__kfd_list_plain(&list))
 		return 0;
 	for (size_t i = 0; i < list.nr; i++)
 		n += list.queue[i].gpu_id == gpu_id && gp__kfd_is_compute(list.queue[i].type);

@@ -8,6 +8,9 @@
  * and nothing has moved for a grace time; where the driver does not say, after a longer one. A
  * queue that is held has not ended, for its waves are saved: the time begins when it is let go.
  *
+ * Only the last packet's signal is looked at: one before it that runs on beside it, as no barrier
+ * bit forbids, is not seen.
+ *
  * A signal that does not fire is believed, but not for ever: some programs set it up again as soon
  * as it has fired. Where no wave is on the GPU for ten times the longer grace, the work has ended.
  */
