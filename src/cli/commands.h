@@ -16,6 +16,7 @@ int cmd_set(struct gp__env *env, int argc, char **argv);
 int cmd_sim(struct gp__env *env, int argc, char **argv);
 int cmd_summary(struct gp__env *env, int argc, char **argv);
 int cmd_suspend(struct gp__env *env, int argc, char **argv);
+int cmd_top(struct gp__env *env, int argc, char **argv);
 int cmd_why(struct gp__env *env, int argc, char **argv);
 
 #endif

@@ -17,6 +17,7 @@ static const struct gp__cmd commands[] = {
 	{ "run", cmd_run, "run a program with a priority on the GPUs it uses" },
 	{ "sim", cmd_sim, "run programs on modelled GPUs under the real scheduler" },
 	{ "suspend", cmd_suspend, "take joined programs off the GPU by hand" },
+	{ "top", cmd_top, "live: who runs when, who is held" },
 	{ "version", gp__cmd_version, "show the version" },
 	{ "why", cmd_why, "who held a program, when, for how long and why" },
 	{ NULL, NULL, NULL },

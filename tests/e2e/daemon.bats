@@ -415,3 +415,111 @@ needs_root() {
 	[[ $output == *"gpu0 a GPU: 2 groups; runs: serve (15); held: train (2)"* ]]
 	[ "$("$GPREEMPT" --json | field daemon policy)" = '"hpf"' ]
 }
+
+# Keys for the live view on a terminal of its own. The first argument is how it is started.
+on_terminal() {
+	local how=$1 key
+
+	shift
+	for key in "$@"; do
+		sleep 0.7
+		printf '%s' "$key"
+	done | TERM=xterm LC_ALL=C.UTF-8 timeout -k 1 30 script -qec "$how" /dev/null
+}
+
+needs_terminal() {
+	script -qec true /dev/null </dev/null >/dev/null 2>&1 || skip "no pseudo-terminal to be had"
+}
+
+@test "top: one picture" {
+	two
+	preempt
+	LC_ALL=C run "$GPREEMPT" top --once --window 300ms
+	[ "$status" -eq 0 ]
+	[[ ${lines[0]} == "gpreempt top  hpf, up "*"2 groups: 1 running, 1 held" ]]
+	[[ ${lines[1]} == *PID*PROGRAM*PRIO*STATE*RUN*HELD*WAIT*"-300 ms"*now ]]
+	[[ ${lines[2]} == "gpu0 a GPU"* ]]
+	[[ ${lines[3]} == *"$serve serve"*15*running*100%*0%*"###"* ]]
+	[[ ${lines[4]} == *"$train train"*2*held*0%*100%*"xxx"* ]]
+	COLUMNS=120 run "$GPREEMPT" top --once --window 100ms
+	[[ ${lines[1]} == *USER*TAG* ]]
+}
+
+@test "top: one document" {
+	two
+	preempt
+	run "$GPREEMPT" top --json --window 300ms
+	[ "$status" -eq 0 ]
+	[ "$(field schema <<<"$output")" = 1 ]
+	[ "$(field by_decisions <<<"$output")" = true ]
+	[ "$(field groups 0 program <<<"$output")" = '"train"' ]
+	[ "$(field groups 0 run_pct <<<"$output")" = 0.0 ]
+	[ "$(field groups 1 held_pct <<<"$output")" = 0.0 ]
+}
+
+@test "top: who may not see decisions asks again and again" {
+	needs_root
+	start_daemon
+	as=("${nobody[@]}")
+	join mine -p 3
+	tell mine ready 0
+	eventually has_work mine
+	run "${nobody[@]}" "$GPREEMPT" top --json --window 500ms
+	[ "$status" -eq 0 ]
+	[ "$(field by_decisions <<<"$output")" = false ]
+	[ "$(field groups 0 run_pct <<<"$output")" = 100.0 ]
+}
+
+@test "top: no daemon, no terminal, nonsense" {
+	run "$GPREEMPT" top
+	[ "$status" -eq 3 ]
+	start_daemon
+	run "$GPREEMPT" top </dev/null
+	[ "$status" -ne 0 ]
+	run "$GPREEMPT" top --window 1ms
+	[ "$status" -eq 2 ]
+	[[ $output == *"from 100ms to 1h"* ]]
+}
+
+@test "top: keys act on the selected one" {
+	needs_terminal
+	two
+	# serve is the first, train the second.
+	run on_terminal "$GPREEMPT top" j s q
+	[ "$status" -eq 0 ]
+	[[ $output == *"gpreempt top"* ]]
+	[ "$("$GPREEMPT" ps --json | field groups 0 suspended)" = true ]
+	run on_terminal "$GPREEMPT top" j r + + q
+	[ "$("$GPREEMPT" ps --json | field groups 0 suspended)" = false ]
+	[ "$("$GPREEMPT" ps --json | field groups 0 priority)" = 4 ]
+	[ "$("$GPREEMPT" ps --json | field groups 1 priority)" = 15 ]
+}
+
+@test "top: the terminal is left as it was" {
+	needs_terminal
+	two
+	# The last thing that is sent is to leave the alternate screen, however it ends.
+	for how in "$GPREEMPT top" "timeout --foreground -s INT 2 $GPREEMPT top" "timeout --foreground 2 $GPREEMPT top"; do
+		run on_terminal "$how; stty -a | grep -o ' echo ' >$room/echo" "" "" "" "" q
+		[[ $output == *$'\033[?1049l'* ]]
+		[ "$(cat "$room/echo")" = " echo " ]
+	done
+}
+
+@test "top: a daemon that goes is said to be gone, and found again" {
+	needs_terminal
+	start_daemon
+	(
+		sleep 1.5
+		kill "$daemon"
+		sleep 1
+		"$BUILD_DIR/src/daemon/gpreemptd" -c "$room/gpreemptd.conf" 3>&- &
+		echo $! >"$room/pid"
+	) &
+	run on_terminal "$GPREEMPT top" "" "" "" "" "" "" "" "" q
+	wait
+	kill "$(cat "$room/pid")"
+	[ "$status" -eq 0 ]
+	[[ $output == *"gpreemptd is gone"* ]]
+	[[ ${output##*is gone} == *"No program is joined"* ]]
+}

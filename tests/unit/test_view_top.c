@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: MIT
+/* The live view: what it makes of lists and lines, and what of it is on the screen. */
+#include "test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "view/top.h"
+
+#define S 1000000000ull
+#define MS 1000000ull
+
+/* Two on gpu0, of which train is held by serve, and another user's on gpu1. */
+static const char list_text[] =
+	"{\"daemon\": {\"policy\": \"hpf\", \"version\": \"1\", \"up_ms\": 61000.0},"
+	" \"gpus\": [{\"gpu\": 1, \"name\": \"small\", \"groups\": 1, \"switches\": 0,"
+	"             \"order\": {\"p50_us\": null}},"
+	"            {\"gpu\": 0, \"name\": \"big\", \"groups\": 2, \"switches\": 10,"
+	"             \"order\": {\"p50_us\": 20.0, \"p99_us\": 50.0}}],"
+	" \"groups\": ["
+	"  {\"group\": 1, \"gpu\": 0, \"user\": 0, \"priority\": 2, \"state\": \"excluded\","
+	"   \"pid\": 100, \"program\": \"train\", \"tag\": \"batch\", \"effective\": 2,"
+	"   \"suspended\": false, \"has_work\": true, \"used_ms\": 10.0, \"held_ms\": 5.0,"
+	"   \"hold\": {\"by_program\": \"serve\", \"by_group\": 3, \"rule\": \"priority\"},"
+	"   \"queues\": [{\"queue\": 2, \"state\": \"excluded\", \"has_work\": true,"
+	"                 \"level\": 1, \"level_requested\": 3}]},"
+	"  {\"group\": 3, \"gpu\": 0, \"user\": 0, \"priority\": 15, \"state\": \"admitted\","
+	"   \"pid\": 200, \"program\": \"serve\", \"tag\": \"\", \"effective\": 15,"
+	"   \"suspended\": false, \"has_work\": true, \"used_ms\": 10.0, \"held_ms\": 0.0,"
+	"   \"hold\": null,"
+	"   \"queues\": [{\"queue\": 4, \"state\": \"admitted\", \"has_work\": true,"
+	"                 \"level\": 3, \"level_requested\": 3}]},"
+	"  {\"group\": 5, \"gpu\": 1, \"user\": 12345, \"priority\": 7, \"state\": \"admitted\","
+	"   \"nr_queues\": 1}]}";
+
+static void list(struct gp__top *t, const char *text, uint64_t now)
+{
+	json_t *json = json_loads(text, 0, NULL);
+
+	assert_non_null(json);
+	assert_int_equal(gp__top_list(t, json, now), 0);
+	json_decref(json);
+}
+
+static void line(struct gp__top *t, const char *text)
+{
+	gp__top_line(t, text, strlen(text));
+}
+
+/* What is printed, for free(). */
+static char *picture(struct gp__top *t, struct gp__top_look *look, uint32_t rows, uint32_t cols)
+{
+	struct gp__screen screen = { 0 };
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	assert_int_equal(gp__screen_resize(&screen, rows, cols), 0);
+	gp__top_sort(t, look->sort);
+	gp__top_select(t, look, 0);
+	gp__top_draw(t, look, &screen);
+	gp__screen_print(&screen, f);
+	gp__screen_free(&screen);
+	fclose(f);
+	return text;
+}
+
+static void expect(struct gp__top *t, struct gp__top_look *look, const char *wanted)
+{
+	char *text = picture(t, look, 24, 80);
+
+	if (!strstr(text, wanted))
+		fail_msg("'%s' is not in:\n%s", wanted, text);
+	free(text);
+}
+
+static struct gp__top_group *group(const struct gp__top *t, uint32_t id)
+{
+	for (uint32_t i = 0; i < t->nr_groups; i++) {
+		if (t->group[i]->id == id)
+			return t->group[i];
+	}
+	fail_msg("no group %u", id);
+	return NULL;
+}
+
+static void up(struct gp__top *t)
+{
+	gp__top_init(t, S);
+	t->watching = true;
+	list(t, list_text, 100 * S);
+}
+
+static void lines_say_when_it_ran(void **state)
+{
+	struct gp__top t;
+
+	(void)state;
+	up(&t);
+	line(&t, "100200000000 < gpu0 e3 idle q=4");
+	line(&t, "100200000000 > gpu0 e1 admit q=2 level=1 why=chosen by=-");
+	assert_int_equal(group(&t, 1)->lane.kind, GP__LANE_RUN);
+	gp__top_advance(&t, 100 * S + 400 * MS);
+	assert_int_equal((int)gp__top_run_pct(group(&t, 1)), 50);
+	assert_int_equal((int)gp__top_held_pct(group(&t, 1)), 50);
+	assert_int_equal((int)gp__top_run_pct(group(&t, 3)), 50);
+	assert_int_equal((int)gp__top_held_pct(group(&t, 3)), 0);
+	assert_int_equal(gp__lane_sum(&group(&t, 1)->lane).longest_wait, 200 * MS);
+	assert_false(t.stale);
+	gp__top_free(&t);
+}
+
+static void what_no_line_explains_wants_a_list(void **state)
+{
+	static const char *const lines[] = {
+		"100200000000 < gpu0 e9 ready q=10 pending=1",
+		"100200000000 < gpu0 e1 entity-remove",
+		"100200000000 < gpu0 e1 suspend",
+		"100200000000 < policy fair quantum_ms=3",
+		"garbage",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		struct gp__top t;
+
+		up(&t);
+		line(&t, lines[i]);
+		assert_true(t.stale);
+		list(&t, list_text, 101 * S);
+		assert_false(t.stale);
+		gp__top_free(&t);
+	}
+}
+
+static void who_leaves_is_gone_and_others_keep_their_lanes(void **state)
+{
+	struct gp__top t;
+	json_t *json;
+
+	(void)state;
+	up(&t);
+	json = json_loads(list_text, 0, NULL);
+	json_array_remove(json_object_get(json, "groups"), 1);
+	assert_int_equal(gp__top_list(&t, json, 100 * S + 500 * MS), 0);
+	json_decref(json);
+	assert_int_equal(t.nr_groups, 2);
+	assert_int_equal(gp__lane_sum(&group(&t, 1)->lane).held, 500 * MS);
+	gp__top_free(&t);
+}
+
+static void everybody_has_a_line_below_its_gpu(void **state)
+{
+	struct gp__top_look look = { 0 };
+	struct gp__top t;
+	char *text, *gpu0, *serve, *train, *gpu1;
+
+	(void)state;
+	up(&t);
+	text = picture(&t, &look, 24, 80);
+	gpu0 = strstr(text, "gpu0 big");
+	serve = strstr(text, "200 serve");
+	train = strstr(text, "100 train");
+	gpu1 = strstr(text, "gpu1 small");
+	assert_true(gpu0 && gpu0 < serve && serve < train && train < gpu1);
+	assert_non_null(strstr(gpu1, "(12345)"));
+	assert_non_null(strstr(text, "hpf, up 1m01; 3 groups: 1 running, 1 held"));
+	assert_non_null(strstr(text, "orders done in 20.0 us (p99 50.0 us)"));
+	free(text);
+	gp__top_free(&t);
+}
+
+static void the_selected_one_is_explained(void **state)
+{
+	struct gp__top_look look = { 0 };
+	struct gp__top t;
+
+	(void)state;
+	up(&t);
+	expect(&t, &look, "group 3 serve (level 3): running");
+	gp__top_select(&t, &look, 1);
+	expect(&t, &look, "group 1 train (level 1 of 3): held by serve; used 10.0 ms");
+	gp__top_select(&t, &look, 1);
+	expect(&t, &look, "group 5 of 12345: not held");
+	gp__top_select(&t, &look, 5);
+	assert_int_equal(look.selected, 5);
+	gp__top_select(&t, &look, -50);
+	assert_int_equal(look.selected, 3);
+	gp__top_free(&t);
+}
+
+static void a_filter_leaves_out_the_others(void **state)
+{
+	struct gp__top_look look = { .filter = "BATCH" };
+	struct gp__top t;
+	char *text;
+
+	(void)state;
+	up(&t);
+	text = picture(&t, &look, 24, 80);
+	assert_non_null(strstr(text, "train"));
+	assert_null(strstr(text, "200 serve"));
+	assert_int_equal(look.selected, 1);
+	free(text);
+	strcpy(look.filter, "nobody has this");
+	text = picture(&t, &look, 24, 80);
+	assert_int_equal(look.selected, 0);
+	free(text);
+	gp__top_free(&t);
+}
+
+static void any_size_will_do(void **state)
+{
+	struct gp__top_look look = { 0 };
+	struct gp__top t;
+
+	(void)state;
+	up(&t);
+	for (int help = 0; help < 2; help++) {
+		look.help = help;
+		for (uint32_t rows = 0; rows < 12; rows++) {
+			for (uint32_t cols = 0; cols < 200; cols += 7)
+				free(picture(&t, &look, rows, cols));
+		}
+	}
+	gp__top_free(&t);
+}
+
+static void a_small_screen_follows_the_selection(void **state)
+{
+	struct gp__top_look look = { 0 };
+	struct gp__top t;
+	char *text;
+
+	(void)state;
+	up(&t);
+	gp__top_select(&t, &look, 0);
+	gp__top_select(&t, &look, 2);
+	text = picture(&t, &look, 6, 80);
+	assert_non_null(strstr(text, "(12345)"));
+	assert_null(strstr(text, "gpu0"));
+	free(text);
+	gp__top_select(&t, &look, -2);
+	text = picture(&t, &look, 6, 80);
+	assert_non_null(strstr(text, "gpu0"));
+	assert_non_null(strstr(text, "200 serve"));
+	free(text);
+	gp__top_free(&t);
+}
+
+static void a_lane_shows_running_waiting_and_nothing(void **state)
+{
+	struct gp__top_look look = { .once = true };
+	struct gp__top t;
+
+	(void)state;
+	up(&t);
+	line(&t, "100500000000 < gpu0 e3 idle q=4");
+	line(&t, "100500000000 > gpu0 e1 admit q=2 level=1 why=chosen by=-");
+	gp__top_advance(&t, 100 * S + 950 * MS);
+	/* serve ran and has nothing to do; train was held and runs. */
+	expect(&t, &look, "###+______");
+	expect(&t, &look, "xxx=####");
+	gp__top_free(&t);
+}
+
+static void the_document_has_null_for_what_is_not_known(void **state)
+{
+	struct gp__top t;
+	json_t *doc, *g;
+
+	(void)state;
+	up(&t);
+	gp__top_advance(&t, 100 * S + 500 * MS);
+	doc = gp__top_json(&t);
+	assert_int_equal(json_integer_value(json_object_get(doc, "schema")), 1);
+	g = json_array_get(json_object_get(doc, "groups"), 2);
+	assert_true(json_is_null(json_object_get(g, "pid")));
+	assert_true(json_is_null(json_object_get(g, "run_pct")));
+	g = json_array_get(json_object_get(doc, "groups"), 0);
+	assert_true(json_number_value(json_object_get(g, "held_pct")) > 99);
+	assert_true(json_is_null(json_object_get(g, "wait_max_ms")));
+	json_decref(doc);
+	gp__top_free(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lines_say_when_it_ran),
+		cmocka_unit_test(what_no_line_explains_wants_a_list),
+		cmocka_unit_test(who_leaves_is_gone_and_others_keep_their_lanes),
+		cmocka_unit_test(everybody_has_a_line_below_its_gpu),
+		cmocka_unit_test(the_selected_one_is_explained),
+		cmocka_unit_test(a_filter_leaves_out_the_others),
+		cmocka_unit_test(any_size_will_do),
+		cmocka_unit_test(a_small_screen_follows_the_selection),
+		cmocka_unit_test(a_lane_shows_running_waiting_and_nothing),
+		cmocka_unit_test(the_document_has_null_for_what_is_not_known),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
