@@ -135,7 +135,7 @@ works(way("update"), 3)
 @test "queues that are alive are counted, with what saving them takes" {
 	[ -x "${ROCM_PROGRAMS:-build/tests/rocm}/hsa_stops" ] || skip "no HSA runtime here"
 	"$GPREEMPT" emu start --name m --cus 4
-	"$GPREEMPT" emu exec --name m -- "${ROCM_PROGRAMS:-build/tests/rocm}/hsa_stops" --seconds 6 \
+	"$GPREEMPT" emu exec --name m -- "${ROCM_PROGRAMS:-build/tests/rocm}/hsa_stops" --seconds 10 \
 		--stop none 3>&- &
 	for _ in $(seq 50); do
 		"$GPREEMPT" emu exec --name m -- "$GPREEMPT" probe --json >"$BATS_TEST_TMPDIR/json"

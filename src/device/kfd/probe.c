@@ -21,7 +21,7 @@
 #define PACKETS 64
 #define SAMPLES 21
 #define STILL_MS 5 /* for which a stopped queue must do nothing */
-#define GO_ON_MS 3000 /* within which a started one must */
+#define GO_ON_MS 8000 /* within which a started one must */
 #define NAP_US 50
 #define GFX_SAVES_WAVES 80000 /* generations before cannot */
 
