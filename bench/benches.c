@@ -17,5 +17,7 @@ const struct gp__bench gp__benches[] = {
 	  bench_preempt, "emu" },
 	{ "queue", "what a preemptible queue adds to a launch, and a suspend takes", bench_queue,
 	  NULL },
+	{ "seed004", "an online program preempts an offline one, through libgpreempt_poc",
+	  bench_seed004, "emu amd" },
 	{ NULL, NULL, NULL, NULL },
 };

@@ -167,3 +167,19 @@ assert none["looks_per_s"] == 0 and none["cpu_percent"] == 0 and none["cpu_us_pe
 assert d["calm_cpu_percent"] < 1
 '
 }
+
+@test "bench seed004: each situation has what was measured, and the steps are right" {
+	[ -x "${WORKLOADS:-build/tests/workloads}/online_server" ] || skip "its programs are not built"
+	"$GPREEMPT" bench seed004 --quick --json | python3 -c '
+import json, sys
+d = json.load(sys.stdin)
+assert d["bench"] == "seed004" and d["device"].startswith("emulated gfx90a"), d
+rows = {r["situation"]: r for r in d["results"]}
+assert list(rows) == ["online alone", "offline alone", "together", "preempted"], rows
+for name, r in rows.items():
+    assert (r["online_p50_ms"] is None) == (name == "offline alone"), r
+    assert (r["offline_steps_per_s"] is None) == (name == "online alone"), r
+    assert (r["suspend_p50_ms"] is None) == (name != "preempted"), r
+assert isinstance(d["offline_loss_percent"], float)
+'
+}

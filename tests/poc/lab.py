@@ -20,6 +20,8 @@ LIMIT_S = 100
 WORKLOADS = os.environ.get("WORKLOADS", "build/tests/workloads")
 # Where the runtime does not tell the driver that a debugger may come, the programs do.
 DEBUGGABLE = ["--debuggable"]
+# A file that the programs complain to, for who wants to see it only when a check fails.
+STDERR = None
 PROGRESS = struct.Struct("=IIQQQ")
 PROGRESS_MAGIC = 0x6770726F
 
@@ -27,6 +29,10 @@ PROGRESS_MAGIC = 0x6770726F
 def check(condition, sentence):
     if not condition:
         print("FAILED: " + sentence, file=sys.stderr, flush=True)
+        if STDERR:
+            STDERR.seek(0)
+            sys.stderr.write(STDERR.read().decode(errors="replace"))
+            sys.stderr.flush()
         # Not sys.exit(): threads may wait for what has just failed.
         os._exit(1)
 
@@ -50,7 +56,7 @@ class Program:
         self.popen = subprocess.Popen(
             [*command, f"{WORKLOADS}/{name}", "--json", *DEBUGGABLE, *arguments], env=env,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            preexec_fn=die_with_parent)
+            stderr=STDERR, preexec_fn=die_with_parent)
 
     def result(self):
         """What it prints at its end, which must be a good one."""
