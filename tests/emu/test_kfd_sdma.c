@@ -101,6 +101,29 @@ static void copies(void **unused)
 	(void)unused;
 }
 
+/* Whoever writes to what is being copied gets a mixture, and nothing else is wrong. */
+static void memory_may_change_while_it_is_copied(void **unused)
+{
+	struct setup *s = start();
+	const uint32_t n = 3000000;
+	uint64_t deadline = gp__clock_ns() + BENCH_TIMEOUT;
+	uint8_t *from, *to, old = 0;
+	uint64_t src = bench_alloc(&s->p, n, &from), dst = bench_alloc(&s->p, n, &to);
+
+	PUT(s, 1, n - 1, 0, LO(src), HI(src), LO(dst), HI(dst));
+	ring(s);
+	while (atomic_load(s->q.read_index) != s->wptr && gp__clock_ns() < deadline) {
+		for (uint32_t i = 0; i < n; i += 1009)
+			from[i] = 1;
+	}
+	assert_true(wait_idle(s));
+	for (uint32_t i = 0; i < n; i++)
+		old |= i % 1009 ? to[i] : to[i] & 0xfe;
+	assert_int_equal(old, 0);
+	end(s);
+	(void)unused;
+}
+
 /* A box of 5 x 3 x 2 elements of 4 bytes, out of one volume into another of other pitches. */
 static void copies_of_boxes(void **unused)
 {
@@ -361,6 +384,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(copies),
+		cmocka_unit_test(memory_may_change_while_it_is_copied),
 		cmocka_unit_test(copies_of_boxes),
 		cmocka_unit_test(fills_writes_fences_and_timestamps),
 		cmocka_unit_test(polls_wait_for_memory),

@@ -27,6 +27,7 @@
 #include "emu/kfd/call.h"
 #include "emu/kfd/cut.h"
 #include "emu/kfd/doorbell.h"
+#include "emu/kfd/guest.h"
 #include "emu/kfd/memfd.h"
 #include "emu/kfd/node.h"
 #include "emu/kfd/process.h"
@@ -317,9 +318,9 @@ static bool copy(struct emu_process *p, uint32_t node, uint64_t va, uint8_t *to,
 		if (!good)
 			*bad = va + done;
 		else if (from)
-			memcpy(host, from + done, n);
+			emu_guest_copy(host, from + done, n);
 		else
-			memcpy(to + done, host, n);
+			emu_guest_copy(to + done, host, n);
 		done += n;
 	}
 	pthread_rwlock_unlock(&s->lock);

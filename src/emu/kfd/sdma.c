@@ -10,6 +10,7 @@
 #include "emu/kfd/queue.h"
 
 #include "base/clock.h"
+#include "emu/kfd/guest.h"
 #include "emu/kfd/node.h"
 
 #include <errno.h>
@@ -115,7 +116,7 @@ static uint64_t copy_some(struct emu_queue *q, uint64_t to, uint64_t from, uint6
 		in_len = out_len;
 	if (in_len > bytes)
 		in_len = bytes;
-	memmove(out, in, in_len);
+	emu_guest_copy(out, in, in_len);
 	return in_len;
 }
 
