@@ -10,8 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-int child_find_file(struct gp__env *env, const char *built, const char *installed,
-		    char path[PATH_MAX])
+bool child_has_file(const char *built, const char *installed, char path[PATH_MAX])
 {
 	char self[PATH_MAX], candidate[2 * PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -20,9 +19,15 @@ int child_find_file(struct gp__env *env, const char *built, const char *installe
 		self[n] = '\0';
 		snprintf(candidate, sizeof(candidate), "%s/%s", dirname(self), built);
 		if (!access(candidate, R_OK) && realpath(candidate, path))
-			return 0;
+			return true;
 	}
-	if (!access(installed, R_OK) && realpath(installed, path))
+	return !access(installed, R_OK) && realpath(installed, path);
+}
+
+int child_find_file(struct gp__env *env, const char *built, const char *installed,
+		    char path[PATH_MAX])
+{
+	if (child_has_file(built, installed, path))
 		return 0;
 	return gp__env_fail(env, GP__EXIT_FAILURE, "Install gpreempt, or build all of it.",
 			    "%s is not to be found", installed);

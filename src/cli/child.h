@@ -16,9 +16,10 @@
 
 /*
  * A file that belongs to gpreempt: beside this program in the folder that it was built in (@built,
- * from the folder of this program), or where it was installed. 0, or an exit status after telling
- * that it is not there.
+ * from the folder of this program), or where it was installed.
  */
+bool child_has_file(const char *built, const char *installed, char path[PATH_MAX]);
+/* The same: 0, or an exit status after telling that it is not there. */
 int child_find_file(struct gp__env *env, const char *built, const char *installed,
 		    char path[PATH_MAX]);
 

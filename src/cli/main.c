@@ -7,6 +7,7 @@
 
 static const struct gp__cmd commands[] = {
 	{ "bench", cmd_bench, "measure what this build costs on this machine" },
+	{ "doctor", cmd_doctor, "what is wrong here, and what to do about it" },
 	{ "emu", cmd_emu, "emulated AMD machines for ROCm programs" },
 	{ "help", gp__cmd_help, "explain a command, or list them" },
 	{ "policy", cmd_policy, "by which rule gpreemptd decides; change it" },

@@ -18,7 +18,7 @@ static const struct {
 	{ "sim", true, "modelled GPUs and programs around the real scheduling core" },
 	{ "emu", true, "an emulated AMD machine for unmodified ROCm programs" },
 	{ "daemon", true, "gpreemptd: decides for the programs that join it" },
-	{ "amd", false, "stopping queues through amdkfd" },
+	{ "amd", true, "gpreempt run: queues of AMD GPUs are stopped through amdkfd" },
 	{ "nvidia", false, "stopping channels through NVIDIA's driver" },
 	{ "opencl", false, "programs that use OpenCL" },
 };

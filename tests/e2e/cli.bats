@@ -29,7 +29,8 @@ print(json.dumps(d))' "$@"
 
 @test "no arguments, --json: schema 1" {
 	[ "$("$GPREEMPT" --json | json_get schema)" = 1 ]
-	[ "$("$GPREEMPT" --json | json_get works amd)" = false ]
+	[ "$("$GPREEMPT" --json | json_get works amd)" = true ]
+	[ "$("$GPREEMPT" --json | json_get works nvidia)" = false ]
 }
 
 @test "--version, -V and version agree" {

@@ -523,3 +523,59 @@ needs_terminal() {
 	[[ $output == *"gpreemptd is gone"* ]]
 	[[ ${output##*is gone} == *"No program is joined"* ]]
 }
+
+# On an emulated machine, so that it is the same everywhere.
+doctor() {
+	XDG_RUNTIME_DIR=$room "$GPREEMPT" emu exec --cus 1 "${machine[@]}" -- "$GPREEMPT" doctor "$@"
+}
+
+with_few_files() {
+	(
+		ulimit -n 500
+		"$@"
+	)
+}
+
+@test "doctor: with a daemon and a GPU, nothing is bad" {
+	start_daemon
+	run doctor
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[[ $output == *"ok    daemon       gpreemptd "*" answers at $GPREEMPT_SOCKET; policy hpf, 0 groups"* ]]
+	[[ $output == *"ok    limits       you are an administrator"* ]]
+	[[ $output == *"ok    join "*libgpreempt-join.so* ]]
+	[[ $output == *"ok    amd          /dev/kfd can be opened; 1 GPU"* ]]
+	[[ $output == *"ok    gpu0 "*"taken off the GPU and put back"* ]]
+	[[ $output == *" 0 bad" ]]
+	machine=(--kernel gpreempt)
+	run doctor --json
+	[ "$(field bad <<<"$output")" = 0 ]
+	[ "$(field checks 0 result <<<"$output")" = '"ok"' ]
+	[[ $output == *"by the ioctls of gpreempt's kernel series"* ]]
+}
+
+@test "doctor: no daemon is bad, and what is not as it should be is said with a remedy" {
+	machine=(--cwsr off)
+	run with_few_files doctor
+	echo "$output"
+	[ "$status" -eq 1 ]
+	[[ $output == "bad   daemon       no gpreemptd runs: there is no socket $GPREEMPT_SOCKET"* ]]
+	[[ $output == *"-> Start one:"* ]]
+	[[ $output == *"warn  gpu0 "*"cwsr_enable is 0"*"-> Boot with amdgpu.cwsr_enable=1."* ]]
+	[[ $output == *"warn  files        a process may have 500 files open"* ]]
+	run --separate-stderr env LD_PRELOAD=/no/such.so "$GPREEMPT" doctor
+	[[ $output == *"warn  LD_PRELOAD   /no/such.so cannot be read"* ]]
+}
+
+@test "doctor: what others may do, and may not" {
+	needs_root
+	start_daemon
+	[[ $("$GPREEMPT" doctor) == *"ok    socket       everybody may join"* ]]
+	run "${nobody[@]}" "$GPREEMPT" doctor
+	[[ $output == *"ok    limits       you may have priorities up to 7, and 256 programs"*"0 are joined"* ]]
+	chmod 600 "$GPREEMPT_SOCKET"
+	[[ $("$GPREEMPT" doctor) == *"warn  socket       other users cannot join"* ]]
+	run "${nobody[@]}" "$GPREEMPT" doctor
+	[ "$status" -eq 1 ]
+	[[ $output == *"bad   daemon       may not connect"* ]]
+}
