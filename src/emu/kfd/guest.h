@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Copies in and out of programs' memory. What programs, waves and engines do to the same bytes at
- * once is their own affair, on hardware as well: each may see any mixture, and the machine relies on
- * nothing that it reads. The thread sanitizer is told so, for it would take them for ours.
+ * once is their own affair, on hardware as well: each may see any mixture, and the machine relies
+ * on nothing that it reads. The thread sanitizer is told so, for it would take them for ours.
  */
 #ifndef GP__EMU_KFD_GUEST_H
 #define GP__EMU_KFD_GUEST_H
