@@ -124,3 +124,15 @@ program() {
 		with_rocr6 -- "$ROCM_PROGRAMS/$name"
 	done
 }
+
+@test "ROCm 6: stage 1, whose debugger is answered to when a program's runtime ends" {
+	[ -x "$WORKLOADS/offline_trainer" ] || skip "no offline_trainer"
+	export PYTHONPATH=$SOURCE_DIR/python:$SOURCE_DIR/tests/poc PYTHONDONTWRITEBYTECODE=1
+	export POC_COMMAND="$ROCR6 exec $ROCR6_DIR"
+	for name in basic queue_destroyed scheduler_killed; do
+		run timeout 120 "$GPREEMPT" emu exec --cus 4 --kernel 6.12 -- \
+			"$SOURCE_DIR/tests/poc/cases.py" $name
+		echo "$output"
+		[ "$status" -eq 0 ]
+	done
+}

@@ -18,8 +18,10 @@ import gpreempt_poc as poc
 
 LIMIT_S = 100
 WORKLOADS = os.environ.get("WORKLOADS", "build/tests/workloads")
+# What the programs are started with, as 'scripts/rocr6 exec FOLDER': another runtime.
+COMMAND = os.environ.get("POC_COMMAND", "").split()
 # Where the runtime does not tell the driver that a debugger may come, the programs do.
-DEBUGGABLE = ["--debuggable"]
+DEBUGGABLE = [] if COMMAND else ["--debuggable"]
 # A file that the programs complain to, for who wants to see it only when a check fails.
 STDERR = None
 PROGRESS = struct.Struct("=IIQQQ")
@@ -51,10 +53,10 @@ def wait_for(condition, what):
 class Program:
     """A workload under way."""
 
-    def __init__(self, name, arguments, tag, priority, command=()):
+    def __init__(self, name, arguments, tag, priority):
         env = dict(os.environ, AMD_QUEUE_TAG=tag, AMD_QUEUE_PRIORITY=str(priority))
         self.popen = subprocess.Popen(
-            [*command, f"{WORKLOADS}/{name}", "--json", *DEBUGGABLE, *arguments], env=env,
+            [*COMMAND, f"{WORKLOADS}/{name}", "--json", *DEBUGGABLE, *arguments], env=env,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             stderr=STDERR, preexec_fn=die_with_parent)
 
@@ -81,13 +83,13 @@ class Program:
 class Trainer(Program):
     """The offline program."""
 
-    def __init__(self, *arguments, command=()):
+    def __init__(self, *arguments):
         self.arguments = [str(a) for a in arguments]
         file = tempfile.NamedTemporaryFile()
         file.truncate(PROGRESS.size)
         self.page = mmap.mmap(file.fileno(), PROGRESS.size, access=mmap.ACCESS_READ)
         super().__init__("offline_trainer", [*self.arguments, "--progress", file.name],
-                         "OFFLINE_AI", 2, command)
+                         "OFFLINE_AI", 2)
         wait_for(lambda: self.progress()[0] == PROGRESS_MAGIC, "the trainer's beginning")
         file.close()
 
@@ -119,9 +121,9 @@ class Trainer(Program):
 class Server(Program):
     """The online program."""
 
-    def __init__(self, *arguments, command=()):
+    def __init__(self, *arguments):
         super().__init__("online_server", ["--stdin", *(str(a) for a in arguments)], "ONLINE_AI",
-                         15, command)
+                         15)
         check(self.popen.stdout.readline() == "ready\n", "the server does not begin")
 
     def request(self, n=1):
