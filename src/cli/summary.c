@@ -98,8 +98,9 @@ static void print_daemon(struct gp__env *env, const json_t *list, const struct d
 	size_t i;
 
 	if (!list) {
-		fprintf(env->out, "\nDaemon: %s.%s%s\n", why->message, *why->remedy ? " " : "",
-			why->remedy);
+		fprintf(env->out, "\nDaemon: %s\n", why->message);
+		if (*why->remedy)
+			fprintf(env->out, "  %s\n", why->remedy);
 		return;
 	}
 	gpus = json_object_get(list, "gpus");
@@ -149,6 +150,7 @@ static int print_text(struct gp__env *env, const json_t *daemon, const struct da
 	      "  gpreempt sim seed004-basic --compare none,hpf\n"
 	      "  gpreempt emu exec -- rocminfo\n"
 	      "  gpreempt emu exec -- gpreempt probe\n"
+	      "  gpreempt run -c online -- PROGRAM\n"
 	      "  gpreempt doctor\n"
 	      "  gpreempt bench --list\n"
 	      "  gpreempt help\n",

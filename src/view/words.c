@@ -83,6 +83,7 @@ const char *gp__view_state_name(enum gp__view_state s)
 const char *gp__view_state_words(char *buf, size_t n, const json_t *group)
 {
 	enum gp__view_state state = gp__view_state_of(group);
+	const char *because = state == GP__VIEW_HELD ? "by" : "for";
 	const json_t *hold = json_object_get(group, "hold");
 	const char *by = text_of(hold, "by_program");
 
@@ -90,9 +91,9 @@ const char *gp__view_state_words(char *buf, size_t n, const json_t *group)
 	if (state != GP__VIEW_HELD && state != GP__VIEW_STOPPING)
 		return buf;
 	if (*by)
-		snprintf(buf, n, "%s by %s", gp__view_state_name(state), by);
+		snprintf(buf, n, "%s %s %s", gp__view_state_name(state), because, by);
 	else if (json_is_integer(json_object_get(hold, "by_group")))
-		snprintf(buf, n, "%s by group %lld", gp__view_state_name(state),
+		snprintf(buf, n, "%s %s group %lld", gp__view_state_name(state), because,
 			 int_of(hold, "by_group"));
 	return buf;
 }
