@@ -64,7 +64,8 @@ kernel-handler-test:
 kernel-probe:
 	@scripts/deps test
 	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
-	@scripts/kernel-probe $(BUILD) || [ $$? -eq 77 ]
+	@scripts/kernel-probe $(BUILD) 6.12 || [ $$? -eq 77 ]
+	@scripts/kernel-probe $(BUILD) 6.1 || [ $$? -eq 77 ]
 
 emu-soak:
 	@scripts/deps test
@@ -97,7 +98,7 @@ help:
 	@echo 'make kernel-handler-test'
 	@echo '                fetch the Linux kernel source, and save contexts with its own handlers'
 	@echo 'make kernel-probe'
-	@echo '                ask a real /dev/kfd, of Debian in QEMU, what the emulated one is asked'
+	@echo '                ask real ones of /dev/kfd, of Debian in QEMU, what the emulated one is asked'
 	@echo 'make emu-soak   kill programs and emulated machines SOAK_ROUNDS=$(SOAK_ROUNDS) times'
 	@echo 'make poc-soak   preempt a trainer every 100 ms, for POC_SECONDS=$(POC_SECONDS) on two kernels'
 	@echo 'make install    install under PREFIX=$(PREFIX), below DESTDIR'

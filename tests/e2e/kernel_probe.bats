@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# The emulated machine against the answers that a kernel gave when it was asked last, and how such
-# answers are compared. 'make kernel-probe' asks the kernel itself.
+# The emulated machine against the answers that a kernel gave when it was asked last, how such
+# answers are compared, and where no kernel can be asked. 'make kernel-probe' asks it.
 
 # What depends on neither time nor other threads.
 groups=(calls ids files mappings events runtime sysfs)
@@ -18,13 +18,22 @@ setup() {
 	printf '# Why\n\nSo it is.\n\n| case | a | b |\n|---|---|---|\n| `one/y` | `0` | `1` |\n' >"$list"
 }
 
-@test "an emulated machine without a GPU answers as the kernel did" {
+answers_as() {
 	[ "$(id -u)" -eq 0 ] || skip "some answers are root's"
-	"$GPREEMPT" emu exec --gpus 0 -- "$BUILD_DIR/tests/kernel/kfd_probe" "${groups[@]}" >"$b"
-	run "$compare" "$SOURCE_DIR/tests/kernel/answers" "$b" \
+	"$GPREEMPT" emu exec --gpus 0 --kernel "$1" -- "$BUILD_DIR/tests/kernel/kfd_probe" \
+		"${groups[@]}" >"$b"
+	run "$compare" "$SOURCE_DIR/tests/kernel/answers-$1" "$b" \
 		"$SOURCE_DIR/docs/emulator-differences.md" "${groups[@]}"
 	echo "$output"
 	[ "$status" -eq 0 ]
+}
+
+@test "an emulated machine answers as Linux 6.12 did" {
+	answers_as 6.12
+}
+
+@test "an emulated machine answers as Linux 6.1 did" {
+	answers_as 6.1
 }
 
 @test "differences that are listed are no failure" {
@@ -90,4 +99,114 @@ setup() {
 	run "$compare" "$a" "$b" "$list"
 	[ "$status" -eq 1 ]
 	[[ $output == *"two answers to one/x"* ]]
+}
+
+# A folder with tools in place of the machine's, and what passes for a build.
+stage() {
+	bin=$BATS_TEST_TMPDIR/bin
+	build=$BATS_TEST_TMPDIR/build
+	mkdir -p "$bin" "$build/tests/kernel" "$build/src/cli"
+	for name in tests/kernel/kfd_probe src/cli/gpreempt; do
+		printf '#!/bin/sh\n' >"$build/$name"
+		chmod +x "$build/$name"
+	done
+	for name in qemu-system-x86_64 busybox cpio modprobe; do
+		tool "$name" :
+	done
+	tool uname 'echo x86_64'
+	tool sudo "exec \"\$@\""
+	# All that scripts/deps could want.
+	tool dpkg-query "tr -cs 'a-z0-9+.-' '\n' <'$SOURCE_DIR/scripts/deps' | sed 's/^/installed /'"
+}
+
+tool() {
+	printf '#!/bin/bash\n%s\n' "$2" >"$bin/$1"
+	chmod +x "$bin/$1"
+}
+
+probe_kernel() {
+	PATH=$bin:$PATH run "$SOURCE_DIR/scripts/kernel-probe" "$@"
+}
+
+@test "kernel-probe: another series is wrong usage" {
+	stage
+	probe_kernel "$build" 5.10
+	[ "$status" -eq 2 ]
+	probe_kernel "$build" 6.12 --else
+	[ "$status" -eq 2 ]
+}
+
+@test "kernel-probe: without a build, says what makes one" {
+	stage
+	rm "$build/src/cli/gpreempt"
+	probe_kernel "$build" 6.12
+	[ "$status" -eq 1 ]
+	[[ $output == *"gpreempt is missing; 'make kernel-probe' builds it" ]]
+}
+
+@test "kernel-probe: is skipped on another architecture" {
+	stage
+	tool uname 'echo aarch64'
+	probe_kernel "$build" 6.12
+	[ "$status" -eq 77 ]
+	[[ $output == *"for x86-64"*"skipped" ]]
+}
+
+@test "kernel-probe: is skipped where packages cannot be installed" {
+	stage
+	tool dpkg-query :
+	tool apt-cache :
+	tool apt-get 'exit 100'
+	probe_kernel "$build" 6.12
+	[ "$status" -eq 77 ]
+	[[ $output == *"cannot be installed; skipped" ]]
+}
+
+@test "kernel-probe: is skipped where there is no such kernel" {
+	stage
+	tool apt-cache 'echo linux-image-6.12-amd64; echo linux-image-6.12.9+deb12-cloud-amd64'
+	probe_kernel "$build" 6.12
+	[ "$status" -eq 77 ]
+	[[ $output == *"apt knows no linux-image-6.12 package; skipped" ]]
+}
+
+@test "kernel-probe: is skipped where the newest kernel cannot be fetched" {
+	stage
+	# The newest name may be one that nobody offers any more.
+	# shellcheck disable=SC2016
+	tool apt-cache 'case $1 in
+		pkgnames) printf "linux-image-6.12.%s+deb12-amd64\n" 9 115 113 ;;
+		madison) [[ $2 == *115* ]] || echo "$2 | 1 | here" ;;
+		esac'
+	tool apt-get 'echo "E: no network" >&2; exit 100'
+	probe_kernel "$build" 6.12
+	[ "$status" -eq 77 ]
+	[[ $output == *"apt cannot download linux-image-6.12.113+deb12-amd64 (E: no network); skipped" ]]
+	[ ! -e "$build/kernel-probe/6.12/complete" ]
+}
+
+# A kernel that does what is said in place of booting; the console's file is the first one named.
+stage_kernel() {
+	stage
+	mkdir -p "$build/kernel-probe/6.12/image/boot"
+	: >"$build/kernel-probe/6.12/complete"
+	: >"$build/kernel-probe/6.12/image/boot/vmlinuz-6.12.9"
+	for name in depmod sleep; do
+		tool "$name" :
+	done
+	tool qemu-system-x86_64 "cd '$build/kernel-probe/6.12'; $1"
+}
+
+@test "kernel-probe: a kernel that does not end well is told with its console" {
+	stage_kernel 'echo "Kernel panic: no init" >console; exit 1'
+	probe_kernel "$build" 6.12
+	[ "$status" -eq 1 ]
+	[[ $output == *"did not end by itself; its console:"*"Kernel panic: no init"* ]]
+}
+
+@test "kernel-probe: answers that stop in the middle are no answers" {
+	stage_kernel 'echo "one/x: 0" >kernel.raw; echo "it ends here" >console'
+	probe_kernel "$build" 6.12
+	[ "$status" -eq 1 ]
+	[[ $output == *"has not come to its end on Linux 6.12.9:"*"one/x: 0"*"it ends here"* ]]
 }

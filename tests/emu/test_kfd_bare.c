@@ -2,7 +2,7 @@
 /*
  * A machine that has the driver and no GPU, and what does not depend on one: who may map, who may
  * make checkpoints, and the files of sysfs. What a kernel says to all of it is in
- * tests/kernel/answers.
+ * tests/kernel/answers-*.
  */
 #include "kfd_server.h"
 

@@ -97,21 +97,32 @@ int emu_get_dmabuf_info(struct emu_call *call, struct gp_kfd_get_dmabuf_info *ar
 	return 0;
 }
 
+/* What is imported, and for whom: 6.1 looks at the descriptor first, and others at the GPU. */
+static int find_import(struct emu_call *call, const struct gp_kfd_import_dmabuf *args,
+		       uint32_t *node, struct emu_shared **s)
+{
+	struct emu_process *p = call->process;
+	bool fd_first = call->m->config.kernel == EMU_KERNEL_6_1;
+	int err = fd_first ? get_exported(call, args->dmabuf_fd, s) : 0;
+
+	if (!err) {
+		pthread_mutex_lock(&p->lock);
+		err = emu_process_bind(p, args->gpu_id, node);
+		pthread_mutex_unlock(&p->lock);
+	}
+	if (!err && !fd_first)
+		err = get_exported(call, args->dmabuf_fd, s);
+	return err;
+}
+
 int emu_import_dmabuf(struct emu_call *call, struct gp_kfd_import_dmabuf *args)
 {
 	struct emu_process *p = call->process;
 	struct emu_buffer *b = calloc(1, sizeof(*b));
 	struct emu_shared *s = NULL;
 	uint32_t node;
-	int err = b ? 0 : -ENOMEM;
+	int err = b ? find_import(call, args, &node, &s) : -ENOMEM;
 
-	if (!err) {
-		pthread_mutex_lock(&p->lock);
-		err = emu_process_bind(p, args->gpu_id, &node);
-		pthread_mutex_unlock(&p->lock);
-	}
-	if (!err)
-		err = get_exported(call, args->dmabuf_fd, &s);
 	if (!err) {
 		*b = (struct emu_buffer){ .memory = s,
 					  .va = args->va_addr,

@@ -22,6 +22,8 @@
 #define APERTURE_BYTES (1ULL << 32)
 #define GPUVM_BASE_6_1 0x1000000
 #define GPUVM_BASE_6_12 0x10000
+/* As many as a kernel allocates in one piece. */
+#define APERTURES_MAX_6_1 ((4 << 20) / sizeof(struct gp_kfd_apertures))
 #define GPUVM_LIMIT ((1ULL << 47) - 1)
 
 /* Just below the program's memory; since then, above the hole and below what the kernel has for
@@ -136,9 +138,12 @@ int emu_get_apertures(struct emu_call *call, struct gp_kfd_get_apertures *args)
 		args->num_of_nodes = n;
 		return 0;
 	}
-	/* The node of the processor counts as well. */
-	if (args->num_of_nodes > n + 1)
+	if (call->m->config.kernel == EMU_KERNEL_6_1) {
+		if (args->num_of_nodes > APERTURES_MAX_6_1)
+			return -ENOMEM;
+	} else if (args->num_of_nodes > n + 1) { /* the node of the processor counts as well */
 		return -EINVAL;
+	}
 	if (args->num_of_nodes > n)
 		args->num_of_nodes = n;
 	for (uint32_t i = 0; i < args->num_of_nodes; i++)
