@@ -291,24 +291,27 @@ static void apertures(const struct probe *p)
  * Shared virtual memory, and who may checkpoint
  */
 
+#define ATTRIBUTES 2
+#define SVM_BYTES (sizeof(struct gp_kfd_svm) + ATTRIBUTES * sizeof(struct gp_kfd_svm_attribute))
+
 static void svm(const struct probe *p)
 {
-	struct {
-		struct gp_kfd_svm svm;
-		struct gp_kfd_svm_attribute attrs[2];
-	} a = { .svm = { .start_addr = (uintptr_t)ring, .size = sizeof(ring), .nattr = 2 } };
-	const unsigned long request = _IOC(_IOC_READ | _IOC_WRITE, GP_KFD_MAGIC, 0x20, sizeof(a));
+	const unsigned long request = _IOC(_IOC_READ | _IOC_WRITE, GP_KFD_MAGIC, 0x20, SVM_BYTES);
+	struct gp_kfd_svm *a = probe_edge(SVM_BYTES, PROT_READ | PROT_WRITE);
 
-	probe_ask(p, "svm/set", request, &a);
-	a.svm.op = 1;
-	probe_ask(p, "svm/get", request, &a);
-	a.svm.op = 2;
-	probe_ask(p, "svm/unknown-op", request, &a);
-	a.svm.nattr = 3;
-	probe_ask(p, "svm/more-attributes-than-bytes", request, &a);
-	a.svm.nattr = 0x20000000;
-	probe_ask(p, "svm/attributes-that-overflow", request, &a);
-	probe_ask(p, "svm/attributes-not-sent", GP_KFD_SVM, &a);
+	*a = (struct gp_kfd_svm){ .start_addr = (uintptr_t)ring,
+				  .size = sizeof(ring),
+				  .nattr = ATTRIBUTES };
+	probe_ask(p, "svm/set", request, a);
+	a->op = 1;
+	probe_ask(p, "svm/get", request, a);
+	a->op = 2;
+	probe_ask(p, "svm/unknown-op", request, a);
+	a->nattr = ATTRIBUTES + 1;
+	probe_ask(p, "svm/more-attributes-than-bytes", request, a);
+	a->nattr = 0x20000000;
+	probe_ask(p, "svm/attributes-that-overflow", request, a);
+	probe_ask(p, "svm/attributes-not-sent", GP_KFD_SVM, a);
 }
 
 static void xnack(const struct probe *p)
