@@ -29,7 +29,7 @@ debian() {
 }
 
 demo_packages='gcc libc6-dev make meson ninja-build libjansson-dev libinih-dev libsmartcols-dev
-	uthash-dev scdoc'
+	libncurses-dev uthash-dev scdoc'
 
 @test "nothing is missing: nothing is said or done" {
 	# shellcheck disable=SC2086
