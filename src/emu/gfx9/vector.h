@@ -86,6 +86,10 @@ const struct gfx9_vector_variant *const *gfx9_vector_variants(void);
 GFX9_VECTOR_OPS(GFX9_DECLARE)
 #undef GFX9_DECLARE
 
+#define GFX9_DECLARE(op, f) gfx9_run_fn GFX9_V(f);
+GFX9_VECTOR_SPECIAL(GFX9_DECLARE)
+#undef GFX9_DECLARE
+
 gfx9_mfma_sum_fn GFX9_V(mfma_sum);
 
 #define KERNEL(name)                                                                        \

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Rows of 64 dwords, masks, and the registers of a wave, for whatever leads to a kernel of the
+ * vector ALU. No register number is trusted: each is compared with what the wave has.
+ */
+#ifndef GP__EMU_GFX9_VECTOR_ROWS_H
+#define GP__EMU_GFX9_VECTOR_ROWS_H
+
+#include "emu/gfx9/operand.h"
+#include "emu/gfx9/vector.h"
+
+#include <string.h>
+#ifdef __SSE2__
+#include <immintrin.h>
+#endif
+
+#define ROWS (2 * GFX9_LANES) /* dwords of an operand of 64 bits */
+
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
+/*
+ * Masks
+ */
+
+/* A bit of each lane to a dword of 0 or ~0. */
+static inline void expand(uint64_t mask, uint32_t *out)
+{
+	static const _Alignas(64) uint32_t bit[32] = {
+		1u << 0,  1u << 1,  1u << 2,  1u << 3,	1u << 4,  1u << 5,  1u << 6,  1u << 7,
+		1u << 8,  1u << 9,  1u << 10, 1u << 11, 1u << 12, 1u << 13, 1u << 14, 1u << 15,
+		1u << 16, 1u << 17, 1u << 18, 1u << 19, 1u << 20, 1u << 21, 1u << 22, 1u << 23,
+		1u << 24, 1u << 25, 1u << 26, 1u << 27, 1u << 28, 1u << 29, 1u << 30, 1u << 31,
+	};
+	uint32_t lo = (uint32_t)mask, hi = (uint32_t)(mask >> 32);
+
+	for (int i = 0; i < 32; i++) {
+		out[i] = lo & bit[i] ? ~0u : 0;
+		out[i + 32] = hi & bit[i] ? ~0u : 0;
+	}
+}
+
+/* And back. */
+static inline uint64_t compress(const uint32_t *m)
+{
+	uint64_t mask = 0;
+
+#if defined(__AVX512DQ__)
+	for (int i = 0; i < 4; i++)
+		mask |= (uint64_t)_mm512_movepi32_mask(_mm512_loadu_si512(m + 16 * i)) << 16 * i;
+#elif defined(__AVX2__)
+	for (int i = 0; i < 8; i++) {
+		__m256i v = _mm256_loadu_si256((const __m256i *)(m + 8 * i));
+
+		mask |= (uint64_t)(uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(v)) << 8 * i;
+	}
+#elif defined(__SSE2__)
+	for (int i = 0; i < 16; i++) {
+		__m128i v = _mm_loadu_si128((const __m128i *)(m + 4 * i));
+
+		mask |= (uint64_t)(uint32_t)_mm_movemask_ps(_mm_castsi128_ps(v)) << 4 * i;
+	}
+#else
+	for (int i = 0; i < GFX9_LANES; i++)
+		mask |= (uint64_t)(m[i] & 1) << i;
+#endif
+	return mask;
+}
+
+ALWAYS_INLINE void blend(uint32_t *d, const uint32_t *r, const uint32_t *lanes)
+{
+	LANES
+	{
+		d[i] = (r[i] & lanes[i]) | (d[i] & ~lanes[i]);
+	}
+}
+
+static inline void broadcast(uint32_t *row, uint32_t value)
+{
+	LANES
+	{
+		row[i] = value;
+	}
+}
+
+/*
+ * Types
+ */
+
+static inline bool is_wide(unsigned int type)
+{
+	switch (type) {
+	case GFX9_T_B64:
+	case GFX9_T_M64:
+	case GFX9_T_F64:
+	case GFX9_T_P32:
+	case GFX9_T_PMOV:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static inline bool is_half(unsigned int type)
+{
+	return type == GFX9_T_B16 || type == GFX9_T_M16 || type == GFX9_T_F16;
+}
+
+static inline bool is_float(unsigned int type)
+{
+	switch (type) {
+	case GFX9_T_F32:
+	case GFX9_T_F64:
+	case GFX9_T_F16:
+	case GFX9_T_PF16:
+	case GFX9_T_P32:
+	case GFX9_T_MIX:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/*
+ * Registers
+ */
+
+/* The row of a vector register, NULL where the wave has not that many. */
+ALWAYS_INLINE uint32_t *row_of(const struct gfx9_wave *w, unsigned int code, unsigned int n)
+{
+	unsigned int r = code - GFX9_VGPR;
+
+	return r + n <= w->nr_vgprs && r < w->nr_vgprs ? w->v[r] : NULL;
+}
+
+static inline uint32_t *acc_row(const struct gfx9_wave *w, unsigned int n)
+{
+	return n < w->nr_agprs ? w->v[w->nr_vgprs + n] : NULL;
+}
+
+/* M0[15:12]: which of the three sources and the destination are relative to M0[7:0]. */
+#define INDEX_DST 3
+
+static inline unsigned int index_of(const struct gfx9_wave *w, unsigned int operand)
+{
+	uint32_t m0 = w->s[GFX9_M0];
+
+	return w->mode & GFX9_MODE_GPR_IDX && m0 >> (12 + operand) & 1 ? m0 & 0xff : 0;
+}
+
+static inline unsigned int indexed(const struct gfx9_wave *w, unsigned int code,
+				   unsigned int operand)
+{
+	return code < GFX9_VGPR ? code : code + index_of(w, operand);
+}
+
+static inline void set_mask(struct gfx9_wave *w, const struct gfx9_inst *in, unsigned int flags,
+			    uint64_t mask)
+{
+	gfx9_sreg_set64(w, in->sdst, mask);
+	if (flags & GFX9_F_EXEC_OUT)
+		gfx9_set64(w, GFX9_EXEC, mask);
+}
+
+/* A literal is the upper half of a double. */
+static inline uint64_t constant64(const struct gfx9_wave *w, const struct gfx9_inst *in,
+				  unsigned int code, unsigned int type)
+{
+	if (code < GFX9_SREGS)
+		return gfx9_sreg64(w, code);
+	if (type == GFX9_T_P32 || type == GFX9_T_PMOV)
+		return gfx9_operand(w, in, code);
+	if (code == GFX9_LITERAL && (type == GFX9_T_F64 || type == GFX9_T_M64))
+		return (uint64_t)in->literal << 32;
+	return gfx9_scalar64(w, in, code);
+}
+
+#endif
