@@ -142,14 +142,18 @@ static double seconds(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static double measure(const struct gfx9_vector_variant *v, const struct gfx9_inst *in,
+static double measure(const struct gfx9_vector_variant *v, const struct gfx9_inst *inst,
 		      uint64_t exec)
 {
+	static struct gfx9_spare spare;
+	struct gfx9_inst in = *inst;
 	struct gfx9_wave *w = aligned_alloc(64, (sizeof(*w) + 63) / 64 * 64);
-	gfx9_run_fn *run = v->bind(in);
+	gfx9_run_fn *run = v->bind(&in);
 	double best = 1e9;
 
-	*w = (struct gfx9_wave){ .v = registers, .nr_vgprs = NR_VGPRS, .mode = 0x3f0 };
+	*w = (struct gfx9_wave){
+		.v = registers, .nr_vgprs = NR_VGPRS, .mode = 0x3f0, .spare = &spare
+	};
 	gfx9_set64(w, GFX9_EXEC, exec);
 	for (int r = 0; r < NR_VGPRS; r++) {
 		for (int i = 0; i < GFX9_LANES; i++)
@@ -159,7 +163,7 @@ static double measure(const struct gfx9_vector_variant *v, const struct gfx9_ins
 		double ns = seconds();
 
 		for (int i = 0; i < ROUNDS; i++) {
-			if (run(w, in) != GFX9_GO)
+			if (run(w, &in) != GFX9_GO)
 				abort();
 		}
 		ns = (seconds() - ns) / ROUNDS * 1e9;

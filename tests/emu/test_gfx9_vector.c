@@ -167,11 +167,12 @@ static uint32_t merged(uint16_t code, unsigned int type, uint64_t r, uint32_t ol
 	return (uint32_t)r;
 }
 
-static void check(const struct gfx9_vector_variant *variant, gfx9_run_fn *run, struct fixture *f,
+static void check(const struct gfx9_vector_variant *variant, bool general, struct fixture *f,
 		  uint16_t code, const struct trial *t, const char *how)
 {
 	const struct gfx9_vector_op *op = &variant->ops[code];
 	struct gfx9_inst in = inst_of(op, code);
+	gfx9_run_fn *run = general ? variant->run : variant->bind(&in);
 	uint32_t before[2][GFX9_LANES];
 
 	load(f, op, &in, t);
@@ -232,14 +233,12 @@ static void try_all(struct fixture *f, uint16_t code, struct trial *t)
 	}
 	expect(code, t);
 	for (; *v; v++) {
-		struct gfx9_inst in = inst_of(&(*v)->ops[code], code);
-
 		t->exec = GFX9_ALL_LANES;
-		check(*v, (*v)->bind(&in), f, code, t, "all lanes");
-		check(*v, (*v)->run, f, code, t, "general");
+		check(*v, false, f, code, t, "all lanes");
+		check(*v, true, f, code, t, "general");
 		t->exec = random64();
-		check(*v, (*v)->bind(&in), f, code, t, "some lanes");
-		check(*v, (*v)->run, f, code, t, "general, some lanes");
+		check(*v, false, f, code, t, "some lanes");
+		check(*v, true, f, code, t, "general, some lanes");
 	}
 }
 

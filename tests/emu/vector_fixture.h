@@ -23,6 +23,7 @@ typedef __int128 i128;
 /* The registers are of exactly the size the wave has, for the address sanitizer. */
 struct fixture {
 	struct gfx9_wave w;
+	struct gfx9_spare spare;
 	uint32_t (*v)[GFX9_LANES];
 };
 
@@ -34,6 +35,7 @@ static inline struct fixture *fixture_new(void)
 	f->v = aligned_alloc(64, (NR_VGPRS + NR_AGPRS) * sizeof(*f->v));
 	memset(f->v, 0, (NR_VGPRS + NR_AGPRS) * sizeof(*f->v));
 	f->w.v = f->v;
+	f->w.spare = &f->spare;
 	f->w.nr_vgprs = NR_VGPRS;
 	f->w.nr_agprs = NR_AGPRS;
 	f->w.nr_sgprs = 102;

@@ -125,7 +125,7 @@ struct gfx9_code_page *gfx9_code_page(struct gfx9_code *code, uint64_t pc)
 	return p;
 }
 
-static gfx9_run_fn *find_op(const struct gfx9_inst *in)
+static gfx9_run_fn *find_op(struct gfx9_inst *in)
 {
 	if (gfx9_scalar_ops[in->op])
 		return gfx9_scalar_ops[in->op];

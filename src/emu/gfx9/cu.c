@@ -157,6 +157,7 @@ static void equip(struct gfx9_group *g, uint32_t i)
 
 	w->v = g->registers + (size_t)i * gfx9_job_vgprs(job);
 	w->tlb = &g->tlb;
+	w->spare = &g->spare;
 	w->group = g;
 	w->lds = g->lds;
 	w->lds_bytes = g->lds_bytes;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Comparisons of the vector ALU. */
-#include "emu/gfx9/vector.h"
-#include "emu/gfx9/vector_math.h"
+#include "emu/gfx9/vector_plain.h"
 
 #define CMP(name, type, load, expr)                          \
 	KERNEL(cmp_##name)                                   \
@@ -85,3 +84,5 @@ CMP_FLOAT(f16, float, LOAD_F16)
 CLASS(f16, uint32_t, LOAD_U16, 16, F16_INF, F16_QUIET)
 CLASS(f32, uint32_t, LOAD_U32, 32, F32_INF, F32_QUIET)
 CLASS(f64, uint64_t, LOAD_U64, 64, F64_INF, F64_QUIET)
+
+GFX9_VECTOR_CMP(PLAIN)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Conversions between integers, single and double precision. */
-#include "emu/gfx9/vector.h"
-#include "emu/gfx9/vector_math.h"
+#include "emu/gfx9/vector_plain.h"
 
 #include <math.h>
 
@@ -123,3 +122,5 @@ KERNEL(cvt_pk_u8_f32)
 		d[i] = (c[i] & ~(0xffu << shift)) | v << shift;
 	}
 }
+
+GFX9_VECTOR_CVT(PLAIN)

@@ -5,8 +5,7 @@
  * Operations are done in single precision where that is as good as exact, otherwise in double
  * precision, so that the one rounding is that to half precision, which follows MODE by itself.
  */
-#include "emu/gfx9/vector.h"
-#include "emu/gfx9/vector_math.h"
+#include "emu/gfx9/vector_plain.h"
 
 #include <math.h>
 
@@ -522,3 +521,6 @@ static inline uint32_t narrow8_random(uint32_t u, uint32_t random, int mantissa,
 
 F8(fp8, 3, 8)
 F8(bf8, 2, 16)
+
+GFX9_VECTOR_F16(PLAIN)
+GFX9_VECTOR_F8(PLAIN)

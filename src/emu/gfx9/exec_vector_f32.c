@@ -7,8 +7,7 @@
  * last place and a 2^-20 of one. Like the hardware's they know no denormals; nor do v_mad and
  * v_mac, which round the product.
  */
-#include "emu/gfx9/vector.h"
-#include "emu/gfx9/vector_math.h"
+#include "emu/gfx9/vector_plain.h"
 
 #include <math.h>
 
@@ -405,3 +404,5 @@ KERNEL(pk_mov_b32)
 		d[i + 64] = hi;
 	}
 }
+
+GFX9_VECTOR_F32(PLAIN)

@@ -4,8 +4,7 @@
  * the reciprocal square root is within a unit in the last place; the hardware's are far coarser,
  * and programs refine them.
  */
-#include "emu/gfx9/vector.h"
-#include "emu/gfx9/vector_math.h"
+#include "emu/gfx9/vector_plain.h"
 
 #include <math.h>
 
@@ -310,3 +309,5 @@ KERNEL(trig_preop_f64)
 		store64(d, i, u64(ldexp((double)two_over_pi_from(shift), scale)));
 	}
 }
+
+GFX9_VECTOR_F64(PLAIN)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Integer kernels of the vector ALU. */
-#include "emu/gfx9/vector.h"
-#include "emu/gfx9/vector_math.h"
+#include "emu/gfx9/vector_plain.h"
 
 #define INT1(name, expr)                         \
 	KERNEL(name)                             \
@@ -566,3 +565,6 @@ PACKED2(pk_min_i16, MIN_I16)
 PACKED3(pk_mad_u16, MAD_U16)
 PACKED3(pk_mad_u16_sat, MAD_U16_SAT)
 PACKED3(pk_mad_i16_sat, MAD_I16_SAT)
+
+GFX9_VECTOR_INT(PLAIN)
+GFX9_VECTOR_INT16(PLAIN)

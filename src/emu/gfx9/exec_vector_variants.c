@@ -26,7 +26,7 @@ const struct gfx9_vector_variant *const *gfx9_vector_variants(void)
 #endif
 }
 
-gfx9_run_fn *gfx9_vector_bind(const struct gfx9_inst *in)
+gfx9_run_fn *gfx9_vector_bind(struct gfx9_inst *in)
 {
 	return gfx9_vector_variants()[0]->bind(in);
 }

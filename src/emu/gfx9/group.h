@@ -29,6 +29,7 @@ struct gfx9_group {
 	uint8_t *lds;
 	uint64_t job_serial; /* of the job whose pages @tlb holds, and whose data the registers */
 	struct gfx9_tlb tlb;
+	struct gfx9_spare spare;
 
 	struct gfx9_group *next; /* what begins here is of one workgroup only */
 	struct gfx9_job *job;

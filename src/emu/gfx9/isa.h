@@ -79,6 +79,7 @@ struct gfx9_inst {
 	 * MUBUF, MTBUF: dst = src[1] = vdata, src[0] vaddr, src[2] soffset, sdst srsrc.
 	 */
 	uint16_t dst, sdst, src[3];
+	uint16_t rows; /* vector registers it takes for granted; gfx9_vector_bind() knows */
 	uint32_t literal;
 	int32_t offset; /* simm16 of SOPK and SOPP, the offset of memory instructions */
 	uint8_t offset1;

@@ -26,12 +26,16 @@ static const uint64_t doubles[] = {
 #define ROWS16(x) ROWS4(x), ROWS4((x) + 4), ROWS4((x) + 8), ROWS4((x) + 12)
 #define DOWN4(x) ROW(x), ROW((x)-1), ROW((x)-2), ROW((x)-3)
 
-_Alignas(64) const uint32_t gfx9_inline_rows[GFX9_INLINE_INTS + GFX9_INLINE_FLOATS][GFX9_LANES] = {
-	ROWS16(0),	 ROWS16(16),	  ROWS16(32),	   ROWS16(48),	    ROW(64),
-	DOWN4(-1),	 DOWN4(-5),	  DOWN4(-9),	   DOWN4(-13),	    ROW(0x3f000000),
-	ROW(0xbf000000), ROW(0x3f800000), ROW(0xbf800000), ROW(0x40000000), ROW(0xc0000000),
-	ROW(0x40800000), ROW(0xc0800000), ROW(0x3e22f983),
+#define AT(code) [(code)-GFX9_SRC_0]
+
+/* clang-format off */
+_Alignas(64) const uint32_t gfx9_inline_rows[GFX9_INLINE_CODES][GFX9_LANES] = {
+	ROWS16(0), ROWS16(16), ROWS16(32), ROWS16(48), ROW(64),
+	DOWN4(-1), DOWN4(-5), DOWN4(-9), DOWN4(-13),
+	AT(GFX9_SRC_HALF) = ROW(0x3f000000), ROW(0xbf000000), ROW(0x3f800000), ROW(0xbf800000),
+	ROW(0x40000000), ROW(0xc0000000), ROW(0x40800000), ROW(0xc0800000), ROW(0x3e22f983),
 };
+/* clang-format on */
 
 static int32_t integer(unsigned int code)
 {

@@ -53,18 +53,13 @@ static inline void gfx9_sreg_set64(struct gfx9_wave *w, unsigned int code, uint6
 		gfx9_set64(w, code & ~1u, value);
 }
 
-/* An inline constant in each of 64 lanes; NULL where @code is none. */
-#define GFX9_INLINE_INTS 81
-#define GFX9_INLINE_FLOATS 9
-extern const uint32_t gfx9_inline_rows[GFX9_INLINE_INTS + GFX9_INLINE_FLOATS][GFX9_LANES];
+/* An inline constant in each of 64 lanes, by operand code from GFX9_SRC_0 on. */
+#define GFX9_INLINE_CODES 121
+extern const uint32_t gfx9_inline_rows[GFX9_INLINE_CODES][GFX9_LANES];
 
-static inline const uint32_t *gfx9_inline_row(unsigned int code)
+static inline bool gfx9_is_inline(unsigned int code)
 {
-	if (code - GFX9_SRC_0 < GFX9_INLINE_INTS)
-		return gfx9_inline_rows[code - GFX9_SRC_0];
-	if (code - GFX9_SRC_HALF < GFX9_INLINE_FLOATS)
-		return gfx9_inline_rows[GFX9_INLINE_INTS + code - GFX9_SRC_HALF];
-	return NULL;
+	return code - GFX9_SRC_0 <= 80 || code - GFX9_SRC_HALF <= 8;
 }
 
 static inline uint32_t gfx9_operand(const struct gfx9_wave *w, const struct gfx9_inst *in,

@@ -58,6 +58,7 @@ typedef void gfx9_lanes_fn(uint32_t *d, uint32_t *m, const uint32_t *a, const ui
 
 struct gfx9_vector_op {
 	gfx9_lanes_fn *kernel, *saturate;
+	gfx9_run_fn *plain[2]; /* the short way; [1]: with neg and abs */
 	gfx9_run_fn *special;
 	uint8_t src[3], dst;
 	uint16_t flags;
@@ -68,7 +69,7 @@ struct gfx9_vector_variant {
 	const char *name;
 	const struct gfx9_vector_op *ops; /* [GFX9_OPS] */
 	gfx9_run_fn *run; /* any instruction */
-	gfx9_run_fn *(*bind)(const struct gfx9_inst *in);
+	gfx9_run_fn *(*bind)(struct gfx9_inst *in);
 	gfx9_mfma_sum_fn *mfma_sum;
 };
 
@@ -82,7 +83,9 @@ const struct gfx9_vector_variant *const *gfx9_vector_variants(void);
 
 #define GFX9_DECLARE(op, k, sat, s0, s1, s2, d, flags) \
 	gfx9_lanes_fn GFX9_V(k);                       \
-	gfx9_lanes_fn GFX9_V(sat);
+	gfx9_lanes_fn GFX9_V(sat);                     \
+	gfx9_run_fn GFX9_V(plain_##op);                \
+	gfx9_run_fn GFX9_V(signed_##op);
 GFX9_VECTOR_OPS(GFX9_DECLARE)
 #undef GFX9_DECLARE
 
@@ -90,10 +93,11 @@ GFX9_VECTOR_OPS(GFX9_DECLARE)
 GFX9_VECTOR_SPECIAL(GFX9_DECLARE)
 #undef GFX9_DECLARE
 
+gfx9_run_fn GFX9_V(run_vector); /* any instruction */
 gfx9_mfma_sum_fn GFX9_V(mfma_sum);
 
 #define KERNEL(name)                                                                        \
-	void GFX9_V(name)(                                                                  \
+	inline void GFX9_V(name)(                                                           \
 		uint32_t * d __attribute__((unused)), uint32_t * m __attribute__((unused)), \
 		const uint32_t *a __attribute__((unused)),                                  \
 		const uint32_t *b __attribute__((unused)),                                  \

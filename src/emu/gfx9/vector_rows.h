@@ -74,6 +74,20 @@ ALWAYS_INLINE void blend(uint32_t *d, const uint32_t *r, const uint32_t *lanes)
 	}
 }
 
+/* Active lanes of @r to @d. */
+ALWAYS_INLINE void keep_lanes(struct gfx9_wave *w, uint32_t *d, const uint32_t *r)
+{
+#if defined(__AVX512F__)
+	uint64_t exec = gfx9_exec(w);
+
+	for (int i = 0; i < 4; i++)
+		_mm512_mask_storeu_epi32(d + 16 * i, (__mmask16)(exec >> 16 * i),
+					 _mm512_loadu_si512(r + 16 * i));
+#else
+	blend(d, r, gfx9_lanes(w));
+#endif
+}
+
 static inline void broadcast(uint32_t *row, uint32_t value)
 {
 	LANES
@@ -85,6 +99,22 @@ static inline void broadcast(uint32_t *row, uint32_t value)
 /*
  * Types
  */
+
+/* Flags are or'ed names without prefix: these give them one. */
+enum {
+	MASK_OUT = GFX9_F_MASK_OUT,
+	EXEC_OUT = GFX9_F_EXEC_OUT,
+	HI0 = GFX9_F_HI0,
+	HIGH = GFX9_F_HIGH,
+	ACC = GFX9_F_ACC,
+	MK = GFX9_F_MK,
+	AK = GFX9_F_AK,
+	NEAREST = GFX9_F_NEAREST,
+	VCC_IN = GFX9_F_VCC_IN,
+};
+
+/* Of struct gfx9_vector_op. */
+#define TYPES(s0, s1, s2, d, f) .src = { s0, s1, s2 }, .dst = (d), .flags = (f)
 
 static inline bool is_wide(unsigned int type)
 {
@@ -118,6 +148,12 @@ static inline bool is_float(unsigned int type)
 	default:
 		return false;
 	}
+}
+
+/* Whether neg and abs change the highest bit of the last row. */
+static inline bool has_sign(unsigned int type)
+{
+	return type == GFX9_T_F32 || type == GFX9_T_M32 || type == GFX9_T_F64 || type == GFX9_T_M64;
 }
 
 /*

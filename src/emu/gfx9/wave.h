@@ -56,6 +56,12 @@ struct gfx9_fault {
 	unsigned int lane;
 };
 
+/* Rows that hold nothing between instructions. */
+struct gfx9_spare {
+	_Alignas(64) uint32_t src[3][2 * GFX9_LANES];
+	uint32_t out[2 * GFX9_LANES];
+};
+
 struct gfx9_wave {
 	uint64_t pc;
 	/* Scalar registers by operand code, FLAT_SCRATCH to EXEC included; pairs are little-endian.
@@ -74,6 +80,7 @@ struct gfx9_wave {
 	_Alignas(64) uint32_t lanes[GFX9_LANES];
 
 	struct gfx9_tlb *tlb; /* of the host thread that runs it */
+	struct gfx9_spare *spare; /* likewise */
 	struct gfx9_group *group; /* LDS and barrier */
 	uint8_t *lds; /* the group's */
 	uint32_t lds_bytes;
@@ -104,9 +111,9 @@ extern gfx9_run_fn *const
 	gfx9_memory_ops[GFX9_OPS]; /* FLAT, GLOBAL, SCRATCH, MUBUF, DS: exec_memory.c, exec_ds.c */
 extern gfx9_run_fn *const gfx9_vector_ops[GFX9_OPS]; /* VOP*: exec_vector.c */
 
-/* The function for this very instruction: its plain form where it has no modifiers. NULL: not a
- * VALU op. */
-gfx9_run_fn *gfx9_vector_bind(const struct gfx9_inst *in);
+/* The function for this very instruction: its plain form where it has no modifiers, for which it
+ * fills in->rows. NULL: not a VALU op. */
+gfx9_run_fn *gfx9_vector_bind(struct gfx9_inst *in);
 
 static inline uint64_t gfx9_get64(const struct gfx9_wave *w, unsigned int code)
 {
