@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define INST_MAX 3 /* dwords */
-
 void gfx9_code_init(struct gfx9_code *code, enum gfx9_target target)
 {
 	memset(code, 0, sizeof(*code));
@@ -137,12 +135,12 @@ static gfx9_run_fn *find_op(struct gfx9_inst *in)
 }
 
 /* As many dwords as can be read; an instruction at the end of mapped memory has no successor. */
-static size_t read_words(struct gfx9_wave *w, uint32_t words[INST_MAX])
+static size_t read_words(struct gfx9_wave *w, uint32_t words[GFX9_INST_MAX])
 {
 	uint64_t bad;
 	size_t n = 0;
 
-	while (n < INST_MAX && gfx9_tlb_read(w->tlb, w->pc + 4 * n, &words[n], 4, &bad))
+	while (n < GFX9_INST_MAX && gfx9_tlb_read(w->tlb, w->pc + 4 * n, &words[n], 4, &bad))
 		n++;
 	return n;
 }
@@ -156,7 +154,7 @@ static enum gfx9_stop illegal(struct gfx9_wave *w, const uint32_t *words, size_t
 
 enum gfx9_stop gfx9_code_fill(struct gfx9_code *code, struct gfx9_wave *w, struct gfx9_slot *slot)
 {
-	uint32_t words[INST_MAX] = { 0 };
+	uint32_t words[GFX9_INST_MAX] = { 0 };
 	size_t n = read_words(w, words);
 	int len = -ENODATA;
 	struct gfx9_inst in;
@@ -180,45 +178,70 @@ enum gfx9_stop gfx9_code_fill(struct gfx9_code *code, struct gfx9_wave *w, struc
 	return GFX9_GO;
 }
 
+static struct gfx9_slot *slot_of(struct gfx9_code_page *page, uint64_t pc)
+{
+	return &page->slot[(pc - page->va) / 4];
+}
+
+/*
+ * From one slot to the next, as long as they are filled; those behind the page's last one never
+ * are. Only a branch shows in the pc.
+ */
+static enum gfx9_stop run_page(struct gfx9_wave *w, struct gfx9_code_page *page, uint64_t end)
+{
+	struct gfx9_slot *slot = slot_of(page, w->pc);
+	uint64_t pc = w->pc, clock = w->clock;
+	enum gfx9_stop stop = GFX9_GO;
+
+	while (clock != end) {
+		gfx9_run_fn *run = atomic_load_explicit(&slot->run, memory_order_acquire);
+		const struct gfx9_inst *in = &slot->in;
+
+		if (__builtin_expect(!run, 0))
+			break;
+		pc += 4u * in->dwords;
+		slot += in->dwords;
+		w->pc = pc;
+		w->clock = ++clock;
+		stop = run(w, in);
+		if (__builtin_expect(stop, 0)) {
+			if (stop == GFX9_FAULT || stop == GFX9_ILLEGAL)
+				w->pc = pc - 4u * in->dwords;
+			break;
+		}
+		if (__builtin_expect(w->pc == pc, 1))
+			continue;
+		pc = w->pc;
+		if (pc - page->va >= GFX9_PAGE)
+			break;
+		slot = slot_of(page, pc);
+	}
+	return stop;
+}
+
 enum gfx9_stop gfx9_wave_run(struct gfx9_wave *w, struct gfx9_code *code, uint64_t budget,
 			     uint64_t *done)
 {
-	struct gfx9_code_page *page = NULL;
-	uint64_t left = budget, pc = w->pc, va = pc + GFX9_PAGE; /* not in a page yet */
+	uint64_t start = w->clock, end = start + budget;
 	enum gfx9_stop stop = GFX9_GO;
 
 	gfx9_tlb_sync(w->tlb);
-	while (left) {
-		struct gfx9_slot *slot;
-		gfx9_run_fn *run;
+	while (!stop && w->clock != end) {
+		struct gfx9_code_page *page = gfx9_code_page(code, w->pc);
 
-		if (__builtin_expect(pc - va >= GFX9_PAGE, 0)) {
-			page = gfx9_code_page(code, pc);
-			if (!page) {
-				w->fault = (struct gfx9_fault){ .address = pc };
-				stop = GFX9_FAULT;
-				break;
-			}
-			va = page->va;
-		}
-		slot = &page->slot[(pc - va) / 4];
-		run = atomic_load_explicit(&slot->run, memory_order_acquire);
-		left--;
-		if (__builtin_expect(!run, 0)) {
-			stop = gfx9_code_fill(code, w, slot);
-			if (stop)
-				break;
-			run = atomic_load_explicit(&slot->run, memory_order_acquire);
-		}
-		w->pc = pc + 4u * slot->in.dwords;
-		w->clock++;
-		stop = run(w, &slot->in);
-		if (__builtin_expect(stop, 0))
+		if (!page) {
+			w->fault = (struct gfx9_fault){ .address = w->pc };
+			stop = GFX9_FAULT;
 			break;
-		pc = w->pc;
+		}
+		if (!atomic_load_explicit(&slot_of(page, w->pc)->run, memory_order_acquire)) {
+			stop = gfx9_code_fill(code, w, slot_of(page, w->pc));
+			/* What cannot be executed has had its turn all the same. */
+			w->clock += stop != GFX9_GO;
+			continue;
+		}
+		stop = run_page(w, page, end);
 	}
-	if (stop == GFX9_FAULT || stop == GFX9_ILLEGAL)
-		w->pc = pc;
-	*done += budget - left;
+	*done += w->clock - start;
 	return stop;
 }

@@ -15,6 +15,7 @@
 #include "emu/gfx9/wave.h"
 
 #define GFX9_CODE_SLOTS (GFX9_PAGE / 4)
+#define GFX9_INST_MAX 3 /* dwords */
 #define GFX9_CODE_BUCKETS 256
 
 /* A line of the host's cache. */
@@ -27,7 +28,8 @@ struct gfx9_code_page {
 	uint64_t va;
 	struct gfx9_code_page *next;
 	struct gfx9_code_page *next_retired; /* of the first one of a bucket */
-	struct gfx9_slot slot[GFX9_CODE_SLOTS];
+	/* The last ones are where the last instruction may lead to; they stay empty. */
+	struct gfx9_slot slot[GFX9_CODE_SLOTS + GFX9_INST_MAX];
 };
 
 struct gfx9_code {

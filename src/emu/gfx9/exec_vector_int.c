@@ -55,6 +55,24 @@
 		}                                                            \
 	}
 
+/* 0 or ~0, as the highest bit is. */
+static inline uint32_t spread_sign(uint32_t x)
+{
+	return (uint32_t)((int32_t)x >> 31);
+}
+
+/* The carry out of @r = @x + @y, and the borrow of @r = @x - @y, with or without one that goes in.
+ */
+static inline uint32_t carry_out(uint32_t x, uint32_t y, uint32_t r)
+{
+	return spread_sign((x & y) | ((x | y) & ~r));
+}
+
+static inline uint32_t borrow_out(uint32_t x, uint32_t y, uint32_t r)
+{
+	return spread_sign((~x & y) | (~(x ^ y) & r));
+}
+
 static inline uint32_t clamp_i32(int64_t v)
 {
 	return (uint32_t)(int32_t)(v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : v);
@@ -162,9 +180,9 @@ CARRY2(subrev_co_u32, y - x, y < x)
 CARRY2(add_co_u32_sat, x + y < x ? ~0u : x + y, x + y < x)
 CARRY2(sub_co_u32_sat, x < y ? 0 : x - y, x < y)
 CARRY2(subrev_co_u32_sat, y < x ? 0 : y - x, y < x)
-CARRY3(addc_co_u32, x + y + z, (r < x) | ((r == x) & z))
-CARRY3(subb_co_u32, x - y - z, (x < y) | ((x == y) & z))
-CARRY3(subbrev_co_u32, y - x - z, (y < x) | ((y == x) & z))
+CARRY3(addc_co_u32, x + y + z, carry_out(x, y, r))
+CARRY3(subb_co_u32, x - y - z, borrow_out(x, y, r))
+CARRY3(subbrev_co_u32, y - x - z, borrow_out(y, x, r))
 CARRY3(addc_co_u32_sat, clamp_u32((uint64_t)x + y + z), (uint64_t)x + y + z > UINT32_MAX)
 CARRY3(subb_co_u32_sat, x < (uint64_t)y + z ? 0 : x - y - z, x < (uint64_t)y + z)
 CARRY3(subbrev_co_u32_sat, y < (uint64_t)x + z ? 0 : y - x - z, y < (uint64_t)x + z)
@@ -197,10 +215,12 @@ KERNEL(mad_u64_u32)
 {
 	LANES
 	{
-		uint64_t z = load64(c, i), r = (uint64_t)a[i] * b[i] + z;
+		uint32_t x = a[i], y = b[i], lo = x * y, hi = (uint32_t)((uint64_t)x * y >> 32);
+		uint32_t z = c[i + 64], low = lo + c[i], high = hi + z + (low < lo);
 
-		m[i] = r < z ? ~0u : 0;
-		store64(d, i, r);
+		m[i] = carry_out(hi, z, high);
+		d[i] = low;
+		d[i + 64] = high;
 	}
 }
 
@@ -328,8 +348,8 @@ INT3(bfe_i32, bfe_i(x, y, z))
 INT3(bfi_b32, (x & y) | (~x & z))
 INT2(bfm_b32, low_bits(x) << (y & 31))
 INT3(lerp_u8, lerp(x, y, z))
-INT3(alignbit_b32, ((uint64_t)x << 32 | y) >> (z & 31))
-INT3(alignbyte_b32, ((uint64_t)x << 32 | y) >> 8 * (z & 3))
+INT3(alignbit_b32, y >> (z & 31) | x << 1 << (31 - (z & 31)))
+INT3(alignbyte_b32, y >> 8 * (z & 3) | x << 1 << (31 - 8 * (z & 3)))
 INT3(perm_b32, perm(x, y, z))
 INT3(min3_i32, mini((uint32_t)mini(x, y), z))
 INT3(min3_u32, minu(minu(x, y), z))
@@ -411,11 +431,17 @@ KERNEL(lshl_add_u64)
 	}
 }
 
+/* Shifts of two dwords: by less than 32, and by 32 more where that is wanted. */
 KERNEL(lshlrev_b64)
 {
 	LANES
 	{
-		store64(d, i, load64(b, i) << (a[i] & 63));
+		uint32_t n = a[i] & 31, lo = b[i] << n;
+		uint32_t hi = b[i + 64] << n | b[i] >> 1 >> (31 - n);
+		bool far = a[i] & 32;
+
+		d[i] = far ? 0 : lo;
+		d[i + 64] = far ? lo : hi;
 	}
 }
 
@@ -423,7 +449,12 @@ KERNEL(lshrrev_b64)
 {
 	LANES
 	{
-		store64(d, i, load64(b, i) >> (a[i] & 63));
+		uint32_t n = a[i] & 31, hi = b[i + 64] >> n;
+		uint32_t lo = b[i] >> n | b[i + 64] << 1 << (31 - n);
+		bool far = a[i] & 32;
+
+		d[i] = far ? hi : lo;
+		d[i + 64] = far ? 0 : hi;
 	}
 }
 
@@ -431,7 +462,13 @@ KERNEL(ashrrev_i64)
 {
 	LANES
 	{
-		store64(d, i, (uint64_t)((int64_t)load64(b, i) >> (a[i] & 63)));
+		uint32_t n = a[i] & 31, hi = (uint32_t)((int32_t)b[i + 64] >> n);
+		uint32_t lo = b[i] >> n | b[i + 64] << 1 << (31 - n);
+		uint32_t sign = spread_sign(b[i + 64]);
+		bool far = a[i] & 32;
+
+		d[i] = far ? hi : lo;
+		d[i + 64] = far ? sign : hi;
 	}
 }
 

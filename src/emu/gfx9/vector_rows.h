@@ -25,6 +25,10 @@
 /* A bit of each lane to a dword of 0 or ~0. */
 static inline void expand(uint64_t mask, uint32_t *out)
 {
+#if defined(__AVX512DQ__)
+	for (int i = 0; i < 4; i++)
+		_mm512_storeu_si512(out + 16 * i, _mm512_movm_epi32((__mmask16)(mask >> 16 * i)));
+#else
 	static const _Alignas(64) uint32_t bit[32] = {
 		1u << 0,  1u << 1,  1u << 2,  1u << 3,	1u << 4,  1u << 5,  1u << 6,  1u << 7,
 		1u << 8,  1u << 9,  1u << 10, 1u << 11, 1u << 12, 1u << 13, 1u << 14, 1u << 15,
@@ -37,6 +41,7 @@ static inline void expand(uint64_t mask, uint32_t *out)
 		out[i] = lo & bit[i] ? ~0u : 0;
 		out[i + 32] = hi & bit[i] ? ~0u : 0;
 	}
+#endif
 }
 
 /* And back. */

@@ -64,8 +64,8 @@ struct gfx9_spare {
 
 struct gfx9_wave {
 	uint64_t pc;
-	/* Scalar registers by operand code, FLAT_SCRATCH to EXEC included; pairs are little-endian.
-	 */
+	/* Scalar registers by operand code, FLAT_SCRATCH to EXEC included; pairs are little-endian,
+	 * as every host is that there is a build for. */
 	_Alignas(8) uint32_t s[128];
 	/* Physical scalar registers 108 to 127, which only s_movrel reaches. */
 	uint32_t s_rest[20];
@@ -115,15 +115,18 @@ extern gfx9_run_fn *const gfx9_vector_ops[GFX9_OPS]; /* VOP*: exec_vector.c */
  * fills in->rows. NULL: not a VALU op. */
 gfx9_run_fn *gfx9_vector_bind(struct gfx9_inst *in);
 
+/* At once, so that the host has no two small stores to put together for a larger load. */
 static inline uint64_t gfx9_get64(const struct gfx9_wave *w, unsigned int code)
 {
-	return (uint64_t)w->s[code] | (uint64_t)w->s[code + 1] << 32;
+	uint64_t value;
+
+	memcpy(&value, &w->s[code], sizeof(value));
+	return value;
 }
 
 static inline void gfx9_set64(struct gfx9_wave *w, unsigned int code, uint64_t value)
 {
-	w->s[code] = (uint32_t)value;
-	w->s[code + 1] = (uint32_t)(value >> 32);
+	memcpy(&w->s[code], &value, sizeof(value));
 }
 
 static inline uint64_t gfx9_exec(const struct gfx9_wave *w)
