@@ -367,7 +367,7 @@ static void check_load(struct world *t, const struct form *f, unsigned int dfmt,
 	for (size_t i = 0; i < 64 * 16; i++)
 		t->memory[i] = (uint8_t)(rnd() % 4 ? rnd() : rnd() & 1 ? 0xff : 0x80);
 	poison(t);
-	assert_int_equal(gfx9_memory_ops[in.op](&t->w, &in), GFX9_GO);
+	assert_int_equal(gfx9_memory_op(in.op)(&t->w, &in), GFX9_GO);
 	for (unsigned int lane = 0; lane < GFX9_LANES; lane++) {
 		for (unsigned int i = 0; i < f->n; i++) {
 			unsigned int c = f->typed ? i : (sel >> 3 * i & 7) - 4;
@@ -414,7 +414,7 @@ static void check_store(struct world *t, const struct form *f, unsigned int dfmt
 	for (unsigned int r = DATA; r < DATA + 4; r++)
 		for (unsigned int i = 0; i < GFX9_LANES; i++)
 			t->w.v[r][i] = some_value(nfmt, f->d16);
-	assert_int_equal(gfx9_memory_ops[in.op](&t->w, &in), GFX9_GO);
+	assert_int_equal(gfx9_memory_op(in.op)(&t->w, &in), GFX9_GO);
 	for (unsigned int lane = 0; lane < GFX9_LANES; lane++) {
 		for (unsigned int c = 0; c < l.n; c++) {
 			uint32_t v = t->w.v[DATA + (f->d16 ? c / 2 : c)][lane];
@@ -467,7 +467,7 @@ static void test_selected(void **state)
 	describe(t, &f, 10, UINT, sel[1], 4);
 	for (unsigned int r = 0; r < 4; r++)
 		t->w.v[DATA + r][0] = 10 + r;
-	assert_int_equal(gfx9_memory_ops[opcode(&f)](&t->w, (struct gfx9_inst[]){ inst(&f, 0, 0) }),
+	assert_int_equal(gfx9_memory_op(opcode(&f))(&t->w, (struct gfx9_inst[]){ inst(&f, 0, 0) }),
 			 GFX9_GO);
 	assert_memory_equal(t->memory, "\x0d\x0c\x0b\x0a", 4);
 }
@@ -482,14 +482,14 @@ static void test_upper_half(void **state)
 	describe(t, &f, 4, FLOAT, IDENTITY, 4);
 	memcpy(t->memory, (uint32_t[]){ f32(1.5) }, 4);
 	poison(t);
-	assert_int_equal(gfx9_memory_ops[in.op](&t->w, &in), GFX9_GO);
+	assert_int_equal(gfx9_memory_op(in.op)(&t->w, &in), GFX9_GO);
 	assert_int_equal(t->w.v[DATA][0], (POISON & 0xffff0000) | 0x3e00);
 	in.op = GFX9_BUFFER_LOAD_FORMAT_D16_HI_X;
-	assert_int_equal(gfx9_memory_ops[in.op](&t->w, &in), GFX9_GO);
+	assert_int_equal(gfx9_memory_op(in.op)(&t->w, &in), GFX9_GO);
 	assert_int_equal(t->w.v[DATA][0], 0x3e003e00);
 	t->w.v[DATA][0] = 0x40003c00;
 	in.op = GFX9_BUFFER_STORE_FORMAT_D16_HI_X;
-	assert_int_equal(gfx9_memory_ops[in.op](&t->w, &in), GFX9_GO);
+	assert_int_equal(gfx9_memory_op(in.op)(&t->w, &in), GFX9_GO);
 	assert_memory_equal(t->memory, (uint32_t[]){ f32(2) }, 4);
 }
 
@@ -505,7 +505,7 @@ static void test_range(void **state)
 	memset(t->memory, 0x11, 5 * 16);
 	poison(t);
 	gfx9_set64(&t->w, GFX9_EXEC, 0xfffffffffffffffd);
-	assert_int_equal(gfx9_memory_ops[in.op](&t->w, &in), GFX9_GO);
+	assert_int_equal(gfx9_memory_op(in.op)(&t->w, &in), GFX9_GO);
 	gfx9_set64(&t->w, GFX9_EXEC, GFX9_ALL_LANES);
 	for (unsigned int lane = 0; lane < GFX9_LANES; lane++)
 		for (unsigned int r = 0; r < 4; r++)
@@ -514,7 +514,7 @@ static void test_range(void **state)
 									    : 0);
 	f.store = true;
 	in = inst(&f, 0, 0);
-	assert_int_equal(gfx9_memory_ops[in.op](&t->w, &in), GFX9_GO);
+	assert_int_equal(gfx9_memory_op(in.op)(&t->w, &in), GFX9_GO);
 	for (unsigned int i = 3 * 16; i < 5 * 16; i++)
 		assert_int_equal(t->memory[i], 0x11);
 }
@@ -531,7 +531,7 @@ static void test_swizzled(void **state)
 	t->w.s[RSRC + 2] = 60;
 	for (uint32_t i = 0; i < 64 * 4; i++)
 		memcpy(t->memory + 4 * i, &i, 4);
-	assert_int_equal(gfx9_memory_ops[in.op](&t->w, &in), GFX9_GO);
+	assert_int_equal(gfx9_memory_op(in.op)(&t->w, &in), GFX9_GO);
 	for (uint32_t lane = 0; lane < GFX9_LANES; lane++)
 		for (uint32_t r = 0; r < 4; r++)
 			assert_int_equal(t->w.v[DATA + r][lane],
@@ -546,16 +546,16 @@ static void test_refused(void **state)
 
 	describe(t, &f, 14, UINT, IDENTITY, 16);
 	in.dst = in.src[1] = GFX9_VGPR + VGPRS - 3;
-	assert_int_equal(gfx9_memory_ops[in.op](&t->w, &in), GFX9_ILLEGAL);
+	assert_int_equal(gfx9_memory_op(in.op)(&t->w, &in), GFX9_ILLEGAL);
 	in.dst = in.src[1] = GFX9_AGPR + AGPRS - 4;
-	assert_int_equal(gfx9_memory_ops[in.op](&t->w, &in), GFX9_GO);
+	assert_int_equal(gfx9_memory_op(in.op)(&t->w, &in), GFX9_GO);
 	in.src[0] = GFX9_VGPR + VGPRS;
-	assert_int_equal(gfx9_memory_ops[in.op](&t->w, &in), GFX9_ILLEGAL);
+	assert_int_equal(gfx9_memory_op(in.op)(&t->w, &in), GFX9_ILLEGAL);
 	/* Nothing is there: a fault, and no register has changed. */
 	in = inst(&f, 0, 0);
 	poison(t);
 	t->w.s[RSRC] -= 8;
-	assert_int_equal(gfx9_memory_ops[in.op](&t->w, &in), GFX9_FAULT);
+	assert_int_equal(gfx9_memory_op(in.op)(&t->w, &in), GFX9_FAULT);
 	assert_int_equal(t->w.fault.address, BASE - 8);
 	assert_int_equal(t->w.v[DATA][5], POISON);
 }
@@ -577,7 +577,7 @@ static void test_store_lds(void **state)
 	for (uint32_t i = 0; i < LDS / 4; i++)
 		memcpy(t->w.lds + 4 * i, &i, 4);
 	memset(t->memory, 0x33, 64 * 4);
-	assert_int_equal(gfx9_memory_ops[in.op](&t->w, &in), GFX9_GO);
+	assert_int_equal(gfx9_memory_op(in.op)(&t->w, &in), GFX9_GO);
 	for (uint32_t lane = 0; lane < GFX9_LANES; lane++) {
 		uint32_t got, at = LDS / 4 - 32 + 1 + lane;
 

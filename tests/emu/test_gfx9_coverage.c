@@ -126,7 +126,7 @@ static const uint16_t used[] = { USED(OP) };
 
 static bool is_executed(uint16_t op)
 {
-	return gfx9_scalar_ops[op] || gfx9_memory_ops[op] || gfx9_mfma_ops[op] ||
+	return gfx9_scalar_ops[op] || gfx9_memory_op(op) || gfx9_mfma_ops[op] ||
 	       gfx9_vector_ops[op];
 }
 
@@ -165,7 +165,7 @@ static void test_one_place(void **state)
 {
 	(void)state;
 	for (uint16_t op = 1; op < GFX9_OPS; op++) {
-		int parts = !!gfx9_scalar_ops[op] + !!gfx9_memory_ops[op] + !!gfx9_mfma_ops[op] +
+		int parts = !!gfx9_scalar_ops[op] + !!gfx9_memory_op(op) + !!gfx9_mfma_ops[op] +
 			    !!gfx9_vector_ops[op];
 
 		assert_true(parts <= 1);

@@ -1111,7 +1111,7 @@ static void one(struct run *r, enum gfx9_op op)
 	make(r, op);
 	load_world(r->t, &r->before);
 	model(r);
-	stop = gfx9_memory_ops[op](r->t->w, &r->in);
+	stop = gfx9_memory_op(op)(r->t->w, &r->in);
 	capture(r->t, &now);
 	if ((stop == GFX9_FAULT) != r->fault)
 		fail_msg("%s: stop %d, fault expected: %d (lane %u, %#llx)", name, stop, r->fault,
@@ -1131,7 +1131,7 @@ static bool is_met(enum gfx9_op op)
 {
 	const char *name = gfx9_op_name(op);
 
-	return gfx9_memory_ops[op] && !strstr(name, "_format_") && !strstr(name, "store_lds");
+	return gfx9_memory_op(op) && !strstr(name, "_format_") && !strstr(name, "store_lds");
 }
 
 static void test_every_opcode(void **state)
@@ -1191,7 +1191,7 @@ static void test_missing_registers(void **state)
 			r->in.dst = r->in.src[1] = (uint16_t)(last - 1);
 		if (r->m.to_lds || r->in.op == GFX9_DS_SWIZZLE_B32)
 			r->in.src[0] = GFX9_VGPR + VGPRS, r->in.sve = true;
-		assert_int_equal(gfx9_memory_ops[op](r->t->w, &r->in), GFX9_ILLEGAL);
+		assert_int_equal(gfx9_memory_op(op)(r->t->w, &r->in), GFX9_ILLEGAL);
 		capture(r->t, &now);
 		expect_same(r, &now, gfx9_op_name(op));
 	}
@@ -1228,7 +1228,7 @@ static void test_page_crossing(void **state)
 	/* 64 lanes of 16 bytes, 6 into the page before; lane 0 itself crosses. */
 	set_exec(t, GFX9_ALL_LANES);
 	set_addresses(t->w, BASE + GFX9_PAGE - 6, 16);
-	assert_int_equal(gfx9_memory_ops[in.op](t->w, &in), GFX9_GO);
+	assert_int_equal(gfx9_memory_op(in.op)(t->w, &in), GFX9_GO);
 	for (unsigned int i = 0; i < 16; i++) {
 		const uint8_t *from = i < 6 ? t->host[0] + GFX9_PAGE - 6 + i : t->host[1] + i - 6;
 
@@ -1242,7 +1242,7 @@ static void expect_fault(struct world *t, const struct gfx9_inst *in, uint64_t v
 	static uint32_t before[ROWS][GFX9_LANES];
 
 	memcpy(before, t->w->v, sizeof(before));
-	assert_int_equal(gfx9_memory_ops[in->op](t->w, in), GFX9_FAULT);
+	assert_int_equal(gfx9_memory_op(in->op)(t->w, in), GFX9_FAULT);
 	assert_int_equal(t->w->fault.address, va);
 	assert_int_equal(t->w->fault.lane, lane);
 	assert_memory_equal(before, t->w->v, sizeof(before));
@@ -1267,7 +1267,7 @@ static void test_faults(void **state)
 	assert_true(t->w->fault.write);
 	/* Reading is allowed in page 5, writing is not; nothing is added before. */
 	set_addresses(t->w, BASE + 5 * GFX9_PAGE, 4);
-	assert_int_equal(gfx9_memory_ops[load.op](t->w, &load), GFX9_GO);
+	assert_int_equal(gfx9_memory_op(load.op)(t->w, &load), GFX9_GO);
 	expect_fault(t, &add, BASE + 5 * GFX9_PAGE, 0);
 	memcpy(before, t->host[3], sizeof(before));
 	set_addresses(t->w, BASE + 4 * GFX9_PAGE - 4, 4);
@@ -1275,11 +1275,11 @@ static void test_faults(void **state)
 	assert_memory_equal(before, t->host[3], sizeof(before));
 	/* Lanes that do not take part have no address. */
 	set_exec(t, 1);
-	assert_int_equal(gfx9_memory_ops[add.op](t->w, &add), GFX9_GO);
+	assert_int_equal(gfx9_memory_op(add.op)(t->w, &add), GFX9_GO);
 	set_exec(t, 0);
 	set_addresses(t->w, 12345, 4);
-	assert_int_equal(gfx9_memory_ops[add.op](t->w, &add), GFX9_GO);
-	assert_int_equal(gfx9_memory_ops[load.op](t->w, &load), GFX9_GO);
+	assert_int_equal(gfx9_memory_op(add.op)(t->w, &add), GFX9_GO);
+	assert_int_equal(gfx9_memory_op(load.op)(t->w, &load), GFX9_GO);
 }
 
 /* Every lane writes all of its scratch, then finds it as it was written. */
@@ -1301,13 +1301,13 @@ static void test_scratch_is_private(void **state)
 			t->w->v[0][lane] = (i + lane) % size;
 			t->w->v[4][lane] = (7 * ((i + lane) % size) + 13 * lane) & 255;
 		}
-		assert_int_equal(gfx9_memory_ops[in.op](t->w, &in), GFX9_GO);
+		assert_int_equal(gfx9_memory_op(in.op)(t->w, &in), GFX9_GO);
 	}
 	in.op = GFX9_SCRATCH_LOAD_UBYTE;
 	for (unsigned int i = 0; i < size; i++) {
 		for (unsigned int lane = 0; lane < GFX9_LANES; lane++)
 			t->w->v[0][lane] = i;
-		assert_int_equal(gfx9_memory_ops[in.op](t->w, &in), GFX9_GO);
+		assert_int_equal(gfx9_memory_op(in.op)(t->w, &in), GFX9_GO);
 		for (unsigned int lane = 0; lane < GFX9_LANES; lane++)
 			assert_int_equal(t->w->v[5][lane], (7 * i + 13 * lane) & 255);
 	}
@@ -1326,15 +1326,15 @@ static void test_lds_bounds(void **state)
 	t->w->v[0][0] = LDS - 8;
 	for (unsigned int k = 0; k < 4; k++)
 		t->w->v[4 + k][0] = 0x1111 * (k + 1);
-	assert_int_equal(gfx9_memory_ops[in.op](t->w, &in), GFX9_GO);
+	assert_int_equal(gfx9_memory_op(in.op)(t->w, &in), GFX9_GO);
 	in.op = GFX9_DS_READ_B128;
-	assert_int_equal(gfx9_memory_ops[in.op](t->w, &in), GFX9_GO);
+	assert_int_equal(gfx9_memory_op(in.op)(t->w, &in), GFX9_GO);
 	assert_int_equal(t->w->v[8][0], 0x1111);
 	assert_int_equal(t->w->v[9][0], 0x2222);
 	assert_int_equal(t->w->v[10][0], 0);
 	assert_int_equal(t->w->v[11][0], 0);
 	in.gds = true;
-	assert_int_equal(gfx9_memory_ops[in.op](t->w, &in), GFX9_ILLEGAL);
+	assert_int_equal(gfx9_memory_op(in.op)(t->w, &in), GFX9_ILLEGAL);
 }
 
 struct float_rule {
@@ -1374,7 +1374,7 @@ static void test_float_rules(void **state)
 		memcpy(t->host[0], &f->old, sizeof(f->old));
 		t->w->v[4][0] = (uint32_t)f->x;
 		t->w->v[5][0] = (uint32_t)(f->x >> 32);
-		assert_int_equal(gfx9_memory_ops[in.op](t->w, &in), GFX9_GO);
+		assert_int_equal(gfx9_memory_op(in.op)(t->w, &in), GFX9_GO);
 		memcpy(&now, t->host[0], sizeof(now));
 		if (now != f->now)
 			fail_msg("%s, line %zu: %#llx", gfx9_op_name(f->op), i,
@@ -1397,7 +1397,7 @@ static void test_lds_denormals(void **state)
 	for (unsigned int keep = 0; keep < 2; keep++) {
 		memset(t->w->lds, 0, 4);
 		t->w->mode = keep ? 0xf0 : 0xc0;
-		assert_int_equal(gfx9_memory_ops[in.op](t->w, &in), GFX9_GO);
+		assert_int_equal(gfx9_memory_op(in.op)(t->w, &in), GFX9_GO);
 		memcpy(&now, t->w->lds, sizeof(now));
 		assert_int_equal(now, keep);
 	}
@@ -1423,7 +1423,7 @@ static void hammer_once(struct gfx9_wave *w, enum gfx9_op op, uint64_t va, uint3
 		w->v[4][i] = x;
 		w->v[5][i] = y;
 	}
-	if (gfx9_memory_ops[op](w, &in) != GFX9_GO)
+	if (gfx9_memory_op(op)(w, &in) != GFX9_GO)
 		abort();
 }
 
@@ -1522,11 +1522,11 @@ static void test_random_words(void **state)
 		enum gfx9_stop stop;
 
 		random_words(words);
-		if (gfx9_decode(below(2), words, 2, &in) < 0 || !gfx9_memory_ops[in.op])
+		if (gfx9_decode(below(2), words, 2, &in) < 0 || !gfx9_memory_op(in.op))
 			continue;
 		if (i % 8 == 0)
 			random_wave(t);
-		stop = gfx9_memory_ops[in.op](t->w, &in);
+		stop = gfx9_memory_op(in.op)(t->w, &in);
 		assert_true(stop == GFX9_GO || stop == GFX9_FAULT || stop == GFX9_ILLEGAL);
 		ran++;
 		went += stop == GFX9_GO;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "emu/gfx9/operand.h"
+#include "emu/gfx9/variant.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 

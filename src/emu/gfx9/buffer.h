@@ -14,8 +14,8 @@ struct gfx9_buffer {
 };
 
 /* Looks through the descriptor and gives @s, which has the rest, its find and priv. */
-void gfx9_buffer_open(struct gfx9_site *s, struct gfx9_buffer *b);
+void GFX9_V(buffer_open)(struct gfx9_site *s, struct gfx9_buffer *b);
 /* Whether the wave has the registers the address is made of. */
-bool gfx9_buffer_address_exists(const struct gfx9_wave *w, const struct gfx9_inst *in);
+bool GFX9_V(buffer_address_exists)(const struct gfx9_wave *w, const struct gfx9_inst *in);
 
 #endif

@@ -127,8 +127,8 @@ static gfx9_run_fn *find_op(struct gfx9_inst *in)
 {
 	if (gfx9_scalar_ops[in->op])
 		return gfx9_scalar_ops[in->op];
-	if (gfx9_memory_ops[in->op])
-		return gfx9_memory_ops[in->op];
+	if (gfx9_memory_op(in->op))
+		return gfx9_memory_op(in->op);
 	if (gfx9_mfma_ops[in->op])
 		return gfx9_mfma_ops[in->op];
 	return gfx9_vector_bind(in);

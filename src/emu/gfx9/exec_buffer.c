@@ -32,8 +32,8 @@ static void buffer_descriptor(struct gfx9_buffer *b, const struct gfx9_wave *w,
 	b->stride = field(word[1], 16, 14) | (b->add_tid ? field(word[3], 15, 4) << 14 : 0);
 }
 
-GFX9_CLONES static void buffer_lanes(struct gfx9_buffer *restrict b, struct gfx9_wave *w,
-				     const struct gfx9_inst *in)
+static void buffer_lanes(struct gfx9_buffer *restrict b, struct gfx9_wave *w,
+			 const struct gfx9_inst *in)
 {
 	const uint32_t *restrict vaddr = NULL;
 
@@ -83,9 +83,8 @@ static enum gfx9_where find_linear(const struct gfx9_site *s, unsigned int lane,
 }
 
 /* The addresses; false: not all active lanes are in range. */
-GFX9_CLONES static bool linear_addresses(const struct gfx9_site *s,
-					 const struct gfx9_buffer *restrict b,
-					 uint64_t *restrict addr)
+static bool linear_addresses(const struct gfx9_site *s, const struct gfx9_buffer *restrict b,
+			     uint64_t *restrict addr)
 {
 	const uint32_t *restrict lanes = gfx9_lanes(s->w);
 	uint64_t beyond = 0, room = (uint64_t)b->soffset + s->a->bytes;
@@ -119,7 +118,7 @@ static bool buffer_rows(const struct gfx9_site *s, const struct gfx9_buffer *b)
 	if (offset % 4 ||
 	    (b->stride ? b->records < GFX9_LANES : offset + s->a->bytes + b->soffset > b->records))
 		return false;
-	return gfx9_access_rows(s, b->base + offset * GFX9_LANES);
+	return GFX9_V(access_rows)(s, b->base + offset * GFX9_LANES);
 }
 
 /* Dwords one a lane, one after the other: so trap handlers write and read registers. */
@@ -130,17 +129,17 @@ static bool buffer_row(const struct gfx9_site *s, const struct gfx9_buffer *b)
 	if (!b->add_tid || b->stride != 4 || s->in->idxen || s->in->offen || s->a->bytes != 4 ||
 	    offset + b->soffset + 4 * GFX9_LANES > b->records)
 		return false;
-	return gfx9_access_rows(s, b->base + offset);
+	return GFX9_V(access_rows)(s, b->base + offset);
 }
 
-bool gfx9_buffer_address_exists(const struct gfx9_wave *w, const struct gfx9_inst *in)
+bool GFX9_V(buffer_address_exists)(const struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	unsigned int n = (unsigned int)in->idxen + in->offen;
 
 	return !n || gfx9_has_rows(w, in->src[0], n);
 }
 
-void gfx9_buffer_open(struct gfx9_site *s, struct gfx9_buffer *b)
+void GFX9_V(buffer_open)(struct gfx9_site *s, struct gfx9_buffer *b)
 {
 	buffer_descriptor(b, s->w, s->in);
 	buffer_lanes(b, s->w, s->in);
@@ -151,21 +150,21 @@ void gfx9_buffer_open(struct gfx9_site *s, struct gfx9_buffer *b)
 static bool buffer_exists(const struct gfx9_wave *w, const struct gfx9_inst *in,
 			  const struct gfx9_access *a)
 {
-	if (!gfx9_buffer_address_exists(w, in))
+	if (!GFX9_V(buffer_address_exists)(w, in))
 		return false;
 	if (in->lds && (a->kind != GFX9_LOAD || a->bytes > 4 || (a->flags & GFX9_D16)))
 		return false;
-	return gfx9_data_exists(w, in, a);
+	return GFX9_V(data_exists)(w, in, a);
 }
 
-enum gfx9_stop gfx9_buffer(struct gfx9_wave *w, const struct gfx9_inst *in)
+enum gfx9_stop GFX9_V(buffer)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	uint64_t addr[GFX9_LANES];
 	struct gfx9_buffer b;
 	struct gfx9_site s = {
 		.w = w,
 		.in = in,
-		.a = &gfx9_accesses[in->op],
+		.a = &GFX9_V(accesses)[in->op],
 		.exec = gfx9_exec(w),
 		.priv = &b,
 	};
@@ -180,15 +179,16 @@ enum gfx9_stop gfx9_buffer(struct gfx9_wave *w, const struct gfx9_inst *in)
 	buffer_lanes(&b, w, in);
 	if (b.swizzled) {
 		s.find = find_swizzled;
-		return gfx9_access_any(&s);
+		return GFX9_V(access_any)(&s);
 	}
 	s.find = find_linear;
-	return linear_addresses(&s, &b, addr) ? gfx9_access_pages(&s, addr) : gfx9_access_any(&s);
+	return linear_addresses(&s, &b, addr) ? GFX9_V(access_pages)(&s, addr)
+					      : GFX9_V(access_any)(&s);
 }
 
 /* LDS, from M0 and the instruction's offset on, a dword for each lane; the other way round of lds.
  */
-enum gfx9_stop gfx9_buffer_store_lds(struct gfx9_wave *w, const struct gfx9_inst *in)
+enum gfx9_stop GFX9_V(buffer_store_lds)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	static const struct gfx9_access dword = { GFX9_STORE, 4, 0, 0 };
 	uint32_t base = (w->s[GFX9_M0] & 0xffff) + (uint32_t)in->offset;
@@ -197,9 +197,9 @@ enum gfx9_stop gfx9_buffer_store_lds(struct gfx9_wave *w, const struct gfx9_inst
 	unsigned int run;
 	uint64_t at, bad;
 
-	if (!gfx9_buffer_address_exists(w, in))
+	if (!GFX9_V(buffer_address_exists)(w, in))
 		return GFX9_ILLEGAL;
-	gfx9_buffer_open(&s, &b);
+	GFX9_V(buffer_open)(&s, &b);
 	for (uint64_t m = s.exec; m; m &= m - 1) {
 		uint32_t from = base + 4 * LANE(m), value = 0;
 
@@ -213,7 +213,7 @@ enum gfx9_stop gfx9_buffer_store_lds(struct gfx9_wave *w, const struct gfx9_inst
 }
 
 /* Caches are not modelled; other threads must see what was written before. */
-enum gfx9_stop gfx9_buffer_cache(struct gfx9_wave *w, const struct gfx9_inst *in)
+enum gfx9_stop GFX9_V(buffer_cache)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	(void)w;
 	(void)in;

@@ -413,7 +413,7 @@ static enum gfx9_stop store(const struct gfx9_site *s, const struct typed *t,
 	return GFX9_GO;
 }
 
-enum gfx9_stop gfx9_buffer_format(struct gfx9_wave *w, const struct gfx9_inst *in)
+enum gfx9_stop GFX9_V(buffer_format)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	const struct typed *t = &typed_ops[in->op];
 	struct format f = read_format(w, in);
@@ -421,8 +421,9 @@ enum gfx9_stop gfx9_buffer_format(struct gfx9_wave *w, const struct gfx9_inst *i
 	struct gfx9_site s = { .w = w, .in = in, .a = &a, .exec = gfx9_exec(w) };
 	struct gfx9_buffer b;
 
-	if (!gfx9_buffer_address_exists(w, in) || !gfx9_has_rows(w, in->dst, rows_of(t)) || in->lds)
+	if (!GFX9_V(buffer_address_exists)(w, in) || !gfx9_has_rows(w, in->dst, rows_of(t)) ||
+	    in->lds)
 		return GFX9_ILLEGAL;
-	gfx9_buffer_open(&s, &b);
+	GFX9_V(buffer_open)(&s, &b);
 	return t->store ? store(&s, t, &f) : load(&s, t, &f);
 }

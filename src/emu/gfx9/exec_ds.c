@@ -27,18 +27,12 @@ static inline bool inside(const struct gfx9_wave *w, uint32_t at, uint32_t bytes
 	return bytes <= w->lds_bytes && at <= w->lds_bytes - bytes;
 }
 
-/* All active lanes have @bytes at their address. */
-GFX9_INLINE bool all_inside(struct gfx9_wave *w, const uint32_t *restrict addr, uint32_t offset,
-			    uint32_t bytes)
+/* All active lanes have @bytes at their address, which is not beyond the end of all addresses. */
+ALWAYS_INLINE bool all_inside(struct gfx9_wave *w, const uint32_t *addr, uint32_t offset,
+			      uint32_t bytes)
 {
-	const uint32_t *restrict lanes = gfx9_lanes(w);
-	uint32_t last = w->lds_bytes - bytes, beyond = 0;
-
-	if (w->lds_bytes < bytes)
-		return false;
-	for (unsigned int i = 0; i < GFX9_LANES; i++)
-		beyond |= (addr[i] + offset > last ? ~0u : 0u) & lanes[i];
-	return !beyond;
+	return offset + bytes <= w->lds_bytes &&
+	       !gfx9_lanes_above(addr, w->lds_bytes - bytes - offset, gfx9_exec(w));
 }
 
 /*
@@ -65,17 +59,17 @@ static void read_checked(struct gfx9_wave *w, rows_t dst, const uint32_t *addr, 
 	}
 }
 
-GFX9_INLINE void read_rows(struct gfx9_wave *w, rows_t dst, const uint32_t *addr, uint32_t offset,
-			   unsigned int n)
+ALWAYS_INLINE void read_rows(struct gfx9_wave *w, rows_t dst, const uint32_t *addr, uint32_t offset,
+			     unsigned int n)
 {
 	if (all_inside(w, addr, offset, 4 * n))
-		gfx9_gather(dst, w->lds, addr, offset, 4 * n, gfx9_exec(w),
+		gfx9_gather(dst, w->lds, w->lds_bytes, addr, offset, 4 * n, gfx9_exec(w),
 			    gfx9_pattern(addr, 4 * n, gfx9_exec(w)));
 	else
 		read_checked(w, dst, addr, offset, n);
 }
 
-GFX9_INLINE enum gfx9_stop read_n(struct gfx9_wave *w, const struct gfx9_inst *in, unsigned int n)
+ALWAYS_INLINE enum gfx9_stop read_n(struct gfx9_wave *w, const struct gfx9_inst *in, unsigned int n)
 {
 	if (in->gds || !gfx9_has_rows(w, in->src[0], 1) || !gfx9_has_rows(w, in->dst, n))
 		return GFX9_ILLEGAL;
@@ -83,22 +77,22 @@ GFX9_INLINE enum gfx9_stop read_n(struct gfx9_wave *w, const struct gfx9_inst *i
 	return GFX9_GO;
 }
 
-GFX9_CLONES enum gfx9_stop gfx9_ds_read1(struct gfx9_wave *w, const struct gfx9_inst *in)
+enum gfx9_stop GFX9_V(ds_read1)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	return read_n(w, in, 1);
 }
 
-GFX9_CLONES enum gfx9_stop gfx9_ds_read2(struct gfx9_wave *w, const struct gfx9_inst *in)
+enum gfx9_stop GFX9_V(ds_read2)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	return read_n(w, in, 2);
 }
 
-GFX9_CLONES enum gfx9_stop gfx9_ds_read3(struct gfx9_wave *w, const struct gfx9_inst *in)
+enum gfx9_stop GFX9_V(ds_read3)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	return read_n(w, in, 3);
 }
 
-GFX9_CLONES enum gfx9_stop gfx9_ds_read4(struct gfx9_wave *w, const struct gfx9_inst *in)
+enum gfx9_stop GFX9_V(ds_read4)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	return read_n(w, in, 4);
 }
@@ -113,13 +107,13 @@ static bool part_inside(struct gfx9_wave *w, const struct gfx9_inst *in,
 
 	for (unsigned int i = 0; i < GFX9_LANES; i++)
 		off[i] = addr[i] + offset16(in);
-	return gfx9_access_lds(&s, off);
+	return GFX9_V(access_lds)(&s, off);
 }
 
 /* Less than a dword */
-enum gfx9_stop gfx9_ds_read(struct gfx9_wave *w, const struct gfx9_inst *in)
+enum gfx9_stop GFX9_V(ds_read)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
-	const struct gfx9_access *a = &gfx9_accesses[in->op];
+	const struct gfx9_access *a = &GFX9_V(accesses)[in->op];
 	uint32_t *dst;
 	const uint32_t *addr;
 
@@ -158,17 +152,18 @@ static void write_checked(struct gfx9_wave *w, rows_t src, const uint32_t *addr,
 			write_dword(w, addr[LANE(m)] + offset + 4 * k, src[k][LANE(m)]);
 }
 
-GFX9_INLINE void write_rows(struct gfx9_wave *w, rows_t src, const uint32_t *addr, uint32_t offset,
-			    unsigned int n)
+ALWAYS_INLINE void write_rows(struct gfx9_wave *w, rows_t src, const uint32_t *addr,
+			      uint32_t offset, unsigned int n)
 {
 	if (all_inside(w, addr, offset, 4 * n))
-		gfx9_scatter(w->lds, addr, offset, src, 4 * n, 0, gfx9_exec(w),
+		gfx9_scatter(w->lds, w->lds_bytes, addr, offset, src, 4 * n, 0, gfx9_exec(w),
 			     gfx9_pattern(addr, 4 * n, gfx9_exec(w)));
 	else
 		write_checked(w, src, addr, offset, n);
 }
 
-GFX9_INLINE enum gfx9_stop write_n(struct gfx9_wave *w, const struct gfx9_inst *in, unsigned int n)
+ALWAYS_INLINE enum gfx9_stop write_n(struct gfx9_wave *w, const struct gfx9_inst *in,
+				     unsigned int n)
 {
 	if (in->gds || !gfx9_has_rows(w, in->src[0], 1) || !gfx9_has_rows(w, in->src[1], n))
 		return GFX9_ILLEGAL;
@@ -176,30 +171,30 @@ GFX9_INLINE enum gfx9_stop write_n(struct gfx9_wave *w, const struct gfx9_inst *
 	return GFX9_GO;
 }
 
-GFX9_CLONES enum gfx9_stop gfx9_ds_write1(struct gfx9_wave *w, const struct gfx9_inst *in)
+enum gfx9_stop GFX9_V(ds_write1)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	return write_n(w, in, 1);
 }
 
-GFX9_CLONES enum gfx9_stop gfx9_ds_write2(struct gfx9_wave *w, const struct gfx9_inst *in)
+enum gfx9_stop GFX9_V(ds_write2)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	return write_n(w, in, 2);
 }
 
-GFX9_CLONES enum gfx9_stop gfx9_ds_write3(struct gfx9_wave *w, const struct gfx9_inst *in)
+enum gfx9_stop GFX9_V(ds_write3)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	return write_n(w, in, 3);
 }
 
-GFX9_CLONES enum gfx9_stop gfx9_ds_write4(struct gfx9_wave *w, const struct gfx9_inst *in)
+enum gfx9_stop GFX9_V(ds_write4)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	return write_n(w, in, 4);
 }
 
 /* Less than a dword */
-enum gfx9_stop gfx9_ds_write(struct gfx9_wave *w, const struct gfx9_inst *in)
+enum gfx9_stop GFX9_V(ds_write)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
-	const struct gfx9_access *a = &gfx9_accesses[in->op];
+	const struct gfx9_access *a = &GFX9_V(accesses)[in->op];
 	const uint32_t *addr, *src;
 
 	if (in->gds || !gfx9_has_rows(w, in->src[0], 1) || !gfx9_has_rows(w, in->src[1], 1))
@@ -223,13 +218,11 @@ enum gfx9_stop gfx9_ds_write(struct gfx9_wave *w, const struct gfx9_inst *in)
  */
 
 /* @unit is that of the offsets in bytes, @n the dwords of an element. */
-GFX9_INLINE enum gfx9_stop pair_read(struct gfx9_wave *w, const struct gfx9_inst *in,
-				     unsigned int n, uint32_t unit)
+ALWAYS_INLINE enum gfx9_stop pair_read(struct gfx9_wave *w, const struct gfx9_inst *in,
+				       unsigned int n, uint32_t unit)
 {
 	uint32_t first = (uint32_t)in->offset * unit, second = in->offset1 * unit;
-	uint64_t exec = gfx9_exec(w);
 	uint32_t copy[GFX9_LANES];
-	enum gfx9_pattern pattern;
 	const uint32_t *addr;
 	rows_t dst;
 
@@ -240,10 +233,9 @@ GFX9_INLINE enum gfx9_stop pair_read(struct gfx9_wave *w, const struct gfx9_inst
 	/* The address is among what the first half writes. */
 	if (in->src[0] >= in->dst && in->src[0] < in->dst + n)
 		addr = memcpy(copy, addr, sizeof(copy));
-	if (all_inside(w, addr, first, 4 * n) && all_inside(w, addr, second, 4 * n)) {
-		pattern = gfx9_pattern(addr, 4 * n, exec);
-		gfx9_gather(dst, w->lds, addr, first, 4 * n, exec, pattern);
-		gfx9_gather(dst + n, w->lds, addr, second, 4 * n, exec, pattern);
+	if (all_inside(w, addr, first > second ? first : second, 4 * n)) {
+		gfx9_gather_pair(dst, w->lds, w->lds_bytes, addr, first, second, 4 * n,
+				 gfx9_exec(w));
 	} else {
 		read_checked(w, dst, addr, first, n);
 		read_checked(w, dst + n, addr, second, n);
@@ -257,8 +249,8 @@ static bool pair_sources(const struct gfx9_wave *w, const struct gfx9_inst *in, 
 	       gfx9_has_rows(w, in->src[2], n);
 }
 
-GFX9_INLINE enum gfx9_stop pair_write(struct gfx9_wave *w, const struct gfx9_inst *in,
-				      unsigned int n, uint32_t unit)
+ALWAYS_INLINE enum gfx9_stop pair_write(struct gfx9_wave *w, const struct gfx9_inst *in,
+					unsigned int n, uint32_t unit)
 {
 	uint32_t first = (uint32_t)in->offset * unit, second = in->offset1 * unit;
 	uint64_t exec = gfx9_exec(w);
@@ -271,10 +263,10 @@ GFX9_INLINE enum gfx9_stop pair_write(struct gfx9_wave *w, const struct gfx9_ins
 	addr = gfx9_row(w, in->src[0]);
 	x = rows_of(w, in->src[1]);
 	y = rows_of(w, in->src[2]);
-	if (all_inside(w, addr, first, 4 * n) && all_inside(w, addr, second, 4 * n)) {
+	if (all_inside(w, addr, first > second ? first : second, 4 * n)) {
 		pattern = gfx9_pattern(addr, 4 * n, exec);
-		gfx9_scatter(w->lds, addr, first, x, 4 * n, 0, exec, pattern);
-		gfx9_scatter(w->lds, addr, second, y, 4 * n, 0, exec, pattern);
+		gfx9_scatter(w->lds, w->lds_bytes, addr, first, x, 4 * n, 0, exec, pattern);
+		gfx9_scatter(w->lds, w->lds_bytes, addr, second, y, 4 * n, 0, exec, pattern);
 	} else {
 		write_checked(w, x, addr, first, n);
 		write_checked(w, y, addr, second, n);
@@ -282,19 +274,19 @@ GFX9_INLINE enum gfx9_stop pair_write(struct gfx9_wave *w, const struct gfx9_ins
 	return GFX9_GO;
 }
 
-#define PAIR(name, does, n, unit)                                                        \
-	GFX9_CLONES enum gfx9_stop name(struct gfx9_wave *w, const struct gfx9_inst *in) \
-	{                                                                                \
-		return does(w, in, n, unit);                                             \
+#define PAIR(name, does, n, unit)                                            \
+	enum gfx9_stop name(struct gfx9_wave *w, const struct gfx9_inst *in) \
+	{                                                                    \
+		return does(w, in, n, unit);                                 \
 	}
-PAIR(gfx9_ds_read2_b32, pair_read, 1, 4)
-PAIR(gfx9_ds_read2_b64, pair_read, 2, 8)
-PAIR(gfx9_ds_read2st64_b32, pair_read, 1, 4 * 64)
-PAIR(gfx9_ds_read2st64_b64, pair_read, 2, 8 * 64)
-PAIR(gfx9_ds_write2_b32, pair_write, 1, 4)
-PAIR(gfx9_ds_write2_b64, pair_write, 2, 8)
-PAIR(gfx9_ds_write2st64_b32, pair_write, 1, 4 * 64)
-PAIR(gfx9_ds_write2st64_b64, pair_write, 2, 8 * 64)
+PAIR(GFX9_V(ds_read2_b32), pair_read, 1, 4)
+PAIR(GFX9_V(ds_read2_b64), pair_read, 2, 8)
+PAIR(GFX9_V(ds_read2st64_b32), pair_read, 1, 4 * 64)
+PAIR(GFX9_V(ds_read2st64_b64), pair_read, 2, 8 * 64)
+PAIR(GFX9_V(ds_write2_b32), pair_write, 1, 4)
+PAIR(GFX9_V(ds_write2_b64), pair_write, 2, 8)
+PAIR(GFX9_V(ds_write2st64_b32), pair_write, 1, 4 * 64)
+PAIR(GFX9_V(ds_write2st64_b64), pair_write, 2, 8 * 64)
 
 static void swap_at(const struct gfx9_wave *w, uint32_t at, uint32_t *value, unsigned int n)
 {
@@ -306,7 +298,7 @@ static void swap_at(const struct gfx9_wave *w, uint32_t at, uint32_t *value, uns
 	}
 }
 
-enum gfx9_stop gfx9_ds_pair_swap(struct gfx9_wave *w, const struct gfx9_inst *in)
+enum gfx9_stop GFX9_V(ds_pair_swap)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	bool far = in->op == GFX9_DS_WRXCHG2ST64_RTN_B32 || in->op == GFX9_DS_WRXCHG2ST64_RTN_B64;
 	bool wide = in->op == GFX9_DS_WRXCHG2_RTN_B64 || in->op == GFX9_DS_WRXCHG2ST64_RTN_B64;
@@ -366,21 +358,22 @@ static uint32_t float_rmw(const struct gfx9_wave *w, enum gfx9_rmw op, uint32_t 
 		old = flushed(old);
 		x = flushed(x);
 	}
-	now = gfx9_rmw32(op, old, x, 0);
+	now = GFX9_V(rmw32)(op, old, x, 0);
 	return keep & 2 ? now : flushed(now);
 }
 
 /* Where @op is a constant, so is the choice. */
-GFX9_INLINE uint32_t new_dword(const struct gfx9_wave *w, enum gfx9_rmw op, uint32_t old,
-			       uint32_t x, uint32_t y)
+ALWAYS_INLINE uint32_t new_dword(const struct gfx9_wave *w, enum gfx9_rmw op, uint32_t old,
+				 uint32_t x, uint32_t y)
 {
 	if (is_float(op))
 		return float_rmw(w, op, old, x);
-	return op < GFX9_RMW_FADD ? gfx9_rmw32_integer(op, old, x, y) : gfx9_rmw32(op, old, x, y);
+	return op < GFX9_RMW_FADD ? gfx9_rmw32_integer(op, old, x, y)
+				  : GFX9_V(rmw32)(op, old, x, y);
 }
 
-GFX9_INLINE void rmw_lanes32(struct gfx9_wave *w, const struct gfx9_inst *in, enum gfx9_rmw op,
-			     uint32_t *dst)
+ALWAYS_INLINE void rmw_lanes32(struct gfx9_wave *w, const struct gfx9_inst *in, enum gfx9_rmw op,
+			       uint32_t *dst)
 {
 	const uint32_t *addr = gfx9_row(w, in->src[0]), *x = gfx9_row(w, in->src[1]), *y = x;
 	uint32_t offset = offset16(in);
@@ -415,8 +408,8 @@ GFX9_INLINE void rmw_lanes32(struct gfx9_wave *w, const struct gfx9_inst *in, en
 	}
 }
 
-GFX9_CLONES static void rmw_rows32(struct gfx9_wave *w, const struct gfx9_inst *in,
-				   enum gfx9_rmw op, uint32_t *dst)
+static void rmw_rows32(struct gfx9_wave *w, const struct gfx9_inst *in, enum gfx9_rmw op,
+		       uint32_t *dst)
 {
 	switch (op) {
 	case GFX9_RMW_ADD:
@@ -469,7 +462,7 @@ static void rmw_rows64(struct gfx9_wave *w, const struct gfx9_inst *in, enum gfx
 
 		if (inside(w, at, sizeof(old))) {
 			memcpy(&old, w->lds + at, sizeof(old));
-			now = gfx9_rmw64(op, old, pair_at(x, LANE(m)), pair_at(y, LANE(m)));
+			now = GFX9_V(rmw64)(op, old, pair_at(x, LANE(m)), pair_at(y, LANE(m)));
 			memcpy(w->lds + at, &now, sizeof(now));
 		}
 		if (!dst)
@@ -481,7 +474,7 @@ static void rmw_rows64(struct gfx9_wave *w, const struct gfx9_inst *in, enum gfx
 
 static enum gfx9_stop rmw(struct gfx9_wave *w, const struct gfx9_inst *in, bool returns)
 {
-	const struct gfx9_access *a = &gfx9_accesses[in->op];
+	const struct gfx9_access *a = &GFX9_V(accesses)[in->op];
 	unsigned int n = gfx9_registers(a);
 	rows_t dst;
 
@@ -497,18 +490,18 @@ static enum gfx9_stop rmw(struct gfx9_wave *w, const struct gfx9_inst *in, bool 
 	return GFX9_GO;
 }
 
-enum gfx9_stop gfx9_ds_rmw(struct gfx9_wave *w, const struct gfx9_inst *in)
+enum gfx9_stop GFX9_V(ds_rmw)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	return rmw(w, in, false);
 }
 
-enum gfx9_stop gfx9_ds_rmw_rtn(struct gfx9_wave *w, const struct gfx9_inst *in)
+enum gfx9_stop GFX9_V(ds_rmw_rtn)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	return rmw(w, in, true);
 }
 
 /* ds_append and ds_consume: the number of active lanes is added or taken, once. */
-enum gfx9_stop gfx9_ds_append(struct gfx9_wave *w, const struct gfx9_inst *in)
+enum gfx9_stop GFX9_V(ds_append)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	uint32_t at = (w->s[GFX9_M0] & 0xffff) + offset16(in), old, n;
 	uint64_t exec = gfx9_exec(w);
@@ -524,7 +517,7 @@ enum gfx9_stop gfx9_ds_append(struct gfx9_wave *w, const struct gfx9_inst *in)
 }
 
 /* Each lane its dword, from M0 on. */
-enum gfx9_stop gfx9_ds_addtid(struct gfx9_wave *w, const struct gfx9_inst *in)
+enum gfx9_stop GFX9_V(ds_addtid)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	bool write = in->op == GFX9_DS_WRITE_ADDTID_B32;
 	uint32_t base = (w->s[GFX9_M0] & 0xffff) + offset16(in), *row;
@@ -568,7 +561,7 @@ static unsigned int swizzled(uint32_t how, unsigned int i)
 	return (from & 31) | (i & 32);
 }
 
-enum gfx9_stop gfx9_ds_swizzle(struct gfx9_wave *w, const struct gfx9_inst *in)
+enum gfx9_stop GFX9_V(ds_swizzle)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	uint32_t src[GFX9_LANES], *dst;
 	uint64_t exec = gfx9_exec(w);
@@ -591,7 +584,7 @@ static bool permute_exists(const struct gfx9_wave *w, const struct gfx9_inst *in
 	       gfx9_has_rows(w, in->dst, 1);
 }
 
-enum gfx9_stop gfx9_ds_permute(struct gfx9_wave *w, const struct gfx9_inst *in)
+enum gfx9_stop GFX9_V(ds_permute)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	uint32_t moved[GFX9_LANES] = { 0 }, offset = offset16(in);
 	const uint32_t *addr, *src;
@@ -608,7 +601,7 @@ enum gfx9_stop gfx9_ds_permute(struct gfx9_wave *w, const struct gfx9_inst *in)
 }
 
 /* Disabled lanes give 0. */
-GFX9_CLONES enum gfx9_stop gfx9_ds_bpermute(struct gfx9_wave *w, const struct gfx9_inst *in)
+enum gfx9_stop GFX9_V(ds_bpermute)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	uint32_t src[GFX9_LANES], offset = offset16(in), *dst;
 	const uint32_t *restrict addr, *restrict lanes;
@@ -625,7 +618,7 @@ GFX9_CLONES enum gfx9_stop gfx9_ds_bpermute(struct gfx9_wave *w, const struct gf
 	return GFX9_GO;
 }
 
-enum gfx9_stop gfx9_ds_nop(struct gfx9_wave *w, const struct gfx9_inst *in)
+enum gfx9_stop GFX9_V(ds_nop)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	(void)w;
 	(void)in;

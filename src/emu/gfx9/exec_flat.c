@@ -42,8 +42,8 @@ static inline uint64_t global_base(const struct gfx9_wave *w, const struct gfx9_
 	return (uint64_t)(int64_t)in->offset + (has_saddr(in) ? gfx9_sreg64(w, in->sdst) : 0);
 }
 
-GFX9_CLONES static void global_addresses(struct gfx9_wave *w, const struct gfx9_inst *in,
-					 uint64_t *restrict addr)
+static void global_addresses(struct gfx9_wave *w, const struct gfx9_inst *in,
+			     uint64_t *restrict addr)
 {
 	const uint32_t *restrict low = gfx9_row(w, in->src[0]);
 	const uint32_t *restrict high = low + GFX9_LANES;
@@ -60,17 +60,17 @@ GFX9_CLONES static void global_addresses(struct gfx9_wave *w, const struct gfx9_
 static enum gfx9_stop global_apart(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	struct gfx9_site s = {
-		.w = w, .in = in, .a = &gfx9_accesses[in->op], .exec = gfx9_exec(w)
+		.w = w, .in = in, .a = &GFX9_V(accesses)[in->op], .exec = gfx9_exec(w)
 	};
 	uint64_t addr[GFX9_LANES];
 
-	if (!global_exists(w, in) || !gfx9_data_exists(w, in, s.a) || !lds_is_fine(in, s.a))
+	if (!global_exists(w, in) || !GFX9_V(data_exists)(w, in, s.a) || !lds_is_fine(in, s.a))
 		return GFX9_ILLEGAL;
 	global_addresses(w, in, addr);
-	return gfx9_access_pages(&s, addr);
+	return GFX9_V(access_pages)(&s, addr);
 }
 
-enum gfx9_stop gfx9_global(struct gfx9_wave *w, const struct gfx9_inst *in)
+enum gfx9_stop GFX9_V(global)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	return global_apart(w, in);
 }
@@ -79,8 +79,8 @@ enum gfx9_stop gfx9_global(struct gfx9_wave *w, const struct gfx9_inst *in)
  * Where the lanes' memory is when all take part, one behind the other in one page; else NULL, and
  * nothing is said.
  */
-GFX9_INLINE uint8_t *global_together(struct gfx9_wave *w, const struct gfx9_inst *in,
-				     unsigned int bytes, bool write)
+ALWAYS_INLINE uint8_t *global_together(struct gfx9_wave *w, const struct gfx9_inst *in,
+				       unsigned int bytes, bool write)
 {
 	const uint32_t *low;
 	uint64_t va;
@@ -101,8 +101,8 @@ GFX9_INLINE uint8_t *global_together(struct gfx9_wave *w, const struct gfx9_inst
 	return gfx9_tlb_at(w->tlb, va, write);
 }
 
-GFX9_INLINE enum gfx9_stop global_load(struct gfx9_wave *w, const struct gfx9_inst *in,
-				       unsigned int n)
+ALWAYS_INLINE enum gfx9_stop global_load(struct gfx9_wave *w, const struct gfx9_inst *in,
+					 unsigned int n)
 {
 	const uint8_t *from;
 
@@ -115,8 +115,8 @@ GFX9_INLINE enum gfx9_stop global_load(struct gfx9_wave *w, const struct gfx9_in
 	return GFX9_GO;
 }
 
-GFX9_INLINE enum gfx9_stop global_store(struct gfx9_wave *w, const struct gfx9_inst *in,
-					unsigned int n)
+ALWAYS_INLINE enum gfx9_stop global_store(struct gfx9_wave *w, const struct gfx9_inst *in,
+					  unsigned int n)
 {
 	uint8_t *to;
 
@@ -129,42 +129,42 @@ GFX9_INLINE enum gfx9_stop global_store(struct gfx9_wave *w, const struct gfx9_i
 	return GFX9_GO;
 }
 
-GFX9_CLONES enum gfx9_stop gfx9_global_load1(struct gfx9_wave *w, const struct gfx9_inst *in)
+enum gfx9_stop GFX9_V(global_load1)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	return global_load(w, in, 1);
 }
 
-GFX9_CLONES enum gfx9_stop gfx9_global_load2(struct gfx9_wave *w, const struct gfx9_inst *in)
+enum gfx9_stop GFX9_V(global_load2)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	return global_load(w, in, 2);
 }
 
-GFX9_CLONES enum gfx9_stop gfx9_global_load3(struct gfx9_wave *w, const struct gfx9_inst *in)
+enum gfx9_stop GFX9_V(global_load3)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	return global_load(w, in, 3);
 }
 
-GFX9_CLONES enum gfx9_stop gfx9_global_load4(struct gfx9_wave *w, const struct gfx9_inst *in)
+enum gfx9_stop GFX9_V(global_load4)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	return global_load(w, in, 4);
 }
 
-GFX9_CLONES enum gfx9_stop gfx9_global_store1(struct gfx9_wave *w, const struct gfx9_inst *in)
+enum gfx9_stop GFX9_V(global_store1)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	return global_store(w, in, 1);
 }
 
-GFX9_CLONES enum gfx9_stop gfx9_global_store2(struct gfx9_wave *w, const struct gfx9_inst *in)
+enum gfx9_stop GFX9_V(global_store2)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	return global_store(w, in, 2);
 }
 
-GFX9_CLONES enum gfx9_stop gfx9_global_store3(struct gfx9_wave *w, const struct gfx9_inst *in)
+enum gfx9_stop GFX9_V(global_store3)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	return global_store(w, in, 3);
 }
 
-GFX9_CLONES enum gfx9_stop gfx9_global_store4(struct gfx9_wave *w, const struct gfx9_inst *in)
+enum gfx9_stop GFX9_V(global_store4)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	return global_store(w, in, 4);
 }
@@ -213,8 +213,8 @@ static void scratch_offsets(struct gfx9_wave *w, const struct gfx9_inst *in,
 }
 
 /* Addresses in the pages, where each active lane stays within a dword. */
-GFX9_CLONES static bool scratch_addresses(const struct gfx9_site *s,
-					  const uint32_t *restrict offsets, uint64_t *restrict addr)
+static bool scratch_addresses(const struct gfx9_site *s, const uint32_t *restrict offsets,
+			      uint64_t *restrict addr)
 {
 	const uint32_t *restrict lanes = gfx9_lanes(s->w);
 	uint64_t base = scratch_address(s->w, 0, 0);
@@ -229,7 +229,7 @@ GFX9_CLONES static bool scratch_addresses(const struct gfx9_site *s,
 }
 
 /* Whether all active lanes have one offset. */
-GFX9_CLONES static bool scratch_in_rows(const struct gfx9_site *s, const uint32_t *restrict offsets)
+static bool scratch_in_rows(const struct gfx9_site *s, const uint32_t *restrict offsets)
 {
 	const uint32_t *restrict lanes = gfx9_lanes(s->w);
 	uint32_t first = offsets[LANE(s->exec)], differ = 0;
@@ -245,23 +245,23 @@ static enum gfx9_stop access_scratch(struct gfx9_site *s, const uint32_t offsets
 	uint64_t addr[GFX9_LANES];
 
 	if (scratch_in_rows(s, offsets) &&
-	    gfx9_access_rows(s, scratch_address(s->w, 0, offsets[LANE(s->exec)])))
+	    GFX9_V(access_rows)(s, scratch_address(s->w, 0, offsets[LANE(s->exec)])))
 		return GFX9_GO;
 	if (scratch_addresses(s, offsets, addr))
-		return gfx9_access_pages(s, addr);
+		return GFX9_V(access_pages)(s, addr);
 	s->find = find_scratch;
 	s->priv = offsets;
-	return gfx9_access_any(s);
+	return GFX9_V(access_any)(s);
 }
 
-enum gfx9_stop gfx9_scratch(struct gfx9_wave *w, const struct gfx9_inst *in)
+enum gfx9_stop GFX9_V(scratch)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	struct gfx9_site s = {
-		.w = w, .in = in, .a = &gfx9_accesses[in->op], .exec = gfx9_exec(w)
+		.w = w, .in = in, .a = &GFX9_V(accesses)[in->op], .exec = gfx9_exec(w)
 	};
 	uint32_t offsets[GFX9_LANES];
 
-	if (!scratch_exists(w, in) || !gfx9_data_exists(w, in, s.a) || !lds_is_fine(in, s.a))
+	if (!scratch_exists(w, in) || !GFX9_V(data_exists)(w, in, s.a) || !lds_is_fine(in, s.a))
 		return GFX9_ILLEGAL;
 	if (!s.exec)
 		return GFX9_GO;
@@ -304,7 +304,7 @@ static enum gfx9_where find_flat(const struct gfx9_site *s, unsigned int lane, u
 }
 
 /* Where the active lanes are; GFX9_NOWHERE: not all in one of these. */
-GFX9_CLONES static enum gfx9_where flat_where(struct gfx9_wave *w, const uint64_t *restrict addr)
+static enum gfx9_where flat_where(struct gfx9_wave *w, const uint64_t *restrict addr)
 {
 	const uint32_t *restrict lanes = gfx9_lanes(w);
 	uint32_t shared = w->shared_base, private = w->private_base;
@@ -325,33 +325,33 @@ GFX9_CLONES static enum gfx9_where flat_where(struct gfx9_wave *w, const uint64_
 	return in_lds ? GFX9_IN_LDS : GFX9_IN_SCRATCH;
 }
 
-enum gfx9_stop gfx9_flat(struct gfx9_wave *w, const struct gfx9_inst *in)
+enum gfx9_stop GFX9_V(flat)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	uint64_t addr[GFX9_LANES];
 	uint32_t low[GFX9_LANES];
 	struct gfx9_site s = {
 		.w = w,
 		.in = in,
-		.a = &gfx9_accesses[in->op],
+		.a = &GFX9_V(accesses)[in->op],
 		.exec = gfx9_exec(w),
 		.find = find_flat,
 		.priv = addr,
 	};
 	enum gfx9_where where;
 
-	if (!gfx9_has_rows(w, in->src[0], 2) || !gfx9_data_exists(w, in, s.a) || in->lds)
+	if (!gfx9_has_rows(w, in->src[0], 2) || !GFX9_V(data_exists)(w, in, s.a) || in->lds)
 		return GFX9_ILLEGAL;
 	if (!s.exec)
 		return GFX9_GO;
 	global_addresses(w, in, addr);
 	where = flat_where(w, addr);
 	if (where == GFX9_IN_PAGES)
-		return gfx9_access_pages(&s, addr);
+		return GFX9_V(access_pages)(&s, addr);
 	for (unsigned int i = 0; i < GFX9_LANES; i++)
 		low[i] = (uint32_t)addr[i];
 	if (where == GFX9_IN_SCRATCH)
 		return access_scratch(&s, low);
-	if (where == GFX9_IN_LDS && gfx9_access_lds(&s, low))
+	if (where == GFX9_IN_LDS && GFX9_V(access_lds)(&s, low))
 		return GFX9_GO;
-	return gfx9_access_any(&s);
+	return GFX9_V(access_any)(&s);
 }

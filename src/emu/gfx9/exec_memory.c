@@ -7,8 +7,8 @@
 
 #define LANE(mask) gfx9_first_lane(mask)
 
-bool gfx9_data_exists(const struct gfx9_wave *w, const struct gfx9_inst *in,
-		      const struct gfx9_access *a)
+bool GFX9_V(data_exists)(const struct gfx9_wave *w, const struct gfx9_inst *in,
+			 const struct gfx9_access *a)
 {
 	unsigned int n = gfx9_registers(a);
 
@@ -179,8 +179,8 @@ static bool load_crossing(const struct gfx9_site *s, uint64_t va, unsigned int l
  * The page all active lanes are in, each with all of its @bytes, and where in it; NULL: they are
  * not in one. A page that is not there is found again by the long way.
  */
-GFX9_INLINE uint8_t *common_page(const struct gfx9_site *s, const uint64_t *restrict addr,
-				 unsigned int bytes, bool write, uint32_t *restrict off)
+ALWAYS_INLINE uint8_t *common_page(const struct gfx9_site *s, const uint64_t *restrict addr,
+				   unsigned int bytes, bool write, uint32_t *restrict off)
 {
 	uint64_t page = addr[LANE(s->exec)] & ~(GFX9_PAGE - 1), far = 0;
 
@@ -209,8 +209,9 @@ static bool is_whole(const struct gfx9_site *s)
 }
 
 /* All lanes of the block are on and one behind the other, in one page; the window moves there. */
-GFX9_INLINE bool block_together(const struct gfx9_site *s, struct window *win, const uint64_t *addr,
-				unsigned int lane, unsigned int bytes, bool write)
+ALWAYS_INLINE bool block_together(const struct gfx9_site *s, struct window *win,
+				  const uint64_t *addr, unsigned int lane, unsigned int bytes,
+				  bool write)
 {
 	uint64_t apart = 0;
 
@@ -223,8 +224,8 @@ GFX9_INLINE bool block_together(const struct gfx9_site *s, struct window *win, c
 	return addr[lane] - win->page < GFX9_PAGE || window_move(s, win, addr[lane], write, lane);
 }
 
-GFX9_INLINE bool load_lanes(const struct gfx9_site *s, struct window *win, const uint64_t *addr,
-			    unsigned int block, uint32_t (*rows)[GFX9_LANES], unsigned int bytes)
+ALWAYS_INLINE bool load_lanes(const struct gfx9_site *s, struct window *win, const uint64_t *addr,
+			      unsigned int block, uint32_t (*rows)[GFX9_LANES], unsigned int bytes)
 {
 	for (uint64_t m = s->exec >> block & 0xff; m; m &= m - 1) {
 		unsigned int lane = block + LANE(m);
@@ -245,20 +246,20 @@ GFX9_INLINE bool load_lanes(const struct gfx9_site *s, struct window *win, const
 	return true;
 }
 
-GFX9_INLINE enum gfx9_stop load_pages_of(const struct gfx9_site *s, const uint64_t addr[GFX9_LANES],
-					 unsigned int bytes)
+ALWAYS_INLINE enum gfx9_stop load_pages_of(const struct gfx9_site *s,
+					   const uint64_t addr[GFX9_LANES], unsigned int bytes)
 {
 	uint32_t rows[4][GFX9_LANES], off[GFX9_LANES];
 	uint8_t *common = common_page(s, addr, bytes, false, off);
 	struct window win = { .page = 0 };
 
 	if (common && is_whole(s)) {
-		gfx9_gather(registers_of(s), common, off, 0, bytes, s->exec,
+		gfx9_gather(registers_of(s), common, GFX9_PAGE, off, 0, bytes, s->exec,
 			    gfx9_pattern(off, bytes, s->exec));
 		return GFX9_GO;
 	}
 	if (common) {
-		gfx9_gather(rows, common, off, 0, bytes, s->exec,
+		gfx9_gather(rows, common, GFX9_PAGE, off, 0, bytes, s->exec,
 			    gfx9_pattern(off, bytes, s->exec));
 		return loaded(s, rows);
 	}
@@ -273,7 +274,6 @@ GFX9_INLINE enum gfx9_stop load_pages_of(const struct gfx9_site *s, const uint64
 	return loaded(s, rows);
 }
 
-GFX9_CLONES
 static enum gfx9_stop load_pages(const struct gfx9_site *s, const uint64_t addr[GFX9_LANES])
 {
 	switch (s->a->bytes) {
@@ -367,9 +367,9 @@ static bool store_crossing(const struct gfx9_site *s, uint64_t va, unsigned int 
 	return store_bytes(s, lane, va, bytes, s->a->bytes);
 }
 
-GFX9_INLINE bool store_lanes(const struct gfx9_site *s, struct window *win, const uint64_t *addr,
-			     unsigned int block, uint32_t (*rows)[GFX9_LANES], unsigned int bytes,
-			     unsigned int shift)
+ALWAYS_INLINE bool store_lanes(const struct gfx9_site *s, struct window *win, const uint64_t *addr,
+			       unsigned int block, uint32_t (*rows)[GFX9_LANES], unsigned int bytes,
+			       unsigned int shift)
 {
 	for (uint64_t m = s->exec >> block & 0xff; m; m &= m - 1) {
 		unsigned int lane = block + LANE(m);
@@ -390,8 +390,8 @@ GFX9_INLINE bool store_lanes(const struct gfx9_site *s, struct window *win, cons
 	return true;
 }
 
-GFX9_INLINE enum gfx9_stop store_pages_of(const struct gfx9_site *s,
-					  const uint64_t addr[GFX9_LANES], unsigned int bytes)
+ALWAYS_INLINE enum gfx9_stop store_pages_of(const struct gfx9_site *s,
+					    const uint64_t addr[GFX9_LANES], unsigned int bytes)
 {
 	uint32_t(*rows)[GFX9_LANES] = (uint32_t(*)[GFX9_LANES])gfx9_row(s->w, s->in->src[1]);
 	unsigned int shift = s->a->flags & GFX9_HI ? 16 : 0, first = LANE(s->exec);
@@ -400,7 +400,7 @@ GFX9_INLINE enum gfx9_stop store_pages_of(const struct gfx9_site *s,
 	struct window win = { .page = 0 };
 
 	if (common) {
-		gfx9_scatter(common, off, 0, rows, bytes, shift, s->exec,
+		gfx9_scatter(common, GFX9_PAGE, off, 0, rows, bytes, shift, s->exec,
 			     gfx9_pattern(off, bytes, s->exec));
 		return GFX9_GO;
 	}
@@ -415,7 +415,6 @@ GFX9_INLINE enum gfx9_stop store_pages_of(const struct gfx9_site *s,
 	return GFX9_GO;
 }
 
-GFX9_CLONES
 static enum gfx9_stop store_pages(const struct gfx9_site *s, const uint64_t addr[GFX9_LANES])
 {
 	switch (s->a->bytes) {
@@ -567,7 +566,7 @@ static double more(double a, double b)
 	return -less(-a, -b);
 }
 
-uint32_t gfx9_rmw32(enum gfx9_rmw op, uint32_t old, uint32_t x, uint32_t y)
+uint32_t GFX9_V(rmw32)(enum gfx9_rmw op, uint32_t old, uint32_t x, uint32_t y)
 {
 	switch (op) {
 	case GFX9_RMW_FADD:
@@ -593,7 +592,7 @@ static uint32_t exchange_marked(uint32_t old, uint32_t x)
 	return x >> 31 ? x & 0x7fffffff : old;
 }
 
-uint64_t gfx9_rmw64(enum gfx9_rmw op, uint64_t old, uint64_t x, uint64_t y)
+uint64_t GFX9_V(rmw64)(enum gfx9_rmw op, uint64_t old, uint64_t x, uint64_t y)
 {
 	switch (op) {
 	case GFX9_RMW_CONDXCHG:
@@ -638,8 +637,8 @@ uint64_t gfx9_rmw64(enum gfx9_rmw op, uint64_t old, uint64_t x, uint64_t y)
 		}                                                                            \
 	}
 
-SHARED_RMW(shared_rmw32, uint32_t, gfx9_rmw32)
-SHARED_RMW(shared_rmw64, uint64_t, gfx9_rmw64)
+SHARED_RMW(shared_rmw32, uint32_t, GFX9_V(rmw32))
+SHARED_RMW(shared_rmw64, uint64_t, GFX9_V(rmw64))
 
 /* The memory of each lane's atomic; where it is in two places, @high has the upper half. */
 struct targets {
@@ -698,7 +697,7 @@ static uint32_t target_rmw32(const struct targets *t, unsigned int lane, enum gf
 	if (t->shared >> lane & 1)
 		return shared_rmw32(op, (uint32_t *)(void *)t->low[lane], x, y);
 	memcpy(&old, t->low[lane], sizeof(old));
-	now = gfx9_rmw32(op, old, x, y);
+	now = GFX9_V(rmw32)(op, old, x, y);
 	memcpy(t->low[lane], &now, sizeof(now));
 	return old;
 }
@@ -718,7 +717,7 @@ static uint64_t target_rmw64(const struct targets *t, unsigned int lane, enum gf
 	memcpy(&half[0], low, sizeof(half[0]));
 	memcpy(&half[1], high, sizeof(half[1]));
 	old = half[0] | (uint64_t)half[1] << 32;
-	now = gfx9_rmw64(op, old, x, y);
+	now = GFX9_V(rmw64)(op, old, x, y);
 	half[0] = (uint32_t)now;
 	half[1] = (uint32_t)(now >> 32);
 	memcpy(low, &half[0], sizeof(half[0]));
@@ -787,7 +786,7 @@ static enum gfx9_stop rmw_any(const struct gfx9_site *s)
  * All of them
  */
 
-enum gfx9_stop gfx9_access_any(const struct gfx9_site *s)
+enum gfx9_stop GFX9_V(access_any)(const struct gfx9_site *s)
 {
 	if (!s->exec)
 		return GFX9_GO;
@@ -823,7 +822,7 @@ static enum gfx9_stop rmw_pages(const struct gfx9_site *s, const uint64_t addr[G
 	return GFX9_GO;
 }
 
-enum gfx9_stop gfx9_access_pages(const struct gfx9_site *s, const uint64_t addr[GFX9_LANES])
+enum gfx9_stop GFX9_V(access_pages)(const struct gfx9_site *s, const uint64_t addr[GFX9_LANES])
 {
 	if (!s->exec)
 		return GFX9_GO;
@@ -855,7 +854,7 @@ static void rows_copy(const struct gfx9_site *s, uint8_t **rows)
 	}
 }
 
-bool gfx9_access_rows(const struct gfx9_site *s, uint64_t va)
+bool GFX9_V(access_rows)(const struct gfx9_site *s, uint64_t va)
 {
 	uint8_t *rows[4];
 
@@ -872,7 +871,8 @@ bool gfx9_access_rows(const struct gfx9_site *s, uint64_t va)
 	return true;
 }
 
-GFX9_INLINE bool lds_of(const struct gfx9_site *s, const uint32_t *restrict off, unsigned int bytes)
+ALWAYS_INLINE bool lds_of(const struct gfx9_site *s, const uint32_t *restrict off,
+			  unsigned int bytes)
 {
 	enum gfx9_pattern pattern = gfx9_pattern(off, bytes, s->exec);
 	const uint32_t *restrict lanes = gfx9_lanes(s->w);
@@ -886,17 +886,16 @@ GFX9_INLINE bool lds_of(const struct gfx9_site *s, const uint32_t *restrict off,
 	if (beyond)
 		return false;
 	if (s->a->kind == GFX9_LOAD) {
-		gfx9_gather(rows, s->w->lds, off, 0, bytes, s->exec, pattern);
+		gfx9_gather(rows, s->w->lds, s->w->lds_bytes, off, 0, bytes, s->exec, pattern);
 		loaded(s, rows);
 	} else {
-		gfx9_scatter(s->w->lds, off, 0,
+		gfx9_scatter(s->w->lds, s->w->lds_bytes, off, 0,
 			     (uint32_t(*)[GFX9_LANES])gfx9_row(s->w, s->in->src[1]), bytes,
 			     s->a->flags & GFX9_HI ? 16 : 0, s->exec, pattern);
 	}
 	return true;
 }
 
-GFX9_CLONES
 static bool lds_by_size(const struct gfx9_site *s, const uint32_t off[GFX9_LANES])
 {
 	switch (s->a->bytes) {
@@ -915,7 +914,7 @@ static bool lds_by_size(const struct gfx9_site *s, const uint32_t off[GFX9_LANES
 	}
 }
 
-bool gfx9_access_lds(const struct gfx9_site *s, const uint32_t off[GFX9_LANES])
+bool GFX9_V(access_lds)(const struct gfx9_site *s, const uint32_t off[GFX9_LANES])
 {
 	return s->a->kind != GFX9_RMW && !wants_lds(s) && lds_by_size(s, off);
 }
@@ -994,7 +993,7 @@ bool gfx9_access_lds(const struct gfx9_site *s, const uint32_t off[GFX9_LANES])
 		DS_RMW(MAX, F##bits, n, FMAX), DS_RMW(ADD, F##bits, n, FADD),         \
 		[GFX9_DS_WRXCHG_RTN_B##bits] = RMW(n, SWAP)
 
-const struct gfx9_access gfx9_accesses[GFX9_OPS] = {
+const struct gfx9_access GFX9_V(accesses)[GFX9_OPS] = {
 	LOADS(FLAT),
 	LOADS(GLOBAL),
 	LOADS(SCRATCH),
@@ -1075,18 +1074,19 @@ const struct gfx9_access gfx9_accesses[GFX9_OPS] = {
 		[GFX9_##fam##_ATOMIC_ADD_F64] = fn, [GFX9_##fam##_ATOMIC_MIN_F64] = fn,         \
 		[GFX9_##fam##_ATOMIC_MAX_F64] = fn
 
-#define RUN_FORMAT_OF(fam, c)                                    \
-	[GFX9_##fam##_LOAD_FORMAT_##c] = gfx9_buffer_format,     \
-	[GFX9_##fam##_STORE_FORMAT_##c] = gfx9_buffer_format,    \
-	[GFX9_##fam##_LOAD_FORMAT_D16_##c] = gfx9_buffer_format, \
-	[GFX9_##fam##_STORE_FORMAT_D16_##c] = gfx9_buffer_format
+#define RUN_FORMAT_OF(fam, c)                                       \
+	[GFX9_##fam##_LOAD_FORMAT_##c] = GFX9_V(buffer_format),     \
+	[GFX9_##fam##_STORE_FORMAT_##c] = GFX9_V(buffer_format),    \
+	[GFX9_##fam##_LOAD_FORMAT_D16_##c] = GFX9_V(buffer_format), \
+	[GFX9_##fam##_STORE_FORMAT_D16_##c] = GFX9_V(buffer_format)
 
 #define RUN_FORMAT(fam)                                                         \
 	RUN_FORMAT_OF(fam, X), RUN_FORMAT_OF(fam, XY), RUN_FORMAT_OF(fam, XYZ), \
 		RUN_FORMAT_OF(fam, XYZW)
 
-#define RUN_DS(name, type) \
-	[GFX9_DS_##name##_##type] = gfx9_ds_rmw, [GFX9_DS_##name##_RTN_##type] = gfx9_ds_rmw_rtn
+#define RUN_DS(name, type)                          \
+	[GFX9_DS_##name##_##type] = GFX9_V(ds_rmw), \
+	[GFX9_DS_##name##_RTN_##type] = GFX9_V(ds_rmw_rtn)
 
 #define RUN_DS_RMW(bits)                                                                         \
 	RUN_DS(ADD, U##bits), RUN_DS(SUB, U##bits), RUN_DS(RSUB, U##bits), RUN_DS(INC, U##bits), \
@@ -1095,91 +1095,92 @@ const struct gfx9_access gfx9_accesses[GFX9_OPS] = {
 		RUN_DS(OR, B##bits), RUN_DS(XOR, B##bits), RUN_DS(MSKOR, B##bits),               \
 		RUN_DS(CMPST, B##bits), RUN_DS(CMPST, F##bits), RUN_DS(MIN, F##bits),            \
 		RUN_DS(MAX, F##bits), RUN_DS(ADD, F##bits),                                      \
-		[GFX9_DS_WRXCHG_RTN_B##bits] = gfx9_ds_rmw_rtn
+		[GFX9_DS_WRXCHG_RTN_B##bits] = GFX9_V(ds_rmw_rtn)
 
-gfx9_run_fn *const gfx9_memory_ops[GFX9_OPS] = {
-	RUN_PARTS(FLAT, gfx9_flat),
-	RUN_DWORDS(FLAT, gfx9_flat),
-	RUN_ATOMICS(FLAT, gfx9_flat),
-	[GFX9_FLAT_ATOMIC_PK_ADD_BF16] = gfx9_flat,
+extern gfx9_run_fn *const GFX9_V(memory_ops)[GFX9_OPS];
+gfx9_run_fn *const GFX9_V(memory_ops)[GFX9_OPS] = {
+	RUN_PARTS(FLAT, GFX9_V(flat)),
+	RUN_DWORDS(FLAT, GFX9_V(flat)),
+	RUN_ATOMICS(FLAT, GFX9_V(flat)),
+	[GFX9_FLAT_ATOMIC_PK_ADD_BF16] = GFX9_V(flat),
 
-	RUN_PARTS(GLOBAL, gfx9_global),
-	RUN_TO_LDS(GLOBAL, gfx9_global),
-	RUN_ATOMICS(GLOBAL, gfx9_global),
-	[GFX9_GLOBAL_ATOMIC_PK_ADD_BF16] = gfx9_global,
-	[GFX9_GLOBAL_LOAD_DWORD] = gfx9_global_load1,
-	[GFX9_GLOBAL_LOAD_DWORDX2] = gfx9_global_load2,
-	[GFX9_GLOBAL_LOAD_DWORDX3] = gfx9_global_load3,
-	[GFX9_GLOBAL_LOAD_DWORDX4] = gfx9_global_load4,
-	[GFX9_GLOBAL_STORE_DWORD] = gfx9_global_store1,
-	[GFX9_GLOBAL_STORE_DWORDX2] = gfx9_global_store2,
-	[GFX9_GLOBAL_STORE_DWORDX3] = gfx9_global_store3,
-	[GFX9_GLOBAL_STORE_DWORDX4] = gfx9_global_store4,
+	RUN_PARTS(GLOBAL, GFX9_V(global)),
+	RUN_TO_LDS(GLOBAL, GFX9_V(global)),
+	RUN_ATOMICS(GLOBAL, GFX9_V(global)),
+	[GFX9_GLOBAL_ATOMIC_PK_ADD_BF16] = GFX9_V(global),
+	[GFX9_GLOBAL_LOAD_DWORD] = GFX9_V(global_load1),
+	[GFX9_GLOBAL_LOAD_DWORDX2] = GFX9_V(global_load2),
+	[GFX9_GLOBAL_LOAD_DWORDX3] = GFX9_V(global_load3),
+	[GFX9_GLOBAL_LOAD_DWORDX4] = GFX9_V(global_load4),
+	[GFX9_GLOBAL_STORE_DWORD] = GFX9_V(global_store1),
+	[GFX9_GLOBAL_STORE_DWORDX2] = GFX9_V(global_store2),
+	[GFX9_GLOBAL_STORE_DWORDX3] = GFX9_V(global_store3),
+	[GFX9_GLOBAL_STORE_DWORDX4] = GFX9_V(global_store4),
 
-	RUN_PARTS(SCRATCH, gfx9_scratch),
-	RUN_DWORDS(SCRATCH, gfx9_scratch),
-	RUN_TO_LDS(SCRATCH, gfx9_scratch),
+	RUN_PARTS(SCRATCH, GFX9_V(scratch)),
+	RUN_DWORDS(SCRATCH, GFX9_V(scratch)),
+	RUN_TO_LDS(SCRATCH, GFX9_V(scratch)),
 
-	RUN_PARTS(BUFFER, gfx9_buffer),
-	RUN_DWORDS(BUFFER, gfx9_buffer),
-	RUN_ATOMICS(BUFFER, gfx9_buffer),
+	RUN_PARTS(BUFFER, GFX9_V(buffer)),
+	RUN_DWORDS(BUFFER, GFX9_V(buffer)),
+	RUN_ATOMICS(BUFFER, GFX9_V(buffer)),
 	RUN_FORMAT(BUFFER),
 	RUN_FORMAT(TBUFFER),
-	[GFX9_BUFFER_LOAD_FORMAT_D16_HI_X] = gfx9_buffer_format,
-	[GFX9_BUFFER_STORE_FORMAT_D16_HI_X] = gfx9_buffer_format,
-	[GFX9_BUFFER_STORE_LDS_DWORD] = gfx9_buffer_store_lds,
-	[GFX9_BUFFER_INV] = gfx9_buffer_cache,
-	[GFX9_BUFFER_INVL2] = gfx9_buffer_cache,
-	[GFX9_BUFFER_WBL2] = gfx9_buffer_cache,
-	[GFX9_BUFFER_WBINVL1] = gfx9_buffer_cache,
-	[GFX9_BUFFER_WBINVL1_VOL] = gfx9_buffer_cache,
+	[GFX9_BUFFER_LOAD_FORMAT_D16_HI_X] = GFX9_V(buffer_format),
+	[GFX9_BUFFER_STORE_FORMAT_D16_HI_X] = GFX9_V(buffer_format),
+	[GFX9_BUFFER_STORE_LDS_DWORD] = GFX9_V(buffer_store_lds),
+	[GFX9_BUFFER_INV] = GFX9_V(buffer_cache),
+	[GFX9_BUFFER_INVL2] = GFX9_V(buffer_cache),
+	[GFX9_BUFFER_WBL2] = GFX9_V(buffer_cache),
+	[GFX9_BUFFER_WBINVL1] = GFX9_V(buffer_cache),
+	[GFX9_BUFFER_WBINVL1_VOL] = GFX9_V(buffer_cache),
 
-	[GFX9_DS_READ_U8] = gfx9_ds_read,
-	[GFX9_DS_READ_I8] = gfx9_ds_read,
-	[GFX9_DS_READ_U16] = gfx9_ds_read,
-	[GFX9_DS_READ_I16] = gfx9_ds_read,
-	[GFX9_DS_READ_U8_D16] = gfx9_ds_read,
-	[GFX9_DS_READ_U8_D16_HI] = gfx9_ds_read,
-	[GFX9_DS_READ_I8_D16] = gfx9_ds_read,
-	[GFX9_DS_READ_I8_D16_HI] = gfx9_ds_read,
-	[GFX9_DS_READ_U16_D16] = gfx9_ds_read,
-	[GFX9_DS_READ_U16_D16_HI] = gfx9_ds_read,
-	[GFX9_DS_READ_B32] = gfx9_ds_read1,
-	[GFX9_DS_READ_B64] = gfx9_ds_read2,
-	[GFX9_DS_READ_B96] = gfx9_ds_read3,
-	[GFX9_DS_READ_B128] = gfx9_ds_read4,
-	[GFX9_DS_READ2_B32] = gfx9_ds_read2_b32,
-	[GFX9_DS_READ2_B64] = gfx9_ds_read2_b64,
-	[GFX9_DS_READ2ST64_B32] = gfx9_ds_read2st64_b32,
-	[GFX9_DS_READ2ST64_B64] = gfx9_ds_read2st64_b64,
-	[GFX9_DS_READ_ADDTID_B32] = gfx9_ds_addtid,
-	[GFX9_DS_WRITE_B8] = gfx9_ds_write,
-	[GFX9_DS_WRITE_B8_D16_HI] = gfx9_ds_write,
-	[GFX9_DS_WRITE_B16] = gfx9_ds_write,
-	[GFX9_DS_WRITE_B16_D16_HI] = gfx9_ds_write,
-	[GFX9_DS_WRITE_B32] = gfx9_ds_write1,
-	[GFX9_DS_WRITE_B64] = gfx9_ds_write2,
-	[GFX9_DS_WRITE_B96] = gfx9_ds_write3,
-	[GFX9_DS_WRITE_B128] = gfx9_ds_write4,
-	[GFX9_DS_WRITE2_B32] = gfx9_ds_write2_b32,
-	[GFX9_DS_WRITE2_B64] = gfx9_ds_write2_b64,
-	[GFX9_DS_WRITE2ST64_B32] = gfx9_ds_write2st64_b32,
-	[GFX9_DS_WRITE2ST64_B64] = gfx9_ds_write2st64_b64,
-	[GFX9_DS_WRXCHG2_RTN_B32] = gfx9_ds_pair_swap,
-	[GFX9_DS_WRXCHG2_RTN_B64] = gfx9_ds_pair_swap,
-	[GFX9_DS_WRXCHG2ST64_RTN_B32] = gfx9_ds_pair_swap,
-	[GFX9_DS_WRXCHG2ST64_RTN_B64] = gfx9_ds_pair_swap,
-	[GFX9_DS_WRITE_ADDTID_B32] = gfx9_ds_addtid,
+	[GFX9_DS_READ_U8] = GFX9_V(ds_read),
+	[GFX9_DS_READ_I8] = GFX9_V(ds_read),
+	[GFX9_DS_READ_U16] = GFX9_V(ds_read),
+	[GFX9_DS_READ_I16] = GFX9_V(ds_read),
+	[GFX9_DS_READ_U8_D16] = GFX9_V(ds_read),
+	[GFX9_DS_READ_U8_D16_HI] = GFX9_V(ds_read),
+	[GFX9_DS_READ_I8_D16] = GFX9_V(ds_read),
+	[GFX9_DS_READ_I8_D16_HI] = GFX9_V(ds_read),
+	[GFX9_DS_READ_U16_D16] = GFX9_V(ds_read),
+	[GFX9_DS_READ_U16_D16_HI] = GFX9_V(ds_read),
+	[GFX9_DS_READ_B32] = GFX9_V(ds_read1),
+	[GFX9_DS_READ_B64] = GFX9_V(ds_read2),
+	[GFX9_DS_READ_B96] = GFX9_V(ds_read3),
+	[GFX9_DS_READ_B128] = GFX9_V(ds_read4),
+	[GFX9_DS_READ2_B32] = GFX9_V(ds_read2_b32),
+	[GFX9_DS_READ2_B64] = GFX9_V(ds_read2_b64),
+	[GFX9_DS_READ2ST64_B32] = GFX9_V(ds_read2st64_b32),
+	[GFX9_DS_READ2ST64_B64] = GFX9_V(ds_read2st64_b64),
+	[GFX9_DS_READ_ADDTID_B32] = GFX9_V(ds_addtid),
+	[GFX9_DS_WRITE_B8] = GFX9_V(ds_write),
+	[GFX9_DS_WRITE_B8_D16_HI] = GFX9_V(ds_write),
+	[GFX9_DS_WRITE_B16] = GFX9_V(ds_write),
+	[GFX9_DS_WRITE_B16_D16_HI] = GFX9_V(ds_write),
+	[GFX9_DS_WRITE_B32] = GFX9_V(ds_write1),
+	[GFX9_DS_WRITE_B64] = GFX9_V(ds_write2),
+	[GFX9_DS_WRITE_B96] = GFX9_V(ds_write3),
+	[GFX9_DS_WRITE_B128] = GFX9_V(ds_write4),
+	[GFX9_DS_WRITE2_B32] = GFX9_V(ds_write2_b32),
+	[GFX9_DS_WRITE2_B64] = GFX9_V(ds_write2_b64),
+	[GFX9_DS_WRITE2ST64_B32] = GFX9_V(ds_write2st64_b32),
+	[GFX9_DS_WRITE2ST64_B64] = GFX9_V(ds_write2st64_b64),
+	[GFX9_DS_WRXCHG2_RTN_B32] = GFX9_V(ds_pair_swap),
+	[GFX9_DS_WRXCHG2_RTN_B64] = GFX9_V(ds_pair_swap),
+	[GFX9_DS_WRXCHG2ST64_RTN_B32] = GFX9_V(ds_pair_swap),
+	[GFX9_DS_WRXCHG2ST64_RTN_B64] = GFX9_V(ds_pair_swap),
+	[GFX9_DS_WRITE_ADDTID_B32] = GFX9_V(ds_addtid),
 	RUN_DS_RMW(32),
 	RUN_DS_RMW(64),
 	RUN_DS(PK_ADD, F16),
 	RUN_DS(PK_ADD, BF16),
-	[GFX9_DS_WRAP_RTN_B32] = gfx9_ds_rmw_rtn,
-	[GFX9_DS_CONDXCHG32_RTN_B64] = gfx9_ds_rmw_rtn,
-	[GFX9_DS_NOP] = gfx9_ds_nop,
-	[GFX9_DS_APPEND] = gfx9_ds_append,
-	[GFX9_DS_CONSUME] = gfx9_ds_append,
-	[GFX9_DS_SWIZZLE_B32] = gfx9_ds_swizzle,
-	[GFX9_DS_PERMUTE_B32] = gfx9_ds_permute,
-	[GFX9_DS_BPERMUTE_B32] = gfx9_ds_bpermute,
+	[GFX9_DS_WRAP_RTN_B32] = GFX9_V(ds_rmw_rtn),
+	[GFX9_DS_CONDXCHG32_RTN_B64] = GFX9_V(ds_rmw_rtn),
+	[GFX9_DS_NOP] = GFX9_V(ds_nop),
+	[GFX9_DS_APPEND] = GFX9_V(ds_append),
+	[GFX9_DS_CONSUME] = GFX9_V(ds_append),
+	[GFX9_DS_SWIZZLE_B32] = GFX9_V(ds_swizzle),
+	[GFX9_DS_PERMUTE_B32] = GFX9_V(ds_permute),
+	[GFX9_DS_BPERMUTE_B32] = GFX9_V(ds_bpermute),
 };

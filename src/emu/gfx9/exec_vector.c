@@ -214,5 +214,6 @@ const struct gfx9_vector_variant GFX9_V(vector) = {
 	.ops = ops,
 	.run = GFX9_V(run_vector),
 	.bind = bind,
+	.memory = GFX9_V(memory_ops),
 	.mfma_sum = GFX9_V(mfma_sum),
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Chooses among the compilations of the vector ALU by what this processor can do. */
+/* Chooses among the compilations of the vector ALU and of vector memory by what this processor can
+ * do. */
 #include "emu/gfx9/vector.h"
 
 extern const struct gfx9_vector_variant gfx9_base_vector, gfx9_avx2_vector, gfx9_avx512_vector;
@@ -29,6 +30,11 @@ const struct gfx9_vector_variant *const *gfx9_vector_variants(void)
 gfx9_run_fn *gfx9_vector_bind(struct gfx9_inst *in)
 {
 	return gfx9_vector_variants()[0]->bind(in);
+}
+
+gfx9_run_fn *gfx9_memory_op(unsigned int op)
+{
+	return gfx9_vector_variants()[0]->memory[op];
 }
 
 static enum gfx9_stop run(struct gfx9_wave *w, const struct gfx9_inst *in)

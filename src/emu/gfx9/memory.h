@@ -16,8 +16,7 @@
 #include <string.h>
 
 #include "emu/gfx9/operand.h"
-
-#define GFX9_INLINE static inline __attribute__((always_inline))
+#include "emu/gfx9/variant.h"
 
 enum gfx9_access_kind { GFX9_NO_ACCESS, GFX9_LOAD, GFX9_STORE, GFX9_RMW };
 
@@ -61,7 +60,7 @@ struct gfx9_access {
 	uint8_t rmw;
 };
 
-extern const struct gfx9_access gfx9_accesses[GFX9_OPS];
+extern const struct gfx9_access GFX9_V(accesses)[GFX9_OPS];
 
 /* Where a byte of a lane's access is. */
 enum gfx9_where { GFX9_NOWHERE, GFX9_IN_PAGES, GFX9_IN_SCRATCH, GFX9_IN_LDS };
@@ -82,69 +81,38 @@ struct gfx9_site {
 };
 
 /* The instruction with any addresses; slow. */
-enum gfx9_stop gfx9_access_any(const struct gfx9_site *s);
+enum gfx9_stop GFX9_V(access_any)(const struct gfx9_site *s);
 /* The same where lane i is at @addr[i] of the pages. */
-enum gfx9_stop gfx9_access_pages(const struct gfx9_site *s, const uint64_t addr[GFX9_LANES]);
+enum gfx9_stop GFX9_V(access_pages)(const struct gfx9_site *s, const uint64_t addr[GFX9_LANES]);
 /*
  * The same where dword k of lane i is at @va + 256 * k + 4 * i. False: that is not how
  * it can be done, nothing has happened.
  */
-bool gfx9_access_rows(const struct gfx9_site *s, uint64_t va);
+bool GFX9_V(access_rows)(const struct gfx9_site *s, uint64_t va);
 /*
  * Loads and stores where lane i is at @off[i] of LDS. False: that is not how it can be done,
  * nothing has happened.
  */
-bool gfx9_access_lds(const struct gfx9_site *s, const uint32_t off[GFX9_LANES]);
+bool GFX9_V(access_lds)(const struct gfx9_site *s, const uint32_t off[GFX9_LANES]);
 /* False: registers it names are not the wave's. */
-bool gfx9_data_exists(const struct gfx9_wave *w, const struct gfx9_inst *in,
-		      const struct gfx9_access *a);
+bool GFX9_V(data_exists)(const struct gfx9_wave *w, const struct gfx9_inst *in,
+			 const struct gfx9_access *a);
 
 /* The value an atomic leaves in memory; @y is the second operand where there is one. */
-uint32_t gfx9_rmw32(enum gfx9_rmw op, uint32_t old, uint32_t x, uint32_t y);
-uint64_t gfx9_rmw64(enum gfx9_rmw op, uint64_t old, uint64_t x, uint64_t y);
+uint32_t GFX9_V(rmw32)(enum gfx9_rmw op, uint32_t old, uint32_t x, uint32_t y);
+uint64_t GFX9_V(rmw64)(enum gfx9_rmw op, uint64_t old, uint64_t x, uint64_t y);
 
-enum gfx9_stop gfx9_flat(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_global(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_global_load1(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_global_load2(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_global_load3(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_global_load4(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_global_store1(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_global_store2(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_global_store3(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_global_store4(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_scratch(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_buffer(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_buffer_format(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_buffer_store_lds(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_buffer_cache(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_ds_read(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_ds_read1(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_ds_read2(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_ds_read3(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_ds_read4(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_ds_write(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_ds_write1(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_ds_write2(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_ds_write3(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_ds_write4(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_ds_read2_b32(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_ds_read2_b64(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_ds_read2st64_b32(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_ds_read2st64_b64(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_ds_write2_b32(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_ds_write2_b64(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_ds_write2st64_b32(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_ds_write2st64_b64(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_ds_pair_swap(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_ds_rmw(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_ds_rmw_rtn(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_ds_append(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_ds_addtid(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_ds_nop(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_ds_swizzle(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_ds_permute(struct gfx9_wave *w, const struct gfx9_inst *in);
-enum gfx9_stop gfx9_ds_bpermute(struct gfx9_wave *w, const struct gfx9_inst *in);
+gfx9_run_fn GFX9_V(flat), GFX9_V(global), GFX9_V(global_load1), GFX9_V(global_load2),
+	GFX9_V(global_load3), GFX9_V(global_load4), GFX9_V(global_store1), GFX9_V(global_store2),
+	GFX9_V(global_store3), GFX9_V(global_store4), GFX9_V(scratch), GFX9_V(buffer),
+	GFX9_V(buffer_format), GFX9_V(buffer_store_lds), GFX9_V(buffer_cache), GFX9_V(ds_read),
+	GFX9_V(ds_read1), GFX9_V(ds_read2), GFX9_V(ds_read3), GFX9_V(ds_read4), GFX9_V(ds_write),
+	GFX9_V(ds_write1), GFX9_V(ds_write2), GFX9_V(ds_write3), GFX9_V(ds_write4),
+	GFX9_V(ds_read2_b32), GFX9_V(ds_read2_b64), GFX9_V(ds_read2st64_b32),
+	GFX9_V(ds_read2st64_b64), GFX9_V(ds_write2_b32), GFX9_V(ds_write2_b64),
+	GFX9_V(ds_write2st64_b32), GFX9_V(ds_write2st64_b64), GFX9_V(ds_pair_swap), GFX9_V(ds_rmw),
+	GFX9_V(ds_rmw_rtn), GFX9_V(ds_append), GFX9_V(ds_addtid), GFX9_V(ds_nop),
+	GFX9_V(ds_swizzle), GFX9_V(ds_permute), GFX9_V(ds_bpermute);
 
 /* Whether the wave has @n vector registers from operand @code on. */
 static inline bool gfx9_has_rows(const struct gfx9_wave *w, unsigned int code, unsigned int n)
@@ -184,8 +152,29 @@ static inline uint32_t gfx9_widen(uint32_t raw, unsigned int bytes, unsigned int
 	return flags & GFX9_HI ? (old & 0xffff) | raw << 16 : (old & 0xffff0000) | (raw & 0xffff);
 }
 
+/* The active lanes of @row that hold more than @last. */
+ALWAYS_INLINE uint64_t gfx9_lanes_above(const uint32_t *row, uint32_t last, uint64_t exec)
+{
+#ifdef __AVX512F__
+	uint64_t above = 0;
+
+	for (unsigned int i = 0; i < GFX9_LANES; i += 16)
+		above |= (uint64_t)_mm512_cmpgt_epu32_mask(_mm512_loadu_si512(row + i),
+							   _mm512_set1_epi32((int)last))
+			 << i;
+#else
+	uint32_t mask[GFX9_LANES];
+	uint64_t above;
+
+	for (unsigned int i = 0; i < GFX9_LANES; i++)
+		mask[i] = row[i] > last ? ~0u : 0;
+	above = compress(mask);
+#endif
+	return above & exec;
+}
+
 /* 0, @step, 2 * @step ... behind @first, without overflow; so in all 64 lanes. */
-GFX9_INLINE bool gfx9_in_sequence(const uint32_t *row, uint32_t step)
+ALWAYS_INLINE bool gfx9_in_sequence(const uint32_t *row, uint32_t step)
 {
 	uint32_t first = row[0], differ = 0;
 
@@ -197,7 +186,7 @@ GFX9_INLINE bool gfx9_in_sequence(const uint32_t *row, uint32_t step)
 	return !differ;
 }
 
-GFX9_INLINE bool gfx9_all_equal(const uint32_t *row)
+ALWAYS_INLINE bool gfx9_all_equal(const uint32_t *row)
 {
 	uint32_t first = row[0], differ = 0;
 
@@ -213,7 +202,7 @@ typedef uint32_t gfx9_quad __attribute__((vector_size(16), aligned(1), may_alias
  * Four dwords of four lanes, from one lane after the other to one dword after the other, or back;
  * each four are a pitch apart.
  */
-GFX9_INLINE void gfx9_turn(void *to, size_t to_pitch, const void *from, size_t from_pitch)
+ALWAYS_INLINE void gfx9_turn(void *to, size_t to_pitch, const void *from, size_t from_pitch)
 {
 	const char *in = from;
 	char *out = to;
@@ -233,8 +222,8 @@ GFX9_INLINE void gfx9_turn(void *to, size_t to_pitch, const void *from, size_t f
 }
 
 /* @n dwords of each lane, one lane after the other at @from, to @n rows; and back. */
-GFX9_INLINE void gfx9_spread(uint32_t (*restrict rows)[GFX9_LANES], const uint8_t *restrict from,
-			     unsigned int n)
+ALWAYS_INLINE void gfx9_spread(uint32_t (*restrict rows)[GFX9_LANES], const uint8_t *restrict from,
+			       unsigned int n)
 {
 	uint64_t pair;
 
@@ -261,8 +250,8 @@ GFX9_INLINE void gfx9_spread(uint32_t (*restrict rows)[GFX9_LANES], const uint8_
 	}
 }
 
-GFX9_INLINE void gfx9_collect(uint8_t *restrict to, uint32_t (*restrict rows)[GFX9_LANES],
-			      unsigned int n)
+ALWAYS_INLINE void gfx9_collect(uint8_t *restrict to, uint32_t (*restrict rows)[GFX9_LANES],
+				unsigned int n)
 {
 	uint64_t pair;
 
@@ -300,7 +289,7 @@ enum gfx9_pattern {
 	GFX9_ONE_PLACE, /* the lanes of a block all at one place */
 };
 
-GFX9_INLINE bool gfx9_any(const gfx9_octet *v)
+ALWAYS_INLINE bool gfx9_any(const gfx9_octet *v)
 {
 	uint64_t part[sizeof(*v) / 8];
 
@@ -309,7 +298,7 @@ GFX9_INLINE bool gfx9_any(const gfx9_octet *v)
 }
 
 /* How the active lanes lie, each with @bytes. */
-GFX9_INLINE enum gfx9_pattern gfx9_pattern(const uint32_t *off, uint32_t bytes, uint64_t exec)
+ALWAYS_INLINE enum gfx9_pattern gfx9_pattern(const uint32_t *off, uint32_t bytes, uint64_t exec)
 {
 	gfx9_octet steps = { 0,		bytes,	   2 * bytes, 3 * bytes,
 			     4 * bytes, 5 * bytes, 6 * bytes, 7 * bytes };
@@ -331,8 +320,8 @@ GFX9_INLINE enum gfx9_pattern gfx9_pattern(const uint32_t *off, uint32_t bytes, 
 
 /* One lane from memory to its registers; 8 bytes as one value, since programs load these
  * atomically. */
-GFX9_INLINE void gfx9_load_lane(uint32_t (*rows)[GFX9_LANES], unsigned int lane,
-				const uint8_t *from, unsigned int bytes)
+ALWAYS_INLINE void gfx9_load_lane(uint32_t (*rows)[GFX9_LANES], unsigned int lane,
+				  const uint8_t *from, unsigned int bytes)
 {
 	uint32_t value[4];
 	uint64_t pair;
@@ -359,8 +348,8 @@ GFX9_INLINE void gfx9_load_lane(uint32_t (*rows)[GFX9_LANES], unsigned int lane,
 }
 
 /* A block whose lanes are one behind the other from @from on. */
-GFX9_INLINE void gfx9_load_block(uint32_t (*rows)[GFX9_LANES], unsigned int lane,
-				 const uint8_t *from, unsigned int bytes)
+ALWAYS_INLINE void gfx9_load_block(uint32_t (*rows)[GFX9_LANES], unsigned int lane,
+				   const uint8_t *from, unsigned int bytes)
 {
 	switch (bytes) {
 	case 4:
@@ -377,8 +366,8 @@ GFX9_INLINE void gfx9_load_block(uint32_t (*rows)[GFX9_LANES], unsigned int lane
 }
 
 /* A block whose lanes are all at @from. */
-GFX9_INLINE void gfx9_load_same(uint32_t (*rows)[GFX9_LANES], unsigned int lane,
-				const uint8_t *from, unsigned int bytes)
+ALWAYS_INLINE void gfx9_load_same(uint32_t (*rows)[GFX9_LANES], unsigned int lane,
+				  const uint8_t *from, unsigned int bytes)
 {
 	uint32_t one[4][GFX9_LANES];
 
@@ -387,14 +376,109 @@ GFX9_INLINE void gfx9_load_same(uint32_t (*rows)[GFX9_LANES], unsigned int lane,
 		*(gfx9_octet *)&rows[k][lane] = (gfx9_octet){ 0 } + one[k][0];
 }
 
+#ifdef __AVX512F__
+#define GFX9_WINDOW 128u /* bytes: two vectors that one permutation reaches */
+
 /*
- * Active lanes at @base + @off[lane] + @add, all of them memory that is there. @off may be among
- * the registers: what is read of it there has not changed yet.
+ * 16 lanes from @off on whose dwords lie within a window of @size bytes: where that begins, and
+ * which dword of it is each lane's. False: they do not, as far as @active ones go, of which there
+ * are some.
  */
-GFX9_INLINE void gfx9_gather(uint32_t (*rows)[GFX9_LANES], const uint8_t *base, const uint32_t *off,
-			     uint32_t add, unsigned int bytes, uint64_t exec,
-			     enum gfx9_pattern pattern)
+ALWAYS_INLINE bool gfx9_window(uint32_t size, const uint32_t *off, uint32_t active, uint32_t *from,
+			       __m512i *dword)
 {
+	uint32_t first = off[__builtin_ctz(active)], last = off[31 - __builtin_clz(active)];
+	__m512i at = _mm512_loadu_si512(off);
+
+	if (size < GFX9_WINDOW)
+		return false;
+	first = first < last ? first : last;
+	*from = first < size - GFX9_WINDOW ? first : size - GFX9_WINDOW;
+	/* What is not a multiple of four becomes too large. */
+	*dword = _mm512_ror_epi32(_mm512_sub_epi32(at, _mm512_set1_epi32((int)*from)), 2);
+	return !(_mm512_cmpgt_epu32_mask(*dword, _mm512_set1_epi32(GFX9_WINDOW / 4 - 1)) & active);
+}
+
+/* 16 lanes of each of @n rows, from @off behind as many bases. */
+ALWAYS_INLINE void gfx9_gather16(uint32_t *const *row, const uint8_t *const *base, unsigned int n,
+				 uint32_t size, const uint32_t *off, unsigned int lane,
+				 uint32_t active)
+{
+	__m512i dword;
+	uint32_t from;
+
+	if (gfx9_window(size, off + lane, active, &from, &dword)) {
+		for (unsigned int k = 0; k < n; k++) {
+			__m512i low = _mm512_loadu_si512(base[k] + from);
+			__m512i high = _mm512_loadu_si512(base[k] + from + 64);
+
+			_mm512_mask_storeu_epi32(row[k] + lane, (__mmask16)active,
+						 _mm512_permutex2var_epi32(low, dword, high));
+		}
+		return;
+	}
+	for (uint32_t m = active; m; m &= m - 1) {
+		unsigned int i = lane + gfx9_first_lane(m);
+		uint32_t at = off[i];
+
+		for (unsigned int k = 0; k < n; k++)
+			memcpy(&row[k][i], base[k] + at, sizeof(**row));
+	}
+}
+
+ALWAYS_INLINE void gfx9_gather_dwords(uint32_t *const *row, const uint8_t *const *base,
+				      unsigned int n, uint32_t size, const uint32_t *off,
+				      uint64_t exec)
+{
+	if (exec == GFX9_ALL_LANES) {
+		for (unsigned int i = 0; i < GFX9_LANES; i += 16)
+			gfx9_gather16(row, base, n, size, off, i, 0xffff);
+		return;
+	}
+	for (unsigned int i = 0; i < GFX9_LANES; i += 16)
+		if (exec >> i & 0xffff)
+			gfx9_gather16(row, base, n, size, off, i, exec >> i & 0xffff);
+}
+
+/* Where lanes meet, the processor lets the last one stay. */
+ALWAYS_INLINE void gfx9_scatter_dwords(uint8_t *base, uint32_t size, const uint32_t *off,
+				       const uint32_t *row, uint64_t exec)
+{
+	const __m512i steps =
+		_mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+
+	for (unsigned int i = 0; i < GFX9_LANES; i += 16) {
+		uint32_t active = exec >> i & 0xffff, from;
+		__m512i values = _mm512_loadu_si512(row + i), dword;
+
+		if (active == 0xffff && gfx9_window(size, off + i, 0xffff, &from, &dword) &&
+		    !_mm512_cmpneq_epi32_mask(dword, steps))
+			_mm512_storeu_si512(base + from, values);
+		else
+			_mm512_mask_i32scatter_epi32(base, (__mmask16)active,
+						     _mm512_loadu_si512(off + i), values, 1);
+	}
+}
+#endif
+
+/*
+ * Active lanes at @base + @off[lane] + @add, all of them within the @size bytes that are there,
+ * and without overflow. @off may be among the registers: what is read of it there has not changed
+ * yet.
+ */
+ALWAYS_INLINE void gfx9_gather(uint32_t (*rows)[GFX9_LANES], const uint8_t *base, uint32_t size,
+			       const uint32_t *off, uint32_t add, unsigned int bytes, uint64_t exec,
+			       enum gfx9_pattern pattern)
+{
+#ifdef __AVX512F__
+	if (bytes == 4) {
+		base += add;
+		gfx9_gather_dwords((uint32_t *[]){ rows[0] }, &base, 1, size - add, off, exec);
+		return;
+	}
+#else
+	(void)size;
+#endif
 	switch (pattern) {
 	case GFX9_PARTIAL:
 		for (uint64_t m = exec; m; m &= m - 1) {
@@ -417,9 +501,30 @@ GFX9_INLINE void gfx9_gather(uint32_t (*rows)[GFX9_LANES], const uint8_t *base, 
 	}
 }
 
+/* The same at two places behind each lane's, to two sets of registers. */
+ALWAYS_INLINE void gfx9_gather_pair(uint32_t (*rows)[GFX9_LANES], const uint8_t *base,
+				    uint32_t size, const uint32_t *off, uint32_t first,
+				    uint32_t second, unsigned int bytes, uint64_t exec)
+{
+	unsigned int n = bytes / 4;
+	enum gfx9_pattern pattern;
+
+#ifdef __AVX512F__
+	if (bytes == 4) {
+		gfx9_gather_dwords((uint32_t *[]){ rows[0], rows[1] },
+				   (const uint8_t *[]){ base + first, base + second }, 2,
+				   size - (first > second ? first : second), off, exec);
+		return;
+	}
+#endif
+	pattern = gfx9_pattern(off, bytes, exec);
+	gfx9_gather(rows, base, size, off, first, bytes, exec, pattern);
+	gfx9_gather(rows + n, base, size, off, second, bytes, exec, pattern);
+}
+
 /* The low bytes of a lane's registers, shifted right by @shift, to memory. */
-GFX9_INLINE void gfx9_store_lane(uint8_t *to, uint32_t (*rows)[GFX9_LANES], unsigned int lane,
-				 unsigned int bytes, unsigned int shift)
+ALWAYS_INLINE void gfx9_store_lane(uint8_t *to, uint32_t (*rows)[GFX9_LANES], unsigned int lane,
+				   unsigned int bytes, unsigned int shift)
 {
 	uint64_t pair;
 	uint16_t half;
@@ -442,8 +547,8 @@ GFX9_INLINE void gfx9_store_lane(uint8_t *to, uint32_t (*rows)[GFX9_LANES], unsi
 	}
 }
 
-GFX9_INLINE void gfx9_store_block(uint8_t *to, uint32_t (*rows)[GFX9_LANES], unsigned int lane,
-				  unsigned int bytes, unsigned int shift)
+ALWAYS_INLINE void gfx9_store_block(uint8_t *to, uint32_t (*rows)[GFX9_LANES], unsigned int lane,
+				    unsigned int bytes, unsigned int shift)
 {
 	switch (bytes) {
 	case 4:
@@ -460,10 +565,18 @@ GFX9_INLINE void gfx9_store_block(uint8_t *to, uint32_t (*rows)[GFX9_LANES], uns
 }
 
 /* As gfx9_gather(). Where lanes meet, the last one stays. */
-GFX9_INLINE void gfx9_scatter(uint8_t *base, const uint32_t *off, uint32_t add,
-			      uint32_t (*rows)[GFX9_LANES], unsigned int bytes, unsigned int shift,
-			      uint64_t exec, enum gfx9_pattern pattern)
+ALWAYS_INLINE void gfx9_scatter(uint8_t *base, uint32_t size, const uint32_t *off, uint32_t add,
+				uint32_t (*rows)[GFX9_LANES], unsigned int bytes,
+				unsigned int shift, uint64_t exec, enum gfx9_pattern pattern)
 {
+#ifdef __AVX512F__
+	if (bytes == 4) {
+		gfx9_scatter_dwords(base + add, size - add, off, rows[0], exec);
+		return;
+	}
+#else
+	(void)size;
+#endif
 	switch (pattern) {
 	case GFX9_PARTIAL:
 		for (uint64_t m = exec; m; m &= m - 1) {
@@ -483,45 +596,45 @@ GFX9_INLINE void gfx9_scatter(uint8_t *base, const uint32_t *off, uint32_t add,
 }
 
 /* What an atomic on integers leaves in memory, in both sizes. */
-#define GFX9_RMW_INTEGER(name, word, sword)                               \
-	GFX9_INLINE word name(enum gfx9_rmw op, word old, word x, word y) \
-	{                                                                 \
-		switch (op) {                                             \
-		case GFX9_RMW_SWAP:                                       \
-			return x;                                         \
-		case GFX9_RMW_CMPSWAP:                                    \
-			return old == y ? x : old;                        \
-		case GFX9_RMW_ADD:                                        \
-			return old + x;                                   \
-		case GFX9_RMW_SUB:                                        \
-			return old - x;                                   \
-		case GFX9_RMW_RSUB:                                       \
-			return x - old;                                   \
-		case GFX9_RMW_SMIN:                                       \
-			return (sword)x < (sword)old ? x : old;           \
-		case GFX9_RMW_UMIN:                                       \
-			return x < old ? x : old;                         \
-		case GFX9_RMW_SMAX:                                       \
-			return (sword)x > (sword)old ? x : old;           \
-		case GFX9_RMW_UMAX:                                       \
-			return x > old ? x : old;                         \
-		case GFX9_RMW_AND:                                        \
-			return old & x;                                   \
-		case GFX9_RMW_OR:                                         \
-			return old | x;                                   \
-		case GFX9_RMW_XOR:                                        \
-			return old ^ x;                                   \
-		case GFX9_RMW_INC:                                        \
-			return old >= x ? 0 : old + 1;                    \
-		case GFX9_RMW_DEC:                                        \
-			return !old || old > x ? x : old - 1;             \
-		case GFX9_RMW_MSKOR:                                      \
-			return (old & ~x) | y;                            \
-		case GFX9_RMW_WRAP:                                       \
-			return old >= x ? old - x : old + y;              \
-		default:                                                  \
-			return old;                                       \
-		}                                                         \
+#define GFX9_RMW_INTEGER(name, word, sword)                                 \
+	ALWAYS_INLINE word name(enum gfx9_rmw op, word old, word x, word y) \
+	{                                                                   \
+		switch (op) {                                               \
+		case GFX9_RMW_SWAP:                                         \
+			return x;                                           \
+		case GFX9_RMW_CMPSWAP:                                      \
+			return old == y ? x : old;                          \
+		case GFX9_RMW_ADD:                                          \
+			return old + x;                                     \
+		case GFX9_RMW_SUB:                                          \
+			return old - x;                                     \
+		case GFX9_RMW_RSUB:                                         \
+			return x - old;                                     \
+		case GFX9_RMW_SMIN:                                         \
+			return (sword)x < (sword)old ? x : old;             \
+		case GFX9_RMW_UMIN:                                         \
+			return x < old ? x : old;                           \
+		case GFX9_RMW_SMAX:                                         \
+			return (sword)x > (sword)old ? x : old;             \
+		case GFX9_RMW_UMAX:                                         \
+			return x > old ? x : old;                           \
+		case GFX9_RMW_AND:                                          \
+			return old & x;                                     \
+		case GFX9_RMW_OR:                                           \
+			return old | x;                                     \
+		case GFX9_RMW_XOR:                                          \
+			return old ^ x;                                     \
+		case GFX9_RMW_INC:                                          \
+			return old >= x ? 0 : old + 1;                      \
+		case GFX9_RMW_DEC:                                          \
+			return !old || old > x ? x : old - 1;               \
+		case GFX9_RMW_MSKOR:                                        \
+			return (old & ~x) | y;                              \
+		case GFX9_RMW_WRAP:                                         \
+			return old >= x ? old - x : old + y;                \
+		default:                                                    \
+			return old;                                         \
+		}                                                           \
 	}
 
 GFX9_RMW_INTEGER(gfx9_rmw32_integer, uint32_t, int32_t)

@@ -100,24 +100,3 @@ uint64_t gfx9_scalar64(const struct gfx9_wave *w, const struct gfx9_inst *in, un
 		return doubles[code - GFX9_SRC_HALF];
 	return special(w, code);
 }
-
-GFX9_CLONES static void spread_mask(uint64_t mask, uint32_t *restrict out)
-{
-	uint32_t lo = (uint32_t)mask, hi = (uint32_t)(mask >> 32);
-
-	for (unsigned int i = 0; i < GFX9_LANES / 2; i++) {
-		out[i] = lo & 1u << i ? ~0u : 0;
-		out[i + 32] = hi & 1u << i ? ~0u : 0;
-	}
-}
-
-const uint32_t *gfx9_lanes(struct gfx9_wave *w)
-{
-	uint64_t exec = gfx9_exec(w);
-
-	if (w->lanes_of != exec) {
-		spread_mask(exec, w->lanes);
-		w->lanes_of = exec;
-	}
-	return w->lanes;
-}

@@ -10,18 +10,6 @@
 
 #include "emu/gfx9/wave.h"
 
-/*
- * Compiled for several processors; the program's start chooses. Clang 14 loses such functions, the
- * thread sanitizer is not there yet when the choice is made, and with the address sanitizer they
- * take minutes to compile.
- */
-#if defined(__x86_64__) && defined(__linux__) && !defined(__clang__) && \
-	!defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
-#define GFX9_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define GFX9_CLONES
-#endif
-
 #define GFX9_TTMPS 16
 #define GFX9_SREGS 128 /* operand codes that are registers */
 

@@ -14,6 +14,7 @@
 #define GP__EMU_GFX9_VECTOR_H
 
 #include "emu/gfx9/exec_mfma.h"
+#include "emu/gfx9/variant.h"
 #include "emu/gfx9/vector_ops.h"
 #include "emu/gfx9/wave.h"
 
@@ -64,12 +65,13 @@ struct gfx9_vector_op {
 	uint16_t flags;
 };
 
-/* One compilation of the vector ALU. */
+/* One compilation of the vector ALU and of vector memory. */
 struct gfx9_vector_variant {
 	const char *name;
 	const struct gfx9_vector_op *ops; /* [GFX9_OPS] */
 	gfx9_run_fn *run; /* any instruction */
 	gfx9_run_fn *(*bind)(struct gfx9_inst *in);
+	gfx9_run_fn *const *memory; /* [GFX9_OPS]: FLAT, GLOBAL, SCRATCH, MUBUF, DS; else NULL */
 	gfx9_mfma_sum_fn *mfma_sum;
 };
 
@@ -77,10 +79,6 @@ struct gfx9_vector_variant {
 const struct gfx9_vector_variant *const *gfx9_vector_variants(void);
 
 #ifdef GFX9_VARIANT
-#define GFX9_PASTE2(name, variant) gfx9_##variant##_##name
-#define GFX9_PASTE(name, variant) GFX9_PASTE2(name, variant)
-#define GFX9_V(name) GFX9_PASTE(name, GFX9_VARIANT)
-
 #define GFX9_DECLARE(op, k, sat, s0, s1, s2, d, flags) \
 	gfx9_lanes_fn GFX9_V(k);                       \
 	gfx9_lanes_fn GFX9_V(sat);                     \
@@ -94,6 +92,7 @@ GFX9_VECTOR_SPECIAL(GFX9_DECLARE)
 #undef GFX9_DECLARE
 
 gfx9_run_fn GFX9_V(run_vector); /* any instruction */
+extern gfx9_run_fn *const GFX9_V(memory_ops)[GFX9_OPS];
 gfx9_mfma_sum_fn GFX9_V(mfma_sum);
 
 #define KERNEL(name)                                                                        \

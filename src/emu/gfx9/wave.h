@@ -107,13 +107,13 @@ typedef enum gfx9_stop gfx9_run_fn(struct gfx9_wave *w, const struct gfx9_inst *
  * code.c looks through them; of the vector ALU it takes the variant that suits this processor best.
  */
 extern gfx9_run_fn *const gfx9_scalar_ops[GFX9_OPS]; /* SOP*, SMEM: exec_scalar.c, exec_smem.c */
-extern gfx9_run_fn *const
-	gfx9_memory_ops[GFX9_OPS]; /* FLAT, GLOBAL, SCRATCH, MUBUF, DS: exec_memory.c, exec_ds.c */
 extern gfx9_run_fn *const gfx9_vector_ops[GFX9_OPS]; /* VOP*: exec_vector.c */
 
 /* The function for this very instruction: its plain form where it has no modifiers, for which it
  * fills in->rows. NULL: not a VALU op. */
 gfx9_run_fn *gfx9_vector_bind(struct gfx9_inst *in);
+/* FLAT, GLOBAL, SCRATCH, MUBUF, DS: exec_memory.c and others. NULL: none of these. */
+gfx9_run_fn *gfx9_memory_op(unsigned int op);
 
 /* At once, so that the host has no two small stores to put together for a larger load. */
 static inline uint64_t gfx9_get64(const struct gfx9_wave *w, unsigned int code)
@@ -143,8 +143,5 @@ static inline uint32_t *gfx9_row(struct gfx9_wave *w, unsigned int code)
 {
 	return code >= GFX9_AGPR ? w->v[w->nr_vgprs + code - GFX9_AGPR] : w->v[code - GFX9_VGPR];
 }
-
-/* Brings w->lanes up to EXEC and returns it. */
-const uint32_t *gfx9_lanes(struct gfx9_wave *w);
 
 #endif
