@@ -325,6 +325,24 @@ static enum gfx9_where flat_where(struct gfx9_wave *w, const uint64_t *restrict 
 	return in_lds ? GFX9_IN_LDS : GFX9_IN_SCRATCH;
 }
 
+/*
+ * What a compiler makes of a variable on the stack: all active lanes have one address, in scratch.
+ * False: nothing has happened.
+ */
+static bool flat_variable(struct gfx9_site *s)
+{
+	const uint32_t *low = gfx9_row(s->w, s->in->src[0]), *high = low + GFX9_LANES;
+	unsigned int lane = LANE(s->exec);
+	uint64_t at = (low[lane] | (uint64_t)high[lane] << 32) + global_base(s->w, s->in);
+
+	if (at >> 32 != s->w->private_base || at % 4)
+		return false;
+	if (gfx9_lanes_unlike(low, low[lane], s->exec) ||
+	    gfx9_lanes_unlike(high, high[lane], s->exec))
+		return false;
+	return GFX9_V(access_rows)(s, scratch_address(s->w, 0, (uint32_t)at));
+}
+
 enum gfx9_stop GFX9_V(flat)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	uint64_t addr[GFX9_LANES];
@@ -341,7 +359,7 @@ enum gfx9_stop GFX9_V(flat)(struct gfx9_wave *w, const struct gfx9_inst *in)
 
 	if (!gfx9_has_rows(w, in->src[0], 2) || !GFX9_V(data_exists)(w, in, s.a) || in->lds)
 		return GFX9_ILLEGAL;
-	if (!s.exec)
+	if (!s.exec || flat_variable(&s))
 		return GFX9_GO;
 	global_addresses(w, in, addr);
 	where = flat_where(w, addr);

@@ -403,12 +403,12 @@ INT2(bcnt_u32_b32, popcount(x) + y)
 /* The lanes below each, in the lower and the upper half of the wave. */
 #define B1(n) (uint32_t)((1ull << (n)) - 1)
 #define B4(n) B1(n), B1(n + 1), B1(n + 2), B1(n + 3)
-#define B32 B4(0), B4(4), B4(8), B4(12), B4(16), B4(20), B4(24), B4(28)
+#define BELOW B4(0), B4(4), B4(8), B4(12), B4(16), B4(20), B4(24), B4(28)
 #define X4(v) v, v, v, v
 #define X32(v) X4(v), X4(v), X4(v), X4(v), X4(v), X4(v), X4(v), X4(v)
 
-static const _Alignas(64) uint32_t below_lo[GFX9_LANES] = { B32, X32(~0u) };
-static const _Alignas(64) uint32_t below_hi[GFX9_LANES] = { X32(0), B32 };
+static const _Alignas(64) uint32_t below_lo[GFX9_LANES] = { BELOW, X32(~0u) };
+static const _Alignas(64) uint32_t below_hi[GFX9_LANES] = { X32(0), BELOW };
 
 INT2(mbcnt_lo_u32_b32, popcount(x &below_lo[i]) + y)
 INT2(mbcnt_hi_u32_b32, popcount(x &below_hi[i]) + y)

@@ -173,6 +173,27 @@ ALWAYS_INLINE uint64_t gfx9_lanes_above(const uint32_t *row, uint32_t last, uint
 	return above & exec;
 }
 
+/* The active lanes of @row that hold anything but @value. */
+ALWAYS_INLINE uint64_t gfx9_lanes_unlike(const uint32_t *row, uint32_t value, uint64_t exec)
+{
+#ifdef __AVX512F__
+	uint64_t unlike = 0;
+
+	for (unsigned int i = 0; i < GFX9_LANES; i += 16)
+		unlike |= (uint64_t)_mm512_cmpneq_epi32_mask(_mm512_loadu_si512(row + i),
+							     _mm512_set1_epi32((int)value))
+			  << i;
+#else
+	uint32_t mask[GFX9_LANES];
+	uint64_t unlike;
+
+	for (unsigned int i = 0; i < GFX9_LANES; i++)
+		mask[i] = row[i] != value ? ~0u : 0;
+	unlike = compress(mask);
+#endif
+	return unlike & exec;
+}
+
 /* 0, @step, 2 * @step ... behind @first, without overflow; so in all 64 lanes. */
 ALWAYS_INLINE bool gfx9_in_sequence(const uint32_t *row, uint32_t step)
 {

@@ -43,7 +43,7 @@ static inline void gfx9_sreg_set64(struct gfx9_wave *w, unsigned int code, uint6
 
 /* An inline constant in each of 64 lanes, by operand code from GFX9_SRC_0 on. */
 #define GFX9_INLINE_CODES 121
-extern const uint32_t gfx9_inline_rows[GFX9_INLINE_CODES][GFX9_LANES];
+extern _Alignas(64) const uint32_t gfx9_inline_rows[GFX9_INLINE_CODES][GFX9_LANES];
 
 static inline bool gfx9_is_inline(unsigned int code)
 {

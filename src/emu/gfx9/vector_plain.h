@@ -86,8 +86,10 @@ ALWAYS_INLINE const uint32_t *plain_sign(const struct gfx9_inst *in, unsigned in
 	return spare;
 }
 
+/* @mask is the caller's own, so that the compiler can keep it in registers. */
 ALWAYS_INLINE const uint32_t *plain_source(struct gfx9_wave *w, const struct gfx9_inst *in,
-					   struct gfx9_vector_op t, unsigned int k, bool signs)
+					   struct gfx9_vector_op t, unsigned int k, bool signs,
+					   uint32_t *mask)
 {
 	unsigned int type = t.src[k], code = plain_code(in, t, k);
 	uint32_t *spare = w->spare->src[k];
@@ -96,8 +98,8 @@ ALWAYS_INLINE const uint32_t *plain_source(struct gfx9_wave *w, const struct gfx
 	if (type == GFX9_T_NONE)
 		return NULL;
 	if (type == GFX9_T_MASK) {
-		expand(gfx9_get64(w, code & ~1u), spare);
-		return spare;
+		expand(gfx9_get64(w, code & ~1u), mask);
+		return mask;
 	}
 	row = is_wide(type) ? plain_source64(w, in, code, type, spare)
 			    : plain_source32(w, in, code, spare);
@@ -106,15 +108,15 @@ ALWAYS_INLINE const uint32_t *plain_source(struct gfx9_wave *w, const struct gfx
 
 /* False: this is not for the short way. */
 ALWAYS_INLINE bool plain_begin(struct plain *p, struct gfx9_wave *w, const struct gfx9_inst *in,
-			       struct gfx9_vector_op t, bool signs)
+			       struct gfx9_vector_op t, bool signs, uint32_t *mask)
 {
 	if (signs && !has_sign(t.src[0]) && !has_sign(t.src[1]) && !has_sign(t.src[2]))
 		return false;
 	if (!plain_mode(w, t) || __builtin_expect(in->rows > w->nr_vgprs, 0))
 		return false;
-	p->src[0] = plain_source(w, in, t, 0, signs);
-	p->src[1] = plain_source(w, in, t, 1, signs);
-	p->src[2] = plain_source(w, in, t, 2, signs);
+	p->src[0] = plain_source(w, in, t, 0, signs, mask);
+	p->src[1] = plain_source(w, in, t, 1, signs, mask);
+	p->src[2] = plain_source(w, in, t, 2, signs, mask);
 	p->exec = gfx9_exec(w);
 	p->d = p->out = NULL;
 	if (t.dst != GFX9_T_NONE) {
@@ -143,27 +145,34 @@ ALWAYS_INLINE void plain_end(const struct plain *p, struct gfx9_wave *w, const s
 		gfx9_set64(w, GFX9_EXEC, mask);
 }
 
-#define PLAIN_FUNCTION(name, k, signs, ...)                                           \
+/* Called and not inlined: signs are rare, and so much code takes long to compile. */
+ALWAYS_INLINE gfx9_lanes_fn *plain_called(gfx9_lanes_fn *kernel)
+{
+	__asm__("" : "+r"(kernel));
+	return kernel;
+}
+
+#define PLAIN_FUNCTION(name, kernel, signs, ...)                                      \
 	enum gfx9_stop GFX9_V(name)(struct gfx9_wave * w, const struct gfx9_inst *in) \
 	{                                                                             \
 		const struct gfx9_vector_op t = { __VA_ARGS__ };                      \
-		uint32_t m[GFX9_LANES];                                               \
+		uint32_t m[GFX9_LANES], mask[GFX9_LANES];                             \
 		struct plain p;                                                       \
                                                                                       \
-		if (!plain_begin(&p, w, in, t, signs))                                \
+		if (!plain_begin(&p, w, in, t, signs, mask))                          \
 			return GFX9_V(run_vector)(w, in);                             \
 		if (t.flags & GFX9_F_VCC_IN)                                          \
 			expand(gfx9_get64(w, GFX9_VCC), m);                           \
-		GFX9_V(k)(p.out, m, p.src[0], p.src[1], p.src[2], w->mode);           \
+		kernel(p.out, m, p.src[0], p.src[1], p.src[2], w->mode);              \
 		plain_end(&p, w, in, t, m);                                           \
 		return GFX9_GO;                                                       \
 	}
 
 /* For each line of a table in vector_ops.h. */
 #define PLAIN(op, k, sat, s0, s1, s2, d, flags)                                         \
-	PLAIN_FUNCTION(plain_##op, k, false,                                            \
+	PLAIN_FUNCTION(plain_##op, GFX9_V(k), false,                                    \
 		       TYPES(GFX9_T_##s0, GFX9_T_##s1, GFX9_T_##s2, GFX9_T_##d, flags)) \
-	PLAIN_FUNCTION(signed_##op, k, true,                                            \
+	PLAIN_FUNCTION(signed_##op, plain_called(GFX9_V(k)), true,                      \
 		       TYPES(GFX9_T_##s0, GFX9_T_##s1, GFX9_T_##s2, GFX9_T_##d, flags))
 
 #endif
