@@ -159,12 +159,16 @@ renderD129" ]
 @test "counters of a process in sysfs are real" {
 	[ -x "$ROCM_PROGRAMS/hsa_stops" ] || skip "no hsa_stops: it needs libhsa-runtime-dev and clang-19"
 	emu start --cus 4
-	emu exec --name default -- "$ROCM_PROGRAMS/hsa_stops" --seconds 6 --stop none 3>&- &
+	emu exec --name default -- "$ROCM_PROGRAMS/hsa_stops" --seconds 12 --stop none 3>&- &
 	program=$!
 	sleep 3
+	# shellcheck disable=SC2016
 	run emu exec --name default -- sh -c '
 		cd /sys/class/kfd/kfd/proc
-		for n in 1 2 3 4 5 6 7 8 9 10; do cat */stats_*/cu_occupancy; done | sort -n | tail -1
+		for n in $(seq 100); do
+			cat */stats_*/cu_occupancy
+			sleep 0.02
+		done 2>/dev/null | sort -n | tail -1
 		cat */stats_*/evicted_ms */sdma_* | wc -l'
 	echo "$output"
 	wait $program
