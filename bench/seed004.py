@@ -90,10 +90,12 @@ def run_beside(situation, seconds, trainer, server, sched=None):
     situation.seconds += time.monotonic() - begin
 
 
-def offline_loss(offline, preempted):
-    """Beyond the time that requests were at the GPU for; in percent."""
-    left = 1 - sum(preempted.served.all) / preempted.seconds
-    return (1 - preempted.rate() / (offline.rate() * left)) * 100
+def offline_loss(held, preempted):
+    """The part of the time that the trainer was held for and no request was at the GPU; percent.
+
+    Of one and the same run: how fast the trainer is alone depends on what else the host does.
+    """
+    return max(0, sum(held) - sum(preempted.served.all)) / preempted.seconds * 100
 
 
 def main():
@@ -122,11 +124,11 @@ def main():
     server.result()
     for situation in alone, offline, together, preempted:
         print(json.dumps(situation.row()))
-    loss = offline_loss(offline, preempted)
+    loss = offline_loss(sched.held_times[1:], preempted)
     print(json.dumps({
         "key": "offline_loss_percent", "value": loss,
-        "sentence": f"Preempted, the offline program is {loss:.1f} % slower than alone, beyond the "
-                    f"time that requests take; its {result['steps']} steps are right."}))
+        "sentence": f"Preempted, the offline program loses {loss:.1f} % of its time, beyond what "
+                    f"requests take; its {result['steps']} steps are right."}))
     if sched.errors:
         sys.exit(str(sched.errors[0]))
 
