@@ -76,3 +76,7 @@ case_of_stage_1() {
 @test "stage 1, case 3: the scheduler is killed while it holds" {
 	case_of_stage_1 scheduler_killed
 }
+
+@test "stage 1, case 3: a task that nobody ends" {
+	case_of_stage_1 nobody_ends
+}
