@@ -247,6 +247,27 @@ static void queues_without_a_slot_get_their_turn(void **unused)
 	(void)unused;
 }
 
+/* Nobody looks at those that are gone: what is left goes on. */
+static void destroying_what_waits_for_a_slot(void **unused)
+{
+	struct setup *s = start(30);
+	struct emu_node *n = s->b.node;
+	struct bench_signal *done;
+	int nr_waiting = 0;
+
+	for (int i = EMU_CP_QUEUES; i < 29; i++)
+		bench_destroy(&s->q[i]);
+	emu_node_enter(n);
+	for (struct emu_queue *q = n->unmapped; q; q = q->next_in_turn)
+		nr_waiting += q == s->q[29].q ? 1 : 100;
+	emu_node_leave(n);
+	assert_int_equal(nr_waiting, 1);
+	done = push_barrier(&s->q[29], 0);
+	assert_true(bench_wait(&done->value, 0));
+	end(s);
+	(void)unused;
+}
+
 static void destroying_what_runs(void **unused)
 {
 	struct setup *s = start(2);
@@ -565,6 +586,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(without_save_waves_finish_first),
 		cmocka_unit_test(reset_drops_what_runs),
 		cmocka_unit_test(queues_without_a_slot_get_their_turn),
+		cmocka_unit_test(destroying_what_waits_for_a_slot),
 		cmocka_unit_test(destroying_what_runs),
 		cmocka_unit_test(an_eviction_is_for_all_queues_and_for_good),
 		cmocka_unit_test(waves_that_do_not_leave),

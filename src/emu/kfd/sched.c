@@ -273,6 +273,19 @@ static void unlink_queue(struct emu_queue *q)
 	*link = q->next;
 }
 
+/* One that waits for a slot is not looked at any more. */
+static void stop_waiting(struct emu_queue *q)
+{
+	struct emu_queue **link = &q->node->unmapped;
+
+	emu_node_enter(q->node);
+	while (*link && *link != q)
+		link = &(*link)->next_in_turn;
+	if (*link)
+		*link = q->next_in_turn;
+	emu_node_leave(q->node);
+}
+
 int emu_sched_add(struct emu_queue *q)
 {
 	struct emu_node *n = q->node;
@@ -311,6 +324,7 @@ int emu_sched_remove(struct emu_queue *q)
 		sleep_ns(1000000);
 		pthread_mutex_lock(&n->lock);
 	}
+	stop_waiting(q);
 	unlink_queue(q);
 	n->nr_queues--;
 	return err;
