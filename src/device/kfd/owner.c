@@ -31,7 +31,8 @@ int gp__kfd_owner_create(gp__kfd_ioctl_fn next, enum gp__kfd_way way,
 	o->next = next;
 	if (events)
 		o->events = *events;
-	o->asked = o->way = way;
+	o->asked = way;
+	o->way = (int)way;
 	o->generation = 1;
 	o->kfd = -1;
 	init_locks(o);

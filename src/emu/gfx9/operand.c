@@ -29,7 +29,7 @@ static const uint64_t doubles[] = {
 #define AT(code) [(code)-GFX9_SRC_0]
 
 /* clang-format off */
-const uint32_t gfx9_inline_rows[GFX9_INLINE_CODES][GFX9_LANES] = {
+_Alignas(64) const uint32_t gfx9_inline_rows[GFX9_INLINE_CODES][GFX9_LANES] = {
 	ROWS16(0), ROWS16(16), ROWS16(32), ROWS16(48), ROW(64),
 	DOWN4(-1), DOWN4(-5), DOWN4(-9), DOWN4(-13),
 	AT(GFX9_SRC_HALF) = ROW(0x3f000000), ROW(0xbf000000), ROW(0x3f800000), ROW(0xbf800000),
