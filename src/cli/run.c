@@ -43,20 +43,13 @@ static const struct argp_option options[] = {
 
 static error_t parse_class(struct argp_state *state, const char *text, struct args *a)
 {
-	static const struct {
-		const char *name;
-		int priority;
-	} classes[] = { { "online", GP__PRIO_ONLINE },
-			{ "normal", GP__PRIO_NORMAL },
-			{ "offline", GP__PRIO_OFFLINE } };
+	s32 priority;
 
-	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
-		if (!strcmp(classes[i].name, text)) {
-			snprintf(a->priority, sizeof(a->priority), "%d", classes[i].priority);
-			return 0;
-		}
-	}
-	return gp__cmd_usage(state, "--class: '%s' is none of online, normal and offline", text);
+	if (!gp__class_prio(text, &priority))
+		return gp__cmd_usage(state, "--class: '%s' is none of online, normal and offline",
+				     text);
+	snprintf(a->priority, sizeof(a->priority), "%d", priority);
+	return 0;
 }
 
 static error_t parse_number(struct argp_state *state, const char *option, const char *text,

@@ -39,20 +39,13 @@ static const struct argp_option options[] = {
 
 static error_t set_class(struct args *args, const char *name, struct argp_state *state)
 {
-	static const struct {
-		const char *name;
-		int priority;
-	} classes[] = { { "offline", GP__PRIO_OFFLINE },
-			{ "normal", GP__PRIO_NORMAL },
-			{ "online", GP__PRIO_ONLINE } };
+	s32 priority;
 
-	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
-		if (strcmp(classes[i].name, name))
-			continue;
-		json_object_set_new(args->change, "priority", json_integer(classes[i].priority));
-		return 0;
-	}
-	return gp__cmd_usage(state, "--class: '%s' is not offline, normal or online", name);
+	if (!gp__class_prio(name, &priority))
+		return gp__cmd_usage(state, "--class: '%s' is none of online, normal and offline",
+				     name);
+	json_object_set_new(args->change, "priority", json_integer(priority));
+	return 0;
 }
 
 static error_t set_priority(struct args *args, const char *text, struct argp_state *state)

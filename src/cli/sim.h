@@ -36,7 +36,6 @@ struct sim_class {
 	uint64_t done, ended, missed, unfinished, preemptions, longest_hold_ns, gpu_ns;
 };
 
-const char *sim_class_name(int32_t prio);
 /* Mean time of a job against the program alone. False: not known. */
 bool sim_slowdown(const struct sim_report *rep, const struct gp__sim_program_result *p,
 		  double *value);

@@ -2,20 +2,6 @@
 /* Figures of a simulation that are worked out from what it counted. */
 #include "cli/sim.h"
 
-const char *sim_class_name(int32_t prio)
-{
-	switch (prio) {
-	case GP__PRIO_ONLINE:
-		return "online";
-	case GP__PRIO_NORMAL:
-		return "normal";
-	case GP__PRIO_OFFLINE:
-		return "offline";
-	default:
-		return "other";
-	}
-}
-
 bool sim_slowdown(const struct sim_report *rep, const struct gp__sim_program_result *p,
 		  double *value)
 {
@@ -41,7 +27,8 @@ double sim_per_second(const struct gp__sim_result *r, uint64_t n)
 
 size_t sim_sum_classes(const struct gp__sim_result *r, struct sim_class sums[SIM_CLASSES_MAX])
 {
-	static const int32_t order[] = { GP__PRIO_ONLINE, GP__PRIO_NORMAL, GP__PRIO_OFFLINE, -1 };
+	static const enum gp__class order[] = { GP__CLASS_ONLINE, GP__CLASS_NORMAL,
+						GP__CLASS_OFFLINE, GP__CLASS_OTHER };
 	size_t n = 0;
 
 	for (size_t o = 0; o < sizeof(order) / sizeof(order[0]); o++) {
@@ -50,9 +37,9 @@ size_t sim_sum_classes(const struct gp__sim_result *r, struct sim_class sums[SIM
 		for (size_t i = 0; i < r->n_programs; i++) {
 			const struct gp__sim_program_result *p = &r->programs[i];
 
-			if (strcmp(sim_class_name(p->spec->priority), sim_class_name(order[o])))
+			if (gp__class_of(p->spec->priority) != order[o])
 				continue;
-			c->name = sim_class_name(order[o]);
+			c->name = gp__class_name(order[o]);
 			c->programs += p->instances;
 			gp__hist_merge(&c->latency, &p->latency);
 			c->done += p->done;

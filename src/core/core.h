@@ -39,7 +39,13 @@
 #include "core/tree.h"
 #include "core/types.h"
 
-enum gp__class { GP__CLASS_OTHER, GP__CLASS_OFFLINE, GP__CLASS_NORMAL, GP__CLASS_ONLINE };
+enum gp__class {
+	GP__CLASS_OTHER, /* any priority that has no name */
+	GP__CLASS_OFFLINE,
+	GP__CLASS_NORMAL,
+	GP__CLASS_ONLINE,
+	GP__CLASS_COUNT,
+};
 
 #define GP__PRIO_OFFLINE 2
 #define GP__PRIO_NORMAL 7
@@ -373,6 +379,11 @@ bool gp__dev_inversion(const struct gp__dev *d, const struct gp__entity **waitin
 
 const char *gp__state_name(enum gp__state s);
 const char *gp__rule_name(enum gp__rule r);
+
+/* The names that some priorities have. */
+enum gp__class gp__class_of(s32 prio);
 const char *gp__class_name(enum gp__class c);
+/* False: no priority is called @name. */
+bool gp__class_prio(const char *name, s32 *prio);
 
 #endif

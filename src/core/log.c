@@ -91,17 +91,9 @@ static const char *const rule_names[GP__RULE_COUNT] = {
 	[GP__RULE_WEIGHT] = "weight",
 };
 
-static const char *const class_names[] = { "other", "offline", "normal", "online" };
-#define NR_CLASSES (sizeof(class_names) / sizeof(class_names[0]))
-
 const char *gp__rule_name(enum gp__rule r)
 {
 	return (u32)r < GP__RULE_COUNT ? rule_names[r] : "?";
-}
-
-const char *gp__class_name(enum gp__class c)
-{
-	return (u32)c < NR_CLASSES ? class_names[c] : "?";
 }
 
 char gp__what_sign(enum gp__what what)
@@ -244,6 +236,17 @@ static int take_name(struct text *t, const char *const *names, size_t n)
 	return -1;
 }
 
+static bool take_class(struct text *t, s64 *v)
+{
+	for (*v = 0; *v < GP__CLASS_COUNT; ++*v) {
+		const char *name = gp__class_name((enum gp__class)*v);
+
+		if (take_name(t, &name, 1) == 0)
+			return true;
+	}
+	return false;
+}
+
 static bool take_u64(struct text *t, u64 *v)
 {
 	const char *start = t->p;
@@ -317,9 +320,7 @@ static bool take_value(struct text *t, enum gp__field f, s64 *v)
 		*v = i;
 		return i >= 0;
 	case GP__F_CLASS:
-		i = take_name(t, class_names, NR_CLASSES);
-		*v = i;
-		return i >= 0;
+		return take_class(t, v);
 	case GP__F_BY:
 		if (!take_who(t, "e", &id))
 			return false;

@@ -96,20 +96,6 @@ static void put_gpu(struct gp__gpu *gpu, u64 now)
  * Groups
  */
 
-enum gp__class gp__class_of(s32 prio)
-{
-	switch (prio) {
-	case GP__PRIO_OFFLINE:
-		return GP__CLASS_OFFLINE;
-	case GP__PRIO_NORMAL:
-		return GP__CLASS_NORMAL;
-	case GP__PRIO_ONLINE:
-		return GP__CLASS_ONLINE;
-	default:
-		return GP__CLASS_OTHER;
-	}
-}
-
 static struct gp__group *find_group(struct gp__house *h, const struct gp__program *p,
 				    const struct gp__gpu *gpu, s32 prio, const char *tag)
 {

@@ -115,8 +115,6 @@ void gp__house_settle(struct gp__house *h, u64 now);
 /* When to call gp__core_tick() at the latest; GP__NEVER: no need to. */
 u64 gp__house_wake(const struct gp__house *h);
 
-/* The name that a priority has, if it has one. */
-enum gp__class gp__class_of(s32 prio);
 struct gp__group *gp__house_find_group(struct gp__house *h, u32 entity_id);
 struct gp__lodger *gp__house_find_queue(struct gp__house *h, u32 queue_id);
 /* Whether @p is alone on all its GPUs. */

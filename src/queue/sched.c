@@ -286,20 +286,6 @@ static struct group *group_find(struct gp_sched *s, const struct device *d, int 
 	return NULL;
 }
 
-static enum gp__class class_of(int priority)
-{
-	switch (priority) {
-	case GP_PRIORITY_OFFLINE:
-		return GP__CLASS_OFFLINE;
-	case GP_PRIORITY_NORMAL:
-		return GP__CLASS_NORMAL;
-	case GP_PRIORITY_ONLINE:
-		return GP__CLASS_ONLINE;
-	default:
-		return GP__CLASS_OTHER;
-	}
-}
-
 static struct group *group_get(struct gp_sched *s, struct device *d, const struct gp__hints *h,
 			       const char *tag)
 {
@@ -310,7 +296,7 @@ static struct group *group_get(struct gp_sched *s, struct device *d, const struc
 	g = calloc(1, sizeof(*g));
 	if (!g)
 		return NULL;
-	if (gp__entity_add(&d->dev, &g->entity, ++s->last_id, 0, class_of(h->prio), tag, h,
+	if (gp__entity_add(&d->dev, &g->entity, ++s->last_id, 0, gp__class_of(h->prio), tag, h,
 			   gp__clock_ns())) {
 		free(g);
 		return NULL;

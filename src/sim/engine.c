@@ -72,20 +72,6 @@ static void end_warmup(struct sim *s, struct sim_timer *t)
 	}
 }
 
-static enum gp__class class_of(s32 prio)
-{
-	switch (prio) {
-	case GP__PRIO_ONLINE:
-		return GP__CLASS_ONLINE;
-	case GP__PRIO_NORMAL:
-		return GP__CLASS_NORMAL;
-	case GP__PRIO_OFFLINE:
-		return GP__CLASS_OFFLINE;
-	default:
-		return GP__CLASS_OTHER;
-	}
-}
-
 static void add_entity(struct sim *s, struct sim_program *p, u32 i)
 {
 	const struct gp__program_spec *spec = p->spec;
@@ -104,7 +90,7 @@ static void add_entity(struct sim *s, struct sim_program *p, u32 i)
 	se->program = p;
 	s->owner[++s->next_entity] = p;
 	gp__entity_add(&s->gpus[p->sp->gpus[i]].dev, &se->e, s->next_entity, p->sp->process + 1,
-		       class_of(spec->priority), spec->tag[0] ? spec->tag : p->sp->name, &h, 0);
+		       gp__class_of(spec->priority), spec->tag[0] ? spec->tag : p->sp->name, &h, 0);
 	if (spec->gang)
 		gp__gang_join(&p->gang, &se->e, 0);
 	for (j = 0; j < spec->streams; j++) {

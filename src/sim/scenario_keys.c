@@ -208,21 +208,8 @@ static int set_string(struct gp__parser *p, const struct key *key, void *field, 
 
 static int set_class(struct gp__parser *p, const struct key *key, void *field, const char *value)
 {
-	static const struct {
-		const char *name;
-		int32_t priority;
-	} classes[] = {
-		{ "online", GP__PRIO_ONLINE },
-		{ "normal", GP__PRIO_NORMAL },
-		{ "offline", GP__PRIO_OFFLINE },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(classes); i++) {
-		if (!strcmp(value, classes[i].name)) {
-			*(int32_t *)field = classes[i].priority;
-			return 0;
-		}
-	}
+	if (gp__class_prio(value, field))
+		return 0;
 	return bad_value(p, key, value, "'online', 'normal' or 'offline'");
 }
 
