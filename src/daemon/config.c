@@ -14,7 +14,6 @@
 
 #include "base/compiler.h"
 #include "base/units.h"
-#include "policy/policy.h"
 
 #define TTL_MIN (100 * GP__MS)
 #define TTL_MAX (10 * GP__S)
@@ -28,11 +27,7 @@ void gp__config_defaults(struct gp__config *c)
 	memset(c, 0, sizeof(*c));
 	strcpy(c->group, "gpreempt");
 	c->ttl_ns = TTL_DEFAULT;
-	c->policy = gp__policies[0];
-	for (u32 i = 0; i < c->policy->nr_params; i++)
-		c->values[i] = c->policy->params[i].def;
-	for (u32 i = 0; i < GP__CFG_COUNT; i++)
-		c->cfg[i] = gp__core_params[i].def;
+	gp__choice_default(&c->choice);
 	c->everybody = (struct gp__limit){ .max_priority = GP__PRIO_NORMAL,
 					   .max_programs = PROGRAMS_DEFAULT,
 					   .max_queues = QUEUES_DEFAULT };
@@ -94,12 +89,9 @@ static int set_daemon(struct reading *r, const char *name, const char *value)
 		return 1;
 	}
 	if (!strcmp(name, "policy")) {
-		c->policy = gp__policy_find(value);
-		if (!c->policy)
+		if (gp__choice_policy(&c->choice, value))
 			return refuse(r, "there is no policy '%s'; 'gpreempt policy' lists them",
 				      value);
-		for (u32 i = 0; i < c->policy->nr_params; i++)
-			c->values[i] = c->policy->params[i].def;
 		return 1;
 	}
 	return refuse(r, "[daemon] has no '%s': log, group, ttl or policy", name);
@@ -188,19 +180,19 @@ static int set_limit_of(struct reading *r, bool is_user, const char *who, const 
 static int take_pair(void *data, const char *section, const char *name, const char *value)
 {
 	struct reading *r = data;
-	struct gp__config *c = r->c;
+	struct gp__choice *choice = &r->c->choice;
 
 	if (r->result)
 		return 0;
 	if (!strcmp(section, "daemon"))
 		return set_daemon(r, name, value);
 	if (!strcmp(section, "policy"))
-		return set_param(r, c->policy->params, c->policy->nr_params, name, value,
-				 c->values);
+		return set_param(r, choice->policy->params, choice->policy->nr_params, name, value,
+				 choice->values);
 	if (!strcmp(section, "core"))
-		return set_param(r, gp__core_params, GP__CFG_COUNT, name, value, c->cfg);
+		return set_param(r, gp__core_params, GP__CFG_COUNT, name, value, choice->cfg);
 	if (!strcmp(section, "everybody"))
-		return set_limit(r, &c->everybody, name, value);
+		return set_limit(r, &r->c->everybody, name, value);
 	if (!strncmp(section, "user ", 5))
 		return set_limit_of(r, true, section + 5, name, value);
 	if (!strncmp(section, "group ", 6))

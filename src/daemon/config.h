@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "core/core.h"
+#include "policy/choice.h"
 
 #define GP__CONFIG_PATH_MAX 256
 #define GP__CONFIG_LIMITS_MAX 256
@@ -25,9 +26,7 @@ struct gp__config {
 	gid_t admin_gid;
 	bool has_admin_gid;
 	u64 ttl_ns;
-	const struct gp__policy *policy;
-	u64 values[GP__POLICY_PARAMS_MAX]; /* of the policy */
-	u64 cfg[GP__CFG_COUNT]; /* of the core */
+	struct gp__choice choice;
 	struct gp__limit everybody, limit[GP__CONFIG_LIMITS_MAX];
 	u32 nr_limits;
 };

@@ -267,52 +267,37 @@ static json_t *policies_json(const struct request *r)
 	return o;
 }
 
-struct choice {
-	const struct gp__policy *policy;
-	u64 values[GP__POLICY_PARAMS_MAX], cfg[GP__CFG_COUNT];
-};
-
-static bool choose_param(struct request *r, struct choice *c, const char *name, const json_t *value)
+static bool choose_param(struct request *r, struct gp__choice *c, const char *name,
+			 const json_t *value)
 {
-	const struct gp__param *table = c->policy->params;
-	int i = gp__param_find(table, c->policy->nr_params, name, strlen(name));
-	u64 *values = c->values, v = (u64)json_integer_value(value);
+	const struct gp__param *param;
+	u64 *kept = gp__choice_value(c, name, strlen(name), &param);
 
-	if (i < 0) {
-		table = gp__core_params;
-		i = gp__param_find(table, GP__CFG_COUNT, name, strlen(name));
-		values = c->cfg;
-	}
-	if (i < 0) {
+	if (!kept) {
 		refuse(r, -EINVAL, "policy %s has no parameter '%.64s'", c->policy->name, name);
 		return false;
 	}
 	if (!json_is_integer(value) || json_integer_value(value) < 0 ||
-	    gp__param_check(&table[i], v)) {
-		refuse(r, -ERANGE, "%s is between %llu and %llu", table[i].name,
-		       (unsigned long long)table[i].min, (unsigned long long)table[i].max);
+	    gp__param_check(param, (u64)json_integer_value(value))) {
+		refuse(r, -ERANGE, "%s is between %llu and %llu", param->name,
+		       (unsigned long long)param->min, (unsigned long long)param->max);
 		return false;
 	}
-	values[i] = v;
+	*kept = (u64)json_integer_value(value);
 	return true;
 }
 
-static bool choose(struct request *r, const char *name, struct choice *c)
+static bool choose(struct request *r, const char *name, struct gp__choice *c)
 {
-	const struct gp__core *core = &r->s->house.core;
 	json_t *params = json_object_get(r->json, "params"), *value;
 	const char *key;
 
-	c->policy = name ? gp__policy_find(name) : core->policy;
-	if (!c->policy) {
+	gp__choice_current(c, &r->s->house.core);
+	if (name && gp__choice_policy(c, name)) {
 		refuse(r, -ENOENT, "there is no policy '%.64s': 'gpreempt policy' lists them",
 		       name);
 		return false;
 	}
-	for (u32 i = 0; i < c->policy->nr_params; i++)
-		c->values[i] =
-			c->policy == core->policy ? core->params[i] : c->policy->params[i].def;
-	memcpy(c->cfg, core->cfg, sizeof(c->cfg));
 	json_object_foreach (params, key, value) {
 		if (!choose_param(r, c, key, value))
 			return false;
@@ -323,8 +308,7 @@ static bool choose(struct request *r, const char *name, struct choice *c)
 static json_t *do_policy(struct request *r)
 {
 	const char *name = json_string_value(json_object_get(r->json, "name"));
-	struct gp__core *core = &r->s->house.core;
-	struct choice c;
+	struct gp__choice c;
 
 	if (!name && !json_object_get(r->json, "params"))
 		return policies_json(r);
@@ -335,11 +319,7 @@ static json_t *do_policy(struct request *r)
 			      r->s->config.group);
 	if (!choose(r, name, &c))
 		return NULL;
-	for (u32 i = 0; i < GP__CFG_COUNT; i++) {
-		if (core->cfg[i] != c.cfg[i])
-			gp__core_configure(core, i, c.cfg[i], r->s->now);
-	}
-	gp__core_set_policy(core, c.policy, c.values, r->s->now);
+	gp__choice_apply(&c, &r->s->house.core, r->s->now);
 	return policies_json(r);
 }
 

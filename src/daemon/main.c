@@ -71,8 +71,8 @@ static int check_config(const struct gp__log *log, const char *path, bool requir
 		       path);
 		return EXIT_SUCCESS;
 	}
-	printf("%s is right: policy %s, %u limits of users and groups\n", path, config.policy->name,
-	       config.nr_limits);
+	printf("%s is right: policy %s, %u limits of users and groups\n", path,
+	       config.choice.policy->name, config.nr_limits);
 	return EXIT_SUCCESS;
 }
 
@@ -111,7 +111,7 @@ int main(int argc, char **argv)
 	if (!err) {
 		gp__systemd_notify("READY=1");
 		gp__log_info(&log, "listening at %s with policy %s", path,
-			     server.config.policy->name);
+			     server.config.choice.policy->name);
 		err = gp__server_run(&server);
 	}
 	gp__server_close(&server);

@@ -70,17 +70,12 @@ static void log_record(void *data, const struct gp__record *r)
 
 static void apply_config(struct gp__server *s)
 {
-	struct gp__core *core = &s->house.core;
 	const struct gp__config *c = &s->config;
 	int err = gp__journal_open(&s->journal, s->log, c->log);
 
 	if (err)
 		gp__log_warning(s->log, "%s: %s: no decision log is kept", c->log, strerror(-err));
-	for (u32 i = 0; i < GP__CFG_COUNT; i++) {
-		if (core->cfg[i] != c->cfg[i])
-			gp__core_configure(core, i, c->cfg[i], s->now);
-	}
-	gp__core_set_policy(core, c->policy, c->values, s->now);
+	gp__choice_apply(&c->choice, &s->house.core, s->now);
 	gp__house_settle(&s->house, s->now);
 }
 
@@ -116,7 +111,8 @@ static void reload(struct gp__server *s)
 			p->admin =
 				gp__config_is_admin(&s->config, p->cred.uid, p->gids, p->nr_gids);
 		}
-		gp__log_info(s->log, "configuration read again: policy %s", s->config.policy->name);
+		gp__log_info(s->log, "configuration read again: policy %s",
+			     s->config.choice.policy->name);
 	}
 	gp__systemd_notify("READY=1");
 }
@@ -264,7 +260,7 @@ int gp__server_open(struct gp__server *s, const struct gp__log *log, const char 
 		err = gp__server_watch(s, &s->listener, EPOLLIN);
 	if (err)
 		return err;
-	gp__house_init(&s->house, s->config.policy, gp__peer_deliver, s);
+	gp__house_init(&s->house, s->config.choice.policy, gp__peer_deliver, s);
 	apply_config(s);
 	gp__journal_line(&s->journal, GP__LOG_HEADER, strlen(GP__LOG_HEADER));
 	gp__core_log(&s->house.core, log_record, s);

@@ -5,28 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy/policy.h"
 #include "base/api.h"
 
 static int param_set(struct gp__choice *c, const char *name, size_t len, uint64_t value,
 		     struct gp_error *err)
 {
-	const struct gp__param *table = c->policy->params;
-	int i = gp__param_find(table, c->policy->nr_params, name, len);
-	uint64_t *values = c->values;
+	const struct gp__param *param;
+	uint64_t *kept = gp__choice_value(c, name, len, &param);
 
-	if (i < 0) {
-		table = gp__core_params;
-		i = gp__param_find(table, GP__CFG_COUNT, name, len);
-		values = c->cfg;
-	}
-	if (i < 0)
+	if (!kept)
 		return gp__fail(err, -EINVAL, "policy %s has no parameter '%.*s'", c->policy->name,
 				(int)len, name);
-	if (gp__param_check(&table[i], value))
-		return gp__fail(err, -ERANGE, "%s is between %llu and %llu", table[i].name,
-				(unsigned long long)table[i].min, (unsigned long long)table[i].max);
-	values[i] = value;
+	if (gp__param_check(param, value))
+		return gp__fail(err, -ERANGE, "%s is between %llu and %llu", param->name,
+				(unsigned long long)param->min, (unsigned long long)param->max);
+	*kept = value;
 	return 0;
 }
 
@@ -66,28 +59,10 @@ static int params_read(struct gp__choice *c, const char *text, struct gp_error *
 int gp__choice_read(struct gp__choice *c, const struct gp__core *core, const char *policy,
 		    const char *params, struct gp_error *err)
 {
-	uint32_t i;
-
-	c->policy = policy ? gp__policy_find(policy) : core->policy;
-	if (!c->policy)
+	gp__choice_current(c, core);
+	if (policy && gp__choice_policy(c, policy))
 		return gp__fail(err, -ENOENT, "there is no policy '%s'", policy);
-	for (i = 0; i < c->policy->nr_params; i++)
-		c->values[i] =
-			c->policy == core->policy ? core->params[i] : c->policy->params[i].def;
-	memcpy(c->cfg, core->cfg, sizeof(c->cfg));
 	return params ? params_read(c, params, err) : 0;
-}
-
-void gp__choice_apply(const struct gp__choice *c, struct gp__core *core, uint64_t now)
-{
-	uint32_t i;
-
-	for (i = 0; i < GP__CFG_COUNT; i++)
-		if (c->cfg[i] != core->cfg[i])
-			gp__core_configure(core, i, c->cfg[i], now);
-	if (c->policy != core->policy ||
-	    memcmp(c->values, core->params, c->policy->nr_params * sizeof(c->values[0])) != 0)
-		gp__core_set_policy(core, c->policy, c->values, now);
 }
 
 int gp__hint_set(struct gp__hints *h, enum gp_hint hint, int64_t value, struct gp_error *err)

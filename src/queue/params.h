@@ -6,12 +6,7 @@
 #include <gpreempt/gpreempt.h>
 
 #include "core/core.h"
-
-struct gp__choice {
-	const struct gp__policy *policy;
-	uint64_t values[GP__POLICY_PARAMS_MAX]; /* of the policy */
-	uint64_t cfg[GP__CFG_COUNT]; /* of the core */
-};
+#include "policy/choice.h"
 
 /*
  * Reads a policy's name (NULL: the one in force) and "name=value ..." (NULL:
@@ -20,7 +15,6 @@ struct gp__choice {
  */
 int gp__choice_read(struct gp__choice *c, const struct gp__core *core, const char *policy,
 		    const char *params, struct gp_error *err);
-void gp__choice_apply(const struct gp__choice *c, struct gp__core *core, uint64_t now);
 
 /* One hint into the struct the core takes. */
 int gp__hint_set(struct gp__hints *h, enum gp_hint hint, int64_t value, struct gp_error *err);
