@@ -84,7 +84,7 @@ install: all
 	DESTDIR=$(abspath $(DESTDIR)) meson install -C $(BUILD) --no-rebuild
 
 clean:
-	rm -rf $(BUILD) build-asan-ubsan build-tsan build-fuzz build-gcc build-clang build-mutation
+	rm -rf $(BUILD) build-asan-ubsan build-tsan build-fuzz build-clang build-mutation
 
 help:
 	@echo 'make            build into $(BUILD)/'

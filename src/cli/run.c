@@ -2,8 +2,6 @@
 /* gpreempt run: a program with a priority on the GPUs it uses. */
 #include "cli/run.h"
 
-#include <errno.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +10,10 @@
 #include "base/units.h"
 #include "cli/child.h"
 #include "cli/commands.h"
+#include "cli/daemon.h"
 #include "core/core.h"
 #include "join/wish.h"
-#include "wire/client.h"
+#include "wire/wire.h"
 
 #define PRELOAD "libgpreempt-join.so"
 
@@ -129,48 +128,38 @@ static const struct argp argp = {
  * The daemon
  */
 
-/* What this user may have at most; false: the daemon does not say. */
-static bool get_limit(int fd, int *limit)
+/* 0, or the exit status where this user may not have the priority. */
+static int check_limit(const struct args *a, int fd)
 {
-	char *answer;
-	json_t *doc, *you, *most;
-	bool known;
+	struct daemon_problem why;
+	json_t *answer = daemon_ask(fd, json_pack("{s:s}", "op", "list"), &why);
+	const json_t *most = json_object_get(json_object_get(answer, "you"), "max_priority");
+	long long limit = json_is_integer(most) ? json_integer_value(most) : GP__PRIO_LIMIT;
 
-	if (gp__wire_ask(fd, "{\"op\":\"list\"}", &answer))
-		return false;
-	doc = json_loads(answer, 0, NULL);
-	free(answer);
-	you = json_object_get(doc, "you");
-	most = json_object_get(you, "max_priority");
-	known = json_is_integer(most);
-	*limit = (int)json_integer_value(most);
-	json_decref(doc);
-	return known;
+	json_decref(answer);
+	if (atoi(a->priority) <= limit)
+		return 0;
+	return gp__env_fail(a->env, CHILD_OWN_FAILURE,
+			    "Use a lower priority, or ask an administrator for a higher limit in "
+			    "gpreemptd.conf(5).",
+			    "priority %s is above your limit, %lld", a->priority, limit);
 }
 
-/* 0, or the exit status where this user may not have the priority. */
 static int ask_daemon(const struct args *a)
 {
-	char path[108] = "nowhere", text[GP__WIRE_TEXT_MAX] = "";
-	int fd = gp__wire_path(path, sizeof(path)), limit;
+	struct daemon_problem why;
+	int fd = daemon_connect(&why), status;
 
-	fd = fd ? fd : gp__wire_control(path, text);
 	if (fd < 0) {
 		fprintf(a->env->err,
-			"gpreempt: no gpreemptd at %s (%s): %s runs without a priority until there "
-			"is one; use --local, or start gpreemptd\n",
-			path, *text ? text : strerror(-fd), a->command[0]);
+			"gpreempt: %s; %s runs without a priority until there is one (use --local, "
+			"or start gpreemptd)\n",
+			why.message, a->command[0]);
 		return 0;
 	}
-	if (get_limit(fd, &limit) && atoi(a->priority) > limit) {
-		close(fd);
-		return gp__env_fail(a->env, CHILD_OWN_FAILURE,
-				    "Use a lower priority, or ask an administrator for a higher "
-				    "limit in gpreemptd.conf(5).",
-				    "priority %s is above your limit, %d", a->priority, limit);
-	}
+	status = check_limit(a, fd);
 	close(fd);
-	return 0;
+	return status;
 }
 
 /*

@@ -68,7 +68,7 @@ workloads() {
 	[ "$status" -eq 0 ]
 	[ "$output" = hello ]
 	[ "$(wc -l <<<"$stderr")" -eq 1 ]
-	[[ $stderr == *"no gpreemptd at $GPREEMPT_SOCKET"*"runs without a priority"* ]]
+	[[ $stderr == *"no gpreemptd runs: there is no socket $GPREEMPT_SOCKET; "*" runs without a priority"* ]]
 }
 
 @test "with one it says nothing" {
