@@ -22,7 +22,8 @@ static json_t *program_json(const struct sim_report *rep, const struct gp__sim_r
 	bool has_slow = sim_slowdown(rep, p, &slow);
 
 	json_object_set_new(o, "name", gp__json_text(p->spec->name));
-	json_object_set_new(o, "class", json_string(gp__class_name(gp__class_of(p->spec->priority))));
+	json_object_set_new(o, "class",
+			    json_string(gp__class_name(gp__class_of(p->spec->priority))));
 	json_object_set_new(o, "priority", json_integer(p->spec->priority));
 	gp__json_set_u64(o, "instances", true, p->instances);
 	gp__json_set_u64(o, "level", p->level != 0, p->level);

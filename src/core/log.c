@@ -239,7 +239,7 @@ static int take_name(struct text *t, const char *const *names, size_t n)
 static bool take_class(struct text *t, s64 *v)
 {
 	for (*v = 0; *v < GP__CLASS_COUNT; ++*v) {
-		const char *name = gp__class_name((enum gp__class)*v);
+		const char *name = gp__class_name((enum gp__class) * v);
 
 		if (take_name(t, &name, 1) == 0)
 			return true;
