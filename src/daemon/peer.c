@@ -50,7 +50,8 @@ void gp__peer_deliver(void *data, struct gp__lodger *l, const struct gp__action 
 	l->issued_at = a->time;
 	/* The order comes last: who sees it sees the rest. */
 	atomic_store_explicit(&slot->until_ns, s->now + s->config.ttl_ns, memory_order_relaxed);
-	atomic_store_explicit(&slot->issued_ns, s->now, memory_order_relaxed);
+	/* Not that of the turn: what it took to decide is to be seen. */
+	atomic_store_explicit(&slot->issued_ns, gp__clock_ns(), memory_order_relaxed);
 	atomic_store_explicit(&slot->order,
 			      gp__wire_order(l->number, a->weight, (enum gp__wire_verb)l->verb),
 			      memory_order_release);

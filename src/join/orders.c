@@ -70,8 +70,10 @@ void gp__agent_note_stopped(struct gp__agent *a, struct queue *q, bool stopped)
 	q->stopped = stopped;
 }
 
-static void acknowledge(struct gp__agent *a, enum gp__wire_verb verb, size_t n, u64 took_ns)
+static void acknowledge(struct gp__agent *a, enum gp__wire_verb verb, size_t n, u64 began_ns)
 {
+	u64 took_ns = gp__clock_ns() - began_ns;
+
 	pthread_mutex_lock(&a->lock);
 	a->state.nr_orders += n;
 	for (size_t i = 0; i < n; i++) {
@@ -82,7 +84,7 @@ static void acknowledge(struct gp__agent *a, enum gp__wire_verb verb, size_t n, 
 		if (!a->results[i])
 			gp__agent_note_stopped(a, q, verb == GP__WIRE_STOP);
 		gp__wire_client_done(&a->client, a->slots[i], a->numbers[i], a->results[i],
-				     took_ns);
+				     began_ns, took_ns);
 	}
 	pthread_mutex_unlock(&a->lock);
 }
@@ -90,7 +92,7 @@ static void acknowledge(struct gp__agent *a, enum gp__wire_verb verb, size_t n, 
 static void carry_out(struct gp__agent *a, enum gp__wire_verb verb)
 {
 	const struct gp__agent_ops *ops = &a->options.ops;
-	u64 start;
+	u64 began_ns;
 	size_t n;
 
 	pthread_mutex_lock(&a->lock);
@@ -98,12 +100,12 @@ static void carry_out(struct gp__agent *a, enum gp__wire_verb verb)
 	pthread_mutex_unlock(&a->lock);
 	if (!n)
 		return;
-	start = gp__clock_ns();
+	began_ns = gp__clock_ns();
 	if (verb == GP__WIRE_STOP)
 		ops->stop(a->options.data, a->ids, a->results, n);
 	else
 		ops->start(a->options.data, a->ids, a->results, n);
-	acknowledge(a, verb, n, gp__clock_ns() - start);
+	acknowledge(a, verb, n, began_ns);
 }
 
 static void weigh(struct gp__agent *a)
@@ -123,7 +125,7 @@ static void weigh(struct gp__agent *a)
 		err = a->options.ops.weigh ? a->options.ops.weigh(a->options.data, q->is.id,
 								  gp__wire_order_weight(order))
 					   : -EOPNOTSUPP;
-		gp__wire_client_done(&a->client, q->slot, q->number, err, 0);
+		gp__wire_client_done(&a->client, q->slot, q->number, err, gp__clock_ns(), 0);
 	}
 	pthread_mutex_unlock(&a->lock);
 }

@@ -179,10 +179,12 @@ void gp__wire_client_work(struct gp__wire_client *c, u32 slot, bool has_work, u3
 		atomic_fetch_or(&c->up->changed[slot / 64], 1ull << slot % 64);
 }
 
-void gp__wire_client_done(struct gp__wire_client *c, u32 slot, u32 number, int result, u64 took_ns)
+void gp__wire_client_done(struct gp__wire_client *c, u32 slot, u32 number, int result, u64 began_ns,
+			  u64 took_ns)
 {
 	struct gp__wire_up_slot *s = &c->up->slot[slot];
 
+	atomic_store_explicit(&s->began_ns, began_ns, memory_order_relaxed);
 	atomic_store_explicit(&s->took_ns, took_ns, memory_order_relaxed);
 	atomic_store_explicit(&s->done, gp__wire_done(number, result), memory_order_release);
 	ring(c, slot);

@@ -36,8 +36,9 @@ int gp__wire_client_request(struct gp__wire_client *c, void *message, struct gp_
 
 /* A queue has work, or has none any more. Rings where somebody wants to know. */
 void gp__wire_client_work(struct gp__wire_client *c, u32 slot, bool has_work, u32 pending, u64 now);
-/* The order was carried out, or not. */
-void gp__wire_client_done(struct gp__wire_client *c, u32 slot, u32 number, int result, u64 took_ns);
+/* The order was carried out, or not, from @began_ns on for @took_ns. */
+void gp__wire_client_done(struct gp__wire_client *c, u32 slot, u32 number, int result, u64 began_ns,
+			  u64 took_ns);
 /* The order was not renewed in time, and the queue runs. */
 void gp__wire_client_expired(struct gp__wire_client *c, u32 slot, u32 number);
 /* A slot for a new queue: as if nothing had been in it. */

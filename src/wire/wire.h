@@ -129,9 +129,10 @@ struct gp__wire_up_slot {
 	_Atomic u64 seen_ns; /* when the agent saw that */
 	_Atomic u64 done; /* the order carried out: its number << 32 | the result, an s32 */
 	_Atomic u64 took_ns; /* by the device */
+	_Atomic u64 began_ns; /* when the agent set about it */
 	_Atomic u32 pending;
 	_Atomic u32 expired; /* the number of an order whose time was over: it is void */
-	u64 pad[3];
+	u64 pad[2];
 };
 
 struct gp__wire_up {

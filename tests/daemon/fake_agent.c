@@ -165,7 +165,7 @@ static void obey(struct fake *f)
 		if (gp__wire_order_verb(order) == GP__WIRE_WEIGH)
 			printf(" %u", gp__wire_order_weight(order));
 		printf("\n");
-		gp__wire_client_done(&f->client, i, f->number[i], 0, 1000);
+		gp__wire_client_done(&f->client, i, f->number[i], 0, gp__clock_ns(), 1000);
 	}
 }
 

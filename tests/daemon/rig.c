@@ -172,7 +172,8 @@ void agent_obey(struct agent *a, u32 slot, enum gp__wire_verb verb)
 {
 	u64 order = agent_expect(a, slot, verb);
 
-	gp__wire_client_done(&a->client, slot, gp__wire_order_number(order), 0, 1000);
+	gp__wire_client_done(&a->client, slot, gp__wire_order_number(order), 0, gp__clock_ns(),
+			     1000);
 }
 
 json_t *rig_ask(struct rig *r, const char *request)

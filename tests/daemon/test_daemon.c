@@ -209,7 +209,8 @@ static void a_stop_that_fails_leaves_it_running(void **state)
 	rig_sync(&t.rig);
 	agent_work(&t.online, 0, true);
 	order = agent_expect(&t.offline, 0, GP__WIRE_STOP);
-	gp__wire_client_done(&t.offline.client, 0, gp__wire_order_number(order), -EIO, 0);
+	gp__wire_client_done(&t.offline.client, 0, gp__wire_order_number(order), -EIO,
+			     gp__clock_ns(), 0);
 	answer = rig_ask(&t.rig, "{\"op\":\"list\"}");
 	assert_int_equal(
 		json_integer_value(json_object_get(json_object_get(answer, "daemon"), "stopped")),
