@@ -6,6 +6,8 @@ const struct gp__bench gp__benches[] = {
 	  NULL },
 	{ "decide", "what a scheduling decision costs with 10 to 10,000 entities", bench_decide,
 	  NULL },
+	{ "decide-e2e", "from an urgent program's doorbell to no wave of the patient one, by hops",
+	  bench_decide_e2e, "emu" },
 	{ "emu", "how fast the emulated GPU executes wave instructions", bench_emu, NULL },
 	{ "emu-kfd", "packets, dispatches and stops of a program on an emulated machine",
 	  bench_emu_kfd, "emu" },

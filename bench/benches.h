@@ -9,6 +9,7 @@ extern const struct gp__bench gp__benches[];
 
 int bench_base(struct gp__bench_run *run);
 int bench_decide(struct gp__bench_run *run);
+int bench_decide_e2e(struct gp__bench_run *run);
 int bench_emu(struct gp__bench_run *run);
 int bench_emu_kfd(struct gp__bench_run *run);
 int bench_emu_save(struct gp__bench_run *run); /* a part of bench_emu() */

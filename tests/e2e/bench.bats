@@ -115,6 +115,28 @@ assert isinstance(d["owner_adds_us"], float)
 END
 }
 
+@test "bench decide-e2e: each hop from the doorbell on, hot and after a pause" {
+	"$GPREEMPT" bench decide-e2e --quick --json >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" || {
+		grep -q "has no kernels" "$BATS_TEST_TMPDIR/err" "$BATS_TEST_TMPDIR/out" && skip "no kernels"
+		cat "$BATS_TEST_TMPDIR/err"
+		false
+	}
+	python3 - "$BATS_TEST_TMPDIR/out" <<'END'
+import json, sys
+d = json.load(open(sys.argv[1]))
+assert d["schema"] == 1 and d["bench"] == "decide-e2e"
+rows = {(r["state"], r["hop"]): r for r in d["results"]}
+hops = ["seen", "decided", "delivered", "stopped"]
+for state in "hot", "idle":
+    for hop in hops + ["doorbell to stopped", "seen to delivered", "futex round trip"]:
+        r = rows[state, hop]
+        assert 0 < r["p50_us"] <= r["max_us"] and r["p99_us"] is None, r
+    all = rows[state, "doorbell to stopped"]
+    assert all["p50_us"] > max(rows[state, hop]["p50_us"] for hop in hops), rows
+    assert d[f"{state}_daemon_to_futex"] > 0
+END
+}
+
 @test "bench levels: at Lv3 the urgent stream is more than three times as fast" {
 	"$GPREEMPT" bench levels --device emu --quick --json >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" || {
 		grep -q "has no kernels" "$BATS_TEST_TMPDIR/err" "$BATS_TEST_TMPDIR/out" && skip "no kernels"

@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: MIT
+/*
+ * From the doorbell of an urgent program to a GPU without a wave of the patient one, through
+ * everything there is: two programs under gpreempt run, their agents, and gpreemptd, on an emulated
+ * machine.
+ *
+ *	seen		the urgent program's agent has noticed the work
+ *	decided		the daemon has written the order to stop
+ *	delivered	the patient program's agent sets about it
+ *	stopped		the machine shows no wave of it, as a third process sees it
+ *
+ * The first three are read where they are written, in the memory that agents and daemon share. The
+ * daemon's part is from seen to delivered: two processes are woken for it, one after the other, as
+ * in a futex round trip. That is taken in turns with it, by two threads on the same two CPUs as the
+ * daemon and the programs are kept on.
+ *
+ * Wall time. The machine's compute units are threads that take the CPUs from everybody else, so
+ * that all of it is slower than beside a GPU; the round trip is so in the same measure. What
+ * stopping takes is the emulated GPU's.
+ */
+#include "benches.h"
+#include "cast.h"
+#include "machine.h"
+#include "resident.h"
+#include "tennis.h"
+
+#include "base/clock.h"
+#include "device/kfd/waves.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifdef GP_EMU_KERNELS
+
+#define NAME "decide-e2e"
+#define CUS "4"
+#define WAVES 32u
+#define PER_REPEAT 5 /* samples: a 99th percentile needs a hundred */
+#define SAMPLES_MAX 1024
+#define WARM_UP 3
+#define IDLE_NS (100 * GP__MS)
+#define LOOK_NS (20 * GP__US)
+#define PATIENCE_NS (20 * GP__S)
+#define QUICK_SAMPLES 10
+
+enum { PATIENT, URGENT, PARTS };
+/* Cues: make a queue; wait until all waves run; say what became of the order; ring; let go. */
+enum { BEGIN, SETTLE, REPORT, RING, OPEN };
+
+struct stage {
+	struct cast_line line[PARTS];
+	uint32_t gpu_id, queue_id; /* of the patient one */
+	uint64_t rung_ns, seen_ns; /* by the urgent one */
+	uint64_t issued_ns, began_ns; /* by the patient one */
+	uint64_t beats; /* of its waves */
+};
+
+/*
+ * The programs
+ */
+
+struct part {
+	struct stage *stage;
+	struct resident r;
+	struct gp__wire_up *up;
+	const struct gp__wire_down *down;
+	bool is_patient;
+};
+
+static void pause_ns(uint64_t ns)
+{
+	const struct timespec ts = { (time_t)(ns / GP__S), (long)(ns % GP__S) };
+
+	nanosleep(&ts, NULL);
+}
+
+/* Its agent may still be about to meet the daemon. */
+static int find_wire(struct part *p)
+{
+	uint64_t deadline = gp__clock_ns() + PATIENCE_NS;
+
+	while (!cast_find_wire(&p->up, &p->down)) {
+		if (gp__clock_ns() > deadline)
+			return -ENOTCONN;
+		pause_ns(GP__MS);
+	}
+	return 0;
+}
+
+static int begin(struct part *p)
+{
+	int err = resident_begin(&p->r, GP_EMU_KERNELS);
+
+	if (!err && p->is_patient) {
+		p->stage->gpu_id = p->r.u.node.gpu_id;
+		p->stage->queue_id = p->r.q.id;
+		err = resident_close_gate(&p->r, WAVES);
+	}
+	return err ? err : find_wire(p);
+}
+
+/* Work that lasts until it is let go. */
+static int ring(struct part *p)
+{
+	const struct gp__kfd_dispatch d = { .kernel = resident_kernel(&p->r, "beating_gate.kd"),
+					    .kernarg = p->r.gate_args,
+					    .grid = 64,
+					    .group = 64 };
+	const struct gp__kfd_packet packet = gp__kfd_pack_dispatch(&d, p->r.signal);
+
+	*p->r.arrived = *p->r.open = *p->r.left = 0;
+	atomic_store(&p->r.signal->value, 1);
+	p->stage->rung_ns = gp__clock_ns();
+	gp__kfd_put(&p->r.q, &packet);
+	gp__kfd_ring(&p->r.q);
+	return 0;
+}
+
+static int open_gate(struct part *p)
+{
+	p->stage->seen_ns = atomic_load(&p->up->slot[0].seen_ns);
+	return resident_open_gate(&p->r, 1);
+}
+
+/* The agent says so a moment after the machine has stopped. */
+static int report(struct part *p)
+{
+	const struct gp__wire_down_slot *down = &p->down->slot[0];
+	const struct gp__wire_up_slot *up = &p->up->slot[0];
+	uint64_t deadline = gp__clock_ns() + PATIENCE_NS, order = atomic_load(&down->order);
+
+	while (gp__wire_order_verb(order) != GP__WIRE_STOP ||
+	       atomic_load(&up->done) != gp__wire_done(gp__wire_order_number(order), 0)) {
+		if (gp__clock_ns() > deadline)
+			return -ETIME;
+		pause_ns(50 * GP__US);
+		order = atomic_load(&down->order);
+	}
+	p->stage->issued_ns = atomic_load(&down->issued_ns);
+	p->stage->began_ns = atomic_load(&up->began_ns);
+	p->stage->beats = 0;
+	for (unsigned int i = 0; i < WAVES; i++)
+		p->stage->beats += atomic_load(&p->r.beat[i]);
+	return 0;
+}
+
+static int leave(struct part *p)
+{
+	if (p->is_patient)
+		resident_open_gate(&p->r, WAVES);
+	resident_end(&p->r);
+	return 0;
+}
+
+static int act(void *data, int cue)
+{
+	struct part *p = data;
+
+	switch (cue) {
+	case BEGIN:
+		return begin(p);
+	case SETTLE:
+		return resident_settle(&p->r, WAVES);
+	case REPORT:
+		return report(p);
+	case RING:
+		return ring(p);
+	case OPEN:
+		return open_gate(p);
+	default:
+		return leave(p);
+	}
+}
+
+static _Noreturn void play(const char *name)
+{
+	struct part p = { .stage = cast_memory_of_part(sizeof(struct stage)),
+			  .is_patient = !strcmp(name, "patient") };
+
+	if (!p.stage)
+		_exit(1);
+	cast_play(&p.stage->line[p.is_patient ? PATIENT : URGENT], act, &p);
+	_exit(0);
+}
+
+/*
+ * Samples
+ */
+
+enum { SEEN, DECIDED, DELIVERED, STOPPED, ALL, DAEMON, FUTEX, FIGURES };
+
+static const char *const hops[FIGURES] = {
+	[SEEN] = "seen",
+	[DECIDED] = "decided",
+	[DELIVERED] = "delivered",
+	[STOPPED] = "stopped",
+	[ALL] = "doorbell to stopped",
+	[DAEMON] = "seen to delivered",
+	[FUTEX] = "futex round trip",
+};
+
+struct play {
+	struct gp__bench_run *run;
+	struct stage *stage;
+	struct cast_daemon daemon;
+	struct cast_program program[PARTS];
+	struct table_tennis tennis;
+	bool plays_tennis;
+	unsigned int n;
+	double us[FIGURES][SAMPLES_MAX];
+};
+
+/* From outside: when no wave of it was there. */
+static int wait_until_stopped(struct play *p, uint64_t *when)
+{
+	uint64_t deadline = gp__clock_ns() + PATIENCE_NS;
+	int waves;
+
+	do {
+		pause_ns(LOOK_NS);
+		waves = gp__kfd_waves(p->program[PATIENT].pid, p->stage->gpu_id,
+				      p->stage->queue_id);
+		*when = gp__clock_ns();
+		if (waves < 0)
+			return -ENODATA;
+	} while (waves && *when < deadline);
+	return waves ? -ETIME : 0;
+}
+
+/* What is stopped does not move. */
+static int check_that_it_stays(struct play *p)
+{
+	uint64_t beats = p->stage->beats;
+	int err = cast_cue(&p->program[PATIENT], REPORT);
+
+	return err ? err : beats == p->stage->beats ? 0 : -EILSEQ;
+}
+
+static int take_figures(struct play *p, uint64_t stopped_ns, double futex_us)
+{
+	const struct stage *s = p->stage;
+	const uint64_t at[] = { s->rung_ns, s->seen_ns, s->issued_ns, s->began_ns, stopped_ns };
+
+	for (int i = 0; i < 4; i++) {
+		if (at[i + 1] < at[i])
+			return -ERANGE;
+		p->us[SEEN + i][p->n] = (double)(at[i + 1] - at[i]) / 1e3;
+	}
+	p->us[ALL][p->n] = (double)(stopped_ns - s->rung_ns) / 1e3;
+	p->us[DAEMON][p->n] = (double)(s->began_ns - s->seen_ns) / 1e3;
+	p->us[FUTEX][p->n] = futex_us;
+	return 0;
+}
+
+static int play_tennis(struct play *p, double *us)
+{
+	uint64_t start = gp__clock_ns();
+	int err = tennis_round_trip(&p->tennis, 1);
+
+	*us = (double)(gp__clock_ns() - start) / 1e3;
+	return err;
+}
+
+static int take_sample(struct play *p, uint64_t idle_ns)
+{
+	double futex_us = 0;
+	uint64_t stopped_ns;
+	int err = cast_cue(&p->program[PATIENT], SETTLE);
+
+	if (!err && idle_ns)
+		pause_ns(idle_ns);
+	if (!err)
+		err = play_tennis(p, &futex_us);
+	if (!err)
+		err = cast_cue(&p->program[URGENT], RING);
+	if (!err)
+		err = wait_until_stopped(p, &stopped_ns);
+	if (!err)
+		err = cast_cue(&p->program[PATIENT], REPORT);
+	if (!err)
+		err = check_that_it_stays(p);
+	if (!err)
+		err = cast_cue(&p->program[URGENT], OPEN);
+	return err ? err : take_figures(p, stopped_ns, futex_us);
+}
+
+static unsigned int samples_wanted(const struct gp__bench_run *run)
+{
+	unsigned int n = gp__bench_repeats(run) * PER_REPEAT;
+
+	if (gp__bench_quick(run))
+		return QUICK_SAMPLES;
+	return n < SAMPLES_MAX ? n : SAMPLES_MAX;
+}
+
+static int take_samples(struct play *p, uint64_t idle_ns, uint64_t budget_ns)
+{
+	unsigned int wanted = samples_wanted(p->run);
+	uint64_t end = gp__clock_ns() + budget_ns;
+	int err = 0;
+
+	for (p->n = 0; !err && p->n < WARM_UP; p->n++)
+		err = take_sample(p, 0);
+	for (p->n = 0; !err && p->n < wanted && (!p->n || gp__clock_ns() < end); p->n++)
+		err = take_sample(p, idle_ns);
+	if (p->n < wanted)
+		gp__bench_cut_short(p->run);
+	return err;
+}
+
+/*
+ * Rows
+ */
+
+static double add_row(struct play *p, const char *state, int hop)
+{
+	json_t *row = json_pack("{s:s, s:s, s:i}", "state", state, "hop", hops[hop], "samples",
+				(int)p->n);
+	struct gp__stats stats;
+
+	gp__stats_of(p->us[hop], p->n, &stats);
+	gp__bench_set(row, "p50", "us", &stats);
+	json_object_set_new(row, "p99_us",
+			    p->n < 100 ? json_null() : json_real(p->us[hop][p->n * 99 / 100 - 1]));
+	json_object_set_new(row, "max_us", json_real(stats.max));
+	gp__bench_row(p->run, row);
+	return stats.median;
+}
+
+static void add_rows(struct play *p, const char *state)
+{
+	double p50[FIGURES], ratio;
+	char key[64];
+
+	for (int hop = 0; hop < FIGURES; hop++)
+		p50[hop] = add_row(p, state, hop);
+	ratio = p50[DAEMON] / p50[FUTEX];
+	snprintf(key, sizeof(key), "%s_daemon_to_futex", state);
+	gp__bench_summary(p->run, key, json_real(ratio),
+			  "%s: from seen to delivered takes %.2f times a futex round trip", state,
+			  ratio);
+}
+
+static int measure(struct play *p)
+{
+	static const struct {
+		const char *name;
+		uint64_t idle_ns;
+		unsigned int part; /* of the time that is left */
+	} states[] = { { "hot", 0, 3 }, { "idle", IDLE_NS, 1 } };
+	int err = 0;
+
+	for (size_t i = 0; !err && i < sizeof(states) / sizeof(states[0]); i++) {
+		err = take_samples(p, states[i].idle_ns,
+				   gp__bench_left_ns(p->run) / states[i].part);
+		if (err)
+			gp__bench_fail(p->run, err, "%s, sample %u", states[i].name, p->n);
+		else
+			add_rows(p, states[i].name);
+	}
+	return err;
+}
+
+/*
+ * Beginning and end
+ */
+
+static int begin_play(struct play *p)
+{
+	static const char *const part[PARTS] = { "patient", "urgent" };
+	static const char *const class[PARTS] = { "offline", "online" };
+	int first, last, err;
+
+	cast_find_cpus(&first, &last);
+	p->stage = cast_memory(sizeof(*p->stage));
+	err = p->stage ? cast_daemon_start(&p->daemon, first) : -ENOMEM;
+	if (err)
+		return gp__bench_fail(p->run, err, "gpreemptd cannot be started");
+	for (int i = 0; !err && i < PARTS; i++) {
+		err = cast_start(&p->program[i], NAME, part[i], class[i], last, &p->stage->line[i]);
+		if (!err)
+			err = cast_cue(&p->program[i], BEGIN);
+	}
+	if (err)
+		return gp__bench_fail(p->run, err, "programs on the emulated machine");
+	/* The partner is where the daemon is, and this one where the programs are. */
+	cast_pin(first);
+	err = tennis_start(&p->tennis, true);
+	p->plays_tennis = !err;
+	cast_pin(last);
+	return err;
+}
+
+static void end_play(struct play *p)
+{
+	for (int i = 0; i < PARTS; i++)
+		cast_end(&p->program[i]);
+	cast_daemon_end(&p->daemon);
+	if (p->plays_tennis)
+		tennis_end(&p->tennis);
+}
+
+int bench_decide_e2e(struct gp__bench_run *run)
+{
+	static struct play p;
+	int err;
+
+	if (!bench_is_on_machine())
+		return gp__bench_fail(run, bench_run_on_machine(CUS), "no machine can be started");
+	if (cast_part())
+		play(cast_part());
+	gp__bench_device(run, "emulated gfx90a, " CUS " compute units");
+	p = (struct play){ .run = run };
+	prctl(PR_SET_TIMERSLACK, 1000ul);
+	err = begin_play(&p);
+	if (!err)
+		err = measure(&p);
+	end_play(&p);
+	return err;
+}
+
+#else
+
+int bench_decide_e2e(struct gp__bench_run *run)
+{
+	return gp__bench_fail(
+		run, -ENOENT,
+		"this build has no kernels for the emulated GPU: it was made without a clang and "
+		"lld that know AMD's GPUs (version 17 or later)");
+}
+
+#endif
