@@ -69,6 +69,13 @@ static void spend_stop(struct world *w, u32 dev, u64 now)
 		     (unsigned long long)rate);
 }
 
+/* A hold decided earlier and issued now, after another action, was paid for then. */
+static void pay_hold(struct world *w, const struct world_entity *we, const struct gp__action *a)
+{
+	if (a->why.rule == w->core.policy->preempt_rule && we->nr_holds != we->e.nr_holds)
+		spend_stop(w, we->e.dev->id, a->time);
+}
+
 static void take_order(struct world *w, const struct gp__action *a)
 {
 	struct world_queue *wq = wq_of(a->queue);
@@ -88,10 +95,7 @@ static void take_order(struct world *w, const struct gp__action *a)
 			     wq->stop_failures);
 		if (wq->stopped)
 			fail(w, "order: q%u is stopped already", wq->q.id);
-		/* A hold decided earlier and issued now, after another action, was paid for then.
-		 */
-		if (a->why.rule == w->core.policy->preempt_rule && e->hold_since == a->time)
-			spend_stop(w, e->dev->id, a->time);
+		pay_hold(w, container_of(e, struct world_entity, e), a);
 	}
 	if (a->verb == GP__VERB_ADMIT && !wq->stopped)
 		fail(w, "order: q%u runs already", wq->q.id);
@@ -109,6 +113,8 @@ static void take_orders(struct world *w)
 
 	while (gp__core_pop(&w->core, &a))
 		take_order(w, &a);
+	for (u32 i = 0; i < WORLD_ENTITIES; i++)
+		w->entity[i].nr_holds = w->entity[i].e.nr_holds;
 }
 
 static void answer(struct world *w, struct world_queue *wq)
@@ -326,7 +332,8 @@ static void entity_event(struct world *w, struct world_entity *we)
 		gp__entity_deadline(&we->e, w->now + draw(w, 50 * GP__MS), w->now);
 		return;
 	case 5:
-		gp__entity_arriving(&we->e, w->now + draw(w, 5 * GP__MS), w->now);
+		gp__entity_arriving(&we->e, chance(w, 20) ? 0 : w->now + draw(w, 5 * GP__MS),
+				    w->now);
 		return;
 	case 6:
 		forgive(we);

@@ -35,6 +35,7 @@ struct world_entity {
 	 * here. */
 	bool starving;
 	u64 starving_since, owed_since;
+	u64 nr_holds; /* of e, when orders were last taken */
 };
 
 struct world {
