@@ -353,20 +353,40 @@ static void set_deadline(struct gp__entity *e, u64 arrival)
 	e->late = false;
 }
 
-void gp__entity_arriving(struct gp__entity *e, u64 at, u64 now)
+/* What was announced is there, or will not come. */
+static void stop_expecting(struct gp__entity *e)
 {
-	struct gp__core *c = e->dev->core;
+	e->expected = false;
+	e->expect_from = 0;
+}
+
+static void expect(struct gp__entity *e, u64 at, u64 now)
+{
 	/* Stopping takes time, and more on some days: begin twice as early as it usually takes. */
 	u64 lead = 2 * e->dev->stop_ns;
 
-	now = gp__core_begin(c, now);
-	gp__log_entity(e, GP__WHAT_ARRIVING, at, now);
 	e->expect_at = gp__max_u64(at, now);
 	e->expected = at <= gp__time_add(now, lead);
 	e->expect_from = e->expected ? 0 : at - lead;
 	/* It is as urgent as the job will be. */
 	if (!e->nr_ready)
 		set_deadline(e, e->expect_at);
+}
+
+void gp__entity_arriving(struct gp__entity *e, u64 at, u64 now)
+{
+	struct gp__core *c = e->dev->core;
+	/* Room is being made or kept for it, and saying so again must not keep it for ever. */
+	bool said = e->expected && !e->nr_ready;
+
+	now = gp__core_begin(c, now);
+	gp__log_entity(e, GP__WHAT_ARRIVING, at, now);
+	if (!at) {
+		stop_expecting(e);
+		e->lingering = false;
+	} else if (!guard(EXPECT_ONCE, said) && !guard(EXPECT_DOUBT, now < e->doubt_until)) {
+		expect(e, at, now);
+	}
 	gp__entity_reconsider(e, now);
 	gp__core_settle(c, now);
 }
@@ -424,13 +444,6 @@ void gp__queue_remove(struct gp__queue *q, u64 now)
 	gp__core_settle(c, now);
 }
 
-/* What was announced is there. */
-static void stop_expecting(struct gp__entity *e)
-{
-	e->expected = false;
-	e->expect_from = 0;
-}
-
 static void work_came(struct gp__entity *e, u64 now)
 {
 	bool has_place = e->awake;
@@ -438,6 +451,7 @@ static void work_came(struct gp__entity *e, u64 now)
 	set_deadline(e, now);
 	e->deadline_named = false;
 	e->lingering = false;
+	e->doubt_until = 0;
 	stop_expecting(e);
 	if (has_place)
 		gp__entity_reconsider(e, now);

@@ -184,6 +184,7 @@ struct gp__entity {
 	u64 linger_end, grant_end, slice_end;
 	u64 expect_from; /* when to begin to make room; 0: not, or begun */
 	u64 expect_at; /* when it is announced for */
+	u64 doubt_until; /* what it announces does not count before: the last did not come */
 	u64 clock_at; /* dev->clock when last charged */
 	u64 used; /* GPU time got */
 	u64 vtime; /* fair, share */
@@ -337,7 +338,11 @@ void gp__entity_remove(struct gp__entity *e,
 int gp__entity_hint(struct gp__entity *e, const struct gp__hints *h, u64 now);
 /* The job at hand, or where there is none the next, must be done at @at; 0: it has no deadline. */
 void gp__entity_deadline(struct gp__entity *e, u64 at, u64 now);
-/* Work will come at @at: make room before it is there. */
+/*
+ * Work will come at @at: make room before it is there; 0: what was announced is over, or does not
+ * come. Room is kept for arrive_grace_ms beyond that time, however often it is announced again, and
+ * after an announcement in vain others do not count for as long.
+ */
 void gp__entity_arriving(struct gp__entity *e, u64 at, u64 now);
 void gp__entity_suspend(struct gp__entity *e, bool suspend, u64 now);
 

@@ -28,8 +28,10 @@
 	X(TOKEN_BOUND)       \
 	X(LINGER)            \
 	X(LINGER_ENDS)       \
+	X(EXPECT_DOUBT)      \
 	X(EXPECT_ENDS)       \
 	X(EXPECT_MET)        \
+	X(EXPECT_ONCE)       \
 	X(OPERATOR_WINS)     \
 	X(GANG_TOGETHER)     \
 	X(GANG_FITS_ALL)     \

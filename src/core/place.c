@@ -149,12 +149,21 @@ static void check_grant(struct gp__entity *e, u64 now)
 		e->grant_end = 0;
 }
 
+/* Others were kept off the device for nothing: they have it for as long before that can be again.
+ */
+static void wait_in_vain(struct gp__entity *e, u64 now)
+{
+	e->expected = false;
+	if (!e->nr_ready)
+		e->doubt_until = now + e->dev->core->cfg[GP__CFG_ARRIVE_GRACE_MS] * GP__MS;
+}
+
 static void entity_timer(struct gp__entity *e, u64 now)
 {
 	if (e->lingering && guard(LINGER_ENDS, now >= e->linger_end))
 		e->lingering = false;
 	if (e->expected && guard(EXPECT_ENDS, now >= expect_end(e)))
-		e->expected = false;
+		wait_in_vain(e, now);
 	if (e->expect_from && now >= e->expect_from) {
 		e->expect_from = 0;
 		e->expected = now < expect_end(e);

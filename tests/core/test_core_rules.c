@@ -1171,6 +1171,88 @@ static void test_arriving_work_that_comes_is_no_longer_waited_for(void **state)
 	assert_true(runs(off));
 }
 
+static void test_arriving_work_that_is_over_is_not_waited_for(void **state)
+{
+	struct actor *on, *off;
+
+	(void)state;
+	begin_strict();
+	work(off = actor(OFFLINE));
+	on = actor(ONLINE);
+	arriving(on, S.now);
+	assert_true(stopped(off));
+	arriving(on, 0);
+	assert_true(runs(off));
+	/* One that was not made room for yet, too; and nobody is doubted for saying so. */
+	arriving(on, S.now + GP__S);
+	arriving(on, 0);
+	after(2 * GP__S);
+	assert_int_equal(off->nr_stops, 1);
+	arriving(on, S.now);
+	assert_true(stopped(off));
+}
+
+static void test_arriving_ends_a_gap_in_the_work_when_it_is_over(void **state)
+{
+	struct actor *on, *off;
+
+	(void)state;
+	begin_strict();
+	config(GP__CFG_LINGER_US, 1000);
+	work(off = actor(OFFLINE));
+	work(on = actor(ONLINE));
+	rest(on);
+	assert_true(stopped(off));
+	arriving(on, 0);
+	assert_true(runs(off));
+}
+
+static void test_arriving_said_again_does_not_prolong_it(void **state)
+{
+	struct actor *on, *off;
+	int i;
+
+	(void)state;
+	begin_strict();
+	work(off = actor(OFFLINE));
+	on = actor(ONLINE);
+	for (i = 0; i < 9; i++) {
+		arriving(on, S.now);
+		after(GP__MS);
+		assert_true(stopped(off));
+	}
+	arriving(on, S.now);
+	after(GP__MS);
+	assert_true(runs(off));
+}
+
+/* Who cries wolf keeps others off the device for half of the time at most. */
+static void test_arriving_in_vain_is_not_believed_again_at_once(void **state)
+{
+	struct actor *on, *off;
+	u64 held = 0;
+	int i;
+
+	(void)state;
+	begin_strict();
+	work(off = actor(OFFLINE));
+	on = actor(ONLINE);
+	for (i = 0; i < 1000; i++) {
+		arriving(on, S.now);
+		held += stopped(off);
+		after(GP__MS);
+	}
+	assert_in_range(held, 300, 500);
+	/* Work that comes makes up for it. */
+	arriving(on, S.now);
+	while (stopped(off))
+		after(GP__MS);
+	work(on);
+	rest(on);
+	arriving(on, S.now);
+	assert_true(stopped(off));
+}
+
 /* A time no clock shows must not hide the timers of others. */
 static void test_arriving_is_not_prepared_by_an_answer_that_came_too_late(void **state)
 {
@@ -2314,6 +2396,10 @@ int main(void)
 		T(linger_only_where_somebody_waits),
 		T(arriving_makes_room_ahead_and_expires),
 		T(arriving_work_that_comes_is_no_longer_waited_for),
+		T(arriving_work_that_is_over_is_not_waited_for),
+		T(arriving_ends_a_gap_in_the_work_when_it_is_over),
+		T(arriving_said_again_does_not_prolong_it),
+		T(arriving_in_vain_is_not_believed_again_at_once),
 		T(arriving_is_not_prepared_by_an_answer_that_came_too_late),
 		T(arriving_while_busy_is_not_waited_for_afterwards),
 		T(arriving_under_edf_is_as_urgent_as_the_job_will_be),
