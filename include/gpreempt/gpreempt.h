@@ -336,8 +336,20 @@ enum gp_hint {
  */
 GP_API int gp_queue_hint(struct gp_queue *queue, enum gp_hint hint, int64_t value,
 			 struct gp_error *err);
-/* Work will be submitted at when_ns: make room before it is there. */
+/*
+ * Work will come at when_ns: make room before it is there. Room is kept until the
+ * work has come, gp_hint_over() is called, or a limit of the scheduler is reached
+ * (arrive_grace_ms after when_ns). A time that has passed, and 0, mean now.
+ *
+ * With queue NULL it is said of all that this program does on GPUs, to gpreemptd,
+ * in a program that `gpreempt run` started; it need not use this library's queues.
+ * It is one system call and waits for nobody. -ENOTCONN: the program is not joined,
+ * or there is no daemon; -ENODEV: it has nothing on a GPU yet. Neither needs any
+ * handling: the work is as urgent as ever, and only begins later.
+ */
 GP_API int gp_hint_arriving(struct gp_queue *queue, uint64_t when_ns);
+/* What was announced is done, or will not come. Returns as gp_hint_arriving(). */
+GP_API int gp_hint_over(struct gp_queue *queue);
 
 #ifdef __cplusplus
 }

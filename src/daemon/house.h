@@ -73,7 +73,7 @@ struct gp__lodger { /* a queue */
 	u8 verb; /* of it: enum gp__wire_verb */
 	bool waits; /* for its acknowledgement */
 	u64 issued_at;
-	u64 work; /* as last read from its slot */
+	u64 work, arriving; /* as last read from its slot */
 };
 
 struct gp__house {

@@ -109,6 +109,14 @@ static void order_again(struct gp__server *s, struct gp__lodger *l)
 	gp__peer_deliver(s, l, &again);
 }
 
+static void read_arriving(struct gp__server *s, struct gp__lodger *l, u64 at)
+{
+	if (at == l->arriving)
+		return;
+	l->arriving = at;
+	gp__entity_arriving(&l->group->entity, gp__min_u64(at, s->now + 3600 * GP__S), s->now);
+}
+
 static void read_slot(struct gp__server *s, struct gp__peer *p, u32 i)
 {
 	struct gp__wire_up_slot *slot = &p->up->slot[i];
@@ -125,6 +133,8 @@ static void read_slot(struct gp__server *s, struct gp__peer *p, u32 i)
 	if (l->verb == GP__WIRE_STOP &&
 	    atomic_load_explicit(&slot->expired, memory_order_relaxed) == l->number)
 		order_again(s, l);
+	/* Before the work: what was announced and is there needs no room kept any more. */
+	read_arriving(s, l, atomic_load_explicit(&slot->arriving_ns, memory_order_relaxed));
 	before = l->work;
 	l->work = work;
 	if ((work & 1) && !(before & 1))
@@ -420,7 +430,6 @@ static void take_agent_message(struct gp__server *s, struct gp__peer *p, int typ
 {
 	const struct gp__wire_queue_remove *any = message; /* all have the slot in this place */
 	const struct gp__wire_queue_level *level = message;
-	const struct gp__wire_arriving *arriving = message;
 	struct gp__lodger *l;
 
 	if (type == GP__WIRE_QUEUE_ADD) {
@@ -441,12 +450,8 @@ static void take_agent_message(struct gp__server *s, struct gp__peer *p, int typ
 		else
 			gp__queue_level(&l->queue, (u8)level->level, s->now);
 		break;
-	case GP__WIRE_HINTS:
+	default: /* GP__WIRE_HINTS */
 		take_hints(s, p, l, message);
-		break;
-	default: /* GP__WIRE_ARRIVING */
-		gp__entity_arriving(&l->group->entity,
-				    gp__min_u64(arriving->at_ns, s->now + 3600 * GP__S), s->now);
 	}
 }
 
@@ -463,8 +468,7 @@ static void take_message(struct gp__server *s, struct gp__peer *p, const void *m
 	else if (p->role == GP__WIRE_CONTROL && type == GP__WIRE_TEXT)
 		gp__control_request(s, p, (const char *)message + sizeof(*head),
 				    size - sizeof(*head), head->seq);
-	else if (p->role == GP__WIRE_AGENT && type >= GP__WIRE_QUEUE_ADD &&
-		 type <= GP__WIRE_ARRIVING)
+	else if (p->role == GP__WIRE_AGENT && type >= GP__WIRE_QUEUE_ADD && type <= GP__WIRE_HINTS)
 		take_agent_message(s, p, type, message);
 	else
 		gp__peer_drop(s, p, "it sends what is not its to send");

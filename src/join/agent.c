@@ -488,6 +488,35 @@ void gp__agent_work(struct gp__agent *a, u32 id, bool has_work, u32 pending, u64
 	pthread_mutex_unlock(&a->lock);
 }
 
+/* Those of one GPU, priority and tag are one for the daemon: telling it of the first is enough. */
+static bool is_same_group(const struct queue *a, const struct queue *b)
+{
+	return a->is.hints.prio == b->is.hints.prio && !strcmp(a->is.tag, b->is.tag) &&
+	       !strcmp(a->is.device, b->is.device);
+}
+
+int gp__agent_arriving(struct gp__agent *a, u64 at)
+{
+	const struct queue *told = NULL;
+	struct gp__link *l, *n;
+	int err;
+
+	pthread_mutex_lock(&a->lock);
+	err = a->connected ? -ENODEV : -ENOTCONN;
+	gp__list_each(l, n, &a->queues)
+	{
+		const struct queue *q = container_of(l, struct queue, link);
+
+		if (!a->connected || q->stage != KNOWN || (told && is_same_group(q, told)))
+			continue;
+		gp__wire_client_arriving(&a->client, q->slot, at);
+		told = q;
+		err = 0;
+	}
+	pthread_mutex_unlock(&a->lock);
+	return err;
+}
+
 void gp__agent_state(struct gp__agent *a, struct gp__agent_state *state)
 {
 	pthread_mutex_lock(&a->lock);

@@ -64,6 +64,11 @@ int gp__agent_add(struct gp__agent *agent, const struct gp__agent_queue *queue);
 void gp__agent_remove(struct gp__agent *agent, u32 id);
 void gp__agent_hints(struct gp__agent *agent, u32 id, const struct gp__wire_hints *hints);
 void gp__agent_work(struct gp__agent *agent, u32 id, bool has_work, u32 pending, u64 now);
+/*
+ * Work is announced for @at, CLOCK_MONOTONIC, on all queues; 0: no longer. 0, -ENOTCONN: there is
+ * no daemon, or -ENODEV: the daemon has no queue of this program.
+ */
+int gp__agent_arriving(struct gp__agent *agent, u64 at);
 
 struct gp__agent_state {
 	bool connected;

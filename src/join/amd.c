@@ -157,6 +157,11 @@ void gp__amd_forget(struct gp__amd *amd)
 	amd->monitor = NULL;
 }
 
+int gp__amd_arriving(struct gp__amd *amd, uint64_t at)
+{
+	return gp__agent_arriving(amd->agent, at);
+}
+
 /*
  * Queues
  */

@@ -17,6 +17,9 @@ int gp__amd_create(struct gp__kfd_owner *owner, const struct gp__wish *wish,
 /* In a child after fork(). */
 void gp__amd_forget(struct gp__amd *amd);
 
+/* As gp__agent_arriving(). */
+int gp__amd_arriving(struct gp__amd *amd, uint64_t at);
+
 /* The owner's events. */
 void gp__amd_added(struct gp__amd *amd, const struct gp__kfd_queue_info *queue);
 void gp__amd_removed(struct gp__amd *amd, const struct gp__kfd_queue_info *queue);

@@ -282,3 +282,8 @@ PUBLIC const struct gp_join_table *gp_join_table(uint32_t version)
 
 	return version == GP_JOIN_VERSION && get_owner() ? &table : NULL;
 }
+
+PUBLIC int gp_join_arriving(uint64_t when_ns)
+{
+	return get_owner() && join.amd ? gp__amd_arriving(join.amd, when_ns) : -ENOTCONN;
+}

@@ -35,4 +35,11 @@ struct gp_join_table {
 /* NULL: the preload is of another version, or has stepped aside. */
 const struct gp_join_table *gp_join_table(uint32_t version);
 
+/*
+ * What gp_hint_arriving() and gp_hint_over() come to in a joined program: work is announced for
+ * @when_ns, CLOCK_MONOTONIC; 0: no longer. 0; -ENOTCONN: the program is not joined, or there is no
+ * daemon; -ENODEV: it has no queue that the daemon knows of.
+ */
+int gp_join_arriving(uint64_t when_ns);
+
 #endif

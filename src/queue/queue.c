@@ -269,13 +269,31 @@ int gp_queue_hint(struct gp_queue *q, enum gp_hint hint, int64_t value, struct g
 	return rc;
 }
 
-int gp_hint_arriving(struct gp_queue *q, uint64_t when_ns)
+/*
+ * The preload's, where `gpreempt run` put it into this program (join/table.h); nothing otherwise.
+ * The loader binds it once, so that a program that is not joined pays for a comparison.
+ */
+__attribute__((weak, visibility("default"))) int gp_join_arriving(uint64_t when_ns);
+
+static int say_arriving(struct gp_queue *q, uint64_t when_ns)
 {
+	if (!q)
+		return gp_join_arriving ? gp_join_arriving(when_ns) : -ENOTCONN;
 	gp__q_enter(q);
 	if (q->member)
 		gp__sched_arriving(q->member, when_ns);
 	gp__q_leave(q);
 	return 0;
+}
+
+int gp_hint_arriving(struct gp_queue *q, uint64_t when_ns)
+{
+	return say_arriving(q, when_ns ? when_ns : 1);
+}
+
+int gp_hint_over(struct gp_queue *q)
+{
+	return say_arriving(q, 0);
 }
 
 /* ----------------------------------------------------- for the scheduler -- */

@@ -179,6 +179,15 @@ void gp__wire_client_work(struct gp__wire_client *c, u32 slot, bool has_work, u3
 		atomic_fetch_or(&c->up->changed[slot / 64], 1ull << slot % 64);
 }
 
+/* Where nobody else is, there is no room to be made; who comes later need not hear of it. */
+void gp__wire_client_arriving(struct gp__wire_client *c, u32 slot, u64 at_ns)
+{
+	if (atomic_load(&c->down->alone))
+		return;
+	atomic_store(&c->up->slot[slot].arriving_ns, at_ns);
+	ring(c, slot);
+}
+
 void gp__wire_client_done(struct gp__wire_client *c, u32 slot, u32 number, int result, u64 began_ns,
 			  u64 took_ns)
 {
@@ -204,6 +213,7 @@ void gp__wire_client_reset(struct gp__wire_client *c, u32 slot)
 	atomic_store(&s->pending, 0);
 	atomic_store(&s->done, 0);
 	atomic_store(&s->expired, 0);
+	atomic_store(&s->arriving_ns, 0);
 }
 
 /*

@@ -2,8 +2,8 @@
 /*
  * The program's side of the wire: what an agent and the command line do with it.
  *
- * One thread at a time uses a client, with one exception: gp__wire_client_work() may be called by
- * any thread, as long as only one does so for a slot.
+ * One thread at a time uses a client, with one exception: gp__wire_client_work() and
+ * gp__wire_client_arriving() may be called by any thread, as long as only one does so for a slot.
  */
 #ifndef GP__WIRE_CLIENT_H
 #define GP__WIRE_CLIENT_H
@@ -36,6 +36,9 @@ int gp__wire_client_request(struct gp__wire_client *c, void *message, struct gp_
 
 /* A queue has work, or has none any more. Rings where somebody wants to know. */
 void gp__wire_client_work(struct gp__wire_client *c, u32 slot, bool has_work, u32 pending, u64 now);
+/* Work is announced for a time, for all queues of this one's priority and tag on its GPU; 0: no
+ * longer. Rings where somebody wants to know. */
+void gp__wire_client_arriving(struct gp__wire_client *c, u32 slot, u64 at_ns);
 /* The order was carried out, or not, from @began_ns on for @took_ns. */
 void gp__wire_client_done(struct gp__wire_client *c, u32 slot, u32 number, int result, u64 began_ns,
 			  u64 took_ns);

@@ -21,7 +21,6 @@ static const u32 sizes[GP__WIRE_TYPES] = {
 	[GP__WIRE_QUEUE_REMOVE] = sizeof(struct gp__wire_queue_remove),
 	[GP__WIRE_QUEUE_LEVEL] = sizeof(struct gp__wire_queue_level),
 	[GP__WIRE_HINTS] = sizeof(struct gp__wire_set_hints),
-	[GP__WIRE_ARRIVING] = sizeof(struct gp__wire_arriving),
 };
 
 /* Ended within the field, and nothing in it that a terminal or a log would take for a command. */

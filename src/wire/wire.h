@@ -35,7 +35,6 @@ enum gp__wire_type {
 	GP__WIRE_QUEUE_REMOVE,
 	GP__WIRE_QUEUE_LEVEL,
 	GP__WIRE_HINTS,
-	GP__WIRE_ARRIVING,
 	GP__WIRE_TEXT, /* JSON: requests of the command line, and what is answered */
 	GP__WIRE_TYPES,
 };
@@ -112,12 +111,6 @@ struct gp__wire_set_hints {
 	struct gp__wire_hints hints;
 };
 
-struct gp__wire_arriving {
-	struct gp__wire_head head;
-	u32 slot, pad;
-	u64 at_ns; /* CLOCK_MONOTONIC */
-};
-
 /*
  * Memory
  */
@@ -132,7 +125,8 @@ struct gp__wire_up_slot {
 	_Atomic u64 began_ns; /* when the agent set about it */
 	_Atomic u32 pending;
 	_Atomic u32 expired; /* the number of an order whose time was over: it is void */
-	u64 pad[2];
+	_Atomic u64 arriving_ns; /* CLOCK_MONOTONIC: work is announced for then; 0: none is */
+	u64 pad;
 };
 
 struct gp__wire_up {

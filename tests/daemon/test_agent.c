@@ -117,14 +117,19 @@ struct two {
 	struct program offline, online;
 };
 
-static void two_up(struct two *t)
+static void two_up_with(struct two *t, const char *config)
 {
-	rig_up(&t->rig, "[daemon]\nttl = 300ms\n");
+	rig_up(&t->rig, config);
 	program_begins(&t->offline, t->rig.socket);
 	program_begins(&t->online, t->rig.socket);
 	add(&t->offline, 1, OFFLINE);
 	add(&t->online, 1, ONLINE);
 	EVENTUALLY(nr_groups(&t->rig) == 2);
+}
+
+static void two_up(struct two *t)
+{
+	two_up_with(t, "[daemon]\nttl = 300ms\n");
 }
 
 static void two_down(struct two *t)
@@ -328,6 +333,47 @@ static void another_priority_comes_through(void **state)
 	rig_down(&t.rig);
 }
 
+static void announced_work_makes_room_before_it_is_there(void **state)
+{
+	struct two t;
+
+	(void)state;
+	/* However slow the host is, nobody gives up waiting for it. */
+	two_up_with(&t, "[core]\narrive_grace_ms = 60000\n");
+	work(&t.offline, 1, true);
+	for (int i = 0; i < 20; i++) {
+		EVENTUALLY(!t.offline.stopped[1]);
+		assert_int_equal(gp__agent_arriving(t.online.agent, gp__clock_ns()), 0);
+		EVENTUALLY(t.offline.stops > (unsigned int)i);
+		/* It comes, or it does not, and is over. */
+		if (i % 2) {
+			work(&t.online, 1, true);
+			work(&t.online, 1, false);
+		}
+		assert_int_equal(gp__agent_arriving(t.online.agent, 0), 0);
+	}
+	EVENTUALLY(!t.offline.stopped[1]);
+	two_down(&t);
+	rig_down(&t.rig);
+}
+
+static void who_has_nobody_to_tell_is_told_so(void **state)
+{
+	struct program p;
+	struct rig r;
+
+	(void)state;
+	rig_up(&r, NULL);
+	program_begins(&p, r.socket);
+	assert_int_equal(gp__agent_arriving(p.agent, 1), -ENOTCONN);
+	add(&p, 1, 2000000); /* no priority is that high */
+	EVENTUALLY(p.said == 1);
+	assert_int_equal(gp__agent_arriving(p.agent, 1), -ENODEV);
+	rig_down(&r);
+	EVENTUALLY(gp__agent_arriving(p.agent, 1) == -ENOTCONN);
+	gp__agent_destroy(p.agent);
+}
+
 /* Queues come and go, work comes and goes, and in the end nobody is stopped. */
 static void anything_in_any_order_ends_with_all_running(void **state)
 {
@@ -356,6 +402,8 @@ static void anything_in_any_order_ends_with_all_running(void **state)
 		} else if (there[who][id]) {
 			work(p[who], id, random() % 2);
 		}
+		if (random() % 8 == 0)
+			gp__agent_arriving(p[who]->agent, random() % 2 ? gp__clock_ns() : 0);
 		if (random() % 64 == 0)
 			usleep(500);
 	}
@@ -387,6 +435,8 @@ int main(void)
 		cmocka_unit_test(who_is_refused_says_so_once_and_runs),
 		cmocka_unit_test(a_child_has_an_agent_of_its_own),
 		cmocka_unit_test(another_priority_comes_through),
+		cmocka_unit_test(announced_work_makes_room_before_it_is_there),
+		cmocka_unit_test(who_has_nobody_to_tell_is_told_so),
 		cmocka_unit_test(anything_in_any_order_ends_with_all_running),
 	};
 

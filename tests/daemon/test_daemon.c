@@ -334,7 +334,8 @@ static void requests_that_are_no_json_cost_the_connection(void **state)
 
 static void a_flood_of_messages_costs_the_connection(void **state)
 {
-	struct gp__wire_arriving m = { .head = { sizeof(m), GP__WIRE_ARRIVING, 0, 0, 0 } };
+	struct gp__wire_queue_level m = { .head = { sizeof(m), GP__WIRE_QUEUE_LEVEL, 0, 0, 0 },
+					  .level = 3 };
 	struct agent flood;
 	struct two t;
 	int sent = 0;

@@ -135,6 +135,43 @@ excluded() {
 	[ "$(excluded)" -gt 0 ]
 }
 
+# In the log of decisions: how often the GPU was made free for announced work before it came.
+made_room() {
+	awk '$5 == "arriving" && !/ at=0$/ { told = 1; out = 0 }
+	     $5 == "exclude" { out = told }
+	     $5 == "ready" { n += told && out && $4 == who; if ($4 == who) told = 0 }
+	     $5 == "entity-add" && / prio=15 / { who = $4 }
+	     END { print n + 0 }' "$BATS_TEST_TMPDIR/decisions"
+}
+
+@test "work that is announced finds the GPU free" {
+	workloads
+	start_daemon
+	"$GPREEMPT" emu start --cus 8
+	train 20
+	run timeout 120 "$GPREEMPT" run -c online -- "$GPREEMPT" emu exec --name default -- \
+		"$WORKLOADS/online_server" --requests 20 --period 60ms --hint 20ms
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[[ $output == *"20 requests, each answered right"* ]]
+	[[ $output == *"20 announced"* ]]
+	wait $trainer || { cat "$BATS_TEST_TMPDIR/trainer"; false; }
+	"$WORKLOADS/offline_trainer" --steps 20 --on host >"$BATS_TEST_TMPDIR/host"
+	[ "$(digest "$BATS_TEST_TMPDIR/trainer")" = "$(digest "$BATS_TEST_TMPDIR/host")" ]
+	kill "$daemon"
+	wait "$daemon"
+	grep -E 'arriving|exclude|ready' "$BATS_TEST_TMPDIR/decisions" | tail -n 30
+	[ "$(made_room)" -gt 0 ]
+}
+
+@test "announcing is refused, and costs nothing, where nobody listens" {
+	workloads
+	run "$GPREEMPT" emu exec --cus 8 -- "$WORKLOADS/online_server" --requests 3 --hint 1ms
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[[ $output == *"0 announced"* ]]
+}
+
 @test "the same within one command, on the kernel of the series" {
 	workloads
 	run timeout 120 "$GPREEMPT" emu exec --kernel gpreempt --cus 8 -- \

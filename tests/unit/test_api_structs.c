@@ -191,6 +191,10 @@ static void test_hints_without_a_scheduler(void **state)
 	assert_int_equal(gp_queue_hint(q, GP_HINT_WEIGHT, (1ll << 32) + 1, &err), -ERANGE);
 	assert_int_equal(gp_queue_hint(q, (enum gp_hint)99, 1, &err), -EINVAL);
 	assert_int_equal(gp_hint_arriving(q, 1), 0);
+	assert_int_equal(gp_hint_over(q), 0);
+	/* Nobody has joined this program. */
+	assert_int_equal(gp_hint_arriving(NULL, 1), -ENOTCONN);
+	assert_int_equal(gp_hint_over(NULL), -ENOTCONN);
 	gp_queue_destroy(q);
 }
 

@@ -254,6 +254,12 @@ static void test_arriving_makes_room(void **state)
 	comes_to(r.q[0], GP_QUEUE_SUSPENDED);
 	gp_queue_submit(r.q[1], &b, NULL);
 	assert_int_equal(gp_queue_wait(r.q[1], 1, -1), 0);
+	comes_to(r.q[0], GP_QUEUE_RUNNING);
+	/* Nor is it waited for when it is over without having come. */
+	gp_hint_arriving(r.q[1], 0);
+	comes_to(r.q[0], GP_QUEUE_SUSPENDED);
+	gp_hint_over(r.q[1]);
+	comes_to(r.q[0], GP_QUEUE_RUNNING);
 	finish(&r, 0);
 	rig_down(&r);
 }

@@ -4,12 +4,13 @@
  * they took from the moment the request was there: in wall time, and in the device's own, which a
  * slow host does not distort.
  *
- * Usage: online_server [--requests N] [--period DURATION] [--at-once N] [--stdin]
+ * Usage: online_server [--requests N] [--period DURATION] [--hint DURATION] [--at-once N] [--stdin]
  *                      [--queues N] [--groups N] [--rounds N] [--debuggable] [--json]
  *
  * Requests come by themselves, one --period after the other (0: when the one before is answered),
- * --at-once of them at a time. With --stdin they come from there: a line with a number is so many
- * at once, and is answered by a line "served N wall_us W device_us D" with the slowest of them.
+ * --at-once of them at a time; with --hint each is announced so long before, where the program is
+ * joined. With --stdin they come from there: a line with a number is so many at once, and is
+ * answered by a line "served N wall_us W device_us D" with the slowest of them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,13 +29,14 @@
 #include "base/units.h"
 #include "device/kfd/topology.h"
 #include "device/kfd/user.h"
+#include "gpreempt/gpreempt.h"
 #include "hsa_lab.h"
 #include "mill.h"
 
 enum { AT_ONCE_MAX = 256, QUEUES_MAX = 8, GROUPS_MAX = 64, RING = 1024, TICK_NS = 10 };
 
 struct options {
-	uint64_t requests, period_ns, at_once, queues, groups, rounds;
+	uint64_t requests, period_ns, hint_ns, at_once, queues, groups, rounds;
 	bool from_stdin, debuggable, json;
 };
 
@@ -67,11 +69,10 @@ static void parse_number(const char *name, uint64_t min, uint64_t max, uint64_t 
 static struct options parse(int argc, char **argv)
 {
 	static const struct option known[] = {
-		{ "requests", 1, 0, 'n' },   { "period", 1, 0, 'p' },
-		{ "at-once", 1, 0, 'a' },    { "stdin", 0, 0, 'i' },
-		{ "queues", 1, 0, 'q' },     { "groups", 1, 0, 'g' },
-		{ "rounds", 1, 0, 'r' },     { "json", 0, 0, 'j' },
-		{ "debuggable", 0, 0, 'd' }, { 0, 0, 0, 0 },
+		{ "requests", 1, 0, 'n' }, { "period", 1, 0, 'p' }, { "at-once", 1, 0, 'a' },
+		{ "stdin", 0, 0, 'i' },	   { "queues", 1, 0, 'q' }, { "groups", 1, 0, 'g' },
+		{ "rounds", 1, 0, 'r' },   { "json", 0, 0, 'j' },   { "debuggable", 0, 0, 'd' },
+		{ "hint", 1, 0, 'h' },	   { 0, 0, 0, 0 },
 	};
 	struct options o = { .requests = 20, .at_once = 1, .queues = 1, .groups = 1, .rounds = 20 };
 	int c;
@@ -82,6 +83,9 @@ static struct options parse(int argc, char **argv)
 		else if (c == 'p')
 			lab_check(!gp__parse_duration(optarg, &o.period_ns),
 				  "--period: expected %s", GP__EXPECT_DURATION);
+		else if (c == 'h')
+			lab_check(!gp__parse_duration(optarg, &o.hint_ns), "--hint: expected %s",
+				  GP__EXPECT_DURATION);
 		else if (c == 'a')
 			parse_number("at-once", 1, AT_ONCE_MAX, &o.at_once);
 		else if (c == 'q')
@@ -199,20 +203,34 @@ static void serve(struct server *s, uint64_t n, uint64_t *wall_ns, uint64_t *dev
 	s->served += n;
 }
 
+static void sleep_until(uint64_t at)
+{
+	struct timespec t = { .tv_sec = (time_t)(at / 1000000000u),
+			      .tv_nsec = (long)(at % 1000000000u) };
+
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+}
+
 static void serve_by_clock(struct server *s)
 {
-	uint64_t next = gp__clock_ns(), wall, device;
+	uint64_t next = gp__clock_ns() + s->o.hint_ns, wall, device, announced = 0;
 
 	while (s->served < s->o.requests) {
 		uint64_t left = s->o.requests - s->served;
-		struct timespec t = { .tv_sec = (time_t)(next / 1000000000u),
-				      .tv_nsec = (long)(next % 1000000000u) };
 
+		if (s->o.hint_ns) {
+			sleep_until(next - s->o.hint_ns);
+			announced += !gp_hint_arriving(NULL, next);
+		}
 		if (s->o.period_ns)
-			clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+			sleep_until(next);
 		serve(s, left < s->o.at_once ? left : s->o.at_once, &wall, &device);
+		if (s->o.hint_ns)
+			gp_hint_over(NULL);
 		next += s->o.period_ns;
 	}
+	if (s->o.hint_ns && !s->o.json)
+		printf("%" PRIu64 " announced\n", announced);
 }
 
 static void serve_by_line(struct server *s)

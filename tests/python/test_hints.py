@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+"""The module gpreempt: what it says to the preload, and what it does where there is none."""
+import errno
+import time
+import unittest
+from unittest import mock
+
+import gpreempt
+
+
+class NobodyListens(unittest.TestCase):
+    def test_it_says_so_and_does_nothing(self):
+        with mock.patch.object(gpreempt, "_call", None):
+            self.assertFalse(gpreempt.joined())
+            self.assertFalse(gpreempt.arriving())
+            self.assertFalse(gpreempt.over())
+            with gpreempt.request():
+                pass
+
+    def test_this_process_has_no_preload(self):
+        self.assertIsNone(gpreempt._find())
+
+
+class SomebodyListens(unittest.TestCase):
+    def setUp(self):
+        self.said, self.answer = [], 0
+
+        def call(when_ns):
+            self.said.append(when_ns)
+            return self.answer
+
+        patch = mock.patch.object(gpreempt, "_call", call)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def test_a_time_ahead_is_of_the_monotonic_clock(self):
+        before = time.monotonic_ns()
+        self.assertTrue(gpreempt.arriving(within=2))
+        after = time.monotonic_ns()
+        self.assertLessEqual(before + 2_000_000_000, self.said[0])
+        self.assertLessEqual(self.said[0], after + 2_000_000_000)
+
+    def test_a_request_is_over_even_when_it_fails(self):
+        with self.assertRaises(KeyError), gpreempt.request():
+            raise KeyError
+        self.assertEqual(len(self.said), 2)
+        self.assertEqual(self.said[1], 0)
+
+    def test_what_the_preload_refuses_is_no_error(self):
+        self.answer = -errno.ENODEV
+        self.assertFalse(gpreempt.arriving())
+        self.assertFalse(gpreempt.over())
+
+    def test_times_that_cannot_be(self):
+        for within in (-0.1, 3601, float("nan"), float("inf")):
+            with self.assertRaises(ValueError):
+                gpreempt.arriving(within)
+        self.assertEqual(self.said, [])
+
+
+if __name__ == "__main__":
+    unittest.main()
