@@ -12,9 +12,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/own_memory.h"
 #include "device/kfd/way.h"
 
 /* More than any call that is understood here has, newer versions of it included. */
@@ -32,27 +32,13 @@ union arguments {
 	struct gp_kfd_preempt_batch batch;
 };
 
-/*
- * The arguments, before the driver has looked at them: a bad address is for it to refuse. Where we
- * may not ask the kernel to read them, they are read as any memory is.
- */
+/* The arguments, before the driver has looked at them: a bad address is for it to refuse. */
 static bool read_arguments(unsigned long request, const void *args, union arguments *copy)
 {
 	size_t size = _IOC_SIZE(request);
-	struct iovec to = { copy, size }, from = { (void *)args, size };
-	ssize_t n;
 
 	memset(copy, 0, sizeof(*copy));
-	if (size > sizeof(*copy) || !args)
-		return false;
-	if (!size)
-		return true;
-	n = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
-	if (n < 0 && (errno == EPERM || errno == ENOSYS)) {
-		memcpy(copy, args, size);
-		return true;
-	}
-	return n == (ssize_t)size;
+	return size <= sizeof(*copy) && args && gp__read_own_memory(copy, args, size);
 }
 
 static struct gp__kfd_entry *find(struct gp__kfd_owner *o, uint32_t id)
