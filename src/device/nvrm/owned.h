@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What an owner keeps, for its parts: owner.c holds and weighs, owner_ioctl.c sees the program's
+ * calls, userd.c maps.
+ *
+ * One lock protects all of it. Our own calls to the RM are made with it, so that nothing they name
+ * goes meanwhile: who frees an object marks it as going first, with the lock, and so waits for a
+ * call that is under way, a millisecond or so. The program's calls are made without it, but for
+ * those few whose arguments are combined with our wishes.
+ */
+#ifndef GP__DEVICE_NVRM_OWNED_H
+#define GP__DEVICE_NVRM_OWNED_H
+
+#include <pthread.h>
+
+#include "device/nvrm/abi.h"
+#include "device/nvrm/owner.h"
+
+enum gp__nvrm_kind {
+	GP__NVRM_NO_KIND,
+	GP__NVRM_CLIENT,
+	GP__NVRM_DEVICE,
+	GP__NVRM_SUBDEVICE,
+	GP__NVRM_GROUP,
+	GP__NVRM_CHANNEL,
+	GP__NVRM_MIG,
+};
+
+/* Where a channel has its indices, in the memory that the program has given it. */
+struct gp__nvrm_userd {
+	uint32_t memory;
+	uint64_t offset;
+	void *page; /* NULL: not mapped */
+	uint64_t address; /* by which the RM knows the mapping */
+	int fd;
+};
+
+struct gp__nvrm_object {
+	struct gp__nvrm_object *next;
+	enum gp__nvrm_kind kind;
+	uint32_t client, handle, parent;
+	uint32_t going; /* the call in which the RM is being asked to free it; 0: none */
+	int fd; /* a client's: ours, a duplicate of the program's; -1: there is none */
+
+	/* A group's: */
+	uint32_t id, engine;
+	bool computes;
+	bool told; /* it was added */
+	enum gp__nvrm_verb verb; /* that is in force */
+	uint64_t slice_us; /* ours; 0: none */
+	uint64_t program_slice_us; /* 0: not known */
+	uint32_t status;
+	bool asked; /* in the call that is being made */
+	int result;
+	char uuid[GP__NVRM_UUID_MAX];
+
+	/* A channel's: */
+	bool program_disabled;
+	struct gp__nvrm_userd userd;
+};
+
+struct gp__nvrm_owner {
+	gp__nvrm_ioctl_fn next;
+	struct gp__nvrm_owner_events events;
+	pthread_mutex_t lock;
+	struct gp__nvrm_object *objects; /* the newest first */
+	uint32_t last_id, last_free;
+	bool cannot; /* for good; it was said why */
+};
+
+static inline bool gp__nvrm_is_kind(const struct gp__nvrm_object *x, enum gp__nvrm_kind kind)
+{
+	return x->kind == kind && !x->going;
+}
+
+static inline bool gp__nvrm_is_in(const struct gp__nvrm_object *x,
+				  const struct gp__nvrm_object *parent)
+{
+	return x->client == parent->client && x->parent == parent->handle;
+}
+
+/* All of these with the lock. */
+struct gp__nvrm_object *gp__nvrm_find(struct gp__nvrm_owner *o, uint32_t client, uint32_t handle);
+struct gp__nvrm_object *gp__nvrm_find_group(struct gp__nvrm_owner *o, uint32_t id);
+struct gp__nvrm_group_info gp__nvrm_info(struct gp__nvrm_owner *o,
+					 const struct gp__nvrm_object *group);
+/* A control of the RM: 0 or -errno; what it said in *@status. */
+int gp__nvrm_call(struct gp__nvrm_owner *o, uint32_t client, uint32_t object, uint32_t cmd,
+		  void *params, uint32_t size, uint32_t *status);
+/* Brings the groups that are asked there; their results are set. */
+void gp__nvrm_set_asked(struct gp__nvrm_owner *o, enum gp__nvrm_verb verb);
+/* A channel that came to a held group is held as well, and again where the RM was told otherwise.
+ */
+void gp__nvrm_hold_again(struct gp__nvrm_owner *o, struct gp__nvrm_object *group);
+/* Whether it can be held: it computes, has a channel, and there is somebody to ask. */
+bool gp__nvrm_is_ready(struct gp__nvrm_owner *o, const struct gp__nvrm_object *group);
+/* The time slice that the program wants, if ours is in force. */
+void gp__nvrm_restore_slice(struct gp__nvrm_owner *o, struct gp__nvrm_object *group);
+/* Finds out which GPU the group is on. */
+void gp__nvrm_name_gpu(struct gp__nvrm_owner *o, struct gp__nvrm_object *group);
+void gp__nvrm_unmap(struct gp__nvrm_owner *o, struct gp__nvrm_object *channel);
+void gp__nvrm_drop(struct gp__nvrm_owner *o, struct gp__nvrm_object *x);
+
+#endif

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+#include "fake_rm.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#define OBJECT_NOT_FOUND 0x57
+#define IN_USE 0x1a
+#define SLICE_DEFAULT 1024
+
+struct fake_rm fake_rm;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void fake_rm_reset(void)
+{
+	memset(&fake_rm, 0, sizeof(fake_rm));
+	fake_rm.last_client = 0xc1d00000;
+	fake_rm.uuid = "GPU-00000000-1111-2222-3333-444444444444";
+}
+
+static struct fake_rm_object *find(uint32_t client, uint32_t handle)
+{
+	for (uint32_t i = 0; i < fake_rm.nr; i++) {
+		struct fake_rm_object *x = &fake_rm.object[i];
+
+		if (x->there && x->client == client && x->handle == handle)
+			return x;
+	}
+	return NULL;
+}
+
+const struct fake_rm_object *fake_rm_find(uint32_t client, uint32_t handle)
+{
+	const struct fake_rm_object *x;
+
+	pthread_mutex_lock(&lock);
+	x = find(client, handle);
+	pthread_mutex_unlock(&lock);
+	return x;
+}
+
+static bool is_channel(const struct fake_rm_object *x)
+{
+	return (x->class & 0xff) == GP__NVRM_CLASS_CHANNEL &&
+	       x->class >= GP__NVRM_CLASS_CHANNEL_FIRST;
+}
+
+uint32_t fake_rm_count(uint32_t client, uint32_t group, enum fake_rm_state state)
+{
+	uint32_t n = 0;
+
+	pthread_mutex_lock(&lock);
+	for (uint32_t i = 0; i < fake_rm.nr; i++) {
+		const struct fake_rm_object *x = &fake_rm.object[i];
+
+		n += x->there && x->client == client && x->parent == group && is_channel(x) &&
+		     x->state == state;
+	}
+	pthread_mutex_unlock(&lock);
+	return n;
+}
+
+/* Counts down; true: this one fails. */
+static bool fails(uint32_t *in)
+{
+	return *in && !--*in;
+}
+
+static int fail(uint32_t *status)
+{
+	if (!fake_rm.status) {
+		errno = EIO;
+		return -1;
+	}
+	*status = fake_rm.status;
+	return 0;
+}
+
+static uint32_t make(uint32_t client, uint32_t parent, uint32_t *handle, uint32_t class)
+{
+	bool root = class == GP__NVRM_CLASS_ROOT_CLIENT || class <= 1;
+	struct fake_rm_object *x = NULL;
+
+	if (root)
+		client = parent = *handle = ++fake_rm.last_client;
+	else if (!find(client, parent) && parent != client)
+		return OBJECT_NOT_FOUND;
+	if (find(client, *handle))
+		return IN_USE;
+	for (uint32_t i = 0; i < fake_rm.nr && !x; i++)
+		x = fake_rm.object[i].there ? NULL : &fake_rm.object[i];
+	if (!x && fake_rm.nr < FAKE_RM_OBJECTS)
+		x = &fake_rm.object[fake_rm.nr++];
+	if (!x)
+		return IN_USE;
+	*x = (struct fake_rm_object){ .there = true,
+				      .client = client,
+				      .handle = *handle,
+				      .parent = parent,
+				      .class = class,
+				      .slice = SLICE_DEFAULT };
+	return 0;
+}
+
+static int alloc(unsigned long request, struct gp__nvrm_alloc48 *args)
+{
+	uint32_t status = make(args->client, args->parent, &args->object, args->class);
+
+	if (_IOC_SIZE(request) == sizeof(*args))
+		args->status = status;
+	else
+		((struct gp__nvrm_alloc32 *)(void *)args)->status = status;
+	return 0;
+}
+
+static void free_tree(uint32_t client, uint32_t handle)
+{
+	struct fake_rm_object *x = find(client, handle);
+
+	if (!x)
+		return;
+	fake_rm.held_frees += is_channel(x) && x->state != FAKE_RM_RUNS;
+	x->there = false;
+	for (uint32_t i = 0; i < fake_rm.nr; i++) {
+		struct fake_rm_object *c = &fake_rm.object[i];
+
+		if (c->there && c->client == client && (c->parent == handle || client == handle))
+			free_tree(client, c->handle);
+	}
+}
+
+static int free_object(struct gp__nvrm_free *args)
+{
+	if (fails(&fake_rm.free_fails_in))
+		return fail(&args->status);
+	args->status = find(args->client, args->object) ? 0 : OBJECT_NOT_FOUND;
+	free_tree(args->client, args->object);
+	return 0;
+}
+
+/* As seen: enabled with only_scheduling, nothing changes. Until one is not there, they are told. */
+static int disable(struct gp__nvrm_control *args, const struct gp__nvrm_disable *d)
+{
+	fake_rm.nr_disables += d->disable;
+	fake_rm.nr_enables += !d->disable;
+	if (fails(d->disable ? &fake_rm.disable_fails_in : &fake_rm.enable_fails_in))
+		return fail(&args->status);
+	for (uint32_t i = 0; i < d->nr; i++) {
+		struct fake_rm_object *x = find(d->client[i], d->channel[i]);
+
+		if (!x || !is_channel(x)) {
+			fake_rm.unknown++;
+			args->status = OBJECT_NOT_FOUND;
+			return 0;
+		}
+		if (d->disable)
+			x->state = d->only_scheduling ? FAKE_RM_DRAINED : FAKE_RM_HELD;
+		else if (!d->only_scheduling)
+			x->state = FAKE_RM_RUNS;
+	}
+	return 0;
+}
+
+static int control(struct gp__nvrm_control *args)
+{
+	struct fake_rm_object *x = find(args->client, args->object);
+	void *params = (void *)(uintptr_t)args->params;
+
+	args->status = x ? 0 : OBJECT_NOT_FOUND;
+	if (!x) {
+		fake_rm.unknown++;
+		return 0;
+	}
+	switch (args->cmd) {
+	case GP__NVRM_CMD_DISABLE_CHANNELS:
+		return disable(args, params);
+	case (uint32_t)GP__NVRM_CMD_SET_TIMESLICE:
+		fake_rm.nr_slices++;
+		if (fails(&fake_rm.slice_fails_in))
+			return fail(&args->status);
+		memcpy(&x->slice, params, sizeof(x->slice));
+		break;
+	case (uint32_t)GP__NVRM_CMD_GET_TIMESLICE:
+		memcpy(params, &x->slice, sizeof(x->slice));
+		break;
+	case GP__NVRM_CMD_GPU_ID:
+		snprintf(((struct gp__nvrm_gpu_id *)params)->data, 256, "%s", fake_rm.uuid);
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+static int dup_object(struct gp__nvrm_dup *args)
+{
+	const struct fake_rm_object *x = find(args->from_client, args->from_object);
+
+	args->status =
+		x ? make(args->client, args->parent, &args->object, x->class) : OBJECT_NOT_FOUND;
+	return 0;
+}
+
+static int answer(unsigned long request, void *args)
+{
+	switch (_IOC_NR(request)) {
+	case GP__NVRM_NR_ALLOC:
+		return alloc(request, args);
+	case GP__NVRM_NR_FREE:
+		return free_object(args);
+	case GP__NVRM_NR_CONTROL:
+		return control(args);
+	case GP__NVRM_NR_DUP:
+		return dup_object(args);
+	case GP__NVRM_NR_MAP:
+		fake_rm.nr_maps++;
+		((struct gp__nvrm_map *)args)->status = 0;
+		return 0;
+	case GP__NVRM_NR_UNMAP:
+		fake_rm.nr_unmaps++;
+		return 0;
+	case GP__NVRM_NR_XFER:
+		return 0;
+	default:
+		errno = ENOTTY;
+		return -1;
+	}
+}
+
+int fake_rm_ioctl(int fd, unsigned long request, void *args)
+{
+	int result;
+
+	(void)fd;
+	pthread_mutex_lock(&lock);
+	result = answer(request, args);
+	pthread_mutex_unlock(&lock);
+	return result;
+}

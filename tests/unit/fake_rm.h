@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A resource manager of NVIDIA's driver that is none: objects with their parents, and which of the
+ * channels may run. It fails as it is told. Any thread may call it.
+ */
+#ifndef FAKE_RM_H
+#define FAKE_RM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "device/nvrm/abi.h"
+
+enum { FAKE_RM_OBJECTS = 4096 };
+
+enum fake_rm_state { FAKE_RM_RUNS, FAKE_RM_DRAINED, FAKE_RM_HELD };
+
+struct fake_rm_object {
+	bool there;
+	uint32_t client, handle, parent, class;
+	enum fake_rm_state state; /* a channel's */
+	uint64_t slice; /* a group's, in microseconds */
+};
+
+extern struct fake_rm {
+	struct fake_rm_object object[FAKE_RM_OBJECTS];
+	uint32_t nr, last_client;
+	/* The next so many controls of a kind succeed, and then one fails; 0: none does. */
+	uint32_t disable_fails_in, slice_fails_in, free_fails_in, enable_fails_in;
+	uint32_t status; /* with which; 0: as ioctl() fails, with EIO */
+	uint32_t nr_disables, nr_enables, nr_slices, nr_maps, nr_unmaps;
+	uint32_t unknown; /* calls that name what is not there */
+	uint32_t held_frees; /* channels that were freed while they were held */
+	const char *uuid;
+} fake_rm;
+
+void fake_rm_reset(void);
+int fake_rm_ioctl(int fd, unsigned long request, void *args);
+const struct fake_rm_object *fake_rm_find(uint32_t client, uint32_t handle);
+/* Channels in the group that are in this state. */
+uint32_t fake_rm_count(uint32_t client, uint32_t group, enum fake_rm_state state);
+
+#endif

@@ -1,0 +1,588 @@
+// SPDX-License-Identifier: MIT
+/* Channel groups of NVIDIA's driver, followed, held and weighed, against a driver that is none. */
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "device/nvrm/owner.h"
+#include "fake_rm.h"
+
+enum { COMPUTE = 8, COPY = 4, COPY_GROUPS = 3, CLASS_CHANNEL = 0xc86f, CLASS_COMPUTE = 0xcbc0 };
+
+#define HANDLE 0x5c000000u
+
+static struct gp__nvrm_owner *owner;
+static int fd;
+static uint32_t last_handle;
+static struct {
+	uint32_t added, removed, id, nr_channels;
+	char uuid[GP__NVRM_UUID_MAX], cannot[128];
+} seen;
+
+static void added(void *data, const struct gp__nvrm_group_info *group)
+{
+	(void)data;
+	seen.added++;
+	seen.id = group->id;
+	seen.nr_channels = group->nr_channels;
+	memcpy(seen.uuid, group->uuid, sizeof(seen.uuid));
+}
+
+static void removed(void *data, const struct gp__nvrm_group_info *group)
+{
+	(void)data;
+	seen.removed++;
+	seen.id = group->id;
+}
+
+static void cannot(void *data, const char *why)
+{
+	(void)data;
+	snprintf(seen.cannot, sizeof(seen.cannot), "%s", why);
+}
+
+static int setup(void **state)
+{
+	static const struct gp__nvrm_owner_events events = { added, removed, cannot, NULL };
+
+	(void)state;
+	fake_rm_reset();
+	memset(&seen, 0, sizeof(seen));
+	last_handle = HANDLE;
+	fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	return gp__nvrm_owner_create(fake_rm_ioctl, &events, &owner);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	gp__nvrm_owner_destroy(owner);
+	close(fd);
+	assert_int_equal(fake_rm.held_frees, 0);
+	assert_int_equal(fake_rm.unknown, 0);
+	return 0;
+}
+
+/*
+ * What a program does
+ */
+
+static uint32_t make(uint32_t client, uint32_t parent, uint32_t class, const void *params)
+{
+	struct gp__nvrm_alloc48 args = { .client = client,
+					 .parent = parent,
+					 .object = client ? ++last_handle : 0,
+					 .class = class,
+					 .params = (uint64_t)(uintptr_t)params };
+
+	assert_int_equal(gp__nvrm_owner_ioctl(owner, fd, GP__NVRM_ALLOC48, &args), 0);
+	assert_int_equal(args.status, 0);
+	return args.object;
+}
+
+static void end(uint32_t client, uint32_t handle)
+{
+	struct gp__nvrm_free args = { .client = client, .object = handle };
+
+	assert_int_equal(gp__nvrm_owner_ioctl(owner, fd, GP__NVRM_FREE, &args), 0);
+	assert_int_equal(args.status, 0);
+}
+
+static uint32_t make_channel(uint32_t client, uint32_t group)
+{
+	struct gp__nvrm_channel_params params = { .entries = 1024,
+						  .userd_memory = { 0x77 },
+						  .userd_offset = { 0x2000 } };
+
+	return make(client, group, CLASS_CHANNEL, &params);
+}
+
+static uint32_t make_group(uint32_t client, uint32_t device, uint32_t engine, int channels)
+{
+	const struct gp__nvrm_group_params params = { .engine = engine };
+	uint32_t group = make(client, device, GP__NVRM_CLASS_GROUP, &params);
+
+	for (int i = 0; i < channels; i++)
+		make_channel(client, group);
+	return group;
+}
+
+struct context {
+	uint32_t client, device, subdevice, group, copy[COPY_GROUPS];
+	uint32_t id;
+};
+
+static uint32_t control(uint32_t client, uint32_t object, uint32_t cmd, void *params, uint32_t size)
+{
+	struct gp__nvrm_control args = { .client = client,
+					 .object = object,
+					 .cmd = cmd,
+					 .params = (uint64_t)(uintptr_t)params,
+					 .params_size = size,
+					 .status = 0xff };
+
+	assert_int_equal(gp__nvrm_owner_ioctl(owner, fd, GP__NVRM_CONTROL, &args), 0);
+	return args.status;
+}
+
+/* As libcuda 580 makes one on an H200. */
+static struct context make_context(void)
+{
+	struct context c;
+	uint64_t slice = 2048;
+
+	c.client = make(0, 0, GP__NVRM_CLASS_ROOT_CLIENT, NULL);
+	c.device = make(c.client, c.client, GP__NVRM_CLASS_DEVICE, NULL);
+	c.subdevice = make(c.client, c.device, GP__NVRM_CLASS_SUBDEVICE, NULL);
+	c.group = make_group(c.client, c.device, GP__NVRM_ENGINE_GRAPHICS, COMPUTE);
+	c.id = seen.id;
+	for (uint32_t i = 0; i < COPY_GROUPS; i++)
+		c.copy[i] = make_group(c.client, c.device, GP__NVRM_ENGINE_COPY + 2 + i, COPY);
+	assert_int_equal(control(c.client, c.group, (uint32_t)GP__NVRM_CMD_SET_TIMESLICE, &slice,
+				 sizeof(slice)),
+			 0);
+	return c;
+}
+
+static int set(enum gp__nvrm_verb verb, uint32_t id)
+{
+	int result = 1;
+
+	gp__nvrm_owner_set(owner, verb, &id, &result, 1);
+	return result;
+}
+
+static uint32_t count(const struct context *c, enum fake_rm_state state)
+{
+	return fake_rm_count(c->client, c->group, state);
+}
+
+/*
+ * Tests
+ */
+
+static void test_one_context_is_one_group(void **state)
+{
+	struct context c = make_context();
+	struct gp__nvrm_owned list[4];
+
+	(void)state;
+	assert_int_equal(seen.added, 1);
+	assert_int_equal(seen.nr_channels, 1);
+	assert_string_equal(seen.uuid, fake_rm.uuid);
+	assert_int_equal(gp__nvrm_owner_list(owner, list, 4), 1);
+	assert_int_equal(list[0].group.id, c.id);
+	assert_int_equal(list[0].group.nr_channels, COMPUTE);
+	assert_false(list[0].held);
+}
+
+static void test_hold_and_start(void **state)
+{
+	struct context c = make_context();
+
+	(void)state;
+	assert_int_equal(set(GP__NVRM_HOLD, c.id), 0);
+	assert_int_equal(count(&c, FAKE_RM_HELD), COMPUTE);
+	for (int i = 0; i < COPY_GROUPS; i++)
+		assert_int_equal(fake_rm_count(c.client, c.copy[i], FAKE_RM_RUNS), COPY);
+	assert_int_equal(set(GP__NVRM_HOLD, c.id), 0);
+	assert_int_equal(fake_rm.nr_disables, 1);
+	make_channel(c.client, c.group);
+	assert_int_equal(count(&c, FAKE_RM_HELD), COMPUTE + 1);
+	assert_int_equal(set(GP__NVRM_START, c.id), 0);
+	assert_int_equal(count(&c, FAKE_RM_RUNS), COMPUTE + 1);
+	assert_int_equal(set(GP__NVRM_DRAIN, c.id), 0);
+	assert_int_equal(count(&c, FAKE_RM_DRAINED), COMPUTE + 1);
+	assert_int_equal(set(GP__NVRM_HOLD, c.id), 0);
+	assert_int_equal(count(&c, FAKE_RM_HELD), COMPUTE + 1);
+	assert_int_equal(set(GP__NVRM_START, c.id), 0);
+	assert_int_equal(count(&c, FAKE_RM_RUNS), COMPUTE + 1);
+	assert_int_equal(set(GP__NVRM_HOLD, c.id + 1), -ENOENT);
+}
+
+/* More channels than one call takes. */
+static void test_hold_in_parts(void **state)
+{
+	struct context c = make_context();
+	uint32_t all = 2 * GP__NVRM_CHANNELS_AT_ONCE + 2;
+
+	(void)state;
+	for (uint32_t i = COMPUTE; i < all; i++)
+		make_channel(c.client, c.group);
+	assert_int_equal(set(GP__NVRM_HOLD, c.id), 0);
+	assert_int_equal(fake_rm.nr_disables, 3);
+	assert_int_equal(count(&c, FAKE_RM_HELD), all);
+	assert_int_equal(set(GP__NVRM_START, c.id), 0);
+	assert_int_equal(count(&c, FAKE_RM_RUNS), all);
+	/* The second part fails: all of it runs. */
+	fake_rm.disable_fails_in = 2;
+	fake_rm.status = GP__NVRM_NOT_SUPPORTED;
+	assert_int_equal(set(GP__NVRM_HOLD, c.id), -EOPNOTSUPP);
+	assert_int_equal(count(&c, FAKE_RM_RUNS), all);
+	fake_rm.disable_fails_in = 1;
+	fake_rm.status = GP__NVRM_INSUFFICIENT_PERMISSIONS;
+	assert_int_equal(set(GP__NVRM_HOLD, c.id), -EPERM);
+	fake_rm.disable_fails_in = 1;
+	fake_rm.status = 0;
+	assert_int_equal(set(GP__NVRM_HOLD, c.id), -EIO);
+	assert_int_equal(count(&c, FAKE_RM_RUNS), all);
+	/* A start that fails is not one. */
+	assert_int_equal(set(GP__NVRM_HOLD, c.id), 0);
+	fake_rm.enable_fails_in = 1;
+	assert_int_equal(set(GP__NVRM_START, c.id), -EIO);
+	assert_int_equal(set(GP__NVRM_START, c.id), 0);
+	assert_int_equal(count(&c, FAKE_RM_RUNS), all);
+}
+
+/* Two contexts of one client are told in one call, those of another GPU in one of their own. */
+static void test_several(void **state)
+{
+	struct context a = make_context(), b;
+	uint32_t second = make_group(a.client, a.device, GP__NVRM_ENGINE_GRAPHICS, 2);
+	uint32_t ids[3] = { a.id, seen.id, 0 };
+	int results[3];
+
+	(void)state;
+	fake_rm.uuid = "GPU-ffffffff-1111-2222-3333-444444444444";
+	b = make_context();
+	assert_string_equal(seen.uuid, fake_rm.uuid);
+	ids[2] = b.id;
+	gp__nvrm_owner_set(owner, GP__NVRM_HOLD, ids, results, 3);
+	assert_int_equal(fake_rm.nr_disables, 2);
+	assert_int_equal(results[0] | results[1] | results[2], 0);
+	assert_int_equal(count(&a, FAKE_RM_HELD), COMPUTE);
+	assert_int_equal(fake_rm_count(a.client, second, FAKE_RM_HELD), 2);
+	assert_int_equal(count(&b, FAKE_RM_HELD), COMPUTE);
+	assert_int_equal(set(GP__NVRM_START, a.id), 0);
+	assert_int_equal(fake_rm_count(a.client, second, FAKE_RM_HELD), 2);
+	end(b.client, b.client);
+	assert_int_equal(seen.removed, 1);
+	assert_int_equal(set(GP__NVRM_START, b.id), -ENOENT);
+}
+
+static void test_free_of_each(void **state)
+{
+	(void)state;
+	for (int what = 0; what < 4; what++) {
+		struct context c = make_context();
+		const uint32_t handles[] = { c.group, c.subdevice, c.device, c.client };
+		uint32_t before = seen.removed;
+
+		assert_int_equal(set(GP__NVRM_HOLD, c.id), 0);
+		end(c.client, handles[what]);
+		assert_int_equal(seen.removed, before + 1);
+		assert_int_equal(seen.id, c.id);
+		assert_int_equal(set(GP__NVRM_HOLD, c.id), -ENOENT);
+		assert_int_equal(fake_rm.held_frees, 0);
+		/* Without its subdevice it goes on, and cannot be held. */
+		assert_int_equal(count(&c, FAKE_RM_HELD), 0);
+	}
+}
+
+static void test_free_of_a_channel(void **state)
+{
+	struct context c = make_context();
+	uint32_t more = make_channel(c.client, c.group);
+
+	(void)state;
+	assert_int_equal(set(GP__NVRM_HOLD, c.id), 0);
+	assert_int_equal(gp__nvrm_owner_slice(owner, c.id, 1), 0);
+	end(c.client, more);
+	assert_int_equal(seen.removed, 1);
+	assert_int_equal(seen.added, 2);
+	assert_int_equal(seen.id, c.id);
+	assert_int_equal(count(&c, FAKE_RM_RUNS), COMPUTE);
+	assert_int_equal(fake_rm_find(c.client, c.group)->slice, 2048);
+	assert_int_equal(set(GP__NVRM_HOLD, c.id), 0);
+	assert_int_equal(count(&c, FAKE_RM_HELD), COMPUTE);
+}
+
+static void test_free_that_fails(void **state)
+{
+	struct context c = make_context();
+	struct gp__nvrm_free args = { .client = c.client, .object = c.group };
+
+	(void)state;
+	fake_rm.free_fails_in = 1;
+	fake_rm.status = 0x42;
+	assert_int_equal(gp__nvrm_owner_ioctl(owner, fd, GP__NVRM_FREE, &args), 0);
+	assert_int_equal(args.status, 0x42);
+	assert_int_equal(seen.removed, 1);
+	assert_int_equal(seen.added, 2);
+	fake_rm.free_fails_in = 1;
+	fake_rm.status = 0;
+	assert_int_equal(gp__nvrm_owner_ioctl(owner, fd, GP__NVRM_FREE, &args), -1);
+	assert_int_equal(errno, EIO);
+	assert_int_equal(set(GP__NVRM_HOLD, c.id), 0);
+	assert_int_equal(count(&c, FAKE_RM_HELD), COMPUTE);
+}
+
+/* A handle that comes again without a free: what had it is gone. */
+static void test_handle_given_again(void **state)
+{
+	struct context c = make_context();
+
+	(void)state;
+	memset(fake_rm.object, 0, sizeof(fake_rm.object));
+	fake_rm.last_client = 0xc1d00000;
+	last_handle = HANDLE;
+	make_context();
+	assert_int_equal(seen.removed, 1);
+	assert_int_equal(seen.added, 2);
+	assert_int_equal(set(GP__NVRM_HOLD, seen.id), 0);
+	assert_int_equal(count(&c, FAKE_RM_HELD), COMPUTE);
+	fake_rm.unknown = 0; /* what it had was let go, as far as it was there */
+}
+
+static void test_programs_own_slice(void **state)
+{
+	struct context c = make_context();
+	const struct fake_rm_object *g = fake_rm_find(c.client, c.group);
+	uint64_t us = 0, wish = 4096;
+
+	(void)state;
+	assert_int_equal(gp__nvrm_owner_slice(owner, c.id, 0), 0);
+	assert_int_equal(fake_rm.nr_slices, 1);
+	assert_int_equal(gp__nvrm_owner_slice(owner, c.id, 1), 0);
+	assert_int_equal(gp__nvrm_owner_get_slice(owner, c.id, &us), 0);
+	assert_int_equal(us, 1);
+	assert_int_equal(control(c.client, c.group, (uint32_t)GP__NVRM_CMD_SET_TIMESLICE, &wish,
+				 sizeof(wish)),
+			 0);
+	assert_int_equal(wish, 4096);
+	assert_int_equal(g->slice, 1);
+	assert_int_equal(gp__nvrm_owner_slice(owner, c.id, 0), 0);
+	assert_int_equal(g->slice, 4096);
+	fake_rm.slice_fails_in = 1;
+	fake_rm.status = GP__NVRM_NOT_SUPPORTED;
+	assert_int_equal(gp__nvrm_owner_slice(owner, c.id, 1), -EOPNOTSUPP);
+	assert_int_equal(g->slice, 4096);
+	assert_int_equal(gp__nvrm_owner_slice(owner, c.id + 9, 1), -ENOENT);
+}
+
+static uint32_t disable(const struct context *c, uint32_t channel, bool disable)
+{
+	struct gp__nvrm_disable d = {
+		.disable = disable, .nr = 1, .client = { c->client }, .channel = { channel }
+	};
+
+	return control(c->client, c->subdevice, GP__NVRM_CMD_DISABLE_CHANNELS, &d, sizeof(d));
+}
+
+static void test_programs_own_disable(void **state)
+{
+	struct context c = make_context();
+	uint32_t own = make_channel(c.client, c.group);
+
+	(void)state;
+	assert_int_equal(disable(&c, own, true), 0);
+	assert_int_equal(set(GP__NVRM_HOLD, c.id), 0);
+	assert_int_equal(set(GP__NVRM_START, c.id), 0);
+	assert_int_equal(fake_rm_find(c.client, own)->state, FAKE_RM_HELD);
+	assert_int_equal(count(&c, FAKE_RM_RUNS), COMPUTE);
+	/* It enables it while we hold: it runs when we let go. */
+	assert_int_equal(set(GP__NVRM_HOLD, c.id), 0);
+	assert_int_equal(disable(&c, own, false), 0);
+	assert_int_equal(count(&c, FAKE_RM_HELD), COMPUTE + 1);
+	assert_int_equal(set(GP__NVRM_START, c.id), 0);
+	assert_int_equal(count(&c, FAKE_RM_RUNS), COMPUTE + 1);
+}
+
+static void test_scheduled_while_held(void **state)
+{
+	struct context c = make_context();
+	uint8_t params[3] = { 1, 0, 0 };
+
+	(void)state;
+	assert_int_equal(set(GP__NVRM_HOLD, c.id), 0);
+	assert_int_equal(control(c.client, c.group, (uint32_t)GP__NVRM_CMD_GROUP_SCHEDULE, params,
+				 sizeof(params)),
+			 0);
+	assert_int_equal(fake_rm.nr_disables, 2);
+	assert_int_equal(count(&c, FAKE_RM_HELD), COMPUTE);
+}
+
+/* What a group is for may be seen of what is put on its channels only. */
+static void test_engine_not_named(void **state)
+{
+	struct context c = make_context();
+	uint32_t group = make_group(c.client, c.device, 0, 1), channel;
+
+	(void)state;
+	assert_int_equal(seen.added, 1);
+	channel = make_channel(c.client, group);
+	make(c.client, channel, CLASS_COMPUTE, NULL);
+	assert_int_equal(seen.added, 2);
+	assert_int_equal(set(GP__NVRM_HOLD, seen.id), 0);
+	assert_int_equal(fake_rm_count(c.client, group, FAKE_RM_HELD), 2);
+}
+
+static void test_duplicated_gpu(void **state)
+{
+	struct context c = make_context();
+	uint32_t client = make(0, 0, GP__NVRM_CLASS_ROOT_CLIENT, NULL);
+	struct gp__nvrm_dup dup = { .client = client,
+				    .parent = client,
+				    .object = ++last_handle,
+				    .from_client = c.client,
+				    .from_object = c.device };
+	uint32_t device = dup.object, group;
+
+	(void)state;
+	assert_int_equal(gp__nvrm_owner_ioctl(owner, fd, GP__NVRM_DUP, &dup), 0);
+	assert_int_equal(dup.status, 0);
+	dup = (struct gp__nvrm_dup){ .client = client,
+				     .parent = device,
+				     .object = ++last_handle,
+				     .from_client = c.client,
+				     .from_object = c.subdevice };
+	assert_int_equal(gp__nvrm_owner_ioctl(owner, fd, GP__NVRM_DUP, &dup), 0);
+	group = make_group(client, device, GP__NVRM_ENGINE_GRAPHICS, 2);
+	assert_int_equal(seen.added, 2);
+	assert_int_equal(set(GP__NVRM_HOLD, seen.id), 0);
+	assert_int_equal(fake_rm_count(client, group, FAKE_RM_HELD), 2);
+}
+
+static void expect_given_up(const struct context *c, const char *word)
+{
+	assert_non_null(strstr(seen.cannot, word));
+	assert_int_equal(seen.removed, 1);
+	assert_int_equal(count(c, FAKE_RM_RUNS), COMPUTE);
+	assert_int_equal(set(GP__NVRM_HOLD, c->id), -ENOENT);
+	make_context();
+	assert_int_equal(seen.added, 1);
+}
+
+static void test_mig(void **state)
+{
+	struct context c = make_context();
+
+	(void)state;
+	assert_int_equal(set(GP__NVRM_HOLD, c.id), 0);
+	make(c.client, c.subdevice, GP__NVRM_CLASS_MIG_PARTITION, NULL);
+	expect_given_up(&c, "MIG");
+}
+
+static void test_other_form(void **state)
+{
+	struct context c = make_context();
+	uint32_t args[16] = { GP__NVRM_NR_ALLOC };
+
+	(void)state;
+	assert_int_equal(set(GP__NVRM_HOLD, c.id), 0);
+	assert_int_equal(gp__nvrm_owner_ioctl(
+				 owner, fd,
+				 _IOC(_IOC_READ | _IOC_WRITE, GP__NVRM_TYPE, GP__NVRM_NR_XFER, 16),
+				 args),
+			 0);
+	expect_given_up(&c, "form");
+}
+
+static void test_channel_without_a_group(void **state)
+{
+	struct context c = make_context();
+
+	(void)state;
+	assert_int_equal(set(GP__NVRM_HOLD, c.id), 0);
+	make_channel(c.client, c.device);
+	expect_given_up(&c, "no group");
+}
+
+/* Addresses that are none are for the driver to refuse. */
+static void test_bad_addresses(void **state)
+{
+	struct context c = make_context();
+	void *nowhere = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct gp__nvrm_alloc48 args = { .client = c.client,
+					 .parent = c.device,
+					 .object = ++last_handle,
+					 .class = GP__NVRM_CLASS_GROUP,
+					 .params = (uint64_t)(uintptr_t)nowhere };
+
+	(void)state;
+	assert_int_equal(gp__nvrm_owner_ioctl(owner, fd, GP__NVRM_ALLOC48, &args), 0);
+	assert_int_equal(seen.added, 1);
+	munmap(nowhere, 4096);
+}
+
+static void test_map(void **state)
+{
+	struct context c = make_context();
+	const volatile uint32_t *userd[COMPUTE + 1];
+	char name[64];
+	int memory = memfd_create("userd", MFD_CLOEXEC);
+	uint32_t put = 7;
+
+	(void)state;
+	assert_int_equal(ftruncate(memory, 4096), 0);
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", memory);
+	assert_int_equal(gp__nvrm_owner_map(owner, c.id, name, userd, COMPUTE + 1), COMPUTE);
+	assert_int_equal(fake_rm.nr_maps, COMPUTE);
+	assert_int_equal(pwrite(memory, &put, sizeof(put), GP__NVRM_USERD_PUT), sizeof(put));
+	assert_int_equal(userd[COMPUTE - 1][GP__NVRM_USERD_PUT / 4], 7);
+	assert_int_equal(gp__nvrm_owner_map(owner, c.id, name, userd, COMPUTE), COMPUTE);
+	assert_int_equal(fake_rm.nr_maps, COMPUTE);
+	gp__nvrm_owner_unmap(owner, c.id);
+	assert_int_equal(fake_rm.nr_unmaps, COMPUTE);
+	assert_int_equal(gp__nvrm_owner_map(owner, c.id, name, userd, COMPUTE - 1), -ENOSPC);
+	assert_int_equal(gp__nvrm_owner_map(owner, c.id, "/nowhere", userd, COMPUTE), -ENOENT);
+	assert_int_equal(gp__nvrm_owner_map(owner, c.id, name, userd, COMPUTE), COMPUTE);
+	end(c.client, c.device);
+	assert_int_equal(fake_rm.nr_maps, fake_rm.nr_unmaps);
+	close(memory);
+}
+
+static void test_child_forgets(void **state)
+{
+	struct context c = make_context();
+	struct gp__nvrm_owned list[1];
+	pid_t pid;
+	int status;
+
+	(void)state;
+	assert_int_equal(set(GP__NVRM_HOLD, c.id), 0);
+	pid = fork();
+	if (!pid) {
+		gp__nvrm_owner_forget(owner);
+		_exit(gp__nvrm_owner_list(owner, list, 1) != 0 ||
+		      set(GP__NVRM_START, c.id) != -ENOENT);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(count(&c, FAKE_RM_HELD), COMPUTE);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_one_context_is_one_group),
+		CASE(test_hold_and_start),
+		CASE(test_hold_in_parts),
+		CASE(test_several),
+		CASE(test_free_of_each),
+		CASE(test_free_of_a_channel),
+		CASE(test_free_that_fails),
+		CASE(test_handle_given_again),
+		CASE(test_programs_own_slice),
+		CASE(test_programs_own_disable),
+		CASE(test_scheduled_while_held),
+		CASE(test_engine_not_named),
+		CASE(test_duplicated_gpu),
+		CASE(test_mig),
+		CASE(test_other_form),
+		CASE(test_channel_without_a_group),
+		CASE(test_bad_addresses),
+		CASE(test_map),
+		CASE(test_child_forgets),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
