@@ -10,6 +10,7 @@
 #include "emu/kfd/fault.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,6 +32,7 @@ enum {
 	KEY_NAME,
 	KEY_SEED,
 	KEY_FAULT,
+	KEY_TRACE,
 	KEY_ALL,
 };
 
@@ -39,6 +41,7 @@ struct args {
 	struct emu_config config;
 	bool configured; /* an option says what the machine is */
 	const char *name; /* NULL: not given */
+	const char *trace; /* the same */
 	bool all;
 	bool names; /* a name may stand without its option */
 };
@@ -54,6 +57,8 @@ static const struct argp_option machine_options[] = {
 	{ "cwsr", KEY_CWSR, "on|off", 0, "whether waves are saved when a queue is stopped; on", 0 },
 	{ "seed", KEY_SEED, "N", 0, "of what goes wrong by chance; 1", 0 },
 	{ "fault", KEY_FAULT, "WHAT=VALUE,...", 0, "what goes wrong; see gpreempt-emu(1)", 0 },
+	{ "trace", KEY_TRACE, "FILE", 0, "who was on its compute units, and when, is written there",
+	  0 },
 	{ "name", KEY_NAME, "NAME", 0, "the machine's name", 0 },
 	{ 0 },
 };
@@ -202,6 +207,10 @@ static error_t parse_machine(int key, char *arg, struct argp_state *state)
 	case KEY_FAULT:
 		args->configured = true;
 		return parse_fault(state, arg, &c->faults);
+	case KEY_TRACE:
+		args->configured = true;
+		args->trace = arg;
+		return 0;
 	case KEY_NAME:
 		return parse_name(state, arg, args);
 	case KEY_ALL:
@@ -217,9 +226,18 @@ static error_t parse_machine(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* What was not said follows from the chip. */
-static int complete_config(struct gp__env *env, struct emu_config *c)
+static int open_trace(struct gp__env *env, const char *path, struct emu_config *c)
 {
+	c->trace = path ? fopen(path, "we") : NULL;
+	if (!path || c->trace)
+		return 0;
+	return gp__env_fail(env, GP__EXIT_FAILURE, NULL, "--trace: %s: %s", path, strerror(errno));
+}
+
+/* What was not said follows from the chip. */
+static int complete_config(const struct args *args, struct emu_config *c)
+{
+	struct gp__env *env = args->env;
 	bool mi300 = c->target == GFX9_TARGET_GFX942;
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
@@ -236,7 +254,7 @@ static int complete_config(struct gp__env *env, struct emu_config *c)
 				    "can have",
 				    c->nr_xccs, c->xcc_cus, GFX9_CUS_MAX);
 	c->threads = cpus > 0 && cpus < 1024 ? (int)cpus : 1;
-	return 0;
+	return open_trace(env, args->trace, c);
 }
 
 /* The options of one verb; argv[0] is the verb, which messages call "emu VERB". */
@@ -305,7 +323,7 @@ static int emu_start(struct gp__env *env, int argc, char **argv)
 			"Start an emulated AMD machine, which serves programs until it is stopped.",
 			argc, argv, &status))
 		return status;
-	status = complete_config(env, c);
+	status = complete_config(&args, c);
 	if (status)
 		return status;
 	snprintf(c->name, sizeof(c->name), "%s", args.name ? args.name : DEFAULT_NAME);
@@ -536,8 +554,10 @@ static int emu_exec(struct gp__env *env, int argc, char **argv)
 				    args.name);
 	if (args.name)
 		return exec_named(env, args.name, command);
-	status = complete_config(env, &args.config);
-	return status ? status : exec_private(env, &args.config, command);
+	status = complete_config(&args, &args.config);
+	if (status)
+		return status == GP__EXIT_USAGE ? status : CHILD_OWN_FAILURE;
+	return exec_private(env, &args.config, command);
 }
 
 /*

@@ -64,3 +64,24 @@ print(d["steps"], d["digest"])' <"$BATS_TEST_TMPDIR/out")
 	run -1 bash -c 'echo many | timeout 60 "$@"' _ "$GPREEMPT" emu exec --cus 4 -- "$server" --stdin
 	[[ $output == *"'many' is no number of requests from 1 to 256"* ]]
 }
+
+@test "a machine's trace says who was on the compute units, and is complete" {
+	on_machine --trace "$BATS_TEST_TMPDIR/trace" -- "$server" --requests 5 --period 5ms --groups 8
+	python3 - "$BATS_TEST_TMPDIR/trace" <<-'END'
+		import sys
+		lines = [line.split() for line in open(sys.argv[1])]
+		assert lines[-1] == ["end"], lines[-1]
+		clocks = [l for l in lines[:-1] if l[3] in ("busy", "idle")]
+		queues = [l for l in lines[:-1] if l[3] in ("on", "off")]
+		assert clocks and queues and len(clocks) + len(queues) == len(lines) - 1
+		for kind in clocks, queues:
+		    times = [int(l[1]) for l in kind]
+		    assert times == sorted(times)
+		assert [l[3] for l in clocks] == ["busy", "idle"] * (len(clocks) // 2)
+		for queue in {tuple(l[4:]) for l in queues}:
+		    states = [l[3] for l in queues if tuple(l[4:]) == queue]
+		    assert states == ["on", "off"] * (len(states) // 2), (queue, states)
+	END
+	run -125 "$GPREEMPT" emu exec --trace "$BATS_TEST_TMPDIR/no/trace" -- true
+	[[ $output == *"no/trace: No such file or directory"* ]]
+}

@@ -3,9 +3,10 @@
 
 #include "base/clock.h"
 
-void gfx9_clock_init(struct gfx9_clock *c)
+void gfx9_clock_init(struct gfx9_clock *c, void (*changed)(void *ctx, bool busy, uint64_t ns),
+		     void *ctx)
 {
-	*c = (struct gfx9_clock){ .idle_since = gp__clock_ns() };
+	*c = (struct gfx9_clock){ .changed = changed, .ctx = ctx, .idle_since = gp__clock_ns() };
 	c->ns = c->idle_since;
 	pthread_mutex_init(&c->lock, NULL);
 }
@@ -23,6 +24,12 @@ static void follow_host(struct gfx9_clock *c)
 	c->idle_since = now;
 }
 
+static void tell(const struct gfx9_clock *c, bool busy)
+{
+	if (c->changed)
+		c->changed(c->ctx, busy, c->ns);
+}
+
 uint64_t gfx9_clock_now(struct gfx9_clock *c)
 {
 	uint64_t ns;
@@ -38,16 +45,20 @@ uint64_t gfx9_clock_now(struct gfx9_clock *c)
 void gfx9_clock_begin(struct gfx9_clock *c)
 {
 	pthread_mutex_lock(&c->lock);
-	if (!c->nr_busy++)
+	if (!c->nr_busy++) {
 		follow_host(c);
+		tell(c, true);
+	}
 	pthread_mutex_unlock(&c->lock);
 }
 
 void gfx9_clock_end(struct gfx9_clock *c)
 {
 	pthread_mutex_lock(&c->lock);
-	if (!--c->nr_busy)
+	if (!--c->nr_busy) {
 		c->idle_since = gp__clock_ns();
+		tell(c, false);
+	}
 	pthread_mutex_unlock(&c->lock);
 }
 

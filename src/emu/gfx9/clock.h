@@ -8,6 +8,7 @@
 #define GP__EMU_GFX9_CLOCK_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* A SIMD executes an instruction in so many nanoseconds. */
@@ -17,13 +18,18 @@
 
 struct gfx9_clock {
 	pthread_mutex_t lock;
+	/* Called with the lock each time the first compute unit becomes busy, or the last idle. */
+	void (*changed)(void *ctx, bool busy, uint64_t ns);
+	void *ctx;
 	uint64_t ns;
 	uint64_t parts; /* of a nanosecond not counted yet, times nr_busy */
 	uint64_t idle_since; /* host time up to which @ns is right, where nothing is busy */
 	uint32_t nr_busy;
 };
 
-void gfx9_clock_init(struct gfx9_clock *c);
+/* @changed may be NULL. */
+void gfx9_clock_init(struct gfx9_clock *c, void (*changed)(void *ctx, bool busy, uint64_t ns),
+		     void *ctx);
 void gfx9_clock_destroy(struct gfx9_clock *c);
 uint64_t gfx9_clock_now(struct gfx9_clock *c);
 

@@ -70,6 +70,19 @@ static void set_busy(struct gfx9_gpu *gpu, const struct gfx9_cu *cu, bool busy)
 		gfx9_clock_end(&gpu->clock);
 }
 
+static void trace(struct gfx9_gpu *gpu, struct gfx9_queue *q, bool on)
+{
+	if (gpu->config.trace)
+		gpu->config.trace(gpu->config.trace_ctx, q, on, gfx9_clock_now(&gpu->clock));
+}
+
+static void trace_clock(void *ctx, bool busy, uint64_t ns)
+{
+	struct gfx9_gpu *gpu = ctx;
+
+	gpu->config.trace(gpu->config.trace_ctx, NULL, busy, ns);
+}
+
 /*
  * Leaving. Called with the lock held; jobs that are done with go onto a list and are reported
  * without it.
@@ -157,7 +170,8 @@ static void group_left(struct gfx9_gpu *gpu, struct gfx9_job *job, struct gfx9_j
 	struct gfx9_queue *q = job->queue;
 
 	job->nr_resident--;
-	q->nr_resident--;
+	if (!--q->nr_resident)
+		trace(gpu, q, false);
 	if (is_over(job))
 		finish(gpu, job, finished);
 	if (q->stop != GFX9_RUNNING && !q->nr_resident)
@@ -286,7 +300,8 @@ static void remove_queue(struct gfx9_gpu *gpu, struct gfx9_queue *q)
 static void claim(struct gfx9_gpu *gpu, struct gfx9_job *job)
 {
 	job->nr_resident++;
-	job->queue->nr_resident++;
+	if (!job->queue->nr_resident++)
+		trace(gpu, job->queue, true);
 	remove_queue(gpu, job->queue);
 	insert(gpu, job->queue);
 }
@@ -739,7 +754,7 @@ struct gfx9_gpu *gfx9_gpu_new(const struct gfx9_gpu_config *config)
 		gpu->config.slice = SLICE;
 	gpu->nr_cus = nr_cus;
 	gpu->nr_workers = nr_workers;
-	gfx9_clock_init(&gpu->clock);
+	gfx9_clock_init(&gpu->clock, config->trace ? trace_clock : NULL, gpu);
 	init_sync(gpu);
 	gpu->cu = calloc(nr_cus, sizeof(*gpu->cu));
 	gpu->busy = calloc(nr_cus, sizeof(*gpu->busy));

@@ -19,6 +19,13 @@ struct gfx9_gpu_config {
 	uint64_t slice; /* instructions a wave runs at a time; 0: a good number */
 	int threads; /* 0: none, the caller runs it with gfx9_gpu_step() */
 	bool cwsr; /* false: there is no context save, and GFX9_SAVE is GFX9_DRAIN */
+	/*
+	 * Who is at it, and when by the device's clock: called when the first workgroup of a queue
+	 * comes onto a compute unit and when the last is off, and with NULL when the GPU as a whole
+	 * becomes busy or idle. Locks are held: it calls nothing of this. NULL: nobody listens.
+	 */
+	void (*trace)(void *ctx, struct gfx9_queue *q, bool on, uint64_t ns);
+	void *trace_ctx;
 };
 
 struct gfx9_gpu;

@@ -9,6 +9,7 @@
 
 #include "emu/kfd/node.h"
 #include "emu/kfd/topology.h"
+#include "emu/kfd/trace.h"
 
 #define MILLION 1000000
 #define MAPPINGS 65530 /* of a process, where nobody has changed vm.max_map_count */
@@ -92,6 +93,7 @@ void emu_machine_destroy(struct emu_machine *m)
 			emu_node_free(m->node[i]);
 		m->node[i] = NULL;
 	}
+	emu_trace_end(m);
 	if (m->listen_fd >= 0)
 		close(m->listen_fd);
 	if (m->epoll_fd >= 0)

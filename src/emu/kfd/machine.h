@@ -15,6 +15,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "emu/gfx9/area.h"
 #include "emu/gfx9/gpu.h"
@@ -48,6 +49,7 @@ struct emu_config {
 	uint32_t preempt_timeout_ms; /* 0: the driver's own */
 	uint64_t seed;
 	struct emu_faults faults;
+	FILE *trace; /* who was at the GPUs (trace.h), or NULL; the machine closes it */
 };
 
 struct emu_connection;

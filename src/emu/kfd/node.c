@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "emu/kfd/doorbell.h"
 #include "emu/kfd/queue.h"
+#include "emu/kfd/trace.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -223,14 +224,17 @@ static void *front_end(void *arg)
  * Making one
  */
 
-static struct gfx9_gpu *make_gpu(const struct emu_config *c)
+static struct gfx9_gpu *make_gpu(struct emu_node *n)
 {
+	const struct emu_config *c = &n->m->config;
 	const struct gfx9_gpu_config config = {
 		.target = c->target,
 		.nr_xccs = c->nr_xccs,
 		.xcc_cus = c->xcc_cus,
 		.threads = c->threads > 0 ? c->threads : 1,
 		.cwsr = c->cwsr,
+		.trace = c->trace ? emu_trace_change : NULL,
+		.trace_ctx = n,
 	};
 
 	return gfx9_gpu_new(&config);
@@ -265,7 +269,7 @@ struct emu_node *emu_node_new(struct emu_machine *m, uint32_t index)
 	if (m->config.faults.gpu_reset_ns)
 		n->reset_at = gp__clock_ns() + m->config.faults.gpu_reset_ns;
 	n->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	n->gpu = make_gpu(&m->config);
+	n->gpu = make_gpu(n);
 	if (n->wake_fd < 0 || !n->gpu || pthread_create(&n->thread, NULL, front_end, n)) {
 		destroy(n);
 		goto failed;

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#include "emu/kfd/trace.h"
+
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "emu/kfd/node.h"
+#include "emu/kfd/queue.h"
+
+/* Each line is one call, which the stream's own lock keeps whole. */
+void emu_trace_change(void *ctx, struct gfx9_queue *hw, bool on, uint64_t device_ns)
+{
+	const struct emu_node *n = ctx;
+	const struct emu_queue *q;
+	FILE *out = n->m->config.trace;
+
+	if (!hw) {
+		fprintf(out, "%" PRIu64 " %" PRIu64 " %u %s\n", gp__clock_ns(), device_ns, n->index,
+			on ? "busy" : "idle");
+		return;
+	}
+	q = (const struct emu_queue *)((const char *)hw - offsetof(struct emu_queue, hw));
+	fprintf(out, "%" PRIu64 " %" PRIu64 " %u %s %d %u\n", gp__clock_ns(), device_ns, n->index,
+		on ? "on" : "off", (int)q->process->pid, q->id);
+}
+
+void emu_trace_end(struct emu_machine *m)
+{
+	FILE *out = m->config.trace;
+
+	m->config.trace = NULL;
+	if (!out)
+		return;
+	/* Whoever reads it must be able to tell that something is missing. */
+	if (!fflush(out) && !ferror(out))
+		fputs("end\n", out);
+	fclose(out);
+}
