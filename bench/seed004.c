@@ -44,7 +44,7 @@ static int measure(struct gp__bench_run *run)
 
 	snprintf(command, sizeof(command),
 		 "PYTHONDONTWRITEBYTECODE=1 PYTHONPATH='%s/python:%s/tests/poc' "
-		 "GPREEMPT_POC_LIB='%s' WORKLOADS='%s/tests/workloads' "
+		 "GPREEMPT_POC_LIB='%s' WORKLOADS='%s/src/demo' "
 		 "exec python3 '%s/bench/seed004.py'%s",
 		 GP_SOURCE_DIR, GP_SOURCE_DIR, GP_SEED004, GP_BUILD_DIR, GP_SOURCE_DIR,
 		 gp__bench_quick(run) ? " --quick" : "");
@@ -63,10 +63,11 @@ int bench_seed004(struct gp__bench_run *run)
 {
 	bool emulated = gp__bench_chose(run, "emu");
 
-	if (access(GP_BUILD_DIR "/tests/workloads/offline_trainer", X_OK))
-		return gp__bench_fail(run, -ENOENT,
-				      "its programs are not built: they need libhsa-runtime-dev, "
-				      "clang-19 and 'meson setup --reconfigure -Dtests=enabled'");
+	if (access(GP_BUILD_DIR "/src/demo/offline_trainer", X_OK))
+		return gp__bench_fail(
+			run, -ENOENT,
+			"its programs are not built: they need libhsa-runtime-dev, and "
+			"then 'meson setup --reconfigure'");
 	if (emulated && !bench_is_on_machine())
 		return gp__bench_fail(run, bench_run_on_machine(CUS), "no machine can be started");
 	gp__bench_device(run, emulated ? "emulated gfx90a, " CUS " compute units" : "amd");

@@ -191,7 +191,7 @@ assert d["calm_cpu_percent"] < 1
 }
 
 @test "bench seed004: each situation has what was measured, and the steps are right" {
-	[ -x "${WORKLOADS:-build/tests/workloads}/online_server" ] || skip "its programs are not built"
+	[ -x "${WORKLOADS:-build/src/demo}/online_server" ] || skip "its programs are not built"
 	"$GPREEMPT" bench seed004 --quick --json | python3 -c '
 import json, sys
 d = json.load(sys.stdin)

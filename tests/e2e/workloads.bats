@@ -5,11 +5,11 @@
 bats_require_minimum_version 1.5.0
 
 setup() {
-	: "${GPREEMPT:=build/src/cli/gpreempt}" "${WORKLOADS:=build/tests/workloads}"
+	: "${GPREEMPT:=build/src/cli/gpreempt}" "${WORKLOADS:=build/src/demo}"
 	export XDG_RUNTIME_DIR=$BATS_TEST_TMPDIR
 	unset GPREEMPT_EMU_DIR
 	trainer=$WORKLOADS/offline_trainer server=$WORKLOADS/online_server
-	[ -x "$trainer" ] || skip "no offline_trainer: it needs libhsa-runtime-dev and clang-19"
+	[ -x "$trainer" ] || skip "no offline_trainer: it needs libhsa-runtime-dev"
 }
 
 on_machine() {

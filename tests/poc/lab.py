@@ -17,7 +17,7 @@ import time
 import gpreempt_poc as poc
 
 LIMIT_S = 100
-WORKLOADS = os.environ.get("WORKLOADS", "build/tests/workloads")
+WORKLOADS = os.environ.get("WORKLOADS", "build/src/demo")
 # What the programs are started with, as 'scripts/rocr6 exec FOLDER': another runtime.
 COMMAND = os.environ.get("POC_COMMAND", "").split()
 # Where the runtime does not tell the driver that a debugger may come, the programs do.

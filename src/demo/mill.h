@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernel "mill" of programs.cl as the host sees it: its arguments, and the same work done here.
+/* The kernel of mill.cl as the host sees it: its arguments, and the same work done here.
  */
-#ifndef GP__TESTS_MILL_H
-#define GP__TESTS_MILL_H
+#ifndef DEMO_MILL_H
+#define DEMO_MILL_H
 
 #include <stdint.h>
 

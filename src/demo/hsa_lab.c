@@ -10,7 +10,13 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "gpreempt/uapi/gpreempt_kfd.h"
+/* AMDKFD_IOC_RUNTIME_ENABLE of newer kernels' linux/kfd_ioctl.h. */
+struct runtime_enable {
+	uint64_t r_debug;
+	uint32_t mode_mask, capabilities_mask;
+};
+#define RUNTIME_ENABLE _IOWR('K', 0x25, struct runtime_enable)
+#define RUNTIME_ENABLE_MODE 1
 
 void lab_fail(const char *fmt, ...)
 {
@@ -82,19 +88,16 @@ static hsa_status_t see_vram(hsa_amd_memory_pool_t pool, void *data)
 static void load_code(struct lab *lab)
 {
 	hsa_code_object_reader_t reader;
-	char path[512];
-	int fd;
+	size_t size;
+	const void *code = lab_code(lab->gpu_name, &size);
 
-	snprintf(path, sizeof(path), "%s/programs-%s.co", LAB_CODE_DIR, lab->gpu_name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	lab_check(fd >= 0, "there is no %s: it is built with the test programs", path);
-	lab_must(hsa_code_object_reader_create_from_file(fd, &reader));
+	lab_check(code, "there is no code for a GPU of the kind %s", lab->gpu_name);
+	lab_must(hsa_code_object_reader_create_from_memory(code, size, &reader));
 	lab_must(hsa_executable_create_alt(
 		HSA_PROFILE_FULL, HSA_DEFAULT_FLOAT_ROUNDING_MODE_DEFAULT, NULL, &lab->code));
 	lab_must(hsa_executable_load_agent_code_object(lab->code, lab->gpu, reader, NULL, NULL));
 	lab_must(hsa_executable_freeze(lab->code, NULL));
 	lab_must(hsa_code_object_reader_destroy(reader));
-	close(fd);
 }
 
 void lab_open(struct lab *lab)
@@ -124,11 +127,11 @@ void lab_close(struct lab *lab)
 
 void lab_enable_runtime(void)
 {
-	struct gp_kfd_runtime_enable args = { .mode_mask = GP_KFD_RUNTIME_ENABLE_MODE };
+	struct runtime_enable args = { .mode_mask = RUNTIME_ENABLE_MODE };
 	int fd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
 
 	lab_check(fd >= 0, "/dev/kfd: %s", strerror(errno));
-	if (ioctl(fd, GP_KFD_RUNTIME_ENABLE, &args) && errno != EBUSY)
+	if (ioctl(fd, RUNTIME_ENABLE, &args) && errno != EBUSY)
 		lab_fail("RUNTIME_ENABLE: %s", strerror(errno));
 	close(fd);
 }

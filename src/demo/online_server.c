@@ -5,12 +5,15 @@
  * slow host does not distort.
  *
  * Usage: online_server [--requests N] [--period DURATION] [--hint DURATION] [--at-once N] [--stdin]
- *                      [--queues N] [--groups N] [--rounds N] [--debuggable] [--json]
+ *                      [--queues N] [--groups N] [--rounds N] [--each] [--debuggable] [--json]
  *
  * Requests come by themselves, one --period after the other (0: when the one before is answered),
- * --at-once of them at a time; with --hint each is announced so long before, where the program is
- * joined. With --stdin they come from there: a line with a number is so many at once, and is
- * answered by a line "served N wall_us W device_us D" with the slowest of them.
+ * --at-once of them at a time; with --hint each is announced so long before, where there is
+ * somebody to tell (hints.h). With --stdin they come from there: a line with a number is so many at
+ * once, and is answered by a line "served N wall_us W device_us D" with the slowest of them.
+ *
+ * With --each it prints a line for each request when it is answered: "request N ARRIVED ANSWERED
+ * ARRIVED ANSWERED", by the host's monotonic clock and by the device's, in nanoseconds.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,24 +23,30 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/hist.h"
-#include "base/json.h"
-#include "base/units.h"
-#include "device/kfd/topology.h"
-#include "device/kfd/user.h"
-#include "gpreempt/gpreempt.h"
+#include "hints.h"
 #include "hsa_lab.h"
 #include "mill.h"
+#include "program.h"
 
 enum { AT_ONCE_MAX = 256, QUEUES_MAX = 8, GROUPS_MAX = 64, RING = 1024, TICK_NS = 10 };
 
+/* AMDKFD_IOC_GET_CLOCK_COUNTERS of linux/kfd_ioctl.h, which needs headers that few have. */
+struct clock_counters {
+	uint64_t gpu, cpu, system, system_frequency;
+	uint32_t gpu_id, pad;
+};
+#define GET_CLOCK_COUNTERS _IOWR('K', 0x05, struct clock_counters)
+
 struct options {
 	uint64_t requests, period_ns, hint_ns, at_once, queues, groups, rounds;
-	bool from_stdin, debuggable, json;
+	bool from_stdin, debuggable, each, json;
+};
+
+struct span {
+	uint64_t begin, end;
 };
 
 struct request {
@@ -57,14 +66,8 @@ struct server {
 	int kfd;
 	uint32_t gpu_id;
 	uint64_t served;
-	struct gp__hist wall_ns, device_ns;
+	struct program_times wall_ns, device_ns;
 };
-
-static void parse_number(const char *name, uint64_t min, uint64_t max, uint64_t *value)
-{
-	lab_check(!gp__parse_u64(optarg, min, max, value),
-		  "--%s: '%s' is no number from %" PRIu64 " to %" PRIu64, name, optarg, min, max);
-}
 
 static struct options parse(int argc, char **argv)
 {
@@ -72,28 +75,28 @@ static struct options parse(int argc, char **argv)
 		{ "requests", 1, 0, 'n' }, { "period", 1, 0, 'p' }, { "at-once", 1, 0, 'a' },
 		{ "stdin", 0, 0, 'i' },	   { "queues", 1, 0, 'q' }, { "groups", 1, 0, 'g' },
 		{ "rounds", 1, 0, 'r' },   { "json", 0, 0, 'j' },   { "debuggable", 0, 0, 'd' },
-		{ "hint", 1, 0, 'h' },	   { 0, 0, 0, 0 },
+		{ "each", 0, 0, 'l' },	   { "hint", 1, 0, 'h' },   { 0, 0, 0, 0 },
 	};
 	struct options o = { .requests = 20, .at_once = 1, .queues = 1, .groups = 1, .rounds = 20 };
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", known, NULL)) != -1) {
 		if (c == 'n')
-			parse_number("requests", 1, UINT32_MAX, &o.requests);
+			o.requests = program_number("requests", 1, UINT32_MAX);
 		else if (c == 'p')
-			lab_check(!gp__parse_duration(optarg, &o.period_ns),
-				  "--period: expected %s", GP__EXPECT_DURATION);
+			o.period_ns = program_duration("period");
 		else if (c == 'h')
-			lab_check(!gp__parse_duration(optarg, &o.hint_ns), "--hint: expected %s",
-				  GP__EXPECT_DURATION);
+			o.hint_ns = program_duration("hint");
 		else if (c == 'a')
-			parse_number("at-once", 1, AT_ONCE_MAX, &o.at_once);
+			o.at_once = program_number("at-once", 1, AT_ONCE_MAX);
 		else if (c == 'q')
-			parse_number("queues", 1, QUEUES_MAX, &o.queues);
+			o.queues = program_number("queues", 1, QUEUES_MAX);
 		else if (c == 'g')
-			parse_number("groups", 1, GROUPS_MAX, &o.groups);
+			o.groups = program_number("groups", 1, GROUPS_MAX);
 		else if (c == 'r')
-			parse_number("rounds", 1, UINT32_MAX, &o.rounds);
+			o.rounds = program_number("rounds", 1, UINT32_MAX);
+		else if (c == 'l')
+			o.each = true;
 		else if (c == 'i')
 			o.from_stdin = true;
 		else if (c == 'j')
@@ -112,21 +115,29 @@ static uint64_t first_state(size_t i)
 	return i * 0x9e3779b97f4a7c15u;
 }
 
+/* In nanoseconds, as the times of signals are after conversion. */
 static uint64_t device_now(const struct server *s)
 {
-	struct gp_kfd_get_clock_counters clock = { .gpu_id = s->gpu_id };
-	int err = gp__kfd_ioctl(s->kfd, GP_KFD_GET_CLOCK_COUNTERS, &clock);
+	struct clock_counters clock = { .gpu_id = s->gpu_id };
 
-	lab_check(!err, "GET_CLOCK_COUNTERS: %s", strerror(-err));
-	return clock.gpu_clock_counter;
+	if (ioctl(s->kfd, GET_CLOCK_COUNTERS, &clock))
+		lab_fail("GET_CLOCK_COUNTERS: %s", strerror(errno));
+	return clock.gpu * TICK_NS;
 }
 
+/* The runtime shows times in its own unit, and only of what has ended; the driver has the clock. */
 static void open_clock(struct server *s)
 {
-	struct gp__kfd_node node[GP__KFD_NODES_MAX];
+	char path[128];
+	uint32_t node;
+	FILE *f;
 
-	lab_check(gp__kfd_nodes(node) > 0, "amdkfd shows no GPU");
-	s->gpu_id = node[0].gpu_id;
+	lab_must(hsa_agent_get_info(s->lab.gpu, (hsa_agent_info_t)HSA_AMD_AGENT_INFO_DRIVER_NODE_ID,
+				    &node));
+	snprintf(path, sizeof(path), "/sys/class/kfd/kfd/topology/nodes/%u/gpu_id", node);
+	f = fopen(path, "re");
+	lab_check(f && fscanf(f, "%u", &s->gpu_id) == 1, "%s cannot be read", path);
+	fclose(f);
 	s->kfd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
 	lab_check(s->kfd >= 0, "/dev/kfd: %s", strerror(errno));
 }
@@ -179,54 +190,55 @@ static void check_answer(const struct server *s, const struct request *r)
 			  s->answer[w]);
 }
 
-/* Answers @n requests that were there at once; the slowest of them. */
+static void record(struct server *s, const struct span *wall, const struct span *device)
+{
+	program_times_add(&s->wall_ns, wall->end - wall->begin);
+	program_times_add(&s->device_ns, device->end - device->begin);
+	s->served++;
+	if (s->o.each)
+		printf("request %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
+		       s->served, wall->begin, wall->end, device->begin, device->end);
+}
+
+/* Answers @n requests that were there at once; how long the slowest of them took. */
 static void serve(struct server *s, uint64_t n, uint64_t *wall_ns, uint64_t *device_ns)
 {
-	uint64_t device_begin = device_now(s), begin = gp__clock_ns();
+	struct span device = { .begin = device_now(s) }, wall = { .begin = program_now() };
 
 	*wall_ns = *device_ns = 0;
 	for (uint64_t i = 0; i < n; i++)
 		submit(s, i);
 	for (uint64_t i = 0; i < n; i++) {
 		const struct request *r = &s->request[i];
-		uint64_t wall, device;
 
 		lab_wait(r->ended, HSA_WAIT_STATE_BLOCKED, "an answer");
-		wall = gp__clock_ns() - begin;
-		device = (((const amd_signal_t *)r->ended.handle)->end_ts - device_begin) * TICK_NS;
+		wall.end = program_now();
+		device.end = ((const amd_signal_t *)r->ended.handle)->end_ts * TICK_NS;
 		check_answer(s, r);
-		gp__hist_record(&s->wall_ns, wall);
-		gp__hist_record(&s->device_ns, device);
-		*wall_ns = wall > *wall_ns ? wall : *wall_ns;
-		*device_ns = device > *device_ns ? device : *device_ns;
+		record(s, &wall, &device);
+		if (wall.end - wall.begin > *wall_ns)
+			*wall_ns = wall.end - wall.begin;
+		if (device.end - device.begin > *device_ns)
+			*device_ns = device.end - device.begin;
 	}
-	s->served += n;
-}
-
-static void sleep_until(uint64_t at)
-{
-	struct timespec t = { .tv_sec = (time_t)(at / 1000000000u),
-			      .tv_nsec = (long)(at % 1000000000u) };
-
-	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
 }
 
 static void serve_by_clock(struct server *s)
 {
-	uint64_t next = gp__clock_ns() + s->o.hint_ns, wall, device, announced = 0;
+	uint64_t next = program_now() + s->o.hint_ns, wall, device, announced = 0;
 
 	while (s->served < s->o.requests) {
 		uint64_t left = s->o.requests - s->served;
 
 		if (s->o.hint_ns) {
-			sleep_until(next - s->o.hint_ns);
-			announced += !gp_hint_arriving(NULL, next);
+			program_sleep_until(next - s->o.hint_ns);
+			announced += hint_arriving(next);
 		}
 		if (s->o.period_ns)
-			sleep_until(next);
+			program_sleep_until(next);
 		serve(s, left < s->o.at_once ? left : s->o.at_once, &wall, &device);
 		if (s->o.hint_ns)
-			gp_hint_over(NULL);
+			hint_over();
 		next += s->o.period_ns;
 	}
 	if (s->o.hint_ns && !s->o.json)
@@ -236,12 +248,13 @@ static void serve_by_clock(struct server *s)
 static void serve_by_line(struct server *s)
 {
 	uint64_t n, wall, device;
-	char line[64];
+	char line[64], *end;
 
 	printf("ready\n");
 	while (fgets(line, sizeof(line), stdin)) {
 		line[strcspn(line, "\n")] = '\0';
-		lab_check(!gp__parse_u64(line, 1, AT_ONCE_MAX, &n),
+		n = strtoul(line, &end, 10);
+		lab_check(end != line && !*end && n >= 1 && n <= AT_ONCE_MAX,
 			  "'%s' is no number of requests from 1 to %d", line, AT_ONCE_MAX);
 		serve(s, n, &wall, &device);
 		printf("served %" PRIu64 " wall_us %.1f device_us %.1f\n", n, (double)wall / 1e3,
@@ -249,41 +262,18 @@ static void serve_by_line(struct server *s)
 	}
 }
 
-static void report_text(const char *what, const struct gp__hist *h)
+static void report(struct server *s)
 {
-	uint64_t p50 = 0, p99 = 0, max = 0;
-	char text[3][32];
-
-	if (gp__hist_quantile(h, 0.5, &p50) || gp__hist_quantile(h, 0.99, &p99) ||
-	    gp__hist_max(h, &max))
-		return;
-	printf("%s: p50 %s, p99 %s, max %s\n", what,
-	       gp__format_duration(text[0], sizeof(text[0]), p50),
-	       gp__format_duration(text[1], sizeof(text[1]), p99),
-	       gp__format_duration(text[2], sizeof(text[2]), max));
-}
-
-static void report(const struct server *s)
-{
-	json_t *root, *wall, *device;
-
-	if (!s->o.json) {
-		printf("%" PRIu64 " requests, each answered right\n", s->served);
-		report_text("wall time", &s->wall_ns);
-		report_text("device time", &s->device_ns);
+	if (s->o.json) {
+		program_print(json_pack("{s:i, s:I, s:o, s:o}", "schema", 1, "requests",
+					(json_int_t)s->served, "wall",
+					program_times_json(&s->wall_ns), "device",
+					program_times_json(&s->device_ns)));
 		return;
 	}
-	root = gp__json_envelope();
-	wall = json_object();
-	device = json_object();
-	gp__json_set_u64(root, "requests", true, s->served);
-	gp__json_set_latency(wall, &s->wall_ns);
-	gp__json_set_latency(device, &s->device_ns);
-	json_object_set_new(root, "wall", wall);
-	json_object_set_new(root, "device", device);
-	json_dumpf(root, stdout, JSON_COMPACT);
-	putchar('\n');
-	json_decref(root);
+	printf("%" PRIu64 " requests, each answered right\n", s->served);
+	program_times_print(&s->wall_ns, "wall time");
+	program_times_print(&s->device_ns, "device time");
 }
 
 int main(int argc, char **argv)

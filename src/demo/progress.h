@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What a workload shows of itself while it runs: a page that it maps, and anybody may read. */
-#ifndef GP__TESTS_PROGRESS_H
-#define GP__TESTS_PROGRESS_H
+#ifndef DEMO_PROGRESS_H
+#define DEMO_PROGRESS_H
 
 #include <stdatomic.h>
 #include <stdint.h>

@@ -7,10 +7,12 @@
  * same work, much faster than an emulated GPU: what a run of N steps must end with is known.
  *
  * Usage: offline_trainer [--steps N | --seconds N] [--on gpu|host] [--queues N] [--groups N]
- *                        [--rounds N] [--seed N] [--progress FILE] [--debuggable] [--stay] [--json]
+ *                        [--rounds N] [--seed N] [--progress FILE] [--each] [--debuggable]
+ *                        [--stay] [--json]
  *
  * SIGTERM ends it after the step under way, as --seconds does, with its digest. With --stay it
- * keeps its queues after the last step until then.
+ * keeps its queues after the last step until then. With --each it prints a line "step N ENDED
+ * DIGEST" after each step, with the host's monotonic time.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,10 +27,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/units.h"
 #include "hsa_lab.h"
 #include "mill.h"
+#include "program.h"
 #include "progress.h"
 
 enum { QUEUES_MAX = 16, GROUPS_MAX = 1024, RING = 64, TICK_NS = 10, STAY_US = 20000 };
@@ -36,7 +37,7 @@ enum { QUEUES_MAX = 16, GROUPS_MAX = 1024, RING = 64, TICK_NS = 10, STAY_US = 20
 struct options {
 	uint64_t steps, seconds, queues, groups, rounds, seed;
 	const char *progress;
-	bool on_host, debuggable, stay, json;
+	bool on_host, debuggable, each, stay, json;
 };
 
 struct shard {
@@ -64,42 +65,39 @@ static void tell_to_end(int sig)
 	is_told_to_end = 1;
 }
 
-static void parse_number(const char *name, uint64_t min, uint64_t max, uint64_t *value)
-{
-	lab_check(!gp__parse_u64(optarg, min, max, value),
-		  "--%s: '%s' is no number from %" PRIu64 " to %" PRIu64, name, optarg, min, max);
-}
-
 static struct options parse(int argc, char **argv)
 {
 	static const struct option known[] = {
 		{ "steps", 1, 0, 's' },	 { "seconds", 1, 0, 't' },  { "on", 1, 0, 'o' },
 		{ "queues", 1, 0, 'q' }, { "groups", 1, 0, 'g' },   { "rounds", 1, 0, 'r' },
 		{ "seed", 1, 0, 'e' },	 { "progress", 1, 0, 'p' }, { "debuggable", 0, 0, 'd' },
-		{ "json", 0, 0, 'j' },	 { "stay", 0, 0, 'y' },	    { 0, 0, 0, 0 },
+		{ "json", 0, 0, 'j' },	 { "stay", 0, 0, 'y' },	    { "each", 0, 0, 'l' },
+		{ 0, 0, 0, 0 },
 	};
 	struct options o = { .queues = 2, .groups = 4, .rounds = 8000, .seed = 1 };
 	int c, which;
 
 	while ((c = getopt_long(argc, argv, "", known, &which)) != -1) {
 		if (c == 's')
-			parse_number("steps", 1, UINT32_MAX, &o.steps);
+			o.steps = program_number("steps", 1, UINT32_MAX);
 		else if (c == 't')
-			parse_number("seconds", 1, UINT32_MAX, &o.seconds);
+			o.seconds = program_number("seconds", 1, UINT32_MAX);
 		else if (c == 'q')
-			parse_number("queues", 1, QUEUES_MAX, &o.queues);
+			o.queues = program_number("queues", 1, QUEUES_MAX);
 		else if (c == 'g')
-			parse_number("groups", 1, GROUPS_MAX, &o.groups);
+			o.groups = program_number("groups", 1, GROUPS_MAX);
 		else if (c == 'r')
-			parse_number("rounds", 1, UINT32_MAX, &o.rounds);
+			o.rounds = program_number("rounds", 1, UINT32_MAX);
 		else if (c == 'e')
-			parse_number("seed", 0, UINT64_MAX, &o.seed);
+			o.seed = program_number("seed", 0, UINT64_MAX);
 		else if (c == 'p')
 			o.progress = optarg;
 		else if (c == 'd')
 			o.debuggable = true;
 		else if (c == 'j')
 			o.json = true;
+		else if (c == 'l')
+			o.each = true;
 		else if (c == 'y')
 			o.stay = true;
 		else if (c == 'o' && (!strcmp(optarg, "host") || !strcmp(optarg, "gpu")))
@@ -142,6 +140,13 @@ static void show_progress(struct training *t)
 	t->progress->device_ns = t->device_ns;
 	t->progress->steps = t->steps;
 	t->progress->magic = PROGRESS_MAGIC;
+}
+
+static void show_step(const struct training *t)
+{
+	if (t->o.each)
+		printf("step %" PRIu64 " %" PRIu64 " %016" PRIx64 "\n", t->steps, program_now(),
+		       t->digest);
 }
 
 static void begin_state(struct training *t)
@@ -208,15 +213,15 @@ static void step_on_host(struct training *t)
 {
 	for (uint64_t q = 0; q < t->o.queues; q++)
 		for (uint64_t g = 0; g < t->o.groups; g++)
-			turn_mill(&t->shard[q].state[g * MILL_GROUP], (uint32_t)t->o.rounds);
+			turn_mill(t->shard[q].state + g * MILL_GROUP, (uint32_t)t->o.rounds);
 }
 
 static void train(struct training *t, const struct lab_kernel *mill)
 {
-	uint64_t end = t->o.seconds ? gp__clock_ns() + t->o.seconds * 1000000000u : UINT64_MAX;
+	uint64_t end = t->o.seconds ? program_now() + t->o.seconds * 1000000000u : UINT64_MAX;
 
 	show_progress(t);
-	while (!is_told_to_end && gp__clock_ns() < end && (!t->o.steps || t->steps < t->o.steps)) {
+	while (!is_told_to_end && program_now() < end && (!t->o.steps || t->steps < t->o.steps)) {
 		if (mill)
 			step_on_gpu(t, mill);
 		else
@@ -225,6 +230,7 @@ static void train(struct training *t, const struct lab_kernel *mill)
 		for (uint64_t q = 0; q < t->o.queues; q++)
 			t->digest = mix(t->digest, t->shard[q].state, t->words);
 		show_progress(t);
+		show_step(t);
 	}
 }
 
@@ -277,9 +283,7 @@ static void report(const struct training *t, double seconds)
 
 	json_object_set_new(root, "device_s",
 			    t->o.on_host ? json_null() : json_real((double)t->device_ns / 1e9));
-	json_dumpf(root, stdout, JSON_COMPACT);
-	putchar('\n');
-	json_decref(root);
+	program_print(root);
 }
 
 int main(int argc, char **argv)
@@ -289,13 +293,14 @@ int main(int argc, char **argv)
 
 	t.o = parse(argc, argv);
 	t.words = t.o.groups * MILL_GROUP;
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGTERM, tell_to_end);
 	open_progress(&t);
-	begin = gp__clock_ns();
+	begin = program_now();
 	if (t.o.on_host)
 		train_on_host(&t);
 	else
 		train_on_gpu(&t);
-	report(&t, (double)(gp__clock_ns() - begin) / 1e9);
+	report(&t, (double)(program_now() - begin) / 1e9);
 	return 0;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the HSA test programs share: the runtime with one GPU, the kernels of programs.cl, queues,
- * and memory. Nothing here returns an error: what fails ends the program with a sentence and status
- * 1, as each of them is a test.
+ * What the HSA programs of the demo and of the tests share: the runtime with one GPU, kernels,
+ * queues, and memory. Nothing here returns an error: what fails ends the program with a sentence
+ * and status 1.
  */
-#ifndef GP__TESTS_HSA_LAB_H
-#define GP__TESTS_HSA_LAB_H
+#ifndef DEMO_HSA_LAB_H
+#define DEMO_HSA_LAB_H
 
 #include <hsa/hsa.h>
 #include <hsa/hsa_ext_amd.h>
@@ -54,6 +54,12 @@ void lab_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2), noretur
 	} while (0)
 #define lab_must(call) lab_status(call, #call)
 void lab_status(hsa_status_t status, const char *call);
+
+/*
+ * The program brings its kernels: the code object for a GPU of this name, and its size. NULL: it
+ * has none.
+ */
+const void *lab_code(const char *gpu_name, size_t *size);
 
 /* With the first GPU, or with the one that is given. */
 void lab_open(struct lab *lab);
