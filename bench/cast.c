@@ -25,7 +25,8 @@
 #define PART_VARIABLE "GPREEMPT_BENCH_PART"
 #define MEMORY_VARIABLE "GPREEMPT_BENCH_MEMORY"
 #define PATIENCE_NS (30 * GP__S)
-#define LOOK_NS (100 * GP__MS) /* how often it is seen whether a part that does not answer is there */
+/* How often it is seen whether a part that does not answer is there. */
+#define LOOK_NS (100 * GP__MS)
 #define CANNOT_RUN 126
 
 /*
@@ -209,7 +210,7 @@ void *cast_memory_of_part(size_t bytes)
 	return at == MAP_FAILED ? NULL : at;
 }
 
-int cast_start(struct cast_program *p, const char *bench, const char *part, const char *class,
+int cast_start(struct cast_program *p, const char *bench, const char *part, const char *class_name,
 	       int cpu, struct cast_line *line)
 {
 	char self[PATH_MAX];
@@ -222,9 +223,9 @@ int cast_start(struct cast_program *p, const char *bench, const char *part, cons
 	if (p->pid)
 		return p->pid < 0 ? p->pid : 0;
 	setenv(PART_VARIABLE, part, 1);
-	if (class)
-		execl(self, "gpreempt", "run", "-c", class, "-t", part, "--", self, "bench", bench,
-		      (char *)NULL);
+	if (class_name)
+		execl(self, "gpreempt", "run", "-c", class_name, "-t", part, "--", self, "bench",
+		      bench, (char *)NULL);
 	else
 		execl(self, "gpreempt", "bench", bench, (char *)NULL);
 	_exit(CANNOT_RUN);

@@ -49,10 +49,10 @@ struct cast_program {
 /* The memory that is shared: for the one who starts the others. NULL: there is none. */
 void *cast_memory(size_t bytes);
 /*
- * Starts @bench as @part. @class: "online" and so on, NULL: it is not joined. It begins with its
- * first cue. 0 or -errno.
+ * Starts @bench as @part. @class_name: "online" and so on, NULL: it is not joined. It begins with
+ * its first cue. 0 or -errno.
  */
-int cast_start(struct cast_program *p, const char *bench, const char *part, const char *class,
+int cast_start(struct cast_program *p, const char *bench, const char *part, const char *class_name,
 	       int cpu, struct cast_line *line);
 /* Its result once it has done that: -ESRCH where it has ended, -ETIME where it never does it. */
 int cast_cue(struct cast_program *p, int cue);

@@ -372,7 +372,7 @@ static int measure(struct play *p)
 static int begin_play(struct play *p)
 {
 	static const char *const part[PARTS] = { "patient", "urgent" };
-	static const char *const class[PARTS] = { "offline", "online" };
+	static const char *const classes[PARTS] = { "offline", "online" };
 	int first, last, err;
 
 	cast_find_cpus(&first, &last);
@@ -381,7 +381,8 @@ static int begin_play(struct play *p)
 	if (err)
 		return gp__bench_fail(p->run, err, "gpreemptd cannot be started");
 	for (int i = 0; !err && i < PARTS; i++) {
-		err = cast_start(&p->program[i], NAME, part[i], class[i], last, &p->stage->line[i]);
+		err = cast_start(&p->program[i], NAME, part[i], classes[i], last,
+				 &p->stage->line[i]);
 		if (!err)
 			err = cast_cue(&p->program[i], BEGIN);
 	}
