@@ -331,7 +331,8 @@ static json_t *do_watch(struct request *r)
 			      "decisions are about everybody's programs: only root or a member of "
 			      "group %s watches them",
 			      r->s->config.group);
-	r->p->watches = true;
+	gp__list_del(&r->p->watching);
+	gp__list_push(&r->s->watchers, &r->p->watching);
 	return gp__json_envelope();
 }
 
@@ -443,12 +444,10 @@ void gp__control_watch_line(struct gp__server *s, const char *line)
 	size_t n = strlen(line);
 	struct gp__link *l, *next;
 
-	gp__list_each(l, next, &s->peers)
+	gp__list_each(l, next, &s->watchers)
 	{
-		struct gp__peer *p = container_of(l, struct gp__peer, link);
+		struct gp__peer *p = container_of(l, struct gp__peer, watching);
 
-		if (!p->watches || p->dead)
-			continue;
 		message.head = (struct gp__wire_head){ (u32)(sizeof(message.head) + n),
 						       GP__WIRE_TEXT, 0, 0, 0 };
 		memcpy(message.text, line, n);

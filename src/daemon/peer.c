@@ -542,6 +542,7 @@ void gp__peer_accept(struct gp__server *s)
 	p->life = (struct gp__source){ -1, process_ended };
 	p->agent_bell = -1;
 	gp__list_init(&p->ringing);
+	gp__list_init(&p->watching);
 	gp__list_init(&p->program.link);
 	learn_who(s, p);
 	if (gp__server_watch(s, &p->socket, EPOLLIN)) {
@@ -571,6 +572,7 @@ void gp__peer_drop(struct gp__server *s, struct gp__peer *p, const char *why)
 	}
 	gp__program_leave(&p->program);
 	gp__list_del(&p->ringing);
+	gp__list_del(&p->watching);
 	gp__server_unwatch(s, &p->socket);
 	gp__server_unwatch(s, &p->bell);
 	gp__server_unwatch(s, &p->life);

@@ -62,8 +62,12 @@ static void log_record(void *data, const struct gp__record *r)
 {
 	struct gp__server *s = data;
 	char line[GP__LOG_LINE_MAX];
-	size_t len = gp__record_format(r, line);
+	size_t len;
 
+	/* A turn may have thousands of them. */
+	if (s->journal.fd < 0 && gp__list_empty(&s->watchers))
+		return;
+	len = gp__record_format(r, line);
 	gp__journal_line(&s->journal, line, len);
 	gp__control_watch_line(s, line);
 }
@@ -246,6 +250,7 @@ int gp__server_open(struct gp__server *s, const struct gp__log *log, const char 
 	s->signals = (struct gp__source){ -1, signal_came };
 	gp__list_init(&s->peers);
 	gp__list_init(&s->ringing);
+	gp__list_init(&s->watchers);
 	s->now = s->started_at = gp__clock_ns();
 	allow_descriptors();
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);

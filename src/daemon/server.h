@@ -47,7 +47,7 @@ struct gp__peer {
 	struct gp__limit limit;
 
 	/* Of the command line's. */
-	bool watches; /* gets the decisions */
+	struct gp__link watching; /* in server->watchers: gets the decisions */
 	u64 nr_dropped; /* of them, as it did not read */
 	char *answer; /* what is still to be sent of it; NULL: nothing */
 	size_t answer_size, answer_sent;
@@ -74,7 +74,7 @@ struct gp__server {
 	struct gp__source listener, signals;
 	int lock; /* beside the socket, held while it is ours */
 	char path[108]; /* of the socket made here; "": it was given to us */
-	struct gp__link peers, ringing;
+	struct gp__link peers, ringing, watchers;
 	u32 nr_peers;
 	u64 renew_at, started_at;
 	u64 now; /* of the event being handled */
