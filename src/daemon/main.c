@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/latency.h"
 #include "daemon/server.h"
 #include "daemon/systemd.h"
 
@@ -96,6 +97,7 @@ int main(int argc, char **argv)
 	argp_err_exit_status = 2;
 	argp_parse(&argp, argc, argv, 0, NULL, &o);
 	signal(SIGPIPE, SIG_IGN);
+	gp__prefer_latency();
 	gp__log_init(&log, "gpreemptd", stderr);
 	log.level = o.verbose ? GP__LOG_DEBUG : GP__LOG_WARNING;
 	if (o.check)

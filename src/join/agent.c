@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/latency.h"
 #include "join/agent_internal.h"
 
 #define RETRY_FIRST (250 * GP__MS)
@@ -317,6 +318,7 @@ static void *run(void *data)
 {
 	struct gp__agent *a = data;
 
+	gp__prefer_latency();
 	while (!is_over(a)) {
 		u64 now = gp__clock_ns(), until = GP__NEVER;
 

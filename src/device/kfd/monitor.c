@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/latency.h"
 #include "device/kfd/peek.h"
 #include "device/kfd/topology.h"
 #include "device/kfd/watch.h"
@@ -327,6 +328,7 @@ static void *run(void *arg)
 	struct message message[MESSAGES];
 
 	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
+	gp__prefer_latency();
 	pthread_setname_np(pthread_self(), "gp-monitor");
 	pthread_mutex_lock(&m->lock);
 	while (!m->ends) {
