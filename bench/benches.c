@@ -19,6 +19,8 @@ const struct gp__bench gp__benches[] = {
 	  bench_preempt, "emu" },
 	{ "queue", "what a preemptible queue adds to a launch, and a suspend takes", bench_queue,
 	  NULL },
+	{ "scale", "how long decisions of gpreemptd take with 200 programs and 2,000 queues",
+	  bench_scale, NULL },
 	{ "seed004", "an online program preempts an offline one, through libgpreempt_poc",
 	  bench_seed004, "emu amd" },
 	{ NULL, NULL, NULL, NULL },

@@ -17,6 +17,7 @@ int bench_levels(struct gp__bench_run *run);
 int bench_monitor(struct gp__bench_run *run);
 int bench_preempt(struct gp__bench_run *run);
 int bench_queue(struct gp__bench_run *run);
+int bench_scale(struct gp__bench_run *run);
 int bench_seed004(struct gp__bench_run *run);
 
 #endif

@@ -25,6 +25,7 @@
 #include "tennis.h"
 
 #include "base/clock.h"
+#include "base/latency.h"
 #include "device/kfd/waves.h"
 
 #include <errno.h>
@@ -417,6 +418,7 @@ int bench_decide_e2e(struct gp__bench_run *run)
 	gp__bench_device(run, "emulated gfx90a, " CUS " compute units");
 	p = (struct play){ .run = run };
 	prctl(PR_SET_TIMERSLACK, 1000ul);
+	gp__prefer_latency(); /* as agents and the daemon do */
 	err = begin_play(&p);
 	if (!err)
 		err = measure(&p);

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/hist.h"
+#include "base/json.h"
 #include "device/kfd/monitor.h"
 
 #include <errno.h>
@@ -221,15 +222,6 @@ static struct silence keep_silent(struct stage *s, uint64_t ns)
 	};
 }
 
-static void set_quantile(json_t *row, const char *key, const struct gp__hist *h, double q)
-{
-	uint64_t ns;
-
-	json_object_set_new(row, key,
-			    gp__hist_quantile(h, q, &ns) ? json_null()
-							 : json_real((double)ns / NS_PER_US));
-}
-
 static void add_row(struct gp__bench_run *run, size_t nr, const char *state, uint64_t period_ns,
 		    const struct silence *quiet, const struct gp__hist *seen_ns)
 {
@@ -238,8 +230,8 @@ static void add_row(struct gp__bench_run *run, size_t nr, const char *state, uin
 	json_object_set_new(row, "period_us",
 			    period_ns ? json_real((double)period_ns / NS_PER_US) : json_null());
 	json_object_set_new(row, "looks_per_s", json_real(quiet->looks_per_s));
-	set_quantile(row, "seen_p50_us", seen_ns, 0.5);
-	set_quantile(row, "seen_p99_us", seen_ns, 0.99);
+	gp__json_set_quantile_us(row, "seen_p50_us", seen_ns, 0.5);
+	gp__json_set_quantile_us(row, "seen_p99_us", seen_ns, 0.99);
 	json_object_set_new(row, "cpu_percent", json_real(quiet->cpu_percent));
 	json_object_set_new(row, "cpu_us_per_look",
 			    quiet->looked ? json_real(quiet->cpu_us_per_look) : json_null());

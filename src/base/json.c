@@ -45,7 +45,7 @@ void gp__json_set_real(json_t *object, const char *key, bool known, double value
 	json_object_set_new(object, key, number ? number : json_null());
 }
 
-static void set_quantile_us(json_t *object, const char *key, const struct gp__hist *ns, double q)
+void gp__json_set_quantile_us(json_t *object, const char *key, const struct gp__hist *ns, double q)
 {
 	uint64_t value = 0;
 	bool known = !gp__hist_quantile(ns, q, &value);
@@ -60,10 +60,10 @@ void gp__json_set_latency(json_t *object, const struct gp__hist *ns)
 
 	gp__json_set_u64(object, "count", true, ns->count);
 	gp__json_set_real(object, "mean_us", known, mean / 1e3);
-	set_quantile_us(object, "p50_us", ns, 0.5);
-	set_quantile_us(object, "p99_us", ns, 0.99);
-	set_quantile_us(object, "p999_us", ns, 0.999);
-	set_quantile_us(object, "max_us", ns, 1);
+	gp__json_set_quantile_us(object, "p50_us", ns, 0.5);
+	gp__json_set_quantile_us(object, "p99_us", ns, 0.99);
+	gp__json_set_quantile_us(object, "p999_us", ns, 0.999);
+	gp__json_set_quantile_us(object, "max_us", ns, 1);
 }
 
 int gp__json_print(struct gp__env *env, json_t *root)

@@ -26,6 +26,8 @@ json_t *gp__json_text(const char *text);
 /* known: whether there is a value; a number that is not finite counts as unknown. */
 void gp__json_set_u64(json_t *object, const char *key, bool known, uint64_t value);
 void gp__json_set_real(json_t *object, const char *key, bool known, double value);
+/* Of a histogram of nanoseconds, in microseconds. */
+void gp__json_set_quantile_us(json_t *object, const char *key, const struct gp__hist *ns, double q);
 /* Of a histogram of nanoseconds: count, mean_us, p50_us, p99_us, p999_us, max_us. */
 void gp__json_set_latency(json_t *object, const struct gp__hist *ns);
 

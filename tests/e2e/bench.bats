@@ -190,6 +190,22 @@ assert d["calm_cpu_percent"] < 1
 '
 }
 
+@test "bench scale: each program's queues are stopped and run again, round by round" {
+	"$GPREEMPT" bench scale --quick --json | python3 -c '
+import json, sys
+d = json.load(sys.stdin)
+assert d["schema"] == 1 and d["bench"] == "scale" and d["device"] == "host"
+rows = {(r["gpus"], r["order"]): r for r in d["results"]}
+assert list(rows) == [(1, "stop"), (1, "run"), (8, "stop"), (8, "run")], rows
+for r in rows.values():
+    assert r["programs"] == 200 and r["queues"] == 2000, r
+    # Ten rounds, in which all with work are stopped: more than half of them at any time.
+    assert r["decisions"] > 10000, r
+    assert 0 < r["decided_p50_us"] <= r["decided_p99_us"] <= r["decided_max_us"], r
+assert isinstance(d["later_than_10_ms"], int)
+'
+}
+
 @test "bench seed004: each situation has what was measured, and the steps are right" {
 	[ -x "${WORKLOADS:-build/src/demo}/online_server" ] || skip "its programs are not built"
 	"$GPREEMPT" bench seed004 --quick --json | python3 -c '
