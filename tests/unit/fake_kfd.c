@@ -332,7 +332,7 @@ static int batch(const struct gp_kfd_preempt_batch *args)
 		bool effect;
 
 		if (q && !stop && !q->preempted) {
-			ids[i] |= GP_KFD_QUEUE_ERROR;
+			done++;
 			continue;
 		}
 		ids[i] = mark_id(_IOC_NR(GP_KFD_PREEMPT_BATCH), (int)args->op, ids[i], q, &effect);

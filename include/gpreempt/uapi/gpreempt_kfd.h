@@ -660,8 +660,9 @@ struct gp_kfd_preempt_query {
 /*
  * Several queues of one process in one step. Those of another process are for who may ptrace it or
  * is admin (EPERM), and such holds belong to the caller's open file: they end with it. Returns how
- * many were preempted or resumed; the id of each other one comes back with GP_KFD_QUEUE_ERROR or
- * GP_KFD_QUEUE_INVALID.
+ * many are as asked; the id of each other one comes back with GP_KFD_QUEUE_INVALID where there is
+ * no such queue or it was named before, with GP_KFD_QUEUE_ERROR where it could not be done. A queue
+ * that the caller holds already, or that he resumes and does not hold, is as asked.
  */
 struct gp_kfd_preempt_batch {
 	__u64 queue_array_ptr; /* of __u32 ids, in and out */

@@ -91,18 +91,6 @@ static void remember(struct gp__kfd_control *c, enum gp__kfd_verb verb,
 	}
 }
 
-/*
- * A resumed queue that comes back with an error was not held, or could not be mapped. The driver
- * lets go of it in either case; what one of our own needs beyond that, its own call says.
- */
-static void start_rest(struct gp__kfd_control *c, struct gp__kfd_target *t, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (t[i].result == -EIO)
-			t[i].result = c->pid ? 0 : resume_one(c, t[i].queue->id);
-	}
-}
-
 static void set(struct gp__kfd_control *c, enum gp__kfd_verb verb, struct gp__kfd_target *t,
 		size_t n)
 {
@@ -122,8 +110,6 @@ static void set(struct gp__kfd_control *c, enum gp__kfd_verb verb, struct gp__kf
 		gp__kfd_set_results(t, n, done);
 	else
 		gp__kfd_read_ids(t, n, ids);
-	if (done >= 0 && verb == GP__KFD_START)
-		start_rest(c, t, n);
 	if (c->pid)
 		remember(c, verb, t, n);
 }

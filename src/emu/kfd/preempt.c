@@ -249,11 +249,11 @@ static bool is_held_by(struct emu_queue *q, const struct batch *b)
 	return b->is_own ? q->held & EMU_HELD_PREEMPTED : *find_hold(q, b->call->file) != NULL;
 }
 
-/* Whether the batch applies to it; what is preempted already, is. */
+/* Whether it can be as the batch wants it; it may be so already. */
 static bool applies(struct emu_queue *q, const struct batch *b)
 {
 	if (b->args->op == GP_KFD_BATCH_RESUME)
-		return is_held_by(q, b);
+		return true;
 	if (q->destroying)
 		return false;
 	return b->is_own || !add_hold(q, b->call);
@@ -301,6 +301,8 @@ static int release(struct emu_node *n, const struct batch *b, struct part *part,
 	for (uint32_t i = 0; i < part->nr; i++) {
 		struct emu_queue *q = part->queue[i];
 
+		if (!is_held_by(q, b))
+			continue;
 		if (!b->is_own)
 			remove_hold(q, b->call->file);
 		if (b->is_own || !q->holds)
