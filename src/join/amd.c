@@ -45,21 +45,24 @@ static uint32_t id_of(const void *cookie)
  * Orders
  */
 
-static void hold(struct gp__amd *amd, const u32 *ids, const int *results, size_t n, bool held)
+static void hold(struct gp__amd *amd, u32 id, bool held)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (!results[i])
-			gp__kfd_monitor_hold(amd->monitor, cookie_of(ids[i]), held);
-	}
+	gp__kfd_monitor_hold(amd->monitor, cookie_of(id), held);
 }
 
+/* The monitor is told before: waves that were saved are no longer seen, and work has not ended. */
 static void stop(void *data, const u32 *ids, int *results, size_t n)
 {
 	struct gp__amd *amd = data;
-	/* What was finished before it was stopped should be seen to be. */
+
+	for (size_t i = 0; i < n; i++)
+		hold(amd, ids[i], true);
 	gp__kfd_owner_set(amd->owner, amd->wish.level == 2 ? GP__KFD_DRAIN : GP__KFD_SAVE, ids,
 			  results, n);
-	hold(amd, ids, results, n, true);
+	for (size_t i = 0; i < n; i++) {
+		if (results[i])
+			hold(amd, ids[i], false);
+	}
 }
 
 static void start(void *data, const u32 *ids, int *results, size_t n)
@@ -67,7 +70,10 @@ static void start(void *data, const u32 *ids, int *results, size_t n)
 	struct gp__amd *amd = data;
 
 	gp__kfd_owner_set(amd->owner, GP__KFD_START, ids, results, n);
-	hold(amd, ids, results, n, false);
+	for (size_t i = 0; i < n; i++) {
+		if (!results[i])
+			hold(amd, ids[i], false);
+	}
 }
 
 static void is_alone(void *data, bool alone)
