@@ -475,6 +475,19 @@ void gp__agent_hints(struct gp__agent *a, u32 id, const struct gp__wire_hints *h
 		wake(a);
 }
 
+void gp__agent_lost(struct gp__agent *a, u32 id)
+{
+	struct queue *q;
+
+	pthread_mutex_lock(&a->lock);
+	q = gp__agent_find(a, id);
+	if (q)
+		q->lost = true;
+	pthread_mutex_unlock(&a->lock);
+	if (q)
+		wake(a);
+}
+
 void gp__agent_work(struct gp__agent *a, u32 id, bool has_work, u32 pending, u64 now)
 {
 	struct queue *q;

@@ -63,6 +63,9 @@ void gp__agent_forget(struct gp__agent *agent);
 int gp__agent_add(struct gp__agent *agent, const struct gp__agent_queue *queue);
 void gp__agent_remove(struct gp__agent *agent, u32 id);
 void gp__agent_hints(struct gp__agent *agent, u32 id, const struct gp__wire_hints *hints);
+/* It runs, though the daemon ordered it to be stopped, and nobody here may keep it: the daemon is
+ * told, and orders it again. */
+void gp__agent_lost(struct gp__agent *agent, u32 id);
 void gp__agent_work(struct gp__agent *agent, u32 id, bool has_work, u32 pending, u64 now);
 /*
  * Work is announced for @at, CLOCK_MONOTONIC, on all queues; 0: no longer. 0, -ENOTCONN: there is

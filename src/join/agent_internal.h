@@ -34,6 +34,7 @@ struct queue {
 	u32 number; /* of the latest order carried out */
 	u32 pending;
 	bool has_work, stopped, hints_changed;
+	bool lost; /* it may run, though it is stopped */
 };
 
 struct gp__agent {

@@ -252,3 +252,8 @@ void gp__amd_removed(struct gp__amd *amd, const struct gp__kfd_queue_info *queue
 		gp__kfd_monitor_remove(amd->monitor, cookie_of(queue->id));
 	gp__agent_remove(amd->agent, queue->id);
 }
+
+void gp__amd_lost(struct gp__amd *amd, const struct gp__kfd_queue_info *queue)
+{
+	gp__agent_lost(amd->agent, queue->id);
+}

@@ -23,5 +23,6 @@ int gp__amd_arriving(struct gp__amd *amd, uint64_t at);
 /* The owner's events. */
 void gp__amd_added(struct gp__amd *amd, const struct gp__kfd_queue_info *queue);
 void gp__amd_removed(struct gp__amd *amd, const struct gp__kfd_queue_info *queue);
+void gp__amd_lost(struct gp__amd *amd, const struct gp__kfd_queue_info *queue);
 
 #endif

@@ -68,6 +68,7 @@ void gp__agent_note_stopped(struct gp__agent *a, struct queue *q, bool stopped)
 	a->state.nr_stopped += stopped;
 	a->state.nr_stopped -= q->stopped;
 	q->stopped = stopped;
+	q->lost &= stopped;
 }
 
 static void acknowledge(struct gp__agent *a, enum gp__wire_verb verb, size_t n, u64 began_ns)
@@ -130,7 +131,10 @@ static void weigh(struct gp__agent *a)
 	pthread_mutex_unlock(&a->lock);
 }
 
-/* Stops whose time is over; the earliest end of the others. */
+/*
+ * Stops whose time is over, and those that were lost; the earliest end of the others. A queue that
+ * was lost may have been stopped again meanwhile: so it is started, and its state is known.
+ */
 static u64 give_up_expired(struct gp__agent *a, u64 now)
 {
 	struct gp__link *l, *next;
@@ -148,7 +152,7 @@ static u64 give_up_expired(struct gp__agent *a, u64 now)
 		until = atomic_load(&a->client.down->slot[q->slot].until_ns);
 		/* Longer than was agreed is not an order. */
 		until = gp__min_u64(until, now + a->client.ttl_ns);
-		if (until > now) {
+		if (until > now && !q->lost) {
 			first = gp__min_u64(first, until);
 			continue;
 		}

@@ -110,6 +110,14 @@ static void changed(void *data, const struct gp__kfd_queue_info *queue)
 	tell(offsetof(struct gp__kfd_owner_events, changed), queue);
 }
 
+static void lost(void *data, const struct gp__kfd_queue_info *queue)
+{
+	(void)data;
+	if (join.amd)
+		gp__amd_lost(join.amd, queue);
+	tell(offsetof(struct gp__kfd_owner_events, lost), queue);
+}
+
 /*
  * Beginning
  */
@@ -169,7 +177,7 @@ static void begin_agent(void)
 
 static void begin(void)
 {
-	static const struct gp__kfd_owner_events events = { added, removed, changed, NULL };
+	static const struct gp__kfd_owner_events events = { added, removed, changed, lost, NULL };
 	const char *name = getenv(GP__WISH_WAY);
 	int way = name && *name ? gp__kfd_way_parse(name) : (int)best_way();
 	struct gp__kfd_owner *owner;

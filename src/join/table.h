@@ -12,7 +12,7 @@
 
 #include "device/kfd/owner.h"
 
-#define GP_JOIN_VERSION 1
+#define GP_JOIN_VERSION 2
 
 struct gp_join_table {
 	uint32_t version;

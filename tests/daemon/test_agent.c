@@ -265,6 +265,39 @@ static void a_stop_that_is_refused_is_told_to_the_daemon(void **state)
 	rig_down(&t.rig);
 }
 
+/* Something else in the program has let it run. */
+static void lose(struct program *p, u32 id)
+{
+	p->stopped[id] = false;
+	gp__agent_lost(p->agent, id);
+}
+
+static void a_stop_that_is_lost_is_ordered_again(void **state)
+{
+	struct two t;
+
+	(void)state;
+	two_up(&t);
+	work(&t.offline, 1, true);
+	work(&t.online, 1, true);
+	EVENTUALLY(t.offline.stopped[1]);
+	for (unsigned int i = 1; i <= 10; i++) {
+		lose(&t.offline, 1);
+		EVENTUALLY(t.offline.stopped[1] && t.offline.stops == i + 1);
+	}
+	/* Who is told of what is not stopped does nothing, and not at the next stop either. */
+	work(&t.online, 1, false);
+	EVENTUALLY(!t.offline.stopped[1]);
+	lose(&t.offline, 1);
+	lose(&t.offline, 99);
+	t.offline.refuse = -EPERM;
+	work(&t.online, 1, true);
+	EVENTUALLY(any_has_failed(&t.rig));
+	assert_false(t.offline.stopped[1]);
+	two_down(&t);
+	rig_down(&t.rig);
+}
+
 static void who_is_refused_says_so_once_and_runs(void **state)
 {
 	struct program p;
@@ -432,6 +465,7 @@ int main(void)
 		cmocka_unit_test(without_a_daemon_everything_runs_and_comes_back),
 		cmocka_unit_test(a_daemon_that_hangs_holds_nobody),
 		cmocka_unit_test(a_stop_that_is_refused_is_told_to_the_daemon),
+		cmocka_unit_test(a_stop_that_is_lost_is_ordered_again),
 		cmocka_unit_test(who_is_refused_says_so_once_and_runs),
 		cmocka_unit_test(a_child_has_an_agent_of_its_own),
 		cmocka_unit_test(another_priority_comes_through),

@@ -118,6 +118,15 @@ in_each_way() {
 	in_each_way runtime
 }
 
+@test "a program that uses the way itself: what is held stays so, in another way" {
+	program join_steps
+	for way in update dbgtrap preempt; do
+		GPREEMPT_WAY=$way joined --kernel gpreempt --cus 8 -- "$ROCM_PROGRAMS/join_steps" other update \
+			debuggable
+		[[ $output == *"16 waves stood still"*"other: ok (update)" ]]
+	done
+}
+
 @test "the runtime destroys a queue that is held" {
 	in_each_way destroy
 }

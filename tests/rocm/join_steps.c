@@ -7,6 +7,7 @@
  *
  * steps	submit, preempt, see it stopped, resume, see it continue and end with the right bits
  * runtime	the runtime changes the queue while it is held, which does not release it
+ * other	the program uses the way itself: what is held stays so, in the other one
  * destroy	the runtime destroys a queue that is held
  * child	a child has none of its parent's queues, and the parent still has them
  * hold		stops the queue, says "held" and waits to be killed
@@ -232,6 +233,16 @@ static void check_running(const struct victim *v)
 	lab_check(s.moved, "a queue that was started does not go on");
 }
 
+static void check_way(const struct victim *v, const char *name)
+{
+	char why[GP__KFD_EXPLAIN_MAX];
+	const char *way = v->table->way(why, sizeof(why));
+
+	lab_check(!strcmp(way, name), "%s is in use, not %s: %s", way, name, why);
+	if (*why)
+		printf("%s is in use: %s\n", way, why);
+}
+
 /*
  * Tests
  */
@@ -259,6 +270,30 @@ static void test_runtime(struct victim *v)
 	check_stopped(v, took, WAVES);
 	lab_check(look_up(v).queue.priority > 7, "the runtime's priority is not known: %u",
 		  look_up(v).queue.priority);
+	set(v, GP__KFD_START);
+	check_running(v);
+	check_result(v);
+}
+
+/* Two calls about itself, both refused, after which the ways behind them are the program's. */
+static void test_other(struct victim *v)
+{
+	struct gp_kfd_dbg_trap trap = { .pid = (uint32_t)getpid(), .op = GP_KFD_DBG_DISABLE };
+	struct gp_kfd_resume_queue resume = { .queue_id = v->id };
+	int fd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
+	uint64_t took;
+
+	submit(v);
+	wait_for_progress(v, WAVES * ROUNDS / 8);
+	took = set(v, GP__KFD_SAVE);
+	lab_check(ioctl(fd, GP_KFD_DBG_TRAP, &trap) && errno == EINVAL,
+		  "a debugger is still there");
+	lab_check(ioctl(fd, GP_KFD_RESUME_QUEUE, &resume) && errno == EINVAL,
+		  "the queue is still preempted");
+	close(fd);
+	check_way(v, "update");
+	lab_check(look_up(v).held, "it is not held any more");
+	check_stopped(v, took, WAVES);
 	set(v, GP__KFD_START);
 	check_running(v);
 	check_result(v);
@@ -325,7 +360,7 @@ static const struct {
 	void (*run)(struct victim *v);
 } tests[] = {
 	{ "steps", test_steps }, { "runtime", test_runtime }, { "destroy", test_destroy },
-	{ "child", test_child }, { "hold", test_hold },
+	{ "child", test_child }, { "hold", test_hold },	      { "other", test_other },
 };
 
 static void open_victim(struct victim *v, bool debuggable)
@@ -340,16 +375,6 @@ static void open_victim(struct victim *v, bool debuggable)
 	prepare(v);
 }
 
-static void check_way(const struct victim *v, const char *name)
-{
-	char why[GP__KFD_EXPLAIN_MAX];
-	const char *way = v->table->way(why, sizeof(why));
-
-	lab_check(!strcmp(way, name), "%s is in use, not %s: %s", way, name, why);
-	if (*why)
-		printf("%s is in use: %s\n", way, why);
-}
-
 int main(int argc, char **argv)
 {
 	static struct victim v;
@@ -358,8 +383,8 @@ int main(int argc, char **argv)
 	while (i < sizeof(tests) / sizeof(tests[0]) && argc > 2 && strcmp(argv[1], tests[i].name))
 		i++;
 	if (argc < 3 || i == sizeof(tests) / sizeof(tests[0])) {
-		fprintf(stderr,
-			"usage: join_steps steps|runtime|destroy|child|hold WAY [debuggable]\n");
+		fprintf(stderr, "usage: join_steps steps|runtime|other|destroy|child|hold WAY "
+				"[debuggable]\n");
 		return 2;
 	}
 	lab_check(early_version == 1, "calls before main() do not reach the driver");

@@ -52,9 +52,14 @@ static void changed(void *data, const struct gp__kfd_queue_info *queue)
 	tell(data, '!', queue);
 }
 
+static void lost(void *data, const struct gp__kfd_queue_info *queue)
+{
+	tell(data, '?', queue);
+}
+
 static void begin(struct lab *lab, enum gp__kfd_way way)
 {
-	const struct gp__kfd_owner_events events = { added, removed, changed, lab };
+	const struct gp__kfd_owner_events events = { added, removed, changed, lost, lab };
 
 	fake_reset();
 	*lab = (struct lab){ .kfd = open(FAKE_DEVICE, O_RDWR | O_CLOEXEC) };
@@ -379,6 +384,18 @@ static void a_debugger_that_cannot_let_go_goes_itself(void **state)
  * What the program does itself wins
  */
 
+/* A driver in which somebody looks at queue 0 after each call. */
+static bool watching;
+static int watched_runs;
+
+static int watching_ioctl(int fd, unsigned long request, void *args)
+{
+	int result = fake_ioctl(fd, request, args);
+
+	watched_runs += watching && fake_runs(0);
+	return result;
+}
+
 static void the_end_of_the_runtime_ends_our_debugger(void **state)
 {
 	char why[GP__KFD_EXPLAIN_MAX];
@@ -394,14 +411,18 @@ static void the_end_of_the_runtime_ends_our_debugger(void **state)
 	assert_true(fake.debugged);
 	assert_int_equal(enable_runtime(&lab, false), 0);
 	assert_false(fake.debugged);
-	assert_true(fake_runs(0));
-	assert_false(look(&lab, 0).held);
 	assert_int_equal(gp__kfd_owner_way(lab.o, &error), GP__KFD_WAY_UPDATE);
 	assert_int_equal(error, -ESHUTDOWN);
 	gp__kfd_owner_explain_way(lab.o, why, sizeof(why));
 	assert_non_null(strstr(why, "runtime began or ended"));
+	/* What was held is held by the other way. */
+	assert_false(fake_runs(0));
+	assert_true(look(&lab, 0).held);
 	assert_int_equal(set(&lab, GP__KFD_SAVE, zero, 1), 1);
 	assert_int_equal(fake.calls[UPDATE], 1);
+	assert_int_equal(set(&lab, GP__KFD_START, zero, 1), 1);
+	assert_true(fake_runs(0));
+	assert_null(strchr(lab.told, '?'));
 	end(&lab);
 }
 
@@ -419,12 +440,58 @@ static void a_debugger_of_the_programs_own_finds_none(void **state)
 	args.enable.rinfo_ptr = (uint64_t)&info;
 	assert_int_equal(call(&lab, GP_KFD_DBG_TRAP, &args), 0);
 	fake.debugged_by_program = true;
-	assert_true(fake_runs(0));
 	assert_int_equal(gp__kfd_owner_way(lab.o, &error), GP__KFD_WAY_UPDATE);
 	assert_int_equal(error, -EALREADY);
-	assert_int_equal(set(&lab, GP__KFD_SAVE, zero, 1), 1);
 	assert_false(fake_runs(0));
 	assert_true(fake.debugged);
+	assert_int_equal(set(&lab, GP__KFD_START, zero, 1), 1);
+	assert_true(fake_runs(0));
+	end(&lab);
+}
+
+/* Stopped by both before the one lets go: at no time does it run. */
+static void nothing_runs_between_two_ways(void **state)
+{
+	struct lab lab;
+
+	(void)state;
+	begin(&lab, GP__KFD_WAY_DBGTRAP);
+	gp__kfd_owner_destroy(lab.o);
+	assert_int_equal(gp__kfd_owner_create(watching_ioctl, GP__KFD_WAY_DBGTRAP, NULL, &lab.o),
+			 0);
+	watched_runs = 0;
+	make_queue(&lab);
+	make_queue(&lab);
+	assert_int_equal(set(&lab, GP__KFD_SAVE, zero, 1), 1);
+	watching = true;
+	assert_int_equal(enable_runtime(&lab, false), 0);
+	watching = false;
+	assert_int_equal(watched_runs, 0);
+	assert_true(fake_runs(1));
+	end(&lab);
+}
+
+static void what_cannot_be_held_any_longer_is_told(void **state)
+{
+	struct lab lab;
+
+	(void)state;
+	begin(&lab, GP__KFD_WAY_DBGTRAP);
+	make_queue(&lab);
+	make_queue(&lab);
+	assert_int_equal(set(&lab, GP__KFD_SAVE, both, 2), 2);
+	fake_fail((struct fake_failure){
+		.nr = UPDATE, .op = -1, .err = ETIME, .has_effect = true, .times = 1 });
+	assert_int_equal(enable_runtime(&lab, false), 0);
+	assert_string_equal(lab.told, "++?");
+	assert_int_equal(lab.last.id, 0);
+	assert_true(fake_runs(0));
+	assert_false(look(&lab, 0).held);
+	assert_int_equal(look(&lab, 0).error, -ETIME);
+	assert_false(fake_runs(1));
+	assert_true(look(&lab, 1).held);
+	assert_int_equal(set(&lab, GP__KFD_SAVE, both, 2), 2);
+	assert_false(fake_runs(0));
 	end(&lab);
 }
 
@@ -455,8 +522,8 @@ static void the_programs_own_preemption_is_not_mixed_with_ours(void **state)
 	make_queue(&lab);
 	assert_int_equal(set(&lab, GP__KFD_SAVE, both, 2), 2);
 	assert_int_equal(call(&lab, GP_KFD_PREEMPT_QUEUE, &args), 0);
-	assert_true(fake_runs(1));
-	assert_int_equal(set(&lab, GP__KFD_SAVE, both, 2), 2);
+	assert_false(fake_runs(1));
+	assert_true(look(&lab, 1).held);
 	assert_int_equal(call(&lab, GP_KFD_RESUME_QUEUE, &resume), 0);
 	assert_false(fake_runs(0));
 	assert_int_equal(set(&lab, GP__KFD_START, both, 2), 2);
@@ -757,6 +824,8 @@ int main(void)
 		cmocka_unit_test(a_debugger_that_cannot_let_go_goes_itself),
 		cmocka_unit_test(the_end_of_the_runtime_ends_our_debugger),
 		cmocka_unit_test(a_debugger_of_the_programs_own_finds_none),
+		cmocka_unit_test(nothing_runs_between_two_ways),
+		cmocka_unit_test(what_cannot_be_held_any_longer_is_told),
 		cmocka_unit_test(a_debugger_of_others_is_no_matter),
 		cmocka_unit_test(the_programs_own_preemption_is_not_mixed_with_ours),
 		cmocka_unit_test(a_way_that_cannot_be_had_is_replaced_and_said),

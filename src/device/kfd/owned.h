@@ -54,7 +54,7 @@ static inline bool gp__kfd_entry_held(const struct gp__kfd_owner *o, const struc
 	return e->hold && e->hold == atomic_load(&o->generation);
 }
 
-/* Uses update from now on, with all queues admitted; @error says why. Without locks. */
+/* Uses update from now on, for what is held, too; @error says why. Without locks. */
 void gp__kfd_owner_give_up(struct gp__kfd_owner *o, enum gp__kfd_way way, int error);
 /* The runtime comes or goes: no debugger of ours may be there. Without locks. */
 void gp__kfd_owner_runtime_call(struct gp__kfd_owner *o, bool begins);

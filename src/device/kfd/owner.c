@@ -62,8 +62,8 @@ void gp__kfd_owner_forget(struct gp__kfd_owner *o)
  * The way
  */
 
-/* With the control's lock for writing: nobody stops or starts. */
-static void admit_all(struct gp__kfd_owner *o)
+/* With the control's lock for writing: nobody stops or starts. @c has stopped them. */
+static void admit_all(struct gp__kfd_owner *o, struct gp__kfd_control *c)
 {
 	struct gp__kfd_target t[BATCH_MAX];
 	uint32_t end = atomic_load(&o->end);
@@ -75,48 +75,20 @@ static void admit_all(struct gp__kfd_owner *o)
 		if (gp__kfd_entry_held(o, e))
 			t[n++].queue = &e->info;
 		if (n && (n == BATCH_MAX || id == end - 1)) {
-			gp__kfd_control(&o->control, GP__KFD_START, t, n);
+			gp__kfd_control(c, GP__KFD_START, t, n);
 			n = 0;
 		}
 	}
 }
 
-static void close_control(struct gp__kfd_owner *o)
+/* All that it holds runs afterwards, unless something else keeps it. */
+static void close_control(struct gp__kfd_owner *o, struct gp__kfd_control *c)
 {
-	if (!o->is_open)
-		return;
 	/* What a debugger has stopped, its end starts. */
-	if (o->control.way != GP__KFD_WAY_DBGTRAP)
-		admit_all(o);
-	gp__kfd_control_close(&o->control);
-	o->is_open = false;
+	if (c->way != GP__KFD_WAY_DBGTRAP)
+		admit_all(o, c);
+	gp__kfd_control_close(c);
 	atomic_fetch_add(&o->generation, 1);
-}
-
-static void fall_back(struct gp__kfd_owner *o, int error)
-{
-	close_control(o);
-	atomic_store(&o->way, GP__KFD_WAY_UPDATE);
-	atomic_store(&o->way_error, error);
-}
-
-void gp__kfd_owner_give_up(struct gp__kfd_owner *o, enum gp__kfd_way way, int error)
-{
-	if (atomic_load(&o->way) != (int)way)
-		return;
-	pthread_rwlock_wrlock(&o->control_lock);
-	if (atomic_load(&o->way) == (int)way)
-		fall_back(o, error);
-	pthread_rwlock_unlock(&o->control_lock);
-}
-
-void gp__kfd_owner_runtime_call(struct gp__kfd_owner *o, bool begins)
-{
-	pthread_rwlock_wrlock(&o->control_lock);
-	o->runtime_calls += begins ? 1 : -1;
-	if (begins && o->is_open && o->control.way == GP__KFD_WAY_DBGTRAP)
-		fall_back(o, -ESHUTDOWN);
-	pthread_rwlock_unlock(&o->control_lock);
 }
 
 static int open_as(struct gp__kfd_owner *o, int way)
@@ -124,6 +96,121 @@ static int open_as(struct gp__kfd_owner *o, int way)
 	if (way == GP__KFD_WAY_DBGTRAP && o->runtime_calls)
 		return -ESHUTDOWN;
 	return gp__kfd_control_open_by(&o->control, o->next, o->kfd, 0, (enum gp__kfd_way)way);
+}
+
+static void use_update(struct gp__kfd_owner *o, int error)
+{
+	atomic_store(&o->way, GP__KFD_WAY_UPDATE);
+	atomic_store(&o->way_error, error);
+}
+
+static bool is_in(const uint64_t *set, uint32_t id)
+{
+	return set[id / 64] >> id % 64 & 1;
+}
+
+static void put_in(uint64_t *set, uint32_t id)
+{
+	set[id / 64] |= 1ull << id % 64;
+}
+
+/* Stops what is held by the way that is used now, too. In which of the two sets it is then. */
+static void hold_again(struct gp__kfd_owner *o, uint32_t end, uint64_t *kept, uint64_t *lost)
+{
+	for (uint32_t id = 0; id < end; id++) {
+		struct gp__kfd_entry *e = &o->entry[id];
+		struct gp__kfd_target t = { .queue = &e->info };
+
+		if (!gp__kfd_entry_held(o, e) || e->going)
+			continue;
+		gp__kfd_control(&o->control, GP__KFD_SAVE, &t, 1);
+		put_in(t.result ? lost : kept, id);
+		if (t.result)
+			e->error = t.undone ? t.undone : t.result;
+		e->stuck = t.undone != 0;
+	}
+}
+
+/*
+ * From another way to update, and what is held stays so: it is stopped by both before the one lets
+ * go. With the locks of all queues below @end and the control's for writing. @lost: what runs now,
+ * as it could not be stopped.
+ */
+static void fall_back(struct gp__kfd_owner *o, uint32_t end, int error, uint64_t *lost)
+{
+	struct gp__kfd_control before = o->control;
+	uint64_t kept[WORDS] = { 0 };
+
+	if (!o->is_open) {
+		use_update(o, error);
+		return;
+	}
+	/* It cannot fail for one's own queues. */
+	o->is_open = !open_as(o, GP__KFD_WAY_UPDATE);
+	hold_again(o, end, kept, lost);
+	close_control(o, &before);
+	for (uint32_t id = 0; id < end; id++) {
+		if (is_in(kept, id))
+			o->entry[id].hold = atomic_load(&o->generation);
+	}
+	use_update(o, error);
+}
+
+static void lock_all(struct gp__kfd_owner *o, uint32_t end)
+{
+	for (uint32_t id = 0; id < end; id++)
+		pthread_mutex_lock(&o->entry[id].lock);
+	pthread_rwlock_wrlock(&o->control_lock);
+}
+
+static void unlock_all(struct gp__kfd_owner *o, uint32_t end)
+{
+	pthread_rwlock_unlock(&o->control_lock);
+	for (uint32_t id = 0; id < end; id++)
+		pthread_mutex_unlock(&o->entry[id].lock);
+}
+
+/* Without locks: those who hear of it may look at their queues. */
+static void tell_lost(struct gp__kfd_owner *o, const uint64_t *lost)
+{
+	for (uint32_t id = 0; id < GP__KFD_QUEUES_MAX; id++) {
+		struct gp__kfd_entry *e = &o->entry[id];
+		struct gp__kfd_queue_info info;
+
+		if (!is_in(lost, id) || !o->events.lost)
+			continue;
+		pthread_mutex_lock(&e->lock);
+		info = e->info;
+		pthread_mutex_unlock(&e->lock);
+		o->events.lost(o->events.data, &info);
+	}
+}
+
+void gp__kfd_owner_give_up(struct gp__kfd_owner *o, enum gp__kfd_way way, int error)
+{
+	uint32_t end = atomic_load(&o->end);
+	uint64_t lost[WORDS] = { 0 };
+
+	if (atomic_load(&o->way) != (int)way)
+		return;
+	lock_all(o, end);
+	if (atomic_load(&o->way) == (int)way)
+		fall_back(o, end, error, lost);
+	unlock_all(o, end);
+	tell_lost(o, lost);
+}
+
+void gp__kfd_owner_runtime_call(struct gp__kfd_owner *o, bool begins)
+{
+	uint32_t end = atomic_load(&o->end);
+	uint64_t lost[WORDS] = { 0 };
+
+	lock_all(o, end);
+	o->runtime_calls += begins ? 1 : -1;
+	if (begins && o->is_open && o->control.way == GP__KFD_WAY_DBGTRAP)
+		fall_back(o, end, -ESHUTDOWN, lost);
+	unlock_all(o, end);
+	tell_lost(o, lost);
 }
 
 /* With the control's lock for writing. */
@@ -137,7 +224,7 @@ static int open_control(struct gp__kfd_owner *o)
 		return -ENOENT;
 	err = open_as(o, way);
 	if (err && way != GP__KFD_WAY_UPDATE) {
-		fall_back(o, err);
+		use_update(o, err);
 		err = open_as(o, GP__KFD_WAY_UPDATE);
 	}
 	o->is_open = !err;
@@ -365,7 +452,8 @@ void gp__kfd_owner_destroy(struct gp__kfd_owner *o)
 {
 	if (!o)
 		return;
-	close_control(o);
+	if (o->is_open)
+		close_control(o, &o->control);
 	if (o->kfd_is_ours)
 		close(o->kfd);
 	pthread_rwlock_destroy(&o->control_lock);

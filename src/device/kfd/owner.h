@@ -11,8 +11,8 @@
  * through the function given at the start, which is the next ioctl() after a preload's.
  *
  * A way that cannot be had, or that the program uses itself (a debugger of its own, the series'
- * ioctls, the end of the runtime), is given up for good: all is admitted, and update is used from
- * then on.
+ * ioctls, the end of the runtime), is given up for good, and update is used from then on. What is
+ * held stays so: it is stopped by update before the other way lets go.
  */
 #ifndef GP__DEVICE_KFD_OWNER_H
 #define GP__DEVICE_KFD_OWNER_H
@@ -33,6 +33,9 @@ struct gp__kfd_owner_events {
 	void (*removed)(void *data, const struct gp__kfd_queue_info *queue);
 	/* The runtime has changed its priority, percentage or ring. */
 	void (*changed)(void *data, const struct gp__kfd_queue_info *queue);
+	/* It was held and runs now, though nobody said so: its way was given up, and update failed.
+	 */
+	void (*lost)(void *data, const struct gp__kfd_queue_info *queue);
 	void *data;
 };
 
