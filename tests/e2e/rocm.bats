@@ -77,6 +77,12 @@ on_machine() {
 	on_machine --kernel 6.1 --cus 1 -- "$ROCM_PROGRAMS/hsa_memory"
 }
 
+@test "slots of the ring that are free only when their dispatch has ended" {
+	program hsa_queues
+	on_machine --fault late-slot=50% -- "$ROCM_PROGRAMS/hsa_queues"
+	[[ $output == *"all 16 tests passed on gfx90a" ]]
+}
+
 @test "two GPUs use each other's memory and signals" {
 	program hsa_peers
 	on_machine --gpus 2 --cus 16 -- "$ROCM_PROGRAMS/hsa_peers"

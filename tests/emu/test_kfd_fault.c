@@ -15,14 +15,17 @@ static void lists_are_read(void **unused)
 	struct emu_faults f = { .ioctl_eintr = 7 };
 	char why[256];
 
-	assert_int_equal(emu_faults_parse("preempt-timeout=5%,preempt-slow=150us,ioctl-enomem=0.5%,"
-					  "hang-queue=3,gpu-reset=1.5s",
-					  &f, why, sizeof(why)),
-			 0);
+	assert_int_equal(
+		emu_faults_parse(
+			"preempt-timeout=5%,preempt-slow=150us,ioctl-enomem=0.5%,late-slot=2%,"
+			"hang-queue=3,gpu-reset=1.5s",
+			&f, why, sizeof(why)),
+		0);
 	assert_int_equal(f.preempt_timeout, 50000);
 	assert_int_equal(f.preempt_slow_ns, 150000);
 	assert_int_equal(f.ioctl_enomem, 5000);
 	assert_int_equal(f.ioctl_eintr, 7);
+	assert_int_equal(f.late_slot, 20000);
 	assert_int_equal(f.hang_queue, 3);
 	assert_int_equal(f.gpu_reset_ns, 1500000000);
 	(void)unused;
@@ -34,7 +37,7 @@ static void what_is_wrong_is_said(void **unused)
 		const char *list, *why;
 	} cases[] = {
 		{ "", "there is no fault ''; expected one of preempt-timeout, preempt-slow, "
-		      "ioctl-eintr, ioctl-enomem, hang-queue, gpu-reset" },
+		      "ioctl-eintr, ioctl-enomem, late-slot, hang-queue, gpu-reset" },
 		{ "preempt=1%", "there is no fault 'preempt'; expected one of preempt-timeout, " },
 		{ "preempt-timeout",
 		  "the fault preempt-timeout has no value: preempt-timeout=VALUE, "

@@ -5,6 +5,8 @@
  * Commands are numbered in the order launched. Each has a signal and a copy of its packet in the
  * slot of its number, until it was seen to end: so a queue that was flushed can be filled again
  * without a look at the program's memory, and a signal is nobody else's while the GPU may write it.
+ * What has ended is known by the signals alone. The read index says only which slots of the ring
+ * are free: GPUs move it when a packet begins, or some time after it has ended.
  *
  * As gp_queue calls it: one launch or verb at a time; sync beside them, one at a time and in order.
  * What the two share is @seen and @error.
@@ -33,7 +35,7 @@ struct gp_kfd_queue {
 	struct gp__kfd_waiter waiter;
 	struct gp__kfd_memory signals;
 	struct gp__kfd_packet *packets;
-	uint32_t depth; /* slots, as many as packets in the ring */
+	uint32_t depth; /* slots; the ring has room for twice as many packets */
 
 	uint64_t launched;
 	_Atomic uint64_t seen; /* to have ended; below launched */
@@ -117,7 +119,8 @@ static int nlaunch(void *hwq, void *cmd)
 		return rc;
 	if (c.reserved || (c.kernel && (!is_sound(&c) || lds_of(&c) > LDS_BYTES_MAX)))
 		return -EINVAL;
-	if (number - atomic_load(&q->seen) >= q->depth)
+	if (number - atomic_load(&q->seen) >= q->depth ||
+	    gp__kfd_queue_pending(&q->hw) >= q->hw.nr_packets)
 		return -EAGAIN;
 	rc = atomic_load(&q->error);
 	if (rc)
@@ -171,7 +174,9 @@ static int64_t pending(void *hwq)
 {
 	struct gp_kfd_queue *q = hwq;
 
-	return (int64_t)(q->inactive ? q->launched - first_open(q) : gp__kfd_queue_pending(&q->hw));
+	uint64_t open = q->launched - first_open(q), in_ring = gp__kfd_queue_pending(&q->hw);
+
+	return (int64_t)(q->inactive || open < in_ring ? open : in_ring);
 }
 
 /*
@@ -225,24 +230,32 @@ static int undrain(void *hwq)
  * Level 2 by flushing
  */
 
-/* The GPU has nothing of the queue: what has not ended is put where it looks next, in order. */
+/* The GPU has nothing of the queue: what has not ended is put behind all that is there, in order.
+ */
 static void refill(struct gp_kfd_queue *q)
 {
 	uint64_t number = first_open(q);
 
-	gp__kfd_rewind(&q->hw);
+	gp__kfd_annul(&q->hw);
 	for (; number < q->launched; number++) {
 		gp__kfd_put(&q->hw, packet_of(q, number));
 		atomic_fetch_add(&q->repeated, 1);
 	}
 }
 
+/* There is room for all that can be under way, behind what is in the ring. */
+static bool has_room(const struct gp_kfd_queue *q)
+{
+	return gp__kfd_queue_pending(&q->hw) + q->depth <= q->hw.nr_packets;
+}
+
+/* A queue that is made anew has an empty ring. */
 static int flush(void *hwq)
 {
 	struct gp_kfd_queue *q = hwq;
 	int rc;
 
-	if (q->reset)
+	if (q->reset && has_room(q))
 		rc = set(q, q->reset, GP__KFD_RESET);
 	else
 		rc = gp__kfd_queue_drop(&q->hw);
@@ -259,10 +272,10 @@ static int unflush(void *hwq)
 	struct gp_kfd_queue *q = hwq;
 	int rc;
 
-	if (q->reset)
-		rc = set(q, q->reset, GP__KFD_START);
-	else
+	if (q->hw.dropped)
 		rc = gp__kfd_queue_revive(&q->hw);
+	else
+		rc = set(q, q->reset, GP__KFD_START);
 	if (rc)
 		return rc;
 	q->inactive = false;
@@ -408,7 +421,7 @@ static int make_queue(struct gp_kfd_queue *q, struct gp_error *err)
 		return gp__fail(err, rc, "the driver has no more events (%s)", strerror(-rc));
 	rc = make_slots(q);
 	if (!rc)
-		rc = gp__kfd_queue_create(&q->gpu->u, &q->hw, q->depth);
+		rc = gp__kfd_queue_create(&q->gpu->u, &q->hw, 2 * q->depth);
 	if (rc) {
 		free_slots(q);
 		gp__kfd_waiter_close(&q->waiter);

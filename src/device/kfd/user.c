@@ -421,9 +421,8 @@ struct packet {
 _Static_assert(sizeof(struct packet) == PACKET_BYTES, "as the GPU reads it");
 
 /* The header last: with it the packet is there. */
-void gp__kfd_put(struct gp__kfd_queue *q, const struct gp__kfd_packet *packet)
+static void write_packet(struct gp__kfd_queue *q, uint64_t n, const struct gp__kfd_packet *packet)
 {
-	uint64_t n = q->next++;
 	struct packet *slot = (struct packet *)q->ring.at + n % q->nr_packets;
 	uint16_t header;
 
@@ -431,19 +430,18 @@ void gp__kfd_put(struct gp__kfd_queue *q, const struct gp__kfd_packet *packet)
 	memcpy((char *)slot + sizeof(header), (const char *)packet + sizeof(header),
 	       sizeof(*packet) - sizeof(header));
 	atomic_store_explicit(&slot->header, header, memory_order_release);
-	atomic_store(index_at(q, WRITE_INDEX), n + 1);
+}
+
+void gp__kfd_put(struct gp__kfd_queue *q, const struct gp__kfd_packet *packet)
+{
+	write_packet(q, q->next++, packet);
+	atomic_store(index_at(q, WRITE_INDEX), q->next);
 }
 
 void gp__kfd_ring(struct gp__kfd_queue *q)
 {
 	/* What the packets say is written before. */
 	atomic_store_explicit(q->doorbell, q->next - 1, memory_order_release);
-}
-
-void gp__kfd_rewind(struct gp__kfd_queue *q)
-{
-	q->next = atomic_load(index_at(q, READ_INDEX));
-	atomic_store(index_at(q, WRITE_INDEX), q->next);
 }
 
 static struct gp__kfd_packet pack(const struct packet *p)
@@ -477,6 +475,14 @@ struct gp__kfd_packet gp__kfd_pack_dispatch(const struct gp__kfd_dispatch *d,
 	};
 
 	return pack(&p);
+}
+
+void gp__kfd_annul(struct gp__kfd_queue *q)
+{
+	const struct gp__kfd_packet nothing = gp__kfd_pack_barrier(NULL);
+
+	for (uint64_t n = atomic_load(index_at(q, READ_INDEX)); n < q->next; n++)
+		write_packet(q, n, &nothing);
 }
 
 void gp__kfd_barrier(struct gp__kfd_queue *q, struct gp__kfd_signal *signal)

@@ -102,8 +102,12 @@ struct gp__kfd_packet gp__kfd_pack_dispatch(const struct gp__kfd_dispatch *d,
 /* Writes a packet, which must have room, and rings the doorbell for all that were written. */
 void gp__kfd_put(struct gp__kfd_queue *q, const struct gp__kfd_packet *packet);
 void gp__kfd_ring(struct gp__kfd_queue *q);
-/* Of a queue that does not run: what the GPU has not begun is no longer there. */
-void gp__kfd_rewind(struct gp__kfd_queue *q);
+/*
+ * Of a queue that does not run: what is in its ring does nothing any more. It stays there, as
+ * nobody knows where the GPU goes on: the slot of a packet may be free when it begins, when it has
+ * ended, or some time after that.
+ */
+void gp__kfd_annul(struct gp__kfd_queue *q);
 
 /* All of it at once. The ring must have room; @signal may be NULL. */
 void gp__kfd_barrier(struct gp__kfd_queue *q, struct gp__kfd_signal *signal);

@@ -150,6 +150,13 @@ static enum cp_step process(struct emu_queue *q, union aql_packet *packet, uint6
 	}
 }
 
+/* Every slot is kept by a dispatch that runs: the next packet, which somebody waits with, is none.
+ */
+static bool is_full(const struct emu_queue *q)
+{
+	return q->rptr - cp_first_kept(q) >= q->ring_size / AQL_PACKET_BYTES;
+}
+
 /* The write index says how far packets go, however doorbells were rung. */
 static bool has_packets(struct emu_queue *q)
 {
@@ -174,7 +181,7 @@ static enum cp_step step(struct emu_queue *q)
 		q->rung = true;
 	if (q->stopped_by_error && !aql_resumes(q))
 		return c->broken || q->faulted ? CP_STEP_IDLE : CP_STEP_WAITS;
-	if (c->once || !q->rung)
+	if (c->once || !q->rung || is_full(q))
 		return CP_STEP_IDLE;
 	if (!has_packets(q)) {
 		q->rung = false;

@@ -41,6 +41,9 @@ bool aql_resumes(struct emu_queue *q);
 enum cp_step cp_refuse(struct emu_queue *q, uint32_t code);
 /* The packet's slot is free, and the read index says so; its signal is counted down as well. */
 enum cp_step aql_consume(struct emu_queue *q, union aql_packet *packet);
+/* The packet is processed and keeps its slot, which is at @va, until it is freed. */
+void aql_keep(struct emu_queue *q);
+void aql_free(struct emu_queue *q, uint64_t va);
 enum cp_step aql_consume_at_once(struct emu_queue *q, union aql_packet *packet, uint64_t signal);
 
 /* cp_dispatch.c: @p is a copy of @packet, which is at @va. */
@@ -55,6 +58,8 @@ struct cp_scratch {
 enum cp_step cp_dispatch_registers(struct emu_queue *q, const struct gfx9_dispatch *dispatch,
 				   const struct gfx9_registers *registers,
 				   const struct cp_scratch *scratch);
+/* The packet of the first dispatch that keeps its slot, or the next one: what the read index is. */
+uint64_t cp_first_kept(const struct emu_queue *q);
 /* How many of the first dispatches have ended, without a gap. */
 uint64_t cp_nr_ended(const struct cp *c);
 void cp_drop_dispatches(struct cp *c);

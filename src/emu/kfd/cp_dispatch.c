@@ -18,6 +18,7 @@ struct emu_dispatch {
 	uint64_t order; /* of its queue's */
 	int result;
 	bool once; /* its scratch is for it alone */
+	bool keeps_slot;
 };
 
 /* Called by a thread of the compute engine. */
@@ -193,7 +194,10 @@ enum cp_step aql_dispatch(struct emu_queue *q, union aql_packet *packet,
 		return CP_STEP_WAITS;
 	fill_dispatch(d, q, p, va, &state);
 	step = judge_job(q, d, gfx9_job_init(&d->job, &q->hw));
-	if (step == CP_STEP_DONE)
+	d->keeps_slot = emu_chance(q->node->m, q->node->m->config.faults.late_slot);
+	if (step == CP_STEP_DONE && d->keeps_slot)
+		aql_keep(q);
+	else if (step == CP_STEP_DONE)
 		step = aql_consume(q, packet);
 	if (step != CP_STEP_DONE) {
 		free(d);
@@ -272,6 +276,32 @@ uint64_t cp_nr_ended(const struct cp *c)
 	return first;
 }
 
+uint64_t cp_first_kept(const struct emu_queue *q)
+{
+	const struct cp *c = q->engine;
+	uint64_t first = q->rptr;
+
+	for (const struct emu_dispatch *d = c->dispatches; d; d = d->next) {
+		if (d->keeps_slot && d->job.dispatch.id < first)
+			first = d->job.dispatch.id;
+	}
+	return first;
+}
+
+/*
+ * The packet of one that was reset is still there. Nobody promises that the queue goes on behind
+ * it, nor that the read index says so before another packet begins.
+ */
+static void free_slot(struct emu_queue *q, const struct emu_dispatch *d)
+{
+	struct emu_machine *m = q->node->m;
+
+	if (d->result != -ECANCELED)
+		aql_free(q, d->job.dispatch.packet);
+	else if (d->job.dispatch.id + 1 == q->rptr && emu_chance(m, m->config.faults.late_slot))
+		q->rptr--;
+}
+
 static void dispatch_ended(struct emu_dispatch *d)
 {
 	struct emu_queue *q = d->queue;
@@ -283,6 +313,9 @@ static void dispatch_ended(struct emu_dispatch *d)
 		aql_complete(q, d->signal, d->job.started_ns / 10, d->job.ended_ns / 10);
 	else
 		pm4_dispatch_lost(q, d->order);
+	/* Behind the signal: hardware does so in its time. */
+	if (d->keeps_slot)
+		free_slot(q, d);
 	if (d->result && d->result != -ECANCELED)
 		dispatch_failed(q, &d->job.report);
 	if (d->once) {

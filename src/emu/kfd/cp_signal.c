@@ -229,8 +229,29 @@ enum cp_step aql_consume(struct emu_queue *q, union aql_packet *packet)
 	/* Producers may use the slot again as soon as they see the index. */
 	atomic_store((_Atomic uint16_t *)&packet->header, AQL_INVALID);
 	c->satisfied = 0;
-	atomic_store(index, ++q->rptr);
+	q->rptr++;
+	atomic_store(index, cp_first_kept(q));
 	return CP_STEP_DONE;
+}
+
+void aql_keep(struct emu_queue *q)
+{
+	struct cp *c = q->engine;
+
+	c->satisfied = 0;
+	q->rptr++;
+}
+
+void aql_free(struct emu_queue *q, uint64_t va)
+{
+	_Atomic uint64_t *index = emu_queue_word(q, q->read_pointer, true);
+	size_t len = AQL_PACKET_BYTES;
+	union aql_packet *packet = emu_memory_at(q->process, q->node->index, va, true, &len);
+
+	if (!index || !packet)
+		return;
+	atomic_store((_Atomic uint16_t *)&packet->header, AQL_INVALID);
+	atomic_store(index, cp_first_kept(q));
 }
 
 enum cp_step aql_consume_at_once(struct emu_queue *q, union aql_packet *packet, uint64_t signal)

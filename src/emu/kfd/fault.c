@@ -24,6 +24,7 @@ static const struct fault known[] = {
 	{ "preempt-slow", DURATION, AT(preempt_slow_ns) },
 	{ "ioctl-eintr", CHANCE, AT(ioctl_eintr) },
 	{ "ioctl-enomem", CHANCE, AT(ioctl_enomem) },
+	{ "late-slot", CHANCE, AT(late_slot) },
 	{ "hang-queue", COUNT, AT(hang_queue) },
 	{ "gpu-reset", DURATION, AT(gpu_reset_ns) },
 };

@@ -32,6 +32,7 @@ enum emu_kernel {
 /* Faults on demand; probabilities are in millionths. */
 struct emu_faults {
 	uint32_t preempt_timeout, ioctl_eintr, ioctl_enomem;
+	uint32_t late_slot; /* a dispatch keeps its slot until it has ended */
 	uint64_t preempt_slow_ns;
 	uint32_t hang_queue; /* so many dispatches are executed, the next one hangs; 0: none */
 	uint64_t gpu_reset_ns; /* after so much time; 0: never */
