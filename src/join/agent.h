@@ -8,6 +8,10 @@
  * daemon everything runs, and the agent looks for one now and then.
  *
  * Nothing here makes the program wait for the daemon, and no failure becomes the program's.
+ *
+ * Whoever sees work come where nobody tells of it (device/kfd/monitor.h) has another thread: here a
+ * stop may take as long as the kernel that is drained, and a queue's registration as long as the
+ * daemon, and neither the arrivals nor the launch windows of other queues may wait for that.
  */
 #ifndef GP__JOIN_AGENT_H
 #define GP__JOIN_AGENT_H

@@ -2,7 +2,9 @@
 /* The agent of a joined program, with a device that only remembers what it was told. */
 #include "rig.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -456,6 +458,91 @@ static void anything_in_any_order_ends_with_all_running(void **state)
 	rig_down(&t.rig);
 }
 
+static u64 sleeps_of(int tid)
+{
+	char path[64], line[128];
+	u64 n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/status", tid);
+	f = fopen(path, "re");
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "voluntary_ctxt_switches: %" SCNu64, &n) == 1)
+			break;
+	}
+	fclose(f);
+	return n;
+}
+
+/* How often threads younger than @than, the daemon's and agents', have gone to sleep so far. */
+static u64 sleeps(int than)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *task;
+	u64 sum = 0;
+
+	assert_non_null(tasks);
+	while ((task = readdir(tasks))) {
+		if (atoi(task->d_name) > than)
+			sum += sleeps_of(atoi(task->d_name));
+	}
+	closedir(tasks);
+	return sum;
+}
+
+/* A sanitizer has threads, too. */
+static int youngest_thread(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *task;
+	int tid = 0;
+
+	assert_non_null(tasks);
+	while ((task = readdir(tasks)))
+		tid = atoi(task->d_name) > tid ? atoi(task->d_name) : tid;
+	closedir(tasks);
+	return tid;
+}
+
+/* Whether none of them wakes up for so long. */
+static bool is_quiet(int than, unsigned int ms)
+{
+	u64 before = sleeps(than);
+
+	usleep(1000 * ms);
+	return sleeps(than) == before;
+}
+
+static void while_nothing_happens_nobody_wakes_up(void **state)
+{
+	int than = youngest_thread();
+	struct two t;
+	u64 before;
+
+	(void)state;
+	two_up(&t);
+	EVENTUALLY(is_quiet(than, 200));
+	assert_true(is_quiet(than, 2000));
+	work(&t.offline, 1, true);
+	work(&t.online, 1, true);
+	EVENTUALLY(t.offline.stopped[1]);
+	/* While somebody is held, that is renewed. */
+	before = sleeps(than);
+	EVENTUALLY(sleeps(than) > before + 4);
+	assert_true(t.offline.stopped[1]);
+	work(&t.online, 1, false);
+	EVENTUALLY(!t.offline.stopped[1]);
+	/* What has begun may end; then, with work or without, all is still. */
+	EVENTUALLY(is_quiet(than, 200));
+	assert_true(is_quiet(than, 2000));
+	work(&t.offline, 1, false);
+	EVENTUALLY(is_quiet(than, 200));
+	assert_true(is_quiet(than, 2000));
+	two_down(&t);
+	rig_down(&t.rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -471,6 +558,7 @@ int main(void)
 		cmocka_unit_test(another_priority_comes_through),
 		cmocka_unit_test(announced_work_makes_room_before_it_is_there),
 		cmocka_unit_test(who_has_nobody_to_tell_is_told_so),
+		cmocka_unit_test(while_nothing_happens_nobody_wakes_up),
 		cmocka_unit_test(anything_in_any_order_ends_with_all_running),
 	};
 

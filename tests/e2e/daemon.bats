@@ -579,3 +579,33 @@ with_few_files() {
 	[ "$status" -eq 1 ]
 	[[ $output == *"bad   daemon       may not connect"* ]]
 }
+
+# How often the daemon and a program have gone to sleep so far.
+sleeps() {
+	sed -n 's/^voluntary_ctxt_switches:\t//p' "/proc/$daemon/status" "/proc/$pid/status"
+}
+
+is_quiet() {
+	local before
+
+	before=$(sleeps)
+	sleep "$1"
+	[ "$(sleeps)" = "$before" ]
+}
+
+@test "a daemon and programs with nothing to do do not wake up, and do while somebody is held" {
+	start_daemon
+	join patient -p 2
+	join urgent -p 15
+	tell patient ready 0
+	tell urgent ready 0
+	was_told patient "stop 0"
+	run ! is_quiet 2
+	tell urgent idle 0
+	was_told patient "run 0"
+	eventually is_quiet 0.3
+	is_quiet 3
+	tell patient idle 0
+	eventually is_quiet 0.3
+	is_quiet 3
+}
