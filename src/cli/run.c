@@ -17,12 +17,12 @@
 
 #define PRELOAD "libgpreempt-join.so"
 
-enum { KEY_DEADLINE = 0x100, KEY_SHARE, KEY_LEVEL, KEY_LOCAL };
+enum { KEY_DEADLINE = 0x100, KEY_SHARE, KEY_LEVEL, KEY_LOCAL, KEY_WINDOW };
 
 struct args {
 	struct gp__env *env;
 	char priority[16];
-	const char *tag, *deadline;
+	const char *tag, *deadline, *window;
 	char share[16], level[16];
 	bool local;
 	char **command;
@@ -36,6 +36,8 @@ static const struct argp_option options[] = {
 	{ "deadline", KEY_DEADLINE, "TIME", 0,
 	  "by when work should be done once it is there, such as 5ms", 0 },
 	{ "level", KEY_LEVEL, "1|2|3", 0, "how it is stopped; the best there is", 0 },
+	{ "window", KEY_WINDOW, "N|TIME", 0,
+	  "at level 1: how many launches may be on their way, or how long they may take; 1ms", 0 },
 	{ "local", KEY_LOCAL, NULL, 0, "a daemon for this command and its children only", 0 },
 	{ 0 },
 };
@@ -82,6 +84,18 @@ static error_t parse_text(struct argp_state *state, int key, char *text, struct 
 	return 0;
 }
 
+static error_t parse_window(struct argp_state *state, const char *text, struct args *a)
+{
+	uint64_t value;
+
+	if (gp__parse_u64(text, 1, UINT32_MAX, &value) &&
+	    (gp__parse_duration(text, &value) || !value))
+		return gp__cmd_usage(state, "--window: '%s' is neither a number of launches nor %s",
+				     text, GP__EXPECT_DURATION);
+	a->window = text;
+	return 0;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
@@ -99,6 +113,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 't':
 	case KEY_DEADLINE:
 		return parse_text(state, key, arg, a);
+	case KEY_WINDOW:
+		return parse_window(state, arg, a);
 	case KEY_LOCAL:
 		a->local = true;
 		return 0;
@@ -171,6 +187,25 @@ static int set_wish(const char *variable, const char *value)
 	return value && *value ? setenv(variable, value, 1) : unsetenv(variable);
 }
 
+/*
+ * The HSA runtime loads tools libraries by name, with blanks between them. Newer ones look for
+ * profilers in another way unless told not to, and do not load these then.
+ */
+static int set_tools(const char *path)
+{
+	const char *others = getenv("HSA_TOOLS_LIB");
+	char *all;
+	int err;
+
+	if (strchr(path, ' ') || (others && strstr(others, path)))
+		return 0;
+	if (asprintf(&all, "%s%s%s", path, others && *others ? " " : "", others ? others : "") < 0)
+		return -1;
+	err = setenv("HSA_TOOLS_LIB", all, 1) || setenv("HSA_TOOLS_DISABLE_REGISTER", "1", 0);
+	free(all);
+	return err;
+}
+
 static int set_environment(const struct args *a)
 {
 	char path[PATH_MAX];
@@ -180,8 +215,9 @@ static int set_environment(const struct args *a)
 		status = child_preload(a->env, path, true);
 	if (status)
 		return CHILD_OWN_FAILURE;
-	if (set_wish(GP__WISH_PRIORITY, a->priority) || set_wish(GP__WISH_TAG, a->tag) ||
-	    set_wish(GP__WISH_LEVEL, a->level) || set_wish(GP__WISH_SHARE, a->share) ||
+	if (set_tools(path) || set_wish(GP__WISH_PRIORITY, a->priority) ||
+	    set_wish(GP__WISH_TAG, a->tag) || set_wish(GP__WISH_LEVEL, a->level) ||
+	    set_wish(GP__WISH_WINDOW, a->window) || set_wish(GP__WISH_SHARE, a->share) ||
 	    set_wish(GP__WISH_DEADLINE, a->deadline))
 		return gp__env_fail(a->env, CHILD_OWN_FAILURE, NULL, "out of memory");
 	return 0;

@@ -413,15 +413,20 @@ static void remove_lodger(struct gp__server *s, struct gp__peer *p, u32 slot)
 static void take_hints(struct gp__server *s, struct gp__peer *p, struct gp__lodger *l,
 		       const struct gp__wire_set_hints *m)
 {
+	struct gp__wire_hints hints = m->hints;
 	const char *why = "";
 	int err;
 
-	if (!p->admin && m->hints.prio > p->limit.max_priority) {
-		gp__peer_reply(s, p, m->head.seq, -EACCES, 0,
-			       "the priority is above this user's limit: ask an administrator");
-		return;
+	if (!p->admin && hints.prio > p->limit.max_priority) {
+		if (!(m->flags & GP__WIRE_AT_MOST)) {
+			gp__peer_reply(s, p, m->head.seq, -EACCES, 0,
+				       "the priority is above this user's limit: ask an "
+				       "administrator");
+			return;
+		}
+		hints.prio = p->limit.max_priority;
 	}
-	err = gp__lodger_hints(&s->house, l, &m->hints, s->now, &why);
+	err = gp__lodger_hints(&s->house, l, &hints, s->now, &why);
 	gp__peer_reply(s, p, m->head.seq, err, 0, err ? why : NULL);
 }
 

@@ -15,6 +15,13 @@ static double ms(u64 ns)
 	return (double)ns / 1e6;
 }
 
+static const char *seen_by(const struct gp__lodger *l)
+{
+	const struct gp__peer *p = l->group->program->peer;
+
+	return atomic_load(&p->up->slot[l->slot].sees) == GP__WIRE_SEES_LAUNCH ? "launch" : "ring";
+}
+
 static json_t *queue_json(const struct gp__lodger *l, u64 now)
 {
 	const struct gp__queue *q = &l->queue;
@@ -24,6 +31,7 @@ static json_t *queue_json(const struct gp__lodger *l, u64 now)
 	json_object_set_new(o, "state", json_string(gp__state_name(gp__queue_state(q))));
 	json_object_set_new(o, "has_work", json_boolean(q->ready));
 	json_object_set_new(o, "pending", json_integer(q->pending));
+	json_object_set_new(o, "seen_by", json_string(seen_by(l)));
 	json_object_set_new(o, "level", json_integer(q->level));
 	json_object_set_new(o, "level_requested", json_integer(q->level_requested));
 	json_object_set_new(o, "run_ms", json_real(ms(gp__queue_run_ns(q, now))));

@@ -145,6 +145,7 @@ static void take_answer(struct gp__agent *a, u32 id, u32 slot, int err, const ch
 		return; /* went meanwhile: it will be told so */
 	if (!err) {
 		q->stage = KNOWN;
+		atomic_store(&a->client.up->slot[slot].sees, q->sees);
 		gp__wire_client_work(&a->client, slot, q->has_work, q->pending, gp__clock_ns());
 		return;
 	}
@@ -211,6 +212,7 @@ static int send_hints(struct gp__agent *a, struct queue *q)
 {
 	struct gp__wire_set_hints m = { .head = { sizeof(m), GP__WIRE_HINTS, 0, 0, 0 },
 					.slot = q->slot,
+					.flags = GP__WIRE_AT_MOST,
 					.hints = q->is.hints };
 	struct gp__wire_reply reply = { 0 };
 	int err;
@@ -486,6 +488,20 @@ void gp__agent_lost(struct gp__agent *a, u32 id)
 	pthread_mutex_unlock(&a->lock);
 	if (q)
 		wake(a);
+}
+
+void gp__agent_sees(struct gp__agent *a, u32 id, enum gp__wire_sees sees)
+{
+	struct queue *q;
+
+	pthread_mutex_lock(&a->lock);
+	q = gp__agent_find(a, id);
+	if (q) {
+		q->sees = sees;
+		if (a->connected && q->stage == KNOWN)
+			atomic_store(&a->client.up->slot[q->slot].sees, sees);
+	}
+	pthread_mutex_unlock(&a->lock);
 }
 
 void gp__agent_work(struct gp__agent *a, u32 id, bool has_work, u32 pending, u64 now)

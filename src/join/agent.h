@@ -66,10 +66,13 @@ void gp__agent_forget(struct gp__agent *agent);
 /* From any thread, and none of them waits for the daemon. 0 or -errno. */
 int gp__agent_add(struct gp__agent *agent, const struct gp__agent_queue *queue);
 void gp__agent_remove(struct gp__agent *agent, u32 id);
+/* Of a priority above the user's limit, it gets as much as there is. */
 void gp__agent_hints(struct gp__agent *agent, u32 id, const struct gp__wire_hints *hints);
 /* It runs, though the daemon ordered it to be stopped, and nobody here may keep it: the daemon is
  * told, and orders it again. */
 void gp__agent_lost(struct gp__agent *agent, u32 id);
+/* How work is seen that comes into it, for people; at first by looking at the ring. */
+void gp__agent_sees(struct gp__agent *agent, u32 id, enum gp__wire_sees sees);
 void gp__agent_work(struct gp__agent *agent, u32 id, bool has_work, u32 pending, u64 now);
 /*
  * Work is announced for @at, CLOCK_MONOTONIC, on all queues; 0: no longer. 0, -ENOTCONN: there is

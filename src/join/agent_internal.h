@@ -33,6 +33,7 @@ struct queue {
 	u32 slot;
 	u32 number; /* of the latest order carried out */
 	u32 pending;
+	enum gp__wire_sees sees;
 	bool has_work, stopped, hints_changed;
 	bool lost; /* it may run, though it is stopped */
 };

@@ -10,6 +10,7 @@
 #include "device/kfd/topology.h"
 #include "gpreempt/uapi/gpreempt_kfd.h"
 #include "join/agent.h"
+#include "join/hsa/tools.h"
 
 struct gp__amd {
 	struct gp__kfd_owner *owner;
@@ -50,6 +51,17 @@ static void hold(struct gp__amd *amd, u32 id, bool held)
 	gp__kfd_monitor_hold(amd->monitor, cookie_of(id), held);
 }
 
+/* By its level: the launch window's, or the driver's ways. */
+static void set(struct gp__amd *amd, enum gp__kfd_verb verb, const u32 *ids, int *results, size_t n)
+{
+	if (amd->wish.level != 1) {
+		gp__kfd_owner_set(amd->owner, verb, ids, results, n);
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		results[i] = gp__hsa_hold(ids[i], verb != GP__KFD_START);
+}
+
 /* The monitor is told before: waves that were saved are no longer seen, and work has not ended. */
 static void stop(void *data, const u32 *ids, int *results, size_t n)
 {
@@ -57,8 +69,7 @@ static void stop(void *data, const u32 *ids, int *results, size_t n)
 
 	for (size_t i = 0; i < n; i++)
 		hold(amd, ids[i], true);
-	gp__kfd_owner_set(amd->owner, amd->wish.level == 2 ? GP__KFD_DRAIN : GP__KFD_SAVE, ids,
-			  results, n);
+	set(amd, amd->wish.level == 2 ? GP__KFD_DRAIN : GP__KFD_SAVE, ids, results, n);
 	for (size_t i = 0; i < n; i++) {
 		if (results[i])
 			hold(amd, ids[i], false);
@@ -69,7 +80,7 @@ static void start(void *data, const u32 *ids, int *results, size_t n)
 {
 	struct gp__amd *amd = data;
 
-	gp__kfd_owner_set(amd->owner, GP__KFD_START, ids, results, n);
+	set(amd, GP__KFD_START, ids, results, n);
 	for (size_t i = 0; i < n; i++) {
 		if (!results[i])
 			hold(amd, ids[i], false);
@@ -80,6 +91,7 @@ static void is_alone(void *data, bool alone)
 {
 	struct gp__amd *amd = data;
 
+	gp__hsa_narrow(!alone);
 	gp__kfd_monitor_calm(amd->monitor, alone);
 }
 
@@ -100,11 +112,21 @@ static void became_idle(void *data, void *cookie, uint64_t now)
 	struct gp__amd *amd = data;
 
 	gp__agent_work(amd->agent, id_of(cookie), false, 0, now);
+	gp__hsa_rest(id_of(cookie));
+}
+
+static bool advance_windows(void *data, uint64_t now)
+{
+	(void)data;
+	return gp__hsa_advance(now);
 }
 
 static int make_monitor(struct gp__amd *amd)
 {
-	const struct gp__kfd_monitor_options options = { .ready = became_ready,
+	const struct gp__kfd_monitor_options options = { .prepare = amd->wish.level == 1
+									    ? advance_windows
+									    : NULL,
+							 .ready = became_ready,
 							 .idle = became_idle,
 							 .data = amd };
 
@@ -211,8 +233,11 @@ static u32 effective_level(struct gp__amd *amd)
 
 	switch (amd->wish.level) {
 	case 1:
-		say(amd, "level 1 is not to be had for this program, which launches on AMD queues "
-			 "by itself: it runs without a priority; leave --level out, or use 3");
+		if (gp__hsa_is_loaded())
+			return 1;
+		say(amd, "level 1 is not to be had for this program, which does not launch through "
+			 "the HSA runtime: it runs without a priority; leave --level out, or use "
+			 "3");
 		return 0;
 	case 2:
 		if (best == 2 || gp__kfd_owner_way(amd->owner, NULL) == GP__KFD_WAY_PREEMPT)
@@ -225,14 +250,12 @@ static u32 effective_level(struct gp__amd *amd)
 	}
 }
 
-void gp__amd_added(struct gp__amd *amd, const struct gp__kfd_queue_info *queue)
+static void add(struct gp__amd *amd, const struct gp__kfd_queue_info *queue)
 {
 	struct gp__agent_queue q = { .id = queue->id,
 				     .level_requested = amd->wish.level ? amd->wish.level : 3,
 				     .hints = amd->wish.hints };
 
-	if (queue->type != GP_KFD_QUEUE_COMPUTE && queue->type != GP_KFD_QUEUE_COMPUTE_AQL)
-		return;
 	q.level = effective_level(amd);
 	if (!q.level)
 		return;
@@ -246,6 +269,14 @@ void gp__amd_added(struct gp__amd *amd, const struct gp__kfd_queue_info *queue)
 			 "without a priority");
 }
 
+/* At level 1, those that have a window are added when they get it; the runtime's own have none. */
+void gp__amd_added(struct gp__amd *amd, const struct gp__kfd_queue_info *queue)
+{
+	if (!gp__kfd_is_compute(queue->type) || (amd->wish.level == 1 && gp__hsa_is_loaded()))
+		return;
+	add(amd, queue);
+}
+
 void gp__amd_removed(struct gp__amd *amd, const struct gp__kfd_queue_info *queue)
 {
 	if (amd->monitor)
@@ -256,4 +287,70 @@ void gp__amd_removed(struct gp__amd *amd, const struct gp__kfd_queue_info *queue
 void gp__amd_lost(struct gp__amd *amd, const struct gp__kfd_queue_info *queue)
 {
 	gp__agent_lost(amd->agent, queue->id);
+}
+
+/*
+ * The HSA runtime
+ */
+
+static bool find_queue(void *data, const void *write_index, uint32_t *id)
+{
+	struct gp__amd *amd = data;
+	struct gp__kfd_queue_info queue;
+
+	if (!gp__kfd_owner_find(amd->owner, write_index, &queue))
+		return false;
+	*id = queue.id;
+	return true;
+}
+
+static void sees_launches(void *data, uint32_t id, const void *write_index)
+{
+	struct gp__amd *amd = data;
+	struct gp__kfd_queue_info queue;
+
+	if (amd->wish.level == 1 && gp__kfd_owner_find(amd->owner, write_index, &queue))
+		add(amd, &queue);
+	if (!amd->monitor)
+		return;
+	gp__kfd_monitor_told(amd->monitor, cookie_of(id), true);
+	gp__agent_sees(amd->agent, id, GP__WIRE_SEES_LAUNCH);
+}
+
+static void launched(void *data, uint32_t id)
+{
+	struct gp__amd *amd = data;
+
+	if (amd->monitor)
+		gp__kfd_monitor_rang(amd->monitor, cookie_of(id));
+}
+
+/* The program's own order among its queues, around the priority that it was given. */
+static void prioritized(void *data, uint32_t id, enum gp__hsa_priority priority)
+{
+	struct gp__amd *amd = data;
+	struct gp__wire_hints hints = amd->wish.hints;
+
+	hints.prio += (s32)priority - GP__HSA_PRIORITY_NORMAL;
+	gp__agent_hints(amd->agent, id, &hints);
+}
+
+void gp__amd_load_hsa(struct gp__amd *amd, struct gp__hsa_table *table)
+{
+	const struct gp__hsa_host host = { .find = find_queue,
+					   .added = sees_launches,
+					   .arrived = launched,
+					   .prioritized = prioritized,
+					   .data = amd,
+					   .windows = amd->wish.level == 1,
+					   .width = amd->wish.window,
+					   .budget_ns = amd->wish.window_ns };
+	char text[256];
+	const char *why;
+
+	if (gp__hsa_load(table, &host, &why))
+		return;
+	snprintf(text, sizeof(text),
+		 "launches through the HSA runtime are not seen, as %s: work is seen later", why);
+	say(amd, text);
 }

@@ -7,6 +7,7 @@
 #define GP__JOIN_AMD_H
 
 #include "device/kfd/owner.h"
+#include "join/hsa/abi.h"
 #include "join/wish.h"
 
 struct gp__amd;
@@ -19,6 +20,9 @@ void gp__amd_forget(struct gp__amd *amd);
 
 /* As gp__agent_arriving(). */
 int gp__amd_arriving(struct gp__amd *amd, uint64_t at);
+
+/* The HSA runtime begins, and hands over its tables. */
+void gp__amd_load_hsa(struct gp__amd *amd, struct gp__hsa_table *table);
 
 /* The owner's events. */
 void gp__amd_added(struct gp__amd *amd, const struct gp__kfd_queue_info *queue);

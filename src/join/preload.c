@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "join/amd.h"
+#include "join/hsa/tools.h"
 
 #define PUBLIC __attribute__((visibility("default")))
 
@@ -232,6 +233,27 @@ int join_ioctl(int fd, unsigned long request, ...)
 	if (gp__kfd_owner_wants(request) && is_kfd(fd) && (owner = get_owner()))
 		return gp__kfd_owner_ioctl(owner, fd, request, argument);
 	return next_ioctl(fd, request, argument);
+}
+
+/*
+ * The HSA runtime, which loads this as a tools library, too
+ */
+
+PUBLIC bool OnLoad(struct gp__hsa_table *table, uint64_t version, uint64_t nr_failed,
+		   const char *const *failed);
+bool OnLoad(struct gp__hsa_table *table, uint64_t version, uint64_t nr_failed,
+	    const char *const *failed)
+{
+	(void)version, (void)nr_failed, (void)failed;
+	if (get_owner() && join.amd)
+		gp__amd_load_hsa(join.amd, table);
+	return true; /* false would be reported as a failure of the program's environment */
+}
+
+PUBLIC void OnUnload(void);
+void OnUnload(void)
+{
+	gp__hsa_unload();
 }
 
 /*

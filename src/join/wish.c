@@ -16,6 +16,19 @@ static bool read_number(const char *variable, int64_t min, int64_t max, int64_t 
 	return !text || !*text || !gp__parse_i64(text, min, max, value);
 }
 
+static bool read_window(struct gp__wish *wish)
+{
+	const char *text = getenv(GP__WISH_WINDOW);
+	u64 packets;
+
+	if (!text || !*text)
+		return true;
+	if (gp__parse_u64(text, 1, UINT32_MAX, &packets))
+		return !gp__parse_duration(text, &wish->window_ns) && wish->window_ns;
+	wish->window = (u32)packets;
+	return true;
+}
+
 bool gp__wish_read(struct gp__wish *wish, const char **bad)
 {
 	const char *priority = getenv(GP__WISH_PRIORITY), *tag = getenv(GP__WISH_TAG);
@@ -29,6 +42,9 @@ bool gp__wish_read(struct gp__wish *wish, const char **bad)
 	if (!read_number(GP__WISH_PRIORITY, -PRIORITY_MOST, PRIORITY_MOST, &prio, bad) ||
 	    !read_number(GP__WISH_LEVEL, 0, 3, &level, bad) ||
 	    !read_number(GP__WISH_SHARE, 0, 100, &share, bad))
+		return false;
+	*bad = GP__WISH_WINDOW;
+	if (!read_window(wish))
 		return false;
 	*bad = GP__WISH_DEADLINE;
 	if (deadline && *deadline && gp__parse_duration(deadline, &wish->hints.deadline_ns))

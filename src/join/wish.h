@@ -12,6 +12,7 @@
 #define GP__WISH_PRIORITY "GPREEMPT_PRIORITY"
 #define GP__WISH_TAG "GPREEMPT_TAG"
 #define GP__WISH_LEVEL "GPREEMPT_LEVEL"
+#define GP__WISH_WINDOW "GPREEMPT_WINDOW" /* of level 1: 8 packets, or 2ms */
 #define GP__WISH_SHARE "GPREEMPT_SHARE" /* percent */
 #define GP__WISH_DEADLINE "GPREEMPT_DEADLINE" /* 5ms */
 #define GP__WISH_WAY "GPREEMPT_WAY"
@@ -20,6 +21,8 @@
 struct gp__wish {
 	bool joined;
 	u32 level; /* 0: the best there is */
+	u32 window; /* packets, of level 1; 0: what takes window_ns */
+	u64 window_ns; /* 0: the default */
 	char tag[GP__WIRE_TAG_MAX];
 	struct gp__wire_hints hints;
 };

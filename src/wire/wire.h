@@ -105,9 +105,12 @@ struct gp__wire_queue_level {
 	u32 slot, level;
 };
 
+#define GP__WIRE_AT_MOST 1 /* as much of the priority as the user may have */
+
 struct gp__wire_set_hints {
 	struct gp__wire_head head;
-	u32 slot, pad;
+	u32 slot;
+	u32 flags; /* GP__WIRE_AT_MOST */
 	struct gp__wire_hints hints;
 };
 
@@ -116,6 +119,9 @@ struct gp__wire_set_hints {
  */
 
 #define GP__WIRE_SLOTS_MAX 1024
+
+/* How an agent sees work come. */
+enum gp__wire_sees { GP__WIRE_SEES_RING, GP__WIRE_SEES_LAUNCH };
 
 struct gp__wire_up_slot {
 	_Atomic u64 work; /* bit 0: it has work; above: how often that has changed */
@@ -126,7 +132,8 @@ struct gp__wire_up_slot {
 	_Atomic u32 pending;
 	_Atomic u32 expired; /* the number of an order whose time was over: it is void */
 	_Atomic u64 arriving_ns; /* CLOCK_MONOTONIC: work is announced for then; 0: none is */
-	u64 pad;
+	_Atomic u32 sees; /* enum gp__wire_sees */
+	u32 pad;
 };
 
 struct gp__wire_up {

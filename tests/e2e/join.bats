@@ -31,9 +31,9 @@ joined() {
 	[ "$status" -eq 0 ]
 }
 
-@test "two names are the preload's, and no others" {
+@test "five names are the preload's, and no others" {
 	run nm -D --defined-only --format=just-symbols "$JOIN"
-	[ "$output" = $'gp_join_table\nioctl' ]
+	[ "$output" = $'OnLoad\nOnUnload\ngp_join_arriving\ngp_join_table\nioctl' ]
 }
 
 @test "programs of HSA do what they do without it" {

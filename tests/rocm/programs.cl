@@ -38,6 +38,14 @@ __kernel void count(__global u32 *cells)
 	__atomic_fetch_add(&cells[global_id()], 1, __ATOMIC_RELAXED);
 }
 
+/* What comes in another order leaves something else. */
+__kernel void stir(__global u32 *cells, u32 with)
+{
+	__global u32 *cell = &cells[global_id()];
+
+	*cell = *cell * 1664525 + with + global_id();
+}
+
 /* The turn in which each dispatch came. */
 __kernel void take_ticket(__global u32 *next, __global u32 *mine)
 {

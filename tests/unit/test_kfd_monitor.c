@@ -377,7 +377,8 @@ static void calm_ends_at_once(void **state)
 
 	(void)state;
 	start((struct gp__kfd_monitor_options){ .busy_period_ns = 3600ull * 1000000000,
-						.calm_period_ns = 3600ull * 1000000000 });
+						.calm_period_ns = 3600ull * 1000000000,
+						.calm_busy_period_ns = 3600ull * 1000000000 });
 	assert_int_equal(gp__kfd_monitor_add(monitor, &r->info, r), 0);
 	gp__kfd_monitor_calm(monitor, true);
 	for (int i = 0; i < PATIENCE_MS && !looks(); i++)
@@ -390,6 +391,38 @@ static void calm_ends_at_once(void **state)
 	gp__kfd_monitor_calm(monitor, false);
 	wait_for_count(&r->nr_ready, 1);
 	/* The end comes before the next look. */
+	gp__kfd_monitor_destroy(monitor);
+	free_ring(r);
+}
+
+/* Between its work nobody looks at it, however short the periods are. */
+static void a_queue_whose_arrivals_are_told_is_looked_at_while_it_has_work(void **state)
+{
+	struct ring *r = new_ring(GP_KFD_QUEUE_COMPUTE_AQL);
+	uint64_t before;
+
+	(void)state;
+	start((struct gp__kfd_monitor_options){ .busy_period_ns = 100000,
+						.idle_period_ns = 100000 });
+	assert_int_equal(gp__kfd_monitor_add(monitor, &r->info, r), 0);
+	gp__kfd_monitor_told(monitor, r, true);
+	for (uint32_t i = 1; i <= 3; i++) {
+		pause_ms(FEW_PERIODS_MS);
+		before = looks();
+		pause_ms(FEW_PERIODS_MS);
+		assert_int_equal(looks(), before);
+		submit(r, true);
+		gp__kfd_monitor_rang(monitor, r);
+		gp__kfd_monitor_rang(monitor, r);
+		assert_int_equal(r->nr_ready, i);
+		fetch(r);
+		for (int k = 0; k < PATIENCE_MS && looks() < before + 3; k++)
+			pause_ms(1);
+		assert_true(looks() >= before + 3);
+		finish(r);
+		wait_for_count(&r->nr_idle, i);
+	}
+	assert_int_equal(r->nr_ready, 3);
 	gp__kfd_monitor_destroy(monitor);
 	free_ring(r);
 }
@@ -595,6 +628,7 @@ int main(void)
 		cmocka_unit_test(rings_without_packets_end_after_the_grace_time),
 		cmocka_unit_test(without_queues_nobody_looks),
 		cmocka_unit_test(calm_ends_at_once),
+		cmocka_unit_test(a_queue_whose_arrivals_are_told_is_looked_at_while_it_has_work),
 		cmocka_unit_test(many_queues_at_once),
 		cmocka_unit_test(queues_come_and_go),
 		cmocka_unit_test(what_is_seen_makes_the_core_stop_and_start),

@@ -37,6 +37,7 @@ enum { WORD_SIGNAL, WORD_READ, WORD_WRITE, WORDS };
 struct seen {
 	struct gp__kfd_queue_info queue;
 	void *cookie;
+	bool told; /* of arrivals, by others */
 	struct gp__kfd_watch watch;
 	struct gp__kfd_sight sight;
 	uint64_t signal_at; /* of the last packet; 0: it has none */
@@ -64,6 +65,8 @@ struct gp__kfd_monitor {
 	pthread_mutex_t lock;
 	pthread_cond_t wake; /* the thread, or who waits for its callbacks */
 	bool ends, calm, telling;
+	bool soon; /* whoever prepares the look wants another */
+	size_t nr_busy; /* as the latest look has it */
 	size_t nr, room;
 	/* For each queue: */
 	struct seen **seen;
@@ -233,8 +236,10 @@ static void look_at_waves(struct gp__kfd_monitor *m, struct seen *s)
 static size_t look(struct gp__kfd_monitor *m, struct message message[MESSAGES])
 {
 	uint64_t now = gp__clock_ns();
-	size_t nr = look_at_all(m), ending, n = 0;
+	size_t nr, ending, n = 0;
 
+	m->soon = m->options.prepare && m->options.prepare(m->options.data, now);
+	nr = look_at_all(m);
 	if (nr)
 		nr = look_at_indices(m, nr, now);
 	ending = find_ending(m, nr);
@@ -242,12 +247,14 @@ static size_t look(struct gp__kfd_monitor *m, struct message message[MESSAGES])
 		find_signals(m, ending);
 		look_at_signals(m, ending);
 	}
+	m->nr_busy = 0;
 	for (size_t i = 0; i < nr && n < MESSAGES; i++) {
 		struct seen *s = m->asking[i];
 		enum gp__kfd_watch_event event;
 
 		look_at_waves(m, s);
 		event = gp__kfd_watch_look(&s->watch, &s->sight, &m->patience);
+		m->nr_busy += s->watch.busy;
 		if (s->watch.busy || event)
 			m->last_work = now;
 		if (event)
@@ -266,6 +273,7 @@ static size_t look(struct gp__kfd_monitor *m, struct message message[MESSAGES])
  * The thread
  */
 
+/* With the lock, which is not held while they are told. */
 static void tell(struct gp__kfd_monitor *m, const struct message *message, size_t n)
 {
 	const struct gp__kfd_monitor_options *o = &m->options;
@@ -286,6 +294,13 @@ static void tell(struct gp__kfd_monitor *m, const struct message *message, size_
 	pthread_cond_broadcast(&m->wake);
 }
 
+/* What is seen from now on is told after what is being told. */
+static void await_telling(struct gp__kfd_monitor *m)
+{
+	while (m->telling)
+		pthread_cond_wait(&m->wake, &m->lock);
+}
+
 static uint64_t cpu_ns(clockid_t clock)
 {
 	struct timespec ts = { 0 };
@@ -304,14 +319,30 @@ static void account(struct gp__kfd_monitor *m)
 
 static uint64_t period(const struct gp__kfd_monitor *m, uint64_t now)
 {
-	uint64_t longest = m->calm ? m->options.calm_period_ns : m->options.idle_period_ns;
+	const struct gp__kfd_monitor_options *o = &m->options;
+	uint64_t longest = m->calm ? o->calm_period_ns : o->idle_period_ns;
+	uint64_t shortest = m->calm ? o->calm_busy_period_ns : o->busy_period_ns;
 	uint64_t ns = (now - m->last_work) / SILENCE_PART;
 
 	if (ns > longest)
 		ns = longest;
-	if (ns < m->options.busy_period_ns)
-		ns = m->options.busy_period_ns;
+	if (ns < shortest)
+		ns = shortest;
+	if (m->soon && ns > o->busy_period_ns)
+		ns = o->busy_period_ns;
 	return ns > LOAD_PART * m->look_ns ? ns : LOAD_PART * m->look_ns;
+}
+
+/* Nothing will be seen before somebody tells. */
+static bool may_sleep(const struct gp__kfd_monitor *m)
+{
+	size_t i = 0;
+
+	if (m->nr_busy || m->soon)
+		return false;
+	while (i < m->nr && m->seen[i]->told)
+		i++;
+	return i == m->nr;
 }
 
 static void wait_until(struct gp__kfd_monitor *m, uint64_t when)
@@ -334,15 +365,17 @@ static void *run(void *arg)
 	while (!m->ends) {
 		size_t n;
 
-		if (!m->nr) {
-			pthread_cond_wait(&m->wake, &m->lock);
-			continue;
-		}
+		await_telling(m);
 		n = look(m, message);
 		if (n)
 			tell(m, message, n);
 		account(m);
-		if (n < MESSAGES && m->nr && !m->ends)
+		/* Who was told that a queue is idle may have missed what came meanwhile. */
+		if (n || m->ends)
+			continue;
+		if (may_sleep(m))
+			pthread_cond_wait(&m->wake, &m->lock);
+		else
 			wait_until(m, gp__clock_ns() + period(m, gp__clock_ns()));
 	}
 	pthread_mutex_unlock(&m->lock);
@@ -421,8 +454,34 @@ void gp__kfd_monitor_remove(struct gp__kfd_monitor *m, void *cookie)
 		free(m->seen[i]);
 		m->seen[i] = m->seen[--m->nr];
 	}
-	while (m->telling)
-		pthread_cond_wait(&m->wake, &m->lock);
+	await_telling(m);
+	pthread_mutex_unlock(&m->lock);
+}
+
+void gp__kfd_monitor_told(struct gp__kfd_monitor *m, void *cookie, bool told)
+{
+	size_t i;
+
+	pthread_mutex_lock(&m->lock);
+	i = index_of(m, cookie);
+	if (i < m->nr)
+		m->seen[i]->told = told;
+	pthread_cond_broadcast(&m->wake);
+	pthread_mutex_unlock(&m->lock);
+}
+
+void gp__kfd_monitor_rang(struct gp__kfd_monitor *m, void *cookie)
+{
+	const struct message message = { cookie, GP__KFD_WATCH_READY, 1 };
+	size_t i;
+
+	pthread_mutex_lock(&m->lock);
+	await_telling(m);
+	i = index_of(m, cookie);
+	if (i < m->nr && gp__kfd_watch_rang(&m->seen[i]->watch)) {
+		m->last_work = gp__clock_ns();
+		tell(m, &message, 1);
+	}
 	pthread_mutex_unlock(&m->lock);
 }
 
@@ -509,6 +568,7 @@ int gp__kfd_monitor_create(const struct gp__kfd_monitor_options *options,
 	set_default(&m->options.busy_period_ns, GP__KFD_BUSY_PERIOD_NS);
 	set_default(&m->options.idle_period_ns, GP__KFD_IDLE_PERIOD_NS);
 	set_default(&m->options.calm_period_ns, GP__KFD_CALM_PERIOD_NS);
+	set_default(&m->options.calm_busy_period_ns, GP__KFD_CALM_BUSY_PERIOD_NS);
 	set_default(&m->options.grace_ns, GP__KFD_GRACE_NS);
 	set_default(&m->options.blind_ns, GP__KFD_BLIND_NS);
 	m->patience = (struct gp__kfd_patience){ m->options.grace_ns, m->options.blind_ns };

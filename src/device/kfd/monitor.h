@@ -5,9 +5,11 @@
  *
  * It looks every busy_period while a queue has work. After that it looks less and less often: so
  * often that an arrival is seen after a 64th of the time that nothing has happened, or after
- * idle_period, whichever is earlier. Where nobody else has work on the GPU either, no arrival has
- * to be seen at once: whoever knows that says calm, and the bound is calm_period. While there are
- * no queues the thread sleeps for good. With many queues the periods are longer, so that looking
+ * idle_period, whichever is earlier. Where nobody else has work on the GPU either, no arrival and
+ * no end has to be seen at once: whoever knows that says calm, and the bounds are calm_period and
+ * calm_busy_period. Where the launches of a queue are seen by others, they say so
+ * (gp__kfd_monitor_rang), and it is looked at only while it has work. While there is nothing to
+ * look at the thread sleeps for good. With many queues the periods are longer, so that looking
  * never takes more than a sixteenth of a CPU.
  *
  * Memory of a queue may go away while it is looked at: that is counted, and the queue stays what it
@@ -29,16 +31,19 @@ struct gp__kfd_monitor;
 #define GP__KFD_BUSY_PERIOD_NS 50000ull
 #define GP__KFD_IDLE_PERIOD_NS 1000000ull
 #define GP__KFD_CALM_PERIOD_NS 4000000000ull
+#define GP__KFD_CALM_BUSY_PERIOD_NS 10000000ull
 #define GP__KFD_GRACE_NS 10000000ull
 #define GP__KFD_BLIND_NS 100000000ull
 
 /* Periods and times that are 0 are the ones above. */
 struct gp__kfd_monitor_options {
-	uint64_t busy_period_ns, idle_period_ns, calm_period_ns;
+	uint64_t busy_period_ns, idle_period_ns, calm_period_ns, calm_busy_period_ns;
 	/* How long a queue whose last packet has no signal must be still before it is idle: where
 	 * the driver says that its process has no waves on the GPU, and where it does not say. */
 	uint64_t grace_ns, blind_ns;
-	/* Called from the monitor's thread without a lock. It may not add or remove queues.
+	/* Before each look, with the monitor's lock. True: look again soon, work or not. */
+	bool (*prepare)(void *data, uint64_t now);
+	/* Called without a lock, one at a time. It may not add or remove queues.
 	 * @pending: what was not fetched yet, in packets, words (PM4) or bytes (SDMA). */
 	void (*ready)(void *data, void *cookie, uint64_t pending, uint64_t now);
 	void (*idle)(void *data, void *cookie, uint64_t now);
@@ -64,6 +69,11 @@ int gp__kfd_monitor_add(struct gp__kfd_monitor *monitor, const struct gp__kfd_qu
 			void *cookie);
 /* Returns when no callback for it runs or will. */
 void gp__kfd_monitor_remove(struct gp__kfd_monitor *monitor, void *cookie);
+
+/* Whether arrivals in the queue are told by gp__kfd_monitor_rang(). */
+void gp__kfd_monitor_told(struct gp__kfd_monitor *monitor, void *cookie, bool told);
+/* Work has come into a queue: where it had none, ready() is called, by the caller's thread. */
+void gp__kfd_monitor_rang(struct gp__kfd_monitor *monitor, void *cookie);
 
 /* The scheduler stops the queue, or has let it go: while it is held it does not become idle. */
 void gp__kfd_monitor_hold(struct gp__kfd_monitor *monitor, void *cookie, bool held);

@@ -428,6 +428,25 @@ void gp__kfd_owner_clear(struct gp__kfd_owner *o, struct gp__kfd_entry *e)
 	e->error = 0;
 }
 
+bool gp__kfd_owner_find(struct gp__kfd_owner *o, const void *write_index,
+			struct gp__kfd_queue_info *queue)
+{
+	uint32_t end = atomic_load(&o->end);
+	bool found = false;
+
+	for (uint32_t id = 0; id < end && !found; id++) {
+		struct gp__kfd_entry *e = &o->entry[id];
+
+		pthread_mutex_lock(&e->lock);
+		found = e->exists && !e->going &&
+			e->info.write_index == (uint64_t)(uintptr_t)write_index;
+		if (found)
+			*queue = e->info;
+		pthread_mutex_unlock(&e->lock);
+	}
+	return found;
+}
+
 size_t gp__kfd_owner_list(struct gp__kfd_owner *o, struct gp__kfd_owned *list, size_t max)
 {
 	uint32_t end = atomic_load(&o->end);

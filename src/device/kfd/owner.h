@@ -69,6 +69,9 @@ struct gp__kfd_owned {
 	int error; /* of the latest stop or start that failed; 0: none did */
 };
 
+/* The queue whose write index is there; false: there is none. */
+bool gp__kfd_owner_find(struct gp__kfd_owner *owner, const void *write_index,
+			struct gp__kfd_queue_info *queue);
 /* Copies up to @max of them in the order of their ids; how many there are. */
 size_t gp__kfd_owner_list(struct gp__kfd_owner *owner, struct gp__kfd_owned *list, size_t max);
 

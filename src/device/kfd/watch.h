@@ -57,6 +57,15 @@ static inline void gp__kfd_watch_init(struct gp__kfd_watch *w, const struct gp__
 	*w = (struct gp__kfd_watch){ .type = q->type, .ring_bytes = q->ring_bytes };
 }
 
+/* Work has come, as somebody saw who saw it come. True: there was none before. */
+static inline bool gp__kfd_watch_rang(struct gp__kfd_watch *w)
+{
+	bool was_idle = !w->busy;
+
+	w->busy = true;
+	return was_idle;
+}
+
 /* How much is in the ring that was not fetched: packets, words (PM4) or bytes (SDMA). */
 uint64_t gp__kfd_watch_pending(const struct gp__kfd_watch *w, uint64_t read, uint64_t write);
 /* Whether signal and waves matter now that the indices are these. */

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What of the HSA runtime's binary interface to tools is used here: the tables of its functions,
+ * which only grow, and the memory of a queue and of a doorbell signal. A test holds it against the
+ * runtime's own headers, which are C++.
+ */
+#ifndef GP__JOIN_HSA_ABI_H
+#define GP__JOIN_HSA_ABI_H
+
+#include <stdint.h>
+
+#define GP__HSA_TABLE_MAJOR 1
+
+struct gp__hsa_version {
+	uint32_t major;
+	uint32_t bytes; /* of the table */
+	uint32_t step, reserved;
+};
+
+typedef void gp__hsa_fn(void);
+
+/* Of the table of core functions. */
+enum gp__hsa_core_fn {
+	GP__HSA_QUEUE_CREATE = 7,
+	GP__HSA_QUEUE_DESTROY = 9,
+	GP__HSA_LOAD_WRITE_SCACQUIRE = 13,
+	GP__HSA_LOAD_WRITE_RELAXED,
+	GP__HSA_STORE_WRITE_RELAXED,
+	GP__HSA_STORE_WRITE_SCRELEASE,
+	GP__HSA_CAS_WRITE_SCACQ_SCREL,
+	GP__HSA_CAS_WRITE_SCACQUIRE,
+	GP__HSA_CAS_WRITE_RELAXED,
+	GP__HSA_CAS_WRITE_SCRELEASE,
+	GP__HSA_ADD_WRITE_SCACQ_SCREL,
+	GP__HSA_ADD_WRITE_SCACQUIRE,
+	GP__HSA_ADD_WRITE_RELAXED,
+	GP__HSA_ADD_WRITE_SCRELEASE,
+	GP__HSA_SIGNAL_STORE_RELAXED = 41,
+	GP__HSA_SIGNAL_STORE_SCRELEASE,
+	GP__HSA_CORE_FNS,
+};
+
+/* Of the table of AMD's. */
+enum gp__hsa_amd_fn {
+	GP__HSA_AMD_QUEUE_SET_PRIORITY = 37,
+	GP__HSA_AMD_FNS,
+};
+
+struct gp__hsa_core {
+	struct gp__hsa_version version;
+	gp__hsa_fn *fn[GP__HSA_CORE_FNS];
+};
+
+struct gp__hsa_amd {
+	struct gp__hsa_version version;
+	gp__hsa_fn *fn[GP__HSA_AMD_FNS];
+};
+
+struct gp__hsa_table {
+	struct gp__hsa_version version;
+	struct gp__hsa_core *core;
+	struct gp__hsa_amd *amd;
+};
+
+struct gp__hsa_queue {
+	uint32_t type, features;
+	void *ring;
+	uint64_t doorbell; /* a signal */
+	uint32_t size, reserved;
+	uint64_t id;
+	uint32_t reserved1[4];
+	_Atomic uint64_t write_index;
+	uint32_t reserved2[16];
+	_Atomic uint64_t read_index;
+};
+
+/* A signal's handle is the address of this. */
+struct gp__hsa_signal {
+	int64_t kind; /* negative: a doorbell */
+	uint64_t value;
+	uint64_t mailbox;
+	uint32_t event_id, reserved;
+	uint64_t start, end;
+	struct gp__hsa_queue *queue; /* of a doorbell */
+};
+
+/* Of hsa_amd_queue_set_priority(). */
+enum gp__hsa_priority {
+	GP__HSA_PRIORITY_LOW = 0,
+	GP__HSA_PRIORITY_NORMAL = 1,
+	GP__HSA_PRIORITY_HIGH = 2,
+};
+
+#endif

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+#include "join/hsa/ring.h"
+
+/* Until somebody says otherwise. */
+#define BUDGET_NS 1000000ull
+/* Whoever looks this often sees a packet taken when it is. */
+#define OFTEN_NS 100000ull
+
+void gp__aql_ring_init(struct gp__aql_ring *r, const _Atomic uint64_t *read,
+		       _Atomic uint64_t *queue_write,
+		       void (*ring_doorbell)(void *data, uint64_t index), void *data)
+{
+	uint64_t write = atomic_load(queue_write);
+
+	*r = (struct gp__aql_ring){ .read = read,
+				    .queue_write = queue_write,
+				    .announced = write,
+				    .handed = write,
+				    .taken = write,
+				    .ring_doorbell = ring_doorbell,
+				    .data = data };
+	atomic_init(&r->write, write);
+	gp__window_init(&r->tuned, BUDGET_NS, GP__WINDOW_MAX);
+	pthread_mutex_init(&r->lock, NULL);
+}
+
+void gp__aql_ring_destroy(struct gp__aql_ring *r)
+{
+	pthread_mutex_destroy(&r->lock);
+}
+
+/*
+ * Somebody who does not ask us has put packets behind those that were handed over. Where nothing
+ * is kept they stand where the program expects its next ones to be, as without us.
+ */
+static void notice_foreign(struct gp__aql_ring *r)
+{
+	uint64_t now = atomic_load(r->queue_write), kept = r->handed;
+
+	if (now == r->handed)
+		return;
+	r->foreign = true;
+	r->handed = now;
+	if (r->announced < now)
+		r->announced = now;
+	atomic_compare_exchange_strong(&r->write, &kept, now);
+}
+
+static uint64_t end_of_window(const struct gp__aql_ring *r)
+{
+	switch (r->gate) {
+	case GP__AQL_OPEN:
+		return UINT64_MAX;
+	case GP__AQL_NARROW:
+		return atomic_load_explicit(r->read, memory_order_relaxed) +
+		       (r->width ? r->width : r->tuned.size);
+	default:
+		return 0;
+	}
+}
+
+/* Under the lock. True: the doorbell was rung. */
+static bool hand_over(struct gp__aql_ring *r)
+{
+	uint64_t to = end_of_window(r);
+
+	notice_foreign(r);
+	if (to > r->announced)
+		to = r->announced;
+	if (to <= r->handed)
+		return false;
+	r->handed = to;
+	/* The packets were written before the doorbell that announced them. */
+	atomic_store_explicit(r->queue_write, to, memory_order_release);
+	r->ring_doorbell(r->data, to - 1);
+	return true;
+}
+
+/*
+ * A packet that is taken is one that has ended, but for the last: the next is taken when it has, or
+ * when there is room beside it.
+ */
+static void measure(struct gp__aql_ring *r, uint64_t now)
+{
+	uint64_t read = atomic_load_explicit(r->read, memory_order_relaxed), n = read - r->taken;
+	bool often = now - r->looked_at <= OFTEN_NS;
+
+	r->looked_at = now;
+	r->taken = read;
+	if (r->gate == GP__AQL_NARROW)
+		gp__window_complete(&r->tuned, n > UINT32_MAX ? UINT32_MAX : (uint32_t)n, often,
+				    read < r->handed, now);
+	else
+		gp__window_break(&r->tuned);
+}
+
+void gp__aql_ring_set_width(struct gp__aql_ring *r, uint32_t packets)
+{
+	pthread_mutex_lock(&r->lock);
+	r->width = packets;
+	hand_over(r);
+	pthread_mutex_unlock(&r->lock);
+}
+
+void gp__aql_ring_set_budget(struct gp__aql_ring *r, uint64_t ns)
+{
+	pthread_mutex_lock(&r->lock);
+	r->width = 0;
+	gp__window_init(&r->tuned, ns, GP__WINDOW_MAX);
+	pthread_mutex_unlock(&r->lock);
+}
+
+void gp__aql_ring_announce(struct gp__aql_ring *r, uint64_t index)
+{
+	uint64_t write;
+
+	pthread_mutex_lock(&r->lock);
+	/* Some programs ring with the number behind their last packet. */
+	write = atomic_load_explicit(&r->write, memory_order_relaxed);
+	if (index >= write)
+		index = write - 1;
+	if ((int64_t)(index + 1 - r->announced) > 0)
+		r->announced = index + 1;
+	/* One of several threads may be late with a packet at which the processor waits. */
+	if (!hand_over(r) && index < r->handed)
+		r->ring_doorbell(r->data, index);
+	pthread_mutex_unlock(&r->lock);
+}
+
+void gp__aql_ring_set_gate(struct gp__aql_ring *r, enum gp__aql_gate gate)
+{
+	pthread_mutex_lock(&r->lock);
+	r->gate = gate;
+	hand_over(r);
+	pthread_mutex_unlock(&r->lock);
+}
+
+bool gp__aql_ring_advance(struct gp__aql_ring *r, uint64_t now)
+{
+	bool kept;
+
+	pthread_mutex_lock(&r->lock);
+	measure(r, now);
+	hand_over(r);
+	kept = r->gate == GP__AQL_NARROW && r->handed < r->announced;
+	pthread_mutex_unlock(&r->lock);
+	return kept;
+}
+
+bool gp__aql_ring_is_foreign(struct gp__aql_ring *r)
+{
+	bool foreign;
+
+	pthread_mutex_lock(&r->lock);
+	notice_foreign(r);
+	foreign = r->foreign;
+	pthread_mutex_unlock(&r->lock);
+	return foreign;
+}

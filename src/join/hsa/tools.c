@@ -1,0 +1,479 @@
+// SPDX-License-Identifier: MIT
+#include "join/hsa/tools.h"
+
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define HSA_SUCCESS 0
+
+/* Twice as many places as queues, so that one is found after few steps. */
+#define PLACES 4096u
+#define QUEUES_MAX (PLACES / 2)
+
+struct queue {
+	struct gp__hsa_queue *hsa;
+	uint32_t id;
+	atomic_bool busy; /* nobody wants to know about arrivals */
+	bool has_window;
+	bool held;
+	struct gp__aql_ring ring;
+};
+
+typedef uint32_t create_fn(uint64_t agent, uint32_t size, uint32_t type, void *callback, void *data,
+			   uint32_t private_bytes, uint32_t group_bytes,
+			   struct gp__hsa_queue **queue);
+typedef uint32_t destroy_fn(struct gp__hsa_queue *queue);
+typedef uint64_t load_fn(const struct gp__hsa_queue *queue);
+typedef void store_fn(const struct gp__hsa_queue *queue, uint64_t value);
+typedef uint64_t cas_fn(const struct gp__hsa_queue *queue, uint64_t expected, uint64_t value);
+typedef uint64_t add_fn(const struct gp__hsa_queue *queue, uint64_t value);
+typedef void signal_store_fn(uint64_t signal, int64_t value);
+typedef uint32_t set_priority_fn(struct gp__hsa_queue *queue, uint32_t priority);
+
+/*
+ * Places are found by the queue's address, and read without the lock: a program does not use a
+ * queue while it makes or destroys it. One that was left is marked so, for others behind it to be
+ * found.
+ */
+static struct {
+	struct gp__hsa_host host;
+	pthread_mutex_t lock; /* of changes to the places */
+	_Atomic(struct queue *) place[PLACES];
+	uint32_t nr_queues;
+	bool loaded;
+	bool narrow; /* what is not held */
+	gp__hsa_fn *core[GP__HSA_CORE_FNS];
+	gp__hsa_fn *set_priority; /* NULL: this runtime has none */
+} hsa = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static struct queue left;
+
+/* The runtime's own function, as the type that it is. */
+#define NEXT(which, type) ((type *)hsa.core[which])
+
+/*
+ * Places
+ */
+
+static uint32_t first_place(const struct gp__hsa_queue *q)
+{
+	uint64_t hash = (uint64_t)(uintptr_t)q * 0x9e3779b97f4a7c15ull;
+
+	return (uint32_t)(hash >> 32) % PLACES;
+}
+
+static struct queue *find(const struct gp__hsa_queue *hsa_queue)
+{
+	for (uint32_t n = 0, i = first_place(hsa_queue); n < PLACES; n++, i = (i + 1) % PLACES) {
+		struct queue *q = atomic_load_explicit(&hsa.place[i], memory_order_acquire);
+
+		if (!q)
+			return NULL;
+		if (q != &left && q->hsa == hsa_queue)
+			return q;
+	}
+	return NULL;
+}
+
+static bool put(struct queue *q)
+{
+	uint32_t i = first_place(q->hsa);
+
+	if (hsa.nr_queues == QUEUES_MAX)
+		return false;
+	while (atomic_load(&hsa.place[i]) && atomic_load(&hsa.place[i]) != &left)
+		i = (i + 1) % PLACES;
+	atomic_store_explicit(&hsa.place[i], q, memory_order_release);
+	hsa.nr_queues++;
+	return true;
+}
+
+/* Where nobody comes behind it, nobody has to look any further. */
+static void leave(uint32_t i)
+{
+	bool is_last = !atomic_load(&hsa.place[(i + 1) % PLACES]);
+
+	atomic_store(&hsa.place[i], &left);
+	while (is_last && atomic_load(&hsa.place[i]) == &left) {
+		atomic_store(&hsa.place[i], NULL);
+		i = (i + PLACES - 1) % PLACES;
+	}
+}
+
+static struct queue *take(const struct gp__hsa_queue *hsa_queue)
+{
+	for (uint32_t n = 0, i = first_place(hsa_queue); n < PLACES; n++, i = (i + 1) % PLACES) {
+		struct queue *q = atomic_load(&hsa.place[i]);
+
+		if (!q)
+			return NULL;
+		if (q == &left || q->hsa != hsa_queue)
+			continue;
+		leave(i);
+		hsa.nr_queues--;
+		return q;
+	}
+	return NULL;
+}
+
+/* Under the lock. */
+static struct queue *find_id(uint32_t id)
+{
+	for (uint32_t i = 0; i < PLACES && hsa.nr_queues; i++) {
+		struct queue *q = atomic_load(&hsa.place[i]);
+
+		if (q && q != &left && q->id == id)
+			return q;
+	}
+	return NULL;
+}
+
+/*
+ * Queues
+ */
+
+static void ring_doorbell(void *data, uint64_t index)
+{
+	const struct queue *q = data;
+
+	NEXT(GP__HSA_SIGNAL_STORE_SCRELEASE, signal_store_fn)(q->hsa->doorbell, (int64_t)index);
+}
+
+/* Under the lock, or before anybody knows the queue. */
+static void set_gate(struct queue *q)
+{
+	enum gp__aql_gate gate = hsa.narrow ? GP__AQL_NARROW : GP__AQL_OPEN;
+
+	gp__aql_ring_set_gate(&q->ring, q->held ? GP__AQL_SHUT : gate);
+}
+
+static void add_window(struct queue *q)
+{
+	q->has_window = true;
+	gp__aql_ring_init(&q->ring, &q->hsa->read_index, &q->hsa->write_index, ring_doorbell, q);
+	if (hsa.host.width)
+		gp__aql_ring_set_width(&q->ring, hsa.host.width);
+	else if (hsa.host.budget_ns)
+		gp__aql_ring_set_budget(&q->ring, hsa.host.budget_ns);
+	set_gate(q);
+}
+
+static void add_queue(struct gp__hsa_queue *hsa_queue)
+{
+	struct queue *q;
+	uint32_t id;
+	bool known;
+
+	if (!hsa.host.find(hsa.host.data, (const void *)&hsa_queue->write_index, &id))
+		return;
+	q = calloc(1, sizeof(*q));
+	if (!q)
+		return;
+	q->hsa = hsa_queue;
+	q->id = id;
+	pthread_mutex_lock(&hsa.lock);
+	if (hsa.host.windows)
+		add_window(q);
+	known = put(q);
+	pthread_mutex_unlock(&hsa.lock);
+	if (known)
+		hsa.host.added(hsa.host.data, id, (const void *)&hsa_queue->write_index);
+	else
+		free(q);
+}
+
+static void remove_queue(const struct gp__hsa_queue *hsa_queue)
+{
+	struct queue *q;
+
+	pthread_mutex_lock(&hsa.lock);
+	q = take(hsa_queue);
+	pthread_mutex_unlock(&hsa.lock);
+	if (q && q->has_window)
+		gp__aql_ring_destroy(&q->ring);
+	free(q);
+}
+
+static uint32_t queue_create(uint64_t agent, uint32_t size, uint32_t type, void *callback,
+			     void *data, uint32_t private_bytes, uint32_t group_bytes,
+			     struct gp__hsa_queue **queue)
+{
+	uint32_t status = NEXT(GP__HSA_QUEUE_CREATE, create_fn)(agent, size, type, callback, data,
+								private_bytes, group_bytes, queue);
+
+	if (status == HSA_SUCCESS)
+		add_queue(*queue);
+	return status;
+}
+
+static uint32_t queue_destroy(struct gp__hsa_queue *queue)
+{
+	if (queue)
+		remove_queue(queue);
+	return NEXT(GP__HSA_QUEUE_DESTROY, destroy_fn)(queue);
+}
+
+static uint32_t queue_set_priority(struct gp__hsa_queue *queue, uint32_t priority)
+{
+	uint32_t status = ((set_priority_fn *)hsa.set_priority)(queue, priority);
+	struct queue *q = status == HSA_SUCCESS ? find(queue) : NULL;
+
+	if (q)
+		hsa.host.prioritized(hsa.host.data, q->id, (enum gp__hsa_priority)priority);
+	return status;
+}
+
+/*
+ * The doorbell
+ */
+
+static void ring(struct queue *q, uint64_t signal, int64_t value, signal_store_fn *store)
+{
+	if (q->has_window)
+		gp__aql_ring_announce(&q->ring, (uint64_t)value);
+	else
+		store(signal, value);
+	/*
+	 * gp__hsa_rest() makes every thread pass a barrier after it has cleared this, so that
+	 * either it is seen here, or the work is seen there.
+	 */
+	atomic_signal_fence(memory_order_seq_cst);
+	if (!atomic_load_explicit(&q->busy, memory_order_relaxed) &&
+	    !atomic_exchange(&q->busy, true))
+		hsa.host.arrived(hsa.host.data, q->id);
+}
+
+static void store_signal(uint64_t signal, int64_t value, signal_store_fn *store)
+{
+	const struct gp__hsa_signal *s = (const struct gp__hsa_signal *)(uintptr_t)signal;
+	struct queue *q = s && s->kind < 0 ? find(s->queue) : NULL;
+
+	if (q)
+		ring(q, signal, value, store);
+	else
+		store(signal, value);
+}
+
+static void signal_store_relaxed(uint64_t signal, int64_t value)
+{
+	store_signal(signal, value, NEXT(GP__HSA_SIGNAL_STORE_RELAXED, signal_store_fn));
+}
+
+static void signal_store_screlease(uint64_t signal, int64_t value)
+{
+	store_signal(signal, value, NEXT(GP__HSA_SIGNAL_STORE_SCRELEASE, signal_store_fn));
+}
+
+/*
+ * The write index, of queues that have a window
+ */
+
+static _Atomic uint64_t *kept_index(const struct gp__hsa_queue *queue)
+{
+	struct queue *q = find(queue);
+
+	return q && q->has_window ? &q->ring.write : NULL;
+}
+
+#define LOAD(name, which, order)                                                 \
+	static uint64_t load_write_##name(const struct gp__hsa_queue *queue)     \
+	{                                                                        \
+		const _Atomic uint64_t *write = kept_index(queue);               \
+                                                                                 \
+		return write ? atomic_load_explicit(write, order)                \
+			     : NEXT(GP__HSA_LOAD_WRITE_##which, load_fn)(queue); \
+	}
+LOAD(scacquire, SCACQUIRE, memory_order_acquire)
+LOAD(relaxed, RELAXED, memory_order_relaxed)
+
+#define STORE(name, which, order)                                                         \
+	static void store_write_##name(const struct gp__hsa_queue *queue, uint64_t value) \
+	{                                                                                 \
+		_Atomic uint64_t *write = kept_index(queue);                              \
+                                                                                          \
+		if (write)                                                                \
+			atomic_store_explicit(write, value, order);                       \
+		else                                                                      \
+			NEXT(GP__HSA_STORE_WRITE_##which, store_fn)(queue, value);        \
+	}
+STORE(relaxed, RELAXED, memory_order_relaxed)
+STORE(screlease, SCRELEASE, memory_order_release)
+
+#define CAS(name, which, order)                                                                 \
+	static uint64_t cas_write_##name(const struct gp__hsa_queue *queue, uint64_t expected,  \
+					 uint64_t value)                                        \
+	{                                                                                       \
+		_Atomic uint64_t *write = kept_index(queue);                                    \
+                                                                                                \
+		if (!write)                                                                     \
+			return NEXT(GP__HSA_CAS_WRITE_##which, cas_fn)(queue, expected, value); \
+		atomic_compare_exchange_strong_explicit(write, &expected, value, order,         \
+							memory_order_relaxed);                  \
+		return expected;                                                                \
+	}
+CAS(scacq_screl, SCACQ_SCREL, memory_order_acq_rel)
+CAS(scacquire, SCACQUIRE, memory_order_acquire)
+CAS(relaxed, RELAXED, memory_order_relaxed)
+CAS(screlease, SCRELEASE, memory_order_release)
+
+#define ADD(name, which, order)                                                             \
+	static uint64_t add_write_##name(const struct gp__hsa_queue *queue, uint64_t value) \
+	{                                                                                   \
+		_Atomic uint64_t *write = kept_index(queue);                                \
+                                                                                            \
+		return write ? atomic_fetch_add_explicit(write, value, order)               \
+			     : NEXT(GP__HSA_ADD_WRITE_##which, add_fn)(queue, value);       \
+	}
+ADD(scacq_screl, SCACQ_SCREL, memory_order_acq_rel)
+ADD(scacquire, SCACQUIRE, memory_order_acquire)
+ADD(relaxed, RELAXED, memory_order_relaxed)
+ADD(screlease, SCRELEASE, memory_order_release)
+
+/*
+ * The tables
+ */
+
+static const struct {
+	enum gp__hsa_core_fn which;
+	bool for_windows;
+	gp__hsa_fn *ours;
+} replaced[] = {
+	{ GP__HSA_QUEUE_CREATE, false, (gp__hsa_fn *)queue_create },
+	{ GP__HSA_QUEUE_DESTROY, false, (gp__hsa_fn *)queue_destroy },
+	{ GP__HSA_SIGNAL_STORE_RELAXED, false, (gp__hsa_fn *)signal_store_relaxed },
+	{ GP__HSA_SIGNAL_STORE_SCRELEASE, false, (gp__hsa_fn *)signal_store_screlease },
+	{ GP__HSA_LOAD_WRITE_SCACQUIRE, true, (gp__hsa_fn *)load_write_scacquire },
+	{ GP__HSA_LOAD_WRITE_RELAXED, true, (gp__hsa_fn *)load_write_relaxed },
+	{ GP__HSA_STORE_WRITE_RELAXED, true, (gp__hsa_fn *)store_write_relaxed },
+	{ GP__HSA_STORE_WRITE_SCRELEASE, true, (gp__hsa_fn *)store_write_screlease },
+	{ GP__HSA_CAS_WRITE_SCACQ_SCREL, true, (gp__hsa_fn *)cas_write_scacq_screl },
+	{ GP__HSA_CAS_WRITE_SCACQUIRE, true, (gp__hsa_fn *)cas_write_scacquire },
+	{ GP__HSA_CAS_WRITE_RELAXED, true, (gp__hsa_fn *)cas_write_relaxed },
+	{ GP__HSA_CAS_WRITE_SCRELEASE, true, (gp__hsa_fn *)cas_write_screlease },
+	{ GP__HSA_ADD_WRITE_SCACQ_SCREL, true, (gp__hsa_fn *)add_write_scacq_screl },
+	{ GP__HSA_ADD_WRITE_SCACQUIRE, true, (gp__hsa_fn *)add_write_scacquire },
+	{ GP__HSA_ADD_WRITE_RELAXED, true, (gp__hsa_fn *)add_write_relaxed },
+	{ GP__HSA_ADD_WRITE_SCRELEASE, true, (gp__hsa_fn *)add_write_screlease },
+};
+
+static const char *obstacle(const struct gp__hsa_table *table)
+{
+	if (table->version.major != GP__HSA_TABLE_MAJOR || table->version.bytes < sizeof(*table) ||
+	    table->core->version.major != GP__HSA_TABLE_MAJOR ||
+	    table->core->version.bytes < sizeof(*table->core))
+		return "its tables of functions are none that gpreempt knows";
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0))
+		return "the kernel has no membarrier()";
+	return NULL;
+}
+
+bool gp__hsa_load(struct gp__hsa_table *table, const struct gp__hsa_host *host, const char **why)
+{
+	*why = obstacle(table);
+	if (*why)
+		return false;
+	hsa.host = *host;
+	memcpy(hsa.core, table->core->fn, sizeof(hsa.core));
+	for (size_t i = 0; i < sizeof(replaced) / sizeof(replaced[0]); i++) {
+		if (host->windows || !replaced[i].for_windows)
+			table->core->fn[replaced[i].which] = replaced[i].ours;
+	}
+	hsa.loaded = true;
+	hsa.set_priority = NULL;
+	if (table->amd->version.major == GP__HSA_TABLE_MAJOR &&
+	    table->amd->version.bytes >= sizeof(*table->amd)) {
+		hsa.set_priority = table->amd->fn[GP__HSA_AMD_QUEUE_SET_PRIORITY];
+		table->amd->fn[GP__HSA_AMD_QUEUE_SET_PRIORITY] = (gp__hsa_fn *)queue_set_priority;
+	}
+	return true;
+}
+
+/* Queues that were not destroyed have gone with the runtime. */
+void gp__hsa_unload(void)
+{
+	pthread_mutex_lock(&hsa.lock);
+	for (uint32_t i = 0; i < PLACES; i++) {
+		struct queue *q = atomic_exchange(&hsa.place[i], NULL);
+
+		if (q != &left)
+			free(q);
+	}
+	hsa.nr_queues = 0;
+	hsa.loaded = false;
+	pthread_mutex_unlock(&hsa.lock);
+}
+
+/*
+ * From the scheduler
+ */
+
+bool gp__hsa_is_loaded(void)
+{
+	bool loaded;
+
+	pthread_mutex_lock(&hsa.lock);
+	loaded = hsa.loaded;
+	pthread_mutex_unlock(&hsa.lock);
+	return loaded;
+}
+
+void gp__hsa_rest(uint32_t id)
+{
+	struct queue *q;
+
+	pthread_mutex_lock(&hsa.lock);
+	q = find_id(id);
+	if (q)
+		atomic_store(&q->busy, false);
+	pthread_mutex_unlock(&hsa.lock);
+	if (q)
+		syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+}
+
+int gp__hsa_hold(uint32_t id, bool held)
+{
+	struct queue *q;
+	int err = -ENOENT;
+
+	pthread_mutex_lock(&hsa.lock);
+	q = find_id(id);
+	if (q && q->has_window) {
+		q->held = held;
+		set_gate(q);
+		err = 0;
+	}
+	pthread_mutex_unlock(&hsa.lock);
+	return err;
+}
+
+void gp__hsa_narrow(bool narrow)
+{
+	pthread_mutex_lock(&hsa.lock);
+	hsa.narrow = narrow;
+	for (uint32_t i = 0; i < PLACES && hsa.nr_queues; i++) {
+		struct queue *q = atomic_load(&hsa.place[i]);
+
+		if (q && q != &left && q->has_window)
+			set_gate(q);
+	}
+	pthread_mutex_unlock(&hsa.lock);
+}
+
+bool gp__hsa_advance(uint64_t now)
+{
+	bool kept = false;
+
+	pthread_mutex_lock(&hsa.lock);
+	for (uint32_t i = 0; i < PLACES && hsa.nr_queues; i++) {
+		struct queue *q = atomic_load(&hsa.place[i]);
+
+		if (q && q != &left && q->has_window)
+			kept |= gp__aql_ring_advance(&q->ring, now);
+	}
+	pthread_mutex_unlock(&hsa.lock);
+	return kept;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Joined at the HSA runtime, which every ROCm program launches through: it hands its tables of
+ * functions to a tools library, and a few of them are replaced by ours.
+ *
+ * The doorbell's store tells when work comes into a queue, exactly and at once. Only the first one
+ * after gp__hsa_rest() costs anything; where queues have a window (ring.h), each passes through it.
+ *
+ * There is one runtime in a process, so there is one state here. Queues are known by the numbers
+ * that the driver gave them.
+ */
+#ifndef GP__JOIN_HSA_TOOLS_H
+#define GP__JOIN_HSA_TOOLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "join/hsa/abi.h"
+#include "join/hsa/ring.h"
+
+struct gp__hsa_host {
+	/* The queue with this write index; false: it is not known, and stays as it is. */
+	bool (*find)(void *data, const void *write_index, uint32_t *id);
+	/* From now on arrivals in it are told: it rests. */
+	void (*added)(void *data, uint32_t id, const void *write_index);
+	/* Work has come into a queue that rested. Of the thread that launches it. */
+	void (*arrived)(void *data, uint32_t id);
+	/* The program has given it a priority. */
+	void (*prioritized)(void *data, uint32_t id, enum gp__hsa_priority priority);
+	void *data;
+	bool windows; /* every queue gets one, of so many packets, */
+	uint32_t width;
+	uint64_t budget_ns; /* or, where width is 0, of what takes so long */
+};
+
+/* False, with a reason: this runtime is not understood, and its tables are as they were. */
+bool gp__hsa_load(struct gp__hsa_table *table, const struct gp__hsa_host *host, const char **why);
+bool gp__hsa_is_loaded(void);
+/* The runtime ends, and its tables with it. */
+void gp__hsa_unload(void);
+
+/*
+ * The queue was seen to have no work: from now on arrived() is called for the next. What came while
+ * it was looked at may be missed: whoever calls this looks once more afterwards.
+ */
+void gp__hsa_rest(uint32_t id);
+
+/* What comes into the queue is kept, or goes again. -ENOENT: it has no window. */
+int gp__hsa_hold(uint32_t id, bool held);
+/* Whether windows are narrow, as somebody may want the GPU, or open; at first they are open. */
+void gp__hsa_narrow(bool narrow);
+/* Lets go what has room in the windows by now. True: more will go when there is room. */
+bool gp__hsa_advance(uint64_t now);
+
+#endif

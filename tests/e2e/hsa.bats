@@ -1,0 +1,157 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Programs that are joined at the HSA runtime, on emulated GPUs: launches are seen, level 1 holds
+# them back, and priorities of the program's own queues count.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+	: "${GPREEMPT:=build/src/cli/gpreempt}"
+	: "${ROCM_PROGRAMS:=build/tests/rocm}"
+	GPREEMPTD=${GPREEMPT%/cli/gpreempt}/daemon/gpreemptd
+	export XDG_RUNTIME_DIR=$BATS_TEST_TMPDIR
+	export GPREEMPT_SOCKET=$BATS_TEST_TMPDIR/control.sock
+	unset GPREEMPT_EMU_DIR HSA_TOOLS_LIB HSA_TOOLS_DISABLE_REGISTER
+	[ -x "$ROCM_PROGRAMS/hsa_mix" ] || skip "no hsa_mix: it needs libhsa-runtime-dev and clang-19"
+}
+
+teardown() {
+	[ -z "${daemon:-}" ] || kill "$daemon" 2>/dev/null || true
+	"$GPREEMPT" emu stop --all
+}
+
+start_daemon() {
+	"$GPREEMPTD" 3>&- 2>"$BATS_TEST_TMPDIR/gpreemptd.log" &
+	daemon=$!
+	for _ in $(seq 200); do
+		[ -S "$GPREEMPT_SOCKET" ] && return
+		sleep 0.05
+	done
+	false
+}
+
+on_machine() {
+	run timeout 120 "$GPREEMPT" emu exec -- "$@"
+	echo "$output"
+	[ "$status" -eq 0 ]
+}
+
+memory_of() {
+	grep -o 'memory [0-9a-f]*' <<<"$1"
+}
+
+# Waits until the command's output has the words; with what it had at last in $output.
+wait_for() {
+	local words=$1
+
+	shift
+	for _ in $(seq 200); do
+		output=$("$@" 2>&1) || true
+		[[ $output == *"$words"* ]] && return
+		sleep 0.05
+	done
+	echo "never seen: $words, but: $output"
+	false
+}
+
+@test "random programs leave the same memory, joined at any level or not" {
+	on_machine "$ROCM_PROGRAMS/hsa_mix" 100 7
+	plain=$(memory_of "$output")
+	for options in "" "--level 1" "--level 1 --window 1" "--level 1 --window 100us"; do
+		# shellcheck disable=SC2086 # they are several words
+		on_machine "$GPREEMPT" run --local $options -- "$ROCM_PROGRAMS/hsa_mix" 100 7
+		[ "$(memory_of "$output")" = "$plain" ]
+		[[ $output != *"gpreempt:"* ]]
+	done
+}
+
+@test "random programs leave the same memory while they are held and let go at random" {
+	start_daemon
+	on_machine "$ROCM_PROGRAMS/hsa_mix" 60 8
+	plain=$(memory_of "$output")
+	for level in 1 3; do
+		cat >"$BATS_TEST_TMPDIR/pair" <<-EOF
+			"$GPREEMPT" run -c offline --level $level -t patient -- "$ROCM_PROGRAMS/hsa_mix" 60 8 &
+			patient=\$!
+			"$GPREEMPT" run -c online -- "$ROCM_PROGRAMS/hsa_mix" 20 9 &
+			while kill -0 \$patient 2>/dev/null; do
+				"$GPREEMPT" suspend tag:patient >/dev/null 2>&1
+				sleep 0.0\$((RANDOM % 5))
+				"$GPREEMPT" resume tag:patient >/dev/null 2>&1
+				sleep 0.0\$((RANDOM % 9))
+			done
+			wait \$patient
+		EOF
+		on_machine bash "$BATS_TEST_TMPDIR/pair"
+		[[ $output == *"$plain"* ]]
+	done
+}
+
+@test "launches are seen at the HSA runtime, and without it in the rings" {
+	start_daemon
+	"$GPREEMPT" emu start
+	for tools in yes no; do
+		"$GPREEMPT" emu exec --name default -- "$GPREEMPT" run -t "$tools" -- \
+			bash -c "[ $tools = yes ] || unset HSA_TOOLS_LIB; exec \"$ROCM_PROGRAMS/hsa_mix\" 100000" \
+			3>&- &
+		programs+=("$!")
+	done
+	for words in '"seen_by": "launch"' '"seen_by": "ring"'; do
+		wait_for "$words" "$GPREEMPT" ps --json
+	done
+	wait_for " launch " "$GPREEMPT" ps --queues
+	kill "${programs[@]}"
+}
+
+@test "at level 1 the runtime's launches wait, and the program goes on afterwards" {
+	start_daemon
+	"$GPREEMPT" emu start
+	"$GPREEMPT" emu exec --name default -- "$GPREEMPT" run --level 1 -t patient -- \
+		"$ROCM_PROGRAMS/hsa_mix" 300 3 >"$BATS_TEST_TMPDIR/out" 2>&1 3>&- &
+	program=$!
+	wait_for patient "$GPREEMPT" ps
+	"$GPREEMPT" suspend tag:patient
+	wait_for '"state": "excluded"' "$GPREEMPT" ps --json
+	wait_for ' 1 of 1 ' "$GPREEMPT" ps --queues
+	sleep 1
+	kill -0 "$program"
+	"$GPREEMPT" resume tag:patient
+	wait "$program"
+	grep "300 programs" "$BATS_TEST_TMPDIR/out"
+}
+
+@test "a program of a runtime without tools steps aside from level 1 with one line" {
+	start_daemon
+	on_machine "$GPREEMPT" run --level 1 -- \
+		env -u HSA_TOOLS_LIB "$ROCM_PROGRAMS/hsa_mix" 10 1
+	[ "$(grep -c '^gpreempt:' <<<"$output")" -eq 1 ]
+	[[ $output == *"level 1 is not to be had"* ]]
+	[[ $output == *"10 programs"* ]]
+}
+
+@test "tools libraries that are named already stay, and one that is missing is the user's affair" {
+	on_machine env HSA_TOOLS_LIB=/nowhere/tool.so "$GPREEMPT" run --local --level 1 -- \
+		bash -c 'echo "$HSA_TOOLS_LIB"; exec "$0" 10 1' "$ROCM_PROGRAMS/hsa_mix"
+	[[ $output == *"libgpreempt-join.so /nowhere/tool.so"* ]]
+	[[ $output == *"10 programs"* ]]
+}
+
+@test "streams of one HIP program with two priorities are two groups" {
+	[ -x "$ROCM_PROGRAMS/hip_priorities" ] || skip "no hipcc that builds for gfx90a"
+	start_daemon
+	"$GPREEMPT" emu start --gpu gfx90a
+	mkfifo "$BATS_TEST_TMPDIR/in"
+	"$GPREEMPT" emu exec --name default -- "$GPREEMPT" run -p 20 -- \
+		"$ROCM_PROGRAMS/hip_priorities" <"$BATS_TEST_TMPDIR/in" \
+		>"$BATS_TEST_TMPDIR/out" 2>&1 3>&- &
+	program=$!
+	exec 8>"$BATS_TEST_TMPDIR/in"
+	wait_for ready cat "$BATS_TEST_TMPDIR/out"
+	for priority in 19 20 21; do
+		wait_for "\"priority\": $priority" "$GPREEMPT" ps --json
+	done
+	echo more >&8
+	exec 8>&-
+	wait "$program"
+	grep done "$BATS_TEST_TMPDIR/out"
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// What join/hsa/abi.h says of the HSA runtime, against the runtime's own headers. It is only compiled.
+// Their names of one another, as Debian installs them.
+#define AMD_INTERNAL_BUILD
+#include <cstddef>
+#include <hsa/amd_hsa_queue.h>
+#include <hsa/amd_hsa_signal.h>
+#include <hsa/hsa_api_trace.h>
+
+#define _Atomic
+#include "join/hsa/abi.h"
+
+#define SAME(a, b) static_assert((a) == (b), #a " is not " #b)
+#define SAME_FN(table, ours, index, theirs) \
+	SAME(offsetof(ours, fn) + (index) * sizeof(gp__hsa_fn *), offsetof(table, theirs##_fn))
+#define CORE(index, theirs) SAME_FN(CoreApiTable, gp__hsa_core, GP__HSA_##index, theirs)
+
+CORE(QUEUE_CREATE, hsa_queue_create);
+CORE(QUEUE_DESTROY, hsa_queue_destroy);
+CORE(LOAD_WRITE_SCACQUIRE, hsa_queue_load_write_index_scacquire);
+CORE(LOAD_WRITE_RELAXED, hsa_queue_load_write_index_relaxed);
+CORE(STORE_WRITE_RELAXED, hsa_queue_store_write_index_relaxed);
+CORE(STORE_WRITE_SCRELEASE, hsa_queue_store_write_index_screlease);
+CORE(CAS_WRITE_SCACQ_SCREL, hsa_queue_cas_write_index_scacq_screl);
+CORE(CAS_WRITE_SCACQUIRE, hsa_queue_cas_write_index_scacquire);
+CORE(CAS_WRITE_RELAXED, hsa_queue_cas_write_index_relaxed);
+CORE(CAS_WRITE_SCRELEASE, hsa_queue_cas_write_index_screlease);
+CORE(ADD_WRITE_SCACQ_SCREL, hsa_queue_add_write_index_scacq_screl);
+CORE(ADD_WRITE_SCACQUIRE, hsa_queue_add_write_index_scacquire);
+CORE(ADD_WRITE_RELAXED, hsa_queue_add_write_index_relaxed);
+CORE(ADD_WRITE_SCRELEASE, hsa_queue_add_write_index_screlease);
+CORE(SIGNAL_STORE_RELAXED, hsa_signal_store_relaxed);
+CORE(SIGNAL_STORE_SCRELEASE, hsa_signal_store_screlease);
+SAME_FN(AmdExtTable, gp__hsa_amd, GP__HSA_AMD_QUEUE_SET_PRIORITY, hsa_amd_queue_set_priority);
+
+SAME(offsetof(gp__hsa_table, core), offsetof(HsaApiTable, core_));
+SAME(offsetof(gp__hsa_table, amd), offsetof(HsaApiTable, amd_ext_));
+SAME(sizeof(gp__hsa_version), sizeof(ApiTableVersion));
+SAME(offsetof(gp__hsa_version, bytes), offsetof(ApiTableVersion, minor_id));
+
+SAME(offsetof(gp__hsa_queue, ring), offsetof(amd_queue_t, hsa_queue.base_address));
+SAME(offsetof(gp__hsa_queue, doorbell), offsetof(amd_queue_t, hsa_queue.doorbell_signal));
+SAME(offsetof(gp__hsa_queue, size), offsetof(amd_queue_t, hsa_queue.size));
+SAME(offsetof(gp__hsa_queue, write_index), offsetof(amd_queue_t, write_dispatch_id));
+SAME(offsetof(gp__hsa_queue, read_index), offsetof(amd_queue_t, read_dispatch_id));
+
+SAME(offsetof(gp__hsa_signal, kind), offsetof(amd_signal_t, kind));
+SAME(offsetof(gp__hsa_signal, queue), offsetof(amd_signal_t, queue_ptr));
+static_assert(AMD_SIGNAL_KIND_DOORBELL < 0 && AMD_SIGNAL_KIND_LEGACY_DOORBELL < 0 &&
+		      AMD_SIGNAL_KIND_USER > 0,
+	      "a doorbell is known by its sign");
+
+SAME(int(GP__HSA_PRIORITY_LOW), int(HSA_AMD_QUEUE_PRIORITY_LOW));
+SAME(int(GP__HSA_PRIORITY_NORMAL), int(HSA_AMD_QUEUE_PRIORITY_NORMAL));
+SAME(int(GP__HSA_PRIORITY_HIGH), int(HSA_AMD_QUEUE_PRIORITY_HIGH));
