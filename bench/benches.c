@@ -11,6 +11,8 @@ const struct gp__bench gp__benches[] = {
 	{ "emu", "how fast the emulated GPU executes wave instructions", bench_emu, NULL },
 	{ "emu-kfd", "packets, dispatches and stops of a program on an emulated machine",
 	  bench_emu_kfd, "emu" },
+	{ "join", "dispatches a second of a program, joined and not, while another is preempted",
+	  bench_join, "emu" },
 	{ "levels", "two priorities in one program, at each level of preemption", bench_levels,
 	  "emu amd" },
 	{ "monitor", "how soon work is seen that nobody tells of, and what looking costs",

@@ -13,14 +13,11 @@
 #include "tennis.h"
 
 #include "base/clock.h"
-#include "emu/protocol.h"
 
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #ifdef GP_EMU_KERNELS
@@ -207,23 +204,6 @@ static int bench_packets(struct gp__bench_run *run, struct resident *c)
  * An idle machine
  */
 
-/* The process at the other end of the machine's socket. */
-static pid_t machine_pid(void)
-{
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	socklen_t len = sizeof(struct ucred);
-	struct ucred peer = { 0 };
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-
-	snprintf(address.sun_path, sizeof(address.sun_path), "%s/" EMU_SOCKET,
-		 getenv(EMU_DIR_VARIABLE));
-	if (fd >= 0 && !connect(fd, (struct sockaddr *)&address, sizeof(address)))
-		getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len);
-	if (fd >= 0)
-		close(fd);
-	return peer.pid;
-}
-
 /* Nanoseconds of CPU time; 0: not to be known. */
 static uint64_t cpu_ns(pid_t pid)
 {
@@ -237,7 +217,7 @@ static uint64_t cpu_ns(pid_t pid)
 
 static void bench_idle(struct gp__bench_run *run)
 {
-	pid_t pid = machine_pid();
+	pid_t pid = bench_machine_pid();
 	uint64_t start, cpu, seconds = gp__bench_quick(run) ? 1 : 5;
 	double percent;
 

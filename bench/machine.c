@@ -3,10 +3,15 @@
 
 #include "emu/protocol.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 bool bench_is_on_machine(void)
@@ -39,4 +44,41 @@ int bench_run_on_machine(const char *cus)
 		argv[n++] = a;
 	execv(self, (char **)argv);
 	return -errno;
+}
+
+pid_t bench_machine_pid(void)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	socklen_t len = sizeof(struct ucred);
+	struct ucred peer = { 0 };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/" EMU_SOCKET,
+		 getenv(EMU_DIR_VARIABLE));
+	if (fd >= 0 && !connect(fd, (struct sockaddr *)&address, sizeof(address)))
+		getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len);
+	if (fd >= 0)
+		close(fd);
+	return peer.pid;
+}
+
+void bench_keep_machine_off(int cpu)
+{
+	cpu_set_t set;
+	char path[64];
+	struct dirent *task;
+	DIR *tasks;
+
+	if (cpu < 0 || sched_getaffinity(0, sizeof(set), &set) || CPU_COUNT(&set) < 2)
+		return;
+	CPU_CLR(cpu, &set);
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)bench_machine_pid());
+	tasks = opendir(path);
+	/* cppcheck-suppress readdirCalled; the stream is this call's own */
+	while (tasks && (task = readdir(tasks))) {
+		if (atoi(task->d_name) > 0)
+			sched_setaffinity(atoi(task->d_name), sizeof(set), &set);
+	}
+	if (tasks)
+		closedir(tasks);
 }

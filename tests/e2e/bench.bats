@@ -137,6 +137,27 @@ for state in "hot", "idle":
 END
 }
 
+@test "bench join: a program joined and not, in pairs, while another is held" {
+	"$GPREEMPT" bench join --quick --json >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" || {
+		grep -q "has no kernels" "$BATS_TEST_TMPDIR/err" "$BATS_TEST_TMPDIR/out" && skip "no kernels"
+		cat "$BATS_TEST_TMPDIR/err"
+		false
+	}
+	python3 - "$BATS_TEST_TMPDIR/out" <<'END'
+import json, sys
+d = json.load(open(sys.argv[1]))
+assert d["schema"] == 1 and d["bench"] == "join"
+joined, bare = d["results"]
+assert joined["program"] == "joined" and bare["program"] == "bare"
+for r in joined, bare:
+    assert r["pairs"] == 7 and r["dispatches_lo_per_s"] <= r["dispatches_per_s"], r
+# The agent's threads are in the one and not in the other.
+assert joined["threads_cpu_percent"] > bare["threads_cpu_percent"] + 0.01, d
+lo, hi = d["joined_to_bare_interval"]
+assert lo <= d["joined_to_bare"] <= hi
+END
+}
+
 @test "bench levels: at Lv3 the urgent stream is more than three times as fast" {
 	"$GPREEMPT" bench levels --device emu --quick --json >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" || {
 		grep -q "has no kernels" "$BATS_TEST_TMPDIR/err" "$BATS_TEST_TMPDIR/out" && skip "no kernels"
