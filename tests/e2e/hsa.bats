@@ -131,7 +131,7 @@ wait_for() {
 
 @test "tools libraries that are named already stay, and one that is missing is the user's affair" {
 	on_machine env HSA_TOOLS_LIB=/nowhere/tool.so "$GPREEMPT" run --local --level 1 -- \
-		bash -c 'echo "$HSA_TOOLS_LIB"; exec "$0" 10 1' "$ROCM_PROGRAMS/hsa_mix"
+		bash -c "printenv HSA_TOOLS_LIB; exec \"$ROCM_PROGRAMS/hsa_mix\" 10 1"
 	[[ $output == *"libgpreempt-join.so /nowhere/tool.so"* ]]
 	[[ $output == *"10 programs"* ]]
 }
@@ -153,5 +153,5 @@ wait_for() {
 	echo more >&8
 	exec 8>&-
 	wait "$program"
-	grep done "$BATS_TEST_TMPDIR/out"
+	grep "done" "$BATS_TEST_TMPDIR/out"
 }

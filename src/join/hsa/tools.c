@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <linux/membarrier.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -377,7 +376,8 @@ bool gp__hsa_load(struct gp__hsa_table *table, const struct gp__hsa_host *host, 
 	if (*why)
 		return false;
 	hsa.host = *host;
-	memcpy(hsa.core, table->core->fn, sizeof(hsa.core));
+	for (int i = 0; i < GP__HSA_CORE_FNS; i++)
+		hsa.core[i] = table->core->fn[i];
 	for (size_t i = 0; i < sizeof(replaced) / sizeof(replaced[0]); i++) {
 		if (host->windows || !replaced[i].for_windows)
 			table->core->fn[replaced[i].which] = replaced[i].ours;
