@@ -7,6 +7,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
 SOAK_ROUNDS ?= 1000
+ROUNDS ?= 100
 POC_SECONDS ?= 600
 
 NINJA = ninja -C $(BUILD) -j $(JOBS)
@@ -72,6 +73,12 @@ emu-soak:
 	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
 	tests/rocm/kills.py $(GPREEMPT) $(BUILD)/tests/rocm --rounds $(SOAK_ROUNDS)
 
+failopen-soak:
+	@scripts/deps test
+	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
+	tests/failopen/soak.py $(GPREEMPT) $(BUILD)/src/daemon/gpreemptd $(BUILD)/tests/workloads \
+		--rounds $(ROUNDS)
+
 poc-soak:
 	@scripts/deps test
 	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
@@ -100,9 +107,11 @@ help:
 	@echo 'make kernel-probe'
 	@echo '                ask real ones of /dev/kfd, of Debian in QEMU, what the emulated one is asked'
 	@echo 'make emu-soak   kill programs and emulated machines SOAK_ROUNDS=$(SOAK_ROUNDS) times'
+	@echo 'make failopen-soak'
+	@echo '                kill and stop gpreemptd, programs and the machine ROUNDS=$(ROUNDS) times'
 	@echo 'make poc-soak   preempt a trainer every 100 ms, for POC_SECONDS=$(POC_SECONDS) on two kernels'
 	@echo 'make install    install under PREFIX=$(PREFIX), below DESTDIR'
 	@echo 'make clean      remove everything that was built'
 
 .PHONY: all demo test bench lint sanitize fuzz mutation kernel-handler-test kernel-probe emu-soak \
-	poc-soak install clean help
+	failopen-soak poc-soak install clean help

@@ -1,0 +1,387 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Kills and stops gpreemptd, joined programs and the emulated machine, at random moments.
+
+Usage: soak.py GPREEMPT GPREEMPTD WORKLOADS [--rounds N] [--seed N]
+
+A trainer and a more urgent server share an emulated GPU, unmodified and joined with `gpreempt run`;
+a second trainer comes and goes. In each round one of them, the daemon or the machine is killed or
+stopped. What must hold, and ends the soak with status 1 and a sentence where it does not:
+
+- A trainer that runs is never without a step for more than two seconds.
+- Afterwards the daemon lists exactly the programs that live, each scheduled, and holds as many
+  queues as it shows to be held.
+- Whatever a trainer has reached, killed or not, is what the host reaches in as many steps; every
+  answer of the server is right.
+"""
+import argparse
+import json
+import os
+import random
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+EXCLUDED_S = 2.0
+PATIENCE_S = 20
+# A trainer's step takes some ten milliseconds, so that a step that is missing is an exclusion.
+STEPS = ["--queues", "2", "--groups", "2", "--rounds", "400"]
+REQUESTS = ["--requests", "1000000", "--groups", "4", "--rounds", "300"]
+
+
+def fail(sentence):
+    print("FAILED: " + sentence, file=sys.stderr)
+    # The watch's thread may be the one that has found it.
+    sys.stderr.flush()
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(PATIENCE_S)
+
+
+def eventually(what, condition):
+    """Waits until the condition holds, and returns what it returned."""
+    end = time.monotonic() + PATIENCE_S
+    while True:
+        found = condition()
+        if found:
+            return found
+        if time.monotonic() > end:
+            fail(what() if callable(what) else what)
+        time.sleep(0.02)
+
+
+class Trainer:
+    """A program of the offline class, and the page on which it shows how far it has come."""
+
+    number = 0
+
+    def __init__(self, soak, tag):
+        Trainer.number += 1
+        self.soak, self.tag = soak, tag
+        self.page = f"{soak.folder}/progress-{Trainer.number}"
+        self.process = soak.join(["-c", "offline", "-t", tag],
+                                 [f"{soak.workloads}/offline_trainer", *STEPS, "--progress",
+                                  self.page, "--json"])
+        eventually(f"the trainer {tag} takes no step", lambda: self.progress()[0] > 0)
+
+    def progress(self):
+        """Steps, and the digest of that or the next one."""
+        try:
+            with open(self.page, "rb") as page:
+                magic, _, steps, digest = struct.unpack("=IIQQ", page.read(24))
+        except (FileNotFoundError, struct.error):
+            return 0, 0
+        return (steps, digest) if magic else (0, 0)
+
+    def check_result(self):
+        """What a killed one has reached."""
+        steps, digest = self.progress()
+        if f"{digest:016x}" not in (self.soak.host_digest(steps), self.soak.host_digest(steps + 1)):
+            fail(f"the trainer {self.tag} has digest {digest:016x} after {steps} steps, and the "
+                 f"host {self.soak.host_digest(steps)}")
+
+    def end(self):
+        self.process.terminate()
+        out, errors = self.process.communicate(timeout=PATIENCE_S)
+        if self.process.returncode:
+            fail(f"the trainer {self.tag} ends with {self.process.returncode}: {errors.decode()}")
+        done = json.loads(out)
+        if done["digest"] != self.soak.host_digest(done["steps"]):
+            fail(f"the trainer {self.tag} ends with {done}, and the host with "
+                 f"{self.soak.host_digest(done['steps'])}")
+        return done["steps"]
+
+
+class Watch(threading.Thread):
+    """Looks at the trainers' steps all the time. Time in which it was not run itself is nobody's
+    fault and does not count."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.lock = threading.Lock()
+        self.without = {}  # seconds without a step, and the steps, of each trainer
+        self.longest = 0.0
+        self.what = ""
+        self.start()
+
+    def add(self, trainer):
+        with self.lock:
+            self.without[trainer] = [0.0, trainer.progress()[0]]
+
+    def remove(self, trainer):
+        with self.lock:
+            self.without.pop(trainer, None)
+
+    def begin(self, what):
+        """From now on it is this event that may have excluded anybody."""
+        with self.lock:
+            self.what = what
+            for seen in self.without.values():
+                seen[0] = 0.0
+
+    def run(self):
+        last = time.monotonic()
+        while True:
+            time.sleep(0.02)
+            now = time.monotonic()
+            passed, last = min(now - last, 0.1), now
+            with self.lock:
+                for trainer, seen in self.without.items():
+                    steps = trainer.progress()[0]
+                    seen[0] = 0.0 if steps != seen[1] else seen[0] + passed
+                    seen[1] = steps
+                    self.longest = max(self.longest, seen[0])
+                    if seen[0] > EXCLUDED_S:
+                        fail(f"after this, the trainer {trainer.tag} had no step for "
+                             f"{EXCLUDED_S} s: {self.what}")
+
+
+class Soak:
+    """The daemon, the machine and the programs."""
+
+    def __init__(self, args, folder):
+        self.gpreempt, self.gpreemptd = args.gpreempt, args.gpreemptd
+        self.workloads, self.folder = args.workloads, folder
+        self.rng = random.Random(args.seed)
+        self.daemon = self.machine = self.server = self.main = self.other = None
+        self.digests = {}
+        self.counts = {}
+        self.watch = Watch()
+        with open(folder + "/gpreemptd.conf", "w", encoding="utf-8") as conf:
+            conf.write(f"[daemon]\nlog = {folder}/decisions\n")
+
+    # Starting
+
+    def start_daemon(self):
+        self.daemon = subprocess.Popen([self.gpreemptd, "-c", self.folder + "/gpreemptd.conf"])
+
+    def join(self, options, command):
+        return subprocess.Popen([self.gpreempt, "run", *options, "--", self.gpreempt, "emu", "exec",
+                                 "--name", "soak", "--", *command], stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def start_machine(self):
+        done = subprocess.run([self.gpreempt, "emu", "start", "--name", "soak", "--cus", "8",
+                               "--json"], stdout=subprocess.PIPE, timeout=60, check=True)
+        self.machine = json.loads(done.stdout)["pid"]
+
+    def start_server(self):
+        period = f"{self.rng.randrange(10, 40)}ms"
+        self.server = self.join(["-c", "online"], [f"{self.workloads}/online_server", *REQUESTS,
+                                                   "--period", period])
+
+    def start_other(self):
+        self.other = Trainer(self, "other")
+        self.watch.add(self.other)
+
+    def start_programs(self):
+        self.main = Trainer(self, "main")
+        self.watch.add(self.main)
+        self.start_other()
+        self.start_server()
+
+    # Looking
+
+    def host_digest(self, steps):
+        if steps not in self.digests:
+            done = subprocess.run([f"{self.workloads}/offline_trainer", *STEPS, "--on", "host",
+                                   "--steps", str(max(steps, 1)), "--json"],
+                                  stdout=subprocess.PIPE, timeout=120, check=True)
+            self.digests[steps] = json.loads(done.stdout)["digest"]
+        return self.digests[steps]
+
+    def ask(self, *args):
+        """What a command answers, or None."""
+        try:
+            done = subprocess.run([self.gpreempt, *args, "--json"], stdout=subprocess.PIPE,
+                                  stderr=subprocess.DEVNULL, timeout=PATIENCE_S, check=False)
+        except subprocess.TimeoutExpired:
+            fail(f"gpreempt {' '.join(args)} does not end")
+        return json.loads(done.stdout) if done.returncode == 0 else None
+
+    def programs(self):
+        return [p for p in (self.main.process, self.other.process, self.server) if p]
+
+    def is_settled(self):
+        """The daemon's state is that of what lives."""
+        listed = self.ask("ps")
+        if not listed:
+            return False
+        pids = sorted(group["pid"] for group in listed["groups"])
+        if pids != sorted(p.pid for p in self.programs()):
+            return False
+        queues = [q for group in listed["groups"] for q in group["queues"]]
+        held = sum(q["state"] in ("excluding", "excluded") for q in queues)
+        wrong = [g for g in listed["groups"] if g["state"] in ("failed", "unresponsive")]
+        return held == listed["daemon"]["stopped"] and not wrong
+
+    def settle(self, what):
+        eventually(lambda: f"after this, the daemon does not list the programs that live, "
+                   f"{[p.pid for p in self.programs()]}: {what}: {self.ask('ps')}",
+                   self.is_settled)
+        for trainer in (self.main, self.other):
+            steps = trainer.progress()[0]
+            eventually(f"after this, the trainer {trainer.tag} does not go on: {what}",
+                       lambda t=trainer, s=steps: t.progress()[0] >= s + 2)
+        if self.server.poll() is not None:
+            fail(f"the server has ended: {self.server.communicate()[1].decode()}")
+
+    def hold_main(self):
+        """The trainer is held for sure; the daemon is the one that knows why."""
+        if not self.ask("suspend", str(self.main.process.pid)):
+            fail("the trainer cannot be suspended")
+        eventually("a trainer that was suspended is not held", lambda: any(
+            group["pid"] == self.main.process.pid and group["state"] == "excluded"
+            for group in self.ask("ps")["groups"]))
+
+    # Rounds
+
+    def begin(self, what):
+        time.sleep(self.rng.random() * 0.2)
+        self.counts[what] = self.counts.get(what, 0) + 1
+        self.watch.begin(what)
+
+    def kill_daemon(self):
+        held = self.rng.random() < 0.5
+        if held:
+            self.hold_main()
+        self.begin("gpreemptd is killed" + (" while it holds a trainer" if held else ""))
+        self.daemon.kill()
+        self.daemon.wait()
+        time.sleep(self.rng.random() * 0.3)
+        self.start_daemon()
+
+    def stop_daemon(self):
+        held = self.rng.random() < 0.7
+        if held:
+            self.hold_main()
+        self.begin("gpreemptd is stopped" + (" while it holds a trainer" if held else ""))
+        self.daemon.send_signal(signal.SIGSTOP)
+        steps = self.main.progress()[0]
+        time.sleep(0.2 + self.rng.random())
+        eventually("a trainer of a stopped gpreemptd does not go on",
+                   lambda: self.main.progress()[0] > steps + 1)
+        if self.rng.random() < 0.4:
+            self.daemon.kill()
+            self.daemon.wait()
+            self.start_daemon()
+            return
+        self.daemon.send_signal(signal.SIGCONT)
+        if held and not self.ask("resume", str(self.main.process.pid)):
+            # Its agent has given up on the daemon, and comes back as a new one.
+            eventually("a trainer does not come back", lambda: self.ask("ps") and any(
+                g["pid"] == self.main.process.pid for g in self.ask("ps")["groups"]))
+            self.ask("resume", str(self.main.process.pid))
+
+    def restart_daemon(self):
+        self.begin("gpreemptd is restarted")
+        self.daemon.terminate()
+        if self.daemon.wait(timeout=PATIENCE_S):
+            fail(f"gpreemptd ends with {self.daemon.returncode}")
+        self.start_daemon()
+
+    def kill_server(self):
+        self.begin("the server is killed")
+        self.server.kill()
+        self.server.communicate()
+        time.sleep(self.rng.random() * 0.2)
+        self.start_server()
+
+    def kill_other(self):
+        if self.rng.random() < 0.5:
+            self.ask("suspend", "tag:other")
+        self.begin("a trainer is killed")
+        self.watch.remove(self.other)
+        self.other.process.kill()
+        self.other.process.communicate()
+        self.other.check_result()
+        self.start_other()
+
+    def kill_machine(self):
+        self.begin("the machine is killed")
+        trainers = (self.main, self.other)
+        for trainer in trainers:
+            self.watch.remove(trainer)
+        os.kill(self.machine, signal.SIGKILL)
+        for process in self.programs():
+            try:
+                process.communicate(timeout=PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                fail(f"a program whose machine was killed does not end: {process.args}")
+        for trainer in trainers:
+            trainer.check_result()
+        eventually("the daemon lists programs whose machine was killed",
+                   lambda: (self.ask("ps") or {"groups": [0]})["groups"] == [])
+        eventually("a machine that was killed is still listed",
+                   lambda: not self.ask("emu", "ls")["machines"])
+        self.start_machine()
+        self.start_programs()
+
+    def round(self):
+        event = self.rng.choices(
+            [self.kill_daemon, self.stop_daemon, self.restart_daemon, self.kill_server,
+             self.kill_other, self.kill_machine], [30, 20, 8, 18, 16, 8])[0]
+        event()
+        self.settle(self.watch.what)
+
+    def run(self, rounds):
+        self.start_daemon()
+        self.start_machine()
+        self.start_programs()
+        self.settle("the beginning")
+        for n in range(rounds):
+            self.round()
+            if n % 10 == 9:
+                print(f"{n + 1} rounds done", flush=True)
+        self.server.kill()
+        self.server.communicate()
+        self.server = None
+        eventually("somebody is held, and nobody is there to hold him",
+                   lambda: self.ask("ps")["daemon"]["stopped"] == 0)
+        for trainer in (self.main, self.other):
+            self.watch.remove(trainer)
+            trainer.end()
+        eventually("the daemon lists programs that have ended",
+                   lambda: self.ask("ps")["groups"] == [])
+        self.restart_daemon()
+
+    def end(self):
+        for process in (self.daemon, self.server, *(t.process for t in (self.main, self.other) if t)):
+            if process:
+                process.kill()
+        subprocess.run([self.gpreempt, "emu", "stop", "--all"], stdout=subprocess.DEVNULL,
+                       timeout=60, check=False)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("gpreempt")
+    parser.add_argument("gpreemptd")
+    parser.add_argument("workloads")
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    args = parser.parse_args()
+    print(f"{args.rounds} rounds, seed {args.seed}", flush=True)
+    folder = tempfile.mkdtemp(prefix="gpreempt-failopen-")
+    os.environ["XDG_RUNTIME_DIR"] = folder
+    os.environ["GPREEMPT_SOCKET"] = folder + "/control.sock"
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    begin = time.monotonic()
+    soak = Soak(args, folder)
+    try:
+        soak.run(args.rounds)
+    finally:
+        soak.end()
+        shutil.rmtree(folder, ignore_errors=True)
+    for what, count in sorted(soak.counts.items()):
+        print(f"{count:5} x {what}")
+    print(f"the longest time without a step: {soak.watch.longest:.2f} s")
+    print(f"{args.rounds} rounds in {time.monotonic() - begin:.0f} s: nobody stayed excluded, and "
+          "all results are right")
+
+
+main()
