@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT
 #include "wire/client.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-/* A daemon that has not answered by then is one that does not. An agent has queues to look after.
+/*
+ * A daemon that has not answered by then is one that does not. An agent has queues to look after:
+ * an order to stop may end meanwhile, so that this comes on top of its time.
  */
-#define AGENT_PATIENCE_MS 1000
+#define AGENT_PATIENCE_MS 500
 #define CONTROL_PATIENCE_MS 10000
 
 static int wait_readable(int fd, int timeout_ms)
@@ -35,6 +39,7 @@ static int receive(int fd, void *message, size_t size, int *fds, u32 *nr_fds, in
 	return n ? gp__wire_check(message, (size_t)n, &why) : -ECONNRESET;
 }
 
+/* Where nobody listens any more, he may have said why. */
 static int say_hello(int fd, enum gp__wire_role role, const char *program, u32 nr_slots)
 {
 	struct gp__wire_hello hello = { .head = { sizeof(hello), GP__WIRE_HELLO, 0, 1, 0 },
@@ -43,8 +48,11 @@ static int say_hello(int fd, enum gp__wire_role role, const char *program, u32 n
 					.role = role,
 					.nr_slots = nr_slots };
 
+	int err;
+
 	gp__wire_text(hello.program, sizeof(hello.program), program);
-	return gp__wire_send(fd, &hello, NULL, 0);
+	err = gp__wire_send(fd, &hello, NULL, 0);
+	return err == -EPIPE ? 0 : err;
 }
 
 /* @text: what the daemon says to a refusal. */
@@ -67,10 +75,16 @@ static int get_welcome(int fd, struct gp__wire_welcome *welcome, int *fds, u32 *
 	return type == GP__WIRE_WELCOME ? 0 : -EPROTO;
 }
 
-/* NULL where it cannot be. */
+/* NULL where it cannot be, or could be cut off under the program's feet. */
 static void *map(int fd, size_t bytes, int prot)
 {
-	void *at = mmap(NULL, bytes, prot, MAP_SHARED, fd, 0);
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct stat st;
+	void *at;
+
+	if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st) || st.st_size < (off_t)bytes)
+		return NULL;
+	at = mmap(NULL, bytes, prot, MAP_SHARED, fd, 0);
 
 	/* cppcheck-suppress memleak; it is what is returned */
 	return at == MAP_FAILED ? NULL : at;

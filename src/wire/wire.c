@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/types.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -23,16 +24,26 @@ static const u32 sizes[GP__WIRE_TYPES] = {
 	[GP__WIRE_HINTS] = sizeof(struct gp__wire_set_hints),
 };
 
+/* What a terminal would take for a command: also U+0080 to U+009F, of which this is the second
+ * byte. */
+static bool is_control(unsigned char before, unsigned char c)
+{
+	return c < 0x20 || c == 0x7f || (before == 0xc2 && c >= 0x80 && c < 0xa0);
+}
+
 /* Ended within the field, and nothing in it that a terminal or a log would take for a command. */
 static bool is_text(const char *field, size_t size)
 {
+	unsigned char before = 0;
+
 	for (size_t i = 0; i < size; i++) {
 		unsigned char c = (unsigned char)field[i];
 
 		if (!c)
 			return true;
-		if (c < 0x20 || c == 0x7f)
+		if (is_control(before, c))
 			return false;
+		before = c;
 	}
 	return false;
 }
@@ -167,12 +178,14 @@ ssize_t gp__wire_receive(int fd, void *message, size_t size, int *fds, u32 *nr_f
 void gp__wire_text(char *field, size_t size, const char *text)
 {
 	size_t n = strnlen(text, size - 1);
+	unsigned char before = 0;
 
 	memset(field, 0, size);
 	for (size_t i = 0; i < n; i++) {
 		unsigned char c = (unsigned char)text[i];
 
-		field[i] = c < 0x20 || c == 0x7f ? '?' : text[i];
+		field[i] = is_control(before, c) ? '?' : text[i];
+		before = (unsigned char)text[i];
 	}
 }
 
@@ -200,6 +213,8 @@ int gp__wire_path(char *path, size_t size)
 
 int gp__wire_connect(const char *path)
 {
+	/* A daemon that is stopped takes no connection: nobody waits for it without end. */
+	const struct timeval patience = { .tv_sec = 1 };
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int fd, err;
 
@@ -209,9 +224,10 @@ int gp__wire_connect(const char *path)
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	if (!connect(fd, (struct sockaddr *)&address, sizeof(address)))
+	if (!setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) &&
+	    !connect(fd, (struct sockaddr *)&address, sizeof(address)))
 		return fd;
-	err = -errno;
+	err = errno == EAGAIN ? -ETIMEDOUT : -errno;
 	close(fd);
 	return err;
 }

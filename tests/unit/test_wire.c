@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+/* The program's side of the wire, at daemons that are not as they should be. */
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "wire/client.h"
+
+struct place {
+	char folder[64], path[96];
+	int listener;
+};
+
+static void place_up(struct place *p, int backlog)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+	strcpy(p->folder, "/tmp/gpreempt-wire-XXXXXX");
+	assert_non_null(mkdtemp(p->folder));
+	snprintf(p->path, sizeof(p->path), "%s/socket", p->folder);
+	strcpy(address.sun_path, p->path);
+	p->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(p->listener, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(p->listener, backlog), 0);
+}
+
+static void place_down(struct place *p)
+{
+	close(p->listener);
+	unlink(p->path);
+	rmdir(p->folder);
+}
+
+/* As at the socket of a daemon that was stopped, when enough have knocked. */
+static void nobody_waits_without_end_to_be_let_in(void **state)
+{
+	struct place p;
+	int fd, first;
+
+	(void)state;
+	place_up(&p, 0);
+	first = gp__wire_connect(p.path);
+	assert_true(first >= 0);
+	do {
+		fd = gp__wire_connect(p.path);
+	} while (fd >= 0);
+	assert_int_equal(fd, -ETIMEDOUT);
+	place_down(&p);
+}
+
+static void a_daemon_that_says_nothing_is_given_up(void **state)
+{
+	char text[GP__WIRE_TEXT_MAX];
+	struct gp__wire_client c;
+	struct place p;
+
+	(void)state;
+	place_up(&p, 8);
+	assert_int_equal(gp__wire_client_open(&c, p.path, "patient", 8, text), -ETIMEDOUT);
+	assert_int_equal(c.socket, -1);
+	place_down(&p);
+}
+
+/* What the daemon hands out, as the case has it. */
+struct offer {
+	struct place *place;
+	size_t bytes;
+	int seals;
+	bool pipe;
+};
+
+static int make(const struct offer *o)
+{
+	int fd, ends[2];
+
+	if (o->pipe) {
+		assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+		close(ends[1]);
+		return ends[0];
+	}
+	fd = memfd_create("offer", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	assert_int_equal(ftruncate(fd, (off_t)o->bytes), 0);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, o->seals), 0);
+	return fd;
+}
+
+static void *offer(void *data)
+{
+	const struct offer *o = data;
+	int fd = accept4(o->place->listener, NULL, NULL, SOCK_CLOEXEC);
+	struct gp__wire_welcome w = { .head = { sizeof(w), GP__WIRE_WELCOME, 0, 1, 0 },
+				      .version = GP__WIRE_VERSION,
+				      .nr_slots = 8 };
+	int fds[4] = { make(o), make(o), eventfd(0, EFD_CLOEXEC), eventfd(0, EFD_CLOEXEC) };
+	struct gp__wire_hello hello;
+
+	assert_int_equal(gp__wire_receive(fd, &hello, sizeof(hello), NULL, NULL), sizeof(hello));
+	assert_int_equal(gp__wire_send(fd, &w, fds, 4), 0);
+	for (int i = 0; i < 4; i++)
+		close(fds[i]);
+	close(fd);
+	return NULL;
+}
+
+static int take(struct offer o)
+{
+	char text[GP__WIRE_TEXT_MAX];
+	struct gp__wire_client c;
+	struct place p;
+	pthread_t thread;
+	int err;
+
+	place_up(&p, 8);
+	o.place = &p;
+	assert_int_equal(pthread_create(&thread, NULL, offer, &o), 0);
+	err = gp__wire_client_open(&c, p.path, "wary", 8, text);
+	pthread_join(thread, NULL);
+	if (!err)
+		gp__wire_client_close(&c);
+	place_down(&p);
+	return err;
+}
+
+/* Access to memory that is not there, or no longer, would end the program. */
+static void memory_that_could_go_away_is_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(take((struct offer){ .bytes = 65536, .seals = F_SEAL_SHRINK }), 0);
+	assert_int_not_equal(take((struct offer){ .bytes = 65536 }), 0);
+	assert_int_not_equal(take((struct offer){ .bytes = 64, .seals = F_SEAL_SHRINK }), 0);
+	assert_int_not_equal(take((struct offer){ .pipe = true }), 0);
+}
+
+static void text_is_cut_off_and_harmless(void **state)
+{
+	char field[8];
+
+	(void)state;
+	gp__wire_text(field, sizeof(field), "0123456789");
+	assert_string_equal(field, "0123456");
+	gp__wire_text(field, sizeof(field), "a\033\n\x7f\xc2\x9b!");
+	assert_string_equal(field, "a???\xc2?!");
+	gp__wire_text(field, sizeof(field), "\xc3\xa4\xc2\xa9");
+	assert_string_equal(field, "\xc3\xa4\xc2\xa9");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nobody_waits_without_end_to_be_let_in),
+		cmocka_unit_test(a_daemon_that_says_nothing_is_given_up),
+		cmocka_unit_test(memory_that_could_go_away_is_refused),
+		cmocka_unit_test(text_is_cut_off_and_harmless),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
