@@ -76,7 +76,7 @@ emu-soak:
 failopen-soak:
 	@scripts/deps test
 	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
-	tests/failopen/soak.py $(GPREEMPT) $(BUILD)/src/daemon/gpreemptd $(BUILD)/tests/workloads \
+	tests/failopen/soak.py $(GPREEMPT) $(BUILD)/src/daemon/gpreemptd $(BUILD)/src/demo \
 		--rounds $(ROUNDS)
 
 poc-soak:

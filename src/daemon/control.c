@@ -371,23 +371,20 @@ static json_t *error_json(const struct request *r)
 
 void gp__control_send(struct gp__server *s, struct gp__peer *p)
 {
-	static _Thread_local struct {
-		struct gp__wire_head head;
-		char text[GP__WIRE_MESSAGE_MAX - sizeof(struct gp__wire_head)];
-	} message;
+	struct gp__text_message *m = &s->sent;
 
 	while (p->answer) {
 		size_t left = p->answer_size - p->answer_sent;
-		size_t n = left < sizeof(message.text) ? left : sizeof(message.text);
+		size_t n = left < sizeof(m->text) ? left : sizeof(m->text);
 		int err;
 
-		message.head =
-			(struct gp__wire_head){ (u32)(sizeof(message.head) + n), GP__WIRE_TEXT,
-						n < left ? GP__WIRE_MORE : 0, p->answer_seq, 0 };
-		memcpy(message.text, p->answer + p->answer_sent, n);
-		err = gp__wire_send(p->socket.fd, &message, NULL, 0);
+		m->head = (struct gp__wire_head){ (u32)(sizeof(m->head) + n), GP__WIRE_TEXT,
+						  n < left ? GP__WIRE_MORE : 0, p->answer_seq, 0 };
+		memcpy(m->text, p->answer + p->answer_sent, n);
+		err = gp__wire_send(p->socket.fd, m, NULL, 0);
 		if (err == -EAGAIN) {
-			gp__server_rewatch(s, &p->socket, EPOLLIN | EPOLLOUT);
+			/* What else he asks is not read before, and must not keep us awake. */
+			gp__server_rewatch(s, &p->socket, EPOLLOUT);
 			return;
 		}
 		if (err) {

@@ -66,7 +66,22 @@ static u32 free_gpu_number(struct gp__house *h)
 	return number;
 }
 
-static struct gp__gpu *get_gpu(struct gp__house *h, const struct gp__wire_queue_add *add, u64 now)
+bool gp__house_knows_gpu(struct gp__house *h, const char *key)
+{
+	return find_gpu(h, key);
+}
+
+u32 gp__house_gpus_of(struct gp__house *h, uid_t uid)
+{
+	struct gp__link *l, *n;
+	u32 nr = 0;
+
+	gp__list_each(l, n, &h->gpus) nr += container_of(l, struct gp__gpu, link)->named_by == uid;
+	return nr;
+}
+
+static struct gp__gpu *get_gpu(struct gp__house *h, const struct gp__program *p,
+			       const struct gp__wire_queue_add *add, u64 now)
 {
 	struct gp__gpu *gpu = find_gpu(h, add->device);
 
@@ -77,6 +92,7 @@ static struct gp__gpu *get_gpu(struct gp__house *h, const struct gp__wire_queue_
 		return NULL;
 	gp__wire_text(gpu->key, sizeof(gpu->key), add->device);
 	gp__wire_text(gpu->name, sizeof(gpu->name), add->device_name);
+	gpu->named_by = p->uid;
 	gp__dev_add(&h->core, &gpu->dev, free_gpu_number(h), add->device_memory,
 		    add->flags & GP__WIRE_CAN_WEIGH, now);
 	gp__list_push(&h->gpus, &gpu->link);
@@ -182,7 +198,7 @@ int gp__lodger_add(struct gp__house *h, struct gp__program *p, const struct gp__
 		return -EINVAL;
 	*why = "there is no memory left";
 	l = calloc(1, sizeof(*l));
-	gpu = l ? get_gpu(h, add, now) : NULL;
+	gpu = l ? get_gpu(h, p, add, now) : NULL;
 	if (gpu)
 		l->group = get_group(h, p, gpu, add->tag, &hints, now);
 	if (!l || !l->group) {
@@ -275,6 +291,8 @@ void gp__lodger_done(struct gp__house *h, struct gp__lodger *l, u32 number, int 
 	}
 	l->waits = false;
 	if (!result && l->verb != GP__WIRE_WEIGH) {
+		/* The GPU's figures are everybody's: longer than it can have taken is a lie. */
+		took_ns = gp__min_u64(took_ns, now - l->issued_at);
 		gp__hist_record(l->verb == GP__WIRE_STOP ? &gpu->stop_ns : &gpu->start_ns, took_ns);
 		gp__hist_record(&gpu->order_ns, now - l->issued_at);
 	}

@@ -36,6 +36,7 @@ struct gp__gpu {
 	struct gp__link link;
 	struct gp__dev dev;
 	char key[GP__WIRE_DEVICE_MAX], name[GP__WIRE_NAME_MAX];
+	uid_t named_by; /* the user whose program was the first to have a queue there */
 	u32 nr_groups;
 	struct gp__hist stop_ns, start_ns; /* as the devices took */
 	struct gp__hist order_ns; /* from an order to its acknowledgement */
@@ -117,6 +118,9 @@ u64 gp__house_wake(const struct gp__house *h);
 
 struct gp__group *gp__house_find_group(struct gp__house *h, u32 entity_id);
 struct gp__lodger *gp__house_find_queue(struct gp__house *h, u32 queue_id);
+bool gp__house_knows_gpu(struct gp__house *h, const char *key);
+/* How many GPUs are there because a program of this user has named them. */
+u32 gp__house_gpus_of(struct gp__house *h, uid_t uid);
 /* Whether @p is alone on all its GPUs. */
 bool gp__program_is_alone(struct gp__house *h, const struct gp__program *p);
 

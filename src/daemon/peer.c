@@ -8,14 +8,14 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "daemon/server.h"
 
-#define PEERS_MAX 4096
+#define QUEUES_OF_USER 8192
+#define GPUS_OF_USER 64
 #define MESSAGES_PER_S 2000
 #define MESSAGES_BURST 4000
 #define MESSAGES_AT_ONCE 32
@@ -62,7 +62,7 @@ void gp__peer_deliver(void *data, struct gp__lodger *l, const struct gp__action 
 static void ring(int bell)
 {
 	/* A bell that is full has been rung. */
-	ssize_t n = write(bell, &(u64){ 1 }, sizeof(u64));
+	ssize_t n = write(bell, "", 1);
 
 	(void)n;
 }
@@ -159,13 +159,16 @@ static void read_changes(struct gp__server *s, struct gp__peer *p)
 	gp__house_settle(&s->house, s->now);
 }
 
+/*
+ * The counter is never read: each ring is an edge of its own, and the agent, which shares the open
+ * file, could have made a read wait.
+ */
 static void bell_rang(struct gp__server *s, struct gp__source *source, u32 events)
 {
 	struct gp__peer *p = container_of(source, struct gp__peer, bell);
-	u64 rings;
 
 	(void)events;
-	if (p->dead || read(p->bell.fd, &rings, sizeof(rings)) < 0)
+	if (p->dead)
 		return;
 	read_changes(s, p);
 	if (!gp__allowance_take(&p->rings, RINGS_PER_S, RINGS_BURST, s->now)) {
@@ -190,7 +193,7 @@ u64 gp__peers_unmute(struct gp__server *s)
 			continue;
 		}
 		p->muted_until = 0;
-		gp__server_rewatch(s, &p->bell, EPOLLIN);
+		gp__server_rewatch(s, &p->bell, EPOLLIN | EPOLLET);
 	}
 	return next;
 }
@@ -276,22 +279,37 @@ fail:
 	return err;
 }
 
-/* fds: up, down, the daemon's bell, the agent's bell. */
+/* Its ends are open files of their own, so that the agent cannot have us wait at ours. */
+static int make_agent_bell(struct gp__peer *p, int *theirs)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK))
+		return -errno;
+	*theirs = ends[0];
+	p->agent_bell = ends[1];
+	return 0;
+}
+
+/* fds: up, down, the daemon's bell, the agent's bell. What was made stays for gp__peer_free(). */
 static int make_room(struct gp__peer *p, u32 nr_slots, int fds[4])
 {
 	void *up = NULL, *down = NULL;
 
 	p->lodger = calloc(nr_slots, sizeof(*p->lodger));
-	fds[0] = make_memory("gpreempt-up", gp__wire_up_bytes(nr_slots), true, &up);
-	fds[1] = make_memory("gpreempt-down", gp__wire_down_bytes(nr_slots), false, &down);
-	fds[2] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	fds[3] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	p->up = up;
-	p->down = down;
 	p->nr_slots = nr_slots;
-	p->bell.fd = fds[2];
-	p->agent_bell = fds[3];
-	return p->lodger && fds[0] >= 0 && fds[1] >= 0 && fds[2] >= 0 && fds[3] >= 0 ? 0 : -ENOMEM;
+	if (!p->lodger)
+		return -ENOMEM;
+	fds[0] = make_memory("gpreempt-up", gp__wire_up_bytes(nr_slots), true, &up);
+	p->up = up;
+	if (fds[0] < 0)
+		return fds[0];
+	fds[1] = make_memory("gpreempt-down", gp__wire_down_bytes(nr_slots), false, &down);
+	p->down = down;
+	if (fds[1] < 0)
+		return fds[1];
+	fds[2] = p->bell.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return fds[2] < 0 ? -errno : make_agent_bell(p, &fds[3]);
 }
 
 static u32 count_programs(struct gp__server *s, uid_t uid)
@@ -311,7 +329,7 @@ static void welcome_agent(struct gp__server *s, struct gp__peer *p,
 						      hello->head.seq, 0 },
 					    .version = GP__WIRE_VERSION,
 					    .ttl_ns = s->config.ttl_ns };
-	int fds[4] = { -1, -1, -1, -1 };
+	int fds[4] = { -1, -1, -1, -1 }, err;
 	u32 slots = hello->nr_slots;
 
 	if (count_programs(s, p->cred.uid) >= p->limit.max_programs && !p->admin) {
@@ -319,9 +337,18 @@ static void welcome_agent(struct gp__server *s, struct gp__peer *p,
 			       "this user has as many programs joined as max_programs allows");
 		return;
 	}
+	if (!p->limit.max_queues) {
+		gp__peer_reply(s, p, hello->head.seq, -EDQUOT, 0,
+			       "this user may have no queues scheduled: max_queues is 0");
+		return;
+	}
 	slots = slots < 1 ? 1 : slots > p->limit.max_queues ? p->limit.max_queues : slots;
-	if (make_room(p, slots, fds) || gp__server_watch(s, &p->bell, EPOLLIN)) {
-		gp__peer_drop(s, p, "there is no memory left for its pages");
+	err = make_room(p, slots, fds);
+	if (!err)
+		err = gp__server_watch(s, &p->bell, EPOLLIN | EPOLLET);
+	if (err) {
+		gp__peer_reply(s, p, hello->head.seq, err, 0, gp__door_explain(err));
+		gp__peer_drop(s, p, "there is no room for its pages");
 	} else {
 		welcome.nr_slots = slots;
 		p->role = GP__WIRE_AGENT;
@@ -334,11 +361,11 @@ static void welcome_agent(struct gp__server *s, struct gp__peer *p,
 		if (gp__wire_send(p->socket.fd, &welcome, fds, 4))
 			gp__peer_drop(s, p, "it does not read its welcome");
 	}
-	/* The bells stay; the memory is mapped. */
-	if (fds[0] >= 0)
-		close(fds[0]);
-	if (fds[1] >= 0)
-		close(fds[1]);
+	/* The memory is mapped; of the agent's bell, the other end stays. */
+	for (int i = 0; i < 4; i++) {
+		if (i != 2 && fds[i] >= 0)
+			close(fds[i]);
+	}
 }
 
 static void take_hello(struct gp__server *s, struct gp__peer *p, const struct gp__wire_hello *hello)
@@ -364,6 +391,46 @@ static void take_hello(struct gp__server *s, struct gp__peer *p, const struct gp
 	}
 }
 
+static u32 count_queues(struct gp__server *s, uid_t uid)
+{
+	struct gp__link *l, *n;
+	u32 nr = 0;
+
+	gp__list_each(l, n, &s->house.programs)
+	{
+		const struct gp__program *p = container_of(l, struct gp__program, link);
+
+		nr += p->uid == uid ? p->nr_queues : 0;
+	}
+	return nr;
+}
+
+/* What a queue is refused for before it is looked at further; 0: nothing. */
+static int check_limits(struct gp__server *s, struct gp__peer *p,
+			const struct gp__wire_queue_add *add, char *text, size_t size)
+{
+	if (p->admin)
+		return 0;
+	if (add->hints.prio > p->limit.max_priority) {
+		snprintf(text, size,
+			 "priority %d is above this user's limit, %d: ask an administrator",
+			 add->hints.prio, p->limit.max_priority);
+		return -EACCES;
+	}
+	if (count_queues(s, p->cred.uid) >= QUEUES_OF_USER) {
+		snprintf(text, size, "this user has as many queues joined as one may, %d",
+			 QUEUES_OF_USER);
+		return -EDQUOT;
+	}
+	if (!gp__house_knows_gpu(&s->house, add->device) &&
+	    gp__house_gpus_of(&s->house, p->cred.uid) >= GPUS_OF_USER) {
+		snprintf(text, size, "this user has named as many GPUs as one may, %d",
+			 GPUS_OF_USER);
+		return -EDQUOT;
+	}
+	return 0;
+}
+
 static void take_queue(struct gp__server *s, struct gp__peer *p,
 		       const struct gp__wire_queue_add *add)
 {
@@ -376,11 +443,9 @@ static void take_queue(struct gp__server *s, struct gp__peer *p,
 		gp__peer_reply(s, p, seq, -EINVAL, 0, "this slot is taken, or there is none such");
 		return;
 	}
-	if (!p->admin && add->hints.prio > p->limit.max_priority) {
-		snprintf(text, sizeof(text),
-			 "priority %d is above this user's limit, %d: ask an administrator",
-			 add->hints.prio, p->limit.max_priority);
-		gp__peer_reply(s, p, seq, -EACCES, 0, text);
+	err = check_limits(s, p, add, text, sizeof(text));
+	if (err) {
+		gp__peer_reply(s, p, seq, err, 0, text);
 		return;
 	}
 	err = gp__lodger_add(&s->house, &p->program, add, &p->lodger[slot], s->now, &why);
@@ -483,14 +548,15 @@ static void take_message(struct gp__server *s, struct gp__peer *p, const void *m
 static void socket_ready(struct gp__server *s, struct gp__source *source, u32 events)
 {
 	struct gp__peer *p = container_of(source, struct gp__peer, socket);
-	/* Aligned for every message. */
-	static _Thread_local u64 message[GP__WIRE_MESSAGE_MAX / sizeof(u64)];
+	/* Requests take longer, and others wait meanwhile. */
+	int at_once = p->role == GP__WIRE_CONTROL ? 1 : MESSAGES_AT_ONCE;
 
-	if (!p->dead && (events & EPOLLOUT))
+	if (!p->dead && (events & ~(u32)EPOLLIN))
 		gp__control_send(s, p);
 	/* Who has an answer to read reads it before he asks again. */
-	for (int i = 0; i < MESSAGES_AT_ONCE && !p->dead && !p->answer; i++) {
-		ssize_t n = gp__wire_receive(p->socket.fd, message, sizeof(message), NULL, NULL);
+	for (int i = 0; i < at_once && !p->dead && !p->answer; i++) {
+		ssize_t n = gp__wire_receive(p->socket.fd, s->received, sizeof(s->received), NULL,
+					     NULL);
 
 		if (n == -EAGAIN)
 			return;
@@ -499,7 +565,7 @@ static void socket_ready(struct gp__server *s, struct gp__source *source, u32 ev
 		else if (!gp__allowance_take(&p->messages, MESSAGES_PER_S, MESSAGES_BURST, s->now))
 			gp__peer_drop(s, p, "it sends too many messages");
 		else
-			take_message(s, p, message, (size_t)n);
+			take_message(s, p, s->received, (size_t)n);
 	}
 }
 
@@ -513,52 +579,21 @@ static void process_ended(struct gp__server *s, struct gp__source *source, u32 e
 	gp__peer_drop(s, container_of(source, struct gp__peer, life), NULL);
 }
 
-static void learn_who(struct gp__server *s, struct gp__peer *p)
+struct gp__peer *gp__peer_create(int fd)
 {
-	socklen_t size = sizeof(p->cred);
+	struct gp__peer *p = calloc(1, sizeof(*p));
 
-	if (getsockopt(p->socket.fd, SOL_SOCKET, SO_PEERCRED, &p->cred, &size))
-		p->cred = (struct ucred){ .pid = 0, .uid = (uid_t)-1, .gid = (gid_t)-1 };
-	size = sizeof(p->gids);
-	if (!getsockopt(p->socket.fd, SOL_SOCKET, SO_PEERGROUPS, p->gids, &size))
-		p->nr_gids = size / sizeof(p->gids[0]);
-	if (p->nr_gids < GP__GIDS_MAX)
-		p->gids[p->nr_gids++] = p->cred.gid;
-	p->admin = gp__config_is_admin(&s->config, p->cred.uid, p->gids, p->nr_gids);
-	p->limit = gp__config_limit(&s->config, p->cred.uid, p->gids, p->nr_gids);
-}
-
-void gp__peer_accept(struct gp__server *s)
-{
-	/* cppcheck-suppress nullPointer; nobody wants the address */
-	int fd = accept4(s->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	struct gp__peer *p;
-
-	if (fd < 0)
-		return;
-	p = s->nr_peers < PEERS_MAX ? calloc(1, sizeof(*p)) : NULL;
-	if (!p) {
-		s->nr_refused++;
-		close(fd);
-		return;
-	}
+	if (!p)
+		return NULL;
 	p->socket = (struct gp__source){ fd, socket_ready };
 	p->bell = (struct gp__source){ -1, bell_rang };
 	p->life = (struct gp__source){ -1, process_ended };
 	p->agent_bell = -1;
+	gp__list_init(&p->link);
 	gp__list_init(&p->ringing);
 	gp__list_init(&p->watching);
 	gp__list_init(&p->program.link);
-	learn_who(s, p);
-	if (gp__server_watch(s, &p->socket, EPOLLIN)) {
-		gp__peer_free(p);
-		return;
-	}
-	p->life.fd = (int)syscall(SYS_pidfd_open, p->cred.pid, 0);
-	if (p->life.fd >= 0)
-		gp__server_watch(s, &p->life, EPOLLIN);
-	s->nr_peers++;
-	gp__list_push(&s->peers, &p->link);
+	return p;
 }
 
 /* Nobody refers to it any more afterwards; its memory is freed at the end of the turn. */

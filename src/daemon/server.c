@@ -51,7 +51,7 @@ static void somebody_comes(struct gp__server *s, struct gp__source *source, u32 
 {
 	(void)source;
 	(void)events;
-	gp__peer_accept(s);
+	gp__door_accept(s);
 }
 
 /*
@@ -114,6 +114,8 @@ static void reload(struct gp__server *s)
 			p->limit = gp__config_limit(&s->config, p->cred.uid, p->gids, p->nr_gids);
 			p->admin =
 				gp__config_is_admin(&s->config, p->cred.uid, p->gids, p->nr_gids);
+			if (!p->admin)
+				gp__list_del(&p->watching);
 		}
 		gp__log_info(s->log, "configuration read again: policy %s",
 			     s->config.choice.policy->name);
@@ -219,13 +221,16 @@ static int open_signals(struct gp__server *s)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
+	/* That an agent has gone is seen at its socket, not by the bell it no longer hears. */
+	sigaddset(&set, SIGPIPE);
 	if (sigprocmask(SIG_BLOCK, &set, NULL))
 		return -errno;
+	sigdelset(&set, SIGPIPE);
 	s->signals.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return s->signals.fd < 0 ? -errno : 0;
 }
 
-/* Each program takes three descriptors. */
+/* Each program takes four descriptors. */
 static void allow_descriptors(void)
 {
 	struct rlimit r;
@@ -246,6 +251,7 @@ int gp__server_open(struct gp__server *s, const struct gp__log *log, const char 
 	s->config_path = config_path;
 	s->config_required = config_required;
 	s->journal.fd = s->lock = -1;
+	s->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	s->listener = (struct gp__source){ -1, somebody_comes };
 	s->signals = (struct gp__source){ -1, signal_came };
 	gp__list_init(&s->peers);
@@ -308,6 +314,7 @@ static u64 end_turn(struct gp__server *s)
 		s->renew_at = s->now + s->config.ttl_ns / RENEWALS;
 	}
 	wake = gp__min_u64(gp__house_wake(&s->house), s->renew_at);
+	wake = gp__min_u64(wake, gp__door_wake(s));
 	return gp__min_u64(wake, gp__peers_unmute(s));
 }
 
@@ -374,6 +381,8 @@ void gp__server_close(struct gp__server *s)
 		close(s->listener.fd);
 	if (s->signals.fd >= 0)
 		close(s->signals.fd);
+	if (s->spare >= 0)
+		close(s->spare);
 	if (s->lock >= 0)
 		close(s->lock);
 	if (s->epoll >= 0)

@@ -59,8 +59,13 @@ struct gp__peer {
 	struct gp__wire_down *down;
 	u32 nr_slots;
 	struct gp__lodger **lodger; /* by slot */
-	int agent_bell;
+	int agent_bell; /* our end of it */
 	struct gp__link ringing; /* in server->ringing */
+};
+
+struct gp__text_message {
+	struct gp__wire_head head;
+	char text[GP__WIRE_MESSAGE_MAX - sizeof(struct gp__wire_head)];
 };
 
 struct gp__server {
@@ -72,6 +77,9 @@ struct gp__server {
 	const struct gp__log *log;
 	int epoll;
 	struct gp__source listener, signals;
+	int spare; /* a descriptor to be given up for refusing a connection when there is none left
+		    */
+	u64 deaf_until; /* the listener is not watched before; 0: it is */
 	int lock; /* beside the socket, held while it is ours */
 	char path[108]; /* of the socket made here; "": it was given to us */
 	struct gp__link peers, ringing, watchers;
@@ -80,6 +88,9 @@ struct gp__server {
 	u64 now; /* of the event being handled */
 	bool stop;
 	u64 nr_refused; /* connections and messages */
+	/* The message being read, aligned for every kind, and the one being written. */
+	u64 received[GP__WIRE_MESSAGE_MAX / sizeof(u64)];
+	struct gp__text_message sent;
 };
 
 /* @fd: a listening socket that was handed over, or -1. 0 or -errno after saying why in the log. */
@@ -90,8 +101,15 @@ int gp__server_run(struct gp__server *s);
 /* Everybody is admitted. */
 void gp__server_close(struct gp__server *s);
 
-/* In peer.c */
-void gp__peer_accept(struct gp__server *s);
+/* In door.c: the next one who wants to come in. */
+void gp__door_accept(struct gp__server *s);
+/* Listens again, when its time has come. When to call it next; GP__NEVER: no need to. */
+u64 gp__door_wake(struct gp__server *s);
+/* Why there is no room for another one. */
+const char *gp__door_explain(int err);
+
+/* In peer.c. NULL: there is no memory. */
+struct gp__peer *gp__peer_create(int fd);
 void gp__peer_drop(struct gp__server *s, struct gp__peer *p, const char *why);
 void gp__peer_free(struct gp__peer *p);
 int gp__peer_reply(struct gp__server *s, struct gp__peer *p, u32 seq, int result, u32 id,

@@ -269,10 +269,11 @@ static int tell_news(struct gp__agent *a)
  * The thread
  */
 
+/* An eventfd's counter, or the rings in a pipe. */
 static void drain(int fd)
 {
-	u64 count;
-	ssize_t n = read(fd, &count, sizeof(count));
+	u64 rings[32];
+	ssize_t n = read(fd, rings, sizeof(rings));
 
 	(void)n;
 }

@@ -4,8 +4,9 @@
  *
  * What is rare goes through a SEQPACKET socket as messages: who is there, which queues it has, what
  * it asks for. What is frequent goes through two pieces of memory that the daemon makes, sealed
- * against being resized: "up", which the agent writes, and "down", which it can only read. An
- * eventfd each way says that there is something new.
+ * against being resized: "up", which the agent writes, and "down", which it can only read. A bell
+ * each way says that there is something new: an eventfd to the daemon, and a pipe to the agent,
+ * whose ends are open files of their own, so that neither side can make the other wait.
  *
  * Neither side trusts the other's memory: every field is loaded once and checked. An order to stop
  * has a time at which it is void, which the daemon moves on while it means it; so a daemon that
@@ -59,7 +60,8 @@ struct gp__wire_hello {
 	char program[GP__WIRE_NAME_MAX];
 };
 
-/* Comes with four descriptors for an agent: up, down, the daemon's bell, the agent's bell. */
+/* Comes with four descriptors for an agent: up, down, the daemon's bell to write, the agent's to
+ * read. */
 struct gp__wire_welcome {
 	struct gp__wire_head head;
 	u32 version;
@@ -223,7 +225,8 @@ void gp__wire_text(char *field, size_t size, const char *text);
  * root; otherwise gpreempt/control.sock in $XDG_RUNTIME_DIR. 0 or -errno (-ENOENT: nowhere).
  */
 int gp__wire_path(char *path, size_t size);
-/* A connection to it: a descriptor or -errno. */
+/* A connection to it: a descriptor or -errno (-ETIMEDOUT: it is there, and takes none). Sending
+ * over it does not wait for longer than a second. */
 int gp__wire_connect(const char *path);
 
 #endif

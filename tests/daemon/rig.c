@@ -198,3 +198,8 @@ void rig_sync(struct rig *r)
 {
 	json_decref(rig_ask(r, "{\"op\":\"list\"}"));
 }
+
+json_t *first_group(json_t *answer)
+{
+	return json_array_get(json_object_get(answer, "groups"), 0);
+}

@@ -53,4 +53,6 @@ void rig_sync(struct rig *r);
 /* What the command line is answered, for json_decref(). */
 json_t *rig_ask(struct rig *r, const char *request);
 
+json_t *first_group(json_t *answer);
+
 #endif

@@ -1,61 +1,15 @@
 // SPDX-License-Identifier: MIT
 /* gpreemptd and the programs that join it: who is stopped when, and what happens when one fails. */
-#include "rig.h"
+#include "two.h"
 
 #include <errno.h>
-#include <grp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-
-#define OFFLINE 2
-#define NORMAL 7
-#define ONLINE 15
-#define NOBODY 65534
-
-static u32 add(struct agent *a, s32 prio)
-{
-	struct gp__wire_queue_add q = queue_of(prio, "gpu-a", "");
-
-	return agent_add(a, &q);
-}
-
-struct two {
-	struct rig rig;
-	struct agent offline, online;
-};
-
-static void two_up(struct two *t, const char *config)
-{
-	rig_up(&t->rig, config);
-	agent_join(&t->rig, &t->offline, "train");
-	agent_join(&t->rig, &t->online, "serve");
-	add(&t->offline, OFFLINE);
-	add(&t->online, ONLINE);
-}
-
-static void two_down(struct two *t)
-{
-	agent_leave(&t->offline);
-	agent_leave(&t->online);
-	rig_down(&t->rig);
-}
-
-/* The offline program runs, the online one gets work, the offline one is stopped. */
-static void preempt(struct two *t)
-{
-	agent_work(&t->offline, 0, true);
-	rig_sync(&t->rig);
-	agent_work(&t->online, 0, true);
-	agent_obey(&t->offline, 0, GP__WIRE_STOP);
-}
 
 static void urgent_work_stops_the_patient(void **state)
 {
@@ -65,8 +19,7 @@ static void urgent_work_stops_the_patient(void **state)
 	two_up(&t, NULL);
 	for (int i = 0; i < 20; i++) {
 		preempt(&t);
-		agent_work(&t.online, 0, false);
-		agent_obey(&t.offline, 0, GP__WIRE_RUN);
+		admit(&t);
 	}
 	assert_int_equal(agent_order(&t.online, 0), GP__WIRE_RUN);
 	two_down(&t);
@@ -192,11 +145,6 @@ static void who_leaves_holds_nobody(void **state)
 	rig_down(&t.rig);
 }
 
-static json_t *first_group(json_t *answer)
-{
-	return json_array_get(json_object_get(answer, "groups"), 0);
-}
-
 static void a_stop_that_fails_leaves_it_running(void **state)
 {
 	json_t *answer;
@@ -264,174 +212,6 @@ static void wrong_queues_are_refused(void **state)
 	assert_int_equal(gp__wire_client_request(&a.client, &q, &reply), -EINVAL);
 	assert_int_equal(gp__wire_client_request(&a.client, &none, &reply), -ENOENT);
 	agent_leave(&a);
-	rig_down(&r);
-}
-
-/*
- * Hostile ones
- */
-
-/* The connection is ended, and the two others go on as before. */
-static void expect_dropped(struct two *t, int fd)
-{
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-	char byte;
-
-	assert_int_equal(poll(&p, 1, 20000), 1);
-	while (recv(fd, &byte, 1, 0) > 0)
-		;
-	close(fd);
-	preempt(t);
-	agent_work(&t->online, 0, false);
-	agent_obey(&t->offline, 0, GP__WIRE_RUN);
-}
-
-static void garbage_costs_its_sender_the_connection(void **state)
-{
-	static char big[GP__WIRE_MESSAGE_MAX + 4096];
-	struct gp__wire_queue_add q = queue_of(NORMAL, "gpu-a", "");
-	struct gp__wire_head text = { sizeof(text), GP__WIRE_TEXT, 0, 0, 0 };
-	struct gp__wire_head unknown = { sizeof(unknown), 77, 0, 0, 0 };
-	struct {
-		const void *data;
-		size_t size;
-	} cases[] = { { "x", 1 },
-		      { &q, sizeof(q) },
-		      { &q, sizeof(q) - 1 },
-		      { big, sizeof(big) },
-		      { &unknown, sizeof(unknown) },
-		      { &text, sizeof(text) } };
-	struct two t;
-
-	(void)state;
-	two_up(&t, NULL);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		int fd = gp__wire_connect(t.rig.socket), size = 1 << 20;
-
-		assert_true(fd >= 0);
-		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
-		assert_int_equal(send(fd, cases[i].data, cases[i].size, MSG_NOSIGNAL),
-				 cases[i].size);
-		expect_dropped(&t, fd);
-	}
-	two_down(&t);
-}
-
-static void requests_that_are_no_json_cost_the_connection(void **state)
-{
-	char text[GP__WIRE_TEXT_MAX], *answer;
-	struct two t;
-	int fd;
-
-	(void)state;
-	two_up(&t, NULL);
-	fd = gp__wire_control(t.rig.socket, text);
-	assert_true(fd >= 0);
-	assert_true(gp__wire_ask(fd, "[[[[", &answer) < 0);
-	expect_dropped(&t, fd);
-	two_down(&t);
-}
-
-static void a_flood_of_messages_costs_the_connection(void **state)
-{
-	struct gp__wire_queue_level m = { .head = { sizeof(m), GP__WIRE_QUEUE_LEVEL, 0, 0, 0 },
-					  .level = 3 };
-	struct agent flood;
-	struct two t;
-	int sent = 0;
-
-	(void)state;
-	two_up(&t, NULL);
-	agent_join(&t.rig, &flood, "flood");
-	add(&flood, NORMAL);
-	while (sent < 1000000 && !gp__wire_send(flood.client.socket, &m, NULL, 0))
-		sent++;
-	assert_true(sent < 1000000);
-	preempt(&t);
-	agent_leave(&flood);
-	two_down(&t);
-}
-
-static void a_scribbled_page_costs_only_its_owner(void **state)
-{
-	struct agent bad;
-	struct two t;
-
-	(void)state;
-	two_up(&t, NULL);
-	agent_join(&t.rig, &bad, "scribbler");
-	add(&bad, OFFLINE);
-	srandom(1);
-	for (int round = 0; round < 200; round++) {
-		unsigned char *at = (unsigned char *)bad.client.up;
-
-		for (size_t i = 0; i < gp__wire_up_bytes(bad.client.nr_slots); i++)
-			at[i] = (unsigned char)random();
-		assert_int_equal(write(bad.client.daemon_bell, &(u64){ 1 }, 8), 8);
-	}
-	for (int i = 0; i < 5; i++) {
-		preempt(&t);
-		agent_work(&t.online, 0, false);
-		agent_obey(&t.offline, 0, GP__WIRE_RUN);
-	}
-	agent_leave(&bad);
-	two_down(&t);
-}
-
-static void memory_cannot_be_resized_nor_orders_forged(void **state)
-{
-	char text[GP__WIRE_TEXT_MAX];
-	struct gp__wire_client c;
-	struct rig r;
-	void *at;
-
-	(void)state;
-	rig_up(&r, NULL);
-	assert_int_equal(gp__wire_client_open(&c, r.socket, "forger", 8, text), 0);
-	assert_int_equal(mprotect((void *)c.down, 4096, PROT_READ | PROT_WRITE), -1);
-	at = mremap((void *)c.down, 4096, 4096, 0);
-	assert_ptr_equal(at, c.down);
-	gp__wire_client_close(&c);
-	rig_down(&r);
-}
-
-static void rings_without_end_are_not_listened_to(void **state)
-{
-	u64 end = gp__clock_ns() + 300 * GP__MS;
-	struct agent flood;
-	struct two t;
-
-	(void)state;
-	two_up(&t, NULL);
-	agent_join(&t.rig, &flood, "bell-ringer");
-	add(&flood, OFFLINE);
-	while (gp__clock_ns() < end) {
-		for (int i = 0; i < 100; i++)
-			assert_int_equal(write(flood.client.daemon_bell, &(u64){ 1 }, 8), 8);
-	}
-	preempt(&t);
-	agent_leave(&flood);
-	two_down(&t);
-}
-
-static void another_version_is_refused_with_a_sentence(void **state)
-{
-	struct gp__wire_hello hello = { .head = { sizeof(hello), GP__WIRE_HELLO, 0, 9, 0 },
-					.version_min = 7,
-					.version_max = 9,
-					.role = GP__WIRE_AGENT };
-	struct gp__wire_reply reply;
-	struct rig r;
-	int fd;
-
-	(void)state;
-	rig_up(&r, NULL);
-	fd = gp__wire_connect(r.socket);
-	assert_int_equal(gp__wire_send(fd, &hello, NULL, 0), 0);
-	assert_int_equal(gp__wire_receive(fd, &reply, sizeof(reply), NULL, NULL), sizeof(reply));
-	assert_int_equal(reply.result, -EPROTONOSUPPORT);
-	assert_non_null(strstr(reply.text, "version"));
-	close(fd);
 	rig_down(&r);
 }
 
@@ -602,103 +382,6 @@ static void decisions_can_be_watched(void **state)
 	two_down(&t);
 }
 
-/*
- * Other users
- */
-
-static void become_nobody(void)
-{
-	if (setgroups(0, NULL) || setgid(NOBODY) || setuid(NOBODY))
-		_exit(100);
-}
-
-/* What @act returns as another user, in a process of its own; 0 is right. */
-static void as_another_user(struct rig *r, int (*act)(struct rig *r))
-{
-	pid_t pid = fork();
-	int status;
-
-	assert_true(pid >= 0);
-	if (!pid) {
-		become_nobody();
-		_exit(act(r));
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-static int refused(struct rig *r, const char *request, int code)
-{
-	json_t *answer = rig_ask(r, request);
-
-	return json_integer_value(json_object_get(answer, "errno")) != code;
-}
-
-static int meddle(struct rig *r)
-{
-	json_t *answer = rig_ask(r, "{\"op\":\"list\"}"), *g = first_group(answer);
-	char request[96];
-	int group = (int)json_integer_value(json_object_get(g, "group"));
-
-	if (json_object_get(g, "pid") || json_object_get(g, "program") ||
-	    json_object_get(g, "tag") || json_object_get(g, "queues"))
-		return 1;
-	snprintf(request, sizeof(request), "{\"op\":\"suspend\",\"group\":%d}", group);
-	if (refused(r, request, EPERM))
-		return 2;
-	snprintf(request, sizeof(request), "{\"op\":\"set\",\"group\":%d,\"priority\":1}", group);
-	if (refused(r, request, EPERM))
-		return 3;
-	snprintf(request, sizeof(request), "{\"op\":\"why\",\"group\":%d}", group);
-	if (refused(r, request, EPERM))
-		return 4;
-	if (refused(r, "{\"op\":\"policy\",\"name\":\"none\"}", EPERM))
-		return 5;
-	return refused(r, "{\"op\":\"watch\"}", EPERM) ? 6 : 0;
-}
-
-static void another_users_queues_are_not_yours(void **state)
-{
-	struct two t;
-
-	(void)state;
-	if (geteuid())
-		skip();
-	two_up(&t, NULL);
-	as_another_user(&t.rig, meddle);
-	two_down(&t);
-}
-
-static int raise_too_high(struct rig *r)
-{
-	struct gp__wire_queue_add q = queue_of(ONLINE, "gpu-a", "");
-	char text[GP__WIRE_TEXT_MAX];
-	struct gp__wire_reply reply;
-	struct gp__wire_client c;
-
-	if (gp__wire_client_open(&c, r->socket, "climber", 8, text))
-		return 1;
-	if (gp__wire_client_request(&c, &q, &reply) != -EACCES || !strstr(reply.text, "limit"))
-		return 2;
-	q.hints.prio = NORMAL;
-	if (gp__wire_client_request(&c, &q, &reply))
-		return 3;
-	return gp__wire_client_open(&c, r->socket, "second", 8, text) == -EDQUOT ? 0 : 4;
-}
-
-static void a_user_has_limits(void **state)
-{
-	struct rig r;
-
-	(void)state;
-	if (geteuid())
-		skip();
-	rig_up(&r, "[user 65534]\nmax_programs = 1\n");
-	as_another_user(&r, raise_too_high);
-	rig_down(&r);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -712,13 +395,6 @@ int main(void)
 		cmocka_unit_test(a_stop_that_fails_leaves_it_running),
 		cmocka_unit_test(another_priority_is_another_group),
 		cmocka_unit_test(wrong_queues_are_refused),
-		cmocka_unit_test(garbage_costs_its_sender_the_connection),
-		cmocka_unit_test(requests_that_are_no_json_cost_the_connection),
-		cmocka_unit_test(a_flood_of_messages_costs_the_connection),
-		cmocka_unit_test(a_scribbled_page_costs_only_its_owner),
-		cmocka_unit_test(memory_cannot_be_resized_nor_orders_forged),
-		cmocka_unit_test(rings_without_end_are_not_listened_to),
-		cmocka_unit_test(another_version_is_refused_with_a_sentence),
 		cmocka_unit_test(why_names_who_held_it),
 		cmocka_unit_test(the_list_says_who_holds_whom),
 		cmocka_unit_test(a_tag_means_all_that_have_it),
@@ -726,8 +402,6 @@ int main(void)
 		cmocka_unit_test(wrong_requests_get_a_sentence),
 		cmocka_unit_test(a_policy_is_changed_while_programs_run),
 		cmocka_unit_test(decisions_can_be_watched),
-		cmocka_unit_test(another_users_queues_are_not_yours),
-		cmocka_unit_test(a_user_has_limits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,7 +6,7 @@ bats_require_minimum_version 1.5.0
 
 setup() {
 	: "${BUILD_DIR:=build}" "${GPREEMPT:=$BUILD_DIR/src/cli/gpreempt}"
-	: "${WORKLOADS:=$BUILD_DIR/tests/workloads}" "${SOURCE_DIR:=$PWD}"
+	: "${WORKLOADS:=$BUILD_DIR/src/demo}" "${SOURCE_DIR:=$PWD}"
 	GPREEMPTD=$BUILD_DIR/src/daemon/gpreemptd
 }
 

@@ -1,0 +1,720 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Connections that send anything, anyhow and without end: it costs them, and nobody else. Next to
+ * each of them two others are scheduled as ever.
+ */
+#include "two.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+/* So many decisions are made beside somebody who does not stop. */
+#define DECISIONS 40
+
+/* Each is carried out: that is what is counted. */
+static void decide(struct two *t, int n)
+{
+	for (int i = 0; i < n; i++) {
+		preempt(t);
+		admit(t);
+	}
+}
+
+/* The connection is ended, and the two others go on as before. */
+static void expect_dropped(struct two *t, int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	char byte;
+
+	assert_int_equal(poll(&p, 1, 20000), 1);
+	while (recv(fd, &byte, 1, 0) > 0)
+		;
+	close(fd);
+	decide(t, 1);
+}
+
+static u64 cpu_ns(struct rig *r)
+{
+	struct timespec ts;
+	clockid_t clock;
+
+	assert_int_equal(pthread_getcpuclockid(r->thread, &clock), 0);
+	clock_gettime(clock, &ts);
+	return (u64)ts.tv_sec * GP__S + (u64)ts.tv_nsec;
+}
+
+/* Not one instruction in a while, once what was begun has ended: nothing keeps it awake. */
+static void expect_asleep(struct rig *r)
+{
+	u64 before;
+
+	for (int i = 0; i < 50; i++) {
+		before = cpu_ns(r);
+		usleep(200000);
+		if (cpu_ns(r) == before)
+			return;
+	}
+	fail_msg("it does not go to sleep");
+}
+
+static json_int_t nr_refused(struct rig *r)
+{
+	json_t *answer = rig_ask(r, "{\"op\":\"list\"}");
+	json_int_t n =
+		json_integer_value(json_object_get(json_object_get(answer, "daemon"), "refused"));
+
+	json_decref(answer);
+	return n;
+}
+
+/*
+ * Messages
+ */
+
+static void garbage_costs_its_sender_the_connection(void **state)
+{
+	static char big[GP__WIRE_MESSAGE_MAX + 4096];
+	struct gp__wire_queue_add q = queue_of(NORMAL, "gpu-a", "");
+	struct gp__wire_head text = { sizeof(text), GP__WIRE_TEXT, 0, 0, 0 };
+	struct gp__wire_head unknown = { sizeof(unknown), 77, 0, 0, 0 };
+	struct {
+		const void *data;
+		size_t size;
+	} cases[] = { { "x", 1 },
+		      { &q, sizeof(q) },
+		      { &q, sizeof(q) - 1 },
+		      { big, sizeof(big) },
+		      { &unknown, sizeof(unknown) },
+		      { &text, sizeof(text) } };
+	struct two t;
+
+	(void)state;
+	two_up(&t, NULL);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int fd = gp__wire_connect(t.rig.socket), size = 1 << 20;
+
+		assert_true(fd >= 0);
+		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+		assert_int_equal(send(fd, cases[i].data, cases[i].size, MSG_NOSIGNAL),
+				 cases[i].size);
+		expect_dropped(&t, fd);
+	}
+	two_down(&t);
+}
+
+/* Of every kind, cut off at every word, with the size that it has or the one it should have. */
+static void what_is_cut_off_costs_the_connection(void **state)
+{
+	static const size_t sizes[] = {
+		[GP__WIRE_QUEUE_ADD] = sizeof(struct gp__wire_queue_add),
+		[GP__WIRE_QUEUE_REMOVE] = sizeof(struct gp__wire_queue_remove),
+		[GP__WIRE_QUEUE_LEVEL] = sizeof(struct gp__wire_queue_level),
+		[GP__WIRE_HINTS] = sizeof(struct gp__wire_set_hints),
+	};
+	char message[sizeof(struct gp__wire_queue_add)] = { 0 };
+	struct two t;
+
+	(void)state;
+	two_up(&t, NULL);
+	for (u16 type = GP__WIRE_QUEUE_ADD; type <= GP__WIRE_HINTS; type++) {
+		for (size_t size = 4; size < sizes[type]; size += 4) {
+			struct gp__wire_head head = { (u32)(size % 8 ? size : sizes[type]), type, 0,
+						      1, 0 };
+			struct agent a;
+			int fd;
+
+			agent_join(&t.rig, &a, "cut-off");
+			memcpy(message, &head, sizeof(head));
+			assert_int_equal(send(a.client.socket, message, size, MSG_NOSIGNAL), size);
+			fd = dup(a.client.socket);
+			agent_leave(&a);
+			expect_dropped(&t, fd);
+		}
+	}
+	two_down(&t);
+}
+
+static void what_is_said_twice_counts_once(void **state)
+{
+	struct gp__wire_hello hello = { .head = { sizeof(hello), GP__WIRE_HELLO, 0, 1, 0 },
+					.version_min = GP__WIRE_VERSION,
+					.version_max = GP__WIRE_VERSION,
+					.role = GP__WIRE_AGENT };
+	struct gp__wire_queue_add q = queue_of(NORMAL, "gpu-b", "");
+	struct gp__wire_queue_remove gone = { .head = { sizeof(gone), GP__WIRE_QUEUE_REMOVE, 0, 0,
+							0 } };
+	struct agent a;
+	struct two t;
+	int fd;
+
+	(void)state;
+	two_up(&t, NULL);
+	agent_join(&t.rig, &a, "again");
+	assert_int_equal(gp__wire_client_request(&a.client, &q, NULL), 0);
+	assert_int_equal(gp__wire_client_request(&a.client, &q, NULL), -EINVAL);
+	assert_int_equal(gp__wire_client_request(&a.client, &gone, NULL), 0);
+	assert_int_equal(gp__wire_client_request(&a.client, &gone, NULL), -ENOENT);
+	assert_int_equal(gp__wire_send(a.client.socket, &hello, NULL, 0), 0);
+	fd = dup(a.client.socket);
+	agent_leave(&a);
+	expect_dropped(&t, fd);
+	two_down(&t);
+}
+
+static void an_old_acknowledgement_acknowledges_nothing(void **state)
+{
+	json_t *answer;
+	struct two t;
+	u64 first, order;
+
+	(void)state;
+	two_up(&t, NULL);
+	preempt(&t);
+	first = atomic_load(&t.offline.client.up->slot[0].done);
+	admit(&t);
+	agent_work(&t.online, 0, true);
+	order = agent_expect(&t.offline, 0, GP__WIRE_STOP);
+	assert_int_not_equal(gp__wire_order_number(order), first >> 32);
+	gp__wire_client_done(&t.offline.client, 0, (u32)(first >> 32), 0, gp__clock_ns(), 0);
+	answer = rig_ask(&t.rig, "{\"op\":\"list\"}");
+	assert_string_equal(json_string_value(json_object_get(first_group(answer), "state")),
+			    "excluding");
+	json_decref(answer);
+	gp__wire_client_done(&t.offline.client, 0, gp__wire_order_number(order), 0, gp__clock_ns(),
+			     0);
+	admit(&t);
+	two_down(&t);
+}
+
+static void requests_that_are_no_json_cost_the_connection(void **state)
+{
+	char text[GP__WIRE_TEXT_MAX], *answer;
+	struct two t;
+	int fd;
+
+	(void)state;
+	two_up(&t, NULL);
+	fd = gp__wire_control(t.rig.socket, text);
+	assert_true(fd >= 0);
+	assert_true(gp__wire_ask(fd, "[[[[", &answer) < 0);
+	expect_dropped(&t, fd);
+	two_down(&t);
+}
+
+static void another_version_is_refused_with_a_sentence(void **state)
+{
+	struct gp__wire_hello hello = { .head = { sizeof(hello), GP__WIRE_HELLO, 0, 9, 0 },
+					.version_min = 7,
+					.version_max = 9,
+					.role = GP__WIRE_AGENT };
+	struct gp__wire_reply reply;
+	struct rig r;
+	int fd;
+
+	(void)state;
+	rig_up(&r, NULL);
+	fd = gp__wire_connect(r.socket);
+	assert_int_equal(gp__wire_send(fd, &hello, NULL, 0), 0);
+	assert_int_equal(gp__wire_receive(fd, &reply, sizeof(reply), NULL, NULL), sizeof(reply));
+	assert_int_equal(reply.result, -EPROTONOSUPPORT);
+	assert_non_null(strstr(reply.text, "version"));
+	close(fd);
+	rig_down(&r);
+}
+
+static void names_cannot_command_a_terminal(void **state)
+{
+	/* Escape, and U+009B, which is the same to many terminals. */
+	static const char *const tags[] = { "\033[2J", "\xc2\x9b"
+						       "2J" };
+	struct two t;
+
+	(void)state;
+	two_up(&t, NULL);
+	for (size_t i = 0; i < sizeof(tags) / sizeof(tags[0]); i++) {
+		struct gp__wire_queue_add q = queue_of(NORMAL, "gpu-a", "");
+		struct agent a;
+		int fd;
+
+		agent_join(&t.rig, &a, "painter");
+		strcpy(q.tag, tags[i]);
+		assert_int_equal(gp__wire_send(a.client.socket, &q, NULL, 0), 0);
+		fd = dup(a.client.socket);
+		agent_leave(&a);
+		expect_dropped(&t, fd);
+	}
+	two_down(&t);
+}
+
+static unsigned int nr_files(void)
+{
+	unsigned int n = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+static void descriptors_that_nobody_wanted_are_closed(void **state)
+{
+	struct gp__wire_queue_level m = { .head = { sizeof(m), GP__WIRE_QUEUE_LEVEL, 0, 0, 0 },
+					  .level = 3 };
+	int fds[8] = { 0, 0, 0, 0, 0, 0, 0, 0 };
+	struct agent a;
+	struct two t;
+	unsigned int before;
+
+	(void)state;
+	two_up(&t, NULL);
+	agent_join(&t.rig, &a, "giver");
+	add(&a, NORMAL);
+	expect_asleep(&t.rig);
+	before = nr_files();
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(gp__wire_send(a.client.socket, &m, fds, 8), 0);
+	expect_asleep(&t.rig);
+	assert_int_equal(nr_files(), before);
+	agent_leave(&a);
+	two_down(&t);
+}
+
+/*
+ * Floods
+ */
+
+struct flood {
+	struct rig *rig;
+	_Atomic bool stop;
+	_Atomic unsigned int times, dropped;
+	void (*once)(struct flood *f, struct agent *a);
+	pthread_t thread;
+};
+
+/* Who is thrown out comes back. */
+static void *flood(void *data)
+{
+	struct flood *f = data;
+	char text[GP__WIRE_TEXT_MAX];
+	struct agent a;
+
+	while (!f->stop) {
+		struct pollfd p;
+
+		if (gp__wire_client_open(&a.client, f->rig->socket, "flood", 64, text))
+			continue;
+		a.nr_queues = 0;
+		add(&a, OFFLINE);
+		p = (struct pollfd){ .fd = a.client.socket, .events = POLLIN };
+		while (!f->stop && poll(&p, 1, 0) == 0) {
+			f->once(f, &a);
+			f->times++;
+		}
+		f->dropped += !f->stop;
+		agent_leave(&a);
+	}
+	return NULL;
+}
+
+static void beside_a_flood(void (*once)(struct flood *f, struct agent *a), bool costs_connection)
+{
+	struct flood f = { .once = once };
+	u64 end = gp__clock_ns() + 20 * GP__S;
+	struct two t;
+
+	two_up(&t, NULL);
+	f.rig = &t.rig;
+	assert_int_equal(pthread_create(&f.thread, NULL, flood, &f), 0);
+	while (!f.times)
+		usleep(1000);
+	decide(&t, DECISIONS);
+	while (costs_connection && !f.dropped && gp__clock_ns() < end)
+		usleep(1000);
+	f.stop = true;
+	pthread_join(f.thread, NULL);
+	assert_true(f.times > 0);
+	if (costs_connection)
+		assert_true(f.dropped > 0);
+	else
+		assert_int_equal(f.dropped, 0);
+	decide(&t, 1);
+	expect_asleep(&t.rig);
+	two_down(&t);
+}
+
+static void send_level(struct flood *f, struct agent *a)
+{
+	struct gp__wire_queue_level m = { .head = { sizeof(m), GP__WIRE_QUEUE_LEVEL, 0, 0, 0 },
+					  .level = 3 };
+
+	(void)f;
+	gp__wire_send(a->client.socket, &m, NULL, 0);
+}
+
+static void a_flood_of_messages_costs_the_connection(void **state)
+{
+	(void)state;
+	beside_a_flood(send_level, true);
+}
+
+static void ring_bell(struct flood *f, struct agent *a)
+{
+	(void)f;
+	assert_int_equal(write(a->client.daemon_bell, &(u64){ 1 }, 8), 8);
+}
+
+static void rings_without_end_are_not_listened_to(void **state)
+{
+	(void)state;
+	beside_a_flood(ring_bell, false);
+}
+
+static void scribble(struct flood *f, struct agent *a)
+{
+	unsigned char *at = (unsigned char *)a->client.up;
+	unsigned int seed = f->times;
+
+	for (size_t i = 0; i < gp__wire_up_bytes(a->client.nr_slots); i++)
+		at[i] = (unsigned char)(rand_r(&seed) >> 7);
+	ring_bell(f, a);
+}
+
+static void a_scribbled_page_costs_only_its_owner(void **state)
+{
+	(void)state;
+	beside_a_flood(scribble, false);
+}
+
+/* The queue comes and goes, so that what is decided about it changes all the time. */
+static void lie(struct flood *f, struct agent *a)
+{
+	u64 order = atomic_load(&a->client.down->slot[0].order);
+
+	gp__wire_client_done(&a->client, 0, gp__wire_order_number(order), f->times % 3 ? 0 : -EIO,
+			     UINT64_MAX, UINT64_MAX);
+	gp__wire_client_work(&a->client, 0, f->times % 2, UINT32_MAX, UINT64_MAX);
+	gp__wire_client_expired(&a->client, 0, gp__wire_order_number(order));
+}
+
+static void lies_cost_only_the_liar(void **state)
+{
+	(void)state;
+	beside_a_flood(lie, false);
+}
+
+static void connect_and_leave(struct flood *f, struct agent *a)
+{
+	int fd = gp__wire_connect(f->rig->socket);
+
+	(void)a;
+	if (fd >= 0)
+		close(fd);
+}
+
+static void connections_without_end_hold_up_nobody(void **state)
+{
+	(void)state;
+	beside_a_flood(connect_and_leave, false);
+}
+
+static void ask_for_everything(struct flood *f, struct agent *a)
+{
+	(void)a;
+	rig_sync(f->rig);
+}
+
+static void questions_without_end_hold_up_nobody(void **state)
+{
+	(void)state;
+	beside_a_flood(ask_for_everything, false);
+}
+
+static void a_time_that_cannot_be_is_in_nobodys_figures(void **state)
+{
+	json_t *answer, *stop;
+	struct two t;
+	u64 order;
+
+	(void)state;
+	two_up(&t, NULL);
+	agent_work(&t.offline, 0, true);
+	rig_sync(&t.rig);
+	agent_work(&t.online, 0, true);
+	order = agent_expect(&t.offline, 0, GP__WIRE_STOP);
+	gp__wire_client_done(&t.offline.client, 0, gp__wire_order_number(order), 0, gp__clock_ns(),
+			     3600 * GP__S);
+	answer = rig_ask(&t.rig, "{\"op\":\"list\"}");
+	stop = json_object_get(json_array_get(json_object_get(answer, "gpus"), 0), "stop");
+	assert_true(json_is_number(json_object_get(stop, "max_us")));
+	assert_true(json_number_value(json_object_get(stop, "max_us")) < 60e6);
+	json_decref(answer);
+	two_down(&t);
+}
+
+/*
+ * Making the daemon wait
+ */
+
+/* What it shares with the daemon is set to wait, and made so full or so empty that it would. */
+static void nobody_can_make_the_daemon_wait_at_a_bell(void **state)
+{
+	struct agent bad;
+	struct two t;
+	u64 rings;
+
+	(void)state;
+	two_up(&t, NULL);
+	agent_join(&t.rig, &bad, "stopper");
+	add(&bad, OFFLINE);
+	fcntl(bad.client.bell, F_SETFL, fcntl(bad.client.bell, F_GETFL) & ~O_NONBLOCK);
+	fcntl(bad.client.daemon_bell, F_SETFL, 0);
+	if (write(bad.client.bell, &(u64){ UINT64_MAX - 1 }, sizeof(u64)) < 0)
+		assert_int_equal(errno, EBADF); /* the other end's to write */
+	agent_work(&bad, 0, true);
+	for (int i = 0; i < 200; i++) {
+		struct pollfd p = { .fd = bad.client.daemon_bell, .events = POLLIN };
+
+		/* Between the daemon's being told of a ring and its looking. */
+		assert_int_equal(write(bad.client.daemon_bell, &(u64){ 1 }, 8), 8);
+		if (poll(&p, 1, 0) == 1)
+			assert_int_equal(read(bad.client.daemon_bell, &rings, 8), 8);
+	}
+	for (int i = 0; i < 5; i++) {
+		/* Its orders are never carried out: it is out of the planning. */
+		preempt(&t);
+		admit(&t);
+	}
+	agent_leave(&bad);
+	two_down(&t);
+}
+
+/* Its answers fill up, and what it asks meanwhile waits outside. */
+static void who_does_not_read_keeps_nobody_awake(void **state)
+{
+	struct {
+		struct gp__wire_head head;
+		char text[16];
+	} m = { .head = { sizeof(m.head) + 13, GP__WIRE_TEXT, 0, 2, 0 },
+		.text = "{\"op\":\"list\"}" };
+	char text[GP__WIRE_TEXT_MAX];
+	struct two t;
+	int fd, sent = 0;
+
+	(void)state;
+	two_up(&t, NULL);
+	fd = gp__wire_control(t.rig.socket, text);
+	assert_true(fd >= 0);
+	/* Until the daemon does not read for a while, either. */
+	for (int tries = 0; tries < 50; tries++) {
+		while (send(fd, &m, m.head.size, MSG_DONTWAIT | MSG_NOSIGNAL) > 0) {
+			sent++;
+			tries = 0;
+		}
+		usleep(2000);
+	}
+	assert_true(sent > 10 && sent < 100000);
+	expect_asleep(&t.rig);
+	decide(&t, 1);
+	close(fd);
+	rig_sync(&t.rig);
+	expect_asleep(&t.rig);
+	two_down(&t);
+}
+
+/*
+ * Memory
+ */
+
+static void memory_cannot_be_resized_nor_orders_forged(void **state)
+{
+	struct gp__wire_hello hello = { .head = { sizeof(hello), GP__WIRE_HELLO, 0, 1, 0 },
+					.version_min = GP__WIRE_VERSION,
+					.version_max = GP__WIRE_VERSION,
+					.role = GP__WIRE_AGENT,
+					.nr_slots = 8 };
+	struct gp__wire_welcome welcome;
+	int fds[4], socket, again;
+	u32 nr_fds = 4;
+	char name[64];
+	struct rig r;
+	void *at;
+
+	(void)state;
+	rig_up(&r, NULL);
+	socket = gp__wire_connect(r.socket);
+	assert_int_equal(gp__wire_send(socket, &hello, NULL, 0), 0);
+	assert_int_equal(gp__wire_receive(socket, &welcome, sizeof(welcome), fds, &nr_fds),
+			 sizeof(welcome));
+	assert_int_equal(nr_fds, 4);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(ftruncate(fds[i], 0), -1);
+		assert_int_equal(ftruncate(fds[i], 1 << 20), -1);
+		assert_int_equal(fcntl(fds[i], F_ADD_SEALS, F_SEAL_WRITE), -1);
+	}
+	/* "down", through what was given and through another way to the same file. */
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fds[1]);
+	again = open(name, O_RDWR | O_CLOEXEC);
+	assert_true(again >= 0);
+	for (int i = 0; i < 2; i++) {
+		int fd = i ? again : fds[1];
+
+		at = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		assert_ptr_equal(at, MAP_FAILED);
+		assert_int_equal(pwrite(fd, "x", 1, 0), -1);
+		assert_int_equal(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096),
+				 -1);
+	}
+	at = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fds[1], 0);
+	assert_ptr_not_equal(at, MAP_FAILED);
+	assert_int_equal(mprotect(at, 4096, PROT_READ | PROT_WRITE), -1);
+	munmap(at, 4096);
+	close(again);
+	for (u32 i = 0; i < nr_fds; i++)
+		close(fds[i]);
+	close(socket);
+	rig_down(&r);
+}
+
+/* A hole in what the daemon reads is nothing but zeros to it. */
+static void a_hole_in_the_page_costs_only_its_owner(void **state)
+{
+	struct agent bad;
+	struct two t;
+
+	(void)state;
+	two_up(&t, NULL);
+	agent_join(&t.rig, &bad, "digger");
+	add(&bad, OFFLINE);
+	agent_work(&bad, 0, true);
+	assert_int_equal(madvise((void *)((uintptr_t)bad.client.up & ~4095ul), 4096, MADV_REMOVE),
+			 0);
+	assert_int_equal(write(bad.client.daemon_bell, &(u64){ 1 }, 8), 8);
+	decide(&t, 2);
+	agent_leave(&bad);
+	two_down(&t);
+}
+
+/*
+ * Having no room
+ */
+
+/* Takes every descriptor that is left; how many there were. */
+static int take_all_files(int *fds, int max)
+{
+	int n = 0;
+
+	while (n < max && (fds[n] = dup(STDERR_FILENO)) >= 0)
+		n++;
+	return n;
+}
+
+static void without_descriptors_who_comes_is_told(void **state)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct rlimit before, few = { 0 };
+	struct gp__wire_reply reply;
+	int fds[256], n, fd[3];
+	struct two t;
+
+	(void)state;
+	two_up(&t, NULL);
+	strcpy(address.sun_path, t.rig.socket);
+	for (int i = 0; i < 3; i++)
+		fd[i] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = (struct rlimit){ 200, before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	n = take_all_files(fds, 256);
+	assert_true(n > 8 && n < 256);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(connect(fd[i], (struct sockaddr *)&address, sizeof(address)), 0);
+		assert_int_equal(gp__wire_receive(fd[i], &reply, sizeof(reply), NULL, NULL),
+				 sizeof(reply));
+		assert_int_equal(reply.result, -EMFILE);
+		assert_non_null(strstr(reply.text, "LimitNOFILE"));
+		close(fd[i]);
+		/* What it was given up for must not be free for anybody else. */
+		fds[n] = dup(STDERR_FILENO);
+		n += fds[n] >= 0;
+	}
+	expect_asleep(&t.rig);
+	while (n)
+		close(fds[--n]);
+	decide(&t, 2);
+	assert_true(nr_refused(&t.rig) >= 3);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	two_down(&t);
+}
+
+/* There is room for the connection, and not for its pages. */
+static void without_descriptors_no_program_joins(void **state)
+{
+	struct rlimit before, few = { 0 };
+	char text[GP__WIRE_TEXT_MAX];
+	struct gp__wire_client c;
+	int fds[256], n, free_ones, err = 0;
+	struct two t;
+
+	(void)state;
+	two_up(&t, NULL);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = (struct rlimit){ 200, before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	for (free_ones = 1; free_ones < 12; free_ones++) {
+		n = take_all_files(fds, 256);
+		for (int i = 0; i < free_ones; i++)
+			close(fds[--n]);
+		err = gp__wire_client_open(&c, t.rig.socket, "latecomer", 8, text);
+		if (!err)
+			gp__wire_client_close(&c);
+		else if (*text)
+			assert_non_null(strstr(text, "files"));
+		while (n)
+			close(fds[--n]);
+		rig_sync(&t.rig);
+	}
+	assert_int_equal(err, 0); /* in the end there were enough */
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	decide(&t, 2);
+	expect_asleep(&t.rig);
+	two_down(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(garbage_costs_its_sender_the_connection),
+		cmocka_unit_test(what_is_cut_off_costs_the_connection),
+		cmocka_unit_test(what_is_said_twice_counts_once),
+		cmocka_unit_test(an_old_acknowledgement_acknowledges_nothing),
+		cmocka_unit_test(requests_that_are_no_json_cost_the_connection),
+		cmocka_unit_test(another_version_is_refused_with_a_sentence),
+		cmocka_unit_test(names_cannot_command_a_terminal),
+		cmocka_unit_test(descriptors_that_nobody_wanted_are_closed),
+		cmocka_unit_test(a_flood_of_messages_costs_the_connection),
+		cmocka_unit_test(rings_without_end_are_not_listened_to),
+		cmocka_unit_test(a_scribbled_page_costs_only_its_owner),
+		cmocka_unit_test(lies_cost_only_the_liar),
+		cmocka_unit_test(connections_without_end_hold_up_nobody),
+		cmocka_unit_test(questions_without_end_hold_up_nobody),
+		cmocka_unit_test(a_time_that_cannot_be_is_in_nobodys_figures),
+		cmocka_unit_test(nobody_can_make_the_daemon_wait_at_a_bell),
+		cmocka_unit_test(who_does_not_read_keeps_nobody_awake),
+		cmocka_unit_test(memory_cannot_be_resized_nor_orders_forged),
+		cmocka_unit_test(a_hole_in_the_page_costs_only_its_owner),
+		cmocka_unit_test(without_descriptors_who_comes_is_told),
+		cmocka_unit_test(without_descriptors_no_program_joins),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,490 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Several users, who can neither see, stop nor change what is another's, nor take what others need.
+ * Root runs the daemon; the users are processes with ids of their own.
+ */
+#include "two.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+/* Nobody, and somebody else. */
+#define ALICE 65533
+#define MALLORY 65534
+
+#define NEEDS_ROOT()                                                \
+	do {                                                        \
+		if (geteuid()) {                                    \
+			print_message("only root can be others\n"); \
+			skip();                                     \
+		}                                                   \
+	} while (0)
+
+static void become(uid_t uid)
+{
+	if (setgroups(0, NULL) || setgid(uid) || setuid(uid))
+		_exit(100);
+}
+
+/* A failed check of the child ends it with the line; of the parent, the test. */
+#define EXPECT(truth)                                                                    \
+	do {                                                                             \
+		if (!(truth)) {                                                          \
+			fprintf(stderr, "%s:%d: not: %s\n", __FILE__, __LINE__, #truth); \
+			_exit(1);                                                        \
+		}                                                                        \
+	} while (0)
+
+/* What another user does, in a process of its own. */
+static void as(uid_t uid, struct rig *r, void (*act)(struct rig *r))
+{
+	pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (!pid) {
+		become(uid);
+		act(r);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* A user's process that does something and then stays as it is until it is let go. */
+struct guest {
+	pid_t pid;
+	int let_go;
+};
+
+static void guest_comes(struct guest *g, struct rig *r, uid_t uid, void (*begin)(struct rig *r))
+{
+	int here[2], there[2];
+	char byte = 0;
+
+	assert_int_equal(pipe2(here, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(there, O_CLOEXEC), 0);
+	g->pid = fork();
+	assert_true(g->pid >= 0);
+	if (!g->pid) {
+		close(there[1]);
+		become(uid);
+		begin(r);
+		EXPECT(write(here[1], "", 1) == 1);
+		EXPECT(read(there[0], &byte, 1) == 0);
+		_exit(0);
+	}
+	close(here[1]);
+	close(there[0]);
+	assert_int_equal(read(here[0], &byte, 1), 1);
+	close(here[0]);
+	g->let_go = there[1];
+}
+
+/* It joins, and has a queue with work. */
+static void join(struct rig *r, s32 prio, const char *tag)
+{
+	struct gp__wire_queue_add q = queue_of(prio, "gpu-a", tag);
+	char text[GP__WIRE_TEXT_MAX];
+	struct gp__wire_client c;
+
+	EXPECT(!gp__wire_client_open(&c, r->socket, "secret-program", 8, text));
+	EXPECT(!gp__wire_client_request(&c, &q, NULL));
+	gp__wire_client_work(&c, 0, true, 1, gp__clock_ns());
+}
+
+static void join_patiently(struct rig *r)
+{
+	join(r, OFFLINE, "secret-tag");
+}
+
+static void join_with_common_tag(struct rig *r)
+{
+	join(r, OFFLINE, "common");
+}
+
+static void join_normally(struct rig *r)
+{
+	join(r, NORMAL, "");
+}
+
+static void guest_goes(struct guest *g)
+{
+	int status;
+
+	close(g->let_go);
+	assert_int_equal(waitpid(g->pid, &status, 0), g->pid);
+	assert_int_equal(status, 0);
+}
+
+static void expect_refused(struct rig *r, const char *request, int code)
+{
+	json_t *answer = rig_ask(r, request);
+	const char *error = json_string_value(json_object_get(answer, "error"));
+
+	if (json_integer_value(json_object_get(answer, "errno")) != code)
+		fprintf(stderr, "%s: %s\n", request, error ? error : "granted");
+	EXPECT(json_integer_value(json_object_get(answer, "errno")) == code);
+	EXPECT(error && strlen(error) > 20);
+	json_decref(answer);
+}
+
+/*
+ * Another's program
+ */
+
+static u32 number_of(const json_t *o, const char *key)
+{
+	return (u32)json_integer_value(json_object_get(o, key));
+}
+
+/* All that one may know of another's. */
+static void look_around(struct rig *r)
+{
+	static const char *const known[] = { "group", "gpu",   "user",	    "priority",
+					     "class", "state", "nr_queues", NULL };
+	json_t *answer = rig_ask(r, "{\"op\":\"list\"}"), *g = first_group(answer), *value;
+	char *text = json_dumps(answer, 0);
+	const char *key;
+
+	EXPECT(json_array_size(json_object_get(answer, "groups")) == 1);
+	json_object_foreach (g, key, value) {
+		size_t i = 0;
+
+		while (known[i] && strcmp(known[i], key))
+			i++;
+		EXPECT(known[i]);
+	}
+	EXPECT(!strstr(text, "secret"));
+	EXPECT(number_of(json_object_get(answer, "you"), "user") == MALLORY);
+	EXPECT(json_is_false(json_object_get(json_object_get(answer, "you"), "administrator")));
+}
+
+static void others_are_there_and_no_more_is_known(void **state)
+{
+	struct guest alice;
+	struct rig r;
+
+	(void)state;
+	NEEDS_ROOT();
+	rig_up(&r, NULL);
+	guest_comes(&alice, &r, ALICE, join_patiently);
+	as(MALLORY, &r, look_around);
+	guest_goes(&alice);
+	rig_down(&r);
+}
+
+/* By whatever name; what it is called is on a page that the parent has written. */
+static char names[4][64];
+
+static void meddle(struct rig *r)
+{
+	static const char *const ops[] = { "\"op\":\"suspend\"", "\"op\":\"resume\"",
+					   "\"op\":\"why\"", "\"op\":\"set\",\"priority\":1",
+					   "\"op\":\"set\",\"share_pct\":1" };
+	char request[320];
+
+	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+		for (int n = 0; n < 4; n++) {
+			snprintf(request, sizeof(request), "{%s,%s}", ops[i], names[n]);
+			expect_refused(r, request, EPERM);
+		}
+	}
+}
+
+static void anothers_program_is_not_to_be_touched(void **state)
+{
+	json_t *before, *after;
+	struct guest alice;
+	struct rig r;
+
+	(void)state;
+	NEEDS_ROOT();
+	rig_up(&r, NULL);
+	guest_comes(&alice, &r, ALICE, join_patiently);
+	before = rig_ask(&r, "{\"op\":\"list\"}");
+	snprintf(names[0], sizeof(names[0]), "\"group\":%u",
+		 number_of(first_group(before), "group"));
+	snprintf(names[1], sizeof(names[1]), "\"pid\":%d", (int)alice.pid);
+	snprintf(names[2], sizeof(names[2]), "\"tag\":\"secret-tag\"");
+	snprintf(names[3], sizeof(names[3]), "\"queue\":%u",
+		 number_of(json_array_get(json_object_get(first_group(before), "queues"), 0),
+			   "queue"));
+	as(MALLORY, &r, meddle);
+	after = rig_ask(&r, "{\"op\":\"list\"}");
+	for (const char *const *key = (const char *const[]){ "state", "priority", "suspended",
+							     "share_pct", "holds", NULL };
+	     *key; key++)
+		assert_true(json_equal(json_object_get(first_group(before), *key),
+				       json_object_get(first_group(after), *key)));
+	json_decref(before);
+	json_decref(after);
+	guest_goes(&alice);
+	rig_down(&r);
+}
+
+static void use_a_common_tag(struct rig *r)
+{
+	struct gp__wire_queue_add q = queue_of(OFFLINE, "gpu-a", "common");
+	char text[GP__WIRE_TEXT_MAX];
+	struct gp__wire_client c;
+	json_t *answer;
+
+	EXPECT(!gp__wire_client_open(&c, r->socket, "mine", 8, text));
+	EXPECT(!gp__wire_client_request(&c, &q, NULL));
+	answer = rig_ask(r, "{\"op\":\"suspend\",\"tag\":\"common\"}");
+	EXPECT(json_array_size(json_object_get(answer, "groups")) == 1);
+	EXPECT(number_of(first_group(answer), "user") == MALLORY);
+	json_decref(answer);
+}
+
+static void a_tag_means_ones_own(void **state)
+{
+	struct guest alice;
+	json_t *answer;
+	struct rig r;
+
+	(void)state;
+	NEEDS_ROOT();
+	rig_up(&r, NULL);
+	guest_comes(&alice, &r, ALICE, join_with_common_tag);
+	as(MALLORY, &r, use_a_common_tag);
+	answer = rig_ask(&r, "{\"op\":\"list\"}");
+	assert_true(json_is_false(json_object_get(first_group(answer), "suspended")));
+	json_decref(answer);
+	guest_goes(&alice);
+	rig_down(&r);
+}
+
+/* Held by another's: who that is is not told. */
+static void be_held(struct rig *r)
+{
+	struct gp__wire_queue_add q = queue_of(OFFLINE, "gpu-a", "mine");
+	struct agent a = { 0 };
+	char text[GP__WIRE_TEXT_MAX];
+	json_t *answer, *hold;
+
+	EXPECT(!gp__wire_client_open(&a.client, r->socket, "mine", 8, text));
+	EXPECT(!gp__wire_client_request(&a.client, &q, NULL));
+	agent_work(&a, 0, true);
+	agent_obey(&a, 0, GP__WIRE_STOP);
+	answer = rig_ask(r, "{\"op\":\"why\",\"tag\":\"mine\"}");
+	hold = json_array_get(json_object_get(first_group(answer), "history"), 0);
+	EXPECT(json_is_integer(json_object_get(hold, "by_priority")));
+	EXPECT(json_is_null(json_object_get(hold, "by_pid")));
+	EXPECT(json_is_null(json_object_get(hold, "by_program")));
+	json_decref(answer);
+}
+
+static void who_holds_one_stays_unnamed(void **state)
+{
+	struct guest alice;
+	struct rig r;
+
+	(void)state;
+	NEEDS_ROOT();
+	rig_up(&r, NULL);
+	guest_comes(&alice, &r, ALICE, join_normally);
+	as(MALLORY, &r, be_held);
+	guest_goes(&alice);
+	rig_down(&r);
+}
+
+static void ask_for_what_is_everybodys(struct rig *r)
+{
+	json_t *answer = rig_ask(r, "{\"op\":\"policy\"}");
+
+	EXPECT(json_array_size(json_object_get(answer, "policies")) > 1);
+	json_decref(answer);
+	expect_refused(r, "{\"op\":\"policy\",\"name\":\"none\"}", EPERM);
+	expect_refused(r, "{\"op\":\"policy\",\"params\":{\"max_hold_ms\":1}}", EPERM);
+	expect_refused(r, "{\"op\":\"watch\"}", EPERM);
+}
+
+static void what_is_everybodys_is_the_administrators(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	NEEDS_ROOT();
+	rig_up(&r, NULL);
+	as(MALLORY, &r, ask_for_what_is_everybodys);
+	rig_down(&r);
+}
+
+/*
+ * Limits
+ */
+
+static void climb(struct rig *r)
+{
+	struct gp__wire_queue_add q = queue_of(ONLINE, "gpu-a", "mine");
+	struct gp__wire_set_hints hints = { .head = { sizeof(hints), GP__WIRE_HINTS, 0, 0, 0 },
+					    .hints.prio = NORMAL + 1 };
+	char text[GP__WIRE_TEXT_MAX];
+	struct gp__wire_reply reply;
+	struct gp__wire_client c;
+
+	EXPECT(!gp__wire_client_open(&c, r->socket, "climber", 8, text));
+	EXPECT(gp__wire_client_request(&c, &q, &reply) == -EACCES);
+	EXPECT(strstr(reply.text, "priority 15 is above this user's limit, 7"));
+	q.hints.prio = NORMAL;
+	EXPECT(!gp__wire_client_request(&c, &q, &reply));
+	EXPECT(gp__wire_client_request(&c, &hints, &reply) == -EACCES);
+	EXPECT(strstr(reply.text, "limit"));
+	hints.hints.prio = OFFLINE;
+	EXPECT(!gp__wire_client_request(&c, &hints, &reply));
+	expect_refused(r, "{\"op\":\"set\",\"tag\":\"mine\",\"priority\":8}", EACCES);
+	EXPECT(gp__wire_client_open(&c, r->socket, "second", 8, text) == -EDQUOT);
+	EXPECT(strstr(text, "max_programs"));
+}
+
+static void a_user_climbs_no_higher_than_his_limit(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	NEEDS_ROOT();
+	rig_up(&r, "[user 65534]\nmax_programs = 1\n");
+	as(MALLORY, &r, climb);
+	rig_down(&r);
+}
+
+static void join_without_queues(struct rig *r)
+{
+	char text[GP__WIRE_TEXT_MAX];
+	struct gp__wire_client c;
+
+	EXPECT(gp__wire_client_open(&c, r->socket, "none", 8, text) == -EDQUOT);
+	EXPECT(strstr(text, "max_queues is 0"));
+}
+
+static void who_may_have_no_queues_is_told(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	NEEDS_ROOT();
+	rig_up(&r, "[user 65534]\nmax_queues = 0\n");
+	as(MALLORY, &r, join_without_queues);
+	rig_sync(&r);
+	rig_down(&r);
+}
+
+static void name_many_gpus(struct rig *r)
+{
+	struct gp__wire_reply reply;
+	struct gp__wire_client c;
+	char text[GP__WIRE_TEXT_MAX], name[16];
+	int granted = 0;
+
+	EXPECT(!gp__wire_client_open(&c, r->socket, "namer", 1024, text));
+	for (u32 i = 0; i < 100; i++) {
+		struct gp__wire_queue_add q;
+		int err;
+
+		snprintf(name, sizeof(name), "gpu-%u", i);
+		q = queue_of(OFFLINE, name, "");
+		q.slot = i;
+		err = gp__wire_client_request(&c, &q, &reply);
+		EXPECT(!err || (err == -EDQUOT && strstr(reply.text, "GPUs")));
+		granted += !err;
+	}
+	EXPECT(granted == 64);
+	/* On those that are there, there is still room. */
+	EXPECT(!gp__wire_client_request(
+		&c,
+		&(struct gp__wire_queue_add){
+			.head = { sizeof(struct gp__wire_queue_add), GP__WIRE_QUEUE_ADD, 0, 0, 0 },
+			.slot = 1000,
+			.level = 3,
+			.device = "gpu-3" },
+		&reply));
+}
+
+static void nobody_names_gpus_without_end(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	NEEDS_ROOT();
+	rig_up(&r, NULL);
+	as(MALLORY, &r, name_many_gpus);
+	rig_down(&r);
+}
+
+/* Of 10 programs, and 64 for commands; none of them says a word. */
+static void take_all_connections(struct rig *r)
+{
+	for (int i = 0; i < 10 + 64 + 20; i++) {
+		struct pollfd p = { .events = POLLIN };
+		struct gp__wire_reply reply;
+
+		p.fd = gp__wire_connect(r->socket);
+		EXPECT(p.fd >= 0);
+		if (i < 10 + 64)
+			continue;
+		EXPECT(poll(&p, 1, 20000) == 1);
+		EXPECT(gp__wire_receive(p.fd, &reply, sizeof(reply), NULL, NULL) == sizeof(reply));
+		EXPECT(reply.result == -EDQUOT);
+		EXPECT(strstr(reply.text, "as many connections as max_programs allows"));
+	}
+}
+
+static void be_kept_out(struct rig *r)
+{
+	char text[GP__WIRE_TEXT_MAX];
+	struct gp__wire_client c;
+
+	EXPECT(gp__wire_control(r->socket, text) == -EDQUOT);
+	EXPECT(strstr(text, "connections"));
+	EXPECT(gp__wire_client_open(&c, r->socket, "more", 8, text) == -EDQUOT);
+	EXPECT(strstr(text, "connections"));
+}
+
+static void connections_of_one_user_leave_room_for_others(void **state)
+{
+	struct guest mallory, alice;
+	struct two t;
+
+	(void)state;
+	NEEDS_ROOT();
+	two_up(&t, "[user 65534]\nmax_programs = 10\n");
+	guest_comes(&mallory, &t.rig, MALLORY, take_all_connections);
+	as(MALLORY, &t.rig, be_kept_out);
+	guest_comes(&alice, &t.rig, ALICE, join_patiently);
+	guest_goes(&alice);
+	preempt(&t);
+	admit(&t);
+	/* What he had is given back. */
+	guest_goes(&mallory);
+	guest_comes(&mallory, &t.rig, MALLORY, take_all_connections);
+	guest_goes(&mallory);
+	two_down(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(others_are_there_and_no_more_is_known),
+		cmocka_unit_test(anothers_program_is_not_to_be_touched),
+		cmocka_unit_test(a_tag_means_ones_own),
+		cmocka_unit_test(who_holds_one_stays_unnamed),
+		cmocka_unit_test(what_is_everybodys_is_the_administrators),
+		cmocka_unit_test(a_user_climbs_no_higher_than_his_limit),
+		cmocka_unit_test(who_may_have_no_queues_is_told),
+		cmocka_unit_test(nobody_names_gpus_without_end),
+		cmocka_unit_test(connections_of_one_user_leave_room_for_others),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
