@@ -9,20 +9,22 @@
  *	delivered	the patient program's agent sets about it
  *	stopped		the machine shows no wave of it, as a third process sees it
  *
- * The first three are read where they are written, in the memory that agents and daemon share. The
- * daemon's part is from seen to delivered: two processes are woken for it, one after the other, as
- * in a futex round trip. That is taken in turns with it, by two threads on the same two CPUs as the
- * daemon and the programs are kept on.
+ * Launches are seen by looking at the ring, or where they are made, in the HSA runtime, which the
+ * urgent program is asked to use where there is one. The first three hops are read where they are
+ * written, in the memory that agents and daemon share. The daemon's part is from seen to delivered:
+ * two processes are woken for it, one after the other, as in a futex round trip. That is taken in
+ * turns with it, by two threads on the same two CPUs as the daemon and the programs are kept on.
  *
  * Wall time. The machine's compute units are threads that take the CPUs from everybody else, so
  * that all of it is slower than beside a GPU; the round trip is so in the same measure. What
- * stopping takes is the emulated GPU's.
+ * stopping takes is the emulated GPU's, and so is the launch itself: a doorbell is a page fault
+ * there, which a thread of the machine has to answer before the runtime goes on to tell of it.
  */
 #include "benches.h"
 #include "cast.h"
 #include "machine.h"
-#include "resident.h"
 #include "tennis.h"
+#include "waiting.h"
 
 #include "base/clock.h"
 #include "base/latency.h"
@@ -46,16 +48,17 @@
 #define IDLE_NS (100 * GP__MS)
 #define LOOK_NS (20 * GP__US)
 #define PATIENCE_NS (20 * GP__S)
+#define SLOTS 8 /* that are looked at; the daemon gives more */
 #define QUICK_SAMPLES 10
 
 enum { PATIENT, URGENT, PARTS };
-/* Cues: make a queue; wait until all waves run; say what became of the order; ring; let go. */
-enum { BEGIN, SETTLE, REPORT, RING, OPEN };
+/* Cues: make a queue; wait until all waves run; say what became of the order; ring; let it end. */
+enum { BEGIN, SETTLE, REPORT, RING, RELEASE };
 
 struct stage {
 	struct cast_line line[PARTS];
 	uint32_t gpu_id, queue_id; /* of the patient one */
-	uint64_t rung_ns, seen_ns; /* by the urgent one */
+	uint64_t rung_ns, stored_ns, seen_ns; /* by the urgent one */
 	uint64_t issued_ns, began_ns; /* by the patient one */
 	uint64_t beats; /* of its waves */
 };
@@ -66,10 +69,11 @@ struct stage {
 
 struct part {
 	struct stage *stage;
-	struct resident r;
+	struct resident r; /* the patient one's */
+	struct waiting work; /* the urgent one's */
 	struct gp__wire_up *up;
 	const struct gp__wire_down *down;
-	bool is_patient;
+	bool is_patient, hsa;
 };
 
 static void pause_ns(uint64_t ns)
@@ -94,9 +98,14 @@ static int find_wire(struct part *p)
 
 static int begin(struct part *p)
 {
-	int err = resident_begin(&p->r, GP_EMU_KERNELS);
+	int err;
 
-	if (!err && p->is_patient) {
+	if (!p->is_patient) {
+		err = waiting_begin(&p->work, p->hsa, GP_EMU_KERNELS);
+		return err ? err : find_wire(p);
+	}
+	err = resident_begin(&p->r, GP_EMU_KERNELS);
+	if (!err) {
 		p->stage->gpu_id = p->r.u.node.gpu_id;
 		p->stage->queue_id = p->r.q.id;
 		err = resident_close_gate(&p->r, WAVES);
@@ -104,56 +113,79 @@ static int begin(struct part *p)
 	return err ? err : find_wire(p);
 }
 
-/* Work that lasts until it is let go. */
 static int ring(struct part *p)
 {
-	const struct gp__kfd_dispatch d = { .kernel = resident_kernel(&p->r, "beating_gate.kd"),
-					    .kernarg = p->r.gate_args,
-					    .grid = 64,
-					    .group = 64 };
-	const struct gp__kfd_packet packet = gp__kfd_pack_dispatch(&d, p->r.signal);
-
-	*p->r.arrived = *p->r.open = *p->r.left = 0;
-	atomic_store(&p->r.signal->value, 1);
 	p->stage->rung_ns = gp__clock_ns();
-	gp__kfd_put(&p->r.q, &packet);
-	gp__kfd_ring(&p->r.q);
+	waiting_ring(&p->work);
+	p->stage->stored_ns = gp__clock_ns();
 	return 0;
 }
 
-static int open_gate(struct part *p)
+/* A runtime has queues of its own besides: it is the one in which work came last. */
+static uint64_t seen_ns(const struct part *p)
 {
-	p->stage->seen_ns = atomic_load(&p->up->slot[0].seen_ns);
-	return resident_open_gate(&p->r, 1);
+	uint64_t latest = 0;
+
+	for (unsigned int i = 0; i < SLOTS; i++) {
+		const struct gp__wire_up_slot *slot = &p->up->slot[i];
+
+		if (atomic_load(&slot->work) & 1 && atomic_load(&slot->seen_ns) > latest)
+			latest = atomic_load(&slot->seen_ns);
+	}
+	return latest;
 }
 
-/* The agent says so a moment after the machine has stopped. */
-static int report(struct part *p)
+static int release(struct part *p)
 {
-	const struct gp__wire_down_slot *down = &p->down->slot[0];
-	const struct gp__wire_up_slot *up = &p->up->slot[0];
-	uint64_t deadline = gp__clock_ns() + PATIENCE_NS, order = atomic_load(&down->order);
+	p->stage->seen_ns = seen_ns(p);
+	return waiting_release(&p->work);
+}
 
-	while (gp__wire_order_verb(order) != GP__WIRE_STOP ||
-	       atomic_load(&up->done) != gp__wire_done(gp__wire_order_number(order), 0)) {
+/* The agent says so a moment after the machine has stopped or started it. */
+static int wait_for_order(struct part *p, enum gp__wire_verb verb)
+{
+	uint64_t deadline = gp__clock_ns() + PATIENCE_NS, order;
+
+	for (;;) {
+		order = atomic_load(&p->down->slot[0].order);
+		if (gp__wire_order_verb(order) == verb &&
+		    atomic_load(&p->up->slot[0].done) ==
+			    gp__wire_done(gp__wire_order_number(order), 0))
+			return 0;
 		if (gp__clock_ns() > deadline)
 			return -ETIME;
 		pause_ns(50 * GP__US);
-		order = atomic_load(&down->order);
 	}
-	p->stage->issued_ns = atomic_load(&down->issued_ns);
-	p->stage->began_ns = atomic_load(&up->began_ns);
+}
+
+/* The daemon gives no order before the one before is carried out. */
+static int settle(struct part *p)
+{
+	int err = wait_for_order(p, GP__WIRE_RUN);
+
+	return err ? err : resident_settle(&p->r, WAVES);
+}
+
+static int report(struct part *p)
+{
+	int err = wait_for_order(p, GP__WIRE_STOP);
+
+	p->stage->issued_ns = atomic_load(&p->down->slot[0].issued_ns);
+	p->stage->began_ns = atomic_load(&p->up->slot[0].began_ns);
 	p->stage->beats = 0;
 	for (unsigned int i = 0; i < WAVES; i++)
 		p->stage->beats += atomic_load(&p->r.beat[i]);
-	return 0;
+	return err;
 }
 
 static int leave(struct part *p)
 {
-	if (p->is_patient)
+	if (p->is_patient) {
 		resident_open_gate(&p->r, WAVES);
-	resident_end(&p->r);
+		resident_end(&p->r);
+	} else {
+		waiting_end(&p->work);
+	}
 	return 0;
 }
 
@@ -165,13 +197,13 @@ static int act(void *data, int cue)
 	case BEGIN:
 		return begin(p);
 	case SETTLE:
-		return resident_settle(&p->r, WAVES);
+		return settle(p);
 	case REPORT:
 		return report(p);
 	case RING:
 		return ring(p);
-	case OPEN:
-		return open_gate(p);
+	case RELEASE:
+		return release(p);
 	default:
 		return leave(p);
 	}
@@ -180,9 +212,13 @@ static int act(void *data, int cue)
 static _Noreturn void play(const char *name)
 {
 	struct part p = { .stage = cast_memory_of_part(sizeof(struct stage)),
-			  .is_patient = !strcmp(name, "patient") };
+			  .is_patient = !strcmp(name, "patient"),
+			  .hsa = !strcmp(name, "urgent-hsa") };
 
 	if (!p.stage)
+		_exit(1);
+	/* The runtime has remarks about the machine. */
+	if (p.hsa && !freopen("/dev/null", "we", stderr))
 		_exit(1);
 	cast_play(&p.stage->line[p.is_patient ? PATIENT : URGENT], act, &p);
 	_exit(0);
@@ -192,7 +228,7 @@ static _Noreturn void play(const char *name)
  * Samples
  */
 
-enum { SEEN, DECIDED, DELIVERED, STOPPED, ALL, DAEMON, FUTEX, FIGURES };
+enum { SEEN, DECIDED, DELIVERED, STOPPED, ALL, LAUNCH, DAEMON, FUTEX, FIGURES };
 
 static const char *const hops[FIGURES] = {
 	[SEEN] = "seen",
@@ -200,6 +236,7 @@ static const char *const hops[FIGURES] = {
 	[DELIVERED] = "delivered",
 	[STOPPED] = "stopped",
 	[ALL] = "doorbell to stopped",
+	[LAUNCH] = "the launch itself",
 	[DAEMON] = "seen to delivered",
 	[FUTEX] = "futex round trip",
 };
@@ -211,6 +248,8 @@ struct play {
 	struct cast_program program[PARTS];
 	struct table_tennis tennis;
 	bool plays_tennis;
+	int cpu; /* of the programs */
+	const char *by; /* how launches are seen */
 	unsigned int n;
 	double us[FIGURES][SAMPLES_MAX];
 };
@@ -252,6 +291,7 @@ static int take_figures(struct play *p, uint64_t stopped_ns, double futex_us)
 		p->us[SEEN + i][p->n] = (double)(at[i + 1] - at[i]) / 1e3;
 	}
 	p->us[ALL][p->n] = (double)(stopped_ns - s->rung_ns) / 1e3;
+	p->us[LAUNCH][p->n] = (double)(s->stored_ns - s->rung_ns) / 1e3;
 	p->us[DAEMON][p->n] = (double)(s->began_ns - s->seen_ns) / 1e3;
 	p->us[FUTEX][p->n] = futex_us;
 	return 0;
@@ -285,7 +325,7 @@ static int take_sample(struct play *p, uint64_t idle_ns)
 	if (!err)
 		err = check_that_it_stays(p);
 	if (!err)
-		err = cast_cue(&p->program[URGENT], OPEN);
+		err = cast_cue(&p->program[URGENT], RELEASE);
 	return err ? err : take_figures(p, stopped_ns, futex_us);
 }
 
@@ -319,8 +359,8 @@ static int take_samples(struct play *p, uint64_t idle_ns, uint64_t budget_ns)
 
 static double add_row(struct play *p, const char *state, int hop)
 {
-	json_t *row = json_pack("{s:s, s:s, s:i}", "state", state, "hop", hops[hop], "samples",
-				(int)p->n);
+	json_t *row = json_pack("{s:s, s:s, s:s, s:i}", "by", p->by, "state", state, "hop",
+				hops[hop], "samples", (int)p->n);
 	struct gp__stats stats;
 
 	gp__stats_of(p->us[hop], p->n, &stats);
@@ -340,30 +380,54 @@ static void add_rows(struct play *p, const char *state)
 	for (int hop = 0; hop < FIGURES; hop++)
 		p50[hop] = add_row(p, state, hop);
 	ratio = p50[DAEMON] / p50[FUTEX];
-	snprintf(key, sizeof(key), "%s_daemon_to_futex", state);
+	snprintf(key, sizeof(key), "%s_%s_daemon_to_futex", p->by, state);
 	gp__bench_summary(p->run, key, json_real(ratio),
-			  "%s: from seen to delivered takes %.2f times a futex round trip", state,
-			  ratio);
+			  "by %s, %s: from seen to delivered takes %.2f times a futex round trip",
+			  p->by, state, ratio);
 }
 
-static int measure(struct play *p)
+/* The time that is left is for @parts as long as this. */
+static int measure_state(struct play *p, const char *state, uint64_t idle_ns, unsigned int parts)
 {
-	static const struct {
-		const char *name;
-		uint64_t idle_ns;
-		unsigned int part; /* of the time that is left */
-	} states[] = { { "hot", 0, 3 }, { "idle", IDLE_NS, 1 } };
-	int err = 0;
+	int err = take_samples(p, idle_ns, gp__bench_left_ns(p->run) / parts);
 
-	for (size_t i = 0; !err && i < sizeof(states) / sizeof(states[0]); i++) {
-		err = take_samples(p, states[i].idle_ns,
-				   gp__bench_left_ns(p->run) / states[i].part);
-		if (err)
-			gp__bench_fail(p->run, err, "%s, sample %u", states[i].name, p->n);
-		else
-			add_rows(p, states[i].name);
-	}
+	if (err)
+		return gp__bench_fail(p->run, err, "by %s, %s, sample %u", p->by, state, p->n);
+	add_rows(p, state);
+	return 0;
+}
+
+static int start(struct play *p, int part, const char *name, const char *class_name)
+{
+	int err;
+
+	p->stage->line[part] = (struct cast_line){ 0 };
+	err = cast_start(&p->program[part], NAME, name, class_name, p->cpu, &p->stage->line[part]);
+	if (!err)
+		err = cast_cue(&p->program[part], BEGIN);
+	return err ? gp__bench_fail(p->run, err, "a program on the emulated machine") : 0;
+}
+
+/* With an urgent program whose launches are seen in this way. */
+static int measure(struct play *p, const char *by, const char *name, unsigned int parts)
+{
+	int err = start(p, URGENT, name, "online");
+
+	p->by = by;
+	if (!err)
+		err = measure_state(p, "hot", 0, 3 * parts);
+	if (!err)
+		err = measure_state(p, "idle", IDLE_NS, parts);
+	cast_end(&p->program[URGENT]);
 	return err;
+}
+
+static int measure_all(struct play *p)
+{
+	bool hsa = waiting_has_hsa();
+	int err = measure(p, "ring", "urgent", hsa ? 2 : 1);
+
+	return err || !hsa ? err : measure(p, "launch", "urgent-hsa", 1);
 }
 
 /*
@@ -372,28 +436,21 @@ static int measure(struct play *p)
 
 static int begin_play(struct play *p)
 {
-	static const char *const part[PARTS] = { "patient", "urgent" };
-	static const char *const classes[PARTS] = { "offline", "online" };
-	int first, last, err;
+	int first, err;
 
-	cast_find_cpus(&first, &last);
+	cast_find_cpus(&first, &p->cpu);
 	p->stage = cast_memory(sizeof(*p->stage));
 	err = p->stage ? cast_daemon_start(&p->daemon, first) : -ENOMEM;
 	if (err)
 		return gp__bench_fail(p->run, err, "gpreemptd cannot be started");
-	for (int i = 0; !err && i < PARTS; i++) {
-		err = cast_start(&p->program[i], NAME, part[i], classes[i], last,
-				 &p->stage->line[i]);
-		if (!err)
-			err = cast_cue(&p->program[i], BEGIN);
-	}
+	err = start(p, PATIENT, "patient", "offline");
 	if (err)
-		return gp__bench_fail(p->run, err, "programs on the emulated machine");
+		return err;
 	/* The partner is where the daemon is, and this one where the programs are. */
 	cast_pin(first);
 	err = tennis_start(&p->tennis, true);
 	p->plays_tennis = !err;
-	cast_pin(last);
+	cast_pin(p->cpu);
 	return err;
 }
 
@@ -421,7 +478,7 @@ int bench_decide_e2e(struct gp__bench_run *run)
 	gp__prefer_latency(); /* as agents and the daemon do */
 	err = begin_play(&p);
 	if (!err)
-		err = measure(&p);
+		err = measure_all(&p);
 	end_play(&p);
 	return err;
 }

@@ -17,7 +17,7 @@
 #include "benches.h"
 #include "cast.h"
 #include "machine.h"
-#include "resident.h"
+#include "waiting.h"
 
 #include "base/clock.h"
 #include "device/kfd/wait.h"
@@ -39,7 +39,6 @@
 #define SPELL_NS (10 * GP__MS)
 #define SPELLS_MAX 60 /* of a turn */
 #define QUICK_SPELLS 10
-#define DEPENDENCY 6144 /* in a resident's memory */
 #define PATIENCE_NS (20 * GP__S)
 
 /* The last two are never there at the same time. */
@@ -64,7 +63,7 @@ struct stage {
 struct part {
 	struct stage *stage;
 	struct resident r;
-	struct gp__kfd_signal *dependency;
+	struct waiting work; /* of the urgent one */
 	struct gp__kfd_waiter waiter;
 	int who;
 };
@@ -85,23 +84,10 @@ static int wait_for_wire(const struct part *p)
 	return 0;
 }
 
-/* Work that takes nothing of the GPU and does not end: it waits for what does not come. */
-static void have_work(struct part *p)
-{
-	struct gp__kfd_packet packet = gp__kfd_pack_barrier(p->r.signal);
-
-	p->dependency = (void *)((char *)p->r.data.at + DEPENDENCY);
-	p->dependency->kind = GP__KFD_SIGNAL_USER;
-	atomic_store(&p->dependency->value, 1);
-	atomic_store(&p->r.signal->value, 1);
-	packet.word[1] = (uint64_t)p->dependency;
-	gp__kfd_put(&p->r.q, &packet);
-	gp__kfd_ring(&p->r.q);
-}
-
 static int begin(struct part *p)
 {
-	int err = resident_begin(&p->r, GP_EMU_KERNELS);
+	int err = p->who == URGENT ? waiting_begin(&p->work, false, GP_EMU_KERNELS)
+				   : resident_begin(&p->r, GP_EMU_KERNELS);
 
 	if (!err)
 		err = wait_for_wire(p);
@@ -113,7 +99,7 @@ static int begin(struct part *p)
 		return resident_close_gate(&p->r, WAVES);
 	}
 	if (p->who == URGENT) {
-		have_work(p);
+		waiting_ring(&p->work);
 		return 0;
 	}
 	err = gp__kfd_waiter_open(&p->r.u, &p->waiter);
@@ -181,8 +167,11 @@ static int launch(struct part *p)
 
 static int leave(struct part *p)
 {
-	if (p->who == URGENT)
-		atomic_store(&p->dependency->value, 0);
+	if (p->who == URGENT) {
+		waiting_release(&p->work);
+		waiting_end(&p->work);
+		return 0;
+	}
 	if (p->who == PATIENT)
 		resident_open_gate(&p->r, WAVES);
 	resident_end(&p->r);

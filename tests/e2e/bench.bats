@@ -125,15 +125,17 @@ END
 import json, sys
 d = json.load(open(sys.argv[1]))
 assert d["schema"] == 1 and d["bench"] == "decide-e2e"
-rows = {(r["state"], r["hop"]): r for r in d["results"]}
+rows = {(r["by"], r["state"], r["hop"]): r for r in d["results"]}
 hops = ["seen", "decided", "delivered", "stopped"]
-for state in "hot", "idle":
-    for hop in hops + ["doorbell to stopped", "seen to delivered", "futex round trip"]:
-        r = rows[state, hop]
+ways = list(dict.fromkeys(r["by"] for r in d["results"]))
+assert ways in (["ring"], ["ring", "launch"]), ways
+for by, state in [(by, state) for by in ways for state in ("hot", "idle")]:
+    for hop in hops + ["doorbell to stopped", "the launch itself", "seen to delivered", "futex round trip"]:
+        r = rows[by, state, hop]
         assert 0 < r["p50_us"] <= r["max_us"] and r["p99_us"] is None, r
-    all = rows[state, "doorbell to stopped"]
-    assert all["p50_us"] > max(rows[state, hop]["p50_us"] for hop in hops), rows
-    assert d[f"{state}_daemon_to_futex"] > 0
+    all = rows[by, state, "doorbell to stopped"]
+    assert all["p50_us"] > max(rows[by, state, hop]["p50_us"] for hop in hops), rows
+    assert d[f"{by}_{state}_daemon_to_futex"] > 0
 END
 }
 
