@@ -40,6 +40,10 @@ test:
 bench: all
 	@scripts/run-benches $(GPREEMPT)
 
+bench-nvidia-pack:
+	@scripts/deps demo
+	@scripts/pack-nvidia build-nvidia/pack
+
 lint:
 	@scripts/deps lint
 	@scripts/lint
@@ -91,13 +95,15 @@ install: all
 	DESTDIR=$(abspath $(DESTDIR)) meson install -C $(BUILD) --no-rebuild
 
 clean:
-	rm -rf $(BUILD) build-asan-ubsan build-tsan build-fuzz build-clang build-mutation
+	rm -rf $(BUILD) build-nvidia build-asan-ubsan build-tsan build-fuzz build-clang build-mutation
 
 help:
 	@echo 'make            build into $(BUILD)/'
 	@echo 'make demo       set up, build, and show an online and an offline program share a GPU'
 	@echo 'make test       set up, build, and run the unit and end-to-end tests'
 	@echo 'make bench      run every benchmark of this build'
+	@echo 'make bench-nvidia-pack'
+	@echo '                collect in build-nvidia/pack what the benchmark needs beside an NVIDIA GPU'
 	@echo 'make lint       check format, layers, spelling, scripts and manual pages'
 	@echo 'make sanitize   run the unit tests under address, undefined and thread sanitizers'
 	@echo 'make fuzz       run every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS)'
@@ -113,5 +119,5 @@ help:
 	@echo 'make install    install under PREFIX=$(PREFIX), below DESTDIR'
 	@echo 'make clean      remove everything that was built'
 
-.PHONY: all demo test bench lint sanitize fuzz mutation kernel-handler-test kernel-probe emu-soak \
-	failopen-soak poc-soak install clean help
+.PHONY: all demo test bench bench-nvidia-pack lint sanitize fuzz mutation kernel-handler-test \
+	kernel-probe emu-soak failopen-soak poc-soak install clean help

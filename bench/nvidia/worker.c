@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A program on an NVIDIA GPU, for the benchmarks of bench/nvidia/run: it does what it is told by
+ *lines on standard input, and answers each with one line of JSON. It does not know of gpreempt, but
+ *for announcing requests where it is asked to.
+ *
+ *	nvworker calibrate BLOCKSxTHREADS...	rounds of the mill in a microsecond, for each shape
+ *	nvworker work    BLOCKSxTHREADS ROUNDS	kernels one after the other, until told to stop
+ *	nvworker endless BLOCKSxTHREADS		one kernel, until told to stop
+ *	nvworker serve   BLOCKSxTHREADS ROUNDS	a kernel, or some, for each request
+ *
+ *	go					(work, endless) begin
+ *	stop					end, check every result, and say what was done
+ *	serve SECONDS FROM_MS TO_MS HINT_US KERNELS
+ *						(serve) requests, so many milliseconds apart; where
+ *						HINT_US is not -1 each is announced so long before
+ *	quit
+ *
+ * Kernels do a fixed amount of work, not work for a fixed time: one that is kept off the GPU has to
+ * do it later, and whatever was lost or done twice shows in the result.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/units.h"
+#include "cuda.h"
+#include "gpreempt/gpreempt.h"
+#include "mill.h"
+
+#define DEPTH 4 /* kernels handed over ahead */
+#define TIMES_MAX 4000000
+
+static const char ptx[] =
+#include "kernels.inc"
+	;
+
+struct worker {
+	struct cuda cu;
+	void *mill, *endless, *stream, *side;
+	uint32_t blocks, threads, n, rounds;
+	cu_ptr state, thousands, stop;
+	uint32_t *host, *word; /* the state; memory that the copy engine reads from */
+	uint64_t turned; /* rounds since the state was new */
+	uint64_t *times; /* when each kernel had ended, or how long each request took */
+	size_t nr_times;
+	char device[128];
+};
+
+static _Noreturn void die(const char *what, const char *why)
+{
+	fprintf(stderr, "nvworker: %s%s\n", what, why);
+	exit(EXIT_FAILURE);
+}
+
+#define CHECK(w, call) cuda_check(&(w)->cu, (w)->cu.call, #call)
+
+static void *must(void *p)
+{
+	if (!p)
+		die("there is no memory left", "");
+	return p;
+}
+
+static uint32_t number(const char *text, uint64_t min, uint64_t max)
+{
+	uint64_t n;
+	char expected[64];
+
+	if (gp__parse_u64(text, min, max, &n)) {
+		fprintf(stderr, "nvworker: '%s': expected %s\n", text,
+			gp__expect_u64(expected, sizeof(expected), min, max));
+		exit(2);
+	}
+	return (uint32_t)n;
+}
+
+static void parse_shape(struct worker *w, const char *text)
+{
+	char blocks[16];
+	const char *x = strchr(text, 'x');
+
+	if (!x || (size_t)(x - text) >= sizeof(blocks))
+		die("expected BLOCKSxTHREADS, such as 64x64, not ", text);
+	memcpy(blocks, text, (size_t)(x - text));
+	blocks[x - text] = '\0';
+	w->blocks = number(blocks, 1, 65535);
+	w->threads = number(x + 1, 1, 1024);
+	w->n = w->blocks * w->threads;
+}
+
+/*
+ * The GPU
+ */
+
+static void open_gpu(struct worker *w)
+{
+	const char *why = cuda_load(&w->cu);
+	void *context, *module;
+	int device;
+
+	if (why)
+		die("cannot work: ", why);
+	CHECK(w, init(0));
+	CHECK(w, device_get(&device, 0));
+	CHECK(w, device_name(w->device, sizeof(w->device), device));
+	CHECK(w, context_retain(&context, device));
+	CHECK(w, context_set(context));
+	CHECK(w, module_load(&module, ptx));
+	CHECK(w, module_function(&w->mill, module, "mill"));
+	CHECK(w, module_function(&w->endless, module, "endless"));
+	CHECK(w, stream_create(&w->stream, CU_STREAM_NON_BLOCKING));
+	CHECK(w, stream_create(&w->side, CU_STREAM_NON_BLOCKING));
+	CHECK(w, host_alloc((void **)&w->word, sizeof(*w->word)));
+}
+
+static void new_state(struct worker *w)
+{
+	for (uint32_t i = 0; i < w->n; i++)
+		w->host[i] = mill_seed(i);
+	CHECK(w, to_device(w->state, w->host, w->n * sizeof(*w->host)));
+	w->turned = 0;
+}
+
+static void make_room(struct worker *w)
+{
+	w->host = must(calloc(w->n, sizeof(*w->host)));
+	w->times = must(calloc(TIMES_MAX, sizeof(*w->times)));
+	CHECK(w, alloc(&w->state, w->n * sizeof(*w->host)));
+	CHECK(w, alloc(&w->thousands, w->n * sizeof(*w->host)));
+	CHECK(w, alloc(&w->stop, sizeof(uint32_t)));
+	new_state(w);
+}
+
+static void turn(struct worker *w, uint32_t rounds)
+{
+	void *args[] = { &w->state, &rounds };
+
+	CHECK(w, launch(w->mill, w->blocks, 1, 1, w->threads, 1, 1, 0, w->stream, args, NULL));
+	w->turned += rounds;
+}
+
+static bool is_right(struct worker *w)
+{
+	CHECK(w, to_host(w->host, w->state, w->n * sizeof(*w->host)));
+	return mill_wrong(w->host, w->n, w->turned) == w->n;
+}
+
+/*
+ * Answers
+ */
+
+static void print_times(const char *name, const struct worker *w)
+{
+	printf("\"%s\": [", name);
+	for (size_t i = 0; i < w->nr_times; i++)
+		printf("%s%" PRIu64, i ? ", " : "", w->times[i]);
+	printf("]");
+}
+
+static void end_answer(void)
+{
+	printf("}\n");
+	fflush(stdout);
+}
+
+static void note(struct worker *w, uint64_t value)
+{
+	if (w->nr_times < TIMES_MAX)
+		w->times[w->nr_times++] = value;
+}
+
+/* The next line; false at the end, or after "quit". */
+static bool next_command(char *line, int size)
+{
+	if (!fgets(line, size, stdin))
+		return false;
+	line[strcspn(line, "\n")] = '\0';
+	return strcmp(line, "quit") != 0;
+}
+
+static bool is_told_something(void)
+{
+	struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0;
+}
+
+static void greet(const struct worker *w, const char *role)
+{
+	printf("{\"ready\": \"%s\", \"pid\": %d, \"gpu\": \"%s\"", role, (int)getpid(), w->device);
+	end_answer();
+}
+
+/*
+ * Roles
+ */
+
+/* Kernels are handed over ahead, so that the GPU never waits for the host. */
+static void work_until_told(struct worker *w)
+{
+	void *event[DEPTH];
+	uint64_t launched = 0, ended = 0;
+
+	for (int i = 0; i < DEPTH; i++)
+		CHECK(w, event_create(&event[i], 0));
+	w->nr_times = 0;
+	do {
+		while (launched < ended + DEPTH) {
+			turn(w, w->rounds);
+			CHECK(w, event_record(event[launched++ % DEPTH], w->stream));
+		}
+		CHECK(w, event_sync(event[ended++ % DEPTH]));
+		note(w, gp__clock_ns());
+	} while (!is_told_something());
+	CHECK(w, stream_sync(w->stream));
+}
+
+static void run_work(struct worker *w)
+{
+	char line[128];
+
+	greet(w, "work");
+	while (next_command(line, sizeof(line))) {
+		if (strcmp(line, "go") != 0)
+			die("expected 'go', not ", line);
+		work_until_told(w);
+		if (!next_command(line, sizeof(line)))
+			return;
+		printf("{\"right\": %s, ", is_right(w) ? "true" : "false");
+		print_times("ended_ns", w);
+		end_answer();
+		new_state(w);
+	}
+}
+
+static bool is_endless_right(struct worker *w, uint64_t *rounds)
+{
+	uint32_t *thousands = must(calloc(w->n, sizeof(*thousands)));
+	bool right = true;
+
+	CHECK(w, to_host(w->host, w->state, w->n * sizeof(*w->host)));
+	CHECK(w, to_host(thousands, w->thousands, w->n * sizeof(*thousands)));
+	*rounds = 0;
+	for (uint32_t i = 0; i < w->n; i++) {
+		right &= w->host[i] == mill_after(mill_seed(i), 1000ull * thousands[i]);
+		*rounds += thousands[i];
+	}
+	free(thousands);
+	return right;
+}
+
+static void run_endless(struct worker *w)
+{
+	void *args[] = { &w->state, &w->thousands, &w->stop };
+	char line[128];
+	uint64_t rounds;
+	bool right;
+
+	greet(w, "endless");
+	while (next_command(line, sizeof(line))) {
+		if (strcmp(line, "go") != 0)
+			die("expected 'go', not ", line);
+		*w->word = 0;
+		CHECK(w, to_device(w->stop, w->word, sizeof(*w->word)));
+		CHECK(w, launch(w->endless, w->blocks, 1, 1, w->threads, 1, 1, 0, w->stream, args,
+				NULL));
+		if (!next_command(line, sizeof(line)))
+			strcpy(line, "quit"); /* the kernel ends all the same */
+		*w->word = 1;
+		CHECK(w, to_device_async(w->stop, w->word, sizeof(*w->word), w->side));
+		CHECK(w, stream_sync(w->stream));
+		right = is_endless_right(w, &rounds);
+		printf("{\"right\": %s, \"thousands\": %" PRIu64, right ? "true" : "false", rounds);
+		end_answer();
+		new_state(w);
+	}
+}
+
+static void sleep_until(uint64_t at)
+{
+	struct timespec t = { .tv_sec = (time_t)(at / 1000000000u),
+			      .tv_nsec = (long)(at % 1000000000u) };
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
+		;
+}
+
+struct requests {
+	double seconds, from_ms, to_ms;
+	long hint_us; /* -1: they are not announced */
+	unsigned int kernels;
+};
+
+static bool parse_requests(const char *line, struct requests *r)
+{
+	return sscanf(line, "serve %lf %lf %lf %ld %u", &r->seconds, &r->from_ms, &r->to_ms,
+		      &r->hint_us, &r->kernels) == 5 &&
+	       r->seconds > 0 && r->from_ms >= 0 && r->to_ms >= r->from_ms && r->kernels > 0;
+}
+
+/* One request; what it took from its coming to its last kernel's end. */
+static uint64_t serve_one(struct worker *w, const struct requests *r, uint64_t at,
+			  uint64_t *announced)
+{
+	uint64_t begin, took;
+
+	if (r->hint_us >= 0) {
+		sleep_until(at - (uint64_t)r->hint_us * 1000);
+		*announced += !gp_hint_arriving(NULL, at);
+	}
+	sleep_until(at);
+	begin = gp__clock_ns();
+	for (unsigned int k = 0; k < r->kernels; k++)
+		turn(w, w->rounds);
+	CHECK(w, stream_sync(w->stream));
+	took = gp__clock_ns() - begin;
+	if (r->hint_us >= 0)
+		gp_hint_over(NULL);
+	return took;
+}
+
+static void serve(struct worker *w, const struct requests *r)
+{
+	uint64_t begin = gp__clock_ns(), end = begin + (uint64_t)(r->seconds * 1e9);
+	uint64_t announced = 0, wrong = 0;
+
+	w->nr_times = 0;
+	while (gp__clock_ns() < end) {
+		double gap_ms = r->from_ms + (r->to_ms - r->from_ms) * drand48();
+
+		note(w, serve_one(w, r, gp__clock_ns() + (uint64_t)(gap_ms * 1e6), &announced));
+		wrong += !is_right(w);
+	}
+	printf("{\"right\": %s, \"announced\": %" PRIu64 ", \"begin_ns\": %" PRIu64
+	       ", \"end_ns\": %" PRIu64 ", ",
+	       wrong ? "false" : "true", announced, begin, gp__clock_ns());
+	print_times("took_ns", w);
+	end_answer();
+}
+
+static void run_serve(struct worker *w)
+{
+	struct requests r;
+	char line[128];
+
+	for (int i = 0; i < 20; i++)
+		turn(w, w->rounds);
+	CHECK(w, stream_sync(w->stream));
+	greet(w, "serve");
+	while (next_command(line, sizeof(line))) {
+		if (!parse_requests(line, &r))
+			die("expected 'serve SECONDS FROM_MS TO_MS HINT_US KERNELS', not ", line);
+		serve(w, &r);
+	}
+}
+
+/* The best of some: what disturbs a kernel makes it slower. */
+static double time_rounds(struct worker *w, uint32_t rounds)
+{
+	void *from, *to;
+	float ms, best = 0;
+
+	CHECK(w, event_create(&from, 0));
+	CHECK(w, event_create(&to, 0));
+	for (int i = 0; i < 5; i++) {
+		CHECK(w, event_record(from, w->stream));
+		turn(w, rounds);
+		CHECK(w, event_record(to, w->stream));
+		CHECK(w, event_sync(to));
+		CHECK(w, event_elapsed(&ms, from, to));
+		best = i && best < ms ? best : ms;
+	}
+	return (double)best * 1e3;
+}
+
+/* From the difference of two, so that the launch is not in it. */
+static double calibrate(struct worker *w)
+{
+	uint32_t rounds = 100000;
+	double us;
+
+	for (uint64_t end = gp__clock_ns() + 300000000u; gp__clock_ns() < end;)
+		time_rounds(w, rounds); /* until the clocks are up */
+	us = time_rounds(w, 11 * rounds) - time_rounds(w, rounds);
+	if (us <= 0)
+		die("kernels take no time on this GPU", "");
+	return 10.0 * rounds / us;
+}
+
+static int run_calibrate(struct worker *w, int n, char **shapes)
+{
+	open_gpu(w);
+	printf("{\"gpu\": \"%s\", \"rounds_per_us\": {", w->device);
+	for (int i = 0; i < n; i++) {
+		parse_shape(w, shapes[i]);
+		make_room(w);
+		printf("%s\"%s\": %.3f", i ? ", " : "", shapes[i], calibrate(w));
+		free(w->host);
+		free(w->times);
+	}
+	printf("}");
+	end_answer();
+	return 0;
+}
+
+static const struct {
+	const char *name;
+	void (*run)(struct worker *w);
+	int nr_args;
+} roles[] = { { "work", run_work, 2 }, { "endless", run_endless, 1 }, { "serve", run_serve, 2 } };
+
+int main(int argc, char **argv)
+{
+	static struct worker w;
+
+	/* Commands are waited for with poll(): none may wait in a buffer. */
+	setvbuf(stdin, NULL, _IONBF, 0);
+	if (argc > 2 && !strcmp(argv[1], "calibrate"))
+		return run_calibrate(&w, argc - 2, argv + 2);
+	for (size_t i = 0; argc > 1 && i < sizeof(roles) / sizeof(roles[0]); i++) {
+		if (strcmp(argv[1], roles[i].name) != 0 || argc != 2 + roles[i].nr_args)
+			continue;
+		parse_shape(&w, argv[2]);
+		w.rounds = argc > 3 ? number(argv[3], 1, UINT32_MAX) : 1;
+		open_gpu(&w);
+		make_room(&w);
+		roles[i].run(&w);
+		return 0;
+	}
+	fprintf(stderr, "usage: nvworker calibrate SHAPE... | work SHAPE ROUNDS | endless SHAPE | "
+			"serve SHAPE ROUNDS\n");
+	return 2;
+}

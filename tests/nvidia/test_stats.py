@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT
+"""What the NVIDIA benchmark computes and prints, from figures whose outcome is known."""
+import os
+import sys
+import tempfile
+import unittest
+import xml.dom.minidom
+
+sys.path.insert(0, os.environ.get("NVIDIA_BENCH", "bench/nvidia"))
+
+import nvreport  # noqa: E402
+import nvstats  # noqa: E402
+from nvstats import Latency  # noqa: E402
+
+MS = 1_000_000
+
+
+class Percentiles(unittest.TestCase):
+    def test_they_are_values_that_were_seen(self):
+        values = list(range(1, 101))
+        self.assertEqual(nvstats.percentile(values, .5), 50)
+        self.assertEqual(nvstats.percentile(values, .99), 99)
+        self.assertEqual(nvstats.percentile(values, .999), 100)
+        self.assertEqual(nvstats.percentile([7], .999), 7)
+
+    def test_nothing_has_none(self):
+        self.assertIsNone(nvstats.percentile([], .5))
+        self.assertIsNone(nvstats.median([]))
+        self.assertIsNone(nvstats.median([None]))
+        self.assertIsNone(nvstats.spread([None, None]))
+        self.assertIsNone(nvstats.ratio(None, 1))
+        self.assertIsNone(nvstats.ratio(1, 0))
+
+    def test_the_median_of_runs_is_not_that_of_all_together(self):
+        slow = [100 * MS] * 1000
+        runs = [[MS] * 100, [2 * MS] * 100, [3 * MS] * 100, slow, slow]
+        self.assertEqual(Latency(runs).us(.99), 3000)
+        self.assertEqual(Latency(runs).spread_us(.99), (1000, 100000))
+        self.assertEqual(Latency(runs).max_us(), 100000)
+        self.assertEqual(Latency(runs).count(), 2300)
+
+    def test_short_runs_say_nothing_of_a_tail_unless_together(self):
+        self.assertIsNone(Latency([[MS] * 20]).us(.99))
+        self.assertIsNone(Latency([[MS] * 20]).spread_us(.99))
+        self.assertEqual(Latency([[MS] * 20, [2 * MS] * 40, []]).us(.99), 2000)
+        self.assertIsNone(Latency([]).us(.5))
+        self.assertIsNone(Latency([[]]).max_us())
+
+
+class Rates(unittest.TestCase):
+    def test_from_the_first_to_the_last_within(self):
+        ended = [i * 50 * MS for i in range(100)]
+        self.assertAlmostEqual(nvstats.rate(ended), 20)
+        self.assertAlmostEqual(nvstats.rate(ended, 1001 * MS, 2001 * MS), 20)
+        self.assertIsNone(nvstats.rate(ended, 0, 10 * MS))
+        self.assertIsNone(nvstats.rate([]))
+
+    def test_what_comes_next(self):
+        self.assertEqual(nvstats.first_after([1, 5, 9], 4), 1)
+        self.assertEqual(nvstats.first_after([1, 5, 9], 5), 0)
+        self.assertIsNone(nvstats.first_after([1, 5, 9], 10))
+
+
+class Decisions(unittest.TestCase):
+    LOG = """# gpreempt decision log 1
+10 < gpu0 e1 ready q=2 pending=1
+100 < gpu0 e1 suspend
+100 > gpu0 e1 exclude q=2 level=3 why=operator by=-
+100 > gpu0 e1 exclude q=3 level=3 why=operator by=-
+150 < gpu0 e1 ack q=2 result=0
+160 < gpu0 e9 ack q=7 result=0
+180 < gpu0 e1 ack q=3 result=0
+200 < gpu0 e1 resume
+200 > gpu0 e1 admit q=2 level=3 why=operator by=-
+220 < gpu0 e1 ack q=2 result=0
+300 < gpu0 e1 suspend
+300 > gpu0 e1 exclude q=2 level=3 why=operator by=-
+340 < gpu0 e1 ack q=2 result=0
+400 > gpu0 e1 exclude q=2 level=3 why=priority by=e5
+450 < gpu0 e1 ack q=2 result=0
+500 < gpu0 e1 suspend
+500 > gpu0 e1 exclude q=2 level=3 why=operator by=-
+not a line"""
+
+    def test_a_suspend_ends_with_its_last_acknowledgement(self):
+        self.assertEqual(nvstats.suspends(self.LOG.splitlines()), [80, 40])
+        self.assertEqual(nvstats.suspends([]), [])
+
+
+class Bits(unittest.TestCase):
+    def test_curves(self):
+        self.assertEqual(nvstats.same_bits([1, 2, 3], [1, 2, 3, 4]), (3, True))
+        self.assertEqual(nvstats.same_bits([1, 2, 3], [1, 9, 3]), (1, False))
+        self.assertEqual(nvstats.same_bits([], [1]), (0, False))
+
+
+class Report(unittest.TestCase):
+    def test_numbers_have_three_digits_and_what_is_unknown_none(self):
+        for value, text in ((None, "-"), (0.0, "0"), (1234.5, "1234"), (12.345, "12.3"),
+                            (0.012345, "0.0123"), (True, "yes"), (7, "7")):
+            self.assertEqual(nvreport.number(value), text)
+        self.assertEqual(nvreport.pair(None), "-")
+        self.assertEqual(nvreport.pair((1.0, 2.0)), "1.00 to 2.00")
+
+    def test_a_plot_is_xml_and_has_all_situations(self):
+        series = {"alone": [[MS, 2 * MS]], "a < b": [[3 * MS], [40 * MS]], "nothing": [[]]}
+        svg = xml.dom.minidom.parseString(nvreport.cdf_svg(series, "a & b"))
+        self.assertEqual(len(svg.getElementsByTagName("polyline")), 2)
+        self.assertEqual(len(xml.dom.minidom.parseString(nvreport.cdf_svg({}, "x")).documentElement
+                             .getElementsByTagName("polyline")), 0)
+
+    def test_raw_data_is_kept(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "a.csv")
+            nvreport.write_csv(path, {"alone": [[1, 2], [3]]})
+            with open(path, encoding="utf-8") as f:
+                self.assertEqual(f.read().splitlines(),
+                                 ["situation,run,sample,ns", "alone,0,0,1", "alone,0,1,2",
+                                  "alone,1,0,3"])
+
+    def test_what_does_not_hold_is_seen(self):
+        rows = nvreport.claim_rows([{"text": "a", "value": 2.0, "limit": "at most 1", "holds": False},
+                                    {"text": "b", "value": None, "limit": "yes", "holds": None}])
+        self.assertEqual([r[3] for r in rows], ["**no**", "not measured"])
+
+
+if __name__ == "__main__":
+    unittest.main()
