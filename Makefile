@@ -9,6 +9,7 @@ FUZZ_SECONDS ?= 60
 SOAK_ROUNDS ?= 1000
 ROUNDS ?= 100
 POC_SECONDS ?= 600
+PROGRAMS ?= 10000
 
 NINJA = ninja -C $(BUILD) -j $(JOBS)
 GPREEMPT = $(BUILD)/src/cli/gpreempt
@@ -89,6 +90,11 @@ poc-soak:
 	@scripts/poc-cases $(BUILD) gpreempt frequent --seconds $(POC_SECONDS)
 	@scripts/poc-cases $(BUILD) 6.12 frequent --seconds $(POC_SECONDS)
 
+hsa-soak:
+	@scripts/deps test
+	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
+	@scripts/hsa-soak $(BUILD) $(PROGRAMS)
+
 install: all
 	meson configure $(BUILD) -Dprefix=$(PREFIX)
 	@$(NINJA)
@@ -116,8 +122,9 @@ help:
 	@echo 'make failopen-soak'
 	@echo '                kill and stop gpreemptd, programs and the machine ROUNDS=$(ROUNDS) times'
 	@echo 'make poc-soak   preempt a trainer every 100 ms, for POC_SECONDS=$(POC_SECONDS) on two kernels'
+	@echo 'make hsa-soak   hold PROGRAMS=$(PROGRAMS) random programs of the HSA runtime at random moments'
 	@echo 'make install    install under PREFIX=$(PREFIX), below DESTDIR'
 	@echo 'make clean      remove everything that was built'
 
 .PHONY: all demo test bench bench-nvidia-pack lint sanitize fuzz mutation kernel-handler-test \
-	kernel-probe emu-soak failopen-soak poc-soak install clean help
+	kernel-probe emu-soak failopen-soak poc-soak hsa-soak install clean help

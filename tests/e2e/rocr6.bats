@@ -136,3 +136,17 @@ program() {
 		[ "$status" -eq 0 ]
 	done
 }
+
+@test "ROCm 6: programs are joined at its runtime" {
+	program hsa_mix
+	with_rocr6 -- "$ROCM_PROGRAMS/hsa_mix" 40 5
+	plain=$(grep -o 'memory [0-9a-f]*' <<<"$output")
+	for level in 1 3; do
+		run timeout 120 "$GPREEMPT" emu exec -- "$GPREEMPT" run --local --level "$level" -- \
+			"$ROCR6" exec "$ROCR6_DIR" "$ROCM_PROGRAMS/hsa_mix" 40 5
+		echo "$output"
+		[ "$status" -eq 0 ]
+		[[ $output == *"$plain"* ]]
+		[[ $output != *"gpreempt:"* ]]
+	done
+}

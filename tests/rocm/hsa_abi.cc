@@ -31,7 +31,12 @@ CORE(ADD_WRITE_RELAXED, hsa_queue_add_write_index_relaxed);
 CORE(ADD_WRITE_SCRELEASE, hsa_queue_add_write_index_screlease);
 CORE(SIGNAL_STORE_RELAXED, hsa_signal_store_relaxed);
 CORE(SIGNAL_STORE_SCRELEASE, hsa_signal_store_screlease);
-SAME_FN(AmdExtTable, gp__hsa_amd, GP__HSA_AMD_QUEUE_SET_PRIORITY, hsa_amd_queue_set_priority);
+#if HSA_AMD_EXT_API_TABLE_MAJOR_VERSION == 1
+SAME_FN(AmdExtTable, gp__hsa_amd, GP__HSA_AMD1_QUEUE_SET_PRIORITY, hsa_amd_queue_set_priority);
+SAME(sizeof(AmdExtTable), GP__HSA_AMD1_BYTES);
+#else
+SAME_FN(AmdExtTable, gp__hsa_amd, GP__HSA_AMD2_QUEUE_SET_PRIORITY, hsa_amd_queue_set_priority);
+#endif
 
 SAME(offsetof(gp__hsa_table, core), offsetof(HsaApiTable, core_));
 SAME(offsetof(gp__hsa_table, amd), offsetof(HsaApiTable, amd_ext_));

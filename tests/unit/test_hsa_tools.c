@@ -147,7 +147,7 @@ static void set_up(struct fixture *f, bool windows)
 	runtime.other.kind = 1;
 	f->next_id = 7;
 	f->core.version = (struct gp__hsa_version){ 1, sizeof(f->core), 0, 0 };
-	f->amd.version = (struct gp__hsa_version){ 1, sizeof(f->amd), 0, 0 };
+	f->amd.version = (struct gp__hsa_version){ 2, sizeof(f->amd), 0, 0 };
 	f->table = (struct gp__hsa_table){ { 1, sizeof(f->table), 0, 0 }, &f->core, &f->amd };
 	f->core.fn[GP__HSA_QUEUE_CREATE] = (gp__hsa_fn *)fake_create;
 	f->core.fn[GP__HSA_QUEUE_DESTROY] = (gp__hsa_fn *)fake_destroy;
@@ -155,7 +155,7 @@ static void set_up(struct fixture *f, bool windows)
 	f->core.fn[GP__HSA_SIGNAL_STORE_SCRELEASE] = (gp__hsa_fn *)fake_signal_store;
 	f->core.fn[GP__HSA_ADD_WRITE_RELAXED] = (gp__hsa_fn *)fake_add_write;
 	f->core.fn[GP__HSA_LOAD_WRITE_RELAXED] = (gp__hsa_fn *)fake_load_write;
-	f->amd.fn[GP__HSA_AMD_QUEUE_SET_PRIORITY] = (gp__hsa_fn *)fake_set_priority;
+	f->amd.fn[GP__HSA_AMD2_QUEUE_SET_PRIORITY] = (gp__hsa_fn *)fake_set_priority;
 	f->host = (struct gp__hsa_host){
 		find_queue, note_added, note_arrival, note_priority, f, windows, 2, 0
 	};
@@ -299,7 +299,7 @@ static void a_priority_is_told_once_the_runtime_took_it(void **state)
 
 	(void)state;
 	set_up(&f, false);
-	set = (void *)f.amd.fn[GP__HSA_AMD_QUEUE_SET_PRIORITY];
+	set = (void *)f.amd.fn[GP__HSA_AMD2_QUEUE_SET_PRIORITY];
 	q = create(&f);
 	assert_int_equal(set(&q->hsa, GP__HSA_PRIORITY_HIGH), 0);
 	assert_int_equal(runtime.priority, GP__HSA_PRIORITY_HIGH);
@@ -371,7 +371,7 @@ static void a_runtime_that_is_not_understood_stays_as_it_is(void **state)
 	assert_false(gp__hsa_load(&f.table, &f.host, &why));
 	assert_non_null(why);
 	f.core.version = before.version;
-	f.table.version.major = 2;
+	f.table.version.major = 4;
 	assert_false(gp__hsa_load(&f.table, &f.host, &why));
 	assert_memory_equal(&f.core, &before, sizeof(before));
 }

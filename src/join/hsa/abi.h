@@ -9,7 +9,9 @@
 
 #include <stdint.h>
 
-#define GP__HSA_TABLE_MAJOR 1
+/* The tables of ROCm 5 are version 1; those of ROCm 6 are 3, and the two used here are 2. */
+#define GP__HSA_TABLE_MAJOR_MAX 3
+#define GP__HSA_CORE_MAJOR_MAX 2
 
 struct gp__hsa_version {
 	uint32_t major;
@@ -40,11 +42,14 @@ enum gp__hsa_core_fn {
 	GP__HSA_CORE_FNS,
 };
 
-/* Of the table of AMD's. */
+/* Of the table of AMD's, by its version. Version 1 grew in the middle without another number, so
+ * only this size of it is known. */
 enum gp__hsa_amd_fn {
-	GP__HSA_AMD_QUEUE_SET_PRIORITY = 37,
+	GP__HSA_AMD1_QUEUE_SET_PRIORITY = 37,
+	GP__HSA_AMD2_QUEUE_SET_PRIORITY = 39,
 	GP__HSA_AMD_FNS,
 };
+#define GP__HSA_AMD1_BYTES 400
 
 struct gp__hsa_core {
 	struct gp__hsa_version version;

@@ -46,7 +46,7 @@ static struct {
 	bool loaded;
 	bool narrow; /* what is not held */
 	gp__hsa_fn *core[GP__HSA_CORE_FNS];
-	gp__hsa_fn *set_priority; /* NULL: this runtime has none */
+	gp__hsa_fn *set_priority;
 } hsa = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static struct queue left;
@@ -361,17 +361,30 @@ static const struct {
 
 static const char *obstacle(const struct gp__hsa_table *table)
 {
-	if (table->version.major != GP__HSA_TABLE_MAJOR || table->version.bytes < sizeof(*table) ||
-	    table->core->version.major != GP__HSA_TABLE_MAJOR ||
-	    table->core->version.bytes < sizeof(*table->core))
+	const struct gp__hsa_version *root = &table->version, *core = &table->core->version;
+
+	if (root->major > GP__HSA_TABLE_MAJOR_MAX || root->bytes < sizeof(*table) ||
+	    core->major > GP__HSA_CORE_MAJOR_MAX || core->bytes < sizeof(*table->core))
 		return "its tables of functions are none that gpreempt knows";
 	if (syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0))
 		return "the kernel has no membarrier()";
 	return NULL;
 }
 
+/* NULL: this runtime has it in a place that is not known. */
+static gp__hsa_fn **find_set_priority(struct gp__hsa_amd *amd)
+{
+	if (amd->version.major == 1 && amd->version.bytes == GP__HSA_AMD1_BYTES)
+		return &amd->fn[GP__HSA_AMD1_QUEUE_SET_PRIORITY];
+	if (amd->version.major == 2 && amd->version.bytes >= sizeof(*amd))
+		return &amd->fn[GP__HSA_AMD2_QUEUE_SET_PRIORITY];
+	return NULL;
+}
+
 bool gp__hsa_load(struct gp__hsa_table *table, const struct gp__hsa_host *host, const char **why)
 {
+	gp__hsa_fn **set_priority;
+
 	*why = obstacle(table);
 	if (*why)
 		return false;
@@ -383,11 +396,10 @@ bool gp__hsa_load(struct gp__hsa_table *table, const struct gp__hsa_host *host, 
 			table->core->fn[replaced[i].which] = replaced[i].ours;
 	}
 	hsa.loaded = true;
-	hsa.set_priority = NULL;
-	if (table->amd->version.major == GP__HSA_TABLE_MAJOR &&
-	    table->amd->version.bytes >= sizeof(*table->amd)) {
-		hsa.set_priority = table->amd->fn[GP__HSA_AMD_QUEUE_SET_PRIORITY];
-		table->amd->fn[GP__HSA_AMD_QUEUE_SET_PRIORITY] = (gp__hsa_fn *)queue_set_priority;
+	set_priority = find_set_priority(table->amd);
+	if (set_priority) {
+		hsa.set_priority = *set_priority;
+		*set_priority = (gp__hsa_fn *)queue_set_priority;
 	}
 	return true;
 }
