@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The programs that bench/nvidia/run starts: workers, joined or not, and a daemon of its own."""
+import contextlib
 import json
 import os
 import select
@@ -49,6 +50,8 @@ class Daemon:
             f.write(f"[daemon]\nlog = {os.path.abspath(self.log)}\n{extra}\n")
 
     def start(self):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.socket)  # of one that was killed
         with open(self.errors, "ab") as err:
             self.process = subprocess.Popen(
                 [self.place.daemon, "--config", self.config], stderr=err, stdin=subprocess.DEVNULL,
@@ -119,7 +122,7 @@ class Cycles:
 class Worker:
     """A program that is told lines and answers each with a line of JSON."""
 
-    def __init__(self, place, words, daemon=None, job=None, errors=None, patience=180):
+    def __init__(self, place, words, daemon=None, job=None, errors=None, patience=90):
         """@daemon, @job: joined to that one, as online or offline; otherwise as it is."""
         self.name = " ".join(os.path.basename(w) for w in words[:3]) + (f" ({job})" if job else "")
         more = {}

@@ -5,7 +5,7 @@
 bats_require_minimum_version 1.5.0
 
 setup() {
-	: "${GPREEMPT:=build/src/cli/gpreempt}"
+	: "${GPREEMPT:=build/src/cli/gpreempt}" "${SOURCE_DIR:=.}"
 	: "${WORKLOADS:=$BUILD_DIR/src/demo}" "${ROCM_PROGRAMS:=$BUILD_DIR/tests/rocm}"
 	GPREEMPTD=${GPREEMPT%/cli/gpreempt}/daemon/gpreemptd
 	export XDG_RUNTIME_DIR=$BATS_TEST_TMPDIR
@@ -170,6 +170,20 @@ made_room() {
 	echo "$output"
 	[ "$status" -eq 0 ]
 	[[ $output == *"0 announced"* ]]
+}
+
+@test "Python programs announce their work, too" {
+	export PYTHONPATH=$SOURCE_DIR/python PYTHONDONTWRITEBYTECODE=1
+	run python3 "$SOURCE_DIR/tests/python/joined.py"
+	[ "$output" = "not joined, nobody heard, nobody heard" ]
+	start_daemon
+	run "$GPREEMPT" run -c online -- python3 "$SOURCE_DIR/tests/python/joined.py"
+	[ "$output" = "joined, nobody heard, nobody heard" ]
+	workloads
+	run --separate-stderr "$GPREEMPT" run -c online -- "$GPREEMPT" emu exec --cus 1 -- \
+		python3 "$SOURCE_DIR/tests/python/joined.py" --queue
+	echo "$output"
+	[ "$output" = "joined, announced, over" ]
 }
 
 @test "the same within one command, on the kernel of the series" {

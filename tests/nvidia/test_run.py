@@ -88,6 +88,10 @@ class WholeRun(unittest.TestCase):
         done = self.run_it("--seconds", "0.1", "--rounds", "1", "--only", "cycles", driver=False)
         self.assertEqual(done.returncode, 1)
         self.assertIn("there is no NVIDIA driver here", done.stdout)
+        # It is told in the report, and the case is not done.
+        with open(os.path.join(self.out, "report.md"), encoding="utf-8") as f:
+            self.assertIn("it ended early", f.read())
+        self.assertFalse(os.path.exists(os.path.join(self.out, "cycles.json")))
 
     def test_a_case_that_does_not_fit_waits_for_another_run(self):
         done = self.run_it("--budget", "5", "--only", "kernel-pair")
