@@ -3,15 +3,121 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+static unsigned long long count_lines(const char *text, size_t len)
+{
+	unsigned long long n = 0;
+
+	for (size_t i = 0; i < len; i++)
+		n += text[i] == '\n';
+	return n;
+}
+
+/*
+ * The thread
+ */
+
+/* How much of it was written; errno says why not the rest. */
+static size_t write_all(int fd, const char *text, size_t len)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		ssize_t n = write(fd, text + done, len - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		done += (size_t)n;
+	}
+	return done;
+}
+
+/* The lines that are there, out of the others' way; false: there are none and will be none. */
+static bool take_lines(struct gp__journal *j, size_t *len, unsigned long long *lost)
+{
+	char *lines;
+
+	pthread_mutex_lock(&j->lock);
+	j->waits = true;
+	while (!j->used && !j->ends)
+		pthread_cond_wait(&j->wake, &j->lock);
+	j->waits = false;
+	lines = j->room;
+	j->room = j->written;
+	j->written = lines;
+	*len = j->used;
+	*lost = j->lost;
+	j->used = 0;
+	pthread_mutex_unlock(&j->lock);
+	return *len;
+}
+
+static void lose(struct gp__journal *j, const char *text, size_t len)
+{
+	pthread_mutex_lock(&j->lock);
+	j->lost += count_lines(text, len);
+	pthread_mutex_unlock(&j->lock);
+}
+
+static void *run(void *data)
+{
+	struct gp__journal *j = data;
+	unsigned long long lost, said = 0;
+	bool failing = false;
+	size_t len, done;
+
+	while (take_lines(j, &len, &lost)) {
+		done = write_all(j->fd, j->written, len);
+		if (done < len && !failing)
+			gp__log_warning(j->log,
+					"%s: %s: decisions are lost until it can be written again; "
+					"programs are scheduled as before",
+					j->path, strerror(errno));
+		failing = done < len;
+		if (failing) {
+			lose(j, j->written + done, len - done);
+		} else if (lost > said) {
+			gp__log_info(j->log, "%s: %llu lines were lost", j->path, lost - said);
+			said = lost;
+		}
+	}
+	return NULL;
+}
+
+/*
+ * From the daemon
+ */
+
+static int begin(struct gp__journal *j)
+{
+	int err;
+
+	j->room = malloc(GP__JOURNAL_ROOM);
+	j->written = malloc(GP__JOURNAL_ROOM);
+	pthread_mutex_init(&j->lock, NULL);
+	pthread_cond_init(&j->wake, NULL);
+	j->ends = j->waits = false;
+	j->used = 0;
+	j->lost = 0;
+	err = j->room && j->written ? -pthread_create(&j->thread, NULL, run, j) : -ENOMEM;
+	if (!err)
+		return 0;
+	free(j->room);
+	free(j->written);
+	close(j->fd);
+	j->fd = -1;
+	return err;
+}
 
 int gp__journal_open(struct gp__journal *j, const struct gp__log *log, const char *path)
 {
 	gp__journal_close(j);
 	j->log = log;
-	j->failing = false;
-	j->fd = -1;
 	j->path[0] = '\0';
 	if (!*path)
 		return 0;
@@ -20,58 +126,49 @@ int gp__journal_open(struct gp__journal *j, const struct gp__log *log, const cha
 	strcpy(j->path, path);
 	j->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
 		     0640);
-	return j->fd < 0 ? -errno : 0;
+	return j->fd < 0 ? -errno : begin(j);
 }
 
 void gp__journal_close(struct gp__journal *j)
 {
-	gp__journal_flush(j);
-	if (j->fd >= 0)
-		close(j->fd);
+	if (j->fd < 0)
+		return;
+	pthread_mutex_lock(&j->lock);
+	j->ends = true;
+	pthread_cond_signal(&j->wake);
+	pthread_mutex_unlock(&j->lock);
+	pthread_join(j->thread, NULL);
+	pthread_cond_destroy(&j->wake);
+	pthread_mutex_destroy(&j->lock);
+	free(j->room);
+	free(j->written);
+	close(j->fd);
 	j->fd = -1;
-}
-
-static void lose(struct gp__journal *j, size_t from)
-{
-	for (size_t i = from; i < j->used; i++)
-		j->lost += j->room[i] == '\n';
-	if (!j->failing)
-		gp__log_warning(
-			j->log,
-			"%s: %s: decisions are lost until it can be written again; programs "
-			"are scheduled as before",
-			j->path, strerror(errno));
-	j->failing = true;
-}
-
-void gp__journal_flush(struct gp__journal *j)
-{
-	size_t done = 0;
-
-	while (j->fd >= 0 && done < j->used) {
-		ssize_t n = write(j->fd, j->room + done, j->used - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0) {
-			lose(j, done);
-			break;
-		}
-		done += (size_t)n;
-		if (j->failing)
-			gp__log_info(j->log, "%s: written again; %llu lines were lost", j->path,
-				     j->lost);
-		j->failing = false;
-	}
-	j->used = 0;
 }
 
 void gp__journal_line(struct gp__journal *j, const char *line, size_t len)
 {
 	if (j->fd < 0)
 		return;
-	if (len > sizeof(j->room) - j->used)
-		gp__journal_flush(j);
-	memcpy(j->room + j->used, line, len);
-	j->used += len;
+	pthread_mutex_lock(&j->lock);
+	if (len <= GP__JOURNAL_ROOM - j->used) {
+		memcpy(j->room + j->used, line, len);
+		j->used += len;
+	} else {
+		j->lost++;
+	}
+	/* Whoever does not come to flush it should not lose it. */
+	if (j->used > GP__JOURNAL_ROOM / 2 && j->waits)
+		pthread_cond_signal(&j->wake);
+	pthread_mutex_unlock(&j->lock);
+}
+
+void gp__journal_flush(struct gp__journal *j)
+{
+	if (j->fd < 0)
+		return;
+	pthread_mutex_lock(&j->lock);
+	if (j->used && j->waits)
+		pthread_cond_signal(&j->wake);
+	pthread_mutex_unlock(&j->lock);
 }

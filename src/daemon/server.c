@@ -324,7 +324,7 @@ static int wait_for_events(struct gp__server *s, struct epoll_event *events, u64
 	struct timespec ts = { (time_t)(left / GP__S), (long)(left % GP__S) };
 	int n;
 
-	/* What is written now keeps nobody waiting. */
+	/* Not between two events: waking the one who writes takes a moment. */
 	if (left > GP__MS)
 		gp__journal_flush(&s->journal);
 	n = epoll_pwait2(s->epoll, events, EVENTS, wake == GP__NEVER ? NULL : &ts, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gpreemptd's one thread: connections, their messages, bells and memory, and the clock.
+ * gpreemptd's one thread: connections, their messages, bells and memory, and the clock. What it
+ * writes to a disk has another, which it never waits for (journal.h).
  *
  * It sleeps until somebody rings, writes, comes or goes, or until the core wants to be woken. While
  * anybody is held, it also wakes up to renew the orders to stop; while nobody is, nothing ticks.

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+/* The decision log's file: what is in it, and what becomes of lines that cannot be. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/journal.h"
+
+#define MANY 100000u
+
+struct room {
+	struct gp__journal journal;
+	struct gp__log log;
+	FILE *said;
+	char text[4096];
+	char folder[64], path[96];
+};
+
+static void room_up(struct room *r)
+{
+	memset(r, 0, sizeof(*r));
+	r->journal.fd = -1;
+	r->said = fmemopen(r->text, sizeof(r->text), "w");
+	assert_non_null(r->said);
+	gp__log_init(&r->log, "test", r->said);
+	r->log.level = GP__LOG_DEBUG;
+	strcpy(r->folder, "/tmp/gpreempt-journal-XXXXXX");
+	assert_non_null(mkdtemp(r->folder));
+	snprintf(r->path, sizeof(r->path), "%s/log", r->folder);
+}
+
+static void room_down(struct room *r)
+{
+	gp__journal_close(&r->journal);
+	fclose(r->said);
+	unlink(r->path);
+	assert_int_equal(rmdir(r->folder), 0);
+}
+
+static void write_lines(struct gp__journal *j, unsigned int from, unsigned int to)
+{
+	char line[32];
+
+	for (unsigned int i = from; i < to; i++)
+		gp__journal_line(j, line, (size_t)snprintf(line, sizeof(line), "line %u\n", i));
+}
+
+/* How many there are; each is a line that was written, and none is before an earlier one. */
+static unsigned int count_lines(const char *path)
+{
+	FILE *f = fopen(path, "re");
+	unsigned int n = 0, at, last = 0;
+	char line[64];
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f)) {
+		assert_int_equal(sscanf(line, "line %u", &at), 1);
+		assert_true(!n || at > last);
+		last = at;
+		n++;
+	}
+	fclose(f);
+	return n;
+}
+
+static void what_is_written_is_there_at_the_end(void **state)
+{
+	struct room r;
+
+	(void)state;
+	room_up(&r);
+	assert_int_equal(gp__journal_open(&r.journal, &r.log, r.path), 0);
+	write_lines(&r.journal, 0, 10);
+	gp__journal_flush(&r.journal);
+	write_lines(&r.journal, 10, 20);
+	gp__journal_close(&r.journal);
+	assert_int_equal(count_lines(r.path), 20);
+	/* It is appended to. */
+	assert_int_equal(gp__journal_open(&r.journal, &r.log, r.path), 0);
+	write_lines(&r.journal, 20, 30);
+	gp__journal_close(&r.journal);
+	assert_int_equal(count_lines(r.path), 30);
+	room_down(&r);
+}
+
+static void what_is_flushed_is_there_without_an_end(void **state)
+{
+	struct stat st = { 0 };
+	struct room r;
+
+	(void)state;
+	room_up(&r);
+	assert_int_equal(gp__journal_open(&r.journal, &r.log, r.path), 0);
+	for (unsigned int i = 0; i < 100; i++) {
+		off_t before = st.st_size;
+
+		write_lines(&r.journal, i, i + 1);
+		gp__journal_flush(&r.journal);
+		for (int n = 0; st.st_size == before && n < 20000; n++) {
+			usleep(1000);
+			assert_int_equal(stat(r.path, &st), 0);
+		}
+		assert_true(st.st_size > before);
+	}
+	room_down(&r);
+}
+
+static void of_more_than_there_is_room_for_the_rest_is_counted(void **state)
+{
+	unsigned long long lost;
+	struct room r;
+
+	(void)state;
+	room_up(&r);
+	assert_int_equal(gp__journal_open(&r.journal, &r.log, r.path), 0);
+	write_lines(&r.journal, 0, MANY);
+	pthread_mutex_lock(&r.journal.lock);
+	lost = r.journal.lost;
+	pthread_mutex_unlock(&r.journal.lock);
+	gp__journal_close(&r.journal);
+	assert_int_equal(count_lines(r.path) + lost, MANY);
+	room_down(&r);
+}
+
+static void a_full_disk_is_told_once_and_costs_lines(void **state)
+{
+	struct room r;
+	char *found;
+
+	(void)state;
+	room_up(&r);
+	if (gp__journal_open(&r.journal, &r.log, "/dev/full"))
+		skip();
+	for (unsigned int i = 0; i < 10; i++) {
+		write_lines(&r.journal, i, i + 1);
+		gp__journal_flush(&r.journal);
+		usleep(2000);
+	}
+	gp__journal_close(&r.journal);
+	assert_int_equal(r.journal.lost, 10);
+	fflush(r.said);
+	found = strstr(r.text, "No space left");
+	assert_non_null(found);
+	assert_null(strstr(found + 1, "No space left"));
+	room_down(&r);
+}
+
+static void without_a_file_nothing_happens(void **state)
+{
+	struct room r;
+
+	(void)state;
+	room_up(&r);
+	assert_int_equal(gp__journal_open(&r.journal, &r.log, ""), 0);
+	write_lines(&r.journal, 0, 10);
+	gp__journal_flush(&r.journal);
+	assert_int_equal(gp__journal_open(&r.journal, &r.log, "/no/such/folder/log"), -ENOENT);
+	write_lines(&r.journal, 0, 10);
+	room_down(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_written_is_there_at_the_end),
+		cmocka_unit_test(what_is_flushed_is_there_without_an_end),
+		cmocka_unit_test(of_more_than_there_is_room_for_the_rest_is_counted),
+		cmocka_unit_test(a_full_disk_is_told_once_and_costs_lines),
+		cmocka_unit_test(without_a_file_nothing_happens),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
