@@ -25,5 +25,7 @@ const struct gp__bench gp__benches[] = {
 	  bench_scale, NULL },
 	{ "seed004", "an online program preempts an offline one, through libgpreempt_poc",
 	  bench_seed004, "emu amd" },
+	{ "streams", "two priorities of streams in a HIP program, at each level of preemption",
+	  bench_streams, "emu" },
 	{ NULL, NULL, NULL, NULL },
 };

@@ -20,5 +20,6 @@ int bench_preempt(struct gp__bench_run *run);
 int bench_queue(struct gp__bench_run *run);
 int bench_scale(struct gp__bench_run *run);
 int bench_seed004(struct gp__bench_run *run);
+int bench_streams(struct gp__bench_run *run);
 
 #endif

@@ -244,3 +244,15 @@ for name, r in rows.items():
 assert isinstance(d["offline_loss_percent"], float)
 '
 }
+
+@test "bench streams: each level of a HIP program has a row, and the urgent stream is the faster one" {
+	[ -x "$BUILD_DIR/tests/rocm/hip_levels" ] || skip "no hipcc that builds for gfx90a"
+	"$GPREEMPT" bench streams --quick --json | python3 -c '
+import json, sys
+d = json.load(sys.stdin)
+assert d["bench"] == "streams" and d["device"].startswith("emulated gfx90a"), d
+rows = {r["level"]: r for r in d["results"]}
+assert list(rows) == ["none", "Lv1", "Lv2", "Lv3"], d
+assert rows["Lv3"]["low_over_high"] > 1.5, d
+'
+}
