@@ -27,7 +27,8 @@ static enum gp__verb wanted_verb(const struct gp__queue *q)
 
 	if (stopped != q->entity->held)
 		return q->entity->held ? GP__VERB_EXCLUDE : GP__VERB_ADMIT;
-	if (!q->weigh_refused && q->weight != wanted_weight(q))
+	/* Who is stopped is weighed when it runs again: an order to stop stays the latest one. */
+	if (!guard(WEIGH_RUNNING, stopped) && !q->weigh_refused && q->weight != wanted_weight(q))
 		return GP__VERB_WEIGH;
 	return GP__VERB_NONE;
 }

@@ -145,14 +145,15 @@ int gp__core_configure(struct gp__core *c, u32 param, u64 value, u64 now)
 	return 0;
 }
 
-void gp__dev_add(struct gp__core *c, struct gp__dev *d, u32 id, u64 memory, bool can_weigh, u64 now)
+void gp__dev_add(struct gp__core *c, struct gp__dev *d, u32 id, u64 memory,
+		 enum gp__weighing can_weigh, u64 now)
 {
 	now = gp__core_begin(c, now);
 	memset(d, 0, sizeof(*d));
 	d->core = c;
 	d->id = id;
 	d->memory = memory;
-	d->can_weigh = can_weigh;
+	d->can_weigh = (u8)can_weigh;
 	d->clock_at = now;
 	gp__list_init(&d->fresh);
 	gp__list_init(&d->apart);
@@ -204,14 +205,39 @@ static void count_share(struct gp__entity *e, bool add)
 		d->nr_no_share += add ? 1 : (u32)-1;
 }
 
-/* With who asks for a share everybody's part changes, and a device that weighs must hear of it. */
-static void reweigh(const struct gp__entity *asks)
+static void rank(struct gp__dev *d)
 {
-	const struct gp__dev *d = asks->dev;
-	const struct gp__policy *p = d->core->policy;
 	struct gp__link *l, *n;
 
-	if (!d->can_weigh || !p->weight || !guard(REWEIGH, p->weight(asks) != 0))
+	d->top_prio = -GP__PRIO_LIMIT;
+	d->nr_top = 0;
+	d->has_patient = false;
+	gp__list_each(l, n, &d->members)
+	{
+		const struct gp__entity *e = container_of(l, struct gp__entity, dev_link);
+
+		if (e->suspended)
+			continue;
+		d->has_patient |= d->nr_top && e->prio != d->top_prio;
+		if (e->prio > d->top_prio || !d->nr_top) {
+			d->top_prio = e->prio;
+			d->nr_top = 0;
+		}
+		d->nr_top += e->prio == d->top_prio;
+	}
+}
+
+/* With who comes, goes, or asks for something else, everybody's part changes, and a device that
+ * weighs must hear of it. */
+static void reweigh(struct gp__dev *d)
+{
+	struct gp__link *l, *n;
+
+	if (d->can_weigh == GP__WEIGHS_NOT)
+		return;
+	rank(d);
+	gp__dev_dirty(d);
+	if (!d->core->policy->weight || !guard(REWEIGH, true))
 		return;
 	gp__list_each(l, n, &d->members)
 		gp__entity_tell(container_of(l, struct gp__entity, dev_link));
@@ -256,7 +282,7 @@ int gp__entity_add(struct gp__dev *d, struct gp__entity *e, u32 id, u32 process,
 	set_tag(e, tag);
 	set_hints(e, h);
 	gp__log_entity(e, GP__WHAT_ENTITY_ADD, 0, now);
-	reweigh(e);
+	reweigh(d);
 	gp__core_settle(d->core, now);
 	return 0;
 }
@@ -290,7 +316,7 @@ void gp__entity_remove(struct gp__entity *e, u64 now)
 	now = gp__core_begin(c, now);
 	gp__log_entity(e, GP__WHAT_ENTITY_REMOVE, 0, now);
 	gp__list_each(l, n, &e->queues) detach_queue(container_of(l, struct gp__queue, link));
-	e->lingering = e->expected = false;
+	e->lingering = e->expected = e->announced = false;
 	if (e->awake)
 		e->dev->nr_awake--;
 	gp__entity_sync_on(e, now);
@@ -301,7 +327,7 @@ void gp__entity_remove(struct gp__entity *e, u64 now)
 	count_share(e, false);
 	gp__list_del(&e->dev_link);
 	gp__list_del(&e->tell_link);
-	reweigh(e);
+	reweigh(e->dev);
 	gp__dev_dirty(e->dev);
 	gp__core_settle(c, now);
 }
@@ -309,7 +335,7 @@ void gp__entity_remove(struct gp__entity *e, u64 now)
 int gp__entity_hint(struct gp__entity *e, const struct gp__hints *h, u64 now)
 {
 	struct gp__core *c = e->dev->core;
-	bool other_share = h->share_pct != e->hints.share_pct;
+	bool other_part = h->share_pct != e->hints.share_pct || h->prio != e->prio;
 	const char *why;
 
 	if (gp__hints_check(h, &why))
@@ -319,8 +345,8 @@ int gp__entity_hint(struct gp__entity *e, const struct gp__hints *h, u64 now)
 	count_share(e, false);
 	set_hints(e, h);
 	gp__log_entity(e, GP__WHAT_HINT, 0, now);
-	if (other_share)
-		reweigh(e);
+	if (other_part)
+		reweigh(e->dev);
 	gp__entity_forgive(e);
 	if (e->gang)
 		gp__gang_sort(e->gang);
@@ -366,7 +392,7 @@ static void expect(struct gp__entity *e, u64 at, u64 now)
 	u64 lead = 2 * e->dev->stop_ns;
 
 	e->expect_at = gp__max_u64(at, now);
-	e->expected = at <= gp__time_add(now, lead);
+	e->expected = e->announced = at <= gp__time_add(now, lead);
 	e->expect_from = e->expected ? 0 : at - lead;
 	/* It is as urgent as the job will be. */
 	if (!e->nr_ready)
@@ -383,7 +409,7 @@ void gp__entity_arriving(struct gp__entity *e, u64 at, u64 now)
 	gp__log_entity(e, GP__WHAT_ARRIVING, at, now);
 	if (!at) {
 		stop_expecting(e);
-		e->lingering = false;
+		e->lingering = e->announced = false;
 	} else if (!guard(EXPECT_ONCE, said) && !guard(EXPECT_DOUBT, now < e->doubt_until)) {
 		expect(e, at, now);
 	}
@@ -399,6 +425,7 @@ void gp__entity_suspend(struct gp__entity *e, bool suspend, u64 now)
 	now = gp__core_begin(c, now);
 	gp__log_entity(e, suspend ? GP__WHAT_SUSPEND : GP__WHAT_RESUME, 0, now);
 	e->suspended = suspend;
+	reweigh(e->dev);
 	gp__entity_forgive(e);
 	/* Said twice it is no new reason: whom others hold must not lose what it waited for. */
 	if (changes)
@@ -502,6 +529,7 @@ void gp__queue_idle(struct gp__queue *q, u64 now)
 	gp__queue_clock(q, now);
 	q->ready = false;
 	if (--e->nr_ready == 0) {
+		e->announced = e->expected;
 		/* What was announced for a time at which it was busy has come unseen. */
 		if (guard(EXPECT_MET, now >= e->expect_at))
 			stop_expecting(e);

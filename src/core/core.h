@@ -25,8 +25,8 @@
  * were held when an entity goes idle for a moment.
  *
  * Every event costs O(log n) in entities, plus O(1) for each action it causes. Gangs add O(gangs x
- * members). Another policy or limit looks at everybody, and so does another share where the device
- * weighs.
+ * members). Another policy or limit looks at everybody, and so does, where the device weighs, who
+ * comes, goes, or asks for another share or priority.
  *
  * Wrong tool for: fairness inside one entity (streams of equal priority share as the hardware lets
  * them).
@@ -54,6 +54,20 @@ enum gp__class {
 #define GP__PRIO_LIMIT 1000000
 
 #define GP__TAG_MAX 32
+
+/* What a device does with weights. */
+enum gp__weighing {
+	GP__WEIGHS_NOT,
+	GP__WEIGHS, /* it keeps to the proportions */
+	GP__WEIGHS_YIELDING, /* and knows the least and the most */
+};
+
+/*
+ * Weights are relative, up to 10000, and 0 is the device's own. These two are not: who has the
+ * least makes way at once for whoever has work, and who has the most goes on while it has any.
+ */
+#define GP__WEIGHT_LEAST 0xfffffeu
+#define GP__WEIGHT_MOST 0xffffffu
 
 enum gp__verb { GP__VERB_NONE, GP__VERB_EXCLUDE, GP__VERB_ADMIT, GP__VERB_WEIGH };
 
@@ -114,7 +128,7 @@ struct gp__dev {
 	struct gp__core *core;
 	struct gp__link link;
 	u32 id;
-	bool can_weigh;
+	u8 can_weigh; /* enum gp__weighing */
 	u64 memory;
 
 	/* Entities that have work, by the policy's key: chosen, and not chosen. */
@@ -144,6 +158,11 @@ struct gp__dev {
 	u64 stop_ns; /* how long stopping takes here, smoothed */
 	u64 nr_switches, nr_inversions;
 	u32 share_sum, nr_no_share; /* of the entities' hints */
+	/* Where it weighs: the highest priority that is present, at work or not, how many have it,
+	 * and whether there are others. The operator's suspended ones are not. */
+	s32 top_prio;
+	u32 nr_top;
+	bool has_patient;
 };
 
 enum gp__place {
@@ -171,6 +190,7 @@ struct gp__entity {
 	bool awake; /* had work when it was last looked at */
 	bool lingering; /* idle, but keeps its place until linger_end */
 	bool expected; /* announced work that has not come yet */
+	bool announced; /* the same, and until it is done or called off */
 	bool suspended; /* operator */
 	bool late; /* edf: missed its deadline */
 	bool deadline_named; /* ahead of the job it is for */
@@ -248,6 +268,8 @@ struct gp__policy {
 	bool (*preempts)(const struct gp__dev *d, const struct gp__entity *w,
 			 const struct gp__entity *r, u64 now);
 	u8 preempt_rule;
+	/* May @r, the last of those running, go on beside the others? NULL: who runs may. */
+	bool (*stays)(const struct gp__dev *d, const struct gp__entity *r, u64 now);
 	/* The entity got work after having none. NULL: nothing to prepare. */
 	void (*wakeup)(struct gp__entity *e, u64 now);
 	/* It got @used of GPU time. NULL: keys do not depend on time used. */
@@ -324,8 +346,8 @@ int gp__core_set_policy(struct gp__core *c, const struct gp__policy *policy, con
 			u64 now);
 int gp__core_configure(struct gp__core *c, u32 param, u64 value, u64 now);
 
-void gp__dev_add(struct gp__core *c, struct gp__dev *d, u32 id, u64 memory, bool can_weigh,
-		 u64 now);
+void gp__dev_add(struct gp__core *c, struct gp__dev *d, u32 id, u64 memory,
+		 enum gp__weighing can_weigh, u64 now);
 void gp__dev_remove(struct gp__dev *d, u64 now); /* its entities must be gone */
 
 /* Checks what a program asks; a sentence for people in @why where it is refused. */

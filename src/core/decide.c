@@ -126,6 +126,22 @@ static void choose(struct gp__dev *d, u64 now)
 	}
 }
 
+/* Those who may not go on beside the others any more: the least urgent first. */
+static void shed(struct gp__dev *d, u64 now)
+{
+	const struct gp__policy *p = gp__policy_of(d);
+	struct gp__entity *r;
+
+	if (!p->stays)
+		return;
+	while (d->running.count > 1 && (r = gp__last_running(d)) && !p->stays(d, r, now)) {
+		if (!may_switch(d, now))
+			return;
+		gp__entity_move(r, GP__PLACE_WAITING);
+		stop_waiting(r, gp__first_running(d), now);
+	}
+}
+
 /* Whoever would run if it had work is no longer held for having none. */
 static void free_dormant(struct gp__dev *d, u64 now)
 {
@@ -152,9 +168,19 @@ static void stop_fresh(struct gp__dev *d, u64 now)
 	}
 }
 
+/* The first in the order of ageing that waits for its age, and not for its turn. */
 static struct gp__entity *next_aged(const struct gp__dev *d)
 {
-	return d->ageing.first ? container_of(d->ageing.first, struct gp__entity, age) : NULL;
+	const struct gp__policy *p = gp__policy_of(d);
+	struct gp__node *n;
+
+	for (n = d->ageing.first; n; n = gp__tree_next(n)) {
+		struct gp__entity *e = container_of(n, struct gp__entity, age);
+
+		if (p->age_due(d, e) < GP__NEVER)
+			return e;
+	}
+	return NULL;
 }
 
 static void grant_aged(struct gp__dev *d, u64 now)
@@ -238,6 +264,7 @@ static void settle(struct gp__dev *d, u64 now)
 	gp__dev_catch_up(d, now);
 	refresh(d, now);
 	choose(d, now);
+	shed(d, now);
 	free_dormant(d, now);
 	if (d->ageing.count)
 		grant_aged(d, now);

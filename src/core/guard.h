@@ -46,6 +46,9 @@
 	X(OWED_CAP)          \
 	X(DEFAULTS_BOUND)    \
 	X(REWEIGH)           \
+	X(WEIGH_RUNNING)     \
+	X(PATIENT_ALONE)     \
+	X(ANNOUNCED_KEPT)    \
 	X(EDF_LATE_YIELDS)   \
 	X(DRF_REFRESH)       \
 	X(DRF_BOUND)         \

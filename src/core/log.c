@@ -302,7 +302,7 @@ static u64 field_max(enum gp__field f)
 	case GP__F_LEVEL:
 		return 0xff;
 	case GP__F_CAN_WEIGH:
-		return 1;
+		return GP__WEIGHS_YIELDING;
 	default:
 		return 0xffffffff;
 	}

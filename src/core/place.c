@@ -154,8 +154,10 @@ static void check_grant(struct gp__entity *e, u64 now)
 static void wait_in_vain(struct gp__entity *e, u64 now)
 {
 	e->expected = false;
-	if (!e->nr_ready)
-		e->doubt_until = now + e->dev->core->cfg[GP__CFG_ARRIVE_GRACE_MS] * GP__MS;
+	if (e->nr_ready)
+		return;
+	e->announced = false;
+	e->doubt_until = now + e->dev->core->cfg[GP__CFG_ARRIVE_GRACE_MS] * GP__MS;
 }
 
 static void entity_timer(struct gp__entity *e, u64 now)
@@ -166,7 +168,7 @@ static void entity_timer(struct gp__entity *e, u64 now)
 		wait_in_vain(e, now);
 	if (e->expect_from && now >= e->expect_from) {
 		e->expect_from = 0;
-		e->expected = now < expect_end(e);
+		e->expected = e->announced = now < expect_end(e);
 	}
 	check_grant(e, now);
 	retry_queues(e, now);
@@ -254,8 +256,16 @@ static void enter(struct gp__entity *e, enum gp__place place)
 	e->place = (u8)place;
 }
 
+/* Who is granted the device, or is out of planning, has another weight than who is planned. */
+static bool is_weighed_apart(enum gp__place place)
+{
+	return place == GP__PLACE_GRANTED || place == GP__PLACE_APART;
+}
+
 void gp__entity_move(struct gp__entity *e, enum gp__place place)
 {
+	if (e->dev->can_weigh && is_weighed_apart(e->place) != is_weighed_apart(place))
+		gp__entity_tell(e);
 	gp__entity_leave(e);
 	enter(e, place);
 }
@@ -432,7 +442,7 @@ void gp__entity_reconsider(struct gp__entity *e, u64 now)
 {
 	gp__entity_charge(e, now);
 	/* A turn goes on whatever a program says meanwhile: asking often must not prolong it. */
-	if (e->place == GP__PLACE_RUNNING && guard(TURN_GOES_ON, gp__policy_of(e->dev)->start))
+	if (e->place == GP__PLACE_RUNNING && guard(TURN_GOES_ON, gp__policy_of(e->dev)->charge))
 		gp__entity_move(e, GP__PLACE_RUNNING);
 	else if (e->place == GP__PLACE_RUNNING || e->place == GP__PLACE_WAITING)
 		gp__entity_move(e, GP__PLACE_WAITING);

@@ -80,6 +80,13 @@ u32 gp__house_gpus_of(struct gp__house *h, uid_t uid)
 	return nr;
 }
 
+static enum gp__weighing weighing_of(u32 flags)
+{
+	if (!(flags & GP__WIRE_CAN_WEIGH))
+		return GP__WEIGHS_NOT;
+	return flags & GP__WIRE_CAN_YIELD ? GP__WEIGHS_YIELDING : GP__WEIGHS;
+}
+
 static struct gp__gpu *get_gpu(struct gp__house *h, const struct gp__program *p,
 			       const struct gp__wire_queue_add *add, u64 now)
 {
@@ -94,7 +101,7 @@ static struct gp__gpu *get_gpu(struct gp__house *h, const struct gp__program *p,
 	gp__wire_text(gpu->name, sizeof(gpu->name), add->device_name);
 	gpu->named_by = p->uid;
 	gp__dev_add(&h->core, &gpu->dev, free_gpu_number(h), add->device_memory,
-		    add->flags & GP__WIRE_CAN_WEIGH, now);
+		    weighing_of(add->flags), now);
 	gp__list_push(&h->gpus, &gpu->link);
 	return gpu;
 }

@@ -257,7 +257,8 @@ static struct device *device_get(struct gp_sched *s, uint32_t id, bool can_weigh
 	if (!d)
 		return NULL;
 	gp__list_push(&s->devices, &d->link);
-	gp__dev_add(&s->core, &d->dev, id, 0, can_weigh, gp__clock_ns());
+	gp__dev_add(&s->core, &d->dev, id, 0, can_weigh ? GP__WEIGHS : GP__WEIGHS_NOT,
+		    gp__clock_ns());
 	return d;
 }
 

@@ -141,6 +141,6 @@ void sim_gpu_init(struct sim *s, struct sim_gpu *g, const struct gp__scenario_gp
 	g->result->name = sg->name;
 	gp__rng_init(&g->verb_rng, s->opt->seed, sg->name, GP__DRAW_VERB);
 	gp__rng_init(&g->fail_rng, s->opt->seed, sg->name, GP__DRAW_FAIL);
-	gp__dev_add(&s->core, &g->dev, id, sg->spec->vram_bytes, false, 0);
+	gp__dev_add(&s->core, &g->dev, id, sg->spec->vram_bytes, GP__WEIGHS_NOT, 0);
 	sim_timer_init(&g->done, command_ends);
 }

@@ -162,7 +162,7 @@ static int add_device(struct replay *r, const struct gp__record *rec)
 	if (!d)
 		return -ENOMEM;
 	gp__dev_add(&r->core, &d->dev, rec->dev, (u64)rec->f[GP__F_MEMORY],
-		    rec->f[GP__F_CAN_WEIGH] != 0, rec->time);
+		    (enum gp__weighing)rec->f[GP__F_CAN_WEIGH], rec->time);
 	HASH_ADD(hh, r->devices, dev.id, sizeof(d->dev.id), d);
 	return 0;
 }

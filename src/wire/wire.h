@@ -84,11 +84,12 @@ struct gp__wire_hints {
 };
 
 #define GP__WIRE_CAN_WEIGH 1
+#define GP__WIRE_CAN_YIELD 2 /* who has the least weight makes way at once */
 
 struct gp__wire_queue_add {
 	struct gp__wire_head head;
 	u32 slot;
-	u32 flags; /* GP__WIRE_CAN_WEIGH */
+	u32 flags; /* GP__WIRE_CAN_WEIGH, GP__WIRE_CAN_YIELD */
 	u32 level_requested, level;
 	char device[GP__WIRE_DEVICE_MAX]; /* the same for everybody who means the same GPU */
 	char device_name[GP__WIRE_NAME_MAX];

@@ -21,7 +21,7 @@ static const u64 off[][2] = {
 	{ GP__CFG_LINGER_US, 0 },
 };
 
-void begin(const struct gp__policy *p)
+static void begin_on(const struct gp__policy *p, enum gp__weighing can_weigh)
 {
 	u32 i;
 
@@ -31,10 +31,20 @@ void begin(const struct gp__policy *p)
 	gp__core_log(&S.core, note, &S);
 	for (i = 0; i < sizeof(off) / sizeof(off[0]); i++)
 		config((u32)off[i][0], off[i][1]);
-	gp__dev_add(&S.core, &S.dev[0], 0, (u64)1 << 36, true, S.now);
-	gp__dev_add(&S.core, &S.dev[1], 1, (u64)1 << 36, false, S.now);
+	gp__dev_add(&S.core, &S.dev[0], 0, (u64)1 << 36, can_weigh, S.now);
+	gp__dev_add(&S.core, &S.dev[1], 1, (u64)1 << 36, GP__WEIGHS_NOT, S.now);
 	gp__gang_add(&S.core, &S.gang[0], 1, S.now);
 	gp__gang_add(&S.core, &S.gang[1], 2, S.now);
+}
+
+void begin(const struct gp__policy *p)
+{
+	begin_on(p, GP__WEIGHS_NOT);
+}
+
+void begin_weighing(const struct gp__policy *p)
+{
+	begin_on(p, GP__WEIGHS_YIELDING);
 }
 
 static void must(int rc)

@@ -47,6 +47,8 @@ struct stage {
 extern struct stage S;
 
 void begin(const struct gp__policy *p);
+/* The same, with a first device that can weigh. */
+void begin_weighing(const struct gp__policy *p);
 void config(u32 param, u64 value);
 /* The policy's parameters are values[0..]. */
 void policy(const struct gp__policy *p, const u64 *values);

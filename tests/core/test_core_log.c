@@ -195,7 +195,7 @@ static void test_malformed_lines_say_what_was_expected(void **state)
 		{ "1 < gpu0 e1 ready q=1 pending=1\n", "the end of the line" },
 		{ "1 < gpu0 e1 queue-add q=1 requested=256 level=1", "requested" },
 		{ "1 < gpu0 e1 level q=1 level=256", "level" },
-		{ "1 < gpu0 - device-add memory=1 can_weigh=2", "can_weigh" },
+		{ "1 < gpu0 - device-add memory=1 can_weigh=3", "can_weigh" },
 		{ "1 < gpu0 e1 ack q=1 result=-0", "result" },
 		{ "1 < gpu0 e1 ack q=1 result=-2147483649", "result" },
 		{ "1 > gpu0 e1 admit q=1 level=3 why=whim by=-", "why" },

@@ -13,7 +13,7 @@
 #define NORMAL .prio = GP__PRIO_NORMAL
 #define ONLINE .prio = GP__PRIO_ONLINE
 
-#define NO_AGEING ((const u64[]){ 0 })
+#define NO_AGEING ((const u64[]){ 0, 1, 100 })
 
 #define assert_why(a, r, who)                                                         \
 	do {                                                                          \
@@ -550,12 +550,187 @@ static void test_share_unused_goes_to_the_others(void **state)
 	assert_int_equal(permille(a, 0, start), 1000);
 }
 
+static u32 weight_of(const struct actor *a)
+{
+	return a->hand[0].q.weight;
+}
+
+static void test_hpf_by_weight_runs_one_beside(void **state)
+{
+	struct actor *off, *on;
+
+	(void)state;
+	begin_weighing(&gp__policy_hpf);
+	work(off = actor(OFFLINE));
+	assert_int_equal(weight_of(off), 0);
+	/* It counts that somebody urgent is there, not that it has work. */
+	on = actor(ONLINE);
+	assert_int_equal(weight_of(off), GP__WEIGHT_LEAST);
+	assert_int_equal(weight_of(on), GP__WEIGHT_MOST);
+	work(on);
+	after(GP__S);
+	assert_true(runs(off) && runs(on));
+	rest(on);
+	work(on);
+	assert_int_equal(off->nr_weighs, 1);
+	assert_int_equal(off->e.nr_holds, 0);
+	leave(on);
+	assert_int_equal(weight_of(off), 0);
+	assert_true(runs(off));
+}
+
+static void test_hpf_by_weight_the_patient_take_turns(void **state)
+{
+	struct actor *a, *b, *on;
+	u64 start;
+
+	(void)state;
+	begin_weighing(&gp__policy_hpf);
+	work(a = actor(OFFLINE));
+	work(b = actor(OFFLINE));
+	assert_true(runs(a) && runs(b));
+	work(on = actor(ONLINE));
+	start = S.now;
+	assert_int_equal(runs(a) + runs(b), 1);
+	for (int i = 0; i < 100; i++) {
+		after(20 * GP__MS);
+		assert_true(runs(on));
+		assert_int_equal(runs(a) + runs(b), 1);
+	}
+	/* Turns of 100 ms for two seconds. */
+	assert_true(a->e.nr_holds + b->e.nr_holds <= 22);
+	assert_true(a->e.nr_holds >= 8 && b->e.nr_holds >= 8);
+	assert_true(S.now > start);
+	rest(on);
+	assert_int_equal(runs(a) + runs(b), 1);
+	leave(on);
+	assert_true(runs(a) && runs(b));
+	assert_int_equal(weight_of(a) + weight_of(b), 0);
+}
+
+static void test_hpf_by_weight_three_priorities(void **state)
+{
+	struct actor *off, *mid, *on;
+
+	(void)state;
+	begin_weighing(&gp__policy_hpf);
+	policy(&gp__policy_hpf, NO_AGEING);
+	work(off = actor(OFFLINE));
+	work(on = actor(ONLINE));
+	work(mid = actor(NORMAL));
+	assert_true(runs(on) && runs(mid) && stopped(off));
+	assert_why(off, GP__RULE_PRIORITY, mid->e.id);
+	after(10 * GP__S);
+	assert_true(runs(on) && runs(mid) && stopped(off));
+	rest(mid);
+	assert_true(runs(on) && runs(off));
+	/* Equals at the top share as the hardware lets them. */
+	work(actor(ONLINE));
+	assert_int_equal(weight_of(on), 0);
+}
+
+static void test_hpf_by_weight_announced_work_has_the_device(void **state)
+{
+	struct actor *off, *on;
+
+	(void)state;
+	begin_weighing(&gp__policy_hpf);
+	config(GP__CFG_ARRIVE_GRACE_MS, 10);
+	work(off = actor(OFFLINE));
+	work(on = actor(ONLINE));
+	assert_true(runs(off));
+	arriving(on, S.now);
+	assert_true(stopped(off));
+	assert_why(off, GP__RULE_PRIORITY, on->e.id);
+	after(20 * GP__MS); /* it has work, so it was not in vain */
+	assert_true(stopped(off));
+	arriving(on, 0);
+	assert_true(runs(off) && runs(on));
+	arriving(on, S.now);
+	assert_true(stopped(off));
+	rest(on);
+	assert_true(runs(off));
+	/* What does not come is not waited for. */
+	arriving(on, S.now);
+	assert_true(stopped(off));
+	after(20 * GP__MS);
+	assert_true(runs(off));
+}
+
+static void test_hpf_by_weight_a_grant_is_no_tug_of_war(void **state)
+{
+	struct actor *off, *mid;
+
+	(void)state;
+	begin_weighing(&gp__policy_hpf);
+	policy(&gp__policy_hpf, NO_AGEING);
+	config(GP__CFG_MAX_HOLD_MS, 500);
+	config(GP__CFG_GRANT_MS, 50);
+	work(off = actor(OFFLINE));
+	work(actor(ONLINE));
+	work(mid = actor(NORMAL));
+	assert_true(stopped(off));
+	after(510 * GP__MS);
+	assert_true(runs(off) && runs(mid));
+	assert_int_equal(weight_of(off), 0);
+	assert_int_equal(weight_of(mid), GP__WEIGHT_LEAST);
+}
+
+static void test_hpf_by_weight_the_suspended_are_not_there(void **state)
+{
+	struct actor *off, *on;
+
+	(void)state;
+	begin_weighing(&gp__policy_hpf);
+	work(off = actor(OFFLINE));
+	on = actor(ONLINE);
+	suspend(on);
+	assert_int_equal(weight_of(off), 0);
+	resume(on);
+	assert_int_equal(weight_of(off), GP__WEIGHT_LEAST);
+	hint(on, OFFLINE);
+	assert_int_equal(weight_of(off), 0);
+}
+
+static void test_hpf_by_weight_is_a_parameter(void **state)
+{
+	struct actor *off, *on;
+
+	(void)state;
+	begin_weighing(&gp__policy_hpf);
+	policy(&gp__policy_hpf, (const u64[]){ 500, 0, 100 });
+	work(off = actor(OFFLINE));
+	work(on = actor(ONLINE));
+	assert_true(runs(on) && stopped(off));
+	assert_int_equal(weight_of(on), 0);
+}
+
+/* Who is stopped is weighed when it runs again. */
+static void test_a_stopped_one_is_not_weighed(void **state)
+{
+	struct actor *a, *b, *on;
+
+	(void)state;
+	begin_weighing(&gp__policy_hpf);
+	work(a = actor(OFFLINE));
+	suspend(a);
+	b = actor(OFFLINE);
+	on = actor(ONLINE);
+	assert_int_equal(weight_of(b), GP__WEIGHT_LEAST);
+	assert_int_equal(a->nr_weighs, 0);
+	assert_int_equal(a->last.verb, GP__VERB_EXCLUDE);
+	resume(a);
+	assert_int_equal(weight_of(a), GP__WEIGHT_LEAST);
+	leave(on);
+	assert_int_equal(weight_of(a), 0);
+}
+
 static void test_share_by_weight_lets_all_run_weighed(void **state)
 {
 	struct actor *a, *b;
 
 	(void)state;
-	begin(&gp__policy_share);
+	begin_weighing(&gp__policy_share);
 	a = actor(.share_pct = 70);
 	b = actor(.share_pct = 30);
 	work(a);
@@ -578,7 +753,7 @@ static void test_share_by_weight_follows_who_comes_and_goes(void **state)
 	struct actor *a, *b, *c;
 
 	(void)state;
-	begin(&gp__policy_share);
+	begin_weighing(&gp__policy_share);
 	policy(&gp__policy_share, (const u64[]){ 10, 1, 1 });
 	a = actor(0);
 	assert_int_equal(a->hand[0].q.weight, 100);
@@ -1981,7 +2156,7 @@ static void test_a_refused_weight_is_not_asked_for_again(void **state)
 	struct actor *a;
 
 	(void)state;
-	begin(&gp__policy_share);
+	begin_weighing(&gp__policy_share);
 	a = actor(.share_pct = 70);
 	a->manner = SILENT;
 	policy(&gp__policy_share, (const u64[]){ 10, 1, 1 });
@@ -2363,6 +2538,14 @@ int main(void)
 		T(share_divides_what_is_left_among_those_that_did_not_ask),
 		T(share_leaves_a_percent_where_nothing_is_left),
 		T(share_unused_goes_to_the_others),
+		T(hpf_by_weight_runs_one_beside),
+		T(hpf_by_weight_the_patient_take_turns),
+		T(hpf_by_weight_three_priorities),
+		T(hpf_by_weight_announced_work_has_the_device),
+		T(hpf_by_weight_a_grant_is_no_tug_of_war),
+		T(hpf_by_weight_the_suspended_are_not_there),
+		T(hpf_by_weight_is_a_parameter),
+		T(a_stopped_one_is_not_weighed),
 		T(share_by_weight_lets_all_run_weighed),
 		T(share_by_weight_follows_who_comes_and_goes),
 		T(share_by_weight_takes_turns_where_the_device_cannot),

@@ -412,7 +412,8 @@ static bool check_queue(struct world *w, const struct world_entity *we,
 	    gp__queue_state(q) != GP__STATE_UNRESPONSIVE)
 		return fail(w, "unresponsive: q%u has not answered in time and is still waited for",
 			    q->id);
-	if (!wq->ordered && !q->weigh_refused && !q->fails && q->weight != wanted_weight(w, we))
+	if (!wq->ordered && !wq->stopped && !q->weigh_refused && !q->fails &&
+	    q->weight != wanted_weight(w, we))
 		return fail(w, "weight: q%u has %u and should have %u", q->id, q->weight,
 			    wanted_weight(w, we));
 	if (!wq->ordered && q->fault == GP__FAULT_UNRESPONSIVE)
@@ -436,7 +437,8 @@ static bool somebody_preferred(const struct world *w, const struct gp__entity *e
 		const struct gp__entity *o = &w->entity[i].e;
 
 		if (w->entity[i].alive && o->dev == e->dev && controllable(o) && !o->held &&
-		    (w->core.policy != &gp__policy_hpf || o->prio > e->prio))
+		    (w->core.policy != &gp__policy_hpf || o->prio > e->prio ||
+		     (e->dev->can_weigh && w->core.params[1] && o->prio == e->prio)))
 			return true;
 	}
 	return false;
@@ -573,6 +575,56 @@ static bool weighs(const struct world *w, const struct gp__dev *d)
 	return w->core.policy == &gp__policy_share && d->can_weigh && w->core.params[2];
 }
 
+/* hpf with by_weight=1: one of those who are less urgent than somebody present runs beside. */
+static bool has_patient(const struct world *w, const struct gp__dev *d)
+{
+	return w->core.policy == &gp__policy_hpf && d->can_weigh && w->core.params[1];
+}
+
+static s32 most_urgent(const struct world *w, const struct gp__dev *d)
+{
+	s32 top = -GP__PRIO_LIMIT;
+
+	for (u32 i = 0; i < WORLD_ENTITIES; i++) {
+		const struct gp__entity *e = &w->entity[i].e;
+
+		if (w->entity[i].alive && e->dev == d && !e->suspended && e->prio > top)
+			top = e->prio;
+	}
+	return top;
+}
+
+static bool check_patient(struct world *w, const struct gp__dev *d, s32 held_top)
+{
+	s32 top = most_urgent(w, d), announced = -GP__PRIO_LIMIT, patient = -GP__PRIO_LIMIT;
+	u32 nr = 0;
+
+	for (u32 i = 0; i < WORLD_ENTITIES; i++) {
+		const struct gp__entity *e = &w->entity[i].e;
+
+		if (!w->entity[i].alive || e->dev != d || !controllable(e) || e->held ||
+		    e->place == GP__PLACE_GRANTED)
+			continue;
+		if (e->announced && e->prio > announced)
+			announced = e->prio;
+		if (e->prio < top) {
+			patient = e->prio;
+			nr++;
+		}
+	}
+	if (nr > 1)
+		return fail(w, "hpf: %u patient ones run together on gpu%u", nr, d->id);
+	if (nr && patient < announced)
+		return fail(w, "hpf: priority %d runs on gpu%u while work of %d is announced",
+			    patient, d->id, announced);
+	if (nr && held_top > patient)
+		return fail(w, "hpf: priority %d is held on gpu%u while a patient %d runs",
+			    held_top, d->id, patient);
+	if (held_top == top && top != -GP__PRIO_LIMIT)
+		return fail(w, "hpf: the most urgent, %d, is held on gpu%u", top, d->id);
+	return true;
+}
+
 static bool check_choice(struct world *w, const struct gp__dev *d, const struct tally *t,
 			 s32 held_top)
 {
@@ -582,6 +634,8 @@ static bool check_choice(struct world *w, const struct gp__dev *d, const struct 
 		return fail(w, "none: somebody on gpu%u is held", d->id);
 	if (d->denied)
 		return true; /* wants to stop somebody and may not yet */
+	if (has_patient(w, d))
+		return check_patient(w, d, held_top);
 	if (p == &gp__policy_hpf && t->free_running && t->low != t->top)
 		return fail(w, "hpf: priorities %d and %d run together on gpu%u", t->low, t->top,
 			    d->id);
@@ -814,7 +868,8 @@ void world_init(struct world *w, u64 seed)
 	w->now = w->started = GP__S;
 	gp__core_init(&w->core, gp__policies[draw(w, 6)]);
 	for (i = 0; i < WORLD_DEVICES; i++) {
-		gp__dev_add(&w->core, &w->dev[i], i, 1ull << 36, i == 0, w->now);
+		gp__dev_add(&w->core, &w->dev[i], i, 1ull << 36,
+			    i ? GP__WEIGHS_NOT : GP__WEIGHS_YIELDING, w->now);
 		w->allowance[i] = (s64)w->core.cfg[GP__CFG_SWITCH_BURST] * ONE_STOP;
 		w->allowance_at[i] = w->now;
 	}
