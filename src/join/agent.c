@@ -83,6 +83,8 @@ static void disconnect(struct gp__agent *a)
 		q->stage = NEW;
 		q->slot = NO_SLOT;
 		q->number = 0;
+		q->weight = 0;
+		q->weight_void = false;
 	}
 	pthread_mutex_unlock(&a->lock);
 	/* Without a daemon nobody wants to know. */
@@ -124,7 +126,7 @@ static struct gp__wire_queue_add add_message(const struct queue *q)
 {
 	struct gp__wire_queue_add m = { .head = { sizeof(m), GP__WIRE_QUEUE_ADD, 0, 0, 0 },
 					.slot = q->slot,
-					.flags = q->is.can_weigh ? GP__WIRE_CAN_WEIGH : 0,
+					.flags = q->is.weigh_flags,
 					.level_requested = q->is.level_requested,
 					.level = q->is.level,
 					.device_memory = q->is.device_memory,

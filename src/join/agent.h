@@ -26,7 +26,7 @@ struct gp__agent;
 struct gp__agent_queue {
 	u32 id; /* unique among those of the program */
 	u32 level_requested, level;
-	bool can_weigh;
+	u32 weigh_flags; /* GP__WIRE_CAN_WEIGH, GP__WIRE_CAN_YIELD */
 	char device[GP__WIRE_DEVICE_MAX]; /* names the GPU, the same in every program */
 	char device_name[GP__WIRE_NAME_MAX];
 	u64 device_memory;

@@ -34,6 +34,8 @@ struct queue {
 	u32 number; /* of the latest order carried out */
 	u32 pending;
 	enum gp__wire_sees sees;
+	u32 weight; /* as was last ordered */
+	bool weight_void; /* it is the device's own again until the daemon is heard of */
 	bool has_work, stopped, hints_changed;
 	bool lost; /* it may run, though it is stopped */
 };
@@ -55,6 +57,7 @@ struct gp__agent {
 	char path[108], program[GP__WIRE_NAME_MAX];
 	/* What is being carried out; the thread's. */
 	u32 ids[GP__WIRE_SLOTS_MAX], numbers[GP__WIRE_SLOTS_MAX], slots[GP__WIRE_SLOTS_MAX];
+	u32 weights[GP__WIRE_SLOTS_MAX];
 	int results[GP__WIRE_SLOTS_MAX];
 };
 

@@ -6,6 +6,59 @@
 #include "base/clock.h"
 #include "join/agent_internal.h"
 
+/*
+ * Weights
+ */
+
+/* Of the queue in this slot; false: it has gone. */
+static bool note_weight(struct gp__agent *a, size_t i, u32 weight, bool is_void)
+{
+	struct queue *q = gp__agent_find(a, a->ids[i]);
+
+	if (!q || q->slot != a->slots[i])
+		return false;
+	q->weight = weight;
+	q->weight_void = is_void;
+	return true;
+}
+
+/* Those whose weight is given up, or was and holds again; under the lock. */
+static size_t collect_weighed(struct gp__agent *a, bool is_void)
+{
+	struct gp__link *l, *next;
+	size_t n = 0;
+
+	gp__list_each(l, next, &a->queues)
+	{
+		struct queue *q = container_of(l, struct queue, link);
+
+		if (!q->weight || q->weight_void == is_void || q->stage == GOING ||
+		    n == GP__WIRE_SLOTS_MAX)
+			continue;
+		q->weight_void = is_void;
+		a->ids[n] = q->is.id;
+		a->weights[n++] = is_void ? 0 : q->weight;
+	}
+	return n;
+}
+
+static void reweigh(struct gp__agent *a, bool is_void)
+{
+	size_t n;
+
+	if (!a->options.ops.weigh)
+		return;
+	pthread_mutex_lock(&a->lock);
+	n = collect_weighed(a, is_void);
+	pthread_mutex_unlock(&a->lock);
+	for (size_t i = 0; i < n; i++)
+		a->options.ops.weigh(a->options.data, a->ids[i], a->weights[i]);
+}
+
+/*
+ * Stops
+ */
+
 static void forget_stops(struct gp__agent *a)
 {
 	struct gp__link *l, *n;
@@ -31,6 +84,8 @@ void gp__agent_start_all(struct gp__agent *a)
 	pthread_mutex_unlock(&a->lock);
 	if (n)
 		a->options.ops.start(a->options.data, a->ids, a->results, n);
+	/* Nobody says any more who else is there: small slices are for when somebody does. */
+	reweigh(a, true);
 }
 
 static bool is_due(const struct gp__agent *a, const struct queue *q, enum gp__wire_verb verb,
@@ -58,6 +113,7 @@ static size_t collect(struct gp__agent *a, enum gp__wire_verb verb)
 		q->number = gp__wire_order_number(order);
 		a->ids[n] = q->is.id;
 		a->slots[n] = q->slot;
+		a->weights[n] = gp__wire_order_weight(order);
 		a->numbers[n++] = q->number;
 	}
 	return n;
@@ -107,28 +163,30 @@ static void carry_out(struct gp__agent *a, enum gp__wire_verb verb)
 	else
 		ops->start(a->options.data, a->ids, a->results, n);
 	acknowledge(a, verb, n, began_ns);
+	/* The daemon is there after all. */
+	reweigh(a, false);
 }
 
+/* The device may take its time for each: without the lock, as the others. */
 static void weigh(struct gp__agent *a)
 {
-	struct gp__link *l, *next;
-	u64 order;
-	int err;
+	size_t n;
 
 	pthread_mutex_lock(&a->lock);
-	gp__list_each(l, next, &a->queues)
-	{
-		struct queue *q = container_of(l, struct queue, link);
-
-		if (!is_due(a, q, GP__WIRE_WEIGH, &order))
-			continue;
-		q->number = gp__wire_order_number(order);
-		err = a->options.ops.weigh ? a->options.ops.weigh(a->options.data, q->is.id,
-								  gp__wire_order_weight(order))
-					   : -EOPNOTSUPP;
-		gp__wire_client_done(&a->client, q->slot, q->number, err, gp__clock_ns(), 0);
-	}
+	n = collect(a, GP__WIRE_WEIGH);
 	pthread_mutex_unlock(&a->lock);
+	for (size_t i = 0; i < n; i++) {
+		u64 began_ns = gp__clock_ns();
+		int err = a->options.ops.weigh
+				  ? a->options.ops.weigh(a->options.data, a->ids[i], a->weights[i])
+				  : -EOPNOTSUPP;
+
+		pthread_mutex_lock(&a->lock);
+		if (note_weight(a, i, err ? 0 : a->weights[i], false))
+			gp__wire_client_done(&a->client, a->slots[i], a->numbers[i], err, began_ns,
+					     gp__clock_ns() - began_ns);
+		pthread_mutex_unlock(&a->lock);
+	}
 }
 
 /*
@@ -175,6 +233,7 @@ static u64 give_up_expired(struct gp__agent *a, u64 now)
 		gp__wire_client_expired(&a->client, a->slots[i], a->numbers[i]);
 	}
 	pthread_mutex_unlock(&a->lock);
+	reweigh(a, true);
 	return first;
 }
 

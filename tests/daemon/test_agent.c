@@ -21,6 +21,7 @@
 struct program {
 	struct gp__agent *agent;
 	_Atomic bool stopped[QUEUES];
+	_Atomic u32 weight[QUEUES];
 	_Atomic unsigned int stops, starts, calls;
 	_Atomic int refuse; /* what a stop is answered */
 	_Atomic unsigned int said;
@@ -49,6 +50,14 @@ static void start(void *data, const u32 *ids, int *results, size_t n)
 	set(data, ids, results, n, false);
 }
 
+static int weigh(void *data, u32 id, u32 weight)
+{
+	struct program *p = data;
+
+	p->weight[id] = weight;
+	return 0;
+}
+
 static void hear(void *data, const char *text)
 {
 	struct program *p = data;
@@ -62,23 +71,29 @@ static void program_begins(struct program *p, const char *socket)
 	struct gp__agent_options o = { .path = socket,
 				       .program = "program",
 				       .say = hear,
-				       .ops = { .stop = stop, .start = start },
+				       .ops = { .stop = stop, .start = start, .weigh = weigh },
 				       .data = p };
 
 	memset(p, 0, sizeof(*p));
 	assert_int_equal(gp__agent_create(&o, &p->agent), 0);
 }
 
-static void add(struct program *p, u32 id, s32 prio)
+static void add_weighed(struct program *p, u32 id, s32 prio, u32 weigh_flags)
 {
 	struct gp__agent_queue q = { .id = id,
 				     .level_requested = 3,
 				     .level = 3,
+				     .weigh_flags = weigh_flags,
 				     .device = "gpu",
 				     .device_name = "a GPU",
 				     .hints = { .prio = prio } };
 
 	assert_int_equal(gp__agent_add(p->agent, &q), 0);
+}
+
+static void add(struct program *p, u32 id, s32 prio)
+{
+	add_weighed(p, id, prio, 0);
 }
 
 static void work(struct program *p, u32 id, bool has_work)
@@ -238,6 +253,44 @@ static void a_daemon_that_hangs_holds_nobody(void **state)
 	EVENTUALLY(!t.offline.stopped[1]);
 	two_down(&t);
 	rig_down(&t.rig);
+}
+
+/* Two trainers on the shortest slices would get nothing done: nobody keeps one by himself. */
+static void weights_end_with_who_gave_them(void **state)
+{
+	const u32 flags = GP__WIRE_CAN_WEIGH | GP__WIRE_CAN_YIELD;
+	struct program other;
+	char socket[96];
+	struct two t;
+
+	(void)state;
+	rig_up(&t.rig, "[daemon]\nttl = 300ms\n");
+	strcpy(socket, t.rig.socket);
+	program_begins(&t.offline, socket);
+	program_begins(&t.online, socket);
+	program_begins(&other, socket);
+	add_weighed(&t.offline, 1, OFFLINE, flags);
+	add_weighed(&other, 1, OFFLINE, flags);
+	work(&t.offline, 1, true);
+	work(&other, 1, true);
+	EVENTUALLY(nr_groups(&t.rig) == 2);
+	assert_int_equal(t.offline.weight[1], 0);
+	add_weighed(&t.online, 1, ONLINE, flags);
+	EVENTUALLY(t.online.weight[1] == GP__WEIGHT_MOST);
+	EVENTUALLY(t.offline.weight[1] == GP__WEIGHT_LEAST && other.weight[1] == GP__WEIGHT_LEAST);
+	EVENTUALLY(t.offline.stopped[1] != other.stopped[1]);
+	/* The one that is held runs on when the daemon hangs, and not on the shortest slice. */
+	rig_hang(&t.rig, true);
+	EVENTUALLY(!t.offline.stopped[1] && !other.stopped[1]);
+	EVENTUALLY(!t.offline.weight[1] || !other.weight[1]);
+	rig_hang(&t.rig, false);
+	EVENTUALLY(t.offline.stopped[1] != other.stopped[1]);
+	EVENTUALLY(t.offline.weight[1] == GP__WEIGHT_LEAST && other.weight[1] == GP__WEIGHT_LEAST);
+	rig_down(&t.rig);
+	EVENTUALLY(!t.offline.weight[1] && !other.weight[1] && !t.online.weight[1]);
+	EVENTUALLY(!t.offline.stopped[1] && !other.stopped[1]);
+	gp__agent_destroy(other.agent);
+	two_down(&t);
 }
 
 static bool any_has_failed(struct rig *r)
@@ -551,6 +604,7 @@ int main(void)
 		cmocka_unit_test(a_queue_that_goes_while_stopped_is_gone),
 		cmocka_unit_test(without_a_daemon_everything_runs_and_comes_back),
 		cmocka_unit_test(a_daemon_that_hangs_holds_nobody),
+		cmocka_unit_test(weights_end_with_who_gave_them),
 		cmocka_unit_test(a_stop_that_is_refused_is_told_to_the_daemon),
 		cmocka_unit_test(a_stop_that_is_lost_is_ordered_again),
 		cmocka_unit_test(who_is_refused_says_so_once_and_runs),
