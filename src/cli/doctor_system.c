@@ -14,6 +14,7 @@
 
 #include "cli/child.h"
 #include "device/kfd/probe.h"
+#include "device/nvrm/gpus.h"
 
 #define FILES_FEW 1024
 
@@ -101,15 +102,59 @@ void doctor_amd(struct doctor *d)
 }
 
 /*
- * The rest
+ * NVIDIA
  */
+
+static void say_nvidia_gpu(struct doctor *d, const struct gp__nvrm_gpu *gpu)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "nvidia%d", gpu->minor);
+	if (*gpu->firmware)
+		doctor_say(d, name, DOCTOR_OK, NULL,
+			   "%s: channel groups are held off the GPU and weighed; 'gpreempt probe' "
+			   "measures it",
+			   gpu->name);
+	else
+		doctor_say(d, name, DOCTOR_WARN, "'gpreempt probe' tries it.",
+			   "%s: the driver does not use the GPU's own system processor (GSP), and "
+			   "gpreempt was only seen to work with it",
+			   gpu->name);
+}
 
 void doctor_nvidia(struct doctor *d)
 {
-	if (!access("/dev/nvidiactl", F_OK) || !access("/proc/driver/nvidia/version", F_OK))
-		doctor_say(d, "nvidia", DOCTOR_WARN, NULL,
-			   "NVIDIA's driver is here; its GPUs are not supported yet");
+	struct gp__nvrm_gpu gpus[GP__NVRM_GPUS_MAX];
+	struct gp__nvrm_driver driver;
+	char folder[128];
+	int nr;
+
+	if (gp__nvrm_driver(GP__NVRM_PROC, &driver))
+		return; /* without a driver there is nothing to be wrong with it */
+	if (access("/dev/nvidiactl", R_OK | W_OK)) {
+		doctor_say(d, "nvidia", DOCTOR_BAD, "'nvidia-modprobe' makes it.",
+			   "NVIDIA's driver %s is here, and /dev/nvidiactl cannot be opened: %s",
+			   driver.version, strerror(errno));
+		return;
+	}
+	nr = gp__nvrm_gpus(GP__NVRM_PROC, gpus, GP__NVRM_GPUS_MAX);
+	doctor_say(d, "nvidia", nr > 0 ? DOCTOR_OK : DOCTOR_WARN,
+		   nr > 0 ? NULL : "'dmesg' may say why it took none.",
+		   "NVIDIA's driver %s%s, %d GPU%s", driver.version,
+		   driver.open ? ", open kernel module" : "", nr > 0 ? nr : 0, nr == 1 ? "" : "s");
+	for (int i = 0; i < nr; i++)
+		say_nvidia_gpu(d, &gpus[i]);
+	if (gp__nvrm_has_mps(folder, sizeof(folder)))
+		doctor_say(
+			d, "mps", DOCTOR_WARN, "End it with 'echo quit | nvidia-cuda-mps-control'.",
+			"NVIDIA's multi-process service is on in %s and runs everybody's work as "
+			"one: programs on NVIDIA GPUs have no priorities",
+			folder);
 }
+
+/*
+ * The rest
+ */
 
 /* For programs that were not started with gpreempt run; in those, nobody is traced from outside. */
 void doctor_ptrace(struct doctor *d)

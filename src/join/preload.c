@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * libgpreempt-join.so: preloaded into a program, it sees the program's calls on /dev/kfd and keeps
- * the state of its queues, for those who schedule them from inside (table.h).
+ * the state of its queues, for those who schedule them from inside (table.h). In a program that
+ * `gpreempt run` started it sees those on NVIDIA's devices, too.
  *
- * Everything but a few calls on that device goes to the next definition of ioctl(), at the price of
- * a comparison. What it does not understand makes it step aside: it says so in one line, and the
- * program runs as without it. It must stand before whatever answers for the device itself.
+ * Everything but a few calls on these devices goes to the next definition of ioctl(), at the price
+ * of a comparison or two. What it does not understand makes it step aside: it says so in one line,
+ * and the program runs as without it. It must stand before whatever answers for the device itself.
  *
  * State is global, since the program that it is loaded into is.
  */
@@ -22,10 +23,13 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "device/nvrm/abi.h"
 #include "join/amd.h"
 #include "join/hsa/tools.h"
+#include "join/nvidia.h"
 
 #define PUBLIC __attribute__((visibility("default")))
 
@@ -38,7 +42,12 @@ static struct {
 	pthread_rwlock_t watcher_lock; /* for reading: he is being told */
 	struct gp__kfd_owner_events watcher;
 	bool watched;
-} join = { .once = PTHREAD_ONCE_INIT, .watcher_lock = PTHREAD_RWLOCK_INITIALIZER };
+	/* Apart from all that: a program has the one or the other. */
+	pthread_once_t nvidia_once;
+	struct gp__nvidia *nvidia; /* NULL: nobody asked, or it has stepped aside */
+} join = { .once = PTHREAD_ONCE_INIT,
+	   .watcher_lock = PTHREAD_RWLOCK_INITIALIZER,
+	   .nvidia_once = PTHREAD_ONCE_INIT };
 
 /*
  * The next ioctl()
@@ -209,6 +218,52 @@ static struct gp__kfd_owner *get_owner(void)
 	return join.owner;
 }
 
+static void begin_nvidia_child(void)
+{
+	gp__nvidia_forget(join.nvidia);
+}
+
+static void begin_nvidia(void)
+{
+	struct gp__nvidia *nvidia;
+	struct gp__wish wish;
+	const char *bad;
+
+	if (!gp__wish_read(&wish, &bad)) {
+		step_aside("what cannot be is in ", bad);
+	} else if (wish.joined) {
+		if (gp__nvidia_create(next_ioctl, &wish, say, &nvidia)) {
+			step_aside("no memory, or no place where gpreemptd could be", "");
+			return;
+		}
+		join.nvidia = nvidia;
+		if (pthread_atfork(NULL, NULL, begin_nvidia_child)) {
+			/* Nothing was made yet that would have to be forgotten. */
+			join.nvidia = NULL;
+			step_aside("out of memory", "");
+		}
+	}
+}
+
+static struct gp__nvidia *get_nvidia(void)
+{
+	int err = errno;
+
+	pthread_once(&join.nvidia_once, begin_nvidia);
+	errno = err;
+	return join.nvidia;
+}
+
+static bool is_nvidia(int fd)
+{
+	struct stat st;
+	int err = errno;
+	bool is = !fstat(fd, &st) && S_ISCHR(st.st_mode) && major(st.st_rdev) == GP__NVRM_MAJOR;
+
+	errno = err;
+	return is;
+}
+
 static bool is_kfd(int fd)
 {
 	struct stat device, st;
@@ -224,6 +279,7 @@ PUBLIC int join_ioctl(int fd, unsigned long request, ...) __asm__("ioctl");
 int join_ioctl(int fd, unsigned long request, ...)
 {
 	struct gp__kfd_owner *owner;
+	struct gp__nvidia *nvidia;
 	va_list args;
 	void *argument;
 
@@ -232,6 +288,8 @@ int join_ioctl(int fd, unsigned long request, ...)
 	va_end(args);
 	if (gp__kfd_owner_wants(request) && is_kfd(fd) && (owner = get_owner()))
 		return gp__kfd_owner_ioctl(owner, fd, request, argument);
+	if (gp__nvrm_owner_wants(request) && is_nvidia(fd) && (nvidia = get_nvidia()))
+		return gp__nvidia_ioctl(nvidia, fd, request, argument);
 	return next_ioctl(fd, request, argument);
 }
 
@@ -315,5 +373,9 @@ PUBLIC const struct gp_join_table *gp_join_table(uint32_t version)
 
 PUBLIC int gp_join_arriving(uint64_t when_ns)
 {
-	return get_owner() && join.amd ? gp__amd_arriving(join.amd, when_ns) : -ENOTCONN;
+	int amd = get_owner() && join.amd ? gp__amd_arriving(join.amd, when_ns) : -ENOTCONN;
+	int nvidia = join.nvidia ? gp__nvidia_arriving(join.nvidia, when_ns) : -ENOTCONN;
+
+	/* A program that has queues on one only is told of that. */
+	return nvidia && (!amd || nvidia == -ENOTCONN) ? amd : nvidia;
 }

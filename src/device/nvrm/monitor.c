@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The lock protects everything but what is written at creation. A look is made with it, callbacks
+ * without; who removes a group waits for those.
+ */
+#include "device/nvrm/monitor.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "device/nvrm/abi.h"
+
+#define GROUPS_MAX 64
+#define CHANNELS_MAX 64 /* of a group; more are not looked at */
+#define SECOND_NS 1000000000ull
+#define STACK_BYTES (128 * 1024)
+
+struct seen {
+	struct gp__nvrm_group_info group;
+	const volatile uint32_t *userd[CHANNELS_MAX];
+	uint32_t put[CHANNELS_MAX], get[CHANNELS_MAX];
+	int nr; /* of them; 0: not mapped yet; below: cannot be */
+	uint32_t nr_channels; /* for which that was tried */
+	bool busy, held;
+	uint64_t moved_at;
+};
+
+struct message {
+	uint32_t id, pending;
+	bool ready;
+};
+
+struct gp__nvrm_monitor {
+	struct gp__nvrm_monitor_options options;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wake; /* the thread, or who waits for its callbacks */
+	bool ends, calm, telling;
+	struct seen *seen[GROUPS_MAX];
+	size_t nr;
+	struct message message[GROUPS_MAX];
+	size_t nr_messages;
+};
+
+/*
+ * Looking. All with the lock.
+ */
+
+/* Channels come one after the other: those that are there are mapped again when there are more. */
+static void map(struct gp__nvrm_monitor *m, struct seen *s)
+{
+	const struct gp__nvrm_monitor_options *o = &m->options;
+	struct gp__nvrm_owned list[GROUPS_MAX];
+	size_t n = gp__nvrm_owner_list(o->owner, list, GROUPS_MAX);
+	char node[32];
+
+	for (size_t i = 0; i < n && i < GROUPS_MAX; i++) {
+		if (list[i].group.id != s->group.id || list[i].group.nr_channels == s->nr_channels)
+			continue;
+		s->nr_channels = list[i].group.nr_channels;
+		s->nr = -EOPNOTSUPP;
+		if (o->node(o->data, &s->group, node, sizeof(node)))
+			s->nr = gp__nvrm_owner_map(o->owner, s->group.id, node, s->userd,
+						   CHANNELS_MAX);
+		for (int c = 0; c < s->nr; c++)
+			s->put[c] = ~s->userd[c][GP__NVRM_USERD_PUT / 4]; /* it has moved */
+	}
+}
+
+/* What was put and not fetched, in all; *@moved: something has changed. */
+static uint32_t look(struct seen *s, bool *moved)
+{
+	uint32_t pending = 0;
+
+	for (int i = 0; i < s->nr; i++) {
+		uint32_t put = s->userd[i][GP__NVRM_USERD_PUT / 4], get = s->get[i];
+
+		*moved |= put != s->put[i];
+		/* A channel at rest is read once. */
+		if (put != s->put[i] || get != put)
+			get = s->userd[i][GP__NVRM_USERD_GET / 4];
+		*moved |= get != s->get[i];
+		s->put[i] = put;
+		s->get[i] = get;
+		pending += put != get;
+	}
+	return pending;
+}
+
+static void say(struct gp__nvrm_monitor *m, struct seen *s, bool ready, uint32_t pending)
+{
+	s->busy = ready;
+	m->message[m->nr_messages++] = (struct message){ s->group.id, pending, ready };
+}
+
+static void look_at(struct gp__nvrm_monitor *m, struct seen *s, uint64_t now)
+{
+	bool moved = false;
+	uint32_t pending;
+
+	map(m, s);
+	if (s->nr <= 0) {
+		/* Presence is all there is to see. */
+		if (s->nr < 0 && !s->busy)
+			say(m, s, true, 0);
+		return;
+	}
+	pending = look(s, &moved);
+	if (moved || pending)
+		s->moved_at = now;
+	if (moved && !s->busy)
+		say(m, s, true, pending);
+	else if (s->busy && !s->held && now - s->moved_at >= m->options.grace_ns)
+		say(m, s, false, 0);
+}
+
+/*
+ * The thread
+ */
+
+static void tell(struct gp__nvrm_monitor *m, uint64_t now)
+{
+	const struct gp__nvrm_monitor_options *o = &m->options;
+
+	if (!m->nr_messages)
+		return;
+	m->telling = true;
+	pthread_mutex_unlock(&m->lock);
+	for (size_t i = 0; i < m->nr_messages; i++) {
+		const struct message *t = &m->message[i];
+
+		if (t->ready)
+			o->ready(o->data, t->id, t->pending, now);
+		else
+			o->idle(o->data, t->id, now);
+	}
+	pthread_mutex_lock(&m->lock);
+	m->telling = false;
+	m->nr_messages = 0;
+	pthread_cond_broadcast(&m->wake);
+}
+
+static void sleep_until(struct gp__nvrm_monitor *m, uint64_t until)
+{
+	struct timespec ts = { (time_t)(until / SECOND_NS), (long)(until % SECOND_NS) };
+
+	if (m->nr)
+		pthread_cond_timedwait(&m->wake, &m->lock, &ts);
+	else
+		pthread_cond_wait(&m->wake, &m->lock);
+}
+
+static void *run(void *data)
+{
+	struct gp__nvrm_monitor *m = data;
+
+	pthread_mutex_lock(&m->lock);
+	while (!m->ends) {
+		uint64_t now = gp__clock_ns();
+
+		for (size_t i = 0; i < m->nr; i++)
+			look_at(m, m->seen[i], now);
+		tell(m, now);
+		if (!m->ends)
+			sleep_until(m, now + (m->calm ? m->options.calm_period_ns
+						      : m->options.period_ns));
+	}
+	pthread_mutex_unlock(&m->lock);
+	return NULL;
+}
+
+/* Signals are for the program's threads. */
+static int start_thread(struct gp__nvrm_monitor *m)
+{
+	sigset_t all, before;
+	pthread_attr_t attr;
+	int err;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&m->thread, &attr, run, m);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	return -err;
+}
+
+/*
+ * From outside
+ */
+
+int gp__nvrm_monitor_create(const struct gp__nvrm_monitor_options *options,
+			    struct gp__nvrm_monitor **monitor)
+{
+	struct gp__nvrm_monitor *m = calloc(1, sizeof(*m));
+	pthread_condattr_t attr;
+	int err;
+
+	if (!m)
+		return -ENOMEM;
+	m->options = *options;
+	if (!m->options.period_ns)
+		m->options.period_ns = GP__NVRM_PERIOD_NS;
+	if (!m->options.calm_period_ns)
+		m->options.calm_period_ns = GP__NVRM_CALM_PERIOD_NS;
+	if (!m->options.grace_ns)
+		m->options.grace_ns = GP__NVRM_GRACE_NS;
+	pthread_mutex_init(&m->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&m->wake, &attr);
+	pthread_condattr_destroy(&attr);
+	err = start_thread(m);
+	if (err)
+		free(m);
+	else
+		*monitor = m;
+	return err;
+}
+
+void gp__nvrm_monitor_destroy(struct gp__nvrm_monitor *m)
+{
+	if (!m)
+		return;
+	pthread_mutex_lock(&m->lock);
+	m->ends = true;
+	pthread_cond_broadcast(&m->wake);
+	pthread_mutex_unlock(&m->lock);
+	pthread_join(m->thread, NULL);
+	for (size_t i = 0; i < m->nr; i++)
+		free(m->seen[i]);
+	pthread_cond_destroy(&m->wake);
+	pthread_mutex_destroy(&m->lock);
+	free(m);
+}
+
+static struct seen **find(struct gp__nvrm_monitor *m, uint32_t id)
+{
+	for (size_t i = 0; i < m->nr; i++) {
+		if (m->seen[i]->group.id == id)
+			return &m->seen[i];
+	}
+	return NULL;
+}
+
+int gp__nvrm_monitor_add(struct gp__nvrm_monitor *m, const struct gp__nvrm_group_info *group)
+{
+	struct seen *s = calloc(1, sizeof(*s));
+	int err = 0;
+
+	if (!s)
+		return -ENOMEM;
+	s->group = *group;
+	pthread_mutex_lock(&m->lock);
+	if (find(m, group->id))
+		err = -EEXIST;
+	else if (m->nr == GROUPS_MAX)
+		err = -ENOSPC;
+	else
+		m->seen[m->nr++] = s;
+	pthread_cond_broadcast(&m->wake);
+	pthread_mutex_unlock(&m->lock);
+	if (err)
+		free(s);
+	return err;
+}
+
+void gp__nvrm_monitor_remove(struct gp__nvrm_monitor *m, uint32_t id)
+{
+	struct seen **at;
+
+	pthread_mutex_lock(&m->lock);
+	at = find(m, id);
+	if (at) {
+		free(*at);
+		*at = m->seen[--m->nr];
+	}
+	while (m->telling)
+		pthread_cond_wait(&m->wake, &m->lock);
+	pthread_mutex_unlock(&m->lock);
+}
+
+void gp__nvrm_monitor_hold(struct gp__nvrm_monitor *m, uint32_t id, bool held)
+{
+	struct seen **at;
+
+	pthread_mutex_lock(&m->lock);
+	at = find(m, id);
+	if (at) {
+		(*at)->held = held;
+		(*at)->moved_at = gp__clock_ns();
+	}
+	pthread_mutex_unlock(&m->lock);
+}
+
+void gp__nvrm_monitor_calm(struct gp__nvrm_monitor *m, bool calm)
+{
+	pthread_mutex_lock(&m->lock);
+	m->calm = calm;
+	pthread_cond_broadcast(&m->wake);
+	pthread_mutex_unlock(&m->lock);
+}
+
+bool gp__nvrm_monitor_sees(struct gp__nvrm_monitor *m)
+{
+	bool sees = true;
+
+	pthread_mutex_lock(&m->lock);
+	for (size_t i = 0; i < m->nr; i++)
+		sees &= m->seen[i]->nr >= 0;
+	pthread_mutex_unlock(&m->lock);
+	return sees;
+}
