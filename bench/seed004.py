@@ -4,9 +4,15 @@
 
 Run by 'gpreempt bench seed004'. One JSON document a line: rows, and at the end what they come to.
 The offline program alone, both without a scheduler, and both with one take turns, so that a
-machine that slows down slows all of them.
+machine that slows down slows all of them. For the same reason every second preemption is made by
+the bare ioctl where the kernel has it, in the same thread: what both take is the driver's time, or
+the emulated machine's, and not the library's.
 """
+import ctypes
+import fcntl
 import json
+import os
+import struct
 import sys
 import tempfile
 import time
@@ -59,6 +65,47 @@ class Situation:
         }
 
 
+class Preempter(poc.GPreemptScheduler):
+    """By the library, or where it is told so by PREEMPT_BATCH of the series' kernel."""
+
+    PREEMPT_BATCH, PREEMPT, RESUME, SAVE = 0xc0204b8a, 0, 1, 2
+
+    def __init__(self):
+        super().__init__()
+        self.kfd = os.open("/dev/kfd", os.O_RDWR | os.O_CLOEXEC)
+        self.by_ioctl = None  # the situation that it is told for
+
+    def _call(self, times, queue_ids, operation):
+        """The queues are of one program."""
+        ids = (ctypes.c_uint32 * len(queue_ids))(*(q & 1023 for q in queue_ids))
+        args = bytearray(struct.pack("=QIIIIII", ctypes.addressof(ids), len(ids), operation,
+                                     poc.queue_pid(queue_ids[0]), self.SAVE, 0, 0))
+        begin = time.monotonic()
+        done = fcntl.ioctl(self.kfd, self.PREEMPT_BATCH, args)
+        times.all.append(time.monotonic() - begin)
+        if done != len(ids):
+            sys.exit(f"{done} of {len(ids)} queues by the bare ioctl")
+
+    def has_ioctl(self, queue_ids):
+        try:
+            self._call(Times(), queue_ids, self.RESUME)
+        except OSError:
+            return False
+        return True
+
+    def _suspend(self, queue_ids):
+        if not self.by_ioctl:
+            return super()._suspend(queue_ids)
+        self._call(self.by_ioctl.suspend, queue_ids, self.PREEMPT)
+        return queue_ids
+
+    def _resume(self, queue_ids):
+        if self.by_ioctl:
+            self._call(self.by_ioctl.resume, queue_ids, self.RESUME)
+        else:
+            super()._resume(queue_ids)
+
+
 def request(situation, server, sched):
     begin = time.monotonic()
     if sched:
@@ -70,32 +117,45 @@ def request(situation, server, sched):
     situation.served.all.append(served)
 
 
-def run(situation, seconds, server, sched=None):
+def turns_of(situation, by_ioctl, sched):
+    """The situation for one request after the other: every second one is by ioctl."""
+    while True:
+        for turn in situation, by_ioctl:
+            if turn and sched:
+                sched.wait_idle(10)
+                sched.by_ioctl = turn if turn is by_ioctl else None
+            if turn:
+                yield turn
+
+
+def run(situation, seconds, server, sched=None, by_ioctl=None):
     """Requests for so long; none without a server."""
+    turns = turns_of(situation, by_ioctl, sched)
     end, next_at = time.monotonic() + seconds, time.monotonic()
     while time.monotonic() < end:
         if server:
-            request(situation, server, sched)
+            request(next(turns), server, sched)
         next_at = max(next_at + PERIOD_S, time.monotonic())
         time.sleep(max(0, next_at - time.monotonic()))
 
 
-def run_beside(situation, seconds, trainer, server, sched=None):
+def run_beside(situation, seconds, trainer, server, sched=None, by_ioctl=None):
     """The same, with the trainer's steps: from the end of one to the end of another."""
     trainer.wait_for_step()
     steps, begin = trainer.steps(), time.monotonic()
-    run(situation, seconds, server, sched)
+    run(situation, seconds, server, sched, by_ioctl)
     trainer.wait_for_step()
     situation.steps += trainer.steps() - steps
     situation.seconds += time.monotonic() - begin
 
 
-def offline_loss(held, preempted):
+def offline_loss(held, preempted, by_ioctl):
     """The part of the time that the trainer was held for and no request was at the GPU; percent.
 
     Of one and the same run: how fast the trainer is alone depends on what else the host does.
     """
-    return max(0, sum(held) - sum(preempted.served.all)) / preempted.seconds * 100
+    served = sum(preempted.served.all) + sum(by_ioctl.served.all)
+    return max(0, sum(held) - served) / preempted.seconds * 100
 
 
 def main():
@@ -105,16 +165,18 @@ def main():
     server = Server()
     alone, offline = Situation("online alone"), Situation("offline alone")
     together, preempted = Situation("together"), Situation("preempted")
+    by_ioctl = Situation("the same by ioctl")
     run(alone, seconds, server)
     trainer = Trainer(*TRAINER)
-    sched = poc.GPreemptScheduler()
+    sched = Preempter()
     for q in trainer.queues():
         sched.register_offline_queue(q.queue_id)
     request(Situation("warm-up"), server, sched)
+    has_ioctl = sched.has_ioctl([q.queue_id for q in trainer.queues()])
     for _ in range(turns):
         run_beside(offline, seconds, trainer, None)
         run_beside(together, seconds, trainer, server)
-        run_beside(preempted, seconds, trainer, server, sched)
+        run_beside(preempted, seconds, trainer, server, sched, has_ioctl and by_ioctl)
     sched.wait_idle(10)
     # Without the first ones, which begin to control the program.
     preempted.suspend.all, preempted.resume.all = sched.suspend_times[1:], sched.resume_times[1:]
@@ -122,9 +184,9 @@ def main():
     result = trainer.end()
     trainer.check_digest(result)
     server.result()
-    for situation in alone, offline, together, preempted:
+    for situation in (alone, offline, together, preempted) + (by_ioctl,) * has_ioctl:
         print(json.dumps(situation.row()))
-    loss = offline_loss(sched.held_times[1:], preempted)
+    loss = offline_loss(sched.held_times[1:], preempted, by_ioctl)
     print(json.dumps({
         "key": "offline_loss_percent", "value": loss,
         "sentence": f"Preempted, the offline program loses {loss:.1f} % of its time, beyond what "
