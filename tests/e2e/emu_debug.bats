@@ -70,7 +70,7 @@ start_machine() {
 	[[ $output == *"RUNTIME_ENABLE: Inappropriate ioctl"* ]]
 	run stops --seconds 1 --stop save
 	[ "$status" -eq 1 ]
-	[[ $output == *"PREEMPT_QUEUE: Inappropriate ioctl"* ]]
+	[[ $output == *"stop: this kernel has not gpreempt's series"*"(ENOTTY)"* ]]
 }
 
 @test "debugfs shows queues, to root" {

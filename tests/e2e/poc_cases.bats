@@ -5,35 +5,7 @@
 
 bats_require_minimum_version 1.5.0
 
-setup() {
-	: "${GPREEMPT:=build/src/cli/gpreempt}" "${SOURCE_DIR:=.}"
-	: "${WORKLOADS:=$PWD/build/src/demo}" \
-		"${GPREEMPT_POC_LIB:=$PWD/build/src/poc/libgpreempt_poc.so}"
-	export XDG_RUNTIME_DIR=$BATS_TEST_TMPDIR WORKLOADS GPREEMPT_POC_LIB PYTHONDONTWRITEBYTECODE=1
-	export PYTHONPATH=$SOURCE_DIR/python:$SOURCE_DIR/tests/poc
-	unset GPREEMPT_EMU_DIR GPREEMPT_POC_WAY
-}
-
-teardown() {
-	"$GPREEMPT" emu stop --all
-}
-
-# A script on a machine of its own that the options before the -- describe. Its programs end with
-# it, so that nothing of a test that fails goes on.
-on_machine() {
-	local options=(--cus 4)
-
-	while [ "$1" != -- ]; do
-		options+=("$1")
-		shift
-	done
-	shift
-	[ -x "$WORKLOADS/offline_trainer" ] ||
-		skip "no offline_trainer: it needs libhsa-runtime-dev"
-	run timeout 300 "$GPREEMPT" emu exec "${options[@]}" -- "$@"
-	echo "$output"
-	[ "$status" -eq 0 ]
-}
+load poc
 
 case_of_stage_1() {
 	for kernel in gpreempt 6.12; do

@@ -163,17 +163,17 @@ victim_is_right() {
 	program hsa_stops
 	emu start --kernel gpreempt --cus 16
 	victim none
-	on_machine --name default -- "$ROCM_PROGRAMS/kfd_stop" batch "$victim_pid" 2
+	on_machine --name default -- "$ROCM_PROGRAMS/kfd_stop" preempt "$victim_pid" 2
 	victim_is_right
 	victim debugged
-	on_machine --name default -- "$ROCM_PROGRAMS/kfd_stop" debug "$victim_pid" 2
+	on_machine --name default -- "$ROCM_PROGRAMS/kfd_stop" dbgtrap "$victim_pid" 2
 	victim_is_right
 }
 
 @test "who holds another's queues and is killed sets them free" {
 	program hsa_stops
 	emu start --kernel gpreempt --cus 16
-	for how in batch debug; do
+	for how in preempt dbgtrap; do
 		victim debugged
 		coproc holder { exec "$GPREEMPT" emu exec --name default -- "$ROCM_PROGRAMS/kfd_stop" \
 			$how "$victim_pid" 10 hold; }

@@ -11,8 +11,6 @@
  * Several of these at once are a test of what one program's stops do to the others.
  */
 #include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -24,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "gpreempt/uapi/gpreempt_kfd.h"
+#include "device/kfd/control.h"
 #include "hsa_lab.h"
 #include "mill.h"
 
@@ -69,16 +67,26 @@ __attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, 
 	return ret;
 }
 
-static const struct gp_kfd_create_queue *find_seen(const hsa_queue_t *queue)
+static struct gp__kfd_queue_info find_seen(const hsa_queue_t *queue)
 {
-	const struct gp_kfd_create_queue *found = NULL;
+	struct gp__kfd_queue_info found = { 0 };
 
 	pthread_mutex_lock(&seen.lock);
-	for (uint32_t i = 0; i < seen.nr; i++)
-		if (seen.queue[i].ring_base_address == (uintptr_t)queue->base_address)
-			found = &seen.queue[i];
+	for (uint32_t i = 0; i < seen.nr; i++) {
+		const struct gp_kfd_create_queue *q = &seen.queue[i];
+
+		if (q->ring_base_address == (uintptr_t)queue->base_address)
+			found = (struct gp__kfd_queue_info){
+				.id = q->queue_id,
+				.gpu_id = q->gpu_id,
+				.ring = q->ring_base_address,
+				.ring_bytes = q->ring_size,
+				.percentage = q->queue_percentage,
+				.priority = q->queue_priority,
+			};
+	}
 	pthread_mutex_unlock(&seen.lock);
-	lab_check(found, "the driver was never asked for a queue that the runtime made");
+	lab_check(found.ring, "the driver was never asked for a queue that the runtime made");
 	return found;
 }
 
@@ -89,7 +97,7 @@ static const struct gp_kfd_create_queue *find_seen(const hsa_queue_t *queue)
 struct worker {
 	struct lab *lab;
 	hsa_queue_t *queue;
-	const struct gp_kfd_create_queue *kfd;
+	struct gp__kfd_queue_info kfd;
 	pthread_t thread;
 	uint64_t seed;
 	uint32_t turns;
@@ -169,131 +177,62 @@ static void *work(void *data)
 }
 
 /*
- * Ways to stop a queue and start it again; NULL-terminated names. All of them return when the queue
- * is off the hardware.
+ * Ways to stop a queue and start it again. All of them return when the queue is off the hardware.
  */
 
 struct stopper {
 	const char *name;
-	void (*prepare)(void); /* between hsa_init() and the first queue */
-	void (*begin)(void); /* queues are there */
-	void (*set)(const struct worker *w, bool stopped);
-	void (*end)(void);
+	bool debuggable; /* the runtime says so between hsa_init() and the first queue */
+	bool stops;
+	enum gp__kfd_way way;
+	enum gp__kfd_verb verb;
 };
-
-static void must_ioctl(unsigned long request, void *args, const char *what)
-{
-	if (ioctl(seen.kfd, request, args) < 0)
-		lab_fail("%s: %s", what, strerror(errno));
-}
-
-static void set_percentage(const struct worker *w, bool stopped)
-{
-	struct gp_kfd_update_queue args = {
-		.ring_base_address = w->kfd->ring_base_address,
-		.queue_id = w->kfd->queue_id,
-		.ring_size = w->kfd->ring_size,
-		.queue_percentage = stopped ? 0 : 100,
-		.queue_priority = w->kfd->queue_priority,
-	};
-
-	must_ioctl(GP_KFD_UPDATE_QUEUE, &args, "UPDATE_QUEUE");
-}
-
-static void preempt(const struct worker *w, bool stopped, uint32_t type)
-{
-	struct gp_kfd_preempt_queue p = { .queue_id = w->kfd->queue_id, .preempt_type = type };
-	struct gp_kfd_resume_queue r = { .queue_id = w->kfd->queue_id };
-
-	if (stopped)
-		must_ioctl(GP_KFD_PREEMPT_QUEUE, &p, "PREEMPT_QUEUE");
-	else
-		must_ioctl(GP_KFD_RESUME_QUEUE, &r, "RESUME_QUEUE");
-}
-
-static void set_saved(const struct worker *w, bool stopped)
-{
-	preempt(w, stopped, GP_KFD_PREEMPT_SAVE);
-}
-
-static void set_drained(const struct worker *w, bool stopped)
-{
-	preempt(w, stopped, GP_KFD_PREEMPT_DRAIN);
-}
-
-static void attach_debugger(void)
-{
-	struct gp_kfd_runtime_info info = { 0 };
-	struct gp_kfd_dbg_trap args = { .pid = getpid(), .op = GP_KFD_DBG_ENABLE };
-	int pipe_fd[2];
-
-	lab_check(!pipe2(pipe_fd, O_CLOEXEC), "pipe: %s", strerror(errno));
-	args.enable = (struct gp_kfd_dbg_enable){
-		.rinfo_ptr = (uintptr_t)&info,
-		.rinfo_size = sizeof(info),
-		.dbg_fd = pipe_fd[1],
-	};
-	must_ioctl(GP_KFD_DBG_TRAP, &args, "DBG_TRAP ENABLE");
-	lab_check(info.runtime_state == GP_KFD_RUNTIME_ENABLED, "the runtime is in state %u",
-		  info.runtime_state);
-}
-
-static void detach_debugger(void)
-{
-	struct gp_kfd_dbg_trap args = { .pid = getpid(), .op = GP_KFD_DBG_DISABLE };
-
-	must_ioctl(GP_KFD_DBG_TRAP, &args, "DBG_TRAP DISABLE");
-}
-
-/* A queue that the debugger has not heard of cannot be suspended by it. */
-static void take_notice(void)
-{
-	struct gp_kfd_queue_snapshot entry[SEEN_MAX];
-	struct gp_kfd_dbg_trap args = { .pid = getpid(), .op = GP_KFD_DBG_GET_QUEUE_SNAPSHOT };
-
-	args.snapshot = (struct gp_kfd_dbg_snapshot){
-		.exception_mask = GP_KFD_EC_MASK(GP_KFD_EC_QUEUE_NEW),
-		.snapshot_buf_ptr = (uintptr_t)entry,
-		.num_entries = SEEN_MAX,
-		.entry_size = sizeof(entry[0]),
-	};
-	must_ioctl(GP_KFD_DBG_TRAP, &args, "DBG_TRAP GET_QUEUE_SNAPSHOT");
-}
-
-static void set_suspended(const struct worker *w, bool stopped)
-{
-	struct gp_kfd_dbg_trap args = { .pid = getpid() };
-	uint32_t id = w->kfd->queue_id;
-	int nr;
-
-	if (stopped) {
-		take_notice();
-		args.op = GP_KFD_DBG_SUSPEND_QUEUES;
-		args.suspend_queues.queue_array_ptr = (uintptr_t)&id;
-		args.suspend_queues.num_queues = 1;
-	} else {
-		args.op = GP_KFD_DBG_RESUME_QUEUES;
-		args.resume_queues.queue_array_ptr = (uintptr_t)&id;
-		args.resume_queues.num_queues = 1;
-	}
-	nr = ioctl(seen.kfd, GP_KFD_DBG_TRAP, &args);
-	lab_check(nr == 1, "DBG_TRAP %s of queue %u: %d, id %#x, %s",
-		  stopped ? "SUSPEND" : "RESUME", w->kfd->queue_id, nr, id,
-		  nr < 0 ? strerror(errno) : "not done");
-}
 
 static const struct stopper stoppers[] = {
 	{ .name = "none" },
-	{ .name = "update", .set = set_percentage },
+	{ .name = "update", .stops = true, .way = GP__KFD_WAY_UPDATE, .verb = GP__KFD_SAVE },
 	{ .name = "debug",
-	  .prepare = lab_enable_runtime,
-	  .begin = attach_debugger,
-	  .set = set_suspended,
-	  .end = detach_debugger },
-	{ .name = "debugged", .prepare = lab_enable_runtime }, /* by somebody else */
-	{ .name = "save", .set = set_saved },
-	{ .name = "drain", .set = set_drained },
+	  .debuggable = true,
+	  .stops = true,
+	  .way = GP__KFD_WAY_DBGTRAP,
+	  .verb = GP__KFD_SAVE },
+	{ .name = "debugged", .debuggable = true }, /* by somebody else */
+	{ .name = "save", .stops = true, .way = GP__KFD_WAY_PREEMPT, .verb = GP__KFD_SAVE },
+	{ .name = "drain", .stops = true, .way = GP__KFD_WAY_PREEMPT, .verb = GP__KFD_DRAIN },
 };
+
+static struct gp__kfd_control control;
+
+static _Noreturn void refused(enum gp__kfd_verb verb, int err)
+{
+	char why[GP__KFD_EXPLAIN_MAX];
+
+	gp__kfd_explain(&control, verb, err, why, sizeof(why));
+	lab_fail("%s: %s", verb == GP__KFD_START ? "start" : "stop", why);
+}
+
+static void set(const struct worker *w, enum gp__kfd_verb verb)
+{
+	struct gp__kfd_target t = { .queue = &w->kfd };
+
+	if (gp__kfd_control(&control, verb, &t, 1) != 1)
+		refused(verb, t.result);
+}
+
+/* There are queues. */
+static void begin(const struct stopper *s)
+{
+	int err = s->stops ? gp__kfd_control_open(&control, seen.kfd, 0, s->way) : 0;
+
+	if (err)
+		refused(s->verb, err);
+}
+
+static void end(const struct stopper *s)
+{
+	if (s->stops)
+		gp__kfd_control_close(&control);
+}
 
 struct stops {
 	uint32_t nr, amid; /* of all stops, those amid a dispatch */
@@ -306,7 +245,7 @@ static void stop_for_a_while(const struct stopper *s, struct worker *w, uint64_t
 	uint64_t read_index, mill = w->mill;
 	uint32_t done, cell;
 
-	s->set(w, true);
+	set(w, s->verb);
 	read_index = hsa_queue_load_read_index_scacquire(w->queue);
 	done = *w->done;
 	cell = w->cells[63];
@@ -319,7 +258,7 @@ static void stop_for_a_while(const struct stopper *s, struct worker *w, uint64_t
 	/* Its packet is consumed, and it still has not signalled. */
 	if (mill != NO_PACKET && w->mill == mill && read_index > mill)
 		stops->amid++;
-	s->set(w, false);
+	set(w, GP__KFD_START);
 }
 
 static struct stops stop_at_random(const struct stopper *s, struct worker *w, int nr_workers,
@@ -333,7 +272,7 @@ static struct stops stop_at_random(const struct stopper *s, struct worker *w, in
 		if ((double)t.tv_sec + (double)t.tv_nsec / 1e9 >= end)
 			return stops;
 		usleep(lab_random(&seed) % 6000);
-		if (!s->set)
+		if (!s->stops)
 			continue;
 		stop_for_a_while(s, &w[lab_random(&seed) % nr_workers], &seed, &stops);
 	}
@@ -383,8 +322,7 @@ static void start_workers(struct lab *lab, struct worker *w, const struct option
 		w[i].queue = lab_queue(lab, 64);
 		w[i].kfd = find_seen(w[i].queue);
 	}
-	if (o->stopper->begin)
-		o->stopper->begin();
+	begin(o->stopper);
 	for (int i = 0; i < o->queues; i++)
 		lab_check(!pthread_create(&w[i].thread, NULL, work, &w[i]),
 			  "no thread can be made");
@@ -404,8 +342,8 @@ int main(int argc, char **argv)
 	struct lab lab;
 
 	lab_must(hsa_init());
-	if (o.stopper->prepare)
-		o.stopper->prepare();
+	if (o.stopper->debuggable)
+		lab_enable_runtime();
 	lab_open(&lab);
 	start_workers(&lab, workers, &o);
 	clock_gettime(CLOCK_MONOTONIC, &t);
@@ -416,8 +354,7 @@ int main(int argc, char **argv)
 		pthread_join(workers[i].thread, NULL);
 		turns += workers[i].turns;
 	}
-	if (o.stopper->end)
-		o.stopper->end();
+	end(o.stopper);
 	for (int i = 0; i < o.queues; i++)
 		lab_must(hsa_queue_destroy(workers[i].queue));
 	lab_check(turns, "nothing was computed");
