@@ -194,6 +194,15 @@ victim_is_right() {
 	done
 }
 
+@test "libgpreempt's own queues come first, and the runtime still starts" {
+	program hsa_beside
+	for kernel in 6.1 6.12 gpreempt; do
+		on_machine --kernel $kernel --cus 4 -- "$ROCM_PROGRAMS/hsa_beside" \
+			"$BUILD_DIR/src/emu/kernels/kernels-gfx90a.co" first
+		[[ $output == *"both were right"* ]]
+	done
+}
+
 @test "a wild pointer is its program's fault, and nobody else's" {
 	program hsa_wild
 	emu start --cus 16

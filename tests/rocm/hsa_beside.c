@@ -3,7 +3,8 @@
  * libgpreempt's own queues beside the runtime's in one process: both have the GPU, memory and
  * commands of their own, and stops of the one leave the other alone.
  *
- * Usage: hsa_beside CODE, with the emulator's kernels in it.
+ * Usage: hsa_beside CODE [first], with the emulator's kernels in it. With first, ours come before
+ * the runtime was initialised.
  */
 #include <errno.h>
 #include <gpreempt/kfd.h>
@@ -103,11 +104,14 @@ int main(int argc, char **argv)
 	struct lab lab;
 	uint64_t kernel;
 
-	lab_check(argc == 2, "usage: hsa_beside CODE");
+	lab_check(argc == 2 || argc == 3, "usage: hsa_beside CODE [first]");
+	if (argc == 3)
+		must(gp_kfd_open(0, &gpu, &err));
 	lab_open(&lab);
 	queue = lab_queue(&lab, 256);
 	add_in_runtime(&lab, queue);
-	must(gp_kfd_open(0, &gpu, &err));
+	if (argc == 2)
+		must(gp_kfd_open(0, &gpu, &err));
 	gp_kfd_info(gpu, &info);
 	lab_check(info.shared == 1, "the GPU is not shared with the runtime");
 	must(gp_kfd_load(gpu, argv[1], &code, &err));

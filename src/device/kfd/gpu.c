@@ -109,8 +109,10 @@ int gp_kfd_open(uint32_t index, struct gp_kfd **gpu, struct gp_error *err)
 	g = calloc(1, sizeof(*g));
 	if (!g)
 		return gp__fail(err, -ENOMEM, "out of memory");
+	gp__kfd_beside_begin(&g->beside);
 	rc = gp__kfd_open(&g->u, &node);
 	if (rc) {
+		gp__kfd_beside_end(&g->beside);
 		free(g);
 		return fail_open(err, rc, index);
 	}
@@ -231,6 +233,7 @@ int gp_kfd_close(struct gp_kfd *g)
 	}
 	disable_runtime(g);
 	gp__kfd_close(&g->u);
+	gp__kfd_beside_end(&g->beside);
 	pthread_mutex_destroy(&g->lock);
 	free(g);
 	return 0;

@@ -7,12 +7,14 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "device/kfd/beside.h"
 #include "device/kfd/control.h"
 #include "device/kfd/user.h"
 
 struct gp__kfd_allocation;
 
 struct gp_kfd {
+	struct gp__kfd_beside beside;
 	struct gp__kfd_user u;
 	/* What the series can do here; version 0: this is not its kernel. */
 	struct gp_kfd_preempt_query series;
