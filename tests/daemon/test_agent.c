@@ -429,10 +429,14 @@ static void announced_work_makes_room_before_it_is_there(void **state)
 	/* However slow the host is, nobody gives up waiting for it. */
 	two_up_with(&t, "[core]\narrive_grace_ms = 60000\n");
 	work(&t.offline, 1, true);
+	/* Before its agent knows that the daemon knows of it, and of somebody else, nobody hears.
+	 */
+	EVENTUALLY(!gp__agent_arriving(t.online.agent, gp__clock_ns()) && t.offline.stopped[1]);
+	assert_int_equal(gp__agent_arriving(t.online.agent, 0), 0);
 	for (int i = 0; i < 20; i++) {
 		EVENTUALLY(!t.offline.stopped[1]);
 		assert_int_equal(gp__agent_arriving(t.online.agent, gp__clock_ns()), 0);
-		EVENTUALLY(t.offline.stops > (unsigned int)i);
+		EVENTUALLY(t.offline.stops > (unsigned int)i + 1);
 		/* It comes, or it does not, and is over. */
 		if (i % 2) {
 			work(&t.online, 1, true);
