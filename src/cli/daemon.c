@@ -23,6 +23,7 @@ static void set_problem(struct daemon_problem *why, int err, int status, const c
 
 	why->err = err;
 	why->status = status;
+	why->target = -1;
 	snprintf(why->remedy, sizeof(why->remedy), "%s", remedy);
 	va_start(args, fmt);
 	vsnprintf(why->message, sizeof(why->message), fmt, args);
@@ -84,6 +85,7 @@ static void explain_refusal(struct daemon_problem *why, const json_t *answer)
 {
 	int err = (int)json_integer_value(json_object_get(answer, "errno"));
 	const char *text = json_string_value(json_object_get(answer, "error"));
+	const json_t *target = json_object_get(answer, "target");
 	int status = GP__EXIT_FAILURE;
 
 	if (err == EPERM || err == EACCES)
@@ -91,6 +93,8 @@ static void explain_refusal(struct daemon_problem *why, const json_t *answer)
 	else if (err == EINVAL || err == ERANGE)
 		status = GP__EXIT_USAGE;
 	set_problem(why, -err, status, "", "%s", text ? text : "gpreemptd refused");
+	if (json_is_integer(target))
+		why->target = (int)json_integer_value(target);
 }
 
 json_t *daemon_ask(int fd, json_t *request, struct daemon_problem *why)
@@ -201,46 +205,37 @@ static void name_target(const json_t *target, char *name, size_t size)
 		snprintf(name, size, "%s %lld", kind, (long long)json_integer_value(value));
 }
 
-/* Adds the groups of one target's answer. False: it was refused. */
-static bool ask_one(int fd, const char *op, const json_t *target, const json_t *change,
-		    json_t *groups, struct daemon_problem *why)
+/* Which of the targets it is about. */
+static void name_refused(struct daemon_problem *why, const json_t *targets)
 {
-	json_t *request = json_pack("{s:s}", "op", op), *answer;
+	const json_t *target = json_array_get(targets, (size_t)why->target);
 	char name[64], message[sizeof(why->message)];
 
-	json_object_update(request, (json_t *)target);
-	if (change)
-		json_object_update(request, (json_t *)change);
-	answer = daemon_ask(fd, request, why);
-	if (answer) {
-		json_array_extend(groups, json_object_get(answer, "groups"));
-		json_decref(answer);
-		return true;
-	}
+	if (why->target < 0 || !target)
+		return;
 	name_target(target, name, sizeof(name));
 	memcpy(message, why->message, sizeof(message));
 	snprintf(why->message, sizeof(why->message), "%s: %.*s", name,
 		 (int)(sizeof(why->message) - sizeof(name) - 3), message);
-	return false;
 }
 
 json_t *daemon_each(struct gp__env *env, const char *op, const json_t *targets,
 		    const json_t *change, int *status)
 {
-	json_t *document = gp__json_envelope(), *groups = json_array(), *target;
+	json_t *request = json_pack("{s:s, s:O}", "op", op, "targets", targets), *answer = NULL;
 	struct daemon_problem why;
 	int fd = daemon_connect(&why);
-	bool ok = fd >= 0;
-	size_t i;
 
-	json_object_set_new(document, "groups", groups);
-	json_array_foreach ((json_t *)targets, i, target)
-		ok = ok && ask_one(fd, op, target, change, groups, &why);
-	if (fd >= 0)
+	if (change)
+		json_object_update(request, (json_t *)change);
+	if (fd >= 0) {
+		answer = daemon_ask(fd, request, &why);
 		close(fd);
-	*status = ok ? GP__EXIT_OK : daemon_tell(env, &why);
-	if (ok)
-		return document;
-	json_decref(document);
-	return NULL;
+	} else {
+		json_decref(request);
+	}
+	if (!answer)
+		name_refused(&why, targets);
+	*status = answer ? GP__EXIT_OK : daemon_tell(env, &why);
+	return answer;
 }

@@ -11,6 +11,7 @@
 struct daemon_problem {
 	int err; /* -errno */
 	int status; /* to end with */
+	int target; /* the one of several that was refused; -1: none in particular */
 	char message[PATH_MAX + 128];
 	char remedy[256];
 };
@@ -37,8 +38,8 @@ json_t *daemon_query(struct gp__env *env, json_t *request, int *status);
 
 error_t daemon_parse_target(json_t *targets, int key, const char *arg, struct argp_state *state);
 /*
- * Asks @op of each target, with the members of @change (may be NULL) in the request. A document
- * with the "groups" of all answers, or NULL after telling why.
+ * Asks @op of all targets, with the members of @change (may be NULL) in the request. A document
+ * with the "groups" of all, or NULL after telling why: then it was done to none.
  */
 json_t *daemon_each(struct gp__env *env, const char *op, const json_t *targets,
 		    const json_t *change, int *status);

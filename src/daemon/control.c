@@ -9,9 +9,9 @@
  *	{"op": "policy"}  {"op": "policy", "name": "fair", "params": {"slice_ms": 5}}
  *	{"op": "watch"}
  *
- * TARGET is "pid", "group" or "queue" with a number, or "tag" with a text. Users see their own
- *programs, and of others only that they are there; only the owner or an administrator changes
- *anything.
+ * TARGET is "pid", "group" or "queue" with a number, or "tag" with a text; or "targets", a list of
+ * objects with one of these each. All of them are changed, or none. Users see their own programs,
+ * and of others only that they are there; only the owner or an administrator changes anything.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -28,7 +28,10 @@ struct request {
 	const json_t *json;
 	char error[GP__WIRE_TEXT_MAX];
 	int code;
+	int target; /* the one of several that was refused; -1: none in particular */
 };
+
+#define TARGETS_MAX 256
 
 GP__PRINTF(3, 4)
 static json_t *refuse(struct request *r, int code, const char *fmt, ...)
@@ -67,28 +70,28 @@ static json_t *do_list(struct request *r)
  * Targets
  */
 
-static bool get_number(const struct request *r, const char *key, u64 most, u64 *value)
+static bool get_number(const json_t *o, const char *key, u64 most, u64 *value)
 {
-	const json_t *v = json_object_get(r->json, key);
+	const json_t *v = json_object_get(o, key);
 	json_int_t n = json_integer_value(v);
 
 	*value = (u64)n;
 	return json_is_integer(v) && n >= 0 && (u64)n <= most;
 }
 
-static bool is_meant(const struct request *r, const struct gp__group *g)
+static bool is_meant(const json_t *target, const struct gp__group *g)
 {
-	const char *tag = json_string_value(json_object_get(r->json, "tag"));
+	const char *tag = json_string_value(json_object_get(target, "tag"));
 	struct gp__link *l, *n;
 	u64 id;
 
 	if (tag)
 		return *tag && !strcmp(g->entity.tag, tag);
-	if (get_number(r, "group", UINT32_MAX, &id))
+	if (get_number(target, "group", UINT32_MAX, &id))
 		return g->entity.id == id;
-	if (get_number(r, "pid", INT32_MAX, &id))
+	if (get_number(target, "pid", INT32_MAX, &id))
 		return (u64)g->program->pid == id;
-	if (!get_number(r, "queue", UINT32_MAX, &id))
+	if (!get_number(target, "queue", UINT32_MAX, &id))
 		return false;
 	gp__list_each(l, n, &g->entity.queues)
 	{
@@ -98,72 +101,110 @@ static bool is_meant(const struct request *r, const struct gp__group *g)
 	return false;
 }
 
+/* What is done with a group. Where check() says yes to all, act() cannot fail. */
+struct deed {
+	bool (*check)(struct request *r, const struct gp__group *g);
+	void (*act)(struct request *r, struct gp__group *g);
+	json_t *(*show)(const struct gp__server *s, const struct gp__peer *p,
+			const struct gp__group *g);
+};
+
 /*
- * Does @act with each group that is meant. Those of others are as if they were not there, except
- * that their owner is named as the reason.
+ * Those of others are as if they were not there, except that their owner is named as the reason.
+ * Whether there is one, and each is fit for it.
  */
-static json_t *for_targets(struct request *r, bool (*act)(struct request *r, struct gp__group *g),
-			   json_t *(*show)(const struct gp__server *s, const struct gp__peer *p,
-					   const struct gp__group *g))
+static bool check_target(struct request *r, const json_t *target, const struct deed *d)
 {
-	json_t *o = gp__json_envelope(), *groups = json_array();
-	bool any_of_others = false;
+	bool any = false, any_of_others = false;
 	struct gp__link *l, *n;
 
-	json_object_set_new(o, "groups", groups);
 	gp__list_each(l, n, &r->s->house.groups)
 	{
-		struct gp__group *g = container_of(l, struct gp__group, link);
+		const struct gp__group *g = container_of(l, struct gp__group, link);
 
-		if (!is_meant(r, g))
+		if (!is_meant(target, g))
 			continue;
 		if (!gp__may_see(r->p, g->program)) {
 			any_of_others = true;
 			continue;
 		}
-		if (act && !act(r, g)) {
-			json_decref(o);
-			return NULL;
-		}
-		json_array_append_new(groups, show(r->s, r->p, g));
+		any = true;
+		if (d->check && !d->check(r, g))
+			return false;
 	}
-	if (json_array_size(groups))
-		return o;
-	json_decref(o);
+	if (any)
+		return true;
 	if (any_of_others)
-		return refuse(r, -EPERM,
-			      "this belongs to another user: only its owner or an administrator "
-			      "(root, or group %s) may do that",
-			      r->s->config.group);
-	return refuse(r, -ENOENT,
-		      "no joined program, group or queue is called so: 'gpreempt ps' lists them");
+		refuse(r, -EPERM,
+		       "this belongs to another user: only its owner or an administrator (root, "
+		       "or group %s) may do that",
+		       r->s->config.group);
+	else
+		refuse(r, -ENOENT,
+		       "no joined program, group or queue is called so: 'gpreempt ps' lists them");
+	return false;
+}
+
+static void do_target(struct request *r, const json_t *target, const struct deed *d, json_t *groups)
+{
+	struct gp__link *l, *n;
+
+	gp__list_each(l, n, &r->s->house.groups)
+	{
+		struct gp__group *g = container_of(l, struct gp__group, link);
+
+		if (!is_meant(target, g) || !gp__may_see(r->p, g->program))
+			continue;
+		if (d->act)
+			d->act(r, g);
+		json_array_append_new(groups, d->show(r->s, r->p, g));
+	}
+}
+
+static json_t *for_targets(struct request *r, const struct deed *d)
+{
+	const json_t *several = json_object_get(r->json, "targets");
+	size_t nr = several ? json_array_size(several) : 1;
+	json_t *o, *groups;
+
+	if (!nr || nr > TARGETS_MAX)
+		return refuse(r, -EINVAL, "there are 1 to %d targets, not %zu", TARGETS_MAX, nr);
+	for (size_t i = 0; i < nr; i++) {
+		r->target = several ? (int)i : -1;
+		if (!check_target(r, several ? json_array_get(several, i) : r->json, d))
+			return NULL;
+	}
+	o = gp__json_envelope();
+	groups = json_array();
+	json_object_set_new(o, "groups", groups);
+	for (size_t i = 0; i < nr; i++)
+		do_target(r, several ? json_array_get(several, i) : r->json, d, groups);
+	return o;
 }
 
 static json_t *do_why(struct request *r)
 {
-	return for_targets(r, NULL, gp__show_history);
+	return for_targets(r, &(struct deed){ .show = gp__show_history });
 }
 
-static bool suspend_group(struct request *r, struct gp__group *g)
+static void suspend_group(struct request *r, struct gp__group *g)
 {
 	gp__entity_suspend(&g->entity, true, r->s->now);
-	return true;
 }
 
-static bool resume_group(struct request *r, struct gp__group *g)
+static void resume_group(struct request *r, struct gp__group *g)
 {
 	gp__entity_suspend(&g->entity, false, r->s->now);
-	return true;
 }
 
 static json_t *do_suspend(struct request *r)
 {
-	return for_targets(r, suspend_group, gp__show_group);
+	return for_targets(r, &(struct deed){ .act = suspend_group, .show = gp__show_group });
 }
 
 static json_t *do_resume(struct request *r)
 {
-	return for_targets(r, resume_group, gp__show_group);
+	return for_targets(r, &(struct deed){ .act = resume_group, .show = gp__show_group });
 }
 
 /*
@@ -174,7 +215,7 @@ static bool read_hint(struct request *r, const char *key, u64 most, u64 *value)
 {
 	if (!json_object_get(r->json, key))
 		return true;
-	if (get_number(r, key, most, value))
+	if (get_number(r->json, key, most, value))
 		return true;
 	refuse(r, -EINVAL, "%s is not a number that can be", key);
 	return false;
@@ -204,7 +245,7 @@ static bool read_hints(struct request *r, struct gp__hints *h)
 	return true;
 }
 
-static bool set_group(struct request *r, struct gp__group *g)
+static bool may_set(struct request *r, const struct gp__group *g)
 {
 	struct gp__hints h = g->entity.hints;
 	const char *why;
@@ -221,13 +262,20 @@ static bool set_group(struct request *r, struct gp__group *g)
 		       r->p->limit.max_priority);
 		return false;
 	}
-	gp__entity_hint(&g->entity, &h, r->s->now);
 	return true;
+}
+
+static void set_group(struct request *r, struct gp__group *g)
+{
+	struct gp__hints h = g->entity.hints;
+
+	if (read_hints(r, &h))
+		gp__entity_hint(&g->entity, &h, r->s->now);
 }
 
 static json_t *do_set(struct request *r)
 {
-	return for_targets(r, set_group, gp__show_group);
+	return for_targets(r, &(struct deed){ may_set, set_group, gp__show_group });
 }
 
 /*
@@ -366,6 +414,8 @@ static json_t *error_json(const struct request *r)
 
 	json_object_set_new(o, "error", gp__json_text(r->error));
 	json_object_set_new(o, "errno", json_integer(-r->code));
+	if (r->target >= 0)
+		json_object_set_new(o, "target", json_integer(r->target));
 	return o;
 }
 
@@ -403,7 +453,7 @@ void gp__control_send(struct gp__server *s, struct gp__peer *p)
 void gp__control_request(struct gp__server *s, struct gp__peer *p, const char *text, size_t size,
 			 u32 seq)
 {
-	struct request r = { .s = s, .p = p };
+	struct request r = { .s = s, .p = p, .target = -1 };
 	json_error_t where;
 	json_t *request = json_loadb(text, size, JSON_REJECT_DUPLICATES, &where), *result;
 

@@ -324,6 +324,29 @@ static void an_operator_suspends_resumes_and_sets(void **state)
 	two_down(&t);
 }
 
+static void targets_are_all_changed_or_none(void **state)
+{
+	json_t *answer;
+	struct two t;
+
+	(void)state;
+	two_up(&t, NULL);
+	answer = rig_ask(&t.rig, "{\"op\":\"suspend\",\"targets\":[{\"group\":1},{\"group\":99}]}");
+	assert_int_equal(json_integer_value(json_object_get(answer, "errno")), ENOENT);
+	assert_int_equal(json_integer_value(json_object_get(answer, "target")), 1);
+	json_decref(answer);
+	answer = rig_ask(&t.rig, "{\"op\":\"list\"}");
+	assert_true(json_is_false(json_object_get(first_group(answer), "suspended")));
+	json_decref(answer);
+	answer = rig_ask(&t.rig, "{\"op\":\"suspend\",\"targets\":[]}");
+	assert_int_equal(json_integer_value(json_object_get(answer, "errno")), EINVAL);
+	json_decref(answer);
+	answer = rig_ask(&t.rig, "{\"op\":\"suspend\",\"targets\":7}");
+	assert_int_equal(json_integer_value(json_object_get(answer, "errno")), EINVAL);
+	json_decref(answer);
+	two_down(&t);
+}
+
 static void expect_error(json_t *answer, int code)
 {
 	assert_int_equal(json_integer_value(json_object_get(answer, "errno")), code);
@@ -399,6 +422,7 @@ int main(void)
 		cmocka_unit_test(the_list_says_who_holds_whom),
 		cmocka_unit_test(a_tag_means_all_that_have_it),
 		cmocka_unit_test(an_operator_suspends_resumes_and_sets),
+		cmocka_unit_test(targets_are_all_changed_or_none),
 		cmocka_unit_test(wrong_requests_get_a_sentence),
 		cmocka_unit_test(a_policy_is_changed_while_programs_run),
 		cmocka_unit_test(decisions_can_be_watched),

@@ -234,6 +234,17 @@ needs_root() {
 	run "${nobody[@]}" "$GPREEMPT" suspend "$train"
 	[ "$status" -eq 4 ]
 	[[ $output == *"pid $train: this belongs to another user"* ]]
+	for command in "set $train -p 1" "resume $train" "why tag:batch" "suspend tag:batch"; do
+		# shellcheck disable=SC2086
+		run "${nobody[@]}" "$GPREEMPT" $command
+		[ "$status" -eq 4 ]
+	done
+	for command in "ps --json" "top --json --window 200ms" "--json" "ps -q"; do
+		# shellcheck disable=SC2086
+		run "${nobody[@]}" "$GPREEMPT" $command
+		[ "$status" -eq 0 ]
+		[[ $output != *train* && $output != *serve* && $output != *batch* && $output != *"$train"* ]]
+	done
 	run "${nobody[@]}" "$GPREEMPT" policy fair
 	[ "$status" -eq 4 ]
 	run --separate-stderr "${nobody[@]}" "$GPREEMPT" policy fair --json
@@ -338,6 +349,29 @@ needs_root() {
 	run "$GPREEMPT" suspend "$train" "$serve"
 	[ "${#lines[@]}" -eq 2 ]
 	[ "$("$GPREEMPT" resume "$train" "$serve" --json | field groups 1 program)" = '"serve"' ]
+}
+
+@test "several at once: all of them, or none" {
+	two
+	run "$GPREEMPT" suspend "$train" tag:none "$serve"
+	[ "$status" -eq 1 ]
+	[[ $output == *"tag 'none': no joined program"* ]]
+	[[ $("$GPREEMPT" ps --no-headers) != *suspended* ]]
+	run "$GPREEMPT" set "$train" "$serve" pid:1 -p 9
+	[ "$status" -eq 1 ]
+	[[ $output == *"pid 1: no joined program"* ]]
+	[ "$("$GPREEMPT" ps --json | field groups 0 priority)" = 2 ]
+	needs_root
+	# One of them is not his.
+	as=("${nobody[@]}")
+	join mine -p 3
+	run "${nobody[@]}" "$GPREEMPT" suspend "$pid" "$train"
+	[ "$status" -eq 4 ]
+	[[ $output == *"pid $train: this belongs to another user"* ]]
+	run "${nobody[@]}" "$GPREEMPT" set "$pid" "$serve" -p 1
+	[ "$status" -eq 4 ]
+	[ "$("$GPREEMPT" ps --json | field groups 2 priority)" = 3 ]
+	[ "$("$GPREEMPT" ps --json | field groups 2 suspended)" = false ]
 }
 
 @test "why: who held it, by which rule, and that it is held now" {
