@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -64,15 +65,65 @@ static void lose(struct gp__journal *j, const char *text, size_t len)
 	pthread_mutex_unlock(&j->lock);
 }
 
+/* The latest that was written, where the file is one that can be cut. Leaves errno alone. */
+static void take_back(struct gp__journal *j, size_t bytes)
+{
+	int err = errno;
+	off_t end = lseek(j->fd, 0, SEEK_END);
+
+	if (bytes && end >= (off_t)bytes && ftruncate(j->fd, end - (off_t)bytes))
+		gp__log_debug(j->log, "%s: a line of it stays torn", j->path);
+	errno = err;
+}
+
+/* Of what was written, how much is of a line whose end did not fit. */
+static size_t torn(const char *text, size_t done)
+{
+	size_t n = 0;
+
+	while (n < done && text[done - n - 1] != '\n')
+		n++;
+	return n;
+}
+
+/*
+ * How much of the lines was written; errno says why not the rest. Where some are missing before
+ * them a comment says so, and then it is all of them or none: a disk on which just a little fits
+ * would have nothing but comments.
+ */
+static size_t write_lines(struct gp__journal *j, size_t len, unsigned long long missing)
+{
+	char note[64];
+	size_t noted = 0, done, cut;
+
+	if (missing) {
+		size_t n = (size_t)snprintf(note, sizeof(note), "# %llu lines are missing here\n",
+					    missing);
+
+		noted = write_all(j->fd, note, n);
+		if (noted < n) {
+			take_back(j, noted);
+			return 0;
+		}
+	}
+	done = write_all(j->fd, j->written, len);
+	if (done == len)
+		return len;
+	cut = missing ? done : torn(j->written, done);
+	take_back(j, missing ? noted + done : cut);
+	return done - cut;
+}
+
 static void *run(void *data)
 {
+	/* Lines that were lost: until these were taken, before them, and told of. */
+	unsigned long long lost, before = 0, said = 0;
 	struct gp__journal *j = data;
-	unsigned long long lost, said = 0;
 	bool failing = false;
 	size_t len, done;
 
 	while (take_lines(j, &len, &lost)) {
-		done = write_all(j->fd, j->written, len);
+		done = write_lines(j, len, before - said);
 		if (done < len && !failing)
 			gp__log_warning(j->log,
 					"%s: %s: decisions are lost until it can be written again; "
@@ -81,10 +132,13 @@ static void *run(void *data)
 		failing = done < len;
 		if (failing) {
 			lose(j, j->written + done, len - done);
-		} else if (lost > said) {
-			gp__log_info(j->log, "%s: %llu lines were lost", j->path, lost - said);
-			said = lost;
+			lost += count_lines(j->written + done, len - done);
+		} else if (before > said) {
+			gp__log_warning(j->log, "%s: written again; %llu lines were lost", j->path,
+					before - said);
+			said = before;
 		}
+		before = lost;
 	}
 	return NULL;
 }

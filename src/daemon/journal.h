@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The decision log's file. Lines are collected, and a thread of their own writes them: a disk that
- * is slow or full costs the log its lines and nobody anything else.
+ * is slow or full costs the log its lines and nobody anything else. Those that are there are whole,
+ * and a comment says where some are missing.
  *
  * One thread calls these.
  */

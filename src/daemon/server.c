@@ -19,6 +19,8 @@
 #define BACKLOG 128
 /* An order is renewed this often within its time. */
 #define RENEWALS 3
+/* Of a file that was begun while programs were there: it replays after the one before. */
+#define LOG_CONTINUED "# gpreempt decision log 1, continued\n"
 
 /*
  * Events
@@ -72,14 +74,20 @@ static void log_record(void *data, const struct gp__record *r)
 	gp__control_watch_line(s, line);
 }
 
-static void apply_config(struct gp__server *s)
+/* Also where it is open: it may have been moved away. */
+static void open_journal(struct gp__server *s, const char *header)
 {
-	const struct gp__config *c = &s->config;
-	int err = gp__journal_open(&s->journal, s->log, c->log);
+	const char *path = s->config.log;
+	int err = gp__journal_open(&s->journal, s->log, path);
 
 	if (err)
-		gp__log_warning(s->log, "%s: %s: no decision log is kept", c->log, strerror(-err));
-	gp__choice_apply(&c->choice, &s->house.core, s->now);
+		gp__log_warning(s->log, "%s: %s: no decision log is kept", path, strerror(-err));
+	gp__journal_line(&s->journal, header, strlen(header));
+}
+
+static void apply_config(struct gp__server *s)
+{
+	gp__choice_apply(&s->config.choice, &s->house.core, s->now);
 	gp__house_settle(&s->house, s->now);
 }
 
@@ -102,8 +110,12 @@ static void reload(struct gp__server *s)
 {
 	struct gp__link *l, *n;
 
+	int err;
+
 	gp__systemd_notify("RELOADING=1");
-	if (load_config(s)) {
+	err = load_config(s);
+	open_journal(s, LOG_CONTINUED);
+	if (err) {
 		gp__log_warning(s->log, "the configuration stays as it was");
 	} else {
 		apply_config(s);
@@ -273,7 +285,7 @@ int gp__server_open(struct gp__server *s, const struct gp__log *log, const char 
 		return err;
 	gp__house_init(&s->house, s->config.choice.policy, gp__peer_deliver, s);
 	apply_config(s);
-	gp__journal_line(&s->journal, GP__LOG_HEADER, strlen(GP__LOG_HEADER));
+	open_journal(s, GP__LOG_HEADER);
 	gp__core_log(&s->house.core, log_record, s);
 	return 0;
 }

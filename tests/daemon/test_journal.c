@@ -63,6 +63,8 @@ static unsigned int count_lines(const char *path)
 
 	assert_non_null(f);
 	while (fgets(line, sizeof(line), f)) {
+		if (*line == '#')
+			continue; /* where some are missing */
 		assert_int_equal(sscanf(line, "line %u", &at), 1);
 		assert_true(!n || at > last);
 		last = at;

@@ -8,6 +8,69 @@ setup() {
 	: "${BUILD_DIR:=build}" "${GPREEMPT:=$BUILD_DIR/src/cli/gpreempt}"
 	: "${WORKLOADS:=$BUILD_DIR/src/demo}" "${SOURCE_DIR:=$PWD}"
 	GPREEMPTD=$BUILD_DIR/src/daemon/gpreemptd
+	room=$BATS_TEST_TMPDIR
+	export GPREEMPT GPREEMPT_SOCKET=$room/control.sock
+	started=()
+}
+
+teardown() {
+	local pid
+
+	for pid in "${started[@]}"; do
+		kill -KILL "$pid" 2>/dev/null || true
+		wait "$pid" || true
+	done
+}
+
+eventually() {
+	local _
+
+	for _ in {1..400}; do
+		if "$@" >/dev/null 2>&1; then
+			return 0
+		fi
+		sleep 0.05
+	done
+	echo "never true: $*" >&2
+	return 1
+}
+
+# With the decision log $1, if any, and what it says in $room/daemon.
+start_daemon() {
+	printf '[daemon]\nlog = %s\n' "${1:-}" >"$room/conf"
+	"$GPREEMPTD" -c "$room/conf" 2>>"$room/daemon" 3>&- &
+	daemon=$!
+	started+=("$daemon")
+	eventually "$GPREEMPT" ps
+}
+
+# Two programs whose work comes and goes, so that one is stopped and started all the time.
+start_load() {
+	local prio
+
+	for prio in 2 15; do
+		"$BUILD_DIR/tests/fake_agent" -n "p$prio" -p $prio -q 4 -w "${prio}ms:5ms" >"$room/p$prio" 3>&- &
+		started+=("$!")
+	done
+}
+
+orders() {
+	"$GPREEMPT" ps --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["daemon"]["orders"])'
+}
+
+# Decisions go on: so many more orders are given than now.
+goes_on() {
+	local before
+
+	before=$(orders)
+	eventually eval "[ \$(orders) -gt $((before + 50)) ]"
+}
+
+replays() {
+	run bash -c 'cat "$@" | "$GPREEMPT" sim --replay -' _ "$@"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[[ $output == *"gave the same"* ]]
 }
 
 @test "gpreemptd, programs and machines that are killed or stopped leave nobody excluded" {
@@ -15,4 +78,89 @@ setup() {
 	run timeout 300 "$SOURCE_DIR/tests/failopen/soak.py" "$GPREEMPT" "$GPREEMPTD" "$WORKLOADS" --rounds 8
 	echo "$output"
 	[ "$status" -eq 0 ]
+}
+
+@test "the decision log is rotated under load, and replays as one" {
+	start_daemon "$room/log"
+	start_load
+	for i in 1 2 3 4; do
+		goes_on
+		mv "$room/log" "$room/log.$i"
+		# A configuration that is wrong does not keep the log from it.
+		[ $i -ne 3 ] || echo nonsense >>"$room/conf"
+		kill -HUP "$daemon"
+		eventually test -s "$room/log"
+	done
+	goes_on
+	kill "$daemon"
+	wait "$daemon"
+	[ "$(head -n 1 "$room/log.1")" = "# gpreempt decision log 1" ]
+	[ "$(head -n 1 "$room/log.2")" = "# gpreempt decision log 1, continued" ]
+	grep -q "the configuration stays as it was" "$room/daemon"
+	replays "$room/log.1" "$room/log.2" "$room/log.3" "$room/log.4" "$room/log"
+}
+
+@test "a decision log that cannot be written costs nobody anything" {
+	start_daemon /dev/full
+	start_load
+	goes_on
+	goes_on
+	[ "$(grep -c "No space left on device: decisions are lost" "$room/daemon")" -eq 1 ]
+	kill "$daemon"
+	wait "$daemon"
+	rm "$room/daemon"
+	start_daemon "$room/no/such/folder/log"
+	start_load
+	goes_on
+	grep -q "no decision log is kept" "$room/daemon"
+}
+
+@test "a disk that is full has whole lines, and is written again when there is room" {
+	[ "$(id -u)" -eq 0 ] || skip "only root can mount"
+	unshare -mpf true 2>/dev/null || skip "unshare is not permitted"
+	mkdir "$room/disk"
+	export -f start_daemon start_load goes_on orders eventually
+	export room GPREEMPT GPREEMPTD BUILD_DIR
+	# shellcheck disable=SC2016
+	run timeout -k 1 120 unshare -mpf --kill-child bash -c '
+		set -e
+		mount -t tmpfs -o size=256k none "$room/disk"
+		head -c 200000 /dev/zero >"$room/disk/other"
+		start_daemon "$room/disk/log"
+		start_load
+		eventually grep -q "decisions are lost" "$room/daemon"
+		goes_on
+		[ "$(tail -c 1 "$room/disk/log" | wc -l)" -eq 1 ]
+		rm "$room/disk/other"
+		eventually grep -q "lines are missing here" "$room/disk/log"
+		grep -q "written again" "$room/daemon"
+		goes_on
+		kill "$daemon" && wait "$daemon"
+		cp "$room/disk/log" "$room/log"' 2>&1 </dev/null
+	echo "$output"
+	[ "$status" -eq 0 ]
+	# Up to where some are missing, it replays; and no line is torn.
+	sed '/missing here/,$d' "$room/log" >"$room/first"
+	replays "$room/first"
+	run grep -vcE '^#|^[0-9]+ [<>!] ' "$room/log"
+	[ "$output" = 0 ]
+}
+
+@test "gpreemptd without descriptors left goes on, and takes new programs when there are some" {
+	start_daemon
+	start_load
+	goes_on
+	prlimit --pid "$daemon" --nofile=20:1024
+	others=()
+	for i in $(seq 8); do
+		"$BUILD_DIR/tests/fake_agent" -n "late$i" -p 3 -w 1s:1s >"$room/late$i" 3>&- &
+		others+=("$!")
+	done
+	started+=("${others[@]}")
+	eventually grep -q "as many files open as it may" "$room"/late*
+	prlimit --pid "$daemon" --nofile=1024:1024
+	goes_on
+	"$BUILD_DIR/tests/fake_agent" -n last -p 3 -w 1ms:5ms >"$room/last" 3>&- &
+	started+=("$!")
+	eventually grep -q joined "$room/last"
 }
