@@ -93,7 +93,7 @@ static void refuse(struct gp__server *s, int fd, int err, const char *text)
 	close(fd);
 }
 
-static void let_in(struct gp__server *s, int fd)
+void gp__door_let_in(struct gp__server *s, int fd)
 {
 	struct gp__peer *p = gp__peer_create(fd);
 	const char *why = NULL;
@@ -144,7 +144,7 @@ void gp__door_accept(struct gp__server *s)
 	int fd = accept4(s->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (fd >= 0)
-		let_in(s, fd);
+		gp__door_let_in(s, fd);
 	else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
 		refuse_next(s, -errno);
 }

@@ -270,6 +270,7 @@ int gp__server_open(struct gp__server *s, const struct gp__log *log, const char 
 	gp__list_init(&s->ringing);
 	gp__list_init(&s->watchers);
 	s->now = s->started_at = gp__clock_ns();
+	s->renew_at = GP__NEVER;
 	allow_descriptors();
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	err = s->epoll < 0 ? -errno : load_config(s);
@@ -344,30 +345,35 @@ static int wait_for_events(struct gp__server *s, struct epoll_event *events, u64
 	return n < 0 && errno == EINTR ? 0 : n < 0 ? -errno : n;
 }
 
-int gp__server_run(struct gp__server *s)
+int gp__server_turn(struct gp__server *s, u64 *wake)
 {
 	struct epoll_event events[EVENTS];
-	u64 wake = GP__NEVER;
+	int n = wait_for_events(s, events, *wake);
 
-	s->renew_at = GP__NEVER;
-	while (!s->stop) {
-		int n = wait_for_events(s, events, wake);
-
-		if (n < 0) {
-			gp__log_error(s->log, "waiting for programs: %s", strerror(-n));
-			return n;
-		}
-		for (int i = 0; i < n; i++) {
-			struct gp__source *source = events[i].data.ptr;
-
-			source->ready(s, source, events[i].events);
-			/* Whoever is to run should not wait for the others of this turn. */
-			gp__peers_ring(s);
-		}
-		wake = end_turn(s);
-		free_dead(s);
+	if (n < 0) {
+		gp__log_error(s->log, "waiting for programs: %s", strerror(-n));
+		return n;
 	}
+	for (int i = 0; i < n; i++) {
+		struct gp__source *source = events[i].data.ptr;
+
+		source->ready(s, source, events[i].events);
+		/* Whoever is to run should not wait for the others of this turn. */
+		gp__peers_ring(s);
+	}
+	*wake = end_turn(s);
+	free_dead(s);
 	return 0;
+}
+
+int gp__server_run(struct gp__server *s)
+{
+	u64 wake = GP__NEVER;
+	int err = 0;
+
+	while (!s->stop && !err)
+		err = gp__server_turn(s, &wake);
+	return err;
 }
 
 /* Who is stopped is told to run; who does not hear it sees the connection end. */

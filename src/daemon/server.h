@@ -97,6 +97,8 @@ struct gp__server {
 /* @fd: a listening socket that was handed over, or -1. 0 or -errno after saying why in the log. */
 int gp__server_open(struct gp__server *s, const struct gp__log *log, const char *config_path,
 		    bool config_required, const char *socket_path, int fd);
+/* What happens until *@wake at the latest, and what follows from it; *@wake is the next one's. */
+int gp__server_turn(struct gp__server *s, u64 *wake);
 /* Until SIGTERM or SIGINT. */
 int gp__server_run(struct gp__server *s);
 /* Everybody is admitted. */
@@ -104,6 +106,8 @@ void gp__server_close(struct gp__server *s);
 
 /* In door.c: the next one who wants to come in. */
 void gp__door_accept(struct gp__server *s);
+/* At this socket, which is not blocking and is his from now on. */
+void gp__door_let_in(struct gp__server *s, int fd);
 /* Listens again, when its time has come. When to call it next; GP__NEVER: no need to. */
 u64 gp__door_wake(struct gp__server *s);
 /* Why there is no room for another one. */
