@@ -3,6 +3,7 @@
  * When a queue has work, from what is seen of it: cases, and queues of a modelled device that work,
  * rest and are held at random, whose every look is compared with what they really do.
  */
+#include "device/kfd/monitor.h"
 #include "device/kfd/watch.h"
 #include "test.h"
 
@@ -84,6 +85,28 @@ static void a_long_kernel_without_a_signal(void **state)
 	ready(look(&w, ++now, 2, 2, -1));
 	nothing(look(&w, now += BLIND - 1, 2, 2, -1));
 	idle(look(&w, ++now, 2, 2, -1));
+}
+
+/* With the times that are used unless others are given, and whether or not the driver tells. */
+static void fifty_milliseconds_are_never_idle(void **state)
+{
+	const struct gp__kfd_patience p = { GP__KFD_GRACE_NS, GP__KFD_BLIND_NS };
+
+	(void)state;
+	for (int with_signal = 0; with_signal <= 1; with_signal++) {
+		for (int waves = -1; waves <= 1; waves += 2) {
+			struct gp__kfd_watch w = watch_of(GP_KFD_QUEUE_COMPUTE_AQL);
+			struct gp__kfd_sight s = { .read = 1,
+						   .write = 1,
+						   .has_signal = with_signal,
+						   .signal = 1,
+						   .waves = waves };
+
+			ready(gp__kfd_watch_look(&w, &s, &p));
+			for (; s.now <= 50 * MS; s.now += GP__KFD_BUSY_PERIOD_NS)
+				nothing(gp__kfd_watch_look(&w, &s, &p));
+		}
+	}
 }
 
 static void work_that_came_and_went_unseen(void **state)
@@ -351,6 +374,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_long_kernel_with_a_signal),
 		cmocka_unit_test(a_long_kernel_without_a_signal),
+		cmocka_unit_test(fifty_milliseconds_are_never_idle),
 		cmocka_unit_test(work_that_came_and_went_unseen),
 		cmocka_unit_test(a_held_queue_is_not_idle),
 		cmocka_unit_test(a_signal_fires_by_going_down),
