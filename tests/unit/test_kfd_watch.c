@@ -369,6 +369,42 @@ static void what_is_seen_is_what_a_modelled_queue_does(void **state)
 	assert_true(c.ready > 1000 && c.idle > 1000 && c.holds > 1000);
 }
 
+static void who_looks_waits_a_64th_of_what_has_been(void **state)
+{
+	struct gp__kfd_spell s = { 0 };
+	uint64_t begin = 1000000, now = begin;
+
+	(void)state;
+	gp__kfd_spell_note(&s, false, now);
+	assert_int_equal(gp__kfd_spell_pause(&s, true, now), 0);
+	assert_int_equal(gp__kfd_spell_pause(&s, false, now + 6400), 100);
+	/* It lasts. */
+	now += 64000;
+	gp__kfd_spell_note(&s, true, now);
+	assert_int_equal(gp__kfd_spell_pause(&s, true, now), 1000);
+	assert_int_equal(gp__kfd_spell_pause(&s, false, now), 0);
+	/* A gap that is short beside it belongs to it. */
+	now += 64000 / 16;
+	gp__kfd_spell_note(&s, false, now);
+	assert_int_equal(gp__kfd_spell_pause(&s, true, now), (now - begin) / 64);
+	/* Not one in which nothing is launched any more, however long it was. */
+	now += 1000000000;
+	gp__kfd_spell_note(&s, true, now);
+	now += 1000000;
+	gp__kfd_spell_note(&s, false, now);
+	assert_int_equal(gp__kfd_spell_pause(&s, true, now), (now - begin) / 64);
+	now += 1000001;
+	gp__kfd_spell_note(&s, false, now);
+	assert_int_equal(gp__kfd_spell_pause(&s, true, now), 0);
+	begin = now;
+	now += 64000;
+	gp__kfd_spell_note(&s, true, now);
+	/* After a longer one it begins anew. */
+	now += (now - begin) / 16 + 1;
+	gp__kfd_spell_note(&s, false, now);
+	assert_int_equal(gp__kfd_spell_pause(&s, true, now), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -381,6 +417,7 @@ int main(void)
 		cmocka_unit_test(a_signal_that_was_set_up_again_is_not_believed_for_ever),
 		cmocka_unit_test(other_rings_wrap),
 		cmocka_unit_test(indices_that_were_caught_halfway_are_passed_over),
+		cmocka_unit_test(who_looks_waits_a_64th_of_what_has_been),
 		cmocka_unit_test(what_is_seen_is_what_a_modelled_queue_does),
 	};
 

@@ -22,7 +22,6 @@
 #include "device/kfd/waves.h"
 
 #define SECOND_NS 1000000000ull
-#define SILENCE_PART 64
 #define LOAD_PART 16
 #define GRACE_PART 4 /* how often in a grace time the driver is asked for waves */
 #define TIMER_SLACK_NS 1000ul
@@ -76,7 +75,7 @@ struct gp__kfd_monitor {
 	struct told told[GP__KFD_NODES_MAX];
 	size_t nr_told;
 	struct gp__kfd_peek peek;
-	uint64_t last_work; /* when a queue last had any, or was added */
+	struct gp__kfd_spell spell; /* when there was work, or a queue was added */
 	uint64_t look_ns; /* what a look takes of a CPU with waking up, smoothed */
 	struct gp__kfd_monitor_stats stats;
 };
@@ -236,7 +235,7 @@ static void look_at_waves(struct gp__kfd_monitor *m, struct seen *s)
 static size_t look(struct gp__kfd_monitor *m, struct message message[MESSAGES])
 {
 	uint64_t now = gp__clock_ns();
-	size_t nr, ending, n = 0;
+	size_t nr, ending, was_busy, n = 0;
 
 	m->soon = m->options.prepare && m->options.prepare(m->options.data, now);
 	nr = look_at_all(m);
@@ -247,6 +246,7 @@ static size_t look(struct gp__kfd_monitor *m, struct message message[MESSAGES])
 		find_signals(m, ending);
 		look_at_signals(m, ending);
 	}
+	was_busy = m->nr_busy;
 	m->nr_busy = 0;
 	for (size_t i = 0; i < nr && n < MESSAGES; i++) {
 		struct seen *s = m->asking[i];
@@ -256,7 +256,7 @@ static size_t look(struct gp__kfd_monitor *m, struct message message[MESSAGES])
 		event = gp__kfd_watch_look(&s->watch, &s->sight, &m->patience);
 		m->nr_busy += s->watch.busy;
 		if (s->watch.busy || event)
-			m->last_work = now;
+			gp__kfd_spell_note(&m->spell, was_busy, now);
 		if (event)
 			message[n++] = (struct message){
 				.cookie = s->cookie,
@@ -322,7 +322,7 @@ static uint64_t period(const struct gp__kfd_monitor *m, uint64_t now)
 	const struct gp__kfd_monitor_options *o = &m->options;
 	uint64_t longest = m->calm ? o->calm_period_ns : o->idle_period_ns;
 	uint64_t shortest = m->calm ? o->calm_busy_period_ns : o->busy_period_ns;
-	uint64_t ns = (now - m->last_work) / SILENCE_PART;
+	uint64_t ns = gp__kfd_spell_pause(&m->spell, m->nr_busy, now);
 
 	if (ns > longest)
 		ns = longest;
@@ -435,7 +435,7 @@ int gp__kfd_monitor_add(struct gp__kfd_monitor *m, const struct gp__kfd_queue_in
 	err = index_of(m, cookie) < m->nr ? -EEXIST : make_room(m);
 	if (!err) {
 		m->seen[m->nr++] = s;
-		m->last_work = gp__clock_ns();
+		gp__kfd_spell_note(&m->spell, m->nr_busy, gp__clock_ns());
 		pthread_cond_broadcast(&m->wake);
 	}
 	pthread_mutex_unlock(&m->lock);
@@ -479,7 +479,7 @@ void gp__kfd_monitor_rang(struct gp__kfd_monitor *m, void *cookie)
 	await_telling(m);
 	i = index_of(m, cookie);
 	if (i < m->nr && gp__kfd_watch_rang(&m->seen[i]->watch)) {
-		m->last_work = gp__clock_ns();
+		gp__kfd_spell_note(&m->spell, m->nr_busy, gp__clock_ns());
 		tell(m, &message, 1);
 	}
 	pthread_mutex_unlock(&m->lock);

@@ -3,14 +3,14 @@
  * Sees work arrive in queues and end there, by looking at the rings' indices: for programs that
  * tell nobody. One thread for all queues of a process; what idle means is in watch.h.
  *
- * It looks every busy_period while a queue has work. After that it looks less and less often: so
- * often that an arrival is seen after a 64th of the time that nothing has happened, or after
- * idle_period, whichever is earlier. Where nobody else has work on the GPU either, no arrival and
- * no end has to be seen at once: whoever knows that says calm, and the bounds are calm_period and
- * calm_busy_period. Where the launches of a queue are seen by others, they say so
- * (gp__kfd_monitor_rang), and it is looked at only while it has work. While there is nothing to
- * look at the thread sleeps for good. With many queues the periods are longer, so that looking
- * never takes more than a sixteenth of a CPU.
+ * It looks every busy_period when work has come or gone, and then less and less often: so often
+ * that the end of work is seen after a 64th of the time that it took, and an arrival after a 64th
+ * of that for which there was none, or after idle_period, whichever is earlier. Where nobody else
+ * has work on the GPU either, no arrival and no end has to be seen at once: whoever knows that says
+ * calm, and the bounds are calm_period and calm_busy_period. Where the launches of a queue are seen
+ * by others, they say so (gp__kfd_monitor_rang), and it is looked at only while it has work. While
+ * there is nothing to look at the thread sleeps for good. With many queues the periods are longer,
+ * so that looking never takes more than a sixteenth of a CPU.
  *
  * Memory of a queue may go away while it is looked at: that is counted, and the queue stays what it
  * was.

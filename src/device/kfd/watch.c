@@ -5,6 +5,25 @@
  */
 #define BELIEF 10
 
+#define PAUSE_PART 64
+/* Of a spell, but no longer than a program needs that has more to launch. */
+#define GAP_PART 16
+#define GAP_MOST_NS 1000000u
+
+void gp__kfd_spell_note(struct gp__kfd_spell *s, bool still, uint64_t now)
+{
+	uint64_t gap = still ? 0 : now - s->to;
+
+	if (gap > GAP_MOST_NS || gap > (s->to - s->from) / GAP_PART)
+		s->from = now;
+	s->to = now;
+}
+
+uint64_t gp__kfd_spell_pause(const struct gp__kfd_spell *s, bool busy, uint64_t now)
+{
+	return (now - (busy ? s->from : s->to)) / PAUSE_PART;
+}
+
 uint64_t gp__kfd_watch_pending(const struct gp__kfd_watch *w, uint64_t read, uint64_t write)
 {
 	uint64_t ring = w->ring_bytes;

@@ -52,6 +52,20 @@ struct gp__kfd_patience {
 	uint64_t blind_ns; /* no signal, and nobody says whether there are waves */
 };
 
+/*
+ * Some work, on any queue: gaps that are short, also beside it, belong to it. Who looks again after
+ * a 64th of the time for which there has been work, or none, sees its end or the next early enough
+ * beside that, and looks seldom.
+ */
+struct gp__kfd_spell {
+	uint64_t from, to;
+};
+
+/* There is work. @still: there was when it was last looked. */
+void gp__kfd_spell_note(struct gp__kfd_spell *spell, bool still, uint64_t now);
+/* When to look again: in so long. */
+uint64_t gp__kfd_spell_pause(const struct gp__kfd_spell *spell, bool busy, uint64_t now);
+
 static inline void gp__kfd_watch_init(struct gp__kfd_watch *w, const struct gp__kfd_queue_info *q)
 {
 	*w = (struct gp__kfd_watch){ .type = q->type, .ring_bytes = q->ring_bytes };
