@@ -195,6 +195,7 @@ static void note_stop_time(struct gp__dev *d, u64 took)
 	if (took >= d->core->cfg[GP__CFG_ACK_TIMEOUT_MS] * GP__MS)
 		return;
 	d->stop_ns = d->stop_ns ? (d->stop_ns * 7 + took) / 8 : took;
+	d->stop_known = true;
 }
 
 static void action_done(struct gp__queue *q, enum gp__verb verb, u64 now)

@@ -386,10 +386,13 @@ static void stop_expecting(struct gp__entity *e)
 	e->expect_from = 0;
 }
 
+/* Where nobody was stopped yet: as long as that takes a driver that is not among the quickest. */
+#define LEAD_UNKNOWN (2 * GP__MS)
+
 static void expect(struct gp__entity *e, u64 at, u64 now)
 {
 	/* Stopping takes time, and more on some days: begin twice as early as it usually takes. */
-	u64 lead = 2 * e->dev->stop_ns;
+	u64 lead = guard(LEAD_UNKNOWN, !e->dev->stop_known) ? LEAD_UNKNOWN : 2 * e->dev->stop_ns;
 
 	e->expect_at = gp__max_u64(at, now);
 	e->expected = e->announced = at <= gp__time_add(now, lead);

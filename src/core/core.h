@@ -156,6 +156,7 @@ struct gp__dev {
 	struct gp__link dirty_link, touched_link;
 
 	u64 stop_ns; /* how long stopping takes here, smoothed */
+	bool stop_known; /* it has been seen */
 	u64 nr_switches, nr_inversions;
 	u32 share_sum, nr_no_share; /* of the entities' hints */
 	/* Where it weighs: the highest priority that is present, at work or not, how many have it,

@@ -30,6 +30,7 @@
 	X(LINGER_ENDS)       \
 	X(EXPECT_DOUBT)      \
 	X(EXPECT_ENDS)       \
+	X(LEAD_UNKNOWN)      \
 	X(EXPECT_MET)        \
 	X(EXPECT_ONCE)       \
 	X(OPERATOR_WINS)     \

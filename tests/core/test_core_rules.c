@@ -1346,6 +1346,23 @@ static void test_arriving_work_that_comes_is_no_longer_waited_for(void **state)
 	assert_true(runs(off));
 }
 
+/* The first who announces finds room as well, though nobody knows how long making it takes. */
+static void test_arriving_is_prepared_where_nobody_was_stopped_before(void **state)
+{
+	struct actor *on, *off;
+
+	(void)state;
+	begin_strict();
+	S.answer_ns = GP__MS;
+	work(off = actor(OFFLINE));
+	on = actor(ONLINE);
+	arriving(on, S.now + 5 * GP__MS);
+	after(2 * GP__MS);
+	assert_true(runs(off));
+	after(2 * GP__MS);
+	assert_true(stopped(off));
+}
+
 static void test_arriving_work_that_is_over_is_not_waited_for(void **state)
 {
 	struct actor *on, *off;
@@ -2579,6 +2596,7 @@ int main(void)
 		T(linger_only_where_somebody_waits),
 		T(arriving_makes_room_ahead_and_expires),
 		T(arriving_work_that_comes_is_no_longer_waited_for),
+		T(arriving_is_prepared_where_nobody_was_stopped_before),
 		T(arriving_work_that_is_over_is_not_waited_for),
 		T(arriving_ends_a_gap_in_the_work_when_it_is_over),
 		T(arriving_said_again_does_not_prolong_it),
