@@ -5,6 +5,7 @@ Situations that are compared take turns within one run, in programs that stay, s
 slows down slows all of them. A case that needs a program to be joined says so where it is not.
 """
 import contextlib
+import gzip
 import os
 import signal
 import time
@@ -21,9 +22,9 @@ SEE_S = 10  # so long a program has to be seen by the daemon
 class Context:
     """What all cases have: options, programs, and the speed of this GPU."""
 
-    def __init__(self, place, folder, out, rounds=5, seconds=None, config="", say=print):
+    def __init__(self, place, folder, out, rounds=5, seconds=None, config="", modes=None):
         self.place, self.folder, self.out = place, folder, out
-        self.rounds, self.config, self.say = rounds, config, say
+        self.rounds, self.config, self.modes = rounds, config, modes
         self.asked_seconds = seconds
         self.speed = None
         self.gpu = None
@@ -59,6 +60,9 @@ class Stage:
 
     def __exit__(self, *error):
         self.stack.close()
+        with gzip.open(os.path.join(self.context.out, f"{self.name}-decisions.log.gz"), "wt",
+                       encoding="utf-8") as f:
+            f.write("\n".join(self.daemon.lines()))
 
     def worker(self, words, job=None):
         self.nr_workers += 1
@@ -133,7 +137,7 @@ class Pair:
     def __init__(self, stage, ask):
         self.stage, self.ask = stage, ask  # ask(server, hint_us): its answer
         self.took, self.rates, self.right, self.announced = {}, {}, True, {}
-        self.lead_ns, self.window_ns = {}, {}
+        self.lead_ns, self.window_ns, self.wrong = {}, {}, []
 
     def measure(self, name, server, patient, hint_us=-1):
         if patient:
@@ -142,18 +146,25 @@ class Pair:
         said = self.ask(server, hint_us)
         done = patient.ask("stop") if patient else None
         self.took.setdefault(name, []).append(said["took_ns"])
-        self.right &= said["right"] and (done is None or done.get("right", True))
+        for who, what in (("the server", said), ("the patient one", done)):
+            self.check(f"{name}, {who}", what)
         window = (said["begin_ns"], said["end_ns"])
         self.rates.setdefault(name, []).append(rate(done["ended_ns"], *window) if done else None)
         self.window_ns.setdefault(name, []).append(window[1] - window[0])
         self.lead_ns[name] = max(0, hint_us) * 1000
         self.announced[name] = self.announced.get(name, 0) + said["announced"]
 
+    def check(self, who, what):
+        """Of what is wrong all is kept that could say why."""
+        if what and not what.get("right", True):
+            self.right = False
+            self.wrong.append({"who": who, **{k: v for k, v in what.items() if "_ns" not in k}})
+
     def alone(self, name, patient, seconds):
         patient.tell("go")
         time.sleep(seconds)
         done = patient.ask("stop")
-        self.right &= done.get("right", True)
+        self.check(name, done)
         self.rates.setdefault(name, []).append(rate(done["ended_ns"][1:]))
 
     def latency(self, name):
@@ -212,7 +223,9 @@ class Pair:
         result.data["plots"].append(plot)
         result.raw(**{prefix: {"took_ns": self.took, "rates_per_s": self.rates,
                                "busy": {name: self.busy(name) for name in self.took},
-                               "announced": self.announced}})
+                               "announced": self.announced, "wrong": self.wrong}})
+        for what in self.wrong:
+            result.note("wrong: " + ", ".join(f"{k} {v}" for k, v in what.items()))
 
 
 class KernelPair:
@@ -261,7 +274,8 @@ class TorchPair:
     modes = {"graph": 4, "eager": 2.5, "decode": 1.5}
 
     def estimate(self, context):
-        per_round = sum(4 * (context.seconds(s) + 0.4) for s in self.modes.values())
+        per_round = sum(4 * (context.seconds(s) + 0.4) for m, s in self.modes.items()
+                        if not context.modes or m in context.modes)
         return 20 + context.rounds * (per_round + 2 * context.seconds(2))
 
     def run(self, context, result):
@@ -278,7 +292,8 @@ class TorchPair:
             if not joined:
                 result.note("the daemon did not see both programs on a GPU: not measured with "
                             "gpreempt")
-            for mode, usual in self.modes.items():
+            for mode in context.modes or self.modes:
+                usual = self.modes[mode]
                 self.one_mode(context, result, stage, mode, context.seconds(usual),
                               (trainer, server), (offline, online) if joined else None)
 

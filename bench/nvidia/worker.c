@@ -125,6 +125,8 @@ static void new_state(struct worker *w)
 	for (uint32_t i = 0; i < w->n; i++)
 		w->host[i] = mill_seed(i);
 	CHECK(w, to_device(w->state, w->host, w->n * sizeof(*w->host)));
+	/* It returns when the memory may be used again, which is before the GPU has all of it. */
+	CHECK(w, stream_sync(NULL));
 	w->turned = 0;
 }
 
@@ -150,6 +152,33 @@ static bool is_right(struct worker *w)
 {
 	CHECK(w, to_host(w->host, w->state, w->n * sizeof(*w->host)));
 	return mill_wrong(w->host, w->n, w->turned) == w->n;
+}
+
+/* How many kernels a thread lacks, or has had twice; OFF_MAX: neither. */
+#define OFF_MAX 100
+
+static int kernels_off(const struct worker *w, uint32_t id)
+{
+	for (int off = -OFF_MAX + 1; off < OFF_MAX; off++) {
+		uint64_t rounds = w->turned + (uint64_t)((int64_t)off * w->rounds);
+
+		if (w->host[id] == mill_after(mill_seed(id), rounds))
+			return off;
+	}
+	return OFF_MAX;
+}
+
+/* For who looks for the reason: what is_right() has found. */
+static void print_right(const struct worker *w, bool right)
+{
+	uint32_t first = mill_wrong(w->host, w->n, w->turned), wrong = 0;
+
+	for (uint32_t i = 0; i < w->n; i++)
+		wrong += w->host[i] != mill_after(mill_seed(i), w->turned);
+	printf("\"right\": %s, \"wrong_threads\": %" PRIu32, right ? "true" : "false", wrong);
+	if (first < w->n)
+		printf(", \"first_wrong\": %" PRIu32 ", \"kernels_off\": %d", first,
+		       kernels_off(w, first));
 }
 
 /*
@@ -233,7 +262,9 @@ static void run_work(struct worker *w)
 		work_until_told(w);
 		if (!next_command(line, sizeof(line)))
 			return;
-		printf("{\"right\": %s, ", is_right(w) ? "true" : "false");
+		printf("{");
+		print_right(w, is_right(w));
+		printf(", ");
 		print_times("ended_ns", w);
 		end_answer();
 		new_state(w);
@@ -338,9 +369,11 @@ static void serve(struct worker *w, const struct requests *r)
 		note(w, serve_one(w, r, gp__clock_ns() + (uint64_t)(gap_ms * 1e6), &announced));
 		wrong += !is_right(w);
 	}
-	printf("{\"right\": %s, \"announced\": %" PRIu64 ", \"begin_ns\": %" PRIu64
-	       ", \"end_ns\": %" PRIu64 ", ",
-	       wrong ? "false" : "true", announced, begin, gp__clock_ns());
+	printf("{");
+	print_right(w, !wrong);
+	printf(", \"wrong_answers\": %" PRIu64 ", \"announced\": %" PRIu64
+	       ", \"begin_ns\": %" PRIu64 ", \"end_ns\": %" PRIu64 ", ",
+	       wrong, announced, begin, gp__clock_ns());
 	print_times("took_ns", w);
 	end_answer();
 }

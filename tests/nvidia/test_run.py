@@ -84,6 +84,16 @@ class WholeRun(unittest.TestCase):
         self.assertIs(self.claims("cycles")["bit-identical after 20 suspensions"]["holds"], False)
         self.assertIn("**no**", done.stdout)
 
+    def test_what_is_wrong_is_told_with_all_that_could_say_why(self):
+        done = self.run_it("--seconds", "0.2", "--rounds", "1", "--only", "kernel-pair",
+                           FAKE_CUDA_WRONG="30")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        wrong = self.result("kernel-pair")["results"]["kernel-pair"]["wrong"]
+        self.assertIn("alone, the server", [w["who"] for w in wrong])
+        self.assertEqual({w["wrong_threads"] for w in wrong}, {1})
+        self.assertEqual({w["kernels_off"] for w in wrong}, {100})
+        self.assertIn("wrong: who alone, the server", done.stdout)
+
     def test_without_a_driver_it_says_so(self):
         done = self.run_it("--seconds", "0.1", "--rounds", "1", "--only", "cycles", driver=False)
         self.assertEqual(done.returncode, 1)
