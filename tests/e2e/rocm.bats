@@ -227,7 +227,7 @@ victim_is_right() {
 		"$ROCM_PROGRAMS/hsa_stops" --seconds 5 --stop update
 	echo "$output"
 	[ "$status" -eq 1 ]
-	[[ $output == *"UPDATE_QUEUE: Permission denied"* ]]
+	[[ $output == *"the GPU was reset under this program"*"(EACCES)"* ]]
 	on_machine --name default -- "$ROCM_PROGRAMS/hsa_queues"
 }
 
