@@ -427,6 +427,35 @@ static void a_queue_whose_arrivals_are_told_is_looked_at_while_it_has_work(void 
 	free_ring(r);
 }
 
+/* Those that nobody tells of beside one that somebody does; when that has work, all are seen. */
+static void beside_a_queue_that_is_told_others_are_looked_at_seldom(void **state)
+{
+	struct ring *r = new_ring(GP_KFD_QUEUE_COMPUTE_AQL);
+	struct ring *other = new_ring(GP_KFD_QUEUE_COMPUTE_AQL);
+	uint64_t before;
+
+	(void)state;
+	start((struct gp__kfd_monitor_options){ .busy_period_ns = 1000,
+						.idle_period_ns = 1000,
+						.rest_period_ns = 3600ull * 1000000000 });
+	assert_int_equal(gp__kfd_monitor_add(monitor, &r->info, r), 0);
+	assert_int_equal(gp__kfd_monitor_add(monitor, &other->info, other), 0);
+	gp__kfd_monitor_told(monitor, r, true);
+	/* A 64th of the time that has passed is the pause between two looks. */
+	pause_ms(1000);
+	before = looks();
+	pause_ms(500);
+	assert_true(looks() - before <= 33);
+	submit(other, true);
+	submit(r, true);
+	gp__kfd_monitor_rang(monitor, r);
+	wait_for_count(&other->nr_ready, 1);
+	assert_int_equal(r->nr_ready, 1);
+	gp__kfd_monitor_destroy(monitor);
+	free_ring(r);
+	free_ring(other);
+}
+
 /* More than the thread tells at once; and queues go while it tells. */
 static void many_queues_at_once(void **state)
 {
@@ -629,6 +658,7 @@ int main(void)
 		cmocka_unit_test(without_queues_nobody_looks),
 		cmocka_unit_test(calm_ends_at_once),
 		cmocka_unit_test(a_queue_whose_arrivals_are_told_is_looked_at_while_it_has_work),
+		cmocka_unit_test(beside_a_queue_that_is_told_others_are_looked_at_seldom),
 		cmocka_unit_test(many_queues_at_once),
 		cmocka_unit_test(queues_come_and_go),
 		cmocka_unit_test(what_is_seen_makes_the_core_stop_and_start),

@@ -317,10 +317,28 @@ static void account(struct gp__kfd_monitor *m)
 	m->stats.cpu_ns = cpu;
 }
 
+static bool is_told_of_any(const struct gp__kfd_monitor *m)
+{
+	size_t i = 0;
+
+	while (i < m->nr && !m->seen[i]->told)
+		i++;
+	return i < m->nr;
+}
+
+static uint64_t longest_period(const struct gp__kfd_monitor *m)
+{
+	const struct gp__kfd_monitor_options *o = &m->options;
+
+	if (m->calm)
+		return o->calm_period_ns;
+	return !m->nr_busy && is_told_of_any(m) ? o->rest_period_ns : o->idle_period_ns;
+}
+
 static uint64_t period(const struct gp__kfd_monitor *m, uint64_t now)
 {
 	const struct gp__kfd_monitor_options *o = &m->options;
-	uint64_t longest = m->calm ? o->calm_period_ns : o->idle_period_ns;
+	uint64_t longest = longest_period(m);
 	uint64_t shortest = m->calm ? o->calm_busy_period_ns : o->busy_period_ns;
 	uint64_t ns = gp__kfd_spell_pause(&m->spell, m->nr_busy, now);
 
@@ -567,6 +585,7 @@ int gp__kfd_monitor_create(const struct gp__kfd_monitor_options *options,
 	m->options = *options;
 	set_default(&m->options.busy_period_ns, GP__KFD_BUSY_PERIOD_NS);
 	set_default(&m->options.idle_period_ns, GP__KFD_IDLE_PERIOD_NS);
+	set_default(&m->options.rest_period_ns, GP__KFD_REST_PERIOD_NS);
 	set_default(&m->options.calm_period_ns, GP__KFD_CALM_PERIOD_NS);
 	set_default(&m->options.calm_busy_period_ns, GP__KFD_CALM_BUSY_PERIOD_NS);
 	set_default(&m->options.grace_ns, GP__KFD_GRACE_NS);

@@ -8,8 +8,10 @@
  * of that for which there was none, or after idle_period, whichever is earlier. Where nobody else
  * has work on the GPU either, no arrival and no end has to be seen at once: whoever knows that says
  * calm, and the bounds are calm_period and calm_busy_period. Where the launches of a queue are seen
- * by others, they say so (gp__kfd_monitor_rang), and it is looked at only while it has work. While
- * there is nothing to look at the thread sleeps for good. With many queues the periods are longer,
+ * by others, they say so (gp__kfd_monitor_rang), and it is looked at only while it has work; what
+ * comes into the rest, which are a runtime's own, comes before or after launches that are told, and
+ * the bound is rest_period. While there is nothing to look at the thread sleeps for good. With many
+ * queues the periods are longer,
  * so that looking never takes more than a sixteenth of a CPU.
  *
  * Memory of a queue may go away while it is looked at: that is counted, and the queue stays what it
@@ -30,6 +32,7 @@ struct gp__kfd_monitor;
 
 #define GP__KFD_BUSY_PERIOD_NS 50000ull
 #define GP__KFD_IDLE_PERIOD_NS 1000000ull
+#define GP__KFD_REST_PERIOD_NS 10000000ull
 #define GP__KFD_CALM_PERIOD_NS 4000000000ull
 #define GP__KFD_CALM_BUSY_PERIOD_NS 10000000ull
 #define GP__KFD_GRACE_NS 10000000ull
@@ -37,7 +40,8 @@ struct gp__kfd_monitor;
 
 /* Periods and times that are 0 are the ones above. */
 struct gp__kfd_monitor_options {
-	uint64_t busy_period_ns, idle_period_ns, calm_period_ns, calm_busy_period_ns;
+	uint64_t busy_period_ns, idle_period_ns, rest_period_ns;
+	uint64_t calm_period_ns, calm_busy_period_ns;
 	/* How long a queue whose last packet has no signal must be still before it is idle: where
 	 * the driver says that its process has no waves on the GPU, and where it does not say. */
 	uint64_t grace_ns, blind_ns;
