@@ -1,0 +1,115 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# gpreempt doctor on machines that are not as they should be: /dev, /proc and /sys are put together
+# in a mount namespace. What it says of the daemon and of emulated machines is in daemon.bats.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+	: "${BUILD_DIR:=build}" "${GPREEMPT:=$BUILD_DIR/src/cli/gpreempt}"
+	export GPREEMPT GPREEMPT_SOCKET=$BATS_TEST_TMPDIR/control.sock
+	unset LD_PRELOAD GPREEMPT_EMU_DIR
+}
+
+# The doctor's findings, after the commands of $1; as nobody with $2.
+doctor_where() {
+	[ "$(id -u)" -eq 0 ] || skip "only root can put another machine together"
+	unshare -m mount -t tmpfs none /mnt 2>/dev/null || skip "unshare and mount are not permitted"
+	setpriv --reuid=65534 --regid=65534 --clear-groups test -x "$GPREEMPT" ||
+		skip "$GPREEMPT is where nobody else can go"
+	# shellcheck disable=SC2016
+	run unshare -m bash -c '
+		set -e
+		mount -t tmpfs none /mnt
+		for device in null zero urandom; do
+			touch /mnt/$device
+			mount --bind /dev/$device /mnt/$device
+		done
+		mount --rbind /mnt /dev
+		eval "$1"
+		[ -z "$2" ] || as="setpriv --reuid=65534 --regid=65534 --clear-groups"
+		$as "$GPREEMPT" doctor' bash "$1" "${2:-}"
+	echo "$output"
+}
+
+@test "a device that is not open to the user" {
+	doctor_where 'touch /dev/kfd; chmod 660 /dev/kfd' nobody
+	[ "$status" -eq 1 ]
+	[[ $output == *"bad   amd          /dev/kfd is open to the group render; add the user to it with usermod -aG render"* ]]
+}
+
+@test "a device without GPUs" {
+	doctor_where 'touch /dev/kfd; mount -t tmpfs none /sys/class'
+	[[ $output == *"warn  amd          /dev/kfd is there, and no GPU is"*"-> 'dmesg' may say why"* ]]
+}
+
+@test "no device: without the driver nothing is wrong, and with it something is" {
+	doctor_where 'mount -t tmpfs none /sys/module'
+	[[ $output == *"warn  amd          there is no /dev/kfd"*"-> To try it without a GPU:"* ]]
+	doctor_where 'mount -t tmpfs none /sys/module; mkdir /sys/module/amdgpu'
+	[[ $output == *"bad   amd          there is no /dev/kfd"* ]]
+}
+
+# shellcheck disable=SC2016
+nvidia='mount -t tmpfs none /proc/driver
+	gpu=/proc/driver/nvidia/gpus/0000:01:00.0
+	mkdir -p $gpu
+	echo "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build" \
+		>/proc/driver/nvidia/version
+	printf "Model: \t\t NVIDIA H200\nGPU UUID: \t GPU-1\nDevice Minor: \t 0\n" >$gpu/information'
+
+@test "NVIDIA's driver without its device" {
+	doctor_where "$nvidia"
+	[[ $output == *"bad   nvidia       NVIDIA's driver 580.159.04 is here, and /dev/nvidiactl cannot be opened: No such file"*"-> 'nvidia-modprobe' makes it."* ]]
+}
+
+@test "NVIDIA's GPUs, with and without their system processor" {
+	doctor_where "$nvidia; touch /dev/nvidiactl"
+	[[ $output == *"ok    nvidia       NVIDIA's driver 580.159.04, open kernel module, 1 GPU"* ]]
+	[[ $output == *"warn  nvidia0      NVIDIA H200: the driver does not use the GPU's own system processor"* ]]
+	# shellcheck disable=SC2016
+	doctor_where "$nvidia; touch /dev/nvidiactl"'; echo "GPU Firmware: 580.159.04" >>$gpu/information'
+	[[ $output == *"ok    nvidia0      NVIDIA H200: channel groups are held off the GPU"* ]]
+	# shellcheck disable=SC2016
+	doctor_where "$nvidia; touch /dev/nvidiactl"'; rm -r $gpu'
+	[[ $output == *"warn  nvidia       NVIDIA's driver 580.159.04, open kernel module, 0 GPUs"* ]]
+}
+
+scope() {
+	echo "mount -t tmpfs none /proc/sys/kernel; mkdir /proc/sys/kernel/yama
+		echo $1 >/proc/sys/kernel/yama/ptrace_scope"
+}
+
+@test "who may trace whom" {
+	doctor_where "$(scope 0)" nobody
+	[[ $output == *"ok    ptrace       one's own programs can be stopped without having been joined"* ]]
+	doctor_where "$(scope 1)"
+	[[ $output == *"ok    ptrace       kernel.yama.ptrace_scope is 1, and root may trace everybody"* ]]
+	doctor_where "$(scope 1)" nobody
+	[[ $output == *"warn  ptrace       kernel.yama.ptrace_scope is 1: programs that were not joined cannot be stopped but by root"* ]]
+	doctor_where "$(scope 3)"
+	[[ $output == *"warn  ptrace       kernel.yama.ptrace_scope is 3: programs that were not joined cannot be stopped"$'\n'* ]]
+}
+
+@test "without userfaultfd" {
+	# A filter as containers have one.
+	run python3 - "$GPREEMPT" doctor <<-'END'
+		import ctypes, os, platform, struct, sys
+
+		number = {"x86_64": 323, "aarch64": 282}.get(platform.machine())
+		if not number:
+		    sys.exit(77)
+		allow, forbid = 0x7fff0000, 0x00050001
+		code = b"".join(struct.pack("HBBI", *i) for i in (
+		    (0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, forbid), (0x06, 0, 0, allow)))
+		room = ctypes.create_string_buffer(code)
+		program = struct.pack("HP", 4, ctypes.addressof(room))
+		libc = ctypes.CDLL(None, use_errno=True)
+		if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, program):
+		    sys.exit(77)
+		os.execv(sys.argv[1], sys.argv[1:])
+	END
+	[ "$status" -ne 77 ] || skip "no system calls can be forbidden here"
+	echo "$output"
+	[[ $output == *"warn  userfaultfd  no userfaultfd with write protection: emulated machines look at doorbells"*"-> Linux 5.19 or later has it"* ]]
+}
