@@ -49,12 +49,14 @@ void gp__peer_deliver(void *data, struct gp__lodger *l, const struct gp__action 
 	l->number = l->number == UINT32_MAX ? 1 : l->number + 1;
 	l->issued_at = a->time;
 	/* The order comes last: who sees it sees the rest. */
-	atomic_store_explicit(&slot->until_ns, s->now + s->config.ttl_ns, memory_order_relaxed);
+	atomic_store_explicit(&slot->until_ns, s->now + p->ttl_ns, memory_order_relaxed);
 	/* Not that of the turn: what it took to decide is to be seen. */
 	atomic_store_explicit(&slot->issued_ns, gp__clock_ns(), memory_order_relaxed);
 	atomic_store_explicit(&slot->order,
 			      gp__wire_order(l->number, a->weight, (enum gp__wire_verb)l->verb),
 			      memory_order_release);
+	if (l->verb == GP__WIRE_STOP)
+		s->renew_at = gp__min_u64(s->renew_at, s->now + p->ttl_ns / GP__RENEWALS);
 	gp__list_del(&p->ringing);
 	gp__list_push(&s->ringing, &p->ringing);
 }
@@ -80,8 +82,9 @@ void gp__peers_ring(struct gp__server *s)
 	}
 }
 
-void gp__peers_renew(struct gp__server *s)
+u64 gp__peers_renew(struct gp__server *s)
 {
+	u64 shortest = s->config.ttl_ns;
 	struct gp__link *l, *n;
 
 	gp__list_each(l, n, &s->peers)
@@ -89,12 +92,14 @@ void gp__peers_renew(struct gp__server *s)
 		struct gp__peer *p = container_of(l, struct gp__peer, link);
 
 		for (u32 i = 0; p->down && i < p->nr_slots; i++) {
-			if (p->lodger[i] && p->lodger[i]->verb == GP__WIRE_STOP)
-				atomic_store_explicit(&p->down->slot[i].until_ns,
-						      s->now + s->config.ttl_ns,
-						      memory_order_relaxed);
+			if (!p->lodger[i] || p->lodger[i]->verb != GP__WIRE_STOP)
+				continue;
+			atomic_store_explicit(&p->down->slot[i].until_ns, s->now + p->ttl_ns,
+					      memory_order_relaxed);
+			shortest = gp__min_u64(shortest, p->ttl_ns);
 		}
 	}
+	return shortest;
 }
 
 /*
@@ -351,6 +356,7 @@ static void welcome_agent(struct gp__server *s, struct gp__peer *p,
 		gp__peer_drop(s, p, "there is no room for its pages");
 	} else {
 		welcome.nr_slots = slots;
+		p->ttl_ns = s->config.ttl_ns;
 		p->role = GP__WIRE_AGENT;
 		p->program.pid = p->cred.pid;
 		p->program.uid = p->cred.uid;

@@ -17,8 +17,6 @@
 
 #define EVENTS 64
 #define BACKLOG 128
-/* An order is renewed this often within its time. */
-#define RENEWALS 3
 /* Of a file that was begun while programs were there: it replays after the one before. */
 #define LOG_CONTINUED "# gpreempt decision log 1, continued\n"
 
@@ -323,8 +321,7 @@ static u64 end_turn(struct gp__server *s)
 	if (!s->house.nr_stopped) {
 		s->renew_at = GP__NEVER;
 	} else if (s->renew_at == GP__NEVER || s->now >= s->renew_at) {
-		gp__peers_renew(s);
-		s->renew_at = s->now + s->config.ttl_ns / RENEWALS;
+		s->renew_at = s->now + gp__peers_renew(s) / GP__RENEWALS;
 	}
 	wake = gp__min_u64(gp__house_wake(&s->house), s->renew_at);
 	wake = gp__min_u64(wake, gp__door_wake(s));

@@ -33,6 +33,8 @@ struct gp__allowance {
 };
 
 #define GP__GIDS_MAX 256
+/* An order to stop is renewed this often within its time. */
+#define GP__RENEWALS 3
 
 struct gp__peer {
 	struct gp__link link;
@@ -59,6 +61,7 @@ struct gp__peer {
 	struct gp__wire_up *up;
 	struct gp__wire_down *down;
 	u32 nr_slots;
+	u64 ttl_ns; /* as was agreed with it */
 	struct gp__lodger **lodger; /* by slot */
 	int agent_bell; /* our end of it */
 	struct gp__link ringing; /* in server->ringing */
@@ -124,8 +127,8 @@ void gp__peers_ring(struct gp__server *s);
 void gp__peers_set_alone(struct gp__server *s);
 /* What agents have not rung for, as they are alone. */
 void gp__peers_read_all(struct gp__server *s);
-/* Of orders to stop; their time moves on. */
-void gp__peers_renew(struct gp__server *s);
+/* Of orders to stop; their time moves on. The shortest that was agreed for them. */
+u64 gp__peers_renew(struct gp__server *s);
 /* Bells that were muted, when their time has come. The next one's time. */
 u64 gp__peers_unmute(struct gp__server *s);
 void gp__peer_deliver(void *data, struct gp__lodger *l, const struct gp__action *a);

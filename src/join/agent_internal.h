@@ -33,6 +33,7 @@ struct queue {
 	u32 slot;
 	u32 number; /* of the latest order carried out */
 	u32 pending;
+	u64 until, until_seen; /* of the order to stop, and when that was first seen */
 	enum gp__wire_sees sees;
 	u32 weight; /* as was last ordered */
 	bool weight_void; /* it is the device's own again until the daemon is heard of */

@@ -189,6 +189,18 @@ static void weigh(struct gp__agent *a)
 	}
 }
 
+/* When it is void. For longer than was agreed, without being renewed, is not an order. */
+static u64 end_of_stop(struct gp__agent *a, struct queue *q, u64 now)
+{
+	u64 until = atomic_load(&a->client.down->slot[q->slot].until_ns);
+
+	if (until != q->until) {
+		q->until = until;
+		q->until_seen = now;
+	}
+	return gp__min_u64(until, q->until_seen + a->client.ttl_ns);
+}
+
 /*
  * Stops whose time is over, and those that were lost; the earliest end of the others. A queue that
  * was lost may have been stopped again meanwhile: so it is started, and its state is known.
@@ -207,9 +219,7 @@ static u64 give_up_expired(struct gp__agent *a, u64 now)
 
 		if (!q->stopped || q->stage != KNOWN)
 			continue;
-		until = atomic_load(&a->client.down->slot[q->slot].until_ns);
-		/* Longer than was agreed is not an order. */
-		until = gp__min_u64(until, now + a->client.ttl_ns);
+		until = end_of_stop(a, q, now);
 		if (until > now && !q->lost) {
 			first = gp__min_u64(first, until);
 			continue;

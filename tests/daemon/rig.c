@@ -40,6 +40,8 @@ static void hang(struct gp__server *server, struct gp__source *source, u32 event
 	(void)events;
 	if (read(source->fd, &rings, sizeof(rings)) < 0)
 		return;
+	if (r->last)
+		r->last(r);
 	pthread_mutex_lock(&r->hang);
 	pthread_mutex_unlock(&r->hang);
 }

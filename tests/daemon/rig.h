@@ -18,6 +18,7 @@ struct rig {
 	pthread_t thread;
 	pthread_mutex_t hang; /* the daemon takes it when hanger is rung */
 	struct gp__source hanger;
+	void (*last)(struct rig *r); /* what it does before it hangs; may be NULL */
 	char folder[64], socket[96], config[96];
 };
 

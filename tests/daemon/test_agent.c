@@ -293,6 +293,38 @@ static void weights_end_with_who_gave_them(void **state)
 	two_down(&t);
 }
 
+static void order_for_ever(struct rig *r)
+{
+	struct gp__link *l, *n;
+
+	gp__list_each(l, n, &r->server.peers)
+	{
+		struct gp__peer *p = container_of(l, struct gp__peer, link);
+
+		if (p->down)
+			atomic_store(&p->down->slot[0].until_ns, UINT64_MAX);
+	}
+}
+
+/* Whatever it wrote before: longer than was agreed is not an order. */
+static void a_daemon_that_hangs_cannot_have_held_for_longer(void **state)
+{
+	struct two t;
+
+	(void)state;
+	two_up(&t);
+	work(&t.offline, 1, true);
+	work(&t.online, 1, true);
+	EVENTUALLY(t.offline.stopped[1]);
+	t.rig.last = order_for_ever;
+	rig_hang(&t.rig, true);
+	EVENTUALLY(!t.offline.stopped[1]);
+	rig_hang(&t.rig, false);
+	EVENTUALLY(t.offline.stopped[1]);
+	two_down(&t);
+	rig_down(&t.rig);
+}
+
 static bool any_has_failed(struct rig *r)
 {
 	json_t *answer = rig_ask(r, "{\"op\":\"list\"}"), *g;
@@ -608,6 +640,7 @@ int main(void)
 		cmocka_unit_test(a_queue_that_goes_while_stopped_is_gone),
 		cmocka_unit_test(without_a_daemon_everything_runs_and_comes_back),
 		cmocka_unit_test(a_daemon_that_hangs_holds_nobody),
+		cmocka_unit_test(a_daemon_that_hangs_cannot_have_held_for_longer),
 		cmocka_unit_test(weights_end_with_who_gave_them),
 		cmocka_unit_test(a_stop_that_is_refused_is_told_to_the_daemon),
 		cmocka_unit_test(a_stop_that_is_lost_is_ordered_again),

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +87,39 @@ static void an_order_to_stop_is_renewed(void **state)
 			break;
 	}
 	assert_true(until > first + 400 * GP__MS);
+	two_down(&t);
+}
+
+/* Read again, the configuration has another time: that is for those who come. */
+static void the_time_of_an_order_is_as_was_agreed(void **state)
+{
+	u64 first, until = 0, agreed;
+	struct agent late;
+	struct two t;
+	FILE *f;
+
+	(void)state;
+	two_up(&t, "[daemon]\nttl = 200ms\n");
+	f = fopen(t.rig.config, "we");
+	assert_non_null(f);
+	fputs("[daemon]\nttl = 10s\n", f);
+	fclose(f);
+	kill(getpid(), SIGHUP);
+	do {
+		agent_join(&t.rig, &late, "late");
+		agreed = late.client.ttl_ns;
+		agent_leave(&late);
+	} while (agreed != 10 * GP__S);
+	preempt(&t);
+	first = atomic_load(&t.offline.client.down->slot[0].until_ns);
+	assert_true(first <= gp__clock_ns() + 200 * GP__MS);
+	/* And is renewed within it. */
+	for (int i = 0; i < 100 && until <= first + 400 * GP__MS; i++) {
+		usleep(20000);
+		until = atomic_load(&t.offline.client.down->slot[0].until_ns);
+	}
+	assert_true(until > first + 400 * GP__MS);
+	admit(&t);
 	two_down(&t);
 }
 
@@ -412,6 +446,7 @@ int main(void)
 		cmocka_unit_test(who_is_alone_does_not_ring),
 		cmocka_unit_test(one_on_another_gpu_is_left_alone),
 		cmocka_unit_test(an_order_to_stop_is_renewed),
+		cmocka_unit_test(the_time_of_an_order_is_as_was_agreed),
 		cmocka_unit_test(nothing_ticks_while_nobody_is_held),
 		cmocka_unit_test(an_order_that_was_given_up_comes_again),
 		cmocka_unit_test(who_leaves_holds_nobody),
