@@ -5,7 +5,7 @@
  */
 #include "core/core.h"
 #include "device/kfd/monitor.h"
-#include "device/kfd/peek.h"
+#include "base/peek.h"
 #include "device/kfd/watch.h"
 #include "policy/policy.h"
 #include "test.h"
@@ -163,19 +163,19 @@ static void wait_for_looks(unsigned int n)
 
 static void words_that_are_not_there_are_no_crash(void **state)
 {
-	struct gp__kfd_word word[1200];
-	struct gp__kfd_peek p;
+	struct gp__word word[1200];
+	struct gp__peek p;
 	uint64_t *memory =
 		mmap(NULL, 2ul * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	(void)state;
 	assert_ptr_not_equal(memory, MAP_FAILED);
-	assert_int_equal(gp__kfd_peek_open(&p), 0);
+	assert_int_equal(gp__peek_open(&p), 0);
 	for (size_t i = 0; i < 1200; i++) {
 		memory[i % 512] = i % 512;
 		word[i].at = i % 7 == 3 ? 8 : (uint64_t)&memory[i % 512];
 	}
-	assert_int_equal(gp__kfd_peek(&p, word, 1200), 1200 - 171);
+	assert_int_equal(gp__peek(&p, word, 1200), 1200 - 171);
 	for (size_t i = 0; i < 1200; i++) {
 		assert_int_equal(word[i].there, i % 7 != 3);
 		if (word[i].there)
@@ -185,10 +185,10 @@ static void words_that_are_not_there_are_no_crash(void **state)
 	munmap((char *)memory + PAGE, PAGE);
 	word[0].at = (uint64_t)memory + PAGE - 4;
 	word[1].at = (uint64_t)memory;
-	assert_int_equal(gp__kfd_peek(&p, word, 2), 1);
+	assert_int_equal(gp__peek(&p, word, 2), 1);
 	assert_false(word[0].there);
-	assert_int_equal(gp__kfd_peek(&p, word, 0), 0);
-	gp__kfd_peek_close(&p);
+	assert_int_equal(gp__peek(&p, word, 0), 0);
+	gp__peek_close(&p);
 	munmap(memory, PAGE);
 }
 

@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "base/latency.h"
-#include "device/kfd/peek.h"
+#include "base/peek.h"
 #include "device/kfd/topology.h"
 #include "device/kfd/watch.h"
 #include "device/kfd/waves.h"
@@ -70,11 +70,11 @@ struct gp__kfd_monitor {
 	/* For each queue: */
 	struct seen **seen;
 	struct seen **asking, **ending; /* some of them, in a look */
-	struct gp__kfd_word *word; /* WORDS of them */
+	struct gp__word *word; /* WORDS of them */
 	size_t first; /* to be looked at */
 	struct told told[GP__KFD_NODES_MAX];
 	size_t nr_told;
-	struct gp__kfd_peek peek;
+	struct gp__peek peek;
 	struct gp__kfd_spell spell; /* when there was work, or a queue was added */
 	uint64_t look_ns; /* what a look takes of a CPU with waking up, smoothed */
 	struct gp__kfd_monitor_stats stats;
@@ -94,7 +94,7 @@ static size_t look_at_all(struct gp__kfd_monitor *m)
 
 	for (size_t i = 0; i < m->nr; i++)
 		m->word[i].at = m->seen[i]->queue.write_index;
-	gp__kfd_peek(&m->peek, m->word, m->nr);
+	gp__peek(&m->peek, m->word, m->nr);
 	for (size_t i = 0; i < m->nr; i++) {
 		/* Not always the same ones first: there may be more than can be told at once. */
 		size_t at = (m->first + i) % m->nr;
@@ -119,9 +119,9 @@ static size_t look_at_indices(struct gp__kfd_monitor *m, size_t nr, uint64_t now
 		m->word[2 * i].at = m->asking[i]->queue.read_index;
 		m->word[2 * i + 1].at = m->asking[i]->queue.write_index;
 	}
-	gp__kfd_peek(&m->peek, m->word, 2 * nr);
+	gp__peek(&m->peek, m->word, 2 * nr);
 	for (size_t i = 0; i < nr; i++) {
-		const struct gp__kfd_word *w = &m->word[2 * i];
+		const struct gp__word *w = &m->word[2 * i];
 		struct seen *s = m->asking[i];
 
 		if (!w[0].there || !w[1].there) {
@@ -145,7 +145,7 @@ static void find_signals(struct gp__kfd_monitor *m, size_t nr)
 
 		m->word[i].at = s->queue.ring + slot * PACKET_BYTES + PACKET_SIGNAL;
 	}
-	gp__kfd_peek(&m->peek, m->word, nr);
+	gp__peek(&m->peek, m->word, nr);
 	for (size_t i = 0; i < nr; i++)
 		m->ending[i]->signal_at = m->word[i].there ? m->word[i].value : 0;
 }
@@ -155,17 +155,17 @@ static void look_at_signals(struct gp__kfd_monitor *m, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++) {
 		const struct seen *s = m->ending[i];
-		struct gp__kfd_word *w = &m->word[WORDS * i];
+		struct gp__word *w = &m->word[WORDS * i];
 
 		w[WORD_SIGNAL].at =
 			s->signal_at ? s->signal_at + SIGNAL_VALUE : s->queue.read_index;
 		w[WORD_READ].at = s->queue.read_index;
 		w[WORD_WRITE].at = s->queue.write_index;
 	}
-	gp__kfd_peek(&m->peek, m->word, WORDS * nr);
+	gp__peek(&m->peek, m->word, WORDS * nr);
 	for (size_t i = 0; i < nr; i++) {
 		struct seen *s = m->ending[i];
-		const struct gp__kfd_word *w = &m->word[WORDS * i];
+		const struct gp__word *w = &m->word[WORDS * i];
 
 		if (!w[WORD_READ].there || !w[WORD_WRITE].there)
 			continue;
@@ -567,7 +567,7 @@ static void free_monitor(struct gp__kfd_monitor *m)
 	free(m->asking);
 	free(m->ending);
 	free(m->word);
-	gp__kfd_peek_close(&m->peek);
+	gp__peek_close(&m->peek);
 	pthread_cond_destroy(&m->wake);
 	pthread_mutex_destroy(&m->lock);
 	free(m);
@@ -597,7 +597,7 @@ int gp__kfd_monitor_create(const struct gp__kfd_monitor_options *options,
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&m->wake, &attr);
 	pthread_condattr_destroy(&attr);
-	err = gp__kfd_peek_open(&m->peek);
+	err = gp__peek_open(&m->peek);
 	if (!err)
 		err = start_thread(m);
 	if (err) {

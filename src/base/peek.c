@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "device/kfd/peek.h"
+#include "base/peek.h"
 
 #include <errno.h>
 #include <sys/mman.h>
@@ -10,11 +10,11 @@
 #define BATCH 512
 #define COPY_BYTES (BATCH * sizeof(uint64_t))
 
-int gp__kfd_peek_open(struct gp__kfd_peek *p)
+int gp__peek_open(struct gp__peek *p)
 {
 	int err;
 
-	*p = (struct gp__kfd_peek){ .fd = memfd_create("gpreempt-peek", MFD_CLOEXEC) };
+	*p = (struct gp__peek){ .fd = memfd_create("gpreempt-peek", MFD_CLOEXEC) };
 	if (p->fd < 0)
 		return -errno;
 	if (!ftruncate(p->fd, COPY_BYTES)) {
@@ -31,17 +31,17 @@ int gp__kfd_peek_open(struct gp__kfd_peek *p)
 	return err;
 }
 
-void gp__kfd_peek_close(struct gp__kfd_peek *p)
+void gp__peek_close(struct gp__peek *p)
 {
 	if (p->fd < 0)
 		return;
 	munmap((void *)p->copy, COPY_BYTES);
 	close(p->fd);
-	*p = (struct gp__kfd_peek){ .fd = -1 };
+	*p = (struct gp__peek){ .fd = -1 };
 }
 
 /* Takes as many as can be read; how many, 0: the first one is not there. */
-static size_t take(struct gp__kfd_peek *p, struct gp__kfd_word *word, size_t n)
+static size_t take(struct gp__peek *p, struct gp__word *word, size_t n)
 {
 	struct iovec from[BATCH];
 	ssize_t done;
@@ -63,7 +63,7 @@ static size_t take(struct gp__kfd_peek *p, struct gp__kfd_word *word, size_t n)
 	return n;
 }
 
-size_t gp__kfd_peek(struct gp__kfd_peek *p, struct gp__kfd_word *word, size_t n)
+size_t gp__peek(struct gp__peek *p, struct gp__word *word, size_t n)
 {
 	size_t there = 0;
 
