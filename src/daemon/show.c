@@ -19,7 +19,14 @@ static const char *seen_by(const struct gp__lodger *l)
 {
 	const struct gp__peer *p = l->group->program->peer;
 
-	return atomic_load(&p->up->slot[l->slot].sees) == GP__WIRE_SEES_LAUNCH ? "launch" : "ring";
+	switch (atomic_load(&p->up->slot[l->slot].sees)) {
+	case GP__WIRE_SEES_LAUNCH:
+		return "launch";
+	case GP__WIRE_SEES_PRESENCE:
+		return "presence";
+	default:
+		return "ring";
+	}
 }
 
 static json_t *queue_json(const struct gp__lodger *l, u64 now)

@@ -101,6 +101,8 @@ static void became_ready(void *data, uint32_t id, uint32_t pending, uint64_t now
 {
 	struct gp__nvidia *nv = data;
 
+	if (!gp__nvrm_monitor_sees(nv->monitor))
+		gp__agent_sees(nv->agent, id, GP__WIRE_SEES_PRESENCE);
 	gp__agent_work(nv->agent, id, true, pending, now);
 }
 

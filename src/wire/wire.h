@@ -124,7 +124,7 @@ struct gp__wire_set_hints {
 #define GP__WIRE_SLOTS_MAX 1024
 
 /* How an agent sees work come. */
-enum gp__wire_sees { GP__WIRE_SEES_RING, GP__WIRE_SEES_LAUNCH };
+enum gp__wire_sees { GP__WIRE_SEES_RING, GP__WIRE_SEES_LAUNCH, GP__WIRE_SEES_PRESENCE };
 
 struct gp__wire_up_slot {
 	_Atomic u64 work; /* bit 0: it has work; above: how often that has changed */

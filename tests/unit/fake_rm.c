@@ -140,7 +140,8 @@ static int free_object(struct gp__nvrm_free *args)
 	return 0;
 }
 
-/* As seen: enabled with only_scheduling, nothing changes. Until one is not there, they are told. */
+/* As seen: what was disabled with only_scheduling must be enabled with it and then without. Until
+ * one is not there, they are told. */
 static int disable(struct gp__nvrm_control *args, const struct gp__nvrm_disable *d)
 {
 	fake_rm.nr_disables += d->disable;
@@ -155,9 +156,11 @@ static int disable(struct gp__nvrm_control *args, const struct gp__nvrm_disable 
 			args->status = OBJECT_NOT_FOUND;
 			return 0;
 		}
+		if (d->only_scheduling)
+			x->descheduled = d->disable;
 		if (d->disable)
 			x->state = d->only_scheduling ? FAKE_RM_DRAINED : FAKE_RM_HELD;
-		else if (!d->only_scheduling)
+		else if (!d->only_scheduling && !x->descheduled)
 			x->state = FAKE_RM_RUNS;
 	}
 	return 0;

@@ -19,6 +19,7 @@ struct fake_rm_object {
 	bool there;
 	uint32_t client, handle, parent, class;
 	enum fake_rm_state state; /* a channel's */
+	bool descheduled; /* drained, and not told otherwise in the same way */
 	uint64_t slice; /* a group's, in microseconds */
 };
 

@@ -514,7 +514,7 @@ static void test_bad_addresses(void **state)
 static void test_map(void **state)
 {
 	struct context c = make_context();
-	const volatile uint32_t *userd[COMPUTE + 1];
+	struct gp__nvrm_ring rings[COMPUTE + 1];
 	char name[64];
 	int memory = memfd_create("userd", MFD_CLOEXEC);
 	uint32_t put = 7;
@@ -522,17 +522,18 @@ static void test_map(void **state)
 	(void)state;
 	assert_int_equal(ftruncate(memory, 4096), 0);
 	snprintf(name, sizeof(name), "/proc/self/fd/%d", memory);
-	assert_int_equal(gp__nvrm_owner_map(owner, c.id, name, userd, COMPUTE + 1), COMPUTE);
+	assert_int_equal(gp__nvrm_owner_map(owner, c.id, name, rings, COMPUTE + 1), COMPUTE);
 	assert_int_equal(fake_rm.nr_maps, COMPUTE);
 	assert_int_equal(pwrite(memory, &put, sizeof(put), GP__NVRM_USERD_PUT), sizeof(put));
-	assert_int_equal(userd[COMPUTE - 1][GP__NVRM_USERD_PUT / 4], 7);
-	assert_int_equal(gp__nvrm_owner_map(owner, c.id, name, userd, COMPUTE), COMPUTE);
+	assert_int_equal(rings[COMPUTE - 1].userd[GP__NVRM_USERD_PUT / 4], 7);
+	assert_int_equal(rings[0].entries, 1024);
+	assert_int_equal(gp__nvrm_owner_map(owner, c.id, name, rings, COMPUTE), COMPUTE);
 	assert_int_equal(fake_rm.nr_maps, COMPUTE);
 	gp__nvrm_owner_unmap(owner, c.id);
 	assert_int_equal(fake_rm.nr_unmaps, COMPUTE);
-	assert_int_equal(gp__nvrm_owner_map(owner, c.id, name, userd, COMPUTE - 1), -ENOSPC);
-	assert_int_equal(gp__nvrm_owner_map(owner, c.id, "/nowhere", userd, COMPUTE), -ENOENT);
-	assert_int_equal(gp__nvrm_owner_map(owner, c.id, name, userd, COMPUTE), COMPUTE);
+	assert_int_equal(gp__nvrm_owner_map(owner, c.id, name, rings, COMPUTE - 1), -ENOSPC);
+	assert_int_equal(gp__nvrm_owner_map(owner, c.id, "/nowhere", rings, COMPUTE), -ENOENT);
+	assert_int_equal(gp__nvrm_owner_map(owner, c.id, name, rings, COMPUTE), COMPUTE);
 	end(c.client, c.device);
 	assert_int_equal(fake_rm.nr_maps, fake_rm.nr_unmaps);
 	close(memory);

@@ -12,12 +12,19 @@
 
 #define TEXT_MAX 4096
 
+static const char *next_line(const char *text)
+{
+	const char *end = strchr(text, '\n');
+
+	return end ? end + 1 : NULL;
+}
+
 /* The rest of the line that begins with @key and a colon, without blanks around it. */
 static bool get_line(const char *text, const char *key, char *value, size_t size)
 {
 	size_t len = strlen(key), n;
 
-	for (; text; text = strchr(text, '\n'), text += text != NULL) {
+	for (; text; text = next_line(text)) {
 		const char *at = text + len;
 
 		if (strncmp(text, key, len) || *at != ':')

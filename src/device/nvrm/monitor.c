@@ -13,16 +13,26 @@
 
 #include "base/clock.h"
 #include "device/nvrm/abi.h"
+#include "device/nvrm/done.h"
 
 #define GROUPS_MAX 64
 #define CHANNELS_MAX 64 /* of a group; more are not looked at */
 #define SECOND_NS 1000000000ull
 #define STACK_BYTES (128 * 1024)
 
+enum end { UNKNOWN, COMES, REACHED };
+
+struct channel {
+	uint32_t put, get;
+	uint64_t moved_at;
+	enum end end; /* of what was put last */
+	struct gp__nvrm_end at;
+};
+
 struct seen {
 	struct gp__nvrm_group_info group;
-	const volatile uint32_t *userd[CHANNELS_MAX];
-	uint32_t put[CHANNELS_MAX], get[CHANNELS_MAX];
+	struct gp__nvrm_ring ring[CHANNELS_MAX];
+	struct channel channel[CHANNELS_MAX];
 	int nr; /* of them; 0: not mapped yet; below: cannot be */
 	uint32_t nr_channels; /* for which that was tried */
 	bool busy, held;
@@ -42,6 +52,7 @@ struct gp__nvrm_monitor {
 	bool ends, calm, telling;
 	struct seen *seen[GROUPS_MAX];
 	size_t nr;
+	struct gp__peek peek;
 	struct message message[GROUPS_MAX];
 	size_t nr_messages;
 };
@@ -64,29 +75,64 @@ static void map(struct gp__nvrm_monitor *m, struct seen *s)
 		s->nr_channels = list[i].group.nr_channels;
 		s->nr = -EOPNOTSUPP;
 		if (o->node(o->data, &s->group, node, sizeof(node)))
-			s->nr = gp__nvrm_owner_map(o->owner, s->group.id, node, s->userd,
+			s->nr = gp__nvrm_owner_map(o->owner, s->group.id, node, s->ring,
 						   CHANNELS_MAX);
 		for (int c = 0; c < s->nr; c++)
-			s->put[c] = ~s->userd[c][GP__NVRM_USERD_PUT / 4]; /* it has moved */
+			s->channel[c].put = ~s->ring[c].userd[GP__NVRM_USERD_PUT / 4]; /* moved */
 	}
 }
 
-/* What was put and not fetched, in all; *@moved: something has changed. */
-static uint32_t look(struct seen *s, bool *moved)
+/* What it does is found once, and looked at until it is done. */
+static void look_for_end(struct gp__nvrm_monitor *m, const struct gp__nvrm_ring *ring,
+			 struct channel *c, bool moved)
+{
+	int reached;
+
+	if (moved) {
+		gp__nvrm_end_find(&m->peek, ring, c->put, &c->at);
+		c->end = c->at.at ? COMES : UNKNOWN;
+	}
+	if (c->end != COMES)
+		return;
+	reached = gp__nvrm_end_reached(&m->peek, &c->at);
+	if (reached)
+		c->end = reached > 0 ? REACHED : UNKNOWN;
+}
+
+/* True: something has moved since the last look. A channel at rest is read once. */
+static bool look_at_channel(struct gp__nvrm_monitor *m, const struct gp__nvrm_ring *ring,
+			    struct channel *c, uint64_t now)
+{
+	uint32_t put = ring->userd[GP__NVRM_USERD_PUT / 4], get = c->get;
+	bool came = put != c->put, moved;
+
+	if (came || get != put)
+		get = ring->userd[GP__NVRM_USERD_GET / 4];
+	moved = came || get != c->get;
+	c->put = put;
+	c->get = get;
+	if (moved)
+		c->moved_at = now;
+	look_for_end(m, ring, c, came);
+	return moved;
+}
+
+static bool is_at_work(const struct channel *c, uint64_t grace_ns, uint64_t now)
+{
+	if (c->put != c->get || c->end == COMES)
+		return true;
+	return c->end == UNKNOWN && now - c->moved_at < grace_ns;
+}
+
+/* How many channels are at work; *@moved: something has moved since the last look. */
+static uint32_t look(struct gp__nvrm_monitor *m, struct seen *s, bool *moved, uint64_t now)
 {
 	uint32_t pending = 0;
 
+	*moved = false;
 	for (int i = 0; i < s->nr; i++) {
-		uint32_t put = s->userd[i][GP__NVRM_USERD_PUT / 4], get = s->get[i];
-
-		*moved |= put != s->put[i];
-		/* A channel at rest is read once. */
-		if (put != s->put[i] || get != put)
-			get = s->userd[i][GP__NVRM_USERD_GET / 4];
-		*moved |= get != s->get[i];
-		s->put[i] = put;
-		s->get[i] = get;
-		pending += put != get;
+		*moved |= look_at_channel(m, &s->ring[i], &s->channel[i], now);
+		pending += is_at_work(&s->channel[i], m->options.grace_ns, now);
 	}
 	return pending;
 }
@@ -99,8 +145,9 @@ static void say(struct gp__nvrm_monitor *m, struct seen *s, bool ready, uint32_t
 
 static void look_at(struct gp__nvrm_monitor *m, struct seen *s, uint64_t now)
 {
-	bool moved = false;
+	const struct gp__nvrm_monitor_options *o = &m->options;
 	uint32_t pending;
+	bool moved;
 
 	map(m, s);
 	if (s->nr <= 0) {
@@ -109,12 +156,12 @@ static void look_at(struct gp__nvrm_monitor *m, struct seen *s, uint64_t now)
 			say(m, s, true, 0);
 		return;
 	}
-	pending = look(s, &moved);
+	pending = look(m, s, &moved, now);
 	if (moved || pending)
 		s->moved_at = now;
 	if (moved && !s->busy)
 		say(m, s, true, pending);
-	else if (s->busy && !s->held && now - s->moved_at >= m->options.grace_ns)
+	else if (s->busy && !s->held && now - s->moved_at >= o->settle_ns)
 		say(m, s, false, 0);
 }
 
@@ -208,6 +255,8 @@ int gp__nvrm_monitor_create(const struct gp__nvrm_monitor_options *options,
 		m->options.period_ns = GP__NVRM_PERIOD_NS;
 	if (!m->options.calm_period_ns)
 		m->options.calm_period_ns = GP__NVRM_CALM_PERIOD_NS;
+	if (!m->options.settle_ns)
+		m->options.settle_ns = GP__NVRM_SETTLE_NS;
 	if (!m->options.grace_ns)
 		m->options.grace_ns = GP__NVRM_GRACE_NS;
 	pthread_mutex_init(&m->lock, NULL);
@@ -215,12 +264,16 @@ int gp__nvrm_monitor_create(const struct gp__nvrm_monitor_options *options,
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&m->wake, &attr);
 	pthread_condattr_destroy(&attr);
-	err = start_thread(m);
-	if (err)
+	err = gp__peek_open(&m->peek);
+	if (!err)
+		err = start_thread(m);
+	if (err) {
+		gp__peek_close(&m->peek);
 		free(m);
-	else
-		*monitor = m;
-	return err;
+		return err;
+	}
+	*monitor = m;
+	return 0;
 }
 
 void gp__nvrm_monitor_destroy(struct gp__nvrm_monitor *m)
@@ -234,6 +287,7 @@ void gp__nvrm_monitor_destroy(struct gp__nvrm_monitor *m)
 	pthread_join(m->thread, NULL);
 	for (size_t i = 0; i < m->nr; i++)
 		free(m->seen[i]);
+	gp__peek_close(&m->peek);
 	pthread_cond_destroy(&m->wake);
 	pthread_mutex_destroy(&m->lock);
 	free(m);

@@ -4,8 +4,9 @@
  * nobody. One thread for all groups of a process.
  *
  * A put index that has moved is work that came. The get index says what was fetched, not what is
- * done, and nothing that can be read says when a kernel ends: so a group counts as idle when all
- * was fetched and nothing has moved for grace. A single kernel that runs for longer is not seen.
+ * done: that is seen by how submissions end (done.h), and a group is idle when all are done and
+ * nothing has moved for a settling time. A channel where they end otherwise counts as done when all
+ * was fetched and nothing has moved for grace: what runs there for longer is not seen.
  *
  * A look costs about a microsecond of a CPU a channel, as it goes over the bus: every period where
  * somebody else is on the GPU, and hardly ever where nobody is (calm).
@@ -22,12 +23,13 @@ struct gp__nvrm_monitor;
 
 #define GP__NVRM_PERIOD_NS 1000000ull
 #define GP__NVRM_CALM_PERIOD_NS 250000000ull
+#define GP__NVRM_SETTLE_NS 1000000ull
 #define GP__NVRM_GRACE_NS 100000000ull
 
 struct gp__nvrm_monitor_options {
 	struct gp__nvrm_owner *owner;
 	/* 0: the ones above. */
-	uint64_t period_ns, calm_period_ns, grace_ns;
+	uint64_t period_ns, calm_period_ns, settle_ns, grace_ns;
 	/* The device of the group's GPU, /dev/nvidia0; false: it is not known. */
 	bool (*node)(void *data, const struct gp__nvrm_group_info *group, char *path, size_t size);
 	/* From the monitor's thread, without a lock. They may not add or remove groups. */

@@ -32,6 +32,8 @@ struct gp__nvrm_userd {
 	uint64_t offset;
 	void *page; /* NULL: not mapped */
 	uint64_t address; /* by which the RM knows the mapping */
+	uint64_t ring;
+	uint32_t entries;
 	int fd;
 };
 
@@ -47,6 +49,7 @@ struct gp__nvrm_object {
 	bool computes;
 	bool told; /* it was added */
 	enum gp__nvrm_verb verb; /* that is in force */
+	bool drained; /* since it was last started */
 	uint64_t slice_us; /* ours; 0: none */
 	uint64_t program_slice_us; /* 0: not known */
 	uint32_t status;

@@ -177,7 +177,7 @@ static bool is_same_gpu(const struct gp__nvrm_object *a, const struct gp__nvrm_o
 	return a->client == b->client && a->parent == b->parent;
 }
 
-/* The asked groups of one GPU. Enabled is always all: the RM ignores it with only_scheduling. */
+/* The asked groups of one GPU. */
 static void tell_gpu(struct batch *b, const struct gp__nvrm_object *like, enum gp__nvrm_verb verb)
 {
 	memset(&b->args, 0, sizeof(b->args));
@@ -185,6 +185,27 @@ static void tell_gpu(struct batch *b, const struct gp__nvrm_object *like, enum g
 	b->args.only_scheduling = verb == GP__NVRM_DRAIN;
 	for (struct gp__nvrm_object *x = b->o->objects; x; x = x->next) {
 		if (gp__nvrm_is_kind(x, GP__NVRM_GROUP) && x->asked && is_same_gpu(x, like))
+			add_group(b, x);
+	}
+	send(b);
+}
+
+/* Before they are told: also of a part that is, something may have to be undone. */
+static void note_drained(struct batch *b, const struct gp__nvrm_object *like)
+{
+	for (struct gp__nvrm_object *x = b->o->objects; x; x = x->next) {
+		if (gp__nvrm_is_kind(x, GP__NVRM_GROUP) && x->asked && is_same_gpu(x, like))
+			x->drained = true;
+	}
+}
+
+static void undrain_gpu(struct batch *b, const struct gp__nvrm_object *like)
+{
+	memset(&b->args, 0, sizeof(b->args));
+	b->args.only_scheduling = true;
+	for (struct gp__nvrm_object *x = b->o->objects; x; x = x->next) {
+		if (gp__nvrm_is_kind(x, GP__NVRM_GROUP) && x->asked && is_same_gpu(x, like) &&
+		    x->drained)
 			add_group(b, x);
 	}
 	send(b);
@@ -201,6 +222,7 @@ static void finish_gpu(struct gp__nvrm_owner *o, const struct gp__nvrm_object *l
 		x->asked = false;
 		x->result = result;
 		x->verb = now;
+		x->drained &= now != GP__NVRM_START;
 		if (status)
 			x->status = status;
 	}
@@ -215,11 +237,17 @@ static void set_gpu(struct gp__nvrm_owner *o, struct gp__nvrm_object *like, enum
 		finish_gpu(o, like, before, -ENODEV, 0);
 		return;
 	}
+	/* As seen: what was drained needs both, and neither alone lets it run. */
+	if (verb == GP__NVRM_START)
+		undrain_gpu(&b, like);
+	else if (verb == GP__NVRM_DRAIN)
+		note_drained(&b, like);
 	tell_gpu(&b, like, verb);
 	if (b.err && verb != GP__NVRM_START) {
 		/* Some may be held: all run again, or what is in force is not known. */
 		struct batch back = { .o = o, .sub = b.sub };
 
+		undrain_gpu(&back, like);
 		tell_gpu(&back, like, GP__NVRM_START);
 		finish_gpu(o, like, back.err ? verb : GP__NVRM_START, b.err, b.status);
 		return;

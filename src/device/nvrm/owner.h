@@ -91,13 +91,20 @@ struct gp__nvrm_owned {
 /* Copies up to @max of them; how many there are. */
 size_t gp__nvrm_owner_list(struct gp__nvrm_owner *owner, struct gp__nvrm_owned *list, size_t max);
 
+/* Where a channel has its indices, and its ring in the program's memory. */
+struct gp__nvrm_ring {
+	const volatile uint32_t *userd;
+	uint64_t at;
+	uint32_t entries;
+};
+
 /*
- * Where a group's channels have their indices: how many there are, at most @max of them in @userd,
- * mapped for reading until the group goes (removed() has returned) or gp__nvrm_owner_unmap().
- * @node: the GPU's device, /dev/nvidia0. -errno: they cannot be mapped.
+ * Those of a group: how many there are, at most @max of them in @rings, with indices mapped for
+ * reading until the group goes (removed() has returned) or gp__nvrm_owner_unmap(). @node: the GPU's
+ * device, /dev/nvidia0. -errno: they cannot be mapped.
  */
 int gp__nvrm_owner_map(struct gp__nvrm_owner *owner, uint32_t id, const char *node,
-		       const volatile uint32_t **userd, size_t max);
+		       struct gp__nvrm_ring *rings, size_t max);
 void gp__nvrm_owner_unmap(struct gp__nvrm_owner *owner, uint32_t id);
 
 #endif

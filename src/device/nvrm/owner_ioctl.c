@@ -209,6 +209,8 @@ static void fill_object(struct gp__nvrm_owner *o, struct gp__nvrm_object *x, int
 	case GP__NVRM_CHANNEL:
 		x->userd.memory = m->known ? m->channel.userd_memory[0] : 0;
 		x->userd.offset = m->known ? m->channel.userd_offset[0] : 0;
+		x->userd.ring = m->known ? m->channel.ring : 0;
+		x->userd.entries = m->known ? m->channel.entries : 0;
 		break;
 	default:
 		break;

@@ -74,7 +74,7 @@ static int map(struct gp__nvrm_owner *o, struct gp__nvrm_object *channel, const 
 }
 
 int gp__nvrm_owner_map(struct gp__nvrm_owner *o, uint32_t id, const char *node,
-		       const volatile uint32_t **userd, size_t max)
+		       struct gp__nvrm_ring *rings, size_t max)
 {
 	const struct gp__nvrm_object *g;
 	int n = 0, err = -ENOENT;
@@ -87,8 +87,12 @@ int gp__nvrm_owner_map(struct gp__nvrm_owner *o, uint32_t id, const char *node,
 		err = (size_t)n < max ? map(o, x, node) : -ENOSPC;
 		if (err)
 			break;
-		userd[n++] = (const volatile uint32_t *)((const char *)x->userd.page +
-							 x->userd.offset % PAGE);
+		rings[n++] = (struct gp__nvrm_ring){
+			.userd = (const volatile uint32_t *)((const char *)x->userd.page +
+							     x->userd.offset % PAGE),
+			.at = x->userd.ring,
+			.entries = x->userd.entries,
+		};
 	}
 	pthread_mutex_unlock(&o->lock);
 	return err ? err : n;
