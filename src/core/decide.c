@@ -72,7 +72,12 @@ static void start_running(struct gp__entity *w, u64 now)
 
 static void stop_waiting(struct gp__entity *e, const struct gp__entity *by, u64 now)
 {
-	gp__entity_hold(e, gp__why(gp__policy_of(e->dev)->preempt_rule, gp__id_of(by)), now);
+	u8 rule = gp__policy_of(e->dev)->preempt_rule;
+
+	/* Equals by priority are stopped for nothing but another's turn. */
+	if (rule == GP__RULE_PRIORITY && by && by->prio == e->prio)
+		rule = GP__RULE_SLICE;
+	gp__entity_hold(e, gp__why(rule, gp__id_of(by)), now);
 	/* It may have run until now, because the rate limit forbade to stop it. */
 	gp__entity_rekey(e);
 	gp__entity_start_ageing(e);

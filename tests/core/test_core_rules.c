@@ -592,6 +592,8 @@ static void test_hpf_by_weight_the_patient_take_turns(void **state)
 	work(on = actor(ONLINE));
 	start = S.now;
 	assert_int_equal(runs(a) + runs(b), 1);
+	after(150 * GP__MS);
+	assert_why(runs(a) ? b : a, GP__RULE_SLICE, (runs(a) ? a : b)->e.id);
 	for (int i = 0; i < 100; i++) {
 		after(20 * GP__MS);
 		assert_true(runs(on));
