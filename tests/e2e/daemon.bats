@@ -427,9 +427,9 @@ needs_root() {
 	run "$GPREEMPT" policy fiar
 	[ "$status" -eq 1 ]
 	[[ $output == *"there is no policy 'fiar'"* ]]
-	run "$GPREEMPT" policy hpf quantum_ms=3
+	run "$GPREEMPT" policy hpf width=3
 	[ "$status" -eq 2 ]
-	[[ $output == *"policy hpf has no parameter 'quantum_ms'"* ]]
+	[[ $output == *"policy hpf has no parameter 'width'"* ]]
 	run "$GPREEMPT" policy fair quantum_ms=0
 	[ "$status" -eq 2 ]
 	[[ $output == *"quantum_ms is between "* ]]
