@@ -11,7 +11,7 @@ static const struct gp__cmd commands[] = {
 	{ "emu", cmd_emu, "emulated AMD machines for ROCm programs" },
 	{ "help", gp__cmd_help, "explain a command, or list them" },
 	{ "policy", cmd_policy, "by which rule gpreemptd decides; change it" },
-	{ "probe", cmd_probe, "what can be done with the AMD GPUs here, tried and measured" },
+	{ "probe", cmd_probe, "what can be done with the GPUs here, tried and measured" },
 	{ "ps", cmd_ps, "the programs that are joined to gpreemptd" },
 	{ "resume", cmd_resume, "let suspended programs take part again" },
 	{ "run", cmd_run, "run a program with a priority on the GPUs it uses" },

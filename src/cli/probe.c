@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* gpreempt probe: what can be done with the AMD GPUs of this machine, tried and measured. */
+/* gpreempt probe: what can be done with the GPUs of this machine, tried and measured. */
 #include "cli/commands.h"
+#include "cli/probe.h"
 
 #include "base/json.h"
 #include "base/table.h"
@@ -55,9 +56,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = options,
 	.parser = parse,
-	.doc = "Say what can be done with the AMD GPUs of this machine: each way of stopping a "
-	       "queue is tried on a scratch queue and measured, or the rule is named that forbids "
-	       "it.",
+	.doc = "Say what can be done with the GPUs of this machine: each way of stopping a queue "
+	       "is tried on a scratch queue and measured, or the rule is named that forbids it. "
+	       "AMD's come first, then NVIDIA's.",
 };
 
 static const struct {
@@ -176,13 +177,16 @@ static json_t *gpu_json(const struct finding *f)
 	return o;
 }
 
-static int print_json(struct gp__env *env, const struct finding *f, int n)
+static int print_json(struct gp__env *env, const struct finding *f, int n,
+		      const struct nvidia_finding *nv, int nr_nv)
 {
 	json_t *root = gp__json_envelope(), *list = json_array();
 	struct utsname u;
 
 	for (int i = 0; i < n; i++)
 		json_array_append_new(list, gpu_json(&f[i]));
+	for (int i = 0; i < nr_nv; i++)
+		json_array_append_new(list, nvidia_json(&nv[i]));
 	json_object_set_new(root, "kernel",
 			    is_emulated() ? json_null() : gp__json_text(release(&u)));
 	json_object_set_new(root, "emulated", json_boolean(is_emulated()));
@@ -195,7 +199,7 @@ static int print_json(struct gp__env *env, const struct finding *f, int n)
  */
 
 /* A paragraph: the first line begins with @head, the others are as far in. */
-static void print_wrapped(FILE *out, const char *head, const char *text)
+void probe_print_wrapped(FILE *out, const char *head, const char *text)
 {
 	size_t indent = strlen(head), column = indent;
 
@@ -287,7 +291,7 @@ static int print_abilities(struct gp__env *env, const struct gp__kfd_probe *p)
 	err = gp__table_print(t);
 	for (int i = 0; i < n.nr; i++) {
 		snprintf(head, sizeof(head), "%3d) ", i + 1);
-		print_wrapped(env->out, head, n.text[i]);
+		probe_print_wrapped(env->out, head, n.text[i]);
 	}
 	return err;
 }
@@ -356,7 +360,7 @@ static int print_gpu(struct gp__env *env, const struct finding *f)
 
 	print_head(env, f);
 	if (f->err) {
-		print_wrapped(env->out, "  nothing can be done: ", f->reason);
+		probe_print_wrapped(env->out, "  nothing can be done: ", f->reason);
 		return 0;
 	}
 	fputc('\n', env->out);
@@ -370,7 +374,8 @@ static int print_gpu(struct gp__env *env, const struct finding *f)
 	return err;
 }
 
-static int print_text(struct gp__env *env, const struct finding *f, int n)
+static int print_text(struct gp__env *env, const struct finding *f, int n,
+		      const struct nvidia_finding *nv, int nr_nv)
 {
 	bool any = false;
 	int err = 0;
@@ -384,6 +389,11 @@ static int print_text(struct gp__env *env, const struct finding *f, int n)
 	if (any)
 		fprintf(env->out, "\nStop and start: medians with no work on the GPU.%s\n",
 			is_emulated() ? " Emulated, so no times of hardware." : "");
+	for (int i = 0; i < nr_nv && !err; i++) {
+		if (n || i)
+			fputc('\n', env->out);
+		err = nvidia_print(env, &nv[i]);
+	}
 	return err;
 }
 
@@ -399,25 +409,35 @@ static int fail_without_gpu(struct gp__env *env, int nr)
 	if (nr == -ENODEV)
 		return gp__env_fail(env, GP__EXIT_FAILURE, NO_GPU_REMEDY,
 				    "there is no AMD GPU here, or amdgpu is not loaded (modprobe "
-				    "amdgpu)");
+				    "amdgpu), and no NVIDIA GPU");
 	return gp__env_fail(env, GP__EXIT_FAILURE, NULL, "the GPUs cannot be listed: %s",
 			    strerror(-nr));
 }
 
-static int probe_all(struct gp__env *env, const struct gp__kfd_node *node, int first, int n)
+/* Those from @first on, @n of them: the AMD ones, then NVIDIA's. */
+static int probe_all(struct gp__env *env, const struct gp__kfd_node *node, int nr_amd, int first,
+		     int n)
 {
-	struct finding *f = calloc((size_t)n, sizeof(*f));
-	int worked = 0, err;
+	int last = first + n, from_nv = first > nr_amd ? first - nr_amd : 0;
+	int amd = last < nr_amd ? n : nr_amd > first ? nr_amd - first : 0, nv = n - amd;
+	struct finding *f = calloc((size_t)amd + 1, sizeof(*f));
+	struct nvidia_finding *of_nv = calloc((size_t)nv + 1, sizeof(*of_nv));
+	int worked = 0, err = GP__EXIT_FAILURE;
 
-	if (!f)
-		return gp__env_fail(env, GP__EXIT_FAILURE, NULL, "out of memory");
-	for (int i = 0; i < n; i++) {
+	for (int i = 0; f && of_nv && i < amd; i++) {
 		f[i].index = first + i;
 		f[i].err = gp__kfd_probe(&node[first + i], 0, &f[i].probe, f[i].reason);
 		worked += !f[i].err;
 	}
-	err = env->json ? print_json(env, f, n) : print_text(env, f, n);
+	for (int i = 0; f && of_nv && i < nv; i++)
+		worked += nvidia_probe(&of_nv[i], nr_amd + from_nv + i, from_nv + i);
+	if (!f || !of_nv)
+		gp__env_fail(env, GP__EXIT_FAILURE, NULL, "out of memory");
+	else
+		err = env->json ? print_json(env, f, amd, of_nv, nv)
+				: print_text(env, f, amd, of_nv, nv);
 	free(f);
+	free(of_nv);
 	return err || !worked ? GP__EXIT_FAILURE : GP__EXIT_OK;
 }
 
@@ -425,18 +445,22 @@ int cmd_probe(struct gp__env *env, int argc, char **argv)
 {
 	struct gp__kfd_node node[GP__KFD_NODES_MAX];
 	struct args args = { .gpu = -1 };
-	int status, nr;
+	int status, amd, nv, nr;
 
 	if (!gp__cmd_parse(env, &argp, argc, argv, &args, &status))
 		return status;
-	nr = gp__kfd_nodes(node);
-	if (nr <= 0)
-		return fail_without_gpu(env, nr);
+	amd = gp__kfd_nodes(node);
+	/* On an emulated machine there are only its own. */
+	nv = is_emulated() ? 0 : nvidia_count();
+	if (amd <= 0 && !nv)
+		return fail_without_gpu(env, amd);
+	amd = amd < 0 ? 0 : amd;
+	nr = amd + nv;
 	if (args.gpu < 0)
-		return probe_all(env, node, 0, nr);
+		return probe_all(env, node, amd, 0, nr);
 	if (args.gpu >= nr)
 		return gp__env_fail(env, GP__EXIT_FAILURE, "'gpreempt probe' shows all",
 				    "there is no GPU %d: this machine has %d, from 0 to %d",
 				    args.gpu, nr, nr - 1);
-	return probe_all(env, node, args.gpu, 1);
+	return probe_all(env, node, amd, args.gpu, 1);
 }

@@ -152,6 +152,7 @@ assert g["save_bytes_live"] == g["live_queues"] * g["save_bytes_per_queue"]
 
 @test "no GPU: what to do instead" {
 	[ ! -e /sys/class/kfd ] || skip "this machine has amdkfd"
+	[ ! -e /proc/driver/nvidia ] || skip "this machine has NVIDIA's driver"
 	run "$GPREEMPT" probe
 	[ "$status" -eq 1 ]
 	[[ $output == *"no AMD GPU here"*"gpreempt emu exec -- gpreempt probe"* ]]
@@ -160,6 +161,13 @@ assert g["save_bytes_live"] == g["live_queues"] * g["save_bytes_per_queue"]
 	python3 -c 'import json, sys
 d = json.loads(sys.argv[1])
 assert d["schema"] == 1 and "emu exec" in json.dumps(d)' "$output"
+}
+
+@test "NVIDIA: what is missing is said" {
+	! ldconfig -p | grep -q libcuda.so.1 || skip "this machine has libcuda"
+	run "$(dirname "$GPREEMPT")/gpreempt-nvidia-try" GPU-0 /dev/nvidia0
+	[ "$status" -eq 1 ]
+	[[ $output == "context no 0.0 0.0 libcuda.so.1 cannot be loaded"* ]]
 }
 
 @test "a driver that does not do as it is told" {
