@@ -128,6 +128,8 @@ static void check(const struct context *contexts, size_t nr)
 	for (size_t i = 0; i < n; i++) {
 		held += list[i].held ? list[i].group.nr_channels : 0;
 		channels += list[i].group.nr_channels;
+		for (size_t j = 0; j < i; j++)
+			assert_int_not_equal(list[i].group.id, list[j].group.id);
 	}
 	for (size_t i = 0; i < nr; i++) {
 		const struct context *c = &contexts[i];

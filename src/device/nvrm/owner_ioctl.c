@@ -192,8 +192,7 @@ static int duplicate(int fd)
 	return ours < 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : ours;
 }
 
-static void fill_object(struct gp__nvrm_owner *o, struct gp__nvrm_object *x, int fd,
-			const struct made *m)
+static void fill_object(struct gp__nvrm_object *x, int fd, const struct made *m)
 {
 	x->verb = GP__NVRM_START;
 	switch (x->kind) {
@@ -202,7 +201,6 @@ static void fill_object(struct gp__nvrm_owner *o, struct gp__nvrm_object *x, int
 		x->fd = duplicate(fd);
 		break;
 	case GP__NVRM_GROUP:
-		x->id = ++o->last_id;
 		x->engine = m->known ? m->group.engine : 0;
 		x->computes = is_graphics(x->engine);
 		break;
@@ -229,9 +227,11 @@ static bool add(struct gp__nvrm_owner *o, int fd, const struct made *m)
 				       .handle = m->call.object,
 				       .parent = m->call.parent,
 				       .fd = -1 };
-	fill_object(o, x, fd, m);
+	fill_object(x, fd, m);
 	forget_handle(o, x->client, x->handle);
 	pthread_mutex_lock(&o->lock);
+	if (x->kind == GP__NVRM_GROUP)
+		x->id = ++o->last_id;
 	x->next = o->objects;
 	o->objects = x;
 	parent = x->kind == GP__NVRM_CHANNEL ? gp__nvrm_find(o, x->client, x->parent) : NULL;
