@@ -16,6 +16,7 @@
 #define SLICE_LEAST 1
 #define SLICE_MOST 20000
 #define SLICE_PER_WEIGHT 100
+#define PAUSE_NS (10 * GP__MS)
 
 struct gp__nvidia {
 	struct gp__nvrm_owner *owner;
@@ -139,9 +140,19 @@ static bool find_node(void *data, const struct gp__nvrm_group_info *group, char 
 	return true;
 }
 
+/*
+ * A patient program that pauses between two steps is not done: who announces work wants it held
+ * then, too, and not a millisecond after its next kernel.
+ */
+static u64 settle_ns(const struct gp__nvidia *nv)
+{
+	return nv->wish.hints.prio < GP__PRIO_NORMAL ? PAUSE_NS : 0;
+}
+
 static int make_monitor(struct gp__nvidia *nv)
 {
 	const struct gp__nvrm_monitor_options options = { .owner = nv->owner,
+							  .settle_ns = settle_ns(nv),
 							  .node = find_node,
 							  .ready = became_ready,
 							  .idle = became_idle,
