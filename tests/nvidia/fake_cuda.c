@@ -29,6 +29,7 @@ static struct {
 	pthread_mutex_t held; /* by the agent while it is stopped */
 	bool stopped; /* the agent's */
 	uint64_t busy_until;
+	uint64_t device_ns; /* of all kernels: what events measure, however slow this host is */
 	unsigned long launches;
 	struct {
 		uint32_t *state, *thousands;
@@ -204,6 +205,7 @@ static void turn(uint32_t *state, uint32_t n, uint32_t rounds)
 		state[n - 1] ^= 1;
 	gpu.busy_until =
 		(gpu.busy_until > now ? gpu.busy_until : now) + 1000ull * rounds / ROUNDS_PER_US;
+	gpu.device_ns += 1000ull * rounds / ROUNDS_PER_US;
 }
 
 static void end_endless(void)
@@ -255,29 +257,33 @@ FAKE(cuStreamSynchronize, void *stream)
 	return 0;
 }
 
+struct event {
+	uint64_t ends_at, device_ns;
+};
+
 FAKE(cuEventCreate, void **event, unsigned int flags)
 {
-	*event = calloc(1, sizeof(uint64_t));
+	*event = calloc(1, sizeof(struct event));
 	return (int)flags;
 }
 
 FAKE(cuEventRecord, void *event, void *stream)
 {
-	uint64_t now = gp__clock_ns();
-
-	*(uint64_t *)event = gpu.busy_until > now ? gpu.busy_until : now;
+	*(struct event *)event = (struct event){ gpu.busy_until, gpu.device_ns };
 	return !stream;
 }
 
 FAKE(cuEventSynchronize, void *event)
 {
-	work_until(*(uint64_t *)event);
+	work_until(((struct event *)event)->ends_at);
 	return 0;
 }
 
 FAKE(cuEventElapsedTime, float *ms, void *from, void *to)
 {
-	*ms = (float)(*(uint64_t *)to - *(uint64_t *)from) / 1e6f;
+	const struct event *a = from, *b = to;
+
+	*ms = (float)(b->device_ns - a->device_ns) / 1e6f;
 	return 0;
 }
 
