@@ -11,9 +11,11 @@
  *
  *	go					(work, endless) begin
  *	stop					end, check every result, and say what was done
- *	serve SECONDS FROM_MS TO_MS HINT_US KERNELS
+ *	serve SECONDS FROM_MS TO_MS HINT_US TOUCH_US KERNELS
  *						(serve) requests, so many milliseconds apart; where
- *						HINT_US is not -1 each is announced so long before
+ *						HINT_US is not -1 each is announced so long before,
+ *						and TOUCH_US before it a kernel that does nothing
+ *						has the GPU get the program's context ready
  *	quit
  *
  * Kernels do a fixed amount of work, not work for a fixed time: one that is kept off the GPU has to
@@ -35,6 +37,7 @@
 #include "mill.h"
 
 #define DEPTH 4 /* kernels handed over ahead */
+#define WARM_UP 10 /* requests before those that count */
 #define TIMES_MAX 4000000
 
 static const char ptx[] =
@@ -325,14 +328,14 @@ static void sleep_until(uint64_t at)
 
 struct requests {
 	double seconds, from_ms, to_ms;
-	long hint_us; /* -1: they are not announced */
+	long hint_us, touch_us; /* -1: they are not announced, or nothing is done for them before */
 	unsigned int kernels;
 };
 
 static bool parse_requests(const char *line, struct requests *r)
 {
-	return sscanf(line, "serve %lf %lf %lf %ld %u", &r->seconds, &r->from_ms, &r->to_ms,
-		      &r->hint_us, &r->kernels) == 5 &&
+	return sscanf(line, "serve %lf %lf %lf %ld %ld %u", &r->seconds, &r->from_ms, &r->to_ms,
+		      &r->hint_us, &r->touch_us, &r->kernels) == 6 &&
 	       r->seconds > 0 && r->from_ms >= 0 && r->to_ms >= r->from_ms && r->kernels > 0;
 }
 
@@ -346,6 +349,10 @@ static uint64_t serve_one(struct worker *w, const struct requests *r, uint64_t a
 		sleep_until(at - (uint64_t)r->hint_us * 1000);
 		*announced += !gp_hint_arriving(NULL, at);
 	}
+	if (r->touch_us >= 0) {
+		sleep_until(at - (uint64_t)r->touch_us * 1000);
+		turn(w, 0);
+	}
 	sleep_until(at);
 	begin = gp__clock_ns();
 	for (unsigned int k = 0; k < r->kernels; k++)
@@ -357,16 +364,23 @@ static uint64_t serve_one(struct worker *w, const struct requests *r, uint64_t a
 	return took;
 }
 
+static uint64_t some_time_later(const struct requests *r)
+{
+	return gp__clock_ns() +
+	       (uint64_t)((r->from_ms + (r->to_ms - r->from_ms) * drand48()) * 1e6);
+}
+
 static void serve(struct worker *w, const struct requests *r)
 {
-	uint64_t begin = gp__clock_ns(), end = begin + (uint64_t)(r->seconds * 1e9);
-	uint64_t announced = 0, wrong = 0;
+	uint64_t announced = 0, wrong = 0, begin, end;
 
+	for (int i = 0; i < WARM_UP; i++)
+		serve_one(w, r, some_time_later(r), &announced);
+	begin = gp__clock_ns();
+	end = begin + (uint64_t)(r->seconds * 1e9);
 	w->nr_times = 0;
 	while (gp__clock_ns() < end) {
-		double gap_ms = r->from_ms + (r->to_ms - r->from_ms) * drand48();
-
-		note(w, serve_one(w, r, gp__clock_ns() + (uint64_t)(gap_ms * 1e6), &announced));
+		note(w, serve_one(w, r, some_time_later(r), &announced));
 		wrong += !is_right(w);
 	}
 	printf("{");
@@ -389,7 +403,8 @@ static void run_serve(struct worker *w)
 	greet(w, "serve");
 	while (next_command(line, sizeof(line))) {
 		if (!parse_requests(line, &r))
-			die("expected 'serve SECONDS FROM_MS TO_MS HINT_US KERNELS', not ", line);
+			die("expected 'serve SECONDS FROM_MS TO_MS HINT_US TOUCH_US KERNELS', not ",
+			    line);
 		serve(w, &r);
 	}
 }
