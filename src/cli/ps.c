@@ -192,6 +192,7 @@ static void queue_row(struct gp__table *t, const json_t *g, const json_t *q)
 	int_cell(t, q, "pending");
 	gp__table_cellf(t, "%lld of %lld", int_of(q, "level"), int_of(q, "level_requested"));
 	text_cell(t, q, "seen_by");
+	text_cell(t, q, "weight");
 	ms_cell(t, q, "run_ms");
 	ms_cell(t, q, "held_ms");
 	int_cell(t, q, "excluded");
@@ -199,10 +200,10 @@ static void queue_row(struct gp__table *t, const json_t *g, const json_t *q)
 
 static int print_queues(struct gp__env *env, const json_t *list)
 {
-	static const char *const columns[] = { ">QUEUE", ">GROUP",   ">PID",  "<PROGRAM",
-					       ">GPU",	 "<STATE",   "<WORK", ">PENDING",
-					       "<LEVEL", "<SEEN BY", ">USED", ">HELD",
-					       ">STOPS", NULL };
+	static const char *const columns[] = { ">QUEUE", ">GROUP",   ">PID",	"<PROGRAM",
+					       ">GPU",	 "<STATE",   "<WORK",	">PENDING",
+					       "<LEVEL", "<SEEN BY", "<WEIGHT", ">USED",
+					       ">HELD",	 ">STOPS",   NULL };
 	struct gp__table *t = gp__table_new(env);
 	json_t *group, *queue;
 	size_t i, j;

@@ -29,6 +29,21 @@ static const char *seen_by(const struct gp__lodger *l)
 	}
 }
 
+/* NULL: the device's own. */
+static json_t *weight_json(u32 weight)
+{
+	switch (weight) {
+	case 0:
+		return json_null();
+	case GP__WEIGHT_LEAST:
+		return json_string("least");
+	case GP__WEIGHT_MOST:
+		return json_string("most");
+	default:
+		return json_sprintf("%u", weight);
+	}
+}
+
 static json_t *queue_json(const struct gp__lodger *l, u64 now)
 {
 	const struct gp__queue *q = &l->queue;
@@ -39,6 +54,7 @@ static json_t *queue_json(const struct gp__lodger *l, u64 now)
 	json_object_set_new(o, "has_work", json_boolean(q->ready));
 	json_object_set_new(o, "pending", json_integer(q->pending));
 	json_object_set_new(o, "seen_by", json_string(seen_by(l)));
+	json_object_set_new(o, "weight", weight_json(q->weight));
 	json_object_set_new(o, "level", json_integer(q->level));
 	json_object_set_new(o, "level_requested", json_integer(q->level_requested));
 	json_object_set_new(o, "run_ms", json_real(ms(gp__queue_run_ns(q, now))));

@@ -255,6 +255,22 @@ static void a_daemon_that_hangs_holds_nobody(void **state)
 	rig_down(&t.rig);
 }
 
+static bool has_weight(struct rig *r, const char *weight)
+{
+	json_t *answer = rig_ask(r, "{\"op\":\"list\"}"), *group, *queue;
+	bool any = false;
+	size_t i, j;
+
+	json_array_foreach (json_object_get(answer, "groups"), i, group)
+		json_array_foreach (json_object_get(group, "queues"), j, queue) {
+			const char *is = json_string_value(json_object_get(queue, "weight"));
+
+			any |= is && !strcmp(is, weight);
+		}
+	json_decref(answer);
+	return any;
+}
+
 /* Two trainers on the shortest slices would get nothing done: nobody keeps one by himself. */
 static void weights_end_with_who_gave_them(void **state)
 {
@@ -279,6 +295,7 @@ static void weights_end_with_who_gave_them(void **state)
 	EVENTUALLY(t.online.weight[1] == GP__WEIGHT_MOST);
 	EVENTUALLY(t.offline.weight[1] == GP__WEIGHT_LEAST && other.weight[1] == GP__WEIGHT_LEAST);
 	EVENTUALLY(t.offline.stopped[1] != other.stopped[1]);
+	EVENTUALLY(has_weight(&t.rig, "most") && has_weight(&t.rig, "least"));
 	/* The one that is held runs on when the daemon hangs, and not on the shortest slice. */
 	rig_hang(&t.rig, true);
 	EVENTUALLY(!t.offline.stopped[1] && !other.stopped[1]);
