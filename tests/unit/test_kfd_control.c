@@ -292,6 +292,35 @@ static void update_passes_what_the_runtime_set(void **state)
 	assert_false(fake_runs(0));
 }
 
+static uint32_t updated[QUEUES];
+static size_t nr_updated;
+
+static int note_updates(int fd, unsigned long request, void *args)
+{
+	if (request == GP_KFD_UPDATE_QUEUE && nr_updated < QUEUES)
+		updated[nr_updated++] = ((const struct gp_kfd_update_queue *)args)->queue_id;
+	return fake_ioctl(fd, request, args);
+}
+
+/* Of the last it cannot be known. */
+static void update_begins_with_the_queue_that_was_used_most(void **state)
+{
+	static const int order[QUEUES] = { 3, 1, 2, 0 };
+	static uint64_t written[QUEUES] = { 0, 5, 1, 0 };
+	struct lab *lab = *state;
+
+	nr_updated = 0;
+	assert_int_equal(
+		gp__kfd_control_open_by(&lab->c, note_updates, lab->kfd, 0, GP__KFD_WAY_UPDATE), 0);
+	for (int i = 0; i < QUEUES; i++)
+		lab->queue[i].write_index = i == QUEUES - 1 ? 8 : (uint64_t)&written[i];
+	assert_int_equal(set(lab, GP__KFD_SAVE, QUEUES), QUEUES);
+	assert_running(lab, 0, QUEUES, false);
+	for (int i = 0; i < QUEUES; i++)
+		assert_int_equal(updated[i], lab->queue[order[i]].id);
+	gp__kfd_control_close(&lab->c);
+}
+
 static void update_is_for_own_queues_and_saving(void **state)
 {
 	struct lab *lab = *state;
@@ -610,6 +639,7 @@ int main(void)
 		TEST(a_stop_that_cannot_be_undone_says_so),
 		TEST(refusals_are_not_tried_again),
 		TEST(update_passes_what_the_runtime_set),
+		TEST(update_begins_with_the_queue_that_was_used_most),
 		TEST(update_is_for_own_queues_and_saving),
 		TEST(dbgtrap_stops_all_in_one_call),
 		TEST(dbgtrap_has_a_grace_period),

@@ -9,6 +9,8 @@
  */
 #include "device/kfd/way.h"
 
+#include "base/own_memory.h"
+
 /* The upper bytes say to which XCC packets go. */
 #define PERCENTAGE_MASK 0xffu
 
@@ -36,13 +38,44 @@ static int update(const struct gp__kfd_control *c, const struct gp__kfd_queue_in
 	return gp__kfd_call(c, GP_KFD_UPDATE_QUEUE, &args);
 }
 
+/* How much it was used so far. Runtimes make queues that most programs never use, or hardly. */
+static uint64_t used(const struct gp__kfd_queue_info *q)
+{
+	uint64_t written;
+
+	if (gp__read_own_memory(&written, (const void *)q->write_index, sizeof(written)))
+		return written;
+	return UINT64_MAX;
+}
+
+/* The pending one that was used most. */
+static struct gp__kfd_target *next_of(struct gp__kfd_target *t, size_t n)
+{
+	struct gp__kfd_target *next = NULL;
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t u = t[i].result == GP__KFD_PENDING ? used(t[i].queue) : 0;
+
+		if (t[i].result == GP__KFD_PENDING && (!next || u > most)) {
+			next = &t[i];
+			most = u;
+		}
+	}
+	return next;
+}
+
+/*
+ * Each call takes a while, and what is not stopped yet runs on meanwhile: the queue that does most
+ * comes first.
+ */
 static void set(struct gp__kfd_control *c, enum gp__kfd_verb verb, struct gp__kfd_target *t,
 		size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (t[i].result == GP__KFD_PENDING)
-			t[i].result = update(c, t[i].queue, verb != GP__KFD_START);
-	}
+	struct gp__kfd_target *next;
+
+	while ((next = next_of(t, n)))
+		next->result = update(c, next->queue, verb != GP__KFD_START);
 }
 
 const struct gp__kfd_way_ops gp__kfd_way_update = {
