@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 /* Instructions a wave runs at a time: some 30 microseconds of a host's time. */
 #define SLICE 1000
@@ -485,6 +486,9 @@ static void *work(void *arg)
 	struct gfx9_gpu *gpu = w->gpu;
 	bool quit = false;
 
+	/* Of this thread alone, as Linux has it. Where it cannot be, it is as before. */
+	if (gpu->config.nice && nice(gpu->config.nice) < 0)
+		errno = 0;
 	while (!quit) {
 		uint64_t changes = atomic_load(&gpu->changes);
 		bool any = turns(w);

@@ -232,6 +232,7 @@ static struct gfx9_gpu *make_gpu(struct emu_node *n)
 		.nr_xccs = c->nr_xccs,
 		.xcc_cus = c->xcc_cus,
 		.threads = c->threads > 0 ? c->threads : 1,
+		.nice = c->nice,
 		.cwsr = c->cwsr,
 		.trace = c->trace ? emu_trace_change : NULL,
 		.trace_ctx = n,
