@@ -30,8 +30,11 @@ $(BUILD)/.tests-enabled: | $(BUILD)/build.ninja
 
 demo:
 	@scripts/deps demo
+	@# A build that was set up before ROCr came has no programs yet.
+	@grep -qs online_server $(BUILD)/build.ninja || [ ! -e $(BUILD)/build.ninja ] || \
+		meson setup --reconfigure $(BUILD)
 	@$(MAKE) --no-print-directory all
-	$(GPREEMPT) sim scenarios/seed004-basic.ini --compare none,hpf
+	$(GPREEMPT) demo --report $(BUILD)/demo.html
 
 test:
 	@scripts/deps test
@@ -105,7 +108,7 @@ clean:
 
 help:
 	@echo 'make            build into $(BUILD)/'
-	@echo 'make demo       set up, build, and show an online and an offline program share a GPU'
+	@echo 'make demo       set up, build, and show two programs share an emulated GPU'
 	@echo 'make test       set up, build, and run the unit and end-to-end tests'
 	@echo 'make bench      run every benchmark of this build'
 	@echo 'make bench-nvidia-pack'

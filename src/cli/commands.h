@@ -6,6 +6,7 @@
 #include "base/cmd.h"
 
 int cmd_bench(struct gp__env *env, int argc, char **argv);
+int cmd_demo(struct gp__env *env, int argc, char **argv);
 int cmd_doctor(struct gp__env *env, int argc, char **argv);
 int cmd_emu(struct gp__env *env, int argc, char **argv);
 int cmd_policy(struct gp__env *env, int argc, char **argv);

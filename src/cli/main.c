@@ -7,6 +7,7 @@
 
 static const struct gp__cmd commands[] = {
 	{ "bench", cmd_bench, "measure what this build costs on this machine" },
+	{ "demo", cmd_demo, "an online and an offline program share an emulated GPU" },
 	{ "doctor", cmd_doctor, "what is wrong here, and what to do about it" },
 	{ "emu", cmd_emu, "emulated AMD machines for ROCm programs" },
 	{ "help", gp__cmd_help, "explain a command, or list them" },

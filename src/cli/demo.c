@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: MIT
+/* gpreempt demo: what gpreempt is good for, shown on an emulated GPU with two programs as they are.
+ */
+#include "cli/demo.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/table.h"
+#include "base/units.h"
+#include "cli/commands.h"
+
+#define REQUESTS 300
+#define REQUESTS_MIN 10
+#define REQUESTS_MAX 10000
+#define REPORT "gpreempt-demo.html"
+
+enum { KEY_REQUESTS = 0x100, KEY_REPORT, KEY_NO_REPORT };
+
+struct args {
+	uint64_t requests;
+	const char *report; /* NULL: none */
+};
+
+static const struct argp_option options[] = {
+	{ "requests", KEY_REQUESTS, "N", 0, "requests in each mode; 300", 0 },
+	{ "report", KEY_REPORT, "FILE", 0, "where the report goes; " REPORT, 0 },
+	{ "no-report", KEY_NO_REPORT, NULL, 0, "write none", 0 },
+	{ 0 },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct args *a = state->input;
+	char expected[80];
+
+	switch (key) {
+	case KEY_REQUESTS:
+		if (!gp__parse_u64(arg, REQUESTS_MIN, REQUESTS_MAX, &a->requests))
+			return 0;
+		return gp__cmd_usage(
+			state, "--requests: '%s' is not %s", arg,
+			gp__expect_u64(expected, sizeof(expected), REQUESTS_MIN, REQUESTS_MAX));
+	case KEY_REPORT:
+		a->report = arg;
+		return 0;
+	case KEY_NO_REPORT:
+		a->report = NULL;
+		return 0;
+	case ARGP_KEY_ARG:
+		return gp__cmd_usage(state, "'%s' is not understood: it takes no arguments", arg);
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	.doc = "Show what gpreempt does: an inference server and a trainer, unmodified ROCm "
+	       "programs, "
+	       "on one emulated GPU; alone, together, and together under gpreempt. Ends with a "
+	       "table and a report to look at. Takes about three minutes.",
+};
+
+/*
+ * The table
+ */
+
+static void add_columns(struct gp__table *t)
+{
+	gp__table_column(t, "MODE", GP__LEFT);
+	gp__table_column(t, "REQUESTS", GP__RIGHT);
+	gp__table_column(t, "P50", GP__RIGHT);
+	gp__table_column(t, "P99", GP__RIGHT);
+	gp__table_column(t, "P99 GPU", GP__RIGHT);
+	gp__table_column(t, "X ALONE", GP__RIGHT);
+	gp__table_column(t, "STEPS/S", GP__RIGHT);
+	gp__table_column(t, "KEPT", GP__RIGHT);
+	gp__table_column(t, "PREEMPTIONS", GP__RIGHT);
+	gp__table_column(t, "RESULTS", GP__LEFT);
+}
+
+static void add_row(struct gp__table *t, const struct demo_mode *m)
+{
+	const struct demo_figures *f = &m->figures;
+	char text[32];
+
+	gp__table_row(t);
+	gp__table_cell(t, m->name);
+	if (*m->unsupported)
+		return;
+	gp__table_cellf(t, "%zu", m->requests.n);
+	gp__table_cellf(t, "%.1f ms", f->p50_ms);
+	gp__table_cellf(t, "%.1f ms", f->p99_ms);
+	gp__table_cell(t, gp__format_duration(text, sizeof(text), (uint64_t)f->p99_device_ns));
+	gp__table_cellf(t, "%.2fx", f->x_alone);
+	gp__table_cellf(t, "%.2f", f->steps_per_s);
+	gp__table_cellf(t, "%.1f %%", f->kept_pct);
+	gp__table_cellf(t, "%" PRIu64, f->preemptions);
+	gp__table_cell(t, f->identical ? "identical" : "DIFFERENT");
+}
+
+static const struct demo_mode *find_mode(const struct demo_mode *modes, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!strcmp(modes[i].name, name) && !*modes[i].unsupported)
+			return &modes[i];
+	}
+	return NULL;
+}
+
+static void print_sentences(FILE *out, const struct demo_mode *modes, size_t n)
+{
+	const struct demo_mode *native = find_mode(modes, n, "native");
+	const struct demo_mode *best = find_mode(modes, n, "lv3");
+
+	fprintf(out, "\n");
+	if (native && best)
+		fprintf(out,
+			"Beside the trainer, of a hundred requests the slowest takes %.1f times as "
+			"long as alone; under gpreempt %.2f times.\nThe trainer is stopped in the "
+			"middle of kernels, %" PRIu64
+			" times, and keeps %.1f %% of the time that the requests leave it.\n",
+			native->figures.x_alone, best->figures.x_alone, best->figures.preemptions,
+			best->figures.kept_pct);
+	for (size_t i = 0; i < n; i++) {
+		if (*modes[i].unsupported)
+			fprintf(out, "%s is not shown: %s.\n", modes[i].name, modes[i].unsupported);
+	}
+	fprintf(out,
+		"P50 and P99 are wall time on an emulated GPU. P99 GPU is what the GPU executed "
+		"between a request's\narrival and its answer, for anybody, by its own clock; "
+		"X ALONE compares that.\n");
+}
+
+static int print_text(struct gp__env *env, const struct demo_mode *modes, size_t n)
+{
+	struct gp__table *t = gp__table_new(env);
+	int err;
+
+	add_columns(t);
+	for (size_t i = 0; i < n; i++)
+		add_row(t, &modes[i]);
+	err = gp__table_print(t);
+	print_sentences(env->out, modes, n);
+	return err ? GP__EXIT_FAILURE : GP__EXIT_OK;
+}
+
+/*
+ * JSON
+ */
+
+static json_t *mode_json(const struct demo_mode *m)
+{
+	json_t *o = json_pack("{s:s}", "name", m->name), *online, *offline;
+	const struct demo_figures *f = &m->figures;
+	bool any = m->requests.n;
+
+	if (*m->unsupported) {
+		json_object_set_new(o, "unsupported", gp__json_text(m->unsupported));
+		return o;
+	}
+	online = json_object();
+	offline = json_object();
+	gp__json_set_u64(online, "requests", true, m->requests.n);
+	gp__json_set_real(online, "p50_ms", any, f->p50_ms);
+	gp__json_set_real(online, "p99_ms", any, f->p99_ms);
+	gp__json_set_real(online, "x_alone", f->x_alone > 0, f->x_alone);
+	gp__json_set_u64(online, "p99_device_cycles", any, (uint64_t)f->p99_device_ns);
+	gp__json_set_real(offline, "steps_per_s", f->steps_per_s > 0, f->steps_per_s);
+	gp__json_set_real(offline, "kept_pct", f->kept_pct > 0, f->kept_pct);
+	json_object_set_new(offline, "identical", json_boolean(f->identical));
+	json_object_set_new(o, "online", online);
+	json_object_set_new(o, "offline", offline);
+	gp__json_set_u64(o, "preemptions", true, f->preemptions);
+	return o;
+}
+
+json_t *demo_json(const struct demo_mode *modes, size_t n)
+{
+	json_t *root = gp__json_envelope(), *list = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(list, mode_json(&modes[i]));
+	json_object_set_new(root, "modes", list);
+	return root;
+}
+
+/*
+ * The command
+ */
+
+static void tell_mode(struct gp__env *env, const struct demo_mode *m, uint64_t began)
+{
+	double seconds = (double)(gp__clock_ns() - began) / 1e9;
+
+	if (*m->unsupported)
+		fprintf(env->err, "%s: not here: %s\n", m->name, m->unsupported);
+	else
+		fprintf(env->err, "%s: %s: %zu requests and %zu steps in %.0f s\n", m->name,
+			m->title, m->requests.n, m->steps.n, seconds);
+}
+
+static int run_modes(struct demo_stage *s, struct demo_mode *modes, size_t n)
+{
+	struct demo_steps expected = { 0 };
+	uint64_t most = 1;
+	int status = 0;
+
+	for (size_t i = 0; i < n && !status; i++) {
+		uint64_t began = gp__clock_ns();
+
+		status = demo_stage_run(s, &modes[i]);
+		if (!status)
+			tell_mode(s->env, &modes[i], began);
+		if (modes[i].steps.n > most)
+			most = modes[i].steps.n;
+	}
+	if (!status)
+		status = demo_stage_expect(s, most, &expected);
+	for (size_t i = 0; i < n && !status; i++) {
+		if (!*modes[i].unsupported)
+			demo_figures_make(&modes[i], &modes[0], &expected);
+	}
+	demo_steps_free(&expected);
+	return status;
+}
+
+/* The table is there already: a report that cannot be written is no reason to lose it. */
+static int write_report(struct gp__env *env, const char *path, const struct demo_mode *modes,
+			size_t n)
+{
+	int err = demo_report_write(path, modes, n);
+
+	if (err) {
+		fprintf(env->err,
+			"gpreempt: the report cannot be written: %s: %s; --report names another "
+			"file\n",
+			path, strerror(-err));
+		return GP__EXIT_FAILURE;
+	}
+	fprintf(env->json ? env->err : env->out, "%sThe report is %s: open it in a browser.\n",
+		env->json ? "" : "\n", path);
+	return GP__EXIT_OK;
+}
+
+static bool all_identical(const struct demo_mode *modes, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!*modes[i].unsupported && !modes[i].figures.identical)
+			return false;
+	}
+	return true;
+}
+
+static int show(struct gp__env *env, const struct args *a, const struct demo_mode *modes, size_t n)
+{
+	int status;
+
+	if (env->json)
+		status = gp__json_print(env, demo_json(modes, n)) ? GP__EXIT_FAILURE : GP__EXIT_OK;
+	else
+		status = print_text(env, modes, n);
+	if (a->report && write_report(env, a->report, modes, n))
+		status = GP__EXIT_FAILURE;
+	/* The figures are worth nothing then, and whoever looks at the status should know. */
+	return all_identical(modes, n) ? status : GP__EXIT_FAILURE;
+}
+
+int cmd_demo(struct gp__env *env, int argc, char **argv)
+{
+	struct args a = { .requests = REQUESTS, .report = REPORT };
+	struct demo_mode modes[] = {
+		{ .name = "alone", .title = "each program alone", .apart = true },
+		{ .name = "native", .title = "both together, without gpreempt" },
+		{ .name = "lv1", .title = "both under gpreempt, at level 1", .level = 1 },
+		{ .name = "lv2",
+		  .title = "both under gpreempt, at level 2",
+		  .level = 2,
+		  .needs_series = true },
+		{ .name = "lv3", .title = "both under gpreempt, at level 3", .level = 3 },
+	};
+	const size_t n = sizeof(modes) / sizeof(modes[0]);
+	struct demo_stage stage;
+	int status;
+
+	if (!gp__cmd_parse(env, &argp, argc, argv, &a, &status))
+		return status;
+	demo_signals_catch();
+	status = demo_stage_open(&stage, env, a.requests);
+	if (!status)
+		status = run_modes(&stage, modes, n);
+	demo_stage_close(&stage);
+	if (!status)
+		status = show(env, &a, modes, n);
+	for (size_t i = 0; i < n; i++)
+		demo_mode_free(&modes[i]);
+	if (demo_signal()) {
+		/* As if it had ended us; everything is cleaned up. */
+		signal(demo_signal(), SIG_DFL);
+		raise(demo_signal());
+	}
+	return status;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gpreempt demo: an online and an offline program on one emulated GPU, alone, together, and under
+ * gpreempt. The stage runs them (demo_stage.c), what they and the machine said is read
+ * (demo_trace.c), figures are made of it (demo_figures.c), and shown (demo.c, demo_report.c).
+ */
+#ifndef GP_CLI_DEMO_H
+#define GP_CLI_DEMO_H
+
+#include <jansson.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/env.h"
+
+enum demo_who { DEMO_ONLINE, DEMO_OFFLINE, DEMO_PROGRAMS };
+
+/* Times are in nanoseconds of the host's monotonic clock, unless they are the device's. */
+struct demo_request {
+	uint64_t arrived, answered;
+	uint64_t device_arrived, device_answered;
+};
+
+struct demo_step {
+	uint64_t ended, digest;
+};
+
+struct demo_span {
+	uint64_t from, to;
+};
+
+struct demo_requests {
+	struct demo_request *at;
+	size_t n;
+};
+
+struct demo_steps {
+	struct demo_step *at;
+	size_t n;
+};
+
+struct demo_spans {
+	struct demo_span *at;
+	size_t n;
+};
+
+/* A line of the machine's trace. */
+struct demo_change {
+	uint64_t host, device;
+	/* Of the GPU's own: how long it was busy before, by the device's clock and the host's. */
+	uint64_t busy, busy_host;
+	enum demo_who who; /* of a program's */
+	bool on;
+};
+
+struct demo_changes {
+	struct demo_change *at;
+	size_t n;
+};
+
+struct demo_figures {
+	double p50_ms, p99_ms; /* wall */
+	double p50_device_ns, p99_device_ns, x_alone;
+	double steps_per_s, kept_pct;
+	bool identical;
+	uint64_t preemptions;
+};
+
+/* One way to run the two programs, and what was seen. */
+struct demo_mode {
+	const char *name, *title;
+	int level; /* at which they are scheduled; 0: nobody schedules them */
+	bool needs_series; /* a driver with gpreempt's series */
+	bool apart; /* one after the other */
+
+	char unsupported[256]; /* why there is nothing to show; "": there is */
+	pid_t pid[DEMO_PROGRAMS];
+	struct demo_requests requests;
+	struct demo_steps steps;
+	struct demo_changes gpu, programs; /* of the trace: the GPU as a whole, and who was on it */
+	struct demo_spans on[DEMO_PROGRAMS]; /* the same as spans */
+	struct demo_spans held; /* the offline program, by the scheduler's decisions */
+	struct demo_figures figures;
+};
+
+/* Appends a zeroed item of @size to the @n at @items; NULL: out of memory. */
+void *demo_append(void *items, size_t *n, size_t size);
+#define DEMO_APPEND(list) \
+	(((list)->at = demo_append((list)->at, &(list)->n, sizeof(*(list)->at))) != NULL)
+#define DEMO_LAST(list) (&(list)->at[(list)->n - 1])
+
+/*
+ * The stage
+ */
+
+struct demo_program {
+	const char *name; /* for people */
+	pid_t pid; /* 0: none runs */
+	int out; /* its standard output; -1: closed */
+	char err[PATH_MAX]; /* the file of its standard error */
+	char line[256]; /* what has come of a line */
+	size_t used;
+};
+
+struct demo_stage {
+	struct gp__env *env;
+	uint64_t requests;
+	char folder[64]; /* "": none yet */
+	char self[PATH_MAX], file[DEMO_PROGRAMS][PATH_MAX], daemon_file[PATH_MAX];
+	char machine[64], machine_dir[PATH_MAX], trace[PATH_MAX], decisions[PATH_MAX];
+	pid_t machine_pid;
+	struct demo_program program[DEMO_PROGRAMS], daemon;
+};
+
+/* Finds what is needed, and makes a folder. 0, or an exit status after telling. */
+int demo_stage_open(struct demo_stage *s, struct gp__env *env, uint64_t requests);
+/* Everything that was started ends, and the folder goes. May be called at any time. */
+void demo_stage_close(struct demo_stage *s);
+/* Runs the mode, and fills in all but its figures. */
+int demo_stage_run(struct demo_stage *s, struct demo_mode *m);
+/* The digests that so many steps must have: of the offline program on the host. */
+int demo_stage_expect(struct demo_stage *s, uint64_t steps, struct demo_steps *expected);
+/* From now on signals that end us are noted; which one came, or 0. */
+void demo_signals_catch(void);
+int demo_signal(void);
+
+/*
+ * What was seen
+ */
+
+/* A sentence in @why where it is not all there. */
+bool demo_trace_read(struct demo_mode *m, const char *path, char *why, size_t size);
+bool demo_decisions_read(struct demo_mode *m, const char *path);
+/* How long the GPU was busy until then, both by its own clock. */
+uint64_t demo_busy_at(const struct demo_mode *m, uint64_t device_ns);
+/* The same until a time of the host's, by both clocks. */
+struct demo_busy {
+	double device, host;
+};
+struct demo_busy demo_busy_until(const struct demo_mode *m, uint64_t host_ns);
+
+/* @alone is the first of the modes. */
+void demo_figures_make(struct demo_mode *m, const struct demo_mode *alone,
+		       const struct demo_steps *expected);
+/* Of each request: wall and device time, in the order they came. */
+uint64_t demo_device_ns(const struct demo_mode *m, const struct demo_request *r);
+void demo_mode_free(struct demo_mode *m);
+void demo_steps_free(struct demo_steps *s);
+
+/*
+ * Showing it
+ */
+
+json_t *demo_json(const struct demo_mode *modes, size_t n);
+/* 0 or -errno. */
+int demo_report_write(const char *path, const struct demo_mode *modes, size_t n);
+
+#endif

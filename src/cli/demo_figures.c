@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Figures of a mode.
+ *
+ * Latencies are taken by two clocks. Wall time is what a person with a watch would see of an
+ * emulated GPU; device time is what the GPU executed between the arrival of a request and its
+ * answer, whosever work it was, and does not depend on how fast or busy the host is.
+ *
+ * Steps are counted in wall time, since what a scheduler costs a patient program is also time in
+ * which the GPU does nothing. For the figures not to depend on what else the host does, wall time
+ * is taken at the speed that the host had while the offline program was alone: the trace says how
+ * much device time it emulated in the time that the GPU was busy.
+ */
+#include "cli/demo.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NS_PER_S 1e9
+#define NS_PER_MS 1e6
+
+uint64_t demo_device_ns(const struct demo_mode *m, const struct demo_request *r)
+{
+	return demo_busy_at(m, r->device_answered) - demo_busy_at(m, r->device_arrived);
+}
+
+/*
+ * Latency
+ */
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Sorts them. What so many percent of them do not exceed. */
+static double quantile(double *values, size_t n, size_t percent)
+{
+	if (!n)
+		return 0;
+	qsort(values, n, sizeof(*values), compare);
+	return values[(n * percent + 99) / 100 - 1];
+}
+
+static void make_latency(struct demo_mode *m)
+{
+	struct demo_figures *f = &m->figures;
+	size_t n = m->requests.n;
+	double *values = calloc(n ? n : 1, sizeof(*values));
+
+	if (!values)
+		return;
+	for (size_t i = 0; i < n; i++)
+		values[i] = (double)(m->requests.at[i].answered - m->requests.at[i].arrived);
+	f->p50_ms = quantile(values, n, 50) / NS_PER_MS;
+	f->p99_ms = quantile(values, n, 99) / NS_PER_MS;
+	for (size_t i = 0; i < n; i++)
+		values[i] = (double)demo_device_ns(m, &m->requests.at[i]);
+	f->p50_device_ns = quantile(values, n, 50);
+	f->p99_device_ns = quantile(values, n, 99);
+	free(values);
+}
+
+/*
+ * Steps
+ */
+
+/* The time in which the programs were together, or the offline one was alone. */
+static struct demo_span window_of(const struct demo_mode *m)
+{
+	const struct demo_requests *r = &m->requests;
+	const struct demo_steps *s = &m->steps;
+
+	if (m->apart && s->n)
+		return (struct demo_span){ s->at[0].ended, s->at[s->n - 1].ended };
+	if (!m->apart && r->n)
+		return (struct demo_span){ r->at[0].arrived, r->at[r->n - 1].answered };
+	return (struct demo_span){ 0 };
+}
+
+/* How fast the host emulates, and how long the window was at that speed: by the device's clock. */
+struct pace {
+	double speed, device_ns;
+};
+
+static struct pace pace_of(const struct demo_mode *m, struct demo_span window)
+{
+	struct demo_busy from = demo_busy_until(m, window.from), to = demo_busy_until(m, window.to);
+	double device = to.device - from.device, host = to.host - from.host;
+	double idle = (double)(window.to - window.from) - host;
+	struct pace p = { 0 };
+
+	if (host <= 0)
+		return p;
+	p.speed = device / host;
+	p.device_ns = device + idle * p.speed;
+	return p;
+}
+
+/* From the end of the first step in the window to that of the last. */
+static struct demo_span span_of_steps(const struct demo_mode *m, struct demo_span window, size_t *n)
+{
+	struct demo_span span = { 0 };
+
+	*n = 0;
+	for (size_t i = 0; i < m->steps.n; i++) {
+		uint64_t at = m->steps.at[i].ended;
+
+		if (at < window.from || at > window.to)
+			continue;
+		span.from = (*n)++ ? span.from : at;
+		span.to = at;
+	}
+	return span;
+}
+
+/* What requests take of the GPU where they are alone there, of so much of the device's time. */
+static double online_share(const struct demo_mode *m, const struct demo_mode *alone,
+			   double device_ns)
+{
+	uint64_t took = 0;
+
+	if (m->apart || !alone->requests.n || device_ns <= 0)
+		return 0;
+	for (size_t i = 0; i < alone->requests.n; i++)
+		took += demo_device_ns(alone, &alone->requests.at[i]);
+	return (double)took / (double)alone->requests.n * (double)m->requests.n / device_ns;
+}
+
+static void make_steps(struct demo_mode *m, const struct demo_mode *alone)
+{
+	struct demo_span window = window_of(m), steps;
+	double left = 1 - online_share(m, alone, pace_of(m, window).device_ns), took;
+	size_t n;
+
+	steps = span_of_steps(m, window, &n);
+	took = pace_of(m, steps).device_ns;
+	if (n < 2 || took <= 0)
+		return;
+	m->figures.steps_per_s =
+		(double)(n - 1) / took * pace_of(alone, window_of(alone)).speed * NS_PER_S;
+	if (alone->figures.steps_per_s > 0 && left > 0)
+		m->figures.kept_pct =
+			100 * m->figures.steps_per_s / (alone->figures.steps_per_s * left);
+}
+
+static bool is_identical(const struct demo_steps *got, const struct demo_steps *expected)
+{
+	for (size_t i = 0; i < got->n; i++) {
+		if (i >= expected->n || got->at[i].digest != expected->at[i].digest)
+			return false;
+	}
+	return got->n;
+}
+
+void demo_figures_make(struct demo_mode *m, const struct demo_mode *alone,
+		       const struct demo_steps *expected)
+{
+	make_latency(m);
+	m->figures.x_alone = alone->figures.p99_device_ns > 0
+				     ? m->figures.p99_device_ns / alone->figures.p99_device_ns
+				     : 0;
+	make_steps(m, alone);
+	m->figures.identical = is_identical(&m->steps, expected);
+	m->figures.preemptions = m->held.n;
+}
+
+void demo_steps_free(struct demo_steps *s)
+{
+	free(s->at);
+	*s = (struct demo_steps){ 0 };
+}
+
+void demo_mode_free(struct demo_mode *m)
+{
+	free(m->requests.at);
+	demo_steps_free(&m->steps);
+	free(m->gpu.at);
+	free(m->programs.at);
+	free(m->held.at);
+	for (int i = 0; i < DEMO_PROGRAMS; i++)
+		free(m->on[i].at);
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The report: one file with everything in it, made from demo_report.html, where the figures and
+ * times of all modes replace a mark. It needs nothing from anywhere else.
+ */
+#include "cli/demo.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MARK "@DATA@"
+#define NS_PER_MS 1e6
+#define NS_PER_US 1e3
+/* What is shown before the first request. */
+#define BEFORE_NS 200000000u
+
+/* demo_report.html, made into a string when this is built. */
+extern const char demo_page[];
+
+static double ms_since(uint64_t zero, uint64_t ns)
+{
+	return ((double)ns - (double)zero) / NS_PER_MS;
+}
+
+static json_t *pair(uint64_t zero, uint64_t from, uint64_t to)
+{
+	return json_pack("[f, f]", ms_since(zero, from), ms_since(zero, to));
+}
+
+/* Those that end after the beginning of what is shown. */
+static json_t *spans_json(const struct demo_spans *spans, uint64_t zero, uint64_t end)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < spans->n; i++) {
+		const struct demo_span *s = &spans->at[i];
+
+		if (s->to > zero && s->from < end)
+			json_array_append_new(list, pair(zero, s->from, s->to));
+	}
+	return list;
+}
+
+static json_t *timeline_json(const struct demo_mode *m)
+{
+	const struct demo_requests *r = &m->requests;
+	uint64_t zero = r->at[0].arrived - BEFORE_NS, end = r->at[r->n - 1].answered;
+	json_t *requests = json_array();
+
+	for (size_t i = 0; i < r->n; i++)
+		json_array_append_new(requests, pair(zero, r->at[i].arrived, r->at[i].answered));
+	return json_pack("{s:f, s:o, s:o, s:o, s:o}", "length_ms", ms_since(zero, end), "requests",
+			 requests, "online", spans_json(&m->on[DEMO_ONLINE], zero, end), "offline",
+			 spans_json(&m->on[DEMO_OFFLINE], zero, end), "held",
+			 spans_json(&m->held, zero, end));
+}
+
+static void add_latencies(json_t *o, const struct demo_mode *m)
+{
+	json_t *wall = json_array(), *device = json_array();
+
+	for (size_t i = 0; i < m->requests.n; i++) {
+		const struct demo_request *r = &m->requests.at[i];
+
+		json_array_append_new(wall, json_real(ms_since(r->arrived, r->answered)));
+		json_array_append_new(device, json_real((double)demo_device_ns(m, r) / NS_PER_US));
+	}
+	json_object_set_new(o, "wall_ms", wall);
+	json_object_set_new(o, "device_us", device);
+}
+
+static json_t *mode_json(const struct demo_mode *m)
+{
+	const struct demo_figures *f = &m->figures;
+	json_t *o = json_pack("{s:s, s:s}", "name", m->name, "title", m->title);
+
+	if (*m->unsupported) {
+		json_object_set_new(o, "unsupported", json_string(m->unsupported));
+		return o;
+	}
+	json_object_update_new(
+		o, json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:b, s:I}", "requests",
+			     (json_int_t)m->requests.n, "p50_ms", f->p50_ms, "p99_ms", f->p99_ms,
+			     "p50_device_us", f->p50_device_ns / NS_PER_US, "p99_device_us",
+			     f->p99_device_ns / NS_PER_US, "x_alone", f->x_alone, "steps_per_s",
+			     f->steps_per_s, "kept_pct", f->kept_pct, "identical", f->identical,
+			     "preemptions", (json_int_t)f->preemptions));
+	add_latencies(o, m);
+	if (m->requests.n)
+		json_object_set_new(o, "timeline", timeline_json(m));
+	return o;
+}
+
+/* With slashes escaped nothing in it can end the script that it is in. */
+static int write_data(FILE *out, const struct demo_mode *modes, size_t n)
+{
+	json_t *root = json_object(), *list = json_array();
+	int err;
+
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(list, mode_json(&modes[i]));
+	json_object_set_new(root, "modes", list);
+	err = json_dumpf(root, out, JSON_COMPACT | JSON_ESCAPE_SLASH | JSON_REAL_PRECISION(9));
+	json_decref(root);
+	return err ? -EIO : 0;
+}
+
+int demo_report_write(const char *path, const struct demo_mode *modes, size_t n)
+{
+	const char *mark = strstr(demo_page, MARK);
+	FILE *out = fopen(path, "we");
+	int err;
+
+	if (!out)
+		return -errno;
+	errno = 0;
+	fwrite(demo_page, 1, (size_t)(mark - demo_page), out);
+	err = write_data(out, modes, n);
+	fputs(mark + strlen(MARK), out);
+	if (ferror(out) && !err)
+		err = errno ? -errno : -EIO;
+	if (fclose(out))
+		err = -errno;
+	return err;
+}

@@ -1,0 +1,658 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The machine, the scheduler and the two programs: started as a person would from a shell, read,
+ * and ended. Each mode has a machine and a scheduler of its own, so that none knows of another.
+ *
+ * Whatever ends us ends them: they are told by the kernel when we are gone. What is waited for has
+ * a limit: STALL_MS without a sign of life.
+ */
+#include "cli/demo.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/progress.h"
+#include "cli/child.h"
+#include "cli/emu.h"
+#include "emu/kfd/tree.h"
+#include "join/wish.h"
+#include "wire/client.h"
+
+#define NS_PER_MS 1000000u
+#define STALL_MS 60000
+#define DAEMON_MS 10000
+#define LOOK_MS 20
+#define ARGS_MAX 40
+#define CUS 4
+/* Programs and scheduler come before the threads that stand for the GPU, which takes nothing from
+ * them where it is one. */
+#define GPU_NICE 5
+#define VRAM_BYTES (1ull << 30)
+/*
+ * The offline program fills the GPU, and a step of it is one long kernel; a request of the online
+ * one is a short kernel, at one every PERIOD_MS.
+ */
+#define PERIOD_MS 80
+#define WARM_STEPS 2
+/* For how long the offline program is alone, of the time that the requests take. */
+#define ALONE_PART 3
+
+static const char *const names[DEMO_PROGRAMS] = { "online_server", "offline_trainer" };
+static const char *const offline_work[] = { "--queues", "1",	"--groups", "64",
+					    "--rounds", "2400", NULL };
+static const char *const online_work[] = { "--groups", "8", "--rounds", "1500", NULL };
+
+static volatile sig_atomic_t signal_seen;
+
+static void note_signal(int number)
+{
+	signal_seen = number;
+}
+
+void demo_signals_catch(void)
+{
+	struct sigaction note = { .sa_handler = note_signal };
+
+	sigaction(SIGINT, &note, NULL);
+	sigaction(SIGTERM, &note, NULL);
+	sigaction(SIGHUP, &note, NULL);
+}
+
+int demo_signal(void)
+{
+	return signal_seen;
+}
+
+/* Nobody is told why: whoever sent the signal knows. */
+static int interrupted(void)
+{
+	return 128 + signal_seen;
+}
+
+/*
+ * Processes
+ */
+
+static void add_words(const char **argv, const char *const *words)
+{
+	while (*argv)
+		argv++;
+	while (*words)
+		*argv++ = *words++;
+}
+
+static _Noreturn void become(struct demo_stage *s, const struct demo_program *p,
+			     const char *const *argv, int out, pid_t parent)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int err = open(p->err, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(CHILD_OWN_FAILURE);
+	/* A key in the terminal is for us: we end them. */
+	setpgid(0, 0);
+	dup2(null, STDIN_FILENO);
+	dup2(out >= 0 ? out : null, STDOUT_FILENO);
+	dup2(err >= 0 ? err : null, STDERR_FILENO);
+	_exit(child_exec(s->env, (char **)argv));
+}
+
+/* @out: what it prints is read from p->out. */
+static int start(struct demo_stage *s, struct demo_program *p, const char *const *argv, bool out)
+{
+	int ends[2] = { -1, -1 };
+	pid_t parent = getpid();
+
+	snprintf(p->err, sizeof(p->err), "%s/%s.err", s->folder, p->name);
+	unlink(p->err);
+	p->used = 0;
+	if (out && pipe2(ends, O_CLOEXEC))
+		return gp__env_fail(s->env, GP__EXIT_FAILURE, NULL, "pipe: %s", strerror(errno));
+	fflush(NULL);
+	p->pid = fork();
+	if (!p->pid)
+		become(s, p, argv, ends[1], parent);
+	if (out)
+		close(ends[1]);
+	p->out = ends[0];
+	if (p->pid > 0)
+		return 0;
+	p->pid = 0;
+	return gp__env_fail(s->env, GP__EXIT_FAILURE, NULL, "fork: %s", strerror(errno));
+}
+
+/* Waits for its end; what it ended with. */
+static int reap(struct demo_program *p)
+{
+	int status = 0;
+
+	while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	p->pid = 0;
+	if (p->out >= 0)
+		close(p->out);
+	p->out = -1;
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static void end(struct demo_program *p, int number)
+{
+	if (p->pid <= 0)
+		return;
+	kill(p->pid, number);
+	reap(p);
+}
+
+/* The last lines that it complained with. */
+static void read_complaint(const struct demo_program *p, char *text, size_t size)
+{
+	int fd = open(p->err, O_RDONLY | O_CLOEXEC);
+	off_t all = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
+	ssize_t n = 0;
+
+	if (fd >= 0) {
+		n = pread(fd, text, size - 1, all > (off_t)size - 1 ? all - (off_t)size + 1 : 0);
+		close(fd);
+	}
+	n = n < 0 ? 0 : n;
+	while (n && text[n - 1] == '\n')
+		n--;
+	text[n] = '\0';
+}
+
+static int tell_failed(struct demo_stage *s, const struct demo_program *p, const char *how)
+{
+	char text[2048];
+
+	read_complaint(p, text, sizeof(text));
+	return gp__env_fail(s->env, GP__EXIT_FAILURE, NULL, "%s %s%s%s", p->name, how,
+			    *text ? "; it said:\n" : "", text);
+}
+
+/*
+ * What they print
+ */
+
+static bool take_request(struct demo_mode *m, const char *line)
+{
+	struct demo_request r;
+
+	if (sscanf(line, "request %*u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &r.arrived,
+		   &r.answered, &r.device_arrived, &r.device_answered) != 4)
+		return true; /* what it says at its end */
+	if (!DEMO_APPEND(&m->requests))
+		return false;
+	*DEMO_LAST(&m->requests) = r;
+	return true;
+}
+
+static bool take_step(struct demo_steps *steps, const char *line)
+{
+	struct demo_step step;
+
+	if (sscanf(line, "step %*u %" SCNu64 " %" SCNx64, &step.ended, &step.digest) != 2)
+		return true;
+	if (!DEMO_APPEND(steps))
+		return false;
+	*DEMO_LAST(steps) = step;
+	return true;
+}
+
+static bool take_line(struct demo_mode *m, enum demo_who who, const char *line)
+{
+	return who == DEMO_ONLINE ? take_request(m, line) : take_step(&m->steps, line);
+}
+
+/* False: out of memory. What is too long for a line is none of ours. */
+static bool take_bytes(struct demo_program *p, struct demo_mode *m, enum demo_who who,
+		       const char *bytes, ssize_t n)
+{
+	for (ssize_t i = 0; i < n; i++) {
+		if (bytes[i] != '\n') {
+			if (p->used < sizeof(p->line) - 1)
+				p->line[p->used++] = bytes[i];
+			continue;
+		}
+		p->line[p->used] = '\0';
+		p->used = 0;
+		if (!take_line(m, who, p->line))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Waiting for them
+ */
+
+enum need {
+	NEED_STEPS, /* the offline program is under way */
+	NEED_TIME, /* it was so for long enough */
+	NEED_ANSWERS, /* the online one has ended */
+	NEED_END, /* the offline one has */
+};
+
+struct wait {
+	enum need need;
+	uint64_t until; /* of NEED_TIME */
+	uint64_t alive; /* when something came last */
+	struct gp__progress progress;
+};
+
+static bool is_met(const struct demo_stage *s, const struct demo_mode *m, const struct wait *w)
+{
+	switch (w->need) {
+	case NEED_STEPS:
+		return m->steps.n >= WARM_STEPS;
+	case NEED_TIME:
+		return gp__clock_ns() >= w->until;
+	case NEED_ANSWERS:
+		return !s->program[DEMO_ONLINE].pid;
+	default:
+		return !s->program[DEMO_OFFLINE].pid;
+	}
+}
+
+static int has_ended(struct demo_stage *s, struct demo_program *p, bool may)
+{
+	int status = reap(p);
+	char how[64];
+
+	if (!status && may)
+		return 0;
+	snprintf(how, sizeof(how), status ? "ended with status %d" : "ended too early", status);
+	return tell_failed(s, p, how);
+}
+
+static int read_some(struct demo_stage *s, struct demo_mode *m, enum demo_who who, struct wait *w)
+{
+	struct demo_program *p = &s->program[who];
+	char bytes[4096];
+	ssize_t n = read(p->out, bytes, sizeof(bytes));
+
+	if (n < 0)
+		return 0;
+	if (!n)
+		return has_ended(s, p, w->need == (who == DEMO_ONLINE ? NEED_ANSWERS : NEED_END));
+	w->alive = gp__clock_ns();
+	if (!take_bytes(p, m, who, bytes, n))
+		return gp__env_fail(s->env, GP__EXIT_FAILURE, NULL, "out of memory");
+	return 0;
+}
+
+static int look(struct demo_stage *s, struct demo_mode *m, struct wait *w)
+{
+	struct pollfd fds[DEMO_PROGRAMS];
+	int status = 0;
+
+	for (int i = 0; i < DEMO_PROGRAMS; i++)
+		fds[i] = (struct pollfd){ .fd = s->program[i].out, .events = POLLIN };
+	if (poll(fds, DEMO_PROGRAMS, LOOK_MS) < 0 && errno != EINTR)
+		return gp__env_fail(s->env, GP__EXIT_FAILURE, NULL, "poll: %s", strerror(errno));
+	for (int i = 0; i < DEMO_PROGRAMS && !status; i++) {
+		if (s->program[i].out >= 0 && fds[i].revents)
+			status = read_some(s, m, (enum demo_who)i, w);
+	}
+	if (signal_seen)
+		return interrupted();
+	if (!status && gp__clock_ns() - w->alive > (uint64_t)STALL_MS * NS_PER_MS)
+		status = gp__env_fail(s->env, GP__EXIT_FAILURE, NULL,
+				      "nothing was heard of the programs for %d s: the host is too "
+				      "slow, or something hangs",
+				      STALL_MS / 1000);
+	return status;
+}
+
+static int wait_for(struct demo_stage *s, struct demo_mode *m, enum need need, uint64_t ms)
+{
+	struct wait w = { .need = need, .alive = gp__clock_ns() };
+	int status = 0;
+
+	w.until = w.alive + ms * NS_PER_MS;
+	if (need == NEED_ANSWERS)
+		gp__progress_start(&w.progress, s->env->err, m->title, "requests", s->requests);
+	while (!status && !is_met(s, m, &w)) {
+		status = look(s, m, &w);
+		gp__progress_update(&w.progress, m->requests.n);
+	}
+	gp__progress_end(&w.progress);
+	return status;
+}
+
+/*
+ * The machine
+ */
+
+static int start_machine(struct demo_stage *s, const struct demo_mode *m)
+{
+	struct emu_config config = { .nr_gpus = 1,
+				     .nr_xccs = 1,
+				     .xcc_cus = CUS,
+				     .vram_bytes = VRAM_BYTES,
+				     .kernel = m->needs_series ? EMU_KERNEL_GPREEMPT
+							       : EMU_KERNEL_6_12,
+				     .cwsr = true,
+				     .seed = 1 };
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	int lock;
+
+	config.nice = GPU_NICE;
+	config.threads = cpus > 0 && cpus < CUS ? (int)cpus : CUS;
+	snprintf(config.name, sizeof(config.name), "%s", s->machine);
+	lock = emu_folder_make(s->env, config.name, config.dir);
+	if (lock < 0)
+		return -lock;
+	memcpy(s->machine_dir, config.dir, sizeof(s->machine_dir));
+	config.trace = fopen(s->trace, "we");
+	if (config.trace)
+		s->machine_pid = emu_machine_start(s->env, &config, lock, false);
+	else
+		gp__env_fail(s->env, GP__EXIT_FAILURE, NULL, "%s: %s", s->trace, strerror(errno));
+	close(lock);
+	if (config.trace)
+		fclose(config.trace);
+	if (config.trace && s->machine_pid > 0)
+		return 0;
+	s->machine_pid = 0;
+	emu_folder_remove(s->machine_dir);
+	return GP__EXIT_FAILURE;
+}
+
+/* Its trace is complete then. */
+static void stop_machine(struct demo_stage *s)
+{
+	if (s->machine_pid > 0)
+		emu_machine_stop(s->machine_dir, s->machine_pid);
+	s->machine_pid = 0;
+}
+
+/*
+ * The scheduler
+ */
+
+static int write_config(struct demo_stage *s, char path[PATH_MAX])
+{
+	FILE *out;
+
+	snprintf(path, PATH_MAX, "%s/gpreemptd.conf", s->folder);
+	snprintf(s->decisions, sizeof(s->decisions), "%s/decisions", s->folder);
+	unlink(s->decisions);
+	out = fopen(path, "we");
+	if (out && fprintf(out, "[daemon]\nlog = %s\n", s->decisions) > 0 && !fclose(out))
+		return 0;
+	return gp__env_fail(s->env, GP__EXIT_FAILURE, NULL, "%s: %s", path, strerror(errno));
+}
+
+static bool answers(const char *socket)
+{
+	char text[GP__WIRE_TEXT_MAX];
+	int fd = gp__wire_control(socket, text);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+static int start_daemon(struct demo_stage *s)
+{
+	const struct timespec pause = { 0, LOOK_MS * NS_PER_MS };
+	char config[PATH_MAX], socket[PATH_MAX];
+	const char *argv[] = { s->daemon_file, "--config", config, "--socket", socket, NULL };
+	int status = write_config(s, config);
+
+	snprintf(socket, sizeof(socket), "%s/control.sock", s->folder);
+	if (!status && setenv(GP__WISH_SOCKET, socket, 1))
+		status = gp__env_fail(s->env, GP__EXIT_FAILURE, NULL, "out of memory");
+	if (!status)
+		status = start(s, &s->daemon, argv, false);
+	for (int ms = 0; !status && !answers(socket); ms += LOOK_MS) {
+		if (signal_seen)
+			return interrupted();
+		if (ms > DAEMON_MS)
+			return tell_failed(s, &s->daemon, "does not answer");
+		nanosleep(&pause, NULL);
+	}
+	return status;
+}
+
+/*
+ * The programs
+ */
+
+/* As a person would: gpreempt run -c online -- gpreempt emu exec --name NAME -- PROGRAM ... */
+static int start_program(struct demo_stage *s, struct demo_mode *m, enum demo_who who)
+{
+	bool online = who == DEMO_ONLINE;
+	char level[8], requests[24], period[16];
+	const char *const run[] = { s->self, "run", "-c", online ? "online" : "offline", NULL };
+	const char *const at_level[] = { "--level", level, NULL };
+	const char *const on_machine[] = { s->self,    "emu", "exec",	    "--name",
+					   s->machine, "--",  s->file[who], NULL };
+	const char *const each[] = { "--each", NULL };
+	const char *const serve[] = { "--requests", requests, "--period", period, NULL };
+	const char *const dashes[] = { "--", NULL };
+	const char *argv[ARGS_MAX] = { NULL };
+	int status;
+
+	snprintf(level, sizeof(level), "%d", m->level);
+	snprintf(requests, sizeof(requests), "%" PRIu64, s->requests);
+	snprintf(period, sizeof(period), "%dms", PERIOD_MS);
+	if (m->level) {
+		add_words(argv, run);
+		if (!online)
+			add_words(argv, at_level);
+		add_words(argv, dashes);
+	}
+	add_words(argv, on_machine);
+	add_words(argv, each);
+	if (online)
+		add_words(argv, serve);
+	add_words(argv, online ? online_work : offline_work);
+	status = start(s, &s->program[who], argv, true);
+	m->pid[who] = s->program[who].pid;
+	return status;
+}
+
+static int end_offline(struct demo_stage *s, struct demo_mode *m)
+{
+	kill(s->program[DEMO_OFFLINE].pid, SIGTERM);
+	return wait_for(s, m, NEED_END, 0);
+}
+
+/* Where it could not be joined at the level that was asked, it has said so. */
+static bool is_unsupported(struct demo_stage *s, struct demo_mode *m)
+{
+	static const char prefix[] = "gpreempt: ";
+	char text[2048], *line;
+
+	if (!m->level)
+		return false;
+	read_complaint(&s->program[DEMO_OFFLINE], text, sizeof(text));
+	line = strstr(text, "without a priority");
+	if (!line)
+		return false;
+	while (line > text && line[-1] != '\n')
+		line--;
+	if (!strncmp(line, prefix, sizeof(prefix) - 1))
+		line += sizeof(prefix) - 1;
+	line[strcspn(line, "\n:")] = '\0';
+	snprintf(m->unsupported, sizeof(m->unsupported), "%.*s", (int)sizeof(m->unsupported) - 1,
+		 line);
+	return true;
+}
+
+static int run_apart(struct demo_stage *s, struct demo_mode *m)
+{
+	int status = start_program(s, m, DEMO_ONLINE);
+
+	if (!status)
+		status = wait_for(s, m, NEED_ANSWERS, 0);
+	if (!status)
+		status = start_program(s, m, DEMO_OFFLINE);
+	if (!status)
+		status = wait_for(s, m, NEED_STEPS, 0);
+	if (!status)
+		status = wait_for(s, m, NEED_TIME, s->requests * PERIOD_MS / ALONE_PART);
+	return status ? status : end_offline(s, m);
+}
+
+static int run_together(struct demo_stage *s, struct demo_mode *m)
+{
+	int status = start_program(s, m, DEMO_OFFLINE);
+
+	if (!status)
+		status = wait_for(s, m, NEED_STEPS, 0);
+	if (!status && is_unsupported(s, m)) {
+		end(&s->program[DEMO_OFFLINE], SIGKILL);
+		return 0;
+	}
+	if (!status)
+		status = start_program(s, m, DEMO_ONLINE);
+	if (!status)
+		status = wait_for(s, m, NEED_ANSWERS, 0);
+	return status ? status : end_offline(s, m);
+}
+
+static int stop_daemon(struct demo_stage *s)
+{
+	if (!s->daemon.pid)
+		return 0;
+	if (waitpid(s->daemon.pid, NULL, WNOHANG)) {
+		s->daemon.pid = 0;
+		return tell_failed(s, &s->daemon, "ended too early");
+	}
+	end(&s->daemon, SIGTERM);
+	return 0;
+}
+
+static int read_all(struct demo_stage *s, struct demo_mode *m)
+{
+	char why[PATH_MAX + 128];
+
+	if (*m->unsupported)
+		return 0;
+	if (!demo_trace_read(m, s->trace, why, sizeof(why)))
+		return gp__env_fail(s->env, GP__EXIT_FAILURE, NULL, "%s", why);
+	if (m->level && !demo_decisions_read(m, s->decisions))
+		return gp__env_fail(s->env, GP__EXIT_FAILURE, NULL, "%s cannot be read",
+				    s->decisions);
+	return 0;
+}
+
+int demo_stage_run(struct demo_stage *s, struct demo_mode *m)
+{
+	int status = start_machine(s, m);
+
+	if (!status && m->level)
+		status = start_daemon(s);
+	if (!status)
+		status = m->apart ? run_apart(s, m) : run_together(s, m);
+	if (!status)
+		status = stop_daemon(s);
+	stop_machine(s);
+	return status ? status : read_all(s, m);
+}
+
+int demo_stage_expect(struct demo_stage *s, uint64_t steps, struct demo_steps *expected)
+{
+	struct demo_mode host = { .title = "checking the results" };
+	char number[24];
+	const char *const on_host[] = {
+		s->file[DEMO_OFFLINE], "--each", "--on", "host", "--steps", number, NULL
+	};
+	const char *argv[ARGS_MAX] = { NULL };
+	int status;
+
+	snprintf(number, sizeof(number), "%" PRIu64, steps);
+	add_words(argv, on_host);
+	add_words(argv, offline_work);
+	status = start(s, &s->program[DEMO_OFFLINE], argv, true);
+	if (!status)
+		status = wait_for(s, &host, NEED_END, 0);
+	*expected = host.steps;
+	return status;
+}
+
+/*
+ * Beginning and end
+ */
+
+static int find_files(struct demo_stage *s)
+{
+	ssize_t n = readlink("/proc/self/exe", s->self, sizeof(s->self) - 1);
+
+	if (n < 0)
+		return gp__env_fail(s->env, GP__EXIT_FAILURE, NULL, "/proc/self/exe: %s",
+				    strerror(errno));
+	for (int i = 0; i < DEMO_PROGRAMS; i++) {
+		char built[64], installed[PATH_MAX];
+
+		snprintf(built, sizeof(built), "../demo/%s", names[i]);
+		snprintf(installed, sizeof(installed), GP_LIBEXEC_DIR "/%s", names[i]);
+		if (!child_has_file(built, installed, s->file[i]))
+			return gp__env_fail(s->env, GP__EXIT_FAILURE,
+					    "On Debian and Ubuntu: apt-get install "
+					    "libhsa-runtime-dev; then 'meson setup --reconfigure "
+					    "build' and 'make'.",
+					    "this build has no programs for the demo, as ROCr was "
+					    "not there: it needs the package libhsa-runtime-dev");
+	}
+	return child_find_file(s->env, "../daemon/gpreemptd", GP_SBIN_DIR "/gpreemptd",
+			       s->daemon_file);
+}
+
+static int make_folder(struct demo_stage *s)
+{
+	const char *base = getenv("XDG_RUNTIME_DIR");
+
+	/* A socket's path may not be long. */
+	if (!base || *base != '/' || strlen(base) > 32 || access(base, W_OK))
+		base = "/tmp";
+	snprintf(s->folder, sizeof(s->folder), "%s/gpreempt-demo-XXXXXX", base);
+	if (mkdtemp(s->folder)) {
+		snprintf(s->trace, sizeof(s->trace), "%s/trace", s->folder);
+		return 0;
+	}
+	gp__env_fail(s->env, GP__EXIT_FAILURE, NULL, "%s: %s", s->folder, strerror(errno));
+	s->folder[0] = '\0';
+	return GP__EXIT_FAILURE;
+}
+
+int demo_stage_open(struct demo_stage *s, struct gp__env *env, uint64_t requests)
+{
+	int status;
+
+	*s = (struct demo_stage){ .env = env, .requests = requests };
+	for (int i = 0; i < DEMO_PROGRAMS; i++)
+		s->program[i] = (struct demo_program){ .name = names[i], .out = -1 };
+	s->daemon = (struct demo_program){ .name = "gpreemptd", .out = -1 };
+	snprintf(s->machine, sizeof(s->machine), "demo-%d", (int)getpid());
+	status = find_files(s);
+	if (!status)
+		status = make_folder(s);
+	/* Who scheduled us does not schedule them, and what we were told is not for them. */
+	unsetenv(GP__WISH_PRIORITY);
+	unsetenv(GP__WISH_LEVEL);
+	return status;
+}
+
+void demo_stage_close(struct demo_stage *s)
+{
+	for (int i = 0; i < DEMO_PROGRAMS; i++)
+		end(&s->program[i], SIGKILL);
+	end(&s->daemon, SIGTERM);
+	stop_machine(s);
+	if (*s->folder)
+		emu_tree_remove(s->folder, "");
+	s->folder[0] = '\0';
+}

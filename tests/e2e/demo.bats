@@ -1,0 +1,120 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# gpreempt demo, with fewer requests than it is good for: what it prints, and that it leaves nothing.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+	: "${GPREEMPT:=$PWD/build/src/cli/gpreempt}" "${WORKLOADS:=$PWD/build/src/demo}"
+	# What is left over there is the demo's. A socket's path may not be long.
+	XDG_RUNTIME_DIR=$(mktemp -d /tmp/gp-XXXXXX)
+	export XDG_RUNTIME_DIR
+	unset GPREEMPT_EMU_DIR GPREEMPT_SOCKET
+}
+
+teardown() {
+	rm -rf "$XDG_RUNTIME_DIR"
+}
+
+need_programs() {
+	[ -x "$WORKLOADS/online_server" ] || skip "no programs: they need libhsa-runtime-dev"
+}
+
+# No program, no machine and no file of it is there any more.
+is_gone() {
+	[ -z "$("$GPREEMPT" emu ls --no-headers)" ]
+	[ -z "$(find "$XDG_RUNTIME_DIR/" -name 'gpreempt-demo-*')" ]
+	! pgrep -f "emu exec --name demo-$1 " && ! pgrep -f "$XDG_RUNTIME_DIR/gpreempt-demo-"
+}
+
+@test "all modes, as JSON and as a report, with identical results" {
+	need_programs
+	cd "$BATS_TEST_TMPDIR"
+	timeout 300 "$GPREEMPT" demo --requests 12 --json --report r.html >json 2>err
+	python3 - json r.html <<-'END'
+		import json, re, sys
+		document = json.load(open(sys.argv[1]))
+		assert document["schema"] == 1 and set(document) == {"schema", "modes"}
+		modes = {m["name"]: m for m in document["modes"]}
+		assert list(modes) == ["alone", "native", "lv1", "lv2", "lv3"]
+		for name, m in modes.items():
+		    if "unsupported" in m:
+		        assert name == "lv1" and set(m) == {"name", "unsupported"}, m
+		        continue
+		    assert set(m) == {"name", "online", "offline", "preemptions"}
+		    assert set(m["online"]) == {"requests", "p50_ms", "p99_ms", "x_alone",
+		                                "p99_device_cycles"}
+		    assert set(m["offline"]) == {"steps_per_s", "kept_pct", "identical"}
+		    assert m["online"]["requests"] == 12
+		    assert 0 < m["online"]["p50_ms"] <= m["online"]["p99_ms"]
+		    assert m["online"]["p99_device_cycles"] > 0
+		    assert m["offline"]["identical"] is True
+		    assert (m["preemptions"] > 0) == name.startswith("lv"), m
+		assert modes["alone"]["online"]["x_alone"] == 1
+		assert modes["alone"]["offline"]["kept_pct"] in (100, None)
+		page = open(sys.argv[2]).read()
+		assert not re.search(r'(src|href)=|url\((?!#)|https?:', page), "it needs something else"
+		data = json.loads(re.search(r'id="data">(.*)</script>', page).group(1))
+		assert len(data["modes"]) == 5 and len(data["modes"][4]["timeline"]["requests"]) == 12
+	END
+	[[ $(<err) == *"lv3: "*"12 requests"*"The report is r.html"* ]]
+	is_gone ''
+}
+
+@test "a report that cannot be written costs the report alone" {
+	need_programs
+	run -1 --separate-stderr timeout 300 "$GPREEMPT" demo --requests 10 \
+		--report "$BATS_TEST_TMPDIR/no/r.html"
+	[[ ${lines[0]} == MODE*"X ALONE"*RESULTS ]]
+	[[ $output == *"lv3 "*identical* ]]
+	# shellcheck disable=SC2154 # of run
+	[[ $stderr == *"the report cannot be written"*"no/r.html: No such file or directory"* ]]
+	is_gone ''
+}
+
+@test "whatever ends it, nothing is left" {
+	need_programs
+	for signal in INT TERM; do
+		for after in alone native; do
+			cd "$BATS_TEST_TMPDIR"
+			"$GPREEMPT" demo --requests 10 2>err >/dev/null 3>&- &
+			pid=$!
+			# In the mode after that one; the first one's programs are there by then.
+			for _ in $(seq 600); do
+				grep -q "^$after:" err && break
+				sleep 0.1
+			done
+			sleep 0.5
+			kill -"$signal" "$pid"
+			status=0
+			wait "$pid" || status=$?
+			[ "$status" -eq $((128 + $(kill -l "$signal"))) ]
+			[ ! -e gpreempt-demo.html ]
+			is_gone "$pid"
+		done
+	done
+}
+
+@test "a program that fails is named, with what it said" {
+	need_programs
+	mkdir -p "$BATS_TEST_TMPDIR/b/cli" "$BATS_TEST_TMPDIR/b/demo"
+	cp "$GPREEMPT" "$BATS_TEST_TMPDIR/b/cli/"
+	for part in daemon join emu; do
+		ln -s "$(dirname "$(dirname "$GPREEMPT")")/$part" "$BATS_TEST_TMPDIR/b/$part"
+	done
+	printf '#!/bin/sh\necho "no such luck" >&2\nexit 7\n' >"$BATS_TEST_TMPDIR/b/demo/online_server"
+	chmod +x "$BATS_TEST_TMPDIR/b/demo/online_server"
+	cp "$WORKLOADS/offline_trainer" "$BATS_TEST_TMPDIR/b/demo/"
+	run -1 timeout 100 "$BATS_TEST_TMPDIR/b/cli/gpreempt" demo --requests 10 --no-report
+	[[ $output == *"online_server ended with status 7; it said:"*"no such luck"* ]]
+	is_gone ''
+}
+
+@test "without ROCr it says what to install" {
+	mkdir -p "$BATS_TEST_TMPDIR/b/cli"
+	cp "$GPREEMPT" "$BATS_TEST_TMPDIR/b/cli/"
+	run -1 "$BATS_TEST_TMPDIR/b/cli/gpreempt" demo
+	[[ $output == *"no programs for the demo"*"libhsa-runtime-dev"* ]]
+	run -2 "$GPREEMPT" demo --requests 3
+	[[ $output == *"--requests: '3' is not"* ]]
+}
