@@ -554,16 +554,18 @@ static void take_message(struct gp__server *s, struct gp__peer *p, const void *m
 static void socket_ready(struct gp__server *s, struct gp__source *source, u32 events)
 {
 	struct gp__peer *p = container_of(source, struct gp__peer, socket);
-	/* Requests take longer, and others wait meanwhile. */
-	int at_once = p->role == GP__WIRE_CONTROL ? 1 : MESSAGES_AT_ONCE;
 
 	if (!p->dead && (events & ~(u32)EPOLLIN))
 		gp__control_send(s, p);
 	/* Who has an answer to read reads it before he asks again. */
-	for (int i = 0; i < at_once && !p->dead && !p->answer; i++) {
-		ssize_t n = gp__wire_receive(p->socket.fd, s->received, sizeof(s->received), NULL,
-					     NULL);
+	for (int i = 0; i < MESSAGES_AT_ONCE && !p->dead && !p->answer; i++) {
+		bool asks = p->role == GP__WIRE_CONTROL;
+		ssize_t n;
 
+		if (asks && !s->requests_left)
+			return;
+		s->requests_left -= asks;
+		n = gp__wire_receive(p->socket.fd, s->received, sizeof(s->received), NULL, NULL);
 		if (n == -EAGAIN)
 			return;
 		if (n <= 0)

@@ -17,6 +17,8 @@
 
 #define EVENTS 64
 #define BACKLOG 128
+/* A request may take milliseconds, and programs are not to wait for many of them. */
+#define REQUESTS_A_TURN 1
 /* Of a file that was begun while programs were there: it replays after the one before. */
 #define LOG_CONTINUED "# gpreempt decision log 1, continued\n"
 
@@ -351,6 +353,7 @@ int gp__server_turn(struct gp__server *s, u64 *wake)
 		gp__log_error(s->log, "waiting for programs: %s", strerror(-n));
 		return n;
 	}
+	s->requests_left = REQUESTS_A_TURN;
 	for (int i = 0; i < n; i++) {
 		struct gp__source *source = events[i].data.ptr;
 

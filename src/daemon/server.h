@@ -90,6 +90,7 @@ struct gp__server {
 	u32 nr_peers;
 	u64 renew_at, started_at;
 	u64 now; /* of the event being handled */
+	u32 requests_left; /* that this turn has time for; the others wait for the next */
 	bool stop;
 	u64 nr_refused; /* connections and messages */
 	/* The message being read, aligned for every kind, and the one being written. */

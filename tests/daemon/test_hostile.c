@@ -439,6 +439,55 @@ static void questions_without_end_hold_up_nobody(void **state)
 	beside_a_flood(ask_for_everything, false);
 }
 
+/* Everybody who asks sends all at once; the daemon's turns are taken here, one by one. */
+static void a_turn_has_time_for_one_request(void **state)
+{
+	struct gp__wire_hello hello = { .head = { sizeof(hello), GP__WIRE_HELLO, 0, 1, 0 },
+					.version_min = GP__WIRE_VERSION,
+					.version_max = GP__WIRE_VERSION,
+					.role = GP__WIRE_CONTROL };
+	struct {
+		struct gp__wire_head head;
+		char text[16];
+	} ask = { .head = { sizeof(ask.head) + 13, GP__WIRE_TEXT, 0, 2, 0 },
+		  .text = "{\"op\":\"list\"}" };
+	enum { ASKERS = 10, EACH = 5 };
+	static struct gp__server server;
+	int pair[2], door[2], fd[ASKERS], answers = 0;
+	char room[4096];
+	struct gp__log log;
+
+	(void)state;
+	gp__log_init(&log, "gpreemptd", stderr);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, door), 0);
+	assert_int_equal(gp__server_open(&server, &log, NULL, false, "", door[0]), 0);
+	for (int i = 0; i < ASKERS; i++) {
+		assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, pair), 0);
+		gp__door_let_in(&server, pair[0]);
+		fd[i] = pair[1];
+		assert_int_equal(gp__wire_send(fd[i], &hello, NULL, 0), 0);
+		for (int n = 0; n < EACH; n++)
+			assert_int_equal(gp__wire_send(fd[i], &ask, NULL, 0), 0);
+	}
+	for (int turn = 0; turn < 1000 && answers < ASKERS * EACH; turn++) {
+		int before = answers;
+
+		assert_int_equal(gp__server_turn(&server, &(u64){ 0 }), 0);
+		for (int i = 0; i < ASKERS; i++) {
+			ssize_t n;
+
+			while ((n = recv(fd[i], room, sizeof(room), 0)) > 0)
+				answers += n > (ssize_t)sizeof(struct gp__wire_welcome);
+		}
+		assert_true(answers <= before + 1);
+	}
+	assert_int_equal(answers, ASKERS * EACH);
+	for (int i = 0; i < ASKERS; i++)
+		close(fd[i]);
+	close(door[1]);
+	gp__server_close(&server);
+}
+
 static void a_time_that_cannot_be_is_in_nobodys_figures(void **state)
 {
 	json_t *answer, *stop;
@@ -707,6 +756,7 @@ int main(void)
 		cmocka_unit_test(lies_cost_only_the_liar),
 		cmocka_unit_test(connections_without_end_hold_up_nobody),
 		cmocka_unit_test(questions_without_end_hold_up_nobody),
+		cmocka_unit_test(a_turn_has_time_for_one_request),
 		cmocka_unit_test(a_time_that_cannot_be_is_in_nobodys_figures),
 		cmocka_unit_test(nobody_can_make_the_daemon_wait_at_a_bell),
 		cmocka_unit_test(who_does_not_read_keeps_nobody_awake),
