@@ -17,7 +17,7 @@ import threading
 import time
 
 import gpreempt_poc as poc
-from lab import LIMIT_S, Server, Trainer, check, wait_for
+from lab import LIMIT_S, Server, Trainer, check, die_with_parent, wait_for
 
 TRAINER = ("--queues", 2, "--rounds", 6000)
 
@@ -102,7 +102,7 @@ def basic(_):
     # Suspended is suspended: no step ends while a task is under way.
     task = sched.notify_online_task()
     wait_for(lambda: sched.suspend_times, "the first suspend")
-    before = trainer.steps()
+    before = trainer.steps_when_held()
     server.request()
     time.sleep(0.5)
     check(trainer.steps() == before < 40, "the trainer went on while it was suspended")
@@ -267,9 +267,9 @@ def scheduler_killed(_):
     trainer = Trainer(*TRAINER)
     for _ in range(3):
         holder = subprocess.Popen([sys.executable, __file__, "hold_for_ever"],
-                                  stdout=subprocess.PIPE, text=True)
+                                  stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent)
         check(holder.stdout.readline() == "held\n", "the queues cannot be suspended")
-        before = trainer.steps()
+        before = trainer.steps_when_held()
         time.sleep(0.3)
         check(trainer.steps() == before, "the trainer goes on while it is suspended")
         holder.kill()

@@ -99,6 +99,11 @@ class Trainer(Program):
     def steps(self):
         return self.progress()[2]
 
+    def steps_when_held(self):
+        """Of a step that ended before, the host may still have to do its part."""
+        time.sleep(0.2)
+        return self.steps()
+
     def wait_for_step(self):
         now = self.steps()
         wait_for(lambda: self.steps() > now, "the trainer's next step")
