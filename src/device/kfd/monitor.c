@@ -384,6 +384,10 @@ static void *run(void *arg)
 		size_t n;
 
 		await_telling(m);
+		if (!m->nr) {
+			pthread_cond_wait(&m->wake, &m->lock);
+			continue;
+		}
 		n = look(m, message);
 		if (n)
 			tell(m, message, n);
