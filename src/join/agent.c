@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/latency.h"
+#include "base/thread.h"
 #include "join/agent_internal.h"
 
 #define RETRY_FIRST (250 * GP__MS)
@@ -345,22 +345,12 @@ static void *run(void *data)
 	return NULL;
 }
 
-/* Signals are for the program's threads. */
 static int start_thread(struct gp__agent *a)
 {
-	sigset_t all, before;
-	pthread_attr_t attr;
-	int err;
+	int err = gp__thread_start(&a->thread, STACK_BYTES, run, a);
 
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&a->thread, &attr, run, a);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
 	a->running = !err;
-	return -err;
+	return err;
 }
 
 /*

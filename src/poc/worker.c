@@ -3,9 +3,10 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+
+#include "base/thread.h"
 
 /* A request, an end, or what programs under control do; no CPU until then. */
 static void sleep_until_something(const struct gp__poc *p)
@@ -73,7 +74,6 @@ int gp__poc_call(struct gp__poc *p, struct gp__poc_request *r)
 
 int gp__poc_start_worker(struct gp__poc *p, struct gp__poc_error *e)
 {
-	sigset_t all, before;
 	int err;
 
 	p->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -81,15 +81,11 @@ int gp__poc_start_worker(struct gp__poc *p, struct gp__poc_error *e)
 		return gp__poc_fail_plain(e, errno, "no eventfd can be made; raise ulimit -n");
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->done, NULL);
-	/* Signals are for the program's own threads. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&p->thread, NULL, work, p);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	err = gp__thread_start(&p->thread, 0, work, p);
 	if (!err)
 		return 0;
 	close(p->wake);
-	return gp__poc_fail_plain(e, err, "no thread can be made; raise ulimit -u");
+	return gp__poc_fail_plain(e, -err, "no thread can be made; raise ulimit -u");
 }
 
 void gp__poc_stop_worker(struct gp__poc *p)

@@ -375,7 +375,7 @@ void gp__q_kick(struct gp_queue *q)
 	if (q->worker_asleep)
 		pthread_cond_signal(&q->work);
 	else if (!q->worker_started && !q->worker_stop)
-		q->worker_started = !gp__thread_start(&q->worker, worker_main, q);
+		q->worker_started = !gp__thread_start(&q->worker, 0, worker_main, q);
 }
 
 void gp__q_enter(struct gp_queue *q)

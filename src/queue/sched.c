@@ -98,7 +98,7 @@ static int crew_add(struct gp_sched *s)
 
 	if (s->threads == CREW_MAX)
 		return -EAGAIN;
-	rc = gp__thread_start(&s->crew[s->threads], crew_main, s);
+	rc = gp__thread_start(&s->crew[s->threads], 0, crew_main, s);
 	if (!rc)
 		s->threads++;
 	return rc;

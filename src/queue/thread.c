@@ -1,21 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "queue/thread.h"
 
-#include <signal.h>
 #include <time.h>
-
-int gp__thread_start(pthread_t *thread, void *(*fn)(void *), void *arg)
-{
-	sigset_t all, before;
-	int rc;
-
-	/* A new thread begins with the mask of the one that starts it. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = -pthread_create(thread, NULL, fn, arg);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return rc;
-}
 
 void gp__cond_init(pthread_cond_t *cond)
 {

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What the library's threads have in common: they are no business of the
- * program's signal handlers, and they sleep by the monotonic clock.
- */
+/* The library's threads sleep by the monotonic clock. */
 #ifndef GP_QUEUE_THREAD_H
 #define GP_QUEUE_THREAD_H
 
-#include <pthread.h>
 #include <stdint.h>
 
-/* Starts a thread in which every signal is blocked; a negative errno value if it cannot. */
-int gp__thread_start(pthread_t *thread, void *(*fn)(void *), void *arg);
+#include "base/thread.h"
 
 /* For gp__cond_wait(). */
 void gp__cond_init(pthread_cond_t *cond);

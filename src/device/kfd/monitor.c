@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -16,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/latency.h"
+#include "base/thread.h"
 #include "base/peek.h"
 #include "device/kfd/topology.h"
 #include "device/kfd/watch.h"
@@ -550,19 +550,6 @@ static void set_default(uint64_t *value, uint64_t otherwise)
 		*value = otherwise;
 }
 
-static int start_thread(struct gp__kfd_monitor *m)
-{
-	sigset_t all, before;
-	int err;
-
-	/* The program's signals are for the program's threads. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&m->thread, NULL, run, m);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return -err;
-}
-
 static void free_monitor(struct gp__kfd_monitor *m)
 {
 	for (size_t i = 0; i < m->nr; i++)
@@ -603,7 +590,7 @@ int gp__kfd_monitor_create(const struct gp__kfd_monitor_options *options,
 	pthread_condattr_destroy(&attr);
 	err = gp__peek_open(&m->peek);
 	if (!err)
-		err = start_thread(m);
+		err = gp__thread_start(&m->thread, 0, run, m);
 	if (err) {
 		free_monitor(m);
 		return err;

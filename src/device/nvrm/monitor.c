@@ -7,11 +7,11 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "device/nvrm/abi.h"
 #include "device/nvrm/done.h"
 
@@ -220,23 +220,6 @@ static void *run(void *data)
 	return NULL;
 }
 
-/* Signals are for the program's threads. */
-static int start_thread(struct gp__nvrm_monitor *m)
-{
-	sigset_t all, before;
-	pthread_attr_t attr;
-	int err;
-
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&m->thread, &attr, run, m);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
-	return -err;
-}
-
 /*
  * From outside
  */
@@ -266,7 +249,7 @@ int gp__nvrm_monitor_create(const struct gp__nvrm_monitor_options *options,
 	pthread_condattr_destroy(&attr);
 	err = gp__peek_open(&m->peek);
 	if (!err)
-		err = start_thread(m);
+		err = gp__thread_start(&m->thread, STACK_BYTES, run, m);
 	if (err) {
 		gp__peek_close(&m->peek);
 		free(m);
