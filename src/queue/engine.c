@@ -352,7 +352,8 @@ static void *worker_main(void *arg)
 	while (!q->worker_stop) {
 		/* A verb is ours only where its first attempt failed. */
 		may = GP__PQ_MAY_LAUNCH | (q->pq.tries ? GP__PQ_MAY_VERB : 0);
-		gp__q_pump(q, may);
+		if (gp__q_pump(q, may))
+			continue;
 		if (reap_due(q)) {
 			reap(q);
 			continue;

@@ -585,7 +585,7 @@ static void test_destroy_in_the_worst_moment(void **state)
 
 static void test_destroy_restores_first(void **state)
 {
-	struct gp__fakecmd cmd = { .run_ns = 20 * MS };
+	struct gp__fakecmd cmd = { .run_ns = GP__FAKE_ENDLESS };
 	struct rig r;
 
 	(void)state;
@@ -593,6 +593,7 @@ static void test_destroy_restores_first(void **state)
 	gp_queue_submit(r.q, &cmd, NULL);
 	comes_to_run(&r);
 	assert_int_equal(gp_queue_suspend(r.q, 0, -1, NULL, NULL), 0);
+	gp__fakeq_finish(r.hwq);
 	rig_down(&r);
 	assert_int_equal(cmd.state, GP__FAKECMD_ENDED);
 }
@@ -600,7 +601,7 @@ static void test_destroy_restores_first(void **state)
 /* Patience ends for a device with nothing in flight, not for one with work in it. */
 static void test_destroy_waits_for_a_device_that_recovers(void **state)
 {
-	struct gp__fakecmd cmd = { .run_ns = 20 * MS };
+	struct gp__fakecmd cmd = { .run_ns = GP__FAKE_ENDLESS };
 	struct rig r;
 
 	(void)state;
@@ -608,9 +609,46 @@ static void test_destroy_waits_for_a_device_that_recovers(void **state)
 	gp_queue_submit(r.q, &cmd, NULL);
 	comes_to_run(&r);
 	assert_int_equal(gp_queue_suspend(r.q, 0, -1, NULL, NULL), 0);
+	gp__fakeq_finish(r.hwq);
 	gp__fakeq_fail(r.hwq, GP__FAKE_RESTORE, -EIO, GP__PQ_CLOSE_TRIES);
 	rig_down(&r);
 	assert_int_equal(cmd.state, GP__FAKECMD_ENDED);
+}
+
+static void wait_for_the_end(void *data, const struct gp_event *ev)
+{
+	struct rig *r = data;
+	bool ends = false;
+
+	if (ev->kind != GP_EVENT_RESUME_RECOVERED)
+		return;
+	while (!ends) {
+		nap(100 * US);
+		pthread_mutex_lock(&r->q->lock);
+		ends = r->q->worker_stop;
+		pthread_mutex_unlock(&r->q->lock);
+	}
+}
+
+/* The worker is told to end while it is in the program's callback. */
+static void test_destroy_while_the_worker_reports(void **state)
+{
+	struct gp_queue_options opt = GP_QUEUE_OPTIONS_INIT;
+	struct gp_device_ops ops = gp__fakedev_ops(3, true);
+	struct rig r;
+
+	(void)state;
+	rig_up(&r, 3, true, NULL);
+	gp_queue_destroy(r.q);
+	opt.event = wait_for_the_end;
+	opt.event_data = &r;
+	assert_int_equal(gp_queue_create(&ops, r.hwq, &opt, &r.q, NULL), 0);
+	assert_int_equal(gp_queue_suspend(r.q, 0, -1, NULL, NULL), 0);
+	gp__fakeq_fail(r.hwq, GP__FAKE_RESTORE, -EIO, 1);
+	assert_int_equal(gp_queue_resume(r.q, NULL), -EIO);
+	while (!stats_of(&r).resumes)
+		nap(100 * US);
+	rig_down(&r);
 }
 
 static int lost_call(void *hwq, void *cmd)
@@ -810,6 +848,7 @@ int main(void)
 		cmocka_unit_test(test_destroy_in_the_worst_moment),
 		cmocka_unit_test(test_destroy_restores_first),
 		cmocka_unit_test(test_destroy_waits_for_a_device_that_recovers),
+		cmocka_unit_test(test_destroy_while_the_worker_reports),
 		cmocka_unit_test(test_destroy_on_a_lost_device),
 		cmocka_unit_test(test_stress_level1),
 		cmocka_unit_test(test_stress_level2),
