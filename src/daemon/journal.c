@@ -46,7 +46,7 @@ static bool take_lines(struct gp__journal *j, size_t *len, unsigned long long *l
 	pthread_mutex_lock(&j->lock);
 	j->waits = true;
 	while (!j->used && !j->ends)
-		pthread_cond_wait(&j->wake, &j->lock);
+		gp__cond_wait(&j->wake, &j->lock, GP__FOREVER);
 	j->waits = false;
 	lines = j->room;
 	j->room = j->written;
@@ -154,7 +154,6 @@ static int begin(struct gp__journal *j)
 	j->room = malloc(GP__JOURNAL_ROOM);
 	j->written = malloc(GP__JOURNAL_ROOM);
 	pthread_mutex_init(&j->lock, NULL);
-	pthread_cond_init(&j->wake, NULL);
 	j->ends = j->waits = false;
 	j->used = 0;
 	j->lost = 0;
@@ -189,10 +188,9 @@ void gp__journal_close(struct gp__journal *j)
 		return;
 	pthread_mutex_lock(&j->lock);
 	j->ends = true;
-	pthread_cond_signal(&j->wake);
+	gp__cond_signal(&j->wake);
 	pthread_mutex_unlock(&j->lock);
 	pthread_join(j->thread, NULL);
-	pthread_cond_destroy(&j->wake);
 	pthread_mutex_destroy(&j->lock);
 	free(j->room);
 	free(j->written);
@@ -213,7 +211,7 @@ void gp__journal_line(struct gp__journal *j, const char *line, size_t len)
 	}
 	/* Whoever does not come to flush it should not lose it. */
 	if (j->used > GP__JOURNAL_ROOM / 2 && j->waits)
-		pthread_cond_signal(&j->wake);
+		gp__cond_signal(&j->wake);
 	pthread_mutex_unlock(&j->lock);
 }
 
@@ -223,6 +221,6 @@ void gp__journal_flush(struct gp__journal *j)
 		return;
 	pthread_mutex_lock(&j->lock);
 	if (j->used && j->waits)
-		pthread_cond_signal(&j->wake);
+		gp__cond_signal(&j->wake);
 	pthread_mutex_unlock(&j->lock);
 }

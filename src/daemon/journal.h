@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/cond.h"
 #include "base/log.h"
 
 #define GP__JOURNAL_ROOM (256 * 1024)
@@ -23,7 +24,7 @@ struct gp__journal {
 	char path[256];
 	pthread_t thread;
 	pthread_mutex_t lock; /* of what follows */
-	pthread_cond_t wake;
+	struct gp__cond wake;
 	bool ends, waits; /* the thread: is to, and does for lines */
 	size_t used;
 	unsigned long long lost; /* lines */

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "base/cond.h"
 #include "device/kfd/control.h"
 #include "join/table.h"
 
@@ -95,7 +96,7 @@ struct gp__poc {
 	/* Between callers and the worker. */
 	pthread_t thread;
 	pthread_mutex_t lock;
-	pthread_cond_t done;
+	struct gp__cond done;
 	struct gp__poc_request *request;
 	bool ends;
 	int wake; /* an eventfd */

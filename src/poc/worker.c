@@ -45,7 +45,7 @@ static void *work(void *data)
 		r->result = r->run(p, r);
 		pthread_mutex_lock(&p->lock);
 		p->request = NULL;
-		pthread_cond_signal(&p->done);
+		gp__cond_signal(&p->done);
 		pthread_mutex_unlock(&p->lock);
 	}
 	/* By the thread that has begun with them. */
@@ -67,7 +67,7 @@ int gp__poc_call(struct gp__poc *p, struct gp__poc_request *r)
 	p->request = r;
 	wake(p);
 	while (p->request)
-		pthread_cond_wait(&p->done, &p->lock);
+		gp__cond_wait(&p->done, &p->lock, GP__FOREVER);
 	pthread_mutex_unlock(&p->lock);
 	return r->result;
 }
@@ -80,7 +80,6 @@ int gp__poc_start_worker(struct gp__poc *p, struct gp__poc_error *e)
 	if (p->wake < 0)
 		return gp__poc_fail_plain(e, errno, "no eventfd can be made; raise ulimit -n");
 	pthread_mutex_init(&p->lock, NULL);
-	pthread_cond_init(&p->done, NULL);
 	err = gp__thread_start(&p->thread, 0, work, p);
 	if (!err)
 		return 0;
@@ -96,6 +95,5 @@ void gp__poc_stop_worker(struct gp__poc *p)
 	wake(p);
 	pthread_join(p->thread, NULL);
 	pthread_mutex_destroy(&p->lock);
-	pthread_cond_destroy(&p->done);
 	close(p->wake);
 }

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/api.h"
 #include "queue/queue.h"
-#include "queue/thread.h"
 
 static uint32_t caps_of(const struct gp_device_ops *ops)
 {
@@ -82,8 +81,6 @@ static int machine_init(struct gp_queue *q, const struct gp_queue_options *opt,
 
 static void queue_free(struct gp_queue *q)
 {
-	pthread_cond_destroy(&q->work);
-	pthread_cond_destroy(&q->changed);
 	pthread_mutex_destroy(&q->lock);
 	free(q->ring);
 	free(q);
@@ -127,8 +124,6 @@ int gp_queue_create(const struct gp_device_ops *ops, void *hwq,
 	if (rc)
 		goto out_free;
 	pthread_mutex_init(&q->lock, NULL);
-	gp__cond_init(&q->changed);
-	gp__cond_init(&q->work);
 	q->hwq = hwq;
 	q->max_pending = opt.max_pending;
 	q->event = opt.event;
@@ -187,7 +182,7 @@ void gp_queue_destroy(struct gp_queue *q)
 		q->cancelled = first;
 	member = q->member;
 	q->member = NULL;
-	pthread_cond_broadcast(&q->changed);
+	gp__cond_broadcast(&q->changed);
 
 	/* The scheduler's thread may be at this queue and need its lock to end. */
 	pthread_mutex_unlock(&q->lock);
@@ -197,10 +192,10 @@ void gp_queue_destroy(struct gp_queue *q)
 
 	wind_down(q);
 	while (q->users || q->syncing)
-		pthread_cond_wait(&q->changed, &q->lock);
+		gp__cond_wait(&q->changed, &q->lock, GP__FOREVER);
 
 	q->worker_stop = true;
-	pthread_cond_signal(&q->work);
+	gp__cond_signal(&q->work);
 	pthread_mutex_unlock(&q->lock);
 	if (q->worker_started)
 		pthread_join(q->worker, NULL);

@@ -21,7 +21,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "queue/thread.h"
+#include "base/thread.h"
 
 /* A submit launches at most this many (others' too), then leaves it to the worker. */
 #define LAUNCH_MAX 64u
@@ -98,7 +98,7 @@ static void retire(struct gp_queue *q, uint64_t ticket, bool exact, uint64_t now
 	gp__pq_complete(&q->pq, ticket, exact, now);
 	if (q->member && !gp__pq_has_work(&q->pq))
 		gp__sched_idle(q->member, now);
-	pthread_cond_broadcast(&q->changed);
+	gp__cond_broadcast(&q->changed);
 }
 
 /* ---------------------------------------------------------- device calls -- */
@@ -177,7 +177,7 @@ static void launch(struct gp_queue *q, uint64_t ticket)
 	if (ticket == q->pq.completed + 1)
 		retire(q, ticket, false, now);
 	else
-		pthread_cond_broadcast(&q->changed);
+		gp__cond_broadcast(&q->changed);
 }
 
 static int verb_call(struct gp_queue *q, enum gp__pq_op op)
@@ -213,7 +213,7 @@ static void verb(struct gp_queue *q, enum gp__pq_op op)
 	note = gp__pq_done(&q->pq, rc, gp__clock_ns());
 	if (!rc && ask)
 		gp__pq_unstarted(&q->pq, unstarted, gp__clock_ns());
-	pthread_cond_broadcast(&q->changed);
+	gp__cond_broadcast(&q->changed);
 	report(q, note, op, rc);
 }
 
@@ -222,7 +222,7 @@ static void verb(struct gp_queue *q, enum gp__pq_op op)
 void gp__q_wait_for_device(struct gp_queue *q)
 {
 	q->queued++;
-	pthread_cond_wait(&q->changed, &q->lock);
+	gp__cond_wait(&q->changed, &q->lock, GP__FOREVER);
 	q->queued--;
 }
 
@@ -250,7 +250,7 @@ bool gp__q_pump(struct gp_queue *q, unsigned int may)
 		}
 	}
 	if (launches && (q->queued || q->pq.closing))
-		pthread_cond_broadcast(&q->changed);
+		gp__cond_broadcast(&q->changed);
 	return calls > 0;
 }
 
@@ -374,7 +374,7 @@ void gp__q_kick(struct gp_queue *q)
 	if (!work_due(q))
 		return;
 	if (q->worker_asleep)
-		pthread_cond_signal(&q->work);
+		gp__cond_signal(&q->work);
 	else if (!q->worker_started && !q->worker_stop)
 		q->worker_started = !gp__thread_start(&q->worker, 0, worker_main, q);
 }
@@ -390,7 +390,7 @@ void gp__q_leave(struct gp_queue *q)
 	gp__q_kick(q);
 	q->users--;
 	if (q->pq.closing)
-		pthread_cond_broadcast(&q->changed);
+		gp__cond_broadcast(&q->changed);
 	pthread_mutex_unlock(&q->lock);
 }
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/cond.h"
 
 struct gp__fakeq {
 	struct gp__fakedev *dev;
@@ -30,7 +31,7 @@ struct gp__fakeq {
 
 struct gp__fakedev {
 	pthread_mutex_t lock;
-	pthread_cond_t work, done;
+	struct gp__cond work, done;
 	pthread_t thread;
 	uint64_t slice_ns;
 	struct gp__fakeq *queues; /* in the order of their turns */
@@ -95,10 +96,10 @@ static void command_end(struct gp__fakeq *q, uint64_t now)
  * Who is woken under the lock may run at once, find it taken and go back to
  * sleep: two switches more, which a benchmark of switches would see.
  */
-static void wake(struct gp__fakedev *dev, pthread_cond_t *cond)
+static void wake(struct gp__fakedev *dev, struct gp__cond *cond)
 {
 	pthread_mutex_unlock(&dev->lock);
-	pthread_cond_broadcast(cond);
+	gp__cond_broadcast(cond);
 	pthread_mutex_lock(&dev->lock);
 }
 
@@ -107,7 +108,6 @@ static void run_turn(struct gp__fakedev *dev, struct gp__fakeq *q)
 {
 	struct gp__fakecmd *cmd = q->head;
 	uint64_t begin = gp__clock_ns(), now = begin, spent, limit;
-	struct timespec ts;
 
 	cmd->state = GP__FAKECMD_RUNNING;
 	q->running = true;
@@ -119,9 +119,7 @@ static void run_turn(struct gp__fakedev *dev, struct gp__fakeq *q)
 			if (limit > begin + dev->slice_ns)
 				limit = begin + dev->slice_ns;
 		}
-		ts.tv_sec = (time_t)(limit / 1000000000u);
-		ts.tv_nsec = (long)(limit % 1000000000u);
-		pthread_cond_timedwait(&dev->work, &dev->lock, &ts);
+		gp__cond_wait(&dev->work, &dev->lock, limit);
 		now = gp__clock_ns();
 	}
 	spent = now - begin < cmd->left_ns ? now - begin : cmd->left_ns;
@@ -145,7 +143,7 @@ static void *fakedev_main(void *arg)
 		if (q)
 			run_turn(dev, q);
 		else
-			pthread_cond_wait(&dev->work, &dev->lock);
+			gp__cond_wait(&dev->work, &dev->lock, GP__FOREVER);
 	}
 	pthread_mutex_unlock(&dev->lock);
 	return NULL;
@@ -202,7 +200,7 @@ static int fake_sync(void *hwq, void *arg)
 	pthread_mutex_lock(&q->dev->lock);
 	q->report.wrong += cmd->state == GP__FAKECMD_NEW || cmd->syncs++;
 	while (cmd->state != GP__FAKECMD_ENDED)
-		pthread_cond_wait(&q->dev->done, &q->dev->lock);
+		gp__cond_wait(&q->dev->done, &q->dev->lock, GP__FOREVER);
 	rc = cmd->result;
 	pthread_mutex_unlock(&q->dev->lock);
 	return rc;
@@ -219,7 +217,7 @@ static int set_stopped(struct gp__fakeq *q, enum gp__fakeverb verb, bool *flag, 
 	*flag = value;
 	wake(q->dev, &q->dev->work);
 	while (q->interrupted && q->running)
-		pthread_cond_wait(&q->dev->done, &q->dev->lock);
+		gp__cond_wait(&q->dev->done, &q->dev->lock, GP__FOREVER);
 	return call_end(q, 0);
 }
 
@@ -288,18 +286,12 @@ struct gp_device_ops gp__fakedev_ops(int level, bool pending)
 int gp__fakedev_create(uint64_t slice_ns, struct gp__fakedev **out)
 {
 	struct gp__fakedev *dev = calloc(1, sizeof(*dev));
-	pthread_condattr_t attr;
 	int rc;
 
 	if (!dev)
 		return -ENOMEM;
 	dev->slice_ns = slice_ns;
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_mutex_init(&dev->lock, NULL);
-	pthread_cond_init(&dev->work, &attr);
-	pthread_cond_init(&dev->done, &attr);
-	pthread_condattr_destroy(&attr);
 	rc = -pthread_create(&dev->thread, NULL, fakedev_main, dev);
 	if (rc) {
 		free(dev);
@@ -313,11 +305,9 @@ void gp__fakedev_destroy(struct gp__fakedev *dev)
 {
 	pthread_mutex_lock(&dev->lock);
 	dev->stop = true;
-	pthread_cond_broadcast(&dev->work);
+	gp__cond_broadcast(&dev->work);
 	pthread_mutex_unlock(&dev->lock);
 	pthread_join(dev->thread, NULL);
-	pthread_cond_destroy(&dev->done);
-	pthread_cond_destroy(&dev->work);
 	pthread_mutex_destroy(&dev->lock);
 	free(dev);
 }
@@ -373,7 +363,7 @@ void gp__fakeq_finish(struct gp__fakeq *q)
 	pthread_mutex_lock(&q->dev->lock);
 	if (q->head)
 		q->head->left_ns = 0;
-	pthread_cond_signal(&q->dev->work);
+	gp__cond_signal(&q->dev->work);
 	pthread_mutex_unlock(&q->dev->lock);
 }
 

@@ -215,7 +215,7 @@ int gp_queue_resume(struct gp_queue *q, struct gp_error *err)
 	gp__q_enter(q);
 	gp__pq_release(&q->pq, GP__PQ_BY_USER, gp__clock_ns());
 	rc = release_wait(q, GP__PQ_MAY_ALL);
-	pthread_cond_broadcast(&q->changed);
+	gp__cond_broadcast(&q->changed);
 	if (rc)
 		gp__fail(err, rc,
 			 "%s is still stopped: the device refused to start it (%s); trying again",
@@ -320,7 +320,7 @@ int gp__drv_release(struct gp_queue *q)
 	gp__pq_release(&q->pq, GP__PQ_BY_SCHED, gp__clock_ns());
 	/* Launching what has piled up is the worker's; others wait for us. */
 	rc = release_wait(q, GP__PQ_MAY_VERB);
-	pthread_cond_broadcast(&q->changed);
+	gp__cond_broadcast(&q->changed);
 	gp__q_leave(q);
 	return rc;
 }
@@ -341,7 +341,7 @@ int gp__drv_weigh(struct gp_queue *q, uint32_t weight)
 	rc = gp__q_result(q->ops.weigh(q->hwq, weight));
 	pthread_mutex_lock(&q->lock);
 	gp__pq_done(&q->pq, rc, gp__clock_ns());
-	pthread_cond_broadcast(&q->changed);
+	gp__cond_broadcast(&q->changed);
 	gp__q_leave(q);
 	return rc;
 }

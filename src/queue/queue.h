@@ -22,6 +22,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/cond.h"
 #include "queue/driver.h"
 #include "queue/pq.h"
 
@@ -41,8 +42,8 @@ struct gp__failure {
 
 struct gp_queue {
 	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	pthread_cond_t work;
+	struct gp__cond changed;
+	struct gp__cond work;
 	struct gp__pq pq;
 
 	struct gp_device_ops ops;

@@ -30,15 +30,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/api.h"
 #include "base/clock.h"
+#include "base/cond.h"
+#include "base/thread.h"
 #include "core/core.h"
 #include "core/list.h"
 #include "core/log.h"
 #include "policy/policy.h"
-#include "base/api.h"
 #include "queue/driver.h"
 #include "queue/params.h"
-#include "queue/thread.h"
 
 struct device {
 	struct gp__link link;
@@ -72,9 +73,9 @@ struct gp__member {
 
 struct gp_sched {
 	pthread_mutex_t lock;
-	pthread_cond_t work; /* for a spare thread */
-	pthread_cond_t clock; /* for the one that keeps time */
-	pthread_cond_t back; /* a thread has left a queue */
+	struct gp__cond work; /* for a spare thread */
+	struct gp__cond clock; /* for the one that keeps time */
+	struct gp__cond back; /* a thread has left a queue */
 	struct gp__core core;
 	struct gp__link devices, groups, todo;
 	uint64_t sleeps_until; /* of the thread that keeps time; 0 = none does */
@@ -108,9 +109,9 @@ static int crew_add(struct gp_sched *s)
 static void call_one(struct gp_sched *s)
 {
 	if (s->spare)
-		pthread_cond_signal(&s->work);
+		gp__cond_signal(&s->work);
 	else if (s->sleeps_until)
-		pthread_cond_signal(&s->clock);
+		gp__cond_signal(&s->clock);
 	else
 		crew_add(s);
 }
@@ -135,7 +136,7 @@ static void collect(struct gp_sched *s)
 	if (more)
 		call_one(s);
 	if (s->sleeps_until && gp__core_wake(&s->core) < s->sleeps_until)
-		pthread_cond_signal(&s->clock);
+		gp__cond_signal(&s->clock);
 }
 
 static int weigh(struct gp__member *m, uint32_t weight)
@@ -200,14 +201,14 @@ static void do_one(struct gp_sched *s, struct gp__member *m)
 	if (act.verb != GP__VERB_NONE && m->generation == generation)
 		gp__queue_ack(&m->cq, rc, gp__clock_ns());
 	collect(s);
-	pthread_cond_broadcast(&s->back);
+	gp__cond_broadcast(&s->back);
 }
 
 static void rest(struct gp_sched *s)
 {
 	if (s->sleeps_until) {
 		s->spare++;
-		pthread_cond_wait(&s->work, &s->lock);
+		gp__cond_wait(&s->work, &s->lock, GP__FOREVER);
 		s->spare--;
 	} else {
 		_Static_assert(GP__NEVER == GP__FOREVER, "the core's never is the clock's");
@@ -440,7 +441,7 @@ void gp__sched_leave(struct gp__member *m)
 	group_put(group_leave(m));
 	collect(s);
 	while (m->busy)
-		pthread_cond_wait(&s->back, &s->lock);
+		gp__cond_wait(&s->back, &s->lock, GP__FOREVER);
 	s->members--;
 	pthread_mutex_unlock(&s->lock);
 	free(m);
@@ -560,9 +561,6 @@ int gp_sched_create(const struct gp_sched_options *options, struct gp_sched **sc
 	gp__list_init(&s->groups);
 	gp__list_init(&s->todo);
 	pthread_mutex_init(&s->lock, NULL);
-	gp__cond_init(&s->work);
-	gp__cond_init(&s->clock);
-	gp__cond_init(&s->back);
 	s->log = opt.log;
 	s->log_data = opt.log_data;
 	if (s->log) {
@@ -599,15 +597,12 @@ int gp_sched_destroy(struct gp_sched *s)
 		return -EBUSY;
 	}
 	s->stop = true;
-	pthread_cond_broadcast(&s->work);
-	pthread_cond_broadcast(&s->clock);
+	gp__cond_broadcast(&s->work);
+	gp__cond_broadcast(&s->clock);
 	pthread_mutex_unlock(&s->lock);
 	/* Nobody is at a queue, so none of them starts another any more. */
 	while (s->threads)
 		pthread_join(s->crew[--s->threads], NULL);
-	pthread_cond_destroy(&s->back);
-	pthread_cond_destroy(&s->clock);
-	pthread_cond_destroy(&s->work);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 	return 0;

@@ -218,7 +218,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* Files are closed by threads of their own. */
 	pthread_mutex_lock(&machine.lock);
 	while (machine.processes || machine.nr_threads)
-		pthread_cond_wait(&machine.ended, &machine.lock);
+		gp__cond_wait(&machine.ended, &machine.lock, GP__FOREVER);
 	pthread_mutex_unlock(&machine.lock);
 	if (machine.gtt_used || machine.node[0]->vram_used || machine.node[1]->vram_used ||
 	    machine.shared)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/cond.h"
 #include "base/latency.h"
 #include "base/thread.h"
 #include "base/peek.h"
@@ -62,7 +63,7 @@ struct gp__kfd_monitor {
 	pthread_t thread;
 
 	pthread_mutex_t lock;
-	pthread_cond_t wake; /* the thread, or who waits for its callbacks */
+	struct gp__cond wake; /* the thread, or who waits for its callbacks */
 	bool ends, calm, telling;
 	bool soon; /* whoever prepares the look wants another */
 	size_t nr_busy; /* as the latest look has it */
@@ -291,14 +292,14 @@ static void tell(struct gp__kfd_monitor *m, const struct message *message, size_
 	}
 	pthread_mutex_lock(&m->lock);
 	m->telling = false;
-	pthread_cond_broadcast(&m->wake);
+	gp__cond_broadcast(&m->wake);
 }
 
 /* What is seen from now on is told after what is being told. */
 static void await_telling(struct gp__kfd_monitor *m)
 {
 	while (m->telling)
-		pthread_cond_wait(&m->wake, &m->lock);
+		gp__cond_wait(&m->wake, &m->lock, GP__FOREVER);
 }
 
 static uint64_t cpu_ns(clockid_t clock)
@@ -363,12 +364,9 @@ static bool may_sleep(const struct gp__kfd_monitor *m)
 	return i == m->nr;
 }
 
-static void wait_until(struct gp__kfd_monitor *m, uint64_t when)
+static void wait_for(struct gp__kfd_monitor *m, uint64_t ns)
 {
-	const struct timespec until = { .tv_sec = (time_t)(when / SECOND_NS),
-					.tv_nsec = (long)(when % SECOND_NS) };
-
-	pthread_cond_timedwait(&m->wake, &m->lock, &until);
+	gp__cond_wait(&m->wake, &m->lock, gp__clock_ns() + ns);
 }
 
 static void *run(void *arg)
@@ -385,7 +383,7 @@ static void *run(void *arg)
 
 		await_telling(m);
 		if (!m->nr) {
-			pthread_cond_wait(&m->wake, &m->lock);
+			gp__cond_wait(&m->wake, &m->lock, GP__FOREVER);
 			continue;
 		}
 		n = look(m, message);
@@ -396,9 +394,9 @@ static void *run(void *arg)
 		if (n || m->ends)
 			continue;
 		if (may_sleep(m))
-			pthread_cond_wait(&m->wake, &m->lock);
+			gp__cond_wait(&m->wake, &m->lock, GP__FOREVER);
 		else
-			wait_until(m, gp__clock_ns() + period(m, gp__clock_ns()));
+			wait_for(m, period(m, gp__clock_ns()));
 	}
 	pthread_mutex_unlock(&m->lock);
 	return NULL;
@@ -458,7 +456,7 @@ int gp__kfd_monitor_add(struct gp__kfd_monitor *m, const struct gp__kfd_queue_in
 	if (!err) {
 		m->seen[m->nr++] = s;
 		gp__kfd_spell_note(&m->spell, m->nr_busy, gp__clock_ns());
-		pthread_cond_broadcast(&m->wake);
+		gp__cond_broadcast(&m->wake);
 	}
 	pthread_mutex_unlock(&m->lock);
 	if (err)
@@ -488,7 +486,7 @@ void gp__kfd_monitor_told(struct gp__kfd_monitor *m, void *cookie, bool told)
 	i = index_of(m, cookie);
 	if (i < m->nr)
 		m->seen[i]->told = told;
-	pthread_cond_broadcast(&m->wake);
+	gp__cond_broadcast(&m->wake);
 	pthread_mutex_unlock(&m->lock);
 }
 
@@ -524,7 +522,7 @@ void gp__kfd_monitor_calm(struct gp__kfd_monitor *m, bool calm)
 {
 	pthread_mutex_lock(&m->lock);
 	if (m->calm && !calm)
-		pthread_cond_broadcast(&m->wake);
+		gp__cond_broadcast(&m->wake);
 	m->calm = calm;
 	pthread_mutex_unlock(&m->lock);
 }
@@ -559,7 +557,6 @@ static void free_monitor(struct gp__kfd_monitor *m)
 	free(m->ending);
 	free(m->word);
 	gp__peek_close(&m->peek);
-	pthread_cond_destroy(&m->wake);
 	pthread_mutex_destroy(&m->lock);
 	free(m);
 }
@@ -568,7 +565,6 @@ int gp__kfd_monitor_create(const struct gp__kfd_monitor_options *options,
 			   struct gp__kfd_monitor **monitor)
 {
 	struct gp__kfd_monitor *m = calloc(1, sizeof(*m));
-	pthread_condattr_t attr;
 	int err;
 
 	if (!m)
@@ -584,10 +580,6 @@ int gp__kfd_monitor_create(const struct gp__kfd_monitor_options *options,
 	m->patience = (struct gp__kfd_patience){ m->options.grace_ns, m->options.blind_ns };
 	m->pid = getpid();
 	pthread_mutex_init(&m->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&m->wake, &attr);
-	pthread_condattr_destroy(&attr);
 	err = gp__peek_open(&m->peek);
 	if (!err)
 		err = gp__thread_start(&m->thread, 0, run, m);
@@ -603,7 +595,7 @@ void gp__kfd_monitor_destroy(struct gp__kfd_monitor *m)
 {
 	pthread_mutex_lock(&m->lock);
 	m->ends = true;
-	pthread_cond_broadcast(&m->wake);
+	gp__cond_broadcast(&m->wake);
 	pthread_mutex_unlock(&m->lock);
 	pthread_join(m->thread, NULL);
 	free_monitor(m);

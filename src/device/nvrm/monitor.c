@@ -11,13 +11,13 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/cond.h"
 #include "base/thread.h"
 #include "device/nvrm/abi.h"
 #include "device/nvrm/done.h"
 
 #define GROUPS_MAX 64
 #define CHANNELS_MAX 64 /* of a group; more are not looked at */
-#define SECOND_NS 1000000000ull
 #define STACK_BYTES (128 * 1024)
 
 enum end { UNKNOWN, COMES, REACHED };
@@ -48,7 +48,7 @@ struct gp__nvrm_monitor {
 	struct gp__nvrm_monitor_options options;
 	pthread_t thread;
 	pthread_mutex_t lock;
-	pthread_cond_t wake; /* the thread, or who waits for its callbacks */
+	struct gp__cond wake; /* the thread, or who waits for its callbacks */
 	bool ends, calm, telling;
 	struct seen *seen[GROUPS_MAX];
 	size_t nr;
@@ -188,17 +188,12 @@ static void tell(struct gp__nvrm_monitor *m, uint64_t now)
 	pthread_mutex_lock(&m->lock);
 	m->telling = false;
 	m->nr_messages = 0;
-	pthread_cond_broadcast(&m->wake);
+	gp__cond_broadcast(&m->wake);
 }
 
-static void sleep_until(struct gp__nvrm_monitor *m, uint64_t until)
+static uint64_t period(const struct gp__nvrm_monitor *m)
 {
-	struct timespec ts = { (time_t)(until / SECOND_NS), (long)(until % SECOND_NS) };
-
-	if (m->nr)
-		pthread_cond_timedwait(&m->wake, &m->lock, &ts);
-	else
-		pthread_cond_wait(&m->wake, &m->lock);
+	return m->calm ? m->options.calm_period_ns : m->options.period_ns;
 }
 
 static void *run(void *data)
@@ -213,8 +208,7 @@ static void *run(void *data)
 			look_at(m, m->seen[i], now);
 		tell(m, now);
 		if (!m->ends)
-			sleep_until(m, now + (m->calm ? m->options.calm_period_ns
-						      : m->options.period_ns));
+			gp__cond_wait(&m->wake, &m->lock, m->nr ? now + period(m) : GP__FOREVER);
 	}
 	pthread_mutex_unlock(&m->lock);
 	return NULL;
@@ -228,7 +222,6 @@ int gp__nvrm_monitor_create(const struct gp__nvrm_monitor_options *options,
 			    struct gp__nvrm_monitor **monitor)
 {
 	struct gp__nvrm_monitor *m = calloc(1, sizeof(*m));
-	pthread_condattr_t attr;
 	int err;
 
 	if (!m)
@@ -243,10 +236,6 @@ int gp__nvrm_monitor_create(const struct gp__nvrm_monitor_options *options,
 	if (!m->options.grace_ns)
 		m->options.grace_ns = GP__NVRM_GRACE_NS;
 	pthread_mutex_init(&m->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&m->wake, &attr);
-	pthread_condattr_destroy(&attr);
 	err = gp__peek_open(&m->peek);
 	if (!err)
 		err = gp__thread_start(&m->thread, STACK_BYTES, run, m);
@@ -265,13 +254,12 @@ void gp__nvrm_monitor_destroy(struct gp__nvrm_monitor *m)
 		return;
 	pthread_mutex_lock(&m->lock);
 	m->ends = true;
-	pthread_cond_broadcast(&m->wake);
+	gp__cond_broadcast(&m->wake);
 	pthread_mutex_unlock(&m->lock);
 	pthread_join(m->thread, NULL);
 	for (size_t i = 0; i < m->nr; i++)
 		free(m->seen[i]);
 	gp__peek_close(&m->peek);
-	pthread_cond_destroy(&m->wake);
 	pthread_mutex_destroy(&m->lock);
 	free(m);
 }
@@ -300,7 +288,7 @@ int gp__nvrm_monitor_add(struct gp__nvrm_monitor *m, const struct gp__nvrm_group
 		err = -ENOSPC;
 	else
 		m->seen[m->nr++] = s;
-	pthread_cond_broadcast(&m->wake);
+	gp__cond_broadcast(&m->wake);
 	pthread_mutex_unlock(&m->lock);
 	if (err)
 		free(s);
@@ -318,7 +306,7 @@ void gp__nvrm_monitor_remove(struct gp__nvrm_monitor *m, uint32_t id)
 		*at = m->seen[--m->nr];
 	}
 	while (m->telling)
-		pthread_cond_wait(&m->wake, &m->lock);
+		gp__cond_wait(&m->wake, &m->lock, GP__FOREVER);
 	pthread_mutex_unlock(&m->lock);
 }
 
@@ -339,7 +327,7 @@ void gp__nvrm_monitor_calm(struct gp__nvrm_monitor *m, bool calm)
 {
 	pthread_mutex_lock(&m->lock);
 	m->calm = calm;
-	pthread_cond_broadcast(&m->wake);
+	gp__cond_broadcast(&m->wake);
 	pthread_mutex_unlock(&m->lock);
 }
 

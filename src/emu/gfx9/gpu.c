@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "emu/gfx9/gpu.h"
 
+#include "base/clock.h"
+#include "base/cond.h"
 #include "emu/gfx9/group.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Instructions a wave runs at a time: some 30 microseconds of a host's time. */
@@ -28,7 +29,7 @@ struct gfx9_gpu {
 	bool *busy; /* of each compute unit: it had something to do in its last turn */
 
 	pthread_mutex_t lock;
-	pthread_cond_t work, left;
+	struct gp__cond work, left;
 	struct gfx9_queue *queues; /* those mapped, the highest priority first */
 	/* Raised under the lock: with every queue that stops or goes on, and with everything that
 	 * might give an idle worker something to do. */
@@ -92,7 +93,7 @@ static void trace_clock(void *ctx, bool busy, uint64_t ns)
 static void changed(struct gfx9_gpu *gpu)
 {
 	atomic_fetch_add(&gpu->changes, 1);
-	pthread_cond_broadcast(&gpu->work);
+	gp__cond_broadcast(&gpu->work);
 }
 
 static void unlink_job(struct gfx9_job *job)
@@ -128,7 +129,7 @@ static void report_done(struct gfx9_gpu *gpu, struct gfx9_job *finished)
 		job->done(job, atomic_load(&job->failed));
 		pthread_mutex_lock(&gpu->lock);
 		if (!--q->nr_reporting && q->stop != GFX9_RUNNING)
-			pthread_cond_broadcast(&gpu->left);
+			gp__cond_broadcast(&gpu->left);
 		pthread_mutex_unlock(&gpu->lock);
 	}
 }
@@ -155,14 +156,14 @@ static void write_contexts(struct gfx9_gpu *gpu, struct gfx9_queue *q)
 static void has_left(struct gfx9_gpu *gpu, struct gfx9_queue *q, struct gfx9_job **finished)
 {
 	while (q->writing)
-		pthread_cond_wait(&gpu->left, &gpu->lock);
+		gp__cond_wait(&gpu->left, &gpu->lock, GP__FOREVER);
 	if (q->stop == GFX9_SAVE)
 		write_contexts(gpu, q);
 	while (q->stop == GFX9_RESET && q->jobs) {
 		gfx9_job_fail(q->jobs, -ECANCELED);
 		finish(gpu, q->jobs, finished);
 	}
-	pthread_cond_broadcast(&gpu->left);
+	gp__cond_broadcast(&gpu->left);
 }
 
 /* Takes note of a workgroup that is off its compute unit, for whatever reason. */
@@ -496,10 +497,10 @@ static void *work(void *arg)
 		pthread_mutex_lock(&gpu->lock);
 		w->turn++;
 		if (gpu->nr_quiescing)
-			pthread_cond_broadcast(&gpu->left);
+			gp__cond_broadcast(&gpu->left);
 		w->asleep = true;
 		while (!any && !gpu->quit && atomic_load(&gpu->changes) == changes)
-			pthread_cond_wait(&gpu->work, &gpu->lock);
+			gp__cond_wait(&gpu->work, &gpu->lock, GP__FOREVER);
 		w->asleep = false;
 		quit = gpu->quit;
 		pthread_mutex_unlock(&gpu->lock);
@@ -582,20 +583,6 @@ enum gfx9_stop_type gfx9_gpu_stop(struct gfx9_gpu *gpu, struct gfx9_queue *q,
 	return how;
 }
 
-static struct timespec deadline_of(uint64_t timeout_ns)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	ts.tv_sec += (time_t)(timeout_ns / 1000000000);
-	ts.tv_nsec += (long)(timeout_ns % 1000000000);
-	if (ts.tv_nsec >= 1000000000) {
-		ts.tv_sec++;
-		ts.tv_nsec -= 1000000000;
-	}
-	return ts;
-}
-
 /* Whoever waits for a queue has also been told of every job that is done. */
 static bool is_off(const struct gfx9_queue *q)
 {
@@ -604,12 +591,12 @@ static bool is_off(const struct gfx9_queue *q)
 
 int gfx9_gpu_wait(struct gfx9_gpu *gpu, struct gfx9_queue *q, uint64_t timeout_ns)
 {
-	struct timespec deadline = deadline_of(timeout_ns);
+	uint64_t until = gp__clock_ns() + timeout_ns;
 	int err = 0;
 
 	pthread_mutex_lock(&gpu->lock);
 	while (!is_off(q) && !err)
-		err = pthread_cond_timedwait(&gpu->left, &gpu->lock, &deadline);
+		err = gp__cond_wait(&gpu->left, &gpu->lock, until);
 	err = is_off(q) ? q->stop_error : -ETIME;
 	pthread_mutex_unlock(&gpu->lock);
 	return err;
@@ -635,7 +622,7 @@ void gfx9_gpu_quiesce(struct gfx9_gpu *gpu)
 		uint64_t turn = w->turn;
 
 		while (!w->asleep && w->turn == turn)
-			pthread_cond_wait(&gpu->left, &gpu->lock);
+			gp__cond_wait(&gpu->left, &gpu->lock, GP__FOREVER);
 	}
 	gpu->nr_quiescing--;
 	pthread_mutex_unlock(&gpu->lock);
@@ -691,18 +678,6 @@ bool gfx9_gpu_idle(struct gfx9_gpu *gpu)
 	return true;
 }
 
-static void init_sync(struct gfx9_gpu *gpu)
-{
-	pthread_condattr_t attr;
-
-	pthread_mutex_init(&gpu->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&gpu->left, &attr);
-	pthread_cond_init(&gpu->work, NULL);
-	pthread_condattr_destroy(&attr);
-}
-
 static void stop_workers(struct gfx9_gpu *gpu, uint32_t n)
 {
 	pthread_mutex_lock(&gpu->lock);
@@ -732,8 +707,6 @@ static void destroy(struct gfx9_gpu *gpu)
 	for (uint32_t i = 0; gpu->cu && i < gpu->nr_cus; i++)
 		gfx9_cu_destroy(&gpu->cu[i]);
 	gfx9_clock_destroy(&gpu->clock);
-	pthread_cond_destroy(&gpu->work);
-	pthread_cond_destroy(&gpu->left);
 	pthread_mutex_destroy(&gpu->lock);
 	free(gpu->cu);
 	free(gpu->busy);
@@ -759,7 +732,7 @@ struct gfx9_gpu *gfx9_gpu_new(const struct gfx9_gpu_config *config)
 	gpu->nr_cus = nr_cus;
 	gpu->nr_workers = nr_workers;
 	gfx9_clock_init(&gpu->clock, config->trace ? trace_clock : NULL, gpu);
-	init_sync(gpu);
+	pthread_mutex_init(&gpu->lock, NULL);
 	gpu->cu = calloc(nr_cus, sizeof(*gpu->cu));
 	gpu->busy = calloc(nr_cus, sizeof(*gpu->busy));
 	for (uint32_t i = 0; gpu->cu && i < nr_cus; i++)

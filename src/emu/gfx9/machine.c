@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "emu/gfx9/machine.h"
 
+#include "base/cond.h"
 #include "emu/gfx9/area.h"
 
 #include <errno.h>
@@ -168,7 +169,7 @@ static void write_packet(struct machine *m, const struct gfx9_dispatch *d)
 struct run {
 	struct gfx9_job job;
 	pthread_mutex_t lock;
-	pthread_cond_t changed;
+	struct gp__cond changed;
 	bool over;
 	int result;
 };
@@ -180,7 +181,7 @@ static void done(struct gfx9_job *job, int result)
 	pthread_mutex_lock(&r->lock);
 	r->over = true;
 	r->result = result;
-	pthread_cond_signal(&r->changed);
+	gp__cond_signal(&r->changed);
 	pthread_mutex_unlock(&r->lock);
 }
 
@@ -197,7 +198,6 @@ static void preempt(struct machine *m)
 static void run_to_end(struct machine *m, struct run *r)
 {
 	pthread_mutex_init(&r->lock, NULL);
-	pthread_cond_init(&r->changed, NULL);
 	gfx9_gpu_dispatch(m->gpu, &r->job);
 	while (!m->config.threads && !r->over) {
 		gfx9_gpu_step(m->gpu);
@@ -205,9 +205,8 @@ static void run_to_end(struct machine *m, struct run *r)
 	}
 	pthread_mutex_lock(&r->lock);
 	while (!r->over)
-		pthread_cond_wait(&r->changed, &r->lock);
+		gp__cond_wait(&r->changed, &r->lock, GP__FOREVER);
 	pthread_mutex_unlock(&r->lock);
-	pthread_cond_destroy(&r->changed);
 	pthread_mutex_destroy(&r->lock);
 }
 

@@ -77,7 +77,6 @@ int emu_machine_init(struct emu_machine *m, const struct emu_config *config)
 	m->random = config->seed;
 	pthread_mutex_init(&m->lock, NULL);
 	pthread_mutex_init(&m->shared_lock, NULL);
-	pthread_cond_init(&m->ended, NULL);
 	err = make_nodes(m);
 	if (!err)
 		err = emu_topology_init(m);
@@ -98,7 +97,6 @@ void emu_machine_destroy(struct emu_machine *m)
 		close(m->listen_fd);
 	if (m->epoll_fd >= 0)
 		close(m->epoll_fd);
-	pthread_cond_destroy(&m->ended);
 	pthread_mutex_destroy(&m->shared_lock);
 	pthread_mutex_destroy(&m->lock);
 }

@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/cond.h"
 #include "emu/gfx9/area.h"
 #include "emu/gfx9/gpu.h"
 
@@ -66,7 +67,7 @@ struct emu_machine {
 	struct emu_process *processes;
 	struct emu_connection *connections;
 	uint32_t nr_connections, nr_threads; /* and threads that serve them, or end a process */
-	pthread_cond_t ended; /* a connection or a process */
+	struct gp__cond ended; /* a connection or a process */
 	uint32_t next_pasid;
 	uint64_t next_file;
 	int listen_fd, epoll_fd; /* of the server: clients, their files, and their deaths */

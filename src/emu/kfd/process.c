@@ -165,7 +165,7 @@ static void replace(struct emu_machine *m, struct emu_process *old)
 	}
 	/* It may be gone already, and its memory in use for another. */
 	while ((old = find_pid(m, pid)) && old->pasid == pasid && !m->quit)
-		pthread_cond_wait(&m->ended, &m->lock);
+		gp__cond_wait(&m->ended, &m->lock, GP__FOREVER);
 }
 
 struct emu_process *emu_process_get(struct emu_machine *m, pid_t pid, uid_t uid, uint64_t cookie)
@@ -272,7 +272,7 @@ static void end_process(struct emu_process *p)
 	while (*link != p)
 		link = &(*link)->next;
 	*link = p->next;
-	pthread_cond_broadcast(&m->ended);
+	gp__cond_broadcast(&m->ended);
 	pthread_mutex_unlock(&m->lock);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
@@ -314,7 +314,7 @@ static void *say_farewell(void *arg)
 	free(f);
 	pthread_mutex_lock(&m->lock);
 	m->nr_threads--;
-	pthread_cond_broadcast(&m->ended);
+	gp__cond_broadcast(&m->ended);
 	pthread_mutex_unlock(&m->lock);
 	return NULL;
 }
@@ -364,7 +364,7 @@ void emu_processes_end(struct emu_machine *m)
 {
 	pthread_mutex_lock(&m->lock);
 	m->quit = true;
-	pthread_cond_broadcast(&m->ended);
+	gp__cond_broadcast(&m->ended);
 	for (struct emu_process *p = m->processes, *next; p; p = next) {
 		unsigned int n = p->refs ? retire(p) : 0;
 
@@ -379,7 +379,7 @@ void emu_processes_end(struct emu_machine *m)
 	}
 	emu_server_hang_up(m, NULL);
 	while (m->processes || m->nr_threads)
-		pthread_cond_wait(&m->ended, &m->lock);
+		gp__cond_wait(&m->ended, &m->lock, GP__FOREVER);
 	pthread_mutex_unlock(&m->lock);
 }
 

@@ -220,7 +220,7 @@ static void *connection_thread(void *arg)
 	 */
 	pthread_mutex_lock(&m->lock);
 	m->nr_threads--;
-	pthread_cond_broadcast(&m->ended);
+	gp__cond_broadcast(&m->ended);
 	pthread_mutex_unlock(&m->lock);
 	return NULL;
 }
