@@ -98,6 +98,11 @@ hsa-soak:
 	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
 	@scripts/hsa-soak $(BUILD) $(PROGRAMS)
 
+opencl-soak:
+	@scripts/deps test
+	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
+	@scripts/opencl-soak $(BUILD) $(PROGRAMS)
+
 install: all
 	meson configure $(BUILD) -Dprefix=$(PREFIX)
 	@$(NINJA)
@@ -126,8 +131,10 @@ help:
 	@echo '                kill and stop gpreemptd, programs and the machine ROUNDS=$(ROUNDS) times'
 	@echo 'make poc-soak   preempt a trainer every 100 ms, for POC_SECONDS=$(POC_SECONDS) on two kernels'
 	@echo 'make hsa-soak   hold PROGRAMS=$(PROGRAMS) random programs of the HSA runtime at random moments'
+	@echo 'make opencl-soak'
+	@echo '                hold PROGRAMS=$(PROGRAMS) random OpenCL programs at random moments'
 	@echo 'make install    install under PREFIX=$(PREFIX), below DESTDIR'
 	@echo 'make clean      remove everything that was built'
 
 .PHONY: all demo test bench bench-nvidia-pack lint sanitize fuzz mutation kernel-handler-test \
-	kernel-probe emu-soak failopen-soak poc-soak hsa-soak install clean help
+	kernel-probe emu-soak failopen-soak poc-soak hsa-soak opencl-soak install clean help

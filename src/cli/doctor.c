@@ -176,6 +176,7 @@ int cmd_doctor(struct gp__env *env, int argc, char **argv)
 	doctor_preload(&d);
 	doctor_amd(&d);
 	doctor_nvidia(&d);
+	doctor_opencl(&d);
 	doctor_ptrace(&d);
 	doctor_files(&d);
 	doctor_userfaultfd(&d);

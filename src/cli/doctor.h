@@ -20,6 +20,7 @@ GP__PRINTF(5, 6)
 void doctor_say(struct doctor *d, const char *name, enum doctor_result result, const char *remedy,
 		const char *fmt, ...);
 
+void doctor_opencl(struct doctor *d);
 /* In doctor_system.c: devices, drivers, libraries, limits. */
 void doctor_amd(struct doctor *d);
 void doctor_nvidia(struct doctor *d);

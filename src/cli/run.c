@@ -16,6 +16,7 @@
 #include "wire/wire.h"
 
 #define PRELOAD "libgpreempt-join.so"
+#define OPENCL_LAYER "libgpreempt-opencl.so"
 
 enum { KEY_DEADLINE = 0x100, KEY_SHARE, KEY_LEVEL, KEY_LOCAL, KEY_WINDOW };
 
@@ -206,6 +207,26 @@ static int set_tools(const char *path)
 	return err;
 }
 
+/*
+ * The OpenCL loader puts layers between the program and the driver, with colons between their
+ * names. Where gpreempt was built without OpenCL's headers there is none; doctor says so.
+ */
+static int set_layers(void)
+{
+	const char *others = getenv("OPENCL_LAYERS");
+	char path[PATH_MAX], *all;
+	int err;
+
+	if (!child_has_file("../join/" OPENCL_LAYER, GP_LIB_DIR "/" OPENCL_LAYER, path) ||
+	    strchr(path, ':') || (others && strstr(others, path)))
+		return 0;
+	if (asprintf(&all, "%s%s%s", path, others && *others ? ":" : "", others ? others : "") < 0)
+		return -1;
+	err = setenv("OPENCL_LAYERS", all, 1);
+	free(all);
+	return err;
+}
+
 static int set_environment(const struct args *a)
 {
 	char path[PATH_MAX];
@@ -215,7 +236,7 @@ static int set_environment(const struct args *a)
 		status = child_preload(a->env, path, true);
 	if (status)
 		return CHILD_OWN_FAILURE;
-	if (set_tools(path) || set_wish(GP__WISH_PRIORITY, a->priority) ||
+	if (set_tools(path) || set_layers() || set_wish(GP__WISH_PRIORITY, a->priority) ||
 	    set_wish(GP__WISH_TAG, a->tag) || set_wish(GP__WISH_LEVEL, a->level) ||
 	    set_wish(GP__WISH_WINDOW, a->window) || set_wish(GP__WISH_SHARE, a->share) ||
 	    set_wish(GP__WISH_DEADLINE, a->deadline))

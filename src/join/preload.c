@@ -30,6 +30,7 @@
 #include "join/amd.h"
 #include "join/hsa/tools.h"
 #include "join/nvidia.h"
+#include "join/say.h"
 
 #define PUBLIC __attribute__((visibility("default")))
 
@@ -132,24 +133,6 @@ static void lost(void *data, const struct gp__kfd_queue_info *queue)
  * Beginning
  */
 
-/* In one piece, or not at all. */
-static void say(const char *text)
-{
-	char line[512];
-	int n = snprintf(line, sizeof(line), "gpreempt: %s\n", text);
-
-	if (n > 0 && write(STDERR_FILENO, line, strlen(line)) < 0)
-		return;
-}
-
-static void step_aside(const char *why, const char *what)
-{
-	char text[256];
-
-	snprintf(text, sizeof(text), "%s%s: this program is not joined", why, what);
-	say(text);
-}
-
 /* The best for a program's own queues: in one step where the kernel has that. */
 static enum gp__kfd_way best_way(void)
 {
@@ -180,9 +163,9 @@ static void begin_agent(void)
 	const char *bad;
 
 	if (!gp__wish_read(&wish, &bad))
-		step_aside("what cannot be is in ", bad);
-	else if (wish.joined && gp__amd_create(join.owner, &wish, say, &join.amd))
-		step_aside("no memory, or no place where gpreemptd could be", "");
+		gp__join_step_aside("what cannot be is in ", bad);
+	else if (wish.joined && gp__amd_create(join.owner, &wish, gp__join_say, &join.amd))
+		gp__join_step_aside("no memory, or no place where gpreemptd could be", "");
 }
 
 static void begin(void)
@@ -193,11 +176,12 @@ static void begin(void)
 	struct gp__kfd_owner *owner;
 
 	if (way < 0) {
-		step_aside(GP__WISH_WAY " is none of update, dbgtrap and preempt, but ", name);
+		gp__join_step_aside(GP__WISH_WAY " is none of update, dbgtrap and preempt, but ",
+				    name);
 		return;
 	}
 	if (gp__kfd_owner_create(next_ioctl, (enum gp__kfd_way)way, &events, &owner)) {
-		step_aside("out of memory", "");
+		gp__join_step_aside("out of memory", "");
 		return;
 	}
 	join.owner = owner;
@@ -205,7 +189,7 @@ static void begin(void)
 	if (pthread_atfork(NULL, NULL, begin_child)) {
 		join.owner = NULL;
 		gp__kfd_owner_destroy(owner);
-		step_aside("out of memory", "");
+		gp__join_step_aside("out of memory", "");
 	}
 }
 
@@ -230,17 +214,17 @@ static void begin_nvidia(void)
 	const char *bad;
 
 	if (!gp__wish_read(&wish, &bad)) {
-		step_aside("what cannot be is in ", bad);
+		gp__join_step_aside("what cannot be is in ", bad);
 	} else if (wish.joined) {
-		if (gp__nvidia_create(next_ioctl, &wish, say, &nvidia)) {
-			step_aside("no memory, or no place where gpreemptd could be", "");
+		if (gp__nvidia_create(next_ioctl, &wish, gp__join_say, &nvidia)) {
+			gp__join_step_aside("no memory, or no place where gpreemptd could be", "");
 			return;
 		}
 		join.nvidia = nvidia;
 		if (pthread_atfork(NULL, NULL, begin_nvidia_child)) {
 			/* Nothing was made yet that would have to be forgotten. */
 			join.nvidia = NULL;
-			step_aside("out of memory", "");
+			gp__join_step_aside("out of memory", "");
 		}
 	}
 }

@@ -422,6 +422,11 @@ bool gp__pq_closed(const struct gp__pq *pq)
 	       (!pq->stop_level || pq->tries >= GP__PQ_CLOSE_TRIES);
 }
 
+void gp__pq_set_window(struct gp__pq *pq, uint32_t window)
+{
+	pq->cfg.window = window;
+}
+
 uint32_t gp__pq_window(const struct gp__pq *pq)
 {
 	if (pq->effective > 1)

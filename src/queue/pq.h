@@ -216,6 +216,8 @@ bool gp__pq_can_quiet(const struct gp__pq *pq);
 /* Closed, and nothing is left to do. */
 bool gp__pq_closed(const struct gp__pq *pq);
 
+/* The window of level 1 from now on; 0: the tuned one. */
+void gp__pq_set_window(struct gp__pq *pq, uint32_t window);
 uint32_t gp__pq_window(const struct gp__pq *pq);
 uint32_t gp__pq_batch(const struct gp__pq *pq);
 

@@ -122,6 +122,16 @@ static void test_window_is_kept(void **state)
 	gp__pq_complete(&pq, 2, true, 1);
 	assert_int_equal(fill(&pq, 0, 1), 2);
 	assert_int_equal(gp__pq_inflight(&pq), 4);
+	/* Another one: wider at once, narrower when there is room again. */
+	gp__pq_set_window(&pq, 5);
+	assert_int_equal(fill(&pq, 0, 1), 1);
+	gp__pq_set_window(&pq, 1);
+	gp__pq_complete(&pq, 6, true, 1);
+	assert_int_equal(fill(&pq, 0, 1), 0);
+	gp__pq_complete(&pq, 7, true, 1);
+	assert_int_equal(fill(&pq, 0, 1), 1);
+	gp__pq_set_window(&pq, 0);
+	assert_int_equal(gp__pq_window(&pq), pq.win.size);
 }
 
 static void test_sync_never_awaits_a_launch_not_returned(void **state)

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* OpenCL's declarations, of the version whose calls are known here, and of all before it. */
+#ifndef GP__JOIN_OPENCL_CL_H
+#define GP__JOIN_OPENCL_CL_H
+
+#define CL_TARGET_OPENCL_VERSION 300
+#define CL_USE_DEPRECATED_OPENCL_1_0_APIS
+#define CL_USE_DEPRECATED_OPENCL_1_1_APIS
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#define CL_USE_DEPRECATED_OPENCL_2_0_APIS
+#define CL_USE_DEPRECATED_OPENCL_2_1_APIS
+#define CL_USE_DEPRECATED_OPENCL_2_2_APIS
+#include <CL/cl_layer.h>
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* Between the parts of the layer: layer.c knows the queues, enqueue.c has the program's calls. */
+#ifndef GP__JOIN_OPENCL_LAYER_H
+#define GP__JOIN_OPENCL_LAYER_H
+
+#include "join/opencl/queue.h"
+
+/* The functions beneath the layer. */
+const cl_icd_dispatch *gp__cl_next(void);
+/* NULL: it is not scheduled here. */
+struct gp__cl_queue *gp__cl_find(cl_command_queue queue);
+
+/* Puts ours before every function of the table that enqueues something. */
+void gp__cl_replace_enqueues(cl_icd_dispatch *table);
+
+#endif

@@ -1,0 +1,197 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Unmodified OpenCL programs under gpreempt, on whatever device there is: PoCL's, usually.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+	: "${GPREEMPT:=build/src/cli/gpreempt}"
+	: "${OPENCL_PROGRAMS:=build/tests/opencl}"
+	GPREEMPTD=${GPREEMPT%/cli/gpreempt}/daemon/gpreemptd
+	export XDG_RUNTIME_DIR=$BATS_TEST_TMPDIR
+	export GPREEMPT_SOCKET=$BATS_TEST_TMPDIR/control.sock
+	unset OPENCL_LAYERS GPREEMPT_EMU_DIR
+	mix=$OPENCL_PROGRAMS/cl_mix
+	[ -x "$mix" ] || skip "no cl_mix: it needs opencl-headers and ocl-icd-opencl-dev"
+	run timeout 120 "$mix" 0
+	[ "$status" -ne 77 ] || skip "there is no OpenCL device; pocl-opencl-icd has one"
+	[ "$status" -eq 0 ]
+}
+
+teardown() {
+	[ -z "${daemon:-}" ] || kill "$daemon" 2>/dev/null || true
+	[ ! -e "$BATS_TEST_TMPDIR/programs" ] || xargs -r kill <"$BATS_TEST_TMPDIR/programs" 2>/dev/null || true
+}
+
+# With the test.
+ends() {
+	echo "$1" >>"$BATS_TEST_TMPDIR/programs"
+}
+
+start_daemon() {
+	"$GPREEMPTD" 3>&- 2>"$BATS_TEST_TMPDIR/gpreemptd.log" &
+	daemon=$!
+	for _ in $(seq 200); do
+		[ -S "$GPREEMPT_SOCKET" ] && return
+		sleep 0.05
+	done
+	false
+}
+
+succeed() {
+	run timeout 200 "$@"
+	echo "$output"
+	[ "$status" -eq 0 ]
+}
+
+memory_of() {
+	grep -o 'memory [0-9a-f]*' <<<"$1"
+}
+
+# Waits until the command's output has the words; with what it had at last in $output.
+wait_for() {
+	local words=$1
+
+	shift
+	for _ in $(seq 400); do
+		output=$("$@" 2>&1) || true
+		[[ $output == *"$words"* ]] && return
+		sleep 0.05
+	done
+	echo "never seen: $words, but: $output"
+	false
+}
+
+@test "clinfo says the same" {
+	command -v clinfo || skip "no clinfo"
+	diff <(clinfo) <("$GPREEMPT" run --local -- clinfo)
+}
+
+@test "random programs leave the same memory, joined with any window or not" {
+	succeed "$mix" 60 7
+	plain=$(memory_of "$output")
+	for options in "" "--level 1" "--window 1" "--window 100us"; do
+		# shellcheck disable=SC2086 # they are several words
+		succeed "$GPREEMPT" run --local $options -- "$mix" 60 7
+		[ "$(memory_of "$output")" = "$plain" ]
+		[[ $output != *"gpreempt:"* ]]
+	done
+}
+
+@test "random programs leave the same memory while they are held and let go at random" {
+	start_daemon
+	succeed "$mix" 40 8
+	plain=$(memory_of "$output")
+	"$GPREEMPT" run -c online -- "$mix" 1000000 9 >/dev/null 2>&1 3>&- &
+	ends "$!"
+	for window in 1 3 1ms; do
+		"$GPREEMPT" run -c offline -t patient --window "$window" -- timeout 200 "$mix" 40 8 \
+			>"$BATS_TEST_TMPDIR/out" 2>&1 3>&- &
+		patient=$!
+		while kill -0 "$patient" 2>/dev/null; do
+			"$GPREEMPT" suspend tag:patient >/dev/null 2>&1 || true
+			sleep "0.0$((RANDOM % 5))"
+			"$GPREEMPT" resume tag:patient >/dev/null 2>&1 || true
+			sleep "0.0$((RANDOM % 9))"
+		done
+		wait "$patient"
+		cat "$BATS_TEST_TMPDIR/out"
+		[ "$(memory_of "$(<"$BATS_TEST_TMPDIR/out")")" = "$plain" ]
+	done
+}
+
+@test "command queues are queues of gpreemptd's, seen by their launches, and go with the program" {
+	start_daemon
+	"$GPREEMPT" run -c offline -t steps -- "$OPENCL_PROGRAMS/cl_steps" 1000000 \
+		>/dev/null 2>&1 3>&- &
+	ends "$!"
+	wait_for '"seen_by": "launch"' "$GPREEMPT" ps --json
+	wait_for ' 1 of 3 ' "$GPREEMPT" ps --queues
+	[[ $output == *cl_steps*launch* ]]
+	wait_for ' running ' "$GPREEMPT" ps
+	kill "$(<"$BATS_TEST_TMPDIR/programs")"
+	for _ in $(seq 200); do
+		[[ $("$GPREEMPT" ps) == *cl_steps* ]] || return 0
+		sleep 0.05
+	done
+	false
+}
+
+@test "what is held starts nothing, and goes on afterwards as if nothing had been" {
+	start_daemon
+	succeed "$OPENCL_PROGRAMS/cl_steps" 300
+	plain=$output
+	"$GPREEMPT" run -c offline -t patient -- "$OPENCL_PROGRAMS/cl_steps" 300 \
+		>"$BATS_TEST_TMPDIR/out" 3>&- &
+	program=$!
+	ends "$program"
+	wait_for "step 5:" cat "$BATS_TEST_TMPDIR/out"
+	"$GPREEMPT" suspend tag:patient
+	wait_for '"state": "excluded"' "$GPREEMPT" ps --json
+	# A step that was on its way ends.
+	sleep 0.5
+	before=$(wc -l <"$BATS_TEST_TMPDIR/out")
+	sleep 1
+	[ "$(wc -l <"$BATS_TEST_TMPDIR/out")" -eq "$before" ]
+	[ "$before" -lt 300 ]
+	kill -0 "$program"
+	"$GPREEMPT" resume tag:patient
+	wait "$program"
+	diff <(echo "$plain") "$BATS_TEST_TMPDIR/out"
+}
+
+@test "the patient give way to the urgent" {
+	start_daemon
+	"$GPREEMPT" run -c offline -t patient -- "$OPENCL_PROGRAMS/cl_steps" 1000000 \
+		>/dev/null 2>&1 3>&- &
+	ends "$!"
+	wait_for "cl_steps" "$GPREEMPT" ps
+	succeed "$GPREEMPT" run -c online -t urgent -- "$OPENCL_PROGRAMS/cl_steps" 50
+	wait_for "had work and is more urgent (rule: priority)" "$GPREEMPT" why tag:patient
+}
+
+@test "a level that is not to be had is refused in one line, and the program runs" {
+	for level in 2 3; do
+		succeed "$GPREEMPT" run --local --level "$level" -- "$mix" 5 1
+		[ "$(grep -c "level $level is not to be had for this program's OpenCL queues" <<<"$output")" -eq 1 ]
+	done
+}
+
+@test "layers that are there already stay, and a second run adds nothing" {
+	# shellcheck disable=SC2016
+	OPENCL_LAYERS=/some/layer.so succeed "$GPREEMPT" run --local -- \
+		"$GPREEMPT" run --local -- sh -c 'echo "$OPENCL_LAYERS"'
+	[[ $output =~ ^/[^:]*/libgpreempt-opencl.so:/some/layer.so$ ]]
+}
+
+@test "without a daemon, or when it ends, the program runs on" {
+	succeed "$OPENCL_PROGRAMS/cl_steps" 200
+	plain=$output
+	run --separate-stderr timeout 200 "$GPREEMPT" run -- "$OPENCL_PROGRAMS/cl_steps" 200
+	[ "$status" -eq 0 ]
+	[ "$output" = "$plain" ]
+	start_daemon
+	"$GPREEMPT" run -c offline -t patient -- "$OPENCL_PROGRAMS/cl_steps" 200 \
+		>"$BATS_TEST_TMPDIR/out" 2>/dev/null 3>&- &
+	program=$!
+	ends "$program"
+	wait_for "step 5:" cat "$BATS_TEST_TMPDIR/out"
+	"$GPREEMPT" suspend tag:patient
+	kill -9 "$daemon"
+	wait "$program"
+	diff <(echo "$plain") "$BATS_TEST_TMPDIR/out"
+}
+
+@test "doctor says whether OpenCL programs are joined" {
+	run "$GPREEMPT" doctor
+	[[ $output == *"ok    OpenCL       programs are joined"* ]]
+	# One who has no loader needs no layer.
+	if unshare -m true 2>/dev/null; then
+		# shellcheck disable=SC2016
+		run unshare -m bash -c '
+			for lib in /usr/lib/*/libOpenCL.so.1; do mount --bind /dev/null "$lib"; done
+			"$1" doctor' bash "$GPREEMPT"
+		echo "$output"
+		[[ $output == *"ok    OpenCL       there is no OpenCL loader"* ]]
+	fi
+}

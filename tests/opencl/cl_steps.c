@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A program that computes step by step, and says each when it has it. One queue, in order.
+ *
+ * Usage: cl_steps [STEPS [KERNELS]]: of so many kernels each
+ */
+#include "cl_lab.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char source[] = "__kernel void churn(__global uint *cells)\n"
+			     "{\n"
+			     "	uint x = cells[get_global_id(0)];\n"
+			     "	for (uint i = 0; i < 20000; i++)\n"
+			     "		x = x * 1664525u + 1013904223u;\n"
+			     "	cells[get_global_id(0)] = x;\n"
+			     "}\n";
+
+int main(int argc, char **argv)
+{
+	unsigned long steps = argc > 1 ? strtoul(argv[1], NULL, 10) : 100;
+	unsigned long kernels = argc > 2 ? strtoul(argv[2], NULL, 10) : 4;
+	uint32_t cells[64] = { 1 };
+	const size_t n = 64, group = 16;
+	cl_command_queue queue;
+	cl_kernel kernel;
+	struct lab lab;
+	cl_mem buffer;
+	cl_int err;
+
+	lab_open(&lab, source);
+	queue = lab_queue(&lab, 0);
+	kernel = lab_kernel(&lab, "churn");
+	buffer = clCreateBuffer(lab.context, CL_MEM_COPY_HOST_PTR, sizeof(cells), cells, &err);
+	lab_must(err);
+	lab_must(clSetKernelArg(kernel, 0, sizeof(buffer), &buffer));
+	for (unsigned long i = 0; i < steps; i++) {
+		for (unsigned long k = 0; k < kernels; k++)
+			lab_must(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &n, &group, 0, NULL,
+							NULL));
+		lab_must(clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, sizeof(cells), cells, 0,
+					     NULL, NULL));
+		printf("step %lu: %08x\n", i, cells[0]);
+		fflush(stdout);
+	}
+	lab_must(clReleaseMemObject(buffer));
+	lab_must(clReleaseKernel(kernel));
+	lab_must(clReleaseCommandQueue(queue));
+	lab_close(&lab);
+	return 0;
+}

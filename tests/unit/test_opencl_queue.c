@@ -1,0 +1,680 @@
+/* SPDX-License-Identifier: MIT */
+/* The launch window over an OpenCL queue, against a driver of this test's. */
+#include "test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "join/opencl/queue.h"
+
+enum { CALLBACKS = 8, WAITS = 8, EVENTS = 512, WIDTH = 2 };
+
+struct callback {
+	void(CL_CALLBACK *fn)(cl_event, cl_int, void *);
+	void *data;
+};
+
+struct _cl_event {
+	bool is_user;
+	int references;
+	cl_int status;
+	struct callback callback[CALLBACKS];
+	int nr_callbacks;
+	cl_event waits[WAITS];
+	cl_uint nr_waits;
+};
+
+static struct driver {
+	struct _cl_event event[EVENTS];
+	int nr_events;
+	cl_command_queue_properties properties;
+	bool refuses_callbacks, refuses_user_events;
+	cl_event waited; /* the latest that somebody waited for */
+} driver;
+
+struct fixture {
+	cl_icd_dispatch next;
+	struct gp__cl_host host;
+	struct gp__cl_queue q;
+	int nr_work; /* times that the queue began to have work */
+	bool has_work;
+};
+
+/*
+ * The driver
+ */
+
+static cl_event make_event(bool is_user)
+{
+	cl_event e = &driver.event[driver.nr_events++];
+
+	assert_true(driver.nr_events < EVENTS);
+	*e = (struct _cl_event){ .is_user = is_user, .references = 1, .status = CL_SUBMITTED };
+	return e;
+}
+
+static cl_event CL_API_CALL create_user_event(cl_context context, cl_int *err)
+{
+	(void)context;
+	*err = driver.refuses_user_events ? CL_OUT_OF_HOST_MEMORY : CL_SUCCESS;
+	return driver.refuses_user_events ? NULL : make_event(true);
+}
+
+/* As the driver tells of it. */
+static void end_event(cl_event e, cl_int status)
+{
+	assert_true(e->status > CL_COMPLETE);
+	e->status = status;
+	for (int i = 0; i < e->nr_callbacks; i++)
+		e->callback[i].fn(e, status, e->callback[i].data);
+}
+
+static cl_int CL_API_CALL set_user_status(cl_event e, cl_int status)
+{
+	assert_true(e->is_user && e->references > 0);
+	end_event(e, status);
+	return CL_SUCCESS;
+}
+
+static cl_int CL_API_CALL retain_event(cl_event e)
+{
+	assert_true(e->references > 0);
+	e->references++;
+	return CL_SUCCESS;
+}
+
+static cl_int CL_API_CALL release_event(cl_event e)
+{
+	assert_true(e->references > 0);
+	e->references--;
+	return CL_SUCCESS;
+}
+
+static cl_int CL_API_CALL set_callback(cl_event e, cl_int type,
+				       void(CL_CALLBACK *fn)(cl_event, cl_int, void *), void *data)
+{
+	assert_int_equal(type, CL_COMPLETE);
+	assert_true(e->references > 0);
+	if (driver.refuses_callbacks)
+		return CL_OUT_OF_RESOURCES;
+	if (e->status <= CL_COMPLETE) {
+		fn(e, e->status, data); /* at once, as drivers do */
+		return CL_SUCCESS;
+	}
+	assert_true(e->nr_callbacks < CALLBACKS);
+	e->callback[e->nr_callbacks++] = (struct callback){ fn, data };
+	return CL_SUCCESS;
+}
+
+static cl_int CL_API_CALL get_event_info(cl_event e, cl_event_info what, size_t size, void *value,
+					 size_t *needed)
+{
+	(void)needed;
+	assert_int_equal(what, CL_EVENT_COMMAND_EXECUTION_STATUS);
+	assert_int_equal(size, sizeof(cl_int));
+	*(cl_int *)value = e->status;
+	return CL_SUCCESS;
+}
+
+static cl_int CL_API_CALL wait_for_events(cl_uint n, const cl_event *events)
+{
+	assert_int_equal(n, 1);
+	assert_true(events[0]->references > 0);
+	driver.waited = events[0];
+	return events[0]->status < 0 ? CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST : CL_SUCCESS;
+}
+
+static cl_int CL_API_CALL get_queue_info(cl_command_queue queue, cl_command_queue_info what,
+					 size_t size, void *value, size_t *needed)
+{
+	(void)queue, (void)needed;
+	memset(value, 0, size);
+	if (what == CL_QUEUE_PROPERTIES)
+		memcpy(value, &driver.properties, sizeof(driver.properties));
+	return CL_SUCCESS;
+}
+
+/*
+ * The program
+ */
+
+static void note_work(void *data, struct gp__cl_queue *q, bool has_work)
+{
+	struct fixture *f = data;
+
+	assert_ptr_equal(q, &f->q);
+	assert_true(f->has_work != has_work);
+	f->has_work = has_work;
+	f->nr_work += has_work;
+}
+
+static void no_kick(void *data, struct gp__cl_queue *q)
+{
+	(void)data, (void)q;
+}
+
+static void begin(struct fixture *f, cl_command_queue_properties properties)
+{
+	memset(f, 0, sizeof(*f));
+	memset(&driver, 0, sizeof(driver));
+	driver.properties = properties;
+	f->next.clCreateUserEvent = create_user_event;
+	f->next.clSetUserEventStatus = set_user_status;
+	f->next.clRetainEvent = retain_event;
+	f->next.clReleaseEvent = release_event;
+	f->next.clSetEventCallback = set_callback;
+	f->next.clGetEventInfo = get_event_info;
+	f->next.clWaitForEvents = wait_for_events;
+	f->next.clGetCommandQueueInfo = get_queue_info;
+	f->host = (struct gp__cl_host){ &f->next, note_work, no_kick, f };
+	assert_int_equal(gp__cl_queue_init(&f->q, &f->host, NULL, WIDTH, 0), 0);
+}
+
+/* What the driver makes of a call. */
+static cl_event take(struct gp__cl_call *call)
+{
+	cl_event e = make_event(false);
+
+	assert_true(call->nr_waits <= WAITS);
+	e->nr_waits = call->nr_waits;
+	for (cl_uint i = 0; i < call->nr_waits; i++)
+		e->waits[i] = call->waits[i];
+	*call->event = e;
+	return e;
+}
+
+/* A command without an event for the program; its event in the driver. */
+static cl_event enqueue_after(struct fixture *f, cl_uint nr_waits, const cl_event *waits)
+{
+	struct gp__cl_call call;
+	cl_event e;
+
+	assert_true(gp__cl_begin(&call, &f->q, nr_waits, waits, NULL));
+	e = take(&call);
+	assert_int_equal(gp__cl_end(&call, CL_SUCCESS, CL_FALSE), CL_SUCCESS);
+	return e;
+}
+
+static cl_event enqueue(struct fixture *f)
+{
+	return enqueue_after(f, 0, NULL);
+}
+
+static bool is_free(cl_event e)
+{
+	for (cl_uint i = 0; i < e->nr_waits; i++) {
+		if (e->waits[i]->status > CL_COMPLETE)
+			return false;
+	}
+	return true;
+}
+
+static void finish(struct fixture *f, cl_event e)
+{
+	assert_true(is_free(e));
+	end_event(e, CL_COMPLETE);
+	gp__cl_queue_advance(&f->q);
+}
+
+/* Nothing is left behind. */
+static void end(struct fixture *f)
+{
+	gp__cl_queue_leave(&f->q);
+	assert_true(gp__cl_queue_advance(&f->q));
+	assert_false(f->has_work);
+	gp__cl_queue_destroy(&f->q);
+	for (int i = 0; i < driver.nr_events; i++)
+		assert_int_equal(driver.event[i].references, 0);
+}
+
+static void an_open_queue_has_no_gates(void **state)
+{
+	struct fixture f;
+	cl_event first, e = NULL;
+
+	(void)state;
+	begin(&f, 0);
+	first = enqueue(&f);
+	assert_true(f.has_work);
+	gp__cl_queue_advance(&f.q);
+	for (int i = 0; i < 100; i++)
+		e = enqueue(&f);
+	/* Only one of them is watched, and of the others the last is kept. */
+	assert_int_equal(driver.nr_events, 101);
+	for (int i = 1; i < 101; i++) {
+		assert_int_equal(driver.event[i].nr_callbacks, 0);
+		assert_int_equal(driver.event[i].references, i == 100);
+		assert_true(is_free(&driver.event[i]));
+	}
+	finish(&f, first);
+	assert_true(f.has_work);
+	finish(&f, e);
+	assert_false(f.has_work);
+	assert_int_equal(f.nr_work, 1);
+	end(&f);
+}
+
+static void no_more_is_on_its_way_than_the_window_lets(void **state)
+{
+	struct fixture f;
+	cl_event e[6];
+
+	(void)state;
+	begin(&f, 0);
+	gp__cl_queue_narrow(&f.q, true);
+	for (int i = 0; i < 6; i++)
+		e[i] = enqueue(&f);
+	gp__cl_queue_advance(&f.q);
+	for (int i = 0; i < 6; i++) {
+		for (int k = 0; k < 6; k++)
+			assert_int_equal(is_free(e[k]), k < i + WIDTH);
+		finish(&f, e[i]);
+	}
+	end(&f);
+}
+
+static void a_held_queue_starts_nothing(void **state)
+{
+	struct fixture f;
+	cl_event before, e[4];
+
+	(void)state;
+	begin(&f, 0);
+	before = enqueue(&f);
+	gp__cl_queue_hold(&f.q, true);
+	for (int i = 0; i < 4; i++)
+		e[i] = enqueue(&f);
+	gp__cl_queue_advance(&f.q);
+	finish(&f, before);
+	for (int i = 0; i < 4; i++)
+		assert_false(is_free(e[i]));
+	assert_true(f.has_work);
+	/* Nobody else is there: all of them go. */
+	gp__cl_queue_hold(&f.q, false);
+	gp__cl_queue_advance(&f.q);
+	for (int i = 0; i < 4; i++)
+		finish(&f, e[i]);
+	end(&f);
+}
+
+static void who_is_alone_again_has_no_window(void **state)
+{
+	struct fixture f;
+	cl_event e[5];
+
+	(void)state;
+	begin(&f, 0);
+	gp__cl_queue_narrow(&f.q, true);
+	for (int i = 0; i < 4; i++)
+		e[i] = enqueue(&f);
+	gp__cl_queue_narrow(&f.q, false);
+	gp__cl_queue_advance(&f.q);
+	e[4] = enqueue(&f);
+	assert_int_equal(e[4]->nr_waits, 0);
+	for (int i = 0; i < 5; i++)
+		assert_true(is_free(e[i]));
+	gp__cl_queue_advance(&f.q);
+	for (int i = 0; i < 5; i++)
+		finish(&f, e[i]);
+	end(&f);
+}
+
+static void the_programs_events_are_the_drivers(void **state)
+{
+	struct fixture f;
+	struct gp__cl_call call;
+	cl_event waits[WAITS - 1], mine = NULL, e;
+
+	(void)state;
+	begin(&f, 0);
+	gp__cl_queue_hold(&f.q, true);
+	for (int i = 0; i < WAITS - 1; i++)
+		waits[i] = make_event(true);
+	assert_true(gp__cl_begin(&call, &f.q, WAITS - 1, waits, &mine));
+	e = take(&call);
+	assert_int_equal(gp__cl_end(&call, CL_SUCCESS, CL_FALSE), CL_SUCCESS);
+	assert_ptr_equal(mine, e);
+	/* Its list as it was, and the gate. */
+	assert_int_equal(e->nr_waits, WAITS);
+	assert_memory_equal(e->waits, waits, sizeof(waits));
+	gp__cl_queue_hold(&f.q, false);
+	gp__cl_queue_advance(&f.q);
+	for (int i = 0; i < WAITS - 1; i++) {
+		set_user_status(waits[i], CL_COMPLETE);
+		release_event(waits[i]);
+	}
+	finish(&f, e);
+	assert_int_equal(mine->references, 1); /* the program's */
+	release_event(mine);
+	end(&f);
+}
+
+static void a_blocking_call_waits_for_its_own_command(void **state)
+{
+	struct fixture f;
+	struct gp__cl_call call;
+	cl_event e;
+
+	(void)state;
+	begin(&f, 0);
+	assert_true(gp__cl_begin(&call, &f.q, 0, NULL, NULL));
+	e = take(&call);
+	assert_int_equal(gp__cl_end(&call, CL_SUCCESS, CL_TRUE), CL_SUCCESS);
+	assert_ptr_equal(driver.waited, e);
+	gp__cl_queue_advance(&f.q);
+	finish(&f, e);
+	assert_true(gp__cl_begin(&call, &f.q, 0, NULL, NULL));
+	e = take(&call);
+	e->status = -5;
+	assert_int_equal(gp__cl_end(&call, CL_SUCCESS, CL_TRUE),
+			 CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+	gp__cl_queue_advance(&f.q);
+	end(&f);
+}
+
+static void what_the_driver_refuses_keeps_no_place(void **state)
+{
+	struct fixture f;
+	struct gp__cl_call call;
+	cl_event e;
+
+	(void)state;
+	for (int held = 0; held < 2; held++) {
+		begin(&f, 0);
+		gp__cl_queue_narrow(&f.q, true);
+		gp__cl_queue_hold(&f.q, held);
+		for (int i = 0; i < 5; i++) {
+			assert_true(gp__cl_begin(&call, &f.q, 0, NULL, NULL));
+			assert_int_equal(gp__cl_end(&call, CL_INVALID_VALUE, CL_TRUE),
+					 CL_INVALID_VALUE);
+			assert_false(f.has_work);
+		}
+		gp__cl_queue_hold(&f.q, false);
+		e = enqueue(&f);
+		assert_true(is_free(e));
+		finish(&f, e);
+		end(&f);
+	}
+	/* No list that there could be. */
+	begin(&f, 0);
+	assert_false(gp__cl_begin(&call, &f.q, 1, NULL, NULL));
+	assert_false(gp__cl_begin(&call, &f.q, 0, &e, NULL));
+	end(&f);
+}
+
+static void without_an_order_who_waits_takes_no_room(void **state)
+{
+	struct fixture f;
+	cl_event wanted, waiting[WIDTH + 1], e;
+
+	(void)state;
+	begin(&f, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+	gp__cl_queue_narrow(&f.q, true);
+	wanted = make_event(true);
+	for (int i = 0; i < WIDTH + 1; i++)
+		waiting[i] = enqueue_after(&f, 1, &wanted);
+	gp__cl_queue_advance(&f.q);
+	/* The program may wait for this one before it sets the event. */
+	e = enqueue(&f);
+	assert_true(is_free(e));
+	finish(&f, e);
+	set_user_status(wanted, CL_COMPLETE);
+	release_event(wanted);
+	gp__cl_queue_advance(&f.q);
+	assert_true(is_free(waiting[WIDTH - 1]));
+	assert_false(is_free(waiting[WIDTH]));
+	/* They end in any order. */
+	finish(&f, waiting[1]);
+	assert_true(is_free(waiting[WIDTH]));
+	finish(&f, waiting[WIDTH]);
+	finish(&f, waiting[0]);
+	end(&f);
+}
+
+static void without_an_order_a_barrier_is_waited_for(void **state)
+{
+	struct fixture f;
+	cl_event barrier, behind[WIDTH], e;
+
+	(void)state;
+	begin(&f, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+	gp__cl_queue_narrow(&f.q, true);
+	e = enqueue(&f);
+	gp__cl_barrier_begin(&f.q);
+	barrier = make_event(false);
+	gp__cl_barrier_end(&f.q, barrier);
+	for (int i = 0; i < WIDTH; i++)
+		behind[i] = enqueue(&f);
+	gp__cl_queue_advance(&f.q);
+	assert_false(is_free(behind[0]));
+	finish(&f, e);
+	end_event(barrier, CL_COMPLETE);
+	gp__cl_queue_advance(&f.q);
+	for (int i = 0; i < WIDTH; i++)
+		finish(&f, behind[i]);
+	/* It is over, and nobody waits for it any more. */
+	e = enqueue(&f);
+	assert_int_equal(e->nr_waits, 0);
+	finish(&f, e);
+	end(&f);
+}
+
+static void who_fails_before_its_turn_gives_its_place_to_others(void **state)
+{
+	struct fixture f;
+	cl_event wanted[2], e[3];
+
+	(void)state;
+	begin(&f, 0);
+	gp__cl_queue_hold(&f.q, true);
+	for (int i = 0; i < 3; i++)
+		e[i] = enqueue(&f);
+	end_event(e[1], -1);
+	gp__cl_queue_advance(&f.q);
+	gp__cl_queue_hold(&f.q, false);
+	gp__cl_queue_advance(&f.q);
+	finish(&f, e[0]);
+	finish(&f, e[2]);
+	end(&f);
+
+	/* The same of one that has waited for others, of which one never ends. */
+	begin(&f, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+	gp__cl_queue_narrow(&f.q, true);
+	wanted[0] = make_event(true);
+	wanted[1] = make_event(true);
+	e[0] = enqueue_after(&f, 2, wanted);
+	set_user_status(wanted[0], -1);
+	end_event(e[0], -1);
+	gp__cl_queue_advance(&f.q);
+	assert_false(f.has_work);
+	gp__cl_queue_leave(&f.q);
+	assert_false(gp__cl_queue_advance(&f.q));
+	set_user_status(wanted[1], CL_COMPLETE);
+	release_event(wanted[0]);
+	release_event(wanted[1]);
+	end(&f);
+}
+
+static void who_leaves_is_kept_until_all_has_ended(void **state)
+{
+	struct fixture f;
+	cl_event e[3];
+
+	(void)state;
+	begin(&f, 0);
+	gp__cl_queue_hold(&f.q, true);
+	for (int i = 0; i < 3; i++)
+		e[i] = enqueue(&f);
+	gp__cl_queue_leave(&f.q);
+	assert_false(gp__cl_queue_advance(&f.q));
+	gp__cl_queue_hold(&f.q, false);
+	assert_false(gp__cl_queue_advance(&f.q));
+	for (int i = 0; i < 3; i++)
+		finish(&f, e[i]);
+	end(&f);
+}
+
+/* A driver that runs the program's callbacks from inside its functions. */
+static void what_is_enqueued_inside_an_enqueue_has_no_gate(void **state)
+{
+	struct fixture f;
+	struct gp__cl_call call;
+	cl_event inner, outer;
+
+	(void)state;
+	begin(&f, 0);
+	gp__cl_queue_narrow(&f.q, true);
+	assert_true(gp__cl_begin(&call, &f.q, 0, NULL, NULL));
+	inner = enqueue(&f);
+	outer = take(&call);
+	assert_int_equal(gp__cl_end(&call, CL_SUCCESS, CL_FALSE), CL_SUCCESS);
+	gp__cl_queue_advance(&f.q);
+	assert_true(is_free(inner) && is_free(outer));
+	finish(&f, inner);
+	finish(&f, outer);
+	end(&f);
+}
+
+static void what_cannot_be_held_or_watched_goes_on(void **state)
+{
+	struct fixture f;
+	cl_event e;
+
+	(void)state;
+	begin(&f, 0);
+	gp__cl_queue_hold(&f.q, true);
+	driver.refuses_user_events = true;
+	e = enqueue(&f);
+	assert_true(is_free(e));
+	finish(&f, e);
+	driver.refuses_user_events = false;
+	driver.refuses_callbacks = true;
+	gp__cl_queue_hold(&f.q, false);
+	gp__cl_queue_narrow(&f.q, true);
+	for (int i = 0; i < 2 * WIDTH; i++) {
+		e = enqueue(&f);
+		gp__cl_queue_advance(&f.q);
+		assert_true(is_free(e));
+	}
+	end(&f);
+}
+
+/*
+ * At random: whatever happens, everything ends, once, and in an order nobody overtakes another.
+ */
+
+struct random_program {
+	struct fixture f;
+	cl_event e[64];
+	int nr, nr_ended;
+	bool ordered;
+};
+
+/* One that the driver could run now; NULL: there is none. */
+static cl_event runnable(struct random_program *r)
+{
+	int start = r->ordered || !r->nr ? 0 : rand() % r->nr;
+
+	for (int n = 0; n < r->nr; n++) {
+		cl_event e = r->e[(start + n) % r->nr];
+
+		if (e->status <= CL_COMPLETE)
+			continue;
+		if (is_free(e))
+			return e;
+		if (r->ordered)
+			return NULL;
+	}
+	return NULL;
+}
+
+static void enqueue_random(struct random_program *r)
+{
+	cl_event other = r->nr ? r->e[rand() % r->nr] : NULL;
+
+	if (r->nr == 64)
+		return;
+	if (other && rand() % 3 == 0)
+		r->e[r->nr++] = enqueue_after(&r->f, 1, &other);
+	else
+		r->e[r->nr++] = enqueue(&r->f);
+	/* The driver keeps what others wait for. */
+	retain_event(r->e[r->nr - 1]);
+}
+
+static void run_one(struct random_program *r)
+{
+	cl_event e = runnable(r);
+
+	if (!e)
+		return;
+	end_event(e, rand() % 16 ? CL_COMPLETE : -1);
+	r->nr_ended++;
+}
+
+static void a_random_step(struct random_program *r)
+{
+	switch (rand() % 8) {
+	case 0:
+		gp__cl_queue_hold(&r->f.q, rand() % 2);
+		break;
+	case 1:
+		gp__cl_queue_narrow(&r->f.q, rand() % 2);
+		break;
+	case 2:
+	case 3:
+	case 4:
+		enqueue_random(r);
+		break;
+	case 5:
+		gp__cl_queue_advance(&r->f.q);
+		break;
+	default:
+		run_one(r);
+	}
+}
+
+static void whatever_happens_everything_ends(void **state)
+{
+	(void)state;
+	for (int seed = 0; seed < 3000; seed++) {
+		struct random_program r = { .ordered = seed % 2 };
+
+		srand((unsigned int)seed);
+		begin(&r.f, r.ordered ? 0 : CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+		for (int i = 0; i < 150; i++)
+			a_random_step(&r);
+		gp__cl_queue_hold(&r.f.q, false);
+		for (int i = 0; i < 200 && r.nr_ended < r.nr; i++) {
+			gp__cl_queue_advance(&r.f.q);
+			run_one(&r);
+		}
+		assert_int_equal(r.nr_ended, r.nr);
+		gp__cl_queue_advance(&r.f.q);
+		for (int i = 0; i < r.nr; i++)
+			release_event(r.e[i]);
+		end(&r.f);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_open_queue_has_no_gates),
+		cmocka_unit_test(no_more_is_on_its_way_than_the_window_lets),
+		cmocka_unit_test(a_held_queue_starts_nothing),
+		cmocka_unit_test(who_is_alone_again_has_no_window),
+		cmocka_unit_test(the_programs_events_are_the_drivers),
+		cmocka_unit_test(a_blocking_call_waits_for_its_own_command),
+		cmocka_unit_test(what_the_driver_refuses_keeps_no_place),
+		cmocka_unit_test(without_an_order_who_waits_takes_no_room),
+		cmocka_unit_test(without_an_order_a_barrier_is_waited_for),
+		cmocka_unit_test(who_fails_before_its_turn_gives_its_place_to_others),
+		cmocka_unit_test(who_leaves_is_kept_until_all_has_ended),
+		cmocka_unit_test(what_is_enqueued_inside_an_enqueue_has_no_gate),
+		cmocka_unit_test(what_cannot_be_held_or_watched_goes_on),
+		cmocka_unit_test(whatever_happens_everything_ends),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
