@@ -7,13 +7,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "join/hsa/places.h"
+
 #define HSA_SUCCESS 0
 
-/* Twice as many places as queues, so that one is found after few steps. */
-#define PLACES 4096u
-#define QUEUES_MAX (PLACES / 2)
-
 struct queue {
+	struct gp__placed placed; /* by the address of the runtime's queue */
 	struct gp__hsa_queue *hsa;
 	uint32_t id;
 	atomic_bool busy; /* nobody wants to know about arrivals */
@@ -33,102 +32,38 @@ typedef uint64_t add_fn(const struct gp__hsa_queue *queue, uint64_t value);
 typedef void signal_store_fn(uint64_t signal, int64_t value);
 typedef uint32_t set_priority_fn(struct gp__hsa_queue *queue, uint32_t priority);
 
-/*
- * Places are found by the queue's address, and read without the lock: a program does not use a
- * queue while it makes or destroys it. One that was left is marked so, for others behind it to be
- * found.
- */
 static struct {
 	struct gp__hsa_host host;
 	pthread_mutex_t lock; /* of changes to the places */
-	_Atomic(struct queue *) place[PLACES];
-	uint32_t nr_queues;
+	struct gp__places queues;
 	bool loaded;
 	bool narrow; /* what is not held */
 	gp__hsa_fn *core[GP__HSA_CORE_FNS];
 	gp__hsa_fn *set_priority;
 } hsa = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static struct queue left;
-
 /* The runtime's own function, as the type that it is. */
 #define NEXT(which, type) ((type *)hsa.core[which])
 
-/*
- * Places
- */
-
-static uint32_t first_place(const struct gp__hsa_queue *q)
-{
-	uint64_t hash = (uint64_t)(uintptr_t)q * 0x9e3779b97f4a7c15ull;
-
-	return (uint32_t)(hash >> 32) % PLACES;
-}
-
 static struct queue *find(const struct gp__hsa_queue *hsa_queue)
 {
-	for (uint32_t n = 0, i = first_place(hsa_queue); n < PLACES; n++, i = (i + 1) % PLACES) {
-		struct queue *q = atomic_load_explicit(&hsa.place[i], memory_order_acquire);
-
-		if (!q)
-			return NULL;
-		if (q != &left && q->hsa == hsa_queue)
-			return q;
-	}
-	return NULL;
+	return (struct queue *)gp__places_find(&hsa.queues, hsa_queue);
 }
 
-static bool put(struct queue *q)
+/* Under the lock, as what follows. */
+static struct queue *next_queue(uint32_t *at)
 {
-	uint32_t i = first_place(q->hsa);
-
-	if (hsa.nr_queues == QUEUES_MAX)
-		return false;
-	while (atomic_load(&hsa.place[i]) && atomic_load(&hsa.place[i]) != &left)
-		i = (i + 1) % PLACES;
-	atomic_store_explicit(&hsa.place[i], q, memory_order_release);
-	hsa.nr_queues++;
-	return true;
+	return (struct queue *)gp__places_next(&hsa.queues, at);
 }
 
-/* Where nobody comes behind it, nobody has to look any further. */
-static void leave(uint32_t i)
-{
-	bool is_last = !atomic_load(&hsa.place[(i + 1) % PLACES]);
-
-	atomic_store(&hsa.place[i], &left);
-	while (is_last && atomic_load(&hsa.place[i]) == &left) {
-		atomic_store(&hsa.place[i], NULL);
-		i = (i + PLACES - 1) % PLACES;
-	}
-}
-
-static struct queue *take(const struct gp__hsa_queue *hsa_queue)
-{
-	for (uint32_t n = 0, i = first_place(hsa_queue); n < PLACES; n++, i = (i + 1) % PLACES) {
-		struct queue *q = atomic_load(&hsa.place[i]);
-
-		if (!q)
-			return NULL;
-		if (q == &left || q->hsa != hsa_queue)
-			continue;
-		leave(i);
-		hsa.nr_queues--;
-		return q;
-	}
-	return NULL;
-}
-
-/* Under the lock. */
 static struct queue *find_id(uint32_t id)
 {
-	for (uint32_t i = 0; i < PLACES && hsa.nr_queues; i++) {
-		struct queue *q = atomic_load(&hsa.place[i]);
+	struct queue *q;
+	uint32_t at = 0;
 
-		if (q && q != &left && q->id == id)
-			return q;
-	}
-	return NULL;
+	while ((q = next_queue(&at)) && q->id != id)
+		;
+	return q;
 }
 
 /*
@@ -172,12 +107,12 @@ static void add_queue(struct gp__hsa_queue *hsa_queue)
 	q = calloc(1, sizeof(*q));
 	if (!q)
 		return;
-	q->hsa = hsa_queue;
+	q->placed.address = q->hsa = hsa_queue;
 	q->id = id;
 	pthread_mutex_lock(&hsa.lock);
 	if (hsa.host.windows)
 		add_window(q);
-	known = put(q);
+	known = gp__places_put(&hsa.queues, &q->placed);
 	pthread_mutex_unlock(&hsa.lock);
 	if (known)
 		hsa.host.added(hsa.host.data, id, (const void *)&hsa_queue->write_index);
@@ -190,7 +125,7 @@ static void remove_queue(const struct gp__hsa_queue *hsa_queue)
 	struct queue *q;
 
 	pthread_mutex_lock(&hsa.lock);
-	q = take(hsa_queue);
+	q = (struct queue *)gp__places_take(&hsa.queues, hsa_queue);
 	pthread_mutex_unlock(&hsa.lock);
 	if (q && q->has_window)
 		gp__aql_ring_destroy(&q->ring);
@@ -407,14 +342,14 @@ bool gp__hsa_load(struct gp__hsa_table *table, const struct gp__hsa_host *host, 
 /* Queues that were not destroyed have gone with the runtime. */
 void gp__hsa_unload(void)
 {
-	pthread_mutex_lock(&hsa.lock);
-	for (uint32_t i = 0; i < PLACES; i++) {
-		struct queue *q = atomic_exchange(&hsa.place[i], NULL);
+	struct queue *q;
+	uint32_t at = 0;
 
-		if (q != &left)
-			free(q);
+	pthread_mutex_lock(&hsa.lock);
+	while ((q = next_queue(&at))) {
+		gp__places_take(&hsa.queues, q->hsa);
+		free(q);
 	}
-	hsa.nr_queues = 0;
 	hsa.loaded = false;
 	pthread_mutex_unlock(&hsa.lock);
 }
@@ -464,12 +399,13 @@ int gp__hsa_hold(uint32_t id, bool held)
 
 void gp__hsa_narrow(bool narrow)
 {
+	struct queue *q;
+	uint32_t at = 0;
+
 	pthread_mutex_lock(&hsa.lock);
 	hsa.narrow = narrow;
-	for (uint32_t i = 0; i < PLACES && hsa.nr_queues; i++) {
-		struct queue *q = atomic_load(&hsa.place[i]);
-
-		if (q && q != &left && q->has_window)
+	while ((q = next_queue(&at))) {
+		if (q->has_window)
 			set_gate(q);
 	}
 	pthread_mutex_unlock(&hsa.lock);
@@ -478,12 +414,12 @@ void gp__hsa_narrow(bool narrow)
 bool gp__hsa_advance(uint64_t now)
 {
 	bool kept = false;
+	struct queue *q;
+	uint32_t at = 0;
 
 	pthread_mutex_lock(&hsa.lock);
-	for (uint32_t i = 0; i < PLACES && hsa.nr_queues; i++) {
-		struct queue *q = atomic_load(&hsa.place[i]);
-
-		if (q && q != &left && q->has_window)
+	while ((q = next_queue(&at))) {
+		if (q->has_window)
 			kept |= gp__aql_ring_advance(&q->ring, now);
 	}
 	pthread_mutex_unlock(&hsa.lock);
