@@ -416,7 +416,7 @@ void gp__agent_forget(struct gp__agent *a)
 	a->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	memset(a->slot_used, 0, sizeof(a->slot_used));
 	memset(&a->state, 0, sizeof(a->state));
-	a->running = a->connected = false;
+	a->running = a->connected = a->told_alone = false;
 	a->retry_at = a->retry_after = 0;
 }
 

@@ -43,7 +43,8 @@ struct gp__agent_ops {
 	void (*start)(void *data, const u32 *ids, int *results, size_t n);
 	int (*weigh)(void *data, u32 id, u32 weight); /* may be NULL */
 	/* Nobody else is on the program's GPUs, or somebody is, so that it matters when work is
-	 * seen. At first somebody may be. May be NULL. */
+	 * seen. Told when there is a daemon who knows, and again when there is none any more. May
+	 * be NULL. */
 	void (*alone)(void *data, bool alone);
 };
 

@@ -46,7 +46,7 @@ struct gp__agent {
 	pthread_t thread;
 	bool running, stop;
 	bool connected;
-	bool alone; /* as was last told */
+	bool alone, told_alone; /* as was last told, if anything was */
 	bool said_refused, said_full;
 	int wake; /* an eventfd: something changed */
 	struct gp__wire_client client;

@@ -251,9 +251,10 @@ static void note_alone(struct gp__agent *a)
 {
 	bool alone = atomic_load(&a->client.down->alone);
 
-	if (alone != a->alone && a->options.ops.alone)
+	if ((alone != a->alone || !a->told_alone) && a->options.ops.alone)
 		a->options.ops.alone(a->options.data, alone);
 	a->alone = alone;
+	a->told_alone = true;
 }
 
 /* Stops first: who starts should find the room that is made. */

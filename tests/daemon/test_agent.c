@@ -25,6 +25,7 @@ struct program {
 	_Atomic unsigned int stops, starts, calls;
 	_Atomic int refuse; /* what a stop is answered */
 	_Atomic unsigned int said;
+	_Atomic int alone; /* 1: told that it is; -1: that it is not */
 	char text[512];
 };
 
@@ -58,6 +59,13 @@ static int weigh(void *data, u32 id, u32 weight)
 	return 0;
 }
 
+static void hear_alone(void *data, bool alone)
+{
+	struct program *p = data;
+
+	p->alone = alone ? 1 : -1;
+}
+
 static void hear(void *data, const char *text)
 {
 	struct program *p = data;
@@ -68,11 +76,13 @@ static void hear(void *data, const char *text)
 
 static void program_begins(struct program *p, const char *socket)
 {
-	struct gp__agent_options o = { .path = socket,
-				       .program = "program",
-				       .say = hear,
-				       .ops = { .stop = stop, .start = start, .weigh = weigh },
-				       .data = p };
+	struct gp__agent_options o = {
+		.path = socket,
+		.program = "program",
+		.say = hear,
+		.ops = { .stop = stop, .start = start, .weigh = weigh, .alone = hear_alone },
+		.data = p
+	};
 
 	memset(p, 0, sizeof(*p));
 	assert_int_equal(gp__agent_create(&o, &p->agent), 0);
@@ -169,6 +179,21 @@ static void the_patient_is_stopped_and_started(void **state)
 		EVENTUALLY(!t.offline.stopped[1]);
 	}
 	assert_int_equal(t.online.stops, 0);
+	two_down(&t);
+	rig_down(&t.rig);
+}
+
+/* The second never was, and nothing changes for it when it comes. */
+static void both_are_told_that_they_are_not_alone(void **state)
+{
+	struct two t;
+
+	(void)state;
+	two_up(&t);
+	EVENTUALLY(t.offline.alone == -1);
+	EVENTUALLY(t.online.alone == -1);
+	gp__agent_remove(t.offline.agent, 1);
+	EVENTUALLY(t.online.alone == 1);
 	two_down(&t);
 	rig_down(&t.rig);
 }
@@ -653,6 +678,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_patient_is_stopped_and_started),
+		cmocka_unit_test(both_are_told_that_they_are_not_alone),
 		cmocka_unit_test(queues_of_a_program_are_stopped_in_one_step),
 		cmocka_unit_test(a_queue_that_goes_while_stopped_is_gone),
 		cmocka_unit_test(without_a_daemon_everything_runs_and_comes_back),
