@@ -190,7 +190,9 @@ static void queue_row(struct gp__table *t, const json_t *g, const json_t *q)
 	text_cell(t, q, "state");
 	gp__table_cell(t, json_is_true(json_object_get(q, "has_work")) ? "yes" : "no");
 	int_cell(t, q, "pending");
-	gp__table_cellf(t, "%lld of %lld", int_of(q, "level"), int_of(q, "level_requested"));
+	gp__table_cellf(t, "%lld of %lld%s%s", int_of(q, "level"), int_of(q, "level_requested"),
+			json_is_true(json_object_get(q, "drops")) ? ", drops" : "",
+			json_is_true(json_object_get(q, "foreign_work")) ? ", not all" : "");
 	text_cell(t, q, "seen_by");
 	text_cell(t, q, "weight");
 	ms_cell(t, q, "run_ms");

@@ -18,14 +18,14 @@
 #define PRELOAD "libgpreempt-join.so"
 #define OPENCL_LAYER "libgpreempt-opencl.so"
 
-enum { KEY_DEADLINE = 0x100, KEY_SHARE, KEY_LEVEL, KEY_LOCAL, KEY_WINDOW };
+enum { KEY_DEADLINE = 0x100, KEY_SHARE, KEY_LEVEL, KEY_LOCAL, KEY_WINDOW, KEY_IDEMPOTENT };
 
 struct args {
 	struct gp__env *env;
 	char priority[16];
 	const char *tag, *deadline, *window;
 	char share[16], level[16];
-	bool local;
+	bool local, idempotent;
 	char **command;
 };
 
@@ -39,6 +39,8 @@ static const struct argp_option options[] = {
 	{ "level", KEY_LEVEL, "1|2|3", 0, "how it is stopped; the best there is", 0 },
 	{ "window", KEY_WINDOW, "N|TIME", 0,
 	  "at level 1: how many launches may be on their way, or how long they may take; 1ms", 0 },
+	{ "idempotent", KEY_IDEMPOTENT, NULL, 0,
+	  "level 2 may drop what runs: each of its kernels can be cut short and run again", 0 },
 	{ "local", KEY_LOCAL, NULL, 0, "a daemon for this command and its children only", 0 },
 	{ 0 },
 };
@@ -97,6 +99,17 @@ static error_t parse_window(struct argp_state *state, const char *text, struct a
 	return 0;
 }
 
+static error_t check_level(struct argp_state *state, struct args *a)
+{
+	if (!a->idempotent || !strcmp(a->level, "2"))
+		return 0;
+	if (*a->level)
+		return gp__cmd_usage(state, "--idempotent is of level 2, not of level %s",
+				     a->level);
+	strcpy(a->level, "2");
+	return 0;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
@@ -116,6 +129,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return parse_text(state, key, arg, a);
 	case KEY_WINDOW:
 		return parse_window(state, arg, a);
+	case KEY_IDEMPOTENT:
+		a->idempotent = true;
+		return 0;
 	case KEY_LOCAL:
 		a->local = true;
 		return 0;
@@ -124,6 +140,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->command = &state->argv[state->next - 1];
 		state->next = state->argc;
 		return 0;
+	case ARGP_KEY_END:
+		return check_level(state, a);
 	case ARGP_KEY_NO_ARGS:
 		return gp__cmd_usage(state, "there is no command to run: gpreempt run [OPTION...] "
 					    "-- COMMAND [ARGUMENT...]");
@@ -238,6 +256,7 @@ static int set_environment(const struct args *a)
 		return CHILD_OWN_FAILURE;
 	if (set_tools(path) || set_layers() || set_wish(GP__WISH_PRIORITY, a->priority) ||
 	    set_wish(GP__WISH_TAG, a->tag) || set_wish(GP__WISH_LEVEL, a->level) ||
+	    set_wish(GP__WISH_IDEMPOTENT, a->idempotent ? "1" : NULL) ||
 	    set_wish(GP__WISH_WINDOW, a->window) || set_wish(GP__WISH_SHARE, a->share) ||
 	    set_wish(GP__WISH_DEADLINE, a->deadline))
 		return gp__env_fail(a->env, CHILD_OWN_FAILURE, NULL, "out of memory");

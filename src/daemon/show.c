@@ -29,6 +29,13 @@ static const char *seen_by(const struct gp__lodger *l)
 	}
 }
 
+static u32 notes_of(const struct gp__lodger *l)
+{
+	const struct gp__peer *p = l->group->program->peer;
+
+	return atomic_load(&p->up->slot[l->slot].notes);
+}
+
 /* NULL: the device's own. */
 static json_t *weight_json(u32 weight)
 {
@@ -54,6 +61,8 @@ static json_t *queue_json(const struct gp__lodger *l, u64 now)
 	json_object_set_new(o, "has_work", json_boolean(q->ready));
 	json_object_set_new(o, "pending", json_integer(q->pending));
 	json_object_set_new(o, "seen_by", json_string(seen_by(l)));
+	json_object_set_new(o, "drops", json_boolean(notes_of(l) & GP__WIRE_NOTE_DROPS));
+	json_object_set_new(o, "foreign_work", json_boolean(notes_of(l) & GP__WIRE_NOTE_FOREIGN));
 	json_object_set_new(o, "weight", weight_json(q->weight));
 	json_object_set_new(o, "level", json_integer(q->level));
 	json_object_set_new(o, "level_requested", json_integer(q->level_requested));

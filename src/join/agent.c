@@ -148,6 +148,7 @@ static void take_answer(struct gp__agent *a, u32 id, u32 slot, int err, const ch
 	if (!err) {
 		q->stage = KNOWN;
 		atomic_store(&a->client.up->slot[slot].sees, q->sees);
+		atomic_store(&a->client.up->slot[slot].notes, q->notes);
 		gp__wire_client_work(&a->client, slot, q->has_work, q->pending, gp__clock_ns());
 		return;
 	}
@@ -493,6 +494,20 @@ void gp__agent_sees(struct gp__agent *a, u32 id, enum gp__wire_sees sees)
 		q->sees = sees;
 		if (a->connected && q->stage == KNOWN)
 			atomic_store(&a->client.up->slot[q->slot].sees, sees);
+	}
+	pthread_mutex_unlock(&a->lock);
+}
+
+void gp__agent_note(struct gp__agent *a, u32 id, u32 note)
+{
+	struct queue *q;
+
+	pthread_mutex_lock(&a->lock);
+	q = gp__agent_find(a, id);
+	if (q) {
+		q->notes |= note;
+		if (a->connected && q->stage == KNOWN)
+			atomic_store(&a->client.up->slot[q->slot].notes, q->notes);
 	}
 	pthread_mutex_unlock(&a->lock);
 }

@@ -74,6 +74,8 @@ void gp__agent_hints(struct gp__agent *agent, u32 id, const struct gp__wire_hint
 void gp__agent_lost(struct gp__agent *agent, u32 id);
 /* How work is seen that comes into it, for people; at first by looking at the ring. */
 void gp__agent_sees(struct gp__agent *agent, u32 id, enum gp__wire_sees sees);
+/* GP__WIRE_NOTE_..., for people, which then holds for good. */
+void gp__agent_note(struct gp__agent *agent, u32 id, u32 note);
 void gp__agent_work(struct gp__agent *agent, u32 id, bool has_work, u32 pending, u64 now);
 /*
  * Work is announced for @at, CLOCK_MONOTONIC, on all queues; 0: no longer. 0, -ENOTCONN: there is

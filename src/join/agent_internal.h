@@ -35,6 +35,7 @@ struct queue {
 	u32 pending;
 	u64 until, until_seen; /* of the order to stop, and when that was first seen */
 	enum gp__wire_sees sees;
+	u32 notes;
 	u32 weight; /* as was last ordered */
 	bool weight_void; /* it is the device's own again until the daemon is heard of */
 	bool has_work, stopped, hints_changed;

@@ -62,6 +62,55 @@ static void set(struct gp__amd *amd, enum gp__kfd_verb verb, const u32 *ids, int
 		results[i] = gp__hsa_hold(ids[i], verb != GP__KFD_START);
 }
 
+/* Where no waves are saved, the driver lets them end before it takes a queue off. */
+static enum gp__kfd_verb level2_verb(const struct gp__amd *amd)
+{
+	return gp__kfd_owner_way(amd->owner, NULL) == GP__KFD_WAY_PREEMPT ? GP__KFD_DRAIN
+									  : GP__KFD_SAVE;
+}
+
+/* Those that are chosen, all in one step. */
+static void set_some(struct gp__amd *amd, enum gp__kfd_verb verb, const u32 *ids,
+		     const bool *chosen, int *results, size_t n)
+{
+	int some_results[GP__WIRE_SLOTS_MAX];
+	u32 some[GP__WIRE_SLOTS_MAX];
+	size_t nr = 0, at = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (chosen[i])
+			some[nr++] = ids[i];
+	}
+	if (nr)
+		gp__kfd_owner_set(amd->owner, verb, some, some_results, nr);
+	for (size_t i = 0; i < n; i++) {
+		if (chosen[i])
+			results[i] = some_results[at++];
+	}
+}
+
+/* What runs is dropped where it can be handed over again; the rest finishes. */
+static void drop(struct gp__amd *amd, const u32 *ids, int *results, size_t n)
+{
+	bool chosen[GP__WIRE_SLOTS_MAX] = { false };
+
+	for (size_t i = 0; i < n; i++)
+		chosen[i] = gp__hsa_hold_to_drop(ids[i]);
+	set_some(amd, GP__KFD_RESET, ids, chosen, results, n);
+	for (size_t i = 0; i < n; i++) {
+		bool dropped = chosen[i] && !results[i];
+
+		if (dropped)
+			gp__hsa_dropped(ids[i]);
+		chosen[i] = !dropped;
+	}
+	set_some(amd, level2_verb(amd), ids, chosen, results, n);
+	for (size_t i = 0; i < n; i++) {
+		if (results[i])
+			gp__hsa_hold(ids[i], false);
+	}
+}
+
 /* The monitor is told before: waves that were saved are no longer seen, and work has not ended. */
 static void stop(void *data, const u32 *ids, int *results, size_t n)
 {
@@ -69,7 +118,10 @@ static void stop(void *data, const u32 *ids, int *results, size_t n)
 
 	for (size_t i = 0; i < n; i++)
 		hold(amd, ids[i], true);
-	set(amd, amd->wish.level == 2 ? GP__KFD_DRAIN : GP__KFD_SAVE, ids, results, n);
+	if (amd->wish.idempotent)
+		drop(amd, ids, results, n);
+	else
+		set(amd, amd->wish.level == 2 ? level2_verb(amd) : GP__KFD_SAVE, ids, results, n);
 	for (size_t i = 0; i < n; i++) {
 		if (results[i])
 			hold(amd, ids[i], false);
@@ -82,8 +134,11 @@ static void start(void *data, const u32 *ids, int *results, size_t n)
 
 	set(amd, GP__KFD_START, ids, results, n);
 	for (size_t i = 0; i < n; i++) {
-		if (!results[i])
-			hold(amd, ids[i], false);
+		if (results[i])
+			continue;
+		if (amd->wish.idempotent)
+			gp__hsa_hold(ids[i], false);
+		hold(amd, ids[i], false);
 	}
 }
 
@@ -115,6 +170,11 @@ static void became_idle(void *data, void *cookie, uint64_t now)
 	gp__hsa_rest(id_of(cookie));
 }
 
+static bool has_windows(const struct gp__amd *amd)
+{
+	return amd->wish.level == 1 || amd->wish.idempotent;
+}
+
 static bool advance_windows(void *data, uint64_t now)
 {
 	(void)data;
@@ -123,9 +183,9 @@ static bool advance_windows(void *data, uint64_t now)
 
 static int make_monitor(struct gp__amd *amd)
 {
-	const struct gp__kfd_monitor_options options = { .prepare = amd->wish.level == 1
-									    ? advance_windows
-									    : NULL,
+	bool windows = has_windows(amd);
+	const struct gp__kfd_monitor_options options = { .prepare =
+								 windows ? advance_windows : NULL,
 							 .ready = became_ready,
 							 .idle = became_idle,
 							 .data = amd };
@@ -240,8 +300,19 @@ static u32 effective_level(struct gp__amd *amd)
 			 "3");
 		return 0;
 	case 2:
-		if (best == 2 || gp__kfd_owner_way(amd->owner, NULL) == GP__KFD_WAY_PREEMPT)
+		if (amd->wish.idempotent && !gp__hsa_is_loaded())
+			say(amd,
+			    "what runs of this program is not dropped but finishes, as it does "
+			    "not launch through the HSA runtime");
+		if (gp__kfd_owner_way(amd->owner, NULL) == GP__KFD_WAY_PREEMPT)
 			return 2;
+		if (best == 2) {
+			if (amd->wish.idempotent)
+				say(amd,
+				    "what runs of this program is not dropped but finishes, as "
+				    "that needs gpreempt's kernel series");
+			return 2;
+		}
 		say(amd, "level 2 needs gpreempt's kernel series: this program runs without a "
 			 "priority; leave --level out, or use 3");
 		return 0;
@@ -315,6 +386,8 @@ static void sees_launches(void *data, uint32_t id, const void *write_index)
 		return;
 	gp__kfd_monitor_told(amd->monitor, cookie_of(id), true);
 	gp__agent_sees(amd->agent, id, GP__WIRE_SEES_LAUNCH);
+	if (amd->wish.idempotent)
+		gp__agent_note(amd->agent, id, GP__WIRE_NOTE_DROPS);
 }
 
 static void launched(void *data, uint32_t id)
@@ -342,7 +415,8 @@ void gp__amd_load_hsa(struct gp__amd *amd, struct gp__hsa_table *table)
 					   .arrived = launched,
 					   .prioritized = prioritized,
 					   .data = amd,
-					   .windows = amd->wish.level == 1,
+					   .windows = has_windows(amd),
+					   .keeps = amd->wish.idempotent,
 					   .width = amd->wish.window,
 					   .budget_ns = amd->wish.window_ns };
 	char text[256];

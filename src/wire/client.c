@@ -229,6 +229,7 @@ void gp__wire_client_reset(struct gp__wire_client *c, u32 slot)
 	atomic_store(&s->expired, 0);
 	atomic_store(&s->arriving_ns, 0);
 	atomic_store(&s->sees, GP__WIRE_SEES_RING);
+	atomic_store(&s->notes, 0);
 }
 
 /*

@@ -126,6 +126,10 @@ struct gp__wire_set_hints {
 /* How an agent sees work come. */
 enum gp__wire_sees { GP__WIRE_SEES_RING, GP__WIRE_SEES_LAUNCH, GP__WIRE_SEES_PRESENCE };
 
+/* What else people should know of a queue. */
+#define GP__WIRE_NOTE_DROPS 1 /* what runs may be dropped and run again */
+#define GP__WIRE_NOTE_FOREIGN 2 /* others put work into it, which is not held at level 1 */
+
 struct gp__wire_up_slot {
 	_Atomic u64 work; /* bit 0: it has work; above: how often that has changed */
 	_Atomic u64 seen_ns; /* when the agent saw that */
@@ -136,7 +140,7 @@ struct gp__wire_up_slot {
 	_Atomic u32 expired; /* the number of an order whose time was over: it is void */
 	_Atomic u64 arriving_ns; /* CLOCK_MONOTONIC: work is announced for then; 0: none is */
 	_Atomic u32 sees; /* enum gp__wire_sees */
-	u32 pad;
+	_Atomic u32 notes; /* GP__WIRE_NOTE_... */
 };
 
 struct gp__wire_up {

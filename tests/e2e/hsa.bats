@@ -87,6 +87,44 @@ wait_for() {
 	done
 }
 
+@test "what runs of an idempotent program is dropped, and it leaves the same memory" {
+	start_daemon
+	"$GPREEMPT" emu start --kernel gpreempt
+	on_default() {
+		timeout 120 "$GPREEMPT" emu exec --name default -- "$@"
+	}
+	plain=$(memory_of "$(on_default "$ROCM_PROGRAMS/hsa_mix" 60 8 idempotent)")
+	# Who is alone is not kept.
+	on_default "$GPREEMPT" run -c offline -- "$ROCM_PROGRAMS/hsa_mix" 1000000 3>&- &
+	neighbour=$!
+	wait_for '"program": "hsa_mix"' "$GPREEMPT" ps --json
+	on_default "$GPREEMPT" run --idempotent -t patient -- \
+		"$ROCM_PROGRAMS/hsa_mix" 60 8 idempotent >"$BATS_TEST_TMPDIR/out" 2>&1 3>&- &
+	patient=$!
+	wait_for '2 of 2, drops' "$GPREEMPT" ps --queues
+	while kill -0 $patient 2>/dev/null; do
+		"$GPREEMPT" suspend tag:patient >/dev/null 2>&1 || true
+		sleep 0.0$((RANDOM % 3))
+		"$GPREEMPT" resume tag:patient >/dev/null 2>&1 || true
+		sleep 0.0$((RANDOM % 5))
+	done
+	wait $patient
+	grep "$plain" "$BATS_TEST_TMPDIR/out"
+	kill $neighbour
+}
+
+@test "where nothing can be dropped, one line says so" {
+	start_daemon
+	on_machine "$GPREEMPT" run --idempotent -- "$ROCM_PROGRAMS/hsa_mix" 5 1 idempotent
+	[ "$(grep -c '^gpreempt:' <<<"$output")" -eq 1 ]
+	[[ $output == *"level 2 needs gpreempt's kernel series"* ]]
+	run timeout 120 "$GPREEMPT" emu exec --kernel gpreempt -- "$GPREEMPT" run --idempotent -- \
+		env -u HSA_TOOLS_LIB "$ROCM_PROGRAMS/hsa_mix" 5 1 idempotent
+	[ "$status" -eq 0 ]
+	[ "$(grep -c '^gpreempt:' <<<"$output")" -eq 1 ]
+	[[ $output == *"is not dropped but finishes"* ]]
+}
+
 @test "launches are seen at the HSA runtime, and without it in the rings" {
 	start_daemon
 	"$GPREEMPT" emu start

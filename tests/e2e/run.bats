@@ -55,6 +55,8 @@ workloads() {
 	run -2 --separate-stderr "$GPREEMPT" run --deadline soon -- true
 	[[ $stderr == *"duration"* ]]
 	run -2 --separate-stderr "$GPREEMPT" run --share 0 -- true
+	run -2 --separate-stderr "$GPREEMPT" run --level 3 --idempotent -- true
+	[[ $stderr == *"of level 2, not of level 3"* ]]
 }
 
 @test "the command's options are its own" {

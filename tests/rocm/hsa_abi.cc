@@ -17,6 +17,8 @@
 
 CORE(QUEUE_CREATE, hsa_queue_create);
 CORE(QUEUE_DESTROY, hsa_queue_destroy);
+CORE(LOAD_READ_SCACQUIRE, hsa_queue_load_read_index_scacquire);
+CORE(LOAD_READ_RELAXED, hsa_queue_load_read_index_relaxed);
 CORE(LOAD_WRITE_SCACQUIRE, hsa_queue_load_write_index_scacquire);
 CORE(LOAD_WRITE_RELAXED, hsa_queue_load_write_index_relaxed);
 CORE(STORE_WRITE_RELAXED, hsa_queue_store_write_index_relaxed);
@@ -29,8 +31,11 @@ CORE(ADD_WRITE_SCACQ_SCREL, hsa_queue_add_write_index_scacq_screl);
 CORE(ADD_WRITE_SCACQUIRE, hsa_queue_add_write_index_scacquire);
 CORE(ADD_WRITE_RELAXED, hsa_queue_add_write_index_relaxed);
 CORE(ADD_WRITE_SCRELEASE, hsa_queue_add_write_index_screlease);
+CORE(SIGNAL_CREATE, hsa_signal_create);
+CORE(SIGNAL_DESTROY, hsa_signal_destroy);
 CORE(SIGNAL_STORE_RELAXED, hsa_signal_store_relaxed);
 CORE(SIGNAL_STORE_SCRELEASE, hsa_signal_store_screlease);
+CORE(SIGNAL_SUBTRACT_SCRELEASE, hsa_signal_subtract_screlease);
 #if HSA_AMD_EXT_API_TABLE_MAJOR_VERSION == 1
 SAME_FN(AmdExtTable, gp__hsa_amd, GP__HSA_AMD1_QUEUE_SET_PRIORITY, hsa_amd_queue_set_priority);
 SAME(sizeof(AmdExtTable), GP__HSA_AMD1_BYTES);
@@ -50,6 +55,8 @@ SAME(offsetof(gp__hsa_queue, write_index), offsetof(amd_queue_t, write_dispatch_
 SAME(offsetof(gp__hsa_queue, read_index), offsetof(amd_queue_t, read_dispatch_id));
 
 SAME(offsetof(gp__hsa_signal, kind), offsetof(amd_signal_t, kind));
+SAME(offsetof(gp__hsa_signal, value), offsetof(amd_signal_t, value));
+SAME(GP__HSA_SIGNAL_USER, AMD_SIGNAL_KIND_USER);
 SAME(offsetof(gp__hsa_signal, queue), offsetof(amd_signal_t, queue_ptr));
 static_assert(AMD_SIGNAL_KIND_DOORBELL < 0 && AMD_SIGNAL_KIND_LEGACY_DOORBELL < 0 &&
 		      AMD_SIGNAL_KIND_USER > 0,

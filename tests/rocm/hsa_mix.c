@@ -4,9 +4,9 @@
  * barriers of all kinds between queues, threads that share a queue, rings that are full, indices
  * that are added to, exchanged or stored, packets that are announced one by one, together, late or
  * backwards. Each knows what its memory must be in the end, as every step depends on the one
- * before.
+ * before. An idempotent one never writes what it reads, so that a kernel may run twice.
  *
- * Usage: hsa_mix [PROGRAMS [SEED]]
+ * Usage: hsa_mix [PROGRAMS [SEED [idempotent]]]
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -25,11 +25,13 @@ enum {
 	STEPS = 40,
 	BURST = 12,
 	THREADS = 3,
-	ROUNDS = 50, /* of each thread */
+	ROUNDS = 50, /* of each thread; even */
 };
 
 struct stir_arguments {
-	uint32_t *cells, with, pad;
+	uint32_t *to;
+	const uint32_t *from;
+	uint32_t with, pad;
 };
 
 /* What is done to a buffer. */
@@ -54,6 +56,7 @@ struct mix {
 	int nr_steps;
 	int last_write[BUFFERS], reads[BUFFERS][STEPS], nr_reads[BUFFERS];
 	uint64_t random;
+	bool idempotent;
 	/* Packets that are written and not announced yet. */
 	struct {
 		uint64_t packet[BURST][8];
@@ -239,7 +242,8 @@ static void push_stir(struct mix *m, struct step *s)
 	bool in_order = false;
 	int nr = 0;
 
-	m->args[s - m->step] = (struct stir_arguments){ buffer(m, s->to), s->with, 0 };
+	m->args[s - m->step] =
+		(struct stir_arguments){ buffer(m, s->to), buffer(m, s->from), s->with, 0 };
 	for (int i = 0; i < s->nr_needs; i++) {
 		const struct step *other = &m->step[s->needs[i]];
 
@@ -280,7 +284,7 @@ static void expect(struct mix *m, const struct step *s)
 		return;
 	}
 	for (uint32_t i = 0; i < CELLS; i++)
-		m->expected[s->to][i] = m->expected[s->to][i] * 1664525 + s->with + i;
+		m->expected[s->to][i] = m->expected[s->from][i] * 1664525 + s->with + i;
 }
 
 /* After whoever wrote what it reads or writes, and whoever read what it writes. */
@@ -295,16 +299,17 @@ static void add_step(struct mix *m)
 			    .with = lab_random(&m->random),
 			    .queue = draw(m, QUEUES),
 			    .done = lab_signal(1) };
+	if (!s->copies && !m->idempotent)
+		s->from = to;
 	need(s, m->last_write[to]);
 	for (int i = 0; i < m->nr_reads[to]; i++)
 		need(s, m->reads[to][i]);
-	if (s->copies)
-		need(s, m->last_write[s->from]);
+	need(s, m->last_write[s->from]);
 	/* Where there is more to wait for than fits, wait here. */
 	if (m->nr_reads[to] > BUFFERS) {
 		flush_all(m);
 		for (int i = 0; i < m->nr_reads[to]; i++)
-			lab_wait(m->step[m->reads[to][i]].done, HSA_WAIT_STATE_BLOCKED, "a copy");
+			lab_wait(m->step[m->reads[to][i]].done, HSA_WAIT_STATE_BLOCKED, "a reader");
 	}
 	if (s->copies)
 		push_copy(m, s);
@@ -313,7 +318,7 @@ static void add_step(struct mix *m)
 	expect(m, s);
 	m->last_write[to] = m->nr_steps;
 	m->nr_reads[to] = 0;
-	if (s->copies)
+	if (s->from != to)
 		m->reads[s->from][m->nr_reads[s->from]++] = m->nr_steps;
 	m->nr_steps++;
 }
@@ -347,22 +352,35 @@ struct producer {
 	uint64_t random;
 };
 
+/* Back and forth between the buffer and another place, where it may not be in place. */
+static struct stir_arguments own_round(const struct producer *p, uint32_t *other, uint32_t i)
+{
+	uint32_t *own = buffer(p->m, p->which);
+
+	if (!p->m->idempotent)
+		return (struct stir_arguments){ own, own, i, 0 };
+	return i % 2 ? (struct stir_arguments){ own, other, i, 0 }
+		     : (struct stir_arguments){ other, own, i, 0 };
+}
+
 static void *stir_own(void *data)
 {
 	struct producer *p = data;
 	struct mix *m = p->m;
 	struct stir_arguments *args =
 		lab_alloc(m->lab, m->lab->kernarg, ROUNDS * sizeof(struct stir_arguments));
+	uint32_t *other = lab_alloc(m->lab, m->lab->fine, CELLS * sizeof(*other));
 	hsa_signal_t done = lab_signal(ROUNDS);
 
 	for (uint32_t i = 0; i < ROUNDS; i++) {
-		args[i] = (struct stir_arguments){ buffer(m, p->which), i, 0 };
+		args[i] = own_round(p, other, i);
 		if (!(lab_random(&p->random) % 4))
 			usleep(lab_random(&p->random) % 50);
 		lab_dispatch(m->shared, &m->stir, lab_line_in_order(CELLS), &args[i], done);
 	}
 	lab_wait(done, HSA_WAIT_STATE_BLOCKED, "a thread's last dispatch");
 	lab_must(hsa_signal_destroy(done));
+	lab_free(other);
 	lab_free(args);
 	return NULL;
 }
@@ -380,7 +398,7 @@ static void run_threads(struct mix *m)
 	for (uint32_t t = 0; t < THREADS; t++) {
 		pthread_join(thread[t], NULL);
 		for (uint32_t i = 0; i < ROUNDS; i++)
-			expect(m, &(struct step){ .to = t, .with = i });
+			expect(m, &(struct step){ .to = t, .from = t, .with = i });
 	}
 }
 
@@ -427,6 +445,7 @@ int main(int argc, char **argv)
 	struct lab lab;
 	uint64_t sum = 0;
 
+	m.idempotent = argc > 3 && !strcmp(argv[3], "idempotent");
 	lab_open(&lab);
 	m.lab = &lab;
 	m.stir = lab_find(&lab, "stir");

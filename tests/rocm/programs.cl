@@ -39,11 +39,9 @@ __kernel void count(__global u32 *cells)
 }
 
 /* What comes in another order leaves something else. */
-__kernel void stir(__global u32 *cells, u32 with)
+__kernel void stir(__global u32 *to, __global const u32 *from, u32 with)
 {
-	__global u32 *cell = &cells[global_id()];
-
-	*cell = *cell * 1664525 + with + global_id();
+	to[global_id()] = from[global_id()] * 1664525 + with + global_id();
 }
 
 /* The turn in which each dispatch came. */

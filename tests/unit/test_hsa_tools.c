@@ -157,7 +157,7 @@ static void set_up(struct fixture *f, bool windows)
 	f->core.fn[GP__HSA_LOAD_WRITE_RELAXED] = (gp__hsa_fn *)fake_load_write;
 	f->amd.fn[GP__HSA_AMD2_QUEUE_SET_PRIORITY] = (gp__hsa_fn *)fake_set_priority;
 	f->host = (struct gp__hsa_host){
-		find_queue, note_added, note_arrival, note_priority, f, windows, 2, 0
+		find_queue, note_added, note_arrival, note_priority, f, windows, 2, 0, false
 	};
 	assert_true(gp__hsa_load(&f->table, &f->host, &why));
 }

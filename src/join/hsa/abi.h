@@ -25,7 +25,9 @@ typedef void gp__hsa_fn(void);
 enum gp__hsa_core_fn {
 	GP__HSA_QUEUE_CREATE = 7,
 	GP__HSA_QUEUE_DESTROY = 9,
-	GP__HSA_LOAD_WRITE_SCACQUIRE = 13,
+	GP__HSA_LOAD_READ_SCACQUIRE = 11,
+	GP__HSA_LOAD_READ_RELAXED,
+	GP__HSA_LOAD_WRITE_SCACQUIRE,
 	GP__HSA_LOAD_WRITE_RELAXED,
 	GP__HSA_STORE_WRITE_RELAXED,
 	GP__HSA_STORE_WRITE_SCRELEASE,
@@ -37,8 +39,11 @@ enum gp__hsa_core_fn {
 	GP__HSA_ADD_WRITE_SCACQUIRE,
 	GP__HSA_ADD_WRITE_RELAXED,
 	GP__HSA_ADD_WRITE_SCRELEASE,
+	GP__HSA_SIGNAL_CREATE = 37,
+	GP__HSA_SIGNAL_DESTROY,
 	GP__HSA_SIGNAL_STORE_RELAXED = 41,
 	GP__HSA_SIGNAL_STORE_SCRELEASE,
+	GP__HSA_SIGNAL_SUBTRACT_SCRELEASE = 67,
 	GP__HSA_CORE_FNS,
 };
 
@@ -79,10 +84,12 @@ struct gp__hsa_queue {
 	_Atomic uint64_t read_index;
 };
 
+#define GP__HSA_SIGNAL_USER 1
+
 /* A signal's handle is the address of this. */
 struct gp__hsa_signal {
 	int64_t kind; /* negative: a doorbell */
-	uint64_t value;
+	_Atomic int64_t value;
 	uint64_t mailbox;
 	uint32_t event_id, reserved;
 	uint64_t start, end;

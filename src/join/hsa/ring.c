@@ -29,21 +29,36 @@ void gp__aql_ring_destroy(struct gp__aql_ring *r)
 	pthread_mutex_destroy(&r->lock);
 }
 
+void gp__aql_ring_keep(struct gp__aql_ring *r, struct gp__aql_kept *kept)
+{
+	r->kept = kept;
+}
+
+/* What the queue's own index is, as far as it was us who moved it. */
+static uint64_t our_write(const struct gp__aql_ring *r)
+{
+	return r->handed + (r->kept ? r->kept->shift : 0);
+}
+
 /*
  * Somebody who does not ask us has put packets behind those that were handed over. Where nothing
  * is kept they stand where the program expects its next ones to be, as without us.
  */
 static void notice_foreign(struct gp__aql_ring *r)
 {
-	uint64_t now = atomic_load(r->queue_write), kept = r->handed;
+	uint64_t now = atomic_load(r->queue_write), held_back = r->handed;
 
-	if (now == r->handed)
+	if (now == our_write(r))
 		return;
 	r->foreign = true;
+	if (r->kept) {
+		r->kept->shift = now - r->handed;
+		return;
+	}
 	r->handed = now;
 	if (r->announced < now)
 		r->announced = now;
-	atomic_compare_exchange_strong(&r->write, &kept, now);
+	atomic_compare_exchange_strong(&r->write, &held_back, now);
 }
 
 static uint64_t end_of_window(const struct gp__aql_ring *r)
@@ -52,6 +67,8 @@ static uint64_t end_of_window(const struct gp__aql_ring *r)
 	case GP__AQL_OPEN:
 		return UINT64_MAX;
 	case GP__AQL_NARROW:
+		if (r->kept)
+			return UINT64_MAX; /* as many as can be kept */
 		return atomic_load_explicit(r->read, memory_order_relaxed) +
 		       (r->width ? r->width : r->tuned.size);
 	default:
@@ -59,17 +76,30 @@ static uint64_t end_of_window(const struct gp__aql_ring *r)
 	}
 }
 
+/* From @handed on, up to @to: where it ended. */
+static uint64_t copy(struct gp__aql_ring *r, uint64_t to)
+{
+	return gp__aql_kept_copy(r->kept, r->handed, to, atomic_load(r->read),
+				 r->gate == GP__AQL_NARROW);
+}
+
 /* Under the lock. True: the doorbell was rung. */
 static bool hand_over(struct gp__aql_ring *r)
 {
-	uint64_t to = end_of_window(r);
+	uint64_t to = end_of_window(r), before;
 
 	notice_foreign(r);
+	if (r->kept)
+		gp__aql_kept_note_ends(r->kept, r->handed);
+	before = our_write(r);
 	if (to > r->announced)
 		to = r->announced;
 	if (to <= r->handed)
 		return false;
-	r->handed = to;
+	r->handed = r->kept ? copy(r, to) : to;
+	to = our_write(r);
+	if (to == before)
+		return false;
 	/* The packets were written before the doorbell that announced them. */
 	atomic_store_explicit(r->queue_write, to, memory_order_release);
 	r->ring_doorbell(r->data, to - 1);
@@ -121,8 +151,9 @@ void gp__aql_ring_announce(struct gp__aql_ring *r, uint64_t index)
 		index = write - 1;
 	if ((int64_t)(index + 1 - r->announced) > 0)
 		r->announced = index + 1;
-	/* One of several threads may be late with a packet at which the processor waits. */
-	if (!hand_over(r) && index < r->handed)
+	/* One of several threads may be late with a packet at which the processor waits. What is
+	 * kept was there when it was copied. */
+	if (!hand_over(r) && index < r->handed && !r->kept)
 		r->ring_doorbell(r->data, index);
 	pthread_mutex_unlock(&r->lock);
 }
@@ -137,14 +168,46 @@ void gp__aql_ring_set_gate(struct gp__aql_ring *r, enum gp__aql_gate gate)
 
 bool gp__aql_ring_advance(struct gp__aql_ring *r, uint64_t now)
 {
-	bool kept;
+	bool more;
 
 	pthread_mutex_lock(&r->lock);
-	measure(r, now);
+	if (!r->kept)
+		measure(r, now);
 	hand_over(r);
-	kept = r->gate == GP__AQL_NARROW && r->handed < r->announced;
+	/* Programs wait for the signals of what is kept. */
+	more = r->handed < r->announced || (r->kept && r->kept->nr_taken);
+	more = more && r->gate != GP__AQL_SHUT;
 	pthread_mutex_unlock(&r->lock);
-	return kept;
+	return more;
+}
+
+uint64_t gp__aql_ring_read(struct gp__aql_ring *r)
+{
+	uint64_t read;
+
+	pthread_mutex_lock(&r->lock);
+	read = gp__aql_kept_read(r->kept, r->handed, atomic_load(r->read));
+	pthread_mutex_unlock(&r->lock);
+	return read;
+}
+
+bool gp__aql_ring_can_drop(struct gp__aql_ring *r)
+{
+	bool can;
+
+	pthread_mutex_lock(&r->lock);
+	notice_foreign(r);
+	can = r->kept && r->gate == GP__AQL_SHUT && !r->foreign &&
+	      gp__aql_kept_can_drop(r->kept, r->handed, atomic_load(r->read));
+	pthread_mutex_unlock(&r->lock);
+	return can;
+}
+
+void gp__aql_ring_drop(struct gp__aql_ring *r)
+{
+	pthread_mutex_lock(&r->lock);
+	r->handed = gp__aql_kept_drop(r->kept, r->handed, atomic_load(r->read));
+	pthread_mutex_unlock(&r->lock);
 }
 
 bool gp__aql_ring_is_foreign(struct gp__aql_ring *r)

@@ -11,6 +11,9 @@
  * Any number of threads may write packets at once, as AQL allows: what is announced may have gaps,
  * at which the packet processor waits by itself.
  *
+ * Where packets are kept so that the queue can be dropped and filled again (kept.h), they are
+ * copied all the same, and the read index that the program sees is ours, too.
+ *
  * Wrong tool where somebody else moves the queue's own write index, such as work that a kernel on
  * the GPU enqueues: gp__aql_ring_is_foreign() tells.
  */
@@ -22,6 +25,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "join/hsa/kept.h"
 #include "queue/window.h"
 
 enum gp__aql_gate {
@@ -42,6 +46,7 @@ struct gp__aql_ring {
 	struct gp__window tuned;
 	uint64_t taken, looked_at; /* the read index when it was last looked at */
 	bool foreign;
+	struct gp__aql_kept *kept; /* NULL: nothing is */
 	/* The queue's doorbell; @index: of the last packet that may be taken. */
 	void (*ring_doorbell)(void *data, uint64_t index);
 	void *data;
@@ -52,6 +57,9 @@ void gp__aql_ring_init(struct gp__aql_ring *r, const _Atomic uint64_t *read,
 		       _Atomic uint64_t *queue_write,
 		       void (*ring_doorbell)(void *data, uint64_t index), void *data);
 void gp__aql_ring_destroy(struct gp__aql_ring *r);
+
+/* Before anybody uses it: packets are kept there. */
+void gp__aql_ring_keep(struct gp__aql_ring *r, struct gp__aql_kept *kept);
 
 /* The window, in packets, or by how long what is on its way may take. */
 void gp__aql_ring_set_width(struct gp__aql_ring *r, uint32_t packets);
@@ -64,6 +72,12 @@ void gp__aql_ring_announce(struct gp__aql_ring *r, uint64_t index);
 void gp__aql_ring_set_gate(struct gp__aql_ring *r, enum gp__aql_gate gate);
 /* Lets go what has room by now. True: more will go when there is room. */
 bool gp__aql_ring_advance(struct gp__aql_ring *r, uint64_t now);
+/* Of one that keeps packets: the read index as the program is to see it. */
+uint64_t gp__aql_ring_read(struct gp__aql_ring *r);
+/* Of one that is shut: whether what is on its way can be dropped and handed over again. */
+bool gp__aql_ring_can_drop(struct gp__aql_ring *r);
+/* It was, and the queue does not run. */
+void gp__aql_ring_drop(struct gp__aql_ring *r);
 /* Whether somebody else was seen to move the queue's write index. */
 bool gp__aql_ring_is_foreign(struct gp__aql_ring *r);
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <linux/membarrier.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -19,6 +20,9 @@ struct queue {
 	bool has_window;
 	bool held;
 	struct gp__aql_ring ring;
+	/* Where packets are kept; NULL: they are not. */
+	struct gp__aql_kept *kept;
+	void *their_ring, *queue_ring;
 };
 
 typedef uint32_t create_fn(uint64_t agent, uint32_t size, uint32_t type, void *callback, void *data,
@@ -29,6 +33,10 @@ typedef uint64_t load_fn(const struct gp__hsa_queue *queue);
 typedef void store_fn(const struct gp__hsa_queue *queue, uint64_t value);
 typedef uint64_t cas_fn(const struct gp__hsa_queue *queue, uint64_t expected, uint64_t value);
 typedef uint64_t add_fn(const struct gp__hsa_queue *queue, uint64_t value);
+typedef uint32_t signal_create_fn(int64_t value, uint32_t nr_consumers, const uint64_t *consumers,
+				  uint64_t *signal);
+typedef uint32_t signal_destroy_fn(uint64_t signal);
+typedef void signal_subtract_fn(uint64_t signal, int64_t value);
 typedef void signal_store_fn(uint64_t signal, int64_t value);
 typedef uint32_t set_priority_fn(struct gp__hsa_queue *queue, uint32_t priority);
 
@@ -85,18 +93,98 @@ static void set_gate(struct queue *q)
 	gp__aql_ring_set_gate(&q->ring, q->held ? GP__AQL_SHUT : gate);
 }
 
-static void add_window(struct queue *q)
+/*
+ * Packets that are kept
+ */
+
+static void end_packet(void *data, uint64_t signal)
+{
+	(void)data;
+	NEXT(GP__HSA_SIGNAL_SUBTRACT_SCRELEASE, signal_subtract_fn)(signal, 1);
+}
+
+static void destroy_signals(const uint64_t *signal, uint32_t n)
+{
+	while (n)
+		NEXT(GP__HSA_SIGNAL_DESTROY, signal_destroy_fn)(signal[--n]);
+}
+
+/* Which only the GPU moves, so that nobody is interrupted. */
+static bool make_signals(uint64_t agent, uint64_t signal[GP__AQL_KEPT_MAX])
+{
+	for (uint32_t i = 0; i < GP__AQL_KEPT_MAX; i++) {
+		if (NEXT(GP__HSA_SIGNAL_CREATE, signal_create_fn)(0, 1, &agent, &signal[i])) {
+			destroy_signals(signal, i);
+			return false;
+		}
+	}
+	return true;
+}
+
+static void free_kept(struct queue *q)
+{
+	free(q->their_ring);
+	free(q->kept);
+	q->their_ring = NULL;
+	q->kept = NULL;
+}
+
+/* Where there is no memory for it, nothing of the queue is dropped. */
+static void keep_packets(struct queue *q, uint64_t agent)
+{
+	uint64_t own[GP__AQL_KEPT_MAX];
+
+	q->kept = malloc(sizeof(*q->kept));
+	q->their_ring = aligned_alloc(64, q->hsa->size * sizeof(struct gp__aql_packet));
+	if (!q->kept || !q->their_ring || !make_signals(agent, own)) {
+		free_kept(q);
+		return;
+	}
+	q->queue_ring = q->hsa->ring;
+	memset(q->their_ring, 0, q->hsa->size * sizeof(struct gp__aql_packet));
+	gp__aql_kept_init(q->kept, q->their_ring, q->queue_ring, q->hsa->size,
+			  atomic_load(&q->hsa->write_index), own);
+	q->kept->end = end_packet;
+	gp__aql_ring_keep(&q->ring, q->kept);
+	q->hsa->ring = q->their_ring;
+}
+
+/* What has ended is told before the queue goes. */
+static void stop_keeping(struct queue *q)
+{
+	gp__aql_ring_set_gate(&q->ring, GP__AQL_SHUT);
+	q->hsa->ring = q->queue_ring;
+}
+
+/*
+ * Windows
+ */
+
+static void add_window(struct queue *q, uint64_t agent)
 {
 	q->has_window = true;
 	gp__aql_ring_init(&q->ring, &q->hsa->read_index, &q->hsa->write_index, ring_doorbell, q);
-	if (hsa.host.width)
+	if (hsa.host.keeps)
+		keep_packets(q, agent);
+	else if (hsa.host.width)
 		gp__aql_ring_set_width(&q->ring, hsa.host.width);
 	else if (hsa.host.budget_ns)
 		gp__aql_ring_set_budget(&q->ring, hsa.host.budget_ns);
 	set_gate(q);
 }
 
-static void add_queue(struct gp__hsa_queue *hsa_queue)
+/* The GPU does not write its signals any more. */
+static void free_queue(struct queue *q)
+{
+	if (q->kept)
+		destroy_signals(q->kept->own, GP__AQL_KEPT_MAX);
+	free_kept(q);
+	if (q->has_window)
+		gp__aql_ring_destroy(&q->ring);
+	free(q);
+}
+
+static void add_queue(struct gp__hsa_queue *hsa_queue, uint64_t agent)
 {
 	struct queue *q;
 	uint32_t id;
@@ -111,25 +199,29 @@ static void add_queue(struct gp__hsa_queue *hsa_queue)
 	q->id = id;
 	pthread_mutex_lock(&hsa.lock);
 	if (hsa.host.windows)
-		add_window(q);
+		add_window(q, agent);
 	known = gp__places_put(&hsa.queues, &q->placed);
 	pthread_mutex_unlock(&hsa.lock);
-	if (known)
+	if (known) {
 		hsa.host.added(hsa.host.data, id, (const void *)&hsa_queue->write_index);
-	else
-		free(q);
+		return;
+	}
+	if (q->kept)
+		stop_keeping(q);
+	free_queue(q);
 }
 
-static void remove_queue(const struct gp__hsa_queue *hsa_queue)
+/* NULL: it was not known. */
+static struct queue *remove_queue(const struct gp__hsa_queue *hsa_queue)
 {
 	struct queue *q;
 
 	pthread_mutex_lock(&hsa.lock);
 	q = (struct queue *)gp__places_take(&hsa.queues, hsa_queue);
 	pthread_mutex_unlock(&hsa.lock);
-	if (q && q->has_window)
-		gp__aql_ring_destroy(&q->ring);
-	free(q);
+	if (q && q->kept)
+		stop_keeping(q);
+	return q;
 }
 
 static uint32_t queue_create(uint64_t agent, uint32_t size, uint32_t type, void *callback,
@@ -140,15 +232,18 @@ static uint32_t queue_create(uint64_t agent, uint32_t size, uint32_t type, void 
 								private_bytes, group_bytes, queue);
 
 	if (status == HSA_SUCCESS)
-		add_queue(*queue);
+		add_queue(*queue, agent);
 	return status;
 }
 
 static uint32_t queue_destroy(struct gp__hsa_queue *queue)
 {
-	if (queue)
-		remove_queue(queue);
-	return NEXT(GP__HSA_QUEUE_DESTROY, destroy_fn)(queue);
+	struct queue *q = queue ? remove_queue(queue) : NULL;
+	uint32_t status = NEXT(GP__HSA_QUEUE_DESTROY, destroy_fn)(queue);
+
+	if (q)
+		free_queue(q);
+	return status;
 }
 
 static uint32_t queue_set_priority(struct gp__hsa_queue *queue, uint32_t priority)
@@ -203,8 +298,19 @@ static void signal_store_screlease(uint64_t signal, int64_t value)
 }
 
 /*
- * The write index, of queues that have a window
+ * The indices, of queues that have a window
  */
+
+#define LOAD_READ(name, which)                                                         \
+	static uint64_t load_read_##name(const struct gp__hsa_queue *queue)            \
+	{                                                                              \
+		struct queue *q = find(queue);                                         \
+                                                                                       \
+		return q && q->kept ? gp__aql_ring_read(&q->ring)                      \
+				    : NEXT(GP__HSA_LOAD_READ_##which, load_fn)(queue); \
+	}
+LOAD_READ(scacquire, SCACQUIRE)
+LOAD_READ(relaxed, RELAXED)
 
 static _Atomic uint64_t *kept_index(const struct gp__hsa_queue *queue)
 {
@@ -271,27 +377,31 @@ ADD(screlease, SCRELEASE, memory_order_release)
  * The tables
  */
 
+enum for_whom { FOR_ALL, FOR_WINDOWS, FOR_KEPT };
+
 static const struct {
 	enum gp__hsa_core_fn which;
-	bool for_windows;
+	enum for_whom whom;
 	gp__hsa_fn *ours;
 } replaced[] = {
-	{ GP__HSA_QUEUE_CREATE, false, (gp__hsa_fn *)queue_create },
-	{ GP__HSA_QUEUE_DESTROY, false, (gp__hsa_fn *)queue_destroy },
-	{ GP__HSA_SIGNAL_STORE_RELAXED, false, (gp__hsa_fn *)signal_store_relaxed },
-	{ GP__HSA_SIGNAL_STORE_SCRELEASE, false, (gp__hsa_fn *)signal_store_screlease },
-	{ GP__HSA_LOAD_WRITE_SCACQUIRE, true, (gp__hsa_fn *)load_write_scacquire },
-	{ GP__HSA_LOAD_WRITE_RELAXED, true, (gp__hsa_fn *)load_write_relaxed },
-	{ GP__HSA_STORE_WRITE_RELAXED, true, (gp__hsa_fn *)store_write_relaxed },
-	{ GP__HSA_STORE_WRITE_SCRELEASE, true, (gp__hsa_fn *)store_write_screlease },
-	{ GP__HSA_CAS_WRITE_SCACQ_SCREL, true, (gp__hsa_fn *)cas_write_scacq_screl },
-	{ GP__HSA_CAS_WRITE_SCACQUIRE, true, (gp__hsa_fn *)cas_write_scacquire },
-	{ GP__HSA_CAS_WRITE_RELAXED, true, (gp__hsa_fn *)cas_write_relaxed },
-	{ GP__HSA_CAS_WRITE_SCRELEASE, true, (gp__hsa_fn *)cas_write_screlease },
-	{ GP__HSA_ADD_WRITE_SCACQ_SCREL, true, (gp__hsa_fn *)add_write_scacq_screl },
-	{ GP__HSA_ADD_WRITE_SCACQUIRE, true, (gp__hsa_fn *)add_write_scacquire },
-	{ GP__HSA_ADD_WRITE_RELAXED, true, (gp__hsa_fn *)add_write_relaxed },
-	{ GP__HSA_ADD_WRITE_SCRELEASE, true, (gp__hsa_fn *)add_write_screlease },
+	{ GP__HSA_QUEUE_CREATE, FOR_ALL, (gp__hsa_fn *)queue_create },
+	{ GP__HSA_QUEUE_DESTROY, FOR_ALL, (gp__hsa_fn *)queue_destroy },
+	{ GP__HSA_SIGNAL_STORE_RELAXED, FOR_ALL, (gp__hsa_fn *)signal_store_relaxed },
+	{ GP__HSA_SIGNAL_STORE_SCRELEASE, FOR_ALL, (gp__hsa_fn *)signal_store_screlease },
+	{ GP__HSA_LOAD_READ_SCACQUIRE, FOR_KEPT, (gp__hsa_fn *)load_read_scacquire },
+	{ GP__HSA_LOAD_READ_RELAXED, FOR_KEPT, (gp__hsa_fn *)load_read_relaxed },
+	{ GP__HSA_LOAD_WRITE_SCACQUIRE, FOR_WINDOWS, (gp__hsa_fn *)load_write_scacquire },
+	{ GP__HSA_LOAD_WRITE_RELAXED, FOR_WINDOWS, (gp__hsa_fn *)load_write_relaxed },
+	{ GP__HSA_STORE_WRITE_RELAXED, FOR_WINDOWS, (gp__hsa_fn *)store_write_relaxed },
+	{ GP__HSA_STORE_WRITE_SCRELEASE, FOR_WINDOWS, (gp__hsa_fn *)store_write_screlease },
+	{ GP__HSA_CAS_WRITE_SCACQ_SCREL, FOR_WINDOWS, (gp__hsa_fn *)cas_write_scacq_screl },
+	{ GP__HSA_CAS_WRITE_SCACQUIRE, FOR_WINDOWS, (gp__hsa_fn *)cas_write_scacquire },
+	{ GP__HSA_CAS_WRITE_RELAXED, FOR_WINDOWS, (gp__hsa_fn *)cas_write_relaxed },
+	{ GP__HSA_CAS_WRITE_SCRELEASE, FOR_WINDOWS, (gp__hsa_fn *)cas_write_screlease },
+	{ GP__HSA_ADD_WRITE_SCACQ_SCREL, FOR_WINDOWS, (gp__hsa_fn *)add_write_scacq_screl },
+	{ GP__HSA_ADD_WRITE_SCACQUIRE, FOR_WINDOWS, (gp__hsa_fn *)add_write_scacquire },
+	{ GP__HSA_ADD_WRITE_RELAXED, FOR_WINDOWS, (gp__hsa_fn *)add_write_relaxed },
+	{ GP__HSA_ADD_WRITE_SCRELEASE, FOR_WINDOWS, (gp__hsa_fn *)add_write_screlease },
 };
 
 static const char *obstacle(const struct gp__hsa_table *table)
@@ -318,6 +428,7 @@ static gp__hsa_fn **find_set_priority(struct gp__hsa_amd *amd)
 
 bool gp__hsa_load(struct gp__hsa_table *table, const struct gp__hsa_host *host, const char **why)
 {
+	enum for_whom whom = host->keeps ? FOR_KEPT : host->windows ? FOR_WINDOWS : FOR_ALL;
 	gp__hsa_fn **set_priority;
 
 	*why = obstacle(table);
@@ -327,7 +438,7 @@ bool gp__hsa_load(struct gp__hsa_table *table, const struct gp__hsa_host *host, 
 	for (int i = 0; i < GP__HSA_CORE_FNS; i++)
 		hsa.core[i] = table->core->fn[i];
 	for (size_t i = 0; i < sizeof(replaced) / sizeof(replaced[0]); i++) {
-		if (host->windows || !replaced[i].for_windows)
+		if (replaced[i].whom <= whom)
 			table->core->fn[replaced[i].which] = replaced[i].ours;
 	}
 	hsa.loaded = true;
@@ -348,6 +459,7 @@ void gp__hsa_unload(void)
 	pthread_mutex_lock(&hsa.lock);
 	while ((q = next_queue(&at))) {
 		gp__places_take(&hsa.queues, q->hsa);
+		free_kept(q);
 		free(q);
 	}
 	hsa.loaded = false;
@@ -395,6 +507,33 @@ int gp__hsa_hold(uint32_t id, bool held)
 	}
 	pthread_mutex_unlock(&hsa.lock);
 	return err;
+}
+
+bool gp__hsa_hold_to_drop(uint32_t id)
+{
+	struct queue *q;
+	bool can = false;
+
+	pthread_mutex_lock(&hsa.lock);
+	q = find_id(id);
+	if (q && q->kept && !q->held) {
+		q->held = true;
+		set_gate(q);
+		can = gp__aql_ring_can_drop(&q->ring);
+	}
+	pthread_mutex_unlock(&hsa.lock);
+	return can;
+}
+
+void gp__hsa_dropped(uint32_t id)
+{
+	struct queue *q;
+
+	pthread_mutex_lock(&hsa.lock);
+	q = find_id(id);
+	if (q && q->kept)
+		gp__aql_ring_drop(&q->ring);
+	pthread_mutex_unlock(&hsa.lock);
 }
 
 void gp__hsa_narrow(bool narrow)

@@ -31,6 +31,7 @@ struct gp__hsa_host {
 	bool windows; /* every queue gets one, of so many packets, */
 	uint32_t width;
 	uint64_t budget_ns; /* or, where width is 0, of what takes so long */
+	bool keeps; /* instead: what is on its way is kept, so that it can be dropped */
 };
 
 /* False, with a reason: this runtime is not understood, and its tables are as they were. */
@@ -47,6 +48,13 @@ void gp__hsa_rest(uint32_t id);
 
 /* What comes into the queue is kept, or goes again. -ENOENT: it has no window. */
 int gp__hsa_hold(uint32_t id, bool held);
+/*
+ * The same, where packets are kept. True: what is on its way can be dropped, and handed over again
+ * when it goes. Whoever has done that, and nothing of the queue runs, says so; until then nothing
+ * was.
+ */
+bool gp__hsa_hold_to_drop(uint32_t id);
+void gp__hsa_dropped(uint32_t id);
 /* Whether windows are narrow, as somebody may want the GPU, or open; at first they are open. */
 void gp__hsa_narrow(bool narrow);
 /* Lets go what has room in the windows by now. True: more will go when there is room. */
