@@ -323,8 +323,7 @@ static void workgroups_keep_to_the_mask(int threads)
 	for (int i = 0; i < 500; i++)
 		seen |= (uint64_t)1 << cu_of(&where[2 * i]);
 	assert_true(!(seen & ~(uint64_t)0x1080000005));
-	if (!threads) /* one of two threads may be too late for its share */
-		assert_true(seen == 0x1080000005);
+	assert_true(seen == 0x1080000005);
 	end(&b);
 }
 
@@ -345,6 +344,106 @@ static void workgroups_go_round_the_xccs(int threads)
 	assert_int_equal(result_of(&b, &t), 0);
 	for (uint32_t i = 0; i < 100; i++)
 		assert_int_equal(where[2 * i + 1], i % 8);
+	end(&b);
+}
+
+/*
+ * A host that keeps a thread from running
+ */
+
+#define KEPT_SLICE 100
+
+/* A job whose end keeps the thread that reports it, and the compute unit that it is at. */
+struct keeper {
+	struct task task;
+	_Atomic bool kept, let_go;
+	uint64_t out;
+};
+
+static void keep(struct gfx9_job *job, int result)
+{
+	struct keeper *k = (struct keeper *)job;
+
+	atomic_store(&k->kept, true);
+	while (!atomic_load(&k->let_go))
+		usleep(200);
+	done(job, result);
+}
+
+/* The compute unit that nothing runs on until it is let go. */
+static uint32_t keep_a_thread(struct bench *b, struct keeper *k)
+{
+	const uint32_t *where;
+
+	*k = (struct keeper){ .out = machine_alloc(b->m, 8) };
+	where = machine_at(b->m, k->out);
+	k->task.result = PENDING;
+	k->task.job.done = keep;
+	assert_int_equal(
+		machine_job(b->m, &b->q[0], &k->task.job, "where", 64, 64, &k->out, sizeof(k->out)),
+		0);
+	gfx9_gpu_dispatch(b->gpu, &k->task.job);
+	while (!atomic_load(&k->kept))
+		usleep(200);
+	return cu_of(where);
+}
+
+static void let_go(struct bench *b, struct keeper *k)
+{
+	atomic_store(&k->let_go, true);
+	assert_int_equal(result_of(b, &k->task), 0);
+}
+
+/* The other thread alone gives each of the other three its part. */
+static void threads_do_not_say_where_workgroups_run(void **state)
+{
+	struct bench b = { 0 };
+	uint32_t kept, nr[4] = { 0 };
+	const uint32_t *where;
+	struct keeper k;
+	struct task t;
+	uint64_t out;
+
+	(void)state;
+	start(&b, 2, 2);
+	kept = keep_a_thread(&b, &k);
+	out = machine_alloc(b.m, 9 * 8);
+	where = machine_at(b.m, out);
+	dispatch(&b, 1, &t, "where", 9, 64, &out, sizeof(out));
+	assert_int_equal(result_of(&b, &t), 0);
+	for (int i = 0; i < 9; i++)
+		nr[cu_of(&where[2 * i])]++;
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(nr[i], i == kept ? 0 : 3);
+	let_go(&b, &k);
+	end(&b);
+}
+
+/* The others are not far ahead of the one that has to wait, and go on when it does. */
+static void threads_do_not_say_how_far_workgroups_come(void **state)
+{
+	struct bench b = { .config.slice = KEPT_SLICE };
+	struct {
+		uint64_t out;
+		uint32_t rounds;
+	} args;
+	struct keeper k;
+	struct task t;
+	uint64_t before;
+
+	(void)state;
+	start(&b, 2, 2);
+	keep_a_thread(&b, &k);
+	before = gfx9_gpu_insts(b.gpu);
+	args.out = machine_alloc(b.m, 64 * 8);
+	args.rounds = 5000;
+	dispatch(&b, 1, &t, "stopwatch", 1, 64, &args, sizeof(args));
+	usleep(100000);
+	assert_true(gfx9_gpu_insts(b.gpu) - before <= 10 * KEPT_SLICE);
+	assert_int_equal(atomic_load(&t.result), PENDING);
+	let_go(&b, &k);
+	assert_int_equal(result_of(&b, &t), 0);
+	assert_true(gfx9_gpu_insts(b.gpu) - before > 5000);
 	end(&b);
 }
 
@@ -576,6 +675,8 @@ int main(int argc, char **argv)
 		B(workgroups_go_round_the_xccs),
 		B(unmapped_memory_is_let_go),
 		B(shaken),
+		cmocka_unit_test(threads_do_not_say_where_workgroups_run),
+		cmocka_unit_test(threads_do_not_say_how_far_workgroups_come),
 		cmocka_unit_test(a_slow_host_does_not_distort_time),
 		cmocka_unit_test(an_idle_device_keeps_the_hosts_time),
 		cmocka_unit_test(an_impossible_gpu_is_refused),

@@ -12,11 +12,32 @@
 /* Instructions a wave runs at a time: some 30 microseconds of a host's time. */
 #define SLICE 1000
 
+/*
+ * How many rounds of turns the other compute units may be ahead of one whose thread the host keeps
+ * from running. With none to spare a busy host would be slower than it must; with many the times of
+ * its device would be those of its threads.
+ */
+#define ROUNDS_AHEAD 8
+
+/* What the workers know of a compute unit; under the GPU's lock. */
+struct place {
+	bool taken; /* a worker is at it, and nobody else looks at it */
+	bool has_groups;
+	bool ready; /* it had something to do in its last turn */
+	uint64_t round; /* of that turn */
+	uint64_t stops, changes; /* those that it has seen */
+};
+
 struct worker {
 	struct gfx9_gpu *gpu;
 	pthread_t thread;
-	uint32_t first; /* compute unit; every nr_workers-th is its own */
-	uint64_t turn; /* under the GPU's lock, but for the worker itself */
+	/* All below is under the GPU's lock. */
+	uint32_t first; /* compute unit that it looks at in a round */
+	uint32_t nr_looked; /* at how many it has looked in @round */
+	uint64_t round;
+	uint64_t stops; /* for which it found nothing to settle any more */
+	const struct place *at; /* NULL: none */
+	uint64_t turn;
 	bool asleep;
 };
 
@@ -26,10 +47,14 @@ struct gfx9_gpu {
 	_Atomic uint64_t insts;
 	uint32_t nr_cus, nr_workers;
 	struct gfx9_cu *cu;
-	bool *busy; /* of each compute unit: it had something to do in its last turn */
+	bool *busy; /* of each compute unit: the clock counts it */
 
 	pthread_mutex_t lock;
 	struct gp__cond work, left;
+	struct place *place; /* of each compute unit */
+	uint64_t round;
+	uint32_t nr_ready; /* places that are, and not taken */
+	uint32_t nr_asleep;
 	struct gfx9_queue *queues; /* those mapped, the highest priority first */
 	/* Raised under the lock: with every queue that stops or goes on, and with everything that
 	 * might give an idle worker something to do. */
@@ -459,52 +484,168 @@ static bool turn(struct gfx9_gpu *gpu, struct gfx9_cu *cu, uint64_t stops)
 	return started;
 }
 
-/* One turn of all of a worker's compute units, each time beginning with another one. */
-static bool turns(struct worker *w)
+bool gfx9_gpu_step(struct gfx9_gpu *gpu)
 {
-	struct gfx9_gpu *gpu = w->gpu;
-	uint32_t step = gpu->nr_workers, n = (gpu->nr_cus - w->first + step - 1) / step;
-	uint64_t stops = atomic_load(&gpu->stops), first = w->turn;
+	uint64_t stops = atomic_load(&gpu->stops), first = ++gpu->worker[0].turn;
 	bool any = false;
 
-	for (uint32_t i = 0; i < n; i++)
-		settle(gpu, &gpu->cu[w->first + i * step]);
-	for (uint32_t i = 0; i < n && atomic_load(&gpu->stops) == stops; i++)
-		any |= turn(gpu, &gpu->cu[w->first + (first + i) % n * step], stops);
+	for (uint32_t i = 0; i < gpu->nr_cus; i++)
+		settle(gpu, &gpu->cu[i]);
+	for (uint32_t i = 0; i < gpu->nr_cus && atomic_load(&gpu->stops) == stops; i++)
+		any |= turn(gpu, &gpu->cu[(first + i) % gpu->nr_cus], stops);
 	/* Who was interrupted does not know: waves may wait that had no turn. */
 	return any || atomic_load(&gpu->stops) != stops;
 }
 
-bool gfx9_gpu_step(struct gfx9_gpu *gpu)
+/*
+ * Workers. Any of them runs any compute unit, and all compute units that have something to do get a
+ * turn in each round: how the host runs its threads decides neither where workgroups start nor how
+ * far they come. A worker begins each round at a place of its own, so that while all threads run it
+ * mostly meets the same compute units. What is to leave does so before anybody has another turn.
+ */
+
+static bool must_settle(const struct gfx9_gpu *gpu, const struct place *p)
 {
-	gpu->worker[0].turn++;
-	return turns(&gpu->worker[0]);
+	return !p->taken && p->has_groups && p->stops != atomic_load(&gpu->stops);
+}
+
+static struct place *next_to_settle(struct worker *w)
+{
+	struct gfx9_gpu *gpu = w->gpu;
+	uint64_t stops = atomic_load(&gpu->stops);
+
+	for (uint32_t i = 0; w->stops != stops && i < gpu->nr_cus; i++) {
+		struct place *p = &gpu->place[(w->first + i) % gpu->nr_cus];
+
+		if (must_settle(gpu, p))
+			return p;
+	}
+	w->stops = stops;
+	return NULL;
+}
+
+static struct place *next_of_round(struct worker *w)
+{
+	struct gfx9_gpu *gpu = w->gpu;
+
+	if (w->round != gpu->round)
+		w->nr_looked = 0;
+	w->round = gpu->round;
+	while (w->nr_looked < gpu->nr_cus) {
+		struct place *p = &gpu->place[(w->first + w->nr_looked++) % gpu->nr_cus];
+
+		if (!p->taken && p->round != gpu->round &&
+		    (p->ready || p->changes != atomic_load(&gpu->changes)))
+			return p;
+	}
+	return NULL;
+}
+
+static bool is_far_behind(const struct gfx9_gpu *gpu, const struct place *p)
+{
+	return gpu->round - p->round >= ROUNDS_AHEAD;
+}
+
+static bool may_begin_round(const struct gfx9_gpu *gpu)
+{
+	for (uint32_t i = 0; i < gpu->nr_workers; i++) {
+		if (gpu->worker[i].at && is_far_behind(gpu, gpu->worker[i].at))
+			return false;
+	}
+	return true;
+}
+
+/* NULL: there is nothing to do for now. */
+static struct place *take(struct worker *w, bool *settles)
+{
+	struct gfx9_gpu *gpu = w->gpu;
+	struct place *p = next_to_settle(w);
+
+	*settles = p;
+	if (!p)
+		p = next_of_round(w);
+	if (!p && may_begin_round(gpu)) {
+		gpu->round++;
+		p = next_of_round(w);
+	}
+	w->at = p;
+	if (!p)
+		return NULL;
+	p->taken = true;
+	p->round = gpu->round;
+	gpu->nr_ready -= p->ready;
+	/* There is something for another one, who may have found all of it taken. */
+	if (gpu->nr_ready && gpu->nr_asleep)
+		gp__cond_signal(&gpu->work);
+	return p;
+}
+
+static void give_back(struct worker *w, struct place *p)
+{
+	struct gfx9_gpu *gpu = w->gpu;
+
+	w->at = NULL;
+	w->turn++;
+	p->taken = false;
+	gpu->nr_ready += p->ready;
+	if (gpu->nr_quiescing)
+		gp__cond_broadcast(&gpu->left);
+	if (is_far_behind(gpu, p))
+		gp__cond_broadcast(&gpu->work);
+}
+
+/* Nobody else is at it. */
+static void visit(struct gfx9_gpu *gpu, struct place *p, bool settles)
+{
+	struct gfx9_cu *cu = &gpu->cu[p - gpu->place];
+	uint64_t stops = atomic_load(&gpu->stops), changes = atomic_load(&gpu->changes);
+
+	settle(gpu, cu);
+	if (!settles && atomic_load(&gpu->stops) == stops) {
+		/* Who was interrupted does not know: waves may wait that had no turn. */
+		p->ready = turn(gpu, cu, stops) || atomic_load(&gpu->stops) != stops;
+		p->changes = changes;
+	}
+	p->has_groups = gfx9_cu_busy(cu);
+	p->stops = stops;
+}
+
+static void sleep_worker(struct worker *w)
+{
+	struct gfx9_gpu *gpu = w->gpu;
+
+	w->asleep = true;
+	gpu->nr_asleep++;
+	if (gpu->nr_quiescing)
+		gp__cond_broadcast(&gpu->left);
+	gp__cond_wait(&gpu->work, &gpu->lock, GP__FOREVER);
+	gpu->nr_asleep--;
+	w->asleep = false;
 }
 
 static void *work(void *arg)
 {
 	struct worker *w = arg;
 	struct gfx9_gpu *gpu = w->gpu;
-	bool quit = false;
 
 	/* Of this thread alone, as Linux has it. Where it cannot be, it is as before. */
 	if (gpu->config.nice && nice(gpu->config.nice) < 0)
 		errno = 0;
-	while (!quit) {
-		uint64_t changes = atomic_load(&gpu->changes);
-		bool any = turns(w);
+	pthread_mutex_lock(&gpu->lock);
+	while (!gpu->quit) {
+		bool settles;
+		struct place *p = take(w, &settles);
 
-		pthread_mutex_lock(&gpu->lock);
-		w->turn++;
-		if (gpu->nr_quiescing)
-			gp__cond_broadcast(&gpu->left);
-		w->asleep = true;
-		while (!any && !gpu->quit && atomic_load(&gpu->changes) == changes)
-			gp__cond_wait(&gpu->work, &gpu->lock, GP__FOREVER);
-		w->asleep = false;
-		quit = gpu->quit;
+		if (!p) {
+			sleep_worker(w);
+			continue;
+		}
 		pthread_mutex_unlock(&gpu->lock);
+		visit(gpu, p, settles);
+		pthread_mutex_lock(&gpu->lock);
+		give_back(w, p);
 	}
+	pthread_mutex_unlock(&gpu->lock);
 	return NULL;
 }
 
@@ -692,7 +833,7 @@ static bool start_workers(struct gfx9_gpu *gpu)
 {
 	for (uint32_t i = 0; i < gpu->nr_workers; i++) {
 		gpu->worker[i].gpu = gpu;
-		gpu->worker[i].first = i;
+		gpu->worker[i].first = i * gpu->nr_cus / gpu->nr_workers;
 		if (gpu->config.threads &&
 		    pthread_create(&gpu->worker[i].thread, NULL, work, &gpu->worker[i])) {
 			stop_workers(gpu, i);
@@ -710,6 +851,7 @@ static void destroy(struct gfx9_gpu *gpu)
 	pthread_mutex_destroy(&gpu->lock);
 	free(gpu->cu);
 	free(gpu->busy);
+	free(gpu->place);
 	free(gpu);
 }
 
@@ -735,10 +877,11 @@ struct gfx9_gpu *gfx9_gpu_new(const struct gfx9_gpu_config *config)
 	pthread_mutex_init(&gpu->lock, NULL);
 	gpu->cu = calloc(nr_cus, sizeof(*gpu->cu));
 	gpu->busy = calloc(nr_cus, sizeof(*gpu->busy));
+	gpu->place = calloc(nr_cus, sizeof(*gpu->place));
 	for (uint32_t i = 0; gpu->cu && i < nr_cus; i++)
 		gfx9_cu_init(&gpu->cu[i], config->target, i, i / config->xcc_cus,
 			     i % config->xcc_cus);
-	if (!gpu->cu || !gpu->busy || !start_workers(gpu)) {
+	if (!gpu->cu || !gpu->busy || !gpu->place || !start_workers(gpu)) {
 		destroy(gpu);
 		return NULL;
 	}
