@@ -303,9 +303,9 @@ static int note_updates(int fd, unsigned long request, void *args)
 }
 
 /* Of the last it cannot be known. */
-static void update_begins_with_the_queue_that_was_used_most(void **state)
+static void update_stops_the_queue_that_was_used_most_first_and_starts_it_last(void **state)
 {
-	static const int order[QUEUES] = { 3, 1, 2, 0 };
+	static const int order[QUEUES] = { 3, 1, 2, 0 }, restart[QUEUES] = { 0, 2, 1, 3 };
 	static uint64_t written[QUEUES] = { 0, 5, 1, 0 };
 	struct lab *lab = *state;
 
@@ -318,6 +318,11 @@ static void update_begins_with_the_queue_that_was_used_most(void **state)
 	assert_running(lab, 0, QUEUES, false);
 	for (int i = 0; i < QUEUES; i++)
 		assert_int_equal(updated[i], lab->queue[order[i]].id);
+	nr_updated = 0;
+	assert_int_equal(set(lab, GP__KFD_START, QUEUES), QUEUES);
+	assert_running(lab, 0, QUEUES, true);
+	for (int i = 0; i < QUEUES; i++)
+		assert_int_equal(updated[i], lab->queue[restart[i]].id);
 	gp__kfd_control_close(&lab->c);
 }
 
@@ -639,7 +644,7 @@ int main(void)
 		TEST(a_stop_that_cannot_be_undone_says_so),
 		TEST(refusals_are_not_tried_again),
 		TEST(update_passes_what_the_runtime_set),
-		TEST(update_begins_with_the_queue_that_was_used_most),
+		TEST(update_stops_the_queue_that_was_used_most_first_and_starts_it_last),
 		TEST(update_is_for_own_queues_and_saving),
 		TEST(dbgtrap_stops_all_in_one_call),
 		TEST(dbgtrap_has_a_grace_period),

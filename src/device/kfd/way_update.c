@@ -48,34 +48,39 @@ static uint64_t used(const struct gp__kfd_queue_info *q)
 	return UINT64_MAX;
 }
 
-/* The pending one that was used most. */
-static struct gp__kfd_target *next_of(struct gp__kfd_target *t, size_t n)
+/* Of those that are pending the one that was used most, or least. */
+static struct gp__kfd_target *next_of(struct gp__kfd_target *t, size_t n, bool most)
 {
 	struct gp__kfd_target *next = NULL;
-	uint64_t most = 0;
+	uint64_t best = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		uint64_t u = t[i].result == GP__KFD_PENDING ? used(t[i].queue) : 0;
+		uint64_t u;
 
-		if (t[i].result == GP__KFD_PENDING && (!next || u > most)) {
+		if (t[i].result != GP__KFD_PENDING)
+			continue;
+		u = used(t[i].queue);
+		if (!next || (most ? u > best : u < best)) {
 			next = &t[i];
-			most = u;
+			best = u;
 		}
 	}
 	return next;
 }
 
 /*
- * Each call takes a while, and what is not stopped yet runs on meanwhile: the queue that does most
- * comes first.
+ * Each call takes a while, and takes everybody off the GPU and puts them back. So the queue that
+ * does most is stopped first, for what is not stopped yet runs on meanwhile; and goes on last, for
+ * otherwise it would be saved and restored for each of the others.
  */
 static void set(struct gp__kfd_control *c, enum gp__kfd_verb verb, struct gp__kfd_target *t,
 		size_t n)
 {
+	bool stop = verb != GP__KFD_START;
 	struct gp__kfd_target *next;
 
-	while ((next = next_of(t, n)))
-		next->result = update(c, next->queue, verb != GP__KFD_START);
+	while ((next = next_of(t, n, stop)))
+		next->result = update(c, next->queue, stop);
 }
 
 const struct gp__kfd_way_ops gp__kfd_way_update = {
