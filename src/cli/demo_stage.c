@@ -38,17 +38,17 @@
 #define GPU_NICE 5
 #define VRAM_BYTES (1ull << 30)
 /*
- * The offline program fills the GPU, and a step of it is one long kernel; a request of the online
- * one is a short kernel, at one every PERIOD_MS.
+ * The offline program fills the GPU, and a step of it is one long kernel, with the next one queued
+ * behind it; a request of the online one is a short kernel, at one every PERIOD_MS.
  */
 #define PERIOD_MS 80
 #define WARM_STEPS 2
 /* For how long the offline program is alone, of the time that the requests take. */
-#define ALONE_PART 3
+#define ALONE_PART 2
 
 static const char *const names[DEMO_PROGRAMS] = { "online_server", "offline_trainer" };
-static const char *const offline_work[] = { "--queues", "1",	"--groups", "64",
-					    "--rounds", "2400", NULL };
+static const char *const offline_work[] = { "--queues", "1",	   "--groups", "64", "--rounds",
+					    "2400",	"--ahead", "2",	       NULL };
 static const char *const online_work[] = { "--groups", "8", "--rounds", "1500", NULL };
 
 static volatile sig_atomic_t signal_seen;

@@ -6,17 +6,19 @@
  * restored wrongly, ran twice or not at all shows in the digests from then on. The host can do the
  * same work, much faster than an emulated GPU: what a run of N steps must end with is known.
  *
- * Usage: offline_trainer [--steps N | --seconds N] [--on gpu|host] [--queues N] [--groups N]
- *                        [--rounds N] [--seed N] [--progress FILE] [--each] [--debuggable]
- *                        [--stay] [--json]
+ * A step begins when the one before is looked at, and the GPU waits for that; with --ahead N so
+ * many are queued, as training loops do, and the state is in N parts that they take in turn.
  *
- * SIGTERM ends it after the step under way, as --seconds does, with its digest. With --stay it
+ * Usage: offline_trainer [--steps N | --seconds N] [--on gpu|host] [--queues N] [--groups N]
+ *                        [--rounds N] [--ahead N] [--seed N] [--progress FILE] [--each]
+ *                        [--debuggable] [--stay] [--json]
+ *
+ * SIGTERM ends it after the steps under way, as --seconds does, with their digest. With --stay it
  * keeps its queues after the last step until then. With --each it prints a line "step N ENDED
  * DIGEST" after each step, with the host's monotonic time.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <hsa/amd_hsa_signal.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -32,26 +34,38 @@
 #include "program.h"
 #include "progress.h"
 
-enum { QUEUES_MAX = 16, GROUPS_MAX = 1024, RING = 64, TICK_NS = 10, STAY_US = 20000 };
+enum {
+	QUEUES_MAX = 16,
+	AHEAD_MAX = 8,
+	GROUPS_MAX = 1024,
+	RING = 64,
+	TICK_NS = 10,
+	STAY_US = 20000
+};
 
 struct options {
-	uint64_t steps, seconds, queues, groups, rounds, seed;
+	uint64_t steps, seconds, queues, groups, rounds, ahead, seed;
 	const char *progress;
 	bool on_host, debuggable, each, stay, json;
 };
 
-struct shard {
+/* What every --ahead-th step works on. */
+struct part {
 	uint64_t *state;
 	/* On the GPU only. */
-	hsa_queue_t *queue;
 	struct mill_arguments *args;
 	_Atomic uint32_t *done;
 	hsa_signal_t ended;
 };
 
+struct shard {
+	hsa_queue_t *queue; /* on the GPU only */
+	struct part part[AHEAD_MAX];
+};
+
 struct training {
 	struct options o;
-	size_t words; /* of a shard */
+	size_t words; /* of a part */
 	struct shard shard[QUEUES_MAX];
 	uint64_t steps, digest, device_ns;
 	struct progress *progress;
@@ -67,46 +81,28 @@ static void tell_to_end(int sig)
 
 static struct options parse(int argc, char **argv)
 {
-	static const struct option known[] = {
-		{ "steps", 1, 0, 's' },	 { "seconds", 1, 0, 't' },  { "on", 1, 0, 'o' },
-		{ "queues", 1, 0, 'q' }, { "groups", 1, 0, 'g' },   { "rounds", 1, 0, 'r' },
-		{ "seed", 1, 0, 'e' },	 { "progress", 1, 0, 'p' }, { "debuggable", 0, 0, 'd' },
-		{ "json", 0, 0, 'j' },	 { "stay", 0, 0, 'y' },	    { "each", 0, 0, 'l' },
-		{ 0, 0, 0, 0 },
+	struct options o = { .queues = 2, .groups = 4, .rounds = 8000, .ahead = 1, .seed = 1 };
+	const char *on = "gpu";
+	const struct program_option known[] = {
+		{ "steps", .number = &o.steps, .min = 1, .max = UINT32_MAX },
+		{ "seconds", .number = &o.seconds, .min = 1, .max = UINT32_MAX },
+		{ "on", .text = &on },
+		{ "queues", .number = &o.queues, .min = 1, .max = QUEUES_MAX },
+		{ "groups", .number = &o.groups, .min = 1, .max = GROUPS_MAX },
+		{ "rounds", .number = &o.rounds, .min = 1, .max = UINT32_MAX },
+		{ "ahead", .number = &o.ahead, .min = 1, .max = AHEAD_MAX },
+		{ "seed", .number = &o.seed, .max = UINT64_MAX },
+		{ "progress", .text = &o.progress },
+		{ "each", .flag = &o.each },
+		{ "debuggable", .flag = &o.debuggable },
+		{ "stay", .flag = &o.stay },
+		{ "json", .flag = &o.json },
 	};
-	struct options o = { .queues = 2, .groups = 4, .rounds = 8000, .seed = 1 };
-	int c, which;
 
-	while ((c = getopt_long(argc, argv, "", known, &which)) != -1) {
-		if (c == 's')
-			o.steps = program_number("steps", 1, UINT32_MAX);
-		else if (c == 't')
-			o.seconds = program_number("seconds", 1, UINT32_MAX);
-		else if (c == 'q')
-			o.queues = program_number("queues", 1, QUEUES_MAX);
-		else if (c == 'g')
-			o.groups = program_number("groups", 1, GROUPS_MAX);
-		else if (c == 'r')
-			o.rounds = program_number("rounds", 1, UINT32_MAX);
-		else if (c == 'e')
-			o.seed = program_number("seed", 0, UINT64_MAX);
-		else if (c == 'p')
-			o.progress = optarg;
-		else if (c == 'd')
-			o.debuggable = true;
-		else if (c == 'j')
-			o.json = true;
-		else if (c == 'l')
-			o.each = true;
-		else if (c == 'y')
-			o.stay = true;
-		else if (c == 'o' && (!strcmp(optarg, "host") || !strcmp(optarg, "gpu")))
-			o.on_host = *optarg == 'h';
-		else
-			lab_fail("usage: offline_trainer [--steps N | --seconds N] [--on gpu|host] "
-				 "...");
-	}
-	lab_check(optind == argc, "an argument that it does not know: '%s'", argv[optind]);
+	program_options(known, sizeof(known) / sizeof(known[0]), argc, argv,
+			"offline_trainer [--steps N | --seconds N] [--on gpu|host] ...");
+	o.on_host = !strcmp(on, "host");
+	lab_check(o.on_host || !strcmp(on, "gpu"), "--on: '%s' is neither gpu nor host", on);
 	return o;
 }
 
@@ -149,30 +145,40 @@ static void show_step(const struct training *t)
 		       t->digest);
 }
 
+/* What a step works on in a shard. */
+static struct part *part_of(struct training *t, uint64_t q, uint64_t step)
+{
+	return &t->shard[q].part[step % t->o.ahead];
+}
+
 static void begin_state(struct training *t)
 {
 	uint64_t seed = t->o.seed;
 
-	for (uint64_t q = 0; q < t->o.queues; q++)
-		for (size_t i = 0; i < t->words; i++)
-			t->shard[q].state[i] = lab_random(&seed);
+	for (uint64_t a = 0; a < t->o.ahead; a++)
+		for (uint64_t q = 0; q < t->o.queues; q++)
+			for (size_t i = 0; i < t->words; i++)
+				part_of(t, q, a)->state[i] = lab_random(&seed);
 	t->digest = t->o.seed;
+}
+
+static void alloc_part(struct training *t, struct lab *lab, struct part *p)
+{
+	p->state = lab_alloc(lab, lab->fine, t->words * sizeof(uint64_t));
+	p->done = lab_alloc(lab, lab->fine, 4096);
+	p->args = lab_alloc(lab, lab->kernarg, 4096);
+	*p->done = 0;
+	*p->args = (struct mill_arguments){ p->state, (uint32_t)t->o.rounds, 0, (void *)p->done };
+	p->ended = lab_signal(1);
 }
 
 static void alloc_on_gpu(struct training *t, struct lab *lab)
 {
 	for (uint64_t q = 0; q < t->o.queues; q++) {
-		struct shard *s = &t->shard[q];
-
-		s->state = lab_alloc(lab, lab->fine, t->words * sizeof(uint64_t));
-		s->done = lab_alloc(lab, lab->fine, 4096);
-		s->args = lab_alloc(lab, lab->kernarg, 4096);
-		*s->done = 0;
-		*s->args = (struct mill_arguments){ s->state, (uint32_t)t->o.rounds, 0,
-						    (void *)s->done };
-		s->queue = lab_queue(lab, RING);
-		lab_must(hsa_amd_profiling_set_profiler_enabled(s->queue, 1));
-		s->ended = lab_signal(1);
+		for (uint64_t a = 0; a < t->o.ahead; a++)
+			alloc_part(t, lab, part_of(t, q, a));
+		t->shard[q].queue = lab_queue(lab, RING);
+		lab_must(hsa_amd_profiling_set_profiler_enabled(t->shard[q].queue, 1));
 	}
 }
 
@@ -183,54 +189,81 @@ static uint64_t device_ns_of(hsa_signal_t signal)
 	return (s->end_ts - s->start_ts) * TICK_NS;
 }
 
-/* All shards at once, each in a queue of its own; the longest counts. */
-static void step_on_gpu(struct training *t, const struct lab_kernel *mill)
+/* All shards at once, each in a queue of its own, behind the step before. */
+static void begin_on_gpu(struct training *t, const struct lab_kernel *mill, uint64_t step)
 {
-	uint64_t longest = 0;
-
 	for (uint64_t q = 0; q < t->o.queues; q++) {
-		hsa_signal_store_screlease(t->shard[q].ended, 1);
+		struct part *p = part_of(t, q, step);
+
+		hsa_signal_store_screlease(p->ended, 1);
 		lab_dispatch(t->shard[q].queue, mill,
 			     (struct lab_grid){ .size = { (uint32_t)t->words },
-						.group = { MILL_GROUP } },
-			     t->shard[q].args, t->shard[q].ended);
+						.group = { MILL_GROUP },
+						.barrier = true },
+			     p->args, p->ended);
 	}
+}
+
+/* Of the shards the longest counts. */
+static void end_on_gpu(struct training *t, uint64_t step)
+{
+	uint64_t longest = 0, groups = (step / t->o.ahead + 1) * t->o.groups;
+
 	for (uint64_t q = 0; q < t->o.queues; q++) {
-		struct shard *s = &t->shard[q];
+		struct part *p = part_of(t, q, step);
 		uint64_t ns;
 
-		lab_wait(s->ended, HSA_WAIT_STATE_BLOCKED, "a step");
-		lab_check(*s->done == (t->steps + 1) * t->o.groups,
-			  "step %" PRIu64 ": %u workgroups have ended, not %" PRIu64, t->steps + 1,
-			  *s->done, (t->steps + 1) * t->o.groups);
-		ns = device_ns_of(s->ended);
+		lab_wait(p->ended, HSA_WAIT_STATE_BLOCKED, "a step");
+		lab_check(*p->done == groups,
+			  "step %" PRIu64 ": %u workgroups have ended, not %" PRIu64, step + 1,
+			  *p->done, groups);
+		ns = device_ns_of(p->ended);
 		longest = ns > longest ? ns : longest;
 	}
 	t->device_ns += longest;
 }
 
-static void step_on_host(struct training *t)
+static void step_on_host(struct training *t, uint64_t step)
 {
 	for (uint64_t q = 0; q < t->o.queues; q++)
 		for (uint64_t g = 0; g < t->o.groups; g++)
-			turn_mill(t->shard[q].state + g * MILL_GROUP, (uint32_t)t->o.rounds);
+			turn_mill(part_of(t, q, step)->state + g * MILL_GROUP,
+				  (uint32_t)t->o.rounds);
 }
 
+static void end_step(struct training *t, bool on_gpu)
+{
+	if (on_gpu)
+		end_on_gpu(t, t->steps);
+	for (uint64_t q = 0; q < t->o.queues; q++)
+		t->digest = mix(t->digest, part_of(t, q, t->steps)->state, t->words);
+	t->steps++;
+	show_progress(t);
+	show_step(t);
+}
+
+static bool goes_on(const struct training *t, uint64_t begun, uint64_t end)
+{
+	return !is_told_to_end && program_now() < end && (!t->o.steps || begun < t->o.steps);
+}
+
+/* @mill is NULL on the host. */
 static void train(struct training *t, const struct lab_kernel *mill)
 {
 	uint64_t end = t->o.seconds ? program_now() + t->o.seconds * 1000000000u : UINT64_MAX;
+	uint64_t begun = 0;
 
 	show_progress(t);
-	while (!is_told_to_end && program_now() < end && (!t->o.steps || t->steps < t->o.steps)) {
-		if (mill)
-			step_on_gpu(t, mill);
-		else
-			step_on_host(t);
-		t->steps++;
-		for (uint64_t q = 0; q < t->o.queues; q++)
-			t->digest = mix(t->digest, t->shard[q].state, t->words);
-		show_progress(t);
-		show_step(t);
+	for (;;) {
+		for (; begun < t->steps + t->o.ahead && goes_on(t, begun, end); begun++) {
+			if (mill)
+				begin_on_gpu(t, mill, begun);
+			else
+				step_on_host(t, begun);
+		}
+		if (t->steps == begun)
+			return;
+		end_step(t, mill);
 	}
 }
 
@@ -251,7 +284,8 @@ static void train_on_gpu(struct training *t)
 		usleep(STAY_US);
 	for (uint64_t q = 0; q < t->o.queues; q++) {
 		lab_must(hsa_queue_destroy(t->shard[q].queue));
-		lab_must(hsa_signal_destroy(t->shard[q].ended));
+		for (uint64_t a = 0; a < t->o.ahead; a++)
+			lab_must(hsa_signal_destroy(part_of(t, q, a)->ended));
 	}
 	lab_close(&lab);
 	lab_must(hsa_shut_down());
@@ -259,14 +293,15 @@ static void train_on_gpu(struct training *t)
 
 static void train_on_host(struct training *t)
 {
-	for (uint64_t q = 0; q < t->o.queues; q++) {
-		t->shard[q].state = calloc(t->words, sizeof(uint64_t));
-		lab_check(t->shard[q].state, "no memory");
-	}
+	size_t parts = t->o.queues * t->o.ahead;
+	uint64_t *states = calloc(parts * t->words, sizeof(*states));
+
+	lab_check(states, "no memory");
+	for (size_t i = 0; i < parts; i++)
+		part_of(t, i / t->o.ahead, i)->state = states + i * t->words;
 	begin_state(t);
 	train(t, NULL);
-	for (uint64_t q = 0; q < t->o.queues; q++)
-		free(t->shard[q].state);
+	free(states);
 }
 
 static void report(const struct training *t, double seconds)

@@ -17,7 +17,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <hsa/amd_hsa_signal.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -73,42 +72,23 @@ struct server {
 
 static struct options parse(int argc, char **argv)
 {
-	static const struct option known[] = {
-		{ "requests", 1, 0, 'n' }, { "period", 1, 0, 'p' }, { "at-once", 1, 0, 'a' },
-		{ "stdin", 0, 0, 'i' },	   { "queues", 1, 0, 'q' }, { "groups", 1, 0, 'g' },
-		{ "rounds", 1, 0, 'r' },   { "json", 0, 0, 'j' },   { "debuggable", 0, 0, 'd' },
-		{ "each", 0, 0, 'l' },	   { "hint", 1, 0, 'h' },   { 0, 0, 0, 0 },
-	};
 	struct options o = { .requests = 20, .at_once = 1, .queues = 1, .groups = 1, .rounds = 20 };
-	int c;
+	const struct program_option known[] = {
+		{ "requests", .number = &o.requests, .min = 1, .max = UINT32_MAX },
+		{ "period", .duration_ns = &o.period_ns },
+		{ "hint", .duration_ns = &o.hint_ns },
+		{ "at-once", .number = &o.at_once, .min = 1, .max = AT_ONCE_MAX },
+		{ "queues", .number = &o.queues, .min = 1, .max = QUEUES_MAX },
+		{ "groups", .number = &o.groups, .min = 1, .max = GROUPS_MAX },
+		{ "rounds", .number = &o.rounds, .min = 1, .max = UINT32_MAX },
+		{ "stdin", .flag = &o.from_stdin },
+		{ "each", .flag = &o.each },
+		{ "debuggable", .flag = &o.debuggable },
+		{ "json", .flag = &o.json },
+	};
 
-	while ((c = getopt_long(argc, argv, "", known, NULL)) != -1) {
-		if (c == 'n')
-			o.requests = program_number("requests", 1, UINT32_MAX);
-		else if (c == 'p')
-			o.period_ns = program_duration("period");
-		else if (c == 'h')
-			o.hint_ns = program_duration("hint");
-		else if (c == 'a')
-			o.at_once = program_number("at-once", 1, AT_ONCE_MAX);
-		else if (c == 'q')
-			o.queues = program_number("queues", 1, QUEUES_MAX);
-		else if (c == 'g')
-			o.groups = program_number("groups", 1, GROUPS_MAX);
-		else if (c == 'r')
-			o.rounds = program_number("rounds", 1, UINT32_MAX);
-		else if (c == 'l')
-			o.each = true;
-		else if (c == 'i')
-			o.from_stdin = true;
-		else if (c == 'j')
-			o.json = true;
-		else if (c == 'd')
-			o.debuggable = true;
-		else
-			lab_fail("usage: online_server [--requests N] [--period DURATION] ...");
-	}
-	lab_check(optind == argc, "an argument that it does not know: '%s'", argv[optind]);
+	program_options(known, sizeof(known) / sizeof(known[0]), argc, argv,
+			"online_server [--requests N] [--period DURATION] ...");
 	return o;
 }
 

@@ -13,7 +13,7 @@
 
 #define SECOND 1000000000u
 
-uint64_t program_number(const char *name, uint64_t min, uint64_t max)
+static uint64_t number(const char *name, uint64_t min, uint64_t max)
 {
 	char *end;
 	uint64_t value;
@@ -26,7 +26,7 @@ uint64_t program_number(const char *name, uint64_t min, uint64_t max)
 	return value;
 }
 
-uint64_t program_duration(const char *name)
+static uint64_t duration(const char *name)
 {
 	static const struct {
 		const char *name;
@@ -40,6 +40,33 @@ uint64_t program_duration(const char *name)
 			return value * units[i].ns;
 	}
 	lab_fail("--%s: '%s' is not a time such as 20ms", name, optarg);
+}
+
+static void take(const struct program_option *o)
+{
+	if (o->flag)
+		*o->flag = true;
+	else if (o->number)
+		*o->number = number(o->name, o->min, o->max);
+	else if (o->duration_ns)
+		*o->duration_ns = duration(o->name);
+	else
+		*o->text = optarg;
+}
+
+void program_options(const struct program_option *known, size_t n, int argc, char **argv,
+		     const char *usage)
+{
+	struct option names[PROGRAM_OPTIONS_MAX + 1] = { 0 };
+	int which = 0, c;
+
+	lab_check(n <= PROGRAM_OPTIONS_MAX, "too many options");
+	for (size_t i = 0; i < n; i++)
+		names[i] = (struct option){ .name = known[i].name, .has_arg = !known[i].flag };
+	while ((c = getopt_long(argc, argv, "", names, &which)) == 0)
+		take(&known[which]);
+	lab_check(c == -1, "usage: %s", usage);
+	lab_check(optind == argc, "an argument that it does not know: '%s'", argv[optind]);
 }
 
 uint64_t program_now(void)

@@ -4,13 +4,25 @@
 #define DEMO_PROGRAM_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* optarg as a number from @min to @max, or the program ends with a sentence about --@name. */
-uint64_t program_number(const char *name, uint64_t min, uint64_t max);
-/* A number with us, ms or s behind it; in nanoseconds. */
-uint64_t program_duration(const char *name);
+/* An option --@name; where it is given, its value goes where one of the pointers says. */
+struct program_option {
+	const char *name;
+	bool *flag; /* takes no value */
+	uint64_t *number; /* from @min to @max */
+	uint64_t min, max;
+	uint64_t *duration_ns; /* a number with us, ms or s behind it */
+	const char **text;
+};
+
+#define PROGRAM_OPTIONS_MAX 16
+
+/* What it does not know, or is no such value, ends the program with a sentence. */
+void program_options(const struct program_option *known, size_t n, int argc, char **argv,
+		     const char *usage);
 
 /* The host's monotonic clock. */
 uint64_t program_now(void);

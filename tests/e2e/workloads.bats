@@ -25,19 +25,22 @@ digest() {
 	want=$(digest "$trainer" --on host --steps 6 --queues 3 --rounds 500)
 	[ "${#want}" -eq 16 ]
 	[ "$(digest on_machine -- "$trainer" --steps 6 --queues 3 --rounds 500)" = "$want" ]
+	want=$(digest "$trainer" --on host --steps 7 --queues 2 --rounds 500 --ahead 3)
+	[ "$(digest on_machine -- "$trainer" --steps 7 --queues 2 --rounds 500 --ahead 3)" = "$want" ]
 }
 
 @test "the digest is of all steps, rounds and of the seed" {
 	want=$(digest "$trainer" --on host --steps 6 --rounds 50)
 	for other in "--steps 5 --rounds 50" "--steps 6 --rounds 51" \
-		"--steps 6 --rounds 50 --seed 2" "--steps 6 --rounds 50 --queues 1"; do
+		"--steps 6 --rounds 50 --seed 2" "--steps 6 --rounds 50 --queues 1" \
+		"--steps 6 --rounds 50 --ahead 2"; do
 		# shellcheck disable=SC2086 # two words
 		[ "$(digest "$trainer" --on host $other)" != "$want" ]
 	done
 }
 
 @test "a trainer that is told to end does so after a step, with the digest so far" {
-	on_machine -- "$trainer" --json --rounds 500 --progress "$BATS_TEST_TMPDIR/progress" \
+	on_machine -- "$trainer" --json --rounds 500 --ahead 2 --progress "$BATS_TEST_TMPDIR/progress" \
 		>"$BATS_TEST_TMPDIR/out" &
 	for _ in $(seq 200); do
 		# The number of steps, behind magic and pid.
@@ -50,7 +53,22 @@ digest() {
 	read -r steps got < <(python3 -c 'import json, sys; d = json.load(sys.stdin)
 print(d["steps"], d["digest"])' <"$BATS_TEST_TMPDIR/out")
 	[ "$steps" -gt 2 ]
-	[ "$(digest "$trainer" --on host --rounds 500 --steps "$steps")" = "$got" ]
+	[ "$(digest "$trainer" --on host --rounds 500 --ahead 2 --steps "$steps")" = "$got" ]
+}
+
+@test "an option that a program does not know, or a value that is none, ends it with a sentence" {
+	run -1 "$trainer" --ahead 9
+	[[ $output == *"--ahead: '9' is no number from 1 to 8"* ]]
+	run -1 "$trainer" --on paper
+	[[ $output == *"--on: 'paper' is neither gpu nor host"* ]]
+	run -1 "$trainer" more
+	[[ $output == *"an argument that it does not know: 'more'"* ]]
+	run -1 "$server" --period 3
+	[[ $output == *"--period: '3' is not a time such as 20ms"* ]]
+	for wrong in --unknown --requests; do
+		run -1 "$server" $wrong
+		[[ $output == *"usage: online_server"* ]]
+	done
 }
 
 @test "the server answers one at a time, many at once, and by line" {
