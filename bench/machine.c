@@ -21,7 +21,8 @@ bool bench_is_on_machine(void)
 
 int bench_run_on_machine(const char *cus)
 {
-	static const char *const machine[] = { "emu", "exec", "--kernel", "gpreempt", "--cus" };
+	static const char *const machine[] = { "emu",	 "exec", "--kernel", "gpreempt",
+					       "--nice", "5",	 "--cus" };
 	enum { MACHINE = sizeof(machine) / sizeof(machine[0]), ARGS_MAX = 127 };
 	char self[4096], command[16384];
 	const char *argv[ARGS_MAX + 1] = { self };

@@ -20,6 +20,7 @@
 #define VRAM_MIN (16ULL << 20)
 #define VRAM_MAX (512 * GIB)
 #define XCC_CUS_MAX 128
+#define NICE_MAX 19
 
 enum {
 	KEY_GPU = 0x100,
@@ -30,6 +31,7 @@ enum {
 	KEY_KERNEL,
 	KEY_CWSR,
 	KEY_NAME,
+	KEY_NICE,
 	KEY_SEED,
 	KEY_FAULT,
 	KEY_TRACE,
@@ -55,6 +57,7 @@ static const struct argp_option machine_options[] = {
 	{ "kernel", KEY_KERNEL, "VERSION", 0,
 	  "whose amdkfd: 6.1, 6.12, or gpreempt (6.12 with its series); 6.12", 0 },
 	{ "cwsr", KEY_CWSR, "on|off", 0, "whether waves are saved when a queue is stopped; on", 0 },
+	{ "nice", KEY_NICE, "N", 0, "how far its compute units give way to programs; 0", 0 },
 	{ "seed", KEY_SEED, "N", 0, "of what goes wrong by chance; 1", 0 },
 	{ "fault", KEY_FAULT, "WHAT=VALUE,...", 0, "what goes wrong; see gpreempt-emu(1)", 0 },
 	{ "trace", KEY_TRACE, "FILE", 0, "who was on its compute units, and when, is written there",
@@ -201,6 +204,9 @@ static error_t parse_machine(int key, char *arg, struct argp_state *state)
 	case KEY_VRAM:
 		args->configured = true;
 		return parse_vram(state, arg, &c->vram_bytes);
+	case KEY_NICE:
+		args->configured = true;
+		return parse_u32(state, "--nice", arg, 0, NICE_MAX, &c->nice);
 	case KEY_SEED:
 		args->configured = true;
 		return parse_number(state, "--seed", arg, 0, UINT64_MAX, &c->seed);

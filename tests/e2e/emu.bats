@@ -127,6 +127,20 @@ renderD129" ]
 	[ "${#lines[@]}" -eq 3 ]
 }
 
+# The threads set it themselves, a moment after they are there.
+@test "compute units can give way to programs, and nothing else of the machine does" {
+	emu start --cus 2 --nice 7
+	pid=$(emu ls --json | field machines 0 pid)
+	for _ in $(seq 100); do
+		nice=$(cut -d' ' -f19 "/proc/$pid/task/"*/stat | sort -n | tr '\n' ' ')
+		[[ $nice == *"7 " ]] && break
+		sleep 0.05
+	done
+	[[ $nice == "0 "*"7 " ]]
+	run -2 emu start --name other --nice 20
+	[[ $output == *"--nice: '20' is not"* ]]
+}
+
 @test "wrong usage says what is right" {
 	run emu
 	[ "$status" -eq 2 ]

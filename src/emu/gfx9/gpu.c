@@ -629,7 +629,7 @@ static void *work(void *arg)
 	struct gfx9_gpu *gpu = w->gpu;
 
 	/* Of this thread alone, as Linux has it. Where it cannot be, it is as before. */
-	if (gpu->config.nice && nice(gpu->config.nice) < 0)
+	if (gpu->config.nice && nice((int)gpu->config.nice) < 0)
 		errno = 0;
 	pthread_mutex_lock(&gpu->lock);
 	while (!gpu->quit) {

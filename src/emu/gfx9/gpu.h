@@ -18,7 +18,7 @@ struct gfx9_gpu_config {
 	uint32_t nr_xccs, xcc_cus;
 	uint64_t slice; /* instructions a wave runs at a time; 0: a good number */
 	int threads; /* 0: none, the caller runs it with gfx9_gpu_step() */
-	int nice; /* of the threads: a GPU takes no processor from programs; 0: it does here */
+	uint32_t nice; /* of the threads: a GPU takes no processor from programs; 0: it does */
 	bool cwsr; /* false: there is no context save, and GFX9_SAVE is GFX9_DRAIN */
 	/*
 	 * Who is at it, and when by the device's clock: called when the first workgroup of a queue

@@ -47,7 +47,8 @@ struct emu_config {
 	uint64_t vram_bytes;
 	enum emu_kernel kernel;
 	bool cwsr;
-	int threads, nice; /* of each GPU's compute engine */
+	int threads; /* of each GPU's compute engine */
+	uint32_t nice; /* of those */
 	uint32_t preempt_timeout_ms; /* 0: the driver's own */
 	uint64_t seed;
 	struct emu_faults faults;
