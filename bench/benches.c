@@ -17,6 +17,8 @@ const struct gp__bench gp__benches[] = {
 	  "emu amd" },
 	{ "monitor", "how soon work is seen that nobody tells of, and what looking costs",
 	  bench_monitor, NULL },
+	{ "opencl", "a server and a trainer of OpenCL, stops, and what being joined costs",
+	  bench_opencl, NULL },
 	{ "preempt", "stopping and starting a queue in each way, with waves on the GPU",
 	  bench_preempt, "emu" },
 	{ "queue", "what a preemptible queue adds to a launch, and a suspend takes", bench_queue,

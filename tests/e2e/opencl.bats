@@ -195,3 +195,20 @@ wait_for() {
 		[[ $output == *"ok    OpenCL       there is no OpenCL loader"* ]]
 	fi
 }
+
+@test "bench opencl: a row for each mode, and what has been stopped ends within its window" {
+	"$GPREEMPT" bench opencl --quick --json | python3 -c '
+import json, sys
+d = json.load(sys.stdin)
+assert d["bench"] == "opencl", d
+rows = {r["mode"]: r for r in d["results"]}
+assert list(rows) == ["alone", "native", "Lv1"], d
+for mode, r in rows.items():
+    assert r["p99_ms"] >= r["p50_ms"] > 0 and r["kernels_per_s"] > 0, r
+    assert (r["kept_percent"] is None) == (mode == "alone"), r
+assert d["stop_max_ms"] >= d["stop_ms"] >= 0, d
+assert d["stop_kernels_max"] <= 4, d
+for key in "joined", "windowed":
+    assert isinstance(d[key + "_percent"], float) and isinstance(d[key + "_cpu_percent"], float), d
+'
+}

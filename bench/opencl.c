@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Two OpenCL programs on one device, a server with a request now and then and a trainer that always
+ * has kernels enqueued: the server alone, beside the trainer, and with both under gpreempt, at
+ * level
+ * 1. Then how long what is on its way takes to end when the trainer is stopped, and what being
+ * joined costs a program that nobody stops, in pairs.
+ *
+ * Usually the device is PoCL's, which is the host's processors: whoever else uses them is measured,
+ * too. The programs are plain OpenCL (tests/opencl/cl_pair.c), and share a file with the benchmark.
+ */
+#include "benches.h"
+#include "cast.h"
+#include "opencl_pair.h"
+
+#include "base/clock.h"
+#include "core/types.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifdef GP_OPENCL_PROGRAM
+
+#define GPREEMPT GP_OPENCL_BUILD "/src/cli/gpreempt"
+#define NO_DEVICE 77 /* what its program says of that */
+#define PATIENCE_NS (30 * GP__S)
+#define REQUESTS 150
+#define QUICK_REQUESTS 20
+#define PERIOD_US "20000"
+#define STOPS 10
+#define FIRST_KERNELS 24
+#define QUIET_NS (100 * GP__MS) /* nothing has ended for so long: nothing runs any more */
+#define PAIRS 20
+#define QUICK_PAIRS 2
+#define KERNELS "800"
+#define QUICK_KERNELS "64"
+
+struct program {
+	pid_t pid;
+	struct pair *pair;
+	char path[64];
+};
+
+/*
+ * Programs
+ */
+
+static int make_pair(struct program *p)
+{
+	int fd;
+
+	snprintf(p->path, sizeof(p->path), "/tmp/gpreempt-bench-XXXXXX");
+	fd = mkostemp(p->path, O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	p->pair = ftruncate(fd, sizeof(*p->pair))
+			  ? MAP_FAILED
+			  : mmap(NULL, sizeof(*p->pair), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (p->pair != MAP_FAILED)
+		return 0;
+	unlink(p->path);
+	return -ENOMEM;
+}
+
+static _Noreturn void become(const char *path, const char *class_name, const char *const *words)
+{
+	const char *const joined[] = { GPREEMPT, "run", "-c", class_name, "-t", words[0], "--" };
+	const char *argv[16] = { NULL };
+	int n = 0, nothing = open("/dev/null", O_WRONLY);
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	dup2(nothing, STDOUT_FILENO);
+	if (class_name) {
+		memcpy(argv, joined, sizeof(joined));
+		n = sizeof(joined) / sizeof(joined[0]);
+	}
+	argv[n++] = GP_OPENCL_PROGRAM;
+	argv[n++] = path;
+	for (; *words; words++)
+		argv[n++] = *words;
+	execv(argv[0], (char **)argv);
+	_exit(127);
+}
+
+/* Its flag, which comes when it comes. False: the program has ended before, or it never does. */
+static bool wait_for(const struct program *p, _Atomic uint32_t *flag)
+{
+	uint64_t until = gp__clock_ns() + PATIENCE_NS;
+	siginfo_t ended = { 0 };
+
+	while (!atomic_load(flag) && gp__clock_ns() < until && !ended.si_pid) {
+		usleep(500);
+		waitid(P_PID, (id_t)p->pid, &ended, WEXITED | WNOHANG | WNOWAIT);
+	}
+	return atomic_load(flag);
+}
+
+static void end(struct program *p)
+{
+	if (p->pid <= 0)
+		return;
+	kill(p->pid, SIGKILL);
+	waitpid(p->pid, NULL, 0);
+	munmap(p->pair, sizeof(*p->pair));
+	unlink(p->path);
+	p->pid = 0;
+}
+
+static bool ended_without_device(pid_t pid)
+{
+	siginfo_t ended = { 0 };
+
+	return pid > 0 && !waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOHANG | WNOWAIT) &&
+	       ended.si_pid && ended.si_code == CLD_EXITED && ended.si_status == NO_DEVICE;
+}
+
+/* @class_name: NULL: it is not joined. It waits for its `go`. */
+static int start(struct program *p, const char *class_name, const char *const *words)
+{
+	int err = make_pair(p);
+
+	if (err)
+		return err;
+	p->pid = fork();
+	if (!p->pid)
+		become(p->path, class_name, words);
+	if (p->pid > 0 && wait_for(p, &p->pair->ready))
+		return 0;
+	err = ended_without_device(p->pid) ? -ENODEV : -EIO;
+	end(p);
+	return err;
+}
+
+static int start_server(struct program *p, const char *class_name, bool quick)
+{
+	char requests[16];
+	const char *const words[] = { "serve", requests, PERIOD_US, NULL };
+
+	snprintf(requests, sizeof(requests), "%d", quick ? QUICK_REQUESTS : REQUESTS);
+	return start(p, class_name, words);
+}
+
+static int start_trainer(struct program *p, const char *class_name)
+{
+	static const char *const words[] = { "train", NULL };
+	int err = start(p, class_name, words);
+
+	if (!err)
+		atomic_store(&p->pair->go, 1);
+	return err;
+}
+
+/*
+ * The table
+ */
+
+struct figures {
+	double p50_ms, p99_ms; /* of requests */
+	double kernels_per_s; /* of the trainer; 0: there is none */
+};
+
+static int compare(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* All requests; false: they never end. */
+static bool serve(struct program *server, int requests, struct figures *f)
+{
+	uint64_t *ns = server->pair->latency_ns;
+
+	atomic_store(&server->pair->go, 1);
+	if (!wait_for(server, &server->pair->done))
+		return false;
+	qsort(ns, (size_t)requests, sizeof(*ns), compare);
+	f->p50_ms = (double)ns[requests / 2] / 1e6;
+	f->p99_ms = (double)ns[requests * 99 / 100] / 1e6;
+	return true;
+}
+
+static double rate(const struct pair *pair, uint64_t ended, uint64_t since)
+{
+	return (double)(atomic_load(&pair->nr_ended) - ended) * 1e9 /
+	       (double)(gp__clock_ns() - since);
+}
+
+static int measure(bool quick, const char *online, const char *offline, bool trains,
+		   struct figures *f)
+{
+	struct program server = { 0 }, trainer = { 0 };
+	uint64_t ended = 0, since;
+	int err = start_server(&server, online, quick);
+
+	if (!err && trains)
+		err = start_trainer(&trainer, offline);
+	if (!err && trains) {
+		usleep(300000); /* until its queue is full */
+		ended = atomic_load(&trainer.pair->nr_ended);
+	}
+	since = gp__clock_ns();
+	if (!err && !serve(&server, quick ? QUICK_REQUESTS : REQUESTS, f))
+		err = -ETIME;
+	if (!err && trains)
+		f->kernels_per_s = rate(trainer.pair, ended, since);
+	end(&server);
+	end(&trainer);
+	return err;
+}
+
+static int measure_trainer(bool quick, double *kernels_per_s)
+{
+	struct program trainer = { 0 };
+	uint64_t ended, since;
+	int err = start_trainer(&trainer, NULL);
+
+	if (err)
+		return err;
+	usleep(300000);
+	ended = atomic_load(&trainer.pair->nr_ended);
+	since = gp__clock_ns();
+	usleep(quick ? 300000 : 3000000);
+	*kernels_per_s = rate(trainer.pair, ended, since);
+	end(&trainer);
+	return 0;
+}
+
+static void add_row(struct gp__bench_run *run, const char *mode, const struct figures *f,
+		    const struct figures *alone, bool trains)
+{
+	json_t *row = json_object();
+
+	json_object_set_new(row, "mode", json_string(mode));
+	json_object_set_new(row, "p50_ms", json_real(f->p50_ms));
+	json_object_set_new(row, "p99_ms", json_real(f->p99_ms));
+	json_object_set_new(row, "p99_over_alone", json_real(f->p99_ms / alone->p99_ms));
+	json_object_set_new(row, "kernels_per_s", json_real(f->kernels_per_s));
+	json_object_set_new(row, "kept_percent",
+			    trains ? json_real(100 * f->kernels_per_s / alone->kernels_per_s)
+				   : json_null());
+	gp__bench_row(run, row);
+}
+
+static int make_table(struct gp__bench_run *run, struct figures *alone)
+{
+	bool quick = gp__bench_quick(run);
+	struct figures native = { 0 }, lv1 = { 0 };
+	int err = measure_trainer(quick, &alone->kernels_per_s);
+
+	if (!err)
+		err = measure(quick, NULL, NULL, false, alone);
+	if (!err)
+		err = measure(quick, NULL, NULL, true, &native);
+	if (!err)
+		err = measure(quick, "online", "offline", true, &lv1);
+	if (err)
+		return gp__bench_fail(run, err, GP_OPENCL_PROGRAM " failed; try it by hand");
+	add_row(run, "alone", alone, alone, false);
+	add_row(run, "native", &native, alone, true);
+	add_row(run, "Lv1", &lv1, alone, true);
+	return 0;
+}
+
+/*
+ * Stops
+ */
+
+/*
+ * From the moment that the stop was acknowledged until the latest kernel has ended; < 0: failed.
+ * @most: that have ended in that time, where they are more than ever before.
+ */
+static double stop_once(struct program *trainer, uint64_t *most)
+{
+	uint64_t stopped, ended, before;
+
+	if (system(GPREEMPT " suspend tag:train >/dev/null"))
+		return -1;
+	stopped = gp__clock_ns();
+	before = atomic_load(&trainer->pair->nr_ended);
+	do {
+		usleep(20000);
+		ended = atomic_load(&trainer->pair->ended_ns);
+	} while (gp__clock_ns() < gp__max_u64(stopped, ended) + QUIET_NS);
+	*most = gp__max_u64(*most, atomic_load(&trainer->pair->nr_ended) - before);
+	if (system(GPREEMPT " resume tag:train >/dev/null"))
+		return -1;
+	usleep(50000);
+	return ended > stopped ? (double)(ended - stopped) / 1e6 : 0;
+}
+
+/* What it enqueued before gpreemptd knew of it has ended. False: it never does. */
+static bool wait_for_kernels(const struct program *trainer)
+{
+	uint64_t until = gp__clock_ns() + PATIENCE_NS;
+
+	while (atomic_load(&trainer->pair->nr_ended) < FIRST_KERNELS && gp__clock_ns() < until)
+		usleep(500);
+	return atomic_load(&trainer->pair->nr_ended) >= FIRST_KERNELS;
+}
+
+static int measure_stops(struct gp__bench_run *run, double kernels_per_s)
+{
+	int n = gp__bench_quick(run) ? 3 : STOPS;
+	struct program neighbour = { 0 }, trainer = { 0 };
+	double ms[STOPS];
+	struct gp__stats stats;
+	uint64_t most = 0;
+	/* Without a neighbour, who has a queue, there is no window. */
+	int err = start_server(&neighbour, "online", true);
+
+	if (!err)
+		err = start_trainer(&trainer, "offline");
+	if (!err && !wait_for_kernels(&trainer))
+		err = -ETIME;
+	for (int i = 0; i < n && !err; i++) {
+		ms[i] = stop_once(&trainer, &most);
+		err = ms[i] < 0 ? -EIO : 0;
+	}
+	end(&trainer);
+	end(&neighbour);
+	if (err)
+		return gp__bench_fail(run, err, "the trainer cannot be stopped");
+	gp__stats_of(ms, (size_t)n, &stats);
+	gp__bench_summary(run, "stop_ms", json_real(stats.median),
+			  "stopped: what has started takes %.2f ms more to end (median of %d)",
+			  stats.median, n);
+	gp__bench_summary(run, "stop_max_ms", json_real(stats.max),
+			  "at most %.2f ms; one of its kernels takes %.2f ms alone", stats.max,
+			  1000 / kernels_per_s);
+	gp__bench_summary(run, "stop_kernels_max", json_integer((json_int_t)most),
+			  "at most %llu kernels end then", (unsigned long long)most);
+	return 0;
+}
+
+/*
+ * What being joined costs
+ */
+
+struct cost {
+	double wall, cpu; /* of all threads; where the device is the host, the kernels', too */
+};
+
+static int work(bool quick, const char *class_name, struct cost *cost)
+{
+	const char *const words[] = { "work", quick ? QUICK_KERNELS : KERNELS, NULL };
+	struct program p = { 0 };
+	int err = start(&p, class_name, words);
+
+	if (err)
+		return err;
+	atomic_store(&p.pair->go, 1);
+	if (wait_for(&p, &p.pair->done))
+		*cost = (struct cost){ (double)p.pair->work_ns, (double)p.pair->cpu_ns };
+	else
+		err = -ETIME;
+	end(&p);
+	return err;
+}
+
+/* One after the other; @swapped: the joined one first. In percent. */
+static int compare_pair(bool quick, bool swapped, struct cost *over)
+{
+	struct cost bare = { 1, 1 }, joined = { 1, 1 };
+	int err = swapped ? work(quick, "normal", &joined) : work(quick, NULL, &bare);
+
+	if (!err)
+		err = swapped ? work(quick, NULL, &bare) : work(quick, "normal", &joined);
+	*over = (struct cost){ 100 * (joined.wall / bare.wall - 1),
+			       100 * (joined.cpu / bare.cpu - 1) };
+	return err;
+}
+
+static int compare_work(struct gp__bench_run *run, struct gp__stats *wall, struct gp__stats *cpu)
+{
+	bool quick = gp__bench_quick(run);
+	size_t most = quick ? QUICK_PAIRS : PAIRS, n = 0;
+	double walls[PAIRS], cpus[PAIRS];
+	int err = 0;
+
+	while (!err && n < most && (n < QUICK_PAIRS || gp__bench_left_ns(run))) {
+		struct cost over;
+
+		err = compare_pair(quick, n % 2, &over);
+		walls[n] = over.wall;
+		cpus[n++] = over.cpu;
+	}
+	if (err)
+		return gp__bench_fail(run, err, GP_OPENCL_PROGRAM " failed; try it by hand");
+	if (n < most)
+		gp__bench_cut_short(run);
+	gp__stats_of(walls, n, wall);
+	return gp__stats_of(cpus, n, cpu);
+}
+
+/* What cost was measured; the more there is to do beside it, the less wall time says. */
+static int say_cost(struct gp__bench_run *run, const char *wall_key, const char *cpu_key,
+		    const char *who)
+{
+	struct gp__stats wall, cpu;
+	int err = compare_work(run, &wall, &cpu);
+
+	if (err)
+		return err;
+	gp__bench_summary(run, wall_key, json_real(wall.median),
+			  "%s, small kernels take %.2f %% more time (%zu pairs, %.2f to %.2f)", who,
+			  wall.median, wall.n, wall.has_ci ? wall.ci_lo : wall.min,
+			  wall.has_ci ? wall.ci_hi : wall.max);
+	gp__bench_summary(run, cpu_key, json_real(cpu.median),
+			  "and %.2f %% more CPU time (%.2f to %.2f)", cpu.median,
+			  cpu.has_ci ? cpu.ci_lo : cpu.min, cpu.has_ci ? cpu.ci_hi : cpu.max);
+	return 0;
+}
+
+static int measure_cost(struct gp__bench_run *run)
+{
+	struct program neighbour = { 0 };
+	int err = say_cost(run, "joined_percent", "joined_cpu_percent", "joined");
+
+	if (err)
+		return err;
+	err = start_server(&neighbour, "normal", true);
+	if (err)
+		return gp__bench_fail(run, err, GP_OPENCL_PROGRAM " failed; try it by hand");
+	err = say_cost(run, "windowed_percent", "windowed_cpu_percent", "with a window");
+	end(&neighbour);
+	return err;
+}
+
+int bench_opencl(struct gp__bench_run *run)
+{
+	struct figures alone = { 0 };
+	struct cast_daemon daemon;
+	int err;
+
+	if (access(GP_OPENCL_PROGRAM, X_OK))
+		return gp__bench_fail(run, -ENOENT, "its program is not built, as tests are not");
+	gp__bench_device(run, "the first OpenCL device");
+	err = cast_daemon_start(&daemon, -1);
+	if (err)
+		return gp__bench_fail(run, err, "gpreemptd cannot be started");
+	err = make_table(run, &alone);
+	if (!err)
+		err = measure_stops(run, alone.kernels_per_s);
+	if (!err)
+		err = measure_cost(run);
+	cast_daemon_end(&daemon);
+	return err;
+}
+
+#else
+
+int bench_opencl(struct gp__bench_run *run)
+{
+	return gp__bench_fail(run, -ENOSYS, "this build has no OpenCL");
+}
+
+#endif
