@@ -46,6 +46,7 @@ static struct {
 	/* Apart from all that: a program has the one or the other. */
 	pthread_once_t nvidia_once;
 	struct gp__nvidia *nvidia; /* NULL: nobody asked, or it has stepped aside */
+	int (*_Atomic also_arriving)(uint64_t when_ns); /* NULL: nobody else */
 } join = { .once = PTHREAD_ONCE_INIT,
 	   .watcher_lock = PTHREAD_RWLOCK_INITIALIZER,
 	   .nvidia_once = PTHREAD_ONCE_INIT };
@@ -355,11 +356,22 @@ PUBLIC const struct gp_join_table *gp_join_table(uint32_t version)
 	return version == GP_JOIN_VERSION && get_owner() ? &table : NULL;
 }
 
+PUBLIC void gp_join_also(int (*arriving)(uint64_t when_ns))
+{
+	atomic_store(&join.also_arriving, arriving);
+}
+
+/* A program that has queues with one of two only is told of that. */
+static int better_answer(int a, int b)
+{
+	return b && (!a || b == -ENOTCONN) ? a : b;
+}
+
 PUBLIC int gp_join_arriving(uint64_t when_ns)
 {
+	int (*also)(uint64_t when_ns) = atomic_load(&join.also_arriving);
 	int amd = get_owner() && join.amd ? gp__amd_arriving(join.amd, when_ns) : -ENOTCONN;
 	int nvidia = join.nvidia ? gp__nvidia_arriving(join.nvidia, when_ns) : -ENOTCONN;
 
-	/* A program that has queues on one only is told of that. */
-	return nvidia && (!amd || nvidia == -ENOTCONN) ? amd : nvidia;
+	return better_answer(better_answer(amd, nvidia), also ? also(when_ns) : -ENOTCONN);
 }

@@ -42,4 +42,8 @@ const struct gp_join_table *gp_join_table(uint32_t version);
  */
 int gp_join_arriving(uint64_t when_ns);
 
+/* Another library of ours in the process, which has queues of its own: it is asked as well. It is
+ * there until the process ends. */
+void gp_join_also(int (*arriving)(uint64_t when_ns));
+
 #endif

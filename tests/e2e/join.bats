@@ -33,7 +33,7 @@ joined() {
 
 @test "five names are the preload's, and no others" {
 	run nm -D --defined-only --format=just-symbols "$JOIN"
-	[ "$output" = $'OnLoad\nOnUnload\ngp_join_arriving\ngp_join_table\nioctl' ]
+	[ "$output" = $'OnLoad\nOnUnload\ngp_join_also\ngp_join_arriving\ngp_join_table\nioctl' ]
 }
 
 @test "programs of HSA do what they do without it" {

@@ -29,7 +29,7 @@ ends() {
 }
 
 start_daemon() {
-	"$GPREEMPTD" 3>&- 2>"$BATS_TEST_TMPDIR/gpreemptd.log" &
+	"$GPREEMPTD" "$@" 3>&- 2>"$BATS_TEST_TMPDIR/gpreemptd.log" &
 	daemon=$!
 	for _ in $(seq 200); do
 		[ -S "$GPREEMPT_SOCKET" ] && return
@@ -148,6 +148,20 @@ wait_for() {
 	wait_for "cl_steps" "$GPREEMPT" ps
 	succeed "$GPREEMPT" run -c online -t urgent -- "$OPENCL_PROGRAMS/cl_steps" 50
 	wait_for "had work and is more urgent (rule: priority)" "$GPREEMPT" why tag:patient
+}
+
+@test "work that is announced is told to the daemon" {
+	printf '[daemon]\nlog = %s\n' "$BATS_TEST_TMPDIR/decisions" >"$BATS_TEST_TMPDIR/conf"
+	start_daemon --config "$BATS_TEST_TMPDIR/conf"
+	# To one who is alone on a device nobody has to give way.
+	"$GPREEMPT" run -c offline -- "$OPENCL_PROGRAMS/cl_steps" 1000000 >/dev/null 2>&1 3>&- &
+	ends "$!"
+	wait_for cl_steps "$GPREEMPT" ps
+	succeed "$GPREEMPT" run -c online -- "$OPENCL_PROGRAMS/cl_hint"
+	[ "$output" = announced ]
+	kill "$daemon"
+	wait "$daemon"
+	grep arriving "$BATS_TEST_TMPDIR/decisions"
 }
 
 @test "a level that is not to be had is refused in one line, and the program runs" {

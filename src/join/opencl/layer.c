@@ -13,6 +13,7 @@
  */
 #include "join/opencl/layer.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -361,6 +362,22 @@ static void begin_child(void)
 	gp__agent_forget(layer.agent);
 }
 
+/* Work may be announced to the preload, which does not know of our queues. */
+static int announce(uint64_t when_ns)
+{
+	return layer.joined ? gp__agent_arriving(layer.agent, when_ns) : -ENOTCONN;
+}
+
+static void tell_preload(void)
+{
+	void *found = dlsym(RTLD_DEFAULT, "gp_join_also");
+	void (*also)(int (*arriving)(uint64_t when_ns));
+
+	memcpy(&also, &found, sizeof(found));
+	if (also)
+		also(announce);
+}
+
 static bool make_agent(void)
 {
 	struct gp__agent_options options = {
@@ -392,6 +409,7 @@ static void begin(void)
 	gp__list_init(&layer.kicked);
 	layer.host = (struct gp__cl_host){ .next = &layer.next, .work = report_work, .kick = kick };
 	layer.joined = true;
+	tell_preload();
 	gp__cl_replace_enqueues(&layer.table);
 	layer.table.clCreateCommandQueue = create_queue;
 	if (layer.table.clCreateCommandQueueWithProperties)
