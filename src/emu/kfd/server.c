@@ -8,6 +8,8 @@
  */
 #include "emu/kfd/server.h"
 
+#include "base/latency.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -200,6 +202,9 @@ static void *connection_thread(void *arg)
 	struct emu_machine *m = c->call.m;
 	struct request *r = malloc(sizeof(*r));
 
+	/* A driver's code is not interrupted by the GPU that it starts; compute units are threads.
+	 */
+	gp__prefer_latency();
 	while (r && serve_one(&c->call, r))
 		;
 	free(r);
