@@ -38,7 +38,7 @@
 #define GPU_NICE 5
 #define VRAM_BYTES (1ull << 30)
 /*
- * The offline program fills the GPU, and a step of it is one long kernel, with the next one queued
+ * The offline program fills the GPU, and a step of it is one long kernel, with the next ones queued
  * behind it; a request of the online one is a short kernel, at one every PERIOD_MS.
  */
 #define PERIOD_MS 80
@@ -48,7 +48,7 @@
 
 static const char *const names[DEMO_PROGRAMS] = { "online_server", "offline_trainer" };
 static const char *const offline_work[] = { "--queues", "1",	   "--groups", "64", "--rounds",
-					    "2400",	"--ahead", "2",	       NULL };
+					    "2400",	"--ahead", "4",	       NULL };
 static const char *const online_work[] = { "--groups", "8", "--rounds", "1500", NULL };
 
 static volatile sig_atomic_t signal_seen;
