@@ -218,8 +218,8 @@ static void need(struct step *s, int other)
 		if (s->needs[i] == other)
 			return;
 	}
-	if (s->nr_needs < 2 * BUFFERS)
-		s->needs[s->nr_needs++] = other;
+	lab_check(s->nr_needs < 2 * BUFFERS, "a step needs too much");
+	s->needs[s->nr_needs++] = other;
 }
 
 static void push_stir(struct mix *m, struct step *s)
@@ -302,15 +302,16 @@ static void add_step(struct mix *m)
 	if (!s->copies && !m->idempotent)
 		s->from = to;
 	need(s, m->last_write[to]);
-	for (int i = 0; i < m->nr_reads[to]; i++)
-		need(s, m->reads[to][i]);
 	need(s, m->last_write[s->from]);
 	/* Where there is more to wait for than fits, wait here. */
 	if (m->nr_reads[to] > BUFFERS) {
 		flush_all(m);
 		for (int i = 0; i < m->nr_reads[to]; i++)
 			lab_wait(m->step[m->reads[to][i]].done, HSA_WAIT_STATE_BLOCKED, "a reader");
+		m->nr_reads[to] = 0;
 	}
+	for (int i = 0; i < m->nr_reads[to]; i++)
+		need(s, m->reads[to][i]);
 	if (s->copies)
 		push_copy(m, s);
 	else

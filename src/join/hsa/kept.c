@@ -65,15 +65,27 @@ static void note_end(struct gp__aql_kept *k, struct gp__aql_on_its_way *w)
 	}
 }
 
-/* In the order in which they were handed over, as a program may expect its signals to fire. */
+static bool has_ended(struct gp__aql_kept *k, uint64_t at)
+{
+	return is_on_its_way(k, at) && atomic_load(&signal_of(&slot_of(k, at)->packet)->value) < 1;
+}
+
+/*
+ * In the order in which they were handed over, as a program may expect its signals to fire: those
+ * that end meanwhile come next time. So the last is looked at first.
+ */
 void gp__aql_kept_note_ends(struct gp__aql_kept *k, uint64_t handed)
 {
-	uint64_t at = handed > GP__AQL_KEPT_MAX ? handed - GP__AQL_KEPT_MAX : 0;
+	uint64_t begin = handed > GP__AQL_KEPT_MAX ? handed - GP__AQL_KEPT_MAX : 0;
+	bool ended[GP__AQL_KEPT_MAX];
 
-	for (; k->nr_taken && at < handed; at++) {
-		if (is_on_its_way(k, at) &&
-		    atomic_load(&signal_of(&slot_of(k, at)->packet)->value) < 1)
-			note_end(k, slot_of(k, at));
+	if (k->nr_taken) {
+		for (uint64_t at = handed; at-- > begin;)
+			ended[at - begin] = has_ended(k, at);
+		for (uint64_t at = begin; at < handed; at++) {
+			if (ended[at - begin])
+				note_end(k, slot_of(k, at));
+		}
 	}
 	while (k->first >= k->blind && k->first < handed && !is_on_its_way(k, k->first))
 		k->first++;
