@@ -242,6 +242,7 @@ void gp__amd_forget(struct gp__amd *amd)
 {
 	pthread_mutex_init(&amd->lock, NULL);
 	gp__agent_forget(amd->agent);
+	gp__hsa_forget();
 	amd->monitor = NULL;
 }
 
@@ -408,12 +409,23 @@ static void prioritized(void *data, uint32_t id, enum gp__hsa_priority priority)
 	gp__agent_hints(amd->agent, id, &hints);
 }
 
+static void has_foreign_work(void *data, uint32_t id)
+{
+	struct gp__amd *amd = data;
+
+	gp__agent_note(amd->agent, id, GP__WIRE_NOTE_FOREIGN);
+	say(amd,
+	    "somebody else than this program, a kernel on the GPU perhaps, puts work into one of "
+	    "its queues: that work is not held; leave --level out, or use 3, to hold all");
+}
+
 void gp__amd_load_hsa(struct gp__amd *amd, struct gp__hsa_table *table)
 {
 	const struct gp__hsa_host host = { .find = find_queue,
 					   .added = sees_launches,
 					   .arrived = launched,
 					   .prioritized = prioritized,
+					   .foreign = has_foreign_work,
 					   .data = amd,
 					   .windows = has_windows(amd),
 					   .keeps = amd->wish.idempotent,

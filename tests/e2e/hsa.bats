@@ -158,6 +158,22 @@ wait_for() {
 	grep "300 programs" "$BATS_TEST_TMPDIR/out"
 }
 
+@test "work of others in a queue is done, and told of" {
+	start_daemon
+	"$GPREEMPT" emu start
+	mkfifo "$BATS_TEST_TMPDIR/in"
+	"$GPREEMPT" emu exec --name default -- "$GPREEMPT" run --level 1 -- \
+		"$ROCM_PROGRAMS/hsa_foreign" <"$BATS_TEST_TMPDIR/in" >"$BATS_TEST_TMPDIR/out" 2>&1 3>&- &
+	program=$!
+	exec 8>"$BATS_TEST_TMPDIR/in"
+	wait_for "all came in order" cat "$BATS_TEST_TMPDIR/out"
+	wait_for "1 of 1, not all" "$GPREEMPT" ps --queues
+	wait_for '"foreign_work": true' "$GPREEMPT" ps --json
+	exec 8>&-
+	wait "$program"
+	[ "$(grep -c '^gpreempt: somebody else than this program' "$BATS_TEST_TMPDIR/out")" -eq 1 ]
+}
+
 @test "a program of a runtime without tools steps aside from level 1 with one line" {
 	start_daemon
 	on_machine "$GPREEMPT" run --level 1 -- \
@@ -172,6 +188,68 @@ wait_for() {
 		bash -c "printenv HSA_TOOLS_LIB; exec \"$ROCM_PROGRAMS/hsa_mix\" 10 1"
 	[[ $output == *"libgpreempt-join.so /nowhere/tool.so"* ]]
 	[[ $output == *"10 programs"* ]]
+}
+
+@test "another tools library works beside ours" {
+	on_machine env HSA_TOOLS_LIB="$ROCM_PROGRAMS/hsa_tool.so" "$ROCM_PROGRAMS/hsa_mix" 20 4
+	[[ $output == *"the other tool saw 5 queues"* ]]
+	plain=$(memory_of "$output")
+	for options in "--level 1 --window 2" "--level 3"; do
+		# shellcheck disable=SC2086 # they are several words
+		on_machine env HSA_TOOLS_LIB="$ROCM_PROGRAMS/hsa_tool.so" \
+			"$GPREEMPT" run --local $options -- "$ROCM_PROGRAMS/hsa_mix" 20 4
+		[[ $output == *"the other tool saw 5 queues"* ]]
+		[ "$(memory_of "$output")" = "$plain" ]
+		[[ $output != *"gpreempt:"* ]]
+	done
+}
+
+@test "a runtime that ends and begins again is joined again" {
+	for options in "--level 1" "--level 3"; do
+		# shellcheck disable=SC2086 # they are several words
+		on_machine "$GPREEMPT" run --local $options -- "$ROCM_PROGRAMS/hsa_ends" again
+		[[ $output == *done* ]]
+		[[ $output != *"gpreempt:"* ]]
+	done
+}
+
+# A program that is held at level 1 when it is told to go on; with its status in $status.
+held_at_level_1() {
+	start_daemon
+	"$GPREEMPT" emu start
+	mkfifo "$BATS_TEST_TMPDIR/in"
+	timeout 120 "$GPREEMPT" emu exec --name default -- "$GPREEMPT" run --level 1 -t patient -- \
+		"$ROCM_PROGRAMS/hsa_ends" "$1" <"$BATS_TEST_TMPDIR/in" \
+		>"$BATS_TEST_TMPDIR/out" 2>&1 3>&- &
+	program=$!
+	exec 8>"$BATS_TEST_TMPDIR/in"
+	wait_for ready cat "$BATS_TEST_TMPDIR/out"
+	wait_for patient "$GPREEMPT" ps
+	"$GPREEMPT" suspend tag:patient
+	wait_for '"state": "excluded"' "$GPREEMPT" ps --json
+	echo go >&8
+}
+
+@test "a program forks while it is held at level 1" {
+	held_at_level_1 fork
+	wait_for doubled cat "$BATS_TEST_TMPDIR/out"
+	"$GPREEMPT" resume tag:patient
+	wait "$program"
+	grep "^done" "$BATS_TEST_TMPDIR/out"
+}
+
+@test "a program becomes another one while it is held at level 1" {
+	held_at_level_1 exec
+	wait "$program"
+	grep "^done" "$BATS_TEST_TMPDIR/out"
+}
+
+@test "a program ends while it is held at level 1" {
+	held_at_level_1 exit
+	status=0
+	wait "$program" || status=$?
+	[ "$status" -eq 3 ]
+	wait_for "No program is joined" "$GPREEMPT" ps
 }
 
 @test "streams of one HIP program with two priorities are two groups" {

@@ -102,7 +102,7 @@ struct fixture {
 	uint32_t next_id;
 	uint32_t added, arrived_at, nr_arrivals;
 	enum gp__hsa_priority priority;
-	uint32_t prioritized;
+	uint32_t prioritized, foreign;
 };
 
 static bool find_queue(void *data, const void *write_index, uint32_t *id)
@@ -138,6 +138,13 @@ static void note_priority(void *data, uint32_t id, enum gp__hsa_priority priorit
 	f->priority = priority;
 }
 
+static void note_foreign(void *data, uint32_t id)
+{
+	struct fixture *f = data;
+
+	f->foreign += id;
+}
+
 static void set_up(struct fixture *f, bool windows)
 {
 	const char *why;
@@ -157,7 +164,8 @@ static void set_up(struct fixture *f, bool windows)
 	f->core.fn[GP__HSA_LOAD_WRITE_RELAXED] = (gp__hsa_fn *)fake_load_write;
 	f->amd.fn[GP__HSA_AMD2_QUEUE_SET_PRIORITY] = (gp__hsa_fn *)fake_set_priority;
 	f->host = (struct gp__hsa_host){
-		find_queue, note_added, note_arrival, note_priority, f, windows, 2, 0, false
+		find_queue, note_added, note_arrival, note_priority, note_foreign, f, windows,
+		2,	    0,		false
 	};
 	assert_true(gp__hsa_load(&f->table, &f->host, &why));
 }
@@ -279,6 +287,27 @@ static void a_program_does_not_see_its_window(void **state)
 	gp__hsa_unload();
 }
 
+static void work_of_others_is_told_once_and_has_its_place(void **state)
+{
+	struct fixture f;
+	struct fake_queue *q;
+
+	(void)state;
+	set_up(&f, true);
+	q = create(&f);
+	assert_int_equal(launch(&f, q), 0);
+	gp__hsa_advance(0);
+	assert_int_equal(f.foreign, 0);
+	atomic_fetch_add(&q->hsa.write_index, 2);
+	assert_int_equal(launch(&f, q), 3);
+	assert_int_equal(q->hsa.write_index, 4);
+	gp__hsa_advance(0);
+	gp__hsa_advance(0);
+	assert_int_equal(f.foreign, 7);
+	destroy(&f, q);
+	gp__hsa_unload();
+}
+
 /* Without a window the indices are not touched, so that nothing stands between. */
 static void without_windows_the_indices_are_the_runtimes(void **state)
 {
@@ -382,6 +411,7 @@ int main(void)
 		cmocka_unit_test(only_the_first_work_after_a_rest_is_told),
 		cmocka_unit_test(other_signals_and_other_queues_are_the_runtimes),
 		cmocka_unit_test(a_program_does_not_see_its_window),
+		cmocka_unit_test(work_of_others_is_told_once_and_has_its_place),
 		cmocka_unit_test(without_windows_the_indices_are_the_runtimes),
 		cmocka_unit_test(a_priority_is_told_once_the_runtime_took_it),
 		cmocka_unit_test(a_queue_that_was_not_made_is_not_known),

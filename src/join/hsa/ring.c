@@ -76,32 +76,54 @@ static uint64_t end_of_window(const struct gp__aql_ring *r)
 	}
 }
 
-/* From @handed on, up to @to: where it ended. */
-static uint64_t copy(struct gp__aql_ring *r, uint64_t to)
+static uint64_t end_of_turn(const struct gp__aql_ring *r)
 {
-	return gp__aql_kept_copy(r->kept, r->handed, to, atomic_load(r->read),
-				 r->gate == GP__AQL_NARROW);
+	uint64_t end = end_of_window(r);
+
+	return end < r->announced ? end : r->announced;
+}
+
+static bool hand_over_kept(struct gp__aql_ring *r)
+{
+	uint64_t before, to;
+
+	gp__aql_kept_note_ends(r->kept, r->handed);
+	before = our_write(r);
+	if (end_of_turn(r) <= r->handed)
+		return false;
+	r->handed = gp__aql_kept_copy(r->kept, r->handed, end_of_turn(r), atomic_load(r->read),
+				      r->gate == GP__AQL_NARROW);
+	to = our_write(r);
+	if (to == before)
+		return false;
+	/* They are in the queue's ring. */
+	atomic_store_explicit(r->queue_write, to, memory_order_release);
+	r->ring_doorbell(r->data, to - 1);
+	return true;
 }
 
 /* Under the lock. True: the doorbell was rung. */
 static bool hand_over(struct gp__aql_ring *r)
 {
-	uint64_t to = end_of_window(r), before;
+	uint64_t before, to;
 
 	notice_foreign(r);
 	if (r->kept)
-		gp__aql_kept_note_ends(r->kept, r->handed);
-	before = our_write(r);
-	if (to > r->announced)
-		to = r->announced;
-	if (to <= r->handed)
-		return false;
-	r->handed = r->kept ? copy(r, to) : to;
-	to = our_write(r);
-	if (to == before)
+		return hand_over_kept(r);
+	before = r->handed;
+	to = end_of_turn(r);
+	if (to <= before)
 		return false;
 	/* The packets were written before the doorbell that announced them. */
-	atomic_store_explicit(r->queue_write, to, memory_order_release);
+	while (!atomic_compare_exchange_strong(r->queue_write, &before, to)) {
+		/* Somebody else was quicker. */
+		notice_foreign(r);
+		before = r->handed;
+		to = end_of_turn(r);
+		if (to <= before)
+			return false;
+	}
+	r->handed = to;
 	r->ring_doorbell(r->data, to - 1);
 	return true;
 }
@@ -137,6 +159,15 @@ void gp__aql_ring_set_budget(struct gp__aql_ring *r, uint64_t ns)
 	pthread_mutex_lock(&r->lock);
 	r->width = 0;
 	gp__window_init(&r->tuned, ns, GP__WINDOW_MAX);
+	pthread_mutex_unlock(&r->lock);
+}
+
+void gp__aql_ring_look(struct gp__aql_ring *r)
+{
+	if (r->kept || atomic_load(r->queue_write) == atomic_load(&r->handed))
+		return;
+	pthread_mutex_lock(&r->lock);
+	notice_foreign(r);
 	pthread_mutex_unlock(&r->lock);
 }
 

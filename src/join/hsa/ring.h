@@ -40,7 +40,8 @@ struct gp__aql_ring {
 	const _Atomic uint64_t *read; /* the queue's own */
 	_Atomic uint64_t *queue_write;
 	uint64_t announced; /* by the doorbell: packets before it may be taken */
-	uint64_t handed; /* what we made of the queue's write index */
+	_Atomic uint64_t
+		handed; /* what we made of the queue's write index; read without the lock, too */
 	enum gp__aql_gate gate;
 	uint32_t width; /* of the window, in packets; 0: the tuned one */
 	struct gp__window tuned;
@@ -65,6 +66,8 @@ void gp__aql_ring_keep(struct gp__aql_ring *r, struct gp__aql_kept *kept);
 void gp__aql_ring_set_width(struct gp__aql_ring *r, uint32_t packets);
 void gp__aql_ring_set_budget(struct gp__aql_ring *r, uint64_t ns);
 
+/* Before the program asks for its write index: others may have moved the queue's own. */
+void gp__aql_ring_look(struct gp__aql_ring *r);
 /* The program stores @index to its doorbell. */
 void gp__aql_ring_announce(struct gp__aql_ring *r, uint64_t index);
 

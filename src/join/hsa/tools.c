@@ -19,6 +19,7 @@ struct queue {
 	atomic_bool busy; /* nobody wants to know about arrivals */
 	bool has_window;
 	bool held;
+	bool told_foreign;
 	struct gp__aql_ring ring;
 	/* Where packets are kept; NULL: they are not. */
 	struct gp__aql_kept *kept;
@@ -316,7 +317,10 @@ static _Atomic uint64_t *kept_index(const struct gp__hsa_queue *queue)
 {
 	struct queue *q = find(queue);
 
-	return q && q->has_window ? &q->ring.write : NULL;
+	if (!q || !q->has_window)
+		return NULL;
+	gp__aql_ring_look(&q->ring);
+	return &q->ring.write;
 }
 
 #define LOAD(name, which, order)                                                 \
@@ -466,6 +470,14 @@ void gp__hsa_unload(void)
 	pthread_mutex_unlock(&hsa.lock);
 }
 
+/* Others may have had locks, and are not here to let go: what there was is left behind. */
+void gp__hsa_forget(void)
+{
+	pthread_mutex_init(&hsa.lock, NULL);
+	memset(&hsa.queues, 0, sizeof(hsa.queues));
+	hsa.loaded = hsa.narrow = false;
+}
+
 /*
  * From the scheduler
  */
@@ -552,15 +564,23 @@ void gp__hsa_narrow(bool narrow)
 
 bool gp__hsa_advance(uint64_t now)
 {
-	bool kept = false;
+	bool kept = false, foreign = false;
 	struct queue *q;
-	uint32_t at = 0;
+	uint32_t at = 0, id = 0;
 
 	pthread_mutex_lock(&hsa.lock);
 	while ((q = next_queue(&at))) {
-		if (q->has_window)
-			kept |= gp__aql_ring_advance(&q->ring, now);
+		if (!q->has_window)
+			continue;
+		kept |= gp__aql_ring_advance(&q->ring, now);
+		/* One at a time is enough. */
+		if (!foreign && !q->told_foreign && gp__aql_ring_is_foreign(&q->ring)) {
+			q->told_foreign = foreign = true;
+			id = q->id;
+		}
 	}
 	pthread_mutex_unlock(&hsa.lock);
+	if (foreign)
+		hsa.host.foreign(hsa.host.data, id);
 	return kept;
 }

@@ -27,6 +27,8 @@ struct gp__hsa_host {
 	void (*arrived)(void *data, uint32_t id);
 	/* The program has given it a priority. */
 	void (*prioritized)(void *data, uint32_t id, enum gp__hsa_priority priority);
+	/* Others put work into it as well, which no window holds. */
+	void (*foreign)(void *data, uint32_t id);
 	void *data;
 	bool windows; /* every queue gets one, of so many packets, */
 	uint32_t width;
@@ -39,6 +41,9 @@ bool gp__hsa_load(struct gp__hsa_table *table, const struct gp__hsa_host *host, 
 bool gp__hsa_is_loaded(void);
 /* The runtime ends, and its tables with it. */
 void gp__hsa_unload(void);
+
+/* In a child after fork(), which has none of the queues. */
+void gp__hsa_forget(void);
 
 /*
  * The queue was seen to have no work: from now on arrived() is called for the next. What came while

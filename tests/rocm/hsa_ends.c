@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A program that does what ends or doubles a program while it has work on the GPU, which may be
+ * held at that moment. Says "ready", and goes on when a line comes in.
+ *
+ * Usage: hsa_ends job		work that ends
+ *        hsa_ends again	the same after the runtime was ended and begun again
+ *        hsa_ends fork|exec|exit	with work on its way
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "hsa_lab.h"
+
+enum { CELLS = 64, ROUNDS = 100, PACKETS = 64, STATUS = 3 };
+
+struct follow_arguments {
+	uint32_t *cells, before, pad;
+	uint32_t *wrong;
+};
+
+struct job {
+	struct lab lab;
+	hsa_queue_t *queue;
+	hsa_signal_t done;
+	uint32_t *cells;
+	struct follow_arguments *args;
+};
+
+static void open_job(struct job *j)
+{
+	lab_open(&j->lab);
+	j->queue = lab_queue(&j->lab, PACKETS);
+	j->done = lab_signal(1);
+	j->cells = lab_alloc(&j->lab, j->lab.fine, 2 * CELLS * sizeof(*j->cells));
+	j->args = lab_alloc(&j->lab, j->lab.kernarg, ROUNDS * sizeof(*j->args));
+	memset(j->cells, 0, 2 * CELLS * sizeof(*j->cells));
+}
+
+static void launch(struct job *j, const struct lab_kernel *follow, uint32_t from, uint32_t to)
+{
+	for (uint32_t i = from; i < to; i++) {
+		j->args[i] = (struct follow_arguments){ j->cells, i, 0, j->cells + CELLS };
+		lab_dispatch(j->queue, follow, lab_line_in_order(CELLS), &j->args[i],
+			     i == ROUNDS - 1 ? j->done : (hsa_signal_t){ 0 });
+	}
+}
+
+static void end_job(struct job *j)
+{
+	lab_wait(j->done, HSA_WAIT_STATE_BLOCKED, "the job");
+	lab_check(!j->cells[CELLS] && j->cells[0] == ROUNDS, "%u came in another order",
+		  j->cells[CELLS]);
+	lab_must(hsa_signal_destroy(j->done));
+	lab_must(hsa_queue_destroy(j->queue));
+	lab_free(j->cells);
+	lab_free(j->args);
+	lab_close(&j->lab);
+}
+
+static void do_job(void)
+{
+	struct lab_kernel follow;
+	struct job j;
+
+	open_job(&j);
+	follow = lab_find(&j.lab, "follow");
+	launch(&j, &follow, 0, ROUNDS);
+	end_job(&j);
+}
+
+static void await_line(void)
+{
+	char line[64];
+
+	puts("ready");
+	fflush(stdout);
+	lab_check(fgets(line, sizeof(line), stdin), "nobody says when");
+}
+
+/* The child has none of it, and ends as programs do or becomes another one. */
+static void double_up(bool becomes)
+{
+	pid_t pid = fork();
+	int status;
+
+	lab_check(pid >= 0, "no child");
+	if (!pid) {
+		if (becomes)
+			execlp("true", "true", (char *)NULL);
+		_exit(0);
+	}
+	lab_check(waitpid(pid, &status, 0) == pid && !status, "the child fails");
+}
+
+/* With the first packets on their way when the line comes, and others that come afterwards. */
+static void go_through(const char *what, char **argv)
+{
+	struct lab_kernel follow;
+	struct job j;
+
+	open_job(&j);
+	follow = lab_find(&j.lab, "follow");
+	launch(&j, &follow, 0, PACKETS / 4);
+	await_line();
+	launch(&j, &follow, PACKETS / 4, PACKETS / 2);
+	if (!strcmp(what, "exit"))
+		exit(STATUS);
+	if (!strcmp(what, "exec")) {
+		execl(argv[0], argv[0], "job", (char *)NULL);
+		lab_fail("cannot become %s", argv[0]);
+	}
+	double_up(false);
+	double_up(true);
+	puts("doubled");
+	fflush(stdout);
+	launch(&j, &follow, PACKETS / 2, ROUNDS);
+	end_job(&j);
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+
+	if (!strcmp(what, "fork") || !strcmp(what, "exec") || !strcmp(what, "exit")) {
+		go_through(what, argv);
+	} else {
+		lab_check(!strcmp(what, "job") || !strcmp(what, "again"),
+			  "usage: hsa_ends job|again|fork|exec|exit");
+		do_job();
+		if (!strcmp(what, "again"))
+			do_job();
+	}
+	puts("done");
+	return 0;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* Another tools library of the HSA runtime: counts the queues that a program makes. */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "join/hsa/abi.h"
+
+#define PUBLIC __attribute__((visibility("default")))
+
+typedef uint32_t create_fn(uint64_t agent, uint32_t size, uint32_t type, void *callback, void *data,
+			   uint32_t private_bytes, uint32_t group_bytes,
+			   struct gp__hsa_queue **queue);
+
+static create_fn *next;
+static int nr_queues;
+
+static uint32_t count_queue(uint64_t agent, uint32_t size, uint32_t type, void *callback,
+			    void *data, uint32_t private_bytes, uint32_t group_bytes,
+			    struct gp__hsa_queue **queue)
+{
+	nr_queues++;
+	return next(agent, size, type, callback, data, private_bytes, group_bytes, queue);
+}
+
+PUBLIC bool OnLoad(struct gp__hsa_table *table, uint64_t version, uint64_t nr_failed,
+		   const char *const *failed);
+bool OnLoad(struct gp__hsa_table *table, uint64_t version, uint64_t nr_failed,
+	    const char *const *failed)
+{
+	(void)version, (void)nr_failed, (void)failed;
+	next = (create_fn *)table->core->fn[GP__HSA_QUEUE_CREATE];
+	table->core->fn[GP__HSA_QUEUE_CREATE] = (gp__hsa_fn *)count_queue;
+	return true;
+}
+
+PUBLIC void OnUnload(void);
+void OnUnload(void)
+{
+	printf("the other tool saw %d queues\n", nr_queues);
+}
