@@ -24,6 +24,8 @@
 
 #define SECOND_NS 1000000000ull
 #define LOAD_PART 16
+/* The same where packets wait for it to look: nobody else hands them over. */
+#define SOON_PART 4
 #define GRACE_PART 4 /* how often in a grace time the driver is asked for waves */
 #define TIMER_SLACK_NS 1000ul
 #define PACKET_BYTES 64
@@ -349,7 +351,8 @@ static uint64_t period(const struct gp__kfd_monitor *m, uint64_t now)
 		ns = shortest;
 	if (m->soon && ns > o->busy_period_ns)
 		ns = o->busy_period_ns;
-	return ns > LOAD_PART * m->look_ns ? ns : LOAD_PART * m->look_ns;
+	shortest = (m->soon ? SOON_PART : LOAD_PART) * m->look_ns;
+	return ns > shortest ? ns : shortest;
 }
 
 /* Nothing will be seen before somebody tells. */

@@ -12,7 +12,8 @@
  * comes into the rest, which are a runtime's own, comes before or after launches that are told, and
  * the bound is rest_period. While there is nothing to look at the thread sleeps for good. With many
  * queues the periods are longer,
- * so that looking never takes more than a sixteenth of a CPU.
+ * so that looking never takes more than a sixteenth of a CPU, or a quarter while whoever prepares a
+ * look wants the next one soon.
  *
  * Memory of a queue may go away while it is looked at: that is counted, and the queue stays what it
  * was.

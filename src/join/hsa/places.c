@@ -67,14 +67,3 @@ struct gp__placed *gp__places_take(struct gp__places *p, const void *address)
 	}
 	return NULL;
 }
-
-struct gp__placed *gp__places_next(struct gp__places *p, uint32_t *at)
-{
-	while (p->nr && *at < GP__PLACES) {
-		struct gp__placed *what = atomic_load(&p->place[(*at)++]);
-
-		if (what && what != &left)
-			return what;
-	}
-	return NULL;
-}

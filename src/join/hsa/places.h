@@ -32,7 +32,5 @@ struct gp__placed *gp__places_find(struct gp__places *p, const void *address);
 bool gp__places_put(struct gp__places *p, struct gp__placed *what);
 /* NULL: it was not there. */
 struct gp__placed *gp__places_take(struct gp__places *p, const void *address);
-/* The first from *@at on, which moves behind it; NULL: there are no more. With the lock. */
-struct gp__placed *gp__places_next(struct gp__places *p, uint32_t *at);
 
 #endif

@@ -14,6 +14,7 @@
 
 struct queue {
 	struct gp__placed placed; /* by the address of the runtime's queue */
+	struct queue *next; /* of all; under the lock */
 	struct gp__hsa_queue *hsa;
 	uint32_t id;
 	atomic_bool busy; /* nobody wants to know about arrivals */
@@ -45,6 +46,7 @@ static struct {
 	struct gp__hsa_host host;
 	pthread_mutex_t lock; /* of changes to the places */
 	struct gp__places queues;
+	struct queue *first;
 	bool loaded;
 	bool narrow; /* what is not held */
 	gp__hsa_fn *core[GP__HSA_CORE_FNS];
@@ -59,19 +61,13 @@ static struct queue *find(const struct gp__hsa_queue *hsa_queue)
 	return (struct queue *)gp__places_find(&hsa.queues, hsa_queue);
 }
 
-/* Under the lock, as what follows. */
-static struct queue *next_queue(uint32_t *at)
-{
-	return (struct queue *)gp__places_next(&hsa.queues, at);
-}
-
+/* Under the lock. */
 static struct queue *find_id(uint32_t id)
 {
-	struct queue *q;
-	uint32_t at = 0;
+	struct queue *q = hsa.first;
 
-	while ((q = next_queue(&at)) && q->id != id)
-		;
+	while (q && q->id != id)
+		q = q->next;
 	return q;
 }
 
@@ -202,6 +198,10 @@ static void add_queue(struct gp__hsa_queue *hsa_queue, uint64_t agent)
 	if (hsa.host.windows)
 		add_window(q, agent);
 	known = gp__places_put(&hsa.queues, &q->placed);
+	if (known) {
+		q->next = hsa.first;
+		hsa.first = q;
+	}
 	pthread_mutex_unlock(&hsa.lock);
 	if (known) {
 		hsa.host.added(hsa.host.data, id, (const void *)&hsa_queue->write_index);
@@ -215,10 +215,14 @@ static void add_queue(struct gp__hsa_queue *hsa_queue, uint64_t agent)
 /* NULL: it was not known. */
 static struct queue *remove_queue(const struct gp__hsa_queue *hsa_queue)
 {
-	struct queue *q;
+	struct queue *q, **link = &hsa.first;
 
 	pthread_mutex_lock(&hsa.lock);
 	q = (struct queue *)gp__places_take(&hsa.queues, hsa_queue);
+	while (q && *link != q)
+		link = &(*link)->next;
+	if (q)
+		*link = q->next;
 	pthread_mutex_unlock(&hsa.lock);
 	if (q && q->kept)
 		stop_keeping(q);
@@ -458,10 +462,10 @@ bool gp__hsa_load(struct gp__hsa_table *table, const struct gp__hsa_host *host, 
 void gp__hsa_unload(void)
 {
 	struct queue *q;
-	uint32_t at = 0;
 
 	pthread_mutex_lock(&hsa.lock);
-	while ((q = next_queue(&at))) {
+	while ((q = hsa.first)) {
+		hsa.first = q->next;
 		gp__places_take(&hsa.queues, q->hsa);
 		free_kept(q);
 		free(q);
@@ -475,6 +479,7 @@ void gp__hsa_forget(void)
 {
 	pthread_mutex_init(&hsa.lock, NULL);
 	memset(&hsa.queues, 0, sizeof(hsa.queues));
+	hsa.first = NULL;
 	hsa.loaded = hsa.narrow = false;
 }
 
@@ -550,12 +555,9 @@ void gp__hsa_dropped(uint32_t id)
 
 void gp__hsa_narrow(bool narrow)
 {
-	struct queue *q;
-	uint32_t at = 0;
-
 	pthread_mutex_lock(&hsa.lock);
 	hsa.narrow = narrow;
-	while ((q = next_queue(&at))) {
+	for (struct queue *q = hsa.first; q; q = q->next) {
 		if (q->has_window)
 			set_gate(q);
 	}
@@ -565,11 +567,10 @@ void gp__hsa_narrow(bool narrow)
 bool gp__hsa_advance(uint64_t now)
 {
 	bool kept = false, foreign = false;
-	struct queue *q;
-	uint32_t at = 0, id = 0;
+	uint32_t id = 0;
 
 	pthread_mutex_lock(&hsa.lock);
-	while ((q = next_queue(&at))) {
+	for (struct queue *q = hsa.first; q; q = q->next) {
 		if (!q->has_window)
 			continue;
 		kept |= gp__aql_ring_advance(&q->ring, now);
