@@ -13,6 +13,8 @@ const struct gp__bench gp__benches[] = {
 	  bench_emu_kfd, "emu" },
 	{ "join", "dispatches a second of a program, joined and not, while another is preempted",
 	  bench_join, "emu" },
+	{ "launch", "what being joined at the HSA runtime costs: doorbells, launches, windows",
+	  bench_launch, "emu" },
 	{ "levels", "two priorities in one program, at each level of preemption", bench_levels,
 	  "emu amd" },
 	{ "monitor", "how soon work is seen that nobody tells of, and what looking costs",

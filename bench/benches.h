@@ -14,6 +14,7 @@ int bench_emu(struct gp__bench_run *run);
 int bench_emu_kfd(struct gp__bench_run *run);
 int bench_emu_save(struct gp__bench_run *run); /* a part of bench_emu() */
 int bench_join(struct gp__bench_run *run);
+int bench_launch(struct gp__bench_run *run);
 int bench_levels(struct gp__bench_run *run);
 int bench_monitor(struct gp__bench_run *run);
 int bench_opencl(struct gp__bench_run *run);

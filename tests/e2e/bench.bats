@@ -257,3 +257,21 @@ assert list(rows) == ["none", "Lv1", "Lv2", "Lv3"], d
 assert rows["Lv3"]["low_over_high"] > 1.5, d
 '
 }
+
+@test "bench launch: doorbells, launches and windows have their rows" {
+	[ -x "$BUILD_DIR/tests/rocm/hsa_launches" ] || skip "no libhsa-runtime-dev, or no clang-19"
+	"$GPREEMPT" bench launch --quick --json | python3 -c '
+import json, sys
+d = json.load(sys.stdin)
+assert d["bench"] == "launch" and d["device"].startswith("emulated gfx90a"), d
+rows = {r["what"]: r for r in d["results"]}
+wakes = ["futex wake", "doorbell until told", "told until order"]
+assert list(rows)[:6] == wakes + ["not joined", "joined", "window 1"], d
+for name, r in rows.items():
+    assert (r["p50_us"] is None) == (name not in wakes), r
+    assert (r["kernel_us"] is None) == (name in wakes), r
+    assert (r["added_percent"] is None) == (name in wakes + ["not joined"]), r
+assert d["joined"]["pairs"] == 2 and d["joined"]["percent_lo"] is None, d
+assert isinstance(d["seen_over_futex_us"], float), d
+'
+}

@@ -77,7 +77,7 @@ static bool has_ended(struct gp__aql_kept *k, uint64_t at)
 void gp__aql_kept_note_ends(struct gp__aql_kept *k, uint64_t handed)
 {
 	uint64_t begin = handed > GP__AQL_KEPT_MAX ? handed - GP__AQL_KEPT_MAX : 0;
-	bool ended[GP__AQL_KEPT_MAX];
+	bool ended[GP__AQL_KEPT_MAX] = { false };
 
 	if (k->nr_taken) {
 		for (uint64_t at = handed; at-- > begin;)

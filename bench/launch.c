@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What it costs a program to be joined at the HSA runtime: how soon its doorbells are acted upon,
+ * what a launch costs that is seen, and what a launch window costs by its size. By wall time. On an
+ * emulated machine kernels take longer than on a GPU, and launches just as long: so what is added
+ * to a launch is held against a launch, too.
+ */
+#include "benches.h"
+#include "cast.h"
+#include "machine.h"
+
+#include "base/json.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifdef GP_EMU_KERNELS
+
+#define CUS "1"
+#define PROGRAM GP_BUILD_DIR "/tests/rocm/hsa_launches"
+#define GPREEMPT GP_BUILD_DIR "/src/cli/gpreempt"
+#define PAIRS 20
+#define QUICK_PAIRS 2
+#define BATCHES 30
+#define QUICK_BATCHES 3
+#define DOORBELLS 200
+#define QUICK_DOORBELLS 10
+#define NS_PER_US 1e3
+#define PERCENT 100.0
+
+static const char *const windows[] = { "1", "2", "4", "8", "16", "64", "1ms" };
+#define NR_WINDOWS (sizeof(windows) / sizeof(windows[0]))
+
+static json_t *run_program(struct gp__bench_run *run, const char *joined, const char *what,
+			   int times)
+{
+	char command[4096];
+	json_t *said;
+	FILE *in;
+
+	snprintf(command, sizeof(command), "exec %s" PROGRAM " %s %d 2>/dev/null", joined, what,
+		 times);
+	in = popen(command, "re");
+	said = in ? json_loadf(in, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
+	if (in && !pclose(in) && said)
+		return said;
+	json_decref(said);
+	gp__bench_fail(run, -EIO, "%s" PROGRAM " %s %d failed; try it by hand", joined, what,
+		       times);
+	return NULL;
+}
+
+/* @prefix: of the keys of what the program said. A key that is not there was not measured. */
+static void add_row(struct gp__bench_run *run, const char *what, const json_t *said,
+		    const char *prefix, const double *added_percent)
+{
+	static const struct {
+		const char *key, *from;
+	} columns[] = { { "p50_us", "p50_ns" },
+			{ "p99_us", "p99_ns" },
+			{ "launch_us", "launch_ns" },
+			{ "kernel_us", "kernel_ns" } };
+	json_t *row = json_object();
+	char key[32];
+
+	json_object_set_new(row, "what", json_string(what));
+	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
+		const json_t *v;
+
+		snprintf(key, sizeof(key), "%s%s", prefix, columns[i].from);
+		v = json_object_get(said, key);
+		gp__json_set_real(row, columns[i].key, v, json_number_value(v) / NS_PER_US);
+	}
+	gp__json_set_real(row, "added_percent", added_percent, added_percent ? *added_percent : 0);
+	gp__bench_row(run, row);
+}
+
+static double number(const json_t *said, const char *key)
+{
+	return json_number_value(json_object_get(said, key));
+}
+
+static int measure_seen(struct gp__bench_run *run)
+{
+	json_t *said = run_program(run, GPREEMPT " run -p 20 -- ", "seen",
+				   gp__bench_quick(run) ? QUICK_DOORBELLS : DOORBELLS);
+	double more;
+
+	if (!said)
+		return -EIO;
+	add_row(run, "futex wake", said, "futex_", NULL);
+	add_row(run, "doorbell until told", said, "told_", NULL);
+	add_row(run, "told until order", said, "seen_", NULL);
+	more = (number(said, "seen_p50_ns") - number(said, "futex_p50_ns")) / NS_PER_US;
+	gp__bench_summary(
+		run, "seen_over_futex_us", json_real(more),
+		"from the moment that gpreemptd is told of a doorbell until its order it takes "
+		"%.1f us more than a bare wake, at the median",
+		more);
+	json_decref(said);
+	return 0;
+}
+
+/*
+ * Kernels
+ */
+
+static int batches(struct gp__bench_run *run)
+{
+	return gp__bench_quick(run) ? QUICK_BATCHES : BATCHES;
+}
+
+/* Of interleaved runs of the program, one joined and one not. */
+struct pairs {
+	double kernel[2][PAIRS], launch[2][PAIRS];
+	double added_percent[PAIRS], added_ns[PAIRS];
+	int n;
+};
+
+static int measure_pair(struct gp__bench_run *run, struct pairs *p)
+{
+	static const char *const joined[] = { "", GPREEMPT " run -- " };
+	int i = p->n;
+
+	/* Whoever comes second comes first in the next. */
+	for (int turn = 0; turn < 2; turn++) {
+		int k = (turn + i) % 2;
+		json_t *said = run_program(run, joined[k], "cost", batches(run));
+
+		if (!said)
+			return -EIO;
+		p->kernel[k][i] = number(said, "kernel_ns");
+		p->launch[k][i] = number(said, "launch_ns");
+		json_decref(said);
+	}
+	p->added_percent[i] = PERCENT * (p->kernel[1][i] / p->kernel[0][i] - 1);
+	p->added_ns[i] = p->launch[1][i] - p->launch[0][i];
+	p->n++;
+	return 0;
+}
+
+static double median(double *sample, int n)
+{
+	struct gp__stats stats;
+
+	return gp__stats_of(sample, (size_t)n, &stats) ? 0 : stats.median;
+}
+
+static void report_side(struct gp__bench_run *run, struct pairs *p, int side,
+			const double *added_percent)
+{
+	json_t *said = json_pack("{s:f, s:f}", "kernel_ns", median(p->kernel[side], p->n),
+				 "launch_ns", median(p->launch[side], p->n));
+
+	add_row(run, side ? "joined" : "not joined", said, "", added_percent);
+	json_decref(said);
+}
+
+static void report_pairs(struct gp__bench_run *run, struct pairs *p)
+{
+	struct gp__stats percent, ns;
+	json_t *json;
+
+	gp__stats_of(p->added_percent, (size_t)p->n, &percent);
+	gp__stats_of(p->added_ns, (size_t)p->n, &ns);
+	report_side(run, p, 0, NULL);
+	report_side(run, p, 1, &percent.median);
+	json = json_pack("{s:i, s:f, s:f}", "pairs", p->n, "percent", percent.median, "launch_ns",
+			 ns.median);
+	gp__json_set_real(json, "percent_lo", percent.has_ci, percent.ci_lo);
+	gp__json_set_real(json, "percent_hi", percent.has_ci, percent.ci_hi);
+	gp__json_set_real(json, "launch_ns_lo", ns.has_ci, ns.ci_lo);
+	gp__json_set_real(json, "launch_ns_hi", ns.has_ci, ns.ci_hi);
+	gp__bench_summary(
+		run, "joined", json,
+		"being joined adds %.2f %% to a kernel (95 %%: %.2f to %.2f) and %.0f ns to "
+		"its launch (%.0f to %.0f), in %d pairs",
+		percent.median, percent.ci_lo, percent.ci_hi, ns.median, ns.ci_lo, ns.ci_hi, p->n);
+}
+
+/* Time for the windows, at the end. */
+#define WINDOWS_NS 20000000000ull
+
+static int measure_pairs(struct gp__bench_run *run, double *alone_ns)
+{
+	int pairs = gp__bench_quick(run) ? QUICK_PAIRS : PAIRS, err = 0;
+	static struct pairs p;
+
+	p.n = 0;
+	while (!err && p.n < pairs && (!p.n || gp__bench_left_ns(run) > WINDOWS_NS))
+		err = measure_pair(run, &p);
+	if (err)
+		return err;
+	if (p.n < pairs)
+		gp__bench_cut_short(run);
+	report_pairs(run, &p);
+	*alone_ns = median(p.kernel[0], p.n);
+	return 0;
+}
+
+/*
+ * Windows
+ */
+
+static int measure_window(struct gp__bench_run *run, const char *window, double alone_ns)
+{
+	char joined[512], what[32];
+	double added;
+	json_t *said;
+
+	snprintf(joined, sizeof(joined), GPREEMPT " run --level 1 --window %s -- ", window);
+	said = run_program(run, joined, "cost", batches(run));
+	if (!said)
+		return -EIO;
+	snprintf(what, sizeof(what), "window %s", window);
+	added = PERCENT * (number(said, "kernel_ns") / alone_ns - 1);
+	add_row(run, what, said, "", &added);
+	json_decref(said);
+	return 0;
+}
+
+/* Windows are open while nobody else is there: somebody who does nothing. */
+static FILE *start_neighbour(pid_t *pid)
+{
+	int ends[2];
+
+	if (pipe(ends))
+		return NULL;
+	*pid = fork();
+	if (!*pid) {
+		dup2(ends[1], STDOUT_FILENO);
+		execl(GPREEMPT, GPREEMPT, "run", "-c", "offline", "--", PROGRAM, "rest",
+		      (char *)NULL);
+		_exit(127);
+	}
+	close(ends[1]);
+	return fdopen(ends[0], "r");
+}
+
+static int measure_windows(struct gp__bench_run *run, double alone_ns)
+{
+	char line[64];
+	pid_t pid = -1;
+	FILE *neighbour = start_neighbour(&pid);
+	int err = neighbour && fgets(line, sizeof(line), neighbour) ? 0 : -EIO;
+
+	if (err)
+		gp__bench_fail(run, err, PROGRAM " does not come up");
+	for (size_t i = 0; !err && i < NR_WINDOWS; i++) {
+		if (i && !gp__bench_left_ns(run))
+			break;
+		err = measure_window(run, windows[i], alone_ns);
+	}
+	if (pid > 0) {
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+	}
+	if (neighbour)
+		fclose(neighbour);
+	return err;
+}
+
+int bench_launch(struct gp__bench_run *run)
+{
+	struct cast_daemon daemon;
+	double alone_ns = 0;
+	int err;
+
+	if (access(PROGRAM, X_OK))
+		return gp__bench_fail(run, -ENOENT,
+				      "its program is not built: it needs libhsa-runtime-dev and "
+				      "clang-19, and then 'meson setup --reconfigure'");
+	if (!bench_is_on_machine())
+		return gp__bench_fail(run, bench_run_on_machine(CUS), "no machine can be started");
+	gp__bench_device(run, "emulated gfx90a, " CUS " compute unit");
+	err = cast_daemon_start(&daemon, -1);
+	if (err)
+		return gp__bench_fail(run, err, "gpreemptd cannot be started");
+	err = measure_seen(run);
+	if (!err)
+		err = measure_pairs(run, &alone_ns);
+	if (!err)
+		err = measure_windows(run, alone_ns);
+	cast_daemon_end(&daemon);
+	return err;
+}
+
+#else
+
+int bench_launch(struct gp__bench_run *run)
+{
+	return gp__bench_fail(run, -ENOSYS, "this build has no kernels for AMD GPUs");
+}
+
+#endif
