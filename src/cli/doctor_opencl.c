@@ -44,6 +44,7 @@ static struct answer ask_loader(const char *layer)
 	platforms_fn *get_platforms = NULL;
 	devices_fn *get_devices = NULL;
 	uint32_t nr = 0;
+	void *found;
 
 	if (!loader)
 		return answer;
@@ -57,7 +58,8 @@ static struct answer ask_loader(const char *layer)
 		if (!get_devices(platforms[i], DEVICE_TYPE_ALL, 0, NULL, &nr))
 			answer.nr_devices += nr;
 	}
-	answer.has_layer = dlopen(layer, RTLD_NOW | RTLD_NOLOAD);
+	found = *layer ? dlopen(layer, RTLD_NOW | RTLD_NOLOAD) : NULL;
+	answer.has_layer = found;
 	return answer;
 }
 
@@ -66,7 +68,8 @@ static _Noreturn void become_asker(const char *layer, int to)
 	struct answer answer;
 
 	alarm(SECONDS_MAX);
-	setenv("OPENCL_LAYERS", layer, 1);
+	if (*layer)
+		setenv("OPENCL_LAYERS", layer, 1);
 	unsetenv(GP__WISH_PRIORITY); /* nobody is to be joined */
 	answer = ask_loader(layer);
 	_exit(write(to, &answer, sizeof(answer)) == sizeof(answer) ? 0 : 1);
@@ -95,31 +98,31 @@ static bool ask(const char *layer, struct answer *answer)
 void doctor_opencl(struct doctor *d)
 {
 	struct answer answer = { 0 };
-	char layer[PATH_MAX];
+	char layer[PATH_MAX] = "";
+	bool is_built = child_has_file("../join/" LAYER, GP_LIB_DIR "/" LAYER, layer);
 
-	if (!child_has_file("../join/" LAYER, GP_LIB_DIR "/" LAYER, layer)) {
-		doctor_say(d, "OpenCL", DOCTOR_WARN,
-			   "Install opencl-headers, build gpreempt again and install it.",
-			   "%s is not to be found, so OpenCL programs are not joined", LAYER);
-	} else if (!ask(layer, &answer)) {
+	if (!ask(layer, &answer))
 		doctor_say(d, "OpenCL", DOCTOR_WARN, "Try clinfo.",
 			   "OpenCL's loader, or a driver in it, fails before it has listed its "
 			   "devices");
-	} else if (!answer.has_loader) {
+	else if (!answer.has_loader)
 		doctor_say(d, "OpenCL", DOCTOR_OK, NULL,
 			   "there is no OpenCL loader (%s), so there are no OpenCL programs",
 			   LOADER);
-	} else if (!answer.nr_devices) {
+	else if (!answer.nr_devices)
 		doctor_say(d, "OpenCL", DOCTOR_OK, NULL, "there is no OpenCL device");
-	} else if (!answer.has_layer) {
+	else if (!is_built)
+		doctor_say(d, "OpenCL", DOCTOR_WARN,
+			   "Install opencl-headers, and build and install gpreempt again.",
+			   "%s is not to be found, so OpenCL programs are not joined", LAYER);
+	else if (!answer.has_layer)
 		doctor_say(d, "OpenCL", DOCTOR_WARN,
 			   "Use ocl-icd 2.3 or later, or Khronos' loader with layers.",
 			   "the OpenCL loader takes no layers from OPENCL_LAYERS: OpenCL programs "
 			   "are not joined");
-	} else {
+	else
 		doctor_say(d, "OpenCL", DOCTOR_OK, NULL,
 			   "programs are joined, on %u device%s; what functions of extensions "
 			   "enqueue, and kernels themselves, is neither seen nor held",
 			   answer.nr_devices, answer.nr_devices == 1 ? "" : "s");
-	}
 }

@@ -200,13 +200,21 @@ wait_for() {
 	run "$GPREEMPT" doctor
 	[[ $output == *"ok    OpenCL       programs are joined"* ]]
 	# One who has no loader needs no layer.
-	if unshare -m true 2>/dev/null; then
+	if unshare -m mount -t tmpfs none /mnt 2>/dev/null; then
 		# shellcheck disable=SC2016
 		run unshare -m bash -c '
 			for lib in /usr/lib/*/libOpenCL.so.1; do mount --bind /dev/null "$lib"; done
 			"$1" doctor' bash "$GPREEMPT"
 		echo "$output"
 		[[ $output == *"ok    OpenCL       there is no OpenCL loader"* ]]
+		# One who has a loader does, and a device to go with it.
+		layer=${GPREEMPT%/cli/gpreempt}/join/libgpreempt-opencl.so
+		# shellcheck disable=SC2016
+		run unshare -m bash -c 'mount -t tmpfs none "${2%/*}"; "$1" doctor' bash "$GPREEMPT" "$layer"
+		echo "$output"
+		[[ $output == *"warn  OpenCL       libgpreempt-opencl.so is not to be found"* ]]
+		run env OCL_ICD_VENDORS="$BATS_TEST_TMPDIR" "$GPREEMPT" doctor
+		[[ $output == *"ok    OpenCL       there is no OpenCL device"* ]]
 	fi
 }
 
