@@ -7,6 +7,7 @@
 # shellcheck disable=SC2030,SC2031
 
 bats_require_minimum_version 1.5.0
+load daemon
 
 setup() {
 	: "${BUILD_DIR:=build}" "${GPREEMPT:=$BUILD_DIR/src/cli/gpreempt}"
@@ -29,26 +30,6 @@ teardown() {
 		kill -KILL "$pid" 2>/dev/null || true
 		wait "$pid" || true
 	done
-}
-
-eventually() {
-	local _
-
-	for _ in {1..400}; do
-		if "$@" >/dev/null 2>&1; then
-			return 0
-		fi
-		sleep 0.05
-	done
-	echo "never true: $*" >&2
-	return 1
-}
-
-start_daemon() {
-	: >"$room/conf"
-	"$BUILD_DIR/src/daemon/gpreemptd" -c "$room/conf" 3>&- &
-	started+=("$!")
-	eventually "$GPREEMPT" ps
 }
 
 # The command in a container, whose output is in $room/NAME outside of it.

@@ -1,8 +1,10 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # The commands that talk to gpreemptd, with a real one and programs that stand for joined ones.
+# shellcheck disable=SC2154 # daemon.bash sets $daemon
 
 bats_require_minimum_version 1.5.0
+load daemon
 
 setup() {
 	: "${BUILD_DIR:=build}" "${GPREEMPT:=$BUILD_DIR/src/cli/gpreempt}"
@@ -24,28 +26,6 @@ teardown() {
 		wait "$pid" || true
 	done
 	rm -rf "$room"
-}
-
-# Until the command succeeds; it is tried for 20 seconds.
-eventually() {
-	local _
-
-	for _ in {1..400}; do
-		if "$@" >/dev/null 2>&1; then
-			return 0
-		fi
-		sleep 0.05
-	done
-	echo "never true: $*" >&2
-	return 1
-}
-
-start_daemon() {
-	: >"$room/gpreemptd.conf"
-	"$BUILD_DIR/src/daemon/gpreemptd" -c "$room/gpreemptd.conf" 3>&- &
-	daemon=$!
-	started+=("$daemon")
-	eventually "$GPREEMPT" ps
 }
 
 # A program NAME that follows what is written to $room/NAME.in. Sets $pid.

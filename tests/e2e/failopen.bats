@@ -1,8 +1,10 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # Nobody's work depends on gpreemptd: what happens when it, a disk, a program or a machine fails.
+# shellcheck disable=SC2154 # daemon.bash sets $daemon
 
 bats_require_minimum_version 1.5.0
+load daemon
 
 setup() {
 	: "${BUILD_DIR:=build}" "${GPREEMPT:=$BUILD_DIR/src/cli/gpreempt}"
@@ -20,28 +22,6 @@ teardown() {
 		kill -KILL "$pid" 2>/dev/null || true
 		wait "$pid" || true
 	done
-}
-
-eventually() {
-	local _
-
-	for _ in {1..400}; do
-		if "$@" >/dev/null 2>&1; then
-			return 0
-		fi
-		sleep 0.05
-	done
-	echo "never true: $*" >&2
-	return 1
-}
-
-# With the decision log $1, if any, and what it says in $room/daemon.
-start_daemon() {
-	printf '[daemon]\nlog = %s\n' "${1:-}" >"$room/conf"
-	"$GPREEMPTD" -c "$room/conf" 2>>"$room/daemon" 3>&- &
-	daemon=$!
-	started+=("$daemon")
-	eventually "$GPREEMPT" ps
 }
 
 # Two programs whose work comes and goes, so that one is stopped and started all the time.
@@ -87,7 +67,7 @@ replays() {
 		goes_on
 		mv "$room/log" "$room/log.$i"
 		# A configuration that is wrong does not keep the log from it.
-		[ $i -ne 3 ] || echo nonsense >>"$room/conf"
+		[ $i -ne 3 ] || echo nonsense >>"$room/gpreemptd.conf"
 		kill -HUP "$daemon"
 		eventually test -s "$room/log"
 	done

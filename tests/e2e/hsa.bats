@@ -4,11 +4,11 @@
 # them back, and priorities of the program's own queues count.
 
 bats_require_minimum_version 1.5.0
+load daemon
 
 setup() {
 	: "${GPREEMPT:=build/src/cli/gpreempt}"
 	: "${ROCM_PROGRAMS:=build/tests/rocm}"
-	GPREEMPTD=${GPREEMPT%/cli/gpreempt}/daemon/gpreemptd
 	export XDG_RUNTIME_DIR=$BATS_TEST_TMPDIR
 	export GPREEMPT_SOCKET=$BATS_TEST_TMPDIR/control.sock
 	unset GPREEMPT_EMU_DIR HSA_TOOLS_LIB HSA_TOOLS_DISABLE_REGISTER
@@ -20,16 +20,6 @@ teardown() {
 	"$GPREEMPT" emu stop --all
 }
 
-start_daemon() {
-	"$GPREEMPTD" 3>&- 2>"$BATS_TEST_TMPDIR/gpreemptd.log" &
-	daemon=$!
-	for _ in $(seq 200); do
-		[ -S "$GPREEMPT_SOCKET" ] && return
-		sleep 0.05
-	done
-	false
-}
-
 on_machine() {
 	run timeout 120 "$GPREEMPT" emu exec -- "$@"
 	echo "$output"
@@ -38,20 +28,6 @@ on_machine() {
 
 memory_of() {
 	grep -o 'memory [0-9a-f]*' <<<"$1"
-}
-
-# Waits until the command's output has the words; with what it had at last in $output.
-wait_for() {
-	local words=$1
-
-	shift
-	for _ in $(seq 200); do
-		output=$("$@" 2>&1) || true
-		[[ $output == *"$words"* ]] && return
-		sleep 0.05
-	done
-	echo "never seen: $words, but: $output"
-	false
 }
 
 @test "random programs leave the same memory, joined at any level or not" {

@@ -3,11 +3,11 @@
 # Unmodified OpenCL programs under gpreempt, on whatever device there is: PoCL's, usually.
 
 bats_require_minimum_version 1.5.0
+load daemon
 
 setup() {
 	: "${GPREEMPT:=build/src/cli/gpreempt}"
 	: "${OPENCL_PROGRAMS:=build/tests/opencl}"
-	GPREEMPTD=${GPREEMPT%/cli/gpreempt}/daemon/gpreemptd
 	export XDG_RUNTIME_DIR=$BATS_TEST_TMPDIR
 	export GPREEMPT_SOCKET=$BATS_TEST_TMPDIR/control.sock
 	unset OPENCL_LAYERS GPREEMPT_EMU_DIR
@@ -28,16 +28,6 @@ ends() {
 	echo "$1" >>"$BATS_TEST_TMPDIR/programs"
 }
 
-start_daemon() {
-	"$GPREEMPTD" "$@" 3>&- 2>"$BATS_TEST_TMPDIR/gpreemptd.log" &
-	daemon=$!
-	for _ in $(seq 200); do
-		[ -S "$GPREEMPT_SOCKET" ] && return
-		sleep 0.05
-	done
-	false
-}
-
 succeed() {
 	run timeout 200 "$@"
 	echo "$output"
@@ -46,20 +36,6 @@ succeed() {
 
 memory_of() {
 	grep -o 'memory [0-9a-f]*' <<<"$1"
-}
-
-# Waits until the command's output has the words; with what it had at last in $output.
-wait_for() {
-	local words=$1
-
-	shift
-	for _ in $(seq 400); do
-		output=$("$@" 2>&1) || true
-		[[ $output == *"$words"* ]] && return
-		sleep 0.05
-	done
-	echo "never seen: $words, but: $output"
-	false
 }
 
 @test "clinfo says the same" {
@@ -151,8 +127,7 @@ wait_for() {
 }
 
 @test "work that is announced is told to the daemon" {
-	printf '[daemon]\nlog = %s\n' "$BATS_TEST_TMPDIR/decisions" >"$BATS_TEST_TMPDIR/conf"
-	start_daemon --config "$BATS_TEST_TMPDIR/conf"
+	start_daemon "$BATS_TEST_TMPDIR/decisions"
 	# To one who is alone on a device nobody has to give way.
 	"$GPREEMPT" run -c offline -- "$OPENCL_PROGRAMS/cl_steps" 1000000 >/dev/null 2>&1 3>&- &
 	ends "$!"

@@ -3,11 +3,11 @@
 # gpreempt run: programs that know nothing of gpreempt, under gpreemptd, on emulated GPUs.
 
 bats_require_minimum_version 1.5.0
+load daemon
 
 setup() {
 	: "${GPREEMPT:=build/src/cli/gpreempt}" "${SOURCE_DIR:=.}"
 	: "${WORKLOADS:=$BUILD_DIR/src/demo}" "${ROCM_PROGRAMS:=$BUILD_DIR/tests/rocm}"
-	GPREEMPTD=${GPREEMPT%/cli/gpreempt}/daemon/gpreemptd
 	export XDG_RUNTIME_DIR=$BATS_TEST_TMPDIR
 	export GPREEMPT_SOCKET=$BATS_TEST_TMPDIR/control.sock
 	unset GPREEMPT_EMU_DIR
@@ -16,18 +16,6 @@ setup() {
 teardown() {
 	[ -z "${daemon:-}" ] || kill "$daemon" 2>/dev/null || true
 	"$GPREEMPT" emu stop --all
-}
-
-# A daemon that writes its decisions down; it listens when this returns.
-start_daemon() {
-	printf '[daemon]\nlog = %s\n' "$BATS_TEST_TMPDIR/decisions" >"$BATS_TEST_TMPDIR/conf"
-	"$GPREEMPTD" --config "$BATS_TEST_TMPDIR/conf" 3>&- &
-	daemon=$!
-	for _ in $(seq 100); do
-		[ -S "$GPREEMPT_SOCKET" ] && return
-		sleep 0.05
-	done
-	false
 }
 
 workloads() {
@@ -74,7 +62,7 @@ workloads() {
 }
 
 @test "with one it says nothing" {
-	start_daemon
+	start_daemon "$BATS_TEST_TMPDIR/decisions"
 	run --separate-stderr "$GPREEMPT" run -c online -- echo hello
 	[ "$status" -eq 0 ]
 	[ -z "$stderr" ]
@@ -82,7 +70,7 @@ workloads() {
 
 @test "what cannot be joined runs, and one line says why" {
 	[ -x /sbin/ldconfig ] || skip "no program that is linked statically"
-	start_daemon
+	start_daemon "$BATS_TEST_TMPDIR/decisions"
 	run --separate-stderr "$GPREEMPT" run -- /sbin/ldconfig --version
 	[ "$status" -eq 0 ]
 	[[ $stderr == *"/sbin/ldconfig is linked statically"* ]]
@@ -120,7 +108,7 @@ excluded() {
 
 @test "an urgent program gets the GPU, and the patient one ends with the right result" {
 	workloads
-	start_daemon
+	start_daemon "$BATS_TEST_TMPDIR/decisions"
 	"$GPREEMPT" emu start --cus 8
 	train 8
 	run timeout 120 "$GPREEMPT" run -c online -- "$GPREEMPT" emu exec --name default -- \
@@ -148,7 +136,7 @@ made_room() {
 
 @test "work that is announced finds the GPU free" {
 	workloads
-	start_daemon
+	start_daemon "$BATS_TEST_TMPDIR/decisions"
 	"$GPREEMPT" emu start --cus 8
 	train 20
 	run timeout 120 "$GPREEMPT" run -c online -- "$GPREEMPT" emu exec --name default -- \
@@ -178,7 +166,7 @@ made_room() {
 	export PYTHONPATH=$SOURCE_DIR/python PYTHONDONTWRITEBYTECODE=1
 	run python3 "$SOURCE_DIR/tests/python/joined.py"
 	[ "$output" = "not joined, nobody heard, nobody heard" ]
-	start_daemon
+	start_daemon "$BATS_TEST_TMPDIR/decisions"
 	run "$GPREEMPT" run -c online -- python3 "$SOURCE_DIR/tests/python/joined.py"
 	[ "$output" = "joined, nobody heard, nobody heard" ]
 	workloads
@@ -205,7 +193,7 @@ made_room() {
 
 @test "a daemon that is killed or stopped while it holds somebody costs nobody anything" {
 	workloads
-	start_daemon
+	start_daemon "$BATS_TEST_TMPDIR/decisions"
 	"$GPREEMPT" emu start --cus 8
 	train 6
 	"$GPREEMPT" run -c online -- "$GPREEMPT" emu exec --name default -- \
@@ -219,7 +207,7 @@ made_room() {
 	sleep 1.5
 	kill -KILL "$daemon"
 	sleep 0.5
-	start_daemon
+	start_daemon "$BATS_TEST_TMPDIR/decisions"
 	wait $server || { cat "$BATS_TEST_TMPDIR/server"; false; }
 	wait $trainer || { cat "$BATS_TEST_TMPDIR/trainer"; false; }
 	"$WORKLOADS/offline_trainer" --steps 6 --on host >"$BATS_TEST_TMPDIR/host"
