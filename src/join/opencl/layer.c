@@ -23,6 +23,7 @@
 #include <uthash.h>
 
 #include "base/clock.h"
+#include "base/cond.h"
 #include "base/latency.h"
 #include "base/thread.h"
 #include "join/agent.h"
@@ -55,12 +56,10 @@ static struct {
 	u32 last_id;
 	bool said;
 	pthread_mutex_t pump_lock;
-	pthread_cond_t pump_wake;
+	struct gp__cond pump_wake;
 	struct gp__link kicked;
 	bool pumping;
-} layer = { .lock = PTHREAD_RWLOCK_INITIALIZER,
-	    .pump_lock = PTHREAD_MUTEX_INITIALIZER,
-	    .pump_wake = PTHREAD_COND_INITIALIZER };
+} layer = { .lock = PTHREAD_RWLOCK_INITIALIZER, .pump_lock = PTHREAD_MUTEX_INITIALIZER };
 
 const cl_icd_dispatch *gp__cl_next(void)
 {
@@ -103,7 +102,7 @@ static void kick(void *data, struct gp__cl_queue *q)
 	pthread_mutex_lock(&layer.pump_lock);
 	if (gp__list_empty(&e->kicked)) {
 		gp__list_push(&layer.kicked, &e->kicked);
-		pthread_cond_signal(&layer.pump_wake);
+		gp__cond_signal(&layer.pump_wake);
 	}
 	pthread_mutex_unlock(&layer.pump_lock);
 }
@@ -129,7 +128,7 @@ static void *pump(void *data)
 
 		pthread_mutex_lock(&layer.pump_lock);
 		while (gp__list_empty(&layer.kicked))
-			pthread_cond_wait(&layer.pump_wake, &layer.pump_lock);
+			gp__cond_wait(&layer.pump_wake, &layer.pump_lock, GP__FOREVER);
 		e = container_of(layer.kicked.next, struct entry, kicked);
 		gp__list_del(&e->kicked);
 		pthread_mutex_unlock(&layer.pump_lock);
