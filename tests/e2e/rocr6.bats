@@ -141,8 +141,10 @@ program() {
 	program hsa_mix
 	with_rocr6 -- "$ROCM_PROGRAMS/hsa_mix" 40 5
 	plain=$(grep -o 'memory [0-9a-f]*' <<<"$output")
-	for level in 1 3; do
-		run timeout 120 "$GPREEMPT" emu exec -- "$GPREEMPT" run --local --level "$level" -- \
+	for level in 1 "2 --idempotent" 3; do
+		# shellcheck disable=SC2086 # several words
+		run timeout 120 "$GPREEMPT" emu exec --kernel gpreempt -- \
+			"$GPREEMPT" run --local --level $level -- \
 			"$ROCR6" exec "$ROCR6_DIR" "$ROCM_PROGRAMS/hsa_mix" 40 5
 		echo "$output"
 		[ "$status" -eq 0 ]
