@@ -387,7 +387,7 @@ static void sees_launches(void *data, uint32_t id, const void *write_index)
 		return;
 	gp__kfd_monitor_told(amd->monitor, cookie_of(id), true);
 	gp__agent_sees(amd->agent, id, GP__WIRE_SEES_LAUNCH);
-	if (amd->wish.idempotent)
+	if (amd->wish.idempotent && gp__kfd_owner_way(amd->owner, NULL) == GP__KFD_WAY_PREEMPT)
 		gp__agent_note(amd->agent, id, GP__WIRE_NOTE_DROPS);
 }
 
