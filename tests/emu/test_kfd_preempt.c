@@ -16,6 +16,7 @@
 
 #include "emu/kfd/ioctl.h"
 #include "emu/kfd/preempt.h"
+#include "emu/kfd/topology.h"
 #include "kfd_bench.h"
 #include "kfd_client.h"
 
@@ -312,6 +313,40 @@ static void holds_belong_to_a_file(void **unused)
 	(void)unused;
 }
 
+static void expect_logical_priority(struct setup *s, uint32_t given, const char *shown)
+{
+	struct emu_queue *q = s->q[0].q;
+	char name[128], text[16] = "";
+	FILE *f;
+
+	q->logical_priority = given;
+	emu_topology_add_queue(q);
+	snprintf(name, sizeof(name), "%.60s/sys/class/kfd/kfd/proc/%d/queues/%u/logical_priority",
+		 s->b.config.dir, (int)getpid(), q->id);
+	f = fopen(name, "re");
+	if (!shown) {
+		assert_null(f);
+		return;
+	}
+	assert_non_null(f);
+	assert_non_null(fgets(text, sizeof(text), f));
+	fclose(f);
+	assert_string_equal(text, shown);
+}
+
+static void the_logical_priority_is_shown(void **unused)
+{
+	struct setup *s = start();
+
+	expect_logical_priority(s, 16, NULL); /* not by a stock kernel */
+	s->b.m.config.kernel = EMU_KERNEL_GPREEMPT;
+	expect_logical_priority(s, 16, "15");
+	expect_logical_priority(s, 1, "0");
+	expect_logical_priority(s, 0, "-1");
+	end(s);
+	(void)unused;
+}
+
 /* Each kernel has its numbers; the others answer as it does. */
 static void each_kernel_has_its_numbers(void **unused)
 {
@@ -354,6 +389,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_batch_of_ones_own),
 		cmocka_unit_test(others_are_for_who_may_trace),
 		cmocka_unit_test(holds_belong_to_a_file),
+		cmocka_unit_test(the_logical_priority_is_shown),
 		cmocka_unit_test(each_kernel_has_its_numbers),
 	};
 

@@ -795,6 +795,11 @@ void emu_topology_add_queue(const struct emu_queue *q)
 	emu_tree_file(dir, path, "%u", q->ring_size);
 	snprintf(path, sizeof(path), PROC "/%d/queues/%u/type", q->process->pid, q->id);
 	emu_tree_file(dir, path, "%u", queue_type(q));
+	if (q->process->m->config.kernel != EMU_KERNEL_GPREEMPT)
+		return;
+	/* -1: none was given */
+	snprintf(path, sizeof(path), PROC "/%d/queues/%u/logical_priority", q->process->pid, q->id);
+	emu_tree_file(dir, path, "%lld", (long long)q->logical_priority - 1);
 }
 
 void emu_topology_remove_queue(const struct emu_queue *q)
