@@ -76,6 +76,12 @@ kernel-probe:
 	@scripts/kernel-probe $(BUILD) 6.12 || [ $$? -eq 77 ]
 	@scripts/kernel-probe $(BUILD) 6.1 || [ $$? -eq 77 ]
 
+kernel-test kernel-series:
+	@scripts/deps test
+	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
+	@JOBS=$(JOBS) scripts/kernel-test $(BUILD) build-kernel $(if $(filter kernel-series,$@),--each) || \
+		[ $$? -eq 77 ]
+
 emu-soak:
 	@scripts/deps test
 	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
@@ -126,6 +132,10 @@ help:
 	@echo '                fetch the Linux kernel source, and save contexts with its own handlers'
 	@echo 'make kernel-probe'
 	@echo '                ask real ones of /dev/kfd, of Debian in QEMU, what the emulated one is asked'
+	@echo 'make kernel-test'
+	@echo '                build Linux with the series in kernel/, and run its tests in QEMU'
+	@echo 'make kernel-series'
+	@echo '                build each patch of that series, and check it as the kernel wants it'
 	@echo 'make emu-soak   kill programs and emulated machines SOAK_ROUNDS=$(SOAK_ROUNDS) times'
 	@echo 'make failopen-soak'
 	@echo '                kill and stop gpreemptd, programs and the machine ROUNDS=$(ROUNDS) times'
@@ -137,4 +147,5 @@ help:
 	@echo 'make clean      remove everything that was built'
 
 .PHONY: all demo test bench bench-nvidia-pack lint sanitize fuzz mutation kernel-handler-test \
-	kernel-probe emu-soak failopen-soak poc-soak hsa-soak opencl-soak install clean help
+	kernel-probe kernel-test kernel-series emu-soak failopen-soak poc-soak hsa-soak opencl-soak \
+	install clean help

@@ -1,0 +1,927 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Preempts and resumes queues of a fake GPU through /dev/kfd, as a program does, and looks at what
+ * that did to the hardware which is not there.
+ *
+ * Usage: preempt hws|mes|nohws [STEPS]
+ *
+ * Runs as root in the kernel of `make kernel-test`. Prints a line for each case and ends with the
+ * number of those that failed. STEPS: how many random ones there are.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "gpreempt/uapi/gpreempt_kfd.h"
+
+#define DEFAULT_STEPS 10000
+#define RANDOM_QUEUES 4
+#define NOBODY 65534
+
+static const char *scheduler;
+static const char *current_case;
+static int failures;
+
+#define EXPECT(condition) expect(condition, #condition, __LINE__)
+#define EXPECT_EQ(got, want) expect_eq(got, want, #got, __LINE__)
+
+static void expect(bool holds, const char *text, int line)
+{
+	if (holds)
+		return;
+	printf("  %s: line %d: not so: %s\n", current_case, line, text);
+	failures++;
+}
+
+static void expect_eq(long got, long want, const char *text, int line)
+{
+	if (got == want)
+		return;
+	printf("  %s: line %d: %s is %ld, not %ld\n", current_case, line, text, got, want);
+	failures++;
+}
+
+static _Noreturn void die(const char *what)
+{
+	printf("not ok %s %s: %s: %s\n", scheduler, current_case, what, strerror(errno));
+	exit(1);
+}
+
+/*
+ * The fake GPU
+ */
+
+static void control(const char *format, ...)
+{
+	char path[64], text[64];
+	va_list args;
+	int fd, size;
+
+	snprintf(path, sizeof(path), "/sys/kernel/debug/kfd_fake/%s/control", scheduler);
+	va_start(args, format);
+	size = vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || write(fd, text, (size_t)size) != size)
+		die(text);
+	close(fd);
+}
+
+/* All that there is to see of it, at one moment. */
+struct look {
+	char text[8192];
+};
+
+static void look(struct look *l)
+{
+	size_t size = 0;
+	char path[64];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/sys/kernel/debug/kfd_fake/%s/state", scheduler);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		die(path);
+	while ((n = read(fd, l->text + size, sizeof(l->text) - 1 - size)) > 0)
+		size += (size_t)n;
+	if (n < 0)
+		die(path);
+	close(fd);
+	l->text[size] = '\0';
+}
+
+struct state {
+	bool exists;
+	int mapped, preempted, evicted, suspended;
+};
+
+static struct state state_in(const struct look *l, pid_t pid, uint32_t id)
+{
+	struct state s = { 0 };
+	char name[32];
+	const char *at;
+
+	snprintf(name, sizeof(name), "queue %d %u ", (int)pid, id);
+	at = strstr(l->text, name);
+	if (!at)
+		return s;
+	s.exists = sscanf(at + strlen(name), "mapped %d preempted %d evicted %d suspended %d",
+			  &s.mapped, &s.preempted, &s.evicted, &s.suspended) == 4;
+	return s;
+}
+
+static struct state state_of(pid_t pid, uint32_t id)
+{
+	struct look now;
+
+	look(&now);
+	return state_in(&now, pid, id);
+}
+
+static int mapped(uint32_t id)
+{
+	return state_of(getpid(), id).mapped;
+}
+
+static int number_in(const struct look *l, const char *name)
+{
+	const char *at = strstr(l->text, name);
+
+	return at ? atoi(at + strlen(name)) : -1;
+}
+
+static int number(const char *name)
+{
+	struct look now;
+
+	look(&now);
+	return number_in(&now, name);
+}
+
+static void expect_consistent(void)
+{
+	EXPECT_EQ(number("consistent"), 1);
+}
+
+/* The lowest id that is free is the next one's. */
+static uint32_t create_queue(void)
+{
+	struct look now;
+	uint32_t id = 0;
+
+	look(&now);
+	while (state_in(&now, getpid(), id).exists)
+		id++;
+	control("create %d", (int)getpid());
+	if (!state_of(getpid(), id).exists)
+		die("create");
+	return id;
+}
+
+/*
+ * /dev/kfd
+ */
+
+static int kfd;
+
+static int open_kfd(void)
+{
+	int fd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
+
+	if (fd < 0)
+		die("/dev/kfd");
+	return fd;
+}
+
+/* The result, or -errno. */
+static int call(int fd, unsigned long cmd, void *args)
+{
+	int result = ioctl(fd, cmd, args);
+
+	return result < 0 ? -errno : result;
+}
+
+static int preempt_as(uint32_t id, uint32_t type)
+{
+	struct gp_kfd_preempt_queue args = { .queue_id = id, .preempt_type = type };
+
+	return call(kfd, GP_KFD_PREEMPT_QUEUE, &args);
+}
+
+static int preempt(uint32_t id)
+{
+	return preempt_as(id, GP_KFD_PREEMPT_SAVE);
+}
+
+static int resume(uint32_t id)
+{
+	struct gp_kfd_resume_queue args = { .queue_id = id };
+
+	return call(kfd, GP_KFD_RESUME_QUEUE, &args);
+}
+
+static int destroy(uint32_t id)
+{
+	struct gp_kfd_destroy_queue args = { .queue_id = id };
+
+	return call(kfd, GP_KFD_DESTROY_QUEUE, &args);
+}
+
+static int batch(int fd, uint32_t op, pid_t pid, uint32_t *ids, uint32_t nr)
+{
+	struct gp_kfd_preempt_batch args = {
+		.queue_array_ptr = (uintptr_t)ids,
+		.num_queues = nr,
+		.op = op,
+		.pid = (uint32_t)pid,
+		.preempt_type = GP_KFD_PREEMPT_SAVE,
+	};
+
+	return call(fd, GP_KFD_PREEMPT_BATCH, &args);
+}
+
+static int batch_one(int fd, uint32_t op, pid_t pid, uint32_t id)
+{
+	return batch(fd, op, pid, &id, 1);
+}
+
+/*
+ * Another process with a queue, which lives until it is told to end
+ */
+
+struct other {
+	pid_t pid;
+	int end;
+	uint32_t id;
+};
+
+static struct other start_other(void)
+{
+	int ready[2], end[2];
+	struct other o;
+	char c;
+
+	if (pipe2(ready, O_CLOEXEC) || pipe2(end, O_CLOEXEC))
+		die("pipe");
+	o.pid = fork();
+	if (!o.pid) {
+		uint32_t id;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(end[1]);
+		kfd = open_kfd();
+		id = create_queue();
+		if (write(ready[1], &id, sizeof(id)) != sizeof(id))
+			_exit(1);
+		_exit(read(end[0], &c, 1) != 0);
+	}
+	close(ready[1]);
+	close(end[0]);
+	if (o.pid < 0 || read(ready[0], &o.id, sizeof(o.id)) != sizeof(o.id))
+		die("another process");
+	close(ready[0]);
+	o.end = end[1];
+	return o;
+}
+
+static void end_other(struct other *o)
+{
+	close(o->end);
+	waitpid(o->pid, NULL, 0);
+	/* Its queues go when the last reference to it does, a little later. */
+	while (state_of(o->pid, o->id).exists)
+		usleep(1000);
+}
+
+/* What a process does that may not or shall not do it in this one; its exit status. */
+static int in_child(int (*run)(struct other *), struct other *o)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(run(o));
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+		die("child");
+	return WEXITSTATUS(status);
+}
+
+/*
+ * Cases
+ */
+
+static uint32_t expected_types(void)
+{
+	uint32_t save = 1u << GP_KFD_PREEMPT_SAVE;
+
+	if (strcmp(scheduler, "nohws"))
+		return save;
+	return save | 1u << GP_KFD_PREEMPT_DRAIN | 1u << GP_KFD_PREEMPT_RESET;
+}
+
+static void query(void)
+{
+	struct gp_kfd_preempt_query q = { .gpu_id = 0, .pad = { 1, 2, 3 } };
+
+	EXPECT_EQ(call(kfd, GP_KFD_PREEMPT_QUERY, &q), 0);
+	EXPECT_EQ(q.version, GP_KFD_PREEMPT_VERSION);
+	EXPECT_EQ(q.features, GP_KFD_FEATURE_BATCH | GP_KFD_FEATURE_TARGET_PID |
+				      GP_KFD_FEATURE_LOGICAL_PRIORITY);
+	EXPECT_EQ(q.types, expected_types());
+	EXPECT(q.default_timeout_ms > 0);
+	EXPECT_EQ(q.pad[0] | q.pad[1] | q.pad[2], 0);
+	EXPECT(q.gpu_id != 0);
+	EXPECT_EQ(call(kfd, GP_KFD_PREEMPT_QUERY, &q), 0);
+	q.gpu_id ^= 0x5555;
+	EXPECT_EQ(call(kfd, GP_KFD_PREEMPT_QUERY, &q), -EINVAL);
+}
+
+static void numbers_that_are_none(void)
+{
+	static const unsigned int none[] = { 0x00, 0x27, 0x80, 0x86, 0x8b, 0xff };
+	char args[256] = { 0 };
+
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		EXPECT_EQ(call(kfd, _IOC(_IOC_READ | _IOC_WRITE, GP_KFD_MAGIC, none[i], 16), args),
+			  -ENOTTY);
+}
+
+static void one_queue(void)
+{
+	uint32_t a = create_queue(), b = create_queue();
+
+	EXPECT_EQ(mapped(a), 1);
+	EXPECT_EQ(preempt(a), 0);
+	EXPECT_EQ(mapped(a), 0);
+	EXPECT_EQ(mapped(b), 1);
+	EXPECT_EQ(preempt(a), -EALREADY);
+	EXPECT_EQ(resume(b), -EINVAL);
+	EXPECT_EQ(resume(a), 0);
+	EXPECT_EQ(mapped(a), 1);
+	EXPECT_EQ(resume(a), -EINVAL);
+	expect_consistent();
+	EXPECT_EQ(destroy(a), 0);
+	EXPECT_EQ(destroy(b), 0);
+}
+
+static void refusals(void)
+{
+	uint32_t id = create_queue();
+	struct gp_kfd_preempt_queue p = { .queue_id = id, .preempt_type = GP_KFD_PREEMPT_SAVE };
+	struct gp_kfd_resume_queue r = { .queue_id = id };
+
+	EXPECT_EQ(preempt(id + 1), -EINVAL);
+	EXPECT_EQ(preempt(~0u), -EINVAL);
+	EXPECT_EQ(preempt_as(id, 3), -EINVAL);
+	p.pad = 1;
+	EXPECT_EQ(call(kfd, GP_KFD_PREEMPT_QUEUE, &p), -EINVAL);
+	for (int i = 0; i < 3; i++) {
+		r.pad[i] = 1;
+		EXPECT_EQ(call(kfd, GP_KFD_RESUME_QUEUE, &r), -EINVAL);
+		r.pad[i] = 0;
+	}
+	EXPECT_EQ(call(kfd, GP_KFD_PREEMPT_QUEUE, NULL), -EFAULT);
+	EXPECT_EQ(mapped(id), 1);
+	EXPECT_EQ(destroy(id), 0);
+}
+
+static void every_type(void)
+{
+	uint32_t id = create_queue();
+
+	for (uint32_t type = 0; type <= GP_KFD_PREEMPT_SAVE; type++) {
+		bool can = expected_types() & 1u << type;
+
+		EXPECT_EQ(preempt_as(id, type), can ? 0 : -EOPNOTSUPP);
+		EXPECT_EQ(mapped(id), !can);
+		EXPECT_EQ(resume(id), can ? 0 : -EINVAL);
+		EXPECT_EQ(mapped(id), 1);
+	}
+	EXPECT_EQ(destroy(id), 0);
+}
+
+static void destroyed_while_preempted(void)
+{
+	uint32_t id = create_queue();
+
+	EXPECT_EQ(preempt(id), 0);
+	EXPECT_EQ(destroy(id), 0);
+	EXPECT_EQ(resume(id), -EINVAL);
+	expect_consistent();
+}
+
+static void several(void)
+{
+	uint32_t a = create_queue(), b = create_queue(), none = b + 1;
+	uint32_t ids[] = { a, none, b, a };
+
+	EXPECT_EQ(batch(kfd, GP_KFD_BATCH_PREEMPT, 0, ids, 4), 2);
+	EXPECT_EQ(ids[0], a);
+	EXPECT_EQ(ids[1], none | GP_KFD_QUEUE_INVALID);
+	EXPECT_EQ(ids[2], b);
+	EXPECT_EQ(ids[3], a | GP_KFD_QUEUE_INVALID);
+	EXPECT_EQ(mapped(a) + mapped(b), 0);
+	expect_consistent();
+	/* It is the same hold as that of one queue. */
+	EXPECT_EQ(preempt(a), -EALREADY);
+	EXPECT_EQ(batch_one(kfd, GP_KFD_BATCH_PREEMPT, getpid(), a), 1);
+	EXPECT_EQ(resume(a), 0);
+	EXPECT_EQ(mapped(a), 1);
+	/* One that is not held is as asked. */
+	ids[0] = a;
+	ids[1] = b;
+	EXPECT_EQ(batch(kfd, GP_KFD_BATCH_RESUME, 0, ids, 2), 2);
+	EXPECT_EQ(mapped(a) + mapped(b), 2);
+	EXPECT_EQ(batch(kfd, GP_KFD_BATCH_PREEMPT, 0, NULL, 0), 0);
+	expect_consistent();
+	EXPECT_EQ(destroy(a), 0);
+	EXPECT_EQ(destroy(b), 0);
+}
+
+static void refusals_of_several(void)
+{
+	uint32_t id = create_queue();
+	struct gp_kfd_preempt_batch args = {
+		.queue_array_ptr = (uintptr_t)&id,
+		.num_queues = 1,
+		.preempt_type = GP_KFD_PREEMPT_SAVE,
+	};
+
+	args.pad = 1;
+	EXPECT_EQ(call(kfd, GP_KFD_PREEMPT_BATCH, &args), -EINVAL);
+	args.pad = 0;
+	args.op = 2;
+	EXPECT_EQ(call(kfd, GP_KFD_PREEMPT_BATCH, &args), -EINVAL);
+	args.op = GP_KFD_BATCH_PREEMPT;
+	args.preempt_type = 3;
+	EXPECT_EQ(call(kfd, GP_KFD_PREEMPT_BATCH, &args), -EINVAL);
+	args.preempt_type = GP_KFD_PREEMPT_DRAIN;
+	if (!(expected_types() & 1u << GP_KFD_PREEMPT_DRAIN))
+		EXPECT_EQ(call(kfd, GP_KFD_PREEMPT_BATCH, &args), -EOPNOTSUPP);
+	args.preempt_type = GP_KFD_PREEMPT_SAVE;
+	args.num_queues = 1025;
+	EXPECT_EQ(call(kfd, GP_KFD_PREEMPT_BATCH, &args), -EINVAL);
+	args.num_queues = 1;
+	args.queue_array_ptr = 0;
+	EXPECT_EQ(call(kfd, GP_KFD_PREEMPT_BATCH, &args), -EINVAL);
+	args.queue_array_ptr = 8;
+	EXPECT_EQ(call(kfd, GP_KFD_PREEMPT_BATCH, &args), -EFAULT);
+	EXPECT_EQ(batch_one(kfd, GP_KFD_BATCH_PREEMPT, 1, id), -ESRCH);
+	EXPECT_EQ(batch_one(kfd, GP_KFD_BATCH_PREEMPT, 0x7ffffff, id), -ESRCH);
+	EXPECT_EQ(mapped(id), 1);
+	EXPECT_EQ(destroy(id), 0);
+}
+
+static void held_by_files(void)
+{
+	struct other o = start_other();
+	int first = open_kfd(), second = open_kfd();
+
+	EXPECT_EQ(batch_one(first, GP_KFD_BATCH_PREEMPT, o.pid, o.id), 1);
+	EXPECT_EQ(batch_one(first, GP_KFD_BATCH_PREEMPT, o.pid, o.id), 1);
+	EXPECT_EQ(batch_one(second, GP_KFD_BATCH_PREEMPT, o.pid, o.id), 1);
+	EXPECT_EQ(state_of(o.pid, o.id).mapped, 0);
+	/* What it does not hold, it does not let go. */
+	EXPECT_EQ(batch_one(kfd, GP_KFD_BATCH_RESUME, o.pid, o.id), 1);
+	EXPECT_EQ(state_of(o.pid, o.id).mapped, 0);
+	EXPECT_EQ(batch_one(first, GP_KFD_BATCH_RESUME, o.pid, o.id), 1);
+	EXPECT_EQ(state_of(o.pid, o.id).mapped, 0);
+	expect_consistent();
+	close(second);
+	EXPECT_EQ(state_of(o.pid, o.id).mapped, 1);
+	expect_consistent();
+	/* A queue that is held may go. */
+	EXPECT_EQ(batch_one(first, GP_KFD_BATCH_PREEMPT, o.pid, o.id), 1);
+	end_other(&o);
+	close(first);
+	expect_consistent();
+}
+
+static int hold_and_die(struct other *o)
+{
+	int fd = open_kfd();
+
+	return batch_one(fd, GP_KFD_BATCH_PREEMPT, o->pid, o->id) != 1 ||
+	       state_of(o->pid, o->id).mapped;
+}
+
+static void holder_dies(void)
+{
+	struct other o = start_other();
+
+	EXPECT_EQ(in_child(hold_and_die, &o), 0);
+	EXPECT_EQ(state_of(o.pid, o.id).mapped, 1);
+	expect_consistent();
+	end_other(&o);
+}
+
+static int hold_as_nobody(struct other *o)
+{
+	int fd = open_kfd();
+
+	if (setgid(NOBODY) || setuid(NOBODY))
+		return 1;
+	return batch_one(fd, GP_KFD_BATCH_PREEMPT, o->pid, o->id) != -EPERM;
+}
+
+static void holder_needs_the_right(void)
+{
+	struct other o = start_other();
+
+	EXPECT_EQ(in_child(hold_as_nobody, &o), 0);
+	EXPECT_EQ(state_of(o.pid, o.id).mapped, 1);
+	end_other(&o);
+}
+
+static int use_inherited(struct other *o)
+{
+	(void)o;
+	return resume(0) != -EBADF || preempt(0) != -EBADF ||
+	       batch_one(kfd, GP_KFD_BATCH_RESUME, 0, 0) != -EBADF;
+}
+
+static void child_has_its_own_file(void)
+{
+	EXPECT_EQ(in_child(use_inherited, NULL), 0);
+}
+
+static void evicted(void)
+{
+	uint32_t id = create_queue();
+
+	EXPECT_EQ(preempt(id), 0);
+	control("evict %d", (int)getpid());
+	EXPECT_EQ(resume(id), 0);
+	EXPECT_EQ(mapped(id), 0);
+	EXPECT_EQ(preempt(id), 0);
+	control("restore %d", (int)getpid());
+	EXPECT_EQ(mapped(id), 0);
+	expect_consistent();
+	EXPECT_EQ(resume(id), 0);
+	EXPECT_EQ(mapped(id), 1);
+	expect_consistent();
+	EXPECT_EQ(destroy(id), 0);
+}
+
+static void updated(void)
+{
+	uint32_t id = create_queue();
+	struct gp_kfd_update_queue args = {
+		.ring_base_address = 0x1000,
+		.queue_id = id,
+		.ring_size = 4096,
+		.queue_priority = 7,
+	};
+
+	EXPECT_EQ(preempt(id), 0);
+	args.queue_percentage = 100;
+	EXPECT_EQ(call(kfd, GP_KFD_UPDATE_QUEUE, &args), 0);
+	EXPECT_EQ(mapped(id), 0);
+	args.queue_percentage = 0;
+	EXPECT_EQ(call(kfd, GP_KFD_UPDATE_QUEUE, &args), 0);
+	EXPECT_EQ(resume(id), 0);
+	EXPECT_EQ(mapped(id), 0);
+	args.queue_percentage = 100;
+	EXPECT_EQ(call(kfd, GP_KFD_UPDATE_QUEUE, &args), 0);
+	EXPECT_EQ(mapped(id), 1);
+	expect_consistent();
+	EXPECT_EQ(destroy(id), 0);
+}
+
+/* What fails leaves the queue as it was, and says so. */
+static void hardware_fails(void)
+{
+	uint32_t id = create_queue();
+	int resets = number("resets");
+
+	control("fail_unmap 1");
+	EXPECT(preempt(id) < 0);
+	EXPECT_EQ(mapped(id), 1);
+	expect_consistent();
+	/* As when it fails for anybody else. */
+	EXPECT_EQ(number("resets"), resets + (strcmp(scheduler, "nohws") ? 1 : 0));
+	control("fail_unmap 1");
+	EXPECT_EQ(batch_one(kfd, GP_KFD_BATCH_PREEMPT, 0, id), 0);
+	EXPECT_EQ(mapped(id), 1);
+	expect_consistent();
+	control("fail_unmap 0");
+	EXPECT_EQ(preempt(id), 0);
+	EXPECT_EQ(resume(id), 0);
+	EXPECT_EQ(destroy(id), 0);
+}
+
+/*
+ * A debugger
+ */
+
+static int debug(uint32_t op, struct gp_kfd_dbg_trap *args)
+{
+	args->pid = (uint32_t)getpid();
+	args->op = op;
+	return call(kfd, GP_KFD_DBG_TRAP, args);
+}
+
+static int suspend_or_resume(bool suspend, uint32_t id)
+{
+	struct gp_kfd_dbg_trap args = { 0 };
+
+	if (suspend) {
+		args.suspend_queues.queue_array_ptr = (uintptr_t)&id;
+		args.suspend_queues.num_queues = 1;
+		return debug(GP_KFD_DBG_SUSPEND_QUEUES, &args);
+	}
+	args.resume_queues.queue_array_ptr = (uintptr_t)&id;
+	args.resume_queues.num_queues = 1;
+	return debug(GP_KFD_DBG_RESUME_QUEUES, &args);
+}
+
+static void start_debugging(int wake)
+{
+	struct gp_kfd_runtime_info info;
+	struct gp_kfd_runtime_enable runtime = { .mode_mask = GP_KFD_RUNTIME_ENABLE_MODE };
+	struct gp_kfd_dbg_trap args = { 0 };
+
+	EXPECT_EQ(call(kfd, GP_KFD_RUNTIME_ENABLE, &runtime), 0);
+	args.enable.rinfo_ptr = (uintptr_t)&info;
+	args.enable.rinfo_size = sizeof(info);
+	args.enable.dbg_fd = (uint32_t)wake;
+	EXPECT_EQ(debug(GP_KFD_DBG_ENABLE, &args), 0);
+}
+
+/* A queue that is new is not suspended: it is not, once somebody has looked. */
+static void look_at_queues(void)
+{
+	struct gp_kfd_queue_snapshot entries[RANDOM_QUEUES];
+	struct gp_kfd_dbg_trap args = { 0 };
+
+	args.snapshot.exception_mask = GP_KFD_EC_MASK(GP_KFD_EC_QUEUE_NEW);
+	args.snapshot.snapshot_buf_ptr = (uintptr_t)entries;
+	args.snapshot.num_entries = RANDOM_QUEUES;
+	args.snapshot.entry_size = sizeof(entries[0]);
+	EXPECT_EQ(debug(GP_KFD_DBG_GET_QUEUE_SNAPSHOT, &args), 0);
+}
+
+static void stop_debugging(void)
+{
+	struct gp_kfd_runtime_enable runtime = { 0 };
+	struct gp_kfd_dbg_trap args = { 0 };
+
+	EXPECT_EQ(debug(GP_KFD_DBG_DISABLE, &args), 0);
+	EXPECT_EQ(call(kfd, GP_KFD_RUNTIME_ENABLE, &runtime), 0);
+}
+
+static void suspended(void)
+{
+	int wake[2];
+	uint32_t id;
+
+	if (pipe2(wake, O_CLOEXEC))
+		die("pipe");
+	start_debugging(wake[1]);
+	id = create_queue();
+	look_at_queues();
+	EXPECT_EQ(suspend_or_resume(true, id), 1);
+	EXPECT_EQ(preempt(id), 0);
+	EXPECT_EQ(state_of(getpid(), id).suspended, 1);
+	EXPECT_EQ(suspend_or_resume(false, id), 1);
+	EXPECT_EQ(mapped(id), 0);
+	EXPECT_EQ(suspend_or_resume(true, id), 1);
+	EXPECT_EQ(resume(id), 0);
+	EXPECT_EQ(mapped(id), 0);
+	expect_consistent();
+	EXPECT_EQ(suspend_or_resume(false, id), 1);
+	EXPECT_EQ(mapped(id), 1);
+	expect_consistent();
+	EXPECT_EQ(destroy(id), 0);
+	stop_debugging();
+	close(wake[0]);
+	close(wake[1]);
+}
+
+/*
+ * Anything after anything
+ */
+
+struct model {
+	uint32_t id;
+	bool exists, own, held, suspended;
+};
+
+static bool can_debug(void)
+{
+	return strcmp(scheduler, "nohws");
+}
+
+static void random_queue_step(struct model *m, unsigned int what)
+{
+	switch (what) {
+	case 0:
+		EXPECT_EQ(preempt(m->id), m->own ? -EALREADY : 0);
+		m->own = true;
+		break;
+	case 1:
+		EXPECT_EQ(resume(m->id), m->own ? 0 : -EINVAL);
+		m->own = false;
+		break;
+	case 2:
+		EXPECT_EQ(batch_one(kfd, GP_KFD_BATCH_PREEMPT, 0, m->id), 1);
+		m->own = true;
+		break;
+	case 3:
+		EXPECT_EQ(batch_one(kfd, GP_KFD_BATCH_RESUME, 0, m->id), 1);
+		m->own = false;
+		break;
+	case 4:
+	case 5:
+		if (!can_debug())
+			break;
+		EXPECT_EQ(suspend_or_resume(what == 4, m->id), 1);
+		m->suspended = what == 4;
+		break;
+	case 6:
+		if (m->suspended) /* would wait for the debugger, which this is */
+			break;
+		EXPECT_EQ(destroy(m->id), 0);
+		m->exists = false;
+		break;
+	}
+}
+
+static void check_model(const struct look *now, const struct model *m, bool is_evicted)
+{
+	struct state s = state_in(now, getpid(), m->id);
+
+	EXPECT_EQ(s.exists, m->exists);
+	EXPECT_EQ(s.preempted, m->own || m->held);
+	EXPECT_EQ(s.suspended, m->suspended);
+	EXPECT_EQ(s.evicted, is_evicted);
+	EXPECT_EQ(s.mapped, !m->own && !m->held && !m->suspended && !is_evicted);
+}
+
+/* What another process is asked for: to hold a queue, to resume it, or to close its file. */
+struct order {
+	char what; /* 'h', 'r', 'c' */
+	uint32_t id;
+};
+
+static void serve_holds(int in, int out, pid_t of)
+{
+	int fd = open_kfd(), result;
+	struct order o;
+
+	while (read(in, &o, sizeof(o)) == sizeof(o)) {
+		if (o.what == 'h') {
+			result = batch_one(fd, GP_KFD_BATCH_PREEMPT, of, o.id);
+		} else if (o.what == 'r') {
+			result = batch_one(fd, GP_KFD_BATCH_RESUME, of, o.id);
+		} else {
+			close(fd);
+			fd = open_kfd();
+			result = 1;
+		}
+		if (write(out, &result, sizeof(result)) != sizeof(result))
+			break;
+	}
+	_exit(0);
+}
+
+struct holder {
+	pid_t pid;
+	int orders, answers;
+};
+
+static struct holder start_holder(void)
+{
+	int orders[2], answers[2];
+	pid_t of = getpid();
+	struct holder h;
+
+	if (pipe2(orders, O_CLOEXEC) || pipe2(answers, O_CLOEXEC))
+		die("pipe");
+	h.pid = fork();
+	if (!h.pid) {
+		close(orders[1]);
+		serve_holds(orders[0], answers[1], of);
+	}
+	if (h.pid < 0)
+		die("fork");
+	close(orders[0]);
+	close(answers[1]);
+	h.orders = orders[1];
+	h.answers = answers[0];
+	return h;
+}
+
+static int order(const struct holder *h, char what, uint32_t id)
+{
+	struct order o = { .what = what, .id = id };
+	int result = -1;
+
+	if (write(h->orders, &o, sizeof(o)) != sizeof(o) ||
+	    read(h->answers, &result, sizeof(result)) != sizeof(result))
+		die("holder");
+	return result;
+}
+
+static void random_step(struct model *queues, const struct holder *h, bool *is_evicted)
+{
+	struct model *m = &queues[(unsigned int)rand() % RANDOM_QUEUES];
+	unsigned int what = (unsigned int)rand() % 12;
+	struct look now;
+
+	if (what == 10) {
+		control(*is_evicted ? "restore %d" : "evict %d", (int)getpid());
+		*is_evicted = !*is_evicted;
+	} else if (what == 11) {
+		EXPECT_EQ(order(h, 'c', 0), 1);
+		for (int i = 0; i < RANDOM_QUEUES; i++)
+			queues[i].held = false;
+	} else if (!m->exists) {
+		m->id = create_queue();
+		m->exists = true;
+		m->own = m->held = m->suspended = false;
+		if (can_debug())
+			look_at_queues();
+	} else if (what >= 7) {
+		m->held = what != 9;
+		EXPECT_EQ(order(h, m->held ? 'h' : 'r', m->id), 1);
+	} else {
+		random_queue_step(m, what);
+	}
+	look(&now);
+	for (int i = 0; i < RANDOM_QUEUES; i++)
+		if (queues[i].exists)
+			check_model(&now, &queues[i], *is_evicted);
+	EXPECT_EQ(number_in(&now, "consistent"), 1);
+}
+
+static int nr_steps = DEFAULT_STEPS;
+
+static void anything_after_anything(void)
+{
+	struct model queues[RANDOM_QUEUES] = { 0 };
+	struct holder h = start_holder();
+	bool is_evicted = false;
+	int wake[2];
+
+	if (pipe2(wake, O_CLOEXEC))
+		die("pipe");
+	if (can_debug())
+		start_debugging(wake[1]);
+	srand(1);
+	for (int i = 0; i < nr_steps && !failures; i++)
+		random_step(queues, &h, &is_evicted);
+	if (is_evicted)
+		control("restore %d", (int)getpid());
+	for (int i = 0; i < RANDOM_QUEUES; i++)
+		if (queues[i].suspended)
+			EXPECT_EQ(suspend_or_resume(false, queues[i].id), 1);
+	for (int i = 0; i < RANDOM_QUEUES; i++)
+		if (queues[i].exists)
+			EXPECT_EQ(destroy(queues[i].id), 0);
+	if (can_debug())
+		stop_debugging();
+	close(h.orders);
+	waitpid(h.pid, NULL, 0);
+	close(h.answers);
+	close(wake[0]);
+	close(wake[1]);
+	expect_consistent();
+}
+
+static void run(const char *name, void (*body)(void))
+{
+	int before = failures;
+
+	current_case = name;
+	body();
+	printf("%s %s %s\n", failures == before ? "ok" : "not ok", scheduler, name);
+	fflush(stdout);
+}
+
+#define RUN(name) run(#name, name)
+
+int main(int argc, char **argv)
+{
+	if (argc < 2 || argc > 3) {
+		fprintf(stderr, "usage: preempt hws|mes|nohws [STEPS]\n");
+		return 2;
+	}
+	scheduler = argv[1];
+	current_case = "start";
+	if (argc == 3)
+		nr_steps = atoi(argv[2]);
+	control("present 1");
+	kfd = open_kfd();
+	RUN(query);
+	RUN(numbers_that_are_none);
+	RUN(one_queue);
+	RUN(refusals);
+	RUN(every_type);
+	RUN(destroyed_while_preempted);
+	RUN(several);
+	RUN(refusals_of_several);
+	RUN(held_by_files);
+	RUN(holder_dies);
+	RUN(holder_needs_the_right);
+	RUN(child_has_its_own_file);
+	RUN(evicted);
+	RUN(updated);
+	RUN(hardware_fails);
+	if (can_debug())
+		RUN(suspended);
+	RUN(anything_after_anything);
+	control("present 0");
+	return failures ? 1 : 0;
+}
