@@ -2,7 +2,6 @@
 #include "emu/kfd/node.h"
 
 #include "base/clock.h"
-#include "base/latency.h"
 #include "emu/kfd/doorbell.h"
 #include "emu/kfd/queue.h"
 #include "emu/kfd/trace.h"
@@ -203,8 +202,6 @@ static void *front_end(void *arg)
 	struct rest r = { .idle_since = gp__clock_ns() };
 	struct emu_look look;
 
-	/* As a packet processor, it does not wait for the compute units that it gives work to. */
-	gp__prefer_latency();
 	while (!atomic_load(&n->quit)) {
 		uint64_t now;
 
