@@ -116,17 +116,31 @@ static void arm(struct emu_watch *w, bool *blind)
 	w->uffd = -1;
 }
 
-/* Whoever has faulted goes on. */
-static void disarm(struct emu_watch *w)
+/* False: nobody has faulted since. */
+static bool take_faults(const struct emu_watch *w)
 {
 	struct uffd_msg msg;
+	bool any = false;
 
+	while (read(w->uffd, &msg, sizeof(msg)) == sizeof(msg))
+		any = true;
+	return any;
+}
+
+/*
+ * Whoever has faulted goes on. One who faults while the protection goes may fall asleep after all
+ * were woken: on a page that was never written to, the kernel takes him for one who has to wait.
+ * So whoever is found is woken once more; and who comes later is found before the next sleep.
+ */
+static void disarm(struct emu_watch *w)
+{
 	if (!w->armed)
 		return;
-	while (protect(w, false) == -EAGAIN)
-		;
-	while (read(w->uffd, &msg, sizeof(msg)) == sizeof(msg))
-		;
+	take_faults(w);
+	do {
+		while (protect(w, false) == -EAGAIN)
+			;
+	} while (take_faults(w));
 	w->armed = false;
 }
 
