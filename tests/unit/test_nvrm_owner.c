@@ -23,7 +23,10 @@ static uint32_t last_handle;
 static struct {
 	uint32_t added, removed, id, nr_channels;
 	char uuid[GP__NVRM_UUID_MAX], cannot[128];
+	uint32_t device_of; /* when one is removed, another thread makes a device of this client */
 } seen;
+
+static uint32_t make(uint32_t client, uint32_t parent, uint32_t class, const void *params);
 
 static void added(void *data, const struct gp__nvrm_group_info *group)
 {
@@ -39,6 +42,8 @@ static void removed(void *data, const struct gp__nvrm_group_info *group)
 	(void)data;
 	seen.removed++;
 	seen.id = group->id;
+	if (seen.device_of)
+		make(seen.device_of, seen.device_of, GP__NVRM_CLASS_DEVICE, NULL);
 }
 
 static void cannot(void *data, const char *why)
@@ -301,6 +306,23 @@ static void test_free_of_a_channel(void **state)
 	assert_int_equal(fake_rm_find(c.client, c.group)->slice, 2048);
 	assert_int_equal(set(GP__NVRM_HOLD, c.id), 0);
 	assert_int_equal(count(&c, FAKE_RM_HELD), COMPUTE);
+}
+
+/* What has been told to be removed is not added for what another thread does at that moment. */
+static void test_free_while_another_makes(void **state)
+{
+	(void)state;
+	for (int what = 0; what < 2; what++) {
+		uint32_t other = make(0, 0, GP__NVRM_CLASS_ROOT_CLIENT, NULL), before = seen.added;
+		struct context c = make_context();
+
+		seen.device_of = other;
+		end(c.client, what ? c.group : c.client);
+		seen.device_of = 0;
+		assert_int_equal(seen.added, before + 1);
+		assert_int_equal(gp__nvrm_owner_list(owner, NULL, 0), 0);
+		end(other, other);
+	}
 }
 
 static void test_free_that_fails(void **state)
@@ -570,6 +592,7 @@ int main(void)
 		CASE(test_several),
 		CASE(test_free_of_each),
 		CASE(test_free_of_a_channel),
+		CASE(test_free_while_another_makes),
 		CASE(test_free_that_fails),
 		CASE(test_handle_given_again),
 		CASE(test_programs_own_slice),

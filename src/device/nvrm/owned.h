@@ -68,6 +68,9 @@ struct gp__nvrm_owner {
 	pthread_mutex_t lock;
 	struct gp__nvrm_object *objects; /* the newest first */
 	uint32_t last_id, last_free;
+	/* Frees that have told of what they take, and have not marked it yet: nothing is added
+	 * meanwhile, as it might be just that. */
+	uint32_t nr_telling;
 	bool cannot; /* for good; it was said why */
 };
 

@@ -35,7 +35,8 @@ static void tell_added(struct gp__nvrm_owner *o)
 	do {
 		found = false;
 		pthread_mutex_lock(&o->lock);
-		for (struct gp__nvrm_object *x = o->objects; x && !found; x = x->next) {
+		for (struct gp__nvrm_object *x = o->objects; x && !found && !o->nr_telling;
+		     x = x->next) {
 			if (x->kind != GP__NVRM_GROUP || x->told || !gp__nvrm_is_ready(o, x))
 				continue;
 			gp__nvrm_name_gpu(o, x);
@@ -374,8 +375,10 @@ static bool begin_to_go(struct gp__nvrm_owner *o, const struct gp__nvrm_free *ca
 
 	pthread_mutex_lock(&o->lock);
 	x = gp__nvrm_find(o, call->client, call->object);
-	if (x)
+	if (x) {
 		*what = *x;
+		o->nr_telling++;
+	}
 	pthread_mutex_unlock(&o->lock);
 	return x != NULL;
 }
@@ -386,6 +389,7 @@ static uint32_t mark_going(struct gp__nvrm_owner *o, const struct gp__nvrm_free 
 	uint32_t mark = 0;
 
 	pthread_mutex_lock(&o->lock);
+	o->nr_telling--;
 	top = gp__nvrm_find(o, call->client, call->object);
 	if (top) {
 		let_go(o, is_affected, top);
@@ -459,6 +463,7 @@ static int free_object(struct gp__nvrm_owner *o, int fd, unsigned long request, 
 	}
 	tell_removed(o, is_affected_by_copy, &what);
 	mark = mark_going(o, &call);
+	tell_added(o); /* of others, that came meanwhile */
 	result = o->next(fd, request, args);
 	err = errno;
 	if (mark)
