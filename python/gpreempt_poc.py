@@ -15,6 +15,7 @@ Only the standard library is needed. GPREEMPT_POC_LIB names the library where it
 """
 import ctypes
 import ctypes.util
+import errno
 import os
 import threading
 import time
@@ -24,6 +25,9 @@ from typing import List, Optional
 __all__ = ["GPreemptError", "GPreemptScheduler", "OnlineTask", "QueueInfo", "cleanup",
            "find_queues_by_priority", "find_queues_by_tag", "get_all_queues", "init",
            "queue_pid", "resume_queues", "suspend_queues", "warning"]
+
+
+GOING_S = 0.1  # how long a program that is being killed may still be listed
 
 
 class GPreemptError(OSError):
@@ -284,10 +288,7 @@ class GPreemptScheduler:
 
     def _without_gone(self, queue_ids, error):
         """Those that are left to try. What a queue that is there is refused for is an error."""
-        try:
-            gone = set(error.queue_ids) - {q.queue_id for q in get_all_queues()}
-        except GPreemptError:
-            gone = set()
+        gone = self._gone(error)
         if not gone:
             self.errors.append(error)
             self._say(str(error))
@@ -296,6 +297,20 @@ class GPreemptScheduler:
             self.offline_queues = [q for q in self.offline_queues if q.queue_id not in gone]
         self._say(f"{len(gone)} offline queues are gone")
         return [q for q in queue_ids if q not in gone]
+
+    def _gone(self, error):
+        """Those it is about that are on no list any more."""
+        # While a program is being killed, the driver refuses its queues and still lists them.
+        ends = error.errno in (errno.ENOENT, errno.ESRCH)
+        deadline = time.monotonic() + (GOING_S if ends else 0)
+        while True:
+            try:
+                gone = set(error.queue_ids) - {q.queue_id for q in get_all_queues()}
+            except GPreemptError:
+                return set()
+            if gone or time.monotonic() >= deadline:
+                return gone
+            time.sleep(GOING_S / 20)
 
     def _say(self, sentence):
         if self.verbose:

@@ -2,12 +2,18 @@
 #include "poc/poc.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "device/kfd/list.h"
 
 _Static_assert(sizeof(((queue_info_t *)0)->tag) == GP__KFD_TAG_MAX, "tags fit");
+
+bool gp__poc_has_ended(pid_t pid)
+{
+	return kill(pid, 0) && errno == ESRCH;
+}
 
 static bool describe(struct gp__poc *p, const struct gp__kfd_listed *q, queue_info_t *info)
 {
@@ -33,7 +39,7 @@ static int copy(struct gp__poc *p, struct gp__poc_request *r, const struct gp__k
 	for (size_t i = 0; i < list->nr; i++) {
 		const struct gp__kfd_listed *q = &list->queue[i];
 
-		if (!gp__kfd_is_compute(q->type))
+		if (!gp__kfd_is_compute(q->type) || gp__poc_has_ended(q->pid))
 			continue;
 		if (!describe(p, q, &r->queues[r->nr_queues++]))
 			return gp__poc_fail(r->error, EOVERFLOW,

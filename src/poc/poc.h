@@ -130,6 +130,9 @@ int gp__poc_suspend(struct gp__poc *p, struct gp__poc_request *r);
 int gp__poc_resume(struct gp__poc *p, struct gp__poc_request *r);
 int gp__poc_list(struct gp__poc *p, struct gp__poc_request *r);
 
+/* The driver may be slower to forget a queue than its program was to end. */
+bool gp__poc_has_ended(pid_t pid);
+
 /* The program's entry, NULL: its queues were never suspended, or it has ended. */
 struct gp__poc_target *gp__poc_target_find(struct gp__poc *p, pid_t pid);
 /* The same, which begins to control it where need be. NULL: the error is told. */

@@ -6,7 +6,6 @@
 #include "poc/poc.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -136,12 +135,11 @@ int gp__poc_suspend(struct gp__poc *p, struct gp__poc_request *r)
  * Resuming
  */
 
-/* The driver may be slower to forget a queue than its program was to end. */
 static bool is_there(uint32_t id)
 {
 	char path[96];
 
-	if (kill(gp__poc_id_pid(id), 0) && errno == ESRCH)
+	if (gp__poc_has_ended(gp__poc_id_pid(id)))
 		return false;
 	snprintf(path, sizeof(path), "/sys/class/kfd/kfd/proc/%d/queues/%u",
 		 (int)gp__poc_id_pid(id), gp__poc_id_kfd(id));
