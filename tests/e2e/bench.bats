@@ -6,6 +6,25 @@ setup() {
 	: "${GPREEMPT:=build/src/cli/gpreempt}"
 }
 
+# What benchmark $1 measures in a hurry, with these options: looked at by the Python on standard
+# input, for which it is d.
+check_bench() {
+	local name=$1 out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err
+
+	"$GPREEMPT" bench "$@" --quick --json >"$out" 2>"$err" || {
+		grep -q "has no kernels" "$err" "$out" && skip "no kernels"
+		cat "$err"
+		return 1
+	}
+	{
+		echo "import json"
+		echo "d = json.load(open('$out'))"
+		echo "assert list(d)[:2] == ['schema', 'bench'], d"
+		echo "assert d['schema'] == 1 and d['bench'] == '$name', d"
+		cat
+	} | python3 -
+}
+
 @test "bench without a name lists the benchmarks" {
 	run "$GPREEMPT" bench
 	[ "$status" -eq 0 ]
@@ -15,11 +34,8 @@ setup() {
 }
 
 @test "bench base: the JSON envelope, its order and its values" {
-	"$GPREEMPT" bench base --quick --json | python3 -c '
-import json, sys
-d = json.load(sys.stdin)
-assert list(d)[:2] == ["schema", "bench"], d
-assert d["schema"] == 1 and d["bench"] == "base" and d["device"] == "host"
+	check_bench base <<'END'
+assert d["device"] == "host"
 rows = d["results"]
 assert {r["state"] for r in rows} == {"hot", "cold", "pairs"}
 for r in rows:
@@ -28,16 +44,14 @@ for r in rows:
 pair = [r for r in rows if r["state"] == "pairs"][0]
 assert pair["ratio_lo"] <= pair["ratio"] <= pair["ratio_hi"]
 assert all(r["ratio"] is None for r in rows if r["state"] != "pairs")
-'
+END
 }
 
 @test "too few repeats for an interval: null, and - for people" {
-	"$GPREEMPT" bench base --quick --repeats 3 --json | python3 -c '
-import json, sys
-d = json.load(sys.stdin)
+	check_bench base --repeats 3 <<'END'
 assert d["repeats"] == 3
 assert all(r["time_lo_ns"] is None for r in d["results"])
-'
+END
 	run "$GPREEMPT" bench base --quick --repeats 3
 	[ "$status" -eq 0 ]
 	[[ $output == *"quick: a check, not a measurement"* ]]
@@ -72,15 +86,7 @@ assert all(r["time_lo_ns"] is None for r in d["results"])
 }
 
 @test "bench emu-kfd: on a machine of its own, every way of stopping, and none left behind" {
-	"$GPREEMPT" bench emu-kfd --quick --json >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" || {
-		grep -q "has no kernels" "$BATS_TEST_TMPDIR/err" "$BATS_TEST_TMPDIR/out" && skip "no kernels"
-		cat "$BATS_TEST_TMPDIR/err"
-		false
-	}
-	python3 - "$BATS_TEST_TMPDIR/out" <<'END'
-import json, sys
-d = json.load(open(sys.argv[1]))
-assert d["schema"] == 1 and d["bench"] == "emu-kfd"
+	check_bench emu-kfd <<'END'
 rows = d["results"]
 for way in "update", "dbgtrap", "preempt":
     for verb in "stop", "start":
@@ -94,15 +100,7 @@ END
 }
 
 @test "bench preempt: every way through the owner and without, by waves" {
-	"$GPREEMPT" bench preempt --device emu --quick --json >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" || {
-		grep -q "has no kernels" "$BATS_TEST_TMPDIR/err" "$BATS_TEST_TMPDIR/out" && skip "no kernels"
-		cat "$BATS_TEST_TMPDIR/err"
-		false
-	}
-	python3 - "$BATS_TEST_TMPDIR/out" <<'END'
-import json, sys
-d = json.load(open(sys.argv[1]))
-assert d["schema"] == 1 and d["bench"] == "preempt"
+	check_bench preempt --device emu <<'END'
 rows = d["results"]
 for way in "update", "dbgtrap", "preempt":
     for verb in "stop", "start":
@@ -116,15 +114,7 @@ END
 }
 
 @test "bench decide-e2e: each hop from the doorbell on, hot and after a pause" {
-	"$GPREEMPT" bench decide-e2e --quick --json >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" || {
-		grep -q "has no kernels" "$BATS_TEST_TMPDIR/err" "$BATS_TEST_TMPDIR/out" && skip "no kernels"
-		cat "$BATS_TEST_TMPDIR/err"
-		false
-	}
-	python3 - "$BATS_TEST_TMPDIR/out" <<'END'
-import json, sys
-d = json.load(open(sys.argv[1]))
-assert d["schema"] == 1 and d["bench"] == "decide-e2e"
+	check_bench decide-e2e <<'END'
 rows = {(r["by"], r["state"], r["hop"]): r for r in d["results"]}
 hops = ["seen", "decided", "delivered", "stopped"]
 ways = list(dict.fromkeys(r["by"] for r in d["results"]))
@@ -140,15 +130,7 @@ END
 }
 
 @test "bench join: a program joined and not, in pairs, while another is held" {
-	"$GPREEMPT" bench join --quick --json >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" || {
-		grep -q "has no kernels" "$BATS_TEST_TMPDIR/err" "$BATS_TEST_TMPDIR/out" && skip "no kernels"
-		cat "$BATS_TEST_TMPDIR/err"
-		false
-	}
-	python3 - "$BATS_TEST_TMPDIR/out" <<'END'
-import json, sys
-d = json.load(open(sys.argv[1]))
-assert d["schema"] == 1 and d["bench"] == "join"
+	check_bench join <<'END'
 joined, bare = d["results"]
 assert joined["program"] == "joined" and bare["program"] == "bare"
 for r in joined, bare:
@@ -161,15 +143,7 @@ END
 }
 
 @test "bench levels: at Lv3 the urgent stream is more than three times as fast" {
-	"$GPREEMPT" bench levels --device emu --quick --json >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" || {
-		grep -q "has no kernels" "$BATS_TEST_TMPDIR/err" "$BATS_TEST_TMPDIR/out" && skip "no kernels"
-		cat "$BATS_TEST_TMPDIR/err"
-		false
-	}
-	python3 - "$BATS_TEST_TMPDIR/out" <<'END'
-import json, sys
-d = json.load(open(sys.argv[1]))
-assert d["schema"] == 1 and d["bench"] == "levels"
+	check_bench levels --device emu <<'END'
 assert d["device"] == "emulated aldebaran, 1 compute unit", d["device"]
 rows = {r["level"]: r for r in d["results"]}
 assert list(rows) == ["none", "Lv1", "Lv2 drain", "Lv2 flush", "Lv3"]
@@ -196,10 +170,8 @@ END
 }
 
 @test "bench monitor: each number of queues in each state, and no CPU without queues" {
-	"$GPREEMPT" bench monitor --quick --json | python3 -c '
-import json, sys
-d = json.load(sys.stdin)
-assert d["schema"] == 1 and d["bench"] == "monitor" and d["device"] == "host"
+	check_bench monitor <<'END'
+assert d["device"] == "host"
 rows = {(r["queues"], r["state"]): r for r in d["results"]}
 for queues in 1, 100, 1000:
     for state in "busy", "idle":
@@ -210,14 +182,12 @@ for queues in 1, 100, 1000:
 none = rows[0, "none"]
 assert none["looks_per_s"] == 0 and none["cpu_percent"] == 0 and none["cpu_us_per_look"] is None
 assert d["calm_cpu_percent"] < 1
-'
+END
 }
 
 @test "bench scale: each program's queues are stopped and run again, round by round" {
-	"$GPREEMPT" bench scale --quick --json | python3 -c '
-import json, sys
-d = json.load(sys.stdin)
-assert d["schema"] == 1 and d["bench"] == "scale" and d["device"] == "host"
+	check_bench scale <<'END'
+assert d["device"] == "host"
 rows = {(r["gpus"], r["order"]): r for r in d["results"]}
 assert list(rows) == [(1, "stop"), (1, "run"), (8, "stop"), (8, "run")], rows
 for r in rows.values():
@@ -226,15 +196,13 @@ for r in rows.values():
     assert r["decisions"] > 10000, r
     assert 0 < r["decided_p50_us"] <= r["decided_p99_us"] <= r["decided_max_us"], r
 assert isinstance(d["later_than_10_ms"], int)
-'
+END
 }
 
 @test "bench seed004: each situation has what was measured, and the steps are right" {
 	[ -x "${WORKLOADS:-build/src/demo}/online_server" ] || skip "its programs are not built"
-	"$GPREEMPT" bench seed004 --quick --json | python3 -c '
-import json, sys
-d = json.load(sys.stdin)
-assert d["bench"] == "seed004" and d["device"].startswith("emulated gfx90a"), d
+	check_bench seed004 <<'END'
+assert d["device"].startswith("emulated gfx90a"), d
 rows = {r["situation"]: r for r in d["results"]}
 by_scheduler = ["preempted", "the same by ioctl"]
 assert list(rows) == ["online alone", "offline alone", "together"] + by_scheduler, rows
@@ -243,29 +211,25 @@ for name, r in rows.items():
     assert (r["offline_steps_per_s"] is None) == (name in ("online alone", "the same by ioctl")), r
     assert (r["suspend_p50_ms"] is None) == (name not in by_scheduler), r
 assert isinstance(d["offline_loss_percent"], float)
-'
+END
 }
 
 @test "bench streams: each level of a HIP program has a row" {
 	[ -x "$BUILD_DIR/tests/rocm/hip_levels" ] || skip "no hipcc that builds for gfx90a"
-	"$GPREEMPT" bench streams --quick --json | python3 -c '
-import json, sys
-d = json.load(sys.stdin)
-assert d["bench"] == "streams" and d["device"].startswith("emulated gfx90a"), d
+	check_bench streams <<'END'
+assert d["device"].startswith("emulated gfx90a"), d
 rows = {r["level"]: r for r in d["results"]}
 assert list(rows) == ["none", "Lv1", "Lv2", "Lv3"], d
 for r in d["results"]:
     assert r["high_ms"] > 0 and r["low_ms"] > 0 and r["high_jobs"] and r["low_jobs"], r
 assert d["low_over_high_lv3"] == rows["Lv3"]["low_over_high"], d
-'
+END
 }
 
 @test "bench launch: doorbells, launches and windows have their rows" {
 	[ -x "$BUILD_DIR/tests/rocm/hsa_launches" ] || skip "no libhsa-runtime-dev, or no clang-19"
-	"$GPREEMPT" bench launch --quick --json | python3 -c '
-import json, sys
-d = json.load(sys.stdin)
-assert d["bench"] == "launch" and d["device"].startswith("emulated gfx90a"), d
+	check_bench launch <<'END'
+assert d["device"].startswith("emulated gfx90a"), d
 rows = {r["what"]: r for r in d["results"]}
 wakes = ["futex wake", "doorbell until told", "told until order"]
 assert list(rows)[:6] == wakes + ["not joined", "joined", "window 1"], d
@@ -275,5 +239,5 @@ for name, r in rows.items():
     assert (r["added_percent"] is None) == (name in wakes + ["not joined"]), r
 assert d["joined"]["pairs"] == 2 and d["joined"]["percent_lo"] is None, d
 assert isinstance(d["seen_over_futex_us"], float), d
-'
+END
 }
