@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "emu/protocol.h"
 #include "join/wish.h"
+#include "machine.h"
 #include "wire/client.h"
 
 #define PART_VARIABLE "GPREEMPT_BENCH_PART"
@@ -174,6 +175,25 @@ void cast_daemon_end(struct cast_daemon *d)
 	unlink(d->socket);
 	rmdir(d->folder);
 	*d = (struct cast_daemon){ 0 };
+}
+
+int cast_measure(struct gp__bench_run *run, const struct cast_scene *scene)
+{
+	struct cast_daemon daemon;
+	int err;
+
+	if (access(scene->program, X_OK))
+		return gp__bench_fail(run, -ENOENT, "its program is not built: %s", scene->remedy);
+	if (!bench_is_on_machine())
+		return gp__bench_fail(run, bench_run_on_machine(scene->cus),
+				      "no machine can be started");
+	gp__bench_device(run, scene->device);
+	err = cast_daemon_start(&daemon, -1);
+	if (err)
+		return gp__bench_fail(run, err, "gpreemptd cannot be started");
+	err = scene->measure(run);
+	cast_daemon_end(&daemon);
+	return err;
 }
 
 /*

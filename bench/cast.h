@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/bench.h"
 #include "wire/wire.h"
 
 /*
@@ -29,6 +30,15 @@ struct cast_daemon {
 /* Listens when this returns, and is $GPREEMPT_SOCKET from then on. @cpu: -1 is any. 0 or -errno. */
 int cast_daemon_start(struct cast_daemon *d, int cpu);
 void cast_daemon_end(struct cast_daemon *d);
+
+/* What is measured on a machine of its own, beside a daemon. */
+struct cast_scene {
+	const char *program, *remedy; /* what it starts; and where that is not built, what helps */
+	const char *cus, *device; /* how many compute units, and what readers are told */
+	int (*measure)(struct gp__bench_run *run);
+};
+
+int cast_measure(struct gp__bench_run *run, const struct cast_scene *scene); /* 0 or -errno */
 
 /*
  * Programs

@@ -7,7 +7,6 @@
  */
 #include "benches.h"
 #include "cast.h"
-#include "machine.h"
 
 #include "base/json.h"
 
@@ -265,29 +264,27 @@ static int measure_windows(struct gp__bench_run *run, double alone_ns)
 	return err;
 }
 
-int bench_launch(struct gp__bench_run *run)
+static int measure(struct gp__bench_run *run)
 {
-	struct cast_daemon daemon;
 	double alone_ns = 0;
-	int err;
+	int err = measure_seen(run);
 
-	if (access(PROGRAM, X_OK))
-		return gp__bench_fail(run, -ENOENT,
-				      "its program is not built: it needs libhsa-runtime-dev and "
-				      "clang-19, and then 'meson setup --reconfigure'");
-	if (!bench_is_on_machine())
-		return gp__bench_fail(run, bench_run_on_machine(CUS), "no machine can be started");
-	gp__bench_device(run, "emulated gfx90a, " CUS " compute unit");
-	err = cast_daemon_start(&daemon, -1);
-	if (err)
-		return gp__bench_fail(run, err, "gpreemptd cannot be started");
-	err = measure_seen(run);
 	if (!err)
 		err = measure_pairs(run, &alone_ns);
 	if (!err)
 		err = measure_windows(run, alone_ns);
-	cast_daemon_end(&daemon);
 	return err;
+}
+
+int bench_launch(struct gp__bench_run *run)
+{
+	const struct cast_scene scene = {
+		PROGRAM,
+		"it needs libhsa-runtime-dev and clang-19, and then 'meson setup --reconfigure'",
+		CUS, "emulated gfx90a, " CUS " compute unit", measure
+	};
+
+	return cast_measure(run, &scene);
 }
 
 #else

@@ -7,7 +7,6 @@
  */
 #include "benches.h"
 #include "cast.h"
-#include "machine.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -97,22 +96,11 @@ static int measure(struct gp__bench_run *run)
 
 int bench_streams(struct gp__bench_run *run)
 {
-	struct cast_daemon daemon;
-	int err;
+	const struct cast_scene scene = { PROGRAM,
+					  "it needs hipcc, and then 'meson setup --reconfigure'",
+					  CUS, "emulated gfx90a, " CUS " compute unit", measure };
 
-	if (access(PROGRAM, X_OK))
-		return gp__bench_fail(run, -ENOENT,
-				      "its program is not built: it needs hipcc, and then "
-				      "'meson setup --reconfigure'");
-	if (!bench_is_on_machine())
-		return gp__bench_fail(run, bench_run_on_machine(CUS), "no machine can be started");
-	gp__bench_device(run, "emulated gfx90a, " CUS " compute unit");
-	err = cast_daemon_start(&daemon, -1);
-	if (err)
-		return gp__bench_fail(run, err, "gpreemptd cannot be started");
-	err = measure(run);
-	cast_daemon_end(&daemon);
-	return err;
+	return cast_measure(run, &scene);
 }
 
 #else

@@ -219,10 +219,11 @@ uint64_t lab_push(hsa_queue_t *queue, const void *packet, uint16_t header)
 	return index;
 }
 
-uint64_t lab_dispatch(hsa_queue_t *queue, const struct lab_kernel *kernel, struct lab_grid grid,
-		      const void *arguments, hsa_signal_t done)
+hsa_kernel_dispatch_packet_t lab_packet(const struct lab_kernel *kernel, struct lab_grid grid,
+					const void *arguments, hsa_signal_t done)
 {
-	hsa_kernel_dispatch_packet_t p = {
+	return (hsa_kernel_dispatch_packet_t){
+		.header = lab_header(HSA_PACKET_TYPE_KERNEL_DISPATCH, grid.barrier),
 		.setup = 3 << HSA_KERNEL_DISPATCH_PACKET_SETUP_DIMENSIONS,
 		.workgroup_size_x = grid.group[0] ? grid.group[0] : 1,
 		.workgroup_size_y = grid.group[1] ? grid.group[1] : 1,
@@ -236,8 +237,14 @@ uint64_t lab_dispatch(hsa_queue_t *queue, const struct lab_kernel *kernel, struc
 		.kernarg_address = (void *)arguments,
 		.completion_signal = done,
 	};
+}
 
-	return lab_push(queue, &p, lab_header(HSA_PACKET_TYPE_KERNEL_DISPATCH, grid.barrier));
+uint64_t lab_dispatch(hsa_queue_t *queue, const struct lab_kernel *kernel, struct lab_grid grid,
+		      const void *arguments, hsa_signal_t done)
+{
+	const hsa_kernel_dispatch_packet_t p = lab_packet(kernel, grid, arguments, done);
+
+	return lab_push(queue, &p, p.header);
 }
 
 void lab_wait(hsa_signal_t signal, hsa_wait_state_t how, const char *what)

@@ -82,6 +82,8 @@ hsa_queue_t *lab_queue(struct lab *lab, uint32_t packets);
 uint64_t lab_push(hsa_queue_t *queue, const void *packet, uint16_t header);
 uint16_t lab_header(hsa_packet_type_t type, bool barrier);
 /* Arguments stay where they are until the dispatch has ended. */
+hsa_kernel_dispatch_packet_t lab_packet(const struct lab_kernel *kernel, struct lab_grid grid,
+					const void *arguments, hsa_signal_t done);
 uint64_t lab_dispatch(hsa_queue_t *queue, const struct lab_kernel *kernel, struct lab_grid grid,
 		      const void *arguments, hsa_signal_t done);
 

@@ -5,6 +5,9 @@
 #include "sim/random.h"
 
 #include <math.h>
+#include <string.h>
+
+#include "base/hash.h"
 
 #define TWO_PI 6.283185307179586
 
@@ -17,21 +20,12 @@ static uint64_t splitmix64(uint64_t *state)
 	return z ^ (z >> 31);
 }
 
-static uint64_t fnv1a(const char *s)
-{
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
-
-	for (; *s; s++)
-		hash = (hash ^ (unsigned char)*s) * UINT64_C(0x100000001b3);
-	return hash;
-}
-
 /* Seed, owner and draw are mixed one after the other: XORed together, two could cancel out. */
 void gp__rng_init(struct gp__rng *rng, uint64_t seed, const char *owner, enum gp__draw draw)
 {
 	uint64_t state = seed;
 
-	state = splitmix64(&state) ^ fnv1a(owner);
+	state = splitmix64(&state) ^ gp__hash(GP__HASH_START, owner, strlen(owner));
 	state = splitmix64(&state) ^ (uint64_t)draw;
 	for (int i = 0; i < 4; i++)
 		rng->s[i] = splitmix64(&state);

@@ -43,3 +43,8 @@ start_daemon() {
 	started+=("$daemon")
 	eventually "$GPREEMPT" ps
 }
+
+# What a program of random steps says of the memory it left, in what it printed.
+memory_of() {
+	grep -o 'memory [0-9a-f]*' <<<"$1"
+}

@@ -26,10 +26,6 @@ on_machine() {
 	[ "$status" -eq 0 ]
 }
 
-memory_of() {
-	grep -o 'memory [0-9a-f]*' <<<"$1"
-}
-
 @test "random programs leave the same memory, joined at any level or not" {
 	on_machine "$ROCM_PROGRAMS/hsa_mix" 100 7
 	plain=$(memory_of "$output")

@@ -34,10 +34,6 @@ succeed() {
 	[ "$status" -eq 0 ]
 }
 
-memory_of() {
-	grep -o 'memory [0-9a-f]*' <<<"$1"
-}
-
 @test "clinfo says the same" {
 	command -v clinfo || skip "no clinfo"
 	diff <(clinfo) <("$GPREEMPT" run --local -- clinfo)

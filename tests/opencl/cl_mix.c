@@ -16,6 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/hash.h"
+
 enum {
 	QUEUES = 4, /* every other one without an order */
 	BUFFERS = 5,
@@ -699,15 +701,6 @@ static void check(struct mix *m, unsigned long program, unsigned long seed)
 	}
 }
 
-static uint64_t digest(const struct mix *m, uint64_t h)
-{
-	const unsigned char *p = (const unsigned char *)m->expected;
-
-	for (size_t i = 0; i < sizeof(m->expected); i++)
-		h = (h ^ p[i]) * 0x100000001b3ull;
-	return h;
-}
-
 int main(int argc, char **argv)
 {
 	unsigned long programs = argc > 1 ? strtoul(argv[1], NULL, 10) : 100;
@@ -731,7 +724,7 @@ int main(int argc, char **argv)
 		if (i % 8 == 5)
 			remake_queues(&m);
 		check(&m, i, seed);
-		sum = digest(&m, sum);
+		sum = gp__hash(sum, m.expected, sizeof(m.expected));
 	}
 	for (int q = 0; q < QUEUES; q++)
 		lab_must(clReleaseCommandQueue(m.queue[q]));

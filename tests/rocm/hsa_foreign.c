@@ -38,21 +38,8 @@ static void put_behind(hsa_queue_t *queue, const hsa_kernel_dispatch_packet_t *p
 static void run_behind(hsa_queue_t *queue, const struct lab_kernel *kernel, void *arguments,
 		       hsa_signal_t done)
 {
-	const hsa_kernel_dispatch_packet_t p = {
-		.header = lab_header(HSA_PACKET_TYPE_KERNEL_DISPATCH, true),
-		.setup = 1 << HSA_KERNEL_DISPATCH_PACKET_SETUP_DIMENSIONS,
-		.workgroup_size_x = CELLS,
-		.workgroup_size_y = 1,
-		.workgroup_size_z = 1,
-		.grid_size_x = CELLS,
-		.grid_size_y = 1,
-		.grid_size_z = 1,
-		.private_segment_size = kernel->private_size,
-		.group_segment_size = kernel->group_size,
-		.kernel_object = kernel->object,
-		.kernarg_address = arguments,
-		.completion_signal = done,
-	};
+	const hsa_kernel_dispatch_packet_t p =
+		lab_packet(kernel, lab_line_in_order(CELLS), arguments, done);
 
 	put_behind(queue, &p);
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "hsa_lab.h"
 
 enum {
@@ -225,20 +226,8 @@ static void need(struct step *s, int other)
 static void push_stir(struct mix *m, struct step *s)
 {
 	hsa_signal_t deps[5];
-	hsa_kernel_dispatch_packet_t p = {
-		.setup = 1 << HSA_KERNEL_DISPATCH_PACKET_SETUP_DIMENSIONS,
-		.workgroup_size_x = CELLS,
-		.workgroup_size_y = 1,
-		.workgroup_size_z = 1,
-		.grid_size_x = CELLS,
-		.grid_size_y = 1,
-		.grid_size_z = 1,
-		.private_segment_size = m->stir.private_size,
-		.group_segment_size = m->stir.group_size,
-		.kernel_object = m->stir.object,
-		.kernarg_address = &m->args[s - m->step],
-		.completion_signal = s->done,
-	};
+	const hsa_kernel_dispatch_packet_t p =
+		lab_packet(&m->stir, lab_line(CELLS), &m->args[s - m->step], s->done);
 	bool in_order = false;
 	int nr = 0;
 
@@ -429,15 +418,6 @@ static void check(struct mix *m, unsigned long program, unsigned long seed)
 	}
 }
 
-static uint64_t digest(const struct mix *m, uint64_t h)
-{
-	const unsigned char *p = (const unsigned char *)m->expected;
-
-	for (size_t i = 0; i < sizeof(m->expected); i++)
-		h = (h ^ p[i]) * 0x100000001b3ull;
-	return h;
-}
-
 int main(int argc, char **argv)
 {
 	unsigned long programs = argc > 1 ? strtoul(argv[1], NULL, 10) : 200;
@@ -461,7 +441,7 @@ int main(int argc, char **argv)
 		else
 			run_steps(&m);
 		check(&m, i, seed);
-		sum = digest(&m, sum);
+		sum = gp__hash(sum, m.expected, sizeof(m.expected));
 	}
 	for (uint32_t q = 0; q < QUEUES; q++)
 		lab_must(hsa_queue_destroy(m.queue[q]));

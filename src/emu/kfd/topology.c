@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "emu/gfx9/area.h"
 #include "emu/kfd/debugfs.h"
 #include "emu/kfd/node.h"
@@ -180,8 +181,7 @@ uint64_t emu_topology_unique_id(const struct emu_machine *m, uint32_t node)
 {
 	uint64_t id = (uint64_t)getpid() << 16 | node;
 
-	for (const char *c = m->config.name; *c; c++)
-		id = (id ^ (unsigned char)*c) * 0x100000001b3;
+	id = gp__hash(id, m->config.name, strlen(m->config.name));
 	return (id + m->config.seed) * 0x9e3779b97f4a7c15;
 }
 

@@ -497,12 +497,17 @@ bool gp__hsa_is_loaded(void)
 	return loaded;
 }
 
+/* With the lock, also where there is none. */
+static struct queue *lock_id(uint32_t id)
+{
+	pthread_mutex_lock(&hsa.lock);
+	return find_id(id);
+}
+
 void gp__hsa_rest(uint32_t id)
 {
-	struct queue *q;
+	struct queue *q = lock_id(id);
 
-	pthread_mutex_lock(&hsa.lock);
-	q = find_id(id);
 	if (q)
 		atomic_store(&q->busy, false);
 	pthread_mutex_unlock(&hsa.lock);
@@ -512,11 +517,9 @@ void gp__hsa_rest(uint32_t id)
 
 int gp__hsa_hold(uint32_t id, bool held)
 {
-	struct queue *q;
+	struct queue *q = lock_id(id);
 	int err = -ENOENT;
 
-	pthread_mutex_lock(&hsa.lock);
-	q = find_id(id);
 	if (q && q->has_window) {
 		q->held = held;
 		set_gate(q);
@@ -528,11 +531,9 @@ int gp__hsa_hold(uint32_t id, bool held)
 
 bool gp__hsa_hold_to_drop(uint32_t id)
 {
-	struct queue *q;
+	struct queue *q = lock_id(id);
 	bool can = false;
 
-	pthread_mutex_lock(&hsa.lock);
-	q = find_id(id);
 	if (q && q->kept && !q->held) {
 		q->held = true;
 		set_gate(q);
@@ -544,10 +545,8 @@ bool gp__hsa_hold_to_drop(uint32_t id)
 
 void gp__hsa_dropped(uint32_t id)
 {
-	struct queue *q;
+	struct queue *q = lock_id(id);
 
-	pthread_mutex_lock(&hsa.lock);
-	q = find_id(id);
 	if (q && q->kept)
 		gp__aql_ring_drop(&q->ring);
 	pthread_mutex_unlock(&hsa.lock);

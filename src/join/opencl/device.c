@@ -5,16 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 #define DEVICES_MAX 64
-
-static u64 hash(u64 h, const void *data, size_t n)
-{
-	const unsigned char *p = data;
-
-	while (n--)
-		h = (h ^ *p++) * 0x100000001b3ull;
-	return h;
-}
 
 /* "" where the driver does not say. */
 static void read_text(const cl_icd_dispatch *next, cl_device_id device, cl_device_info what,
@@ -76,9 +69,9 @@ void gp__cl_name_device(const cl_icd_dispatch *next, cl_device_id device, struct
 	platform = platform_of(next, device, platform_name, sizeof(platform_name));
 	read_text(next, device, CL_DEVICE_NAME, name, sizeof(name));
 	index = index_of(next, platform, device);
-	h = hash(0xcbf29ce484222325ull, platform_name, strlen(platform_name) + 1);
-	h = hash(h, name, strlen(name) + 1);
-	h = hash(h, &index, sizeof(index));
+	h = gp__hash(GP__HASH_START, platform_name, strlen(platform_name) + 1);
+	h = gp__hash(h, name, strlen(name) + 1);
+	h = gp__hash(h, &index, sizeof(index));
 	snprintf(q->device, sizeof(q->device), "opencl-%016llx", (unsigned long long)h);
 	gp__wire_text(q->device_name, sizeof(q->device_name), name);
 	if (!next->clGetDeviceInfo(device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof(memory), &memory,
