@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "device/kfd/monitor.h"
 #include "device/kfd/topology.h"
@@ -22,6 +23,7 @@ struct gp__amd {
 	struct gp__kfd_node node[GP__KFD_NODES_MAX];
 	int nr_nodes;
 	bool said;
+	bool saves; /* at level 2, what did not end when it was to */
 };
 
 static void say(struct gp__amd *amd, const char *text)
@@ -63,10 +65,9 @@ static void set(struct gp__amd *amd, enum gp__kfd_verb verb, const u32 *ids, int
 }
 
 /* Where no waves are saved, the driver lets them end before it takes a queue off. */
-static enum gp__kfd_verb level2_verb(const struct gp__amd *amd)
+static bool can_drain(const struct gp__amd *amd)
 {
-	return gp__kfd_owner_way(amd->owner, NULL) == GP__KFD_WAY_PREEMPT ? GP__KFD_DRAIN
-									  : GP__KFD_SAVE;
+	return gp__kfd_owner_way(amd->owner, NULL) == GP__KFD_WAY_PREEMPT && !amd->saves;
 }
 
 /* Those that are chosen, all in one step. */
@@ -89,6 +90,29 @@ static void set_some(struct gp__amd *amd, enum gp__kfd_verb verb, const u32 *ids
 	}
 }
 
+/*
+ * What runs finishes. A kernel may wait for one of another queue, which is held: the driver gives
+ * up then, after its time, and lets it run on. Whoever is urgent does not wait for that twice.
+ */
+static void drain(struct gp__amd *amd, const u32 *ids, bool *chosen, int *results, size_t n)
+{
+	bool failed = false;
+
+	set_some(amd, can_drain(amd) ? GP__KFD_DRAIN : GP__KFD_SAVE, ids, chosen, results, n);
+	if (!can_drain(amd))
+		return;
+	for (size_t i = 0; i < n; i++) {
+		chosen[i] &= results[i] && results[i] != -ENOENT;
+		failed |= chosen[i];
+	}
+	if (!failed)
+		return;
+	amd->saves = true;
+	say(amd, "what runs of this program did not end when it was to: from now on its queues are "
+		 "stopped as at level 3");
+	set_some(amd, GP__KFD_SAVE, ids, chosen, results, n);
+}
+
 /* What runs is dropped where it can be handed over again; the rest finishes. */
 static void drop(struct gp__amd *amd, const u32 *ids, int *results, size_t n)
 {
@@ -104,7 +128,7 @@ static void drop(struct gp__amd *amd, const u32 *ids, int *results, size_t n)
 			gp__hsa_dropped(ids[i]);
 		chosen[i] = !dropped;
 	}
-	set_some(amd, level2_verb(amd), ids, chosen, results, n);
+	drain(amd, ids, chosen, results, n);
 	for (size_t i = 0; i < n; i++) {
 		if (results[i])
 			gp__hsa_hold(ids[i], false);
@@ -114,14 +138,19 @@ static void drop(struct gp__amd *amd, const u32 *ids, int *results, size_t n)
 /* The monitor is told before: waves that were saved are no longer seen, and work has not ended. */
 static void stop(void *data, const u32 *ids, int *results, size_t n)
 {
+	bool all[GP__WIRE_SLOTS_MAX];
 	struct gp__amd *amd = data;
 
 	for (size_t i = 0; i < n; i++)
 		hold(amd, ids[i], true);
-	if (amd->wish.idempotent)
+	if (amd->wish.idempotent) {
 		drop(amd, ids, results, n);
-	else
-		set(amd, amd->wish.level == 2 ? level2_verb(amd) : GP__KFD_SAVE, ids, results, n);
+	} else if (amd->wish.level == 2) {
+		memset(all, true, n * sizeof(all[0]));
+		drain(amd, ids, all, results, n);
+	} else {
+		set(amd, GP__KFD_SAVE, ids, results, n);
+	}
 	for (size_t i = 0; i < n; i++) {
 		if (results[i])
 			hold(amd, ids[i], false);

@@ -185,13 +185,13 @@ on_machine() {
 	done
 }
 
-# A program that is held at level 1 when it is told to go on; with its status in $status.
-held_at_level_1() {
+# A program that is held at level $1 when it is told to go on.
+held_at_level() {
 	start_daemon
-	"$GPREEMPT" emu start
+	"$GPREEMPT" emu start --kernel gpreempt
 	mkfifo "$BATS_TEST_TMPDIR/in"
-	timeout 120 "$GPREEMPT" emu exec --name default -- "$GPREEMPT" run --level 1 -t patient -- \
-		"$ROCM_PROGRAMS/hsa_ends" "$1" <"$BATS_TEST_TMPDIR/in" \
+	timeout 120 "$GPREEMPT" emu exec --name default -- "$GPREEMPT" run --level "$1" -t patient -- \
+		"$ROCM_PROGRAMS/hsa_ends" "$2" <"$BATS_TEST_TMPDIR/in" \
 		>"$BATS_TEST_TMPDIR/out" 2>&1 3>&- &
 	program=$!
 	exec 8>"$BATS_TEST_TMPDIR/in"
@@ -203,7 +203,7 @@ held_at_level_1() {
 }
 
 @test "a program forks while it is held at level 1" {
-	held_at_level_1 fork
+	held_at_level 1 fork
 	wait_for doubled cat "$BATS_TEST_TMPDIR/out"
 	"$GPREEMPT" resume tag:patient
 	wait "$program"
@@ -211,17 +211,27 @@ held_at_level_1() {
 }
 
 @test "a program becomes another one while it is held at level 1" {
-	held_at_level_1 exec
+	held_at_level 1 exec
 	wait "$program"
 	grep "^done" "$BATS_TEST_TMPDIR/out"
 }
 
 @test "a program ends while it is held at level 1" {
-	held_at_level_1 exit
+	held_at_level 1 exit
 	status=0
 	wait "$program" || status=$?
 	[ "$status" -eq 3 ]
 	wait_for "No program is joined" "$GPREEMPT" ps
+}
+
+@test "at level 2 what does not end when it is to is saved, and nothing is lost" {
+	held_at_level 2 never
+	sleep 1
+	kill -0 "$program"
+	"$GPREEMPT" resume tag:patient
+	wait "$program"
+	grep "^done" "$BATS_TEST_TMPDIR/out"
+	[ "$(grep -c "did not end when it was to" "$BATS_TEST_TMPDIR/out")" -eq 1 ]
 }
 
 @test "streams of one HIP program with two priorities are two groups" {

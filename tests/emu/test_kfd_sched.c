@@ -363,6 +363,27 @@ static void waves_that_do_not_leave(void **unused)
 	(void)unused;
 }
 
+/* They are saved in its place: the caller hears that it was not done, and nothing is lost. */
+static void waves_that_are_to_end_and_do_not(void **unused)
+{
+	struct setup *s = prepare();
+	struct gate g;
+
+	s->b.config.preempt_timeout_ms = 100;
+	begin(s, 2);
+	push_gate(&s->q[0], &g, 2);
+	assert_true(wait32(g.arrived, 2));
+	assert_int_equal(bench_hold(&s->q[0], EMU_HELD_PREEMPTED, GFX9_DRAIN), -ETIME);
+	assert_int_equal(s->q[0].q->held, EMU_HELD_PREEMPTED); /* whoever asked lets it go */
+	assert_true(gfx9_gpu_idle(s->b.node->gpu));
+	assert_int_equal(bench_release(&s->q[0], EMU_HELD_PREEMPTED), 0);
+	atomic_store(g.open, 1);
+	assert_true(bench_wait(&g.done->value, 0));
+	assert_int_equal(atomic_load(g.left), 2);
+	end(s);
+	(void)unused;
+}
+
 /* The queue goes although its waves did not want to. */
 static void destroying_what_does_not_leave(void **unused)
 {
@@ -590,6 +611,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(destroying_what_runs),
 		cmocka_unit_test(an_eviction_is_for_all_queues_and_for_good),
 		cmocka_unit_test(waves_that_do_not_leave),
+		cmocka_unit_test(waves_that_are_to_end_and_do_not),
 		cmocka_unit_test(destroying_what_does_not_leave),
 		cmocka_unit_test(faults_on_demand),
 		cmocka_unit_test(a_queue_that_hangs_takes_the_gpu_with_it),

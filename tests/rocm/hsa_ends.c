@@ -6,6 +6,7 @@
  * Usage: hsa_ends job		work that ends
  *        hsa_ends again	the same after the runtime was ended and begun again
  *        hsa_ends fork|exec|exit	with work on its way
+ *        hsa_ends never	with a kernel that ends only after the line has come
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,15 +122,43 @@ static void go_through(const char *what, char **argv)
 	end_job(&j);
 }
 
+static void wait_on_the_gpu(void)
+{
+	hsa_signal_t done;
+	_Atomic uint32_t *words;
+	struct lab_kernel gate;
+	hsa_queue_t *queue;
+	struct lab lab;
+	void **args;
+
+	lab_open(&lab);
+	gate = lab_find(&lab, "wait_for_host");
+	queue = lab_queue(&lab, PACKETS);
+	done = lab_signal(1);
+	words = lab_alloc(&lab, lab.fine, 2 * sizeof(*words));
+	args = lab_alloc(&lab, lab.kernarg, 2 * sizeof(*args));
+	words[0] = words[1] = 0;
+	args[0] = (void *)&words[0];
+	args[1] = (void *)&words[1];
+	lab_dispatch(queue, &gate, lab_line(CELLS), args, done);
+	while (!words[0])
+		usleep(1000);
+	await_line();
+	words[1] = 1;
+	lab_wait(done, HSA_WAIT_STATE_BLOCKED, "the kernel that waited");
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
 
 	if (!strcmp(what, "fork") || !strcmp(what, "exec") || !strcmp(what, "exit")) {
 		go_through(what, argv);
+	} else if (!strcmp(what, "never")) {
+		wait_on_the_gpu();
 	} else {
 		lab_check(!strcmp(what, "job") || !strcmp(what, "again"),
-			  "usage: hsa_ends job|again|fork|exec|exit");
+			  "usage: hsa_ends job|again|fork|exec|exit|never");
 		do_job();
 		if (!strcmp(what, "again"))
 			do_job();

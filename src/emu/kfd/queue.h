@@ -63,6 +63,7 @@ struct emu_queue {
 	uint32_t held;
 	bool active, mapped;
 	enum gfx9_stop_type stop_as; /* how it is to be unmapped next; GFX9_RUNNING: saved */
+	bool not_drained; /* its waves were to end and did not, and were saved */
 	uint64_t mapped_since; /* device time */
 	uint32_t nr_preemptions;
 	uint64_t held_since, held_ns; /* host time */

@@ -69,6 +69,18 @@ static void all_begin_to_leave(struct emu_node *n, bool reset, struct emu_queue 
 	emu_node_leave(n);
 }
 
+/* Waves that were to end and did not: nothing need be lost for that where they can be saved. */
+static int save_instead(struct emu_queue *q)
+{
+	struct gfx9_gpu *gpu = q->node->gpu;
+	int err = -ETIME;
+
+	if (q->stop_as == GFX9_DRAIN && gfx9_gpu_stop(gpu, &q->hw, GFX9_SAVE) == GFX9_SAVE)
+		err = gfx9_gpu_wait(gpu, &q->hw, RESET_TIMEOUT_NS);
+	q->not_drained = err != -ETIME;
+	return err;
+}
+
 /*
  * A queue that hangs, since 6.12: its waves are dropped, it never runs again, and its process hears
  * of it. Others lose nothing.
@@ -100,6 +112,8 @@ static int wait_to_leave(struct emu_queue *q, uint64_t deadline)
 	if (emu_queue_is_sdma(q))
 		return 0;
 	err = gfx9_gpu_wait(q->node->gpu, &q->hw, now < deadline ? deadline - now : 0);
+	if (err == -ETIME)
+		err = save_instead(q);
 	if (err == -ETIME)
 		err = reset_queue(q);
 	if (err == -ETIME)
@@ -334,15 +348,20 @@ int emu_sched_hold(struct emu_node *n, struct emu_queue **q, uint32_t nr, uint32
 		   enum gfx9_stop_type how, uint64_t timeout_ns)
 {
 	bool any = false;
+	int err;
 
 	for (uint32_t i = 0; i < nr; i++) {
 		q[i]->held |= why;
+		q[i]->not_drained = false;
 		any |= q[i]->active;
 		if (q[i]->mapped)
 			q[i]->stop_as = how;
 		emu_sched_judge(q[i]);
 	}
-	return any ? run_list(n, timeout_ns) : 0;
+	err = any ? run_list(n, timeout_ns) : 0;
+	for (uint32_t i = 0; i < nr && !err; i++)
+		err = q[i]->not_drained ? -ETIME : 0;
+	return err;
 }
 
 int emu_sched_release(struct emu_node *n, struct emu_queue **q, uint32_t nr, uint32_t why)
