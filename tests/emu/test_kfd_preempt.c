@@ -148,10 +148,16 @@ static void without_context_save_nothing_is_saved(void **unused)
 {
 	struct setup *s = start_with(false);
 	struct gp_kfd_preempt_query query = { 0 };
+	uint32_t ids[] = { 99, s->q[0].id };
 
 	assert_int_equal(emu_preempt_query(&s->p.call, &query), 0);
 	assert_int_equal(query.types, 1 << GP_KFD_PREEMPT_DRAIN | 1 << GP_KFD_PREEMPT_RESET);
 	assert_int_equal(preempt(s, s->q[0].id, GP_KFD_PREEMPT_SAVE), -EOPNOTSUPP);
+	assert_int_equal(preempt(s, 99, GP_KFD_PREEMPT_SAVE), -EINVAL);
+	assert_int_equal(batch_as(&s->p.call, GP_KFD_BATCH_PREEMPT, 0, ids, 1), 0);
+	assert_int_equal(ids[0], 99 | GP_KFD_QUEUE_INVALID);
+	assert_int_equal(batch_as(&s->p.call, GP_KFD_BATCH_PREEMPT, 0, ids, 2), -EOPNOTSUPP);
+	assert_int_equal(ids[1], s->q[0].id);
 	assert_int_equal(preempt(s, s->q[0].id, GP_KFD_PREEMPT_DRAIN), 0);
 	end(s);
 	(void)unused;
@@ -313,6 +319,30 @@ static void holds_belong_to_a_file(void **unused)
 	(void)unused;
 }
 
+/* What fails is undone; what was held before it stays so. */
+static void a_batch_that_fails(void **unused)
+{
+	for (int own = 0; own < 2; own++) {
+		struct setup *s = start();
+		struct emu_call *call = own ? &s->p.call : &s->other.call;
+		uint32_t held = own ? EMU_HELD_PREEMPTED : EMU_HELD_BATCH;
+		uint32_t ids[] = { s->q[0].id, s->q[1].id };
+
+		call->uid = 0;
+		assert_int_equal(batch_as(call, GP_KFD_BATCH_PREEMPT, getpid(), ids, 1), 1);
+		s->b.m.config.preempt_timeout_ms = 20;
+		s->b.m.config.faults.preempt_timeout = 1000000;
+		assert_int_equal(batch_as(call, GP_KFD_BATCH_PREEMPT, getpid(), ids, 2), 0);
+		assert_int_equal(ids[0], s->q[0].id | GP_KFD_QUEUE_ERROR);
+		assert_int_equal(ids[1], s->q[1].id | GP_KFD_QUEUE_ERROR);
+		assert_int_equal(s->q[0].q->held & held, held);
+		assert_int_equal(s->q[1].q->held & held, 0);
+		s->b.m.config.faults.preempt_timeout = 0;
+		end(s);
+	}
+	(void)unused;
+}
+
 static void expect_logical_priority(struct setup *s, uint32_t given, const char *shown)
 {
 	struct emu_queue *q = s->q[0].q;
@@ -389,6 +419,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_batch_of_ones_own),
 		cmocka_unit_test(others_are_for_who_may_trace),
 		cmocka_unit_test(holds_belong_to_a_file),
+		cmocka_unit_test(a_batch_that_fails),
 		cmocka_unit_test(the_logical_priority_is_shown),
 		cmocka_unit_test(each_kernel_has_its_numbers),
 	};

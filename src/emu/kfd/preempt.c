@@ -31,11 +31,9 @@ static uint32_t types(const struct emu_machine *m)
 	return m->config.cwsr ? all | 1u << GP_KFD_PREEMPT_SAVE : all;
 }
 
-static int check_type(const struct emu_machine *m, uint32_t type)
+static bool can(const struct emu_machine *m, uint32_t type)
 {
-	if (type > GP_KFD_PREEMPT_SAVE)
-		return -EINVAL;
-	return types(m) & 1u << type ? 0 : -EOPNOTSUPP;
+	return types(m) & 1u << type;
 }
 
 static enum gfx9_stop_type stop_type(uint32_t type)
@@ -54,16 +52,17 @@ static enum gfx9_stop_type stop_type(uint32_t type)
  */
 
 /* With the node's lock. What failed holds nothing: a queue that nobody resumes would be lost. */
-static int preempt(struct emu_node *n, struct emu_queue *q, enum gfx9_stop_type how,
-		   uint64_t timeout_ns)
+static int preempt(struct emu_node *n, struct emu_queue *q, uint32_t type, uint64_t timeout_ns)
 {
 	int err;
 
+	if (!can(n->m, type))
+		return -EOPNOTSUPP;
 	if (q->held & EMU_HELD_PREEMPTED)
 		return -EALREADY;
 	if (q->destroying)
 		return -EBUSY;
-	err = emu_sched_hold(n, &q, 1, EMU_HELD_PREEMPTED, how, timeout_ns);
+	err = emu_sched_hold(n, &q, 1, EMU_HELD_PREEMPTED, stop_type(type), timeout_ns);
 	/* As for UPDATE_QUEUE: it hung, and there is nothing left to resume. */
 	if (!err && q->held & EMU_HELD_RESET)
 		err = -EACCES;
@@ -76,20 +75,20 @@ int emu_preempt_queue(struct emu_call *call, struct gp_kfd_preempt_queue *args)
 {
 	struct emu_process *p = call->process;
 	struct emu_queue *q;
-	int err = args->pad ? -EINVAL : check_type(call->m, args->preempt_type);
+	int err = -EINVAL;
 
-	if (err)
-		return err;
+	if (args->pad || args->preempt_type > GP_KFD_PREEMPT_SAVE)
+		return -EINVAL;
 	pthread_mutex_lock(&p->lock);
 	q = emu_queue_find(p, args->queue_id);
 	if (q) {
 		pthread_mutex_lock(&q->node->lock);
-		err = preempt(q->node, q, stop_type(args->preempt_type),
+		err = preempt(q->node, q, args->preempt_type,
 			      (uint64_t)args->timeout_ms * NS_PER_MS);
 		pthread_mutex_unlock(&q->node->lock);
 	}
 	pthread_mutex_unlock(&p->lock);
-	return q ? err : -EINVAL;
+	return err;
 }
 
 int emu_resume_queue(struct emu_call *call, struct gp_kfd_resume_queue *args)
@@ -241,6 +240,7 @@ struct batch {
 struct part {
 	struct emu_queue *queue[EMU_QUEUES_MAX];
 	uint32_t index[EMU_QUEUES_MAX];
+	bool was_held[EMU_QUEUES_MAX]; /* by the caller, before */
 	uint32_t nr;
 };
 
@@ -254,7 +254,7 @@ static bool applies(struct emu_queue *q, const struct batch *b)
 {
 	if (b->args->op == GP_KFD_BATCH_RESUME)
 		return true;
-	if (q->destroying)
+	if (q->destroying || q->held & EMU_HELD_RESET)
 		return false;
 	return b->is_own || !add_hold(q, b->call);
 }
@@ -265,35 +265,27 @@ static void gather(struct emu_process *p, struct emu_node *n, struct batch *b, s
 	for (uint32_t i = 0; i < b->args->num_queues; i++) {
 		/* What was dealt with before has its bit, and so has the second of two. */
 		struct emu_queue *q = emu_queue_find(p, b->ids[i] & ~GP_KFD_QUEUE_INVALID);
-		bool is_new = b->ids[i] & GP_KFD_QUEUE_INVALID;
+		bool is_new = b->ids[i] & GP_KFD_QUEUE_INVALID, was_held;
 
 		for (uint32_t j = 0; j < part->nr; j++)
 			is_new &= part->queue[j] != q;
 		if (!q || q->node != n || !is_new)
 			continue;
+		was_held = is_held_by(q, b);
 		if (!applies(q, b)) {
 			b->ids[i] ^= GP_KFD_QUEUE_INVALID | GP_KFD_QUEUE_ERROR;
 			continue;
 		}
 		part->queue[part->nr] = q;
+		part->was_held[part->nr] = was_held;
 		part->index[part->nr++] = i;
 	}
 }
 
-static int hold(struct emu_node *n, const struct batch *b, struct part *part, uint32_t why)
-{
-	int err = emu_sched_hold(n, part->queue, part->nr, why, stop_type(b->args->preempt_type),
-				 (uint64_t)b->args->timeout_ms * NS_PER_MS);
-
-	for (uint32_t i = 0; err && !b->is_own && i < part->nr; i++)
-		remove_hold(part->queue[i], b->call->file);
-	if (err)
-		emu_sched_release(n, part->queue, part->nr, why);
-	return err;
-}
-
-/* A queue that somebody else holds as well stays held. */
-static int release(struct emu_node *n, const struct batch *b, struct part *part, uint32_t why)
+/* Those that the caller has held before, or only since then. What others hold as well stays held.
+ */
+static int release(struct emu_node *n, const struct batch *b, struct part *part, uint32_t why,
+		   bool was_held)
 {
 	struct emu_queue *free_now[EMU_QUEUES_MAX];
 	uint32_t nr = 0;
@@ -301,7 +293,7 @@ static int release(struct emu_node *n, const struct batch *b, struct part *part,
 	for (uint32_t i = 0; i < part->nr; i++) {
 		struct emu_queue *q = part->queue[i];
 
-		if (!is_held_by(q, b))
+		if (part->was_held[i] != was_held)
 			continue;
 		if (!b->is_own)
 			remove_hold(q, b->call->file);
@@ -309,6 +301,16 @@ static int release(struct emu_node *n, const struct batch *b, struct part *part,
 			free_now[nr++] = q;
 	}
 	return emu_sched_release(n, free_now, nr, why);
+}
+
+static int hold(struct emu_node *n, const struct batch *b, struct part *part, uint32_t why)
+{
+	int err = emu_sched_hold(n, part->queue, part->nr, why, stop_type(b->args->preempt_type),
+				 (uint64_t)b->args->timeout_ms * NS_PER_MS);
+
+	if (err)
+		release(n, b, part, why, false);
+	return err;
 }
 
 static void run_on_node(struct emu_process *p, struct emu_node *n, struct batch *b)
@@ -322,7 +324,7 @@ static void run_on_node(struct emu_process *p, struct emu_node *n, struct batch 
 	if (b->args->op == GP_KFD_BATCH_PREEMPT)
 		err = hold(n, b, &part, why);
 	else
-		err = release(n, b, &part, why);
+		err = release(n, b, &part, why, true);
 	pthread_mutex_unlock(&n->lock);
 	for (uint32_t i = 0; i < part.nr; i++) {
 		b->ids[part.index[i]] &= ~GP_KFD_QUEUE_INVALID;
@@ -332,12 +334,15 @@ static void run_on_node(struct emu_process *p, struct emu_node *n, struct batch 
 	b->done += err ? 0 : (int)part.nr;
 }
 
-static int check_batch(const struct emu_call *call, const struct gp_kfd_preempt_batch *args)
+static int check_batch(const struct gp_kfd_preempt_batch *args)
 {
-	if (args->pad || args->op > GP_KFD_BATCH_RESUME || args->num_queues > EMU_QUEUES_MAX ||
-	    (args->num_queues && !args->queue_array_ptr))
+	if (args->pad || args->op > GP_KFD_BATCH_RESUME || args->num_queues > EMU_QUEUES_MAX)
 		return -EINVAL;
-	return args->op == GP_KFD_BATCH_PREEMPT ? check_type(call->m, args->preempt_type) : 0;
+	if (args->num_queues && !args->queue_array_ptr)
+		return -EINVAL;
+	if (args->op == GP_KFD_BATCH_PREEMPT && args->preempt_type > GP_KFD_PREEMPT_SAVE)
+		return -EINVAL;
+	return 0;
 }
 
 /*
@@ -376,11 +381,15 @@ static int run_batch(struct emu_call *call, struct emu_process *target,
 	struct batch b = {
 		.call = call, .args = args, .ids = ids, .is_own = target == call->process
 	};
+	bool lacks = args->op == GP_KFD_BATCH_PREEMPT && !can(call->m, args->preempt_type);
 
-	for (uint32_t i = 0; i < args->num_queues; i++)
-		ids[i] |= GP_KFD_QUEUE_INVALID;
 	pthread_mutex_lock(&target->lock);
-	for (uint32_t i = 0; i < call->m->config.nr_gpus; i++)
+	for (uint32_t i = 0; i < args->num_queues; i++) {
+		if (lacks && emu_queue_find(target, ids[i] & ~GP_KFD_QUEUE_INVALID))
+			b.done = -EOPNOTSUPP;
+		ids[i] |= GP_KFD_QUEUE_INVALID;
+	}
+	for (uint32_t i = 0; i < call->m->config.nr_gpus && b.done >= 0; i++)
 		run_on_node(target, call->m->node[i], &b);
 	pthread_mutex_unlock(&target->lock);
 	return b.done;
@@ -390,7 +399,7 @@ int emu_preempt_batch(struct emu_call *call, struct gp_kfd_preempt_batch *args)
 {
 	size_t bytes = args->num_queues * sizeof(uint32_t);
 	struct emu_process *target;
-	int err = check_batch(call, args), done = 0;
+	int err = check_batch(args), done = 0;
 	uint32_t *ids;
 
 	if (!err)
@@ -401,7 +410,7 @@ int emu_preempt_batch(struct emu_call *call, struct gp_kfd_preempt_batch *args)
 	err = ids ? emu_copy_from_user(call, ids, args->queue_array_ptr, bytes) : -ENOMEM;
 	if (!err) {
 		done = run_batch(call, target, args, ids);
-		err = emu_copy_to_user(call, args->queue_array_ptr, ids, bytes);
+		err = done < 0 ? done : emu_copy_to_user(call, args->queue_array_ptr, ids, bytes);
 	}
 	free(ids);
 	emu_process_put(target);
