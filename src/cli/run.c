@@ -18,14 +18,22 @@
 #define PRELOAD "libgpreempt-join.so"
 #define OPENCL_LAYER "libgpreempt-opencl.so"
 
-enum { KEY_DEADLINE = 0x100, KEY_SHARE, KEY_LEVEL, KEY_LOCAL, KEY_WINDOW, KEY_IDEMPOTENT };
+enum {
+	KEY_DEADLINE = 0x100,
+	KEY_SHARE,
+	KEY_LEVEL,
+	KEY_LOCAL,
+	KEY_WINDOW,
+	KEY_IDEMPOTENT,
+	KEY_COPIES,
+};
 
 struct args {
 	struct gp__env *env;
 	char priority[16];
 	const char *tag, *deadline, *window;
 	char share[16], level[16];
-	bool local, idempotent;
+	bool local, idempotent, copies;
 	char **command;
 };
 
@@ -41,6 +49,7 @@ static const struct argp_option options[] = {
 	  "at level 1: how many launches may be on their way, or how long they may take; 1ms", 0 },
 	{ "idempotent", KEY_IDEMPOTENT, NULL, 0,
 	  "level 2 may drop what runs: each of its kernels can be cut short and run again", 0 },
+	{ "copies", KEY_COPIES, NULL, 0, "on NVIDIA GPUs: what it copies is held, too", 0 },
 	{ "local", KEY_LOCAL, NULL, 0, "a daemon for this command and its children only", 0 },
 	{ 0 },
 };
@@ -131,6 +140,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return parse_window(state, arg, a);
 	case KEY_IDEMPOTENT:
 		a->idempotent = true;
+		return 0;
+	case KEY_COPIES:
+		a->copies = true;
 		return 0;
 	case KEY_LOCAL:
 		a->local = true;
@@ -257,6 +269,7 @@ static int set_environment(const struct args *a)
 	if (set_tools(path) || set_layers() || set_wish(GP__WISH_PRIORITY, a->priority) ||
 	    set_wish(GP__WISH_TAG, a->tag) || set_wish(GP__WISH_LEVEL, a->level) ||
 	    set_wish(GP__WISH_IDEMPOTENT, a->idempotent ? "1" : NULL) ||
+	    set_wish(GP__WISH_COPIES, a->copies ? "1" : NULL) ||
 	    set_wish(GP__WISH_WINDOW, a->window) || set_wish(GP__WISH_SHARE, a->share) ||
 	    set_wish(GP__WISH_DEADLINE, a->deadline))
 		return gp__env_fail(a->env, CHILD_OWN_FAILURE, NULL, "out of memory");

@@ -292,6 +292,8 @@ int gp__nvidia_create(gp__nvrm_ioctl_fn next, const struct gp__wish *wish,
 		free(nv);
 		return err;
 	}
+	if (wish->copies)
+		gp__nvrm_owner_take_copies(nv->owner);
 	*nvidia = nv;
 	return 0;
 }

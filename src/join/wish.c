@@ -33,7 +33,7 @@ bool gp__wish_read(struct gp__wish *wish, const char **bad)
 {
 	const char *priority = getenv(GP__WISH_PRIORITY), *tag = getenv(GP__WISH_TAG);
 	const char *deadline = getenv(GP__WISH_DEADLINE);
-	int64_t prio = 0, level = 0, share = 0, idempotent = 0;
+	int64_t prio = 0, level = 0, share = 0, idempotent = 0, copies = 0;
 
 	memset(wish, 0, sizeof(*wish));
 	wish->joined = priority && *priority;
@@ -42,6 +42,7 @@ bool gp__wish_read(struct gp__wish *wish, const char **bad)
 	if (!read_number(GP__WISH_PRIORITY, -PRIORITY_MOST, PRIORITY_MOST, &prio, bad) ||
 	    !read_number(GP__WISH_LEVEL, 0, 3, &level, bad) ||
 	    !read_number(GP__WISH_SHARE, 0, 100, &share, bad) ||
+	    !read_number(GP__WISH_COPIES, 0, 1, &copies, bad) ||
 	    !read_number(GP__WISH_IDEMPOTENT, 0, 1, &idempotent, bad) || (idempotent && level != 2))
 		return false;
 	*bad = GP__WISH_WINDOW;
@@ -54,6 +55,7 @@ bool gp__wish_read(struct gp__wish *wish, const char **bad)
 	wish->hints.share_pct = (u32)share;
 	wish->level = (u32)level;
 	wish->idempotent = idempotent;
+	wish->copies = copies;
 	gp__wire_text(wish->tag, sizeof(wish->tag), tag ? tag : "");
 	return true;
 }

@@ -81,6 +81,10 @@ workloads() {
 	LD_PRELOAD=libm.so.6 run --separate-stderr "$GPREEMPT" run -p 9 -t web -- \
 		sh -c 'echo $GPREEMPT_PRIORITY $GPREEMPT_TAG $LD_PRELOAD'
 	[[ $output == "9 web "*libgpreempt-join.so:libm.so.6 ]]
+	run --separate-stderr "$GPREEMPT" run --copies -- printenv GPREEMPT_COPIES
+	[ "$output" = 1 ]
+	run --separate-stderr "$GPREEMPT" run -- printenv GPREEMPT_COPIES
+	[ -z "$output" ]
 }
 
 @test "a daemon of its own ends with the command" {

@@ -325,6 +325,65 @@ static void test_free_while_another_makes(void **state)
 	}
 }
 
+/* Channels of copy engines in this state, of all four groups. */
+static uint32_t count_copies(const struct context *c, enum fake_rm_state state)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < COPY_GROUPS; i++)
+		n += fake_rm_count(c->client, c->copy[i], state);
+	return n;
+}
+
+static void test_copies_are_left_alone(void **state)
+{
+	struct context c = make_context();
+
+	(void)state;
+	assert_int_equal(set(GP__NVRM_HOLD, c.id), 0);
+	assert_int_equal(count_copies(&c, FAKE_RM_RUNS), COPY_GROUPS * COPY);
+}
+
+static void test_copies_on_request(void **state)
+{
+	struct gp__nvrm_disable wish = { .nr = 1 };
+	struct context c, other;
+	uint32_t more;
+
+	(void)state;
+	gp__nvrm_owner_take_copies(owner);
+	c = make_context();
+	other = make_context();
+	for (int verb = GP__NVRM_HOLD; verb <= GP__NVRM_DRAIN; verb++) {
+		assert_int_equal(set((enum gp__nvrm_verb)verb, c.id), 0);
+		assert_int_equal(count(&c, FAKE_RM_RUNS), 0);
+		assert_int_equal(count_copies(&c, FAKE_RM_RUNS), 0);
+		assert_int_equal(count_copies(&other, FAKE_RM_RUNS), COPY_GROUPS * COPY);
+		assert_int_equal(set(GP__NVRM_START, c.id), 0);
+		assert_int_equal(count(&c, FAKE_RM_RUNS), COMPUTE);
+		assert_int_equal(count_copies(&c, FAKE_RM_RUNS), COPY_GROUPS * COPY);
+	}
+	/* One that comes is held; one that the program enables stays held; one that goes is not. */
+	assert_int_equal(set(GP__NVRM_HOLD, c.id), 0);
+	more = make_channel(c.client, c.copy[0]);
+	assert_int_equal(count_copies(&c, FAKE_RM_HELD), COPY_GROUPS * COPY + 1);
+	wish.client[0] = c.client;
+	wish.channel[0] = more;
+	assert_int_equal(
+		control(c.client, c.subdevice, GP__NVRM_CMD_DISABLE_CHANNELS, &wish, sizeof(wish)),
+		0);
+	assert_int_equal(count_copies(&c, FAKE_RM_HELD), COPY_GROUPS * COPY + 1);
+	end(c.client, more);
+	assert_int_equal(seen.removed, 1);
+	assert_int_equal(seen.added, 3);
+	assert_int_equal(count(&c, FAKE_RM_RUNS), COMPUTE);
+	assert_int_equal(set(GP__NVRM_HOLD, seen.id), 0);
+	end(c.client, c.copy[1]);
+	assert_int_equal(count(&c, FAKE_RM_RUNS), COMPUTE);
+	assert_int_equal(set(GP__NVRM_HOLD, seen.id), 0);
+	assert_int_equal(count_copies(&c, FAKE_RM_HELD), (COPY_GROUPS - 1) * COPY);
+}
+
 static void test_free_that_fails(void **state)
 {
 	struct context c = make_context();
@@ -593,6 +652,8 @@ int main(void)
 		CASE(test_free_of_each),
 		CASE(test_free_of_a_channel),
 		CASE(test_free_while_another_makes),
+		CASE(test_copies_are_left_alone),
+		CASE(test_copies_on_request),
 		CASE(test_free_that_fails),
 		CASE(test_handle_given_again),
 		CASE(test_programs_own_slice),

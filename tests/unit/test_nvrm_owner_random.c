@@ -18,6 +18,7 @@
 enum { CONTEXTS = 4, CHANNELS = 5, STEPS = 4000, SEEDS = 8, THREADS = 3, ROUNDS = 30, TURNS = 60 };
 
 static struct gp__nvrm_owner *owner;
+static bool takes_copies;
 static int fd;
 
 static uint32_t draw(uint64_t *seed, uint32_t below)
@@ -28,13 +29,14 @@ static uint32_t draw(uint64_t *seed, uint32_t below)
 
 struct context {
 	bool there;
-	uint32_t last, client, device, subdevice, group, nr_channels;
-	uint32_t channel[CHANNELS];
+	uint32_t last, client, device, subdevice, group, copies, nr_channels, nr_copies;
+	uint32_t channel[CHANNELS], copy[CHANNELS];
 };
 
-static uint32_t make(struct context *c, uint32_t client, uint32_t parent, uint32_t class)
+static uint32_t make_on(struct context *c, uint32_t client, uint32_t parent, uint32_t class,
+			uint32_t engine)
 {
-	const struct gp__nvrm_group_params group = { .engine = GP__NVRM_ENGINE_GRAPHICS };
+	const struct gp__nvrm_group_params group = { .engine = engine };
 	const struct gp__nvrm_channel_params channel = { .entries = 8 };
 	struct gp__nvrm_alloc32 args = {
 		.client = client,
@@ -48,6 +50,11 @@ static uint32_t make(struct context *c, uint32_t client, uint32_t parent, uint32
 	assert_int_equal(gp__nvrm_owner_ioctl(owner, fd, GP__NVRM_ALLOC32, &args), 0);
 	assert_int_equal(args.status, 0);
 	return args.object;
+}
+
+static uint32_t make(struct context *c, uint32_t client, uint32_t parent, uint32_t class)
+{
+	return make_on(c, client, parent, class, GP__NVRM_ENGINE_GRAPHICS);
 }
 
 static bool end(struct context *c, uint32_t handle)
@@ -64,6 +71,7 @@ static void begin_context(struct context *c)
 	c->device = make(c, c->client, c->client, GP__NVRM_CLASS_DEVICE);
 	c->subdevice = make(c, c->client, c->device, GP__NVRM_CLASS_SUBDEVICE);
 	c->group = make(c, c->client, c->device, GP__NVRM_CLASS_GROUP);
+	c->copies = make_on(c, c->client, c->device, GP__NVRM_CLASS_GROUP, GP__NVRM_ENGINE_COPY);
 }
 
 /* The program is at one of its contexts. */
@@ -80,7 +88,15 @@ static void step_program(struct context *c, uint64_t *seed)
 		begin_context(c);
 		return;
 	}
-	switch (draw(seed, 8)) {
+	switch (draw(seed, 10)) {
+	case 8:
+		if (c->nr_copies && end(c, c->copy[c->nr_copies - 1]))
+			c->nr_copies--;
+		break;
+	case 9:
+		if (c->nr_copies < CHANNELS)
+			c->copy[c->nr_copies++] = make(c, c->client, c->copies, 0xc86f);
+		break;
 	case 0:
 		c->there = !end(c, draw(seed, 2) ? c->client : c->device);
 		break;
@@ -139,6 +155,8 @@ static void check(const struct context *contexts, size_t nr)
 			continue;
 		runs = fake_rm_count(c->client, c->group, FAKE_RM_RUNS);
 		assert_true(runs == all || !runs);
+		assert_int_equal(fake_rm_count(c->client, c->copies, FAKE_RM_RUNS),
+				 takes_copies && runs != all ? 0 : c->nr_copies);
 		with += all != 0;
 		channels -= all;
 		off += all - runs;
@@ -151,9 +169,11 @@ static void check(const struct context *contexts, size_t nr)
 static void begin(uint64_t seed)
 {
 	fake_rm_reset();
-	(void)seed;
+	takes_copies = seed % 2;
 	fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	assert_int_equal(gp__nvrm_owner_create(fake_rm_ioctl, NULL, &owner), 0);
+	if (takes_copies)
+		gp__nvrm_owner_take_copies(owner);
 }
 
 static void finish(const struct context *contexts, size_t nr)

@@ -47,6 +47,7 @@ struct gp__nvrm_object {
 	/* A group's: */
 	uint32_t id, engine;
 	bool computes;
+	bool copies; /* it is of a copy engine, and those are held as well */
 	bool told; /* it was added */
 	enum gp__nvrm_verb verb; /* that is in force */
 	bool drained; /* since it was last started */
@@ -71,6 +72,7 @@ struct gp__nvrm_owner {
 	/* Frees that have told of what they take, and have not marked it yet: nothing is added
 	 * meanwhile, as it might be just that. */
 	uint32_t nr_telling;
+	bool takes_copies;
 	bool cannot; /* for good; it was said why */
 };
 
@@ -85,6 +87,12 @@ static inline bool gp__nvrm_is_in(const struct gp__nvrm_object *x,
 	return x->client == parent->client && x->parent == parent->handle;
 }
 
+static inline bool gp__nvrm_is_same_gpu(const struct gp__nvrm_object *a,
+					const struct gp__nvrm_object *b)
+{
+	return a->client == b->client && a->parent == b->parent;
+}
+
 /* All of these with the lock. */
 struct gp__nvrm_object *gp__nvrm_find(struct gp__nvrm_owner *o, uint32_t client, uint32_t handle);
 struct gp__nvrm_object *gp__nvrm_find_group(struct gp__nvrm_owner *o, uint32_t id);
@@ -95,9 +103,11 @@ int gp__nvrm_call(struct gp__nvrm_owner *o, uint32_t client, uint32_t object, ui
 		  void *params, uint32_t size, uint32_t *status);
 /* Brings the groups that are asked there; their results are set. */
 void gp__nvrm_set_asked(struct gp__nvrm_owner *o, enum gp__nvrm_verb verb);
+/* Whether who holds @group holds the channels of @other: its own, and those of copies. */
+bool gp__nvrm_goes_with(const struct gp__nvrm_object *other, const struct gp__nvrm_object *group);
 /* A channel that came to a held group is held as well, and again where the RM was told otherwise.
  */
-void gp__nvrm_hold_again(struct gp__nvrm_owner *o, struct gp__nvrm_object *group);
+void gp__nvrm_hold_again(struct gp__nvrm_owner *o, const struct gp__nvrm_object *changed);
 /* Whether it can be held: it computes, has a channel, and there is somebody to ask. */
 bool gp__nvrm_is_ready(struct gp__nvrm_owner *o, const struct gp__nvrm_object *group);
 /* The time slice that the program wants, if ours is in force. */

@@ -162,8 +162,15 @@ static void add_channel(struct batch *b, const struct gp__nvrm_object *channel)
 		send(b);
 }
 
+bool gp__nvrm_goes_with(const struct gp__nvrm_object *other, const struct gp__nvrm_object *group)
+{
+	if (other == group)
+		return true;
+	return other->copies && group->computes && gp__nvrm_is_same_gpu(other, group);
+}
+
 /* What the program has disabled is not ours to enable. */
-static void add_group(struct batch *b, const struct gp__nvrm_object *group)
+static void add_channels(struct batch *b, const struct gp__nvrm_object *group)
 {
 	for (struct gp__nvrm_object *x = b->o->objects; x; x = x->next) {
 		if (gp__nvrm_is_kind(x, GP__NVRM_CHANNEL) && gp__nvrm_is_in(x, group) &&
@@ -172,9 +179,12 @@ static void add_group(struct batch *b, const struct gp__nvrm_object *group)
 	}
 }
 
-static bool is_same_gpu(const struct gp__nvrm_object *a, const struct gp__nvrm_object *b)
+static void add_group(struct batch *b, const struct gp__nvrm_object *group)
 {
-	return a->client == b->client && a->parent == b->parent;
+	for (struct gp__nvrm_object *x = b->o->objects; x; x = x->next) {
+		if (gp__nvrm_is_kind(x, GP__NVRM_GROUP) && gp__nvrm_goes_with(x, group))
+			add_channels(b, x);
+	}
 }
 
 /* The asked groups of one GPU. */
@@ -184,7 +194,8 @@ static void tell_gpu(struct batch *b, const struct gp__nvrm_object *like, enum g
 	b->args.disable = verb != GP__NVRM_START;
 	b->args.only_scheduling = verb == GP__NVRM_DRAIN;
 	for (struct gp__nvrm_object *x = b->o->objects; x; x = x->next) {
-		if (gp__nvrm_is_kind(x, GP__NVRM_GROUP) && x->asked && is_same_gpu(x, like))
+		if (gp__nvrm_is_kind(x, GP__NVRM_GROUP) && x->asked &&
+		    gp__nvrm_is_same_gpu(x, like))
 			add_group(b, x);
 	}
 	send(b);
@@ -194,7 +205,8 @@ static void tell_gpu(struct batch *b, const struct gp__nvrm_object *like, enum g
 static void note_drained(struct batch *b, const struct gp__nvrm_object *like)
 {
 	for (struct gp__nvrm_object *x = b->o->objects; x; x = x->next) {
-		if (gp__nvrm_is_kind(x, GP__NVRM_GROUP) && x->asked && is_same_gpu(x, like))
+		if (gp__nvrm_is_kind(x, GP__NVRM_GROUP) && x->asked &&
+		    gp__nvrm_is_same_gpu(x, like))
 			x->drained = true;
 	}
 }
@@ -204,8 +216,8 @@ static void undrain_gpu(struct batch *b, const struct gp__nvrm_object *like)
 	memset(&b->args, 0, sizeof(b->args));
 	b->args.only_scheduling = true;
 	for (struct gp__nvrm_object *x = b->o->objects; x; x = x->next) {
-		if (gp__nvrm_is_kind(x, GP__NVRM_GROUP) && x->asked && is_same_gpu(x, like) &&
-		    x->drained)
+		if (gp__nvrm_is_kind(x, GP__NVRM_GROUP) && x->asked &&
+		    gp__nvrm_is_same_gpu(x, like) && x->drained)
 			add_group(b, x);
 	}
 	send(b);
@@ -269,15 +281,18 @@ void gp__nvrm_set_asked(struct gp__nvrm_owner *o, enum gp__nvrm_verb verb)
 	}
 }
 
-void gp__nvrm_hold_again(struct gp__nvrm_owner *o, struct gp__nvrm_object *group)
+void gp__nvrm_hold_again(struct gp__nvrm_owner *o, const struct gp__nvrm_object *changed)
 {
-	enum gp__nvrm_verb verb = group->verb;
+	for (struct gp__nvrm_object *x = o->objects; x; x = x->next) {
+		enum gp__nvrm_verb verb = x->verb;
 
-	if (verb == GP__NVRM_START)
-		return;
-	group->verb = GP__NVRM_START;
-	group->asked = true;
-	gp__nvrm_set_asked(o, verb);
+		if (!gp__nvrm_is_kind(x, GP__NVRM_GROUP) || verb == GP__NVRM_START ||
+		    !gp__nvrm_goes_with(changed, x))
+			continue;
+		x->verb = GP__NVRM_START;
+		x->asked = true;
+		gp__nvrm_set_asked(o, verb);
+	}
 }
 
 void gp__nvrm_owner_set(struct gp__nvrm_owner *o, enum gp__nvrm_verb verb, const uint32_t *ids,
@@ -397,6 +412,11 @@ int gp__nvrm_owner_create(gp__nvrm_ioctl_fn next, const struct gp__nvrm_owner_ev
 	pthread_mutex_init(&o->lock, NULL);
 	*owner = o;
 	return 0;
+}
+
+void gp__nvrm_owner_take_copies(struct gp__nvrm_owner *o)
+{
+	o->takes_copies = true;
 }
 
 /* Another thread may have had the lock when the child was made, and is not here to let it go. */

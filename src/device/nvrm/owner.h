@@ -5,7 +5,7 @@
  * The program's calls to the RM come in through gp__nvrm_owner_ioctl(): clients, GPUs, channel
  * groups and channels are followed from being made to being freed, by themselves or with what they
  * belong to. A group that computes is what is held and weighed, all of its channels at once; those
- * of copy engines are left alone, and so is all that is not understood.
+ * of copy engines are left alone unless it is asked for, and so is all that is not understood.
  *
  * The program's wishes and ours are combined: a channel that the program has disabled itself stays
  * so when we let its group go, one that it enables stays held while we hold it, one that it makes
@@ -51,6 +51,8 @@ struct gp__nvrm_owner_events {
 /* @events may be NULL. 0 or -errno. */
 int gp__nvrm_owner_create(gp__nvrm_ioctl_fn next, const struct gp__nvrm_owner_events *events,
 			  struct gp__nvrm_owner **owner);
+/* Who holds a group holds what its program copies on that GPU, too. Before the first call. */
+void gp__nvrm_owner_take_copies(struct gp__nvrm_owner *owner);
 /* Lets all go. No call may be under way. */
 void gp__nvrm_owner_destroy(struct gp__nvrm_owner *owner);
 

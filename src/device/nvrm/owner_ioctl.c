@@ -193,7 +193,13 @@ static int duplicate(int fd)
 	return ours < 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : ours;
 }
 
-static void fill_object(struct gp__nvrm_object *x, int fd, const struct made *m)
+static bool is_copy(uint32_t engine)
+{
+	return engine >= GP__NVRM_ENGINE_COPY && engine <= GP__NVRM_ENGINE_COPY_LAST;
+}
+
+static void fill_object(const struct gp__nvrm_owner *o, struct gp__nvrm_object *x, int fd,
+			const struct made *m)
 {
 	x->verb = GP__NVRM_START;
 	switch (x->kind) {
@@ -204,6 +210,7 @@ static void fill_object(struct gp__nvrm_object *x, int fd, const struct made *m)
 	case GP__NVRM_GROUP:
 		x->engine = m->known ? m->group.engine : 0;
 		x->computes = is_graphics(x->engine);
+		x->copies = o->takes_copies && is_copy(x->engine);
 		break;
 	case GP__NVRM_CHANNEL:
 		x->userd.memory = m->known ? m->channel.userd_memory[0] : 0;
@@ -228,7 +235,7 @@ static bool add(struct gp__nvrm_owner *o, int fd, const struct made *m)
 				       .handle = m->call.object,
 				       .parent = m->call.parent,
 				       .fd = -1 };
-	fill_object(x, fd, m);
+	fill_object(o, x, fd, m);
 	forget_handle(o, x->client, x->handle);
 	pthread_mutex_lock(&o->lock);
 	if (x->kind == GP__NVRM_GROUP)
@@ -355,15 +362,19 @@ static bool is_within(struct gp__nvrm_owner *o, const struct gp__nvrm_object *x,
 	return false;
 }
 
-/* A group is affected by the end of what it is in, of a channel of its own, and of the subdevice by
- * which it is held. */
+/* A group is affected by the end of what it is in, of a channel that is held with it, and of the
+ * subdevice by which it is held. */
 static bool is_affected(struct gp__nvrm_owner *o, const struct gp__nvrm_object *group,
 			const struct gp__nvrm_object *by)
 {
-	if (by->kind == GP__NVRM_CHANNEL)
-		return gp__nvrm_is_in(by, group);
+	const struct gp__nvrm_object *of = by;
+
 	if (by->kind == GP__NVRM_SUBDEVICE)
-		return by->client == group->client && by->parent == group->parent;
+		return gp__nvrm_is_same_gpu(by, group);
+	if (by->kind == GP__NVRM_CHANNEL)
+		of = gp__nvrm_find(o, by->client, by->parent);
+	if (of && of->kind == GP__NVRM_GROUP)
+		return gp__nvrm_goes_with(of, group);
 	return is_within(o, group, by);
 }
 
@@ -521,6 +532,17 @@ static int schedule_group(struct gp__nvrm_owner *o, int fd, unsigned long reques
 	return result;
 }
 
+static bool is_held(struct gp__nvrm_owner *o, const struct gp__nvrm_object *channel)
+{
+	const struct gp__nvrm_object *of = gp__nvrm_find(o, channel->client, channel->parent);
+	bool held = false;
+
+	for (struct gp__nvrm_object *x = o->objects; x && of && !held; x = x->next)
+		held = gp__nvrm_is_kind(x, GP__NVRM_GROUP) && x->verb != GP__NVRM_START &&
+		       gp__nvrm_goes_with(of, x);
+	return held;
+}
+
 /* Takes the channels that we hold out of a list to be enabled; their wish is remembered. */
 static bool keep_held(struct gp__nvrm_owner *o, struct gp__nvrm_disable *d)
 {
@@ -528,9 +550,8 @@ static bool keep_held(struct gp__nvrm_owner *o, struct gp__nvrm_disable *d)
 
 	for (uint32_t i = 0; i < nr; i++) {
 		struct gp__nvrm_object *c = gp__nvrm_find(o, d->client[i], d->channel[i]);
-		struct gp__nvrm_object *g = c ? gp__nvrm_find(o, c->client, c->parent) : NULL;
 
-		if (g && g->kind == GP__NVRM_GROUP && g->verb != GP__NVRM_START) {
+		if (c && is_held(o, c)) {
 			c->program_disabled = false;
 			continue;
 		}
