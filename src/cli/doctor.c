@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "cli/daemon.h"
 #include "cli/doctor.h"
+#include "policy/policy.h"
 #include "wire/wire.h"
 
 static const char *const result_names[] = { "ok", "warn", "bad" };
@@ -86,6 +87,39 @@ static void check_socket(struct doctor *d, const char *path, uid_t owner)
 			   "other users cannot join: %s or its folder is closed to them", path);
 }
 
+static bool is_seen_by_presence(const json_t *group)
+{
+	const json_t *queue;
+	size_t i;
+
+	json_array_foreach (json_object_get(group, "queues"), i, queue) {
+		const char *by = json_string_value(json_object_get(queue, "seen_by"));
+
+		if (by && !strcmp(by, "presence"))
+			return true;
+	}
+	return false;
+}
+
+/* One that came when the policy was chosen already. */
+static void check_seen(struct doctor *d, const json_t *list, const char *policy)
+{
+	const struct gp__policy *p = policy ? gp__policy_find(policy) : NULL;
+	const json_t *group;
+	size_t i;
+
+	json_array_foreach (json_object_get(list, "groups"), i, group) {
+		if (!p || !p->needs_arrivals || !is_seen_by_presence(group))
+			continue;
+		doctor_say(d, "policy", DOCTOR_WARN,
+			   "Choose another: gpreempt policy hpf. 'gpreempt probe' says why.",
+			   "%s counts from when work comes, and of %s (pid %lld) it is only seen "
+			   "that it is there",
+			   policy, json_string_value(json_object_get(group, "program")),
+			   int_of(group, "pid"));
+	}
+}
+
 static void check_daemon(struct doctor *d)
 {
 	char path[PATH_MAX] = "";
@@ -108,6 +142,7 @@ static void check_daemon(struct doctor *d)
 		   json_string_value(json_object_get(daemon, "version")), int_of(daemon, "pid"),
 		   path, json_string_value(json_object_get(daemon, "policy")),
 		   json_array_size(json_object_get(list, "groups")));
+	check_seen(d, list, json_string_value(json_object_get(daemon, "policy")));
 	check_version(d, json_string_value(json_object_get(daemon, "version")));
 	check_socket(d, path, (uid_t)int_of(daemon, "user"));
 	check_limits(d, json_object_get(list, "you"));

@@ -269,6 +269,7 @@ struct gp__policy {
 	bool (*preempts)(const struct gp__dev *d, const struct gp__entity *w,
 			 const struct gp__entity *r, u64 now);
 	u8 preempt_rule;
+	bool needs_arrivals; /* when work comes matters, not only that somebody is there */
 	/* May @r, the last of those running, go on beside the others? NULL: who runs may. */
 	bool (*stays)(const struct gp__dev *d, const struct gp__entity *r, u64 now);
 	/* The entity got work after having none. NULL: nothing to prepare. */

@@ -353,6 +353,37 @@ static bool choose(struct request *r, const char *name, struct gp__choice *c)
 	return true;
 }
 
+/* A program of whose work only that it is there is known; NULL: there is none. */
+static const struct gp__program *find_unseen(const struct gp__house *h)
+{
+	struct gp__link *g, *gn, *l, *ln;
+
+	gp__list_each(g, gn, &h->groups)
+	{
+		const struct gp__group *group = container_of(g, struct gp__group, link);
+
+		gp__list_each(l, ln, &group->entity.queues)
+		{
+			if (gp__lodger_sees(container_of(l, struct gp__lodger, queue.link)) ==
+			    GP__WIRE_SEES_PRESENCE)
+				return group->program;
+		}
+	}
+	return NULL;
+}
+
+static bool check_seen(struct request *r, const struct gp__choice *c)
+{
+	const struct gp__program *p = c->policy->needs_arrivals ? find_unseen(&r->s->house) : NULL;
+
+	if (p)
+		refuse(r, -EOPNOTSUPP,
+		       "policy %s counts from when work comes, and of %s (pid %d) it is only seen "
+		       "that it is there: 'gpreempt probe' says why; choose hpf, fair or share",
+		       c->policy->name, p->name, (int)p->pid);
+	return !p;
+}
+
 static json_t *do_policy(struct request *r)
 {
 	const char *name = json_string_value(json_object_get(r->json, "name"));
@@ -365,7 +396,7 @@ static json_t *do_policy(struct request *r)
 			      "the policy is for everybody: only root or a member of group %s "
 			      "changes it",
 			      r->s->config.group);
-	if (!choose(r, name, &c))
+	if (!choose(r, name, &c) || !check_seen(r, &c))
 		return NULL;
 	gp__choice_apply(&c, &r->s->house.core, r->s->now);
 	return policies_json(r);

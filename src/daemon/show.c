@@ -15,11 +15,16 @@ static double ms(u64 ns)
 	return (double)ns / 1e6;
 }
 
-static const char *seen_by(const struct gp__lodger *l)
+enum gp__wire_sees gp__lodger_sees(const struct gp__lodger *l)
 {
 	const struct gp__peer *p = l->group->program->peer;
 
-	switch (atomic_load(&p->up->slot[l->slot].sees)) {
+	return (enum gp__wire_sees)atomic_load(&p->up->slot[l->slot].sees);
+}
+
+static const char *seen_by(const struct gp__lodger *l)
+{
+	switch (gp__lodger_sees(l)) {
 	case GP__WIRE_SEES_LAUNCH:
 		return "launch";
 	case GP__WIRE_SEES_PRESENCE:

@@ -10,6 +10,9 @@
 
 bool gp__may_see(const struct gp__peer *p, const struct gp__program *program);
 
+/* Where the program's work is seen to come. */
+enum gp__wire_sees gp__lodger_sees(const struct gp__lodger *l);
+
 json_t *gp__show_group(const struct gp__server *s, const struct gp__peer *p,
 		       const struct gp__group *g);
 /* The same, with the times for which it was held, the latest first. */

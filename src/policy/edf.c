@@ -78,6 +78,7 @@ const struct gp__policy gp__policy_edf = {
 	.fits = fits,
 	.preempts = preempts,
 	.preempt_rule = GP__RULE_DEADLINE,
+	.needs_arrivals = true,
 	.next = next,
 	.refresh = refresh,
 };

@@ -30,7 +30,7 @@ struct fake {
 	const char *program, *socket;
 	u32 nr_queues, number[QUEUES_MAX]; /* of the order carried out last */
 	u64 work_ns, rest_ns; /* with -w */
-	bool working;
+	bool working, present; /* -P: of its work only that it is there is seen */
 	int timer;
 };
 
@@ -66,7 +66,7 @@ static void parse_options(struct fake *f, int argc, char **argv)
 	int64_t prio;
 	int c;
 
-	while ((c = getopt(argc, argv, "s:n:p:t:g:q:l:w:")) != -1) {
+	while ((c = getopt(argc, argv, "s:n:p:t:g:q:l:w:P")) != -1) {
 		switch (c) {
 		case 's':
 			f->socket = optarg;
@@ -94,6 +94,9 @@ static void parse_options(struct fake *f, int argc, char **argv)
 		case 'w':
 			parse_rhythm(f, optarg);
 			break;
+		case 'P':
+			f->present = true;
+			break;
 		default:
 			exit(2);
 		}
@@ -115,6 +118,8 @@ static void join(struct fake *f)
 		q.slot = i;
 		if (gp__wire_client_request(&f->client, &q, &reply))
 			die("queue refused", reply.text);
+		if (f->present)
+			atomic_store(&f->client.up->slot[i].sees, GP__WIRE_SEES_PRESENCE);
 		printf(" %u", reply.id);
 	}
 	printf("\n");

@@ -419,6 +419,27 @@ static void a_policy_is_changed_while_programs_run(void **state)
 	two_down(&t);
 }
 
+/* Deadlines count from when work comes. */
+static void a_policy_that_needs_more_than_presence_is_refused(void **state)
+{
+	static const char edf[] = "{\"op\":\"policy\",\"name\":\"edf\"}";
+	json_t *answer;
+	struct two t;
+
+	(void)state;
+	two_up(&t, NULL);
+	atomic_store(&t.online.client.up->slot[0].sees, GP__WIRE_SEES_PRESENCE);
+	answer = rig_ask(&t.rig, edf);
+	assert_non_null(strstr(json_string_value(json_object_get(answer, "error")), "(pid "));
+	expect_error(answer, EOPNOTSUPP);
+	json_decref(rig_ask(&t.rig, "{\"op\":\"policy\",\"name\":\"fair\"}"));
+	atomic_store(&t.online.client.up->slot[0].sees, GP__WIRE_SEES_LAUNCH);
+	answer = rig_ask(&t.rig, edf);
+	assert_null(json_object_get(answer, "error"));
+	json_decref(answer);
+	two_down(&t);
+}
+
 static void decisions_can_be_watched(void **state)
 {
 	char text[GP__WIRE_TEXT_MAX], line[GP__LOG_LINE_MAX], *answer;
@@ -460,6 +481,7 @@ int main(void)
 		cmocka_unit_test(targets_are_all_changed_or_none),
 		cmocka_unit_test(wrong_requests_get_a_sentence),
 		cmocka_unit_test(a_policy_is_changed_while_programs_run),
+		cmocka_unit_test(a_policy_that_needs_more_than_presence_is_refused),
 		cmocka_unit_test(decisions_can_be_watched),
 	};
 

@@ -594,6 +594,18 @@ with_few_files() {
 	[[ $output == *"bad   daemon       may not connect"* ]]
 }
 
+@test "deadlines are not for programs whose work is not seen to come" {
+	start_daemon
+	"$GPREEMPT" policy edf
+	join serve -P
+	run "$GPREEMPT" doctor
+	[[ $output == *"warn  policy       edf counts from when work comes, and of serve (pid $pid)"*"gpreempt policy hpf"* ]]
+	"$GPREEMPT" policy hpf
+	run "$GPREEMPT" policy edf
+	[ "$status" -eq 1 ]
+	[[ $output == *"policy edf counts from when work comes, and of serve (pid $pid)"* ]]
+}
+
 # How often the daemon and a program have gone to sleep so far.
 sleeps() {
 	sed -n 's/^voluntary_ctxt_switches:\t//p' "/proc/$daemon/status" "/proc/$pid/status"
