@@ -13,7 +13,7 @@ import time
 import nvreport
 import nvstats
 from nvstats import Latency, median, rate, ratio, spread
-from nvworkers import Daemon, Trouble, Worker
+from nvworkers import Daemon, Trouble, Worker, cpu_ns
 
 FILL, SERVE, SUSPEND = "264x1024", "132x256", "64x64"  # blocks x threads
 SEE_S = 10  # so long a program has to be seen by the daemon
@@ -552,6 +552,54 @@ class Joined:
         result.claims(claim("lost by being joined, percent", loss and (1 - loss) * 100, 0.5))
 
 
+class Seen:
+    name = "seen"
+    title = "How soon work is seen to come, and what it costs to look"
+    about = ("100 us kernels every 5 to 10 ms by a joined program while another is there: from just "
+             "before the launch until gpreemptd knows of it, from its log of decisions. Then nobody "
+             "does anything: what the program with its agent has of a processor, and gpreemptd.")
+
+    def estimate(self, context):
+        return 6 + context.rounds * context.seconds(2) + 3 * context.seconds(3)
+
+    def run(self, context, result):
+        seconds, runs, missed, idle = context.seconds(2), [], 0, {}
+        with Stage(context, self.name) as stage:
+            plain = stage.kernels("serve", SERVE, 100)
+            online = stage.kernels("serve", SERVE, 100, "online")
+            stage.must_be_joined(online)
+            idle["not joined"] = self.idle(plain.pid, stage.daemon, context.seconds(3))
+            idle["joined, alone there"] = self.idle(online.pid, stage.daemon, context.seconds(3))
+            offline = stage.kernels("work", FILL, 5000, "offline")
+            stage.must_be_joined(offline)
+            entities = {f"e{g['group']}" for g in stage.daemon.groups(online.pid)}
+            for _ in range(context.rounds):
+                came = online.ask(f"serve {seconds} 5 10 -1 -1 1")["came_ns"]
+                time.sleep(0.1)
+                after, others = nvstats.seen(stage.daemon.lines(), entities, came)
+                runs.append(after)
+                missed += others
+            idle["joined, another there"] = self.idle(online.pid, stage.daemon, context.seconds(3))
+            by = {q["seen_by"] for g in stage.daemon.groups(online.pid) for q in g["queues"]}
+        a = Latency(runs)
+        result.raw(seen_ns=runs, missed=missed, idle_percent=idle, seen_by=sorted(by))
+        result.table(["seen by", "requests", "p50 us", "p99 us", "max us", "not seen as new"],
+                     [[", ".join(sorted(by)), a.count(),
+                       *(nvreport.number(v) for v in (a.us(.5), a.us(.99), a.max_us())), missed]])
+        result.table(["nobody does anything", "the program, % of a processor", "gpreemptd, %"],
+                     [[name, *(nvreport.number(v) for v in both)] for name, both in idle.items()])
+
+    @staticmethod
+    def idle(pid, daemon, seconds):
+        """Percent of one processor, of the program and of the daemon."""
+        pids = (pid, daemon.process.pid)
+        time.sleep(0.2)
+        before, begin = [cpu_ns(p) for p in pids], time.monotonic_ns()
+        time.sleep(seconds)
+        took = time.monotonic_ns() - begin
+        return [100 * (cpu_ns(p) - b) / took for p, b in zip(pids, before)]
+
+
 class FailOpen:
     name = "fail-open"
     title = "The daemon is killed, and a program is"
@@ -592,5 +640,5 @@ class FailOpen:
                       right_claim("a program that is killed leaves nothing", not left))
 
 
-CASES = [KernelPair(), Suspend(), Joined(), Cycles(), FailOpen(), TorchPair(), TorchTrainers(),
-         TorchCycles()]
+CASES = [KernelPair(), Suspend(), Joined(), Seen(), Cycles(), FailOpen(), TorchPair(),
+         TorchTrainers(), TorchCycles()]

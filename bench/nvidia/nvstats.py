@@ -102,6 +102,20 @@ def suspends(lines, pid_entities=None):
     return took
 
 
+def seen(lines, entities, came_ns):
+    """From a log of decisions: how long after its coming each request was seen to be there, of those
+    that were before the next one came, and how many were not."""
+    ready = sorted(int(words[0]) for words in map(str.split, lines)
+                   if len(words) > 4 and words[4] == "ready" and words[3] in entities)
+    after, at = [], 0
+    for i, came in enumerate(came_ns):
+        while at < len(ready) and ready[at] < came:
+            at += 1
+        if at < len(ready) and (i + 1 == len(came_ns) or ready[at] < came_ns[i + 1]):
+            after.append(ready[at] - came)
+    return after, len(came_ns) - len(after)
+
+
 def same_bits(a, b):
     """How many steps of two loss curves are the same, and whether all that both have are."""
     n = min(len(a), len(b))

@@ -36,6 +36,16 @@ class Place:
         return env
 
 
+def cpu_ns(pid):
+    """What all threads of a process have had of processors so far."""
+    total = 0
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with contextlib.suppress(OSError), \
+                open(f"/proc/{pid}/task/{task}/schedstat", encoding="ascii") as f:
+            total += int(f.read().split()[0])
+    return total
+
+
 class Daemon:
     """gpreemptd with a socket and a log of decisions of its own."""
 

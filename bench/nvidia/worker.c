@@ -52,6 +52,7 @@ struct worker {
 	uint32_t *host, *word; /* the state; memory that the copy engine reads from */
 	uint64_t turned; /* rounds since the state was new */
 	uint64_t *times; /* when each kernel had ended, or how long each request took */
+	uint64_t *came; /* and when it came */
 	size_t nr_times;
 	char device[128];
 };
@@ -137,6 +138,7 @@ static void make_room(struct worker *w)
 {
 	w->host = must(calloc(w->n, sizeof(*w->host)));
 	w->times = must(calloc(TIMES_MAX, sizeof(*w->times)));
+	w->came = must(calloc(TIMES_MAX, sizeof(*w->came)));
 	CHECK(w, alloc(&w->state, w->n * sizeof(*w->host)));
 	CHECK(w, alloc(&w->thousands, w->n * sizeof(*w->host)));
 	CHECK(w, alloc(&w->stop, sizeof(uint32_t)));
@@ -188,11 +190,11 @@ static void print_right(const struct worker *w, bool right)
  * Answers
  */
 
-static void print_times(const char *name, const struct worker *w)
+static void print_times(const char *name, const uint64_t *times, size_t n)
 {
 	printf("\"%s\": [", name);
-	for (size_t i = 0; i < w->nr_times; i++)
-		printf("%s%" PRIu64, i ? ", " : "", w->times[i]);
+	for (size_t i = 0; i < n; i++)
+		printf("%s%" PRIu64, i ? ", " : "", times[i]);
 	printf("]");
 }
 
@@ -204,7 +206,7 @@ static void end_answer(void)
 
 static void note(struct worker *w, uint64_t value)
 {
-	if (w->nr_times < TIMES_MAX)
+	if (w->nr_times < TIMES_MAX - 1)
 		w->times[w->nr_times++] = value;
 }
 
@@ -268,7 +270,7 @@ static void run_work(struct worker *w)
 		printf("{");
 		print_right(w, is_right(w));
 		printf(", ");
-		print_times("ended_ns", w);
+		print_times("ended_ns", w->times, w->nr_times);
 		end_answer();
 		new_state(w);
 	}
@@ -339,9 +341,8 @@ static bool parse_requests(const char *line, struct requests *r)
 	       r->seconds > 0 && r->from_ms >= 0 && r->to_ms >= r->from_ms && r->kernels > 0;
 }
 
-/* One request; what it took from its coming to its last kernel's end. */
-static uint64_t serve_one(struct worker *w, const struct requests *r, uint64_t at,
-			  uint64_t *announced)
+/* One request, noted with what it took from its coming to its last kernel's end. */
+static void serve_one(struct worker *w, const struct requests *r, uint64_t at, uint64_t *announced)
 {
 	uint64_t begin, took;
 
@@ -361,7 +362,8 @@ static uint64_t serve_one(struct worker *w, const struct requests *r, uint64_t a
 	took = gp__clock_ns() - begin;
 	if (r->hint_us >= 0)
 		gp_hint_over(NULL);
-	return took;
+	w->came[w->nr_times] = begin;
+	note(w, took);
 }
 
 static uint64_t some_time_later(const struct requests *r)
@@ -380,7 +382,7 @@ static void serve(struct worker *w, const struct requests *r)
 	end = begin + (uint64_t)(r->seconds * 1e9);
 	w->nr_times = 0;
 	while (gp__clock_ns() < end) {
-		note(w, serve_one(w, r, some_time_later(r), &announced));
+		serve_one(w, r, some_time_later(r), &announced);
 		wrong += !is_right(w);
 	}
 	printf("{");
@@ -388,7 +390,9 @@ static void serve(struct worker *w, const struct requests *r)
 	printf(", \"wrong_answers\": %" PRIu64 ", \"announced\": %" PRIu64
 	       ", \"begin_ns\": %" PRIu64 ", \"end_ns\": %" PRIu64 ", ",
 	       wrong, announced, begin, gp__clock_ns());
-	print_times("took_ns", w);
+	print_times("came_ns", w->came, w->nr_times);
+	printf(", ");
+	print_times("took_ns", w->times, w->nr_times);
 	end_answer();
 }
 

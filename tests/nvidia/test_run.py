@@ -11,7 +11,7 @@ import unittest
 BENCH = os.environ.get("NVIDIA_BENCH", "bench/nvidia")
 BUILD = os.environ.get("BUILD_DIR", "build")
 CUDA = os.path.join(BUILD, "tests/nvidia/fake_cuda.so")
-KERNELS = ("kernel-pair", "suspend", "joined", "cycles", "fail-open")
+KERNELS = ("kernel-pair", "suspend", "joined", "seen", "cycles", "fail-open")
 TORCH = ("torch-pair", "torch-trainers", "torch-cycles")
 
 

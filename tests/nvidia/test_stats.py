@@ -86,6 +86,13 @@ not a line"""
         self.assertEqual(nvstats.suspends(self.LOG.splitlines()), [80, 40])
         self.assertEqual(nvstats.suspends([]), [])
 
+    def test_a_request_is_seen_before_the_next_comes_or_not(self):
+        log = ["10 < gpu0 e1 ready q=2 pending=1", "25 < gpu0 e2 ready q=3 pending=1",
+               "30 < gpu0 e1 idle q=2", "48 < gpu0 e1 ready q=2 pending=1", "not a line"]
+        self.assertEqual(nvstats.seen(log, {"e1"}, [5, 20, 40]), ([5, 8], 1))
+        self.assertEqual(nvstats.seen(log, {"e2"}, [5, 20, 40]), ([5], 2))
+        self.assertEqual(nvstats.seen([], {"e1"}, [5]), ([], 1))
+
 
 class Bits(unittest.TestCase):
     def test_curves(self):
