@@ -129,6 +129,22 @@ enum gp__wire_sees { GP__WIRE_SEES_RING, GP__WIRE_SEES_LAUNCH, GP__WIRE_SEES_PRE
 /* What else people should know of a queue. */
 #define GP__WIRE_NOTE_DROPS 1 /* what runs may be dropped and run again */
 #define GP__WIRE_NOTE_FOREIGN 2 /* others put work into it, which is not held at level 1 */
+#define GP__WIRE_NOTE_UNGUARDED(why) (1u << (8 + (why))) /* a kernel in it has no guard */
+
+/* Why a kernel has no guard at level 2, so that it ends before its queue is stopped. */
+enum gp__wire_why {
+	GP__WIRE_GUARDED,
+	GP__WIRE_NO_SOURCE, /* a binary, SPIR-V, or built into the driver */
+	GP__WIRE_UNSEEN, /* its definition is not in the source as such */
+	GP__WIRE_WAITS, /* it may wait for other work-groups */
+	GP__WIRE_SHARES, /* it has variables that outlive a launch, or pipes */
+	GP__WIRE_ENQUEUES, /* it launches kernels itself */
+	GP__WIRE_CALLED, /* by other kernels */
+	GP__WIRE_STRANGE, /* it has attributes that nobody here knows */
+	GP__WIRE_FAILS, /* the driver refuses what is made of it */
+	GP__WIRE_TOO_LARGE, /* a launch of it has too many work-groups */
+	GP__WIRE_NR_WHYS,
+};
 
 struct gp__wire_up_slot {
 	_Atomic u64 work; /* bit 0: it has work; above: how often that has changed */

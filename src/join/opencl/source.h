@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The source of an OpenCL program, with a guard in its kernels (level 2).
+ *
+ * A guarded kernel has two parameters more, behind its own: whether its queue is held, which may
+ * change while it runs, and a block for this launch. Before anything else each work-group looks
+ * whether it has run already or is not to start, and then ends at once; what did not start is in
+ * the block (struct gp__cl_block), so that the same launch once more runs exactly that.
+ *
+ * A work-group that has begun always ends. So a kernel may be guarded unless a work-group can wait
+ * for one that was not started, or the program's own copy of the kernel and the guarded one would
+ * not be the same: that is looked for here, in the text, and whatever cannot be told is taken for
+ * being so. Text in branches of #if that are not compiled counts as well.
+ *
+ * Wrong tool for judging whether a source is valid: that is the compiler's affair, who sees the
+ * result.
+ */
+#ifndef GP__JOIN_OPENCL_SOURCE_H
+#define GP__JOIN_OPENCL_SOURCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wire/wire.h"
+
+/* Of one launch, in memory that host and device share. Both are 0 for the first run of it. */
+struct gp__cl_block {
+	uint32_t cut; /* the device: something was not started */
+	uint32_t again; /* the host: only what is left is to run */
+	uint8_t left[]; /* of each work-group, whether it was not started; else 0 */
+};
+
+struct gp__cl_kernel_text {
+	char *name;
+	enum gp__wire_why why; /* it is not guarded */
+};
+
+struct gp__cl_guarded {
+	char *text; /* NULL where no kernel is guarded */
+	size_t size;
+	struct gp__cl_kernel_text *kernels; /* whose definition is seen */
+	size_t nr_kernels;
+};
+
+/* @options: of the compiler. 0 or -ENOMEM. */
+int gp__cl_guard_source(const char *text, size_t size, const char *options,
+			struct gp__cl_guarded *guarded);
+void gp__cl_guarded_free(struct gp__cl_guarded *guarded);
+enum gp__wire_why gp__cl_guarded_why(const struct gp__cl_guarded *guarded, const char *kernel);
+
+#endif
