@@ -179,6 +179,24 @@ static int print_groups(struct gp__env *env, const json_t *list)
 	return gp__table_print(t);
 }
 
+/* The level, and what is not so. */
+static void queue_level_cell(struct gp__table *t, const json_t *q)
+{
+	const json_t *unguarded = json_object_get(q, "unguarded"), *why;
+	bool foreign = json_is_true(json_object_get(q, "foreign_work"));
+	char text[256] = "";
+	size_t i, n = 0;
+
+	json_array_foreach ((json_t *)unguarded, i, why) {
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", n ? ", " : ": ",
+				      json_string_value(why));
+		n = n < sizeof(text) ? n : sizeof(text) - 1;
+	}
+	gp__table_cellf(t, "%lld of %lld%s%s%s", int_of(q, "level"), int_of(q, "level_requested"),
+			json_is_true(json_object_get(q, "drops")) ? ", drops" : "",
+			foreign || n ? ", not all" : "", text);
+}
+
 static void queue_row(struct gp__table *t, const json_t *g, const json_t *q)
 {
 	gp__table_row(t);
@@ -190,9 +208,7 @@ static void queue_row(struct gp__table *t, const json_t *g, const json_t *q)
 	text_cell(t, q, "state");
 	gp__table_cell(t, json_is_true(json_object_get(q, "has_work")) ? "yes" : "no");
 	int_cell(t, q, "pending");
-	gp__table_cellf(t, "%lld of %lld%s%s", int_of(q, "level"), int_of(q, "level_requested"),
-			json_is_true(json_object_get(q, "drops")) ? ", drops" : "",
-			json_is_true(json_object_get(q, "foreign_work")) ? ", not all" : "");
+	queue_level_cell(t, q);
 	text_cell(t, q, "seen_by");
 	text_cell(t, q, "weight");
 	ms_cell(t, q, "run_ms");

@@ -41,6 +41,30 @@ static u32 notes_of(const struct gp__lodger *l)
 	return atomic_load(&p->up->slot[l->slot].notes);
 }
 
+/* Of kernels in it that have no guard. */
+static json_t *unguarded_json(const struct gp__lodger *l)
+{
+	static const char *const words[GP__WIRE_NR_WHYS] = {
+		[GP__WIRE_NO_SOURCE] = "no source",
+		[GP__WIRE_UNSEEN] = "not seen in the source",
+		[GP__WIRE_WAITS] = "may wait for work-groups",
+		[GP__WIRE_SHARES] = "has variables of its program",
+		[GP__WIRE_ENQUEUES] = "launches kernels",
+		[GP__WIRE_CALLED] = "called by kernels",
+		[GP__WIRE_STRANGE] = "unknown attributes",
+		[GP__WIRE_FAILS] = "refused by the driver",
+		[GP__WIRE_TOO_LARGE] = "too many work-groups",
+	};
+	u32 notes = notes_of(l);
+	json_t *list = json_array();
+
+	for (u32 why = GP__WIRE_GUARDED + 1; why < GP__WIRE_NR_WHYS; why++) {
+		if (notes & GP__WIRE_NOTE_UNGUARDED(why))
+			json_array_append_new(list, json_string(words[why]));
+	}
+	return list;
+}
+
 /* NULL: the device's own. */
 static json_t *weight_json(u32 weight)
 {
@@ -68,6 +92,7 @@ static json_t *queue_json(const struct gp__lodger *l, u64 now)
 	json_object_set_new(o, "seen_by", json_string(seen_by(l)));
 	json_object_set_new(o, "drops", json_boolean(notes_of(l) & GP__WIRE_NOTE_DROPS));
 	json_object_set_new(o, "foreign_work", json_boolean(notes_of(l) & GP__WIRE_NOTE_FOREIGN));
+	json_object_set_new(o, "unguarded", unguarded_json(l));
 	json_object_set_new(o, "weight", weight_json(q->weight));
 	json_object_set_new(o, "level", json_integer(q->level));
 	json_object_set_new(o, "level_requested", json_integer(q->level_requested));

@@ -42,7 +42,7 @@ succeed() {
 @test "random programs leave the same memory, joined with any window or not" {
 	succeed "$mix" 60 7
 	plain=$(memory_of "$output")
-	for options in "" "--level 1" "--window 1" "--window 100us"; do
+	for options in "" "--level 1" "--level 2" "--window 1" "--window 100us"; do
 		# shellcheck disable=SC2086 # they are several words
 		succeed "$GPREEMPT" run --local $options -- "$mix" 60 7
 		[ "$(memory_of "$output")" = "$plain" ]
@@ -78,7 +78,7 @@ succeed() {
 		>/dev/null 2>&1 3>&- &
 	ends "$!"
 	wait_for '"seen_by": "launch"' "$GPREEMPT" ps --json
-	wait_for ' 1 of 3 ' "$GPREEMPT" ps --queues
+	wait_for ' 2 of 3 ' "$GPREEMPT" ps --queues
 	[[ $output == *cl_steps*launch* ]]
 	wait_for ' running ' "$GPREEMPT" ps
 	kill "$(<"$BATS_TEST_TMPDIR/programs")"
@@ -136,10 +136,54 @@ succeed() {
 }
 
 @test "a level that is not to be had is refused in one line, and the program runs" {
-	for level in 2 3; do
-		succeed "$GPREEMPT" run --local --level "$level" -- "$mix" 5 1
-		[ "$(grep -c "level $level is not to be had for this program's OpenCL queues" <<<"$output")" -eq 1 ]
+	succeed "$GPREEMPT" run --local --level 3 -- "$mix" 5 1
+	[ "$(grep -c "level 3 is not to be had for this program's OpenCL queues" <<<"$output")" -eq 1 ]
+}
+
+# Somebody who has a queue and no work: who is alone on a device is not stopped in kernels.
+start_neighbour() {
+	truncate -s 64K "$BATS_TEST_TMPDIR/pair"
+	"$GPREEMPT" run -c online -t neighbour -- "$OPENCL_PROGRAMS/cl_pair" "$BATS_TEST_TMPDIR/pair" \
+		train >/dev/null 2>&1 3>&- &
+	ends "$!"
+	wait_for neighbour "$GPREEMPT" ps
+}
+
+@test "level 2: each work-group runs once, however often kernels are cut short" {
+	start_daemon "$BATS_TEST_TMPDIR/decisions"
+	start_neighbour
+	for seed in 1 2; do
+		"$GPREEMPT" run -c offline -t patient --level 2 -- timeout 200 \
+			"$OPENCL_PROGRAMS/cl_groups" 160 "$seed" 20000 >"$BATS_TEST_TMPDIR/out" 2>&1 3>&- &
+		patient=$!
+		while kill -0 "$patient" 2>/dev/null; do
+			"$GPREEMPT" suspend tag:patient >/dev/null 2>&1 || true
+			sleep "0.00$((RANDOM % 9))"
+			"$GPREEMPT" resume tag:patient >/dev/null 2>&1 || true
+			sleep "0.0$((RANDOM % 3))"
+		done
+		wait "$patient" || { cat "$BATS_TEST_TMPDIR/out"; false; }
+		grep "launches, each work-group once" "$BATS_TEST_TMPDIR/out"
 	done
+	[ "$(grep -c suspend "$BATS_TEST_TMPDIR/decisions")" -gt 20 ]
+}
+
+@test "level 2: what has no guard is shown with the reason, and runs all the same" {
+	start_daemon
+	start_neighbour
+	succeed "$OPENCL_PROGRAMS/cl_steps" 20 4 binary
+	plain=$output
+	succeed "$GPREEMPT" run --level 2 -- "$OPENCL_PROGRAMS/cl_steps" 20 4 binary
+	[ "$output" = "$plain" ]
+	"$GPREEMPT" run -c offline -t patient -- "$OPENCL_PROGRAMS/cl_steps" 1000000 4 binary \
+		>/dev/null 2>&1 3>&- &
+	ends "$!"
+	wait_for "2 of 3, not all: no source" "$GPREEMPT" ps --queues
+	"$GPREEMPT" ps --json | python3 -c '
+import json, sys
+queues = [q for g in json.load(sys.stdin)["groups"] for q in g["queues"]]
+assert sorted(q["unguarded"] for q in queues) == [[], ["no source"]], queues
+'
 }
 
 @test "layers that are there already stay, and a second run adds nothing" {

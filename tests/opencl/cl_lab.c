@@ -27,6 +27,11 @@ void lab_must_be(cl_int result, const char *call, int line)
 
 void lab_open(struct lab *lab, const char *source)
 {
+	lab_open_with(lab, source, "");
+}
+
+void lab_open_with(struct lab *lab, const char *source, const char *options)
+{
 	cl_platform_id platform;
 	cl_int err;
 
@@ -39,7 +44,7 @@ void lab_open(struct lab *lab, const char *source)
 	lab_must(err);
 	lab->program = clCreateProgramWithSource(lab->context, 1, &source, NULL, &err);
 	lab_must(err);
-	lab_must(clBuildProgram(lab->program, 1, &lab->device, "", NULL, NULL));
+	lab_must(clBuildProgram(lab->program, 1, &lab->device, options, NULL, NULL));
 }
 
 void lab_close(struct lab *lab)

@@ -20,6 +20,8 @@ struct lab {
 
 /* Exits with 77 where there is no device. */
 void lab_open(struct lab *lab, const char *source);
+/* With options of the compiler's. */
+void lab_open_with(struct lab *lab, const char *source, const char *options);
 void lab_close(struct lab *lab);
 cl_kernel lab_kernel(const struct lab *lab, const char *name);
 cl_command_queue lab_queue(const struct lab *lab, cl_command_queue_properties properties);

@@ -2,12 +2,13 @@
 /*
  * A program that computes step by step, and says each when it has it. One queue, in order.
  *
- * Usage: cl_steps [STEPS [KERNELS]]: of so many kernels each
+ * Usage: cl_steps [STEPS [KERNELS [binary]]]: of so many kernels each; from a binary, not a source
  */
 #include "cl_lab.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char source[] = "__kernel void churn(__global uint *cells)\n"
 			     "{\n"
@@ -16,6 +17,28 @@ static const char source[] = "__kernel void churn(__global uint *cells)\n"
 			     "		x = x * 1664525u + 1013904223u;\n"
 			     "	cells[get_global_id(0)] = x;\n"
 			     "}\n";
+
+/* The same program, as the compiler made it. */
+static void become_binary(struct lab *lab)
+{
+	const unsigned char *binary;
+	unsigned char *memory;
+	cl_int err;
+	size_t size;
+
+	lab_must(
+		clGetProgramInfo(lab->program, CL_PROGRAM_BINARY_SIZES, sizeof(size), &size, NULL));
+	binary = memory = malloc(size);
+	lab_check(memory, "no memory");
+	lab_must(
+		clGetProgramInfo(lab->program, CL_PROGRAM_BINARIES, sizeof(memory), &memory, NULL));
+	lab_must(clReleaseProgram(lab->program));
+	lab->program = clCreateProgramWithBinary(lab->context, 1, &lab->device, &size, &binary,
+						 NULL, &err);
+	lab_must(err);
+	lab_must(clBuildProgram(lab->program, 1, &lab->device, "", NULL, NULL));
+	free(memory);
+}
 
 int main(int argc, char **argv)
 {
@@ -30,6 +53,8 @@ int main(int argc, char **argv)
 	cl_int err;
 
 	lab_open(&lab, source);
+	if (argc > 3 && !strcmp(argv[3], "binary"))
+		become_binary(&lab);
 	queue = lab_queue(&lab, 0);
 	kernel = lab_kernel(&lab, "churn");
 	buffer = clCreateBuffer(lab.context, CL_MEM_COPY_HOST_PTR, sizeof(cells), cells, &err);

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* The launch window over an OpenCL queue, against a driver of this test's. */
+/* The launch window over an OpenCL queue, and launches that are cut short, against a driver of this
+ * test's. */
 #include "test.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "join/opencl/kernels.h"
 #include "join/opencl/queue.h"
+#include "join/opencl/source.h"
 
-enum { CALLBACKS = 8, WAITS = 8, EVENTS = 512, WIDTH = 2 };
+enum { CALLBACKS = 8, WAITS = 8, EVENTS = 512, WIDTH = 2, GROUPS = 16, COPIES = 8 };
 
 struct callback {
 	void(CL_CALLBACK *fn)(cl_event, cl_int, void *);
@@ -24,12 +27,27 @@ struct _cl_event {
 	cl_uint nr_waits;
 };
 
+/* A guarded copy, and the launch that it is in. */
+struct _cl_kernel {
+	struct gp__cl_copy copy;
+	bool is_out;
+	const uint32_t *held;
+	struct gp__cl_block *block;
+	size_t nr_groups;
+	int runs[GROUPS]; /* of each work-group, in all */
+	cl_event run;
+};
+
 static struct driver {
 	struct _cl_event event[EVENTS];
 	int nr_events;
 	cl_command_queue_properties properties;
 	bool refuses_callbacks, refuses_user_events;
+	bool refuses_runs, refuses_markers;
 	cl_event waited; /* the latest that somebody waited for */
+	struct _cl_kernel kernel[COPIES];
+	size_t reqd[3];
+	int nr_shared; /* pieces of shared memory that are there */
 } driver;
 
 struct fixture {
@@ -657,6 +675,376 @@ static void whatever_happens_everything_ends(void **state)
 	}
 }
 
+/*
+ * Launches that are cut short
+ */
+
+struct gp__cl_copy *gp__cl_copy_take(cl_kernel kernel, cl_device_id device, enum gp__wire_why *why)
+{
+	(void)device;
+	*why = kernel ? GP__WIRE_GUARDED : GP__WIRE_NO_SOURCE;
+	for (int i = 0; kernel && i < COPIES; i++) {
+		struct _cl_kernel *k = &driver.kernel[i];
+
+		if (k->is_out)
+			continue;
+		memset(k, 0, sizeof(*k));
+		k->copy = (struct gp__cl_copy){ k, 3 };
+		k->is_out = true;
+		return &k->copy;
+	}
+	return NULL;
+}
+
+void gp__cl_copy_give(struct gp__cl_copy *copy)
+{
+	assert_true(copy->cl->is_out);
+	copy->cl->is_out = false;
+}
+
+static void *CL_API_CALL allocate_shared(cl_context context, cl_svm_mem_flags flags, size_t size,
+					 cl_uint alignment)
+{
+	(void)context, (void)alignment;
+	assert_true(flags & CL_MEM_SVM_FINE_GRAIN_BUFFER && flags & CL_MEM_SVM_ATOMICS);
+	driver.nr_shared++;
+	return memset(malloc(size), 0xff, size);
+}
+
+static void CL_API_CALL free_shared(cl_context context, void *memory)
+{
+	(void)context;
+	driver.nr_shared--;
+	free(memory);
+}
+
+static cl_command_queue CL_API_CALL create_queue(cl_context context, cl_device_id device,
+						 cl_command_queue_properties properties,
+						 cl_int *err)
+{
+	static int queue;
+
+	(void)context, (void)device, (void)properties;
+	*err = CL_SUCCESS;
+	return (cl_command_queue)&queue;
+}
+
+static cl_int CL_API_CALL use_queue(cl_command_queue queue)
+{
+	assert_non_null(queue);
+	return CL_SUCCESS;
+}
+
+static cl_int CL_API_CALL set_pointer(cl_kernel kernel, cl_uint i, const void *pointer)
+{
+	if (i == 3)
+		kernel->held = pointer;
+	else
+		kernel->block = (struct gp__cl_block *)pointer;
+	return CL_SUCCESS;
+}
+
+static cl_int CL_API_CALL get_group_info(cl_kernel kernel, cl_device_id device,
+					 cl_kernel_work_group_info what, size_t size, void *value,
+					 size_t *needed)
+{
+	(void)kernel, (void)device, (void)needed;
+	if (what == CL_KERNEL_COMPILE_WORK_GROUP_SIZE)
+		memcpy(value, driver.reqd, size);
+	else
+		*(size_t *)value = 64;
+	return CL_SUCCESS;
+}
+
+static cl_int CL_API_CALL get_device_info(cl_device_id device, cl_device_info what, size_t size,
+					  void *value, size_t *needed)
+{
+	(void)device, (void)size, (void)needed;
+	assert_int_equal(what, CL_DEVICE_MAX_COMPUTE_UNITS);
+	*(cl_uint *)value = 1;
+	return CL_SUCCESS;
+}
+
+static cl_int CL_API_CALL enqueue_kernel(cl_command_queue queue, cl_kernel kernel, cl_uint dim,
+					 const size_t *offset, const size_t *global,
+					 const size_t *local, cl_uint nr_waits,
+					 const cl_event *waits, cl_event *event)
+{
+	(void)queue, (void)offset;
+	if (driver.refuses_runs)
+		return CL_OUT_OF_RESOURCES;
+	kernel->nr_groups = 1;
+	for (cl_uint d = 0; d < dim; d++) {
+		assert_true(local[d] > 0);
+		kernel->nr_groups *= (global[d] + local[d] - 1) / local[d];
+	}
+	assert_true(kernel->nr_groups <= GROUPS);
+	*event = kernel->run = make_event(false);
+	kernel->run->nr_waits = nr_waits;
+	memcpy(kernel->run->waits, waits, nr_waits * sizeof(*waits));
+	retain_event(kernel->run); /* the driver's own */
+	return CL_SUCCESS;
+}
+
+static cl_int CL_API_CALL enqueue_marker(cl_command_queue queue, cl_uint nr_waits,
+					 const cl_event *waits, cl_event *event)
+{
+	(void)queue;
+	if (driver.refuses_markers)
+		return CL_OUT_OF_RESOURCES;
+	*event = make_event(false);
+	(*event)->nr_waits = nr_waits;
+	memcpy((*event)->waits, waits, nr_waits * sizeof(*waits));
+	return CL_SUCCESS;
+}
+
+/* As the guard in the kernel does. */
+static void start_group(struct _cl_kernel *k, size_t i)
+{
+	if (k->block->again && !k->block->left[i])
+		return;
+	k->block->left[i] = *k->held != 0;
+	if (*k->held)
+		k->block->cut = 1;
+	else
+		k->runs[i]++;
+}
+
+static void end_run(struct fixture *f, struct _cl_kernel *k, cl_int status)
+{
+	cl_event run = k->run;
+
+	k->run = NULL;
+	end_event(run, status);
+	release_event(run);
+	gp__cl_queue_advance(&f->q);
+}
+
+static void begin_guarded(struct fixture *f)
+{
+	begin(f, 0);
+	f->next.clSVMAlloc = allocate_shared;
+	f->next.clSVMFree = free_shared;
+	f->next.clCreateCommandQueue = create_queue;
+	f->next.clReleaseCommandQueue = use_queue;
+	f->next.clFlush = use_queue;
+	f->next.clSetKernelArgSVMPointer = set_pointer;
+	f->next.clGetKernelWorkGroupInfo = get_group_info;
+	f->next.clGetDeviceInfo = get_device_info;
+	f->next.clEnqueueNDRangeKernel = enqueue_kernel;
+	f->next.clEnqueueMarkerWithWaitList = enqueue_marker;
+	assert_true(gp__cl_guard_open(&f->q, NULL));
+	gp__cl_queue_narrow(&f->q, true);
+}
+
+static void end_guarded(struct fixture *f)
+{
+	end(f);
+	assert_int_equal(driver.nr_shared, 0);
+	for (int i = 0; i < COPIES; i++)
+		assert_false(driver.kernel[i].is_out);
+}
+
+static cl_kernel const a_kernel = (cl_kernel)&driver;
+
+/* As enqueue.c does; the event that stands for it. NULL: it has no guard. */
+static cl_event launch(struct fixture *f, const struct gp__cl_range *range, enum gp__wire_why *why)
+{
+	struct gp__cl_call call;
+	struct gp__cl_launch *l;
+	cl_event run, e = NULL;
+
+	assert_true(gp__cl_begin(&call, &f->q, 0, NULL, NULL));
+	assert_true(call.windowed);
+	l = gp__cl_guard_prepare(&f->q, a_kernel, range, why);
+	if (l && gp__cl_guard_enqueue(l, call.nr_waits, call.waits, call.event, &run)) {
+		release_event(run);
+		e = *call.event;
+	}
+	assert_int_equal(gp__cl_end(&call, e ? CL_SUCCESS : CL_INVALID_VALUE, CL_FALSE),
+			 e ? CL_SUCCESS : CL_INVALID_VALUE);
+	return e;
+}
+
+static const size_t many[3] = { 8 * GROUPS }, some[3] = { 8 };
+static const struct gp__cl_range range = { 1, NULL, many, some };
+
+static cl_event launch_many(struct fixture *f)
+{
+	enum gp__wire_why why;
+	cl_event e = launch(f, &range, &why);
+
+	assert_non_null(e);
+	assert_int_equal(why, GP__WIRE_GUARDED);
+	return e;
+}
+
+static void a_launch_that_nobody_cuts_is_run_once(void **state)
+{
+	struct fixture f;
+	struct _cl_kernel *k = &driver.kernel[0];
+	cl_event e;
+
+	(void)state;
+	begin_guarded(&f);
+	for (int n = 0; n < 3; n++) {
+		e = launch_many(&f);
+		assert_false(is_free(e));
+		for (size_t i = 0; i < GROUPS; i++)
+			start_group(k, i);
+		end_run(&f, k, CL_COMPLETE);
+		assert_null(k->run);
+		finish(&f, e);
+		for (size_t i = 0; i < GROUPS; i++)
+			assert_int_equal(k->runs[i], 1);
+	}
+	/* The queue's word, and one block that is used again. */
+	assert_int_equal(driver.nr_shared, 2);
+	end_guarded(&f);
+}
+
+static void what_is_cut_runs_later_and_once(void **state)
+{
+	struct fixture f;
+	struct _cl_kernel *k = &driver.kernel[0];
+	cl_event e;
+
+	(void)state;
+	begin_guarded(&f);
+	for (size_t cut = 0; cut < GROUPS; cut++) {
+		e = launch_many(&f);
+		for (size_t i = 0; i < cut; i++)
+			start_group(k, i);
+		gp__cl_queue_hold(&f.q, true);
+		for (size_t i = cut; i < GROUPS; i++)
+			start_group(k, i);
+		end_run(&f, k, CL_COMPLETE);
+		/* Neither is it over, nor does the rest run. */
+		assert_false(is_free(e));
+		assert_null(k->run);
+		gp__cl_queue_hold(&f.q, false);
+		gp__cl_queue_advance(&f.q);
+		assert_false(is_free(e));
+		/* Cut once more, from the other side. */
+		for (size_t i = GROUPS; i-- > GROUPS / 2;)
+			start_group(k, i);
+		gp__cl_queue_hold(&f.q, true);
+		for (size_t i = GROUPS / 2; i-- > 0;)
+			start_group(k, i);
+		gp__cl_queue_hold(&f.q, false);
+		end_run(&f, k, CL_COMPLETE);
+		if (k->run) {
+			for (size_t i = 0; i < GROUPS; i++)
+				start_group(k, i);
+			end_run(&f, k, CL_COMPLETE);
+		}
+		finish(&f, e);
+		for (size_t i = 0; i < GROUPS; i++)
+			assert_int_equal(k->runs[i], 1);
+	}
+	assert_int_equal(driver.nr_shared, 2);
+	end_guarded(&f);
+}
+
+static void what_fails_fails_as_a_whole(void **state)
+{
+	struct fixture f;
+	struct _cl_kernel *k = &driver.kernel[0];
+	cl_event e;
+
+	(void)state;
+	begin_guarded(&f);
+	for (int again = 0; again < 2; again++) {
+		e = launch_many(&f);
+		gp__cl_queue_hold(&f.q, true);
+		for (size_t i = 0; i < GROUPS; i++)
+			start_group(k, i);
+		end_run(&f, k, again ? CL_COMPLETE : -5);
+		driver.refuses_runs = again;
+		gp__cl_queue_hold(&f.q, false);
+		gp__cl_queue_advance(&f.q);
+		driver.refuses_runs = false;
+		assert_int_equal(e->waits[0]->status, again ? CL_OUT_OF_RESOURCES : -5);
+		finish(&f, e);
+	}
+	/* Nothing of it is left for whoever comes next. */
+	e = launch_many(&f);
+	for (size_t i = 0; i < GROUPS; i++)
+		assert_int_equal(k->block->left[i], 0);
+	end_run(&f, k, CL_COMPLETE);
+	finish(&f, e);
+	end_guarded(&f);
+}
+
+static void what_cannot_be_guarded_is_left_to_the_driver(void **state)
+{
+	static const size_t huge[3] = { 1u << 20, 1u << 20 }, one[3] = { 1, 1, 1 }, none[3];
+	const struct gp__cl_range too_large = { 2, NULL, huge, one };
+	const struct gp__cl_range others[] = {
+		{ 1, NULL, some, some }, { 1, NULL, none, one },  { 1, NULL, many, none },
+		{ 0, NULL, many, some }, { 4, NULL, many, some }, { 1, NULL, NULL, NULL },
+	};
+	enum gp__wire_why why;
+	struct fixture f;
+
+	(void)state;
+	begin_guarded(&f);
+	assert_null(launch(&f, &too_large, &why));
+	assert_int_equal(why, GP__WIRE_TOO_LARGE);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		assert_null(launch(&f, &others[i], &why));
+		assert_int_equal(why, GP__WIRE_GUARDED);
+	}
+	driver.refuses_runs = true;
+	assert_null(launch(&f, &range, &why));
+	driver.refuses_runs = false;
+	assert_null(gp__cl_guard_prepare(&f.q, NULL, &range, &why));
+	assert_int_equal(why, GP__WIRE_NO_SOURCE);
+	end_guarded(&f);
+}
+
+static void without_a_marker_the_launch_is_waited_for(void **state)
+{
+	struct fixture f;
+	struct _cl_kernel *k = &driver.kernel[0];
+	cl_event e;
+
+	(void)state;
+	begin_guarded(&f);
+	driver.refuses_markers = true;
+	e = launch_many(&f);
+	assert_ptr_equal(driver.waited, e);
+	assert_true(e->is_user);
+	for (size_t i = 0; i < GROUPS; i++)
+		start_group(k, i);
+	end_run(&f, k, CL_COMPLETE);
+	end_guarded(&f);
+}
+
+static void sizes_that_the_driver_was_to_choose_divide_the_range(void **state)
+{
+	static const size_t global[3] = { 30, 7, 4 };
+	const struct gp__cl_range open = { 3, NULL, global, NULL };
+	struct _cl_kernel *k = &driver.kernel[0];
+	enum gp__wire_why why;
+	struct fixture f;
+	cl_event e;
+
+	(void)state;
+	for (int reqd = 0; reqd < 2; reqd++) {
+		begin_guarded(&f);
+		if (reqd)
+			memcpy(driver.reqd, (const size_t[]){ 10, 7, 1 }, sizeof(driver.reqd));
+		e = launch(&f, &open, &why);
+		assert_non_null(e);
+		/* Of at most 64 items: 30 x 1 x 2. */
+		assert_int_equal(k->nr_groups, reqd ? 12 : 14);
+		end_run(&f, k, CL_COMPLETE);
+		finish(&f, e);
+		end_guarded(&f);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -674,6 +1062,12 @@ int main(void)
 		cmocka_unit_test(what_is_enqueued_inside_an_enqueue_has_no_gate),
 		cmocka_unit_test(what_cannot_be_held_or_watched_goes_on),
 		cmocka_unit_test(whatever_happens_everything_ends),
+		cmocka_unit_test(a_launch_that_nobody_cuts_is_run_once),
+		cmocka_unit_test(what_is_cut_runs_later_and_once),
+		cmocka_unit_test(what_fails_fails_as_a_whole),
+		cmocka_unit_test(what_cannot_be_guarded_is_left_to_the_driver),
+		cmocka_unit_test(without_a_marker_the_launch_is_waited_for),
+		cmocka_unit_test(sizes_that_the_driver_was_to_choose_divide_the_range),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -167,7 +167,8 @@ static void what_cannot_be_told_is_not(void **state)
 	assert_int_equal(why_with(K, "-cl-std=CLC++"), GP__WIRE_UNSEEN);
 	assert_int_equal(why_with(K, "-D uint=int"), GP__WIRE_UNSEEN);
 	assert_int_equal(why_with(K, "-Dreturn="), GP__WIRE_UNSEEN);
-	assert_int_equal(why_with(K, "-I ./include -cl-std=CL3.0 -DN=4"), GP__WIRE_GUARDED);
+	assert_int_equal(why_with(K, "-I ./include -cl-std=CL3.0 -DN=4 -cl-kernel-arg-info"),
+			 GP__WIRE_GUARDED);
 	assert_why(K "kernel void other(global uint *p) { k(p); }", GP__WIRE_CALLED);
 	assert_why("kernel void k(global uint *p);\n" K, GP__WIRE_CALLED);
 	assert_why("__attribute__((autorun)) " K, GP__WIRE_STRANGE);

@@ -6,6 +6,8 @@
  * event: meanwhile another thread may enqueue what the command waits for. Markers start nothing and
  * keep nobody, so they are not here.
  */
+#include "join/opencl/events.h"
+#include "join/opencl/guard.h"
 #include "join/opencl/layer.h"
 
 #define LIST(...) __VA_ARGS__
@@ -41,10 +43,6 @@
 	}
 
 /* clang-format off */
-ENQUEUE(NDRangeKernel,
-	LIST(cl_kernel kernel, cl_uint dim, const size_t *offset, const size_t *global,
-	     const size_t *local),
-	LIST(kernel, dim, offset, global, local))
 ENQUEUE(Task, LIST(cl_kernel kernel), LIST(kernel))
 ENQUEUE(NativeKernel,
 	LIST(void(CL_CALLBACK *function)(void *), void *args, size_t size, cl_uint nr_memory,
@@ -128,6 +126,53 @@ ENQUEUE(ReleaseGLObjects, LIST(cl_uint nr, const cl_mem *objects), LIST(nr, obje
 ENQUEUE(AcquireEGLObjectsKHR, LIST(cl_uint nr, const cl_mem *objects), LIST(nr, objects))
 ENQUEUE(ReleaseEGLObjectsKHR, LIST(cl_uint nr, const cl_mem *objects), LIST(nr, objects))
 /* clang-format on */
+
+/*
+ * Kernels, which may have a guard
+ */
+
+/* False: it is to be launched as it is. */
+static bool launch_guarded(struct gp__cl_call *call, cl_kernel kernel,
+			   const struct gp__cl_range *range)
+{
+	enum gp__wire_why why = GP__WIRE_GUARDED;
+	struct gp__cl_launch *l;
+	cl_event run;
+
+	if (!call->windowed || !call->queue->guard.held)
+		return false;
+	l = gp__cl_guard_prepare(call->queue, kernel, range, &why);
+	if (why)
+		gp__cl_tell_unguarded(call->queue, why);
+	if (!l || !gp__cl_guard_enqueue(l, call->nr_waits, call->waits, call->event, &run))
+		return false;
+	if (call->asked)
+		gp__cl_event_stands_for(*call->event, run);
+	else
+		gp__cl_next()->clReleaseEvent(run);
+	return true;
+}
+
+static cl_int CL_API_CALL enqueue_NDRangeKernel(cl_command_queue queue, cl_kernel kernel,
+						cl_uint dim, const size_t *offset,
+						const size_t *global, const size_t *local,
+						cl_uint nr_waits, const cl_event *waits,
+						cl_event *event)
+{
+	const struct gp__cl_range range = { dim, offset, global, local };
+	struct gp__cl_queue *q = gp__cl_find(queue);
+	struct gp__cl_call call;
+	cl_int result = CL_SUCCESS;
+
+	if (!q || !gp__cl_begin(&call, q, nr_waits, waits, event))
+		return gp__cl_next()->clEnqueueNDRangeKernel(queue, kernel, dim, offset, global,
+							     local, nr_waits, waits, event);
+	if (!launch_guarded(&call, kernel, &range))
+		result = gp__cl_next()->clEnqueueNDRangeKernel(queue, kernel, dim, offset, global,
+							       local, call.nr_waits, call.waits,
+							       call.event);
+	return gp__cl_end(&call, result, CL_FALSE);
+}
 
 /*
  * Maps, which have their pointer at once

@@ -16,6 +16,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,8 @@
 #include "base/thread.h"
 #include "join/agent.h"
 #include "join/opencl/device.h"
+#include "join/opencl/events.h"
+#include "join/opencl/kernels.h"
 #include "join/say.h"
 #include "join/wish.h"
 
@@ -41,6 +44,7 @@ struct entry {
 	struct gp__cl_queue queue;
 	u32 id;
 	u32 references; /* of the program; under lock */
+	_Atomic u32 told; /* notes */
 };
 
 static struct {
@@ -64,6 +68,11 @@ static struct {
 const cl_icd_dispatch *gp__cl_next(void)
 {
 	return &layer.next;
+}
+
+bool gp__cl_is_joined(void)
+{
+	return layer.joined;
 }
 
 struct gp__cl_queue *gp__cl_find(cl_command_queue queue)
@@ -219,17 +228,30 @@ static void agent_says(void *data, const char *text)
  * Queues
  */
 
-/* Level 1 is what there is. */
-static bool has_level(void)
+/* Level 2 is what there is, on devices that let the host tell a running kernel something. */
+static u32 level_of(cl_device_id device)
 {
-	if (layer.wish.level <= 1)
+	return layer.wish.level != 1 && gp__cl_guard_can(&layer.next, device) ? 2 : 1;
+}
+
+static bool has_level(cl_device_id device)
+{
+	if (layer.wish.level <= level_of(device))
 		return true;
 	say_once(layer.wish.level == 2
 			 ? "level 2 is not to be had for this program's OpenCL queues: they run "
 			   "without a priority; leave --level out, or use 1"
 			 : "level 3 is not to be had for this program's OpenCL queues: they run "
-			   "without a priority; leave --level out, or use 1");
+			   "without a priority; leave --level out, or use less");
 	return false;
+}
+
+void gp__cl_tell_unguarded(struct gp__cl_queue *q, enum gp__wire_why why)
+{
+	u32 note = GP__WIRE_NOTE_UNGUARDED(why);
+
+	if (!(atomic_fetch_or(&entry_of(q)->told, note) & note))
+		gp__agent_note(layer.agent, entry_of(q)->id, note);
 }
 
 static bool is_for_us(cl_command_queue queue, cl_device_id *device)
@@ -241,7 +263,7 @@ static bool is_for_us(cl_command_queue queue, cl_device_id *device)
 	       !layer.next.clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof(properties),
 						 &properties, NULL) &&
 	       !(properties & CL_QUEUE_ON_DEVICE) &&
-	       !gp__cl_is_joined_beneath(&layer.next, *device) && has_level();
+	       !gp__cl_is_joined_beneath(&layer.next, *device) && has_level(*device);
 }
 
 static void put_in_list(struct entry *e)
@@ -256,8 +278,7 @@ static void put_in_list(struct entry *e)
 
 static void add(cl_command_queue queue)
 {
-	struct gp__agent_queue q = { .level = 1,
-				     .level_requested = layer.wish.level ? layer.wish.level : 3,
+	struct gp__agent_queue q = { .level_requested = layer.wish.level ? layer.wish.level : 3,
 				     .hints = layer.wish.hints };
 	cl_device_id device;
 	struct entry *e;
@@ -272,6 +293,7 @@ static void add(cl_command_queue queue)
 			 "run without a priority");
 		return;
 	}
+	q.level = level_of(device) == 2 && gp__cl_guard_open(&e->queue, device) ? 2 : 1;
 	gp__list_init(&e->kicked);
 	e->references = 1;
 	put_in_list(e);
@@ -410,6 +432,10 @@ static void begin(void)
 	layer.joined = true;
 	tell_preload();
 	gp__cl_replace_enqueues(&layer.table);
+	if (layer.wish.level != 1) {
+		gp__cl_replace_kernels(&layer.table);
+		gp__cl_replace_events(&layer.table);
+	}
 	layer.table.clCreateCommandQueue = create_queue;
 	if (layer.table.clCreateCommandQueueWithProperties)
 		layer.table.clCreateCommandQueueWithProperties = create_queue_with;

@@ -253,6 +253,7 @@ bool gp__cl_queue_advance(struct gp__cl_queue *q)
 	bool over;
 
 	pthread_mutex_lock(&q->lock);
+	gp__cl_guard_advance(q);
 	while (launch_next(q))
 		;
 	c = watch_last(q);
@@ -400,6 +401,8 @@ static void prepare(struct gp__cl_call *call, enum stage stage)
 bool gp__cl_begin(struct gp__cl_call *call, struct gp__cl_queue *q, cl_uint nr_waits,
 		  const cl_event *waits, cl_event *event)
 {
+	enum stage stage;
+
 	if (!nr_waits != !waits)
 		return false;
 	*call = (struct gp__cl_call){
@@ -408,7 +411,9 @@ bool gp__cl_begin(struct gp__cl_call *call, struct gp__cl_queue *q, cl_uint nr_w
 	call->event = event ? event : &call->made;
 	lock_order(q);
 	forget_barrier(q);
-	prepare(call, choose_stage(q, nr_waits));
+	stage = choose_stage(q, nr_waits);
+	call->windowed = stage != FREE;
+	prepare(call, stage);
 	return true;
 }
 
@@ -526,6 +531,7 @@ void gp__cl_queue_hold(struct gp__cl_queue *q, bool held)
 		gp__pq_hold(&q->pq, GP__PQ_BY_SCHED, false, now);
 	else
 		gp__pq_release(&q->pq, GP__PQ_BY_SCHED, now);
+	gp__cl_guard_hold(&q->guard, held);
 	kick(q);
 	pthread_mutex_unlock(&q->lock);
 }
@@ -574,6 +580,9 @@ int gp__cl_queue_init(struct gp__cl_queue *q, const struct gp__cl_host *host, cl
 	pthread_mutex_init(&q->lock, NULL);
 	gp__list_init(&q->gated);
 	gp__list_init(&q->ended);
+	gp__list_init(&q->guard.ended);
+	gp__list_init(&q->guard.cut);
+	gp__list_init(&q->guard.blocks);
 	return 0;
 }
 
@@ -581,6 +590,7 @@ void gp__cl_queue_destroy(struct gp__cl_queue *q)
 {
 	if (q->barrier)
 		next_of(q)->clReleaseEvent(q->barrier);
+	gp__cl_guard_close(q);
 	pthread_mutex_destroy(&q->order);
 	pthread_mutex_destroy(&q->lock);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A command queue of an OpenCL program, with a launch window (level 1).
+ * A command queue of an OpenCL program, with a launch window (level 1), and launches that can be
+ * cut short where the device can (level 2, guard.h).
  *
  * Every command goes to the driver when the program enqueues it, and all that the program gets is
  * the driver's own: the event and its profile, the place in the order, arguments and memory as they
@@ -34,6 +35,7 @@
 #include "join/opencl/cl.h"
 
 #include "core/list.h"
+#include "join/opencl/guard.h"
 #include "queue/pq.h"
 
 struct gp__cl_queue;
@@ -66,6 +68,7 @@ struct gp__cl_queue {
 	uint32_t nr_commands; /* that have memory */
 	cl_event last; /* the latest that is not watched; NULL: none */
 	bool watching; /* one before that */
+	struct gp__cl_guard guard;
 	bool busy; /* as was last told */
 	bool left; /* the program has released it */
 };
@@ -94,6 +97,7 @@ struct gp__cl_call {
 	cl_event *event;
 	/* Between begin and end. */
 	struct gp__cl_queue *queue;
+	bool windowed; /* somebody may want it to end early */
 	struct gp__cl_command *command; /* NULL: it is not followed by itself */
 	cl_uint nr_own; /* waits that are the program's */
 	cl_event *asked; /* the program's */

@@ -11,15 +11,15 @@
 
 /* In one line, so that the program's own lines keep their numbers. */
 #define PARAMETERS "__global volatile const uint *gp__held, __global volatile uint *gp__block"
-#define GUARD                                                                                   \
-	" __local uint gp__ends;"                                                               \
-	" if (get_local_id(0) == 0 && get_local_id(1) == 0 && get_local_id(2) == 0) {"          \
-	" __global volatile uchar *gp__left = (__global volatile uchar *)(gp__block + 2) +"     \
-	" get_group_id(0) + get_num_groups(0) *"                                                \
-	" (get_group_id(1) + get_num_groups(1) * get_group_id(2));"                             \
-	" if (gp__block[1] && !*gp__left) gp__ends = 1;"                                        \
-	" else if (*gp__held) { *gp__left = 1; gp__block[0] = 1; gp__ends = 1; }"               \
-	" else { if (gp__block[1]) *gp__left = 0; gp__ends = 0; }"                              \
+#define GUARD                                                                               \
+	" __local uint gp__ends;"                                                           \
+	" if (get_local_id(0) == 0 && get_local_id(1) == 0 && get_local_id(2) == 0) {"      \
+	" __global volatile uchar *gp__left = (__global volatile uchar *)(gp__block + 2) +" \
+	" get_group_id(0) + get_num_groups(0) *"                                            \
+	" (get_group_id(1) + get_num_groups(1) * get_group_id(2));"                         \
+	" if (gp__block[1] && !*gp__left) gp__ends = 1;"                                    \
+	" else if (*gp__held) { *gp__left = 1; gp__block[0] = 1; gp__ends = 1; }"           \
+	" else { if (gp__block[1]) *gp__left = 0; gp__ends = 0; }"                          \
 	" } barrier(CLK_LOCAL_MEM_FENCE); if (gp__ends) return;"
 
 /* What a piece of text has in it. */
@@ -64,10 +64,13 @@ static const struct {
 
 /* Whoever makes macros of these changes the guard, or hides a kernel. */
 static const char *const reserved[] = {
-	"kernel",	"__kernel",	  "global",		 "__global",	 "local",
-	"__local",	"volatile",	  "const",		 "void",	 "uint",
-	"uchar",	"if",		  "else",		 "return",	 "barrier",
-	"get_local_id", "get_group_id",	  "CLK_LOCAL_MEM_FENCE", "get_num_groups",
+	"kernel",	  "__kernel",	  "global",
+	"__global",	  "local",	  "__local",
+	"volatile",	  "const",	  "void",
+	"uint",		  "uchar",	  "if",
+	"else",		  "return",	  "barrier",
+	"get_local_id",	  "get_group_id", "CLK_LOCAL_MEM_FENCE",
+	"get_num_groups",
 };
 
 static const char *const known_attributes[] = {
@@ -197,8 +200,7 @@ static bool looks_at_atomic(const struct gp__token *t, const struct range *r, bo
 static uint32_t traits_of_token(const struct gp__token *t, const struct range *r, bool is_macro)
 {
 	if (t->kind == GP__TOKEN_MARK)
-		return *t->at == '#' && t + 1 < r->to && gp__token_is_mark(t + 1, '#') ? PASTES
-										     : 0;
+		return *t->at == '#' && t + 1 < r->to && gp__token_is_mark(t + 1, '#') ? PASTES : 0;
 	if (t->kind != GP__TOKEN_NAME)
 		return 0;
 	if (looks_at_atomic(t, r, is_macro))
@@ -555,9 +557,27 @@ static void judge(struct source *s, size_t i)
 		k->why = GP__WIRE_CALLED;
 }
 
-/* Quotes are the command line's here, and macros and other languages the compiler's. */
+/* At the word behind the dash. */
+static void read_option(struct source *s, const struct gp__token *t)
+{
+	const struct gp__token *end = s->options.list + s->options.n;
+	struct gp__token name = { t->at + 1, t->n - 1, 0, GP__TOKEN_NAME };
+
+	if (gp__token_is(t, "include"))
+		refuse(s, GP__WIRE_UNSEEN);
+	if (!begins_with(t, "D"))
+		return;
+	if (!name.n && t + 1 < end)
+		name = t[1];
+	if (IS_AMONG(&name, reserved) || begins_with(&name, "gp__"))
+		refuse(s, GP__WIRE_UNSEEN);
+}
+
+/* Quotes are the command line's here. */
 static int read_options(struct source *s, const char *options, char **text)
 {
+	if (strstr(options, "CLC++"))
+		refuse(s, GP__WIRE_UNSEEN); /* another language */
 	*text = strdup(options);
 	if (!*text)
 		return -ENOMEM;
@@ -565,15 +585,9 @@ static int read_options(struct source *s, const char *options, char **text)
 		*c = *c == '"' || *c == '\'' || *c == '#' ? ' ' : *c;
 	if (gp__tokens_read(&s->options, *text, strlen(*text)))
 		return -ENOMEM;
-	for (size_t i = 0; i < s->options.n; i++) {
-		const struct gp__token *t = &s->options.list[i];
-		bool defines = begins_with(t, "D") && t->n > 1;
-		const struct gp__token name = { t->at + 1, t->n - 1, 0, GP__TOKEN_NAME };
-
-		if (IS_AMONG(t, reserved) || (defines && IS_AMONG(&name, reserved)) ||
-		    gp__token_is(t, "CLC") ||
-		    (gp__token_is(t, "include") && i && gp__token_is_mark(t - 1, '-')))
-			refuse(s, GP__WIRE_UNSEEN);
+	for (size_t i = 1; i < s->options.n; i++) {
+		if (gp__token_is_mark(&s->options.list[i - 1], '-'))
+			read_option(s, &s->options.list[i]);
 	}
 	return 0;
 }
@@ -656,21 +670,24 @@ static int list_kernels(const struct source *s, struct gp__cl_guarded *g)
 	return 0;
 }
 
+static void forget(struct source *s, struct definition *d)
+{
+	struct range *r = d->ranges, *next;
+
+	for (; r; r = next) {
+		next = r->next;
+		free(r);
+	}
+	HASH_DEL(s->definitions, d);
+	free(d);
+}
+
 static void put_away(struct source *s)
 {
 	struct definition *d, *next;
 
-	HASH_ITER(hh, s->definitions, d, next)
-	{
-		while (d->ranges) {
-			struct range *r = d->ranges;
-
-			d->ranges = r->next;
-			free(r);
-		}
-		HASH_DEL(s->definitions, d);
-		free(d);
-	}
+	HASH_ITER (hh, s->definitions, d, next)
+		forget(s, d);
 	free(s->kernels);
 	gp__tokens_free(&s->all);
 	gp__tokens_free(&s->code);

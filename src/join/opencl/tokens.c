@@ -101,9 +101,9 @@ static bool skip_space(struct reader *r)
 
 	if (splice_at(r)) {
 		/* A name may go on behind it. */
-		if (r->tokens->n && r->tokens->list[r->tokens->n - 1].at +
-						    r->tokens->list[r->tokens->n - 1].n ==
-					    r->p &&
+		if (r->tokens->n &&
+		    r->tokens->list[r->tokens->n - 1].at + r->tokens->list[r->tokens->n - 1].n ==
+			    r->p &&
 		    goes_on(look(r, splice_at(r))))
 			r->tokens->odd = true;
 		r->p += splice_at(r);
