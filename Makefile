@@ -142,7 +142,8 @@ help:
 	@echo 'make poc-soak   preempt a trainer every 100 ms, for POC_SECONDS=$(POC_SECONDS) on two kernels'
 	@echo 'make hsa-soak   hold PROGRAMS=$(PROGRAMS) random programs of the HSA runtime at random moments'
 	@echo 'make opencl-soak'
-	@echo '                hold PROGRAMS=$(PROGRAMS) random OpenCL programs at random moments'
+	@echo '                hold PROGRAMS=$(PROGRAMS) random OpenCL programs at random moments, and cut kernels'
+	@echo '                short 1000 times'
 	@echo 'make install    install under PREFIX=$(PREFIX), below DESTDIR'
 	@echo 'make clean      remove everything that was built'
 
