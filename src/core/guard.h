@@ -7,6 +7,8 @@
 #ifndef GP__CORE_GUARD_H
 #define GP__CORE_GUARD_H
 
+#include "core/types.h"
+
 #define GP__GUARDS(X)        \
 	X(ONE_IN_FLIGHT)     \
 	X(ACK_TIMEOUT)       \
@@ -67,6 +69,8 @@ enum gp__guard {
 #define GP__MUTANT GP__GUARD_NONE
 #endif
 
+/* Linux has a macro of that name for its locks. Nothing here takes one. */
+#undef guard
 /* @cond as it is, or "the guard never applies" in the build that switches it off. */
 #define guard(name, cond) (GP__MUTANT != GP__GUARD_##name && (cond))
 
