@@ -11,147 +11,25 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common.h"
 #include "gpreempt/uapi/gpreempt_kfd.h"
 
 #define DEFAULT_STEPS 10000
 #define RANDOM_QUEUES 4
 #define NOBODY 65534
 
-static const char *scheduler;
-static const char *current_case;
-static int failures;
-
-#define EXPECT(condition) expect(condition, #condition, __LINE__)
-#define EXPECT_EQ(got, want) expect_eq(got, want, #got, __LINE__)
-
-static void expect(bool holds, const char *text, int line)
-{
-	if (holds)
-		return;
-	printf("  %s: line %d: not so: %s\n", current_case, line, text);
-	failures++;
-}
-
-static void expect_eq(long got, long want, const char *text, int line)
-{
-	if (got == want)
-		return;
-	printf("  %s: line %d: %s is %ld, not %ld\n", current_case, line, text, got, want);
-	failures++;
-}
-
-static _Noreturn void die(const char *what)
-{
-	printf("not ok %s %s: %s: %s\n", scheduler, current_case, what, strerror(errno));
-	exit(1);
-}
-
-/*
- * The fake GPU
- */
-
-static void control(const char *format, ...)
-{
-	char path[64], text[64];
-	va_list args;
-	int fd, size;
-
-	snprintf(path, sizeof(path), "/sys/kernel/debug/kfd_fake/%s/control", scheduler);
-	va_start(args, format);
-	size = vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0 || write(fd, text, (size_t)size) != size)
-		die(text);
-	close(fd);
-}
-
-/* All that there is to see of it, at one moment. */
-struct look {
-	char text[8192];
-};
-
-static void look(struct look *l)
-{
-	size_t size = 0;
-	char path[64];
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "/sys/kernel/debug/kfd_fake/%s/state", scheduler);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		die(path);
-	while ((n = read(fd, l->text + size, sizeof(l->text) - 1 - size)) > 0)
-		size += (size_t)n;
-	if (n < 0)
-		die(path);
-	close(fd);
-	l->text[size] = '\0';
-}
-
-struct state {
-	bool exists;
-	int mapped, preempted, evicted, suspended;
-};
-
-static struct state state_in(const struct look *l, pid_t pid, uint32_t id)
-{
-	struct state s = { 0 };
-	char name[32];
-	const char *at;
-
-	snprintf(name, sizeof(name), "queue %d %u ", (int)pid, id);
-	at = strstr(l->text, name);
-	if (!at)
-		return s;
-	s.exists = sscanf(at + strlen(name), "mapped %d preempted %d evicted %d suspended %d",
-			  &s.mapped, &s.preempted, &s.evicted, &s.suspended) == 4;
-	return s;
-}
-
-static struct state state_of(pid_t pid, uint32_t id)
-{
-	struct look now;
-
-	look(&now);
-	return state_in(&now, pid, id);
-}
-
 static int mapped(uint32_t id)
 {
 	return state_of(getpid(), id).mapped;
-}
-
-static int number_in(const struct look *l, const char *name)
-{
-	const char *at = strstr(l->text, name);
-
-	return at ? atoi(at + strlen(name)) : -1;
-}
-
-static int number(const char *name)
-{
-	struct look now;
-
-	look(&now);
-	return number_in(&now, name);
-}
-
-static void expect_consistent(void)
-{
-	EXPECT_EQ(number("consistent"), 1);
 }
 
 /* The lowest id that is free is the next one's. */
@@ -174,23 +52,6 @@ static uint32_t create_queue(void)
  */
 
 static int kfd;
-
-static int open_kfd(void)
-{
-	int fd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
-
-	if (fd < 0)
-		die("/dev/kfd");
-	return fd;
-}
-
-/* The result, or -errno. */
-static int call(int fd, unsigned long cmd, void *args)
-{
-	int result = ioctl(fd, cmd, args);
-
-	return result < 0 ? -errno : result;
-}
 
 static int preempt_as(uint32_t id, uint32_t type)
 {
@@ -879,18 +740,6 @@ static void anything_after_anything(void)
 	close(wake[1]);
 	expect_consistent();
 }
-
-static void run(const char *name, void (*body)(void))
-{
-	int before = failures;
-
-	current_case = name;
-	body();
-	printf("%s %s %s\n", failures == before ? "ok" : "not ok", scheduler, name);
-	fflush(stdout);
-}
-
-#define RUN(name) run(#name, name)
 
 int main(int argc, char **argv)
 {

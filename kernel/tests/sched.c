@@ -1,0 +1,761 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Programs with queues of different priorities on a fake GPU, which the kernel schedules: what they
+ * put into their rings is all that it hears from them.
+ *
+ * Usage: sched hws|mes|nohws
+ *
+ * Runs as root in the kernel of `make kernel-test`, which has amdgpu.kfd_sched=1. Prints a line for
+ * each case.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common.h"
+#include "gpreempt/uapi/gpreempt_kfd.h"
+
+#define PAGE 4096
+#define RING_ADDRESS 0x1000 /* where the fake GPU says that it is */
+#define PACKET_BYTES 64
+#define COMPLETION_SIGNAL 56
+#define HIGH 15
+#define LOW 2
+#define NORMAL 7
+#define PATIENCE_S 60
+#define STAYS_MS 300 /* three times as long as the scheduler waits for work that has no signal */
+
+/* A program's memory that the scheduler looks at. */
+struct memory {
+	volatile uint64_t rptr, wptr;
+	volatile uint64_t signal[8]; /* the value is the second one */
+	uint8_t ring[PAGE] __attribute__((aligned(PAGE)));
+};
+
+enum wish {
+	PLAIN,
+	WITH_RING, /* a packet can have a signal */
+	BEHIND_USERFAULTFD, /* its write pointer is in a page that nobody ever brings */
+	WITHOUT_RIGHT, /* to be more urgent than others */
+	WITHOUT_LOGICAL_PRIORITY,
+};
+
+struct program {
+	pid_t pid;
+	struct memory *memory;
+	int orders, answers;
+};
+
+/*
+ * In the program
+ */
+
+static int kfd;
+static int fault_fd;
+
+static void *page_that_never_comes(void)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	fault_fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	reg.range.start = (uintptr_t)page;
+	reg.range.len = PAGE;
+	if (page == MAP_FAILED || fault_fd < 0 || ioctl(fault_fd, UFFDIO_API, &api) ||
+	    ioctl(fault_fd, UFFDIO_REGISTER, &reg))
+		die("userfaultfd");
+	return page;
+}
+
+/* The same memory once more. Pages are there once they were used. */
+static void map_ring(struct memory *m)
+{
+	void *at = mremap(m->ring, 0, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, RING_ADDRESS);
+
+	if (at == MAP_FAILED)
+		die("ring");
+	memset(at, 0, PAGE);
+}
+
+static void give_up_right(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+	if (syscall(SYS_capget, &header, data))
+		die("capget");
+	data[CAP_TO_INDEX(CAP_SYS_NICE)].effective &= ~CAP_TO_MASK(CAP_SYS_NICE);
+	if (syscall(SYS_capset, &header, data))
+		die("capset");
+}
+
+static void create(struct memory *m, int priority, enum wish wish)
+{
+	volatile uint64_t *wptr = wish == BEHIND_USERFAULTFD ? page_that_never_comes() : &m->wptr;
+
+	if (wish == WITH_RING)
+		map_ring(m);
+	if (wish == WITHOUT_RIGHT)
+		give_up_right();
+	control("create %d %d %lx %lx", (int)getpid(),
+		wish == WITHOUT_LOGICAL_PRIORITY ? 0 : priority + 1, (unsigned long)&m->rptr,
+		(unsigned long)wptr);
+}
+
+static int obey(char order)
+{
+	struct gp_kfd_preempt_queue preempt = { .preempt_type = GP_KFD_PREEMPT_SAVE };
+	struct gp_kfd_resume_queue resume = { .queue_id = 0 };
+	struct gp_kfd_destroy_queue destroy = { .queue_id = 0 };
+	struct gp_kfd_update_queue update = {
+		.ring_base_address = RING_ADDRESS,
+		.ring_size = PAGE,
+		.queue_percentage = 100,
+		.queue_priority = HIGH,
+	};
+	struct pollfd fault = { .fd = fault_fd, .events = POLLIN };
+
+	switch (order) {
+	case 'p':
+		return call(kfd, GP_KFD_PREEMPT_QUEUE, &preempt);
+	case 'r':
+		return call(kfd, GP_KFD_RESUME_QUEUE, &resume);
+	case 'd':
+		return call(kfd, GP_KFD_DESTROY_QUEUE, &destroy);
+	case 'u':
+		return call(kfd, GP_KFD_UPDATE_QUEUE, &update);
+	case 'f':
+		return poll(&fault, 1, 0);
+	default:
+		return -1;
+	}
+}
+
+static _Noreturn void be_program(struct memory *m, int priority, enum wish wish, int in, int out)
+{
+	int result = 0;
+	char order;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	m->rptr = m->wptr = 0;
+	m->signal[1] = 0;
+	kfd = open_kfd();
+	create(m, priority, wish);
+	do {
+		if (write(out, &result, sizeof(result)) != sizeof(result))
+			_exit(1);
+		if (read(in, &order, 1) != 1)
+			_exit(0);
+		result = obey(order);
+	} while (true);
+}
+
+/*
+ * Outside
+ */
+
+static struct program start(int priority, enum wish wish)
+{
+	int orders[2], answers[2], result;
+	struct program p;
+
+	p.memory = mmap(NULL, sizeof(*p.memory), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			-1, 0);
+	if (p.memory == MAP_FAILED || pipe2(orders, O_CLOEXEC) || pipe2(answers, O_CLOEXEC))
+		die("program");
+	p.pid = fork();
+	if (!p.pid) {
+		close(orders[1]);
+		be_program(p.memory, priority, wish, orders[0], answers[1]);
+	}
+	close(orders[0]);
+	close(answers[1]);
+	p.orders = orders[1];
+	p.answers = answers[0];
+	if (p.pid < 0 || read(p.answers, &result, sizeof(result)) != sizeof(result))
+		die("program");
+	return p;
+}
+
+static int order(const struct program *p, char what)
+{
+	int result;
+
+	if (write(p->orders, &what, 1) != 1 ||
+	    read(p->answers, &result, sizeof(result)) != sizeof(result))
+		die("order");
+	return result;
+}
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static bool runs(const struct program *p)
+{
+	return state_of(p->pid, 0).mapped;
+}
+
+#define EXPECT_SOON(p, running) expect_soon(p, running, #p, __LINE__)
+#define EXPECT_STAYS(p, running) expect_stays(p, running, #p, __LINE__)
+
+static void expect_soon(const struct program *p, bool running, const char *who, int line)
+{
+	double end = seconds() + PATIENCE_S;
+	char text[64];
+
+	while (runs(p) != running && seconds() < end)
+		usleep(1000);
+	snprintf(text, sizeof(text), "%s %s", who, running ? "runs" : "is stopped");
+	expect(runs(p) == running, text, line);
+}
+
+static void expect_stays(const struct program *p, bool running, const char *who, int line)
+{
+	double end = seconds() + STAYS_MS / 1e3;
+	bool stayed = true;
+	char text[64];
+
+	do {
+		stayed &= runs(p) == running;
+		usleep(1000);
+	} while (seconds() < end);
+	snprintf(text, sizeof(text), "%s still %s", who, running ? "runs" : "is stopped");
+	expect(stayed, text, line);
+}
+
+static void end(struct program *p)
+{
+	kill(p->pid, SIGKILL);
+	waitpid(p->pid, NULL, 0);
+	close(p->orders);
+	close(p->answers);
+	munmap(p->memory, sizeof(*p->memory));
+	/* Its queue goes when the last reference to it does, a little later. */
+	while (state_of(p->pid, 0).exists)
+		usleep(1000);
+}
+
+static void submit(struct program *p, uint64_t packets)
+{
+	p->memory->wptr += packets;
+}
+
+/* How many packets the GPU has consumed of up to @packets: none where the queue does not run. */
+static uint64_t consume(struct program *p, unsigned int packets)
+{
+	uint64_t before = p->memory->rptr;
+
+	control("advance %d %u", (int)p->pid, packets);
+	return p->memory->rptr - before;
+}
+
+/*
+ * The scheduler's files
+ */
+
+static unsigned int gpu_id;
+
+static void node_path(char *path, size_t size, const char *name)
+{
+	snprintf(path, size, "/sys/class/kfd/kfd/sched_%u/%s", gpu_id, name);
+}
+
+/* 0 or -errno. */
+static int read_text(const char *path, char *text, size_t size)
+{
+	ssize_t n = -1;
+	int fd = open(path, O_RDONLY | O_CLOEXEC), error;
+
+	if (fd >= 0)
+		n = read(fd, text, size - 1);
+	error = errno;
+	if (fd >= 0)
+		close(fd);
+	if (n < 0)
+		return -error;
+	text[n] = '\0';
+	return 0;
+}
+
+static int set(const char *name, const char *value)
+{
+	ssize_t size = (ssize_t)strlen(value), n;
+	char path[96];
+	int fd, error;
+
+	node_path(path, sizeof(path), name);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		die(path);
+	n = write(fd, value, (size_t)size);
+	error = errno;
+	close(fd);
+	return n == size ? 0 : -error;
+}
+
+static long node_number(const char *name)
+{
+	char path[96], text[32];
+
+	node_path(path, sizeof(path), name);
+	if (read_text(path, text, sizeof(text)))
+		die(path);
+	return atol(text);
+}
+
+static int queue_text(const struct program *p, const char *name, char *text, size_t size)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "/sys/class/kfd/kfd/proc/%d/queues/0/%s", (int)p->pid, name);
+	return read_text(path, text, size);
+}
+
+static long queue_number(const struct program *p, const char *name)
+{
+	char text[32];
+	int error = queue_text(p, name, text, sizeof(text));
+
+	return error ? error : atol(text);
+}
+
+static bool queue_says(const struct program *p, const char *name, const char *want)
+{
+	char text[32];
+
+	return !queue_text(p, name, text, sizeof(text)) && !strcmp(text, want);
+}
+
+/* Of a file that may be longer than what there is to find in it. */
+static bool file_has(const char *path, const char *what)
+{
+	static char text[1 << 20];
+	size_t size = 0;
+	ssize_t n;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		die(path);
+	while ((n = read(fd, text + size, sizeof(text) - 1 - size)) > 0)
+		size += (size_t)n;
+	close(fd);
+	text[size] = '\0';
+	return strstr(text, what);
+}
+
+/*
+ * Cases
+ */
+
+static void urgent_work_goes_first(void)
+{
+	struct program low = start(LOW, PLAIN), high = start(HIGH, PLAIN);
+
+	submit(&low, 10);
+	EXPECT_EQ(consume(&low, 2), 2);
+	EXPECT_STAYS(&low, true);
+	for (int i = 0; i < 3; i++) {
+		submit(&high, 3);
+		EXPECT_SOON(&low, false);
+		EXPECT_EQ(runs(&high), true);
+		EXPECT_EQ(consume(&low, 2), 0);
+		expect_consistent();
+		EXPECT_EQ(consume(&high, 3), 3);
+		EXPECT_SOON(&low, true);
+		EXPECT_EQ(consume(&low, 2), 2);
+		expect_consistent();
+	}
+	end(&low);
+	end(&high);
+}
+
+static void equals_run_together(void)
+{
+	struct program a = start(NORMAL, PLAIN), b = start(NORMAL, WITHOUT_LOGICAL_PRIORITY);
+	struct program high = start(HIGH, PLAIN);
+
+	submit(&a, 1);
+	submit(&b, 1);
+	EXPECT_STAYS(&a, true);
+	EXPECT_STAYS(&b, true);
+	submit(&high, 1);
+	EXPECT_SOON(&a, false);
+	EXPECT_SOON(&b, false);
+	consume(&high, 1);
+	EXPECT_SOON(&a, true);
+	EXPECT_SOON(&b, true);
+	end(&a);
+	end(&b);
+	end(&high);
+}
+
+/* What was consumed has not ended: the signal of the last packet says when it has. */
+static void work_ends_with_its_signal(void)
+{
+	struct program low = start(LOW, PLAIN), high = start(HIGH, WITH_RING);
+	uint64_t signal = (uintptr_t)high.memory->signal;
+
+	submit(&low, 1);
+	high.memory->signal[1] = 1;
+	memcpy(high.memory->ring + COMPLETION_SIGNAL, &signal, sizeof(signal));
+	submit(&high, 1);
+	EXPECT_SOON(&low, false);
+	EXPECT_EQ(consume(&high, 1), 1);
+	EXPECT_STAYS(&low, false);
+	high.memory->signal[1] = 0;
+	EXPECT_SOON(&low, true);
+	end(&low);
+	end(&high);
+}
+
+/* What nobody can see is waited for by nobody, and nothing is asked to bring it. */
+static void page_that_does_not_come(void)
+{
+	struct program stuck = start(HIGH, BEHIND_USERFAULTFD);
+
+	urgent_work_goes_first();
+	EXPECT_EQ(runs(&stuck), true);
+	EXPECT_EQ(order(&stuck, 'f'), 0);
+	end(&stuck);
+}
+
+static void urgent_program_dies(void)
+{
+	struct program low = start(LOW, PLAIN), high = start(HIGH, PLAIN);
+
+	submit(&low, 1);
+	submit(&high, 1);
+	EXPECT_SOON(&low, false);
+	end(&high);
+	EXPECT_SOON(&low, true);
+	expect_consistent();
+	end(&low);
+}
+
+static void stopped_program_dies(void)
+{
+	struct program low = start(LOW, PLAIN), high = start(HIGH, PLAIN);
+
+	submit(&low, 1);
+	submit(&high, 1);
+	EXPECT_SOON(&low, false);
+	end(&low);
+	EXPECT_EQ(runs(&high), true);
+	expect_consistent();
+	end(&high);
+}
+
+static void stopped_queue_is_destroyed(void)
+{
+	struct program low = start(LOW, PLAIN), high = start(HIGH, PLAIN);
+
+	submit(&low, 1);
+	submit(&high, 1);
+	EXPECT_SOON(&low, false);
+	EXPECT_EQ(order(&low, 'd'), 0);
+	EXPECT_EQ(state_of(low.pid, 0).exists, false);
+	expect_consistent();
+	end(&low);
+	end(&high);
+}
+
+static void its_owner_holds_it_too(void)
+{
+	struct program low = start(LOW, PLAIN), high = start(HIGH, PLAIN);
+
+	submit(&low, 1);
+	submit(&high, 1);
+	EXPECT_SOON(&low, false);
+	EXPECT_EQ(order(&low, 'p'), 0);
+	consume(&high, 1);
+	EXPECT_STAYS(&low, false);
+	expect_consistent();
+	EXPECT_EQ(order(&low, 'r'), 0);
+	EXPECT_EQ(runs(&low), true);
+	submit(&high, 1);
+	EXPECT_SOON(&low, false);
+	EXPECT_EQ(order(&low, 'p'), 0);
+	EXPECT_EQ(order(&low, 'r'), 0);
+	EXPECT_EQ(runs(&low), false);
+	expect_consistent();
+	end(&low);
+	end(&high);
+}
+
+static void being_urgent_needs_a_right(void)
+{
+	struct program low = start(LOW, PLAIN), normal = start(NORMAL, PLAIN);
+	struct program bold = start(HIGH, WITHOUT_RIGHT);
+
+	submit(&low, 1);
+	submit(&normal, 1);
+	submit(&bold, 1);
+	EXPECT_SOON(&low, false);
+	EXPECT_STAYS(&normal, true);
+	EXPECT_EQ(runs(&bold), true);
+	end(&low);
+	end(&normal);
+	end(&bold);
+}
+
+static void priority_of_the_hardware_counts(void)
+{
+	struct program a = start(NORMAL, PLAIN), b = start(NORMAL, WITHOUT_LOGICAL_PRIORITY);
+
+	submit(&a, 1);
+	submit(&b, 1);
+	EXPECT_STAYS(&a, true);
+	EXPECT_EQ(order(&b, 'u'), 0);
+	EXPECT_SOON(&a, false);
+	EXPECT_EQ(runs(&b), true);
+	expect_consistent();
+	end(&a);
+	end(&b);
+}
+
+static void nothing_happens_in_a_pause(void)
+{
+	struct program low = start(LOW, PLAIN), high = start(HIGH, PLAIN);
+
+	submit(&low, 1);
+	control("pause 1");
+	submit(&high, 1);
+	EXPECT_STAYS(&low, true);
+	control("pause 0");
+	EXPECT_SOON(&low, false);
+	control("pause 1");
+	consume(&high, 1);
+	EXPECT_STAYS(&low, false);
+	control("pause 0");
+	EXPECT_SOON(&low, true);
+	end(&low);
+	end(&high);
+}
+
+static void evicted_while_it_is_stopped(void)
+{
+	struct program low = start(LOW, PLAIN), high = start(HIGH, PLAIN);
+
+	submit(&low, 1);
+	submit(&high, 1);
+	EXPECT_SOON(&low, false);
+	control("evict %d", (int)low.pid);
+	consume(&high, 1);
+	EXPECT_STAYS(&low, false);
+	expect_consistent();
+	control("restore %d", (int)low.pid);
+	EXPECT_SOON(&low, true);
+	end(&low);
+	end(&high);
+}
+
+static void what_fails_is_tried_again(void)
+{
+	struct program low = start(LOW, PLAIN), high = start(HIGH, PLAIN);
+
+	submit(&low, 1);
+	control("fail_unmap 1");
+	submit(&high, 1);
+	EXPECT_SOON(&low, false);
+	expect_consistent();
+	consume(&high, 1);
+	EXPECT_SOON(&low, true);
+	end(&low);
+	end(&high);
+}
+
+static void what_is_known_of_a_queue(void)
+{
+	struct program low = start(LOW, PLAIN), high = start(HIGH, PLAIN);
+	struct program stuck = start(HIGH, BEHIND_USERFAULTFD);
+	long switches = node_number("switches"), inversions = node_number("inversions");
+
+	submit(&low, 10);
+	consume(&low, 4);
+	EXPECT_EQ(queue_number(&low, "rptr"), 4);
+	EXPECT_EQ(queue_number(&low, "wptr"), 10);
+	EXPECT_EQ(queue_number(&low, "pending"), 6);
+	EXPECT_EQ(queue_number(&low, "logical_priority"), LOW);
+	EXPECT_EQ(queue_number(&low, "effective_priority"), LOW);
+	EXPECT_EQ(queue_number(&low, "preemptions"), 0);
+	EXPECT_EQ(queue_number(&low, "preempted_ms"), 0);
+	EXPECT(queue_says(&low, "state", "admitted\n"));
+	EXPECT_EQ(queue_number(&stuck, "wptr"), -ENODATA);
+	EXPECT_EQ(queue_number(&stuck, "pending"), -ENODATA);
+	submit(&high, 1);
+	EXPECT_SOON(&low, false);
+	EXPECT(queue_says(&low, "state", "excluded\n"));
+	EXPECT(queue_says(&high, "state", "admitted\n"));
+	EXPECT_EQ(queue_number(&low, "preemptions"), 1);
+	EXPECT_STAYS(&low, false);
+	EXPECT(queue_number(&low, "preempted_ms") >= STAYS_MS);
+	EXPECT_EQ(node_number("switches"), switches + 1);
+	EXPECT_EQ(node_number("inversions"), inversions + 1);
+	end(&low);
+	end(&high);
+	end(&stuck);
+}
+
+/* Thirteen levels below, it has caught up after a while, and runs beside the urgent one. */
+static void who_waits_long_enough_runs(void)
+{
+	struct program low = start(LOW, PLAIN), high = start(HIGH, PLAIN);
+
+	EXPECT_EQ(set("grant_ms", "500"), 0);
+	EXPECT_EQ(set("age_ms", "50"), 0);
+	submit(&low, 1);
+	submit(&high, 1);
+	EXPECT_SOON(&low, false);
+	while (!runs(&low) && queue_number(&low, "effective_priority") <= LOW)
+		usleep(1000);
+	EXPECT_SOON(&low, true);
+	EXPECT_EQ(runs(&high), true);
+	EXPECT_SOON(&low, false);
+	EXPECT_EQ(set("age_ms", "0"), 0);
+	end(&low);
+	end(&high);
+}
+
+static void disabled_and_enabled(void)
+{
+	struct program low = start(LOW, PLAIN), high = start(HIGH, PLAIN);
+
+	submit(&low, 1);
+	submit(&high, 1);
+	EXPECT_SOON(&low, false);
+	EXPECT_EQ(set("enable", "0"), 0);
+	EXPECT_EQ(runs(&low), true);
+	EXPECT_STAYS(&low, true);
+	expect_consistent();
+	EXPECT_EQ(queue_number(&low, "effective_priority"), -ENODATA);
+	EXPECT_EQ(queue_number(&low, "logical_priority"), LOW);
+	/* Who comes and goes meanwhile */
+	end(&high);
+	high = start(HIGH, PLAIN);
+	submit(&high, 1);
+	EXPECT_EQ(set("max_hold_ms", "0"), 0);
+	EXPECT_EQ(set("enable", "1"), 0);
+	EXPECT_SOON(&low, false);
+	EXPECT_EQ(node_number("max_hold_ms"), 0);
+	end(&low);
+	end(&high);
+}
+
+static void values_that_are_none(void)
+{
+	EXPECT_EQ(set("enable", "2"), -EINVAL);
+	EXPECT_EQ(set("enable", "yes"), -EINVAL);
+	EXPECT_EQ(set("period_us", "0"), -ERANGE);
+	EXPECT_EQ(set("grace_us", "100000000"), -ERANGE);
+	EXPECT_EQ(set("min_share_pct", "51"), -ERANGE);
+	EXPECT_EQ(set("age_ms", "-1"), -EINVAL);
+	EXPECT_EQ(set("age_ms", "600001"), -ERANGE);
+	EXPECT_EQ(node_number("enable"), 1);
+	EXPECT_EQ(node_number("paused"), 0);
+	EXPECT(node_number("ticks") > 0);
+}
+
+/* What the log says is replayed outside, so it begins here, and nothing comes after. */
+static void decisions_are_logged(void)
+{
+	char path[64];
+
+	EXPECT_EQ(set("enable", "1"), 0);
+	urgent_work_goes_first();
+	snprintf(path, sizeof(path), "/sys/kernel/debug/kfd/sched_%u", gpu_id);
+	EXPECT(file_has(path, "# gpreempt decision log 1\n"));
+	EXPECT(file_has(path, " exclude q="));
+	EXPECT(file_has(path, " why=priority by=e"));
+	EXPECT(file_has(path, " admit q="));
+	EXPECT(!file_has(path, "not kept"));
+}
+
+#define TRACING "/sys/kernel/tracing/"
+
+static void decisions_are_traced(void)
+{
+	EXPECT(file_has(TRACING "trace", "kfd_sched_ring"));
+	EXPECT(file_has(TRACING "trace", " ready rptr="));
+	EXPECT(file_has(TRACING "trace", " preempt why=priority result=0 "));
+	EXPECT(file_has(TRACING "trace", " resume why=chosen result=0 "));
+}
+
+static void start_tracing(void)
+{
+	int fd = open(TRACING "events/amdkfd/enable", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, "1", 1) != 1)
+		die("tracing");
+	close(fd);
+}
+
+static void find_node(void)
+{
+	char path[64], text[32];
+
+	snprintf(path, sizeof(path), "/sys/kernel/debug/kfd_fake/%s/gpu_id", scheduler);
+	if (read_text(path, text, sizeof(text)))
+		die(path);
+	gpu_id = (unsigned int)strtoul(text, NULL, 0);
+}
+
+/* On a slow host, guarantees would fall due in the middle of a case. */
+static void guarantee_nothing(void)
+{
+	if (set("min_share_pct", "0") || set("max_hold_ms", "0") || set("age_ms", "0"))
+		die("parameters");
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 2) {
+		fprintf(stderr, "usage: sched hws|mes|nohws\n");
+		return 2;
+	}
+	scheduler = argv[1];
+	current_case = "start";
+	control("present 1");
+	find_node();
+	start_tracing();
+	guarantee_nothing();
+	RUN(urgent_work_goes_first);
+	RUN(equals_run_together);
+	RUN(work_ends_with_its_signal);
+	RUN(page_that_does_not_come);
+	RUN(urgent_program_dies);
+	RUN(stopped_program_dies);
+	RUN(stopped_queue_is_destroyed);
+	RUN(its_owner_holds_it_too);
+	RUN(being_urgent_needs_a_right);
+	RUN(priority_of_the_hardware_counts);
+	RUN(nothing_happens_in_a_pause);
+	RUN(evicted_while_it_is_stopped);
+	RUN(what_fails_is_tried_again);
+	RUN(what_is_known_of_a_queue);
+	RUN(who_waits_long_enough_runs);
+	RUN(disabled_and_enabled);
+	RUN(values_that_are_none);
+	RUN(decisions_are_logged);
+	RUN(decisions_are_traced);
+	control("present 0");
+	return failures ? 1 : 0;
+}
