@@ -428,7 +428,8 @@ void gp__entity_suspend(struct gp__entity *e, bool suspend, u64 now)
 	now = gp__core_begin(c, now);
 	gp__log_entity(e, suspend ? GP__WHAT_SUSPEND : GP__WHAT_RESUME, 0, now);
 	e->suspended = suspend;
-	reweigh(e->dev);
+	if (changes)
+		reweigh(e->dev);
 	gp__entity_forgive(e);
 	/* Said twice it is no new reason: whom others hold must not lose what it waited for. */
 	if (changes)

@@ -145,7 +145,22 @@ static bool check_target(struct request *r, const json_t *target, const struct d
 	return false;
 }
 
-static void do_target(struct request *r, const json_t *target, const struct deed *d, json_t *groups)
+static bool is_meant_by_any(const struct request *r, const struct gp__group *g)
+{
+	const json_t *several = json_object_get(r->json, "targets"), *target;
+	size_t i;
+
+	if (!several)
+		return is_meant(r->json, g);
+	json_array_foreach (several, i, target) {
+		if (is_meant(target, g))
+			return true;
+	}
+	return false;
+}
+
+/* Each once, however often it is named: anybody may ask, and everybody waits for it. */
+static void do_targets(struct request *r, const struct deed *d, json_t *groups)
 {
 	struct gp__link *l, *n;
 
@@ -153,7 +168,7 @@ static void do_target(struct request *r, const json_t *target, const struct deed
 	{
 		struct gp__group *g = container_of(l, struct gp__group, link);
 
-		if (!is_meant(target, g) || !gp__may_see(r->p, g->program))
+		if (!gp__may_see(r->p, g->program) || !is_meant_by_any(r, g))
 			continue;
 		if (d->act)
 			d->act(r, g);
@@ -177,8 +192,7 @@ static json_t *for_targets(struct request *r, const struct deed *d)
 	o = gp__json_envelope();
 	groups = json_array();
 	json_object_set_new(o, "groups", groups);
-	for (size_t i = 0; i < nr; i++)
-		do_target(r, several ? json_array_get(several, i) : r->json, d, groups);
+	do_targets(r, d, groups);
 	return o;
 }
 

@@ -332,6 +332,9 @@ static void *run(void *data)
 			if (now >= a->retry_at)
 				connect_to_daemon(a, now);
 			until = a->retry_at;
+			/* What did not go on when the daemon went. */
+			if (!a->connected && !gp__agent_start_all(a))
+				until = gp__min_u64(until, now + GP__START_AGAIN_NS);
 		}
 		if (a->connected && tell_news(a)) {
 			disconnect(a);

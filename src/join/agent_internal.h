@@ -80,8 +80,10 @@ static inline struct queue *gp__agent_find(struct gp__agent *a, u32 id)
 /* In orders.c, for the agent's thread, without the lock. Carries out what there is to do; when to
  * look again at the latest. */
 u64 gp__agent_obey(struct gp__agent *a);
-/* Whatever the daemon ordered: all of them run. */
-void gp__agent_start_all(struct gp__agent *a);
+/* How soon what could not be started is tried again. */
+#define GP__START_AGAIN_NS (100 * GP__MS)
+/* Whatever the daemon ordered: all of them run. False: some could not be started. */
+bool gp__agent_start_all(struct gp__agent *a);
 /* Under the lock. */
 void gp__agent_note_stopped(struct gp__agent *a, struct queue *q, bool stopped);
 

@@ -19,7 +19,7 @@ struct gp__amd {
 	struct gp__kfd_monitor *monitor;
 	struct gp__wish wish;
 	void (*say)(const char *text);
-	pthread_mutex_t lock; /* of the nodes */
+	pthread_mutex_t lock; /* of the nodes, and while the monitor is made */
 	struct gp__kfd_node node[GP__KFD_NODES_MAX];
 	int nr_nodes;
 	bool said;
@@ -222,6 +222,19 @@ static int make_monitor(struct gp__amd *amd)
 	return gp__kfd_monitor_create(&options, &amd->monitor);
 }
 
+/* In a child there is none yet, and threads of it may make their first queues at the same time. */
+static struct gp__kfd_monitor *get_monitor(struct gp__amd *amd)
+{
+	struct gp__kfd_monitor *monitor;
+
+	pthread_mutex_lock(&amd->lock);
+	if (!amd->monitor)
+		make_monitor(amd);
+	monitor = amd->monitor;
+	pthread_mutex_unlock(&amd->lock);
+	return monitor;
+}
+
 /*
  * Beginning
  */
@@ -360,7 +373,7 @@ static void add(struct gp__amd *amd, const struct gp__kfd_queue_info *queue)
 	q.level = effective_level(amd);
 	if (!q.level)
 		return;
-	if (!amd->monitor && make_monitor(amd))
+	if (!get_monitor(amd))
 		return;
 	name_device(amd, queue->gpu_id, &q);
 	memcpy(q.tag, amd->wish.tag, sizeof(q.tag));

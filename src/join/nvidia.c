@@ -24,7 +24,7 @@ struct gp__nvidia {
 	struct gp__nvrm_monitor *monitor;
 	struct gp__wish wish;
 	void (*say)(const char *text);
-	pthread_mutex_t lock; /* of the GPUs */
+	pthread_mutex_t lock; /* of the GPUs, and while the monitor is made */
 	struct gp__nvrm_gpu gpu[GP__NVRM_GPUS_MAX];
 	int nr_gpus;
 	bool said;
@@ -161,6 +161,19 @@ static int make_monitor(struct gp__nvidia *nv)
 	return gp__nvrm_monitor_create(&options, &nv->monitor);
 }
 
+/* Threads may make their first contexts at the same time. */
+static struct gp__nvrm_monitor *get_monitor(struct gp__nvidia *nv)
+{
+	struct gp__nvrm_monitor *monitor;
+
+	pthread_mutex_lock(&nv->lock);
+	if (!nv->monitor)
+		make_monitor(nv);
+	monitor = nv->monitor;
+	pthread_mutex_unlock(&nv->lock);
+	return monitor;
+}
+
 /*
  * Groups
  */
@@ -218,7 +231,7 @@ static void group_added(void *data, const struct gp__nvrm_group_info *group)
 	q.level = effective_level(nv);
 	if (!q.level)
 		return;
-	if (!nv->monitor && make_monitor(nv))
+	if (!get_monitor(nv))
 		return;
 	name_device(nv, group->uuid, &q);
 	memcpy(q.tag, nv->wish.tag, sizeof(q.tag));

@@ -59,18 +59,17 @@ static void reweigh(struct gp__agent *a, bool is_void)
  * Stops
  */
 
-static void forget_stops(struct gp__agent *a)
+/* Whether a queue may still be stopped after it was told to go on: it is told again then. */
+static bool may_be_stopped(int result)
 {
-	struct gp__link *l, *n;
-
-	gp__list_each(l, n, &a->queues) container_of(l, struct queue, link)->stopped = false;
-	a->state.nr_stopped = 0;
+	return result && result != -ENOENT;
 }
 
-void gp__agent_start_all(struct gp__agent *a)
+bool gp__agent_start_all(struct gp__agent *a)
 {
 	struct gp__link *l, *next;
 	size_t n = 0;
+	bool all;
 
 	pthread_mutex_lock(&a->lock);
 	gp__list_each(l, next, &a->queues)
@@ -80,12 +79,21 @@ void gp__agent_start_all(struct gp__agent *a)
 		if (q->stopped && q->stage != GOING && n < GP__WIRE_SLOTS_MAX)
 			a->ids[n++] = q->is.id;
 	}
-	forget_stops(a);
 	pthread_mutex_unlock(&a->lock);
 	if (n)
 		a->options.ops.start(a->options.data, a->ids, a->results, n);
+	pthread_mutex_lock(&a->lock);
+	for (size_t i = 0; i < n; i++) {
+		struct queue *q = gp__agent_find(a, a->ids[i]);
+
+		if (q && !may_be_stopped(a->results[i]))
+			gp__agent_note_stopped(a, q, false);
+	}
+	all = !a->state.nr_stopped;
+	pthread_mutex_unlock(&a->lock);
 	/* Nobody says any more who else is there: small slices are for when somebody does. */
 	reweigh(a, true);
+	return all;
 }
 
 static bool is_due(const struct gp__agent *a, const struct queue *q, enum gp__wire_verb verb,
@@ -239,6 +247,10 @@ static u64 give_up_expired(struct gp__agent *a, u64 now)
 
 		if (!q || q->slot != a->slots[i])
 			continue;
+		if (may_be_stopped(a->results[i])) {
+			first = gp__min_u64(first, now + GP__START_AGAIN_NS);
+			continue;
+		}
 		gp__agent_note_stopped(a, q, false);
 		gp__wire_client_expired(&a->client, a->slots[i], a->numbers[i]);
 	}

@@ -155,12 +155,16 @@ ssize_t gp__wire_receive(int fd, void *message, size_t size, int *fds, u32 *nr_f
 		struct cmsghdr align;
 		char room[CMSG_SPACE(FDS_MAX * sizeof(int))];
 	} control;
-	struct msghdr msg = { .msg_iov = &iov,
-			      .msg_iovlen = 1,
-			      .msg_control = control.room,
-			      .msg_controllen = sizeof(control.room) };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 	u32 wanted = nr_fds ? *nr_fds : 0, got;
 	ssize_t n;
+
+	/* Where none is wanted the kernel drops them. To close one may take for ever: a filesystem
+	 * of the sender's may be asked first. */
+	if (wanted) {
+		msg.msg_control = control.room;
+		msg.msg_controllen = sizeof(control.room);
+	}
 
 	do {
 		n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);

@@ -24,6 +24,7 @@ struct program {
 	_Atomic u32 weight[QUEUES];
 	_Atomic unsigned int stops, starts, calls;
 	_Atomic int refuse; /* what a stop is answered */
+	_Atomic int refuse_start;
 	_Atomic unsigned int said;
 	_Atomic int alone; /* 1: told that it is; -1: that it is not */
 	char text[512];
@@ -33,7 +34,7 @@ static void set(struct program *p, const u32 *ids, int *results, size_t n, bool 
 {
 	p->calls++;
 	for (size_t i = 0; i < n; i++) {
-		results[i] = stopped ? p->refuse : 0;
+		results[i] = stopped ? p->refuse : p->refuse_start;
 		if (results[i])
 			continue;
 		p->stopped[ids[i]] = stopped;
@@ -276,6 +277,40 @@ static void a_daemon_that_hangs_holds_nobody(void **state)
 	EVENTUALLY(t.offline.stopped[1]);
 	work(&t.online, 1, false);
 	EVENTUALLY(!t.offline.stopped[1]);
+	two_down(&t);
+	rig_down(&t.rig);
+}
+
+/* A start that fails when the daemon goes, or hangs, is not the last one. */
+static void a_start_that_fails_is_tried_again(void **state)
+{
+	struct two t;
+
+	(void)state;
+	two_up(&t);
+	work(&t.offline, 1, true);
+	work(&t.online, 1, true);
+	EVENTUALLY(t.offline.stopped[1]);
+	for (int hangs = 0; hangs < 2; hangs++) {
+		unsigned int calls = t.offline.calls;
+		char socket[96];
+
+		t.offline.refuse_start = -EIO;
+		strcpy(socket, t.rig.socket);
+		if (hangs)
+			rig_hang(&t.rig, true);
+		else
+			rig_down(&t.rig);
+		EVENTUALLY(t.offline.calls >= calls + 2);
+		assert_true(t.offline.stopped[1]);
+		t.offline.refuse_start = 0;
+		EVENTUALLY(!t.offline.stopped[1]);
+		if (hangs)
+			rig_hang(&t.rig, false);
+		else
+			rig_up_at(&t.rig, NULL, socket);
+		EVENTUALLY(t.offline.stopped[1]);
+	}
 	two_down(&t);
 	rig_down(&t.rig);
 }
@@ -683,6 +718,7 @@ int main(void)
 		cmocka_unit_test(a_queue_that_goes_while_stopped_is_gone),
 		cmocka_unit_test(without_a_daemon_everything_runs_and_comes_back),
 		cmocka_unit_test(a_daemon_that_hangs_holds_nobody),
+		cmocka_unit_test(a_start_that_fails_is_tried_again),
 		cmocka_unit_test(a_daemon_that_hangs_cannot_have_held_for_longer),
 		cmocka_unit_test(weights_end_with_who_gave_them),
 		cmocka_unit_test(a_stop_that_is_refused_is_told_to_the_daemon),

@@ -384,6 +384,23 @@ static void test_copies_on_request(void **state)
 	assert_int_equal(count_copies(&c, FAKE_RM_HELD), (COPY_GROUPS - 1) * COPY);
 }
 
+/* Neither the stop nor its undoing is done: nobody takes it for held after that. */
+static void test_stop_and_undo_that_fail(void **state)
+{
+	struct context c = make_context();
+
+	(void)state;
+	fake_rm.status = 0x56;
+	fake_rm.disable_fails_in = fake_rm.enable_fails_in = 1;
+	assert_int_not_equal(set(GP__NVRM_HOLD, c.id), 0);
+	fake_rm.disable_fails_in = fake_rm.enable_fails_in = 1;
+	assert_int_not_equal(set(GP__NVRM_HOLD, c.id), 0);
+	assert_int_equal(set(GP__NVRM_HOLD, c.id), 0);
+	assert_int_equal(count(&c, FAKE_RM_HELD), COMPUTE);
+	assert_int_equal(set(GP__NVRM_START, c.id), 0);
+	assert_int_equal(count(&c, FAKE_RM_RUNS), COMPUTE);
+}
+
 static void test_free_that_fails(void **state)
 {
 	struct context c = make_context();
@@ -652,6 +669,7 @@ int main(void)
 		CASE(test_free_of_each),
 		CASE(test_free_of_a_channel),
 		CASE(test_free_while_another_makes),
+		CASE(test_stop_and_undo_that_fail),
 		CASE(test_copies_are_left_alone),
 		CASE(test_copies_on_request),
 		CASE(test_free_that_fails),

@@ -272,7 +272,8 @@ void gp__nvrm_set_asked(struct gp__nvrm_owner *o, enum gp__nvrm_verb verb)
 	for (struct gp__nvrm_object *x = o->objects; x; x = x->next) {
 		if (!x->asked)
 			continue;
-		if (x->verb == verb) {
+		/* One whose hold and whose release have both failed is as nobody knows. */
+		if (x->verb == verb && !x->result) {
 			x->asked = false;
 			x->result = 0;
 			continue;
