@@ -85,6 +85,14 @@ on_machine() {
 	kill $neighbour
 }
 
+@test "an idempotent program finds its queues as they are without gpreempt, scratch memory and all" {
+	run timeout 200 "$GPREEMPT" emu exec --kernel gpreempt -- "$GPREEMPT" run --local --idempotent -- \
+		"$ROCM_PROGRAMS/hsa_queues"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[[ $output == *"scratch: ok"* ]]
+}
+
 @test "where nothing can be dropped, one line says so" {
 	start_daemon
 	on_machine "$GPREEMPT" run --idempotent -- "$ROCM_PROGRAMS/hsa_mix" 5 1 idempotent

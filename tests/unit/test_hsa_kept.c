@@ -348,12 +348,17 @@ static void kernels_with_scratch_are_where_the_program_wrote_them(void **state)
 	gp__aql_ring_advance(&q->ring, 0);
 	while (q->nr_ended < 3) {
 		assert_int_equal(q->ours[2].scratch_bytes, 16);
+		assert_int_equal(q->ours[2].header & 0xff, GP__AQL_DISPATCH);
+		assert_true(gp__aql_ring_read(&q->ring) <= 2);
 		assert_true(begin_packet(q, false));
 		if ((q->ours[q->next % SIZE].header & 0xff) == GP__AQL_DISPATCH)
 			assert_int_equal(q->next % SIZE, 2);
 		end_packet(q);
 	}
 	assert_int_equal(q->ended[2], 3);
+	/* From here on the program may write there. */
+	assert_int_equal(gp__aql_ring_read(&q->ring), 3);
+	assert_int_equal(q->ours[2].header & 0xff, GP__AQL_INVALID);
 	end(q);
 }
 

@@ -39,6 +39,22 @@ static struct gp__hsa_signal *signal_of(const struct gp__aql_packet *p)
 	return (struct gp__hsa_signal *)(uintptr_t)p->signal;
 }
 
+static enum gp__aql_type type_of(const struct gp__aql_packet *p)
+{
+	return atomic_load_explicit(&p->header, memory_order_acquire) & 0xff;
+}
+
+static bool has_scratch(const struct gp__aql_packet *p)
+{
+	return type_of(p) == GP__AQL_DISPATCH && p->scratch_bytes;
+}
+
+/* As the GPU would have left it. */
+static void invalidate(struct gp__aql_kept *k, uint64_t at)
+{
+	atomic_store_explicit(&k->from[at % k->size].header, GP__AQL_INVALID, memory_order_relaxed);
+}
+
 /*
  * What has ended
  */
@@ -56,6 +72,10 @@ static void note_end(struct gp__aql_kept *k, struct gp__aql_on_its_way *w)
 
 	w->is_taken = false;
 	k->nr_taken--;
+	if (has_scratch(&w->packet)) {
+		k->nr_scratch--;
+		invalidate(k, w->at);
+	}
 	if (waits_for_all(&w->packet) && w->at + 1 > k->first)
 		k->first = w->at + 1;
 	if (theirs) {
@@ -95,11 +115,6 @@ void gp__aql_kept_note_ends(struct gp__aql_kept *k, uint64_t handed)
  * Copying
  */
 
-static enum gp__aql_type type_of(const struct gp__aql_packet *p)
-{
-	return atomic_load_explicit(&p->header, memory_order_acquire) & 0xff;
-}
-
 /* The header last: with it the packet is there. */
 static void put(struct gp__aql_kept *k, uint64_t at, const struct gp__aql_packet *p)
 {
@@ -116,11 +131,6 @@ static void put_nothing(struct gp__aql_kept *k, uint64_t at)
 	const struct gp__aql_packet nothing = { .header = GP__AQL_BARRIER_AND };
 
 	put(k, at, &nothing);
-}
-
-static bool has_scratch(const struct gp__aql_packet *p)
-{
-	return type_of(p) == GP__AQL_DISPATCH && p->scratch_bytes;
 }
 
 /* Packets whose last word is a completion signal for sure. */
@@ -169,6 +179,7 @@ static void take(struct gp__aql_kept *k, uint64_t at, const struct gp__aql_packe
 	w->at = at;
 	w->is_taken = true;
 	k->nr_taken++;
+	k->nr_scratch += has_scratch(p);
 }
 
 /* Where half of the ring is on its way, the other half is for handing it over again. */
@@ -180,6 +191,8 @@ static bool can_keep(struct gp__aql_kept *k, uint64_t at)
 /*
  * One that is handed over for the first time; false: it is not there yet, or has to wait. What is
  * not kept moves the program's signal itself, so that must not be before those of earlier packets.
+ * What has scratch memory is always kept, as the runtime looks for it in the program's ring until
+ * it has ended.
  */
 static bool copy_new(struct gp__aql_kept *k, uint64_t at, bool keep)
 {
@@ -187,7 +200,7 @@ static bool copy_new(struct gp__aql_kept *k, uint64_t at, bool keep)
 
 	if (type_of(p) == GP__AQL_INVALID)
 		return false;
-	keep = keep && has_place_for_signal(p);
+	keep = (keep || has_scratch(p)) && has_place_for_signal(p);
 	if (keep ? !can_keep(k, at) : k->nr_taken != 0)
 		return false;
 	if (keep) {
@@ -197,8 +210,8 @@ static bool copy_new(struct gp__aql_kept *k, uint64_t at, bool keep)
 		put(k, at, p);
 		k->blind = at + 1;
 	}
-	/* As the GPU would have left it. */
-	atomic_store_explicit(&p->header, GP__AQL_INVALID, memory_order_relaxed);
+	if (!has_scratch(p))
+		invalidate(k, at);
 	return true;
 }
 
@@ -234,10 +247,25 @@ uint64_t gp__aql_kept_copy(struct gp__aql_kept *k, uint64_t at, uint64_t end, ui
 	return at;
 }
 
+/* The program may write over what is before the read index. */
+static uint64_t first_with_scratch(struct gp__aql_kept *k, uint64_t read)
+{
+	for (uint32_t i = 0; i < GP__AQL_KEPT_MAX && k->nr_scratch; i++) {
+		const struct gp__aql_on_its_way *w = &k->on_its_way[i];
+
+		if (w->is_taken && has_scratch(&w->packet) && (int64_t)(w->at - read) < 0)
+			read = w->at;
+	}
+	return read;
+}
+
 uint64_t gp__aql_kept_read(struct gp__aql_kept *k, uint64_t handed, uint64_t queue_read)
 {
 	uint64_t read = queue_read - k->shift;
 
+	if (k->nr_scratch)
+		gp__aql_kept_note_ends(k, handed);
+	read = first_with_scratch(k, read);
 	if ((int64_t)(read - handed) > 0)
 		read = handed;
 	if ((int64_t)(read - k->read) > 0)

@@ -69,7 +69,7 @@ struct gp__aql_kept {
 	uint64_t blind; /* those before it were not kept: which have ended is not known */
 	uint64_t again; /* those before it are handed over for the second time */
 	uint64_t read; /* as the program sees it */
-	uint32_t nr_taken;
+	uint32_t nr_taken, nr_scratch; /* on their way; of these, with scratch memory */
 	uint64_t own[GP__AQL_KEPT_MAX]; /* signals, of an address each */
 	struct gp__aql_on_its_way on_its_way[GP__AQL_KEPT_MAX];
 	/* A packet has ended that had this signal. */
