@@ -71,9 +71,10 @@ static void on_ready(void *data, void *cookie, uint64_t pending, uint64_t now)
 	sem_post(&s->seen);
 }
 
-static void on_idle(void *data, void *cookie, uint64_t now)
+static bool on_idle(void *data, void *cookie, uint64_t now)
 {
 	on_ready(data, cookie, 0, now);
+	return true;
 }
 
 static _Atomic uint64_t *page_of(const struct stage *s, size_t i)

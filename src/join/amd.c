@@ -191,12 +191,16 @@ static void became_ready(void *data, void *cookie, uint64_t pending, uint64_t no
 		       pending > UINT32_MAX ? UINT32_MAX : (u32)pending, now);
 }
 
-static void became_idle(void *data, void *cookie, uint64_t now)
+/* What is launched from now on is told: what was before may wait in a window that was just shut. */
+static bool became_idle(void *data, void *cookie, uint64_t now)
 {
 	struct gp__amd *amd = data;
 
-	gp__agent_work(amd->agent, id_of(cookie), false, 0, now);
 	gp__hsa_rest(id_of(cookie));
+	if (gp__hsa_waits(id_of(cookie)))
+		return false;
+	gp__agent_work(amd->agent, id_of(cookie), false, 0, now);
+	return true;
 }
 
 static bool has_windows(const struct gp__amd *amd)
@@ -377,8 +381,9 @@ static void add(struct gp__amd *amd, const struct gp__kfd_queue_info *queue)
 		return;
 	name_device(amd, queue->gpu_id, &q);
 	memcpy(q.tag, amd->wish.tag, sizeof(q.tag));
-	if (gp__agent_add(amd->agent, &q) ||
-	    gp__kfd_monitor_add(amd->monitor, queue, cookie_of(queue->id)))
+	/* The agent may be told to hold it at once, which the monitor must know. */
+	if (gp__kfd_monitor_add(amd->monitor, queue, cookie_of(queue->id)) ||
+	    gp__agent_add(amd->agent, &q))
 		say(amd, "there is no memory left to schedule this program's queues: they run "
 			 "without a priority");
 }

@@ -135,23 +135,33 @@ void gp__agent_note_stopped(struct gp__agent *a, struct queue *q, bool stopped)
 	q->lost &= stopped;
 }
 
+/*
+ * A queue may go meanwhile, and its id be another's. Which was stopped then is not known: it runs,
+ * until there is an order for it.
+ */
 static void acknowledge(struct gp__agent *a, enum gp__wire_verb verb, size_t n, u64 began_ns)
 {
 	u64 took_ns = gp__clock_ns() - began_ns;
+	size_t others = 0;
 
 	pthread_mutex_lock(&a->lock);
 	a->state.nr_orders += n;
 	for (size_t i = 0; i < n; i++) {
 		struct queue *q = gp__agent_find(a, a->ids[i]);
 
-		if (!q || q->slot != a->slots[i])
+		if (!q || q->slot != a->slots[i]) {
+			if (verb == GP__WIRE_STOP && !a->results[i])
+				a->ids[others++] = a->ids[i];
 			continue;
+		}
 		if (!a->results[i])
 			gp__agent_note_stopped(a, q, verb == GP__WIRE_STOP);
 		gp__wire_client_done(&a->client, a->slots[i], a->numbers[i], a->results[i],
 				     began_ns, took_ns);
 	}
 	pthread_mutex_unlock(&a->lock);
+	if (others)
+		a->options.ops.start(a->options.data, a->ids, a->results, others);
 }
 
 static void carry_out(struct gp__agent *a, enum gp__wire_verb verb)

@@ -260,22 +260,35 @@ static bool is_kfd(int fd)
 	return is;
 }
 
-PUBLIC int join_ioctl(int fd, unsigned long request, ...) __asm__("ioctl");
-int join_ioctl(int fd, unsigned long request, ...)
+static int own_ioctl(int fd, unsigned long request, void *argument)
 {
 	struct gp__kfd_owner *owner;
 	struct gp__nvidia *nvidia;
+
+	if (gp__kfd_owner_wants(request) && is_kfd(fd) && (owner = get_owner()))
+		return gp__kfd_owner_ioctl(owner, fd, request, argument);
+	if (gp__nvrm_owner_wants(request) && is_nvidia(fd) && (nvidia = get_nvidia()))
+		return gp__nvidia_ioctl(nvidia, fd, request, argument);
+	return next_ioctl(fd, request, argument);
+}
+
+PUBLIC int join_ioctl(int fd, unsigned long request, ...) __asm__("ioctl");
+int join_ioctl(int fd, unsigned long request, ...)
+{
+	int before, result;
 	va_list args;
 	void *argument;
 
 	va_start(args, request);
 	argument = va_arg(args, void *);
 	va_end(args);
-	if (gp__kfd_owner_wants(request) && is_kfd(fd) && (owner = get_owner()))
-		return gp__kfd_owner_ioctl(owner, fd, request, argument);
-	if (gp__nvrm_owner_wants(request) && is_nvidia(fd) && (nvidia = get_nvidia()))
-		return gp__nvidia_ioctl(nvidia, fd, request, argument);
-	return next_ioctl(fd, request, argument);
+	if (!gp__kfd_owner_wants(request) && !gp__nvrm_owner_wants(request))
+		return next_ioctl(fd, request, argument);
+	/* It is not where a thread may be cancelled, and what is done here has locks. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	result = own_ioctl(fd, request, argument);
+	pthread_setcancelstate(before, NULL);
+	return result;
 }
 
 /*

@@ -25,14 +25,21 @@ struct program {
 	_Atomic unsigned int stops, starts, calls;
 	_Atomic int refuse; /* what a stop is answered */
 	_Atomic int refuse_start;
+	_Atomic bool replaces; /* a queue goes while it is stopped, and another has its id */
 	_Atomic unsigned int said;
 	_Atomic int alone; /* 1: told that it is; -1: that it is not */
 	char text[512];
 };
 
+static void add(struct program *p, u32 id, s32 prio);
+
 static void set(struct program *p, const u32 *ids, int *results, size_t n, bool stopped)
 {
 	p->calls++;
+	if (stopped && atomic_exchange(&p->replaces, false)) {
+		gp__agent_remove(p->agent, ids[0]);
+		add(p, ids[0], OFFLINE);
+	}
 	for (size_t i = 0; i < n; i++) {
 		results[i] = stopped ? p->refuse : p->refuse_start;
 		if (results[i])
@@ -236,6 +243,23 @@ static void a_queue_that_goes_while_stopped_is_gone(void **state)
 	add(&t.offline, 1, OFFLINE);
 	work(&t.offline, 1, true);
 	EVENTUALLY(t.offline.stopped[1]);
+	two_down(&t);
+	rig_down(&t.rig);
+}
+
+static void a_queue_that_is_replaced_while_it_is_stopped_runs(void **state)
+{
+	struct two t;
+
+	(void)state;
+	two_up(&t);
+	t.offline.replaces = true;
+	work(&t.offline, 1, true);
+	work(&t.online, 1, true);
+	EVENTUALLY(t.offline.starts);
+	/* And is stopped by an order of its own. */
+	work(&t.offline, 1, true);
+	EVENTUALLY(t.offline.stops == 2 && t.offline.stopped[1]);
 	two_down(&t);
 	rig_down(&t.rig);
 }
@@ -716,6 +740,7 @@ int main(void)
 		cmocka_unit_test(both_are_told_that_they_are_not_alone),
 		cmocka_unit_test(queues_of_a_program_are_stopped_in_one_step),
 		cmocka_unit_test(a_queue_that_goes_while_stopped_is_gone),
+		cmocka_unit_test(a_queue_that_is_replaced_while_it_is_stopped_runs),
 		cmocka_unit_test(without_a_daemon_everything_runs_and_comes_back),
 		cmocka_unit_test(a_daemon_that_hangs_holds_nobody),
 		cmocka_unit_test(a_start_that_fails_is_tried_again),

@@ -29,13 +29,14 @@ static void on_ready(void *data, void *cookie, uint64_t pending, uint64_t now)
 	atomic_fetch_add(&c->ready, 1);
 }
 
-static void on_idle(void *data, void *cookie, uint64_t now)
+static bool on_idle(void *data, void *cookie, uint64_t now)
 {
 	struct counts *c = data;
 
 	(void)cookie;
 	(void)now;
 	atomic_fetch_add(&c->idle, 1);
+	return true;
 }
 
 static void wait_for(atomic_uint *count, unsigned int value)

@@ -33,7 +33,8 @@ struct ring {
 	_Atomic uint64_t *packet;
 	_Atomic int64_t *signal; /* kind, value */
 	struct gp__kfd_queue_info info;
-	atomic_uint nr_ready, nr_idle;
+	atomic_uint nr_ready, nr_idle, nr_denied;
+	_Atomic bool waits; /* somebody knows of more than is in it */
 	_Atomic uint64_t pending;
 };
 
@@ -103,13 +104,18 @@ static void on_ready(void *data, void *cookie, uint64_t pending, uint64_t now)
 	atomic_fetch_add(&r->nr_ready, 1);
 }
 
-static void on_idle(void *data, void *cookie, uint64_t now)
+static bool on_idle(void *data, void *cookie, uint64_t now)
 {
 	struct ring *r = cookie;
 
 	(void)data;
 	assert_true(now);
+	if (atomic_load(&r->waits)) {
+		atomic_fetch_add(&r->nr_denied, 1);
+		return false;
+	}
 	atomic_fetch_add(&r->nr_idle, 1);
+	return true;
 }
 
 static int on_waves(void *data, const struct gp__kfd_queue_info *queue)
@@ -216,6 +222,30 @@ static void work_is_seen_to_come_and_to_end(void **state)
 		finish(r);
 		wait_for_count(&r->nr_idle, i);
 	}
+	gp__kfd_monitor_destroy(monitor);
+	free_ring(r);
+}
+
+/* Somebody knows of work that is not in the ring yet: it stays busy, and its end is seen later. */
+static void a_queue_that_has_more_elsewhere_is_not_idle(void **state)
+{
+	struct ring *r = new_ring(GP_KFD_QUEUE_COMPUTE_AQL);
+
+	(void)state;
+	start((struct gp__kfd_monitor_options){ 0 });
+	assert_int_equal(gp__kfd_monitor_add(monitor, &r->info, r), 0);
+	submit(r, true);
+	wait_for_count(&r->nr_ready, 1);
+	atomic_store(&r->waits, true);
+	fetch(r);
+	finish(r);
+	for (int i = 0; i < PATIENCE_MS && !atomic_load(&r->nr_denied); i++)
+		pause_ms(1);
+	assert_true(atomic_load(&r->nr_denied) > 0);
+	assert_int_equal(atomic_load(&r->nr_idle), 0);
+	atomic_store(&r->waits, false);
+	wait_for_count(&r->nr_idle, 1);
+	assert_int_equal(atomic_load(&r->nr_ready), 1);
 	gp__kfd_monitor_destroy(monitor);
 	free_ring(r);
 }
@@ -579,7 +609,7 @@ static void scheduler_ready(void *data, void *cookie, uint64_t pending, uint64_t
 	pthread_mutex_unlock(&s->lock);
 }
 
-static void scheduler_idle(void *data, void *cookie, uint64_t now)
+static bool scheduler_idle(void *data, void *cookie, uint64_t now)
 {
 	struct scheduler *s = data;
 	struct program *p = cookie;
@@ -588,6 +618,7 @@ static void scheduler_idle(void *data, void *cookie, uint64_t now)
 	gp__queue_idle(&p->queue, now);
 	carry_out(s, now);
 	pthread_mutex_unlock(&s->lock);
+	return true;
 }
 
 static void add_program(struct scheduler *s, int i, int prio)
@@ -651,6 +682,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(words_that_are_not_there_are_no_crash),
 		cmocka_unit_test(work_is_seen_to_come_and_to_end),
+		cmocka_unit_test(a_queue_that_has_more_elsewhere_is_not_idle),
 		cmocka_unit_test(a_long_kernel_is_not_idle_with_and_without_a_signal),
 		cmocka_unit_test(memory_that_goes_away_is_counted),
 		cmocka_unit_test(a_queue_that_is_held_does_not_become_idle),

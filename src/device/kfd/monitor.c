@@ -276,23 +276,43 @@ static size_t look(struct gp__kfd_monitor *m, struct message message[MESSAGES])
  * The thread
  */
 
+static size_t index_of(const struct gp__kfd_monitor *m, const void *cookie)
+{
+	size_t i = 0;
+
+	while (i < m->nr && m->seen[i]->cookie != cookie)
+		i++;
+	return i;
+}
+
+/* Whether what was seen is so. */
+static bool tell_one(const struct gp__kfd_monitor_options *o, const struct message *msg,
+		     uint64_t now)
+{
+	if (msg->event == GP__KFD_WATCH_READY && o->ready)
+		o->ready(o->data, msg->cookie, msg->pending, now);
+	else if (msg->event == GP__KFD_WATCH_IDLE && o->idle)
+		return o->idle(o->data, msg->cookie, now);
+	return true;
+}
+
 /* With the lock, which is not held while they are told. */
 static void tell(struct gp__kfd_monitor *m, const struct message *message, size_t n)
 {
-	const struct gp__kfd_monitor_options *o = &m->options;
 	uint64_t now = gp__clock_ns();
+	bool is_so[MESSAGES];
 
 	m->telling = true;
 	pthread_mutex_unlock(&m->lock);
-	for (size_t i = 0; i < n; i++) {
-		const struct message *msg = &message[i];
-
-		if (msg->event == GP__KFD_WATCH_READY && o->ready)
-			o->ready(o->data, msg->cookie, msg->pending, now);
-		else if (msg->event == GP__KFD_WATCH_IDLE && o->idle)
-			o->idle(o->data, msg->cookie, now);
-	}
+	for (size_t i = 0; i < n; i++)
+		is_so[i] = tell_one(&m->options, &message[i], now);
 	pthread_mutex_lock(&m->lock);
+	for (size_t i = 0; i < n; i++) {
+		size_t at = is_so[i] ? m->nr : index_of(m, message[i].cookie);
+
+		if (at < m->nr)
+			gp__kfd_watch_rang(&m->seen[at]->watch);
+	}
 	m->telling = false;
 	gp__cond_broadcast(&m->wake);
 }
@@ -434,15 +454,6 @@ static int make_room(struct gp__kfd_monitor *m)
 	return 0;
 }
 
-static size_t index_of(const struct gp__kfd_monitor *m, const void *cookie)
-{
-	size_t i = 0;
-
-	while (i < m->nr && m->seen[i]->cookie != cookie)
-		i++;
-	return i;
-}
-
 int gp__kfd_monitor_add(struct gp__kfd_monitor *m, const struct gp__kfd_queue_info *queue,
 			void *cookie)
 {
@@ -517,6 +528,9 @@ void gp__kfd_monitor_hold(struct gp__kfd_monitor *m, void *cookie, bool held)
 	if (i < m->nr) {
 		m->seen[i]->watch.held = held;
 		m->seen[i]->watch.still_since = gp__clock_ns();
+		/* What it does then is of interest. */
+		if (!held)
+			gp__cond_broadcast(&m->wake);
 	}
 	pthread_mutex_unlock(&m->lock);
 }

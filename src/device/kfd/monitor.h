@@ -51,7 +51,8 @@ struct gp__kfd_monitor_options {
 	/* Called without a lock, one at a time. It may not add or remove queues.
 	 * @pending: what was not fetched yet, in packets, words (PM4) or bytes (SDMA). */
 	void (*ready)(void *data, void *cookie, uint64_t pending, uint64_t now);
-	void (*idle)(void *data, void *cookie, uint64_t now);
+	/* False: it has work after all, which the queue does not show; nobody is told then. */
+	bool (*idle)(void *data, void *cookie, uint64_t now);
 	void *data;
 	/* Instead of gp__kfd_waves(), with the monitor's lock. */
 	int (*waves)(void *data, const struct gp__kfd_queue_info *queue);

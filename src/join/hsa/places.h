@@ -21,8 +21,10 @@ struct gp__placed {
 	const void *address;
 };
 
+/* Addresses beside the things: who looks for another may come by one that is being freed. */
 struct gp__places {
-	_Atomic(struct gp__placed *) place[GP__PLACES];
+	_Atomic(const void *) address[GP__PLACES];
+	struct gp__placed *what[GP__PLACES];
 	uint32_t nr;
 };
 

@@ -197,6 +197,22 @@ void gp__aql_ring_set_gate(struct gp__aql_ring *r, enum gp__aql_gate gate)
 	pthread_mutex_unlock(&r->lock);
 }
 
+/* Programs wait for the signals of what is kept. */
+static bool waits(const struct gp__aql_ring *r)
+{
+	return r->handed < r->announced || (r->kept && r->kept->nr_taken);
+}
+
+bool gp__aql_ring_waits(struct gp__aql_ring *r)
+{
+	bool is;
+
+	pthread_mutex_lock(&r->lock);
+	is = waits(r);
+	pthread_mutex_unlock(&r->lock);
+	return is;
+}
+
 bool gp__aql_ring_advance(struct gp__aql_ring *r, uint64_t now)
 {
 	bool more;
@@ -205,9 +221,7 @@ bool gp__aql_ring_advance(struct gp__aql_ring *r, uint64_t now)
 	if (!r->kept)
 		measure(r, now);
 	hand_over(r);
-	/* Programs wait for the signals of what is kept. */
-	more = r->handed < r->announced || (r->kept && r->kept->nr_taken);
-	more = more && r->gate != GP__AQL_SHUT;
+	more = waits(r) && r->gate != GP__AQL_SHUT;
 	pthread_mutex_unlock(&r->lock);
 	return more;
 }

@@ -265,6 +265,16 @@ static uint32_t queue_set_priority(struct gp__hsa_queue *queue, uint32_t priorit
  * The doorbell
  */
 
+/* A launch is not where a thread may be cancelled, and whoever tells has locks. */
+static void tell_arrived(const struct queue *q)
+{
+	int before;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	hsa.host.arrived(hsa.host.data, q->id);
+	pthread_setcancelstate(before, NULL);
+}
+
 static void ring(struct queue *q, uint64_t signal, int64_t value, signal_store_fn *store)
 {
 	if (q->has_window)
@@ -278,7 +288,7 @@ static void ring(struct queue *q, uint64_t signal, int64_t value, signal_store_f
 	atomic_signal_fence(memory_order_seq_cst);
 	if (!atomic_load_explicit(&q->busy, memory_order_relaxed) &&
 	    !atomic_exchange(&q->busy, true))
-		hsa.host.arrived(hsa.host.data, q->id);
+		tell_arrived(q);
 }
 
 static void store_signal(uint64_t signal, int64_t value, signal_store_fn *store)
@@ -467,6 +477,8 @@ void gp__hsa_unload(void)
 	while ((q = hsa.first)) {
 		hsa.first = q->next;
 		gp__places_take(&hsa.queues, q->hsa);
+		if (q->kept)
+			stop_keeping(q);
 		free_kept(q);
 		free(q);
 	}
@@ -513,6 +525,15 @@ void gp__hsa_rest(uint32_t id)
 	pthread_mutex_unlock(&hsa.lock);
 	if (q)
 		syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+}
+
+bool gp__hsa_waits(uint32_t id)
+{
+	struct queue *q = lock_id(id);
+	bool waits = q && q->has_window && gp__aql_ring_waits(&q->ring);
+
+	pthread_mutex_unlock(&hsa.lock);
+	return waits;
 }
 
 int gp__hsa_hold(uint32_t id, bool held)

@@ -50,6 +50,8 @@ void gp__hsa_forget(void);
  * it was looked at may be missed: whoever calls this looks once more afterwards.
  */
 void gp__hsa_rest(uint32_t id);
+/* Whether something of the queue is in its window, or has not been seen to end. */
+bool gp__hsa_waits(uint32_t id);
 
 /* What comes into the queue is kept, or goes again. -ENOENT: it has no window. */
 int gp__hsa_hold(uint32_t id, bool held);
