@@ -2,9 +2,8 @@
 /*
  * Two OpenCL programs on one device, a server with a request now and then and a trainer that always
  * has kernels enqueued: the server alone, beside the trainer, and with both under gpreempt, at
- * level
- * 1. Then how long what is on its way takes to end when the trainer is stopped, and what being
- * joined costs a program that nobody stops, in pairs.
+ * levels 1 and 2. Then how long what is on its way takes to end when the trainer is stopped, and
+ * what being joined costs a program that nobody stops, in pairs.
  *
  * Usually the device is PoCL's, which is the host's processors: whoever else uses them is measured,
  * too. The programs are plain OpenCL (tests/opencl/cl_pair.c), and share a file with the benchmark.
@@ -39,9 +38,15 @@
 #define FIRST_KERNELS 24
 #define QUIET_NS (100 * GP__MS) /* nothing has ended for so long: nothing runs any more */
 #define PAIRS 20
+#define FEW_PAIRS 8
 #define QUICK_PAIRS 2
 #define KERNELS "800"
 #define QUICK_KERNELS "64"
+
+/* As what a program is joined. */
+struct joining {
+	const char *class_name, *level;
+};
 
 struct program {
 	pid_t pid;
@@ -71,15 +76,17 @@ static int make_pair(struct program *p)
 	return -ENOMEM;
 }
 
-static _Noreturn void become(const char *path, const char *class_name, const char *const *words)
+static _Noreturn void become(const char *path, const struct joining *as, const char *const *words)
 {
-	const char *const joined[] = { GPREEMPT, "run", "-c", class_name, "-t", words[0], "--" };
+	const char *const joined[] = { GPREEMPT, "run",	   "-c",      as ? as->class_name : "",
+				       "-t",	 words[0], "--level", as ? as->level : "",
+				       "--" };
 	const char *argv[16] = { NULL };
 	int n = 0, nothing = open("/dev/null", O_WRONLY);
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	dup2(nothing, STDOUT_FILENO);
-	if (class_name) {
+	if (as) {
 		memcpy(argv, joined, sizeof(joined));
 		n = sizeof(joined) / sizeof(joined[0]);
 	}
@@ -123,8 +130,8 @@ static bool ended_without_device(pid_t pid)
 	       ended.si_pid && ended.si_code == CLD_EXITED && ended.si_status == NO_DEVICE;
 }
 
-/* @class_name: NULL: it is not joined. It waits for its `go`. */
-static int start(struct program *p, const char *class_name, const char *const *words)
+/* @as: NULL: it is not joined. It waits for its `go`. */
+static int start(struct program *p, const struct joining *as, const char *const *words)
 {
 	int err = make_pair(p);
 
@@ -132,7 +139,7 @@ static int start(struct program *p, const char *class_name, const char *const *w
 		return err;
 	p->pid = fork();
 	if (!p->pid)
-		become(p->path, class_name, words);
+		become(p->path, as, words);
 	if (p->pid > 0 && wait_for(p, &p->pair->ready))
 		return 0;
 	err = ended_without_device(p->pid) ? -ENODEV : -EIO;
@@ -140,19 +147,19 @@ static int start(struct program *p, const char *class_name, const char *const *w
 	return err;
 }
 
-static int start_server(struct program *p, const char *class_name, bool quick)
+static int start_server(struct program *p, const struct joining *as, bool quick)
 {
 	char requests[16];
 	const char *const words[] = { "serve", requests, PERIOD_US, NULL };
 
 	snprintf(requests, sizeof(requests), "%d", quick ? QUICK_REQUESTS : REQUESTS);
-	return start(p, class_name, words);
+	return start(p, as, words);
 }
 
-static int start_trainer(struct program *p, const char *class_name)
+static int start_trainer(struct program *p, const struct joining *as)
 {
 	static const char *const words[] = { "train", NULL };
-	int err = start(p, class_name, words);
+	int err = start(p, as, words);
 
 	if (!err)
 		atomic_store(&p->pair->go, 1);
@@ -195,15 +202,16 @@ static double rate(const struct pair *pair, uint64_t ended, uint64_t since)
 	       (double)(gp__clock_ns() - since);
 }
 
-static int measure(bool quick, const char *online, const char *offline, bool trains,
-		   struct figures *f)
+/* @level: NULL: neither is joined. */
+static int measure(bool quick, const char *level, bool trains, struct figures *f)
 {
+	const struct joining online = { "online", level }, offline = { "offline", level };
 	struct program server = { 0 }, trainer = { 0 };
 	uint64_t ended = 0, since;
-	int err = start_server(&server, online, quick);
+	int err = start_server(&server, level ? &online : NULL, quick);
 
 	if (!err && trains)
-		err = start_trainer(&trainer, offline);
+		err = start_trainer(&trainer, level ? &offline : NULL);
 	if (!err && trains) {
 		usleep(300000); /* until its queue is full */
 		ended = atomic_load(&trainer.pair->nr_ended);
@@ -254,20 +262,23 @@ static void add_row(struct gp__bench_run *run, const char *mode, const struct fi
 static int make_table(struct gp__bench_run *run, struct figures *alone)
 {
 	bool quick = gp__bench_quick(run);
-	struct figures native = { 0 }, lv1 = { 0 };
+	struct figures native = { 0 }, lv1 = { 0 }, lv2 = { 0 };
 	int err = measure_trainer(quick, &alone->kernels_per_s);
 
 	if (!err)
-		err = measure(quick, NULL, NULL, false, alone);
+		err = measure(quick, NULL, false, alone);
 	if (!err)
-		err = measure(quick, NULL, NULL, true, &native);
+		err = measure(quick, NULL, true, &native);
 	if (!err)
-		err = measure(quick, "online", "offline", true, &lv1);
+		err = measure(quick, "1", true, &lv1);
+	if (!err)
+		err = measure(quick, "2", true, &lv2);
 	if (err)
 		return gp__bench_fail(run, err, GP_OPENCL_PROGRAM " failed; try it by hand");
 	add_row(run, "alone", alone, alone, false);
 	add_row(run, "native", &native, alone, true);
 	add_row(run, "Lv1", &lv1, alone, true);
+	add_row(run, "Lv2", &lv2, alone, true);
 	return 0;
 }
 
@@ -275,27 +286,37 @@ static int make_table(struct gp__bench_run *run, struct figures *alone)
  * Stops
  */
 
-/*
- * From the moment that the stop was acknowledged until the latest kernel has ended; < 0: failed.
- * @most: that have ended in that time, where they are more than ever before.
- */
-static double stop_once(struct program *trainer, uint64_t *most)
+struct stops {
+	double ms[STOPS];
+	uint32_t most_kernels, most_groups; /* that have ended after a stop */
+};
+
+/* From the moment that the stop was acknowledged until the latest work-group has ended. */
+static bool stop_once(const struct program *trainer, struct stops *s, double *ms)
 {
-	uint64_t stopped, ended, before;
+	const struct pair *pair = trainer->pair;
+	uint64_t stopped, ended, kernels;
+	uint32_t before, groups;
 
 	if (system(GPREEMPT " suspend tag:train >/dev/null"))
-		return -1;
-	stopped = gp__clock_ns();
-	before = atomic_load(&trainer->pair->nr_ended);
-	do {
-		usleep(20000);
-		ended = atomic_load(&trainer->pair->ended_ns);
-	} while (gp__clock_ns() < gp__max_u64(stopped, ended) + QUIET_NS);
-	*most = gp__max_u64(*most, atomic_load(&trainer->pair->nr_ended) - before);
+		return false;
+	stopped = ended = gp__clock_ns();
+	before = groups = atomic_load(&pair->nr_groups);
+	kernels = atomic_load(&pair->nr_ended);
+	while (gp__clock_ns() < ended + QUIET_NS) {
+		if (atomic_load(&pair->nr_groups) != groups)
+			ended = gp__clock_ns();
+		groups = atomic_load(&pair->nr_groups);
+		usleep(20);
+	}
+	s->most_groups = (uint32_t)gp__max_u64(s->most_groups, groups - before);
+	s->most_kernels =
+		(uint32_t)gp__max_u64(s->most_kernels, atomic_load(&pair->nr_ended) - kernels);
+	*ms = (double)(ended - stopped) / 1e6;
 	if (system(GPREEMPT " resume tag:train >/dev/null"))
-		return -1;
+		return false;
 	usleep(50000);
-	return ended > stopped ? (double)(ended - stopped) / 1e6 : 0;
+	return true;
 }
 
 /* What it enqueued before gpreemptd knew of it has ended. False: it never does. */
@@ -308,37 +329,65 @@ static bool wait_for_kernels(const struct program *trainer)
 	return atomic_load(&trainer->pair->nr_ended) >= FIRST_KERNELS;
 }
 
-static int measure_stops(struct gp__bench_run *run, double kernels_per_s)
+/* Where kernels count in memory that only the device sees there is nothing to be told. */
+static bool counts_groups(const struct program *trainer)
 {
-	int n = gp__bench_quick(run) ? 3 : STOPS;
+	return atomic_load(&trainer->pair->nr_groups);
+}
+
+static int stop_often(int n, const char *level, struct stops *s)
+{
+	const struct joining online = { "online", level }, offline = { "offline", level };
 	struct program neighbour = { 0 }, trainer = { 0 };
-	double ms[STOPS];
-	struct gp__stats stats;
-	uint64_t most = 0;
-	/* Without a neighbour, who has a queue, there is no window. */
-	int err = start_server(&neighbour, "online", true);
+	/* Without a neighbour, who has a queue, there is no window, and no guard. */
+	int err = start_server(&neighbour, &online, true);
 
 	if (!err)
-		err = start_trainer(&trainer, "offline");
+		err = start_trainer(&trainer, &offline);
 	if (!err && !wait_for_kernels(&trainer))
 		err = -ETIME;
-	for (int i = 0; i < n && !err; i++) {
-		ms[i] = stop_once(&trainer, &most);
-		err = ms[i] < 0 ? -EIO : 0;
-	}
+	if (!err && !counts_groups(&trainer))
+		err = -ENOTSUP;
+	for (int i = 0; i < n && !err; i++)
+		err = stop_once(&trainer, s, &s->ms[i]) ? 0 : -EIO;
 	end(&trainer);
 	end(&neighbour);
-	if (err)
-		return gp__bench_fail(run, err, "the trainer cannot be stopped");
-	gp__stats_of(ms, (size_t)n, &stats);
-	gp__bench_summary(run, "stop_ms", json_real(stats.median),
-			  "stopped: what has started takes %.2f ms more to end (median of %d)",
-			  stats.median, n);
-	gp__bench_summary(run, "stop_max_ms", json_real(stats.max),
-			  "at most %.2f ms; one of its kernels takes %.2f ms alone", stats.max,
-			  1000 / kernels_per_s);
-	gp__bench_summary(run, "stop_kernels_max", json_integer((json_int_t)most),
-			  "at most %llu kernels end then", (unsigned long long)most);
+	return err;
+}
+
+static int measure_stops(struct gp__bench_run *run, double kernels_per_s)
+{
+	static const char *const keys[2][4] = {
+		{ "stop_ms", "stop_max_ms", "stop_kernels_max", "stop_groups_max" },
+		{ "lv2_stop_ms", "lv2_stop_max_ms", "lv2_stop_kernels_max", "lv2_stop_groups_max" },
+	};
+	int n = gp__bench_quick(run) ? 3 : STOPS;
+
+	for (int level = 1; level <= 2; level++) {
+		const char *const *key = keys[level - 1];
+		struct stops s = { 0 };
+		struct gp__stats stats;
+		int err = stop_often(n, level == 1 ? "1" : "2", &s);
+
+		if (err)
+			return gp__bench_fail(run, err,
+					      err == -ENOTSUP
+						      ? "the device has memory of its own, in "
+							"which kernels count unseen"
+						      : "the trainer cannot be stopped");
+		gp__stats_of(s.ms, (size_t)n, &stats);
+		gp__bench_summary(run, key[0], json_real(stats.median),
+				  "stopped at level %d: what has started takes %.2f ms more to end "
+				  "(median of %d)",
+				  level, stats.median, n);
+		gp__bench_summary(run, key[1], json_real(stats.max),
+				  "at most %.2f ms; one of its kernels takes %.2f ms alone",
+				  stats.max, 1000 / kernels_per_s);
+		gp__bench_summary(run, key[2], json_integer(s.most_kernels),
+				  "at most %u kernels end then", s.most_kernels);
+		gp__bench_summary(run, key[3], json_integer(s.most_groups),
+				  "and %u work-groups, of which a kernel has 64", s.most_groups);
+	}
 	return 0;
 }
 
@@ -350,11 +399,11 @@ struct cost {
 	double wall, cpu; /* of all threads; where the device is the host, the kernels', too */
 };
 
-static int work(bool quick, const char *class_name, struct cost *cost)
+static int work(bool quick, const struct joining *as, struct cost *cost)
 {
 	const char *const words[] = { "work", quick ? QUICK_KERNELS : KERNELS, NULL };
 	struct program p = { 0 };
-	int err = start(&p, class_name, words);
+	int err = start(&p, as, words);
 
 	if (err)
 		return err;
@@ -368,29 +417,38 @@ static int work(bool quick, const char *class_name, struct cost *cost)
 }
 
 /* One after the other; @swapped: the joined one first. In percent. */
-static int compare_pair(bool quick, bool swapped, struct cost *over)
+static int compare_pair(bool quick, const char *level, bool swapped, struct cost *over)
 {
+	const struct joining as = { "normal", level };
 	struct cost bare = { 1, 1 }, joined = { 1, 1 };
-	int err = swapped ? work(quick, "normal", &joined) : work(quick, NULL, &bare);
+	int err = swapped ? work(quick, &as, &joined) : work(quick, NULL, &bare);
 
 	if (!err)
-		err = swapped ? work(quick, NULL, &bare) : work(quick, "normal", &joined);
+		err = swapped ? work(quick, NULL, &bare) : work(quick, &as, &joined);
 	*over = (struct cost){ 100 * (joined.wall / bare.wall - 1),
 			       100 * (joined.cpu / bare.cpu - 1) };
 	return err;
 }
 
-static int compare_work(struct gp__bench_run *run, struct gp__stats *wall, struct gp__stats *cpu)
+/* Of a program that nobody stops. */
+struct measured {
+	const char *name, *level;
+	size_t nr_pairs;
+	const char *wall_key, *cpu_key;
+};
+
+static int compare_work(struct gp__bench_run *run, const struct measured *what,
+			struct gp__stats *wall, struct gp__stats *cpu)
 {
 	bool quick = gp__bench_quick(run);
-	size_t most = quick ? QUICK_PAIRS : PAIRS, n = 0;
+	size_t most = quick ? QUICK_PAIRS : what->nr_pairs, n = 0;
 	double walls[PAIRS], cpus[PAIRS];
 	int err = 0;
 
 	while (!err && n < most && (n < QUICK_PAIRS || gp__bench_left_ns(run))) {
 		struct cost over;
 
-		err = compare_pair(quick, n % 2, &over);
+		err = compare_pair(quick, what->level, n % 2, &over);
 		walls[n] = over.wall;
 		cpus[n++] = over.cpu;
 	}
@@ -402,20 +460,19 @@ static int compare_work(struct gp__bench_run *run, struct gp__stats *wall, struc
 	return gp__stats_of(cpus, n, cpu);
 }
 
-/* What cost was measured; the more there is to do beside it, the less wall time says. */
-static int say_cost(struct gp__bench_run *run, const char *wall_key, const char *cpu_key,
-		    const char *who)
+/* The more there is to do beside it, the less wall time says. */
+static int say_cost(struct gp__bench_run *run, const struct measured *what)
 {
 	struct gp__stats wall, cpu;
-	int err = compare_work(run, &wall, &cpu);
+	int err = compare_work(run, what, &wall, &cpu);
 
 	if (err)
 		return err;
-	gp__bench_summary(run, wall_key, json_real(wall.median),
-			  "%s, small kernels take %.2f %% more time (%zu pairs, %.2f to %.2f)", who,
-			  wall.median, wall.n, wall.has_ci ? wall.ci_lo : wall.min,
+	gp__bench_summary(run, what->wall_key, json_real(wall.median),
+			  "%s, small kernels take %.2f %% more time (%zu pairs, %.2f to %.2f)",
+			  what->name, wall.median, wall.n, wall.has_ci ? wall.ci_lo : wall.min,
 			  wall.has_ci ? wall.ci_hi : wall.max);
-	gp__bench_summary(run, cpu_key, json_real(cpu.median),
+	gp__bench_summary(run, what->cpu_key, json_real(cpu.median),
 			  "and %.2f %% more CPU time (%.2f to %.2f)", cpu.median,
 			  cpu.has_ci ? cpu.ci_lo : cpu.min, cpu.has_ci ? cpu.ci_hi : cpu.max);
 	return 0;
@@ -423,15 +480,24 @@ static int say_cost(struct gp__bench_run *run, const char *wall_key, const char 
 
 static int measure_cost(struct gp__bench_run *run)
 {
+	static const struct measured joined = { "joined", "1", PAIRS, "joined_percent",
+						"joined_cpu_percent" },
+				     windowed = { "with a window", "1", FEW_PAIRS,
+						  "windowed_percent", "windowed_cpu_percent" },
+				     guarded = { "with a window and guards", "2", FEW_PAIRS,
+						 "guarded_percent", "guarded_cpu_percent" };
+	const struct joining as = { "normal", "2" };
 	struct program neighbour = { 0 };
-	int err = say_cost(run, "joined_percent", "joined_cpu_percent", "joined");
+	int err = say_cost(run, &joined);
 
 	if (err)
 		return err;
-	err = start_server(&neighbour, "normal", true);
+	err = start_server(&neighbour, &as, true);
 	if (err)
 		return gp__bench_fail(run, err, GP_OPENCL_PROGRAM " failed; try it by hand");
-	err = say_cost(run, "windowed_percent", "windowed_cpu_percent", "with a window");
+	err = say_cost(run, &windowed);
+	if (!err)
+		err = say_cost(run, &guarded);
 	end(&neighbour);
 	return err;
 }

@@ -28,7 +28,7 @@ struct gp__bench_run {
 	char *cold; /* COLD_BYTES, made when first wanted */
 	char reason[256];
 	json_t *summary;
-	char sentences[512]; /* a line each */
+	char sentences[2048]; /* a line each */
 	struct gp__progress progress;
 	uint64_t steps;
 	bool cut_short;

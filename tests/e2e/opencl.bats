@@ -168,6 +168,48 @@ start_neighbour() {
 	[ "$(grep -c suspend "$BATS_TEST_TMPDIR/decisions")" -gt 20 ]
 }
 
+# Of a trainer: work-groups that have ended (bench/opencl_pair.h), once the number stays.
+groups_of() {
+	local before=-1 now=0
+
+	while [ "$now" != "$before" ]; do
+		before=$now
+		sleep 0.3
+		now=$(od -An -tu4 -j8192 -N4 "$1" | tr -d ' ')
+	done
+	echo "$now"
+}
+
+@test "level 2: a kernel that runs is stopped in its middle, and goes on" {
+	start_daemon
+	start_neighbour
+	file=$BATS_TEST_TMPDIR/train
+	truncate -s 64K "$file"
+	printf '\1' | dd of="$file" bs=1 seek=4 conv=notrunc status=none # go
+	"$GPREEMPT" run -c offline -t patient --level 2 -- "$OPENCL_PROGRAMS/cl_pair" "$file" train \
+		>/dev/null 2>&1 3>&- &
+	ends "$!"
+	wait_for patient "$GPREEMPT" ps
+	for _ in $(seq 40); do
+		"$GPREEMPT" suspend tag:patient
+		wait_for '"state": "excluded"' "$GPREEMPT" ps --json
+		groups=$(groups_of "$file")
+		# Between kernels it would be a multiple of what each has.
+		[ "$((groups % 64))" -eq 0 ] || break
+		"$GPREEMPT" resume tag:patient
+		sleep 0.05
+	done
+	[ "$((groups % 64))" -ne 0 ]
+	sleep 1
+	[ "$(groups_of "$file")" -eq "$groups" ]
+	"$GPREEMPT" resume tag:patient
+	for _ in $(seq 200); do
+		[ "$(od -An -tu4 -j8192 -N4 "$file")" -eq "$groups" ] || return 0
+		sleep 0.05
+	done
+	false
+}
+
 @test "level 2: what has no guard is shown with the reason, and runs all the same" {
 	start_daemon
 	start_neighbour
@@ -239,13 +281,15 @@ import json, sys
 d = json.load(sys.stdin)
 assert d["bench"] == "opencl", d
 rows = {r["mode"]: r for r in d["results"]}
-assert list(rows) == ["alone", "native", "Lv1"], d
+assert list(rows) == ["alone", "native", "Lv1", "Lv2"], d
 for mode, r in rows.items():
     assert r["p99_ms"] >= r["p50_ms"] > 0 and r["kernels_per_s"] > 0, r
     assert (r["kept_percent"] is None) == (mode == "alone"), r
-assert d["stop_max_ms"] >= d["stop_ms"] >= 0, d
+for key in "stop", "lv2_stop":
+    assert d[key + "_max_ms"] >= d[key + "_ms"] >= 0, d
 assert d["stop_kernels_max"] <= 4, d
-for key in "joined", "windowed":
+assert d["stop_groups_max"] >= 0 and d["lv2_stop_groups_max"] >= 0, d
+for key in "joined", "windowed", "guarded":
     assert isinstance(d[key + "_percent"], float) and isinstance(d[key + "_cpu_percent"], float), d
 '
 }

@@ -28,7 +28,7 @@ struct gp__cl_launch {
 	struct gp__cl_queue *queue;
 	struct gp__cl_copy *copy;
 	struct block *block;
-	cl_event settled;
+	cl_event settled; /* NULL: it has been told */
 	cl_int status; /* of the latest run */
 	cl_uint dim;
 	bool has_offset;
@@ -204,6 +204,32 @@ static bool copy_range(struct gp__cl_launch *l, const struct gp__cl_range *range
 	return range->local || choose_local(l);
 }
 
+/* The queue is kept for as long as it has one. */
+static struct gp__cl_launch *make_launch(struct gp__cl_queue *q, struct gp__cl_copy *copy)
+{
+	struct gp__cl_launch *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->queue = q;
+	l->copy = copy;
+	gp__list_init(&l->link);
+	pthread_mutex_lock(&q->lock);
+	q->guard.nr_launches++;
+	pthread_mutex_unlock(&q->lock);
+	return l;
+}
+
+static void free_launch(struct gp__cl_launch *l)
+{
+	struct gp__cl_queue *q = l->queue;
+
+	free(l);
+	pthread_mutex_lock(&q->lock);
+	q->guard.nr_launches--;
+	pthread_mutex_unlock(&q->lock);
+}
+
 static void drop(struct gp__cl_launch *l)
 {
 	if (l->settled)
@@ -211,7 +237,7 @@ static void drop(struct gp__cl_launch *l)
 	if (l->block)
 		give_block(l->queue, l->block, true);
 	gp__cl_copy_give(l->copy);
-	free(l);
+	free_launch(l);
 }
 
 /* The guard's own arguments, and the event. */
@@ -236,7 +262,7 @@ struct gp__cl_launch *gp__cl_guard_prepare(struct gp__cl_queue *q, cl_kernel ker
 					   const struct gp__cl_range *range, enum gp__wire_why *why)
 {
 	struct gp__cl_copy *copy = gp__cl_copy_take(kernel, q->guard.device, why);
-	struct gp__cl_launch *l = copy ? calloc(1, sizeof(*l)) : NULL;
+	struct gp__cl_launch *l = copy ? make_launch(q, copy) : NULL;
 	size_t nr_groups;
 
 	if (!l) {
@@ -244,9 +270,6 @@ struct gp__cl_launch *gp__cl_guard_prepare(struct gp__cl_queue *q, cl_kernel ker
 			gp__cl_copy_give(copy);
 		return NULL;
 	}
-	l->queue = q;
-	l->copy = copy;
-	gp__list_init(&l->link);
 	nr_groups = copy_range(l, range) ? count_groups(l) : 0;
 	if (nr_groups > GROUPS_MAX)
 		*why = GP__WIRE_TOO_LARGE;
@@ -269,17 +292,48 @@ static cl_int run(const struct gp__cl_launch *l, cl_command_queue queue, cl_uint
 		nr_waits, waits, event);
 }
 
+static bool is_cut(const struct gp__cl_launch *l)
+{
+	return l->status >= 0 && l->block->shared->cut;
+}
+
+static void tell_settled(const cl_icd_dispatch *next, cl_event settled, cl_int status)
+{
+	if (!settled)
+		return;
+	next->clSetUserEventStatus(settled, status < 0 ? status : CL_COMPLETE);
+	next->clReleaseEvent(settled);
+}
+
+static cl_event take_settled(struct gp__cl_launch *l)
+{
+	cl_event settled = l->settled;
+
+	l->settled = NULL;
+	return settled;
+}
+
+/*
+ * Where all of it has run, what comes next does not wait for the pump, who puts the launch away
+ * when the marker has ended: until then the queue is there.
+ */
 static void CL_CALLBACK run_ended(cl_event event, cl_int status, void *data)
 {
 	struct gp__cl_launch *l = data;
 	struct gp__cl_queue *q = l->queue;
+	const cl_icd_dispatch *next = next_of(q);
+	cl_event settled = NULL;
 
 	(void)event;
 	pthread_mutex_lock(&q->lock);
 	l->status = status;
+	if (is_cut(l))
+		q->host->kick(q->host->data, q);
+	else
+		settled = take_settled(l);
 	gp__list_push(&q->guard.ended, &l->link);
-	q->host->kick(q->host->data, q);
 	pthread_mutex_unlock(&q->lock);
+	tell_settled(next, settled, status);
 }
 
 /* Whose end is not told is waited for: what comes next must not begin before. */
@@ -335,15 +389,10 @@ bool gp__cl_guard_enqueue(struct gp__cl_launch *l, cl_uint nr_waits, const cl_ev
 
 static void settle(struct gp__cl_launch *l)
 {
-	struct gp__cl_queue *q = l->queue;
-	cl_event settled = l->settled;
-	cl_int status = l->status < 0 ? l->status : CL_COMPLETE;
-
-	give_block(q, l->block, status == CL_COMPLETE);
+	tell_settled(next_of(l->queue), take_settled(l), l->status);
+	give_block(l->queue, l->block, l->status >= 0);
 	gp__cl_copy_give(l->copy);
-	free(l);
-	next_of(q)->clSetUserEventStatus(settled, status);
-	next_of(q)->clReleaseEvent(settled);
+	free_launch(l);
 }
 
 static void run_rest(struct gp__cl_launch *l)
@@ -379,7 +428,7 @@ void gp__cl_guard_advance(struct gp__cl_queue *q)
 	struct gp__cl_launch *l;
 
 	while ((l = pop(&g->ended))) {
-		if (l->status >= 0 && l->block->shared->cut) {
+		if (is_cut(l)) {
 			gp__list_push(&g->cut, &l->link);
 			continue;
 		}

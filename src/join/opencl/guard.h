@@ -32,6 +32,7 @@ struct gp__cl_guard {
 	cl_device_id device;
 	uint32_t *held; /* shared with kernels, and a word behind it; NULL: there is no guard */
 	cl_command_queue rest; /* where runs what is left */
+	uint32_t nr_launches; /* that have memory */
 	struct gp__link ended; /* launches whose run has ended, for the pump */
 	struct gp__link cut; /* something of them is left to run */
 	struct gp__link blocks; /* that nobody uses */

@@ -263,7 +263,7 @@ bool gp__cl_queue_advance(struct gp__cl_queue *q)
 		pthread_mutex_lock(&q->lock);
 	}
 	put_away_ended(q);
-	over = q->left && !q->nr_alive && !q->last && !q->nr_commands;
+	over = q->left && !q->nr_alive && !q->last && !q->nr_commands && !q->guard.nr_launches;
 	pthread_mutex_unlock(&q->lock);
 	return over;
 }
