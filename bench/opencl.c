@@ -480,7 +480,7 @@ static int say_cost(struct gp__bench_run *run, const struct measured *what)
 
 static int measure_cost(struct gp__bench_run *run)
 {
-	static const struct measured joined = { "joined", "1", PAIRS, "joined_percent",
+	static const struct measured joined = { "joined", "2", PAIRS, "joined_percent",
 						"joined_cpu_percent" },
 				     windowed = { "with a window", "1", FEW_PAIRS,
 						  "windowed_percent", "windowed_cpu_percent" },

@@ -211,6 +211,49 @@ static void let_go(struct groups *g)
 	lab_must(clReleaseEvent(event));
 }
 
+/* One that is launched until here, in memory that only it writes. */
+static void step(struct groups *g, cl_kernel kernel, cl_mem items)
+{
+	const size_t n = 64, group = 4;
+
+	lab_must(clSetKernelArg(kernel, 0, sizeof(items), &items));
+	lab_must(clEnqueueNDRangeKernel(g->queue[0], kernel, 1, NULL, &n, &group, 0, NULL, NULL));
+	lab_must(clFinish(g->queue[0]));
+	lab_must(clReleaseKernel(kernel));
+}
+
+/* A program that is built anew is another one. */
+static void check_rebuilt(struct groups *g)
+{
+	static const char text[] = "__kernel void add_step(__global uint *items)\n"
+				   "{\n"
+				   "	items[get_global_id(0)] += STEP;\n"
+				   "}\n";
+	struct lab lab = g->lab;
+	const char *texts = text;
+	uint32_t items[64] = { 0 };
+	cl_kernel kernel;
+	cl_mem buffer;
+	cl_int err;
+
+	buffer = clCreateBuffer(lab.context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR,
+				sizeof(items), items, &err);
+	lab_must(err);
+	lab.program = clCreateProgramWithSource(lab.context, 1, &texts, NULL, &err);
+	lab_must(err);
+	lab_must(clBuildProgram(lab.program, 1, &lab.device, "-DSTEP=1", NULL, NULL));
+	step(g, lab_kernel(&lab, "add_step"), buffer);
+	lab_must(clBuildProgram(lab.program, 1, &lab.device, "-DSTEP=20", NULL, NULL));
+	lab_must(clCreateKernelsInProgram(lab.program, 1, &kernel, NULL));
+	lab_must(clReleaseProgram(lab.program));
+	step(g, kernel, buffer);
+	lab_must(clEnqueueReadBuffer(g->queue[0], buffer, CL_TRUE, 0, sizeof(items), items, 0, NULL,
+				     NULL));
+	lab_must(clReleaseMemObject(buffer));
+	for (int i = 0; i < 64; i++)
+		lab_check(items[i] == 21, "item %d of the program built twice is %u", i, items[i]);
+}
+
 /* What it sees of its kernels is what it made. */
 static void check_kernel(const struct groups *g)
 {
@@ -246,6 +289,7 @@ int main(int argc, char **argv)
 		check_batch(&g, seed);
 	}
 	check_kernel(&g);
+	check_rebuilt(&g);
 	for (cl_uint q = 0; q < QUEUES; q++)
 		lab_must(clReleaseCommandQueue(g.queue[q]));
 	lab_must(clReleaseKernel(g.count));

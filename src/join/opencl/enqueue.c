@@ -131,21 +131,23 @@ ENQUEUE(ReleaseEGLObjectsKHR, LIST(cl_uint nr, const cl_mem *objects), LIST(nr, 
  * Kernels, which may have a guard
  */
 
-/* False: it is to be launched as it is. */
+/* False: it is to be launched as it is, by *@why, or as there is no need for a guard. */
 static bool launch_guarded(struct gp__cl_call *call, cl_kernel kernel,
-			   const struct gp__cl_range *range)
+			   const struct gp__cl_range *range, enum gp__wire_why *why)
 {
-	enum gp__wire_why why = GP__WIRE_GUARDED;
 	struct gp__cl_launch *l;
 	cl_event run;
 
+	*why = GP__WIRE_GUARDED;
 	if (!call->windowed || !call->queue->guard.held)
 		return false;
-	l = gp__cl_guard_prepare(call->queue, kernel, range, &why);
-	if (why)
-		gp__cl_tell_unguarded(call->queue, why);
-	if (!l || !gp__cl_guard_enqueue(l, call->nr_waits, call->waits, call->event, &run))
+	l = gp__cl_guard_prepare(call->queue, kernel, range, why);
+	if (!l)
 		return false;
+	if (!gp__cl_guard_enqueue(l, call->nr_waits, call->waits, call->event, &run)) {
+		*why = GP__WIRE_FAILS;
+		return false;
+	}
 	if (call->asked)
 		gp__cl_event_stands_for(*call->event, run);
 	else
@@ -163,14 +165,18 @@ static cl_int CL_API_CALL enqueue_NDRangeKernel(cl_command_queue queue, cl_kerne
 	struct gp__cl_queue *q = gp__cl_find(queue);
 	struct gp__cl_call call;
 	cl_int result = CL_SUCCESS;
+	enum gp__wire_why why;
 
 	if (!q || !gp__cl_begin(&call, q, nr_waits, waits, event))
 		return gp__cl_next()->clEnqueueNDRangeKernel(queue, kernel, dim, offset, global,
 							     local, nr_waits, waits, event);
-	if (!launch_guarded(&call, kernel, &range))
+	if (!launch_guarded(&call, kernel, &range, &why))
 		result = gp__cl_next()->clEnqueueNDRangeKernel(queue, kernel, dim, offset, global,
 							       local, call.nr_waits, call.waits,
 							       call.event);
+	/* What the driver refuses anyway is the program's affair. */
+	if (why && result == CL_SUCCESS)
+		gp__cl_tell_unguarded(q, why);
 	return gp__cl_end(&call, result, CL_FALSE);
 }
 

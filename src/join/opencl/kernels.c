@@ -360,9 +360,18 @@ static bool keep_value(struct argument *a, size_t size, const void *value)
 	return true;
 }
 
+/* What is set again as it is need not be set in copies. */
+static bool has_value(const struct argument *a, size_t size, const void *value)
+{
+	return a->version && !a->is_pointer && a->size == size && !a->value == !value &&
+	       (!value || !memcmp(a->value, value, size));
+}
+
 /* Where there is no memory, nobody knows the argument: the kernel is launched as it is. */
 static void set_value(struct kernel *k, struct argument *a, size_t size, const void *value)
 {
+	if (has_value(a, size, value))
+		return;
 	if (keep_value(a, size, value))
 		a->version = ++k->version;
 	else
