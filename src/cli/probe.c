@@ -136,6 +136,15 @@ static json_t *series_json(const struct gp_kfd_preempt_query *q)
 	return o;
 }
 
+static json_t *scheduler_json(const struct gp__kfd_scheduler *s)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "enabled", json_boolean(s->enabled));
+	gp__json_set_u64(o, "period_us", s->period_us, s->period_us);
+	return o;
+}
+
 static void set_driver(json_t *o, const struct finding *f)
 {
 	const struct gp__kfd_probe *p = &f->probe;
@@ -145,6 +154,8 @@ static void set_driver(json_t *o, const struct finding *f)
 	snprintf(version, sizeof(version), "%u.%u", p->version.major, p->version.minor);
 	json_object_set_new(o, "kfd_version", known ? json_string(version) : json_null());
 	json_object_set_new(o, "series", p->series.version ? series_json(&p->series) : json_null());
+	json_object_set_new(o, "kernel_scheduler",
+			    p->scheduler.exists ? scheduler_json(&p->scheduler) : json_null());
 	gp__json_set_u64(o, "cwsr_enable", p->cwsr_enable >= 0, (uint64_t)p->cwsr_enable);
 	gp__json_set_u64(o, "save_bytes_per_queue", true, p->save_bytes);
 	gp__json_set_u64(o, "live_queues", true, p->nr_queues);
@@ -313,6 +324,20 @@ static void print_series(struct gp__env *env, const struct gp_kfd_preempt_query 
 		fputs("  series  none: this kernel has not gpreempt's\n", env->out);
 }
 
+static void print_scheduler(struct gp__env *env, const struct gp__kfd_scheduler *s)
+{
+	if (!s->exists)
+		return;
+	if (!s->enabled)
+		fputs("  sched   the kernel has a scheduler of its own, which is disabled\n",
+		      env->out);
+	else if (s->period_us)
+		fprintf(env->out, "  sched   the kernel schedules queues itself, every %u us\n",
+			s->period_us);
+	else
+		fputs("  sched   the kernel schedules queues itself\n", env->out);
+}
+
 static void print_saving(struct gp__env *env, const struct gp__kfd_probe *p)
 {
 	static const char *const said[] = { "the driver does not say whether", "no: cwsr_enable=0",
@@ -351,6 +376,7 @@ static void print_head(struct gp__env *env, const struct finding *f)
 	else
 		fprintf(env->out, " of Linux %s\n", release(&u));
 	print_series(env, &p->series);
+	print_scheduler(env, &p->scheduler);
 	print_saving(env, p);
 }
 

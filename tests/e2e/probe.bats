@@ -79,6 +79,38 @@ works(way("preempt", "reset"), 2)
 '
 }
 
+# The emulated machine's kernel has none: its files are put there.
+probe_with_scheduler() {
+	local enable=$1
+
+	shift
+	# shellcheck disable=SC2016
+	"$GPREEMPT" emu exec --cus 4 --kernel gpreempt -- sh -c '
+		enable=$1
+		shift
+		kfd=$GPREEMPT_EMU_DIR/sys/devices/virtual/kfd/kfd
+		sched=$kfd/sched_$(cat "$kfd/topology/nodes/1/gpu_id")
+		mkdir "$sched"
+		echo "$enable" >"$sched/enable"
+		echo 2500 >"$sched/period_us"
+		exec "$@"' sh "$enable" "$GPREEMPT" probe "$@"
+}
+
+@test "a kernel that schedules queues itself" {
+	probe_on --kernel gpreempt -- --json | check '
+assert d["gpus"][0]["kernel_scheduler"] is None
+'
+	run -0 "$GPREEMPT" emu exec --cus 1 --kernel gpreempt -- cat /sys/module/amdgpu/parameters/kfd_sched
+	[ "$output" = N ]
+	probe_with_scheduler 1 --json | check '
+assert d["gpus"][0]["kernel_scheduler"] == {"enabled": True, "period_us": 2500}
+'
+	run -0 probe_with_scheduler 1
+	[[ $output == *"the kernel schedules queues itself, every 2500 us"* ]]
+	run -0 probe_with_scheduler 0
+	[[ $output == *"the kernel has a scheduler of its own, which is disabled"* ]]
+}
+
 @test "without CWSR a stop waits, which is level 2" {
 	probe_on --kernel 6.12 --cwsr off -- --json | check '
 g = d["gpus"][0]

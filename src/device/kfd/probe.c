@@ -393,6 +393,7 @@ int gp__kfd_probe(const struct gp__kfd_node *node, unsigned int timeout_ms,
 	deadline =
 		gp__clock_ns() + (timeout_ms ? timeout_ms : GP__KFD_PROBE_TIMEOUT_MS) * NS_PER_MS;
 	probe->cwsr_enable = gp__kfd_cwsr_enable();
+	probe->scheduler = gp__kfd_kernel_scheduler(node->gpu_id);
 	probe->save_bytes = (uint64_t)(node->save_bytes + node->debug_bytes) * node->nr_xccs;
 	probe->nr_queues = count_queues(node->gpu_id);
 	s->probe = *probe;

@@ -29,6 +29,7 @@ struct gp__kfd_probe {
 	struct gp__kfd_node node;
 	struct gp_kfd_version version; /* of the driver's interface */
 	struct gp_kfd_preempt_query series; /* version 0: not the series' kernel */
+	struct gp__kfd_scheduler scheduler; /* the kernel's own */
 	int cwsr_enable; /* -1: the driver does not say */
 	struct gp__kfd_ability way[GP__KFD_WAYS][GP__KFD_VERBS]; /* START has no entry */
 	int best; /* enum gp__kfd_way for level 3, the fastest; -1: none works */

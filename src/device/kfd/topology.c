@@ -10,6 +10,8 @@
 
 #define NODES "/sys/class/kfd/kfd/topology/nodes"
 
+#define SCHEDULER "/sys/class/kfd/kfd/sched_%u/%s"
+
 #define CWSR_PARAMETER "/sys/module/amdgpu/parameters/cwsr_enable"
 
 #define PAGE 4096u
@@ -160,9 +162,10 @@ static uint64_t read_memory(uint32_t index)
 	return sum;
 }
 
-int gp__kfd_cwsr_enable(void)
+/* -1: there is none. */
+static int read_number(const char *path)
 {
-	FILE *f = fopen(CWSR_PARAMETER, "re");
+	FILE *f = fopen(path, "re");
 	int value;
 
 	if (!f)
@@ -170,7 +173,30 @@ int gp__kfd_cwsr_enable(void)
 	if (fscanf(f, "%d", &value) != 1)
 		value = -1;
 	fclose(f);
+	return value < 0 ? -1 : value;
+}
+
+int gp__kfd_cwsr_enable(void)
+{
+	int value = read_number(CWSR_PARAMETER);
+
 	return value < 0 ? -1 : value != 0;
+}
+
+struct gp__kfd_scheduler gp__kfd_kernel_scheduler(uint32_t gpu_id)
+{
+	struct gp__kfd_scheduler s = { 0 };
+	char path[128];
+	int value;
+
+	snprintf(path, sizeof(path), SCHEDULER, gpu_id, "enable");
+	value = read_number(path);
+	s.exists = value >= 0;
+	s.enabled = value > 0;
+	snprintf(path, sizeof(path), SCHEDULER, gpu_id, "period_us");
+	value = read_number(path);
+	s.period_us = value > 0 ? (uint32_t)value : 0;
+	return s;
 }
 
 const char *gp__kfd_gfx_name(uint32_t gfx_version, char text[GP__KFD_GFX_NAME_MAX])

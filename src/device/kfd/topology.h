@@ -3,6 +3,7 @@
 #ifndef GP__DEVICE_KFD_TOPOLOGY_H
 #define GP__DEVICE_KFD_TOPOLOGY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define GP__KFD_NODES_MAX 64
@@ -30,6 +31,15 @@ int gp__kfd_nodes(struct gp__kfd_node node[GP__KFD_NODES_MAX]);
 
 /* amdgpu's parameter cwsr_enable: whether waves are saved; -1: the driver does not say. */
 int gp__kfd_cwsr_enable(void);
+
+/* The scheduler that a kernel with gpreempt's series has for a GPU, where it was told to. */
+struct gp__kfd_scheduler {
+	bool exists;
+	bool enabled;
+	uint32_t period_us; /* how often it looks for work; 0: it does not say */
+};
+
+struct gp__kfd_scheduler gp__kfd_kernel_scheduler(uint32_t gpu_id);
 
 /* "gfx90a" of 90010. Returns @text. */
 const char *gp__kfd_gfx_name(uint32_t gfx_version, char text[GP__KFD_GFX_NAME_MAX]);
