@@ -250,6 +250,14 @@ static void agent_says(void *data, const char *text)
 	amd->say(text);
 }
 
+/* To a kernel that schedules the GPU's queues itself, how urgent this program's are. */
+static int64_t priority_for_kernel(void *data, uint32_t gpu_id)
+{
+	struct gp__amd *amd = data;
+
+	return gp__kfd_kernel_scheduler(gpu_id).enabled ? amd->wish.hints.prio : -1;
+}
+
 int gp__amd_create(struct gp__kfd_owner *owner, const struct gp__wish *wish,
 		   void (*say_it)(const char *text), struct gp__amd **amd)
 {
@@ -279,6 +287,7 @@ int gp__amd_create(struct gp__kfd_owner *owner, const struct gp__wish *wish,
 		free(a);
 		return err;
 	}
+	gp__kfd_owner_prioritize(owner, priority_for_kernel, a);
 	*amd = a;
 	return 0;
 }
@@ -374,6 +383,11 @@ static void add(struct gp__amd *amd, const struct gp__kfd_queue_info *queue)
 				     .level_requested = amd->wish.level ? amd->wish.level : 3,
 				     .hints = amd->wish.hints };
 
+	if (gp__kfd_kernel_scheduler(queue->gpu_id).enabled) {
+		say(amd, "the kernel schedules the queues of this GPU itself: this program's are "
+			 "left to it, with the priority that was asked for");
+		return;
+	}
 	q.level = effective_level(amd);
 	if (!q.level)
 		return;

@@ -180,6 +180,40 @@ made_room() {
 	[ "$output" = "joined, announced, over" ]
 }
 
+# serve: an online program for some seconds, on the machine "own"; what it says is in server.
+serve() {
+	"$GPREEMPT" emu exec --name own -- "$GPREEMPT" run -c online -- \
+		"$WORKLOADS/online_server" --requests 100 --period 20ms \
+		>"$BATS_TEST_TMPDIR/server" 2>&1 3>&- &
+	server=$!
+}
+
+@test "where the kernel schedules a GPU itself, its programs are left to it" {
+	workloads
+	start_daemon
+	"$GPREEMPT" emu start --name own --kernel gpreempt --cus 8
+	# shellcheck disable=SC2016
+	kfd=$("$GPREEMPT" emu exec --name own -- sh -c 'echo "$GPREEMPT_EMU_DIR"')/sys/devices/virtual/kfd/kfd
+	# The emulated machine's kernel does not: its files are put there.
+	sched=$kfd/sched_$(cat "$kfd/topology/nodes/1/gpu_id")
+	mkdir "$sched"
+	echo 1 >"$sched/enable"
+	serve
+	wait_for 15 sh -c "cat '$kfd'/proc/*/queues/*/logical_priority"
+	run -0 "$GPREEMPT" ps --json
+	[[ $output == *'"groups": []'* ]]
+	wait "$server"
+	grep "the kernel schedules the queues of this GPU itself" "$BATS_TEST_TMPDIR/server"
+	grep "100 requests, each answered right" "$BATS_TEST_TMPDIR/server"
+	# Disabled, they are the daemon's.
+	echo 0 >"$sched/enable"
+	serve
+	wait_for '"priority": 15' "$GPREEMPT" ps --json
+	run -0 sh -c "cat '$kfd'/proc/*/queues/*/logical_priority"
+	[[ $output != *15* ]]
+	wait "$server"
+}
+
 @test "the same within one command, on the kernel of the series" {
 	workloads
 	run timeout 120 "$GPREEMPT" emu exec --kernel gpreempt --cus 8 -- \

@@ -609,6 +609,48 @@ static void a_failed_start_is_reported_and_can_be_repeated(void **state)
  * Arguments
  */
 
+static int64_t fifteen_on_seven(void *data, uint32_t gpu_id)
+{
+	*(int *)data += 1;
+	return gpu_id == 7 ? 15 : -1;
+}
+
+/* The driver is told, and the program does not notice. */
+static void queues_get_a_logical_priority(void **state)
+{
+	struct gp_kfd_create_queue args = usual_queue();
+	struct lab lab;
+	int asked = 0;
+
+	(void)state;
+	begin(&lab, GP__KFD_WAY_UPDATE);
+	gp__kfd_owner_prioritize(lab.o, fifteen_on_seven, &asked);
+	args.gpu_id = 7;
+	assert_int_equal(call(&lab, GP_KFD_CREATE_QUEUE, &args), 0);
+	assert_int_equal(fake.queue[0].made.logical_priority, 16);
+	assert_int_equal(args.logical_priority, 0);
+	args.gpu_id = 8;
+	assert_int_equal(call(&lab, GP_KFD_CREATE_QUEUE, &args), 0);
+	assert_int_equal(fake.queue[1].made.logical_priority, 0);
+	assert_int_equal(asked, 2);
+	/* One that the program gives stays, and is not asked for. */
+	args.gpu_id = 7;
+	args.logical_priority = 3;
+	assert_int_equal(call(&lab, GP_KFD_CREATE_QUEUE, &args), 0);
+	assert_int_equal(fake.queue[2].made.logical_priority, 3);
+	assert_int_equal(args.logical_priority, 3);
+	/* There is no room for it in what older programs hand over, and none of it is touched. */
+	args = usual_queue();
+	args.gpu_id = 7;
+	args.sdma_engine_id = args.logical_priority = 0xa5a5a5a5;
+	assert_int_equal(call(&lab, _IOC(_IOC_READ | _IOC_WRITE, GP_KFD_MAGIC, 2, 88), &args), 0);
+	assert_int_equal(fake.queue[3].made.logical_priority, 16);
+	assert_int_equal(args.queue_id, 3);
+	assert_int_equal(args.sdma_engine_id, 0xa5a5a5a5);
+	assert_int_equal(args.logical_priority, 0xa5a5a5a5);
+	end(&lab);
+}
+
 static void older_and_newer_arguments_are_understood(void **state)
 {
 	struct {
@@ -641,9 +683,11 @@ static void bad_calls_fail_as_without_us(void **state)
 						  GP_KFD_DBG_TRAP,	GP_KFD_PREEMPT_QUEUE,
 						  GP_KFD_PREEMPT_BATCH };
 	struct lab lab;
+	int asked = 0;
 
 	(void)state;
 	begin(&lab, GP__KFD_WAY_UPDATE);
+	gp__kfd_owner_prioritize(lab.o, fifteen_on_seven, &asked);
 	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
 		assert_int_equal(call(&lab, requests[i], NULL), -1);
 		assert_int_equal(errno, EFAULT);
@@ -831,6 +875,7 @@ int main(void)
 		cmocka_unit_test(a_way_that_cannot_be_had_is_replaced_and_said),
 		cmocka_unit_test(a_failed_stop_is_reported_and_leaves_it_running),
 		cmocka_unit_test(a_failed_start_is_reported_and_can_be_repeated),
+		cmocka_unit_test(queues_get_a_logical_priority),
 		cmocka_unit_test(older_and_newer_arguments_are_understood),
 		cmocka_unit_test(bad_calls_fail_as_without_us),
 		cmocka_unit_test(programs_may_close_every_descriptor),

@@ -32,6 +32,8 @@ struct gp__kfd_entry {
 struct gp__kfd_owner {
 	gp__kfd_ioctl_fn next;
 	struct gp__kfd_owner_events events;
+	int64_t (*priority)(void *data, uint32_t gpu_id); /* NULL: nobody gives any */
+	void *priority_data;
 	/* For reading: a stop or start is under way. For writing: it changes. */
 	pthread_rwlock_t control_lock;
 	struct gp__kfd_control control;

@@ -42,6 +42,12 @@ struct gp__kfd_owner_events {
 /* @events may be NULL. 0 or -errno. */
 int gp__kfd_owner_create(gp__kfd_ioctl_fn next, enum gp__kfd_way way,
 			 const struct gp__kfd_owner_events *events, struct gp__kfd_owner **owner);
+/*
+ * For queues whose program gives them no logical priority: @fn says which the driver gets, for a
+ * GPU. Negative: none. Before the first call of the program.
+ */
+void gp__kfd_owner_prioritize(struct gp__kfd_owner *owner,
+			      int64_t (*fn)(void *data, uint32_t gpu_id), void *data);
 /* Admits all. No call may be under way. */
 void gp__kfd_owner_destroy(struct gp__kfd_owner *owner);
 

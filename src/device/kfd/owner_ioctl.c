@@ -123,11 +123,39 @@ static void add(struct gp__kfd_owner *o, int fd, const struct gp_kfd_create_queu
 	tell(o->events.added, o, &info);
 }
 
+/* What the driver is to be told of a queue that its program says nothing of; negative: nothing. */
+static int64_t missing_priority(struct gp__kfd_owner *o, unsigned long request, const void *args,
+				union arguments *copy)
+{
+	/* Longer ones may have another meaning. */
+	if (!o->priority || _IOC_SIZE(request) > sizeof(copy->create) ||
+	    !read_arguments(request, args, copy) || copy->create.logical_priority)
+		return -1;
+	return o->priority(o->priority_data, copy->create.gpu_id);
+}
+
+/* The driver's call. Arguments as older runtimes have them have no room for a priority. */
+static int create_with_priority(struct gp__kfd_owner *o, int fd, unsigned long request, void *args)
+{
+	union arguments copy;
+	int64_t priority = missing_priority(o, request, args, &copy);
+	int result;
+
+	if (priority < 0 || priority >= UINT32_MAX)
+		return o->next(fd, request, args);
+	copy.create.logical_priority = (uint32_t)priority + 1;
+	result = o->next(fd, GP_KFD_CREATE_QUEUE, &copy);
+	copy.create.logical_priority = 0;
+	if (!result)
+		memcpy(args, &copy, _IOC_SIZE(request));
+	return result;
+}
+
 static int create(struct gp__kfd_owner *o, int fd, unsigned long request, void *args)
 {
 	struct gp_kfd_create_queue made = { 0 };
 	size_t size = _IOC_SIZE(request), end = offsetof(struct gp_kfd_create_queue, queue_id) + 4;
-	int result = o->next(fd, request, args), err = errno;
+	int result = create_with_priority(o, fd, request, args), err = errno;
 
 	/* Whose arguments end before the id does not know it either. */
 	if (!result && size >= end) {
