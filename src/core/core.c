@@ -250,13 +250,13 @@ static void set_hints(struct gp__entity *e, const struct gp__hints *h)
 	count_share(e, true);
 }
 
-/* Tags come from programs and end up in logs and on screens: what is not plain becomes '_'. */
-static void set_tag(struct gp__entity *e, const char *tag)
+void gp__tag_set(char to[GP__TAG_MAX], const char *tag)
 {
 	size_t i;
 
+	memset(to, 0, GP__TAG_MAX);
 	for (i = 0; tag && tag[i] && i < GP__TAG_MAX - 1; i++)
-		e->tag[i] = tag[i] > ' ' && tag[i] < 0x7f && tag[i] != '=' ? tag[i] : '_';
+		to[i] = tag[i] > ' ' && tag[i] < 0x7f && tag[i] != '=' ? tag[i] : '_';
 }
 
 int gp__entity_add(struct gp__dev *d, struct gp__entity *e, u32 id, u32 process,
@@ -279,7 +279,7 @@ int gp__entity_add(struct gp__dev *d, struct gp__entity *e, u32 id, u32 process,
 	gp__list_init(&e->apart_link);
 	gp__list_init(&e->tell_link);
 	gp__list_push(&d->members, &e->dev_link);
-	set_tag(e, tag);
+	gp__tag_set(e->tag, tag);
 	set_hints(e, h);
 	gp__log_entity(e, GP__WHAT_ENTITY_ADD, 0, now);
 	reweigh(d);

@@ -354,6 +354,8 @@ void gp__dev_remove(struct gp__dev *d, u64 now); /* its entities must be gone */
 
 /* Checks what a program asks; a sentence for people in @why where it is refused. */
 int gp__hints_check(const struct gp__hints *h, const char **why);
+/* Tags come from programs and end up in logs and on screens: what is not plain becomes '_'. */
+void gp__tag_set(char to[GP__TAG_MAX], const char *tag);
 /* @id is unique and not 0. */
 int gp__entity_add(struct gp__dev *d, struct gp__entity *e, u32 id, u32 process,
 		   enum gp__class class, const char *tag, const struct gp__hints *h, u64 now);

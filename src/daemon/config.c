@@ -121,6 +121,7 @@ static int set_limit(struct reading *r, struct gp__limit *l, const char *name, c
 		if (gp__parse_i64(value, -GP__PRIO_LIMIT, GP__PRIO_LIMIT, &prio))
 			return refuse(r, "max_priority: '%s' is not a priority", value);
 		l->max_priority = (s32)prio;
+		l->sets_priority = true;
 		return 1;
 	}
 	if (strcmp(name, "max_programs") && strcmp(name, "max_queues"))
@@ -131,6 +132,7 @@ static int set_limit(struct reading *r, struct gp__limit *l, const char *name, c
 	if (gp__parse_u64(value, 0, name[4] == 'q' ? QUEUES_MOST : UINT32_MAX, &n))
 		return refuse(r, "%s: '%s' is not a number that can be", name, value);
 	*(name[4] == 'q' ? &l->max_queues : &l->max_programs) = (u32)n;
+	*(name[4] == 'q' ? &l->sets_queues : &l->sets_programs) = true;
 	return 1;
 }
 
@@ -170,10 +172,10 @@ static int set_limit_of(struct reading *r, bool is_user, const char *who, const 
 	}
 	if (c->nr_limits == GP__CONFIG_LIMITS_MAX)
 		return refuse(r, "more than %d users and groups", GP__CONFIG_LIMITS_MAX);
-	/* What it does not say is as for everybody. */
-	c->limit[c->nr_limits] = c->everybody;
-	c->limit[c->nr_limits].kind = is_user ? GP__LIMIT_USER : GP__LIMIT_GROUP;
-	c->limit[c->nr_limits].id = (u32)id;
+	c->limit[c->nr_limits] = (struct gp__limit){
+		.kind = is_user ? GP__LIMIT_USER : GP__LIMIT_GROUP,
+		.id = (u32)id,
+	};
 	return set_limit(r, &c->limit[c->nr_limits++], name, value);
 }
 
@@ -274,6 +276,21 @@ static int read_folder(struct gp__config *c, const char *path, char *error)
 	return err;
 }
 
+/* What a section does not say is as for everybody, whichever comes first. */
+static void fill_limits(struct gp__config *c)
+{
+	for (u32 i = 0; i < c->nr_limits; i++) {
+		struct gp__limit *l = &c->limit[i];
+
+		if (!l->sets_priority)
+			l->max_priority = c->everybody.max_priority;
+		if (!l->sets_programs)
+			l->max_programs = c->everybody.max_programs;
+		if (!l->sets_queues)
+			l->max_queues = c->everybody.max_queues;
+	}
+}
+
 int gp__config_read(struct gp__config *c, const char *path, bool required,
 		    char error[GP__CONFIG_ERROR_MAX])
 {
@@ -291,6 +308,7 @@ int gp__config_read(struct gp__config *c, const char *path, bool required,
 	if (!err)
 		err = read_folder(draft, path, error);
 	if (!err) {
+		fill_limits(draft);
 		/* cppcheck-suppress getgrnamCalled */
 		gr = *draft->group ? getgrnam(draft->group) : NULL;
 		draft->has_admin_gid = gr;

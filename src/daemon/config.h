@@ -18,6 +18,7 @@ struct gp__limit {
 	u32 id;
 	s32 max_priority;
 	u32 max_programs, max_queues; /* of a program */
+	bool sets_priority, sets_programs, sets_queues; /* the others are as for everybody */
 };
 
 struct gp__config {

@@ -85,8 +85,12 @@ static bool is_meant(const json_t *target, const struct gp__group *g)
 	struct gp__link *l, *n;
 	u64 id;
 
-	if (tag)
-		return *tag && !strcmp(g->entity.tag, tag);
+	char clean[GP__TAG_MAX];
+
+	if (tag) {
+		gp__tag_set(clean, tag);
+		return *tag && !strcmp(g->entity.tag, clean);
+	}
 	if (get_number(target, "group", UINT32_MAX, &id))
 		return g->entity.id == id;
 	if (get_number(target, "pid", INT32_MAX, &id))
@@ -259,6 +263,12 @@ static bool read_hints(struct request *r, struct gp__hints *h)
 	return true;
 }
 
+/* Those that it has already, by an administrator perhaps. */
+static bool has_guarantees(const struct gp__hints *has, const struct gp__hints *wants)
+{
+	return wants->min_share_pct == has->min_share_pct && wants->max_hold_ns == has->max_hold_ns;
+}
+
 static bool may_set(struct request *r, const struct gp__group *g)
 {
 	struct gp__hints h = g->entity.hints;
@@ -274,6 +284,11 @@ static bool may_set(struct request *r, const struct gp__group *g)
 		refuse(r, -EACCES,
 		       "priority %d is above this user's limit, %d: ask an administrator", h.prio,
 		       r->p->limit.max_priority);
+		return false;
+	}
+	if (!r->p->admin && !has_guarantees(&g->entity.hints, &h) &&
+	    gp__exceeds_guarantees(r->s, h.min_share_pct, h.max_hold_ns)) {
+		refuse(r, -EACCES, GP__GUARANTEES_REFUSED);
 		return false;
 	}
 	return true;

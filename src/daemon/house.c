@@ -31,7 +31,15 @@ void gp__program_leave(struct gp__program *p)
  * GPUs
  */
 
-static struct gp__gpu *find_gpu(struct gp__house *h, const char *key)
+static enum gp__weighing weighing_of(u32 flags)
+{
+	if (!(flags & GP__WIRE_CAN_WEIGH))
+		return GP__WEIGHS_NOT;
+	return flags & GP__WIRE_CAN_YIELD ? GP__WEIGHS_YIELDING : GP__WEIGHS;
+}
+
+/* What a GPU can do is what all say who have a queue there: nobody decides that for others. */
+static struct gp__gpu *find_gpu(struct gp__house *h, const struct gp__wire_queue_add *add)
 {
 	struct gp__link *l, *n;
 
@@ -39,7 +47,8 @@ static struct gp__gpu *find_gpu(struct gp__house *h, const char *key)
 	{
 		struct gp__gpu *gpu = container_of(l, struct gp__gpu, link);
 
-		if (!strcmp(gpu->key, key))
+		if (!strcmp(gpu->key, add->device) && gpu->dev.memory == add->device_memory &&
+		    gpu->dev.can_weigh == weighing_of(add->flags))
 			return gpu;
 	}
 	return NULL;
@@ -66,9 +75,19 @@ static u32 free_gpu_number(struct gp__house *h)
 	return number;
 }
 
-bool gp__house_knows_gpu(struct gp__house *h, const char *key)
+bool gp__house_knows_gpu(struct gp__house *h, const struct gp__wire_queue_add *add)
 {
-	return find_gpu(h, key);
+	return find_gpu(h, add);
+}
+
+u32 gp__house_groups_of(struct gp__house *h, uid_t uid)
+{
+	struct gp__link *l, *n;
+	u32 nr = 0;
+
+	gp__list_each(l, n, &h->groups) nr +=
+		container_of(l, struct gp__group, link)->program->uid == uid;
+	return nr;
 }
 
 u32 gp__house_gpus_of(struct gp__house *h, uid_t uid)
@@ -80,17 +99,10 @@ u32 gp__house_gpus_of(struct gp__house *h, uid_t uid)
 	return nr;
 }
 
-static enum gp__weighing weighing_of(u32 flags)
-{
-	if (!(flags & GP__WIRE_CAN_WEIGH))
-		return GP__WEIGHS_NOT;
-	return flags & GP__WIRE_CAN_YIELD ? GP__WEIGHS_YIELDING : GP__WEIGHS;
-}
-
 static struct gp__gpu *get_gpu(struct gp__house *h, const struct gp__program *p,
 			       const struct gp__wire_queue_add *add, u64 now)
 {
-	struct gp__gpu *gpu = find_gpu(h, add->device);
+	struct gp__gpu *gpu = find_gpu(h, add);
 
 	if (gpu)
 		return gpu;
@@ -149,8 +161,11 @@ static struct gp__hints hints_of(const struct gp__wire_hints *w)
 static struct gp__group *get_group(struct gp__house *h, struct gp__program *p, struct gp__gpu *gpu,
 				   const char *tag, const struct gp__hints *hints, u64 now)
 {
-	struct gp__group *g = find_group(h, p, gpu, hints->prio, tag);
+	char clean[GP__TAG_MAX];
+	struct gp__group *g;
 
+	gp__tag_set(clean, tag);
+	g = find_group(h, p, gpu, hints->prio, clean);
 	if (g)
 		return g;
 	g = calloc(1, sizeof(*g));

@@ -118,9 +118,10 @@ u64 gp__house_wake(const struct gp__house *h);
 
 struct gp__group *gp__house_find_group(struct gp__house *h, u32 entity_id);
 struct gp__lodger *gp__house_find_queue(struct gp__house *h, u32 queue_id);
-bool gp__house_knows_gpu(struct gp__house *h, const char *key);
+bool gp__house_knows_gpu(struct gp__house *h, const struct gp__wire_queue_add *add);
 /* How many GPUs are there because a program of this user has named them. */
 u32 gp__house_gpus_of(struct gp__house *h, uid_t uid);
+u32 gp__house_groups_of(struct gp__house *h, uid_t uid);
 /* Whether @p is alone on all its GPUs. */
 bool gp__program_is_alone(struct gp__house *h, const struct gp__program *p);
 

@@ -15,6 +15,7 @@
 #include "daemon/server.h"
 
 #define QUEUES_OF_USER 8192
+#define GROUPS_OF_USER 1024
 #define GPUS_OF_USER 64
 #define MESSAGES_PER_S 2000
 #define MESSAGES_BURST 4000
@@ -178,7 +179,8 @@ static void bell_rang(struct gp__server *s, struct gp__source *source, u32 event
 	read_changes(s, p);
 	if (!gp__allowance_take(&p->rings, RINGS_PER_S, RINGS_BURST, s->now)) {
 		p->muted_until = s->now + MUTE_NS;
-		gp__server_rewatch(s, &p->bell, 0);
+		/* Errors are told whether asked for or not: but not again and again. */
+		gp__server_rewatch(s, &p->bell, EPOLLET);
 	}
 }
 
@@ -411,6 +413,16 @@ static u32 count_queues(struct gp__server *s, uid_t uid)
 	return nr;
 }
 
+bool gp__exceeds_guarantees(const struct gp__server *s, u32 min_share_pct, u64 max_hold_ns)
+{
+	const u64 *cfg = s->house.core.cfg;
+
+	u64 hold_ns = cfg[GP__CFG_MAX_HOLD_MS] * GP__MS; /* 0: for ever */
+
+	return min_share_pct > cfg[GP__CFG_MIN_SHARE_PCT] ||
+	       (max_hold_ns && (!hold_ns || max_hold_ns < hold_ns));
+}
+
 /* What a queue is refused for before it is looked at further; 0: nothing. */
 static int check_limits(struct gp__server *s, struct gp__peer *p,
 			const struct gp__wire_queue_add *add, char *text, size_t size)
@@ -423,12 +435,21 @@ static int check_limits(struct gp__server *s, struct gp__peer *p,
 			 add->hints.prio, p->limit.max_priority);
 		return -EACCES;
 	}
+	if (gp__exceeds_guarantees(s, add->hints.min_share_pct, add->hints.max_hold_ns)) {
+		snprintf(text, size, GP__GUARANTEES_REFUSED);
+		return -EACCES;
+	}
 	if (count_queues(s, p->cred.uid) >= QUEUES_OF_USER) {
 		snprintf(text, size, "this user has as many queues joined as one may, %d",
 			 QUEUES_OF_USER);
 		return -EDQUOT;
 	}
-	if (!gp__house_knows_gpu(&s->house, add->device) &&
+	if (gp__house_groups_of(&s->house, p->cred.uid) >= GROUPS_OF_USER) {
+		snprintf(text, size, "this user has as many groups of queues as one may, %d",
+			 GROUPS_OF_USER);
+		return -EDQUOT;
+	}
+	if (!gp__house_knows_gpu(&s->house, add) &&
 	    gp__house_gpus_of(&s->house, p->cred.uid) >= GPUS_OF_USER) {
 		snprintf(text, size, "this user has named as many GPUs as one may, %d",
 			 GPUS_OF_USER);
@@ -497,6 +518,10 @@ static void take_hints(struct gp__server *s, struct gp__peer *p, struct gp__lodg
 		}
 		hints.prio = p->limit.max_priority;
 	}
+	if (!p->admin && gp__exceeds_guarantees(s, hints.min_share_pct, hints.max_hold_ns)) {
+		gp__peer_reply(s, p, m->head.seq, -EACCES, 0, GP__GUARANTEES_REFUSED);
+		return;
+	}
 	err = gp__lodger_hints(&s->house, l, &hints, s->now, &why);
 	gp__peer_reply(s, p, m->head.seq, err, 0, err ? why : NULL);
 }
@@ -551,6 +576,17 @@ static void take_message(struct gp__server *s, struct gp__peer *p, const void *m
 	gp__house_settle(&s->house, s->now);
 }
 
+/* Whose request was dealt with last comes after all other users'. */
+static bool may_ask(struct gp__server *s, const struct gp__peer *p)
+{
+	if (!s->requests_left || (s->has_asked && s->asker == p->cred.uid))
+		return false;
+	s->requests_left--;
+	s->has_asked = true;
+	s->asker = p->cred.uid;
+	return true;
+}
+
 static void socket_ready(struct gp__server *s, struct gp__source *source, u32 events)
 {
 	struct gp__peer *p = container_of(source, struct gp__peer, socket);
@@ -562,9 +598,8 @@ static void socket_ready(struct gp__server *s, struct gp__source *source, u32 ev
 		bool asks = p->role == GP__WIRE_CONTROL;
 		ssize_t n;
 
-		if (asks && !s->requests_left)
+		if (asks && !may_ask(s, p))
 			return;
-		s->requests_left -= asks;
 		n = gp__wire_receive(p->socket.fd, s->received, sizeof(s->received), NULL, NULL);
 		if (n == -EAGAIN)
 			return;

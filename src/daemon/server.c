@@ -353,6 +353,7 @@ int gp__server_turn(struct gp__server *s, u64 *wake)
 		gp__log_error(s->log, "waiting for programs: %s", strerror(-n));
 		return n;
 	}
+	s->has_asked &= s->requests_left != REQUESTS_A_TURN;
 	s->requests_left = REQUESTS_A_TURN;
 	for (int i = 0; i < n; i++) {
 		struct gp__source *source = events[i].data.ptr;

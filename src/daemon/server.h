@@ -91,6 +91,8 @@ struct gp__server {
 	u64 renew_at, started_at;
 	u64 now; /* of the event being handled */
 	u32 requests_left; /* that this turn has time for; the others wait for the next */
+	bool has_asked; /* in this turn or the one before, and who */
+	uid_t asker;
 	bool stop;
 	u64 nr_refused; /* connections and messages */
 	/* The message being read, aligned for every kind, and the one being written. */
@@ -120,6 +122,12 @@ const char *gp__door_explain(int err);
 /* In peer.c. NULL: there is no memory. */
 struct gp__peer *gp__peer_create(int fd);
 void gp__peer_drop(struct gp__server *s, struct gp__peer *p, const char *why);
+
+/* Guarantees count against everybody else: who is no administrator has those of the configuration.
+ */
+bool gp__exceeds_guarantees(const struct gp__server *s, u32 min_share_pct, u64 max_hold_ns);
+#define GP__GUARANTEES_REFUSED \
+	"only an administrator guarantees more of a GPU, or a shorter hold, than is configured"
 void gp__peer_free(struct gp__peer *p);
 int gp__peer_reply(struct gp__server *s, struct gp__peer *p, u32 seq, int result, u32 id,
 		   const char *text);

@@ -419,6 +419,31 @@ static void a_policy_is_changed_while_programs_run(void **state)
 	two_down(&t);
 }
 
+/* What is not plain in a tag is replaced, and it is the same tag all the same. */
+static void a_tag_of_several_words_is_one_group(void **state)
+{
+	struct gp__wire_queue_add q = queue_of(NORMAL, "gpu-a", "my tag=ä");
+	json_t *answer;
+	struct agent a;
+	struct rig r;
+
+	(void)state;
+	rig_up(&r, NULL);
+	agent_join(&r, &a, "serve");
+	agent_add(&a, &q);
+	agent_add(&a, &q);
+	answer = rig_ask(&r, "{\"op\":\"why\",\"tag\":\"my tag=ä\"}");
+	assert_int_equal(json_array_size(json_object_get(answer, "groups")), 1);
+	assert_int_equal(json_array_size(json_object_get(first_group(answer), "queues")), 2);
+	json_decref(answer);
+	answer = rig_ask(&r, "{\"op\":\"why\",\"targets\":[{\"tag\":\"my_tag___\"},"
+			     "{\"tag\":\"my tag=ä\"}]}");
+	assert_int_equal(json_array_size(json_object_get(answer, "groups")), 1);
+	json_decref(answer);
+	agent_leave(&a);
+	rig_down(&r);
+}
+
 /* Deadlines count from when work comes. */
 static void a_policy_that_needs_more_than_presence_is_refused(void **state)
 {
@@ -481,6 +506,7 @@ int main(void)
 		cmocka_unit_test(targets_are_all_changed_or_none),
 		cmocka_unit_test(wrong_requests_get_a_sentence),
 		cmocka_unit_test(a_policy_is_changed_while_programs_run),
+		cmocka_unit_test(a_tag_of_several_words_is_one_group),
 		cmocka_unit_test(a_policy_that_needs_more_than_presence_is_refused),
 		cmocka_unit_test(decisions_can_be_watched),
 	};

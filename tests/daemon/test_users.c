@@ -472,9 +472,96 @@ static void connections_of_one_user_leave_room_for_others(void **state)
 	two_down(&t);
 }
 
+/* Its own program may have less than is configured, and not more. */
+static void ask_for_guarantees(struct rig *r)
+{
+	struct gp__wire_queue_add q = queue_of(OFFLINE, "gpu-a", "mine");
+	char text[GP__WIRE_TEXT_MAX];
+	struct gp__wire_client c;
+
+	EXPECT(!gp__wire_client_open(&c, r->socket, "secret-program", 8, text));
+	q.hints.max_hold_ns = 1;
+	EXPECT(gp__wire_client_request(&c, &q, NULL) == -EACCES);
+	q.hints.max_hold_ns = 3600 * GP__S;
+	EXPECT(!gp__wire_client_request(&c, &q, NULL));
+	expect_refused(r, "{\"op\":\"set\",\"tag\":\"mine\",\"min_share_pct\":100}", EACCES);
+	expect_refused(r, "{\"op\":\"set\",\"tag\":\"mine\",\"max_hold_ns\":1000}", EACCES);
+	json_decref(rig_ask(r, "{\"op\":\"set\",\"tag\":\"mine\",\"weight\":5}"));
+}
+
+static void guarantees_are_the_administrators(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	NEEDS_ROOT();
+	rig_up(&r, NULL);
+	as(MALLORY, &r, ask_for_guarantees);
+	rig_down(&r);
+}
+
+/* As if its slices were short, so that one patient program may run beside the urgent. */
+static void name_the_gpu_first(struct rig *r)
+{
+	struct gp__wire_queue_add q = queue_of(OFFLINE, "gpu-a", "");
+	char text[GP__WIRE_TEXT_MAX];
+	struct gp__wire_client c;
+
+	q.flags = GP__WIRE_CAN_WEIGH | GP__WIRE_CAN_YIELD;
+	q.device_memory = 1;
+	EXPECT(!gp__wire_client_open(&c, r->socket, "secret-program", 8, text));
+	EXPECT(!gp__wire_client_request(&c, &q, NULL));
+}
+
+static void who_names_a_gpu_first_does_not_decide_for_others(void **state)
+{
+	struct guest mallory;
+	struct two t;
+
+	(void)state;
+	NEEDS_ROOT();
+	rig_up(&t.rig, NULL);
+	guest_comes(&mallory, &t.rig, MALLORY, name_the_gpu_first);
+	agent_join(&t.rig, &t.offline, "train");
+	agent_join(&t.rig, &t.online, "serve");
+	add(&t.offline, OFFLINE);
+	add(&t.online, ONLINE);
+	preempt(&t);
+	admit(&t);
+	guest_goes(&mallory);
+	two_down(&t);
+}
+
+/* Whichever section comes first. */
+static void join_above_everybodys_limit(struct rig *r)
+{
+	struct gp__wire_queue_add q = queue_of(3, "gpu-a", "");
+	char text[GP__WIRE_TEXT_MAX];
+	struct gp__wire_client c;
+
+	EXPECT(!gp__wire_client_open(&c, r->socket, "secret-program", 8, text));
+	EXPECT(gp__wire_client_request(&c, &q, NULL) == -EACCES);
+	q.hints.prio = 2;
+	EXPECT(!gp__wire_client_request(&c, &q, NULL));
+}
+
+static void what_a_section_does_not_say_is_as_for_everybody(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	NEEDS_ROOT();
+	rig_up(&r, "[user 65534]\nmax_programs = 4\n[everybody]\nmax_priority = 2\n");
+	as(MALLORY, &r, join_above_everybodys_limit);
+	rig_down(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(guarantees_are_the_administrators),
+		cmocka_unit_test(who_names_a_gpu_first_does_not_decide_for_others),
+		cmocka_unit_test(what_a_section_does_not_say_is_as_for_everybody),
 		cmocka_unit_test(others_are_there_and_no_more_is_known),
 		cmocka_unit_test(anothers_program_is_not_to_be_touched),
 		cmocka_unit_test(a_tag_means_ones_own),
