@@ -650,7 +650,19 @@ RUN(s_icache_inv)
 	return GFX9_SLEEP;
 }
 
-/* What only concerns caches, counters of pending memory, or tools that are not there. */
+/*
+ * Memory is accessed at once and caches are not modelled, so nothing is waited for. But a program
+ * that waits between two stores relies on their order, and on a host that may change it (arm64)
+ * the wave of another thread would see the second without the first.
+ */
+RUN(in_order)
+{
+	(void)w, (void)in;
+	__atomic_thread_fence(__ATOMIC_ACQ_REL);
+	return GFX9_GO;
+}
+
+/* What only concerns hints, counters, or tools that are not there. */
 RUN(nothing)
 {
 	(void)w, (void)in;
@@ -954,10 +966,10 @@ gfx9_run_fn *const gfx9_scalar_ops[GFX9_OPS] = {
 	[GFX9_S_CSELECT_B64] = s_cselect_b64,
 	[GFX9_S_DCACHE_DISCARD] = nothing,
 	[GFX9_S_DCACHE_DISCARD_X2] = nothing,
-	[GFX9_S_DCACHE_INV] = nothing,
-	[GFX9_S_DCACHE_INV_VOL] = nothing,
-	[GFX9_S_DCACHE_WB] = nothing,
-	[GFX9_S_DCACHE_WB_VOL] = nothing,
+	[GFX9_S_DCACHE_INV] = in_order,
+	[GFX9_S_DCACHE_INV_VOL] = in_order,
+	[GFX9_S_DCACHE_WB] = in_order,
+	[GFX9_S_DCACHE_WB_VOL] = in_order,
 	[GFX9_S_DECPERFLEVEL] = nothing,
 	[GFX9_S_ENDPGM] = s_endpgm,
 	[GFX9_S_ENDPGM_SAVED] = s_endpgm_saved,
@@ -1040,7 +1052,7 @@ gfx9_run_fn *const gfx9_scalar_ops[GFX9_OPS] = {
 	[GFX9_S_SWAPPC_B64] = s_swappc_b64,
 	[GFX9_S_TRAP] = s_trap,
 	[GFX9_S_TTRACEDATA] = nothing,
-	[GFX9_S_WAITCNT] = nothing,
+	[GFX9_S_WAITCNT] = in_order,
 	[GFX9_S_WAKEUP] = nothing,
 	[GFX9_S_WQM_B32] = s_wqm_b32,
 	[GFX9_S_WQM_B64] = s_wqm_b64,

@@ -4,7 +4,7 @@
  *
  * Instructions are functions over a wave, found by opcode (gfx9_run_fn). They change the wave and
  * memory, never the program counter unless they branch: it already points behind the instruction.
- * Memory is accessed at once, in program order, so there is nothing for s_waitcnt to wait for.
+ * Memory is accessed at once, in program order: s_waitcnt has only to show that order to others.
  */
 #ifndef GP__EMU_GFX9_WAVE_H
 #define GP__EMU_GFX9_WAVE_H
