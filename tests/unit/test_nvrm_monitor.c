@@ -20,6 +20,9 @@
 
 enum { ENTRIES = 4, WORDS = 24 };
 
+/* Where no architecture has anything by itself. */
+#define LOW_ADDRESS ((void *)0x60000000)
+
 static struct {
 	int fd, memory;
 	uint32_t *userd; /* the test's own mapping of it */
@@ -158,8 +161,8 @@ static void begin(uint64_t grace_ns)
 	struct gp__nvrm_owned list[1];
 
 	fake_rm_reset();
-	m.words = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT,
-		       -1, 0);
+	m.words = mmap(LOW_ADDRESS, 4096, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	assert_ptr_not_equal(m.words, MAP_FAILED);
 	m.fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	m.memory = memfd_create("userd", MFD_CLOEXEC);
