@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "f128.h"
+
 #define LANES GFX9_LANES
 #define VGPRS 96
 #define AGPRS 96
@@ -25,7 +27,6 @@
 #define NAN_F32 0x7fc00000u
 #define NAN_F64 0x7ff8000000000000u
 
-typedef __float128 f128;
 typedef __int128 i128;
 
 enum kind { F64, F32, XF32, F16, BF16, FP8, BF8, I8, KINDS };

@@ -3,6 +3,7 @@
 #ifndef GP_TEST_VECTOR_REFERENCE_H
 #define GP_TEST_VECTOR_REFERENCE_H
 
+#include "f128.h"
 #include "vector_fixture.h"
 
 /*
@@ -80,28 +81,28 @@ static bool is_nan_h(uint64_t v)
 }
 
 /* The half nearest to @v, by bisection; rounding as MODE has it. */
-static uint32_t to_half(__float128 v, unsigned int mode)
+static uint32_t to_half(f128 v, unsigned int mode)
 {
 	bool neg = v < 0 || (v == 0 && signbit((double)v));
-	__float128 x = neg ? -v : v, mid;
+	f128 x = neg ? -v : v, mid;
 	uint32_t lo = 0, hi = 0x7c00;
 	bool up;
 
 	while (hi - lo > 1) {
 		uint32_t m = (lo + hi) / 2;
 
-		if ((__float128)H(m) <= x)
+		if ((f128)H(m) <= x)
 			lo = m;
 		else
 			hi = m;
 	}
-	mid = ((__float128)H(lo) + (hi == 0x7c00 ? 65536 : H(hi))) / 2;
+	mid = ((f128)H(lo) + (hi == 0x7c00 ? 65536 : H(hi))) / 2;
 	if ((double)x == INFINITY)
 		return neg ? 0xfc00 : 0x7c00;
 	if (mode == 0)
 		up = x > mid || (x == mid && (lo & 1));
 	else
-		up = (__float128)H(lo) != x && (mode == 3 ? false : neg == (mode == 2));
+		up = (f128)H(lo) != x && (mode == 3 ? false : neg == (mode == 2));
 	return (up ? hi : lo) | (neg ? 0x8000 : 0);
 }
 
@@ -117,7 +118,7 @@ static uint64_t RF(double v, int n, uint64_t a, uint64_t b, uint64_t c)
 	return isnan(v) ? 0xffc00000 : from_f((float)v);
 }
 
-static uint64_t RD(__float128 v, int n, uint64_t a, uint64_t b, uint64_t c)
+static uint64_t RD(f128 v, int n, uint64_t a, uint64_t b, uint64_t c)
 {
 	uint64_t s[] = { a, b, c };
 
@@ -128,7 +129,7 @@ static uint64_t RD(__float128 v, int n, uint64_t a, uint64_t b, uint64_t c)
 	return v != v ? 0xfff8000000000000 : from_d((double)v);
 }
 
-static uint64_t RH(__float128 v, int n, uint64_t a, uint64_t b, uint64_t c)
+static uint64_t RH(f128 v, int n, uint64_t a, uint64_t b, uint64_t c)
 {
 	uint64_t s[] = { a, b, c };
 
@@ -563,8 +564,8 @@ static uint64_t mixed(uint64_t a, uint64_t b, uint64_t c)
 		}                                                                   \
 		r_;                                                                 \
 	})
-#define Q(v) ((__float128)D(v))
-#define QH(v) ((__float128)H(v))
+#define Q(v) ((f128)D(v))
+#define QH(v) ((f128)H(v))
 
 /* X(opcode, what it gives for a, b, c; *m is the mask). lane is at hand. */
 #define REFERENCES(X)                                                                              \
@@ -776,8 +777,8 @@ static uint64_t mixed(uint64_t a, uint64_t b, uint64_t c)
 				 : from_d((double)F(a)))                                           \
 	X(V_CVT_F32_F16, is_nan_h(a) ? ((a >> 15 & 1) << 31 | 0x7fc00000 | (a & 0x3ff) << 13)      \
 				     : from_f((float)H(a)))                                        \
-	X(V_CVT_F16_F32, isnan(F(a)) ? (a >> 16 & 0x8000) | 0x7e00 | (a >> 13 & 0x3ff)             \
-				     : to_half((__float128)F(a), 0))                               \
+	X(V_CVT_F16_F32,                                                                           \
+	  isnan(F(a)) ? (a >> 16 & 0x8000) | 0x7e00 | (a >> 13 & 0x3ff) : to_half((f128)F(a), 0))  \
 	X(V_CVT_F16_U16, to_half(W(a), 0))                                                         \
 	X(V_CVT_F16_I16, to_half(S(a), 0))                                                         \
 	X(V_CVT_U16_F16, saturated(H(a), 0, 65535))                                                \
@@ -839,10 +840,10 @@ static uint64_t mixed(uint64_t a, uint64_t b, uint64_t c)
 	X(V_MAX3_F16, maxf(maxf(W(a), W(b), 16), W(c), 16))                                        \
 	X(V_MED3_F16, medf(W(a), W(b), W(c), 16))                                                  \
 	X(V_RCP_F16, RH(1 / QH(a), 1, a, b, c))                                                    \
-	X(V_RSQ_F16, RH((__float128)(1 / sqrtl((long double)H(a))), 1, a, b, c))                   \
-	X(V_SQRT_F16, RH((__float128)sqrtl((long double)H(a)), 1, a, b, c))                        \
-	X(V_LOG_F16, RH((__float128)log2l((long double)H(a)), 1, a, b, c))                         \
-	X(V_EXP_F16, RH((__float128)exp2l((long double)H(a)), 1, a, b, c))                         \
+	X(V_RSQ_F16, RH((f128)(1 / sqrtl((long double)H(a))), 1, a, b, c))                         \
+	X(V_SQRT_F16, RH((f128)sqrtl((long double)H(a)), 1, a, b, c))                              \
+	X(V_LOG_F16, RH((f128)log2l((long double)H(a)), 1, a, b, c))                               \
+	X(V_EXP_F16, RH((f128)exp2l((long double)H(a)), 1, a, b, c))                               \
 	X(V_SIN_F16, is_nan_h(a) ? RH(0, 1, a, b, c) : turned_h(H(a), false))                      \
 	X(V_COS_F16, is_nan_h(a) ? RH(0, 1, a, b, c) : turned_h(H(a), true))                       \
 	X(V_FRACT_F16, RH(isinf(H(a)) ? NAN : fmin(H(a) - floor(H(a)), 0x1.ffcp-1), 1, a, b, c))   \
@@ -914,7 +915,7 @@ static uint64_t rtz(uint64_t a)
 {
 	if (isnan(F(a)))
 		return (a >> 16 & 0x8000) | 0x7e00 | (a >> 13 & 0x3ff);
-	return to_half((__float128)F(a), 3);
+	return to_half((f128)F(a), 3);
 }
 
 static uint64_t put_byte(uint64_t into, uint64_t at, double v)
@@ -930,14 +931,14 @@ static uint64_t turned_h(double x, bool cosine)
 {
 	uint64_t f = turned(x, cosine);
 
-	return f == 0xffc00000 ? 0xfe00 : to_half((__float128)F(f), 0);
+	return f == 0xffc00000 ? 0xfe00 : to_half((f128)F(f), 0);
 }
 
 static uint64_t mix_half(uint64_t a, uint64_t b, uint64_t c)
 {
 	uint64_t r = mixed(a, b, c);
 
-	return isnan(F(r)) ? rtz(r) : to_half((__float128)F(r), 0);
+	return isnan(F(r)) ? rtz(r) : to_half((f128)F(r), 0);
 }
 
 static uint64_t widened(uint64_t h)

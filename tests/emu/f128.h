@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* Numbers of 113 bits: what is computed with them of 64-bit ones is exact, or rounded once. */
+#ifndef GP_TEST_F128_H
+#define GP_TEST_F128_H
+
+#include <float.h>
+
+#if LDBL_MANT_DIG == 113 /* as on arm64, where compilers have no other name for it */
+typedef long double f128;
+#else
+typedef __float128 f128;
+#endif
+
+#endif
