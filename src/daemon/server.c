@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -330,6 +331,14 @@ static u64 end_turn(struct gp__server *s)
 	return gp__min_u64(wake, gp__peers_unmute(s));
 }
 
+/* Linux before 5.11, and QEMU's user emulation, know milliseconds only: rather late than often. */
+static int wait_in_ms(int epoll, struct epoll_event *events, u64 left)
+{
+	u64 ms = left / GP__MS + (left % GP__MS != 0);
+
+	return epoll_wait(epoll, events, EVENTS, (int)gp__min_u64(ms, INT_MAX));
+}
+
 static int wait_for_events(struct gp__server *s, struct epoll_event *events, u64 wake)
 {
 	u64 now = gp__clock_ns(), left = wake > now ? wake - now : 0;
@@ -340,6 +349,8 @@ static int wait_for_events(struct gp__server *s, struct epoll_event *events, u64
 	if (left > GP__MS)
 		gp__journal_flush(&s->journal);
 	n = epoll_pwait2(s->epoll, events, EVENTS, wake == GP__NEVER ? NULL : &ts, NULL);
+	if (n < 0 && errno == ENOSYS)
+		n = wait_in_ms(s->epoll, events, left);
 	s->now = gp__clock_ns();
 	return n < 0 && errno == EINTR ? 0 : n < 0 ? -errno : n;
 }
