@@ -20,4 +20,6 @@ fi
 $compiler -pedantic-errors -Wall -Wextra -Wmissing-field-initializers -Werror -DGPREEMPT_TEST_VERSION="\"$3\"" \
 	-I"$here/../../include" "$here/${4:-header.c}" -o "$tmp/header" \
 	-L"$libdir" -l"${5:-gpreempt}" -Wl,-rpath,"$libdir"
-"$tmp/header"
+# As meson runs its own programs for another machine.
+# shellcheck disable=SC2086
+${MESON_EXE_WRAPPER:-} "$tmp/header"

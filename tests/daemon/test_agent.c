@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../unit/host.h"
 #include "base/clock.h"
 #include "join/agent.h"
 
@@ -516,6 +517,7 @@ static void a_child_has_an_agent_of_its_own(void **state)
 #ifdef __SANITIZE_THREAD__
 	skip(); /* it does not let a child of a program with threads have any */
 #endif
+	needs_threads_after_fork();
 	rig_up(&r, NULL);
 	program_begins(&p, r.socket);
 	add(&p, 1, OFFLINE);

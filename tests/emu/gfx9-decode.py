@@ -17,6 +17,7 @@ import importlib.util
 import os
 import random
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -114,7 +115,9 @@ def ours(program, target, instructions):
     for words in instructions:
         words = (words + [tables.PAD, tables.PAD])[:3]
         lines.append("%s %x %x %x" % (target, *words))
-    run = subprocess.run([program, "--filter"], input="\n".join(lines) + "\n", capture_output=True, text=True,
+    # A program for another machine is run as meson runs it.
+    command = shlex.split(os.environ.get("MESON_EXE_WRAPPER", "")) + [program, "--filter"]
+    run = subprocess.run(command, input="\n".join(lines) + "\n", capture_output=True, text=True,
                          check=False)
     answers = run.stdout.splitlines()
     if run.returncode or len(answers) != len(instructions):

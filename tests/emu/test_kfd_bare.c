@@ -4,6 +4,7 @@
  * make checkpoints, and the files of sysfs. What a kernel says to all of it is in
  * tests/kernel/answers-*.
  */
+#include "../unit/host.h"
 #include "kfd_server.h"
 
 #include <errno.h>
@@ -214,5 +215,7 @@ int main(void)
 	};
 
 	signal(SIGPIPE, SIG_IGN);
+	if (!host_has_process_vm())
+		return TEST_SKIPPED;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

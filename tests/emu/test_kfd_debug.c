@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "../unit/host.h"
 #include "kfd_bench.h"
 #include "kfd_client.h"
 
@@ -233,13 +234,17 @@ static pid_t other_thread(pthread_t *thread)
 
 static void others_must_be_traced(void **unused)
 {
-	struct setup *s = start(1);
-	pthread_t thread;
-	pid_t child = start_child();
 	struct bench_process debugger;
 	struct kfd_client client;
-	uint32_t id = s->q[0].id;
+	pthread_t thread;
+	struct setup *s;
+	pid_t child;
+	uint32_t id;
 
+	needs_ptrace();
+	s = start(1);
+	id = s->q[0].id;
+	child = start_child();
 	make_other(s, &debugger, &client, child);
 	s->q[0].q->exceptions = 0;
 	s->p.p->debug.runtime.runtime_state = GP_KFD_RUNTIME_ENABLED;
@@ -275,12 +280,16 @@ static void others_must_be_traced(void **unused)
 /* A program that has nothing open yet, then comes, and then is gone. */
 static void who_traces_may_be_there_first(void **unused)
 {
-	struct setup *s = start(0);
-	pid_t child = start_child();
+	struct gp_kfd_dbg_trap trap = { .op = GP_KFD_DBG_ENABLE };
 	struct gp_kfd_runtime_info info;
-	struct gp_kfd_dbg_trap trap = { .pid = (uint32_t)child, .op = GP_KFD_DBG_ENABLE };
 	struct emu_process *p;
+	struct setup *s;
+	pid_t child;
 
+	needs_ptrace();
+	s = start(0);
+	child = start_child();
+	trap.pid = (uint32_t)child;
 	trap.enable = (struct gp_kfd_dbg_enable){ .rinfo_ptr = (uintptr_t)&info,
 						  .rinfo_size = sizeof(info),
 						  .dbg_fd = (uint32_t)s->events[1] };

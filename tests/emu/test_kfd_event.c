@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Events: which there can be, who is woken by what, and what a wait says. */
+#include "../unit/host.h"
 #include "kfd_server.h"
 
 #include "base/clock.h"
@@ -461,5 +462,7 @@ int main(void)
 		T(exceptions),
 	};
 
+	if (!host_has_process_vm())
+		return TEST_SKIPPED;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
  * Buffers: what can be allocated, mapped and shared, what GPUs see of it, and that nothing a client
  * hands over can be taken away from under the machine.
  */
+#include "../unit/host.h"
 #include "kfd_server.h"
 
 #include <errno.h>
@@ -650,5 +651,7 @@ int main(void)
 		T(at_once),
 	};
 
+	if (!host_has_process_vm())
+		return TEST_SKIPPED;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

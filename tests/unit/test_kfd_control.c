@@ -10,6 +10,7 @@
 
 #include "device/kfd/control.h"
 #include "fake_kfd.h"
+#include "host.h"
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
 #define TRAP _IOC_NR(GP_KFD_DBG_TRAP)
@@ -309,6 +310,7 @@ static void update_stops_the_queue_that_was_used_most_first_and_starts_it_last(v
 	static uint64_t written[QUEUES] = { 0, 5, 1, 0 };
 	struct lab *lab = *state;
 
+	needs_process_vm();
 	nr_updated = 0;
 	assert_int_equal(
 		gp__kfd_control_open_by(&lab->c, note_updates, lab->kfd, 0, GP__KFD_WAY_UPDATE), 0);

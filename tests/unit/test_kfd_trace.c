@@ -13,6 +13,7 @@
 
 #include "device/kfd/control.h"
 #include "fake_kfd.h"
+#include "host.h"
 
 enum { TURNS = 300, PATIENCE_MS = 20000 };
 
@@ -90,10 +91,12 @@ static pthread_t start_tracing(pid_t child)
 
 static void its_signals_reach_it(void **state)
 {
-	pid_t child = start_child();
 	pthread_t tracer;
+	pid_t child;
 
 	(void)state;
+	needs_ptrace();
+	child = start_child();
 	assert_true(is_answered());
 	tracer = start_tracing(child);
 	for (int i = 0; i < TURNS; i++) {
@@ -120,11 +123,13 @@ static void *wait_for_end(void *data)
 
 static void a_thread_that_waits_for_it_does_no_harm(void **state)
 {
-	pid_t child = start_child();
 	pthread_t tracer, waiter;
+	pid_t child;
 	void *seen;
 
 	(void)state;
+	needs_ptrace();
+	child = start_child();
 	assert_true(is_answered());
 	assert_int_equal(pthread_create(&waiter, NULL, wait_for_end, &child), 0);
 	tracer = start_tracing(child);

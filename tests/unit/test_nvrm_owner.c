@@ -12,6 +12,7 @@
 
 #include "device/nvrm/owner.h"
 #include "fake_rm.h"
+#include "host.h"
 
 enum { COMPUTE = 8, COPY = 4, COPY_GROUPS = 3, CLASS_CHANNEL = 0xc86f, CLASS_COMPUTE = 0xcbc0 };
 
@@ -604,6 +605,7 @@ static void test_bad_addresses(void **state)
 					 .params = (uint64_t)(uintptr_t)nowhere };
 
 	(void)state;
+	needs_process_vm();
 	assert_int_equal(gp__nvrm_owner_ioctl(owner, fd, GP__NVRM_ALLOC48, &args), 0);
 	assert_int_equal(seen.added, 1);
 	munmap(nowhere, 4096);
