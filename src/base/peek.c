@@ -7,6 +7,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/fd.h"
+
 #define BATCH 512
 #define COPY_BYTES (BATCH * sizeof(uint64_t))
 
@@ -14,7 +16,7 @@ int gp__peek_open(struct gp__peek *p)
 {
 	int err;
 
-	*p = (struct gp__peek){ .fd = memfd_create("gpreempt-peek", MFD_CLOEXEC) };
+	*p = (struct gp__peek){ .fd = gp__fd_move_up(memfd_create("gpreempt-peek", MFD_CLOEXEC)) };
 	if (p->fd < 0)
 		return -errno;
 	if (!ftruncate(p->fd, COPY_BYTES)) {

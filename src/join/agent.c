@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/latency.h"
 #include "base/thread.h"
 #include "join/agent_internal.h"
@@ -110,6 +111,9 @@ static void connect_to_daemon(struct gp__agent *a, u64 now)
 		a->retry_at = now + a->retry_after;
 		return;
 	}
+	client.socket = gp__fd_move_up(client.socket);
+	client.bell = gp__fd_move_up(client.bell);
+	client.daemon_bell = gp__fd_move_up(client.daemon_bell);
 	pthread_mutex_lock(&a->lock);
 	a->client = client;
 	a->connected = a->state.connected = true;
@@ -367,7 +371,7 @@ int gp__agent_create(const struct gp__agent_options *options, struct gp__agent *
 
 	if (!a)
 		return -ENOMEM;
-	a->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	a->wake = gp__fd_move_up(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (a->wake < 0) {
 		free(a);
 		return -errno;
@@ -417,7 +421,7 @@ void gp__agent_forget(struct gp__agent *a)
 	free_queues(a);
 	gp__wire_client_close(&a->client);
 	close(a->wake);
-	a->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	a->wake = gp__fd_move_up(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	memset(a->slot_used, 0, sizeof(a->slot_used));
 	memset(&a->state, 0, sizeof(a->state));
 	a->running = a->connected = a->told_alone = false;

@@ -8,20 +8,18 @@
 #include "device/kfd/owned.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/own_memory.h"
 #include "device/kfd/way.h"
 
 /* More than any call that is understood here has, newer versions of it included. */
 #define ARGS_MAX 256
 #define PERCENTAGE_MASK 0xffu
-/* Where programs do not count on the next number being theirs. */
-#define FD_LOWEST 512
 
 union arguments {
 	uint8_t bytes[ARGS_MAX];
@@ -68,13 +66,6 @@ static bool is_same_device(int a, int b)
 	       of_a.st_ino == of_b.st_ino && of_a.st_rdev == of_b.st_rdev;
 }
 
-static int duplicate(int fd)
-{
-	int ours = fcntl(fd, F_DUPFD_CLOEXEC, FD_LOWEST);
-
-	return ours < 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : ours;
-}
-
 /*
  * One of our own, since programs close theirs. They may close this one as well: then the number is
  * somebody else's now, and not for us to close. All of a process' are equal to the driver.
@@ -83,7 +74,7 @@ static void keep_descriptor(struct gp__kfd_owner *o, int fd)
 {
 	pthread_rwlock_wrlock(&o->control_lock);
 	if (o->kfd < 0 || !is_same_device(o->kfd, fd)) {
-		int ours = duplicate(fd);
+		int ours = gp__fd_duplicate(fd);
 
 		o->kfd_is_ours = ours >= 0;
 		o->kfd = ours < 0 ? fd : ours;

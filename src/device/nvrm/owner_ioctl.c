@@ -8,15 +8,13 @@
 #include "device/nvrm/owned.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fd.h"
 #include "base/own_memory.h"
 
-/* Where programs do not count on the next number being theirs. */
-#define FD_LOWEST 512
 #define DEPTH_MAX 8 /* of objects; those that are followed have four levels */
 
 /*
@@ -186,13 +184,6 @@ static bool is_graphics(uint32_t engine)
 	return engine >= GP__NVRM_ENGINE_GRAPHICS && engine <= GP__NVRM_ENGINE_GRAPHICS_LAST;
 }
 
-static int duplicate(int fd)
-{
-	int ours = fcntl(fd, F_DUPFD_CLOEXEC, FD_LOWEST);
-
-	return ours < 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : ours;
-}
-
 static bool is_copy(uint32_t engine)
 {
 	return engine >= GP__NVRM_ENGINE_COPY && engine <= GP__NVRM_ENGINE_COPY_LAST;
@@ -205,7 +196,7 @@ static void fill_object(const struct gp__nvrm_owner *o, struct gp__nvrm_object *
 	switch (x->kind) {
 	case GP__NVRM_CLIENT:
 		x->client = x->handle;
-		x->fd = duplicate(fd);
+		x->fd = gp__fd_duplicate(fd);
 		break;
 	case GP__NVRM_GROUP:
 		x->engine = m->known ? m->group.engine : 0;
