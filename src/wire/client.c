@@ -167,13 +167,22 @@ int gp__wire_client_request(struct gp__wire_client *c, void *message, struct gp_
 	return type;
 }
 
-static void ring(struct gp__wire_client *c, u32 slot)
+static void mark(struct gp__wire_client *c, u32 slot)
 {
-	ssize_t n;
-
 	atomic_fetch_or(&c->up->changed[slot / 64], 1ull << slot % 64);
-	n = write(c->daemon_bell, &(u64){ 1 }, sizeof(u64));
+}
+
+static void ring(struct gp__wire_client *c)
+{
+	ssize_t n = write(c->daemon_bell, &(u64){ 1 }, sizeof(u64));
+
 	(void)n; /* a bell that is full has been rung */
+}
+
+static void mark_and_ring(struct gp__wire_client *c, u32 slot)
+{
+	mark(c, slot);
+	ring(c);
 }
 
 void gp__wire_client_work(struct gp__wire_client *c, u32 slot, bool has_work, u32 pending, u64 now)
@@ -185,12 +194,11 @@ void gp__wire_client_work(struct gp__wire_client *c, u32 slot, bool has_work, u3
 	if ((before & 1) == has_work)
 		return;
 	atomic_store_explicit(&s->seen_ns, now, memory_order_relaxed);
-	/* Before the look at `alone`, which the daemon clears before it looks here. */
 	atomic_store(&s->work, before + 1);
+	/* Before the look at `alone`, which the daemon clears before it looks for marks. */
+	mark(c, slot);
 	if (!atomic_load(&c->down->alone))
-		ring(c, slot);
-	else
-		atomic_fetch_or(&c->up->changed[slot / 64], 1ull << slot % 64);
+		ring(c);
 }
 
 /* Where nobody else is, there is no room to be made; who comes later need not hear of it. */
@@ -199,7 +207,7 @@ void gp__wire_client_arriving(struct gp__wire_client *c, u32 slot, u64 at_ns)
 	if (atomic_load(&c->down->alone))
 		return;
 	atomic_store(&c->up->slot[slot].arriving_ns, at_ns);
-	ring(c, slot);
+	mark_and_ring(c, slot);
 }
 
 void gp__wire_client_done(struct gp__wire_client *c, u32 slot, u32 number, int result, u64 began_ns,
@@ -210,13 +218,13 @@ void gp__wire_client_done(struct gp__wire_client *c, u32 slot, u32 number, int r
 	atomic_store_explicit(&s->began_ns, began_ns, memory_order_relaxed);
 	atomic_store_explicit(&s->took_ns, took_ns, memory_order_relaxed);
 	atomic_store_explicit(&s->done, gp__wire_done(number, result), memory_order_release);
-	ring(c, slot);
+	mark_and_ring(c, slot);
 }
 
 void gp__wire_client_expired(struct gp__wire_client *c, u32 slot, u32 number)
 {
 	atomic_store(&c->up->slot[slot].expired, number);
-	ring(c, slot);
+	mark_and_ring(c, slot);
 }
 
 void gp__wire_client_reset(struct gp__wire_client *c, u32 slot)

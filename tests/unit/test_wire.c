@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,6 +156,50 @@ static void text_is_cut_off_and_harmless(void **state)
 	assert_string_equal(field, "\xc3\xa4\xc2\xa9");
 }
 
+/*
+ * A second program that comes just when the first one has work: the daemon says that nobody is
+ * alone any more, and looks at what has changed. Work that it does not see then must be rung for.
+ */
+
+static struct {
+	struct gp__wire_up *up;
+	struct gp__wire_down *down;
+	size_t bytes;
+	u64 changed;
+} coming;
+
+/* At the look at `alone`. */
+static void note_changed(int signal)
+{
+	(void)signal;
+	coming.changed = atomic_load(&coming.up->changed[0]);
+	mprotect(coming.down, coming.bytes, PROT_READ);
+}
+
+static void what_has_changed_is_there_before_the_look_at_who_is_alone(void **state)
+{
+	struct sigaction old, note = { .sa_handler = note_changed };
+	struct gp__wire_client c = { .daemon_bell = -1, .nr_slots = 1 };
+
+	(void)state;
+	coming.bytes = gp__wire_down_bytes(1);
+	coming.up = calloc(1, gp__wire_up_bytes(1));
+	coming.down = mmap(NULL, coming.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			   -1, 0);
+	assert_non_null(coming.up);
+	assert_ptr_not_equal(coming.down, MAP_FAILED);
+	c.up = coming.up;
+	c.down = coming.down;
+	atomic_store(&coming.down->alone, 1);
+	assert_int_equal(sigaction(SIGSEGV, &note, &old), 0);
+	mprotect(coming.down, coming.bytes, PROT_NONE);
+	gp__wire_client_work(&c, 0, true, 1, 1);
+	assert_int_equal(sigaction(SIGSEGV, &old, NULL), 0);
+	assert_int_equal(coming.changed, 1);
+	munmap(coming.down, coming.bytes);
+	free(coming.up);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -161,6 +207,7 @@ int main(void)
 		cmocka_unit_test(a_daemon_that_says_nothing_is_given_up),
 		cmocka_unit_test(memory_that_could_go_away_is_refused),
 		cmocka_unit_test(text_is_cut_off_and_harmless),
+		cmocka_unit_test(what_has_changed_is_there_before_the_look_at_who_is_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
