@@ -145,7 +145,8 @@ static uint32_t launch_batch(struct groups *g, const struct shape *s, cl_mem ite
 		cl_uint with = 1 + draw(g, 1000);
 
 		lab_must(clSetKernelArg(kernel, 1, sizeof(with), &with));
-		if (i == BATCH / 2) {
+		/* PoCL 3.1 reads past its memory in clones of kernels with local variables. */
+		if (i == BATCH / 2 && !together) {
 			clone = clCloneKernel(kernel, &err);
 			lab_must(err);
 		}
