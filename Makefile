@@ -82,6 +82,11 @@ kernel-test kernel-series:
 	@JOBS=$(JOBS) scripts/kernel-test $(BUILD) build-kernel $(if $(filter kernel-series,$@),--each) || \
 		[ $$? -eq 77 ]
 
+arm64:
+	@scripts/deps test
+	@scripts/deps arm64
+	@scripts/arm64 $(JOBS) || [ $$? -eq 77 ]
+
 emu-soak:
 	@scripts/deps test
 	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
@@ -115,7 +120,8 @@ install: all
 	DESTDIR=$(abspath $(DESTDIR)) meson install -C $(BUILD) --no-rebuild
 
 clean:
-	rm -rf $(BUILD) build-nvidia build-asan-ubsan build-tsan build-fuzz build-clang build-mutation
+	rm -rf $(BUILD) build-nvidia build-asan-ubsan build-tsan build-fuzz build-clang build-mutation \
+		build-arm64
 
 help:
 	@echo 'make            build into $(BUILD)/'
@@ -136,6 +142,7 @@ help:
 	@echo '                build Linux with the series in kernel/, and run its tests in QEMU'
 	@echo 'make kernel-series'
 	@echo '                build each patch of that series, and check it as the kernel wants it'
+	@echo 'make arm64      build for arm64, and run the unit tests of that in QEMU'
 	@echo 'make emu-soak   kill programs and emulated machines SOAK_ROUNDS=$(SOAK_ROUNDS) times'
 	@echo 'make failopen-soak'
 	@echo '                kill and stop gpreemptd, programs and the machine ROUNDS=$(ROUNDS) times'
@@ -148,5 +155,5 @@ help:
 	@echo 'make clean      remove everything that was built'
 
 .PHONY: all demo test bench bench-nvidia-pack lint sanitize fuzz mutation kernel-handler-test \
-	kernel-probe kernel-test kernel-series emu-soak failopen-soak poc-soak hsa-soak opencl-soak \
-	install clean help
+	kernel-probe kernel-test kernel-series arm64 emu-soak failopen-soak poc-soak hsa-soak \
+	opencl-soak install clean help

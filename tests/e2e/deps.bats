@@ -142,3 +142,11 @@ demo_packages='gcc libc6-dev make meson ninja-build libjansson-dev libinih-dev l
 	[ "$status" -eq 0 ]
 	[[ $output == *" libhsa-runtime-dev rocminfo" ]]
 }
+
+@test "arm64 takes a compiler and what runs its programs, and no libraries of the machine's own" {
+	debian qemu-user
+	PATH=$bin run "$deps" arm64
+	[ "$status" -eq 0 ]
+	[[ $output == *"'make arm64': gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross "* ]]
+	[[ $(cat "$calls") != *:arm64* ]]
+}

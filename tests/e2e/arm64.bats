@@ -1,0 +1,60 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# What scripts/arm64 and scripts/unpack-debs say where something is missing: the tools are replaced.
+
+setup() {
+	: "${SOURCE_DIR:=.}"
+	unpack=$SOURCE_DIR/scripts/unpack-debs
+	folder=$BATS_TEST_TMPDIR/folder
+	bin=$BATS_TEST_TMPDIR/bin
+	mkdir -p "$bin"
+	for tool in bash env sed cat dirname nproc realpath mkdir mktemp rm grep head; do
+		ln -s "$(command -v "$tool")" "$bin/$tool"
+	done
+}
+
+tool() {
+	printf '#!/bin/bash\n%s\n' "$2" >"$bin/$1"
+	chmod +x "$bin/$1"
+}
+
+@test "arm64: without a compiler for it, what installs one is said" {
+	PATH=$bin run "$SOURCE_DIR/scripts/arm64"
+	[ "$status" -eq 77 ]
+	[[ $output == *"no aarch64-linux-gnu-gcc; 'scripts/deps arm64' installs it" ]]
+}
+
+@test "unpack-debs: without a package, how it is used" {
+	run "$unpack" "$folder" bookworm arm64
+	[ "$status" -eq 2 ]
+	[[ $output == "Usage: scripts/unpack-debs "* ]]
+}
+
+@test "unpack-debs: without apt, that it cannot" {
+	PATH=$bin run "$unpack" "$folder" bookworm arm64 one
+	[ "$status" -eq 77 ]
+	[[ $output == *"needs apt and dpkg"* ]]
+}
+
+@test "unpack-debs: what is there is not fetched again, and another list is" {
+	mkdir "$folder"
+	echo "bookworm arm64 one two" >"$folder/complete"
+	PATH=$bin run "$unpack" "$folder" bookworm arm64 one two
+	[ "$status" -eq 0 ]
+	[ -z "$output" ]
+	PATH=$bin run "$unpack" "$folder" bookworm arm64 one three
+	[ "$status" -eq 77 ]
+}
+
+@test "unpack-debs: what apt says is passed on, and what was there stays" {
+	[ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || skip "no debian-archive-keyring"
+	mkdir -p "$folder/root/kept"
+	tool dpkg-deb :
+	tool apt-get '[[ $* == *update ]] || { echo "E: no such package"; exit 100; }'
+	PATH=$bin run "$unpack" "$folder" bookworm arm64 one
+	[ "$status" -eq 77 ]
+	[[ $output == *"not all packages for arm64: E: no such package" ]]
+	[ -d "$folder/root/kept" ]
+	[ ! -e "$folder/complete" ]
+	[ -z "$(compgen -G "$folder/fetch.*")" ]
+}
