@@ -1393,11 +1393,21 @@ static void start_machine(void)
 	sleep_ms(20); /* until it listens */
 }
 
+static void clean_up(void)
+{
+	char command[PATH_MAX + 16];
+
+	kill((pid_t)atoi(getenv(PID_VARIABLE)), SIGKILL);
+	snprintf(command, sizeof(command), "rm -rf '%s'", dir);
+	if (system(command))
+		fprintf(stderr, "%s is left\n", dir);
+}
+
 /* This program again, with a machine to begin with. */
 static int start_again(char **argv)
 {
 	char name[] = "/tmp/test-emu-client-XXXXXX", number[16];
-	int fd = memfd_create("state", 0);
+	int fd = memfd_create("state", 0), err;
 
 	dir = mkdtemp(name);
 	if (!dir || fd < 0 || ftruncate(fd, PAGE))
@@ -1409,7 +1419,9 @@ static int start_again(char **argv)
 	setenv(STATE_VARIABLE, number, 1);
 	setenv(EMU_DIR_VARIABLE, dir, 1);
 	execv("/proc/self/exe", argv);
-	if (errno != ENOEXEC)
+	err = errno;
+	clean_up();
+	if (err != ENOEXEC)
 		return 1;
 	puts("skipped: it starts itself again, and the kernel knows no such programs");
 	return TEST_SKIPPED;
@@ -1421,16 +1433,6 @@ static void forbid_userfaultfd(void)
 	if (!host_forbid(SYS_userfaultfd, EPERM))
 		_exit(TEST_SKIPPED);
 	plain = true;
-}
-
-static void clean_up(void)
-{
-	char command[PATH_MAX + 16];
-
-	kill((pid_t)atoi(getenv(PID_VARIABLE)), SIGKILL);
-	snprintf(command, sizeof(command), "rm -rf '%s'", dir);
-	if (system(command))
-		fprintf(stderr, "%s is left\n", dir);
 }
 
 int main(int argc, char **argv)
