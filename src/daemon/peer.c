@@ -577,14 +577,16 @@ static void take_message(struct gp__server *s, struct gp__peer *p, const void *m
 }
 
 /* Whose request was dealt with last comes after all other users'. */
-static bool may_ask(struct gp__server *s, const struct gp__peer *p)
+static bool may_ask(const struct gp__server *s, const struct gp__peer *p)
 {
-	if (!s->requests_left || (s->has_asked && s->asker == p->cred.uid))
-		return false;
+	return s->requests_left && !(s->has_asked && s->asker == p->cred.uid);
+}
+
+static void note_asked(struct gp__server *s, const struct gp__peer *p)
+{
 	s->requests_left--;
 	s->has_asked = true;
 	s->asker = p->cred.uid;
-	return true;
 }
 
 static void socket_ready(struct gp__server *s, struct gp__source *source, u32 events)
@@ -603,6 +605,8 @@ static void socket_ready(struct gp__server *s, struct gp__source *source, u32 ev
 		n = gp__wire_receive(p->socket.fd, s->received, sizeof(s->received), NULL, NULL);
 		if (n == -EAGAIN)
 			return;
+		if (asks)
+			note_asked(s, p);
 		if (n <= 0)
 			gp__peer_drop(s, p, n == -EMSGSIZE ? "its message is too long" : NULL);
 		else if (!gp__allowance_take(&p->messages, MESSAGES_PER_S, MESSAGES_BURST, s->now))

@@ -319,6 +319,24 @@ static void holds_belong_to_a_file(void **unused)
 	(void)unused;
 }
 
+/* The node is being reset meanwhile. */
+static uint32_t held_of(const struct bench_queue *q)
+{
+	uint32_t held;
+
+	pthread_mutex_lock(&q->q->node->lock);
+	held = q->q->held;
+	pthread_mutex_unlock(&q->q->node->lock);
+	return held;
+}
+
+static void let_time_out(struct setup *s, bool always)
+{
+	pthread_mutex_lock(&s->b.node->lock);
+	s->b.m.config.faults.preempt_timeout = always ? 1000000 : 0;
+	pthread_mutex_unlock(&s->b.node->lock);
+}
+
 /* What fails is undone; what was held before it stays so. */
 static void a_batch_that_fails(void **unused)
 {
@@ -331,13 +349,13 @@ static void a_batch_that_fails(void **unused)
 		call->uid = 0;
 		assert_int_equal(batch_as(call, GP_KFD_BATCH_PREEMPT, getpid(), ids, 1), 1);
 		s->b.m.config.preempt_timeout_ms = 20;
-		s->b.m.config.faults.preempt_timeout = 1000000;
+		let_time_out(s, true);
 		assert_int_equal(batch_as(call, GP_KFD_BATCH_PREEMPT, getpid(), ids, 2), 0);
 		assert_int_equal(ids[0], s->q[0].id | GP_KFD_QUEUE_ERROR);
 		assert_int_equal(ids[1], s->q[1].id | GP_KFD_QUEUE_ERROR);
-		assert_int_equal(s->q[0].q->held & held, held);
-		assert_int_equal(s->q[1].q->held & held, 0);
-		s->b.m.config.faults.preempt_timeout = 0;
+		assert_int_equal(held_of(&s->q[0]) & held, held);
+		assert_int_equal(held_of(&s->q[1]) & held, 0);
+		let_time_out(s, false);
 		end(s);
 	}
 	(void)unused;

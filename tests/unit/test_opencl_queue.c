@@ -781,7 +781,8 @@ static cl_int CL_API_CALL enqueue_kernel(cl_command_queue queue, cl_kernel kerne
 	assert_true(kernel->nr_groups <= GROUPS);
 	*event = kernel->run = make_event(false);
 	kernel->run->nr_waits = nr_waits;
-	memcpy(kernel->run->waits, waits, nr_waits * sizeof(*waits));
+	if (nr_waits)
+		memcpy(kernel->run->waits, waits, nr_waits * sizeof(*waits));
 	retain_event(kernel->run); /* the driver's own */
 	return CL_SUCCESS;
 }
@@ -794,7 +795,8 @@ static cl_int CL_API_CALL enqueue_marker(cl_command_queue queue, cl_uint nr_wait
 		return CL_OUT_OF_RESOURCES;
 	*event = make_event(false);
 	(*event)->nr_waits = nr_waits;
-	memcpy((*event)->waits, waits, nr_waits * sizeof(*waits));
+	if (nr_waits)
+		memcpy((*event)->waits, waits, nr_waits * sizeof(*waits));
 	return CL_SUCCESS;
 }
 

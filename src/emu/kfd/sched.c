@@ -461,6 +461,8 @@ static void tell_of_reset(struct emu_node *n, bool was_hung)
 
 	pthread_mutex_lock(&m->lock);
 	for (struct emu_process *p = m->processes; p; p = p->next) {
+		if (!p->refs)
+			continue; /* it is ending */
 		if (was_hung && has_queue(n, p))
 			p->node[n->index].reset = true;
 		evict(n, p);
