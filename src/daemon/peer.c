@@ -589,6 +589,14 @@ static void note_asked(struct gp__server *s, const struct gp__peer *p)
 	s->asker = p->cred.uid;
 }
 
+/* Of one that has hung up. */
+static bool has_said_all(const struct gp__peer *p)
+{
+	char byte;
+
+	return recv(p->socket.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
+}
+
 static void socket_ready(struct gp__server *s, struct gp__source *source, u32 events)
 {
 	struct gp__peer *p = container_of(source, struct gp__peer, socket);
@@ -600,8 +608,11 @@ static void socket_ready(struct gp__server *s, struct gp__source *source, u32 ev
 		bool asks = p->role == GP__WIRE_CONTROL;
 		ssize_t n;
 
-		if (asks && !may_ask(s, p))
+		if (asks && !may_ask(s, p)) {
+			if (events & EPOLLHUP && has_said_all(p))
+				gp__peer_drop(s, p, NULL);
 			return;
+		}
 		n = gp__wire_receive(p->socket.fd, s->received, sizeof(s->received), NULL, NULL);
 		if (n == -EAGAIN)
 			return;

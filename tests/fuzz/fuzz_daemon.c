@@ -225,7 +225,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	for (int i = 0; i < 3; i++)
 		go(&e[i]);
-	/* Who has just asked has to wait for others, if there are any. */
+	/* Who has asked, and has more to say, waits for others first. */
 	for (int i = 0; i < 3 && server.nr_peers; i++)
 		turn();
 	if (!gp__list_empty(&server.house.groups) || server.nr_peers)
