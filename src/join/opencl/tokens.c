@@ -195,7 +195,8 @@ int gp__tokens_read(struct gp__tokens *tokens, const char *text, size_t size)
 	struct reader r = { .tokens = tokens, .p = text, .end = text + size, .line_begins = true };
 
 	memset(tokens, 0, sizeof(*tokens));
-	if (size > UINT32_MAX)
+	/* Of nothing there is a list, too: it has an end that can be pointed to. */
+	if (size > UINT32_MAX || !make_room(tokens))
 		return -ENOMEM;
 	while (r.p < r.end) {
 		if (!skip_space(&r))
