@@ -389,7 +389,7 @@ static int set_percentage(struct setup *s, uint32_t percentage)
 	return emu_update_queue(&s->p.call, &args);
 }
 
-static void stopped_waves_go_on_where_they_were(void **unused)
+static uint32_t stop_until_done(void)
 {
 	struct setup *s = start(GP_KFD_QUEUE_COMPUTE);
 	uint64_t *state;
@@ -407,9 +407,19 @@ static void stopped_waves_go_on_where_they_were(void **unused)
 		usleep(2000);
 		stops++;
 	}
-	assert_true(stops > 1);
 	bench_check_work(state, ROUNDS);
 	end(s);
+	return stops;
+}
+
+/* On a busy host the work may be done before anybody stops it for the second time. */
+static void stopped_waves_go_on_where_they_were(void **unused)
+{
+	uint32_t stops = 0;
+
+	for (int i = 0; i < 20 && stops < 2; i++)
+		stops = stop_until_done();
+	assert_true(stops > 1);
 	(void)unused;
 }
 
