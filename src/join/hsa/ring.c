@@ -208,7 +208,7 @@ bool gp__aql_ring_waits(struct gp__aql_ring *r)
 	bool is;
 
 	pthread_mutex_lock(&r->lock);
-	is = waits(r);
+	is = r->gate == GP__AQL_SHUT && waits(r);
 	pthread_mutex_unlock(&r->lock);
 	return is;
 }

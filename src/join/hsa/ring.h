@@ -73,7 +73,7 @@ void gp__aql_ring_announce(struct gp__aql_ring *r, uint64_t index);
 
 /* What may go by it goes at once. */
 void gp__aql_ring_set_gate(struct gp__aql_ring *r, enum gp__aql_gate gate);
-/* Whether something has not gone yet, or is kept and was not seen to end. */
+/* Whether the gate is shut before something that has not gone, or was not seen to end. */
 bool gp__aql_ring_waits(struct gp__aql_ring *r);
 /* Lets go what has room by now. True: more will go when there is room. */
 bool gp__aql_ring_advance(struct gp__aql_ring *r, uint64_t now);
