@@ -296,11 +296,11 @@ static bool tell_one(const struct gp__kfd_monitor_options *o, const struct messa
 	return true;
 }
 
-/* With the lock, which is not held while they are told. */
-static void tell(struct gp__kfd_monitor *m, const struct message *message, size_t n)
+/* With the lock, which is not held while they are told. Whether all was as it was seen. */
+static bool tell(struct gp__kfd_monitor *m, const struct message *message, size_t n)
 {
 	uint64_t now = gp__clock_ns();
-	bool is_so[MESSAGES];
+	bool is_so[MESSAGES], all = true;
 
 	m->telling = true;
 	pthread_mutex_unlock(&m->lock);
@@ -310,11 +310,13 @@ static void tell(struct gp__kfd_monitor *m, const struct message *message, size_
 	for (size_t i = 0; i < n; i++) {
 		size_t at = is_so[i] ? m->nr : index_of(m, message[i].cookie);
 
+		all &= is_so[i];
 		if (at < m->nr)
 			gp__kfd_watch_rang(&m->seen[at]->watch);
 	}
 	m->telling = false;
 	gp__cond_broadcast(&m->wake);
+	return all;
 }
 
 /* What is seen from now on is told after what is being told. */
@@ -402,6 +404,7 @@ static void *run(void *arg)
 	pthread_setname_np(pthread_self(), "gp-monitor");
 	pthread_mutex_lock(&m->lock);
 	while (!m->ends) {
+		bool all_so = true;
 		size_t n;
 
 		await_telling(m);
@@ -411,12 +414,13 @@ static void *run(void *arg)
 		}
 		n = look(m, message);
 		if (n)
-			tell(m, message, n);
+			all_so = tell(m, message, n);
 		account(m);
-		/* Who was told that a queue is idle may have missed what came meanwhile. */
-		if (n || m->ends)
+		/* Who was told that a queue is idle may have missed what came meanwhile. Who denied
+		 * it is given time: others wait for this thread to be done with telling. */
+		if ((n && all_so) || m->ends)
 			continue;
-		if (may_sleep(m))
+		if (all_so && may_sleep(m))
 			gp__cond_wait(&m->wake, &m->lock, GP__FOREVER);
 		else
 			wait_for(m, period(m, gp__clock_ns()));
