@@ -61,20 +61,24 @@ static void end_child(pid_t child)
 
 static pid_t traced;
 static atomic_bool is_over;
+static atomic_int nr_tries;
 
+/* Gives back what went wrong. */
 static void *trace(void *data)
 {
 	int kfd = open(FAKE_DEVICE, O_RDWR | O_CLOEXEC);
 	struct gp__kfd_control c;
+	int r = 0;
 
 	(void)data;
-	while (!is_over) {
-		if (gp__kfd_control_open_by(&c, fake_ioctl, kfd, traced, GP__KFD_WAY_DBGTRAP))
-			break;
-		gp__kfd_control_close(&c);
+	while (!r && !is_over) {
+		r = gp__kfd_control_open_by(&c, fake_ioctl, kfd, traced, GP__KFD_WAY_DBGTRAP);
+		if (!r)
+			gp__kfd_control_close(&c);
+		nr_tries++;
 	}
 	close(kfd);
-	return NULL;
+	return (void *)(intptr_t)r;
 }
 
 static pthread_t start_tracing(pid_t child)
@@ -85,26 +89,35 @@ static pthread_t start_tracing(pid_t child)
 	fake.runtime = GP_KFD_RUNTIME_ENABLED;
 	traced = child;
 	is_over = false;
+	nr_tries = 0;
 	assert_int_equal(pthread_create(&tracer, NULL, trace, NULL), 0);
 	return tracer;
 }
 
+/* While it is traced again and again. */
+static void signal_it(pid_t child)
+{
+	pthread_t tracer = start_tracing(child);
+	void *error;
+
+	for (int i = 0; i < TURNS || !nr_tries; i++) {
+		assert_int_equal(kill(child, SIGUSR1), 0);
+		assert_true(is_answered());
+	}
+	is_over = true;
+	pthread_join(tracer, &error);
+	assert_int_equal((intptr_t)error, 0);
+}
+
 static void its_signals_reach_it(void **state)
 {
-	pthread_t tracer;
 	pid_t child;
 
 	(void)state;
 	needs_ptrace();
 	child = start_child();
 	assert_true(is_answered());
-	tracer = start_tracing(child);
-	for (int i = 0; i < TURNS; i++) {
-		assert_int_equal(kill(child, SIGUSR1), 0);
-		assert_true(is_answered());
-	}
-	is_over = true;
-	pthread_join(tracer, NULL);
+	signal_it(child);
 	assert_true(fake.operations[GP_KFD_DBG_ENABLE] > 0);
 	end_child(child);
 	assert_int_equal(waitpid(child, NULL, 0), child);
@@ -123,7 +136,7 @@ static void *wait_for_end(void *data)
 
 static void a_thread_that_waits_for_it_does_no_harm(void **state)
 {
-	pthread_t tracer, waiter;
+	pthread_t waiter;
 	pid_t child;
 	void *seen;
 
@@ -132,13 +145,7 @@ static void a_thread_that_waits_for_it_does_no_harm(void **state)
 	child = start_child();
 	assert_true(is_answered());
 	assert_int_equal(pthread_create(&waiter, NULL, wait_for_end, &child), 0);
-	tracer = start_tracing(child);
-	for (int i = 0; i < TURNS; i++) {
-		assert_int_equal(kill(child, SIGUSR1), 0);
-		assert_true(is_answered());
-	}
-	is_over = true;
-	pthread_join(tracer, NULL);
+	signal_it(child);
 	end_child(child);
 	pthread_join(waiter, &seen);
 	assert_non_null(seen);
