@@ -135,15 +135,15 @@ class Pair:
     """Situations of a server beside a patient program, measured by turns."""
 
     def __init__(self, stage, ask):
-        self.stage, self.ask = stage, ask  # ask(server, "HINT_US TOUCH_US"): its answer
+        self.stage, self.ask = stage, ask  # ask(server, hint_us): its answer
         self.took, self.rates, self.right, self.announced = {}, {}, True, {}
         self.lead_ns, self.window_ns, self.wrong = {}, {}, []
 
-    def measure(self, name, server, patient, hint_us=-1, touch_us=-1):
+    def measure(self, name, server, patient, hint_us=-1):
         if patient:
             patient.tell("go")
             time.sleep(0.2)
-        said = self.ask(server, f"{hint_us} {touch_us}")
+        said = self.ask(server, hint_us)
         done = patient.ask("stop") if patient else None
         self.took.setdefault(name, []).append(said["took_ns"])
         for who, what in (("the server", said), ("the patient one", done)):
@@ -232,18 +232,17 @@ class KernelPair:
     name = "kernel-pair"
     title = "A 100 us kernel every 5 to 10 ms, beside 5 ms kernels that fill the GPU"
     about = ("Two processes, kernels of fixed work, every result checked. 'gpreempt' is both joined "
-             "as they are, '+ hint' announces each request 1 ms ahead, '+ touch' also launches a "
-             "kernel that does nothing 0.2 ms ahead, so that the GPU has the program's context ready. "
+             "as they are, '+ hint' announces each request 1 ms ahead. "
              "'kept' is what the patient program does, of what it does alone in the time that the other does not need.")
 
     def estimate(self, context):
-        return 5 + context.rounds * 6 * (context.seconds(1.4) + 0.25)
+        return 5 + context.rounds * 5 * (context.seconds(1.4) + 0.25)
 
     def run(self, context, result):
         seconds = context.seconds(1.4)
 
-        def ask(server, ahead):
-            return server.ask(f"serve {seconds} 5 10 {ahead} 1")
+        def ask(server, hint_us):
+            return server.ask(f"serve {seconds} 5 10 {hint_us} 1")
 
         with Stage(context, self.name) as stage:
             server, patient = stage.kernels("serve", SERVE, 100), stage.kernels("work", FILL, 5000)
@@ -258,15 +257,12 @@ class KernelPair:
                 if joined:
                     pair.measure("gpreempt", online, offline)
                     pair.measure("gpreempt + hint", online, offline, 1000)
-                    pair.measure("gpreempt + hint + touch", online, offline, 1000, 200)
             pair.report(result, context.out, self.name, "us", "kernels")
         if not joined:
             result.note("the daemon did not see both programs on a GPU: not measured with gpreempt")
         result.claims(claim("online p99 against alone", pair.times_alone("gpreempt", .99), 2.3),
                       claim("the same with a hint 1 ms ahead",
                             pair.times_alone("gpreempt + hint", .99), 1.3),
-                      claim("the same with a touch, too",
-                            pair.times_alone("gpreempt + hint + touch", .99), 1.3),
                       right_claim("every kernel's result is right", pair.right))
 
 
@@ -274,12 +270,11 @@ class TorchPair:
     name = "torch-pair"
     title = "ResNet-50: inference of one image every 15 to 35 ms, beside training with batch 256"
     about = ("Unmodified PyTorch, bf16; requests as a CUDA graph and eagerly, and a decode-like loop "
-             "of many small kernels. '+ hint' announces each request 1 ms ahead, '+ touch' also "
-             "launches a kernel that does nothing 0.2 ms ahead.")
+             "of many small kernels. '+ hint' announces each request 1 ms ahead.")
     modes = {"graph": 4, "eager": 2, "decode": 1.2}
 
     def estimate(self, context):
-        per_round = sum((5 if m == "graph" else 4) * (context.seconds(s) + 0.4)
+        per_round = sum(4 * (context.seconds(s) + 0.4)
                         for m, s in self.modes.items() if not context.modes or m in context.modes)
         return 20 + context.rounds * (per_round + 2 * context.seconds(2))
 
@@ -318,8 +313,8 @@ class TorchPair:
                       for n, r in rates.items()])
 
     def one_mode(self, context, result, stage, mode, seconds, native, ours):
-        def ask(server, ahead):
-            return server.ask(f"serve {mode} {seconds} 15 35 {ahead}")
+        def ask(server, hint_us):
+            return server.ask(f"serve {mode} {seconds} 15 35 {hint_us}")
 
         pair = Pair(stage, ask)
         pair.rates["patient alone"] = list(self.alone)
@@ -329,17 +324,13 @@ class TorchPair:
             if ours:
                 pair.measure("gpreempt", ours[1], ours[0])
                 pair.measure("gpreempt + hint", ours[1], ours[0], 1000)
-                if mode == "graph":
-                    pair.measure("gpreempt + hint + touch", ours[1], ours[0], 1000, 200)
         pair.report(result, context.out, f"{self.name}-{mode}")
         result.claims(right_claim(f"{mode}: every last answer is right", pair.right))
         if mode == "graph":
             result.claims(
                 claim("CUDA graph: online p99 against alone", pair.times_alone("gpreempt", .99), 1.4),
                 claim("the same with a hint 1 ms ahead",
-                      pair.times_alone("gpreempt + hint", .99), 1.15),
-                claim("the same with a touch, too",
-                      pair.times_alone("gpreempt + hint + touch", .99), 1.15))
+                      pair.times_alone("gpreempt + hint", .99), 1.15))
         if mode == "eager":
             result.claims(claim("eager: online p99 against alone",
                                 pair.times_alone("gpreempt", .99), 1.15))
@@ -402,7 +393,7 @@ class TorchTrainers:
         time.sleep(0.3)
         if server:
             time.sleep(seconds / 4)
-            server.ask(f"serve graph {seconds / 2} 15 35 -1 -1")
+            server.ask(f"serve graph {seconds / 2} 15 35 -1")
             time.sleep(seconds / 4)
         else:
             time.sleep(seconds)
@@ -574,7 +565,7 @@ class Seen:
             stage.must_be_joined(offline)
             entities = {f"e{g['group']}" for g in stage.daemon.groups(online.pid)}
             for _ in range(context.rounds):
-                came = online.ask(f"serve {seconds} 5 10 -1 -1 1")["came_ns"]
+                came = online.ask(f"serve {seconds} 5 10 -1 1")["came_ns"]
                 time.sleep(0.1)
                 after, others = nvstats.seen(stage.daemon.lines(), entities, came)
                 runs.append(after)

@@ -9,10 +9,9 @@
     go              (train) trains until "stop", which is answered by when each step ended
     repeat SEED     (train) trains a new model until "stop": bit by bit the same for a seed
     repeat SEED N   the same, for N steps
-    serve MODE SECONDS FROM_MS TO_MS HINT_US TOUCH_US
+    serve MODE SECONDS FROM_MS TO_MS HINT_US
                     (serve) requests in MODE eager, graph or decode, so many milliseconds apart; where
-                    HINT_US is not -1 each is announced so long before, and TOUCH_US before it a
-                    kernel that does nothing has the GPU get the program's context ready
+                    HINT_US is not -1 each is announced so long before
     stop, quit
 
 It is a program as any other: of gpreempt it only knows how to announce requests.
@@ -170,7 +169,7 @@ class Server:
 
     def __init__(self, _options, commands):
         self.commands = commands
-        self.stream, self.run, self.first, self.nothing = None, {}, {}, None
+        self.stream, self.run, self.first = None, {}, {}
 
     def open(self):
         self.stream = torch.cuda.Stream()
@@ -178,7 +177,6 @@ class Server:
             net = resnet50().eval().bfloat16()
             image = torch.randn(1, 3, 224, 224, device="cuda", dtype=torch.bfloat16)
             image = image.to(memory_format=torch.channels_last)
-            self.nothing = torch.zeros(1, device="cuda")
             self.run = {"eager": lambda: net(image), "decode": Decoder()}
             for mode in self.run.values():
                 for _ in range(10):
@@ -198,15 +196,12 @@ class Server:
             self.stream.synchronize()
         answer(open=True, gpu=torch.cuda.get_device_name())
 
-    def request(self, run, at, hint_ns, touch_ns):
+    def request(self, run, at, hint_ns):
         """One, at a time: what it took, what came of it, and whether somebody heard of it before."""
         heard = False
         if hint_ns >= 0:
             wait_until(at - hint_ns)
             heard = gpreempt.arriving(within=hint_ns / 1e9)
-        if touch_ns >= 0:
-            wait_until(at - touch_ns)
-            self.nothing.add_(0)
         wait_until(at)
         begun = now()
         result = run()
@@ -216,13 +211,13 @@ class Server:
             gpreempt.over()
         return took, result, heard
 
-    def serve(self, mode, seconds, from_ms, to_ms, hint_us, touch_us):
-        run, hint_ns, touch_ns = self.run[mode], int(hint_us) * 1000, int(touch_us) * 1000
+    def serve(self, mode, seconds, from_ms, to_ms, hint_us):
+        run, hint_ns = self.run[mode], int(hint_us) * 1000
         took, announced, result = [], 0, None
 
         def next_one():
             at = now() + int(random.uniform(float(from_ms), float(to_ms)) * 1e6)
-            return self.request(run, at, hint_ns, touch_ns)
+            return self.request(run, at, hint_ns)
 
         with torch.cuda.stream(self.stream), torch.inference_mode():
             for _ in range(self.WARM_UP):

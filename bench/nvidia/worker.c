@@ -330,14 +330,14 @@ static void sleep_until(uint64_t at)
 
 struct requests {
 	double seconds, from_ms, to_ms;
-	long hint_us, touch_us; /* -1: they are not announced, or nothing is done for them before */
+	long hint_us; /* -1: they are not announced */
 	unsigned int kernels;
 };
 
 static bool parse_requests(const char *line, struct requests *r)
 {
-	return sscanf(line, "serve %lf %lf %lf %ld %ld %u", &r->seconds, &r->from_ms, &r->to_ms,
-		      &r->hint_us, &r->touch_us, &r->kernels) == 6 &&
+	return sscanf(line, "serve %lf %lf %lf %ld %u", &r->seconds, &r->from_ms, &r->to_ms,
+		      &r->hint_us, &r->kernels) == 5 &&
 	       r->seconds > 0 && r->from_ms >= 0 && r->to_ms >= r->from_ms && r->kernels > 0;
 }
 
@@ -349,10 +349,6 @@ static void serve_one(struct worker *w, const struct requests *r, uint64_t at, u
 	if (r->hint_us >= 0) {
 		sleep_until(at - (uint64_t)r->hint_us * 1000);
 		*announced += !gp_hint_arriving(NULL, at);
-	}
-	if (r->touch_us >= 0) {
-		sleep_until(at - (uint64_t)r->touch_us * 1000);
-		turn(w, 0);
 	}
 	sleep_until(at);
 	begin = gp__clock_ns();
@@ -407,8 +403,7 @@ static void run_serve(struct worker *w)
 	greet(w, "serve");
 	while (next_command(line, sizeof(line))) {
 		if (!parse_requests(line, &r))
-			die("expected 'serve SECONDS FROM_MS TO_MS HINT_US TOUCH_US KERNELS', not ",
-			    line);
+			die("expected 'serve SECONDS FROM_MS TO_MS HINT_US KERNELS', not ", line);
 		serve(w, &r);
 	}
 }

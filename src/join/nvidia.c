@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "device/nvrm/gpus.h"
 #include "device/nvrm/monitor.h"
 #include "join/agent.h"
+#include "join/touch.h"
 
 /* In microseconds. The driver's own is a millisecond or two. */
 #define SLICE_LEAST 1
@@ -22,11 +24,13 @@ struct gp__nvidia {
 	struct gp__nvrm_owner *owner;
 	struct gp__agent *agent;
 	struct gp__nvrm_monitor *monitor;
+	struct gp__touch *touch;
 	struct gp__wish wish;
 	void (*say)(const char *text);
 	pthread_mutex_t lock; /* of the GPUs, and while the monitor is made */
 	struct gp__nvrm_gpu gpu[GP__NVRM_GPUS_MAX];
 	int nr_gpus;
+	atomic_bool alone; /* nobody else is on the GPUs: their contexts stay loaded */
 	bool said;
 };
 
@@ -91,6 +95,7 @@ static void is_alone(void *data, bool alone)
 {
 	struct gp__nvidia *nv = data;
 
+	nv->alone = alone;
 	gp__nvrm_monitor_calm(nv->monitor, alone);
 }
 
@@ -299,8 +304,11 @@ int gp__nvidia_create(gp__nvrm_ioctl_fn next, const struct gp__wish *wish,
 	pthread_mutex_init(&nv->lock, NULL);
 	err = make_agent(nv);
 	if (!err)
+		err = gp__touch_create(NULL, &nv->touch);
+	if (!err)
 		err = gp__nvrm_owner_create(next, &events, &nv->owner);
 	if (err) {
+		gp__touch_destroy(nv->touch);
 		gp__agent_destroy(nv->agent);
 		free(nv);
 		return err;
@@ -322,10 +330,20 @@ void gp__nvidia_forget(struct gp__nvidia *nv)
 	pthread_mutex_init(&nv->lock, NULL);
 	gp__nvrm_owner_forget(nv->owner);
 	gp__agent_forget(nv->agent);
+	gp__touch_forget(nv->touch);
 	nv->monitor = NULL;
 }
 
 int gp__nvidia_arriving(struct gp__nvidia *nv, uint64_t at)
 {
-	return gp__agent_arriving(nv->agent, at);
+	int err = gp__agent_arriving(nv->agent, at);
+
+	if (!at || (!err && !nv->alone))
+		gp__touch_at(nv->touch, at);
+	return err;
+}
+
+void gp__nvidia_exit(struct gp__nvidia *nv)
+{
+	gp__touch_at(nv->touch, 0);
 }

@@ -18,7 +18,10 @@ int gp__nvidia_create(gp__nvrm_ioctl_fn next, const struct gp__wish *wish,
 int gp__nvidia_ioctl(struct gp__nvidia *nvidia, int fd, unsigned long request, void *args);
 /* In a child after fork(). */
 void gp__nvidia_forget(struct gp__nvidia *nvidia);
-/* As gp__agent_arriving(). */
+/* As gp__agent_arriving(). Just before work comes for which others were taken off the GPU, the
+ * calling thread's CUDA context is loaded there (join/touch.h). */
 int gp__nvidia_arriving(struct gp__nvidia *nvidia, uint64_t at);
+/* Before libcuda is torn down: nothing of it is used from now on. */
+void gp__nvidia_exit(struct gp__nvidia *nvidia);
 
 #endif

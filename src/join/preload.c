@@ -380,11 +380,32 @@ static int better_answer(int a, int b)
 	return b && (!a || b == -ENOTCONN) ? a : b;
 }
 
+static void end_nvidia(void)
+{
+	gp__nvidia_exit(join.nvidia);
+}
+
+static void plan_end(void)
+{
+	atexit(end_nvidia);
+}
+
+static int nvidia_arriving(uint64_t when_ns)
+{
+	static pthread_once_t planned = PTHREAD_ONCE_INIT;
+
+	if (!join.nvidia)
+		return -ENOTCONN;
+	/* After libcuda has said what is to be done at the end, so that this is done before. */
+	pthread_once(&planned, plan_end);
+	return gp__nvidia_arriving(join.nvidia, when_ns);
+}
+
 PUBLIC int gp_join_arriving(uint64_t when_ns)
 {
 	int (*also)(uint64_t when_ns) = atomic_load(&join.also_arriving);
 	int amd = get_owner() && join.amd ? gp__amd_arriving(join.amd, when_ns) : -ENOTCONN;
-	int nvidia = join.nvidia ? gp__nvidia_arriving(join.nvidia, when_ns) : -ENOTCONN;
+	int nvidia = nvidia_arriving(when_ns);
 
 	return better_answer(better_answer(amd, nvidia), also ? also(when_ns) : -ENOTCONN);
 }

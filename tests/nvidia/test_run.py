@@ -60,8 +60,7 @@ class WholeRun(unittest.TestCase):
                            ("fail-open", "a program that is killed leaves nothing")):
             self.assertIs(self.claims(case)[text]["holds"], True, done.stdout)
         self.assertEqual(sorted(self.result("kernel-pair")["results"]["kernel-pair"]["took_ns"]),
-                         ["alone", "gpreempt", "gpreempt + hint", "gpreempt + hint + touch",
-                          "native"])
+                         ["alone", "gpreempt", "gpreempt + hint", "native"])
         for took in self.result("suspend")["results"]["suspend_ns"].values():
             self.assertEqual(len(took), 20)
         # The same again: nothing is left to be done.

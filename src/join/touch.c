@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: MIT
+#include "join/touch.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "base/clock.h"
+#include "base/cond.h"
+#include "base/thread.h"
+
+#define PLACES 8
+/* A thread that is kept in libcuda for longer is not waited for. */
+#define PATIENCE_NS 100000000u
+
+#define STREAM_NON_BLOCKING 1
+#define CAPTURE_RELAXED 2
+
+static const char image[] = ".version 6.3\n"
+			    ".target sm_70\n"
+			    ".address_size 64\n"
+			    ".visible .entry gpreempt_touch()\n"
+			    "{\n"
+			    "	ret;\n"
+			    "}\n";
+
+struct cuda {
+	int (*context)(void **context);
+	int (*set_context)(void *context);
+	int (*context_id)(void *context, unsigned long long *id);
+	int (*exchange_capture_mode)(int *mode);
+	int (*load)(void **module, const void *image);
+	int (*function)(void **function, void *module, const char *name);
+	int (*stream)(void **stream, unsigned int flags);
+	int (*launch)(void *function, unsigned int gx, unsigned int gy, unsigned int gz,
+		      unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared,
+		      void *stream, void **args, void **extra);
+};
+
+/* Contexts are told apart by their numbers: a new one may be where an old one was. */
+struct place {
+	unsigned long long id;
+	void *context, *stream, *function;
+};
+
+struct gp__touch {
+	gp__touch_find_fn find;
+	pthread_mutex_t lock;
+	struct gp__cond changed, done;
+	pthread_t thread;
+	bool started, ends;
+	bool busy; /* the thread is in libcuda */
+	bool loaded, cannot; /* what is needed of libcuda is known, or not to be had */
+	struct cuda cuda;
+	void *context; /* that was announced for @at */
+	uint64_t at; /* 0: nothing is to be done */
+	uint64_t count;
+	struct place place[PLACES]; /* the thread's */
+	int nr_places;
+};
+
+/*
+ * libcuda
+ */
+
+static void *find_in_libcuda(const char *name)
+{
+	void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+	void *found = library ? dlsym(library, name) : NULL;
+
+	if (library)
+		dlclose(library);
+	return found;
+}
+
+static bool load(struct gp__touch *t)
+{
+	static const struct {
+		size_t at;
+		const char *name;
+	} functions[] = {
+		{ offsetof(struct cuda, context), "cuCtxGetCurrent" },
+		{ offsetof(struct cuda, set_context), "cuCtxSetCurrent" },
+		{ offsetof(struct cuda, context_id), "cuCtxGetId" },
+		{ offsetof(struct cuda, exchange_capture_mode),
+		  "cuThreadExchangeStreamCaptureMode" },
+		{ offsetof(struct cuda, load), "cuModuleLoadData" },
+		{ offsetof(struct cuda, function), "cuModuleGetFunction" },
+		{ offsetof(struct cuda, stream), "cuStreamCreate" },
+		{ offsetof(struct cuda, launch), "cuLaunchKernel" },
+	};
+
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+		void *found = t->find(functions[i].name);
+
+		if (!found)
+			return false;
+		memcpy((char *)&t->cuda + functions[i].at, &found, sizeof(found));
+	}
+	return true;
+}
+
+/*
+ * The thread
+ */
+
+static struct place *find_place(struct gp__touch *t, void *context, unsigned long long id)
+{
+	for (int i = 0; i < t->nr_places; i++) {
+		if (t->place[i].context == context && t->place[i].id == id)
+			return &t->place[i];
+	}
+	return NULL;
+}
+
+/* The first announcement in a context is for this. NULL: it cannot be done there. */
+static struct place *make_place(struct gp__touch *t, void *context, unsigned long long id)
+{
+	struct place p = { .id = id, .context = context };
+	void *module;
+
+	/* What was where it is now has gone, with all that it had. */
+	for (int i = 0; i < t->nr_places; i++) {
+		if (t->place[i].context == context)
+			t->place[i--] = t->place[--t->nr_places];
+	}
+	if (t->nr_places == PLACES || t->cuda.stream(&p.stream, STREAM_NON_BLOCKING) ||
+	    t->cuda.load(&module, image) ||
+	    t->cuda.function(&p.function, module, "gpreempt_touch"))
+		return NULL;
+	t->place[t->nr_places] = p;
+	return &t->place[t->nr_places++];
+}
+
+/* Where it is launched in that context. */
+static struct place *get_place(struct gp__touch *t, void *context)
+{
+	unsigned long long id;
+	struct place *place;
+
+	if (t->cuda.set_context(context) || t->cuda.context_id(context, &id))
+		return NULL;
+	place = find_place(t, context, id);
+	return place ? place : make_place(t, context, id);
+}
+
+/* The lock is not held in libcuda. */
+static void enter(struct gp__touch *t)
+{
+	t->busy = true;
+	pthread_mutex_unlock(&t->lock);
+}
+
+static void leave(struct gp__touch *t)
+{
+	pthread_mutex_lock(&t->lock);
+	t->busy = false;
+	gp__cond_broadcast(&t->done);
+}
+
+static void touch(struct gp__touch *t)
+{
+	void *context = t->context;
+	const struct place *place;
+	uint64_t at = t->at;
+	int err;
+
+	enter(t);
+	place = get_place(t, context);
+	leave(t);
+	while (place && t->at == at && !t->ends && gp__clock_ns() + GP__TOUCH_AHEAD_NS < at)
+		gp__cond_wait(&t->changed, &t->lock, at - GP__TOUCH_AHEAD_NS);
+	if (t->at != at || t->ends)
+		return;
+	t->at = 0;
+	if (!place || gp__clock_ns() >= at)
+		return;
+	enter(t);
+	err = t->cuda.launch(place->function, 1, 1, 1, 1, 1, 1, 0, place->stream, NULL, NULL);
+	leave(t);
+	t->count += !err;
+}
+
+static void *run(void *arg)
+{
+	struct gp__touch *t = arg;
+	int mode = CAPTURE_RELAXED;
+
+	pthread_setname_np(pthread_self(), "gp-touch");
+	prctl(PR_SET_TIMERSLACK, 1000ul); /* in ns: usual is a quarter of the whole time */
+	/* Otherwise what is made here would spoil a graph that another thread captures. */
+	t->cuda.exchange_capture_mode(&mode);
+	pthread_mutex_lock(&t->lock);
+	while (!t->ends) {
+		if (t->at)
+			touch(t);
+		else
+			gp__cond_wait(&t->changed, &t->lock, GP__FOREVER);
+	}
+	pthread_mutex_unlock(&t->lock);
+	return NULL;
+}
+
+/*
+ * The program's threads
+ */
+
+/* With the lock: whether there is somebody to do it. */
+static bool is_ready(struct gp__touch *t)
+{
+	if (!t->loaded && !t->cannot)
+		t->cannot = !(t->loaded = load(t));
+	if (t->loaded && !t->started && !t->cannot)
+		t->cannot = !(t->started = !gp__thread_start(&t->thread, 0, run, t));
+	return t->started;
+}
+
+/* Bounded: who waits may be whom libcuda waits for. */
+static void await_thread(struct gp__touch *t)
+{
+	uint64_t until = gp__clock_ns() + PATIENCE_NS;
+
+	while (t->busy && gp__clock_ns() < until)
+		gp__cond_wait(&t->done, &t->lock, until);
+}
+
+void gp__touch_at(struct gp__touch *t, uint64_t at)
+{
+	void *context = NULL;
+
+	pthread_mutex_lock(&t->lock);
+	if (!at) {
+		t->at = 0;
+		gp__cond_signal(&t->changed);
+		await_thread(t);
+	} else if (at >= gp__clock_ns() + GP__TOUCH_NOTICE_NS && is_ready(t) &&
+		   !t->cuda.context(&context) && context) {
+		t->at = at;
+		t->context = context;
+		gp__cond_signal(&t->changed);
+	}
+	pthread_mutex_unlock(&t->lock);
+}
+
+uint64_t gp__touch_count(struct gp__touch *t)
+{
+	uint64_t count;
+
+	pthread_mutex_lock(&t->lock);
+	count = t->count;
+	pthread_mutex_unlock(&t->lock);
+	return count;
+}
+
+int gp__touch_create(gp__touch_find_fn find, struct gp__touch **touch)
+{
+	struct gp__touch *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -ENOMEM;
+	t->find = find ? find : find_in_libcuda;
+	pthread_mutex_init(&t->lock, NULL);
+	*touch = t;
+	return 0;
+}
+
+void gp__touch_forget(struct gp__touch *t)
+{
+	const gp__touch_find_fn find = t->find;
+
+	*t = (struct gp__touch){ .find = find };
+	pthread_mutex_init(&t->lock, NULL);
+}
+
+void gp__touch_destroy(struct gp__touch *t)
+{
+	if (!t)
+		return;
+	pthread_mutex_lock(&t->lock);
+	t->ends = true;
+	gp__cond_signal(&t->changed);
+	pthread_mutex_unlock(&t->lock);
+	if (t->started)
+		pthread_join(t->thread, NULL);
+	pthread_mutex_destroy(&t->lock);
+	free(t);
+}
