@@ -130,8 +130,7 @@ static struct place *make_place(struct gp__touch *t, void *context, unsigned lon
 			t->place[i--] = t->place[--t->nr_places];
 	}
 	if (t->nr_places == PLACES || t->cuda.stream(&p.stream, STREAM_NON_BLOCKING) ||
-	    t->cuda.load(&module, image) ||
-	    t->cuda.function(&p.function, module, "gpreempt_touch"))
+	    t->cuda.load(&module, image) || t->cuda.function(&p.function, module, "gpreempt_touch"))
 		return NULL;
 	t->place[t->nr_places] = p;
 	return &t->place[t->nr_places++];
@@ -163,27 +162,41 @@ static void leave(struct gp__touch *t)
 	gp__cond_broadcast(&t->done);
 }
 
+/* Until then, unless something else is wanted. False: something is. */
+static bool wait_until(struct gp__touch *t, uint64_t when, uint64_t at)
+{
+	while (t->at == at && !t->ends && gp__clock_ns() < when)
+		gp__cond_wait(&t->changed, &t->lock, when);
+	return t->at == at && !t->ends;
+}
+
+/*
+ * More than once: others may not be off the GPU at the first time, and take it back. Where the
+ * context is loaded already, it costs a few microseconds.
+ */
 static void touch(struct gp__touch *t)
 {
+	uint64_t at = t->at, next = at - GP__TOUCH_AHEAD_NS;
 	void *context = t->context;
 	const struct place *place;
-	uint64_t at = t->at;
-	int err;
+	bool done = false;
+	int err = 0;
 
 	enter(t);
 	place = get_place(t, context);
 	leave(t);
-	while (place && t->at == at && !t->ends && gp__clock_ns() + GP__TOUCH_AHEAD_NS < at)
-		gp__cond_wait(&t->changed, &t->lock, at - GP__TOUCH_AHEAD_NS);
-	if (t->at != at || t->ends)
-		return;
-	t->at = 0;
-	if (!place || gp__clock_ns() >= at)
-		return;
-	enter(t);
-	err = t->cuda.launch(place->function, 1, 1, 1, 1, 1, 1, 0, place->stream, NULL, NULL);
-	leave(t);
-	t->count += !err;
+	for (; place && !err && next < at && wait_until(t, next, at); next += GP__TOUCH_EVERY_NS) {
+		if (gp__clock_ns() >= at)
+			break;
+		enter(t);
+		err = t->cuda.launch(place->function, 1, 1, 1, 1, 1, 1, 0, place->stream, NULL,
+				     NULL);
+		leave(t);
+		done |= !err;
+	}
+	t->count += done;
+	if (t->at == at)
+		t->at = 0;
 }
 
 static void *run(void *arg)
@@ -192,7 +205,7 @@ static void *run(void *arg)
 	int mode = CAPTURE_RELAXED;
 
 	pthread_setname_np(pthread_self(), "gp-touch");
-	prctl(PR_SET_TIMERSLACK, 1000ul); /* in ns: usual is a quarter of the whole time */
+	prctl(PR_SET_TIMERSLACK, 1000ul); /* ns; usual is half of a step */
 	/* Otherwise what is made here would spoil a graph that another thread captures. */
 	t->cuda.exchange_capture_mode(&mode);
 	pthread_mutex_lock(&t->lock);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Has the GPU load a program's CUDA context just before work that was announced comes: with a kernel
- * that does nothing, launched by a thread of our own in the context that announced. Otherwise the
- * work waits for that, though nobody else is on the GPU any more.
+ * Has the GPU load a program's CUDA context just before work that was announced comes: with a
+ * kernel that does nothing, launched by a thread of our own in the context that announced.
+ * Otherwise the work waits for that, though nobody else is on the GPU any more.
  *
  * It is done on a stream of its own which waits for nobody, and a graph that is being captured does
  * not notice.
@@ -14,9 +14,12 @@
 
 struct gp__touch;
 
-/* So long before the work comes, when others are off the GPU; with less notice than the other one,
- * they are not, and nothing is done. */
-#define GP__TOUCH_AHEAD_NS 200000u
+/*
+ * So long before the work comes, and every so often until then: others are off the GPU by then, or
+ * soon. With less notice than the last one they are not, and nothing is done.
+ */
+#define GP__TOUCH_AHEAD_NS 300000u
+#define GP__TOUCH_EVERY_NS 100000u
 #define GP__TOUCH_NOTICE_NS 500000u
 
 /* Looks a function of CUDA's driver API up. */
@@ -29,12 +32,12 @@ void gp__touch_destroy(struct gp__touch *touch);
 void gp__touch_forget(struct gp__touch *touch);
 
 /*
- * Work comes at that time, CLOCK_MONOTONIC, in the context of the calling thread. 0: it has come, or
- * does not: from the return on the context is not used any more, and may be destroyed.
+ * Work comes at that time, CLOCK_MONOTONIC, in the context of the calling thread. 0: it has come,
+ * or does not: from the return on the context is not used any more, and may be destroyed.
  */
 void gp__touch_at(struct gp__touch *touch, uint64_t at);
 
-/* How often it was done. */
+/* For how many announcements it was done. */
 uint64_t gp__touch_count(struct gp__touch *touch);
 
 #endif

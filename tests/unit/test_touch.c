@@ -159,22 +159,22 @@ static void it_is_done_just_before(void **state)
 
 	assert_true(cuda.launched_at >= at - GP__TOUCH_AHEAD_NS);
 	assert_int_equal(cuda.capture_mode, 2);
-	/* Once. */
-	sleep_ns(5 * MS);
-	assert_int_equal(cuda.nr_launches, 1);
+	assert_in_range(cuda.nr_launches, 1, GP__TOUCH_AHEAD_NS / GP__TOUCH_EVERY_NS);
 }
 
 static void what_is_called_off_is_not_done(void **state)
 {
 	struct gp__touch *touch = *state;
+	int before;
 
 	touch_once(touch, 1);
+	before = cuda.nr_launches;
 	gp__touch_at(touch, gp__clock_ns() + 3600000ull * MS);
 	gp__touch_at(touch, 0);
 	gp__touch_at(touch, gp__clock_ns() + 20 * MS);
 	gp__touch_at(touch, 0);
 	sleep_ns(30 * MS);
-	assert_int_equal(cuda.nr_launches, 1);
+	assert_int_equal(cuda.nr_launches, before);
 }
 
 static void on_short_notice_nothing_is_done(void **state)
@@ -239,9 +239,9 @@ static void a_context_that_has_gone_is_let_be(void **state)
 	cuda.is_gone = true;
 	gp__touch_at(touch, gp__clock_ns() + 5 * MS);
 	sleep_ns(10 * MS);
+	assert_int_equal(gp__touch_count(touch), 1);
 	cuda.is_gone = false;
 	touch_once(touch, 2);
-	assert_int_equal(cuda.nr_launches, 2);
 }
 
 static void without_a_context_nothing_is_done(void **state)
