@@ -345,7 +345,9 @@ GP_API int gp_queue_hint(struct gp_queue *queue, enum gp_hint hint, int64_t valu
  * in a program that `gpreempt run` started; it need not use this library's queues.
  * It is one system call and waits for nobody. -ENOTCONN: the program is not joined,
  * or there is no daemon; -ENODEV: it has nothing on a GPU yet. Neither needs any
- * handling: the work is as urgent as ever, and only begins later.
+ * handling: the work is as urgent as ever, and only begins later. On NVIDIA GPUs the
+ * calling thread's CUDA context, which is to live until gp_hint_over(), is loaded
+ * just before that time.
  */
 GP_API int gp_hint_arriving(struct gp_queue *queue, uint64_t when_ns);
 /* What was announced is done, or will not come. Returns as gp_hint_arriving(). */
