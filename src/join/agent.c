@@ -328,6 +328,7 @@ static void *run(void *data)
 {
 	struct gp__agent *a = data;
 
+	pthread_setname_np(pthread_self(), "gp-agent");
 	gp__prefer_latency();
 	while (!is_over(a)) {
 		u64 now = gp__clock_ns(), until = GP__NEVER;

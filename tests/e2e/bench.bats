@@ -238,6 +238,7 @@ for name, r in rows.items():
     assert (r["kernel_us"] is None) == (name in wakes), r
     assert (r["added_percent"] is None) == (name in wakes + ["not joined"]), r
 assert d["joined"]["pairs"] == 2 and d["joined"]["percent_lo"] is None, d
-assert isinstance(d["seen_over_futex_us"], float), d
+assert 0 <= d["joined"]["threads_percent"] < 100, d
+assert d["seen_over_futex"]["runs"] == 2 and isinstance(d["seen_over_futex"]["us"], float), d
 END
 }

@@ -7,21 +7,27 @@
  *        hsa_launches seen TIMES	how long after a doorbell gpreemptd has acted upon it
  *        hsa_launches rest		is on the GPU, and does nothing
  */
+#include <glob.h>
+#include <inttypes.h>
+#include <linux/futex.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/latency.h"
 #include "bench/cast.h"
-#include "bench/tennis.h"
 #include "hsa_lab.h"
 
 enum {
 	PACKETS = 1024,
-	BATCH = 200,
+	BATCH = 1000,
 	CELLS = 64,
 	SAMPLES_MAX = 100000,
 	PATIENCE_S = 30,
@@ -90,16 +96,54 @@ static void run_batch(struct bench *b, hsa_queue_t *queue, uint64_t *all, uint64
 	lab_must(hsa_signal_destroy(done));
 }
 
+static bool scan(const char *folder, const char *file, const char *format, void *to)
+{
+	char path[128];
+	bool found;
+	FILE *in;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, file);
+	in = fopen(path, "re");
+	found = in && fscanf(in, format, to) == 1;
+	if (in)
+		fclose(in);
+	return found;
+}
+
+/* CPU time of gpreempt's threads in this program so far. */
+static uint64_t ours_ns(void)
+{
+	glob_t threads = { 0 };
+	uint64_t sum = 0;
+
+	glob("/proc/self/task/*", 0, NULL, &threads);
+	for (size_t i = 0; i < threads.gl_pathc; i++) {
+		uint64_t ns = 0;
+		char name[16];
+
+		if (scan(threads.gl_pathv[i], "comm", "%15s", name) && !strncmp(name, "gp-", 3) &&
+		    scan(threads.gl_pathv[i], "schedstat", "%" SCNu64, &ns))
+			sum += ns;
+	}
+	globfree(&threads);
+	return sum;
+}
+
 static void measure_cost(struct bench *b, int batches)
 {
 	static uint64_t all[SAMPLES_MAX], launching[SAMPLES_MAX];
 	hsa_queue_t *queue = lab_queue(&b->lab, PACKETS);
+	uint64_t from, ours;
 
 	run_batch(b, queue, &all[0], &launching[0]); /* for once everything is made */
+	from = gp__clock_ns();
+	ours = ours_ns();
 	for (int i = 0; i < batches; i++)
 		run_batch(b, queue, &all[i], &launching[i]);
-	printf("{\"kernel_ns\": %.1f, \"launch_ns\": %.1f}\n", at(all, batches, 0.5) / BATCH,
-	       at(launching, batches, 0.5) / BATCH);
+	ours = ours_ns() - ours;
+	printf("{\"kernel_ns\": %.1f, \"launch_ns\": %.1f, \"threads_percent\": %.4f}\n",
+	       at(all, batches, 0.5) / BATCH, at(launching, batches, 0.5) / BATCH,
+	       100.0 * (double)ours / (double)(gp__clock_ns() - from));
 	lab_must(hsa_queue_destroy(queue));
 }
 
@@ -205,35 +249,69 @@ static void ring_once(struct march *m, hsa_queue_t *urgent, uint64_t *telling, u
 	*seeing = order - told;
 }
 
-static uint64_t wake_once(struct table_tennis *tennis)
-{
-	uint64_t from = gp__clock_ns();
+/* A process that sleeps until it is woken, as the daemon does, and notes when it was. */
+struct sleeper {
+	pid_t pid;
+	_Atomic uint32_t calls;
+	_Atomic uint64_t woken_ns;
+};
 
-	lab_check(!tennis_round_trip(tennis, 1), "no futex");
-	return (gp__clock_ns() - from) / 2;
+static _Noreturn void sleep_and_note(struct sleeper *s)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	gp__prefer_latency();
+	for (uint32_t seen = 0;; seen++) {
+		while (atomic_load(&s->calls) == seen)
+			syscall(SYS_futex, &s->calls, FUTEX_WAIT, seen, NULL, NULL, 0);
+		atomic_store(&s->woken_ns, gp__clock_ns());
+	}
+}
+
+static struct sleeper *start_sleeper(void)
+{
+	struct sleeper *s =
+		mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t pid;
+
+	lab_check(s != MAP_FAILED, "no memory for a process that sleeps");
+	pid = fork();
+	lab_check(pid >= 0, "no process can be made");
+	if (!pid)
+		sleep_and_note(s);
+	s->pid = pid;
+	return s;
+}
+
+/* As a doorbell is rung: who wakes goes on, and looks for what came of it later. */
+static uint64_t wake_once(struct sleeper *s)
+{
+	uint64_t from = gp__clock_ns(), woken;
+
+	atomic_fetch_add(&s->calls, 1);
+	syscall(SYS_futex, &s->calls, FUTEX_WAKE, 1, NULL, NULL, 0);
+	while ((woken = atomic_load(&s->woken_ns)) < from)
+		usleep(100);
+	return woken - from;
 }
 
 /* A queue that others give way to and one with work that does not end, which is stopped for it. */
-static void measure_seen(struct bench *b, int times)
+static void measure_seen(struct bench *b, struct sleeper *sleeper, int times)
 {
 	static uint64_t told[SAMPLES_MAX], seen[SAMPLES_MAX], woken[SAMPLES_MAX];
 	hsa_queue_t *urgent = lab_queue(&b->lab, PACKETS), *patient = lab_queue(&b->lab, PACKETS);
 	struct march work = make_march(b), urgent_work = make_march(b);
 	hsa_signal_t done = lab_signal(1);
-	struct table_tennis tennis;
-
-	lab_check(!tennis_start(&tennis, true), "no thread can be made");
 	lab_must(hsa_amd_queue_set_priority(urgent, HSA_AMD_QUEUE_PRIORITY_HIGH));
 	start_march(&work, patient, done);
 	await_daemon();
 	ring_once(&urgent_work, urgent, &told[0], &seen[0]);
 	for (int i = 0; i < times; i++) {
 		usleep(1000); /* long enough for all to sleep */
-		woken[i] = wake_once(&tennis);
+		woken[i] = wake_once(sleeper);
+		usleep(1000);
 		ring_once(&urgent_work, urgent, &told[i], &seen[i]);
 	}
 	end_march(&work, done);
-	tennis_end(&tennis);
 	printf("{\"told_p50_ns\": %.0f, \"told_p99_ns\": %.0f, \"seen_p50_ns\": %.0f, "
 	       "\"seen_p99_ns\": %.0f, \"futex_p50_ns\": %.0f, \"futex_p99_ns\": %.0f}\n",
 	       at(told, times, 0.5), at(told, times, 0.99), at(seen, times, 0.5),
@@ -245,16 +323,20 @@ static void measure_seen(struct bench *b, int times)
 int main(int argc, char **argv)
 {
 	int times = argc > 2 ? atoi(argv[2]) : 0;
+	struct sleeper *sleeper = NULL;
 	static struct bench b;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* none of them outlives the benchmark */
 	lab_check(argc > 1 && times >= 0 && times <= SAMPLES_MAX,
 		  "usage: hsa_launches cost BATCHES | seen TIMES | rest");
+	/* Before there are threads and a GPU. */
+	if (!strcmp(argv[1], "seen"))
+		sleeper = start_sleeper();
 	open_bench(&b);
 	if (!strcmp(argv[1], "cost") && times) {
 		measure_cost(&b, times);
 	} else if (!strcmp(argv[1], "seen") && times) {
-		measure_seen(&b, times);
+		measure_seen(&b, sleeper, times);
 	} else {
 		lab_queue(&b.lab, PACKETS);
 		puts("ready");
@@ -262,5 +344,7 @@ int main(int argc, char **argv)
 		pause();
 	}
 	lab_close(&b.lab);
+	if (sleeper)
+		kill(sleeper->pid, SIGKILL);
 	return 0;
 }
