@@ -210,6 +210,38 @@ groups_of() {
 	false
 }
 
+# In parts of the time that a kernel takes.
+sleep_part() {
+	sleep "$(awk "BEGIN { print $kernel_ms * $1 / 1000 }")"
+}
+
+@test "level 2: what runs of an idempotent program is dropped in its middle, and runs again" {
+	start_daemon
+	start_neighbour
+	out=$BATS_TEST_TMPDIR/out
+	begin=$(date +%s%N)
+	succeed "$OPENCL_PROGRAMS/cl_long" 2 80000000
+	kernel_ms=$((($(date +%s%N) - begin) / 2000000))
+	"$GPREEMPT" run -c offline -t patient --idempotent -- timeout 200 \
+		"$OPENCL_PROGRAMS/cl_long" 4 80000000 >"$out" 2>&1 3>&- &
+	patient=$!
+	ends "$patient"
+	wait_for "2 of 2, drops" "$GPREEMPT" ps --queues
+	for i in 0 1; do
+		wait_for "launch $i" cat "$out"
+		# The next has hardly begun, and has a single work-group, which would end by itself.
+		"$GPREEMPT" suspend tag:patient
+		wait_for '"state": "excluded"' "$GPREEMPT" ps --json
+		sleep_part 0.4
+		before=$(wc -l <"$out")
+		sleep_part 1.5
+		[ "$(wc -l <"$out")" -eq "$before" ]
+		"$GPREEMPT" resume tag:patient
+	done
+	wait "$patient" || { cat "$out"; false; }
+	[ "$(tail -n 1 "$out")" = "launch 3" ]
+}
+
 @test "level 2: what has no guard is shown with the reason, and runs all the same" {
 	start_daemon
 	start_neighbour

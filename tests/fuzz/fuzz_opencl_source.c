@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		*source++ = '\0';
 	else
 		source = text + size;
-	if (!gp__cl_guard_source(source, (size_t)(text + size - source), text, &g)) {
+	if (!gp__cl_guard_source(source, (size_t)(text + size - source), text, size & 1, &g)) {
 		bool guarded = false;
 
 		for (size_t i = 0; i < g.nr_kernels; i++)

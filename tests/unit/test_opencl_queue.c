@@ -689,7 +689,7 @@ struct gp__cl_copy *gp__cl_copy_take(cl_kernel kernel, cl_device_id device, enum
 		if (k->is_out)
 			continue;
 		memset(k, 0, sizeof(*k));
-		k->copy = (struct gp__cl_copy){ k, 3 };
+		k->copy = (struct gp__cl_copy){ .cl = k, .nr_args = 3 };
 		k->is_out = true;
 		return &k->copy;
 	}

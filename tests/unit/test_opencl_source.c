@@ -16,7 +16,7 @@ static enum gp__wire_why why_with(const char *text, const char *options)
 	struct gp__cl_guarded g;
 	enum gp__wire_why why;
 
-	assert_int_equal(gp__cl_guard_source(text, strlen(text), options, &g), 0);
+	assert_int_equal(gp__cl_guard_source(text, strlen(text), options, false, &g), 0);
 	why = gp__cl_guarded_why(&g, "k");
 	/* Nothing is made where nothing is guarded. */
 	if (why && g.nr_kernels < 2)
@@ -38,7 +38,7 @@ static void assert_only_added(const char *text, const char *head, const char *be
 	struct gp__cl_guarded g;
 	const char *at;
 
-	assert_int_equal(gp__cl_guard_source(text, strlen(text), "", &g), 0);
+	assert_int_equal(gp__cl_guard_source(text, strlen(text), "", false, &g), 0);
 	assert_non_null(g.text);
 	assert_int_equal(strlen(g.text), g.size);
 	at = strstr(g.text, head);
@@ -183,11 +183,60 @@ static void each_kernel_is_judged_by_itself(void **state)
 	struct gp__cl_guarded g;
 
 	(void)state;
-	assert_int_equal(gp__cl_guard_source(text, strlen(text), "", &g), 0);
+	assert_int_equal(gp__cl_guard_source(text, strlen(text), "", false, &g), 0);
 	assert_int_equal(gp__cl_guarded_why(&g, "k"), GP__WIRE_GUARDED);
 	assert_int_equal(gp__cl_guarded_why(&g, "w"), GP__WIRE_WAITS);
 	assert_int_equal(gp__cl_guarded_why(&g, "none"), GP__WIRE_UNSEEN);
 	assert_non_null(strstr(g.text, "void w(global int *p) { while (atomic_load(p)) ; }"));
+	gp__cl_guarded_free(&g);
+}
+
+/* How often an idempotent program's kernels look whether they are held, beside their beginnings. */
+static int drops_in(const char *text, const char *kernel)
+{
+	struct gp__cl_guarded g;
+	int n = 0;
+
+	assert_int_equal(gp__cl_guard_source(text, strlen(text), "", true, &g), 0);
+	for (const char *at = g.text; at && (at = strstr(at, "{ if (!gp__ends && *gp__held)"));
+	     at++)
+		n++;
+	assert_int_equal(strlen(g.text), g.size);
+	assert_int_equal(gp__cl_guarded_drops(&g, kernel), n > 0);
+	gp__cl_guarded_free(&g);
+	return n;
+}
+
+#define LOOPS_IN(body) "kernel void k(global int *p) { " body " }"
+
+static void loops_of_idempotent_kernels_are_left(void **state)
+{
+	struct gp__cl_guarded g;
+
+	(void)state;
+	assert_int_equal(drops_in(LOOPS_IN("for (int i = 0; i < 9; i++) { p[i] = 1; }"), "k"), 1);
+	assert_int_equal(drops_in(LOOPS_IN("while (*p) { do { --*p; } while (f(*p)); }"), "k"), 2);
+	assert_int_equal(drops_in(LOOPS_IN("for (;;) { if (*p) { break; } for (;;) { } }"), "k"),
+			 2);
+	/* As it is without braces, and elsewhere. */
+	assert_int_equal(
+		drops_in(LOOPS_IN("for (;;) { for (;;) ++*p; }") "void f() { for (;;) { } }", "k"),
+		1);
+	assert_int_equal(drops_in(K, "k"), 0);
+	/* Where items wait for one another none may leave, and in others' programs none does. */
+	assert_int_equal(drops_in(LOOPS_IN("for (;;) { barrier(0); }"), "k"), 0);
+	assert_int_equal(
+		drops_in(LOOPS_IN("for (;;) { f(); }") "void f() { work_group_reduce_add(1); }",
+			 "k"),
+		0);
+	assert_int_equal(
+		drops_in("#define SYNC sub_group_barrier(1)\n" LOOPS_IN("for (;;) { SYNC; }"), "k"),
+		0);
+	assert_int_equal(gp__cl_guard_source(LOOPS_IN("for (;;) { }"),
+					     strlen(LOOPS_IN("for (;;) { }")), "", false, &g),
+			 0);
+	assert_non_null(strstr(g.text, "for (;;) { }"));
+	assert_false(gp__cl_guarded_drops(&g, "k"));
 	gp__cl_guarded_free(&g);
 }
 
@@ -200,6 +249,7 @@ int main(void)
 		cmocka_unit_test(kernels_with_memory_of_their_own_are_not),
 		cmocka_unit_test(what_cannot_be_told_is_not),
 		cmocka_unit_test(each_kernel_is_judged_by_itself),
+		cmocka_unit_test(loops_of_idempotent_kernels_are_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

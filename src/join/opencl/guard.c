@@ -273,8 +273,8 @@ struct gp__cl_launch *gp__cl_guard_prepare(struct gp__cl_queue *q, cl_kernel ker
 	nr_groups = copy_range(l, range) ? count_groups(l) : 0;
 	if (nr_groups > GROUPS_MAX)
 		*why = GP__WIRE_TOO_LARGE;
-	/* A single one cannot be cut. */
-	if (nr_groups > 1 && nr_groups <= GROUPS_MAX && equip(l, nr_groups))
+	/* A single one cannot be cut, only dropped. */
+	if (nr_groups > !copy->drops && nr_groups <= GROUPS_MAX && equip(l, nr_groups))
 		return l;
 	drop(l);
 	return NULL;

@@ -188,6 +188,14 @@ static cl_program build(cl_program program, cl_device_id device, const char *tex
 	return NULL;
 }
 
+static void guard_and_build(struct program *p, const char *text, const char *options,
+			    bool idempotent)
+{
+	gp__cl_guarded_free(&p->text);
+	if (!gp__cl_guard_source(text, strlen(text), options, idempotent, &p->text) && p->text.text)
+		p->guarded = build(p->cl, p->device, p->text.text, options);
+}
+
 /* Under the program's lock. */
 static void make_guarded(struct program *p, cl_device_id device)
 {
@@ -198,16 +206,18 @@ static void make_guarded(struct program *p, cl_device_id device)
 	p->why = GP__WIRE_FAILS;
 	if (!text)
 		p->why = GP__WIRE_NO_SOURCE;
-	else if (options && !gp__cl_guard_source(text, strlen(text), options, &p->text) &&
-		 p->text.text)
-		p->guarded = build(p->cl, device, p->text.text, options);
+	else if (options)
+		guard_and_build(p, text, options, gp__cl_is_idempotent());
+	/* A guard between work-groups is less that a compiler might not like. */
+	if (text && options && p->text.text && !p->guarded && gp__cl_is_idempotent())
+		guard_and_build(p, text, options, false);
 	free(text);
 	free(options);
 }
 
 /* A kernel of the guarded program; NULL: *@why. */
 static cl_kernel make_kernel(struct program *p, const char *name, cl_device_id device,
-			     enum gp__wire_why *why)
+			     enum gp__wire_why *why, bool *drops)
 {
 	cl_kernel kernel = NULL;
 	cl_int err;
@@ -221,6 +231,7 @@ static cl_kernel make_kernel(struct program *p, const char *name, cl_device_id d
 	if (!*why) {
 		kernel = next()->clCreateKernel(p->guarded, name, &err);
 		*why = err == CL_SUCCESS ? GP__WIRE_GUARDED : GP__WIRE_FAILS;
+		*drops = gp__cl_guarded_drops(&p->text, name);
 	}
 	pthread_mutex_unlock(&p->lock);
 	return *why ? NULL : kernel;
@@ -453,10 +464,11 @@ static bool read_objects(struct kernel *k, cl_kernel guarded)
 static struct copy *make_copy(struct kernel *k, cl_device_id device)
 {
 	struct copy *c = calloc(1, sizeof(*c));
-	cl_kernel guarded = c ? make_kernel(k->program, k->name, device, &k->why) : NULL;
+	bool drops = false;
+	cl_kernel guarded = c ? make_kernel(k->program, k->name, device, &k->why, &drops) : NULL;
 
 	if (guarded) {
-		*c = (struct copy){ .is = { guarded, k->nr_args }, .kernel = k };
+		*c = (struct copy){ .is = { guarded, k->nr_args, drops }, .kernel = k };
 		gp__list_init(&c->link);
 		c->versions = calloc(k->nr_args + EXEC_INFOS, sizeof(*c->versions));
 		c->kept = calloc(k->nr_args + 1u, sizeof(*c->kept));

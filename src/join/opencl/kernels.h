@@ -18,6 +18,7 @@
 struct gp__cl_copy {
 	cl_kernel cl;
 	cl_uint nr_args;
+	bool drops; /* what a work-group has begun */
 };
 
 /* NULL: it is to be launched as it is, by *@why, or GP__WIRE_GUARDED: let the driver say. */

@@ -75,6 +75,11 @@ bool gp__cl_is_joined(void)
 	return layer.joined;
 }
 
+bool gp__cl_is_idempotent(void)
+{
+	return layer.wish.idempotent;
+}
+
 struct gp__cl_queue *gp__cl_find(cl_command_queue queue)
 {
 	struct entry *e;
@@ -302,6 +307,8 @@ static void add(cl_command_queue queue)
 	memcpy(q.tag, layer.wish.tag, sizeof(q.tag));
 	gp__agent_add(layer.agent, &q);
 	gp__agent_sees(layer.agent, q.id, GP__WIRE_SEES_LAUNCH);
+	if (q.level == 2 && layer.wish.idempotent)
+		gp__agent_note(layer.agent, q.id, GP__WIRE_NOTE_DROPS);
 }
 
 /* Whoever has the last reference gives it back; what is enqueued still ends. */

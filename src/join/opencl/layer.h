@@ -9,6 +9,8 @@
 const cl_icd_dispatch *gp__cl_next(void);
 /* False in a child of the program's. */
 bool gp__cl_is_joined(void);
+/* Its kernels may be cut short anywhere, and run again. */
+bool gp__cl_is_idempotent(void);
 /* NULL: it is not scheduled here. */
 struct gp__cl_queue *gp__cl_find(cl_command_queue queue);
 

@@ -11,16 +11,24 @@
 
 /* In one line, so that the program's own lines keep their numbers. */
 #define PARAMETERS "__global volatile const uint *gp__held, __global volatile uint *gp__block"
-#define GUARD                                                                               \
-	" __local uint gp__ends;"                                                           \
-	" if (get_local_id(0) == 0 && get_local_id(1) == 0 && get_local_id(2) == 0) {"      \
+#define LEFT                                                                                \
 	" __global volatile uchar *gp__left = (__global volatile uchar *)(gp__block + 2) +" \
 	" get_group_id(0) + get_num_groups(0) *"                                            \
-	" (get_group_id(1) + get_num_groups(1) * get_group_id(2));"                         \
-	" if (gp__block[1] && !*gp__left) gp__ends = 1;"                                    \
-	" else if (*gp__held) { *gp__left = 1; gp__block[0] = 1; gp__ends = 1; }"           \
-	" else { if (gp__block[1]) *gp__left = 0; gp__ends = 0; }"                          \
+	" (get_group_id(1) + get_num_groups(1) * get_group_id(2));"
+#define IF_FIRST " if (get_local_id(0) == 0 && get_local_id(1) == 0 && get_local_id(2) == 0) {"
+#define GUARD                                                                                    \
+	" __local uint gp__ends;" IF_FIRST LEFT " if (gp__block[1] && !*gp__left) gp__ends = 1;" \
+	" else if (*gp__held) { *gp__left = 1; gp__block[0] = 1; gp__ends = 1; }"                \
+	" else { if (gp__block[1]) *gp__left = 0; gp__ends = 0; }"                               \
 	" } barrier(CLK_LOCAL_MEM_FENCE); if (gp__ends) return;"
+/* What was dropped once is not dropped again (2). */
+#define DROPPING_GUARD                                                                           \
+	" __local uint gp__ends;" LEFT IF_FIRST " if (gp__block[1] && !*gp__left) gp__ends = 1;" \
+	" else if (*gp__held) { if (!*gp__left) *gp__left = 1; gp__block[0] = 1;"                \
+	" gp__ends = 1; }"                                                                       \
+	" else { gp__ends = *gp__left == 2 ? 2 : 0; if (gp__block[1]) *gp__left = 0; }"          \
+	" } barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE); if (gp__ends == 1) return;"
+#define DROP " if (!gp__ends && *gp__held) { *gp__left = 2; gp__block[0] = 1; return; }"
 
 /* What a piece of text has in it. */
 enum trait {
@@ -30,6 +38,7 @@ enum trait {
 	ENQUEUES = 1 << 3,
 	PASTES = 1 << 4, /* names that are nowhere in the text */
 	IS_GLOBAL = 1 << 5,
+	SYNCS = 1 << 6, /* items that wait for one another */
 };
 
 static const struct {
@@ -58,19 +67,37 @@ static const struct {
 	{ "enqueue_marker", ENQUEUES },
 	{ "get_default_queue", ENQUEUES },
 	{ "queue_t", ENQUEUES },
+	{ "barrier", SYNCS },
+	{ "wait_group_events", SYNCS },
 	{ "global", IS_GLOBAL },
 	{ "__global", IS_GLOBAL },
 };
 
 /* Whoever makes macros of these changes the guard, or hides a kernel. */
 static const char *const reserved[] = {
-	"kernel",	  "__kernel",	  "global",
-	"__global",	  "local",	  "__local",
-	"volatile",	  "const",	  "void",
-	"uint",		  "uchar",	  "if",
-	"else",		  "return",	  "barrier",
-	"get_local_id",	  "get_group_id", "CLK_LOCAL_MEM_FENCE",
+	"kernel",
+	"__kernel",
+	"global",
+	"__global",
+	"local",
+	"__local",
+	"volatile",
+	"const",
+	"void",
+	"uint",
+	"uchar",
+	"if",
+	"else",
+	"return",
+	"barrier",
+	"get_local_id",
+	"get_group_id",
+	"CLK_LOCAL_MEM_FENCE",
 	"get_num_groups",
+	"for",
+	"while",
+	"do",
+	"CLK_GLOBAL_MEM_FENCE",
 };
 
 static const char *const known_attributes[] = {
@@ -104,6 +131,7 @@ struct definition {
 struct kernel {
 	const struct gp__token *name, *open, *close, *body; /* parentheses, and the brace */
 	enum gp__wire_why why;
+	bool drops;
 };
 
 struct source {
@@ -114,7 +142,7 @@ struct source {
 	size_t nr_kernels;
 	uint32_t traits; /* of everything */
 	enum gp__wire_why why; /* no kernel is guarded */
-	bool no_memory;
+	bool idempotent, no_memory;
 };
 
 /*
@@ -161,11 +189,25 @@ static bool is_attribute(const struct gp__token *t)
  * What is in a range
  */
 
+/* What is before the parentheses that end at @t; NULL: nothing. */
+static const struct gp__token *before_parentheses(const struct gp__token *t,
+						  const struct gp__token *from)
+{
+	size_t depth = 0;
+
+	for (; t > from; t--) {
+		if (gp__token_is_mark(t, ')'))
+			depth++;
+		else if (gp__token_is_mark(t, '(') && !--depth)
+			return t - 1;
+	}
+	return NULL;
+}
+
 /* Whether what begins at @t is a statement, behind which nobody can look at a value. */
 static bool begins_statement(const struct gp__token *t, const struct gp__token *from)
 {
 	static const char *const before[] = { "if", "while", "for" };
-	size_t depth = 0;
 
 	if (t-- == from)
 		return false;
@@ -174,13 +216,8 @@ static bool begins_statement(const struct gp__token *t, const struct gp__token *
 		return true;
 	if (!gp__token_is_mark(t, ')'))
 		return false;
-	for (; t > from; t--) {
-		if (gp__token_is_mark(t, ')'))
-			depth++;
-		else if (gp__token_is_mark(t, '(') && !--depth)
-			return IS_AMONG(t - 1, before);
-	}
-	return false;
+	t = before_parentheses(t, from);
+	return t && IS_AMONG(t, before);
 }
 
 /* An atomic operation whose result nobody looks at is none that waits. */
@@ -197,6 +234,18 @@ static bool looks_at_atomic(const struct gp__token *t, const struct range *r, bo
 	       !begins_statement(t, r->from);
 }
 
+static bool has_group_function(const struct gp__token *t)
+{
+	static const char *const beginnings[] = { "work_group_", "sub_group_", "async_work_group_",
+						  "intel_sub_group_" };
+
+	for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++) {
+		if (begins_with(t, beginnings[i]))
+			return true;
+	}
+	return false;
+}
+
 static uint32_t traits_of_token(const struct gp__token *t, const struct range *r, bool is_macro)
 {
 	if (t->kind == GP__TOKEN_MARK)
@@ -207,6 +256,8 @@ static uint32_t traits_of_token(const struct gp__token *t, const struct range *r
 		return SEES_OTHERS;
 	if (t->n > 5 && !memcmp(t->at + t->n - 5, "_pipe", 5))
 		return SHARES;
+	if (has_group_function(t))
+		return SYNCS;
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		if (gp__token_is(t, words[i].name))
 			return words[i].traits;
@@ -543,6 +594,7 @@ static void judge(struct source *s, size_t i)
 	struct kernel *k = &s->kernels[i];
 	uint32_t traits = reach_all(s, k, i + 1);
 
+	k->drops = s->idempotent && traits & LOOPS && !(traits & SYNCS);
 	if (k->why)
 		return;
 	if (s->why)
@@ -627,7 +679,41 @@ static void write_kernel(struct writer *w, const struct kernel *k)
 	} else {
 		insert(w, k->close->at, ", " PARAMETERS);
 	}
-	insert(w, k->body->at + 1, GUARD);
+	insert(w, k->body->at + 1, k->drops ? DROPPING_GUARD : GUARD);
+}
+
+/* At the brace of a loop's body. */
+static bool begins_loop(const struct gp__token *brace, const struct gp__token *from)
+{
+	const struct gp__token *before = brace - 1;
+
+	if (gp__token_is(before, "do"))
+		return true;
+	if (gp__token_is_mark(before, ')'))
+		before = before_parentheses(before, from);
+	return before && (gp__token_is(before, "for") || gp__token_is(before, "while"));
+}
+
+static void write_drops(const struct source *s, struct writer *w, const struct kernel *k)
+{
+	const struct gp__token *end = partner_of(k->body, s->code.list + s->code.n);
+
+	for (const struct gp__token *t = k->body + 1; t < end; t++) {
+		if (gp__token_is_mark(t, '{') && begins_loop(t, k->body))
+			insert(w, t->at + 1, DROP);
+	}
+}
+
+/* How much longer the text becomes at most. */
+static size_t room_for_guards(const struct source *s)
+{
+	size_t room = 0;
+
+	for (size_t i = 0; i < s->nr_kernels; i++)
+		room += sizeof(", " PARAMETERS) + sizeof(DROPPING_GUARD);
+	for (size_t i = 0; s->idempotent && i < s->code.n; i++)
+		room += gp__token_is_mark(&s->code.list[i], '{') ? sizeof(DROP) : 0;
+	return room;
 }
 
 static int write_text(const struct source *s, const char *text, size_t size,
@@ -640,12 +726,15 @@ static int write_text(const struct source *s, const char *text, size_t size,
 		nr_guarded += s->kernels[i].why == GP__WIRE_GUARDED;
 	if (!nr_guarded)
 		return 0;
-	w.text = malloc(size + nr_guarded * (sizeof(", " PARAMETERS) + sizeof(GUARD)) + 1);
+	w.text = malloc(size + room_for_guards(s) + 1);
 	if (!w.text)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->nr_kernels; i++) {
-		if (s->kernels[i].why == GP__WIRE_GUARDED)
-			write_kernel(&w, &s->kernels[i]);
+		if (s->kernels[i].why)
+			continue;
+		write_kernel(&w, &s->kernels[i]);
+		if (s->kernels[i].drops)
+			write_drops(s, &w, &s->kernels[i]);
 	}
 	insert(&w, text + size, "");
 	w.text[w.n] = '\0';
@@ -663,6 +752,7 @@ static int list_kernels(const struct source *s, struct gp__cl_guarded *g)
 		const struct kernel *k = &s->kernels[g->nr_kernels];
 
 		g->kernels[g->nr_kernels].why = k->why;
+		g->kernels[g->nr_kernels].drops = !k->why && k->drops;
 		g->kernels[g->nr_kernels].name = strndup(k->name->at, k->name->n);
 		if (!g->kernels[g->nr_kernels].name)
 			return -ENOMEM;
@@ -707,10 +797,10 @@ static int read_source(struct source *s, const char *text, size_t size, const ch
 	return s->no_memory ? -ENOMEM : 0;
 }
 
-int gp__cl_guard_source(const char *text, size_t size, const char *options,
+int gp__cl_guard_source(const char *text, size_t size, const char *options, bool idempotent,
 			struct gp__cl_guarded *g)
 {
-	struct source s = { 0 };
+	struct source s = { .idempotent = idempotent };
 	char *options_text = NULL;
 	int err = read_source(&s, text, size, options, &options_text);
 
@@ -747,4 +837,13 @@ enum gp__wire_why gp__cl_guarded_why(const struct gp__cl_guarded *g, const char 
 			break;
 	}
 	return why;
+}
+
+bool gp__cl_guarded_drops(const struct gp__cl_guarded *g, const char *kernel)
+{
+	for (size_t i = 0; i < g->nr_kernels; i++) {
+		if (!strcmp(g->kernels[i].name, kernel))
+			return g->kernels[i].drops;
+	}
+	return false;
 }
