@@ -11,6 +11,7 @@
 #include "base/table.h"
 #include "base/units.h"
 #include "cli/daemon.h"
+#include "device/kfd/list.h"
 #include "view/words.h"
 
 enum {
@@ -234,13 +235,44 @@ static int print_queues(struct gp__env *env, const json_t *list)
 	return gp__table_print(t);
 }
 
+static int print_kernel_queues(struct gp__env *env, const json_t *list)
+{
+	static const char *const columns[] = { ">PID",	 "<PROGRAM", ">GPU ID", ">QUEUE", ">PRIO",
+					       "<STATE", ">PENDING", ">HELD",	">STOPS", NULL };
+	struct gp__table *t = gp__table_new(env);
+	json_t *queue;
+	size_t i;
+
+	add_columns(t, columns);
+	json_array_foreach (json_object_get(list, "kernel_queues"), i, queue) {
+		gp__table_row(t);
+		int_cell(t, queue, "pid");
+		text_cell(t, queue, "program");
+		int_cell(t, queue, "gpu_id");
+		int_cell(t, queue, "queue");
+		priority_cell(t, queue);
+		text_cell(t, queue, "state");
+		int_cell(t, queue, "pending");
+		ms_cell(t, queue, "held_ms");
+		int_cell(t, queue, "excluded");
+	}
+	return gp__table_print(t);
+}
+
 static int print_text(struct gp__env *env, const struct args *args, const json_t *list)
 {
-	if (!json_array_size(json_object_get(list, "groups"))) {
+	bool any = json_array_size(json_object_get(list, "groups"));
+	bool kernel = json_array_size(json_object_get(list, "kernel_queues"));
+	int err = 0;
+
+	if (any)
+		err = args->queues ? print_queues(env, list) : print_groups(env, list);
+	else if (!kernel)
 		fputs("No program is joined.\n", env->out);
-		return 0;
-	}
-	return args->queues ? print_queues(env, list) : print_groups(env, list);
+	if (err || !kernel)
+		return err;
+	fprintf(env->out, "%sScheduled by the kernel:\n", any ? "\n" : "");
+	return print_kernel_queues(env, list);
 }
 
 static int print_line(struct gp__env *env, const json_t *list)
@@ -249,6 +281,60 @@ static int print_line(struct gp__env *env, const json_t *list)
 	    fputc('\n', env->out) == EOF || fflush(env->out))
 		return -EIO;
 	return 0;
+}
+
+/*
+ * Queues that are the kernel's to schedule (amdgpu.kfd_sched=1), for which there need be no daemon
+ */
+
+static void set_known(json_t *o, const char *key, int64_t value)
+{
+	json_object_set_new(o, key, value < 0 ? json_null() : json_integer(value));
+}
+
+/* NULL: it has gone. */
+static json_t *program_name(pid_t pid)
+{
+	char path[32], name[64] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	f = fopen(path, "re");
+	if (f && fgets(name, sizeof(name), f))
+		name[strcspn(name, "\n")] = '\0';
+	if (f)
+		fclose(f);
+	return *name ? gp__json_text(name) : json_null();
+}
+
+static json_t *kernel_queue(const struct gp__kfd_listed *q)
+{
+	const struct gp__kfd_kernel_state *s = &q->kernel;
+	json_t *o = json_pack("{s:i, s:I, s:I, s:s, s:f, s:I}", "pid", (int)q->pid, "gpu_id",
+			      (json_int_t)q->gpu_id, "queue", (json_int_t)q->queue_id, "state",
+			      s->state, "held_ms", (double)s->preempted_ms, "excluded",
+			      (json_int_t)s->preemptions);
+
+	json_object_set_new(o, "program", program_name(q->pid));
+	set_known(o, "priority", s->priority);
+	set_known(o, "effective", s->effective);
+	set_known(o, "pending", s->pending);
+	return o;
+}
+
+static json_t *kernel_queues(void)
+{
+	json_t *queues = json_array();
+	struct gp__kfd_list list;
+
+	if (gp__kfd_list_plain(&list))
+		return queues;
+	for (size_t i = 0; i < list.nr; i++) {
+		if (*list.queue[i].kernel.state)
+			json_array_append_new(queues, kernel_queue(&list.queue[i]));
+	}
+	gp__kfd_list_free(&list);
+	return queues;
 }
 
 /*
@@ -261,6 +347,8 @@ static json_t *get_list(int fd, struct daemon_problem *why)
 	char buf[128];
 	size_t i;
 
+	if (list)
+		json_object_set_new(list, "kernel_queues", kernel_queues());
 	json_array_foreach (json_object_get(list, "groups"), i, group)
 		json_object_set_new(group, "user_name",
 				    gp__json_text(gp__view_user(buf, sizeof(buf),
@@ -316,6 +404,23 @@ static int once(struct gp__env *env, const struct args *args, int fd, struct dae
 	return err ? GP__EXIT_FAILURE : GP__EXIT_OK;
 }
 
+static int without_daemon(struct gp__env *env, const struct args *args, struct daemon_problem *why)
+{
+	json_t *list = json_pack("{s:i, s:n, s:[], s:o}", "schema", 1, "daemon", "groups",
+				 "kernel_queues", kernel_queues());
+	int err;
+
+	if (args->watch_ns || !json_array_size(json_object_get(list, "kernel_queues"))) {
+		json_decref(list);
+		return daemon_tell(env, why);
+	}
+	if (env->json)
+		return gp__json_print(env, list) ? GP__EXIT_FAILURE : GP__EXIT_OK;
+	err = print_text(env, args, list);
+	json_decref(list);
+	return err ? GP__EXIT_FAILURE : GP__EXIT_OK;
+}
+
 int cmd_ps(struct gp__env *env, int argc, char **argv)
 {
 	struct daemon_problem why;
@@ -326,7 +431,7 @@ int cmd_ps(struct gp__env *env, int argc, char **argv)
 		return status;
 	fd = daemon_connect(&why);
 	if (fd < 0)
-		return daemon_tell(env, &why);
+		return without_daemon(env, &args, &why);
 	status = args.watch_ns ? watch(env, &args, fd, &why) : once(env, &args, fd, &why);
 	close(fd);
 	return status;

@@ -143,6 +143,35 @@ needs_root() {
 	[[ $output == *"Daemon: gpreemptd "*"no program is joined"* ]]
 }
 
+@test "ps: queues that the kernel schedules are shown, with a daemon and without" {
+	unshare -m mount -t tmpfs none /mnt 2>/dev/null || skip "unshare and mount are not permitted"
+	start_daemon
+	for socket in "$GPREEMPT_SOCKET" /nowhere; do
+		# shellcheck disable=SC2016
+		GPREEMPT_SOCKET=$socket run --separate-stderr unshare -m bash -c '
+			mount -t tmpfs none /sys/class
+			queue=/sys/class/kfd/kfd/proc/$$/queues/3
+			mkdir -p "$queue"
+			for f in gpuid:4660 size:4096 type:0 state:excluded logical_priority:2 \
+				effective_priority:9 pending:17 preempted_ms:1234 preemptions:5; do
+				echo "${f#*:}" >"$queue/${f%%:*}"
+			done
+			"$1" ps --json && "$1" ps' bash "$GPREEMPT"
+		[ "$status" -eq 0 ]
+		python3 -c '
+import json, sys
+text = sys.stdin.read()
+document, end = json.JSONDecoder().raw_decode(text)
+(queue,) = document["kernel_queues"]
+assert queue["pid"] > 0 and queue["program"] == "bash", queue
+assert (queue["priority"], queue["effective"], queue["state"]) == (2, 9, "excluded"), queue
+assert (queue["held_ms"], queue["excluded"], queue["pending"]) == (1234, 5, 17), queue
+assert "Scheduled by the kernel:" in text[end:], text
+assert text[end:].split()[-7:] == ["(now", "9)", "excluded", "17", "1.23", "s", "5"], text
+' <<<"$output"
+	done
+}
+
 @test "ps: who is there, and who holds whom" {
 	two
 	preempt

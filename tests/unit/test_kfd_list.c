@@ -229,6 +229,42 @@ static void queues_come_in_the_order_of_processes_and_ids(void **state)
 	gp__kfd_list_free(&list);
 }
 
+static void a_kernel_that_schedules_queues_says_how(void **state)
+{
+	struct tree *t = *state;
+	const struct gp__kfd_kernel_state *s;
+	struct gp__kfd_list list;
+
+	put_queue(t, 10, 0, "64078", "4096", "0");
+	put_queue(t, 10, 1, "64078", "4096", "0");
+	put(t, "kfd/proc/10/queues/0/state", "excluded\n");
+	put(t, "kfd/proc/10/queues/0/logical_priority", "2\n");
+	put(t, "kfd/proc/10/queues/0/effective_priority", "9\n");
+	put(t, "kfd/proc/10/queues/0/pending", "17\n");
+	put(t, "kfd/proc/10/queues/0/preempted_ms", "1234\n");
+	put(t, "kfd/proc/10/queues/0/preemptions", "5\n");
+	/* Which nobody asked for, and which is not known. */
+	put(t, "kfd/proc/10/queues/1/state", "admitted");
+	put(t, "kfd/proc/10/queues/1/logical_priority", "-1\n");
+	put_queue(t, 11, 0, "64078", "4096", "1");
+	list = list_of(t);
+	assert_int_equal(list.nr, 3);
+	s = &list.queue[0].kernel;
+	assert_string_equal(s->state, "excluded");
+	assert_int_equal(s->priority, 2);
+	assert_int_equal(s->effective, 9);
+	assert_int_equal(s->pending, 17);
+	assert_int_equal(s->preempted_ms, 1234);
+	assert_int_equal(s->preemptions, 5);
+	s = &list.queue[1].kernel;
+	assert_string_equal(s->state, "admitted");
+	assert_int_equal(s->priority, -1);
+	assert_int_equal(s->pending, -1);
+	assert_int_equal(s->preemptions, 0);
+	assert_string_equal(list.queue[2].kernel.state, "");
+	gp__kfd_list_free(&list);
+}
+
 /* Each of these has gone while it was looked at, or is what no kernel writes. */
 static void what_is_not_whole_is_left_out(void **state)
 {
@@ -681,6 +717,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		in_a_tree(no_driver_is_told_from_no_queues),
 		in_a_tree(queues_come_in_the_order_of_processes_and_ids),
+		in_a_tree(a_kernel_that_schedules_queues_says_how),
 		in_a_tree(what_is_not_whole_is_left_out),
 		in_a_tree(a_thousand_queues),
 		in_a_tree(programs_say_their_priority_and_tag),

@@ -123,6 +123,40 @@ static int append(struct walk *w, const struct gp__kfd_listed *q)
 	return 0;
 }
 
+/* -1: the kernel does not say, or says so itself. */
+static int64_t number_or_none(int dir, const char *path)
+{
+	uint64_t value;
+
+	return read_number(dir, path, INT64_MAX, &value) ? (int64_t)value : -1;
+}
+
+/* A word; "": there is none. */
+static void read_word(int dir, const char *path, char *word, size_t size)
+{
+	ssize_t n = read_at(dir, path, word, size - 1);
+
+	word[n > 0 ? n : 0] = '\0';
+	word[strspn(word, "abcdefghijklmnopqrstuvwxyz-")] = '\0';
+}
+
+static void read_kernel_state(int dir, struct gp__kfd_kernel_state *s)
+{
+	int64_t preempted, preemptions;
+
+	*s = (struct gp__kfd_kernel_state){ .priority = -1, .effective = -1, .pending = -1 };
+	read_word(dir, "state", s->state, sizeof(s->state));
+	if (!*s->state)
+		return;
+	s->priority = (int)number_or_none(dir, "logical_priority");
+	s->effective = (int)number_or_none(dir, "effective_priority");
+	s->pending = number_or_none(dir, "pending");
+	preempted = number_or_none(dir, "preempted_ms");
+	preemptions = number_or_none(dir, "preemptions");
+	s->preempted_ms = preempted < 0 ? 0 : (uint64_t)preempted;
+	s->preemptions = preemptions < 0 ? 0 : (uint64_t)preemptions;
+}
+
 static int look_at_queue(void *arg, uint32_t id)
 {
 	struct walk *w = arg;
@@ -143,6 +177,7 @@ static int look_at_queue(void *arg, uint32_t id)
 	there = read_number(dir, "gpuid", UINT32_MAX, &gpu_id) &&
 		read_number(dir, "size", UINT64_MAX, &size) &&
 		read_number(dir, "type", UINT32_MAX, &type) && type_of(type, &q.type);
+	read_kernel_state(dir, &q.kernel);
 	close(dir);
 	if (!there)
 		return 0;

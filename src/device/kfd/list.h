@@ -30,6 +30,14 @@ enum gp__kfd_source {
 	GP__KFD_FROM_CALLER, /* what the caller gives where nobody says anything */
 };
 
+/* What a kernel that schedules queues itself says of one (kernel/README.md). */
+struct gp__kfd_kernel_state {
+	char state[16]; /* "": it does not schedule this one */
+	int priority, effective; /* what was asked for, and what ageing made of it; -1: unknown */
+	int64_t pending; /* packets, or dwords; -1: unknown */
+	uint64_t preempted_ms, preemptions;
+};
+
 struct gp__kfd_listed {
 	pid_t pid;
 	uint32_t queue_id, gpu_id;
@@ -42,6 +50,7 @@ struct gp__kfd_listed {
 	/* From debugfs, where it can be read and says which queue is meant. */
 	bool active, active_known; /* whether the hardware has it now */
 	int hw_priority; /* 0..15, -1: unknown */
+	struct gp__kfd_kernel_state kernel;
 };
 
 struct gp__kfd_list {
