@@ -345,5 +345,5 @@ int gp__nvidia_arriving(struct gp__nvidia *nv, uint64_t at)
 
 void gp__nvidia_exit(struct gp__nvidia *nv)
 {
-	gp__touch_at(nv->touch, 0);
+	gp__touch_end(nv->touch);
 }

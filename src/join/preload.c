@@ -393,12 +393,12 @@ static void plan_end(void)
 static int nvidia_arriving(uint64_t when_ns)
 {
 	static pthread_once_t planned = PTHREAD_ONCE_INIT;
+	int err = join.nvidia ? gp__nvidia_arriving(join.nvidia, when_ns) : -ENOTCONN;
 
-	if (!join.nvidia)
-		return -ENOTCONN;
-	/* After libcuda has said what is to be done at the end, so that this is done before. */
-	pthread_once(&planned, plan_end);
-	return gp__nvidia_arriving(join.nvidia, when_ns);
+	/* There is a context: libcuda has said what is to be done at the end, and this is before. */
+	if (!err)
+		pthread_once(&planned, plan_end);
+	return err;
 }
 
 PUBLIC int gp_join_arriving(uint64_t when_ns)

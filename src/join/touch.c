@@ -15,8 +15,9 @@
 #include "base/thread.h"
 
 #define PLACES 8
-/* A thread that is kept in libcuda for longer is not waited for. */
-#define PATIENCE_NS 100000000u
+/* A thread that is kept in libcuda for longer is not waited for: who waits may be whom libcuda
+ * waits for. */
+#define PATIENCE_NS 1000000000u
 
 #define STREAM_NON_BLOCKING 1
 #define CAPTURE_RELAXED 2
@@ -45,7 +46,7 @@ struct cuda {
 /* Contexts are told apart by their numbers: a new one may be where an old one was. */
 struct place {
 	unsigned long long id;
-	void *context, *stream, *function;
+	void *context, *stream, *function; /* stream NULL: it cannot be done there */
 };
 
 struct gp__touch {
@@ -56,29 +57,30 @@ struct gp__touch {
 	bool started, ends;
 	bool busy; /* the thread is in libcuda */
 	bool loaded, cannot; /* what is needed of libcuda is known, or not to be had */
+	bool over; /* nothing is done any more */
 	struct cuda cuda;
 	void *context; /* that was announced for @at */
 	uint64_t at; /* 0: nothing is to be done */
+	uint64_t turn; /* how often that has changed */
 	uint64_t count;
 	struct place place[PLACES]; /* the thread's */
-	int nr_places;
+	unsigned int nr_places; /* that were made: the oldest makes way */
 };
 
 /*
  * libcuda
  */
 
+/* It is there for good then. */
 static void *find_in_libcuda(const char *name)
 {
 	void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-	void *found = library ? dlsym(library, name) : NULL;
 
-	if (library)
-		dlclose(library);
-	return found;
+	return library ? dlsym(library, name) : NULL;
 }
 
-static bool load(struct gp__touch *t)
+/* False: *@cannot, or libcuda is not there yet. */
+static bool load(const struct gp__touch *t, struct cuda *cuda, bool *cannot)
 {
 	static const struct {
 		size_t at;
@@ -98,9 +100,10 @@ static bool load(struct gp__touch *t)
 	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
 		void *found = t->find(functions[i].name);
 
+		*cannot = !found && i;
 		if (!found)
 			return false;
-		memcpy((char *)&t->cuda + functions[i].at, &found, sizeof(found));
+		memcpy((char *)cuda + functions[i].at, &found, sizeof(found));
 	}
 	return true;
 }
@@ -111,32 +114,28 @@ static bool load(struct gp__touch *t)
 
 static struct place *find_place(struct gp__touch *t, void *context, unsigned long long id)
 {
-	for (int i = 0; i < t->nr_places; i++) {
+	for (int i = 0; i < PLACES; i++) {
 		if (t->place[i].context == context && t->place[i].id == id)
 			return &t->place[i];
 	}
 	return NULL;
 }
 
-/* The first announcement in a context is for this. NULL: it cannot be done there. */
+/* The first announcement in a context is for this; where it fails it is not tried again. */
 static struct place *make_place(struct gp__touch *t, void *context, unsigned long long id)
 {
-	struct place p = { .id = id, .context = context };
+	struct place *p = &t->place[t->nr_places++ % PLACES];
 	void *module;
 
-	/* What was where it is now has gone, with all that it had. */
-	for (int i = 0; i < t->nr_places; i++) {
-		if (t->place[i].context == context)
-			t->place[i--] = t->place[--t->nr_places];
-	}
-	if (t->nr_places == PLACES || t->cuda.stream(&p.stream, STREAM_NON_BLOCKING) ||
-	    t->cuda.load(&module, image) || t->cuda.function(&p.function, module, "gpreempt_touch"))
-		return NULL;
-	t->place[t->nr_places] = p;
-	return &t->place[t->nr_places++];
+	*p = (struct place){ .id = id, .context = context };
+	if (t->cuda.load(&module, image) ||
+	    t->cuda.function(&p->function, module, "gpreempt_touch") ||
+	    t->cuda.stream(&p->stream, STREAM_NON_BLOCKING))
+		p->stream = NULL;
+	return p;
 }
 
-/* Where it is launched in that context. */
+/* Where it is launched in that context. NULL: nowhere. */
 static struct place *get_place(struct gp__touch *t, void *context)
 {
 	unsigned long long id;
@@ -145,7 +144,9 @@ static struct place *get_place(struct gp__touch *t, void *context)
 	if (t->cuda.set_context(context) || t->cuda.context_id(context, &id))
 		return NULL;
 	place = find_place(t, context, id);
-	return place ? place : make_place(t, context, id);
+	if (!place)
+		place = make_place(t, context, id);
+	return place->stream ? place : NULL;
 }
 
 /* The lock is not held in libcuda. */
@@ -163,11 +164,11 @@ static void leave(struct gp__touch *t)
 }
 
 /* Until then, unless something else is wanted. False: something is. */
-static bool wait_until(struct gp__touch *t, uint64_t when, uint64_t at)
+static bool wait_until(struct gp__touch *t, uint64_t when, uint64_t turn)
 {
-	while (t->at == at && !t->ends && gp__clock_ns() < when)
+	while (t->turn == turn && !t->ends && gp__clock_ns() < when)
 		gp__cond_wait(&t->changed, &t->lock, when);
-	return t->at == at && !t->ends;
+	return t->turn == turn && !t->ends;
 }
 
 /*
@@ -176,7 +177,7 @@ static bool wait_until(struct gp__touch *t, uint64_t when, uint64_t at)
  */
 static void touch(struct gp__touch *t)
 {
-	uint64_t at = t->at, next = at - GP__TOUCH_AHEAD_NS;
+	uint64_t at = t->at, turn = t->turn, next = at - GP__TOUCH_AHEAD_NS;
 	void *context = t->context;
 	const struct place *place;
 	bool done = false;
@@ -185,7 +186,8 @@ static void touch(struct gp__touch *t)
 	enter(t);
 	place = get_place(t, context);
 	leave(t);
-	for (; place && !err && next < at && wait_until(t, next, at); next += GP__TOUCH_EVERY_NS) {
+	for (; place && !err && next < at && wait_until(t, next, turn);
+	     next += GP__TOUCH_EVERY_NS) {
 		if (gp__clock_ns() >= at)
 			break;
 		enter(t);
@@ -195,10 +197,11 @@ static void touch(struct gp__touch *t)
 		done |= !err;
 	}
 	t->count += done;
-	if (t->at == at)
+	if (t->turn == turn)
 		t->at = 0;
 }
 
+/* Begins as if in libcuda: whoever started it has set busy. */
 static void *run(void *arg)
 {
 	struct gp__touch *t = arg;
@@ -208,7 +211,7 @@ static void *run(void *arg)
 	prctl(PR_SET_TIMERSLACK, 1000ul); /* ns; usual is half of a step */
 	/* Otherwise what is made here would spoil a graph that another thread captures. */
 	t->cuda.exchange_capture_mode(&mode);
-	pthread_mutex_lock(&t->lock);
+	leave(t);
 	while (!t->ends) {
 		if (t->at)
 			touch(t);
@@ -223,41 +226,77 @@ static void *run(void *arg)
  * The program's threads
  */
 
-/* With the lock: whether there is somebody to do it. */
-static bool is_ready(struct gp__touch *t)
+/* Looked up without the lock: a library that is being loaded may announce something, too. */
+static bool is_loaded(struct gp__touch *t)
 {
-	if (!t->loaded && !t->cannot)
-		t->cannot = !(t->loaded = load(t));
-	if (t->loaded && !t->started && !t->cannot)
-		t->cannot = !(t->started = !gp__thread_start(&t->thread, 0, run, t));
+	bool found, known, cannot = false;
+	struct cuda cuda;
+
+	pthread_mutex_lock(&t->lock);
+	found = t->loaded;
+	known = t->loaded || t->cannot;
+	pthread_mutex_unlock(&t->lock);
+	if (known)
+		return found;
+	found = load(t, &cuda, &cannot);
+	pthread_mutex_lock(&t->lock);
+	if (found && !t->loaded)
+		t->cuda = cuda;
+	t->loaded |= found;
+	t->cannot |= cannot;
+	pthread_mutex_unlock(&t->lock);
+	return found;
+}
+
+/* With the lock: whether there is somebody to do it. */
+static bool is_started(struct gp__touch *t)
+{
+	if (t->started || t->over)
+		return !t->over;
+	t->busy = true;
+	t->started = !gp__thread_start(&t->thread, 0, run, t);
+	t->busy = t->started;
 	return t->started;
 }
 
-/* Bounded: who waits may be whom libcuda waits for. */
-static void await_thread(struct gp__touch *t)
+static void call_off(struct gp__touch *t, bool for_good)
 {
 	uint64_t until = gp__clock_ns() + PATIENCE_NS;
 
+	pthread_mutex_lock(&t->lock);
+	t->over |= for_good;
+	t->at = 0;
+	t->turn++;
+	gp__cond_signal(&t->changed);
 	while (t->busy && gp__clock_ns() < until)
 		gp__cond_wait(&t->done, &t->lock, until);
+	pthread_mutex_unlock(&t->lock);
 }
 
 void gp__touch_at(struct gp__touch *t, uint64_t at)
 {
 	void *context = NULL;
 
-	pthread_mutex_lock(&t->lock);
 	if (!at) {
-		t->at = 0;
-		gp__cond_signal(&t->changed);
-		await_thread(t);
-	} else if (at >= gp__clock_ns() + GP__TOUCH_NOTICE_NS && is_ready(t) &&
-		   !t->cuda.context(&context) && context) {
+		call_off(t, false);
+		return;
+	}
+	if (at < gp__clock_ns() + GP__TOUCH_NOTICE_NS || !is_loaded(t) ||
+	    t->cuda.context(&context) || !context)
+		return;
+	pthread_mutex_lock(&t->lock);
+	if (is_started(t)) {
 		t->at = at;
+		t->turn++;
 		t->context = context;
 		gp__cond_signal(&t->changed);
 	}
 	pthread_mutex_unlock(&t->lock);
+}
+
+void gp__touch_end(struct gp__touch *t)
+{
+	call_off(t, true);
 }
 
 uint64_t gp__touch_count(struct gp__touch *t)

@@ -33,9 +33,12 @@ void gp__touch_forget(struct gp__touch *touch);
 
 /*
  * Work comes at that time, CLOCK_MONOTONIC, in the context of the calling thread. 0: it has come,
- * or does not: from the return on the context is not used any more, and may be destroyed.
+ * or does not: from the return on the context is not used any more, and may be destroyed. It waits
+ * for that, up to a second.
  */
 void gp__touch_at(struct gp__touch *touch, uint64_t at);
+/* As with 0, and whatever is announced from now on. */
+void gp__touch_end(struct gp__touch *touch);
 
 /* For how many announcements it was done. */
 uint64_t gp__touch_count(struct gp__touch *touch);

@@ -18,7 +18,8 @@ static struct {
 	void *current; /* of the threads of the program */
 	atomic_ullong id; /* of the context that is current */
 	atomic_bool is_gone; /* the context was destroyed */
-	atomic_int nr_streams, nr_launches, nr_wrong, capture_mode;
+	atomic_bool refuses; /* to load */
+	atomic_int nr_loads, nr_streams, nr_begun, nr_launches, nr_wrong, capture_mode;
 	_Atomic uint64_t launched_at;
 	_Atomic(const char *) lacks; /* a function */
 	uint64_t launch_takes_ns;
@@ -54,7 +55,8 @@ static int exchange_mode(int *mode)
 static int load_module(void **module, const void *image)
 {
 	*module = (void *)image;
-	return !strstr(image, ".visible .entry gpreempt_touch()");
+	cuda.nr_loads++;
+	return cuda.refuses || !strstr(image, ".visible .entry gpreempt_touch()");
 }
 
 static int get_function(void **function, void *module, const char *name)
@@ -83,6 +85,7 @@ static int launch(void *function, unsigned int gx, unsigned int gy, unsigned int
 		  unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared,
 		  void *stream, void **args, void **extra)
 {
+	cuda.nr_begun++;
 	cuda.launched_at = gp__clock_ns();
 	sleep_ns(cuda.launch_takes_ns);
 	cuda.nr_wrong += !function || gx * gy * gz * bx * by * bz != 1 || shared || args || extra ||
@@ -137,16 +140,21 @@ static void wait_for_touches(struct gp__touch *touch, uint64_t n)
 	assert_int_equal(gp__touch_count(touch), n);
 }
 
-/* For which time it was announced: a machine may be so busy that one is missed. */
-static uint64_t touch_once(struct gp__touch *touch, uint64_t n)
+/*
+ * Announced until it is done: a machine may be so busy that a time is missed. For which time it
+ * was. Once it is called off nothing begins.
+ */
+static uint64_t touch_once(struct gp__touch *touch)
 {
-	uint64_t at = 0;
+	uint64_t at = 0, n = gp__touch_count(touch) + 1;
+	int before = cuda.nr_launches;
 
-	for (int tries = 0; tries < 100 && gp__touch_count(touch) < n; tries++) {
-		at = gp__clock_ns() + 20 * MS;
+	for (int tries = 0; tries < 1000 && cuda.nr_launches == before; tries++) {
+		at = gp__clock_ns() + 10 * MS;
 		gp__touch_at(touch, at);
 		while (gp__clock_ns() < at)
 			sleep_ns(MS);
+		gp__touch_at(touch, 0);
 	}
 	wait_for_touches(touch, n);
 	return at;
@@ -155,7 +163,7 @@ static uint64_t touch_once(struct gp__touch *touch, uint64_t n)
 static void it_is_done_just_before(void **state)
 {
 	struct gp__touch *touch = *state;
-	uint64_t at = touch_once(touch, 1);
+	uint64_t at = touch_once(touch);
 
 	assert_true(cuda.launched_at >= at - GP__TOUCH_AHEAD_NS);
 	assert_int_equal(cuda.capture_mode, 2);
@@ -167,7 +175,7 @@ static void what_is_called_off_is_not_done(void **state)
 	struct gp__touch *touch = *state;
 	int before;
 
-	touch_once(touch, 1);
+	touch_once(touch);
 	before = cuda.nr_launches;
 	gp__touch_at(touch, gp__clock_ns() + 3600000ull * MS);
 	gp__touch_at(touch, 0);
@@ -192,17 +200,52 @@ static void on_short_notice_nothing_is_done(void **state)
 static void calling_off_waits_for_one_that_is_being_done(void **state)
 {
 	struct gp__touch *touch = *state;
+	int tries = 0;
 
-	cuda.launch_takes_ns = 20 * MS;
-	for (int tries = 0; tries < 100 && !cuda.launched_at; tries++) {
+	cuda.launch_takes_ns = 3 * MS;
+	do {
 		uint64_t at = gp__clock_ns() + 5 * MS;
 
 		gp__touch_at(touch, at);
 		while (gp__clock_ns() < at && !cuda.launched_at)
 			sleep_ns(MS / 10);
+		gp__touch_at(touch, 0);
+		/* All that have begun are over. */
+		assert_int_equal(cuda.nr_launches, cuda.nr_begun);
+	} while (!cuda.launched_at && ++tries < 1000);
+	assert_int_equal(cuda.nr_launches, 1);
+}
+
+static void after_the_end_nothing_is_done(void **state)
+{
+	struct gp__touch *touch = *state;
+	int before;
+
+	touch_once(touch);
+	gp__touch_end(touch);
+	before = cuda.nr_begun;
+	gp__touch_at(touch, gp__clock_ns() + 5 * MS);
+	sleep_ns(10 * MS);
+	assert_int_equal(cuda.nr_begun, before);
+}
+
+/* Where the driver does not compile, for example. */
+static void what_cannot_be_loaded_is_tried_once(void **state)
+{
+	struct gp__touch *touch = *state;
+
+	cuda.refuses = true;
+	for (int i = 0; i < 5; i++) {
+		gp__touch_at(touch, gp__clock_ns() + 5 * MS);
+		sleep_ns(8 * MS);
 	}
 	gp__touch_at(touch, 0);
-	assert_int_equal(cuda.nr_launches, 1);
+	assert_int_equal(cuda.nr_loads, 1);
+	assert_int_equal(cuda.nr_streams, 0);
+	/* Another context may be another GPU's. */
+	cuda.refuses = false;
+	cuda.id = 2;
+	touch_once(touch);
 }
 
 static void each_context_has_a_stream_of_its_own(void **state)
@@ -210,12 +253,12 @@ static void each_context_has_a_stream_of_its_own(void **state)
 	struct gp__touch *touch = *state;
 	static int other;
 
-	touch_once(touch, 1);
-	touch_once(touch, 2);
+	touch_once(touch);
+	touch_once(touch);
 	assert_int_equal(cuda.nr_streams, 1);
 	cuda.current = &other;
 	cuda.id = 2;
-	touch_once(touch, 3);
+	touch_once(touch);
 	assert_int_equal(cuda.nr_streams, 2);
 }
 
@@ -224,9 +267,9 @@ static void a_context_in_the_place_of_another_is_a_new_one(void **state)
 {
 	struct gp__touch *touch = *state;
 
-	for (unsigned int i = 1; i <= 20; i++) {
-		cuda.id = i;
-		touch_once(touch, i);
+	for (int i = 1; i <= 20; i++) {
+		cuda.id = (unsigned long long)i;
+		touch_once(touch);
 		assert_int_equal(cuda.nr_streams, i);
 	}
 }
@@ -235,13 +278,13 @@ static void a_context_that_has_gone_is_let_be(void **state)
 {
 	struct gp__touch *touch = *state;
 
-	touch_once(touch, 1);
+	touch_once(touch);
 	cuda.is_gone = true;
 	gp__touch_at(touch, gp__clock_ns() + 5 * MS);
 	sleep_ns(10 * MS);
 	assert_int_equal(gp__touch_count(touch), 1);
 	cuda.is_gone = false;
-	touch_once(touch, 2);
+	touch_once(touch);
 }
 
 static void without_a_context_nothing_is_done(void **state)
@@ -254,7 +297,7 @@ static void without_a_context_nothing_is_done(void **state)
 	sleep_ns(5 * MS);
 	assert_int_equal(cuda.nr_streams, 0);
 	cuda.current = context;
-	touch_once(touch, 1);
+	touch_once(touch);
 }
 
 /* A driver that does not tell contexts apart, for example. */
@@ -278,6 +321,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_is_called_off_is_not_done, setup, teardown),
 		cmocka_unit_test_setup_teardown(on_short_notice_nothing_is_done, setup, teardown),
 		cmocka_unit_test_setup_teardown(calling_off_waits_for_one_that_is_being_done, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(after_the_end_nothing_is_done, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_cannot_be_loaded_is_tried_once, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(each_context_has_a_stream_of_its_own, setup,
 						teardown),
