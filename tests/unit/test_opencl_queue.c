@@ -56,6 +56,7 @@ struct fixture {
 	struct gp__cl_queue q;
 	int nr_work; /* times that the queue began to have work */
 	bool has_work;
+	int nr_kicks, nr_later;
 };
 
 /*
@@ -166,9 +167,20 @@ static void note_work(void *data, struct gp__cl_queue *q, bool has_work)
 	f->nr_work += has_work;
 }
 
-static void no_kick(void *data, struct gp__cl_queue *q)
+static void note_kick(void *data, struct gp__cl_queue *q)
 {
-	(void)data, (void)q;
+	struct fixture *f = data;
+
+	(void)q;
+	f->nr_kicks++;
+}
+
+static void note_later(void *data, struct gp__cl_queue *q)
+{
+	struct fixture *f = data;
+
+	(void)q;
+	f->nr_later++;
 }
 
 static void begin(struct fixture *f, cl_command_queue_properties properties)
@@ -184,7 +196,7 @@ static void begin(struct fixture *f, cl_command_queue_properties properties)
 	f->next.clGetEventInfo = get_event_info;
 	f->next.clWaitForEvents = wait_for_events;
 	f->next.clGetCommandQueueInfo = get_queue_info;
-	f->host = (struct gp__cl_host){ &f->next, note_work, no_kick, f };
+	f->host = (struct gp__cl_host){ &f->next, note_work, note_kick, note_later, f };
 	assert_int_equal(gp__cl_queue_init(&f->q, &f->host, NULL, WIDTH, 0), 0);
 }
 
@@ -269,6 +281,31 @@ static void an_open_queue_has_no_gates(void **state)
 	finish(&f, e);
 	assert_false(f.has_work);
 	assert_int_equal(f.nr_work, 1);
+	end(&f);
+}
+
+static void the_pump_has_time_while_nobody_else_is_there(void **state)
+{
+	struct fixture f;
+	cl_event e;
+	int kicks;
+
+	(void)state;
+	begin(&f, 0);
+	e = enqueue(&f);
+	gp__cl_queue_advance(&f.q);
+	finish(&f, e);
+	assert_int_equal(f.nr_kicks, 0);
+	assert_int_equal(f.nr_later, 2); /* to be watched, and to be put away */
+	/* Somebody comes: what was enqueued before is watched at once. */
+	e = enqueue(&f);
+	gp__cl_queue_narrow(&f.q, true);
+	assert_true(f.nr_kicks > 0);
+	gp__cl_queue_advance(&f.q);
+	kicks = f.nr_kicks;
+	finish(&f, e);
+	assert_true(f.nr_kicks > kicks);
+	assert_int_equal(f.nr_later, 3);
 	end(&f);
 }
 
@@ -1051,6 +1088,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_open_queue_has_no_gates),
+		cmocka_unit_test(the_pump_has_time_while_nobody_else_is_there),
 		cmocka_unit_test(no_more_is_on_its_way_than_the_window_lets),
 		cmocka_unit_test(a_held_queue_starts_nothing),
 		cmocka_unit_test(who_is_alone_again_has_no_window),

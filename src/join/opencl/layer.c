@@ -36,11 +36,14 @@
 
 #define PUBLIC __attribute__((visibility("default")))
 #define NAME "gpreempt"
+/* How long the pump leaves queues alone that have time. */
+#define REST_NS (5 * GP__MS)
 
 struct entry {
 	UT_hash_handle hh; /* by queue.cl, while the program has it */
 	struct gp__link link; /* in all, until it is drained */
-	struct gp__link kicked; /* under pump_lock */
+	struct gp__link kicked; /* in kicked or resting; under pump_lock, as: */
+	bool rests;
 	struct gp__cl_queue queue;
 	u32 id;
 	u32 references; /* of the program; under lock */
@@ -61,7 +64,8 @@ static struct {
 	bool said;
 	pthread_mutex_t pump_lock;
 	struct gp__cond pump_wake;
-	struct gp__link kicked;
+	struct gp__link kicked, resting;
+	uint64_t rest_until; /* of all that rest */
 	bool pumping;
 } layer = { .lock = PTHREAD_RWLOCK_INITIALIZER, .pump_lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -114,11 +118,63 @@ static void kick(void *data, struct gp__cl_queue *q)
 
 	(void)data;
 	pthread_mutex_lock(&layer.pump_lock);
+	if (e->rests)
+		gp__list_del(&e->kicked);
+	e->rests = false;
 	if (gp__list_empty(&e->kicked)) {
 		gp__list_push(&layer.kicked, &e->kicked);
 		gp__cond_signal(&layer.pump_wake);
 	}
 	pthread_mutex_unlock(&layer.pump_lock);
+}
+
+/* All rest until the time of the first, so that the pump wakes up once for them. */
+static void kick_later(void *data, struct gp__cl_queue *q)
+{
+	struct entry *e = entry_of(q);
+
+	(void)data;
+	pthread_mutex_lock(&layer.pump_lock);
+	if (gp__list_empty(&e->kicked)) {
+		if (gp__list_empty(&layer.resting)) {
+			layer.rest_until = gp__clock_ns() + REST_NS;
+			gp__cond_signal(&layer.pump_wake);
+		}
+		gp__list_push(&layer.resting, &e->kicked);
+		e->rests = true;
+	}
+	pthread_mutex_unlock(&layer.pump_lock);
+}
+
+static void end_rest(void)
+{
+	while (!gp__list_empty(&layer.resting)) {
+		struct entry *e = container_of(layer.resting.next, struct entry, kicked);
+
+		gp__list_del(&e->kicked);
+		gp__list_push(&layer.kicked, &e->kicked);
+		e->rests = false;
+	}
+}
+
+/* Under pump_lock, which is let go meanwhile. */
+static struct entry *await_kicked(void)
+{
+	struct entry *e;
+
+	while (gp__list_empty(&layer.kicked)) {
+		uint64_t until = GP__FOREVER;
+
+		if (!gp__list_empty(&layer.resting))
+			until = layer.rest_until;
+		if (until <= gp__clock_ns())
+			end_rest();
+		else
+			gp__cond_wait(&layer.pump_wake, &layer.pump_lock, until);
+	}
+	e = container_of(layer.kicked.next, struct entry, kicked);
+	gp__list_del(&e->kicked);
+	return e;
 }
 
 static void forget(struct entry *e)
@@ -141,10 +197,7 @@ static void *pump(void *data)
 		struct entry *e;
 
 		pthread_mutex_lock(&layer.pump_lock);
-		while (gp__list_empty(&layer.kicked))
-			gp__cond_wait(&layer.pump_wake, &layer.pump_lock, GP__FOREVER);
-		e = container_of(layer.kicked.next, struct entry, kicked);
-		gp__list_del(&e->kicked);
+		e = await_kicked();
 		pthread_mutex_unlock(&layer.pump_lock);
 		if (gp__cl_queue_advance(&e->queue))
 			forget(e);
@@ -435,7 +488,10 @@ static void begin(void)
 	}
 	gp__list_init(&layer.all);
 	gp__list_init(&layer.kicked);
-	layer.host = (struct gp__cl_host){ .next = &layer.next, .work = report_work, .kick = kick };
+	gp__list_init(&layer.resting);
+	layer.host = (struct gp__cl_host){
+		.next = &layer.next, .work = report_work, .kick = kick, .kick_later = kick_later
+	};
 	layer.joined = true;
 	tell_preload();
 	gp__cl_replace_enqueues(&layer.table);

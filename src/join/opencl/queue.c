@@ -58,6 +58,15 @@ static void kick(struct gp__cl_queue *q)
 	q->host->kick(q->host->data, q);
 }
 
+/* For the latest command to be watched. */
+static void kick_for_last(struct gp__cl_queue *q)
+{
+	if (is_windowed(q))
+		kick(q);
+	else
+		q->host->kick_later(q->host->data, q);
+}
+
 /* One that has nobody before it and finds room. */
 static bool has_room(const struct gp__cl_queue *q, uint64_t now)
 {
@@ -94,7 +103,10 @@ static void finish(struct gp__cl_command *c, uint64_t now)
 	gp__list_push(&q->ended, &c->link);
 	q->nr_alive--;
 	tell_work(q);
-	kick(q);
+	if (c->watches)
+		kick_for_last(q);
+	else
+		kick(q);
 }
 
 /*
@@ -443,7 +455,7 @@ static void follow_last(struct gp__cl_queue *q, cl_event event)
 	q->last = event;
 	q->nr_alive--;
 	if (!q->watching)
-		kick(q);
+		kick_for_last(q);
 	pthread_mutex_unlock(&q->lock);
 	if (before)
 		next_of(q)->clReleaseEvent(before);

@@ -15,7 +15,7 @@
  * they have ended; so whatever has room can run, and nobody waits for what waits for him.
  *
  * While nobody else is on the device, and the queue is not held, commands have no gates, and only
- * the latest of them is watched.
+ * the latest of them is watched, now and then: nobody asks whether there is work.
  *
  * Locking: `order` is held from the choice of a gate until the driver has the command, so that
  * gates are opened in the order in which the driver has the commands. `lock` guards the state; the
@@ -45,8 +45,9 @@ struct gp__cl_host {
 	const cl_icd_dispatch *next; /* the driver's functions */
 	/* It has work, or none any more. */
 	void (*work)(void *data, struct gp__cl_queue *q, bool has_work);
-	/* gp__cl_queue_advance() has something to do. */
+	/* gp__cl_queue_advance() has something to do; later: in a while is soon enough. */
 	void (*kick)(void *data, struct gp__cl_queue *q);
+	void (*kick_later)(void *data, struct gp__cl_queue *q);
 	void *data;
 };
 
