@@ -343,11 +343,11 @@ GP_API int gp_queue_hint(struct gp_queue *queue, enum gp_hint hint, int64_t valu
  *
  * With queue NULL it is said of all that this program does on GPUs, to gpreemptd,
  * in a program that `gpreempt run` started; it need not use this library's queues.
- * It is one system call and waits for nobody. -ENOTCONN: the program is not joined,
+ * It waits for nobody. -ENOTCONN: the program is not joined,
  * or there is no daemon; -ENODEV: it has nothing on a GPU yet. Neither needs any
  * handling: the work is as urgent as ever, and only begins later. On NVIDIA GPUs the
- * calling thread's CUDA context, which is to live until gp_hint_over(), is loaded
- * just before that time.
+ * calling thread's CUDA context is loaded just before that time; it is to live until
+ * gp_hint_over(), which waits up to a second where that is being done.
  */
 GP_API int gp_hint_arriving(struct gp_queue *queue, uint64_t when_ns);
 /* What was announced is done, or will not come. Returns as gp_hint_arriving(). */

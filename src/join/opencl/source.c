@@ -22,13 +22,17 @@
 	" else { if (gp__block[1]) *gp__left = 0; gp__ends = 0; }"                               \
 	" } barrier(CLK_LOCAL_MEM_FENCE); if (gp__ends) return;"
 /* What was dropped once is not dropped again (2). */
-#define DROPPING_GUARD                                                                           \
-	" __local uint gp__ends;" LEFT IF_FIRST " if (gp__block[1] && !*gp__left) gp__ends = 1;" \
-	" else if (*gp__held) { if (!*gp__left) *gp__left = 1; gp__block[0] = 1;"                \
-	" gp__ends = 1; }"                                                                       \
-	" else { gp__ends = *gp__left == 2 ? 2 : 0; if (gp__block[1]) *gp__left = 0; }"          \
+#define DROPPING_GUARD                                                                  \
+	" __local uint gp__ends; uint gp__turn = 0;" LEFT IF_FIRST                      \
+	" if (gp__block[1] && !*gp__left) gp__ends = 1;"                                \
+	" else if (*gp__held) { if (!*gp__left) *gp__left = 1; gp__block[0] = 1;"       \
+	" gp__ends = 1; }"                                                              \
+	" else { gp__ends = *gp__left == 2 ? 2 : 0; if (gp__block[1]) *gp__left = 0; }" \
 	" } barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE); if (gp__ends == 1) return;"
-#define DROP " if (!gp__ends && *gp__held) { *gp__left = 2; gp__block[0] = 1; return; }"
+/* Not in every turn: it is memory that is shared with the host. */
+#define DROP                                                  \
+	" if (!(++gp__turn & 15u) && !gp__ends && *gp__held)" \
+	" { *gp__left = 2; gp__block[0] = 1; return; }"
 
 /* What a piece of text has in it. */
 enum trait {
@@ -38,7 +42,7 @@ enum trait {
 	ENQUEUES = 1 << 3,
 	PASTES = 1 << 4, /* names that are nowhere in the text */
 	IS_GLOBAL = 1 << 5,
-	SYNCS = 1 << 6, /* items that wait for one another */
+	SYNCS = 1 << 6, /* items that wait for one another, or a block that is left by itself */
 };
 
 static const struct {
@@ -67,7 +71,6 @@ static const struct {
 	{ "enqueue_marker", ENQUEUES },
 	{ "get_default_queue", ENQUEUES },
 	{ "queue_t", ENQUEUES },
-	{ "barrier", SYNCS },
 	{ "wait_group_events", SYNCS },
 	{ "global", IS_GLOBAL },
 	{ "__global", IS_GLOBAL },
@@ -234,20 +237,34 @@ static bool looks_at_atomic(const struct gp__token *t, const struct range *r, bo
 	       !begins_statement(t, r->from);
 }
 
-static bool has_group_function(const struct gp__token *t)
+static bool has(const struct gp__token *t, const char *part)
 {
-	static const char *const beginnings[] = { "work_group_", "sub_group_", "async_work_group_",
-						  "intel_sub_group_" };
+	return memmem(t->at, t->n, part, strlen(part));
+}
 
-	for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++) {
-		if (begins_with(t, beginnings[i]))
-			return true;
-	}
-	return false;
+/* A function by which items wait for one another, or may. */
+static bool is_of_group(const struct gp__token *t)
+{
+	return has(t, "work_group_") || has(t, "sub_group_") || has(t, "barrier") ||
+	       has(t, "Barrier") || begins_with(t, "__builtin_") || begins_with(t, "__spirv_");
+}
+
+/* ^{ }, ^(int x) { } or ^int (int x) { }: where a return is the block's. */
+static bool is_block(const struct gp__token *t, const struct gp__token *to)
+{
+	for (t++; t < to && (t->kind == GP__TOKEN_NAME || gp__token_is_mark(t, '*')); t++)
+		;
+	if (t < to && gp__token_is_mark(t, '('))
+		t = partner_of(t, to);
+	if (t < to && gp__token_is_mark(t, ')'))
+		t++;
+	return t < to && gp__token_is_mark(t, '{');
 }
 
 static uint32_t traits_of_token(const struct gp__token *t, const struct range *r, bool is_macro)
 {
+	if (gp__token_is_mark(t, '^'))
+		return is_block(t, r->to) ? SYNCS : 0;
 	if (t->kind == GP__TOKEN_MARK)
 		return *t->at == '#' && t + 1 < r->to && gp__token_is_mark(t + 1, '#') ? PASTES : 0;
 	if (t->kind != GP__TOKEN_NAME)
@@ -256,7 +273,7 @@ static uint32_t traits_of_token(const struct gp__token *t, const struct range *r
 		return SEES_OTHERS;
 	if (t->n > 5 && !memcmp(t->at + t->n - 5, "_pipe", 5))
 		return SHARES;
-	if (has_group_function(t))
+	if (is_of_group(t))
 		return SYNCS;
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		if (gp__token_is(t, words[i].name))
@@ -589,12 +606,62 @@ static bool is_named_elsewhere(const struct source *s, const struct kernel *k)
 	return count(&s->all, k->name) != n || count(&s->options, k->name);
 }
 
+/* At the brace of a loop's body. */
+static bool begins_loop(const struct gp__token *brace, const struct gp__token *from)
+{
+	const struct gp__token *before = brace - 1;
+
+	if (gp__token_is(before, "do"))
+		return true;
+	if (gp__token_is_mark(before, ')'))
+		before = before_parentheses(before, from);
+	return before && (gp__token_is(before, "for") || gp__token_is(before, "while"));
+}
+
+static const struct gp__token *next_loop(const struct kernel *k, const struct gp__token *t,
+					 const struct gp__token *end)
+{
+	while (t < end && !(gp__token_is_mark(t, '{') && begins_loop(t, k->body)))
+		t++;
+	return t;
+}
+
+static bool is_inside_a_loop(const struct kernel *k, const struct gp__token *brace,
+			     const struct gp__token *end)
+{
+	const struct gp__token *t = next_loop(k, k->body + 1, end);
+
+	while (t < brace && partner_of(t, end) < brace)
+		t = next_loop(k, t + 1, end);
+	return t < brace;
+}
+
+/* The brace of a loop that is left where the kernel is held: not the innermost of several. */
+static const struct gp__token *next_drop(const struct kernel *k, const struct gp__token *t,
+					 const struct gp__token *end)
+{
+	for (t = next_loop(k, t, end); t < end; t = next_loop(k, t + 1, end)) {
+		const struct gp__token *close = partner_of(t, end);
+
+		if (next_loop(k, t + 1, close) < close || !is_inside_a_loop(k, t, end))
+			break;
+	}
+	return t;
+}
+
+static bool has_drops(const struct source *s, const struct kernel *k)
+{
+	const struct gp__token *end = partner_of(k->body, s->code.list + s->code.n);
+
+	return next_drop(k, k->body + 1, end) < end;
+}
+
 static void judge(struct source *s, size_t i)
 {
 	struct kernel *k = &s->kernels[i];
 	uint32_t traits = reach_all(s, k, i + 1);
 
-	k->drops = s->idempotent && traits & LOOPS && !(traits & SYNCS);
+	k->drops = s->idempotent && !(traits & (SYNCS | PASTES)) && has_drops(s, k);
 	if (k->why)
 		return;
 	if (s->why)
@@ -682,26 +749,12 @@ static void write_kernel(struct writer *w, const struct kernel *k)
 	insert(w, k->body->at + 1, k->drops ? DROPPING_GUARD : GUARD);
 }
 
-/* At the brace of a loop's body. */
-static bool begins_loop(const struct gp__token *brace, const struct gp__token *from)
-{
-	const struct gp__token *before = brace - 1;
-
-	if (gp__token_is(before, "do"))
-		return true;
-	if (gp__token_is_mark(before, ')'))
-		before = before_parentheses(before, from);
-	return before && (gp__token_is(before, "for") || gp__token_is(before, "while"));
-}
-
 static void write_drops(const struct source *s, struct writer *w, const struct kernel *k)
 {
 	const struct gp__token *end = partner_of(k->body, s->code.list + s->code.n);
 
-	for (const struct gp__token *t = k->body + 1; t < end; t++) {
-		if (gp__token_is_mark(t, '{') && begins_loop(t, k->body))
-			insert(w, t->at + 1, DROP);
-	}
+	for (const struct gp__token *t = k->body; (t = next_drop(k, t + 1, end)) < end;)
+		insert(w, t->at + 1, DROP);
 }
 
 /* How much longer the text becomes at most. */

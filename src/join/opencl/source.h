@@ -7,9 +7,9 @@
  * whether it has run already or is not to start, and then ends at once; what did not start is in
  * the block (struct gp__cl_block), so that the same launch once more runs exactly that.
  *
- * A kernel of a program that was declared idempotent looks at the head of its loops, too, unless its
- * items wait for one another: then what a work-group has begun is dropped, and it runs once more
- * from its beginning, to its end.
+ * A kernel of a program that was declared idempotent looks in its loops, too, unless its items wait
+ * for one another: then what a work-group has begun is dropped, and it runs once more from its
+ * beginning, to its end.
  *
  * Otherwise a work-group that has begun always ends. So a kernel may be guarded unless a work-group can wait
  * for one that was not started, or the program's own copy of the kernel and the guarded one would
