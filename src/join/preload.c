@@ -395,7 +395,8 @@ static int nvidia_arriving(uint64_t when_ns)
 	static pthread_once_t planned = PTHREAD_ONCE_INIT;
 	int err = join.nvidia ? gp__nvidia_arriving(join.nvidia, when_ns) : -ENOTCONN;
 
-	/* There is a context: libcuda has said what is to be done at the end, and this is before. */
+	/* There is a context: libcuda has said what is to be done at the end, and this is before.
+	 */
 	if (!err)
 		pthread_once(&planned, plan_end);
 	return err;

@@ -274,7 +274,7 @@ struct gp__cl_launch *gp__cl_guard_prepare(struct gp__cl_queue *q, cl_kernel ker
 	if (nr_groups > GROUPS_MAX)
 		*why = GP__WIRE_TOO_LARGE;
 	/* A single one cannot be cut, only dropped. */
-	if (nr_groups > !copy->drops && nr_groups <= GROUPS_MAX && equip(l, nr_groups))
+	if (nr_groups >= (copy->drops ? 1 : 2) && nr_groups <= GROUPS_MAX && equip(l, nr_groups))
 		return l;
 	drop(l);
 	return NULL;

@@ -7,8 +7,8 @@
  * for the launch from then on: what comes later in the queue, whoever waits for the launch's event
  * and whoever finishes the queue waits for the marker. When a run of the kernel has ended, either
  * all of its work-groups have run, and it is settled; or some were not started or were dropped as
- * the queue is held, and what is left runs in a queue of ours when it is not held any more, as often as it
- * takes.
+ * the queue is held, and what is left runs in a queue of ours when it is not held any more, as
+ * often as it takes.
  *
  * The host tells a running kernel through memory that both use at the same time: fine-grained
  * shared virtual memory with atomics. On devices without it there is no guard.

@@ -11,10 +11,10 @@
  * for one another: then what a work-group has begun is dropped, and it runs once more from its
  * beginning, to its end.
  *
- * Otherwise a work-group that has begun always ends. So a kernel may be guarded unless a work-group can wait
- * for one that was not started, or the program's own copy of the kernel and the guarded one would
- * not be the same: that is looked for here, in the text, and whatever cannot be told is taken for
- * being so. Text in branches of #if that are not compiled counts as well.
+ * Otherwise a work-group that has begun always ends. So a kernel may be guarded unless a work-group
+ * can wait for one that was not started, or the program's own copy of the kernel and the guarded
+ * one would not be the same: that is looked for here, in the text, and whatever cannot be told is
+ * taken for being so. Text in branches of #if that are not compiled counts as well.
  *
  * Wrong tool for judging whether a source is valid: that is the compiler's affair, who sees the
  * result.
