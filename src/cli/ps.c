@@ -271,7 +271,10 @@ static int print_text(struct gp__env *env, const struct args *args, const json_t
 		fputs("No program is joined.\n", env->out);
 	if (err || !kernel)
 		return err;
-	fprintf(env->out, "%sScheduled by the kernel:\n", any ? "\n" : "");
+	if (any)
+		fputc('\n', env->out);
+	if (env->headers)
+		fputs("Scheduled by the kernel:\n", env->out);
 	return print_kernel_queues(env, list);
 }
 
@@ -341,12 +344,28 @@ static json_t *kernel_queues(void)
  * Once, or again and again
  */
 
+/* What there is to say without a daemon; NULL: nothing. */
+static json_t *list_of_kernel(void)
+{
+	json_t *queues = kernel_queues();
+
+	if (json_array_size(queues))
+		return json_pack("{s:i, s:n, s:[], s:o}", "schema", 1, "daemon", "groups",
+				 "kernel_queues", queues);
+	json_decref(queues);
+	return NULL;
+}
+
+/* @fd: negative where there is no daemon. NULL: *@why. */
 static json_t *get_list(int fd, struct daemon_problem *why)
 {
-	json_t *list = daemon_ask(fd, json_pack("{s:s}", "op", "list"), why), *group;
+	json_t *list, *group;
 	char buf[128];
 	size_t i;
 
+	if (fd < 0)
+		return list_of_kernel();
+	list = daemon_ask(fd, json_pack("{s:s}", "op", "list"), why);
 	if (list)
 		json_object_set_new(list, "kernel_queues", kernel_queues());
 	json_array_foreach (json_object_get(list, "groups"), i, group)
@@ -404,23 +423,6 @@ static int once(struct gp__env *env, const struct args *args, int fd, struct dae
 	return err ? GP__EXIT_FAILURE : GP__EXIT_OK;
 }
 
-static int without_daemon(struct gp__env *env, const struct args *args, struct daemon_problem *why)
-{
-	json_t *list = json_pack("{s:i, s:n, s:[], s:o}", "schema", 1, "daemon", "groups",
-				 "kernel_queues", kernel_queues());
-	int err;
-
-	if (args->watch_ns || !json_array_size(json_object_get(list, "kernel_queues"))) {
-		json_decref(list);
-		return daemon_tell(env, why);
-	}
-	if (env->json)
-		return gp__json_print(env, list) ? GP__EXIT_FAILURE : GP__EXIT_OK;
-	err = print_text(env, args, list);
-	json_decref(list);
-	return err ? GP__EXIT_FAILURE : GP__EXIT_OK;
-}
-
 int cmd_ps(struct gp__env *env, int argc, char **argv)
 {
 	struct daemon_problem why;
@@ -430,9 +432,8 @@ int cmd_ps(struct gp__env *env, int argc, char **argv)
 	if (!gp__cmd_parse(env, &argp, argc, argv, &args, &status))
 		return status;
 	fd = daemon_connect(&why);
-	if (fd < 0)
-		return without_daemon(env, &args, &why);
 	status = args.watch_ns ? watch(env, &args, fd, &why) : once(env, &args, fd, &why);
-	close(fd);
+	if (fd >= 0)
+		close(fd);
 	return status;
 }

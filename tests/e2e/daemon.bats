@@ -156,6 +156,8 @@ needs_root() {
 				effective_priority:9 pending:17 preempted_ms:1234 preemptions:5; do
 				echo "${f#*:}" >"$queue/${f%%:*}"
 			done
+			! "$1" ps --no-headers | grep Scheduled || exit 9
+			[ "$(timeout 60 "$1" ps -w50ms | grep -cm2 Scheduled)" -eq 2 ] || exit 9
 			"$1" ps --json && "$1" ps' bash "$GPREEMPT"
 		[ "$status" -eq 0 ]
 		python3 -c '
