@@ -198,6 +198,38 @@ size_t gp__record_format(const struct gp__record *r, char *line)
 	return (size_t)(p - line);
 }
 
+/* Many at once, so that it is seldom done. */
+static void drop_oldest(struct gp__log_keep *keep)
+{
+	size_t least = keep->size / 4, end = 0;
+
+	while (end < least) {
+		const char *newline = memchr(keep->text + end, '\n', keep->size - end);
+
+		end = (size_t)(newline - keep->text) + 1;
+		keep->nr_dropped++;
+	}
+	keep->size -= end;
+	memmove(keep->text, keep->text + end, keep->size);
+}
+
+void gp__log_keep_add(void *data, const struct gp__record *r)
+{
+	struct gp__log_keep *keep = data;
+
+	if (!keep->text)
+		return;
+	while (keep->size && keep->room - keep->size < GP__LOG_LINE_MAX)
+		drop_oldest(keep);
+	keep->size += gp__record_format(r, keep->text + keep->size);
+}
+
+void gp__log_keep_clear(struct gp__log_keep *keep)
+{
+	keep->size = 0;
+	keep->nr_dropped = 0;
+}
+
 /* The rest of the line being parsed. */
 struct text {
 	const char *p, *end;

@@ -100,6 +100,20 @@ const char *gp__what_name(enum gp__what what);
  * without the NUL. */
 size_t gp__record_format(const struct gp__record *r, char *line);
 
+/*
+ * The last lines of a log, in memory of the owner's. When there is no room for more the oldest go:
+ * from its first line on a log can be replayed, so who wants that keeps enough.
+ */
+struct gp__log_keep {
+	char *text; /* whole lines; NULL: nothing is kept */
+	size_t room, size; /* bytes; a line at least */
+	u64 nr_dropped; /* lines */
+};
+
+/* For gp__core_log(): @keep is a struct gp__log_keep. */
+void gp__log_keep_add(void *keep, const struct gp__record *r);
+void gp__log_keep_clear(struct gp__log_keep *keep);
+
 /* What a parsed record points to. */
 struct gp__record_room {
 	char text[GP__TAG_MAX];

@@ -260,6 +260,33 @@ static void test_no_prefix_reads_past_its_end(void **state)
 	}
 }
 
+/* What is kept are whole lines, the last ones, and it is said how many are gone. */
+static void test_the_oldest_lines_go(void **state)
+{
+	struct gp__record r = { .what = GP__WHAT_READY, .dev = 1, .entity = 2 };
+	char text[4 * GP__LOG_LINE_MAX], last[GP__LOG_LINE_MAX];
+	struct gp__log_keep keep = { .text = text, .room = sizeof(text) }, nothing = { 0 };
+	size_t lines = 0, n;
+
+	for (r.time = 1000; r.time < 2000; r.time++) {
+		gp__log_keep_add(&keep, &r);
+		gp__log_keep_add(&nothing, &r);
+	}
+	r.time--;
+	n = gp__record_format(&r, last);
+	for (size_t i = 0; i < keep.size; i++)
+		lines += text[i] == '\n';
+	assert_int_equal(keep.nr_dropped + lines, 1000);
+	assert_in_range(lines, 10, 100);
+	assert_memory_equal(text + keep.size - n, last, n);
+	assert_memory_equal(text, "1", 1);
+	assert_int_equal(nothing.size, 0);
+	gp__log_keep_clear(&keep);
+	assert_int_equal(keep.size, 0);
+	assert_int_equal(keep.nr_dropped, 0);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -270,6 +297,7 @@ int main(void)
 		cmocka_unit_test(test_comments_and_empty_lines_hold_nothing),
 		cmocka_unit_test(test_malformed_lines_say_what_was_expected),
 		cmocka_unit_test(test_no_prefix_reads_past_its_end),
+		cmocka_unit_test(test_the_oldest_lines_go),
 	};
 
 	return cmocka_run_group_tests_name("core log", tests, NULL, NULL);
