@@ -29,6 +29,7 @@ enum {
 	KEY_XCCS,
 	KEY_VRAM,
 	KEY_KERNEL,
+	KEY_KFD_SCHED,
 	KEY_CWSR,
 	KEY_NAME,
 	KEY_NICE,
@@ -56,6 +57,8 @@ static const struct argp_option machine_options[] = {
 	{ "vram", KEY_VRAM, "SIZE", 0, "memory of a GPU; 16G", 0 },
 	{ "kernel", KEY_KERNEL, "VERSION", 0,
 	  "whose amdkfd: 6.1, 6.12, or gpreempt (6.12 with its series); 6.12", 0 },
+	{ "kfd-sched", KEY_KFD_SCHED, NULL, 0,
+	  "with --kernel gpreempt: it schedules queues by priority (amdgpu.kfd_sched=1)", 0 },
 	{ "cwsr", KEY_CWSR, "on|off", 0, "whether waves are saved when a queue is stopped; on", 0 },
 	{ "nice", KEY_NICE, "N", 0, "how far its compute units give way to programs; 0", 0 },
 	{ "seed", KEY_SEED, "N", 0, "of what goes wrong by chance; 1", 0 },
@@ -192,6 +195,10 @@ static error_t parse_machine(int key, char *arg, struct argp_state *state)
 	case KEY_CWSR:
 		args->configured = true;
 		return parse_choice(state, key, arg, c);
+	case KEY_KFD_SCHED:
+		args->configured = true;
+		c->kfd_sched = true;
+		return 0;
 	case KEY_GPUS:
 		args->configured = true;
 		return parse_u32(state, "--gpus", arg, 0, EMU_GPUS_MAX, &c->nr_gpus);
@@ -251,6 +258,13 @@ static int complete_config(const struct args *args, struct emu_config *c)
 		c->nr_xccs = mi300 ? 8 : 1;
 	if (!c->xcc_cus)
 		c->xcc_cus = mi300 ? 38 : 104;
+	if (c->kfd_sched && c->kernel != EMU_KERNEL_GPREEMPT)
+		return gp__env_fail(env, GP__EXIT_USAGE, NULL,
+				    "--kfd-sched: only --kernel gpreempt has such a scheduler");
+	if (c->kfd_sched && !c->cwsr)
+		return gp__env_fail(env, GP__EXIT_USAGE, NULL,
+				    "--kfd-sched: it does not begin where waves cannot be saved "
+				    "(--cwsr off)");
 	if (!mi300 && c->nr_xccs > 1)
 		return gp__env_fail(env, GP__EXIT_USAGE, NULL,
 				    "--xccs: a gfx90a has one; gfx942 has up to 8");
@@ -296,10 +310,11 @@ static struct args new_args(struct gp__env *env)
 
 json_t *emu_machine_describe(const struct emu_config *c)
 {
-	return json_pack("{s:s, s:s, s:i, s:i, s:i, s:I, s:s, s:b, s:I}", "name", c->name, "gpu",
-			 target_names[c->target], "gpus", (int)c->nr_gpus, "xccs", (int)c->nr_xccs,
-			 "cus", (int)c->xcc_cus, "vram_bytes", (json_int_t)c->vram_bytes, "kernel",
-			 kernel_names[c->kernel], "cwsr", c->cwsr, "seed", (json_int_t)c->seed);
+	return json_pack("{s:s, s:s, s:i, s:i, s:i, s:I, s:s, s:b, s:b, s:I}", "name", c->name,
+			 "gpu", target_names[c->target], "gpus", (int)c->nr_gpus, "xccs",
+			 (int)c->nr_xccs, "cus", (int)c->xcc_cus, "vram_bytes",
+			 (json_int_t)c->vram_bytes, "kernel", kernel_names[c->kernel], "kfd_sched",
+			 c->kfd_sched, "cwsr", c->cwsr, "seed", (json_int_t)c->seed);
 }
 
 static int tell_started(struct gp__env *env, const struct emu_config *c, pid_t pid)

@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/daemon.h"
 #include "core/core.h"
+#include "device/kfd/topology.h"
 #include "join/wish.h"
 #include "wire/wire.h"
 
@@ -192,11 +193,24 @@ static int check_limit(const struct args *a, int fd)
 			    "priority %s is above your limit, %lld", a->priority, limit);
 }
 
+/* Of every GPU here, so that nobody else is missed. */
+static bool kernel_schedules(void)
+{
+	struct gp__kfd_node node[GP__KFD_NODES_MAX];
+	int nr = gp__kfd_nodes(node), i = 0;
+
+	while (i < nr && gp__kfd_kernel_scheduler(node[i].gpu_id).enabled)
+		i++;
+	return nr > 0 && i == nr;
+}
+
 static int ask_daemon(const struct args *a)
 {
 	struct daemon_problem why;
 	int fd = daemon_connect(&why), status;
 
+	if (fd < 0 && kernel_schedules())
+		return 0;
 	if (fd < 0) {
 		fprintf(a->env->err,
 			"gpreempt: %s; %s runs without a priority until there is one (use --local, "

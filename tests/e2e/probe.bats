@@ -79,20 +79,17 @@ works(way("preempt", "reset"), 2)
 '
 }
 
-# The emulated machine's kernel has none: its files are put there.
+# probe_with_scheduler 0|1 [OPTION...]: which is disabled, or not.
 probe_with_scheduler() {
 	local enable=$1
 
 	shift
 	# shellcheck disable=SC2016
-	"$GPREEMPT" emu exec --cus 4 --kernel gpreempt -- sh -c '
-		enable=$1
+	"$GPREEMPT" emu exec --cus 4 --kernel gpreempt --kfd-sched -- sh -c '
+		cd /sys/class/kfd/kfd/sched_*
+		echo "$1" >enable
+		echo 2500 >period_us
 		shift
-		kfd=$GPREEMPT_EMU_DIR/sys/devices/virtual/kfd/kfd
-		sched=$kfd/sched_$(cat "$kfd/topology/nodes/1/gpu_id")
-		mkdir "$sched"
-		echo "$enable" >"$sched/enable"
-		echo 2500 >"$sched/period_us"
 		exec "$@"' sh "$enable" "$GPREEMPT" probe "$@"
 }
 
@@ -102,6 +99,9 @@ assert d["gpus"][0]["kernel_scheduler"] is None
 '
 	run -0 "$GPREEMPT" emu exec --cus 1 --kernel gpreempt -- cat /sys/module/amdgpu/parameters/kfd_sched
 	[ "$output" = N ]
+	run -0 "$GPREEMPT" emu exec --cus 1 --kernel gpreempt --kfd-sched -- \
+		cat /sys/module/amdgpu/parameters/kfd_sched
+	[ "$output" = Y ]
 	probe_with_scheduler 1 --json | check '
 assert d["gpus"][0]["kernel_scheduler"] == {"enabled": True, "period_us": 2500}
 '

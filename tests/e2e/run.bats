@@ -191,25 +191,22 @@ serve() {
 @test "where the kernel schedules a GPU itself, its programs are left to it" {
 	workloads
 	start_daemon
-	"$GPREEMPT" emu start --name own --kernel gpreempt --cus 8
-	# shellcheck disable=SC2016
-	kfd=$("$GPREEMPT" emu exec --name own -- sh -c 'echo "$GPREEMPT_EMU_DIR"')/sys/devices/virtual/kfd/kfd
-	# The emulated machine's kernel does not: its files are put there.
-	sched=$kfd/sched_$(cat "$kfd/topology/nodes/1/gpu_id")
-	mkdir "$sched"
-	echo 1 >"$sched/enable"
+	"$GPREEMPT" emu start --name own --kernel gpreempt --kfd-sched --cus 8
+	own() {
+		"$GPREEMPT" emu exec --name own -- bash -c "cd /sys/class/kfd/kfd; $1"
+	}
 	serve
-	wait_for 15 sh -c "cat '$kfd'/proc/*/queues/*/logical_priority"
+	wait_for 15 own "cat proc/*/queues/*/logical_priority"
 	run -0 "$GPREEMPT" ps --json
 	[[ $output == *'"groups": []'* ]]
 	wait "$server"
 	grep "the kernel schedules the queues of this GPU itself" "$BATS_TEST_TMPDIR/server"
 	grep "100 requests, each answered right" "$BATS_TEST_TMPDIR/server"
 	# Disabled, they are the daemon's.
-	echo 0 >"$sched/enable"
+	own 'echo 0 >sched_*/enable'
 	serve
 	wait_for '"priority": 15' "$GPREEMPT" ps --json
-	run -0 sh -c "cat '$kfd'/proc/*/queues/*/logical_priority"
+	run -0 own "cat proc/*/queues/*/logical_priority"
 	[[ $output != *15* ]]
 	wait "$server"
 }

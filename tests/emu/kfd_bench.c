@@ -209,6 +209,34 @@ union aql_packet bench_dispatch(struct bench_process *p, const char *kernel, uin
 	return packet;
 }
 
+void bench_push_gate(struct bench_queue *q, struct bench_gate *g, uint32_t groups)
+{
+	struct {
+		uint64_t arrived, open, left, turn;
+	} args;
+	union aql_packet packet;
+	void *turn;
+
+	args.arrived = bench_alloc(q->p, 64, &g->arrived);
+	args.open = g->open_va = args.arrived + 4;
+	args.left = args.arrived + 8;
+	args.turn = bench_alloc(q->p, 4 * groups, &turn);
+	g->open = g->arrived + 1;
+	g->left = g->arrived + 2;
+	packet = bench_dispatch(q->p, "gate", groups, 64, &args, sizeof(args),
+				bench_signal(q->p, 1, &g->done));
+	bench_push(q, &packet);
+}
+
+bool bench_wait32(_Atomic uint32_t *value, uint32_t expected)
+{
+	uint64_t deadline = gp__clock_ns() + BENCH_TIMEOUT;
+
+	while (atomic_load(value) != expected && gp__clock_ns() < deadline)
+		usleep(100);
+	return atomic_load(value) == expected;
+}
+
 bool bench_wait(_Atomic int64_t *value, int64_t expected)
 {
 	uint64_t deadline = gp__clock_ns() + BENCH_TIMEOUT;

@@ -69,7 +69,16 @@ void bench_ring(struct bench_queue *q, uint64_t value);
 union aql_packet bench_dispatch(struct bench_process *p, const char *kernel, uint32_t groups,
 				uint16_t size, const void *args, size_t args_size, uint64_t signal);
 
+/* A dispatch of @groups that wait until their gate is open. */
+struct bench_gate {
+	_Atomic uint32_t *arrived, *open, *left;
+	uint64_t open_va;
+	struct bench_signal *done;
+};
+void bench_push_gate(struct bench_queue *q, struct bench_gate *g, uint32_t groups);
+
 /* Whether the value becomes so within the time a test has. */
+bool bench_wait32(_Atomic uint32_t *value, uint32_t expected);
 bool bench_wait(_Atomic int64_t *value, int64_t expected);
 bool bench_wait_index(struct bench_queue *q, uint64_t index);
 /* Nothing of the kind within a moment. */

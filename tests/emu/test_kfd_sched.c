@@ -59,41 +59,6 @@ static void end(struct setup *s)
 	free(s);
 }
 
-struct gate {
-	_Atomic uint32_t *arrived, *open, *left;
-	uint64_t open_va;
-	struct bench_signal *done;
-};
-
-/* A dispatch of @groups that wait until their gate is open. */
-static void push_gate(struct bench_queue *q, struct gate *g, uint32_t groups)
-{
-	struct {
-		uint64_t arrived, open, left, turn;
-	} args;
-	union aql_packet packet;
-	void *turn;
-
-	args.arrived = bench_alloc(q->p, 64, &g->arrived);
-	args.open = g->open_va = args.arrived + 4;
-	args.left = args.arrived + 8;
-	args.turn = bench_alloc(q->p, 4 * groups, &turn);
-	g->open = g->arrived + 1;
-	g->left = g->arrived + 2;
-	packet = bench_dispatch(q->p, "gate", groups, 64, &args, sizeof(args),
-				bench_signal(q->p, 1, &g->done));
-	bench_push(q, &packet);
-}
-
-static bool wait32(_Atomic uint32_t *value, uint32_t expected)
-{
-	uint64_t deadline = gp__clock_ns() + BENCH_TIMEOUT;
-
-	while (atomic_load(value) != expected && gp__clock_ns() < deadline)
-		usleep(100);
-	return atomic_load(value) == expected;
-}
-
 static struct bench_signal *push_barrier(struct bench_queue *q, uint64_t after)
 {
 	union aql_packet packet = { .barrier = { .header = AQL_BARRIER_AND } };
@@ -110,10 +75,10 @@ static void a_held_queue_stands_still(void **unused)
 {
 	struct setup *s = start(2);
 	struct bench_signal *after;
-	struct gate g;
+	struct bench_gate g;
 
-	push_gate(&s->q[0], &g, 5);
-	assert_true(wait32(g.arrived, 5));
+	bench_push_gate(&s->q[0], &g, 5);
+	assert_true(bench_wait32(g.arrived, 5));
 	assert_int_equal(bench_hold(&s->q[0], EMU_HELD_PREEMPTED, GFX9_SAVE), 0);
 	assert_true(gfx9_gpu_idle(s->b.node->gpu));
 	after = push_barrier(&s->q[0], 0);
@@ -189,12 +154,12 @@ static void without_save_waves_finish_first(void **unused)
 {
 	struct setup *s = prepare();
 	pthread_t other;
-	struct gate g;
+	struct bench_gate g;
 
 	s->b.config.cwsr = false;
 	begin(s, 1);
-	push_gate(&s->q[0], &g, 3);
-	assert_true(wait32(g.arrived, 3));
+	bench_push_gate(&s->q[0], &g, 3);
+	assert_true(bench_wait32(g.arrived, 3));
 	assert_int_equal(pthread_create(&other, NULL, open_later, g.open), 0);
 	assert_int_equal(bench_hold(&s->q[0], EMU_HELD_PREEMPTED, GFX9_SAVE), 0);
 	/* What is off is done, and seen to be. */
@@ -208,10 +173,10 @@ static void reset_drops_what_runs(void **unused)
 {
 	struct setup *s = start(1);
 	struct bench_signal *after;
-	struct gate g;
+	struct bench_gate g;
 
-	push_gate(&s->q[0], &g, 3);
-	assert_true(wait32(g.arrived, 3));
+	bench_push_gate(&s->q[0], &g, 3);
+	assert_true(bench_wait32(g.arrived, 3));
 	assert_int_equal(bench_hold(&s->q[0], EMU_HELD_PREEMPTED, GFX9_RESET), 0);
 	assert_int_equal(bench_release(&s->q[0], EMU_HELD_PREEMPTED), 0);
 	after = push_barrier(&s->q[0], 0);
@@ -226,12 +191,12 @@ static void queues_without_a_slot_get_their_turn(void **unused)
 {
 	struct setup *s = start(30);
 	struct bench_signal *knocked[30];
-	struct gate g[30];
+	struct bench_gate g[30];
 
 	assert_int_equal(s->b.node->nr_active, 30);
 	assert_int_equal(s->b.node->nr_mapped, EMU_CP_QUEUES);
 	for (int i = 0; i < 29; i++)
-		push_gate(&s->q[i], &g[i], 1);
+		bench_push_gate(&s->q[i], &g[i], 1);
 	for (int i = 0; i < 29; i++) {
 		union aql_packet packet = bench_dispatch(&s->p, "knock", 1, 64, &g[i].open_va, 8,
 							 bench_signal(&s->p, 1, &knocked[i]));
@@ -271,20 +236,20 @@ static void destroying_what_waits_for_a_slot(void **unused)
 static void destroying_what_runs(void **unused)
 {
 	struct setup *s = start(2);
-	struct gate g;
+	struct bench_gate g;
 
-	push_gate(&s->q[0], &g, 200);
-	assert_true(wait32(g.arrived, 128));
+	bench_push_gate(&s->q[0], &g, 200);
+	assert_true(bench_wait32(g.arrived, 128));
 	bench_destroy(&s->q[0]);
 	assert_true(gfx9_gpu_idle(s->b.node->gpu));
 	/* Saved ones, too; and those of a process that ends. */
 	assert_int_equal(bench_queue(&s->p, &s->q[0], GP_KFD_QUEUE_COMPUTE_AQL, 64), 0);
-	push_gate(&s->q[0], &g, 5);
-	assert_true(wait32(g.arrived, 5));
+	bench_push_gate(&s->q[0], &g, 5);
+	assert_true(bench_wait32(g.arrived, 5));
 	assert_int_equal(bench_hold(&s->q[0], EMU_HELD_PREEMPTED, GFX9_SAVE), 0);
 	bench_destroy(&s->q[0]);
-	push_gate(&s->q[1], &g, 5);
-	assert_true(wait32(g.arrived, 5));
+	bench_push_gate(&s->q[1], &g, 5);
+	assert_true(bench_wait32(g.arrived, 5));
 	end(s);
 	(void)unused;
 }
@@ -315,7 +280,7 @@ static void an_eviction_is_for_all_queues_and_for_good(void **unused)
 
 static bool was_reset(struct emu_node *n)
 {
-	return wait32((_Atomic uint32_t *)&n->nr_resets, 1);
+	return bench_wait32((_Atomic uint32_t *)&n->nr_resets, 1);
 }
 
 /* Everybody on the node loses his queues; the machine goes on. */
@@ -347,14 +312,14 @@ static void check_reset(struct setup *s, bool hung)
 static void waves_that_do_not_leave(void **unused)
 {
 	struct setup *s = prepare();
-	struct gate g;
+	struct bench_gate g;
 	uint64_t before;
 
 	s->b.config.cwsr = false;
 	s->b.config.preempt_timeout_ms = 100;
 	begin(s, 2);
-	push_gate(&s->q[0], &g, 2);
-	assert_true(wait32(g.arrived, 2));
+	bench_push_gate(&s->q[0], &g, 2);
+	assert_true(bench_wait32(g.arrived, 2));
 	before = gp__clock_ns();
 	assert_int_equal(bench_hold(&s->q[1], EMU_HELD_PREEMPTED, GFX9_SAVE), -ETIME);
 	assert_true(gp__clock_ns() - before >= 100000000);
@@ -367,12 +332,12 @@ static void waves_that_do_not_leave(void **unused)
 static void waves_that_are_to_end_and_do_not(void **unused)
 {
 	struct setup *s = prepare();
-	struct gate g;
+	struct bench_gate g;
 
 	s->b.config.preempt_timeout_ms = 100;
 	begin(s, 2);
-	push_gate(&s->q[0], &g, 2);
-	assert_true(wait32(g.arrived, 2));
+	bench_push_gate(&s->q[0], &g, 2);
+	assert_true(bench_wait32(g.arrived, 2));
 	assert_int_equal(bench_hold(&s->q[0], EMU_HELD_PREEMPTED, GFX9_DRAIN), -ETIME);
 	assert_int_equal(s->q[0].q->held, EMU_HELD_PREEMPTED); /* whoever asked lets it go */
 	assert_true(gfx9_gpu_idle(s->b.node->gpu));
@@ -389,13 +354,13 @@ static void destroying_what_does_not_leave(void **unused)
 {
 	struct setup *s = prepare();
 	struct gp_kfd_destroy_queue args;
-	struct gate g;
+	struct bench_gate g;
 
 	s->b.config.cwsr = false;
 	s->b.config.preempt_timeout_ms = 100;
 	begin(s, 2);
-	push_gate(&s->q[0], &g, 2);
-	assert_true(wait32(g.arrived, 2));
+	bench_push_gate(&s->q[0], &g, 2);
+	assert_true(bench_wait32(g.arrived, 2));
 	args.queue_id = s->q[1].id;
 	assert_int_equal(emu_destroy_queue(&s->p.call, &args), -ETIME);
 	assert_int_equal(emu_destroy_queue(&s->p.call, &args), -EINVAL);
@@ -489,14 +454,14 @@ static void destroying_a_queue_that_hangs(void **unused)
 static void a_queue_that_hangs_goes_alone(void **unused)
 {
 	struct setup *s = prepare();
-	struct gate g;
+	struct bench_gate g;
 
 	begin_to_hang(s);
 	/* Only now: the queues of a test are not made as the later driver wants them. */
 	s->b.m.config.kernel = EMU_KERNEL_6_12;
 	bench_process_start(&s->b, &s->other, OTHER_PID);
-	push_gate(&s->q[1], &g, 2);
-	assert_true(wait32(g.arrived, 2));
+	bench_push_gate(&s->q[1], &g, 2);
+	assert_true(bench_wait32(g.arrived, 2));
 	assert_int_equal(bench_hold(&s->q[1], EMU_HELD_PREEMPTED, GFX9_SAVE), 0);
 	assert_int_equal(s->b.node->nr_resets, 0);
 	pthread_mutex_lock(&s->b.node->lock);

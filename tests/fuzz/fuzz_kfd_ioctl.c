@@ -142,7 +142,8 @@ static void start_machine(void)
 				     .cwsr = true,
 				     .vram_bytes = 1 << 28,
 				     .preempt_timeout_ms = 100,
-				     .kernel = EMU_KERNEL_GPREEMPT };
+				     .kernel = EMU_KERNEL_GPREEMPT,
+				     .kfd_sched = true };
 
 	snprintf(config.dir, sizeof(config.dir), "/tmp/gpreempt-fuzz-XXXXXX");
 	if (!mkdtemp(config.dir) || emu_machine_init(&machine, &config))

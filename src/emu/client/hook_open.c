@@ -34,8 +34,12 @@ static int64_t open_in_tree(const struct client_path *p, int flags)
 
 	if (err)
 		return err == -ENOENT && (flags & O_CREAT) ? -EACCES : err;
-	if ((flags & O_ACCMODE) != O_RDONLY && !(flags & O_PATH))
-		return S_ISDIR(st.st_mode) ? -EISDIR : -EACCES;
+	if (flags & O_PATH)
+		return raw_openat(AT_FDCWD, p->real, flags & ~O_CREAT, 0);
+	if ((flags & O_ACCMODE) != O_RDONLY && S_ISDIR(st.st_mode))
+		return -EISDIR;
+	if ((flags & O_ACCMODE) != O_RDONLY && !(p->dynamic && st.st_mode & S_IWUSR))
+		return -EACCES;
 	if (p->dynamic && !S_ISDIR(st.st_mode))
 		return client_open(p->name, flags, 0);
 	return raw_openat(AT_FDCWD, p->real, flags & ~(O_CREAT | O_EXCL | O_TRUNC), 0);

@@ -203,13 +203,23 @@ static void set_tree(struct client_path *p, const struct walk *w, const char *pa
 		set_real(p, p->name, w->len, len && path[len - 1] == '/' ? "/" : "");
 }
 
-/* What of a process counts while it runs. */
-static bool is_counter(const char *name)
+/* What changes while it is there: of a scheduler, of what it knows of a queue, of a process. */
+static bool is_live(const char *name)
 {
+	static const char *const fixed[] = { "/gpuid", "/size", "/type", "/logical_priority" };
 	const char *last = strrchr(name, '/');
 
-	return last && strstr(name, "/kfd/kfd/proc/") &&
-	       (!strcmp(last, "/cu_occupancy") || !strncmp(last, "/sdma_", strlen("/sdma_")));
+	if (strstr(name, "/kfd/kfd/sched_"))
+		return true;
+	if (!last || !strstr(name, "/kfd/kfd/proc/"))
+		return false;
+	if (!strstr(name, "/queues/"))
+		return !strcmp(last, "/cu_occupancy") || !strncmp(last, "/sdma_", strlen("/sdma_"));
+	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++) {
+		if (!strcmp(last, fixed[i]))
+			return false;
+	}
+	return true;
 }
 
 bool client_path_find(int dir, const char *path, struct client_path *p)
@@ -227,7 +237,7 @@ bool client_path_find(int dir, const char *path, struct client_path *p)
 	if (find_device(p, path[strlen(path) - 1] == '/'))
 		return true;
 	prefix = prefix_of(p->name, w.len);
-	p->dynamic = prefix && (prefix->dynamic || is_counter(p->name));
+	p->dynamic = prefix && (prefix->dynamic || is_live(p->name));
 	if (prefix) {
 		p->where = CLIENT_TREE;
 		set_tree(p, &w, path);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "emu/kfd/node.h"
+#include "emu/kfd/priority.h"
 #include "emu/kfd/topology.h"
 #include "emu/kfd/trace.h"
 
@@ -59,6 +60,10 @@ static int make_nodes(struct emu_machine *m)
 			fprintf(stderr, "GPU %u cannot be made: out of memory or threads\n", i);
 			return -ENOMEM;
 		}
+		if (m->config.kfd_sched && emu_priority_start(m->node[i])) {
+			fprintf(stderr, "GPU %u has no scheduler: out of memory or threads\n", i);
+			return -ENOMEM;
+		}
 	}
 	return 0;
 }
@@ -88,8 +93,10 @@ int emu_machine_init(struct emu_machine *m, const struct emu_config *config)
 void emu_machine_destroy(struct emu_machine *m)
 {
 	for (uint32_t i = 0; i < EMU_GPUS_MAX; i++) {
-		if (m->node[i])
+		if (m->node[i]) {
+			emu_priority_end(m->node[i]);
 			emu_node_free(m->node[i]);
+		}
 		m->node[i] = NULL;
 	}
 	emu_trace_end(m);

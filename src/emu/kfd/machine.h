@@ -3,9 +3,9 @@
  * An emulated AMD machine: some GPUs (nodes), the processes that have them open, and the rules of
  * the kernel it stands for. One server process, one folder.
  *
- * Locks, in this order: machine, process, node, the node's front end; then those of the events, of
- * an address space, and of the compute engine, under which none of the former is taken. A function
- * that wants one held says so.
+ * Locks, in this order: machine, process, the node's scheduler by priority, node, the node's front
+ * end; then those of the events, of an address space, and of the compute engine, under which none
+ * of the former is taken. A function that wants one held says so.
  */
 #ifndef GP__EMU_KFD_MACHINE_H
 #define GP__EMU_KFD_MACHINE_H
@@ -46,6 +46,7 @@ struct emu_config {
 	uint32_t nr_gpus, nr_xccs, xcc_cus;
 	uint64_t vram_bytes;
 	enum emu_kernel kernel;
+	bool kfd_sched; /* amdgpu.kfd_sched=1 of gpreempt's: it schedules by priority */
 	bool cwsr;
 	int threads; /* of each GPU's compute engine */
 	uint32_t nice; /* of those */

@@ -24,6 +24,7 @@
 #define EMU_QUEUES_PER_GPU_MAX 4096
 
 struct emu_dispatch;
+struct emu_priority;
 struct emu_queue;
 struct emu_watch;
 
@@ -33,6 +34,7 @@ struct emu_node {
 	struct gfx9_gpu *gpu;
 	_Atomic uint64_t vram_used;
 	struct emu_smi smi;
+	struct emu_priority *priority; /* NULL: its queues are not scheduled by priority */
 
 	/*
 	 * Scheduling (sched.c): all active queues are on one list, and as many as there are slots

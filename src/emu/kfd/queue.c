@@ -8,6 +8,7 @@
 #include "emu/kfd/call.h"
 #include "emu/kfd/node.h"
 #include "emu/kfd/preempt.h"
+#include "emu/kfd/priority.h"
 #include "emu/kfd/topology.h"
 
 #include <errno.h>
@@ -400,6 +401,7 @@ static int create(struct emu_call *call, struct gp_kfd_create_queue *args)
 	if (err)
 		return err;
 	emu_topology_add_queue(q);
+	emu_priority_add_queue(q, !call->uid);
 	emu_debug_raise_queue(q, GP_KFD_EC_MASK(GP_KFD_EC_QUEUE_NEW));
 	args->queue_id = q->id;
 	args->doorbell_offset = MMAP_TYPE_DOORBELL |
@@ -436,6 +438,7 @@ static int destroy(struct emu_queue *q)
 	struct emu_process_node *pn = &p->node[q->node->index];
 	int err;
 
+	emu_priority_remove_queue(q);
 	pthread_mutex_lock(&q->node->lock);
 	err = emu_sched_remove(q);
 	emu_preempt_forget(q);
@@ -543,6 +546,8 @@ int emu_update_queue(struct emu_call *call, struct gp_kfd_update_queue *args)
 	pthread_mutex_lock(&p->lock);
 	q = emu_queue_find(p, args->queue_id);
 	err = q ? update(q, args) : -EFAULT;
+	if (!err)
+		emu_priority_update_queue(q, !call->uid);
 	pthread_mutex_unlock(&p->lock);
 	return err;
 }

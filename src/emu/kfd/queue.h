@@ -13,6 +13,7 @@
 struct emu_call;
 struct emu_hold;
 struct emu_node;
+struct emu_scheduled;
 
 /* Why a queue does not run; it is active where none of them holds and it has a ring and a share. */
 enum {
@@ -22,6 +23,7 @@ enum {
 	EMU_HELD_BATCH = 8, /* by PREEMPT_BATCH of another process */
 	EMU_HELD_DESTROYED = 16,
 	EMU_HELD_RESET = 32, /* it hung, and was reset: for good */
+	EMU_HELD_SCHEDULER = 64, /* by the kernel's own scheduler (priority.c) */
 };
 
 /* What a queue did wrong, until somebody deals with it. */
@@ -52,6 +54,7 @@ struct emu_queue {
 	bool destroying; /* somebody is about to; under the process's lock */
 	bool is_gws;
 	struct emu_hold *holds; /* by other processes (preempt.c); under the node's lock */
+	struct emu_scheduled *scheduled; /* NULL: by nobody; under the lock of priority.h */
 
 	/* Changed while it is not mapped, under the node's lock. */
 	uint64_t ring;
@@ -61,7 +64,8 @@ struct emu_queue {
 
 	/* Of the scheduler, under the node's lock. */
 	uint32_t held;
-	bool active, mapped;
+	_Atomic bool active; /* read without it, too */
+	bool mapped;
 	enum gfx9_stop_type stop_as; /* how it is to be unmapped next; GFX9_RUNNING: saved */
 	bool not_drained; /* its waves were to end and did not, and were saved */
 	uint64_t mapped_since; /* device time */

@@ -24,6 +24,7 @@
 
 #include "emu/kfd/call.h"
 #include "emu/kfd/debugfs.h"
+#include "emu/kfd/priority.h"
 #include "emu/kfd/stats.h"
 #include "emu/kfd/ioctl.h"
 #include "emu/kfd/node.h"
@@ -82,6 +83,19 @@ static int render_node(const struct emu_machine *m, const char *path)
 	return -ENOENT;
 }
 
+/* What is made when it is opened. */
+static int open_in_sysfs(struct emu_call *call, const char *path, uint32_t flags)
+{
+	int fd = emu_priority_open(call, path, flags);
+
+	if (fd != -ENOENT)
+		return fd;
+	if ((flags & O_ACCMODE) != O_RDONLY)
+		return -EACCES;
+	fd = emu_debugfs_open(call, path);
+	return fd != -ENOENT ? fd : emu_stats_open(call->m, path);
+}
+
 static int64_t open_file(struct emu_call *call, struct request *r, struct emu_message *reply,
 			 int *fd, bool *close_fd)
 {
@@ -93,13 +107,8 @@ static int64_t open_file(struct emu_call *call, struct request *r, struct emu_me
 		return -EINVAL;
 	/* Where the terminator did not come along, its last letter is lost, and it is no file. */
 	path[r->msg.data_len < EMU_DATA_MAX ? r->msg.data_len : EMU_DATA_MAX - 1] = '\0';
-	if (!strncmp(path, EMU_DEBUGFS "/", strlen(EMU_DEBUGFS "/"))) {
-		*fd = emu_debugfs_open(call, path);
-		*close_fd = true;
-		return *fd < 0 ? *fd : 0;
-	}
 	if (!strncmp(path, "/sys/", strlen("/sys/"))) {
-		*fd = emu_stats_open(call->m, path);
+		*fd = open_in_sysfs(call, path, r->msg.flags);
 		*close_fd = true;
 		return *fd < 0 ? *fd : 0;
 	}

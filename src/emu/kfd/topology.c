@@ -15,13 +15,14 @@
 #include "base/hash.h"
 #include "emu/gfx9/area.h"
 #include "emu/kfd/debugfs.h"
+#include "emu/kfd/priority.h"
 #include "emu/kfd/node.h"
 #include "emu/kfd/process.h"
 #include "emu/kfd/queue.h"
 #include "emu/kfd/tree.h"
 #include "emu/protocol.h"
 
-#define KFD "sys/devices/virtual/kfd/kfd"
+#define KFD EMU_KFD_FOLDER
 #define NODES KFD "/topology/nodes"
 #define PROC KFD "/proc"
 #define PARAMETERS "sys/module/amdgpu/parameters"
@@ -647,7 +648,7 @@ static void put_module(struct writer *w)
 	}
 	put(w, PARAMETERS "/cwsr_enable", "%d\n", c->cwsr);
 	if (c->kernel == EMU_KERNEL_GPREEMPT)
-		put(w, PARAMETERS "/kfd_sched", "N\n");
+		put(w, PARAMETERS "/kfd_sched", "%c\n", c->kfd_sched ? 'Y' : 'N');
 	put(w, PARAMETERS "/max_num_of_queues_per_device", "%u\n", EMU_QUEUES_PER_GPU_MAX);
 	put(w, PARAMETERS "/queue_preemption_timeout_ms", "%u\n",
 	    c->preempt_timeout_ms ? c->preempt_timeout_ms : EMU_PREEMPT_TIMEOUT_MS);
@@ -709,6 +710,8 @@ int emu_topology_init(struct emu_machine *m)
 	if (!w.err)
 		w.err = emu_tree_folder(w.dir, "sys/bus/pci/drivers/amdgpu");
 	put_debugfs(&w);
+	for (uint32_t i = 0; m->config.kfd_sched && i < m->config.nr_gpus && !w.err; i++)
+		w.err = emu_priority_add_files(m->node[i]);
 	put_module(&w);
 	put_modules(&w);
 	put_prefixes(&w);
@@ -802,6 +805,7 @@ void emu_topology_add_queue(const struct emu_queue *q)
 	/* -1: none was given */
 	snprintf(path, sizeof(path), PROC "/%d/queues/%u/logical_priority", q->process->pid, q->id);
 	emu_tree_file(dir, path, "%lld", (long long)q->logical_priority - 1);
+	emu_priority_add_queue_files(q);
 }
 
 void emu_topology_remove_queue(const struct emu_queue *q)

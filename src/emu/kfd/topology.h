@@ -9,6 +9,9 @@
 
 #include <stdint.h>
 
+/* Where it is, in the machine's folder. */
+#define EMU_KFD_FOLDER "sys/devices/virtual/kfd/kfd"
+
 struct emu_machine;
 struct emu_process;
 struct emu_queue;
