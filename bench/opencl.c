@@ -6,7 +6,9 @@
  * what being joined costs a program that nobody stops, in pairs.
  *
  * Usually the device is PoCL's, which is the host's processors: whoever else uses them is measured,
- * too. The programs are plain OpenCL (tests/opencl/cl_pair.c), and share a file with the benchmark.
+ * too. A device with memory of its own is taken for one whose GPU gpreempt knows: work-groups are
+ * not seen to end there, and it is not OpenCL's layer that stops programs.
+ * The programs are plain OpenCL (tests/opencl/cl_pair.c), and share a file with the benchmark.
  */
 #include "benches.h"
 #include "cast.h"
@@ -45,7 +47,7 @@
 
 /* As what a program is joined. */
 struct joining {
-	const char *class_name, *level;
+	const char *class_name, *level; /* NULL: whatever can be had */
 };
 
 struct program {
@@ -78,17 +80,23 @@ static int make_pair(struct program *p)
 
 static _Noreturn void become(const char *path, const struct joining *as, const char *const *words)
 {
-	const char *const joined[] = { GPREEMPT, "run",	   "-c",      as ? as->class_name : "",
-				       "-t",	 words[0], "--level", as ? as->level : "",
-				       "--" };
 	const char *argv[16] = { NULL };
 	int n = 0, nothing = open("/dev/null", O_WRONLY);
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	dup2(nothing, STDOUT_FILENO);
 	if (as) {
+		const char *const joined[] = {
+			GPREEMPT, "run", "-c", as->class_name, "-t", words[0]
+		};
+
 		memcpy(argv, joined, sizeof(joined));
 		n = sizeof(joined) / sizeof(joined[0]);
+		if (as->level) {
+			argv[n++] = "--level";
+			argv[n++] = as->level;
+		}
+		argv[n++] = "--";
 	}
 	argv[n++] = GP_OPENCL_PROGRAM;
 	argv[n++] = path;
@@ -202,16 +210,16 @@ static double rate(const struct pair *pair, uint64_t ended, uint64_t since)
 	       (double)(gp__clock_ns() - since);
 }
 
-/* @level: NULL: neither is joined. */
-static int measure(bool quick, const char *level, bool trains, struct figures *f)
+/* @offline, @online: NULL: it is not joined. */
+static int measure(bool quick, const struct joining *online, const struct joining *offline,
+		   bool trains, struct figures *f)
 {
-	const struct joining online = { "online", level }, offline = { "offline", level };
 	struct program server = { 0 }, trainer = { 0 };
 	uint64_t ended = 0, since;
-	int err = start_server(&server, level ? &online : NULL, quick);
+	int err = start_server(&server, online, quick);
 
 	if (!err && trains)
-		err = start_trainer(&trainer, level ? &offline : NULL);
+		err = start_trainer(&trainer, offline);
 	if (!err && trains) {
 		usleep(300000); /* until its queue is full */
 		ended = atomic_load(&trainer.pair->nr_ended);
@@ -226,7 +234,15 @@ static int measure(bool quick, const char *level, bool trains, struct figures *f
 	return err;
 }
 
-static int measure_trainer(bool quick, double *kernels_per_s)
+static int measure_joined(bool quick, const char *level, struct figures *f)
+{
+	const struct joining online = { "online", level }, offline = { "offline", level };
+
+	return measure(quick, &online, &offline, true, f);
+}
+
+/* And whether its kernels count where the host sees it. */
+static int measure_trainer(bool quick, double *kernels_per_s, bool *counts)
 {
 	struct program trainer = { 0 };
 	uint64_t ended, since;
@@ -239,6 +255,7 @@ static int measure_trainer(bool quick, double *kernels_per_s)
 	since = gp__clock_ns();
 	usleep(quick ? 300000 : 3000000);
 	*kernels_per_s = rate(trainer.pair, ended, since);
+	*counts = atomic_load(&trainer.pair->nr_groups);
 	end(&trainer);
 	return 0;
 }
@@ -259,26 +276,28 @@ static void add_row(struct gp__bench_run *run, const char *mode, const struct fi
 	gp__bench_row(run, row);
 }
 
-static int make_table(struct gp__bench_run *run, struct figures *alone)
+/* Where the GPU beneath is known there is one level, and it is not the layer's. */
+static int make_table(struct gp__bench_run *run, struct figures *alone, bool *by_layer)
 {
 	bool quick = gp__bench_quick(run);
-	struct figures native = { 0 }, lv1 = { 0 }, lv2 = { 0 };
-	int err = measure_trainer(quick, &alone->kernels_per_s);
+	struct figures native = { 0 }, joined[2] = { 0 };
+	int err = measure_trainer(quick, &alone->kernels_per_s, by_layer);
 
 	if (!err)
-		err = measure(quick, NULL, false, alone);
+		err = measure(quick, NULL, NULL, false, alone);
 	if (!err)
-		err = measure(quick, NULL, true, &native);
+		err = measure(quick, NULL, NULL, true, &native);
 	if (!err)
-		err = measure(quick, "1", true, &lv1);
-	if (!err)
-		err = measure(quick, "2", true, &lv2);
+		err = measure_joined(quick, *by_layer ? "1" : NULL, &joined[0]);
+	if (!err && *by_layer)
+		err = measure_joined(quick, "2", &joined[1]);
 	if (err)
 		return gp__bench_fail(run, err, GP_OPENCL_PROGRAM " failed; try it by hand");
 	add_row(run, "alone", alone, alone, false);
 	add_row(run, "native", &native, alone, true);
-	add_row(run, "Lv1", &lv1, alone, true);
-	add_row(run, "Lv2", &lv2, alone, true);
+	add_row(run, *by_layer ? "Lv1" : "joined", &joined[0], alone, true);
+	if (*by_layer)
+		add_row(run, "Lv2", &joined[1], alone, true);
 	return 0;
 }
 
@@ -329,12 +348,6 @@ static bool wait_for_kernels(const struct program *trainer)
 	return atomic_load(&trainer->pair->nr_ended) >= FIRST_KERNELS;
 }
 
-/* Where kernels count in memory that only the device sees there is nothing to be told. */
-static bool counts_groups(const struct program *trainer)
-{
-	return atomic_load(&trainer->pair->nr_groups);
-}
-
 static int stop_often(int n, const char *level, struct stops *s)
 {
 	const struct joining online = { "online", level }, offline = { "offline", level };
@@ -346,8 +359,6 @@ static int stop_often(int n, const char *level, struct stops *s)
 		err = start_trainer(&trainer, &offline);
 	if (!err && !wait_for_kernels(&trainer))
 		err = -ETIME;
-	if (!err && !counts_groups(&trainer))
-		err = -ENOTSUP;
 	for (int i = 0; i < n && !err; i++)
 		err = stop_once(&trainer, s, &s->ms[i]) ? 0 : -EIO;
 	end(&trainer);
@@ -370,11 +381,7 @@ static int measure_stops(struct gp__bench_run *run, double kernels_per_s)
 		int err = stop_often(n, level == 1 ? "1" : "2", &s);
 
 		if (err)
-			return gp__bench_fail(run, err,
-					      err == -ENOTSUP
-						      ? "the device has memory of its own, in "
-							"which kernels count unseen"
-						      : "the trainer cannot be stopped");
+			return gp__bench_fail(run, err, "the trainer cannot be stopped");
 		gp__stats_of(s.ms, (size_t)n, &stats);
 		gp__bench_summary(run, key[0], json_real(stats.median),
 				  "stopped at level %d: what has started takes %.2f ms more to end "
@@ -478,11 +485,11 @@ static int say_cost(struct gp__bench_run *run, const struct measured *what)
 	return 0;
 }
 
-static int measure_cost(struct gp__bench_run *run)
+static int measure_cost(struct gp__bench_run *run, bool by_layer)
 {
-	static const struct measured joined = { "joined", "2", PAIRS, "joined_percent",
-						"joined_cpu_percent" },
-				     windowed = { "with a window", "1", FEW_PAIRS,
+	const struct measured joined = { "joined", by_layer ? "2" : NULL, PAIRS, "joined_percent",
+					 "joined_cpu_percent" };
+	static const struct measured windowed = { "with a window", "1", FEW_PAIRS,
 						  "windowed_percent", "windowed_cpu_percent" },
 				     guarded = { "with a window and guards", "2", FEW_PAIRS,
 						 "guarded_percent", "guarded_cpu_percent" };
@@ -490,7 +497,7 @@ static int measure_cost(struct gp__bench_run *run)
 	struct program neighbour = { 0 };
 	int err = say_cost(run, &joined);
 
-	if (err)
+	if (err || !by_layer)
 		return err;
 	err = start_server(&neighbour, &as, true);
 	if (err)
@@ -506,6 +513,7 @@ int bench_opencl(struct gp__bench_run *run)
 {
 	struct figures alone = { 0 };
 	struct cast_daemon daemon;
+	bool by_layer = false;
 	int err;
 
 	if (access(GP_OPENCL_PROGRAM, X_OK))
@@ -514,11 +522,11 @@ int bench_opencl(struct gp__bench_run *run)
 	err = cast_daemon_start(&daemon, -1);
 	if (err)
 		return gp__bench_fail(run, err, "gpreemptd cannot be started");
-	err = make_table(run, &alone);
-	if (!err)
+	err = make_table(run, &alone, &by_layer);
+	if (!err && by_layer)
 		err = measure_stops(run, alone.kernels_per_s);
 	if (!err)
-		err = measure_cost(run);
+		err = measure_cost(run, by_layer);
 	cast_daemon_end(&daemon);
 	return err;
 }
