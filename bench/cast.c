@@ -112,14 +112,29 @@ static int find_daemon(char path[PATH_MAX])
 }
 
 /* The emulated machine is the programs' affair. */
-static _Noreturn void become_daemon(const char *path, const char *socket)
+static _Noreturn void become_daemon(const char *path, const struct cast_daemon *d)
 {
 	unsetenv("LD_PRELOAD");
 	unsetenv(EMU_DIR_VARIABLE);
 	unsetenv("LISTEN_FDS");
 	unsetenv("NOTIFY_SOCKET");
-	execl(path, "gpreemptd", "--config", "/dev/null", "--socket", socket, (char *)NULL);
+	execl(path, "gpreemptd", "--config", d->config, "--socket", d->socket, (char *)NULL);
 	_exit(CANNOT_RUN);
+}
+
+static int write_config(struct cast_daemon *d, bool logs)
+{
+	FILE *f;
+
+	snprintf(d->socket, sizeof(d->socket), "%s/control.sock", d->folder);
+	snprintf(d->config, sizeof(d->config), "%s/gpreemptd.conf", d->folder);
+	snprintf(d->log, sizeof(d->log), "%s/log", d->folder);
+	f = fopen(d->config, "we");
+	if (!f)
+		return -errno;
+	if (logs)
+		fprintf(f, "[daemon]\nlog = %s\n", d->log);
+	return fclose(f) ? -errno : 0;
 }
 
 static int wait_for_daemon(const struct cast_daemon *d)
@@ -140,7 +155,7 @@ static int wait_for_daemon(const struct cast_daemon *d)
 	return 0;
 }
 
-int cast_daemon_start(struct cast_daemon *d, int cpu)
+int cast_daemon_start(struct cast_daemon *d, int cpu, bool logs)
 {
 	char path[PATH_MAX];
 	int err = find_daemon(path);
@@ -150,10 +165,12 @@ int cast_daemon_start(struct cast_daemon *d, int cpu)
 	*d = (struct cast_daemon){ .folder = "/tmp/gpreempt-bench-XXXXXX" };
 	if (!mkdtemp(d->folder))
 		return -errno;
-	snprintf(d->socket, sizeof(d->socket), "%s/control.sock", d->folder);
+	err = write_config(d, logs);
+	if (err)
+		return err;
 	d->pid = fork_on(cpu);
 	if (!d->pid)
-		become_daemon(path, d->socket);
+		become_daemon(path, d);
 	err = d->pid < 0 ? d->pid : wait_for_daemon(d);
 	if (!err && setenv(GP__WISH_SOCKET, d->socket, 1))
 		err = -errno;
@@ -173,6 +190,8 @@ void cast_daemon_end(struct cast_daemon *d)
 	snprintf(lock, sizeof(lock), "%s.lock", d->socket);
 	unlink(lock);
 	unlink(d->socket);
+	unlink(d->config);
+	unlink(d->log);
 	rmdir(d->folder);
 	*d = (struct cast_daemon){ 0 };
 }
@@ -188,10 +207,10 @@ int cast_measure(struct gp__bench_run *run, const struct cast_scene *scene)
 		return gp__bench_fail(run, bench_run_on_machine(scene->cus),
 				      "no machine can be started");
 	gp__bench_device(run, scene->device);
-	err = cast_daemon_start(&daemon, -1);
+	err = cast_daemon_start(&daemon, -1, scene->logs);
 	if (err)
 		return gp__bench_fail(run, err, "gpreemptd cannot be started");
-	err = scene->measure(run);
+	err = scene->measure(run, &daemon);
 	cast_daemon_end(&daemon);
 	return err;
 }

@@ -24,18 +24,20 @@
 
 struct cast_daemon {
 	pid_t pid;
-	char folder[64], socket[108];
+	char folder[64], socket[108], config[108], log[108];
 };
 
-/* Listens when this returns, and is $GPREEMPT_SOCKET from then on. @cpu: -1 is any. 0 or -errno. */
-int cast_daemon_start(struct cast_daemon *d, int cpu);
+/* Listens when this returns, and is $GPREEMPT_SOCKET from then on. @cpu: -1 is any. @logs:
+ * its decisions, in @d->log. 0 or -errno. */
+int cast_daemon_start(struct cast_daemon *d, int cpu, bool logs);
 void cast_daemon_end(struct cast_daemon *d);
 
 /* What is measured on a machine of its own, beside a daemon. */
 struct cast_scene {
 	const char *program, *remedy; /* what it starts; and where that is not built, what helps */
 	const char *cus, *device; /* how many compute units, and what readers are told */
-	int (*measure)(struct gp__bench_run *run);
+	bool logs;
+	int (*measure)(struct gp__bench_run *run, const struct cast_daemon *daemon);
 };
 
 int cast_measure(struct gp__bench_run *run, const struct cast_scene *scene); /* 0 or -errno */

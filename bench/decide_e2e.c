@@ -440,7 +440,7 @@ static int begin_play(struct play *p)
 
 	cast_find_cpus(&first, &p->cpu);
 	p->stage = cast_memory(sizeof(*p->stage));
-	err = p->stage ? cast_daemon_start(&p->daemon, first) : -ENOMEM;
+	err = p->stage ? cast_daemon_start(&p->daemon, first, false) : -ENOMEM;
 	if (err)
 		return gp__bench_fail(p->run, err, "gpreemptd cannot be started");
 	err = start(p, PATIENT, "patient", "offline");

@@ -334,7 +334,7 @@ static int begin_play(struct play *p)
 	cast_find_cpus(&first, &p->cpu);
 	bench_keep_machine_off(p->cpu);
 	p->stage = cast_memory(sizeof(*p->stage));
-	err = p->stage ? cast_daemon_start(&p->daemon, p->cpu) : -ENOMEM;
+	err = p->stage ? cast_daemon_start(&p->daemon, p->cpu, false) : -ENOMEM;
 	if (err)
 		return gp__bench_fail(p->run, err, "gpreemptd cannot be started");
 	p->stage->spells = gp__bench_quick(p->run) ? QUICK_SPELLS : SPELLS_MAX;

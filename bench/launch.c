@@ -30,6 +30,8 @@
 #define SEEN_RUNS 15
 #define QUICK_SEEN_RUNS 2
 #define DOORBELLS 50
+#define LOG_TRIES 200
+#define LOG_PAUSE_US 10000
 #define QUICK_DOORBELLS 10
 #define NS_PER_US 1e3
 #define PERCENT 100.0
@@ -37,14 +39,15 @@
 static const char *const windows[] = { "1", "2", "4", "8", "16", "64", "1ms" };
 #define NR_WINDOWS (sizeof(windows) / sizeof(windows[0]))
 
-/* What the program measures of doorbells, and what it is held against. */
-enum hop { FUTEX, TOLD, ORDER, NR_HOPS };
+/* What is measured of doorbells, and what it is held against. */
+enum hop { FUTEX, TOLD, SEEN, ORDER, NR_HOPS };
 
 static const struct {
 	const char *key, *what;
 } hops[NR_HOPS] = { [FUTEX] = { "futex", "futex wake" },
 		    [TOLD] = { "told", "doorbell until told" },
-		    [ORDER] = { "seen", "told until order" } };
+		    [SEEN] = { "seen", "told until seen" },
+		    [ORDER] = { "order", "told until order" } };
 
 static json_t *run_program(struct gp__bench_run *run, const char *joined, const char *what,
 			   int times)
@@ -102,39 +105,116 @@ static double median(double *sample, int n)
 	return gp__stats_of(sample, (size_t)n, &stats) ? 0 : stats.median;
 }
 
+/*
+ * When gpreemptd saw it, from its log: the times of its first event "ready" after each of these.
+ * Returns how many of them are there yet.
+ */
+static size_t read_seen(const char *log, const json_t *told_at, double *seen)
+{
+	FILE *f = fopen(log, "re");
+	char *line = NULL;
+	size_t room = 0, n = 0;
+
+	while (f && n < json_array_size(told_at) && getline(&line, &room, f) > 0) {
+		uint64_t told = (uint64_t)json_integer_value(json_array_get(told_at, n));
+		uint64_t at = strtoull(line, NULL, 10);
+
+		if (at >= told && strstr(line, " ready "))
+			seen[n++] = (double)(at - told);
+	}
+	free(line);
+	if (f)
+		fclose(f);
+	return n;
+}
+
+/* It is written when there is nothing else to do. */
+static size_t await_seen(const char *log, const json_t *told_at, double *seen)
+{
+	size_t n = read_seen(log, told_at, seen);
+
+	for (int i = 0; n < json_array_size(told_at) && i < LOG_TRIES; i++) {
+		usleep(LOG_PAUSE_US);
+		n = read_seen(log, told_at, seen);
+	}
+	return n;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
 /* Of several runs of the program: where its threads and the daemon come to be matters most. */
 struct seen {
-	double p50[NR_HOPS][SEEN_RUNS], p99[NR_HOPS][SEEN_RUNS], more_us[SEEN_RUNS];
+	const char *log; /* of the daemon */
+	double p50[NR_HOPS][SEEN_RUNS], p99[NR_HOPS][SEEN_RUNS];
+	double more_us[NR_HOPS][SEEN_RUNS]; /* than the wake */
 	int n;
 };
 
-static int measure_seen_once(struct gp__bench_run *run, struct seen *s)
+static void note_hops(struct seen *s, const json_t *said, double *seen, size_t nr_seen)
 {
-	json_t *said = run_program(run, GPREEMPT " run -p 20 -- ", "seen",
-				   gp__bench_quick(run) ? QUICK_DOORBELLS : DOORBELLS);
 	char key[32];
 
-	if (!said)
-		return -EIO;
 	for (int i = 0; i < NR_HOPS; i++) {
 		snprintf(key, sizeof(key), "%s_p50_ns", hops[i].key);
 		s->p50[i][s->n] = number(said, key);
 		snprintf(key, sizeof(key), "%s_p99_ns", hops[i].key);
 		s->p99[i][s->n] = number(said, key);
 	}
-	s->more_us[s->n] = (s->p50[ORDER][s->n] - s->p50[FUTEX][s->n]) / NS_PER_US;
+	qsort(seen, nr_seen, sizeof(*seen), compare);
+	s->p50[SEEN][s->n] = seen[nr_seen / 2];
+	s->p99[SEEN][s->n] = seen[nr_seen * 99 / 100];
+	for (int i = 0; i < NR_HOPS; i++)
+		s->more_us[i][s->n] = (s->p50[i][s->n] - s->p50[FUTEX][s->n]) / NS_PER_US;
 	s->n++;
-	json_decref(said);
-	return 0;
 }
 
-static int measure_seen(struct gp__bench_run *run)
+static int measure_seen_once(struct gp__bench_run *run, struct seen *s)
+{
+	int times = gp__bench_quick(run) ? QUICK_DOORBELLS : DOORBELLS;
+	json_t *said = run_program(run, GPREEMPT " run -p 20 -- ", "seen", times);
+	double seen[DOORBELLS];
+	size_t n;
+
+	if (!said)
+		return -EIO;
+	n = await_seen(s->log, json_object_get(said, "told_at"), seen);
+	if (n == (size_t)times)
+		note_hops(s, said, seen, n);
+	json_decref(said);
+	if (n == (size_t)times)
+		return 0;
+	return gp__bench_fail(run, -EIO, "%s has %zu events of %d", s->log, n, times);
+}
+
+static void report_more(struct gp__bench_run *run, struct seen *s, enum hop hop, const char *key,
+			const char *until)
+{
+	struct gp__stats more;
+	json_t *json;
+
+	gp__stats_of(s->more_us[hop], (size_t)s->n, &more);
+	json = json_pack("{s:i, s:f}", "runs", s->n, "us", more.median);
+	gp__json_set_real(json, "us_lo", more.has_ci, more.ci_lo);
+	gp__json_set_real(json, "us_hi", more.has_ci, more.ci_hi);
+	gp__bench_summary(run, key, json,
+			  "from the moment that gpreemptd is told of a doorbell until %s it takes "
+			  "%.1f us more than a bare wake of another process in its place, at the "
+			  "median of %d runs (95 %%: %.1f to %.1f)",
+			  until, more.median, s->n, more.ci_lo, more.ci_hi);
+}
+
+static int measure_seen(struct gp__bench_run *run, const char *log)
 {
 	int runs = gp__bench_quick(run) ? QUICK_SEEN_RUNS : SEEN_RUNS, err = 0;
-	struct gp__stats more;
 	static struct seen s;
-	json_t *said, *json;
+	json_t *said;
 
+	s.log = log;
 	s.n = 0;
 	while (!err && s.n < runs)
 		err = measure_seen_once(run, &s);
@@ -146,16 +226,8 @@ static int measure_seen(struct gp__bench_run *run)
 		add_row(run, hops[i].what, said, "", NULL);
 		json_decref(said);
 	}
-	gp__stats_of(s.more_us, (size_t)s.n, &more);
-	json = json_pack("{s:i, s:f}", "runs", s.n, "us", more.median);
-	gp__json_set_real(json, "us_lo", more.has_ci, more.ci_lo);
-	gp__json_set_real(json, "us_hi", more.has_ci, more.ci_hi);
-	gp__bench_summary(
-		run, "seen_over_futex", json,
-		"from the moment that gpreemptd is told of a doorbell until its order it takes "
-		"%.1f us more than a bare wake of another process, at the median of %d runs "
-		"(95 %%: %.1f to %.1f)",
-		more.median, s.n, more.ci_lo, more.ci_hi);
+	report_more(run, &s, SEEN, "seen_over_futex", "it has seen that");
+	report_more(run, &s, ORDER, "order_over_futex", "its order");
 	return 0;
 }
 
@@ -316,10 +388,10 @@ static int measure_windows(struct gp__bench_run *run, double alone_ns)
 	return err;
 }
 
-static int measure(struct gp__bench_run *run)
+static int measure(struct gp__bench_run *run, const struct cast_daemon *daemon)
 {
 	double alone_ns = 0;
-	int err = measure_seen(run);
+	int err = measure_seen(run, daemon->log);
 
 	if (!err)
 		err = measure_pairs(run, &alone_ns);
@@ -333,7 +405,10 @@ int bench_launch(struct gp__bench_run *run)
 	const struct cast_scene scene = {
 		PROGRAM,
 		"it needs libhsa-runtime-dev and clang-19, and then 'meson setup --reconfigure'",
-		CUS, "emulated gfx90a, " CUS " compute unit", measure
+		CUS,
+		"emulated gfx90a, " CUS " compute unit",
+		true,
+		measure
 	};
 
 	return cast_measure(run, &scene);

@@ -519,7 +519,7 @@ int bench_opencl(struct gp__bench_run *run)
 	if (access(GP_OPENCL_PROGRAM, X_OK))
 		return gp__bench_fail(run, -ENOENT, "its program is not built, as tests are not");
 	gp__bench_device(run, "the first OpenCL device");
-	err = cast_daemon_start(&daemon, -1);
+	err = cast_daemon_start(&daemon, -1, false);
 	if (err)
 		return gp__bench_fail(run, err, "gpreemptd cannot be started");
 	err = make_table(run, &alone, &by_layer);

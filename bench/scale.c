@@ -231,7 +231,7 @@ static int play_round(struct hall *h)
 
 static int begin(struct hall *h)
 {
-	int err = cast_daemon_start(&h->daemon, -1);
+	int err = cast_daemon_start(&h->daemon, -1, false);
 
 	if (err)
 		return gp__bench_fail(h->run, err, "gpreemptd cannot be started");

@@ -77,11 +77,12 @@ static int measure_level(struct gp__bench_run *run, size_t level, double *ratio)
 	return 0;
 }
 
-static int measure(struct gp__bench_run *run)
+static int measure(struct gp__bench_run *run, const struct cast_daemon *daemon)
 {
 	double ratio = 0;
 	int err = 0;
 
+	(void)daemon;
 	if (system(GPREEMPT " policy " PARAMETERS " >/dev/null"))
 		return gp__bench_fail(run, -EIO, "gpreemptd does not take its parameters");
 	for (size_t i = 0; i < NR_LEVELS && !err; i++)
@@ -96,9 +97,11 @@ static int measure(struct gp__bench_run *run)
 
 int bench_streams(struct gp__bench_run *run)
 {
-	const struct cast_scene scene = { PROGRAM,
-					  "it needs hipcc, and then 'meson setup --reconfigure'",
-					  CUS, "emulated gfx90a, " CUS " compute unit", measure };
+	const struct cast_scene scene = {
+		PROGRAM, "it needs hipcc, and then 'meson setup --reconfigure'",
+		CUS,	 "emulated gfx90a, " CUS " compute unit",
+		false,	 measure
+	};
 
 	return cast_measure(run, &scene);
 }

@@ -231,14 +231,15 @@ END
 	check_bench launch <<'END'
 assert d["device"].startswith("emulated gfx90a"), d
 rows = {r["what"]: r for r in d["results"]}
-wakes = ["futex wake", "doorbell until told", "told until order"]
-assert list(rows)[:6] == wakes + ["not joined", "joined", "window 1"], d
+wakes = ["futex wake", "doorbell until told", "told until seen", "told until order"]
+assert list(rows)[:7] == wakes + ["not joined", "joined", "window 1"], d
 for name, r in rows.items():
     assert (r["p50_us"] is None) == (name not in wakes), r
     assert (r["kernel_us"] is None) == (name in wakes), r
     assert (r["added_percent"] is None) == (name in wakes + ["not joined"]), r
 assert d["joined"]["pairs"] == 2 and d["joined"]["percent_lo"] is None, d
 assert 0 <= d["joined"]["threads_percent"] < 100, d
-assert d["seen_over_futex"]["runs"] == 2 and isinstance(d["seen_over_futex"]["us"], float), d
+for key in "seen_over_futex", "order_over_futex":
+    assert d[key]["runs"] == 2 and isinstance(d[key]["us"], float), d
 END
 }

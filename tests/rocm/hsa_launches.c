@@ -4,7 +4,7 @@
  * kernels.
  *
  * Usage: hsa_launches cost BATCHES	how long a kernel takes, and to launch it alone
- *        hsa_launches seen TIMES	how long after a doorbell gpreemptd has acted upon it
+ *        hsa_launches seen TIMES	when it tells gpreemptd of a doorbell, and how long an order takes
  *        hsa_launches rest		is on the GPU, and does nothing
  */
 #include <glob.h>
@@ -32,6 +32,7 @@ enum {
 	SAMPLES_MAX = 100000,
 	PATIENCE_S = 30,
 	SLOTS = 8, /* more queues than there are */
+	REST_US = 1000, /* long enough for all to sleep */
 };
 
 struct stir_arguments {
@@ -233,22 +234,6 @@ static void end_march(struct march *m, hsa_signal_t done)
 	lab_must(hsa_signal_destroy(done));
 }
 
-/* Once more into a queue that rests: how long until the agent tells, and until there is an order.
- */
-static void ring_once(struct march *m, hsa_queue_t *urgent, uint64_t *telling, uint64_t *seeing)
-{
-	hsa_signal_t done = lab_signal(1);
-	uint64_t from = gp__clock_ns(), told, order;
-
-	start_march(m, urgent, done);
-	told = last_told();
-	order = await_order(GP__WIRE_STOP, from);
-	end_march(m, done);
-	await_order(GP__WIRE_RUN, order);
-	*telling = told - from;
-	*seeing = order - told;
-}
-
 /* A process that sleeps until it is woken, as the daemon does, and notes when it was. */
 struct sleeper {
 	pid_t pid;
@@ -294,28 +279,77 @@ static uint64_t wake_once(struct sleeper *s)
 	return woken - from;
 }
 
+struct sample {
+	uint64_t telling, told, ordering, waking;
+};
+
+/*
+ * Once more into a queue that rests: how long until the agent tells, and until there is an order.
+ * Then into the same queue, which has work, so that nobody is told: what has just rung a doorbell
+ * wakes another process instead. Both doorbells have the machine do the same.
+ */
+static void ring_once(struct march *m, hsa_queue_t *urgent, struct sleeper *sleeper,
+		      struct sample *s)
+{
+	hsa_signal_t done = lab_signal(1), again = lab_signal(1);
+	uint64_t from = gp__clock_ns(), order;
+
+	start_march(m, urgent, done);
+	s->told = last_told();
+	order = await_order(GP__WIRE_STOP, from);
+	s->telling = s->told - from;
+	s->ordering = order - s->told;
+	usleep(REST_US);
+	lab_dispatch(urgent, &m->kernel, lab_line(64), m->args, again);
+	s->waking = wake_once(sleeper);
+	end_march(m, done);
+	end_march(m, again);
+	await_order(GP__WIRE_RUN, order);
+}
+
+static void print_hop(const char *name, uint64_t *ns, int times)
+{
+	printf("\"%s_p50_ns\": %.0f, \"%s_p99_ns\": %.0f, ", name, at(ns, times, 0.5), name,
+	       at(ns, times, 0.99));
+}
+
+static void print_samples(const struct sample *s, int times)
+{
+	static uint64_t telling[SAMPLES_MAX], ordering[SAMPLES_MAX], waking[SAMPLES_MAX];
+
+	for (int i = 0; i < times; i++) {
+		telling[i] = s[i].telling;
+		ordering[i] = s[i].ordering;
+		waking[i] = s[i].waking;
+	}
+	putchar('{');
+	print_hop("told", telling, times);
+	print_hop("order", ordering, times);
+	print_hop("futex", waking, times);
+	printf("\"told_at\": [");
+	for (int i = 0; i < times; i++)
+		printf("%s%llu", i ? ", " : "", (unsigned long long)s[i].told);
+	puts("]}");
+}
+
 /* A queue that others give way to and one with work that does not end, which is stopped for it. */
 static void measure_seen(struct bench *b, struct sleeper *sleeper, int times)
 {
-	static uint64_t told[SAMPLES_MAX], seen[SAMPLES_MAX], woken[SAMPLES_MAX];
+	static struct sample sample[SAMPLES_MAX];
 	hsa_queue_t *urgent = lab_queue(&b->lab, PACKETS), *patient = lab_queue(&b->lab, PACKETS);
 	struct march work = make_march(b), urgent_work = make_march(b);
 	hsa_signal_t done = lab_signal(1);
+
 	lab_must(hsa_amd_queue_set_priority(urgent, HSA_AMD_QUEUE_PRIORITY_HIGH));
 	start_march(&work, patient, done);
 	await_daemon();
-	ring_once(&urgent_work, urgent, &told[0], &seen[0]);
+	ring_once(&urgent_work, urgent, sleeper, &sample[0]);
 	for (int i = 0; i < times; i++) {
-		usleep(1000); /* long enough for all to sleep */
-		woken[i] = wake_once(sleeper);
-		usleep(1000);
-		ring_once(&urgent_work, urgent, &told[i], &seen[i]);
+		usleep(REST_US);
+		ring_once(&urgent_work, urgent, sleeper, &sample[i]);
 	}
 	end_march(&work, done);
-	printf("{\"told_p50_ns\": %.0f, \"told_p99_ns\": %.0f, \"seen_p50_ns\": %.0f, "
-	       "\"seen_p99_ns\": %.0f, \"futex_p50_ns\": %.0f, \"futex_p99_ns\": %.0f}\n",
-	       at(told, times, 0.5), at(told, times, 0.99), at(seen, times, 0.5),
-	       at(seen, times, 0.99), at(woken, times, 0.5), at(woken, times, 0.99));
+	print_samples(sample, times);
 	lab_must(hsa_queue_destroy(urgent));
 	lab_must(hsa_queue_destroy(patient));
 }
