@@ -204,9 +204,9 @@ static void drop_oldest(struct gp__log_keep *keep)
 	size_t least = keep->size / 4, end = 0;
 
 	while (end < least) {
-		const char *newline = memchr(keep->text + end, '\n', keep->size - end);
-
-		end = (size_t)(newline - keep->text) + 1;
+		while (keep->text[end] != '\n')
+			end++;
+		end++;
 		keep->nr_dropped++;
 	}
 	keep->size -= end;

@@ -287,18 +287,25 @@ static void who_is_held_can_go(void **unused)
 	(void)unused;
 }
 
+static void let_time_out(struct setup *s, bool always)
+{
+	pthread_mutex_lock(&s->b.node->lock);
+	s->b.m.config.preempt_timeout_ms = 20;
+	s->b.m.config.faults.preempt_timeout = always ? 1000000 : 0;
+	pthread_mutex_unlock(&s->b.node->lock);
+}
+
 /* Those who come after it are scheduled. */
 static void a_reset_is_survived(void **unused)
 {
 	struct setup *s = start();
 	struct bench_gate low, high;
 
-	s->b.m.config.preempt_timeout_ms = 20;
-	s->b.m.config.faults.preempt_timeout = 1000000;
+	let_time_out(s, true);
 	bench_push_gate(&s->low_queue, &low, 1);
 	bench_push_gate(&s->high_queue, &high, 1);
 	assert_true(bench_wait((_Atomic int64_t *)&s->b.node->nr_resets, 1));
-	s->b.m.config.faults.preempt_timeout = 0;
+	let_time_out(s, false);
 	while (number_in(s, "paused"))
 		usleep(1000);
 	bench_process_end(&s->low);
