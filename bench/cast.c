@@ -166,9 +166,7 @@ int cast_daemon_start(struct cast_daemon *d, int cpu, bool logs)
 	if (!mkdtemp(d->folder))
 		return -errno;
 	err = write_config(d, logs);
-	if (err)
-		return err;
-	d->pid = fork_on(cpu);
+	d->pid = err ? err : fork_on(cpu);
 	if (!d->pid)
 		become_daemon(path, d);
 	err = d->pid < 0 ? d->pid : wait_for_daemon(d);

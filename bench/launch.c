@@ -119,8 +119,13 @@ static size_t read_seen(const char *log, const json_t *told_at, double *seen)
 		uint64_t told = (uint64_t)json_integer_value(json_array_get(told_at, n));
 		uint64_t at = strtoull(line, NULL, 10);
 
-		if (at >= told && strstr(line, " ready "))
-			seen[n++] = (double)(at - told);
+		if (at < told || !strstr(line, " ready "))
+			continue;
+		/* It belongs to a later one: this one's is missing. */
+		if (n + 1 < json_array_size(told_at) &&
+		    at >= (uint64_t)json_integer_value(json_array_get(told_at, n + 1)))
+			break;
+		seen[n++] = (double)(at - told);
 	}
 	free(line);
 	if (f)

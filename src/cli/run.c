@@ -193,7 +193,7 @@ static int check_limit(const struct args *a, int fd)
 			    "priority %s is above your limit, %lld", a->priority, limit);
 }
 
-/* Of every GPU here, so that nobody else is missed. */
+/* Each AMD GPU here. */
 static bool kernel_schedules(void)
 {
 	struct gp__kfd_node node[GP__KFD_NODES_MAX];
@@ -209,8 +209,13 @@ static int ask_daemon(const struct args *a)
 	struct daemon_problem why;
 	int fd = daemon_connect(&why), status;
 
-	if (fd < 0 && kernel_schedules())
+	if (fd < 0 && kernel_schedules()) {
+		fprintf(a->env->err,
+			"gpreempt: %s; the kernel schedules AMD GPUs itself, and what %s does on "
+			"other devices has no priority\n",
+			why.message, a->command[0]);
 		return 0;
+	}
 	if (fd < 0) {
 		fprintf(a->env->err,
 			"gpreempt: %s; %s runs without a priority until there is one (use --local, "

@@ -11,11 +11,15 @@ setup() {
 	export XDG_RUNTIME_DIR=$BATS_TEST_TMPDIR
 	export GPREEMPT_SOCKET=$BATS_TEST_TMPDIR/nobody
 	unset GPREEMPT_EMU_DIR
+	[ "$(id -u)" -eq 0 ] || skip "being urgent, the scheduler's log and its files are root's"
 	[ -x "$WORKLOADS/offline_trainer" ] || skip "no workloads: they need libhsa-runtime-dev"
 	"$GPREEMPT" emu start --name own --kernel gpreempt --kfd-sched --cus 4
 }
 
 teardown() {
+	for pid in "${started[@]}"; do
+		kill "$pid" 2>/dev/null || true
+	done
 	"$GPREEMPT" emu stop --all
 }
 
@@ -24,67 +28,80 @@ sysfs() {
 	"$GPREEMPT" emu exec --name own -- bash -c "cd /sys/class/kfd/kfd && $1"
 }
 
-# train STEPS: a patient program, $trainer, that says what it has computed.
+# run_as CLASS PROGRAM [ARGUMENT...]: one of the workloads, with a priority.
+run_as() {
+	local class=$1 program=$2
+
+	shift 2
+	"$GPREEMPT" emu exec --name own -- "$GPREEMPT" run -c "$class" -- "$WORKLOADS/$program" "$@"
+}
+
+# A patient program that does not end by itself; it has queues when this returns.
 train() {
-	"$GPREEMPT" emu exec --name own -- "$GPREEMPT" run -c offline -- \
-		"$WORKLOADS/offline_trainer" --steps "$1" --json >"$BATS_TEST_TMPDIR/trainer" \
-		2>"$BATS_TEST_TMPDIR/trainer.err" 3>&- &
-	trainer=$!
+	run_as offline offline_trainer --seconds 600 >"$BATS_TEST_TMPDIR/trainer" 2>&1 3>&- &
+	started+=($!)
 	eventually sysfs 'grep -q . proc/*/queues/*/state'
 }
 
+# The same of an urgent one, with a request every 10 ms.
 serve() {
-	"$GPREEMPT" emu exec --name own -- "$GPREEMPT" run -c online -- \
-		"$WORKLOADS/online_server" --requests "$1" --period 10ms
+	run_as online online_server --requests 1000 --period 10ms >"$BATS_TEST_TMPDIR/server" 2>&1 3>&- &
+	started+=($!)
+	eventually sysfs 'grep -qx 15 proc/*/queues/*/logical_priority'
 }
 
-@test "an urgent program stops a patient one, nothing is lost, and the log says why" {
-	train 100
-	run -0 --separate-stderr serve 100
+@test "an urgent program is answered right beside a patient one, and no daemon is missed" {
+	train
+	run -0 --separate-stderr run_as online online_server --requests 100 --period 10ms
 	[[ $output == *"100 requests, each answered right"* ]]
-	# No daemon is missed where the kernel does it.
-	[[ $stderr != *"without a priority"* ]]
+	[[ $stderr == *"the kernel schedules AMD GPUs itself"* ]]
 	[[ $stderr == *"the kernel schedules the queues of this GPU itself"* ]]
-	[ "$(sysfs 'cat sched_*/switches')" -gt 50 ]
+	[ "$(sysfs 'cat sched_*/switches')" -gt 0 ]
+}
+
+@test "a patient program that is stopped again and again computes the same, and the log says why" {
+	serve
+	stopped=$(run_as offline offline_trainer --steps 60 --json 2>/dev/null)
+	[ "$(sysfs 'cat sched_*/switches')" -gt 0 ]
 	sysfs 'cat /sys/kernel/debug/kfd/sched_*' >"$BATS_TEST_TMPDIR/log"
 	grep -q 'exclude q=.*why=priority by=e' "$BATS_TEST_TMPDIR/log"
-	run -0 "$GPREEMPT" sim --replay "$BATS_TEST_TMPDIR/log"
-	[[ $output =~ gave\ the\ same\ [0-9]{3,}\ actions ]]
-	wait "$trainer"
-	alone=$("$GPREEMPT" emu exec --name own -- "$WORKLOADS/offline_trainer" --steps 100 --json)
-	[[ $alone =~ \"digest\":\"([0-9a-f]+)\" ]]
-	grep -q "\"digest\":\"${BASH_REMATCH[1]}\"" "$BATS_TEST_TMPDIR/trainer"
+	# A log that lost its beginning cannot be replayed.
+	if ! grep -q '^#.* not kept' "$BATS_TEST_TMPDIR/log"; then
+		run -0 "$GPREEMPT" sim --replay "$BATS_TEST_TMPDIR/log"
+		[[ $output =~ gave\ the\ same\ [1-9][0-9]*\ actions ]]
+	fi
+	alone=$("$GPREEMPT" emu exec --cus 4 -- "$WORKLOADS/offline_trainer" --steps 60 --json 2>/dev/null)
+	[[ $alone =~ \"digest\":\"[0-9a-f]+\" ]]
+	[[ $stopped == *"${BASH_REMATCH[0]}"* ]]
 }
 
 @test "ps shows what the kernel schedules, and whom it has stopped" {
-	train 150
-	serve 300 >"$BATS_TEST_TMPDIR/server" 2>&1 3>&- &
-	server=$!
+	train
+	serve
 	# shellcheck disable=SC2016
 	eventually sh -c '"$1" emu exec --name own -- "$1" ps --json | grep -q "\"state\": \"excluded\""' sh "$GPREEMPT"
 	run -0 "$GPREEMPT" emu exec --name own -- "$GPREEMPT" ps
 	[[ $output == *"Scheduled by the kernel:"*offline_trainer* ]]
-	wait "$server"
-	wait "$trainer"
 }
 
 @test "disabled, nobody is stopped; enabled again, it begins anew" {
-	train 150
+	train
+	serve
 	sysfs 'echo 0 >sched_*/enable'
 	[ "$(sysfs 'cat sched_*/enable')" = 0 ]
 	run -1 sysfs 'cat proc/*/queues/0/state'
 	[[ $output == *"No data available"* ]]
-	serve 20
+	sleep 0.2
 	[ "$(sysfs 'cat sched_*/switches')" = 0 ]
-	sysfs 'echo 1 >sched_*/enable'
-	serve 20
-	[ "$(sysfs 'cat sched_*/switches')" -gt 0 ]
-	wait "$trainer"
+	sysfs 'echo 1 >>sched_*/enable'
+	# shellcheck disable=SC2016
+	eventually sysfs '[ $(cat sched_*/switches) -gt 0 ]'
 }
 
 @test "its files are as the kernel's: who may write what" {
 	run -1 sysfs 'echo 1 >sched_*/ticks'
 	[[ $output == *"ermission denied"* ]]
+	run -1 sysfs 'set -C; echo 1 >sched_*/enable'
 	run -1 sysfs 'cat sched_*/nothing'
 	[[ $output == *"No such file"* ]]
 	# What makes no sense changes nothing.

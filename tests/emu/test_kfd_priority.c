@@ -120,6 +120,17 @@ static void write_file(struct setup *s, const char *name, const char *text)
 	close(fd);
 }
 
+/* Each write by itself, whether somebody has read the first or not. */
+static void write_words(struct setup *s, const char *name, const char *first, const char *second)
+{
+	int fd = emu_priority_open(&s->low.call, node_file(s, name), O_WRONLY);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, first, strlen(first)), strlen(first));
+	assert_int_equal(write(fd, second, strlen(second)), strlen(second));
+	close(fd);
+}
+
 static int read_queue_file(struct setup *s, const struct bench_queue *q, const char *name,
 			   char text[256])
 {
@@ -338,7 +349,11 @@ static void numbers_that_make_no_sense_change_nothing(void **unused)
 	write_file(s, "period_us", "99999999999999999999999\n");
 	assert_int_equal(number_in(s, "period_us"), 2500);
 	write_file(s, "period_us", "300\n400");
+	assert_int_equal(number_in(s, "period_us"), 2500);
+	write_file(s, "period_us", "400");
 	assert_int_equal(number_in(s, "period_us"), 400);
+	write_words(s, "period_us", "500", "600");
+	assert_int_equal(number_in(s, "period_us"), 600);
 	write_file(s, "grace_us", "5");
 	assert_int_equal(number_in(s, "grace_us"), 5);
 	write_file(s, "enable", "2");

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -468,6 +469,84 @@ static void others_are_looked_at(void **unused)
 	(void)unused;
 }
 
+/*
+ * One who rings, and does not get the processor for long before he can do it again: the node must
+ * not have protected the doorbell again by then, each time.
+ */
+struct late {
+	_Atomic uint64_t *doorbell;
+	_Atomic bool over;
+	int cpu;
+};
+
+static void stay_on(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+static void *ring_late(void *arg)
+{
+	const struct sched_param none = { 0 };
+	struct late *l = arg;
+
+	stay_on(l->cpu);
+	sched_setscheduler(0, SCHED_IDLE, &none);
+	atomic_store(l->doorbell, 0);
+	return NULL;
+}
+
+static void *be_busy(void *arg)
+{
+	struct late *l = arg;
+
+	stay_on(l->cpu);
+	while (!atomic_load(&l->over))
+		;
+	return NULL;
+}
+
+static void who_rings_and_has_no_processor_is_heard(void **unused)
+{
+	struct setup *s = start(EMU_KERNEL_6_1);
+	union aql_packet packet = { .barrier = { .header = AQL_BARRIER_AND } };
+	_Atomic uint64_t *mine = mmap(NULL, DOORBELL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+				      s->p.p->node[0].doorbell_fd, 0);
+	struct late late = { .cpu = sched_getcpu() };
+	struct bench_queue q = { 0 };
+	struct bench_signal *done;
+	pthread_t ringer, busy[2];
+	int uffd = make_uffd(mine);
+
+	assert_ptr_not_equal(mine, MAP_FAILED);
+	if (uffd < 0) {
+		munmap(mine, DOORBELL_BYTES);
+		end(s);
+		skip();
+	}
+	assert_int_equal(bench_queue(&s->p, &q, GP_KFD_QUEUE_COMPUTE_AQL, 64), 0);
+	assert_int_equal(emu_doorbell_watch(s->p.p, 0, uffd, (uintptr_t)mine, DOORBELL_BYTES), 0);
+	packet.barrier.signal = bench_signal(&s->p, 1, &done);
+	memcpy(q.ring, &packet, 64);
+	atomic_store(q.write_index, 1);
+	late.doorbell = &mine[q.q->doorbell];
+	usleep(20000); /* asleep */
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&busy[i], NULL, be_busy, &late), 0);
+	assert_int_equal(pthread_create(&ringer, NULL, ring_late, &late), 0);
+	assert_true(bench_wait(&done->value, 0));
+	atomic_store(&late.over, true);
+	pthread_join(ringer, NULL);
+	for (int i = 0; i < 2; i++)
+		pthread_join(busy[i], NULL);
+	end(s);
+	munmap(mine, DOORBELL_BYTES);
+	(void)unused;
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -479,6 +558,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(saved_waves_are_described),
 		cmocka_unit_test(a_watched_doorbell_wakes),
 		cmocka_unit_test(others_are_looked_at),
+		cmocka_unit_test(who_rings_and_has_no_processor_is_heard),
 	};
 
 	if (argc != 2)

@@ -182,7 +182,8 @@ int64_t client_open(const char *path, int flags, dev_t rdev)
 	err = reply.msg.file ? client_file_add(reply.fd, reply.msg.file, rdev) : 0;
 	if (!err && !(flags & O_CLOEXEC))
 		err = raw_fcntl(reply.fd, F_SETFD, 0);
-	if (!err && (flags & (O_NONBLOCK | O_APPEND)))
+	/* What is no device is read once, or written word by word: a pipe says itself how. */
+	if (!err && reply.msg.file && (flags & (O_NONBLOCK | O_APPEND)))
 		err = raw_fcntl(reply.fd, F_SETFL, flags & (O_NONBLOCK | O_APPEND));
 	if (!err)
 		return reply.fd;

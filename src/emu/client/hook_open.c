@@ -36,6 +36,8 @@ static int64_t open_in_tree(const struct client_path *p, int flags)
 		return err == -ENOENT && (flags & O_CREAT) ? -EACCES : err;
 	if (flags & O_PATH)
 		return raw_openat(AT_FDCWD, p->real, flags & ~O_CREAT, 0);
+	if ((flags & O_CREAT) && (flags & O_EXCL))
+		return -EEXIST;
 	if ((flags & O_ACCMODE) != O_RDONLY && S_ISDIR(st.st_mode))
 		return -EISDIR;
 	if ((flags & O_ACCMODE) != O_RDONLY && !(p->dynamic && st.st_mode & S_IWUSR))

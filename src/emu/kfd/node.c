@@ -27,6 +27,10 @@
 /* Waves can ring doorbells as well, and nothing tells. */
 #define RUN_NS 1000000
 #define BLIND_NS 2000000
+/* Who wanted to ring and was let go on may get a processor only after a while: doorbells are not
+ * protected again for so long, and for twice as long where he has come again in vain. */
+#define OPEN_NS 50000000
+#define OPEN_MOST_NS 10000000000
 #define FOREVER UINT64_MAX
 
 /* Any 16 bits that are not 0: the driver makes them from the hardware's identity. */
@@ -105,9 +109,10 @@ static void look_around(struct emu_node *n, struct emu_look *look)
 	pthread_mutex_unlock(&n->engine_lock);
 }
 
-/* Since when nothing was done, and how long the last sleep was. */
+/* Since when nothing was done, how long the last sleep was, and until when doorbells are open. */
 struct rest {
 	uint64_t idle_since, slept;
+	uint64_t open_until, open_ns;
 };
 
 /* How long it may sleep after it found nothing to do. */
@@ -147,10 +152,12 @@ static bool is_wanted(struct emu_node *n)
 	return atomic_load(&n->quit) || atomic_load(&n->troubled) || atomic_load(&n->hung);
 }
 
-static void wait_for(struct emu_node *n, struct pollfd *fds, uint32_t nr, uint64_t ns)
+/* True: somebody wants to ring. */
+static bool wait_for(struct emu_node *n, struct pollfd *fds, uint32_t nr, uint64_t ns)
 {
 	struct timespec ts = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
 	struct pollfd wake = { .events = POLLIN };
+	bool rings = false;
 	uint64_t drained;
 
 	if (!fds)
@@ -159,14 +166,25 @@ static void wait_for(struct emu_node *n, struct pollfd *fds, uint32_t nr, uint64
 	fds[nr].events = POLLIN;
 	ppoll(fds, nr + 1, ns == FOREVER ? NULL : &ts, NULL);
 	if (fds[nr].revents & POLLIN && read(n->wake_fd, &drained, sizeof(drained)) < 0)
-		return; /* somebody else's wake is as good */
+		drained = 0; /* somebody else's wake is as good */
+	for (uint32_t i = 0; i < nr; i++)
+		rings |= fds[i].revents & POLLIN;
+	return rings;
+}
+
+static void keep_open(struct rest *r)
+{
+	r->open_ns = r->open_ns ? 2 * r->open_ns : OPEN_NS;
+	if (r->open_ns > OPEN_MOST_NS)
+		r->open_ns = OPEN_MOST_NS;
+	r->open_until = gp__clock_ns() + r->open_ns;
 }
 
 /*
  * Nothing may be missed: first it says that it sleeps and has the doorbells protected, then it
  * looks once more.
  */
-static void sleep_for(struct emu_node *n, uint64_t ns)
+static void sleep_for(struct emu_node *n, struct rest *r, uint64_t ns)
 {
 	struct pollfd *fds = NULL;
 	struct emu_look look;
@@ -176,7 +194,8 @@ static void sleep_for(struct emu_node *n, uint64_t ns)
 	atomic_store(&n->asleep, true);
 	pthread_mutex_lock(&n->engine_lock);
 	if (ns >= ARM_NS) {
-		fds = emu_doorbell_arm(n, &nr, &blind);
+		if (gp__clock_ns() >= r->open_until)
+			fds = emu_doorbell_arm(n, &nr, &blind);
 		if ((blind || !fds) && ns > BLIND_NS)
 			ns = BLIND_NS;
 	}
@@ -185,8 +204,8 @@ static void sleep_for(struct emu_node *n, uint64_t ns)
 	/* What has just come may be something to wait for. */
 	if ((look.waits || look.runs) && ns > RUN_NS)
 		ns = RUN_NS;
-	if (!look.busy && !is_wanted(n))
-		wait_for(n, fds, nr, ns);
+	if (!look.busy && !is_wanted(n) && wait_for(n, fds, nr, ns))
+		keep_open(r);
 	atomic_store(&n->asleep, false);
 	if (fds) {
 		pthread_mutex_lock(&n->engine_lock);
@@ -215,7 +234,7 @@ static void *front_end(void *arg)
 		else if (now - r.idle_since < WARM_NS)
 			sched_yield();
 		else
-			sleep_for(n, time_to_sleep(n, &look, &r, now));
+			sleep_for(n, &r, time_to_sleep(n, &look, &r, now));
 	}
 	return NULL;
 }

@@ -2,6 +2,7 @@
 #include "emu/kfd/priority.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/latency.h"
 #include "emu/kfd/node.h"
 #include "emu/kfd/queue.h"
 #include "policy/policy.h"
@@ -21,6 +23,7 @@
 /* For how long work whose end cannot be seen is waited for. */
 #define GRACE_US 100000
 #define LOG_BYTES (128 * 1024)
+#define WRITES_A_ROUND 64
 
 /* How the core calls it that a queue is taken off the GPU in the middle of its work. */
 #define LEVEL_SAVED 3
@@ -303,21 +306,40 @@ static int preempt(struct emu_priority *s, uint32_t nr)
 	return err;
 }
 
-static void run_actions(struct emu_priority *s, struct emu_scheduled *actions, bool excludes)
+/* Those that do not run anyway are held by one more, and nothing can go wrong with them. */
+static void exclude(struct emu_priority *s, struct emu_scheduled *actions)
+{
+	uint32_t nr = 0;
+	int err;
+
+	for (struct emu_scheduled *sq = actions; sq; sq = sq->next_action) {
+		sq->is_moved = sq->q->active;
+		if (sq->is_moved)
+			s->batch[nr++] = sq->q;
+		else
+			sq->q->held |= EMU_HELD_SCHEDULER;
+	}
+	err = nr ? preempt(s, nr) : 0;
+	for (struct emu_scheduled *sq = actions; sq; sq = sq->next_action)
+		sq->result = sq->is_moved ? err : 0;
+}
+
+static void admit(struct emu_priority *s, struct emu_scheduled *actions)
 {
 	uint32_t nr = 0;
 	int err;
 
 	for (struct emu_scheduled *sq = actions; sq; sq = sq->next_action)
 		s->batch[nr++] = sq->q;
-	if (!nr)
-		return;
-	pthread_mutex_lock(&s->node->lock);
-	err = excludes ? preempt(s, nr)
-		       : emu_sched_release(s->node, s->batch, nr, EMU_HELD_SCHEDULER);
-	pthread_mutex_unlock(&s->node->lock);
+	err = nr ? emu_sched_release(s->node, s->batch, nr, EMU_HELD_SCHEDULER) : 0;
+	for (struct emu_scheduled *sq = actions; sq; sq = sq->next_action)
+		sq->result = err;
+}
+
+static void acknowledge(struct emu_scheduled *actions)
+{
 	for (; actions; actions = actions->next_action)
-		gp__queue_ack(&actions->core, err, gp__clock_ns());
+		gp__queue_ack(&actions->core, actions->result, gp__clock_ns());
 }
 
 static bool act_once(struct emu_priority *s)
@@ -335,9 +357,15 @@ static bool act_once(struct emu_priority *s)
 		**last = sq;
 		*last = &sq->next_action;
 	}
-	run_actions(s, preempted, true);
-	run_actions(s, resumed, false);
-	return preempted || resumed;
+	if (!preempted && !resumed)
+		return false;
+	pthread_mutex_lock(&s->node->lock);
+	exclude(s, preempted);
+	admit(s, resumed);
+	pthread_mutex_unlock(&s->node->lock);
+	acknowledge(preempted);
+	acknowledge(resumed);
+	return true;
 }
 
 /*
@@ -391,36 +419,43 @@ static uint64_t pause_after_tick(const struct emu_priority *s)
 	return at > now ? at - now : 0;
 }
 
-/* Each line is a number; what is none, or not one for that file, changes nothing. */
-static void store_text(struct emu_priority *s, const char *file, char *text)
+/* What is no number, or not one for that file, changes nothing. */
+static void store_text(struct emu_priority *s, const char *file, const char *text)
 {
-	char *line, *rest = text, *end;
+	unsigned long long value;
+	char *end;
 
-	while ((line = strsep(&rest, "\n"))) {
-		unsigned long long value;
-
-		errno = 0;
-		value = strtoull(line, &end, 10);
-		if (*line >= '0' && *line <= '9' && !*end && !errno)
-			emu_priority_store(s, file, value);
-	}
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	end += *end == '\n';
+	if (*text >= '0' && *text <= '9' && !*end && !errno)
+		emu_priority_store(s, file, value);
 }
 
-/* Whose last copy is closed has nothing more to say. */
+/* Some of what one wrote, so that nobody keeps others waiting. False: he has closed it. */
+static bool read_writer(struct emu_priority *s, const struct emu_priority_writer *w)
+{
+	char text[PIPE_BUF + 1];
+	ssize_t n = 1;
+
+	for (int i = 0; i < WRITES_A_ROUND && n > 0; i++) {
+		n = read(w->fd, text, PIPE_BUF);
+		if (n > 0) {
+			text[n] = '\0';
+			store_text(s, w->file, text);
+		}
+	}
+	return n > 0 || (n < 0 && errno == EAGAIN);
+}
+
 static void read_writers(struct emu_priority *s)
 {
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < s->nr_writers; i++) {
 		struct emu_priority_writer *w = &s->writer[i];
-		char text[64];
-		ssize_t n;
 
-		while ((n = read(w->fd, text, sizeof(text) - 1)) > 0) {
-			text[n] = '\0';
-			store_text(s, w->file, text);
-		}
-		if (n < 0 && errno == EAGAIN)
+		if (read_writer(s, w))
 			s->writer[kept++] = *w;
 		else
 			close(w->fd);
@@ -450,6 +485,7 @@ static void *run(void *arg)
 	struct emu_priority *s = arg;
 
 	pthread_setname_np(pthread_self(), "kfd-sched");
+	gp__prefer_latency(); /* before compute units, which are threads here */
 	pthread_mutex_lock(&s->lock);
 	while (!s->ends) {
 		read_writers(s);

@@ -79,6 +79,7 @@ struct emu_scheduled {
 	struct gp__ring ring;
 	struct gp__ring_sight sight;
 	int unknown; /* 0: there is something in sight */
+	bool is_moved; /* it ran when it was to be stopped */
 	int result; /* of the action */
 	struct gp__queue core;
 };

@@ -5,7 +5,8 @@
  * done, and the parameters of core and policy; some can be written. In a queue's folder: what it
  * knows of that. In debugfs: its log.
  *
- * What is written goes through a pipe and cannot be refused: what makes no sense changes nothing.
+ * What is written goes through a pipe, each write by itself, and cannot be refused: what makes no
+ * sense changes nothing.
  */
 #include "emu/kfd/priority.h"
 
@@ -73,6 +74,7 @@ static int find_param(const struct emu_priority *s, const char *name)
 	return -1;
 }
 
+/* With the lock, as for whatever asks for parameters: the core may be starting again. */
 static bool can_write(const struct emu_priority *s, const char *name)
 {
 	for (size_t i = 0; i < COUNT(node_files); i++) {
@@ -200,10 +202,13 @@ static int open_writer(struct emu_priority *s, const char *name)
 {
 	int ends[2], err = 0;
 
-	if (pipe2(ends, O_CLOEXEC))
+	if (pipe2(ends, O_CLOEXEC | O_DIRECT))
 		return -errno;
 	pthread_mutex_lock(&s->lock);
-	if (s->nr_writers == EMU_PRIORITY_WRITERS_MAX || fcntl(ends[0], F_SETFL, O_NONBLOCK)) {
+	if (!can_write(s, name)) {
+		err = -EACCES;
+	} else if (s->nr_writers == EMU_PRIORITY_WRITERS_MAX ||
+		   fcntl(ends[0], F_SETFL, O_NONBLOCK)) {
 		err = -ENFILE;
 	} else {
 		struct emu_priority_writer *w = &s->writer[s->nr_writers++];
@@ -221,17 +226,28 @@ static int open_writer(struct emu_priority *s, const char *name)
 	return ends[1];
 }
 
+/* What was written before can be read. */
+static void await_writers(struct emu_priority *s)
+{
+	bool any;
+
+	pthread_mutex_lock(&s->lock);
+	any = s->nr_writers;
+	pthread_mutex_unlock(&s->lock);
+	if (any)
+		emu_priority_await_round(s);
+}
+
 static int open_node_file(struct emu_call *call, struct emu_priority *s, const char *name,
 			  uint32_t flags)
 {
 	int fd;
 
 	if ((flags & O_ACCMODE) == O_WRONLY)
-		return !call->uid && can_write(s, name) ? open_writer(s, name) : -EACCES;
+		return call->uid ? -EACCES : open_writer(s, name);
 	if ((flags & O_ACCMODE) != O_RDONLY)
 		return -EACCES;
-	/* What was written before can be read. */
-	emu_priority_await_round(s);
+	await_writers(s);
 	pthread_mutex_lock(&s->lock);
 	fd = show(s, name);
 	pthread_mutex_unlock(&s->lock);
@@ -319,6 +335,7 @@ static int open_log(struct emu_priority *s)
 
 	if (!out)
 		return -ENOMEM;
+	await_writers(s);
 	fputs(GP__LOG_HEADER, out);
 	pthread_mutex_lock(&s->lock);
 	if (s->log.nr_dropped)
