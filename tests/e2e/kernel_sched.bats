@@ -54,6 +54,7 @@ serve() {
 	train
 	run -0 --separate-stderr run_as online online_server --requests 100 --period 10ms
 	[[ $output == *"100 requests, each answered right"* ]]
+	# shellcheck disable=SC2154 # of run
 	[[ $stderr == *"the kernel schedules AMD GPUs itself"* ]]
 	[[ $stderr == *"the kernel schedules the queues of this GPU itself"* ]]
 	[ "$(sysfs 'cat sched_*/switches')" -gt 0 ]

@@ -4,7 +4,7 @@
  * kernels.
  *
  * Usage: hsa_launches cost BATCHES	how long a kernel takes, and to launch it alone
- *        hsa_launches seen TIMES	when it tells gpreemptd of a doorbell, and how long an order takes
+ *        hsa_launches seen TIMES	when gpreemptd is told of a doorbell, and has given an order
  *        hsa_launches rest		is on the GPU, and does nothing
  */
 #include <glob.h>
