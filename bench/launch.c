@@ -145,13 +145,6 @@ static size_t await_seen(const char *log, const json_t *told_at, double *seen)
 	return n;
 }
 
-static int compare(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 /* Of several runs of the program: where its threads and the daemon come to be matters most. */
 struct seen {
 	const char *log; /* of the daemon */
@@ -170,8 +163,7 @@ static void note_hops(struct seen *s, const json_t *said, double *seen, size_t n
 		snprintf(key, sizeof(key), "%s_p99_ns", hops[i].key);
 		s->p99[i][s->n] = number(said, key);
 	}
-	qsort(seen, nr_seen, sizeof(*seen), compare);
-	s->p50[SEEN][s->n] = seen[nr_seen / 2];
+	s->p50[SEEN][s->n] = median(seen, (int)nr_seen); /* which sorts */
 	s->p99[SEEN][s->n] = seen[nr_seen * 99 / 100];
 	for (int i = 0; i < NR_HOPS; i++)
 		s->more_us[i][s->n] = (s->p50[i][s->n] - s->p50[FUTEX][s->n]) / NS_PER_US;
@@ -408,12 +400,13 @@ static int measure(struct gp__bench_run *run, const struct cast_daemon *daemon)
 int bench_launch(struct gp__bench_run *run)
 {
 	const struct cast_scene scene = {
-		PROGRAM,
-		"it needs libhsa-runtime-dev and clang-19, and then 'meson setup --reconfigure'",
-		CUS,
-		"emulated gfx90a, " CUS " compute unit",
-		true,
-		measure
+		.program = PROGRAM,
+		.remedy = "it needs libhsa-runtime-dev and clang-19, and then 'meson setup "
+			  "--reconfigure'",
+		.cus = CUS,
+		.device = "emulated gfx90a, " CUS " compute unit",
+		.logs = true,
+		.measure = measure,
 	};
 
 	return cast_measure(run, &scene);

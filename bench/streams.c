@@ -98,9 +98,11 @@ static int measure(struct gp__bench_run *run, const struct cast_daemon *daemon)
 int bench_streams(struct gp__bench_run *run)
 {
 	const struct cast_scene scene = {
-		PROGRAM, "it needs hipcc, and then 'meson setup --reconfigure'",
-		CUS,	 "emulated gfx90a, " CUS " compute unit",
-		false,	 measure
+		.program = PROGRAM,
+		.remedy = "it needs hipcc, and then 'meson setup --reconfigure'",
+		.cus = CUS,
+		.device = "emulated gfx90a, " CUS " compute unit",
+		.measure = measure,
 	};
 
 	return cast_measure(run, &scene);

@@ -168,6 +168,15 @@ static void push_work(struct bench_queue *q, struct piece *w)
 	bench_push(q, &packet);
 }
 
+/* Patient work is on the GPU, and stopped for urgent work. */
+static void stop_low(struct setup *s, struct bench_gate *low, struct bench_gate *high)
+{
+	bench_push_gate(&s->low_queue, low, 1);
+	assert_true(bench_wait32(low->arrived, 1));
+	bench_push_gate(&s->high_queue, high, 1);
+	expect(s, &s->low_queue, "state", "excluded\n");
+}
+
 /*
  * Scheduling
  */
@@ -232,9 +241,7 @@ static void a_held_queue_of_another_priority_runs(void **unused)
 	struct setup *s = start();
 	struct bench_gate low, high;
 
-	bench_push_gate(&s->low_queue, &low, 1);
-	bench_push_gate(&s->high_queue, &high, 1);
-	expect(s, &s->low_queue, "state", "excluded\n");
+	stop_low(s, &low, &high);
 	set_priority(&s->low_queue, URGENT);
 	expect(s, &s->low_queue, "state", "admitted\n");
 	atomic_store(low.open, 1);
@@ -251,10 +258,7 @@ static void reasons_add_up(void **unused)
 	struct setup *s = start();
 	struct bench_gate low, high;
 
-	bench_push_gate(&s->low_queue, &low, 1);
-	assert_true(bench_wait32(low.arrived, 1));
-	bench_push_gate(&s->high_queue, &high, 1);
-	expect(s, &s->low_queue, "state", "excluded\n");
+	stop_low(s, &low, &high);
 	assert_int_equal(bench_hold(&s->low_queue, EMU_HELD_PREEMPTED, GFX9_SAVE), 0);
 	atomic_store(low.open, 1);
 	atomic_store(high.open, 1);
@@ -272,10 +276,7 @@ static void who_is_gone_holds_nobody(void **unused)
 	struct setup *s = start();
 	struct bench_gate low, high;
 
-	bench_push_gate(&s->low_queue, &low, 1);
-	assert_true(bench_wait32(low.arrived, 1));
-	bench_push_gate(&s->high_queue, &high, 1);
-	expect(s, &s->low_queue, "state", "excluded\n");
+	stop_low(s, &low, &high);
 	bench_destroy(&s->high_queue);
 	atomic_store(low.open, 1);
 	assert_true(bench_wait(&low.done->value, 0));
@@ -288,9 +289,7 @@ static void who_is_held_can_go(void **unused)
 	struct setup *s = start();
 	struct bench_gate low, high;
 
-	bench_push_gate(&s->low_queue, &low, 1);
-	bench_push_gate(&s->high_queue, &high, 1);
-	expect(s, &s->low_queue, "state", "excluded\n");
+	stop_low(s, &low, &high);
 	bench_destroy(&s->low_queue);
 	atomic_store(high.open, 1);
 	assert_true(bench_wait(&high.done->value, 0));
@@ -374,10 +373,7 @@ static void disabled_nobody_is_held(void **unused)
 	struct bench_gate low, high;
 	char text[256];
 
-	bench_push_gate(&s->low_queue, &low, 1);
-	assert_true(bench_wait32(low.arrived, 1));
-	bench_push_gate(&s->high_queue, &high, 1);
-	expect(s, &s->low_queue, "state", "excluded\n");
+	stop_low(s, &low, &high);
 	write_file(s, "enable", "0\n");
 	assert_int_equal(number_in(s, "enable"), 0);
 	assert_int_equal(read_queue_file(s, &s->low_queue, "state", text), -ENODATA);

@@ -105,7 +105,7 @@ void emu_priority_await_round(struct emu_priority *s);
 /* With the lock. Whoever it has preempted runs when it is disabled; when enabled it begins anew. */
 void emu_priority_enable(struct emu_priority *s, bool enable);
 /* A number was written into one of the files; with the lock. 0, -EINVAL or -ERANGE. */
-int emu_priority_store(struct emu_priority *s, const char *file, uint64_t value);
+int emu_priority_store(struct emu_priority *s, const char *name, uint64_t value);
 
 /* Makes the files of a node, and those of a queue that is scheduled. */
 int emu_priority_add_files(struct emu_node *n);

@@ -32,15 +32,6 @@
 #define WRITABLE 0644
 #define ROOTS 0400
 
-static const struct {
-	const char *name;
-	unsigned int mode;
-} node_files[] = {
-	{ "enable", WRITABLE },	     { "period_us", WRITABLE }, { "grace_us", WRITABLE },
-	{ "paused", READ_ONLY },     { "ticks", READ_ONLY },	{ "switches", READ_ONLY },
-	{ "inversions", READ_ONLY },
-};
-
 static const char *const queue_files[] = {
 	"effective_priority", "state",	     "rptr",   "wptr", "pending",
 	"preempted_ms",	      "preemptions", "log_id",
@@ -49,8 +40,88 @@ static const char *const queue_files[] = {
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /*
- * Names
+ * What a node's files are: these, and the parameters. With the lock, as the core may be starting
+ * again.
  */
+
+static uint64_t show_enable(const struct emu_priority *s)
+{
+	return s->is_enabled;
+}
+
+static int store_enable(struct emu_priority *s, uint64_t value)
+{
+	if (value > 1)
+		return -EINVAL;
+	emu_priority_enable(s, value);
+	return 0;
+}
+
+static uint64_t show_period(const struct emu_priority *s)
+{
+	return s->period_us;
+}
+
+static int store_period(struct emu_priority *s, uint64_t value)
+{
+	if (value < PERIOD_US_MIN || value > TIME_US_MAX)
+		return -ERANGE;
+	s->period_us = (uint32_t)value;
+	return 0;
+}
+
+static uint64_t show_grace(const struct emu_priority *s)
+{
+	return s->grace_us;
+}
+
+static int store_grace(struct emu_priority *s, uint64_t value)
+{
+	if (value > TIME_US_MAX)
+		return -ERANGE;
+	s->grace_us = (uint32_t)value;
+	return 0;
+}
+
+static uint64_t show_paused(const struct emu_priority *s)
+{
+	return atomic_load(&s->node->hung);
+}
+
+static uint64_t show_ticks(const struct emu_priority *s)
+{
+	return s->nr_ticks;
+}
+
+static uint64_t show_switches(const struct emu_priority *s)
+{
+	return s->dev.nr_switches;
+}
+
+static uint64_t show_inversions(const struct emu_priority *s)
+{
+	return s->dev.nr_inversions;
+}
+
+static const struct node_file {
+	const char *name;
+	uint64_t (*show)(const struct emu_priority *s);
+	int (*store)(struct emu_priority *s, uint64_t value); /* NULL: it can only be read */
+} node_files[] = {
+	{ "enable", show_enable, store_enable }, { "period_us", show_period, store_period },
+	{ "grace_us", show_grace, store_grace }, { "paused", show_paused, NULL },
+	{ "ticks", show_ticks, NULL },		 { "switches", show_switches, NULL },
+	{ "inversions", show_inversions, NULL },
+};
+
+static const struct node_file *find_file(const char *name)
+{
+	for (size_t i = 0; i < COUNT(node_files); i++) {
+		if (!strcmp(name, node_files[i].name))
+			return &node_files[i];
+	}
+	return NULL;
+}
 
 /* The core's parameters, and then those of its policy. */
 static uint32_t nr_params(const struct emu_priority *s)
@@ -74,15 +145,55 @@ static int find_param(const struct emu_priority *s, const char *name)
 	return -1;
 }
 
-/* With the lock, as for whatever asks for parameters: the core may be starting again. */
+static int store_param(struct emu_priority *s, int param, uint64_t value)
+{
+	u64 params[GP__POLICY_PARAMS_MAX];
+
+	if (param < GP__CFG_COUNT)
+		return gp__core_configure(&s->core, (uint32_t)param, value, gp__clock_ns());
+	memcpy(params, s->core.params, sizeof(params));
+	params[param - GP__CFG_COUNT] = value;
+	return gp__core_set_policy(&s->core, s->core.policy, params, gp__clock_ns());
+}
+
 static bool can_write(const struct emu_priority *s, const char *name)
 {
-	for (size_t i = 0; i < COUNT(node_files); i++) {
-		if (!strcmp(name, node_files[i].name))
-			return node_files[i].mode == WRITABLE;
-	}
-	return find_param(s, name) >= 0;
+	const struct node_file *f = find_file(name);
+
+	return f ? f->store != NULL : find_param(s, name) >= 0;
 }
+
+int emu_priority_store(struct emu_priority *s, const char *name, uint64_t value)
+{
+	const struct node_file *f = find_file(name);
+
+	return f ? f->store(s, value) : store_param(s, find_param(s, name), value);
+}
+
+static int open_number(uint64_t value)
+{
+	char text[24];
+	int len = snprintf(text, sizeof(text), "%llu\n", (unsigned long long)value);
+
+	return emu_memfd_text(text, (size_t)len);
+}
+
+static int show(const struct emu_priority *s, const char *name)
+{
+	const struct node_file *f = find_file(name);
+	int param = find_param(s, name);
+
+	if (f)
+		return open_number(f->show(s));
+	if (param < 0)
+		return -ENOENT;
+	return open_number(param < GP__CFG_COUNT ? s->core.cfg[param]
+						 : s->core.params[param - GP__CFG_COUNT]);
+}
+
+/*
+ * Names
+ */
 
 static int add_file(const char *dir, const char *path, unsigned int mode)
 {
@@ -103,7 +214,7 @@ int emu_priority_add_files(struct emu_node *n)
 	for (size_t i = 0; i < COUNT(node_files) && !err; i++) {
 		snprintf(path, sizeof(path), EMU_KFD_FOLDER "/sched_%u/%s", n->gpu_id,
 			 node_files[i].name);
-		err = add_file(dir, path, node_files[i].mode);
+		err = add_file(dir, path, node_files[i].store ? WRITABLE : READ_ONLY);
 	}
 	for (uint32_t i = 0; i < nr_params(s) && !err; i++) {
 		snprintf(path, sizeof(path), EMU_KFD_FOLDER "/sched_%u/%s", n->gpu_id,
@@ -127,75 +238,8 @@ void emu_priority_add_queue_files(const struct emu_queue *q)
 }
 
 /*
- * Of the node
+ * Opening those of a node
  */
-
-static int open_number(uint64_t value)
-{
-	char text[24];
-	int len = snprintf(text, sizeof(text), "%llu\n", (unsigned long long)value);
-
-	return emu_memfd_text(text, (size_t)len);
-}
-
-/* With the lock. */
-static int show(const struct emu_priority *s, const char *name)
-{
-	int param = find_param(s, name);
-
-	if (!strcmp(name, "enable"))
-		return open_number(s->is_enabled);
-	if (!strcmp(name, "period_us"))
-		return open_number(s->period_us);
-	if (!strcmp(name, "grace_us"))
-		return open_number(s->grace_us);
-	if (!strcmp(name, "paused"))
-		return open_number(atomic_load(&s->node->hung));
-	if (!strcmp(name, "ticks"))
-		return open_number(s->nr_ticks);
-	if (!strcmp(name, "switches"))
-		return open_number(s->dev.nr_switches);
-	if (!strcmp(name, "inversions"))
-		return open_number(s->dev.nr_inversions);
-	if (param < 0)
-		return -ENOENT;
-	return open_number(param < GP__CFG_COUNT ? s->core.cfg[param]
-						 : s->core.params[param - GP__CFG_COUNT]);
-}
-
-static int store_param(struct emu_priority *s, int param, uint64_t value)
-{
-	u64 params[GP__POLICY_PARAMS_MAX];
-
-	if (param < GP__CFG_COUNT)
-		return gp__core_configure(&s->core, (uint32_t)param, value, gp__clock_ns());
-	memcpy(params, s->core.params, sizeof(params));
-	params[param - GP__CFG_COUNT] = value;
-	return gp__core_set_policy(&s->core, s->core.policy, params, gp__clock_ns());
-}
-
-int emu_priority_store(struct emu_priority *s, const char *file, uint64_t value)
-{
-	if (!strcmp(file, "enable")) {
-		if (value > 1)
-			return -EINVAL;
-		emu_priority_enable(s, value);
-		return 0;
-	}
-	if (!strcmp(file, "period_us")) {
-		if (value < PERIOD_US_MIN || value > TIME_US_MAX)
-			return -ERANGE;
-		s->period_us = (uint32_t)value;
-		return 0;
-	}
-	if (!strcmp(file, "grace_us")) {
-		if (value > TIME_US_MAX)
-			return -ERANGE;
-		s->grace_us = (uint32_t)value;
-		return 0;
-	}
-	return store_param(s, find_param(s, file), value);
-}
 
 /* The writer's end of a pipe; the thread has the other. */
 static int open_writer(struct emu_priority *s, const char *name)
