@@ -636,9 +636,9 @@ static void model_load(struct run *r, unsigned int lane)
 	} else if (!r->m.d16) {
 		*dst = value;
 	} else if (r->m.hi) {
-		*dst = (*dst & 0xffff) | value << 16;
+		*dst = value << 16;
 	} else {
-		*dst = (*dst & ~0xffffu) | (value & 0xffff);
+		*dst = value & 0xffff;
 	}
 }
 

@@ -6,7 +6,7 @@
  *
  * An element is within the buffer as a whole or not at all. What a format has not got is 0, and so
  * is in memory what the instruction does not give. Halves of registers (d16) hold f16 where others
- * hold f32.
+ * hold f32; a load clears a half that it does not fill.
  *
  * Not documented, so chosen: floats are rounded to the nearest, to scaled integers towards zero;
  * integers that are too large become the largest.
@@ -358,17 +358,15 @@ static void put_lane(const struct gfx9_site *s, const struct typed *t, const str
 {
 	for (unsigned int i = 0; i < t->components; i++) {
 		uint32_t *to = &gfx9_row(s->w, s->in->dst + (t->d16 ? i / 2 : i))[lane];
-		bool upper = t->hi || i % 2;
+		uint32_t half;
 
-		if (t->d16)
-			*to = gfx9_widen(to_half(f->number, component[i]), 2,
-					 GFX9_D16 | (upper ? GFX9_HI : 0), *to);
-		else
+		if (!t->d16) {
 			*to = component[i];
+			continue;
+		}
+		half = to_half(f->number, component[i]) << (t->hi || i % 2 ? 16 : 0);
+		*to = i % 2 ? *to | half : half;
 	}
-	/* What a lone third component leaves free. */
-	if (t->d16 && t->components == 3)
-		gfx9_row(s->w, s->in->dst + 1u)[lane] &= 0xffff;
 }
 
 static void get_lane(const struct gfx9_site *s, const struct typed *t, const struct format *f,

@@ -129,7 +129,7 @@ enum gfx9_stop GFX9_V(ds_read)(struct gfx9_wave *w, const struct gfx9_inst *in)
 
 		if (inside(w, at, a->bytes))
 			memcpy(&value, w->lds + at, a->bytes);
-		dst[LANE(m)] = gfx9_widen(value, a->bytes, a->flags, dst[LANE(m)]);
+		dst[LANE(m)] = gfx9_widen(value, a->bytes, a->flags);
 	}
 	return GFX9_GO;
 }

@@ -57,13 +57,13 @@ static void loaded_to_lds(const struct gfx9_site *s, uint32_t (*rows)[GFX9_LANES
 		uint32_t value = rows[0][LANE(m)], at = base + 4 * LANE(m);
 
 		if (s->a->bytes < 4)
-			value = gfx9_widen(value, s->a->bytes, s->a->flags, 0);
+			value = gfx9_widen(value, s->a->bytes, s->a->flags);
 		if (at < s->w->lds_bytes && s->w->lds_bytes - at >= sizeof(value))
 			memcpy(s->w->lds + at, &value, sizeof(value));
 	}
 }
 
-/* Less than a dword: sign and place. */
+/* Loads of less than a dword: gfx9_widen() for all lanes. */
 static void loaded_part(const struct gfx9_site *s, const uint32_t *restrict raw)
 {
 	unsigned int flags = s->a->flags, unused = 32 - 8 * s->a->bytes;
@@ -74,10 +74,9 @@ static void loaded_part(const struct gfx9_site *s, const uint32_t *restrict raw)
 	uint32_t *restrict row = gfx9_row(s->w, s->in->dst);
 
 	for (unsigned int i = 0; i < GFX9_LANES; i++) {
-		uint32_t v = (uint32_t)((int32_t)(raw[i] << extend) >> extend);
-		uint32_t changed = part << up & lanes[i];
+		uint32_t v = ((uint32_t)((int32_t)(raw[i] << extend) >> extend) & part) << up;
 
-		row[i] = (row[i] & ~changed) | (v << up & changed);
+		row[i] = (row[i] & ~lanes[i]) | (v & lanes[i]);
 	}
 }
 

@@ -22,7 +22,7 @@ enum gfx9_access_kind { GFX9_NO_ACCESS, GFX9_LOAD, GFX9_STORE, GFX9_RMW };
 
 /* Of loads and stores of less than a dword */
 #define GFX9_SIGNED 1u
-#define GFX9_D16 2u /* goes to half a register; the other half stays */
+#define GFX9_D16 2u /* fills half a register and clears the other half: SRAM-ECC is always on */
 #define GFX9_HI 4u /* the upper half of the register */
 #define GFX9_TO_LDS 8u /* a load into LDS */
 
@@ -139,9 +139,8 @@ static inline enum gfx9_stop gfx9_fail(struct gfx9_wave *w, uint64_t address, bo
 	return GFX9_FAULT;
 }
 
-/* What a load of less than a dword puts into a register that held @old. */
-static inline uint32_t gfx9_widen(uint32_t raw, unsigned int bytes, unsigned int flags,
-				  uint32_t old)
+/* Returns the register's content after a load of less than a dword. */
+static inline uint32_t gfx9_widen(uint32_t raw, unsigned int bytes, unsigned int flags)
 {
 	unsigned int unused = 32 - 8 * bytes;
 
@@ -149,7 +148,7 @@ static inline uint32_t gfx9_widen(uint32_t raw, unsigned int bytes, unsigned int
 		raw = (uint32_t)((int32_t)(raw << unused) >> unused);
 	if (!(flags & GFX9_D16))
 		return raw;
-	return flags & GFX9_HI ? (old & 0xffff) | raw << 16 : (old & 0xffff0000) | (raw & 0xffff);
+	return flags & GFX9_HI ? raw << 16 : raw & 0xffff;
 }
 
 /* The active lanes of @row that hold more than @last. */
