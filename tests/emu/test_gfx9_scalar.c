@@ -1347,6 +1347,7 @@ static void one_store(struct world *t, const struct gfx9_inst *in, unsigned int 
 	if (va)
 		memcpy(&expected[va - RAM], &w->s[in->dst], (size_t)present * 4);
 	memcpy(&before, w, sizeof(*w));
+	before.stored = true;
 	assert_int_equal(run(w, in), va ? GFX9_GO : GFX9_FAULT);
 	if (!va) {
 		assert_true(w->fault.write);

@@ -76,9 +76,13 @@ static enum gfx9_where find_linear(const struct gfx9_site *s, unsigned int lane,
 	const struct gfx9_buffer *b = s->priv;
 	uint64_t offset = b->offset[lane] + (uint64_t)b->index[lane] * b->stride + byte;
 
-	/* Each dword is in or out by itself, except of atomics. */
-	*run = s->a->bytes < 4 || s->a->kind == GFX9_RMW ? s->a->bytes : 4;
 	*at = b->base + offset;
+	*run = s->a->bytes - byte;
+	if (offset + *run + b->soffset <= b->records)
+		return GFX9_IN_PAGES;
+	/* Each dword is in or out by itself, except of atomics. */
+	if (*run > 4 && s->a->kind != GFX9_RMW)
+		*run = 4;
 	return offset + *run + b->soffset > b->records ? GFX9_NOWHERE : GFX9_IN_PAGES;
 }
 
@@ -200,6 +204,7 @@ enum gfx9_stop GFX9_V(buffer_store_lds)(struct gfx9_wave *w, const struct gfx9_i
 	if (!GFX9_V(buffer_address_exists)(w, in))
 		return GFX9_ILLEGAL;
 	GFX9_V(buffer_open)(&s, &b);
+	w->stored = true;
 	for (uint64_t m = s.exec; m; m &= m - 1) {
 		uint32_t from = base + 4 * LANE(m), value = 0;
 

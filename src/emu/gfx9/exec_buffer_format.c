@@ -402,6 +402,7 @@ static enum gfx9_stop store(const struct gfx9_site *s, const struct typed *t,
 	uint32_t component[COMPONENTS];
 	uint8_t bytes[ELEMENT_MAX];
 
+	s->w->stored = true;
 	for (uint64_t m = s->exec; m; m &= m - 1) {
 		get_lane(s, t, f, LANE(m), component);
 		pack(f, component, t->components, bytes);

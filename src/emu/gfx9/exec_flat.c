@@ -125,6 +125,7 @@ ALWAYS_INLINE enum gfx9_stop global_store(struct gfx9_wave *w, const struct gfx9
 	to = global_together(w, in, 4 * n, true);
 	if (!to)
 		return global_apart(w, in);
+	w->stored = true;
 	gfx9_collect(to, (uint32_t(*)[GFX9_LANES])gfx9_row(w, in->src[1]), n);
 	return GFX9_GO;
 }

@@ -793,6 +793,7 @@ enum gfx9_stop GFX9_V(access_any)(const struct gfx9_site *s)
 	case GFX9_LOAD:
 		return load_any(s);
 	case GFX9_STORE:
+		s->w->stored = true;
 		return store_any(s);
 	default:
 		return rmw_any(s);
@@ -829,6 +830,7 @@ enum gfx9_stop GFX9_V(access_pages)(const struct gfx9_site *s, const uint64_t ad
 	case GFX9_LOAD:
 		return load_pages(s, addr);
 	case GFX9_STORE:
+		s->w->stored = true;
 		return store_pages(s, addr);
 	default:
 		return rmw_pages(s, addr);

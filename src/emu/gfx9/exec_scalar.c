@@ -651,14 +651,21 @@ RUN(s_icache_inv)
 }
 
 /*
- * Memory is accessed at once and caches are not modelled, so nothing is waited for. But a program
- * that waits between two stores relies on their order, and on a host that may change it (arm64)
- * the wave of another thread would see the second without the first.
+ * Memory is accessed at once and caches are not modelled, so there is nothing to wait for. But
+ * after a GPU has waited for a store, everybody sees it, while a processor may still keep it in its
+ * store buffer and go on with a load: two waves that each store and then load could miss each
+ * other's store. Only a full fence prevents that, so it comes after stores only. Without one before
+ * it, the fence is for hosts that reorder loads (arm64).
  */
 RUN(in_order)
 {
-	(void)w, (void)in;
-	__atomic_thread_fence(__ATOMIC_ACQ_REL);
+	(void)in;
+	if (w->stored) {
+		w->stored = false;
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	} else {
+		__atomic_thread_fence(__ATOMIC_ACQ_REL);
+	}
 	return GFX9_GO;
 }
 

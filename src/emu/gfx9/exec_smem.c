@@ -8,6 +8,7 @@
 #include "emu/gfx9/clock.h"
 #include "emu/gfx9/exec_smem.h"
 #include "emu/gfx9/operand.h"
+#include "emu/gfx9/single_copy.h"
 
 #define MAX_DWORDS 16
 #define DWORD_BITS (~(uint64_t)3) /* the lowest two of each part of an address are ignored */
@@ -84,7 +85,7 @@ static inline enum gfx9_stop load(struct gfx9_wave *w, const struct gfx9_inst *i
 		from = gfx9_tlb_at(w->tlb, va, false);
 		if (!from)
 			return fault(w, va, false);
-		memcpy(&w->s[first], from, 4 * n);
+		gfx9_peek_bytes(&w->s[first], from, 4 * n);
 		return GFX9_GO;
 	}
 	if (!gfx9_tlb_read(w->tlb, va, data, (size_t)present * 4, &bad))
@@ -103,6 +104,7 @@ static inline enum gfx9_stop store(struct gfx9_wave *w, const struct gfx9_inst *
 
 	for (unsigned int i = 0; i < n; i++)
 		data[i] = gfx9_sreg(w, first + i);
+	w->stored = true;
 	if (!gfx9_tlb_write(w->tlb, va, data, (size_t)present * 4, &bad))
 		return fault(w, bad, true);
 	return GFX9_GO;

@@ -7,8 +7,9 @@
  * registers as they were. Stores go lane by lane, so lanes before the bad one have stored; atomics
  * find all their lanes first.
  *
- * Atomics on pages are atomic against other host threads. LDS and scratch belong to waves that one
- * host thread runs, so plain accesses do there.
+ * Atomics on pages are atomic against other host threads, and a lane's aligned load or store is one
+ * access (single_copy.h). LDS and scratch belong to waves that one host thread runs, so plain
+ * accesses do there.
  */
 #ifndef GP__EMU_GFX9_MEMORY_H
 #define GP__EMU_GFX9_MEMORY_H
@@ -16,6 +17,7 @@
 #include <string.h>
 
 #include "emu/gfx9/operand.h"
+#include "emu/gfx9/single_copy.h"
 #include "emu/gfx9/variant.h"
 
 enum gfx9_access_kind { GFX9_NO_ACCESS, GFX9_LOAD, GFX9_STORE, GFX9_RMW };
@@ -215,8 +217,9 @@ ALWAYS_INLINE bool gfx9_all_equal(const uint32_t *row)
 	return !differ;
 }
 
-/* Four dwords, anywhere in memory. */
-typedef uint32_t gfx9_quad __attribute__((vector_size(16), aligned(1), may_alias));
+/* Lanes that are somewhere, in blocks of eight: tiles of matrices are rarely narrower. */
+#define GFX9_BLOCK 8
+_Static_assert(sizeof(gfx9_octet) == 4 * GFX9_BLOCK, "an octet is a row of a block");
 
 /*
  * Four dwords of four lanes, from one lane after the other to one dword after the other, or back;
@@ -226,38 +229,50 @@ ALWAYS_INLINE void gfx9_turn(void *to, size_t to_pitch, const void *from, size_t
 {
 	const char *in = from;
 	char *out = to;
-	gfx9_quad q0 = *(const gfx9_quad *)in;
-	gfx9_quad q1 = *(const gfx9_quad *)(in + from_pitch);
-	gfx9_quad q2 = *(const gfx9_quad *)(in + 2 * from_pitch);
-	gfx9_quad q3 = *(const gfx9_quad *)(in + 3 * from_pitch);
+	gfx9_quad q0 = gfx9_peek128(in);
+	gfx9_quad q1 = gfx9_peek128(in + from_pitch);
+	gfx9_quad q2 = gfx9_peek128(in + 2 * from_pitch);
+	gfx9_quad q3 = gfx9_peek128(in + 3 * from_pitch);
 	gfx9_quad a = __builtin_shufflevector(q0, q1, 0, 4, 1, 5);
 	gfx9_quad b = __builtin_shufflevector(q0, q1, 2, 6, 3, 7);
 	gfx9_quad c = __builtin_shufflevector(q2, q3, 0, 4, 1, 5);
 	gfx9_quad d = __builtin_shufflevector(q2, q3, 2, 6, 3, 7);
 
-	*(gfx9_quad *)out = __builtin_shufflevector(a, c, 0, 1, 4, 5);
-	*(gfx9_quad *)(out + to_pitch) = __builtin_shufflevector(a, c, 2, 3, 6, 7);
-	*(gfx9_quad *)(out + 2 * to_pitch) = __builtin_shufflevector(b, d, 0, 1, 4, 5);
-	*(gfx9_quad *)(out + 3 * to_pitch) = __builtin_shufflevector(b, d, 2, 3, 6, 7);
+	gfx9_poke128(out, __builtin_shufflevector(a, c, 0, 1, 4, 5));
+	gfx9_poke128(out + to_pitch, __builtin_shufflevector(a, c, 2, 3, 6, 7));
+	gfx9_poke128(out + 2 * to_pitch, __builtin_shufflevector(b, d, 0, 1, 4, 5));
+	gfx9_poke128(out + 3 * to_pitch, __builtin_shufflevector(b, d, 2, 3, 6, 7));
+}
+
+/* The same of two dwords of four lanes, which lie together on one side. */
+ALWAYS_INLINE void gfx9_unzip(uint32_t *even, uint32_t *odd, const uint8_t *from)
+{
+	gfx9_quad a = gfx9_peek128(from), b = gfx9_peek128(from + 16);
+
+	*(gfx9_quad *)even = __builtin_shufflevector(a, b, 0, 2, 4, 6);
+	*(gfx9_quad *)odd = __builtin_shufflevector(a, b, 1, 3, 5, 7);
+}
+
+ALWAYS_INLINE void gfx9_zip(uint8_t *to, const uint32_t *even, const uint32_t *odd)
+{
+	gfx9_quad a = *(const gfx9_quad *)even, b = *(const gfx9_quad *)odd;
+
+	gfx9_poke128(to, __builtin_shufflevector(a, b, 0, 4, 1, 5));
+	gfx9_poke128(to + 16, __builtin_shufflevector(a, b, 2, 6, 3, 7));
 }
 
 /* @n dwords of each lane, one lane after the other at @from, to @n rows; and back. */
 ALWAYS_INLINE void gfx9_spread(uint32_t (*restrict rows)[GFX9_LANES], const uint8_t *restrict from,
 			       unsigned int n)
 {
-	uint64_t pair;
-
 	switch (n) {
 	case 1:
-		memcpy(rows, from, sizeof(*rows));
+		for (unsigned int i = 0; i < GFX9_LANES; i += GFX9_BLOCK)
+			gfx9_peek_octet(&rows[0][i], from + 4 * i);
 		return;
 	case 2:
-		/* As 64-bit values: programs load these atomically. */
-		for (unsigned int i = 0; i < GFX9_LANES; i++) {
-			memcpy(&pair, from + 8 * i, sizeof(pair));
-			rows[0][i] = (uint32_t)pair;
-			rows[1][i] = (uint32_t)(pair >> 32);
-		}
+		for (unsigned int i = 0; i < GFX9_LANES; i += 4)
+			gfx9_unzip(&rows[0][i], &rows[1][i], from + 8 * i);
 		return;
 	case 4:
 		for (unsigned int i = 0; i < GFX9_LANES; i += 4)
@@ -266,24 +281,21 @@ ALWAYS_INLINE void gfx9_spread(uint32_t (*restrict rows)[GFX9_LANES], const uint
 	default:
 		for (unsigned int i = 0; i < GFX9_LANES; i++)
 			for (unsigned int k = 0; k < n; k++)
-				memcpy(&rows[k][i], from + 4 * (n * i + k), sizeof(uint32_t));
+				rows[k][i] = gfx9_peek32(from + 4 * (n * i + k));
 	}
 }
 
 ALWAYS_INLINE void gfx9_collect(uint8_t *restrict to, uint32_t (*restrict rows)[GFX9_LANES],
 				unsigned int n)
 {
-	uint64_t pair;
-
 	switch (n) {
 	case 1:
-		memcpy(to, rows, sizeof(*rows));
+		for (unsigned int i = 0; i < GFX9_LANES; i += GFX9_BLOCK)
+			gfx9_poke_octet(to + 4 * i, &rows[0][i]);
 		return;
 	case 2:
-		for (unsigned int i = 0; i < GFX9_LANES; i++) {
-			pair = rows[0][i] | (uint64_t)rows[1][i] << 32;
-			memcpy(to + 8 * i, &pair, sizeof(pair));
-		}
+		for (unsigned int i = 0; i < GFX9_LANES; i += 4)
+			gfx9_zip(to + 8 * i, &rows[0][i], &rows[1][i]);
 		return;
 	case 4:
 		for (unsigned int i = 0; i < GFX9_LANES; i += 4)
@@ -292,15 +304,9 @@ ALWAYS_INLINE void gfx9_collect(uint8_t *restrict to, uint32_t (*restrict rows)[
 	default:
 		for (unsigned int i = 0; i < GFX9_LANES; i++)
 			for (unsigned int k = 0; k < n; k++)
-				memcpy(to + 4 * (n * i + k), &rows[k][i], sizeof(uint32_t));
+				gfx9_poke32(to + 4 * (n * i + k), rows[k][i]);
 	}
 }
-
-/*
- * Lanes that are somewhere, in blocks of eight: tiles of matrices are rarely narrower.
- */
-#define GFX9_BLOCK 8
-typedef uint32_t gfx9_octet __attribute__((vector_size(4 * GFX9_BLOCK), aligned(1), may_alias));
 
 enum gfx9_pattern {
 	GFX9_PARTIAL, /* not all lanes are on */
@@ -338,32 +344,33 @@ ALWAYS_INLINE enum gfx9_pattern gfx9_pattern(const uint32_t *off, uint32_t bytes
 	return gfx9_any(&differ) ? GFX9_SCATTERED : GFX9_ONE_PLACE;
 }
 
-/* One lane from memory to its registers; 8 bytes as one value, since programs load these
- * atomically. */
+/* One lane from memory to its registers. */
 ALWAYS_INLINE void gfx9_load_lane(uint32_t (*rows)[GFX9_LANES], unsigned int lane,
 				  const uint8_t *from, unsigned int bytes)
 {
-	uint32_t value[4];
 	uint64_t pair;
-	uint16_t half;
+	gfx9_quad quad;
 
 	switch (bytes) {
 	case 1:
 		rows[0][lane] = *from;
 		break;
 	case 2:
-		memcpy(&half, from, sizeof(half));
-		rows[0][lane] = half;
+		rows[0][lane] = gfx9_peek16(from);
 		break;
 	case 8:
-		memcpy(&pair, from, sizeof(pair));
+		pair = gfx9_peek64(from);
 		rows[0][lane] = (uint32_t)pair;
 		rows[1][lane] = (uint32_t)(pair >> 32);
 		break;
+	case 16:
+		quad = gfx9_peek128(from);
+		for (unsigned int k = 0; k < 4; k++)
+			rows[k][lane] = quad[k];
+		break;
 	default:
-		memcpy(value, from, bytes);
 		for (unsigned int k = 0; k < bytes / 4; k++)
-			rows[k][lane] = value[k];
+			rows[k][lane] = gfx9_peek32(from + 4 * k);
 	}
 }
 
@@ -373,7 +380,7 @@ ALWAYS_INLINE void gfx9_load_block(uint32_t (*rows)[GFX9_LANES], unsigned int la
 {
 	switch (bytes) {
 	case 4:
-		*(gfx9_octet *)&rows[0][lane] = *(const gfx9_octet *)from;
+		gfx9_peek_octet(&rows[0][lane], from);
 		break;
 	case 16:
 		gfx9_turn(&rows[0][lane], sizeof(*rows), from, 16);
@@ -442,7 +449,7 @@ ALWAYS_INLINE void gfx9_gather16(uint32_t *const *row, const uint8_t *const *bas
 		uint32_t at = off[i];
 
 		for (unsigned int k = 0; k < n; k++)
-			memcpy(&row[k][i], base[k] + at, sizeof(**row));
+			row[k][i] = gfx9_peek32(base[k] + at);
 	}
 }
 
@@ -546,24 +553,25 @@ ALWAYS_INLINE void gfx9_gather_pair(uint32_t (*rows)[GFX9_LANES], const uint8_t 
 ALWAYS_INLINE void gfx9_store_lane(uint8_t *to, uint32_t (*rows)[GFX9_LANES], unsigned int lane,
 				   unsigned int bytes, unsigned int shift)
 {
-	uint64_t pair;
-	uint16_t half;
+	gfx9_quad quad;
 
 	switch (bytes) {
 	case 1:
 		*to = (uint8_t)(rows[0][lane] >> shift);
 		break;
 	case 2:
-		half = (uint16_t)(rows[0][lane] >> shift);
-		memcpy(to, &half, sizeof(half));
+		gfx9_poke16(to, (uint16_t)(rows[0][lane] >> shift));
 		break;
 	case 8:
-		pair = rows[0][lane] | (uint64_t)rows[1][lane] << 32;
-		memcpy(to, &pair, sizeof(pair));
+		gfx9_poke64(to, rows[0][lane] | (uint64_t)rows[1][lane] << 32);
+		break;
+	case 16:
+		quad = (gfx9_quad){ rows[0][lane], rows[1][lane], rows[2][lane], rows[3][lane] };
+		gfx9_poke128(to, quad);
 		break;
 	default:
 		for (unsigned int k = 0; k < bytes / 4; k++)
-			memcpy(to + 4 * k, &rows[k][lane], sizeof(uint32_t));
+			gfx9_poke32(to + 4 * k, rows[k][lane]);
 	}
 }
 
@@ -572,7 +580,7 @@ ALWAYS_INLINE void gfx9_store_block(uint8_t *to, uint32_t (*rows)[GFX9_LANES], u
 {
 	switch (bytes) {
 	case 4:
-		*(gfx9_octet *)to = *(const gfx9_octet *)&rows[0][lane];
+		gfx9_poke_octet(to, &rows[0][lane]);
 		break;
 	case 16:
 		gfx9_turn(to, 16, &rows[0][lane], sizeof(*rows));

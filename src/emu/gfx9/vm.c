@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "emu/gfx9/vm.h"
 
+#include "emu/gfx9/single_copy.h"
+
 void gfx9_tlb_init(struct gfx9_tlb *tlb, struct gfx9_vm *vm)
 {
 	memset(tlb, 0, sizeof(*tlb));
@@ -49,7 +51,7 @@ bool gfx9_tlb_read(struct gfx9_tlb *tlb, uint64_t va, void *buf, size_t len, uin
 			*bad = va;
 			return false;
 		}
-		memcpy(to, host, n);
+		gfx9_peek_bytes(to, host, n);
 		to += n;
 		va += n;
 		len -= n;
@@ -69,7 +71,7 @@ bool gfx9_tlb_write(struct gfx9_tlb *tlb, uint64_t va, const void *buf, size_t l
 			*bad = va;
 			return false;
 		}
-		memcpy(host, from, n);
+		gfx9_poke_bytes(host, from, n);
 		from += n;
 		va += n;
 		len -= n;

@@ -60,7 +60,8 @@ static inline uint8_t *gfx9_tlb_at(struct gfx9_tlb *tlb, uint64_t va, bool write
 	return host + (va & (GFX9_PAGE - 1));
 }
 
-/* Across pages; false: a fault at *@bad, and of a write the bytes before it are written. */
+/* Across pages, as single_copy.h has it; false: a fault at *@bad, and of a write the bytes before
+ * it are written. */
 bool gfx9_tlb_read(struct gfx9_tlb *tlb, uint64_t va, void *buf, size_t len, uint64_t *bad);
 bool gfx9_tlb_write(struct gfx9_tlb *tlb, uint64_t va, const void *buf, size_t len, uint64_t *bad);
 

@@ -4,7 +4,7 @@
  *
  * Instructions are functions over a wave, found by opcode (gfx9_run_fn). They change the wave and
  * memory, never the program counter unless they branch: it already points behind the instruction.
- * Memory is accessed at once, in program order: s_waitcnt has only to show that order to others.
+ * Memory is accessed at once, in program order: s_waitcnt is the fence that shows it to others.
  */
 #ifndef GP__EMU_GFX9_WAVE_H
 #define GP__EMU_GFX9_WAVE_H
@@ -89,6 +89,7 @@ struct gfx9_wave {
 	uint32_t shared_base, private_base;
 	uint64_t clock; /* what s_memtime shows; advances with instructions */
 
+	bool stored; /* to memory that others see, since the last s_waitcnt */
 	bool save_pending; /* it is in a handler, and to be saved when it leaves that */
 	uint8_t trap_id;
 	uint16_t message;
