@@ -23,7 +23,7 @@ static enum gfx9_target target;
 struct setup {
 	struct bench b;
 	struct bench_process p, other;
-	struct bench_queue q[32];
+	struct bench_queue q[64];
 };
 
 static struct setup *prepare(void)
@@ -208,6 +208,20 @@ static void queues_without_a_slot_get_their_turn(void **unused)
 		assert_true(bench_wait(&g[i].done->value, 0));
 		assert_int_equal(atomic_load(g[i].left), 1);
 	}
+	end(s);
+	(void)unused;
+}
+
+/*
+ * The only queue with a packet gets a slot in the third round. After the first rotation no mapped
+ * queue has anything to do, and nothing but the end of the time slice wakes the front end.
+ */
+static void a_queue_waits_for_more_than_one_rotation(void **unused)
+{
+	struct setup *s = start(2 * EMU_CP_QUEUES + 1);
+	struct bench_signal *done = push_barrier(&s->q[2 * EMU_CP_QUEUES], 0);
+
+	assert_true(bench_wait(&done->value, 0));
 	end(s);
 	(void)unused;
 }
@@ -572,6 +586,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(without_save_waves_finish_first),
 		cmocka_unit_test(reset_drops_what_runs),
 		cmocka_unit_test(queues_without_a_slot_get_their_turn),
+		cmocka_unit_test(a_queue_waits_for_more_than_one_rotation),
 		cmocka_unit_test(destroying_what_waits_for_a_slot),
 		cmocka_unit_test(destroying_what_runs),
 		cmocka_unit_test(an_eviction_is_for_all_queues_and_for_good),

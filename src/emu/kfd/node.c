@@ -115,35 +115,34 @@ struct rest {
 	uint64_t open_until, open_ns;
 };
 
-/* How long it may sleep after it found nothing to do. */
-static uint64_t time_to_sleep(struct emu_node *n, const struct emu_look *look, struct rest *r,
+/* The next sleep of a node whose packets wait for memory. */
+static uint64_t next_wait(const struct rest *r, uint64_t now)
+{
+	uint64_t limit = now - r->idle_since > LONG_NS ? WAIT_LONG_NS : WAIT_LAST_NS;
+	uint64_t next = r->slept ? 2 * r->slept : WAIT_FIRST_NS;
+
+	return next < limit ? next : limit;
+}
+
+static uint64_t earlier(uint64_t longest, uint64_t at, uint64_t now)
+{
+	uint64_t left = at > now ? at - now : 1;
+
+	return left < longest ? left : longest;
+}
+
+/* How long the front end may sleep after a look that found nothing to do. */
+static uint64_t time_to_sleep(struct emu_node *n, const struct emu_look *look, const struct rest *r,
 			      uint64_t now)
 {
-	uint64_t longest = FOREVER;
+	uint64_t longest = look->runs ? RUN_NS : FOREVER, slice_end = atomic_load(&n->slice_end);
 
-	if (look->runs)
-		longest = RUN_NS;
-	if (look->waits) {
-		uint64_t limit = now - r->idle_since > LONG_NS ? WAIT_LONG_NS : WAIT_LAST_NS;
-
-		r->slept = r->slept ? 2 * r->slept : WAIT_FIRST_NS;
-		if (r->slept > limit)
-			r->slept = limit;
-		if (r->slept < longest)
-			longest = r->slept;
-	}
-	if (n->slice_end && atomic_load(&n->slice_wanted)) {
-		uint64_t left = n->slice_end > now ? n->slice_end - now : 1;
-
-		if (left < longest)
-			longest = left;
-	}
-	if (n->reset_at) {
-		uint64_t left = n->reset_at > now ? n->reset_at - now : 1;
-
-		if (left < longest)
-			longest = left;
-	}
+	if (look->waits)
+		longest = earlier(longest, now + next_wait(r, now), now);
+	if (slice_end && atomic_load(&n->slice_wanted))
+		longest = earlier(longest, slice_end, now);
+	if (n->reset_at)
+		longest = earlier(longest, n->reset_at, now);
 	return longest;
 }
 
@@ -181,9 +180,25 @@ static void keep_open(struct rest *r)
 }
 
 /*
- * Nothing may be missed: first it says that it sleeps and has the doorbells protected, then it
- * looks once more.
+ * Looks once more after the node is marked as asleep and the doorbells are protected, so that no
+ * wake-up is lost. Only that look says how long to sleep: the mapped queues may have changed since
+ * the one before, and a queue without a slot may have been found to want one.
  */
+static uint64_t look_before_sleep(struct emu_node *n, struct rest *r, uint64_t ns, bool blind,
+				  struct emu_look *look)
+{
+	uint64_t now, last;
+
+	look_locked(n, look);
+	now = gp__clock_ns();
+	last = time_to_sleep(n, look, r, now);
+	if (blind && last > BLIND_NS)
+		last = BLIND_NS;
+	if (look->waits)
+		r->slept = next_wait(r, now);
+	return last < ns ? last : ns;
+}
+
 static void sleep_for(struct emu_node *n, struct rest *r, uint64_t ns)
 {
 	struct pollfd *fds = NULL;
@@ -193,18 +208,13 @@ static void sleep_for(struct emu_node *n, struct rest *r, uint64_t ns)
 
 	atomic_store(&n->asleep, true);
 	pthread_mutex_lock(&n->engine_lock);
-	if (ns >= ARM_NS) {
-		if (gp__clock_ns() >= r->open_until)
-			fds = emu_doorbell_arm(n, &nr, &blind);
-		if ((blind || !fds) && ns > BLIND_NS)
-			ns = BLIND_NS;
-	}
-	look_locked(n, &look);
+	if (ns >= ARM_NS && gp__clock_ns() >= r->open_until)
+		fds = emu_doorbell_arm(n, &nr, &blind);
+	ns = look_before_sleep(n, r, ns, blind || !fds, &look);
 	pthread_mutex_unlock(&n->engine_lock);
-	/* What has just come may be something to wait for. */
-	if ((look.waits || look.runs) && ns > RUN_NS)
-		ns = RUN_NS;
-	if (!look.busy && !is_wanted(n) && wait_for(n, fds, nr, ns))
+	if (look.busy)
+		r->slept = 0;
+	else if (!is_wanted(n) && wait_for(n, fds, nr, ns))
 		keep_open(r);
 	atomic_store(&n->asleep, false);
 	if (fds) {
