@@ -125,6 +125,17 @@ program() {
 	done
 }
 
+@test "ROCm 6: a kernel that traps ends its program, whatever the driver" {
+	program hip_trap
+	for kernel in 6.1 6.12 gpreempt; do
+		run timeout 60 "$GPREEMPT" emu exec --cus 4 --kernel $kernel -- \
+			"$ROCR6" exec "$ROCR6_DIR" "$ROCM_PROGRAMS/hip_trap"
+		echo "$output"
+		[ "$status" -eq 134 ]
+		[[ $output == *"HSA_STATUS_ERROR_EXCEPTION"* ]]
+	done
+}
+
 @test "ROCm 6: stage 1, whose debugger is answered to when a program's runtime ends" {
 	[ -x "$WORKLOADS/offline_trainer" ] || skip "no offline_trainer"
 	export PYTHONPATH=$SOURCE_DIR/python:$SOURCE_DIR/tests/poc PYTHONDONTWRITEBYTECODE=1

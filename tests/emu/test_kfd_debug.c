@@ -865,18 +865,41 @@ static void a_fault_is_the_programs_otherwise(void **unused)
 	(void)unused;
 }
 
-/* What the hardware finds in a queue the runtime reads where the save area says so. */
+static bool event_becomes_set(struct setup *s, uint32_t id)
+{
+	struct gp_kfd_event_data data = { .event_id = id };
+	struct gp_kfd_wait_events wait = { .events_ptr = (uintptr_t)&data, .num_events = 1 };
+
+	for (int ms = 0; ms < 10000; ms++) {
+		assert_int_equal(emu_wait_events(&s->p.call, &wait), 0);
+		if (wait.wait_result == GP_KFD_WAIT_COMPLETE)
+			return true;
+		usleep(1000);
+	}
+	return false;
+}
+
+/*
+ * The runtime finds exceptions of a queue where the save area's header says so, and its event is
+ * set, though no GPU has written the slot of that event.
+ */
 static void the_runtime_hears_of_bad_packets(void **unused)
 {
 	struct setup *s = start_debugged(1);
 	struct gp_kfd_save_area_header *h = machine_at(s->p.memory, s->q[0].q->save_area);
+	struct gp_kfd_create_event event = { .event_type = GP_KFD_EVENT_SIGNAL };
 	union aql_packet packet = { .header = 9 }; /* of no type there is */
 	_Atomic int64_t *payload;
 
+	s->p.call.wake_fd = -1;
+	assert_int_equal(emu_create_event(&s->p.call, &event), 0);
 	h->err_payload_addr = bench_alloc(&s->p, 8, &payload);
+	h->err_event_id = event.event_id;
 	bench_push(&s->q[0], &packet);
 	assert_true(bench_wait(payload, (int64_t)EC(QUEUE_PACKET_UNSUPPORTED)) ||
 		    atomic_load(payload) == (int64_t)EC(QUEUE_PACKET_RESERVED));
+	assert_true(event_becomes_set(s, event.event_id));
+	close(s->p.call.wake_fd);
 	end(s);
 	(void)unused;
 }

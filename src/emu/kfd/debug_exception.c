@@ -108,7 +108,7 @@ void emu_debug_tell_runtime(struct emu_queue *q, uint64_t mask)
 	if (payload)
 		atomic_fetch_or(payload, mask);
 	emu_node_leave(q->node);
-	emu_event_interrupt(q->process, header.err_event_id);
+	emu_event_signal(q->process, header.err_event_id);
 }
 
 bool emu_debug_report(struct emu_queue *q, uint64_t mask)

@@ -304,9 +304,9 @@ static void set(struct emu_event *ev)
 }
 
 /* A program sets and resets signals and nothing else. */
-static int change(struct emu_call *call, uint32_t id, bool on)
+static int change(struct emu_process *p, uint32_t id, bool on)
 {
-	struct emu_events *e = &call->process->events;
+	struct emu_events *e = &p->events;
 	struct emu_event *ev;
 	int err = 0;
 
@@ -324,12 +324,17 @@ static int change(struct emu_call *call, uint32_t id, bool on)
 
 int emu_set_event(struct emu_call *call, struct gp_kfd_event *args)
 {
-	return change(call, args->event_id, true);
+	return change(call->process, args->event_id, true);
 }
 
 int emu_reset_event(struct emu_call *call, struct gp_kfd_event *args)
 {
-	return change(call, args->event_id, false);
+	return change(call->process, args->event_id, false);
+}
+
+void emu_event_signal(struct emu_process *p, uint32_t id)
+{
+	change(p, id, true);
 }
 
 /* Whether the GPU has written the event's slot; it is set then. */

@@ -45,6 +45,8 @@ int emu_wait_events(struct emu_call *call, struct gp_kfd_wait_events *args);
 /* mmap of the events' page through /dev/kfd. */
 int emu_events_mmap(struct emu_process *p, const struct emu_message *msg, int *fd);
 
+/* Sets a signal event as SET_EVENT does; an id of no such event is ignored. */
+void emu_event_signal(struct emu_process *p, uint32_t id);
 /* An interrupt of the GPU for a signal event, by id. */
 void emu_event_interrupt(struct emu_process *p, uint32_t id);
 /* A bad access, and a reset: all events of these kinds. */
