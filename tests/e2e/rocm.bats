@@ -104,6 +104,24 @@ on_machine() {
 	on_machine -- "$ROCM_PROGRAMS/hip_streams"
 }
 
+@test "cooperative groups through HIP" {
+	program hip_cooperative
+	on_machine --cus 4 -- "$ROCM_PROGRAMS/hip_cooperative"
+	[[ $output == *"all 2 tests passed on gfx90a"* ]]
+}
+
+@test "cooperative groups meet while their queue is saved and restored" {
+	program hip_cooperative
+	emu start --kernel gpreempt --cus 4
+	timeout 120 "$GPREEMPT" emu exec --name default -- "$ROCM_PROGRAMS/hip_cooperative" 60000 \
+		>"$BATS_TEST_TMPDIR/victim" 2>&1 &
+	victim=$!
+	wait_for_queues
+	on_machine --name default -- "$ROCM_PROGRAMS/kfd_stop" preempt "$victim_pid" 1
+	victim_is_right
+	grep -q "all 2 tests passed" "$BATS_TEST_TMPDIR/victim"
+}
+
 @test "a program goes on right while its queues are stopped and started" {
 	program hsa_stops
 	on_machine -- "$ROCM_PROGRAMS/hsa_stops" --seconds 2 --stop update
@@ -141,18 +159,24 @@ on_machine() {
 	done
 }
 
-# A program that computes on the machine called default, in the background.
-victim() {
-	clients=$XDG_RUNTIME_DIR/gpreempt/emu/default/sys/class/kfd/kfd/proc
-	timeout 120 "$GPREEMPT" emu exec --name default -- "$ROCM_PROGRAMS/hsa_stops" \
-		--seconds 10 --stop "$1" >"$BATS_TEST_TMPDIR/victim" 2>&1 &
-	victim=$!
+# Waits until $victim, a program on the machine called default, has queues; sets $victim_pid.
+wait_for_queues() {
+	local clients=$XDG_RUNTIME_DIR/gpreempt/emu/default/sys/class/kfd/kfd/proc
+
 	# timeout's child, which has become the program.
 	for _ in $(seq 100); do
 		victim_pid=$(pgrep -P $victim) && [ -e "$clients/$victim_pid/queues/1" ] && return
 		sleep 0.1
 	done
 	false
+}
+
+# A program that computes on the machine called default, in the background.
+victim() {
+	timeout 120 "$GPREEMPT" emu exec --name default -- "$ROCM_PROGRAMS/hsa_stops" \
+		--seconds 10 --stop "$1" >"$BATS_TEST_TMPDIR/victim" 2>&1 &
+	victim=$!
+	wait_for_queues
 }
 
 victim_is_right() {

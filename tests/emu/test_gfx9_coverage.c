@@ -19,12 +19,6 @@ static const struct {
 	uint16_t op;
 	const char *reason;
 } left_out[] = {
-	{ GFX9_DS_GWS_BARRIER, "global wave sync: a device of its own, which amdkfd hands out" },
-	{ GFX9_DS_GWS_INIT, "the same" },
-	{ GFX9_DS_GWS_SEMA_BR, "the same" },
-	{ GFX9_DS_GWS_SEMA_P, "the same" },
-	{ GFX9_DS_GWS_SEMA_RELEASE_ALL, "the same" },
-	{ GFX9_DS_GWS_SEMA_V, "the same" },
 	{ GFX9_S_CBRANCH_G_FORK, "a stack of branches in registers, which no compiler uses" },
 	{ GFX9_S_CBRANCH_I_FORK, "the same" },
 	{ GFX9_S_CBRANCH_JOIN, "the same" },

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#define TRAPSTS_MEM_VIOL (1u << 8)
 #define MESSAGE_ID 0xf
 #define MESSAGE_INTERRUPT 1
 #define MESSAGE_SAVEWAVE 4
@@ -118,6 +119,8 @@ void gfx9_group_release(struct gfx9_group *g)
 	struct gfx9_cu *cu = g->cu;
 
 	for (uint32_t i = 0; i < g->nr_waves; i++) {
+		if (g->wave[i].state == GFX9_AT_GWS)
+			gfx9_group_leave_gws(g, &g->wave[i]);
 		cu->nr_waves[g->wave[i].simd]--;
 		cu->vgprs[g->wave[i].simd] -= gfx9_job_vgprs(g->job);
 	}
@@ -275,6 +278,7 @@ static void report(struct gfx9_group *g, const struct gfx9_resident *r, enum gfx
 
 	if (!gfx9_job_fail(job, -EIO))
 		return;
+	g->cu->wakes_others = true; /* those of the same job, which end */
 	job->report = (struct gfx9_report){
 		.stop = stop, .pc = w->pc, .wave = r->index, .fault = w->fault
 	};
@@ -349,6 +353,46 @@ static void message(struct gfx9_group *g, struct gfx9_resident *r)
 	}
 }
 
+/*
+ * Global sync. A queue that has none gets no answer but a memory violation, and its wave goes on
+ * behind the instruction where there is no trap handler.
+ */
+static void global_sync(struct gfx9_group *g, struct gfx9_resident *r)
+{
+	struct gfx9_queue *q = g->job->queue;
+	struct gfx9_wave *w = &r->w;
+	bool released;
+
+	if (!q->has_gws) {
+		w->trapsts |= TRAPSTS_MEM_VIOL;
+		if ((w->status & (GFX9_STATUS_TRAP_EN | GFX9_STATUS_PRIV)) == GFX9_STATUS_TRAP_EN)
+			gfx9_wave_trap(w, 0);
+		return;
+	}
+	if (gfx9_gws_execute(&q->gws, &w->gws, &r->gws, &released)) {
+		r->state = GFX9_AT_GWS;
+		g->nr_at_gws++;
+	}
+	g->cu->wakes_others |= released;
+}
+
+bool gfx9_group_leave_gws(struct gfx9_group *g, struct gfx9_resident *r)
+{
+	r->state = GFX9_RUNS;
+	g->nr_at_gws--;
+	return gfx9_gws_leave(&g->job->queue->gws, &r->gws);
+}
+
+static void wake_released(struct gfx9_group *g)
+{
+	for (uint32_t i = 0; i < g->nr_waves; i++) {
+		if (g->wave[i].state != GFX9_AT_GWS || !atomic_load(&g->wave[i].gws.released))
+			continue;
+		g->wave[i].state = GFX9_RUNS;
+		g->nr_at_gws--;
+	}
+}
+
 static void stopped(struct gfx9_group *g, struct gfx9_resident *r, enum gfx9_stop stop)
 {
 	switch (stop) {
@@ -362,6 +406,9 @@ static void stopped(struct gfx9_group *g, struct gfx9_resident *r, enum gfx9_sto
 	case GFX9_MESSAGE:
 		message(g, r);
 		break;
+	case GFX9_GLOBAL_SYNC:
+		global_sync(g, r);
+		return;
 	case GFX9_BARRIER:
 		r->state = GFX9_AT_BARRIER;
 		g->nr_waiting++;
@@ -439,6 +486,8 @@ static void run_slices(struct gfx9_group *g, uint64_t slice, uint64_t clock)
 
 	for (uint32_t i = 0; i < g->nr_waves; i++)
 		set_clock(&g->wave[i].w, clock);
+	if (g->nr_at_gws)
+		wake_released(g);
 	/* Barriers may be so close that hardly anything is between two of them. */
 	do {
 		barriers = g->nr_barriers;

@@ -28,6 +28,7 @@ struct gfx9_cu {
 	struct gfx9_group *spare; /* memory of workgroups that have ended, for new ones */
 	uint32_t nr_waves[GFX9_SIMDS], vgprs[GFX9_SIMDS]; /* in use */
 	uint32_t lds_bytes;
+	bool wakes_others; /* waves of other compute units can go on: for whoever runs them */
 	uint64_t ran[GFX9_SIMDS]; /* instructions of each SIMD, for whoever counts them */
 };
 

@@ -888,6 +888,12 @@ RUN(s_setreg_imm32_b32)
 
 gfx9_run_fn *const gfx9_scalar_ops[GFX9_OPS] = {
 	GFX9_SMEM_OPS(SMEM)[GFX9_S_ABS_I32] = s_abs_i32,
+	[GFX9_DS_GWS_BARRIER] = gfx9_ds_gws_barrier,
+	[GFX9_DS_GWS_INIT] = gfx9_ds_gws_init,
+	[GFX9_DS_GWS_SEMA_BR] = gfx9_ds_gws_sema_br,
+	[GFX9_DS_GWS_SEMA_P] = gfx9_ds_gws_sema_p,
+	[GFX9_DS_GWS_SEMA_RELEASE_ALL] = gfx9_ds_gws_sema_release_all,
+	[GFX9_DS_GWS_SEMA_V] = gfx9_ds_gws_sema_v,
 	[GFX9_S_ABSDIFF_I32] = s_absdiff_i32,
 	[GFX9_S_ADD_I32] = s_add_i32,
 	[GFX9_S_ADD_U32] = s_add_u32,

@@ -460,6 +460,15 @@ static bool start_one(struct gfx9_gpu *gpu, struct gfx9_cu *cu)
  * Running
  */
 
+/* Compute units whose waves all wait have no turn before something has changed. */
+static void wake_others(struct gfx9_gpu *gpu, struct gfx9_cu *cu)
+{
+	cu->wakes_others = false;
+	pthread_mutex_lock(&gpu->lock);
+	changed(gpu);
+	pthread_mutex_unlock(&gpu->lock);
+}
+
 /* One turn of a compute unit. False: it had nothing to do. */
 static bool turn(struct gfx9_gpu *gpu, struct gfx9_cu *cu, uint64_t stops)
 {
@@ -474,6 +483,8 @@ static bool turn(struct gfx9_gpu *gpu, struct gfx9_cu *cu, uint64_t stops)
 	set_busy(gpu, cu, true);
 	ended = gfx9_cu_run(cu, gpu->config.slice, gfx9_clock_now(&gpu->clock), &gpu->stops, stops);
 	done = count(gpu, cu);
+	if (cu->wakes_others)
+		wake_others(gpu, cu);
 	if (!done && !ended && atomic_load(&gpu->stops) == stops)
 		set_busy(gpu, cu, false); /* all of its waves are halted */
 	started |= done || ended;

@@ -8,6 +8,7 @@
 enum gfx9_resident_state {
 	GFX9_RUNS,
 	GFX9_AT_BARRIER,
+	GFX9_AT_GWS, /* waits for waves of any workgroup of its queue */
 	GFX9_HALTED, /* until it is saved, and what comes back is not halted */
 	GFX9_ENDED,
 };
@@ -17,6 +18,7 @@ struct gfx9_resident {
 	enum gfx9_resident_state state;
 	uint8_t simd, index; /* in its workgroup as it was launched */
 	uint32_t scratch_slot;
+	struct gfx9_gws_waiter gws;
 	uint64_t record; /* where its context goes, once it has asked */
 	bool first; /* of its workgroup to ask: LDS goes with it */
 };
@@ -35,6 +37,7 @@ struct gfx9_group {
 	struct gfx9_job *job;
 	struct gfx9_cu *cu;
 	uint32_t id[3], nr_waves, nr_ended, nr_waiting;
+	uint32_t nr_at_gws;
 	uint32_t nr_barriers; /* that all of them have passed */
 	uint32_t lds_bytes;
 	/* While it is being saved: memory for records, which are handed out from its end down. */
@@ -75,6 +78,8 @@ void gfx9_group_release(struct gfx9_group *g);
 void gfx9_group_give_scratch(struct gfx9_group *g);
 /* To the first-level trap handler, which there is; @trap_id is 0 where it was no s_trap. */
 void gfx9_wave_trap(struct gfx9_wave *w, uint8_t trap_id);
+/* A wave that waits for global sync waits no longer. True: it has to execute that again. */
+bool gfx9_group_leave_gws(struct gfx9_group *g, struct gfx9_resident *r);
 /* s_sendmsg SAVEWAVE: tells the wave where its record is. */
 void gfx9_group_message(struct gfx9_group *g, struct gfx9_resident *r);
 /* Runs one of its waves, which can run, for up to @slice instructions; and each of them. */

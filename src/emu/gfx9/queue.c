@@ -12,6 +12,7 @@ void gfx9_queue_init(struct gfx9_queue *q, enum gfx9_target target, struct gfx9_
 	q->vm = vm;
 	q->code = code;
 	memset(q->cu_mask, 0xff, sizeof(q->cu_mask));
+	gfx9_gws_init(&q->gws);
 }
 
 void gfx9_queue_destroy(struct gfx9_queue *q)
@@ -19,6 +20,7 @@ void gfx9_queue_destroy(struct gfx9_queue *q)
 	for (int i = 0; i < GFX9_XCCS_MAX; i++)
 		gfx9_context_drop(&q->context[i], NULL);
 	q->jobs = NULL;
+	gfx9_gws_destroy(&q->gws);
 }
 
 static int read_kernel(struct gfx9_job *job, struct gfx9_queue *q)

@@ -76,6 +76,8 @@ struct gfx9_queue {
 	 * on the hardware, but nothing of another job.
 	 */
 	bool poison;
+	bool has_gws; /* changed while it is not mapped; without, GWS instructions are refused */
+	struct gfx9_gws gws;
 	int priority; /* of two queues the higher one's workgroups start first */
 	struct gfx9_context context[GFX9_XCCS_MAX]; /* one for each XCC */
 	/*

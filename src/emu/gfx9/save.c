@@ -10,6 +10,7 @@
 #define TRAPSTS_SAVECTX (1u << 10)
 #define FIRST_WAVE (1u << 26) /* in EXEC_HI, beside the address of a record */
 #define RESTORE_ENTRY 4
+#define GWS_BYTES 8 /* of a ds_gws instruction */
 
 /* A handler needs some five hundred instructions; one that needs this many is lost. */
 #define HANDLER_INSTS 1000000
@@ -27,6 +28,8 @@ const uint32_t gfx9_trap_handler_bytes = sizeof(gfx9_trap_handler);
 /* A wave that waits at a barrier has not arrived: it will execute the barrier again. */
 static void unarrive(struct gfx9_group *g, struct gfx9_resident *r)
 {
+	if (r->state == GFX9_AT_GWS && gfx9_group_leave_gws(g, r))
+		r->w.pc -= GWS_BYTES;
 	if (r->state != GFX9_AT_BARRIER)
 		return;
 	r->state = GFX9_RUNS;

@@ -9,6 +9,7 @@
 #ifndef GP__EMU_GFX9_WAVE_H
 #define GP__EMU_GFX9_WAVE_H
 
+#include "emu/gfx9/gws.h"
 #include "emu/gfx9/isa.h"
 #include "emu/gfx9/vm.h"
 
@@ -25,6 +26,7 @@ enum gfx9_stop {
 	GFX9_TRAP, /* s_trap: wave->trap_id */
 	GFX9_MESSAGE, /* s_sendmsg: wave->message; s_sendmsghalt has set STATUS.HALT as well */
 	GFX9_HALT, /* STATUS.HALT set outside the trap handler: s_sethalt, s_rfe */
+	GFX9_GLOBAL_SYNC, /* ds_gws_*: wave->gws; waits for other waves perhaps */
 	GFX9_FAULT, /* memory violation: wave->fault */
 	GFX9_ILLEGAL, /* an instruction the engine does not execute */
 };
@@ -93,6 +95,7 @@ struct gfx9_wave {
 	bool save_pending; /* it is in a handler, and to be saved when it leaves that */
 	uint8_t trap_id;
 	uint16_t message;
+	struct gfx9_gws_request gws;
 	struct gfx9_fault fault;
 	uint32_t illegal[3]; /* the words of what is no instruction */
 	uint32_t gpr_alloc, lds_alloc, hw_id, ib_sts; /* hardware registers that are only read */
@@ -107,12 +110,15 @@ typedef enum gfx9_stop gfx9_run_fn(struct gfx9_wave *w, const struct gfx9_inst *
  * One table for each part of the instruction set, by opcode; NULL: not one of that part.
  * code.c looks through them; of the vector ALU it takes the variant that suits this processor best.
  */
-extern gfx9_run_fn *const gfx9_scalar_ops[GFX9_OPS]; /* SOP*, SMEM: exec_scalar.c, exec_smem.c */
+extern gfx9_run_fn *const gfx9_scalar_ops[GFX9_OPS]; /* SOP*, SMEM, DS_GWS: exec_scalar.c */
 extern gfx9_run_fn *const gfx9_vector_ops[GFX9_OPS]; /* VOP*: exec_vector.c */
 
 /* The function for this very instruction: its plain form where it has no modifiers, for which it
  * fills in->rows. NULL: not a VALU op. */
 gfx9_run_fn *gfx9_vector_bind(struct gfx9_inst *in);
+/* exec_gws.c */
+gfx9_run_fn gfx9_ds_gws_init, gfx9_ds_gws_barrier, gfx9_ds_gws_sema_v, gfx9_ds_gws_sema_br,
+	gfx9_ds_gws_sema_p, gfx9_ds_gws_sema_release_all;
 /* FLAT, GLOBAL, SCRATCH, MUBUF, DS: exec_memory.c and others. NULL: none of these. */
 gfx9_run_fn *gfx9_memory_op(unsigned int op);
 

@@ -308,6 +308,61 @@ __kernel void beating_gate(counter arrived, counter open, counter left, counter 
 	add(left);
 }
 
+/* Sets the counter of a resource of global wave sync. */
+__kernel void gws_init(u32 value)
+{
+	__builtin_amdgcn_ds_gws_init(value, 0);
+}
+
+/* In every round each workgroup finds behind the barrier what another one wrote in front of it. */
+__kernel void gws_rounds(counter state, counter bad, u32 groups, u32 rounds)
+{
+	u32 me = group_id();
+
+	for (u32 round = 1; round <= rounds; round++) {
+		if (!local_id())
+			state[me] = round;
+		__builtin_amdgcn_s_barrier();
+		if (!local_id())
+			__builtin_amdgcn_ds_gws_barrier(groups - 1, 0);
+		__builtin_amdgcn_s_barrier();
+		if (!local_id() && load(&state[(me + round) % groups]) < round)
+			add(bad);
+	}
+}
+
+/* The first workgroup takes from a semaphore what the others give, the second one three at once. */
+__kernel void gws_semaphore(counter taken, u32 nr)
+{
+	if (local_id())
+		return;
+	if (!group_id()) {
+		for (u32 i = 0; i < nr; i++) {
+			__builtin_amdgcn_ds_gws_sema_p(1);
+			add(taken);
+		}
+	} else if (group_id() == 1) {
+		__builtin_amdgcn_ds_gws_sema_br(3, 1);
+	} else {
+		__builtin_amdgcn_ds_gws_sema_v(1);
+	}
+}
+
+/* Every workgroup but the last waits until that one releases all that wait. */
+__kernel void gws_release_all(counter arrived, counter open)
+{
+	if (local_id())
+		return;
+	if (group_id()) {
+		add(arrived);
+		__builtin_amdgcn_ds_gws_sema_p(2);
+		return;
+	}
+	while (!load(open))
+		__builtin_amdgcn_s_sleep(1);
+	__builtin_amdgcn_ds_gws_sema_release_all(2);
+}
+
 /* A gate with all the registers and LDS a compute unit has, where the workgroup is 256 work-items. */
 __kernel __attribute__((amdgpu_flat_work_group_size(256, 256), amdgpu_waves_per_eu(1, 1)))
 void wide_gate(counter arrived, counter open, counter left, __global u32 *turn)

@@ -632,8 +632,11 @@ static int set_gws(struct emu_queue *q, bool on)
 	pthread_mutex_lock(&q->node->lock);
 	pn->gws = on;
 	err = emu_sched_unmap(q->node, 0);
-	if (!err)
+	if (!err) {
 		q->is_gws = on;
+		/* On gfx942 this is a formality: it has no global sync. */
+		q->hw.has_gws = on && q->node->m->config.target != GFX9_TARGET_GFX942;
+	}
 	emu_sched_map(q->node);
 	pthread_mutex_unlock(&q->node->lock);
 	return err;
