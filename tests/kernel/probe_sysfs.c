@@ -219,6 +219,7 @@ static void parameters(const struct probe *p)
 					     "mtype_local",
 					     "noretry",
 					     "mes",
+					     "emu_mode",
 					     "debug_mask" };
 	char path[PATH_MAX], name[64];
 

@@ -632,6 +632,7 @@ static void put_module(struct writer *w)
 		{ "mtype_local", "0", true, 0444 },
 		{ "noretry", "-1", false, 0644 },
 		{ "mes", "0", false, 0444 },
+		{ "emu_mode", "0", false, 0444 },
 		{ "debug_mask", "0", true, 0444 },
 	};
 	const struct emu_config *c = &w->m->config;
