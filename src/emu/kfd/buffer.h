@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct emu_machine;
 struct emu_process;
@@ -13,12 +14,17 @@ struct emu_process;
 /* An offset for mmap: the buffer's id + 1 above the offset in it. */
 #define EMU_MMAP_SHIFT 40
 
-/* Memory, with as many users as refs says; under the machine's shared_lock. */
+/*
+ * Memory, with as many users as refs says; under the machine's shared_lock. Memory that was
+ * exported is remembered after its last user: a program may have a descriptor that keeps its bytes.
+ */
 struct emu_shared {
-	struct emu_shared *next; /* of those exported */
+	struct emu_shared *next; /* of those exported, the latest first */
 	struct emu_machine *m;
-	unsigned int refs;
+	unsigned int refs; /* 0: it is only remembered */
 	bool exported;
+	dev_t dev; /* of the descriptor, once it was exported */
+	ino_t ino;
 	int fd; /* -1: a client's, mapped from the start */
 	uint64_t bytes;
 	_Atomic(uint8_t *) host; /* NULL: not yet mapped */
@@ -38,8 +44,10 @@ struct emu_buffer {
 	struct emu_buffer *next; /* of the machine's own */
 };
 
-/* Drops a reference; gone with the last. */
+/* Drops a reference; gone with the last, but for what is remembered of an export. */
 void emu_shared_put(struct emu_shared *s);
+/* What is remembered of a machine that ends. */
+void emu_shared_forget(struct emu_machine *m);
 /* Where it is here; NULL: out of memory. */
 uint8_t *emu_shared_host(struct emu_shared *s);
 

@@ -3,8 +3,8 @@
  * Memory outside its process: mmap of render nodes, and buffers that are handed to others.
  *
  * What is exported is the memory's own descriptor; it is recognised by its inode when it comes
- * back. It can be imported for as long as somebody has it as a buffer: a descriptor alone keeps the
- * bytes, but the machine no longer knows of which GPU they were.
+ * back. A descriptor alone keeps the bytes, as a dmabuf does, and the machine remembers what they
+ * were; but they do not count as used memory until somebody imports them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -49,23 +49,42 @@ int emu_memory_mmap(struct emu_call *call, const struct emu_file *f, const struc
 	return err;
 }
 
+/*
+ * Memory that is only remembered is in use again, through the client's descriptor. That is ours
+ * where it cannot change its size, as inodes may be used again. False: out of descriptors.
+ */
+static bool revive(struct emu_shared *s, int fd, const struct stat *st)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	if (seals < 0 || !(seals & F_SEAL_SHRINK) || (uint64_t)st->st_size != s->bytes)
+		return false;
+	s->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (s->fd < 0)
+		return false;
+	/* It is there, whatever has been allocated meanwhile. */
+	if (s->account)
+		atomic_fetch_add(s->account, s->counted);
+	return true;
+}
+
 /* The exported memory behind a client's descriptor, with a reference; NULL: none of ours. */
 static struct emu_shared *find_exported(struct emu_machine *m, int fd)
 {
-	struct stat wanted, st;
 	struct emu_shared *s;
+	struct stat st;
 
-	if (fstat(fd, &wanted))
+	if (fstat(fd, &st))
 		return NULL;
 	pthread_mutex_lock(&m->shared_lock);
 	for (s = m->shared; s; s = s->next) {
-		if (!fstat(s->fd, &st) && st.st_dev == wanted.st_dev && st.st_ino == wanted.st_ino)
+		if (s->dev == st.st_dev && s->ino == st.st_ino)
 			break;
 	}
-	if (s && s->refs)
-		s->refs++;
-	else
+	if (s && !s->refs && !revive(s, fd, &st))
 		s = NULL;
+	if (s)
+		s->refs++;
 	pthread_mutex_unlock(&m->shared_lock);
 	return s;
 }
@@ -150,6 +169,7 @@ static int export(struct emu_process *p, uint64_t handle)
 {
 	struct emu_buffer *b = emu_buffer_find(p, handle);
 	struct emu_shared *s;
+	struct stat st;
 	int fd;
 
 	if (!b)
@@ -158,11 +178,16 @@ static int export(struct emu_process *p, uint64_t handle)
 		return -EPERM;
 	s = b->memory;
 	fd = fcntl(s->fd, F_DUPFD_CLOEXEC, 0);
-	if (fd < 0)
+	if (fd < 0 || fstat(fd, &st)) {
+		if (fd >= 0)
+			close(fd);
 		return -ENOMEM;
+	}
 	pthread_mutex_lock(&p->m->shared_lock);
 	if (!s->exported) {
 		s->exported = true;
+		s->dev = st.st_dev;
+		s->ino = st.st_ino;
 		s->next = p->m->shared;
 		p->m->shared = s;
 	}

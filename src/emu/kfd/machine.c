@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "emu/kfd/buffer.h"
 #include "emu/kfd/node.h"
 #include "emu/kfd/priority.h"
 #include "emu/kfd/topology.h"
@@ -104,6 +105,7 @@ void emu_machine_destroy(struct emu_machine *m)
 		close(m->listen_fd);
 	if (m->epoll_fd >= 0)
 		close(m->epoll_fd);
+	emu_shared_forget(m);
 	pthread_mutex_destroy(&m->shared_lock);
 	pthread_mutex_destroy(&m->lock);
 }

@@ -36,6 +36,7 @@
 #include "gpreempt/uapi/gpreempt_kfd.h"
 
 #define BUFFERS_MAX (1 << 20) /* of a process on a GPU */
+#define REMEMBERED_MAX 1024 /* exports without a buffer */
 #define WATCHES_MAX 16 /* places where a program has its doorbells */
 #define PIECES_MAX 4096 /* of memory that a client shares */
 #define MMAP_GPU_SHIFT 46
@@ -89,23 +90,9 @@ static struct emu_shared *new_memory(struct emu_machine *m, uint32_t node, uint3
 	return s;
 }
 
-void emu_shared_put(struct emu_shared *s)
+/* Gives back what the memory takes; the description of it stays. */
+static void let_go(struct emu_shared *s)
 {
-	struct emu_machine *m = s->m;
-	bool last;
-
-	pthread_mutex_lock(&m->shared_lock);
-	last = !--s->refs;
-	if (last && s->exported) {
-		struct emu_shared **link = &m->shared;
-
-		while (*link != s)
-			link = &(*link)->next;
-		*link = s->next;
-	}
-	pthread_mutex_unlock(&m->shared_lock);
-	if (!last)
-		return;
 	if (s->host) {
 		if (s->flags & GP_KFD_MEM_USERPTR)
 			emu_cut_remove(s->host, s->bytes);
@@ -115,7 +102,56 @@ void emu_shared_put(struct emu_shared *s)
 		close(s->fd);
 	if (s->account)
 		atomic_fetch_sub(s->account, s->counted);
+	atomic_store(&s->host, NULL);
+	s->fd = -1;
+}
+
+/* Nobody says when the last descriptor of memory is closed: only the latest ones are remembered. */
+static void limit_remembered(struct emu_machine *m)
+{
+	struct emu_shared **link = &m->shared, **oldest = NULL, *s;
+	unsigned int nr = 0;
+
+	for (; *link; link = &(*link)->next) {
+		if ((*link)->refs)
+			continue;
+		nr++;
+		oldest = link;
+	}
+	if (nr <= REMEMBERED_MAX)
+		return;
+	s = *oldest;
+	*oldest = s->next;
 	free(s);
+}
+
+void emu_shared_put(struct emu_shared *s)
+{
+	struct emu_machine *m = s->m;
+	bool last, remembered;
+
+	pthread_mutex_lock(&m->shared_lock);
+	last = !--s->refs;
+	remembered = s->exported;
+	if (last && remembered) {
+		let_go(s);
+		limit_remembered(m);
+	}
+	pthread_mutex_unlock(&m->shared_lock);
+	if (!last || remembered)
+		return;
+	let_go(s);
+	free(s);
+}
+
+void emu_shared_forget(struct emu_machine *m)
+{
+	while (m->shared) {
+		struct emu_shared *s = m->shared;
+
+		m->shared = s->next;
+		free(s);
+	}
 }
 
 uint8_t *emu_shared_host(struct emu_shared *s)
