@@ -11,6 +11,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,6 +37,7 @@ enum {
 	KEY_SEED,
 	KEY_FAULT,
 	KEY_TRACE,
+	KEY_STRICT,
 	KEY_ALL,
 };
 
@@ -65,7 +67,15 @@ static const struct argp_option machine_options[] = {
 	{ "fault", KEY_FAULT, "WHAT=VALUE,...", 0, "what goes wrong; see gpreempt-emu(1)", 0 },
 	{ "trace", KEY_TRACE, "FILE", 0, "who was on its compute units, and when, is written there",
 	  0 },
+	{ "strict", KEY_STRICT, NULL, 0,
+	  "exec only: report instructions whose results are approximate on standard error", 0 },
 	{ "name", KEY_NAME, "NAME", 0, "the machine's name", 0 },
+	{ 0 },
+};
+
+static const struct argp_option info_options[] = {
+	{ "gpu", KEY_GPU, "TARGET", 0, "gfx90a (MI210) or gfx942 (MI300X); gfx90a", 0 },
+	{ "all", KEY_ALL, NULL, 0, "list the exact instructions as well", 0 },
 	{ 0 },
 };
 
@@ -224,6 +234,10 @@ static error_t parse_machine(int key, char *arg, struct argp_state *state)
 		args->configured = true;
 		args->trace = arg;
 		return 0;
+	case KEY_STRICT:
+		args->configured = true;
+		c->strict = true;
+		return 0;
 	case KEY_NAME:
 		return parse_name(state, arg, args);
 	case KEY_ALL:
@@ -344,6 +358,12 @@ static int emu_start(struct gp__env *env, int argc, char **argv)
 			"Start an emulated AMD machine, which serves programs until it is stopped.",
 			argc, argv, &status))
 		return status;
+	if (c->strict)
+		return gp__env_fail(env, GP__EXIT_USAGE,
+				    "The log in its folder has the same lines; 'gpreempt emu ls "
+				    "--json' says where.",
+				    "--strict: only 'gpreempt emu exec' has a program's standard "
+				    "error");
 	status = complete_config(&args, c);
 	if (status)
 		return status;
@@ -498,19 +518,28 @@ static int emu_stop(struct gp__env *env, int argc, char **argv)
  * exec
  */
 
+static bool stands_alone(const char *option)
+{
+	static const char *const common[] = { "--json", "--no-headers", "--help", "--usage", "-h" };
+
+	if (strchr(option, '=') ||
+	    find_name(common, sizeof(common) / sizeof(common[0]), option) >= 0)
+		return true;
+	for (const struct argp_option *o = machine_options; o->name; o++) {
+		if (!strncmp(option, "--", 2) && !strcmp(option + 2, o->name))
+			return !o->arg;
+	}
+	return false;
+}
+
 /* Where the command begins: behind "--", or at the first word that is no option nor belongs to
  * one. */
 static int find_command(int argc, char **argv)
 {
-	static const char *const alone[] = { "--json", "--no-headers", "--help", "--usage", "-h" };
 	int i = 1;
 
-	while (i < argc && argv[i][0] == '-' && strcmp(argv[i], "--")) {
-		bool one = strchr(argv[i], '=') ||
-			   find_name(alone, sizeof(alone) / sizeof(alone[0]), argv[i]) >= 0;
-
-		i += one ? 1 : 2;
-	}
+	while (i < argc && argv[i][0] == '-' && strcmp(argv[i], "--"))
+		i += stands_alone(argv[i]) ? 1 : 2;
 	return i < argc ? i : argc;
 }
 
@@ -531,6 +560,15 @@ static int exec_named(struct gp__env *env, const char *name, char **command)
 	return status ? CHILD_OWN_FAILURE : child_exec(env, command);
 }
 
+/* A program that failed may have failed for a reason that only the machine knows. */
+static void keep_log(struct gp__env *env, const struct emu_config *c)
+{
+	char path[PATH_MAX];
+
+	if (emu_folder_keep_log(c->dir, c->name, path))
+		fprintf(env->err, "gpreempt: the machine's log is kept in %s\n", path);
+}
+
 /* On a machine that nobody else sees and that goes with the command. */
 static int exec_private(struct gp__env *env, struct emu_config *c, char **command)
 {
@@ -541,11 +579,17 @@ static int exec_private(struct gp__env *env, struct emu_config *c, char **comman
 	lock = emu_folder_make(env, c->name, c->dir);
 	if (lock < 0)
 		return CHILD_OWN_FAILURE;
+	/* Above the three that the machine replaces; goes with the machine and with us. */
+	c->console_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	pid = emu_machine_start(env, c, lock, false);
 	close(lock);
+	if (c->console_fd > 0)
+		close(c->console_fd);
 	if (pid < 0)
 		return CHILD_OWN_FAILURE;
 	status = emu_client_setup(env, c->dir) ? CHILD_OWN_FAILURE : child_run(env, command);
+	if (status)
+		keep_log(env, c);
 	emu_machine_stop(c->dir, pid);
 	return status;
 }
@@ -571,7 +615,8 @@ static int emu_exec(struct gp__env *env, int argc, char **argv)
 				    "a command is missing; try 'gpreempt emu exec -- rocminfo'");
 	if (args.name && args.configured)
 		return gp__env_fail(env, GP__EXIT_USAGE, NULL,
-				    "machine '%s' is what it is; options describe a new one",
+				    "machine '%s' already exists; options that describe a machine "
+				    "apply only to a new one",
 				    args.name);
 	if (args.name)
 		return exec_named(env, args.name, command);
@@ -582,11 +627,29 @@ static int emu_exec(struct gp__env *env, int argc, char **argv)
 }
 
 /*
+ * info
+ */
+
+static int emu_info(struct gp__env *env, int argc, char **argv)
+{
+	struct args args = new_args(env);
+	int status;
+
+	if (!parse_verb(&args, info_options, "info", "[OPTION...]",
+			"List the instructions whose results are approximate or that are not "
+			"supported, and count the exact ones.",
+			argc, argv, &status))
+		return status;
+	return emu_info_print(env, args.config.target, target_names[args.config.target], args.all);
+}
+
+/*
  * The command
  */
 
 static const struct gp__cmd verbs[] = {
 	{ "exec", emu_exec, "run a command on a machine" },
+	{ "info", emu_info, "how far each instruction's results can be trusted" },
 	{ "ls", emu_ls, "list the machines of this user" },
 	{ "start", emu_start, "start a machine" },
 	{ "stop", emu_stop, "stop a machine" },
@@ -609,11 +672,11 @@ static error_t parse_no_verb(int key, char *arg, struct argp_state *state)
 			return gp__cmd_usage(state, "'%s' is not understood; did you mean '%s'?",
 					     arg, nearest);
 		return gp__cmd_usage(state,
-				     "'%s' is not understood; there are exec, ls, start and "
+				     "'%s' is not understood; there are exec, info, ls, start and "
 				     "stop",
 				     arg);
 	case ARGP_KEY_NO_ARGS:
-		return gp__cmd_usage(state, "what to do is missing: exec, ls, start or stop");
+		return gp__cmd_usage(state, "what to do is missing: exec, info, ls, start or stop");
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -623,7 +686,8 @@ int cmd_emu(struct gp__env *env, int argc, char **argv)
 {
 	static const struct argp argp = {
 		.parser = parse_no_verb,
-		.args_doc = "exec [OPTION...] -- COMMAND\nls\nstart [OPTION...]\nstop [NAME|--all]",
+		.args_doc = "exec [OPTION...] -- COMMAND\ninfo [OPTION...]\nls\nstart "
+			    "[OPTION...]\nstop [NAME|--all]",
 		.doc = "Emulated AMD machines for unmodified ROCm programs.\v"
 		       "'gpreempt emu start --help' shows what a machine can be; see "
 		       "gpreempt-emu(1).",

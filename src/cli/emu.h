@@ -14,6 +14,8 @@
  * for as long as it lives, with its pid in it. A folder without such a holder is left over.
  */
 
+#define EMU_FOLDER_LOG "log" /* the machine's standard error */
+
 /* Where all of them are; made if need be. 0, or an exit status after telling why not. */
 int emu_folder_base(struct gp__env *env, char base[PATH_MAX]);
 /*
@@ -42,6 +44,13 @@ bool emu_machine_stop(const char *dir, pid_t pid);
 /* What a machine is, as it is left in its folder; NULL: it is not to be read. */
 json_t *emu_machine_describe(const struct emu_config *config);
 json_t *emu_machine_read(const char *dir);
+
+/* The log of a machine that nobody will see any more, kept beside the machines' folders; the oldest
+ * of those kept go. False: it is empty, or cannot be kept. */
+bool emu_folder_keep_log(const char *dir, const char *name, char path[PATH_MAX]);
+
+/* A table of instructions, of all or of those that are not exact; an exit status. */
+int emu_info_print(struct gp__env *env, enum gfx9_target target, const char *name, bool all);
 
 /* Sets a program's environment up for the machine. 0, or an exit status. */
 int emu_client_setup(struct gp__env *env, const char *dir);

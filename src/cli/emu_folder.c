@@ -141,6 +141,62 @@ int emu_folder_make(struct gp__env *env, const char *name, char dir[PATH_MAX])
 	return lock < 0 ? -GP__EXIT_FAILURE : lock;
 }
 
+/*
+ * Kept logs: a hidden folder, so that it is not taken for a machine's.
+ */
+
+#define KEPT ".logs"
+#define KEPT_MAX 16
+
+static int no_hidden(const struct dirent *d);
+
+static time_t written_at(const char *folder, const char *name)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path) ||
+	    stat(path, &st))
+		return 0;
+	return st.st_mtime;
+}
+
+static void drop_oldest(const char *folder)
+{
+	struct dirent **found;
+	int n = scandir(folder, &found, no_hidden, NULL), oldest = 0;
+	char path[PATH_MAX];
+
+	for (int i = 1; i < n; i++) {
+		if (written_at(folder, found[i]->d_name) <
+		    written_at(folder, found[oldest]->d_name))
+			oldest = i;
+	}
+	if (n >= KEPT_MAX && snprintf(path, sizeof(path), "%s/%s", folder, found[oldest]->d_name) <
+				     (int)sizeof(path))
+		unlink(path);
+	for (int i = 0; i < n; i++)
+		free(found[i]);
+	if (n >= 0)
+		free(found);
+}
+
+bool emu_folder_keep_log(const char *dir, const char *name, char path[PATH_MAX])
+{
+	char log[PATH_MAX], folder[PATH_MAX];
+	struct stat st;
+
+	if (snprintf(log, sizeof(log), "%s/" EMU_FOLDER_LOG, dir) >= (int)sizeof(log) ||
+	    snprintf(folder, sizeof(folder), "%s/../" KEPT, dir) >= (int)sizeof(folder) ||
+	    stat(log, &st) || !st.st_size || own_folder(folder))
+		return false;
+	drop_oldest(folder);
+	if (!realpath(folder, path) || strlen(path) + strlen(name) + 6 > PATH_MAX)
+		return false;
+	sprintf(path + strlen(path), "/%s.log", name);
+	return !rename(log, path);
+}
+
 static int no_hidden(const struct dirent *d)
 {
 	return d->d_name[0] != '.';

@@ -18,7 +18,6 @@
 
 #define STOP_MS 15000
 #define DESCRIPTION "machine.json"
-#define LOG "log"
 
 static int write_description(const struct emu_config *config)
 {
@@ -84,7 +83,7 @@ static void leave_terminal(const struct emu_config *config)
 	char path[PATH_MAX];
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC), log = -1;
 
-	if (snprintf(path, sizeof(path), "%s/" LOG, config->dir) < (int)sizeof(path))
+	if (snprintf(path, sizeof(path), "%s/" EMU_FOLDER_LOG, config->dir) < (int)sizeof(path))
 		log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	if (null >= 0) {
 		dup2(null, STDIN_FILENO);

@@ -47,6 +47,29 @@ print(d)' "$@"
 	[ -z "$(ls "$XDG_RUNTIME_DIR/gpreempt/emu")" ]
 }
 
+@test "info tells how far instructions can be trusted" {
+	run emu info
+	[ "$status" -eq 0 ]
+	[[ $output == *"v_rcp_f32"*"approximate"*"1 ulp"*"s_setvskip"*"unsupported"* || \
+		$output == *"s_setvskip"*"unsupported"*"v_rcp_f32"*"approximate"*"1 ulp"* ]]
+	[[ ${lines[-1]} == "gfx90a: "*" exact "*" approximate, "*" unsupported" ]]
+	[[ $output != *v_add_f32* ]]
+	run emu info --all --gpu gfx942
+	[[ $output == *v_add_f32*exact* && ${lines[-1]} == "gfx942: "* ]]
+	[ "$(emu info --json | field unsupported)" -gt 0 ]
+	run emu info --gpu gfx1100
+	[ "$status" -eq 2 ]
+}
+
+@test "an option without a value does not swallow the one behind it" {
+	run emu exec --kfd-sched --kernel gpreempt --cus 1 -- true
+	[ "$status" -eq 0 ]
+	run emu exec --strict --cus 1 true
+	[ "$status" -eq 0 ]
+	run emu start --strict
+	[ "$status" -eq 2 ]
+}
+
 @test "nobody else can enter a machine's folder" {
 	emu start --cus 1
 	[ "$(stat -c %a "$XDG_RUNTIME_DIR/gpreempt/emu")" = 700 ]

@@ -227,6 +227,22 @@ victim_is_right() {
 	done
 }
 
+@test "an instruction that cannot be executed is told, and an approximate one with --strict" {
+	program hsa_wild
+	run -1 emu exec --cus 2 -- "$ROCM_PROGRAMS/hsa_wild" unsupported
+	[[ $output == *"queue"*"cannot be executed: s_setvskip"*"(bf"*") at pc 0x"*"no compiler uses"* ]]
+	[[ $output != *"approximate instruction"* ]]
+	log=$(sed -n "s/.*log is kept in //p" <<<"$output")
+	grep -q "approximate instruction v_rcp_.*f32 (.*) at pc 0x.*: correctly rounded" "$log"
+	grep -q "cannot be executed: s_setvskip" "$log"
+	run emu exec --cus 2 --strict -- "$ROCM_PROGRAMS/hsa_wild" unsupported
+	[[ $output == *"gpreempt emu: pid"*"approximate instruction v_rcp"*"cannot be executed"* ]]
+	for _ in $(seq 18); do
+		run emu exec --cus 1 -- "$ROCM_PROGRAMS/hsa_wild" unsupported
+	done
+	[ "$(ls "$XDG_RUNTIME_DIR/gpreempt/emu/.logs" | wc -l)" -eq 16 ]
+}
+
 @test "a wild pointer is its program's fault, and nobody else's" {
 	program hsa_wild
 	emu start --cus 16

@@ -11,21 +11,9 @@
 #include <string.h>
 
 #include "emu/gfx9/exec_mfma.h"
+#include "emu/gfx9/trust.h"
 
 static const char *const targets[GFX9_TARGETS] = { "gfx90a", "gfx942" };
-
-/* What reports GFX9_ILLEGAL, and why. */
-static const struct {
-	uint16_t op;
-	const char *reason;
-} left_out[] = {
-	{ GFX9_S_CBRANCH_G_FORK, "a stack of branches in registers, which no compiler uses" },
-	{ GFX9_S_CBRANCH_I_FORK, "the same" },
-	{ GFX9_S_CBRANCH_JOIN, "the same" },
-	{ GFX9_S_SETVSKIP, "a mode that skips vector instructions, which no compiler uses" },
-	{ GFX9_S_ENDPGM_ORDERED_PS_DONE, "belongs to pixel shaders" },
-	{ GFX9_V_SCREEN_PARTITION_4SE_B32, "belongs to pixel shaders" },
-};
 
 /*
  * Found in the context-save handlers of the Linux kernel, in OpenCL kernels as clang 14 and 19
@@ -126,8 +114,8 @@ static bool is_executed(uint16_t op)
 
 static bool is_left_out(uint16_t op)
 {
-	for (size_t i = 0; i < NR(left_out); i++) {
-		if (left_out[i].op == op)
+	for (size_t i = 0; i < gfx9_nr_left_out; i++) {
+		if (gfx9_left_out[i].op == op)
 			return true;
 	}
 	return false;
@@ -150,7 +138,7 @@ static void test_all_but_a_few(void **state)
 							 : "not executed");
 		}
 		print_message("%s: %u of %u opcodes are executed\n", targets[t], executed, known);
-		assert_int_equal(known - executed, NR(left_out));
+		assert_int_equal(known - executed, gfx9_nr_left_out);
 	}
 }
 
@@ -170,6 +158,27 @@ static void test_one_place(void **state)
 	assert_true(gfx9_target_has(GFX9_TARGET_GFX942, GFX9_V_MFMA_F32_16X16X8_XF32));
 }
 
+/* Every opcode that is not exact has a note, and the notes name opcodes that there are. */
+static void test_trust(void **state)
+{
+	unsigned int nr[GFX9_UNSUPPORTED + 1] = { 0 };
+	const char *note;
+
+	(void)state;
+	for (uint16_t op = 1; op < GFX9_OPS; op++) {
+		enum gfx9_trust trust = gfx9_trust(op, &note);
+
+		assert_true((trust == GFX9_EXACT) == !note);
+		assert_int_equal(trust == GFX9_UNSUPPORTED, !is_executed(op));
+		nr[trust]++;
+	}
+	assert_true(nr[GFX9_APPROXIMATE] > 20 && nr[GFX9_EXACT] > 5 * nr[GFX9_APPROXIMATE]);
+	assert_int_equal(gfx9_trust(GFX9_V_RCP_F32, &note), GFX9_APPROXIMATE);
+	assert_int_equal(gfx9_trust(GFX9_V_FMA_F32, &note), GFX9_EXACT);
+	assert_int_equal(gfx9_trust(GFX9_V_MFMA_F32_32X32X8_F16, &note), GFX9_APPROXIMATE);
+	assert_int_equal(gfx9_trust(GFX9_S_SETVSKIP, &note), GFX9_UNSUPPORTED);
+}
+
 static void test_used(void **state)
 {
 	(void)state;
@@ -185,6 +194,7 @@ int main(void)
 		cmocka_unit_test(test_all_but_a_few),
 		cmocka_unit_test(test_one_place),
 		cmocka_unit_test(test_used),
+		cmocka_unit_test(test_trust),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

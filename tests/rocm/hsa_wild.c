@@ -3,6 +3,9 @@
  * A kernel that writes where nothing is mapped. The runtime hears of it from the driver, through a
  * handler (hsa_wild handler: the program prints the address and ends with 0) or, without one, ends
  * the program itself (hsa_wild abort: SIGABRT, after a message about a memory access fault).
+ *
+ * hsa_wild unsupported: a kernel that computes an approximate reciprocal and then executes an
+ * instruction that the emulated GPU does not support; the program fails.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,11 +35,14 @@ int main(int argc, char **argv)
 	uint32_t *nowhere = (uint32_t *)NOWHERE;
 	struct lab lab;
 
-	if (argc != 2 || (strcmp(argv[1], "handler") && strcmp(argv[1], "abort"))) {
-		fprintf(stderr, "usage: hsa_wild handler|abort\n");
+	if (argc != 2 || (strcmp(argv[1], "handler") && strcmp(argv[1], "abort") &&
+			  strcmp(argv[1], "unsupported"))) {
+		fprintf(stderr, "usage: hsa_wild handler|abort|unsupported\n");
 		return 2;
 	}
 	lab_open(&lab);
+	if (!strcmp(argv[1], "unsupported"))
+		lab_run(&lab, lab_queue(&lab, 64), "unsupported", 64, &nowhere, sizeof(nowhere));
 	if (!strcmp(argv[1], "handler"))
 		lab_must(hsa_amd_register_system_event_handler(see_fault, NULL));
 	lab_run(&lab, lab_queue(&lab, 64), "wild", 64, &nowhere, sizeof(nowhere));

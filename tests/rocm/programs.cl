@@ -114,3 +114,12 @@ __kernel void wild(__global u32 *anywhere)
 {
 	anywhere[global_id()] = 0xbad;
 }
+
+/* A reciprocal, which is approximate, then an instruction that the emulated GPU does not execute. */
+__kernel void unsupported(__global float *out)
+{
+	float r = __builtin_amdgcn_rcpf((float)(3 + global_id()));
+
+	__asm__ volatile("s_setvskip s0, 0" ::"v"(r));
+	*out = r;
+}

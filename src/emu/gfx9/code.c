@@ -2,6 +2,7 @@
 #include "emu/gfx9/code.h"
 
 #include "emu/gfx9/exec_mfma.h"
+#include "emu/gfx9/trust.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -135,7 +136,7 @@ static gfx9_run_fn *find_op(struct gfx9_inst *in)
 }
 
 /* As many dwords as can be read; an instruction at the end of mapped memory has no successor. */
-static size_t read_words(struct gfx9_wave *w, uint32_t words[GFX9_INST_MAX])
+size_t gfx9_code_words(struct gfx9_wave *w, uint32_t words[GFX9_INST_MAX])
 {
 	uint64_t bad;
 	size_t n = 0;
@@ -145,17 +146,19 @@ static size_t read_words(struct gfx9_wave *w, uint32_t words[GFX9_INST_MAX])
 	return n;
 }
 
-static enum gfx9_stop illegal(struct gfx9_wave *w, const uint32_t *words, size_t n)
+static void tell(const struct gfx9_code *code, const struct gfx9_inst *in, uint64_t pc,
+		 const uint32_t *words)
 {
-	memset(w->illegal, 0, sizeof(w->illegal));
-	memcpy(w->illegal, words, n * sizeof(*words));
-	return GFX9_ILLEGAL;
+	const char *note;
+
+	if (code->approximate && gfx9_trust(in->op, &note) == GFX9_APPROXIMATE)
+		code->approximate(code->ctx, in, pc, words);
 }
 
 enum gfx9_stop gfx9_code_fill(struct gfx9_code *code, struct gfx9_wave *w, struct gfx9_slot *slot)
 {
 	uint32_t words[GFX9_INST_MAX] = { 0 };
-	size_t n = read_words(w, words);
+	size_t n = gfx9_code_words(w, words);
 	int len = -ENODATA;
 	struct gfx9_inst in;
 	gfx9_run_fn *run;
@@ -168,7 +171,8 @@ enum gfx9_stop gfx9_code_fill(struct gfx9_code *code, struct gfx9_wave *w, struc
 	}
 	run = len > 0 ? find_op(&in) : NULL;
 	if (!run)
-		return illegal(w, words, n);
+		return GFX9_ILLEGAL;
+	tell(code, &in, w->pc, words);
 	pthread_mutex_lock(&code->lock);
 	if (!atomic_load_explicit(&slot->run, memory_order_relaxed)) {
 		slot->in = in;

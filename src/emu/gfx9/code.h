@@ -34,6 +34,13 @@ struct gfx9_code_page {
 
 struct gfx9_code {
 	enum gfx9_target target;
+	/*
+	 * Called with each instruction whose results are approximate (trust.h) when it is decoded,
+	 * by any thread, maybe more than once; NULL: nobody asks.
+	 */
+	void (*approximate)(void *ctx, const struct gfx9_inst *in, uint64_t pc,
+			    const uint32_t *words);
+	void *ctx;
 	pthread_mutex_t lock; /* of whoever fills */
 	_Atomic(struct gfx9_code_page *) bucket[GFX9_CODE_BUCKETS];
 	/*
@@ -57,10 +64,11 @@ void gfx9_code_destroy(struct gfx9_code *code);
 
 /* The page that holds @pc; NULL: out of memory. */
 struct gfx9_code_page *gfx9_code_page(struct gfx9_code *code, uint64_t pc);
+/* Reads the words at the wave's pc, and returns how many there are. */
+size_t gfx9_code_words(struct gfx9_wave *w, uint32_t words[GFX9_INST_MAX]);
 /*
  * Decodes the instruction at the wave's pc into its slot. GFX9_GO; GFX9_FAULT where it cannot be
- * read; GFX9_ILLEGAL where it is none, or none that the engine executes: w->illegal then holds its
- * words.
+ * read; GFX9_ILLEGAL where it is none, or none that the engine executes.
  */
 enum gfx9_stop gfx9_code_fill(struct gfx9_code *code, struct gfx9_wave *w, struct gfx9_slot *slot);
 

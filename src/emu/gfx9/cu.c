@@ -271,9 +271,9 @@ bool gfx9_cu_start(struct gfx9_cu *cu, struct gfx9_job *job, const uint32_t id[3
  * Running
  */
 
-static void report(struct gfx9_group *g, const struct gfx9_resident *r, enum gfx9_stop stop)
+static void report(struct gfx9_group *g, struct gfx9_resident *r, enum gfx9_stop stop)
 {
-	const struct gfx9_wave *w = &r->w;
+	struct gfx9_wave *w = &r->w;
 	struct gfx9_job *job = g->job;
 
 	if (!gfx9_job_fail(job, -EIO))
@@ -283,7 +283,8 @@ static void report(struct gfx9_group *g, const struct gfx9_resident *r, enum gfx
 		.stop = stop, .pc = w->pc, .wave = r->index, .fault = w->fault
 	};
 	memcpy(job->report.group, g->id, sizeof(g->id));
-	memcpy(job->report.words, w->illegal, sizeof(w->illegal));
+	if (stop == GFX9_ILLEGAL)
+		gfx9_code_words(w, job->report.words);
 }
 
 /* Whoever is left waits at the barrier: all go on. */

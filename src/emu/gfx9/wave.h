@@ -97,7 +97,6 @@ struct gfx9_wave {
 	uint16_t message;
 	struct gfx9_gws_request gws;
 	struct gfx9_fault fault;
-	uint32_t illegal[3]; /* the words of what is no instruction */
 	uint32_t gpr_alloc, lds_alloc, hw_id, ib_sts; /* hardware registers that are only read */
 	uint32_t xcc_id; /* the same; 0 where the target has no such register */
 	bool icache_stale; /* s_icache_inv, which gives others a turn: for whoever runs the wave */

@@ -3,6 +3,7 @@
 #include "emu/kfd/cp.h"
 
 #include "emu/kfd/node.h"
+#include "emu/kfd/report.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -256,6 +257,7 @@ static void dispatch_failed(struct emu_queue *q, const struct gfx9_report *r)
 		emu_queue_fault(q, r->fault.address, r->fault.write);
 		break;
 	case GFX9_ILLEGAL:
+		emu_report_illegal(q, r);
 		emu_queue_error(q, GP_KFD_EC_QUEUE_WAVE_ILLEGAL_INSTRUCTION);
 		aql_stop(q, AQL_ERROR_ILLEGAL);
 		break;

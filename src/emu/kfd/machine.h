@@ -53,6 +53,8 @@ struct emu_config {
 	uint32_t preempt_timeout_ms; /* 0: the driver's own */
 	uint64_t seed;
 	struct emu_faults faults;
+	int console_fd; /* for lines that concern the program's user as well (report.h); 0: none */
+	bool strict; /* approximate instructions concern the user */
 	FILE *trace; /* who was at the GPUs (trace.h), or NULL; the machine closes it */
 };
 

@@ -31,6 +31,7 @@
 #include "emu/kfd/memfd.h"
 #include "emu/kfd/node.h"
 #include "emu/kfd/process.h"
+#include "emu/kfd/report.h"
 #include "emu/kfd/topology.h"
 #include "emu/protocol.h"
 #include "gpreempt/uapi/gpreempt_kfd.h"
@@ -434,6 +435,8 @@ int emu_memory_init(struct emu_process *p)
 		mem->vm[i].page = find_page;
 		mem->vm[i].ctx = &mem->space[i];
 		gfx9_code_init(&mem->code[i], p->m->config.target);
+		mem->code[i].approximate = emu_report_approximate;
+		mem->code[i].ctx = p;
 	}
 	return 0;
 }

@@ -73,6 +73,7 @@ struct emu_process {
 	struct emu_process_node node[EMU_GPUS_MAX];
 	struct emu_queue *queue[EMU_QUEUES_MAX]; /* by id */
 	struct emu_debug debug;
+	_Atomic uint64_t met[GFX9_OPS / 64 + 1]; /* approximate opcodes that the log has */
 };
 
 /* Of what a process has on a GPU: NULL where @gpu_id is none. */
