@@ -27,6 +27,7 @@
 
 #include "../unit/host.h"
 #include "emu/client/client.h"
+#include "emu/client/maps.h"
 #include "emu/client/segments.h"
 #include "emu/protocol.h"
 #include "gpreempt/uapi/gpreempt_kfd.h"
@@ -1050,6 +1051,106 @@ static void test_share_sparse(void **unused)
 	close(fd);
 }
 
+/*
+ * Many mappings
+ */
+
+static struct client_maps listed, queried;
+
+/* Queries show the same as the list. */
+static void test_maps(void **unused)
+{
+	struct client_vma a, b;
+	int nr = 0;
+
+	(void)unused;
+	assert_int_equal(client_maps_open(&queried, 1), 0);
+	if (!client_maps_next(&queried, &b) || queried.lists) {
+		client_maps_close(&queried);
+		print_message("this kernel knows no PROCMAP_QUERY\n");
+		skip();
+	}
+	assert_int_equal(client_maps_open(&listed, 0), 0);
+	while (client_maps_next(&listed, &a)) {
+		if (!strcmp(a.path, "[vsyscall]")) /* of the kernel, which queries leave out */
+			continue;
+		assert_int_equal(a.start, b.start);
+		assert_int_equal(a.end, b.end);
+		assert_int_equal(a.offset, b.offset);
+		assert_int_equal(a.ino, b.ino);
+		assert_int_equal(a.dev, b.dev);
+		assert_int_equal(a.prot, b.prot);
+		assert_int_equal(a.shared, b.shared);
+		assert_string_equal(a.path, b.path);
+		nr++;
+		client_maps_next(&queried, &b);
+	}
+	assert_true(nr > 10);
+	client_maps_close(&listed);
+	client_maps_close(&queried);
+	/* A kernel without queries: the list, from an address on. */
+	listed.no_queries = true;
+	assert_int_equal(client_maps_open(&listed, (uint64_t)&listed), 0);
+	assert_true(client_maps_next(&listed, &a));
+	assert_true(listed.lists);
+	assert_true(a.start <= (uint64_t)&listed && a.end > (uint64_t)&listed);
+	client_maps_close(&listed);
+}
+
+/* Bytes that this process has read(2) so far. */
+static uint64_t bytes_read(void)
+{
+	char text[512], *at;
+
+	read_text("/proc/self/io", text, sizeof(text));
+	at = strstr(text, "rchar: ");
+	assert_non_null(at);
+	return strtoull(at + strlen("rchar: "), NULL, 10);
+}
+
+static unsigned int nr_descriptors(void)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	unsigned int n = 0;
+
+	assert_non_null(folder);
+	while (readdir(folder))
+		n++;
+	closedir(folder);
+	return n;
+}
+
+/* What one page takes does not depend on how many mappings there are, nor do descriptors. */
+static void test_share_among_many(void **unused)
+{
+	enum { MAPPINGS = 10000 };
+	int fd = open_kfd();
+	char *many = map_private(MAPPINGS * PAGE), *page = many + (MAPPINGS - 1) * PAGE;
+	unsigned int descriptors;
+	uint64_t before;
+
+	(void)unused;
+	for (size_t i = 0; i < MAPPINGS; i += 2)
+		assert_int_equal(mprotect(many + i * PAGE, PAGE, PROT_READ), 0);
+	assert_int_equal(share(fd, page, PAGE), 1);
+	assert_int_equal(take_back(fd, page, PAGE), 0);
+	if (queried.no_queries)
+		skip();
+	descriptors = nr_descriptors();
+	before = bytes_read();
+	for (int i = 0; i < 10; i++) {
+		page[i] = 5;
+		assert_int_equal(share(fd, page, PAGE), 1);
+		assert_int_equal(peek(fd, page) & 0xff, 5);
+		assert_int_equal(take_back(fd, page, PAGE), 0);
+	}
+	/* The list would be some 500,000 bytes each time. */
+	assert_true(bytes_read() - before < 100000);
+	assert_int_equal(nr_descriptors(), descriptors);
+	munmap(many, MAPPINGS * PAGE);
+	close(fd);
+}
+
 static void test_share_dropped(void **unused)
 {
 	int fd = open_kfd();
@@ -1467,6 +1568,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_share_heap),
 		cmocka_unit_test(test_share_stack),
 		cmocka_unit_test(test_share_sparse),
+		cmocka_unit_test(test_maps),
+		cmocka_unit_test(test_share_among_many),
 		cmocka_unit_test(test_share_dropped),
 		cmocka_unit_test(test_fork_is_private),
 		cmocka_unit_test(test_fork_on_shared_stack),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "emu/client/convert.h"
 
+#include "emu/client/client.h"
+
 #include <errno.h>
 #include <linux/falloc.h>
 #include <stddef.h>
@@ -9,7 +11,8 @@
 
 #include "emu/client/raw.h"
 
-#define PAGEMAP_THERE (3ull << 62) /* present, or swapped out */
+#define PAGEMAP_PRESENT (1ull << 63)
+#define PAGEMAP_SWAPPED (1ull << 62)
 
 /*
  * Restartable sequences: the kernel writes the number of the processor to a place in thread-local
@@ -46,6 +49,40 @@ static long call_rseq(void *area, int flags)
 	return raw(SYS_rseq, (long)area, RSEQ_LEN, flags, RSEQ_SIGNATURE, 0, 0);
 }
 
+static bool has_guard(const struct client_converter *c)
+{
+	struct stat st;
+
+	return c->guard_ino && !raw_fstat(c->guard.fd, &st) && st.st_ino == c->guard_ino &&
+	       st.st_dev == c->guard_dev;
+}
+
+static bool need_guard(struct client_converter *c, bool user_only)
+{
+	struct stat st;
+
+	if (has_guard(c))
+		return true;
+	c->guard_ino = 0;
+	if (client_guard_open(&c->guard, user_only))
+		return false;
+	c->guard.fd = client_move_fd(c->guard.fd);
+	if (raw_fstat(c->guard.fd, &st)) {
+		client_guard_close(&c->guard);
+		return false;
+	}
+	c->guard_ino = st.st_ino;
+	c->guard_dev = st.st_dev;
+	return true;
+}
+
+void client_convert_release(struct client_converter *c)
+{
+	if (has_guard(c))
+		client_guard_close(&c->guard);
+	c->guard_ino = 0;
+}
+
 void client_convert_begin(struct client_converter *c, uint64_t start, uint64_t end)
 {
 	char *area = own_rseq();
@@ -56,16 +93,13 @@ void client_convert_begin(struct client_converter *c, uint64_t start, uint64_t e
 	c->memory = raw_openat(AT_FDCWD, "/proc/thread-self/mem", O_RDONLY | O_CLOEXEC, 0);
 	if (close_by && !call_rseq(area, RSEQ_UNREGISTER))
 		c->rseq = area;
-	c->guard.fd = -1;
 	/* Without its file, memory is read in a way that would wait for the guard itself where it
 	 * holds the kernel. */
-	if (!close_by || c->rseq)
-		client_guard_open(&c->guard, c->memory < 0);
+	c->guards = (!close_by || c->rseq) && need_guard(c, c->memory < 0);
 }
 
 void client_convert_end(struct client_converter *c)
 {
-	client_guard_close(&c->guard);
 	if (c->rseq)
 		call_rseq(c->rseq, 0);
 	if (c->memory >= 0)
@@ -98,25 +132,70 @@ static int copy_run(struct client_converter *c, uint64_t from, uint64_t to, uint
 	return 0;
 }
 
-/* The pages of a chunk that are there, to where the memfd is mapped. */
-static int copy_chunk(struct client_converter *c, uint64_t at, uint64_t len, uint64_t to,
-		      bool anonymous)
+/* The same, straight into the memfd: its pages are neither cleared first nor mapped. */
+static int write_run(struct client_converter *c, uint64_t from, uint64_t len)
+{
+	for (uint64_t done = 0; done < len;) {
+		long n = raw(SYS_pwrite64, c->backing, (long)(from + done), (long)(len - done),
+			     (long)(from + done), 0, 0);
+
+		if (n == -ENOMEM || n == -ENOSPC)
+			return -ENOMEM;
+		if (n <= 0)
+			n = (long)c->page;
+		done += (uint64_t)n;
+	}
+	return 0;
+}
+
+static int put_run(struct client_converter *c, uint64_t from, uint64_t window, uint64_t offset,
+		   uint64_t len)
+{
+	return window ? copy_run(c, from + offset, window + offset, len)
+		      : write_run(c, from + offset, len);
+}
+
+static bool read_pagemap(const struct client_converter *c, uint64_t *entry, uint64_t at,
+			 uint64_t len)
+{
+	size_t bytes = len / c->page * sizeof(*entry);
+
+	return c->pagemap >= 0 &&
+	       raw_pread(c->pagemap, entry, bytes, at / c->page * sizeof(*entry)) == (long)bytes;
+}
+
+/*
+ * Whether a page has content. The kernel marks absent pages that it protects, and shows the marks
+ * as pages that are swapped out: so that counts only from before. A page that is first written and
+ * then swapped out between the two looks would be lost: they are microseconds apart.
+ */
+static bool is_there(const struct client_converter *c, uint64_t i)
+{
+	uint64_t there = PAGEMAP_PRESENT | PAGEMAP_SWAPPED;
+
+	if (!c->guard.protects_absent)
+		return c->present[i] & there;
+	return c->before[i] & there || c->present[i] & PAGEMAP_PRESENT;
+}
+
+/* Copies the pages of a chunk that are there to the memfd, which is mapped at @window, if that is
+ * not 0. */
+static int copy_chunk(struct client_converter *c, uint64_t at, uint64_t len, uint64_t window,
+		      bool sparse)
 {
 	uint64_t nr = len / c->page;
 
-	if (!anonymous || c->pagemap < 0 ||
-	    raw_pread(c->pagemap, c->present, nr * 8, at / c->page * 8) != (long)(nr * 8))
-		return copy_run(c, at, to, len);
+	if (!sparse || !read_pagemap(c, c->present, at, len))
+		return put_run(c, at, window, 0, len);
 	for (uint64_t i = 0, first; i < nr; i++) {
 		int err;
 
 		first = i;
-		while (i < nr && (c->present[i] & PAGEMAP_THERE))
+		while (i < nr && is_there(c, i))
 			i++;
 		if (i == first)
 			continue;
-		err = copy_run(c, at + first * c->page, to + first * c->page,
-			       (i - first) * c->page);
+		err = put_run(c, at, window, first * c->page, (i - first) * c->page);
 		if (err)
 			return err;
 	}
@@ -129,31 +208,41 @@ void client_convert_forget(struct client_converter *c, uint64_t start, uint64_t 
 	    (long)(end - start), 0, 0);
 }
 
+/* A guard that holds readers of absent pages would hold write(2) itself if a page went away
+ * meanwhile; /proc/self/mem fails instead. */
+static bool needs_window(const struct client_converter *c)
+{
+	return c->guards && !c->guard.protects_absent;
+}
+
 static int share_chunk(struct client_converter *c, uint64_t at, uint64_t len, int prot,
 		       bool anonymous, bool own)
 {
-	long window = raw_mmap(0, len, PROT_READ | PROT_WRITE, MAP_SHARED, c->backing, at);
-	bool guarded;
+	bool guarded, sparse = anonymous && !own && read_pagemap(c, c->before, at, len);
+	long window = 0;
 	long err;
 
+	if (needs_window(c))
+		window = raw_mmap(0, len, PROT_READ | PROT_WRITE, MAP_SHARED, c->backing, at);
 	if (raw_failed(window))
 		return (int)window;
 	if (!own)
 		client_convert_forget(c, at, at + len);
-	guarded = !client_guard_raise(&c->guard, at, len, anonymous);
-	err = copy_chunk(c, at, len, (uint64_t)window, anonymous && !own);
+	guarded = c->guards && !client_guard_raise(&c->guard, at, len, anonymous);
+	err = copy_chunk(c, at, len, (uint64_t)window, sparse);
 	if (!err)
 		err = raw_mmap(at, len, prot, MAP_SHARED | MAP_FIXED, c->backing, at);
 	if (guarded)
 		client_guard_drop(&c->guard);
-	raw_munmap((uint64_t)window, len);
+	if (window)
+		raw_munmap((uint64_t)window, len);
 	return raw_failed(err) ? (int)err : 0;
 }
 
 int client_convert_share(struct client_converter *c, uint64_t start, uint64_t end, int prot,
 			 bool anonymous, bool own)
 {
-	bool guarded = c->guard.fd >= 0 && anonymous;
+	bool guarded = c->guards && anonymous;
 	uint64_t chunk = guarded ? CLIENT_CHUNK : CLIENT_CHUNK_UNGUARDED;
 
 	for (uint64_t at = start; at < end; at += chunk) {
@@ -199,7 +288,7 @@ static int replace_chunk(struct client_converter *c, uint64_t at, uint64_t len, 
 
 	if (raw_failed(copy))
 		return (int)copy;
-	err = client_guard_raise(&c->guard, at, len, false);
+	err = c->guards ? client_guard_raise(&c->guard, at, len, false) : -ENODEV;
 	if (err) {
 		raw_munmap((uint64_t)copy, len);
 		return (int)err;

@@ -21,6 +21,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "emu/client/guard.h"
 
@@ -30,15 +31,24 @@
 struct client_converter {
 	int backing; /* the memfd */
 	uint64_t page; /* bytes of one */
+	/* Kept from one conversion to the next: the kernel looks at every mapping of the process
+	 * when one is closed. The program may close it: guard_ino and guard_dev identify it, and
+	 * are 0 where there is none. */
 	struct client_guard guard;
+	uint64_t guard_ino;
+	dev_t guard_dev;
+	bool guards; /* it may be used in this conversion */
 	int memory, pagemap; /* of this process; -1: may not be read */
 	void *rseq; /* of this thread, while it is not registered */
-	uint64_t present[CLIENT_CHUNK / 4096];
+	/* Entries of the pagemap for a chunk, before and while the guard is up. */
+	uint64_t before[CLIENT_CHUNK / 4096], present[CLIENT_CHUNK / 4096];
 };
 
 /* For the range [start, end) at most. */
 void client_convert_begin(struct client_converter *c, uint64_t start, uint64_t end);
 void client_convert_end(struct client_converter *c);
+/* Closes the guard: a child must not use its parent's. */
+void client_convert_release(struct client_converter *c);
 
 /* @anonymous: pages that are not there are zero. @own: it is a private mapping of the memfd, whose
  * pages may be there already. -errno: a part of it may be shared. */

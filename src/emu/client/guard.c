@@ -14,11 +14,16 @@
 #define UFFD_FEATURE_WP_HUGETLBFS_SHMEM (1 << 12)
 #endif
 
-static int open_with(int flags)
+#ifndef UFFD_FEATURE_WP_UNPOPULATED
+#define UFFD_FEATURE_WP_UNPOPULATED (1 << 13)
+#endif
+
+static int open_with(int flags, uint64_t more_features)
 {
 	struct uffdio_api api = {
 		.api = UFFD_API,
-		.features = UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM,
+		.features = UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM |
+			    more_features,
 	};
 	int fd = (int)raw(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | flags, 0, 0, 0, 0, 0);
 	int err;
@@ -34,9 +39,15 @@ static int open_with(int flags)
 
 int client_guard_open(struct client_guard *g, bool user_only)
 {
-	*g = (struct client_guard){ .fd = user_only ? -1 : open_with(0) };
-	if (g->fd < 0)
-		g->fd = open_with(UFFD_USER_MODE_ONLY);
+	static const int modes[] = { 0, UFFD_USER_MODE_ONLY };
+
+	*g = (struct client_guard){ .fd = -ENODEV };
+	for (int i = user_only; g->fd < 0 && i < 2; i++) {
+		g->fd = open_with(modes[i], UFFD_FEATURE_WP_UNPOPULATED);
+		g->protects_absent = g->fd >= 0;
+		if (g->fd < 0)
+			g->fd = open_with(modes[i], 0);
+	}
 	return g->fd < 0 ? g->fd : 0;
 }
 
@@ -66,7 +77,7 @@ int client_guard_raise(struct client_guard *g, uint64_t at, uint64_t len, bool a
 
 	if (g->fd < 0)
 		return -ENODEV;
-	g->absent = anonymous;
+	g->absent = anonymous && !g->protects_absent;
 	g->at = at;
 	g->len = len;
 	err = client_guard_register(g, at, len);

@@ -15,7 +15,10 @@
 
 struct client_guard {
 	int fd; /* -1: there is none to be had */
-	bool absent; /* pages that are not there are held as well: needed for anonymous memory */
+	/* Write protection also holds for pages that are absent (Linux 6.4). Otherwise a range with
+	 * such pages is registered so that reading an absent page waits, too. */
+	bool protects_absent;
+	bool absent; /* absent pages are held as well: needed for anonymous memory */
 	uint64_t at, len; /* what is guarded */
 };
 

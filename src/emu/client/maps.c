@@ -1,17 +1,38 @@
 // SPDX-License-Identifier: MIT
 #include "emu/client/maps.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/ioctl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
 
 #include "emu/client/raw.h"
 
-int client_maps_open(struct client_maps *m)
+/* PROCMAP_QUERY, which the headers of older kernels lack. */
+struct query {
+	uint64_t size, flags, address;
+	uint64_t start, end, vma_flags, page_size, offset, ino;
+	uint32_t dev_major, dev_minor;
+	uint32_t name_size, build_id_size;
+	uint64_t name, build_id;
+};
+
+#define QUERY _IOWR('f', 17, struct query)
+#define QUERY_READABLE 0x01
+#define QUERY_WRITABLE 0x02
+#define QUERY_EXECUTABLE 0x04
+#define QUERY_SHARED 0x08
+#define QUERY_COVERING_OR_NEXT 0x10
+
+int client_maps_open(struct client_maps *m, uint64_t from)
 {
 	m->have = 0;
 	m->at = 0;
+	m->from = from;
+	/* All of them are read faster than queried. */
+	m->lists = m->no_queries || !from;
 	/* Of this thread: that of the process is empty when its first thread has ended. */
 	m->fd = raw_openat(AT_FDCWD, "/proc/thread-self/maps", O_RDONLY | O_CLOEXEC, 0);
 	return m->fd < 0 ? m->fd : 0;
@@ -85,12 +106,56 @@ static void parse_line(const char *s, struct client_vma *v)
 	v->path = s + strspn(s, " ");
 }
 
+static bool next_listed(struct client_maps *m, struct client_vma *v)
+{
+	const char *line;
+
+	do {
+		line = next_line(m);
+		if (!line)
+			return false;
+		parse_line(line, v);
+	} while (v->end <= m->from);
+	return true;
+}
+
+/* 0, -ENOENT after the last one, or another error where the kernel knows no queries. */
+static int query_next(struct client_maps *m, struct client_vma *v)
+{
+	struct query q = { .size = sizeof(q),
+			   .flags = QUERY_COVERING_OR_NEXT,
+			   .address = m->from,
+			   .name = (uint64_t)m->buf,
+			   .name_size = sizeof(m->buf) };
+	int err = raw_ioctl(m->fd, QUERY, &q);
+
+	if (err)
+		return err;
+	*v = (struct client_vma){
+		.start = q.start,
+		.end = q.end,
+		.offset = q.offset,
+		.ino = q.ino,
+		.dev = makedev(q.dev_major, q.dev_minor),
+		.prot = (q.vma_flags & QUERY_READABLE ? PROT_READ : 0) |
+			(q.vma_flags & QUERY_WRITABLE ? PROT_WRITE : 0) |
+			(q.vma_flags & QUERY_EXECUTABLE ? PROT_EXEC : 0),
+		.shared = q.vma_flags & QUERY_SHARED,
+		.path = q.name_size ? m->buf : "",
+	};
+	m->from = q.end;
+	return 0;
+}
+
 bool client_maps_next(struct client_maps *m, struct client_vma *v)
 {
-	const char *line = next_line(m);
+	int err = m->lists ? 0 : query_next(m, v);
 
-	if (!line)
-		return false;
-	parse_line(line, v);
-	return true;
+	if (!m->lists && (!err || err == -ENOENT))
+		return !err;
+	if (err) {
+		m->no_queries = true;
+		m->lists = true;
+	}
+	return next_listed(m, v);
 }

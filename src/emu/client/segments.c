@@ -85,7 +85,7 @@ int client_segments_add(struct client_segments *s, uint64_t start, uint64_t end)
 		uint64_t stop = i < s->nr && s->segment[i].start < end ? s->segment[i].start : end;
 
 		if (stop > at)
-			insert(s, i, (struct client_segment){ at, stop, 0 });
+			insert(s, i, (struct client_segment){ .start = at, .end = stop });
 		s->segment[i].refs++;
 		at = s->segment[i].end;
 	}

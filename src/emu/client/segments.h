@@ -5,11 +5,13 @@
 
 #include <stdint.h>
 
-#define CLIENT_SEGMENTS_MAX 16384
+/* As many as there can be mappings, where nobody has changed vm.max_map_count. */
+#define CLIENT_SEGMENTS_MAX 65536
 
 struct client_segment {
 	uint64_t start, end;
 	uint32_t refs;
+	uint64_t copy; /* for share.c: where the copy of it is, while a fork is under way */
 };
 
 /* In order, without overlaps; neighbours differ in their count. */

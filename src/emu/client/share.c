@@ -300,7 +300,7 @@ static int plan_all(void)
 {
 	uint64_t at = share.job.address, end = at + share.job.length;
 	struct client_vma v;
-	int err = client_maps_open(&share.maps);
+	int err = client_maps_open(&share.maps, at);
 
 	while (!err && at < end && share.job.nr < CLIENT_PIECES_MAX &&
 	       share.job.nr_fds < EMU_FDS_MAX) {
@@ -355,7 +355,7 @@ static bool shown_anywhere(uint64_t start, uint64_t end)
 	struct client_vma v;
 	bool shown = false;
 
-	if (client_maps_open(&share.maps))
+	if (client_maps_open(&share.maps, 0))
 		return true;
 	while (!shown && client_maps_next(&share.maps, &v))
 		shown = is_backing(&v) && v.offset < end && v.offset + (v.end - v.start) > start;
@@ -363,22 +363,26 @@ static bool shown_anywhere(uint64_t start, uint64_t end)
 	return shown;
 }
 
-/* The program's own again, where it is still what we have put there. */
+/* Gives the program memory of its own again where it still maps ours. What it has unmapped or moved
+ * meanwhile may be mapped elsewhere: only then all mappings are looked at. */
 static void make_private(uint64_t start, uint64_t end)
 {
+	uint64_t found = 0;
 	struct client_vma v;
 
-	if (client_maps_open(&share.maps))
+	if (client_maps_open(&share.maps, start))
 		return;
 	while (client_maps_next(&share.maps, &v) && v.start < end) {
 		uint64_t from = v.start > start ? v.start : start;
 		uint64_t to = v.end < end ? v.end : end;
 
-		if (from < to && is_ours(&v))
+		if (from < to && is_ours(&v)) {
 			client_convert_private(&share.converter, from, to, v.prot);
+			found += to - from;
+		}
 	}
 	client_maps_close(&share.maps);
-	if (!shown_anywhere(start, end))
+	if (found < end - start && !shown_anywhere(start, end))
 		client_convert_forget(&share.converter, start, end);
 }
 
@@ -535,11 +539,12 @@ static int copy_segments(void)
 	share.copies_len = len;
 	share.converter.backing = share.fd;
 	for (uint32_t i = 0; i < share.segments.nr; i++) {
-		const struct client_segment *s = &share.segments.segment[i];
+		struct client_segment *s = &share.segments.segment[i];
 		int err = client_convert_read(&share.converter, s->start, s->end, to);
 
 		if (err)
 			return err;
+		s->copy = to;
 		to += s->end - s->start;
 	}
 	return 0;
@@ -573,19 +578,14 @@ void client_share_parent(void)
 /* Where the copy of a shared page is, and for how many bytes behind it that holds. */
 static uint64_t copy_of(uint64_t address, uint64_t *len)
 {
-	uint64_t before = 0;
+	uint32_t i = client_segments_find(&share.segments, address);
+	const struct client_segment *s = &share.segments.segment[i];
 
-	for (uint32_t i = 0; i < share.segments.nr; i++) {
-		const struct client_segment *s = &share.segments.segment[i];
-
-		if (s->start <= address && address < s->end) {
-			if (*len > s->end - address)
-				*len = s->end - address;
-			return share.copies + before + (address - s->start);
-		}
-		before += s->end - s->start;
-	}
-	return 0;
+	if (i == share.segments.nr || s->start > address)
+		return 0;
+	if (*len > s->end - address)
+		*len = s->end - address;
+	return s->copy + (address - s->start);
 }
 
 /*
@@ -613,7 +613,7 @@ void client_share_child(void)
 	uint64_t mask = share.mask;
 	struct client_vma v;
 
-	if (share.segments.nr && !backing_lost() && !client_maps_open(&share.maps)) {
+	if (share.segments.nr && !backing_lost() && !client_maps_open(&share.maps, 0)) {
 		while (client_maps_next(&share.maps, &v)) {
 			if (v.shared && is_backing(&v))
 				inherit(&v);
@@ -627,6 +627,7 @@ void client_share_child(void)
 
 void client_share_forget(void)
 {
+	client_convert_release(&share.converter);
 	if (!backing_lost())
 		raw_close(share.fd);
 	share.ino = 0;
