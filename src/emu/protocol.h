@@ -47,7 +47,7 @@ enum emu_type {
 	EMU_OPEN, /* data: the path; flags: open(2)'s. Reply: a descriptor, file */
 	EMU_IOCTL, /* file, request, address: the argument; length: the thread that calls, or 0 */
 	EMU_MMAP, /* file, address, length, offset; flags, prot. Reply: a descriptor, offset, flags,
-		     prot */
+		     prot. Without a file, request is the number of a dmabuf's descriptor */
 	EMU_ANSWER, /* to the question; result or -errno, data, a descriptor */
 	EMU_CANCEL, /* a signal came: end the wait, and reply. One that comes when the reply is
 		       under way is ignored */
@@ -69,8 +69,8 @@ enum emu_question {
 	 * machine can map as well; what it holds stays. flags: 1 where a GPU will write to it.
 	 * Answer: descriptors and pieces (struct emu_piece) in order from its start, or -EFAULT; if
 	 * they cover a part only, the rest is asked for next. A descriptor must be of a memfd that
-	 * cannot shrink, or that can be sealed against it. EMU_UNSHARE gives the program memory of
-	 * its own again.
+	 * cannot shrink, or that can be sealed against it. EMU_UNSHARE undoes it: a page that was
+	 * shared as often as that was undone is memory of the program's own again.
 	 */
 	EMU_SHARE,
 	EMU_UNSHARE,
@@ -99,5 +99,8 @@ struct emu_piece {
 };
 
 #define EMU_FDS_MAX 16
+
+/* A dmabuf that has no memory of its own is a memfd with exactly these seals (fcntl.h). */
+#define EMU_TOKEN_SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
 #endif

@@ -6,6 +6,7 @@
 #include "../unit/host.h"
 #include "kfd_server.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -151,7 +153,7 @@ static void handles(void **state)
 	}
 }
 
-/* They are descriptors of the machine's, of which others need some, too. */
+/* They may be mappings of the machine's, of which others need some, too. */
 static void too_many(void **state)
 {
 	struct world *w = *state;
@@ -415,12 +417,16 @@ static void userptr(void **state)
 	/* It has become what cannot shrink. */
 	assert_int_equal(ftruncate(fd, 0), -1);
 	assert_int_equal(map(w, GP_KFD_UNMAP_MEMORY, a.handle, 0, 1), 0);
-	/* The program has it to itself again when nothing else of ours is in it. */
+	/* The client counts how often each page is shared, and is told of every end. */
 	assert_int_equal(alloc_user(w, &b, w->c.shared[0].va + 8192, 8192), 0);
 	assert_int_equal(release(w, a.handle), 0);
-	assert_int_equal(w->c.nr_unshared, 0);
-	assert_int_equal(release(w, b.handle), 0);
 	assert_int_equal(w->c.nr_unshared, 1);
+	assert_int_equal(release(w, b.handle), 0);
+	assert_int_equal(w->c.nr_unshared, 2);
+	/* A share that comes to nothing is undone. */
+	w->s.m.max_buffers = 0;
+	assert_int_equal(alloc_user(w, &b, w->c.shared[0].va, 8192), -ENOMEM);
+	assert_int_equal(w->c.nr_unshared, 3);
 	drop_user(w);
 }
 
@@ -595,6 +601,172 @@ static void exported(void **state)
 	drop_user(w);
 }
 
+/*
+ * Arenas
+ */
+
+/* Descriptors of this process, which the machine is part of. */
+static unsigned int nr_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned int n = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+static unsigned int nr_mappings(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	unsigned int n = 0;
+	int c;
+
+	assert_non_null(maps);
+	while ((c = fgetc(maps)) != EOF)
+		n += c == '\n';
+	fclose(maps);
+	return n;
+}
+
+/* As many as a program likes need few descriptors and mappings, and are apart. */
+static void thousands(void **state)
+{
+	enum { NR = 1500, FEW = 600 };
+	struct world *w = *state;
+	unsigned int fds = nr_descriptors(), mappings = nr_mappings();
+	uint64_t *handle = calloc(NR, sizeof(*handle)), value;
+	struct gp_kfd_alloc_memory a;
+
+	for (uint64_t i = 0; i < NR; i++) {
+		uint64_t at = VA + i * 8192;
+		uint32_t kind = i % 4 ? GP_KFD_MEM_GTT : GP_KFD_MEM_VRAM;
+
+		assert_int_equal(alloc(w, &a, 0, kind | GP_KFD_MEM_WRITABLE, at, 4096), 0);
+		assert_int_equal(map(w, GP_KFD_MAP_MEMORY, a.handle, 0, 1), 0);
+		assert_true(gpu_reads(w, 0, at, &value, 8));
+		assert_int_equal(value, 0);
+		assert_true(gpu_writes(w, 0, at, &at, 8));
+		handle[i] = a.handle;
+	}
+	assert_in_range(nr_descriptors(), fds, fds + FEW);
+	assert_in_range(nr_mappings(), mappings, mappings + FEW);
+	for (uint64_t i = 0; i < NR; i++) {
+		assert_true(gpu_reads(w, 0, VA + i * 8192, &value, 8));
+		assert_int_equal(value, VA + i * 8192);
+		assert_int_equal(map(w, GP_KFD_UNMAP_MEMORY, handle[i], 0, 1), 0);
+		assert_int_equal(release(w, handle[i]), 0);
+	}
+	assert_in_range(nr_descriptors(), fds, fds + 1); /* the arena's */
+	free(handle);
+}
+
+/* A program maps its part of an arena, and gives the memory back to the host with the buffer. */
+static void arena(void **state)
+{
+	struct world *w = *state;
+	struct emu_message msg = { .type = EMU_MMAP,
+				   .file = w->c.file_id[1],
+				   .length = MIB,
+				   .flags = MAP_SHARED,
+				   .prot = PROT_READ };
+	struct gp_kfd_alloc_memory a, b;
+	struct stat before, after;
+	char *mine[2], text[8];
+	int err, fd = -1;
+
+	w->s.m.max_memory_files = 0;
+	assert_int_equal(alloc(w, &a, 0, GP_KFD_MEM_VRAM | GP_KFD_MEM_WRITABLE, VA, MIB), 0);
+	assert_int_equal(alloc(w, &b, 0, GP_KFD_MEM_GTT | GP_KFD_MEM_WRITABLE, 2 * VA, MIB), 0);
+	assert_int_equal(map(w, GP_KFD_MAP_MEMORY, b.handle, 0, 1), 0);
+	mine[0] = client_mmap(&w->c, w->c.render[0], a.mmap_offset, MIB, PROT_READ | PROT_WRITE,
+			      &err);
+	mine[1] = client_mmap(&w->c, w->c.render[0], b.mmap_offset + 4096, MIB - 4096,
+			      PROT_READ | PROT_WRITE, &err);
+	assert_non_null(mine[0]);
+	assert_non_null(mine[1]);
+	memset(mine[0], 1, MIB);
+	strcpy(mine[1], "second");
+	assert_true(gpu_reads(w, 0, 2 * VA + 4096, text, 7));
+	assert_string_equal(text, "second");
+	msg.offset = a.mmap_offset;
+	assert_int_equal(client_call(&w->c, &msg, NULL, 0, &fd), 0);
+	assert_int_equal(ftruncate(fd, 0), -1);
+	assert_int_equal(fstat(fd, &before), 0);
+	assert_int_equal(release(w, a.handle), 0);
+	assert_int_equal(fstat(fd, &after), 0);
+	assert_int_equal(before.st_blocks - after.st_blocks, MIB / 512);
+	assert_string_equal(mine[1], "second");
+	close(fd);
+	munmap(mine[0], MIB);
+	munmap(mine[1], MIB - 4096);
+}
+
+static void *map_dmabuf(struct world *w, uint32_t number, uint64_t length, int *err)
+{
+	struct emu_message msg = { .type = EMU_MMAP,
+				   .request = number,
+				   .length = length,
+				   .flags = MAP_SHARED,
+				   .prot = PROT_READ | PROT_WRITE };
+	int fd = -1;
+	void *at;
+
+	*err = (int)client_call(&w->c, &msg, NULL, 0, &fd);
+	if (*err)
+		return NULL;
+	at = mmap(NULL, length, (int)msg.prot, (int)msg.flags, fd, (off_t)msg.offset);
+	close(fd);
+	assert_ptr_not_equal(at, MAP_FAILED);
+	return at;
+}
+
+/* What is exported of an arena is that buffer and no other, for the machine's programs. */
+static void exported_of_arena(void **state)
+{
+	struct world *w = *state;
+	struct gp_kfd_alloc_memory a[2];
+	struct gp_kfd_export_dmabuf ex[2];
+	const char names[2][8] = { "first", "second" };
+	char text[8];
+	int err;
+
+	w->s.m.max_memory_files = 0;
+	for (uint64_t i = 0; i < 2; i++) {
+		struct gp_kfd_import_dmabuf im = { .va_addr = (i + 4) * VA, .gpu_id = w->gpu[1] };
+		char *mine;
+
+		assert_int_equal(alloc(w, &a[i], 0, GP_KFD_MEM_VRAM | GP_KFD_MEM_WRITABLE,
+				       (i + 1) * VA, MIB),
+				 0);
+		assert_int_equal(map(w, GP_KFD_MAP_MEMORY, a[i].handle, 0, 1), 0);
+		ex[i] = (struct gp_kfd_export_dmabuf){ .handle = a[i].handle, .flags = O_CLOEXEC };
+		assert_int_equal(client_kfd(&w->c, GP_KFD_EXPORT_DMABUF, &ex[i]), 0);
+		assert_int_equal(lseek((int)ex[i].dmabuf_fd, 0, SEEK_END), MIB);
+		im.dmabuf_fd = ex[i].dmabuf_fd;
+		assert_int_equal(client_kfd(&w->c, GP_KFD_IMPORT_DMABUF, &im), 0);
+		assert_int_equal(map(w, GP_KFD_MAP_MEMORY, im.handle, 1, 1), 0);
+		assert_true(gpu_writes(w, 0, (i + 1) * VA, names[i], 7));
+		assert_true(gpu_reads(w, 1, (i + 4) * VA, text, 7));
+		assert_string_equal(text, names[i]);
+		/* By the machine, and not as it is. */
+		assert_ptr_equal(mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_SHARED,
+				      (int)ex[i].dmabuf_fd, 0),
+				 MAP_FAILED);
+		mine = map_dmabuf(w, ex[i].dmabuf_fd, MIB, &err);
+		assert_string_equal(mine, names[i]);
+		munmap(mine, MIB);
+	}
+	assert_null(map_dmabuf(w, ex[1].dmabuf_fd, MIB + 4096, &err));
+	assert_int_equal(err, -EINVAL);
+	assert_null(map_dmabuf(w, (uint32_t)w->c.kfd, MIB, &err));
+	assert_int_equal(err, -EINVAL);
+	for (int i = 0; i < 2; i++)
+		close((int)ex[i].dmabuf_fd);
+}
+
 /* A thread looks at pages while others come and go. */
 struct looker {
 	struct gfx9_vm *vm;
@@ -662,6 +834,9 @@ int main(void)
 		T(userptr_refused),
 		T(doorbells),
 		T(exported),
+		T(thousands),
+		T(arena),
+		T(exported_of_arena),
 		T(at_once),
 	};
 

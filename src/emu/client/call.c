@@ -214,21 +214,21 @@ int64_t client_ioctl(uint64_t file, unsigned long request, void *argument)
 
 #define KIND_OF_MAPPING (MAP_TYPE | MAP_ANONYMOUS)
 
-int64_t client_mmap(uint64_t file, void *at, size_t len, int prot, int flags, uint64_t offset)
+static int64_t map_by(struct emu_message *msg, void *at, size_t len, int prot, int flags,
+		      uint64_t offset)
 {
-	struct emu_message msg = { .type = EMU_MMAP,
-				   .file = file,
-				   .address = (uint64_t)at,
-				   .length = len,
-				   .offset = offset,
-				   .flags = (uint32_t)flags,
-				   .prot = (uint32_t)prot };
 	struct reply reply;
 	int64_t result;
 
 	if (offset & ((uint64_t)sysconf(_SC_PAGESIZE) - 1))
 		return -EINVAL;
-	result = call(&msg, NULL, 0, &reply);
+	msg->type = EMU_MMAP;
+	msg->address = (uint64_t)at;
+	msg->length = len;
+	msg->offset = offset;
+	msg->flags = (uint32_t)flags;
+	msg->prot = (uint32_t)prot;
+	result = call(msg, NULL, 0, &reply);
 	if (result < 0)
 		return result;
 	/* What it is, the machine says; where it goes, the program. */
@@ -238,4 +238,18 @@ int64_t client_mmap(uint64_t file, void *at, size_t len, int prot, int flags, ui
 	if (reply.fd >= 0)
 		raw_close(reply.fd);
 	return result;
+}
+
+int64_t client_mmap(uint64_t file, void *at, size_t len, int prot, int flags, uint64_t offset)
+{
+	struct emu_message msg = { .file = file };
+
+	return map_by(&msg, at, len, prot, flags, offset);
+}
+
+int64_t client_mmap_dmabuf(int fd, void *at, size_t len, int prot, int flags, uint64_t offset)
+{
+	struct emu_message msg = { .request = (uint32_t)fd };
+
+	return map_by(&msg, at, len, prot, flags, offset);
 }

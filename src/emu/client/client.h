@@ -128,6 +128,8 @@ int64_t client_open(const char *path, int flags, dev_t rdev);
 int64_t client_ioctl(uint64_t file, unsigned long request, void *argument);
 /* An address. */
 int64_t client_mmap(uint64_t file, void *at, size_t len, int prot, int flags, uint64_t offset);
+/* The same of a dmabuf. -EINVAL: it is none, or not that large; nothing is mapped. */
+int64_t client_mmap_dmabuf(int fd, void *at, size_t len, int prot, int flags, uint64_t offset);
 
 /* Memory of the program at an address it gave us: 0 or -EFAULT, never a signal. */
 int client_read(void *to, uint64_t from, size_t len);

@@ -47,6 +47,23 @@ static bool is_ours(int fd, int flags, uint64_t *file)
 	       client_file_find(fd, file, NULL);
 }
 
+/* A dmabuf whose memory the machine has. */
+static bool is_token(int fd, int flags)
+{
+	return fd >= 0 && !(flags & MAP_ANONYMOUS) && client_on() &&
+	       raw_fcntl(fd, F_GET_SEALS, 0) == EMU_TOKEN_SEALS;
+}
+
+/* What has the seals of one may be something else. */
+static void *map_token(void *at, size_t len, int prot, int flags, int fd, off_t offset)
+{
+	int64_t result = client_mmap_dmabuf(fd, at, len, prot, flags, (uint64_t)offset);
+
+	if (result == -EINVAL || result == -ENODEV)
+		return client_next.mmap64(at, len, prot, flags, fd, offset);
+	return HOOK_RESULT(void *, result);
+}
+
 HOOK(void *, mmap, void *at, size_t len, int prot, int flags, int fd, off_t offset)
 {
 	uint64_t file;
@@ -54,6 +71,8 @@ HOOK(void *, mmap, void *at, size_t len, int prot, int flags, int fd, off_t offs
 	if (is_ours(fd, flags, &file))
 		return HOOK_RESULT(void *,
 				   client_mmap(file, at, len, prot, flags, (uint64_t)offset));
+	if (is_token(fd, flags))
+		return map_token(at, len, prot, flags, fd, offset);
 	return client_next.mmap(at, len, prot, flags, fd, offset);
 }
 
@@ -64,6 +83,8 @@ HOOK(void *, mmap64, void *at, size_t len, int prot, int flags, int fd, off_t of
 	if (is_ours(fd, flags, &file))
 		return HOOK_RESULT(void *,
 				   client_mmap(file, at, len, prot, flags, (uint64_t)offset));
+	if (is_token(fd, flags))
+		return map_token(at, len, prot, flags, fd, offset);
 	return client_next.mmap64(at, len, prot, flags, fd, offset);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Of buffers, between memory.c and dmabuf.c. */
+/* Of buffers, between memory.c, arena.c and dmabuf.c. */
 #ifndef GP__EMU_KFD_BUFFER_H
 #define GP__EMU_KFD_BUFFER_H
 
@@ -23,9 +23,12 @@ struct emu_shared {
 	struct emu_machine *m;
 	unsigned int refs; /* 0: it is only remembered */
 	bool exported;
-	dev_t dev; /* of the descriptor, once it was exported */
+	dev_t dev; /* of the descriptor that was exported */
 	ino_t ino;
-	int fd; /* -1: a client's, mapped from the start */
+	int fd; /* -1: a client's, mapped from the start. The arena's, if there is one */
+	struct emu_arena *arena; /* NULL: the descriptor is of this memory only */
+	uint64_t offset; /* of the memory in the file */
+	int token_fd; /* stands for memory of an arena outside the machine; -1: not exported */
 	uint64_t bytes;
 	_Atomic(uint8_t *) host; /* NULL: not yet mapped */
 	uint32_t flags, node;

@@ -281,6 +281,8 @@ int emu_call_share(struct emu_call *call, uint64_t address, uint64_t length, boo
 
 		if (more < 0) {
 			close_fds(fds, n);
+			if (done && more != -ECONNRESET)
+				emu_call_unshare(call, address, done);
 			return more;
 		}
 		n += (uint32_t)more;

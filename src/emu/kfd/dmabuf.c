@@ -5,6 +5,11 @@
  * What is exported is the memory's own descriptor; it is recognised by its inode when it comes
  * back. A descriptor alone keeps the bytes, as a dmabuf does, and the machine remembers what they
  * were; but they do not count as used memory until somebody imports them.
+ *
+ * Memory of an arena has no descriptor of its own. An empty memfd of the same size stands for it:
+ * its seals are those of no other (EMU_TOKEN_SEALS), so a program's preload recognises it and asks
+ * the machine when it is mapped. Outside the machine it cannot be written, and it keeps no bytes:
+ * it can be imported for as long as somebody has the memory as a buffer.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -45,7 +50,7 @@ int emu_memory_mmap(struct emu_call *call, const struct emu_file *f, const struc
 		err = *fd < 0 ? -ENOMEM : 0;
 	}
 	pthread_mutex_unlock(&p->lock);
-	reply->offset = offset;
+	reply->offset = b ? b->memory->offset + offset : 0;
 	return err;
 }
 
@@ -62,10 +67,17 @@ static bool revive(struct emu_shared *s, int fd, const struct stat *st)
 	s->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (s->fd < 0)
 		return false;
+	atomic_fetch_add(&s->m->nr_memory_files, 1);
 	/* It is there, whatever has been allocated meanwhile. */
 	if (s->account)
 		atomic_fetch_add(s->account, s->counted);
 	return true;
+}
+
+/* The descriptor that stands for exported memory; -1: none does. */
+static int exported_fd(const struct emu_shared *s)
+{
+	return s->arena ? s->token_fd : s->fd;
 }
 
 /* The exported memory behind a client's descriptor, with a reference; NULL: none of ours. */
@@ -99,6 +111,25 @@ static int get_exported(struct emu_call *call, uint32_t client_fd, struct emu_sh
 	*s = find_exported(call->m, fd);
 	close(fd);
 	return *s ? 0 : -EINVAL;
+}
+
+int emu_dmabuf_mmap(struct emu_call *call, const struct emu_message *msg, struct emu_message *reply,
+		    int *fd)
+{
+	struct emu_shared *s;
+	int err = get_exported(call, msg->request, &s);
+
+	if (err)
+		return err;
+	if (msg->offset > s->bytes || msg->length > s->bytes - msg->offset) {
+		err = -EINVAL;
+	} else {
+		*fd = fcntl(s->fd, F_DUPFD_CLOEXEC, 0);
+		err = *fd < 0 ? -ENOMEM : 0;
+	}
+	reply->offset = s->offset + msg->offset;
+	emu_shared_put(s);
+	return err;
 }
 
 int emu_get_dmabuf_info(struct emu_call *call, struct gp_kfd_get_dmabuf_info *args)
@@ -164,6 +195,17 @@ int emu_import_dmabuf(struct emu_call *call, struct gp_kfd_import_dmabuf *args)
 	return err;
 }
 
+/* A descriptor, or -1. */
+static int make_token(uint64_t bytes)
+{
+	int fd = memfd_create("dmabuf", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0 || (!ftruncate(fd, (off_t)bytes) && !fcntl(fd, F_ADD_SEALS, EMU_TOKEN_SEALS)))
+		return fd;
+	close(fd);
+	return -1;
+}
+
 /* A descriptor of the memory for the client; the process's lock is held. */
 static int export(struct emu_process *p, uint64_t handle)
 {
@@ -177,13 +219,16 @@ static int export(struct emu_process *p, uint64_t handle)
 	if (!(b->flags & KINDS))
 		return -EPERM;
 	s = b->memory;
-	fd = fcntl(s->fd, F_DUPFD_CLOEXEC, 0);
+	pthread_mutex_lock(&p->m->shared_lock);
+	if (s->arena && s->token_fd < 0)
+		s->token_fd = make_token(s->bytes);
+	fd = fcntl(exported_fd(s), F_DUPFD_CLOEXEC, 0);
 	if (fd < 0 || fstat(fd, &st)) {
+		pthread_mutex_unlock(&p->m->shared_lock);
 		if (fd >= 0)
 			close(fd);
 		return -ENOMEM;
 	}
-	pthread_mutex_lock(&p->m->shared_lock);
 	if (!s->exported) {
 		s->exported = true;
 		s->dev = st.st_dev;

@@ -15,6 +15,7 @@
 
 #define MILLION 1000000
 #define MAPPINGS 65530 /* of a process, where nobody has changed vm.max_map_count */
+#define MEMORY_FILES 256 /* descriptors of buffers, before arenas are used */
 /* As many shader arrays as these GPUs have: MI200 a GPU of 8, MI300 an XCC of 4. */
 #define GFX90A_ARRAYS 8
 #define GFX942_ARRAYS 4
@@ -42,15 +43,14 @@ static uint64_t host_bytes(void)
 	return bytes / 16 * 15;
 }
 
-/* A quarter of what this process can have, so that no client can take all of it. */
-static uint32_t most_buffers(void)
+/* So that buffers do not take all descriptors of this process. */
+static uint32_t most_memory_files(void)
 {
-	uint64_t n = MAPPINGS / 4;
 	struct rlimit r;
 
-	if (!getrlimit(RLIMIT_NOFILE, &r) && r.rlim_cur / 4 < n)
-		n = r.rlim_cur / 4;
-	return (uint32_t)n;
+	if (!getrlimit(RLIMIT_NOFILE, &r) && r.rlim_cur / 4 < MEMORY_FILES)
+		return (uint32_t)r.rlim_cur / 4;
+	return MEMORY_FILES;
 }
 
 static int make_nodes(struct emu_machine *m)
@@ -78,7 +78,8 @@ int emu_machine_init(struct emu_machine *m, const struct emu_config *config)
 				   .next_pasid = 1,
 				   .listen_fd = -1,
 				   .epoll_fd = -1,
-				   .max_buffers = most_buffers(),
+				   .max_buffers = MAPPINGS / 2, /* one client may not take all */
+				   .max_memory_files = most_memory_files(),
 				   .gtt_bytes = host_bytes() };
 	m->random = config->seed;
 	pthread_mutex_init(&m->lock, NULL);

@@ -77,7 +77,9 @@ struct emu_machine {
 	int listen_fd, epoll_fd; /* of the server: clients, their files, and their deaths */
 	pthread_mutex_t shared_lock;
 	struct emu_shared *shared; /* memory that was exported */
-	uint32_t max_buffers; /* of a process: each is a descriptor and a mapping of ours */
+	uint32_t max_buffers; /* of a process: each may be a mapping of ours */
+	_Atomic uint32_t nr_memory_files; /* descriptors of buffers */
+	uint32_t max_memory_files; /* so many or more: smaller buffers come from arenas */
 	_Atomic uint64_t gtt_used; /* of the host's memory, which is the limit: */
 	uint64_t gtt_bytes;
 	_Atomic uint64_t random; /* state of emu_chance() */

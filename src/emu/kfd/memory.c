@@ -2,8 +2,9 @@
 /*
  * Buffers, and where GPUs see them.
  *
- * Memory (struct emu_shared) is a memfd or what a client shares with us, mapped here when it is
- * first needed; a buffer is memory at an address, and one client's buffer may be another's too.
+ * Memory (struct emu_shared) is a memfd, part of one (arena.h), or what a client shares with us. A
+ * memfd is mapped here when it is first needed. A buffer is memory at an address, and one client's
+ * buffer may be another's too.
  * A client has the descriptors as well. It can write what it likes where it likes, but it cannot
  * make memory go away under our feet: ours is sealed, as its own is if it can be, and what is cut
  * short all the same is replaced (cut.h).
@@ -23,6 +24,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "emu/kfd/arena.h"
 #include "emu/kfd/buffer.h"
 #include "emu/kfd/call.h"
 #include "emu/kfd/cut.h"
@@ -77,9 +79,13 @@ static struct emu_shared *new_memory(struct emu_machine *m, uint32_t node, uint3
 
 	if (!s)
 		return NULL;
-	*s = (struct emu_shared){
-		.m = m, .refs = 1, .fd = -1, .bytes = bytes, .flags = flags, .node = node
-	};
+	*s = (struct emu_shared){ .m = m,
+				  .refs = 1,
+				  .fd = -1,
+				  .token_fd = -1,
+				  .bytes = bytes,
+				  .flags = flags,
+				  .node = node };
 	if (vram || gtt) {
 		s->account = vram ? &m->node[node]->vram_used : &m->gtt_used;
 		if (!account(s->account, bytes, vram ? m->config.vram_bytes : m->gtt_bytes)) {
@@ -91,20 +97,39 @@ static struct emu_shared *new_memory(struct emu_machine *m, uint32_t node, uint3
 	return s;
 }
 
-/* Gives back what the memory takes; the description of it stays. */
+/* Gives back what the memory takes; the description of it stays. Memory of an arena needs the
+ * shared_lock. */
 static void let_go(struct emu_shared *s)
 {
-	if (s->host) {
-		if (s->flags & GP_KFD_MEM_USERPTR)
-			emu_cut_remove(s->host, s->bytes);
-		munmap(s->host, s->bytes);
+	uint8_t *host = atomic_load(&s->host);
+
+	if (s->token_fd >= 0)
+		close(s->token_fd);
+	if (s->arena) {
+		emu_arena_give_back(s->arena, s->offset, s->bytes);
+	} else {
+		if (host && s->flags & GP_KFD_MEM_USERPTR)
+			emu_cut_remove(host, s->bytes);
+		if (host)
+			munmap(host, s->bytes);
+		if (s->fd >= 0) {
+			close(s->fd);
+			atomic_fetch_sub(&s->m->nr_memory_files, 1);
+		}
 	}
-	if (s->fd >= 0)
-		close(s->fd);
 	if (s->account)
 		atomic_fetch_sub(s->account, s->counted);
 	atomic_store(&s->host, NULL);
-	s->fd = -1;
+	s->fd = s->token_fd = -1;
+}
+
+static void unlink_exported(struct emu_shared *s)
+{
+	struct emu_shared **link = &s->m->shared;
+
+	while (*link != s)
+		link = &(*link)->next;
+	*link = s->next;
 }
 
 /* Nobody says when the last descriptor of memory is closed: only the latest ones are remembered. */
@@ -126,22 +151,28 @@ static void limit_remembered(struct emu_machine *m)
 	free(s);
 }
 
+/* Memory of an arena is not remembered: its descriptor outside the machine keeps no bytes. */
 void emu_shared_put(struct emu_shared *s)
 {
 	struct emu_machine *m = s->m;
-	bool last, remembered;
+	bool last, remembered = false;
 
 	pthread_mutex_lock(&m->shared_lock);
 	last = !--s->refs;
-	remembered = s->exported;
-	if (last && remembered) {
+	if (last && s->arena) {
+		if (s->exported)
+			unlink_exported(s);
+		let_go(s);
+	} else if (last && s->exported) {
+		remembered = true;
 		let_go(s);
 		limit_remembered(m);
 	}
 	pthread_mutex_unlock(&m->shared_lock);
 	if (!last || remembered)
 		return;
-	let_go(s);
+	if (!s->arena)
+		let_go(s);
 	free(s);
 }
 
@@ -174,6 +205,41 @@ uint8_t *emu_shared_host(struct emu_shared *s)
 	}
 	pthread_mutex_unlock(&s->m->shared_lock);
 	return host;
+}
+
+/* A file of its own for the memory; false: there is none to be had. @fd may be -errno. */
+static bool use_file(struct emu_shared *s, int fd)
+{
+	if (fd < 0)
+		return false;
+	s->fd = fd;
+	atomic_fetch_add(&s->m->nr_memory_files, 1);
+	return true;
+}
+
+static bool use_arena(struct emu_process *p, struct emu_shared *s)
+{
+	struct emu_machine *m = s->m;
+
+	pthread_mutex_lock(&m->shared_lock);
+	s->arena = emu_arena_take(&p->memory.arena, s->bytes, &s->offset);
+	pthread_mutex_unlock(&m->shared_lock);
+	if (!s->arena)
+		return false;
+	s->fd = s->arena->fd;
+	atomic_store(&s->host, s->arena->host + s->offset);
+	return true;
+}
+
+/*
+ * The memory of a GTT or VRAM buffer. A file of its own is what a program can hand to others as it
+ * is, so the first buffers have one.
+ */
+static bool use_new(struct emu_process *p, struct emu_shared *s, const char *name)
+{
+	if (atomic_load(&s->m->nr_memory_files) >= s->m->max_memory_files && use_arena(p, s))
+		return true;
+	return use_file(s, emu_memfd(name, s->bytes));
 }
 
 /* A memfd that cannot become smaller. */
@@ -239,6 +305,8 @@ static int share_user(struct emu_call *call, struct emu_shared *s, uint64_t va, 
 	if (piece && fds && host != MAP_FAILED)
 		n = emu_call_share(call, va, s->bytes, write, piece, fds, PIECES_MAX);
 	err = n < 0 ? n : map_pieces(host, piece, fds, n, write);
+	if (err && n >= 0)
+		emu_call_unshare(call, va, s->bytes);
 	for (int i = 0; i < n; i++)
 		close(fds[i]);
 	if (!err)
@@ -467,6 +535,9 @@ void emu_memory_destroy(struct emu_process *p)
 		pthread_rwlock_destroy(&mem->space[i].lock);
 		gfx9_code_destroy(&mem->code[i]);
 	}
+	pthread_mutex_lock(&p->m->shared_lock);
+	emu_arena_put(mem->arena);
+	pthread_mutex_unlock(&p->m->shared_lock);
 }
 
 struct emu_buffer *emu_memory_install(struct emu_process *p, uint32_t node, uint64_t va,
@@ -483,8 +554,7 @@ struct emu_buffer *emu_memory_install(struct emu_process *p, uint32_t node, uint
 				  .memory = new_memory(p->m, node, GP_KFD_MEM_GTT, size) };
 	if (!b->memory)
 		goto free_it;
-	b->memory->fd = emu_memfd("kernel", size);
-	if (b->memory->fd < 0)
+	if (!use_file(b->memory, emu_memfd("kernel", size)))
 		goto put_it;
 	*host = emu_shared_host(b->memory);
 	if (!*host || insert(&p->memory.space[node], b))
@@ -567,14 +637,14 @@ static int make_memory(struct emu_process *p, struct emu_buffer *b, uint64_t siz
 		return -ENOMEM;
 	b->memory = s;
 	b->size = b->flags & GP_KFD_MEM_AQL_QUEUE_MEM ? 2 * bytes : bytes;
-	if (b->flags & (GP_KFD_MEM_VRAM | GP_KFD_MEM_GTT))
-		s->fd = emu_memfd(b->flags & GP_KFD_MEM_VRAM ? "vram" : "gtt", bytes);
-	else if (!(b->flags & GP_KFD_MEM_USERPTR))
-		s->fd = open_special(p, b->node, b->flags);
-	else
+	if (b->flags & GP_KFD_MEM_USERPTR)
 		return 0;
-	if (s->fd >= 0)
+	if (b->flags & (GP_KFD_MEM_VRAM | GP_KFD_MEM_GTT)) {
+		if (use_new(p, s, b->flags & GP_KFD_MEM_VRAM ? "vram" : "gtt"))
+			return 0;
+	} else if (use_file(s, open_special(p, b->node, b->flags))) {
 		return 0;
+	}
 	emu_shared_put(s);
 	return -ENOMEM;
 }
@@ -661,6 +731,8 @@ int emu_alloc_memory(struct emu_call *call, struct gp_kfd_alloc_memory *args)
 		pthread_mutex_lock(&p->lock);
 		err = emu_buffer_publish(p, b);
 		pthread_mutex_unlock(&p->lock);
+		if (err && b->flags & GP_KFD_MEM_USERPTR)
+			emu_call_unshare(call, b->user_va, b->memory->bytes);
 	}
 	if (err) {
 		free_buffer(b);
@@ -669,25 +741,6 @@ int emu_alloc_memory(struct emu_call *call, struct gp_kfd_alloc_memory *args)
 	args->handle = (uint64_t)args->gpu_id << 32 | b->id;
 	args->mmap_offset = mmap_offset(b, args);
 	return 0;
-}
-
-/* Whether another userptr has a page of this one; the process's lock is held. */
-static bool user_shared(struct emu_process *p, const struct emu_buffer *b)
-{
-	uint64_t end = b->user_va + b->memory->bytes;
-
-	for (uint32_t i = 0; i < p->m->config.nr_gpus; i++) {
-		const struct emu_table *t = &p->memory.buffers[i];
-
-		for (uint32_t id = 0; id < t->room; id++) {
-			const struct emu_buffer *o = t->entry[id];
-
-			if (o && o != b && (o->flags & GP_KFD_MEM_USERPTR) && o->user_va < end &&
-			    b->user_va < o->user_va + o->memory->bytes)
-				return true;
-		}
-	}
-	return false;
 }
 
 /* Takes the buffer away from the process, which it must not be mapped in. */
@@ -715,17 +768,16 @@ int emu_free_memory(struct emu_call *call, struct gp_kfd_free_memory *args)
 {
 	struct emu_process *p = call->process;
 	struct emu_buffer *b;
-	bool unshare;
 	int err;
 
 	pthread_mutex_lock(&p->lock);
 	err = withdraw(p, args->handle, &b);
-	unshare = !err && (b->flags & GP_KFD_MEM_USERPTR) && !user_shared(p, b);
 	pthread_mutex_unlock(&p->lock);
 	if (err)
 		return err;
 	/* That the program has the memory to itself again is its own business; it can fail. */
-	if (unshare && emu_call_unshare(call, b->user_va, b->memory->bytes) == -ECONNRESET)
+	if (b->flags & GP_KFD_MEM_USERPTR &&
+	    emu_call_unshare(call, b->user_va, b->memory->bytes) == -ECONNRESET)
 		err = -ECONNRESET;
 	free_buffer(b);
 	return err;

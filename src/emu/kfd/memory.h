@@ -2,10 +2,10 @@
 /*
  * Buffers and the address space of a process on the GPUs.
  *
- * A buffer is a memfd (or shared memory of the client, for a userptr) that the machine maps once,
- * when it first needs it. Waves, packet processors and DMA find its pages through the address space
- * (struct gfx9_vm), where it is mapped to a GPU. Unmapping waits until nobody can still be using
- * what it saw before (emu_node_quiesce()).
+ * A buffer is a memfd or part of one (or shared memory of the client, for a userptr) that the
+ * machine maps once, when it first needs it. Waves, packet processors and DMA find its pages
+ * through the address space (struct gfx9_vm), where it is mapped to a GPU. Unmapping waits until
+ * nobody can still be using what it saw before (emu_node_quiesce()).
  */
 #ifndef GP__EMU_KFD_MEMORY_H
 #define GP__EMU_KFD_MEMORY_H
@@ -17,6 +17,7 @@
 #include "emu/kfd/machine.h"
 #include "emu/kfd/table.h"
 
+struct emu_arena;
 struct emu_call;
 struct emu_process;
 struct emu_buffer;
@@ -45,6 +46,7 @@ struct emu_memory {
 	struct emu_table buffers[EMU_GPUS_MAX]; /* by handle, of the GPU they were made for */
 	uint32_t nr_buffers; /* of all GPUs */
 	struct emu_buffer *own; /* the machine's, which have no handle */
+	struct emu_arena *arena; /* that the next buffers come from; under the shared_lock */
 };
 
 int emu_memory_init(struct emu_process *p);
@@ -75,6 +77,9 @@ bool emu_memory_has_doorbells(const struct emu_process *p, uint32_t node);
 /* mmap of a render node: *@fd is the caller's to close. */
 int emu_memory_mmap(struct emu_call *call, const struct emu_file *f, const struct emu_message *msg,
 		    struct emu_message *reply, int *fd);
+/* The same of a dmabuf, whose number the client has as the request. */
+int emu_dmabuf_mmap(struct emu_call *call, const struct emu_message *msg, struct emu_message *reply,
+		    int *fd);
 
 /* The ioctls; each takes its arguments as the client gave them, of the full size. */
 struct gp_kfd_alloc_memory;

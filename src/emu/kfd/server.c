@@ -148,15 +148,19 @@ static int64_t do_mmap(struct emu_call *call, const struct emu_message *msg,
 {
 	struct emu_file f;
 
+	reply->prot = msg->prot;
+	reply->flags = (msg->flags & ~(uint32_t)MAP_TYPE) | MAP_SHARED;
+	reply->offset = 0;
+	if (!msg->file) {
+		*close_fd = true;
+		return msg->length ? emu_dmabuf_mmap(call, msg, reply, fd) : -EINVAL;
+	}
 	if (!emu_file_find(call->m, msg->file, &f))
 		return -EBADF;
 	if (!msg->length)
 		return -EINVAL;
 	if (!may_map(&f, msg))
 		return -EACCES;
-	reply->prot = msg->prot;
-	reply->flags = (msg->flags & ~(uint32_t)MAP_TYPE) | MAP_SHARED;
-	reply->offset = 0;
 	if (f.kind == EMU_FILE_KFD)
 		return emu_kfd_mmap(call, msg, reply, fd);
 	*close_fd = true;
