@@ -8,6 +8,7 @@
  * Outside a machine it starts one for itself: the same command on 'gpreempt emu exec'.
  */
 #include "benches.h"
+#include "emu_memory.h"
 #include "machine.h"
 #include "resident.h"
 #include "tennis.h"
@@ -248,6 +249,10 @@ int bench_emu_kfd(struct gp__bench_run *run)
 		err = bench_packets(run, &r);
 	if (!err)
 		err = bench_stops(run, &r);
+	if (!err)
+		err = bench_emu_copies(run, &r);
+	if (!err)
+		err = bench_emu_buffers(run, &r);
 	if (!err)
 		bench_idle(run);
 	resident_end(&r);

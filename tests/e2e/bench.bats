@@ -96,6 +96,12 @@ for way in "update", "dbgtrap", "preempt":
 packets = [(r["what"], r["state"]) for r in rows if r["device_us"] is None]
 assert ("barrier packet", "hot") in packets and ("futex ping-pong", "cold") in packets
 assert 0 <= d["idle_cpu_percent"] < 100
+for verb in "make", "free":
+    for kind in "GTT", "VRAM", "userptr":
+        assert [r["wall_us"] > 0 for r in rows if r["what"] == f"{verb} {kind} buffer"] == [True]
+assert 0 < d["buffers_descriptors"] < 600
+for way in "processor", "pinned", "pageable":
+    assert d[f"copy_{way}_gb_per_s"] > 0
 END
 }
 

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* What memory costs on an emulated machine, for the benchmark emu-kfd. */
+#ifndef GP_BENCH_EMU_MEMORY_H
+#define GP_BENCH_EMU_MEMORY_H
+
+#include "benches.h"
+#include "resident.h"
+
+/* 0, or the error that the run has been told. */
+int bench_emu_buffers(struct gp__bench_run *run, struct resident *r);
+int bench_emu_copies(struct gp__bench_run *run, struct resident *r);
+
+#endif
