@@ -5,7 +5,7 @@
  * A client connects to the machine's socket (SOCK_SEQPACKET), as often as it has threads inside a
  * call at a time. It asks for one thing and then answers the machine's questions until the reply
  * comes: the machine reads and writes the client's memory through it, in the order a kernel would,
- * so a client needs to know nothing about what an ioctl's arguments point to. Every message is one
+ * so a client needs to know nothing about what an ioctl's argument points to. Every message is one
  * struct emu_message with its data behind it; descriptors travel beside it (SCM_RIGHTS).
  *
  * Which process a connection belongs to: its pid (SO_PEERCRED) and the cookie of its hello, which a
@@ -45,14 +45,16 @@ enum emu_type {
 	/* From the client. */
 	EMU_HELLO = 1, /* length: protocol version; address: cookie. Reply: 0, -EPROTO */
 	EMU_OPEN, /* data: the path; flags: open(2)'s. Reply: a descriptor, file */
-	EMU_IOCTL, /* file, request, address: the argument; length: the thread that calls, or 0 */
+	EMU_IOCTL, /* file, request, address: the argument; length: the thread that calls, or 0;
+		      flags: EMU_TAKES_DATA. data: what the argument points to, as far as the
+		      client has sent it along, which spares a question */
 	EMU_MMAP, /* file, address, length, offset; flags, prot. Reply: a descriptor, offset, flags,
 		     prot. Without a file, request is the number of a dmabuf's descriptor */
 	EMU_ANSWER, /* to the question; result or -errno, data, a descriptor */
 	EMU_CANCEL, /* a signal came: end the wait, and reply. One that comes when the reply is
 		       under way is ignored */
 	/* From the machine. */
-	EMU_REPLY, /* result or -errno */
+	EMU_REPLY, /* result or -errno. To an ioctl that takes data: address, data to write there */
 	EMU_ASK, /* request: enum emu_question */
 };
 
@@ -99,6 +101,11 @@ struct emu_piece {
 };
 
 #define EMU_FDS_MAX 16
+
+/* The client writes the argument of its ioctl back when the reply brings it, up to so many bytes.
+ */
+#define EMU_TAKES_DATA 1
+#define EMU_ARGUMENT_MAX 512
 
 /* A dmabuf that has no memory of its own is a memfd with exactly these seals (fcntl.h). */
 #define EMU_TOKEN_SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)

@@ -212,10 +212,15 @@ int64_t client_call(struct client *c, struct emu_message *msg, const void *data,
 		if (p.msg.type == EMU_REPLY)
 			break;
 		assert_int_equal(p.msg.type, EMU_ASK);
+		c->nr_asked++;
 		if (!c->asked || c->asked(c, &p.msg))
 			answer(c, &p, fds);
 	}
 	*msg = p.msg;
+	if (p.msg.data_len) {
+		assert_true(c->sends_arguments);
+		memcpy((void *)(uintptr_t)p.msg.address, p.data, p.msg.data_len);
+	}
 	for (uint32_t i = 0; i < p.msg.nr_fds; i++) {
 		if (fd && !i)
 			*fd = fds[0];
@@ -258,9 +263,11 @@ int client_ioctl(struct client *c, int fd, unsigned long cmd, void *args)
 	struct emu_message msg = { .type = EMU_IOCTL,
 				   .file = id_of(c, fd),
 				   .request = (uint32_t)cmd,
-				   .address = (uintptr_t)args };
+				   .address = (uintptr_t)args,
+				   .flags = c->sends_arguments ? EMU_TAKES_DATA : 0 };
+	size_t len = c->sends_arguments ? _IOC_SIZE(cmd) : 0;
 
-	return (int)client_call(c, &msg, NULL, 0, NULL);
+	return (int)client_call(c, &msg, args, len, NULL);
 }
 
 void *client_mmap(struct client *c, int fd, uint64_t offset, uint64_t length, int prot, int *err)

@@ -45,6 +45,8 @@ struct client {
 	struct shared_memory shared[SHARED_MAX];
 	int nr_shared;
 	unsigned int nr_unshared, nr_watched; /* how often that was asked for */
+	unsigned int nr_asked; /* questions of any kind */
+	bool sends_arguments; /* along with its ioctls, and takes them back with the reply */
 	/* Called before a question is answered, where not NULL; false: it is not. */
 	bool (*asked)(struct client *c, const struct emu_message *question);
 	void *ctx;

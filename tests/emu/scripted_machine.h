@@ -30,6 +30,7 @@ struct script_args {
 #define SCRIPT_POKE SCRIPT(12) /* which becomes b */
 #define SCRIPT_WATCH SCRIPT(13) /* a, b: doorbells, which are written to once */
 #define SCRIPT_SLOW_ADD SCRIPT(14) /* the same as ADD, one byte a question */
+#define SCRIPT_QUICK_ADD SCRIPT(15) /* the same without a question: all comes along */
 
 /* What the machine and the test both see. */
 struct script_state {

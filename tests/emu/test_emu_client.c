@@ -381,6 +381,9 @@ static void test_call(void **unused)
 	args.d = 0;
 	assert_int_equal(ioctl(fd, SCRIPT_SLOW_ADD, &args), 11);
 	assert_int_equal(args.d, 42);
+	args.d = 0;
+	assert_int_equal(ioctl(fd, SCRIPT_QUICK_ADD, &args), 11);
+	assert_int_equal(args.d, 42);
 	errno = 0;
 	assert_int_equal(ioctl(fd, SCRIPT_ADD, &args), 11);
 	assert_int_equal(errno, 0);
@@ -400,8 +403,10 @@ static void test_bad_pointers(void **unused)
 	assert_int_equal(mprotect(page, PAGE, PROT_READ), 0);
 	assert_int_equal(ioctl(fd, SCRIPT_READ, page), 0);
 	assert_errno(ioctl(fd, SCRIPT_WRITE, page), EFAULT);
+	assert_errno(ioctl(fd, SCRIPT_QUICK_ADD, page), EFAULT);
 	assert_int_equal(munmap(page + PAGE, PAGE), 0);
 	assert_errno(ioctl(fd, SCRIPT_ADD, page + PAGE - 8), EFAULT);
+	assert_errno(ioctl(fd, SCRIPT_QUICK_ADD, page + PAGE - 8), EFAULT);
 	munmap(page, PAGE);
 	close(fd);
 }

@@ -672,6 +672,41 @@ static void *wait_for_ever(void *arg)
 	return (void *)(intptr_t)client_kfd(c, GP_KFD_WAIT_EVENTS, &wait);
 }
 
+/* A client that sends arguments along is asked for nothing else, and has the same results. */
+static void arguments_along(void **state)
+{
+	struct server *s = *state;
+	struct client c = { 0 };
+	struct gp_kfd_alloc_memory a[2];
+	struct gp_kfd_map_memory map = { .n_devices = 1 };
+	unsigned int asked;
+
+	client_setup(s, &c, 1);
+	for (int along = 0; along < 2; along++) {
+		struct gp_kfd_version version = { 0 };
+
+		c.sends_arguments = along;
+		asked = c.nr_asked;
+		a[along] = (struct gp_kfd_alloc_memory){ .va_addr = (1 + along) * 0x100000000ULL,
+							 .size = 4096,
+							 .gpu_id = s->m.node[0]->gpu_id,
+							 .flags = GP_KFD_MEM_GTT };
+		assert_int_equal(client_kfd(&c, GP_KFD_GET_VERSION, &version), 0);
+		assert_int_equal(version.major, 1);
+		assert_int_equal(client_kfd(&c, GP_KFD_ALLOC_MEMORY, &a[along]), 0);
+		assert_int_equal(c.nr_asked - asked, along ? 0 : 3);
+	}
+	assert_int_equal(a[1].handle, a[0].handle + 1);
+	/* Only what the argument points to. */
+	asked = c.nr_asked;
+	map.handle = a[1].handle;
+	map.device_ids_array_ptr = (uintptr_t)&s->m.node[0]->gpu_id;
+	assert_int_equal(client_kfd(&c, GP_KFD_MAP_MEMORY, &map), 0);
+	assert_int_equal(map.n_success, 1);
+	assert_int_equal(c.nr_asked - asked, 1);
+	client_close(&c);
+}
+
 static void stopped_machine(void **state)
 {
 	struct server *s = calloc(1, sizeof(*s));
@@ -713,6 +748,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(facts, setup, teardown),
 		cmocka_unit_test_setup_teardown(kfd_mmap, setup, teardown),
 		cmocka_unit_test_setup_teardown(render_node, setup, teardown),
+		cmocka_unit_test_setup_teardown(arguments_along, setup, teardown),
 		cmocka_unit_test(injected),
 		cmocka_unit_test(stopped_machine),
 	};

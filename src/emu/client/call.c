@@ -140,6 +140,9 @@ static int64_t converse(struct client_connection *c, struct reply *reply)
 		}
 		if (msg->type != EMU_REPLY)
 			return -ENODEV;
+		/* As in the kernel, a bad address is the result, whatever else has been done. */
+		if (msg->data_len && client_write(msg->address, c->packet->data, msg->data_len))
+			msg->result = -EFAULT;
 		reply->msg = *msg;
 		reply->fd = msg->nr_fds ? fds[0] : -1;
 		if (msg->nr_fds > 1)
@@ -191,15 +194,28 @@ int64_t client_open(const char *path, int flags, dev_t rdev)
 	return err;
 }
 
+/* How much of the argument is sent along; 0: the machine asks for it, if it wants it at all. */
+static size_t read_argument(unsigned long request, const void *argument, void *to)
+{
+	size_t len = _IOC_SIZE(request);
+
+	if (len > EMU_ARGUMENT_MAX || !(_IOC_DIR(request) & _IOC_WRITE))
+		return 0;
+	return len && !client_read(to, (uint64_t)argument, len) ? len : 0;
+}
+
 int64_t client_ioctl(uint64_t file, unsigned long request, void *argument)
 {
 	struct emu_message msg = { .type = EMU_IOCTL,
 				   .file = file,
 				   .request = (uint32_t)request,
 				   .address = (uint64_t)argument,
-				   .length = (uint64_t)raw_gettid() };
+				   .length = (uint64_t)raw_gettid(),
+				   .flags = EMU_TAKES_DATA };
+	uint8_t data[EMU_ARGUMENT_MAX];
+	size_t len = read_argument(request, argument, data);
 	struct reply reply;
-	int64_t result = call(&msg, NULL, 0, &reply);
+	int64_t result = call(&msg, data, len, &reply);
 
 	if (result >= 0 && reply.fd >= 0)
 		raw_close(reply.fd);

@@ -136,6 +136,11 @@ int emu_copy_from_user(struct emu_call *call, void *to, uint64_t from, size_t le
 
 	if (len && from + len < from)
 		return -EFAULT;
+	if (call->argument && from == call->argument_at && len <= call->argument_len) {
+		memcpy(to, call->argument, len);
+		call->argument = NULL;
+		return 0;
+	}
 	for (size_t done = 0; done < len;) {
 		size_t n = len - done < EMU_DATA_MAX ? len - done : EMU_DATA_MAX;
 		struct emu_message q = { .request = EMU_READ, .address = from + done, .length = n };
@@ -165,6 +170,16 @@ int emu_copy_to_user(struct emu_call *call, uint64_t to, const void *from, size_
 			return (int)err;
 		done += n;
 	}
+	return 0;
+}
+
+int emu_reply_to_user(struct emu_call *call, uint64_t to, const void *from, size_t len)
+{
+	if (!call->takes_data || len > sizeof(call->reply_data) || to + len < to)
+		return emu_copy_to_user(call, to, from, len);
+	memcpy(call->reply_data, from, len);
+	call->reply_at = to;
+	call->reply_len = (uint32_t)len;
 	return 0;
 }
 

@@ -11,9 +11,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "emu/protocol.h"
+
 struct emu_machine;
-struct emu_message;
-struct emu_piece;
 struct emu_process;
 
 struct emu_call {
@@ -27,6 +27,15 @@ struct emu_call {
 	int fd; /* the connection */
 	int wake_fd; /* an eventfd for whatever this thread waits for, made when it is needed; -1 */
 	bool cancelled; /* a signal came for the client since the call began */
+	/* What came with an ioctl: its argument, until that has been read, and whether the reply
+	 * may bring it back; and what the reply brings. */
+	const uint8_t *argument;
+	uint64_t argument_at;
+	uint32_t argument_len;
+	bool takes_data;
+	uint64_t reply_at;
+	uint32_t reply_len;
+	uint8_t reply_data[EMU_ARGUMENT_MAX];
 };
 
 /*
@@ -41,6 +50,9 @@ int emu_message_receive(int fd, struct emu_message *msg, int *fds);
 /* As the kernel's: 0 or -EFAULT. -ECONNRESET where the client is gone; handlers pass it on. */
 int emu_copy_from_user(struct emu_call *call, void *to, uint64_t from, size_t len);
 int emu_copy_to_user(struct emu_call *call, uint64_t to, const void *from, size_t len);
+
+/* The same, with the reply where the client takes that: the last thing an ioctl does. */
+int emu_reply_to_user(struct emu_call *call, uint64_t to, const void *from, size_t len);
 
 /* The open file of ours behind a client's descriptor: its id, or -EBADF. */
 int64_t emu_call_file(struct emu_call *call, uint32_t client_fd);

@@ -270,6 +270,6 @@ int emu_drm_ioctl(struct emu_call *call, const struct emu_file *f, uint32_t cmd,
 	result = run(call, f, _IOC_NR(cmd), &args);
 	if (result == -ECONNRESET || _IOC_NR(cmd) == DRM_AMDGPU_INFO)
 		return result;
-	err = emu_copy_to_user(call, arg, &args, size);
+	err = emu_reply_to_user(call, arg, &args, size);
 	return err ? err : result;
 }

@@ -213,6 +213,6 @@ int emu_kfd_ioctl(struct emu_call *call, const struct emu_file *f, uint32_t cmd,
 		result = io->run(call, &args);
 	if (result == -ECONNRESET || !(_IOC_DIR(io->cmd) & _IOC_READ))
 		return result;
-	err = emu_copy_to_user(call, arg, &args, size);
+	err = emu_reply_to_user(call, arg, &args, size);
 	return err ? err : result;
 }

@@ -122,13 +122,18 @@ static int64_t open_file(struct emu_call *call, struct request *r, struct emu_me
 	return emu_file_open(call->process, kind, (uint32_t)node, r->msg.flags, fd, &reply->file);
 }
 
-static int64_t do_ioctl(struct emu_call *call, const struct emu_message *msg)
+static int64_t do_ioctl(struct emu_call *call, const struct request *r)
 {
+	const struct emu_message *msg = &r->msg;
 	struct emu_file f;
 
 	if (!emu_file_find(call->m, msg->file, &f))
 		return -EBADF;
 	call->thread = msg->length <= INT32_MAX ? (pid_t)msg->length : 0;
+	call->argument = msg->data_len ? r->data : NULL;
+	call->argument_at = msg->address;
+	call->argument_len = msg->data_len;
+	call->takes_data = msg->flags & EMU_TAKES_DATA;
 	if (f.kind == EMU_FILE_KFD)
 		return emu_kfd_ioctl(call, &f, msg->request, msg->address);
 	return emu_drm_ioctl(call, &f, msg->request, msg->address);
@@ -178,7 +183,7 @@ static int64_t serve(struct emu_call *call, struct request *r, struct emu_messag
 	case EMU_OPEN:
 		return open_file(call, r, reply, fd, close_fd);
 	case EMU_IOCTL:
-		return do_ioctl(call, &r->msg);
+		return do_ioctl(call, r);
 	case EMU_MMAP:
 		return do_mmap(call, &r->msg, reply, fd, close_fd);
 	default:
@@ -200,10 +205,13 @@ static bool serve_one(struct emu_call *call, struct request *r)
 	if (r->msg.type == EMU_CANCEL) /* of a call that has ended by itself */
 		return true;
 	call->cancelled = false;
+	call->argument = NULL;
+	call->reply_len = 0;
 	reply.result = serve(call, r, &reply, &fd, &close_fd);
 	if (reply.result == -ECONNRESET)
 		return false;
-	err = emu_message_send(call->fd, &reply, NULL, 0, &fd, fd >= 0);
+	reply.address = call->reply_at;
+	err = emu_message_send(call->fd, &reply, call->reply_data, call->reply_len, &fd, fd >= 0);
 	if (fd >= 0 && close_fd)
 		close(fd);
 	return !err && reply.result != -EPROTO;
