@@ -27,6 +27,7 @@
 
 #include "../unit/host.h"
 #include "emu/client/client.h"
+#include "emu/client/convert.h"
 #include "emu/client/maps.h"
 #include "emu/client/segments.h"
 #include "emu/protocol.h"
@@ -1156,6 +1157,41 @@ static void test_share_among_many(void **unused)
 	close(fd);
 }
 
+/* Data that are read in chunks: the kernel looks for their end once. */
+static void test_convert_read(void **unused)
+{
+	enum { PAGES = 12, DATA = 4, HOLE = 4 };
+	static struct client_converter c;
+	char *to = map_private(PAGES * PAGE), *expected = map_private(PAGES * PAGE);
+
+	(void)unused;
+	c.backing = memfd_create("data", 0);
+	assert_true(c.backing >= 0);
+	assert_int_equal(ftruncate(c.backing, PAGES * PAGE), 0);
+	for (size_t i = 0; i < PAGES; i++) {
+		memset(expected + i * PAGE, i < DATA || i >= DATA + HOLE ? (int)i + 1 : 0, PAGE);
+		if (expected[i * PAGE])
+			assert_int_equal(
+				pwrite(c.backing, expected + i * PAGE, PAGE, (off_t)(i * PAGE)),
+				PAGE);
+	}
+	for (uint64_t at = 0; at < PAGES * PAGE; at += PAGE) {
+		assert_int_equal(client_convert_read(&c, at, at + PAGE, (uint64_t)to + at), 0);
+		if (at < DATA * PAGE) {
+			assert_int_equal(c.data_from, 0);
+			assert_int_equal(c.data_to, DATA * PAGE);
+		}
+	}
+	assert_memory_equal(to, expected, PAGES * PAGE);
+	assert_int_equal(c.data_from, (DATA + HOLE) * PAGE);
+	memset(to, 0, PAGES * PAGE);
+	assert_int_equal(client_convert_read(&c, 0, PAGES * PAGE, (uint64_t)to), 0);
+	assert_memory_equal(to, expected, PAGES * PAGE);
+	close(c.backing);
+	munmap(to, PAGES * PAGE);
+	munmap(expected, PAGES * PAGE);
+}
+
 static void test_share_dropped(void **unused)
 {
 	int fd = open_kfd();
@@ -1575,6 +1611,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_share_sparse),
 		cmocka_unit_test(test_maps),
 		cmocka_unit_test(test_share_among_many),
+		cmocka_unit_test(test_convert_read),
 		cmocka_unit_test(test_share_dropped),
 		cmocka_unit_test(test_fork_is_private),
 		cmocka_unit_test(test_fork_on_shared_stack),

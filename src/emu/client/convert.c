@@ -89,6 +89,7 @@ void client_convert_begin(struct client_converter *c, uint64_t start, uint64_t e
 	bool close_by = area && (uint64_t)area + RSEQ_LEN > start && (uint64_t)area < end;
 
 	c->rseq = NULL;
+	c->data_to = 0;
 	c->pagemap = raw_openat(AT_FDCWD, "/proc/thread-self/pagemap", O_RDONLY | O_CLOEXEC, 0);
 	c->memory = raw_openat(AT_FDCWD, "/proc/thread-self/mem", O_RDONLY | O_CLOEXEC, 0);
 	if (close_by && !call_rseq(area, RSEQ_UNREGISTER))
@@ -255,23 +256,42 @@ int client_convert_share(struct client_converter *c, uint64_t start, uint64_t en
 	return 0;
 }
 
-int client_convert_read(struct client_converter *c, uint64_t start, uint64_t end, uint64_t to)
+/* Where the data at or behind @at begin and end: the kernel looks for the end page by page, so a
+ * range that is read in chunks asks once. -ENXIO: there are none. */
+static int find_data(struct client_converter *c, uint64_t at, uint64_t *from, uint64_t *to)
 {
-	uint64_t at = start;
+	long data, hole;
 
-	while (at < end) {
-		long data = raw(SYS_lseek, c->backing, (long)at, SEEK_DATA, 0, 0, 0);
-		long hole, n;
-
-		if (data == -ENXIO || (data >= 0 && (uint64_t)data >= end))
-			return 0;
+	if (at < c->data_from || at >= c->data_to) {
+		data = raw(SYS_lseek, c->backing, (long)at, SEEK_DATA, 0, 0, 0);
 		if (data < 0)
 			return (int)data;
 		hole = raw(SYS_lseek, c->backing, data, SEEK_HOLE, 0, 0, 0);
 		if (hole < 0)
 			return (int)hole;
-		at = (uint64_t)hole < end ? (uint64_t)hole : end;
-		for (uint64_t done = (uint64_t)data; done < at; done += (uint64_t)n) {
+		c->data_from = (uint64_t)data;
+		c->data_to = (uint64_t)hole;
+	}
+	*from = at > c->data_from ? at : c->data_from;
+	*to = c->data_to;
+	return 0;
+}
+
+int client_convert_read(struct client_converter *c, uint64_t start, uint64_t end, uint64_t to)
+{
+	uint64_t at = start;
+
+	while (at < end) {
+		uint64_t data = 0, hole = 0;
+		long n;
+		int err = find_data(c, at, &data, &hole);
+
+		if (err == -ENXIO || (!err && data >= end))
+			return 0;
+		if (err)
+			return err;
+		at = hole < end ? hole : end;
+		for (uint64_t done = data; done < at; done += (uint64_t)n) {
 			n = raw_pread(c->backing, (void *)(to + (done - start)), at - done, done);
 			if (n <= 0)
 				return n ? (int)n : -EIO;

@@ -40,6 +40,7 @@ struct client_converter {
 	bool guards; /* it may be used in this conversion */
 	int memory, pagemap; /* of this process; -1: may not be read */
 	void *rseq; /* of this thread, while it is not registered */
+	uint64_t data_from, data_to; /* data of the memfd without a hole; data_to is 0: unknown */
 	/* Entries of the pagemap for a chunk, before and while the guard is up. */
 	uint64_t before[CLIENT_CHUNK / 4096], present[CLIENT_CHUNK / 4096];
 };

@@ -538,6 +538,7 @@ static int copy_segments(void)
 	share.copies = to;
 	share.copies_len = len;
 	share.converter.backing = share.fd;
+	share.converter.data_to = 0;
 	for (uint32_t i = 0; i < share.segments.nr; i++) {
 		struct client_segment *s = &share.segments.segment[i];
 		int err = client_convert_read(&share.converter, s->start, s->end, to);
