@@ -82,6 +82,11 @@ kernel-test kernel-series:
 	@JOBS=$(JOBS) scripts/kernel-test $(BUILD) build-kernel $(if $(filter kernel-series,$@),--each) || \
 		[ $$? -eq 77 ]
 
+rocr6-sid:
+	@scripts/deps test
+	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
+	@ROCR6_SUITE=sid scripts/run-tests $(BUILD) rocr6
+
 arm64:
 	@scripts/deps test
 	@scripts/deps arm64
@@ -142,6 +147,7 @@ help:
 	@echo '                build Linux with the series in kernel/, and run its tests in QEMU'
 	@echo 'make kernel-series'
 	@echo '                build each patch of that series, and check it as the kernel wants it'
+	@echo 'make rocr6-sid  fetch ROCm 6.4 from Debian sid, and run the tests of ROCm 6 with it'
 	@echo 'make arm64      build for arm64, and run the unit tests of that in QEMU'
 	@echo 'make emu-soak   kill programs and emulated machines SOAK_ROUNDS=$(SOAK_ROUNDS) times'
 	@echo 'make failopen-soak'
@@ -155,5 +161,5 @@ help:
 	@echo 'make clean      remove everything that was built'
 
 .PHONY: all demo test bench bench-nvidia-pack lint sanitize fuzz mutation kernel-handler-test \
-	kernel-probe kernel-test kernel-series arm64 emu-soak failopen-soak poc-soak hsa-soak \
+	kernel-probe kernel-test kernel-series rocr6-sid arm64 emu-soak failopen-soak poc-soak hsa-soak \
 	opencl-soak install clean help

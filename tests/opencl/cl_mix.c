@@ -4,6 +4,8 @@
  * maps, shared virtual memory, markers, barriers, user events, callbacks, blocking calls and not,
  * over queues with and without an order that depend on each other, and by several threads in one
  * queue. Each knows what its memory must be in the end, as every step depends on the one before.
+ * The programs leave out images, native kernels and queues without an order where the device has
+ * none.
  *
  * Usage: cl_mix [PROGRAMS [SEED]]
  */
@@ -69,6 +71,7 @@ struct mix {
 	int nr_user;
 	atomic_int nr_called;
 	int nr_callbacks;
+	bool has_images, has_native_kernels, has_unordered_queues; /* the device */
 	uint64_t random;
 };
 
@@ -446,6 +449,17 @@ static step_fn *const ways[] = { do_stir,    do_stir,	  do_stir,	do_task,    do_
 				 do_images,  do_image_io, do_map_image, do_migrate, do_marker,
 				 do_barrier, do_free };
 
+/* A device that lacks a command copies instead. */
+static step_fn *draw_way(struct mix *m)
+{
+	step_fn *way = ways[draw(m, sizeof(ways) / sizeof(ways[0]))];
+	bool is_image = way == do_images || way == do_image_io || way == do_map_image;
+
+	if ((is_image && !m->has_images) || (way == do_native && !m->has_native_kernels))
+		return do_copy;
+	return way;
+}
+
 /*
  * Steps
  */
@@ -477,7 +491,7 @@ static void add_step(struct mix *m)
 	struct step *s = &m->step[m->nr_steps++];
 	uint32_t to = draw(m, BUFFERS);
 	cl_command_queue q = m->queue[draw(m, QUEUES)];
-	step_fn *way = ways[draw(m, sizeof(ways) / sizeof(ways[0]))];
+	step_fn *way = draw_way(m);
 	struct waits w;
 
 	*s = (struct step){ .to = to,
@@ -642,12 +656,31 @@ static void run_reader(struct mix *m)
  * Programs
  */
 
+static void look_at_device(struct mix *m)
+{
+	cl_command_queue_properties queues = 0;
+	cl_device_exec_capabilities kernels = 0;
+	cl_bool images = CL_FALSE;
+
+	lab_must(clGetDeviceInfo(m->lab.device, CL_DEVICE_IMAGE_SUPPORT, sizeof(images), &images,
+				 NULL));
+	lab_must(clGetDeviceInfo(m->lab.device, CL_DEVICE_EXECUTION_CAPABILITIES, sizeof(kernels),
+				 &kernels, NULL));
+	lab_must(clGetDeviceInfo(m->lab.device, CL_DEVICE_QUEUE_PROPERTIES, sizeof(queues), &queues,
+				 NULL));
+	m->has_images = images;
+	m->has_native_kernels = kernels & CL_EXEC_NATIVE_KERNEL;
+	m->has_unordered_queues = queues & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
+}
+
 static void make_queues(struct mix *m)
 {
+	const cl_command_queue_properties unordered =
+		m->has_unordered_queues ? CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0;
+
 	for (int q = 0; q < QUEUES; q++)
-		m->queue[q] =
-			lab_queue(&m->lab, (q % 2 ? CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0) |
-						   (q / 2 ? CL_QUEUE_PROFILING_ENABLE : 0));
+		m->queue[q] = lab_queue(&m->lab, (q % 2 ? unordered : 0) |
+							 (q / 2 ? CL_QUEUE_PROFILING_ENABLE : 0));
 }
 
 /* Queues come and go while those of others have work. */
@@ -672,7 +705,7 @@ static void make_memory(struct mix *m)
 				       BYTES, m->expected[b], &err);
 		lab_must(err);
 	}
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 2 && m->has_images; i++) {
 		m->image[i] = clCreateImage(m->lab.context, CL_MEM_READ_WRITE, &format, &desc, NULL,
 					    &err);
 		lab_must(err);
@@ -711,13 +744,14 @@ int main(int argc, char **argv)
 	lab_open(&m.lab, source);
 	m.stir = lab_kernel(&m.lab, "stir");
 	m.stir_all = lab_kernel(&m.lab, "stir_all");
+	look_at_device(&m);
 	make_queues(&m);
 	make_memory(&m);
 	for (unsigned long i = 0; i < programs; i++) {
 		m.random = seed * 1000003 + i;
 		if (i % 8 == 7)
 			run_threads(&m);
-		else if (i % 8 == 3)
+		else if (i % 8 == 3 && m.has_unordered_queues)
 			run_reader(&m);
 		else
 			run_steps(&m);

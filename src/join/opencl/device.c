@@ -84,7 +84,8 @@ bool gp__cl_is_joined_beneath(const cl_icd_dispatch *next, cl_device_id device)
 	char name[128];
 	void *runtime;
 
-	if (!platform_of(next, device, name, sizeof(name)))
+	/* Without the preload nobody holds the queues beneath. */
+	if (!dlsym(RTLD_DEFAULT, "gp_join_table") || !platform_of(next, device, name, sizeof(name)))
 		return false;
 	if (!strcmp(name, "NVIDIA CUDA"))
 		return true;
