@@ -238,8 +238,8 @@ static int set_wish(const char *variable, const char *value)
 }
 
 /*
- * The HSA runtime loads tools libraries by name, with blanks between them. Newer ones look for
- * profilers in another way unless told not to, and do not load these then.
+ * The HSA runtime loads tools libraries by name, with blanks between them. A newer runtime does not
+ * load them if a profiler has registered; the preload sees its tables all the same.
  */
 static int set_tools(const char *path)
 {
@@ -251,7 +251,7 @@ static int set_tools(const char *path)
 		return 0;
 	if (asprintf(&all, "%s%s%s", path, others && *others ? " " : "", others ? others : "") < 0)
 		return -1;
-	err = setenv("HSA_TOOLS_LIB", all, 1) || setenv("HSA_TOOLS_DISABLE_REGISTER", "1", 0);
+	err = setenv("HSA_TOOLS_LIB", all, 1);
 	free(all);
 	return err;
 }

@@ -412,6 +412,7 @@ void gp__amd_added(struct gp__amd *amd, const struct gp__kfd_queue_info *queue)
 
 void gp__amd_removed(struct gp__amd *amd, const struct gp__kfd_queue_info *queue)
 {
+	gp__hsa_removed(queue->id);
 	if (amd->monitor)
 		gp__kfd_monitor_remove(amd->monitor, cookie_of(queue->id));
 	gp__agent_remove(amd->agent, queue->id);

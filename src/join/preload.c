@@ -28,6 +28,7 @@
 
 #include "device/nvrm/abi.h"
 #include "join/amd.h"
+#include "join/hsa/register.h"
 #include "join/hsa/tools.h"
 #include "join/nvidia.h"
 #include "join/say.h"
@@ -292,8 +293,14 @@ int join_ioctl(int fd, unsigned long request, ...)
 }
 
 /*
- * The HSA runtime, which loads this as a tools library, too
+ * The HSA runtime, which loads this as a tools library or registers its tables, or both
  */
+
+static void load_hsa(struct gp__hsa_table *table)
+{
+	if (get_owner() && join.amd && !gp__hsa_is_loaded())
+		gp__amd_load_hsa(join.amd, table);
+}
 
 PUBLIC bool OnLoad(struct gp__hsa_table *table, uint64_t version, uint64_t nr_failed,
 		   const char *const *failed);
@@ -301,8 +308,7 @@ bool OnLoad(struct gp__hsa_table *table, uint64_t version, uint64_t nr_failed,
 	    const char *const *failed)
 {
 	(void)version, (void)nr_failed, (void)failed;
-	if (get_owner() && join.amd)
-		gp__amd_load_hsa(join.amd, table);
+	load_hsa(table);
 	return true; /* false would be reported as a failure of the program's environment */
 }
 
@@ -310,6 +316,21 @@ PUBLIC void OnUnload(void);
 void OnUnload(void)
 {
 	gp__hsa_unload();
+}
+
+PUBLIC gp__register_fn rocprofiler_register_library_api_table;
+int rocprofiler_register_library_api_table(const char *name, uint32_t (*import)(void),
+					   uint32_t version, void **tables, uint64_t nr_tables,
+					   uint64_t *id)
+{
+	gp__register_fn *next = gp__register_next(__builtin_return_address(0),
+						  rocprofiler_register_library_api_table);
+
+	if (name && !strcmp(name, "hsa") && tables && nr_tables && tables[0]) {
+		gp__hsa_renew(tables[0]);
+		load_hsa(tables[0]);
+	}
+	return next ? next(name, import, version, tables, nr_tables, id) : GP__ROCP_REG_NO_TOOLS;
 }
 
 /*

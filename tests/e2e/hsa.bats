@@ -184,6 +184,45 @@ on_machine() {
 	done
 }
 
+# Debian's runtime does not register its tables for profilers, as ROCm's newer ones do: as a tools
+# library, hsa_registers.so does that for it, with a stand-in for librocprofiler-register. A runtime
+# whose tables a profiler has taken does not load libgpreempt-join.so as a tools library.
+@test "a profiler that comes by rocprofiler-register works beside gpreempt" {
+	on_machine env HSA_TOOLS_LIB="$ROCM_PROGRAMS/hsa_registers.so" \
+		ROCP_TOOL_LIBRARIES="$ROCM_PROGRAMS/hsa_tool.so" "$ROCM_PROGRAMS/hsa_mix" 20 4
+	[[ $output == *"has registered: status 0"*"the other tool saw 5 queues"* ]]
+	plain=$(memory_of "$output")
+	for options in "--level 1 --window 2" "--level 3"; do
+		# shellcheck disable=SC2086 # they are several words
+		on_machine "$GPREEMPT" run --local $options -- \
+			env HSA_TOOLS_LIB="$ROCM_PROGRAMS/hsa_registers.so" \
+			ROCP_TOOL_LIBRARIES="$ROCM_PROGRAMS/hsa_tool.so" "$ROCM_PROGRAMS/hsa_mix" 20 4
+		[[ $output == *"has registered: status 0"*"the other tool saw 5 queues"* ]]
+		[ "$(memory_of "$output")" = "$plain" ]
+		[[ $output != *"gpreempt:"* ]]
+	done
+}
+
+@test "a runtime that registers without a profiler is joined once, and again when it begins again" {
+	ours=${GPREEMPT%/cli/gpreempt}/join/libgpreempt-join.so
+	for tools in "" " $ours"; do
+		on_machine "$GPREEMPT" run --local --level 1 -- \
+			env HSA_TOOLS_LIB="$ROCM_PROGRAMS/hsa_registers.so$tools" "$ROCM_PROGRAMS/hsa_mix" 20 4
+		[[ $output == *"has registered: status 1"* ]]
+		[[ $output == *"20 programs"* ]]
+		[[ $output != *"gpreempt:"* ]]
+		on_machine "$GPREEMPT" run --local --level 1 -- \
+			env HSA_TOOLS_LIB="$ROCM_PROGRAMS/hsa_registers.so$tools" "$ROCM_PROGRAMS/hsa_ends" again
+		[[ $output == *done* ]]
+		[[ $output != *"gpreempt:"* ]]
+	done
+}
+
+@test "gpreempt run keeps no profiler from registering" {
+	run "$GPREEMPT" run --local -- env
+	[[ $output != *HSA_TOOLS_DISABLE_REGISTER* ]]
+}
+
 @test "a runtime that ends and begins again is joined again" {
 	for options in "--level 1" "--level 3"; do
 		# shellcheck disable=SC2086 # they are several words

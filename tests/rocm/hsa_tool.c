@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Another tools library of the HSA runtime: counts the queues that a program makes. */
+/*
+ * Counts the queues that a program makes, as a tools library of the HSA runtime and as the profiler
+ * to which rocprofiler-register hands the runtime's tables.
+ */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "join/hsa/abi.h"
 
@@ -23,19 +28,47 @@ static uint32_t count_queue(uint64_t agent, uint32_t size, uint32_t type, void *
 	return next(agent, size, type, callback, data, private_bytes, group_bytes, queue);
 }
 
+static void count(struct gp__hsa_table *table)
+{
+	next = (create_fn *)table->core->fn[GP__HSA_QUEUE_CREATE];
+	table->core->fn[GP__HSA_QUEUE_CREATE] = (gp__hsa_fn *)count_queue;
+}
+
+static void report(void)
+{
+	printf("the other tool saw %d queues\n", nr_queues);
+}
+
+/* A preload that exports these names, too, must not be called instead: they call nothing public. */
 PUBLIC bool OnLoad(struct gp__hsa_table *table, uint64_t version, uint64_t nr_failed,
 		   const char *const *failed);
 bool OnLoad(struct gp__hsa_table *table, uint64_t version, uint64_t nr_failed,
 	    const char *const *failed)
 {
 	(void)version, (void)nr_failed, (void)failed;
-	next = (create_fn *)table->core->fn[GP__HSA_QUEUE_CREATE];
-	table->core->fn[GP__HSA_QUEUE_CREATE] = (gp__hsa_fn *)count_queue;
+	count(table);
 	return true;
 }
 
 PUBLIC void OnUnload(void);
 void OnUnload(void)
 {
-	printf("the other tool saw %d queues\n", nr_queues);
+	report();
+}
+
+PUBLIC int rocprofiler_set_api_table(const char *name, uint64_t version, uint64_t instance,
+				     void **tables, uint64_t nr_tables);
+int rocprofiler_set_api_table(const char *name, uint64_t version, uint64_t instance, void **tables,
+			      uint64_t nr_tables)
+{
+	static bool planned;
+
+	(void)version, (void)instance;
+	if (strcmp(name, "hsa") || !nr_tables)
+		return 0;
+	if (!planned)
+		atexit(report);
+	planned = true;
+	count(tables[0]);
+	return 0;
 }

@@ -47,6 +47,7 @@ static struct {
 	pthread_mutex_t lock; /* of changes to the places */
 	struct gp__places queues;
 	struct queue *first;
+	const struct gp__hsa_table *table; /* that was changed; valid while loaded */
 	bool loaded;
 	bool narrow; /* what is not held */
 	gp__hsa_fn *core[GP__HSA_CORE_FNS];
@@ -459,6 +460,7 @@ bool gp__hsa_load(struct gp__hsa_table *table, const struct gp__hsa_host *host, 
 		if (replaced[i].whom <= whom)
 			table->core->fn[replaced[i].which] = replaced[i].ours;
 	}
+	hsa.table = table;
 	hsa.loaded = true;
 	set_priority = find_set_priority(table->amd);
 	if (set_priority) {
@@ -468,21 +470,46 @@ bool gp__hsa_load(struct gp__hsa_table *table, const struct gp__hsa_host *host, 
 	return true;
 }
 
+/* Removes a queue without calling the runtime, which may be ending. Under the lock. */
+static void abandon(struct queue **link)
+{
+	struct queue *q = *link;
+
+	*link = q->next;
+	gp__places_take(&hsa.queues, q->hsa);
+	if (q->kept)
+		stop_keeping(q);
+	free_kept(q);
+	free(q);
+}
+
 /* Queues that were not destroyed have gone with the runtime. */
 void gp__hsa_unload(void)
 {
-	struct queue *q;
+	pthread_mutex_lock(&hsa.lock);
+	while (hsa.first)
+		abandon(&hsa.first);
+	hsa.loaded = false;
+	pthread_mutex_unlock(&hsa.lock);
+}
+
+void gp__hsa_renew(const struct gp__hsa_table *table)
+{
+	bool fresh = table->core->fn[GP__HSA_QUEUE_CREATE] != (gp__hsa_fn *)queue_create;
+
+	if (fresh && gp__hsa_is_loaded() && table == hsa.table)
+		gp__hsa_unload();
+}
+
+void gp__hsa_removed(uint32_t id)
+{
+	struct queue **link = &hsa.first;
 
 	pthread_mutex_lock(&hsa.lock);
-	while ((q = hsa.first)) {
-		hsa.first = q->next;
-		gp__places_take(&hsa.queues, q->hsa);
-		if (q->kept)
-			stop_keeping(q);
-		free_kept(q);
-		free(q);
-	}
-	hsa.loaded = false;
+	while (*link && (*link)->id != id)
+		link = &(*link)->next;
+	if (*link)
+		abandon(link);
 	pthread_mutex_unlock(&hsa.lock);
 }
 

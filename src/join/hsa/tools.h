@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Joined at the HSA runtime, which every ROCm program launches through: it hands its tables of
- * functions to a tools library, and a few of them are replaced by ours.
+ * Joins a program at the HSA runtime, which every ROCm program launches through. The runtime hands
+ * its tables of functions to tools libraries, or registers them for profilers (register.h); a few of
+ * the functions are replaced by ours, once, whichever comes first.
  *
  * The doorbell's store tells when work comes into a queue, exactly and at once. Only the first one
  * after gp__hsa_rest() costs anything; where queues have a window (ring.h), each passes through it.
@@ -41,6 +42,13 @@ bool gp__hsa_load(struct gp__hsa_table *table, const struct gp__hsa_host *host, 
 bool gp__hsa_is_loaded(void);
 /* The runtime ends, and its tables with it. */
 void gp__hsa_unload(void);
+/*
+ * A runtime registers its tables. If they are the ones that were loaded, and as the runtime made
+ * them, it has ended since without a word and begins again: they can be loaded anew.
+ */
+void gp__hsa_renew(const struct gp__hsa_table *table);
+/* The driver destroyed a queue, perhaps of a runtime that ends; it may be none of these. */
+void gp__hsa_removed(uint32_t id);
 
 /* In a child after fork(), which has none of the queues. */
 void gp__hsa_forget(void);
