@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpreempt why: who held a program, when, for how long, and by which rule. */
+/* gpreempt why: says what held a program, when, for how long, and by which rule. */
 #include "cli/commands.h"
 
 #include "base/json.h"
@@ -17,8 +17,8 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse,
 	.args_doc = DAEMON_TARGETS_DOC,
-	.doc = "Say who kept a program off the GPU, when, for how long and by which rule. A queue "
-	       "stands for its group.",
+	.doc = "Say which program kept this one off the GPU, when, for how long and by which rule. "
+	       "A queue stands for its group. Programs that ended lately are known, too.",
 };
 
 static const char *ms_text(char *buf, size_t n, const json_t *o, const char *key)
@@ -39,6 +39,17 @@ static void print_hold(struct gp__env *env, const json_t *hold)
 		fprintf(env->out, "  held for %s now: %s\n", held, why);
 }
 
+/* "running", or "ended 3.2 s ago". */
+static const char *state_text(char *buf, size_t n, const json_t *g)
+{
+	char ago[32];
+
+	if (!json_object_get(g, "ended_ms"))
+		return gp__view_state_words(buf, n, g);
+	snprintf(buf, n, "ended %s ago", ms_text(ago, sizeof(ago), g, "ended_ms"));
+	return buf;
+}
+
 static void print_group(struct gp__env *env, const json_t *g)
 {
 	json_int_t holds = json_integer_value(json_object_get(g, "holds"));
@@ -50,7 +61,7 @@ static void print_group(struct gp__env *env, const json_t *g)
 		gp__view_group(name, sizeof(name), g),
 		(long long)json_integer_value(json_object_get(g, "priority")),
 		(long long)json_integer_value(json_object_get(g, "gpu")),
-		gp__view_state_words(state, sizeof(state), g));
+		state_text(state, sizeof(state), g));
 	if (!holds) {
 		fprintf(env->out, "  never held since it joined %s ago\n",
 			ms_text(a, sizeof(a), g, "joined_ms"));

@@ -12,6 +12,7 @@
  * TARGET is "pid", "group" or "queue" with a number, or "tag" with a text; or "targets", a list of
  * objects with one of these each. All of them are changed, or none. Users see their own programs,
  * and of others only that they are there; only the owner or an administrator changes anything.
+ * "why" also answers for groups that have ended, where no group that is there is called so.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -79,22 +80,32 @@ static bool get_number(const json_t *o, const char *key, u64 most, u64 *value)
 	return json_is_integer(v) && n >= 0 && (u64)n <= most;
 }
 
-static bool is_meant(const json_t *target, const struct gp__group *g)
+/* -1: the target is a queue, or nothing that can be. */
+static int is_called(const json_t *target, const char *its_tag, u32 group, pid_t pid)
 {
 	const char *tag = json_string_value(json_object_get(target, "tag"));
-	struct gp__link *l, *n;
-	u64 id;
-
 	char clean[GP__TAG_MAX];
+	u64 id;
 
 	if (tag) {
 		gp__tag_set(clean, tag);
-		return *tag && !strcmp(g->entity.tag, clean);
+		return *tag && !strcmp(its_tag, clean);
 	}
 	if (get_number(target, "group", UINT32_MAX, &id))
-		return g->entity.id == id;
+		return group == id;
 	if (get_number(target, "pid", INT32_MAX, &id))
-		return (u64)g->program->pid == id;
+		return (u64)pid == id;
+	return -1;
+}
+
+static bool is_meant(const json_t *target, const struct gp__group *g)
+{
+	int called = is_called(target, g->entity.tag, g->entity.id, g->program->pid);
+	struct gp__link *l, *n;
+	u64 id;
+
+	if (called >= 0)
+		return called;
 	if (!get_number(target, "queue", UINT32_MAX, &id))
 		return false;
 	gp__list_each(l, n, &g->entity.queues)
@@ -111,10 +122,31 @@ struct deed {
 	void (*act)(struct request *r, struct gp__group *g);
 	json_t *(*show)(const struct gp__server *s, const struct gp__peer *p,
 			const struct gp__group *g);
+	/* NULL: nothing is done with groups that have ended. */
+	json_t *(*show_ended)(const struct gp__server *s, const struct gp__peer *p,
+			      const struct gp__ended *e);
 };
 
+/* Whether the target names a group that has ended. */
+static bool find_ended(const struct request *r, const json_t *target, bool *of_others)
+{
+	struct gp__link *l, *n;
+	bool any = false;
+
+	gp__list_each(l, n, &r->s->house.ended)
+	{
+		const struct gp__ended *e = container_of(l, struct gp__ended, link);
+
+		if (is_called(target, e->tag, e->group, e->pid) <= 0)
+			continue;
+		any |= gp__may_see_user(r->p, e->uid);
+		*of_others |= !gp__may_see_user(r->p, e->uid);
+	}
+	return any;
+}
+
 /*
- * Those of others are as if they were not there, except that their owner is named as the reason.
+ * Groups of others are as if they were not there, except that their owner is named as the reason.
  * Whether there is one, and each is fit for it.
  */
 static bool check_target(struct request *r, const json_t *target, const struct deed *d)
@@ -136,7 +168,7 @@ static bool check_target(struct request *r, const json_t *target, const struct d
 		if (d->check && !d->check(r, g))
 			return false;
 	}
-	if (any)
+	if (any || (d->show_ended && find_ended(r, target, &any_of_others)))
 		return true;
 	if (any_of_others)
 		refuse(r, -EPERM,
@@ -180,6 +212,52 @@ static void do_targets(struct request *r, const struct deed *d, json_t *groups)
 	}
 }
 
+static bool has_living(const struct request *r, const json_t *target)
+{
+	struct gp__link *l, *n;
+
+	gp__list_each(l, n, &r->s->house.groups)
+	{
+		const struct gp__group *g = container_of(l, struct gp__group, link);
+
+		if (gp__may_see(r->p, g->program) && is_meant(target, g))
+			return true;
+	}
+	return false;
+}
+
+static bool means_ended(const struct request *r, const struct gp__ended *e, const bool *living)
+{
+	const json_t *several = json_object_get(r->json, "targets");
+	size_t nr = several ? json_array_size(several) : 1;
+
+	for (size_t i = 0; i < nr; i++) {
+		const json_t *target = several ? json_array_get(several, i) : r->json;
+
+		if (!living[i] && is_called(target, e->tag, e->group, e->pid) > 0)
+			return true;
+	}
+	return false;
+}
+
+/* Adds each group that has ended and is meant once, the latest first. */
+static void add_ended(struct request *r, const struct deed *d, json_t *groups)
+{
+	const json_t *several = json_object_get(r->json, "targets");
+	size_t nr = several ? json_array_size(several) : 1;
+	bool living[TARGETS_MAX];
+	struct gp__link *l;
+
+	for (size_t i = 0; i < nr; i++)
+		living[i] = has_living(r, several ? json_array_get(several, i) : r->json);
+	for (l = r->s->house.ended.prev; l != &r->s->house.ended; l = l->prev) {
+		const struct gp__ended *e = container_of(l, struct gp__ended, link);
+
+		if (gp__may_see_user(r->p, e->uid) && means_ended(r, e, living))
+			json_array_append_new(groups, d->show_ended(r->s, r->p, e));
+	}
+}
+
 static json_t *for_targets(struct request *r, const struct deed *d)
 {
 	const json_t *several = json_object_get(r->json, "targets");
@@ -197,12 +275,15 @@ static json_t *for_targets(struct request *r, const struct deed *d)
 	groups = json_array();
 	json_object_set_new(o, "groups", groups);
 	do_targets(r, d, groups);
+	if (d->show_ended)
+		add_ended(r, d, groups);
 	return o;
 }
 
 static json_t *do_why(struct request *r)
 {
-	return for_targets(r, &(struct deed){ .show = gp__show_history });
+	return for_targets(
+		r, &(struct deed){ .show = gp__show_history, .show_ended = gp__show_ended });
 }
 
 static void suspend_group(struct request *r, struct gp__group *g)
@@ -304,7 +385,8 @@ static void set_group(struct request *r, struct gp__group *g)
 
 static json_t *do_set(struct request *r)
 {
-	return for_targets(r, &(struct deed){ may_set, set_group, gp__show_group });
+	return for_targets(
+		r, &(struct deed){ .check = may_set, .act = set_group, .show = gp__show_group });
 }
 
 /*

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "daemon/ended.h"
+
 void gp__house_init(struct gp__house *h, const struct gp__policy *policy,
 		    void (*deliver)(void *data, struct gp__lodger *l, const struct gp__action *a),
 		    void *data)
@@ -12,8 +14,15 @@ void gp__house_init(struct gp__house *h, const struct gp__policy *policy,
 	gp__list_init(&h->gpus);
 	gp__list_init(&h->programs);
 	gp__list_init(&h->groups);
+	gp__list_init(&h->ended);
 	h->deliver = deliver;
 	h->data = data;
+}
+
+void gp__house_close(struct gp__house *h)
+{
+	if (h->deliver) /* it was initialized */
+		gp__ended_free_all(h);
 }
 
 void gp__program_enter(struct gp__house *h, struct gp__program *p, u64 now)
@@ -249,6 +258,8 @@ static void set_verb(struct gp__house *h, struct gp__lodger *l, u8 verb)
 void gp__lodger_remove(struct gp__house *h, struct gp__lodger *l, u64 now)
 {
 	set_verb(h, l, GP__WIRE_RUN);
+	if (l->group->nr_queues == 1)
+		gp__ended_keep(h, l->group, now);
 	gp__queue_remove(&l->queue, now);
 	l->group->program->nr_queues--;
 	l->group->nr_queues--;

@@ -80,6 +80,8 @@ struct gp__lodger { /* a queue */
 struct gp__house {
 	struct gp__core core;
 	struct gp__link gpus, programs, groups;
+	struct gp__link ended; /* summaries of groups that are gone (ended.h) */
+	u32 nr_ended;
 	u32 last_id; /* of entities and queues */
 	u32 nr_stopped; /* lodgers whose order is to stop */
 	u64 nr_orders, nr_late;
@@ -92,6 +94,11 @@ struct gp__house {
 void gp__house_init(struct gp__house *h, const struct gp__policy *policy,
 		    void (*deliver)(void *data, struct gp__lodger *l, const struct gp__action *a),
 		    void *data);
+
+/*
+ * Frees the summaries of ended groups; all other groups must be gone. It may be all zero, too.
+ */
+void gp__house_close(struct gp__house *h);
 
 void gp__program_enter(struct gp__house *h, struct gp__program *p, u64 now);
 /* Its lodgers must be gone. */

@@ -404,6 +404,7 @@ void gp__server_close(struct gp__server *s)
 		gp__peer_drop(s, p, NULL);
 	}
 	free_dead(s);
+	gp__house_close(&s->house);
 	gp__journal_close(&s->journal);
 	if (*s->path)
 		unlink(s->path);

@@ -5,9 +5,14 @@
 
 #include "base/json.h"
 
+bool gp__may_see_user(const struct gp__peer *p, uid_t uid)
+{
+	return p->admin || uid == p->cred.uid;
+}
+
 bool gp__may_see(const struct gp__peer *p, const struct gp__program *program)
 {
-	return p->admin || program->uid == p->cred.uid;
+	return gp__may_see_user(p, program->uid);
 }
 
 static double ms(u64 ns)
@@ -195,6 +200,33 @@ json_t *gp__show_history(const struct gp__server *s, const struct gp__peer *p,
 		json_array_append_new(
 			holds,
 			hold_json(p, &g->hold[(g->nr_holds - 1 - i) % GP__HOLDS_KEPT], s->now));
+	json_object_set_new(o, "history", holds);
+	return o;
+}
+
+json_t *gp__show_ended(const struct gp__server *s, const struct gp__peer *p,
+		       const struct gp__ended *e)
+{
+	json_t *o = json_object(), *holds = json_array();
+
+	json_object_set_new(o, "group", json_integer(e->group));
+	json_object_set_new(o, "gpu", json_integer(e->gpu));
+	json_object_set_new(o, "user", json_integer(e->uid));
+	json_object_set_new(o, "priority", json_integer(e->prio));
+	json_object_set_new(o, "class", json_string(gp__class_name(gp__class_of(e->prio))));
+	json_object_set_new(o, "state", json_string("ended"));
+	json_object_set_new(o, "nr_queues", json_integer(0));
+	json_object_set_new(o, "pid", json_integer(e->pid));
+	json_object_set_new(o, "program", gp__json_text(e->name));
+	json_object_set_new(o, "tag", gp__json_text(e->tag));
+	json_object_set_new(o, "used_ms", json_real(ms(e->used)));
+	json_object_set_new(o, "held_ms", json_real(ms(e->held_total)));
+	json_object_set_new(o, "longest_hold_ms", json_real(ms(e->longest_hold)));
+	json_object_set_new(o, "holds", json_integer((json_int_t)e->nr_holds));
+	json_object_set_new(o, "joined_ms", json_real(ms(s->now - e->since)));
+	json_object_set_new(o, "ended_ms", json_real(ms(s->now - e->ended_at)));
+	for (u32 i = 0; i < e->nr_kept; i++)
+		json_array_append_new(holds, hold_json(p, &e->hold[i], s->now));
 	json_object_set_new(o, "history", holds);
 	return o;
 }

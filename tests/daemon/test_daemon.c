@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* gpreemptd and the programs that join it: who is stopped when, and what happens when one fails. */
+#include "daemon/ended.h"
 #include "two.h"
 
 #include <errno.h>
@@ -281,6 +282,92 @@ static void why_names_who_held_it(void **state)
 	two_down(&t);
 }
 
+static json_t *ask_why(struct rig *r, const char *target, s64 number)
+{
+	char request[96];
+
+	snprintf(request, sizeof(request), "{\"op\":\"why\",\"%s\":%lld}", target,
+		 (long long)number);
+	return rig_ask(r, request);
+}
+
+static s64 number_of(const json_t *o, const char *key)
+{
+	return json_integer_value(json_object_get(o, key));
+}
+
+static void why_knows_a_program_that_has_ended(void **state)
+{
+	json_t *answer, *g, *hold;
+	struct two t;
+	s64 group;
+
+	(void)state;
+	two_up(&t, NULL);
+	preempt(&t);
+	answer = rig_ask(&t.rig, "{\"op\":\"list\"}");
+	group = number_of(first_group(answer), "group");
+	json_decref(answer);
+	agent_leave(&t.offline);
+	rig_sync(&t.rig);
+	answer = ask_why(&t.rig, "group", group);
+	g = first_group(answer);
+	assert_string_equal(json_string_value(json_object_get(g, "state")), "ended");
+	assert_true(json_is_real(json_object_get(g, "ended_ms")));
+	assert_int_equal(number_of(g, "holds"), 1);
+	assert_true(json_real_value(json_object_get(g, "held_ms")) > 0);
+	hold = json_array_get(json_object_get(g, "history"), 0);
+	assert_true(json_is_true(json_object_get(hold, "ended")));
+	assert_string_equal(json_string_value(json_object_get(hold, "by_program")), "serve");
+	json_decref(answer);
+	/* A living program of the same pid comes first. */
+	answer = ask_why(&t.rig, "pid", getpid());
+	assert_int_equal(json_array_size(json_object_get(answer, "groups")), 1);
+	assert_null(json_object_get(first_group(answer), "ended_ms"));
+	json_decref(answer);
+	agent_join(&t.rig, &t.offline, "train");
+	add(&t.offline, OFFLINE);
+	two_down(&t);
+}
+
+/* The latest ones of a user are kept, the latest first, each with what its groups did in all. */
+static void only_the_latest_ended_programs_are_kept(void **state)
+{
+	struct gp__wire_queue_add q = queue_of(OFFLINE, "gpu-a", "many");
+	struct gp__wire_queue_remove gone = {
+		.head = { sizeof(gone), GP__WIRE_QUEUE_REMOVE, 0, 0, 0 }, .slot = 0
+	};
+	char name[16];
+	json_t *answer;
+	struct agent a;
+	struct rig r;
+
+	(void)state;
+	rig_up(&r, NULL);
+	for (int i = 0; i < GP__ENDED_PER_USER + 3; i++) {
+		snprintf(name, sizeof(name), "program%d", i);
+		agent_join(&r, &a, name);
+		agent_add(&a, &q);
+		assert_int_equal(gp__wire_client_request(&a.client, &gone, NULL), 0);
+		assert_int_equal(gp__wire_client_request(&a.client, &q, NULL), 0);
+		agent_leave(&a);
+		rig_sync(&r);
+	}
+	answer = rig_ask(&r, "{\"op\":\"why\",\"tag\":\"many\"}");
+	assert_int_equal(json_array_size(json_object_get(answer, "groups")), GP__ENDED_PER_USER);
+	assert_string_equal(json_string_value(json_object_get(first_group(answer), "program")),
+			    name);
+	json_decref(answer);
+	answer =
+		rig_ask(&r, "{\"op\":\"why\",\"targets\":[{\"tag\":\"many\"},{\"tag\":\"many\"}]}");
+	assert_int_equal(json_array_size(json_object_get(answer, "groups")), GP__ENDED_PER_USER);
+	json_decref(answer);
+	answer = rig_ask(&r, "{\"op\":\"suspend\",\"tag\":\"many\"}");
+	assert_int_equal(number_of(answer, "errno"), ENOENT);
+	json_decref(answer);
+	rig_down(&r);
+}
+
 static void the_list_says_who_holds_whom(void **state)
 {
 	json_t *answer, *g;
@@ -503,6 +590,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(another_priority_is_another_group),
 		cmocka_unit_test(wrong_queues_are_refused),
 		cmocka_unit_test(why_names_who_held_it),
+		cmocka_unit_test(why_knows_a_program_that_has_ended),
+		cmocka_unit_test(only_the_latest_ended_programs_are_kept),
 		cmocka_unit_test(the_list_says_who_holds_whom),
 		cmocka_unit_test(a_tag_means_all_that_have_it),
 		cmocka_unit_test(an_operator_suspends_resumes_and_sets),

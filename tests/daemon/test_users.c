@@ -232,6 +232,32 @@ static void anothers_program_is_not_to_be_touched(void **state)
 	rig_down(&r);
 }
 
+static void ask_why_secret(struct rig *r)
+{
+	expect_refused(r, "{\"op\":\"why\",\"tag\":\"secret-tag\"}", EPERM);
+}
+
+static void anothers_program_that_has_ended_is_not_told(void **state)
+{
+	struct guest alice;
+	json_t *answer;
+	struct rig r;
+
+	(void)state;
+	NEEDS_ROOT();
+	rig_up(&r, NULL);
+	guest_comes(&alice, &r, ALICE, join_patiently);
+	guest_goes(&alice);
+	rig_sync(&r);
+	as(MALLORY, &r, ask_why_secret);
+	answer = rig_ask(&r, "{\"op\":\"why\",\"tag\":\"secret-tag\"}");
+	assert_string_equal(json_string_value(json_object_get(first_group(answer), "state")),
+			    "ended");
+	assert_int_equal(number_of(first_group(answer), "user"), ALICE);
+	json_decref(answer);
+	rig_down(&r);
+}
+
 static void use_a_common_tag(struct rig *r)
 {
 	struct gp__wire_queue_add q = queue_of(OFFLINE, "gpu-a", "common");
@@ -564,6 +590,7 @@ int main(void)
 		cmocka_unit_test(what_a_section_does_not_say_is_as_for_everybody),
 		cmocka_unit_test(others_are_there_and_no_more_is_known),
 		cmocka_unit_test(anothers_program_is_not_to_be_touched),
+		cmocka_unit_test(anothers_program_that_has_ended_is_not_told),
 		cmocka_unit_test(a_tag_means_ones_own),
 		cmocka_unit_test(who_holds_one_stays_unnamed),
 		cmocka_unit_test(what_is_everybodys_is_the_administrators),

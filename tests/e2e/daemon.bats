@@ -405,6 +405,25 @@ assert text[end:].split()[-7:] == ["(now", "9)", "excluded", "17", "1.23", "s", 
 	[ "$("$GPREEMPT" why "$train" --json | field groups 0 history 1 by_program)" = '"serve"' ]
 }
 
+@test "why: a program that has ended, by its pid and its tag" {
+	two
+	preempt
+	kill "$train"
+	for target in "$train" tag:batch; do
+		wait_for ", priority 2 on gpu0: ended " "$GPREEMPT" why "$target"
+		[[ $output == "train (pid $train, group "*" ago"* ]]
+		[[ $output == *"held 1 times"* ]]
+		[[ $output == *"held "*" ago: serve (pid $serve, priority 15) had work and is more urgent"* ]]
+	done
+	[ "$("$GPREEMPT" why "$train" --json | field groups 0 state)" = '"ended"' ]
+	[[ $("$GPREEMPT" ps) != *train* ]]
+	run "$GPREEMPT" suspend "$train"
+	[ "$status" -eq 1 ]
+	needs_root
+	run "${nobody[@]}" "$GPREEMPT" why "$train"
+	[ "$status" -eq 4 ]
+}
+
 @test "why: another user's program has no name" {
 	needs_root
 	start_daemon
