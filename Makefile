@@ -15,6 +15,7 @@ NINJA = ninja -C $(BUILD) -j $(JOBS)
 GPREEMPT = $(BUILD)/src/cli/gpreempt
 
 all: $(BUILD)/build.ninja
+	@scripts/reconfigure $(BUILD)
 	@$(NINJA)
 
 $(BUILD)/build.ninja:
@@ -22,17 +23,16 @@ $(BUILD)/build.ninja:
 		echo "make: meson is missing; 'scripts/deps demo' installs all that a build needs" >&2; \
 		exit 1; }
 	meson setup $(BUILD) --prefix=$(PREFIX)
+	@scripts/reconfigure --note $(BUILD)
 
 # A build that was set up before the test packages came has no tests yet.
 $(BUILD)/.tests-enabled: | $(BUILD)/build.ninja
 	meson setup --reconfigure $(BUILD) -Dtests=enabled
+	@scripts/reconfigure --note $(BUILD)
 	@touch $@
 
 demo:
 	@scripts/deps demo
-	@# A build that was set up before ROCr came has no programs yet.
-	@grep -qs online_server $(BUILD)/build.ninja || [ ! -e $(BUILD)/build.ninja ] || \
-		meson setup --reconfigure $(BUILD)
 	@$(MAKE) --no-print-directory all
 	$(GPREEMPT) demo --report $(BUILD)/demo.html
 

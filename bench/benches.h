@@ -7,6 +7,12 @@
 
 extern const struct gp__bench gp__benches[];
 
+/* Of benchmarks whose kernels were not built. */
+#define BENCH_NO_KERNELS                                                                         \
+	"this build has no kernels for AMD GPUs, as it was set up without a clang and lld that " \
+	"know them (version 17 or later); 'scripts/deps test' installs these, and 'make' then "  \
+	"builds the kernels"
+
 int bench_base(struct gp__bench_run *run);
 int bench_decide(struct gp__bench_run *run);
 int bench_decide_e2e(struct gp__bench_run *run);

@@ -171,10 +171,7 @@ int bench_emu(struct gp__bench_run *run)
 
 int bench_emu(struct gp__bench_run *run)
 {
-	return gp__bench_fail(
-		run, -ENOENT,
-		"this build has no kernels for the emulated GPU: it was made without a clang and "
-		"lld that know AMD's GPUs (version 17 or later)");
+	return gp__bench_fail(run, -ENOENT, BENCH_NO_KERNELS);
 }
 
 #endif

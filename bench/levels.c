@@ -499,9 +499,7 @@ int bench_levels(struct gp__bench_run *run)
 
 int bench_levels(struct gp__bench_run *run)
 {
-	return gp__bench_fail(run, -ENOENT,
-			      "this build has no kernels for AMD GPUs: it was made without a clang "
-			      "and lld that know them (version 17 or later)");
+	return gp__bench_fail(run, -ENOENT, BENCH_NO_KERNELS);
 }
 
 #endif

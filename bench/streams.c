@@ -112,7 +112,7 @@ int bench_streams(struct gp__bench_run *run)
 
 int bench_streams(struct gp__bench_run *run)
 {
-	return gp__bench_fail(run, -ENOSYS, "this build has no kernels for AMD GPUs");
+	return gp__bench_fail(run, -ENOSYS, BENCH_NO_KERNELS);
 }
 
 #endif

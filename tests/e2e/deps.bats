@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# scripts/deps on machines that are not this one: its tools are replaced.
+# scripts/deps and scripts/reconfigure on machines that are not this one: their tools are replaced.
 
 setup() {
 	: "${SOURCE_DIR:=.}"
@@ -149,4 +149,42 @@ demo_packages='gcc libc6-dev make meson ninja-build libjansson-dev libinih-dev l
 	[ "$status" -eq 0 ]
 	[[ $output == *"'make arm64': gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross "* ]]
 	[[ $(cat "$calls") != *:arm64* ]]
+}
+
+# A build folder that is set up, and a meson that says what it was called with.
+build_folder() {
+	build=$BATS_TEST_TMPDIR/build
+	mkdir "$build"
+	: >"$build/build.ninja"
+	ln -s "$(command -v find)" "$(command -v sort)" "$bin"
+	tool meson "echo meson \"\$*\" >>'$calls'"
+}
+
+@test "a build is reconfigured once when a compiler has come" {
+	build_folder
+	PATH=$bin "$SOURCE_DIR/scripts/reconfigure" --note "$build"
+	PATH=$bin "$SOURCE_DIR/scripts/reconfigure" "$build"
+	[ ! -e "$calls" ]
+	tool clang-19 :
+	PATH=$bin "$SOURCE_DIR/scripts/reconfigure" "$build"
+	PATH=$bin "$SOURCE_DIR/scripts/reconfigure" "$build"
+	[ "$(<"$calls")" = "meson setup --reconfigure $build" ]
+}
+
+@test "a build without a note is reconfigured, and one that is not set up is left alone" {
+	build_folder
+	PATH=$bin "$SOURCE_DIR/scripts/reconfigure" "$build"
+	[ "$(<"$calls")" = "meson setup --reconfigure $build" ]
+	rm "$calls" "$build/build.ninja"
+	PATH=$bin "$SOURCE_DIR/scripts/reconfigure" "$build"
+	[ ! -e "$calls" ]
+}
+
+@test "a reconfiguration that fails is tried again" {
+	build_folder
+	tool meson "echo meson >>'$calls'; exit 1"
+	PATH=$bin run "$SOURCE_DIR/scripts/reconfigure" "$build"
+	[ "$status" -eq 1 ]
+	PATH=$bin run "$SOURCE_DIR/scripts/reconfigure" "$build"
+	[ "$(wc -l <"$calls")" -eq 2 ]
 }
