@@ -886,6 +886,156 @@ static void test_variants(void **state)
 	}
 }
 
+/*
+ * The fast path
+ */
+
+/* Around 2^@exp, often with a mantissa that makes rounding a close decision. */
+static uint64_t edge_value(enum kind kind, int exp)
+{
+	unsigned int mantissa = kinds[kind].mantissa, width = kinds[kind].bits;
+	int exps = 1 << (width - 1 - mantissa), e = exp + kinds[kind].bias + (int)(rnd() % 9) - 4;
+	uint64_t ones = ((uint64_t)1 << mantissa) - 1, any = rnd() << 32 ^ rnd();
+	const uint64_t fractions[] = { 0, 1, ones, ones ^ 1, (ones + 1) / 2, any & ones };
+
+	if (kind == I8)
+		return any & 0xff;
+	if (rnd() % 64 == 0)
+		return rnd() % 2 ? 0 : (uint64_t)1 << (width - 1);
+	e = e < 0 ? 0 : e > exps - 2 ? exps - 2 : e;
+	return (any >> 63) << (width - 1) | (uint64_t)e << mantissa | fractions[rnd() % 6];
+}
+
+static void fill_edges(uint32_t (*rows)[LANES], unsigned int dwords, enum kind kind, int exp)
+{
+	unsigned int bits = kinds[kind].bits;
+
+	for (unsigned int lane = 0; lane < LANES; lane++) {
+		for (unsigned int r = 0; r < dwords; r += bits / 32 ? bits / 32 : 1) {
+			uint64_t v = 0;
+
+			for (unsigned int at = 0; at < (bits > 32 ? bits : 32); at += bits)
+				v |= edge_value(kind, exp) << at;
+			rows[r][lane] = (uint32_t)v;
+			if (bits == 64)
+				rows[r + 1][lane] = (uint32_t)(v >> 32);
+		}
+	}
+}
+
+static int any_exponent(enum kind kind)
+{
+	int exps = kind == I8 ? 1 : 1 << (kinds[kind].bits - 1 - kinds[kind].mantissa);
+
+	return (int)(rnd() % (unsigned int)exps) - kinds[kind].bias;
+}
+
+/* Products and C from one end of the range to the other, C also at all distances from products. */
+static void fill_ranges(struct world *t, const struct op *op)
+{
+	int a = any_exponent(op->a), b = any_exponent(op->b);
+	enum kind kind = op->a == F64 ? F64 : F32;
+	int c = rnd() % 4 ? a + b + (int)(rnd() % 80) - 35 : any_exponent(kind);
+
+	if (op->a == I8)
+		kind = I8;
+	for (int acc = 0; acc < 2; acc++) {
+		fill_edges(bank(t, acc, SRC_A), SRC_B - SRC_A, op->a, a);
+		fill_edges(bank(t, acc, SRC_B), SRC_C - SRC_B, op->b, b);
+		fill_edges(bank(t, acc, SRC_C), VGPRS - SRC_C, kind, c);
+	}
+}
+
+/* Some infinities and NaNs among the elements or in C. */
+static void add_specials(struct world *t, const struct op *op)
+{
+	bool in_c = rnd() & 1;
+	unsigned int first = in_c ? SRC_C : SRC_A, end = in_c ? VGPRS : SRC_C;
+	enum kind kind = in_c ? F32 : op->a;
+
+	if (op->a == F64)
+		kind = F64;
+	for (unsigned int n = (unsigned int)rnd() % 20; n; n--) {
+		uint32_t(*rows)[LANES] = bank(t, rnd() & 1, first + (rnd() % (end - first) & ~1u));
+		uint64_t v = special_value(kind);
+		unsigned int lane = (unsigned int)rnd() % LANES;
+
+		rows[0][lane] = (uint32_t)v << (kinds[kind].bits == 16 && rnd() & 1 ? 16 : 0);
+		if (kind == F64)
+			rows[1][lane] = (uint32_t)(v >> 32);
+	}
+}
+
+/* Any form, and a result that overlaps any source by any number of registers. */
+static struct form any_form(const struct op *op)
+{
+	struct form f = random_form(op);
+
+	if (rnd() & 1)
+		f.dst = (unsigned int)rnd() % (VGPRS - 31);
+	return f;
+}
+
+/* True if all variants have executed it the fast way; then the registers are the reference's. */
+static bool check_fast(struct world *t, const struct op *op, struct form f)
+{
+	const struct gfx9_vector_variant *const *v = gfx9_vector_variants();
+	static uint32_t want[VGPRS + AGPRS][LANES];
+	struct gfx9_inst in;
+	uint32_t words[2];
+	bool fast = true;
+
+	encode(op, &f, words);
+	assert_int_equal(gfx9_decode(op->target, words, 2, &in), 2);
+	memcpy(before, t->v, sizeof(before));
+	assert_int_equal(gfx9_mfma_reference(t->w, &in), GFX9_GO);
+	memcpy(want, t->v, sizeof(want));
+	for (unsigned int i = 0; v[i]; i++) {
+		bool done;
+
+		memcpy(t->v, before, sizeof(before));
+		done = gfx9_mfma_fast(t->w, &in, v[i]);
+		if (memcmp(t->v, done ? want : before, sizeof(want)))
+			fail_msg("%s: %s differs from the reference", op->name, v[i]->name);
+		/* Whether it can does not depend on the processor. */
+		assert_true(i == 0 || done == fast);
+		fast = done;
+	}
+	return fast;
+}
+
+static bool has_fast_path(const struct op *op)
+{
+	return op->m > 4 && !op->sparse && (op->a == I8 || kinds[op->a].bits > 8);
+}
+
+static void test_fast_path(void **state)
+{
+	struct world *t = *state;
+	struct op ops[128];
+	unsigned int n = all_ops(ops, 128);
+
+	for (unsigned int i = 0; i < n; i++) {
+		unsigned int fast = 0, rounds = has_fast_path(&ops[i]) ? 150 : 2;
+
+		for (unsigned int k = 0; k < rounds; k++) {
+			fill_ranges(t, &ops[i]);
+			if (k % 3 == 2)
+				add_specials(t, &ops[i]);
+			fast += check_fast(t, &ops[i], any_form(&ops[i]));
+		}
+		for (int mood = 0; mood < MOODS; mood++) {
+			fill_all(t, &ops[i], (enum mood)mood);
+			fast += check_fast(t, &ops[i], any_form(&ops[i]));
+		}
+		assert_int_equal(fast > rounds / 4, has_fast_path(&ops[i]));
+		/* Ordinary numbers are no reason for the slow path. */
+		fill_all(t, &ops[i], SMALL);
+		assert_int_equal(check_fast(t, &ops[i], (struct form){ .dst = SRC_D }),
+				 has_fast_path(&ops[i]));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -895,6 +1045,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_integers_wrap, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
 		cmocka_unit_test(test_variants),
+		cmocka_unit_test_setup_teardown(test_fast_path, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

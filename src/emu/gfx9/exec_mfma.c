@@ -14,13 +14,6 @@
 #include "emu/gfx9/encoding.h"
 #include "emu/gfx9/vector.h"
 
-struct shape {
-	uint8_t m, k, blocks;
-	uint8_t a, b; /* enum gfx9_mfma_type */
-	uint8_t how, step;
-	bool sparse;
-};
-
 #define LANES GFX9_LANES
 #define ROWS_MAX 32 /* registers of the result */
 
@@ -40,31 +33,31 @@ static unsigned int element_bits(unsigned int type)
 	}
 }
 
-static bool is_f64(const struct shape *s)
+static bool is_f64(const struct gfx9_mfma_shape *s)
 {
 	return s->a == GFX9_MFMA_F64;
 }
 
 /* How many elements a row of A has. */
-static unsigned int length(const struct shape *s)
+static unsigned int length(const struct gfx9_mfma_shape *s)
 {
 	return s->sparse ? s->k / 2u : s->k;
 }
 
 /* Of a row of @k; lanes that hold the same row share out the blocks first, then k. */
-static unsigned int elements(const struct shape *s, unsigned int k)
+static unsigned int elements(const struct gfx9_mfma_shape *s, unsigned int k)
 {
 	return k / ((unsigned int)LANES / s->m / s->blocks);
 }
 
-static unsigned int source_rows(const struct shape *s, unsigned int k, unsigned int type)
+static unsigned int source_rows(const struct gfx9_mfma_shape *s, unsigned int k, unsigned int type)
 {
 	unsigned int bits = elements(s, k) * element_bits(type);
 
 	return bits < 32 ? 1 : bits / 32;
 }
 
-static unsigned int result_rows(const struct shape *s)
+static unsigned int result_rows(const struct gfx9_mfma_shape *s)
 {
 	return (unsigned int)s->m * s->m * s->blocks / LANES * (is_f64(s) ? 2 : 1);
 }
@@ -88,7 +81,8 @@ static unsigned int b_lane(unsigned int lane, unsigned int blgp)
 
 /* Which block of A takes part in block @b: cbsz makes groups of 2^cbsz that all use their block
  * abid. */
-static unsigned int a_block(unsigned int b, const struct shape *s, const struct gfx9_inst *in)
+static unsigned int a_block(unsigned int b, const struct gfx9_mfma_shape *s,
+			    const struct gfx9_inst *in)
 {
 	unsigned int group = 1u << in->cbsz;
 
@@ -125,7 +119,7 @@ struct part {
 	unsigned int block, i, k, n;
 };
 
-static struct part part_of(const struct shape *s, unsigned int k, unsigned int lane)
+static struct part part_of(const struct gfx9_mfma_shape *s, unsigned int k, unsigned int lane)
 {
 	unsigned int group = lane / s->m, n = elements(s, k);
 
@@ -133,7 +127,7 @@ static struct part part_of(const struct shape *s, unsigned int k, unsigned int l
 }
 
 /* Block by block. A by rows, so that what is summed up lies side by side. */
-static void read_a(struct gfx9_wave *w, const struct gfx9_inst *in, const struct shape *s,
+static void read_a(struct gfx9_wave *w, const struct gfx9_inst *in, const struct gfx9_mfma_shape *s,
 		   struct gfx9_mfma_matrix *m)
 {
 	for (unsigned int lane = 0; lane < LANES; lane++) {
@@ -146,7 +140,7 @@ static void read_a(struct gfx9_wave *w, const struct gfx9_inst *in, const struct
 }
 
 /* B by rows as well, so that results lie side by side. */
-static void read_b(struct gfx9_wave *w, const struct gfx9_inst *in, const struct shape *s,
+static void read_b(struct gfx9_wave *w, const struct gfx9_inst *in, const struct gfx9_mfma_shape *s,
 		   struct gfx9_mfma_matrix *m)
 {
 	for (unsigned int lane = 0; lane < LANES; lane++) {
@@ -175,8 +169,8 @@ static void negate(struct gfx9_mfma_matrix *m)
 }
 
 /* Which register and lanes hold row @i of a block of C and D: those of column 0. */
-static void place(const struct shape *s, unsigned int block, unsigned int i, unsigned int *r,
-		  unsigned int *lane)
+static void place(const struct gfx9_mfma_shape *s, unsigned int block, unsigned int i,
+		  unsigned int *r, unsigned int *lane)
 {
 	switch (s->m) {
 	case 32:
@@ -200,8 +194,8 @@ static bool is_negated(const struct gfx9_inst *in, unsigned int n)
 }
 
 /* A row of C, from register @r and @lane on; a constant operand is the same everywhere. */
-static void addends(struct gfx9_wave *w, const struct gfx9_inst *in, const struct shape *s,
-		    unsigned int r, unsigned int lane, uint64_t *c)
+static void addends(struct gfx9_wave *w, const struct gfx9_inst *in,
+		    const struct gfx9_mfma_shape *s, unsigned int r, unsigned int lane, uint64_t *c)
 {
 	unsigned int code = s->sparse ? in->dst : in->src[2];
 	uint64_t sign = is_negated(in, 2) ? (uint64_t)1 << 63 : 0, constant = 0;
@@ -222,7 +216,7 @@ static void addends(struct gfx9_wave *w, const struct gfx9_inst *in, const struc
 struct job {
 	struct gfx9_wave *w;
 	const struct gfx9_inst *in;
-	const struct shape *s;
+	const struct gfx9_mfma_shape *s;
 	struct gfx9_mfma_matrix a, b;
 	uint64_t d[ROWS_MAX][LANES];
 };
@@ -239,7 +233,7 @@ static unsigned int index_of(const struct job *j, unsigned int i, unsigned int e
 
 static void sum_row(struct job *j, gfx9_mfma_sum_fn *sum, unsigned int block, unsigned int i)
 {
-	const struct shape *s = j->s;
+	const struct gfx9_mfma_shape *s = j->s;
 	struct gfx9_mfma_row out = {
 		.a = &j->a, .b = &j->b, .terms = length(s), .columns = s->m, .step = s->step
 	};
@@ -264,7 +258,7 @@ static bool in_range(const struct gfx9_wave *w, unsigned int code, unsigned int 
 }
 
 static bool registers_exist(const struct gfx9_wave *w, const struct gfx9_inst *in,
-			    const struct shape *s)
+			    const struct gfx9_mfma_shape *s)
 {
 	unsigned int rows = result_rows(s);
 
@@ -290,31 +284,6 @@ static void read_sources(struct job *j)
 		negate(&j->a);
 	if (is_negated(j->in, 1))
 		negate(&j->b);
-}
-
-static enum gfx9_stop run(struct gfx9_wave *w, const struct gfx9_inst *in, const struct shape *s)
-{
-	gfx9_mfma_sum_fn *sum = gfx9_vector_variants()[0]->mfma_sum;
-	unsigned int rows = result_rows(s), width = is_f64(s) ? 2 : 1;
-	struct job j;
-
-	if (!registers_exist(w, in, s) || (!s->sparse && s->blocks >> in->cbsz == 0))
-		return GFX9_ILLEGAL;
-	j.w = w;
-	j.in = in;
-	j.s = s;
-	read_sources(&j);
-	for (unsigned int block = 0; block < s->blocks; block++)
-		for (unsigned int i = 0; i < s->m; i++)
-			sum_row(&j, sum, block, i);
-	/* The destination may overlap the sources: only now. */
-	for (unsigned int r = 0; r < rows; r++) {
-		uint32_t *to = row(w, in->dst, r);
-
-		for (unsigned int lane = 0; lane < LANES; lane++)
-			to[lane] = (uint32_t)(j.d[r / width][lane] >> 32 * (r % width));
-	}
-	return GFX9_GO;
 }
 
 /* X(name, m, k, blocks, type of A, type of B, how it is summed up, products at once, sparse) */
@@ -393,17 +362,97 @@ static enum gfx9_stop run(struct gfx9_wave *w, const struct gfx9_inst *in, const
 	X(V_SMFMAC_F32_32X32X32_BF8_BF8, 32, 32, 1, BF8, BF8, HALVES, 16, true) \
 	X(V_SMFMAC_F32_16X16X64_BF8_BF8, 16, 64, 1, BF8, BF8, HALVES, 16, true)
 
-#define DEFINE(name, m, k, blocks, a, b, how, step, sparse)                                       \
-	static enum gfx9_stop run_##name(struct gfx9_wave *w, const struct gfx9_inst *in)         \
-	{                                                                                         \
-		static const struct shape shape = {                                               \
-			m, k, blocks, GFX9_MFMA_##a, GFX9_MFMA_##b, GFX9_MFMA_##how, step, sparse \
-		};                                                                                \
-                                                                                                  \
-		return run(w, in, &shape);                                                        \
-	}
-SHAPES(DEFINE)
+#define SHAPE(name, m, k, blocks, a, b, how, step, sparse)                                \
+	[GFX9_##name] = {                                                                 \
+		m, k, blocks, GFX9_MFMA_##a, GFX9_MFMA_##b, GFX9_MFMA_##how, step, sparse \
+	},
 
-#define ENTRY(name, m, k, blocks, a, b, how, step, sparse) [GFX9_##name] = run_##name,
+static const struct gfx9_mfma_shape shapes[GFX9_OPS] = { SHAPES(SHAPE) };
+
+static bool is_legal(const struct gfx9_wave *w, const struct gfx9_inst *in,
+		     const struct gfx9_mfma_shape *s)
+{
+	return registers_exist(w, in, s) && (s->sparse || s->blocks >> in->cbsz);
+}
+
+static void execute(struct gfx9_wave *w, const struct gfx9_inst *in,
+		    const struct gfx9_mfma_shape *s)
+{
+	gfx9_mfma_sum_fn *sum = gfx9_vector_variants()[0]->mfma_sum;
+	unsigned int rows = result_rows(s), width = is_f64(s) ? 2 : 1;
+	struct job j;
+
+	j.w = w;
+	j.in = in;
+	j.s = s;
+	read_sources(&j);
+	for (unsigned int block = 0; block < s->blocks; block++)
+		for (unsigned int i = 0; i < s->m; i++)
+			sum_row(&j, sum, block, i);
+	/* The destination may overlap the sources: only now. */
+	for (unsigned int r = 0; r < rows; r++) {
+		uint32_t *to = row(w, in->dst, r);
+
+		for (unsigned int lane = 0; lane < LANES; lane++)
+			to[lane] = (uint32_t)(j.d[r / width][lane] >> 32 * (r % width));
+	}
+}
+
+static const uint32_t (*rows_of(struct gfx9_wave *w, unsigned int code))[LANES]
+{
+	return (const uint32_t(*)[LANES])row(w, code, 0);
+}
+
+static bool execute_fast(struct gfx9_wave *w, const struct gfx9_inst *in,
+			 const struct gfx9_mfma_shape *s, gfx9_mfma_fast_fn *fast)
+{
+	struct gfx9_mfma_call call = {
+		.shape = s,
+		.a = rows_of(w, in->src[0]),
+		.b = rows_of(w, in->src[1]),
+		.d = (uint32_t(*)[LANES])row(w, in->dst, 0),
+		.cbsz = in->cbsz,
+		.abid = in->abid,
+		.blgp = is_f64(s) ? 0 : in->blgp,
+	};
+
+	if (in->src[2] >= GFX9_VGPR)
+		call.c = rows_of(w, in->src[2]);
+	else
+		call.constant = is_f64(s) ? gfx9_scalar64(w, in, in->src[2])
+					  : gfx9_scalar(w, in, in->src[2]);
+	for (unsigned int n = 0; n < 3; n++)
+		call.negate |= (uint8_t)(is_negated(in, n) << n);
+	return fast(&call);
+}
+
+static enum gfx9_stop run(struct gfx9_wave *w, const struct gfx9_inst *in)
+{
+	const struct gfx9_mfma_shape *s = &shapes[in->op];
+
+	if (!is_legal(w, in, s))
+		return GFX9_ILLEGAL;
+	if (!execute_fast(w, in, s, gfx9_vector_variants()[0]->mfma_fast))
+		execute(w, in, s);
+	return GFX9_GO;
+}
+
+enum gfx9_stop gfx9_mfma_reference(struct gfx9_wave *w, const struct gfx9_inst *in)
+{
+	if (!is_legal(w, in, &shapes[in->op]))
+		return GFX9_ILLEGAL;
+	execute(w, in, &shapes[in->op]);
+	return GFX9_GO;
+}
+
+bool gfx9_mfma_fast(struct gfx9_wave *w, const struct gfx9_inst *in,
+		    const struct gfx9_vector_variant *v)
+{
+	const struct gfx9_mfma_shape *s = &shapes[in->op];
+
+	return is_legal(w, in, s) && execute_fast(w, in, s, v->mfma_fast);
+}
+
+#define ENTRY(name, m, k, blocks, a, b, how, step, sparse) [GFX9_##name] = run,
 
 gfx9_run_fn *const gfx9_mfma_ops[GFX9_OPS] = { SHAPES(ENTRY) };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Matrix instructions: exec_mfma.c knows how matrices lie in registers, exec_mfma_sum.c how one
- * result is summed up.
+ * Matrix instructions. exec_mfma_fast.c executes most of them; exec_mfma.c and exec_mfma_sum.c are
+ * the reference and execute the others, element by element: exec_mfma.c finds the elements of the
+ * matrices in registers, exec_mfma_sum.c sums up one row of results.
  */
 #ifndef GP__EMU_GFX9_EXEC_MFMA_H
 #define GP__EMU_GFX9_EXEC_MFMA_H
@@ -61,6 +62,38 @@ struct gfx9_mfma_row {
 
 /* Adds the products to @c, a row as well. Compiled for several processors: vector.h has it. */
 typedef void gfx9_mfma_sum_fn(enum gfx9_mfma_how how, const struct gfx9_mfma_row *r, uint64_t *c);
+
+/* The form of a matrix instruction: @blocks products of an @m x @k and a @k x @m matrix. */
+struct gfx9_mfma_shape {
+	uint8_t m, k, blocks;
+	uint8_t a, b; /* enum gfx9_mfma_type */
+	uint8_t how, step;
+	bool sparse;
+};
+
+/* One instruction for the fast path: operands as rows of registers, which may overlap. */
+struct gfx9_mfma_call {
+	const struct gfx9_mfma_shape *shape;
+	const uint32_t (*a)[GFX9_LANES], (*b)[GFX9_LANES];
+	const uint32_t (*c)[GFX9_LANES]; /* NULL: every element is @constant */
+	uint32_t (*d)[GFX9_LANES];
+	uint64_t constant;
+	uint8_t cbsz, abid, blgp;
+	uint8_t negate; /* f64: a bit each for A, B and C */
+};
+
+/*
+ * Executes the instruction with the bits of the reference, or returns false and changes nothing.
+ * Compiled for several processors as well.
+ */
+typedef bool gfx9_mfma_fast_fn(const struct gfx9_mfma_call *call);
+
+struct gfx9_vector_variant;
+
+/* The two ways to execute a matrix instruction, for tests: any of them has the same result. */
+enum gfx9_stop gfx9_mfma_reference(struct gfx9_wave *w, const struct gfx9_inst *in);
+bool gfx9_mfma_fast(struct gfx9_wave *w, const struct gfx9_inst *in,
+		    const struct gfx9_vector_variant *v);
 
 /* Takes element @at from @bits, which have nothing above it. */
 void gfx9_mfma_element(struct gfx9_mfma_matrix *m, size_t at, enum gfx9_mfma_type type,

@@ -216,4 +216,5 @@ const struct gfx9_vector_variant GFX9_V(vector) = {
 	.bind = bind,
 	.memory = GFX9_V(memory_ops),
 	.mfma_sum = GFX9_V(mfma_sum),
+	.mfma_fast = GFX9_V(mfma_fast),
 };

@@ -73,6 +73,7 @@ struct gfx9_vector_variant {
 	gfx9_run_fn *(*bind)(struct gfx9_inst *in);
 	gfx9_run_fn *const *memory; /* [GFX9_OPS]: FLAT, GLOBAL, SCRATCH, MUBUF, DS; else NULL */
 	gfx9_mfma_sum_fn *mfma_sum;
+	gfx9_mfma_fast_fn *mfma_fast;
 };
 
 /* The variants this processor can execute, best first; ends with a NULL name. */
@@ -94,6 +95,7 @@ GFX9_VECTOR_SPECIAL(GFX9_DECLARE)
 gfx9_run_fn GFX9_V(run_vector); /* any instruction */
 extern gfx9_run_fn *const GFX9_V(memory_ops)[GFX9_OPS];
 gfx9_mfma_sum_fn GFX9_V(mfma_sum);
+gfx9_mfma_fast_fn GFX9_V(mfma_fast);
 
 #define KERNEL(name)                                                                        \
 	inline void GFX9_V(name)(                                                           \
