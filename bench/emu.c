@@ -110,6 +110,12 @@ static int measure(struct gp__bench_run *run, struct subject *s, int threads, st
 	return err ? err : gp__bench_hot(run, run_kernel, s, ns);
 }
 
+/* Each wave multiplies 32 rows with 32 columns. */
+static double multiply_adds(const struct load *load)
+{
+	return strncmp(load->kernel, "matmul_", 7) ? 0 : load->grid / 64.0 * 32 * 32 * load->number;
+}
+
 static int bench_load(struct gp__bench_run *run, const struct load *load, int threads,
 		      double *minst_per_s)
 {
@@ -136,6 +142,9 @@ static int bench_load(struct gp__bench_run *run, const struct load *load, int th
 	json_object_set_new(row, "wave_insts", json_integer((json_int_t)insts));
 	json_object_set_new(row, "seconds", json_real(ns.median / 1e9));
 	json_object_set_new(row, "minst_per_s", json_real(*minst_per_s));
+	json_object_set_new(row, "gmadd_per_s",
+			    multiply_adds(load) > 0 ? json_real(multiply_adds(load) / ns.median)
+						    : json_null());
 	gp__bench_row(run, row);
 	return 0;
 }
