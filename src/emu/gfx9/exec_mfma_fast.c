@@ -2,7 +2,7 @@
 /*
  * The fast path of matrix instructions: whole rows in the host's vector registers, with the bits
  * that exec_mfma_sum.c gives. It leaves an instruction to that file, the reference, where it could
- * not prove them equal: sparse matrices, 8-bit floats, blocks of 4x4, and the values named below.
+ * not prove them equal: sparse matrices, blocks of 4x4, and the values named below.
  *
  * Nothing is transposed. Lane % m is the column of B and of C and D, so a row of B and a row of
  * results are adjacent lanes of one register; an element of A is broadcast.
@@ -41,6 +41,13 @@
  *    2^29], and all steps being monotonic, the result is C however x was rounded.
  *  - No product other than 0: the result is C, and +0 for -0. E is -200 then, which makes t exact.
  *
+ * gfx942 with 8 bits (HALVES): the even and the odd products have sums of their own, which are
+ * rounded down to the larger E. Everything above holds with |S| < 2^30, with two differences. A C
+ * below u / 2 is lost, not rounded down. |S| may be more than half a unit in the last place of t
+ * where x is not exact; but the reference rounds S down to a multiple of 2^20 or more there (|t| >=
+ * 2^52), so that its two lowest bits do not matter. Without them x is exact up to 2^55, beyond
+ * which |S| is less than half a unit again.
+ *
  * Additions of f64 that give 0 give +0, as in the reference. An infinity or NaN has an E or a C
  * outside these ranges.
  */
@@ -75,7 +82,7 @@ typedef int32_t hi __attribute__((vector_size(BYTES / 2)));
 #define INF 0x7f800000
 #define NORMAL 0x00800000 /* the smallest normal f32 */
 #define ELEMENTS 8 /* of a lane */
-#define STEP_MAX 8
+#define STEP_MAX 16
 #define ROWS 32 /* of the result */
 #define EXP_NONE (-1000) /* above that of any product with a factor 0 */
 #define EXP_ONLY_C (-200) /* in the place of that one */
@@ -228,6 +235,31 @@ ALWAYS_INLINE void unpack_bytes(struct operand *o, const uint32_t *row, unsigned
 	}
 }
 
+/* Of @mantissa bits; 0x80 is the NaN, and there are no infinities. */
+ALWAYS_INLINE void unpack_f8(struct operand *o, const uint32_t *row, unsigned int e,
+			     unsigned int mantissa, int32_t bias)
+{
+	const float scale = mantissa == 3 ? 0x1p119f : 0x1p111f; /* 2^(127 - bias) */
+	const uint32_t rest = (1u << mantissa) - 1;
+
+	for (unsigned int n = 0; n < 4; n++) {
+		float value[GFX9_LANES];
+		uint32_t bits[GFX9_LANES];
+
+		LANES bits[i] = (row[i] >> 8 * n & 0x7f) << (23 - mantissa) |
+				(row[i] >> 8 * n & 0x80) << 24;
+		memcpy(value, bits, sizeof(bits));
+		LANES
+		{
+			uint32_t byte = row[i] >> 8 * n & 0xff;
+			int32_t exp = exponent((byte & 0x7f) >> mantissa, byte & rest, bias, 255);
+
+			o->value[e + n][i] = value[i] * scale;
+			o->exp[e + n][i] = byte == 0x80 ? GFX9_MFMA_EXP_SPECIAL : exp;
+		}
+	}
+}
+
 static void unpack(struct operand *o, const uint32_t (*rows)[GFX9_LANES], enum gfx9_mfma_type type,
 		   unsigned int elements, bool flush)
 {
@@ -253,6 +285,14 @@ static void unpack(struct operand *o, const uint32_t (*rows)[GFX9_LANES], enum g
 	case GFX9_MFMA_I8:
 		for (unsigned int e = 0; e < elements; e += 4)
 			unpack_bytes(o, rows[e / 4], e);
+		return;
+	case GFX9_MFMA_FP8:
+		for (unsigned int e = 0; e < elements; e += 4)
+			unpack_f8(o, rows[e / 4], e, 3, 8);
+		return;
+	case GFX9_MFMA_BF8:
+		for (unsigned int e = 0; e < elements; e += 4)
+			unpack_f8(o, rows[e / 4], e, 2, 16);
 		return;
 	default:
 		memcpy(o->value, rows, elements * sizeof(rows[0]));
@@ -479,13 +519,20 @@ ALWAYS_INLINE vd round_down(vd v)
 }
 
 /* C and the sum @s of products, in units of 2^(@exp - 24). */
-ALWAYS_INLINE hf add_c(hi c, hi s, hi exp)
+ALWAYS_INLINE hf add_c(hi c, hi s, hi exp, bool halves)
 {
 	vul unit = (vul)(i64_of_i32(exp) + (1023 - 24)) << 52;
 	vul inverse = (vul){ 0 } + ((uint64_t)2046 << 52) - unit;
-	vd x = floor_d(f64_of_f32(c) * (vd)inverse) + f64_of_i32(s);
+	vd scaled = f64_of_f32(c) * (vd)inverse, t = floor_d(scaled), sum = f64_of_i32(s);
 
-	return f32_of_f64(round_down(x) * (vd)unit);
+	if (halves) {
+		vl lost = (scaled < 0.5) & (scaled > -0.5);
+		vl large = (scaled >= 0x1p52) | (scaled <= -0x1p52);
+
+		t = (vd)((vl)t & ~lost);
+		sum = (vd)(((vl)f64_of_i32(s & ~3) & large) | ((vl)sum & ~large));
+	}
+	return f32_of_f64(round_down(t + sum) * (vd)unit);
 }
 
 /* Some terms of a chunk: B itself, and where the elements of A are that belong to row 0. */
@@ -504,24 +551,47 @@ struct extremes {
 	vi c; /* the largest magnitude, likewise */
 };
 
+/* The sum of the terms from @first on, @every apart, in units of 2^(@exp - 24). */
+ALWAYS_INLINE vi sum_terms(const struct terms *t, unsigned int first, unsigned int n,
+			   unsigned int every, unsigned int i, vi *exp)
+{
+	vi sum = { 0 };
+	vf scale;
+
+	*exp = t->b_exp[first] + t->a_exp[first][i];
+	for (unsigned int e = first + every; e < n; e += every)
+		*exp = larger(*exp, t->b_exp[e] + t->a_exp[e][i]);
+	scale = (vf)((vu)(all_i(127 + 24) - larger(*exp, all_i(EXP_MIN))) << 23);
+	for (unsigned int e = first; e < n; e += every)
+		sum += __builtin_convertvector(all_f(t->a[e][i]) * t->b[e] * scale, vi);
+	return sum;
+}
+
+/* Even and odd terms apart. */
+ALWAYS_INLINE vi sum_halves(const struct terms *t, unsigned int n, unsigned int i, vi *exp)
+{
+	vi even_exp, odd_exp;
+	vi even = sum_terms(t, 0, n, 2, i, &even_exp), odd = sum_terms(t, 1, n, 2, i, &odd_exp);
+
+	*exp = larger(even_exp, odd_exp);
+	return (even >> smaller(*exp - even_exp, all_i(31))) +
+	       (odd >> smaller(*exp - odd_exp, all_i(31)));
+}
+
 /* Adds @n products of row @i to @d. */
 ALWAYS_INLINE void fused_row(const struct terms *t, unsigned int n, unsigned int i, uint32_t *d,
 			     struct extremes *x)
 {
-	vi exp = t->b_exp[0] + t->a_exp[0][i], sum = { 0 }, c = load_i(d);
-	vf scale;
+	const bool halves = n == 16;
+	vi exp, c = load_i(d);
+	vi sum = halves ? sum_halves(t, n, i, &exp) : sum_terms(t, 0, n, 1, i, &exp);
 
-	for (unsigned int e = 1; e < n; e++)
-		exp = larger(exp, t->b_exp[e] + t->a_exp[e][i]);
 	x->exp = larger(x->exp, exp);
 	x->gap = smaller(x->gap, (vi)((vu)exp + (uint32_t)(SIGN - EXP_NONE)));
 	x->c = larger(x->c, c & INT32_MAX);
-	scale = (vf)((vu)(all_i(127 + 24) - larger(exp, all_i(EXP_MIN))) << 23);
-	for (unsigned int e = 0; e < n; e++)
-		sum += __builtin_convertvector(all_f(t->a[e][i]) * t->b[e] * scale, vi);
 	exp = larger(exp, all_i(EXP_ONLY_C));
 	for (int h = 0; h < 2; h++) {
-		hf result = add_c(half(c, h), half(sum, h), half(exp, h));
+		hf result = add_c(half(c, h), half(sum, h), half(exp, h), halves);
 
 		memcpy(d + h * HALF, &result, sizeof(result));
 	}
@@ -555,7 +625,8 @@ enum path {
 	PATH_TWO_FLUSHED,
 	PATH_FOUR,
 	PATH_FOUR_FLUSHED,
-	PATH_FUSED
+	PATH_FUSED,
+	PATH_HALVES
 };
 
 ALWAYS_INLINE bool run_chunk(const struct chunk *c, enum path path, unsigned int m,
@@ -583,6 +654,10 @@ ALWAYS_INLINE bool run_chunk(const struct chunk *c, enum path path, unsigned int
 		for (unsigned int k = 0; k < s->k; k += 4)
 			pairs(c, m, k, true, path == PATH_FOUR_FLUSHED);
 		return true;
+	case PATH_HALVES:
+		for (unsigned int k = 0; ok && k < s->k; k += 16)
+			ok = fused(c, m, k, 16);
+		return ok;
 	default:
 		for (unsigned int k = 0; ok && k < s->k; k += terms)
 			ok = terms == 8 ? fused(c, m, k, 8) : fused(c, m, k, 4);
@@ -625,6 +700,7 @@ RUN(PATH_TWO_FLUSHED)
 RUN(PATH_FOUR)
 RUN(PATH_FOUR_FLUSHED)
 RUN(PATH_FUSED)
+RUN(PATH_HALVES)
 
 /* The exponent of the smallest element that is not 0, with its bias, or one less. */
 static unsigned int smallest(const struct operand *o, unsigned int elements)
@@ -736,6 +812,9 @@ static bool run_f32(const struct gfx9_mfma_call *call)
 	case GFX9_MFMA_PAIRS:
 		ok = run_pairs(&w, call);
 		break;
+	case GFX9_MFMA_HALVES:
+		ok = run_PATH_HALVES(&w, call);
+		break;
 	default:
 		ok = run_PATH_FUSED(&w, call);
 	}
@@ -810,7 +889,7 @@ bool GFX9_V(mfma_fast)(const struct gfx9_mfma_call *call)
 {
 	const struct gfx9_mfma_shape *s = call->shape;
 
-	if (s->sparse || s->m == 4 || s->how == GFX9_MFMA_HALVES)
+	if (s->sparse || s->m == 4)
 		return false;
 	return s->how == GFX9_MFMA_DOUBLE ? run_f64(call) : run_f32(call);
 }
