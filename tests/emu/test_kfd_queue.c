@@ -547,6 +547,17 @@ static void who_rings_and_has_no_processor_is_heard(void **unused)
 	(void)unused;
 }
 
+/* In a gap between kernels work waits for a part of the gap at most, and for no fixed timer. */
+static void sleeps_grow_with_the_gap(void **unused)
+{
+	const uint64_t ms = 1000000;
+
+	for (uint64_t gap = 0; gap <= 3 * ms; gap += ms / 10)
+		assert_true(emu_node_settle(gap) <= gap / 2);
+	assert_true(emu_node_settle(100 * ms) == UINT64_MAX);
+	(void)unused;
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -559,6 +570,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_watched_doorbell_wakes),
 		cmocka_unit_test(others_are_looked_at),
 		cmocka_unit_test(who_rings_and_has_no_processor_is_heard),
+		cmocka_unit_test(sleeps_grow_with_the_gap),
 	};
 
 	if (argc != 2)

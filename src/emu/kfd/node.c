@@ -33,6 +33,12 @@
 #define OPEN_MOST_NS 10000000000
 #define FOREVER UINT64_MAX
 
+/* Bursts of small kernels leave gaps. Until so long after the last work doorbells stay open, and
+ * the front end sleeps for a part of that time, so that work never waits for much longer than it
+ * has been away. A protected doorbell costs the program two context switches instead. */
+#define SETTLE_NS 5000000
+#define SETTLE_PART 4
+
 /* Any 16 bits that are not 0: the driver makes them from the hardware's identity. */
 #define FIRST_GPU_ID 0x6b21
 #define GPU_ID_STEP 0x0b0d
@@ -131,12 +137,20 @@ static uint64_t earlier(uint64_t longest, uint64_t at, uint64_t now)
 	return left < longest ? left : longest;
 }
 
+uint64_t emu_node_settle(uint64_t idle_ns)
+{
+	return idle_ns < SETTLE_NS ? idle_ns / SETTLE_PART : FOREVER;
+}
+
 /* How long the front end may sleep after a look that found nothing to do. */
 static uint64_t time_to_sleep(struct emu_node *n, const struct emu_look *look, const struct rest *r,
 			      uint64_t now)
 {
-	uint64_t longest = look->runs ? RUN_NS : FOREVER, slice_end = atomic_load(&n->slice_end);
+	uint64_t longest = emu_node_settle(now - r->idle_since);
+	uint64_t slice_end = atomic_load(&n->slice_end);
 
+	if (look->runs)
+		longest = earlier(longest, now + RUN_NS, now);
 	if (look->waits)
 		longest = earlier(longest, now + next_wait(r, now), now);
 	if (slice_end && atomic_load(&n->slice_wanted))
@@ -171,12 +185,16 @@ static bool wait_for(struct emu_node *n, struct pollfd *fds, uint32_t nr, uint64
 	return rings;
 }
 
+/* The program that rang may get a processor at once or late: the gap begins anew. */
 static void keep_open(struct rest *r)
 {
+	uint64_t now = gp__clock_ns();
+
 	r->open_ns = r->open_ns ? 2 * r->open_ns : OPEN_NS;
 	if (r->open_ns > OPEN_MOST_NS)
 		r->open_ns = OPEN_MOST_NS;
-	r->open_until = gp__clock_ns() + r->open_ns;
+	r->open_until = now + r->open_ns;
+	r->idle_since = now;
 }
 
 /*

@@ -80,6 +80,8 @@ void emu_node_free(struct emu_node *n);
 void emu_node_quiesce(struct emu_node *n);
 /* There may be something to do. */
 void emu_node_wake(struct emu_node *n);
+/* The longest sleep of the front end after so long without work; UINT64_MAX: no limit. */
+uint64_t emu_node_settle(uint64_t idle_ns);
 /* The GPU is reset soon: what runs is lost, and its queues never run again. */
 void emu_node_reset(struct emu_node *n);
 /* Keeps the front end out. */
