@@ -16,6 +16,7 @@
 #include "base/clock.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -202,6 +203,97 @@ static int bench_packets(struct gp__bench_run *run, struct resident *c)
 }
 
 /*
+ * Bursts: small kernels on several queues with short gaps between them, as a language model has
+ * them, on a host that is idle and on one with two threads that never sleep.
+ */
+
+#define BURST_QUEUES 4
+#define BURST_KERNELS 32u
+#define BURST_GAP_US 1000
+#define BUSY_LOOPS 2
+
+struct bursts {
+	struct resident *r;
+	struct gp__kfd_queue queue[BURST_QUEUES];
+	int nr_queues;
+	_Atomic bool over;
+};
+
+static int burst(void *arg, uint64_t times)
+{
+	struct bursts *b = arg;
+	struct gp__kfd_dispatch d = { .kernel = resident_kernel(b->r, "knock.kd"),
+				      .kernarg = &b->r->gate_args->open,
+				      .grid = 64,
+				      .group = 64 };
+	int err = 0;
+
+	while (!err && times--) {
+		atomic_store(&b->r->signal->value, BURST_KERNELS);
+		for (unsigned int i = 0; i < BURST_KERNELS; i++)
+			gp__kfd_launch(&b->queue[i % BURST_QUEUES], &d, b->r->signal);
+		err = resident_wait(b->r->signal, 1);
+	}
+	return err;
+}
+
+static void leave_a_gap(void *arg)
+{
+	(void)arg;
+	usleep(BURST_GAP_US);
+}
+
+static void *be_busy(void *arg)
+{
+	struct bursts *b = arg;
+
+	while (!atomic_load(&b->over))
+		;
+	return NULL;
+}
+
+/* Beside so many busy loops. 0 or -errno. */
+static int measure_bursts(struct gp__bench_run *run, struct bursts *b, int loops)
+{
+	pthread_t thread[BUSY_LOOPS];
+	struct gp__stats ns;
+	int err = 0, started = 0;
+
+	atomic_store(&b->over, false);
+	while (!err && started < loops) {
+		err = -pthread_create(&thread[started], NULL, be_busy, b);
+		started += !err;
+	}
+	if (!err)
+		err = gp__bench_cold(run, burst, leave_a_gap, b, &ns);
+	atomic_store(&b->over, true);
+	while (started--)
+		pthread_join(thread[started], NULL);
+	if (!err)
+		add_row(run, "burst of 32 kernels on 4 queues", loops ? "busy host" : "idle host",
+			1, ns.median, -1);
+	return err;
+}
+
+static int bench_bursts(struct gp__bench_run *run, struct resident *r)
+{
+	struct bursts b = { .r = r };
+	int err = 0;
+
+	while (!err && b.nr_queues < BURST_QUEUES) {
+		err = gp__kfd_queue_create(&r->u, &b.queue[b.nr_queues], 64);
+		b.nr_queues += !err;
+	}
+	if (!err)
+		err = measure_bursts(run, &b, 0);
+	if (!err)
+		err = measure_bursts(run, &b, BUSY_LOOPS);
+	while (b.nr_queues--)
+		gp__kfd_queue_destroy(&b.queue[b.nr_queues]);
+	return err ? gp__bench_fail(run, err, "bursts of small kernels") : 0;
+}
+
+/*
  * An idle machine
  */
 
@@ -247,6 +339,8 @@ int bench_emu_kfd(struct gp__bench_run *run)
 		err = gp__bench_fail(run, err, "a queue on the emulated machine");
 	if (!err)
 		err = bench_packets(run, &r);
+	if (!err)
+		err = bench_bursts(run, &r);
 	if (!err)
 		err = bench_stops(run, &r);
 	if (!err)
