@@ -144,6 +144,12 @@ program() {
 	done
 }
 
+@test "ROCm 6: a watched address is told to the debugger" {
+	program hip_watch
+	with_rocr6 --cus 4 -- "$ROCM_PROGRAMS/hip_watch"
+	[[ $output == *"the watched address was seen"* ]]
+}
+
 @test "ROCm 6: stage 1, whose debugger is answered to when a program's runtime ends" {
 	[ -x "$WORKLOADS/offline_trainer" ] || skip "no offline_trainer"
 	export PYTHONPATH=$SOURCE_DIR/python:$SOURCE_DIR/tests/poc PYTHONDONTWRITEBYTECODE=1

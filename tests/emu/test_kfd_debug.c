@@ -21,6 +21,9 @@
 #include "kfd_bench.h"
 #include "kfd_client.h"
 
+#include "emu/gfx9/area.h"
+#include "emu/gfx9/group.h"
+
 #define EC(name) GP_KFD_EC_MASK(GP_KFD_EC_##name)
 #define BAD_ADDRESS 8
 
@@ -908,32 +911,88 @@ static void the_runtime_hears_of_bad_packets(void **unused)
  * Waves and devices
  */
 
-static void waves_are_as_they_are(void **unused)
+static int override(struct setup *s, uint32_t enable, uint32_t request, uint32_t *before)
 {
+	struct gp_kfd_dbg_trap trap = trap_of(GP_KFD_DBG_SET_WAVE_LAUNCH_OVERRIDE);
+	int err;
+
+	trap.launch_override.enable_mask = enable;
+	trap.launch_override.support_request_mask = request;
+	err = emu_dbg_trap(&s->p.call, &trap);
+	*before = trap.launch_override.enable_mask;
+	return err;
+}
+
+static int launch_mode(struct setup *s, uint32_t mode)
+{
+	struct gp_kfd_dbg_trap trap = trap_of(GP_KFD_DBG_SET_WAVE_LAUNCH_MODE);
+
+	trap.launch_mode.launch_mode = mode;
+	return emu_dbg_trap(&s->p.call, &trap);
+}
+
+static int watch(struct setup *s, uint64_t address, uint32_t mask, uint32_t mode, uint32_t *id)
+{
+	struct gp_kfd_dbg_trap trap = trap_of(GP_KFD_DBG_SET_NODE_ADDRESS_WATCH);
+	int err;
+
+	trap.set_address_watch.gpu_id = s->b.node->gpu_id;
+	trap.set_address_watch.address = address;
+	trap.set_address_watch.mask = mask;
+	trap.set_address_watch.mode = mode;
+	err = emu_dbg_trap(&s->p.call, &trap);
+	*id = trap.set_address_watch.id;
+	return err;
+}
+
+static int unwatch(struct setup *s, uint32_t id)
+{
+	struct gp_kfd_dbg_trap trap = trap_of(GP_KFD_DBG_CLEAR_NODE_ADDRESS_WATCH);
+
+	trap.clear_address_watch.gpu_id = s->b.node->gpu_id;
+	trap.clear_address_watch.id = id;
+	return emu_dbg_trap(&s->p.call, &trap);
+}
+
+static void requests_for_waves_are_checked(void **unused)
+{
+	const uint32_t ends = GP_KFD_DBG_TRAP_WAVE_START | GP_KFD_DBG_TRAP_WAVE_END;
 	struct setup *s = start_debugged(0);
 	struct gp_kfd_dbg_trap trap = trap_of(GP_KFD_DBG_SET_WAVE_LAUNCH_OVERRIDE);
+	uint32_t supported = 0x1ff, before, id;
 
-	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), 0);
-	trap.launch_override.support_request_mask = 1;
-	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), -EACCES);
-	assert_int_equal(trap.launch_override.support_request_mask, 0);
+	if (target == GFX9_TARGET_GFX942)
+		supported |= ends;
 	trap.launch_override.override_mode = 2;
 	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), -EPERM);
-	trap = trap_of(GP_KFD_DBG_SET_WAVE_LAUNCH_MODE);
-	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), 0);
-	trap.launch_mode.launch_mode = GP_KFD_DBG_LAUNCH_HALT;
-	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), -ENODEV);
-	trap.launch_mode.launch_mode = 2;
-	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), -EINVAL);
+	assert_int_equal(trap.launch_override.support_request_mask, supported);
+	assert_int_equal(override(s, 0, 1u << 9, &before), -EACCES);
+	assert_int_equal(override(s, ~0u, ends, &before),
+			 target == GFX9_TARGET_GFX942 ? 0 : -EACCES);
+	assert_int_equal(override(s, 0x181, supported, &before), 0);
+	/* What is not asked for stays. */
+	assert_int_equal(override(s, 0, 1, &before), 0);
+	assert_int_equal(before, 0x181);
+	assert_int_equal(override(s, 0, 0, &before), 0);
+	assert_int_equal(before, 0x180);
+	assert_int_equal(launch_mode(s, 2), -EINVAL);
+	assert_int_equal(launch_mode(s, GP_KFD_DBG_LAUNCH_HALT), 0);
+	assert_int_equal(launch_mode(s, GP_KFD_DBG_LAUNCH_DEBUG), 0);
+	assert_int_equal(launch_mode(s, GP_KFD_DBG_LAUNCH_NORMAL), 0);
 	trap = trap_of(GP_KFD_DBG_SET_NODE_ADDRESS_WATCH);
 	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), -ENODEV);
-	trap.set_address_watch.gpu_id = s->b.node->gpu_id;
-	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), -ENOMEM);
 	trap = trap_of(GP_KFD_DBG_CLEAR_NODE_ADDRESS_WATCH);
-	trap.clear_address_watch.gpu_id = 1;
 	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), -ENODEV);
-	trap.clear_address_watch.gpu_id = s->b.node->gpu_id;
-	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), -EINVAL);
+	for (uint32_t i = 0; i < GFX9_WATCHES; i++) {
+		assert_int_equal(watch(s, 0x1000, ~0u, GP_KFD_DBG_WATCH_ALL, &id), 0);
+		assert_int_equal(id, i);
+	}
+	assert_int_equal(watch(s, 0x1000, ~0u, GP_KFD_DBG_WATCH_ALL, &id), -ENOMEM);
+	assert_int_equal(unwatch(s, 2), 0);
+	assert_int_equal(unwatch(s, 2), -EINVAL);
+	assert_int_equal(unwatch(s, GFX9_WATCHES), -EINVAL);
+	assert_int_equal(watch(s, 0x1000, ~0u, GP_KFD_DBG_WATCH_ALL, &id), 0);
+	assert_int_equal(id, 2);
 	trap = trap_of(GP_KFD_DBG_SET_FLAGS);
 	trap.set_flags.flags = GP_KFD_DBG_FLAG_SINGLE_MEM_OP;
 	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), 0);
@@ -941,6 +1000,183 @@ static void waves_are_as_they_are(void **unused)
 	trap.set_flags.flags = GP_KFD_DBG_FLAG_SINGLE_ALU_OP;
 	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), -EACCES);
 	assert_int_equal(trap.set_flags.flags, GP_KFD_DBG_FLAG_SINGLE_MEM_OP);
+	/* Nothing is left of it when the session ends. */
+	trap = trap_of(GP_KFD_DBG_DISABLE);
+	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), 0);
+	assert_int_equal(s->b.node->watch_ids, 0);
+	end(s);
+	(void)unused;
+}
+
+/*
+ * A kernel counts in memory, by an atomic. Where its wave is in the trap handler, which has no
+ * second level, it halts there for good: the dispatch does not end.
+ */
+struct knock {
+	_Atomic uint32_t *count;
+	uint64_t va;
+	struct bench_signal *done;
+};
+
+static void push_knock(struct setup *s, struct knock *k)
+{
+	union aql_packet packet;
+
+	k->va = bench_alloc(&s->p, 4096, &k->count);
+	packet = bench_dispatch(&s->p, "knock", 1, 64, &k->va, 8, bench_signal(&s->p, 1, &k->done));
+	bench_push(&s->q[0], &packet);
+}
+
+/* Whether the next wave halts, and after how many knocks. */
+static bool halts(struct setup *s, uint32_t count)
+{
+	struct knock k;
+	uint64_t insts;
+
+	push_knock(s, &k);
+	for (int ms = 0; ms < 10000 && atomic_load(&k.done->value); ms++) {
+		insts = gfx9_gpu_insts(s->b.node->gpu);
+		usleep(10000);
+		if (insts && gfx9_gpu_insts(s->b.node->gpu) == insts)
+			break;
+	}
+	assert_int_equal(atomic_load(k.count), count);
+	return atomic_load(&k.done->value);
+}
+
+static void waves_start_and_end_as_asked(void **unused)
+{
+	struct setup *s = start_debugged(1);
+	uint32_t before;
+
+	assert_false(halts(s, 1));
+	assert_int_equal(launch_mode(s, GP_KFD_DBG_LAUNCH_HALT), 0);
+	assert_true(halts(s, 0));
+	assert_int_equal(launch_mode(s, GP_KFD_DBG_LAUNCH_DEBUG), 0);
+	assert_true(halts(s, 0)); /* at the first instruction */
+	assert_int_equal(launch_mode(s, GP_KFD_DBG_LAUNCH_NORMAL), 0);
+	assert_false(halts(s, 1));
+	if (target == GFX9_TARGET_GFX942) {
+		assert_int_equal(
+			override(s, GP_KFD_DBG_TRAP_WAVE_START, ~0u >> 1 & 0x400001ff, &before), 0);
+		assert_true(halts(s, 0));
+		assert_int_equal(override(s, GP_KFD_DBG_TRAP_WAVE_END, 0xc00001ff, &before), 0);
+		assert_int_equal(before, GP_KFD_DBG_TRAP_WAVE_START);
+		assert_true(halts(s, 1));
+		assert_int_equal(override(s, 0, 0xc00001ff, &before), 0);
+		assert_false(halts(s, 1));
+	}
+	end(s);
+	(void)unused;
+}
+
+#define TRAPSTS_ADDR_WATCH0 0x80
+#define TRAPSTS_WATCHES 0x7080
+#define BLOCK_TRAPSTS 0x18
+
+/* Of the only wave of the queue, which is saved for that. */
+static uint32_t trapsts(struct setup *s)
+{
+	const struct gfx9_saved_wave *w;
+	uint64_t block;
+	uint32_t value;
+
+	assert_int_equal(bench_hold(&s->q[0], EMU_HELD_PREEMPTED, GFX9_SAVE), 0);
+	assert_non_null(s->q[0].q->hw.context[0].saved);
+	w = s->q[0].q->hw.context[0].saved->wave;
+	block = w->record + w->bytes - GFX9_AREA_BLOCK_BYTES - GFX9_AREA_GAP_BYTES;
+	memcpy(&value, machine_at(s->p.memory, block + BLOCK_TRAPSTS), sizeof(value));
+	assert_int_equal(bench_release(&s->q[0], EMU_HELD_PREEMPTED), 0);
+	return value;
+}
+
+/* The address that the next knock will be at. */
+static uint64_t next_va(struct setup *s)
+{
+	void *at;
+
+	return bench_alloc(&s->p, 4096, &at) + 4096;
+}
+
+/* A watch of the knock's address, but for the bits of @differs. */
+static bool watch_halts(struct setup *s, uint32_t differs, uint32_t mask, uint32_t mode)
+{
+	uint32_t id;
+	bool halted;
+
+	assert_int_equal(watch(s, next_va(s) ^ differs, mask, mode, &id), 0);
+	halted = halts(s, 1);
+	assert_int_equal(unwatch(s, id), 0);
+	return halted;
+}
+
+static void an_access_to_a_watched_address_traps(void **unused)
+{
+	struct setup *s = start_debugged(1);
+	uint32_t before, page = 0xfffff000;
+
+	/* Without the exception enabled, nobody hears of it. */
+	assert_false(watch_halts(s, 0, page, GP_KFD_DBG_WATCH_ALL));
+	assert_int_equal(
+		override(s, GP_KFD_DBG_TRAP_ADDRESS_WATCH, GP_KFD_DBG_TRAP_ADDRESS_WATCH, &before),
+		0);
+	for (uint32_t mode = GP_KFD_DBG_WATCH_READ; mode <= GP_KFD_DBG_WATCH_ALL; mode++)
+		assert_int_equal(watch_halts(s, 0, page, mode), mode != GP_KFD_DBG_WATCH_READ);
+	assert_false(watch_halts(s, 1 << 16, page, GP_KFD_DBG_WATCH_ALL));
+	assert_true(watch_halts(s, 1 << 16, ~0x1ffffu, GP_KFD_DBG_WATCH_ALL));
+	assert_false(halts(s, 1));
+	end(s);
+	(void)unused;
+}
+
+/* What TRAPSTS says of an access that is watched; 0 where the kernel ends. */
+static uint32_t touch(struct setup *s, uint32_t how, uint32_t mode)
+{
+	struct {
+		uint64_t p;
+		uint32_t how;
+	} args = { .how = how };
+	struct bench_signal *done;
+	union aql_packet packet;
+	uint32_t id, hits = 0;
+	void *at;
+
+	args.p = bench_alloc(&s->p, 4096, &at) + 64 + 4;
+	assert_int_equal(watch(s, args.p, ~0u, mode, &id), 0);
+	packet = bench_dispatch(&s->p, "touch", 1, 64, &args, sizeof(args),
+				bench_signal(&s->p, 1, &done));
+	bench_push(&s->q[0], &packet);
+	if (!bench_wait_index(&s->q[0], atomic_load(s->q[0].write_index)))
+		fail();
+	for (int ms = 0; ms < 1000 && !hits && atomic_load(&done->value); ms++) {
+		usleep(1000);
+		hits = gfx9_gpu_resident(s->b.node->gpu, &s->q[0].q->hw) ? trapsts(s) : 0;
+	}
+	assert_int_equal(bench_hold(&s->q[0], EMU_HELD_PREEMPTED, GFX9_RESET), 0);
+	assert_int_equal(bench_release(&s->q[0], EMU_HELD_PREEMPTED), 0);
+	assert_int_equal(unwatch(s, id), 0);
+	return hits & TRAPSTS_WATCHES;
+}
+
+static void every_kind_of_access_is_watched(void **unused)
+{
+	const uint32_t load = GP_KFD_DBG_WATCH_READ, store = GP_KFD_DBG_WATCH_NONREAD;
+	struct setup *s = start_debugged(1);
+	uint32_t before, id;
+
+	assert_int_equal(
+		override(s, GP_KFD_DBG_TRAP_ADDRESS_WATCH, GP_KFD_DBG_TRAP_ADDRESS_WATCH, &before),
+		0);
+	assert_int_equal(touch(s, 0, load), TRAPSTS_ADDR_WATCH0);
+	assert_int_equal(touch(s, 0, store), 0);
+	for (uint32_t how = 1; how < 4; how++) {
+		assert_int_equal(touch(s, how, store), TRAPSTS_ADDR_WATCH0);
+		assert_int_equal(touch(s, how, load), 0);
+		assert_int_equal(touch(s, how, GP_KFD_DBG_WATCH_ATOMIC), 0);
+	}
+	/* Which one it was is told. */
+	assert_int_equal(watch(s, 0x1000, ~0u, GP_KFD_DBG_WATCH_ALL, &id), 0);
+	assert_int_equal(touch(s, 1, store), 0x1000);
 	end(s);
 	(void)unused;
 }
@@ -999,7 +1235,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_fault_is_the_debuggers_where_he_wants_it),
 		cmocka_unit_test(a_fault_is_the_programs_otherwise),
 		cmocka_unit_test(the_runtime_hears_of_bad_packets),
-		cmocka_unit_test(waves_are_as_they_are),
+		cmocka_unit_test(requests_for_waves_are_checked),
+		cmocka_unit_test(waves_start_and_end_as_asked),
+		cmocka_unit_test(an_access_to_a_watched_address_traps),
+		cmocka_unit_test(every_kind_of_access_is_watched),
 		cmocka_unit_test(devices_are_described),
 	};
 

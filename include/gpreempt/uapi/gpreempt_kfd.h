@@ -438,6 +438,10 @@ struct gp_kfd_dbg_set_exceptions_enabled {
 
 #define GP_KFD_DBG_OVERRIDE_OR 0
 #define GP_KFD_DBG_OVERRIDE_REPLACE 1
+#define GP_KFD_DBG_TRAP_ADDRESS_WATCH (1u << 7)
+#define GP_KFD_DBG_TRAP_MEMORY_VIOLATION (1u << 8)
+#define GP_KFD_DBG_TRAP_WAVE_START (1u << 30)
+#define GP_KFD_DBG_TRAP_WAVE_END (1u << 31)
 
 struct gp_kfd_dbg_launch_override {
 	__u32 override_mode;
@@ -467,6 +471,11 @@ struct gp_kfd_dbg_resume_queues {
 	__u32 num_queues;
 	__u32 pad;
 };
+
+#define GP_KFD_DBG_WATCH_READ 0
+#define GP_KFD_DBG_WATCH_NONREAD 1
+#define GP_KFD_DBG_WATCH_ATOMIC 2
+#define GP_KFD_DBG_WATCH_ALL 3
 
 struct gp_kfd_dbg_set_address_watch {
 	__u64 address;

@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#define TRAPSTS_TRAP_AFTER_INST (1u << 25)
+
 void gfx9_code_init(struct gfx9_code *code, enum gfx9_target target)
 {
 	memset(code, 0, sizeof(*code));
@@ -223,10 +225,54 @@ static enum gfx9_stop run_page(struct gfx9_wave *w, struct gfx9_code_page *page,
 	return stop;
 }
 
+/* What a debugger wants to hear of an instruction that was executed. */
+static enum gfx9_stop after_step(struct gfx9_wave *w, enum gfx9_target target, enum gfx9_stop stop,
+				 uint32_t hits, bool steps)
+{
+	w->trapsts |= hits;
+	if (stop != GFX9_GO && stop != GFX9_SLEEP)
+		return stop;
+	if (steps && target == GFX9_TARGET_GFX942)
+		w->trapsts |= TRAPSTS_TRAP_AFTER_INST;
+	return steps || (hits && w->mode & GFX9_MODE_EXCP_ADDR_WATCH) ? GFX9_EXCEPTION : stop;
+}
+
+/* As run_page(), for a wave whose addresses are watched or that takes single steps. */
+static __attribute__((noinline, cold)) enum gfx9_stop run_debugged(struct gfx9_wave *w,
+								   enum gfx9_target target,
+								   struct gfx9_code_page *page,
+								   uint64_t end)
+{
+	enum gfx9_stop stop = GFX9_GO;
+
+	while (!stop && w->clock != end && w->pc - page->va < GFX9_PAGE) {
+		struct gfx9_slot *slot = slot_of(page, w->pc);
+		gfx9_run_fn *run = atomic_load_explicit(&slot->run, memory_order_acquire);
+		bool in_handler = w->status & GFX9_STATUS_PRIV;
+		bool steps = !in_handler && w->mode & GFX9_MODE_DEBUG_EN;
+		uint64_t pc = w->pc;
+		uint32_t hits = 0;
+
+		if (!run)
+			break;
+		if (w->debug && !in_handler)
+			hits = gfx9_watch_hits(w, &slot->in);
+		w->pc += 4u * slot->in.dwords;
+		w->clock++;
+		stop = run(w, &slot->in);
+		if (stop == GFX9_FAULT || stop == GFX9_ILLEGAL)
+			w->pc = pc;
+		else
+			stop = after_step(w, target, stop, hits, steps);
+	}
+	return stop;
+}
+
 enum gfx9_stop gfx9_wave_run(struct gfx9_wave *w, struct gfx9_code *code, uint64_t budget,
 			     uint64_t *done)
 {
 	uint64_t start = w->clock, end = start + budget;
+	bool debugged = w->debug || w->mode & GFX9_MODE_DEBUG_EN;
 	enum gfx9_stop stop = GFX9_GO;
 
 	gfx9_tlb_sync(w->tlb);
@@ -244,7 +290,10 @@ enum gfx9_stop gfx9_wave_run(struct gfx9_wave *w, struct gfx9_code *code, uint64
 			w->clock += stop != GFX9_GO;
 			continue;
 		}
-		stop = run_page(w, page, end);
+		if (__builtin_expect(debugged, 0))
+			stop = run_debugged(w, code->target, page, end);
+		else
+			stop = run_page(w, page, end);
 	}
 	*done += w->clock - start;
 	return stop;

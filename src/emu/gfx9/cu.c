@@ -7,6 +7,8 @@
 #include <stdlib.h>
 
 #define TRAPSTS_MEM_VIOL (1u << 8)
+#define TRAPSTS_WAVE_BEGIN (1u << 23) /* on gfx942 */
+#define TRAPSTS_WAVE_END (1u << 24)
 #define MESSAGE_ID 0xf
 #define MESSAGE_INTERRUPT 1
 #define MESSAGE_SAVEWAVE 4
@@ -167,6 +169,7 @@ static void equip(struct gfx9_group *g, uint32_t i)
 	w->tba = job->queue->tba;
 	w->tma = job->queue->tma;
 	w->status = w->tba ? GFX9_STATUS_TRAP_EN : 0;
+	w->debug = job->queue->debug.watches ? &job->queue->debug : NULL;
 	gfx9_wave_allocate(w, &job->kernel);
 }
 
@@ -249,6 +252,39 @@ struct gfx9_group *gfx9_group_new(struct gfx9_cu *cu, struct gfx9_job *job, cons
 	return g;
 }
 
+/* To the trap handler, where there is one and the wave is not in it. False: it goes on. */
+static bool raise_exception(struct gfx9_wave *w, uint32_t trapsts)
+{
+	w->trapsts |= trapsts;
+	if ((w->status & (GFX9_STATUS_TRAP_EN | GFX9_STATUS_PRIV)) != GFX9_STATUS_TRAP_EN)
+		return false;
+	gfx9_wave_trap(w, 0);
+	return true;
+}
+
+/* A handler is not halted: what it asked for begins when it is left. */
+static bool is_halted(const struct gfx9_wave *w)
+{
+	return (w->status & (GFX9_STATUS_HALT | GFX9_STATUS_PRIV)) == GFX9_STATUS_HALT;
+}
+
+/* A new wave as a debugger wants it. Exceptions that the kernel itself asks for are not kept, so to
+ * replace them or to add to them is the same. */
+static void start_debugged(const struct gfx9_debug *d, struct gfx9_resident *r)
+{
+	struct gfx9_wave *w = &r->w;
+
+	w->mode |= (uint32_t)d->exceptions << GFX9_MODE_EXCP_SHIFT;
+	if (d->launch_mode == GFX9_LAUNCH_STEP)
+		w->mode |= GFX9_MODE_DEBUG_EN;
+	if (d->launch_mode == GFX9_LAUNCH_HALT)
+		w->status |= GFX9_STATUS_HALT;
+	if (d->trap_on_start)
+		raise_exception(w, TRAPSTS_WAVE_BEGIN);
+	if (is_halted(w))
+		r->state = GFX9_HALTED;
+}
+
 bool gfx9_cu_start(struct gfx9_cu *cu, struct gfx9_job *job, const uint32_t id[3],
 		   const uint32_t *slot)
 {
@@ -261,6 +297,7 @@ bool gfx9_cu_start(struct gfx9_cu *cu, struct gfx9_job *job, const uint32_t id[3
 		g->wave[i].scratch_slot = slot[i];
 		gfx9_wave_start(&g->wave[i].w, cu->target, &job->kernel, &job->dispatch, id, i,
 				slot[i]);
+		start_debugged(&job->queue->debug, &g->wave[i]);
 		if (job->hangs)
 			g->wave[i].state = GFX9_HALTED;
 	}
@@ -318,12 +355,6 @@ static void trap(struct gfx9_wave *w)
 	gfx9_wave_trap(w, w->trap_id);
 }
 
-/* A handler is not halted: what it asked for begins when it is left. */
-static bool is_halted(const struct gfx9_wave *w)
-{
-	return (w->status & (GFX9_STATUS_HALT | GFX9_STATUS_PRIV)) == GFX9_STATUS_HALT;
-}
-
 static void ended(struct gfx9_group *g, struct gfx9_resident *r)
 {
 	r->state = GFX9_ENDED;
@@ -361,16 +392,13 @@ static void message(struct gfx9_group *g, struct gfx9_resident *r)
 static void global_sync(struct gfx9_group *g, struct gfx9_resident *r)
 {
 	struct gfx9_queue *q = g->job->queue;
-	struct gfx9_wave *w = &r->w;
 	bool released;
 
 	if (!q->has_gws) {
-		w->trapsts |= TRAPSTS_MEM_VIOL;
-		if ((w->status & (GFX9_STATUS_TRAP_EN | GFX9_STATUS_PRIV)) == GFX9_STATUS_TRAP_EN)
-			gfx9_wave_trap(w, 0);
+		raise_exception(&r->w, TRAPSTS_MEM_VIOL);
 		return;
 	}
-	if (gfx9_gws_execute(&q->gws, &w->gws, &r->gws, &released)) {
+	if (gfx9_gws_execute(&q->gws, &r->w.gws, &r->gws, &released)) {
 		r->state = GFX9_AT_GWS;
 		g->nr_at_gws++;
 	}
@@ -394,6 +422,15 @@ static void wake_released(struct gfx9_group *g)
 	}
 }
 
+/* True: the wave is in the trap handler once more before it ends, at s_endpgm. */
+static bool traps_at_end(const struct gfx9_group *g, struct gfx9_wave *w)
+{
+	if (!g->job->queue->debug.trap_on_end || w->trapsts & TRAPSTS_WAVE_END)
+		return false;
+	w->pc -= 4;
+	return raise_exception(w, TRAPSTS_WAVE_END);
+}
+
 static void stopped(struct gfx9_group *g, struct gfx9_resident *r, enum gfx9_stop stop)
 {
 	switch (stop) {
@@ -407,6 +444,9 @@ static void stopped(struct gfx9_group *g, struct gfx9_resident *r, enum gfx9_sto
 	case GFX9_MESSAGE:
 		message(g, r);
 		break;
+	case GFX9_EXCEPTION:
+		raise_exception(&r->w, 0);
+		break;
 	case GFX9_GLOBAL_SYNC:
 		global_sync(g, r);
 		return;
@@ -416,6 +456,9 @@ static void stopped(struct gfx9_group *g, struct gfx9_resident *r, enum gfx9_sto
 		check_barrier(g);
 		return;
 	case GFX9_ENDPGM:
+		if (!traps_at_end(g, &r->w))
+			ended(g, r);
+		return;
 	case GFX9_ENDPGM_SAVED:
 		ended(g, r);
 		return;

@@ -374,3 +374,42 @@ enum gfx9_stop GFX9_V(flat)(struct gfx9_wave *w, const struct gfx9_inst *in)
 		return GFX9_GO;
 	return GFX9_V(access_any)(&s);
 }
+
+/*
+ * Without access
+ */
+
+static enum gfx9_where find_global(const struct gfx9_site *s, unsigned int lane, unsigned int byte,
+				   uint64_t *at, unsigned int *run)
+{
+	const uint64_t *addr = s->priv;
+
+	*at = addr[lane] + byte;
+	*run = s->a->bytes - byte;
+	return GFX9_IN_PAGES;
+}
+
+bool GFX9_V(flat_open)(struct gfx9_site *s, union gfx9_addresses *room)
+{
+	s->priv = room;
+	switch (s->in->format) {
+	case GFX9_FLAT:
+		s->find = find_flat;
+		break;
+	case GFX9_GLOBAL:
+		s->find = find_global;
+		break;
+	case GFX9_SCRATCH:
+		if (!scratch_exists(s->w, s->in))
+			return false;
+		scratch_offsets(s->w, s->in, room->offset);
+		s->find = find_scratch;
+		return true;
+	default:
+		return false;
+	}
+	if (!gfx9_has_rows(s->w, s->in->src[0], has_saddr(s->in) ? 1 : 2))
+		return false;
+	global_addresses(s->w, s->in, room->address);
+	return true;
+}

@@ -575,7 +575,10 @@ RUN(s_rfe_b64)
 	/* A save that waited for this is taken before another instruction is. */
 	if (w->save_pending)
 		return GFX9_SLEEP;
-	return w->status & GFX9_STATUS_HALT ? GFX9_HALT : GFX9_GO;
+	if (w->status & GFX9_STATUS_HALT)
+		return GFX9_HALT;
+	/* Single steps are taken from the beginning of a turn. */
+	return w->mode & GFX9_MODE_DEBUG_EN ? GFX9_SLEEP : GFX9_GO;
 }
 
 RUN(s_endpgm)

@@ -116,6 +116,17 @@ gfx9_run_fn GFX9_V(flat), GFX9_V(global), GFX9_V(global_load1), GFX9_V(global_lo
 	GFX9_V(ds_rmw_rtn), GFX9_V(ds_append), GFX9_V(ds_addtid), GFX9_V(ds_nop),
 	GFX9_V(ds_swizzle), GFX9_V(ds_permute), GFX9_V(ds_bpermute);
 
+/*
+ * Finds the addresses of a FLAT, GLOBAL or SCRATCH instruction and gives @s, which has the rest,
+ * its find and priv; @room is for them. False: it is another one, or the wave has not got
+ * the registers.
+ */
+union gfx9_addresses {
+	uint64_t address[GFX9_LANES];
+	uint32_t offset[GFX9_LANES]; /* of SCRATCH */
+};
+bool GFX9_V(flat_open)(struct gfx9_site *s, union gfx9_addresses *room);
+
 /* Whether the wave has @n vector registers from operand @code on. */
 static inline bool gfx9_has_rows(const struct gfx9_wave *w, unsigned int code, unsigned int n)
 {

@@ -76,6 +76,7 @@ struct gfx9_queue {
 	 * on the hardware, but nothing of another job.
 	 */
 	bool poison;
+	struct gfx9_debug debug; /* changed while it is not mapped */
 	bool has_gws; /* changed while it is not mapped; without, GWS instructions are refused */
 	struct gfx9_gws gws;
 	int priority; /* of two queues the higher one's workgroups start first */

@@ -12,6 +12,7 @@
 #include "emu/gfx9/gws.h"
 #include "emu/gfx9/isa.h"
 #include "emu/gfx9/vm.h"
+#include "emu/gfx9/watch.h"
 
 #define GFX9_LANES 64
 #define GFX9_ALL_LANES (~(uint64_t)0)
@@ -27,6 +28,7 @@ enum gfx9_stop {
 	GFX9_MESSAGE, /* s_sendmsg: wave->message; s_sendmsghalt has set STATUS.HALT as well */
 	GFX9_HALT, /* STATUS.HALT set outside the trap handler: s_sethalt, s_rfe */
 	GFX9_GLOBAL_SYNC, /* ds_gws_*: wave->gws; waits for other waves perhaps */
+	GFX9_EXCEPTION, /* goes to the trap handler: TRAPSTS, or MODE.DEBUG_EN */
 	GFX9_FAULT, /* memory violation: wave->fault */
 	GFX9_ILLEGAL, /* an instruction the engine does not execute */
 };
@@ -38,6 +40,9 @@ enum gfx9_stop {
 #define GFX9_MODE_DENORM_F64(mode) ((mode) >> 6 & 3)
 #define GFX9_MODE_DX10_CLAMP (1u << 8)
 #define GFX9_MODE_IEEE (1u << 9)
+#define GFX9_MODE_DEBUG_EN (1u << 11) /* traps after each instruction */
+#define GFX9_MODE_EXCP_SHIFT 12
+#define GFX9_MODE_EXCP_ADDR_WATCH (1u << 19)
 #define GFX9_MODE_GPR_IDX (1u << 27)
 /* STATUS */
 #define GFX9_STATUS_SCC (1u << 0) /* SCC, EXECZ and VCCZ are derived where STATUS is read */
@@ -91,6 +96,7 @@ struct gfx9_wave {
 	uint32_t shared_base, private_base;
 	uint64_t clock; /* what s_memtime shows; advances with instructions */
 
+	const struct gfx9_debug *debug; /* where addresses are watched; NULL: nowhere */
 	bool stored; /* to memory that others see, since the last s_waitcnt */
 	bool save_pending; /* it is in a handler, and to be saved when it leaves that */
 	uint8_t trap_id;

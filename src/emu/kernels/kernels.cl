@@ -387,6 +387,32 @@ __kernel void knock(counter open)
 		add(open);
 }
 
+/* One access of one lane to memory, by different instructions. */
+__kernel void touch(__global u32 *p, u32 how)
+{
+	u32 x = 1;
+
+	if (local_id())
+		return;
+	switch (how) {
+	case 0:
+		__asm__ volatile("global_load_dword %0, %1, off\n s_waitcnt vmcnt(0)" : "=v"(x) : "v"(p));
+		break;
+	case 1:
+		__asm__ volatile("global_store_dwordx2 %0, %1, off offset:-4" : : "v"(p), "v"((ulong)x << 32));
+		break;
+	case 2:
+		__asm__ volatile("flat_store_dword %0, %1" : : "v"(p), "v"(x));
+		break;
+	default: {
+		uint4 buffer = { (u32)(ulong)p, (u32)((ulong)p >> 32), 4, 0x00027000 };
+
+		__asm__ volatile("buffer_store_dword %0, off, %1, 0" : : "v"(x), "s"(buffer));
+		break;
+	}
+	}
+}
+
 static inline u32 scramble(u32 x)
 {
 	return x * 1664525 + 1013904223;

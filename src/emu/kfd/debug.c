@@ -104,7 +104,7 @@ static void deactivate(struct emu_process *p)
 	p->debug.flags = 0;
 	p->debug.activated = false;
 	tell_handlers(p, false);
-	emu_debug_refresh(p);
+	emu_debug_clear_waves(p);
 }
 
 /*
@@ -387,46 +387,8 @@ static int send_runtime_event(struct emu_process *p,
 	return 0;
 }
 
-/*
- * Waves. What the compute engine does not have is refused as the driver refuses what a GPU has not:
- * there is no exception that would make it trap, no wave starts halted, and of watched addresses
- * none is ever free. It executes one memory operation of a wave after the other, so to ask for
- * that changes nothing.
- */
-#define WATCH_IDS 4
-
-static int set_launch_override(struct emu_process *p, struct gp_kfd_dbg_launch_override *args)
-{
-	uint32_t wanted = args->support_request_mask;
-
-	/* No GPU, none that could refuse. */
-	if (!p->m->config.nr_gpus) {
-		args->support_request_mask = ~0u;
-		return 0;
-	}
-	args->support_request_mask = 0;
-	if (args->override_mode != GP_KFD_DBG_OVERRIDE_OR &&
-	    args->override_mode != GP_KFD_DBG_OVERRIDE_REPLACE)
-		return -EPERM;
-	if (wanted)
-		return -EACCES;
-	args->enable_mask = 0;
-	return emu_debug_refresh(p);
-}
-
-static int set_launch_mode(struct emu_process *p, const struct gp_kfd_dbg_launch_mode *args)
-{
-	switch ((uint8_t)args->launch_mode) {
-	case GP_KFD_DBG_LAUNCH_NORMAL:
-		return emu_debug_refresh(p);
-	case GP_KFD_DBG_LAUNCH_HALT:
-	case GP_KFD_DBG_LAUNCH_DEBUG:
-		return p->m->config.nr_gpus ? -ENODEV : 0;
-	default:
-		return -EINVAL;
-	}
-}
-
+/* The compute engine executes one memory operation of a wave after the other, so to ask for that
+ * changes nothing. */
 static int set_flags(struct emu_process *p, struct gp_kfd_dbg_set_flags *args)
 {
 	uint32_t old = p->debug.flags;
@@ -499,18 +461,18 @@ static int run_plain(struct emu_process *target, struct gp_kfd_dbg_trap *trap)
 		emu_debug_set_wanted(target, trap->set_exceptions_enabled.exception_mask);
 		return 0;
 	case GP_KFD_DBG_SET_WAVE_LAUNCH_OVERRIDE:
-		return set_launch_override(target, &trap->launch_override);
+		return emu_debug_set_override(target, &trap->launch_override);
 	case GP_KFD_DBG_SET_WAVE_LAUNCH_MODE:
-		return set_launch_mode(target, &trap->launch_mode);
+		return emu_debug_set_launch_mode(target, &trap->launch_mode);
 	case GP_KFD_DBG_SET_NODE_ADDRESS_WATCH:
-		trap->set_address_watch.id = ~0u;
-		return -ENOMEM;
+		return emu_debug_set_watch(target, &trap->set_address_watch);
+	case GP_KFD_DBG_CLEAR_NODE_ADDRESS_WATCH:
+		return emu_debug_clear_watch(target, &trap->clear_address_watch);
 	case GP_KFD_DBG_SET_FLAGS:
 		return set_flags(target, &trap->set_flags);
 	case GP_KFD_DBG_QUERY_DEBUG_EVENT:
 		return emu_debug_query_event(target, &trap->query_debug_event);
 	default:
-		/* No address is watched, and a wrong operation is wrong in the same way. */
 		return -EINVAL;
 	}
 }

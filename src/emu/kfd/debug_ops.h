@@ -42,6 +42,16 @@ uint32_t emu_debug_snapshot_nodes(struct emu_process *p, struct gp_kfd_device_sn
 				  uint32_t max, uint64_t clear);
 
 /*
+ * Waves (debug_wave.c). The GPU of a watch exists.
+ */
+int emu_debug_set_override(struct emu_process *p, struct gp_kfd_dbg_launch_override *args);
+int emu_debug_set_launch_mode(struct emu_process *p, const struct gp_kfd_dbg_launch_mode *args);
+int emu_debug_set_watch(struct emu_process *p, struct gp_kfd_dbg_set_address_watch *args);
+int emu_debug_clear_watch(struct emu_process *p, const struct gp_kfd_dbg_clear_address_watch *args);
+/* All of it, of a process that is no longer debugged; its queues are off and on again. */
+void emu_debug_clear_waves(struct emu_process *p);
+
+/*
  * The session (debug.c)
  */
 void emu_debug_disable(struct emu_process *p);

@@ -43,6 +43,7 @@ struct emu_node {
 	pthread_mutex_t lock;
 	struct emu_queue *queues; /* the one to be mapped next first */
 	uint32_t nr_queues, nr_active, nr_mapped;
+	uint32_t watch_ids; /* address watches in use, a bit for each */
 	uint64_t sdma_used, xgmi_used; /* queues of the DMA engines, a bit for each */
 	_Atomic uint64_t nr_unmaps, nr_maps; /* of single queues: what one stop costs all others */
 	_Atomic uint64_t nr_resets;

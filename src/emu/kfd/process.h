@@ -6,6 +6,7 @@
 #ifndef GP__EMU_KFD_PROCESS_H
 #define GP__EMU_KFD_PROCESS_H
 
+#include "emu/gfx9/watch.h"
 #include "emu/kfd/debug.h"
 #include "emu/kfd/event.h"
 #include "emu/kfd/machine.h"
@@ -48,6 +49,8 @@ struct emu_process_node {
 	bool evicted; /* its queues do not run (fault, reset); the node's lock */
 	bool reset; /* its queues were lost in a reset; the node's lock */
 	bool gws; /* a queue has it */
+	struct gfx9_debug waves; /* what its debugger asks of them; the node's lock */
+	uint32_t watch_ids; /* of the node's that are in there, a bit each; the node's lock */
 	uint32_t nr_queues;
 	_Atomic uint64_t vram_used;
 	_Atomic uint64_t sdma_ns; /* of its DMA queues' packets, by the host's clock */

@@ -203,6 +203,7 @@ static void map(struct emu_queue *q, struct emu_queue ***last)
 	if (emu_queue_is_sdma(q))
 		return;
 	q->hw.priority = pipe_priority(q->priority);
+	q->hw.debug = q->process->node[n->index].waves;
 	memcpy(q->hw.cu_mask, q->cu_mask, sizeof(q->cu_mask));
 	gfx9_gpu_add(n->gpu, &q->hw);
 }

@@ -394,6 +394,12 @@ uint32_t emu_topology_capability(const struct emu_machine *m)
 	return m->config.kernel == EMU_KERNEL_6_1 ? c : c | CAP_DEBUG;
 }
 
+void emu_topology_watch_bits(const struct emu_machine *m, uint32_t *low, uint32_t *high)
+{
+	*low = chip_of(m)->watch_low;
+	*high = chip_of(m)->watch_high;
+}
+
 uint32_t emu_topology_debug_prop(const struct emu_machine *m)
 {
 	const struct chip *chip = chip_of(m);

@@ -46,4 +46,7 @@ uint32_t emu_topology_debug_prop(const struct emu_machine *m);
 void emu_topology_describe(const struct emu_machine *m, uint32_t node,
 			   struct gp_kfd_device_snapshot *entry);
 
+/* Bits that the mask of a watched address has. */
+void emu_topology_watch_bits(const struct emu_machine *m, uint32_t *low, uint32_t *high);
+
 #endif
