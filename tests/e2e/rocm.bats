@@ -113,10 +113,7 @@ on_machine() {
 @test "cooperative groups meet while their queue is saved and restored" {
 	program hip_cooperative
 	emu start --kernel gpreempt --cus 4
-	timeout 120 "$GPREEMPT" emu exec --name default -- "$ROCM_PROGRAMS/hip_cooperative" 60000 \
-		>"$BATS_TEST_TMPDIR/victim" 2>&1 &
-	victim=$!
-	wait_for_queues
+	start_victim "$ROCM_PROGRAMS/hip_cooperative" 60000
 	on_machine --name default -- "$ROCM_PROGRAMS/kfd_stop" preempt "$victim_pid" 1
 	victim_is_right
 	grep -q "all 2 tests passed" "$BATS_TEST_TMPDIR/victim"
@@ -159,10 +156,12 @@ on_machine() {
 	done
 }
 
-# Waits until $victim, a program on the machine called default, has queues; sets $victim_pid.
-wait_for_queues() {
+# A program on the machine called default, in the background, once it has queues.
+start_victim() {
 	local clients=$XDG_RUNTIME_DIR/gpreempt/emu/default/sys/class/kfd/kfd/proc
 
+	timeout 120 "$GPREEMPT" emu exec --name default -- "$@" >"$BATS_TEST_TMPDIR/victim" 2>&1 &
+	victim=$!
 	# timeout's child, which has become the program.
 	for _ in $(seq 100); do
 		victim_pid=$(pgrep -P $victim) && [ -e "$clients/$victim_pid/queues/1" ] && return
@@ -171,12 +170,9 @@ wait_for_queues() {
 	false
 }
 
-# A program that computes on the machine called default, in the background.
+# One that computes.
 victim() {
-	timeout 120 "$GPREEMPT" emu exec --name default -- "$ROCM_PROGRAMS/hsa_stops" \
-		--seconds 10 --stop "$1" >"$BATS_TEST_TMPDIR/victim" 2>&1 &
-	victim=$!
-	wait_for_queues
+	start_victim "$ROCM_PROGRAMS/hsa_stops" --seconds 10 --stop "$1"
 }
 
 victim_is_right() {
