@@ -551,11 +551,14 @@ struct extremes {
 	vi c; /* the largest magnitude, likewise */
 };
 
-/* The sum of the terms from @first on, @every apart, in units of 2^(@exp - 24). */
-ALWAYS_INLINE vi sum_terms(const struct terms *t, unsigned int first, unsigned int n,
+/*
+ * The sum of the terms from @first on, @every apart, in units of 2^(@exp - 24). Without sign, for
+ * terms that are out of range: these overflow.
+ */
+ALWAYS_INLINE vu sum_terms(const struct terms *t, unsigned int first, unsigned int n,
 			   unsigned int every, unsigned int i, vi *exp)
 {
-	vi sum = { 0 };
+	vu sum = { 0 };
 	vf scale;
 
 	*exp = t->b_exp[first] + t->a_exp[first][i];
@@ -563,19 +566,20 @@ ALWAYS_INLINE vi sum_terms(const struct terms *t, unsigned int first, unsigned i
 		*exp = larger(*exp, t->b_exp[e] + t->a_exp[e][i]);
 	scale = (vf)((vu)(all_i(127 + 24) - larger(*exp, all_i(EXP_MIN))) << 23);
 	for (unsigned int e = first; e < n; e += every)
-		sum += __builtin_convertvector(all_f(t->a[e][i]) * t->b[e] * scale, vi);
+		sum += (vu) __builtin_convertvector(all_f(t->a[e][i]) * t->b[e] * scale, vi);
 	return sum;
 }
 
 /* Even and odd terms apart. */
-ALWAYS_INLINE vi sum_halves(const struct terms *t, unsigned int n, unsigned int i, vi *exp)
+ALWAYS_INLINE vu sum_halves(const struct terms *t, unsigned int n, unsigned int i, vi *exp)
 {
 	vi even_exp, odd_exp;
-	vi even = sum_terms(t, 0, n, 2, i, &even_exp), odd = sum_terms(t, 1, n, 2, i, &odd_exp);
+	vi even = (vi)sum_terms(t, 0, n, 2, i, &even_exp);
+	vi odd = (vi)sum_terms(t, 1, n, 2, i, &odd_exp);
 
 	*exp = larger(even_exp, odd_exp);
-	return (even >> smaller(*exp - even_exp, all_i(31))) +
-	       (odd >> smaller(*exp - odd_exp, all_i(31)));
+	return (vu)(even >> smaller(*exp - even_exp, all_i(31))) +
+	       (vu)(odd >> smaller(*exp - odd_exp, all_i(31)));
 }
 
 /* Adds @n products of row @i to @d. */
@@ -584,7 +588,7 @@ ALWAYS_INLINE void fused_row(const struct terms *t, unsigned int n, unsigned int
 {
 	const bool halves = n == 16;
 	vi exp, c = load_i(d);
-	vi sum = halves ? sum_halves(t, n, i, &exp) : sum_terms(t, 0, n, 1, i, &exp);
+	vi sum = (vi)(halves ? sum_halves(t, n, i, &exp) : sum_terms(t, 0, n, 1, i, &exp));
 
 	x->exp = larger(x->exp, exp);
 	x->gap = smaller(x->gap, (vi)((vu)exp + (uint32_t)(SIGN - EXP_NONE)));
