@@ -211,10 +211,13 @@ on_machine() {
 		[[ $output == *"has registered: status 1"* ]]
 		[[ $output == *"20 programs"* ]]
 		[[ $output != *"gpreempt:"* ]]
-		on_machine "$GPREEMPT" run --local --level 1 -- \
-			env HSA_TOOLS_LIB="$ROCM_PROGRAMS/hsa_registers.so$tools" "$ROCM_PROGRAMS/hsa_ends" again
-		[[ $output == *done* ]]
-		[[ $output != *"gpreempt:"* ]]
+		for how in again leave; do
+			on_machine "$GPREEMPT" run --local --level 1 -- \
+				env HSA_TOOLS_LIB="$ROCM_PROGRAMS/hsa_registers.so$tools" \
+				"$ROCM_PROGRAMS/hsa_ends" $how
+			[[ $output == *done* ]]
+			[[ $output != *"gpreempt:"* ]]
+		done
 	done
 }
 

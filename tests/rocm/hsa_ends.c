@@ -5,9 +5,11 @@
  *
  * Usage: hsa_ends job		work that ends
  *        hsa_ends again	the same after the runtime was ended and begun again
+ *        hsa_ends leave	the same, with a queue left to the runtime that ends
  *        hsa_ends fork|exec|exit	with work on its way
  *        hsa_ends never	with a kernel that ends only after the line has come
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,19 +52,20 @@ static void launch(struct job *j, const struct lab_kernel *follow, uint32_t from
 	}
 }
 
-static void end_job(struct job *j)
+static void end_job(struct job *j, bool leave_queue)
 {
 	lab_wait(j->done, HSA_WAIT_STATE_BLOCKED, "the job");
 	lab_check(!j->cells[CELLS] && j->cells[0] == ROUNDS, "%u came in another order",
 		  j->cells[CELLS]);
 	lab_must(hsa_signal_destroy(j->done));
-	lab_must(hsa_queue_destroy(j->queue));
+	if (!leave_queue)
+		lab_must(hsa_queue_destroy(j->queue));
 	lab_free(j->cells);
 	lab_free(j->args);
 	lab_close(&j->lab);
 }
 
-static void do_job(void)
+static void do_job(bool leave_queue)
 {
 	struct lab_kernel follow;
 	struct job j;
@@ -70,7 +73,7 @@ static void do_job(void)
 	open_job(&j);
 	follow = lab_find(&j.lab, "follow");
 	launch(&j, &follow, 0, ROUNDS);
-	end_job(&j);
+	end_job(&j, leave_queue);
 }
 
 static void await_line(void)
@@ -119,7 +122,7 @@ static void go_through(const char *what, char **argv)
 	puts("doubled");
 	fflush(stdout);
 	launch(&j, &follow, PACKETS / 2, ROUNDS);
-	end_job(&j);
+	end_job(&j, false);
 }
 
 static void wait_on_the_gpu(void)
@@ -157,11 +160,13 @@ int main(int argc, char **argv)
 	} else if (!strcmp(what, "never")) {
 		wait_on_the_gpu();
 	} else {
-		lab_check(!strcmp(what, "job") || !strcmp(what, "again"),
-			  "usage: hsa_ends job|again|fork|exec|exit|never");
-		do_job();
-		if (!strcmp(what, "again"))
-			do_job();
+		bool again = !strcmp(what, "again"), leave = !strcmp(what, "leave");
+
+		lab_check(!strcmp(what, "job") || again || leave,
+			  "usage: hsa_ends job|again|leave|fork|exec|exit|never");
+		do_job(leave);
+		if (again || leave)
+			do_job(false);
 	}
 	puts("done");
 	return 0;

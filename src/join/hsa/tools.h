@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Joins a program at the HSA runtime, which every ROCm program launches through. The runtime hands
- * its tables of functions to tools libraries, or registers them for profilers (register.h); a few of
- * the functions are replaced by ours, once, whichever comes first.
+ * its tables of functions to tools libraries, or registers them for profilers (register.h); a few
+ * of the functions are replaced by ours, once, whichever comes first.
  *
  * The doorbell's store tells when work comes into a queue, exactly and at once. Only the first one
  * after gp__hsa_rest() costs anything; where queues have a window (ring.h), each passes through it.
