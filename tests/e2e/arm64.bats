@@ -58,3 +58,25 @@ tool() {
 	[ ! -e "$folder/complete" ]
 	[ -z "$(compgen -G "$folder/fetch.*")" ]
 }
+
+@test "unpack-debs: --depends adds what is not there yet" {
+	[ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || skip "no debian-archive-keyring"
+	for name in touch sort tail; do
+		ln -s "$(command -v $name)" "$bin/$name"
+	done
+	mkdir -p "$folder/root/kept"
+	echo "libold=1:2-3" >"$folder/packages"
+	tool dpkg-deb 'echo "$2" >>"$3/unpacked"'
+	tool apt-get 'case "$*" in
+		*print-uris*) echo "'"'http://x/o' libold_1%3a2-3_arm64.deb 1 SHA256:1"'"
+			echo "'"'http://x/n' libnew_4_arm64.deb 1 SHA256:1"'" ;;
+		*download*) for last; do :; done; echo >"${last%=*}.deb" ;;
+		esac'
+	PATH=$bin run "$unpack" --depends "$folder" bookworm arm64 libnew
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[ -d "$folder/root/kept" ]
+	[ "$(<"$folder/packages")" = $'libold=1:2-3\nlibnew=4' ]
+	[[ $(<"$folder/root/unpacked") == *"/libnew.deb" ]]
+	[ "$(<"$folder/complete")" = "bookworm arm64 libnew" ]
+}
