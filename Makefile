@@ -10,6 +10,7 @@ SOAK_ROUNDS ?= 1000
 ROUNDS ?= 100
 POC_SECONDS ?= 600
 PROGRAMS ?= 10000
+ROCM ?= sid
 
 NINJA = ninja -C $(BUILD) -j $(JOBS)
 GPREEMPT = $(BUILD)/src/cli/gpreempt
@@ -119,6 +120,11 @@ opencl-soak:
 	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
 	@scripts/opencl-soak $(BUILD) $(PROGRAMS)
 
+rocm-suite:
+	@scripts/deps test
+	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
+	@scripts/rocm-suite --build $(BUILD) --rocm $(ROCM) $(SUITE)
+
 install: all
 	meson configure $(BUILD) -Dprefix=$(PREFIX)
 	@$(NINJA)
@@ -126,7 +132,7 @@ install: all
 
 clean:
 	rm -rf $(BUILD) build-nvidia build-asan-ubsan build-tsan build-fuzz build-clang build-mutation \
-		build-arm64
+		build-arm64 build-rocm
 
 help:
 	@echo 'make            build into $(BUILD)/'
@@ -157,9 +163,12 @@ help:
 	@echo 'make opencl-soak'
 	@echo '                hold PROGRAMS=$(PROGRAMS) random OpenCL programs at random moments, and cut kernels'
 	@echo '                short 1000 times'
+	@echo 'make rocm-suite'
+	@echo '                run the test programs of ROCm libraries, of Debian ROCM=$(ROCM), on emulated'
+	@echo '                machines; SUITE= has options of scripts/rocm-suite'
 	@echo 'make install    install under PREFIX=$(PREFIX), below DESTDIR'
 	@echo 'make clean      remove everything that was built'
 
 .PHONY: all demo test bench bench-nvidia-pack lint sanitize fuzz mutation kernel-handler-test \
 	kernel-probe kernel-test kernel-series rocr6-sid arm64 emu-soak failopen-soak poc-soak hsa-soak \
-	opencl-soak install clean help
+	opencl-soak rocm-suite install clean help
