@@ -99,6 +99,24 @@ on_machine() {
 	on_machine -- "$ROCM_PROGRAMS/hip_memory"
 }
 
+@test "the language of HIP kernels" {
+	program hip_device
+	on_machine --cus 8 -- "$ROCM_PROGRAMS/hip_device"
+	[[ $output == *"all 20 tests passed on gfx90a:sramecc+:xnack-" ]]
+}
+
+@test "graphs, modules, managed memory, fills and two devices through HIP" {
+	program hip_api
+	on_machine --cus 8 --gpus 2 -- "$ROCM_PROGRAMS/hip_api"
+	[[ $output == *"all 14 tests passed on gfx90a:sramecc+:xnack-" ]]
+}
+
+@test "scans and sorts of rocPRIM" {
+	[ -x "$ROCM_PROGRAMS/hip_primitives" ] || skip "no hip_primitives: it needs hipcc and librocprim-dev"
+	on_machine --cus 4 -- "$ROCM_PROGRAMS/hip_primitives"
+	[[ $output == *"all 5 tests passed on gfx90a:sramecc+:xnack-" ]]
+}
+
 @test "streams and events through HIP" {
 	program hip_streams
 	on_machine -- "$ROCM_PROGRAMS/hip_streams"

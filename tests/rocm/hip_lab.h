@@ -59,12 +59,20 @@ template <typename T> static T *lab_device(size_t nr)
 	return (T *)memory;
 }
 
+/* Says why a test cannot run here; the test returns after it. */
+static const char *lab_skipped;
+
+static inline void lab_skip(const char *reason)
+{
+	lab_skipped = reason;
+}
+
 struct lab_test {
 	const char *name;
 	void (*run)();
 };
 
-/* All of them, or those named on the command line; what main() returns. */
+/* Runs all of them, or those named on the command line; what main() returns. */
 static inline int lab_main(const lab_test *tests, int argc, char **argv)
 {
 	hipDeviceProp_t properties;
@@ -81,10 +89,14 @@ static inline int lab_main(const lab_test *tests, int argc, char **argv)
 		if (!wanted)
 			continue;
 		printf("%s ...\n", t->name);
+		lab_skipped = NULL;
 		t->run();
 		lab_must(hipDeviceSynchronize());
-		printf("%s: ok\n", t->name);
 		nr++;
+		if (lab_skipped)
+			printf("%s: skipped (%s)\n", t->name, lab_skipped);
+		else
+			printf("%s: ok\n", t->name);
 	}
 	lab_check(nr, "none of the tests has that name");
 	printf("all %d tests passed on %s\n", nr, properties.gcnArchName);
