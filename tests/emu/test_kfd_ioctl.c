@@ -657,19 +657,25 @@ static void injected(void **state)
 }
 
 /* A machine that stops: whoever is in a call hears of it. */
+struct waiter {
+	struct client c;
+	_Atomic bool has_event;
+};
+
 static void *wait_for_ever(void *arg)
 {
-	struct client *c = arg;
+	struct waiter *w = arg;
 	struct gp_kfd_create_event event = { 0 };
 	struct gp_kfd_event_data data = { 0 };
 	struct gp_kfd_wait_events wait = { .events_ptr = (uintptr_t)&data,
 					   .num_events = 1,
 					   .timeout = UINT32_MAX };
 
-	if (client_kfd(c, GP_KFD_CREATE_EVENT, &event))
+	if (client_kfd(&w->c, GP_KFD_CREATE_EVENT, &event))
 		return NULL;
 	data.event_id = event.event_id;
-	return (void *)(intptr_t)client_kfd(c, GP_KFD_WAIT_EVENTS, &wait);
+	w->has_event = true;
+	return (void *)(intptr_t)client_kfd(&w->c, GP_KFD_WAIT_EVENTS, &wait);
 }
 
 /* A client that sends arguments along is asked for nothing else, and has the same results. */
@@ -710,20 +716,22 @@ static void arguments_along(void **state)
 static void stopped_machine(void **state)
 {
 	struct server *s = calloc(1, sizeof(*s));
-	struct client c = { 0 };
+	struct waiter w = { .has_event = false };
 	pthread_t thread;
 	void *result;
 
 	(void)state;
 	s->config.kernel = EMU_KERNEL_6_12;
 	server_start(s);
-	client_setup(s, &c, 1);
-	assert_int_equal(pthread_create(&thread, NULL, wait_for_ever, &c), 0);
+	client_setup(s, &w.c, 1);
+	assert_int_equal(pthread_create(&thread, NULL, wait_for_ever, &w), 0);
+	for (int i = 0; i < 10000 && !w.has_event; i++)
+		usleep(1000);
 	usleep(50000);
 	server_stop(s);
 	pthread_join(thread, &result);
 	assert_int_equal((intptr_t)result, -ECONNRESET);
-	client_close(&c);
+	client_close(&w.c);
 	free(s);
 }
 
