@@ -80,3 +80,24 @@ tool() {
 	[[ $(<"$folder/root/unpacked") == *"/libnew.deb" ]]
 	[ "$(<"$folder/complete")" = "bookworm arm64 libnew" ]
 }
+
+@test "unpack-debs: --progress says the size before, and --exclude leaves files out" {
+	[ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || skip "no debian-archive-keyring"
+	for tool in awk tee tar; do
+		ln -sf "$(command -v "$tool")" "$bin/$tool"
+	done
+	mkdir -p "$BATS_TEST_TMPDIR/files/usr/share/doc" "$BATS_TEST_TMPDIR/files/usr/lib"
+	touch "$BATS_TEST_TMPDIR/files/usr/share/doc/a" "$BATS_TEST_TMPDIR/files/usr/lib/b"
+	tool dpkg-deb "tar -C '$BATS_TEST_TMPDIR/files' -c ."
+	tool apt-get 'case $* in
+	*--print-uris*) echo "http://x/one.deb one.deb 2000000 SHA256:0"
+		echo "http://x/two.deb two.deb 3000000 SHA256:0" ;;
+	*download*) echo "Get:1 one" && echo >one.deb ;;
+	esac'
+	PATH=$bin run "$unpack" --progress --exclude ./usr/share/doc "$folder" sid amd64 one
+	[ "$status" -eq 0 ]
+	[[ $output == "downloading 2 packages of Debian, 5 MB"*"Get:1 one"* ]]
+	[ -e "$folder/root/usr/lib/b" ]
+	[ ! -e "$folder/root/usr/share/doc/a" ]
+	[ "$(cat "$folder/complete")" = "sid amd64 one" ]
+}
