@@ -37,6 +37,11 @@ demo:
 	@$(MAKE) --no-print-directory all
 	$(GPREEMPT) demo --report $(BUILD)/demo.html
 
+demo-llm:
+	@scripts/deps demo
+	@$(MAKE) --no-print-directory all
+	$(GPREEMPT) demo --llm=$(BUILD)/llama --download --report $(BUILD)/demo-llm.html
+
 test:
 	@scripts/deps test
 	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
@@ -137,6 +142,7 @@ clean:
 help:
 	@echo 'make            build into $(BUILD)/'
 	@echo 'make demo       set up, build, and show two programs share an emulated GPU'
+	@echo 'make demo-llm   the same with two llama.cpp servers; downloads 480 MB of packages, once'
 	@echo 'make test       set up, build, and run the unit and end-to-end tests'
 	@echo 'make bench      run every benchmark of this build'
 	@echo 'make bench-nvidia-pack'
@@ -169,6 +175,6 @@ help:
 	@echo 'make install    install under PREFIX=$(PREFIX), below DESTDIR'
 	@echo 'make clean      remove everything that was built'
 
-.PHONY: all demo test bench bench-nvidia-pack lint sanitize fuzz mutation kernel-handler-test \
+.PHONY: all demo demo-llm test bench bench-nvidia-pack lint sanitize fuzz mutation kernel-handler-test \
 	kernel-probe kernel-test kernel-series rocr6-sid arm64 emu-soak failopen-soak poc-soak hsa-soak \
 	opencl-soak rocm-suite install clean help

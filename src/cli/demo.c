@@ -17,21 +17,28 @@
 #include "cli/commands.h"
 
 #define REQUESTS 300
+#define LLM_REQUESTS 60
 #define REQUESTS_MIN 10
 #define REQUESTS_MAX 10000
 #define REPORT "gpreempt-demo.html"
 
-enum { KEY_REQUESTS = 0x100, KEY_REPORT, KEY_NO_REPORT };
+enum { KEY_REQUESTS = 0x100, KEY_REPORT, KEY_NO_REPORT, KEY_LLM, KEY_DOWNLOAD };
 
 struct args {
-	uint64_t requests;
+	uint64_t requests; /* 0: as many as is usual */
 	const char *report; /* NULL: none */
+	const char *llm_folder; /* NULL: the usual one */
+	bool llm, download;
 };
 
 static const struct argp_option options[] = {
-	{ "requests", KEY_REQUESTS, "N", 0, "requests in each mode; 300", 0 },
+	{ "requests", KEY_REQUESTS, "N", 0, "requests in each mode; 300, or 60 with --llm", 0 },
 	{ "report", KEY_REPORT, "FILE", 0, "where the report goes; " REPORT, 0 },
 	{ "no-report", KEY_NO_REPORT, NULL, 0, "write none", 0 },
+	{ "llm", KEY_LLM, "FOLDER", OPTION_ARG_OPTIONAL,
+	  "two llama.cpp servers instead, from the packages in FOLDER", 0 },
+	{ "download", KEY_DOWNLOAD, NULL, 0,
+	  "with --llm: download the packages, about 480 MB, where they are not there", 0 },
 	{ 0 },
 };
 
@@ -53,6 +60,17 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_NO_REPORT:
 		a->report = NULL;
 		return 0;
+	case KEY_LLM:
+		a->llm = true;
+		a->llm_folder = arg;
+		return 0;
+	case KEY_DOWNLOAD:
+		a->download = true;
+		return 0;
+	case ARGP_KEY_END:
+		if (a->download && !a->llm)
+			return gp__cmd_usage(state, "--download needs --llm");
+		return 0;
 	case ARGP_KEY_ARG:
 		return gp__cmd_usage(state, "'%s' is not understood: it takes no arguments", arg);
 	default:
@@ -73,12 +91,19 @@ static const struct argp argp = {
  * The table
  */
 
-static void add_columns(struct gp__table *t)
+static void add_columns(struct gp__table *t, bool llm)
 {
 	gp__table_column(t, "MODE", GP__LEFT);
 	gp__table_column(t, "REQUESTS", GP__RIGHT);
 	gp__table_column(t, "P50", GP__RIGHT);
 	gp__table_column(t, "P99", GP__RIGHT);
+	if (llm) {
+		gp__table_column(t, "FIRST P50", GP__RIGHT);
+		gp__table_column(t, "FIRST P99", GP__RIGHT);
+		gp__table_column(t, "TOKENS/S", GP__RIGHT);
+		gp__table_column(t, "FIRST P99 GPU", GP__RIGHT);
+		gp__table_column(t, "TOKEN GPU", GP__RIGHT);
+	}
 	gp__table_column(t, "P99 GPU", GP__RIGHT);
 	gp__table_column(t, "X ALONE", GP__RIGHT);
 	gp__table_column(t, "STEPS/S", GP__RIGHT);
@@ -87,7 +112,19 @@ static void add_columns(struct gp__table *t)
 	gp__table_column(t, "RESULTS", GP__LEFT);
 }
 
-static void add_row(struct gp__table *t, const struct demo_mode *m)
+static void add_llm_cells(struct gp__table *t, const struct demo_figures *f)
+{
+	char text[32];
+
+	gp__table_cellf(t, "%.1f ms", f->first_p50_ms);
+	gp__table_cellf(t, "%.1f ms", f->first_p99_ms);
+	gp__table_cellf(t, "%.1f", f->tokens_per_s);
+	gp__table_cell(t,
+		       gp__format_duration(text, sizeof(text), (uint64_t)f->first_p99_device_ns));
+	gp__table_cell(t, gp__format_duration(text, sizeof(text), (uint64_t)f->token_device_ns));
+}
+
+static void add_row(struct gp__table *t, const struct demo_mode *m, bool llm)
 {
 	const struct demo_figures *f = &m->figures;
 	char text[32];
@@ -99,6 +136,8 @@ static void add_row(struct gp__table *t, const struct demo_mode *m)
 	gp__table_cellf(t, "%zu", m->requests.n);
 	gp__table_cellf(t, "%.1f ms", f->p50_ms);
 	gp__table_cellf(t, "%.1f ms", f->p99_ms);
+	if (llm)
+		add_llm_cells(t, f);
 	gp__table_cell(t, gp__format_duration(text, sizeof(text), (uint64_t)f->p99_device_ns));
 	gp__table_cellf(t, "%.2fx", f->x_alone);
 	gp__table_cellf(t, "%.2f", f->steps_per_s);
@@ -116,20 +155,21 @@ static const struct demo_mode *find_mode(const struct demo_mode *modes, size_t n
 	return NULL;
 }
 
-static void print_sentences(FILE *out, const struct demo_mode *modes, size_t n)
+static void print_sentences(FILE *out, const struct demo_mode *modes, size_t n, bool llm)
 {
+	const char *patient = llm ? "batch" : "trainer";
 	const struct demo_mode *native = find_mode(modes, n, "native");
 	const struct demo_mode *best = find_mode(modes, n, "lv3");
 
 	fprintf(out, "\n");
 	if (native && best)
 		fprintf(out,
-			"Beside the trainer, of a hundred requests the slowest takes %.1f times as "
-			"long as alone; under gpreempt %.2f times.\nThe trainer is stopped in the "
+			"Beside the %s, of a hundred requests the slowest takes %.1f times as "
+			"long as alone; under gpreempt %.2f times.\nThe %s is stopped in the "
 			"middle of kernels, %" PRIu64
 			" times, and keeps %.1f %% of the time that the requests leave it.\n",
-			native->figures.x_alone, best->figures.x_alone, best->figures.preemptions,
-			best->figures.kept_pct);
+			patient, native->figures.x_alone, best->figures.x_alone, patient,
+			best->figures.preemptions, best->figures.kept_pct);
 	for (size_t i = 0; i < n; i++) {
 		if (*modes[i].unsupported)
 			fprintf(out, "%s is not shown: %s.\n", modes[i].name, modes[i].unsupported);
@@ -140,22 +180,31 @@ static void print_sentences(FILE *out, const struct demo_mode *modes, size_t n)
 		"X ALONE compares that.\n");
 }
 
-static int print_text(struct gp__env *env, const struct demo_mode *modes, size_t n)
+static int print_text(struct gp__env *env, const struct demo_mode *modes, size_t n, bool llm)
 {
 	struct gp__table *t = gp__table_new(env);
 	int err;
 
-	add_columns(t);
+	add_columns(t, llm);
 	for (size_t i = 0; i < n; i++)
-		add_row(t, &modes[i]);
+		add_row(t, &modes[i], llm);
 	err = gp__table_print(t);
-	print_sentences(env->out, modes, n);
+	print_sentences(env->out, modes, n, llm);
 	return err ? GP__EXIT_FAILURE : GP__EXIT_OK;
 }
 
 /*
  * JSON
  */
+
+static void set_llm_json(json_t *online, const struct demo_figures *f)
+{
+	gp__json_set_real(online, "first_token_p50_ms", true, f->first_p50_ms);
+	gp__json_set_real(online, "first_token_p99_ms", true, f->first_p99_ms);
+	gp__json_set_real(online, "first_token_p99_device_cycles", true, f->first_p99_device_ns);
+	gp__json_set_real(online, "tokens_per_s", true, f->tokens_per_s);
+	gp__json_set_real(online, "token_device_cycles", true, f->token_device_ns);
+}
 
 static json_t *mode_json(const struct demo_mode *m)
 {
@@ -174,6 +223,8 @@ static json_t *mode_json(const struct demo_mode *m)
 	gp__json_set_real(online, "p99_ms", any, f->p99_ms);
 	gp__json_set_real(online, "x_alone", f->x_alone > 0, f->x_alone);
 	gp__json_set_u64(online, "p99_device_cycles", any, (uint64_t)f->p99_device_ns);
+	if (any && m->requests.at[0].tokens)
+		set_llm_json(online, f);
 	gp__json_set_real(offline, "steps_per_s", f->steps_per_s > 0, f->steps_per_s);
 	gp__json_set_real(offline, "kept_pct", f->kept_pct > 0, f->kept_pct);
 	json_object_set_new(offline, "identical", json_boolean(f->identical));
@@ -210,7 +261,7 @@ static void tell_mode(struct gp__env *env, const struct demo_mode *m, uint64_t b
 
 static int run_modes(struct demo_stage *s, struct demo_mode *modes, size_t n)
 {
-	struct demo_steps expected = { 0 };
+	struct demo_mode host = { 0 };
 	uint64_t most = 1;
 	int status = 0;
 
@@ -224,20 +275,21 @@ static int run_modes(struct demo_stage *s, struct demo_mode *modes, size_t n)
 			most = modes[i].steps.n;
 	}
 	if (!status)
-		status = demo_stage_expect(s, most, &expected);
+		status = demo_stage_expect(s, most, &host);
 	for (size_t i = 0; i < n && !status; i++) {
 		if (!*modes[i].unsupported)
-			demo_figures_make(&modes[i], &modes[0], &expected);
+			demo_figures_make(&modes[i], &modes[0], &host);
 	}
-	demo_steps_free(&expected);
+	demo_mode_free(&host);
 	return status;
 }
 
 /* The table is there already: a report that cannot be written is no reason to lose it. */
-static int write_report(struct gp__env *env, const char *path, const struct demo_mode *modes,
+static int write_report(struct gp__env *env, const struct args *a, const struct demo_mode *modes,
 			size_t n)
 {
-	int err = demo_report_write(path, modes, n);
+	const char *path = a->report;
+	int err = demo_report_write(path, modes, n, a->llm);
 
 	if (err) {
 		fprintf(env->err,
@@ -267,41 +319,63 @@ static int show(struct gp__env *env, const struct args *a, const struct demo_mod
 	if (env->json)
 		status = gp__json_print(env, demo_json(modes, n)) ? GP__EXIT_FAILURE : GP__EXIT_OK;
 	else
-		status = print_text(env, modes, n);
-	if (a->report && write_report(env, a->report, modes, n))
+		status = print_text(env, modes, n, a->llm);
+	if (a->report && write_report(env, a, modes, n))
 		status = GP__EXIT_FAILURE;
 	/* The figures are worth nothing then, and whoever looks at the status should know. */
 	return all_identical(modes, n) ? status : GP__EXIT_FAILURE;
 }
 
-int cmd_demo(struct gp__env *env, int argc, char **argv)
+static const struct demo_mode own_modes[] = {
+	{ .name = "alone", .title = "each program alone", .apart = true },
+	{ .name = "native", .title = "both together, without gpreempt" },
+	{ .name = "lv1", .title = "both under gpreempt, at level 1", .level = 1 },
+	{ .name = "lv2",
+	  .title = "both under gpreempt, at level 2",
+	  .level = 2,
+	  .needs_series = true },
+	{ .name = "lv3", .title = "both under gpreempt, at level 3", .level = 3 },
+};
+static const struct demo_mode llm_modes[] = {
+	{ .name = "alone", .title = "each llama.cpp alone", .apart = true },
+	{ .name = "native", .title = "both together, without gpreempt" },
+	{ .name = "lv3", .title = "both under gpreempt, at level 3", .level = 3 },
+};
+#define MODES_MAX (sizeof(own_modes) / sizeof(own_modes[0]))
+
+static int run(struct gp__env *env, const struct args *a, const struct demo_llm *llm)
 {
-	struct args a = { .requests = REQUESTS, .report = REPORT };
-	struct demo_mode modes[] = {
-		{ .name = "alone", .title = "each program alone", .apart = true },
-		{ .name = "native", .title = "both together, without gpreempt" },
-		{ .name = "lv1", .title = "both under gpreempt, at level 1", .level = 1 },
-		{ .name = "lv2",
-		  .title = "both under gpreempt, at level 2",
-		  .level = 2,
-		  .needs_series = true },
-		{ .name = "lv3", .title = "both under gpreempt, at level 3", .level = 3 },
-	};
-	const size_t n = sizeof(modes) / sizeof(modes[0]);
+	struct demo_mode modes[MODES_MAX];
+	size_t n = llm ? sizeof(llm_modes) / sizeof(llm_modes[0]) : MODES_MAX;
 	struct demo_stage stage;
 	int status;
 
-	if (!gp__cmd_parse(env, &argp, argc, argv, &a, &status))
-		return status;
+	memcpy(modes, llm ? llm_modes : own_modes, n * sizeof(modes[0]));
 	demo_signals_catch();
-	status = demo_stage_open(&stage, env, a.requests);
+	status = demo_stage_open(&stage, env, llm, a->requests);
 	if (!status)
 		status = run_modes(&stage, modes, n);
 	demo_stage_close(&stage);
 	if (!status)
-		status = show(env, &a, modes, n);
+		status = show(env, a, modes, n);
 	for (size_t i = 0; i < n; i++)
 		demo_mode_free(&modes[i]);
+	return status;
+}
+
+int cmd_demo(struct gp__env *env, int argc, char **argv)
+{
+	struct args a = { .report = REPORT };
+	struct demo_llm llm;
+	int status;
+
+	if (!gp__cmd_parse(env, &argp, argc, argv, &a, &status))
+		return status;
+	if (!a.requests)
+		a.requests = a.llm ? LLM_REQUESTS : REQUESTS;
+	status = a.llm ? demo_llm_open(&llm, env, a.llm_folder, a.download) : 0;
+	if (!status)
+		status = run(env, &a, a.llm ? &llm : NULL);
 	if (demo_signal()) {
 		/* As if it had ended us; everything is cleaned up. */
 		signal(demo_signal(), SIG_DFL);

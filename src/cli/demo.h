@@ -22,6 +22,8 @@ enum demo_who { DEMO_ONLINE, DEMO_OFFLINE, DEMO_PROGRAMS };
 struct demo_request {
 	uint64_t arrived, answered;
 	uint64_t device_arrived, device_answered;
+	/* Of a language model's answer; otherwise there are no tokens. */
+	uint64_t first, device_first, tokens, digest;
 };
 
 struct demo_step {
@@ -64,6 +66,9 @@ struct demo_changes {
 struct demo_figures {
 	double p50_ms, p99_ms; /* wall */
 	double p50_device_ns, p99_device_ns, x_alone;
+	/* Of a language model: the time to the first token, and the speed of the ones after it. */
+	double first_p50_ms, first_p99_ms, first_p50_device_ns, first_p99_device_ns;
+	double tokens_per_s, token_device_ns;
 	double steps_per_s, kept_pct;
 	bool identical;
 	uint64_t preemptions;
@@ -105,24 +110,42 @@ struct demo_program {
 	size_t used;
 };
 
+/* llama.cpp in place of the demo's own programs. */
+struct demo_llm {
+	char runner[PATH_MAX], driver[PATH_MAX], maker[PATH_MAX];
+	char folder[PATH_MAX]; /* of its packages */
+};
+
 struct demo_stage {
 	struct gp__env *env;
+	const struct demo_llm *llm; /* NULL: the demo's own programs */
 	uint64_t requests;
 	char folder[64]; /* "": none yet */
 	char self[PATH_MAX], file[DEMO_PROGRAMS][PATH_MAX], daemon_file[PATH_MAX];
 	char machine[64], machine_dir[PATH_MAX], trace[PATH_MAX], decisions[PATH_MAX];
+	char model[PATH_MAX], socket[DEMO_PROGRAMS][PATH_MAX]; /* of llama.cpp */
 	pid_t machine_pid;
 	struct demo_program program[DEMO_PROGRAMS], daemon;
 };
 
+/* The packages' folder where the user names none. */
+int demo_llm_default_folder(struct gp__env *env, char folder[PATH_MAX]);
+/*
+ * Finds llama.cpp in @folder, or downloads it with @download. 0, or an exit status after telling:
+ * DEMO_NO_PACKAGES where the packages are not there or cannot be had.
+ */
+#define DEMO_NO_PACKAGES 77
+int demo_llm_open(struct demo_llm *l, struct gp__env *env, const char *folder, bool download);
+
 /* Finds what is needed, and makes a folder. 0, or an exit status after telling. */
-int demo_stage_open(struct demo_stage *s, struct gp__env *env, uint64_t requests);
+int demo_stage_open(struct demo_stage *s, struct gp__env *env, const struct demo_llm *llm,
+		    uint64_t requests);
 /* Everything that was started ends, and the folder goes. May be called at any time. */
 void demo_stage_close(struct demo_stage *s);
 /* Runs the mode, and fills in all but its figures. */
 int demo_stage_run(struct demo_stage *s, struct demo_mode *m);
-/* The digests that so many steps must have: of the offline program on the host. */
-int demo_stage_expect(struct demo_stage *s, uint64_t steps, struct demo_steps *expected);
+/* Computes on the host the digests that so many steps, and a model's answers, must have. */
+int demo_stage_expect(struct demo_stage *s, uint64_t steps, struct demo_mode *host);
 /* From now on signals that end us are noted; which one came, or 0. */
 void demo_signals_catch(void);
 int demo_signal(void);
@@ -144,11 +167,10 @@ struct demo_busy demo_busy_until(const struct demo_mode *m, uint64_t host_ns);
 
 /* @alone is the first of the modes. */
 void demo_figures_make(struct demo_mode *m, const struct demo_mode *alone,
-		       const struct demo_steps *expected);
+		       const struct demo_mode *host);
 /* Of each request: wall and device time, in the order they came. */
 uint64_t demo_device_ns(const struct demo_mode *m, const struct demo_request *r);
 void demo_mode_free(struct demo_mode *m);
-void demo_steps_free(struct demo_steps *s);
 
 /*
  * Showing it
@@ -156,6 +178,6 @@ void demo_steps_free(struct demo_steps *s);
 
 json_t *demo_json(const struct demo_mode *modes, size_t n);
 /* 0 or -errno. */
-int demo_report_write(const char *path, const struct demo_mode *modes, size_t n);
+int demo_report_write(const char *path, const struct demo_mode *modes, size_t n, bool llm);
 
 #endif

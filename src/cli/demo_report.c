@@ -14,6 +14,7 @@
 #define NS_PER_US 1e3
 /* What is shown before the first request. */
 #define BEFORE_NS 200000000u
+#define GAPS_SHOWN 100000
 
 /* demo_report.html, made into a string when this is built. */
 extern const char demo_page[];
@@ -28,16 +29,20 @@ static json_t *pair(uint64_t zero, uint64_t from, uint64_t to)
 	return json_pack("[f, f]", ms_since(zero, from), ms_since(zero, to));
 }
 
-/* Those that end after the beginning of what is shown. */
+/* The spans in the time shown. A gap that is too small to see is closed: kernels may be many. */
 static json_t *spans_json(const struct demo_spans *spans, uint64_t zero, uint64_t end)
 {
+	uint64_t gap = (end - zero) / GAPS_SHOWN;
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < spans->n; i++) {
-		const struct demo_span *s = &spans->at[i];
+		struct demo_span s = spans->at[i];
 
-		if (s->to > zero && s->from < end)
-			json_array_append_new(list, pair(zero, s->from, s->to));
+		if (s.to <= zero || s.from >= end)
+			continue;
+		while (i + 1 < spans->n && spans->at[i + 1].from < s.to + gap)
+			s.to = spans->at[++i].to;
+		json_array_append_new(list, pair(zero, s.from, s.to));
 	}
 	return list;
 }
@@ -86,6 +91,13 @@ static json_t *mode_json(const struct demo_mode *m)
 			     f->p99_device_ns / NS_PER_US, "x_alone", f->x_alone, "steps_per_s",
 			     f->steps_per_s, "kept_pct", f->kept_pct, "identical", f->identical,
 			     "preemptions", (json_int_t)f->preemptions));
+	if (m->requests.n && m->requests.at[0].tokens)
+		json_object_update_new(
+			o, json_pack("{s:f, s:f, s:f, s:f, s:f}", "first_p50_ms", f->first_p50_ms,
+				     "first_p99_ms", f->first_p99_ms, "first_p99_device_us",
+				     f->first_p99_device_ns / NS_PER_US, "tokens_per_s",
+				     f->tokens_per_s, "token_device_us",
+				     f->token_device_ns / NS_PER_US));
 	add_latencies(o, m);
 	if (m->requests.n)
 		json_object_set_new(o, "timeline", timeline_json(m));
@@ -93,7 +105,7 @@ static json_t *mode_json(const struct demo_mode *m)
 }
 
 /* With slashes escaped nothing in it can end the script that it is in. */
-static int write_data(FILE *out, const struct demo_mode *modes, size_t n)
+static int write_data(FILE *out, const struct demo_mode *modes, size_t n, bool llm)
 {
 	json_t *root = json_object(), *list = json_array();
 	int err;
@@ -101,12 +113,13 @@ static int write_data(FILE *out, const struct demo_mode *modes, size_t n)
 	for (size_t i = 0; i < n; i++)
 		json_array_append_new(list, mode_json(&modes[i]));
 	json_object_set_new(root, "modes", list);
+	json_object_set_new(root, "llm", json_boolean(llm));
 	err = json_dumpf(root, out, JSON_COMPACT | JSON_ESCAPE_SLASH | JSON_REAL_PRECISION(9));
 	json_decref(root);
 	return err ? -EIO : 0;
 }
 
-int demo_report_write(const char *path, const struct demo_mode *modes, size_t n)
+int demo_report_write(const char *path, const struct demo_mode *modes, size_t n, bool llm)
 {
 	const char *mark = strstr(demo_page, MARK);
 	FILE *out = fopen(path, "we");
@@ -116,7 +129,7 @@ int demo_report_write(const char *path, const struct demo_mode *modes, size_t n)
 		return -errno;
 	errno = 0;
 	fwrite(demo_page, 1, (size_t)(mark - demo_page), out);
-	err = write_data(out, modes, n);
+	err = write_data(out, modes, n, llm);
 	fputs(mark + strlen(MARK), out);
 	if (ferror(out) && !err)
 		err = errno ? -errno : -EIO;

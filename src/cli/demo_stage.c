@@ -45,8 +45,11 @@
 #define WARM_STEPS 2
 /* For how long the offline program is alone, of the time that the requests take. */
 #define ALONE_PART 2
+/* The steps of a language model are few and long: how many of them it is alone for. */
+#define ALONE_STEPS 6
 
 static const char *const names[DEMO_PROGRAMS] = { "online_server", "offline_trainer" };
+static const char *const llm_names[DEMO_PROGRAMS] = { "online_llama", "offline_llama" };
 static const char *const offline_work[] = { "--queues", "1",	   "--groups", "64", "--rounds",
 					    "2400",	"--ahead", "4",	       NULL };
 static const char *const online_work[] = { "--groups", "8", "--rounds", "1500", NULL };
@@ -185,10 +188,13 @@ static int tell_failed(struct demo_stage *s, const struct demo_program *p, const
 
 static bool take_request(struct demo_mode *m, const char *line)
 {
-	struct demo_request r;
+	struct demo_request r = { 0 };
 
-	if (sscanf(line, "request %*u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &r.arrived,
-		   &r.answered, &r.device_arrived, &r.device_answered) != 4)
+	if (sscanf(line,
+		   "request %*u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+		   " %" SCNu64 " %" SCNu64 " %" SCNx64,
+		   &r.arrived, &r.answered, &r.device_arrived, &r.device_answered, &r.first,
+		   &r.device_first, &r.tokens, &r.digest) < 4)
 		return true; /* what it says at its end */
 	if (!DEMO_APPEND(&m->requests))
 		return false;
@@ -210,6 +216,13 @@ static bool take_step(struct demo_steps *steps, const char *line)
 
 static bool take_line(struct demo_mode *m, enum demo_who who, const char *line)
 {
+	int pid;
+
+	/* Another process than the one that was started uses the GPU. */
+	if (sscanf(line, "pid %d", &pid) == 1) {
+		m->pid[who] = pid;
+		return true;
+	}
 	return who == DEMO_ONLINE ? take_request(m, line) : take_step(&m->steps, line);
 }
 
@@ -236,7 +249,7 @@ static bool take_bytes(struct demo_program *p, struct demo_mode *m, enum demo_wh
  */
 
 enum need {
-	NEED_STEPS, /* the offline program is under way */
+	NEED_STEPS, /* the offline program has done so many */
 	NEED_TIME, /* it was so for long enough */
 	NEED_ANSWERS, /* the online one has ended */
 	NEED_END, /* the offline one has */
@@ -245,6 +258,7 @@ enum need {
 struct wait {
 	enum need need;
 	uint64_t until; /* of NEED_TIME */
+	uint64_t steps; /* of NEED_STEPS */
 	uint64_t alive; /* when something came last */
 	struct gp__progress progress;
 };
@@ -253,7 +267,7 @@ static bool is_met(const struct demo_stage *s, const struct demo_mode *m, const 
 {
 	switch (w->need) {
 	case NEED_STEPS:
-		return m->steps.n >= WARM_STEPS;
+		return m->steps.n >= w->steps;
 	case NEED_TIME:
 		return gp__clock_ns() >= w->until;
 	case NEED_ANSWERS:
@@ -313,12 +327,13 @@ static int look(struct demo_stage *s, struct demo_mode *m, struct wait *w)
 	return status;
 }
 
-static int wait_for(struct demo_stage *s, struct demo_mode *m, enum need need, uint64_t ms)
+/* @amount: milliseconds of NEED_TIME, or the steps of NEED_STEPS. */
+static int wait_for(struct demo_stage *s, struct demo_mode *m, enum need need, uint64_t amount)
 {
-	struct wait w = { .need = need, .alive = gp__clock_ns() };
+	struct wait w = { .need = need, .alive = gp__clock_ns(), .steps = amount };
 	int status = 0;
 
-	w.until = w.alive + ms * NS_PER_MS;
+	w.until = w.alive + amount * NS_PER_MS;
 	if (need == NEED_ANSWERS)
 		gp__progress_start(&w.progress, s->env->err, m->title, "requests", s->requests);
 	while (!status && !is_met(s, m, &w)) {
@@ -429,6 +444,36 @@ static int start_daemon(struct demo_stage *s)
  * The programs
  */
 
+/* llm_driver's arguments; on the GPU the offline program works until it is told to end. */
+static void add_llm(struct demo_stage *s, enum demo_who who, bool on_gpu, const char *count,
+		    const char **argv)
+{
+	const struct demo_llm *l = s->llm;
+	const char *const words[] = { l->driver,
+				      who == DEMO_ONLINE ? "online" : "offline",
+				      on_gpu ? "gpu" : "host",
+				      on_gpu && who == DEMO_OFFLINE ? "0" : count,
+				      s->socket[who],
+				      l->runner,
+				      l->folder,
+				      s->model,
+				      NULL };
+
+	add_words(argv, words);
+}
+
+static void add_own(struct demo_stage *s, enum demo_who who, const char *requests,
+		    const char *period, const char **argv)
+{
+	const char *const program[] = { s->file[who], "--each", NULL };
+	const char *const serve[] = { "--requests", requests, "--period", period, NULL };
+
+	add_words(argv, program);
+	if (who == DEMO_ONLINE)
+		add_words(argv, serve);
+	add_words(argv, who == DEMO_ONLINE ? online_work : offline_work);
+}
+
 /* As a person would: gpreempt run -c online -- gpreempt emu exec --name NAME -- PROGRAM ... */
 static int start_program(struct demo_stage *s, struct demo_mode *m, enum demo_who who)
 {
@@ -436,10 +481,9 @@ static int start_program(struct demo_stage *s, struct demo_mode *m, enum demo_wh
 	char level[8], requests[24], period[16];
 	const char *const run[] = { s->self, "run", "-c", online ? "online" : "offline", NULL };
 	const char *const at_level[] = { "--level", level, NULL };
-	const char *const on_machine[] = { s->self,    "emu", "exec",	    "--name",
-					   s->machine, "--",  s->file[who], NULL };
-	const char *const each[] = { "--each", NULL };
-	const char *const serve[] = { "--requests", requests, "--period", period, NULL };
+	const char *const on_machine[] = {
+		s->self, "emu", "exec", "--name", s->machine, "--", NULL
+	};
 	const char *const dashes[] = { "--", NULL };
 	const char *argv[ARGS_MAX] = { NULL };
 	int status;
@@ -454,10 +498,10 @@ static int start_program(struct demo_stage *s, struct demo_mode *m, enum demo_wh
 		add_words(argv, dashes);
 	}
 	add_words(argv, on_machine);
-	add_words(argv, each);
-	if (online)
-		add_words(argv, serve);
-	add_words(argv, online ? online_work : offline_work);
+	if (s->llm)
+		add_llm(s, who, true, requests, argv);
+	else
+		add_own(s, who, requests, period, argv);
 	status = start(s, &s->program[who], argv, true);
 	m->pid[who] = s->program[who].pid;
 	return status;
@@ -500,8 +544,10 @@ static int run_apart(struct demo_stage *s, struct demo_mode *m)
 	if (!status)
 		status = start_program(s, m, DEMO_OFFLINE);
 	if (!status)
-		status = wait_for(s, m, NEED_STEPS, 0);
-	if (!status)
+		status = wait_for(s, m, NEED_STEPS, WARM_STEPS);
+	if (!status && s->llm)
+		status = wait_for(s, m, NEED_STEPS, WARM_STEPS + ALONE_STEPS);
+	else if (!status)
 		status = wait_for(s, m, NEED_TIME, s->requests * PERIOD_MS / ALONE_PART);
 	return status ? status : end_offline(s, m);
 }
@@ -511,7 +557,7 @@ static int run_together(struct demo_stage *s, struct demo_mode *m)
 	int status = start_program(s, m, DEMO_OFFLINE);
 
 	if (!status)
-		status = wait_for(s, m, NEED_STEPS, 0);
+		status = wait_for(s, m, NEED_STEPS, WARM_STEPS);
 	if (!status && is_unsupported(s, m)) {
 		end(&s->program[DEMO_OFFLINE], SIGKILL);
 		return 0;
@@ -563,9 +609,20 @@ int demo_stage_run(struct demo_stage *s, struct demo_mode *m)
 	return status ? status : read_all(s, m);
 }
 
-int demo_stage_expect(struct demo_stage *s, uint64_t steps, struct demo_steps *expected)
+static int expect_answers(struct demo_stage *s, struct demo_mode *host)
 {
-	struct demo_mode host = { .title = "checking the results" };
+	const char *argv[ARGS_MAX] = { NULL };
+	char number[24];
+	int status;
+
+	snprintf(number, sizeof(number), "%" PRIu64, s->requests);
+	add_llm(s, DEMO_ONLINE, false, number, argv);
+	status = start(s, &s->program[DEMO_ONLINE], argv, true);
+	return status ? status : wait_for(s, host, NEED_ANSWERS, 0);
+}
+
+int demo_stage_expect(struct demo_stage *s, uint64_t steps, struct demo_mode *host)
+{
 	char number[24];
 	const char *const on_host[] = {
 		s->file[DEMO_OFFLINE], "--each", "--on", "host", "--steps", number, NULL
@@ -573,14 +630,18 @@ int demo_stage_expect(struct demo_stage *s, uint64_t steps, struct demo_steps *e
 	const char *argv[ARGS_MAX] = { NULL };
 	int status;
 
+	host->title = "checking the results";
 	snprintf(number, sizeof(number), "%" PRIu64, steps);
-	add_words(argv, on_host);
-	add_words(argv, offline_work);
+	if (s->llm) {
+		add_llm(s, DEMO_OFFLINE, false, number, argv);
+	} else {
+		add_words(argv, on_host);
+		add_words(argv, offline_work);
+	}
 	status = start(s, &s->program[DEMO_OFFLINE], argv, true);
 	if (!status)
-		status = wait_for(s, &host, NEED_END, 0);
-	*expected = host.steps;
-	return status;
+		status = wait_for(s, host, NEED_END, 0);
+	return status || !s->llm ? status : expect_answers(s, host);
 }
 
 /*
@@ -594,7 +655,7 @@ static int find_files(struct demo_stage *s)
 	if (n < 0)
 		return gp__env_fail(s->env, GP__EXIT_FAILURE, NULL, "/proc/self/exe: %s",
 				    strerror(errno));
-	for (int i = 0; i < DEMO_PROGRAMS; i++) {
+	for (int i = 0; i < DEMO_PROGRAMS && !s->llm; i++) {
 		char built[64], installed[PATH_MAX];
 
 		snprintf(built, sizeof(built), "../demo/%s", names[i]);
@@ -628,22 +689,38 @@ static int make_folder(struct demo_stage *s)
 	return GP__EXIT_FAILURE;
 }
 
-int demo_stage_open(struct demo_stage *s, struct gp__env *env, uint64_t requests)
+/* Writes the model into the folder of this run. */
+static int make_model(struct demo_stage *s)
+{
+	struct demo_mode nothing = { 0 };
+	const char *const argv[] = { s->llm->maker, s->model, NULL };
+	int status;
+
+	snprintf(s->model, sizeof(s->model), "%s/model.gguf", s->folder);
+	for (int i = 0; i < DEMO_PROGRAMS; i++)
+		snprintf(s->socket[i], sizeof(s->socket[i]), "%s/%d.sock", s->folder, i);
+	status = start(s, &s->program[DEMO_OFFLINE], argv, true);
+	return status ? status : wait_for(s, &nothing, NEED_END, 0);
+}
+
+int demo_stage_open(struct demo_stage *s, struct gp__env *env, const struct demo_llm *llm,
+		    uint64_t requests)
 {
 	int status;
 
-	*s = (struct demo_stage){ .env = env, .requests = requests };
+	*s = (struct demo_stage){ .env = env, .llm = llm, .requests = requests };
 	for (int i = 0; i < DEMO_PROGRAMS; i++)
-		s->program[i] = (struct demo_program){ .name = names[i], .out = -1 };
+		s->program[i] =
+			(struct demo_program){ .name = (llm ? llm_names : names)[i], .out = -1 };
 	s->daemon = (struct demo_program){ .name = "gpreemptd", .out = -1 };
 	snprintf(s->machine, sizeof(s->machine), "demo-%d", (int)getpid());
 	status = find_files(s);
 	if (!status)
 		status = make_folder(s);
-	/* Who scheduled us does not schedule them, and what we were told is not for them. */
+	/* A scheduler of this command does not schedule its programs, nor do its wishes count. */
 	unsetenv(GP__WISH_PRIORITY);
 	unsetenv(GP__WISH_LEVEL);
-	return status;
+	return status || !llm ? status : make_model(s);
 }
 
 void demo_stage_close(struct demo_stage *s)

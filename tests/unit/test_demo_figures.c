@@ -110,17 +110,65 @@ static void what_is_cut_short_is_refused(void **state)
 static void every_step_must_be_as_expected(void **state)
 {
 	struct demo_step right[] = { { 10, 1 }, { 20, 2 } }, wrong[] = { { 10, 9 }, { 20, 2 } };
-	struct demo_steps expected = { right, 2 };
+	struct demo_mode m = { 0 }, host = { .steps = { right, 2 } };
+
+	(void)state;
+	demo_figures_make(&m, &m, &host);
+	assert_false(m.figures.identical);
+	m.steps = (struct demo_steps){ right, 2 };
+	demo_figures_make(&m, &m, &host);
+	assert_true(m.figures.identical);
+	m.steps.at = wrong;
+	demo_figures_make(&m, &m, &host);
+	assert_false(m.figures.identical);
+}
+
+/* The first token ends at 200 by the host's clock and 150 by the device's, which was idle since. */
+static void tokens_have_figures_of_their_own(void **state)
+{
+	struct demo_request got[] = { { .arrived = 100,
+					.first = 200,
+					.answered = 30200,
+					.device_arrived = 100,
+					.device_first = 150,
+					.device_answered = 30050,
+					.tokens = 3,
+					.digest = 5 } };
 	struct demo_mode m = { 0 };
 
 	(void)state;
-	demo_figures_make(&m, &m, &expected);
-	assert_false(m.figures.identical);
-	m.steps = (struct demo_steps){ right, 2 };
-	demo_figures_make(&m, &m, &expected);
+	read_trace(&m);
+	m.requests = (struct demo_requests){ got, 1 };
+	demo_figures_make(&m, &m, &m);
+	assert_float_equal(m.figures.first_p99_ms, 100e-6, 1e-9);
+	assert_float_equal(m.figures.first_p99_device_ns, 50, 0.001);
+	assert_float_equal(m.figures.tokens_per_s, 2 / 30000e-9, 0.1);
+	assert_float_equal(m.figures.token_device_ns, 50, 0.001);
+	m.requests = (struct demo_requests){ 0 };
+	demo_mode_free(&m);
+}
+
+/* A model's answers are compared with the host's, one by one. */
+static void every_answer_must_be_as_expected(void **state)
+{
+	struct demo_step step = { 10, 1 };
+	struct demo_request right[] = { { .tokens = 1, .digest = 5 },
+					{ .tokens = 1, .digest = 6 } };
+	struct demo_request wrong[] = { { .tokens = 1, .digest = 5 },
+					{ .tokens = 1, .digest = 5 } };
+	struct demo_mode m = { .steps = { &step, 1 } };
+	struct demo_mode host = { .steps = { &step, 1 }, .requests = { right, 2 } };
+
+	(void)state;
+	m.requests = (struct demo_requests){ right, 2 };
+	demo_figures_make(&m, &m, &host);
 	assert_true(m.figures.identical);
-	m.steps.at = wrong;
-	demo_figures_make(&m, &m, &expected);
+	m.requests.at = wrong;
+	demo_figures_make(&m, &m, &host);
+	assert_false(m.figures.identical);
+	m.requests.at = right;
+	host.requests.n = 1;
+	demo_figures_make(&m, &m, &host);
 	assert_false(m.figures.identical);
 }
 
@@ -132,6 +180,8 @@ int main(void)
 		cmocka_unit_test(each_program_has_its_spans),
 		cmocka_unit_test(what_is_cut_short_is_refused),
 		cmocka_unit_test(every_step_must_be_as_expected),
+		cmocka_unit_test(tokens_have_figures_of_their_own),
+		cmocka_unit_test(every_answer_must_be_as_expected),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
