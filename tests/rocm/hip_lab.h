@@ -72,13 +72,18 @@ struct lab_test {
 	void (*run)();
 };
 
-/* Runs all of them, or those named on the command line; what main() returns. */
+/* Runs all of them, or those named on the command line, or lists them; what main() returns. */
 static inline int lab_main(const lab_test *tests, int argc, char **argv)
 {
 	hipDeviceProp_t properties;
 	int nr = 0, devices = 0;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (argc == 2 && !strcmp(argv[1], "--list")) {
+		for (const lab_test *t = tests; t->name; t++)
+			puts(t->name);
+		return 0;
+	}
 	lab_must(hipGetDeviceCount(&devices));
 	lab_must(hipGetDeviceProperties(&properties, 0));
 	for (const lab_test *t = tests; t->name; t++) {

@@ -227,8 +227,12 @@ static void test_info()
 	lab_must(hipMalloc(&memory, 64 << 20));
 	lab_must(hipMemGetInfo(&during, &total));
 	lab_must(hipPointerGetAttributes(&attributes, memory));
-	lab_check(attributes.memoryType == hipMemoryTypeDevice, "memory of the GPU is of type %d",
-		  attributes.memoryType);
+#if HIP_VERSION_MAJOR >= 6
+	hipMemoryType type = attributes.type;
+#else
+	hipMemoryType type = attributes.memoryType;
+#endif
+	lab_check(type == hipMemoryTypeDevice, "memory of the GPU is of type %d", type);
 	lab_check(before - during >= 64 << 20 && before <= total,
 		  "of %zu bytes, %zu were free and then %zu", total, before, during);
 	lab_must(hipFree(memory));
@@ -243,7 +247,7 @@ static const lab_test tests[] = {
 	{ "host-to-host", test_host_to_host },
 	{ "rectangles", test_rectangles },
 	{ "registered", test_registered },
-	{ "registered files", test_registered_files },
+	{ "registered-files", test_registered_files },
 	{ "mapped", test_mapped },
 	{ "info", test_info },
 	{ NULL, NULL },
