@@ -141,14 +141,17 @@ int emu_folder_make(struct gp__env *env, const char *name, char dir[PATH_MAX])
 	return lock < 0 ? -GP__EXIT_FAILURE : lock;
 }
 
+static int no_hidden(const struct dirent *d)
+{
+	return d->d_name[0] != '.';
+}
+
 /*
  * Kept logs: a hidden folder, so that it is not taken for a machine's.
  */
 
 #define KEPT ".logs"
 #define KEPT_MAX 16
-
-static int no_hidden(const struct dirent *d);
 
 static time_t written_at(const char *folder, const char *name)
 {
@@ -161,12 +164,15 @@ static time_t written_at(const char *folder, const char *name)
 	return st.st_mtime;
 }
 
+/* Makes room for one more. */
 static void drop_oldest(const char *folder)
 {
 	struct dirent **found;
-	int n = scandir(folder, &found, no_hidden, NULL), oldest = 0;
+	int n = scandir(folder, &found, no_hidden, alphasort), oldest = 0;
 	char path[PATH_MAX];
 
+	if (n < 0)
+		return;
 	for (int i = 1; i < n; i++) {
 		if (written_at(folder, found[i]->d_name) <
 		    written_at(folder, found[oldest]->d_name))
@@ -177,8 +183,7 @@ static void drop_oldest(const char *folder)
 		unlink(path);
 	for (int i = 0; i < n; i++)
 		free(found[i]);
-	if (n >= 0)
-		free(found);
+	free(found);
 }
 
 bool emu_folder_keep_log(const char *dir, const char *name, char path[PATH_MAX])
@@ -195,11 +200,6 @@ bool emu_folder_keep_log(const char *dir, const char *name, char path[PATH_MAX])
 		return false;
 	sprintf(path + strlen(path), "/%s.log", name);
 	return !rename(log, path);
-}
-
-static int no_hidden(const struct dirent *d)
-{
-	return d->d_name[0] != '.';
 }
 
 int emu_folder_each(struct gp__env *env,

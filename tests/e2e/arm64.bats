@@ -66,7 +66,9 @@ tool() {
 	done
 	mkdir -p "$folder/root/kept"
 	echo "libold=1:2-3" >"$folder/packages"
+	# shellcheck disable=SC2016
 	tool dpkg-deb 'echo "$2" >>"$3/unpacked"'
+	# shellcheck disable=SC2016
 	tool apt-get 'case "$*" in
 		*print-uris*) echo "'"'http://x/o' libold_1%3a2-3_arm64.deb 1 SHA256:1"'"
 			echo "'"'http://x/n' libnew_4_arm64.deb 1 SHA256:1"'" ;;

@@ -254,7 +254,8 @@ victim_is_right() {
 	for _ in $(seq 18); do
 		run emu exec --cus 1 -- "$ROCM_PROGRAMS/hsa_wild" unsupported
 	done
-	[ "$(ls "$XDG_RUNTIME_DIR/gpreempt/emu/.logs" | wc -l)" -eq 16 ]
+	logs=("$XDG_RUNTIME_DIR"/gpreempt/emu/.logs/*)
+	[ ${#logs[@]} -eq 16 ]
 }
 
 @test "a wild pointer is its program's fault, and nobody else's" {
