@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What memory costs on an emulated machine, for the benchmark emu-kfd. */
+/* The cost of memory on an emulated machine, for the benchmark emu-kfd. */
 #ifndef GP_BENCH_EMU_MEMORY_H
 #define GP_BENCH_EMU_MEMORY_H
 

@@ -188,7 +188,7 @@ start_victim() {
 	false
 }
 
-# One that computes.
+# Starts a victim that computes.
 victim() {
 	start_victim "$ROCM_PROGRAMS/hsa_stops" --seconds 10 --stop "$1"
 }

@@ -260,8 +260,8 @@ int client_convert_share(struct client_converter *c, uint64_t start, uint64_t en
 	return 0;
 }
 
-/* Where the data at or behind @at begin and end: the kernel looks for the end page by page, so a
- * range that is read in chunks asks once. -ENXIO: there are none. */
+/* Finds where the data at or behind @at begin and end: the kernel looks for the end page by page,
+ * so a range that is read in chunks asks once. -ENXIO: there are none. */
 static int find_data(struct client_converter *c, uint64_t at, uint64_t *from, uint64_t *to)
 {
 	long data, hole;

@@ -54,7 +54,7 @@ static bool is_token(int fd, int flags)
 	       raw_fcntl(fd, F_GET_SEALS, 0) == EMU_TOKEN_SEALS;
 }
 
-/* What has the seals of one may be something else. */
+/* A descriptor with the seals of one may be something else. */
 static void *map_token(void *at, size_t len, int prot, int flags, int fd, off_t offset)
 {
 	int64_t result = client_mmap_dmabuf(fd, at, len, prot, flags, (uint64_t)offset);

@@ -225,7 +225,7 @@ static enum gfx9_stop run_page(struct gfx9_wave *w, struct gfx9_code_page *page,
 	return stop;
 }
 
-/* What a debugger wants to hear of an instruction that was executed. */
+/* Reports an executed instruction to a debugger that wants to hear of it. */
 static enum gfx9_stop after_step(struct gfx9_wave *w, enum gfx9_target target, enum gfx9_stop stop,
 				 uint32_t hits, bool steps)
 {

@@ -311,7 +311,7 @@ struct chunk {
 	uint32_t *d;
 };
 
-/* Where row @i of a block is from its first element on. */
+/* The place of row @i of a block, from its first element on. */
 ALWAYS_INLINE unsigned int row_at(unsigned int m, unsigned int i)
 {
 	if (m == 32)

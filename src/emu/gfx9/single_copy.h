@@ -49,8 +49,8 @@ static inline void gfx9_poke32(void *p, uint32_t v)
 
 #ifdef __aarch64__
 /*
- * Where an access of 8 or 16 bytes is not aligned, arm64 promises nothing of its dwords either,
- * which are aligned by themselves.
+ * If an access of 8 or 16 bytes is not aligned, arm64 promises nothing of its dwords either, which
+ * are aligned by themselves.
  */
 static inline uint64_t gfx9_peek64(const void *p)
 {

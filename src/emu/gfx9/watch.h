@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a debugger asks of the waves of a queue: how they start, and which addresses are watched.
+ * A debugger's requests for the waves of a queue: how they start, and which addresses are watched.
  *
  * Vector memory instructions of watched waves are looked at one by one (gfx9_wave_run()); waves
  * that nobody watches run as ever. Scalar loads are not watched, as the hardware watches in the

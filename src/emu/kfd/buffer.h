@@ -49,7 +49,7 @@ struct emu_buffer {
 
 /* Drops a reference; gone with the last, but for what is remembered of an export. */
 void emu_shared_put(struct emu_shared *s);
-/* What is remembered of a machine that ends. */
+/* Forgets exported memory when the machine ends. */
 void emu_shared_forget(struct emu_machine *m);
 /* Where it is here; NULL: out of memory. */
 uint8_t *emu_shared_host(struct emu_shared *s);

@@ -27,8 +27,8 @@ struct emu_call {
 	int fd; /* the connection */
 	int wake_fd; /* an eventfd for whatever this thread waits for, made when it is needed; -1 */
 	bool cancelled; /* a signal came for the client since the call began */
-	/* What came with an ioctl: its argument, until that has been read, and whether the reply
-	 * may bring it back; and what the reply brings. */
+	/* Data that came with an ioctl: its argument, until that has been read, and whether the
+	 * reply may bring it back; and what the reply brings. */
 	const uint8_t *argument;
 	uint64_t argument_at;
 	uint32_t argument_len;

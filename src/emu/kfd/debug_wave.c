@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a debugger asks of waves: how they start, at which exceptions they trap, and which addresses
- * are watched. It is the same on all GPUs, but for watches, and takes effect while the queues of a
- * node are unmapped: waves that were saved are restored with it.
+ * A debugger's requests for waves: how they start, at which exceptions they trap, and which
+ * addresses are watched. It is the same on all GPUs, but for watches, and takes effect while the
+ * queues of a node are unmapped: waves that were saved are restored with it.
  */
 #include "emu/kfd/debug_ops.h"
 
