@@ -1027,21 +1027,40 @@ static void push_knock(struct setup *s, struct knock *k)
 	bench_push(&s->q[0], &packet);
 }
 
-/* Whether the next wave halts, and after how many knocks. */
-static bool halts(struct setup *s, uint32_t count)
+/* More than @groups have started, and nothing is executed. */
+static bool are_at_rest(struct setup *s, uint64_t groups)
+{
+	uint64_t insts = gfx9_gpu_insts(s->b.node->gpu);
+
+	usleep(20000);
+	return gfx9_gpu_resident(s->b.node->gpu, &s->q[0].q->hw) > groups &&
+	       gfx9_gpu_insts(s->b.node->gpu) == insts;
+}
+
+/* The next wave ends, after a knock. */
+static void expect_end(struct setup *s)
 {
 	struct knock k;
-	uint64_t insts;
 
 	push_knock(s, &k);
-	for (int ms = 0; ms < 10000 && atomic_load(&k.done->value); ms++) {
-		insts = gfx9_gpu_insts(s->b.node->gpu);
-		usleep(10000);
-		if (insts && gfx9_gpu_insts(s->b.node->gpu) == insts)
-			break;
-	}
+	assert_true(bench_wait(&k.done->value, 0));
+	assert_int_equal(atomic_load(k.count), 1);
+}
+
+/* The next wave halts after @count knocks. */
+static void expect_halt(struct setup *s, uint32_t count)
+{
+	uint64_t groups = gfx9_gpu_resident(s->b.node->gpu, &s->q[0].q->hw);
+	bool rest = false;
+	struct knock k;
+
+	push_knock(s, &k);
+	assert_true(bench_wait32(k.count, count));
+	for (int i = 0; i < 500 && !rest; i++)
+		rest = are_at_rest(s, groups);
+	assert_true(rest);
+	assert_int_equal(atomic_load(&k.done->value), 1);
 	assert_int_equal(atomic_load(k.count), count);
-	return atomic_load(&k.done->value);
 }
 
 static void waves_start_and_end_as_asked(void **unused)
@@ -1049,22 +1068,22 @@ static void waves_start_and_end_as_asked(void **unused)
 	struct setup *s = start_debugged(1);
 	uint32_t before;
 
-	assert_false(halts(s, 1));
+	expect_end(s);
 	assert_int_equal(launch_mode(s, GP_KFD_DBG_LAUNCH_HALT), 0);
-	assert_true(halts(s, 0));
+	expect_halt(s, 0);
 	assert_int_equal(launch_mode(s, GP_KFD_DBG_LAUNCH_DEBUG), 0);
-	assert_true(halts(s, 0)); /* at the first instruction */
+	expect_halt(s, 0); /* at the first instruction */
 	assert_int_equal(launch_mode(s, GP_KFD_DBG_LAUNCH_NORMAL), 0);
-	assert_false(halts(s, 1));
+	expect_end(s);
 	if (target == GFX9_TARGET_GFX942) {
 		assert_int_equal(
 			override(s, GP_KFD_DBG_TRAP_WAVE_START, ~0u >> 1 & 0x400001ff, &before), 0);
-		assert_true(halts(s, 0));
+		expect_halt(s, 0);
 		assert_int_equal(override(s, GP_KFD_DBG_TRAP_WAVE_END, 0xc00001ff, &before), 0);
 		assert_int_equal(before, GP_KFD_DBG_TRAP_WAVE_START);
-		assert_true(halts(s, 1));
+		expect_halt(s, 1);
 		assert_int_equal(override(s, 0, 0xc00001ff, &before), 0);
-		assert_false(halts(s, 1));
+		expect_end(s);
 	}
 	end(s);
 	(void)unused;
@@ -1098,16 +1117,18 @@ static uint64_t next_va(struct setup *s)
 	return bench_alloc(&s->p, 4096, &at) + 4096;
 }
 
-/* A watch of the knock's address, but for the bits of @differs. */
-static bool watch_halts(struct setup *s, uint32_t differs, uint32_t mask, uint32_t mode)
+/* A watch of the knock's address, but for the bits of @differs, halts the wave or does not. */
+static void expect_watch(struct setup *s, uint32_t differs, uint32_t mask, uint32_t mode,
+			 bool halts)
 {
 	uint32_t id;
-	bool halted;
 
 	assert_int_equal(watch(s, next_va(s) ^ differs, mask, mode, &id), 0);
-	halted = halts(s, 1);
+	if (halts)
+		expect_halt(s, 1);
+	else
+		expect_end(s);
 	assert_int_equal(unwatch(s, id), 0);
-	return halted;
 }
 
 static void an_access_to_a_watched_address_traps(void **unused)
@@ -1116,15 +1137,15 @@ static void an_access_to_a_watched_address_traps(void **unused)
 	uint32_t before, page = 0xfffff000;
 
 	/* Without the exception enabled, nobody hears of it. */
-	assert_false(watch_halts(s, 0, page, GP_KFD_DBG_WATCH_ALL));
+	expect_watch(s, 0, page, GP_KFD_DBG_WATCH_ALL, false);
 	assert_int_equal(
 		override(s, GP_KFD_DBG_TRAP_ADDRESS_WATCH, GP_KFD_DBG_TRAP_ADDRESS_WATCH, &before),
 		0);
 	for (uint32_t mode = GP_KFD_DBG_WATCH_READ; mode <= GP_KFD_DBG_WATCH_ALL; mode++)
-		assert_int_equal(watch_halts(s, 0, page, mode), mode != GP_KFD_DBG_WATCH_READ);
-	assert_false(watch_halts(s, 1 << 16, page, GP_KFD_DBG_WATCH_ALL));
-	assert_true(watch_halts(s, 1 << 16, ~0x1ffffu, GP_KFD_DBG_WATCH_ALL));
-	assert_false(halts(s, 1));
+		expect_watch(s, 0, page, mode, mode != GP_KFD_DBG_WATCH_READ);
+	expect_watch(s, 1 << 16, page, GP_KFD_DBG_WATCH_ALL, false);
+	expect_watch(s, 1 << 16, ~0x1ffffu, GP_KFD_DBG_WATCH_ALL, true);
+	expect_end(s);
 	end(s);
 	(void)unused;
 }
