@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "emu/kfd/buffer.h"
 #include "emu/kfd/call.h"
 #include "emu/kfd/ioctl.h"
 #include "emu/kfd/memfd.h"
@@ -221,8 +222,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	while (machine.processes || machine.nr_threads)
 		gp__cond_wait(&machine.ended, &machine.lock, GP__FOREVER);
 	pthread_mutex_unlock(&machine.lock);
-	if (machine.gtt_used || machine.node[0]->vram_used || machine.node[1]->vram_used ||
-	    machine.shared)
+	if (machine.gtt_used || machine.node[0]->vram_used || machine.node[1]->vram_used)
 		abort();
+	/* Exported memory is remembered, and takes nothing. */
+	for (const struct emu_shared *s = machine.shared; s; s = s->next) {
+		if (s->refs)
+			abort();
+	}
+	emu_shared_forget(&machine);
 	return 0;
 }
