@@ -103,7 +103,7 @@ joined() {
 	[ -x "$WORKLOADS/offline_trainer" ] || skip "no workloads: they need libhsa-runtime-dev"
 	start_daemon
 	contain train "$GPREEMPT" run -c offline -- "$GPREEMPT" emu exec --cus 4 -- \
-		"$WORKLOADS/offline_trainer" --steps 40 --rounds 2000
+		"$WORKLOADS/offline_trainer" --steps 300 --rounds 2000
 	trainer=$!
 	eventually joined offline_trainer 1
 	key=$("$GPREEMPT" ps --json | field gpus 0 key | tr -d '"')
@@ -114,7 +114,7 @@ joined() {
 	}
 	eventually was_held
 	wait "$trainer" || { cat "$room/train"; false; }
-	"$WORKLOADS/offline_trainer" --steps 40 --rounds 2000 --on host >"$room/host"
+	"$WORKLOADS/offline_trainer" --steps 300 --rounds 2000 --on host >"$room/host"
 	digest=$(sed -n 's/.*digest //p' "$room/host")
 	[ -n "$digest" ]
 	grep -q "digest $digest" "$room/train"
