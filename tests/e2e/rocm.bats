@@ -247,7 +247,7 @@ victim_is_right() {
 	[[ $output == *"queue"*"cannot be executed: s_setvskip"*"(bf"*") at pc 0x"*"no compiler uses"* ]]
 	[[ $output != *"approximate instruction"* ]]
 	log=$(sed -n "s/.*log is kept in //p" <<<"$output")
-	grep -q "approximate instruction v_rcp_.*f32 (.*) at pc 0x.*: correctly rounded" "$log"
+	grep -q "approximate instruction v_rcp_.*f32 (.*) at pc 0x.*: more accurate than hardware" "$log"
 	grep -q "cannot be executed: s_setvskip" "$log"
 	run emu exec --cus 2 --strict -- "$ROCM_PROGRAMS/hsa_wild" unsupported
 	[[ $output == *"gpreempt emu: pid"*"approximate instruction v_rcp"*"cannot be executed"* ]]

@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-#define ONE_ULP "correctly rounded; hardware is within 1 ulp"
-#define MANY_ULPS "correctly rounded; hardware has about half of the bits, which programs refine"
-#define TURNS "correctly rounded; hardware has an absolute error of about 2^-20 near 0"
+#define ONE_ULP "more accurate than hardware, which is within 1 ulp"
+#define MANY_ULPS "more accurate than hardware, which has about half of the bits"
+#define TURNS "more accurate than hardware, whose error is not documented"
 #define ORDER \
 	"one product after the other, each sum rounded; the hardware's order is not documented"
 #define MATRIX                                                                                     \
