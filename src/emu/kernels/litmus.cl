@@ -87,57 +87,47 @@ MESSAGE(message_8, u64, DEVICE, GROUPS)
 MESSAGE(message_system, u64, SYSTEM, GROUPS)
 MESSAGE(message_waves, u64, WRKGRP, WAVES)
 
+/* Each turn of a role does two things, of which @log keeps what it saw; the host judges. */
+#define TURNS(name, roles, first, second)                                     \
+	__kernel void name(struct litmus t)                                   \
+	{                                                                     \
+		u32 lane = LANE(), at = t.at[lane], role = roles, i = 0, end; \
+		__global u32 *mine, *others, *log = t.log[role];              \
+                                                                              \
+		if (at == OFF)                                                \
+			return;                                               \
+		mine = (role ? t.flag : t.other) + at;                        \
+		others = (role ? t.other : t.flag) + at;                      \
+		do {                                                          \
+			end = meet(&t, role, i);                              \
+			while (i++ < end) {                                   \
+				first;                                        \
+				second;                                       \
+			}                                                     \
+			i = end;                                              \
+		} while (end < t.n);                                          \
+	}
+
+#define WRITE(order, scope) STORE(mine, i, order, scope)
+#define SEE(order, scope) log[i * WAVE + lane] = LOAD(others, order, scope)
+
 /*
  * Store buffering: each role writes its own place, then reads the other's. One of two turns that
- * overlap must see the other's write; @log has what each turn saw, which the host judges.
+ * overlap must see the other's write.
  */
-#define BUFFERING(name, scope, roles)                                                         \
-	__kernel void name(struct litmus t)                                                   \
-	{                                                                                     \
-		u32 lane = LANE(), at = t.at[lane], role = roles, i = 0, end;                 \
-		__global u32 *mine, *others, *log = t.log[role];                              \
-                                                                                              \
-		if (at == OFF)                                                                \
-			return;                                                               \
-		mine = (role ? t.flag : t.other) + at;                                        \
-		others = (role ? t.other : t.flag) + at;                                      \
-		do {                                                                          \
-			end = meet(&t, role, i);                                              \
-			while (i++ < end) {                                                   \
-				STORE(mine, i, __ATOMIC_SEQ_CST, scope);                      \
-				log[i * WAVE + lane] = LOAD(others, __ATOMIC_SEQ_CST, scope); \
-			}                                                                     \
-			i = end;                                                              \
-		} while (end < t.n);                                                          \
-	}
+#define BUFFERING(name, scope, roles) \
+	TURNS(name, roles, WRITE(__ATOMIC_SEQ_CST, scope), SEE(__ATOMIC_SEQ_CST, scope))
 
 BUFFERING(buffering, DEVICE, GROUPS)
 BUFFERING(buffering_system, SYSTEM, GROUPS)
 BUFFERING(buffering_waves, WRKGRP, WAVES)
 
 /* Load buffering: each role reads the other's place, then writes its own. */
-#define BACKWARDS(name, scope, roles)                                                         \
-	__kernel void name(struct litmus t)                                                   \
-	{                                                                                     \
-		u32 lane = LANE(), at = t.at[lane], role = roles, i = 0, end;                 \
-		__global u32 *mine, *others, *log = t.log[role];                              \
-                                                                                              \
-		if (at == OFF)                                                                \
-			return;                                                               \
-		mine = (role ? t.flag : t.other) + at;                                        \
-		others = (role ? t.other : t.flag) + at;                                      \
-		do {                                                                          \
-			end = meet(&t, role, i);                                              \
-			while (i++ < end) {                                                   \
-				log[i * WAVE + lane] = LOAD(others, __ATOMIC_ACQUIRE, scope); \
-				STORE(mine, i, __ATOMIC_RELEASE, scope);                      \
-			}                                                                     \
-			i = end;                                                              \
-		} while (end < t.n);                                                          \
-	}
+#define LOAD_BUFFERING(name, scope, roles) \
+	TURNS(name, roles, SEE(__ATOMIC_ACQUIRE, scope), WRITE(__ATOMIC_RELEASE, scope))
 
-BACKWARDS(load_buffering, DEVICE, GROUPS)
-BACKWARDS(load_buffering_waves, WRKGRP, WAVES)
+LOAD_BUFFERING(load_buffering, DEVICE, GROUPS)
+LOAD_BUFFERING(load_buffering_waves, WRKGRP, WAVES)
 
 /*
  * Coherence of one place, and that an aligned access is one access: a reader sees no value whose
