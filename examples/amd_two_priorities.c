@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Two priorities on one AMD GPU: a thread that needs short answers, and one that keeps the GPU busy
- * and is taken off it, in the middle of a kernel, whenever the first has work.
+ * Two priorities on one AMD GPU: a thread with short requests, and a thread that keeps the GPU busy
+ * and is preempted, in the middle of a kernel, whenever the first has work.
  *
  *	cc amd_two_priorities.c $(pkg-config --cflags --libs gpreempt) -lpthread
  *	clang -x cl -target amdgcn-amd-amdhsa -mcpu=gfx90a -nogpulib -O2 ... -o kernels.co
@@ -11,8 +11,10 @@
  *
  *	__kernel void fill(__global uint *table, __global uint *wrong, uint id, uint rounds)
  *
- * that works for so many rounds and then fills 64 words of the table: src/emu/kernels/kernels.cl
- *has it. Without a GPU: gpreempt emu exec --cus 1 -- ./amd_two_priorities kernels.co
+ * that computes for that number of rounds and then fills 64 words of the table, as the one in
+ * src/emu/kernels/kernels.cl. Without a GPU:
+ *
+ *	gpreempt emu exec --cus 1 -- ./amd_two_priorities kernels.co
  */
 #include <gpreempt/kfd.h>
 #include <pthread.h>
@@ -62,7 +64,7 @@ static void stream_open(struct stream *s, struct gp_sched *sched, int priority, 
 	options.priority = priority;
 	check(gp_queue_create(gp_kfd_ops(s->hwq), s->hwq, &options, &s->queue, &err));
 
-	/* The GPU sees what it is given at the same address. */
+	/* The memory has the same address for the GPU. */
 	check(gp_kfd_alloc(gpu, 4096, &memory, &err));
 	s->arguments = memory;
 	s->arguments->table = (char *)memory + 1024;
@@ -109,7 +111,7 @@ static int by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* From the submit to the end of the kernel, by the GPU's clock. */
+/* Returns the time from the submit to the end of the kernel, by the GPU's clock. */
 static uint64_t online_median(struct stream *s)
 {
 	uint64_t latency[REQUESTS], begin;

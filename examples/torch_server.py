@@ -5,12 +5,12 @@
     gpreempt run -c offline -- python3 train.py
     gpreempt run -c online -- python3 torch_server.py --port 8080
 
-A request is announced as soon as its header is there. While its body is read and turned into a
-tensor, the training is taken off the GPU; when the first kernel is launched, the GPU is free. Where
-the program was not started by `gpreempt run`, the announcements do nothing.
+The server announces a request when it has read the header. While it reads the body and makes a tensor
+of it, the training is held; when it launches the first kernel, the GPU is free. Without `gpreempt run`,
+the announcements do nothing.
 
-POST 150,528 bytes, three planes of 224x224 pixels, and get {"class": N, "ms": T}. --self-test N
-sends N requests of random pixels to itself, prints how long they took, and ends.
+POST 150,528 bytes, three planes of 224x224 pixels; the answer is {"class": N, "ms": T}. --self-test N
+sends N requests of random pixels, prints their times, and ends.
 """
 import argparse
 import http.client
@@ -96,7 +96,7 @@ def main():
     options.add_argument("--self-test", type=int, metavar="N", default=0)
     options = options.parse_args()
     if not gpreempt.joined():
-        print("not started by 'gpreempt run': nobody is told of requests", file=sys.stderr)
+        print("not started by 'gpreempt run': requests are not announced", file=sys.stderr)
     Handler.model = Model()
     server = http.server.ThreadingHTTPServer(("127.0.0.1", options.port), Handler)
     if not options.self_test:

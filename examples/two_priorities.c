@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Two priorities in one process: a thread that needs short answers and a thread
- * that keeps the device busy, on one device.
+ * Two priorities in one process: a thread with short requests and a thread that
+ * keeps the device busy, on one device.
  *
  *	cc two_priorities.c $(pkg-config --cflags --libs gpreempt) -lpthread
- *	./two_priorities [LEVEL]	the level of preemption to ask for, 1 to 3
+ *	./two_priorities [LEVEL]	the requested level of preemption, 1 to 3
  *
- * The device is a thread that lets a command's time pass, one command after the
- * other, so that the example runs anywhere. With a real one, the six functions
- * of the table call its driver instead; the rest stays as it is.
+ * The device is a thread that sleeps for each command's time, so that the example
+ * runs anywhere. With a real device, the six functions of the table call its driver.
  */
 #include <errno.h>
 #include <gpreempt/gpreempt.h>
@@ -165,7 +164,7 @@ static int restore(void *hwq)
 
 static atomic_int finished;
 
-/* Offline work: always a few commands ahead, never in a hurry. */
+/* Offline work: always has a few commands submitted. */
 static void *offline_main(void *arg)
 {
 	struct command commands[4] = { { 0, 0, 0, NULL } };
@@ -192,7 +191,7 @@ static int by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Online work: a request now and then, whose answer somebody waits for. */
+/* Online work: a request at intervals, whose answer is waited for. */
 static void online_run(struct gp_queue *queue, uint64_t latency[REQUESTS])
 {
 	const struct timespec pause = { .tv_nsec = 10 * MS };

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""Announces a program's work on GPUs to gpreemptd, so that room is made before it is there.
+"""Announces GPU work of a program to gpreemptd, so that less urgent programs are held before it arrives.
 
-    gpreempt.arriving(within=0.001)     # a request comes in: kernels within a millisecond
-    with gpreempt.request():            # the same now, and over at the end
+    gpreempt.arriving(within=0.001)     # kernels will come within a millisecond
+    with gpreempt.request():            # announces work now, until the end of the block
         answer = model(x)
         torch.cuda.synchronize()
 
-It has an effect in programs that `gpreempt run` has started, and costs a comparison in others. A
-hint never changes what a program computes or may do: its work is as urgent without, and only begins
-later. How long room is kept is limited by the daemon (arrive_grace_ms), and after an announcement in
-vain it does not believe the next for a while.
+The calls have an effect in programs that `gpreempt run` has started; in others they cost a comparison.
+They never change what a program computes or may do: without them its work only starts later. The daemon
+limits how long others wait (arrive_grace_ms). If announced work does not arrive, further announcements
+are ignored for that time.
 """
 import contextlib
 import ctypes
@@ -20,7 +20,7 @@ __all__ = ["arriving", "over", "request", "joined"]
 
 
 def _find():
-    """What the preload of `gpreempt run` offers, or None where it is not in this process."""
+    """Returns the function of the preload of `gpreempt run`, or None without the preload."""
     try:
         call = ctypes.CDLL(None).gp_join_arriving
     except (AttributeError, OSError):
@@ -38,29 +38,29 @@ def _say(when_ns):
 
 
 def joined():
-    """Whether `gpreempt run` has started this program, so that there is somebody to tell."""
+    """Whether `gpreempt run` has started this program."""
     return _call is not None
 
 
 def arriving(within=0.0):
-    """Work will come in so many seconds, at the latest. True: the daemon was told.
+    """Announces work within this number of seconds. True: the daemon was notified.
 
-    False: the program was not started by `gpreempt run`, there is no daemon, or the program has
-    nothing on a GPU yet.
+    False: the program was not started by `gpreempt run`, there is no daemon, or the program has no
+    queue on a GPU yet.
     """
     if not 0 <= within <= 3600:
-        raise ValueError("work is announced for a time from now to an hour ahead, in seconds")
+        raise ValueError("within=%r is not a number of seconds from 0 to 3600" % (within,))
     return _say(time.monotonic_ns() + int(within * 1e9)) == 0
 
 
 def over():
-    """What was announced is done, or will not come. True: the daemon was told."""
+    """Ends the announcement: the work is done or will not come. True: the daemon was notified."""
     return _say(0) == 0
 
 
 @contextlib.contextmanager
 def request(within=0.0):
-    """Announces work, and says that it is over when the block ends, however it ends."""
+    """Announces work, and ends the announcement when the block ends, by an exception too."""
     arriving(within)
     try:
         yield

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Stage 1: an online program preempts an offline one on an AMD GPU, from Python.
 
-The functions of libgpreempt_poc (see gpreempt_poc(3)), and a scheduler over them: while an online
-task is under way, the queues of offline programs are suspended.
+Has the functions of libgpreempt_poc (see gpreempt_poc(3)) and a scheduler, which suspends the queues
+of offline programs while there is an online task.
 
     sched = GPreemptScheduler()
     for q in find_queues_by_tag("OFFLINE_AI"):
@@ -11,7 +11,7 @@ task is under way, the queues of offline programs are suspended.
         ...                             # send the request, wait for its answer
     sched.cleanup()
 
-Only the standard library is needed. GPREEMPT_POC_LIB names the library where it is not installed.
+Needs only the standard library. GPREEMPT_POC_LIB names the library if it is not installed.
 """
 import ctypes
 import ctypes.util
@@ -31,7 +31,7 @@ GOING_S = 0.1  # how long a program that is being killed may still be listed
 
 
 class GPreemptError(OSError):
-    """What the library refused: errno, its sentence, and the ids of the queues it is about."""
+    """A failed call of the library: errno, its message, and the ids of the queues that it concerns."""
 
     def __init__(self, number, sentence, queue_ids):
         super().__init__(number, sentence)
@@ -43,7 +43,7 @@ class GPreemptError(OSError):
 
 @dataclass
 class QueueInfo:
-    """A compute queue of some program."""
+    """A compute queue of a program."""
     queue_id: int
     priority: int
     gpu_id: int
@@ -141,7 +141,7 @@ def queue_pid(queue_id):
 
 
 class OnlineTask:
-    """An online task that was notified: over when done() is called, or at the end of a with."""
+    """An online task. It ends when done() is called, or at the end of a with block."""
 
     def __init__(self, end):
         self._end = end
@@ -170,7 +170,7 @@ class GPreemptScheduler:
         self.grace_period_us = grace_period_us
         self.hold_limit = hold_limit
         self.verbose = verbose
-        # What was measured, in seconds, one for each preemption; and what went wrong.
+        # Measured times in seconds, one per preemption, and the errors.
         self.suspend_times: List[float] = []
         self.resume_times: List[float] = []
         self.held_times: List[float] = []
@@ -201,7 +201,7 @@ class GPreemptScheduler:
         self._register(self.offline_queues, QueueInfo(queue_id, priority, 0, "OFFLINE", True))
 
     def notify_online_task(self) -> OnlineTask:
-        """An online task has arrived; returns at once. Call done() of the result at its end."""
+        """Starts an online task and returns at once. Call done() of the result at its end."""
         task = OnlineTask(self._end_task)
         with self._changed:
             self._tasks.add(task)
@@ -211,12 +211,12 @@ class GPreemptScheduler:
     online_task = notify_online_task
 
     def wait_idle(self, timeout: Optional[float] = None):
-        """Until no task is under way and the offline queues run again; whether that came."""
+        """Waits until there is no task and the offline queues run. False: timed out."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._tasks and not self._held, timeout)
 
     def cleanup(self):
-        """Resumes everything and ends."""
+        """Resumes all queues and ends the scheduler."""
         with self._changed:
             self._ending = True
             self._changed.notify_all()
@@ -258,12 +258,12 @@ class GPreemptScheduler:
             over = self._changed.wait_for(lambda: not self._tasks or self._ending,
                                           max(0, deadline - time.monotonic()))
             if not over:
-                # Their program may be gone; nobody is held for that.
+                # The program may have ended; that is no reason to hold others.
                 self.expired += len(self._tasks)
                 self._tasks.clear()
 
     def _suspend(self, queue_ids):
-        """All, or all but those that are gone; what is held afterwards."""
+        """Suspends all queues that still exist. Returns those that are suspended afterwards."""
         while queue_ids:
             begin = time.monotonic()
             try:
@@ -287,7 +287,7 @@ class GPreemptScheduler:
             self._say(f"resumed {len(queue_ids)} offline queues")
 
     def _without_gone(self, queue_ids, error):
-        """Those that are left to try. What a queue that is there is refused for is an error."""
+        """Returns the queues to try again. A failure on a queue that still exists is an error."""
         gone = self._gone(error)
         if not gone:
             self.errors.append(error)
@@ -299,7 +299,7 @@ class GPreemptScheduler:
         return [q for q in queue_ids if q not in gone]
 
     def _gone(self, error):
-        """Those it is about that are on no list any more."""
+        """Returns the queues of an error that no longer exist."""
         # While a program is being killed, the driver refuses its queues and still lists them.
         ends = error.errno in (errno.ENOENT, errno.ESRCH)
         deadline = time.monotonic() + (GOING_S if ends else 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The module gpreempt: what it says to the preload, and what it does where there is none."""
+"""The module gpreempt: its calls of the preload, and its results without a preload."""
 import errno
 import time
 import unittest
@@ -8,8 +8,8 @@ from unittest import mock
 import gpreempt
 
 
-class NobodyListens(unittest.TestCase):
-    def test_it_says_so_and_does_nothing(self):
+class WithoutPreload(unittest.TestCase):
+    def test_every_call_returns_false(self):
         with mock.patch.object(gpreempt, "_call", None):
             self.assertFalse(gpreempt.joined())
             self.assertFalse(gpreempt.arriving())
@@ -21,7 +21,7 @@ class NobodyListens(unittest.TestCase):
         self.assertIsNone(gpreempt._find())
 
 
-class SomebodyListens(unittest.TestCase):
+class WithPreload(unittest.TestCase):
     def setUp(self):
         self.said, self.answer = [], 0
 
@@ -33,7 +33,7 @@ class SomebodyListens(unittest.TestCase):
         patch.start()
         self.addCleanup(patch.stop)
 
-    def test_a_time_ahead_is_of_the_monotonic_clock(self):
+    def test_times_are_of_the_monotonic_clock(self):
         before = time.monotonic_ns()
         self.assertTrue(gpreempt.arriving(within=2))
         after = time.monotonic_ns()
@@ -46,12 +46,12 @@ class SomebodyListens(unittest.TestCase):
         self.assertEqual(len(self.said), 2)
         self.assertEqual(self.said[1], 0)
 
-    def test_what_the_preload_refuses_is_no_error(self):
+    def test_a_refusal_is_no_exception(self):
         self.answer = -errno.ENODEV
         self.assertFalse(gpreempt.arriving())
         self.assertFalse(gpreempt.over())
 
-    def test_times_that_cannot_be(self):
+    def test_invalid_times_are_refused(self):
         for within in (-0.1, 3601, float("nan"), float("inf")):
             with self.assertRaises(ValueError):
                 gpreempt.arriving(within)
