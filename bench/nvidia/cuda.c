@@ -49,7 +49,7 @@ const char *cuda_load(struct cuda *cu)
 		void *found = dlsym(library, functions[i].name);
 
 		if (!found)
-			return functions[i].name; /* an old driver: it does not have this */
+			return functions[i].name; /* an old driver without this function */
 		memcpy((char *)cu + functions[i].at, &found, sizeof(found));
 	}
 	return NULL;

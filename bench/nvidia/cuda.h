@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The little of CUDA's driver API that the benchmarks use, declared here and looked up at run time:
- * they build without a toolkit, and where there is no driver they say so.
+ * The part of CUDA's driver API that the benchmarks use, declared here and looked up at run time:
+ * they build without a toolkit, and without a driver they end with a message.
  */
 #ifndef GP_BENCH_NVIDIA_CUDA_H
 #define GP_BENCH_NVIDIA_CUDA_H
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef uint64_t cu_ptr; /* of the GPU's memory */
+typedef uint64_t cu_ptr; /* an address in the GPU's memory */
 
 struct cuda {
 	int (*init)(unsigned int flags);
@@ -40,9 +40,9 @@ struct cuda {
 
 #define CU_STREAM_NON_BLOCKING 1
 
-/* Loads libcuda.so.1. NULL, or a sentence that says why not. */
+/* Loads libcuda.so.1. NULL, or a sentence that says why it failed. */
 const char *cuda_load(struct cuda *cu);
-/* Ends the program with a sentence where @error is one. */
+/* Ends the program with a sentence if @error is an error. */
 void cuda_check(const struct cuda *cu, int error, const char *what);
 
 #endif

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Suspends and resumes a joined program by hand, through gpreemptd, again and again:
+ * Suspends and resumes a joined program through gpreemptd, COUNT times:
  *
  *	nvcycle SOCKET PID COUNT HOLD_FROM_US HOLD_TO_US GAP_FROM_US GAP_TO_US SEED
  *
  * Each suspension lasts until the daemon says that the program is off the GPU, and a random time
- * longer; a random gap follows. It prints one line of JSON with the times of each
- *(CLOCK_MONOTONIC), which the daemon's log of decisions has, too.
+ * longer; a random gap follows. It prints one line of JSON with the times of each suspension
+ * (CLOCK_MONOTONIC), which are also in the daemon's decision log.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -57,7 +57,7 @@ static void nap(const struct range *r)
 		usleep(us);
 }
 
-/* For json_decref(). */
+/* The caller calls json_decref(). */
 static json_t *ask(const struct cycles *c, const char *request)
 {
 	const char *error;
@@ -83,7 +83,7 @@ static void order(const struct cycles *c, const char *op)
 	json_decref(ask(c, request));
 }
 
-/* All groups of the program, that is. */
+/* Whether all groups of the program are held. */
 static bool is_off(const struct cycles *c)
 {
 	json_t *list = ask(c, "{\"op\":\"list\"}"), *group;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The kernels of the NVIDIA benchmarks. What the programs carry is PTX, which the driver compiles:
- * scripts/nvidia-ptx makes kernels.inc of this.
+ * The kernels of the NVIDIA benchmarks. The programs contain PTX, which the driver compiles:
+ * scripts/nvidia-ptx generates kernels.inc from this file.
  *
  * Each thread turns a linear congruential generator, so the host knows the result of any number of
  * rounds at once (mill.c), and every kernel's result is checked.
@@ -10,20 +10,20 @@
 #define ID (__nvvm_read_ptx_sreg_ctaid_x() * __nvvm_read_ptx_sreg_ntid_x() + \
 	    __nvvm_read_ptx_sreg_tid_x())
 
-/* The state goes on from one kernel to the next. */
+/* Each kernel continues with the state of the last one. */
 __kernel void mill(__global unsigned int *state, unsigned int rounds)
 {
 	unsigned int id = ID, v = state[id];
 
 	for (unsigned int i = 0; i < rounds; i++) {
 		v = STEP(v);
-		/* Nobody turns the loop into its result. */
+		/* Keeps the compiler from replacing the loop by its result. */
 		__asm__ volatile("" : "+r"(v));
 	}
 	state[id] = v;
 }
 
-/* Until it is told to end; how many thousands of rounds that were. */
+/* Runs until it is told to end, and counts its rounds in thousands. */
 __kernel void endless(__global unsigned int *state, __global unsigned int *thousands,
 		      volatile __global unsigned int *stop)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernels compute, as the host knows it: any number of rounds in a few steps. */
+/* The result of the kernels, computed on the host: any number of rounds in a few steps. */
 #ifndef GP_BENCH_NVIDIA_MILL_H
 #define GP_BENCH_NVIDIA_MILL_H
 
 #include <stdint.h>
 
-/* Squares the step until the rounds are used up: x -> m * x + a, again and again. */
+/* Applies x -> m * x + a @rounds times, by repeated squaring. */
 static inline uint32_t mill_after(uint32_t v, uint64_t rounds)
 {
 	uint32_t m = 1664525u, a = 1013904223u;
@@ -24,7 +24,7 @@ static inline uint32_t mill_seed(uint32_t id)
 	return id * 2654435761u + 12345u;
 }
 
-/* The first thread whose state is not right after @rounds; @n: all are. */
+/* Returns the first thread whose state is wrong after @rounds; @n: all are right. */
 static inline uint32_t mill_wrong(const uint32_t *state, uint32_t n, uint64_t rounds)
 {
 	uint32_t i;

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The cases of bench/nvidia/run: what is measured, in which order, and what it is to show.
+"""The cases of bench/nvidia/run: measurements, their order, and the expected results.
 
-Situations that are compared take turns within one run, in programs that stay, so that a machine that
-slows down slows all of them. A case that needs a program to be joined says so where it is not.
+Situations that are compared alternate within one run, in programs that keep running, so that a slow
+machine slows all of them. A case that needs a joined program says so if the program is not.
 """
 import contextlib
 import gzip
@@ -10,17 +10,23 @@ import os
 import signal
 import time
 
+import nvlog
 import nvreport
 import nvstats
 from nvstats import Latency, median, rate, ratio, spread
 from nvworkers import Daemon, Trouble, Worker, cpu_ns
 
 FILL, SERVE, SUSPEND = "264x1024", "132x256", "64x64"  # blocks x threads
-SEE_S = 10  # so long a program has to be seen by the daemon
+SLOW = 1.2  # times alone's median: beyond it, the report says why
+SEE_S = 10  # within this time the daemon has to list a program
 
 
 class Context:
-    """What all cases have: options, programs, and the speed of this GPU."""
+    """Shared by all cases: options, programs, and the speed of this GPU."""
+
+    # Of the llm cases; @before: the Place of another build to compare with.
+    blocks, requests, llm_modes, settings, before = 5, 100, None, (), None
+    deadline = float("inf")  # of time.monotonic(): no block begins that would end later
 
     def __init__(self, place, folder, out, rounds=5, seconds=None, config="", modes=None):
         self.place, self.folder, self.out = place, folder, out
@@ -45,29 +51,38 @@ class Context:
 class Stage:
     """The programs of one case; they end with it."""
 
-    def __init__(self, context, name):
-        self.context, self.name = context, name
+    def __init__(self, context, name, keep_log=True):
+        self.context, self.name, self.keep_log = context, name, keep_log
         self.stack = contextlib.ExitStack()
-        self.daemon = None
+        self.daemon = self.log = None
         self.nr_workers = 0
 
     def __enter__(self):
-        folder = os.path.join(self.context.folder, self.name)
-        os.makedirs(folder)
-        self.daemon = Daemon(self.context.place, folder, self.context.config).start()
-        self.stack.callback(self.daemon.stop)
+        self.daemon = self.start_daemon(self.context.place, self.name)
+        self.log = nvlog.Follower(self.daemon.log)
         return self
+
+    def start_daemon(self, place, name):
+        folder = os.path.join(self.context.folder, name)
+        os.makedirs(folder)
+        daemon = Daemon(place, folder, self.context.config).start()
+        self.stack.callback(daemon.stop)
+        return daemon
 
     def __exit__(self, *error):
         self.stack.close()
+        if not self.keep_log:
+            return
         with gzip.open(os.path.join(self.context.out, f"{self.name}-decisions.log.gz"), "wt",
                        encoding="utf-8") as f:
             f.write("\n".join(self.daemon.lines()))
 
-    def worker(self, words, job=None):
+    def worker(self, words, job=None, env=None, daemon=None):
+        """@daemon: the one that a program with a job joins, if that is not the stage's own."""
         self.nr_workers += 1
         errors = os.path.join(self.context.out, f"{self.name}-{self.nr_workers}.err")
-        worker = Worker(self.context.place, words, self.daemon if job else None, job, errors)
+        daemon = daemon or self.daemon
+        worker = Worker(daemon.place, words, daemon if job else None, job, errors, env=env)
         self.stack.callback(worker.close)
         return worker
 
@@ -81,23 +96,27 @@ class Stage:
         place = self.context.place
         return self.worker([place.python, place.torch_worker, role], job)
 
-    def is_joined(self, worker):
-        """Whether the daemon has come to know of a program's queues."""
+    def llm(self, role, **more):
+        place = self.context.place
+        return self.worker([place.python, place.llm_worker, role], **more)
+
+    def is_joined(self, worker, daemon=None):
+        """Waits until the daemon lists a program's queues; False: it does not."""
         end = time.monotonic() + SEE_S
         while time.monotonic() < end:
-            if self.daemon.groups(worker.pid):
+            if (daemon or self.daemon).groups(worker.pid):
                 return True
             time.sleep(0.1)
         return False
 
     def must_be_joined(self, worker):
         if not self.is_joined(worker):
-            raise Trouble(f"gpreemptd does not see {worker.name} on a GPU: "
-                          "'gpreempt doctor' says what is in the way")
+            raise Trouble(f"gpreemptd does not see {worker.name} on a GPU; "
+                          "run 'gpreempt doctor' for the reason")
 
 
 def claim(text, value, limit, most=True):
-    """@most: it holds up to the limit; otherwise from the limit on."""
+    """@most: the limit is a maximum; otherwise it is a minimum."""
     holds = None if value is None else value <= limit if most else value >= limit
     return {"text": text, "value": value, "limit": f"{'at most' if most else 'at least'} {limit:g}",
             "holds": holds}
@@ -109,6 +128,7 @@ def right_claim(text, all_right):
 
 class Result:
     def __init__(self, case):
+        self.whole = True  # False: a part is missing, which another run measures
         self.data = {"schema": 1, "bench": f"nvidia-{case.name}", "title": case.title,
                      "about": case.about, "tables": [], "claims": [], "notes": [], "plots": [],
                      "results": {}}
@@ -126,28 +146,39 @@ class Result:
         self.data["results"].update(what)
 
 
+class Case:
+    """Has a name, a title, estimate(context) in seconds, and run(context, result)."""
+
+    resumes = False  # True: it is measured in parts, which least(context) and missing(context) describe
+
 
 #
 # An online and an offline program
 #
 
 class Pair:
-    """Situations of a server beside a patient program, measured by turns."""
+    """Situations of a server beside an offline program, measured alternately."""
 
     def __init__(self, stage, ask):
         self.stage, self.ask = stage, ask  # ask(server, hint_us): its answer
         self.took, self.rates, self.right, self.announced = {}, {}, True, {}
         self.lead_ns, self.window_ns, self.wrong = {}, {}, []
+        self.logs = {}  # situation -> [(decision log, process of the server, requests)]
 
     def measure(self, name, server, patient, hint_us=-1):
+        self.stage.log.skip()
         if patient:
             patient.tell("go")
             time.sleep(0.2)
         said = self.ask(server, hint_us)
         done = patient.ask("stop") if patient else None
         self.took.setdefault(name, []).append(said["took_ns"])
-        for who, what in (("the server", said), ("the patient one", done)):
+        for who, what in (("the server", said), ("the offline program", done)):
             self.check(f"{name}, {who}", what)
+        if server.joined:
+            log = nvlog.Log(self.stage.log.take())
+            self.logs.setdefault(name, []).append(
+                (log, server.pid, list(zip(said["came_ns"], said["took_ns"]))))
         window = (said["begin_ns"], said["end_ns"])
         self.rates.setdefault(name, []).append(rate(done["ended_ns"], *window) if done else None)
         self.window_ns.setdefault(name, []).append(window[1] - window[0])
@@ -155,7 +186,7 @@ class Pair:
         self.announced[name] = self.announced.get(name, 0) + said["announced"]
 
     def check(self, who, what):
-        """Of what is wrong all is kept that could say why."""
+        """Records a wrong result with all that may explain it."""
         if what and not what.get("right", True):
             self.right = False
             self.wrong.append({"who": who, **{k: v for k, v in what.items() if "_ns" not in k}})
@@ -174,8 +205,8 @@ class Pair:
         return ratio(self.latency(name).us(share), self.latency("alone").us(share))
 
     def busy(self, name):
-        """The part of the time that the online one needs: as if each request took as long as alone,
-        and with the lead of its hint."""
+        """The share of time that the online program needs: each request as long as alone, and the lead
+        of its hint."""
         each = self.latency("alone").us(.5)
         if each is None or name not in self.took:
             return None
@@ -184,7 +215,7 @@ class Pair:
                        for took, window in zip(self.took[name], self.window_ns[name])])
 
     def kept(self, name, alone):
-        """What the patient one keeps of what it would have: alone, less the online one's time."""
+        """The offline program's rate, of its rate alone in the time that the online one leaves."""
         best, mine, busy = median(self.rates.get(alone, [])), median(self.rates.get(name, [])), \
             self.busy(name)
         return None if None in (best, busy, mine) else mine / (best * (1 - busy))
@@ -221,6 +252,7 @@ class Pair:
             f.write(nvreport.cdf_svg(self.took, f"{prefix}: time to an answer", unit,
                                      {"us": 1e3, "ms": 1e6}[unit]))
         result.data["plots"].append(plot)
+        self.slow_tables(result)
         result.raw(**{prefix: {"took_ns": self.took, "rates_per_s": self.rates,
                                "busy": {name: self.busy(name) for name in self.took},
                                "announced": self.announced, "wrong": self.wrong}})
@@ -228,12 +260,33 @@ class Pair:
             result.note("wrong: " + ", ".join(f"{k} {v}" for k, v in what.items()))
 
 
-class KernelPair:
+    def slow_tables(self, result):
+        """Why requests with gpreempt took longer than SLOW times alone's median."""
+        usual = self.latency("alone").us(.5)
+        if usual is None or not self.logs:
+            return
+        views, rows, slowest = [], [], []
+        for name, runs in self.logs.items():
+            view = nvlog.Overview()
+            for log, pid, requests in runs:
+                view.add(log, {pid}, requests)
+            views.append(view.row(name))
+            found = [one for log, pid, requests in runs
+                     for one in nvlog.slow(log, {pid}, requests, SLOW * usual * 1e3, usual * 1e3)]
+            rows += nvlog.summary_rows(name, found, self.latency(name).count())
+            slowest += [(name, one) for one in found]
+        result.table(nvlog.Overview.HEAD, views)
+        result.table(nvlog.SUMMARY_HEAD, rows)
+        if slowest:
+            result.table(nvlog.DETAIL_HEAD, nvlog.detail_rows(slowest))
+
+
+class KernelPair(Case):
     name = "kernel-pair"
     title = "A 100 us kernel every 5 to 10 ms, beside 5 ms kernels that fill the GPU"
-    about = ("Two processes, kernels of fixed work, every result checked. 'gpreempt' is both joined "
-             "as they are, '+ hint' announces each request 1 ms ahead. "
-             "'kept' is what the patient program does, of what it does alone in the time that the other does not need.")
+    about = ("Two processes, kernels of fixed work, every result checked. With 'gpreempt' both are "
+             "joined unmodified; '+ hint' announces each request 1 ms ahead. 'kept' is the offline "
+             "program's rate, of its rate alone in the time that the other program leaves.")
 
     def estimate(self, context):
         return 5 + context.rounds * 5 * (context.seconds(1.4) + 0.25)
@@ -266,7 +319,7 @@ class KernelPair:
                       right_claim("every kernel's result is right", pair.right))
 
 
-class TorchPair:
+class TorchPair(Case):
     name = "torch-pair"
     title = "ResNet-50: inference of one image every 15 to 35 ms, beside training with batch 256"
     about = ("Unmodified PyTorch, bf16; requests as a CUDA graph and eagerly, and a decode-like loop "
@@ -298,7 +351,7 @@ class TorchPair:
                               (trainer, server), (offline, online) if joined else None)
 
     def joined_or_not(self, context, result, plain, joined):
-        """Training alone, by turns: what it costs to be joined and never preempted."""
+        """Trains alone, joined and not, alternately: the cost of being joined and never preempted."""
         seconds, rates = context.seconds(2), {"not joined": [], "joined": []}
         for _ in range(context.rounds):
             for name, worker in (("not joined", plain), ("joined", joined)):
@@ -340,7 +393,7 @@ class TorchPair:
                                     pair.kept(name, "patient alone"), 0.94, most=False))
 
 
-class TorchTrainers:
+class TorchTrainers(Case):
     name = "torch-trainers"
     title = "Two trainers, with and without a server that comes and goes"
     about = ("ResNet-50 training with batch 256, twice; the server answers a request every 15 to 35 "
@@ -407,12 +460,12 @@ class TorchTrainers:
 # Suspending by hand
 #
 
-class Suspend:
+class Suspend(Case):
     name = "suspend"
     title = "XSched's latency protocol: 300 suspends of 64 blocks of 64 threads"
-    about = ("Kernels of 100 us to 2 ms one after the other, four handed over ahead, and one that does "
-             "not end. From the suspend's coming to gpreemptd to the acknowledgement of the last "
-             "queue, from the daemon's log of decisions. Every kernel's result is checked.")
+    about = ("Kernels of 100 us to 2 ms one after another, four launched ahead, and one that does not "
+             "end. From the arrival of the suspend at gpreemptd to the acknowledgement of the last "
+             "queue, from the daemon's decision log. Every kernel's result is checked.")
     lengths_us = (100, 400, 800, 1200, 1600, 2000, None)
 
     def estimate(self, context):
@@ -457,11 +510,11 @@ class Suspend:
         return nvstats.suspends(stage.daemon.lines()[before:]), said["right"]
 
 
-class Cycles:
+class Cycles(Case):
     name = "cycles"
     title = "1,000 random suspensions of a chain of kernels"
-    about = ("Kernels of 300 us, each going on from the last one's result, held and let go at random "
-             "times; the end is what the host computes for as many.")
+    about = ("Kernels of 300 us, each continuing with the last one's result, held and released at "
+             "random times; the final result is compared with the host's.")
 
     def estimate(self, context):
         return 4 + 1000 * 0.009
@@ -480,12 +533,12 @@ class Cycles:
         result.claims(right_claim(f"bit-identical after {len(done)} suspensions", said["right"]))
 
 
-class TorchCycles:
+class TorchCycles(Case):
     name = "torch-cycles"
     title = "1,000 random suspensions of a deterministic training"
     about = ("ResNet-50, batch 32, deterministic algorithms: the loss of each step while it is held "
-             "and let go at random times, and of the same steps undisturbed, twice; compared bit by "
-             "bit.")
+             "and released at random times, and of the same steps undisturbed, twice; compared bit "
+             "by bit.")
 
     def estimate(self, context):
         return 20 + 3 * 1000 * 0.009
@@ -507,17 +560,16 @@ class TorchCycles:
         result.table(["suspensions", "steps", "the same as undisturbed", "undisturbed twice the same"],
                      [[len(done), len(held), same, same_plain]])
         if not plain_is:
-            result.note("this training is not the same twice even when undisturbed, so nothing can be "
-                        "said of suspensions")
+            result.note("two undisturbed runs of this training differ, so suspensions cannot be judged")
         result.claims(right_claim(f"the loss curve is bit-identical after {len(done)} suspensions",
                                   is_same if plain_is else None))
 
 
-class Joined:
+class Joined(Case):
     name = "joined"
     title = "Joined and never preempted"
-    about = ("5 ms kernels that fill the GPU, from a program that is joined and one that is not, by "
-             "turns; a pair is two neighbours.")
+    about = ("5 ms kernels that fill the GPU, alternately from a program that is joined and one that "
+             "is not; a pair is two neighbours.")
 
     def estimate(self, context):
         return 4 + 20 * 2 * (context.seconds(1) / 2 + 0.1)
@@ -543,12 +595,12 @@ class Joined:
         result.claims(claim("lost by being joined, percent", loss and (1 - loss) * 100, 0.5))
 
 
-class Seen:
+class Seen(Case):
     name = "seen"
-    title = "How soon work is seen to come, and what it costs to look"
+    title = "Time until work is seen, and the cost of looking"
     about = ("100 us kernels every 5 to 10 ms by a joined program while another is there: from just "
-             "before the launch until gpreemptd knows of it, from its log of decisions. Then nobody "
-             "does anything: what the program with its agent has of a processor, and gpreemptd.")
+             "before the launch until gpreemptd knows of it, from its decision log. Then all are idle: "
+             "the CPU use of the program with its agent, and of gpreemptd.")
 
     def estimate(self, context):
         return 6 + context.rounds * context.seconds(2) + 3 * context.seconds(3)
@@ -577,12 +629,12 @@ class Seen:
         result.table(["seen by", "requests", "p50 us", "p99 us", "max us", "not seen as new"],
                      [[", ".join(sorted(by)), a.count(),
                        *(nvreport.number(v) for v in (a.us(.5), a.us(.99), a.max_us())), missed]])
-        result.table(["nobody does anything", "the program, % of a processor", "gpreemptd, %"],
+        result.table(["all are idle", "the program, % of a processor", "gpreemptd, %"],
                      [[name, *(nvreport.number(v) for v in both)] for name, both in idle.items()])
 
     @staticmethod
     def idle(pid, daemon, seconds):
-        """Percent of one processor, of the program and of the daemon."""
+        """The CPU use of the program and of the daemon, in percent of a processor."""
         pids = (pid, daemon.process.pid)
         time.sleep(0.2)
         before, begin = [cpu_ns(p) for p in pids], time.monotonic_ns()
@@ -591,11 +643,11 @@ class Seen:
         return [100 * (cpu_ns(p) - b) / took for p, b in zip(pids, before)]
 
 
-class FailOpen:
+class FailOpen(Case):
     name = "fail-open"
-    title = "The daemon is killed, and a program is"
-    about = ("A program is suspended, and then gpreemptd is killed: from that to the next kernel's "
-             "end. Another is killed while it is suspended: what the daemon still knows of it.")
+    title = "The daemon is killed, and a program is killed"
+    about = ("A program is suspended, and then gpreemptd is killed: the time until the next kernel "
+             "ends. Another program is killed while it is suspended: what the daemon still lists.")
 
     def estimate(self, context):
         return 6 + context.rounds * 3.5

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What people see of the results: a Markdown page, CSV, and plots as SVG, with nothing installed."""
+"""Reports of the results: a Markdown page, CSV, and SVG plots, with the standard library only."""
 import csv
 import html
 import math
@@ -36,7 +36,7 @@ def claim_rows(claims):
 
 
 def page(results):
-    """All results, one section a case."""
+    """All results, with a section for each case."""
     parts = ["# NVIDIA benchmark\n"]
     for result in results:
         parts.append(f"## {result['title']}\n")
@@ -56,7 +56,7 @@ def page(results):
 
 
 def write_csv(path, series):
-    """One column a situation; a row for each sample."""
+    """A column for each situation, and a row for each sample."""
     with open(path, "w", newline="", encoding="utf-8") as f:
         out = csv.writer(f)
         out.writerow(["situation", "run", "sample", "ns"])
@@ -66,7 +66,7 @@ def write_csv(path, series):
 
 
 def _ticks(low, high):
-    """Powers of ten and their doubles and quintuples that lie within."""
+    """Powers of ten, doubled and times five, within the range."""
     found = []
     for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1):
         found += [m * 10 ** power for m in (1, 2, 5) if low <= m * 10 ** power <= high]
@@ -74,7 +74,7 @@ def _ticks(low, high):
 
 
 def cdf_svg(series, title, unit="ms", scale=1e6):
-    """How many of all were answered within a time, for each situation; times on a logarithmic axis."""
+    """The share of requests answered within a time, for each situation, on a logarithmic axis."""
     width, height, left, top, bottom = 760, 420, 60, 40, 60
     lines = {name: sorted(v / scale for v in sum(runs, [])) for name, runs in series.items()}
     lines = {name: values for name, values in lines.items() if values and values[0] > 0}

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""What bench/nvidia/run computes from what was measured. What cannot be known is None, never 0."""
+"""Statistics of bench/nvidia/run. An unknown value is None, never 0."""
 import math
+import random
 
 
 def percentile(values, share):
-    """The smallest value that at least this share of all is not above."""
+    """The smallest value that is not below this share of all values."""
     if not values:
         return None
     ordered = sorted(values)
@@ -20,7 +21,7 @@ def median(values):
 
 
 def spread(values):
-    """The least and the most of some runs."""
+    """The minimum and the maximum of the runs."""
     values = [v for v in values if v is not None]
     return (min(values), max(values)) if values else None
 
@@ -32,7 +33,7 @@ def ratio(a, b):
 class Latency:
     """Runs of one situation, each a list of nanoseconds; percentiles are medians of the runs."""
 
-    # Of a share p, a run needs this many samples before it says anything.
+    # A run needs this many samples for a percentile of this share.
     NEEDED = {0.5: 1, 0.99: 50, 0.999: 1000}
 
     def __init__(self, runs):
@@ -63,8 +64,103 @@ class Latency:
         return max(max(run) for run in self.runs) / 1e3 if self.runs else None
 
 
+class Pool:
+    """Samples of one situation: blocks of requests, each with one or more values.
+
+    Percentiles are those of all values together. Intervals are by a bootstrap in two levels, blocks
+    and then requests within them, since values of one block and of one request resemble each other.
+    """
+
+    TIMES, SEED, CONFIDENCE = 400, 1, 0.95
+
+    def __init__(self, blocks):
+        """@blocks: [[[value, ...] of a request, ...] of a block, ...]"""
+        self.blocks = [block for block in blocks if block]
+        first = 0
+        self.numbers, self.values = [], []  # of the requests in each block; (value, request)
+        for block in self.blocks:
+            self.numbers.append(range(first, first + len(block)))
+            self.values += [(v, first + i) for i, request in enumerate(block) for v in request]
+            first += len(block)
+        self.values.sort()
+        self.sizes = [len(request) for block in self.blocks for request in block]
+        self._drawn = {}
+
+    def count(self):
+        return len(self.values)
+
+    def at(self, share):
+        if not self.values:
+            return None
+        return self.values[max(0, math.ceil(share * len(self.values)) - 1)][0]
+
+    def of_blocks(self, share):
+        return [percentile(sum(block, []), share) for block in self.blocks]
+
+    def drawn(self, shares):
+        """For each share, its percentile in each of the bootstrap's samples."""
+        if shares not in self._drawn:
+            draw = random.Random(self.SEED)
+            found = [self._draw(draw, shares) for _ in range(self.TIMES)] if self.values else []
+            self._drawn[shares] = [list(column) for column in zip(*found)] or [[] for _ in shares]
+        return self._drawn[shares]
+
+    def _draw(self, draw, shares):
+        times = [0] * len(self.sizes)
+        for _ in self.numbers:
+            block = draw.choice(self.numbers)
+            for i in draw.choices(block, k=len(block)):
+                times[i] += 1
+        total = sum(n * size for n, size in zip(times, self.sizes))
+        wanted, found, reached = [s * total for s in shares], [], 0
+        for value, i in self.values:
+            reached += times[i]
+            while len(found) < len(wanted) and reached >= wanted[len(found)]:
+                found.append(value)
+            if len(found) == len(wanted):
+                break
+        return found
+
+
+def interval(drawn, confidence=Pool.CONFIDENCE):
+    """The middle part of a bootstrap's results; None: there are too few."""
+    drawn = [v for v in drawn if v is not None]
+    if len(drawn) < 20:
+        return None
+    rest = (1 - confidence) / 2
+    return percentile(drawn, rest), percentile(drawn, 1 - rest)
+
+
+def mean_interval(values, of=None):
+    """The interval of a mean, or of its ratio to another one's, by a bootstrap of single values."""
+    values, of = ([v for v in some if v is not None] for some in (values, [1.0] if of is None else of))
+    if len(values) < 2 or not of:
+        return None
+    draw, found = random.Random(Pool.SEED), []
+    for _ in range(Pool.TIMES):
+        a, b = (sum(draw.choices(some, k=len(some))) / len(some) for some in (values, of))
+        found.append(ratio(a, b))
+    return interval(found)
+
+
+def mean(values):
+    values = [v for v in values if v is not None]
+    return sum(values) / len(values) if values else None
+
+
+def covered(spans):
+    """The time that spans of time cover together."""
+    total, until = 0, None
+    for begin, end in sorted(spans):
+        if until is None or begin > until:
+            total, until = total + end - begin, end
+        elif end > until:
+            total, until = total + end - until, end
+    return total
+
+
 def rate(ended_ns, begin_ns=None, end_ns=None):
-    """How many ended in a second, from those that ended within a time: from the first to the last."""
+    """Ends per second, from the first to the last end within a window."""
     inside = [t for t in ended_ns
               if (begin_ns is None or t >= begin_ns) and (end_ns is None or t <= end_ns)]
     if len(inside) < 2 or inside[-1] <= inside[0]:
@@ -73,15 +169,15 @@ def rate(ended_ns, begin_ns=None, end_ns=None):
 
 
 def first_after(ended_ns, at):
-    """How long after a time the next one ended; None: none did."""
+    """The time until the next end; None: there is none."""
     later = [t for t in ended_ns if t >= at]
     return later[0] - at if later else None
 
 
 def suspends(lines, pid_entities=None):
-    """From a log of decisions: how long each suspend by hand took, from its coming to the last
-    acknowledgement of what was excluded for it. Nanoseconds, in order."""
-    took, waiting = [], {}  # entity -> [begin, queues that have not answered, last answer]
+    """From a decision log: the time of each suspend, from its request to the last acknowledgement of
+    its holds. Nanoseconds, in order."""
+    took, waiting = [], {}  # entity -> [begin, queues without an acknowledgement, last acknowledgement]
     for line in lines:
         words = line.split()
         if len(words) < 5 or not words[0].isdigit():
@@ -103,8 +199,8 @@ def suspends(lines, pid_entities=None):
 
 
 def seen(lines, entities, came_ns):
-    """From a log of decisions: how long after its coming each request was seen to be there, of those
-    that were before the next one came, and how many were not."""
+    """From a decision log: the time from the arrival of each request until the daemon saw it, for
+    those seen before the next arrival, and how many were not."""
     ready = sorted(int(words[0]) for words in map(str.split, lines)
                    if len(words) > 4 and words[4] == "ready" and words[3] in entities)
     after, at = [], 0
@@ -117,7 +213,7 @@ def seen(lines, entities, came_ns):
 
 
 def same_bits(a, b):
-    """How many steps of two loss curves are the same, and whether all that both have are."""
+    """How many steps of two loss curves are equal, and whether all common steps are."""
     n = min(len(a), len(b))
     same = next((i for i in range(n) if a[i] != b[i]), n)
     return same, n > 0 and same == n

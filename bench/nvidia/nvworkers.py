@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: MIT
-"""The programs that bench/nvidia/run starts: workers, joined or not, and a daemon of its own."""
+"""The programs that bench/nvidia/run starts: workers, joined or not, and a private daemon."""
 import contextlib
 import json
 import os
 import select
+import shutil
+import signal
 import subprocess
 import sys
 import time
 
 
 class Trouble(Exception):
-    """A sentence for people: a case cannot go on."""
+    """A case cannot continue; the text says why."""
 
 
 class Place:
-    """Where the programs are: a build folder, or what `make bench-nvidia-pack` collected."""
+    """The folder of the programs: a build folder, or the one that `make bench-nvidia-pack` makes."""
 
     def __init__(self, programs, python=sys.executable):
         here = os.path.dirname(os.path.abspath(__file__))
@@ -24,6 +26,7 @@ class Place:
         self.worker = os.path.join(programs, "bench/nvidia/nvworker")
         self.cycle = os.path.join(programs, "bench/nvidia/nvcycle")
         self.torch_worker = os.path.join(here, "torch_worker.py")
+        self.llm_worker = os.path.join(here, "llm_worker.py")
         modules = [os.path.join(programs, "python"), os.path.join(here, "../../python")]
         self.modules = next((m for m in modules if os.path.exists(m + "/gpreempt.py")), modules[1])
         for path in (self.gpreempt, self.daemon, self.worker, self.cycle):
@@ -37,7 +40,7 @@ class Place:
 
 
 def cpu_ns(pid):
-    """What all threads of a process have had of processors so far."""
+    """The CPU time of all threads of a process."""
     total = 0
     for task in os.listdir(f"/proc/{pid}/task"):
         with contextlib.suppress(OSError), \
@@ -47,7 +50,7 @@ def cpu_ns(pid):
 
 
 class Daemon:
-    """gpreemptd with a socket and a log of decisions of its own."""
+    """gpreemptd with a socket and a decision log of its own."""
 
     def __init__(self, place, folder, extra=""):
         self.place = place
@@ -56,12 +59,66 @@ class Daemon:
         self.config = os.path.join(folder, "gpreemptd.conf")
         self.errors = os.path.join(folder, "gpreemptd.err")
         self.process = None
+        self.base, self.more = extra, ""
+        self._write("")
+
+    def _write(self, more):
         with open(self.config, "w", encoding="utf-8") as f:
-            f.write(f"[daemon]\nlog = {os.path.abspath(self.log)}\n{extra}\n")
+            f.write(f"[daemon]\nlog = {os.path.abspath(self.log)}\n{self.base}\n{more}\n")
+
+    def configure(self, more):
+        """Applies a configuration in addition to the one it has started with, in place of the last
+        additional one."""
+        if more == self.more:
+            return
+        begin = os.path.getsize(self.log)
+        self._write(more)
+        self.process.send_signal(signal.SIGHUP)
+        end = time.monotonic() + 5
+        while not self._continues(begin):
+            if time.monotonic() > end:
+                raise Trouble(f"gpreemptd does not read its configuration again: see {self.errors}")
+            time.sleep(0.02)
+        self.more = more
+
+    def _continues(self, begin):
+        """Whether its log was opened again since it had this size."""
+        with open(self.log, "rb") as f:
+            f.seek(begin)
+            return b", continued\n" in f.read()
+
+    def accepts(self, text):
+        """Whether gpreemptd takes this text as a configuration, and what it says if not."""
+        path = self.config + ".check"
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+        done = subprocess.run([self.place.daemon, "--check", "--config", path], capture_output=True,
+                              text=True, env=self.place.environment(), timeout=20, check=False)
+        return done.returncode == 0, done.stderr.strip()
+
+    def sections(self, settings):
+        """The configuration of "key=value,...": policy, or parameters of the policy or of the core."""
+        pairs = [tuple(part.strip() for part in one.split("=", 1)) for one in settings.split(",")]
+        if any(len(pair) != 2 for pair in pairs):
+            raise Trouble(f"'{settings}' is not KEY=VALUE,...")
+        policy = "".join(f"[daemon]\npolicy = {v}\n" for k, v in pairs if k == "policy")
+        text = policy
+        for key, value in pairs:
+            if key == "policy":
+                continue
+            for section in ("core", "policy"):
+                line = f"[{section}]\n{key} = {value}\n"
+                fits, said = self.accepts(policy + line)
+                if fits:
+                    text += line
+                    break
+            else:
+                raise Trouble(f"gpreemptd does not accept {key} = {value}: {said}")
+        return text
 
     def start(self):
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(self.socket)  # of one that was killed
+            os.unlink(self.socket)  # of a daemon that was killed
         with open(self.errors, "ab") as err:
             self.process = subprocess.Popen(
                 [self.place.daemon, "--config", self.config], stderr=err, stdin=subprocess.DEVNULL,
@@ -74,7 +131,7 @@ class Daemon:
         return self
 
     def kill(self):
-        """As when it crashes. When that was."""
+        """Kills the daemon, as a crash does, and returns the time."""
         at = time.monotonic_ns()
         self.process.kill()
         self.process.wait()
@@ -118,7 +175,7 @@ class Cycles:
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def result(self, timeout):
-        """[when it was asked, when it was off the GPU, when it was let go] of each."""
+        """For each suspension: [time of the request, time off the GPU, time of the release]."""
         try:
             out, err = self.process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired as e:
@@ -130,15 +187,17 @@ class Cycles:
 
 
 class Worker:
-    """A program that is told lines and answers each with a line of JSON."""
+    """A program that reads commands as lines and answers each with a line of JSON."""
 
-    def __init__(self, place, words, daemon=None, job=None, errors=None, patience=90):
-        """@daemon, @job: joined to that one, as online or offline; otherwise as it is."""
+    def __init__(self, place, words, daemon=None, job=None, errors=None, patience=90, env=None):
+        """@daemon, @job: joins the program to that daemon as online or offline; None: not joined.
+        @env: more of its environment."""
         self.name = " ".join(os.path.basename(w) for w in words[:3]) + (f" ({job})" if job else "")
-        more = {}
+        more = dict(env or {})
         if daemon:
             words = [place.gpreempt, "run", "-c", job, "--", *words]
             more["GPREEMPT_SOCKET"] = daemon.socket
+        self.joined = bool(daemon)
         self.errors = errors or os.devnull
         self.patience = patience
         with open(self.errors, "ab") as err:
@@ -148,7 +207,7 @@ class Worker:
         self.greeting = None
 
     def ready(self):
-        """What it says first. Many are started before any is waited for."""
+        """Waits for its first answer. Several programs start before the first wait."""
         if self.greeting is None:
             self.greeting = self.hear()
         return self
@@ -198,3 +257,37 @@ class Worker:
         self.process.wait()
         self.process.stdin.close()
         self.process.stdout.close()
+
+
+class Mps:
+    """NVIDIA's multi-process service, in folders of its own: only programs with its environment use
+    it."""
+
+    CONTROL = "nvidia-cuda-mps-control"
+
+    def __init__(self, place, folder):
+        self.place = place
+        self.env = {"CUDA_MPS_PIPE_DIRECTORY": os.path.join(folder, "pipe"),
+                    "CUDA_MPS_LOG_DIRECTORY": os.path.join(folder, "log")}
+
+    @classmethod
+    def is_there(cls):
+        return shutil.which(cls.CONTROL) is not None
+
+    def start(self):
+        for path in self.env.values():
+            os.makedirs(path, exist_ok=True)
+        done = self._call(["-d"])
+        if done.returncode:
+            raise Trouble(f"{self.CONTROL} does not start: exit status {done.returncode}")
+        return self
+
+    def stop(self):
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._call([], "quit\n")
+
+    def _call(self, words, said=None):
+        # Its daemon keeps standard output open, so that is not read from.
+        return subprocess.run([self.CONTROL, *words], input=said, text=True, timeout=20, check=False,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                              env=self.place.environment(**self.env))

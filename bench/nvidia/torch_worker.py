@@ -17,53 +17,18 @@
 It is a program as any other: of gpreempt it only knows how to announce requests.
 """
 import argparse
-import json
 import os
 import random
 import struct
-import sys
-import threading
-import time
 
-# For what is to be repeated bit by bit; cuBLAS reads it once.
+# For bit-identical repetitions; cuBLAS reads it once.
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 
 import torch  # noqa: E402
 import torchvision  # noqa: E402
 
 import gpreempt  # noqa: E402
-
-now = time.monotonic_ns
-
-
-def answer(**what):
-    print(json.dumps(what), flush=True)
-
-
-class Commands:
-    """Lines from standard input, read by a thread, so that work need not wait for them."""
-
-    def __init__(self):
-        self.lines, self.came = [], threading.Condition()
-        threading.Thread(target=self._read, daemon=True).start()
-
-    def _read(self):
-        for line in sys.stdin:
-            self._put(line.split())
-        self._put(["quit"])
-
-    def _put(self, words):
-        with self.came:
-            self.lines.append(words)
-            self.came.notify()
-
-    def waiting(self):
-        return bool(self.lines)
-
-    def next(self):
-        with self.came:
-            self.came.wait_for(self.waiting)
-            return self.lines.pop(0)
+from torch_commands import Commands, answer, now, obey, wait_until  # noqa: E402
 
 
 def resnet50():
@@ -72,7 +37,7 @@ def resnet50():
 
 
 class Training:
-    """One model with its optimizer and one batch, which is always the same."""
+    """A model with its optimizer and a fixed batch."""
 
     def __init__(self, batch, seed):
         torch.manual_seed(seed)
@@ -117,7 +82,7 @@ class Trainer:
         answer(ended_ns=ended)
 
     def repeat(self, seed, steps="0"):
-        """The loss of each step, as the bits of a float."""
+        """Returns the loss of each step, as the bits of a float."""
         losses, steps = [], int(steps)
         torch.backends.cudnn.benchmark = False
         torch.backends.cudnn.deterministic = True
@@ -135,7 +100,7 @@ class Trainer:
 
 
 class Decoder:
-    """As a language model makes one word after the other: many small kernels, each after the last."""
+    """Runs many small kernels one after another, as a language model does for each token."""
 
     WIDTH, LAYERS, WORDS = 1024, 8, 16
 
@@ -153,15 +118,6 @@ class Decoder:
                 y = torch.nn.functional.layer_norm(x, (self.WIDTH,))
                 x = x + torch.nn.functional.gelu(y @ up) @ down
         return x
-
-
-def wait_until(at):
-    """Sleeps for most of it, so that others have the processor, and is on time."""
-    left = (at - now()) / 1e9 - 0.0002
-    if left > 0:
-        time.sleep(left)
-    while now() < at:
-        pass
 
 
 class Server:
@@ -197,7 +153,7 @@ class Server:
         answer(open=True, gpu=torch.cuda.get_device_name())
 
     def request(self, run, at, hint_ns):
-        """One, at a time: what it took, what came of it, and whether somebody heard of it before."""
+        """Serves a request: returns its arrival, its time, its result, and whether it was announced."""
         heard = False
         if hint_ns >= 0:
             wait_until(at - hint_ns)
@@ -209,11 +165,11 @@ class Server:
         took = now() - begun
         if hint_ns >= 0:
             gpreempt.over()
-        return took, result, heard
+        return begun, took, result, heard
 
     def serve(self, mode, seconds, from_ms, to_ms, hint_us):
         run, hint_ns = self.run[mode], int(hint_us) * 1000
-        took, announced, result = [], 0, None
+        came, took, announced, result = [], [], 0, None
 
         def next_one():
             at = now() + int(random.uniform(float(from_ms), float(to_ms)) * 1e6)
@@ -225,11 +181,13 @@ class Server:
             begin = now()
             end = begin + int(float(seconds) * 1e9)
             while now() < end:
-                this, result, heard = next_one()
+                begun, this, result, heard = next_one()
+                came.append(begun)
                 took.append(this)
                 announced += heard
             right = result is None or bool(torch.equal(result, self.first[mode]))
-        answer(right=right, announced=announced, begin_ns=begin, end_ns=now(), took_ns=took)
+        answer(right=right, announced=announced, begin_ns=begin, end_ns=now(), came_ns=came,
+               took_ns=took)
 
 
 def main():
@@ -240,13 +198,8 @@ def main():
     commands = Commands()
     random.seed(1)
     worker = {"train": Trainer, "serve": Server}[options.role](options, commands)
-    # What the GPU is called is asked later: that would already use it.
-    answer(ready=options.role, pid=os.getpid(), torch=str(torch.__version__))
-    while True:
-        words = commands.next()
-        if words == ["quit"]:
-            return
-        getattr(worker, words[0])(*words[1:])
+    # The GPU's name is read later, since that already uses the GPU.
+    obey(worker, commands, ready=options.role, torch=str(torch.__version__))
 
 
 if __name__ == "__main__":

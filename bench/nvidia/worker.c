@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A program on an NVIDIA GPU, for the benchmarks of bench/nvidia/run: it does what it is told by
- *lines on standard input, and answers each with one line of JSON. It does not know of gpreempt, but
- *for announcing requests where it is asked to.
+ * A program on an NVIDIA GPU, for the benchmarks of bench/nvidia/run: it reads commands from
+ *standard input, one per line, and answers each with one line of JSON. It uses gpreempt only to
+ *announce requests, if told so.
  *
  *	nvworker calibrate BLOCKSxTHREADS...	rounds of the mill in a microsecond, for each shape
  *	nvworker work    BLOCKSxTHREADS ROUNDS	kernels one after the other, until told to stop
@@ -18,8 +18,8 @@
  *						has the GPU get the program's context ready
  *	quit
  *
- * Kernels do a fixed amount of work, not work for a fixed time: one that is kept off the GPU has to
- * do it later, and whatever was lost or done twice shows in the result.
+ * Kernels do a fixed amount of work rather than run for a fixed time: a kernel that was held has to
+ * do it later, and work that was lost or done twice shows in the result.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -50,9 +50,9 @@ struct worker {
 	uint32_t blocks, threads, n, rounds;
 	cu_ptr state, thousands, stop;
 	uint32_t *host, *word; /* the state; memory that the copy engine reads from */
-	uint64_t turned; /* rounds since the state was new */
+	uint64_t turned; /* rounds since the state was initialized */
 	uint64_t *times; /* when each kernel had ended, or how long each request took */
-	uint64_t *came; /* and when it came */
+	uint64_t *came; /* when each request arrived */
 	size_t nr_times;
 	char device[128];
 };
@@ -159,7 +159,7 @@ static bool is_right(struct worker *w)
 	return mill_wrong(w->host, w->n, w->turned) == w->n;
 }
 
-/* How many kernels a thread lacks, or has had twice; OFF_MAX: neither. */
+/* How many kernels a thread has missed or run twice; OFF_MAX: it is wrong otherwise. */
 #define OFF_MAX 100
 
 static int kernels_off(const struct worker *w, uint32_t id)
@@ -173,7 +173,7 @@ static int kernels_off(const struct worker *w, uint32_t id)
 	return OFF_MAX;
 }
 
-/* For who looks for the reason: what is_right() has found. */
+/* Prints the differences that is_right() has found. */
 static void print_right(const struct worker *w, bool right)
 {
 	uint32_t first = mill_wrong(w->host, w->n, w->turned), wrong = 0;
@@ -236,7 +236,7 @@ static void greet(const struct worker *w, const char *role)
  * Roles
  */
 
-/* Kernels are handed over ahead, so that the GPU never waits for the host. */
+/* Launches kernels ahead, so that the GPU never waits for the host. */
 static void work_until_told(struct worker *w)
 {
 	void *event[DEPTH];
@@ -308,7 +308,7 @@ static void run_endless(struct worker *w)
 		CHECK(w, launch(w->endless, w->blocks, 1, 1, w->threads, 1, 1, 0, w->stream, args,
 				NULL));
 		if (!next_command(line, sizeof(line)))
-			strcpy(line, "quit"); /* the kernel ends all the same */
+			strcpy(line, "quit"); /* the kernel still ends */
 		*w->word = 1;
 		CHECK(w, to_device_async(w->stop, w->word, sizeof(*w->word), w->side));
 		CHECK(w, stream_sync(w->stream));
@@ -341,7 +341,7 @@ static bool parse_requests(const char *line, struct requests *r)
 	       r->seconds > 0 && r->from_ms >= 0 && r->to_ms >= r->from_ms && r->kernels > 0;
 }
 
-/* One request, noted with what it took from its coming to its last kernel's end. */
+/* Runs a request and records the time from its arrival to the end of its last kernel. */
 static void serve_one(struct worker *w, const struct requests *r, uint64_t at, uint64_t *announced)
 {
 	uint64_t begin, took;
@@ -408,7 +408,7 @@ static void run_serve(struct worker *w)
 	}
 }
 
-/* The best of some: what disturbs a kernel makes it slower. */
+/* The shortest of several runs: disturbances only make a kernel slower. */
 static double time_rounds(struct worker *w, uint32_t rounds)
 {
 	void *from, *to;
@@ -427,14 +427,14 @@ static double time_rounds(struct worker *w, uint32_t rounds)
 	return (double)best * 1e3;
 }
 
-/* From the difference of two, so that the launch is not in it. */
+/* From the difference of two runs, which cancels the launch. */
 static double calibrate(struct worker *w)
 {
 	uint32_t rounds = 100000;
 	double us;
 
 	for (uint64_t end = gp__clock_ns() + 300000000u; gp__clock_ns() < end;)
-		time_rounds(w, rounds); /* until the clocks are up */
+		time_rounds(w, rounds); /* until the GPU's clocks are up */
 	us = time_rounds(w, 11 * rounds) - time_rounds(w, rounds);
 	if (us <= 0)
 		die("kernels take no time on this GPU", "");
@@ -467,7 +467,7 @@ int main(int argc, char **argv)
 {
 	static struct worker w;
 
-	/* Commands are waited for with poll(): none may wait in a buffer. */
+	/* poll() waits for commands, so none may be in a buffer. */
 	setvbuf(stdin, NULL, _IONBF, 0);
 	if (argc > 2 && !strcmp(argv[1], "calibrate"))
 		return run_calibrate(&w, argc - 2, argv + 2);

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Stands for libcuda.so.1 where there is no NVIDIA driver: the functions that bench/nvidia uses, a
- * GPU that knows those two kernels, one stream's worth of time, and nothing else. It shows that the
- * programs around it hold together.
+ * A fake libcuda.so.1 for tests without an NVIDIA driver: the functions that bench/nvidia uses, a
+ * GPU that knows its two kernels, and the time of one stream. It tests the programs around it.
  *
- * It joins a program that `gpreempt run` has started, as the preload does with a real one: while it
- * is to be stopped, no kernel of it ends.
+ * It joins a program that `gpreempt run` has started, as the preload does with a real one: while
+ * the program is held, none of its kernels ends.
  *
- * $FAKE_CUDA_WRONG: the kernel with that number computes something else.
+ * $FAKE_CUDA_WRONG: the kernel with that number computes a wrong result.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -23,13 +22,15 @@
 #define PUBLIC __attribute__((visibility("default")))
 #define ROUNDS_PER_US 200
 
-/* The program that it is loaded into has one GPU, and one thread that uses it. */
+/* The program has one GPU, and one thread that uses it. */
 static struct {
 	struct gp__agent *agent; /* NULL: not joined */
-	pthread_mutex_t held; /* by the agent while it is stopped */
-	bool stopped; /* the agent's */
+	struct gp__request request;
+	struct gp__port *port;
+	pthread_mutex_t held; /* locked by the agent while the program is held */
+	bool stopped; /* for the agent's thread only */
 	uint64_t busy_until;
-	uint64_t device_ns; /* of all kernels: what events measure, however slow this host is */
+	uint64_t device_ns; /* of all kernels; events measure it, however slow the host is */
 	unsigned long launches;
 	struct {
 		uint32_t *state, *thousands;
@@ -48,7 +49,7 @@ static void sleep_until(uint64_t at)
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
 }
 
-/* What was to be done by then is done as much later as the GPU was somebody else's. */
+/* Work ends as much later as the program was held meanwhile. */
 static void work_until(uint64_t at)
 {
 	sleep_until(at);
@@ -83,23 +84,26 @@ static void start(void *data, const u32 *ids, int *results, size_t n)
 static void join(void)
 {
 	const char *prio = getenv("GPREEMPT_PRIORITY"), *socket = getenv("GPREEMPT_SOCKET");
-	struct gp__agent_options options = { .path = socket,
-					     .program = "fake",
-					     .ops = { .stop = stop, .start = start } };
-	struct gp__agent_queue queue = {
-		.id = 1, .level_requested = 3, .level = 3, .device = "fake", .device_name = "fake"
+	static const struct gp__queue_ops ops = { .hold = stop, .release = start };
+	struct gp__agent_options options = { .path = socket, .program = "fake" };
+	const struct gp__queue_desc queue = {
+		.id = 1, .level = 3, .device = "fake", .device_name = "fake"
 	};
 
 	if (!prio || !socket || gpu.agent || gp__agent_create(&options, &gpu.agent))
 		return;
-	queue.hints.prio = (s32)strtol(prio, NULL, 10);
-	gp__agent_add(gpu.agent, &queue);
+	gpu.request.hints.prio = (s32)strtol(prio, NULL, 10);
+	gpu.port = gp__agent_open(gpu.agent, &gpu.request, &ops);
+	if (!gpu.port)
+		return;
+	gp__agent_bind(gpu.port, &gpu);
+	gp__port_add(gpu.port, &queue);
 }
 
 static void has_work(bool has)
 {
-	if (gpu.agent)
-		gp__agent_work(gpu.agent, 1, has, has, gp__clock_ns());
+	if (gpu.port)
+		gp__port_work(gpu.port, 1, has, has, gp__clock_ns());
 }
 
 #define FAKE(name, ...)               \

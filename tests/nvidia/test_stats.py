@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What the NVIDIA benchmark computes and prints, from figures whose outcome is known."""
+"""Statistics and reports of the NVIDIA benchmark, from figures with known results."""
 import os
+import random
 import sys
 import tempfile
 import unittest
@@ -10,7 +11,7 @@ sys.path.insert(0, os.environ.get("NVIDIA_BENCH", "bench/nvidia"))
 
 import nvreport  # noqa: E402
 import nvstats  # noqa: E402
-from nvstats import Latency  # noqa: E402
+from nvstats import Latency, Pool  # noqa: E402
 
 MS = 1_000_000
 
@@ -47,6 +48,57 @@ class Percentiles(unittest.TestCase):
         self.assertIsNone(Latency([[]]).max_us())
 
 
+class Pools(unittest.TestCase):
+    def test_percentiles_are_of_all_blocks_together(self):
+        pool = Pool([[[1], [2]], [[3, 4], [5]], []])
+        self.assertEqual(pool.count(), 5)
+        self.assertEqual([pool.at(s) for s in (.5, .99)], [3, 5])
+        self.assertEqual(pool.of_blocks(.99), [2, 5])
+        self.assertIsNone(Pool([]).at(.5))
+        self.assertEqual(Pool([]).drawn((.5,)), [[]])
+
+    def test_an_interval_has_the_value_in_it_and_narrows_with_more_samples(self):
+        draw = random.Random(3)
+        widths = []
+        for n in (20, 500):
+            pool = Pool([[[draw.gauss(100, 10)] for _ in range(n)] for _ in range(5)])
+            low, high = nvstats.interval(pool.drawn((.5, .99))[0])
+            self.assertLess(low, pool.at(.5))
+            self.assertGreater(high, pool.at(.5))
+            widths.append(high - low)
+        self.assertLess(widths[1], widths[0] / 2)
+
+    def test_one_block_in_five_that_is_slow_is_in_the_interval(self):
+        blocks = [[[1]] * 100] * 4 + [[[3]] * 100]
+        low, high = nvstats.interval(Pool(blocks).drawn((.99,))[0])
+        self.assertEqual((low, high), (1, 3))
+
+    def test_values_of_one_request_are_drawn_together(self):
+        # Ten requests of 50 values each, one of which is slow: drawn one by one, p95 would be 2 nearly
+        # always.
+        pool = Pool([[[1] * 50] * 9 + [[2] * 50]])
+        drawn = pool.drawn((.95,))[0]
+        self.assertGreater(drawn.count(1), 50)
+        self.assertGreater(drawn.count(2), 50)
+
+    def test_the_same_samples_have_the_same_interval(self):
+        blocks = [[[i * 7 % 13] for i in range(50)]]
+        self.assertEqual(Pool(blocks).drawn((.5,)), Pool(blocks).drawn((.5,)))
+
+    def test_means(self):
+        self.assertEqual(nvstats.mean([1, None, 3]), 2)
+        self.assertIsNone(nvstats.mean([None]))
+        self.assertIsNone(nvstats.mean_interval([1.0]))
+        self.assertEqual(nvstats.mean_interval([2.0, 2.0], [4.0, 4.0]), (.5, .5))
+        low, high = nvstats.mean_interval([1.0, 2.0, 3.0, None])
+        self.assertLess(low, 2)
+        self.assertGreater(high, 2)
+
+    def test_covered_time_counts_once(self):
+        self.assertEqual(nvstats.covered([(0, 10), (5, 12), (6, 8), (20, 30)]), 22)
+        self.assertEqual(nvstats.covered([]), 0)
+
+
 class Rates(unittest.TestCase):
     def test_from_the_first_to_the_last_within(self):
         ended = [i * 50 * MS for i in range(100)]
@@ -62,7 +114,7 @@ class Rates(unittest.TestCase):
 
 
 class Decisions(unittest.TestCase):
-    LOG = """# gpreempt decision log 1
+    LOG = """# gpreempt decision log 2
 10 < gpu0 e1 ready q=2 pending=1
 100 < gpu0 e1 suspend
 100 > gpu0 e1 exclude q=2 level=3 why=operator by=-
@@ -88,7 +140,7 @@ not a line"""
 
     def test_a_request_is_seen_before_the_next_comes_or_not(self):
         log = ["10 < gpu0 e1 ready q=2 pending=1", "25 < gpu0 e2 ready q=3 pending=1",
-               "30 < gpu0 e1 idle q=2", "48 < gpu0 e1 ready q=2 pending=1", "not a line"]
+               "30 < gpu0 e1 idle q=2 since=30 sees_ns=0", "48 < gpu0 e1 ready q=2 pending=1", "not a line"]
         self.assertEqual(nvstats.seen(log, {"e1"}, [5, 20, 40]), ([5, 8], 1))
         self.assertEqual(nvstats.seen(log, {"e2"}, [5, 20, 40]), ([5], 2))
         self.assertEqual(nvstats.seen([], {"e1"}, [5]), ([], 1))

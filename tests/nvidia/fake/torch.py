@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Stands for PyTorch where there is none: everything can be called, and takes no time.
+"""Replaces PyTorch in tests: everything can be called, takes no time, and is 1 as a number.
 
-What is asked of it for a number gives 1. That shows that a program holds together, not that it
-computes anything. Where a fake_cuda.so is named in $FAKE_CUDA, the program has a GPU of that kind,
-and can be joined and suspended.
+This tests the structure of a program, not its results. If $FAKE_CUDA names a fake_cuda.so, the program
+has a GPU of that kind, and can be joined and suspended. If $FAKE_TORCH_LOG names a file, each program
+appends its arguments and its settings of MPS to it.
 """
 import ctypes
+import json
 import os
 import sys
 from unittest import mock
@@ -21,8 +22,13 @@ def new_stream(*_):
     return mock.MagicMock(name="stream")
 
 
+if os.environ.get("FAKE_TORCH_LOG"):
+    with open(os.environ["FAKE_TORCH_LOG"], "a", encoding="utf-8") as f:
+        f.write(json.dumps({"words": sys.argv[1:], **{k: v for k, v in os.environ.items()
+                                                      if k.startswith("CUDA_MPS_")}}) + "\n")
+
 torch.cuda.Stream.side_effect = new_stream
-torch.cuda.get_device_name.return_value = "a GPU that is none"
+torch.cuda.get_device_name.return_value = "a fake GPU"
 torch.__version__ = "0"
 torch.__spec__ = __spec__
 sys.modules[__name__] = torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Stands for torchvision where there is none; see torch.py beside it."""
+"""Replaces torchvision in tests, as torch.py does PyTorch."""
 import sys
 from unittest import mock
 
