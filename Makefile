@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# A thin front for meson: each target says what it does and sets up what it needs.
+# Wraps meson: each target installs and builds what it needs.
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -21,12 +21,12 @@ all: $(BUILD)/build.ninja
 
 $(BUILD)/build.ninja:
 	@command -v meson >/dev/null || { \
-		echo "make: meson is missing; 'scripts/deps demo' installs all that a build needs" >&2; \
+		echo "make: meson is not installed; run 'scripts/deps demo'" >&2; \
 		exit 1; }
 	meson setup $(BUILD) --prefix=$(PREFIX)
 	@scripts/reconfigure --note $(BUILD)
 
-# A build that was set up before the test packages came has no tests yet.
+# A build that was set up before the test packages were installed has no tests.
 $(BUILD)/.tests-enabled: | $(BUILD)/build.ninja
 	meson setup --reconfigure $(BUILD) -Dtests=enabled
 	@scripts/reconfigure --note $(BUILD)
@@ -73,20 +73,20 @@ mutation:
 kernel-handler-test:
 	@scripts/deps test
 	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
-	@scripts/gfx9-kernel-handler $(BUILD)/kernel-handler || [ $$? -eq 77 ]
+	@scripts/may-skip $@ scripts/gfx9-kernel-handler $(BUILD)/kernel-handler
 	@scripts/run-tests $(BUILD) --suite kernel-handler
 
 kernel-probe:
 	@scripts/deps test
 	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
-	@scripts/kernel-probe $(BUILD) 6.12 || [ $$? -eq 77 ]
-	@scripts/kernel-probe $(BUILD) 6.1 || [ $$? -eq 77 ]
+	@scripts/may-skip $@ scripts/kernel-probe $(BUILD) 6.12
+	@scripts/may-skip $@ scripts/kernel-probe $(BUILD) 6.1
 
 kernel-test kernel-series:
 	@scripts/deps test
 	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
-	@JOBS=$(JOBS) scripts/kernel-test $(BUILD) build-kernel $(if $(filter kernel-series,$@),--each) || \
-		[ $$? -eq 77 ]
+	@JOBS=$(JOBS) scripts/may-skip $@ scripts/kernel-test $(BUILD) build-kernel \
+		$(if $(filter kernel-series,$@),--each)
 
 rocr6-sid:
 	@scripts/deps test
@@ -96,7 +96,7 @@ rocr6-sid:
 arm64:
 	@scripts/deps test
 	@scripts/deps arm64
-	@scripts/arm64 $(JOBS) || [ $$? -eq 77 ]
+	@scripts/may-skip $@ scripts/arm64 $(JOBS)
 
 emu-soak:
 	@scripts/deps test
@@ -118,17 +118,17 @@ poc-soak:
 hsa-soak:
 	@scripts/deps test
 	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
-	@scripts/hsa-soak $(BUILD) $(PROGRAMS)
+	@scripts/may-skip $@ scripts/hsa-soak $(BUILD) $(PROGRAMS)
 
 opencl-soak:
 	@scripts/deps test
 	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
-	@scripts/opencl-soak $(BUILD) $(PROGRAMS)
+	@scripts/may-skip $@ scripts/opencl-soak $(BUILD) $(PROGRAMS)
 
 rocm-suite:
 	@scripts/deps test
 	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
-	@scripts/rocm-suite --build $(BUILD) --rocm $(ROCM) $(SUITE) || [ $$? -eq 77 ]
+	@scripts/may-skip $@ scripts/rocm-suite --build $(BUILD) --rocm $(ROCM) $(SUITE)
 
 install: all
 	meson configure $(BUILD) -Dprefix=$(PREFIX)
@@ -141,26 +141,26 @@ clean:
 
 help:
 	@echo 'make            build into $(BUILD)/'
-	@echo 'make demo       set up, build, and show two programs share an emulated GPU'
+	@echo 'make demo       install packages, build, and run two programs on one emulated GPU'
 	@echo 'make demo-llm   the same with two llama.cpp servers; downloads 480 MB of packages, once'
-	@echo 'make test       set up, build, and run the unit and end-to-end tests'
+	@echo 'make test       install packages, build, and run the unit and end-to-end tests'
 	@echo 'make bench      run every benchmark of this build'
 	@echo 'make bench-nvidia-pack'
-	@echo '                collect in build-nvidia/pack what the benchmark needs beside an NVIDIA GPU'
-	@echo 'make lint       check format, layers, spelling, scripts and manual pages'
+	@echo '                collect the files of the NVIDIA benchmark in build-nvidia/pack'
+	@echo 'make lint       check format, layers, unused functions, spelling, scripts and manual pages'
 	@echo 'make sanitize   run the unit tests under address, undefined and thread sanitizers'
 	@echo 'make fuzz       run every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS)'
-	@echo 'make mutation   switch off each guard of the core in turn; the tests must notice'
+	@echo 'make mutation   disable each guard of the core in turn; a test must fail'
 	@echo 'make kernel-handler-test'
-	@echo '                fetch the Linux kernel source, and save contexts with its own handlers'
+	@echo '                fetch the Linux kernel source and save contexts with its trap handlers'
 	@echo 'make kernel-probe'
-	@echo '                ask real ones of /dev/kfd, of Debian in QEMU, what the emulated one is asked'
+	@echo '                compare the emulated /dev/kfd with those of kernels of Debian in QEMU'
 	@echo 'make kernel-test'
-	@echo '                build Linux with the series in kernel/, and run its tests in QEMU'
+	@echo '                build Linux with the series in kernel/ and run its tests in QEMU'
 	@echo 'make kernel-series'
-	@echo '                build each patch of that series, and check it as the kernel wants it'
-	@echo 'make rocr6-sid  fetch ROCm 6.4 from Debian sid, and run the tests of ROCm 6 with it'
-	@echo 'make arm64      build for arm64, and run the unit tests of that in QEMU'
+	@echo '                build each patch of that series and run checkpatch.pl on it'
+	@echo 'make rocr6-sid  fetch ROCm 6.4 from Debian sid and run the tests of ROCm 6 with it'
+	@echo 'make arm64      build for arm64 and run the unit tests in QEMU'
 	@echo 'make emu-soak   kill programs and emulated machines SOAK_ROUNDS=$(SOAK_ROUNDS) times'
 	@echo 'make failopen-soak'
 	@echo '                kill and stop gpreemptd, programs and the machine ROUNDS=$(ROUNDS) times'

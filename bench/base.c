@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * What everything else is made of: reading the clock, recording a sample, and
- * waking another thread by a futex or an eventfd and being woken by it.
+ * Measures the building blocks: reading the clock, recording a sample, and a
+ * round trip to another thread by futex or eventfd.
  *
- * "hot" is one turn among many, "cold" a single one after the caches were filled
+ * "hot" is one call among many, "cold" a single one after the caches were filled
  * with other data (for a round trip: after 2 ms of sleep, so that the other
  * thread's core has gone idle).
  */
 #include "benches.h"
-#include "tennis.h"
+#include "pingpong.h"
 
 #include "base/clock.h"
 #include "base/hist.h"
@@ -41,10 +41,8 @@ static int record(void *arg, uint64_t times)
 
 static void let_partner_sleep(void *arg)
 {
-	const struct timespec ts = { .tv_nsec = 2000000 };
-
 	(void)arg;
-	nanosleep(&ts, NULL);
+	gp__sleep_ns(2 * GP__MS);
 }
 
 static void add_row(struct gp__bench_run *run, const char *what, const char *state,
@@ -74,14 +72,13 @@ static int measure(struct gp__bench_run *run, const char *what, gp__bench_fn *fn
 	return 0;
 }
 
-static int compare_wakes(struct gp__bench_run *run, struct table_tennis *futex,
-			 struct table_tennis *event)
+static int compare_wakes(struct gp__bench_run *run, struct pingpong *futex, struct pingpong *event)
 {
 	struct gp__bench_pair pair;
 	int err;
 	json_t *row;
 
-	err = gp__bench_compare(run, tennis_round_trip, futex, tennis_round_trip, event, &pair);
+	err = gp__bench_compare(run, pingpong_round_trip, futex, pingpong_round_trip, event, &pair);
 	if (err)
 		return gp__bench_fail(run, err, "comparing futex with eventfd");
 	row = json_pack("{s:s, s:s}", "what", "futex/eventfd", "state", "pairs");
@@ -93,26 +90,26 @@ static int compare_wakes(struct gp__bench_run *run, struct table_tennis *futex,
 
 static int measure_wakes(struct gp__bench_run *run)
 {
-	struct table_tennis futex, event;
+	struct pingpong futex, event;
 	int err;
 
-	err = tennis_start(&futex, true);
+	err = pingpong_start(&futex, true);
 	if (err)
 		return gp__bench_fail(run, err, "starting a thread");
-	err = tennis_start(&event, false);
+	err = pingpong_start(&event, false);
 	if (err) {
 		gp__bench_fail(run, err, "starting a thread");
 		goto out;
 	}
-	err = measure(run, "futex round trip", tennis_round_trip, let_partner_sleep, &futex);
+	err = measure(run, "futex round trip", pingpong_round_trip, let_partner_sleep, &futex);
 	if (!err)
-		err = measure(run, "eventfd round trip", tennis_round_trip, let_partner_sleep,
+		err = measure(run, "eventfd round trip", pingpong_round_trip, let_partner_sleep,
 			      &event);
 	if (!err)
 		err = compare_wakes(run, &futex, &event);
-	tennis_end(&event);
+	pingpong_end(&event);
 out:
-	tennis_end(&futex);
+	pingpong_end(&futex);
 	return err;
 }
 

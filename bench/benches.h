@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The benchmarks of this build, ended by a NULL name; one file each beside this one. */
+/* The benchmarks of this build, one file each; the table ends with a NULL name. */
 #ifndef GP_BENCH_BENCHES_H
 #define GP_BENCH_BENCHES_H
 
@@ -7,7 +7,7 @@
 
 extern const struct gp__bench gp__benches[];
 
-/* Of benchmarks whose kernels were not built. */
+/* The error of benchmarks whose kernels were not built. */
 #define BENCH_NO_KERNELS                                                                         \
 	"this build has no kernels for AMD GPUs, as it was set up without a clang and lld that " \
 	"know them (version 17 or later); 'scripts/deps test' installs these, and 'make' then "  \
@@ -22,6 +22,7 @@ int bench_emu_save(struct gp__bench_run *run); /* a part of bench_emu() */
 int bench_join(struct gp__bench_run *run);
 int bench_launch(struct gp__bench_run *run);
 int bench_levels(struct gp__bench_run *run);
+int bench_llm(struct gp__bench_run *run);
 int bench_monitor(struct gp__bench_run *run);
 int bench_opencl(struct gp__bench_run *run);
 int bench_preempt(struct gp__bench_run *run);

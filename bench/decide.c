@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What one decision costs: entities on one device under hpf, each with one queue, that get work,
+ * Measures the cost of a decision: entities with one queue each on one device under hpf get work,
  * run out of it, end and are replaced at random. Every call into the core is an event: added,
- * removed, ready, idle, the acknowledgement of each action, and its timers.
+ * removed, ready, idle, the acknowledgement of each action, and timers.
  */
 #include "benches.h"
 
@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Between two events: a busy machine with a hundred thousand a second. */
+/* The time between two events of a busy machine: a hundred thousand a second. */
 #define STEP_NS (10 * GP__US)
 
 struct subject {
@@ -32,7 +32,7 @@ static uint64_t draw(struct load *l, uint64_t n)
 	return (l->rng >> 33) % n;
 }
 
-/* Agents that answer at once. */
+/* Acknowledges all actions at once. */
 static void acknowledge(struct load *l)
 {
 	struct gp__action a;
@@ -54,7 +54,7 @@ static void add(struct load *l, struct subject *s)
 	gp__queue_add(&s->e, &s->q, id, 3, 3, l->now);
 }
 
-/* A program ends and another comes, which has work at once and may have to be stopped. */
+/* Replaces a program by a new one, which has work at once and may have to be held. */
 static void replace(struct load *l, struct subject *s)
 {
 	gp__entity_remove(&s->e, l->now);
@@ -67,7 +67,7 @@ static void replace(struct load *l, struct subject *s)
 static void toggle(struct load *l, struct subject *s)
 {
 	if (s->q.ready)
-		gp__queue_idle(&s->q, l->now);
+		gp__queue_idle(&s->q, l->now, 0, l->now);
 	else
 		gp__queue_ready(&s->q, 1, l->now);
 	l->events++;
@@ -107,12 +107,12 @@ static int load_init(struct load *l, uint64_t n)
 	if (!l->subjects)
 		return -ENOMEM;
 	gp__core_init(&l->core, &gp__policy_hpf);
-	/* Without the rate limit, so that every decision is carried out. */
+	/* No rate limit, so that every decision is carried out. */
 	gp__core_configure(&l->core, GP__CFG_SWITCHES_PER_S, 0, 0);
 	gp__dev_add(&l->core, &l->dev, 0, 0, false, 0);
 	for (uint64_t i = 0; i < n; i++)
 		add(l, &l->subjects[i]);
-	/* Everybody has been ready and idle before it counts. */
+	/* Warm-up: every entity gets work and runs out of it. */
 	return run_events(l, 20 * n);
 }
 

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: MIT
 /*
- * From the doorbell of an urgent program to a GPU without a wave of the patient one, through
- * everything there is: two programs under gpreempt run, their agents, and gpreemptd, on an emulated
+ * Measures the time from the doorbell of an urgent program until no wave of the patient one is left
+ * on the GPU: two programs under gpreempt run with their agents, and gpreemptd, on an emulated
  * machine.
  *
  *	seen		the urgent program's agent has noticed the work
- *	decided		the daemon has written the order to stop
- *	delivered	the patient program's agent sets about it
- *	stopped		the machine shows no wave of it, as a third process sees it
+ *	decided		the daemon has written the hold
+ *	delivered	the patient program's agent begins to carry it out
+ *	stopped		a third process sees no wave of it
  *
- * Launches are seen by looking at the ring, or where they are made, in the HSA runtime, which the
- * urgent program is asked to use where there is one. The first three hops are read where they are
- * written, in the memory that agents and daemon share. The daemon's part is from seen to delivered:
- * two processes are woken for it, one after the other, as in a futex round trip. That is taken in
- * turns with it, by two threads on the same two CPUs as the daemon and the programs are kept on.
+ * Launches are seen by polling the ring or, if there is an HSA runtime, at the launch. The times of
+ * the first three hops are read from the pages that agents and daemon share. The daemon's part is
+ * from seen to delivered: it wakes two processes one after the other, like a futex round trip. Such
+ *a round trip is measured alternately, by two threads on the two CPUs of the daemon and the
+ *programs.
  *
- * Wall time. The machine's compute units are threads that take the CPUs from everybody else, so
- * that all of it is slower than beside a GPU; the round trip is so in the same measure. What
- * stopping takes is the emulated GPU's, and so is the launch itself: a doorbell is a page fault
- * there, which a thread of the machine has to answer before the runtime goes on to tell of it.
+ * Times are wall time. The compute units of the machine are threads that compete for the CPUs, so
+ *all of it is slower than beside a GPU, and so is the round trip. The time to stop the waves is
+ *that of the emulated GPU, and so is the launch: a doorbell is a page fault, which a thread of the
+ *machine answers before the runtime goes on.
  */
 #include "benches.h"
-#include "cast.h"
+#include "stage.h"
 #include "machine.h"
-#include "tennis.h"
+#include "pingpong.h"
 #include "waiting.h"
 
 #include "base/clock.h"
@@ -48,18 +48,19 @@
 #define IDLE_NS (100 * GP__MS)
 #define LOOK_NS (20 * GP__US)
 #define PATIENCE_NS (20 * GP__S)
-#define SLOTS 8 /* that are looked at; the daemon gives more */
+#define SLOTS 8 /* that are read; the daemon gives more */
 #define QUICK_SAMPLES 10
 
 enum { PATIENT, URGENT, PARTS };
-/* Cues: make a queue; wait until all waves run; say what became of the order; ring; let it end. */
+/* Cues: make a queue; wait until all waves run; report the order; ring the doorbell; end the work.
+ */
 enum { BEGIN, SETTLE, REPORT, RING, RELEASE };
 
 struct stage {
-	struct cast_line line[PARTS];
-	uint32_t gpu_id, queue_id; /* of the patient one */
-	uint64_t rung_ns, stored_ns, seen_ns; /* by the urgent one */
-	uint64_t issued_ns, began_ns; /* by the patient one */
+	struct actor_line line[PARTS];
+	uint32_t gpu_id, queue_id; /* of the patient program */
+	uint64_t rung_ns, stored_ns, seen_ns; /* of the urgent program */
+	uint64_t issued_ns, began_ns; /* of the patient program */
 	uint64_t beats; /* of its waves */
 };
 
@@ -69,29 +70,22 @@ struct stage {
 
 struct part {
 	struct stage *stage;
-	struct resident r; /* the patient one's */
-	struct waiting work; /* the urgent one's */
-	struct gp__wire_up *up;
-	const struct gp__wire_down *down;
+	struct resident r; /* of the patient program */
+	struct waiting work; /* of the urgent program */
+	struct gp__wire_status_page *status;
+	const struct gp__wire_order_page *order;
 	bool is_patient, hsa;
 };
 
-static void pause_ns(uint64_t ns)
-{
-	const struct timespec ts = { (time_t)(ns / GP__S), (long)(ns % GP__S) };
-
-	nanosleep(&ts, NULL);
-}
-
-/* Its agent may still be about to meet the daemon. */
+/* Waits until its agent has connected to the daemon. */
 static int find_wire(struct part *p)
 {
 	uint64_t deadline = gp__clock_ns() + PATIENCE_NS;
 
-	while (!cast_find_wire(&p->up, &p->down)) {
+	while (!actor_find_pages(&p->status, &p->order)) {
 		if (gp__clock_ns() > deadline)
 			return -ENOTCONN;
-		pause_ns(GP__MS);
+		gp__sleep_ns(GP__MS);
 	}
 	return 0;
 }
@@ -121,13 +115,13 @@ static int ring(struct part *p)
 	return 0;
 }
 
-/* A runtime has queues of its own besides: it is the one in which work came last. */
+/* The runtime has queues of its own, too: the right one got work last. */
 static uint64_t seen_ns(const struct part *p)
 {
 	uint64_t latest = 0;
 
 	for (unsigned int i = 0; i < SLOTS; i++) {
-		const struct gp__wire_up_slot *slot = &p->up->slot[i];
+		const struct gp__wire_status_slot *slot = &p->status->slot[i];
 
 		if (atomic_load(&slot->work) & 1 && atomic_load(&slot->seen_ns) > latest)
 			latest = atomic_load(&slot->seen_ns);
@@ -141,37 +135,37 @@ static int release(struct part *p)
 	return waiting_release(&p->work);
 }
 
-/* The agent says so a moment after the machine has stopped or started it. */
+/* The agent acknowledges a moment after the machine has stopped or started the queue. */
 static int wait_for_order(struct part *p, enum gp__wire_verb verb)
 {
 	uint64_t deadline = gp__clock_ns() + PATIENCE_NS, order;
 
 	for (;;) {
-		order = atomic_load(&p->down->slot[0].order);
+		order = atomic_load(&p->order->slot[0].order);
 		if (gp__wire_order_verb(order) == verb &&
-		    atomic_load(&p->up->slot[0].done) ==
+		    atomic_load(&p->status->slot[0].done) ==
 			    gp__wire_done(gp__wire_order_number(order), 0))
 			return 0;
 		if (gp__clock_ns() > deadline)
 			return -ETIME;
-		pause_ns(50 * GP__US);
+		gp__sleep_ns(50 * GP__US);
 	}
 }
 
-/* The daemon gives no order before the one before is carried out. */
+/* The daemon gives no order before the previous one is acknowledged. */
 static int settle(struct part *p)
 {
-	int err = wait_for_order(p, GP__WIRE_RUN);
+	int err = wait_for_order(p, GP__WIRE_RELEASE);
 
 	return err ? err : resident_settle(&p->r, WAVES);
 }
 
 static int report(struct part *p)
 {
-	int err = wait_for_order(p, GP__WIRE_STOP);
+	int err = wait_for_order(p, GP__WIRE_HOLD);
 
-	p->stage->issued_ns = atomic_load(&p->down->slot[0].issued_ns);
-	p->stage->began_ns = atomic_load(&p->up->slot[0].began_ns);
+	p->stage->issued_ns = atomic_load(&p->order->slot[0].issued_ns);
+	p->stage->began_ns = atomic_load(&p->status->slot[0].began_ns);
 	p->stage->beats = 0;
 	for (unsigned int i = 0; i < WAVES; i++)
 		p->stage->beats += atomic_load(&p->r.beat[i]);
@@ -211,16 +205,16 @@ static int act(void *data, int cue)
 
 static _Noreturn void play(const char *name)
 {
-	struct part p = { .stage = cast_memory_of_part(sizeof(struct stage)),
+	struct part p = { .stage = actor_memory(sizeof(struct stage)),
 			  .is_patient = !strcmp(name, "patient"),
 			  .hsa = !strcmp(name, "urgent-hsa") };
 
 	if (!p.stage)
 		_exit(1);
-	/* The runtime has remarks about the machine. */
+	/* The runtime prints warnings about the machine. */
 	if (p.hsa && !freopen("/dev/null", "we", stderr))
 		_exit(1);
-	cast_play(&p.stage->line[p.is_patient ? PATIENT : URGENT], act, &p);
+	actor_play(&p.stage->line[p.is_patient ? PATIENT : URGENT], act, &p);
 	_exit(0);
 }
 
@@ -244,24 +238,24 @@ static const char *const hops[FIGURES] = {
 struct play {
 	struct gp__bench_run *run;
 	struct stage *stage;
-	struct cast_daemon daemon;
-	struct cast_program program[PARTS];
-	struct table_tennis tennis;
-	bool plays_tennis;
+	struct stage_daemon daemon;
+	struct actor program[PARTS];
+	struct pingpong pingpong;
+	bool has_pingpong;
 	int cpu; /* of the programs */
 	const char *by; /* how launches are seen */
 	unsigned int n;
 	double us[FIGURES][SAMPLES_MAX];
 };
 
-/* From outside: when no wave of it was there. */
+/* The time at which another process sees no wave. */
 static int wait_until_stopped(struct play *p, uint64_t *when)
 {
 	uint64_t deadline = gp__clock_ns() + PATIENCE_NS;
 	int waves;
 
 	do {
-		pause_ns(LOOK_NS);
+		gp__sleep_ns(LOOK_NS);
 		waves = gp__kfd_waves(p->program[PATIENT].pid, p->stage->gpu_id,
 				      p->stage->queue_id);
 		*when = gp__clock_ns();
@@ -271,11 +265,11 @@ static int wait_until_stopped(struct play *p, uint64_t *when)
 	return waves ? -ETIME : 0;
 }
 
-/* What is stopped does not move. */
+/* Checks that held waves make no progress. */
 static int check_that_it_stays(struct play *p)
 {
 	uint64_t beats = p->stage->beats;
-	int err = cast_cue(&p->program[PATIENT], REPORT);
+	int err = actor_cue(&p->program[PATIENT], REPORT);
 
 	return err ? err : beats == p->stage->beats ? 0 : -EILSEQ;
 }
@@ -288,21 +282,21 @@ static int take_figures(struct play *p, uint64_t stopped_ns, double futex_us)
 	for (int i = 0; i < 4; i++) {
 		if (at[i + 1] < at[i])
 			return -ERANGE;
-		p->us[SEEN + i][p->n] = (double)(at[i + 1] - at[i]) / 1e3;
+		p->us[SEEN + i][p->n] = gp__to_us(at[i + 1] - at[i]);
 	}
-	p->us[ALL][p->n] = (double)(stopped_ns - s->rung_ns) / 1e3;
-	p->us[LAUNCH][p->n] = (double)(s->stored_ns - s->rung_ns) / 1e3;
-	p->us[DAEMON][p->n] = (double)(s->began_ns - s->seen_ns) / 1e3;
+	p->us[ALL][p->n] = gp__to_us(stopped_ns - s->rung_ns);
+	p->us[LAUNCH][p->n] = gp__to_us(s->stored_ns - s->rung_ns);
+	p->us[DAEMON][p->n] = gp__to_us(s->began_ns - s->seen_ns);
 	p->us[FUTEX][p->n] = futex_us;
 	return 0;
 }
 
-static int play_tennis(struct play *p, double *us)
+static int measure_pingpong(struct play *p, double *us)
 {
 	uint64_t start = gp__clock_ns();
-	int err = tennis_round_trip(&p->tennis, 1);
+	int err = pingpong_round_trip(&p->pingpong, 1);
 
-	*us = (double)(gp__clock_ns() - start) / 1e3;
+	*us = gp__to_us(gp__clock_ns() - start);
 	return err;
 }
 
@@ -310,22 +304,22 @@ static int take_sample(struct play *p, uint64_t idle_ns)
 {
 	double futex_us = 0;
 	uint64_t stopped_ns;
-	int err = cast_cue(&p->program[PATIENT], SETTLE);
+	int err = actor_cue(&p->program[PATIENT], SETTLE);
 
 	if (!err && idle_ns)
-		pause_ns(idle_ns);
+		gp__sleep_ns(idle_ns);
 	if (!err)
-		err = play_tennis(p, &futex_us);
+		err = measure_pingpong(p, &futex_us);
 	if (!err)
-		err = cast_cue(&p->program[URGENT], RING);
+		err = actor_cue(&p->program[URGENT], RING);
 	if (!err)
 		err = wait_until_stopped(p, &stopped_ns);
 	if (!err)
-		err = cast_cue(&p->program[PATIENT], REPORT);
+		err = actor_cue(&p->program[PATIENT], REPORT);
 	if (!err)
 		err = check_that_it_stays(p);
 	if (!err)
-		err = cast_cue(&p->program[URGENT], RELEASE);
+		err = actor_cue(&p->program[URGENT], RELEASE);
 	return err ? err : take_figures(p, stopped_ns, futex_us);
 }
 
@@ -386,7 +380,7 @@ static void add_rows(struct play *p, const char *state)
 			  p->by, state, ratio);
 }
 
-/* The time that is left is for @parts as long as this. */
+/* Divides the remaining time into @parts of equal length. */
 static int measure_state(struct play *p, const char *state, uint64_t idle_ns, unsigned int parts)
 {
 	int err = take_samples(p, idle_ns, gp__bench_left_ns(p->run) / parts);
@@ -401,14 +395,14 @@ static int start(struct play *p, int part, const char *name, const char *class_n
 {
 	int err;
 
-	p->stage->line[part] = (struct cast_line){ 0 };
-	err = cast_start(&p->program[part], NAME, name, class_name, p->cpu, &p->stage->line[part]);
+	p->stage->line[part] = (struct actor_line){ 0 };
+	err = actor_start(&p->program[part], NAME, name, class_name, p->cpu, &p->stage->line[part]);
 	if (!err)
-		err = cast_cue(&p->program[part], BEGIN);
+		err = actor_cue(&p->program[part], BEGIN);
 	return err ? gp__bench_fail(p->run, err, "a program on the emulated machine") : 0;
 }
 
-/* With an urgent program whose launches are seen in this way. */
+/* Measures with an urgent program whose launches are seen in this way. */
 static int measure(struct play *p, const char *by, const char *name, unsigned int parts)
 {
 	int err = start(p, URGENT, name, "online");
@@ -418,7 +412,7 @@ static int measure(struct play *p, const char *by, const char *name, unsigned in
 		err = measure_state(p, "hot", 0, 3 * parts);
 	if (!err)
 		err = measure_state(p, "idle", IDLE_NS, parts);
-	cast_end(&p->program[URGENT]);
+	actor_end(&p->program[URGENT]);
 	return err;
 }
 
@@ -431,36 +425,36 @@ static int measure_all(struct play *p)
 }
 
 /*
- * Beginning and end
+ * Setup
  */
 
 static int begin_play(struct play *p)
 {
 	int first, err;
 
-	cast_find_cpus(&first, &p->cpu);
-	p->stage = cast_memory(sizeof(*p->stage));
-	err = p->stage ? cast_daemon_start(&p->daemon, first, false) : -ENOMEM;
+	stage_find_cpus(&first, &p->cpu);
+	p->stage = stage_memory(sizeof(*p->stage));
+	err = p->stage ? stage_daemon_start(&p->daemon, first, false) : -ENOMEM;
 	if (err)
 		return gp__bench_fail(p->run, err, "gpreemptd cannot be started");
 	err = start(p, PATIENT, "patient", "offline");
 	if (err)
 		return err;
-	/* The partner is where the daemon is, and this one where the programs are. */
-	cast_pin(first);
-	err = tennis_start(&p->tennis, true);
-	p->plays_tennis = !err;
-	cast_pin(p->cpu);
+	/* The partner is on the CPU of the daemon, this thread on that of the programs. */
+	stage_pin(first);
+	err = pingpong_start(&p->pingpong, true);
+	p->has_pingpong = !err;
+	stage_pin(p->cpu);
 	return err;
 }
 
 static void end_play(struct play *p)
 {
 	for (int i = 0; i < PARTS; i++)
-		cast_end(&p->program[i]);
-	cast_daemon_end(&p->daemon);
-	if (p->plays_tennis)
-		tennis_end(&p->tennis);
+		actor_end(&p->program[i]);
+	stage_daemon_end(&p->daemon);
+	if (p->has_pingpong)
+		pingpong_end(&p->pingpong);
 }
 
 int bench_decide_e2e(struct gp__bench_run *run)
@@ -470,8 +464,8 @@ int bench_decide_e2e(struct gp__bench_run *run)
 
 	if (!bench_is_on_machine())
 		return gp__bench_fail(run, bench_run_on_machine(CUS), "no machine can be started");
-	if (cast_part())
-		play(cast_part());
+	if (actor_part())
+		play(actor_part());
 	gp__bench_device(run, "emulated gfx90a, " CUS " compute units");
 	p = (struct play){ .run = run };
 	prctl(PR_SET_TIMERSLACK, 1000ul);

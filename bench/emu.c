@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * How fast the emulated GPU's compute engine executes wave instructions: kernels as clang compiles
- * them, on one host thread and on two. Emulation speed on this machine, nothing a GPU would show.
+ * Measures how fast the compute engine of the emulated GPU executes wave instructions: kernels
+ * compiled by clang, on one host thread and on two. This is emulation speed, not that of a GPU.
  */
 #include "benches.h"
 
@@ -25,7 +25,7 @@ struct load {
 	uint16_t group;
 };
 
-/* Large enough that what is measured is execution, not the launch. */
+/* Large enough that execution dominates, not the launch. */
 static const struct load loads[] = {
 	{ "vector_add", "pppu", ITEMS, ITEMS, 256 },
 	{ "saxpy", "pppfu", ITEMS, ITEMS, 256 },
@@ -100,7 +100,7 @@ static int measure(struct gp__bench_run *run, struct subject *s, int threads, st
 	uint64_t before;
 	int err;
 
-	/* One is the calling thread itself: nobody has to be woken. */
+	/* With one thread it is the calling one: none has to be woken. */
 	s->m->config.threads = threads > 1 ? threads : 0;
 	err = run_kernel(s, 1);
 	before = s->m->insts;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a program meets on an emulated machine: how long a packet takes there and back, how many
- * dispatches a second it does, and what it takes to stop a queue and start it again, by each way
- * the driver has and by the waves that are resident. Beside wall time stands the device's own,
- * which a slow host does not distort. Nothing here is what a GPU would show.
+ * Measures an emulated machine as a program sees it: the round trip of a packet, dispatches a
+ * second, and stopping and starting a queue in each way of the driver, by the number of resident
+ * waves. Both wall time and device time are shown; a slow host does not distort device time.
+ * Neither is that of a GPU.
  *
- * Outside a machine it starts one for itself: the same command on 'gpreempt emu exec'.
+ * Outside a machine it runs itself on one with 'gpreempt emu exec'.
  */
 #include "benches.h"
 #include "emu_memory.h"
 #include "machine.h"
 #include "resident.h"
-#include "tennis.h"
+#include "pingpong.h"
 
 #include "base/clock.h"
 
@@ -26,7 +26,6 @@
 
 #define BATCH 512u
 #define CUS "8"
-#define SECOND_NS 1000000000ull
 
 static int barrier_round_trip(void *arg, uint64_t times)
 {
@@ -96,7 +95,7 @@ static int measure_way(struct gp__bench_run *run, struct resident *r, struct gp_
 	unsigned int n = gp__bench_repeats(run) < MAX ? gp__bench_repeats(run) : MAX;
 	struct gp__kfd_queue_info queue = resident_queue(r);
 	struct gp__kfd_target target = { .queue = &queue };
-	struct call stop = { c, &target, GP__KFD_SAVE }, start = { c, &target, GP__KFD_START };
+	struct call stop = { c, &target, GP__KFD_SAVE }, start = { c, &target, GP__KFD_RELEASE };
 	double v[4][MAX];
 	int err = resident_close_gate(r, waves);
 
@@ -169,19 +168,19 @@ static int bench_stops(struct gp__bench_run *run, struct resident *r)
 static void let_machine_sleep(void *arg)
 {
 	(void)arg;
-	usleep(20000);
+	gp__sleep_ns(20 * GP__MS);
 }
 
 static int bench_packets(struct gp__bench_run *run, struct resident *c)
 {
-	struct table_tennis futex;
+	struct pingpong futex;
 	struct gp__bench_pair pair;
 	struct gp__stats ns;
-	int err = tennis_start(&futex, true);
+	int err = pingpong_start(&futex, true);
 
 	if (err)
 		return gp__bench_fail(run, err, "starting a second thread");
-	err = gp__bench_compare(run, barrier_round_trip, c, tennis_round_trip, &futex, &pair);
+	err = gp__bench_compare(run, barrier_round_trip, c, pingpong_round_trip, &futex, &pair);
 	if (!err) {
 		add_row(run, "barrier packet", "hot", 0, pair.a_ns.median, -1);
 		add_row(run, "futex ping-pong", "hot", 0, pair.b_ns.median, -1);
@@ -189,9 +188,9 @@ static int bench_packets(struct gp__bench_run *run, struct resident *c)
 	}
 	if (!err) {
 		add_row(run, "barrier packet", "cold", 0, ns.median, -1);
-		err = gp__bench_cold(run, tennis_round_trip, let_machine_sleep, &futex, &ns);
+		err = gp__bench_cold(run, pingpong_round_trip, let_machine_sleep, &futex, &ns);
 	}
-	tennis_end(&futex);
+	pingpong_end(&futex);
 	if (err)
 		return gp__bench_fail(run, err, "sending barrier packets");
 	add_row(run, "futex ping-pong", "cold", 0, ns.median, -1);
@@ -203,13 +202,13 @@ static int bench_packets(struct gp__bench_run *run, struct resident *c)
 }
 
 /*
- * Bursts: small kernels on several queues with short gaps between them, as a language model has
- * them, on a host that is idle and on one with two threads that never sleep.
+ * Bursts: small kernels on several queues with short gaps, like those of a language model, on an
+ * idle host and beside two busy threads.
  */
 
 #define BURST_QUEUES 4
 #define BURST_KERNELS 32u
-#define BURST_GAP_US 1000
+#define BURST_GAP_NS GP__MS
 #define BUSY_LOOPS 2
 
 struct bursts {
@@ -240,7 +239,7 @@ static int burst(void *arg, uint64_t times)
 static void leave_a_gap(void *arg)
 {
 	(void)arg;
-	usleep(BURST_GAP_US);
+	gp__sleep_ns(BURST_GAP_NS);
 }
 
 static void *be_busy(void *arg)
@@ -252,7 +251,7 @@ static void *be_busy(void *arg)
 	return NULL;
 }
 
-/* Beside so many busy loops. 0 or -errno. */
+/* Measures beside so many busy loops. 0 or -errno. */
 static int measure_bursts(struct gp__bench_run *run, struct bursts *b, int loops)
 {
 	pthread_t thread[BUSY_LOOPS];
@@ -297,7 +296,7 @@ static int bench_bursts(struct gp__bench_run *run, struct resident *r)
  * An idle machine
  */
 
-/* Nanoseconds of CPU time; 0: not to be known. */
+/* CPU time in nanoseconds; 0: unknown. */
 static uint64_t cpu_ns(pid_t pid)
 {
 	clockid_t clock;
@@ -305,7 +304,7 @@ static uint64_t cpu_ns(pid_t pid)
 
 	if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &ts))
 		return 0;
-	return (uint64_t)ts.tv_sec * SECOND_NS + (uint64_t)ts.tv_nsec;
+	return (uint64_t)ts.tv_sec * GP__S + (uint64_t)ts.tv_nsec;
 }
 
 static void bench_idle(struct gp__bench_run *run)
@@ -314,12 +313,12 @@ static void bench_idle(struct gp__bench_run *run)
 	uint64_t start, cpu, seconds = gp__bench_quick(run) ? 1 : 5;
 	double percent;
 
-	usleep(500000); /* what is hot may cool down */
+	gp__sleep_ns(500 * GP__MS); /* let the machine become idle */
 	start = gp__clock_ns();
 	cpu = cpu_ns(pid);
 	if (!cpu)
 		return;
-	sleep((unsigned int)seconds);
+	gp__sleep_ns((uint64_t)seconds * GP__S);
 	cpu = cpu_ns(pid) - cpu;
 	percent = 100.0 * (double)cpu / (double)(gp__clock_ns() - start);
 	gp__bench_summary(run, "idle_cpu_percent", json_real(percent),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory of a program on an emulated machine: what each of many buffers takes to be made and freed
- * while all others exist, and how fast a DMA engine copies to VRAM. A copy of the same size by the
- * processor is measured in turns with it, since it is the most that the engine can reach.
+ * Measures memory of a program on an emulated machine: making and freeing each of many buffers
+ * while the others exist, and the speed of copies to VRAM by a DMA engine. A copy of the same size
+ * by the CPU, which the engine cannot exceed, is measured alternately.
  */
 #include "emu_memory.h"
 #include "machine.h"
@@ -42,7 +42,7 @@ static int change_mapping(struct resident *r, unsigned long request, uint64_t ha
 	return gp__kfd_ioctl(r->u.kfd, request, &args);
 }
 
-/* Shows memory of this program to the GPU, at its address. */
+/* Maps memory of this program for the GPU, at its address. */
 static int add_user(struct resident *r, struct gp__kfd_memory *m, void *at, uint64_t size)
 {
 	struct gp_kfd_alloc_memory args = { .va_addr = (uint64_t)at,
@@ -66,7 +66,7 @@ static int remove_user(struct resident *r, struct gp__kfd_memory *m)
 	return err ? err : gp__kfd_ioctl(r->u.kfd, GP_KFD_FREE_MEMORY, &args);
 }
 
-/* Descriptors of a process; -1: not to be known. */
+/* The number of descriptors of a process; -1: unknown. */
 static int nr_descriptors(pid_t pid)
 {
 	char path[64];
@@ -77,7 +77,7 @@ static int nr_descriptors(pid_t pid)
 	dir = opendir(path);
 	if (!dir)
 		return -1;
-	/* cppcheck-suppress readdirCalled; the stream is this call's own */
+	/* cppcheck-suppress readdirCalled; the stream is local */
 	while (readdir(dir))
 		n++;
 	closedir(dir);
@@ -239,16 +239,15 @@ static void put(struct engine *e, const uint32_t *packet, unsigned int dwords)
 		ring[e->written % RING_BYTES / 4] = packet[i];
 }
 
-/* Until the fence has been written: 0, or -ETIME. */
+/* Waits until the fence is written: 0, or -ETIME. */
 static int wait_fence(struct engine *e)
 {
-	const struct timespec pause = { .tv_nsec = 50000 };
 	uint64_t end = gp__clock_ns() + 60000000000ull;
 
 	while (!atomic_load(e->fence)) {
 		if (gp__clock_ns() > end)
 			return -ETIME;
-		nanosleep(&pause, NULL);
+		gp__sleep_ns(50 * GP__US);
 	}
 	return 0;
 }
@@ -284,7 +283,7 @@ struct copies {
 	char *pageable, *plain;
 };
 
-/* The program's memory is shown to the GPU for this copy only, as a runtime does it. */
+/* Maps the program's memory for this copy only, like a runtime. */
 static int copy_pageable(struct copies *c)
 {
 	struct gp__kfd_memory m;
@@ -348,7 +347,7 @@ static void end_copies(struct copies *c)
 		munmap(c->plain, c->bytes);
 }
 
-/* Each way in turn, the first time unmeasured. */
+/* Measures the ways alternately; the first round is not counted. */
 static int measure_copies(struct copies *c, unsigned int times, double v[WAYS][COPIES_MAX])
 {
 	int err = 0;

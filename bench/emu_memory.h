@@ -6,7 +6,7 @@
 #include "benches.h"
 #include "resident.h"
 
-/* 0, or the error that the run has been told. */
+/* 0, or the error after it was reported to the run. */
 int bench_emu_buffers(struct gp__bench_run *run, struct resident *r);
 int bench_emu_copies(struct gp__bench_run *run, struct resident *r);
 

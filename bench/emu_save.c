@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What it costs the emulated GPU to save all waves of a compute unit and to bring them back: many
- * small ones, and the largest there can be.
+ * Measures saving and restoring all waves of a compute unit of the emulated GPU: many small ones,
+ * and the largest possible ones.
  */
 #include "benches.h"
 
@@ -33,7 +33,7 @@ struct unit {
 	_Atomic uint32_t *arrived, *open;
 };
 
-static void done(struct gfx9_job *job, int result)
+static void done(struct emu_job *job, int result)
 {
 	(void)job;
 	(void)result;
@@ -41,7 +41,7 @@ static void done(struct gfx9_job *job, int result)
 
 static void save(struct unit *u)
 {
-	gfx9_gpu_stop(u->gpu, &u->q, GFX9_SAVE);
+	gfx9_gpu_stop(u->gpu, &u->q, EMU_STOP_SAVE);
 	while (gfx9_gpu_wait(u->gpu, &u->q, 0) == -ETIME)
 		gfx9_gpu_step(u->gpu);
 }
@@ -64,7 +64,7 @@ static int save_and_restore(void *arg, uint64_t times)
 	return u->job.failed;
 }
 
-/* Waves that are there, and go on waiting. */
+/* Starts waves that stay resident and wait. */
 static int fill(struct unit *u)
 {
 	uint64_t va = machine_alloc(u->m, 4096);
@@ -77,7 +77,7 @@ static int fill(struct unit *u)
 		return err;
 	u->arrived = machine_at(u->m, va);
 	u->open = machine_at(u->m, va + 4);
-	u->job.done = done;
+	u->job.base.done = done;
 	gfx9_gpu_dispatch(u->gpu, &u->job);
 	while (*u->arrived < u->shape->groups && !u->job.failed)
 		gfx9_gpu_step(u->gpu);
@@ -86,7 +86,7 @@ static int fill(struct unit *u)
 
 static void empty(struct unit *u)
 {
-	gfx9_gpu_stop(u->gpu, &u->q, GFX9_RESET);
+	gfx9_gpu_stop(u->gpu, &u->q, EMU_STOP_RESET);
 	while (gfx9_gpu_wait(u->gpu, &u->q, 0) == -ETIME)
 		gfx9_gpu_step(u->gpu);
 	gfx9_gpu_remove(u->gpu, &u->q);
@@ -94,10 +94,10 @@ static void empty(struct unit *u)
 	gfx9_gpu_free(u->gpu);
 }
 
-/* One instruction a turn, so that next to nothing but saving and restoring is measured. */
+/* Executes one instruction between save and restore, so that these dominate. */
 static int measure(struct gp__bench_run *run, struct unit *u, struct gp__stats *ns)
 {
-	const struct gfx9_gpu_config config = {
+	const struct emu_gpu_config config = {
 		.target = GFX9_TARGET_GFX90A, .nr_xccs = 1, .xcc_cus = 1, .slice = 1, .cwsr = true
 	};
 	int err;

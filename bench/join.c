@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
- * What being joined costs a program that nobody stops: its dispatches a second, joined and not, on
- * an emulated machine, while another program is preempted. An urgent program has work that waits
- * for something all the time, so that gpreemptd holds the patient one, whose waves would fill the
- * GPU; beside them a third, as urgent, does nothing but launch kernels that are over at once, many
- * in a row.
+ * Measures the cost of being joined for a program that is never held: its dispatches a second,
+ * joined and not, on an emulated machine, while another program is preempted. An urgent program has
+ * work that waits for a signal all the time, so that gpreemptd holds the patient one, whose waves
+ * would fill the GPU. A third program, as urgent, launches short kernels, many in a row.
  *
- * That one is started anew for every turn, with gpreempt run or without, in pairs of the two. A
- * turn's rate is the median of many short spells, as there are some in which others had the CPUs,
- * and a pair's ratio is what is compared: a machine that slows down slows both.
+ * The third program is started for every run, with gpreempt run or without, in pairs. Its rate is
+ * the median of many short spells, because other processes have the CPUs in some of them. The ratio
+ * of a pair is compared: a host that slows down slows both.
  *
- * The machine has all CPUs but one, as it stands for a GPU, and all programs and the daemon have
- * that one. What the threads that come with being joined take of it is the other figure: who has no
- * CPU to spare for them pays that as well.
+ * The machine, which stands for a GPU, has all CPUs but one; all programs and the daemon share that
+ * one. The CPU time of the threads that joining adds is shown separately: a program without a spare
+ * CPU pays for it as well.
  */
 #include "benches.h"
-#include "cast.h"
+#include "stage.h"
 #include "machine.h"
 #include "waiting.h"
 
@@ -24,6 +23,8 @@
 #include "device/kfd/waves.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,20 +42,21 @@
 #define QUICK_SPELLS 10
 #define SECOND_SIGNAL 6144 /* in a resident's memory */
 #define PATIENCE_NS (20 * GP__S)
+#define RENEW_NS (200 * GP__MS)
 
-/* The last two are never there at the same time. */
+/* The last two never run at the same time. */
 enum { PATIENT, URGENT, JOINED, BARE, PARTS };
 static const char *const parts[PARTS] = { "patient", "urgent", "joined", "bare" };
 static const char *const classes[PARTS] = { "offline", "online", "online", NULL };
 
-/* Cues: make a queue, and what it is there for; launch for the time of a turn. */
+/* Cues: make a queue and start its work; launch kernels for the time of a run. */
 enum { BEGIN, LAUNCH };
 
 struct stage {
-	struct cast_line line[PARTS];
-	uint32_t gpu_id, queue_id; /* of the patient one */
-	int spells; /* of a turn */
-	double rate, others_percent; /* what came of it */
+	struct actor_line line[PARTS];
+	uint32_t gpu_id, queue_id; /* of the patient program */
+	int spells; /* of a run */
+	double rate, others_percent; /* the results */
 };
 
 /*
@@ -64,27 +66,38 @@ struct stage {
 struct part {
 	struct stage *stage;
 	struct resident r;
-	struct waiting work; /* of the urgent one */
-	/* Of a program that launches: the ends of this batch and of the one before. */
+	struct waiting work; /* of the urgent program */
+	pthread_t renewer; /* of that work */
+	atomic_bool leaves;
+	/* For the program that launches: the completion of this batch and of the one before. */
 	struct gp__kfd_signal *ended[2];
 	struct gp__kfd_waiter waiter;
 	int who;
 };
 
-/* Waits for its agent, where it has one. */
+/* Waits for its agent, if it is joined. */
 static int wait_for_wire(const struct part *p)
 {
-	const struct timespec pause = { 0, (long)GP__MS };
 	uint64_t deadline = gp__clock_ns() + PATIENCE_NS;
-	const struct gp__wire_down *down;
-	struct gp__wire_up *up;
+	const struct gp__wire_order_page *order;
+	struct gp__wire_status_page *status;
 
-	while (classes[p->who] && !cast_find_wire(&up, &down)) {
+	while (classes[p->who] && !actor_find_pages(&status, &order)) {
 		if (gp__clock_ns() > deadline)
 			return -ENOTCONN;
-		nanosleep(&pause, NULL);
+		gp__sleep_ns(GP__MS);
 	}
 	return 0;
+}
+
+/* Work that makes no progress is not believed for longer than a second. */
+static void *renew(void *data)
+{
+	struct part *p = data;
+
+	while (!atomic_load(&p->leaves) && !waiting_renew(&p->work))
+		gp__sleep_ns(RENEW_NS);
+	return NULL;
 }
 
 static int begin(struct part *p)
@@ -103,7 +116,7 @@ static int begin(struct part *p)
 	}
 	if (p->who == URGENT) {
 		waiting_ring(&p->work);
-		return 0;
+		return -pthread_create(&p->renewer, NULL, renew, p);
 	}
 	p->ended[0] = p->r.signal;
 	p->ended[1] = (void *)((char *)p->r.data.at + SECOND_SIGNAL);
@@ -119,7 +132,7 @@ static int wait_for_batch(struct part *p, unsigned int n)
 	return gp__kfd_wait(&p->waiter, p->ended[n % 2], p->r.q.errors);
 }
 
-/* Always with a batch to do while the next is written. Dispatches a second. */
+/* Keeps one batch pending while the next is written. Returns dispatches a second. */
 static int launch_for_a_spell(struct part *p, double *rate)
 {
 	const struct gp__kfd_dispatch d = { .kernel = resident_kernel(&p->r, "knock.kd"),
@@ -141,7 +154,7 @@ static int launch_for_a_spell(struct part *p, double *rate)
 	}
 	if (!err)
 		err = wait_for_batch(p, n + 1);
-	*rate = (double)n * BATCH * 1e9 / (double)(gp__clock_ns() - start);
+	*rate = (double)n * BATCH * GP__S / (double)(gp__clock_ns() - start);
 	return err;
 }
 
@@ -153,7 +166,7 @@ static double cpu_s(clockid_t clock)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* Of this process' threads that are not the program's own. */
+/* CPU time of the threads of this process that are not the program's own. */
 static double others_cpu_s(void)
 {
 	double own = cpu_s(CLOCK_THREAD_CPUTIME_ID);
@@ -173,7 +186,7 @@ static int launch(struct part *p)
 		return err;
 	gp__stats_of(rate, (size_t)p->stage->spells, &stats);
 	p->stage->rate = stats.median;
-	/* The two clocks do not tick at once. */
+	/* The two clocks do not tick at the same time. */
 	cpu = others_cpu_s() - cpu;
 	p->stage->others_percent = cpu > 0 ? 100 * cpu / (cpu_s(CLOCK_MONOTONIC) - start) : 0;
 	return 0;
@@ -182,6 +195,8 @@ static int launch(struct part *p)
 static int leave(struct part *p)
 {
 	if (p->who == URGENT) {
+		atomic_store(&p->leaves, true);
+		pthread_join(p->renewer, NULL);
 		waiting_release(&p->work);
 		waiting_end(&p->work);
 		return 0;
@@ -206,13 +221,13 @@ static int act(void *data, int cue)
 
 static _Noreturn void play(const char *name)
 {
-	struct part p = { .stage = cast_memory_of_part(sizeof(struct stage)) };
+	struct part p = { .stage = actor_memory(sizeof(struct stage)) };
 
 	while (p.who < PARTS && strcmp(parts[p.who], name))
 		p.who++;
 	if (!p.stage || p.who == PARTS)
 		_exit(1);
-	cast_play(&p.stage->line[p.who], act, &p);
+	actor_play(&p.stage->line[p.who], act, &p);
 	_exit(0);
 }
 
@@ -223,9 +238,9 @@ static _Noreturn void play(const char *name)
 struct play {
 	struct gp__bench_run *run;
 	struct stage *stage;
-	struct cast_daemon daemon;
-	struct cast_program program[PARTS];
-	int cpu; /* of all but the machine */
+	struct stage_daemon daemon;
+	struct actor program[PARTS];
+	int cpu; /* of the programs and the daemon */
 	unsigned int n;
 	double rate[PARTS][GP__BENCH_REPEATS_MAX], others[PARTS][GP__BENCH_REPEATS_MAX];
 	double ratio[GP__BENCH_REPEATS_MAX];
@@ -235,10 +250,10 @@ static int start(struct play *p, int who)
 {
 	int err;
 
-	p->stage->line[who] = (struct cast_line){ 0 };
-	err = cast_start(&p->program[who], NAME, parts[who], classes[who], p->cpu,
-			 &p->stage->line[who]);
-	return err ? err : cast_cue(&p->program[who], BEGIN);
+	p->stage->line[who] = (struct actor_line){ 0 };
+	err = actor_start(&p->program[who], NAME, parts[who], classes[who], p->cpu,
+			  &p->stage->line[who]);
+	return err ? err : actor_cue(&p->program[who], BEGIN);
 }
 
 /* Dispatches a second. */
@@ -247,8 +262,8 @@ static int take_turn(struct play *p, int who)
 	int err = start(p, who);
 
 	if (!err)
-		err = cast_cue(&p->program[who], LAUNCH);
-	cast_end(&p->program[who]);
+		err = actor_cue(&p->program[who], LAUNCH);
+	actor_end(&p->program[who]);
 	p->rate[who][p->n] = p->stage->rate;
 	p->others[who][p->n] = p->stage->others_percent;
 	return err;
@@ -265,10 +280,9 @@ static int take_pair(struct play *p)
 	return err;
 }
 
-/* It is held, but for the moments that it is guaranteed. */
+/* Waits until it is held, apart from its guaranteed share. */
 static int wait_until_held(struct play *p)
 {
-	const struct timespec pause = { 0, (long)GP__MS };
 	uint64_t deadline = gp__clock_ns() + PATIENCE_NS;
 	int waves;
 
@@ -278,7 +292,7 @@ static int wait_until_held(struct play *p)
 			return -ENODATA;
 		if (gp__clock_ns() > deadline)
 			return -ETIME;
-		nanosleep(&pause, NULL);
+		gp__sleep_ns(GP__MS);
 	}
 	return 0;
 }
@@ -324,17 +338,17 @@ static void add_rows(struct play *p)
 }
 
 /*
- * Beginning and end
+ * Setup
  */
 
 static int begin_play(struct play *p)
 {
 	int first, err;
 
-	cast_find_cpus(&first, &p->cpu);
+	stage_find_cpus(&first, &p->cpu);
 	bench_keep_machine_off(p->cpu);
-	p->stage = cast_memory(sizeof(*p->stage));
-	err = p->stage ? cast_daemon_start(&p->daemon, p->cpu, false) : -ENOMEM;
+	p->stage = stage_memory(sizeof(*p->stage));
+	err = p->stage ? stage_daemon_start(&p->daemon, p->cpu, false) : -ENOMEM;
 	if (err)
 		return gp__bench_fail(p->run, err, "gpreemptd cannot be started");
 	p->stage->spells = gp__bench_quick(p->run) ? QUICK_SPELLS : SPELLS_MAX;
@@ -346,8 +360,8 @@ static int begin_play(struct play *p)
 static void end_play(struct play *p)
 {
 	for (int i = 0; i < PARTS; i++)
-		cast_end(&p->program[i]);
-	cast_daemon_end(&p->daemon);
+		actor_end(&p->program[i]);
+	stage_daemon_end(&p->daemon);
 }
 
 int bench_join(struct gp__bench_run *run)
@@ -358,8 +372,8 @@ int bench_join(struct gp__bench_run *run)
 
 	if (!bench_is_on_machine())
 		return gp__bench_fail(run, bench_run_on_machine(CUS), "no machine can be started");
-	if (cast_part())
-		play(cast_part());
+	if (actor_part())
+		play(actor_part());
 	gp__bench_device(run, "emulated gfx90a, one compute unit");
 	p = calloc(1, sizeof(*p));
 	if (!p)

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * What it costs a program to be joined at the HSA runtime: how soon its doorbells are acted upon,
- * what a launch costs that is seen, and what a launch window costs by its size. By wall time. On an
- * emulated machine kernels take longer than on a GPU, and launches just as long: so what is added
- * to a launch is held against a launch, too.
+ * Measures the cost of being joined at the HSA runtime: the delay from a doorbell to the daemon's
+ * order, the overhead of a launch that is seen, and the overhead of a launch window by its size.
+ * Times are wall time. On an emulated machine kernels take longer than on a GPU, but launches do
+ * not, so the overhead is compared with a launch, too.
  */
 #include "benches.h"
-#include "cast.h"
+#include "stage.h"
 
+#include "base/clock.h"
 #include "base/json.h"
 
 #include <errno.h>
@@ -31,15 +32,14 @@
 #define QUICK_SEEN_RUNS 2
 #define DOORBELLS 50
 #define LOG_TRIES 200
-#define LOG_PAUSE_US 10000
+#define LOG_PAUSE_NS (10 * GP__MS)
 #define QUICK_DOORBELLS 10
-#define NS_PER_US 1e3
 #define PERCENT 100.0
 
 static const char *const windows[] = { "1", "2", "4", "8", "16", "64", "1ms" };
 #define NR_WINDOWS (sizeof(windows) / sizeof(windows[0]))
 
-/* What is measured of doorbells, and what it is held against. */
+/* The measured hops of a doorbell, and the round trip that they are compared with. */
 enum hop { FUTEX, TOLD, SEEN, ORDER, NR_HOPS };
 
 static const struct {
@@ -68,7 +68,7 @@ static json_t *run_program(struct gp__bench_run *run, const char *joined, const 
 	return NULL;
 }
 
-/* @prefix: of the keys of what the program said. A key that is not there was not measured. */
+/* @prefix: of the keys in the program's output. A missing key was not measured. */
 static void add_row(struct gp__bench_run *run, const char *what, const json_t *said,
 		    const char *prefix, const double *added_percent)
 {
@@ -87,7 +87,7 @@ static void add_row(struct gp__bench_run *run, const char *what, const json_t *s
 
 		snprintf(key, sizeof(key), "%s%s", prefix, columns[i].from);
 		v = json_object_get(said, key);
-		gp__json_set_real(row, columns[i].key, v, json_number_value(v) / NS_PER_US);
+		gp__json_set_real(row, columns[i].key, v, json_number_value(v) / GP__US);
 	}
 	gp__json_set_real(row, "added_percent", added_percent, added_percent ? *added_percent : 0);
 	gp__bench_row(run, row);
@@ -106,8 +106,8 @@ static double median(double *sample, int n)
 }
 
 /*
- * When gpreemptd saw it, from its log: the times of its first event "ready" after each of these.
- * Returns how many of them are there yet.
+ * Reads from the log of gpreemptd when it saw the work: the first "ready" after each of these
+ * times. Returns how many are in the log yet.
  */
 static size_t read_seen(const char *log, const json_t *told_at, double *seen)
 {
@@ -121,7 +121,7 @@ static size_t read_seen(const char *log, const json_t *told_at, double *seen)
 
 		if (at < told || !strstr(line, " ready "))
 			continue;
-		/* It belongs to a later one: this one's is missing. */
+		/* The event belongs to a later time; the one for this is missing. */
 		if (n + 1 < json_array_size(told_at) &&
 		    at >= (uint64_t)json_integer_value(json_array_get(told_at, n + 1)))
 			break;
@@ -133,19 +133,19 @@ static size_t read_seen(const char *log, const json_t *told_at, double *seen)
 	return n;
 }
 
-/* It is written when there is nothing else to do. */
+/* The daemon writes the log when it is idle. */
 static size_t await_seen(const char *log, const json_t *told_at, double *seen)
 {
 	size_t n = read_seen(log, told_at, seen);
 
 	for (int i = 0; n < json_array_size(told_at) && i < LOG_TRIES; i++) {
-		usleep(LOG_PAUSE_US);
+		gp__sleep_ns(LOG_PAUSE_NS);
 		n = read_seen(log, told_at, seen);
 	}
 	return n;
 }
 
-/* Of several runs of the program: where its threads and the daemon come to be matters most. */
+/* Several runs of the program: the placement of threads on CPUs matters most. */
 struct seen {
 	const char *log; /* of the daemon */
 	double p50[NR_HOPS][SEEN_RUNS], p99[NR_HOPS][SEEN_RUNS];
@@ -166,7 +166,7 @@ static void note_hops(struct seen *s, const json_t *said, double *seen, size_t n
 	s->p50[SEEN][s->n] = median(seen, (int)nr_seen); /* which sorts */
 	s->p99[SEEN][s->n] = seen[nr_seen * 99 / 100];
 	for (int i = 0; i < NR_HOPS; i++)
-		s->more_us[i][s->n] = (s->p50[i][s->n] - s->p50[FUTEX][s->n]) / NS_PER_US;
+		s->more_us[i][s->n] = (s->p50[i][s->n] - s->p50[FUTEX][s->n]) / GP__US;
 	s->n++;
 }
 
@@ -237,11 +237,11 @@ static int batches(struct gp__bench_run *run)
 	return gp__bench_quick(run) ? QUICK_BATCHES : BATCHES;
 }
 
-/* Of interleaved runs of the program, one joined and one not. */
+/* Interleaved runs of the program, one joined and one not. */
 struct pairs {
 	double kernel[2][PAIRS], launch[2][PAIRS];
 	double added_percent[PAIRS], added_ns[PAIRS];
-	double threads_percent[PAIRS]; /* of a processor, by gpreempt's threads in it */
+	double threads_percent[PAIRS]; /* CPU time of gpreempt's threads */
 	int n;
 };
 
@@ -250,7 +250,7 @@ static int measure_pair(struct gp__bench_run *run, struct pairs *p)
 	static const char *const joined[] = { "", GPREEMPT " run -- " };
 	int i = p->n;
 
-	/* Whoever comes second comes first in the next. */
+	/* The order alternates from pair to pair. */
 	for (int turn = 0; turn < 2; turn++) {
 		int k = (turn + i) % 2;
 		json_t *said = run_program(run, joined[k], "cost", batches(run));
@@ -303,7 +303,7 @@ static void report_pairs(struct gp__bench_run *run, struct pairs *p)
 		median(p->threads_percent, p->n));
 }
 
-/* Time for the windows, at the end. */
+/* Time reserved for the windows, at the end. */
 #define WINDOWS_NS 20000000000ull
 
 static int measure_pairs(struct gp__bench_run *run, double *alone_ns)
@@ -344,7 +344,7 @@ static int measure_window(struct gp__bench_run *run, const char *window, double 
 	return 0;
 }
 
-/* Windows are open while nobody else is there: somebody who does nothing. */
+/* Starts an idle program: windows are unlimited while a program is alone. */
 static FILE *start_neighbour(pid_t *pid)
 {
 	int ends[2];
@@ -385,7 +385,7 @@ static int measure_windows(struct gp__bench_run *run, double alone_ns)
 	return err;
 }
 
-static int measure(struct gp__bench_run *run, const struct cast_daemon *daemon)
+static int measure(struct gp__bench_run *run, const struct stage_daemon *daemon)
 {
 	double alone_ns = 0;
 	int err = measure_seen(run, daemon->log);
@@ -399,7 +399,7 @@ static int measure(struct gp__bench_run *run, const struct cast_daemon *daemon)
 
 int bench_launch(struct gp__bench_run *run)
 {
-	const struct cast_scene scene = {
+	const struct stage_scene scene = {
 		.program = PROGRAM,
 		.remedy = "it needs libhsa-runtime-dev and clang-19, and then 'meson setup "
 			  "--reconfigure'",
@@ -409,7 +409,7 @@ int bench_launch(struct gp__bench_run *run)
 		.measure = measure,
 	};
 
-	return cast_measure(run, &scene);
+	return stage_measure(run, &scene);
 }
 
 #else

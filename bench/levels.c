@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * What each level of preemption is worth: two streams of one program, one urgent and one not, each
- * with jobs of 8 kernels, over libgpreempt. Without a scheduler both are equally slow; by priority
- * the urgent one is as fast as the level lets it be.
+ * Compares the levels of preemption: two streams of one program, one urgent and one not, each with
+ * jobs of 8 kernels, over libgpreempt. Without a scheduler both are equally slow; with priorities
+ * the speed of the urgent one depends on the level.
  *
- * Times are the GPU's own, and the urgent stream pauses for as long as the other needs for two
- * kernels, so that a slow host distorts neither; wall time stands beside them. On an emulated
- * machine they are good for comparing levels, and are not what a GPU would show.
+ * Times are device time, and the urgent stream pauses until the other has done two kernels, so that
+ * a slow host distorts neither. Wall time is shown, too. On an emulated machine the figures compare
+ * levels; they are not those of a GPU.
  */
 #include "benches.h"
 #include "levels.h"
@@ -34,7 +34,7 @@
 #define TRIAL_ROUNDS 400000
 #define TRIALS 3
 #define LANES 64
-#define LDS_BYTES 65536 /* all that a compute unit has: one workgroup at a time */
+#define LDS_BYTES 65536 /* of a whole compute unit: one workgroup at a time */
 #define LOOK_NS 200000
 #define WINDOW 8
 #define BATCH 4
@@ -42,8 +42,8 @@
 #define LOW 1
 
 /*
- * The guarantees for those who wait go by the host's clock, to which an emulated GPU is slow: what
- * takes it a moment would count as starving.
+ * Guarantees count in host time, in which an emulated GPU is slow: short waits would count as
+ * starving.
  */
 #define PARAMETERS "age_ms=0 max_hold_ms=0 min_share_pct=0"
 
@@ -56,7 +56,7 @@ struct config {
 
 static const struct config configs[] = {
 	{ .name = "none", .level = 3 },
-	/* A window for a whole job. A tuned one goes by the host's clock. */
+	/* A window for a whole job, because tuning uses host time. */
 	{ .name = "Lv1", .scheduled = true, .level = 1, .window = WINDOW, .batch = BATCH },
 	{ .name = "Lv2 drain", .scheduled = true, .level = 2, .level2 = GP_KFD_LEVEL2_DRAIN },
 	{ .name = "Lv2 flush", .scheduled = true, .level = 2, .level2 = GP_KFD_LEVEL2_FLUSH },
@@ -64,7 +64,7 @@ static const struct config configs[] = {
 };
 #define NR_CONFIGS (sizeof(configs) / sizeof(configs[0]))
 
-/* What the kernel "fill" is given. */
+/* The arguments of the kernel "fill". */
 struct args {
 	uint64_t table, wrong;
 	uint32_t id, rounds;
@@ -80,7 +80,7 @@ struct stream {
 	struct args *args;
 	struct gp_kfd_command command[KERNELS];
 	struct levels_jobs jobs;
-	_Atomic size_t done; /* jobs that count, for whoever watches */
+	_Atomic size_t done; /* jobs that count */
 	_Atomic int error;
 	pthread_t thread;
 };
@@ -135,13 +135,6 @@ static uint64_t gpu_now(struct rig *r)
 	return ns;
 }
 
-static void nap(uint64_t ns)
-{
-	struct timespec ts = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
-
-	nanosleep(&ts, NULL);
-}
-
 static uint64_t completed(const struct stream *s)
 {
 	struct gp_queue_stats stats = GP_QUEUE_STATS_INIT;
@@ -151,8 +144,8 @@ static uint64_t completed(const struct stream *s)
 }
 
 /*
- * Until low has done some kernels. By no clock: an idle GPU's that is emulated is the host's, and
- * would have run before a busy host has started low again.
+ * Waits until low has done some kernels, not for a time: the clock of an idle emulated GPU is the
+ * host's, and would run out before a busy host has started low again.
  */
 static void pause_for_low(struct stream *s, uint64_t since)
 {
@@ -161,16 +154,16 @@ static void pause_for_low(struct stream *s, uint64_t since)
 
 	(void)since;
 	while (!atomic_load(&s->rig->end_ns) && completed(low) < until)
-		nap(LOOK_NS);
+		gp__sleep_ns(LOOK_NS);
 }
 
-/* The GPU's clock may be slower than ours, never faster. */
+/* Waits in host time at first: the GPU's clock is never faster than the host's. */
 static void pause_a_while(struct stream *s, uint64_t since)
 {
 	uint64_t until = since + LOW_PAUSE_NS, now;
 
 	while (!atomic_load(&s->rig->end_ns) && (now = gpu_now(s->rig)) < until)
-		nap(until - now > LOOK_NS ? until - now : LOOK_NS);
+		gp__sleep_ns(until - now > LOOK_NS ? until - now : LOOK_NS);
 }
 
 static int do_job(struct stream *s, struct levels_job *job)
@@ -216,7 +209,7 @@ static void *stream_main(void *arg)
 }
 
 /*
- * One configuration
+ * A configuration
  */
 
 static int make_queue(struct stream *s, const struct config *c, struct gp_sched *sched)
@@ -281,7 +274,6 @@ static bool is_enough(const struct rig *r, uint64_t deadline)
 
 static int run_streams(struct rig *r, uint64_t patience_ns)
 {
-	const struct timespec look = { 0, 5000000 };
 	int started = 0, rc = 0;
 	uint64_t deadline = gp__clock_ns() + patience_ns;
 
@@ -290,7 +282,7 @@ static int run_streams(struct rig *r, uint64_t patience_ns)
 		rc = -pthread_create(&r->stream[started].thread, NULL, stream_main,
 				     &r->stream[started]);
 	while (!rc && !is_enough(r, deadline))
-		nanosleep(&look, NULL);
+		gp__sleep_ns(5 * GP__MS);
 	atomic_store(&r->end_ns, gpu_now(r));
 	for (int i = 0; i < started; i++) {
 		pthread_join(r->stream[i].thread, NULL);
@@ -305,7 +297,7 @@ static json_t *real_or_null(double value)
 	return value > 0 ? json_real(value) : json_null();
 }
 
-/* What it takes to stop low and to start it again, and how much of the time that is. */
+/* The times to stop and start low, and their part of the run. */
 static void set_switching(json_t *row, struct rig *r)
 {
 	struct levels_watch *w = &r->stream[LOW].watch;
@@ -381,8 +373,9 @@ static int time_kernel(struct stream *s, uint64_t *ns)
 }
 
 /*
- * How many rounds make a kernel take as long as is wanted. The shortest of some counts: between
- * the packet and its waves an emulated GPU is idle, and its clock the host's.
+ * Finds the number of rounds for the wanted duration of a kernel. The shortest of some tries
+ * counts: an emulated GPU is idle between the packet and its waves, and its clock is the host's
+ * then.
  */
 static int measure_kernel(struct rig *r)
 {
@@ -461,7 +454,7 @@ static int run_all(struct rig *r)
 		uint64_t patience = gp__bench_left_ns(r->run) / (NR_CONFIGS - i);
 		int rc = run_config(r, &configs[i], patience, &ratio[i]);
 
-		/* What this kernel cannot do is left out, and the others are measured. */
+		/* Levels that this kernel does not support are left out. */
 		if (rc == -EOPNOTSUPP)
 			continue;
 		if (rc)

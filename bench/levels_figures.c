@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define NS_PER_MS 1e6
+#include "base/clock.h"
 
 static int by_size(const void *a, const void *b)
 {
@@ -48,7 +48,7 @@ static void set_ms(json_t *row, const char *name, const char *what, double ns)
 	char key[64];
 
 	snprintf(key, sizeof(key), "%s_%s_ms", name, what);
-	json_object_set_new(row, key, ns < 0 ? json_null() : json_real(ns / NS_PER_MS));
+	json_object_set_new(row, key, ns < 0 ? json_null() : json_real(ns / GP__MS));
 }
 
 void levels_set_latency(json_t *row, const char *name, const struct levels_jobs *jobs)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A queue's functions for gp_queue_create(), with a watch on those that stop and start it. */
+/* The functions of a queue for gp_queue_create(), which measure stopping and starting it. */
 #ifndef GP_BENCH_LEVELS_WATCH_H
 #define GP_BENCH_LEVELS_WATCH_H
 
@@ -14,14 +14,14 @@ struct levels_watch {
 	const struct gp_device_ops *inner;
 	struct gp_kfd_queue *hwq;
 	struct gp_kfd *gpu;
-	/* Of each call that succeeded, in nanoseconds of the GPU's clock. */
+	/* The device time of each successful call, in nanoseconds. */
 	double device[LEVELS_VERBS][LEVELS_VERBS_MAX];
 	size_t nr[LEVELS_VERBS];
 	uint64_t total_ns; /* of all */
 };
 
 void levels_watch(struct levels_watch *w, struct gp_kfd *gpu, struct gp_kfd_queue *hwq);
-/* The median; -1 where there was no call. Sorts them. */
+/* The median; -1 if there was no call. Sorts the values. */
 double levels_device_ns(struct levels_watch *w, enum levels_verb verb);
 
 #endif

@@ -75,7 +75,7 @@ void bench_keep_machine_off(int cpu)
 	CPU_CLR(cpu, &set);
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)bench_machine_pid());
 	tasks = opendir(path);
-	/* cppcheck-suppress readdirCalled; the stream is this call's own */
+	/* cppcheck-suppress readdirCalled; the stream is local */
 	while (tasks && (task = readdir(tasks))) {
 		if (atoi(task->d_name) > 0)
 			sched_setaffinity(atoi(task->d_name), sizeof(set), &set);

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* An emulated machine for a benchmark. */
+/* Runs a benchmark on an emulated machine. */
 #ifndef GP_BENCH_MACHINE_H
 #define GP_BENCH_MACHINE_H
 
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Whether this process runs on one. */
+/* Whether this process runs on an emulated machine. */
 bool bench_is_on_machine(void);
 
 /*
- * This very command once more, on a machine with a kernel that has gpreempt's series and so many
- * compute units. Returns -errno where that cannot be, and not at all where it can.
+ * Executes this command again on a machine with so many compute units and a kernel with gpreempt's
+ * series. Returns only on failure, with -errno.
  */
 int bench_run_on_machine(const char *cus);
 
 /* The process at the other end of the machine's socket; 0: there is none. */
 pid_t bench_machine_pid(void);
-/* Leaves this CPU to others, where it has more than one. */
+/* Moves this thread away from a CPU, if there is another one. */
 void bench_keep_machine_off(int cpu);
 
 #endif

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * What seeing work costs where nobody tells: how long after work has come into a ring the monitor's
- * thread says so, and how much of a CPU the thread takes, by how many queues it looks at and how
- * often. The rings are memory of this process, so no GPU is needed.
+ * Measures the cost of polling: the delay from the arrival of work in a ring until the monitor's
+ * thread reports it, and the CPU time of the thread, by the number of queues and the period. The
+ * rings are memory of this process, so no GPU is needed.
  *
- * "busy", "idle" and "calm" are the three periods the monitor has by itself (monitor.h), each held
- * here for as long as it is measured. Work comes at random moments, one piece after the other; the
- * CPU's share is taken while none comes. Looks are fewer than the period says where the monitor
- * keeps to its limit, a sixteenth of a CPU. Of a calm one no arrivals are measured: they would take
- * half its period on average, and all of it at most.
+ * "busy", "idle" and "calm" are the three periods of the monitor (monitor.h). Work arrives at
+ * random times, one piece after the other; the CPU time is measured while none arrives. The monitor
+ * polls less often than its period if that would exceed its limit, a sixteenth of a CPU. For "calm"
+ * no arrivals are measured: the delay is half the period on average.
  */
 #include "benches.h"
 
@@ -25,9 +24,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NS_PER_US 1e3
-#define NS_PER_MS 1000000ull
-#define SECOND_NS 1000000000ull
 #define PAGE 4096u
 #define PACKETS (PAGE / 64)
 #define PACKET_WORDS 8
@@ -42,15 +38,15 @@ static const struct state {
 	const char *name;
 	uint64_t period_ns;
 	unsigned int arrivals;
-	uint64_t silence_ns; /* for which the CPU's share is taken */
+	uint64_t silence_ns; /* for which the CPU time is measured */
 } states[] = {
-	{ "busy", GP__KFD_BUSY_PERIOD_NS, 1000, SECOND_NS },
-	{ "idle", GP__KFD_IDLE_PERIOD_NS, 400, SECOND_NS },
+	{ "busy", GP__KFD_BUSY_PERIOD_NS, 1000, GP__S },
+	{ "idle", GP__KFD_IDLE_PERIOD_NS, 400, GP__S },
 	{ "calm", GP__KFD_CALM_PERIOD_NS, 0, 2 * GP__KFD_CALM_PERIOD_NS },
 };
 #define NR_STATES (sizeof(states) / sizeof(states[0]))
 #define QUICK 10 /* times less of it */
-#define ARRIVALS_NS (2 * SECOND_NS) /* for all of them, on a busy host */
+#define ARRIVALS_NS (2 * GP__S) /* for all of them, on a busy host */
 
 struct stage {
 	struct gp__kfd_monitor *monitor;
@@ -58,7 +54,7 @@ struct stage {
 	size_t nr;
 	_Atomic uint64_t *memory; /* a page of indices and one of packets for each queue */
 	sem_t seen;
-	uint64_t seen_at; /* told before the semaphore */
+	uint64_t seen_at; /* written before the semaphore */
 };
 
 static void on_ready(void *data, void *cookie, uint64_t pending, uint64_t now)
@@ -148,14 +144,6 @@ static uint64_t draw(struct stage *s, uint64_t n)
 	return (s->seed >> 33) % n;
 }
 
-static void sleep_ns(uint64_t ns)
-{
-	const struct timespec ts = { .tv_sec = (time_t)(ns / SECOND_NS),
-				     .tv_nsec = (long)(ns % SECOND_NS) };
-
-	nanosleep(&ts, NULL);
-}
-
 static int wait_until_seen(struct stage *s)
 {
 	struct timespec until;
@@ -169,7 +157,7 @@ static int wait_until_seen(struct stage *s)
 	return 0;
 }
 
-/* One piece of work in one queue: it comes, is seen, ends, and that is seen as well. */
+/* Work arrives in one queue, is seen, ends, and its end is seen. */
 static int arrive(struct stage *s, uint64_t period_ns, struct gp__hist *seen_ns)
 {
 	size_t i = draw(s, s->nr);
@@ -177,7 +165,7 @@ static int arrive(struct stage *s, uint64_t period_ns, struct gp__hist *seen_ns)
 	uint64_t n = atomic_load(page + WRITE_WORD), came_at;
 	int err;
 
-	sleep_ns(period_ns / 4 + draw(s, 2 * period_ns));
+	gp__sleep_ns(period_ns / 4 + draw(s, 2 * period_ns));
 	atomic_store(packets_of(s, i) + n % PACKETS * PACKET_WORDS + SIGNAL_WORD,
 		     (uint64_t)(page + SIGNAL_AT));
 	atomic_store(page + SIGNAL_AT + 1, 1);
@@ -207,19 +195,19 @@ static struct silence keep_silent(struct stage *s, uint64_t ns)
 	uint64_t start, looks, cpu;
 	double passed;
 
-	sleep_ns(20 * NS_PER_MS); /* what has begun may end */
+	gp__sleep_ns(20 * GP__MS); /* let a poll in progress end */
 	gp__kfd_monitor_stats(s->monitor, &before);
 	start = gp__clock_ns();
-	sleep_ns(ns);
+	gp__sleep_ns(ns);
 	gp__kfd_monitor_stats(s->monitor, &after);
 	passed = (double)(gp__clock_ns() - start);
 	looks = after.looks - before.looks;
 	cpu = after.cpu_ns - before.cpu_ns;
 	return (struct silence){
-		.looks_per_s = (double)looks * SECOND_NS / passed,
+		.looks_per_s = (double)looks * GP__S / passed,
 		.cpu_percent = 100.0 * (double)cpu / passed,
 		.looked = looks > 0,
-		.cpu_us_per_look = looks ? (double)cpu / NS_PER_US / (double)looks : 0,
+		.cpu_us_per_look = looks ? gp__to_us(cpu) / (double)looks : 0,
 	};
 }
 
@@ -229,7 +217,7 @@ static void add_row(struct gp__bench_run *run, size_t nr, const char *state, uin
 	json_t *row = json_pack("{s:I, s:s}", "queues", (json_int_t)nr, "state", state);
 
 	json_object_set_new(row, "period_us",
-			    period_ns ? json_real((double)period_ns / NS_PER_US) : json_null());
+			    period_ns ? json_real(gp__to_us(period_ns)) : json_null());
 	json_object_set_new(row, "looks_per_s", json_real(quiet->looks_per_s));
 	gp__json_set_quantile_us(row, "seen_p50_us", seen_ns, 0.5);
 	gp__json_set_quantile_us(row, "seen_p99_us", seen_ns, 0.99);
@@ -255,7 +243,7 @@ static int measure(struct gp__bench_run *run, size_t nr, const struct state *sta
 	     !err && nr && i < state->arrivals / less && gp__clock_ns() < end_ns; i++)
 		err = arrive(&s, period_ns, seen_ns);
 	if (!err) {
-		*quiet = keep_silent(&s, (state ? state->silence_ns : SECOND_NS) / less);
+		*quiet = keep_silent(&s, (state ? state->silence_ns : GP__S) / less);
 		add_row(run, nr, state ? state->name : "none", period_ns, quiet, seen_ns);
 	}
 	end(&s);
@@ -281,7 +269,6 @@ int bench_monitor(struct gp__bench_run *run)
 	if (err)
 		return gp__bench_fail(run, err, "looking at rings");
 	gp__bench_summary(run, "calm_cpu_percent", json_real(calm.cpu_percent),
-			  "where nobody has work, looking at one queue takes %.5f %% of a CPU",
-			  calm.cpu_percent);
+			  "polling an idle queue takes %.5f %% of a CPU", calm.cpu_percent);
 	return 0;
 }

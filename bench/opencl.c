@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * Two OpenCL programs on one device, a server with a request now and then and a trainer that always
- * has kernels enqueued: the server alone, beside the trainer, and with both under gpreempt, at
- * levels 1 and 2. Then how long what is on its way takes to end when the trainer is stopped, and
- * what being joined costs a program that nobody stops, in pairs.
+ * Measures two OpenCL programs on one device, a server with a request now and then and a trainer
+ * that always has kernels enqueued: the server alone, beside the trainer, and both under gpreempt
+ * at levels 1 and 2. Then how long pending work takes to drain when the trainer is held, and the
+ * cost of being joined for a program that is never held, in pairs.
  *
- * Usually the device is PoCL's, which is the host's processors: whoever else uses them is measured,
- * too. A device with memory of its own is taken for one whose GPU gpreempt knows: work-groups are
- * not seen to end there, and it is not OpenCL's layer that stops programs.
- * The programs are plain OpenCL (tests/opencl/cl_pair.c), and share a file with the benchmark.
+ * Usually the device is PoCL's, the CPUs of the host, so other load is measured, too. A device with
+ * its own memory is taken for a GPU that gpreempt knows: the end of work-groups cannot be seen
+ * there, and the OpenCL layer does not hold programs. The programs are plain OpenCL
+ * (tests/opencl/cl_pair.c), and share a file with the benchmark.
  */
 #include "benches.h"
-#include "cast.h"
+#include "stage.h"
 #include "opencl_pair.h"
 
 #include "base/clock.h"
@@ -31,23 +31,23 @@
 #ifdef GP_OPENCL_PROGRAM
 
 #define GPREEMPT GP_OPENCL_BUILD "/src/cli/gpreempt"
-#define NO_DEVICE 77 /* what its program says of that */
+#define NO_DEVICE 77 /* the exit status of its program */
 #define PATIENCE_NS (30 * GP__S)
 #define REQUESTS 150
 #define QUICK_REQUESTS 20
 #define PERIOD_US "20000"
 #define STOPS 10
 #define FIRST_KERNELS 24
-#define QUIET_NS (100 * GP__MS) /* nothing has ended for so long: nothing runs any more */
+#define QUIET_NS (100 * GP__MS) /* without a completion: nothing runs any more */
 #define PAIRS 20
 #define FEW_PAIRS 8
 #define QUICK_PAIRS 2
 #define KERNELS "800"
 #define QUICK_KERNELS "64"
 
-/* As what a program is joined. */
+/* How a program is joined. */
 struct joining {
-	const char *class_name, *level; /* NULL: whatever can be had */
+	const char *class_name, *level; /* NULL: the default */
 };
 
 struct program {
@@ -106,14 +106,14 @@ static _Noreturn void become(const char *path, const struct joining *as, const c
 	_exit(127);
 }
 
-/* Its flag, which comes when it comes. False: the program has ended before, or it never does. */
+/* Waits for a flag. False: the program has ended before, or the flag never comes. */
 static bool wait_for(const struct program *p, _Atomic uint32_t *flag)
 {
 	uint64_t until = gp__clock_ns() + PATIENCE_NS;
 	siginfo_t ended = { 0 };
 
 	while (!atomic_load(flag) && gp__clock_ns() < until && !ended.si_pid) {
-		usleep(500);
+		gp__sleep_ns(500 * GP__US);
 		waitid(P_PID, (id_t)p->pid, &ended, WEXITED | WNOHANG | WNOWAIT);
 	}
 	return atomic_load(flag);
@@ -138,7 +138,7 @@ static bool ended_without_device(pid_t pid)
 	       ended.si_pid && ended.si_code == CLD_EXITED && ended.si_status == NO_DEVICE;
 }
 
-/* @as: NULL: it is not joined. It waits for its `go`. */
+/* Starts a program, which waits for `go`. @as: NULL: it is not joined. */
 static int start(struct program *p, const struct joining *as, const char *const *words)
 {
 	int err = make_pair(p);
@@ -190,7 +190,7 @@ static int compare(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* All requests; false: they never end. */
+/* Waits for all requests. False: they never end. */
 static bool serve(struct program *server, int requests, struct figures *f)
 {
 	uint64_t *ns = server->pair->latency_ns;
@@ -199,14 +199,14 @@ static bool serve(struct program *server, int requests, struct figures *f)
 	if (!wait_for(server, &server->pair->done))
 		return false;
 	qsort(ns, (size_t)requests, sizeof(*ns), compare);
-	f->p50_ms = (double)ns[requests / 2] / 1e6;
-	f->p99_ms = (double)ns[requests * 99 / 100] / 1e6;
+	f->p50_ms = gp__to_ms(ns[requests / 2]);
+	f->p99_ms = gp__to_ms(ns[requests * 99 / 100]);
 	return true;
 }
 
 static double rate(const struct pair *pair, uint64_t ended, uint64_t since)
 {
-	return (double)(atomic_load(&pair->nr_ended) - ended) * 1e9 /
+	return (double)(atomic_load(&pair->nr_ended) - ended) * GP__S /
 	       (double)(gp__clock_ns() - since);
 }
 
@@ -221,7 +221,7 @@ static int measure(bool quick, const struct joining *online, const struct joinin
 	if (!err && trains)
 		err = start_trainer(&trainer, offline);
 	if (!err && trains) {
-		usleep(300000); /* until its queue is full */
+		gp__sleep_ns(300 * GP__MS); /* until its queue is full */
 		ended = atomic_load(&trainer.pair->nr_ended);
 	}
 	since = gp__clock_ns();
@@ -241,7 +241,7 @@ static int measure_joined(bool quick, const char *level, struct figures *f)
 	return measure(quick, &online, &offline, true, f);
 }
 
-/* And whether its kernels count where the host sees it. */
+/* Also finds out whether the host sees what its kernels count. */
 static int measure_trainer(bool quick, double *kernels_per_s, bool *counts)
 {
 	struct program trainer = { 0 };
@@ -250,10 +250,10 @@ static int measure_trainer(bool quick, double *kernels_per_s, bool *counts)
 
 	if (err)
 		return err;
-	usleep(300000);
+	gp__sleep_ns(300 * GP__MS);
 	ended = atomic_load(&trainer.pair->nr_ended);
 	since = gp__clock_ns();
-	usleep(quick ? 300000 : 3000000);
+	gp__sleep_ns((quick ? 300 : 3000) * GP__MS);
 	*kernels_per_s = rate(trainer.pair, ended, since);
 	*counts = atomic_load(&trainer.pair->nr_groups);
 	end(&trainer);
@@ -276,7 +276,7 @@ static void add_row(struct gp__bench_run *run, const char *mode, const struct fi
 	gp__bench_row(run, row);
 }
 
-/* Where the GPU beneath is known there is one level, and it is not the layer's. */
+/* A device with a known GPU has one level, which is not the layer's. */
 static int make_table(struct gp__bench_run *run, struct figures *alone, bool *by_layer)
 {
 	bool quick = gp__bench_quick(run);
@@ -307,10 +307,10 @@ static int make_table(struct gp__bench_run *run, struct figures *alone, bool *by
 
 struct stops {
 	double ms[STOPS];
-	uint32_t most_kernels, most_groups; /* that have ended after a stop */
+	uint32_t most_kernels, most_groups; /* that ended after a hold */
 };
 
-/* From the moment that the stop was acknowledged until the latest work-group has ended. */
+/* The time from the acknowledgement of the hold until the last work-group has ended. */
 static bool stop_once(const struct program *trainer, struct stops *s, double *ms)
 {
 	const struct pair *pair = trainer->pair;
@@ -326,25 +326,25 @@ static bool stop_once(const struct program *trainer, struct stops *s, double *ms
 		if (atomic_load(&pair->nr_groups) != groups)
 			ended = gp__clock_ns();
 		groups = atomic_load(&pair->nr_groups);
-		usleep(20);
+		gp__sleep_ns(20 * GP__US);
 	}
 	s->most_groups = (uint32_t)gp__max_u64(s->most_groups, groups - before);
 	s->most_kernels =
 		(uint32_t)gp__max_u64(s->most_kernels, atomic_load(&pair->nr_ended) - kernels);
-	*ms = (double)(ended - stopped) / 1e6;
+	*ms = gp__to_ms(ended - stopped);
 	if (system(GPREEMPT " resume tag:train >/dev/null"))
 		return false;
-	usleep(50000);
+	gp__sleep_ns(50 * GP__MS);
 	return true;
 }
 
-/* What it enqueued before gpreemptd knew of it has ended. False: it never does. */
+/* Waits until the work that was enqueued before it joined has ended. False: it never does. */
 static bool wait_for_kernels(const struct program *trainer)
 {
 	uint64_t until = gp__clock_ns() + PATIENCE_NS;
 
 	while (atomic_load(&trainer->pair->nr_ended) < FIRST_KERNELS && gp__clock_ns() < until)
-		usleep(500);
+		gp__sleep_ns(500 * GP__US);
 	return atomic_load(&trainer->pair->nr_ended) >= FIRST_KERNELS;
 }
 
@@ -352,7 +352,7 @@ static int stop_often(int n, const char *level, struct stops *s)
 {
 	const struct joining online = { "online", level }, offline = { "offline", level };
 	struct program neighbour = { 0 }, trainer = { 0 };
-	/* Without a neighbour, who has a queue, there is no window, and no guard. */
+	/* Another program with a queue is needed: alone there is no window and no guard. */
 	int err = start_server(&neighbour, &online, true);
 
 	if (!err)
@@ -399,11 +399,11 @@ static int measure_stops(struct gp__bench_run *run, double kernels_per_s)
 }
 
 /*
- * What being joined costs
+ * The cost of being joined
  */
 
 struct cost {
-	double wall, cpu; /* of all threads; where the device is the host, the kernels', too */
+	double wall, cpu; /* of all threads, including kernels if the device is the host */
 };
 
 static int work(bool quick, const struct joining *as, struct cost *cost)
@@ -423,7 +423,7 @@ static int work(bool quick, const struct joining *as, struct cost *cost)
 	return err;
 }
 
-/* One after the other; @swapped: the joined one first. In percent. */
+/* Runs both, one after the other; @swapped: the joined one first. In percent. */
 static int compare_pair(bool quick, const char *level, bool swapped, struct cost *over)
 {
 	const struct joining as = { "normal", level };
@@ -437,7 +437,7 @@ static int compare_pair(bool quick, const char *level, bool swapped, struct cost
 	return err;
 }
 
-/* Of a program that nobody stops. */
+/* The cost for a program that is never held. */
 struct measured {
 	const char *name, *level;
 	size_t nr_pairs;
@@ -467,7 +467,7 @@ static int compare_work(struct gp__bench_run *run, const struct measured *what,
 	return gp__stats_of(cpus, n, cpu);
 }
 
-/* The more there is to do beside it, the less wall time says. */
+/* Wall time says less the busier the host is. */
 static int say_cost(struct gp__bench_run *run, const struct measured *what)
 {
 	struct gp__stats wall, cpu;
@@ -512,14 +512,14 @@ static int measure_cost(struct gp__bench_run *run, bool by_layer)
 int bench_opencl(struct gp__bench_run *run)
 {
 	struct figures alone = { 0 };
-	struct cast_daemon daemon;
+	struct stage_daemon daemon;
 	bool by_layer = false;
 	int err;
 
 	if (access(GP_OPENCL_PROGRAM, X_OK))
 		return gp__bench_fail(run, -ENOENT, "its program is not built, as tests are not");
 	gp__bench_device(run, "the first OpenCL device");
-	err = cast_daemon_start(&daemon, -1, false);
+	err = stage_daemon_start(&daemon, -1, false);
 	if (err)
 		return gp__bench_fail(run, err, "gpreemptd cannot be started");
 	err = make_table(run, &alone, &by_layer);
@@ -527,7 +527,7 @@ int bench_opencl(struct gp__bench_run *run)
 		err = measure_stops(run, alone.kernels_per_s);
 	if (!err)
 		err = measure_cost(run, by_layer);
-	cast_daemon_end(&daemon);
+	stage_daemon_end(&daemon);
 	return err;
 }
 

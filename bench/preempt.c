@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * What it takes to stop a queue and to start it again, in each way the driver has and by the waves
- * that are resident: through the owner of the queue's state, and in turns with that by the bare
- * ioctl, so that what the owner adds can be seen. Beside wall time stands the device's own. On an
- * emulated machine neither is what a GPU would show.
+ * Measures stopping and starting a queue in each way of the driver, by the number of resident
+ * waves: through the owner of the queue's state, and alternately by the bare ioctl, which shows the
+ * overhead of the owner. Both wall time and device time are shown; on an emulated machine neither
+ * is that of a GPU.
  *
- * Outside a machine it starts one for itself: the same command on 'gpreempt emu exec'.
+ * Outside a machine it runs itself on one with 'gpreempt emu exec'.
  */
 #include "benches.h"
 #include "machine.h"
@@ -33,7 +33,7 @@ struct rig {
 	struct resident r;
 	struct gp__kfd_owner *owner;
 	enum gp__kfd_way way;
-	double added_us[GP__KFD_WAYS]; /* by the owner, to a stop with no waves */
+	double added_us[GP__KFD_WAYS]; /* overhead of the owner without waves */
 };
 
 /*
@@ -45,7 +45,7 @@ static int update(struct rig *g, bool stop)
 	return gp__kfd_queue_set_percentage(&g->r.q, stop ? 0 : GP_KFD_PERCENTAGE_MAX);
 }
 
-/* The owner is the debugger; to the driver, anybody in its process is. */
+/* The owner is the debugger; for the driver any thread of its process is. */
 static int trap(struct rig *g, bool stop)
 {
 	uint32_t id = g->r.q.id;
@@ -115,10 +115,10 @@ static int stop_owned(void *arg)
 
 static int start_owned(void *arg)
 {
-	return set(arg, GP__KFD_START);
+	return set(arg, GP__KFD_RELEASE);
 }
 
-/* The queue is there already; the owner is told of it as if it were made now. */
+/* Tells the owner of the existing queue as if it were created now. */
 static int next_ioctl(int fd, unsigned long request, void *args)
 {
 	return request == GP_KFD_CREATE_QUEUE ? 0 : ioctl(fd, request, args);
@@ -141,10 +141,10 @@ static int own(struct rig *g)
 	if (err)
 		return err;
 	gp__kfd_owner_ioctl(g->owner, g->r.u.kfd, GP_KFD_CREATE_QUEUE, &made);
-	/* It begins with the first stop. */
+	/* The debugger attaches at the first stop. */
 	err = set(g, GP__KFD_SAVE);
 	if (!err)
-		err = set(g, GP__KFD_START);
+		err = set(g, GP__KFD_RELEASE);
 	if (!err && gp__kfd_owner_way(g->owner, &error) != g->way)
 		err = error;
 	return err;
@@ -154,7 +154,7 @@ static int own(struct rig *g)
  * Figures
  */
 
-/* By whom; what it does; and both clocks. */
+/* By owner or ioctl; stop or start; both clocks. */
 enum { OWNED, BARE, THROUGH };
 enum { STOP, START, VERBS };
 enum { WALL, DEVICE, CLOCKS };
@@ -181,7 +181,7 @@ static int cycle(struct rig *g, uint32_t waves, struct figures *f, int by)
 	return err;
 }
 
-/* Each first in turns: a machine that slows down slows both. */
+/* Owner and ioctl alternate in being first: a host that slows down slows both. */
 static int measure(struct gp__bench_run *run, struct rig *g, uint32_t waves, uint64_t budget_ns,
 		   struct figures *f)
 {
@@ -201,7 +201,7 @@ static int measure(struct gp__bench_run *run, struct rig *g, uint32_t waves, uin
 	return err ? err : resident_open_gate(&g->r, waves);
 }
 
-/* What the owner adds to a stop: the median of all pairs. */
+/* The overhead of the owner: the median of all pairs. */
 static double added_us(const struct figures *f)
 {
 	double difference[CYCLES_MAX];
@@ -213,7 +213,7 @@ static double added_us(const struct figures *f)
 	return stats.median / 1e3;
 }
 
-/* Sorts them. */
+/* Sorts the values. */
 static void set_percentiles(json_t *row, const char *clock, double *ns, unsigned int n)
 {
 	struct gp__stats stats;
@@ -261,7 +261,7 @@ static int bench_way(struct gp__bench_run *run, struct rig *g, struct figures *f
 		gp__bench_fail(run, err, "%s: %s", name, why);
 	}
 	for (size_t i = 0; !err && i < OCCUPANCIES; i++) {
-		/* What is left of the time is for all that is left to do. */
+		/* Divide the remaining time among the remaining cases. */
 		err = measure(run, g, waves[i], gp__bench_left_ns(run) / *left, f);
 		if (err) {
 			gp__bench_fail(run, err, "stopping by %s with %u waves", name, waves[i]);

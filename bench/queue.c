@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the preemptible queue costs.
+ * Measures the cost of the preemptible queue.
  *
  * "launch": one command launched and awaited, through a queue and by calling a
- * device that does nothing; the difference is what the queue adds to a program
- * that is never preempted. "suspend": one suspend and resume of a queue whose
+ * device that does nothing; the difference is the overhead for a program that is
+ * never preempted. "suspend": one suspend and resume of a queue whose
  * command is running, against a bare futex round trip between two threads. At
- * level 3 the device's thread has to let go of the command, which is such a
- * round trip; level 2 tells it and does not wait; level 1 does not tell it.
+ * level 3 the device's thread has to release the command, which is such a round
+ * trip; level 2 tells it and does not wait; level 1 does not tell it.
  *
- * "hot" is one turn among many, measured in turns with what it is compared to;
- * the device's thread has hardly gone back to the command when it is stopped
- * again. "cold" is a single one after 1 ms, when all threads sleep, so the two
- * figures cannot be divided pair by pair.
+ * "hot" is one call among many, measured alternately with its baseline. "cold" is
+ * a single call after 1 ms, when all threads sleep, so the two figures cannot be
+ * divided pair by pair.
  *
- * What a cold one takes depends most on where the two threads sleep: on one CPU
- * each wake is a context switch, on two it gets an idle CPU out of its sleep,
- * which takes ten times as long in a virtual machine. Of these, a futex round
- * trip has two; so has a suspend at level 3, with nothing between the caller and
- * the device's thread, and the resume has one more. "taskset -c 0" makes the
+ * A cold call depends most on where the two threads sleep: on one CPU each wake
+ * is a context switch, on two it wakes an idle CPU, which takes ten times as long
+ * in a virtual machine. A futex round trip has two such wakes; so has a suspend
+ * at level 3, and the resume has one more. "taskset -c 0" makes the
  * scheduler's choice the same for both.
  */
 #include "benches.h"
-#include "tennis.h"
+#include "base/clock.h"
+#include "pingpong.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -33,7 +32,7 @@
 
 #include "queue/fakedev.h"
 
-/* Commands between two waits, as a program with a stream would have them. */
+/* Commands between two waits, like a program with a stream. */
 #define BURST 256
 
 static void add_row(struct gp__bench_run *run, const char *what, int level, const char *state,
@@ -141,16 +140,16 @@ static int suspend_resume(void *arg, uint64_t times)
 static void let_all_sleep(void *arg)
 {
 	(void)arg;
-	usleep(1000);
+	gp__sleep_ns(1 * GP__MS);
 }
 
 static int suspend_rows(struct gp__bench_run *run, struct gp_queue *q, int level,
-			struct table_tennis *futex)
+			struct pingpong *futex)
 {
 	struct gp__bench_pair pair;
 	int err;
 
-	err = gp__bench_compare(run, suspend_resume, q, tennis_round_trip, futex, &pair);
+	err = gp__bench_compare(run, suspend_resume, q, pingpong_round_trip, futex, &pair);
 	if (err)
 		return gp__bench_fail(run, err, "suspending at level %d", level);
 	add_row(run, "suspend+resume/futex", level, "hot", &pair);
@@ -158,7 +157,7 @@ static int suspend_rows(struct gp__bench_run *run, struct gp_queue *q, int level
 	memset(&pair, 0, sizeof(pair));
 	err = gp__bench_cold(run, suspend_resume, let_all_sleep, q, &pair.a_ns);
 	if (!err)
-		err = gp__bench_cold(run, tennis_round_trip, let_all_sleep, futex, &pair.b_ns);
+		err = gp__bench_cold(run, pingpong_round_trip, let_all_sleep, futex, &pair.b_ns);
 	if (err)
 		return gp__bench_fail(run, err, "suspending at level %d", level);
 	add_row(run, "suspend+resume/futex", level, "cold", &pair);
@@ -166,7 +165,7 @@ static int suspend_rows(struct gp__bench_run *run, struct gp_queue *q, int level
 }
 
 static int measure_level(struct gp__bench_run *run, struct gp__fakedev *dev, int level,
-			 struct table_tennis *futex)
+			 struct pingpong *futex)
 {
 	struct gp__fakecmd cmd = { .run_ns = GP__FAKE_ENDLESS };
 	struct gp_device_ops ops = gp__fakedev_ops(level, true);
@@ -181,7 +180,7 @@ static int measure_level(struct gp__bench_run *run, struct gp__fakedev *dev, int
 		goto out;
 	err = gp_queue_submit(q, &cmd, NULL);
 	while (!err && !gp__fakeq_runs(hwq))
-		usleep(100);
+		gp__sleep_ns(100 * GP__US);
 	if (!err)
 		err = suspend_rows(run, q, level, futex);
 	gp__fakeq_finish(hwq);
@@ -194,22 +193,22 @@ out:
 int bench_queue(struct gp__bench_run *run)
 {
 	struct gp__fakedev *dev;
-	struct table_tennis futex;
+	struct pingpong futex;
 	int err, level;
 
 	err = gp__fakedev_create(1000000, &dev);
 	if (err)
 		return gp__bench_fail(run, err, "starting the device's thread");
-	err = tennis_start(&futex, true);
+	err = pingpong_start(&futex, true);
 	if (err) {
 		gp__bench_fail(run, err, "starting a thread");
 		goto out;
 	}
-	/* Not before there are threads: a lock costs a program that has none much less. */
+	/* Measure with threads: a lock costs much less without them. */
 	err = measure_launch(run);
 	for (level = 1; level <= 3 && !err; level++)
 		err = measure_level(run, dev, level, &futex);
-	tennis_end(&futex);
+	pingpong_end(&futex);
 out:
 	gp__fakedev_destroy(dev);
 	return err;

@@ -25,7 +25,7 @@ int resident_wait(struct gp__kfd_signal *s, int64_t value)
 	for (unsigned int n = 1; atomic_load(&s->value) >= value; n++) {
 		if (n % SPINS)
 			continue;
-		/* On a host with few processors the machine may be waiting for ours. */
+		/* On a host with few CPUs the machine may be waiting for this one. */
 		sched_yield();
 		if (gp__clock_ns() > deadline)
 			return -ETIME;
@@ -57,7 +57,7 @@ int resident_close_gate(struct resident *r, uint32_t waves)
 	while (atomic_load(r->arrived) < waves) {
 		if (gp__clock_ns() > deadline)
 			return -ETIME;
-		usleep(100);
+		gp__sleep_ns(100 * GP__US);
 	}
 	return 0;
 }
@@ -76,7 +76,7 @@ int resident_settle(struct resident *r, uint32_t waves)
 		}
 		if (gp__clock_ns() > deadline)
 			return -ETIME;
-		usleep(50);
+		gp__sleep_ns(50 * GP__US);
 	}
 	return 0;
 }
@@ -88,7 +88,7 @@ int resident_open_gate(struct resident *r, uint32_t waves)
 	atomic_store(r->open, 1);
 	err = waves ? resident_wait(r->signal, 1) : 0;
 	if (!err && *r->left != waves)
-		err = -EILSEQ; /* somebody was lost, or came twice */
+		err = -EILSEQ; /* a wave was lost, or counted twice */
 	return err;
 }
 
@@ -105,7 +105,7 @@ uint64_t resident_device_ns(const struct resident *r)
 		       : args.gpu_clock_counter * NS_PER_TICK;
 }
 
-/* A clock read is a call too, and no part of what is measured. */
+/* Subtracts the cost of reading the clock, which is a call, too. */
 int resident_timed(struct resident *r, int (*call)(void *arg), void *arg, double *wall_ns,
 		   double *device_ns)
 {
@@ -121,7 +121,7 @@ int resident_timed(struct resident *r, int (*call)(void *arg), void *arg, double
  * The client
  */
 
-/* So that a debugger's way is open: before there is a queue. */
+/* Allows a debugger to attach; must be called before there is a queue. */
 static int enable_runtime(struct resident *r)
 {
 	struct gp_kfd_runtime_enable args = { .mode_mask = GP_KFD_RUNTIME_ENABLE_MODE };

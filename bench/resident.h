@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A client of an emulated machine with one queue, on which a kernel holds as many waves as one
- * wants: for benchmarks of what stops it.
+ * A client of an emulated machine with one queue and a kernel with any number of resident waves,
+ * for benchmarks of stopping it.
  */
 #ifndef GP_BENCH_RESIDENT_H
 #define GP_BENCH_RESIDENT_H
@@ -12,7 +12,7 @@
 
 #define RESIDENT_RING 4096u /* packets */
 #define RESIDENT_WAVES_MAX 1024u
-#define RESIDENT_CU_WAVES 32u /* of the kernel that waits: what a compute unit holds */
+#define RESIDENT_CU_WAVES 32u /* waves of the kernel that fill a compute unit */
 
 struct resident {
 	struct gp__kfd_user u;
@@ -20,34 +20,34 @@ struct resident {
 	struct gp__kfd_memory code, data;
 	struct gp__object object;
 	struct gp__kfd_signal *signal;
-	/* For the kernels "beating_gate" and "knock". */
+	/* Arguments of the kernels "beating_gate" and "knock". */
 	struct {
 		uint64_t arrived, open, left, beat;
 	} * gate_args;
 	_Atomic uint32_t *arrived, *open, *left, *beat;
 };
 
-/* On the first GPU, with the kernels at @path; a debugger may come. 0 or -errno. */
+/* Opens the first GPU, with the kernels at @path; allows a debugger. 0 or -errno. */
 int resident_begin(struct resident *r, const char *path);
 void resident_end(struct resident *r);
 
-/* What an owner of its state would know of the queue. */
+/* The description of the queue for an owner of its state. */
 struct gp__kfd_queue_info resident_queue(const struct resident *r);
 /* A kernel's descriptor; 0: there is none of that name. */
 uint64_t resident_kernel(const struct resident *r, const char *name);
-/* Until the signal is below @value: 0, or -ETIME. */
+/* Waits until the signal is below @value: 0, or -ETIME. */
 int resident_wait(struct gp__kfd_signal *signal, int64_t value);
 
-/* So many waves wait at the gate, all of them on compute units; and all go. 0 or -errno. */
+/* Starts so many waves, which wait at the gate, all resident; and ends them. 0 or -errno. */
 int resident_close_gate(struct resident *r, uint32_t waves);
 int resident_open_gate(struct resident *r, uint32_t waves);
-/* Until all of them run: a queue is started before its waves are back. 0, or -ETIME. */
+/* Waits until all waves run: starting a queue returns before they are restored. 0, or -ETIME. */
 int resident_settle(struct resident *r, uint32_t waves);
 
 /* The device's clock. */
 uint64_t resident_device_ns(const struct resident *r);
 
-/* A call and what it took by both clocks; its result. */
+/* Measures a call by both clocks. Returns its result. */
 int resident_timed(struct resident *r, int (*call)(void *arg), void *arg, double *wall_ns,
 		   double *device_ns);
 

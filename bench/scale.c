@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpreemptd with 200 programs and 2,000 queues: how long its decisions take. The daemon is the real
- * one; the programs are agents made up in this process, which answer every order at once. All of
- * them have work, some of them run out of it and get new in every round, and then one program on
- * each GPU becomes urgent: everybody else's queues there are to be stopped, and to run again when
- * it has ended.
+ * Measures the decisions of gpreemptd with 200 programs and 2,000 queues. The daemon is the real
+ * one; the programs are agents in this process, which acknowledge every order at once. All of them
+ * have work, and some run out of it and get new work in every round. Then one program on each GPU
+ * gets urgent work: all other queues there are held, and released when it ends.
  *
- * A decision is one order: from the moment at which the urgent program's agent has said so until
- * the order is written, and until it was taken up. The agents share one thread, so the second is
- * this process' as much as the daemon's.
+ * A decision is one order: the time from the report of the urgent program's agent until the order
+ * is written, and until an agent takes it. The agents share one thread, so the second depends on
+ * this process as much as on the daemon.
  */
 #include "benches.h"
-#include "cast.h"
+#include "stage.h"
 
 #include "base/clock.h"
 #include "base/hist.h"
@@ -30,7 +29,7 @@
 #define QUEUES 10u /* of each */
 #define ROUNDS_PER_REPEAT 5
 #define QUICK_ROUNDS 10
-#define BACKGROUND 40 /* changes of others' work in a round */
+#define BACKGROUND 40 /* changes of other work in a round */
 #define LATE_NS (10 * GP__MS)
 #define PATIENCE_NS (20 * GP__S)
 #define EVENTS 64
@@ -43,7 +42,7 @@ struct agent {
 	struct gp__wire_client client;
 	bool urgent;
 	u32 gpu;
-	u32 number[QUEUES]; /* of the order carried out last */
+	u32 number[QUEUES]; /* of the latest acknowledged order */
 	bool has_work[QUEUES], stopped[QUEUES];
 };
 
@@ -54,14 +53,14 @@ struct figures {
 
 struct hall {
 	struct gp__bench_run *run;
-	struct cast_daemon daemon;
+	struct stage_daemon daemon;
 	struct agent agent[PROGRAMS];
 	u32 nr_gpus, nr_agents;
 	int epoll;
 	u64 seed;
-	u32 nr_held, nr_waited_for; /* patient queues with work: stopped, and of those there are */
-	u64 said_ns[PROGRAMS]; /* by GPU: when its urgent program said that all is different now */
-	bool urgent; /* what it said */
+	u32 nr_held, nr_waited_for; /* patient queues with work: held, and in all */
+	u64 said_ns[PROGRAMS]; /* by GPU: when its urgent program reported a change */
+	bool urgent; /* the reported state */
 	struct figures figures[KINDS];
 };
 
@@ -104,7 +103,7 @@ static int join(struct hall *h, u32 i)
 	h->nr_agents++;
 	for (u32 slot = 0; !err && slot < QUEUES; slot++)
 		err = add_queue(h, a, slot);
-	if (!err && epoll_ctl(h->epoll, EPOLL_CTL_ADD, a->client.bell, &e))
+	if (!err && epoll_ctl(h->epoll, EPOLL_CTL_ADD, a->client.notify_fd, &e))
 		err = -errno;
 	return err;
 }
@@ -141,7 +140,7 @@ static void take_figures(struct hall *h, const struct agent *a, u64 issued_ns, u
 	struct figures *f = &h->figures[stops ? STOPS : RUNS];
 	u64 said_ns = h->said_ns[a->gpu];
 
-	/* What was not asked for in this round has another reason. */
+	/* Other orders of this round have another reason. */
 	if (stops != h->urgent || issued_ns < said_ns)
 		return;
 	gp__hist_record(&f->decided_ns, issued_ns - said_ns);
@@ -151,15 +150,15 @@ static void take_figures(struct hall *h, const struct agent *a, u64 issued_ns, u
 
 static void obey(struct hall *h, struct agent *a)
 {
-	u64 rings;
+	u64 notifies;
 
-	if (read(a->client.bell, &rings, sizeof(rings)) < 0)
+	if (read(a->client.notify_fd, &notifies, sizeof(notifies)) < 0)
 		return;
 	for (u32 i = 0; i < QUEUES; i++) {
-		const struct gp__wire_down_slot *slot = &a->client.down->slot[i];
+		const struct gp__wire_order_slot *slot = &a->client.order->slot[i];
 		u64 order = atomic_load_explicit(&slot->order, memory_order_acquire);
 		u64 now, issued_ns = atomic_load(&slot->issued_ns);
-		bool stops = gp__wire_order_verb(order) == GP__WIRE_STOP;
+		bool stops = gp__wire_order_verb(order) == GP__WIRE_HOLD;
 
 		if (gp__wire_order_number(order) == a->number[i])
 			continue;
@@ -171,7 +170,7 @@ static void obey(struct hall *h, struct agent *a)
 	}
 }
 
-/* Until all patient queues with work are held, or none is. */
+/* Waits until all patient queues with work are held, or none is. */
 static int serve_until(struct hall *h, bool held)
 {
 	u64 deadline = gp__clock_ns() + PATIENCE_NS;
@@ -231,7 +230,7 @@ static int play_round(struct hall *h)
 
 static int begin(struct hall *h)
 {
-	int err = cast_daemon_start(&h->daemon, -1, false);
+	int err = stage_daemon_start(&h->daemon, -1, false);
 
 	if (err)
 		return gp__bench_fail(h->run, err, "gpreemptd cannot be started");
@@ -278,7 +277,7 @@ static int measure(struct gp__bench_run *run, struct hall *h, u32 nr_gpus, u64 b
 		rounds = QUICK_ROUNDS;
 	*h = (struct hall){ .run = run, .nr_gpus = nr_gpus, .seed = nr_gpus, .epoll = -1 };
 	err = begin(h);
-	/* What the first round showed is not kept: it is that of caches that are cold. */
+	/* The first round has cold caches and does not count. */
 	for (int k = 0; k < KINDS; k++)
 		h->figures[k] = (struct figures){ 0 };
 	while (!err && n < rounds && (!n || gp__clock_ns() < end)) {
@@ -286,7 +285,7 @@ static int measure(struct gp__bench_run *run, struct hall *h, u32 nr_gpus, u64 b
 		n++;
 	}
 	leave_all(h);
-	cast_daemon_end(&h->daemon);
+	stage_daemon_end(&h->daemon);
 	if (err)
 		return gp__bench_fail(run, err, "%u GPUs, round %u", nr_gpus, n);
 	if (n < rounds)
@@ -295,7 +294,7 @@ static int measure(struct gp__bench_run *run, struct hall *h, u32 nr_gpus, u64 b
 	return 0;
 }
 
-/* Each program takes three descriptors here. */
+/* A program takes three descriptors here. */
 static void allow_descriptors(void)
 {
 	struct rlimit r;
@@ -315,7 +314,7 @@ int bench_scale(struct gp__bench_run *run)
 	int err = h ? 0 : -ENOMEM;
 
 	allow_descriptors();
-	gp__prefer_latency(); /* as agents have it */
+	gp__prefer_latency(); /* like agents */
 	for (u32 i = 0; !err && i < SIZES; i++) {
 		err = measure(run, h, gpus[i], gp__bench_left_ns(run) / (SIZES - i));
 		if (!err)

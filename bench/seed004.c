@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Stage 1 end to end, through the library, its Python module and two programs of the ROCm runtime:
- * seed004.py measures, and this starts it and shows what it says. Wall time; on an emulated machine
- * the kernels take far longer than on a GPU and everything else does not, so that the ratios
- * between rows mean something and the times do not.
+ * Measures stage 1 end to end, with the library, its Python module and two programs of the ROCm
+ * runtime: seed004.py measures, and this shows its results. Times are wall time. On an emulated
+ * machine kernels take far longer than on a GPU and everything else does not, so only the ratios
+ * between rows are meaningful.
  */
 #include "benches.h"
 #include "machine.h"

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Two streams of a HIP program that knows nothing of gpreempt, with priorities as HIP has them, at
- * each level of preemption: how long a job of eight kernels takes on either. Without gpreempt both
- * are equally slow. By wall time: on an emulated machine the ratio means something, the times do
- * not.
+ * Measures two streams of an unmodified HIP program, with HIP's priorities, at each level of
+ * preemption: the time of a job of eight kernels on each. Without gpreempt both are equally slow.
+ * Times are wall time: on an emulated machine only the ratio is meaningful.
  */
 #include "benches.h"
-#include "cast.h"
+#include "stage.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -21,14 +20,14 @@
 #define JOBS 24
 #define QUICK_JOBS 3
 
-/* The guarantees for those who wait go by the host's clock, to which an emulated GPU is slow. */
+/* No guarantees: they count in host time, in which an emulated GPU is slow. */
 #define PARAMETERS "hpf age_ms=0 max_hold_ms=0 min_share_pct=0"
 
 static const struct {
 	const char *name, *joined;
 } levels[] = {
 	{ "none", "" },
-	/* A window for a whole job. A tuned one goes by the host's clock. */
+	/* A window for a whole job, because tuning uses host time. */
 	{ "Lv1", GPREEMPT " run -p 20 --level 1 --window 8 -- " },
 	{ "Lv2", GPREEMPT " run -p 20 --level 2 -- " },
 	{ "Lv3", GPREEMPT " run -p 20 --level 3 -- " },
@@ -77,7 +76,7 @@ static int measure_level(struct gp__bench_run *run, size_t level, double *ratio)
 	return 0;
 }
 
-static int measure(struct gp__bench_run *run, const struct cast_daemon *daemon)
+static int measure(struct gp__bench_run *run, const struct stage_daemon *daemon)
 {
 	double ratio = 0;
 	int err = 0;
@@ -97,7 +96,7 @@ static int measure(struct gp__bench_run *run, const struct cast_daemon *daemon)
 
 int bench_streams(struct gp__bench_run *run)
 {
-	const struct cast_scene scene = {
+	const struct stage_scene scene = {
 		.program = PROGRAM,
 		.remedy = "it needs hipcc, and then 'meson setup --reconfigure'",
 		.cus = CUS,
@@ -105,7 +104,7 @@ int bench_streams(struct gp__bench_run *run)
 		.measure = measure,
 	};
 
-	return cast_measure(run, &scene);
+	return stage_measure(run, &scene);
 }
 
 #else

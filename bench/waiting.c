@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define RUNTIME "libhsa-runtime64.so.1"
-#define DEPENDENCY 6144 /* in a resident's memory */
+#define SIGNALS 6144 /* in a resident's memory */
 #define RING 64u
 #define PACKET_WORDS 8
 #define DEPENDENCY_WORD 1
@@ -21,7 +21,7 @@
 #define LESS 2 /* HSA_SIGNAL_CONDITION_LT */
 #define PATIENCE_TICKS UINT64_MAX
 
-/* What is used of it: handles are numbers, and 0 is success. */
+/* The functions of the HSA runtime that are used; handles are numbers, and 0 is success. */
 struct waiting_runtime {
 	int (*init)(void);
 	int (*shut_down)(void);
@@ -66,7 +66,7 @@ bool waiting_has_hsa(void)
 	return there;
 }
 
-/* NULL: there is none, or it lacks something. It is never unloaded. */
+/* NULL: there is no runtime, or a function is missing. It is never unloaded. */
 static const struct waiting_runtime *find_runtime(void)
 {
 	static struct waiting_runtime runtime;
@@ -114,6 +114,15 @@ static int begin_hsa(struct waiting *w)
 	return 0;
 }
 
+/* The signal @n places behind the first. */
+static struct gp__kfd_signal *signal_at(struct waiting *w, unsigned int n)
+{
+	struct gp__kfd_signal *s = (struct gp__kfd_signal *)((char *)w->r.data.at + SIGNALS) + n;
+
+	s->kind = GP__KFD_SIGNAL_USER;
+	return s;
+}
+
 int waiting_begin(struct waiting *w, bool hsa, const char *kernels)
 {
 	int err;
@@ -126,8 +135,10 @@ int waiting_begin(struct waiting *w, bool hsa, const char *kernels)
 	err = resident_begin(&w->r, kernels);
 	if (err)
 		return err;
-	w->dependency = (void *)((char *)w->r.data.at + DEPENDENCY);
-	w->dependency->kind = GP__KFD_SIGNAL_USER;
+	for (int i = 0; i < 2; i++) {
+		w->dependency[i] = signal_at(w, 2 * (unsigned int)i);
+		w->end[i] = i ? signal_at(w, 1) : w->r.signal;
+	}
 	return 0;
 }
 
@@ -159,7 +170,7 @@ static void ring_hsa(struct waiting *w)
 	slot = (_Atomic uint64_t *)w->queue->ring + n % w->queue->size * PACKET_WORDS;
 	for (int i = 1; i < PACKET_WORDS; i++)
 		atomic_store_explicit(&slot[i], packet.word[i], memory_order_relaxed);
-	/* The header last: with it the packet is there. */
+	/* The header last, with release: it makes the packet valid. */
 	header = packet.word[0];
 	atomic_store_explicit(&slot[0], header, memory_order_release);
 	w->hsa->signal_store(w->queue->doorbell, (int64_t)n);
@@ -173,12 +184,26 @@ void waiting_ring(struct waiting *w)
 		ring_hsa(w);
 		return;
 	}
-	packet = gp__kfd_pack_barrier(w->r.signal);
-	packet.word[DEPENDENCY_WORD] = (uint64_t)w->dependency;
-	atomic_store(&w->dependency->value, 1);
-	atomic_store(&w->r.signal->value, 1);
+	packet = gp__kfd_pack_barrier(w->end[w->n % 2]);
+	packet.word[DEPENDENCY_WORD] = (uint64_t)w->dependency[w->n % 2];
+	atomic_store(&w->dependency[w->n % 2]->value, 1);
+	atomic_store(&w->end[w->n % 2]->value, 1);
+	w->n++;
 	gp__kfd_put(&w->r.q, &packet);
 	gp__kfd_ring(&w->r.q);
+}
+
+/* Ends the packet @ago before the next one. */
+static int end_packet(struct waiting *w, unsigned int ago)
+{
+	atomic_store(&w->dependency[(w->n - ago) % 2]->value, 0);
+	return resident_wait(w->end[(w->n - ago) % 2], 1);
+}
+
+int waiting_renew(struct waiting *w)
+{
+	waiting_ring(w);
+	return end_packet(w, 2);
 }
 
 int waiting_release(struct waiting *w)
@@ -187,6 +212,5 @@ int waiting_release(struct waiting *w)
 		w->hsa->signal_store(w->go, 0);
 		return w->hsa->signal_wait(w->ended, LESS, 1, PATIENCE_TICKS, 0) < 1 ? 0 : -ETIME;
 	}
-	atomic_store(&w->dependency->value, 0);
-	return resident_wait(w->r.signal, 1);
+	return end_packet(w, 1);
 }

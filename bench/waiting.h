@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A queue with work that takes nothing of the GPU and lasts as long as one wants: a barrier packet
- * that waits for a signal. Made by the driver's own calls, or through the HSA runtime, as most
- * programs have theirs, where there is one.
+ * A queue with work that uses no compute unit and lasts until it is ended: a barrier packet that
+ * waits for a signal. The queue is made by the driver's calls, or by the HSA runtime if there is
+ * one.
  */
 #ifndef GP_BENCH_WAITING_H
 #define GP_BENCH_WAITING_H
@@ -10,11 +10,12 @@
 #include "resident.h"
 
 struct waiting {
-	/* Of the driver's: */
+	/* For a queue of the driver: */
 	struct resident r;
-	struct gp__kfd_signal *dependency;
-	/* Of the runtime's: */
-	const struct waiting_runtime *hsa; /* NULL: it is the driver's */
+	struct gp__kfd_signal *dependency[2], *end[2]; /* of this packet and of the one before */
+	unsigned int n; /* packets so far */
+	/* For a queue of the runtime: */
+	const struct waiting_runtime *hsa; /* NULL: a queue of the driver */
 	struct gp__hsa_queue *queue;
 	uint64_t go, ended; /* signals */
 };
@@ -23,10 +24,15 @@ struct waiting {
 int waiting_begin(struct waiting *w, bool hsa, const char *kernels);
 void waiting_end(struct waiting *w);
 
-/* One packet, and its doorbell. */
+/* Writes a packet and rings its doorbell. */
 void waiting_ring(struct waiting *w);
-/* It ends: 0, or -ETIME. */
+/* Ends the work: 0, or -ETIME. */
 int waiting_release(struct waiting *w);
+/*
+ * Ends the packet after putting another one behind it: the queue makes progress, without which its
+ * work is doubted, and is never idle. For a queue of the driver.
+ */
+int waiting_renew(struct waiting *w);
 
 /* Whether this machine has the runtime. */
 bool waiting_has_hsa(void);

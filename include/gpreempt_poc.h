@@ -9,7 +9,7 @@
  *	  uses this library, and stays while the queue lives: the number of its process << 10 | the
  *	  driver's number for the queue, which is below 1024.
  *	- What is suspended runs again when it is resumed, when gpreempt_poc_cleanup() is called,
- *and when the caller ends in whatever way.
+ * and when the caller ends in whatever way.
  *
  * The header is C99 and C++. gpreempt_poc(3) says more.
  */
@@ -29,30 +29,30 @@
 extern "C" {
 #endif
 
-/* More are refused by one call. */
+/* One call refuses more. */
 #define GPREEMPT_POC_QUEUES_MAX 1024
-/* Of a queue for which neither its program's environment nor the driver says one. */
+/* The priority of a queue that neither its program's environment nor the driver gives one. */
 #define GPREEMPT_POC_PRIORITY_DEFAULT 7
 
 /* Opens /dev/kfd. Once: a second call fails with EALREADY until cleanup. */
 GPREEMPT_POC_API int gpreempt_poc_init(void);
-/* Resumes all that is suspended and lets go of all programs. */
+/* Resumes all suspended queues and ends control of all programs. */
 GPREEMPT_POC_API void gpreempt_poc_cleanup(void);
 
 /*
- * Suspends all of them or none: where one fails, those that this call has stopped run again. It
- * returns when their waves are off the GPU. One that is suspended already stays so, and needs one
- * resume.
+ * Suspends all of them or none: if one fails, those that this call has held are released. It
+ * returns when their waves are off the GPU. A queue that is suspended already stays so, and needs
+ * one resume.
  *
- * @grace_period_us: how long waves may go on to run before they are saved, where the driver's
- * debugger interface is the way. It counts that in steps of 1000 GPU clocks and ends at 255 of
- * them, 0.15 ms at 1.7 GHz; longer ones are cut to that. 0: they are saved at once.
+ * @grace_period_us: how long waves may run on before they are saved, if the driver's debugger
+ * interface is the way. The driver counts it in steps of 1000 GPU clocks, at most 255, which is
+ * 0.15 ms at 1.7 GHz; longer ones are cut to that. 0: they are saved at once.
  */
 GPREEMPT_POC_API int gpreempt_suspend_queues(uint32_t *queue_ids, uint32_t num_queues,
 					     uint32_t grace_period_us);
 /*
- * Resumes all that it can; -1 where one of them could not be, because it or its program is gone. To
- * resume a queue that runs is success.
+ * Resumes all that it can; -1 if one of them failed, because it or its program is gone. Resuming a
+ * running queue succeeds.
  */
 GPREEMPT_POC_API int gpreempt_resume_queues(uint32_t *queue_ids, uint32_t num_queues);
 
@@ -65,9 +65,9 @@ typedef struct {
 } queue_info_t;
 
 /*
- * Compute queues of all programs; those for copies (SDMA) are left out. AMD_QUEUE_PRIORITY and
- * AMD_QUEUE_TAG in a program's environment are its priority and tag. To be freed with
- * gpreempt_free_queues(); NULL where there is none.
+ * Lists the compute queues of all programs, without those for copies (SDMA). AMD_QUEUE_PRIORITY and
+ * AMD_QUEUE_TAG in a program's environment are its priority and tag. The list is freed with
+ * gpreempt_free_queues(); NULL: there is no queue.
  */
 GPREEMPT_POC_API int gpreempt_get_all_queues(queue_info_t **queues, uint32_t *num_queues);
 /* From @min_priority to @max_priority, both included. */
@@ -77,17 +77,17 @@ GPREEMPT_POC_API int gpreempt_find_queues_by_tag(const char *tag, queue_info_t *
 						 uint32_t *num_queues);
 GPREEMPT_POC_API void gpreempt_free_queues(queue_info_t *queues);
 
-/* Whose queue it is. */
+/* The process that owns the queue. */
 GPREEMPT_POC_API int32_t gpreempt_queue_pid(uint32_t queue_id);
 
-/* Of this thread's latest call that failed; "" where none did. */
+/* The error of this thread's latest failed call; "": none failed. */
 GPREEMPT_POC_API const char *gpreempt_last_error(void);
 /*
- * Which queues that call failed for: how many, and up to @max of their ids. 0: it was not about
+ * The queues for which that call failed: how many, and up to @max of their ids. 0: it was not about
  * queues.
  */
 GPREEMPT_POC_API uint32_t gpreempt_failed_queues(uint32_t *queue_ids, uint32_t max);
-/* What is amiss with this machine though calls succeed, as a sentence; "": nothing. */
+/* What is wrong with this machine although calls succeed, as a sentence; "": nothing. */
 GPREEMPT_POC_API const char *gpreempt_poc_warning(void);
 
 #ifdef __cplusplus

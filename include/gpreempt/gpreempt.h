@@ -4,11 +4,11 @@
  * put back, and a scheduler that does so by priority within one process.
  *
  * A queue stands over one hardware queue, which you describe with a table of
- * functions (struct gp_device_ops). What the table has decides the level:
+ * functions (struct gp_device_ops). The functions in it decide the level:
  *
  *	level 1  nlaunch, sync           nothing new is handed over
- *	level 2  deactivate, reactivate  nothing new starts; what runs, finishes
- *	level 3  interrupt, restore      what runs is taken off the device
+ *	level 2  deactivate, reactivate  running work finishes, nothing new starts
+ *	level 3  interrupt, restore      running work is taken off the device
  *
  * You ask for a level and get the best there is up to it; both can be read at
  * any time. A suspend says which level it used and whether anything may still
@@ -25,8 +25,8 @@
  *    this library does not know is zero, and refused with -E2BIG otherwise;
  *  - every function may be called from any thread and in any state of the
  *    queue, but not with a handle that has been destroyed;
- *  - a child made by fork() has no use of its parent's handles: the threads that
- *    serve them are not there. Signals are left to the program's threads.
+ *  - a child after fork() must not use its parent's handles: the threads that
+ *    serve them do not exist there. Signals are left to the program's threads.
  *
  * The header is C89 and C++.
  */
@@ -84,12 +84,11 @@ struct gp_error {
 };
 
 /*
- * One hardware queue. hwq and cmd are yours; the library only passes them on.
- * All functions return 0 or a negative errno value.
+ * The functions of a hardware queue. hwq and cmd are yours; the library only passes them on. All
+ * functions return 0 or a negative errno value.
  *
- * The library never calls two of these at once for one queue, except sync,
- * which may run beside any other. None may call back into the library.
- * Commands complete in the order launched.
+ * The library never calls two of these at once for one queue, except sync, which may run beside any
+ * other. None may call back into the library. Commands complete in the order launched.
  */
 struct gp_device_ops {
 	size_t size;
@@ -104,11 +103,10 @@ struct gp_device_ops {
 	int (*sync)(void *hwq, void *cmd);
 
 	/*
-	 * Level 2 and level 3; each pair may be missing. On failure the queue
-	 * must be as it was. -EOPNOTSUPP, -ENOSYS, -EPERM and -ENOTTY mean that
-	 * it will never work, and the next level takes its place. After
-	 * -ETIMEDOUT nobody knows whether the stop happens after all, so its
-	 * counterpart is called: 0 or, if the queue was running, -EALREADY.
+	 * Level 2 and level 3; each pair may be missing. On failure the queue must be as it was.
+	 * -EOPNOTSUPP, -ENOSYS, -EPERM and -ENOTTY mean that it will never work, and the next level
+	 * takes its place. After -ETIMEDOUT it is unknown whether the queue will be held after all,
+	 * so the counterpart is called: 0 or, if the queue was running, -EALREADY.
 	 */
 	int (*deactivate)(void *hwq);
 	int (*reactivate)(void *hwq);
@@ -133,10 +131,9 @@ struct gp_device_ops {
 struct gp_sched;
 
 /*
- * Gets each line of the decision log, with its newline, in order. What is
- * written down can be read by people and replayed with gpreempt sim --replay.
- * Called with locks held, from whichever thread met the event: it must not
- * call into the library, and everybody waits for it.
+ * Gets each line of the decision log, with its newline, in order. People can read the lines, and
+ * gpreempt sim --replay replays them. Called with locks held, from the thread that met the event:
+ * it must not call into the library, and all queues wait for it.
  */
 typedef void (*gp_log_fn)(void *data, const char *line);
 
@@ -151,17 +148,16 @@ struct gp_sched_options {
 #define GP_SCHED_OPTIONS_INIT GP_INIT(struct gp_sched_options)
 
 /*
- * Schedules the queues created with it among each other. It owns two threads,
- * started with its first queue, and starts more, eight in all, while several
- * devices are slow to stop or start a queue.
+ * Schedules the queues created with it among each other. It owns two threads, started with its
+ * first queue, and starts more, eight in all, while several devices are slow to hold or release a
+ * queue.
  */
 GP_API int gp_sched_create(const struct gp_sched_options *options, struct gp_sched **sched,
 			   struct gp_error *err);
 /*
- * Another policy from now on, with nobody's state lost, or other parameters of
- * the same one (policy NULL). A parameter that is not named stays as it is; those
- * of another policy begin at their defaults. -ENOENT, -EINVAL, -ERANGE: no such
- * policy, parameter or value; nothing changed.
+ * Changes the policy, keeping all state, or parameters of the current one (policy NULL). A
+ * parameter that is not named keeps its value; those of another policy begin at their defaults.
+ * -ENOENT, -EINVAL, -ERANGE: no such policy, parameter or value; nothing changed.
  */
 GP_API int gp_sched_set_policy(struct gp_sched *sched, const char *policy, const char *params,
 			       struct gp_error *err);
@@ -175,7 +171,7 @@ struct gp_queue;
 enum gp_event_kind {
 	GP_EVENT_FALLBACK = 1, /* the effective level has changed */
 	GP_EVENT_SUSPEND_FAILED = 2, /* the queue keeps running */
-	GP_EVENT_RESUME_FAILED = 3, /* still stopped; retried by itself */
+	GP_EVENT_RESUME_FAILED = 3, /* still held; the library retries */
 	GP_EVENT_RESUME_RECOVERED = 4 /* such a retry succeeded */
 };
 
@@ -188,8 +184,8 @@ struct gp_event {
 };
 
 /*
- * Called without any lock held, from whichever thread met the event. It may call
- * anything but gp_queue_destroy() of its own queue, which would wait for it.
+ * Called without any lock held, from the thread that met the event. It may call anything but
+ * gp_queue_destroy() of its own queue, which would wait for it.
  */
 typedef void (*gp_event_fn)(void *data, const struct gp_event *event);
 
@@ -213,9 +209,8 @@ struct gp_queue_options {
 	uint32_t device; /* queues compete with those of the same device */
 	int priority; /* 0: GP_PRIORITY_NORMAL */
 	/*
-	 * Queues of one device, priority and tag are stopped and started as
-	 * one, so that queues that wait for each other cannot deadlock. NULL
-	 * and "" are the same tag.
+	 * Queues of one device, priority and tag are held and released as one, so that queues that
+	 * wait for each other cannot deadlock. NULL and "" are the same tag.
 	 */
 	const char *tag;
 };
@@ -227,8 +222,8 @@ GP_API int gp_queue_create(const struct gp_device_ops *ops, void *hwq,
 			   struct gp_error *err);
 
 /*
- * Resumes the queue if it is suspended, cancels what was not launched, waits
- * for what is in flight, and releases everybody who waits. NULL is ignored.
+ * Resumes the queue if it is suspended, cancels what was not launched, waits for what is in flight,
+ * and wakes all waiting threads. NULL is ignored.
  */
 GP_API void gp_queue_destroy(struct gp_queue *queue);
 
@@ -257,27 +252,26 @@ GP_API int gp_queue_wait_all(struct gp_queue *queue, int64_t timeout_ns);
 
 struct gp_suspend_result {
 	size_t size;
-	int level; /* how it is stopped now: 1 to 3 */
-	int may_run; /* 1: what was in flight may still be running */
+	int level; /* how it is held now: 1 to 3 */
+	int may_run; /* 1: commands in flight may still be running */
 	uint64_t took_ns;
 };
 
 #define GP_SUSPEND_RESULT_INIT GP_INIT(struct gp_suspend_result)
 
 /*
- * Nothing is launched from here until gp_queue_resume(); suspending twice is
- * suspending once. Commands can still be submitted. On an error the queue
- * keeps running, except after -ETIME: it is suspended, but was not seen to be
- * drained within the timeout, which only matters with GP_SUSPEND_DRAIN.
- * -ECANCELED: resumed or destroyed meanwhile. -EOPNOTSUPP with DRAIN: stopped
- * at level 2 already, and the device cannot tell when the running command ends.
+ * Launches nothing until gp_queue_resume(); suspending twice is suspending once. Commands can still
+ * be submitted. On an error the queue keeps running, except after -ETIME: it is suspended, but was
+ * not seen to be drained within the timeout, which only matters with GP_SUSPEND_DRAIN. -ECANCELED:
+ * resumed or destroyed meanwhile. -EOPNOTSUPP with DRAIN: held at level 2 already, and the device
+ * cannot tell when the running command ends.
  */
 GP_API int gp_queue_suspend(struct gp_queue *queue, uint32_t flags, int64_t timeout_ns,
 			    struct gp_suspend_result *result, struct gp_error *err);
 
 /*
- * On an error the device has refused to start again for now; it is retried
- * with growing pauses until it does, so there is no need to call again.
+ * On an error the device has refused to release the queue for now; the library retries with growing
+ * pauses until it succeeds, so there is no need to call again.
  */
 GP_API int gp_queue_resume(struct gp_queue *queue, struct gp_error *err);
 
@@ -337,20 +331,19 @@ enum gp_hint {
 GP_API int gp_queue_hint(struct gp_queue *queue, enum gp_hint hint, int64_t value,
 			 struct gp_error *err);
 /*
- * Work will come at when_ns: make room before it is there. Room is kept until the
- * work has come, gp_hint_over() is called, or a limit of the scheduler is reached
- * (arrive_grace_ms after when_ns). A time that has passed, and 0, mean now.
+ * Announces work for when_ns, so that there is room when it arrives. Room is kept until the work
+ * has arrived, gp_hint_over() is called, or a limit of the scheduler is reached (arrive_grace_ms
+ * after when_ns). A time that has passed, and 0, mean now.
  *
- * With queue NULL it is said of all that this program does on GPUs, to gpreemptd,
- * in a program that `gpreempt run` started; it need not use this library's queues.
- * It waits for nobody. -ENOTCONN: the program is not joined,
- * or there is no daemon; -ENODEV: it has nothing on a GPU yet. Neither needs any
- * handling: the work is as urgent as ever, and only begins later. On NVIDIA GPUs the
- * calling thread's CUDA context is loaded just before that time; it is to live until
- * gp_hint_over(), which waits up to a second where that is being done.
+ * With queue NULL the announcement is about all that this program does on GPUs, and goes to
+ * gpreemptd, in a program that `gpreempt run` started; it need not use this library's queues. The
+ * call does not wait. -ENOTCONN: the program is not joined, or there is no daemon; -ENODEV: it has
+ * nothing on a GPU yet. Neither needs any handling: the work is as urgent as ever, and only begins
+ * later. On NVIDIA GPUs the calling thread's CUDA context is loaded just before that time; it must
+ * live until gp_hint_over(), which waits up to a second while that is being done.
  */
 GP_API int gp_hint_arriving(struct gp_queue *queue, uint64_t when_ns);
-/* What was announced is done, or will not come. Returns as gp_hint_arriving(). */
+/* The announced work is done, or will not arrive. Returns as gp_hint_arriving(). */
 GP_API int gp_hint_over(struct gp_queue *queue);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Queues of AMD GPUs for libgpreempt, straight from the kernel's driver (amdkfd): no runtime is
- * needed. A queue made here is what gp_queue_create() stands over:
+ * Queues of AMD GPUs for libgpreempt, straight from the kernel's driver (amdkfd), without a
+ * runtime. gp_queue_create() stands over a queue created here:
  *
  *	gp_kfd_open(0, &gpu, &err);
  *	gp_kfd_load(gpu, "kernels.co", &code, &err);
@@ -10,17 +10,17 @@
  *	gp_queue_create(gp_kfd_ops(hwq), hwq, &options, &queue, &err);
  *	gp_queue_submit(queue, &command, &ticket);
  *
- * What it has of the three levels:
+ * The three levels:
  *
  *	level 1  always
- *	level 2  draining, where the kernel can: what runs, finishes. Otherwise flushing, for
- *	         queues declared idempotent: what runs is dropped, and all that has not
- *	         completed begins anew when the queue goes on.
- *	level 3  wherever the GPU saves waves: what runs goes on later from where it was.
+ *	level 2  draining, if the kernel can: running work finishes. Otherwise flushing, for queues
+ *	         declared idempotent: running work is dropped, and all commands that have not
+ *	         completed start again when the queue is released.
+ *	level 3  if the GPU saves waves: running work continues later from where it was.
  *
- * The conventions are those of gpreempt.h. Beside another runtime (ROCr, HIP) in one process:
- * open the GPU when that one has been initialised, not before; the driver gives a process one
- * address space on a GPU, and its events to whoever asks first.
+ * The conventions are those of gpreempt.h. Beside another runtime (ROCr, HIP) in one process: open
+ * the GPU after that runtime has been initialised; the driver gives a process one address space on
+ * a GPU, and its events to the first user.
  *
  * The header is C89 and C++.
  */
@@ -38,8 +38,8 @@ extern "C" {
 struct gp_kfd;
 
 /*
- * Opens the GPU of this number, counted from 0 as the driver counts them. -ENODEV: there is none;
- * -EACCES: may not be opened by this user.
+ * Opens the GPU of this number, counted from 0 in the driver's order. -ENODEV: there is none;
+ * -EACCES: this user may not open it.
  */
 GP_API int gp_kfd_open(uint32_t index, struct gp_kfd **gpu, struct gp_error *err);
 /* -EBUSY while it has queues, code or memory. NULL is ignored. */
@@ -91,13 +91,13 @@ struct gp_kfd_queue;
 
 /* How level 3 takes a queue off the GPU. */
 enum gp_kfd_way {
-	GP_KFD_WAY_AUTO = 0, /* the first of these that there is: preempt, update */
+	GP_KFD_WAY_AUTO = 0, /* the first that the kernel has: preempt, update */
 	GP_KFD_WAY_UPDATE = 1, /* percentage 0: any kernel */
-	GP_KFD_WAY_DBGTRAP = 2, /* as a debugger of oneself: Linux 6.5, one debugger at a time */
+	GP_KFD_WAY_DBGTRAP = 2, /* as its own debugger: Linux 6.5, one debugger at a time */
 	GP_KFD_WAY_PREEMPT = 3 /* gpreempt's kernel series */
 };
 
-/* What level 2 does. */
+/* The kinds of level 2. */
 enum gp_kfd_level2 {
 	GP_KFD_LEVEL2_AUTO = 0, /* drain if possible, else flush if idempotent, else nothing */
 	GP_KFD_LEVEL2_DRAIN = 1,
@@ -119,23 +119,24 @@ struct gp_kfd_queue_options {
 #define GP_KFD_QUEUE_OPTIONS_INIT GP_INIT(struct gp_kfd_queue_options)
 
 /*
- * -EOPNOTSUPP: a way or a kind of level 2 that there is not, or to flush a queue that was not
+ * -EOPNOTSUPP: a way or a kind of level 2 that is not available, or flushing a queue that was not
  * declared idempotent; the sentence says which.
  */
 GP_API int gp_kfd_queue_create(struct gp_kfd *gpu, const struct gp_kfd_queue_options *options,
 			       struct gp_kfd_queue **queue, struct gp_error *err);
-/* After gp_queue_destroy(). What it still does is dropped. NULL is ignored. */
+/* To be called after gp_queue_destroy(). Work that still runs is dropped. NULL is ignored. */
 GP_API void gp_kfd_queue_destroy(struct gp_kfd_queue *queue);
 
-/* What gp_queue_create() takes, with the queue as its hwq. Lives as long as the queue. */
+/* The functions for gp_queue_create(), with the queue as its hwq. They live as long as the
+ * queue. */
 GP_API const struct gp_device_ops *gp_kfd_ops(struct gp_kfd_queue *queue);
 
 struct gp_kfd_queue_info {
 	size_t size;
-	int way; /* what AUTO came to: enum gp_kfd_way; 0: no level 3 */
+	int way; /* the choice of AUTO: enum gp_kfd_way; 0: no level 3 */
 	int level2; /* enum gp_kfd_level2, never AUTO */
-	uint64_t flushes; /* stops of level 2 that dropped what ran */
-	uint64_t repeated; /* commands handed over again after one */
+	uint64_t flushes; /* holds of level 2 that dropped running work */
+	uint64_t repeated; /* commands handed over again after a flush */
 };
 
 #define GP_KFD_QUEUE_INFO_INIT GP_INIT(struct gp_kfd_queue_info)

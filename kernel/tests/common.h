@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the programs of `make kernel-test` share: cases, and the fake GPU they run on. */
+/* Shared by the programs of `make kernel-test`: cases, and the fake GPU they run on. */
 #ifndef KERNEL_TESTS_COMMON_H
 #define KERNEL_TESTS_COMMON_H
 

@@ -139,13 +139,13 @@ static struct other start_other(void)
 static void end_other(struct other *o)
 {
 	close(o->end);
-	waitpid(o->pid, NULL, 0);
-	/* Its queues go when the last reference to it does, a little later. */
+	/* Its queues go when the last reference to it does, and have its pid until it is reaped. */
 	while (state_of(o->pid, o->id).exists)
 		usleep(1000);
+	waitpid(o->pid, NULL, 0);
 }
 
-/* What a process does that may not or shall not do it in this one; its exit status. */
+/* Runs a function in a child process. Returns its exit status. */
 static int in_child(int (*run)(struct other *), struct other *o)
 {
 	int status;
@@ -279,7 +279,7 @@ static void several(void)
 	EXPECT_EQ(batch_one(kfd, GP_KFD_BATCH_PREEMPT, getpid(), a), 1);
 	EXPECT_EQ(resume(a), 0);
 	EXPECT_EQ(mapped(a), 1);
-	/* One that is not held is as asked. */
+	/* To resume a queue that is not held is no error. */
 	ids[0] = a;
 	ids[1] = b;
 	EXPECT_EQ(batch(kfd, GP_KFD_BATCH_RESUME, 0, ids, 2), 2);
@@ -333,7 +333,7 @@ static void held_by_files(void)
 	EXPECT_EQ(batch_one(first, GP_KFD_BATCH_PREEMPT, o.pid, o.id), 1);
 	EXPECT_EQ(batch_one(second, GP_KFD_BATCH_PREEMPT, o.pid, o.id), 1);
 	EXPECT_EQ(state_of(o.pid, o.id).mapped, 0);
-	/* What it does not hold, it does not let go. */
+	/* A file releases only the queues that it holds. */
 	EXPECT_EQ(batch_one(kfd, GP_KFD_BATCH_RESUME, o.pid, o.id), 1);
 	EXPECT_EQ(state_of(o.pid, o.id).mapped, 0);
 	EXPECT_EQ(batch_one(first, GP_KFD_BATCH_RESUME, o.pid, o.id), 1);
@@ -440,7 +440,7 @@ static void updated(void)
 	EXPECT_EQ(destroy(id), 0);
 }
 
-/* What fails leaves the queue as it was, and says so. */
+/* A failure leaves the queue as it was, and is reported. */
 static void hardware_fails(void)
 {
 	uint32_t id = create_queue();
@@ -610,7 +610,7 @@ static void check_model(const struct look *now, const struct model *m, bool is_e
 	EXPECT_EQ(s.mapped, !m->own && !m->held && !m->suspended && !is_evicted);
 }
 
-/* What another process is asked for: to hold a queue, to resume it, or to close its file. */
+/* Orders to another process: to hold a queue, to resume it, or to close its file. */
 struct order {
 	char what; /* 'h', 'r', 'c' */
 	uint32_t id;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Programs with queues of different priorities on a fake GPU, which the kernel schedules: what they
- * put into their rings is all that it hears from them.
+ * Tests the kernel's scheduler with programs whose queues have different priorities on a fake GPU.
+ * The kernel learns of their work from their rings alone.
  *
  * Usage: sched hws|mes|nohws
  *
@@ -245,13 +245,13 @@ static void expect_stays(const struct program *p, bool running, const char *who,
 static void end(struct program *p)
 {
 	kill(p->pid, SIGKILL);
+	/* Its queue goes when the last reference to it does. It has its pid until it is reaped. */
+	while (state_of(p->pid, 0).exists)
+		usleep(1000);
 	waitpid(p->pid, NULL, 0);
 	close(p->orders);
 	close(p->answers);
 	munmap(p->memory, sizeof(*p->memory));
-	/* Its queue goes when the last reference to it does, a little later. */
-	while (state_of(p->pid, 0).exists)
-		usleep(1000);
 }
 
 static void submit(struct program *p, uint64_t packets)
@@ -408,7 +408,7 @@ static void equals_run_together(void)
 	end(&high);
 }
 
-/* What was consumed has not ended: the signal of the last packet says when it has. */
+/* A consumed packet has not ended: the signal of the last packet says when it has. */
 static void work_ends_with_its_signal(void)
 {
 	struct program low = start(LOW, PLAIN), high = start(HIGH, WITH_RING);
@@ -427,7 +427,34 @@ static void work_ends_with_its_signal(void)
 	end(&high);
 }
 
-/* What nobody can see is waited for by nobody, and nothing is asked to bring it. */
+/*
+ * The signal was armed again, and then the write index moved without a doorbell. Only the hardware
+ * knows that the work has ended.
+ */
+static void work_without_progress_is_doubted(void)
+{
+	struct program low = start(LOW, PLAIN), high = start(HIGH, WITH_RING);
+	uint64_t signal = (uintptr_t)high.memory->signal;
+
+	control("waves 1");
+	submit(&low, 1);
+	high.memory->signal[1] = 1;
+	memcpy(high.memory->ring + COMPLETION_SIGNAL, &signal, sizeof(signal));
+	submit(&high, 1);
+	EXPECT_SOON(&low, false);
+	EXPECT_EQ(consume(&high, 1), 1);
+	EXPECT_STAYS(&low, false);
+	control("waves 0");
+	EXPECT_SOON(&low, true);
+	submit(&high, 2);
+	EXPECT_SOON(&low, false);
+	EXPECT_SOON(&low, true);
+	control("waves -1");
+	end(&low);
+	end(&high);
+}
+
+/* The scheduler neither waits for a page that is not there nor has it fetched. */
 static void page_that_does_not_come(void)
 {
 	struct program stuck = start(HIGH, BEHIND_USERFAULTFD);
@@ -451,7 +478,7 @@ static void urgent_program_dies(void)
 	end(&low);
 }
 
-static void stopped_program_dies(void)
+static void held_program_dies(void)
 {
 	struct program low = start(LOW, PLAIN), high = start(HIGH, PLAIN);
 
@@ -464,7 +491,7 @@ static void stopped_program_dies(void)
 	end(&high);
 }
 
-static void stopped_queue_is_destroyed(void)
+static void held_queue_is_destroyed(void)
 {
 	struct program low = start(LOW, PLAIN), high = start(HIGH, PLAIN);
 
@@ -551,7 +578,7 @@ static void nothing_happens_in_a_pause(void)
 	end(&high);
 }
 
-static void evicted_while_it_is_stopped(void)
+static void evicted_while_it_is_held(void)
 {
 	struct program low = start(LOW, PLAIN), high = start(HIGH, PLAIN);
 
@@ -568,7 +595,7 @@ static void evicted_while_it_is_stopped(void)
 	end(&high);
 }
 
-static void what_fails_is_tried_again(void)
+static void a_failure_is_tried_again(void)
 {
 	struct program low = start(LOW, PLAIN), high = start(HIGH, PLAIN);
 
@@ -583,7 +610,7 @@ static void what_fails_is_tried_again(void)
 	end(&high);
 }
 
-static void what_is_known_of_a_queue(void)
+static void files_of_a_queue(void)
 {
 	struct program low = start(LOW, PLAIN), high = start(HIGH, PLAIN);
 	struct program stuck = start(HIGH, BEHIND_USERFAULTFD);
@@ -615,8 +642,8 @@ static void what_is_known_of_a_queue(void)
 	end(&stuck);
 }
 
-/* Thirteen levels below, it has caught up after a while, and runs beside the urgent one. */
-static void who_waits_long_enough_runs(void)
+/* Thirteen levels below, it catches up by ageing, and runs beside the urgent one. */
+static void waiting_long_enough_runs(void)
 {
 	struct program low = start(LOW, PLAIN), high = start(HIGH, PLAIN);
 
@@ -648,7 +675,7 @@ static void disabled_and_enabled(void)
 	expect_consistent();
 	EXPECT_EQ(queue_number(&low, "effective_priority"), -ENODATA);
 	EXPECT_EQ(queue_number(&low, "logical_priority"), LOW);
-	/* Who comes and goes meanwhile */
+	/* Programs come and go meanwhile. */
 	end(&high);
 	high = start(HIGH, PLAIN);
 	submit(&high, 1);
@@ -674,7 +701,7 @@ static void values_that_are_none(void)
 	EXPECT(node_number("ticks") > 0);
 }
 
-/* What the log says is replayed outside, so it begins here, and nothing comes after. */
+/* The log is replayed outside, so it begins here, and no case comes after that adds to it. */
 static void decisions_are_logged(void)
 {
 	char path[64];
@@ -682,7 +709,7 @@ static void decisions_are_logged(void)
 	EXPECT_EQ(set("enable", "1"), 0);
 	urgent_work_goes_first();
 	snprintf(path, sizeof(path), "/sys/kernel/debug/kfd/sched_%u", gpu_id);
-	EXPECT(file_has(path, "# gpreempt decision log 1\n"));
+	EXPECT(file_has(path, "# gpreempt decision log 2\n"));
 	EXPECT(file_has(path, " exclude q="));
 	EXPECT(file_has(path, " why=priority by=e"));
 	EXPECT(file_has(path, " admit q="));
@@ -740,18 +767,19 @@ int main(int argc, char **argv)
 	RUN(urgent_work_goes_first);
 	RUN(equals_run_together);
 	RUN(work_ends_with_its_signal);
+	RUN(work_without_progress_is_doubted);
 	RUN(page_that_does_not_come);
 	RUN(urgent_program_dies);
-	RUN(stopped_program_dies);
-	RUN(stopped_queue_is_destroyed);
+	RUN(held_program_dies);
+	RUN(held_queue_is_destroyed);
 	RUN(its_owner_holds_it_too);
 	RUN(being_urgent_needs_a_right);
 	RUN(priority_of_the_hardware_counts);
 	RUN(nothing_happens_in_a_pause);
-	RUN(evicted_while_it_is_stopped);
-	RUN(what_fails_is_tried_again);
-	RUN(what_is_known_of_a_queue);
-	RUN(who_waits_long_enough_runs);
+	RUN(evicted_while_it_is_held);
+	RUN(a_failure_is_tried_again);
+	RUN(files_of_a_queue);
+	RUN(waiting_long_enough_runs);
 	RUN(disabled_and_enabled);
 	RUN(values_that_are_none);
 	RUN(decisions_are_logged);

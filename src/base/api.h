@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What every public entry point does first and last: sizes and sentences. */
+/* Checks the sizes of structs and fills in error sentences, for every public entry point. */
 #ifndef GP_BASE_API_H
 #define GP_BASE_API_H
 
 #include <gpreempt/gpreempt.h>
 
 /*
- * Copies a struct that begins with its size into one of this library's size.
- * What the caller's header did not have yet reads as zero. -E2BIG: the caller
- * set something this library does not know. -EINVAL: the size is nonsense.
+ * Copies a struct that begins with its size into one of this library's size. Fields that the
+ * caller's header did not have yet read as zero. -E2BIG: the caller set something this library does
+ * not know. -EINVAL: the size is nonsense.
  */
 int gp__struct_in(void *dst, size_t dst_size, const void *src);
 

@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NS_PER_MS 1000000ull
-#define NS_PER_S 1000000000ull
 #define COLD_BYTES (64u << 20)
 
 struct gp__bench_run {
@@ -25,7 +23,7 @@ struct gp__bench_run {
 	uint64_t ends_ns;
 	json_t *rows;
 	double *samples; /* three times repeats: a, b and their ratios */
-	char *cold; /* COLD_BYTES, made when first wanted */
+	char *cold; /* COLD_BYTES, allocated when first needed */
 	char reason[256];
 	json_t *summary;
 	char sentences[2048]; /* a line each */
@@ -130,7 +128,7 @@ static int time_turns(struct gp__bench_run *run, gp__bench_fn *fn, void *arg, ui
 /* Doubles the turns until they take long enough to time. */
 static int calibrate(struct gp__bench_run *run, gp__bench_fn *fn, void *arg, uint64_t *times)
 {
-	const uint64_t enough = run->options.quick ? NS_PER_MS : 10 * NS_PER_MS;
+	const uint64_t enough = run->options.quick ? GP__MS : 10 * GP__MS;
 	uint64_t ns;
 	int err;
 
@@ -173,7 +171,7 @@ static int fill_caches(struct gp__bench_run *run)
 	if (!run->cold)
 		return -ENOMEM;
 	memset(run->cold, (int)run->steps, COLD_BYTES);
-	/* The compiler must not find out that nobody reads it. */
+	/* Keeps the compiler from removing the loop, whose result is not used. */
 	__asm__ volatile("" : : "r"(run->cold) : "memory");
 	return 0;
 }
@@ -377,7 +375,7 @@ int gp__bench_main(struct gp__env *env, const struct gp__bench *bench,
 
 	if (!run.options.budget_s)
 		run.options.budget_s = GP__BENCH_BUDGET_S;
-	run.ends_ns = gp__clock_ns() + run.options.budget_s * NS_PER_S;
+	run.ends_ns = gp__clock_ns() + run.options.budget_s * GP__S;
 	if (!run.options.repeats)
 		run.options.repeats = options->quick ? GP__BENCH_QUICK_REPEATS : GP__BENCH_REPEATS;
 	err = pin(options->cpu, &before);

@@ -2,14 +2,13 @@
 /*
  * Benchmark harness: times, repeats, compares and prints.
  *
- * A benchmark is a function that makes rows; each row is a flat JSON object with
- * the same keys, which is also a line of the table people see. One measured
- * value is the median of repeats with its 95 % interval. Two ways of doing one
- * thing are compared in interleaved pairs, so that a machine that slows down
- * slows both.
+ * A benchmark is a function that makes rows; each row is a flat JSON object with the same keys,
+ * which is also a line of the table that people see. A measured value is the median of repeats with
+ * its 95 % interval. Two ways of doing one thing are compared in interleaved pairs, so that a
+ * machine that slows down slows both.
  *
- * Wall time on this machine, nothing else: not the way to measure a GPU's own
- * time, nor anything that one call does not repeat.
+ * It measures wall time on this machine only: it is the wrong tool for a GPU's own time, and for
+ * anything that one call does not repeat.
  */
 #ifndef GP_BASE_BENCH_H
 #define GP_BASE_BENCH_H
@@ -41,7 +40,7 @@ struct gp__bench {
 	const char *name;
 	const char *description;
 	int (*run)(struct gp__bench_run *run); /* 0 or a negative errno */
-	const char *devices; /* what can be chosen, "emu amd"; NULL: nothing */
+	const char *devices; /* the devices to choose from, "emu amd"; NULL: none */
 };
 
 /* Whether a benchmark can be run on it. */
@@ -58,13 +57,13 @@ int gp__bench_main(struct gp__env *env, const struct gp__bench *bench,
 
 /* Adds a row and takes the reference. The first row's keys are the columns. */
 void gp__bench_row(struct gp__bench_run *run, json_t *row);
-/* What was measured: "host" unless said otherwise. */
+/* Sets the device that was measured; "host" by default. */
 void gp__bench_device(struct gp__bench_run *run, const char *device);
 /* Whether this device was chosen. */
 bool gp__bench_chose(const struct gp__bench_run *run, const char *device);
 /*
- * What the rows come to: @value goes beside the results in JSON, and the reference with it; people
- * see the sentence below the table, on a line of its own.
+ * Adds a summary of the rows: @value goes beside the results in JSON, and the reference with it;
+ * people see the sentence below the table, on a line of its own.
  */
 GP__PRINTF(4, 5)
 void gp__bench_summary(struct gp__bench_run *run, const char *key, json_t *value, const char *fmt,

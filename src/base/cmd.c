@@ -24,7 +24,7 @@ static const struct argp_option common_options[] = {
 	{ 0 },
 };
 
-/* What one parse needs besides the command's own input. */
+/* The state of one parse besides the command's own input. */
 struct parse {
 	struct gp__env *env;
 	void *input;

@@ -36,8 +36,8 @@ int gp__cmd_main(struct gp__env *env, int argc, char **argv,
 bool gp__cmd_parse(struct gp__env *env, const struct argp *argp, int argc, char **argv, void *input,
 		   int *status);
 
-/* The same for a command that runs another one: what comes behind the first word that is no option
- * is not looked at. */
+/* The same for a command that runs another one: parsing ends at the first word that is not an
+ * option. */
 bool gp__cmd_parse_prefix(struct gp__env *env, const struct argp *argp, int argc, char **argv,
 			  void *input, int *status);
 

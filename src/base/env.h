@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a command needs of the world: where results and messages go, in which
- * form, and how a failure is told. A command gets one and keeps no globals.
+ * The environment of a command: where results and messages go, in which form, and how it reports a
+ * failure. A command gets one and keeps no globals.
  *
- * With --json standard output holds exactly one JSON document, an error's too;
- * the sentence for people is on standard error in either form.
+ * With --json standard output holds exactly one JSON document, an error's too; the sentence for
+ * people is on standard error in either form.
  */
 #ifndef GP_BASE_ENV_H
 #define GP_BASE_ENV_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Descriptors of ours in a program of somebody else's: where it does not count on the next number
- * being its own, and does not close all that it thinks are left over.
+ * Moves our descriptors in another program out of the way: to numbers that it does not expect to
+ * get next, and does not close as left over.
  */
 #ifndef GP_BASE_FD_H
 #define GP_BASE_FD_H
@@ -11,7 +11,7 @@
 
 #define GP__FD_LOWEST 512
 
-/* -1 with errno where there is none left. */
+/* -1 with errno: there is none left. */
 static inline int gp__fd_duplicate(int fd)
 {
 	int ours = fcntl(fd, F_DUPFD_CLOEXEC, GP__FD_LOWEST);
@@ -19,7 +19,7 @@ static inline int gp__fd_duplicate(int fd)
 	return ours < 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : ours;
 }
 
-/* The same file by a number up there, if there is one; @fd may be -1. */
+/* Duplicates @fd to a high number and closes it, if there is such a number; @fd may be -1. */
 static inline int gp__fd_move_up(int fd)
 {
 	int up = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, GP__FD_LOWEST);

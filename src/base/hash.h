@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* FNV-1a: of few bytes, by which things are told apart that nobody chose to be alike. */
+/* FNV-1a: tells apart short byte strings. It does not resist chosen collisions. */
 #ifndef GP_BASE_HASH_H
 #define GP_BASE_HASH_H
 
@@ -8,7 +8,7 @@
 
 #define GP__HASH_START UINT64_C(0xcbf29ce484222325)
 
-/* Of what was hashed before, and these. */
+/* Extends a hash by these bytes. */
 static inline uint64_t gp__hash(uint64_t h, const void *data, size_t n)
 {
 	const unsigned char *p = data;

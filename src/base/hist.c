@@ -2,7 +2,6 @@
 #include "base/hist.h"
 
 #include <errno.h>
-#include <string.h>
 
 /*
  * The top GP__HIST_SUB_BITS + 1 bits of a value choose its bucket: the position
@@ -40,23 +39,6 @@ static void widen(struct gp__hist *h, uint64_t min, uint64_t max)
 		h->min = min;
 	if (!h->count || max > h->max)
 		h->max = max;
-}
-
-void gp__hist_reset(struct gp__hist *h)
-{
-	memset(h, 0, sizeof(*h));
-}
-
-void gp__hist_record_n(struct gp__hist *h, uint64_t value, uint64_t times)
-{
-	__extension__ unsigned __int128 sum = (unsigned __int128)value * times;
-
-	if (!times)
-		return;
-	widen(h, value, value);
-	add_to_sum(h, (uint64_t)sum, (uint64_t)(sum >> 64));
-	h->count += times;
-	h->bucket[bucket_of(value)] += times;
 }
 
 void gp__hist_record(struct gp__hist *h, uint64_t value)
@@ -119,16 +101,6 @@ int gp__hist_quantile(const struct gp__hist *h, double q, uint64_t *value)
 	else
 		*value = value_at_rank(h, rank_of(h->count, q));
 	return 0;
-}
-
-int gp__hist_min(const struct gp__hist *h, uint64_t *value)
-{
-	return gp__hist_quantile(h, 0, value);
-}
-
-int gp__hist_max(const struct gp__hist *h, uint64_t *value)
-{
-	return gp__hist_quantile(h, 1, value);
 }
 
 int gp__hist_mean(const struct gp__hist *h, double *value)

@@ -19,6 +19,7 @@
 #define GP__HIST_SUB (1u << GP__HIST_SUB_BITS)
 #define GP__HIST_BUCKETS ((64u - GP__HIST_SUB_BITS + 1u) * GP__HIST_SUB)
 
+/* Zeroed memory is an empty histogram. */
 struct gp__hist {
 	uint64_t count;
 	uint64_t min;
@@ -28,10 +29,7 @@ struct gp__hist {
 	uint64_t bucket[GP__HIST_BUCKETS];
 };
 
-/* Zeroed memory is an empty histogram too. */
-void gp__hist_reset(struct gp__hist *h);
 void gp__hist_record(struct gp__hist *h, uint64_t value);
-void gp__hist_record_n(struct gp__hist *h, uint64_t value, uint64_t times);
 void gp__hist_merge(struct gp__hist *into, const struct gp__hist *from);
 
 /*
@@ -40,8 +38,6 @@ void gp__hist_merge(struct gp__hist *into, const struct gp__hist *from);
  * -ENODATA without samples or -EINVAL for a q out of range.
  */
 int gp__hist_quantile(const struct gp__hist *h, double q, uint64_t *value);
-int gp__hist_min(const struct gp__hist *h, uint64_t *value);
-int gp__hist_max(const struct gp__hist *h, uint64_t *value);
 int gp__hist_mean(const struct gp__hist *h, double *value);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For threads that sleep until something happens and are then needed at once, for a moment: short
- * slices of CPU time. Where all CPUs are busy, Linux (6.12 and later) lets such a thread run before
- * those with longer slices, and gives it no more time than before; older kernels take no notice.
- * It needs no privilege. The wrong tool for a thread that computes: it is interrupted more often.
+ * Short slices of CPU time, for threads that sleep until an event and then are needed at once, for
+ * a moment. If all CPUs are busy, Linux (6.12 and later) runs such a thread before those with
+ * longer slices, and gives it no more time than before; older kernels ignore it. It needs no
+ * privilege. It is the wrong tool for a thread that computes, which would be interrupted more
+ * often.
  */
 #ifndef GP_BASE_LATENCY_H
 #define GP_BASE_LATENCY_H
@@ -13,10 +14,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The least that the kernel takes. */
+/* The shortest slice that the kernel accepts. */
 #define GP__SLICE_NS 100000u
 
-/* As the kernel has it; not every C library does. */
+/* The kernel's struct; not every C library declares it. */
 struct gp__sched_attr {
 	uint32_t size, policy;
 	uint64_t flags;
@@ -25,12 +26,12 @@ struct gp__sched_attr {
 	uint64_t runtime, deadline, period;
 };
 
-/* For the calling thread and those it starts. What cannot be stays as it is. */
+/* Applies to the calling thread and threads that it creates. Failures are ignored. */
 static inline void gp__prefer_latency(void)
 {
 	struct gp__sched_attr attr = { .size = sizeof(attr) };
 
-	/* Who was given another class than the usual one keeps it. */
+	/* A thread with a real-time or other class keeps it. */
 	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) || attr.policy != SCHED_OTHER)
 		return;
 	attr.runtime = GP__SLICE_NS;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of what is read in place. */
+/* Of structs that are read in place. */
 #define ALIGNMENT 8
 /* The part of the flags that says for which GPU it is. */
 #define EF_MACHINE 0xffu

@@ -12,17 +12,17 @@ struct gp__object {
 	size_t size;
 };
 
-/* Of bytes from malloc(), which it owns from then on. 0 or -ENOEXEC: no whole code object. */
+/* Takes ownership of bytes from malloc(). 0 or -ENOEXEC: they are not a whole code object. */
 int gp__object_parse(struct gp__object *o, void *file, size_t size);
-/* 0 or -errno; -ENOEXEC where it is no whole code object. */
+/* Reads a file. 0 or -errno; -ENOEXEC: it is not a whole code object. */
 int gp__object_read(struct gp__object *o, const char *path);
 void gp__object_free(struct gp__object *o);
-/* For which GPU it is, as LLVM counts them: 0x3f is gfx90a. */
+/* The GPU that it was built for, in LLVM's numbers: 0x3f is gfx90a. */
 uint32_t gp__object_machine(const struct gp__object *o);
-/* How much memory it takes, and filling that, which is zero before. */
+/* The size of the memory that it needs; and fills that memory, which is zero before. */
 uint64_t gp__object_bytes(const struct gp__object *o);
 void gp__object_load(const struct gp__object *o, void *to);
-/* Where a symbol is in that memory. */
+/* Finds a symbol's offset in that memory. */
 bool gp__object_symbol(const struct gp__object *o, const char *name, uint64_t *offset);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory of this process that somebody else named, and that may not be there: a bad address is an
- * answer and no signal. Where we may not ask the kernel to read it, it is read as any memory is.
+ * Reads memory of this process at an address that another party gave and that may be unmapped: a
+ * bad address is an error, not a signal. If the kernel may not be asked to read it, it is read
+ * directly.
  */
 #ifndef GP_BASE_OWN_MEMORY_H
 #define GP_BASE_OWN_MEMORY_H

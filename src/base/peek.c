@@ -42,7 +42,7 @@ void gp__peek_close(struct gp__peek *p)
 	*p = (struct gp__peek){ .fd = -1 };
 }
 
-/* Takes as many as can be read; how many, 0: the first one is not there. */
+/* Reads as many words as it can. Returns how many; 0: the first one is not mapped. */
 static size_t take(struct gp__peek *p, struct gp__word *word, size_t n)
 {
 	struct iovec from[BATCH];
@@ -52,8 +52,8 @@ static size_t take(struct gp__peek *p, struct gp__word *word, size_t n)
 		n = BATCH;
 	for (size_t i = 0; i < n; i++)
 		from[i] = (struct iovec){ (void *)(uintptr_t)word[i].at, sizeof(word[i].value) };
-	/* Others write these words meanwhile; sanitizers know pwritev() and would call that a race.
-	 */
+	/* Other threads write these words meanwhile; sanitizers know pwritev() and would report a
+	 * race. */
 	do {
 		done = syscall(SYS_pwritev, p->fd, from, n, 0, 0);
 	} while (done < 0 && errno == EINTR);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads words of this process' memory that may not be there any more.
+ * Reads words of this process's memory that may be unmapped.
  *
- * The kernel copies them into a file in memory, so a word that is gone is an answer and no signal,
- * and mappings of devices can be read as well. One call for up to a thousand words; some 40 ns a
- * word. The words are read in order. An aligned one may still be caught while it changes.
+ * The kernel copies them into a file in memory, so an unmapped word is an answer and no signal, and
+ * mappings of devices can be read as well. One call reads up to a thousand words, at about 40 ns
+ * per word, in order. An aligned word may still be read while it changes.
  */
 #ifndef GP_BASE_PEEK_H
 #define GP_BASE_PEEK_H
@@ -28,7 +28,7 @@ struct gp__peek {
 int gp__peek_open(struct gp__peek *p);
 void gp__peek_close(struct gp__peek *p);
 
-/* How many of them are there. */
+/* Returns how many of them are mapped. */
 size_t gp__peek(struct gp__peek *p, struct gp__word *word, size_t n);
 
 #endif

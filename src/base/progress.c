@@ -7,9 +7,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define NS_PER_S 1000000000ull
-#define FIRST_AFTER_NS (2 * NS_PER_S)
-#define REDRAW_EVERY_NS (NS_PER_S / 5)
+#define FIRST_AFTER_NS (2 * GP__S)
+#define REDRAW_EVERY_NS (GP__S / 5)
 #define ERASE_LINE "\r\033[K"
 
 void gp__progress_start(struct gp__progress *p, FILE *stream, const char *label, const char *unit,
@@ -24,7 +23,7 @@ void gp__progress_start(struct gp__progress *p, FILE *stream, const char *label,
 	};
 }
 
-/* Of a line; 0: not known. A line that wraps cannot be drawn over. */
+/* The width of a line; 0: unknown. A line that wraps cannot be overwritten. */
 static int width_of(FILE *stream)
 {
 	struct winsize size;
@@ -53,7 +52,7 @@ static void write_rate(FILE *line, const struct gp__progress *p, double rate)
 
 static void print_line(const struct gp__progress *p, uint64_t done, uint64_t elapsed_ns)
 {
-	double elapsed_s = (double)elapsed_ns / (double)NS_PER_S;
+	double elapsed_s = gp__to_s(elapsed_ns);
 	int width = width_of(p->stream);
 	char text[256] = "";
 	FILE *line = fmemopen(text, sizeof(text), "w");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One line on a terminal that says how far long work has come: percent, rate
- * and the time left. Silent for work shorter than two seconds and wherever the
- * stream is not a terminal; gone without a trace when the work ends.
+ * Prints a line on a terminal that shows the progress of long work: percent, rate and the time
+ * left. It is silent for work shorter than two seconds and where the stream is not a terminal, and
+ * erases the line when the work ends.
  */
 #ifndef GP_BASE_PROGRESS_H
 #define GP_BASE_PROGRESS_H

@@ -3,15 +3,8 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a;
-	double y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
+#include "base/median.h"
 
 /*
  * How many samples to cut at either end: the most that leave at least 95 % for
@@ -36,15 +29,16 @@ static size_t ranks_outside(size_t n)
 
 int gp__stats_of(double *samples, size_t n, struct gp__stats *stats)
 {
+	double median;
 	size_t k;
 
 	if (!n)
 		return -ENODATA;
-	qsort(samples, n, sizeof(*samples), compare);
+	median = gp__median(samples, n);
 	k = ranks_outside(n);
 	*stats = (struct gp__stats){
 		.n = n,
-		.median = (samples[(n - 1) / 2] + samples[n / 2]) / 2,
+		.median = median,
 		.min = samples[0],
 		.max = samples[n - 1],
 		.has_ci = k > 0,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads of ours in programs of others: signals are for the program's own threads. */
+/* Our threads in other programs: signals are left to the program's own threads. */
 #ifndef GP_BASE_THREAD_H
 #define GP_BASE_THREAD_H
 
@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <stddef.h>
 
-/* @stack_bytes: 0 is what threads usually have. 0 or -errno. */
+/* @stack_bytes: 0 is the default. 0 or -errno. */
 static inline int gp__thread_start(pthread_t *thread, size_t stack_bytes, void *(*fn)(void *),
 				   void *arg)
 {
@@ -18,7 +18,7 @@ static inline int gp__thread_start(pthread_t *thread, size_t stack_bytes, void *
 	pthread_attr_init(&attr);
 	if (stack_bytes)
 		pthread_attr_setstacksize(&attr, stack_bytes);
-	/* A new thread begins with the mask of the one that starts it. */
+	/* A new thread inherits the signal mask of its creator. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	err = pthread_create(thread, &attr, fn, arg);

@@ -231,12 +231,6 @@ const char *gp__expect_i64(char *buf, size_t n, int64_t min, int64_t max)
 	return buf;
 }
 
-const char *gp__expect_double(char *buf, size_t n, double min, double max)
-{
-	snprintf(buf, n, "a number from %g to %g", min, max);
-	return buf;
-}
-
 /* Three significant digits; 999.5 and more is left to the next unit by the caller. */
 static void format_scaled(char *buf, size_t n, double value, const char *unit)
 {

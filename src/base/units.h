@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What to put behind "expected " in an error message. */
+/* Text to follow "expected " in an error message. */
 #define GP__EXPECT_DURATION "a duration such as 10us, 1.5ms or 2s (units: ns, us, ms, s, min, h)"
 #define GP__EXPECT_SIZE "a size such as 512M or 16G (units: K, M, G, T, powers of 1024)"
 #define GP__EXPECT_PERCENT "a percentage from 0% to 100%, such as 40% or 2.5%"
@@ -29,10 +29,9 @@ int gp__parse_i64(const char *s, int64_t min, int64_t max, int64_t *out);
 /* Decimal or exponent notation; neither hexadecimal nor inf nor nan. */
 int gp__parse_double(const char *s, double min, double max, double *out);
 
-/* "a whole number from 1 to 64": what to put behind "expected " for a range. Returns buf. */
+/* "a whole number from 1 to 64": text to follow "expected " for a range. Returns buf. */
 const char *gp__expect_u64(char *buf, size_t n, uint64_t min, uint64_t max);
 const char *gp__expect_i64(char *buf, size_t n, int64_t min, int64_t max);
-const char *gp__expect_double(char *buf, size_t n, double min, double max);
 
 /* For people: three significant digits and a unit, "1.25 ms", "16.0 GiB". Return buf. */
 const char *gp__format_duration(char *buf, size_t n, uint64_t ns);

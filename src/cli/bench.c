@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpreempt bench: one benchmark out of the table in bench/benches.c. */
+/* gpreempt bench: runs a benchmark from the table in bench/benches.c. */
 #include "cli/commands.h"
 
 #include "base/json.h"

@@ -24,13 +24,23 @@ bool child_has_file(const char *built, const char *installed, char path[PATH_MAX
 	return !access(installed, R_OK) && realpath(installed, path);
 }
 
+static bool find_library(const char *built, const char *name, char path[PATH_MAX])
+{
+	char installed[PATH_MAX];
+
+	snprintf(installed, sizeof(installed), GP_LIB_DIR "/%s", name);
+	return child_has_file(built, installed, path);
+}
+
+const struct gp__files child_files = { .find = find_library };
+
 int child_find_file(struct gp__env *env, const char *built, const char *installed,
 		    char path[PATH_MAX])
 {
 	if (child_has_file(built, installed, path))
 		return 0;
 	return gp__env_fail(env, GP__EXIT_FAILURE, "Install gpreempt, or build all of it.",
-			    "%s is not to be found", installed);
+			    "cannot find %s", installed);
 }
 
 int child_preload(struct gp__env *env, const char *path, bool first)
@@ -55,7 +65,7 @@ int child_preload(struct gp__env *env, const char *path, bool first)
 
 int child_exec(struct gp__env *env, char **argv)
 {
-	/* The program's own affair, as if it had been started without us. */
+	/* The program gets the default, as if it had been started without gpreempt. */
 	signal(SIGPIPE, SIG_DFL);
 	fflush(NULL);
 	execvp(argv[0], argv);
@@ -63,7 +73,7 @@ int child_exec(struct gp__env *env, char **argv)
 			    "%s: %s", argv[0], strerror(errno));
 }
 
-/* What ends us from outside is for the command: it ends, and then we do. */
+/* Forwards a signal to the command; gpreempt ends after it. */
 static volatile sig_atomic_t command_pid;
 
 static void pass_on(int signal_number)
@@ -74,7 +84,7 @@ static void pass_on(int signal_number)
 
 static void catch_signals(void)
 {
-	/* The terminal tells the command itself. */
+	/* The terminal sends these to the command, too. */
 	struct sigaction pass = { .sa_handler = pass_on }, ignore = { .sa_handler = SIG_IGN };
 
 	sigaction(SIGTERM, &pass, NULL);

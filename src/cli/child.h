@@ -1,35 +1,38 @@
 /* SPDX-License-Identifier: MIT */
-/* Programs that are started for the user: with what is preloaded into them, and what they end with.
+/* Starts programs for the user: finds files of gpreempt, preloads libraries, passes on the status.
  */
 #ifndef GP_CLI_CHILD_H
 #define GP_CLI_CHILD_H
 
 #include "base/env.h"
+#include "device/report.h"
 
 #include <limits.h>
 #include <stdbool.h>
 
-/* As env, nice and timeout have them. */
+/* The exit statuses of env, nice and timeout. */
 #define CHILD_OWN_FAILURE 125
 #define CHILD_CANNOT_RUN 126
 #define CHILD_NOT_FOUND 127
 
 /*
- * A file that belongs to gpreempt: beside this program in the folder that it was built in (@built,
- * from the folder of this program), or where it was installed.
+ * Finds a file of gpreempt: @built, relative to the folder of this program, in a build folder, else
+ * where it was installed.
  */
 bool child_has_file(const char *built, const char *installed, char path[PATH_MAX]);
-/* The same: 0, or an exit status after telling that it is not there. */
+/* The same. 0, or an exit status after an error message. */
 int child_find_file(struct gp__env *env, const char *built, const char *installed,
 		    char path[PATH_MAX]);
+
+/* The same for backends: installed files are in gpreempt's folder of libraries. */
+extern const struct gp__files child_files;
 
 /* Adds a library to $LD_PRELOAD, before all others or after them. 0 or an exit status. */
 int child_preload(struct gp__env *env, const char *path, bool first);
 
-/* Becomes the command; returns an exit status where that cannot be. */
+/* Executes the command; returns an exit status only on failure. */
 int child_exec(struct gp__env *env, char **argv);
-/* Runs it beside us and waits for it: the status to end with. Signals that would end us go to it.
- */
+/* Runs the command as a child, forwards signals to it and waits. Returns the exit status. */
 int child_run(struct gp__env *env, char **argv);
 
 #endif

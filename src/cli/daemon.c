@@ -12,7 +12,7 @@
 #include "wire/client.h"
 
 #define HOW_TO_START                                                                              \
-	"Start one: 'systemctl enable --now gpreemptd' for everybody, or 'gpreemptd &' for your " \
+	"Start one: 'systemctl enable --now gpreemptd' for all users, or 'gpreemptd &' for your " \
 	"own programs."
 
 GP__PRINTF(5, 6)
@@ -39,13 +39,14 @@ static void explain_connect(struct daemon_problem *why, int err, const char *pat
 		break;
 	case ECONNREFUSED:
 		set_problem(why, err, GP__EXIT_NO_DAEMON, HOW_TO_START,
-			    "no gpreemptd runs: nobody listens at %s", path);
+			    "no gpreemptd runs: nothing listens at %s", path);
 		break;
 	case EACCES:
 	case EPERM:
-		set_problem(why, err, GP__EXIT_NO_PERMISSION,
-			    "Its folder must let you in, and the socket must be writable for you.",
-			    "may not connect to %s", path);
+		set_problem(
+			why, err, GP__EXIT_NO_PERMISSION,
+			"Its folder must be accessible, and the socket writable, for your user.",
+			"no permission to connect to %s", path);
 		break;
 	case ETIMEDOUT:
 		set_problem(why, err, GP__EXIT_FAILURE,
@@ -66,7 +67,7 @@ int daemon_connect(struct daemon_problem *why)
 
 	if (err == -ENOENT)
 		set_problem(why, err, GP__EXIT_NO_DAEMON, HOW_TO_START,
-			    "no gpreemptd runs for everybody, and XDG_RUNTIME_DIR is not set, so "
+			    "no gpreemptd runs for all users, and XDG_RUNTIME_DIR is not set, so "
 			    "there is none of your own");
 	else if (err)
 		set_problem(why, err, GP__EXIT_FAILURE, "Set GPREEMPT_SOCKET to a shorter path.",
@@ -80,7 +81,7 @@ int daemon_connect(struct daemon_problem *why)
 	return -1;
 }
 
-/* What the daemon says to a request that it does not grant. */
+/* Takes the reason from the answer to a refused request. */
 static void explain_refusal(struct daemon_problem *why, const json_t *answer)
 {
 	int err = (int)json_integer_value(json_object_get(answer, "errno"));
@@ -185,15 +186,15 @@ error_t daemon_parse_target(json_t *targets, int key, const char *arg, struct ar
 		return 0;
 	case ARGP_KEY_END:
 		if (!json_array_size(targets))
-			return gp__cmd_usage(state,
-					     "nobody is named: PID, group:N, queue:N or tag:TAG");
+			return gp__cmd_usage(
+				state, "a target is missing: PID, group:N, queue:N or tag:TAG");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
-/* "pid 12": for a sentence about the target. */
+/* "pid 12", for an error message about the target. */
 static void name_target(const json_t *target, char *name, size_t size)
 {
 	const char *kind = json_object_iter_key(json_object_iter((json_t *)target));
@@ -205,7 +206,7 @@ static void name_target(const json_t *target, char *name, size_t size)
 		snprintf(name, size, "%s %lld", kind, (long long)json_integer_value(value));
 }
 
-/* Which of the targets it is about. */
+/* Prefixes the problem with the target that it is about. */
 static void name_refused(struct daemon_problem *why, const json_t *targets)
 {
 	const json_t *target = json_array_get(targets, (size_t)why->target);

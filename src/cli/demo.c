@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpreempt demo: what gpreempt is good for, shown on an emulated GPU with two programs as they are.
- */
+/* gpreempt demo: shows gpreempt on an emulated GPU with two unmodified programs. */
 #include "cli/demo.h"
 
 #include <errno.h>
@@ -25,9 +24,9 @@
 enum { KEY_REQUESTS = 0x100, KEY_REPORT, KEY_NO_REPORT, KEY_LLM, KEY_DOWNLOAD };
 
 struct args {
-	uint64_t requests; /* 0: as many as is usual */
+	uint64_t requests; /* 0: the default */
 	const char *report; /* NULL: none */
-	const char *llm_folder; /* NULL: the usual one */
+	const char *llm_folder; /* NULL: the default */
 	bool llm, download;
 };
 
@@ -176,7 +175,7 @@ static void print_sentences(FILE *out, const struct demo_mode *modes, size_t n, 
 	}
 	fprintf(out,
 		"P50 and P99 are wall time on an emulated GPU. P99 GPU is what the GPU executed "
-		"between a request's\narrival and its answer, for anybody, by its own clock; "
+		"between a request's\narrival and its answer, for any program, by its own clock; "
 		"X ALONE compares that.\n");
 }
 
@@ -250,7 +249,7 @@ json_t *demo_json(const struct demo_mode *modes, size_t n)
 
 static void tell_mode(struct gp__env *env, const struct demo_mode *m, uint64_t began)
 {
-	double seconds = (double)(gp__clock_ns() - began) / 1e9;
+	double seconds = gp__to_s(gp__clock_ns() - began);
 
 	if (*m->unsupported)
 		fprintf(env->err, "%s: not here: %s\n", m->name, m->unsupported);
@@ -284,7 +283,7 @@ static int run_modes(struct demo_stage *s, struct demo_mode *modes, size_t n)
 	return status;
 }
 
-/* The table is there already: a report that cannot be written is no reason to lose it. */
+/* The table was printed already: failing to write the report is not fatal. */
 static int write_report(struct gp__env *env, const struct args *a, const struct demo_mode *modes,
 			size_t n)
 {
@@ -293,7 +292,7 @@ static int write_report(struct gp__env *env, const struct args *a, const struct 
 
 	if (err) {
 		fprintf(env->err,
-			"gpreempt: the report cannot be written: %s: %s; --report names another "
+			"gpreempt: cannot write the report %s: %s; --report names another "
 			"file\n",
 			path, strerror(-err));
 		return GP__EXIT_FAILURE;
@@ -322,7 +321,7 @@ static int show(struct gp__env *env, const struct args *a, const struct demo_mod
 		status = print_text(env, modes, n, a->llm);
 	if (a->report && write_report(env, a, modes, n))
 		status = GP__EXIT_FAILURE;
-	/* The figures are worth nothing then, and whoever looks at the status should know. */
+	/* The figures are worthless then, so the exit status must say so. */
 	return all_identical(modes, n) ? status : GP__EXIT_FAILURE;
 }
 
@@ -377,7 +376,7 @@ int cmd_demo(struct gp__env *env, int argc, char **argv)
 	if (!status)
 		status = run(env, &a, a.llm ? &llm : NULL);
 	if (demo_signal()) {
-		/* As if it had ended us; everything is cleaned up. */
+		/* End by the same signal, after the cleanup. */
 		signal(demo_signal(), SIG_DFL);
 		raise(demo_signal());
 	}

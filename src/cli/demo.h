@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * gpreempt demo: an online and an offline program on one emulated GPU, alone, together, and under
- * gpreempt. The stage runs them (demo_stage.c), what they and the machine said is read
- * (demo_trace.c), figures are made of it (demo_figures.c), and shown (demo.c, demo_report.c).
+ * gpreempt. demo_stage.c runs them, demo_trace.c reads the trace of the machine and the decisions
+ * of the scheduler, demo_figures.c computes figures, and demo.c and demo_report.c show them.
  */
 #ifndef GP_CLI_DEMO_H
 #define GP_CLI_DEMO_H
@@ -22,7 +22,7 @@ enum demo_who { DEMO_ONLINE, DEMO_OFFLINE, DEMO_PROGRAMS };
 struct demo_request {
 	uint64_t arrived, answered;
 	uint64_t device_arrived, device_answered;
-	/* Of a language model's answer; otherwise there are no tokens. */
+	/* For the answer of a language model; other answers have no tokens. */
 	uint64_t first, device_first, tokens, digest;
 };
 
@@ -52,7 +52,8 @@ struct demo_spans {
 /* A line of the machine's trace. */
 struct demo_change {
 	uint64_t host, device;
-	/* Of the GPU's own: how long it was busy before, by the device's clock and the host's. */
+	/* For a line of the GPU: how long it was busy before, by the device's and the host's clock.
+	 */
 	uint64_t busy, busy_host;
 	enum demo_who who; /* of a program's */
 	bool on;
@@ -66,7 +67,7 @@ struct demo_changes {
 struct demo_figures {
 	double p50_ms, p99_ms; /* wall */
 	double p50_device_ns, p99_device_ns, x_alone;
-	/* Of a language model: the time to the first token, and the speed of the ones after it. */
+	/* For a language model: the time to the first token, and the rate of the other tokens. */
 	double first_p50_ms, first_p99_ms, first_p50_device_ns, first_p99_device_ns;
 	double tokens_per_s, token_device_ns;
 	double steps_per_s, kept_pct;
@@ -74,18 +75,18 @@ struct demo_figures {
 	uint64_t preemptions;
 };
 
-/* One way to run the two programs, and what was seen. */
+/* A way to run the two programs, and its results. */
 struct demo_mode {
 	const char *name, *title;
-	int level; /* at which they are scheduled; 0: nobody schedules them */
+	int level; /* at which they are scheduled; 0: they are not */
 	bool needs_series; /* a driver with gpreempt's series */
 	bool apart; /* one after the other */
 
-	char unsupported[256]; /* why there is nothing to show; "": there is */
+	char unsupported[256]; /* why it cannot run here; "": it can */
 	pid_t pid[DEMO_PROGRAMS];
 	struct demo_requests requests;
 	struct demo_steps steps;
-	struct demo_changes gpu, programs; /* of the trace: the GPU as a whole, and who was on it */
+	struct demo_changes gpu, programs; /* of the trace: the GPU as a whole, and its programs */
 	struct demo_spans on[DEMO_PROGRAMS]; /* the same as spans */
 	struct demo_spans held; /* the offline program, by the scheduler's decisions */
 	struct demo_figures figures;
@@ -106,7 +107,7 @@ struct demo_program {
 	pid_t pid; /* 0: none runs */
 	int out; /* its standard output; -1: closed */
 	char err[PATH_MAX]; /* the file of its standard error */
-	char line[256]; /* what has come of a line */
+	char line[256]; /* an incomplete line */
 	size_t used;
 };
 
@@ -128,36 +129,55 @@ struct demo_stage {
 	struct demo_program program[DEMO_PROGRAMS], daemon;
 };
 
-/* The packages' folder where the user names none. */
+/* The default folder of the packages. */
 int demo_llm_default_folder(struct gp__env *env, char folder[PATH_MAX]);
 /*
- * Finds llama.cpp in @folder, or downloads it with @download. 0, or an exit status after telling:
- * DEMO_NO_PACKAGES where the packages are not there or cannot be had.
+ * Finds llama.cpp in @folder, or downloads it with @download. 0, or an exit status after an error
+ * message: DEMO_NO_PACKAGES if the packages are missing or cannot be downloaded.
  */
 #define DEMO_NO_PACKAGES 77
 int demo_llm_open(struct demo_llm *l, struct gp__env *env, const char *folder, bool download);
 
-/* Finds what is needed, and makes a folder. 0, or an exit status after telling. */
+/* Finds the programs, and makes a folder. 0, or an exit status after an error message. */
 int demo_stage_open(struct demo_stage *s, struct gp__env *env, const struct demo_llm *llm,
 		    uint64_t requests);
-/* Everything that was started ends, and the folder goes. May be called at any time. */
+/* Ends all processes and removes the folder. May be called at any time. */
 void demo_stage_close(struct demo_stage *s);
-/* Runs the mode, and fills in all but its figures. */
+/* Runs the mode, and sets everything but its figures. */
 int demo_stage_run(struct demo_stage *s, struct demo_mode *m);
 /* Computes on the host the digests that so many steps, and a model's answers, must have. */
 int demo_stage_expect(struct demo_stage *s, uint64_t steps, struct demo_mode *host);
-/* From now on signals that end us are noted; which one came, or 0. */
-void demo_signals_catch(void);
-int demo_signal(void);
 
 /*
- * What was seen
+ * Processes
  */
 
-/* A sentence in @why where it is not all there. */
+/* @out: its output is read from p->out. 0, or an exit status after an error message. */
+int demo_process_start(struct demo_stage *s, struct demo_program *p, const char *const *argv,
+		       bool out);
+/* Waits for its end. Returns its status. */
+int demo_process_reap(struct demo_program *p);
+/* Sends a signal, if it runs, and waits for its end. */
+void demo_process_end(struct demo_program *p, int number);
+/* The last lines of its standard error. */
+void demo_process_errors(const struct demo_program *p, char *text, size_t size);
+/* Reports its failure with the last lines of its standard error. Returns an exit status. */
+int demo_process_failed(struct demo_stage *s, const struct demo_program *p, const char *how);
+
+/* Catches signals that would end the demo; returns the one that came, or 0. */
+void demo_signals_catch(void);
+int demo_signal(void);
+/* The exit status after a signal. No message is needed: the sender of the signal knows why. */
+int demo_interrupted(void);
+
+/*
+ * Results
+ */
+
+/* @why: a sentence if the trace is incomplete. */
 bool demo_trace_read(struct demo_mode *m, const char *path, char *why, size_t size);
 bool demo_decisions_read(struct demo_mode *m, const char *path);
-/* How long the GPU was busy until then, both by its own clock. */
+/* How long the GPU was busy until @device, both by its own clock. */
 uint64_t demo_busy_at(const struct demo_mode *m, uint64_t device_ns);
 /* The same until a time of the host's, by both clocks. */
 struct demo_busy {
@@ -168,7 +188,7 @@ struct demo_busy demo_busy_until(const struct demo_mode *m, uint64_t host_ns);
 /* @alone is the first of the modes. */
 void demo_figures_make(struct demo_mode *m, const struct demo_mode *alone,
 		       const struct demo_mode *host);
-/* Of each request: wall and device time, in the order they came. */
+/* The wall and device time of each request, in order of arrival. */
 uint64_t demo_device_ns(const struct demo_mode *m, const struct demo_request *r);
 void demo_mode_free(struct demo_mode *m);
 

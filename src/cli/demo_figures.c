@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: MIT
 /*
- * Figures of a mode.
+ * Computes the figures of a mode.
  *
- * Latencies are taken by two clocks. Wall time is what a person with a watch would see of an
- * emulated GPU; device time is what the GPU executed between the arrival of a request and its
- * answer, whosever work it was, and does not depend on how fast or busy the host is.
+ * Latencies are measured by two clocks. Wall time is that of the host. Device time is what the GPU
+ * executed, for any program, between the arrival of a request and its answer; it does not depend on
+ * how fast or busy the host is.
  *
- * Steps are counted in wall time, since what a scheduler costs a patient program is also time in
- * which the GPU does nothing. For the figures not to depend on what else the host does, wall time
- * is taken at the speed that the host had while the offline program was alone: the trace says how
- * much device time it emulated in the time that the GPU was busy.
+ * Steps are counted in wall time, because the cost of a scheduler includes time in which the GPU is
+ * idle. To be independent of the load of the host, wall time is scaled to the speed of the host
+ * while the offline program was alone: the trace tells how much device time was emulated while the
+ * GPU was busy.
  */
 #include "cli/demo.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define NS_PER_S 1e9
-#define NS_PER_MS 1e6
+#include "base/clock.h"
 
 uint64_t demo_device_ns(const struct demo_mode *m, const struct demo_request *r)
 {
@@ -35,7 +34,7 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Sorts them. What so many percent of them do not exceed. */
+/* Sorts the values and returns a percentile. */
 static double quantile(double *values, size_t n, size_t percent)
 {
 	if (!n)
@@ -77,7 +76,7 @@ static void take_quantiles(const struct demo_mode *m, measure_fn *measure, doubl
 	free(values);
 }
 
-/* The tokens after the first one: how many came in a second, and the device time of each. */
+/* The tokens after the first one: their rate, and the device time of each. */
 static void make_token_speed(struct demo_mode *m)
 {
 	double tokens = 0, wall = 0, device = 0;
@@ -93,7 +92,7 @@ static void make_token_speed(struct demo_mode *m)
 				   demo_busy_at(m, r->device_first));
 	}
 	if (wall > 0) {
-		m->figures.tokens_per_s = tokens / wall * NS_PER_S;
+		m->figures.tokens_per_s = tokens / wall * GP__S;
 		m->figures.token_device_ns = device / tokens;
 	}
 }
@@ -103,14 +102,14 @@ static void make_latency(struct demo_mode *m)
 	struct demo_figures *f = &m->figures;
 
 	take_quantiles(m, wall_ns, &f->p50_ms, &f->p99_ms);
-	f->p50_ms /= NS_PER_MS;
-	f->p99_ms /= NS_PER_MS;
+	f->p50_ms /= GP__MS;
+	f->p99_ms /= GP__MS;
 	take_quantiles(m, demo_device_ns, &f->p50_device_ns, &f->p99_device_ns);
 	if (!m->requests.n || !m->requests.at[0].tokens)
 		return;
 	take_quantiles(m, first_ns, &f->first_p50_ms, &f->first_p99_ms);
-	f->first_p50_ms /= NS_PER_MS;
-	f->first_p99_ms /= NS_PER_MS;
+	f->first_p50_ms /= GP__MS;
+	f->first_p99_ms /= GP__MS;
 	take_quantiles(m, first_device_ns, &f->first_p50_device_ns, &f->first_p99_device_ns);
 	make_token_speed(m);
 }
@@ -119,7 +118,7 @@ static void make_latency(struct demo_mode *m)
  * Steps
  */
 
-/* The time in which the programs were together, or the offline one was alone. */
+/* The time in which both programs ran, or the offline one was alone. */
 static struct demo_span window_of(const struct demo_mode *m)
 {
 	const struct demo_requests *r = &m->requests;
@@ -132,7 +131,7 @@ static struct demo_span window_of(const struct demo_mode *m)
 	return (struct demo_span){ 0 };
 }
 
-/* How fast the host emulates, and how long the window was at that speed: by the device's clock. */
+/* The speed of the emulation, and the length of the window at that speed, in device time. */
 struct pace {
 	double speed, device_ns;
 };
@@ -168,7 +167,7 @@ static struct demo_span span_of_steps(const struct demo_mode *m, struct demo_spa
 	return span;
 }
 
-/* What requests take of the GPU where they are alone there, of so much of the device's time. */
+/* The part of the GPU's time that requests take when they are alone. */
 static double online_share(const struct demo_mode *m, const struct demo_mode *alone,
 			   double device_ns)
 {
@@ -192,7 +191,7 @@ static void make_steps(struct demo_mode *m, const struct demo_mode *alone)
 	if (n < 2 || took <= 0)
 		return;
 	m->figures.steps_per_s =
-		(double)(n - 1) / took * pace_of(alone, window_of(alone)).speed * NS_PER_S;
+		(double)(n - 1) / took * pace_of(alone, window_of(alone)).speed * GP__S;
 	if (alone->figures.steps_per_s > 0 && left > 0)
 		m->figures.kept_pct =
 			100 * m->figures.steps_per_s / (alone->figures.steps_per_s * left);
@@ -207,7 +206,7 @@ static bool are_steps_identical(const struct demo_steps *got, const struct demo_
 	return got->n;
 }
 
-/* Only a model's answers have digests; the demo's own server checks its answers itself. */
+/* Answers of a model have digests; the demo's own server checks its answers itself. */
 static bool are_answers_identical(const struct demo_requests *got,
 				  const struct demo_requests *expected)
 {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Finds llama.cpp for gpreempt demo --llm, and downloads its packages where the user asks for that.
- */
+/* Finds llama.cpp for gpreempt demo --llm, and downloads its packages with --download. */
 #include "cli/demo.h"
 
 #include <stdio.h>
@@ -71,7 +70,7 @@ static int download_packages(struct demo_llm *l, struct gp__env *env)
 	return gp__env_fail(env, DEMO_NO_PACKAGES,
 			    "It needs Debian's package mirror, apt, dpkg and "
 			    "debian-archive-keyring, on amd64.",
-			    "llama.cpp's packages cannot be had");
+			    "cannot download the packages of llama.cpp");
 }
 
 int demo_llm_open(struct demo_llm *l, struct gp__env *env, const char *folder, bool download)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The report: one file with everything in it, made from demo_report.html, where the figures and
- * times of all modes replace a mark. It needs nothing from anywhere else.
+ * Writes the report: one self-contained file, made from demo_report.html by replacing a mark with
+ * the figures and times of all modes.
  */
 #include "cli/demo.h"
 
@@ -9,19 +9,19 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
+
 #define MARK "@DATA@"
-#define NS_PER_MS 1e6
-#define NS_PER_US 1e3
-/* What is shown before the first request. */
+/* The time shown before the first request. */
 #define BEFORE_NS 200000000u
 #define GAPS_SHOWN 100000
 
-/* demo_report.html, made into a string when this is built. */
+/* demo_report.html, as a string made by the build. */
 extern const char demo_page[];
 
 static double ms_since(uint64_t zero, uint64_t ns)
 {
-	return ((double)ns - (double)zero) / NS_PER_MS;
+	return ((double)ns - (double)zero) / GP__MS;
 }
 
 static json_t *pair(uint64_t zero, uint64_t from, uint64_t to)
@@ -29,7 +29,7 @@ static json_t *pair(uint64_t zero, uint64_t from, uint64_t to)
 	return json_pack("[f, f]", ms_since(zero, from), ms_since(zero, to));
 }
 
-/* The spans in the time shown. A gap that is too small to see is closed: kernels may be many. */
+/* The spans in the time shown. Gaps that are too small to see are closed, to bound the number. */
 static json_t *spans_json(const struct demo_spans *spans, uint64_t zero, uint64_t end)
 {
 	uint64_t gap = (end - zero) / GAPS_SHOWN;
@@ -69,7 +69,7 @@ static void add_latencies(json_t *o, const struct demo_mode *m)
 		const struct demo_request *r = &m->requests.at[i];
 
 		json_array_append_new(wall, json_real(ms_since(r->arrived, r->answered)));
-		json_array_append_new(device, json_real((double)demo_device_ns(m, r) / NS_PER_US));
+		json_array_append_new(device, json_real((double)demo_device_ns(m, r) / GP__US));
 	}
 	json_object_set_new(o, "wall_ms", wall);
 	json_object_set_new(o, "device_us", device);
@@ -87,24 +87,24 @@ static json_t *mode_json(const struct demo_mode *m)
 	json_object_update_new(
 		o, json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:b, s:I}", "requests",
 			     (json_int_t)m->requests.n, "p50_ms", f->p50_ms, "p99_ms", f->p99_ms,
-			     "p50_device_us", f->p50_device_ns / NS_PER_US, "p99_device_us",
-			     f->p99_device_ns / NS_PER_US, "x_alone", f->x_alone, "steps_per_s",
+			     "p50_device_us", f->p50_device_ns / GP__US, "p99_device_us",
+			     f->p99_device_ns / GP__US, "x_alone", f->x_alone, "steps_per_s",
 			     f->steps_per_s, "kept_pct", f->kept_pct, "identical", f->identical,
 			     "preemptions", (json_int_t)f->preemptions));
 	if (m->requests.n && m->requests.at[0].tokens)
-		json_object_update_new(
-			o, json_pack("{s:f, s:f, s:f, s:f, s:f}", "first_p50_ms", f->first_p50_ms,
-				     "first_p99_ms", f->first_p99_ms, "first_p99_device_us",
-				     f->first_p99_device_ns / NS_PER_US, "tokens_per_s",
-				     f->tokens_per_s, "token_device_us",
-				     f->token_device_ns / NS_PER_US));
+		json_object_update_new(o, json_pack("{s:f, s:f, s:f, s:f, s:f}", "first_p50_ms",
+						    f->first_p50_ms, "first_p99_ms",
+						    f->first_p99_ms, "first_p99_device_us",
+						    f->first_p99_device_ns / GP__US, "tokens_per_s",
+						    f->tokens_per_s, "token_device_us",
+						    f->token_device_ns / GP__US));
 	add_latencies(o, m);
 	if (m->requests.n)
 		json_object_set_new(o, "timeline", timeline_json(m));
 	return o;
 }
 
-/* With slashes escaped nothing in it can end the script that it is in. */
+/* Escapes slashes, so that no text can end the script element. */
 static int write_data(FILE *out, const struct demo_mode *modes, size_t n, bool llm)
 {
 	json_t *root = json_object(), *list = json_array();

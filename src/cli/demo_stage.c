@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The machine, the scheduler and the two programs: started as a person would from a shell, read,
- * and ended. Each mode has a machine and a scheduler of its own, so that none knows of another.
+ * Runs the machine, the scheduler and the two programs as a user would from a shell, and reads
+ * their output. Each mode has its own machine and scheduler.
  *
- * Whatever ends us ends them: they are told by the kernel when we are gone. What is waited for has
- * a limit: STALL_MS without a sign of life.
+ * demo_process.c starts and ends them. Waiting ends after STALL_MS without output.
  */
 #include "cli/demo.h"
 
@@ -15,7 +14,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,28 +22,27 @@
 #include "cli/child.h"
 #include "cli/emu.h"
 #include "emu/kfd/tree.h"
-#include "join/wish.h"
+#include "device/request.h"
 #include "wire/client.h"
 
-#define NS_PER_MS 1000000u
 #define STALL_MS 60000
 #define DAEMON_MS 10000
 #define LOOK_MS 20
 #define ARGS_MAX 40
 #define CUS 4
-/* Programs and scheduler come before the threads that stand for the GPU, which takes nothing from
- * them where it is one. */
+/* Programs and scheduler have a better priority than the threads that emulate the GPU: a real GPU
+ * takes no CPU time from them. */
 #define GPU_NICE 5
 #define VRAM_BYTES (1ull << 30)
 /*
- * The offline program fills the GPU, and a step of it is one long kernel, with the next ones queued
- * behind it; a request of the online one is a short kernel, at one every PERIOD_MS.
+ * The offline program fills the GPU; its step is one long kernel, with the next ones queued behind
+ * it. A request of the online program is a short kernel, every PERIOD_MS.
  */
 #define PERIOD_MS 80
 #define WARM_STEPS 2
-/* For how long the offline program is alone, of the time that the requests take. */
+/* The time that the offline program is alone, as a part of the time of the requests. */
 #define ALONE_PART 2
-/* The steps of a language model are few and long: how many of them it is alone for. */
+/* The number of steps that a language model is alone: they are few and long. */
 #define ALONE_STEPS 6
 
 static const char *const names[DEMO_PROGRAMS] = { "online_server", "offline_trainer" };
@@ -53,37 +50,6 @@ static const char *const llm_names[DEMO_PROGRAMS] = { "online_llama", "offline_l
 static const char *const offline_work[] = { "--queues", "1",	   "--groups", "64", "--rounds",
 					    "2400",	"--ahead", "4",	       NULL };
 static const char *const online_work[] = { "--groups", "8", "--rounds", "1500", NULL };
-
-static volatile sig_atomic_t signal_seen;
-
-static void note_signal(int number)
-{
-	signal_seen = number;
-}
-
-void demo_signals_catch(void)
-{
-	struct sigaction note = { .sa_handler = note_signal };
-
-	sigaction(SIGINT, &note, NULL);
-	sigaction(SIGTERM, &note, NULL);
-	sigaction(SIGHUP, &note, NULL);
-}
-
-int demo_signal(void)
-{
-	return signal_seen;
-}
-
-/* Nobody is told why: whoever sent the signal knows. */
-static int interrupted(void)
-{
-	return 128 + signal_seen;
-}
-
-/*
- * Processes
- */
 
 static void add_words(const char **argv, const char *const *words)
 {
@@ -93,97 +59,8 @@ static void add_words(const char **argv, const char *const *words)
 		*argv++ = *words++;
 }
 
-static _Noreturn void become(struct demo_stage *s, const struct demo_program *p,
-			     const char *const *argv, int out, pid_t parent)
-{
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	int err = open(p->err, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(CHILD_OWN_FAILURE);
-	/* A key in the terminal is for us: we end them. */
-	setpgid(0, 0);
-	dup2(null, STDIN_FILENO);
-	dup2(out >= 0 ? out : null, STDOUT_FILENO);
-	dup2(err >= 0 ? err : null, STDERR_FILENO);
-	_exit(child_exec(s->env, (char **)argv));
-}
-
-/* @out: what it prints is read from p->out. */
-static int start(struct demo_stage *s, struct demo_program *p, const char *const *argv, bool out)
-{
-	int ends[2] = { -1, -1 };
-	pid_t parent = getpid();
-
-	snprintf(p->err, sizeof(p->err), "%s/%s.err", s->folder, p->name);
-	unlink(p->err);
-	p->used = 0;
-	if (out && pipe2(ends, O_CLOEXEC))
-		return gp__env_fail(s->env, GP__EXIT_FAILURE, NULL, "pipe: %s", strerror(errno));
-	fflush(NULL);
-	p->pid = fork();
-	if (!p->pid)
-		become(s, p, argv, ends[1], parent);
-	if (out)
-		close(ends[1]);
-	p->out = ends[0];
-	if (p->pid > 0)
-		return 0;
-	p->pid = 0;
-	return gp__env_fail(s->env, GP__EXIT_FAILURE, NULL, "fork: %s", strerror(errno));
-}
-
-/* Waits for its end; what it ended with. */
-static int reap(struct demo_program *p)
-{
-	int status = 0;
-
-	while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR)
-		;
-	p->pid = 0;
-	if (p->out >= 0)
-		close(p->out);
-	p->out = -1;
-	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
-static void end(struct demo_program *p, int number)
-{
-	if (p->pid <= 0)
-		return;
-	kill(p->pid, number);
-	reap(p);
-}
-
-/* The last lines that it complained with. */
-static void read_complaint(const struct demo_program *p, char *text, size_t size)
-{
-	int fd = open(p->err, O_RDONLY | O_CLOEXEC);
-	off_t all = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
-	ssize_t n = 0;
-
-	if (fd >= 0) {
-		n = pread(fd, text, size - 1, all > (off_t)size - 1 ? all - (off_t)size + 1 : 0);
-		close(fd);
-	}
-	n = n < 0 ? 0 : n;
-	while (n && text[n - 1] == '\n')
-		n--;
-	text[n] = '\0';
-}
-
-static int tell_failed(struct demo_stage *s, const struct demo_program *p, const char *how)
-{
-	char text[2048];
-
-	read_complaint(p, text, sizeof(text));
-	return gp__env_fail(s->env, GP__EXIT_FAILURE, NULL, "%s %s%s%s", p->name, how,
-			    *text ? "; it said:\n" : "", text);
-}
-
 /*
- * What they print
+ * Their output
  */
 
 static bool take_request(struct demo_mode *m, const char *line)
@@ -195,7 +72,7 @@ static bool take_request(struct demo_mode *m, const char *line)
 		   " %" SCNu64 " %" SCNu64 " %" SCNx64,
 		   &r.arrived, &r.answered, &r.device_arrived, &r.device_answered, &r.first,
 		   &r.device_first, &r.tokens, &r.digest) < 4)
-		return true; /* what it says at its end */
+		return true; /* the summary at its end */
 	if (!DEMO_APPEND(&m->requests))
 		return false;
 	*DEMO_LAST(&m->requests) = r;
@@ -218,7 +95,7 @@ static bool take_line(struct demo_mode *m, enum demo_who who, const char *line)
 {
 	int pid;
 
-	/* Another process than the one that was started uses the GPU. */
+	/* The process that uses the GPU is a child of the one that was started. */
 	if (sscanf(line, "pid %d", &pid) == 1) {
 		m->pid[who] = pid;
 		return true;
@@ -226,7 +103,7 @@ static bool take_line(struct demo_mode *m, enum demo_who who, const char *line)
 	return who == DEMO_ONLINE ? take_request(m, line) : take_step(&m->steps, line);
 }
 
-/* False: out of memory. What is too long for a line is none of ours. */
+/* False: out of memory. Overlong lines are not ours and are ignored. */
 static bool take_bytes(struct demo_program *p, struct demo_mode *m, enum demo_who who,
 		       const char *bytes, ssize_t n)
 {
@@ -249,17 +126,17 @@ static bool take_bytes(struct demo_program *p, struct demo_mode *m, enum demo_wh
  */
 
 enum need {
-	NEED_STEPS, /* the offline program has done so many */
-	NEED_TIME, /* it was so for long enough */
-	NEED_ANSWERS, /* the online one has ended */
-	NEED_END, /* the offline one has */
+	NEED_STEPS, /* the offline program has done enough steps */
+	NEED_TIME, /* time has passed */
+	NEED_ANSWERS, /* the online program has ended */
+	NEED_END, /* the offline program has ended */
 };
 
 struct wait {
 	enum need need;
 	uint64_t until; /* of NEED_TIME */
 	uint64_t steps; /* of NEED_STEPS */
-	uint64_t alive; /* when something came last */
+	uint64_t alive; /* the time of the latest output */
 	struct gp__progress progress;
 };
 
@@ -279,13 +156,13 @@ static bool is_met(const struct demo_stage *s, const struct demo_mode *m, const 
 
 static int has_ended(struct demo_stage *s, struct demo_program *p, bool may)
 {
-	int status = reap(p);
+	int status = demo_process_reap(p);
 	char how[64];
 
 	if (!status && may)
 		return 0;
 	snprintf(how, sizeof(how), status ? "ended with status %d" : "ended too early", status);
-	return tell_failed(s, p, how);
+	return demo_process_failed(s, p, how);
 }
 
 static int read_some(struct demo_stage *s, struct demo_mode *m, enum demo_who who, struct wait *w)
@@ -317,13 +194,14 @@ static int look(struct demo_stage *s, struct demo_mode *m, struct wait *w)
 		if (s->program[i].out >= 0 && fds[i].revents)
 			status = read_some(s, m, (enum demo_who)i, w);
 	}
-	if (signal_seen)
-		return interrupted();
-	if (!status && gp__clock_ns() - w->alive > (uint64_t)STALL_MS * NS_PER_MS)
-		status = gp__env_fail(s->env, GP__EXIT_FAILURE, NULL,
-				      "nothing was heard of the programs for %d s: the host is too "
-				      "slow, or something hangs",
-				      STALL_MS / 1000);
+	if (demo_signal())
+		return demo_interrupted();
+	if (!status && gp__clock_ns() - w->alive > (uint64_t)STALL_MS * GP__MS)
+		status = gp__env_fail(
+			s->env, GP__EXIT_FAILURE, NULL,
+			"the programs printed nothing for %d s: the host is too slow, or "
+			"one of them hangs",
+			STALL_MS / 1000);
 	return status;
 }
 
@@ -333,7 +211,7 @@ static int wait_for(struct demo_stage *s, struct demo_mode *m, enum need need, u
 	struct wait w = { .need = need, .alive = gp__clock_ns(), .steps = amount };
 	int status = 0;
 
-	w.until = w.alive + amount * NS_PER_MS;
+	w.until = w.alive + amount * GP__MS;
 	if (need == NEED_ANSWERS)
 		gp__progress_start(&w.progress, s->env->err, m->title, "requests", s->requests);
 	while (!status && !is_met(s, m, &w)) {
@@ -350,7 +228,8 @@ static int wait_for(struct demo_stage *s, struct demo_mode *m, enum need need, u
 
 static int start_machine(struct demo_stage *s, const struct demo_mode *m)
 {
-	struct emu_config config = { .nr_gpus = 1,
+	struct emu_config config = { .chip = emu_chip_find("gfx90a"),
+				     .nr_gpus = 1,
 				     .nr_xccs = 1,
 				     .xcc_cus = CUS,
 				     .vram_bytes = VRAM_BYTES,
@@ -383,7 +262,7 @@ static int start_machine(struct demo_stage *s, const struct demo_mode *m)
 	return GP__EXIT_FAILURE;
 }
 
-/* Its trace is complete then. */
+/* Its trace is complete afterwards. */
 static void stop_machine(struct demo_stage *s)
 {
 	if (s->machine_pid > 0)
@@ -420,22 +299,21 @@ static bool answers(const char *socket)
 
 static int start_daemon(struct demo_stage *s)
 {
-	const struct timespec pause = { 0, LOOK_MS * NS_PER_MS };
 	char config[PATH_MAX], socket[PATH_MAX];
 	const char *argv[] = { s->daemon_file, "--config", config, "--socket", socket, NULL };
 	int status = write_config(s, config);
 
 	snprintf(socket, sizeof(socket), "%s/control.sock", s->folder);
-	if (!status && setenv(GP__WISH_SOCKET, socket, 1))
+	if (!status && setenv(GP__ENV_SOCKET, socket, 1))
 		status = gp__env_fail(s->env, GP__EXIT_FAILURE, NULL, "out of memory");
 	if (!status)
-		status = start(s, &s->daemon, argv, false);
+		status = demo_process_start(s, &s->daemon, argv, false);
 	for (int ms = 0; !status && !answers(socket); ms += LOOK_MS) {
-		if (signal_seen)
-			return interrupted();
+		if (demo_signal())
+			return demo_interrupted();
 		if (ms > DAEMON_MS)
-			return tell_failed(s, &s->daemon, "does not answer");
-		nanosleep(&pause, NULL);
+			return demo_process_failed(s, &s->daemon, "does not answer");
+		gp__sleep_ns(LOOK_MS * GP__MS);
 	}
 	return status;
 }
@@ -474,7 +352,7 @@ static void add_own(struct demo_stage *s, enum demo_who who, const char *request
 	add_words(argv, who == DEMO_ONLINE ? online_work : offline_work);
 }
 
-/* As a person would: gpreempt run -c online -- gpreempt emu exec --name NAME -- PROGRAM ... */
+/* gpreempt run -c online -- gpreempt emu exec --name NAME -- PROGRAM ... */
 static int start_program(struct demo_stage *s, struct demo_mode *m, enum demo_who who)
 {
 	bool online = who == DEMO_ONLINE;
@@ -502,7 +380,7 @@ static int start_program(struct demo_stage *s, struct demo_mode *m, enum demo_wh
 		add_llm(s, who, true, requests, argv);
 	else
 		add_own(s, who, requests, period, argv);
-	status = start(s, &s->program[who], argv, true);
+	status = demo_process_start(s, &s->program[who], argv, true);
 	m->pid[who] = s->program[who].pid;
 	return status;
 }
@@ -513,7 +391,7 @@ static int end_offline(struct demo_stage *s, struct demo_mode *m)
 	return wait_for(s, m, NEED_END, 0);
 }
 
-/* Where it could not be joined at the level that was asked, it has said so. */
+/* Reads from its output whether it was joined at the requested level. */
 static bool is_unsupported(struct demo_stage *s, struct demo_mode *m)
 {
 	static const char prefix[] = "gpreempt: ";
@@ -521,7 +399,7 @@ static bool is_unsupported(struct demo_stage *s, struct demo_mode *m)
 
 	if (!m->level)
 		return false;
-	read_complaint(&s->program[DEMO_OFFLINE], text, sizeof(text));
+	demo_process_errors(&s->program[DEMO_OFFLINE], text, sizeof(text));
 	line = strstr(text, "without a priority");
 	if (!line)
 		return false;
@@ -559,7 +437,7 @@ static int run_together(struct demo_stage *s, struct demo_mode *m)
 	if (!status)
 		status = wait_for(s, m, NEED_STEPS, WARM_STEPS);
 	if (!status && is_unsupported(s, m)) {
-		end(&s->program[DEMO_OFFLINE], SIGKILL);
+		demo_process_end(&s->program[DEMO_OFFLINE], SIGKILL);
 		return 0;
 	}
 	if (!status)
@@ -575,9 +453,9 @@ static int stop_daemon(struct demo_stage *s)
 		return 0;
 	if (waitpid(s->daemon.pid, NULL, WNOHANG)) {
 		s->daemon.pid = 0;
-		return tell_failed(s, &s->daemon, "ended too early");
+		return demo_process_failed(s, &s->daemon, "ended too early");
 	}
-	end(&s->daemon, SIGTERM);
+	demo_process_end(&s->daemon, SIGTERM);
 	return 0;
 }
 
@@ -590,8 +468,7 @@ static int read_all(struct demo_stage *s, struct demo_mode *m)
 	if (!demo_trace_read(m, s->trace, why, sizeof(why)))
 		return gp__env_fail(s->env, GP__EXIT_FAILURE, NULL, "%s", why);
 	if (m->level && !demo_decisions_read(m, s->decisions))
-		return gp__env_fail(s->env, GP__EXIT_FAILURE, NULL, "%s cannot be read",
-				    s->decisions);
+		return gp__env_fail(s->env, GP__EXIT_FAILURE, NULL, "cannot read %s", s->decisions);
 	return 0;
 }
 
@@ -617,7 +494,7 @@ static int expect_answers(struct demo_stage *s, struct demo_mode *host)
 
 	snprintf(number, sizeof(number), "%" PRIu64, s->requests);
 	add_llm(s, DEMO_ONLINE, false, number, argv);
-	status = start(s, &s->program[DEMO_ONLINE], argv, true);
+	status = demo_process_start(s, &s->program[DEMO_ONLINE], argv, true);
 	return status ? status : wait_for(s, host, NEED_ANSWERS, 0);
 }
 
@@ -638,14 +515,14 @@ int demo_stage_expect(struct demo_stage *s, uint64_t steps, struct demo_mode *ho
 		add_words(argv, on_host);
 		add_words(argv, offline_work);
 	}
-	status = start(s, &s->program[DEMO_OFFLINE], argv, true);
+	status = demo_process_start(s, &s->program[DEMO_OFFLINE], argv, true);
 	if (!status)
 		status = wait_for(s, host, NEED_END, 0);
 	return status || !s->llm ? status : expect_answers(s, host);
 }
 
 /*
- * Beginning and end
+ * Setup
  */
 
 static int find_files(struct demo_stage *s)
@@ -665,8 +542,8 @@ static int find_files(struct demo_stage *s)
 					    "On Debian and Ubuntu: apt-get install "
 					    "libhsa-runtime-dev; then 'meson setup --reconfigure "
 					    "build' and 'make'.",
-					    "this build has no programs for the demo, as ROCr was "
-					    "not there: it needs the package libhsa-runtime-dev");
+					    "this build has no programs for the demo: ROCr was "
+					    "missing (package libhsa-runtime-dev)");
 	}
 	return child_find_file(s->env, "../daemon/gpreemptd", GP_SBIN_DIR "/gpreemptd",
 			       s->daemon_file);
@@ -676,7 +553,7 @@ static int make_folder(struct demo_stage *s)
 {
 	const char *base = getenv("XDG_RUNTIME_DIR");
 
-	/* A socket's path may not be long. */
+	/* The path of a socket must be short. */
 	if (!base || *base != '/' || strlen(base) > 32 || access(base, W_OK))
 		base = "/tmp";
 	snprintf(s->folder, sizeof(s->folder), "%s/gpreempt-demo-XXXXXX", base);
@@ -699,7 +576,7 @@ static int make_model(struct demo_stage *s)
 	snprintf(s->model, sizeof(s->model), "%s/model.gguf", s->folder);
 	for (int i = 0; i < DEMO_PROGRAMS; i++)
 		snprintf(s->socket[i], sizeof(s->socket[i]), "%s/%d.sock", s->folder, i);
-	status = start(s, &s->program[DEMO_OFFLINE], argv, true);
+	status = demo_process_start(s, &s->program[DEMO_OFFLINE], argv, true);
 	return status ? status : wait_for(s, &nothing, NEED_END, 0);
 }
 
@@ -717,17 +594,17 @@ int demo_stage_open(struct demo_stage *s, struct gp__env *env, const struct demo
 	status = find_files(s);
 	if (!status)
 		status = make_folder(s);
-	/* A scheduler of this command does not schedule its programs, nor do its wishes count. */
-	unsetenv(GP__WISH_PRIORITY);
-	unsetenv(GP__WISH_LEVEL);
+	/* The environment of this command must not affect how its programs are scheduled. */
+	unsetenv(GP__ENV_PRIORITY);
+	unsetenv(GP__ENV_LEVEL);
 	return status || !llm ? status : make_model(s);
 }
 
 void demo_stage_close(struct demo_stage *s)
 {
 	for (int i = 0; i < DEMO_PROGRAMS; i++)
-		end(&s->program[i], SIGKILL);
-	end(&s->daemon, SIGTERM);
+		demo_process_end(&s->program[i], SIGKILL);
+	demo_process_end(&s->daemon, SIGTERM);
 	stop_machine(s);
 	if (*s->folder)
 		emu_tree_remove(s->folder, "");

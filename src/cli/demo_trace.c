@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the machine and the scheduler wrote down, read again. */
+/* Reads the trace of the machine and the decision log of the scheduler. */
 #include "cli/demo.h"
 
 #include <inttypes.h>
@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Two spans with less between them are drawn and counted as one. */
+/* Spans with a smaller gap between them are merged. */
 #define GAP_NS 20000
 
 void *demo_append(void *items, size_t *n, size_t size)
 {
 	char *grown = items;
 
-	/* Room for a power of two. */
+	/* The array has room for a power of two. */
 	if (!(*n & (*n - 1)) || !*n)
 		grown = realloc(items, (*n ? 2 * *n : 1) * size);
 	if (!grown) {
@@ -39,7 +39,7 @@ static bool add_change(struct demo_changes *list, const struct demo_change *c)
 	return true;
 }
 
-/* Each change says how long the GPU was busy before it. */
+/* A change tells how long the GPU was busy before it. */
 static bool add_gpu(struct demo_mode *m, struct demo_change c)
 {
 	const struct demo_change *last = m->gpu.n ? DEMO_LAST(&m->gpu) : NULL;
@@ -118,7 +118,7 @@ bool demo_trace_read(struct demo_mode *m, const char *path, char *why, size_t si
  * Decisions
  */
 
-/* The queues of a program are stopped and started together: the lines of one moment are one. */
+/* The queues of a program are held and released together, so lines of one time are one hold. */
 bool demo_decisions_read(struct demo_mode *m, const char *path)
 {
 	FILE *in = fopen(path, "re");
@@ -148,7 +148,7 @@ bool demo_decisions_read(struct demo_mode *m, const char *path)
  * Time
  */
 
-/* The last change up to then, by one of the two clocks; NULL: there was none. */
+/* The last change up to a time, by one of the two clocks. NULL: there is none. */
 static const struct demo_change *find_change(const struct demo_changes *list, uint64_t ns,
 					     bool device)
 {
@@ -175,7 +175,7 @@ uint64_t demo_busy_at(const struct demo_mode *m, uint64_t device_ns)
 	return c->busy + (c->on ? device_ns - c->device : 0);
 }
 
-/* Between two changes the device's clock is taken to go evenly. */
+/* Interpolates the device's clock between two changes. */
 struct demo_busy demo_busy_until(const struct demo_mode *m, uint64_t host_ns)
 {
 	const struct demo_change *c = find_change(&m->gpu, host_ns, false), *next;

@@ -1,36 +1,40 @@
 // SPDX-License-Identifier: MIT
-/* gpreempt doctor: what is wrong here, and what to do about it. */
+/* gpreempt doctor: checks the daemon, this machine and the backends, and prints remedies. */
 #include "cli/commands.h"
 
 #include <errno.h>
 #include <libgen.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/json.h"
+#include "cli/child.h"
 #include "cli/daemon.h"
 #include "cli/doctor.h"
+#include "device/backend.h"
 #include "policy/policy.h"
 #include "wire/wire.h"
 
+struct doctor {
+	struct gp__checks checks; /* the first member: add_check() finds the rest by it */
+	struct gp__env *env;
+	json_t *list;
+	unsigned int nr[3]; /* by result */
+};
+
 static const char *const result_names[] = { "ok", "warn", "bad" };
 
-void doctor_say(struct doctor *d, const char *name, enum doctor_result result, const char *remedy,
-		const char *fmt, ...)
+static void add_check(struct gp__checks *checks, const char *name, enum gp__check_result result,
+		      const char *remedy, const char *message)
 {
-	char message[1024];
-	va_list args;
+	struct doctor *d = (struct doctor *)checks;
 
-	va_start(args, fmt);
-	vsnprintf(message, sizeof(message), fmt, args);
-	va_end(args);
 	d->nr[result]++;
-	json_array_append_new(
-		d->checks, json_pack("{s:s, s:s, s:o, s:o?}", "name", name, "result",
-				     result_names[result], "message", gp__json_text(message),
-				     "remedy", gp__json_text(remedy && *remedy ? remedy : NULL)));
+	json_array_append_new(d->list, json_pack("{s:s, s:s, s:o, s:o?}", "name", name, "result",
+						 result_names[result], "message",
+						 gp__json_text(message), "remedy",
+						 gp__json_text(remedy && *remedy ? remedy : NULL)));
 }
 
 /*
@@ -45,22 +49,22 @@ static long long int_of(const json_t *o, const char *key)
 static void check_version(struct doctor *d, const char *version)
 {
 	if (strcmp(version, d->env->version))
-		doctor_say(d, "version", DOCTOR_WARN,
-			   "Restart gpreemptd after installing another version.",
-			   "gpreemptd is version %s, and this program %s", version,
-			   d->env->version);
+		gp__check(&d->checks, "version", GP__CHECK_WARN,
+			  "Restart gpreemptd after installing another version.",
+			  "gpreemptd has version %s, this program %s", version, d->env->version);
 }
 
 static void check_limits(struct doctor *d, const json_t *you)
 {
 	if (json_is_true(json_object_get(you, "administrator"))) {
-		doctor_say(d, "limits", DOCTOR_OK, NULL,
-			   "you are an administrator: any priority, and everybody's programs");
+		gp__check(&d->checks, "limits", GP__CHECK_OK, NULL,
+			  "you are an administrator: any priority, and the programs of all users");
 		return;
 	}
-	doctor_say(
-		d, "limits",
-		int_of(you, "programs") < int_of(you, "max_programs") ? DOCTOR_OK : DOCTOR_WARN,
+	gp__check(
+		&d->checks, "limits",
+		int_of(you, "programs") < int_of(you, "max_programs") ? GP__CHECK_OK
+								      : GP__CHECK_WARN,
 		int_of(you, "programs") < int_of(you, "max_programs")
 			? NULL
 			: "No more can join until one ends; see max_programs in gpreemptd.conf(5).",
@@ -70,7 +74,8 @@ static void check_limits(struct doctor *d, const json_t *you)
 		int_of(you, "programs"));
 }
 
-/* Who may not write to it cannot join; of a user's own daemon that is as it should be. */
+/* A user who may not write to the socket cannot join. The daemon of an ordinary user (@owner) is
+ * not for others. */
 static void check_socket(struct doctor *d, const char *path, uid_t owner)
 {
 	struct stat socket, folder;
@@ -80,11 +85,12 @@ static void check_socket(struct doctor *d, const char *path, uid_t owner)
 	if (owner || stat(path, &socket) || stat(dirname(copy), &folder))
 		return;
 	if ((socket.st_mode & 0222) == 0222 && (folder.st_mode & 0111) == 0111)
-		doctor_say(d, "socket", DOCTOR_OK, NULL, "everybody may join at %s", path);
+		gp__check(&d->checks, "socket", GP__CHECK_OK, NULL, "all users may join at %s",
+			  path);
 	else
-		doctor_say(d, "socket", DOCTOR_WARN,
-			   "Set SocketMode=0666 and DirectoryMode=0755 in gpreemptd.socket.",
-			   "other users cannot join: %s or its folder is closed to them", path);
+		gp__check(&d->checks, "socket", GP__CHECK_WARN,
+			  "Set SocketMode=0666 and DirectoryMode=0755 in gpreemptd.socket.",
+			  "other users cannot join: they have no access to %s or its folder", path);
 }
 
 static bool is_seen_by_presence(const json_t *group)
@@ -101,7 +107,7 @@ static bool is_seen_by_presence(const json_t *group)
 	return false;
 }
 
-/* One that came when the policy was chosen already. */
+/* Finds programs whose arrivals are not seen, under a policy that needs them. */
 static void check_seen(struct doctor *d, const json_t *list, const char *policy)
 {
 	const struct gp__policy *p = policy ? gp__policy_find(policy) : NULL;
@@ -111,12 +117,12 @@ static void check_seen(struct doctor *d, const json_t *list, const char *policy)
 	json_array_foreach (json_object_get(list, "groups"), i, group) {
 		if (!p || !p->needs_arrivals || !is_seen_by_presence(group))
 			continue;
-		doctor_say(d, "policy", DOCTOR_WARN,
-			   "Choose another: gpreempt policy hpf. 'gpreempt probe' says why.",
-			   "%s counts from when work comes, and of %s (pid %lld) it is only seen "
-			   "that it is there",
-			   policy, json_string_value(json_object_get(group, "program")),
-			   int_of(group, "pid"));
+		gp__check(&d->checks, "policy", GP__CHECK_WARN,
+			  "Choose another: gpreempt policy hpf. 'gpreempt probe' says why.",
+			  "policy %s needs the time at which work arrives, which is not known for "
+			  "%s (pid %lld)",
+			  policy, json_string_value(json_object_get(group, "program")),
+			  int_of(group, "pid"));
 	}
 }
 
@@ -132,16 +138,16 @@ static void check_daemon(struct doctor *d)
 		close(fd);
 	}
 	if (!list) {
-		doctor_say(d, "daemon", DOCTOR_BAD, why.remedy, "%s", why.message);
+		gp__check(&d->checks, "daemon", GP__CHECK_BAD, why.remedy, "%s", why.message);
 		return;
 	}
 	gp__wire_path(path, sizeof(path));
 	daemon = json_object_get(list, "daemon");
-	doctor_say(d, "daemon", DOCTOR_OK, NULL,
-		   "gpreemptd %s, pid %lld, answers at %s; policy %s, %zu groups",
-		   json_string_value(json_object_get(daemon, "version")), int_of(daemon, "pid"),
-		   path, json_string_value(json_object_get(daemon, "policy")),
-		   json_array_size(json_object_get(list, "groups")));
+	gp__check(&d->checks, "daemon", GP__CHECK_OK, NULL,
+		  "gpreemptd %s, pid %lld, answers at %s; policy %s, %zu groups",
+		  json_string_value(json_object_get(daemon, "version")), int_of(daemon, "pid"),
+		  path, json_string_value(json_object_get(daemon, "policy")),
+		  json_array_size(json_object_get(list, "groups")));
 	check_seen(d, list, json_string_value(json_object_get(daemon, "policy")));
 	check_version(d, json_string_value(json_object_get(daemon, "version")));
 	check_socket(d, path, (uid_t)int_of(daemon, "user"));
@@ -150,7 +156,7 @@ static void check_daemon(struct doctor *d)
 }
 
 /*
- * What was found
+ * Printing
  */
 
 static void print_check(struct gp__env *env, const json_t *check)
@@ -176,46 +182,49 @@ static void print_text(struct doctor *d)
 	json_t *check;
 	size_t i;
 
-	json_array_foreach (d->checks, i, check)
+	json_array_foreach (d->list, i, check)
 		print_check(d->env, check);
-	fprintf(d->env->out, "%u ok, %u to look at, %u bad\n", d->nr[DOCTOR_OK], d->nr[DOCTOR_WARN],
-		d->nr[DOCTOR_BAD]);
-	json_decref(d->checks);
+	fprintf(d->env->out, "%u ok, %u to look at, %u bad\n", d->nr[GP__CHECK_OK],
+		d->nr[GP__CHECK_WARN], d->nr[GP__CHECK_BAD]);
+	json_decref(d->list);
 }
 
 static int print_json(struct doctor *d)
 {
 	json_t *root = gp__json_envelope();
 
-	json_object_set_new(root, "checks", d->checks);
-	json_object_set_new(root, "ok", json_integer(d->nr[DOCTOR_OK]));
-	json_object_set_new(root, "warn", json_integer(d->nr[DOCTOR_WARN]));
-	json_object_set_new(root, "bad", json_integer(d->nr[DOCTOR_BAD]));
+	json_object_set_new(root, "checks", d->list);
+	json_object_set_new(root, "ok", json_integer(d->nr[GP__CHECK_OK]));
+	json_object_set_new(root, "warn", json_integer(d->nr[GP__CHECK_WARN]));
+	json_object_set_new(root, "bad", json_integer(d->nr[GP__CHECK_BAD]));
 	return gp__json_print(d->env, root);
 }
 
-int cmd_doctor(struct gp__env *env, int argc, char **argv)
+int cmd_doctor(struct gp__env *env, const struct gp__backend *const *backends, int argc,
+	       char **argv)
 {
 	static const struct argp argp = {
-		.doc = "Check what gpreempt needs here, and say what to do about what is missing. "
+		.doc = "Check what gpreempt needs on this machine, and print a remedy for each "
+		       "problem. "
 		       "The exit status is 0 if nothing is bad.",
 	};
-	struct doctor d = { .env = env };
+	struct doctor d = { .checks = { .files = &child_files, .add = add_check }, .env = env };
 	int status;
 
 	if (!gp__cmd_parse(env, &argp, argc, argv, NULL, &status))
 		return status;
-	d.checks = json_array();
+	d.list = json_array();
 	check_daemon(&d);
-	doctor_libraries(&d);
-	doctor_preload(&d);
-	doctor_amd(&d);
-	doctor_nvidia(&d);
-	doctor_opencl(&d);
-	doctor_ptrace(&d);
-	doctor_files(&d);
-	doctor_userfaultfd(&d);
-	status = d.nr[DOCTOR_BAD] ? GP__EXIT_FAILURE : GP__EXIT_OK;
+	doctor_libraries(&d.checks);
+	doctor_preload(&d.checks);
+	for (int i = 0; backends[i]; i++) {
+		if (backends[i]->doctor)
+			backends[i]->doctor(&d.checks);
+	}
+	doctor_ptrace(&d.checks);
+	doctor_files(&d.checks);
+	doctor_userfaultfd(&d.checks);
+	status = d.nr[GP__CHECK_BAD] ? GP__EXIT_FAILURE : GP__EXIT_OK;
 	if (!env->json)
 		print_text(&d);
 	else if (print_json(&d))

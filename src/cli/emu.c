@@ -44,29 +44,28 @@ enum {
 struct args {
 	struct gp__env *env;
 	struct emu_config config;
-	bool configured; /* an option says what the machine is */
+	bool configured; /* an option describes the machine */
 	const char *name; /* NULL: not given */
 	const char *trace; /* the same */
 	bool all;
-	bool names; /* a name may stand without its option */
+	bool names; /* a name may be given without --name */
 };
 
 static const struct argp_option machine_options[] = {
 	{ "gpu", KEY_GPU, "TARGET", 0, "gfx90a (MI210) or gfx942 (MI300X); gfx90a", 0 },
-	{ "gpus", KEY_GPUS, "N", 0, "how many of them, 0 to 8; 1", 0 },
+	{ "gpus", KEY_GPUS, "N", 0, "number of GPUs, 0 to 8; 1", 0 },
 	{ "xccs", KEY_XCCS, "N", 0, "XCCs of a GPU; 1, of a gfx942 8", 0 },
 	{ "cus", KEY_CUS, "N", 0, "compute units of an XCC; 104, of a gfx942 38", 0 },
 	{ "vram", KEY_VRAM, "SIZE", 0, "memory of a GPU; 16G", 0 },
 	{ "kernel", KEY_KERNEL, "VERSION", 0,
-	  "whose amdkfd: 6.1, 6.12, or gpreempt (6.12 with its series); 6.12", 0 },
+	  "emulated kernel: 6.1, 6.12, or gpreempt (6.12 with its series); 6.12", 0 },
 	{ "kfd-sched", KEY_KFD_SCHED, NULL, 0,
 	  "with --kernel gpreempt: it schedules queues by priority (amdgpu.kfd_sched=1)", 0 },
 	{ "cwsr", KEY_CWSR, "on|off", 0, "whether waves are saved when a queue is stopped; on", 0 },
-	{ "nice", KEY_NICE, "N", 0, "how far its compute units give way to programs; 0", 0 },
-	{ "seed", KEY_SEED, "N", 0, "of what goes wrong by chance; 1", 0 },
-	{ "fault", KEY_FAULT, "WHAT=VALUE,...", 0, "what goes wrong; see gpreempt-emu(1)", 0 },
-	{ "trace", KEY_TRACE, "FILE", 0, "who was on its compute units, and when, is written there",
-	  0 },
+	{ "nice", KEY_NICE, "N", 0, "nice value of its compute unit threads; 0", 0 },
+	{ "seed", KEY_SEED, "N", 0, "seed of random faults; 1", 0 },
+	{ "fault", KEY_FAULT, "WHAT=VALUE,...", 0, "inject faults; see gpreempt-emu(1)", 0 },
+	{ "trace", KEY_TRACE, "FILE", 0, "write a trace of compute unit occupancy to FILE", 0 },
 	{ "strict", KEY_STRICT, NULL, 0,
 	  "exec only: report instructions whose results are approximate on standard error", 0 },
 	{ "name", KEY_NAME, "NAME", 0, "the machine's name", 0 },
@@ -82,11 +81,6 @@ static const struct argp_option info_options[] = {
 static const struct argp_option stop_options[] = {
 	{ "all", KEY_ALL, NULL, 0, "every machine of this user", 0 },
 	{ 0 },
-};
-
-static const char *const target_names[GFX9_TARGETS] = {
-	[GFX9_TARGET_GFX90A] = "gfx90a",
-	[GFX9_TARGET_GFX942] = "gfx942",
 };
 
 static const char *const kernel_names[] = {
@@ -137,22 +131,24 @@ static error_t parse_vram(struct argp_state *state, const char *text, uint64_t *
 	return gp__cmd_usage(state, "--vram: '%s' is not a size from 16M to 512G", text);
 }
 
-/* A name is a folder's, and should be easy to type. */
+/* A name is also that of a folder, and should be easy to type. */
 static error_t parse_name(struct argp_state *state, const char *text, struct args *args)
 {
 	size_t len = strlen(text);
 
 	if (args->name)
-		return gp__cmd_usage(state, "one machine at a time, not '%s' as well", text);
+		return gp__cmd_usage(state, "only one machine can be named, not '%s' as well",
+				     text);
 	for (size_t i = 0; i < len; i++) {
 		if (!isalnum((unsigned char)text[i]) && !strchr("-_.", text[i]))
 			len = 0;
 	}
 	if (!len || len >= sizeof(args->config.name) || *text == '.' || *text == '-')
-		return gp__cmd_usage(state,
-				     "'%s' is no name for a machine: letters, digits, '-', '_' and "
-				     "'.', up to 63",
-				     text);
+		return gp__cmd_usage(
+			state,
+			"'%s' is not a machine name; use up to 63 letters, digits, '-', "
+			"'_' and '.'",
+			text);
 	args->name = text;
 	return 0;
 }
@@ -173,11 +169,10 @@ static error_t parse_choice(struct argp_state *state, int key, const char *text,
 
 	switch (key) {
 	case KEY_GPU:
-		i = find_name(target_names, GFX9_TARGETS, text);
-		if (i < 0)
+		c->chip = emu_chip_find(text);
+		if (!c->chip)
 			return gp__cmd_usage(state, "--gpu: '%s' is neither gfx90a nor gfx942",
 					     text);
-		c->target = (enum gfx9_target)i;
 		return 0;
 	case KEY_KERNEL:
 		i = find_name(kernel_names, EMU_KERNEL_GPREEMPT + 1, text);
@@ -214,7 +209,7 @@ static error_t parse_machine(int key, char *arg, struct argp_state *state)
 		return parse_u32(state, "--gpus", arg, 0, EMU_GPUS_MAX, &c->nr_gpus);
 	case KEY_XCCS:
 		args->configured = true;
-		return parse_u32(state, "--xccs", arg, 1, GFX9_XCCS_MAX, &c->nr_xccs);
+		return parse_u32(state, "--xccs", arg, 1, EMU_XCCS_MAX, &c->nr_xccs);
 	case KEY_CUS:
 		args->configured = true;
 		return parse_u32(state, "--cus", arg, 1, XCC_CUS_MAX, &c->xcc_cus);
@@ -246,8 +241,8 @@ static error_t parse_machine(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		if (args->names)
 			return parse_name(state, arg, args);
-		return gp__cmd_usage(state, "'%s' is not understood; a machine is named by --name",
-				     arg);
+		return gp__cmd_usage(state,
+				     "unexpected argument '%s'; name the machine with --name", arg);
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -261,32 +256,30 @@ static int open_trace(struct gp__env *env, const char *path, struct emu_config *
 	return gp__env_fail(env, GP__EXIT_FAILURE, NULL, "--trace: %s: %s", path, strerror(errno));
 }
 
-/* What was not said follows from the chip. */
+/* Options that were not given follow from the chip. */
 static int complete_config(const struct args *args, struct emu_config *c)
 {
 	struct gp__env *env = args->env;
-	bool mi300 = c->target == GFX9_TARGET_GFX942;
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
 	if (!c->nr_xccs)
-		c->nr_xccs = mi300 ? 8 : 1;
+		c->nr_xccs = c->chip->nr_xccs;
 	if (!c->xcc_cus)
-		c->xcc_cus = mi300 ? 38 : 104;
+		c->xcc_cus = c->chip->xcc_cus;
 	if (c->kfd_sched && c->kernel != EMU_KERNEL_GPREEMPT)
 		return gp__env_fail(env, GP__EXIT_USAGE, NULL,
-				    "--kfd-sched: only --kernel gpreempt has such a scheduler");
+				    "--kfd-sched needs --kernel gpreempt");
 	if (c->kfd_sched && !c->cwsr)
 		return gp__env_fail(env, GP__EXIT_USAGE, NULL,
-				    "--kfd-sched: it does not begin where waves cannot be saved "
-				    "(--cwsr off)");
-	if (!mi300 && c->nr_xccs > 1)
+				    "--kfd-sched needs context save; leave out --cwsr off");
+	if (c->nr_xccs > c->chip->xccs_max)
 		return gp__env_fail(env, GP__EXIT_USAGE, NULL,
 				    "--xccs: a gfx90a has one; gfx942 has up to 8");
-	if (c->nr_xccs * c->xcc_cus > GFX9_CUS_MAX)
+	if (c->nr_xccs * c->xcc_cus > EMU_CUS_MAX)
 		return gp__env_fail(env, GP__EXIT_USAGE, NULL,
 				    "%u XCCs of %u compute units are more than the %u that a GPU "
 				    "can have",
-				    c->nr_xccs, c->xcc_cus, GFX9_CUS_MAX);
+				    c->nr_xccs, c->xcc_cus, EMU_CUS_MAX);
 	c->threads = cpus > 0 && cpus < 1024 ? (int)cpus : 1;
 	return open_trace(env, args->trace, c);
 }
@@ -311,7 +304,8 @@ static bool parse_verb(struct args *args, const struct argp_option *options, con
 static struct args new_args(struct gp__env *env)
 {
 	return (struct args){ .env = env,
-			      .config = { .nr_gpus = 1,
+			      .config = { .chip = emu_chip_find("gfx90a"),
+					  .nr_gpus = 1,
 					  .vram_bytes = 16 * GIB,
 					  .kernel = EMU_KERNEL_6_12,
 					  .cwsr = true,
@@ -325,10 +319,10 @@ static struct args new_args(struct gp__env *env)
 json_t *emu_machine_describe(const struct emu_config *c)
 {
 	return json_pack("{s:s, s:s, s:i, s:i, s:i, s:I, s:s, s:b, s:b, s:I}", "name", c->name,
-			 "gpu", target_names[c->target], "gpus", (int)c->nr_gpus, "xccs",
-			 (int)c->nr_xccs, "cus", (int)c->xcc_cus, "vram_bytes",
-			 (json_int_t)c->vram_bytes, "kernel", kernel_names[c->kernel], "kfd_sched",
-			 c->kfd_sched, "cwsr", c->cwsr, "seed", (json_int_t)c->seed);
+			 "gpu", c->chip->name, "gpus", (int)c->nr_gpus, "xccs", (int)c->nr_xccs,
+			 "cus", (int)c->xcc_cus, "vram_bytes", (json_int_t)c->vram_bytes, "kernel",
+			 kernel_names[c->kernel], "kfd_sched", c->kfd_sched, "cwsr", c->cwsr,
+			 "seed", (json_int_t)c->seed);
 }
 
 static int tell_started(struct gp__env *env, const struct emu_config *c, pid_t pid)
@@ -362,8 +356,7 @@ static int emu_start(struct gp__env *env, int argc, char **argv)
 		return gp__env_fail(env, GP__EXIT_USAGE,
 				    "The log in its folder has the same lines; 'gpreempt emu ls "
 				    "--json' says where.",
-				    "--strict: only 'gpreempt emu exec' has a program's standard "
-				    "error");
+				    "--strict works only with 'gpreempt emu exec'");
 	status = complete_config(&args, c);
 	if (status)
 		return status;
@@ -502,10 +495,9 @@ static int emu_stop(struct gp__env *env, int argc, char **argv)
 		return gp__env_fail(
 			env, GP__EXIT_FAILURE,
 			"Its log is in its folder; 'gpreempt emu ls --json' says where.",
-			"a machine does not stop");
+			"a machine did not stop");
 	if (s.name && !s.stopped)
-		return gp__env_fail(env, GP__EXIT_FAILURE,
-				    "'gpreempt emu ls' shows those there are.",
+		return gp__env_fail(env, GP__EXIT_FAILURE, "'gpreempt emu ls' lists the machines.",
 				    "there is no machine '%s'", s.name);
 	if (!env->json)
 		return GP__EXIT_OK;
@@ -532,8 +524,9 @@ static bool stands_alone(const char *option)
 	return false;
 }
 
-/* Where the command begins: behind "--", or at the first word that is no option nor belongs to
- * one. */
+/*
+ * The start of the command: behind "--", or the first word that is neither an option nor its value.
+ */
 static int find_command(int argc, char **argv)
 {
 	int i = 1;
@@ -552,15 +545,16 @@ static int exec_named(struct gp__env *env, const char *name, char **command)
 		return CHILD_OWN_FAILURE;
 	if (snprintf(dir, sizeof(dir), "%s/%s", base, name) >= (int)sizeof(dir) ||
 	    emu_folder_owner(dir) <= 0)
-		return gp__env_fail(env, CHILD_OWN_FAILURE,
-				    "'gpreempt emu ls' shows those there are; 'gpreempt emu start' "
-				    "starts one.",
-				    "there is no machine '%s'", name);
+		return gp__env_fail(
+			env, CHILD_OWN_FAILURE,
+			"'gpreempt emu ls' lists the machines; 'gpreempt emu start' starts "
+			"one.",
+			"there is no machine '%s'", name);
 	status = emu_client_setup(env, dir);
 	return status ? CHILD_OWN_FAILURE : child_exec(env, command);
 }
 
-/* A program that failed may have failed for a reason that only the machine knows. */
+/* A program may have failed for a reason that only the machine's log has. */
 static void keep_log(struct gp__env *env, const struct emu_config *c)
 {
 	char path[PATH_MAX];
@@ -569,7 +563,7 @@ static void keep_log(struct gp__env *env, const struct emu_config *c)
 		fprintf(env->err, "gpreempt: the machine's log is kept in %s\n", path);
 }
 
-/* On a machine that nobody else sees and that goes with the command. */
+/* On a private machine that ends with the command. */
 static int exec_private(struct gp__env *env, struct emu_config *c, char **command)
 {
 	int lock, status;
@@ -579,7 +573,10 @@ static int exec_private(struct gp__env *env, struct emu_config *c, char **comman
 	lock = emu_folder_make(env, c->name, c->dir);
 	if (lock < 0)
 		return CHILD_OWN_FAILURE;
-	/* Above the three that the machine replaces; goes with the machine and with us. */
+	/*
+	 * Above the three descriptors that the machine replaces; closed with the machine and with
+	 * us.
+	 */
 	c->console_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	pid = emu_machine_start(env, c, lock, false);
 	close(lock);
@@ -640,7 +637,7 @@ static int emu_info(struct gp__env *env, int argc, char **argv)
 			"supported, and count the exact ones.",
 			argc, argv, &status))
 		return status;
-	return emu_info_print(env, args.config.target, target_names[args.config.target], args.all);
+	return emu_info_print(env, args.config.chip, args.all);
 }
 
 /*
@@ -676,7 +673,7 @@ static error_t parse_no_verb(int key, char *arg, struct argp_state *state)
 				     "stop",
 				     arg);
 	case ARGP_KEY_NO_ARGS:
-		return gp__cmd_usage(state, "what to do is missing: exec, info, ls, start or stop");
+		return gp__cmd_usage(state, "missing subcommand: exec, info, ls, start or stop");
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A program that is run on a machine. */
+/* Runs a program on a machine. */
 #include "cli/emu.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #define PRELOAD "libgpreempt-emu.so"
 
-/* The library stands for devices, so it comes after all who want to see calls on devices. */
+/* The library emulates devices, so it comes after all preloads that intercept calls on devices. */
 int emu_client_setup(struct gp__env *env, const char *dir)
 {
 	char path[PATH_MAX];

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Where machines live: a folder each, in one of the user's that nobody else can enter.
+ * The folders of machines, in a folder that only the user can enter.
  *
- * Whether somebody lives there is told by the lock on a file in it, which goes with its holder in
- * whatever way he ends. Folders are made and removed under the lock of the folder above, so that
- * none is taken for left over while it is made.
+ * A machine holds a lock on a file in its folder, which the kernel releases however the machine
+ * ends. Folders are created and removed under the lock of the parent folder, so that a new one is
+ * not taken for stale.
  */
 #include "cli/emu.h"
 
@@ -22,7 +22,7 @@
 #define LOCK "lock"
 #define BASE_LOCK ".lock"
 
-/* A folder that is ours alone; 0 or -errno. */
+/* Creates a folder for this user only; 0 or -errno. */
 static int own_folder(const char *path)
 {
 	struct stat st;
@@ -67,11 +67,11 @@ int emu_folder_base(struct gp__env *env, char base[PATH_MAX])
 	if (!err)
 		return 0;
 	return gp__env_fail(env, GP__EXIT_FAILURE,
-			    "It must belong to you; $XDG_RUNTIME_DIR says where it is.",
-			    "%s cannot be used for machines: %s", base, strerror(-err));
+			    "The folder must belong to you; $XDG_RUNTIME_DIR sets its location.",
+			    "cannot use %s for machines: %s", base, strerror(-err));
 }
 
-/* Opens and locks; -1: somebody else has it, or there is none. */
+/* Opens and locks; -1: another process has the lock, or there is no file. */
 static int lock_file(const char *dir, const char *name, int flags, int how)
 {
 	char path[PATH_MAX];
@@ -106,7 +106,7 @@ pid_t emu_folder_owner(const char *dir)
 		return 0;
 	pid = read(fd, text, sizeof(text) - 1) > 0 ? (pid_t)strtol(text, NULL, 10) : 0;
 	close(fd);
-	/* Somebody holds it who has not yet said who he is. */
+	/* The machine holds the lock but has not written its pid yet. */
 	return pid > 0 ? pid : -1;
 }
 
@@ -123,17 +123,17 @@ int emu_folder_make(struct gp__env *env, const char *name, char dir[PATH_MAX])
 	if (status)
 		return -status;
 	if (snprintf(dir, PATH_MAX, "%s/%s", base, name) >= PATH_MAX)
-		return -gp__env_fail(env, GP__EXIT_FAILURE, NULL, "%s: too long a name", base);
+		return -gp__env_fail(env, GP__EXIT_FAILURE, NULL, "%s: path is too long", base);
 	base_lock = lock_file(base, BASE_LOCK, O_CREAT, LOCK_EX);
 	if (emu_folder_owner(dir)) {
 		gp__env_fail(env, GP__EXIT_FAILURE,
 			     "Give another --name, or stop it: 'gpreempt emu stop'.",
-			     "machine '%s' is there already", name);
+			     "machine '%s' already exists", name);
 	} else {
 		emu_folder_remove(dir);
 		if (own_folder(dir) ||
 		    (lock = lock_file(dir, LOCK, O_CREAT, LOCK_EX | LOCK_NB)) < 0)
-			gp__env_fail(env, GP__EXIT_FAILURE, NULL, "%s cannot be made: %s", dir,
+			gp__env_fail(env, GP__EXIT_FAILURE, NULL, "cannot create %s: %s", dir,
 				     strerror(errno));
 	}
 	if (base_lock >= 0)

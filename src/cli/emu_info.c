@@ -4,72 +4,75 @@
 
 #include "base/json.h"
 #include "base/table.h"
-#include "emu/gfx9/trust.h"
 
-struct census {
-	unsigned int nr[GFX9_UNSUPPORTED + 1];
+static const char *const trust_names[] = {
+	[EMU_EXACT] = "exact",
+	[EMU_APPROXIMATE] = "approximate",
+	[EMU_UNSUPPORTED] = "unsupported",
 };
 
-static struct census count(enum gfx9_target target)
+#define NR_TRUSTS (sizeof(trust_names) / sizeof(trust_names[0]))
+
+struct census {
+	unsigned int nr[NR_TRUSTS];
+};
+
+static struct census count(const struct emu_chip *chip)
 {
 	struct census c = { 0 };
-	const char *note;
+	struct emu_opcode op;
 
-	for (uint16_t op = 1; op < GFX9_OPS; op++) {
-		if (gfx9_target_has(target, op))
-			c.nr[gfx9_trust(op, &note)]++;
+	for (uint32_t i = 0; i < chip->engine->nr_opcodes; i++) {
+		if (chip->engine->opcode(chip->target, i, &op))
+			c.nr[op.trust]++;
 	}
 	return c;
 }
 
-static int print_json(struct gp__env *env, enum gfx9_target target, const char *name)
+static int print_json(struct gp__env *env, const struct emu_chip *chip)
 {
-	struct census c = count(target);
+	struct census c = count(chip);
 	json_t *root = gp__json_envelope(), *list = json_array();
-	const char *note;
+	struct emu_opcode op;
 
-	for (uint16_t op = 1; op < GFX9_OPS; op++) {
-		enum gfx9_trust trust = gfx9_trust(op, &note);
-
-		if (gfx9_target_has(target, op))
-			json_array_append_new(
-				list, json_pack("{s:s, s:s, s:s?}", "name", gfx9_op_name(op),
-						"trust", gfx9_trust_name(trust), "note", note));
+	for (uint32_t i = 0; i < chip->engine->nr_opcodes; i++) {
+		if (chip->engine->opcode(chip->target, i, &op))
+			json_array_append_new(list, json_pack("{s:s, s:s, s:s?}", "name", op.name,
+							      "trust", trust_names[op.trust],
+							      "note", op.note));
 	}
-	json_object_set_new(root, "gpu", json_string(name));
-	for (unsigned int t = 0; t <= GFX9_UNSUPPORTED; t++)
-		json_object_set_new(root, gfx9_trust_name(t), json_integer(c.nr[t]));
+	json_object_set_new(root, "gpu", json_string(chip->name));
+	for (unsigned int t = 0; t < NR_TRUSTS; t++)
+		json_object_set_new(root, trust_names[t], json_integer(c.nr[t]));
 	json_object_set_new(root, "instructions", list);
 	return gp__json_print(env, root) ? GP__EXIT_FAILURE : GP__EXIT_OK;
 }
 
-int emu_info_print(struct gp__env *env, enum gfx9_target target, const char *name, bool all)
+int emu_info_print(struct gp__env *env, const struct emu_chip *chip, bool all)
 {
-	struct census c = count(target);
+	struct census c = count(chip);
 	struct gp__table *table;
-	const char *note;
+	struct emu_opcode op;
 
 	if (env->json)
-		return print_json(env, target, name);
+		return print_json(env, chip);
 	table = gp__table_new(env);
 	gp__table_column(table, "INSTRUCTION", GP__LEFT);
 	gp__table_column(table, "TRUST", GP__LEFT);
 	gp__table_column(table, "NOTE", GP__LEFT);
-	for (uint16_t op = 1; op < GFX9_OPS; op++) {
-		enum gfx9_trust trust = gfx9_trust(op, &note);
-
-		if (!gfx9_target_has(target, op) || (trust == GFX9_EXACT && !all))
+	for (uint32_t i = 0; i < chip->engine->nr_opcodes; i++) {
+		if (!chip->engine->opcode(chip->target, i, &op) || (op.trust == EMU_EXACT && !all))
 			continue;
 		gp__table_row(table);
-		gp__table_cell(table, gfx9_op_name(op));
-		gp__table_cell(table, gfx9_trust_name(trust));
-		gp__table_cell(table, note ? note : "");
+		gp__table_cell(table, op.name);
+		gp__table_cell(table, trust_names[op.trust]);
+		gp__table_cell(table, op.note ? op.note : "");
 	}
 	if (gp__table_print(table))
 		return GP__EXIT_FAILURE;
 	fprintf(env->out,
 		"%s: %u instructions are exact (tests compare them with the host bit by bit), %u "
 		"approximate, %u unsupported\n",
-		name, c.nr[GFX9_EXACT], c.nr[GFX9_APPROXIMATE], c.nr[GFX9_UNSUPPORTED]);
+		chip->name, c.nr[EMU_EXACT], c.nr[EMU_APPROXIMATE], c.nr[EMU_UNSUPPORTED]);
 	return GP__EXIT_OK;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A machine in a process of its own: how it starts, stops, and says what it is. */
+/* A machine in its own process: start, stop and description. */
 #include "cli/emu.h"
 
 #include <errno.h>
@@ -52,7 +52,7 @@ static int write_pid(int lock_fd)
 	return ftruncate(lock_fd, 0) || pwrite(lock_fd, text, (size_t)n, 0) != n ? -1 : 0;
 }
 
-/* As many connections as there may be, and their files. */
+/* As many as the possible connections, and their files. */
 static void raise_limits(void)
 {
 	struct rlimit r;
@@ -63,7 +63,7 @@ static void raise_limits(void)
 	}
 }
 
-/* A descriptor that can be read when somebody wants us to end. */
+/* A descriptor that becomes readable when the machine should end. */
 static int open_quit_fd(void)
 {
 	sigset_t set;
@@ -77,7 +77,7 @@ static int open_quit_fd(void)
 	return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
-/* Nothing of ours is on the terminal any more, nor keeps a pipe open. */
+/* Detaches from the terminal, and keeps no pipe open. */
 static void leave_terminal(const struct emu_config *config)
 {
 	char path[PATH_MAX];
@@ -103,7 +103,7 @@ static int serve(const struct emu_config *config, int lock_fd, int ready_fd)
 	int quit_fd = open_quit_fd(), err;
 
 	if (!m || quit_fd < 0 || write_pid(lock_fd) || write_description(config)) {
-		fprintf(stderr, "the machine cannot start: %s\n", strerror(errno));
+		fprintf(stderr, "cannot start the machine: %s\n", strerror(errno));
 		return 1;
 	}
 	raise_limits();
@@ -128,7 +128,7 @@ _Noreturn static void be_machine(const struct emu_config *config, int lock_fd, i
 {
 	int status;
 
-	/* A key that ends a program in the terminal must not end the machine below it. */
+	/* A key that interrupts a program in the terminal must not end the machine below it. */
 	setsid();
 	if (parent) {
 		prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -139,16 +139,16 @@ _Noreturn static void be_machine(const struct emu_config *config, int lock_fd, i
 		_exit(1);
 	status = serve(config, lock_fd, ready_fd);
 	emu_folder_remove(config->dir);
-	/* Only now: the folder would be taken for left over. */
+	/* Only now: before, the folder would look stale. */
 	close(lock_fd);
 	_exit(status);
 }
 
 /*
- * Outside
+ * In the calling process
  */
 
-/* The machine's process; of a daemon it is not our child, so nobody has to wait for it. */
+/* The machine's process; a daemon is not our child, so nothing has to wait for it. */
 static pid_t fork_machine(const struct emu_config *config, int lock_fd, const int ready[2],
 			  bool daemon)
 {
@@ -200,7 +200,7 @@ bool emu_machine_stop(const char *dir, pid_t pid)
 
 	if (pidfd < 0)
 		return errno == ESRCH;
-	/* Still the same: the pid may have become another's before we had the descriptor. */
+	/* Checked again: the pid may have been reused before the descriptor was opened. */
 	if (emu_folder_owner(dir) == pid)
 		syscall(SYS_pidfd_send_signal, pidfd, SIGTERM, NULL, 0);
 	stopped = poll(&p, 1, STOP_MS) == 1;
@@ -209,7 +209,7 @@ bool emu_machine_stop(const char *dir, pid_t pid)
 		stopped = poll(&p, 1, STOP_MS) == 1;
 	}
 	close(pidfd);
-	/* Where it is our child. */
+	/* If it is our child. */
 	waitpid(pid, NULL, WNOHANG);
 	if (stopped)
 		emu_folder_remove(dir);

@@ -1,27 +1,49 @@
 // SPDX-License-Identifier: MIT
-/* gpreempt: finds the command and reports what became of its output. */
+/* gpreempt: runs the command that the first argument names. This table is the list of commands. */
 #include "cli/commands.h"
+
+#include "join/backends.h"
 
 #include <locale.h>
 #include <signal.h>
 
+static int doctor(struct gp__env *env, int argc, char **argv)
+{
+	return cmd_doctor(env, gp__backends, argc, argv);
+}
+
+static int probe(struct gp__env *env, int argc, char **argv)
+{
+	return cmd_probe(env, gp__backends, argc, argv);
+}
+
+static int ps(struct gp__env *env, int argc, char **argv)
+{
+	return cmd_ps(env, gp__backends, argc, argv);
+}
+
+static int summary(struct gp__env *env, int argc, char **argv)
+{
+	return cmd_summary(env, gp__backends, argc, argv);
+}
+
 static const struct gp__cmd commands[] = {
-	{ "bench", cmd_bench, "measure what this build costs on this machine" },
-	{ "demo", cmd_demo, "an online and an offline program share an emulated GPU" },
-	{ "doctor", cmd_doctor, "what is wrong here, and what to do about it" },
-	{ "emu", cmd_emu, "emulated AMD machines for ROCm programs" },
+	{ "bench", cmd_bench, "measure this build on this machine" },
+	{ "demo", cmd_demo, "run an online and an offline program on one emulated GPU" },
+	{ "doctor", doctor, "find problems of this machine's setup, with remedies" },
+	{ "emu", cmd_emu, "start and stop emulated AMD machines for ROCm programs" },
 	{ "help", gp__cmd_help, "explain a command, or list them" },
-	{ "policy", cmd_policy, "by which rule gpreemptd decides; change it" },
-	{ "probe", cmd_probe, "what can be done with the GPUs here, tried and measured" },
-	{ "ps", cmd_ps, "the programs that are joined to gpreemptd" },
-	{ "resume", cmd_resume, "let suspended programs take part again" },
+	{ "policy", cmd_policy, "show or change the scheduling policy of gpreemptd" },
+	{ "probe", probe, "try and measure each way of holding queues on the GPUs here" },
+	{ "ps", ps, "list the programs that have joined gpreemptd" },
+	{ "resume", cmd_resume, "resume suspended programs" },
 	{ "run", cmd_run, "run a program with a priority on the GPUs it uses" },
-	{ "set", cmd_set, "another priority, share or guarantee for joined programs" },
-	{ "sim", cmd_sim, "run programs on modelled GPUs under the real scheduler" },
-	{ "suspend", cmd_suspend, "take joined programs off the GPU by hand" },
-	{ "top", cmd_top, "live: who runs when, who is held" },
+	{ "set", cmd_set, "change the priority, share or guarantee of joined programs" },
+	{ "sim", cmd_sim, "simulate programs on modelled GPUs under the real scheduler" },
+	{ "suspend", cmd_suspend, "suspend joined programs: keep them off the GPU until resumed" },
+	{ "top", cmd_top, "live view of GPU scheduling" },
 	{ "version", gp__cmd_version, "show the version" },
-	{ "why", cmd_why, "who held a program, when, for how long and why" },
+	{ "why", cmd_why, "show when a program was held, for whom and why" },
 	{ NULL, NULL, NULL },
 };
 
@@ -31,9 +53,9 @@ int main(int argc, char **argv)
 
 	/* Characters only: numbers look the same in every locale. */
 	setlocale(LC_CTYPE, "");
-	/* A reader that went away is an error to report, not a death to explain. */
+	/* A closed pipe is an error to report, not a reason to be killed. */
 	signal(SIGPIPE, SIG_IGN);
 	gp__env_init(&env, "gpreempt", GP_VERSION);
 	env.commands = commands;
-	return gp__env_finish(&env, gp__cmd_main(&env, argc, argv, cmd_summary));
+	return gp__env_finish(&env, gp__cmd_main(&env, argc, argv, summary));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpreempt policy: by which rule gpreemptd decides, and with which parameters. */
+/* gpreempt policy: lists the policies, and changes policy and parameters of gpreemptd. */
 #include "cli/commands.h"
 
 #include <string.h>
@@ -84,7 +84,7 @@ static void param_row(struct gp__table *t, const char *name, const char *of, lon
 	gp__table_cell(t, help);
 }
 
-/* The daemon's values; what they mean is the same on both sides. */
+/* The values are the daemon's; the descriptions are of this build. */
 static void add_core_rows(struct gp__table *t, const json_t *core)
 {
 	for (size_t i = 0; i < GP__CFG_COUNT; i++) {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* gpreempt probe: what can be done with the GPUs of this machine, tried and measured. */
+/* gpreempt probe: prints what the backends can do with the GPUs of this machine. */
 #include "cli/commands.h"
-#include "cli/probe.h"
 
+#include "base/emulated.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/table.h"
 #include "base/units.h"
-#include "device/kfd/probe.h"
-#include "emu/protocol.h"
+#include "cli/child.h"
+#include "device/backend.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,21 +16,24 @@
 #include <sys/utsname.h>
 
 #define KEY_GPU 'g'
-#define NS_PER_US 1e3
-#define NOTES_MAX (GP__KFD_WAYS * GP__KFD_START)
+#define GPUS_MAX 64
+#define LEVEL_MAX 3
 #define TEXT_COLUMNS 80
-
-#define NO_GPU_REMEDY "to try it on an emulated one: gpreempt emu exec -- gpreempt probe"
 
 struct args {
 	int gpu; /* -1: all */
 };
 
-/* One GPU, and what became of its probe. */
+/* Where a GPU is: the @nth of @backend. */
+struct place {
+	const struct gp__backend *backend;
+	int nth;
+};
+
 struct finding {
-	int index, err;
-	struct gp__kfd_probe probe;
-	char reason[GP__KFD_REASON_MAX];
+	const struct gp__backend *backend;
+	int index; /* among all GPUs */
+	struct gp__probe_report report;
 };
 
 static const struct argp_option options[] = {
@@ -45,10 +49,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	if (key != KEY_GPU)
 		return ARGP_ERR_UNKNOWN;
-	if (gp__parse_u64(arg, 0, GP__KFD_NODES_MAX - 1, &value))
-		return gp__cmd_usage(
-			state, "--gpu: '%s' is not %s", arg,
-			gp__expect_u64(expected, sizeof(expected), 0, GP__KFD_NODES_MAX - 1));
+	if (gp__parse_u64(arg, 0, GPUS_MAX - 1, &value))
+		return gp__cmd_usage(state, "--gpu: '%s' is not %s", arg,
+				     gp__expect_u64(expected, sizeof(expected), 0, GPUS_MAX - 1));
 	args->gpu = (int)value;
 	return 0;
 }
@@ -56,151 +59,127 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = options,
 	.parser = parse,
-	.doc = "Say what can be done with the GPUs of this machine: each way of stopping a queue "
-	       "is tried on a scratch queue and measured, or the rule is named that forbids it. "
-	       "AMD's come first, then NVIDIA's.",
+	.doc = "Say what can be done with the GPUs of this machine: each way of holding a queue "
+	       "is tried on a scratch queue and measured, or the rule is named that forbids it.",
 };
-
-static const struct {
-	uint32_t bit;
-	const char *name, *text;
-} features[] = {
-	{ GP_KFD_FEATURE_BATCH, "batch", "many queues in a call" },
-	{ GP_KFD_FEATURE_TARGET_PID, "target-pid", "those of other programs" },
-	{ GP_KFD_FEATURE_LOGICAL_PRIORITY, "logical-priority", "priorities of queues" },
-	{ GP_KFD_FEATURE_SCHEDULER, "scheduler", "it schedules itself" },
-};
-#define NR_FEATURES (sizeof(features) / sizeof(features[0]))
-
-/* What the rows are, the strongest first. */
-static const struct {
-	enum gp__kfd_way way;
-	enum gp__kfd_verb verb;
-	const char *call;
-} rows[] = {
-	{ GP__KFD_WAY_UPDATE, GP__KFD_SAVE, "UPDATE_QUEUE, 0 %" },
-	{ GP__KFD_WAY_DBGTRAP, GP__KFD_SAVE, "DBG_TRAP, suspend" },
-	{ GP__KFD_WAY_PREEMPT, GP__KFD_SAVE, "PREEMPT_QUEUE, save" },
-	{ GP__KFD_WAY_PREEMPT, GP__KFD_DRAIN, "PREEMPT_QUEUE, drain" },
-	{ GP__KFD_WAY_PREEMPT, GP__KFD_RESET, "PREEMPT_QUEUE, reset" },
-};
-#define NR_ROWS (sizeof(rows) / sizeof(rows[0]))
-
-/* A stop that waits for what runs keeps no more than level 2 promises. */
-static int level_of(enum gp__kfd_verb verb, const struct gp__kfd_ability *a)
-{
-	return a->drains ? 2 : gp__kfd_verb_level(verb);
-}
-
-static const char *release(struct utsname *u)
-{
-	return uname(u) ? "unknown" : u->release;
-}
-
-static bool is_emulated(void)
-{
-	return getenv(EMU_DIR_VARIABLE) != NULL;
-}
 
 /*
  * JSON
  */
 
-static json_t *ability_json(size_t row, const struct gp__kfd_ability *a)
+static json_t *ability_json(const struct gp__ability *a)
 {
 	json_t *o = json_object();
 
-	json_object_set_new(o, "way", json_string(gp__kfd_way_name(rows[row].way)));
-	json_object_set_new(o, "verb", json_string(gp__kfd_verb_name(rows[row].verb)));
-	json_object_set_new(o, "level", json_integer(level_of(rows[row].verb, a)));
+	json_object_set_new(o, "way", json_string(a->way));
+	if (a->verb)
+		json_object_set_new(o, "verb", json_string(a->verb));
+	gp__json_set_u64(o, "level", a->level, (uint64_t)a->level);
 	json_object_set_new(o, "works", json_boolean(a->works));
-	gp__json_set_real(o, "stop_us", a->works, a->stop_us);
-	gp__json_set_real(o, "start_us", a->works, a->start_us);
-	json_object_set_new(o, "error",
-			    a->error ? json_string(strerrorname_np(-a->error)) : json_null());
+	gp__json_set_real(o, "stop_us", a->has_hold, a->hold_us);
+	gp__json_set_real(o, "start_us", a->has_release, a->release_us);
+	if (a->has_error)
+		json_object_set_new(o, "error",
+				    a->error ? json_string(strerrorname_np(-a->error))
+					     : json_null());
 	json_object_set_new(o, "reason", *a->reason ? gp__json_text(a->reason) : json_null());
 	return o;
 }
 
-static json_t *series_json(const struct gp_kfd_preempt_query *q)
+static json_t *abilities_json(const struct gp__probe_report *r)
 {
-	json_t *o = json_object(), *list = json_array();
+	json_t *list = json_array();
 
-	for (size_t i = 0; i < NR_FEATURES; i++) {
-		if (q->features & features[i].bit)
-			json_array_append_new(list, json_string(features[i].name));
+	for (int i = 0; i < r->nr_abilities; i++) {
+		if (!r->ability[i].untried)
+			json_array_append_new(list, ability_json(&r->ability[i]));
 	}
-	json_object_set_new(o, "version", json_integer(q->version));
-	json_object_set_new(o, "features", list);
-	gp__json_set_u64(o, "timeout_ms", true, q->default_timeout_ms);
-	return o;
+	return list;
 }
 
-static json_t *scheduler_json(const struct gp__kfd_scheduler *s)
+static json_t *list_json(const char *items)
 {
-	json_t *o = json_object();
+	json_t *list = json_array();
+	char *copy = *items ? strdup(items) : NULL, *rest = copy, *item;
 
-	json_object_set_new(o, "enabled", json_boolean(s->enabled));
-	gp__json_set_u64(o, "period_us", s->period_us, s->period_us);
-	return o;
+	while ((item = strsep(&rest, ",")))
+		json_array_append_new(list, gp__json_text(item));
+	free(copy);
+	return list;
 }
 
-static void set_driver(json_t *o, const struct finding *f)
+static json_t *value_json(const struct gp__fact *f)
 {
-	const struct gp__kfd_probe *p = &f->probe;
-	bool known = p->version.major;
-	char version[32];
+	switch (f->type) {
+	case GP__FACT_TEXT:
+		return gp__json_text(f->text);
+	case GP__FACT_NUMBER:
+		return json_integer((json_int_t)f->number);
+	case GP__FACT_BOOL:
+		return json_boolean(f->number);
+	case GP__FACT_LIST:
+		return list_json(f->text);
+	case GP__FACT_NULL:
+		break;
+	}
+	return json_null();
+}
 
-	snprintf(version, sizeof(version), "%u.%u", p->version.major, p->version.minor);
-	json_object_set_new(o, "kfd_version", known ? json_string(version) : json_null());
-	json_object_set_new(o, "series", p->series.version ? series_json(&p->series) : json_null());
-	json_object_set_new(o, "kernel_scheduler",
-			    p->scheduler.exists ? scheduler_json(&p->scheduler) : json_null());
-	gp__json_set_u64(o, "cwsr_enable", p->cwsr_enable >= 0, (uint64_t)p->cwsr_enable);
-	gp__json_set_u64(o, "save_bytes_per_queue", true, p->save_bytes);
-	gp__json_set_u64(o, "live_queues", true, p->nr_queues);
-	gp__json_set_u64(o, "save_bytes_live", true, p->save_bytes * p->nr_queues);
+/* "a.b" is the member b of the member a, an object. */
+static void set_fact(json_t *o, const struct gp__fact *f)
+{
+	const char *dot = strchr(f->key, '.');
+	json_t *inner;
+	char *outer;
+
+	if (!dot) {
+		json_object_set_new(o, f->key, value_json(f));
+		return;
+	}
+	outer = strndup(f->key, (size_t)(dot - f->key));
+	inner = json_object_get(o, outer);
+	if (!inner) {
+		inner = json_object();
+		json_object_set_new(o, outer, inner);
+	}
+	json_object_set_new(inner, dot + 1, value_json(f));
+	free(outer);
 }
 
 static json_t *gpu_json(const struct finding *f)
 {
-	const struct gp__kfd_node *n = &f->probe.node;
-	char name[GP__KFD_GFX_NAME_MAX];
-	json_t *o = json_object(), *list = json_array();
+	const struct gp__probe_report *r = &f->report;
+	int first = r->nr_facts_first ? r->nr_facts_first : r->nr_facts;
+	json_t *o = json_object();
 
 	json_object_set_new(o, "index", json_integer(f->index));
-	json_object_set_new(o, "gpu_id", json_integer(n->gpu_id));
-	json_object_set_new(o, "gfx", json_string(gp__kfd_gfx_name(n->gfx_version, name)));
-	json_object_set_new(o, "name", gp__json_text(n->name));
-	json_object_set_new(o, "compute_units", json_integer(n->nr_cus));
-	json_object_set_new(o, "xccs", json_integer(n->nr_xccs));
-	gp__json_set_u64(o, "vram_bytes", n->vram_bytes, n->vram_bytes);
-	set_driver(o, f);
-	json_object_set_new(
-		o, "best_way",
-		f->probe.best < 0 ? json_null()
-				  : json_string(gp__kfd_way_name((enum gp__kfd_way)f->probe.best)));
-	for (size_t i = 0; !f->err && i < NR_ROWS; i++)
-		json_array_append_new(list,
-				      ability_json(i, &f->probe.way[rows[i].way][rows[i].verb]));
-	json_object_set_new(o, "abilities", list);
-	json_object_set_new(o, "error", f->err ? gp__json_text(f->reason) : json_null());
+	for (int i = 0; i < first; i++)
+		set_fact(o, &r->fact[i]);
+	json_object_set_new(o, "abilities", abilities_json(r));
+	for (int i = first; i < r->nr_facts; i++)
+		set_fact(o, &r->fact[i]);
+	json_object_set_new(o, "error", *r->error ? gp__json_text(r->error) : json_null());
 	return o;
 }
 
-static int print_json(struct gp__env *env, const struct finding *f, int n,
-		      const struct nvidia_finding *nv, int nr_nv)
+/* The host's kernel says nothing about an emulated machine. */
+static json_t *kernel_json(void)
+{
+	struct utsname u;
+
+	if (gp__is_emulated())
+		return json_null();
+	return gp__json_text(uname(&u) ? "unknown" : u.release);
+}
+
+static int print_json(struct gp__env *env, const struct finding *f, int n)
 {
 	json_t *root = gp__json_envelope(), *list = json_array();
-	struct utsname u;
 
 	for (int i = 0; i < n; i++)
 		json_array_append_new(list, gpu_json(&f[i]));
-	for (int i = 0; i < nr_nv; i++)
-		json_array_append_new(list, nvidia_json(&nv[i]));
-	json_object_set_new(root, "kernel",
-			    is_emulated() ? json_null() : gp__json_text(release(&u)));
-	json_object_set_new(root, "emulated", json_boolean(is_emulated()));
+	json_object_set_new(root, "kernel", kernel_json());
+	json_object_set_new(root, "emulated", json_boolean(gp__is_emulated()));
 	json_object_set_new(root, "gpus", list);
 	return gp__json_print(env, root);
 }
@@ -209,8 +188,8 @@ static int print_json(struct gp__env *env, const struct finding *f, int n,
  * For people
  */
 
-/* A paragraph: the first line begins with @head, the others are as far in. */
-void probe_print_wrapped(FILE *out, const char *head, const char *text)
+/* A paragraph: the first line begins with @head, the others are indented as far. */
+static void print_wrapped(FILE *out, const char *head, const char *text)
 {
 	size_t indent = strlen(head), column = indent;
 
@@ -233,18 +212,18 @@ void probe_print_wrapped(FILE *out, const char *head, const char *text)
 }
 
 struct notes {
-	const char *text[NOTES_MAX];
+	const char *text[GP__REPORT_ABILITIES_MAX];
 	int nr;
 };
 
-/* Each reason once; the number of this one, from 1. */
-static int note(struct notes *n, const char *reason)
+/* The number of the note with this text, from 1: each text is there once. */
+static int note(struct notes *n, const char *text)
 {
 	for (int i = 0; i < n->nr; i++) {
-		if (!strcmp(n->text[i], reason))
+		if (!strcmp(n->text[i], text))
 			return i + 1;
 	}
-	n->text[n->nr++] = reason;
+	n->text[n->nr++] = text;
 	return n->nr;
 }
 
@@ -252,34 +231,31 @@ static void add_duration(struct gp__table *t, bool known, double us)
 {
 	char text[32];
 
-	gp__table_cell(t,
-		       known ? gp__format_duration(text, sizeof(text), (uint64_t)(us * NS_PER_US))
-			     : NULL);
+	gp__table_cell(t, known ? gp__format_duration(text, sizeof(text), (uint64_t)(us * GP__US))
+				: NULL);
 }
 
-static void add_level(struct gp__table *t, const struct gp__kfd_probe *p, int level,
-		      struct notes *n)
+static void add_ability(struct gp__table *t, const struct gp__ability *a, struct notes *n)
 {
-	for (size_t i = 0; i < NR_ROWS; i++) {
-		const struct gp__kfd_ability *a = &p->way[rows[i].way][rows[i].verb];
-		const char *works = a->works ? "yes" : "no";
+	const char *works = a->works ? "yes" : "no";
 
-		if (level_of(rows[i].verb, a) != level)
-			continue;
-		gp__table_row(t);
-		gp__table_cellf(t, "Lv%d", level);
-		gp__table_cell(t, gp__kfd_way_name(rows[i].way));
-		gp__table_cell(t, rows[i].call);
-		if (*a->reason)
-			gp__table_cellf(t, "%s (%d)", works, note(n, a->reason));
-		else
-			gp__table_cell(t, works);
-		add_duration(t, a->works, a->stop_us);
-		add_duration(t, a->works, a->start_us);
-	}
+	gp__table_row(t);
+	if (a->level)
+		gp__table_cellf(t, "Lv%d", a->level);
+	else
+		gp__table_cell(t, NULL);
+	gp__table_cell(t, a->way);
+	gp__table_cell(t, a->call);
+	if (*a->reason)
+		gp__table_cellf(t, "%s (%d)", works, note(n, a->reason));
+	else
+		gp__table_cell(t, works);
+	add_duration(t, a->has_hold, a->hold_us);
+	add_duration(t, a->has_release, a->release_us);
 }
 
-static int print_abilities(struct gp__env *env, const struct gp__kfd_probe *p)
+/* The highest level first. */
+static int print_abilities(struct gp__env *env, const struct gp__probe_report *r)
 {
 	struct gp__table *t = gp__table_new(env);
 	struct notes n = { 0 };
@@ -290,135 +266,68 @@ static int print_abilities(struct gp__env *env, const struct gp__kfd_probe *p)
 	gp__table_column(t, "WAY", GP__LEFT);
 	gp__table_column(t, "CALL", GP__LEFT);
 	gp__table_column(t, "WORKS", GP__LEFT);
-	gp__table_column(t, "STOP", GP__RIGHT);
-	gp__table_column(t, "START", GP__RIGHT);
-	for (int level = 3; level > 1; level--)
-		add_level(t, p, level, &n);
-	gp__table_row(t);
-	gp__table_cell(t, "Lv1");
-	gp__table_cell(t, "window");
-	gp__table_cell(t, "none; launches are held back");
-	gp__table_cell(t, "yes");
+	gp__table_column(t, "HOLD", GP__RIGHT);
+	gp__table_column(t, "RELEASE", GP__RIGHT);
+	for (int level = LEVEL_MAX; level >= 0; level--) {
+		for (int i = 0; i < r->nr_abilities; i++) {
+			if (r->ability[i].level == level)
+				add_ability(t, &r->ability[i], &n);
+		}
+	}
 	err = gp__table_print(t);
 	for (int i = 0; i < n.nr; i++) {
 		snprintf(head, sizeof(head), "%3d) ", i + 1);
-		probe_print_wrapped(env->out, head, n.text[i]);
+		print_wrapped(env->out, head, n.text[i]);
 	}
 	return err;
-}
-
-static void print_series(struct gp__env *env, const struct gp_kfd_preempt_query *q)
-{
-	char text[256] = "";
-	size_t len = 0;
-
-	for (size_t i = 0; i < NR_FEATURES; i++) {
-		if (q->features & features[i].bit)
-			len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s",
-						len ? ", " : "", features[i].text);
-	}
-	if (q->version)
-		fprintf(env->out, "  series  version %u: %s\n", q->version,
-			len ? text : "no more than single queues");
-	else
-		fputs("  series  none: this kernel has not gpreempt's\n", env->out);
-}
-
-static void print_scheduler(struct gp__env *env, const struct gp__kfd_scheduler *s)
-{
-	if (!s->exists)
-		return;
-	if (!s->enabled)
-		fputs("  sched   the kernel has a scheduler of its own, which is disabled\n",
-		      env->out);
-	else if (s->period_us)
-		fprintf(env->out, "  sched   the kernel schedules queues itself, every %u us\n",
-			s->period_us);
-	else
-		fputs("  sched   the kernel schedules queues itself\n", env->out);
-}
-
-static void print_saving(struct gp__env *env, const struct gp__kfd_probe *p)
-{
-	static const char *const said[] = { "the driver does not say whether", "no: cwsr_enable=0",
-					    "yes: cwsr_enable=1" };
-	char each[32], all[32];
-
-	gp__format_size(each, sizeof(each), p->save_bytes);
-	gp__format_size(all, sizeof(all), p->save_bytes * p->nr_queues);
-	fprintf(env->out, "  saving  %s; %s for a compute queue", said[p->cwsr_enable + 1], each);
-	if (p->nr_queues)
-		fprintf(env->out, ", %s for the %u alive now\n", all, p->nr_queues);
-	else
-		fputs(", and none is alive now\n", env->out);
-}
-
-static void print_head(struct gp__env *env, const struct finding *f)
-{
-	const struct gp__kfd_probe *p = &f->probe;
-	const struct gp__kfd_node *n = &p->node;
-	char name[GP__KFD_GFX_NAME_MAX], vram[32];
-	struct utsname u;
-
-	fprintf(env->out, "GPU %d: %s%s, %u compute units", f->index,
-		is_emulated() ? "emulated " : "", gp__kfd_gfx_name(n->gfx_version, name),
-		n->nr_cus);
-	if (n->nr_xccs > 1)
-		fprintf(env->out, " in %u XCCs", n->nr_xccs);
-	fprintf(env->out, ", %s\n",
-		n->vram_bytes ? gp__format_size(vram, sizeof(vram), n->vram_bytes)
-			      : "memory unknown");
-	if (!p->version.major)
-		return;
-	fprintf(env->out, "  driver  amdkfd %u.%u", p->version.major, p->version.minor);
-	if (is_emulated())
-		fputc('\n', env->out);
-	else
-		fprintf(env->out, " of Linux %s\n", release(&u));
-	print_series(env, &p->series);
-	print_scheduler(env, &p->scheduler);
-	print_saving(env, p);
 }
 
 static int print_gpu(struct gp__env *env, const struct finding *f)
 {
+	const struct gp__probe_report *r = &f->report;
 	int err;
 
-	print_head(env, f);
-	if (f->err) {
-		probe_print_wrapped(env->out, "  nothing can be done: ", f->reason);
+	fprintf(env->out, "GPU %d: %s%s\n", f->index, gp__is_emulated() ? "emulated " : "",
+		r->title);
+	for (int i = 0; i < r->nr_lines; i++)
+		fprintf(env->out, "  %-6s  %s\n", r->line[i].name, r->line[i].text);
+	if (*r->error) {
+		print_wrapped(env->out, "  nothing can be done: ", r->error);
 		return 0;
 	}
 	fputc('\n', env->out);
-	err = print_abilities(env, &f->probe);
-	if (f->probe.best >= 0)
-		fprintf(env->out,
-			"\nWhat runs can be stopped and goes on later (Lv3), fastest by %s.\n",
-			gp__kfd_way_name((enum gp__kfd_way)f->probe.best));
-	else
-		fputs("\nWhat runs cannot be stopped here (no Lv3).\n", env->out);
+	err = print_abilities(env, r);
+	if (*r->conclusion)
+		fprintf(env->out, "\n%s\n", r->conclusion);
 	return err;
 }
 
-static int print_text(struct gp__env *env, const struct finding *f, int n,
-		      const struct nvidia_finding *nv, int nr_nv)
+/* Once for the GPUs of a backend, below the last of them. */
+static void print_conditions(struct gp__env *env, const struct finding *f, int n)
 {
-	bool any = false;
-	int err = 0;
+	const char *conditions = "";
+
+	for (int i = 0; i < n && f[i].backend == f->backend; i++) {
+		if (*f[i].report.conditions)
+			conditions = f[i].report.conditions;
+	}
+	if (*conditions)
+		fprintf(env->out, "\nHOLD and RELEASE: medians %s.%s\n", conditions,
+			gp__is_emulated() ? " The times are the emulator's, not a GPU's." : "");
+}
+
+static int print_text(struct gp__env *env, const struct finding *f, int n)
+{
+	int err = 0, first = 0;
 
 	for (int i = 0; i < n && !err; i++) {
 		if (i)
 			fputc('\n', env->out);
 		err = print_gpu(env, &f[i]);
-		any |= !f[i].err;
-	}
-	if (any)
-		fprintf(env->out, "\nStop and start: medians with no work on the GPU.%s\n",
-			is_emulated() ? " Emulated, so no times of hardware." : "");
-	for (int i = 0; i < nr_nv && !err; i++) {
-		if (n || i)
-			fputc('\n', env->out);
-		err = nvidia_print(env, &nv[i]);
+		if (i + 1 < n && f[i + 1].backend == f[i].backend)
+			continue;
+		print_conditions(env, &f[first], i + 1 - first);
+		first = i + 1;
 	}
 	return err;
 }
@@ -427,66 +336,75 @@ static int print_text(struct gp__env *env, const struct finding *f, int n,
  * The command
  */
 
-static int fail_without_gpu(struct gp__env *env, int nr)
+static const char *why_none(int nr)
 {
-	if (nr == 0)
-		return gp__env_fail(env, GP__EXIT_FAILURE, NO_GPU_REMEDY,
-				    "amdgpu is loaded, but has found no GPU that can compute");
-	if (nr == -ENODEV)
-		return gp__env_fail(env, GP__EXIT_FAILURE, NO_GPU_REMEDY,
-				    "there is no AMD GPU here, or amdgpu is not loaded (modprobe "
-				    "amdgpu), and no NVIDIA GPU");
-	return gp__env_fail(env, GP__EXIT_FAILURE, NULL, "the GPUs cannot be listed: %s",
-			    strerror(-nr));
+	if (!nr)
+		return "its driver has found no GPU that can compute";
+	return nr == -ENODEV ? "its driver is not loaded" : strerror(-nr);
 }
 
-/* Those from @first on, @n of them: the AMD ones, then NVIDIA's. */
-static int probe_all(struct gp__env *env, const struct gp__kfd_node *node, int nr_amd, int first,
-		     int n)
+/* All GPUs, at most GPUS_MAX. Returns how many; @why says of each backend without one why. */
+static int list_gpus(const struct gp__backend *const *backends, struct place *place, char *why,
+		     size_t size)
 {
-	int last = first + n, from_nv = first > nr_amd ? first - nr_amd : 0;
-	int amd = last < nr_amd ? n : nr_amd > first ? nr_amd - first : 0, nv = n - amd;
-	struct finding *f = calloc((size_t)amd + 1, sizeof(*f));
-	struct nvidia_finding *of_nv = calloc((size_t)nv + 1, sizeof(*of_nv));
-	int worked = 0, err = GP__EXIT_FAILURE;
+	size_t len = 0;
+	int n = 0;
 
-	for (int i = 0; f && of_nv && i < amd; i++) {
-		f[i].index = first + i;
-		f[i].err = gp__kfd_probe(&node[first + i], 0, &f[i].probe, f[i].reason);
-		worked += !f[i].err;
+	*why = '\0';
+	for (int i = 0; backends[i]; i++) {
+		int nr;
+
+		if (!backends[i]->count)
+			continue;
+		nr = backends[i]->count();
+		for (int nth = 0; nth < nr && n < GPUS_MAX; nth++)
+			place[n++] = (struct place){ backends[i], nth };
+		if (nr <= 0 && len < size)
+			len += (size_t)snprintf(why + len, size - len, "%s%s: %s", len ? "; " : "",
+						backends[i]->name, why_none(nr));
 	}
-	for (int i = 0; f && of_nv && i < nv; i++)
-		worked += nvidia_probe(&of_nv[i], nr_amd + from_nv + i, from_nv + i);
-	if (!f || !of_nv)
-		gp__env_fail(env, GP__EXIT_FAILURE, NULL, "out of memory");
-	else
-		err = env->json ? print_json(env, f, amd, of_nv, nv)
-				: print_text(env, f, amd, of_nv, nv);
+	return n;
+}
+
+static int probe_all(struct gp__env *env, const struct place *place, int first, int n)
+{
+	struct finding *f = calloc((size_t)n, sizeof(*f));
+	int worked = 0, err;
+
+	if (!f)
+		return gp__env_fail(env, GP__EXIT_FAILURE, NULL, "out of memory");
+	for (int i = 0; i < n; i++) {
+		f[i].backend = place[first + i].backend;
+		f[i].index = first + i;
+		f[i].backend->probe(place[first + i].nth, &child_files, &f[i].report);
+		worked += !*f[i].report.error;
+	}
+	err = env->json ? print_json(env, f, n) : print_text(env, f, n);
 	free(f);
-	free(of_nv);
 	return err || !worked ? GP__EXIT_FAILURE : GP__EXIT_OK;
 }
 
-int cmd_probe(struct gp__env *env, int argc, char **argv)
+int cmd_probe(struct gp__env *env, const struct gp__backend *const *backends, int argc, char **argv)
 {
-	struct gp__kfd_node node[GP__KFD_NODES_MAX];
+	struct place place[GPUS_MAX];
 	struct args args = { .gpu = -1 };
-	int status, amd, nv, nr;
+	char why[512];
+	int status, nr;
 
 	if (!gp__cmd_parse(env, &argp, argc, argv, &args, &status))
 		return status;
-	amd = gp__kfd_nodes(node);
-	/* On an emulated machine there are only its own. */
-	nv = is_emulated() ? 0 : nvidia_count();
-	if (amd <= 0 && !nv)
-		return fail_without_gpu(env, amd);
-	amd = amd < 0 ? 0 : amd;
-	nr = amd + nv;
+	nr = list_gpus(backends, place, why, sizeof(why));
+	if (!nr)
+		return gp__env_fail(
+			env, GP__EXIT_FAILURE,
+			"'gpreempt doctor' says more; on an emulated machine: gpreempt emu exec -- "
+			"gpreempt probe",
+			"there is no GPU here (%s)", why);
 	if (args.gpu < 0)
-		return probe_all(env, node, amd, 0, nr);
+		return probe_all(env, place, 0, nr);
 	if (args.gpu >= nr)
 		return gp__env_fail(env, GP__EXIT_FAILURE, "'gpreempt probe' shows all",
 				    "there is no GPU %d: this machine has %d, from 0 to %d",
 				    args.gpu, nr, nr - 1);
-	return probe_all(env, node, amd, args.gpu, 1);
+	return probe_all(env, place, args.gpu, 1);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpreempt ps: who is joined to gpreemptd, and how everybody is doing. */
+/* gpreempt ps: lists the programs that are joined to gpreemptd, and their state. */
 #include "cli/commands.h"
 
 #include <errno.h>
@@ -7,12 +7,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/table.h"
 #include "base/units.h"
 #include "cli/daemon.h"
-#include "device/kfd/list.h"
-#include "view/words.h"
+#include "view/describe.h"
 
 enum {
 	KEY_QUEUES = 'q',
@@ -23,6 +23,7 @@ enum {
 #define WATCH_NS_MIN 50000000ull
 
 struct args {
+	const struct gp__backend *const *backends;
 	bool queues;
 	uint64_t watch_ns; /* 0: once */
 };
@@ -30,8 +31,7 @@ struct args {
 static const struct argp_option options[] = {
 	{ "queues", KEY_QUEUES, NULL, 0, "one line a queue instead of one a group", 0 },
 	{ "watch", KEY_WATCH, "TIME", OPTION_ARG_OPTIONAL,
-	  "again and again, every TIME (2s), until interrupted; with --json one document a line",
-	  0 },
+	  "repeat every TIME (2s) until interrupted; with --json one document a line", 0 },
 	{ 0 },
 };
 
@@ -101,19 +101,14 @@ static void class_cell(struct gp__table *t, const json_t *group)
 	gp__table_cell(t, class && strcmp(class, "other") ? class : NULL);
 }
 
-/* What is asked, and what the policy makes of it where that differs. */
 static void priority_cell(struct gp__table *t, const json_t *group)
 {
-	const json_t *effective = json_object_get(group, "effective");
+	char buf[64];
 
-	if (effective && json_integer_value(effective) != int_of(group, "priority"))
-		gp__table_cellf(t, "%lld (now %lld)", int_of(group, "priority"),
-				(long long)json_integer_value(effective));
-	else
-		int_cell(t, group, "priority");
+	gp__table_cell(t, gp__view_priority(buf, sizeof(buf), group));
 }
 
-/* The worst level of its queues, and what was asked for where that is more. */
+/* The lowest level of its queues, and the requested level if that is higher. */
 static void level_cell(struct gp__table *t, const json_t *group)
 {
 	const json_t *queues = json_object_get(group, "queues"), *q;
@@ -148,7 +143,7 @@ static void group_row(struct gp__table *t, const json_t *g)
 	int_cell(t, g, "gpu");
 	class_cell(t, g);
 	priority_cell(t, g);
-	gp__table_cell(t, gp__view_state_words(buf, sizeof(buf), g));
+	gp__table_cell(t, gp__view_state_text(buf, sizeof(buf), g));
 	level_cell(t, g);
 	int_cell(t, g, "nr_queues");
 	ms_cell(t, g, "used_ms");
@@ -159,7 +154,7 @@ static void group_row(struct gp__table *t, const json_t *g)
 
 static void add_columns(struct gp__table *t, const char *const *left_and_right)
 {
-	/* A sign before the name: < to the left, > to the right. */
+	/* The first character is the alignment: < left, > right. */
 	for (; *left_and_right; left_and_right++)
 		gp__table_column(t, *left_and_right + 1,
 				 **left_and_right == '>' ? GP__RIGHT : GP__LEFT);
@@ -180,7 +175,7 @@ static int print_groups(struct gp__env *env, const json_t *list)
 	return gp__table_print(t);
 }
 
-/* The level, and what is not so. */
+/* The level, with its exceptions. */
 static void queue_level_cell(struct gp__table *t, const json_t *q)
 {
 	const json_t *unguarded = json_object_get(q, "unguarded"), *why;
@@ -287,7 +282,7 @@ static int print_line(struct gp__env *env, const json_t *list)
 }
 
 /*
- * Queues that are the kernel's to schedule (amdgpu.kfd_sched=1), for which there need be no daemon
+ * Queues that the kernel schedules (amdgpu.kfd_sched=1), which needs no daemon
  */
 
 static void set_known(json_t *o, const char *key, int64_t value)
@@ -295,7 +290,7 @@ static void set_known(json_t *o, const char *key, int64_t value)
 	json_object_set_new(o, key, value < 0 ? json_null() : json_integer(value));
 }
 
-/* NULL: it has gone. */
+/* null: the process has ended. */
 static json_t *program_name(pid_t pid)
 {
 	char path[32], name[64] = "";
@@ -310,44 +305,40 @@ static json_t *program_name(pid_t pid)
 	return *name ? gp__json_text(name) : json_null();
 }
 
-static json_t *kernel_queue(const struct gp__kfd_listed *q)
+static void add_kernel_queue(void *data, const struct gp__kernel_queue *q)
 {
-	const struct gp__kfd_kernel_state *s = &q->kernel;
-	json_t *o = json_pack("{s:i, s:I, s:I, s:s, s:f, s:I}", "pid", (int)q->pid, "gpu_id",
-			      (json_int_t)q->gpu_id, "queue", (json_int_t)q->queue_id, "state",
-			      s->state, "held_ms", (double)s->preempted_ms, "excluded",
-			      (json_int_t)s->preemptions);
+	json_t *o =
+		json_pack("{s:i, s:I, s:I, s:s}", "pid", q->pid, "gpu_id", (json_int_t)q->gpu_id,
+			  "queue", (json_int_t)q->queue, "state", q->state);
 
 	json_object_set_new(o, "program", program_name(q->pid));
-	set_known(o, "priority", s->priority);
-	set_known(o, "effective", s->effective);
-	set_known(o, "pending", s->pending);
-	return o;
+	set_known(o, "priority", q->priority);
+	set_known(o, "effective", q->effective);
+	set_known(o, "pending", q->pending);
+	gp__json_set_real(o, "held_ms", q->held_ms >= 0, (double)q->held_ms);
+	set_known(o, "excluded", q->preemptions);
+	json_array_append_new(data, o);
 }
 
-static json_t *kernel_queues(void)
+static json_t *kernel_queues(const struct gp__backend *const *backends)
 {
 	json_t *queues = json_array();
-	struct gp__kfd_list list;
 
-	if (gp__kfd_list_plain(&list))
-		return queues;
-	for (size_t i = 0; i < list.nr; i++) {
-		if (*list.queue[i].kernel.state)
-			json_array_append_new(queues, kernel_queue(&list.queue[i]));
+	for (; *backends; backends++) {
+		if ((*backends)->kernel_queues)
+			(*backends)->kernel_queues(add_kernel_queue, queues);
 	}
-	gp__kfd_list_free(&list);
 	return queues;
 }
 
 /*
- * Once, or again and again
+ * Once, or repeatedly
  */
 
-/* What there is to say without a daemon; NULL: nothing. */
-static json_t *list_of_kernel(void)
+/* The list without a daemon. NULL: it would be empty. */
+static json_t *list_of_kernel(const struct gp__backend *const *backends)
 {
-	json_t *queues = kernel_queues();
+	json_t *queues = kernel_queues(backends);
 
 	if (json_array_size(queues))
 		return json_pack("{s:i, s:n, s:[], s:o}", "schema", 1, "daemon", "groups",
@@ -356,18 +347,18 @@ static json_t *list_of_kernel(void)
 	return NULL;
 }
 
-/* @fd: negative where there is no daemon. NULL: *@why. */
-static json_t *get_list(int fd, struct daemon_problem *why)
+/* @fd: negative if there is no daemon. NULL: the reason is in *@why. */
+static json_t *get_list(const struct args *args, int fd, struct daemon_problem *why)
 {
 	json_t *list, *group;
 	char buf[128];
 	size_t i;
 
 	if (fd < 0)
-		return list_of_kernel();
+		return list_of_kernel(args->backends);
 	list = daemon_ask(fd, json_pack("{s:s}", "op", "list"), why);
 	if (list)
-		json_object_set_new(list, "kernel_queues", kernel_queues());
+		json_object_set_new(list, "kernel_queues", kernel_queues(args->backends));
 	json_array_foreach (json_object_get(list, "groups"), i, group)
 		json_object_set_new(group, "user_name",
 				    gp__json_text(gp__view_user(buf, sizeof(buf),
@@ -381,7 +372,7 @@ static int show_again(struct gp__env *env, const struct args *args, json_t *list
 
 	if (env->json)
 		return print_line(env, list);
-	/* On a terminal in the same place; elsewhere one after the other. */
+	/* A terminal is redrawn; other output has one list after the other. */
 	if (isatty(fileno(env->out)))
 		fputs("\033[H\033[2J", env->out);
 	err = print_text(env, args, list);
@@ -392,26 +383,24 @@ static int show_again(struct gp__env *env, const struct args *args, json_t *list
 
 static int watch(struct gp__env *env, const struct args *args, int fd, struct daemon_problem *why)
 {
-	struct timespec pause = { (time_t)(args->watch_ns / 1000000000u),
-				  (long)(args->watch_ns % 1000000000u) };
 	json_t *list;
 	int err = 0;
 
 	while (!err) {
-		list = get_list(fd, why);
+		list = get_list(args, fd, why);
 		if (!list)
 			return daemon_tell(env, why);
 		err = show_again(env, args, list);
 		json_decref(list);
 		if (!err)
-			nanosleep(&pause, NULL);
+			gp__sleep_ns(args->watch_ns);
 	}
 	return GP__EXIT_FAILURE; /* of the output: gp__env_finish() says which */
 }
 
 static int once(struct gp__env *env, const struct args *args, int fd, struct daemon_problem *why)
 {
-	json_t *list = get_list(fd, why);
+	json_t *list = get_list(args, fd, why);
 	int err;
 
 	if (!list)
@@ -423,10 +412,10 @@ static int once(struct gp__env *env, const struct args *args, int fd, struct dae
 	return err ? GP__EXIT_FAILURE : GP__EXIT_OK;
 }
 
-int cmd_ps(struct gp__env *env, int argc, char **argv)
+int cmd_ps(struct gp__env *env, const struct gp__backend *const *backends, int argc, char **argv)
 {
 	struct daemon_problem why;
-	struct args args = { 0 };
+	struct args args = { .backends = backends };
 	int status, fd;
 
 	if (!gp__cmd_parse(env, &argp, argc, argv, &args, &status))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpreempt run: a program with a priority on the GPUs it uses. */
+/* gpreempt run: starts a program with a priority on the GPUs it uses. */
 #include "cli/run.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "cli/daemon.h"
 #include "core/core.h"
 #include "device/kfd/topology.h"
-#include "join/wish.h"
+#include "device/request.h"
 #include "wire/wire.h"
 
 #define PRELOAD "libgpreempt-join.so"
@@ -43,14 +43,14 @@ static const struct argp_option options[] = {
 	{ "priority", 'p', "N", 0, "a priority instead; larger is more urgent", 0 },
 	{ "tag", 't', "TAG", 0, "a name by which the program can be found", 0 },
 	{ "share", KEY_SHARE, "PCT", 0, "percent of a GPU's time, for policies that share it", 0 },
-	{ "deadline", KEY_DEADLINE, "TIME", 0,
-	  "by when work should be done once it is there, such as 5ms", 0 },
-	{ "level", KEY_LEVEL, "1|2|3", 0, "how it is stopped; the best there is", 0 },
+	{ "deadline", KEY_DEADLINE, "TIME", 0, "from the arrival of work to its end, such as 5ms",
+	  0 },
+	{ "level", KEY_LEVEL, "1|2|3", 0, "how it is held; default: the best available", 0 },
 	{ "window", KEY_WINDOW, "N|TIME", 0,
-	  "at level 1: how many launches may be on their way, or how long they may take; 1ms", 0 },
+	  "at level 1: how many launches may be pending, or how long they may take; 1ms", 0 },
 	{ "idempotent", KEY_IDEMPOTENT, NULL, 0,
-	  "level 2 may drop what runs: each of its kernels can be cut short and run again", 0 },
-	{ "copies", KEY_COPIES, NULL, 0, "on NVIDIA GPUs: what it copies is held, too", 0 },
+	  "level 2 may drop running kernels: each can be interrupted and run again", 0 },
+	{ "copies", KEY_COPIES, NULL, 0, "on NVIDIA GPUs: its copies are held, too", 0 },
 	{ "local", KEY_LOCAL, NULL, 0, "a daemon for this command and its children only", 0 },
 	{ 0 },
 };
@@ -114,7 +114,7 @@ static error_t check_level(struct argp_state *state, struct args *a)
 	if (!a->idempotent || !strcmp(a->level, "2"))
 		return 0;
 	if (*a->level)
-		return gp__cmd_usage(state, "--idempotent is of level 2, not of level %s",
+		return gp__cmd_usage(state, "--idempotent applies to level 2, not to level %s",
 				     a->level);
 	strcpy(a->level, "2");
 	return 0;
@@ -176,7 +176,7 @@ static const struct argp argp = {
  * The daemon
  */
 
-/* 0, or the exit status where this user may not have the priority. */
+/* 0, or the exit status if the priority is above this user's limit. */
 static int check_limit(const struct args *a, int fd)
 {
 	struct daemon_problem why;
@@ -238,8 +238,8 @@ static int set_wish(const char *variable, const char *value)
 }
 
 /*
- * The HSA runtime loads tools libraries by name, with blanks between them. A newer runtime does not
- * load them if a profiler has registered; the preload sees its tables all the same.
+ * Adds the HSA tools library; names are separated by blanks. A newer runtime does not load tools
+ * libraries if a profiler has registered; then the preload gets the runtime's tables.
  */
 static int set_tools(const char *path)
 {
@@ -257,8 +257,8 @@ static int set_tools(const char *path)
 }
 
 /*
- * The OpenCL loader puts layers between the program and the driver, with colons between their
- * names. Where gpreempt was built without OpenCL's headers there is none; doctor says so.
+ * Adds the OpenCL layer, which the loader puts between program and driver; names are separated by
+ * colons. A build without OpenCL's headers has no layer; gpreempt doctor says so.
  */
 static int set_layers(void)
 {
@@ -285,12 +285,12 @@ static int set_environment(const struct args *a)
 		status = child_preload(a->env, path, true);
 	if (status)
 		return CHILD_OWN_FAILURE;
-	if (set_tools(path) || set_layers() || set_wish(GP__WISH_PRIORITY, a->priority) ||
-	    set_wish(GP__WISH_TAG, a->tag) || set_wish(GP__WISH_LEVEL, a->level) ||
-	    set_wish(GP__WISH_IDEMPOTENT, a->idempotent ? "1" : NULL) ||
-	    set_wish(GP__WISH_COPIES, a->copies ? "1" : NULL) ||
-	    set_wish(GP__WISH_WINDOW, a->window) || set_wish(GP__WISH_SHARE, a->share) ||
-	    set_wish(GP__WISH_DEADLINE, a->deadline))
+	if (set_tools(path) || set_layers() || set_wish(GP__ENV_PRIORITY, a->priority) ||
+	    set_wish(GP__ENV_TAG, a->tag) || set_wish(GP__ENV_LEVEL, a->level) ||
+	    set_wish(GP__ENV_IDEMPOTENT, a->idempotent ? "1" : NULL) ||
+	    set_wish(GP__ENV_COPIES, a->copies ? "1" : NULL) ||
+	    set_wish(GP__ENV_WINDOW, a->window) || set_wish(GP__ENV_SHARE, a->share) ||
+	    set_wish(GP__ENV_DEADLINE, a->deadline))
 		return gp__env_fail(a->env, CHILD_OWN_FAILURE, NULL, "out of memory");
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gpreempt run: between its options and what is done for the program. */
+/* gpreempt run: shared by run.c, which parses the options, and run_program.c. */
 #ifndef GP_CLI_RUN_H
 #define GP_CLI_RUN_H
 
@@ -7,12 +7,12 @@
 
 #include <stdbool.h>
 
-/* Why the program will not be joined though it is started so; NULL: nothing is in the way. */
+/* Why the program cannot be joined. NULL: it can. */
 const char *run_obstacle(const char *command);
 
 /*
- * A daemon for one command and its children: its socket is $GPREEMPT_SOCKET from then on. 0, or an
- * exit status after telling why not.
+ * Starts a daemon for one command and its children, and sets $GPREEMPT_SOCKET. 0, or an exit status
+ * after an error message.
  */
 int run_local_begin(struct gp__env *env);
 void run_local_end(void);

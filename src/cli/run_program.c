@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The program that is to be joined, and a daemon of its own for it. */
+/* Checks whether a program can be joined, and starts a daemon for it alone. */
 #include "cli/run.h"
 
 #include <elf.h>
@@ -17,16 +17,16 @@
 #include <unistd.h>
 
 #include "cli/child.h"
-#include "join/wish.h"
+#include "device/request.h"
 
 #define LISTEN_FD 3
 #define PROGRAM_HEADERS_MAX 64
 
 /*
- * What cannot be joined
+ * Programs that cannot be joined
  */
 
-/* As execvp() finds it. */
+/* Finds the file as execvp() does. */
 static bool find_command(const char *command, char path[PATH_MAX])
 {
 	const char *folders = getenv("PATH");
@@ -46,7 +46,7 @@ static bool find_command(const char *command, char path[PATH_MAX])
 	return found;
 }
 
-/* An ELF file without an interpreter: nothing is preloaded into it. */
+/* An ELF file without an interpreter is linked statically: nothing can be preloaded. */
 static bool is_static(int fd)
 {
 	Elf64_Phdr program[PROGRAM_HEADERS_MAX];
@@ -67,7 +67,7 @@ static bool is_static(int fd)
 	return true;
 }
 
-/* It runs as somebody else, and the loader then takes nothing from the environment. */
+/* A set-user-ID program runs as another user; the loader ignores LD_PRELOAD then. */
 static bool changes_user(const struct stat *st)
 {
 	return ((st->st_mode & S_ISUID) && st->st_uid != getuid()) ||
@@ -82,7 +82,7 @@ const char *run_obstacle(const char *command)
 	int fd;
 
 	if (!find_command(command, path))
-		return NULL; /* whoever starts it will say so */
+		return NULL; /* starting it will fail with a message */
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return NULL;
@@ -95,7 +95,7 @@ const char *run_obstacle(const char *command)
 }
 
 /*
- * A daemon of its own
+ * The local daemon
  */
 
 static struct {
@@ -121,7 +121,7 @@ static _Noreturn void become_daemon(const char *path, int fd)
 {
 	char pid[32];
 
-	/* It ends with us, whatever ends us; and the terminal's signals are not for it. */
+	/* It ends with this process, and not by the terminal's signals. */
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	setpgid(0, 0);
 	if (dup2(fd, LISTEN_FD) < 0)
@@ -158,8 +158,8 @@ int run_local_begin(struct gp__env *env)
 		become_daemon(path, fd);
 	if (fd >= 0)
 		close(fd);
-	if (local.pid < 0 || setenv(GP__WISH_SOCKET, local.socket, 1)) {
-		status = gp__env_fail(env, GP__EXIT_FAILURE, NULL, "starting gpreemptd: %s",
+	if (local.pid < 0 || setenv(GP__ENV_SOCKET, local.socket, 1)) {
+		status = gp__env_fail(env, GP__EXIT_FAILURE, NULL, "cannot start gpreemptd: %s",
 				      strerror(errno));
 		run_local_end();
 	}

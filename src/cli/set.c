@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpreempt set: another priority, share, weight or guarantee for programs that are joined. */
+/* gpreempt set: changes the priority, share, weight or guarantees of joined programs. */
 #include "cli/commands.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "base/units.h"
 #include "cli/daemon.h"
 #include "core/core.h"
-#include "view/words.h"
+#include "view/describe.h"
 
 enum {
 	KEY_CLASS = 'c',
@@ -61,7 +61,7 @@ static error_t set_priority(struct args *args, const char *text, struct argp_sta
 	return 0;
 }
 
-/* 0 takes back what was asked for. */
+/* 0 removes the share. */
 static error_t set_percent(struct args *args, const char *option, const char *key, const char *text,
 			   struct argp_state *state)
 {
@@ -120,7 +120,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (!json_object_size(args->change))
 			return gp__cmd_usage(state,
-					     "there is nothing to set: --priority, --class, ...");
+					     "nothing to set: give --priority, --class, ...");
 		return daemon_parse_target(args->targets, key, arg, state);
 	default:
 		return daemon_parse_target(args->targets, key, arg, state);
@@ -136,7 +136,7 @@ static const struct argp argp = {
 	       "raising a priority above your limit takes an administrator.",
 };
 
-/* What of it was asked for, after "priority 7 (normal)". */
+/* Prints a hint that was given, after "priority 7 (normal)". */
 static void print_hint(struct gp__env *env, const json_t *g, const char *key, const char *name,
 		       const char *unit)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpreempt sim: a scenario under one policy or several, or a decision log once more. */
+/* gpreempt sim: simulates a scenario under one or more policies, or replays a decision log. */
 #include "cli/sim.h"
 #include "cli/commands.h"
 
@@ -21,6 +21,8 @@ enum {
 	KEY_NO_ALONE,
 };
 
+#define NAMES_MAX 256
+
 struct args {
 	const struct gp__env *env;
 	const char *file;
@@ -34,8 +36,7 @@ struct args {
 };
 
 static const struct argp_option options[] = {
-	{ "policy", KEY_POLICY, "NAME", 0,
-	  "instead of the scenario's: hpf, fair, share, edf, drf or none", 0 },
+	{ "policy", KEY_POLICY, "NAME", 0, "instead of the scenario's; see gpreempt-policy(7)", 0 },
 	{ "level", KEY_LEVEL, "N[,N...]", 0,
 	  "preemption level of every program: 1, 2 or 3; several are compared", 0 },
 	{ "compare", KEY_COMPARE, "NAME,NAME...", 0, "run it once under each of these policies",
@@ -57,9 +58,25 @@ static const char *policy_name(const void *table, size_t i)
 	return policies[i] ? policies[i]->name : NULL;
 }
 
+/* "hpf, fair and none". */
+static const char *policy_names(char text[NAMES_MAX])
+{
+	char *end = text;
+
+	*text = '\0';
+	for (size_t i = 0; gp__policies[i]; i++)
+		end += snprintf(end, (size_t)(text + NAMES_MAX - end), "%s%s",
+				!i		      ? ""
+				: gp__policies[i + 1] ? ", "
+						      : " and ",
+				gp__policies[i]->name);
+	return text;
+}
+
 static error_t add_policy(struct args *args, const char *name, struct argp_state *state)
 {
 	const struct gp__policy *p = gp__policy_find(name);
+	char names[NAMES_MAX];
 	const char *nearest;
 
 	if (!p) {
@@ -67,10 +84,8 @@ static error_t add_policy(struct args *args, const char *name, struct argp_state
 		if (nearest)
 			return gp__cmd_usage(state, "'%s' is not a policy; did you mean '%s'?",
 					     name, nearest);
-		return gp__cmd_usage(
-			state,
-			"'%s' is not a policy; there are hpf, fair, share, edf, drf and none",
-			name);
+		return gp__cmd_usage(state, "'%s' is not a policy; there are %s", name,
+				     policy_names(names));
 	}
 	for (size_t i = 0; i < args->n_policies; i++) {
 		if (args->policies[i] == p)
@@ -183,8 +198,8 @@ static const struct argp argp = {
 	.args_doc = "SCENARIO\n--replay LOG",
 	.doc = "Run programs on modelled GPUs, in virtual time, under the real scheduler.\v"
 	       "SCENARIO is a file, see gpreempt-scenario(5), or the name of a shipped "
-	       "one:\n64gpus, deadlines, example3, gang, multistream, seed004-basic, "
-	       "seed004-edge,\nseed004-frequent, starvation.",
+	       "one:\n64gpus, deadlines, example3, gang, llm, llm-batch, multistream, "
+	       "seed004-basic,\nseed004-edge, seed004-frequent, starvation.",
 };
 
 /*
@@ -264,7 +279,7 @@ static int simulate(struct gp__env *env, const struct gp__scenario *sc, struct g
 	return 0;
 }
 
-/* What the scenario sets of the core and of its own policy. */
+/* Parameters that the scenario sets, of the core and of its policy. */
 struct settings {
 	const struct gp__policy *policy;
 	u64 cfg[GP__CFG_COUNT], params[GP__POLICY_PARAMS_MAX];
@@ -272,14 +287,14 @@ struct settings {
 
 static int read_settings(struct gp__env *env, const struct gp__scenario *sc, struct settings *set)
 {
+	char names[NAMES_MAX];
 	int status;
 
 	set->policy = sc->policy[0] ? gp__policy_find(sc->policy) : gp__policies[0];
 	if (!set->policy)
 		return gp__env_fail(env, GP__EXIT_USAGE, NULL,
-				    "%s:%u: '%s' is not a policy; there are hpf, fair, share, edf, "
-				    "drf and none",
-				    sc->file, sc->policy_line, sc->policy);
+				    "%s:%u: '%s' is not a policy; there are %s", sc->file,
+				    sc->policy_line, sc->policy, policy_names(names));
 	status = set_params(env, sc, &sc->core_params, "core", "the core", gp__core_params,
 			    GP__CFG_COUNT, set->cfg);
 	if (status)
@@ -302,7 +317,7 @@ static int run_all(struct gp__env *env, const struct settings *set, struct sim_r
 		if (!run->policy)
 			run->policy = set->policy;
 		opt.policy = run->policy;
-		/* Another policy than the scenario's keeps its own defaults. */
+		/* The scenario's parameters are those of its own policy only. */
 		opt.params = run->policy == set->policy ? set->params : NULL;
 		opt.log = log ? write_line : NULL;
 		opt.log_ctx = log;
@@ -320,14 +335,19 @@ static int run_alone(struct gp__env *env, struct sim_report *report)
 		struct gp__sim_options opt = { .policy = &gp__policy_none,
 					       .seed = report->seed,
 					       .only = (int)i };
+		struct sim_alone *alone = &report->alone[i];
 		struct gp__sim_result *r;
 
 		status = simulate(env, sc, opt, sc->program_specs[i].name, &r);
 		if (status)
 			break;
-		if (gp__hist_mean(&r->programs[i].latency, &report->alone_ns[i]))
-			report->alone_ns[i] = 0;
-		gp__sim_result_free(r);
+		if (gp__hist_mean(&r->programs[i].latency, &alone->job_ns))
+			alone->job_ns = 0;
+		alone->share = sim_share_got(r, &r->programs[i]) / 100;
+		if (r->programs[i].requests)
+			alone->result = r;
+		else
+			gp__sim_result_free(r);
 	}
 	return status;
 }
@@ -362,14 +382,14 @@ static int report_scenario(struct gp__env *env, const struct args *args,
 
 	if (status)
 		return status;
-	report.alone_ns = calloc(sc->n_program_specs, sizeof(*report.alone_ns));
-	if (!report.alone_ns)
+	report.alone = calloc(sc->n_program_specs, sizeof(*report.alone));
+	if (!report.alone)
 		status = gp__env_fail(env, GP__EXIT_FAILURE, NULL, "out of memory");
 	plan_runs(args, &report);
 	if (!status)
 		status = run_all(env, set, &report, log.file);
 	status = sim_log_close(env, &log, status);
-	/* A log on standard output is alone there. */
+	/* Nothing else goes to standard output if the log does. */
 	if (!status && !log.alone) {
 		status = args->no_alone ? 0 : run_alone(env, &report);
 		if (!status)
@@ -377,11 +397,13 @@ static int report_scenario(struct gp__env *env, const struct args *args,
 	}
 	for (size_t i = 0; i < report.n_runs; i++)
 		gp__sim_result_free(report.runs[i].result);
-	free(report.alone_ns);
+	for (size_t i = 0; report.alone && i < sc->n_program_specs; i++)
+		gp__sim_result_free(report.alone[i].result);
+	free(report.alone);
 	return status;
 }
 
-/* A name without a folder may be that of a shipped scenario. */
+/* A name without a slash may be that of a shipped scenario. */
 static const char *find_scenario(const char *name, char *buf, size_t n)
 {
 	static const char *const folders[] = { "scenarios", GP_SCENARIO_DIR };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gpreempt sim: what sim.c runs, sim_figures.c works out, sim_text.c and sim_json.c
- * show, and sim_log.c logs and replays. */
+/* gpreempt sim: sim.c runs, sim_figures.c computes figures, sim_text.c and sim_json.c show them,
+ * and sim_log.c writes and replays logs. */
 #ifndef GP_CLI_SIM_H
 #define GP_CLI_SIM_H
 
@@ -16,14 +16,19 @@ struct sim_run {
 	struct gp__sim_result *result;
 };
 
+/* A program section on its own, without a scheduler. All zero: not known. */
+struct sim_alone {
+	double job_ns; /* mean time of a job */
+	double share; /* of the time of one of its GPUs, 0 to 1 */
+	struct gp__sim_result *result; /* if its jobs are requests */
+};
+
 struct sim_report {
 	const struct gp__scenario *scenario;
 	uint64_t seed;
 	struct sim_run runs[SIM_RUNS_MAX];
 	size_t n_runs;
-	/* Mean time of a job of each program section on its own, without a scheduler; 0: not known.
-	 */
-	double *alone_ns;
+	struct sim_alone *alone; /* as scenario->program_specs */
 };
 
 /* Online, normal, offline, other. */
@@ -39,23 +44,50 @@ struct sim_class {
 /* Mean time of a job against the program alone. False: not known. */
 bool sim_slowdown(const struct sim_report *rep, const struct gp__sim_program_result *p,
 		  double *value);
-/* Of the GPUs a program uses, how much of the time it got, in percent; the mean over its instances.
- */
+/* The share of time that a program got on its GPUs, in percent; the mean over its instances. */
 double sim_share_got(const struct gp__sim_result *r, const struct gp__sim_program_result *p);
+/* The times of requests, in the order in which they are shown. */
+enum sim_times { SIM_TIMES_FIRST, SIM_TIMES_NEXT, SIM_TIMES_WHOLE, SIM_TIMES };
+/* Of each of these, as a share of the samples. */
+#define SIM_QUANTILES 3
+extern const double sim_quantiles[SIM_QUANTILES];
+
+bool sim_has_requests(const struct gp__scenario *sc);
+const struct gp__hist *sim_times_of(const struct gp__sim_program_result *p, enum sim_times which);
+/* The result of the same section alone. NULL: not known. */
+const struct gp__sim_program_result *sim_alone(const struct sim_report *rep,
+					       const struct gp__sim_program_result *p);
+/* A quantile against the same one of the program alone. False: not known. */
+bool sim_against_alone(const struct sim_report *rep, const struct gp__sim_program_result *p,
+		       enum sim_times which, double q, double *value);
+
+/* What requests cost, summed over the GPUs of a program that serves them. */
+struct sim_cost {
+	/* Work of the programs that serve none, in percent of what they do alone in the time in
+	 * which no request would be in progress if its server were alone. */
+	bool has_kept;
+	double kept_pct;
+	bool has_holds;
+	double holds; /* for each request */
+	double wasted_pct; /* time in which nothing executed although a program was held */
+};
+
+void sim_cost(const struct sim_report *rep, const struct gp__sim_result *r,
+	      const struct gp__sim_program_result *p, struct sim_cost *cost);
 double sim_per_second(const struct gp__sim_result *r, uint64_t n);
-/* Sums up by class, the most urgent first. Returns how many there are. */
+/* Sums up by class, the most urgent first. Returns the number of classes. */
 size_t sim_sum_classes(const struct gp__sim_result *r, struct sim_class sums[SIM_CLASSES_MAX]);
 
-/* Where the decision log of a run goes. */
+/* The decision log of a run. */
 struct sim_log {
 	const char *path;
 	FILE *file; /* NULL: nowhere */
 	bool alone; /* on standard output, and nothing else there */
 };
 
-/* @input is being read and must not be overwritten. 0, or the exit status after telling why not. */
+/* Refuses to overwrite @input. 0, or an exit status after an error message. */
 int sim_log_open(struct gp__env *env, struct sim_log *log, const char *path, const char *input);
-/* The status as it was, or that of a log that could not be written. */
+/* Returns @status, or the status of a log that could not be written. */
 int sim_log_close(struct gp__env *env, struct sim_log *log, int status);
 int sim_replay(struct gp__env *env, const char *path, const char *copy_path);
 

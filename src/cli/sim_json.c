@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* What a simulation showed, for programs. Unmeasured is null, never 0. */
+/* Prints the results of a simulation as JSON. Unmeasured values are null, never 0. */
 #include "cli/sim.h"
 
+#include "base/clock.h"
 #include "base/json.h"
 
 #include <stdlib.h>
@@ -11,6 +12,43 @@ static json_t *latency_json(const struct gp__hist *h)
 	json_t *o = json_object();
 
 	gp__json_set_latency(o, h);
+	return o;
+}
+
+static json_t *times_json(const struct sim_report *rep, const struct gp__sim_program_result *p,
+			  enum sim_times which)
+{
+	static const char *const names[SIM_QUANTILES][2] = { { "p50_us", "p50_against_alone" },
+							     { "p95_us", "p95_against_alone" },
+							     { "p99_us", "p99_against_alone" } };
+	const struct gp__hist *h = sim_times_of(p, which);
+	json_t *o = json_object();
+
+	gp__json_set_u64(o, "count", true, h->count);
+	for (size_t i = 0; i < SIM_QUANTILES; i++) {
+		double ratio = 0;
+		bool known = sim_against_alone(rep, p, which, sim_quantiles[i], &ratio);
+
+		gp__json_set_quantile_us(o, names[i][0], h, sim_quantiles[i]);
+		gp__json_set_real(o, names[i][1], known, ratio);
+	}
+	return o;
+}
+
+static json_t *requests_json(const struct sim_report *rep, const struct gp__sim_result *r,
+			     const struct gp__sim_program_result *p)
+{
+	json_t *o = json_object();
+	struct sim_cost cost;
+
+	sim_cost(rep, r, p, &cost);
+	json_object_set_new(o, "first_token", times_json(rep, p, SIM_TIMES_FIRST));
+	json_object_set_new(o, "next_token", times_json(rep, p, SIM_TIMES_NEXT));
+	json_object_set_new(o, "whole", times_json(rep, p, SIM_TIMES_WHOLE));
+	gp__json_set_real(o, "in_progress_ms", true, gp__to_ms(p->requests->in_progress_ns));
+	gp__json_set_real(o, "others_kept_pct", cost.has_kept, cost.kept_pct);
+	gp__json_set_real(o, "holds_per_request", cost.has_holds, cost.holds);
+	gp__json_set_real(o, "wasted_pct", true, cost.wasted_pct);
 	return o;
 }
 
@@ -39,8 +77,10 @@ static json_t *program_json(const struct sim_report *rep, const struct gp__sim_r
 	gp__json_set_u64(o, "failed_stops", true, p->failed);
 	gp__json_set_u64(o, "unresponsive", true, p->unresponsive);
 	gp__json_set_u64(o, "inversions", true, p->inversions);
-	gp__json_set_real(o, "held_ms", true, (double)p->held_ns / 1e6);
-	gp__json_set_real(o, "longest_suspension_ms", true, (double)p->longest_hold_ns / 1e6);
+	gp__json_set_real(o, "held_ms", true, gp__to_ms(p->held_ns));
+	gp__json_set_real(o, "longest_suspension_ms", true, gp__to_ms(p->longest_hold_ns));
+	if (p->requests)
+		json_object_set_new(o, "requests", requests_json(rep, r, p));
 	return o;
 }
 
@@ -61,7 +101,7 @@ static json_t *classes_json(const struct gp__sim_result *r)
 		gp__json_set_real(o, "jobs_per_s", true, sim_per_second(r, sums[i].ended));
 		gp__json_set_u64(o, "preemptions", true, sums[i].preemptions);
 		gp__json_set_real(o, "longest_suspension_ms", true,
-				  (double)sums[i].longest_hold_ns / 1e6);
+				  gp__to_ms(sums[i].longest_hold_ns));
 		json_array_append_new(list, o);
 	}
 	free(sums);
@@ -76,11 +116,10 @@ static json_t *gpus_json(const struct gp__sim_result *r)
 		json_t *o = json_object();
 
 		json_object_set_new(o, "name", gp__json_text(r->gpus[i].name));
-		gp__json_set_real(o, "busy_ms", true, (double)r->gpus[i].busy_ns / 1e6);
-		gp__json_set_real(o, "lost_to_switching_ms", true,
-				  (double)r->gpus[i].lost_ns / 1e6);
+		gp__json_set_real(o, "busy_ms", true, gp__to_ms(r->gpus[i].busy_ns));
+		gp__json_set_real(o, "lost_to_switching_ms", true, gp__to_ms(r->gpus[i].lost_ns));
 		gp__json_set_real(o, "idle_with_work_ms", true,
-				  (double)r->gpus[i].idle_ready_ns / 1e6);
+				  gp__to_ms(r->gpus[i].idle_ready_ns));
 		json_array_append_new(list, o);
 	}
 	return list;
@@ -93,7 +132,7 @@ static json_t *run_json(const struct sim_report *rep, const struct sim_run *run)
 
 	json_object_set_new(o, "policy", json_string(run->policy->name));
 	gp__json_set_u64(o, "level", run->level != 0, run->level);
-	gp__json_set_real(o, "measured_s", true, (double)r->measured_ns / 1e9);
+	gp__json_set_real(o, "measured_s", true, gp__to_s(r->measured_ns));
 	gp__json_set_u64(o, "events", true, r->events);
 	gp__json_set_u64(o, "actions", true, r->actions);
 	for (size_t i = 0; i < r->n_programs; i++)

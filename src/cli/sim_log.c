@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The decision logs of gpreempt sim: written by a run, and run once more. */
+/* Writes and replays the decision logs of gpreempt sim. */
 #include "cli/sim.h"
 
 #include "base/json.h"
@@ -34,8 +34,7 @@ int sim_log_open(struct gp__env *env, struct sim_log *log, const char *path, con
 	return 0;
 }
 
-/* A log that was cut short is worse than none. What becomes of standard output is told when all is
- * done. */
+/* Reports an incomplete log. Errors of standard output are reported at the end of the command. */
 int sim_log_close(struct gp__env *env, struct sim_log *log, int status)
 {
 	bool failed;

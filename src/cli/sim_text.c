@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What a simulation showed, for people. Unmeasured is "-", never 0. */
+/* Prints the results of a simulation as text. Unmeasured values are "-", never 0. */
 #include "cli/sim.h"
 
 #include "base/table.h"
@@ -147,17 +147,90 @@ static int print_classes(struct gp__env *env, const struct sim_report *rep)
 	return gp__table_print(t);
 }
 
+static void cell_time(struct gp__table *t, const struct sim_report *rep,
+		      const struct gp__sim_program_result *p, enum sim_times which, double q)
+{
+	double ratio;
+
+	if (sim_against_alone(rep, p, which, q, &ratio))
+		gp__table_cellf(t, "%.2fx", ratio);
+	else
+		cell_quantile(t, sim_times_of(p, which), q);
+}
+
+static void request_row(struct gp__table *t, const struct sim_report *rep,
+			const struct sim_run *run, const struct gp__sim_program_result *p)
+{
+	struct sim_cost cost;
+
+	gp__table_row(t);
+	gp__table_cell(t, p->spec->name);
+	gp__table_cellf(t, run->level ? "%s Lv%u" : "%s", run->policy->name, run->level);
+	for (int which = 0; which < SIM_TIMES; which++) {
+		for (size_t i = 0; i < SIM_QUANTILES; i++)
+			cell_time(t, rep, p, which, sim_quantiles[i]);
+	}
+	sim_cost(rep, run->result, p, &cost);
+	if (cost.has_kept)
+		gp__table_cellf(t, "%.1f %%", cost.kept_pct);
+	else
+		gp__table_cell(t, NULL);
+	if (cost.has_holds)
+		gp__table_cellf(t, "%.2f", cost.holds);
+	else
+		gp__table_cell(t, NULL);
+	gp__table_cellf(t, "%.2f %%", cost.wasted_pct);
+}
+
+/* The times that the rows of the policies are compared with. */
+static void alone_row(struct gp__table *t, const struct gp__sim_program_result *alone)
+{
+	gp__table_row(t);
+	gp__table_cell(t, alone->spec->name);
+	gp__table_cell(t, "alone");
+	for (int which = 0; which < SIM_TIMES; which++) {
+		for (size_t i = 0; i < SIM_QUANTILES; i++)
+			cell_quantile(t, sim_times_of(alone, which), sim_quantiles[i]);
+	}
+	for (int i = 0; i < 3; i++)
+		gp__table_cell(t, NULL);
+}
+
+static int print_requests(struct gp__env *env, const struct sim_report *rep)
+{
+	static const char *const columns[] = { "FIRST P50", "P95",  "P99",	 "NEXT P50",
+					       "P95",	    "P99",  "WHOLE P50", "P95",
+					       "P99",	    "KEPT", "HOLDS",	 "WASTED" };
+	struct gp__table *t = gp__table_new(env);
+
+	gp__table_column(t, "REQUESTS", GP__LEFT);
+	gp__table_column(t, "POLICY", GP__LEFT);
+	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+		gp__table_column(t, columns[i], GP__RIGHT);
+	for (size_t p = 0; p < rep->scenario->n_program_specs; p++) {
+		const struct gp__sim_program_result *first = &rep->runs[0].result->programs[p];
+
+		if (!first->requests)
+			continue;
+		if (sim_alone(rep, first))
+			alone_row(t, sim_alone(rep, first));
+		for (size_t i = 0; i < rep->n_runs; i++)
+			request_row(t, rep, &rep->runs[i], &rep->runs[i].result->programs[p]);
+	}
+	return gp__table_print(t);
+}
+
 static void print_gpu(struct gp__env *env, const char *who, const struct gp__sim_gpu_result *g,
 		      double ns)
 {
 	fprintf(env->out,
-		"%s busy %.1f %%, lost to switching %.2f %%, idle while somebody had work %.2f "
+		"%s busy %.1f %%, lost to switching %.2f %%, idle while a program had work %.2f "
 		"%%\n",
 		who, 100.0 * (double)g->busy_ns / ns, 100.0 * (double)g->lost_ns / ns,
 		100.0 * (double)g->idle_ready_ns / ns);
 }
 
-/* "hpf: ", or "hpf Lv1: " where levels are compared, or nothing where there is only one run. */
+/* "hpf: ", or "hpf Lv1: " if levels are compared, or "" if there is only one run. */
 static const char *run_name(char *buf, size_t n, const struct sim_report *rep,
 			    const struct sim_run *run)
 {
@@ -188,7 +261,7 @@ static void print_gpus(struct gp__env *env, const struct sim_report *rep, const 
 	print_gpu(env, who, &sum, (double)r->measured_ns * (double)r->n_gpus);
 }
 
-/* What one looks for first where two priorities meet. */
+/* Compares the most and the least urgent program in one sentence. */
 static void print_verdict(struct gp__env *env, const struct sim_report *rep,
 			  const struct sim_run *run)
 {
@@ -209,8 +282,8 @@ static void print_verdict(struct gp__env *env, const struct sim_report *rep,
 	fprintf(env->out,
 		"%sa job of %s takes %.1f ms, %.2f times as long as alone; one of %s %.1f ms, %.2f "
 		"times\n",
-		run_name(name, sizeof(name), rep, run), hi->spec->name, hi_ns / 1e6, hi_slow,
-		lo->spec->name, lo_ns / 1e6, lo_slow);
+		run_name(name, sizeof(name), rep, run), hi->spec->name, hi_ns / GP__MS, hi_slow,
+		lo->spec->name, lo_ns / GP__MS, lo_slow);
 }
 
 static void print_policies(struct gp__env *env, const struct sim_report *rep)
@@ -248,7 +321,7 @@ static void print_unfinished(struct gp__env *env, const struct sim_report *rep)
 		const struct gp__sim_result *r = rep->runs[i].result;
 
 		for (size_t p = 0; p < r->n_programs; p++) {
-			/* One job per instance is always on its way when the time is over. */
+			/* Each instance has a job that is not done when the time is over. */
 			if (r->programs[p].unfinished > 2 * r->programs[p].instances)
 				fprintf(env->out,
 					"%s: %llu jobs of %s were not done when the time was "
@@ -272,14 +345,14 @@ static void print_reports(struct gp__env *env, const struct sim_report *rep,
 
 		if (p->failed)
 			fprintf(env->out,
-				"%s%s could not be stopped and was left running, %llu times\n",
-				name, p->spec->name, (unsigned long long)p->failed);
+				"%s%s could not be held and was left running, %llu times\n", name,
+				p->spec->name, (unsigned long long)p->failed);
 		if (p->unresponsive)
 			fprintf(env->out, "%s%s did not answer an order in time, %llu times\n",
 				name, p->spec->name, (unsigned long long)p->unresponsive);
 		if (p->inversions)
 			fprintf(env->out,
-				"%s%s ran although somebody more urgent had work, %llu times\n",
+				"%s%s ran although a more urgent program had work, %llu times\n",
 				name, p->spec->name, (unsigned long long)p->inversions);
 	}
 }
@@ -290,11 +363,23 @@ static void print_legend(struct gp__env *env, const struct sim_report *rep)
 	      "the program\n"
 	      "alone on the GPU. SHARE: of the GPU's time (asked -> got). STOPS: how often it was "
 	      "preempted.\n"
-	      "LONGEST: its longest suspension.",
+	      "LONGEST: its longest hold.",
 	      env->out);
 	if (has_deadlines(rep->scenario))
 		fputs(" MISSED: jobs done after their deadline.", env->out);
 	fputc('\n', env->out);
+	if (sim_has_requests(rep->scenario))
+		fputs("FIRST, NEXT, WHOLE: from the arrival of a request to its first token, from "
+		      "a token "
+		      "to the next,\n"
+		      "and from the arrival to the end; against the server alone (1.00x). KEPT: "
+		      "work of the "
+		      "other programs,\n"
+		      "against what they do alone while no request is in progress. HOLDS: for each "
+		      "request. "
+		      "WASTED: time\n"
+		      "in which the GPU was idle and a program with work was held.\n",
+		      env->out);
 }
 
 int sim_print_text(struct gp__env *env, const struct sim_report *rep)
@@ -303,7 +388,10 @@ int sim_print_text(struct gp__env *env, const struct sim_report *rep)
 
 	print_heading(env, rep);
 	err = print_programs(env, rep);
-	if (!err && rep->scenario->n_program_specs > 2) {
+	if (!err && sim_has_requests(rep->scenario)) {
+		fputc('\n', env->out);
+		err = print_requests(env, rep);
+	} else if (!err && rep->scenario->n_program_specs > 2) {
 		fputc('\n', env->out);
 		err = print_classes(env, rep);
 	}

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpreempt without arguments: what this is, what works in this build, how the daemon is doing, and
- * what to try. */
+/* gpreempt without arguments: prints what this build has, what the daemon does, and what to try. */
 #include "cli/commands.h"
 
 #include <string.h>
@@ -8,24 +7,21 @@
 
 #include "base/json.h"
 #include "cli/daemon.h"
-#include "view/words.h"
+#include "policy/policy.h"
+#include "view/describe.h"
 
+/* What does not depend on a GPU's driver; in every build. */
 static const struct {
-	const char *name;
-	bool works;
-	const char *text;
+	const char *name, *text;
 } parts[] = {
-	{ "sim", true, "modelled GPUs and programs around the real scheduling core" },
-	{ "emu", true, "an emulated AMD machine for unmodified ROCm programs" },
-	{ "daemon", true, "gpreemptd: decides for the programs that join it" },
-	{ "amd", true, "gpreempt run: queues of AMD GPUs are stopped through amdkfd" },
-	{ "nvidia", false, "stopping channels through NVIDIA's driver" },
-	{ "opencl", false, "programs that use OpenCL" },
+	{ "sim", "modelled GPUs and programs around the real scheduling core" },
+	{ "emu", "an emulated machine for unmodified ROCm programs" },
+	{ "daemon", "gpreemptd: schedules the programs that join it" },
 };
 
 #define N_PARTS (sizeof(parts) / sizeof(parts[0]))
 
-/* NULL, and why: none is to be had. */
+/* NULL, and why, if there is no daemon to ask. */
 static json_t *ask_daemon(struct daemon_problem *why)
 {
 	int fd = daemon_connect(why);
@@ -37,10 +33,6 @@ static json_t *ask_daemon(struct daemon_problem *why)
 	close(fd);
 	return list;
 }
-
-/*
- * What it is doing
- */
 
 static json_t *daemon_json(const json_t *list)
 {
@@ -56,7 +48,7 @@ static json_t *daemon_json(const json_t *list)
 	return o;
 }
 
-/* "runs: serve (15), train (2)"; of those in one of the two states. */
+/* Prints "runs: serve (15), train (2)": the groups in one of the two states. */
 static void print_names(struct gp__env *env, const json_t *groups, long long gpu,
 			const char *heading, enum gp__view_state one, enum gp__view_state other)
 {
@@ -86,6 +78,8 @@ static void print_gpu(struct gp__env *env, const json_t *groups, const json_t *g
 	fprintf(env->out, "  gpu%lld %s: %lld group%s", id, name ? name : "", nr,
 		nr == 1 ? "" : "s");
 	print_names(env, groups, id, "; runs: ", GP__VIEW_RUNNING, GP__VIEW_STARTING);
+	print_names(env, groups, id, "; lingers: ", GP__VIEW_LINGERING, GP__VIEW_LINGERING);
+	print_names(env, groups, id, "; yields: ", GP__VIEW_YIELDING, GP__VIEW_YIELDING);
 	print_names(env, groups, id, "; held: ", GP__VIEW_HELD, GP__VIEW_STOPPING);
 	print_names(env, groups, id, "; suspended: ", GP__VIEW_SUSPENDED, GP__VIEW_SUSPENDED);
 	fputc('\n', env->out);
@@ -114,37 +108,81 @@ static void print_daemon(struct gp__env *env, const json_t *list, const struct d
 		print_gpu(env, json_object_get(list, "groups"), gpu);
 }
 
-static int print_json(struct gp__env *env, const json_t *daemon)
+static json_t *backends_json(const struct gp__backend *const *backends)
 {
-	json_t *root = gp__json_envelope();
-	json_t *list = json_object();
+	json_t *list = json_array();
+
+	for (const struct gp__backend *const *b = backends; *b; b++)
+		json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:s?}", "name", (*b)->name,
+						      "text", (*b)->text, "built", !(*b)->missing,
+						      "missing", (*b)->missing));
+	return list;
+}
+
+static json_t *policies_json(void)
+{
+	json_t *list = json_array();
+
+	for (const struct gp__policy *const *p = gp__policies; *p; p++)
+		json_array_append_new(list,
+				      json_pack("{s:s, s:s, s:b}", "name", (*p)->name, "summary",
+						(*p)->summary, "default", p == gp__policies));
+	return list;
+}
+
+static json_t *commands_json(const struct gp__env *env)
+{
+	json_t *list = json_array();
+
+	for (const struct gp__cmd *c = env->commands; c->name; c++)
+		json_array_append_new(list, json_string(c->name));
+	return list;
+}
+
+static int print_json(struct gp__env *env, const struct gp__backend *const *backends,
+		      const json_t *daemon)
+{
+	json_t *root = gp__json_envelope(), *works = json_object();
 
 	for (size_t i = 0; i < N_PARTS; i++)
-		json_object_set_new(list, parts[i].name, json_boolean(parts[i].works));
+		json_object_set_new(works, parts[i].name, json_true());
+	for (const struct gp__backend *const *b = backends; *b; b++)
+		json_object_set_new(works, (*b)->name, json_boolean(!(*b)->missing));
 	json_object_set_new(root, "version", json_string(env->version));
-	json_object_set_new(root, "works", list);
+	json_object_set_new(root, "works", works);
+	json_object_set_new(root, "backends", backends_json(backends));
+	json_object_set_new(root, "policies", policies_json());
+	json_object_set_new(root, "commands", commands_json(env));
 	json_object_set_new(root, "daemon", daemon_json(daemon));
 	return gp__json_print(env, root) ? GP__EXIT_FAILURE : GP__EXIT_OK;
 }
 
-static void print_parts(struct gp__env *env, bool works)
+static void print_build(struct gp__env *env, const struct gp__backend *const *backends)
 {
-	for (size_t i = 0; i < N_PARTS; i++) {
-		if (parts[i].works == works)
-			fprintf(env->out, "  %-8s %s\n", parts[i].name, parts[i].text);
+	fputs("In this build:\n", env->out);
+	for (size_t i = 0; i < N_PARTS; i++)
+		fprintf(env->out, "  %-8s %s\n", parts[i].name, parts[i].text);
+	fputs("\nBackends:\n", env->out);
+	for (const struct gp__backend *const *b = backends; *b; b++) {
+		if ((*b)->missing)
+			fprintf(env->out, "  %-8s not in this build: %s\n", (*b)->name,
+				(*b)->missing);
+		else
+			fprintf(env->out, "  %-8s %s\n", (*b)->name, (*b)->text);
 	}
+	fputs("\nPolicies; the first is the default:\n", env->out);
+	for (const struct gp__policy *const *p = gp__policies; *p; p++)
+		fprintf(env->out, "  %-8s %s\n", (*p)->name, (*p)->summary);
 }
 
-static int print_text(struct gp__env *env, const json_t *daemon, const struct daemon_problem *why)
+static int print_text(struct gp__env *env, const struct gp__backend *const *backends,
+		      const json_t *daemon, const struct daemon_problem *why)
 {
 	fprintf(env->out,
 		"gpreempt %s: priority-preemptive scheduling of GPUs by software. An urgent\n"
-		"program gets the GPU at once; the others keep what is left and lose no work.\n\n"
-		"In this build:\n",
+		"program gets the GPU at once; the others keep what is left and lose no work.\n\n",
 		env->version);
-	print_parts(env, true);
-	fputs("Not yet:\n", env->out);
-	print_parts(env, false);
+	print_build(env, backends);
 	print_daemon(env, daemon, why);
 	fputs("\nTry:\n"
 	      "  gpreempt sim seed004-basic --compare none,hpf\n"
@@ -158,12 +196,13 @@ static int print_text(struct gp__env *env, const json_t *daemon, const struct da
 	return GP__EXIT_OK;
 }
 
-int cmd_summary(struct gp__env *env, int argc, char **argv)
+int cmd_summary(struct gp__env *env, const struct gp__backend *const *backends, int argc,
+		char **argv)
 {
 	static const struct argp argp = {
 		.args_doc = "COMMAND [OPTION...]",
-		.doc = "Say what this build can do and how the daemon is doing. 'gpreempt help' "
-		       "lists the commands.",
+		.doc = "Print what this build has and what the daemon does. 'gpreempt help' lists "
+		       "the commands.",
 	};
 	struct daemon_problem why;
 	json_t *daemon;
@@ -172,7 +211,8 @@ int cmd_summary(struct gp__env *env, int argc, char **argv)
 	if (!gp__cmd_parse(env, &argp, argc, argv, NULL, &status))
 		return status;
 	daemon = ask_daemon(&why);
-	status = env->json ? print_json(env, daemon) : print_text(env, daemon, &why);
+	status = env->json ? print_json(env, backends, daemon)
+			   : print_text(env, backends, daemon, &why);
 	json_decref(daemon);
 	return status;
 }

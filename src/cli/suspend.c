@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* gpreempt suspend and resume: programs are held by hand, until they are let go by hand. */
+/* gpreempt suspend and resume: holds programs by hand, until they are resumed. */
 #include "cli/commands.h"
 
 #include "base/json.h"
 #include "cli/daemon.h"
-#include "view/words.h"
+#include "view/describe.h"
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -54,7 +54,7 @@ int cmd_resume(struct gp__env *env, int argc, char **argv)
 		.options = options,
 		.parser = parse,
 		.args_doc = DAEMON_TARGETS_DOC,
-		.doc = "Let programs that were suspended by hand take part again. A queue stands "
+		.doc = "Resume programs that were suspended by hand. A queue stands "
 		       "for its group.",
 	};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpreempt top: who runs when, on the terminal, or as one picture or document. */
+/* gpreempt top: live view of GPU scheduling on the terminal, or as one picture or document. */
 #include "cli/commands.h"
 
 #include <langinfo.h>
@@ -18,9 +18,9 @@ enum {
 	KEY_WINDOW = 'w',
 };
 
-#define WINDOW_NS 10000000000ull
-#define WINDOW_NS_ONCE 1000000000ull
-#define WINDOW_NS_MIN 100000000ull
+#define WINDOW_NS (10 * GP__S)
+#define WINDOW_NS_ONCE GP__S
+#define WINDOW_NS_MIN (100 * GP__MS)
 #define WINDOW_NS_MAX 3600000000000ull
 #define COLS_MIN 60
 #define COLS_USUAL 80
@@ -31,7 +31,7 @@ struct args {
 };
 
 static const struct argp_option options[] = {
-	{ "once", KEY_ONCE, NULL, 0, "look for the length of the window, print one picture, end",
+	{ "once", KEY_ONCE, NULL, 0, "watch for the length of the window, print one picture, exit",
 	  0 },
 	{ "window", KEY_WINDOW, "TIME", 0, "how far back it goes (10s; with --once or --json 1s)",
 	  0 },
@@ -60,12 +60,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = options,
 	.parser = parse,
-	.doc = "Show who runs, who is held, and who was when, for all programs that are joined to "
-	       "gpreemptd. Administrators see every decision; others see their own programs, as "
-	       "often as they can be asked for.",
+	.doc = "Live view of GPU scheduling: which programs run and which are held. Administrators "
+	       "see every decision; other users see their own programs, from lists.",
 };
 
-/* As wide as the terminal, or as $COLUMNS says. */
+/* The width of the terminal, or $COLUMNS. */
 static uint32_t find_cols(FILE *out)
 {
 	const char *text = getenv("COLUMNS");
@@ -79,7 +78,7 @@ static uint32_t find_cols(FILE *out)
 	return COLS_USUAL;
 }
 
-/* Until the window is full. False: the daemon ended. */
+/* Takes events until the window is full. False: the daemon ended. */
 static bool look(struct top_feed *f)
 {
 	uint64_t end = gp__clock_ns() + f->top.window_ns, now;
@@ -88,11 +87,11 @@ static bool look(struct top_feed *f)
 		uint64_t due = top_feed_due(f) < end ? top_feed_due(f) : end;
 		struct pollfd p = { .fd = f->watch, .events = POLLIN };
 
-		poll(&p, 1, due > now ? (int)((due - now) / 1000000) + 1 : 0);
+		poll(&p, 1, due > now ? (int)((due - now) / GP__MS) + 1 : 0);
 		if (!top_feed_take(f))
 			return false;
 	}
-	f->list_at = 0; /* the state of the end */
+	f->list_at = 0; /* get the final state */
 	return top_feed_take(f);
 }
 

@@ -8,13 +8,12 @@
 #include "core/log.h"
 #include "wire/client.h"
 
-#define MS 1000000ull
-/* Lines say what happens in between; without them the lists are all there is. */
-#define LIST_NS_WATCHING (1000 * MS)
-#define LIST_NS_ALONE (100 * MS)
-#define LIST_NS_LEAST (50 * MS)
-#define RETRY_NS (1000 * MS)
-/* More at a time would leave no time to show them. */
+/* Lists are less frequent if lines tell what happens in between. */
+#define LIST_NS_WATCHING (1000 * GP__MS)
+#define LIST_NS_ALONE (100 * GP__MS)
+#define LIST_NS_LEAST (50 * GP__MS)
+#define RETRY_NS (1000 * GP__MS)
+/* More at once would leave no time to draw. */
 #define LINES_AT_ONCE 20000
 
 static void lose(struct top_feed *f)
@@ -45,7 +44,7 @@ static bool get_list(struct top_feed *f)
 	return !err;
 }
 
-/* A connection of its own: lines would come between questions and answers. */
+/* Lines have a separate connection, because they would mix with answers. */
 static void start_watching(struct top_feed *f)
 {
 	struct daemon_problem why;
@@ -136,7 +135,7 @@ bool top_feed_change(struct top_feed *f, json_t *request)
 	}
 	answer = daemon_ask(f->ask, request, &f->why);
 	json_decref(answer);
-	/* To be seen at once. */
+	/* Show the change at once. */
 	f->list_at = 0;
 	return answer;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The live view on a terminal: keys, redrawing, and leaving the terminal as it was. */
+/* The live view on a terminal: handles keys, redraws, and restores the terminal. */
 #include "cli/top.h"
 
 #ifdef GP_HAVE_NCURSES
@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 
-/* Often enough for the eye. */
+/* The period of redrawing. */
 #define FRAME_NS 200000000ull
 
 struct tty {
@@ -101,7 +101,7 @@ static struct gp__top_group *selected(struct tty *t)
 	return NULL;
 }
 
-/* @request has everything but the group. False: it was not done. */
+/* Adds the selected group to @request and sends it. False: it was refused. */
 static bool change(struct tty *t, const struct gp__top_group *g, json_t *request)
 {
 	json_object_set_new(request, "group", json_integer(g->id));
@@ -205,7 +205,7 @@ static void take_keys(struct tty *t)
 }
 
 /*
- * From beginning to end
+ * The loop
  */
 
 static void take_signal(struct tty *t)
@@ -215,7 +215,7 @@ static void take_signal(struct tty *t)
 	if (read(t->signals, &info, sizeof(info)) != sizeof(info))
 		return;
 	t->quit = true;
-	/* Interrupting is a way to quit; ending it is not. */
+	/* SIGINT quits like a key; SIGTERM ends by the signal. */
 	t->ended_by = info.ssi_signo == SIGINT ? 0 : (int)info.ssi_signo;
 }
 
@@ -228,7 +228,7 @@ static void take_data(struct tty *t)
 		t->redraw = true;
 	} else if (had && t->feed->ask < 0) {
 		snprintf(t->look.message, sizeof(t->look.message),
-			 "gpreemptd is gone; programs go on by themselves. Looking for it again.");
+			 "gpreemptd has ended; programs run without it. Reconnecting.");
 		t->redraw = true;
 	}
 }
@@ -237,7 +237,7 @@ static int milliseconds_until(uint64_t ns)
 {
 	uint64_t now = gp__clock_ns();
 
-	return ns > now ? (int)((ns - now) / 1000000) + 1 : 0;
+	return ns > now ? (int)((ns - now) / GP__MS) + 1 : 0;
 }
 
 static void live(struct tty *t)
@@ -254,7 +254,7 @@ static void live(struct tty *t)
 		if (p[1].revents)
 			take_signal(t);
 		take_data(t);
-		/* Also where nothing is to be read: the size may be another. */
+		/* Also without input: the size may have changed. */
 		take_keys(t);
 		if (p[0].revents & (POLLHUP | POLLERR | POLLNVAL))
 			t->quit = true;
@@ -318,8 +318,8 @@ int top_tty(struct gp__env *env, struct top_feed *f)
 		close(t.signals);
 		sigprocmask(SIG_SETMASK, &before, NULL);
 		return gp__env_fail(env, GP__EXIT_FAILURE,
-				    "Set TERM to what the terminal is, or use --once.",
-				    "nothing is known of a terminal '%s'", term ? term : "");
+				    "Set TERM to the type of the terminal, or use --once.",
+				    "the terminal type '%s' is unknown", term ? term : "");
 	}
 	live(&t);
 	endwin();
@@ -328,7 +328,7 @@ int top_tty(struct gp__env *env, struct top_feed *f)
 	close(t.signals);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (t.ended_by) {
-		/* As if there had been nothing to tidy up. */
+		/* End by the same signal, after the terminal was restored. */
 		signal(t.ended_by, SIG_DFL);
 		raise(t.ended_by);
 	}

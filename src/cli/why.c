@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* gpreempt why: says what held a program, when, for how long, and by which rule. */
+/* gpreempt why: tells which programs a program was held for, when, for how long, by which rule. */
 #include "cli/commands.h"
 
 #include "base/json.h"
 #include "cli/daemon.h"
-#include "view/words.h"
+#include "view/describe.h"
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -45,9 +45,21 @@ static const char *state_text(char *buf, size_t n, const json_t *g)
 	char ago[32];
 
 	if (!json_object_get(g, "ended_ms"))
-		return gp__view_state_words(buf, n, g);
+		return gp__view_state_text(buf, n, g);
 	snprintf(buf, n, "ended %s ago", ms_text(ago, sizeof(ago), g, "ended_ms"));
 	return buf;
+}
+
+/* What its lingering has cost others. */
+static void print_waste(struct gp__env *env, const json_t *g)
+{
+	char wasted[32];
+
+	if (json_number_value(json_object_get(g, "wasted_ms")) > 0)
+		fprintf(env->out,
+			"  between two pieces of its work, the GPU was idle and others were held "
+			"for %s in all\n",
+			ms_text(wasted, sizeof(wasted), g, "wasted_ms"));
 }
 
 static void print_group(struct gp__env *env, const json_t *g)
@@ -65,6 +77,7 @@ static void print_group(struct gp__env *env, const json_t *g)
 	if (!holds) {
 		fprintf(env->out, "  never held since it joined %s ago\n",
 			ms_text(a, sizeof(a), g, "joined_ms"));
+		print_waste(env, g);
 		return;
 	}
 	fprintf(env->out,
@@ -72,6 +85,7 @@ static void print_group(struct gp__env *env, const json_t *g)
 		"GPU for %s\n",
 		(long long)holds, ms_text(a, sizeof(a), g, "held_ms"),
 		ms_text(b, sizeof(b), g, "longest_hold_ms"), ms_text(c, sizeof(c), g, "used_ms"));
+	print_waste(env, g);
 	json_array_foreach ((json_t *)history, i, hold)
 		print_hold(env, hold);
 	if ((size_t)holds > json_array_size(history))

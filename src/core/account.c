@@ -1,27 +1,56 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * Who got how much GPU time.
+ * Accounts of GPU time.
  *
  * Nothing tells the core how the hardware divides the device among the entities that run on it, so
  * time is divided evenly: a device keeps a clock that advances by dt / (entities running), and an
  * entity is charged the difference since it began. That costs O(1) however many run together.
+ *
+ * Entities that yield have a clock of their own. It advances only while none works that does not
+ * yield; the other one stands still meanwhile. So no moment is charged twice.
  */
 #include "core/internal.h"
+
+/* The time goes to the entities that yield: only they work. */
+static bool is_yielded(const struct gp__dev *d)
+{
+	return d->nr_yielding && !guard(YIELDS, d->nr_working > d->nr_yielding);
+}
+
+/* How many entities divide the time of the clock now; 0: it stands still. */
+static u32 sharers(const struct gp__dev *d, bool yields)
+{
+	if (is_yielded(d) != yields)
+		return 0;
+	return yields ? d->nr_yielding : d->nr_on - d->nr_yielding;
+}
+
+static void advance(const struct gp__dev *d, bool yields, u64 dt, u64 *clock)
+{
+	u32 n = sharers(d, yields);
+
+	/* After a month without an event a fraction of a nanosecond no longer matters. */
+	if (n)
+		*clock += dt >> 52 ? dt / n << GP__CLOCK_SHIFT : (dt << GP__CLOCK_SHIFT) / n;
+}
 
 void gp__dev_advance(struct gp__dev *d, u64 now)
 {
 	u64 dt = now - d->clock_at;
 
-	/* After a month without an event a fraction of a nanosecond no longer matters. */
-	if (d->nr_on)
-		d->clock += dt >> 52 ? dt / d->nr_on << GP__CLOCK_SHIFT
-				     : (dt << GP__CLOCK_SHIFT) / d->nr_on;
+	advance(d, false, dt, &d->clock);
+	advance(d, true, dt, &d->yield_clock);
 	d->clock_at = now;
+}
+
+static u64 clock_of(const struct gp__entity *e)
+{
+	return e->yields ? e->dev->yield_clock : e->dev->clock;
 }
 
 static u64 uncharged(const struct gp__entity *e)
 {
-	return e->on ? (e->dev->clock - e->clock_at) >> GP__CLOCK_SHIFT : 0;
+	return e->on ? (clock_of(e) - e->clock_at) >> GP__CLOCK_SHIFT : 0;
 }
 
 void gp__entity_charge(struct gp__entity *e, u64 now)
@@ -39,36 +68,75 @@ void gp__entity_charge(struct gp__entity *e, u64 now)
 		p->charge(e, used, now);
 }
 
+/* All queues that have work have the least weight. */
+static bool has_least_weight(const struct gp__entity *e)
+{
+	const struct gp__link *l;
+
+	if (e->dev->can_weigh != GP__WEIGHS_YIELDING)
+		return false;
+	for (l = e->queues.next; l != &e->queues; l = l->next) {
+		const struct gp__queue *q = container_of(l, struct gp__queue, link);
+
+		if (q->ready && q->weight != GP__WEIGHT_LEAST)
+			return false;
+	}
+	return true;
+}
+
+static void count(u32 *nr, bool *was, bool is)
+{
+	*nr += (u32)is - (u32)*was;
+	*was = is;
+}
+
 void gp__entity_sync_on(struct gp__entity *e, u64 now)
 {
 	struct gp__dev *d = e->dev;
-	bool on = gp__entity_active(e) && !e->held;
+	bool on = gp__entity_active(e) && !e->held, working = e->nr_ready && !e->held;
+	bool yields = working && has_least_weight(e), other_clock = yields != e->yields;
 
-	if (on == e->on)
+	if (on == e->on && working == e->working && !other_clock)
 		return;
-	gp__entity_charge(e, now);
 	gp__dev_advance(d, now);
-	e->on = on;
-	e->clock_at = d->clock;
-	if (on)
-		d->nr_on++;
-	else
-		d->nr_on--;
+	if (on != e->on || other_clock) {
+		gp__entity_charge(e, now);
+		e->clock_at = yields ? d->yield_clock : d->clock;
+	}
+	count(&d->nr_on, &e->on, on);
+	count(&d->nr_working, &e->working, working);
+	count(&d->nr_yielding, &e->yields, yields);
+}
+
+bool gp__entity_gives_way(const struct gp__entity *e)
+{
+	return e->yields && !is_yielded(e->dev);
 }
 
 u64 gp__entity_used(const struct gp__entity *e, u64 now)
 {
 	const struct gp__dev *d = e->dev;
 	u64 dt = e->on && now > d->clock_at ? now - d->clock_at : 0;
+	u32 n = sharers(d, e->yields);
 
-	return e->used + uncharged(e) + (d->nr_on ? dt / d->nr_on : 0);
+	return e->used + uncharged(e) + (n ? dt / n : 0);
+}
+
+u64 gp__dev_wasted(const struct gp__dev *d, u64 now)
+{
+	return d->wasted + (d->wastes && now > d->waste_at ? now - d->waste_at : 0);
+}
+
+u64 gp__entity_wasted(const struct gp__entity *e, u64 now)
+{
+	return e->wasted + (e->lingering ? gp__dev_wasted(e->dev, now) - e->waste_mark : 0);
 }
 
 #define PPM 1000000
-/* What those who asked for nothing are promised adds up to no more than this part of a device. */
+/* The default minimum shares of a device add up to at most this part of it. */
 #define DEFAULTS_TOGETHER (PPM / 2)
 
-/* In millionths of the device. */
+/* The minimum share of an entity, in millionths of the device. */
 static u64 min_share(const struct gp__entity *e)
 {
 	const struct gp__dev *d = e->dev;
@@ -87,9 +155,9 @@ static u64 grant_ns(const struct gp__entity *e)
 }
 
 /*
- * Brings the account of the minimum share up to now: it grows while the entity has work and falls
- * as it gets time. Both ends are bounded, so that an hour alone on the device is not held against
- * it later, nor an hour of waiting paid back at once.
+ * Updates the account of the minimum share: it grows while the entity has work and falls as it gets
+ * GPU time. Both ends are bounded, so that an hour alone on the device is not held against it
+ * later, and an hour of waiting is not paid back at once.
  */
 void gp__entity_owe(struct gp__entity *e, u64 now)
 {
@@ -107,11 +175,12 @@ void gp__entity_owe(struct gp__entity *e, u64 now)
 		e->owed = 4 * bound;
 }
 
-/* When a waiting entity will be owed a whole grant. */
-u64 gp__entity_owed_due(const struct gp__entity *e, u64 now)
+u64 gp__entity_owed_due(const struct gp__entity *e, u64 defer, u64 now)
 {
-	s64 missing = (s64)grant_ns(e) - e->owed;
-	u64 share = min_share(e);
+	u64 share = min_share(e), grant = grant_ns(e);
+	/* No more than the account can hold. */
+	u64 deferred = gp__min_u64(defer * share / PPM, 2 * grant);
+	s64 missing = (s64)(grant + deferred) - e->owed;
 
 	if (!share)
 		return GP__NEVER;
@@ -121,12 +190,17 @@ u64 gp__entity_owed_due(const struct gp__entity *e, u64 now)
 }
 
 /*
- * How long it takes an entity that runs beside others to get what it is owed: it gets 1/n of the
- * time, and is owed its share of the time that takes. Where that is hardly less, look again later.
+ * How long an entity that runs beside others needs to get what it is owed: it gets 1/n of the time,
+ * and meanwhile is owed its share of that time. If it hardly gains, one grant is the answer.
  */
 u64 gp__entity_owed_for(const struct gp__entity *e)
 {
-	u64 n = e->dev->nr_on ? e->dev->nr_on : 1, grows = n * min_share(e);
+	const struct gp__dev *d = e->dev;
+	/* Those that yield to it take none of its time. */
+	u64 n = e->yields ? d->nr_on : d->nr_on - d->nr_yielding, grows;
+
+	n = n ? n : 1;
+	grows = n * min_share(e);
 
 	if (grows > PPM / 100 * 99)
 		return grant_ns(e);
@@ -147,21 +221,25 @@ u64 gp__entity_hold_ns(const struct gp__entity *e, u64 now)
 	return e->told && e->awake && now > e->hold_since ? now - e->hold_since : 0;
 }
 
-/* Adds the time since the last change to the total it belongs to. */
-void gp__queue_clock(struct gp__queue *q, u64 now)
+/* What its entity has got since @q's last change; queues of one entity are not told apart. */
+static u64 got(const struct gp__queue *q, u64 now)
 {
-	u64 dt = now - q->clock_at;
-
-	if (q->verb == GP__VERB_EXCLUDE) {
-		q->held_total += dt;
-	} else if (q->ready) {
-		q->run_total += dt;
-		q->last_ran = now;
-	}
-	q->clock_at = now;
+	return gp__entity_used(q->entity, now) - q->used_at;
 }
 
-/* Who asks may have looked at the clock before the last event did. */
+/* Adds the time since the last change to the queue's total of running or of being held. */
+void gp__queue_clock(struct gp__queue *q, u64 now)
+{
+	gp__dev_advance(q->entity->dev, now);
+	if (q->verb == GP__VERB_HOLD)
+		q->held_total += now - q->clock_at;
+	else if (q->ready)
+		q->run_total += got(q, now);
+	q->clock_at = now;
+	q->used_at = gp__entity_used(q->entity, now);
+}
+
+/* The caller may have read the clock before the last event did. */
 static u64 since(const struct gp__queue *q, u64 now)
 {
 	return now > q->clock_at ? now - q->clock_at : 0;
@@ -169,10 +247,10 @@ static u64 since(const struct gp__queue *q, u64 now)
 
 u64 gp__queue_run_ns(const struct gp__queue *q, u64 now)
 {
-	return q->run_total + (q->ready && q->verb != GP__VERB_EXCLUDE ? since(q, now) : 0);
+	return q->run_total + (q->ready && q->verb != GP__VERB_HOLD ? got(q, now) : 0);
 }
 
 u64 gp__queue_held_ns(const struct gp__queue *q, u64 now)
 {
-	return q->held_total + (q->verb == GP__VERB_EXCLUDE ? since(q, now) : 0);
+	return q->held_total + (q->verb == GP__VERB_HOLD ? since(q, now) : 0);
 }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * Carrying out decisions: an entity is held or it is not, and each of its queues is brought there
- * by one action at a time. An action that is overtaken by the opposite decision is not cancelled;
- * its acknowledgement starts the way back.
+ * Turns decisions into actions. An entity is held or released, and each of its queues follows with
+ * one action at a time. An action is not cancelled when the decision is reversed; its
+ * acknowledgement starts the opposite action.
  *
- * A stop that fails is tried again a few times, then the entity is left running and out of
- * planning. A start that fails is tried for ever, ever more slowly, because nobody may stay
- * stopped. An action nobody acknowledges makes the entity unresponsive until the acknowledgement
- * comes after all.
+ * A hold that fails is retried a few times; then the entity is left running and out of planning. A
+ * release that fails is retried for ever, with back-off, because no queue may stay held. A missing
+ * acknowledgement makes the entity unresponsive until it arrives.
  */
 #include "core/internal.h"
 
@@ -23,12 +22,12 @@ static u32 wanted_weight(const struct gp__queue *q)
 
 static enum gp__verb wanted_verb(const struct gp__queue *q)
 {
-	bool stopped = q->verb == GP__VERB_EXCLUDE;
+	bool held = q->verb == GP__VERB_HOLD;
 
-	if (stopped != q->entity->held)
-		return q->entity->held ? GP__VERB_EXCLUDE : GP__VERB_ADMIT;
-	/* Who is stopped is weighed when it runs again: an order to stop stays the latest one. */
-	if (!guard(WEIGH_RUNNING, stopped) && !q->weigh_refused && q->weight != wanted_weight(q))
+	if (held != q->entity->held)
+		return q->entity->held ? GP__VERB_HOLD : GP__VERB_RELEASE;
+	/* A held queue gets its weight when it is released: the hold stays the latest order. */
+	if (!guard(WEIGH_RUNNING, held) && !q->weigh_refused && q->weight != wanted_weight(q))
 		return GP__VERB_WEIGH;
 	return GP__VERB_NONE;
 }
@@ -36,10 +35,10 @@ static enum gp__verb wanted_verb(const struct gp__queue *q)
 static enum gp__what what_of(enum gp__verb verb)
 {
 	switch (verb) {
-	case GP__VERB_EXCLUDE:
-		return GP__WHAT_EXCLUDE;
-	case GP__VERB_ADMIT:
-		return GP__WHAT_ADMIT;
+	case GP__VERB_HOLD:
+		return GP__WHAT_HOLD;
+	case GP__VERB_RELEASE:
+		return GP__WHAT_RELEASE;
 	default:
 		return GP__WHAT_WEIGH;
 	}
@@ -73,7 +72,7 @@ void gp__queue_converge(struct gp__queue *q, struct gp__why why, u64 now)
 	issue(q, verb, why, now);
 }
 
-/* Its queues are told when the event ends: what one event does and undoes, nobody hears of. */
+/* Queues get their actions when the event ends, so that one event can undo its own decisions. */
 void gp__entity_tell(struct gp__entity *e)
 {
 	if (gp__list_empty(&e->tell_link))
@@ -85,7 +84,7 @@ void gp__entity_hold(struct gp__entity *e, struct gp__why why, u64 now)
 	if (e->held)
 		return;
 	e->held = true;
-	/* Released in this very event, and not told: it has been held all the time. */
+	/* Released in this same event, before any action: the hold has not been interrupted. */
 	if (!guard(HOLD_GOES_ON, e->told))
 		e->hold_since = now;
 	e->why = why;
@@ -95,7 +94,7 @@ void gp__entity_hold(struct gp__entity *e, struct gp__why why, u64 now)
 	gp__entity_tell(e);
 }
 
-/* What it was suspended for so far is counted; guarantees count from now. */
+/* Counts the hold so far; guarantees count from now. */
 void gp__entity_restart_hold(struct gp__entity *e, u64 now)
 {
 	u64 held = gp__entity_hold_ns(e, now);
@@ -183,35 +182,37 @@ static void action_failed(struct gp__queue *q, enum gp__verb verb, int result, u
 	if (q->fails < 255)
 		q->fails++;
 	q->retry_at = now + backoff(q);
-	if (guard(STOP_TRIES, q->fails >= c->cfg[GP__CFG_TRIES]) && q->fault == GP__FAULT_NONE) {
+	if (guard(HOLD_TRIES, q->fails >= c->cfg[GP__CFG_TRIES]) && q->fault == GP__FAULT_NONE) {
 		gp__queue_set_fault(q, GP__FAULT_FAILED);
 		gp__log_queue(q, GP__WHAT_FAILED, result, now);
 	}
 }
 
-/* How long stopping takes here; an answer that was given up on says nothing about that. */
-static void note_stop_time(struct gp__dev *d, u64 took)
+/* Learns how long a hold takes on this device. Ignores acknowledgements that timed out. */
+static void note_hold_time(struct gp__dev *d, u64 took)
 {
 	if (took >= d->core->cfg[GP__CFG_ACK_TIMEOUT_MS] * GP__MS)
 		return;
-	d->stop_ns = d->stop_ns ? (d->stop_ns * 7 + took) / 8 : took;
-	d->stop_known = true;
+	d->hold_ns = d->hold_ns ? (d->hold_ns * 7 + took) / 8 : took;
+	d->hold_known = true;
 }
 
 static void action_done(struct gp__queue *q, enum gp__verb verb, u64 now)
 {
 	if (verb == GP__VERB_WEIGH) {
 		q->weight = q->weight_doing;
+		gp__entity_sync_on(q->entity, now);
+		gp__entity_arm(q->entity, now);
 		return;
 	}
 	gp__queue_clock(q, now);
 	q->fails = 0;
 	if (q->fault == GP__FAULT_FAILED)
 		gp__queue_set_fault(q, GP__FAULT_NONE);
-	if (verb == GP__VERB_EXCLUDE) {
-		q->verb = GP__VERB_EXCLUDE;
-		q->nr_excluded++;
-		note_stop_time(q->entity->dev, now - q->issued_at);
+	if (verb == GP__VERB_HOLD) {
+		q->verb = GP__VERB_HOLD;
+		q->nr_holds++;
+		note_hold_time(q->entity->dev, now - q->issued_at);
 	} else {
 		q->verb = GP__VERB_NONE;
 	}
@@ -233,7 +234,7 @@ static void ack(struct gp__queue *q, int result, u64 now)
 	else
 		action_done(q, verb, now);
 	gp__queue_converge(q, q->entity->why, now);
-	/* The common case: the plan does not change because something went as planned. */
+	/* The common case, a success, does not change the plan. */
 	if (had_fault || q->fault != GP__FAULT_NONE || q->retry_at > now)
 		gp__entity_update(q->entity, now);
 }
@@ -242,7 +243,7 @@ int gp__queue_ack(struct gp__queue *q, int result, u64 now)
 {
 	struct gp__core *c = q->entity->dev->core;
 
-	/* An action nobody has been told of cannot be acknowledged either. */
+	/* An action that is still in the outbox cannot have been acknowledged. */
 	if (guard(ACK_SPURIOUS, q->doing == GP__VERB_NONE || !gp__list_empty(&q->outbox)))
 		return -EINVAL;
 	now = gp__core_begin(c, now);
@@ -269,7 +270,7 @@ bool gp__core_pop(struct gp__core *c, struct gp__action *a)
 	return true;
 }
 
-/* All actions have the same time to answer, so the oldest is always the next to expire. */
+/* All actions have the same timeout, so the oldest is the next to expire. */
 static struct gp__queue *oldest(const struct gp__core *c)
 {
 	return gp__list_empty(&c->inflight)

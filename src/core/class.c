@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
+/* The names of priorities: offline, normal and online. */
 #include "core/core.h"
 
 static const struct {

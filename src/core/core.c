@@ -1,27 +1,33 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-/* The events: each notes what happened, updates the entity it happened to, and settles what that
- * touched. */
+/* The events. Each one is logged, updates its entity, and settles the devices that this affects. */
 #include "core/core.h"
 #include "core/internal.h"
 
 const struct gp__param gp__core_params[GP__CFG_COUNT] = {
 	[GP__CFG_MIN_SHARE_PCT] = { "min_share_pct", 0, 50, 1,
-				    "GPU time everybody with work gets, in percent" },
-	[GP__CFG_MAX_HOLD_MS] = { "max_hold_ms", 0, 3600000, 2000,
-				  "longest suspension; 0: no limit" },
+				    "GPU time that every entity with work gets, in percent" },
+	[GP__CFG_MAX_HOLD_MS] = { "max_hold_ms", 0, 3600000, 2000, "longest hold; 0: no limit" },
 	[GP__CFG_GRANT_MS] = { "grant_ms", 1, 10000, 10,
 			       "how long an entity runs when a guarantee falls due" },
 	[GP__CFG_SWITCHES_PER_S] = { "switches_per_s", 0, 1000000, 1000,
-				     "stops a second and device; 0: no limit" },
+				     "holds a second and device, fewer where they are slow; 0: no "
+				     "limit" },
 	[GP__CFG_SWITCH_BURST] = { "switch_burst", 1, 100000, 100,
-				   "stops in a row before the rate limit counts" },
+				   "holds in a row before the rate limit applies" },
 	[GP__CFG_LINGER_US] = { "linger_us", 0, 1000000, 50,
-				"how long a gap in its work keeps an entity's place" },
+				"the least time that an entity keeps its place without work; 0: it "
+				"never does" },
+	[GP__CFG_WASTE_PCT] = { "waste_pct", 0, 50, 5,
+				"of any second, the time that a device may be idle for it" },
+	[GP__CFG_DEFER_MS] = { "defer_ms", 0, 10000, 100,
+			       "how long a minimum share that is due waits for the end of a "
+			       "burst" },
 	[GP__CFG_ACK_TIMEOUT_MS] = { "ack_timeout_ms", 1, 600000, 2000,
-				     "no answer for so long: unresponsive" },
+				     "an entity that does not acknowledge for so long is "
+				     "unresponsive" },
 	[GP__CFG_RETRY_MS] = { "retry_ms", 1, 10000, 10,
 			       "pause before a failed action is tried again; doubles" },
-	[GP__CFG_TRIES] = { "tries", 1, 100, 3, "failed stops before an entity is left alone" },
+	[GP__CFG_TRIES] = { "tries", 1, 100, 3, "failed holds before an entity is left running" },
 	[GP__CFG_ARRIVE_GRACE_MS] = { "arrive_grace_ms", 1, 60000, 10,
 				      "how long announced work is waited for" },
 };
@@ -80,12 +86,30 @@ static void each_entity(struct gp__core *c, void (*fn)(struct gp__entity *e, u64
 	}
 }
 
-/* Keys and accounts belong to the policy they were made under. */
+/* Charges the entity under the policy that it leaves, whose key orders the trees. */
 static void leave_policy(struct gp__entity *e, u64 now)
 {
 	gp__entity_charge(e, now);
 	if (gp__entity_keyed(e))
 		gp__entity_leave(e);
+}
+
+static void clear_policy_state(struct gp__core *c)
+{
+	struct gp__link *d, *dn, *l, *n;
+
+	gp__list_each(d, dn, &c->devices)
+	{
+		struct gp__dev *dev = container_of(d, struct gp__dev, link);
+
+		memset(dev->policy_state, 0, sizeof(dev->policy_state));
+		gp__list_each(l, n, &dev->members)
+		{
+			struct gp__entity *e = container_of(l, struct gp__entity, dev_link);
+
+			memset(e->policy_state, 0, sizeof(e->policy_state));
+		}
+	}
 }
 
 static void enter_policy(struct gp__entity *e, u64 now)
@@ -104,12 +128,18 @@ int gp__core_set_policy(struct gp__core *c, const struct gp__policy *policy, con
 {
 	u32 i;
 
+	if (guard(POLICY_STATE, policy->entity_bytes > GP__POLICY_ENTITY_WORDS * sizeof(u64) ||
+					policy->dev_bytes > GP__POLICY_DEV_WORDS * sizeof(u64)))
+		return -EINVAL;
 	for (i = 0; values && i < policy->nr_params; i++) {
 		if (gp__param_check(&policy->params[i], values[i]))
 			return -ERANGE;
 	}
 	now = gp__core_begin(c, now);
 	each_entity(c, leave_policy, now);
+	/* Other parameters of the same policy leave its accounts as they are. */
+	if (policy != c->policy)
+		clear_policy_state(c);
 	c->policy = policy;
 	for (i = 0; i < policy->nr_params; i++)
 		c->params[i] = values ? values[i] : policy->params[i].def;
@@ -119,7 +149,7 @@ int gp__core_set_policy(struct gp__core *c, const struct gp__policy *policy, con
 	return 0;
 }
 
-/* What is owed is bounded by the limits that hold now. */
+/* The new limits bound what the entity is owed. */
 static void enter_limits(struct gp__entity *e, u64 now)
 {
 	gp__entity_owe(e, now);
@@ -189,11 +219,11 @@ int gp__hints_check(const struct gp__hints *h, const char **why)
 	else if (h->deadline_ns > 3600 * GP__S)
 		*why = "a deadline is at most one hour";
 	else if (h->max_hold_ns > 3600 * GP__S)
-		*why = "a longest suspension is at most one hour";
+		*why = "a longest hold is at most one hour";
 	return guard(HINT_RANGE, *why != NULL) ? -EINVAL : 0;
 }
 
-/* The shares asked for on a device are summed up, so that a policy can scale them in O(1). */
+/* Keeps the sum of the shares asked for, so that a policy can scale them in O(1). */
 static void count_share(struct gp__entity *e, bool add)
 {
 	struct gp__dev *d = e->dev;
@@ -227,8 +257,7 @@ static void rank(struct gp__dev *d)
 	}
 }
 
-/* With who comes, goes, or asks for something else, everybody's part changes, and a device that
- * weighs must hear of it. */
+/* A new, removed or changed entity changes the weights of all others on the device. */
 static void reweigh(struct gp__dev *d)
 {
 	struct gp__link *l, *n;
@@ -256,7 +285,7 @@ void gp__tag_set(char to[GP__TAG_MAX], const char *tag)
 
 	memset(to, 0, GP__TAG_MAX);
 	for (i = 0; tag && tag[i] && i < GP__TAG_MAX - 1; i++)
-		to[i] = tag[i] > ' ' && tag[i] < 0x7f && tag[i] != '=' ? tag[i] : '_';
+		to[i] = gp__tag_char(tag[i]) ? tag[i] : '_';
 }
 
 int gp__entity_add(struct gp__dev *d, struct gp__entity *e, u32 id, u32 process,
@@ -316,7 +345,8 @@ void gp__entity_remove(struct gp__entity *e, u64 now)
 	now = gp__core_begin(c, now);
 	gp__log_entity(e, GP__WHAT_ENTITY_REMOVE, 0, now);
 	gp__list_each(l, n, &e->queues) detach_queue(container_of(l, struct gp__queue, link));
-	e->lingering = e->expected = e->announced = false;
+	gp__burst_stop(e, now);
+	e->expected = e->announced = false;
 	if (e->awake)
 		e->dev->nr_awake--;
 	gp__entity_sync_on(e, now);
@@ -364,40 +394,38 @@ void gp__entity_deadline(struct gp__entity *e, u64 at, u64 now)
 	gp__log_entity(e, GP__WHAT_DEADLINE, at, now);
 	e->deadline_at = at;
 	e->deadline_named = at && !e->nr_ready;
-	e->late = false;
 	gp__entity_reconsider(e, now);
 	gp__core_settle(c, now);
 }
 
-/* A job's deadline counts from its arrival, unless it was named ahead. */
+/* A job's deadline counts from its arrival, unless the program has named one before. */
 static void set_deadline(struct gp__entity *e, u64 arrival)
 {
 	u64 deadline = e->hints.deadline_ns;
 
 	if (!e->deadline_named)
 		e->deadline_at = deadline ? gp__time_add(arrival, deadline) : 0;
-	e->late = false;
 }
 
-/* What was announced is there, or will not come. */
+/* The announced work has arrived, or is called off. */
 static void stop_expecting(struct gp__entity *e)
 {
 	e->expected = false;
 	e->expect_from = 0;
 }
 
-/* Where nobody was stopped yet: as long as that takes a driver that is not among the quickest. */
+/* The time to make room on a device that has held no queue yet: that of a slow driver. */
 #define LEAD_UNKNOWN (2 * GP__MS)
 
 static void expect(struct gp__entity *e, u64 at, u64 now)
 {
-	/* Stopping takes time, and more on some days: begin twice as early as it usually takes. */
-	u64 lead = guard(LEAD_UNKNOWN, !e->dev->stop_known) ? LEAD_UNKNOWN : 2 * e->dev->stop_ns;
+	/* Begin twice as early as a hold usually takes. */
+	u64 lead = guard(LEAD_UNKNOWN, !e->dev->hold_known) ? LEAD_UNKNOWN : 2 * e->dev->hold_ns;
 
 	e->expect_at = gp__max_u64(at, now);
 	e->expected = e->announced = at <= gp__time_add(now, lead);
 	e->expect_from = e->expected ? 0 : at - lead;
-	/* It is as urgent as the job will be. */
+	/* Announced work has the deadline that the job will have. */
 	if (!e->nr_ready)
 		set_deadline(e, e->expect_at);
 }
@@ -405,15 +433,19 @@ static void expect(struct gp__entity *e, u64 at, u64 now)
 void gp__entity_arriving(struct gp__entity *e, u64 at, u64 now)
 {
 	struct gp__core *c = e->dev->core;
-	/* Room is being made or kept for it, and saying so again must not keep it for ever. */
+	/* A repeated announcement must not keep room for ever. */
 	bool said = e->expected && !e->nr_ready;
 
 	now = gp__core_begin(c, now);
 	gp__log_entity(e, GP__WHAT_ARRIVING, at, now);
 	if (!at) {
 		stop_expecting(e);
-		e->lingering = e->announced = false;
+		e->announced = e->in_burst = false;
+		e->over = true;
+		if (!e->nr_ready)
+			gp__burst_stop(e, now);
 	} else if (!guard(EXPECT_ONCE, said) && !guard(EXPECT_DOUBT, now < e->doubt_until)) {
+		e->over = false;
 		expect(e, at, now);
 	}
 	gp__entity_reconsider(e, now);
@@ -431,7 +463,7 @@ void gp__entity_suspend(struct gp__entity *e, bool suspend, u64 now)
 	if (changes)
 		reweigh(e->dev);
 	gp__entity_forgive(e);
-	/* Said twice it is no new reason: whom others hold must not lose what it waited for. */
+	/* A repeated call must not restart a hold: the guarantees count from its start. */
 	if (changes)
 		gp__entity_restart_hold(e, now);
 	gp__entity_update(e, now);
@@ -452,7 +484,7 @@ void gp__queue_add(struct gp__entity *e, struct gp__queue *q, u32 id, u8 level_r
 	q->id = id;
 	q->level_requested = level_requested;
 	q->level = level;
-	q->clock_at = now;
+	gp__queue_clock(q, now);
 	gp__list_init(&q->inflight);
 	gp__list_init(&q->outbox);
 	gp__list_push(&e->queues, &q->link);
@@ -481,13 +513,20 @@ static void work_came(struct gp__entity *e, u64 now)
 
 	set_deadline(e, now);
 	e->deadline_named = false;
-	e->lingering = false;
+	gp__burst_work(e, now);
 	e->doubt_until = 0;
 	stop_expecting(e);
 	if (has_place)
 		gp__entity_reconsider(e, now);
 	else
 		gp__entity_update(e, now);
+}
+
+/* Whether it yields depends on which of its queues have work. */
+static void recount(struct gp__entity *e, u64 now)
+{
+	gp__entity_sync_on(e, now);
+	gp__entity_arm(e, now);
 }
 
 void gp__queue_ready(struct gp__queue *q, u32 pending, u64 now)
@@ -506,41 +545,32 @@ void gp__queue_ready(struct gp__queue *q, u32 pending, u64 now)
 		work_came(e, now);
 	else
 		stop_expecting(e);
+	recount(e, now);
 	gp__core_settle(c, now);
 }
 
-static bool should_linger(const struct gp__entity *e)
-{
-	const struct gp__dev *d = e->dev;
-
-	if (!d->core->cfg[GP__CFG_LINGER_US])
-		return false;
-	/* A grant is for a time, not for one kernel of a program that waits for each. */
-	return e->place == GP__PLACE_GRANTED ||
-	       (e->place == GP__PLACE_RUNNING && gp__dev_somebody_waits(d));
-}
-
-void gp__queue_idle(struct gp__queue *q, u64 now)
+void gp__queue_idle(struct gp__queue *q, u64 since, u64 sees, u64 now)
 {
 	struct gp__entity *e = q->entity;
 	struct gp__core *c = e->dev->core;
 
 	now = gp__core_begin(c, now);
-	gp__log_queue(q, GP__WHAT_IDLE, 0, now);
+	since = gp__min_u64(since, now);
+	gp__log_idle(q, since, sees, now);
 	q->pending = 0;
 	if (!q->ready)
 		return;
 	gp__queue_clock(q, now);
 	q->ready = false;
 	if (--e->nr_ready == 0) {
-		e->announced = e->expected;
-		/* What was announced for a time at which it was busy has come unseen. */
+		/* Work announced for a time at which the queue was busy has arrived. */
 		if (guard(EXPECT_MET, now >= e->expect_at))
 			stop_expecting(e);
-		e->lingering = guard(LINGER, should_linger(e));
-		e->linger_end = now + c->cfg[GP__CFG_LINGER_US] * GP__US;
+		e->announced = e->expected;
+		gp__burst_gap(e, since, sees, now);
 		gp__entity_update(e, now);
 	}
+	recount(e, now);
 	gp__core_settle(c, now);
 }
 
@@ -569,7 +599,7 @@ u64 gp__core_wake(const struct gp__core *c)
 	return wake;
 }
 
-/* A tick that finds nothing due leaves no trace, so a log may leave it out. */
+/* A tick at which nothing is due changes nothing and is not logged. */
 void gp__core_tick(struct gp__core *c, u64 now)
 {
 	if (gp__core_wake(c) > now)
@@ -598,22 +628,22 @@ enum gp__state gp__queue_state(const struct gp__queue *q)
 		return GP__STATE_UNRESPONSIVE;
 	if (q->fault == GP__FAULT_FAILED)
 		return GP__STATE_FAILED;
-	if (q->doing == GP__VERB_EXCLUDE)
-		return GP__STATE_EXCLUDING;
-	if (q->doing == GP__VERB_ADMIT)
-		return GP__STATE_ADMITTING;
-	return q->verb == GP__VERB_EXCLUDE ? GP__STATE_EXCLUDED : GP__STATE_ADMITTED;
+	if (q->doing == GP__VERB_HOLD)
+		return GP__STATE_HOLDING;
+	if (q->doing == GP__VERB_RELEASE)
+		return GP__STATE_RELEASING;
+	return q->verb == GP__VERB_HOLD ? GP__STATE_HELD : GP__STATE_FREE;
 }
 
 enum gp__state gp__entity_state(const struct gp__entity *e)
 {
-	enum gp__state worst = e->held ? GP__STATE_EXCLUDED : GP__STATE_ADMITTED;
+	enum gp__state worst = e->held ? GP__STATE_HELD : GP__STATE_FREE;
 	const struct gp__link *l;
 
 	for (l = e->queues.next; l != &e->queues; l = l->next) {
 		enum gp__state s = gp__queue_state(container_of(l, struct gp__queue, link));
 
-		bool moving = s == GP__STATE_EXCLUDING || s == GP__STATE_ADMITTING;
+		bool moving = s == GP__STATE_HOLDING || s == GP__STATE_RELEASING;
 
 		if (s >= GP__STATE_FAILED ? s > worst : moving && worst < GP__STATE_FAILED)
 			worst = s;

@@ -1,31 +1,35 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * Whom the policy chooses, how often somebody may be stopped for it, and when a device looks again.
+ * Decisions: carries out the policy's choice within the switch rate, and says when a device must
+ * be settled again.
  *
- * settle() moves the policy's choice from a device's waiting set to its running set. An entity that
- * stays behind and was not stopped yet ("fresh") is stopped last. Places themselves are place.c's.
+ * settle() moves the policy's choice from a device's waiting set to its running set. Entities that
+ * stay in the waiting set and are not held yet ("fresh") are held last. place.c owns the places.
  */
 #include "core/internal.h"
 
-/* How many entities a settle asks to note the passing of time, beside the first ones. */
+/* How many entities a settle refreshes, beside the first ones of each set. */
 #define REFRESH_BATCH 2
 
-/*
- * A bucket of switch_burst tokens, refilled at switches_per_s, kept as one time: tokens_at is when
- * the bucket would be full if nothing more were taken. All that one event stops costs one token, as
- * drivers stop many queues at once.
- */
-static u64 token_ns(const struct gp__core *c)
-{
-	u64 rate = c->cfg[GP__CFG_SWITCHES_PER_S];
+/* Holds take at most this part of a device's time, in the long run. */
+#define HOLDING_PART 4
 
-	return rate ? GP__S / rate : 0;
+/*
+ * A bucket of switch_burst tokens, refilled at switches_per_s or, where holds are slow, at the rate
+ * that they allow. It is kept as one time: tokens_at is when the bucket would be full if nothing
+ * more were taken. All holds of one event cost one token, because drivers hold many queues at once.
+ */
+static u64 token_ns(const struct gp__dev *d)
+{
+	u64 rate = d->core->cfg[GP__CFG_SWITCHES_PER_S];
+	u64 slow = guard(SWITCH_COST, true) ? HOLDING_PART * d->hold_ns : 0;
+
+	return rate ? gp__max_u64(GP__S / rate, slow) : 0;
 }
 
 void gp__dev_limit_debt(struct gp__dev *d, u64 now)
 {
-	const struct gp__core *c = d->core;
-	u64 empty = now + c->cfg[GP__CFG_SWITCH_BURST] * token_ns(c);
+	u64 empty = now + d->core->cfg[GP__CFG_SWITCH_BURST] * token_ns(d);
 
 	if (guard(TOKEN_BOUND, d->tokens_at > empty))
 		d->tokens_at = empty;
@@ -33,14 +37,15 @@ void gp__dev_limit_debt(struct gp__dev *d, u64 now)
 
 static u64 token_due(const struct gp__dev *d)
 {
-	const struct gp__core *c = d->core;
-	u64 slack = (c->cfg[GP__CFG_SWITCH_BURST] - 1) * token_ns(c);
+	u64 slack = (d->core->cfg[GP__CFG_SWITCH_BURST] - 1) * token_ns(d);
 
 	return d->tokens_at > slack ? d->tokens_at - slack : 0;
 }
 
 static bool has_token(struct gp__dev *d, u64 now)
 {
+	/* The price may have fallen. */
+	gp__dev_limit_debt(d, now);
 	if (d->paid_event == d->core->nr_events || !guard(SWITCH_RATE, token_due(d) > now))
 		return true;
 	d->denied = true;
@@ -53,7 +58,7 @@ static bool may_switch(struct gp__dev *d, u64 now)
 		return false;
 	if (d->paid_event == d->core->nr_events)
 		return true;
-	d->tokens_at = gp__max_u64(d->tokens_at, now) + token_ns(d->core);
+	d->tokens_at = gp__max_u64(d->tokens_at, now) + token_ns(d);
 	d->paid_event = d->core->nr_events;
 	d->nr_switches++;
 	return true;
@@ -70,21 +75,21 @@ static void start_running(struct gp__entity *w, u64 now)
 	gp__entity_arm(w, now);
 }
 
-static void stop_waiting(struct gp__entity *e, const struct gp__entity *by, u64 now)
+static void hold_waiting(struct gp__entity *e, const struct gp__entity *by, u64 now)
 {
 	u8 rule = gp__policy_of(e->dev)->preempt_rule;
 
-	/* Equals by priority are stopped for nothing but another's turn. */
+	/* An entity of equal priority is only held for another's turn. */
 	if (rule == GP__RULE_PRIORITY && by && by->prio == e->prio)
 		rule = GP__RULE_SLICE;
 	gp__entity_hold(e, gp__why(rule, gp__id_of(by)), now);
-	/* It may have run until now, because the rate limit forbade to stop it. */
+	/* It may have run until now, because the rate limit did not allow the hold. */
 	gp__entity_rekey(e);
 	gp__entity_start_ageing(e);
 	gp__entity_arm(e, now);
 }
 
-/* What would become of @e if it waited now. */
+/* The result of choosing among the running entities and @e. */
 enum outlook { WAITS, JOINS, REPLACES };
 
 static enum outlook outlook(const struct gp__dev *d, const struct gp__entity *e, u64 now)
@@ -97,7 +102,7 @@ static enum outlook outlook(const struct gp__dev *d, const struct gp__entity *e,
 	return p->preempts(d, e, r, now) ? REPLACES : WAITS;
 }
 
-/* A device that must wait for its rate limit would not, and looks again when it may. */
+/* False also if the rate limit does not allow it yet; the device is settled again when it does. */
 bool gp__dev_would_run(struct gp__dev *d, const struct gp__entity *e, u64 now)
 {
 	enum outlook o = outlook(d, e, now);
@@ -109,7 +114,7 @@ bool gp__dev_would_run(struct gp__dev *d, const struct gp__entity *e, u64 now)
 	return !guard(GANG_RATE, !has_token(d, now));
 }
 
-/* Each step moves one entity for good; the bound is for a policy that contradicts itself. */
+/* Each step moves one entity. The bound ends the loop if a policy contradicts itself. */
 static void choose(struct gp__dev *d, u64 now)
 {
 	const struct gp__policy *p = gp__policy_of(d);
@@ -127,11 +132,11 @@ static void choose(struct gp__dev *d, u64 now)
 		if (r->prio < w->prio)
 			d->nr_inversions++;
 		gp__entity_move(r, GP__PLACE_WAITING);
-		stop_waiting(r, w, now);
+		hold_waiting(r, w, now);
 	}
 }
 
-/* Those who may not go on beside the others any more: the least urgent first. */
+/* Holds running entities that may not run beside the others any more, the least urgent first. */
 static void shed(struct gp__dev *d, u64 now)
 {
 	const struct gp__policy *p = gp__policy_of(d);
@@ -143,12 +148,12 @@ static void shed(struct gp__dev *d, u64 now)
 		if (!may_switch(d, now))
 			return;
 		gp__entity_move(r, GP__PLACE_WAITING);
-		stop_waiting(r, gp__first_running(d), now);
+		hold_waiting(r, gp__first_running(d), now);
 	}
 }
 
-/* Whoever would run if it had work is no longer held for having none. */
-static void free_dormant(struct gp__dev *d, u64 now)
+/* Releases dormant entities that would run if they had work. */
+static void release_dormant(struct gp__dev *d, u64 now)
 {
 	while (d->dormant.first) {
 		struct gp__entity *e = gp__entity_of(d->dormant.first);
@@ -160,7 +165,7 @@ static void free_dormant(struct gp__dev *d, u64 now)
 	}
 }
 
-static void stop_fresh(struct gp__dev *d, u64 now)
+static void hold_fresh(struct gp__dev *d, u64 now)
 {
 	struct gp__link *l, *n;
 
@@ -168,12 +173,12 @@ static void stop_fresh(struct gp__dev *d, u64 now)
 	{
 		if (!may_switch(d, now))
 			return;
-		stop_waiting(container_of(l, struct gp__entity, fresh_link), gp__first_running(d),
+		hold_waiting(container_of(l, struct gp__entity, fresh_link), gp__first_running(d),
 			     now);
 	}
 }
 
-/* The first in the order of ageing that waits for its age, and not for its turn. */
+/* The first in the order of ageing that waits for its age, not for its turn. */
 static struct gp__entity *next_aged(const struct gp__dev *d)
 {
 	const struct gp__policy *p = gp__policy_of(d);
@@ -226,30 +231,7 @@ static void refresh(struct gp__dev *d, u64 now)
 	}
 }
 
-bool gp__dev_inversion(const struct gp__dev *d, const struct gp__entity **waiting,
-		       const struct gp__entity **running)
-{
-	const struct gp__entity *top = gp__first_running(d), *low = NULL;
-	const struct gp__link *l;
-
-	for (l = d->apart.next; l != &d->apart; l = l->next) {
-		const struct gp__entity *e = container_of(l, struct gp__entity, apart_link);
-
-		if (e->on && (!low || e->prio < low->prio))
-			low = e;
-	}
-	for (l = d->fresh.next; l != &d->fresh; l = l->next) {
-		const struct gp__entity *e = container_of(l, struct gp__entity, fresh_link);
-
-		if (!low || e->prio < low->prio)
-			low = e;
-	}
-	*waiting = top;
-	*running = low;
-	return top && low && top->prio > low->prio;
-}
-
-/* An inversion that cannot be resolved is said once, until the entity recovers. */
+/* Reports an inversion that cannot be resolved once, until the entity recovers. */
 static void report_inversions(struct gp__dev *d, u64 now)
 {
 	const struct gp__entity *top = gp__first_running(d);
@@ -270,10 +252,10 @@ static void settle(struct gp__dev *d, u64 now)
 	refresh(d, now);
 	choose(d, now);
 	shed(d, now);
-	free_dormant(d, now);
+	release_dormant(d, now);
 	if (d->ageing.count)
 		grant_aged(d, now);
-	stop_fresh(d, now);
+	hold_fresh(d, now);
 	report_inversions(d, now);
 }
 
@@ -282,14 +264,10 @@ static void renew_turns(struct gp__dev *d, u64 now)
 	const struct gp__policy *p = gp__policy_of(d);
 	struct gp__node *n;
 
-	if (!gp__dev_takes_turns(d))
+	if (!p->go_on || !gp__dev_takes_turns(d))
 		return;
-	for (n = d->running.first; n; n = gp__tree_next(n)) {
-		struct gp__entity *e = gp__entity_of(n);
-
-		if (e->slice_end <= now)
-			p->start(e, now);
-	}
+	for (n = d->running.first; n; n = gp__tree_next(n))
+		p->go_on(gp__entity_of(n), now);
 }
 
 static u64 dev_due(const struct gp__dev *d)
@@ -300,18 +278,18 @@ static u64 dev_due(const struct gp__dev *d)
 
 	if (d->denied)
 		due = token_due(d);
-	if (p->next && gp__dev_somebody_waits(d) && d->running.count)
+	if (p->next && gp__dev_has_waiting(d) && d->running.count)
 		due = gp__min_u64(due, p->next(d));
 	if (guard(AGEING, aged != NULL))
 		due = gp__min_u64(due, p->age_due(d, aged));
 	return due;
 }
 
-/* Gangs have had their say: turns that nobody ended begin anew, and the device sleeps until
- * something can change. */
+/* After gangs were settled: renews the turns that go on, and sets the timer of the device. */
 static void finish(struct gp__dev *d, u64 now)
 {
 	renew_turns(d, now);
+	gp__dev_count_waste(d, now);
 	gp__arm(&d->core->dev_timers, &d->timer, dev_due(d), now);
 }
 

@@ -2,11 +2,11 @@
 /*
  * Gangs: entities on several devices, the ranks of one collective, that run together or not at all.
  *
- * Running one rank while another is held burns its device in a spin loop, so a gang one of whose
- * members may not run is blocked: all members are held, and their devices go to others. It is
+ * A rank that runs while another is held wastes its device in a spin loop. So a gang is blocked if
+ * one of its members may not run: all members are held, and other entities get their devices. It is
  * unblocked when every device with a member that has work would run that member. Gangs are tried in
- * the order of priority, then age; each at most once an event, so that two gangs cannot chase each
- * other.
+ * the order of priority, then age, each at most once an event, so that two gangs cannot displace
+ * each other for ever.
  *
  * Wrong tool for: independent workers that happen to belong to one job. They lose time to each
  * other's devices.
@@ -83,7 +83,7 @@ void gp__gang_grant(struct gp__gang *g, enum gp__rule rule, u64 end, u64 now)
 	}
 }
 
-/* Does this member, as its device stands, keep the gang from running? */
+/* Whether this member keeps the gang from running. */
 static bool is_stuck(const struct gp__entity *e)
 {
 	return e->place == GP__PLACE_SUSPENDED || e->place == GP__PLACE_WAITING;

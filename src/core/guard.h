@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * A guard is a condition that protects somebody. The mutation target compiles the core once for
- * each name below with that one guard switched off (GP__MUTANT=GP__GUARD_name) and expects the
- * tests to notice.
+ * A guard is a condition that a promise of the core depends on. scripts/mutation compiles the core
+ * once for each name below with that guard switched off (GP__MUTANT=GP__GUARD_name) and expects a
+ * test to fail.
  */
 #ifndef GP__CORE_GUARD_H
 #define GP__CORE_GUARD_H
@@ -14,8 +14,8 @@
 	X(ACK_TIMEOUT)       \
 	X(ACK_SPURIOUS)      \
 	X(ACK_LATE)          \
-	X(STOP_TRIES)        \
-	X(ADMIT_RETRY)       \
+	X(HOLD_TRIES)        \
+	X(RELEASE_RETRY)     \
 	X(FAULT_OUT_OF_PLAN) \
 	X(SOMEBODY_RUNS)     \
 	X(DORMANT_STAYS)     \
@@ -27,9 +27,16 @@
 	X(AGEING)            \
 	X(GRANT_ENDS)        \
 	X(SWITCH_RATE)       \
+	X(SWITCH_COST)       \
 	X(TOKEN_BOUND)       \
 	X(LINGER)            \
 	X(LINGER_ENDS)       \
+	X(LINGER_LEARNED)    \
+	X(WASTE_BUDGET)      \
+	X(SEEN_LINGER)       \
+	X(BURST_HELD)        \
+	X(BURST_WAIT)        \
+	X(DEFERRED)          \
 	X(EXPECT_DOUBT)      \
 	X(EXPECT_ENDS)       \
 	X(LEAD_UNKNOWN)      \
@@ -51,11 +58,14 @@
 	X(REWEIGH)           \
 	X(WEIGH_RUNNING)     \
 	X(PATIENT_ALONE)     \
+	X(YIELDS)            \
+	X(YIELDING_OWED)     \
 	X(ANNOUNCED_KEPT)    \
 	X(EDF_LATE_YIELDS)   \
 	X(DRF_REFRESH)       \
 	X(DRF_BOUND)         \
 	X(PARAM_RANGE)       \
+	X(POLICY_STATE)      \
 	X(HINT_RANGE)
 
 enum gp__guard {
@@ -69,9 +79,9 @@ enum gp__guard {
 #define GP__MUTANT GP__GUARD_NONE
 #endif
 
-/* Linux has a macro of that name for its locks. Nothing here takes one. */
+/* Linux has a macro of that name for its locks; the core takes none. */
 #undef guard
-/* @cond as it is, or "the guard never applies" in the build that switches it off. */
+/* @cond, or false in the build that switches this guard off. */
 #define guard(name, cond) (GP__MUTANT != GP__GUARD_##name && (cond))
 
 #endif

@@ -20,6 +20,9 @@ static const char *const field_names[GP__F_COUNT] = {
 	[GP__F_PENDING] = "pending",
 	[GP__F_RESULT] = "result",
 	[GP__F_AT] = "at",
+	[GP__F_SINCE] = "since",
+	[GP__F_SEES] = "sees_ns",
+	[GP__F_NS] = "ns",
 	[GP__F_GANG] = "gang",
 	[GP__F_WHY] = "why",
 	[GP__F_BY] = "by",
@@ -64,20 +67,21 @@ static const struct form forms[GP__WHAT_COUNT] = {
 	EVENT(QUEUE_ADD, "queue-add", GP__F_QUEUE, GP__F_REQUESTED, GP__F_LEVEL),
 	EVENT(QUEUE_REMOVE, "queue-remove", GP__F_QUEUE),
 	EVENT(READY, "ready", GP__F_QUEUE, GP__F_PENDING),
-	EVENT(IDLE, "idle", GP__F_QUEUE),
+	EVENT(IDLE, "idle", GP__F_QUEUE, GP__F_SINCE, GP__F_SEES),
 	EVENT(LEVEL, "level", GP__F_QUEUE, GP__F_LEVEL),
 	EVENT(ACK, "ack", GP__F_QUEUE, GP__F_RESULT),
 	EVENT(GANG_ADD, "gang-add", GP__F_GANG),
 	EVENT(GANG_REMOVE, "gang-remove", GP__F_GANG),
 	EVENT(GANG_JOIN, "gang-join", GP__F_GANG),
 	BARE(TICK, "tick"),
-	ACTION(EXCLUDE, "exclude", GP__F_QUEUE, GP__F_LEVEL, GP__F_WHY, GP__F_BY),
-	ACTION(ADMIT, "admit", GP__F_QUEUE, GP__F_LEVEL, GP__F_WHY, GP__F_BY),
+	ACTION(HOLD, "exclude", GP__F_QUEUE, GP__F_LEVEL, GP__F_WHY, GP__F_BY),
+	ACTION(RELEASE, "admit", GP__F_QUEUE, GP__F_LEVEL, GP__F_WHY, GP__F_BY),
 	ACTION(WEIGH, "weigh", GP__F_QUEUE, GP__F_WEIGHT, GP__F_WHY, GP__F_BY),
 	REPORT(UNRESPONSIVE, "unresponsive", GP__F_QUEUE),
 	REPORT(RECOVERED, "recovered", GP__F_QUEUE),
 	REPORT(FAILED, "failed", GP__F_QUEUE, GP__F_RESULT),
 	REPORT(INVERSION, "inversion", GP__F_BY),
+	REPORT(LINGERED, "lingered", GP__F_NS),
 };
 
 static const char *const rule_names[GP__RULE_COUNT] = {
@@ -101,13 +105,8 @@ char gp__what_sign(enum gp__what what)
 	return forms[what].sign;
 }
 
-const char *gp__what_name(enum gp__what what)
-{
-	return forms[what].name;
-}
-
-/* Appends without a check for room: the longest line the tables allow is well under
- * GP__LOG_LINE_MAX (a test). */
+/* Appends without checking for room: the longest possible line is well under GP__LOG_LINE_MAX,
+ * which a test checks. */
 static char *put(char *p, const char *s)
 {
 	while (*s)
@@ -138,7 +137,7 @@ static char *put_s64(char *p, s64 v)
 	return put_u64(p, (u64)v);
 }
 
-static char *put_who(char *p, const char *prefix, u32 id)
+static char *put_target(char *p, const char *prefix, u32 id)
 {
 	if (id == GP__NOBODY)
 		return put(p, "-");
@@ -156,7 +155,7 @@ static char *put_field(char *p, enum gp__field f, s64 v)
 	case GP__F_CLASS:
 		return put(p, gp__class_name((enum gp__class)v));
 	case GP__F_BY:
-		return put_who(p, "e", v ? (u32)v : GP__NOBODY);
+		return put_target(p, "e", v ? (u32)v : GP__NOBODY);
 	case GP__F_PRIO:
 	case GP__F_RESULT:
 		return put_s64(p, v);
@@ -174,9 +173,9 @@ size_t gp__record_format(const struct gp__record *r, char *line)
 	*p++ = ' ';
 	*p++ = form->sign;
 	*p++ = ' ';
-	p = put_who(p, "gpu", r->dev);
+	p = put_target(p, "gpu", r->dev);
 	*p++ = ' ';
-	p = put_who(p, "e", r->entity);
+	p = put_target(p, "e", r->entity);
 	*p++ = ' ';
 	p = put(p, form->name);
 	if (r->what == GP__WHAT_POLICY) {
@@ -198,7 +197,7 @@ size_t gp__record_format(const struct gp__record *r, char *line)
 	return (size_t)(p - line);
 }
 
-/* Many at once, so that it is seldom done. */
+/* Drops many lines at once, so that it happens seldom. */
 static void drop_oldest(struct gp__log_keep *keep)
 {
 	size_t least = keep->size / 4, end = 0;
@@ -292,7 +291,7 @@ static bool take_u64(struct text *t, u64 *v)
 		*v = *v * 10 + digit;
 		t->p++;
 	}
-	/* One way to write a number, so that a line read and written again is the same. */
+	/* No leading zeros: a line that is parsed and formatted again stays the same. */
 	return t->p > start && (t->p == start + 1 || *start != '0');
 }
 
@@ -307,7 +306,7 @@ static bool take_s64(struct text *t, s64 *v)
 	return true;
 }
 
-static bool take_who(struct text *t, const char *prefix, u32 *id)
+static bool take_target(struct text *t, const char *prefix, u32 *id)
 {
 	u64 v;
 
@@ -321,7 +320,7 @@ static bool take_who(struct text *t, const char *prefix, u32 *id)
 	return true;
 }
 
-/* The largest number the field's own type holds. */
+/* The largest value that the field can hold. */
 static u64 field_max(enum gp__field f)
 {
 	switch (f) {
@@ -329,6 +328,9 @@ static u64 field_max(enum gp__field f)
 	case GP__F_MAX_HOLD:
 	case GP__F_MEMORY:
 	case GP__F_AT:
+	case GP__F_SINCE:
+	case GP__F_SEES:
+	case GP__F_NS:
 		return GP__NEVER;
 	case GP__F_REQUESTED:
 	case GP__F_LEVEL:
@@ -354,7 +356,7 @@ static bool take_value(struct text *t, enum gp__field f, s64 *v)
 	case GP__F_CLASS:
 		return take_class(t, v);
 	case GP__F_BY:
-		if (!take_who(t, "e", &id))
+		if (!take_target(t, "e", &id))
 			return false;
 		*v = id == GP__NOBODY ? 0 : id;
 		return id != 0;
@@ -369,16 +371,11 @@ static bool take_value(struct text *t, enum gp__field f, s64 *v)
 	}
 }
 
-static bool tag_char(char c)
-{
-	return c > ' ' && c < 0x7f && c != '=';
-}
-
 static bool take_text(struct text *t, char *buf, size_t size)
 {
 	size_t n = 0;
 
-	while (t->p < t->end && tag_char(*t->p)) {
+	while (t->p < t->end && gp__tag_char(*t->p)) {
 		if (n + 1 >= size)
 			return false;
 		buf[n++] = *t->p++;
@@ -472,9 +469,9 @@ static const char *parse_head(struct text *t, struct gp__record *r, char *sign)
 	*sign = *t->p++;
 	if ((*sign != '<' && *sign != '>' && *sign != '!') || !take(t, " "))
 		return "<, > or !";
-	if (!take_who(t, "gpu", &r->dev) || !take(t, " "))
+	if (!take_target(t, "gpu", &r->dev) || !take(t, " "))
 		return "a device (gpuN or -)";
-	if (!take_who(t, "e", &r->entity) || !take(t, " "))
+	if (!take_target(t, "e", &r->entity) || !take(t, " "))
 		return "an entity (eN or -)";
 	return NULL;
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * The decision log: one line for each event in (<), action out (>) and report (!), the same from
- *the simulator, the daemon and the kernel.
+ * The decision log has one line for each event (<), action (>) and report (!). Simulator, daemon
+ * and kernel write the same format.
  *
  *	TIME_NS SIGN DEVICE ENTITY WHAT KEY=VALUE...
  *	1500000 < gpu0 e3 ready q=7 pending=4
  *	1500000 > gpu0 e2 exclude q=5 level=3 why=priority by=e3
  *
- * Feeding the events of a log to a fresh core gives its actions again, byte for byte. The parser
- *takes lines from anybody: it never reads past @len and accepts only what the formatter writes.
+ * Feeding the events of a log to a fresh core gives the same actions, byte for byte. "exclude" is a
+ * hold and "admit" a release. The parser accepts untrusted lines: it never reads past @len, and
+ * accepts only what the formatter writes.
  */
 #ifndef GP__CORE_LOG_H
 #define GP__CORE_LOG_H
@@ -39,14 +40,15 @@ enum gp__what {
 	GP__WHAT_GANG_JOIN,
 	GP__WHAT_TICK,
 	/* actions */
-	GP__WHAT_EXCLUDE,
-	GP__WHAT_ADMIT,
+	GP__WHAT_HOLD,
+	GP__WHAT_RELEASE,
 	GP__WHAT_WEIGH,
 	/* reports */
 	GP__WHAT_UNRESPONSIVE,
 	GP__WHAT_RECOVERED,
 	GP__WHAT_FAILED,
 	GP__WHAT_INVERSION,
+	GP__WHAT_LINGERED,
 	GP__WHAT_COUNT,
 };
 
@@ -67,6 +69,9 @@ enum gp__field {
 	GP__F_PENDING,
 	GP__F_RESULT,
 	GP__F_AT,
+	GP__F_SINCE,
+	GP__F_SEES,
+	GP__F_NS,
 	GP__F_GANG,
 	GP__F_WHY,
 	GP__F_BY,
@@ -76,8 +81,8 @@ enum gp__field {
 #define GP__NOBODY (~(u32)0)
 
 /*
- * One line. config and policy carry parameters instead of fields: config one (params[0] =
- * values[0]), policy all of its own under @text.
+ * A line of the log. config and policy carry parameters instead of fields: config has one
+ * (params[0] = values[0]), policy has all of the policy named @text.
  */
 struct gp__record {
 	u64 time;
@@ -91,18 +96,17 @@ struct gp__record {
 };
 
 #define GP__LOG_LINE_MAX 512
-#define GP__LOG_HEADER "# gpreempt decision log 1\n"
+#define GP__LOG_HEADER "# gpreempt decision log 2\n"
 
 char gp__what_sign(enum gp__what what);
-const char *gp__what_name(enum gp__what what);
 
 /* Writes one line with its newline and a NUL into GP__LOG_LINE_MAX bytes; returns its length
  * without the NUL. */
 size_t gp__record_format(const struct gp__record *r, char *line);
 
 /*
- * The last lines of a log, in memory of the owner's. When there is no room for more the oldest go:
- * from its first line on a log can be replayed, so who wants that keeps enough.
+ * The last lines of a log, in memory that the owner provides. The oldest lines are dropped when the
+ * room is used up; only a log that still has its first line can be replayed.
  */
 struct gp__log_keep {
 	char *text; /* whole lines; NULL: nothing is kept */
@@ -114,7 +118,7 @@ struct gp__log_keep {
 void gp__log_keep_add(void *keep, const struct gp__record *r);
 void gp__log_keep_clear(struct gp__log_keep *keep);
 
-/* What a parsed record points to. */
+/* Memory that a parsed record points to. */
 struct gp__record_room {
 	char text[GP__TAG_MAX];
 	u64 values[GP__POLICY_PARAMS_MAX];

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * Where an entity stands (its place), and when to look at it again.
+ * The place of an entity on its device, and its timer.
  *
- * gp__entity_update() is the only function that changes a place by itself; everything that happens
- * to an entity ends there. It never chooses: an entity that has work enters the waiting set, and
- * the policy's choice is moved from there to the running set by decide.c.
+ * Every event about an entity ends in gp__entity_update(), which moves it to the place that follows
+ * from its state. It never chooses: an entity that has work enters the waiting set, and decide.c
+ * moves the policy's choice from there to the running set.
  */
 #include "core/internal.h"
 
@@ -23,7 +23,7 @@ void gp__dev_dirty(struct gp__dev *d)
 void gp__arm(struct gp__tree *t, struct gp__node *n, u64 due, u64 now)
 {
 	bool never = due >= GP__TIME_END;
-	/* What is due now has just been dealt with: never ask to be woken in the past. */
+	/* Timers that are due now have just run: never ask to be woken in the past. */
 	s64 key = never ? 0 : (s64)gp__max_u64(due, now + 1);
 
 	if (gp__node_linked(n)) {
@@ -35,8 +35,16 @@ void gp__arm(struct gp__tree *t, struct gp__node *n, u64 due, u64 now)
 		gp__tree_insert(t, n, key);
 }
 
-/* Guarantees hold against the policy and against gangs, not against the operator; who has no work
- * is owed nothing. */
+/* Without a hold, beside others that work all the time, it may get nothing. */
+static bool may_starve(const struct gp__entity *e)
+{
+	bool is_planned = e->place == GP__PLACE_RUNNING || e->place == GP__PLACE_WAITING;
+
+	return guard(YIELDING_OWED, e->yields && is_planned);
+}
+
+/* Guarantees bound the holds of policies and gangs, not the operator's; an entity without work is
+ * owed nothing. */
 static bool is_hold_bounded(const struct gp__entity *e)
 {
 	if (!e->held || !gp__entity_active(e))
@@ -45,14 +53,27 @@ static bool is_hold_bounded(const struct gp__entity *e)
 	       (e->place == GP__PLACE_BLOCKED && !gp__gang_suspended(e->gang));
 }
 
+/*
+ * A grant spoils the work of the more urgent, and between two bursts it would spoil nothing: it
+ * waits for the end of the burst, at which the entity is released and gets what it is owed, but not
+ * for long.
+ */
+static u64 min_share_due(const struct gp__entity *e, u64 now)
+{
+	bool is_deferred = guard(DEFERRED, may_starve(e) || e->why.rule == GP__RULE_PRIORITY);
+	u64 defer = e->dev->core->cfg[GP__CFG_DEFER_MS] * GP__MS;
+
+	return gp__entity_owed_due(e, is_deferred ? defer : 0, now);
+}
+
 static u64 hold_due(const struct gp__entity *e, u64 now)
 {
 	u64 due = GP__NEVER;
 
-	if (guard(MAX_HOLD, true))
+	if (guard(MAX_HOLD, e->held))
 		due = gp__time_add(e->hold_since, gp__entity_max_hold(e));
 	if (guard(MIN_SHARE, true))
-		due = gp__min_u64(due, gp__entity_owed_due(e, now));
+		due = gp__min_u64(due, min_share_due(e, now));
 	return due;
 }
 
@@ -70,7 +91,7 @@ static u64 retry_due(const struct gp__entity *e)
 	return due;
 }
 
-/* Announced work that does not come is waited for no longer than this. */
+/* The time until which announced work is waited for. */
 static u64 expect_end(const struct gp__entity *e)
 {
 	return gp__time_add(e->expect_at, e->dev->core->cfg[GP__CFG_ARRIVE_GRACE_MS] * GP__MS);
@@ -82,13 +103,14 @@ static u64 entity_due(const struct gp__entity *e, u64 now)
 
 	if (e->lingering)
 		due = gp__min_u64(due, e->linger_end);
+	due = gp__min_u64(due, gp__burst_due(e));
 	if (e->expected)
 		due = gp__min_u64(due, expect_end(e));
 	else if (e->expect_from)
 		due = gp__min_u64(due, e->expect_from);
 	if (e->place == GP__PLACE_GRANTED)
 		due = gp__min_u64(due, e->grant_end);
-	if (is_hold_bounded(e))
+	if (is_hold_bounded(e) || may_starve(e))
 		due = gp__min_u64(due, hold_due(e, now));
 	return due;
 }
@@ -109,7 +131,7 @@ static void retry_queues(struct gp__entity *e, u64 now)
 		if (!q->retry_at || q->retry_at > now)
 			continue;
 		q->retry_at = 0;
-		if (guard(ADMIT_RETRY, true) || e->held)
+		if (guard(RELEASE_RETRY, true) || e->held)
 			gp__queue_converge(q, gp__why(GP__RULE_RETRY, e->why.by), now);
 	}
 }
@@ -126,18 +148,19 @@ void gp__entity_give_grant(struct gp__entity *e, enum gp__rule rule, u64 now)
 
 static void check_hold(struct gp__entity *e, u64 now)
 {
-	if (!is_hold_bounded(e))
+	if (!is_hold_bounded(e) && !may_starve(e))
 		return;
-	if (guard(MAX_HOLD, gp__time_add(e->hold_since, gp__entity_max_hold(e)) <= now)) {
+	if (guard(MAX_HOLD,
+		  e->held && gp__time_add(e->hold_since, gp__entity_max_hold(e)) <= now)) {
 		gp__entity_give_grant(e, GP__RULE_MAX_HOLD, now);
 		return;
 	}
 	gp__entity_owe(e, now);
-	if (guard(MIN_SHARE, gp__entity_owed_due(e, now) <= now))
+	if (guard(MIN_SHARE, min_share_due(e, now) <= now))
 		gp__entity_give_grant(e, GP__RULE_MIN_SHARE, now);
 }
 
-/* A grant for the minimum share lasts until it was really got, however many ran beside. */
+/* A grant for the minimum share lasts until the entity got it, however many run beside it. */
 static void check_grant(struct gp__entity *e, u64 now)
 {
 	if (e->place != GP__PLACE_GRANTED || now < e->grant_end)
@@ -149,9 +172,9 @@ static void check_grant(struct gp__entity *e, u64 now)
 		e->grant_end = 0;
 }
 
-/* Others were kept off the device for nothing: they have it for as long before that can be again.
- */
-static void wait_in_vain(struct gp__entity *e, u64 now)
+/* The announced work did not arrive. Further announcements are ignored for as long as others were
+ * held for it. */
+static void announcement_missed(struct gp__entity *e, u64 now)
 {
 	e->expected = false;
 	if (e->nr_ready)
@@ -162,10 +185,9 @@ static void wait_in_vain(struct gp__entity *e, u64 now)
 
 static void entity_timer(struct gp__entity *e, u64 now)
 {
-	if (e->lingering && guard(LINGER_ENDS, now >= e->linger_end))
-		e->lingering = false;
+	gp__burst_timer(e, now);
 	if (e->expected && guard(EXPECT_ENDS, now >= expect_end(e)))
-		wait_in_vain(e, now);
+		announcement_missed(e, now);
 	if (e->expect_from && now >= e->expect_from) {
 		e->expect_from = 0;
 		e->expected = e->announced = now < expect_end(e);
@@ -256,7 +278,7 @@ static void enter(struct gp__entity *e, enum gp__place place)
 	e->place = (u8)place;
 }
 
-/* Who is granted the device, or is out of planning, has another weight than who is planned. */
+/* Entities with a grant, and those out of planning, have other weights than those in the plan. */
 static bool is_weighed_apart(enum gp__place place)
 {
 	return place == GP__PLACE_GRANTED || place == GP__PLACE_APART;
@@ -270,7 +292,7 @@ void gp__entity_move(struct gp__entity *e, enum gp__place place)
 	enter(e, place);
 }
 
-/* Ageing counts from the hold: only who was told to stop grows more urgent. */
+/* Ageing starts with the hold. */
 void gp__entity_start_ageing(struct gp__entity *e)
 {
 	const struct gp__policy *p = gp__policy_of(e->dev);
@@ -279,7 +301,7 @@ void gp__entity_start_ageing(struct gp__entity *e)
 		gp__tree_insert(&e->dev->ageing, &e->age, p->age_key(e));
 }
 
-/* Accounts were settled, or time passed: it stays where it is, in the order that holds now. */
+/* Sorts the entity again within its place, after its account or the time changed its key. */
 void gp__entity_rekey(struct gp__entity *e)
 {
 	if (!gp__entity_keyed(e) || gp__policy_of(e->dev)->key(e) == e->node.key)
@@ -288,7 +310,7 @@ void gp__entity_rekey(struct gp__entity *e)
 	gp__entity_start_ageing(e);
 }
 
-/* Members of a gang are held together, not each for itself. */
+/* Members of a gang are never dormant: they are held together. */
 static bool is_dormant(const struct gp__entity *e)
 {
 	bool waits = e->place == GP__PLACE_WAITING || e->place == GP__PLACE_DORMANT;
@@ -315,7 +337,7 @@ static enum gp__place wanted_place(const struct gp__entity *e, u64 now)
 	return GP__PLACE_WAITING;
 }
 
-/* What a place means for being held; waiting ones are stopped by settle(). */
+/* Holds or releases the entity as its place demands; settle() holds waiting ones. */
 static void enforce_place(struct gp__entity *e, u64 now)
 {
 	switch (e->place) {
@@ -338,8 +360,8 @@ static void enforce_place(struct gp__entity *e, u64 now)
 }
 
 /*
- * Only few run at once where keys depend on time used. Where more do (weighed by the device),
- * nobody is chosen by key, and this must not become a walk over everybody.
+ * Few entities run at once where keys depend on the time used. Where more run, weighed by the
+ * device, none is chosen by key, and no event may walk over all of them.
  */
 bool gp__dev_takes_turns(const struct gp__dev *d)
 {
@@ -361,24 +383,14 @@ static void charge_running(struct gp__dev *d, u64 now)
 	}
 }
 
-static void raise_floor(struct gp__dev *d)
-{
-	const struct gp__entity *r = gp__first_running(d), *w = gp__first_waiting(d);
-	u64 floor = GP__NEVER;
-
-	if (r)
-		floor = r->vtime;
-	if (w)
-		floor = gp__min_u64(floor, w->vtime);
-	if (floor != GP__NEVER)
-		d->vfloor = gp__max_u64(d->vfloor, floor);
-}
-
-/* What those running got is on their accounts before anybody is compared with them. */
+/* Charges the running entities before others are compared with them. */
 void gp__dev_catch_up(struct gp__dev *d, u64 now)
 {
+	const struct gp__policy *p = gp__policy_of(d);
+
 	charge_running(d, now);
-	raise_floor(d);
+	if (p->charged)
+		p->charged(d);
 }
 
 static void wake_up(struct gp__entity *e, u64 now)
@@ -398,8 +410,7 @@ static void note_activity(struct gp__entity *e, u64 now)
 	if (active == e->awake)
 		return;
 	gp__entity_owe(e, now);
-	/* Being stopped with nothing to do is no suspension: it counts neither in totals nor for
-	 * guarantees. */
+	/* A hold without work counts neither in totals nor for guarantees. */
 	gp__entity_restart_hold(e, now);
 	e->awake = active;
 	e->dev->nr_awake += active ? 1 : (u32)-1;
@@ -407,8 +418,7 @@ static void note_activity(struct gp__entity *e, u64 now)
 		wake_up(e, now);
 }
 
-/* Out of planning, at work, and not reported yet: an inversion as soon as somebody more urgent
- * runs. */
+/* An entity out of planning that runs is an inversion as soon as a more urgent one runs. */
 static void watch_apart(struct gp__entity *e)
 {
 	struct gp__tree *suspects = &e->dev->suspects;
@@ -441,7 +451,7 @@ void gp__entity_update(struct gp__entity *e, u64 now)
 void gp__entity_reconsider(struct gp__entity *e, u64 now)
 {
 	gp__entity_charge(e, now);
-	/* A turn goes on whatever a program says meanwhile: asking often must not prolong it. */
+	/* Hints must not end a turn, and frequent ones must not prolong it. */
 	if (e->place == GP__PLACE_RUNNING && guard(TURN_GOES_ON, gp__policy_of(e->dev)->charge))
 		gp__entity_move(e, GP__PLACE_RUNNING);
 	else if (e->place == GP__PLACE_RUNNING || e->place == GP__PLACE_WAITING)
@@ -453,9 +463,14 @@ void gp__entity_reconsider(struct gp__entity *e, u64 now)
 
 void gp__entity_grant(struct gp__entity *e, enum gp__rule rule, u64 end, u64 now)
 {
+	struct gp__why why;
+
 	e->grant_end = end;
 	gp__entity_move(e, GP__PLACE_GRANTED);
-	gp__entity_release(e, gp__why(rule, gp__id_of(gp__first_running(e->dev))), now);
+	why = gp__why(rule, gp__id_of(gp__first_running(e->dev)));
+	gp__entity_release(e, why, now);
+	/* Also of one that only yielded. */
+	e->why = why;
 	gp__entity_arm(e, now);
 	gp__dev_dirty(e->dev);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-/* What the core tells its log. Costs nothing where nobody listens. */
+/* Builds the records of the log. Without a log it costs nothing. */
 #include "core/internal.h"
 
 static void emit(struct gp__core *c, struct gp__record *r, enum gp__what what, u32 dev, u32 entity,
@@ -68,7 +68,7 @@ void gp__log_entity(struct gp__entity *e, enum gp__what what, u64 value, u64 now
 	r.f[GP__F_DEADLINE] = (s64)h->deadline_ns;
 	r.f[GP__F_MAX_HOLD] = (s64)h->max_hold_ns;
 	r.f[GP__F_MEMORY] = (s64)h->memory;
-	r.f[GP__F_AT] = r.f[GP__F_BY] = (s64)value;
+	r.f[GP__F_AT] = r.f[GP__F_BY] = r.f[GP__F_NS] = (s64)value;
 	r.text = e->tag;
 	emit(e->dev->core, &r, what, e->dev->id, e->id, now);
 }
@@ -87,6 +87,19 @@ void gp__log_queue(struct gp__queue *q, enum gp__what what, s64 value, u64 now)
 	r.f[GP__F_WHY] = q->why.rule;
 	r.f[GP__F_BY] = q->why.by;
 	emit(e->dev->core, &r, what, e->dev->id, e->id, now);
+}
+
+void gp__log_idle(struct gp__queue *q, u64 since, u64 sees, u64 now)
+{
+	struct gp__entity *e = q->entity;
+	struct gp__record r = { 0 };
+
+	if (!e->dev->core->log)
+		return;
+	r.f[GP__F_QUEUE] = q->id;
+	r.f[GP__F_SINCE] = (s64)since;
+	r.f[GP__F_SEES] = (s64)sees;
+	emit(e->dev->core, &r, GP__WHAT_IDLE, e->dev->id, e->id, now);
 }
 
 void gp__log_gang(struct gp__gang *g, const struct gp__entity *e, enum gp__what what, u64 now)

@@ -34,7 +34,7 @@ void gp__config_defaults(struct gp__config *c)
 }
 
 /*
- * One line
+ * Settings
  */
 
 struct reading {
@@ -77,14 +77,14 @@ static int set_daemon(struct reading *r, const char *name, const char *value)
 
 	if (!strcmp(name, "log")) {
 		if (*value && *value != '/')
-			return refuse(r, "log is a path from the root, not '%s'", value);
+			return refuse(r, "log: '%s' is not an absolute path", value);
 		return set_text(r, name, value, c->log, sizeof(c->log));
 	}
 	if (!strcmp(name, "group"))
 		return set_text(r, name, value, c->group, sizeof(c->group));
 	if (!strcmp(name, "ttl")) {
 		if (gp__parse_duration(value, &ns) || ns < TTL_MIN || ns > TTL_MAX)
-			return refuse(r, "ttl is a duration from 100ms to 10s, not '%s'", value);
+			return refuse(r, "ttl: '%s' is not a duration from 100ms to 10s", value);
 		c->ttl_ns = ns;
 		return 1;
 	}
@@ -94,7 +94,7 @@ static int set_daemon(struct reading *r, const char *name, const char *value)
 				      value);
 		return 1;
 	}
-	return refuse(r, "[daemon] has no '%s': log, group, ttl or policy", name);
+	return refuse(r, "[daemon] has no key '%s'; it has log, group, ttl and policy", name);
 }
 
 static int set_param(struct reading *r, const struct gp__param *params, u32 n, const char *name,
@@ -104,7 +104,7 @@ static int set_param(struct reading *r, const struct gp__param *params, u32 n, c
 	char expected[80];
 
 	if (i < 0)
-		return refuse(r, "no parameter is called '%s'", name);
+		return refuse(r, "there is no parameter '%s'; see gpreempt-policy(7)", name);
 	if (gp__parse_u64(value, params[i].min, params[i].max, &values[i]))
 		return refuse(
 			r, "%s: '%s' is not %s", name, value,
@@ -112,34 +112,45 @@ static int set_param(struct reading *r, const struct gp__param *params, u32 n, c
 	return 1;
 }
 
+static int set_count(struct reading *r, const char *name, const char *value, u32 most, u32 *count,
+		     bool *is_set)
+{
+	char expected[80];
+	u64 n;
+
+	if (gp__parse_u64(value, 0, most, &n))
+		return refuse(r, "%s: '%s' is not %s", name, value,
+			      gp__expect_u64(expected, sizeof(expected), 0, most));
+	*count = (u32)n;
+	*is_set = true;
+	return 1;
+}
+
 static int set_limit(struct reading *r, struct gp__limit *l, const char *name, const char *value)
 {
 	int64_t prio;
-	u64 n;
 
 	if (!strcmp(name, "max_priority")) {
 		if (gp__parse_i64(value, -GP__PRIO_LIMIT, GP__PRIO_LIMIT, &prio))
-			return refuse(r, "max_priority: '%s' is not a priority", value);
+			return refuse(r, "max_priority: '%s' is not a whole number within %d of 0",
+				      value, GP__PRIO_LIMIT);
 		l->max_priority = (s32)prio;
 		l->sets_priority = true;
 		return 1;
 	}
-	if (strcmp(name, "max_programs") && strcmp(name, "max_queues"))
-		return refuse(r,
-			      "no limit is called '%s': max_priority, max_programs or "
-			      "max_queues",
-			      name);
-	if (gp__parse_u64(value, 0, name[4] == 'q' ? QUEUES_MOST : UINT32_MAX, &n))
-		return refuse(r, "%s: '%s' is not a number that can be", name, value);
-	*(name[4] == 'q' ? &l->max_queues : &l->max_programs) = (u32)n;
-	*(name[4] == 'q' ? &l->sets_queues : &l->sets_programs) = true;
-	return 1;
+	if (!strcmp(name, "max_programs"))
+		return set_count(r, name, value, UINT32_MAX, &l->max_programs, &l->sets_programs);
+	if (!strcmp(name, "max_queues"))
+		return set_count(r, name, value, QUEUES_MOST, &l->max_queues, &l->sets_queues);
+	return refuse(r,
+		      "there is no limit '%s'; there are max_priority, max_programs and max_queues",
+		      name);
 }
 
-/* A user or group by name or number; -1: there is none. */
+/* Looks up a user or group by name or number. -1: there is none. */
 static int64_t find_id(bool is_user, const char *name)
 {
-	/* One thread reads configurations. */
+	/* These are not thread-safe; only the main thread reads configurations. */
 	/* cppcheck-suppress getpwnamCalled */
 	struct passwd *pw = is_user ? getpwnam(name) : NULL;
 	/* cppcheck-suppress getgrnamCalled */
@@ -171,7 +182,8 @@ static int set_limit_of(struct reading *r, bool is_user, const char *who, const 
 			return set_limit(r, l, name, value);
 	}
 	if (c->nr_limits == GP__CONFIG_LIMITS_MAX)
-		return refuse(r, "more than %d users and groups", GP__CONFIG_LIMITS_MAX);
+		return refuse(r, "there are sections for more than %d users and groups",
+			      GP__CONFIG_LIMITS_MAX);
 	c->limit[c->nr_limits] = (struct gp__limit){
 		.kind = is_user ? GP__LIMIT_USER : GP__LIMIT_GROUP,
 		.id = (u32)id,
@@ -200,8 +212,8 @@ static int take_pair(void *data, const char *section, const char *name, const ch
 	if (!strncmp(section, "group ", 6))
 		return set_limit_of(r, false, section + 6, name, value);
 	return refuse(r,
-		      "there is no section [%s]: daemon, policy, core, everybody, "
-		      "user NAME or group NAME",
+		      "there is no section [%s]; there are daemon, policy, core, everybody, "
+		      "user NAME and group NAME",
 		      section);
 }
 
@@ -209,8 +221,7 @@ static int take_pair(void *data, const char *section, const char *name, const ch
  * Files
  */
 
-/* inih would cut a longer line in two, and take one that begins with a blank for more of the last.
- */
+/* Reads a line for inih, which would split a longer one, and join an indented one to the last. */
 static char *next_line(char *buf, int size, void *data)
 {
 	struct reading *r = data;
@@ -245,7 +256,7 @@ static int read_file(struct gp__config *c, const char *path, bool required, char
 	fclose(r.f);
 	if (bad && !r.result) {
 		r.line = bad;
-		refuse(&r, "this is neither [SECTION] nor NAME = VALUE");
+		refuse(&r, "expected [SECTION] or NAME = VALUE");
 	}
 	return r.result;
 }
@@ -276,7 +287,7 @@ static int read_folder(struct gp__config *c, const char *path, char *error)
 	return err;
 }
 
-/* What a section does not say is as for everybody, whichever comes first. */
+/* Limits that a section does not set are those of [everybody], wherever that section stands. */
 static void fill_limits(struct gp__config *c)
 {
 	for (u32 i = 0; i < c->nr_limits; i++) {
@@ -300,7 +311,7 @@ int gp__config_read(struct gp__config *c, const char *path, bool required,
 
 	*error = '\0';
 	if (!draft) {
-		snprintf(error, GP__CONFIG_ERROR_MAX, "%s: there is no memory left", path);
+		snprintf(error, GP__CONFIG_ERROR_MAX, "%s: out of memory", path);
 		return -ENOMEM;
 	}
 	gp__config_defaults(draft);
@@ -320,7 +331,7 @@ int gp__config_read(struct gp__config *c, const char *path, bool required,
 }
 
 /*
- * Who may what
+ * Permissions
  */
 
 static bool has_gid(const gid_t *gids, size_t n, u32 gid)
@@ -341,7 +352,6 @@ static void widen(struct gp__limit *have, const struct gp__limit *l)
 	have->max_queues = l->max_queues > have->max_queues ? l->max_queues : have->max_queues;
 }
 
-/* A user's own section counts alone; otherwise the most generous of the groups'. */
 struct gp__limit gp__config_limit(const struct gp__config *c, uid_t uid, const gid_t *gids,
 				  size_t nr_gids)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gpreemptd.conf(5): read as a whole, checked, and only then in force. */
+/* The configuration, gpreemptd.conf(5). It takes effect only when all of it is valid. */
 #ifndef GP__DAEMON_CONFIG_H
 #define GP__DAEMON_CONFIG_H
 
@@ -12,18 +12,18 @@
 #define GP__CONFIG_PATH_MAX 256
 #define GP__CONFIG_LIMITS_MAX 256
 
-/* What the programs of a user may have; see gp__config_limit(). */
+/* The limits of the programs of one user; see gp__config_limit(). */
 struct gp__limit {
 	enum { GP__LIMIT_USER, GP__LIMIT_GROUP } kind;
 	u32 id;
 	s32 max_priority;
 	u32 max_programs, max_queues; /* of a program */
-	bool sets_priority, sets_programs, sets_queues; /* the others are as for everybody */
+	bool sets_priority, sets_programs, sets_queues; /* false: as for everybody */
 };
 
 struct gp__config {
 	char log[GP__CONFIG_PATH_MAX]; /* the decision log's file; "": none */
-	char group[64]; /* whose members are administrators */
+	char group[64]; /* its members are administrators */
 	gid_t admin_gid;
 	bool has_admin_gid;
 	u64 ttl_ns;
@@ -36,15 +36,15 @@ struct gp__config {
 
 void gp__config_defaults(struct gp__config *c);
 /*
- * Reads a file and then, in the order of their names, those that end in .conf in the folder
- * @path.d. 0, or -errno and a sentence in @error that begins with the file and line. @c is changed
- * only on success. Where @required is not set, a file that is not there is no error.
+ * Reads the file @path, then the files *.conf in the folder @path.d in the order of their names.
+ * Returns 0, or -errno and a sentence in @error that begins with the file and line. Changes @c only
+ * on success. Unless @required, a missing file is no error.
  */
 int gp__config_read(struct gp__config *c, const char *path, bool required,
 		    char error[GP__CONFIG_ERROR_MAX]);
 
-/* What one user, with these groups, may have: as its own section says, or the most generous of its
- * groups, or what everybody has. */
+/* The limits of a user with these groups: those of the user's own section, else the most generous
+ * of the groups' sections, else those of everybody. */
 struct gp__limit gp__config_limit(const struct gp__config *c, uid_t uid, const gid_t *gids,
 				  size_t nr_gids);
 bool gp__config_is_admin(const struct gp__config *c, uid_t uid, const gid_t *gids, size_t nr_gids);

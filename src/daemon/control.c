@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the command line asks, as JSON objects with "op", and what it is answered.
+ * Requests of the command line, which are JSON objects with "op", and the answers to them.
  *
  *	{"op": "list"}
  *	{"op": "why", TARGET}
@@ -10,9 +10,9 @@
  *	{"op": "watch"}
  *
  * TARGET is "pid", "group" or "queue" with a number, or "tag" with a text; or "targets", a list of
- * objects with one of these each. All of them are changed, or none. Users see their own programs,
- * and of others only that they are there; only the owner or an administrator changes anything.
- * "why" also answers for groups that have ended, where no group that is there is called so.
+ * objects with one of these each. All targets are changed, or none. Users see their own programs,
+ * and only the existence of others'; only the owner or an administrator changes anything. "why"
+ * also answers for groups that have ended, unless a living group matches the target.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -29,7 +29,7 @@ struct request {
 	const json_t *json;
 	char error[GP__WIRE_TEXT_MAX];
 	int code;
-	int target; /* the one of several that was refused; -1: none in particular */
+	int target; /* index of the refused one among several; -1: none in particular */
 };
 
 #define TARGETS_MAX 256
@@ -47,7 +47,7 @@ static json_t *refuse(struct request *r, int code, const char *fmt, ...)
 }
 
 /*
- * What there is
+ * Listing
  */
 
 static json_t *do_list(struct request *r)
@@ -55,10 +55,10 @@ static json_t *do_list(struct request *r)
 	json_t *o = gp__json_envelope(), *gpus = json_array(), *groups = json_array();
 	struct gp__link *l, *n;
 
-	gp__peers_read_all(r->s);
-	gp__list_each(l, n, &r->s->house.gpus)
-		json_array_append_new(gpus, gp__show_gpu(container_of(l, struct gp__gpu, link)));
-	gp__list_each(l, n, &r->s->house.groups) json_array_append_new(
+	gp__pages_read_all(r->s);
+	gp__list_each(l, n, &r->s->registry.gpus) json_array_append_new(
+		gpus, gp__show_gpu(r->s, container_of(l, struct gp__gpu, link)));
+	gp__list_each(l, n, &r->s->registry.groups) json_array_append_new(
 		groups, gp__show_group(r->s, r->p, container_of(l, struct gp__group, link)));
 	json_object_set_new(o, "daemon", gp__show_daemon(r->s));
 	json_object_set_new(o, "you", gp__show_asker(r->s, r->p));
@@ -80,7 +80,7 @@ static bool get_number(const json_t *o, const char *key, u64 most, u64 *value)
 	return json_is_integer(v) && n >= 0 && (u64)n <= most;
 }
 
-/* -1: the target is a queue, or nothing that can be. */
+/* Whether the target names a group. -1: it names a queue, or is malformed. */
 static int is_called(const json_t *target, const char *its_tag, u32 group, pid_t pid)
 {
 	const char *tag = json_string_value(json_object_get(target, "tag"));
@@ -116,13 +116,13 @@ static bool is_meant(const json_t *target, const struct gp__group *g)
 	return false;
 }
 
-/* What is done with a group. Where check() says yes to all, act() cannot fail. */
-struct deed {
+/* An operation on groups. Once check() has accepted all of them, act() cannot fail. */
+struct operation {
 	bool (*check)(struct request *r, const struct gp__group *g);
 	void (*act)(struct request *r, struct gp__group *g);
 	json_t *(*show)(const struct gp__server *s, const struct gp__peer *p,
 			const struct gp__group *g);
-	/* NULL: nothing is done with groups that have ended. */
+	/* NULL: the operation does not apply to groups that have ended. */
 	json_t *(*show_ended)(const struct gp__server *s, const struct gp__peer *p,
 			      const struct gp__ended *e);
 };
@@ -133,7 +133,7 @@ static bool find_ended(const struct request *r, const json_t *target, bool *of_o
 	struct gp__link *l, *n;
 	bool any = false;
 
-	gp__list_each(l, n, &r->s->house.ended)
+	gp__list_each(l, n, &r->s->registry.ended)
 	{
 		const struct gp__ended *e = container_of(l, struct gp__ended, link);
 
@@ -146,15 +146,15 @@ static bool find_ended(const struct request *r, const json_t *target, bool *of_o
 }
 
 /*
- * Groups of others are as if they were not there, except that their owner is named as the reason.
- * Whether there is one, and each is fit for it.
+ * Checks that the target matches a group, and that the operation may be done with each one it
+ * matches. Other users' groups do not match, but the error says that they exist.
  */
-static bool check_target(struct request *r, const json_t *target, const struct deed *d)
+static bool check_target(struct request *r, const json_t *target, const struct operation *op)
 {
 	bool any = false, any_of_others = false;
 	struct gp__link *l, *n;
 
-	gp__list_each(l, n, &r->s->house.groups)
+	gp__list_each(l, n, &r->s->registry.groups)
 	{
 		const struct gp__group *g = container_of(l, struct gp__group, link);
 
@@ -165,10 +165,10 @@ static bool check_target(struct request *r, const json_t *target, const struct d
 			continue;
 		}
 		any = true;
-		if (d->check && !d->check(r, g))
+		if (op->check && !op->check(r, g))
 			return false;
 	}
-	if (any || (d->show_ended && find_ended(r, target, &any_of_others)))
+	if (any || (op->show_ended && find_ended(r, target, &any_of_others)))
 		return true;
 	if (any_of_others)
 		refuse(r, -EPERM,
@@ -177,7 +177,7 @@ static bool check_target(struct request *r, const json_t *target, const struct d
 		       r->s->config.group);
 	else
 		refuse(r, -ENOENT,
-		       "no joined program, group or queue is called so: 'gpreempt ps' lists them");
+		       "no joined program, group or queue matches; 'gpreempt ps' lists them");
 	return false;
 }
 
@@ -195,20 +195,20 @@ static bool is_meant_by_any(const struct request *r, const struct gp__group *g)
 	return false;
 }
 
-/* Each once, however often it is named: anybody may ask, and everybody waits for it. */
-static void do_targets(struct request *r, const struct deed *d, json_t *groups)
+/* Acts on each matching group once, however often the request names it: this bounds the work. */
+static void do_targets(struct request *r, const struct operation *op, json_t *groups)
 {
 	struct gp__link *l, *n;
 
-	gp__list_each(l, n, &r->s->house.groups)
+	gp__list_each(l, n, &r->s->registry.groups)
 	{
 		struct gp__group *g = container_of(l, struct gp__group, link);
 
 		if (!gp__may_see(r->p, g->program) || !is_meant_by_any(r, g))
 			continue;
-		if (d->act)
-			d->act(r, g);
-		json_array_append_new(groups, d->show(r->s, r->p, g));
+		if (op->act)
+			op->act(r, g);
+		json_array_append_new(groups, op->show(r->s, r->p, g));
 	}
 }
 
@@ -216,7 +216,7 @@ static bool has_living(const struct request *r, const json_t *target)
 {
 	struct gp__link *l, *n;
 
-	gp__list_each(l, n, &r->s->house.groups)
+	gp__list_each(l, n, &r->s->registry.groups)
 	{
 		const struct gp__group *g = container_of(l, struct gp__group, link);
 
@@ -240,8 +240,8 @@ static bool means_ended(const struct request *r, const struct gp__ended *e, cons
 	return false;
 }
 
-/* Adds each group that has ended and is meant once, the latest first. */
-static void add_ended(struct request *r, const struct deed *d, json_t *groups)
+/* Adds each matching group that has ended once, the latest first. */
+static void add_ended(struct request *r, const struct operation *op, json_t *groups)
 {
 	const json_t *several = json_object_get(r->json, "targets");
 	size_t nr = several ? json_array_size(several) : 1;
@@ -250,40 +250,41 @@ static void add_ended(struct request *r, const struct deed *d, json_t *groups)
 
 	for (size_t i = 0; i < nr; i++)
 		living[i] = has_living(r, several ? json_array_get(several, i) : r->json);
-	for (l = r->s->house.ended.prev; l != &r->s->house.ended; l = l->prev) {
+	for (l = r->s->registry.ended.prev; l != &r->s->registry.ended; l = l->prev) {
 		const struct gp__ended *e = container_of(l, struct gp__ended, link);
 
 		if (gp__may_see_user(r->p, e->uid) && means_ended(r, e, living))
-			json_array_append_new(groups, d->show_ended(r->s, r->p, e));
+			json_array_append_new(groups, op->show_ended(r->s, r->p, e));
 	}
 }
 
-static json_t *for_targets(struct request *r, const struct deed *d)
+static json_t *for_targets(struct request *r, const struct operation *op)
 {
 	const json_t *several = json_object_get(r->json, "targets");
 	size_t nr = several ? json_array_size(several) : 1;
 	json_t *o, *groups;
 
 	if (!nr || nr > TARGETS_MAX)
-		return refuse(r, -EINVAL, "there are 1 to %d targets, not %zu", TARGETS_MAX, nr);
+		return refuse(r, -EINVAL, "a request has 1 to %d targets, not %zu", TARGETS_MAX,
+			      nr);
 	for (size_t i = 0; i < nr; i++) {
 		r->target = several ? (int)i : -1;
-		if (!check_target(r, several ? json_array_get(several, i) : r->json, d))
+		if (!check_target(r, several ? json_array_get(several, i) : r->json, op))
 			return NULL;
 	}
 	o = gp__json_envelope();
 	groups = json_array();
 	json_object_set_new(o, "groups", groups);
-	do_targets(r, d, groups);
-	if (d->show_ended)
-		add_ended(r, d, groups);
+	do_targets(r, op, groups);
+	if (op->show_ended)
+		add_ended(r, op, groups);
 	return o;
 }
 
 static json_t *do_why(struct request *r)
 {
 	return for_targets(
-		r, &(struct deed){ .show = gp__show_history, .show_ended = gp__show_ended });
+		r, &(struct operation){ .show = gp__show_history, .show_ended = gp__show_ended });
 }
 
 static void suspend_group(struct request *r, struct gp__group *g)
@@ -298,12 +299,12 @@ static void resume_group(struct request *r, struct gp__group *g)
 
 static json_t *do_suspend(struct request *r)
 {
-	return for_targets(r, &(struct deed){ .act = suspend_group, .show = gp__show_group });
+	return for_targets(r, &(struct operation){ .act = suspend_group, .show = gp__show_group });
 }
 
 static json_t *do_resume(struct request *r)
 {
-	return for_targets(r, &(struct deed){ .act = resume_group, .show = gp__show_group });
+	return for_targets(r, &(struct operation){ .act = resume_group, .show = gp__show_group });
 }
 
 /*
@@ -316,7 +317,8 @@ static bool read_hint(struct request *r, const char *key, u64 most, u64 *value)
 		return true;
 	if (get_number(r->json, key, most, value))
 		return true;
-	refuse(r, -EINVAL, "%s is not a number that can be", key);
+	refuse(r, -EINVAL, "%s is not a whole number from 0 to %llu", key,
+	       (unsigned long long)most);
 	return false;
 }
 
@@ -344,7 +346,7 @@ static bool read_hints(struct request *r, struct gp__hints *h)
 	return true;
 }
 
-/* Those that it has already, by an administrator perhaps. */
+/* An administrator may have given the group these guarantees before. */
 static bool has_guarantees(const struct gp__hints *has, const struct gp__hints *wants)
 {
 	return wants->min_share_pct == has->min_share_pct && wants->max_hold_ns == has->max_hold_ns;
@@ -385,8 +387,8 @@ static void set_group(struct request *r, struct gp__group *g)
 
 static json_t *do_set(struct request *r)
 {
-	return for_targets(
-		r, &(struct deed){ .check = may_set, .act = set_group, .show = gp__show_group });
+	return for_targets(r, &(struct operation){
+				      .check = may_set, .act = set_group, .show = gp__show_group });
 }
 
 /*
@@ -419,10 +421,11 @@ static json_t *policies_json(const struct request *r)
 	json_t *o = gp__json_envelope(), *list = json_array();
 
 	for (size_t i = 0; gp__policies[i]; i++)
-		json_array_append_new(list, policy_json(gp__policies[i], &r->s->house.core));
+		json_array_append_new(list, policy_json(gp__policies[i], &r->s->registry.core));
 	json_object_set_new(o, "policies", list);
-	json_object_set_new(o, "core",
-			    gp__show_params(gp__core_params, GP__CFG_COUNT, r->s->house.core.cfg));
+	json_object_set_new(
+		o, "core",
+		gp__show_params(gp__core_params, GP__CFG_COUNT, r->s->registry.core.cfg));
 	return o;
 }
 
@@ -451,9 +454,9 @@ static bool choose(struct request *r, const char *name, struct gp__choice *c)
 	json_t *params = json_object_get(r->json, "params"), *value;
 	const char *key;
 
-	gp__choice_current(c, &r->s->house.core);
+	gp__choice_current(c, &r->s->registry.core);
 	if (name && gp__choice_policy(c, name)) {
-		refuse(r, -ENOENT, "there is no policy '%.64s': 'gpreempt policy' lists them",
+		refuse(r, -ENOENT, "there is no policy '%.64s'; 'gpreempt policy' lists them",
 		       name);
 		return false;
 	}
@@ -464,18 +467,19 @@ static bool choose(struct request *r, const char *name, struct gp__choice *c)
 	return true;
 }
 
-/* A program of whose work only that it is there is known; NULL: there is none. */
-static const struct gp__program *find_unseen(const struct gp__house *h)
+/* Finds a program whose queues are only seen to exist, not to get work. NULL: there is none. */
+static const struct gp__program *find_unseen(const struct gp__registry *r)
 {
 	struct gp__link *g, *gn, *l, *ln;
 
-	gp__list_each(g, gn, &h->groups)
+	gp__list_each(g, gn, &r->groups)
 	{
 		const struct gp__group *group = container_of(g, struct gp__group, link);
 
 		gp__list_each(l, ln, &group->entity.queues)
 		{
-			if (gp__lodger_sees(container_of(l, struct gp__lodger, queue.link)) ==
+			if (gp__program_queue_sees(
+				    container_of(l, struct gp__program_queue, core.link)) ==
 			    GP__WIRE_SEES_PRESENCE)
 				return group->program;
 		}
@@ -485,13 +489,14 @@ static const struct gp__program *find_unseen(const struct gp__house *h)
 
 static bool check_seen(struct request *r, const struct gp__choice *c)
 {
-	const struct gp__program *p = c->policy->needs_arrivals ? find_unseen(&r->s->house) : NULL;
+	const struct gp__program *p =
+		c->policy->needs_arrivals ? find_unseen(&r->s->registry) : NULL;
 
 	if (p)
 		refuse(r, -EOPNOTSUPP,
-		       "policy %s counts from when work comes, and of %s (pid %d) it is only seen "
-		       "that it is there: 'gpreempt probe' says why; choose hpf, fair or share",
-		       c->policy->name, p->name, (int)p->pid);
+		       "policy %s needs the time at which work arrives, which is not known for %s "
+		       "(pid %d); 'gpreempt probe' says why; choose another policy, such as %s",
+		       c->policy->name, p->name, (int)p->pid, gp__policies[0]->name);
 	return !p;
 }
 
@@ -504,22 +509,22 @@ static json_t *do_policy(struct request *r)
 		return policies_json(r);
 	if (!r->p->admin)
 		return refuse(r, -EPERM,
-			      "the policy is for everybody: only root or a member of group %s "
-			      "changes it",
+			      "the policy applies to all users: only root or a member of group %s "
+			      "may change it",
 			      r->s->config.group);
 	if (!choose(r, name, &c) || !check_seen(r, &c))
 		return NULL;
-	gp__choice_apply(&c, &r->s->house.core, r->s->now);
+	gp__choice_apply(&c, &r->s->registry.core, r->s->now);
 	return policies_json(r);
 }
 
-/* Lines say what everybody does, so they are for administrators. */
+/* The log shows the programs of all users, so only administrators may watch it. */
 static json_t *do_watch(struct request *r)
 {
 	if (!r->p->admin)
 		return refuse(r, -EPERM,
-			      "decisions are about everybody's programs: only root or a member of "
-			      "group %s watches them",
+			      "decisions show the programs of all users: only root or a member of "
+			      "group %s may watch them",
 			      r->s->config.group);
 	gp__list_del(&r->p->watching);
 	gp__list_push(&r->s->watchers, &r->p->watching);
@@ -547,7 +552,10 @@ static json_t *answer(struct request *r)
 		if (!strcmp(ops[i].name, op))
 			return ops[i].run(r);
 	}
-	return refuse(r, -EOPNOTSUPP, "this daemon does not know what '%.32s' is", op ? op : "");
+	return refuse(r, -EOPNOTSUPP,
+		      "this daemon does not know the request '%.32s'; install the same version "
+		      "of gpreempt on both sides",
+		      op ? op : "");
 }
 
 static json_t *error_json(const struct request *r)
@@ -575,7 +583,7 @@ void gp__control_send(struct gp__server *s, struct gp__peer *p)
 		memcpy(m->text, p->answer + p->answer_sent, n);
 		err = gp__wire_send(p->socket.fd, m, NULL, 0);
 		if (err == -EAGAIN) {
-			/* What else he asks is not read before, and must not keep us awake. */
+			/* No other request is read before; EPOLLIN must not keep us awake. */
 			gp__server_rewatch(s, &p->socket, EPOLLOUT);
 			return;
 		}
@@ -601,12 +609,12 @@ void gp__control_request(struct gp__server *s, struct gp__peer *p, const char *t
 
 	if (!json_is_object(request)) {
 		json_decref(request);
-		gp__peer_drop(s, p, "its request is no JSON object");
+		gp__peer_drop(s, p, "its request is not a JSON object");
 		return;
 	}
 	r.json = request;
 	result = answer(&r);
-	gp__house_settle(&s->house, s->now);
+	gp__registry_settle(&s->registry, s->now);
 	if (!result) {
 		s->nr_refused++;
 		result = error_json(&r);
@@ -615,7 +623,7 @@ void gp__control_request(struct gp__server *s, struct gp__peer *p, const char *t
 	p->answer = json_dumps(result, JSON_COMPACT);
 	json_decref(result);
 	if (!p->answer) {
-		gp__peer_drop(s, p, "there is no memory left for its answer");
+		gp__peer_drop(s, p, "out of memory for its answer");
 		return;
 	}
 	p->answer_size = strlen(p->answer);
@@ -624,24 +632,45 @@ void gp__control_request(struct gp__server *s, struct gp__peer *p, const char *t
 	gp__control_send(s, p);
 }
 
-void gp__control_watch_line(struct gp__server *s, const char *line)
+static bool send_line(struct gp__peer *p, const char *line)
 {
 	struct {
 		struct gp__wire_head head;
 		char text[GP__LOG_LINE_MAX];
 	} message;
 	size_t n = strlen(line);
+
+	message.head =
+		(struct gp__wire_head){ (u32)(sizeof(message.head) + n), GP__WIRE_TEXT, 0, 0, 0 };
+	memcpy(message.text, line, n);
+	return !gp__wire_send(p->socket.fd, &message, NULL, 0);
+}
+
+/* A comment says how many lines are missing before the next one. */
+static bool send_missing(struct gp__peer *p)
+{
+	char note[64];
+
+	if (!p->nr_dropped)
+		return true;
+	snprintf(note, sizeof(note), "# %llu lines are missing here\n",
+		 (unsigned long long)p->nr_dropped);
+	if (!send_line(p, note))
+		return false;
+	p->nr_dropped = 0;
+	return true;
+}
+
+/* A watcher that does not keep up misses lines; the daemon does not wait for it. */
+void gp__control_watch_line(struct gp__server *s, const char *line)
+{
 	struct gp__link *l, *next;
 
 	gp__list_each(l, next, &s->watchers)
 	{
 		struct gp__peer *p = container_of(l, struct gp__peer, watching);
 
-		message.head = (struct gp__wire_head){ (u32)(sizeof(message.head) + n),
-						       GP__WIRE_TEXT, 0, 0, 0 };
-		memcpy(message.text, line, n);
-		/* Who does not keep up misses some; the daemon does not wait. */
-		if (p->answer || gp__wire_send(p->socket.fd, &message, NULL, 0))
+		if (p->answer || !send_missing(p) || !send_line(p, line))
 			p->nr_dropped++;
 	}
 }

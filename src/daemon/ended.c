@@ -3,10 +3,10 @@
 
 #include <stdlib.h>
 
-static void forget(struct gp__house *h, struct gp__ended *e)
+static void forget(struct gp__registry *r, struct gp__ended *e)
 {
 	gp__list_del(&e->link);
-	h->nr_ended--;
+	r->nr_ended--;
 	free(e);
 }
 
@@ -19,31 +19,32 @@ static bool is_same(const struct gp__ended *e, const struct gp__group *g)
 	       !strcmp(e->tag, g->entity.tag);
 }
 
-/* Adds what an earlier group of the same name did. */
+/* Adds the figures of an earlier group with the same name. */
 static void add_earlier(struct gp__ended *e, const struct gp__ended *earlier)
 {
 	e->used += earlier->used;
 	e->held_total += earlier->held_total;
+	e->wasted += earlier->wasted;
 	e->longest_hold = gp__max_u64(e->longest_hold, earlier->longest_hold);
 	e->nr_holds += earlier->nr_holds;
 	for (u32 i = 0; i < earlier->nr_kept && e->nr_kept < GP__HOLDS_KEPT; i++)
 		e->hold[e->nr_kept++] = earlier->hold[i];
 }
 
-/* Makes room for one of this user's, and drops the summary that the new one replaces. */
-static void make_room(struct gp__house *h, struct gp__ended *e, const struct gp__group *g)
+/* Drops the summary that the new one replaces, or else the oldest if there is no room. */
+static void make_room(struct gp__registry *r, struct gp__ended *e, const struct gp__group *g)
 {
 	struct gp__ended *oldest = NULL;
 	struct gp__link *l, *n;
 	u32 of_user = 0;
 
-	gp__list_each(l, n, &h->ended)
+	gp__list_each(l, n, &r->ended)
 	{
 		struct gp__ended *other = container_of(l, struct gp__ended, link);
 
 		if (is_same(other, g)) {
 			add_earlier(e, other);
-			forget(h, other);
+			forget(r, other);
 			continue;
 		}
 		if (other->uid != e->uid)
@@ -53,9 +54,9 @@ static void make_room(struct gp__house *h, struct gp__ended *e, const struct gp_
 			oldest = other;
 	}
 	if (of_user >= GP__ENDED_PER_USER)
-		forget(h, oldest);
-	else if (h->nr_ended >= GP__ENDED_MAX)
-		forget(h, container_of(h->ended.next, struct gp__ended, link));
+		forget(r, oldest);
+	else if (r->nr_ended >= GP__ENDED_MAX)
+		forget(r, container_of(r->ended.next, struct gp__ended, link));
 }
 
 static void copy_holds(struct gp__ended *e, const struct gp__group *g, u64 now)
@@ -69,7 +70,7 @@ static void copy_holds(struct gp__ended *e, const struct gp__group *g, u64 now)
 	}
 }
 
-void gp__ended_keep(struct gp__house *h, const struct gp__group *g, u64 now)
+void gp__ended_keep(struct gp__registry *r, const struct gp__group *g, u64 now)
 {
 	struct gp__ended *e = calloc(1, sizeof(*e));
 	u64 held = gp__entity_hold_ns(&g->entity, now);
@@ -87,16 +88,17 @@ void gp__ended_keep(struct gp__house *h, const struct gp__group *g, u64 now)
 	e->ended_at = now;
 	e->used = gp__entity_used(&g->entity, now);
 	e->held_total = g->entity.held_total + held;
+	e->wasted = gp__entity_wasted(&g->entity, now);
 	e->longest_hold = gp__max_u64(g->entity.longest_hold, held);
 	copy_holds(e, g, now);
-	make_room(h, e, g);
-	gp__list_push(&h->ended, &e->link);
-	h->nr_ended++;
+	make_room(r, e, g);
+	gp__list_push(&r->ended, &e->link);
+	r->nr_ended++;
 }
 
-void gp__ended_free_all(struct gp__house *h)
+void gp__ended_free_all(struct gp__registry *r)
 {
 	struct gp__link *l, *n;
 
-	gp__list_each(l, n, &h->ended) forget(h, container_of(l, struct gp__ended, link));
+	gp__list_each(l, n, &r->ended) forget(r, container_of(l, struct gp__ended, link));
 }

@@ -21,7 +21,7 @@ static unsigned long long count_lines(const char *text, size_t len)
  * The thread
  */
 
-/* How much of it was written; errno says why not the rest. */
+/* Returns how much was written; errno says why not the rest. */
 static size_t write_all(int fd, const char *text, size_t len)
 {
 	size_t done = 0;
@@ -38,7 +38,7 @@ static size_t write_all(int fd, const char *text, size_t len)
 	return done;
 }
 
-/* The lines that are there, out of the others' way; false: there are none and will be none. */
+/* Waits for lines and takes them. False: the journal is being closed and none are left. */
 static bool take_lines(struct gp__journal *j, size_t *len, unsigned long long *lost)
 {
 	char *lines;
@@ -65,18 +65,18 @@ static void lose(struct gp__journal *j, const char *text, size_t len)
 	pthread_mutex_unlock(&j->lock);
 }
 
-/* The latest that was written, where the file is one that can be cut. Leaves errno alone. */
+/* Removes the latest bytes from the file, if it can be truncated. Leaves errno alone. */
 static void take_back(struct gp__journal *j, size_t bytes)
 {
 	int err = errno;
 	off_t end = lseek(j->fd, 0, SEEK_END);
 
 	if (bytes && end >= (off_t)bytes && ftruncate(j->fd, end - (off_t)bytes))
-		gp__log_debug(j->log, "%s: a line of it stays torn", j->path);
+		gp__log_debug(j->log, "%s: cannot truncate it: it has an incomplete line", j->path);
 	errno = err;
 }
 
-/* Of what was written, how much is of a line whose end did not fit. */
+/* How many of the written bytes belong to a line whose end did not fit. */
 static size_t torn(const char *text, size_t done)
 {
 	size_t n = 0;
@@ -87,9 +87,9 @@ static size_t torn(const char *text, size_t done)
 }
 
 /*
- * How much of the lines was written; errno says why not the rest. Where some are missing before
- * them a comment says so, and then it is all of them or none: a disk on which just a little fits
- * would have nothing but comments.
+ * Returns how much of the lines was written; errno says why not the rest. A comment tells of lines
+ * that are missing before them. After a comment it is all lines or none: otherwise an almost full
+ * disk would collect nothing but comments.
  */
 static size_t write_lines(struct gp__journal *j, size_t len, unsigned long long missing)
 {
@@ -116,7 +116,7 @@ static size_t write_lines(struct gp__journal *j, size_t len, unsigned long long 
 
 static void *run(void *data)
 {
-	/* Lines that were lost: until these were taken, before them, and told of. */
+	/* Numbers of lost lines: in all, before the lines just taken, and already reported. */
 	unsigned long long lost, before = 0, said = 0;
 	struct gp__journal *j = data;
 	bool failing = false;
@@ -125,17 +125,18 @@ static void *run(void *data)
 	while (take_lines(j, &len, &lost)) {
 		done = write_lines(j, len, before - said);
 		if (done < len && !failing)
-			gp__log_warning(j->log,
-					"%s: %s: decisions are lost until it can be written again; "
-					"programs are scheduled as before",
-					j->path, strerror(errno));
+			gp__log_warning(
+				j->log,
+				"%s: %s: decisions are dropped until it can be written again; "
+				"programs are not affected",
+				j->path, strerror(errno));
 		failing = done < len;
 		if (failing) {
 			lose(j, j->written + done, len - done);
 			lost += count_lines(j->written + done, len - done);
 		} else if (before > said) {
-			gp__log_warning(j->log, "%s: written again; %llu lines were lost", j->path,
-					before - said);
+			gp__log_warning(j->log, "%s: can be written again; %llu lines were dropped",
+					j->path, before - said);
 			said = before;
 		}
 		before = lost;
@@ -144,7 +145,7 @@ static void *run(void *data)
 }
 
 /*
- * From the daemon
+ * Calls of the daemon
  */
 
 static int begin(struct gp__journal *j)
@@ -209,7 +210,7 @@ void gp__journal_line(struct gp__journal *j, const char *line, size_t len)
 	} else {
 		j->lost++;
 	}
-	/* Whoever does not come to flush it should not lose it. */
+	/* Without a flush for long, the buffer must not run full. */
 	if (j->used > GP__JOURNAL_ROOM / 2 && j->waits)
 		gp__cond_signal(&j->wake);
 	pthread_mutex_unlock(&j->lock);

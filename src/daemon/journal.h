@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The decision log's file. Lines are collected, and a thread of their own writes them: a disk that
- * is slow or full costs the log its lines and nobody anything else. Those that are there are whole,
- * and a comment says where some are missing.
+ * The decision log's file. Lines are collected in memory and written by a thread. If the disk is
+ * slow or full, lines are dropped and counted in a comment; programs are not affected. Every line
+ * in the file is complete.
  *
- * One thread calls these.
+ * Only one thread calls these functions.
  */
 #ifndef GP__DAEMON_JOURNAL_H
 #define GP__DAEMON_JOURNAL_H
@@ -31,12 +31,13 @@ struct gp__journal {
 	char *room, *written; /* what is collected, and what is being written */
 };
 
-/* Opens it to append, or anew after it was moved away. @path "": closes it. 0 or -errno. */
+/* Opens the file to append, or again after it was moved away. @path "": only closes. 0 or -errno.
+ */
 int gp__journal_open(struct gp__journal *j, const struct gp__log *log, const char *path);
 void gp__journal_line(struct gp__journal *j, const char *line, size_t len);
-/* What was collected is to be written now. Does not wait for it. */
+/* Starts writing what was collected. Does not wait for it. */
 void gp__journal_flush(struct gp__journal *j);
-/* When all is written. */
+/* Waits until all is written. */
 void gp__journal_close(struct gp__journal *j);
 
 #endif

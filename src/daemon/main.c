@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpreemptd: schedules the programs of this machine that were joined with gpreempt run. */
+/* gpreemptd: schedules the programs of this machine that were started with gpreempt run. */
 #include <argp.h>
 #include <errno.h>
 #include <signal.h>
@@ -21,8 +21,8 @@ struct options {
 static const struct argp_option option_table[] = {
 	{ "config", 'c', "FILE", 0, "configuration; " SYSTEM_CONFIG " if there is one", 0 },
 	{ "socket", 's', "PATH", 0, "where to listen; see gpreemptd(8)", 0 },
-	{ "check", 't', NULL, 0, "read the configuration, say whether it is right, and end", 0 },
-	{ "verbose", 'v', NULL, 0, "say more about what happens", 0 },
+	{ "check", 't', NULL, 0, "check the configuration and exit", 0 },
+	{ "verbose", 'v', NULL, 0, "log more", 0 },
 	{ 0 },
 };
 
@@ -53,7 +53,7 @@ static const struct argp argp = {
 	.parser = parse,
 	.doc = "Schedule the GPU programs of this machine that were started with 'gpreempt run'. "
 	       "As "
-	       "root for everybody's, as an ordinary user for one's own.",
+	       "root it schedules the programs of all users, otherwise those of its own user.",
 };
 
 const char *argp_program_version = "gpreemptd " GP_VERSION;
@@ -68,11 +68,10 @@ static int check_config(const struct gp__log *log, const char *path, bool requir
 		return EXIT_FAILURE;
 	}
 	if (access(path, F_OK)) {
-		printf("there is no %s, so all is as gpreemptd.conf(5) says it is by default\n",
-		       path);
+		printf("there is no %s: the defaults of gpreemptd.conf(5) apply\n", path);
 		return EXIT_SUCCESS;
 	}
-	printf("%s is right: policy %s, %u limits of users and groups\n", path,
+	printf("%s is valid: policy %s, %u limits of users and groups\n", path,
 	       config.choice.policy->name, config.nr_limits);
 	return EXIT_SUCCESS;
 }
@@ -104,7 +103,8 @@ int main(int argc, char **argv)
 		return check_config(&log, o.config ? o.config : SYSTEM_CONFIG, o.config);
 	err = find_socket(&o, path, sizeof(path));
 	if (err) {
-		gp__log_error(&log, "no place to listen: %s; set XDG_RUNTIME_DIR or use --socket",
+		gp__log_error(&log,
+			      "cannot choose a socket: %s; set XDG_RUNTIME_DIR or use --socket",
 			      strerror(-err));
 		return EXIT_FAILURE;
 	}

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* The daemon's event loop: sockets, timers and signals, and the core's turn after each of them. */
 #include "daemon/server.h"
 
 #include <errno.h>
@@ -18,10 +19,10 @@
 
 #define EVENTS 64
 #define BACKLOG 128
-/* A request may take milliseconds, and programs are not to wait for many of them. */
+/* A request may take milliseconds; programs must not wait for many of them. */
 #define REQUESTS_A_TURN 1
-/* Of a file that was begun while programs were there: it replays after the one before. */
-#define LOG_CONTINUED "# gpreempt decision log 1, continued\n"
+/* Header of a file that continues another one: it replays only after that one. */
+#define LOG_CONTINUED "# gpreempt decision log 2, continued\n"
 
 /*
  * Events
@@ -50,11 +51,11 @@ void gp__server_unwatch(struct gp__server *s, struct gp__source *source)
 		watch(s, EPOLL_CTL_DEL, source, 0);
 }
 
-static void somebody_comes(struct gp__server *s, struct gp__source *source, u32 events)
+static void connection_ready(struct gp__server *s, struct gp__source *source, u32 events)
 {
 	(void)source;
 	(void)events;
-	gp__door_accept(s);
+	gp__listener_accept(s);
 }
 
 /*
@@ -67,7 +68,7 @@ static void log_record(void *data, const struct gp__record *r)
 	char line[GP__LOG_LINE_MAX];
 	size_t len;
 
-	/* A turn may have thousands of them. */
+	/* A turn may have thousands of records: do not format them for nothing. */
 	if (s->journal.fd < 0 && gp__list_empty(&s->watchers))
 		return;
 	len = gp__record_format(r, line);
@@ -75,21 +76,23 @@ static void log_record(void *data, const struct gp__record *r)
 	gp__control_watch_line(s, line);
 }
 
-/* Also where it is open: it may have been moved away. */
+/* Opens the file again if it is open: it may have been moved away. */
 static void open_journal(struct gp__server *s, const char *header)
 {
 	const char *path = s->config.log;
 	int err = gp__journal_open(&s->journal, s->log, path);
 
 	if (err)
-		gp__log_warning(s->log, "%s: %s: no decision log is kept", path, strerror(-err));
+		gp__log_warning(s->log,
+				"cannot open the decision log %s: %s; decisions are not logged",
+				path, strerror(-err));
 	gp__journal_line(&s->journal, header, strlen(header));
 }
 
 static void apply_config(struct gp__server *s)
 {
-	gp__choice_apply(&s->config.choice, &s->house.core, s->now);
-	gp__house_settle(&s->house, s->now);
+	gp__choice_apply(&s->config.choice, &s->registry.core, s->now);
+	gp__registry_settle(&s->registry, s->now);
 }
 
 static int load_config(struct gp__server *s)
@@ -117,7 +120,7 @@ static void reload(struct gp__server *s)
 	err = load_config(s);
 	open_journal(s, LOG_CONTINUED);
 	if (err) {
-		gp__log_warning(s->log, "the configuration stays as it was");
+		gp__log_warning(s->log, "the configuration in force is unchanged");
 	} else {
 		apply_config(s);
 		gp__list_each(l, n, &s->peers)
@@ -163,11 +166,11 @@ static int make_parent(const char *path)
 	if (!slash || slash == folder)
 		return 0;
 	*slash = '\0';
-	/* Root's is for everybody to enter, a user's for himself. */
+	/* All users may reach root's socket, and only the user its own. */
 	return mkdir(folder, geteuid() ? 0700 : 0755) && errno != EEXIST ? -errno : 0;
 }
 
-/* The lock is held as long as the process lives, so that a socket left behind is known as such. */
+/* Held while the process lives, so that a socket left behind is recognised as stale. */
 static int lock(struct gp__server *s, const char *path)
 {
 	char name[128];
@@ -200,7 +203,7 @@ static int listen_at(struct gp__server *s, const char *path)
 	if (s->listener.fd < 0)
 		return -errno;
 	unlink(path);
-	/* Anybody may join; what he may do is decided by who he is. */
+	/* Any user may connect; the peer credentials decide what it may do. */
 	if (bind(s->listener.fd, (struct sockaddr *)&address, sizeof(address)) ||
 	    chmod(path, 0666) || listen(s->listener.fd, BACKLOG))
 		return -errno;
@@ -218,8 +221,8 @@ static int open_listener(struct gp__server *s, const char *path, int fd)
 		err = listen_at(s, path);
 	if (err == -EADDRINUSE)
 		gp__log_error(s->log,
-			      "another gpreemptd is at %s: stop that one, or give this one another "
-			      "place with --socket",
+			      "another gpreemptd uses %s; stop it, or choose another socket with "
+			      "--socket",
 			      path);
 	else if (err)
 		gp__log_error(s->log, "%s: %s", path, strerror(-err));
@@ -234,7 +237,7 @@ static int open_signals(struct gp__server *s)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
-	/* That an agent has gone is seen at its socket, not by the bell it no longer hears. */
+	/* An agent that ended is noticed at its socket; writing to its pipe must not kill us. */
 	sigaddset(&set, SIGPIPE);
 	if (sigprocmask(SIG_BLOCK, &set, NULL))
 		return -errno;
@@ -243,7 +246,7 @@ static int open_signals(struct gp__server *s)
 	return s->signals.fd < 0 ? -errno : 0;
 }
 
-/* Each program takes four descriptors. */
+/* A program takes four descriptors. */
 static void allow_descriptors(void)
 {
 	struct rlimit r;
@@ -265,10 +268,10 @@ int gp__server_open(struct gp__server *s, const struct gp__log *log, const char 
 	s->config_required = config_required;
 	s->journal.fd = s->lock = -1;
 	s->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	s->listener = (struct gp__source){ -1, somebody_comes };
+	s->listener = (struct gp__source){ -1, connection_ready };
 	s->signals = (struct gp__source){ -1, signal_came };
 	gp__list_init(&s->peers);
-	gp__list_init(&s->ringing);
+	gp__list_init(&s->to_notify);
 	gp__list_init(&s->watchers);
 	s->now = s->started_at = gp__clock_ns();
 	s->renew_at = GP__NEVER;
@@ -285,10 +288,10 @@ int gp__server_open(struct gp__server *s, const struct gp__log *log, const char 
 		err = gp__server_watch(s, &s->listener, EPOLLIN);
 	if (err)
 		return err;
-	gp__house_init(&s->house, s->config.choice.policy, gp__peer_deliver, s);
+	gp__registry_init(&s->registry, s->config.choice.policy, gp__pages_deliver, s);
 	apply_config(s);
 	open_journal(s, GP__LOG_HEADER);
-	gp__core_log(&s->house.core, log_record, s);
+	gp__core_log(&s->registry.core, log_record, s);
 	return 0;
 }
 
@@ -312,26 +315,26 @@ static void free_dead(struct gp__server *s)
 	}
 }
 
-/* What follows from the events of this turn; the time of the next one. */
+/* Settles what the events of this turn changed. Returns the time of the next turn. */
 static u64 end_turn(struct gp__server *s)
 {
 	u64 wake;
 
-	gp__house_settle(&s->house, s->now);
-	if (s->house.crowd_changed)
-		gp__peers_set_alone(s);
-	gp__peers_ring(s);
-	if (!s->house.nr_stopped) {
+	gp__registry_settle(&s->registry, s->now);
+	if (s->registry.groups_changed)
+		gp__pages_set_alone(s);
+	gp__pages_notify(s);
+	if (!s->registry.nr_held) {
 		s->renew_at = GP__NEVER;
 	} else if (s->renew_at == GP__NEVER || s->now >= s->renew_at) {
-		s->renew_at = s->now + gp__peers_renew(s) / GP__RENEWALS;
+		s->renew_at = s->now + gp__pages_renew(s) / GP__RENEWALS;
 	}
-	wake = gp__min_u64(gp__house_wake(&s->house), s->renew_at);
-	wake = gp__min_u64(wake, gp__door_wake(s));
-	return gp__min_u64(wake, gp__peers_unmute(s));
+	wake = gp__min_u64(gp__registry_wake(&s->registry), s->renew_at);
+	wake = gp__min_u64(wake, gp__listener_wake(s));
+	return gp__min_u64(wake, gp__pages_unmute(s));
 }
 
-/* Linux before 5.11, and QEMU's user emulation, know milliseconds only: rather late than often. */
+/* Linux before 5.11 and QEMU's user emulation only know milliseconds: round up. */
 static int wait_in_ms(int epoll, struct epoll_event *events, u64 left)
 {
 	u64 ms = left / GP__MS + (left % GP__MS != 0);
@@ -342,10 +345,10 @@ static int wait_in_ms(int epoll, struct epoll_event *events, u64 left)
 static int wait_for_events(struct gp__server *s, struct epoll_event *events, u64 wake)
 {
 	u64 now = gp__clock_ns(), left = wake > now ? wake - now : 0;
-	struct timespec ts = { (time_t)(left / GP__S), (long)(left % GP__S) };
+	struct timespec ts = gp__timespec(left);
 	int n;
 
-	/* Not between two events: waking the one who writes takes a moment. */
+	/* Not between two close events: waking the writer takes a moment. */
 	if (left > GP__MS)
 		gp__journal_flush(&s->journal);
 	n = epoll_pwait2(s->epoll, events, EVENTS, wake == GP__NEVER ? NULL : &ts, NULL);
@@ -361,7 +364,7 @@ int gp__server_turn(struct gp__server *s, u64 *wake)
 	int n = wait_for_events(s, events, *wake);
 
 	if (n < 0) {
-		gp__log_error(s->log, "waiting for programs: %s", strerror(-n));
+		gp__log_error(s->log, "cannot wait for events: %s", strerror(-n));
 		return n;
 	}
 	s->has_asked &= s->requests_left != REQUESTS_A_TURN;
@@ -370,8 +373,8 @@ int gp__server_turn(struct gp__server *s, u64 *wake)
 		struct gp__source *source = events[i].data.ptr;
 
 		source->ready(s, source, events[i].events);
-		/* Whoever is to run should not wait for the others of this turn. */
-		gp__peers_ring(s);
+		/* A program that is released should not wait for the other events of this turn. */
+		gp__pages_notify(s);
 	}
 	*wake = end_turn(s);
 	free_dead(s);
@@ -388,7 +391,7 @@ int gp__server_run(struct gp__server *s)
 	return err;
 }
 
-/* Who is stopped is told to run; who does not hear it sees the connection end. */
+/* Agents release their queues when the hold expires or, at the latest, when the connection ends. */
 void gp__server_close(struct gp__server *s)
 {
 	struct gp__link *l, *n;
@@ -399,12 +402,12 @@ void gp__server_close(struct gp__server *s)
 	{
 		struct gp__peer *p = container_of(l, struct gp__peer, link);
 
-		for (u32 i = 0; p->down && i < p->nr_slots; i++)
-			atomic_store(&p->down->slot[i].until_ns, 0);
+		for (u32 i = 0; p->order && i < p->nr_slots; i++)
+			atomic_store(&p->order->slot[i].until_ns, 0);
 		gp__peer_drop(s, p, NULL);
 	}
 	free_dead(s);
-	gp__house_close(&s->house);
+	gp__registry_close(&s->registry);
 	gp__journal_close(&s->journal);
 	if (*s->path)
 		unlink(s->path);

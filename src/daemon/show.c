@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 
 bool gp__may_see_user(const struct gp__peer *p, uid_t uid)
@@ -15,21 +16,16 @@ bool gp__may_see(const struct gp__peer *p, const struct gp__program *program)
 	return gp__may_see_user(p, program->uid);
 }
 
-static double ms(u64 ns)
+enum gp__wire_sees gp__program_queue_sees(const struct gp__program_queue *q)
 {
-	return (double)ns / 1e6;
+	const struct gp__peer *p = q->group->program->peer;
+
+	return (enum gp__wire_sees)atomic_load(&p->status->slot[q->slot].sees);
 }
 
-enum gp__wire_sees gp__lodger_sees(const struct gp__lodger *l)
+static const char *seen_by(const struct gp__program_queue *q)
 {
-	const struct gp__peer *p = l->group->program->peer;
-
-	return (enum gp__wire_sees)atomic_load(&p->up->slot[l->slot].sees);
-}
-
-static const char *seen_by(const struct gp__lodger *l)
-{
-	switch (gp__lodger_sees(l)) {
+	switch (gp__program_queue_sees(q)) {
 	case GP__WIRE_SEES_LAUNCH:
 		return "launch";
 	case GP__WIRE_SEES_PRESENCE:
@@ -39,17 +35,17 @@ static const char *seen_by(const struct gp__lodger *l)
 	}
 }
 
-static u32 notes_of(const struct gp__lodger *l)
+static u32 notes_of(const struct gp__program_queue *q)
 {
-	const struct gp__peer *p = l->group->program->peer;
+	const struct gp__peer *p = q->group->program->peer;
 
-	return atomic_load(&p->up->slot[l->slot].notes);
+	return atomic_load(&p->status->slot[q->slot].notes);
 }
 
-/* Of kernels in it that have no guard. */
-static json_t *unguarded_json(const struct gp__lodger *l)
+/* Why kernels in this queue have no guard; [] where all have. */
+static json_t *unguarded_json(const struct gp__program_queue *q)
 {
-	static const char *const words[GP__WIRE_NR_WHYS] = {
+	static const char *const reasons[GP__WIRE_NR_WHYS] = {
 		[GP__WIRE_NO_SOURCE] = "no source",
 		[GP__WIRE_UNSEEN] = "not seen in the source",
 		[GP__WIRE_WAITS] = "may wait for work-groups",
@@ -60,17 +56,17 @@ static json_t *unguarded_json(const struct gp__lodger *l)
 		[GP__WIRE_FAILS] = "refused by the driver",
 		[GP__WIRE_TOO_LARGE] = "too many work-groups",
 	};
-	u32 notes = notes_of(l);
+	u32 notes = notes_of(q);
 	json_t *list = json_array();
 
 	for (u32 why = GP__WIRE_GUARDED + 1; why < GP__WIRE_NR_WHYS; why++) {
 		if (notes & GP__WIRE_NOTE_UNGUARDED(why))
-			json_array_append_new(list, json_string(words[why]));
+			json_array_append_new(list, json_string(reasons[why]));
 	}
 	return list;
 }
 
-/* NULL: the device's own. */
+/* null: the device's own weight. */
 static json_t *weight_json(u32 weight)
 {
 	switch (weight) {
@@ -85,41 +81,59 @@ static json_t *weight_json(u32 weight)
 	}
 }
 
-static json_t *queue_json(const struct gp__lodger *l, u64 now)
+static json_t *queue_json(const struct gp__program_queue *q, u64 now)
 {
-	const struct gp__queue *q = &l->queue;
+	const struct gp__queue *core = &q->core;
 	json_t *o = json_object();
 
-	json_object_set_new(o, "queue", json_integer(q->id));
-	json_object_set_new(o, "state", json_string(gp__state_name(gp__queue_state(q))));
-	json_object_set_new(o, "has_work", json_boolean(q->ready));
-	json_object_set_new(o, "pending", json_integer(q->pending));
-	json_object_set_new(o, "seen_by", json_string(seen_by(l)));
-	json_object_set_new(o, "drops", json_boolean(notes_of(l) & GP__WIRE_NOTE_DROPS));
-	json_object_set_new(o, "foreign_work", json_boolean(notes_of(l) & GP__WIRE_NOTE_FOREIGN));
-	json_object_set_new(o, "unguarded", unguarded_json(l));
-	json_object_set_new(o, "weight", weight_json(q->weight));
-	json_object_set_new(o, "level", json_integer(q->level));
-	json_object_set_new(o, "level_requested", json_integer(q->level_requested));
-	json_object_set_new(o, "run_ms", json_real(ms(gp__queue_run_ns(q, now))));
-	json_object_set_new(o, "held_ms", json_real(ms(gp__queue_held_ns(q, now))));
-	json_object_set_new(o, "excluded", json_integer((json_int_t)q->nr_excluded));
+	json_object_set_new(o, "queue", json_integer(core->id));
+	json_object_set_new(o, "state", json_string(gp__state_name(gp__queue_state(core))));
+	json_object_set_new(o, "has_work", json_boolean(core->ready));
+	json_object_set_new(o, "pending", json_integer(core->pending));
+	json_object_set_new(o, "seen_by", json_string(seen_by(q)));
+	json_object_set_new(o, "drops", json_boolean(notes_of(q) & GP__WIRE_NOTE_DROPS));
+	json_object_set_new(o, "foreign_work", json_boolean(notes_of(q) & GP__WIRE_NOTE_FOREIGN));
+	json_object_set_new(o, "unguarded", unguarded_json(q));
+	json_object_set_new(o, "weight", weight_json(core->weight));
+	json_object_set_new(o, "level", json_integer(core->level));
+	json_object_set_new(o, "level_requested", json_integer(core->level_requested));
+	json_object_set_new(o, "run_ms", json_real(gp__to_ms(gp__queue_run_ns(core, now))));
+	json_object_set_new(o, "held_ms", json_real(gp__to_ms(gp__queue_held_ns(core, now))));
+	json_object_set_new(o, "excluded", json_integer((json_int_t)core->nr_holds));
 	return o;
 }
 
-static json_t *hold_json(const struct gp__peer *p, const struct gp__hold *h, u64 now)
+static bool is_lingering(const struct gp__dev *d, u32 entity_id)
+{
+	const struct gp__node *n;
+
+	for (n = d->running.first; n; n = gp__tree_next(n)) {
+		const struct gp__entity *e = container_of(n, struct gp__entity, node);
+
+		if (e->id == entity_id)
+			return e->lingering;
+	}
+	return false;
+}
+
+/* @d: the device of a group that has not ended. */
+static json_t *hold_json(const struct gp__peer *p, const struct gp__hold *h,
+			 const struct gp__dev *d, u64 now)
 {
 	bool known = h->by && (p->admin || h->by_uid == p->cred.uid);
+	bool lasts = d && !h->to;
 	json_t *o = json_object();
 
 	json_object_set_new(o, "rule", json_string(gp__rule_name(h->rule)));
-	json_object_set_new(o, "ago_ms", json_real(ms(now - h->from)));
-	json_object_set_new(o, "held_ms", json_real(ms((h->to ? h->to : now) - h->from)));
+	json_object_set_new(o, "ago_ms", json_real(gp__to_ms(now - h->from)));
+	json_object_set_new(o, "held_ms", json_real(gp__to_ms((h->to ? h->to : now) - h->from)));
 	json_object_set_new(o, "ended", json_boolean(h->to != 0));
 	json_object_set_new(o, "by_group", h->by ? json_integer(h->by) : json_null());
 	json_object_set_new(o, "by_priority", h->by ? json_integer(h->by_prio) : json_null());
 	json_object_set_new(o, "by_pid", known ? json_integer(h->by_pid) : json_null());
 	json_object_set_new(o, "by_program", known ? gp__json_text(h->by_name) : json_null());
+	json_object_set_new(o, "by_lingering",
+			    known ? json_boolean(lasts && is_lingering(d, h->by)) : json_null());
 	return o;
 }
 
@@ -128,22 +142,23 @@ static void set_hints(json_t *o, const struct gp__hints *h)
 	gp__json_set_u64(o, "weight", h->weight, h->weight);
 	gp__json_set_u64(o, "share_pct", h->share_pct, h->share_pct);
 	gp__json_set_u64(o, "min_share_pct", h->min_share_pct, h->min_share_pct);
-	gp__json_set_real(o, "deadline_ms", h->deadline_ns, ms(h->deadline_ns));
-	gp__json_set_real(o, "max_hold_ms", h->max_hold_ns, ms(h->max_hold_ns));
+	gp__json_set_real(o, "deadline_ms", h->deadline_ns, gp__to_ms(h->deadline_ns));
+	gp__json_set_real(o, "max_hold_ms", h->max_hold_ns, gp__to_ms(h->max_hold_ns));
 	gp__json_set_u64(o, "memory_bytes", h->memory, h->memory);
 }
 
-/* How it fares; for who may see it. */
+/* Times and counts, for a user who may see them. */
 static void set_times(json_t *o, const struct gp__group *g, u64 now)
 {
 	const struct gp__entity *e = &g->entity;
 
-	json_object_set_new(o, "used_ms", json_real(ms(gp__entity_used(e, now))));
+	json_object_set_new(o, "used_ms", json_real(gp__to_ms(gp__entity_used(e, now))));
 	json_object_set_new(o, "held_ms",
-			    json_real(ms(e->held_total + gp__entity_hold_ns(e, now))));
-	json_object_set_new(o, "longest_hold_ms", json_real(ms(e->longest_hold)));
+			    json_real(gp__to_ms(e->held_total + gp__entity_hold_ns(e, now))));
+	json_object_set_new(o, "longest_hold_ms", json_real(gp__to_ms(e->longest_hold)));
+	json_object_set_new(o, "wasted_ms", json_real(gp__to_ms(gp__entity_wasted(e, now))));
 	json_object_set_new(o, "holds", json_integer((json_int_t)g->nr_holds));
-	json_object_set_new(o, "joined_ms", json_real(ms(now - g->program->since)));
+	json_object_set_new(o, "joined_ms", json_real(gp__to_ms(now - g->program->since)));
 }
 
 static const struct gp__hold *current_hold(const struct gp__group *g)
@@ -154,7 +169,7 @@ static const struct gp__hold *current_hold(const struct gp__group *g)
 	return h && !h->to ? h : NULL;
 }
 
-/* Of everybody's, that it is there; the rest for who may see it. */
+/* Other users only see that the group exists. */
 json_t *gp__show_group(const struct gp__server *s, const struct gp__peer *p,
 		       const struct gp__group *g)
 {
@@ -180,12 +195,14 @@ json_t *gp__show_group(const struct gp__server *s, const struct gp__peer *p,
 	json_object_set_new(o, "asked_priority", json_integer(g->asked_prio));
 	json_object_set_new(o, "suspended", json_boolean(e->suspended));
 	json_object_set_new(o, "has_work", json_boolean(gp__entity_active(e)));
-	json_object_set_new(o, "hold", hold ? hold_json(p, hold, now) : json_null());
+	json_object_set_new(o, "yielding", json_boolean(gp__entity_gives_way(e)));
+	json_object_set_new(o, "lingering", json_boolean(e->lingering));
+	json_object_set_new(o, "hold", hold ? hold_json(p, hold, &g->gpu->dev, now) : json_null());
 	set_times(o, g, now);
 	set_hints(o, &e->hints);
 	queues = json_array();
 	gp__list_each(l, n, &e->queues) json_array_append_new(
-		queues, queue_json(container_of(l, struct gp__lodger, queue.link), now));
+		queues, queue_json(container_of(l, struct gp__program_queue, core.link), now));
 	json_object_set_new(o, "queues", queues);
 	return o;
 }
@@ -197,9 +214,9 @@ json_t *gp__show_history(const struct gp__server *s, const struct gp__peer *p,
 	json_t *o = gp__show_group(s, p, g), *holds = json_array();
 
 	for (u64 i = 0; i < kept; i++)
-		json_array_append_new(
-			holds,
-			hold_json(p, &g->hold[(g->nr_holds - 1 - i) % GP__HOLDS_KEPT], s->now));
+		json_array_append_new(holds,
+				      hold_json(p, &g->hold[(g->nr_holds - 1 - i) % GP__HOLDS_KEPT],
+						&g->gpu->dev, s->now));
 	json_object_set_new(o, "history", holds);
 	return o;
 }
@@ -219,14 +236,15 @@ json_t *gp__show_ended(const struct gp__server *s, const struct gp__peer *p,
 	json_object_set_new(o, "pid", json_integer(e->pid));
 	json_object_set_new(o, "program", gp__json_text(e->name));
 	json_object_set_new(o, "tag", gp__json_text(e->tag));
-	json_object_set_new(o, "used_ms", json_real(ms(e->used)));
-	json_object_set_new(o, "held_ms", json_real(ms(e->held_total)));
-	json_object_set_new(o, "longest_hold_ms", json_real(ms(e->longest_hold)));
+	json_object_set_new(o, "used_ms", json_real(gp__to_ms(e->used)));
+	json_object_set_new(o, "held_ms", json_real(gp__to_ms(e->held_total)));
+	json_object_set_new(o, "longest_hold_ms", json_real(gp__to_ms(e->longest_hold)));
+	json_object_set_new(o, "wasted_ms", json_real(gp__to_ms(e->wasted)));
 	json_object_set_new(o, "holds", json_integer((json_int_t)e->nr_holds));
-	json_object_set_new(o, "joined_ms", json_real(ms(s->now - e->since)));
-	json_object_set_new(o, "ended_ms", json_real(ms(s->now - e->ended_at)));
+	json_object_set_new(o, "joined_ms", json_real(gp__to_ms(s->now - e->since)));
+	json_object_set_new(o, "ended_ms", json_real(gp__to_ms(s->now - e->ended_at)));
 	for (u32 i = 0; i < e->nr_kept; i++)
-		json_array_append_new(holds, hold_json(p, &e->hold[i], s->now));
+		json_array_append_new(holds, hold_json(p, &e->hold[i], NULL, s->now));
 	json_object_set_new(o, "history", holds);
 	return o;
 }
@@ -239,7 +257,7 @@ static json_t *latency_json(const struct gp__hist *h)
 	return o;
 }
 
-json_t *gp__show_gpu(const struct gp__gpu *g)
+json_t *gp__show_gpu(const struct gp__server *s, const struct gp__gpu *g)
 {
 	json_t *o = json_object();
 
@@ -251,8 +269,9 @@ json_t *gp__show_gpu(const struct gp__gpu *g)
 	json_object_set_new(o, "with_work", json_integer(g->dev.nr_awake));
 	json_object_set_new(o, "switches", json_integer((json_int_t)g->dev.nr_switches));
 	json_object_set_new(o, "inversions", json_integer((json_int_t)g->dev.nr_inversions));
-	json_object_set_new(o, "stop", latency_json(&g->stop_ns));
-	json_object_set_new(o, "start", latency_json(&g->start_ns));
+	json_object_set_new(o, "wasted_ms", json_real(gp__to_ms(gp__dev_wasted(&g->dev, s->now))));
+	json_object_set_new(o, "stop", latency_json(&g->hold_ns));
+	json_object_set_new(o, "start", latency_json(&g->release_ns));
 	json_object_set_new(o, "order", latency_json(&g->order_ns));
 	return o;
 }
@@ -268,22 +287,22 @@ json_t *gp__show_params(const struct gp__param *params, u32 n, const u64 *values
 
 json_t *gp__show_daemon(const struct gp__server *s)
 {
-	const struct gp__core *core = &s->house.core;
+	const struct gp__core *core = &s->registry.core;
 	json_t *o = json_object();
 
 	json_object_set_new(o, "version", json_string(GP_VERSION));
 	json_object_set_new(o, "pid", json_integer(getpid()));
 	json_object_set_new(o, "user", json_integer(geteuid()));
-	json_object_set_new(o, "up_ms", json_real(ms(s->now - s->started_at)));
+	json_object_set_new(o, "up_ms", json_real(gp__to_ms(s->now - s->started_at)));
 	json_object_set_new(o, "policy", json_string(core->policy->name));
 	json_object_set_new(
 		o, "params",
 		gp__show_params(core->policy->params, core->policy->nr_params, core->params));
 	json_object_set_new(o, "core", gp__show_params(gp__core_params, GP__CFG_COUNT, core->cfg));
 	json_object_set_new(o, "connections", json_integer(s->nr_peers));
-	json_object_set_new(o, "orders", json_integer((json_int_t)s->house.nr_orders));
-	json_object_set_new(o, "stopped", json_integer(s->house.nr_stopped));
-	json_object_set_new(o, "late", json_integer((json_int_t)s->house.nr_late));
+	json_object_set_new(o, "orders", json_integer((json_int_t)s->registry.nr_orders));
+	json_object_set_new(o, "stopped", json_integer(s->registry.nr_held));
+	json_object_set_new(o, "late", json_integer((json_int_t)s->registry.nr_late));
 	json_object_set_new(o, "refused", json_integer((json_int_t)s->nr_refused));
 	return o;
 }
@@ -294,7 +313,7 @@ json_t *gp__show_asker(const struct gp__server *s, const struct gp__peer *p)
 	struct gp__link *l, *n;
 	u32 programs = 0;
 
-	gp__list_each(l, n, &s->house.programs) programs +=
+	gp__list_each(l, n, &s->registry.programs) programs +=
 		container_of(l, struct gp__program, link)->uid == p->cred.uid;
 	json_object_set_new(o, "user", json_integer(p->cred.uid));
 	json_object_set_new(o, "administrator", json_boolean(p->admin));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What systemd wants of a service: a word when it is ready, and its socket where it has one. */
+/* Tells systemd that the daemon is ready, and takes over the socket that systemd made. */
 #ifndef GP__DAEMON_SYSTEMD_H
 #define GP__DAEMON_SYSTEMD_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Telling somebody of work before it is there. The programs of the demo know nobody to tell
- * (no_hints.c); a test builds the server with somebody.
+ * Announces work before it arrives. The programs of the demo announce nothing (no_hints.c); a test
+ * builds the server with another implementation.
  */
 #ifndef DEMO_HINTS_H
 #define DEMO_HINTS_H
@@ -9,9 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Work comes at this time of the host's monotonic clock. False: nobody was told. */
+/* Work will arrive at this time of the host's monotonic clock. False: not announced. */
 bool hint_arriving(uint64_t at_ns);
-/* What was announced is done. */
+/* The announced work is done. */
 void hint_over(void);
 
 #endif

@@ -91,7 +91,7 @@ static void load_code(struct lab *lab)
 	size_t size;
 	const void *code = lab_code(lab->gpu_name, &size);
 
-	lab_check(code, "there is no code for a GPU of the kind %s", lab->gpu_name);
+	lab_check(code, "no code object for a %s GPU", lab->gpu_name);
 	lab_must(hsa_code_object_reader_create_from_memory(code, size, &reader));
 	lab_must(hsa_executable_create_alt(
 		HSA_PROFILE_FULL, HSA_DEFAULT_FLOAT_ROUNDING_MODE_DEFAULT, NULL, &lab->code));
@@ -115,7 +115,7 @@ void lab_open_gpu(struct lab *lab, hsa_agent_t gpu)
 	lab_must(hsa_amd_agent_iterate_memory_pools(lab->cpu, see_pool, lab));
 	lab_must(hsa_amd_agent_iterate_memory_pools(lab->gpu, see_vram, lab));
 	lab_check(lab->vram.handle && lab->kernarg.handle && lab->fine.handle && lab->coarse.handle,
-		  "the GPU or the host has not the memory pools it should have");
+		  "the GPU or the host lacks a memory pool");
 	load_code(lab);
 }
 
@@ -164,11 +164,6 @@ void *lab_alloc(struct lab *lab, hsa_amd_memory_pool_t pool, size_t size)
 	return memory;
 }
 
-void lab_free(void *memory)
-{
-	lab_must(hsa_amd_memory_pool_free(memory));
-}
-
 hsa_signal_t lab_signal(hsa_signal_value_t value)
 {
 	hsa_signal_t signal;
@@ -213,7 +208,7 @@ uint64_t lab_push(hsa_queue_t *queue, const void *packet, uint16_t header)
 		usleep(20);
 	memcpy(&setup, (const char *)packet + 2, 2);
 	memcpy(slot + 4, (const char *)packet + 4, 60);
-	/* The packet is the GPU's from the moment its type is valid, so that comes last. */
+	/* The packet belongs to the GPU as soon as its type is valid, so that is written last. */
 	__atomic_store_n((uint32_t *)slot, header | (uint32_t)setup << 16, __ATOMIC_RELEASE);
 	hsa_signal_store_screlease(queue->doorbell_signal, (hsa_signal_value_t)index);
 	return index;
@@ -258,61 +253,8 @@ void lab_wait(hsa_signal_t signal, hsa_wait_state_t how, const char *what)
 			 LAB_TIMEOUT_S, (long)hsa_signal_load_relaxed(signal));
 }
 
-void lab_run(struct lab *lab, hsa_queue_t *queue, const char *kernel, uint32_t items,
-	     const void *arguments, size_t size)
-{
-	struct lab_kernel k = lab_find(lab, kernel);
-	void *copy = lab_alloc(lab, lab->kernarg, 4096);
-	hsa_signal_t done = lab_signal(1);
-
-	/* The host pads its structs. */
-	lab_check(size <= (k.kernarg_size + 7) / 8 * 8, "%s takes %u bytes of arguments, not %zu",
-		  kernel, k.kernarg_size, size);
-	memcpy(copy, arguments, size);
-	lab_dispatch(queue, &k, lab_line(items), copy, done);
-	lab_wait(done, HSA_WAIT_STATE_BLOCKED, kernel);
-	lab_must(hsa_signal_destroy(done));
-	lab_free(copy);
-}
-
-void lab_copy(struct lab *lab, void *to, hsa_agent_t to_agent, const void *from,
-	      hsa_agent_t from_agent, size_t size)
-{
-	hsa_signal_t done = lab_signal(1);
-
-	(void)lab;
-	lab_must(hsa_amd_memory_async_copy(to, to_agent, from, from_agent, size, 0, NULL, done));
-	lab_wait(done, HSA_WAIT_STATE_BLOCKED, "a copy");
-	lab_must(hsa_signal_destroy(done));
-}
-
 uint32_t lab_random(uint64_t *state)
 {
 	*state = *state * 6364136223846793005u + 1442695040888963407u;
 	return *state >> 33;
-}
-
-int lab_main(const struct lab_test *tests, int argc, char **argv)
-{
-	struct lab lab;
-	int nr = 0;
-
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	lab_open(&lab);
-	for (const struct lab_test *t = tests; t->name; t++) {
-		bool wanted = argc < 2;
-
-		for (int i = 1; i < argc; i++)
-			wanted |= !strcmp(argv[i], t->name);
-		if (!wanted)
-			continue;
-		printf("%s ...\n", t->name);
-		t->run(&lab);
-		printf("%s: ok\n", t->name);
-		nr++;
-	}
-	lab_check(nr, "none of the tests has that name");
-	lab_close(&lab);
-	printf("all %d tests passed on %s\n", nr, lab.gpu_name);
-	return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the HSA programs of the demo and of the tests share: the runtime with one GPU, kernels,
- * queues, and memory. Nothing here returns an error: what fails ends the program with a sentence
- * and status 1.
+ * Common code of the HSA programs of the demo and of the tests: the runtime with one GPU, kernels,
+ * queues, and memory. No function returns an error: a failure ends the program with a sentence and
+ * status 1.
  */
 #ifndef DEMO_HSA_LAB_H
 #define DEMO_HSA_LAB_H
@@ -22,7 +22,7 @@ struct lab {
 	hsa_executable_t code;
 };
 
-/* A kernel and the arguments that all its dispatches bring are laid out as the compiler did. */
+/* A kernel; the arguments of its dispatches are laid out as the compiler did. */
 struct lab_kernel {
 	uint64_t object;
 	uint32_t kernarg_size, group_size, private_size;
@@ -31,19 +31,8 @@ struct lab_kernel {
 struct lab_grid {
 	uint32_t size[3]; /* work-items; 0: as 1 */
 	uint16_t group[3];
-	bool barrier; /* not before all before it in its queue have ended */
+	bool barrier; /* waits for all earlier packets of its queue */
 };
-
-/* One dimension, workgroups of 64. */
-static inline struct lab_grid lab_line(uint32_t items)
-{
-	return (struct lab_grid){ .size = { items }, .group = { 64 } };
-}
-
-static inline struct lab_grid lab_line_in_order(uint32_t items)
-{
-	return (struct lab_grid){ .size = { items }, .group = { 64 }, .barrier = true };
-}
 
 void lab_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 /* The same where @ok is false. */
@@ -56,52 +45,41 @@ void lab_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2), noretur
 void lab_status(hsa_status_t status, const char *call);
 
 /*
- * The program brings its kernels: the code object for a GPU of this name, and its size. NULL: it
+ * The program provides its kernels: the code object for a GPU of this name, and its size. NULL: it
  * has none.
  */
 const void *lab_code(const char *gpu_name, size_t *size);
 
-/* With the first GPU, or with the one that is given. */
+/* With the first GPU, or with the given one. */
 void lab_open(struct lab *lab);
 void lab_open_gpu(struct lab *lab, hsa_agent_t gpu);
 void lab_close(struct lab *lab);
 /*
- * Tells the driver that a debugger may come, as newer runtimes do by themselves. Between hsa_init()
- * and the first queue.
+ * Tells the driver that a debugger may attach, as newer runtimes do. Call it between hsa_init() and
+ * the first queue.
  */
 void lab_enable_runtime(void);
 struct lab_kernel lab_find(struct lab *lab, const char *name);
 
 /* Memory that the GPU can use. */
 void *lab_alloc(struct lab *lab, hsa_amd_memory_pool_t pool, size_t size);
-void lab_free(void *memory);
 hsa_signal_t lab_signal(hsa_signal_value_t value);
 
 hsa_queue_t *lab_queue(struct lab *lab, uint32_t packets);
-/* Puts a packet into the queue, which waits while that is full, and rings; its index. */
+/*
+ * Writes a packet to the queue, waiting while that is full, and rings the doorbell; returns its
+ * index.
+ */
 uint64_t lab_push(hsa_queue_t *queue, const void *packet, uint16_t header);
 uint16_t lab_header(hsa_packet_type_t type, bool barrier);
-/* Arguments stay where they are until the dispatch has ended. */
+/* The arguments must stay until the dispatch has ended. */
 hsa_kernel_dispatch_packet_t lab_packet(const struct lab_kernel *kernel, struct lab_grid grid,
 					const void *arguments, hsa_signal_t done);
 uint64_t lab_dispatch(hsa_queue_t *queue, const struct lab_kernel *kernel, struct lab_grid grid,
 		      const void *arguments, hsa_signal_t done);
 
-/* Until it is below 1; which may take LAB_TIMEOUT_S and no longer. @what is for the sentence. */
+/* Waits until it is below 1, for at most LAB_TIMEOUT_S. @what is for the message. */
 void lab_wait(hsa_signal_t signal, hsa_wait_state_t how, const char *what);
-/* One dispatch of @items in workgroups of 64, and its end. The arguments are copied. */
-void lab_run(struct lab *lab, hsa_queue_t *queue, const char *kernel, uint32_t items,
-	     const void *arguments, size_t size);
-void lab_copy(struct lab *lab, void *to, hsa_agent_t to_agent, const void *from,
-	      hsa_agent_t from_agent, size_t size);
-
-/* A checked test: its name is printed when it passed. */
-struct lab_test {
-	const char *name;
-	void (*run)(struct lab *lab);
-};
-/* All of them, or those named on the command line; what main() returns. */
-int lab_main(const struct lab_test *tests, int argc, char **argv);
 
 uint32_t lab_random(uint64_t *state);
 

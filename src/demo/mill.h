@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernel of mill.cl as the host sees it: its arguments, and the same work done here.
- */
+/* The host's side of the kernel of mill.cl: its arguments, and the same work on the host. */
 #ifndef DEMO_MILL_H
 #define DEMO_MILL_H
 
@@ -11,10 +10,10 @@
 struct mill_arguments {
 	uint64_t *state;
 	uint32_t rounds, pad;
-	void *done; /* how many workgroups have ended, a 32-bit number */
+	void *done; /* number of workgroups that have ended, 32 bits */
 };
 
-/* What one workgroup does with its state. */
+/* The work of one workgroup on its state. */
 static inline void turn_mill(uint64_t *state, uint32_t rounds)
 {
 	uint64_t tray[MILL_GROUP];

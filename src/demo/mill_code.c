@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernel of mill.cl, compiled for the GPUs that the programs may find. */
+/* The kernel of mill.cl, compiled for the GPUs that the programs support. */
 #include <string.h>
 
 #include "hsa_lab.h"

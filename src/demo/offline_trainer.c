@@ -2,24 +2,24 @@
 /*
  * The offline program: "trains" with long kernels on several queues, one step after the other. A
  * step takes every shard of the state through the kernel "mill", whose state is in registers, LDS
- * and at barriers, and its digest covers every word of it, so that a wave that was saved or
- * restored wrongly, ran twice or not at all shows in the digests from then on. The host can do the
- * same work, much faster than an emulated GPU: what a run of N steps must end with is known.
+ * and at barriers. Its digest covers every word, so that a wave that was saved or restored wrongly,
+ * ran twice or not at all changes all later digests. The host can do the same work, much faster
+ * than an emulated GPU, so the result of a run of N steps is known.
  *
- * A step begins when the one before is looked at, and the GPU waits for that; with --ahead N so
- * many are queued, as training loops do, and the state is in N parts that they take in turn.
+ * A step begins when the result of the one before was checked, and the GPU waits for that; with
+ * --ahead N so many are queued, as training loops do, and the state has N parts that the steps use
+ * in turn.
  *
  * Usage: offline_trainer [--steps N | --seconds N] [--on gpu|host] [--queues N] [--groups N]
  *                        [--rounds N] [--ahead N] [--seed N] [--progress FILE] [--each]
  *                        [--debuggable] [--stay] [--json]
  *
- * SIGTERM ends it after the steps under way, as --seconds does, with their digest. With --stay it
+ * SIGTERM ends it after the running steps, as --seconds does, with their digest. With --stay it
  * keeps its queues after the last step until then. With --each it prints a line "step N ENDED
  * DIGEST" after each step, with the host's monotonic time.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <hsa/amd_hsa_signal.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <signal.h>
@@ -29,19 +29,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "device_clock.h"
 #include "hsa_lab.h"
 #include "mill.h"
 #include "program.h"
 #include "progress.h"
 
-enum {
-	QUEUES_MAX = 16,
-	AHEAD_MAX = 8,
-	GROUPS_MAX = 1024,
-	RING = 64,
-	TICK_NS = 10,
-	STAY_US = 20000
-};
+enum { QUEUES_MAX = 16, AHEAD_MAX = 8, GROUPS_MAX = 1024, RING = 64, STAY_US = 20000 };
 
 struct options {
 	uint64_t steps, seconds, queues, groups, rounds, ahead, seed;
@@ -49,7 +43,7 @@ struct options {
 	bool on_host, debuggable, each, stay, json;
 };
 
-/* What every --ahead-th step works on. */
+/* The state of every --ahead-th step. */
 struct part {
 	uint64_t *state;
 	/* On the GPU only. */
@@ -145,7 +139,7 @@ static void show_step(const struct training *t)
 		       t->digest);
 }
 
-/* What a step works on in a shard. */
+/* The state of a step in a shard. */
 static struct part *part_of(struct training *t, uint64_t q, uint64_t step)
 {
 	return &t->shard[q].part[step % t->o.ahead];
@@ -182,14 +176,7 @@ static void alloc_on_gpu(struct training *t, struct lab *lab)
 	}
 }
 
-static uint64_t device_ns_of(hsa_signal_t signal)
-{
-	const amd_signal_t *s = (const amd_signal_t *)signal.handle;
-
-	return (s->end_ts - s->start_ts) * TICK_NS;
-}
-
-/* All shards at once, each in a queue of its own, behind the step before. */
+/* All shards in parallel, each in its own queue, behind the step before. */
 static void begin_on_gpu(struct training *t, const struct lab_kernel *mill, uint64_t step)
 {
 	for (uint64_t q = 0; q < t->o.queues; q++) {
@@ -204,7 +191,7 @@ static void begin_on_gpu(struct training *t, const struct lab_kernel *mill, uint
 	}
 }
 
-/* Of the shards the longest counts. */
+/* The longest of the shards counts. */
 static void end_on_gpu(struct training *t, uint64_t step)
 {
 	uint64_t longest = 0, groups = (step / t->o.ahead + 1) * t->o.groups;
@@ -217,7 +204,7 @@ static void end_on_gpu(struct training *t, uint64_t step)
 		lab_check(*p->done == groups,
 			  "step %" PRIu64 ": %u workgroups have ended, not %" PRIu64, step + 1,
 			  *p->done, groups);
-		ns = device_ns_of(p->ended);
+		ns = device_clock_end_ns(p->ended) - device_clock_start_ns(p->ended);
 		longest = ns > longest ? ns : longest;
 	}
 	t->device_ns += longest;

@@ -1,45 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The online program: answers requests with short kernels, checks every answer, and says how long
- * they took from the moment the request was there: in wall time, and in the device's own, which a
- * slow host does not distort.
+ * The online program: answers requests with short kernels, checks every answer, and reports how
+ * long they took from the arrival of the request: in wall time, and in device time, which a slow
+ * host does not distort.
  *
  * Usage: online_server [--requests N] [--period DURATION] [--hint DURATION] [--at-once N] [--stdin]
  *                      [--queues N] [--groups N] [--rounds N] [--each] [--debuggable] [--json]
  *
- * Requests come by themselves, one --period after the other (0: when the one before is answered),
- * --at-once of them at a time; with --hint each is announced so long before, where there is
- * somebody to tell (hints.h). With --stdin they come from there: a line with a number is so many at
- * once, and is answered by a line "served N wall_us W device_us D" with the slowest of them.
+ * Requests arrive every --period (0: when the one before is answered), --at-once of them at a time;
+ * with --hint each is announced so long before, if the build can (hints.h). With --stdin they come
+ * from there: a line with a number is so many requests, and is answered by a line "served N wall_us
+ * W device_us D" with the slowest of them.
  *
  * With --each it prints a line for each request when it is answered: "request N ARRIVED ANSWERED
  * ARRIVED ANSWERED", by the host's monotonic clock and by the device's, in nanoseconds.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <hsa/amd_hsa_signal.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
+#include "device_clock.h"
 #include "hints.h"
 #include "hsa_lab.h"
 #include "mill.h"
 #include "program.h"
 
-/* How long reading the device's clock may take, and how often it is tried to be so quick. */
-enum { READ_NS = 150000, READ_TRIES = 20 };
-enum { AT_ONCE_MAX = 256, QUEUES_MAX = 8, GROUPS_MAX = 64, RING = 1024, TICK_NS = 10 };
-
-/* AMDKFD_IOC_GET_CLOCK_COUNTERS of linux/kfd_ioctl.h, which needs headers that few have. */
-struct clock_counters {
-	uint64_t gpu, cpu, system, system_frequency;
-	uint32_t gpu_id, pad;
-};
-#define GET_CLOCK_COUNTERS _IOWR('K', 0x05, struct clock_counters)
+enum { AT_ONCE_MAX = 256, QUEUES_MAX = 8, GROUPS_MAX = 64, RING = 1024 };
 
 struct options {
 	uint64_t requests, period_ns, hint_ns, at_once, queues, groups, rounds;
@@ -64,8 +51,7 @@ struct server {
 	hsa_queue_t *queue[QUEUES_MAX];
 	struct request request[AT_ONCE_MAX];
 	uint64_t answer[GROUPS_MAX * MILL_GROUP];
-	int kfd;
-	uint32_t gpu_id;
+	struct device_clock clock;
 	uint64_t served;
 	struct program_times wall_ns, device_ns;
 };
@@ -95,42 +81,6 @@ static struct options parse(int argc, char **argv)
 static uint64_t first_state(size_t i)
 {
 	return i * 0x9e3779b97f4a7c15u;
-}
-
-/*
- * In nanoseconds, as the times of signals are after conversion. What came back late is old: on a
- * host that does other things as well the clock is read again, a few times.
- */
-static uint64_t device_now(const struct server *s)
-{
-	struct clock_counters clock = { .gpu_id = s->gpu_id };
-	uint64_t began;
-
-	for (int tries = 0; tries < READ_TRIES; tries++) {
-		began = program_now();
-		if (ioctl(s->kfd, GET_CLOCK_COUNTERS, &clock))
-			lab_fail("GET_CLOCK_COUNTERS: %s", strerror(errno));
-		if (program_now() - began < READ_NS)
-			break;
-	}
-	return clock.gpu * TICK_NS;
-}
-
-/* The runtime shows times in its own unit, and only of what has ended; the driver has the clock. */
-static void open_clock(struct server *s)
-{
-	char path[128];
-	uint32_t node;
-	FILE *f;
-
-	lab_must(hsa_agent_get_info(s->lab.gpu, (hsa_agent_info_t)HSA_AMD_AGENT_INFO_DRIVER_NODE_ID,
-				    &node));
-	snprintf(path, sizeof(path), "/sys/class/kfd/kfd/topology/nodes/%u/gpu_id", node);
-	f = fopen(path, "re");
-	lab_check(f && fscanf(f, "%u", &s->gpu_id) == 1, "%s cannot be read", path);
-	fclose(f);
-	s->kfd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
-	lab_check(s->kfd >= 0, "/dev/kfd: %s", strerror(errno));
 }
 
 static void open_requests(struct server *s)
@@ -191,10 +141,11 @@ static void record(struct server *s, const struct span *wall, const struct span 
 		       s->served, wall->begin, wall->end, device->begin, device->end);
 }
 
-/* Answers @n requests that were there at once; how long the slowest of them took. */
+/* Answers @n requests that arrived together; returns the time of the slowest. */
 static void serve(struct server *s, uint64_t n, uint64_t *wall_ns, uint64_t *device_ns)
 {
-	struct span device = { .begin = device_now(s) }, wall = { .begin = program_now() };
+	struct span device = { .begin = device_clock_ns(&s->clock) },
+		    wall = { .begin = program_now() };
 
 	*wall_ns = *device_ns = 0;
 	for (uint64_t i = 0; i < n; i++)
@@ -204,7 +155,7 @@ static void serve(struct server *s, uint64_t n, uint64_t *wall_ns, uint64_t *dev
 
 		lab_wait(r->ended, HSA_WAIT_STATE_BLOCKED, "an answer");
 		wall.end = program_now();
-		device.end = ((const amd_signal_t *)r->ended.handle)->end_ts * TICK_NS;
+		device.end = device_clock_end_ns(r->ended);
 		check_answer(s, r);
 		record(s, &wall, &device);
 		if (wall.end - wall.begin > *wall_ns)
@@ -278,7 +229,7 @@ int main(int argc, char **argv)
 		lab_enable_runtime();
 	lab_open(&s.lab);
 	s.mill = lab_find(&s.lab, "mill");
-	open_clock(&s);
+	device_clock_open(&s.clock, s.lab.gpu);
 	open_requests(&s);
 	if (s.o.from_stdin)
 		serve_by_line(&s);

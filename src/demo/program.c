@@ -66,7 +66,7 @@ void program_options(const struct program_option *known, size_t n, int argc, cha
 	while ((c = getopt_long(argc, argv, "", names, &which)) == 0)
 		take(&known[which]);
 	lab_check(c == -1, "usage: %s", usage);
-	lab_check(optind == argc, "an argument that it does not know: '%s'", argv[optind]);
+	lab_check(optind == argc, "unknown argument '%s'", argv[optind]);
 }
 
 uint64_t program_now(void)
@@ -102,7 +102,7 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* In microseconds: what @percent of them do not exceed; of those that are sorted. */
+/* In microseconds: the value that @percent of the sorted samples do not exceed. */
 static double quantile(const struct program_times *t, size_t percent)
 {
 	return (double)t->ns[(t->n * percent + 99) / 100 - 1] / 1e3;

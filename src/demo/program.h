@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What both programs need beside a GPU: options, the time, and how long things took. */
+/* Options, time and statistics, for both programs. */
 #ifndef DEMO_PROGRAM_H
 #define DEMO_PROGRAM_H
 
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* An option --@name; where it is given, its value goes where one of the pointers says. */
+/* An option --@name; its value goes to one of these pointers. */
 struct program_option {
 	const char *name;
 	bool *flag; /* takes no value */
@@ -20,7 +20,7 @@ struct program_option {
 
 #define PROGRAM_OPTIONS_MAX 16
 
-/* What it does not know, or is no such value, ends the program with a sentence. */
+/* An unknown option or invalid value ends the program with a sentence. */
 void program_options(const struct program_option *known, size_t n, int argc, char **argv,
 		     const char *usage);
 
@@ -28,7 +28,7 @@ void program_options(const struct program_option *known, size_t n, int argc, cha
 uint64_t program_now(void);
 void program_sleep_until(uint64_t ns);
 
-/* Any number of nanoseconds, all kept. */
+/* Samples in nanoseconds; all are kept. */
 struct program_times {
 	uint64_t *ns;
 	size_t n, room;
@@ -39,7 +39,7 @@ void program_times_add(struct program_times *t, uint64_t ns);
 void program_times_print(struct program_times *t, const char *what);
 json_t *program_times_json(struct program_times *t);
 
-/* On standard output, in one line; releases it. */
+/* Prints it on standard output, in one line; releases it. */
 void program_print(json_t *object);
 
 #endif

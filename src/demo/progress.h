@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a workload shows of itself while it runs: a page that it maps, and anybody may read. */
+/* The progress of a running workload: a page that it maps, and any process may read. */
 #ifndef DEMO_PROGRESS_H
 #define DEMO_PROGRESS_H
 
@@ -13,7 +13,7 @@ struct progress {
 	_Atomic uint32_t magic; /* written last: the rest is valid */
 	uint32_t pid;
 	_Atomic uint64_t steps, digest; /* steps is written after the digest of that step */
-	_Atomic uint64_t device_ns; /* that its dispatches were under way, stops included */
+	_Atomic uint64_t device_ns; /* for which its dispatches ran, stops included */
 };
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Descriptors beside a message (emu/protocol.h), for both ends. */
+/* Descriptors that accompany a message (emu/protocol.h), for both ends. */
 #ifndef GP__EMU_MESSAGE_H
 #define GP__EMU_MESSAGE_H
 
@@ -13,7 +13,7 @@ union emu_control {
 	char bytes[CMSG_SPACE(EMU_FDS_MAX * sizeof(int))];
 };
 
-/* Has them sent along with @h. */
+/* Attaches descriptors to @h. */
 static inline void emu_control_put(union emu_control *control, struct msghdr *h, const int *fds,
 				   uint32_t n)
 {
@@ -28,7 +28,7 @@ static inline void emu_control_put(union emu_control *control, struct msghdr *h,
 	memcpy(CMSG_DATA(&control->align), fds, n * sizeof(int));
 }
 
-/* Those that came with @h, whose control is one of ours and has room for no more. */
+/* The descriptors of @h, whose control buffer has room for no more. */
 static inline uint32_t emu_control_take(struct msghdr *h, int fds[EMU_FDS_MAX])
 {
 	uint32_t n = 0;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* The agent's thread: connects to the daemon, registers queues and waits for orders (orders.c). */
 #include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -13,19 +14,20 @@
 #include "base/latency.h"
 #include "base/thread.h"
 #include "join/agent_internal.h"
+#include "queue/level.h"
 
 #define RETRY_FIRST (250 * GP__MS)
 #define RETRY_LAST (4 * GP__S)
 #define STACK_BYTES (256 * 1024)
 
-static void wake(struct gp__agent *a)
+void gp__agent_wake(struct gp__agent *a)
 {
 	ssize_t n = write(a->wake, &(u64){ 1 }, sizeof(u64));
 
-	(void)n; /* one that is full has been woken */
+	(void)n; /* a full eventfd has woken the thread already */
 }
 
-__attribute__((format(printf, 2, 3))) static void say(struct gp__agent *a, const char *fmt, ...)
+void gp__agent_say(struct gp__agent *a, const char *fmt, ...)
 {
 	char text[GP__WIRE_TEXT_MAX + 128];
 	va_list args;
@@ -67,7 +69,7 @@ static void disconnect(struct gp__agent *a)
 {
 	struct gp__link *l, *n;
 
-	gp__agent_start_all(a);
+	gp__agent_release_all(a);
 	pthread_mutex_lock(&a->lock);
 	a->connected = a->state.connected = false;
 	gp__wire_client_close(&a->client);
@@ -88,10 +90,7 @@ static void disconnect(struct gp__agent *a)
 		q->weight_void = false;
 	}
 	pthread_mutex_unlock(&a->lock);
-	/* Without a daemon nobody wants to know. */
-	if (!a->alone && a->options.ops.alone)
-		a->options.ops.alone(a->options.data, true);
-	a->alone = true;
+	gp__agent_tell_alone(a, true);
 	a->retry_after = RETRY_FIRST;
 	a->retry_at = gp__clock_ns() + a->retry_after;
 }
@@ -104,7 +103,9 @@ static void connect_to_daemon(struct gp__agent *a, u64 now)
 
 	if (err) {
 		if (*text && !a->said_refused)
-			say(a, "gpreemptd refuses this program, which runs without it: %s", text);
+			gp__agent_say(a,
+				      "gpreemptd refuses this program, which runs unscheduled: %s",
+				      text);
 		a->said_refused |= *text;
 		a->retry_after =
 			a->retry_after ? gp__min_u64(2 * a->retry_after, RETRY_LAST) : RETRY_FIRST;
@@ -112,12 +113,11 @@ static void connect_to_daemon(struct gp__agent *a, u64 now)
 		return;
 	}
 	client.socket = gp__fd_move_up(client.socket);
-	client.bell = gp__fd_move_up(client.bell);
-	client.daemon_bell = gp__fd_move_up(client.daemon_bell);
+	client.notify_fd = gp__fd_move_up(client.notify_fd);
+	client.daemon_notify_fd = gp__fd_move_up(client.daemon_notify_fd);
 	pthread_mutex_lock(&a->lock);
 	a->client = client;
 	a->connected = a->state.connected = true;
-	a->state.nr_connects++;
 	pthread_mutex_unlock(&a->lock);
 	a->retry_after = 0;
 }
@@ -128,48 +128,78 @@ static void connect_to_daemon(struct gp__agent *a, u64 now)
 
 static struct gp__wire_queue_add add_message(const struct queue *q)
 {
+	const struct gp__request *request = q->source->port.request;
 	struct gp__wire_queue_add m = { .head = { sizeof(m), GP__WIRE_QUEUE_ADD, 0, 0, 0 },
 					.slot = q->slot,
 					.flags = q->is.weigh_flags,
-					.level_requested = q->is.level_requested,
+					.level_requested =
+						request->level ? request->level : GP__LEVEL_BEST,
 					.level = q->is.level,
 					.device_memory = q->is.device_memory,
-					.hints = q->is.hints };
+					.hints = q->hints };
 
 	gp__wire_text(m.device, sizeof(m.device), q->is.device);
 	gp__wire_text(m.device_name, sizeof(m.device_name), q->is.device_name);
-	gp__wire_text(m.tag, sizeof(m.tag), q->is.tag);
+	gp__wire_text(m.tag, sizeof(m.tag), request->tag);
 	return m;
 }
 
-/* What the daemon says to a new queue; under the lock. */
-static void take_answer(struct gp__agent *a, u32 id, u32 slot, int err, const char *text)
+/* With the lock, but says it without: standard error may block, and no launch may wait for that. */
+static void say_refusal(struct gp__agent *a, const char *text)
 {
-	struct queue *q = gp__agent_find(a, id);
+	bool said = a->said_refused;
+
+	a->said_refused = true;
+	if (said)
+		return;
+	pthread_mutex_unlock(&a->lock);
+	gp__agent_say(a, "gpreemptd refuses a queue of this program, which runs unscheduled: %s",
+		      text);
+	pthread_mutex_lock(&a->lock);
+}
+
+/* Takes the daemon's answer to the registration of a queue; under the lock. */
+static void take_answer(struct gp__agent *a, const struct source *source, u32 id, u32 slot, int err,
+			const char *text)
+{
+	struct queue *q = gp__agent_find(a, source, id);
 
 	if (!q || q->slot != slot)
-		return; /* went meanwhile: it will be told so */
+		return; /* it was removed meanwhile, and the daemon will be told */
 	if (!err) {
 		q->stage = KNOWN;
-		atomic_store(&a->client.up->slot[slot].sees, q->sees);
-		atomic_store(&a->client.up->slot[slot].notes, q->notes);
+		atomic_store(&a->client.status->slot[slot].sees, q->sees);
+		atomic_store(&a->client.status->slot[slot].notes, q->notes);
 		gp__wire_client_work(&a->client, slot, q->has_work, q->pending, gp__clock_ns());
 		return;
 	}
 	q->stage = REFUSED;
 	q->slot = NO_SLOT;
 	put_slot(a, slot);
-	if (!a->said_refused)
-		say(a,
-		    "gpreemptd does not schedule a queue of this program, which runs without "
-		    "it: %s",
-		    text);
-	a->said_refused = true;
+	say_refusal(a, text);
+}
+
+/* As say_refusal(). */
+static void say_full(struct gp__agent *a)
+{
+	bool said = a->said_full;
+
+	a->said_full = true;
+	if (said)
+		return;
+	pthread_mutex_unlock(&a->lock);
+	gp__agent_say(a,
+		      "this program has more than %u queues, the most that gpreemptd takes from "
+		      "one program; "
+		      "the others run unscheduled",
+		      a->client.nr_slots);
+	pthread_mutex_lock(&a->lock);
 }
 
 static int register_queue(struct gp__agent *a, struct queue *q)
 {
 	struct gp__wire_queue_add m;
+	const struct source *source = q->source;
 	struct gp__wire_reply reply = { 0 };
 	u32 id = q->is.id, slot;
 	int err;
@@ -177,25 +207,20 @@ static int register_queue(struct gp__agent *a, struct queue *q)
 	slot = q->slot = take_slot(a);
 	if (slot == NO_SLOT) {
 		q->stage = REFUSED;
-		if (!a->said_full)
-			say(a,
-			    "this program has more queues than gpreemptd takes from one, %u: the "
-			    "others are not scheduled",
-			    a->client.nr_slots);
-		a->said_full = true;
+		say_full(a);
 		return 0;
 	}
-	/* What the slot has from a queue before is not this one's. */
+	/* The slot may have the state of an earlier queue. */
 	gp__wire_client_reset(&a->client, slot);
-	q->number = gp__wire_order_number(atomic_load(&a->client.down->slot[slot].order));
+	q->number = gp__wire_order_number(atomic_load(&a->client.order->slot[slot].order));
 	q->hints_changed = false;
 	m = add_message(q);
 	pthread_mutex_unlock(&a->lock);
 	err = gp__wire_client_request(&a->client, &m, &reply);
 	pthread_mutex_lock(&a->lock);
 	if (err && reply.head.type != GP__WIRE_REPLY)
-		return err; /* of the connection */
-	take_answer(a, id, slot, err, reply.text);
+		return err; /* the connection failed */
+	take_answer(a, source, id, slot, err, reply.text);
 	return 0;
 }
 
@@ -203,12 +228,11 @@ static int unregister_queue(struct gp__agent *a, struct queue *q)
 {
 	struct gp__wire_queue_remove m = { .head = { sizeof(m), GP__WIRE_QUEUE_REMOVE, 0, 0, 0 },
 					   .slot = q->slot };
-	int err = 0;
+	int err;
 
 	gp__list_del(&q->link);
 	pthread_mutex_unlock(&a->lock);
-	if (q->slot != NO_SLOT)
-		err = gp__wire_client_request(&a->client, &m, NULL);
+	err = gp__wire_client_request(&a->client, &m, NULL);
 	pthread_mutex_lock(&a->lock);
 	put_slot(a, q->slot);
 	free(q);
@@ -220,7 +244,7 @@ static int send_hints(struct gp__agent *a, struct queue *q)
 	struct gp__wire_set_hints m = { .head = { sizeof(m), GP__WIRE_HINTS, 0, 0, 0 },
 					.slot = q->slot,
 					.flags = GP__WIRE_AT_MOST,
-					.hints = q->is.hints };
+					.hints = q->hints };
 	struct gp__wire_reply reply = { 0 };
 	int err;
 
@@ -229,8 +253,8 @@ static int send_hints(struct gp__agent *a, struct queue *q)
 	err = gp__wire_client_request(&a->client, &m, &reply);
 	if (err && reply.head.type == GP__WIRE_REPLY) {
 		if (!a->said_refused)
-			say(a, "gpreemptd does not grant what this program asks for: %s",
-			    reply.text);
+			gp__agent_say(a, "gpreemptd refuses a priority of this program: %s",
+				      reply.text);
 		a->said_refused = true;
 		err = 0;
 	}
@@ -238,7 +262,7 @@ static int send_hints(struct gp__agent *a, struct queue *q)
 	return err;
 }
 
-/* The first queue that the daemon does not know as it is now; under the lock. */
+/* The first queue that the daemon has to be told about; under the lock. */
 static struct queue *next_news(struct gp__agent *a)
 {
 	struct gp__link *l, *n;
@@ -253,7 +277,7 @@ static struct queue *next_news(struct gp__agent *a)
 	return NULL;
 }
 
-/* 0 or -errno of the connection. */
+/* 0, or -errno: the connection failed. */
 static int tell_news(struct gp__agent *a)
 {
 	struct queue *q;
@@ -276,21 +300,22 @@ static int tell_news(struct gp__agent *a)
  * The thread
  */
 
-/* An eventfd's counter, or the rings in a pipe. */
+/* Clears an eventfd, or the notifications in a pipe. */
 static void drain(int fd)
 {
-	u64 rings[32];
-	ssize_t n = read(fd, rings, sizeof(rings));
+	u64 notifications[32];
+	ssize_t n = read(fd, notifications, sizeof(notifications));
 
 	(void)n;
 }
 
-/* Until something happens. False: the daemon has gone. */
+/* Sleeps until something happens. False: the daemon has closed the connection. */
 static bool wait_for_news(struct gp__agent *a, u64 until)
 {
 	struct pollfd p[3] = { { .fd = a->wake, .events = POLLIN },
 			       { .fd = a->connected ? a->client.socket : -1, .events = POLLIN },
-			       { .fd = a->connected ? a->client.bell : -1, .events = POLLIN } };
+			       { .fd = a->connected ? a->client.notify_fd : -1,
+				 .events = POLLIN } };
 	u64 now = gp__clock_ns(), left = until > now ? until - now : 0;
 	struct timespec ts = { (time_t)(left / GP__S), (long)(left % GP__S) };
 
@@ -299,8 +324,8 @@ static bool wait_for_news(struct gp__agent *a, u64 until)
 	if (p[0].revents)
 		drain(a->wake);
 	if (p[2].revents)
-		drain(a->client.bell);
-	/* Answers are read where they are asked for: what comes otherwise is the end. */
+		drain(a->client.notify_fd);
+	/* Replies are read by the requests themselves, so anything else ends the connection. */
 	return !p[1].revents;
 }
 
@@ -337,9 +362,9 @@ static void *run(void *data)
 			if (now >= a->retry_at)
 				connect_to_daemon(a, now);
 			until = a->retry_at;
-			/* What did not go on when the daemon went. */
-			if (!a->connected && !gp__agent_start_all(a))
-				until = gp__min_u64(until, now + GP__START_AGAIN_NS);
+			/* Retries releases that failed when the connection ended. */
+			if (!a->connected && !gp__agent_release_all(a))
+				until = gp__min_u64(until, now + GP__RELEASE_AGAIN_NS);
 		}
 		if (a->connected && tell_news(a)) {
 			disconnect(a);
@@ -350,11 +375,11 @@ static void *run(void *data)
 		if (!wait_for_news(a, until))
 			disconnect(a);
 	}
-	gp__agent_start_all(a);
+	gp__agent_release_all(a);
 	return NULL;
 }
 
-static int start_thread(struct gp__agent *a)
+int gp__agent_start(struct gp__agent *a)
 {
 	int err = gp__thread_start(&a->thread, STACK_BYTES, run, a);
 
@@ -363,7 +388,7 @@ static int start_thread(struct gp__agent *a)
 }
 
 /*
- * From the program
+ * Creating and destroying the agent
  */
 
 int gp__agent_create(const struct gp__agent_options *options, struct gp__agent **agent)
@@ -374,28 +399,42 @@ int gp__agent_create(const struct gp__agent_options *options, struct gp__agent *
 		return -ENOMEM;
 	a->wake = gp__fd_move_up(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (a->wake < 0) {
+		int err = -errno;
+
 		free(a);
-		return -errno;
+		return err;
 	}
 	pthread_mutex_init(&a->lock, NULL);
+	gp__list_init(&a->sources);
 	gp__list_init(&a->queues);
 	a->options = *options;
 	snprintf(a->path, sizeof(a->path), "%s", options->path);
 	gp__wire_text(a->program, sizeof(a->program), options->program);
-	a->client = (struct gp__wire_client){ .socket = -1, .bell = -1, .daemon_bell = -1 };
+	a->client =
+		(struct gp__wire_client){ .socket = -1, .notify_fd = -1, .daemon_notify_fd = -1 };
 	*agent = a;
 	return 0;
 }
 
+static void free_sources(struct gp__agent *a)
+{
+	struct gp__link *l, *n;
+
+	gp__list_each(l, n, &a->sources)
+	{
+		gp__list_del(l);
+		free(container_of(l, struct source, link));
+	}
+}
+
+/* A child after fork() may find the list half changed by a thread that it does not have. Following
+ * it forwards is safe at any moment; unlinking an element is not. */
 static void free_queues(struct gp__agent *a)
 {
 	struct gp__link *l, *n;
 
-	gp__list_each(l, n, &a->queues)
-	{
-		gp__list_del(l);
-		free(container_of(l, struct queue, link));
-	}
+	gp__list_each(l, n, &a->queues) free(container_of(l, struct queue, link));
+	gp__list_init(&a->queues);
 }
 
 void gp__agent_destroy(struct gp__agent *a)
@@ -405,19 +444,22 @@ void gp__agent_destroy(struct gp__agent *a)
 	pthread_mutex_lock(&a->lock);
 	a->stop = true;
 	pthread_mutex_unlock(&a->lock);
-	wake(a);
+	gp__agent_wake(a);
 	if (a->running)
 		pthread_join(a->thread, NULL);
 	gp__wire_client_close(&a->client);
 	free_queues(a);
+	free_sources(a);
 	close(a->wake);
 	pthread_mutex_destroy(&a->lock);
 	free(a);
 }
 
-/* The lock may have been another thread's when the child was made, which does not have that one. */
+/* A thread that the child does not have may have held the lock. */
 void gp__agent_forget(struct gp__agent *a)
 {
+	struct gp__link *l, *n;
+
 	pthread_mutex_init(&a->lock, NULL);
 	free_queues(a);
 	gp__wire_client_close(&a->client);
@@ -425,121 +467,19 @@ void gp__agent_forget(struct gp__agent *a)
 	a->wake = gp__fd_move_up(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	memset(a->slot_used, 0, sizeof(a->slot_used));
 	memset(&a->state, 0, sizeof(a->state));
-	a->running = a->connected = a->told_alone = false;
+	gp__list_each(l, n, &a->sources) container_of(l, struct source, link)->told_alone = false;
+	a->running = a->connected = false;
 	a->retry_at = a->retry_after = 0;
 }
 
-int gp__agent_add(struct gp__agent *a, const struct gp__agent_queue *queue)
-{
-	struct queue *q = calloc(1, sizeof(*q));
-	int err = 0;
+/*
+ * The program
+ */
 
-	if (!q)
-		return -ENOMEM;
-	q->is = *queue;
-	q->slot = NO_SLOT;
-	pthread_mutex_lock(&a->lock);
-	gp__list_push(&a->queues, &q->link);
-	a->state.nr_queues++;
-	if (!a->running)
-		err = start_thread(a);
-	pthread_mutex_unlock(&a->lock);
-	wake(a);
-	return err;
-}
-
-void gp__agent_remove(struct gp__agent *a, u32 id)
-{
-	struct queue *q;
-
-	pthread_mutex_lock(&a->lock);
-	q = gp__agent_find(a, id);
-	if (q) {
-		a->state.nr_queues--;
-		gp__agent_note_stopped(a, q, false);
-		q->stage = GOING;
-	}
-	pthread_mutex_unlock(&a->lock);
-	if (q)
-		wake(a);
-}
-
-void gp__agent_hints(struct gp__agent *a, u32 id, const struct gp__wire_hints *hints)
-{
-	struct queue *q;
-
-	pthread_mutex_lock(&a->lock);
-	q = gp__agent_find(a, id);
-	if (q) {
-		q->is.hints = *hints;
-		q->hints_changed = true;
-	}
-	pthread_mutex_unlock(&a->lock);
-	if (q)
-		wake(a);
-}
-
-void gp__agent_lost(struct gp__agent *a, u32 id)
-{
-	struct queue *q;
-
-	pthread_mutex_lock(&a->lock);
-	q = gp__agent_find(a, id);
-	if (q)
-		q->lost = true;
-	pthread_mutex_unlock(&a->lock);
-	if (q)
-		wake(a);
-}
-
-void gp__agent_sees(struct gp__agent *a, u32 id, enum gp__wire_sees sees)
-{
-	struct queue *q;
-
-	pthread_mutex_lock(&a->lock);
-	q = gp__agent_find(a, id);
-	if (q) {
-		q->sees = sees;
-		if (a->connected && q->stage == KNOWN)
-			atomic_store(&a->client.up->slot[q->slot].sees, sees);
-	}
-	pthread_mutex_unlock(&a->lock);
-}
-
-void gp__agent_note(struct gp__agent *a, u32 id, u32 note)
-{
-	struct queue *q;
-
-	pthread_mutex_lock(&a->lock);
-	q = gp__agent_find(a, id);
-	if (q) {
-		q->notes |= note;
-		if (a->connected && q->stage == KNOWN)
-			atomic_store(&a->client.up->slot[q->slot].notes, q->notes);
-	}
-	pthread_mutex_unlock(&a->lock);
-}
-
-void gp__agent_work(struct gp__agent *a, u32 id, bool has_work, u32 pending, u64 now)
-{
-	struct queue *q;
-
-	pthread_mutex_lock(&a->lock);
-	q = gp__agent_find(a, id);
-	if (q) {
-		q->has_work = has_work;
-		q->pending = pending;
-		if (a->connected && q->stage == KNOWN)
-			gp__wire_client_work(&a->client, q->slot, has_work, pending, now);
-	}
-	pthread_mutex_unlock(&a->lock);
-}
-
-/* Those of one GPU, priority and tag are one for the daemon: telling it of the first is enough. */
+/* Queues with the same GPU, priority and tag are one group, and one of them announces for all. */
 static bool is_same_group(const struct queue *a, const struct queue *b)
 {
-	return a->is.hints.prio == b->is.hints.prio && !strcmp(a->is.tag, b->is.tag) &&
-	       !strcmp(a->is.device, b->is.device);
+	return a->hints.prio == b->hints.prio && !strcmp(a->is.device, b->is.device);
 }
 
 int gp__agent_arriving(struct gp__agent *a, u64 at)

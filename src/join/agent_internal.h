@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Between the parts of the agent: agent.c speaks with the program and the daemon, orders.c carries
- * out what the daemon wants.
+ * Shared by the parts of the agent: agent.c talks to the daemon, ports.c to the program, orders.c
+ * carries out the daemon's orders.
  *
- * Locking: `lock` guards the list of queues and the connection's memory, which others write to
- * (gp__agent_work). Only the agent's thread uses the socket, changes the connection, and calls the
- * ops, and it does the slow ones of these without the lock. So a queue may vanish while its order
- * is carried out: orders are copied, and results find their queue again by its id.
+ * Locking: `lock` protects the lists of ports and queues and the connection's memory, which any
+ * thread writes to (the ports' functions). Only the agent's thread uses the socket, changes the
+ * connection, and calls a port's operations, and it calls the slow ones without the lock. So a
+ * queue may vanish while its order is carried out: orders are copied, and results find their queue
+ * again by its port and id.
  */
 #ifndef GP__JOIN_AGENT_INTERNAL_H
 #define GP__JOIN_AGENT_INTERNAL_H
@@ -20,26 +21,39 @@
 #define NO_SLOT UINT32_MAX
 
 enum stage {
-	NEW, /* the daemon has not heard of it */
+	NEW, /* the daemon does not know it */
 	KNOWN,
-	REFUSED, /* by the daemon: it runs as it likes */
-	GOING, /* the daemon is to be told, and then it is forgotten */
+	REFUSED, /* the daemon does not take it: it runs unscheduled */
+	GOING, /* to be unregistered and freed */
+};
+
+/* The agent's side of a port. */
+struct source {
+	struct gp__port port;
+	struct gp__link link;
+	struct gp__agent *agent;
+	struct gp__queue_ops ops;
+	void *state; /* under the lock until its first queue is added; NULL: not bound yet */
+	bool alone, told_alone; /* the latest argument of ops.alone(), if it was called */
+	bool said;
 };
 
 struct queue {
 	struct gp__link link;
-	struct gp__agent_queue is;
+	struct source *source;
+	struct gp__queue_desc is;
+	struct gp__wire_hints hints;
 	enum stage stage;
 	u32 slot;
-	u32 number; /* of the latest order carried out */
+	u32 number; /* of the latest order that was carried out */
 	u32 pending;
-	u64 until, until_seen; /* of the order to stop, and when that was first seen */
+	u64 until, until_seen; /* when its hold expires, and when that was first read */
 	enum gp__wire_sees sees;
 	u32 notes;
-	u32 weight; /* as was last ordered */
-	bool weight_void; /* it is the device's own again until the daemon is heard of */
-	bool has_work, stopped, hints_changed;
-	bool lost; /* it may run, though it is stopped */
+	u32 weight; /* as last ordered */
+	bool weight_void; /* the device's own weight applies until the daemon gives an order */
+	bool has_work, held, hints_changed;
+	bool lost; /* it may run although it is held */
 };
 
 struct gp__agent {
@@ -47,23 +61,22 @@ struct gp__agent {
 	pthread_t thread;
 	bool running, stop;
 	bool connected;
-	bool alone, told_alone; /* as was last told, if anything was */
 	bool said_refused, said_full;
 	int wake; /* an eventfd: something changed */
 	struct gp__wire_client client;
-	struct gp__link queues;
+	struct gp__link sources, queues;
 	u32 slot_used[GP__WIRE_SLOTS_MAX / 32];
 	u64 retry_at, retry_after;
 	struct gp__agent_state state;
 	struct gp__agent_options options;
 	char path[108], program[GP__WIRE_NAME_MAX];
-	/* What is being carried out; the thread's. */
+	/* The order being carried out, for queues of one port; the thread's. */
 	u32 ids[GP__WIRE_SLOTS_MAX], numbers[GP__WIRE_SLOTS_MAX], slots[GP__WIRE_SLOTS_MAX];
 	u32 weights[GP__WIRE_SLOTS_MAX];
 	int results[GP__WIRE_SLOTS_MAX];
 };
 
-static inline struct queue *gp__agent_find(struct gp__agent *a, u32 id)
+static inline struct queue *gp__agent_find(struct gp__agent *a, const struct source *s, u32 id)
 {
 	struct gp__link *l, *n;
 
@@ -71,20 +84,33 @@ static inline struct queue *gp__agent_find(struct gp__agent *a, u32 id)
 	{
 		struct queue *q = container_of(l, struct queue, link);
 
-		if (q->is.id == id && q->stage != GOING)
+		if (q->is.id == id && q->source == s && q->stage != GOING)
 			return q;
 	}
 	return NULL;
 }
 
-/* In orders.c, for the agent's thread, without the lock. Carries out what there is to do; when to
- * look again at the latest. */
+/* Wakes the thread: something changed. */
+void gp__agent_wake(struct gp__agent *a);
+/* Starts the thread, with the lock. 0 or -errno. */
+int gp__agent_start(struct gp__agent *a);
+/* Says a sentence to the program's user. */
+__attribute__((format(printf, 2, 3))) void gp__agent_say(struct gp__agent *a, const char *fmt, ...);
+
+/* The port after @s, or the first if that is NULL; NULL: there is none. Ports are never removed
+ * while the thread runs. */
+struct source *gp__agent_next_source(struct gp__agent *a, struct source *s);
+
+/* In orders.c, for the agent's thread, without the lock. Carries out the orders that are due;
+ * returns when to look again at the latest. */
 u64 gp__agent_obey(struct gp__agent *a);
-/* How soon what could not be started is tried again. */
-#define GP__START_AGAIN_NS (100 * GP__MS)
-/* Whatever the daemon ordered: all of them run. False: some could not be started. */
-bool gp__agent_start_all(struct gp__agent *a);
+/* How soon a release that failed is tried again. */
+#define GP__RELEASE_AGAIN_NS (100 * GP__MS)
+/* Releases all queues, whatever the daemon ordered. False: some could not be released. */
+bool gp__agent_release_all(struct gp__agent *a);
+/* Tells ports whether another program is on the GPUs, if they do not know yet. */
+void gp__agent_tell_alone(struct gp__agent *a, bool alone);
 /* Under the lock. */
-void gp__agent_note_stopped(struct gp__agent *a, struct queue *q, bool stopped);
+void gp__agent_note_held(struct gp__agent *a, struct queue *q, bool held);
 
 #endif

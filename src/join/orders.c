@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the daemon wants of the queues, carried out. */
+/* Carries out the daemon's orders, port by port. */
 #include <errno.h>
 #include <string.h>
 
@@ -10,10 +10,11 @@
  * Weights
  */
 
-/* Of the queue in this slot; false: it has gone. */
-static bool note_weight(struct gp__agent *a, size_t i, u32 weight, bool is_void)
+/* False: the queue of entry @i was removed. */
+static bool note_weight(struct gp__agent *a, const struct source *s, size_t i, u32 weight,
+			bool is_void)
 {
-	struct queue *q = gp__agent_find(a, a->ids[i]);
+	struct queue *q = gp__agent_find(a, s, a->ids[i]);
 
 	if (!q || q->slot != a->slots[i])
 		return false;
@@ -22,8 +23,8 @@ static bool note_weight(struct gp__agent *a, size_t i, u32 weight, bool is_void)
 	return true;
 }
 
-/* Those whose weight is given up, or was and holds again; under the lock. */
-static size_t collect_weighed(struct gp__agent *a, bool is_void)
+/* Collects the queues whose weight becomes void, or valid again; under the lock. */
+static size_t collect_weighed(struct gp__agent *a, const struct source *s, bool is_void)
 {
 	struct gp__link *l, *next;
 	size_t n = 0;
@@ -32,8 +33,8 @@ static size_t collect_weighed(struct gp__agent *a, bool is_void)
 	{
 		struct queue *q = container_of(l, struct queue, link);
 
-		if (!q->weight || q->weight_void == is_void || q->stage == GOING ||
-		    n == GP__WIRE_SLOTS_MAX)
+		if (q->source != s || !q->weight || q->weight_void == is_void ||
+		    q->stage == GOING || n == GP__WIRE_SLOTS_MAX)
 			continue;
 		q->weight_void = is_void;
 		a->ids[n] = q->is.id;
@@ -42,57 +43,66 @@ static size_t collect_weighed(struct gp__agent *a, bool is_void)
 	return n;
 }
 
-static void reweigh(struct gp__agent *a, bool is_void)
+static void reweigh(struct gp__agent *a, struct source *s, bool is_void)
 {
 	size_t n;
 
-	if (!a->options.ops.weigh)
+	if (!s->ops.weigh)
 		return;
 	pthread_mutex_lock(&a->lock);
-	n = collect_weighed(a, is_void);
+	n = collect_weighed(a, s, is_void);
 	pthread_mutex_unlock(&a->lock);
 	for (size_t i = 0; i < n; i++)
-		a->options.ops.weigh(a->options.data, a->ids[i], a->weights[i]);
+		s->ops.weigh(s->state, a->ids[i], a->weights[i]);
 }
 
 /*
- * Stops
+ * Holds
  */
 
-/* Whether a queue may still be stopped after it was told to go on: it is told again then. */
-static bool may_be_stopped(int result)
+/* Whether a queue may still be held after its release, so that it has to be released again. */
+static bool may_be_held(int result)
 {
 	return result && result != -ENOENT;
 }
 
-bool gp__agent_start_all(struct gp__agent *a)
+static void release_source(struct gp__agent *a, struct source *s)
 {
 	struct gp__link *l, *next;
 	size_t n = 0;
-	bool all;
 
 	pthread_mutex_lock(&a->lock);
 	gp__list_each(l, next, &a->queues)
 	{
 		struct queue *q = container_of(l, struct queue, link);
 
-		if (q->stopped && q->stage != GOING && n < GP__WIRE_SLOTS_MAX)
+		if (q->source == s && q->held && q->stage != GOING && n < GP__WIRE_SLOTS_MAX)
 			a->ids[n++] = q->is.id;
 	}
 	pthread_mutex_unlock(&a->lock);
 	if (n)
-		a->options.ops.start(a->options.data, a->ids, a->results, n);
+		s->ops.release(s->state, a->ids, a->results, n);
 	pthread_mutex_lock(&a->lock);
 	for (size_t i = 0; i < n; i++) {
-		struct queue *q = gp__agent_find(a, a->ids[i]);
+		struct queue *q = gp__agent_find(a, s, a->ids[i]);
 
-		if (q && !may_be_stopped(a->results[i]))
-			gp__agent_note_stopped(a, q, false);
+		if (q && !may_be_held(a->results[i]))
+			gp__agent_note_held(a, q, false);
 	}
-	all = !a->state.nr_stopped;
 	pthread_mutex_unlock(&a->lock);
-	/* Nobody says any more who else is there: small slices are for when somebody does. */
-	reweigh(a, true);
+	/* Without orders of the daemon the device's own time slices apply. */
+	reweigh(a, s, true);
+}
+
+bool gp__agent_release_all(struct gp__agent *a)
+{
+	bool all;
+
+	for (struct source *s = NULL; (s = gp__agent_next_source(a, s));)
+		release_source(a, s);
+	pthread_mutex_lock(&a->lock);
+	all = !a->state.nr_held;
+	pthread_mutex_unlock(&a->lock);
 	return all;
 }
 
@@ -101,12 +111,12 @@ static bool is_due(const struct gp__agent *a, const struct queue *q, enum gp__wi
 {
 	if (q->stage != KNOWN)
 		return false;
-	*order = atomic_load_explicit(&a->client.down->slot[q->slot].order, memory_order_acquire);
+	*order = atomic_load_explicit(&a->client.order->slot[q->slot].order, memory_order_acquire);
 	return gp__wire_order_number(*order) != q->number && gp__wire_order_verb(*order) == verb;
 }
 
-/* Those with an order of this kind that was not carried out yet; under the lock. */
-static size_t collect(struct gp__agent *a, enum gp__wire_verb verb)
+/* Collects the queues with an order of this kind that was not carried out yet; under the lock. */
+static size_t collect(struct gp__agent *a, const struct source *s, enum gp__wire_verb verb)
 {
 	struct gp__link *l, *next;
 	size_t n = 0;
@@ -116,7 +126,7 @@ static size_t collect(struct gp__agent *a, enum gp__wire_verb verb)
 	{
 		struct queue *q = container_of(l, struct queue, link);
 
-		if (n == GP__WIRE_SLOTS_MAX || !is_due(a, q, verb, &order))
+		if (q->source != s || n == GP__WIRE_SLOTS_MAX || !is_due(a, q, verb, &order))
 			continue;
 		q->number = gp__wire_order_number(order);
 		a->ids[n] = q->is.id;
@@ -127,90 +137,88 @@ static size_t collect(struct gp__agent *a, enum gp__wire_verb verb)
 	return n;
 }
 
-void gp__agent_note_stopped(struct gp__agent *a, struct queue *q, bool stopped)
+void gp__agent_note_held(struct gp__agent *a, struct queue *q, bool held)
 {
-	a->state.nr_stopped += stopped;
-	a->state.nr_stopped -= q->stopped;
-	q->stopped = stopped;
-	q->lost &= stopped;
+	a->state.nr_held += held;
+	a->state.nr_held -= q->held;
+	q->held = held;
+	q->lost &= held;
 }
 
 /*
- * A queue may go meanwhile, and its id be another's. Which was stopped then is not known: it runs,
- * until there is an order for it.
+ * A queue may have been removed meanwhile, and another may have its id. Which of the two was held
+ * is not known then: the id is released, and the new queue runs until there is an order for it.
  */
-static void acknowledge(struct gp__agent *a, enum gp__wire_verb verb, size_t n, u64 began_ns)
+static void acknowledge(struct gp__agent *a, struct source *s, enum gp__wire_verb verb, size_t n,
+			u64 began_ns)
 {
 	u64 took_ns = gp__clock_ns() - began_ns;
 	size_t others = 0;
 
 	pthread_mutex_lock(&a->lock);
-	a->state.nr_orders += n;
 	for (size_t i = 0; i < n; i++) {
-		struct queue *q = gp__agent_find(a, a->ids[i]);
+		struct queue *q = gp__agent_find(a, s, a->ids[i]);
 
 		if (!q || q->slot != a->slots[i]) {
-			if (verb == GP__WIRE_STOP && !a->results[i])
+			if (verb == GP__WIRE_HOLD && !a->results[i])
 				a->ids[others++] = a->ids[i];
 			continue;
 		}
 		if (!a->results[i])
-			gp__agent_note_stopped(a, q, verb == GP__WIRE_STOP);
+			gp__agent_note_held(a, q, verb == GP__WIRE_HOLD);
 		gp__wire_client_done(&a->client, a->slots[i], a->numbers[i], a->results[i],
 				     began_ns, took_ns);
 	}
 	pthread_mutex_unlock(&a->lock);
 	if (others)
-		a->options.ops.start(a->options.data, a->ids, a->results, others);
+		s->ops.release(s->state, a->ids, a->results, others);
 }
 
-static void carry_out(struct gp__agent *a, enum gp__wire_verb verb)
+static void carry_out_for(struct gp__agent *a, struct source *s, enum gp__wire_verb verb)
 {
-	const struct gp__agent_ops *ops = &a->options.ops;
 	u64 began_ns;
 	size_t n;
 
 	pthread_mutex_lock(&a->lock);
-	n = collect(a, verb);
+	n = collect(a, s, verb);
 	pthread_mutex_unlock(&a->lock);
 	if (!n)
 		return;
 	began_ns = gp__clock_ns();
-	if (verb == GP__WIRE_STOP)
-		ops->stop(a->options.data, a->ids, a->results, n);
+	if (verb == GP__WIRE_HOLD)
+		s->ops.hold(s->state, a->ids, a->results, n);
 	else
-		ops->start(a->options.data, a->ids, a->results, n);
-	acknowledge(a, verb, n, began_ns);
-	/* The daemon is there after all. */
-	reweigh(a, false);
+		s->ops.release(s->state, a->ids, a->results, n);
+	acknowledge(a, s, verb, n, began_ns);
+	/* The daemon is alive, so weights that became void are valid again. */
+	reweigh(a, s, false);
 }
 
-/* The device may take its time for each: without the lock, as the others. */
-static void weigh(struct gp__agent *a)
+/* The device may be slow, so it is called without the lock. */
+static void weigh_for(struct gp__agent *a, struct source *s)
 {
 	size_t n;
 
 	pthread_mutex_lock(&a->lock);
-	n = collect(a, GP__WIRE_WEIGH);
+	n = collect(a, s, GP__WIRE_WEIGH);
 	pthread_mutex_unlock(&a->lock);
 	for (size_t i = 0; i < n; i++) {
 		u64 began_ns = gp__clock_ns();
-		int err = a->options.ops.weigh
-				  ? a->options.ops.weigh(a->options.data, a->ids[i], a->weights[i])
-				  : -EOPNOTSUPP;
+		int err = s->ops.weigh ? s->ops.weigh(s->state, a->ids[i], a->weights[i])
+				       : -EOPNOTSUPP;
 
 		pthread_mutex_lock(&a->lock);
-		if (note_weight(a, i, err ? 0 : a->weights[i], false))
+		if (note_weight(a, s, i, err ? 0 : a->weights[i], false))
 			gp__wire_client_done(&a->client, a->slots[i], a->numbers[i], err, began_ns,
 					     gp__clock_ns() - began_ns);
 		pthread_mutex_unlock(&a->lock);
 	}
 }
 
-/* When it is void. For longer than was agreed, without being renewed, is not an order. */
-static u64 end_of_stop(struct gp__agent *a, struct queue *q, u64 now)
+/* When the hold expires: at the time that the daemon set, but no later than the lease ends. */
+static u64 end_of_hold(struct gp__agent *a, struct queue *q, u64 now)
 {
-	u64 until = atomic_load(&a->client.down->slot[q->slot].until_ns);
+	u64 until = atomic_load(&a->client.order->slot[q->slot].until_ns);
 
 	if (until != q->until) {
 		q->until = until;
@@ -219,72 +227,102 @@ static u64 end_of_stop(struct gp__agent *a, struct queue *q, u64 now)
 	return gp__min_u64(until, q->until_seen + a->client.ttl_ns);
 }
 
-/*
- * Stops whose time is over, and those that were lost; the earliest end of the others. A queue that
- * was lost may have been stopped again meanwhile: so it is started, and its state is known.
- */
-static u64 give_up_expired(struct gp__agent *a, u64 now)
+/* Collects the queues whose hold has expired or was lost; *@first: when the next one expires. */
+static size_t collect_expired(struct gp__agent *a, const struct source *s, u64 now, u64 *first)
 {
 	struct gp__link *l, *next;
-	u64 first = GP__NEVER;
 	size_t n = 0;
 
-	pthread_mutex_lock(&a->lock);
 	gp__list_each(l, next, &a->queues)
 	{
 		struct queue *q = container_of(l, struct queue, link);
 		u64 until;
 
-		if (!q->stopped || q->stage != KNOWN)
+		if (q->source != s || !q->held || q->stage != KNOWN)
 			continue;
-		until = end_of_stop(a, q, now);
+		until = end_of_hold(a, q, now);
 		if (until > now && !q->lost) {
-			first = gp__min_u64(first, until);
+			*first = gp__min_u64(*first, until);
 			continue;
 		}
 		a->ids[n] = q->is.id;
 		a->slots[n] = q->slot;
 		a->numbers[n++] = q->number;
 	}
+	return n;
+}
+
+/*
+ * Releases the queues of a port whose hold has expired or was lost. A queue whose hold was lost may
+ * be held again by now, and a release makes its state known. Returns when the next hold expires.
+ */
+static u64 release_expired(struct gp__agent *a, struct source *s, u64 now)
+{
+	u64 first = GP__NEVER;
+	size_t n;
+
+	pthread_mutex_lock(&a->lock);
+	n = collect_expired(a, s, now, &first);
 	pthread_mutex_unlock(&a->lock);
 	if (!n)
 		return first;
-	a->options.ops.start(a->options.data, a->ids, a->results, n);
+	s->ops.release(s->state, a->ids, a->results, n);
 	pthread_mutex_lock(&a->lock);
-	a->state.nr_expired += n;
 	for (size_t i = 0; i < n; i++) {
-		struct queue *q = gp__agent_find(a, a->ids[i]);
+		struct queue *q = gp__agent_find(a, s, a->ids[i]);
 
 		if (!q || q->slot != a->slots[i])
 			continue;
-		if (may_be_stopped(a->results[i])) {
-			first = gp__min_u64(first, now + GP__START_AGAIN_NS);
+		if (may_be_held(a->results[i])) {
+			first = gp__min_u64(first, now + GP__RELEASE_AGAIN_NS);
 			continue;
 		}
-		gp__agent_note_stopped(a, q, false);
+		gp__agent_note_held(a, q, false);
 		gp__wire_client_expired(&a->client, a->slots[i], a->numbers[i]);
 	}
 	pthread_mutex_unlock(&a->lock);
-	reweigh(a, true);
+	reweigh(a, s, true);
 	return first;
 }
 
-static void note_alone(struct gp__agent *a)
+/* NULL: the port is not bound yet, which another thread may be about to do. */
+static void *state_of(struct gp__agent *a, const struct source *s)
 {
-	bool alone = atomic_load(&a->client.down->alone);
+	void *state;
 
-	if ((alone != a->alone || !a->told_alone) && a->options.ops.alone)
-		a->options.ops.alone(a->options.data, alone);
-	a->alone = alone;
-	a->told_alone = true;
+	pthread_mutex_lock(&a->lock);
+	state = s->state;
+	pthread_mutex_unlock(&a->lock);
+	return state;
 }
 
-/* Stops first: who starts should find the room that is made. */
+void gp__agent_tell_alone(struct gp__agent *a, bool alone)
+{
+	for (struct source *s = NULL; (s = gp__agent_next_source(a, s));) {
+		void *state = state_of(a, s);
+
+		if (state && s->ops.alone && (alone != s->alone || !s->told_alone))
+			s->ops.alone(state, alone);
+		s->alone = alone;
+		s->told_alone = state;
+	}
+}
+
+/* Holds come first, so that a released queue finds the GPU free. */
 u64 gp__agent_obey(struct gp__agent *a)
 {
-	carry_out(a, GP__WIRE_STOP);
-	carry_out(a, GP__WIRE_RUN);
-	weigh(a);
-	note_alone(a);
-	return give_up_expired(a, gp__clock_ns());
+	u64 first = GP__NEVER, now;
+	struct source *s = NULL;
+
+	while ((s = gp__agent_next_source(a, s)))
+		carry_out_for(a, s, GP__WIRE_HOLD);
+	while ((s = gp__agent_next_source(a, s))) {
+		carry_out_for(a, s, GP__WIRE_RELEASE);
+		weigh_for(a, s);
+	}
+	gp__agent_tell_alone(a, atomic_load(&a->client.order->alone));
+	now = gp__clock_ns();
+	while ((s = gp__agent_next_source(a, s)))
+		first = gp__min_u64(first, release_expired(a, s, now));
+	return first;
 }

@@ -1,23 +1,46 @@
 // SPDX-License-Identifier: MIT
 #include "join/say.h"
 
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
+
+/* Whether SIGPIPE waits for this thread. */
+static bool is_pending(void)
+{
+	sigset_t pending;
+
+	sigemptyset(&pending);
+	sigpending(&pending);
+	return sigismember(&pending, SIGPIPE);
+}
+
+/* Writes to standard error. A reader that has gone costs the line, not the program its life:
+ * SIGPIPE is sent to the thread that writes, which blocks it and takes it back. */
+static void write_line(const char *line)
+{
+	sigset_t broken_pipe, before;
+	bool was_pending = is_pending();
+
+	sigemptyset(&broken_pipe);
+	sigaddset(&broken_pipe, SIGPIPE);
+	pthread_sigmask(SIG_BLOCK, &broken_pipe, &before);
+	if (write(STDERR_FILENO, line, strlen(line)) < 0 && errno == EPIPE && !was_pending)
+		sigtimedwait(&broken_pipe, NULL, &(struct timespec){ 0 });
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
 
 void gp__join_say(const char *text)
 {
+	int err = errno;
 	char line[512];
-	int n = snprintf(line, sizeof(line), "gpreempt: %s\n", text);
 
-	if (n > 0 && write(STDERR_FILENO, line, strlen(line)) < 0)
-		return;
-}
-
-void gp__join_step_aside(const char *why, const char *what)
-{
-	char text[256];
-
-	snprintf(text, sizeof(text), "%s%s: this program is not joined", why, what);
-	gp__join_say(text);
+	if (snprintf(line, sizeof(line), "gpreempt: %s\n", text) > 0)
+		write_line(line);
+	errno = err;
 }

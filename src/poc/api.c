@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The functions of gpreempt_poc.h: check what came, and have the worker do it.
+ * The functions of gpreempt_poc.h: check the arguments, and pass a request to the worker.
  *
- * The interface has no handle, so this is the one place with state of the whole process. Its lock
- * is held during each call, which makes them take turns.
+ * The interface has no handle, so this is the only file with state of the whole process. Its lock
+ * is held during each call, so calls are serialised.
  */
 #include "poc/poc.h"
 
@@ -20,7 +20,7 @@ static struct {
 
 static _Thread_local struct gp__poc_error latest;
 
-/* Only the calling thread is there, whoever held the lock is not. */
+/* Only the calling thread exists in the child, not the one that held the lock. */
 static void begin_child(void)
 {
 	pthread_mutex_init(&library.lock, NULL);
@@ -42,7 +42,7 @@ static int end_call(int result)
 	return result;
 }
 
-/* Takes the lock in any case. */
+/* Takes the lock, also on failure. */
 static int begin_call(void)
 {
 	pthread_mutex_lock(&library.lock);
@@ -61,7 +61,7 @@ int gpreempt_poc_init(void)
 	if (library.poc)
 		return end_call(gp__poc_fail_plain(
 			&latest, EALREADY,
-			"it is initialised; call gpreempt_poc_cleanup() before"));
+			"the library is already initialised; call gpreempt_poc_cleanup() first"));
 	library.poc = gp__poc_open(&latest);
 	if (library.poc)
 		memcpy(library.warning, library.poc->warning, sizeof(library.warning));
@@ -88,15 +88,15 @@ static int compare_ids(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* A sorted copy of what came; what no request could be about is refused. */
+/* Makes a sorted copy of the ids; refuses those that no request can be about. */
 static int take_ids(const uint32_t *queue_ids, uint32_t nr, uint32_t *ids)
 {
 	if (!nr || !queue_ids)
-		return gp__poc_fail_plain(&latest, EINVAL, "no queue was named; name at least one");
+		return gp__poc_fail_plain(&latest, EINVAL, "no queue was given; give at least one");
 	if (nr > GPREEMPT_POC_QUEUES_MAX)
 		return gp__poc_fail(&latest, E2BIG,
-				    "%u queues are more than the %d of one call; name fewer at a "
-				    "time (E2BIG)",
+				    "%u queues were given, but one call takes at most %d; give "
+				    "fewer at a time (E2BIG)",
 				    nr, GPREEMPT_POC_QUEUES_MAX);
 	memcpy(ids, queue_ids, nr * sizeof(*ids));
 	qsort(ids, nr, sizeof(*ids), compare_ids);
@@ -104,7 +104,7 @@ static int take_ids(const uint32_t *queue_ids, uint32_t nr, uint32_t *ids)
 		if (ids[i] != ids[i - 1])
 			continue;
 		gp__poc_fail(&latest, EINVAL,
-			     "queue %u is there twice; name each one once (EINVAL)", ids[i]);
+			     "queue %u was given twice; give each queue once (EINVAL)", ids[i]);
 		gp__poc_fail_queue(&latest, ids[i]);
 		return -1;
 	}
@@ -159,7 +159,7 @@ static int list(const struct filter *f, queue_info_t **queues, uint32_t *num_que
 	int err = begin_call();
 
 	if (!err && (!queues || !num_queues))
-		err = gp__poc_fail_plain(&latest, EINVAL, "there is no place for the result");
+		err = gp__poc_fail_plain(&latest, EINVAL, "the pointer for the result is NULL");
 	if (!err)
 		err = gp__poc_call(library.poc, &r);
 	for (uint32_t i = 0; !err && i < r.nr_queues; i++) {
@@ -210,7 +210,7 @@ int32_t gpreempt_queue_pid(uint32_t queue_id)
 }
 
 /*
- * What went wrong
+ * Errors
  */
 
 const char *gpreempt_last_error(void)

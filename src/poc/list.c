@@ -35,7 +35,7 @@ static int copy(struct gp__poc *p, struct gp__poc_request *r, const struct gp__k
 {
 	r->queues = calloc(list->nr ? list->nr : 1, sizeof(*r->queues));
 	if (!r->queues)
-		return gp__poc_fail_plain(r->error, ENOMEM, "no memory for the list of queues");
+		return gp__poc_fail_plain(r->error, ENOMEM, "out of memory for the list of queues");
 	for (size_t i = 0; i < list->nr; i++) {
 		const struct gp__kfd_listed *q = &list->queue[i];
 
@@ -43,8 +43,8 @@ static int copy(struct gp__poc *p, struct gp__poc_request *r, const struct gp__k
 			continue;
 		if (!describe(p, q, &r->queues[r->nr_queues++]))
 			return gp__poc_fail(r->error, EOVERFLOW,
-					    "queue %u of process %d has a number that the driver "
-					    "should not give (EOVERFLOW)",
+					    "queue %u of process %d has a number above the "
+					    "driver's limit (EOVERFLOW)",
 					    q->queue_id, (int)q->pid);
 	}
 	return 0;
@@ -57,10 +57,10 @@ int gp__poc_list(struct gp__poc *p, struct gp__poc_request *r)
 
 	if (err == -ENODEV)
 		return gp__poc_fail_plain(r->error, ENODEV,
-					  "/sys/class/kfd is not there: amdgpu is not loaded, or "
+					  "/sys/class/kfd does not exist: amdgpu is not loaded, or "
 					  "/sys is not mounted; load it with modprobe amdgpu");
 	if (err)
-		return gp__poc_fail_plain(r->error, -err, "the queues cannot be listed");
+		return gp__poc_fail_plain(r->error, -err, "cannot list the queues");
 	err = copy(p, r, &list);
 	gp__kfd_list_free(&list);
 	return err;

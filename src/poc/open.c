@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* What is there: the driver, what its kernel can do, and what is amiss. */
+/* Opens the driver, chooses the way to hold queues, and finds out what is wrong with the
+ * machine. */
 #include "poc/poc.h"
 
 #include <errno.h>
@@ -26,7 +27,8 @@ static bool drains(void)
 	return off;
 }
 
-/* The series' ioctls where the kernel has them, as they need no debugger; or what is asked for. */
+/* Chooses the series' ioctls if the kernel has them, as they need no debugger; or what the user
+ * asks for. */
 static int choose_way(struct gp__poc *p, struct gp__poc_error *e)
 {
 	const char *wanted = getenv("GPREEMPT_POC_WAY");
@@ -67,11 +69,11 @@ static int look_around(struct gp__poc *p, struct gp__poc_error *e)
 	if (drains())
 		snprintf(p->warning, sizeof(p->warning),
 			 "context save is off (" CWSR
-			 " is 0): a suspend waits until what runs has ended, it drains; load "
+			 " is 0): a suspend drains, waiting until running work has ended; load "
 			 "amdgpu with cwsr_enable=1");
 	if (choose_way(p, e))
 		return -1;
-	/* The debugger interface does the same under the name of saving. */
+	/* The debugger interface drains under the name of saving. */
 	if (*p->warning && p->way == GP__KFD_WAY_PREEMPT)
 		p->verb = GP__KFD_DRAIN;
 	return 0;
@@ -114,7 +116,8 @@ void gp__poc_close(struct gp__poc *p)
 
 void gp__poc_abandon(struct gp__poc *p)
 {
-	/* Holds on others last as long as the open file, which must be the parent's alone. */
+	/* Holds on other programs end with the open file, of which the child must not have a
+	 * copy. */
 	close(p->kfd);
 	close(p->wake);
 	for (size_t i = 0; i < p->nr_targets; i++) {

@@ -2,10 +2,10 @@
 /*
  * Inside libgpreempt_poc.
  *
- * One thread, the worker, does everything with queues: who has become a program's debugger must go
- * on from the same thread, and a single one at the driver needs no locks. Callers hand it one
- * request at a time and wait. It sleeps until a request comes, a program ends whose queues it has
- * touched, or the driver has something to say to a debugger.
+ * One thread, the worker, does everything with queues: a debugger must act from the thread that
+ * attached, and a single thread at the driver needs no locks. Callers hand it one request at a time
+ * and wait. It sleeps until a request comes, a program ends whose queues it has held, or the driver
+ * has an event for a debugger.
  */
 #ifndef GP__POC_POC_H
 #define GP__POC_POC_H
@@ -19,12 +19,12 @@
 #include "base/compiler.h"
 #include "base/cond.h"
 #include "device/kfd/control.h"
-#include "join/table.h"
+#include "join/hsa/table.h"
 
 #define GP__POC_SENTENCE_MAX 512
-#define GP__POC_TARGETS_MAX 256 /* programs whose queues were suspended and that live */
+#define GP__POC_TARGETS_MAX 256 /* live programs whose queues were suspended */
 
-/* What gpreempt_last_error() and gpreempt_failed_queues() tell. */
+/* The error that gpreempt_last_error() and gpreempt_failed_queues() report. */
 struct gp__poc_error {
 	int err; /* a positive errno; 0: nothing failed */
 	char sentence[GP__POC_SENTENCE_MAX];
@@ -32,12 +32,12 @@ struct gp__poc_error {
 	uint32_t nr_failed;
 };
 
-/* Begins to tell of a failure, about no queue yet. Each returns -1. */
+/* Sets the error, about no queue yet. Each returns -1. */
 GP__PRINTF(3, 4)
 int gp__poc_fail(struct gp__poc_error *e, int err, const char *fmt, ...);
-/* The same, with the name of the error behind the sentence. */
+/* The same, with the name of the error after the sentence. */
 int gp__poc_fail_plain(struct gp__poc_error *e, int err, const char *sentence);
-/* And goes on: a queue that it is about, and more words. */
+/* Add a queue that failed, and more text. */
 void gp__poc_fail_queue(struct gp__poc_error *e, uint32_t id);
 GP__PRINTF(2, 3)
 void gp__poc_fail_more(struct gp__poc_error *e, const char *fmt, ...);
@@ -64,18 +64,18 @@ static inline uint32_t gp__poc_id_kfd(uint32_t id)
 }
 
 /*
- * Programs whose queues were suspended; the worker's
+ * Programs whose queues were suspended; used by the worker only
  */
 
 struct gp__poc_target {
 	pid_t pid;
 	int pidfd; /* readable when the program has ended */
-	const struct gp_join_table *join; /* our own process, joined; NULL: control is used */
+	const struct gp_join_table *join; /* our own process, if joined; NULL: control is used */
 	struct gp__kfd_control control;
 	uint64_t held[GP__KFD_QUEUES_MAX / 64];
 };
 
-/* Where the worker lays out the queues of a request, each at the place of its id. */
+/* The queues of a request, each at the index of its id. */
 struct gp__poc_table {
 	struct gp__kfd_queue_info queue[GPREEMPT_POC_QUEUES_MAX];
 	struct gp__kfd_target target[GPREEMPT_POC_QUEUES_MAX];
@@ -85,7 +85,7 @@ struct gp__poc_table {
 struct gp__poc {
 	int kfd;
 	enum gp__kfd_way way;
-	enum gp__kfd_verb verb; /* to suspend: SAVE, or DRAIN where the driver cannot save */
+	enum gp__kfd_verb verb; /* to suspend: SAVE, or DRAIN if the driver cannot save */
 	uint32_t clock_mhz; /* of the fastest GPU; 0: unknown */
 	char warning[GP__POC_SENTENCE_MAX];
 
@@ -103,26 +103,26 @@ struct gp__poc {
 };
 
 struct gp__poc_request {
-	/* In the worker; 0, or -1 and the error is told. */
+	/* Called in the worker; 0, or -1 with the error set. */
 	int (*run)(struct gp__poc *p, struct gp__poc_request *r);
 	struct gp__poc_error *error;
-	const uint32_t *ids; /* sorted, no one twice */
+	const uint32_t *ids; /* sorted and unique */
 	uint32_t nr_ids, grace_us;
-	queue_info_t *queues; /* what a listing found, allocated */
+	queue_info_t *queues; /* the result of a listing, allocated */
 	uint32_t nr_queues;
 	int result;
 };
 
-/* Opens the driver and begins the worker; NULL, and the error is told. */
+/* Opens the driver and starts the worker; NULL, with the error set. */
 struct gp__poc *gp__poc_open(struct gp__poc_error *e);
 /* Ends the worker, which resumes all. */
 void gp__poc_close(struct gp__poc *p);
-/* In a child after fork(): its parent's holds stay, and it has none. */
+/* The process is a child after fork(): the parent keeps its holds, and the child has none. */
 void gp__poc_abandon(struct gp__poc *p);
 
 int gp__poc_start_worker(struct gp__poc *p, struct gp__poc_error *e);
 void gp__poc_stop_worker(struct gp__poc *p);
-/* Has the worker do it. Not for two threads at once. */
+/* Has the worker carry out a request. Only one thread at a time may call it. */
 int gp__poc_call(struct gp__poc *p, struct gp__poc_request *r);
 
 /* Requests. */
@@ -130,14 +130,14 @@ int gp__poc_suspend(struct gp__poc *p, struct gp__poc_request *r);
 int gp__poc_resume(struct gp__poc *p, struct gp__poc_request *r);
 int gp__poc_list(struct gp__poc *p, struct gp__poc_request *r);
 
-/* The driver may be slower to forget a queue than its program was to end. */
+/* A program may have ended before the driver has removed its queues. */
 bool gp__poc_has_ended(pid_t pid);
 
-/* The program's entry, NULL: its queues were never suspended, or it has ended. */
+/* The program's entry; NULL: its queues were never suspended, or it has ended. */
 struct gp__poc_target *gp__poc_target_find(struct gp__poc *p, pid_t pid);
-/* The same, which begins to control it where need be. NULL: the error is told. */
+/* The same, taking control of the program if need be. NULL, with the error set. */
 struct gp__poc_target *gp__poc_target_get(struct gp__poc *p, pid_t pid, struct gp__poc_error *e);
-/* Whether a queue is held, and that it is or is not from now on. */
+/* Whether a queue is held; and notes that it is, or is not. */
 bool gp__poc_target_holds(const struct gp__poc_target *t, uint32_t kfd_id);
 void gp__poc_target_hold(struct gp__poc_target *t, uint32_t kfd_id, bool held);
 /* As gp__kfd_control() and gp__kfd_explain(). */
@@ -145,11 +145,12 @@ void gp__poc_target_set(struct gp__poc_target *t, enum gp__kfd_verb verb,
 			struct gp__kfd_target *queues, size_t n);
 void gp__poc_target_explain(const struct gp__poc_target *t, enum gp__kfd_verb verb, int err,
 			    char *text, size_t size);
-/* To be called when the worker is done with it: one that need not be kept is let go. */
+/* To be called when the worker is done with the target: control of it ends unless it must be
+ * kept. */
 void gp__poc_target_put(struct gp__poc *p, struct gp__poc_target *t);
-/* Lets go of all: what they held runs again. */
+/* Ends control of all programs; their held queues run again. */
 void gp__poc_targets_close(struct gp__poc *p);
-/* Forgets those whose programs have ended, and answers those that have something to say. */
+/* Forgets programs that have ended, and answers events of the others. */
 void gp__poc_targets_look(struct gp__poc *p);
 
 #endif

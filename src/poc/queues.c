@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the worker does with queues. The ids of a request are sorted, so that those of one program
- * follow each other: they go to the driver in one call.
+ * Suspends and resumes queues, in the worker. The ids of a request are sorted, so that those of one
+ * program follow each other and go to the driver in one call.
  */
 #include "poc/poc.h"
 
@@ -46,7 +46,8 @@ static void fail_group(struct gp__poc_request *r, const struct group *g)
 		gp__poc_fail_queue(r->error, r->ids[g->first + i]);
 }
 
-/* In one call; each has its result in the table, and what succeeded is noted in the target. */
+/* Holds or releases a group in one call; each queue has its result in the table, and the target
+ * notes the queues that succeeded. */
 static void control_group(struct gp__poc *p, const struct gp__poc_request *r,
 			  struct gp__poc_target *t, const struct group *g, enum gp__kfd_verb verb)
 {
@@ -62,7 +63,7 @@ static void control_group(struct gp__poc *p, const struct gp__poc_request *r,
 	gp__poc_target_set(t, verb, &table->target[g->first], g->nr);
 	for (uint32_t i = g->first; i < g->first + g->nr; i++) {
 		if (!table->target[i].result)
-			gp__poc_target_hold(t, table->queue[i].id, verb != GP__KFD_START);
+			gp__poc_target_hold(t, table->queue[i].id, verb != GP__KFD_RELEASE);
 	}
 }
 
@@ -91,7 +92,8 @@ static void suspend_group(struct gp__poc *p, struct gp__poc_request *r, const st
 	}
 }
 
-/* Those that this request has stopped, as all or none are to be. */
+/* Releases the queues that this request has held, since a request suspends all of its queues or
+ * none. */
 static void undo_group(struct gp__poc *p, struct gp__poc_request *r, const struct group *g)
 {
 	struct gp__poc_target *t = gp__poc_target_find(p, g->pid);
@@ -108,10 +110,10 @@ static void undo_group(struct gp__poc *p, struct gp__poc_request *r, const struc
 			(struct gp__kfd_target){ .queue = &table->queue[i] };
 	}
 	if (nr)
-		gp__poc_target_set(t, GP__KFD_START, &table->target[g->first], nr);
+		gp__poc_target_set(t, GP__KFD_RELEASE, &table->target[g->first], nr);
 	for (uint32_t i = g->first; i < g->first + nr; i++) {
 		if (table->target[i].result)
-			gp__poc_fail_more(r->error, "; queue %u does not run again, either",
+			gp__poc_fail_more(r->error, "; queue %u could not be resumed, either",
 					  gp__poc_id(g->pid, table->target[i].queue->id));
 	}
 	gp__poc_target_put(p, t);
@@ -146,7 +148,7 @@ static bool is_there(uint32_t id)
 	return !access(path, F_OK);
 }
 
-/* Of a program whose queues were never suspended all run, but for those that are gone. */
+/* All queues of a program whose queues were never suspended run, except those that are gone. */
 static void resume_strange_group(struct gp__poc_request *r, const struct group *g)
 {
 	for (uint32_t i = g->first; i < g->first + g->nr; i++) {
@@ -156,9 +158,8 @@ static void resume_strange_group(struct gp__poc_request *r, const struct group *
 			continue;
 		if (!r->error->err)
 			gp__poc_fail(r->error, ENOENT,
-				     "queue %u (number %u of process %d) is not there, or its "
-				     "program has ended; list the queues, as they come and go "
-				     "(ENOENT)",
+				     "queue %u (number %u of process %d) does not exist, or its "
+				     "program has ended; list the queues again (ENOENT)",
 				     id, gp__poc_id_kfd(id), (int)g->pid);
 		gp__poc_fail_queue(r->error, id);
 	}
@@ -172,10 +173,10 @@ static void resume_group(struct gp__poc *p, struct gp__poc_request *r, const str
 		resume_strange_group(r, g);
 		return;
 	}
-	control_group(p, r, t, g, GP__KFD_START);
+	control_group(p, r, t, g, GP__KFD_RELEASE);
 	for (uint32_t i = g->first; i < g->first + g->nr; i++) {
 		if (p->table.target[i].result)
-			fail_queue(r->error, r->ids[i], t, GP__KFD_START,
+			fail_queue(r->error, r->ids[i], t, GP__KFD_RELEASE,
 				   p->table.target[i].result);
 	}
 	gp__poc_target_put(p, t);

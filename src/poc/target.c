@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Programs whose queues were suspended. One is kept under control until it ends or all is over, as
- * to begin with a program costs more than to stop its queues.
+ * Controls the programs whose queues were suspended. A program stays under control until it ends or
+ * the library is cleaned up, as taking control costs more than holding its queues.
  *
- * Our own process is one of them. Where it has joined, its queues have an owner already, who is
- * asked. Else it may have to be its own debugger: its runtime would wait for that one when it shuts
- * down, so there is one only while a queue is held.
+ * Our own process is one of them. If it has joined, its queues have an owner already, which carries
+ * out the requests. Otherwise it may have to be its own debugger: its runtime would wait for the
+ * debugger when it shuts down, so there is one only while a queue is held.
  */
 #include "poc/poc.h"
 
@@ -42,7 +42,7 @@ static bool holds_any(const struct gp__poc_target *t)
 }
 
 /*
- * What is done with queues
+ * Holding and releasing
  */
 
 static void ask_owner(const struct gp_join_table *join, enum gp__kfd_verb verb,
@@ -76,8 +76,8 @@ void gp__poc_target_explain(const struct gp__poc_target *t, enum gp__kfd_verb ve
 		gp__kfd_explain(&t->control, verb, err, text, size);
 }
 
-/* The kernel does it for the others. */
-static void start_own(struct gp__poc_target *t)
+/* Releases our own queues; the kernel releases those of other processes. */
+static void release_own(struct gp__poc_target *t)
 {
 	uint32_t ids[GP__KFD_QUEUES_MAX];
 	int results[GP__KFD_QUEUES_MAX];
@@ -88,7 +88,7 @@ static void start_own(struct gp__poc_target *t)
 			ids[n++] = id;
 	}
 	if (n)
-		t->join->set(GP__KFD_START, ids, results, n);
+		t->join->set(GP__KFD_RELEASE, ids, results, n);
 }
 
 /*
@@ -107,7 +107,7 @@ static void drop(struct gp__poc *p, size_t i)
 	struct gp__poc_target *t = p->target[i];
 
 	if (t->join)
-		start_own(t);
+		release_own(t);
 	else
 		gp__kfd_control_close(&t->control);
 	close(t->pidfd);
@@ -122,7 +122,7 @@ struct gp__poc_target *gp__poc_target_find(struct gp__poc *p, pid_t pid)
 			continue;
 		if (!has_ended(p->target[i]))
 			return p->target[i];
-		drop(p, i); /* whoever has that number now is another one */
+		drop(p, i); /* the pid belongs to another process now */
 		return NULL;
 	}
 	return NULL;
@@ -139,7 +139,7 @@ static const struct gp_join_table *find_join(void)
 	return find(GP_JOIN_VERSION);
 }
 
-/* 0, or -1 and the error is told. */
+/* 0, or -1 with the error set. */
 static int begin(struct gp__poc *p, struct gp__poc_target *t, struct gp__poc_error *e)
 {
 	char reason[GP__KFD_EXPLAIN_MAX];
@@ -158,8 +158,7 @@ static int begin(struct gp__poc *p, struct gp__poc_target *t, struct gp__poc_err
 	if (t->pidfd >= 0)
 		close(t->pidfd);
 	else if (err == -ESRCH || err == -EINVAL)
-		return gp__poc_fail(e, ESRCH,
-				    "process %d is not there any more; list the queues (ESRCH)",
+		return gp__poc_fail(e, ESRCH, "process %d has ended; list the queues again (ESRCH)",
 				    (int)t->pid);
 	gp__kfd_explain(&t->control, GP__KFD_SAVE, err, reason, sizeof(reason));
 	return gp__poc_fail(e, err, "process %d: %s", (int)t->pid, reason);
@@ -172,10 +171,10 @@ struct gp__poc_target *gp__poc_target_get(struct gp__poc *p, pid_t pid, struct g
 	if (t)
 		return t;
 	if (p->nr_targets == GP__POC_TARGETS_MAX) {
-		gp__poc_fail(
-			e, EUSERS,
-			"%d programs are under control already; clean up to begin anew (EUSERS)",
-			GP__POC_TARGETS_MAX);
+		gp__poc_fail(e, EUSERS,
+			     "%d programs are under control already; call gpreempt_poc_cleanup() "
+			     "to release them (EUSERS)",
+			     GP__POC_TARGETS_MAX);
 		return NULL;
 	}
 	t = calloc(1, sizeof(*t));

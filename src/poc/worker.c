@@ -8,7 +8,7 @@
 
 #include "base/thread.h"
 
-/* A request, an end, or what programs under control do; no CPU until then. */
+/* Waits for a request, the end of a program, or an event of a program under control. */
 static void sleep_until_something(const struct gp__poc *p)
 {
 	struct pollfd fds[1 + 2 * GP__POC_TARGETS_MAX];
@@ -24,7 +24,7 @@ static void sleep_until_something(const struct gp__poc *p)
 	}
 	poll(fds, n, -1);
 	if (fds[0].revents && read(p->wake, &times, sizeof(times)) < 0)
-		return; /* nothing came after all */
+		return; /* no request came */
 }
 
 static void *work(void *data)
@@ -48,7 +48,7 @@ static void *work(void *data)
 		gp__cond_signal(&p->done);
 		pthread_mutex_unlock(&p->lock);
 	}
-	/* By the thread that has begun with them. */
+	/* In the thread that took control of them. */
 	gp__poc_targets_close(p);
 	return NULL;
 }
@@ -78,13 +78,13 @@ int gp__poc_start_worker(struct gp__poc *p, struct gp__poc_error *e)
 
 	p->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (p->wake < 0)
-		return gp__poc_fail_plain(e, errno, "no eventfd can be made; raise ulimit -n");
+		return gp__poc_fail_plain(e, errno, "cannot create an eventfd; raise ulimit -n");
 	pthread_mutex_init(&p->lock, NULL);
 	err = gp__thread_start(&p->thread, 0, work, p);
 	if (!err)
 		return 0;
 	close(p->wake);
-	return gp__poc_fail_plain(e, -err, "no thread can be made; raise ulimit -u");
+	return gp__poc_fail_plain(e, -err, "cannot create a thread; raise ulimit -u");
 }
 
 void gp__poc_stop_worker(struct gp__poc *p)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * A policy with its parameters and the core's, put together and checked before any of it is in
- * force.
+ * A choice of policy, of its parameters and of the core's, which is completed and checked before it
+ * comes into force.
  */
 #ifndef GP__POLICY_CHOICE_H
 #define GP__POLICY_CHOICE_H
@@ -16,17 +16,17 @@ struct gp__choice {
 
 /* The default policy, and every parameter's default. */
 void gp__choice_default(struct gp__choice *c);
-/* What is in force. */
+/* The choice that is in force. */
 void gp__choice_current(struct gp__choice *c, const struct gp__core *core);
-/* Another policy begins with its defaults. -ENOENT: there is none of that name. */
+/* Chooses a policy with its defaults. -ENOENT: there is none of that name. */
 int gp__choice_policy(struct gp__choice *c, const char *name);
 /*
- * Where the value of the parameter @name (@len characters) is kept, the policy's or else the
- * core's, and what it may be. NULL: neither has it.
+ * Finds the value of the parameter @name (@len characters) of the policy or else of the core, and
+ * its description. NULL: there is none.
  */
 u64 *gp__choice_value(struct gp__choice *c, const char *name, size_t len,
 		      const struct gp__param **param);
-/* What is no different stays untouched. */
+/* Puts the choice in force; only differences are events for the core. */
 void gp__choice_apply(const struct gp__choice *c, struct gp__core *core, u64 now);
 
 #endif

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * edf: earliest deadline first. One entity with a deadline runs at a time; those without run when
- * no deadline is waiting, the most urgent of them first, equals together.
+ * edf: earliest deadline first. One entity with a deadline runs at a time. Entities without a
+ * deadline run when none with a deadline waits: the most urgent first, equals together.
  *
- * A deadline that has passed no longer counts: its entity continues without one, so that one
- * hopeless job does not make all the others late (late_yields=0: it keeps its place).
+ * A deadline that has passed is ignored, so that one hopeless job does not make all others late.
+ * With late_yields=0 the entity keeps its place.
  *
  * Wrong choice when the work does not fit: above full load deadlines are missed in no useful order.
  * Use hpf or share to say who matters.
@@ -19,12 +19,18 @@ static const struct gp__param params[] = {
 			  "1: a deadline that has passed no longer counts" },
 };
 
-/* Beyond every deadline: the order of those that have none. */
+/* Keys of entities without a deadline are beyond every deadline. */
 #define BACKGROUND ((s64)GP__TIME_END + GP__PRIO_LIMIT)
+
+struct state {
+	u64 missed; /* the latest deadline that passed before its job was done */
+};
 
 static bool has_deadline(const struct gp__entity *e)
 {
-	return e->deadline_at && !e->late;
+	const struct state *state = (const struct state *)e->policy_state;
+
+	return e->deadline_at && e->deadline_at != state->missed;
 }
 
 static s64 key(const struct gp__entity *e)
@@ -58,7 +64,7 @@ static bool refresh(struct gp__entity *e, u64 now)
 	if (!has_deadline(e) || !guard(EDF_LATE_YIELDS, now >= e->deadline_at) ||
 	    !gp__policy_param(e->dev, LATE_YIELDS))
 		return false;
-	e->late = true;
+	((struct state *)e->policy_state)->missed = e->deadline_at;
 	return true;
 }
 
@@ -74,6 +80,7 @@ const struct gp__policy gp__policy_edf = {
 	.summary = "earliest deadline first; without a deadline, what is left",
 	.params = params,
 	.nr_params = sizeof(params) / sizeof(params[0]),
+	.entity_bytes = sizeof(struct state),
 	.key = key,
 	.fits = fits,
 	.preempts = preempts,

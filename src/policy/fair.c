@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * fair: GPU time in proportion to weight. Virtual time passes for an entity as it gets GPU time,
- * more slowly the more it weighs; whoever has the least is next.
+ * fair: GPU time in proportion to weight. The virtual time of an entity advances with its GPU time
+ * divided by its weight; the entity with the least virtual time is next.
  *
- * Wrong choice when somebody is urgent: a request waits for its turn like everybody else, up to
+ * Wrong choice if a program is urgent: a request waits for its turn, up to
  * (entities - 1) x quantum_ms. Wrong for quanta near the cost of a switch: the loss is switch cost
  * / quantum.
  */
@@ -18,7 +18,7 @@ static void charge(struct gp__entity *e, u64 used, u64 now)
 	u32 weight = e->hints.weight ? e->hints.weight : WEIGHT_DEFAULT;
 
 	(void)now;
-	e->vtime += used * WEIGHT_DEFAULT / weight;
+	gp__vtime_of(e)->ns += used * WEIGHT_DEFAULT / weight;
 }
 
 const struct gp__policy gp__policy_fair = {
@@ -26,12 +26,15 @@ const struct gp__policy gp__policy_fair = {
 	.summary = "GPU time in proportion to weight, in turns",
 	.params = params,
 	.nr_params = sizeof(params) / sizeof(params[0]),
+	GP__VTIME_STATE,
 	.key = gp__turns_vtime_key,
 	.fits = gp__turns_fits,
 	.preempts = gp__turns_vtime_preempts,
 	.preempt_rule = GP__RULE_SLICE,
 	.wakeup = gp__turns_vtime_wakeup,
 	.charge = charge,
+	.charged = gp__turns_vtime_charged,
 	.start = gp__turns_start,
+	.go_on = gp__turns_go_on,
 	.next = gp__turns_next,
 };

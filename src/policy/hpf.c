@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
  * hpf: highest priority first. The most urgent entities that have work run, equals together; the
- * others are stopped.
+ * others are held.
  *
- * With ageing: a stopped entity gains one level of priority every age_ms. When it has caught up
- * with those running it runs beside them for one grant, then starts again from its own priority.
+ * With ageing: a held entity gains one level of priority every age_ms. When it reaches the priority
+ * of the running entities it runs beside them for one grant, then starts again from its own
+ * priority.
  *
- * On a device where the least weight makes way at once, and with by_weight=1, who is less urgent
- * than somebody who is there, at work or not, is patient: it has the least weight and makes way at
- * once, so one of the patient may run beside the urgent. Only one: two that make way for each other
- * get nothing done. So the patient of one priority take turns of quantum_ms, which must be long
- * beside a stop and a start, and none of them runs from when somebody more urgent announces work
- * until that is done.
+ * With by_weight=1, on a device where the least weight yields at once: an entity is patient if the
+ * device has a more urgent one, with work or not. A patient entity has the least weight, so one of
+ * them may run beside the urgent ones: their first kernel need not wait until it is seen and the
+ * patient are held. Only one may: two that yield to each other make no progress. So the patient
+ * entities of one priority take turns of quantum_ms, which must be long compared with a hold and a
+ * release. None of them runs in a burst of more urgent work that is longer than a hold takes, nor
+ * from the announcement of such work until it is done.
  *
- * Wrong choice when the urgent side can use the whole device for long: the others live on ageing
- * and guarantees alone. Use share then. Wrong, too, for equals that disturb each other: they run
- * together, and the hardware divides.
+ * Wrong choice if urgent programs use the whole device for long: the others only get ageing and
+ * guarantees. Use share then. Wrong for equals that disturb each other: they run together, and the
+ * hardware divides the device.
  */
 #include "core/guard.h"
 #include "policy/policy.h"
@@ -30,6 +32,15 @@ static const struct gp__param params[] = {
 	[QUANTUM_MS] = { "quantum_ms", 1, 10000, 100,
 			 "how long that one runs while other patient ones wait" },
 };
+
+struct state {
+	u64 turn_end; /* of the patient, which take turns */
+};
+
+static u64 turn_end(const struct gp__entity *e)
+{
+	return ((const struct state *)e->policy_state)->turn_end;
+}
 
 static u64 age_ns(const struct gp__dev *d)
 {
@@ -51,14 +62,14 @@ static bool weighs(const struct gp__dev *d)
 	return d->can_weigh == GP__WEIGHS_YIELDING && gp__policy_param(d, BY_WEIGHT);
 }
 
-/* Somebody more urgent is there. */
+/* A more urgent entity is present. */
 static bool is_patient(const struct gp__dev *d, const struct gp__entity *e)
 {
 	return weighs(d) && e->prio < d->top_prio;
 }
 
-/* Whether @e may be beside those running that are more urgent, or came before. */
-static bool is_welcome(const struct gp__dev *d, const struct gp__entity *e)
+/* Whether @e may run beside the running entities that sort before it. */
+static bool fits_beside(const struct gp__dev *d, const struct gp__entity *e)
 {
 	const struct gp__node *n;
 
@@ -66,7 +77,8 @@ static bool is_welcome(const struct gp__dev *d, const struct gp__entity *e)
 		const struct gp__entity *r = container_of(n, struct gp__entity, node);
 
 		if (guard(PATIENT_ALONE, is_patient(d, r)) ||
-		    guard(ANNOUNCED_KEPT, r->announced && r->prio > e->prio))
+		    guard(ANNOUNCED_KEPT, r->announced && r->prio > e->prio) ||
+		    guard(BURST_HELD, r->in_burst && r->prio > e->prio))
 			return false;
 	}
 	return true;
@@ -76,7 +88,7 @@ static bool fits(const struct gp__dev *d, const struct gp__entity *w, u64 now)
 {
 	(void)now;
 	if (weighs(d))
-		return !is_patient(d, w) || is_welcome(d, w);
+		return !is_patient(d, w) || fits_beside(d, w);
 	return w->prio == leader(d)->prio;
 }
 
@@ -84,7 +96,7 @@ static bool preempts(const struct gp__dev *d, const struct gp__entity *w,
 		     const struct gp__entity *r, u64 now)
 {
 	if (is_patient(d, w) && w->prio == r->prio)
-		return r->slice_end <= now;
+		return turn_end(r) <= now;
 	return w->prio > r->prio;
 }
 
@@ -92,33 +104,35 @@ static bool stays(const struct gp__dev *d, const struct gp__entity *r, u64 now)
 {
 	(void)now;
 	if (weighs(d))
-		return !is_patient(d, r) || is_welcome(d, r);
+		return !is_patient(d, r) || fits_beside(d, r);
 	return r->prio == leader(d)->prio;
 }
 
-/* A turn that was broken off goes on. */
+/* An interrupted turn goes on. */
 static void start(struct gp__entity *e, u64 now)
 {
-	if (e->slice_end > now)
+	struct state *state = (struct state *)e->policy_state;
+
+	if (state->turn_end > now)
 		return;
-	e->slice_end = now + gp__policy_param(e->dev, QUANTUM_MS) * GP__MS;
+	state->turn_end = now + gp__policy_param(e->dev, QUANTUM_MS) * GP__MS;
 }
 
-/* Only the patient take turns, those of one priority: the one that runs is the last of those
- * running. A turn that is over and has not ended waits for something else. */
+/* Only patient entities of one priority take turns; the running one sorts last. A turn that is over
+ * and did not end waits for the rate limit. */
 static u64 next(const struct gp__dev *d)
 {
 	const struct gp__entity *r =
 		container_of(gp__tree_last(&d->running), struct gp__entity, node);
 	const struct gp__node *w = d->waiting.first;
 
-	if (!w || !is_patient(d, r) || w->key != r->node.key || r->slice_end <= d->core->now)
+	if (!w || !is_patient(d, r) || w->key != r->node.key || turn_end(r) <= d->core->now)
 		return GP__NEVER;
-	return r->slice_end;
+	return turn_end(r);
 }
 
-/* Whoever runs beside the policy's choice, by a grant or because it cannot be stopped, must not
- * make way for somebody who makes way for it. */
+/* An entity that runs beside the policy's choice, by a grant or because it cannot be held, must not
+ * yield to an entity that yields to it. */
 static u32 weight(const struct gp__entity *e)
 {
 	const struct gp__dev *d = e->dev;
@@ -131,8 +145,8 @@ static u32 weight(const struct gp__entity *e)
 }
 
 /*
- * All age at the same speed, so the order of those waiting never changes: by the time at which each
- * would reach priority 0.
+ * All entities age at the same speed, so their order never changes: the key is the time at which
+ * each would reach priority 0.
  */
 static s64 age_key(const struct gp__entity *e)
 {
@@ -141,7 +155,7 @@ static s64 age_key(const struct gp__entity *e)
 
 static u64 age_due(const struct gp__dev *d, const struct gp__entity *w)
 {
-	/* Who is urgent enough already waits for the rate limit, not for age. */
+	/* An entity that is urgent enough waits for the rate limit, not for its age. */
 	if (!age_ns(d) || !d->running.count || w->prio >= leader(d)->prio)
 		return GP__NEVER;
 	return gp__time_add(w->hold_since, (u64)(leader(d)->prio - w->prio) * age_ns(d));
@@ -161,6 +175,7 @@ const struct gp__policy gp__policy_hpf = {
 	.summary = "strict priority with ageing; equals run together",
 	.params = params,
 	.nr_params = sizeof(params) / sizeof(params[0]),
+	.entity_bytes = sizeof(struct state),
 	.key = key,
 	.fits = fits,
 	.preempts = preempts,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * none: everybody runs, as without a scheduler. For watching, and as what the others are compared
- * with.
+ * none: all entities run, as without a scheduler. For observation, and as the baseline for the
+ * other policies.
  *
- * Wrong choice when anything is urgent.
+ * Wrong choice if any program is urgent.
  */
 #include "policy/policy.h"
 
@@ -32,7 +32,7 @@ static bool preempts(const struct gp__dev *d, const struct gp__entity *w,
 
 const struct gp__policy gp__policy_none = {
 	.name = "none",
-	.summary = "everybody runs, as without a scheduler",
+	.summary = "all programs run, as without a scheduler",
 	.key = key,
 	.fits = fits,
 	.preempts = preempts,

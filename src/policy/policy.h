@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* The policies there are: a plain table that ends with NULL. The first is the default. */
+/* The list of policies: a table that ends with NULL. The first is the default. To add one: a file
+ * beside this one, its declaration here, and a line in policy.c. */
 #ifndef GP__POLICY_H
 #define GP__POLICY_H
 

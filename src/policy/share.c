@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * share: percentages of a device. An entity that asked for 30 % gets at least that while it has
- * work; what nobody asked for, or does not use, goes to the others in proportion, so the device
- * never idles to keep somebody within bounds. Entities that asked for nothing divide what is left,
- * and at least one percent each. Shares that add up to more than the device has are scaled down
- * together.
+ * share: percentages of a device. An entity that asks for 30 % gets at least that while it has
+ * work. Unassigned and unused time goes to the others in proportion, so the device is never idle
+ * while an entity has work. Entities without a share divide what is left, and get at least one
+ * percent each. Shares of more than 100 % in all are scaled down together.
  *
- * On a device that can weigh, by_weight=1 lets everybody run at once and has the hardware keep the
+ * On a device that can weigh, by_weight=1 lets all entities run at once, and the hardware keeps the
  * proportions.
  *
- * Wrong choice for latency: a share says how much, not how soon. Wrong as an upper limit: it is
- * none.
+ * Wrong choice for latency: a share says how much, not how soon. Wrong as an upper limit: it is not
+ * one.
  */
 #include "policy/turns.h"
 
@@ -22,7 +21,8 @@ static const struct gp__param params[] = {
 			"1: all run at once, weighed by the device where it can" },
 };
 
-/* Virtual time runs a thousand times as fast as the clock at most, and so for a hundred days. */
+/* Bounds the speed of virtual time to a thousand times the clock's, which overflows after a hundred
+ * days. */
 #define LEAST 100
 
 /* In thousandths of a percent. */
@@ -50,7 +50,7 @@ static bool weighs(const struct gp__dev *d)
 static void charge(struct gp__entity *e, u64 used, u64 now)
 {
 	(void)now;
-	e->vtime += used * 1000 / share_of(e) * 100;
+	gp__vtime_of(e)->ns += used * 1000 / share_of(e) * 100;
 }
 
 static bool fits(const struct gp__dev *d, const struct gp__entity *w, u64 now)
@@ -78,13 +78,16 @@ const struct gp__policy gp__policy_share = {
 	.summary = "guaranteed percentages of the device, in turns",
 	.params = params,
 	.nr_params = sizeof(params) / sizeof(params[0]),
+	GP__VTIME_STATE,
 	.key = gp__turns_vtime_key,
 	.fits = fits,
 	.preempts = preempts,
 	.preempt_rule = GP__RULE_SLICE,
 	.wakeup = gp__turns_vtime_wakeup,
 	.charge = charge,
+	.charged = gp__turns_vtime_charged,
 	.start = gp__turns_start,
+	.go_on = gp__turns_go_on,
 	.next = gp__turns_next,
 	.weight = weight,
 };

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Taking turns: what fair, share and drf have in common. At most `width` entities run at once; the
- * one that is furthest ahead makes room when its turn is over, or at once for somebody further
- * behind than a whole turn.
+ * Turns, for fair, share and drf. At most `width` entities run at once. The one that is furthest
+ * ahead makes room when its turn is over, or at once for an entity that is more than a whole turn
+ * behind.
  *
- * Every policy that takes turns has quantum_ms and width as its first parameters.
+ * Every policy that takes turns has quantum_ms and width as its first parameters, and a struct
+ * gp__turn as the first member of its state of an entity.
  */
 #ifndef GP__POLICY_TURNS_H
 #define GP__POLICY_TURNS_H
@@ -18,15 +19,44 @@ enum { GP__TURNS_QUANTUM_MS, GP__TURNS_WIDTH, GP__TURNS_PARAMS };
 				   "how long a turn lasts while others wait" }, \
 	[GP__TURNS_WIDTH] = { "width", 1, GP__TURNS_MAX, 1, "how many run at once" }
 
+struct gp__turn {
+	u64 end;
+};
+
 u64 gp__turns_quantum(const struct gp__dev *d);
 bool gp__turns_fits(const struct gp__dev *d, const struct gp__entity *w, u64 now);
+/* Whether the turn of @e is over. */
+bool gp__turns_over(const struct gp__entity *e, u64 now);
 void gp__turns_start(struct gp__entity *e, u64 now);
+/* Starts another turn if this one is over. */
+void gp__turns_go_on(struct gp__entity *e, u64 now);
 u64 gp__turns_next(const struct gp__dev *d);
 
-/* The same over e->vtime, for policies whose key that is. */
+/*
+ * The same for policies whose key is virtual time. The floor is the virtual time that no entity
+ * that comes back may fall behind.
+ */
+struct gp__vtime {
+	struct gp__turn turn;
+	u64 ns;
+};
+
+struct gp__vtime_dev {
+	u64 floor;
+};
+
+#define GP__VTIME_STATE \
+	.entity_bytes = sizeof(struct gp__vtime), .dev_bytes = sizeof(struct gp__vtime_dev)
+
+static inline struct gp__vtime *gp__vtime_of(struct gp__entity *e)
+{
+	return (struct gp__vtime *)e->policy_state;
+}
+
 s64 gp__turns_vtime_key(const struct gp__entity *e);
 bool gp__turns_vtime_preempts(const struct gp__dev *d, const struct gp__entity *w,
 			      const struct gp__entity *r, u64 now);
 void gp__turns_vtime_wakeup(struct gp__entity *e, u64 now);
+void gp__turns_vtime_charged(struct gp__dev *d);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The beginning and the end of a queue. */
+/* Creates and destroys queues. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,16 +36,15 @@ static int options_read(struct gp_device_ops *ops, const struct gp_device_ops *o
 		return gp__fail(err, -EINVAL, "a queue needs a table of device functions");
 	rc = gp__struct_in(ops, sizeof(*ops), ops_in);
 	if (rc)
-		return gp__fail(
-			err, rc,
-			rc == -E2BIG
-				? "the device table has functions this libgpreempt does not know"
-				: "the device table's size is not set");
+		return gp__fail(err, rc,
+				rc == -E2BIG ? "the device table has functions that this "
+					       "libgpreempt does not know"
+					     : "the device table's size is not set");
 	memset(opt, 0, sizeof(*opt));
 	rc = opt_in ? gp__struct_in(opt, sizeof(*opt), opt_in) : 0;
 	if (rc)
 		return gp__fail(err, rc,
-				rc == -E2BIG ? "the queue options ask for something this "
+				rc == -E2BIG ? "the queue options ask for something that this "
 					       "libgpreempt does not know"
 					     : "the queue options' size is not set");
 	if (opt->flags & ~GP_QUEUE_STRICT_LEVEL)
@@ -98,7 +97,7 @@ static int queue_join(struct gp_queue *q, const struct gp_queue_options *opt, st
 		.can_weigh = q->ops.weigh != NULL,
 	};
 
-	/* Going idle is something a scheduler has to be told. */
+	/* A scheduler has to know when a queue becomes idle. */
 	q->reap_always = true;
 	return gp__sched_join(opt->sched, &join, &q->member, err);
 }
@@ -112,7 +111,7 @@ int gp_queue_create(const struct gp_device_ops *ops, void *hwq,
 	int rc;
 
 	if (!queue)
-		return gp__fail(err, -EINVAL, "nowhere to put the new queue");
+		return gp__fail(err, -EINVAL, "the pointer for the new queue is NULL");
 	*queue = NULL;
 	q = calloc(1, sizeof(*q));
 	if (!q)
@@ -144,7 +143,7 @@ out_free:
 	return rc;
 }
 
-/* Until the device runs again and is empty, or has shown that it never will. */
+/* Waits until the device runs again and is empty, or has shown that it never will. */
 static void wind_down(struct gp_queue *q)
 {
 	const struct gp__limit forever = gp__q_limit(-1);
@@ -159,9 +158,8 @@ static void wind_down(struct gp_queue *q)
 			gp__cond_wait(&q->changed, &q->lock, act.wake_at);
 		} else if (act.op == GP__PQ_NONE) {
 			/*
-			 * What is in flight on a device that does not start again ends
-			 * when sync says that the device is lost, or when the worker
-			 * gets it started after all.
+			 * Commands in flight on a device that cannot be released end when sync
+			 * reports that the device is lost, or when a retry of the worker succeeds.
 			 */
 			gp__q_kick(q);
 			gp__q_wait_step(q, 0, &forever);
@@ -184,7 +182,7 @@ void gp_queue_destroy(struct gp_queue *q)
 	q->member = NULL;
 	gp__cond_broadcast(&q->changed);
 
-	/* The scheduler's thread may be at this queue and need its lock to end. */
+	/* The scheduler's thread may be acting on this queue and need its lock to finish. */
 	pthread_mutex_unlock(&q->lock);
 	if (member)
 		gp__sched_leave(member);

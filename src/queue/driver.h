@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Between the queue's driver (queue.c) and the in-process scheduler (sched.c).
+ * The interface between a queue (queue.c) and the in-process scheduler (sched.c).
  *
- * Lock order: a queue's lock, then the scheduler's. The functions the queue
- * calls are called with its lock held and never call back into it; those the
- * scheduler calls are called with no lock held.
+ * Lock order: a queue's lock, then the scheduler's. Functions that the queue calls are called with
+ * its lock held and never call back into it; functions that the scheduler calls are called with no
+ * lock held.
  */
 #ifndef GP_QUEUE_DRIVER_H
 #define GP_QUEUE_DRIVER_H
@@ -14,7 +14,7 @@
 
 #include <gpreempt/gpreempt.h>
 
-/* Scheduler to queue: stop it, start it, weigh it; the device's answer. */
+/* Scheduler to queue: holds, releases or weighs it; returns the device's answer. */
 int gp__drv_hold(struct gp_queue *q);
 int gp__drv_release(struct gp_queue *q);
 int gp__drv_weigh(struct gp_queue *q, uint32_t weight);
@@ -38,9 +38,8 @@ int gp__sched_join(struct gp_sched *s, const struct gp__join *join, struct gp__m
 void gp__sched_leave(struct gp__member *m);
 
 /*
- * The queue got its first command. True: it must not run now; the caller holds
- * it at once, so that not even one command slips through, and the scheduler's
- * thread sees to the rest.
+ * The queue got its first command. True: it must not run now; the caller holds it at once, so that
+ * not even one command is launched, and the scheduler's thread does the rest.
  */
 bool gp__sched_ready(struct gp__member *m, uint64_t now);
 void gp__sched_idle(struct gp__member *m, uint64_t now);

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * The engine of the threaded queue: carries out what the state machine asks
- * for, on a device and with threads.
+ * The engine of the threaded queue: carries out what the state machine asks for, on a device and
+ * with threads.
  *
- * Whoever needs something done does it. A submit launches in its own thread, a
- * suspend or resume runs the verb in its own thread, a wait without a timeout
- * calls sync in its own thread. The worker, started when first needed, does
- * what nobody is there for: refill behind a full window, wait on behalf of
- * those who wait with a timeout or of a scheduler that wants to see the queue
- * go idle, try again what the device refused to start. So a queue that is
- * never preempted costs two uncontended locks a command and no thread.
+ * The thread that needs something does it. A submit launches in its own thread, a suspend or resume
+ * runs the verb in its own thread, a wait without a timeout calls sync in its own thread. The
+ * worker, started when first needed, does the rest: it refills behind a full window, syncs on
+ * behalf of threads that wait with a timeout or of a scheduler that needs to see the queue become
+ * idle, and retries what the device refused to start. So a queue that is never preempted costs two
+ * uncontended locks per command and no thread.
  *
  * Locking: see queue.h.
  */
@@ -23,9 +22,10 @@
 #include "base/clock.h"
 #include "base/thread.h"
 
-/* A submit launches at most this many (others' too), then leaves it to the worker. */
+/* A submit launches at most this many commands, those of other threads included; the worker does
+ * the rest. */
 #define LAUNCH_MAX 64u
-/* Commands awaited by one sync. */
+/* The most commands that one sync awaits. */
 #define REAP_MAX 64u
 /* A sync that took less did not wait: the command had ended before. */
 #define EXACT_NS 3000u
@@ -103,7 +103,7 @@ static void retire(struct gp_queue *q, uint64_t ticket, bool exact, uint64_t now
 
 /* ---------------------------------------------------------- device calls -- */
 
-/* A device that returns something positive has misunderstood; not our queue. */
+/* A device must not return a positive value: it counts as an error. */
 int gp__q_result(int rc)
 {
 	return rc > 0 ? -EPROTO : rc;
@@ -140,13 +140,14 @@ static void report(struct gp_queue *q, enum gp__pq_note note, enum gp__pq_op op,
 		break;
 	case GP__PQ_NOTE_START_FAILED:
 		ev.kind = GP_EVENT_RESUME_FAILED;
-		snprintf(text, sizeof(text), "%s: %s failed (%s); still stopped, trying again",
-			 q->name, what, gp__q_errno(rc));
+		snprintf(text, sizeof(text),
+			 "%s: %s failed (%s); the queue is still held, trying again", q->name, what,
+			 gp__q_errno(rc));
 		break;
 	case GP__PQ_NOTE_START_RECOVERED:
 		ev.kind = GP_EVENT_RESUME_RECOVERED;
 		ev.error = 0;
-		snprintf(text, sizeof(text), "%s: %s succeeded at last", q->name, what);
+		snprintf(text, sizeof(text), "%s: a retry of %s succeeded", q->name, what);
 		break;
 	case GP__PQ_NOTE_NONE:
 		return;
@@ -226,7 +227,7 @@ void gp__q_wait_for_device(struct gp_queue *q)
 	q->queued--;
 }
 
-/* Only a launch into an empty device and a start to be tried again go by the clock. */
+/* Only a launch into an empty device and a retry need the clock. */
 static uint64_t time_for_next(const struct gp_queue *q)
 {
 	return q->pq.stop_level || !gp__pq_inflight(&q->pq) ? gp__clock_ns() : 0;
@@ -272,22 +273,20 @@ static int sync_one(struct gp_queue *q, void *cmd)
 }
 
 /*
- * Waits in the device for the next commands, as many as one batch has, without
- * the lock. Oldest first: the queue may be stopped meanwhile, and then the
- * younger ones end when it is resumed, which may well depend on somebody
- * hearing about the older ones. So each is made known in q->synced, and the
- * batch ends with the one that somebody waits for. Who begins to wait writes
- * q->wanted and then reads q->synced, here it is the other way round: at least
- * one of the two sees the other.
+ * Waits in the device for the next commands of a batch, without the lock. The oldest come first:
+ * the queue may be held meanwhile, and then the younger ones end only after its release, which may
+ * depend on a thread that waits for the older ones. So each end is published in q->synced, and the
+ * batch ends at the command that a thread waits for. A waiting thread writes q->wanted and then
+ * reads q->synced; this one does the reverse, so at least one of the two sees the other.
  */
 static void reap(struct gp_queue *q)
 {
 	uint64_t first = q->pq.completed + 1, begin = 0, now, wanted, t;
 	uint64_t last = gp__pq_sync_target(&q->pq, atomic_load(&q->wanted));
-	void *cmds[REAP_MAX]; /* the ring may be moved */
+	void *cmds[REAP_MAX]; /* a copy: the ring may be reallocated */
 	int rc;
 
-	/* A launch that failed needs no sync; the next one never did, see retire(). */
+	/* A launch that failed needs no sync; see retire() for the next one. */
 	for (t = first; t <= last && t - first < REAP_MAX && !gp__q_slot(q, t)->rc; t++)
 		cmds[t - first] = gp__q_slot(q, t)->cmd;
 	last = t - 1;
@@ -312,7 +311,7 @@ static void reap(struct gp_queue *q)
 	ended(q, t, t == last && now - begin >= EXACT_NS, now);
 }
 
-/* Takes note of what the thread in sync has made known; false: nothing new. */
+/* Records the ends that the thread in sync has published; false: nothing new. */
 static bool catch_up(struct gp_queue *q)
 {
 	uint64_t synced = atomic_load(&q->synced);
@@ -323,7 +322,7 @@ static bool catch_up(struct gp_queue *q)
 	return true;
 }
 
-/* Somebody should be in sync and nobody is. */
+/* Whether a thread should be in sync and none is. */
 static bool reap_due(const struct gp_queue *q)
 {
 	if (q->syncing || !(q->reap_always || q->timed || gp__pq_pending(&q->pq)))
@@ -350,7 +349,7 @@ static void *worker_main(void *arg)
 
 	pthread_mutex_lock(&q->lock);
 	while (!q->worker_stop) {
-		/* A verb is ours only where its first attempt failed. */
+		/* The worker runs a verb only after its first attempt failed. */
 		may = GP__PQ_MAY_LAUNCH | (q->pq.tries ? GP__PQ_MAY_VERB : 0);
 		if (gp__q_pump(q, may))
 			continue;
@@ -403,7 +402,7 @@ struct gp__limit gp__q_limit(int64_t timeout_ns)
 	return l;
 }
 
-/* The first ticket anybody waits for; one that has ended gives way to any other. */
+/* The first ticket that a thread waits for; a ticket that has ended is replaced by any other. */
 static void want(struct gp_queue *q, uint64_t ticket)
 {
 	uint64_t wanted = atomic_load(&q->wanted);
@@ -421,17 +420,17 @@ int gp__q_wait_step(struct gp_queue *q, uint64_t wanted, const struct gp__limit 
 	want(q, wanted);
 	if (q->syncing && catch_up(q))
 		return 0;
-	/* The worker would, but there may be none to be had. */
+	/* The worker would do it, but it may not exist for lack of memory. */
 	if (forever && gp__q_pump(q, GP__PQ_MAY_LAUNCH))
 		return 0;
 	if (launch && gp__pq_sync_target(&q->pq, wanted)) {
 		reap(q);
 		return 0;
 	}
-	/* With nobody in sync, it is a launch that has to wake us, not a completion. */
+	/* With no thread in sync, a launch has to wake us, not a completion. */
 	q->queued += launch;
 	q->timed += !forever;
-	/* Polling leaves no trace of itself, so the worker must not rely on one. */
+	/* Polling leaves no trace, so the worker must not rely on one. */
 	if (l->timeout_ns == 0)
 		q->reap_always = true;
 	gp__q_kick(q);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * One lock for the whole device. The thread sleeps through a command's time on
- * `work`, so that a verb, or another queue's first command, can end the sleep;
- * who waits for a command's end or for the thread to let go of a queue sleeps
- * on `done`.
+ * One lock protects the whole device. The thread sleeps through a command's time on `work`, so that
+ * a verb, or another queue's first command, can end the sleep. Threads that wait for a command's
+ * end, or for the thread to leave a queue, sleep on `done`.
  */
 #include "queue/fakedev.h"
 
@@ -21,7 +20,7 @@ struct gp__fakeq {
 	uint64_t queued;
 	bool inactive, interrupted;
 	bool running; /* its first command is on the device */
-	/* Not under the lock: two calls at once are what it is there to notice. */
+	/* Not under the lock, so that it detects two calls at once. */
 	atomic_uint inside;
 	struct {
 		int rc, n;
@@ -55,7 +54,7 @@ static struct gp__fakeq *first_runnable(struct gp__fakedev *dev)
 	return NULL;
 }
 
-/* Its turn is over: to the end of the line. */
+/* The queue's turn is over: it goes to the end of the list. */
 static void rotate(struct gp__fakedev *dev, struct gp__fakeq *q)
 {
 	struct gp__fakeq **p = &dev->queues;
@@ -93,8 +92,8 @@ static void command_end(struct gp__fakeq *q, uint64_t now)
 }
 
 /*
- * Who is woken under the lock may run at once, find it taken and go back to
- * sleep: two switches more, which a benchmark of switches would see.
+ * Wakes without the lock: a thread woken under it may run at once, find it taken and sleep again,
+ * which costs two context switches that a benchmark of switches would see.
  */
 static void wake(struct gp__fakedev *dev, struct gp__cond *cond)
 {
@@ -103,7 +102,7 @@ static void wake(struct gp__fakedev *dev, struct gp__cond *cond)
 	pthread_mutex_lock(&dev->lock);
 }
 
-/* Runs a queue's first command until it ends, is stopped, or its turn is over. */
+/* Runs a queue's first command until it ends, is held, or its turn is over. */
 static void run_turn(struct gp__fakedev *dev, struct gp__fakeq *q)
 {
 	struct gp__fakecmd *cmd = q->head;
@@ -212,7 +211,7 @@ static int set_stopped(struct gp__fakeq *q, enum gp__fakeverb verb, bool *flag, 
 
 	if (rc)
 		return call_end(q, rc);
-	/* Starting what runs is allowed: it is done after a stop that timed out. */
+	/* Releasing a running queue is allowed: it follows a hold that timed out. */
 	q->report.wrong += value && *flag;
 	*flag = value;
 	wake(q->dev, &q->dev->work);

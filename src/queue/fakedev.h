@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A device made of one CPU thread, for tests and benchmarks: it "runs" commands
- * by letting their time pass, takes turns between its queues, and can do all
- * three levels. Every verb can be told to fail.
+ * A device made of one CPU thread, for tests and benchmarks: it "runs" commands by letting their
+ * time pass, takes turns between its queues, and has all three levels. Every verb can be told to
+ * fail.
  *
- * It checks what is asked of it (one verb or launch at a time, no launch while
- * stopped, a command only once) and counts what was wrong instead of crashing.
+ * It checks its calls (one verb or launch at a time, no launch while held, a command only once) and
+ * counts violations instead of crashing.
  *
- * Wrong tool for timing a device: what passes is wall time, as precise as the
- * host's timers.
+ * It is the wrong tool for timing a device: it passes wall time, as precise as the host's timers.
  */
 #ifndef GP_QUEUE_FAKEDEV_H
 #define GP_QUEUE_FAKEDEV_H
@@ -60,14 +59,14 @@ enum gp__fakeverb {
 	GP__FAKE_VERBS,
 };
 
-/* The next n calls return rc and do nothing; n < 0: all of them. */
+/* For tests: the next n calls return rc and do nothing; n < 0: all of them. */
 void gp__fakeq_fail(struct gp__fakeq *q, enum gp__fakeverb verb, int rc, int n);
 
 struct gp__fakeq_report {
 	uint64_t calls[GP__FAKE_VERBS];
 	uint64_t ran; /* commands that ended */
 	uint64_t ran_ns;
-	uint64_t wrong; /* things asked that must not be */
+	uint64_t wrong; /* violations of the rules */
 };
 
 struct gp__fakeq_report gp__fakeq_report(struct gp__fakeq *q);

@@ -17,13 +17,13 @@ static int param_set(struct gp__choice *c, const char *name, size_t len, uint64_
 		return gp__fail(err, -EINVAL, "policy %s has no parameter '%.*s'", c->policy->name,
 				(int)len, name);
 	if (gp__param_check(param, value))
-		return gp__fail(err, -ERANGE, "%s is between %llu and %llu", param->name,
+		return gp__fail(err, -ERANGE, "%s must be between %llu and %llu", param->name,
 				(unsigned long long)param->min, (unsigned long long)param->max);
 	*kept = value;
 	return 0;
 }
 
-/* A whole number that ends where the word does. */
+/* Reads a whole number that ends where the word does. */
 static int number_read(const char *text, const char *end, uint64_t *value)
 {
 	char *rest;

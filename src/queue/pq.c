@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * The preemptible queue's state machine; see pq.h for what it promises.
+ * The preemptible queue's state machine; pq.h has its guarantees.
  *
- * The state is not stored but follows from three things: who holds the queue,
- * how the device is stopped, and which call is being carried out. Every change
- * of them ends in settle(), which takes the steps that need no device.
+ * The state is not stored but follows from three things: which holders hold the queue, how the
+ * device is held, and which call is being carried out. Every change of them ends in settle(), which
+ * takes the steps that need no device.
  */
 #include "queue/pq.h"
 
 #include <errno.h>
 #include <string.h>
+
+#include "queue/level.h"
 
 /* The device will never do this, however often it is asked. */
 static bool is_refusal(int rc)
@@ -23,19 +25,21 @@ static uint64_t since(uint64_t then, uint64_t now)
 	return now > then ? now - then : 0;
 }
 
-static int best_level(uint32_t caps, int wish)
+static int effective_level(uint32_t caps, int requested)
 {
-	if (wish >= 3 && (caps & GP__PQ_CAP_LV3))
-		return 3;
-	if (wish >= 2 && (caps & GP__PQ_CAP_LV2))
-		return 2;
-	return 1;
+	uint32_t available = GP__HAS_LEVEL(1);
+
+	if (caps & GP__PQ_CAP_LV2)
+		available |= GP__HAS_LEVEL(2);
+	if (caps & GP__PQ_CAP_LV3)
+		available |= GP__HAS_LEVEL(3);
+	return (int)gp__level_effective((uint32_t)requested, available);
 }
 
 /*
- * Stopping at level 2 leaves commands frozen in the device. A holder that
- * wants nothing left running could never see that from completions alone, so
- * where the device cannot tell, its promise is kept by draining instead.
+ * A hold at level 2 leaves commands frozen in the device. A holder that wants nothing left running
+ * could not see that from completions alone, so if the device cannot tell, its promise is kept by
+ * draining instead.
  */
 static int stop_level_wanted(const struct gp__pq *pq)
 {
@@ -60,7 +64,7 @@ static int op_level(enum gp__pq_op op)
 
 int gp__pq_init(struct gp__pq *pq, const struct gp__pq_config *cfg)
 {
-	int wish = cfg->level ? cfg->level : 3;
+	int requested = cfg->level ? cfg->level : GP__LEVEL_BEST;
 
 	if (cfg->level < 0 || cfg->level > 3)
 		return -EINVAL;
@@ -74,8 +78,8 @@ int gp__pq_init(struct gp__pq *pq, const struct gp__pq_config *cfg)
 	if (!pq->cfg.wide)
 		pq->cfg.wide = GP__PQ_WIDE;
 	pq->caps = cfg->caps;
-	pq->requested = wish;
-	pq->effective = best_level(pq->caps, wish);
+	pq->requested = requested;
+	pq->effective = effective_level(pq->caps, requested);
 	if (cfg->strict && cfg->level && pq->effective != cfg->level)
 		return -EOPNOTSUPP;
 	gp__window_init(&pq->win, pq->cfg.budget_ns, GP__WINDOW_MAX);
@@ -244,9 +248,8 @@ struct gp__pq_action gp__pq_next(struct gp__pq *pq, unsigned int may, uint64_t n
 }
 
 /*
- * The queue keeps running, and whoever wanted it stopped is told so. A stop
- * that timed out may still happen behind our back, so it is undone as if it
- * had.
+ * The queue keeps running, and its holders are told so. A stop that timed out may still happen
+ * later, so it is undone as if it had happened.
  */
 static enum gp__pq_note stop_failed(struct gp__pq *pq, int level, int rc)
 {
@@ -274,7 +277,7 @@ static enum gp__pq_note stop_done(struct gp__pq *pq, int level, int rc, uint64_t
 
 	pq->last_error = rc;
 	pq->caps &= level == 3 ? ~GP__PQ_CAP_LV3 : ~GP__PQ_CAP_LV2;
-	pq->effective = best_level(pq->caps, pq->requested);
+	pq->effective = effective_level(pq->caps, pq->requested);
 	pq->count.fallbacks++;
 	return GP__PQ_NOTE_FALLBACK;
 }
@@ -295,7 +298,7 @@ static enum gp__pq_note start_done(struct gp__pq *pq, int rc, uint64_t now)
 {
 	bool late = pq->tries > 0;
 
-	/* The stop that timed out had not happened, or the start had. */
+	/* The stop that timed out had not happened, or the release had. */
 	if (pq->unsure && (rc == -EALREADY || rc == -EINVAL))
 		rc = 0;
 	if (!rc) {
@@ -309,10 +312,10 @@ static enum gp__pq_note start_done(struct gp__pq *pq, int rc, uint64_t now)
 	pq->last_error = rc;
 	pq->tries++;
 	pq->count.retries++;
-	/* It may have started after all, and must not pass for stopped. */
+	/* It may have been released after all, and must not count as stopped. */
 	pq->unsure |= rc == -ETIMEDOUT;
 	retry_later(pq, now);
-	/* Wanted stopped again in the meantime, and it never started. */
+	/* It is to be held again in the meantime, and was never released. */
 	if (pq->holds && !pq->unsure)
 		stopped(pq, now);
 	return late ? GP__PQ_NOTE_NONE : GP__PQ_NOTE_START_FAILED;
@@ -376,18 +379,6 @@ enum gp__pq_state gp__pq_state(const struct gp__pq *pq)
 	if (pq->stop_level)
 		return pq->holds && !pq->unsure ? GP__PQ_SUSPENDED : GP__PQ_RESUMING;
 	return pq->holds ? GP__PQ_SUSPENDING : GP__PQ_RUNNING;
-}
-
-const char *gp__pq_state_name(enum gp__pq_state state)
-{
-	static const char *const names[] = {
-		[GP__PQ_RUNNING] = "running",
-		[GP__PQ_SUSPENDING] = "suspending",
-		[GP__PQ_SUSPENDED] = "suspended",
-		[GP__PQ_RESUMING] = "resuming",
-	};
-
-	return names[state];
 }
 
 const char *gp__pq_op_name(enum gp__pq_op op)

@@ -14,10 +14,10 @@
  *
  *	completed <= launched <= submitted
  *
- * What always holds:
+ * These always hold:
  *  - one device call (launch or verb) at a time: gp__pq_next() answers NONE
  *    until gp__pq_done() has reported the last one;
- *  - nothing is launched while anybody holds the queue or the device is still
+ *  - nothing is launched while a holder holds the queue or the device is still
  *    stopped;
  *  - every ticket is launched exactly once, in order, unless the queue is
  *    closed first;
@@ -25,10 +25,10 @@
  *  - a stop that succeeded is owed its undoing: it is retried, with growing
  *    pauses, until the device accepts it.
  *
- * Several parties may hold one queue (its program, a scheduler). It runs when
- * nobody does.
+ * Several holders may hold one queue (its program, a scheduler). It runs when
+ * none does.
  *
- * Wrong tool for devices that complete the commands of one queue out of order.
+ * It is the wrong tool for devices that complete the commands of one queue out of order.
  */
 #ifndef GP_QUEUE_PQ_H
 #define GP_QUEUE_PQ_H
@@ -38,11 +38,11 @@
 
 #include "queue/window.h"
 
-/* What the device can do beyond launch and sync, which every device can. */
+/* The device's abilities beyond launch and sync, which every device has. */
 enum gp__pq_cap {
 	GP__PQ_CAP_LV2 = 1 << 0, /* deactivate and reactivate */
 	GP__PQ_CAP_LV3 = 1 << 1, /* interrupt and restore */
-	GP__PQ_CAP_PENDING = 1 << 2, /* says how many have not begun */
+	GP__PQ_CAP_PENDING = 1 << 2, /* counts the commands that have not begun */
 };
 
 enum gp__pq_op {
@@ -50,12 +50,12 @@ enum gp__pq_op {
 	GP__PQ_LAUNCH,
 	GP__PQ_DEACTIVATE, /* level 2: nothing new starts */
 	GP__PQ_REACTIVATE,
-	GP__PQ_INTERRUPT, /* level 3: what runs is taken off */
+	GP__PQ_INTERRUPT, /* level 3: running work is taken off */
 	GP__PQ_RESTORE,
 	GP__PQ_BORROWED, /* see gp__pq_borrow() */
 };
 
-/* Which operations the asking thread is willing to carry out. */
+/* The operations that the asking thread may carry out. */
 enum gp__pq_may {
 	GP__PQ_MAY_LAUNCH = 1 << 0,
 	GP__PQ_MAY_VERB = 1 << 1,
@@ -69,13 +69,13 @@ enum gp__pq_state {
 	GP__PQ_RESUMING,
 };
 
-/* Who keeps the queue from running; each holder holds at most once. */
+/* The holders of a queue; each holds at most once. */
 enum gp__pq_holder {
 	GP__PQ_BY_USER = 1 << 0,
 	GP__PQ_BY_SCHED = 1 << 1,
 };
 
-/* Something people should hear about; see gp__pq_done(). */
+/* An event to report; see gp__pq_done(). */
 enum gp__pq_note {
 	GP__PQ_NOTE_NONE,
 	GP__PQ_NOTE_FALLBACK, /* a level was refused for good */
@@ -116,7 +116,7 @@ struct gp__pq {
 	uint32_t holds; /* enum gp__pq_holder */
 	bool drain; /* a holder wants nothing left running */
 	bool closing;
-	bool unsure; /* a verb timed out: stopped or not, nobody knows */
+	bool unsure; /* a verb timed out: it is unknown whether the queue is stopped */
 	enum gp__pq_op op; /* the device call being carried out */
 	int stop_level; /* how it is stopped now; 0 = it is not */
 	uint64_t quiet_ticket; /* once completed, nothing stopped still runs */
@@ -181,7 +181,7 @@ void gp__pq_release(struct gp__pq *pq, enum gp__pq_holder by, uint64_t now);
  */
 uint64_t gp__pq_close(struct gp__pq *pq, uint64_t *last, uint64_t now);
 
-/* What is to be done next, of what the caller may do; begins it. */
+/* The next action, among those the caller may carry out; begins it. */
 struct gp__pq_action gp__pq_next(struct gp__pq *pq, unsigned int may, uint64_t now);
 /* The same question without beginning anything. */
 struct gp__pq_action gp__pq_peek(const struct gp__pq *pq, uint64_t now);
@@ -193,8 +193,8 @@ struct gp__pq_action gp__pq_peek(const struct gp__pq *pq, uint64_t now);
 enum gp__pq_note gp__pq_done(struct gp__pq *pq, int rc, uint64_t now);
 
 /*
- * Claims the device for a call the machine knows nothing about; false: it is
- * busy. Ends with gp__pq_done().
+ * Claims the device for a call that the machine does not know; false: it is busy. Ends with
+ * gp__pq_done().
  */
 bool gp__pq_borrow(struct gp__pq *pq);
 
@@ -206,25 +206,23 @@ bool gp__pq_borrow(struct gp__pq *pq);
 void gp__pq_unstarted(struct gp__pq *pq, int64_t n, uint64_t now);
 
 enum gp__pq_state gp__pq_state(const struct gp__pq *pq);
-const char *gp__pq_state_name(enum gp__pq_state state);
 const char *gp__pq_op_name(enum gp__pq_op op);
 
-/* Stopped, and nothing of it runs any more. */
+/* Whether the queue is stopped and nothing of it runs any more. */
 bool gp__pq_quiet(const struct gp__pq *pq);
 /* Whether a stopped queue will be seen to become quiet. */
 bool gp__pq_can_quiet(const struct gp__pq *pq);
-/* Closed, and nothing is left to do. */
+/* Whether the queue is closed and nothing is left to do. */
 bool gp__pq_closed(const struct gp__pq *pq);
 
-/* The window of level 1 from now on; 0: the tuned one. */
+/* Sets the window of level 1; 0: the tuned one. */
 void gp__pq_set_window(struct gp__pq *pq, uint32_t window);
 uint32_t gp__pq_window(const struct gp__pq *pq);
 uint32_t gp__pq_batch(const struct gp__pq *pq);
 
 /*
- * The ticket to sync next: far enough to save calls, no further than `wanted`
- * (0 = nobody waits for one in particular), never one whose launch has not
- * returned. 0 = nothing in flight.
+ * The ticket to sync next: far enough to save calls, no further than `wanted` (0: no thread waits
+ * for a particular one), never one whose launch has not returned. 0: nothing is in flight.
  */
 uint64_t gp__pq_sync_target(const struct gp__pq *pq, uint64_t wanted);
 

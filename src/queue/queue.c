@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The public calls on a queue, and the three the scheduler makes; thin layers
- * over the state machine (pq.h) and its engine (engine.c).
+ * The public calls on a queue, and the three that the scheduler makes: thin layers over the state
+ * machine (pq.h) and its engine (engine.c).
  *
- * Wrong tool where commands of one queue may overtake each other.
+ * It is the wrong tool for commands of one queue that may overtake each other.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -94,8 +94,8 @@ int gp_queue_wait_all(struct gp_queue *q, int64_t timeout_ns)
 }
 
 /*
- * Until the hold is in force, or is not going to be. `failures` is the count
- * from before the hold was placed.
+ * Waits until the hold is in force, or is not going to be. `failures` is the count from before the
+ * hold was placed.
  */
 static int hold_wait(struct gp_queue *q, enum gp__pq_holder by, uint64_t failures)
 {
@@ -107,7 +107,7 @@ static int hold_wait(struct gp_queue *q, enum gp__pq_holder by, uint64_t failure
 			return q->pq.count.failures != failures ? q->pq.last_error : -ECANCELED;
 		if (gp__pq_state(&q->pq) == GP__PQ_SUSPENDED)
 			return 0;
-		/* A device that does not say what state it is in cannot be stopped. */
+		/* A device whose state is unknown cannot be held. */
 		if (q->pq.unsure && q->pq.tries) {
 			gp__pq_release(&q->pq, by, gp__clock_ns());
 			return q->pq.last_error;
@@ -132,8 +132,8 @@ static int drain_wait(struct gp_queue *q, int64_t timeout_ns)
 }
 
 /*
- * Until it runs again, or is held by somebody else (then it is not ours to
- * start), or the device has refused and the worker goes on trying.
+ * Waits until the queue runs again, or another holder holds it, or the device has refused and the
+ * worker keeps trying.
  */
 static int release_wait(struct gp_queue *q, unsigned int may)
 {
@@ -151,9 +151,10 @@ static int suspend_fail(struct gp_queue *q, int rc, struct gp_error *err)
 {
 	switch (rc) {
 	case -ETIME:
-		return gp__fail(err, rc,
-				"%s is suspended, but what was in flight has not ended in time",
-				q->name);
+		return gp__fail(
+			err, rc,
+			"%s is suspended, but commands in flight did not end within the timeout",
+			q->name);
 	case -ECANCELED:
 		return gp__fail(err, rc, "%s was resumed or destroyed while being suspended",
 				q->name);
@@ -162,12 +163,12 @@ static int suspend_fail(struct gp_queue *q, int rc, struct gp_error *err)
 	case -EOPNOTSUPP:
 		if (q->pq.stop_level == 2)
 			return gp__fail(err, rc,
-					"%s is stopped at level 2, and its device cannot tell when "
+					"%s is held at level 2, and its device cannot tell when "
 					"the running command ends",
 					q->name);
 		/* fallthrough */
 	default:
-		return gp__fail(err, rc, "%s keeps running: the device could not stop it (%s)",
+		return gp__fail(err, rc, "%s keeps running: the device could not hold it (%s)",
 				q->name, gp__q_errno(rc));
 	}
 }
@@ -218,7 +219,7 @@ int gp_queue_resume(struct gp_queue *q, struct gp_error *err)
 	gp__cond_broadcast(&q->changed);
 	if (rc)
 		gp__fail(err, rc,
-			 "%s is still stopped: the device refused to start it (%s); trying again",
+			 "%s is still held: the device refused to release it (%s); trying again",
 			 q->name, gp__q_errno(rc));
 	gp__q_leave(q);
 	return rc;
@@ -270,8 +271,8 @@ int gp_queue_hint(struct gp_queue *q, enum gp_hint hint, int64_t value, struct g
 }
 
 /*
- * The preload's, where `gpreempt run` put it into this program (join/table.h); nothing otherwise.
- * The loader binds it once, so that a program that is not joined pays for a comparison.
+ * The preload defines it in programs that `gpreempt run` started (join/table.h). The loader binds
+ * it once, so a program that is not joined pays only for a comparison.
  */
 __attribute__((weak, visibility("default"))) int gp_join_arriving(uint64_t when_ns);
 
@@ -318,7 +319,7 @@ int gp__drv_release(struct gp_queue *q)
 
 	gp__q_enter(q);
 	gp__pq_release(&q->pq, GP__PQ_BY_SCHED, gp__clock_ns());
-	/* Launching what has piled up is the worker's; others wait for us. */
+	/* The worker launches what has piled up, since other threads wait for us. */
 	rc = release_wait(q, GP__PQ_MAY_VERB);
 	gp__cond_broadcast(&q->changed);
 	gp__q_leave(q);

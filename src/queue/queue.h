@@ -56,8 +56,8 @@ struct gp_queue {
 	uint64_t cancelled; /* first ticket never launched; 0 = none */
 
 	bool syncing;
-	/* Where the thread in sync and those that wait for it meet; see reap(). */
-	_Atomic uint64_t wanted; /* first ticket somebody waits for */
+	/* Shared by the thread in sync and those that wait for it; see reap(). */
+	_Atomic uint64_t wanted; /* first ticket that a thread waits for */
 	_Atomic uint64_t synced; /* ended well, up to here; completed may lag behind */
 	unsigned int timed; /* waiters that cannot sync themselves */
 	bool reap_always;
@@ -87,18 +87,18 @@ int gp__q_ring_grow(struct gp_queue *q);
 /* Whether a command has ended, and how. */
 bool gp__q_ended(struct gp_queue *q, uint64_t ticket, int *rc);
 
-/* Every call begins and ends with these; gp_queue_destroy() waits for them. */
+/* Every call begins and ends with these; gp_queue_destroy() waits for all calls. */
 void gp__q_enter(struct gp_queue *q);
 void gp__q_leave(struct gp_queue *q);
 
 /*
- * Does what the machine asks for, as far as this thread may. A verb that is
- * due and not for this thread belongs to one in gp__q_wait_for_device(). True:
- * the device was called, and meanwhile everything may have changed.
+ * Carries out what the machine asks for, as far as this thread may. A verb that is due and not for
+ * this thread belongs to one in gp__q_wait_for_device(). True: the device was called, and
+ * everything may have changed meanwhile.
  */
 bool gp__q_pump(struct gp_queue *q, unsigned int may);
 
-/* Sees that the worker is there and awake if there is something for it to do. */
+/* Starts or wakes the worker if there is something for it to do. */
 void gp__q_kick(struct gp_queue *q);
 
 /* Sleeps until another thread's device call may have returned. */
@@ -112,9 +112,8 @@ struct gp__limit {
 struct gp__limit gp__q_limit(int64_t timeout_ns);
 
 /*
- * One step closer to the end of a command: in sync, if nobody else is there and
- * it is no matter how long it takes, else asleep until something has changed.
- * -ETIME: the limit is reached.
+ * Takes one step towards the end of a command: in sync, if no other thread is there and any
+ * duration is acceptable, else asleep until something has changed. -ETIME: the limit is reached.
  */
 int gp__q_wait_step(struct gp_queue *q, uint64_t wanted, const struct gp__limit *l);
 

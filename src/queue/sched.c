@@ -1,29 +1,28 @@
 // SPDX-License-Identifier: MIT
 /*
- * The in-process scheduler: the core's decisions, carried out on the queues of
- * this process by one thread.
+ * The in-process scheduler: carries out the core's decisions on the queues of
+ * this process.
  *
- * Queues report getting work and running out of it; that is an event for the
- * core, in the thread that brought it. What the core answers is carried out by
- * the scheduler's own threads, because a verb may take long and the thread that
- * submits urgent work has better things to do.
+ * A queue that gets work or runs out of it is an event for the core, in the
+ * calling thread. The scheduler's own threads carry out the core's actions,
+ * because an action may take long and must not delay a thread that submits
+ * urgent work.
  *
- * One of these threads keeps time (s->sleeps_until), a spare one waits for
- * something to do, and whoever goes to a queue sees that somebody keeps time
- * meanwhile. So a device that does not return from a verb costs its own queue:
- * the core gives it up when its answer is overdue, and the others go on, until
- * CREW_MAX queues hang.
+ * A time keeper among these threads sleeps until s->sleeps_until, and a spare one waits for
+ * actions. A thread that starts an action makes sure that another keeps time.
+ * So a device that hangs only affects its own queue: the core times out, and
+ * the other queues go on, until CREW_MAX queues hang.
  *
  * Locking: s->lock is taken with or without a queue's lock held, never the
- * other way round; it is not held while a thread is at a queue. One thread at a
- * time is at a member (m->busy), which is not freed before it has come back.
+ * other way round; it is not held during an action. One thread at a time works
+ * on a member (m->busy), which is not freed before that thread is done.
  *
- * A queue has at most one thing to do (m->act). If it is regrouped meanwhile,
- * the core has forgotten what it asked for before and takes the queue for one
- * that runs, with the default weight: m->fresh makes that true first, and
- * `generation` tells an answer from before from one the core still waits for.
+ * A queue has at most one pending action (m->act). If it is regrouped
+ * meanwhile, the core takes it for a new queue that runs with the default
+ * weight: m->fresh makes that true first, and `generation` tells a stale
+ * acknowledgement from one that the core waits for.
  *
- * Wrong tool across processes: that is the daemon's work, with the same core.
+ * Wrong tool across processes: use the daemon, which has the same core.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -61,10 +60,10 @@ struct gp__member {
 	struct gp_queue *queue;
 	struct group *group;
 	struct gp__action act;
-	bool fresh; /* regrouped: nothing from before may stay in force */
+	bool fresh; /* regrouped: earlier actions must be undone */
 	bool busy;
 	bool can_weigh;
-	bool weighed; /* not by the default; for the thread that is there */
+	bool weighed; /* not the default weight; owned by the busy thread */
 	unsigned int generation;
 };
 
@@ -74,15 +73,15 @@ struct gp__member {
 struct gp_sched {
 	pthread_mutex_t lock;
 	struct gp__cond work; /* for a spare thread */
-	struct gp__cond clock; /* for the one that keeps time */
-	struct gp__cond back; /* a thread has left a queue */
+	struct gp__cond clock; /* for the thread that keeps time */
+	struct gp__cond back; /* a thread is done with a queue */
 	struct gp__core core;
 	struct gp__link devices, groups, todo;
 	uint64_t sleeps_until; /* of the thread that keeps time; 0 = none does */
 	uint32_t last_id;
 	unsigned int members;
 	pthread_t crew[CREW_MAX];
-	unsigned int threads; /* of the crew, started */
+	unsigned int threads; /* started, of the crew */
 	unsigned int spare; /* asleep, not keeping time */
 	bool stop;
 	gp_log_fn log;
@@ -105,7 +104,7 @@ static int crew_add(struct gp_sched *s)
 	return rc;
 }
 
-/* Somebody else is needed; without a thread to be had, it waits until one is back. */
+/* Wakes or starts another thread. If none can be had, work waits until one is free. */
 static void call_one(struct gp_sched *s)
 {
 	if (s->spare)
@@ -117,8 +116,8 @@ static void call_one(struct gp_sched *s)
 }
 
 /*
- * After every event: takes the core's actions and sees that somebody is awake
- * when there is something to do, and that the clock is looked at in time.
+ * Called after every event: takes the core's actions, wakes a thread for them,
+ * and wakes the time keeper if the core's next timer is earlier.
  */
 static void collect(struct gp_sched *s)
 {
@@ -150,14 +149,14 @@ static int weigh(struct gp__member *m, uint32_t weight)
 
 static int carry_out(struct gp__member *m, const struct gp__action *a, bool fresh)
 {
-	if (fresh && a->verb != GP__VERB_EXCLUDE)
+	if (fresh && a->verb != GP__VERB_HOLD)
 		gp__drv_release(m->queue);
 	if (fresh && a->verb != GP__VERB_WEIGH && m->weighed)
 		weigh(m, 0);
 	switch (a->verb) {
-	case GP__VERB_EXCLUDE:
+	case GP__VERB_HOLD:
 		return gp__drv_hold(m->queue);
-	case GP__VERB_ADMIT:
+	case GP__VERB_RELEASE:
 		return gp__drv_release(m->queue);
 	case GP__VERB_WEIGH:
 		return weigh(m, a->weight);
@@ -166,7 +165,7 @@ static int carry_out(struct gp__member *m, const struct gp__action *a, bool fres
 	}
 }
 
-/* The first that nobody is at. */
+/* The first member with an action that no thread works on. */
 static struct gp__member *todo_first(struct gp_sched *s)
 {
 	struct gp__link *l, *n;
@@ -342,8 +341,8 @@ static struct group *group_leave(struct gp__member *m)
 }
 
 /*
- * Another priority means another group. The core knows nothing of the queue's
- * past there, so what of it is still in force has to go.
+ * Another priority means another group, in which the queue is new to the core:
+ * a hold or weight that is in force must be undone.
  */
 static int regroup(struct gp__member *m, int priority)
 {
@@ -424,7 +423,7 @@ int gp__sched_join(struct gp_sched *s, const struct gp__join *join, struct gp__m
 
 	pthread_mutex_lock(&s->lock);
 	rc = member_place(m, join, &h, err);
-	/* Before a thread can be at the queue, which looks there. */
+	/* Set before a thread can act on the queue, which reads it. */
 	if (!rc)
 		*member = m;
 	pthread_mutex_unlock(&s->lock);
@@ -455,7 +454,7 @@ bool gp__sched_ready(struct gp__member *m, uint64_t now)
 	pthread_mutex_lock(&s->lock);
 	gp__queue_ready(&m->cq, 1, now);
 	collect(s);
-	hold = !gp__list_empty(&m->todo) && m->act.verb == GP__VERB_EXCLUDE;
+	hold = !gp__list_empty(&m->todo) && m->act.verb == GP__VERB_HOLD;
 	pthread_mutex_unlock(&s->lock);
 	return hold;
 }
@@ -465,7 +464,7 @@ void gp__sched_idle(struct gp__member *m, uint64_t now)
 	struct gp_sched *s = m->sched;
 
 	pthread_mutex_lock(&s->lock);
-	gp__queue_idle(&m->cq, now);
+	gp__queue_idle(&m->cq, now, 0, now);
 	collect(s);
 	pthread_mutex_unlock(&s->lock);
 }
@@ -528,7 +527,7 @@ static int options_read(struct gp_sched_options *opt, const struct gp_sched_opti
 
 	if (rc == -E2BIG)
 		return gp__fail(err, rc,
-				"the scheduler options ask for something this libgpreempt does "
+				"the scheduler options have a field that this libgpreempt does "
 				"not know");
 	return rc ? gp__fail(err, rc, "the scheduler options' size is not set") : 0;
 }
@@ -542,7 +541,7 @@ int gp_sched_create(const struct gp_sched_options *options, struct gp_sched **sc
 	int rc;
 
 	if (!sched)
-		return gp__fail(err, -EINVAL, "nowhere to put the new scheduler");
+		return gp__fail(err, -EINVAL, "the pointer for the new scheduler is NULL");
 	*sched = NULL;
 	rc = options_read(&opt, options, err);
 	if (rc)
@@ -600,7 +599,7 @@ int gp_sched_destroy(struct gp_sched *s)
 	gp__cond_broadcast(&s->work);
 	gp__cond_broadcast(&s->clock);
 	pthread_mutex_unlock(&s->lock);
-	/* Nobody is at a queue, so none of them starts another any more. */
+	/* No thread works on a queue, so none starts another one. */
 	while (s->threads)
 		pthread_join(s->crew[--s->threads], NULL);
 	pthread_mutex_destroy(&s->lock);

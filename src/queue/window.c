@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The launch window: an estimate of one command's time, and what fits into the
- * budget.
+ * The launch window: estimates the time of one command, and how many fit into the budget.
  *
- * Time is measured over spans in which the device was busy throughout: from an
- * instant known exactly (a launch into an empty device, a completion somebody
- * was waiting for) to the next such instant, divided by the commands between.
- * A span that contains a completion noticed late is only an upper bound, so it
- * may lower the estimate but never raise it.
+ * Time is measured over spans in which the device was busy throughout: from an instant that is
+ * known exactly (a launch into an empty device, a completion that a thread was waiting for) to the
+ * next such instant, divided by the commands between. A span with a completion that was noticed
+ * late is only an upper bound, so it may lower the estimate but never raise it.
  */
 #include "queue/window.h"
 

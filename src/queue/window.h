@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How many commands may be in flight: the launch window, fixed or tuned.
+ * The launch window, fixed or tuned: how many commands may be in flight.
  *
- * The tuned window is chosen so that draining what is in flight stays within
- * a latency budget. It is fed with completions only; it has no clock, no
- * memory of its own and no floating point, so it runs the same in virtual
- * time.
+ * The tuned window is chosen so that draining what is in flight stays within a latency budget. It
+ * is fed with completions only; it has no clock, no memory of its own and no floating point, so it
+ * runs the same in virtual time.
  *
- * Wrong tool for commands whose length cannot be guessed from the ones before
- * them: an estimate of the past bounds the drain only as far as the past
- * repeats. A device with level 2 or 3 does not need the guess.
+ * It is the wrong tool for commands whose length cannot be guessed from the ones before them: an
+ * estimate of the past bounds the drain only as far as the past repeats. A device with level 2 or 3
+ * does not need the guess.
  */
 #ifndef GP_QUEUE_WINDOW_H
 #define GP_QUEUE_WINDOW_H
@@ -41,21 +40,20 @@ void gp__window_init(struct gp__window *w, uint64_t budget_ns, uint32_t max);
 void gp__window_start(struct gp__window *w, uint64_t now);
 
 /*
- * n commands were seen to end. exact: now is when the last of them really
- * ended (the observer was waiting for it), not merely when somebody looked.
- * busy: the device has more to do without anybody's help.
+ * n commands were seen to end. exact: now is when the last of them really ended (the observer was
+ * waiting for it), not merely when a thread looked. busy: the device has more to do without help.
  */
 void gp__window_complete(struct gp__window *w, uint32_t n, bool exact, bool busy, uint64_t now);
 
-/* What was being timed has been disturbed (a stop, a failure): start over. */
+/* The measurement was disturbed (a stop, a failure): starts over. */
 void gp__window_break(struct gp__window *w);
 
 /* The window an estimate and a budget ask for, before growth is limited. */
 uint32_t gp__window_fit(uint64_t budget_ns, uint64_t est_ns, uint32_t max);
 
 /*
- * How many commands to await with one sync: few enough that somebody waiting
- * for one in the middle is not kept noticeably longer.
+ * How many commands to await with one sync: few enough that a thread waiting for one in the middle
+ * is not delayed noticeably.
  */
 uint32_t gp__window_batch(uint64_t est_ns, uint32_t window);
 

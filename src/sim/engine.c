@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* Between two looks at how far it has come. */
+/* Between two calls of progress(). */
 #define PROGRESS_EVENTS 65536
 
 void sim_timer_init(struct sim_timer *t, void (*fire)(struct sim *s, struct sim_timer *t))
@@ -34,18 +34,18 @@ static u64 held_ns(const struct gp__entity *e, u64 now)
 	return e->held_total + gp__entity_hold_ns(e, now);
 }
 
-/* Its streams are stopped as one: the most any was, not what was only tried. */
+/* The number of holds of an entity: the most of any of its streams, which are held as one. */
 static u64 stops(const struct sim_entity *se)
 {
 	const struct gp__link *l;
 	u64 most = 0;
 
 	for (l = se->e.queues.next; l != &se->e.queues; l = l->next)
-		most = gp__max_u64(most, container_of(l, struct gp__queue, link)->nr_excluded);
+		most = gp__max_u64(most, container_of(l, struct gp__queue, link)->nr_holds);
 	return most;
 }
 
-/* What happened before does not count. */
+/* Ends the warm-up, which the statistics leave out. */
 static void end_warmup(struct sim *s, struct sim_timer *t)
 {
 	size_t i;
@@ -57,6 +57,7 @@ static void end_warmup(struct sim *s, struct sim_timer *t)
 
 		sim_gpu_charge(s, g);
 		g->result->busy_ns = g->result->lost_ns = g->result->idle_ready_ns = 0;
+		g->result->wasted_ns = g->result->other_ns = 0;
 	}
 	for (i = 0; i < s->n_programs; i++) {
 		struct sim_program *p = &s->programs[i];
@@ -123,7 +124,7 @@ static int add_program(struct sim *s, struct sim_program *p, const struct gp__sc
 	return 0;
 }
 
-/* Sees all that the core says, and passes it on to who wants a log. */
+/* Counts the core's reports, and passes all records on to the log. */
 static void observe(void *ctx, const struct gp__record *r)
 {
 	struct sim *s = ctx;
@@ -238,6 +239,7 @@ static void sum_up_program(struct sim *s, struct sim_program *p)
 		u64 now_held = gp__min_u64(gp__entity_hold_ns(&se->e, s->end), s->end - s->warmup);
 
 		r->preemptions += stops(se) - se->stops_before;
+		s->gpus[p->sp->gpus[i]].result->holds += stops(se) - se->stops_before;
 		r->held_ns += held_ns(&se->e, s->end) - se->held_before;
 		r->longest_hold_ns =
 			gp__max_u64(r->longest_hold_ns, gp__max_u64(se->e.longest_hold, now_held));
@@ -248,6 +250,8 @@ static void sum_up_program(struct sim *s, struct sim_program *p)
 		if (!r->level || (u32)st->pq.effective < r->level)
 			r->level = (u32)st->pq.effective;
 	}
+	if (r->requests && p->first)
+		r->requests->in_progress_ns += s->end - gp__max_u64(p->busy_since, s->warmup);
 	for (job = p->first; job; job = job->next)
 		r->unfinished += job->left && job->arrived >= s->warmup;
 }
@@ -293,6 +297,18 @@ static void destroy(struct sim *s)
 	free(s);
 }
 
+static bool add_requests(const struct gp__scenario *sc, struct gp__sim_result *r)
+{
+	for (size_t i = 0; i < r->n_programs; i++) {
+		if (!sim_is_request(&sc->program_specs[i]))
+			continue;
+		r->programs[i].requests = calloc(1, sizeof(*r->programs[i].requests));
+		if (!r->programs[i].requests)
+			return false;
+	}
+	return true;
+}
+
 static struct gp__sim_result *new_result(const struct gp__scenario *sc)
 {
 	struct gp__sim_result *r = calloc(1, sizeof(*r));
@@ -303,7 +319,7 @@ static struct gp__sim_result *new_result(const struct gp__scenario *sc)
 	r->gpus = calloc(sc->n_gpus, sizeof(*r->gpus));
 	r->n_programs = sc->n_program_specs;
 	r->n_gpus = sc->n_gpus;
-	if (r->programs && r->gpus)
+	if (r->programs && r->gpus && add_requests(sc, r))
 		return r;
 	gp__sim_result_free(r);
 	return NULL;
@@ -313,6 +329,8 @@ void gp__sim_result_free(struct gp__sim_result *r)
 {
 	if (!r)
 		return;
+	for (size_t i = 0; r->programs && i < r->n_programs; i++)
+		free(r->programs[i].requests);
 	free(r->programs);
 	free(r->gpus);
 	free(r);

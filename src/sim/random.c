@@ -98,17 +98,3 @@ uint64_t gp__dist_sample(const struct gp__dist *dist, struct gp__rng *rng)
 	}
 	return dist->a_ns;
 }
-
-double gp__dist_mean_ns(const struct gp__dist *dist)
-{
-	switch (dist->kind) {
-	case GP__DIST_UNIFORM:
-		return ((double)dist->a_ns + (double)dist->b_ns) / 2;
-	case GP__DIST_LOGNORMAL:
-		return (double)dist->a_ns * exp(dist->sigma * dist->sigma / 2);
-	case GP__DIST_FIXED:
-	case GP__DIST_EXP:
-		break;
-	}
-	return (double)dist->a_ns;
-}

@@ -3,22 +3,24 @@
  * Random numbers of the simulator: reproducible, never secret.
  *
  * Each consumer of randomness owns a generator seeded from (seed, its name, which of its draws),
- * so that adding, removing or reordering programs changes nobody else's numbers. Every sample of
- * one kind of distribution takes the same number of draws.
+ * so that adding, removing or reordering programs does not change the numbers of others. Every
+ * sample of one kind of distribution takes the same number of draws.
  */
 #ifndef GP_SIM_RANDOM_H
 #define GP_SIM_RANDOM_H
 
 #include <stdint.h>
 
+#include "base/clock.h"
+
 /* Longest time the simulator knows: a year, so that sums of a few never overflow. */
-#define GP__TIME_MAX_NS (UINT64_C(365) * 24 * 3600 * 1000000000)
+#define GP__TIME_MAX_NS (365 * 24 * 3600 * GP__S)
 
 struct gp__rng {
 	uint64_t s[4];
 };
 
-/* Which series of one owner's draws a generator gives. */
+/* The series of draws of one owner. */
 enum gp__draw {
 	GP__DRAW_ARRIVAL,
 	GP__DRAW_KERNEL,
@@ -26,6 +28,7 @@ enum gp__draw {
 	GP__DRAW_THINK,
 	GP__DRAW_VERB,
 	GP__DRAW_FAIL,
+	GP__DRAW_SEE,
 };
 
 void gp__rng_init(struct gp__rng *rng, uint64_t seed, const char *owner, enum gp__draw draw);
@@ -54,6 +57,5 @@ struct gp__dist {
 
 /* At most GP__TIME_MAX_NS; a lognormal or exponential time is at least 1 ns. */
 uint64_t gp__dist_sample(const struct gp__dist *dist, struct gp__rng *rng);
-double gp__dist_mean_ns(const struct gp__dist *dist);
 
 #endif

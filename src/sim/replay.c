@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <uthash.h>
 
-/* Whoever the log names, by number. */
+/* Devices, entities, queues and gangs of the log, by number. */
 struct device {
 	struct gp__dev dev;
 	u32 nr_entities;
@@ -28,7 +28,7 @@ struct gang {
 	UT_hash_handle hh;
 };
 
-/* A line the core has written and the log has not confirmed yet. */
+/* A line of the core that was not compared with the log yet. */
 struct line {
 	struct line *next;
 	size_t len;
@@ -102,7 +102,7 @@ static void note_difference(struct replay *r, u64 line, const char *logged, cons
 	snprintf(res->replayed, sizeof(res->replayed), "%s", replayed);
 }
 
-/* Compares one line of the log with the next the core wrote. */
+/* Compares a line of the log with the next line of the core. */
 static void confirm(struct replay *r, u64 line, const char *text, size_t len)
 {
 	if (!r->first) {
@@ -115,7 +115,7 @@ static void confirm(struct replay *r, u64 line, const char *text, size_t len)
 }
 
 /*
- * The events. Each finds whom the line names and refuses what no core would have written.
+ * The events. Each one finds what the line names, and refuses lines that no core writes.
  */
 
 static struct device *find_device(struct replay *r, u32 id)
@@ -330,7 +330,7 @@ static int queue_event(struct replay *r, struct entity *e, const struct gp__reco
 		gp__queue_ready(&q->q, (u32)rec->f[GP__F_PENDING], rec->time);
 		return 0;
 	case GP__WHAT_IDLE:
-		gp__queue_idle(&q->q, rec->time);
+		gp__queue_idle(&q->q, (u64)rec->f[GP__F_SINCE], (u64)rec->f[GP__F_SEES], rec->time);
 		return 0;
 	case GP__WHAT_LEVEL:
 		if (level < 1 || level > 3)
@@ -406,7 +406,7 @@ static int replay_event(struct replay *r, u64 line, const struct gp__record *rec
 	struct gp__action a;
 	int err;
 
-	/* Whatever the core still has to say, the log should have said before this event. */
+	/* All lines of the core must have been in the log before this event. */
 	while (r->first) {
 		note_difference(r, line, "", r->first->text);
 		drop_first(r);
@@ -444,7 +444,7 @@ static int replay_line(struct replay *r, u64 line, char *text, size_t len)
 	return err;
 }
 
-/* Another version's log would be refused line by line, or worse, understood differently. */
+/* A log of another version could be misunderstood. */
 static int check_header(struct replay *r, FILE *in)
 {
 	char text[GP__LOG_LINE_MAX];
@@ -454,7 +454,7 @@ static int check_header(struct replay *r, FILE *in)
 		return ferror(in)
 			       ? -EIO
 			       : bad(r,
-				     "expected \"# gpreempt decision log 1\", as every log begins");
+				     "expected \"# gpreempt decision log 2\", as every log begins");
 	return 0;
 }
 

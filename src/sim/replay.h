@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Replays a decision log: feeds its events to a fresh core and compares, line by line, what the
- * core says with what the log says. Logs may come from anybody; a line that cannot have been
- * written by a core is an error that names it.
+ * Replays a decision log: feeds its events to a fresh core and compares the core's lines with those
+ * of the log. The log is not trusted; a line that no core can have written is an error with its
+ * number.
  */
 #ifndef GP__SIM_REPLAY_H
 #define GP__SIM_REPLAY_H
@@ -13,19 +13,19 @@
 
 struct gp__replay_result {
 	u64 lines, events, actions, reports;
-	/* Where the two first differ; 0: nowhere. A line that one side lacks is empty. */
+	/* The first line at which they differ; 0: none. A line that one side lacks is empty. */
 	u64 differs_at;
 	char logged[GP__LOG_LINE_MAX], replayed[GP__LOG_LINE_MAX];
 };
 
 struct gp__replay_error {
 	u64 line;
-	char text[256]; /* what is wrong, what was expected */
+	char text[256]; /* the problem, and the expectation */
 };
 
 /*
- * 0 also where the two differ; -EINVAL with @err filled for a line that is no line of a log;
- * -ENOMEM; -EIO. What the core says goes to @copy unless that is NULL.
+ * Returns 0 also if they differ; -EINVAL with @err filled for a malformed line; -ENOMEM; -EIO. The
+ * lines of the core go to @copy unless that is NULL.
  */
 int gp__replay(FILE *in, FILE *copy, struct gp__replay_result *r, struct gp__replay_error *err);
 

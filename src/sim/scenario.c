@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reading a scenario file, line by line.
+ * Reads a scenario file, line by line.
  *
- * inih splits the lines; but it cuts long ones, does not tell of an empty section and keeps the
- * number of the first bad line to itself. So it is fed by a reader of ours that hands over one
- * line at a time, refuses what inih would mangle, follows the sections and counts. Nothing is read
- * beyond the first error.
+ * inih splits the lines, but it truncates long ones, does not report an empty section, and does not
+ * tell the number of the first bad line. So a reader here hands over one line at a time, refuses
+ * lines that inih would mangle, keeps track of sections and counts lines. It stops at the first
+ * error.
  */
 #include "sim/scenario.h"
 
@@ -84,8 +84,8 @@ static int check_line(struct gp__parser *p, const char *s, size_t len)
 }
 
 /*
- * inih's reader. Blanks at the start of a line are taken away, or inih would see the line as the
- * rest of the value before. Section headers stay here: inih would cut their names.
+ * The reader for inih. It strips leading blanks, because inih would append the line to the value
+ * before, and handles section headers itself, because inih would truncate their names.
  */
 static char *next_line(char *buf, int size, void *stream)
 {
@@ -145,7 +145,7 @@ static int read_sections(struct gp__parser *p)
 	bad_line = ini_parse_stream(next_line, p, on_pair, p);
 	if (bad_line < 0)
 		return -ENOMEM;
-	/* inih goes on after a line it cannot split, so this may be before what we found. */
+	/* inih goes on after a line it cannot split, so this line may be before our error. */
 	if (bad_line && (!p->ret || (unsigned int)bad_line < p->line)) {
 		p->draft.err->text[0] = '\0';
 		return fail_at(p, (unsigned int)bad_line,
@@ -206,7 +206,7 @@ int gp__scenario_parse(const char *file, const char *text, size_t len, struct gp
 	return ret;
 }
 
-/* One byte more than is allowed is enough to know that it is too much. */
+/* Reads at most one byte more than is allowed. */
 static int read_all(FILE *f, char **text, size_t *len)
 {
 	size_t size = GP__SCENARIO_MAX_BYTES + 1;

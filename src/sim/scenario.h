@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A scenario: what gpreempt-scenario(5) describes, as plain data.
+ * A scenario, as gpreempt-scenario(5) describes it, as plain data.
  *
  * A section of the file is a *spec*; `count` makes several GPUs or programs of one spec, and those
  * are what is simulated: `gpus` and `programs`, each with a name of its own. All of it is checked:
@@ -23,7 +23,7 @@
 #define GP__SCENARIO_MAX_QUEUES 1000000
 #define GP__SCENARIO_MAX_BYTES (1 << 20)
 
-/* What is wrong with a file, as `FILE:LINE: sentence`, for people. */
+/* An error in a file; people see `FILE:LINE: sentence`. */
 struct gp__scenario_error {
 	unsigned int line; /* 0: the file as a whole */
 	char text[512];
@@ -52,6 +52,10 @@ struct gp__gpu_spec {
 	struct gp__dist reactivate;
 	struct gp__dist launch; /* Lv1: handing over one command */
 	struct gp__dist switch_cost; /* GPU time lost by one stop and start */
+	struct gp__dist sees; /* until the scheduler knows that an idle queue has work */
+	struct gp__dist settles; /* without work until the scheduler knows that a queue is idle */
+	struct gp__dist cold; /* GPU time lost when a program runs after another one */
+	bool weighs;
 	double fail; /* probability that a stop fails */
 };
 
@@ -98,6 +102,8 @@ struct gp__program_spec {
 
 	uint32_t kernels; /* of one job, on each stream and GPU */
 	struct gp__dist kernel; /* alone on the GPU */
+	struct gp__dist first; /* the first kernel of a job that is a request; all 0: it is none */
+	uint32_t concurrent; /* requests in progress at once */
 	struct gp__dist gap; /* CPU time between two kernels; all 0: submitted at once */
 };
 

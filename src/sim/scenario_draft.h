@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A scenario between reading and checking: what only makes sense once the whole file is known
- * (which GPUs a program names), and the lines to blame.
+ * A scenario between reading and checking: values that can only be resolved once the whole file is
+ * known (the GPUs of a program), and line numbers for errors.
  */
 #ifndef GP_SIM_SCENARIO_DRAFT_H
 #define GP_SIM_SCENARIO_DRAFT_H
@@ -35,6 +35,8 @@ enum gp__program_key {
 	GP__PROGRAM_KERNELS,
 	GP__PROGRAM_KERNEL,
 	GP__PROGRAM_GAP,
+	GP__PROGRAM_FIRST,
+	GP__PROGRAM_CONCURRENT,
 	GP__PROGRAM_KEYS,
 };
 

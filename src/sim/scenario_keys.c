@@ -213,7 +213,7 @@ static int set_class(struct gp__parser *p, const struct key *key, void *field, c
 	return bad_value(p, key, value, "'online', 'normal' or 'offline'");
 }
 
-/* Level 1 needs nothing from the hardware, so it is always there. */
+/* Level 1 needs no hardware support, so it is always available. */
 static int set_levels(struct gp__parser *p, const struct key *key, void *field, const char *value)
 {
 	uint32_t levels;
@@ -311,6 +311,10 @@ static const struct key gpu_keys[] = {
 	{ "reactivate", set_dist, FIELD(gp__gpu_spec, reactivate) },
 	{ "launch", set_dist, FIELD(gp__gpu_spec, launch) },
 	{ "switch_cost", set_dist, FIELD(gp__gpu_spec, switch_cost) },
+	{ "cold", set_dist, FIELD(gp__gpu_spec, cold) },
+	{ "weighs", set_bool, FIELD(gp__gpu_spec, weighs) },
+	{ "sees", set_dist, FIELD(gp__gpu_spec, sees) },
+	{ "settles", set_dist, FIELD(gp__gpu_spec, settles) },
 	{ "fail", set_probability, FIELD(gp__gpu_spec, fail) },
 };
 
@@ -344,6 +348,8 @@ static const struct key program_keys[GP__PROGRAM_KEYS] = {
 	[GP__PROGRAM_KERNELS] = { "kernels", set_u32, PROGRAM(kernels), 1, 1000000 },
 	[GP__PROGRAM_KERNEL] = { "kernel", set_dist, PROGRAM(kernel), 1, .required = true },
 	[GP__PROGRAM_GAP] = { "gap", set_dist, PROGRAM(gap) },
+	[GP__PROGRAM_FIRST] = { "first", set_dist, PROGRAM(first), 1 },
+	[GP__PROGRAM_CONCURRENT] = { "concurrent", set_u32, PROGRAM(concurrent), 1, 65536 },
 };
 
 /* ---- sections ---- */
@@ -408,6 +414,7 @@ static int begin_program(struct gp__parser *p, const char *name)
 		.level = 3,
 		.weight = 100,
 		.kernels = 1,
+		.concurrent = 1,
 	};
 	strcpy(specs->name, name);
 	p->target = specs;
@@ -456,6 +463,14 @@ static int end_program(struct gp__parser *p)
 			p, line[GP__PROGRAM_HINT],
 			"'hint' announces arrivals, but the next job comes at once; expected "
 			"'think' with it, or other 'arrivals'");
+	if (line[GP__PROGRAM_FIRST] && (spec->gang || spec->streams > 1))
+		return fail_at(p, line[GP__PROGRAM_FIRST],
+			       "'first' is for a program with one stream; expected neither "
+			       "'streams' nor 'gang' with it");
+	if (line[GP__PROGRAM_CONCURRENT] && !line[GP__PROGRAM_FIRST])
+		return fail_at(p, line[GP__PROGRAM_CONCURRENT],
+			       "'concurrent' is for a program that serves requests; expected "
+			       "'first' with it");
 	if (spec->window && spec->batch > spec->window)
 		return fail_at(p, line[GP__PROGRAM_BATCH],
 			       "'batch' is larger than 'window'; expected at most %" PRIu32,
@@ -569,7 +584,7 @@ static unsigned int min3(unsigned int a, unsigned int b, unsigned int c)
 	return least < c ? least : c;
 }
 
-/* Levenshtein's distance, or UINT_MAX for words too long to be one of ours. */
+/* Levenshtein's distance, or UINT_MAX for words that are too long to be a key. */
 static unsigned int edit_distance(const char *a, const char *b)
 {
 	unsigned int row[24], diagonal, above;
@@ -634,7 +649,7 @@ static int unknown_key(struct gp__parser *p, const char *name)
 		    name, kind);
 }
 
-/* @name has @prefix characters that say whose parameter it is. */
+/* The first @prefix characters of @name say which table the parameter belongs to. */
 static int set_param(struct gp__parser *p, struct gp__scenario_params *params, const char *name,
 		     size_t prefix, const char *value)
 {

@@ -23,7 +23,7 @@ struct gp__parser {
 	bool have_scenario;
 };
 
-/* The line at hand is to blame. */
+/* Reports an error in the current line. */
 #define fail(p, ...) gp__draft_fail(&(p)->draft, (p)->line, __VA_ARGS__)
 #define fail_at(p, line, ...) gp__draft_fail(&(p)->draft, (line), __VA_ARGS__)
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * From sections to GPUs and programs, and the checks that need the whole file.
+ * Makes GPUs and programs from sections, and does the checks that need the whole file.
  *
- * Names are looked up in arrays sorted by name; nothing here is worse than n log n in what the
- * file makes, and what a file can make is bounded before it is made.
+ * Names are looked up in arrays sorted by name; nothing here is worse than n log n in the number of
+ * GPUs and programs, which is checked before they are made.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -121,7 +121,7 @@ static int name_gpus(struct gp__draft *draft, struct name **out)
 	return sort_names(draft, "GPU", names, sc->n_gpus);
 }
 
-/* ---- which GPUs a program names ---- */
+/* ---- GPUs of programs ---- */
 
 struct placing {
 	struct gp__draft *draft;
@@ -416,7 +416,7 @@ static int number_processes(struct gp__draft *draft)
 	return 0;
 }
 
-/* What makes two queues one entity. */
+/* Queues with the same values are one entity. */
 struct group {
 	uint32_t process;
 	uint32_t gpu;
@@ -471,7 +471,7 @@ static int same_entity(struct gp__draft *draft, const struct group *a, const str
 		later->name, earlier->name);
 }
 
-/* Programs of one process are told apart by priority and tag; without that they are streams. */
+/* Programs of one process must differ in priority or tag; otherwise they are streams. */
 static int check_entities(struct gp__draft *draft)
 {
 	size_t n = list_groups(draft, NULL);
@@ -493,7 +493,7 @@ static int check_entities(struct gp__draft *draft)
 	return err;
 }
 
-/* ---- what the programs of a GPU ask for together ---- */
+/* ---- totals per GPU ---- */
 
 static int check_sum(struct gp__draft *draft, uint64_t *sums, enum gp__program_key key)
 {

@@ -17,7 +17,7 @@ struct words {
 	int n;
 };
 
-/* More words than MAX_WORDS count as MAX_WORDS, which nothing here takes. */
+/* More words than MAX_WORDS count as MAX_WORDS, which no value has. */
 static int split(const char *s, struct words *words)
 {
 	char *rest, *word;

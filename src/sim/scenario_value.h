@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The values of a scenario file that are more than a number: distributions, arrivals, levels.
- * Same manners as base/units.h: the whole string, 0 or -EINVAL or -ERANGE, and a sentence for
- * "expected ".
+ * Values of a scenario file that are more than a number: distributions, arrivals, levels. The
+ * parsers behave like those of base/units.h: they take the whole string, return 0, -EINVAL or
+ * -ERANGE, and have a sentence for "expected ".
  */
 #ifndef GP_SIM_SCENARIO_VALUE_H
 #define GP_SIM_SCENARIO_VALUE_H
@@ -24,12 +24,12 @@ int gp__parse_arrivals(const char *s, struct gp__arrivals *arrivals);
 int gp__parse_levels(const char *s, uint32_t *levels);
 
 /*
- * The next of @list's elements, which are separated by commas, in @buf. 0, -ENOENT at the end, or
- * -EINVAL if it is empty or does not fit.
+ * Copies the next element of a comma-separated list to @buf. 0, -ENOENT at the end, or -EINVAL if
+ * it is empty or does not fit.
  */
 int gp__next_element(const char **list, char *buf, size_t size);
 
-/* @array with room for one more than @n elements of @size, or NULL. It doubles as it grows. */
+/* Returns @array with room for one more than @n elements of @size, or NULL. Doubles its size. */
 void *gp__grow(void *array, size_t n, size_t size);
 
 #endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A stream drives its preemptible queue as the threaded driver does, in virtual time: it carries
- * out what the queue asks for, one device call at a time, and tells the core what became of its
- * orders.
+ * A stream drives its preemptible queue as the threaded driver does, in virtual time: it makes the
+ * device calls that the queue asks for, one at a time, and acknowledges the core's orders.
  */
 #include "sim/sim.h"
 
@@ -33,8 +32,7 @@ static bool make_room(struct sim *s, struct sim_stream *st)
 	return true;
 }
 
-/* The core hears of the result when the queue has reached the state that was ordered, or given up.
- */
+/* Acknowledges an order when the queue has reached its state, or has given up. */
 static void acknowledge(struct sim *s, struct sim_stream *st, enum gp__pq_note note)
 {
 	enum gp__pq_state state = gp__pq_state(&st->pq);
@@ -42,11 +40,11 @@ static void acknowledge(struct sim *s, struct sim_stream *st, enum gp__pq_note n
 
 	if (!st->order)
 		return;
-	if (st->order == GP__VERB_EXCLUDE && note == GP__PQ_NOTE_STOP_FAILED)
+	if (st->order == GP__VERB_HOLD && note == GP__PQ_NOTE_STOP_FAILED)
 		result = st->pq.last_error ? st->pq.last_error : -EIO;
-	else if (st->order == GP__VERB_EXCLUDE && state != GP__PQ_SUSPENDED)
+	else if (st->order == GP__VERB_HOLD && state != GP__PQ_SUSPENDED)
 		return;
-	else if (st->order == GP__VERB_ADMIT && state != GP__PQ_RUNNING)
+	else if (st->order == GP__VERB_RELEASE && state != GP__PQ_RUNNING)
 		return;
 	st->order = GP__VERB_NONE;
 	gp__queue_ack(&st->queue, result, s->now);
@@ -142,8 +140,7 @@ static void call_returns(struct sim *s, struct sim_timer *t)
 	drive(s, st);
 }
 
-/* Gaps end a job's claim on the GPU only for a moment: its deadline is the job's, not the kernel's.
- */
+/* A kernel after a gap has the deadline of its job, not one of its own. */
 static void tell_ready(struct sim *s, struct sim_stream *st)
 {
 	const struct gp__program_spec *spec = st->entity->program->spec;
@@ -154,13 +151,68 @@ static void tell_ready(struct sim *s, struct sim_stream *st)
 		gp__entity_deadline(&st->entity->e, job->arrived + spec->deadline_ns, s->now);
 }
 
-void sim_stream_submit(struct sim *s, struct sim_stream *st, struct sim_job *job, u32 kernels)
+static u64 sees_within(const struct gp__dist *sees)
+{
+	return sees->kind == GP__DIST_UNIFORM ? sees->b_ns : sees->a_ns;
+}
+
+/* Work that has ended before it is seen is seen nevertheless, as a queue's counters tell of it. */
+static void see(struct sim *s, struct sim_stream *st)
+{
+	if (st->seen) {
+		st->seen = false;
+		gp__queue_idle(&st->queue, st->idle_since, sees_within(&st->gpu->spec->sees),
+			       s->now);
+		return;
+	}
+	st->seen = true;
+	tell_ready(s, st);
+	if (!st->with_work)
+		sim_timer_set(s, &st->notice,
+			      s->now + gp__dist_sample(&st->gpu->spec->settles, &st->see_rng));
+}
+
+/* Tells the core after @delay that work has arrived or ended. */
+static void notice(struct sim *s, struct sim_stream *st, const struct gp__dist *delay)
+{
+	u64 takes = gp__dist_sample(delay, &st->see_rng);
+
+	if (takes)
+		sim_timer_set(s, &st->notice, s->now + takes);
+	else
+		see(s, st);
+}
+
+static void notice_fires(struct sim *s, struct sim_timer *t)
+{
+	see(s, container_of(t, struct sim_stream, notice));
+}
+
+/* Work that arrives within the time that an idle queue takes to settle ends that time. */
+static void work_arrives(struct sim *s, struct sim_stream *st)
+{
+	if (st->seen)
+		sim_timer_clear(s, &st->notice);
+	else if (!gp__node_linked(&st->notice.node))
+		notice(s, st, &st->gpu->spec->sees);
+}
+
+static void work_ends(struct sim *s, struct sim_stream *st)
+{
+	st->idle_since = s->now;
+	if (st->seen)
+		notice(s, st, &st->gpu->spec->settles);
+}
+
+void sim_stream_submit(struct sim *s, struct sim_stream *st, struct sim_job *job,
+		       const struct gp__dist *kernel, u32 kernels)
 {
 	const struct gp__program_spec *spec = st->entity->program->spec;
+	bool had_work = st->with_work;
 
 	while (kernels--) {
-		/* What lasts longer than the whole run never ends, and need not be counted. */
-		u64 ns = gp__min_u64(gp__dist_sample(&spec->kernel, &st->kernel_rng), 2 * s->end);
+		/* A command that outlasts the run never ends and needs no timer. */
+		u64 ns = gp__min_u64(gp__dist_sample(kernel, &st->kernel_rng), 2 * s->end);
 		u64 ticket;
 
 		if (++s->nr_waiting > GP__SIM_WAITING_MAX) {
@@ -172,9 +224,9 @@ void sim_stream_submit(struct sim *s, struct sim_stream *st, struct sim_job *job
 		ticket = gp__pq_submit(&st->pq, s->now);
 		*command(st, ticket) = (struct sim_command){ .work = ns << WORK_SHIFT, .job = job };
 	}
-	if (!st->with_work)
-		tell_ready(s, st);
 	sim_gpu_set_work(s, st, true);
+	if (!had_work)
+		work_arrives(s, st);
 	drive(s, st);
 }
 
@@ -187,7 +239,7 @@ void sim_stream_command_done(struct sim *s, struct sim_stream *st)
 	sim_gpu_update(s, st);
 	if (!gp__pq_has_work(&st->pq)) {
 		sim_gpu_set_work(s, st, false);
-		gp__queue_idle(&st->queue, s->now);
+		work_ends(s, st);
 	}
 	drive(s, st);
 	acknowledge(s, st, GP__PQ_NOTE_NONE);
@@ -198,8 +250,14 @@ static void take_order(struct sim *s, const struct gp__action *a)
 {
 	struct sim_stream *st = container_of(a->queue, struct sim_stream, queue);
 
+	if (a->verb == GP__VERB_WEIGH) {
+		sim_gpu_weigh(s, st, a->weight);
+		gp__queue_ack(&st->queue, 0, s->now);
+		return;
+	}
 	st->order = a->verb;
-	if (a->verb == GP__VERB_EXCLUDE)
+	sim_gpu_set_held(s, st, a->verb == GP__VERB_HOLD);
+	if (a->verb == GP__VERB_HOLD)
 		gp__pq_hold(&st->pq, GP__PQ_BY_SCHED, false, s->now);
 	else
 		gp__pq_release(&st->pq, GP__PQ_BY_SCHED, s->now);
@@ -240,5 +298,6 @@ void sim_stream_init(struct sim *s, struct sim_stream *st)
 	gp__queue_add(&st->entity->e, &st->queue, ++s->next_queue, (u8)cfg.level,
 		      (u8)st->pq.effective, 0);
 	sim_timer_init(&st->op, call_returns);
+	sim_timer_init(&st->notice, notice_fires);
 	make_room(s, st);
 }

@@ -9,6 +9,7 @@ void gp__lane_init(struct gp__lane *l, uint64_t window_ns, uint64_t now)
 	l->bin_ns = window_ns / GP__LANE_BINS;
 	l->bin_ns = l->bin_ns ? l->bin_ns : 1;
 	l->at = now;
+	l->sharers = 1;
 }
 
 static struct gp__lane_bin *bin_at(struct gp__lane *l, uint64_t ns)
@@ -21,7 +22,8 @@ static void spend(struct gp__lane *l, uint64_t ns)
 	struct gp__lane_bin *b = bin_at(l, l->at);
 
 	b->known += l->kind != GP__LANE_UNKNOWN ? ns : 0;
-	b->run += l->kind == GP__LANE_RUN ? ns : 0;
+	b->run += l->kind == GP__LANE_RUN ? ns / l->sharers : 0;
+	b->yielded += l->kind == GP__LANE_YIELD ? ns : 0;
 	b->held += l->kind == GP__LANE_HELD ? ns : 0;
 }
 
@@ -32,7 +34,7 @@ void gp__lane_advance(struct gp__lane *l, uint64_t now)
 	if (now <= l->at)
 		return;
 	if (now - l->at > window) {
-		/* All of it is over; the beginning of what is left is that of a moment. */
+		/* All bins are outdated: start again at the beginning of a bin. */
 		memset(l->bin, 0, sizeof(l->bin));
 		l->at = (now - window) / l->bin_ns * l->bin_ns + l->bin_ns;
 	}
@@ -69,6 +71,14 @@ void gp__lane_set(struct gp__lane *l, enum gp__lane_kind kind, uint64_t now)
 	l->kind = kind;
 }
 
+void gp__lane_share(struct gp__lane *l, uint32_t n, uint64_t now)
+{
+	if (n == l->sharers)
+		return;
+	gp__lane_advance(l, now);
+	l->sharers = n;
+}
+
 static uint32_t bins_a_column(uint32_t columns)
 {
 	return (GP__LANE_BINS + columns - 1) / columns;
@@ -85,6 +95,7 @@ static void add(struct gp__lane_bin *sum, const struct gp__lane_bin *b)
 {
 	sum->known += b->known;
 	sum->run += b->run;
+	sum->yielded += b->yielded;
 	sum->held += b->held;
 	sum->waited += b->waited;
 	sum->nr_waits += b->nr_waits;
@@ -101,7 +112,7 @@ struct gp__lane_bin gp__lane_column(const struct gp__lane *l, uint32_t columns, 
 	if (column < back)
 		return sum;
 	for (uint64_t b = (column - back) * size; b < (column - back + 1) * size; b++) {
-		/* Those to come, and those whose place a later one has. */
+		/* Bins of the future, and bins that were reused for a later time. */
 		if (b <= newest && b + GP__LANE_BINS > newest)
 			add(&sum, &l->bin[b % GP__LANE_BINS]);
 	}

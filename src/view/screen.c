@@ -39,7 +39,7 @@ void gp__screen_put(struct gp__screen *s, uint32_t row, uint32_t col, enum gp__s
 		s->cells[(size_t)row * s->cols + col] = (struct gp__cell){ c, (uint8_t)style };
 }
 
-/* The next character of the text, moving on; '?' for what has no place of its own. */
+/* Takes the next character of the text; '?' for one that is not one column wide. */
 static wchar_t next_char(const char **text, mbstate_t *state)
 {
 	wchar_t c;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A screenful of characters with a style each: what is drawn, before it is known whether it goes to
- * a terminal, a file or a test. What does not fit is cut off.
+ * A grid of characters with a style each, which is drawn independently of where it goes: a
+ * terminal, a file or a test. Text that does not fit is cut off.
  */
 #ifndef GP__VIEW_SCREEN_H
 #define GP__VIEW_SCREEN_H
@@ -36,25 +36,25 @@ struct gp__screen {
 	struct gp__cell *cells;
 };
 
-/* Blank. 0 or -ENOMEM. Also to be called when the size changes. */
+/* Makes a blank screen; also call it when the size changes. 0 or -ENOMEM. */
 int gp__screen_resize(struct gp__screen *s, uint32_t rows, uint32_t cols);
 void gp__screen_free(struct gp__screen *s);
 void gp__screen_clear(struct gp__screen *s);
 
 void gp__screen_put(struct gp__screen *s, uint32_t row, uint32_t col, enum gp__style style,
 		    wchar_t c);
-/* Text of the locale; what takes no or two places becomes '?'. The column behind it. */
+/* Draws text; a character that is not one column wide becomes '?'. Returns the next column. */
 uint32_t gp__screen_text(struct gp__screen *s, uint32_t row, uint32_t col, enum gp__style style,
 			 const char *text);
 GP__PRINTF(5, 6)
 uint32_t gp__screen_textf(struct gp__screen *s, uint32_t row, uint32_t col, enum gp__style style,
 			  const char *fmt, ...);
-/* In a field of this width, to the right if it is negative. */
+/* Draws into a field of this width; right-aligned if it is negative. */
 uint32_t gp__screen_field(struct gp__screen *s, uint32_t row, uint32_t col, int width,
 			  enum gp__style style, const char *text);
 void gp__screen_style_row(struct gp__screen *s, uint32_t row, enum gp__style style);
 
-/* The rows up to the last that has something on it, without blanks at their ends. */
+/* Prints the rows up to the last one with text, without trailing blanks. */
 void gp__screen_print(const struct gp__screen *s, FILE *out);
 
 #endif

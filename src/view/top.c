@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "core/log.h"
 
@@ -104,10 +105,12 @@ static int read_queues(struct gp__top_group *g, const json_t *queues)
 		return -ENOMEM;
 	json_array_foreach ((json_t *)queues, i, q) {
 		const char *state = json_string_value(json_object_get(q, "state"));
+		const char *weight = json_string_value(json_object_get(q, "weight"));
 
 		all[i].id = (uint32_t)int_of(q, "queue");
 		all[i].has_work = json_is_true(json_object_get(q, "has_work"));
 		all[i].held = state && !strncmp(state, "exclud", 6);
+		all[i].yields = weight && !strcmp(weight, "least");
 	}
 	free(g->queue);
 	g->queue = all;
@@ -115,7 +118,7 @@ static int read_queues(struct gp__top_group *g, const json_t *queues)
 	return 0;
 }
 
-/* "3", or "1/3" where more was asked for. */
+/* "3", or "1/3" if level 3 was requested. */
 static void read_level(struct gp__top_group *g, const json_t *queues)
 {
 	long long level = 0, asked = 0;
@@ -132,7 +135,7 @@ static void read_level(struct gp__top_group *g, const json_t *queues)
 		snprintf(g->level, sizeof(g->level), "%lld", level);
 }
 
-/* As its queues are doing. */
+/* Derived from the states of its queues. */
 static enum gp__lane_kind kind_of(const struct gp__top_group *g)
 {
 	bool has_work = false, held = false;
@@ -146,7 +149,54 @@ static enum gp__lane_kind kind_of(const struct gp__top_group *g)
 	return !has_work ? GP__LANE_IDLE : held ? GP__LANE_HELD : GP__LANE_RUN;
 }
 
-static int read_group(struct gp__top_group *g, const json_t *json, uint64_t now)
+/* All of its queues that have work do. */
+static bool yields(const struct gp__top_group *g)
+{
+	for (uint32_t i = 0; i < g->nr_queues; i++) {
+		if (g->queue[i].has_work && !g->queue[i].yields)
+			return false;
+	}
+	return true;
+}
+
+/* Without lines, the groups of other users are not known, but the daemon says whether it gives way.
+ */
+static void set_lane(const struct gp__top *t, struct gp__top_group *g, uint32_t nr_yielding,
+		     uint32_t nr_others, uint64_t now)
+{
+	enum gp__lane_kind kind = kind_of(g);
+	bool gives_way = nr_others || (!t->watching && g->gives_way);
+
+	if (kind != GP__LANE_RUN) {
+		gp__lane_set(&g->lane, kind, now);
+		return;
+	}
+	gp__lane_set(&g->lane, yields(g) && gives_way ? GP__LANE_YIELD : kind, now);
+	gp__lane_share(&g->lane, yields(g) ? nr_yielding : nr_others, now);
+}
+
+/* Those that run at once divide the time, and those that yield get what the others leave. */
+static void set_lanes(struct gp__top *t, uint32_t gpu, uint64_t now)
+{
+	uint32_t nr_yielding = 0, nr_others = 0;
+
+	for (uint32_t i = 0; i < t->nr_groups; i++) {
+		const struct gp__top_group *g = t->group[i];
+
+		if (g->gpu != gpu || kind_of(g) != GP__LANE_RUN)
+			continue;
+		if (yields(g))
+			nr_yielding++;
+		else
+			nr_others++;
+	}
+	for (uint32_t i = 0; i < t->nr_groups; i++) {
+		if (t->group[i]->gpu == gpu)
+			set_lane(t, t->group[i], nr_yielding, nr_others, now);
+	}
+}
+
+static int read_group(struct gp__top_group *g, const json_t *json)
 {
 	const json_t *queues = json_object_get(json, "queues");
 
@@ -157,18 +207,17 @@ static int read_group(struct gp__top_group *g, const json_t *json, uint64_t now)
 	g->priority = int_of(json, "priority");
 	g->effective = g->ours ? int_of(json, "effective") : g->priority;
 	g->suspended = json_is_true(json_object_get(json, "suspended"));
+	g->gives_way = json_is_true(json_object_get(json, "yielding"));
 	g->used_ms = number_of(json, "used_ms");
 	g->held_ms = number_of(json, "held_ms");
+	g->wasted_ms = number_of(json, "wasted_ms");
 	gp__view_user(g->user, sizeof(g->user), (uid_t)int_of(json, "user"));
 	copy_text(g->program, sizeof(g->program), json, "program");
 	copy_text(g->tag, sizeof(g->tag), json, "tag");
 	g->state = gp__view_state_of(json);
-	gp__view_state_words(g->words, sizeof(g->words), json);
+	gp__view_state_text(g->state_text, sizeof(g->state_text), json);
 	read_level(g, queues);
-	if (read_queues(g, queues))
-		return -ENOMEM;
-	gp__lane_set(&g->lane, kind_of(g), now);
-	return 0;
+	return read_queues(g, queues);
 }
 
 static int read_groups(struct gp__top *t, const json_t *list, uint64_t now)
@@ -181,13 +230,13 @@ static int read_groups(struct gp__top *t, const json_t *list, uint64_t now)
 
 		if (!g)
 			g = add_group(t, (uint32_t)int_of(json, "group"), now);
-		if (!g || read_group(g, json, now))
+		if (!g || read_group(g, json))
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-/* What is not in the list any more. */
+/* Removes the groups and GPUs that are not in the list any more. */
 static void drop_gone(struct gp__top *t)
 {
 	uint32_t kept = 0;
@@ -205,7 +254,7 @@ static void drop_gone(struct gp__top *t)
  * GPUs
  */
 
-/* Counted over at least half a second. */
+/* The rate is computed over at least half a second. */
 static void count_switches(struct gp__top_gpu *g, const struct gp__top_gpu *before,
 			   uint64_t switches, uint64_t now)
 {
@@ -216,7 +265,7 @@ static void count_switches(struct gp__top_gpu *g, const struct gp__top_gpu *befo
 		return;
 	g->switches_per_s = before->switches_per_s;
 	if (now - before->base_at >= 500000000u) {
-		g->switches_per_s = (double)(switches - before->switches_base) * 1e9 /
+		g->switches_per_s = (double)(switches - before->switches_base) * GP__S /
 				    (double)(now - before->base_at);
 		return;
 	}
@@ -230,6 +279,7 @@ static void read_gpu(struct gp__top_gpu *g, const struct gp__top_gpu *before, co
 	g->id = (uint32_t)int_of(json, "gpu");
 	count_switches(g, before, (uint64_t)int_of(json, "switches"), now);
 	copy_text(g->name, sizeof(g->name), json, "name");
+	g->wasted_ms = number_of(json, "wasted_ms");
 	g->stop_p50_us = number_of(json_object_get(json, "stop"), "p50_us");
 	g->stop_p99_us = number_of(json_object_get(json, "stop"), "p99_us");
 	g->order_p50_us = number_of(json_object_get(json, "order"), "p50_us");
@@ -290,6 +340,8 @@ int gp__top_list(struct gp__top *t, const json_t *list, uint64_t now)
 	if (!err)
 		err = read_groups(t, json_object_get(list, "groups"), now);
 	drop_gone(t);
+	for (uint32_t i = 0; i < t->nr_gpus; i++)
+		set_lanes(t, t->gpu[i].id, now);
 	t->listed_at = now;
 	t->stale = false;
 	return err;
@@ -315,27 +367,35 @@ static void note(struct gp__top *t, const struct gp__record *r)
 		if (q)
 			q->has_work = r->what == GP__WHAT_READY;
 		break;
-	case GP__WHAT_EXCLUDE:
-	case GP__WHAT_ADMIT:
+	case GP__WHAT_HOLD:
+	case GP__WHAT_RELEASE:
 		if (q)
-			q->held = r->what == GP__WHAT_EXCLUDE;
+			q->held = r->what == GP__WHAT_HOLD;
+		break;
+	case GP__WHAT_WEIGH:
+		if (q)
+			q->yields = r->f[GP__F_WEIGHT] == GP__WEIGHT_LEAST;
 		break;
 	case GP__WHAT_ACK:
+		/* What was ordered did not come true. */
+		t->stale |= r->f[GP__F_RESULT] != 0;
+		return;
 	case GP__WHAT_TICK:
+	case GP__WHAT_LINGERED:
 		return;
 	default:
 		t->stale = true;
 		return;
 	}
 	if (q)
-		gp__lane_set(&g->lane, kind_of(g), r->time);
+		set_lanes(t, g->gpu, r->time);
 	else
 		t->stale = true;
 }
 
 void gp__top_line(struct gp__top *t, const char *line, size_t len)
 {
-	/* Of a policy's parameters nothing is shown. */
+	/* Parameters of policies are not shown. */
 	static const struct gp__policy *const none[] = { NULL };
 	struct gp__record_room room;
 	const char *expected;
@@ -357,18 +417,30 @@ void gp__top_advance(struct gp__top *t, uint64_t now)
  * Figures
  */
 
+static double pct(uint64_t part, uint64_t known)
+{
+	return known ? 100.0 * (double)part / (double)known : -1;
+}
+
 double gp__top_run_pct(const struct gp__top_group *g)
 {
 	struct gp__lane_bin sum = gp__lane_sum(&g->lane);
 
-	return sum.known ? 100.0 * (double)sum.run / (double)sum.known : -1;
+	return pct(sum.run, sum.known);
+}
+
+double gp__top_yielding_pct(const struct gp__top_group *g)
+{
+	struct gp__lane_bin sum = gp__lane_sum(&g->lane);
+
+	return pct(sum.yielded, sum.known);
 }
 
 double gp__top_held_pct(const struct gp__top_group *g)
 {
 	struct gp__lane_bin sum = gp__lane_sum(&g->lane);
 
-	return sum.known ? 100.0 * (double)sum.held / (double)sum.known : -1;
+	return pct(sum.held, sum.known);
 }
 
 static json_t *group_json(const struct gp__top_group *g)
@@ -384,13 +456,15 @@ static json_t *group_json(const struct gp__top_group *g)
 	json_object_set_new(o, "program", g->ours ? gp__json_text(g->program) : json_null());
 	json_object_set_new(o, "tag", g->ours ? gp__json_text(g->tag) : json_null());
 	json_object_set_new(o, "state", json_string(gp__view_state_name(g->state)));
-	gp__json_set_real(o, "seen_ms", true, (double)sum.known / 1e6);
+	gp__json_set_real(o, "seen_ms", true, gp__to_ms(sum.known));
 	gp__json_set_real(o, "run_pct", sum.known, gp__top_run_pct(g));
+	gp__json_set_real(o, "yielding_pct", sum.known, gp__top_yielding_pct(g));
 	gp__json_set_real(o, "held_pct", sum.known, gp__top_held_pct(g));
+	gp__json_set_real(o, "wasted_ms", g->wasted_ms >= 0, g->wasted_ms);
 	gp__json_set_u64(o, "waits", sum.known, sum.nr_waits);
 	gp__json_set_real(o, "wait_mean_ms", sum.nr_waits,
-			  (double)sum.waited / 1e6 / (double)(sum.nr_waits ? sum.nr_waits : 1));
-	gp__json_set_real(o, "wait_max_ms", sum.nr_waits, (double)sum.longest_wait / 1e6);
+			  gp__to_ms(sum.waited) / (double)(sum.nr_waits ? sum.nr_waits : 1));
+	gp__json_set_real(o, "wait_max_ms", sum.nr_waits, gp__to_ms(sum.longest_wait));
 	return o;
 }
 
@@ -401,6 +475,7 @@ static json_t *gpu_json(const struct gp__top_gpu *g)
 	json_object_set_new(o, "gpu", json_integer(g->id));
 	json_object_set_new(o, "name", gp__json_text(g->name));
 	gp__json_set_real(o, "switches_per_s", g->switches_per_s >= 0, g->switches_per_s);
+	gp__json_set_real(o, "wasted_ms", g->wasted_ms >= 0, g->wasted_ms);
 	gp__json_set_real(o, "stop_p50_us", g->stop_p50_us >= 0, g->stop_p50_us);
 	gp__json_set_real(o, "stop_p99_us", g->stop_p99_us >= 0, g->stop_p99_us);
 	gp__json_set_real(o, "order_p50_us", g->order_p50_us >= 0, g->order_p50_us);
@@ -414,7 +489,7 @@ json_t *gp__top_json(const struct gp__top *t)
 
 	json_object_set_new(o, "version", json_string(t->version));
 	json_object_set_new(o, "policy", json_string(t->policy));
-	gp__json_set_real(o, "window_ms", true, (double)t->window_ns / 1e6);
+	gp__json_set_real(o, "window_ms", true, gp__to_ms(t->window_ns));
 	json_object_set_new(o, "by_decisions", json_boolean(t->watching));
 	for (uint32_t i = 0; i < t->nr_gpus; i++)
 		json_array_append_new(gpus, gpu_json(&t->gpu[i]));

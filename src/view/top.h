@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The live view: who ran when, who waited, and for how long; apart from how it is shown.
+ * The model of the live view: which groups ran and were held, when, and for how long.
  *
- * It is fed with the daemon's list, which says who is there and how they are doing, and between two
- * lists with the lines of its decision log, which say so to the nanosecond. Without the lines,
- * which are for administrators, the lists are what the lanes are made of. Lines can get lost; the
- * next list sets things right.
+ * Its input is the daemon's list of groups and, between two lists, the lines of the decision log,
+ * which are exact to the nanosecond. Only administrators get lines; for other users the lanes are
+ * made from lists alone. Lines can get lost; the next list corrects the model.
  */
 #ifndef GP__VIEW_TOP_H
 #define GP__VIEW_TOP_H
@@ -17,23 +16,25 @@
 
 #include "view/lane.h"
 #include "view/screen.h"
-#include "view/words.h"
+#include "view/describe.h"
 
 struct gp__top_queue {
 	uint32_t id;
 	bool has_work, held;
+	bool yields; /* it has the least weight */
 };
 
 struct gp__top_group {
 	uint32_t id, gpu;
-	bool ours; /* it may be known what it does */
+	bool ours; /* its state is visible to this user */
 	bool suspended, gone;
+	bool gives_way; /* it yielded to another when it was listed */
 	pid_t pid;
 	long long priority, effective;
-	char user[32], program[64], tag[32], words[96]; /* words: its state, with who holds it */
+	char user[32], program[64], tag[32], state_text[96];
 	char level[48];
 	enum gp__view_state state;
-	double used_ms, held_ms;
+	double used_ms, held_ms, wasted_ms; /* negative: not known */
 	struct gp__lane lane;
 	struct gp__top_queue *queue;
 	uint32_t nr_queues;
@@ -42,8 +43,9 @@ struct gp__top_group {
 struct gp__top_gpu {
 	uint32_t id;
 	char name[64];
-	uint64_t switches_base, base_at; /* what it is counted from */
+	uint64_t switches_base, base_at; /* of switches_per_s */
 	double switches_per_s; /* negative: not known yet */
+	double wasted_ms; /* negative: not known */
 	double stop_p50_us, stop_p99_us, order_p50_us, order_p99_us; /* negative: not measured */
 };
 
@@ -56,15 +58,14 @@ struct gp__top {
 	char policy[32], version[32];
 	double up_ms;
 	uint64_t listed_at; /* 0: never */
-	bool watching; /* lines come in */
-	bool stale; /* a line said what only a list can explain */
-	bool unheard; /* somebody has a GPU alone: nothing is decided, and no line says what it does
-		       */
+	bool watching; /* lines arrive */
+	bool stale; /* a new list is needed */
+	bool unheard; /* a program is alone on its GPU: no line tells what it does */
 };
 
 void gp__top_init(struct gp__top *t, uint64_t window_ns);
 void gp__top_free(struct gp__top *t);
-/* Nobody is there any more. */
+/* Removes all groups, after the daemon ended. */
 void gp__top_clear(struct gp__top *t);
 
 /* 0 or -ENOMEM. */
@@ -72,8 +73,10 @@ int gp__top_list(struct gp__top *t, const json_t *list, uint64_t now);
 void gp__top_line(struct gp__top *t, const char *line, size_t len);
 void gp__top_advance(struct gp__top *t, uint64_t now);
 
-/* Shares of the window as far as it is known, in percent; negative: not known. */
+/* Shares of the window as far as it is known, in percent; negative: not known. Groups that run at
+ * once divide the time: of one GPU they add up to at most 100 %. */
 double gp__top_run_pct(const struct gp__top_group *g);
+double gp__top_yielding_pct(const struct gp__top_group *g);
 double gp__top_held_pct(const struct gp__top_group *g);
 
 json_t *gp__top_json(const struct gp__top *t);
@@ -93,7 +96,7 @@ enum gp__top_sort {
 struct gp__top_look {
 	enum gp__top_sort sort;
 	char filter[32]; /* of programs, tags, users and pids */
-	uint32_t selected; /* a group's id; 0: nobody */
+	uint32_t selected; /* the id of a group; 0: none */
 	uint32_t scroll; /* lines */
 	bool paused, help, typing; /* typing: the filter */
 	bool once; /* no keys: a picture for a file */
@@ -104,9 +107,9 @@ struct gp__top_look {
 const char *gp__top_sort_name(enum gp__top_sort sort);
 void gp__top_sort(struct gp__top *t, enum gp__top_sort sort);
 bool gp__top_shows(const struct gp__top_look *look, const struct gp__top_group *g);
-/* The lines that it takes to show everybody. */
+/* The number of lines that all groups take. */
 uint32_t gp__top_height(const struct gp__top *t, const struct gp__top_look *look);
-/* Moves the selection by so many groups that are shown, and finds one where there is none. */
+/* Moves the selection by @by visible groups; selects one if none is selected. */
 void gp__top_select(const struct gp__top *t, struct gp__top_look *look, int by);
 void gp__top_draw(const struct gp__top *t, struct gp__top_look *look, struct gp__screen *s);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* The live view on a screen: a title, a lane for each group below its GPU, what is selected, keys.
- */
+/* Draws the live view: a title, a lane for each group below its GPU, the selected group, keys. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/units.h"
 #include "view/top.h"
 
@@ -24,7 +24,7 @@ struct columns {
 static const char *const headings[COLUMNS] = { "PID",	"USER", "PROGRAM", "TAG", "PRIO",
 					       "STATE", "RUN",	"HELD",	   "WAIT" };
 
-/* What is known first of all, on 80 columns; the lane gets what is left. */
+/* The most important columns on 80 characters; the lane gets the rest. */
 static struct columns fit_columns(uint32_t cols)
 {
 	struct columns c = { .width = { -7, 0, 12, 0, -4, 9, -4, -4, -7 } };
@@ -121,7 +121,7 @@ void gp__top_select(const struct gp__top *t, struct gp__top_look *look, int by)
  * Lanes
  */
 
-/* The bar's height is how much it ran; the colour says whether it was held as well. */
+/* The height of a bar is the time it ran; the colour shows whether it also yielded or was held. */
 static void draw_moment(struct gp__screen *s, uint32_t row, uint32_t col, bool unicode,
 			const struct gp__lane_bin *b)
 {
@@ -130,14 +130,16 @@ static void draw_moment(struct gp__screen *s, uint32_t row, uint32_t col, bool u
 
 	if (!b->known)
 		return;
-	if (!b->run && !b->held) {
+	if (!b->run && !b->yielded && !b->held) {
 		gp__screen_put(s, row, col, GP__STYLE_DIM, unicode ? L'·' : L'_');
+	} else if (!b->run && !b->held) {
+		gp__screen_put(s, row, col, GP__STYLE_MIXED, unicode ? L'┄' : L'y');
 	} else if (!b->run) {
 		gp__screen_put(s, row, col, GP__STYLE_HELD, unicode ? L'░' : L'x');
 	} else {
 		eighths = b->run * 8 / b->known;
 		eighths = eighths > 7 ? 7 : eighths;
-		gp__screen_put(s, row, col, b->held ? GP__STYLE_MIXED : GP__STYLE_RUN,
+		gp__screen_put(s, row, col, b->held || b->yielded ? GP__STYLE_MIXED : GP__STYLE_RUN,
 			       (unicode ? bars : ascii)[eighths]);
 	}
 }
@@ -166,7 +168,7 @@ static void percent(char *buf, size_t n, double value)
 		snprintf(buf, n, "%.0f%%", value);
 }
 
-/* How long it waits from getting work, on average. */
+/* The average time for which it is held with work. */
 static void wait_text(char *buf, size_t n, const struct gp__top_group *g)
 {
 	struct gp__lane_bin sum = gp__lane_sum(&g->lane);
@@ -183,6 +185,9 @@ static enum gp__style state_style(enum gp__view_state state)
 	case GP__VIEW_RUNNING:
 	case GP__VIEW_STARTING:
 		return GP__STYLE_RUN;
+	case GP__VIEW_YIELDING:
+	case GP__VIEW_LINGERING:
+		return GP__STYLE_MIXED;
 	case GP__VIEW_HELD:
 	case GP__VIEW_STOPPING:
 		return GP__STYLE_HELD;
@@ -249,8 +254,9 @@ static void draw_gpu(const struct gp__top_gpu *g, struct gp__screen *s, uint32_t
 	if (g->order_p50_us >= 0)
 		gp__screen_textf(
 			s, row, col + 2, GP__STYLE_DIM, "orders done in %s (p99 %s)",
-			gp__format_duration(p50, sizeof(p50), (uint64_t)(g->order_p50_us * 1e3)),
-			gp__format_duration(p99, sizeof(p99), (uint64_t)(g->order_p99_us * 1e3)));
+			gp__format_duration(p50, sizeof(p50), (uint64_t)(g->order_p50_us * GP__US)),
+			gp__format_duration(p99, sizeof(p99),
+					    (uint64_t)(g->order_p99_us * GP__US)));
 }
 
 /* A line of the part that scrolls: the GPU's, or the group's below it. */
@@ -283,7 +289,7 @@ uint32_t gp__top_height(const struct gp__top *t, const struct gp__top_look *look
 	return ROWS_ABOVE + t->nr_gpus + shown + ROWS_BELOW;
 }
 
-/* So that the selected one is in sight. */
+/* Scrolls to the selected group. */
 static void scroll(struct gp__top_look *look, const struct line *lines, uint32_t n, uint32_t room)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -384,20 +390,26 @@ static const struct gp__top_group *selected(const struct gp__top *t,
 
 static void draw_selected(const struct gp__top_group *g, struct gp__screen *s, uint32_t row)
 {
-	char used[32], held[32], longest[32];
+	char used[32], held[32], longest[32], wasted[32];
 	struct gp__lane_bin sum;
+	uint32_t col;
 
 	if (!g->ours) {
 		gp__screen_textf(s, row, 0, GP__STYLE_PLAIN, "group %u of %s: %s", g->id, g->user,
-				 g->words);
+				 g->state_text);
 		return;
 	}
 	sum = gp__lane_sum(&g->lane);
-	gp__screen_textf(s, row, 0, GP__STYLE_PLAIN,
-			 "group %u %s (level %s): %s; used %s, held %s, max wait %s", g->id,
-			 g->program, g->level, g->words,
-			 gp__format_duration(used, sizeof(used), (uint64_t)(g->used_ms * 1e6)),
-			 gp__format_duration(held, sizeof(held), (uint64_t)(g->held_ms * 1e6)),
+	col = gp__screen_textf(
+		s, row, 0, GP__STYLE_PLAIN, "group %u %s (level %s): %s; used %s", g->id,
+		g->program, g->level, g->state_text,
+		gp__format_duration(used, sizeof(used), (uint64_t)(g->used_ms * GP__MS)));
+	if (g->wasted_ms > 0)
+		col = gp__screen_textf(s, row, col, GP__STYLE_PLAIN, ", wasted %s",
+				       gp__format_duration(wasted, sizeof(wasted),
+							   (uint64_t)(g->wasted_ms * GP__MS)));
+	gp__screen_textf(s, row, col, GP__STYLE_PLAIN, ", held %s, max wait %s",
+			 gp__format_duration(held, sizeof(held), (uint64_t)(g->held_ms * GP__MS)),
 			 gp__format_duration(longest, sizeof(longest), sum.longest_wait));
 }
 
@@ -437,12 +449,13 @@ static void draw_help(struct gp__screen *s, bool unicode)
 		"r                 resume it",
 		"+ -               raise or lower its priority by one",
 		"o                 order by priority, run, held or pid",
-		"/                 show only what has this text in it",
-		"space             stop the picture; again: go on",
+		"/                 show only groups with this text",
+		"space             pause or continue",
 		"q                 quit",
 		"",
-		"RUN, HELD   share of the window in which it ran, or had work and was held",
-		"WAIT        how long it was held, from stop or from getting work, on average",
+		"RUN, HELD   share of the window in which it ran, or had work and was held; groups",
+		"            that run at once divide the time",
+		"WAIT        average time for which it was held with work",
 	};
 	uint32_t row = 2;
 
@@ -452,7 +465,10 @@ static void draw_help(struct gp__screen *s, bool unicode)
 		gp__screen_text(s, row++, 2, GP__STYLE_PLAIN, lines[i]);
 	gp__screen_text(s, ++row, 2, GP__STYLE_RUN, unicode ? "▁▂▃▄▅▆▇█" : ".:-=+*%#");
 	gp__screen_text(s, row, 14, GP__STYLE_PLAIN,
-			"it ran, for part or all of the moment; another colour: and was held");
+			"it ran for part or all of the time; another colour: it also yielded "
+			"or was held");
+	gp__screen_text(s, ++row, 2, GP__STYLE_MIXED, unicode ? "┄" : "y");
+	gp__screen_text(s, row, 14, GP__STYLE_PLAIN, "it had work and yielded to urgent work");
 	gp__screen_text(s, ++row, 2, GP__STYLE_HELD, unicode ? "░" : "x");
 	gp__screen_text(s, row, 14, GP__STYLE_PLAIN, "it had work and was held");
 	gp__screen_text(s, ++row, 2, GP__STYLE_DIM, unicode ? "·" : "_");

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 /*
- * A daemon that has not answered by then is one that does not. An agent has queues to look after:
- * an order to stop may end meanwhile, so that this comes on top of its time.
+ * Timeouts of answers. That of an agent is short, because it releases no expired hold while it
+ * waits: the timeout adds to the lease.
  */
 #define AGENT_PATIENCE_MS 500
 #define CONTROL_PATIENCE_MS 10000
@@ -27,7 +27,7 @@ static int wait_readable(int fd, int timeout_ms)
 	return n < 0 ? -errno : n ? 0 : -ETIMEDOUT;
 }
 
-/* One message into @size bytes, checked: its type or -errno. */
+/* Receives a message of at most @size bytes and checks it. Returns its type or -errno. */
 static int receive(int fd, void *message, size_t size, int *fds, u32 *nr_fds, int timeout_ms)
 {
 	const char *why;
@@ -39,7 +39,7 @@ static int receive(int fd, void *message, size_t size, int *fds, u32 *nr_fds, in
 	return n ? gp__wire_check(message, (size_t)n, &why) : -ECONNRESET;
 }
 
-/* Where nobody listens any more, he may have said why. */
+/* Ignores -EPIPE: a daemon that closed the connection may have sent the reason before. */
 static int say_hello(int fd, enum gp__wire_role role, const char *program, u32 nr_slots)
 {
 	struct gp__wire_hello hello = { .head = { sizeof(hello), GP__WIRE_HELLO, 0, 1, 0 },
@@ -55,7 +55,7 @@ static int say_hello(int fd, enum gp__wire_role role, const char *program, u32 n
 	return err == -EPIPE ? 0 : err;
 }
 
-/* @text: what the daemon says to a refusal. */
+/* @text: the reason of a refusal. */
 static int get_welcome(int fd, struct gp__wire_welcome *welcome, int *fds, u32 *nr_fds,
 		       int timeout_ms, char *text)
 {
@@ -75,7 +75,7 @@ static int get_welcome(int fd, struct gp__wire_welcome *welcome, int *fds, u32 *
 	return type == GP__WIRE_WELCOME ? 0 : -EPROTO;
 }
 
-/* NULL where it cannot be, or could be cut off under the program's feet. */
+/* Maps a page. NULL if that fails, or if the page could be truncated while it is mapped. */
 static void *map(int fd, size_t bytes, int prot)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
@@ -86,7 +86,7 @@ static void *map(int fd, size_t bytes, int prot)
 		return NULL;
 	at = mmap(NULL, bytes, prot, MAP_SHARED, fd, 0);
 
-	/* cppcheck-suppress memleak; it is what is returned */
+	/* cppcheck-suppress memleak; it is returned */
 	return at == MAP_FAILED ? NULL : at;
 }
 
@@ -103,13 +103,13 @@ static int join(struct gp__wire_client *c, const char *program, u32 nr_slots, ch
 	if (nr_fds == 4 && welcome.nr_slots && welcome.nr_slots <= GP__WIRE_SLOTS_MAX) {
 		c->nr_slots = welcome.nr_slots;
 		c->ttl_ns = welcome.ttl_ns;
-		c->daemon_bell = fds[2];
-		c->bell = fds[3];
-		c->up = map(fds[0], gp__wire_up_bytes(c->nr_slots), PROT_READ | PROT_WRITE);
-		c->down = map(fds[1], gp__wire_down_bytes(c->nr_slots), PROT_READ);
+		c->daemon_notify_fd = fds[2];
+		c->notify_fd = fds[3];
+		c->status = map(fds[0], gp__wire_status_bytes(c->nr_slots), PROT_READ | PROT_WRITE);
+		c->order = map(fds[1], gp__wire_order_bytes(c->nr_slots), PROT_READ);
 		close(fds[0]);
 		close(fds[1]);
-		return c->up && c->down ? 0 : -ENOMEM;
+		return c->status && c->order ? 0 : -ENOMEM;
 	}
 	while (nr_fds)
 		close(fds[--nr_fds]);
@@ -123,7 +123,7 @@ int gp__wire_client_open(struct gp__wire_client *c, const char *path, const char
 
 	*text = '\0';
 	*c = (struct gp__wire_client){
-		.socket = gp__wire_connect(path), .bell = -1, .daemon_bell = -1, .seq = 1
+		.socket = gp__wire_connect(path), .notify_fd = -1, .daemon_notify_fd = -1, .seq = 1
 	};
 	if (c->socket < 0)
 		return c->socket;
@@ -135,17 +135,17 @@ int gp__wire_client_open(struct gp__wire_client *c, const char *path, const char
 
 void gp__wire_client_close(struct gp__wire_client *c)
 {
-	if (c->up)
-		munmap(c->up, gp__wire_up_bytes(c->nr_slots));
-	if (c->down)
-		munmap((void *)c->down, gp__wire_down_bytes(c->nr_slots));
-	if (c->bell >= 0)
-		close(c->bell);
-	if (c->daemon_bell >= 0)
-		close(c->daemon_bell);
+	if (c->status)
+		munmap(c->status, gp__wire_status_bytes(c->nr_slots));
+	if (c->order)
+		munmap((void *)c->order, gp__wire_order_bytes(c->nr_slots));
+	if (c->notify_fd >= 0)
+		close(c->notify_fd);
+	if (c->daemon_notify_fd >= 0)
+		close(c->daemon_notify_fd);
 	if (c->socket >= 0)
 		close(c->socket);
-	*c = (struct gp__wire_client){ .socket = -1, .bell = -1, .daemon_bell = -1 };
+	*c = (struct gp__wire_client){ .socket = -1, .notify_fd = -1, .daemon_notify_fd = -1 };
 }
 
 int gp__wire_client_request(struct gp__wire_client *c, void *message, struct gp__wire_reply *reply)
@@ -161,7 +161,7 @@ int gp__wire_client_request(struct gp__wire_client *c, void *message, struct gp_
 		type = receive(c->socket, reply, sizeof(*reply), NULL, NULL, AGENT_PATIENCE_MS);
 		if (type == GP__WIRE_REPLY && reply->head.seq == head->seq)
 			return reply->result;
-		/* One that came too late for its request. */
+		/* A reply to an earlier request, which timed out. */
 		type = type == GP__WIRE_REPLY ? 0 : type < 0 ? type : -EPROTO;
 	}
 	return type;
@@ -169,25 +169,25 @@ int gp__wire_client_request(struct gp__wire_client *c, void *message, struct gp_
 
 static void mark(struct gp__wire_client *c, u32 slot)
 {
-	atomic_fetch_or(&c->up->changed[slot / 64], 1ull << slot % 64);
+	atomic_fetch_or(&c->status->changed[slot / 64], 1ull << slot % 64);
 }
 
-static void ring(struct gp__wire_client *c)
+static void notify(struct gp__wire_client *c)
 {
-	ssize_t n = write(c->daemon_bell, &(u64){ 1 }, sizeof(u64));
+	ssize_t n = write(c->daemon_notify_fd, &(u64){ 1 }, sizeof(u64));
 
-	(void)n; /* a bell that is full has been rung */
+	(void)n; /* a full eventfd has notified the daemon already */
 }
 
-static void mark_and_ring(struct gp__wire_client *c, u32 slot)
+static void mark_and_notify(struct gp__wire_client *c, u32 slot)
 {
 	mark(c, slot);
-	ring(c);
+	notify(c);
 }
 
 void gp__wire_client_work(struct gp__wire_client *c, u32 slot, bool has_work, u32 pending, u64 now)
 {
-	struct gp__wire_up_slot *s = &c->up->slot[slot];
+	struct gp__wire_status_slot *s = &c->status->slot[slot];
 	u64 before = atomic_load_explicit(&s->work, memory_order_relaxed);
 
 	atomic_store_explicit(&s->pending, pending, memory_order_relaxed);
@@ -195,41 +195,48 @@ void gp__wire_client_work(struct gp__wire_client *c, u32 slot, bool has_work, u3
 		return;
 	atomic_store_explicit(&s->seen_ns, now, memory_order_relaxed);
 	atomic_store(&s->work, before + 1);
-	/* Before the look at `alone`, which the daemon clears before it looks for marks. */
+	/* Mark before reading `alone`: the daemon clears `alone` before it reads the marks. */
 	mark(c, slot);
-	if (!atomic_load(&c->down->alone))
-		ring(c);
+	if (!atomic_load(&c->order->alone))
+		notify(c);
 }
 
-/* Where nobody else is, there is no room to be made; who comes later need not hear of it. */
+/*
+ * A program that is alone needs no room made for it: the daemon is not told. It must hear that an
+ * announcement is over which it was told while another program was there.
+ */
 void gp__wire_client_arriving(struct gp__wire_client *c, u32 slot, u64 at_ns)
 {
-	if (atomic_load(&c->down->alone))
+	bool alone = atomic_load(&c->order->alone);
+	u64 before;
+
+	if (alone && at_ns)
 		return;
-	atomic_store(&c->up->slot[slot].arriving_ns, at_ns);
-	mark_and_ring(c, slot);
+	before = atomic_exchange(&c->status->slot[slot].arriving_ns, at_ns);
+	if (!alone || before)
+		mark_and_notify(c, slot);
 }
 
 void gp__wire_client_done(struct gp__wire_client *c, u32 slot, u32 number, int result, u64 began_ns,
 			  u64 took_ns)
 {
-	struct gp__wire_up_slot *s = &c->up->slot[slot];
+	struct gp__wire_status_slot *s = &c->status->slot[slot];
 
 	atomic_store_explicit(&s->began_ns, began_ns, memory_order_relaxed);
 	atomic_store_explicit(&s->took_ns, took_ns, memory_order_relaxed);
 	atomic_store_explicit(&s->done, gp__wire_done(number, result), memory_order_release);
-	mark_and_ring(c, slot);
+	mark_and_notify(c, slot);
 }
 
 void gp__wire_client_expired(struct gp__wire_client *c, u32 slot, u32 number)
 {
-	atomic_store(&c->up->slot[slot].expired, number);
-	mark_and_ring(c, slot);
+	atomic_store(&c->status->slot[slot].expired, number);
+	mark_and_notify(c, slot);
 }
 
 void gp__wire_client_reset(struct gp__wire_client *c, u32 slot)
 {
-	struct gp__wire_up_slot *s = &c->up->slot[slot];
+	struct gp__wire_status_slot *s = &c->status->slot[slot];
 
 	atomic_store(&s->work, 0);
 	atomic_store(&s->pending, 0);
@@ -277,7 +284,7 @@ static int send_text(int fd, struct text_message *m, const char *request)
 	return gp__wire_send(fd, m, NULL, 0);
 }
 
-/* Adds what came to the answer. 0: there is more; 1: that was all; -errno. */
+/* Appends a message to the answer. 0: there is more; 1: it is complete; -errno. */
 static int take_part(int fd, struct text_message *m, char **answer, size_t *used)
 {
 	int type = receive(fd, m, sizeof(*m), NULL, NULL, CONTROL_PATIENCE_MS);
@@ -289,7 +296,7 @@ static int take_part(int fd, struct text_message *m, char **answer, size_t *used
 	if (type != GP__WIRE_TEXT)
 		return -EPROTO;
 	if (m->head.seq != 2)
-		return 0; /* a line that is watched */
+		return 0; /* a watched line */
 	n = m->head.size - sizeof(m->head);
 	more = realloc(*answer, *used + n + 1);
 	if (!more)

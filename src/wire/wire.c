@@ -13,7 +13,7 @@
 #define USER_SOCKET "gpreempt/control.sock"
 #define FDS_MAX 8
 
-/* Of messages of a fixed size; 0: not one of them. */
+/* The sizes of messages; 0: it varies. */
 static const u32 sizes[GP__WIRE_TYPES] = {
 	[GP__WIRE_HELLO] = sizeof(struct gp__wire_hello),
 	[GP__WIRE_WELCOME] = sizeof(struct gp__wire_welcome),
@@ -24,14 +24,13 @@ static const u32 sizes[GP__WIRE_TYPES] = {
 	[GP__WIRE_HINTS] = sizeof(struct gp__wire_set_hints),
 };
 
-/* What a terminal would take for a command: also U+0080 to U+009F, of which this is the second
- * byte. */
+/* Control characters of terminals, including the second byte of U+0080 to U+009F in UTF-8. */
 static bool is_control(unsigned char before, unsigned char c)
 {
 	return c < 0x20 || c == 0x7f || (before == 0xc2 && c >= 0x80 && c < 0xa0);
 }
 
-/* Ended within the field, and nothing in it that a terminal or a log would take for a command. */
+/* Whether the field is terminated and free of control characters. */
 static bool is_text(const char *field, size_t size)
 {
 	unsigned char before = 0;
@@ -72,22 +71,22 @@ int gp__wire_check(const void *message, size_t size, const char **why)
 {
 	struct gp__wire_head head;
 
-	*why = "it is shorter than a message";
+	*why = "its message is too short";
 	if (size < sizeof(head))
 		return -EPROTO;
 	memcpy(&head, message, sizeof(head));
-	*why = "its size is not the one it names";
+	*why = "its message has a wrong size in its header";
 	if (head.size != size)
 		return -EPROTO;
-	*why = "its type is not known";
+	*why = "its message has an unknown type";
 	if (!head.type || head.type >= GP__WIRE_TYPES)
 		return -EPROTO;
 	if (head.type == GP__WIRE_TEXT)
 		return head.type;
-	*why = "its size is not that of its type";
+	*why = "its message has a wrong size for its type";
 	if (sizes[head.type] != size)
 		return -EPROTO;
-	*why = "a text in it has no end, or signs that are no text";
+	*why = "its message has a text that is not terminated or has control characters";
 	if (!has_good_texts(message, head.type))
 		return -EPROTO;
 	*why = NULL;
@@ -124,7 +123,7 @@ int gp__wire_send(int fd, const void *message, const int *fds, u32 nr_fds)
 	return sent < 0 ? -errno : 0;
 }
 
-/* Keeps the first @wanted and closes the others. How many were kept. */
+/* Keeps the first @wanted descriptors and closes the others. Returns how many were kept. */
 static u32 take_fds(struct msghdr *msg, int *fds, u32 wanted)
 {
 	u32 nr = 0;
@@ -159,8 +158,8 @@ ssize_t gp__wire_receive(int fd, void *message, size_t size, int *fds, u32 *nr_f
 	u32 wanted = nr_fds ? *nr_fds : 0, got;
 	ssize_t n;
 
-	/* Where none is wanted the kernel drops them. To close one may take for ever: a filesystem
-	 * of the sender's may be asked first. */
+	/* If none is wanted, let the kernel drop them: closing one may block, because a FUSE
+	 * filesystem of the sender may be asked first. */
 	if (wanted) {
 		msg.msg_control = control.room;
 		msg.msg_controllen = sizeof(control.room);
@@ -217,7 +216,7 @@ int gp__wire_path(char *path, size_t size)
 
 int gp__wire_connect(const char *path)
 {
-	/* A daemon that is stopped takes no connection: nobody waits for it without end. */
+	/* A stopped daemon accepts no connection: do not wait for it for ever. */
 	const struct timeval patience = { .tv_sec = 1 };
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int fd, err;

@@ -15,10 +15,8 @@ static void note(void *ctx, const struct gp__record *r)
 }
 
 static const u64 off[][2] = {
-	{ GP__CFG_MIN_SHARE_PCT, 0 },
-	{ GP__CFG_MAX_HOLD_MS, 0 },
-	{ GP__CFG_SWITCHES_PER_S, 0 },
-	{ GP__CFG_LINGER_US, 0 },
+	{ GP__CFG_MIN_SHARE_PCT, 0 }, { GP__CFG_MAX_HOLD_MS, 0 }, { GP__CFG_SWITCHES_PER_S, 0 },
+	{ GP__CFG_LINGER_US, 0 },     { GP__CFG_DEFER_MS, 0 },
 };
 
 static void begin_on(const struct gp__policy *p, enum gp__weighing can_weigh)
@@ -94,7 +92,7 @@ void second_queue(struct actor *a)
 void leave(struct actor *a)
 {
 	gp__entity_remove(&a->e, S.now);
-	/* Rubbish, so that whoever still refers to it shows. */
+	/* Poison, so that a stale pointer shows. */
 	memset(&a->e, 0x5a, sizeof(a->e));
 	memset(a->hand, 0x5a, sizeof(a->hand));
 	a->hand[0].ordered = a->hand[1].ordered = false;
@@ -116,7 +114,7 @@ void work(struct actor *a)
 
 void rest(struct actor *a)
 {
-	gp__queue_idle(&a->hand[0].q, S.now);
+	gp__queue_idle(&a->hand[0].q, S.now, 0, S.now);
 	take_orders();
 }
 
@@ -151,14 +149,14 @@ static void reply(struct hand *h, int result)
 {
 	h->ordered = false;
 	if (!result && h->order != GP__VERB_WEIGH)
-		h->stopped = h->order == GP__VERB_EXCLUDE;
+		h->stopped = h->order == GP__VERB_HOLD;
 	must(gp__queue_ack(&h->q, result, S.now));
 }
 
 static void reply_in_manner(struct hand *h)
 {
 	static const u8 fails[] = {
-		[FAILS_TO_STOP] = GP__VERB_EXCLUDE, [FAILS_TO_START] = GP__VERB_ADMIT, [SILENT] = 0
+		[FAILS_TO_STOP] = GP__VERB_HOLD, [FAILS_TO_START] = GP__VERB_RELEASE, [SILENT] = 0
 	};
 
 	reply(h, fails[actor_of(&h->q)->manner] == h->order ? -EBUSY : 0);
@@ -175,8 +173,8 @@ static void take_order(const struct gp__action *a)
 	h->order = a->verb;
 	h->answer_at = who->manner == SILENT ? GP__NEVER : S.now + S.answer_ns;
 	who->last = *a;
-	who->nr_stops += a->verb == GP__VERB_EXCLUDE;
-	who->nr_starts += a->verb == GP__VERB_ADMIT;
+	who->nr_stops += a->verb == GP__VERB_HOLD;
+	who->nr_starts += a->verb == GP__VERB_RELEASE;
 	who->nr_weighs += a->verb == GP__VERB_WEIGH;
 	S.nr_orders++;
 }
@@ -202,7 +200,7 @@ void take_orders(void)
 	u32 bound = 1000;
 
 	do {
-		/* Nor stop and start somebody in turns. */
+		/* Nor hold and release an entity alternately for ever. */
 		assert_int_not_equal(bound--, 0);
 		while (gp__core_pop(&S.core, &a))
 			take_order(&a);

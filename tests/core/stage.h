@@ -3,8 +3,8 @@
  * A stage for the core: actors (one entity each) that work or rest, agents that carry out what the
  * core orders, and time that passes only when the test says so.
  *
- * begin() switches every guarantee and limit off, so that a test sees only what it asked for. What
- * runs and what is stopped is the agents' record, never the core's.
+ * begin() switches every guarantee and limit off, so that a test sees only the ones it sets. runs()
+ * and stopped() ask the agents, never the core.
  */
 #ifndef GP__TESTS_STAGE_H
 #define GP__TESTS_STAGE_H

@@ -80,7 +80,7 @@ static void test_every_rule_and_class_reads_back(void **state)
 
 	(void)state;
 	for (i = 0; i < GP__RULE_COUNT; i++) {
-		struct gp__record r = extreme(GP__WHAT_EXCLUDE, true);
+		struct gp__record r = extreme(GP__WHAT_HOLD, true);
 
 		r.f[GP__F_WHY] = i;
 		round_trip(&r);
@@ -138,7 +138,7 @@ static void test_a_line_says_what_it_means(void **state)
 	(void)state;
 	assert_int_equal(parse(line, &r, &room, &expected), 0);
 	assert_int_equal(r.time, 1500000);
-	assert_int_equal(r.what, GP__WHAT_EXCLUDE);
+	assert_int_equal(r.what, GP__WHAT_HOLD);
 	assert_int_equal(r.dev, 0);
 	assert_int_equal(r.entity, 2);
 	assert_int_equal(r.f[GP__F_QUEUE], 5);
@@ -155,7 +155,7 @@ static void test_comments_and_empty_lines_hold_nothing(void **state)
 
 	(void)state;
 	assert_int_equal(parse("", &r, &room, &expected), -ENODATA);
-	assert_int_equal(parse("# gpreempt decision log 1", &r, &room, &expected), -ENODATA);
+	assert_int_equal(parse("# gpreempt decision log 2", &r, &room, &expected), -ENODATA);
 }
 
 static void test_malformed_lines_say_what_was_expected(void **state)
@@ -260,7 +260,7 @@ static void test_no_prefix_reads_past_its_end(void **state)
 	}
 }
 
-/* What is kept are whole lines, the last ones, and it is said how many are gone. */
+/* Keeps whole lines, the latest ones, and counts the dropped ones. */
 static void test_the_oldest_lines_go(void **state)
 {
 	struct gp__record r = { .what = GP__WHAT_READY, .dev = 1, .entity = 2 };

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Random event sequences against the rules that must always hold (world.c checks them after every
- *event).
+ * Random event sequences against the rules that must always hold (world_check.c checks them after
+ * every event).
  *
  *	test_core_random [EVENTS [SEED]]
  *
  * Without SEED a fixed set of seeds is run, EVENTS (default 1,000,000) in all. A failure names the
- *rule, the seed and the number of events that lead there, and shows the end of the decision log;
- *the same seed fails the same way.
+ * rule, the seed and the number of events that lead there, and shows the end of the decision log;
+ * the same seed fails the same way.
  */
 #include <inttypes.h>
 #include <stdio.h>

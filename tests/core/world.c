@@ -4,7 +4,7 @@
 
 #include "world.h"
 
-static bool fail(struct world *w, const char *fmt, ...)
+bool world_fail(struct world *w, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -28,6 +28,15 @@ static u64 draw(struct world *w, u64 n)
 static bool chance(struct world *w, u64 percent)
 {
 	return draw(w, 100) < percent;
+}
+
+static const struct gp__policy *random_policy(struct world *w)
+{
+	u64 n = 0;
+
+	while (gp__policies[n])
+		n++;
+	return gp__policies[draw(w, n)];
 }
 
 /*
@@ -65,8 +74,8 @@ static void spend_stop(struct world *w, u32 dev, u64 now)
 		w->allowance[dev] = full;
 	w->allowance[dev] -= ONE_STOP;
 	if (w->allowance[dev] < -ONE_STOP / 100)
-		fail(w, "switch rate: gpu%u stops more often than %llu a second", dev,
-		     (unsigned long long)rate);
+		world_fail(w, "switch rate: gpu%u stops more often than %llu a second", dev,
+			   (unsigned long long)rate);
 }
 
 /* A hold decided earlier and issued now, after another action, was paid for then. */
@@ -83,24 +92,25 @@ static void take_order(struct world *w, const struct gp__action *a)
 
 	w->nr_actions++;
 	if (!wq->alive) {
-		fail(w, "vanished: an action for a queue that is gone");
+		world_fail(w, "vanished: an action for a queue that is gone");
 		return;
 	}
 	if (wq->ordered)
-		fail(w, "one in flight: a second action for q%u before the first was answered",
-		     wq->q.id);
-	if (a->verb == GP__VERB_EXCLUDE) {
+		world_fail(w,
+			   "one in flight: a second action for q%u before the first was answered",
+			   wq->q.id);
+	if (a->verb == GP__VERB_HOLD) {
 		if (wq->stop_failures >= w->core.cfg[GP__CFG_TRIES])
-			fail(w, "tries: q%u failed to stop %u times and is tried again", wq->q.id,
-			     wq->stop_failures);
+			world_fail(w, "tries: q%u failed to stop %u times and is tried again",
+				   wq->q.id, wq->stop_failures);
 		if (wq->stopped)
-			fail(w, "order: q%u is stopped already", wq->q.id);
+			world_fail(w, "order: q%u is stopped already", wq->q.id);
 		pay_hold(w, container_of(e, struct world_entity, e), a);
 	}
-	if (a->verb == GP__VERB_ADMIT && !wq->stopped)
-		fail(w, "order: q%u runs already", wq->q.id);
+	if (a->verb == GP__VERB_RELEASE && !wq->stopped)
+		world_fail(w, "order: q%u runs already", wq->q.id);
 	if (a->why.rule == GP__RULE_NONE)
-		fail(w, "why: an action on q%u without a reason", wq->q.id);
+		world_fail(w, "why: an action on q%u without a reason", wq->q.id);
 	wq->ordered = true;
 	wq->order = a->verb;
 	wq->ordered_at = a->time;
@@ -123,14 +133,14 @@ static void answer(struct world *w, struct world_queue *wq)
 
 	wq->ordered = false;
 	wq->answered_at = w->now;
-	if (wq->order == GP__VERB_EXCLUDE) {
+	if (wq->order == GP__VERB_HOLD) {
 		wq->stop_failures = result ? wq->stop_failures + 1 : 0;
 		wq->stopped = !result;
-	} else if (wq->order == GP__VERB_ADMIT && !result) {
+	} else if (wq->order == GP__VERB_RELEASE && !result) {
 		wq->stopped = false;
 	}
 	if (gp__queue_ack(&wq->q, result, w->now))
-		fail(w, "ack: q%u's answer was refused", wq->q.id);
+		world_fail(w, "ack: q%u's answer was refused", wq->q.id);
 }
 
 static struct world_queue *next_answer(struct world *w)
@@ -207,11 +217,11 @@ static void add_entity(struct world *w, struct world_entity *we)
 	we->alive = true;
 	if (gp__entity_add(&w->dev[draw(w, WORLD_DEVICES)], &we->e, w->next_id++, 1,
 			   GP__CLASS_OTHER, "t", &h, w->now))
-		fail(w, "entity-add was refused");
+		world_fail(w, "entity-add was refused");
 	add_queue(w, we);
 }
 
-/* The memory is filled with rubbish: whoever still refers to it shows. */
+/* Poisons the memory, so that a stale pointer shows. */
 static void remove_entity(struct world *w, struct world_entity *we)
 {
 	gp__entity_remove(&we->e, w->now);
@@ -249,7 +259,7 @@ static void leave_gangs(struct world *w)
 
 static void switch_policy(struct world *w)
 {
-	const struct gp__policy *p = gp__policies[draw(w, 6)];
+	const struct gp__policy *p = random_policy(w);
 	u64 values[GP__POLICY_PARAMS_MAX];
 	u32 i;
 
@@ -263,18 +273,18 @@ static void switch_policy(struct world *w)
 		values[i] = gp__max_u64(value, p->params[i].min);
 	}
 	if (gp__core_set_policy(&w->core, p, chance(w, 50) ? values : NULL, w->now))
-		fail(w, "policy: values in range were refused for %s", p->name);
+		world_fail(w, "policy: values in range were refused for %s", p->name);
 	for (i = 0; i < WORLD_ENTITIES; i++)
 		forgive(&w->entity[i]);
 }
 
-/* What was owed before the promise changed is not checked. */
+/* Debts from before a change of limits are not checked. */
 static void restart_debts(struct world *w)
 {
 	u32 i;
 
 	for (i = 0; i < WORLD_ENTITIES; i++)
-		w->entity[i].owed_since = w->core.now;
+		w->entity[i].owed_since = w->entity[i].unpaid_since = w->core.now;
 }
 
 static void configure(struct world *w)
@@ -286,13 +296,14 @@ static void configure(struct world *w)
 		{ GP__CFG_MIN_SHARE_PCT, 10 },	  { GP__CFG_MAX_HOLD_MS, 4000 },
 		{ GP__CFG_GRANT_MS, 50 },	  { GP__CFG_SWITCHES_PER_S, 2000 },
 		{ GP__CFG_SWITCH_BURST, 50 },	  { GP__CFG_LINGER_US, 500 },
+		{ GP__CFG_WASTE_PCT, 20 },	  { GP__CFG_DEFER_MS, 400 },
 		{ GP__CFG_ACK_TIMEOUT_MS, 4000 },
 	};
 	u32 i = (u32)draw(w, sizeof(knobs) / sizeof(knobs[0]));
 	u64 value = 1 + draw(w, knobs[i].max);
 
 	if (gp__core_configure(&w->core, knobs[i].param, value, w->now))
-		fail(w, "config: a value in range was refused");
+		world_fail(w, "config: a value in range was refused");
 	restart_debts(w);
 	if (knobs[i].param == GP__CFG_SWITCHES_PER_S || knobs[i].param == GP__CFG_SWITCH_BURST) {
 		u32 d;
@@ -325,8 +336,8 @@ static void entity_event(struct world *w, struct world_entity *we)
 		h = random_hints(w);
 		forgive(we);
 		if (gp__entity_hint(&we->e, &h, w->now))
-			fail(w, "hint: hints in range were refused");
-		we->owed_since = w->core.now;
+			world_fail(w, "hint: hints in range were refused");
+		we->owed_since = we->unpaid_since = w->core.now;
 		return;
 	case 4:
 		gp__entity_deadline(&we->e, w->now + draw(w, 50 * GP__MS), w->now);
@@ -355,7 +366,7 @@ static void entity_event(struct world *w, struct world_entity *we)
 		if (chance(w, 50))
 			gp__queue_ready(&wq->q, 1 + (u32)draw(w, 10), w->now);
 		else
-			gp__queue_idle(&wq->q, w->now);
+			gp__queue_idle(&wq->q, w->now, 0, w->now);
 	}
 }
 
@@ -376,386 +387,6 @@ static void random_event(struct world *w)
 	} else {
 		entity_event(w, we);
 	}
-}
-
-/*
- * What must always hold
- */
-
-static bool controllable(const struct gp__entity *e)
-{
-	return gp__entity_active(e) && !e->suspended && !e->nr_faults;
-}
-
-/* Some events are told late: time may seem to have gone back. */
-static u64 since(const struct world *w, u64 then)
-{
-	return w->now > then ? w->now - then : 0;
-}
-
-static u32 wanted_weight(const struct world *w, const struct world_entity *we)
-{
-	const struct gp__policy *p = w->core.policy;
-
-	return we->e.dev->can_weigh && p->weight ? p->weight(&we->e) : 0;
-}
-
-static bool check_queue(struct world *w, const struct world_entity *we,
-			const struct world_queue *wq)
-{
-	const struct gp__queue *q = &wq->q;
-	u64 timeout = w->core.cfg[GP__CFG_ACK_TIMEOUT_MS] * GP__MS;
-
-	if (wq->ordered != (q->doing != GP__VERB_NONE))
-		return fail(w, "one in flight: q%u and its agent disagree", q->id);
-	if (wq->ordered && w->now >= wq->ordered_at + timeout &&
-	    gp__queue_state(q) != GP__STATE_UNRESPONSIVE)
-		return fail(w, "unresponsive: q%u has not answered in time and is still waited for",
-			    q->id);
-	if (!wq->ordered && !wq->stopped && !q->weigh_refused && !q->fails &&
-	    q->weight != wanted_weight(w, we))
-		return fail(w, "weight: q%u has %u and should have %u", q->id, q->weight,
-			    wanted_weight(w, we));
-	if (!wq->ordered && q->fault == GP__FAULT_UNRESPONSIVE)
-		return fail(w, "unresponsive: q%u answered and is still called so", q->id);
-	if (!wq->ordered && !q->fails && wq->stopped != we->e.held)
-		return fail(w, "stuck: q%u is %s, e%u is %s, and nothing is under way", q->id,
-			    wq->stopped ? "stopped" : "running", we->e.id,
-			    we->e.held ? "held" : "not held");
-	/* Pauses between attempts grow to a second. */
-	if (!wq->ordered && wq->stopped && !we->e.held && since(w, wq->answered_at) > GP__S)
-		return fail(w, "stuck: q%u failed to start and is not tried again", q->id);
-	return true;
-}
-
-/* Somebody with work runs on the device, and under hpf somebody more urgent. */
-static bool somebody_preferred(const struct world *w, const struct gp__entity *e)
-{
-	u32 i;
-
-	for (i = 0; i < WORLD_ENTITIES; i++) {
-		const struct gp__entity *o = &w->entity[i].e;
-
-		if (w->entity[i].alive && o->dev == e->dev && controllable(o) && !o->held &&
-		    (w->core.policy != &gp__policy_hpf || o->prio > e->prio ||
-		     (e->dev->can_weigh && w->core.params[1] && o->prio == e->prio)))
-			return true;
-	}
-	return false;
-}
-
-/* Suspended by hand, itself or another member of its gang. */
-static bool by_operator(const struct world *w, const struct world_entity *we)
-{
-	u32 i;
-
-	for (i = 0; we->gang && i < WORLD_ENTITIES; i++) {
-		if (w->entity[i].alive && w->entity[i].gang == we->gang && w->entity[i].e.suspended)
-			return true;
-	}
-	return we->e.suspended;
-}
-
-static u64 longest_hold(const struct world *w, const struct gp__entity *e)
-{
-	u64 ms = w->core.cfg[GP__CFG_MAX_HOLD_MS];
-
-	if (e->hints.max_hold_ns)
-		return e->hints.max_hold_ns;
-	return ms ? ms * GP__MS : GP__NEVER;
-}
-
-static void note_starving(struct world *w, struct world_entity *we)
-{
-	bool starving = we->e.held && gp__entity_active(&we->e) && !by_operator(w, we);
-
-	if (starving && !we->starving)
-		we->starving_since = we->owed_since = w->now;
-	we->starving = starving;
-}
-
-/*
- * It may be a whole grant ahead when it is stopped, and is granted its share when it is a whole
- * grant behind. By default the share is at least that of a device on which everybody works.
- */
-static u64 longest_debt(const struct world *w, const struct gp__entity *e)
-{
-	u64 ppm = gp__min_u64(w->core.cfg[GP__CFG_MIN_SHARE_PCT] * 10000, 500000 / WORLD_ENTITIES);
-
-	if (e->hints.min_share_pct)
-		ppm = e->hints.min_share_pct * 10000;
-	return ppm ? 2 * w->core.cfg[GP__CFG_GRANT_MS] * GP__MS * 1000000 / ppm + GP__US
-		   : GP__NEVER;
-}
-
-static bool check_guarantees(struct world *w, const struct world_entity *we)
-{
-	const struct gp__entity *e = &we->e;
-
-	if (!we->starving)
-		return true;
-	if (since(w, we->starving_since) > longest_hold(w, e))
-		return fail(w, "longest suspension: e%u is held for %llu ms", e->id,
-			    (unsigned long long)(since(w, we->starving_since) / GP__MS));
-	if (since(w, we->owed_since) > longest_debt(w, e))
-		return fail(w, "minimum share: e%u got nothing for %llu ms", e->id,
-			    (unsigned long long)(since(w, we->owed_since) / GP__MS));
-	return true;
-}
-
-static bool check_entity(struct world *w, struct world_entity *we)
-{
-	const struct gp__entity *e = &we->e;
-	bool blocked = e->gang && e->gang->blocked;
-	u32 i, faults = 0;
-
-	for (i = 0; i < WORLD_QUEUES; i++) {
-		if (!we->queue[i].alive)
-			continue;
-		if (!check_queue(w, we, &we->queue[i]))
-			return false;
-		faults += we->queue[i].q.fault != GP__FAULT_NONE;
-	}
-	if (faults != e->nr_faults)
-		return fail(w, "account: e%u counts %u faults of %u", e->id, e->nr_faults, faults);
-	if (e->suspended && !e->held && !faults)
-		return fail(w, "operator: e%u is suspended by hand and runs", e->id);
-	if (e->held && faults)
-		return fail(w, "out of plan: e%u cannot be controlled and is held", e->id);
-	if (e->held && !e->suspended && !blocked && !gp__entity_active(e) &&
-	    !somebody_preferred(w, e))
-		return fail(w,
-			    "idle: e%u has no work, nobody it could disturb runs, and it is held",
-			    e->id);
-	if (gp__entity_used(e, w->now) > w->now - w->started)
-		return fail(w, "account: e%u got more time than has passed", e->id);
-	if (e->lingering && w->now > e->linger_end)
-		return fail(w, "linger: e%u keeps its place although it has been idle for long",
-			    e->id);
-	if (e->expected && w->now > e->expect_at + w->core.cfg[GP__CFG_ARRIVE_GRACE_MS] * GP__MS)
-		return fail(w, "arriving: e%u keeps its place although its work never came", e->id);
-	if (e->place == GP__PLACE_GRANTED && w->now > e->grant_end)
-		return fail(w, "grant: e%u runs on a grant that is over", e->id);
-	note_starving(w, we);
-	return check_guarantees(w, we);
-}
-
-/* Those the policy decides about on one device. */
-struct tally {
-	u32 candidates, free_running, on;
-	s32 top; /* most urgent that runs by choice */
-	s32 low; /* least urgent that runs by choice */
-	u64 earliest, running_deadline;
-	u64 used;
-};
-
-static void count_entity(struct tally *t, const struct gp__entity *e)
-{
-	bool blocked = e->gang && e->gang->blocked;
-	u64 deadline = e->deadline_at && !e->late ? e->deadline_at : GP__NEVER;
-
-	t->on += gp__entity_active(e) && !e->held;
-	if (!controllable(e) || blocked)
-		return;
-	t->candidates++;
-	if (e->place == GP__PLACE_GRANTED)
-		return;
-	t->earliest = gp__min_u64(t->earliest, deadline);
-	if (e->held)
-		return;
-	t->free_running++;
-	t->top = e->prio > t->top ? e->prio : t->top;
-	t->low = e->prio < t->low ? e->prio : t->low;
-	t->running_deadline = gp__min_u64(t->running_deadline, deadline);
-}
-
-/* share with by_weight=1: everybody runs. */
-static bool weighs(const struct world *w, const struct gp__dev *d)
-{
-	return w->core.policy == &gp__policy_share && d->can_weigh && w->core.params[2];
-}
-
-/* hpf with by_weight=1: one of those who are less urgent than somebody present runs beside. */
-static bool has_patient(const struct world *w, const struct gp__dev *d)
-{
-	return w->core.policy == &gp__policy_hpf && d->can_weigh && w->core.params[1];
-}
-
-static s32 most_urgent(const struct world *w, const struct gp__dev *d)
-{
-	s32 top = -GP__PRIO_LIMIT;
-
-	for (u32 i = 0; i < WORLD_ENTITIES; i++) {
-		const struct gp__entity *e = &w->entity[i].e;
-
-		if (w->entity[i].alive && e->dev == d && !e->suspended && e->prio > top)
-			top = e->prio;
-	}
-	return top;
-}
-
-static bool check_patient(struct world *w, const struct gp__dev *d, s32 held_top)
-{
-	s32 top = most_urgent(w, d), announced = -GP__PRIO_LIMIT, patient = -GP__PRIO_LIMIT;
-	u32 nr = 0;
-
-	for (u32 i = 0; i < WORLD_ENTITIES; i++) {
-		const struct gp__entity *e = &w->entity[i].e;
-
-		if (!w->entity[i].alive || e->dev != d || !controllable(e) || e->held ||
-		    e->place == GP__PLACE_GRANTED)
-			continue;
-		if (e->announced && e->prio > announced)
-			announced = e->prio;
-		if (e->prio < top) {
-			patient = e->prio;
-			nr++;
-		}
-	}
-	if (nr > 1)
-		return fail(w, "hpf: %u patient ones run together on gpu%u", nr, d->id);
-	if (nr && patient < announced)
-		return fail(w, "hpf: priority %d runs on gpu%u while work of %d is announced",
-			    patient, d->id, announced);
-	if (nr && held_top > patient)
-		return fail(w, "hpf: priority %d is held on gpu%u while a patient %d runs",
-			    held_top, d->id, patient);
-	if (held_top == top && top != -GP__PRIO_LIMIT)
-		return fail(w, "hpf: the most urgent, %d, is held on gpu%u", top, d->id);
-	return true;
-}
-
-static bool check_choice(struct world *w, const struct gp__dev *d, const struct tally *t,
-			 s32 held_top)
-{
-	const struct gp__policy *p = w->core.policy;
-
-	if (p == &gp__policy_none && held_top != -GP__PRIO_LIMIT)
-		return fail(w, "none: somebody on gpu%u is held", d->id);
-	if (d->denied)
-		return true; /* wants to stop somebody and may not yet */
-	if (has_patient(w, d))
-		return check_patient(w, d, held_top);
-	if (p == &gp__policy_hpf && t->free_running && t->low != t->top)
-		return fail(w, "hpf: priorities %d and %d run together on gpu%u", t->low, t->top,
-			    d->id);
-	if (p == &gp__policy_hpf && held_top != -GP__PRIO_LIMIT && held_top >= t->top)
-		return fail(w, "hpf: priority %d is held on gpu%u while %d runs", held_top, d->id,
-			    t->top);
-	if (p->charge && !weighs(w, d) && t->free_running > w->core.params[1])
-		return fail(w, "%s: %u run at once on gpu%u", p->name, t->free_running, d->id);
-	if (p == &gp__policy_edf && t->free_running && t->running_deadline > t->earliest)
-		return fail(w, "edf: not the earliest deadline runs on gpu%u", d->id);
-	return true;
-}
-
-/* Under hpf nobody waits longer than it takes to catch up with those running. */
-static bool check_ageing(struct world *w, const struct gp__dev *d, s32 top)
-{
-	u64 age_ns = w->core.params[0] * GP__MS;
-	u32 i;
-
-	if (w->core.policy != &gp__policy_hpf || d->denied || !age_ns)
-		return true;
-	for (i = 0; i < WORLD_ENTITIES; i++) {
-		const struct world_entity *we = &w->entity[i];
-
-		if (!we->alive || we->e.dev != d || we->gang || !we->starving || we->e.prio >= top)
-			continue;
-		if (since(w, we->starving_since) > (u64)(top - we->e.prio) * age_ns)
-			return fail(w, "ageing: e%u, priority %d, waits for %llu ms while %d runs",
-				    we->e.id, we->e.prio,
-				    (unsigned long long)(since(w, we->starving_since) / GP__MS),
-				    top);
-	}
-	return true;
-}
-
-static bool check_device(struct world *w, struct gp__dev *d)
-{
-	struct tally t = { .top = -GP__PRIO_LIMIT,
-			   .low = GP__PRIO_LIMIT,
-			   .earliest = GP__NEVER,
-			   .running_deadline = GP__NEVER };
-	s32 held_top = -GP__PRIO_LIMIT;
-	u32 i, running = 0;
-
-	for (i = 0; i < WORLD_ENTITIES; i++) {
-		const struct gp__entity *e = &w->entity[i].e;
-
-		if (!w->entity[i].alive || e->dev != d)
-			continue;
-		count_entity(&t, e);
-		if (controllable(e) && e->held && !(e->gang && e->gang->blocked) &&
-		    e->prio > held_top)
-			held_top = e->prio;
-		running += controllable(e) && !e->held;
-	}
-	if (t.candidates && !running)
-		return fail(w, "somebody runs: gpu%u has %u with work and all are held", d->id,
-			    t.candidates);
-	if (t.on != d->nr_on)
-		return fail(w, "account: gpu%u counts %u running of %u", d->id, d->nr_on, t.on);
-	return check_choice(w, d, &t, held_top) && check_ageing(w, d, t.top);
-}
-
-/* The policy runs somebody on the device. */
-static bool occupied(const struct world *w, const struct gp__dev *d)
-{
-	u32 i;
-
-	for (i = 0; i < WORLD_ENTITIES; i++) {
-		const struct gp__entity *e = &w->entity[i].e;
-
-		if (w->entity[i].alive && e->dev == d && controllable(e) && !e->held &&
-		    e->place != GP__PLACE_GRANTED)
-			return true;
-	}
-	return false;
-}
-
-static bool check_gang(struct world *w, const struct gp__gang *g)
-{
-	u32 i, held = 0, free = 0, waiting = 0, kept = 0;
-
-	for (i = 0; i < WORLD_ENTITIES; i++) {
-		const struct world_entity *we = &w->entity[i];
-
-		if (!we->alive || we->gang != g)
-			continue;
-		kept += we->e.suspended;
-		if (we->e.nr_faults || we->e.suspended)
-			continue;
-		waiting += we->e.held && gp__entity_active(&we->e);
-		kept += gp__entity_active(&we->e) && occupied(w, we->e.dev);
-		held += we->e.held;
-		free += !we->e.held && gp__entity_active(&we->e);
-	}
-	if (held && free)
-		return fail(w, "gang: %u members are held and %u run", held, free);
-	if (waiting && !kept)
-		return fail(w, "gang: %u members are held although their devices are free",
-			    waiting);
-	return true;
-}
-
-static bool check(struct world *w)
-{
-	u32 i;
-
-	for (i = 0; i < WORLD_ENTITIES; i++) {
-		if (w->entity[i].alive && !check_entity(w, &w->entity[i]))
-			return false;
-	}
-	for (i = 0; i < WORLD_DEVICES; i++) {
-		if (!check_device(w, &w->dev[i]))
-			return false;
-	}
-	for (i = 0; i < WORLD_GANGS; i++) {
-		if (!check_gang(w, &w->gang[i]))
-			return false;
-	}
-	return !w->broken[0];
 }
 
 /*
@@ -789,10 +420,10 @@ static bool step_to(struct world *w, u64 until)
 	while (happen_next(w, until)) {
 		w->nr_events++;
 		take_orders(w);
-		if (!check(w))
+		if (!world_check(w))
 			return false;
 		if (!bound--)
-			return fail(w, "timers: the core asks to be woken for ever");
+			return world_fail(w, "timers: the core asks to be woken for ever");
 	}
 	w->now = gp__max_u64(w->now, until);
 	return true;
@@ -820,7 +451,7 @@ bool world_step(struct world *w)
 	w->nr_events++;
 	take_orders(w);
 	/* A changed limit may make something due at once, that is at the next nanosecond. */
-	return step_to(w, w->now + 1) && check(w);
+	return step_to(w, w->now + 1) && world_check(w);
 }
 
 bool world_quiesce(struct world *w)
@@ -836,7 +467,7 @@ bool world_quiesce(struct world *w)
 				continue;
 			if (we->queue[j].ordered && we->queue[j].answer_at == GP__NEVER)
 				we->queue[j].answer_at = w->now;
-			gp__queue_idle(&we->queue[j].q, w->now);
+			gp__queue_idle(&we->queue[j].q, w->now, 0, w->now);
 			take_orders(w);
 		}
 		if (we->alive && we->e.suspended) {
@@ -849,12 +480,12 @@ bool world_quiesce(struct world *w)
 	for (i = 0; i < WORLD_ENTITIES; i++) {
 		for (j = 0; w->entity[i].alive && j < WORLD_QUEUES; j++) {
 			if (w->entity[i].queue[j].alive && w->entity[i].queue[j].stopped)
-				return fail(w, "quiet: q%u is stopped and nobody works",
-					    w->entity[i].queue[j].q.id);
+				return world_fail(w, "quiet: q%u is stopped and nobody works",
+						  w->entity[i].queue[j].q.id);
 		}
 	}
 	if (gp__core_wake(&w->core) != GP__NEVER)
-		return fail(w, "quiet: nobody works and the core still wants to be woken");
+		return world_fail(w, "quiet: nobody works and the core still wants to be woken");
 	return true;
 }
 
@@ -866,7 +497,7 @@ void world_init(struct world *w, u64 seed)
 	w->rng = seed;
 	w->next_id = 1;
 	w->now = w->started = GP__S;
-	gp__core_init(&w->core, gp__policies[draw(w, 6)]);
+	gp__core_init(&w->core, random_policy(w));
 	for (i = 0; i < WORLD_DEVICES; i++) {
 		gp__dev_add(&w->core, &w->dev[i], i, 1ull << 36,
 			    i ? GP__WEIGHS_NOT : GP__WEIGHS_YIELDING, w->now);

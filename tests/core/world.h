@@ -7,6 +7,7 @@
 #ifndef GP__TESTS_WORLD_H
 #define GP__TESTS_WORLD_H
 
+#include "base/compiler.h"
 #include "core/log.h"
 #include "policy/policy.h"
 
@@ -15,11 +16,11 @@
 #define WORLD_QUEUES 3
 #define WORLD_GANGS 2
 
-/* What the agent of a queue knows; the core's own fields are never trusted for this. */
+/* The record of the agent of a queue; the core's own fields are not trusted for this. */
 struct world_queue {
 	struct gp__queue q;
 	bool alive, stopped, ordered;
-	bool stubborn; /* most of what it is told fails */
+	bool stubborn; /* most of its actions fail */
 	u8 order;
 	u64 ordered_at, answer_at; /* GP__NEVER: the agent stays silent */
 	u64 answered_at;
@@ -35,6 +36,9 @@ struct world_entity {
 	 * here. */
 	bool starving;
 	u64 starving_since, owed_since;
+	/* It gets no time: the same, or it yields. */
+	bool unpaid;
+	u64 unpaid_since;
 	u64 nr_holds; /* of e, when orders were last taken */
 };
 
@@ -56,10 +60,15 @@ struct world {
 
 /* Everything follows from @seed. */
 void world_init(struct world *w, u64 seed);
-/* One random event, or the core's own timer if that is due first. False: a rule is broken, see
+/* Makes a random event, or the core's timer if that is due first. False: a rule is broken, see
  * w->broken. */
 bool world_step(struct world *w);
-/* Everybody stops working and answers; at the end nobody is held and nothing ticks. */
+/* All programs run out of work and all agents answer; then no queue is held and nothing ticks. */
 bool world_quiesce(struct world *w);
+
+/* In world_check.c. False: a rule is broken. */
+bool world_check(struct world *w);
+/* Notes the first rule that is broken. Returns false. */
+GP__PRINTF(2, 3) bool world_fail(struct world *w, const char *fmt, ...);
 
 #endif

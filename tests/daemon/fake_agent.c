@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * A program as gpreemptd sees one, without a GPU: it joins, has queues that get work and run out of
- * it, and carries out at once what it is ordered, saying so on standard output:
+ * A fake program for gpreemptd, without a GPU: it joins, has queues that get work and run out of
+ * it, and carries out orders at once, printing them:
  *
  *	joined QUEUE...		the queues' numbers
  *	stop SLOT  run SLOT  weigh SLOT WEIGHT
  *	end WHY
  *
- * What it does comes from standard input, "ready SLOT", "idle SLOT" and "quit", or, with -w, from
- * the clock. It ends with standard input, unless -w is given, and with the daemon.
+ * Standard input tells it what to do: "ready SLOT", "idle SLOT", "arriving SLOT" (announces work),
+ * "over SLOT" (no work follows) and "quit". With -w the clock does. It ends at the end of standard
+ * input, unless -w is given, and with the daemon. With -y its GPU weighs.
  */
 #include <errno.h>
 #include <poll.h>
@@ -45,7 +46,7 @@ static u64 number(const char *text, u64 most)
 	u64 n;
 
 	if (gp__parse_u64(text, 0, most, &n))
-		die("not a number that can be", text);
+		die("not a number in range", text);
 	return n;
 }
 
@@ -66,7 +67,7 @@ static void parse_options(struct fake *f, int argc, char **argv)
 	int64_t prio;
 	int c;
 
-	while ((c = getopt(argc, argv, "s:n:p:t:g:q:l:w:P")) != -1) {
+	while ((c = getopt(argc, argv, "s:n:p:t:g:q:l:w:Py")) != -1) {
 		switch (c) {
 		case 's':
 			f->socket = optarg;
@@ -97,6 +98,9 @@ static void parse_options(struct fake *f, int argc, char **argv)
 		case 'P':
 			f->present = true;
 			break;
+		case 'y':
+			f->queue.flags = GP__WIRE_CAN_WEIGH | GP__WIRE_CAN_YIELD;
+			break;
 		default:
 			exit(2);
 		}
@@ -119,7 +123,7 @@ static void join(struct fake *f)
 		if (gp__wire_client_request(&f->client, &q, &reply))
 			die("queue refused", reply.text);
 		if (f->present)
-			atomic_store(&f->client.up->slot[i].sees, GP__WIRE_SEES_PRESENCE);
+			atomic_store(&f->client.status->slot[i].sees, GP__WIRE_SEES_PRESENCE);
 		printf(" %u", reply.id);
 	}
 	printf("\n");
@@ -154,14 +158,14 @@ static void change_work(struct fake *f)
 static void obey(struct fake *f)
 {
 	static const char *const verbs[] = {
-		[GP__WIRE_RUN] = "run", [GP__WIRE_STOP] = "stop", [GP__WIRE_WEIGH] = "weigh"
+		[GP__WIRE_RELEASE] = "run", [GP__WIRE_HOLD] = "stop", [GP__WIRE_WEIGH] = "weigh"
 	};
-	u64 rings;
+	u64 notifies;
 
-	if (read(f->client.bell, &rings, sizeof(rings)) < 0)
+	if (read(f->client.notify_fd, &notifies, sizeof(notifies)) < 0)
 		return;
 	for (u32 i = 0; i < f->nr_queues; i++) {
-		u64 order = atomic_load(&f->client.down->slot[i].order);
+		u64 order = atomic_load(&f->client.order->slot[i].order);
 
 		if (gp__wire_order_number(order) == f->number[i])
 			continue;
@@ -174,7 +178,7 @@ static void obey(struct fake *f)
 	}
 }
 
-/* False: that was the last. */
+/* False: it was the last one. */
 static bool follow_script(struct fake *f)
 {
 	char line[128];
@@ -186,6 +190,10 @@ static bool follow_script(struct fake *f)
 		set_work(f, slot, true);
 	else if (sscanf(line, "idle %u", &slot) == 1 && slot < f->nr_queues)
 		set_work(f, slot, false);
+	else if (sscanf(line, "arriving %u", &slot) == 1 && slot < f->nr_queues)
+		gp__wire_client_arriving(&f->client, slot, gp__clock_ns());
+	else if (sscanf(line, "over %u", &slot) == 1 && slot < f->nr_queues)
+		gp__wire_client_arriving(&f->client, slot, 0);
 	else
 		die("not understood", line);
 	return true;
@@ -194,7 +202,7 @@ static bool follow_script(struct fake *f)
 static void live(struct fake *f)
 {
 	struct pollfd p[] = { { .fd = f->client.socket, .events = POLLIN },
-			      { .fd = f->client.bell, .events = POLLIN },
+			      { .fd = f->client.notify_fd, .events = POLLIN },
 			      { .fd = f->timer, .events = POLLIN },
 			      { .fd = f->work_ns ? -1 : STDIN_FILENO, .events = POLLIN } };
 

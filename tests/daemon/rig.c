@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "rig.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,8 +19,40 @@ static void *serve(void *data)
 {
 	struct rig *r = data;
 
+	/* Now, as some tests leave no file to be opened. */
+	atomic_store(&r->status_fd, open("/proc/thread-self/status", O_RDONLY | O_CLOEXEC));
 	assert_int_equal(gp__server_run(&r->server), 0);
 	return NULL;
+}
+
+/* How often the daemon's thread has left a processor: once each time it ran. */
+static unsigned long nr_switches(struct rig *r)
+{
+	char text[4096];
+	ssize_t n = pread(atomic_load(&r->status_fd), text, sizeof(text) - 1, 0);
+	unsigned long by_itself, by_others;
+	const char *at;
+
+	assert_true(n > 0);
+	text[n] = '\0';
+	at = strstr(text, "\nvoluntary_ctxt_switches:");
+	assert_non_null(at);
+	assert_int_equal(sscanf(at, " voluntary_ctxt_switches: %lu nonvoluntary_ctxt_switches: %lu",
+				&by_itself, &by_others),
+			 2);
+	return by_itself + by_others;
+}
+
+void rig_expect_asleep(struct rig *r)
+{
+	for (int i = 0; i < 100; i++) {
+		unsigned long before = nr_switches(r);
+
+		usleep(200000);
+		if (nr_switches(r) == before)
+			return;
+	}
+	fail_msg("the daemon's thread does not go to sleep");
 }
 
 static void write_config(struct rig *r, const char *text)
@@ -34,11 +67,11 @@ static void write_config(struct rig *r, const char *text)
 static void hang(struct gp__server *server, struct gp__source *source, u32 events)
 {
 	struct rig *r = container_of(source, struct rig, hanger);
-	u64 rings;
+	u64 notifies;
 
 	(void)server;
 	(void)events;
-	if (read(source->fd, &rings, sizeof(rings)) < 0)
+	if (read(source->fd, &notifies, sizeof(notifies)) < 0)
 		return;
 	if (r->last)
 		r->last(r);
@@ -95,6 +128,7 @@ void rig_down(struct rig *r)
 	/* Blocked in every thread since the daemon was opened: it reads it. */
 	kill(getpid(), SIGTERM);
 	pthread_join(r->thread, NULL);
+	close(r->status_fd);
 	gp__server_close(&r->server);
 	close(r->hanger.fd);
 	unlink(r->config);
@@ -149,23 +183,23 @@ void agent_work(struct agent *a, u32 slot, bool has_work)
 
 enum gp__wire_verb agent_order(struct agent *a, u32 slot)
 {
-	return gp__wire_order_verb(atomic_load(&a->client.down->slot[slot].order));
+	return gp__wire_order_verb(atomic_load(&a->client.order->slot[slot].order));
 }
 
 u64 agent_expect(struct agent *a, u32 slot, enum gp__wire_verb verb)
 {
-	u64 deadline = gp__clock_ns() + PATIENCE_NS, order, rings;
+	u64 deadline = gp__clock_ns() + PATIENCE_NS, order, notifies;
 
 	for (;;) {
-		struct pollfd p = { .fd = a->client.bell, .events = POLLIN };
+		struct pollfd p = { .fd = a->client.notify_fd, .events = POLLIN };
 
-		order = atomic_load(&a->client.down->slot[slot].order);
+		order = atomic_load(&a->client.order->slot[slot].order);
 		if (gp__wire_order_number(order) && gp__wire_order_verb(order) == verb)
 			return order;
 		if (gp__clock_ns() > deadline)
 			fail_msg("no order %d came for slot %u", verb, slot);
 		poll(&p, 1, 100);
-		if (read(a->client.bell, &rings, sizeof(rings)) < 0)
+		if (read(a->client.notify_fd, &notifies, sizeof(notifies)) < 0)
 			continue;
 	}
 }

@@ -16,9 +16,10 @@ struct rig {
 	struct gp__server server;
 	struct gp__log log;
 	pthread_t thread;
-	pthread_mutex_t hang; /* the daemon takes it when hanger is rung */
+	_Atomic int status_fd; /* /proc/thread-self/status of that thread */
+	pthread_mutex_t hang; /* the daemon takes it when hanger is written to */
 	struct gp__source hanger;
-	void (*last)(struct rig *r); /* what it does before it hangs; may be NULL */
+	void (*last)(struct rig *r); /* called before it hangs; may be NULL */
 	char folder[64], socket[96], config[96];
 };
 
@@ -27,7 +28,9 @@ void rig_up(struct rig *r, const char *config);
 /* The socket is where one was before. */
 void rig_up_at(struct rig *r, const char *config, const char *socket);
 void rig_down(struct rig *r);
-/* The daemon does nothing, as if it were stopped, until it is let go. */
+/* Waits until the daemon's thread has not run for a while: nothing keeps it awake. */
+void rig_expect_asleep(struct rig *r);
+/* The daemon hangs, as if it were stopped, until it is released. */
 void rig_hang(struct rig *r, bool hangs);
 
 struct agent {
@@ -46,12 +49,12 @@ void agent_work(struct agent *a, u32 slot, bool has_work);
 u64 agent_expect(struct agent *a, u32 slot, enum gp__wire_verb verb);
 /* The same, and it was carried out. */
 void agent_obey(struct agent *a, u32 slot, enum gp__wire_verb verb);
-/* What the slot's order is now. */
+/* The current order of the slot. */
 enum gp__wire_verb agent_order(struct agent *a, u32 slot);
 
-/* The daemon has dealt with what was sent to it before. */
+/* Waits until the daemon has handled all earlier messages. */
 void rig_sync(struct rig *r);
-/* What the command line is answered, for json_decref(). */
+/* Sends a request of the command line. Returns the answer, for json_decref(). */
 json_t *rig_ask(struct rig *r, const char *request);
 
 json_t *first_group(json_t *answer);

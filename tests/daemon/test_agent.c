@@ -21,10 +21,12 @@
 
 struct program {
 	struct gp__agent *agent;
+	struct gp__request request;
+	struct gp__port *port;
 	_Atomic bool stopped[QUEUES];
 	_Atomic u32 weight[QUEUES];
 	_Atomic unsigned int stops, starts, calls;
-	_Atomic int refuse; /* what a stop is answered */
+	_Atomic int refuse; /* the result of a hold */
 	_Atomic int refuse_start;
 	_Atomic bool replaces; /* a queue goes while it is stopped, and another has its id */
 	_Atomic unsigned int said;
@@ -38,7 +40,7 @@ static void set(struct program *p, const u32 *ids, int *results, size_t n, bool 
 {
 	p->calls++;
 	if (stopped && atomic_exchange(&p->replaces, false)) {
-		gp__agent_remove(p->agent, ids[0]);
+		gp__port_remove(p->port, ids[0]);
 		add(p, ids[0], OFFLINE);
 	}
 	for (size_t i = 0; i < n; i++) {
@@ -85,29 +87,30 @@ static void hear(void *data, const char *text)
 
 static void program_begins(struct program *p, const char *socket)
 {
+	static const struct gp__queue_ops ops = {
+		.hold = stop, .release = start, .weigh = weigh, .alone = hear_alone
+	};
 	struct gp__agent_options o = {
-		.path = socket,
-		.program = "program",
-		.say = hear,
-		.ops = { .stop = stop, .start = start, .weigh = weigh, .alone = hear_alone },
-		.data = p
+		.path = socket, .program = "program", .say = hear, .data = p
 	};
 
 	memset(p, 0, sizeof(*p));
 	assert_int_equal(gp__agent_create(&o, &p->agent), 0);
+	p->port = gp__agent_open(p->agent, &p->request, &ops);
+	assert_non_null(p->port);
+	gp__agent_bind(p->port, p);
 }
 
 static void add_weighed(struct program *p, u32 id, s32 prio, u32 weigh_flags)
 {
-	struct gp__agent_queue q = { .id = id,
-				     .level_requested = 3,
-				     .level = 3,
-				     .weigh_flags = weigh_flags,
-				     .device = "gpu",
-				     .device_name = "a GPU",
-				     .hints = { .prio = prio } };
+	struct gp__queue_desc q = { .id = id,
+				    .level = 3,
+				    .weigh_flags = weigh_flags,
+				    .offset = prio,
+				    .device = "gpu",
+				    .device_name = "a GPU" };
 
-	assert_int_equal(gp__agent_add(p->agent, &q), 0);
+	assert_int_equal(gp__port_add(p->port, &q), 0);
 }
 
 static void add(struct program *p, u32 id, s32 prio)
@@ -117,10 +120,10 @@ static void add(struct program *p, u32 id, s32 prio)
 
 static void work(struct program *p, u32 id, bool has_work)
 {
-	gp__agent_work(p->agent, id, has_work, has_work, gp__clock_ns());
+	gp__port_work(p->port, id, has_work, has_work, gp__clock_ns());
 }
 
-/* Waits for what must come; what is waited for is an expression. */
+/* Waits until an expression is true. */
 #define EVENTUALLY(condition)                                    \
 	do {                                                     \
 		u64 end_ = gp__clock_ns() + 20 * GP__S;          \
@@ -201,7 +204,7 @@ static void both_are_told_that_they_are_not_alone(void **state)
 	two_up(&t);
 	EVENTUALLY(t.offline.alone == -1);
 	EVENTUALLY(t.online.alone == -1);
-	gp__agent_remove(t.offline.agent, 1);
+	gp__port_remove(t.offline.port, 1);
 	EVENTUALLY(t.online.alone == 1);
 	two_down(&t);
 	rig_down(&t.rig);
@@ -237,7 +240,7 @@ static void a_queue_that_goes_while_stopped_is_gone(void **state)
 	work(&t.offline, 1, true);
 	work(&t.online, 1, true);
 	EVENTUALLY(t.offline.stopped[1]);
-	gp__agent_remove(t.offline.agent, 1);
+	gp__port_remove(t.offline.port, 1);
 	EVENTUALLY(nr_groups(&t.rig) == 1);
 	/* And its id may be used again, in its slot. */
 	t.offline.stopped[1] = false;
@@ -286,7 +289,7 @@ static void without_a_daemon_everything_runs_and_comes_back(void **state)
 	rig_down(&t.rig);
 }
 
-static void a_daemon_that_hangs_holds_nobody(void **state)
+static void a_daemon_that_hangs_holds_no_queue(void **state)
 {
 	struct two t;
 
@@ -306,7 +309,7 @@ static void a_daemon_that_hangs_holds_nobody(void **state)
 	rig_down(&t.rig);
 }
 
-/* A start that fails when the daemon goes, or hangs, is not the last one. */
+/* A release that fails when the daemon ends or hangs is retried. */
 static void a_start_that_fails_is_tried_again(void **state)
 {
 	struct two t;
@@ -356,8 +359,8 @@ static bool has_weight(struct rig *r, const char *weight)
 	return any;
 }
 
-/* Two trainers on the shortest slices would get nothing done: nobody keeps one by himself. */
-static void weights_end_with_who_gave_them(void **state)
+/* Two trainers on the shortest slices would make no progress: an agent alone gives its slice up. */
+static void weights_end_with_the_daemon(void **state)
 {
 	const u32 flags = GP__WIRE_CAN_WEIGH | GP__WIRE_CAN_YIELD;
 	struct program other;
@@ -403,8 +406,8 @@ static void order_for_ever(struct rig *r)
 	{
 		struct gp__peer *p = container_of(l, struct gp__peer, link);
 
-		if (p->down)
-			atomic_store(&p->down->slot[0].until_ns, UINT64_MAX);
+		if (p->order)
+			atomic_store(&p->order->slot[0].until_ns, UINT64_MAX);
 	}
 }
 
@@ -454,11 +457,11 @@ static void a_stop_that_is_refused_is_told_to_the_daemon(void **state)
 	rig_down(&t.rig);
 }
 
-/* Something else in the program has let it run. */
+/* Other code in the program has released it. */
 static void lose(struct program *p, u32 id)
 {
 	p->stopped[id] = false;
-	gp__agent_lost(p->agent, id);
+	gp__port_lost(p->port, id);
 }
 
 static void a_stop_that_is_lost_is_ordered_again(void **state)
@@ -474,7 +477,7 @@ static void a_stop_that_is_lost_is_ordered_again(void **state)
 		lose(&t.offline, 1);
 		EVENTUALLY(t.offline.stopped[1] && t.offline.stops == i + 1);
 	}
-	/* Who is told of what is not stopped does nothing, and not at the next stop either. */
+	/* A report about a queue that is not held has no effect, at the next hold either. */
 	work(&t.online, 1, false);
 	EVENTUALLY(!t.offline.stopped[1]);
 	lose(&t.offline, 1);
@@ -487,7 +490,7 @@ static void a_stop_that_is_lost_is_ordered_again(void **state)
 	rig_down(&t.rig);
 }
 
-static void who_is_refused_says_so_once_and_runs(void **state)
+static void a_refused_program_says_so_once_and_runs(void **state)
 {
 	struct program p;
 	struct rig r;
@@ -497,7 +500,7 @@ static void who_is_refused_says_so_once_and_runs(void **state)
 	program_begins(&p, r.socket);
 	add(&p, 1, 2000000); /* no priority is that high */
 	EVENTUALLY(p.said == 1);
-	assert_non_null(strstr(p.text, "runs without it"));
+	assert_non_null(strstr(p.text, "runs unscheduled"));
 	add(&p, 2, 2000000);
 	add(&p, 3, OFFLINE);
 	EVENTUALLY(nr_groups(&r) == 1);
@@ -515,7 +518,8 @@ static void a_child_has_an_agent_of_its_own(void **state)
 
 	(void)state;
 #ifdef __SANITIZE_THREAD__
-	skip(); /* it does not let a child of a program with threads have any */
+	print_message("the thread sanitizer allows no threads after fork()\n");
+	skip();
 #endif
 	needs_threads_after_fork();
 	rig_up(&r, NULL);
@@ -541,7 +545,6 @@ static void a_child_has_an_agent_of_its_own(void **state)
 
 static void another_priority_comes_through(void **state)
 {
-	struct gp__wire_hints urgent = { .prio = 20 };
 	struct two t;
 
 	(void)state;
@@ -549,7 +552,7 @@ static void another_priority_comes_through(void **state)
 	work(&t.offline, 1, true);
 	work(&t.online, 1, true);
 	EVENTUALLY(t.offline.stopped[1]);
-	gp__agent_hints(t.offline.agent, 1, &urgent);
+	gp__port_prioritize(t.offline.port, 1, 20);
 	EVENTUALLY(!t.offline.stopped[1]);
 	EVENTUALLY(t.online.stopped[1]);
 	two_down(&t);
@@ -561,7 +564,7 @@ static void announced_work_makes_room_before_it_is_there(void **state)
 	struct two t;
 
 	(void)state;
-	/* However slow the host is, nobody gives up waiting for it. */
+	/* However slow the host is, the wait does not time out. */
 	two_up_with(&t, "[core]\narrive_grace_ms = 60000\n");
 	work(&t.offline, 1, true);
 	/* Before its agent knows that the daemon knows of it, and of somebody else, nobody hears.
@@ -584,7 +587,32 @@ static void announced_work_makes_room_before_it_is_there(void **state)
 	rig_down(&t.rig);
 }
 
-static void who_has_nobody_to_tell_is_told_so(void **state)
+/* The program is alone when its work is over; another program comes later. */
+static void an_announcement_that_is_over_is_not_found_later(void **state)
+{
+	unsigned int stops;
+	struct two t;
+
+	(void)state;
+	two_up_with(&t, "[core]\narrive_grace_ms = 60000\n");
+	work(&t.offline, 1, true);
+	EVENTUALLY(!gp__agent_arriving(t.online.agent, gp__clock_ns()) && t.offline.stopped[1]);
+	gp__port_remove(t.offline.port, 1);
+	EVENTUALLY(t.online.alone == 1);
+	assert_int_equal(gp__agent_arriving(t.online.agent, 0), 0);
+	t.offline.stopped[1] = false;
+	stops = t.offline.stops;
+	add(&t.offline, 1, OFFLINE);
+	work(&t.offline, 1, true);
+	EVENTUALLY(t.online.alone == -1 && nr_groups(&t.rig) == 2);
+	for (int i = 0; i < 50; i++)
+		rig_sync(&t.rig);
+	assert_int_equal(t.offline.stops, stops);
+	two_down(&t);
+	rig_down(&t.rig);
+}
+
+static void announcing_without_a_daemon_is_an_error(void **state)
 {
 	struct program p;
 	struct rig r;
@@ -601,7 +629,7 @@ static void who_has_nobody_to_tell_is_told_so(void **state)
 	gp__agent_destroy(p.agent);
 }
 
-/* Queues come and go, work comes and goes, and in the end nobody is stopped. */
+/* Queues and work come and go; in the end no queue is held. */
 static void anything_in_any_order_ends_with_all_running(void **state)
 {
 	static bool there[2][QUEUES];
@@ -624,7 +652,7 @@ static void anything_in_any_order_ends_with_all_running(void **state)
 			add(p[who], id, random() % 2 ? OFFLINE : ONLINE);
 			there[who][id] = true;
 		} else if (there[who][id] && random() % 16 == 0) {
-			gp__agent_remove(p[who]->agent, id);
+			gp__port_remove(p[who]->port, id);
 			there[who][id] = false;
 		} else if (there[who][id]) {
 			work(p[who], id, random() % 2);
@@ -706,7 +734,7 @@ static bool is_quiet(int than, unsigned int ms)
 	return sleeps(than) == before;
 }
 
-static void while_nothing_happens_nobody_wakes_up(void **state)
+static void nothing_wakes_up_while_nothing_happens(void **state)
 {
 	int than = youngest_thread();
 	struct two t;
@@ -719,13 +747,13 @@ static void while_nothing_happens_nobody_wakes_up(void **state)
 	work(&t.offline, 1, true);
 	work(&t.online, 1, true);
 	EVENTUALLY(t.offline.stopped[1]);
-	/* While somebody is held, that is renewed. */
+	/* A hold is renewed while it lasts. */
 	before = sleeps(than);
 	EVENTUALLY(sleeps(than) > before + 4);
 	assert_true(t.offline.stopped[1]);
 	work(&t.online, 1, false);
 	EVENTUALLY(!t.offline.stopped[1]);
-	/* What has begun may end; then, with work or without, all is still. */
+	/* After pending events nothing wakes up, with work or without. */
 	EVENTUALLY(is_quiet(than, 200));
 	assert_true(is_quiet(than, 2000));
 	work(&t.offline, 1, false);
@@ -744,18 +772,19 @@ int main(void)
 		cmocka_unit_test(a_queue_that_goes_while_stopped_is_gone),
 		cmocka_unit_test(a_queue_that_is_replaced_while_it_is_stopped_runs),
 		cmocka_unit_test(without_a_daemon_everything_runs_and_comes_back),
-		cmocka_unit_test(a_daemon_that_hangs_holds_nobody),
+		cmocka_unit_test(a_daemon_that_hangs_holds_no_queue),
 		cmocka_unit_test(a_start_that_fails_is_tried_again),
 		cmocka_unit_test(a_daemon_that_hangs_cannot_have_held_for_longer),
-		cmocka_unit_test(weights_end_with_who_gave_them),
+		cmocka_unit_test(weights_end_with_the_daemon),
 		cmocka_unit_test(a_stop_that_is_refused_is_told_to_the_daemon),
 		cmocka_unit_test(a_stop_that_is_lost_is_ordered_again),
-		cmocka_unit_test(who_is_refused_says_so_once_and_runs),
+		cmocka_unit_test(a_refused_program_says_so_once_and_runs),
 		cmocka_unit_test(a_child_has_an_agent_of_its_own),
 		cmocka_unit_test(another_priority_comes_through),
 		cmocka_unit_test(announced_work_makes_room_before_it_is_there),
-		cmocka_unit_test(who_has_nobody_to_tell_is_told_so),
-		cmocka_unit_test(while_nothing_happens_nobody_wakes_up),
+		cmocka_unit_test(an_announcement_that_is_over_is_not_found_later),
+		cmocka_unit_test(announcing_without_a_daemon_is_an_error),
+		cmocka_unit_test(nothing_wakes_up_while_nothing_happens),
 		cmocka_unit_test(anything_in_any_order_ends_with_all_running),
 	};
 

@@ -19,7 +19,7 @@
 
 #include "base/clock.h"
 
-/* So many decisions are made beside somebody who does not stop. */
+/* So many decisions are made beside a flood that does not end. */
 #define DECISIONS 40
 
 /* Each is carried out: that is what is counted. */
@@ -27,7 +27,7 @@ static void decide(struct two *t, int n)
 {
 	for (int i = 0; i < n; i++) {
 		preempt(t);
-		admit(t);
+		release(t);
 	}
 }
 
@@ -42,30 +42,6 @@ static void expect_dropped(struct two *t, int fd)
 		;
 	close(fd);
 	decide(t, 1);
-}
-
-static u64 cpu_ns(struct rig *r)
-{
-	struct timespec ts;
-	clockid_t clock;
-
-	assert_int_equal(pthread_getcpuclockid(r->thread, &clock), 0);
-	clock_gettime(clock, &ts);
-	return (u64)ts.tv_sec * GP__S + (u64)ts.tv_nsec;
-}
-
-/* Not one instruction in a while, once what was begun has ended: nothing keeps it awake. */
-static void expect_asleep(struct rig *r)
-{
-	u64 before;
-
-	for (int i = 0; i < 50; i++) {
-		before = cpu_ns(r);
-		usleep(200000);
-		if (cpu_ns(r) == before)
-			return;
-	}
-	fail_msg("it does not go to sleep");
 }
 
 static json_int_t nr_refused(struct rig *r)
@@ -181,10 +157,10 @@ static void an_old_acknowledgement_acknowledges_nothing(void **state)
 	(void)state;
 	two_up(&t, NULL);
 	preempt(&t);
-	first = atomic_load(&t.offline.client.up->slot[0].done);
-	admit(&t);
+	first = atomic_load(&t.offline.client.status->slot[0].done);
+	release(&t);
 	agent_work(&t.online, 0, true);
-	order = agent_expect(&t.offline, 0, GP__WIRE_STOP);
+	order = agent_expect(&t.offline, 0, GP__WIRE_HOLD);
 	assert_int_not_equal(gp__wire_order_number(order), first >> 32);
 	gp__wire_client_done(&t.offline.client, 0, (u32)(first >> 32), 0, gp__clock_ns(), 0);
 	answer = rig_ask(&t.rig, "{\"op\":\"list\"}");
@@ -193,7 +169,7 @@ static void an_old_acknowledgement_acknowledges_nothing(void **state)
 	json_decref(answer);
 	gp__wire_client_done(&t.offline.client, 0, gp__wire_order_number(order), 0, gp__clock_ns(),
 			     0);
-	admit(&t);
+	release(&t);
 	two_down(&t);
 }
 
@@ -266,7 +242,7 @@ static unsigned int nr_files(void)
 	return n;
 }
 
-static void descriptors_that_nobody_wanted_are_closed(void **state)
+static void unwanted_descriptors_are_closed(void **state)
 {
 	struct gp__wire_queue_level m = { .head = { sizeof(m), GP__WIRE_QUEUE_LEVEL, 0, 0, 0 },
 					  .level = 3 };
@@ -279,11 +255,11 @@ static void descriptors_that_nobody_wanted_are_closed(void **state)
 	two_up(&t, NULL);
 	agent_join(&t.rig, &a, "giver");
 	add(&a, NORMAL);
-	expect_asleep(&t.rig);
+	rig_expect_asleep(&t.rig);
 	before = nr_files();
 	for (int i = 0; i < 100; i++)
 		assert_int_equal(gp__wire_send(a.client.socket, &m, fds, 8), 0);
-	expect_asleep(&t.rig);
+	rig_expect_asleep(&t.rig);
 	assert_int_equal(nr_files(), before);
 	agent_leave(&a);
 	two_down(&t);
@@ -301,7 +277,7 @@ struct flood {
 	pthread_t thread;
 };
 
-/* Who is thrown out comes back. */
+/* A client whose connection was ended connects again. */
 static void *flood(void *data)
 {
 	struct flood *f = data;
@@ -348,7 +324,7 @@ static void beside_a_flood(void (*once)(struct flood *f, struct agent *a), bool 
 	else
 		assert_int_equal(f.dropped, 0);
 	decide(&t, 1);
-	expect_asleep(&t.rig);
+	rig_expect_asleep(&t.rig);
 	two_down(&t);
 }
 
@@ -367,26 +343,26 @@ static void a_flood_of_messages_costs_the_connection(void **state)
 	beside_a_flood(send_level, true);
 }
 
-static void ring_bell(struct flood *f, struct agent *a)
+static void notify_daemon(struct flood *f, struct agent *a)
 {
 	(void)f;
-	assert_int_equal(write(a->client.daemon_bell, &(u64){ 1 }, 8), 8);
+	assert_int_equal(write(a->client.daemon_notify_fd, &(u64){ 1 }, 8), 8);
 }
 
-static void rings_without_end_are_not_listened_to(void **state)
+static void endless_notifications_are_ignored(void **state)
 {
 	(void)state;
-	beside_a_flood(ring_bell, false);
+	beside_a_flood(notify_daemon, false);
 }
 
 static void scribble(struct flood *f, struct agent *a)
 {
-	unsigned char *at = (unsigned char *)a->client.up;
+	unsigned char *at = (unsigned char *)a->client.status;
 	unsigned int seed = f->times;
 
-	for (size_t i = 0; i < gp__wire_up_bytes(a->client.nr_slots); i++)
+	for (size_t i = 0; i < gp__wire_status_bytes(a->client.nr_slots); i++)
 		at[i] = (unsigned char)(rand_r(&seed) >> 7);
-	ring_bell(f, a);
+	notify_daemon(f, a);
 }
 
 static void a_scribbled_page_costs_only_its_owner(void **state)
@@ -398,7 +374,7 @@ static void a_scribbled_page_costs_only_its_owner(void **state)
 /* The queue comes and goes, so that what is decided about it changes all the time. */
 static void lie(struct flood *f, struct agent *a)
 {
-	u64 order = atomic_load(&a->client.down->slot[0].order);
+	u64 order = atomic_load(&a->client.order->slot[0].order);
 
 	gp__wire_client_done(&a->client, 0, gp__wire_order_number(order), f->times % 3 ? 0 : -EIO,
 			     UINT64_MAX, UINT64_MAX);
@@ -421,7 +397,7 @@ static void connect_and_leave(struct flood *f, struct agent *a)
 		close(fd);
 }
 
-static void connections_without_end_hold_up_nobody(void **state)
+static void endless_connections_delay_no_program(void **state)
 {
 	(void)state;
 	beside_a_flood(connect_and_leave, false);
@@ -433,13 +409,13 @@ static void ask_for_everything(struct flood *f, struct agent *a)
 	rig_sync(f->rig);
 }
 
-static void questions_without_end_hold_up_nobody(void **state)
+static void endless_requests_delay_no_program(void **state)
 {
 	(void)state;
 	beside_a_flood(ask_for_everything, false);
 }
 
-/* Everybody who asks sends all at once; the daemon's turns are taken here, one by one. */
+/* All clients send their requests at once; the test runs the daemon's turns one by one. */
 static void a_turn_has_time_for_one_request(void **state)
 {
 	struct gp__wire_hello hello = { .head = { sizeof(hello), GP__WIRE_HELLO, 0, 1, 0 },
@@ -463,7 +439,7 @@ static void a_turn_has_time_for_one_request(void **state)
 	assert_int_equal(gp__server_open(&server, &log, NULL, false, "", door[0]), 0);
 	for (int i = 0; i < ASKERS; i++) {
 		assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, pair), 0);
-		gp__door_let_in(&server, pair[0]);
+		gp__listener_add_peer(&server, pair[0]);
 		fd[i] = pair[1];
 		assert_int_equal(gp__wire_send(fd[i], &hello, NULL, 0), 0);
 		for (int n = 0; n < EACH; n++)
@@ -488,7 +464,7 @@ static void a_turn_has_time_for_one_request(void **state)
 	gp__server_close(&server);
 }
 
-static void a_time_that_cannot_be_is_in_nobodys_figures(void **state)
+static void an_impossible_time_is_in_no_figure(void **state)
 {
 	json_t *answer, *stop;
 	struct two t;
@@ -499,7 +475,7 @@ static void a_time_that_cannot_be_is_in_nobodys_figures(void **state)
 	agent_work(&t.offline, 0, true);
 	rig_sync(&t.rig);
 	agent_work(&t.online, 0, true);
-	order = agent_expect(&t.offline, 0, GP__WIRE_STOP);
+	order = agent_expect(&t.offline, 0, GP__WIRE_HOLD);
 	gp__wire_client_done(&t.offline.client, 0, gp__wire_order_number(order), 0, gp__clock_ns(),
 			     3600 * GP__S);
 	answer = rig_ask(&t.rig, "{\"op\":\"list\"}");
@@ -514,41 +490,41 @@ static void a_time_that_cannot_be_is_in_nobodys_figures(void **state)
  * Making the daemon wait
  */
 
-/* What it shares with the daemon is set to wait, and made so full or so empty that it would. */
-static void nobody_can_make_the_daemon_wait_at_a_bell(void **state)
+/* Makes the descriptors that it shares with the daemon blocking, and fills or drains them. */
+static void no_agent_can_make_the_daemon_block_on_a_notification(void **state)
 {
 	struct agent bad;
 	struct two t;
-	u64 rings;
+	u64 notifies;
 
 	(void)state;
 	two_up(&t, NULL);
 	agent_join(&t.rig, &bad, "stopper");
 	add(&bad, OFFLINE);
-	fcntl(bad.client.bell, F_SETFL, fcntl(bad.client.bell, F_GETFL) & ~O_NONBLOCK);
-	fcntl(bad.client.daemon_bell, F_SETFL, 0);
-	if (write(bad.client.bell, &(u64){ UINT64_MAX - 1 }, sizeof(u64)) < 0)
+	fcntl(bad.client.notify_fd, F_SETFL, fcntl(bad.client.notify_fd, F_GETFL) & ~O_NONBLOCK);
+	fcntl(bad.client.daemon_notify_fd, F_SETFL, 0);
+	if (write(bad.client.notify_fd, &(u64){ UINT64_MAX - 1 }, sizeof(u64)) < 0)
 		assert_int_equal(errno, EBADF); /* the other end's to write */
 	agent_work(&bad, 0, true);
 	for (int i = 0; i < 200; i++) {
-		struct pollfd p = { .fd = bad.client.daemon_bell, .events = POLLIN };
+		struct pollfd p = { .fd = bad.client.daemon_notify_fd, .events = POLLIN };
 
-		/* Between the daemon's being told of a ring and its looking. */
-		assert_int_equal(write(bad.client.daemon_bell, &(u64){ 1 }, 8), 8);
+		/* Between the edge the daemon sees and its look at the page. */
+		assert_int_equal(write(bad.client.daemon_notify_fd, &(u64){ 1 }, 8), 8);
 		if (poll(&p, 1, 0) == 1)
-			assert_int_equal(read(bad.client.daemon_bell, &rings, 8), 8);
+			assert_int_equal(read(bad.client.daemon_notify_fd, &notifies, 8), 8);
 	}
 	for (int i = 0; i < 5; i++) {
 		/* Its orders are never carried out: it is out of the planning. */
 		preempt(&t);
-		admit(&t);
+		release(&t);
 	}
 	agent_leave(&bad);
 	two_down(&t);
 }
 
-/* Its answers fill up, and what it asks meanwhile waits outside. */
-static void who_does_not_read_keeps_nobody_awake(void **state)
+/* Its answers fill the socket; its requests wait meanwhile. */
+static void a_client_that_does_not_read_keeps_nothing_awake(void **state)
 {
 	struct {
 		struct gp__wire_head head;
@@ -572,11 +548,11 @@ static void who_does_not_read_keeps_nobody_awake(void **state)
 		usleep(2000);
 	}
 	assert_true(sent > 10 && sent < 100000);
-	expect_asleep(&t.rig);
+	rig_expect_asleep(&t.rig);
 	decide(&t, 1);
 	close(fd);
 	rig_sync(&t.rig);
-	expect_asleep(&t.rig);
+	rig_expect_asleep(&t.rig);
 	two_down(&t);
 }
 
@@ -610,7 +586,7 @@ static void memory_cannot_be_resized_nor_orders_forged(void **state)
 		assert_int_equal(ftruncate(fds[i], 1 << 20), -1);
 		assert_int_equal(fcntl(fds[i], F_ADD_SEALS, F_SEAL_WRITE), -1);
 	}
-	/* "down", through what was given and through another way to the same file. */
+	/* The order page, through its descriptor and through another open of the same file. */
 	snprintf(name, sizeof(name), "/proc/self/fd/%d", fds[1]);
 	again = open(name, O_RDWR | O_CLOEXEC);
 	assert_true(again >= 0);
@@ -645,9 +621,9 @@ static void a_hole_in_the_page_costs_only_its_owner(void **state)
 	agent_join(&t.rig, &bad, "digger");
 	add(&bad, OFFLINE);
 	agent_work(&bad, 0, true);
-	assert_int_equal(madvise((void *)((uintptr_t)bad.client.up & ~4095ul), 4096, MADV_REMOVE),
-			 0);
-	assert_int_equal(write(bad.client.daemon_bell, &(u64){ 1 }, 8), 8);
+	assert_int_equal(
+		madvise((void *)((uintptr_t)bad.client.status & ~4095ul), 4096, MADV_REMOVE), 0);
+	assert_int_equal(write(bad.client.daemon_notify_fd, &(u64){ 1 }, 8), 8);
 	decide(&t, 2);
 	agent_leave(&bad);
 	two_down(&t);
@@ -667,7 +643,7 @@ static int take_all_files(int *fds, int max)
 	return n;
 }
 
-static void without_descriptors_who_comes_is_told(void **state)
+static void without_descriptors_a_client_is_refused(void **state)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	struct rlimit before, few = { 0 };
@@ -692,11 +668,11 @@ static void without_descriptors_who_comes_is_told(void **state)
 		assert_int_equal(reply.result, -EMFILE);
 		assert_non_null(strstr(reply.text, "LimitNOFILE"));
 		close(fd[i]);
-		/* What it was given up for must not be free for anybody else. */
+		/* The descriptor given up must stay in use. */
 		fds[n] = dup(STDERR_FILENO);
 		n += fds[n] >= 0;
 	}
-	expect_asleep(&t.rig);
+	rig_expect_asleep(&t.rig);
 	while (n)
 		close(fds[--n]);
 	decide(&t, 2);
@@ -711,7 +687,7 @@ static void without_descriptors_no_program_joins(void **state)
 	struct rlimit before, few = { 0 };
 	char text[GP__WIRE_TEXT_MAX];
 	struct gp__wire_client c;
-	int fds[256], n, free_ones, err = 0;
+	int fds[256], n, free_ones;
 	struct two t;
 
 	(void)state;
@@ -723,8 +699,7 @@ static void without_descriptors_no_program_joins(void **state)
 		n = take_all_files(fds, 256);
 		for (int i = 0; i < free_ones; i++)
 			close(fds[--n]);
-		err = gp__wire_client_open(&c, t.rig.socket, "latecomer", 8, text);
-		if (!err)
+		if (!gp__wire_client_open(&c, t.rig.socket, "latecomer", 8, text))
 			gp__wire_client_close(&c);
 		else if (*text)
 			assert_non_null(strstr(text, "files"));
@@ -732,10 +707,12 @@ static void without_descriptors_no_program_joins(void **state)
 			close(fds[--n]);
 		rig_sync(&t.rig);
 	}
-	assert_int_equal(err, 0); /* in the end there were enough */
+	/* Now there are enough. */
+	assert_int_equal(gp__wire_client_open(&c, t.rig.socket, "latecomer", 8, text), 0);
+	gp__wire_client_close(&c);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	decide(&t, 2);
-	expect_asleep(&t.rig);
+	rig_expect_asleep(&t.rig);
 	two_down(&t);
 }
 
@@ -749,20 +726,20 @@ int main(void)
 		cmocka_unit_test(requests_that_are_no_json_cost_the_connection),
 		cmocka_unit_test(another_version_is_refused_with_a_sentence),
 		cmocka_unit_test(names_cannot_command_a_terminal),
-		cmocka_unit_test(descriptors_that_nobody_wanted_are_closed),
+		cmocka_unit_test(unwanted_descriptors_are_closed),
 		cmocka_unit_test(a_flood_of_messages_costs_the_connection),
-		cmocka_unit_test(rings_without_end_are_not_listened_to),
+		cmocka_unit_test(endless_notifications_are_ignored),
 		cmocka_unit_test(a_scribbled_page_costs_only_its_owner),
 		cmocka_unit_test(lies_cost_only_the_liar),
-		cmocka_unit_test(connections_without_end_hold_up_nobody),
-		cmocka_unit_test(questions_without_end_hold_up_nobody),
+		cmocka_unit_test(endless_connections_delay_no_program),
+		cmocka_unit_test(endless_requests_delay_no_program),
 		cmocka_unit_test(a_turn_has_time_for_one_request),
-		cmocka_unit_test(a_time_that_cannot_be_is_in_nobodys_figures),
-		cmocka_unit_test(nobody_can_make_the_daemon_wait_at_a_bell),
-		cmocka_unit_test(who_does_not_read_keeps_nobody_awake),
+		cmocka_unit_test(an_impossible_time_is_in_no_figure),
+		cmocka_unit_test(no_agent_can_make_the_daemon_block_on_a_notification),
+		cmocka_unit_test(a_client_that_does_not_read_keeps_nothing_awake),
 		cmocka_unit_test(memory_cannot_be_resized_nor_orders_forged),
 		cmocka_unit_test(a_hole_in_the_page_costs_only_its_owner),
-		cmocka_unit_test(without_descriptors_who_comes_is_told),
+		cmocka_unit_test(without_descriptors_a_client_is_refused),
 		cmocka_unit_test(without_descriptors_no_program_joins),
 	};
 

@@ -140,8 +140,10 @@ static void a_full_disk_is_told_once_and_costs_lines(void **state)
 
 	(void)state;
 	room_up(&r);
-	if (gp__journal_open(&r.journal, &r.log, "/dev/full"))
+	if (gp__journal_open(&r.journal, &r.log, "/dev/full")) {
+		print_message("no /dev/full here\n");
 		skip();
+	}
 	for (unsigned int i = 0; i < 10; i++) {
 		write_lines(&r.journal, i, i + 1);
 		gp__journal_flush(&r.journal);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Several users, who can neither see, stop nor change what is another's, nor take what others need.
+ * Several users: none can see, hold or change the programs of another, or use up what others need.
  * Root runs the daemon; the users are processes with ids of their own.
  */
 #include "two.h"
@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 
-/* Nobody, and somebody else. */
+/* The user nobody, and another one. */
 #define ALICE 65533
 #define MALLORY 65534
 
@@ -44,7 +44,7 @@ static void become(uid_t uid)
 		}                                                                        \
 	} while (0)
 
-/* What another user does, in a process of its own. */
+/* Runs a function as another user, in a process of its own. */
 static void as(uid_t uid, struct rig *r, void (*act)(struct rig *r))
 {
 	pid_t pid = fork();
@@ -60,13 +60,14 @@ static void as(uid_t uid, struct rig *r, void (*act)(struct rig *r))
 	assert_int_equal(status, 0);
 }
 
-/* A user's process that does something and then stays as it is until it is let go. */
-struct guest {
+/* A process of a user that does something and then waits to be ended. */
+struct user_process {
 	pid_t pid;
 	int let_go;
 };
 
-static void guest_comes(struct guest *g, struct rig *r, uid_t uid, void (*begin)(struct rig *r))
+static void user_start(struct user_process *g, struct rig *r, uid_t uid,
+		       void (*begin)(struct rig *r))
 {
 	int here[2], there[2];
 	char byte = 0;
@@ -117,7 +118,7 @@ static void join_normally(struct rig *r)
 	join(r, NORMAL, "");
 }
 
-static void guest_goes(struct guest *g)
+static void user_end(struct user_process *g)
 {
 	int status;
 
@@ -147,7 +148,7 @@ static u32 number_of(const json_t *o, const char *key)
 	return (u32)json_integer_value(json_object_get(o, key));
 }
 
-/* All that one may know of another's. */
+/* All that a user may know of another's programs. */
 static void look_around(struct rig *r)
 {
 	static const char *const known[] = { "group", "gpu",   "user",	    "priority",
@@ -171,15 +172,15 @@ static void look_around(struct rig *r)
 
 static void others_are_there_and_no_more_is_known(void **state)
 {
-	struct guest alice;
+	struct user_process alice;
 	struct rig r;
 
 	(void)state;
 	NEEDS_ROOT();
 	rig_up(&r, NULL);
-	guest_comes(&alice, &r, ALICE, join_patiently);
+	user_start(&alice, &r, ALICE, join_patiently);
 	as(MALLORY, &r, look_around);
-	guest_goes(&alice);
+	user_end(&alice);
 	rig_down(&r);
 }
 
@@ -204,13 +205,13 @@ static void meddle(struct rig *r)
 static void anothers_program_is_not_to_be_touched(void **state)
 {
 	json_t *before, *after;
-	struct guest alice;
+	struct user_process alice;
 	struct rig r;
 
 	(void)state;
 	NEEDS_ROOT();
 	rig_up(&r, NULL);
-	guest_comes(&alice, &r, ALICE, join_patiently);
+	user_start(&alice, &r, ALICE, join_patiently);
 	before = rig_ask(&r, "{\"op\":\"list\"}");
 	snprintf(names[0], sizeof(names[0]), "\"group\":%u",
 		 number_of(first_group(before), "group"));
@@ -228,7 +229,7 @@ static void anothers_program_is_not_to_be_touched(void **state)
 				       json_object_get(first_group(after), *key)));
 	json_decref(before);
 	json_decref(after);
-	guest_goes(&alice);
+	user_end(&alice);
 	rig_down(&r);
 }
 
@@ -239,15 +240,15 @@ static void ask_why_secret(struct rig *r)
 
 static void anothers_program_that_has_ended_is_not_told(void **state)
 {
-	struct guest alice;
+	struct user_process alice;
 	json_t *answer;
 	struct rig r;
 
 	(void)state;
 	NEEDS_ROOT();
 	rig_up(&r, NULL);
-	guest_comes(&alice, &r, ALICE, join_patiently);
-	guest_goes(&alice);
+	user_start(&alice, &r, ALICE, join_patiently);
+	user_end(&alice);
 	rig_sync(&r);
 	as(MALLORY, &r, ask_why_secret);
 	answer = rig_ask(&r, "{\"op\":\"why\",\"tag\":\"secret-tag\"}");
@@ -275,23 +276,23 @@ static void use_a_common_tag(struct rig *r)
 
 static void a_tag_means_ones_own(void **state)
 {
-	struct guest alice;
+	struct user_process alice;
 	json_t *answer;
 	struct rig r;
 
 	(void)state;
 	NEEDS_ROOT();
 	rig_up(&r, NULL);
-	guest_comes(&alice, &r, ALICE, join_with_common_tag);
+	user_start(&alice, &r, ALICE, join_with_common_tag);
 	as(MALLORY, &r, use_a_common_tag);
 	answer = rig_ask(&r, "{\"op\":\"list\"}");
 	assert_true(json_is_false(json_object_get(first_group(answer), "suspended")));
 	json_decref(answer);
-	guest_goes(&alice);
+	user_end(&alice);
 	rig_down(&r);
 }
 
-/* Held by another's: who that is is not told. */
+/* Held for another user's program, which is not named. */
 static void be_held(struct rig *r)
 {
 	struct gp__wire_queue_add q = queue_of(OFFLINE, "gpu-a", "mine");
@@ -302,7 +303,7 @@ static void be_held(struct rig *r)
 	EXPECT(!gp__wire_client_open(&a.client, r->socket, "mine", 8, text));
 	EXPECT(!gp__wire_client_request(&a.client, &q, NULL));
 	agent_work(&a, 0, true);
-	agent_obey(&a, 0, GP__WIRE_STOP);
+	agent_obey(&a, 0, GP__WIRE_HOLD);
 	answer = rig_ask(r, "{\"op\":\"why\",\"tag\":\"mine\"}");
 	hold = json_array_get(json_object_get(first_group(answer), "history"), 0);
 	EXPECT(json_is_integer(json_object_get(hold, "by_priority")));
@@ -311,21 +312,21 @@ static void be_held(struct rig *r)
 	json_decref(answer);
 }
 
-static void who_holds_one_stays_unnamed(void **state)
+static void the_cause_of_a_hold_stays_unnamed(void **state)
 {
-	struct guest alice;
+	struct user_process alice;
 	struct rig r;
 
 	(void)state;
 	NEEDS_ROOT();
 	rig_up(&r, NULL);
-	guest_comes(&alice, &r, ALICE, join_normally);
+	user_start(&alice, &r, ALICE, join_normally);
 	as(MALLORY, &r, be_held);
-	guest_goes(&alice);
+	user_end(&alice);
 	rig_down(&r);
 }
 
-static void ask_for_what_is_everybodys(struct rig *r)
+static void ask_for_settings_of_all_users(struct rig *r)
 {
 	json_t *answer = rig_ask(r, "{\"op\":\"policy\"}");
 
@@ -336,14 +337,14 @@ static void ask_for_what_is_everybodys(struct rig *r)
 	expect_refused(r, "{\"op\":\"watch\"}", EPERM);
 }
 
-static void what_is_everybodys_is_the_administrators(void **state)
+static void settings_for_all_users_are_the_administrators(void **state)
 {
 	struct rig r;
 
 	(void)state;
 	NEEDS_ROOT();
 	rig_up(&r, NULL);
-	as(MALLORY, &r, ask_for_what_is_everybodys);
+	as(MALLORY, &r, ask_for_settings_of_all_users);
 	rig_down(&r);
 }
 
@@ -394,7 +395,7 @@ static void join_without_queues(struct rig *r)
 	EXPECT(strstr(text, "max_queues is 0"));
 }
 
-static void who_may_have_no_queues_is_told(void **state)
+static void a_user_without_queues_is_told(void **state)
 {
 	struct rig r;
 
@@ -437,7 +438,7 @@ static void name_many_gpus(struct rig *r)
 		&reply));
 }
 
-static void nobody_names_gpus_without_end(void **state)
+static void a_user_cannot_name_endless_gpus(void **state)
 {
 	struct rig r;
 
@@ -448,7 +449,7 @@ static void nobody_names_gpus_without_end(void **state)
 	rig_down(&r);
 }
 
-/* Of 10 programs, and 64 for commands; none of them says a word. */
+/* Connections for 10 programs and 64 commands, all silent. */
 static void take_all_connections(struct rig *r)
 {
 	for (int i = 0; i < 10 + 64 + 20; i++) {
@@ -462,7 +463,7 @@ static void take_all_connections(struct rig *r)
 		EXPECT(poll(&p, 1, 20000) == 1);
 		EXPECT(gp__wire_receive(p.fd, &reply, sizeof(reply), NULL, NULL) == sizeof(reply));
 		EXPECT(reply.result == -EDQUOT);
-		EXPECT(strstr(reply.text, "as many connections as max_programs allows"));
+		EXPECT(strstr(reply.text, "reached the limit of connections: max_programs"));
 	}
 }
 
@@ -479,22 +480,22 @@ static void be_kept_out(struct rig *r)
 
 static void connections_of_one_user_leave_room_for_others(void **state)
 {
-	struct guest mallory, alice;
+	struct user_process mallory, alice;
 	struct two t;
 
 	(void)state;
 	NEEDS_ROOT();
 	two_up(&t, "[user 65534]\nmax_programs = 10\n");
-	guest_comes(&mallory, &t.rig, MALLORY, take_all_connections);
+	user_start(&mallory, &t.rig, MALLORY, take_all_connections);
 	as(MALLORY, &t.rig, be_kept_out);
-	guest_comes(&alice, &t.rig, ALICE, join_patiently);
-	guest_goes(&alice);
+	user_start(&alice, &t.rig, ALICE, join_patiently);
+	user_end(&alice);
 	preempt(&t);
-	admit(&t);
-	/* What he had is given back. */
-	guest_goes(&mallory);
-	guest_comes(&mallory, &t.rig, MALLORY, take_all_connections);
-	guest_goes(&mallory);
+	release(&t);
+	/* The quota of the user is free again. */
+	user_end(&mallory);
+	user_start(&mallory, &t.rig, MALLORY, take_all_connections);
+	user_end(&mallory);
 	two_down(&t);
 }
 
@@ -539,27 +540,27 @@ static void name_the_gpu_first(struct rig *r)
 	EXPECT(!gp__wire_client_request(&c, &q, NULL));
 }
 
-static void who_names_a_gpu_first_does_not_decide_for_others(void **state)
+static void the_first_program_on_a_gpu_does_not_decide_for_others(void **state)
 {
-	struct guest mallory;
+	struct user_process mallory;
 	struct two t;
 
 	(void)state;
 	NEEDS_ROOT();
 	rig_up(&t.rig, NULL);
-	guest_comes(&mallory, &t.rig, MALLORY, name_the_gpu_first);
+	user_start(&mallory, &t.rig, MALLORY, name_the_gpu_first);
 	agent_join(&t.rig, &t.offline, "train");
 	agent_join(&t.rig, &t.online, "serve");
 	add(&t.offline, OFFLINE);
 	add(&t.online, ONLINE);
 	preempt(&t);
-	admit(&t);
-	guest_goes(&mallory);
+	release(&t);
+	user_end(&mallory);
 	two_down(&t);
 }
 
 /* Whichever section comes first. */
-static void join_above_everybodys_limit(struct rig *r)
+static void join_above_the_default_limit(struct rig *r)
 {
 	struct gp__wire_queue_add q = queue_of(3, "gpu-a", "");
 	char text[GP__WIRE_TEXT_MAX];
@@ -571,14 +572,14 @@ static void join_above_everybodys_limit(struct rig *r)
 	EXPECT(!gp__wire_client_request(&c, &q, NULL));
 }
 
-static void what_a_section_does_not_say_is_as_for_everybody(void **state)
+static void a_section_inherits_the_limits_of_everybody(void **state)
 {
 	struct rig r;
 
 	(void)state;
 	NEEDS_ROOT();
 	rig_up(&r, "[user 65534]\nmax_programs = 4\n[everybody]\nmax_priority = 2\n");
-	as(MALLORY, &r, join_above_everybodys_limit);
+	as(MALLORY, &r, join_above_the_default_limit);
 	rig_down(&r);
 }
 
@@ -586,17 +587,17 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(guarantees_are_the_administrators),
-		cmocka_unit_test(who_names_a_gpu_first_does_not_decide_for_others),
-		cmocka_unit_test(what_a_section_does_not_say_is_as_for_everybody),
+		cmocka_unit_test(the_first_program_on_a_gpu_does_not_decide_for_others),
+		cmocka_unit_test(a_section_inherits_the_limits_of_everybody),
 		cmocka_unit_test(others_are_there_and_no_more_is_known),
 		cmocka_unit_test(anothers_program_is_not_to_be_touched),
 		cmocka_unit_test(anothers_program_that_has_ended_is_not_told),
 		cmocka_unit_test(a_tag_means_ones_own),
-		cmocka_unit_test(who_holds_one_stays_unnamed),
-		cmocka_unit_test(what_is_everybodys_is_the_administrators),
+		cmocka_unit_test(the_cause_of_a_hold_stays_unnamed),
+		cmocka_unit_test(settings_for_all_users_are_the_administrators),
 		cmocka_unit_test(a_user_climbs_no_higher_than_his_limit),
-		cmocka_unit_test(who_may_have_no_queues_is_told),
-		cmocka_unit_test(nobody_names_gpus_without_end),
+		cmocka_unit_test(a_user_without_queues_is_told),
+		cmocka_unit_test(a_user_cannot_name_endless_gpus),
 		cmocka_unit_test(connections_of_one_user_leave_room_for_others),
 	};
 

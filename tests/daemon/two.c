@@ -29,11 +29,11 @@ void preempt(struct two *t)
 	agent_work(&t->offline, 0, true);
 	rig_sync(&t->rig);
 	agent_work(&t->online, 0, true);
-	agent_obey(&t->offline, 0, GP__WIRE_STOP);
+	agent_obey(&t->offline, 0, GP__WIRE_HOLD);
 }
 
-void admit(struct two *t)
+void release(struct two *t)
 {
 	agent_work(&t->online, 0, false);
-	agent_obey(&t->offline, 0, GP__WIRE_RUN);
+	agent_obey(&t->offline, 0, GP__WIRE_RELEASE);
 }

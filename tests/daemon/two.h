@@ -18,9 +18,9 @@ struct two {
 u32 add(struct agent *a, s32 prio);
 void two_up(struct two *t, const char *config);
 void two_down(struct two *t);
-/* The offline program runs, the online one gets work, the offline one is stopped. */
+/* The offline program runs, the online one gets work, the offline one is held. */
 void preempt(struct two *t);
-/* The online one has no more work, and the offline one is started. */
-void admit(struct two *t);
+/* The online program runs out of work, and the offline one is released. */
+void release(struct two *t);
 
 #endif

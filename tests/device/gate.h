@@ -25,7 +25,7 @@ void gate_begin(struct gate *g, const char *path);
 void gate_end(struct gate *g);
 /* Launches a wave, and returns when it runs. */
 void gate_close(struct gate *g, bool with_signal);
-/* Lets it end. */
+/* Ends it. */
 void gate_open(struct gate *g);
 
 #endif

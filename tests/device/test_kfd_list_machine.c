@@ -73,7 +73,7 @@ static void ones_own_queues(void **state)
 	gp__kfd_close(&u);
 }
 
-/* A program with a queue: says its id, and waits for its end. */
+/* A program with a queue: prints its id and waits to be killed. */
 static int be_another(void)
 {
 	struct gp__kfd_user u;
@@ -135,7 +135,7 @@ static void another_programs_queue_and_what_it_says(void **state)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-/* Programs come, make queues and go, while others look. */
+/* Programs start, create queues and end, while others list them. */
 /* The driver may show the queues of a killed program for a moment after its end. */
 static void wait_for_none(void)
 {

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #define PATIENCE_MS 20000
-#define KERNEL_MS 250 /* longer than the monitor would wait where nobody tells of waves */
-/* Where the driver does not tell, the kernel must be shorter than this. */
+#define KERNEL_MS 250 /* longer than the monitor waits if the driver does not report waves */
+/* The limit for a kernel if the driver does not report waves. */
 #define BLIND_NS 3000000000ull
 
 static struct gate gate; /* a process opens a GPU once */
@@ -97,7 +97,7 @@ static void the_driver_tells_of_waves_or_of_nothing(void **state)
 		print_message("this machine has no cu_occupancy\n");
 	else
 		assert_int_equal(waves, 1);
-	/* What is no queue of this process says nothing. */
+	/* An id that is not a queue of this process has no answer. */
 	assert_int_equal(gp__kfd_waves(getpid(), gpu, id + 1), -1);
 	assert_int_equal(gp__kfd_waves(getpid(), gpu + 1, id), -1);
 	assert_int_equal(gp__kfd_waves(1, gpu, id), -1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* A probe on an emulated machine where everything works, and on one that stops queues very slowly.
- */
+/* A probe on an emulated machine where everything works, and on one that holds queues very
+ * slowly. */
 #include "device/kfd/list.h"
 #include "device/kfd/probe.h"
 #include "device/kfd/user.h"
@@ -25,14 +25,14 @@ static void each_way_of_the_series_works(void **state)
 			 (node[0].save_bytes + node[0].debug_bytes) * node[0].nr_xccs);
 	assert_in_range(probe.best, 0, GP__KFD_WAYS - 1);
 	for (int way = 0; way < GP__KFD_WAYS; way++) {
-		for (int verb = 0; verb < GP__KFD_START; verb++) {
+		for (int verb = 0; verb < GP__KFD_RELEASE; verb++) {
 			const struct gp__kfd_ability *a = &probe.way[way][verb];
 			bool can = verb == GP__KFD_SAVE || way == GP__KFD_WAY_PREEMPT;
 
 			assert_int_equal(a->works, can);
 			assert_int_equal(a->error, can ? 0 : -EOPNOTSUPP);
 			assert_int_equal(a->drains, can && verb == GP__KFD_DRAIN);
-			assert_int_equal(a->stop_us > 0 && a->start_us > 0, can);
+			assert_int_equal(a->hold_us > 0 && a->release_us > 0, can);
 		}
 	}
 }
@@ -63,7 +63,7 @@ static void a_probe_that_takes_too_long_is_given_up(void **state)
 {
 	(void)state;
 	assert_int_equal(gp__kfd_probe(&node[0], 1000, &probe, reason), -ETIME);
-	assert_non_null(strstr(reason, "was given up"));
+	assert_non_null(strstr(reason, "did not end within"));
 	assert_int_equal(probe.best, -1);
 	assert_false(probe.way[0][GP__KFD_SAVE].works);
 }
@@ -79,7 +79,7 @@ static void a_gpu_that_cannot_be_opened_is_explained(void **state)
 	wrong = node[0];
 	wrong.gpu_id++;
 	assert_int_equal(gp__kfd_probe(&wrong, 0, &probe, reason), -EINVAL);
-	assert_non_null(strstr(reason, "does not let this process use the GPU"));
+	assert_non_null(strstr(reason, "cannot use the GPU in this process"));
 }
 
 int main(int argc, char **argv)

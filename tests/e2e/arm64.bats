@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# What scripts/arm64 and scripts/unpack-debs say where something is missing: the tools are replaced.
+# Messages of scripts/arm64 and scripts/unpack-debs about missing tools; the tests replace the tools.
 
 setup() {
 	: "${SOURCE_DIR:=.}"
@@ -18,25 +18,25 @@ tool() {
 	chmod +x "$bin/$1"
 }
 
-@test "arm64: without a compiler for it, what installs one is said" {
+@test "arm64: without a cross compiler, names the command that installs it" {
 	PATH=$bin run "$SOURCE_DIR/scripts/arm64"
 	[ "$status" -eq 77 ]
 	[[ $output == *"no aarch64-linux-gnu-gcc; 'scripts/deps arm64' installs it" ]]
 }
 
-@test "unpack-debs: without a package, how it is used" {
+@test "unpack-debs: without a package, prints the usage" {
 	run "$unpack" "$folder" bookworm arm64
 	[ "$status" -eq 2 ]
 	[[ $output == "Usage: scripts/unpack-debs "* ]]
 }
 
-@test "unpack-debs: without apt, that it cannot" {
+@test "unpack-debs: without apt, skips with the reason" {
 	PATH=$bin run "$unpack" "$folder" bookworm arm64 one
 	[ "$status" -eq 77 ]
 	[[ $output == *"needs apt and dpkg"* ]]
 }
 
-@test "unpack-debs: what is there is not fetched again, and another list is" {
+@test "unpack-debs: the same list is fetched once, another list again" {
 	mkdir "$folder"
 	echo "bookworm arm64 one two" >"$folder/complete"
 	PATH=$bin run "$unpack" "$folder" bookworm arm64 one two
@@ -46,7 +46,7 @@ tool() {
 	[ "$status" -eq 77 ]
 }
 
-@test "unpack-debs: what apt says is passed on, and what was there stays" {
+@test "unpack-debs: passes on apt's error and keeps the unpacked packages" {
 	[ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || skip "no debian-archive-keyring"
 	mkdir -p "$folder/root/kept"
 	tool dpkg-deb :
@@ -59,7 +59,7 @@ tool() {
 	[ -z "$(compgen -G "$folder/fetch.*")" ]
 }
 
-@test "unpack-debs: --depends adds what is not there yet" {
+@test "unpack-debs: --depends adds missing packages" {
 	[ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || skip "no debian-archive-keyring"
 	for name in touch sort tail; do
 		ln -s "$(command -v $name)" "$bin/$name"
@@ -83,7 +83,7 @@ tool() {
 	[ "$(<"$folder/complete")" = "bookworm arm64 libnew" ]
 }
 
-@test "unpack-debs: --progress says the size before, and --exclude leaves files out" {
+@test "unpack-debs: --progress prints the size first, --exclude omits files" {
 	[ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || skip "no debian-archive-keyring"
 	for tool in awk tee tar; do
 		ln -sf "$(command -v "$tool")" "$bin/$tool"

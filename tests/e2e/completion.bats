@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Bash completion, asked as the shell asks it.
+# Bash completion, called as the shell calls it.
 
 setup() {
 	: "${GPREEMPT:=build/src/cli/gpreempt}" "${SOURCE_DIR:=.}"
@@ -28,7 +28,7 @@ complete_words() {
 	[[ " ${COMPREPLY[*]} " == *" base "* ]]
 }
 
-@test "every option offered for a command is one" {
+@test "every option that the completion offers exists" {
 	for command in $(_gpreempt_names commands); do
 		complete_words gpreempt "$command" --
 		[ "${#COMPREPLY[@]}" -ge 4 ]
@@ -39,7 +39,19 @@ complete_words() {
 	done
 }
 
-@test "policies, alone and in a list" {
+@test "scenarios are completed by name, and every name is that of a scenario" {
+	cd "$BATS_TEST_TMPDIR"
+	complete_words gpreempt sim llm
+	[ "${COMPREPLY[*]}" = "llm llm-batch" ]
+	complete_words gpreempt sim ""
+	files=("$SOURCE_DIR"/scenarios/*.ini)
+	[ "${#COMPREPLY[@]}" -eq "${#files[@]}" ]
+	for name in "${COMPREPLY[@]}"; do
+		[ -f "$SOURCE_DIR/scenarios/$name.ini" ]
+	done
+}
+
+@test "policies are completed alone and in a list" {
 	complete_words gpreempt sim x.ini --policy h
 	[ "${COMPREPLY[*]}" = hpf ]
 	complete_words gpreempt sim x.ini --policy = ed

@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Programs in containers that share nothing with gpreemptd but the folder of its socket: processes,
-# /proc, /run and /dev/shm are their own.
+# Programs in containers that share only the folder of the socket with gpreemptd: processes, /proc,
+# /run and /dev/shm are the container's.
 
-# Each test is a subshell, and what it starts is ended in the same one.
+# Each test is a subshell that ends the processes it has started.
 # shellcheck disable=SC2030,SC2031
 
 bats_require_minimum_version 1.5.0
@@ -32,7 +32,7 @@ teardown() {
 	done
 }
 
-# The command in a container, whose output is in $room/NAME outside of it.
+# Runs the command in a container; its output is in $room/NAME on the host.
 contain() {
 	local name=$1
 
@@ -49,7 +49,7 @@ contain() {
 	started+=("$!")
 }
 
-# Of the JSON on standard input.
+# Prints a field of the JSON document on standard input.
 field() {
 	python3 -c 'import json, sys
 d = json.load(sys.stdin)
@@ -58,12 +58,12 @@ for key in sys.argv[1:]:
 print(json.dumps(d))' "$@"
 }
 
-# How many programs are joined.
+# Whether this number of programs is joined.
 joined() {
 	[ "$("$GPREEMPT" ps --no-headers | grep -c "$1")" -eq "$2" ]
 }
 
-@test "a container shows nothing of what is outside" {
+@test "a container does not see the host" {
 	start_daemon
 	contain inside sh -c 'ls /run /dev/shm /mnt; echo pid $$; ls /proc | grep -c "^[0-9]"'
 	eventually grep -q pid "$room/inside"
@@ -74,11 +74,11 @@ joined() {
 	[ "$(tail -n 1 "$room/inside")" -lt 10 ]
 }
 
-@test "a program in a container is scheduled, and known by its number outside" {
+@test "a program in a container is scheduled, under its pid on the host" {
 	start_daemon
 	contain train "$agent" -n train -p 2 -w 10s:1ms
 	eventually joined train 1
-	# Its own number is 1 there.
+	# Its pid in the container is 1.
 	pid=$("$GPREEMPT" ps --json | field groups 0 pid)
 	grep -q fake_agent "/proc/$pid/cmdline"
 	[ "$pid" -ne 1 ]
@@ -88,7 +88,7 @@ joined() {
 	eventually grep -qx "run 0" "$room/train"
 	run "$GPREEMPT" why "$pid"
 	[[ $output == *"serve"*"more urgent"* ]]
-	# Killed, it is gone.
+	# A killed program is no longer listed.
 	kill -KILL "$pid"
 	eventually joined train 0
 }

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-# What tests with a daemon have in common: to start one, and to wait for what must come.
+# Helpers for tests with a daemon: starting it, and waiting.
 # shellcheck shell=bash
 
-# Until the command succeeds; it is tried for 20 seconds.
+# Repeats the command until it succeeds, for at most 20 seconds.
 eventually() {
 	local _
 
@@ -16,7 +16,7 @@ eventually() {
 	return 1
 }
 
-# Until the command's output has the words; with what it had at last in $output.
+# Repeats the command until its output has the text $1, for at most 20 seconds. Sets $output.
 wait_for() {
 	local words=$1 _
 
@@ -30,9 +30,9 @@ wait_for() {
 	return 1
 }
 
-# Of $GPREEMPT's build, with the decision log $1, if any; it listens when this returns. Sets
-# $daemon. In $room, or else in the test's folder: its configuration in gpreemptd.conf, and in
-# daemon what it says.
+# Starts the daemon of $GPREEMPT's build, with the decision log $1, if any; it listens when this
+# returns. Sets $daemon. Its configuration, gpreemptd.conf, and its output, daemon, are in $room or
+# else in the test's folder.
 start_daemon() {
 	local folder=${room:-$BATS_TEST_TMPDIR}
 
@@ -44,7 +44,16 @@ start_daemon() {
 	eventually "$GPREEMPT" ps
 }
 
-# What a program of random steps says of the memory it left, in what it printed.
+# Counts in the decision log, decisions, how often the GPU was made free before announced work arrived.
+made_room() {
+	awk '$5 == "arriving" && !/ at=0$/ { told = 1; out = 0 }
+	     $5 == "exclude" { out = told }
+	     $5 == "ready" { n += told && out && $4 == who; if ($4 == who) told = 0 }
+	     $5 == "entity-add" && / prio=15 / { who = $4 }
+	     END { print n + 0 }' "$BATS_TEST_TMPDIR/decisions"
+}
+
+# Prints the digest of its memory that a program of random steps has printed.
 memory_of() {
 	grep -o 'memory [0-9a-f]*' <<<"$1"
 }

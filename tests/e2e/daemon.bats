@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# The commands that talk to gpreemptd, with a real one and programs that stand for joined ones.
+# The commands that talk to gpreemptd, with a real daemon and fake joined programs.
 # shellcheck disable=SC2154 # daemon.bash sets $daemon
 
 bats_require_minimum_version 1.5.0
@@ -8,7 +8,7 @@ load daemon
 
 setup() {
 	: "${BUILD_DIR:=build}" "${GPREEMPT:=$BUILD_DIR/src/cli/gpreempt}"
-	# Other users are to come in, too.
+	# Other users need access as well.
 	room=$(mktemp -d /tmp/gpreempt-bats.XXXXXX)
 	chmod 755 "$room"
 	export GPREEMPT_SOCKET=$room/control.sock
@@ -28,7 +28,7 @@ teardown() {
 	rm -rf "$room"
 }
 
-# A program NAME that follows what is written to $room/NAME.in. Sets $pid.
+# Starts a program NAME that reads commands from $room/NAME.in. Sets $pid.
 join() {
 	local name=$1 in=$room/$1.in
 
@@ -37,7 +37,7 @@ join() {
 	"${as[@]}" "$agent" -n "$name" "$@" <"$in" >"$room/$name.out" 3>&- &
 	pid=$!
 	started+=("$pid")
-	# Kept open for as long as the test runs.
+	# Stays open until the test ends.
 	exec {fd}>"$in"
 	eval "to_$name=$fd"
 	eventually grep -q joined "$room/$name.out"
@@ -54,7 +54,7 @@ was_told() {
 	eventually grep -qx "$2" "$room/$1.out"
 }
 
-# Of the JSON on standard input.
+# Prints a field of the JSON document on standard input.
 field() {
 	python3 -c 'import json, sys
 d = json.load(sys.stdin)
@@ -63,12 +63,12 @@ for key in sys.argv[1:]:
 print(json.dumps(d))' "$@"
 }
 
-# The state of the first program, and who holds it.
+# Prints the state of the first program, and the program for which it is held.
 is_held() {
 	[ "$("$GPREEMPT" ps --json | field groups 0 hold by_program)" = "\"$1\"" ]
 }
 
-# train runs, serve has work, and train is held.
+# Starts train and serve, so that train is held for serve.
 two() {
 	start_daemon
 	join train -p 2 -t batch
@@ -93,7 +93,7 @@ needs_root() {
 	"${nobody[@]}" test -x "$GPREEMPT" || skip "$GPREEMPT is where nobody else can go"
 }
 
-@test "without a daemon: status 3, which socket, and what to do" {
+@test "without a daemon: status 3, the socket, and a remedy" {
 	for command in ps policy "why 1" "set 1 -p 2" "suspend 1" "resume 1"; do
 		# shellcheck disable=SC2086
 		run "$GPREEMPT" $command
@@ -109,14 +109,14 @@ needs_root() {
 	[ "$("$GPREEMPT" --json | field daemon)" = null ]
 }
 
-@test "a socket that nobody listens at is no daemon, too" {
+@test "a socket without a listener: status 3" {
 	python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).bind(sys.argv[1])' "$GPREEMPT_SOCKET"
 	run "$GPREEMPT" ps
 	[ "$status" -eq 3 ]
-	[[ $output == *"nobody listens at $GPREEMPT_SOCKET"* ]]
+	[[ $output == *"nothing listens at $GPREEMPT_SOCKET"* ]]
 }
 
-@test "a daemon that does not answer is told from one that is not there" {
+@test "a daemon that does not answer has a message of its own" {
 	start_daemon
 	kill -STOP "$daemon"
 	run "$GPREEMPT" ps
@@ -125,16 +125,16 @@ needs_root() {
 	[[ $output == *"does not answer"* ]]
 }
 
-@test "a socket that one may not write to: status 4" {
+@test "a socket without write permission: status 4" {
 	needs_root
 	start_daemon
 	chmod 600 "$GPREEMPT_SOCKET"
 	run "${nobody[@]}" "$GPREEMPT" ps
 	[ "$status" -eq 4 ]
-	[[ $output == *"may not connect to $GPREEMPT_SOCKET"* ]]
+	[[ $output == *"no permission to connect to $GPREEMPT_SOCKET"* ]]
 }
 
-@test "ps: nobody is joined" {
+@test "ps: no program is joined" {
 	start_daemon
 	run "$GPREEMPT" ps
 	[ "$status" -eq 0 ]
@@ -174,7 +174,7 @@ assert text[end:].split()[-7:] == ["(now", "9)", "excluded", "17", "1.23", "s", 
 	done
 }
 
-@test "ps: who is there, and who holds whom" {
+@test "ps: joined programs and their holds" {
 	two
 	preempt
 	run "$GPREEMPT" ps
@@ -190,7 +190,7 @@ assert text[end:].split()[-7:] == ["(now", "9)", "excluded", "17", "1.23", "s", 
 	was_told train "run 0"
 }
 
-@test "ps: a level that is less than what was asked for" {
+@test "ps: an effective level below the requested one" {
 	start_daemon
 	join train -l 1 -q 3
 	[[ $("$GPREEMPT" ps --no-headers) == *"1 of 3"*" 3 "* ]]
@@ -207,7 +207,7 @@ assert text[end:].split()[-7:] == ["(now", "9)", "excluded", "17", "1.23", "s", 
 	[[ ${lines[2]} == *train*admitted*no* ]]
 }
 
-@test "ps -w: again and again, as tables or as a document a line" {
+@test "ps -w repeats, as tables or as one document per line" {
 	start_daemon
 	join train
 	run timeout 3 "$GPREEMPT" ps -w50ms --no-headers
@@ -232,7 +232,7 @@ assert text[end:].split()[-7:] == ["(now", "9)", "excluded", "17", "1.23", "s", 
 	grep -q "did not answer" "$room/err"
 }
 
-@test "another user sees that others are there, and no more" {
+@test "a user sees only the existence of other users' programs" {
 	needs_root
 	two
 	run "${nobody[@]}" "$GPREEMPT" ps --no-headers
@@ -262,7 +262,7 @@ assert text[end:].split()[-7:] == ["(now", "9)", "excluded", "17", "1.23", "s", 
 	[ "$(field error status <<<"$output")" = 4 ]
 }
 
-@test "one's own programs may be lowered, and raised up to the limit" {
+@test "a user may lower their programs, and raise them up to the limit" {
 	needs_root
 	start_daemon
 	as=("${nobody[@]}")
@@ -276,7 +276,7 @@ assert text[end:].split()[-7:] == ["(now", "9)", "excluded", "17", "1.23", "s", 
 	[ "$status" -eq 0 ]
 }
 
-@test "set: another priority changes who is held" {
+@test "set: a changed priority changes which program is held" {
 	two
 	preempt
 	run "$GPREEMPT" set "$train" -p 20
@@ -289,7 +289,7 @@ assert text[end:].split()[-7:] == ["(now", "9)", "excluded", "17", "1.23", "s", 
 	was_told serve "run 0"
 }
 
-@test "set: shares, weights and times, and taking them back" {
+@test "set: shares, weights and times, and removing them" {
 	two
 	run "$GPREEMPT" set "$train" --share 40% --min-share 5 --weight 200 --deadline 10ms --max-hold 1.5s
 	[ "$status" -eq 0 ]
@@ -299,7 +299,7 @@ assert text[end:].split()[-7:] == ["(now", "9)", "excluded", "17", "1.23", "s", 
 	[ "$("$GPREEMPT" set "$train" --weight 3 --json | field groups 0 weight)" = 3 ]
 }
 
-@test "set: what is wrong is named" {
+@test "set: errors are explained" {
 	start_daemon
 	while read -r args; do
 		# shellcheck disable=SC2086
@@ -355,14 +355,14 @@ assert text[end:].split()[-7:] == ["(now", "9)", "excluded", "17", "1.23", "s", 
 	[[ $output == *"tag 'none': no joined program"* ]]
 }
 
-@test "several at once" {
+@test "several targets" {
 	two
 	run "$GPREEMPT" suspend "$train" "$serve"
 	[ "${#lines[@]}" -eq 2 ]
 	[ "$("$GPREEMPT" resume "$train" "$serve" --json | field groups 1 program)" = '"serve"' ]
 }
 
-@test "several at once: all of them, or none" {
+@test "several targets: all are changed or none" {
 	two
 	run "$GPREEMPT" suspend "$train" tag:none "$serve"
 	[ "$status" -eq 1 ]
@@ -373,7 +373,7 @@ assert text[end:].split()[-7:] == ["(now", "9)", "excluded", "17", "1.23", "s", 
 	[[ $output == *"pid 1: no joined program"* ]]
 	[ "$("$GPREEMPT" ps --json | field groups 0 priority)" = 2 ]
 	needs_root
-	# One of them is not his.
+	# One of them belongs to another user.
 	as=("${nobody[@]}")
 	join mine -p 3
 	run "${nobody[@]}" "$GPREEMPT" suspend "$pid" "$train"
@@ -385,7 +385,7 @@ assert text[end:].split()[-7:] == ["(now", "9)", "excluded", "17", "1.23", "s", 
 	[ "$("$GPREEMPT" ps --json | field groups 2 suspended)" = false ]
 }
 
-@test "why: who held it, by which rule, and that it is held now" {
+@test "why: holds with program and rule, and the current hold" {
 	two
 	run "$GPREEMPT" why "$train"
 	[[ ${lines[1]} == *"never held since it joined"* ]]
@@ -405,7 +405,32 @@ assert text[end:].split()[-7:] == ["(now", "9)", "excluded", "17", "1.23", "s", 
 	[ "$("$GPREEMPT" why "$train" --json | field groups 0 history 1 by_program)" = '"serve"' ]
 }
 
-@test "why: a program that has ended, by its pid and its tag" {
+lingered() {
+	tell serve ready 0
+	sleep 0.01
+	tell serve idle 0
+	"$GPREEMPT" why "$serve" |
+		grep -q "between two pieces of its work, the GPU was idle and others were held for .* in all"
+}
+
+@test "why: what lingering has cost" {
+	two
+	printf '[core]\nlinger_us = 50000\nwaste_pct = 50\n' >>"$room/gpreemptd.conf"
+	kill -HUP "$daemon"
+	wait_for '"linger_us": 50000' "$GPREEMPT" ps --json
+	preempt
+	eventually lingered
+	run "$GPREEMPT" why "$train"
+	[[ $output != *"between two pieces of its work, the GPU"* ]]
+	tell train quit
+	wait "$train"
+	tell serve quit
+	wait "$serve"
+	wait_for ": ended " "$GPREEMPT" why "$serve"
+	[[ $output == *"between two pieces of its work, the GPU was idle"* ]]
+}
+
+@test "why: an ended program, by pid and by tag" {
 	two
 	preempt
 	kill "$train"
@@ -441,7 +466,7 @@ assert text[end:].split()[-7:] == ["(now", "9)", "excluded", "17", "1.23", "s", 
 	[[ $output != *serve* ]]
 }
 
-@test "policy: lists, changes, and says what is wrong" {
+@test "policy: lists, changes, and explains errors" {
 	start_daemon
 	run "$GPREEMPT" policy
 	[ "$status" -eq 0 ]
@@ -471,7 +496,7 @@ assert text[end:].split()[-7:] == ["(now", "9)", "excluded", "17", "1.23", "s", 
 	[ "$("$GPREEMPT" ps --json | field daemon policy)" = '"fair"' ]
 }
 
-@test "the summary says who runs and who is held" {
+@test "the summary lists running and held programs" {
 	two
 	preempt
 	run "$GPREEMPT"
@@ -480,7 +505,7 @@ assert text[end:].split()[-7:] == ["(now", "9)", "excluded", "17", "1.23", "s", 
 	[ "$("$GPREEMPT" --json | field daemon policy)" = '"hpf"' ]
 }
 
-# Keys for the live view on a terminal of its own. The first argument is how it is started.
+# Runs the command $1 on a terminal and types the other arguments.
 on_terminal() {
 	local how=$1 key
 
@@ -521,7 +546,39 @@ needs_terminal() {
 	[ "$(field groups 1 held_pct <<<"$output")" = 0.0 ]
 }
 
-@test "top: who may not see decisions asks again and again" {
+# serve says that no work follows what it has, so that nobody is held for it.
+says_it_is_over() {
+	tell serve arriving 0
+	"$GPREEMPT" ps
+	tell serve over 0
+	grep -qx "run 0" "$room/train.out"
+}
+
+@test "a program that yields is neither held nor running" {
+	start_daemon
+	join train -p 2 -y
+	join serve -p 15 -y
+	was_told train "weigh 0 16777214"
+	preempt
+	eventually says_it_is_over
+	wait_for "yielding" "$GPREEMPT" ps
+	[[ $output == *serve*running* ]]
+	wait_for "runs: serve (15); yields: train (2)" "$GPREEMPT"
+	run "$GPREEMPT" top --json --window 300ms
+	[ "$status" -eq 0 ]
+	python3 - "$output" <<'END'
+import json, sys
+train, serve = json.loads(sys.argv[1])["groups"]
+assert train["program"] == "train" and serve["program"] == "serve"
+assert train["run_pct"] + serve["run_pct"] <= 100.001, (train, serve)
+assert train["yielding_pct"] > 50 and train["held_pct"] == 0, train
+assert serve["run_pct"] > 50 and serve["yielding_pct"] == 0, serve
+END
+	tell serve idle 0
+	wait_for "runs: train (2)" "$GPREEMPT"
+}
+
+@test "top: polls for a user who may not watch decisions" {
 	needs_root
 	start_daemon
 	as=("${nobody[@]}")
@@ -534,7 +591,7 @@ needs_terminal() {
 	[ "$(field groups 0 run_pct <<<"$output")" = 100.0 ]
 }
 
-@test "top: no daemon, no terminal, nonsense" {
+@test "top: no daemon, no terminal, wrong usage" {
 	run "$GPREEMPT" top
 	[ "$status" -eq 3 ]
 	start_daemon
@@ -545,10 +602,10 @@ needs_terminal() {
 	[[ $output == *"from 100ms to 1h"* ]]
 }
 
-@test "top: keys act on the selected one" {
+@test "top: keys act on the selected group" {
 	needs_terminal
 	two
-	# serve is the first, train the second.
+	# The first line is serve, the second train.
 	run on_terminal "$GPREEMPT top" j s q
 	[ "$status" -eq 0 ]
 	[[ $output == *"gpreempt top"* ]]
@@ -559,10 +616,10 @@ needs_terminal() {
 	[ "$("$GPREEMPT" ps --json | field groups 1 priority)" = 15 ]
 }
 
-@test "top: the terminal is left as it was" {
+@test "top: restores the terminal" {
 	needs_terminal
 	two
-	# The last thing that is sent is to leave the alternate screen, however it ends.
+	# It leaves the alternate screen at last, however it ends.
 	for how in "$GPREEMPT top" "timeout --foreground -s INT 2 $GPREEMPT top" "timeout --foreground 2 $GPREEMPT top"; do
 		run on_terminal "$how; stty -a | grep -o ' echo ' >$room/echo" "" "" "" "" q
 		[[ $output == *$'\033[?1049l'* ]]
@@ -570,7 +627,7 @@ needs_terminal() {
 	done
 }
 
-@test "top: a daemon that goes is said to be gone, and found again" {
+@test "top: reports that the daemon ended, and reconnects" {
 	needs_terminal
 	start_daemon
 	(
@@ -584,11 +641,11 @@ needs_terminal() {
 	wait
 	kill "$(cat "$room/pid")"
 	[ "$status" -eq 0 ]
-	[[ $output == *"gpreemptd is gone"* ]]
+	[[ $output == *"gpreemptd has ended"* ]]
 	[[ ${output##*is gone} == *"No program is joined"* ]]
 }
 
-# On an emulated machine, so that it is the same everywhere.
+# Runs the doctor on an emulated machine, so that results do not depend on the host.
 doctor() {
 	XDG_RUNTIME_DIR=$room "$GPREEMPT" emu exec --cus 1 "${machine[@]}" -- "$GPREEMPT" doctor "$@"
 }
@@ -600,7 +657,7 @@ with_few_files() {
 	)
 }
 
-@test "doctor: with a daemon and a GPU, nothing is bad" {
+@test "doctor: no problem with a daemon and a GPU" {
 	start_daemon
 	run doctor
 	echo "$output"
@@ -618,7 +675,7 @@ with_few_files() {
 	[[ $output == *"by the ioctls of gpreempt's kernel series"* ]]
 }
 
-@test "doctor: no daemon is bad, and what is not as it should be is said with a remedy" {
+@test "doctor: a missing daemon is bad, and each problem has a remedy" {
 	machine=(--cwsr off)
 	run with_few_files doctor
 	echo "$output"
@@ -631,32 +688,32 @@ with_few_files() {
 	[[ $output == *"warn  LD_PRELOAD   /no/such.so cannot be read"* ]]
 }
 
-@test "doctor: what others may do, and may not" {
+@test "doctor: permissions of other users" {
 	needs_root
 	start_daemon
-	[[ $("$GPREEMPT" doctor) == *"ok    socket       everybody may join"* ]]
+	[[ $("$GPREEMPT" doctor) == *"ok    socket       all users may join"* ]]
 	run "${nobody[@]}" "$GPREEMPT" doctor
 	[[ $output == *"ok    limits       you may have priorities up to 7, and 256 programs"*"0 are joined"* ]]
 	chmod 600 "$GPREEMPT_SOCKET"
 	[[ $("$GPREEMPT" doctor) == *"warn  socket       other users cannot join"* ]]
 	run "${nobody[@]}" "$GPREEMPT" doctor
 	[ "$status" -eq 1 ]
-	[[ $output == *"bad   daemon       may not connect"* ]]
+	[[ $output == *"bad   daemon       no permission to connect"* ]]
 }
 
-@test "deadlines are not for programs whose work is not seen to come" {
+@test "edf is refused for programs whose work is not seen" {
 	start_daemon
 	"$GPREEMPT" policy edf
 	join serve -P
 	run "$GPREEMPT" doctor
-	[[ $output == *"warn  policy       edf counts from when work comes, and of serve (pid $pid)"*"gpreempt policy hpf"* ]]
+	[[ $output == *"warn  policy       policy edf needs the time at which work arrives, which is not known for serve (pid $pid)"*"gpreempt policy hpf"* ]]
 	"$GPREEMPT" policy hpf
 	run "$GPREEMPT" policy edf
 	[ "$status" -eq 1 ]
-	[[ $output == *"policy edf counts from when work comes, and of serve (pid $pid)"* ]]
+	[[ $output == *"policy edf needs the time at which work arrives, which is not known for serve (pid $pid)"* ]]
 }
 
-# How often the daemon and a program have gone to sleep so far.
+# Prints how often the daemon and a program have gone to sleep.
 sleeps() {
 	sed -n 's/^voluntary_ctxt_switches:\t//p' "/proc/$daemon/status" "/proc/$pid/status"
 }
@@ -669,7 +726,7 @@ is_quiet() {
 	[ "$(sleeps)" = "$before" ]
 }
 
-@test "a daemon and programs with nothing to do do not wake up, and do while somebody is held" {
+@test "an idle daemon and idle programs do not wake up; during a hold they do" {
 	start_daemon
 	join patient -p 2
 	join urgent -p 15

@@ -1,12 +1,12 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# gpreempt demo, with fewer requests than it is good for: what it prints, and that it leaves nothing.
+# gpreempt demo with few requests: its output, and that nothing is left over.
 
 bats_require_minimum_version 1.5.0
 
 setup() {
 	: "${GPREEMPT:=$PWD/build/src/cli/gpreempt}" "${WORKLOADS:=$PWD/build/src/demo}"
-	# What is left over there is the demo's. A socket's path may not be long.
+	# All files there are the demo's. The path is short, as a socket's must be.
 	XDG_RUNTIME_DIR=$(mktemp -d /tmp/gp-XXXXXX)
 	export XDG_RUNTIME_DIR
 	unset GPREEMPT_EMU_DIR GPREEMPT_SOCKET
@@ -20,7 +20,7 @@ need_programs() {
 	[ -x "$WORKLOADS/online_server" ] || skip "no programs: they need libhsa-runtime-dev"
 }
 
-# No program, no machine and no file of it is there any more.
+# Whether no program, machine or file of the demo is left.
 is_gone() {
 	[ -z "$("$GPREEMPT" emu ls --no-headers)" ]
 	[ -z "$(find "$XDG_RUNTIME_DIR/" -name 'gpreempt-demo-*')" ]
@@ -61,25 +61,25 @@ is_gone() {
 	is_gone ''
 }
 
-@test "a report that cannot be written costs the report alone" {
+@test "a report that cannot be written: the table is still printed" {
 	need_programs
 	run -1 --separate-stderr timeout 300 "$GPREEMPT" demo --requests 10 \
 		--report "$BATS_TEST_TMPDIR/no/r.html"
 	[[ ${lines[0]} == MODE*"X ALONE"*RESULTS ]]
 	[[ $output == *"lv3 "*identical* ]]
 	# shellcheck disable=SC2154 # of run
-	[[ $stderr == *"the report cannot be written"*"no/r.html: No such file or directory"* ]]
+	[[ $stderr == *"cannot write the report "*"no/r.html: No such file or directory"* ]]
 	is_gone ''
 }
 
-@test "whatever ends it, nothing is left" {
+@test "nothing is left over, however the demo ends" {
 	need_programs
 	for signal in INT TERM; do
 		for after in alone native; do
 			cd "$BATS_TEST_TMPDIR"
 			"$GPREEMPT" demo --requests 10 2>err >/dev/null 3>&- &
 			pid=$!
-			# In the mode after that one; the first one's programs are there by then.
+			# In the next mode; the programs of the first one have started by then.
 			for _ in $(seq 600); do
 				grep -q "^$after:" err && break
 				sleep 0.1
@@ -95,7 +95,7 @@ is_gone() {
 	done
 }
 
-@test "a program that fails is named, with what it said" {
+@test "a failed program is named, with its output" {
 	need_programs
 	mkdir -p "$BATS_TEST_TMPDIR/b/cli" "$BATS_TEST_TMPDIR/b/demo"
 	cp "$GPREEMPT" "$BATS_TEST_TMPDIR/b/cli/"
@@ -110,7 +110,7 @@ is_gone() {
 	is_gone ''
 }
 
-@test "without ROCr it says what to install" {
+@test "without ROCr: the message names the package" {
 	mkdir -p "$BATS_TEST_TMPDIR/b/cli"
 	cp "$GPREEMPT" "$BATS_TEST_TMPDIR/b/cli/"
 	run -1 "$BATS_TEST_TMPDIR/b/cli/gpreempt" demo

@@ -17,7 +17,7 @@ teardown() {
 	rm -rf "$XDG_RUNTIME_DIR"
 }
 
-@test "the model is the same bytes each time" {
+@test "the model is identical in each run" {
 	command -v python3 || skip "python3 is not installed"
 	"$WORKLOADS/llm_model" "$BATS_TEST_TMPDIR/a"
 	"$WORKLOADS/llm_model" "$BATS_TEST_TMPDIR/b"
@@ -25,7 +25,7 @@ teardown() {
 	[ "$(head -c 4 "$BATS_TEST_TMPDIR/a")" = GGUF ]
 }
 
-@test "without its packages it says how to get them, with status 77" {
+@test "without packages: a remedy, status 77" {
 	run -77 "$GPREEMPT" demo --llm="$BATS_TEST_TMPDIR/none" --no-report
 	[[ $output == *"none has no packages of llama.cpp"*"--download"*"480 MB"* ]]
 	XDG_CACHE_HOME=$BATS_TEST_TMPDIR run -77 "$GPREEMPT" demo --llm --no-report
@@ -34,15 +34,15 @@ teardown() {
 	[[ $output == *"--download needs --llm"* ]]
 }
 
-@test "packages that cannot be had are a sentence and status 77" {
+@test "unavailable packages: a message, status 77" {
 	mkdir "$BATS_TEST_TMPDIR/bin"
 	printf '#!/bin/sh\necho riscv64\n' >"$BATS_TEST_TMPDIR/bin/dpkg"
 	chmod +x "$BATS_TEST_TMPDIR/bin/dpkg"
 	PATH=$BATS_TEST_TMPDIR/bin:$PATH run -77 "$GPREEMPT" demo --llm="$BATS_TEST_TMPDIR/none" --download
-	[[ $output == *"480 MB"*"on amd64 only"*"packages cannot be had"* ]]
+	[[ $output == *"480 MB"*"on amd64 only"*"cannot download the packages of llama.cpp"* ]]
 }
 
-@test "every token is the processor's, alone, together and under gpreempt" {
+@test "every token equals the CPU's: alone, native and under gpreempt" {
 	[ -e "$packages/complete" ] || skip "no llama.cpp: 'make demo-llm' downloads it, about 480 MB"
 	cd "$BATS_TEST_TMPDIR"
 	timeout 900 "$GPREEMPT" demo --llm="$packages" --requests 10 --json --report r.html >json

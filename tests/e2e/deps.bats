@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# scripts/deps and scripts/reconfigure on machines that are not this one: their tools are replaced.
+# scripts/deps and scripts/reconfigure on fake machines, whose tools the tests replace.
 
 setup() {
 	: "${SOURCE_DIR:=.}"
@@ -13,14 +13,14 @@ setup() {
 	done
 }
 
-# Never through a link: what it points to is the machine's own.
+# Removes a link first: its target belongs to this machine.
 tool() {
 	rm -f "$bin/$1"
 	printf '#!/bin/bash\n%s\n' "$2" >"$bin/$1"
 	chmod +x "$bin/$1"
 }
 
-# A Debian on which the packages named are installed.
+# Makes a Debian on which these packages are installed.
 debian() {
 	tool dpkg-query "printf 'installed %s\n' $*"
 	tool apt-get "echo apt-get \"\$*\" >>'$calls'"
@@ -31,7 +31,7 @@ debian() {
 demo_packages='gcc libc6-dev make meson ninja-build libjansson-dev libinih-dev libsmartcols-dev
 	libncurses-dev uthash-dev scdoc'
 
-@test "nothing is missing: nothing is said or done" {
+@test "no missing packages: no output and no installation" {
 	# shellcheck disable=SC2086
 	debian $demo_packages
 	PATH=$bin run "$deps" demo
@@ -40,7 +40,7 @@ demo_packages='gcc libc6-dev make meson ninja-build libjansson-dev libinih-dev l
 	[ ! -e "$calls" ]
 }
 
-@test "only what is missing is installed, and said" {
+@test "installs and names only missing packages" {
 	# shellcheck disable=SC2086
 	debian ${demo_packages/scdoc/}
 	PATH=$bin run "$deps" demo
@@ -49,14 +49,14 @@ demo_packages='gcc libc6-dev make meson ninja-build libjansson-dev libinih-dev l
 	[ "$(cat "$calls")" = "apt-get install -y -q --no-install-recommends scdoc" ]
 }
 
-@test "a name that only begins like an installed one is missing" {
+@test "a prefix of an installed package's name is missing" {
 	# shellcheck disable=SC2086
 	debian ${demo_packages/make/make-guile} cmake
 	PATH=$bin run "$deps" demo
 	[[ $output == *"'make demo': make" ]]
 }
 
-@test "old package lists are fetched once, and failure is passed on" {
+@test "old package lists are fetched once, and a failure is passed on" {
 	debian gcc
 	tool apt-get "echo apt-get \"\$1\" >>'$calls'; [ \"\$1\" = update ]"
 	PATH=$bin run "$deps" demo
@@ -64,17 +64,17 @@ demo_packages='gcc libc6-dev make meson ninja-build libjansson-dev libinih-dev l
 	[ "$(tr '\n' ' ' <"$calls")" = "apt-get install apt-get update apt-get install " ]
 }
 
-@test "neither root nor sudo: says what to do" {
+@test "neither root nor sudo: prints the command" {
 	debian gcc
 	tool id "echo 1000"
 	PATH=$bin run "$deps" test
 	[ "$status" -eq 1 ]
 	[[ $output == *"needs root or sudo"* ]]
-	[[ $output == *"As root: apt-get install"*"libcmocka-dev"* ]]
+	[[ $output == *"As root, run:"*"apt-get install"*"libcmocka-dev"* ]]
 	[ ! -e "$calls" ]
 }
 
-@test "sudo is used where there is one" {
+@test "sudo is used if it is installed" {
 	debian gcc
 	tool id "echo 1000"
 	tool sudo "echo sudo >>'$calls'; exec \"\$@\""
@@ -83,14 +83,14 @@ demo_packages='gcc libc6-dev make meson ninja-build libjansson-dev libinih-dev l
 	[ "$(head -1 "$calls")" = sudo ]
 }
 
-@test "another distribution: the list and the reason" {
+@test "another distribution: prints the reason and the packages" {
 	PATH=$bin run "$deps" demo
 	[ "$status" -eq 1 ]
 	[[ $output == *"not Debian or Ubuntu"* ]]
 	[[ $output == *"libjansson-dev"* ]]
 }
 
-@test "another distribution that has the tools: goes on" {
+@test "another distribution with the tools: continues" {
 	tool meson :
 	tool ninja :
 	PATH=$bin run "$deps" demo
@@ -102,7 +102,7 @@ demo_packages='gcc libc6-dev make meson ninja-build libjansson-dev libinih-dev l
 	[ "$status" -eq 2 ]
 }
 
-@test "tests take the LLVM that the decoder's tables are from, where it is offered" {
+@test "tests use the LLVM version of the decoder's tables, if available" {
 	debian gcc
 	tool apt-cache "[ \"\$2\" = llvm-19 ]"
 	PATH=$bin run "$deps" test
@@ -110,7 +110,7 @@ demo_packages='gcc libc6-dev make meson ninja-build libjansson-dev libinih-dev l
 	[[ $output == *" clang-19 lld-19 llvm-19" ]]
 }
 
-@test "tests take whatever LLVM there is where that is not offered" {
+@test "tests use the default LLVM if that version is not available" {
 	debian gcc
 	tool apt-cache false
 	PATH=$bin run "$deps" test
@@ -118,7 +118,7 @@ demo_packages='gcc libc6-dev make meson ninja-build libjansson-dev libinih-dev l
 	[[ $output == *" clang lld llvm" ]]
 }
 
-@test "what is offered is looked at again with fresh package lists" {
+@test "availability is checked again with new package lists" {
 	debian gcc
 	tool apt-cache "[ -e '$calls.updated' ]"
 	tool apt-get "echo apt-get \"\$*\" >>'$calls'
@@ -135,7 +135,7 @@ demo_packages='gcc libc6-dev make meson ninja-build libjansson-dev libinih-dev l
 	[[ $output != *llvm* && $output != *clang* && $output != *rocm* && $output != *hip* ]]
 }
 
-@test "tests take what there is of ROCm" {
+@test "tests use the available ROCm packages" {
 	debian gcc
 	tool apt-cache "[ \"\$2\" = rocminfo ] || [ \"\$2\" = libhsa-runtime-dev ]"
 	PATH=$bin run "$deps" test
@@ -143,7 +143,7 @@ demo_packages='gcc libc6-dev make meson ninja-build libjansson-dev libinih-dev l
 	[[ $output == *" libhsa-runtime-dev rocminfo" ]]
 }
 
-@test "arm64 takes a compiler and what runs its programs, and no libraries of the machine's own" {
+@test "arm64 installs a compiler and an emulator, and no libraries" {
 	debian qemu-user
 	PATH=$bin run "$deps" arm64
 	[ "$status" -eq 0 ]
@@ -151,7 +151,7 @@ demo_packages='gcc libc6-dev make meson ninja-build libjansson-dev libinih-dev l
 	[[ $(cat "$calls") != *:arm64* ]]
 }
 
-# A build folder that is set up, and a meson that says what it was called with.
+# Makes a configured build folder, and a meson that prints its arguments.
 build_folder() {
 	build=$BATS_TEST_TMPDIR/build
 	mkdir "$build"
@@ -160,7 +160,7 @@ build_folder() {
 	tool meson "echo meson \"\$*\" >>'$calls'"
 }
 
-@test "a build is reconfigured once when a compiler has come" {
+@test "a build is reconfigured once when a compiler was installed" {
 	build_folder
 	PATH=$bin "$SOURCE_DIR/scripts/reconfigure" --note "$build"
 	PATH=$bin "$SOURCE_DIR/scripts/reconfigure" "$build"
@@ -171,7 +171,7 @@ build_folder() {
 	[ "$(<"$calls")" = "meson setup --reconfigure $build" ]
 }
 
-@test "a build without a note is reconfigured, and one that is not set up is left alone" {
+@test "a build without a note is reconfigured; one that is not set up is not" {
 	build_folder
 	PATH=$bin "$SOURCE_DIR/scripts/reconfigure" "$build"
 	[ "$(<"$calls")" = "meson setup --reconfigure $build" ]
@@ -180,7 +180,7 @@ build_folder() {
 	[ ! -e "$calls" ]
 }
 
-@test "a reconfiguration that fails is tried again" {
+@test "a failed reconfiguration is retried" {
 	build_folder
 	tool meson "echo meson >>'$calls'; exit 1"
 	PATH=$bin run "$SOURCE_DIR/scripts/reconfigure" "$build"

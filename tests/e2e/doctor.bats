@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# gpreempt doctor on machines that are not as they should be: /dev, /proc and /sys are put together
-# in a mount namespace. What it says of the daemon and of emulated machines is in daemon.bats.
+# gpreempt doctor on machines with problems: /dev, /proc and /sys are made in a mount namespace.
+# daemon.bats has the tests with a daemon and on emulated machines.
 
 bats_require_minimum_version 1.5.0
 
@@ -11,7 +11,7 @@ setup() {
 	unset LD_PRELOAD GPREEMPT_EMU_DIR
 }
 
-# The doctor's findings, after the commands of $1; as nobody with $2.
+# Runs the commands of $1 and then the doctor; with $2, as the user nobody.
 doctor_where() {
 	[ "$(id -u)" -eq 0 ] || skip "only root can put another machine together"
 	unshare -m mount -t tmpfs none /mnt 2>/dev/null || skip "unshare and mount are not permitted"
@@ -40,10 +40,10 @@ doctor_where() {
 
 @test "a device without GPUs" {
 	doctor_where 'touch /dev/kfd; mount -t tmpfs none /sys/class'
-	[[ $output == *"warn  amd          /dev/kfd is there, and no GPU is"*"-> 'dmesg' may say why"* ]]
+	[[ $output == *"warn  amd          /dev/kfd exists, but there is no GPU"*"-> 'dmesg' may say why"* ]]
 }
 
-@test "no device: without the driver nothing is wrong, and with it something is" {
+@test "no device: bad only if the driver is loaded" {
 	doctor_where 'mount -t tmpfs none /sys/module'
 	[[ $output == *"warn  amd          there is no /dev/kfd"*"-> To try it without a GPU:"* ]]
 	doctor_where 'mount -t tmpfs none /sys/module; mkdir /sys/module/amdgpu'
@@ -60,13 +60,13 @@ nvidia='mount -t tmpfs none /proc/driver
 
 @test "NVIDIA's driver without its device" {
 	doctor_where "$nvidia"
-	[[ $output == *"bad   nvidia       NVIDIA's driver 580.159.04 is here, and /dev/nvidiactl cannot be opened: No such file"*"-> 'nvidia-modprobe' makes it."* ]]
+	[[ $output == *"bad   nvidia       NVIDIA's driver 580.159.04 is loaded, but /dev/nvidiactl cannot be opened: No such file"*"-> 'nvidia-modprobe' creates it."* ]]
 }
 
 @test "NVIDIA's GPUs, with and without their system processor" {
 	doctor_where "$nvidia; touch /dev/nvidiactl"
 	[[ $output == *"ok    nvidia       NVIDIA's driver 580.159.04, open kernel module, 1 GPU"* ]]
-	[[ $output == *"warn  nvidia0      NVIDIA H200: the driver does not use the GPU's own system processor"* ]]
+	[[ $output == *"warn  nvidia0      NVIDIA H200: the driver does not use the GPU's system processor"* ]]
 	# shellcheck disable=SC2016
 	doctor_where "$nvidia; touch /dev/nvidiactl"'; echo "GPU Firmware: 580.159.04" >>$gpu/information'
 	[[ $output == *"ok    nvidia0      NVIDIA H200: channel groups are held off the GPU"* ]]
@@ -80,19 +80,19 @@ scope() {
 		echo $1 >/proc/sys/kernel/yama/ptrace_scope"
 }
 
-@test "who may trace whom" {
+@test "ptrace permissions" {
 	doctor_where "$(scope 0)" nobody
-	[[ $output == *"ok    ptrace       one's own programs can be stopped without having been joined"* ]]
+	[[ $output == *"ok    ptrace       your programs can be held without having joined"* ]]
 	doctor_where "$(scope 1)"
-	[[ $output == *"ok    ptrace       kernel.yama.ptrace_scope is 1, and root may trace everybody"* ]]
+	[[ $output == *"ok    ptrace       kernel.yama.ptrace_scope is 1, but root may trace all programs"* ]]
 	doctor_where "$(scope 1)" nobody
-	[[ $output == *"warn  ptrace       kernel.yama.ptrace_scope is 1: programs that were not joined cannot be stopped but by root"* ]]
+	[[ $output == *"warn  ptrace       kernel.yama.ptrace_scope is 1: programs that have not joined can be held only by root"* ]]
 	doctor_where "$(scope 3)"
-	[[ $output == *"warn  ptrace       kernel.yama.ptrace_scope is 3: programs that were not joined cannot be stopped"$'\n'* ]]
+	[[ $output == *"warn  ptrace       kernel.yama.ptrace_scope is 3: programs that have not joined cannot be held"$'\n'* ]]
 }
 
 @test "without userfaultfd" {
-	# A filter as containers have one.
+	# A seccomp filter like that of containers.
 	run python3 - "$GPREEMPT" doctor <<-'END'
 		import ctypes, os, platform, struct, sys
 
@@ -111,5 +111,5 @@ scope() {
 	END
 	[ "$status" -ne 77 ] || skip "no system calls can be forbidden here"
 	echo "$output"
-	[[ $output == *"warn  userfaultfd  no userfaultfd with write protection: emulated machines look at doorbells"*"-> Linux 5.19 or later has it"* ]]
+	[[ $output == *"warn  userfaultfd  no userfaultfd with write protection: emulated machines poll doorbells"*"-> Linux 5.19 or later has it"* ]]
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# gpreempt emu: machines come and go, and commands run on them.
+# gpreempt emu: starting and stopping machines, and running commands on them.
 
 bats_require_minimum_version 1.5.0
 
@@ -35,7 +35,7 @@ print(d)' "$@"
 	[ "$(emu ls --json | field machines 0 cus)" = 2 ]
 	run emu start --name one
 	[ "$status" -eq 1 ]
-	[[ $output == *"is there already"* ]]
+	[[ $output == *"already exists"* ]]
 	emu start --name two --cus 1
 	[ "$(emu ls --no-headers | wc -l)" -eq 2 ]
 	emu stop one
@@ -47,7 +47,7 @@ print(d)' "$@"
 	[ -z "$(ls "$XDG_RUNTIME_DIR/gpreempt/emu")" ]
 }
 
-@test "info tells how far instructions can be trusted" {
+@test "info lists exact, approximate and unsupported instructions" {
 	run emu info
 	[ "$status" -eq 0 ]
 	[[ $output == *"v_rcp_f32"*"approximate"*"1 ulp"*"s_setvskip"*"unsupported"* || \
@@ -61,7 +61,7 @@ print(d)' "$@"
 	[ "$status" -eq 2 ]
 }
 
-@test "an option without a value does not swallow the one behind it" {
+@test "an option without a value does not consume the next option" {
 	run emu exec --kfd-sched --kernel gpreempt --cus 1 -- true
 	[ "$status" -eq 0 ]
 	run emu exec --strict --cus 1 true
@@ -70,13 +70,13 @@ print(d)' "$@"
 	[ "$status" -eq 2 ]
 }
 
-@test "nobody else can enter a machine's folder" {
+@test "a machine's folder is private to its user" {
 	emu start --cus 1
 	[ "$(stat -c %a "$XDG_RUNTIME_DIR/gpreempt/emu")" = 700 ]
 	[ "$(stat -c %a "$XDG_RUNTIME_DIR/gpreempt/emu/default")" = 700 ]
 }
 
-@test "what a killed machine leaves over is removed" {
+@test "the folder of a killed machine is removed" {
 	emu start --cus 1
 	kill -KILL "$(emu ls --json | field machines 0 pid)"
 	sleep 0.1
@@ -86,7 +86,7 @@ print(d)' "$@"
 	emu start --cus 1
 }
 
-@test "a machine that is about to start is not taken for left over" {
+@test "the folder of a starting machine is not removed" {
 	emu ls
 	dir=$XDG_RUNTIME_DIR/gpreempt/emu/soon
 	mkdir "$dir"
@@ -101,7 +101,7 @@ print(d)' "$@"
 	[ ! -d "$dir" ]
 }
 
-@test "exec passes the command's status on" {
+@test "exec returns the command's status" {
 	run emu exec --cus 1 -- sh -c 'exit 7'
 	[ "$status" -eq 7 ]
 	run emu exec --cus 1 -- sh -c 'kill -TERM $$'
@@ -116,12 +116,12 @@ print(d)' "$@"
 	[ -z "$(ls "$XDG_RUNTIME_DIR/gpreempt/emu")" ]
 }
 
-@test "exec needs no -- where the command is clear" {
+@test "exec needs no -- if the command is unambiguous" {
 	[ "$(emu exec --cus 1 echo --json)" = --json ]
 	[ "$(emu exec --cus=1 -- echo --cus)" = --cus ]
 }
 
-@test "a machine of one's own goes with exec, however that ends" {
+@test "exec's own machine ends with it, however it ends" {
 	"$GPREEMPT" emu exec --cus 1 -- sleep 60 3>&- &
 	exec_pid=$!
 	for _ in $(seq 50); do
@@ -139,7 +139,7 @@ print(d)' "$@"
 	[ -z "$(emu ls --no-headers)" ]
 }
 
-@test "the machine is seen in /sys and /dev, and only there" {
+@test "the machine appears in /sys and /dev, and nowhere else" {
 	emu start --cus 2 --gpus 2
 	nodes=/sys/class/kfd/kfd/topology/nodes
 	[ "$(emu exec --name default -- cat $nodes/2/properties | sed -n 's/^simd_count //p')" = 8 ]
@@ -150,8 +150,8 @@ renderD129" ]
 	[ "${#lines[@]}" -eq 3 ]
 }
 
-# The threads set it themselves, a moment after they are there.
-@test "compute units can give way to programs, and nothing else of the machine does" {
+# The threads set it themselves, shortly after they have started.
+@test "--nice applies to the compute units' threads only" {
 	emu start --cus 2 --nice 7
 	pid=$(emu ls --json | field machines 0 pid)
 	for _ in $(seq 100); do
@@ -164,7 +164,7 @@ renderD129" ]
 	[[ $output == *"--nice: '20' is not"* ]]
 }
 
-@test "wrong usage says what is right" {
+@test "wrong usage: the message has the correct usage" {
 	run emu
 	[ "$status" -eq 2 ]
 	run emu stat
@@ -193,23 +193,27 @@ renderD129" ]
 	[[ $output == *"Compute Unit:            6 "* ]]
 }
 
-@test "counters of a process in sysfs are real" {
+@test "a process' counters in sysfs change with its work" {
 	[ -x "$ROCM_PROGRAMS/hsa_stops" ] || skip "no hsa_stops: it needs libhsa-runtime-dev and clang-19"
 	emu start --cus 4
-	emu exec --name default -- "$ROCM_PROGRAMS/hsa_stops" --seconds 12 --stop none 3>&- &
+	emu exec --name default -- "$ROCM_PROGRAMS/hsa_stops" --seconds 60 --stop none 3>&- &
 	program=$!
-	sleep 3
+	# Waits until a kernel runs, and then samples for the largest number.
 	# shellcheck disable=SC2016
-	run emu exec --name default -- sh -c '
+	run emu exec --name default -- timeout 50 sh -c '
 		cd /sys/class/kfd/kfd/proc
-		for n in $(seq 100); do
+		until cat */stats_*/cu_occupancy 2>/dev/null | grep -q "[1-9]"; do
+			sleep 0.02
+		done
+		cat */stats_*/evicted_ms */sdma_* | wc -l
+		echo 1
+		for n in $(seq 50); do
 			cat */stats_*/cu_occupancy
 			sleep 0.02
-		done 2>/dev/null | sort -n | tail -1
-		cat */stats_*/evicted_ms */sdma_* | wc -l'
+		done 2>/dev/null'
 	echo "$output"
-	wait $program
-	[ "${lines[0]}" -ge 1 ]
-	[ "${lines[0]}" -le 4 ]
-	[ "${lines[1]}" -ge 2 ]
+	kill $program
+	[ "$status" -eq 0 ]
+	[ "${lines[0]}" -ge 2 ]
+	[ "$(printf '%s\n' "${lines[@]:1}" | sort -n | tail -n 1)" -le 4 ]
 }

@@ -1,9 +1,11 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Queues of unmodified programs on an emulated machine are stopped by debuggers and by the series'
-# ioctls, and every result is right.
+# Debuggers and the ioctls of the series hold queues of unmodified programs on an emulated machine,
+# and every result is correct.
 
 bats_require_minimum_version 1.5.0
+
+load daemon
 
 setup() {
 	: "${GPREEMPT:=build/src/cli/gpreempt}"
@@ -34,7 +36,7 @@ start_machine() {
 	stops --seconds 3 --stop debug
 }
 
-@test "a debugger that traced the program before it had anything open; another program computes" {
+@test "a debugger that attached before the program opened the device, beside another program" {
 	start_machine
 	stops --seconds 4 --stop none >"$BATS_TEST_TMPDIR/other" &
 	run on_machine "$ROCM_PROGRAMS/kfd_debugger" "$ROCM_PROGRAMS/hsa_stops" --seconds 3 \
@@ -47,9 +49,9 @@ start_machine() {
 	grep "each right" "$BATS_TEST_TMPDIR/other"
 }
 
-@test "a debugger that dies resumes everything" {
+@test "queues are resumed when their debugger dies" {
 	start_machine
-	# The pipe is open until the program ends.
+	# The pipe stays open until the program ends.
 	output=$(on_machine "$ROCM_PROGRAMS/kfd_debugger" --leave 1 "$ROCM_PROGRAMS/hsa_stops" \
 		--seconds 3 --stop debugged | cat)
 	echo "$output"
@@ -63,22 +65,21 @@ start_machine() {
 	stops --seconds 3 --stop drain
 }
 
-@test "older kernels have neither" {
+@test "older kernels have neither way" {
 	start_machine --kernel 6.1
 	run stops --seconds 1 --stop debug
 	[ "$status" -eq 1 ]
 	[[ $output == *"RUNTIME_ENABLE: Inappropriate ioctl"* ]]
 	run stops --seconds 1 --stop save
 	[ "$status" -eq 1 ]
-	[[ $output == *"stop: this kernel has not gpreempt's series"*"(ENOTTY)"* ]]
+	[[ $output == *"stop: this kernel does not have gpreempt's series"*"(ENOTTY)"* ]]
 }
 
 @test "debugfs shows queues, to root" {
 	[ "$(id -u)" -eq 0 ] || skip "debugfs is root's"
 	start_machine
-	stops --seconds 3 --stop none &
-	sleep 1
-	run on_machine cat /sys/kernel/debug/kfd/mqds
+	stops --seconds 10 --stop none &
+	wait_for "Compute queue" on_machine cat /sys/kernel/debug/kfd/mqds
 	[[ $output == *"Process "*" PASID 0x"*"  Compute queue on device "*"c0310800"* ]]
 	run on_machine cat /sys/kernel/debug/kfd/rls
 	[[ ${lines[1]} == "  00000000: c013a100 "* ]]
@@ -89,7 +90,7 @@ start_machine() {
 	[[ ${lines[1]} == "  No active runlist" ]]
 }
 
-@test "a kernel that traps ends its program, and nobody else's" {
+@test "a kernel that traps ends only its own program" {
 	[ -x "$ROCM_PROGRAMS/hip_trap" ] || skip "no hipcc here"
 	start_machine
 	stops --seconds 3 --stop none &

@@ -1,8 +1,10 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# A machine that is killed: the programs on it end, and are told why.
+# A machine is killed: the programs on it end with a message.
 
 bats_require_minimum_version 1.5.0
+
+load daemon
 
 setup() {
 	: "${GPREEMPT:=build/src/cli/gpreempt}" "${ROCM_PROGRAMS:=build/tests/rocm}"
@@ -14,7 +16,7 @@ teardown() {
 	"$GPREEMPT" emu stop --all
 }
 
-@test "a ROCm program whose machine is killed ends with a sentence, not never" {
+@test "a ROCm program ends with a message when its machine is killed" {
 	[ -x "$ROCM_PROGRAMS/hsa_stops" ] || skip "no HSA runtime here"
 	local pid
 
@@ -22,15 +24,16 @@ teardown() {
 	pid=$("$GPREEMPT" emu ls --no-headers | awk '{ print $2 }')
 	timeout 60 "$GPREEMPT" emu exec --name doomed -- "$ROCM_PROGRAMS/hsa_stops" --seconds 30 \
 		>"$BATS_TEST_TMPDIR/out" 2>&1 &
-	sleep 1
+	# Until it has a queue.
+	wait_for /queues/ "$GPREEMPT" emu exec --name doomed -- sh -c 'ls -d /sys/class/kfd/kfd/proc/*/queues/* 2>/dev/null'
 	kill -9 "$pid"
-	# Not with run: what that starts has no children to wait for.
+	# Not with run, whose subshell cannot wait for the program.
 	status=0
 	wait $! || status=$?
 	[ "$status" -ne 0 ]
 	[ "$status" -ne 124 ]
 	grep -q "the machine has ended" "$BATS_TEST_TMPDIR/out"
-	# What it left is recognised as dead.
+	# Its folder is recognised as that of a dead machine.
 	[ -z "$("$GPREEMPT" emu ls --no-headers)" ]
 	"$GPREEMPT" emu start --name doomed --cus 2
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Nobody's work depends on gpreemptd: what happens when it, a disk, a program or a machine fails.
+# No program depends on gpreemptd: tests with failures of the daemon, a disk, a program or a machine.
 # shellcheck disable=SC2154 # daemon.bash sets $daemon
 
 bats_require_minimum_version 1.5.0
@@ -24,7 +24,7 @@ teardown() {
 	done
 }
 
-# Two programs whose work comes and goes, so that one is stopped and started all the time.
+# Starts two programs whose work comes and goes, so that one is held and released all the time.
 start_load() {
 	local prio
 
@@ -38,7 +38,7 @@ orders() {
 	"$GPREEMPT" ps --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["daemon"]["orders"])'
 }
 
-# Decisions go on: so many more orders are given than now.
+# Waits until the daemon has given this number of further orders.
 goes_on() {
 	local before
 
@@ -53,7 +53,7 @@ replays() {
 	[[ $output == *"gave the same"* ]]
 }
 
-@test "gpreemptd, programs and machines that are killed or stopped leave nobody excluded" {
+@test "no queue stays held after gpreemptd, programs or machines are killed or stopped" {
 	[ -x "$WORKLOADS/offline_trainer" ] || skip "no workloads: they need libhsa-runtime-dev and clang-19"
 	run timeout 300 "$SOURCE_DIR/tests/failopen/soak.py" "$GPREEMPT" "$GPREEMPTD" "$WORKLOADS" --rounds 8
 	echo "$output"
@@ -66,7 +66,7 @@ replays() {
 	for i in 1 2 3 4; do
 		goes_on
 		mv "$room/log" "$room/log.$i"
-		# A configuration that is wrong does not keep the log from it.
+		# An error in the configuration does not prevent the rotation.
 		[ $i -ne 3 ] || echo nonsense >>"$room/gpreemptd.conf"
 		kill -HUP "$daemon"
 		eventually test -s "$room/log"
@@ -74,28 +74,28 @@ replays() {
 	goes_on
 	kill "$daemon"
 	wait "$daemon"
-	[ "$(head -n 1 "$room/log.1")" = "# gpreempt decision log 1" ]
-	[ "$(head -n 1 "$room/log.2")" = "# gpreempt decision log 1, continued" ]
-	grep -q "the configuration stays as it was" "$room/daemon"
+	[ "$(head -n 1 "$room/log.1")" = "# gpreempt decision log 2" ]
+	[ "$(head -n 1 "$room/log.2")" = "# gpreempt decision log 2, continued" ]
+	grep -q "the configuration in force is unchanged" "$room/daemon"
 	replays "$room/log.1" "$room/log.2" "$room/log.3" "$room/log.4" "$room/log"
 }
 
-@test "a decision log that cannot be written costs nobody anything" {
+@test "a decision log that cannot be written does not affect programs" {
 	start_daemon /dev/full
 	start_load
 	goes_on
 	goes_on
-	[ "$(grep -c "No space left on device: decisions are lost" "$room/daemon")" -eq 1 ]
+	[ "$(grep -c "No space left on device: decisions are dropped" "$room/daemon")" -eq 1 ]
 	kill "$daemon"
 	wait "$daemon"
 	rm "$room/daemon"
 	start_daemon "$room/no/such/folder/log"
 	start_load
 	goes_on
-	grep -q "no decision log is kept" "$room/daemon"
+	grep -q "decisions are not logged" "$room/daemon"
 }
 
-@test "a disk that is full has whole lines, and is written again when there is room" {
+@test "a full disk: the log has complete lines, and continues when there is space" {
 	[ "$(id -u)" -eq 0 ] || skip "only root can mount"
 	unshare -mpf true 2>/dev/null || skip "unshare is not permitted"
 	mkdir "$room/disk"
@@ -109,20 +109,20 @@ replays() {
 		head -c 200000 /dev/zero >"$room/disk/other"
 		start_daemon "$room/disk/log"
 		start_load
-		eventually grep -q "decisions are lost" "$room/daemon"
+		eventually grep -q "decisions are dropped" "$room/daemon"
 		goes_on
-		# A line that is torn is taken back at once.
+		# A partial line is truncated at once.
 		eventually ends_whole
 		rm "$room/disk/other"
 		eventually grep -q "lines are missing here" "$room/disk/log"
-		eventually grep -q "written again" "$room/daemon"
+		eventually grep -q "can be written again" "$room/daemon"
 		goes_on
 		kill "$daemon" && wait "$daemon"
 		cp "$room/disk/log" "$room/log"' 2>&1 </dev/null
 	echo "$output"
 	[ "$status" -eq 0 ]
-	# Up to where some are missing, it replays, and what follows from the last event may be what is
-	# missing; and no line is torn.
+	# The log replays up to the first missing line, except that actions of the last event may be
+	# missing; no line is partial.
 	sed '/missing here/,$d' "$room/log" >"$room/first"
 	run "$GPREEMPT" sim --replay "$room/first"
 	echo "$output"
@@ -131,7 +131,7 @@ replays() {
 	[ "$output" = 0 ]
 }
 
-@test "gpreemptd without descriptors left goes on, and takes new programs when there are some" {
+@test "gpreemptd without free descriptors keeps working, and accepts programs again later" {
 	start_daemon
 	start_load
 	goes_on
@@ -142,7 +142,7 @@ replays() {
 		others+=("$!")
 	done
 	started+=("${others[@]}")
-	eventually grep -q "as many files open as it may" "$room"/late*
+	eventually grep -q "is at its limit of open files" "$room"/late*
 	prlimit --pid "$daemon" --nofile=1024:1024
 	goes_on
 	"$BUILD_DIR/tests/fake_agent" -n last -p 3 -w 1ms:5ms >"$room/last" 3>&- &

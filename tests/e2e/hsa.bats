@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Programs that are joined at the HSA runtime, on emulated GPUs: launches are seen, level 1 holds
-# them back, and priorities of the program's own queues count.
+# Programs joined at the HSA runtime, on emulated GPUs: launches are seen, level 1 withholds them,
+# and the priorities of a program's own queues count.
 
 bats_require_minimum_version 1.5.0
 load daemon
@@ -26,7 +26,7 @@ on_machine() {
 	[ "$status" -eq 0 ]
 }
 
-@test "random programs leave the same memory, joined at any level or not" {
+@test "random programs: the same memory, joined at any level or not" {
 	on_machine "$ROCM_PROGRAMS/hsa_mix" 100 7
 	plain=$(memory_of "$output")
 	for options in "" "--level 1" "--level 1 --window 1" "--level 1 --window 100us"; do
@@ -37,7 +37,7 @@ on_machine() {
 	done
 }
 
-@test "random programs leave the same memory while they are held and let go at random" {
+@test "random programs leave the same memory while they are held and released at random" {
 	start_daemon
 	on_machine "$ROCM_PROGRAMS/hsa_mix" 60 8
 	plain=$(memory_of "$output")
@@ -59,14 +59,14 @@ on_machine() {
 	done
 }
 
-@test "what runs of an idempotent program is dropped, and it leaves the same memory" {
+@test "running kernels of an idempotent program are dropped, and it leaves the same memory" {
 	start_daemon
 	"$GPREEMPT" emu start --kernel gpreempt
 	on_default() {
 		timeout 120 "$GPREEMPT" emu exec --name default -- "$@"
 	}
 	plain=$(memory_of "$(on_default "$ROCM_PROGRAMS/hsa_mix" 60 8 idempotent)")
-	# Who is alone is not kept.
+	# While the program is alone, its packets are not retained.
 	on_default "$GPREEMPT" run -c offline -- "$ROCM_PROGRAMS/hsa_mix" 1000000 3>&- &
 	neighbour=$!
 	wait_for '"program": "hsa_mix"' "$GPREEMPT" ps --json
@@ -85,7 +85,7 @@ on_machine() {
 	kill $neighbour
 }
 
-@test "an idempotent program finds its queues as they are without gpreempt, scratch memory and all" {
+@test "an idempotent program sees its queues as without gpreempt, scratch memory included" {
 	run timeout 200 "$GPREEMPT" emu exec --kernel gpreempt -- "$GPREEMPT" run --local --idempotent -- \
 		"$ROCM_PROGRAMS/hsa_queues"
 	echo "$output"
@@ -93,19 +93,19 @@ on_machine() {
 	[[ $output == *"scratch: ok"* ]]
 }
 
-@test "where nothing can be dropped, one line says so" {
+@test "one line says that kernels cannot be dropped" {
 	start_daemon
 	on_machine "$GPREEMPT" run --idempotent -- "$ROCM_PROGRAMS/hsa_mix" 5 1 idempotent
 	[ "$(grep -c '^gpreempt:' <<<"$output")" -eq 1 ]
-	[[ $output == *"level 2 needs gpreempt's kernel series"* ]]
+	[[ $output == *"level 2 is not available: it needs gpreempt's kernel series; using level 3"* ]]
 	run timeout 120 "$GPREEMPT" emu exec --kernel gpreempt -- "$GPREEMPT" run --idempotent -- \
 		env -u HSA_TOOLS_LIB "$ROCM_PROGRAMS/hsa_mix" 5 1 idempotent
 	[ "$status" -eq 0 ]
 	[ "$(grep -c '^gpreempt:' <<<"$output")" -eq 1 ]
-	[[ $output == *"is not dropped but finishes"* ]]
+	[[ $output == *"kernels finish instead of being dropped"* ]]
 }
 
-@test "launches are seen at the HSA runtime, and without it in the rings" {
+@test "launches are seen at the HSA runtime, or without it by polling" {
 	start_daemon
 	"$GPREEMPT" emu start
 	for tools in yes no; do
@@ -121,7 +121,7 @@ on_machine() {
 	kill "${programs[@]}"
 }
 
-@test "at level 1 the runtime's launches wait, and the program goes on afterwards" {
+@test "at level 1 launches are withheld, and the program continues afterwards" {
 	start_daemon
 	"$GPREEMPT" emu start
 	"$GPREEMPT" emu exec --name default -- "$GPREEMPT" run --level 1 -t patient -- \
@@ -138,7 +138,7 @@ on_machine() {
 	grep "300 programs" "$BATS_TEST_TMPDIR/out"
 }
 
-@test "work of others in a queue is done, and told of" {
+@test "foreign work in a queue runs, and is reported" {
 	start_daemon
 	"$GPREEMPT" emu start
 	mkfifo "$BATS_TEST_TMPDIR/in"
@@ -151,26 +151,26 @@ on_machine() {
 	wait_for '"foreign_work": true' "$GPREEMPT" ps --json
 	exec 8>&-
 	wait "$program"
-	[ "$(grep -c '^gpreempt: somebody else than this program' "$BATS_TEST_TMPDIR/out")" -eq 1 ]
+	[ "$(grep -c '^gpreempt: another process or a kernel on the GPU' "$BATS_TEST_TMPDIR/out")" -eq 1 ]
 }
 
-@test "a program of a runtime without tools steps aside from level 1 with one line" {
+@test "without tools libraries level 1 is replaced, with one line" {
 	start_daemon
 	on_machine "$GPREEMPT" run --level 1 -- \
 		env -u HSA_TOOLS_LIB "$ROCM_PROGRAMS/hsa_mix" 10 1
 	[ "$(grep -c '^gpreempt:' <<<"$output")" -eq 1 ]
-	[[ $output == *"level 1 is not to be had"* ]]
+	[[ $output == *"level 1 is not available: the program does not launch through the HSA runtime; using level 3"* ]]
 	[[ $output == *"10 programs"* ]]
 }
 
-@test "tools libraries that are named already stay, and one that is missing is the user's affair" {
+@test "tools libraries of the user stay, missing ones included" {
 	on_machine env HSA_TOOLS_LIB=/nowhere/tool.so "$GPREEMPT" run --local --level 1 -- \
 		bash -c "printenv HSA_TOOLS_LIB; exec \"$ROCM_PROGRAMS/hsa_mix\" 10 1"
 	[[ $output == *"libgpreempt-join.so /nowhere/tool.so"* ]]
 	[[ $output == *"10 programs"* ]]
 }
 
-@test "another tools library works beside ours" {
+@test "another tools library works beside gpreempt's" {
 	on_machine env HSA_TOOLS_LIB="$ROCM_PROGRAMS/hsa_tool.so" "$ROCM_PROGRAMS/hsa_mix" 20 4
 	[[ $output == *"the other tool saw 5 queues"* ]]
 	plain=$(memory_of "$output")
@@ -187,7 +187,7 @@ on_machine() {
 # Debian's runtime does not register its tables for profilers, as ROCm's newer ones do: as a tools
 # library, hsa_registers.so does that for it, with a stand-in for librocprofiler-register. A runtime
 # whose tables a profiler has taken does not load libgpreempt-join.so as a tools library.
-@test "a profiler that comes by rocprofiler-register works beside gpreempt" {
+@test "a profiler that uses rocprofiler-register works beside gpreempt" {
 	on_machine env HSA_TOOLS_LIB="$ROCM_PROGRAMS/hsa_registers.so" \
 		ROCP_TOOL_LIBRARIES="$ROCM_PROGRAMS/hsa_tool.so" "$ROCM_PROGRAMS/hsa_mix" 20 4
 	[[ $output == *"has registered: status 0"*"the other tool saw 5 queues"* ]]
@@ -203,7 +203,7 @@ on_machine() {
 	done
 }
 
-@test "a runtime that registers without a profiler is joined once, and again when it begins again" {
+@test "a runtime that registers without a profiler is joined once, and again after a restart" {
 	ours=${GPREEMPT%/cli/gpreempt}/join/libgpreempt-join.so
 	for tools in "" " $ours"; do
 		on_machine "$GPREEMPT" run --local --level 1 -- \
@@ -221,12 +221,12 @@ on_machine() {
 	done
 }
 
-@test "gpreempt run keeps no profiler from registering" {
+@test "gpreempt run does not prevent a profiler from registering" {
 	run "$GPREEMPT" run --local -- env
 	[[ $output != *HSA_TOOLS_DISABLE_REGISTER* ]]
 }
 
-@test "a runtime that ends and begins again is joined again" {
+@test "a runtime that shuts down and starts again is joined again" {
 	for options in "--level 1" "--level 3"; do
 		# shellcheck disable=SC2086 # they are several words
 		on_machine "$GPREEMPT" run --local $options -- "$ROCM_PROGRAMS/hsa_ends" again
@@ -235,7 +235,7 @@ on_machine() {
 	done
 }
 
-# A program that is held at level $1 when it is told to go on.
+# Starts a program that is held at level $1 when it is told to continue.
 held_at_level() {
 	start_daemon
 	"$GPREEMPT" emu start --kernel gpreempt
@@ -260,7 +260,7 @@ held_at_level() {
 	grep "^done" "$BATS_TEST_TMPDIR/out"
 }
 
-@test "a program becomes another one while it is held at level 1" {
+@test "a program calls exec() while it is held at level 1" {
 	held_at_level 1 exec
 	wait "$program"
 	grep "^done" "$BATS_TEST_TMPDIR/out"
@@ -274,14 +274,14 @@ held_at_level() {
 	wait_for "No program is joined" "$GPREEMPT" ps
 }
 
-@test "at level 2 what does not end when it is to is saved, and nothing is lost" {
+@test "at level 2 kernels that do not drain in time are saved, and nothing is lost" {
 	held_at_level 2 never
-	sleep 1
+	wait_for "falling back to level 3" cat "$BATS_TEST_TMPDIR/out"
 	kill -0 "$program"
 	"$GPREEMPT" resume tag:patient
 	wait "$program"
 	grep "^done" "$BATS_TEST_TMPDIR/out"
-	[ "$(grep -c "did not end when it was to" "$BATS_TEST_TMPDIR/out")" -eq 1 ]
+	[ "$(grep -c "kernels did not drain in time; falling back to level 3" "$BATS_TEST_TMPDIR/out")" -eq 1 ]
 }
 
 @test "streams of one HIP program with two priorities are two groups" {

@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Programs with the preload that sees their queues, on emulated machines.
+# Programs with the preload, which sees their queues, on emulated machines.
 #
-# Each test is a subshell, and what it runs is looked at in the same one.
+# Each test is a subshell, and checks what it runs in the same one.
 # shellcheck disable=SC2030,SC2031
 
 bats_require_minimum_version 1.5.0
@@ -19,7 +19,7 @@ teardown() {
 	"$GPREEMPT" emu stop --all
 }
 
-# A test program; without it, the test is skipped.
+# Finds a test program; without it, the test is skipped.
 program() {
 	[ -x "$ROCM_PROGRAMS/$1" ] ||
 		skip "no $1: it needs libhsa-runtime-dev and clang-19, or hipcc"
@@ -31,14 +31,14 @@ joined() {
 	[ "$status" -eq 0 ]
 }
 
-@test "the preload exports these names, and no others" {
+@test "the preload exports exactly the expected names" {
 	run nm -D --defined-only --format=just-symbols "$JOIN"
-	names=(OnLoad OnUnload gp_join_also gp_join_arriving gp_join_table ioctl
+	names=(OnLoad OnUnload gp_join_arriving gp_join_is_beneath gp_join_open gp_join_table ioctl
 		rocprofiler_register_library_api_table)
 	[ "$output" = "$(printf '%s\n' "${names[@]}")" ]
 }
 
-@test "programs of HSA do what they do without it" {
+@test "HSA programs behave as without the preload" {
 	program hsa_queues
 	joined -- "$ROCM_PROGRAMS/hsa_queues"
 	[[ $output == *"all 16 tests passed on gfx90a" ]]
@@ -47,7 +47,7 @@ joined() {
 	joined --gpus 2 --cus 16 -- "$ROCM_PROGRAMS/hsa_peers"
 }
 
-@test "programs of HIP do what they do without it" {
+@test "HIP programs behave as without the preload" {
 	program hip_kernels
 	joined -- "$ROCM_PROGRAMS/hip_kernels"
 	[[ $output == *"all 6 tests passed on gfx90a:sramecc+:xnack-" ]]
@@ -55,7 +55,7 @@ joined() {
 	joined -- "$ROCM_PROGRAMS/hip_streams"
 }
 
-@test "programs that stop their queues themselves do so, whichever way it would take" {
+@test "programs that stop their own queues can do so, whichever way the preload uses" {
 	program hsa_stops
 	for way in update dbgtrap preempt; do
 		for stop in update debug save; do
@@ -66,7 +66,7 @@ joined() {
 	done
 }
 
-# kernel, the way asked for, the one in use, and whether a debugger may come.
+# kernel, the requested way, the way in use, and whether a debugger may attach.
 five_steps() {
 	program join_steps
 	GPREEMPT_WAY=$2 joined --kernel "$1" --cus 8 -- "$ROCM_PROGRAMS/join_steps" steps "$3" ${4:+"$4"}
@@ -74,31 +74,31 @@ five_steps() {
 	[[ $output == *"steps: ok ($3)" ]]
 }
 
-@test "submit, preempt, see it stopped, resume, see it continue: Linux 6.1" {
+@test "submit, preempt, check that it is held, resume, check that it continues: Linux 6.1" {
 	five_steps 6.1 update update
-	# It has no other.
+	# This kernel has no other way.
 	five_steps 6.1 dbgtrap update
-	[[ $output == *"update is in use: DBG_TRAP came with Linux 6.5"*"(ENOTTY)"* ]]
+	[[ $output == *"update is in use: this kernel does not have DBG_TRAP"*"(ENOTTY)"* ]]
 	five_steps 6.1 preempt update
-	[[ $output == *"update is in use: this kernel has not gpreempt's series"*"(ENOTTY)"* ]]
+	[[ $output == *"update is in use: this kernel does not have gpreempt's series"*"(ENOTTY)"* ]]
 }
 
-@test "submit, preempt, see it stopped, resume, see it continue: Linux 6.12" {
+@test "submit, preempt, check that it is held, resume, check that it continues: Linux 6.12" {
 	five_steps 6.12 update update
 	five_steps 6.12 dbgtrap dbgtrap debuggable
-	# Of a runtime that has not said that a debugger may come.
+	# The runtime has not enabled debuggers.
 	five_steps 6.12 dbgtrap update
-	[[ $output == *"update is in use: queues can be suspended once the runtime has said"*"(EPERM)"* ]]
+	[[ $output == *"update is in use: the runtime did not call RUNTIME_ENABLE"*"(EPERM)"* ]]
 	five_steps 6.12 preempt update
 }
 
-@test "submit, preempt, see it stopped, resume, see it continue: the series" {
+@test "submit, preempt, check that it is held, resume, check that it continues: the series" {
 	five_steps gpreempt update update debuggable
 	five_steps gpreempt dbgtrap dbgtrap debuggable
 	five_steps gpreempt preempt preempt debuggable
 }
 
-@test "the same while signals come" {
+@test "submit, preempt and resume while signals arrive" {
 	program join_steps
 	for way in update dbgtrap preempt; do
 		GPREEMPT_WAY=$way joined --kernel gpreempt --cus 8 --fault ioctl-eintr=20% -- \
@@ -106,7 +106,7 @@ five_steps() {
 	done
 }
 
-# All ways on the kernel that has them.
+# Runs a test with all ways, on the kernel that has them.
 in_each_way() {
 	program join_steps
 	for way in update dbgtrap preempt; do
@@ -116,11 +116,11 @@ in_each_way() {
 	done
 }
 
-@test "the runtime changes a queue that is held, and does not release it" {
+@test "a held queue stays held when the runtime changes it" {
 	in_each_way runtime
 }
 
-@test "a program that uses the way itself: what is held stays so, in another way" {
+@test "a held queue stays held, by another way, when the program uses the way itself" {
 	program join_steps
 	for way in update dbgtrap preempt; do
 		GPREEMPT_WAY=$way joined --kernel gpreempt --cus 8 -- "$ROCM_PROGRAMS/join_steps" other update \
@@ -129,11 +129,11 @@ in_each_way() {
 	done
 }
 
-@test "the runtime destroys a queue that is held" {
+@test "the runtime can destroy a held queue" {
 	in_each_way destroy
 }
 
-@test "a child has none of the queues, and its parent still does" {
+@test "a child has no queues, and its parent keeps its own" {
 	in_each_way child
 }
 
@@ -158,7 +158,7 @@ in_each_way() {
 	done
 }
 
-@test "behind whatever answers for the device it sees nothing, and does no harm" {
+@test "behind a library that implements the device, the preload sees nothing and does no harm" {
 	program hsa_queues
 	run timeout 120 "$GPREEMPT" emu exec --cus 4 -- \
 		sh -c "LD_PRELOAD=\$LD_PRELOAD:$JOIN exec $ROCM_PROGRAMS/hsa_queues"
@@ -166,14 +166,14 @@ in_each_way() {
 	[[ $output == *"all 16 tests passed on gfx90a" ]]
 }
 
-@test "what it does not understand makes it step aside, in one line" {
+@test "an invalid setting disables the preload with one line" {
 	program hsa_queues
 	GPREEMPT_WAY=sometimes joined --cus 4 -- "$ROCM_PROGRAMS/hsa_queues" times
 	[ "$(grep -c ^gpreempt: <<<"$output")" -eq 1 ]
-	[[ $output == *"gpreempt: GPREEMPT_WAY is none of update, dbgtrap and preempt, but sometimes: this program is not joined"* ]]
+	[[ $output == *"gpreempt: GPREEMPT_WAY=sometimes is not update, dbgtrap or preempt; the program runs without gpreempt"* ]]
 }
 
-@test "programs without a GPU notice nothing" {
+@test "programs without a GPU are not affected" {
 	run env LD_PRELOAD="$JOIN" GPREEMPT_WAY=sometimes stty -a </dev/null
 	[[ $output == *"not a tty"* || $output == *"Inappropriate ioctl"* ]]
 	[[ $output != *gpreempt:* ]]

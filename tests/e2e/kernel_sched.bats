@@ -1,13 +1,12 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# The kernel's own scheduler, as the emulated machine has it: programs of the HSA runtime, and no
-# daemon.
+# The in-kernel scheduler of the emulated machine: programs of the HSA runtime without a daemon.
 
 bats_require_minimum_version 1.5.0
 load daemon
 
 setup() {
-	: "${GPREEMPT:=build/src/cli/gpreempt}" "${WORKLOADS:=$BUILD_DIR/src/demo}"
+	: "${GPREEMPT:=build/src/cli/gpreempt}" "${WORKLOADS:=$BUILD_DIR/src/demo}" "${SOURCE_DIR:=.}"
 	export XDG_RUNTIME_DIR=$BATS_TEST_TMPDIR
 	export GPREEMPT_SOCKET=$BATS_TEST_TMPDIR/nobody
 	unset GPREEMPT_EMU_DIR
@@ -23,12 +22,12 @@ teardown() {
 	"$GPREEMPT" emu stop --all
 }
 
-# sysfs COMMAND: in a shell, in the kernel's folder.
+# sysfs COMMAND: runs a shell command in the kernel's folder.
 sysfs() {
 	"$GPREEMPT" emu exec --name own -- bash -c "cd /sys/class/kfd/kfd && $1"
 }
 
-# run_as CLASS PROGRAM [ARGUMENT...]: one of the workloads, with a priority.
+# run_as CLASS PROGRAM [ARGUMENT...]: runs a workload with a priority.
 run_as() {
 	local class=$1 program=$2
 
@@ -36,31 +35,31 @@ run_as() {
 	"$GPREEMPT" emu exec --name own -- "$GPREEMPT" run -c "$class" -- "$WORKLOADS/$program" "$@"
 }
 
-# A patient program that does not end by itself; it has queues when this returns.
+# Starts a patient program that does not end by itself; it has queues when this returns.
 train() {
 	run_as offline offline_trainer --seconds 600 >"$BATS_TEST_TMPDIR/trainer" 2>&1 3>&- &
 	started+=($!)
 	eventually sysfs 'grep -q . proc/*/queues/*/state'
 }
 
-# The same of an urgent one, with a request every 10 ms.
+# Starts an urgent one, with a request every 10 ms.
 serve() {
 	run_as online online_server --requests 1000 --period 10ms >"$BATS_TEST_TMPDIR/server" 2>&1 3>&- &
 	started+=($!)
 	eventually sysfs 'grep -qx 15 proc/*/queues/*/logical_priority'
 }
 
-@test "an urgent program is answered right beside a patient one, and no daemon is missed" {
+@test "an urgent and a patient program have correct results without a daemon" {
 	train
 	run -0 --separate-stderr run_as online online_server --requests 100 --period 10ms
 	[[ $output == *"100 requests, each answered right"* ]]
 	# shellcheck disable=SC2154 # of run
 	[[ $stderr == *"the kernel schedules AMD GPUs itself"* ]]
-	[[ $stderr == *"the kernel schedules the queues of this GPU itself"* ]]
+	[[ $stderr == *"the kernel, not gpreemptd, schedules the queues of this GPU"* ]]
 	[ "$(sysfs 'cat sched_*/switches')" -gt 0 ]
 }
 
-@test "a patient program that is stopped again and again computes the same, and the log says why" {
+@test "a patient program that is held often has the same results, and the log has the reasons" {
 	serve
 	stopped=$(run_as offline offline_trainer --steps 60 --json 2>/dev/null)
 	[ "$(sysfs 'cat sched_*/switches')" -gt 0 ]
@@ -68,7 +67,7 @@ serve() {
 	grep -q 'exclude q=.*why=priority by=e' "$BATS_TEST_TMPDIR/log"
 	# A log that lost its beginning cannot be replayed.
 	if ! grep -q '^#.* not kept' "$BATS_TEST_TMPDIR/log"; then
-		run -0 "$GPREEMPT" sim --replay "$BATS_TEST_TMPDIR/log"
+		run -0 "$SOURCE_DIR/tests/kernel/replay-log" "$GPREEMPT" "$BATS_TEST_TMPDIR/log"
 		[[ $output =~ gave\ the\ same\ [1-9][0-9]*\ actions ]]
 	fi
 	alone=$("$GPREEMPT" emu exec --cus 4 -- "$WORKLOADS/offline_trainer" --steps 60 --json 2>/dev/null)
@@ -76,7 +75,7 @@ serve() {
 	[[ $stopped == *"${BASH_REMATCH[0]}"* ]]
 }
 
-@test "ps shows what the kernel schedules, and whom it has stopped" {
+@test "ps lists queues that the kernel schedules, and their holds" {
 	train
 	serve
 	# shellcheck disable=SC2016
@@ -85,7 +84,7 @@ serve() {
 	[[ $output == *"Scheduled by the kernel:"*offline_trainer* ]]
 }
 
-@test "disabled, nobody is stopped; enabled again, it begins anew" {
+@test "no queue is held while disabled; scheduling restarts when enabled" {
 	train
 	serve
 	sysfs 'echo 0 >sched_*/enable'
@@ -99,24 +98,24 @@ serve() {
 	eventually sysfs '[ $(cat sched_*/switches) -gt 0 ]'
 }
 
-@test "its files are as the kernel's: who may write what" {
+@test "its files have the kernel's permissions" {
 	run -1 sysfs 'echo 1 >sched_*/ticks'
 	[[ $output == *"ermission denied"* ]]
 	run -1 sysfs 'set -C; echo 1 >sched_*/enable'
 	run -1 sysfs 'cat sched_*/nothing'
 	[[ $output == *"No such file"* ]]
-	# What makes no sense changes nothing.
+	# Invalid values change nothing.
 	sysfs 'echo 5 >sched_*/period_us; echo ten >sched_*/age_ms; printf 2000 >sched_*/grace_us'
 	[ "$(sysfs 'cat sched_*/period_us sched_*/age_ms sched_*/grace_us' | paste -sd' ')" = "1000 500 2000" ]
 	[ "$(sysfs 'ls -l sched_*/enable /sys/kernel/debug/kfd/sched_*' | cut -c1-10 | sort | paste -sd' ')" = \
 		"-r-------- -rw-r--r--" ]
 }
 
-@test "where it cannot be, that is said" {
+@test "an unsupported combination is refused with the reason" {
 	run -2 "$GPREEMPT" emu start --name other --kfd-sched
-	[[ $output == *"only --kernel gpreempt"* ]]
+	[[ $output == *"needs --kernel gpreempt"* ]]
 	run -2 "$GPREEMPT" emu start --name other --kfd-sched --kernel gpreempt --cwsr off
-	[[ $output == *"waves cannot be saved"* ]]
+	[[ $output == *"needs context save"* ]]
 	[ "$("$GPREEMPT" emu ls --json | python3 -c 'import json, sys
 print(json.load(sys.stdin)["machines"][0]["kfd_sched"])')" = True ]
 }

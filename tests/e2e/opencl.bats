@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Unmodified OpenCL programs under gpreempt, on whatever device there is: PoCL's, usually.
+# Unmodified OpenCL programs under gpreempt, on any device, usually PoCL's.
 
 bats_require_minimum_version 1.5.0
 load daemon
@@ -23,7 +23,7 @@ teardown() {
 	[ ! -e "$BATS_TEST_TMPDIR/programs" ] || xargs -r kill <"$BATS_TEST_TMPDIR/programs" 2>/dev/null || true
 }
 
-# With the test.
+# Ends with the test.
 ends() {
 	echo "$1" >>"$BATS_TEST_TMPDIR/programs"
 }
@@ -34,12 +34,12 @@ succeed() {
 	[ "$status" -eq 0 ]
 }
 
-@test "clinfo says the same" {
+@test "clinfo prints the same under gpreempt" {
 	command -v clinfo || skip "no clinfo"
 	diff <(clinfo) <("$GPREEMPT" run --local -- clinfo)
 }
 
-@test "random programs leave the same memory, joined with any window or not" {
+@test "random programs: the same memory, joined with any window or not" {
 	succeed "$mix" 60 7
 	plain=$(memory_of "$output")
 	for options in "" "--level 1" "--level 2" "--window 1" "--window 100us"; do
@@ -50,7 +50,7 @@ succeed() {
 	done
 }
 
-@test "random programs leave the same memory while they are held and let go at random" {
+@test "random programs leave the same memory while they are held and released at random" {
 	start_daemon
 	succeed "$mix" 40 8
 	plain=$(memory_of "$output")
@@ -72,7 +72,7 @@ succeed() {
 	done
 }
 
-@test "command queues are queues of gpreemptd's, seen by their launches, and go with the program" {
+@test "command queues are listed, their launches are seen, and they end with the program" {
 	start_daemon
 	"$GPREEMPT" run -c offline -t steps -- "$OPENCL_PROGRAMS/cl_steps" 1000000 \
 		>/dev/null 2>&1 3>&- &
@@ -89,7 +89,15 @@ succeed() {
 	false
 }
 
-@test "what is held starts nothing, and goes on afterwards as if nothing had been" {
+no_step_in_a_second() {
+	local before
+
+	before=$(wc -l <"$BATS_TEST_TMPDIR/out")
+	sleep 1
+	[ "$(wc -l <"$BATS_TEST_TMPDIR/out")" -eq "$before" ]
+}
+
+@test "a held program starts nothing, and continues with the right results" {
 	start_daemon
 	succeed "$OPENCL_PROGRAMS/cl_steps" 300
 	plain=$output
@@ -98,13 +106,12 @@ succeed() {
 	program=$!
 	ends "$program"
 	wait_for "step 5:" cat "$BATS_TEST_TMPDIR/out"
+	wait_for patient "$GPREEMPT" ps
 	"$GPREEMPT" suspend tag:patient
 	wait_for '"state": "excluded"' "$GPREEMPT" ps --json
-	# A step that was on its way ends.
-	sleep 0.5
+	# A step that was submitted ends; then a second passes without one.
+	eventually no_step_in_a_second
 	before=$(wc -l <"$BATS_TEST_TMPDIR/out")
-	sleep 1
-	[ "$(wc -l <"$BATS_TEST_TMPDIR/out")" -eq "$before" ]
 	[ "$before" -lt 300 ]
 	kill -0 "$program"
 	"$GPREEMPT" resume tag:patient
@@ -112,7 +119,7 @@ succeed() {
 	diff <(echo "$plain") "$BATS_TEST_TMPDIR/out"
 }
 
-@test "the patient give way to the urgent" {
+@test "an offline program yields to an online one" {
 	start_daemon
 	"$GPREEMPT" run -c offline -t patient -- "$OPENCL_PROGRAMS/cl_steps" 1000000 \
 		>/dev/null 2>&1 3>&- &
@@ -122,9 +129,9 @@ succeed() {
 	wait_for "had work and is more urgent (rule: priority)" "$GPREEMPT" why tag:patient
 }
 
-@test "work that is announced is told to the daemon" {
+@test "announced work reaches the daemon" {
 	start_daemon "$BATS_TEST_TMPDIR/decisions"
-	# To one who is alone on a device nobody has to give way.
+	# For a program that is alone on the device nothing is held.
 	"$GPREEMPT" run -c offline -- "$OPENCL_PROGRAMS/cl_steps" 1000000 >/dev/null 2>&1 3>&- &
 	ends "$!"
 	wait_for cl_steps "$GPREEMPT" ps
@@ -135,12 +142,43 @@ succeed() {
 	grep arriving "$BATS_TEST_TMPDIR/decisions"
 }
 
-@test "a level that is not to be had is refused in one line, and the program runs" {
-	succeed "$GPREEMPT" run --local --level 3 -- "$mix" 5 1
-	[ "$(grep -c "level 3 is not to be had for this program's OpenCL queues" <<<"$output")" -eq 1 ]
+@test "a process that uses the HSA runtime and OpenCL is one program" {
+	[ -x "$OPENCL_PROGRAMS/cl_hsa" ] || skip "no cl_hsa: it needs libhsa-runtime-dev"
+	start_daemon
+	mkfifo "$BATS_TEST_TMPDIR/in"
+	"$GPREEMPT" emu exec --cus 4 -- "$GPREEMPT" run -c offline -- "$OPENCL_PROGRAMS/cl_hsa" \
+		<"$BATS_TEST_TMPDIR/in" >"$BATS_TEST_TMPDIR/out" 2>&1 3>&- &
+	program=$!
+	ends "$program"
+	exec 8>"$BATS_TEST_TMPDIR/in"
+	wait_for ready cat "$BATS_TEST_TMPDIR/out"
+	# Groups, GPUs, processes, and programs that count against max_programs.
+	counts() {
+		"$GPREEMPT" ps --json | python3 -c 'import json, sys
+ps = json.load(sys.stdin)
+groups = ps["groups"]
+print(len(groups), len({g["gpu"] for g in groups}), len({g["pid"] for g in groups}),
+      ps["you"]["programs"])'
+	}
+	wait_for "2 2 1 1" counts
+	# A single thread talks to the daemon.
+	pid=$("$GPREEMPT" ps --no-headers | awk 'NR == 1 { print $2 }')
+	[ "$(cat /proc/"$pid"/task/*/comm | grep -c gp-agent)" -eq 1 ]
+	# The program is suspended and resumed as a whole, and nothing is lost.
+	"$GPREEMPT" suspend "$pid"
+	echo >&8
+	"$GPREEMPT" resume "$pid"
+	exec 8>&-
+	wait "$program"
+	grep -x "done" "$BATS_TEST_TMPDIR/out"
 }
 
-# Somebody who has a queue and no work: who is alone on a device is not stopped in kernels.
+@test "a level that is not available is replaced by the best one, with one line" {
+	succeed "$GPREEMPT" run --local --level 3 -- "$mix" 5 1
+	[ "$(grep -c "level 3 is not available for OpenCL queues on this device; using level 2" <<<"$output")" -eq 1 ]
+}
+
+# A second program with a queue and no work: a program that is alone has no guards.
 start_neighbour() {
 	truncate -s 64K "$BATS_TEST_TMPDIR/pair"
 	"$GPREEMPT" run -c online -t neighbour -- "$OPENCL_PROGRAMS/cl_pair" "$BATS_TEST_TMPDIR/pair" \
@@ -149,7 +187,7 @@ start_neighbour() {
 	wait_for neighbour "$GPREEMPT" ps
 }
 
-@test "level 2: each work-group runs once, however often kernels are cut short" {
+@test "level 2: each work-group runs once, however often kernels end early" {
 	start_daemon "$BATS_TEST_TMPDIR/decisions"
 	start_neighbour
 	for seed in 1 2; do
@@ -168,7 +206,7 @@ start_neighbour() {
 	[ "$(grep -c suspend "$BATS_TEST_TMPDIR/decisions")" -gt 20 ]
 }
 
-# Of a trainer: work-groups that have ended (bench/opencl_pair.h), once the number stays.
+# The work-groups of a trainer that have ended (bench/opencl_pair.h), once the number is stable.
 groups_of() {
 	local before=-1 now=0
 
@@ -180,7 +218,7 @@ groups_of() {
 	echo "$now"
 }
 
-@test "level 2: a kernel that runs is stopped in its middle, and goes on" {
+@test "level 2: a running kernel is held in its middle, and continues" {
 	start_daemon
 	start_neighbour
 	file=$BATS_TEST_TMPDIR/train
@@ -194,7 +232,7 @@ groups_of() {
 		"$GPREEMPT" suspend tag:patient
 		wait_for '"state": "excluded"' "$GPREEMPT" ps --json
 		groups=$(groups_of "$file")
-		# Between kernels it would be a multiple of what each has.
+		# Between kernels the number would be a multiple of the groups of a kernel.
 		[ "$((groups % 64))" -eq 0 ] || break
 		"$GPREEMPT" resume tag:patient
 		sleep 0.05
@@ -210,12 +248,12 @@ groups_of() {
 	false
 }
 
-# In parts of the time that a kernel takes.
+# A time as a fraction of the time that a kernel takes.
 sleep_part() {
 	sleep "$(awk "BEGIN { print $kernel_ms * $1 / 1000 }")"
 }
 
-@test "level 2: what runs of an idempotent program is dropped in its middle, and runs again" {
+@test "level 2: a running kernel of an idempotent program is dropped, and runs again" {
 	start_daemon
 	start_neighbour
 	out=$BATS_TEST_TMPDIR/out
@@ -229,7 +267,7 @@ sleep_part() {
 	wait_for "2 of 2, drops" "$GPREEMPT" ps --queues
 	for i in 0 1; do
 		wait_for "launch $i" cat "$out"
-		# The next has hardly begun, and has a single work-group, which would end by itself.
+		# The next kernel has just begun, and its single work-group would run to its end.
 		"$GPREEMPT" suspend tag:patient
 		wait_for '"state": "excluded"' "$GPREEMPT" ps --json
 		sleep_part 0.4
@@ -242,7 +280,7 @@ sleep_part() {
 	[ "$(tail -n 1 "$out")" = "launch 3" ]
 }
 
-@test "level 2: what has no guard is shown with the reason, and runs all the same" {
+@test "level 2: kernels without a guard run, and the reason is shown" {
 	start_daemon
 	start_neighbour
 	succeed "$OPENCL_PROGRAMS/cl_steps" 20 4 binary
@@ -260,14 +298,14 @@ assert sorted(q["unguarded"] for q in queues) == [[], ["no source"]], queues
 '
 }
 
-@test "layers that are there already stay, and a second run adds nothing" {
+@test "layers of the user stay, and a nested run adds nothing" {
 	# shellcheck disable=SC2016
 	OPENCL_LAYERS=/some/layer.so succeed "$GPREEMPT" run --local -- \
 		"$GPREEMPT" run --local -- sh -c 'echo "$OPENCL_LAYERS"'
 	[[ $output =~ ^/[^:]*/libgpreempt-opencl.so:/some/layer.so$ ]]
 }
 
-@test "without a daemon, or when it ends, the program runs on" {
+@test "without a daemon, or when it ends, the program continues" {
 	succeed "$OPENCL_PROGRAMS/cl_steps" 200
 	plain=$output
 	run --separate-stderr timeout 200 "$GPREEMPT" run -- "$OPENCL_PROGRAMS/cl_steps" 200
@@ -279,16 +317,17 @@ assert sorted(q["unguarded"] for q in queues) == [[], ["no source"]], queues
 	program=$!
 	ends "$program"
 	wait_for "step 5:" cat "$BATS_TEST_TMPDIR/out"
+	wait_for patient "$GPREEMPT" ps
 	"$GPREEMPT" suspend tag:patient
 	kill -9 "$daemon"
 	wait "$program"
 	diff <(echo "$plain") "$BATS_TEST_TMPDIR/out"
 }
 
-@test "doctor says whether OpenCL programs are joined" {
+@test "doctor checks that OpenCL programs are joined" {
 	run "$GPREEMPT" doctor
 	[[ $output == *"ok    OpenCL       programs are joined"* ]]
-	# One who has no loader needs no layer.
+	# A machine without a loader needs no layer.
 	if unshare -m mount -t tmpfs none /mnt 2>/dev/null; then
 		# shellcheck disable=SC2016
 		run unshare -m bash -c '
@@ -296,18 +335,18 @@ assert sorted(q["unguarded"] for q in queues) == [[], ["no source"]], queues
 			"$1" doctor' bash "$GPREEMPT"
 		echo "$output"
 		[[ $output == *"ok    OpenCL       there is no OpenCL loader"* ]]
-		# One who has a loader does, and a device to go with it.
+		# A machine with a loader needs the layer and a device.
 		layer=${GPREEMPT%/cli/gpreempt}/join/libgpreempt-opencl.so
 		# shellcheck disable=SC2016
 		run unshare -m bash -c 'mount -t tmpfs none "${2%/*}"; "$1" doctor' bash "$GPREEMPT" "$layer"
 		echo "$output"
-		[[ $output == *"warn  OpenCL       libgpreempt-opencl.so is not to be found"* ]]
+		[[ $output == *"warn  OpenCL       libgpreempt-opencl.so was not found"* ]]
 		run env OCL_ICD_VENDORS="$BATS_TEST_TMPDIR" "$GPREEMPT" doctor
 		[[ $output == *"ok    OpenCL       there is no OpenCL device"* ]]
 	fi
 }
 
-@test "bench opencl: a row for each mode, and what has been stopped ends within its window" {
+@test "bench opencl: a row for each mode, and a held program ends within its window" {
 	"$GPREEMPT" bench opencl --quick --json | python3 -c '
 import json, sys
 d = json.load(sys.stdin)

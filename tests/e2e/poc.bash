@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# What the tests of stage 1 have in common: where its parts are, and machines to run them on.
+# Helpers for the tests of stage 1: paths, and machines to run on.
 # shellcheck shell=bash disable=SC2154 # status and output are of run
 
 setup() {
@@ -16,8 +16,8 @@ teardown() {
 	"$GPREEMPT" emu stop --all
 }
 
-# A script on a machine of its own that the options before the -- describe. Its programs end with
-# it, so that nothing of a test that fails goes on.
+# Runs a script on a new machine with the options before the --. Its programs end with it, so that
+# nothing of a failed test keeps running.
 on_machine() {
 	local options=(--cus 4)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Stage 1: what libgpreempt_poc refuses, and how, and what it can be used for.
+# Stage 1: errors of libgpreempt_poc, and its use by one and several programs.
 
 bats_require_minimum_version 1.5.0
 
@@ -10,7 +10,7 @@ refusals() {
 	on_machine --kernel "$1" -- "$SOURCE_DIR/tests/poc/refusals.py" "${@:2}"
 }
 
-@test "stage 1: the debugger's way on a kernel that has the series" {
+@test "stage 1: dbgtrap on a kernel with the series" {
 	export GPREEMPT_POC_WAY=dbgtrap
 	on_machine --kernel gpreempt -- "$SOURCE_DIR/tests/poc/cases.py" scheduler_killed
 }
@@ -22,7 +22,7 @@ refusals() {
 		LD_PRELOAD=$JOIN on_machine --kernel $kernel -- "$POC_PROGRAMS/own_queues"
 	done
 	run -1 timeout 60 "$GPREEMPT" emu exec --kernel 6.1 -- "$POC_PROGRAMS/own_queues"
-	[[ $output == *"suspend: process "*"DBG_TRAP came with Linux 6.5"* ]]
+	[[ $output == *"suspend: process "*"this kernel does not have DBG_TRAP"* ]]
 }
 
 @test "stage 1: no device, no permission" {
@@ -30,7 +30,7 @@ refusals() {
 	run "$SOURCE_DIR/tests/poc/refusals.py" no_device
 	echo "$output"
 	[ "$status" -eq 0 ]
-	# A device that is root's, for somebody who is not.
+	# A device of root's, for another user.
 	unshare -m mount -t tmpfs none /dev 2>/dev/null || skip "may not mount"
 	setpriv --reuid 65534 --clear-groups test -r "$GPREEMPT_POC_LIB" -a -x /usr/bin/python3 ||
 		skip "others may not read the library"
@@ -41,7 +41,7 @@ refusals() {
 	[ "$status" -eq 0 ]
 }
 
-@test "stage 1: what is refused, with a sentence each" {
+@test "stage 1: each refused call has a message" {
 	for kernel in gpreempt 6.12; do
 		refusals $kernel arguments all_or_none program_ended bad_way
 	done
@@ -51,13 +51,13 @@ refusals() {
 	refusals 6.1 old_kernel
 }
 
-@test "stage 1: without context save it drains, and says so" {
+@test "stage 1: without context save a suspend drains, and says so" {
 	for kernel in gpreempt 6.12; do
 		on_machine --cwsr off --kernel $kernel -- "$SOURCE_DIR/tests/poc/refusals.py" drains
 	done
 }
 
-@test "stage 1: many threads, forks, and again from the beginning" {
+@test "stage 1: many threads, forks, and initialising again" {
 	for kernel in gpreempt 6.12; do
 		refusals $kernel many_threads fork begin_anew
 	done

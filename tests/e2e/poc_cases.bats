@@ -17,7 +17,7 @@ case_of_stage_1() {
 	case_of_stage_1 identification
 }
 
-@test "stage 1, case 1: requests preempt a trainer that computes what it does undisturbed" {
+@test "stage 1, case 1: requests preempt a trainer, whose results stay the same" {
 	case_of_stage_1 basic
 }
 
@@ -45,10 +45,10 @@ case_of_stage_1() {
 	case_of_stage_1 program_killed
 }
 
-@test "stage 1, case 3: the scheduler is killed while it holds" {
+@test "stage 1, case 3: the scheduler is killed during a suspend" {
 	case_of_stage_1 scheduler_killed
 }
 
-@test "stage 1, case 3: a task that nobody ends" {
+@test "stage 1, case 3: a task that is never ended" {
 	case_of_stage_1 nobody_ends
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# gpreempt probe: what can be done with AMD GPUs, on emulated machines of each kind.
+# gpreempt probe on emulated machines of each kind, and with a fake NVIDIA driver.
 
 bats_require_minimum_version 1.5.0
 
@@ -26,7 +26,7 @@ probe_on() {
 	"$GPREEMPT" emu exec --cus 4 "${machine[@]}" -- "$GPREEMPT" probe "$@"
 }
 
-# check JSON: python with d, the document, and way(name, verb) of the first GPU.
+# check JSON: runs the Python code on standard input, with the document d and way(name, verb) of GPU 0.
 check() {
 	python3 -c '
 import json, sys
@@ -79,7 +79,7 @@ works(way("preempt", "reset"), 2)
 '
 }
 
-# probe_with_scheduler 0|1 [OPTION...]: which is disabled, or not.
+# probe_with_scheduler 0|1 [OPTION...]: with the scheduler disabled or enabled.
 probe_with_scheduler() {
 	local enable=$1
 
@@ -103,8 +103,18 @@ assert d["gpus"][0]["kernel_scheduler"] is None
 	run -0 "$GPREEMPT" emu exec --cus 1 --kernel gpreempt --kfd-sched -- \
 		cat /sys/module/amdgpu/parameters/kfd_sched
 	[ "$output" = Y ]
+	# Nothing is left out, as a report has room for all of it.
 	probe_with_scheduler 1 --json | check '
-assert d["gpus"][0]["kernel_scheduler"] == {"enabled": True, "period_us": 2500}
+g = d["gpus"][0]
+assert g["kernel_scheduler"] == {"enabled": True, "period_us": 2500}
+assert list(g) == ["index", "gpu_id", "gfx", "name", "compute_units", "xccs", "vram_bytes",
+                   "kfd_version", "series", "kernel_scheduler", "cwsr_enable",
+                   "save_bytes_per_queue", "live_queues", "save_bytes_live", "best_way",
+                   "abilities", "error"], g
+assert list(g["series"]) == ["version", "features", "timeout_ms"], g
+assert g["series"]["features"] == ["batch", "target-pid", "logical-priority"], g
+assert [list(a) for a in g["abilities"]] == 5 * [["way", "verb", "level", "works", "stop_us",
+                                                  "start_us", "error", "reason"]], g
 '
 	run -0 probe_with_scheduler 1
 	[[ $output == *"the kernel schedules queues itself, every 2500 us"* ]]
@@ -112,7 +122,7 @@ assert d["gpus"][0]["kernel_scheduler"] == {"enabled": True, "period_us": 2500}
 	[[ $output == *"the kernel has a scheduler of its own, which is disabled"* ]]
 }
 
-@test "without CWSR a stop waits, which is level 2" {
+@test "without CWSR a hold drains, which is level 2" {
 	probe_on --kernel 6.12 --cwsr off -- --json | check '
 g = d["gpus"][0]
 assert g["cwsr_enable"] == 0 and g["best_way"] is None
@@ -128,7 +138,7 @@ works(way("preempt", "drain"), 2)
 	[[ $output == *"no Lv3"* ]]
 }
 
-@test "three GPUs, and one of them" {
+@test "three GPUs, and --gpu for one of them" {
 	probe_on --gpus 3 -- --json | check '
 assert [g["index"] for g in d["gpus"]] == [0, 1, 2]
 assert len({g["gpu_id"] for g in d["gpus"]}) == 3
@@ -152,20 +162,20 @@ works(way("update"), 3)
 '
 }
 
-@test "a table for people, each reason once" {
+@test "the table has each reason once" {
 	run probe_on --kernel 6.1
 	[ "$status" -eq 0 ]
 	[[ ${lines[0]} == "GPU 0: emulated gfx90a, 4 compute units, 16.0 GiB" ]]
 	[[ ${lines[1]} == *"amdkfd 1.11" ]]
-	[[ $output == *"LEVEL"*"WAY"*"CALL"*"WORKS"*"STOP"*"START"* ]]
+	[[ $output == *"LEVEL"*"WAY"*"CALL"*"WORKS"*"HOLD"*"RELEASE"* ]]
 	[[ $output == *"Lv3   update  UPDATE_QUEUE, 0 %"*"yes"* ]]
 	[[ $output == *"Lv1   window"* ]]
-	[ "$(grep -c "has not gpreempt's series" <<<"$output")" -eq 1 ]
+	[ "$(grep -c "does not have gpreempt's series" <<<"$output")" -eq 1 ]
 	[[ $output == *"fastest by update"* ]]
-	[[ $output == *"no times of hardware"* ]]
+	[[ $output == *"The times are the emulator's"* ]]
 }
 
-@test "queues that are alive are counted, with what saving them takes" {
+@test "live queues are counted, with the memory to save them" {
 	[ -x "${ROCM_PROGRAMS:-build/tests/rocm}/hsa_stops" ] || skip "no HSA runtime here"
 	"$GPREEMPT" emu start --name m --cus 4
 	"$GPREEMPT" emu exec --name m -- "${ROCM_PROGRAMS:-build/tests/rocm}/hsa_stops" --seconds 10 \
@@ -183,12 +193,12 @@ assert g["save_bytes_live"] == g["live_queues"] * g["save_bytes_per_queue"]
 	wait $!
 }
 
-@test "no GPU: what to do instead" {
+@test "no GPU: a remedy" {
 	[ ! -e /sys/class/kfd ] || skip "this machine has amdkfd"
 	[ ! -e /proc/driver/nvidia ] || skip "this machine has NVIDIA's driver"
 	run "$GPREEMPT" probe
 	[ "$status" -eq 1 ]
-	[[ $output == *"no AMD GPU here"*"gpreempt emu exec -- gpreempt probe"* ]]
+	[[ $output == *"there is no GPU here (amd: its driver is not loaded; nvidia: "*"gpreempt emu exec -- gpreempt probe"* ]]
 	run --separate-stderr "$GPREEMPT" probe --json
 	[ "$status" -eq 1 ]
 	python3 -c 'import json, sys
@@ -196,20 +206,99 @@ d = json.loads(sys.argv[1])
 assert d["schema"] == 1 and "emu exec" in json.dumps(d)' "$output"
 }
 
-@test "NVIDIA: what is missing is said" {
+@test "NVIDIA: missing parts are reported" {
 	! ldconfig -p | grep -q libcuda.so.1 || skip "this machine has libcuda"
-	run "$(dirname "$GPREEMPT")/gpreempt-nvidia-try" GPU-0 /dev/nvidia0
+	run "$(dirname "$GPREEMPT")/../device/nvrm/gpreempt-nvidia-try" GPU-0 /dev/nvidia0
 	[ "$status" -eq 1 ]
-	[[ $output == "context no 0.0 0.0 libcuda.so.1 cannot be loaded"* ]]
+	[[ $output == "context no 0.0 0.0 cannot load libcuda.so.1"* ]]
 }
 
-@test "a driver that does not do as it is told" {
+# nvidia_probe LINE... [-- OPTION...]: on a machine with two NVIDIA GPUs, the second of them with
+# firmware, where gpreempt-nvidia-try prints these lines.
+nvidia_probe() {
+	local try=$BATS_TEST_TMPDIR/try
+
+	[ "$(id -u)" -eq 0 ] || skip "only root can put another machine together"
+	unshare -m mount -t tmpfs none /mnt 2>/dev/null || skip "unshare and mount are not permitted"
+	echo '#!/bin/sh' >"$try"
+	while [ $# -gt 0 ] && [ "$1" != -- ]; do
+		echo "echo '$1'" >>"$try"
+		shift
+	done
+	shift || true
+	chmod +x "$try"
+	# shellcheck disable=SC2016
+	unshare -m bash -c '
+		set -e
+		mount -t tmpfs none /proc/driver
+		for i in 0 1; do
+			gpu=/proc/driver/nvidia/gpus/0000:0$i:00.0
+			mkdir -p $gpu
+			printf "Model: \t\t NVIDIA H200\nGPU UUID: \t GPU-$i\nDevice Minor: \t $i\n" >$gpu/information
+		done
+		echo "GPU Firmware: 580.159.04" >>$gpu/information
+		echo "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build" \
+			>/proc/driver/nvidia/version
+		mount --bind "$1" "$2"
+		shift 2
+		exec "$@"' bash "$try" "$(dirname "$GPREEMPT")/../device/nvrm/gpreempt-nvidia-try" \
+		"$GPREEMPT" probe "$@"
+}
+
+@test "NVIDIA: abilities, reasons and times" {
+	[ ! -e /sys/class/kfd ] || skip "this machine has amdkfd"
+	lines=("context yes 0.0 0.0 " "hold yes 31.5 30.5 " "slice yes 12.0 0.0 "
+		"work yes 0.0 0.0 the end is not seen" "drain no 0.0 0.0 a kernel began")
+	nvidia_probe "${lines[@]}" -- --json | check '
+assert [g["index"] for g in d["gpus"]] == [0, 1] and not d["emulated"]
+assert list(d["gpus"][1]) == ["index", "vendor", "name", "uuid", "driver", "open_module",
+                              "gsp_firmware", "abilities", "work_seen", "error"]
+g = d["gpus"][0]
+assert (g["vendor"], g["name"], g["uuid"]) == ("nvidia", "NVIDIA H200", "GPU-0"), g
+assert g["driver"] == "580.159.04" and g["open_module"] and g["gsp_firmware"] is None, g
+assert g["work_seen"] == "begin" and g["error"] is None, g
+hold, drain, slice = g["abilities"]
+assert hold == {"way": "hold", "level": 3, "works": True, "stop_us": 31.5, "start_us": 30.5,
+                "reason": None}, hold
+assert drain == {"way": "drain", "level": 2, "works": False, "stop_us": None, "start_us": None,
+                 "reason": "a kernel began"}, drain
+assert slice == {"way": "slice", "level": None, "works": True, "stop_us": 12.0,
+                 "start_us": None, "reason": None}, slice
+assert d["gpus"][1]["gsp_firmware"] == "580.159.04"
+'
+	run -0 nvidia_probe "${lines[@]}"
+	echo "$output"
+	[[ $output == "GPU 0: NVIDIA H200, GPU-0"*"GPU 1: NVIDIA H200, GPU-1"* ]]
+	[[ $output == *"  work    seen: begin"$'\n'"          the end is not seen"$'\n'* ]]
+	[[ $output == *"-     slice SET_TIMESLICE, 1 us"*"12.0 us "*"-"$'\n'"  1) a kernel began"* ]]
+	# Below the GPUs that were measured.
+	[ "$(grep -c "medians with a kernel of one thread running" <<<"$output")" -eq 1 ]
+}
+
+@test "NVIDIA: an attempt that fails, and one that ends early" {
+	[ ! -e /sys/class/kfd ] || skip "this machine has amdkfd"
+	run -1 nvidia_probe "context no 0.0 0.0 CUDA makes no context here"
+	[[ $output == *"nothing can be done: CUDA makes no context here"* ]]
+	[[ $output != *LEVEL* ]]
+	run -1 nvidia_probe -- --gpu 1 --json
+	check '
+assert len(d["gpus"]) == 1 and d["gpus"][0]["abilities"] == [] and d["gpus"][0]["index"] == 1
+assert "hung or crashed" in d["gpus"][0]["error"] and d["gpus"][0]["work_seen"] is None
+' <<<"$output"
+	nvidia_probe "context yes 0.0 0.0 " "hold yes 1.0 2.0 " -- --json | check '
+hold, drain, slice = d["gpus"][0]["abilities"]
+assert hold["works"] and not drain["works"] and "hung" in drain["reason"] and "hung" in slice["reason"]
+assert d["gpus"][0]["work_seen"] == "presence"
+'
+}
+
+@test "a driver that does not carry out a hold" {
 	# Every ioctl may be interrupted.
 	probe_on --kernel gpreempt --fault ioctl-eintr=50% -- --json | check '
 for name in "update", "dbgtrap", "preempt":
     works(way(name), 3)
 '
-	# Nothing can be had.
+	# Every allocation fails.
 	run --separate-stderr probe_on --fault ioctl-enomem=90% -- --json
 	[ "$status" -eq 1 ]
 	check '

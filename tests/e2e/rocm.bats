@@ -1,8 +1,10 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Programs of the ROCm runtime, as the distribution has it, on emulated machines.
+# Programs of the distribution's ROCm runtime on emulated machines.
 
 bats_require_minimum_version 1.5.0
+
+load daemon
 
 setup() {
 	: "${GPREEMPT:=build/src/cli/gpreempt}"
@@ -19,7 +21,7 @@ emu() {
 	"$GPREEMPT" emu "$@"
 }
 
-# A test program; without it, the test is skipped.
+# Needs this test program; without it, the test is skipped.
 program() {
 	[ -x "$ROCM_PROGRAMS/$1" ] ||
 		skip "no $1: it needs libhsa-runtime-dev and clang-19, or hipcc"
@@ -44,17 +46,17 @@ on_machine() {
 	[ "$(grep -cE "Size: +16777216\(" <<<"$output")" -eq 1 ]
 }
 
-@test "rocminfo sees what was asked for" {
+@test "rocminfo shows the requested machine" {
 	rocminfo_or_skip
 	on_machine --gpus 3 --cus 8 --vram 2G -- rocminfo
 	[ "$(grep -c "Name: *gfx90a" <<<"$output")" -eq 3 ]
 	[ "$(grep -cE "Compute Unit: +8 " <<<"$output")" -eq 3 ]
-	# Each has its memory as a coarse-grained pool, and as a fine-grained one for the others.
+	# Each GPU has a coarse-grained pool of its memory, and a fine-grained one for the others.
 	[ "$(grep -cE "Size: +2097152\(" <<<"$output")" -eq 6 ]
 	[ "$(grep "Uuid: *GPU-" <<<"$output" | sort -u | wc -l)" -eq 3 ]
 }
 
-@test "each render node belongs to a device of its own" {
+@test "each render node has its own device" {
 	on_machine --gpus 2 --cus 1 -- ls /sys/dev/char/226:128/device/drm /sys/dev/char/226:129/device/drm
 	[[ $output == *card0*renderD128*card1*renderD129* ]]
 }
@@ -77,7 +79,7 @@ on_machine() {
 	on_machine --kernel 6.1 --cus 1 -- "$ROCM_PROGRAMS/hsa_memory"
 }
 
-@test "slots of the ring that are free only when their dispatch has ended" {
+@test "ring slots that are freed when their dispatch has ended" {
 	program hsa_queues
 	on_machine --fault late-slot=50% -- "$ROCM_PROGRAMS/hsa_queues"
 	[[ $output == *"all 16 tests passed on gfx90a" ]]
@@ -128,7 +130,7 @@ on_machine() {
 	[[ $output == *"all 2 tests passed on gfx90a"* ]]
 }
 
-@test "cooperative groups meet while their queue is saved and restored" {
+@test "cooperative groups synchronise while their queue is saved and restored" {
 	program hip_cooperative
 	emu start --kernel gpreempt --cus 4
 	start_victim "$ROCM_PROGRAMS/hip_cooperative" 60000
@@ -137,19 +139,19 @@ on_machine() {
 	grep -q "all 2 tests passed" "$BATS_TEST_TMPDIR/victim"
 }
 
-@test "a program goes on right while its queues are stopped and started" {
+@test "a program has correct results while its queues are held and released" {
 	program hsa_stops
 	on_machine -- "$ROCM_PROGRAMS/hsa_stops" --seconds 2 --stop update
 	[[ $output =~ "stopped "([0-9]+)" times" ]]
 	[ "${BASH_REMATCH[1]}" -gt 5 ]
 }
 
-@test "without context save, a stop waits for what runs" {
+@test "without context save, a hold waits for running kernels" {
 	program hsa_stops
 	on_machine --cwsr off -- "$ROCM_PROGRAMS/hsa_stops" --seconds 2 --stop update
 }
 
-@test "two programs at once, each with stops of its own" {
+@test "two programs at once, each held separately" {
 	program hsa_stops
 	emu start --kernel gpreempt --cus 16
 	timeout 120 "$GPREEMPT" emu exec --name default -- "$ROCM_PROGRAMS/hsa_stops" \
@@ -174,13 +176,13 @@ on_machine() {
 	done
 }
 
-# A program on the machine called default, in the background, once it has queues.
+# Starts a program on the machine "default" and returns when it has queues.
 start_victim() {
 	local clients=$XDG_RUNTIME_DIR/gpreempt/emu/default/sys/class/kfd/kfd/proc
 
 	timeout 120 "$GPREEMPT" emu exec --name default -- "$@" >"$BATS_TEST_TMPDIR/victim" 2>&1 &
 	victim=$!
-	# timeout's child, which has become the program.
+	# The pid of the program, which is a child of timeout.
 	for _ in $(seq 100); do
 		victim_pid=$(pgrep -P $victim) && [ -e "$clients/$victim_pid/queues/1" ] && return
 		sleep 0.1
@@ -197,7 +199,7 @@ victim_is_right() {
 	wait $victim || { cat "$BATS_TEST_TMPDIR/victim"; false; }
 }
 
-@test "another program stops and starts it: the series' batch, a debugger" {
+@test "another program holds and releases it: by the series' batch, by a debugger" {
 	program hsa_stops
 	emu start --kernel gpreempt --cus 16
 	victim none
@@ -208,7 +210,7 @@ victim_is_right() {
 	victim_is_right
 }
 
-@test "who holds another's queues and is killed sets them free" {
+@test "queues are released when the process that holds them is killed" {
 	program hsa_stops
 	emu start --kernel gpreempt --cus 16
 	for how in preempt dbgtrap; do
@@ -232,7 +234,7 @@ victim_is_right() {
 	done
 }
 
-@test "libgpreempt's own queues come first, and the runtime still starts" {
+@test "libgpreempt's own queues are created first, and the runtime still starts" {
 	program hsa_beside
 	for kernel in 6.1 6.12 gpreempt; do
 		on_machine --kernel $kernel --cus 4 -- "$ROCM_PROGRAMS/hsa_beside" \
@@ -241,7 +243,7 @@ victim_is_right() {
 	done
 }
 
-@test "an instruction that cannot be executed is told, and an approximate one with --strict" {
+@test "an unsupported instruction is reported, and with --strict an approximate one" {
 	program hsa_wild
 	run -1 emu exec --cus 2 -- "$ROCM_PROGRAMS/hsa_wild" unsupported
 	[[ $output == *"queue"*"cannot be executed: s_setvskip"*"(bf"*") at pc 0x"*"no compiler uses"* ]]
@@ -258,13 +260,13 @@ victim_is_right() {
 	[ ${#logs[@]} -eq 16 ]
 }
 
-@test "a wild pointer is its program's fault, and nobody else's" {
+@test "an invalid address is a fault of its own program only" {
 	program hsa_wild
 	emu start --cus 16
 	timeout 120 "$GPREEMPT" emu exec --name default -- "$ROCM_PROGRAMS/hsa_stops" --seconds 4 \
 		>"$BATS_TEST_TMPDIR/neighbour" 2>&1 &
 	neighbour=$!
-	sleep 1
+	wait_for /queues/ emu exec --name default -- sh -c 'ls -d /sys/class/kfd/kfd/proc/*/queues/* 2>/dev/null'
 	for _ in 1 2 3; do
 		on_machine --name default -- "$ROCM_PROGRAMS/hsa_wild" handler
 		[[ $output == *"memory fault at 0x123456789000"* ]]
@@ -275,26 +277,31 @@ victim_is_right() {
 	wait $neighbour || { cat "$BATS_TEST_TMPDIR/neighbour"; false; }
 }
 
-@test "a queue that hangs is reset when somebody stops it, and the next program runs" {
+@test "a hung queue is reset by a hold, and the next program runs" {
 	program hsa_stops
 	emu start --cus 4 --fault hang-queue=30
 	run timeout 60 "$GPREEMPT" emu exec --name default -- \
 		"$ROCM_PROGRAMS/hsa_stops" --seconds 5 --stop update
 	echo "$output"
 	[ "$status" -eq 1 ]
-	[[ $output == *"the GPU was reset under this program"*"(EACCES)"* ]]
+	[[ $output == *"the GPU was reset, and this program lost its queues"*"(EACCES)"* ]]
 	on_machine --name default -- "$ROCM_PROGRAMS/hsa_queues"
 }
 
-# This runtime listens to no event for it, and waits for ever; so it does on hardware.
-@test "a reset of the GPU is the end of its programs' queues, and of nobody else's" {
+# This runtime does not wait for the event of a reset, and hangs, as it does on hardware.
+@test "a GPU reset ends the queues of its programs, and of no others" {
 	program hsa_stops
-	emu start --cus 4 --fault gpu-reset=2s
-	timeout 60 "$GPREEMPT" emu exec --name default -- \
-		"$ROCM_PROGRAMS/hsa_stops" --seconds 5 --stop none 3>&- &
+	emu start --cus 4 --fault gpu-reset=5s
+	run_list() {
+		emu exec --name default -- cat /sys/kernel/debug/kfd/rls
+	}
+	timeout 200 "$GPREEMPT" emu exec --name default -- \
+		"$ROCM_PROGRAMS/hsa_stops" --seconds 180 --stop none 3>&- &
 	stuck=$!
-	sleep 12
+	wait_for "  00000000: " run_list
+	wait_for "No active runlist" run_list
 	on_machine --name default -- "$ROCM_PROGRAMS/hsa_queues"
+	run_list | grep "No active runlist"
 	kill -0 $stuck
 	kill $stuck
 }

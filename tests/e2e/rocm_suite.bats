@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# scripts/rocm-suite with a test program of its own: every verdict goes to the right case, and a run
-# that is repeated continues. Nothing is downloaded, and no machine is started.
+# scripts/rocm-suite with a fake test program: each case gets its verdict, and a repeated run
+# continues. Nothing is downloaded, and no machine is started.
 
 bats_require_minimum_version 1.5.0
 
@@ -17,7 +17,7 @@ setup() {
 	mkdir -p "$programs" "$folder/sid/root/usr/lib/any" "$build/src/cli"
 	ln -s "$loader" "$folder/sid/root/usr/lib/any/$(basename "$loader")"
 	echo "sid $(dpkg --print-architecture) librocrand1-tests" >"$folder/sid/complete"
-	# Stands for the command that runs a program on a machine.
+	# Replaces the command that runs a program on a machine.
 	cat >"$build/src/cli/gpreempt" <<-'SCRIPT'
 		#!/bin/bash
 		while [[ $1 != -- ]]; do shift; done
@@ -82,7 +82,7 @@ rocm_suite() {
 	echo "$output"
 }
 
-@test "rocm-suite: each verdict is of the right case" {
+@test "rocm-suite: each verdict belongs to the right case" {
 	rocm_suite
 	[ "$status" -eq 1 ]
 	[[ $output == *"test_it: 2 passed, 2 failed, 1 skipped, 1 without a verdict"* ]]
@@ -96,7 +96,7 @@ rocm_suite() {
 	rocm_suite --cases '*one:*last'
 	[ "$status" -eq 0 ]
 	[[ $output == *"tests: 2 passed, 0 failed, 0 skipped, 0 without a verdict" ]]
-	# What has a verdict is not run: the program that would fail is not asked.
+	# Cases with a verdict do not run: the program, which would fail, is not started.
 	printf '#!/bin/bash\nexit 1\n' >"$build/src/cli/gpreempt"
 	rocm_suite --cases '*-*bad:*crash:*hang:*skip'
 	[ "$status" -eq 0 ]
@@ -106,7 +106,7 @@ rocm_suite() {
 	[[ $output == *"tests: 0 passed, 1 failed"* ]]
 }
 
-@test "rocm-suite: shards are all cases together" {
+@test "rocm-suite: the shards cover all cases" {
 	rocm_suite --list --shard 1/2
 	one=$(grep -c Set <<<"$output")
 	rocm_suite --list --shard 2/2
@@ -115,7 +115,7 @@ rocm_suite() {
 	[ "$status" -eq 2 ]
 }
 
-@test "rocm-suite: what is not there is said" {
+@test "rocm-suite: missing programs are reported" {
 	rocm_suite --libraries nothing
 	[ "$status" -eq 2 ]
 	[[ $output == *"no library 'nothing'; there are: "* ]]

@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Runs programs with the HSA runtime and OpenCL of ROCm 6 on emulated machines: this runtime knows
-# gfx942 and asks the driver for more than older ones do. scripts/rocr6 fetches it from the Debian
+# Runs programs with the HSA runtime and OpenCL of ROCm 6 on emulated machines: this runtime supports
+# gfx942 and uses more ioctls than older ones do. scripts/rocr6 fetches it from the Debian
 # release in ROCR6_SUITE, trixie unless set; 'make rocr6-sid' runs the tests with sid's. All tests are
-# skipped where the packages cannot be fetched.
+# skipped if the packages cannot be fetched.
 
 bats_require_minimum_version 1.5.0
 load daemon
@@ -13,7 +13,7 @@ setup_file() {
 	export ROCR6="$SOURCE_DIR/scripts/rocr6" ROCR6_DIR="$BUILD_DIR/rocr6" ROCR6_SUITE
 	[ "$ROCR6_SUITE" = trixie ] || ROCR6_DIR+=-$ROCR6_SUITE
 	mkdir -p "$BUILD_DIR"
-	# Where tests run at once, one of them fetches.
+	# If tests run at the same time, one of them fetches.
 	ROCR6_REASON=$(flock "$BUILD_DIR" "$ROCR6" get "$ROCR6_DIR" "$ROCR6_SUITE" 2>&1) && ROCR6_REASON=
 	export ROCR6_REASON
 }
@@ -24,8 +24,8 @@ setup() {
 	export XDG_RUNTIME_DIR=$BATS_TEST_TMPDIR
 	export GPREEMPT_SOCKET=$BATS_TEST_TMPDIR/control.sock
 	unset GPREEMPT_EMU_DIR OPENCL_LAYERS OCL_ICD_VENDORS HSA_TOOLS_LIB HSA_TOOLS_DISABLE_REGISTER
-	# Meson has memory overwritten when it is freed. This runtime takes a lock in such memory when
-	# a program ends, and waits for ever where that looks taken.
+	# Meson overwrites freed memory. This runtime takes a lock in such memory when a program ends,
+	# and waits for ever if the lock appears to be taken.
 	unset MALLOC_PERTURB_
 	[ -z "$ROCR6_REASON" ] || skip "$ROCR6_REASON"
 }
@@ -35,7 +35,7 @@ teardown() {
 	"$GPREEMPT" emu stop --all
 }
 
-# A command with the runtime, on a machine of the options before the --.
+# Runs a command with the runtime, on a machine with the options before the --.
 with_rocr6() {
 	local options=()
 
@@ -88,7 +88,7 @@ queue_tests() {
 	with_rocr6 -- "$ROCM_PROGRAMS/hsa_memory"
 }
 
-@test "ROCm 6: a kernel of before it asks for more" {
+@test "ROCm 6: queues on Linux 6.1" {
 	program hsa_queues
 	mapfile -t names < <(queue_tests)
 	with_rocr6 --kernel 6.1 -- "$ROCM_PROGRAMS/hsa_queues" "${names[@]}"
@@ -100,7 +100,7 @@ queue_tests() {
 	with_rocr6 --gpu gfx942 --gpus 2 --xccs 2 --cus 8 -- "$ROCM_PROGRAMS/hsa_peers"
 }
 
-@test "ROCm 6: a program goes on right while its queues are stopped and started" {
+@test "ROCm 6: a program has correct results while its queues are held and released" {
 	program hsa_stops
 	for how in debug update save; do
 		with_rocr6 --gpu gfx942 --kernel gpreempt -- "$ROCM_PROGRAMS/hsa_stops" \
@@ -108,7 +108,7 @@ queue_tests() {
 	done
 }
 
-@test "ROCm 6: a joined program is stopped and started, and its runtime ends under our debugger" {
+@test "ROCm 6: a joined program is held and released, and its runtime ends under our debugger" {
 	program join_steps
 	: "${JOIN:=$PWD/build/src/join/libgpreempt-join.so}"
 	for way in update dbgtrap preempt; do
@@ -120,13 +120,13 @@ queue_tests() {
 	done
 }
 
-@test "ROCm 6: a wild pointer is told" {
+@test "ROCm 6: an invalid address is reported" {
 	program hsa_wild
 	with_rocr6 --gpu gfx942 -- "$ROCM_PROGRAMS/hsa_wild" handler
 	[[ $output == *"memory fault at 0x123456789000"* ]]
 }
 
-@test "ROCm 6: a reset of the GPU is told" {
+@test "ROCm 6: a GPU reset is reported" {
 	program hsa_stops
 	run timeout 60 "$GPREEMPT" emu exec --cus 4 --fault gpu-reset=2s -- \
 		"$ROCR6" exec "$ROCR6_DIR" "$ROCM_PROGRAMS/hsa_stops" --seconds 30 --stop none
@@ -143,7 +143,7 @@ queue_tests() {
 	done
 }
 
-@test "ROCm 6: a kernel that traps ends its program, whatever the driver" {
+@test "ROCm 6: a kernel that traps ends its program, with every driver" {
 	program hip_trap
 	for kernel in 6.1 6.12 gpreempt; do
 		run timeout 60 "$GPREEMPT" emu exec --cus 4 --kernel $kernel -- \
@@ -154,13 +154,13 @@ queue_tests() {
 	done
 }
 
-@test "ROCm 6: a watched address is told to the debugger" {
+@test "ROCm 6: a watched address is reported to the debugger" {
 	program hip_watch
 	with_rocr6 --cus 4 -- "$ROCM_PROGRAMS/hip_watch"
 	[[ $output == *"the watched address was seen"* ]]
 }
 
-@test "ROCm 6: stage 1, whose debugger is answered to when a program's runtime ends" {
+@test "ROCm 6: stage 1, whose debugger handles the end of a program's runtime" {
 	[ -x "$WORKLOADS/offline_trainer" ] || skip "no offline_trainer"
 	export PYTHONPATH=$SOURCE_DIR/python:$SOURCE_DIR/tests/poc PYTHONDONTWRITEBYTECODE=1
 	export POC_COMMAND="$ROCR6 exec $ROCR6_DIR"
@@ -211,8 +211,8 @@ joined() {
 	[[ $output =~ "Device Name"\ +"gfx942:sramecc+:xnack-" ]]
 }
 
-# The emulated gfx90a has no images, which the driver does not know; gfx942 has none.
-@test "ROCm 6: random OpenCL programs leave the same memory, joined at any level or not" {
+# The emulated gfx90a has no images, although the driver reports them; gfx942 has none.
+@test "ROCm 6: random OpenCL programs: the same memory, joined at any level or not" {
 	opencl_program cl_mix
 	with_rocr6 --gpu gfx942 --cus 4 -- "$OPENCL_PROGRAMS/cl_mix" 12 7
 	plain=$(memory_of "$output")
@@ -228,14 +228,14 @@ joined() {
 	done
 }
 
-@test "ROCm 6: an OpenCL program is one program, and held by the device beneath" {
+@test "ROCm 6: an OpenCL program is one program, held by the amd backend" {
 	opencl_program cl_steps
-	with_rocr6 --cus 4 -- "$OPENCL_PROGRAMS/cl_steps" 200
+	with_rocr6 --cus 4 -- "$OPENCL_PROGRAMS/cl_steps" 5000
 	grep '^step' <<<"$output" >"$BATS_TEST_TMPDIR/plain"
 	start_daemon
 	"$GPREEMPT" emu start --cus 4
 	options=(-c offline)
-	joined "$OPENCL_PROGRAMS/cl_steps" 200 >"$BATS_TEST_TMPDIR/out" 2>&1 3>&- &
+	joined "$OPENCL_PROGRAMS/cl_steps" 5000 >"$BATS_TEST_TMPDIR/out" 2>&1 3>&- &
 	program=$!
 	wait_for "step 5:" cat "$BATS_TEST_TMPDIR/out"
 	"$GPREEMPT" suspend tag:patient
@@ -254,7 +254,7 @@ joined() {
 	diff "$BATS_TEST_TMPDIR/plain" <(grep '^step' "$BATS_TEST_TMPDIR/out")
 }
 
-@test "ROCm 6: random OpenCL programs leave the same memory while they are held at random" {
+@test "ROCm 6: random OpenCL programs: the same memory while they are held at random" {
 	opencl_program cl_mix
 	with_rocr6 --gpu gfx942 --cus 4 -- "$OPENCL_PROGRAMS/cl_mix" 10 8
 	plain=$(memory_of "$output")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# gpreempt run: programs that know nothing of gpreempt, under gpreemptd, on emulated GPUs.
+# gpreempt run: unmodified programs under gpreemptd on emulated GPUs.
 
 bats_require_minimum_version 1.5.0
 load daemon
@@ -22,7 +22,7 @@ workloads() {
 	[ -x "$WORKLOADS/offline_trainer" ] || skip "no workloads: they need libhsa-runtime-dev"
 }
 
-@test "the command's exit status is passed on" {
+@test "run returns the command's exit status" {
 	for wanted in 0 1 42; do
 		run "$GPREEMPT" run -- sh -c "exit $wanted"
 		[ "$status" -eq "$wanted" ]
@@ -44,16 +44,16 @@ workloads() {
 	[[ $stderr == *"duration"* ]]
 	run -2 --separate-stderr "$GPREEMPT" run --share 0 -- true
 	run -2 --separate-stderr "$GPREEMPT" run --level 3 --idempotent -- true
-	[[ $stderr == *"of level 2, not of level 3"* ]]
+	[[ $stderr == *"applies to level 2, not to level 3"* ]]
 }
 
-@test "the command's options are its own" {
+@test "options behind the command belong to it" {
 	run "$GPREEMPT" run -c online echo -n --class x
 	[ "$status" -eq 0 ]
 	[[ $output == *"--class x" ]]
 }
 
-@test "without a daemon the program runs, and one line says so" {
+@test "without a daemon the program runs, after one line" {
 	run --separate-stderr "$GPREEMPT" run -- echo hello
 	[ "$status" -eq 0 ]
 	[ "$output" = hello ]
@@ -61,14 +61,14 @@ workloads() {
 	[[ $stderr == *"no gpreemptd runs: there is no socket $GPREEMPT_SOCKET; "*" runs without a priority"* ]]
 }
 
-@test "with one it says nothing" {
+@test "with a daemon gpreempt prints nothing" {
 	start_daemon "$BATS_TEST_TMPDIR/decisions"
 	run --separate-stderr "$GPREEMPT" run -c online -- echo hello
 	[ "$status" -eq 0 ]
 	[ -z "$stderr" ]
 }
 
-@test "what cannot be joined runs, and one line says why" {
+@test "a program that cannot be joined runs, and one line says why" {
 	[ -x /sbin/ldconfig ] || skip "no program that is linked statically"
 	start_daemon "$BATS_TEST_TMPDIR/decisions"
 	run --separate-stderr "$GPREEMPT" run -- /sbin/ldconfig --version
@@ -76,7 +76,7 @@ workloads() {
 	[[ $stderr == *"/sbin/ldconfig is linked statically"* ]]
 }
 
-@test "children inherit, and other preloads stay" {
+@test "children are joined, and other preloads stay" {
 	# shellcheck disable=SC2016
 	LD_PRELOAD=libm.so.6 run --separate-stderr "$GPREEMPT" run -p 9 -t web -- \
 		sh -c 'echo $GPREEMPT_PRIORITY $GPREEMPT_TAG $LD_PRELOAD'
@@ -87,7 +87,7 @@ workloads() {
 	[ -z "$output" ]
 }
 
-@test "a daemon of its own ends with the command" {
+@test "a private daemon ends with the command" {
 	# shellcheck disable=SC2016
 	run --separate-stderr "$GPREEMPT" run --local -- sh -c 'test -S "$GPREEMPT_SOCKET" && echo "$GPREEMPT_SOCKET"'
 	[ "$status" -eq 0 ]
@@ -95,7 +95,7 @@ workloads() {
 	[ ! -e "${output%/*}" ]
 }
 
-# The trainer, joined, in the background; its output is in $BATS_TEST_TMPDIR/trainer.
+# Starts the trainer in the background, joined; its output is in $BATS_TEST_TMPDIR/trainer.
 train() {
 	"$GPREEMPT" run -c offline -t train -- "$GPREEMPT" emu exec --name default -- \
 		"$WORKLOADS/offline_trainer" --steps "$1" >"$BATS_TEST_TMPDIR/trainer" 2>&1 3>&- &
@@ -110,7 +110,7 @@ excluded() {
 	grep -c ' exclude ' "$BATS_TEST_TMPDIR/decisions"
 }
 
-@test "an urgent program gets the GPU, and the patient one ends with the right result" {
+@test "an online program gets the GPU, and the offline one ends with the right result" {
 	workloads
 	start_daemon "$BATS_TEST_TMPDIR/decisions"
 	"$GPREEMPT" emu start --cus 8
@@ -129,16 +129,7 @@ excluded() {
 	[ "$(excluded)" -gt 0 ]
 }
 
-# In the log of decisions: how often the GPU was made free for announced work before it came.
-made_room() {
-	awk '$5 == "arriving" && !/ at=0$/ { told = 1; out = 0 }
-	     $5 == "exclude" { out = told }
-	     $5 == "ready" { n += told && out && $4 == who; if ($4 == who) told = 0 }
-	     $5 == "entity-add" && / prio=15 / { who = $4 }
-	     END { print n + 0 }' "$BATS_TEST_TMPDIR/decisions"
-}
-
-@test "work that is announced finds the GPU free" {
+@test "announced work finds the GPU free" {
 	workloads
 	start_daemon "$BATS_TEST_TMPDIR/decisions"
 	"$GPREEMPT" emu start --cus 8
@@ -158,7 +149,7 @@ made_room() {
 	[ "$(made_room)" -gt 0 ]
 }
 
-@test "announcing is refused, and costs nothing, where nobody listens" {
+@test "announcing without a daemon is refused, and costs nothing" {
 	workloads
 	run "$GPREEMPT" emu exec --cus 8 -- "$ROCM_PROGRAMS/hinting_server" --requests 3 --hint 1ms
 	echo "$output"
@@ -166,13 +157,13 @@ made_room() {
 	[[ $output == *"0 announced"* ]]
 }
 
-@test "Python programs announce their work, too" {
+@test "Python programs announce work" {
 	export PYTHONPATH=$SOURCE_DIR/python PYTHONDONTWRITEBYTECODE=1
 	run python3 "$SOURCE_DIR/tests/python/joined.py"
-	[ "$output" = "not joined, nobody heard, nobody heard" ]
+	[ "$output" = "not joined, refused, refused" ]
 	start_daemon "$BATS_TEST_TMPDIR/decisions"
 	run "$GPREEMPT" run -c online -- python3 "$SOURCE_DIR/tests/python/joined.py"
-	[ "$output" = "joined, nobody heard, nobody heard" ]
+	[ "$output" = "joined, refused, refused" ]
 	workloads
 	run --separate-stderr "$GPREEMPT" run -c online -- "$GPREEMPT" emu exec --cus 1 -- \
 		python3 "$SOURCE_DIR/tests/python/joined.py" --queue
@@ -180,7 +171,7 @@ made_room() {
 	[ "$output" = "joined, announced, over" ]
 }
 
-# serve: an online program for some seconds, on the machine "own"; what it says is in server.
+# serve: runs an online program for some seconds on the machine "own"; its output is in server.
 serve() {
 	"$GPREEMPT" emu exec --name own -- "$GPREEMPT" run -c online -- \
 		"$WORKLOADS/online_server" --requests 100 --period 20ms \
@@ -188,7 +179,7 @@ serve() {
 	server=$!
 }
 
-@test "where the kernel schedules a GPU itself, its programs are left to it" {
+@test "programs on a GPU that the kernel schedules are left to it" {
 	[ "$(id -u)" -eq 0 ] || skip "its files are root's to write"
 	workloads
 	start_daemon
@@ -201,9 +192,9 @@ serve() {
 	run -0 "$GPREEMPT" ps --json
 	[[ $output == *'"groups": []'* ]]
 	wait "$server"
-	grep "the kernel schedules the queues of this GPU itself" "$BATS_TEST_TMPDIR/server"
+	grep "the kernel, not gpreemptd, schedules the queues of this GPU" "$BATS_TEST_TMPDIR/server"
 	grep "100 requests, each answered right" "$BATS_TEST_TMPDIR/server"
-	# Disabled, they are the daemon's.
+	# With the kernel's scheduler disabled, the daemon schedules them.
 	own 'echo 0 >sched_*/enable'
 	serve
 	wait_for '"priority": 15' "$GPREEMPT" ps --json
@@ -212,7 +203,7 @@ serve() {
 	wait "$server"
 }
 
-@test "the same within one command, on the kernel of the series" {
+@test "run --local shares a GPU within one command, on the kernel of the series" {
 	workloads
 	run timeout 120 "$GPREEMPT" emu exec --kernel gpreempt --cus 8 -- \
 		"$GPREEMPT" run --local -c offline -- sh -c "
@@ -227,7 +218,7 @@ serve() {
 	[ "$(digest "$BATS_TEST_TMPDIR/trainer")" = "$(digest "$BATS_TEST_TMPDIR/host")" ]
 }
 
-@test "a daemon that is killed or stopped while it holds somebody costs nobody anything" {
+@test "programs continue when the daemon is killed or stopped while it holds one" {
 	workloads
 	start_daemon "$BATS_TEST_TMPDIR/decisions"
 	"$GPREEMPT" emu start --cus 8

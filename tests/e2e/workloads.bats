@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# The offline and the online program that the scenarios share a GPU between.
+# The offline and the online program of the demo and of the tests.
 
 bats_require_minimum_version 1.5.0
 
@@ -16,7 +16,7 @@ on_machine() {
 	timeout 120 "$GPREEMPT" emu exec --cus 4 "$@"
 }
 
-# The last word of a run.
+# Prints the last word of a run's output.
 digest() {
 	"$@" | sed -n 's/.*digest //p'
 }
@@ -29,7 +29,7 @@ digest() {
 	[ "$(digest on_machine -- "$trainer" --steps 7 --queues 2 --rounds 500 --ahead 3)" = "$want" ]
 }
 
-@test "the digest is of all steps, rounds and of the seed" {
+@test "the digest depends on steps, rounds and seed" {
 	want=$(digest "$trainer" --on host --steps 6 --rounds 50)
 	for other in "--steps 5 --rounds 50" "--steps 6 --rounds 51" \
 		"--steps 6 --rounds 50 --seed 2" "--steps 6 --rounds 50 --queues 1" \
@@ -39,7 +39,7 @@ digest() {
 	done
 }
 
-@test "a trainer that is told to end does so after a step, with the digest so far" {
+@test "a trainer ends after the current step on SIGTERM, with the digest so far" {
 	on_machine -- "$trainer" --json --rounds 500 --ahead 2 --progress "$BATS_TEST_TMPDIR/progress" \
 		>"$BATS_TEST_TMPDIR/out" &
 	for _ in $(seq 200); do
@@ -56,13 +56,13 @@ print(d["steps"], d["digest"])' <"$BATS_TEST_TMPDIR/out")
 	[ "$(digest "$trainer" --on host --rounds 500 --ahead 2 --steps "$steps")" = "$got" ]
 }
 
-@test "an option that a program does not know, or a value that is none, ends it with a sentence" {
+@test "an unknown option or an invalid value ends a program with a message" {
 	run -1 "$trainer" --ahead 9
 	[[ $output == *"--ahead: '9' is no number from 1 to 8"* ]]
 	run -1 "$trainer" --on paper
 	[[ $output == *"--on: 'paper' is neither gpu nor host"* ]]
 	run -1 "$trainer" more
-	[[ $output == *"an argument that it does not know: 'more'"* ]]
+	[[ $output == *"unknown argument 'more'"* ]]
 	run -1 "$server" --period 3
 	[[ $output == *"--period: '3' is not a time such as 20ms"* ]]
 	for wrong in --unknown --requests; do
@@ -71,7 +71,7 @@ print(d["steps"], d["digest"])' <"$BATS_TEST_TMPDIR/out")
 	done
 }
 
-@test "the server answers one at a time, many at once, and by line" {
+@test "the server answers single, concurrent and line-wise requests" {
 	run on_machine -- "$server" --requests 12 --period 1ms
 	[[ $output == *"12 requests, each answered right"*"wall time: p50"*"device time: p50"* ]]
 	run on_machine -- "$server" --requests 70 --at-once 32 --queues 2 --json
@@ -83,7 +83,7 @@ print(d["steps"], d["digest"])' <"$BATS_TEST_TMPDIR/out")
 	[[ $output == *"'many' is no number of requests from 1 to 256"* ]]
 }
 
-@test "a machine's trace says who was on the compute units, and is complete" {
+@test "a machine's trace lists the queues on the compute units, and is complete" {
 	on_machine --trace "$BATS_TEST_TMPDIR/trace" -- "$server" --requests 5 --period 5ms --groups 8
 	python3 - "$BATS_TEST_TMPDIR/trace" <<-'END'
 		import sys

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Nanoseconds an instruction of the vector ALU takes, in each compilation of it: the
- * best of some tries. Run by hand. */
+/*
+ * The time of each instruction of the vector ALU in nanoseconds, in each of its compilations: the
+ * best of some tries. Run by hand.
+ */
 #include "emu/gfx9/vector.h"
 
 #include <stdio.h>

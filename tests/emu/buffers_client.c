@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * A program with more buffers on /dev/kfd than the machine has files for. Each keeps what it holds,
- * none costs the program a descriptor, and a late one can be exported, mapped, imported, and handed
- * to a child. Ends with status 1 and a sentence where something is wrong.
+ * A program with more buffers on /dev/kfd than the machine has files for. Each keeps its content,
+ * none costs the program a descriptor, and a late one can be exported, mapped, imported, and passed
+ * to a child. On failure it exits with 1 and a sentence.
  */
+#include "../fail.h"
+
 #include "device/kfd/user.h"
 
 #include <dirent.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,24 +24,6 @@ struct program {
 	struct gp__kfd_user u;
 	struct gp__kfd_memory buffer[BUFFERS];
 };
-
-static _Noreturn __attribute__((format(printf, 1, 2))) void fail(const char *fmt, ...)
-{
-	va_list args;
-
-	fputs("FAILED: ", stderr);
-	va_start(args, fmt);
-	vfprintf(stderr, fmt, args);
-	va_end(args);
-	fputc('\n', stderr);
-	exit(1);
-}
-
-static void must(int err, const char *what)
-{
-	if (err < 0)
-		fail("%s: %s", what, strerror(-err));
-}
 
 static void open_gpu(struct program *p)
 {

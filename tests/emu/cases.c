@@ -332,7 +332,7 @@ static uint32_t mandelbrot_check(struct machine *m, const void *args)
 	return CASE_RIGHT;
 }
 
-/* "abc", padded: the digest everybody knows. The last one is of something else. */
+/* "abc", padded: the well-known digest. The last one is of another message. */
 #define SHA_BLOCKS 128
 struct sha256_args {
 	uint64_t blocks, digests;
@@ -408,7 +408,7 @@ static uint32_t calls_check(struct machine *m, const void *args)
 }
 
 /*
- * Matrix instructions on small whole numbers, which every type holds and no sum rounds.
+ * Matrix instructions on small integers, which every type represents exactly and no sum rounds.
  */
 #define MATMUL_K 24
 struct matmul_args {

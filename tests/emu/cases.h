@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernels that clang compiles, each with arguments and the result it must have. */
+/* The kernels that clang compiles, each with its arguments and expected result. */
 #ifndef GP__TESTS_EMU_CASES_H
 #define GP__TESTS_EMU_CASES_H
 
@@ -11,9 +11,9 @@ struct kernel_case {
 	const char *name;
 	uint32_t grid;
 	uint16_t group;
-	/* Allocates what the kernel works on; what it does not take stands behind its arguments. */
+	/* Allocates the kernel's data; data of the check alone is stored behind the arguments. */
 	void (*prepare)(struct machine *m, void *args);
-	/* The first element of its result that is wrong, or CASE_RIGHT. */
+	/* The first wrong element of the result, or CASE_RIGHT. */
 	uint32_t (*check)(struct machine *m, const void *args);
 };
 

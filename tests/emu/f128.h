@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers of 113 bits: what is computed with them of 64-bit ones is exact, or rounded once. */
+/* Numbers of 113 bits: computations on 64-bit numbers are exact, or rounded once. */
 #ifndef GP_TEST_F128_H
 #define GP_TEST_F128_H
 

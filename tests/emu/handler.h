@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The trap handler that a test runs with: our own, or one from a file. */
+/* The trap handler for a test: our own, or one from a file. */
 #ifndef GP__TESTS_EMU_HANDLER_H
 #define GP__TESTS_EMU_HANDLER_H
 
@@ -7,11 +7,11 @@
 
 #define HANDLER_BYTES_MAX 0x1800
 
-/* False, and a word about it, where there is nothing to read: the test is to be skipped. */
+/* False, after a message, if there is no file: the test is to be skipped. */
 bool handler_read(const char *path);
 /* Whether there is one from a file. */
 bool handler_is_other(void);
-/* Puts it, or our own, where the machine's waves find it. */
+/* Installs it, or our own, as the machine's trap handler. */
 void handler_use(struct machine *m);
 void handler_use_own(struct machine *m);
 

@@ -23,7 +23,7 @@ void bench_start(struct bench *b, enum gfx9_target target, const char *object)
 {
 	struct emu_config *c = &b->config;
 
-	c->target = target;
+	c->chip = emu_chip_find(target == GFX9_TARGET_GFX942 ? "gfx942" : "gfx90a");
 	c->nr_gpus = c->nr_gpus ? c->nr_gpus : 1;
 	c->nr_xccs = c->nr_xccs ? c->nr_xccs : 1;
 	c->xcc_cus = c->xcc_cus ? c->xcc_cus : 4;
@@ -36,12 +36,17 @@ void bench_start(struct bench *b, enum gfx9_target target, const char *object)
 	b->node = b->m.node[0];
 }
 
+struct gfx9_gpu *bench_gpu(const struct bench *b)
+{
+	return (struct gfx9_gpu *)b->node->gpu;
+}
+
 void bench_end(struct bench *b)
 {
 	char command[PATH_MAX + 16];
 
 	assert_null(b->node->queues);
-	assert_true(gfx9_gpu_idle(b->node->gpu));
+	assert_true(gfx9_gpu_idle(bench_gpu(b)));
 	emu_machine_destroy(&b->m);
 	snprintf(command, sizeof(command), "rm -rf '%s'", b->config.dir);
 	assert_int_equal(system(command), 0);
@@ -66,7 +71,7 @@ void bench_process_start(struct bench *b, struct bench_process *p, pid_t pid)
 	p->b = b;
 	p->p = emu_process_get(&b->m, pid, getuid(), (uint64_t)pid);
 	assert_non_null(p->p);
-	p->memory = machine_new(b->config.target, MEMORY_BYTES, b->object);
+	p->memory = machine_new((enum gfx9_target)b->config.chip->target, MEMORY_BYTES, b->object);
 	assert_non_null(p->memory);
 	move_memory(p);
 	pn = &p->p->node[0];
@@ -109,8 +114,7 @@ uint64_t bench_signal(struct bench_process *p, int64_t value, struct bench_signa
 
 static void fill_save_area(struct bench_process *p, struct gp_kfd_create_queue *args)
 {
-	const struct gfx9_area_gpu gpu = emu_config_area(&p->b->config);
-	struct gfx9_area_sizes sizes = gfx9_area_sizes(&gpu);
+	struct emu_save_sizes sizes = emu_save_sizes(&p->b->config);
 
 	args->ctx_save_restore_address = machine_alloc(p->memory, sizes.total_bytes);
 	args->ctx_save_restore_size = (uint32_t)sizes.slice_bytes;
@@ -155,6 +159,16 @@ int bench_queue(struct bench_process *p, struct bench_queue *q, uint32_t type, u
 	q->doorbell = &p->p->node[0].doorbells[args.doorbell_offset % 8192 / 8];
 	q->q = emu_queue_find(p->p, q->id);
 	return 0;
+}
+
+struct gfx9_queue *bench_hw(const struct bench_queue *q)
+{
+	return (struct gfx9_queue *)q->q->hw;
+}
+
+uint64_t bench_resident(const struct bench_queue *q)
+{
+	return gfx9_gpu_resident(bench_gpu(q->p->b), bench_hw(q));
 }
 
 void bench_destroy(struct bench_queue *q)
@@ -203,8 +217,8 @@ union aql_packet bench_dispatch(struct bench_process *p, const char *kernel, uin
 	}
 	d->private_bytes = job.kernel.scratch_bytes;
 	d->group_bytes = job.kernel.lds_bytes;
-	d->kernel_object = job.dispatch.kernel_object;
-	d->kernarg = job.dispatch.kernarg;
+	d->kernel_object = job.base.launch.kernel_object;
+	d->kernarg = job.base.launch.kernarg;
 	d->signal = signal;
 	return packet;
 }
@@ -261,7 +275,7 @@ bool bench_stays(_Atomic int64_t *value, int64_t expected)
 	return true;
 }
 
-int bench_hold(struct bench_queue *q, uint32_t why, enum gfx9_stop_type how)
+int bench_hold(struct bench_queue *q, uint32_t why, enum emu_stop_type how)
 {
 	struct emu_node *n = q->q->node;
 	int err;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A machine with processes that are no programs: their memory, queues and packets are made by the
- * test itself. Only what a client would be asked for is missing.
+ * A machine with processes that are not programs: the test itself makes their memory, queues and
+ * packets. Only requests to a client are not answered.
  */
 #ifndef GP__TESTS_EMU_KFD_BENCH_H
 #define GP__TESTS_EMU_KFD_BENCH_H
@@ -54,15 +54,17 @@ void bench_end(struct bench *b);
 
 void bench_process_start(struct bench *b, struct bench_process *p, pid_t pid);
 void bench_process_end(struct bench_process *p);
-/* Zeroed memory of it, and where the host finds it. */
+/* Zeroed memory of it, and its host address. */
 uint64_t bench_alloc(struct bench_process *p, uint64_t bytes, void *host);
 uint64_t bench_signal(struct bench_process *p, int64_t value, struct bench_signal **s);
 
-/* 0 or -errno of CREATE_QUEUE. A ring has room for @packets of 64 bytes, of DMA for as many as it
- * likes. */
+/*
+ * 0 or -errno of CREATE_QUEUE. A ring has room for @packets of 64 bytes, or for DMA packets of any
+ * size.
+ */
 int bench_queue(struct bench_process *p, struct bench_queue *q, uint32_t type, uint32_t packets);
 void bench_destroy(struct bench_queue *q);
-/* Reserves a slot, waits while there is none, and publishes the packet; rings. */
+/* Reserves a slot, waiting while there is none, publishes the packet and rings the doorbell. */
 void bench_push(struct bench_queue *q, const union aql_packet *packet);
 void bench_ring(struct bench_queue *q, uint64_t value);
 /* A dispatch of a kernel with one axis, ready to be pushed. */
@@ -77,19 +79,24 @@ struct bench_gate {
 };
 void bench_push_gate(struct bench_queue *q, struct bench_gate *g, uint32_t groups);
 
-/* Whether the value becomes so within the time a test has. */
+/* The compute engine's GPU and queue, and the number of its workgroups on compute units. */
+struct gfx9_gpu *bench_gpu(const struct bench *b);
+struct gfx9_queue *bench_hw(const struct bench_queue *q);
+uint64_t bench_resident(const struct bench_queue *q);
+
+/* Whether the value becomes so within the timeout of a test. */
 bool bench_wait32(_Atomic uint32_t *value, uint32_t expected);
 bool bench_wait(_Atomic int64_t *value, int64_t expected);
 bool bench_wait_index(struct bench_queue *q, uint64_t index);
-/* Nothing of the kind within a moment. */
+/* Whether the value stays so for a moment. */
 bool bench_stays(_Atomic int64_t *value, int64_t expected);
 
-int bench_hold(struct bench_queue *q, uint32_t why, enum gfx9_stop_type how);
+int bench_hold(struct bench_queue *q, uint32_t why, enum emu_stop_type how);
 int bench_release(struct bench_queue *q, uint32_t why);
 
 /*
- * Work that takes a while, and whose result says whether anything was lost or done twice: a packet
- * for it, and the check.
+ * Work that takes a while, and whose result shows lost or repeated work: a packet for it, and the
+ * check.
  */
 #define BENCH_WORK_ITEMS 256
 union aql_packet bench_work(struct bench_process *p, uint32_t rounds, uint64_t **state,

@@ -27,16 +27,20 @@ static void *memory_at(uint64_t address)
 	return (void *)(uintptr_t)address;
 }
 
-/* The answer's result; *@len bytes at *@data and a descriptor go with it. */
-static int64_t answer(const struct packet *p, const int *fds, const void **data, size_t *len,
-		      int *fd)
+/*
+ * The answer's result; it is sent with *@len bytes of the packet's data and a descriptor. The bytes
+ * are a copy: the caller may leave the scope of the original while the address sanitizer, after
+ * sendmsg(), still reads what was sent.
+ */
+static int64_t answer(struct packet *p, const int *fds, size_t *len, int *fd)
 {
 	bool is_good = p->msg.address >= FIRST_GOOD;
 
 	switch (p->msg.request) {
 	case EMU_READ:
-		*data = memory_at(p->msg.address);
 		*len = is_good ? p->msg.length : 0;
+		assert_true(*len <= sizeof(p->data));
+		memcpy(p->data, memory_at(p->msg.address), *len);
 		return is_good ? 0 : -EFAULT;
 	case EMU_WRITE:
 		if (is_good)
@@ -60,12 +64,11 @@ static void *client_thread(void *arg)
 
 	while (p && !emu_message_receive(c->fd, &p->msg, fds)) {
 		struct emu_message reply = { .type = EMU_ANSWER };
-		const void *data = NULL;
 		size_t len = 0;
 		int fd = -1;
 
-		reply.result = answer(p, fds, &data, &len, &fd);
-		emu_message_send(c->fd, &reply, data, len, &fd, fd >= 0);
+		reply.result = answer(p, fds, &len, &fd);
+		emu_message_send(c->fd, &reply, p->data, len, &fd, fd >= 0);
 		if (fd >= 0)
 			close(fd);
 	}

@@ -44,6 +44,7 @@ void server_start(struct server *s)
 {
 	struct emu_config *c = &s->config;
 
+	c->chip = emu_chip_find("gfx90a");
 	c->nr_gpus = s->has_no_gpu ? 0 : c->nr_gpus ? c->nr_gpus : 1;
 	c->nr_xccs = 1;
 	c->xcc_cus = 2;
@@ -67,7 +68,7 @@ void server_stop(struct server *s)
 	pthread_join(s->thread, NULL);
 	assert_null(s->m.processes);
 	assert_null(s->m.connections);
-	/* What was exported is only remembered. */
+	/* Exported memory is only remembered. */
 	for (const struct emu_shared *m = s->m.shared; m; m = m->next)
 		assert_int_equal(m->refs, 0);
 	assert_int_equal(s->m.gtt_used, 0);
@@ -82,7 +83,7 @@ void server_stop(struct server *s)
  * A client's answers
  */
 
-/* Its own memory, as far as it has any there. */
+/* Its own memory, if it has any there. */
 static int64_t copy_memory(void *local, uint64_t address, size_t len, bool write)
 {
 	struct iovec here = { local, len }, there = { (void *)(uintptr_t)address, len };
@@ -112,7 +113,7 @@ static int64_t answer_share(struct client *c, const struct emu_message *q, struc
 	return -EFAULT;
 }
 
-/* The latest one, where a descriptor was used again. */
+/* The latest one, if a descriptor was reused. */
 static uint64_t id_of(struct client *c, int fd)
 {
 	for (int i = c->nr_files; i--;) {
@@ -264,10 +265,13 @@ int client_ioctl(struct client *c, int fd, unsigned long cmd, void *args)
 				   .file = id_of(c, fd),
 				   .request = (uint32_t)cmd,
 				   .address = (uintptr_t)args,
+				   .offset = c->nr_sets,
 				   .flags = c->sends_arguments ? EMU_TAKES_DATA : 0 };
 	size_t len = c->sends_arguments ? _IOC_SIZE(cmd) : 0;
+	int result = (int)client_call(c, &msg, args, len, NULL);
 
-	return (int)client_call(c, &msg, args, len, NULL);
+	c->nr_sets = msg.offset;
+	return result;
 }
 
 void *client_mmap(struct client *c, int fd, uint64_t offset, uint64_t length, int prot, int *err)

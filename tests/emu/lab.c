@@ -47,8 +47,10 @@ void lab_close(struct lab *l)
  * Running
  */
 
-/* The hardware would put what a debugger wants to know here. The highest bits are the kernel's
- * handler's, and so is bit 23. */
+/*
+ * The hardware would store information for a debugger here. The highest bits and bit 23 are used by
+ * the kernel's handler.
+ */
 static void fill_ttmps(struct gfx9_wave *w)
 {
 	for (uint32_t n = 4; n <= 13; n++) {
@@ -65,10 +67,10 @@ static bool start_new(struct lab *l, struct gfx9_cu *cu)
 
 	if (l->q.context[0].saved || !gfx9_job_next(job, 0, 1, id))
 		return false;
-	n = gfx9_group_waves(&job->dispatch, id);
+	n = gfx9_group_waves(&job->base.launch, id);
 	if (!gfx9_cu_fits(cu, job, n))
 		return false;
-	if (job->dispatch.scratch_bytes && !gfx9_queue_take_scratch(&l->q, slot, n))
+	if (job->base.launch.scratch_bytes && !gfx9_queue_take_scratch(&l->q, slot, n))
 		return false;
 	if (!gfx9_cu_start(cu, job, id, slot))
 		abort();
@@ -119,7 +121,7 @@ bool lab_in_window(struct lab *l, uint64_t from, uint64_t to)
 }
 
 /*
- * Looking at waves
+ * Snapshots of waves
  */
 
 static void *copy(const void *from, size_t bytes)
@@ -137,7 +139,7 @@ static size_t row_bytes(const struct gfx9_wave *w)
 	return (size_t)(w->nr_vgprs + w->nr_agprs) * sizeof(*w->v);
 }
 
-/* A wave that waits at a barrier will come back before it. */
+/* A wave that waits at a barrier will execute it again. */
 static void take_shot(struct lab *l, const struct gfx9_group *g, const struct gfx9_resident *r)
 {
 	struct shot *s = &l->shot[l->nr_shots++];
@@ -235,7 +237,7 @@ static void compare(struct lab *l, const struct gfx9_group *g)
 		const struct shot *s = shot_of(l, g, r);
 
 		if (!s)
-			differ(l, true, "nobody", r->index);
+			differ(l, true, "unknown wave", r->index);
 		else if (!s->in_handler && !hwregs_differ(l, &s->w, &r->w) &&
 			 !scalars_differ(l, &s->w, &r->w) && !rows_differ(l, s, &r->w) &&
 			 !lds_differs(l, s, g) &&
@@ -245,10 +247,10 @@ static void compare(struct lab *l, const struct gfx9_group *g)
 }
 
 /*
- * Saving and putting back
+ * Saving and restoring
  */
 
-/* Whoever gets this memory next finds nothing useful in it. */
+/* Overwrites the memory, so that stale data shows. */
 static void poison(struct gfx9_group *g)
 {
 	for (uint32_t i = 0; i < g->nr_waves; i++) {
@@ -331,7 +333,7 @@ void lab_restore(struct lab *l)
 	struct gfx9_cu *cu;
 	uint32_t nr_waves;
 
-	/* One shape of workgroup: all that had room have it again, in any order. */
+	/* Workgroups of one shape: all that fitted fit again, in any order. */
 	while (gfx9_context_next(c, &nr_waves) && (cu = any_with_room(l, nr_waves))) {
 		struct gfx9_group *g = gfx9_cu_restore(cu, gfx9_context_pop(c));
 

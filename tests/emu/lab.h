@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compute units without a GPU around them: one job, whose workgroups are saved and put back when a
- * test says so, and the state of every wave to look at.
+ * Compute units without a GPU: one job, whose workgroups are saved and restored when a test says
+ * so, and the state of every wave.
  */
 #ifndef GP__TESTS_EMU_LAB_H
 #define GP__TESTS_EMU_LAB_H
@@ -12,7 +12,7 @@
 #define LAB_CUS 3
 #define LAB_WAVES (LAB_CUS * GFX9_CU_WAVES)
 
-/* A wave as it was before it was saved. */
+/* A wave before it was saved. */
 struct shot {
 	struct gfx9_wave w;
 	uint32_t (*v)[GFX9_LANES];
@@ -20,7 +20,7 @@ struct shot {
 	uint32_t group[3], scratch_slot;
 	uint8_t index;
 	bool halted;
-	bool in_handler; /* it goes on, and its state with it, before it is saved */
+	bool in_handler; /* it continues, and its state changes, before it is saved */
 };
 
 struct lab {
@@ -28,8 +28,10 @@ struct lab {
 	struct gfx9_queue q;
 	struct gfx9_job job;
 	struct gfx9_cu cu[LAB_CUS];
-	/* For lab_open(). Linux's handler restores accumulation registers from the wrong place
-	 * where a wave has but four others: nobody looks at them then. */
+	/*
+	 * For lab_open(). Linux's handler restores accumulation registers from the wrong place if a
+	 * wave has only four others: they are not compared then.
+	 */
 	uint64_t rng;
 	bool four_lose_agprs;
 
@@ -46,12 +48,16 @@ int lab_open(struct lab *l, struct machine *m, const char *kernel, uint32_t grid
 void lab_close(struct lab *l);
 uint32_t lab_draw(struct lab *l);
 
-/* Starts what has room, and gives each wave a turn. False: the job is over, or has failed. */
+/*
+ * Starts workgroups that fit, and gives each wave a turn. False: the job has ended, or has failed.
+ */
 bool lab_step(struct lab *l, uint64_t slice);
-/* All off the compute units, their registers and LDS destroyed. 0, or the first error. */
+/* Saves all workgroups, and destroys their registers and LDS. 0, or the first error. */
 int lab_save(struct lab *l);
-/* All of them onto any compute unit, each compared with what it was; those that find no room do
- * with the next steps. */
+/*
+ * Restores all workgroups onto any compute unit, and compares each; those that do not fit are
+ * restored in later steps.
+ */
 void lab_restore(struct lab *l);
 bool lab_in_window(struct lab *l, uint64_t from, uint64_t to);
 

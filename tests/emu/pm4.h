@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Packets of PM4, for those who write some: a buffer of dwords that grows. */
+/* Writes PM4 packets into a growing buffer of dwords. */
 #ifndef GP__TESTS_EMU_PM4_H
 #define GP__TESTS_EMU_PM4_H
 
@@ -67,11 +67,11 @@ static inline void pm4_set(struct pm4_stream *s, uint32_t reg, const uint32_t *v
 	pm4_set(s, reg, (const uint32_t[]){ __VA_ARGS__ }, \
 		sizeof((const uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t))
 
-/* A kernel as its descriptor @kd (which the GPU finds at @kd_va) wants to be started. */
+/* Starts a kernel as its descriptor @kd (at @kd_va on the GPU) requires. */
 struct pm4_kernel {
 	const void *kd;
 	uint64_t kd_va, kernarg;
-	uint64_t packet; /* an AQL packet of the same dispatch, where kernels look for its sizes */
+	uint64_t packet; /* an AQL packet of the same dispatch, from which kernels read its sizes */
 	uint32_t groups, size; /* of one axis */
 };
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * A program with a queue of PM4 packets straight on /dev/kfd, as amdkfd's own tests have them: a
- * kernel is started by registers, stopped and started by UPDATE_QUEUE, and its end comes as an
- * event of the driver. Ends with status 1 and a sentence where something is wrong.
+ * A program with a queue of PM4 packets directly on /dev/kfd, like amdkfd's own tests: a kernel is
+ * started by registers, stopped and started by UPDATE_QUEUE, and its end is signalled by an event
+ * of the driver. On failure it exits with 1 and a sentence.
  *
  * Usage: pm4_client CODE_OBJECT
  */
 #include "pm4.h"
+#include "../fail.h"
 
 #include "base/object.h"
 #include "device/kfd/user.h"
 
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,24 +35,6 @@ struct client {
 	volatile uint64_t *slot, *doorbell;
 	uint64_t wptr;
 };
-
-static _Noreturn __attribute__((format(printf, 1, 2))) void fail(const char *fmt, ...)
-{
-	va_list args;
-
-	fputs("FAILED: ", stderr);
-	va_start(args, fmt);
-	vfprintf(stderr, fmt, args);
-	va_end(args);
-	fputc('\n', stderr);
-	exit(1);
-}
-
-static void must(int err, const char *what)
-{
-	if (err < 0)
-		fail("%s: %s", what, strerror(-err));
-}
 
 static void alloc(struct client *c, struct gp__kfd_memory *m, uint64_t size, uint32_t flags)
 {
@@ -105,7 +87,7 @@ static void make_queue(struct client *c)
 	c->doorbell = (void *)((char *)doorbells + args.doorbell_offset % DOORBELL_BYTES);
 }
 
-/* Events' slots lie in memory of the GPU's, which the driver is told with the first event. */
+/* The slots of events are in GPU memory, which is passed to the driver with the first event. */
 static void make_event(struct client *c)
 {
 	struct gp_kfd_create_event args = { .event_type = GP_KFD_EVENT_SIGNAL, .auto_reset = 1 };
@@ -138,7 +120,7 @@ static void submit(struct client *c, const struct pm4_stream *s)
 	*c->doorbell = c->wptr;
 }
 
-/* Each of ITEMS numbers is taken through a generator ROUNDS times. */
+/* Each of ITEMS numbers goes through a generator ROUNDS times. */
 static void start_kernel(struct client *c)
 {
 	struct {

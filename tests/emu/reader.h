@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A reader of context save areas, by what is documented of them alone, as a debugger would: a
- * header, the control stack from its top, and one record below the other.
+ * Reads context save areas by their documentation alone, as a debugger would: a header, the control
+ * stack from its top, and one record below the other.
  */
 #ifndef GP__TESTS_EMU_READER_H
 #define GP__TESTS_EMU_READER_H
@@ -22,11 +22,11 @@ struct walk {
 	uint32_t state, bottom;
 };
 
-/* One XCC's slice begins at @base. False: its parts do not fit together. */
+/* The slice of an XCC begins at @base. False: its parts are inconsistent. */
 bool walk_begin(struct walk *k, struct machine *m, uint64_t base);
-/* The next record. False: that was all. */
+/* The next record. False: there is none. */
 bool walk_on(struct walk *k, struct record *r);
-/* After that: there is nothing that no entry told of. */
+/* Afterwards: whether every record was described by an entry. */
 bool walk_is_complete(const struct walk *k);
 
 #endif

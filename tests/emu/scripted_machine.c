@@ -249,7 +249,7 @@ struct watch {
 	struct uffdio_range range;
 };
 
-/* One write is waited for and let through. */
+/* Waits for one write and lets it continue. */
 static void *watch_doorbells(void *arg)
 {
 	struct watch *w = arg;
@@ -416,7 +416,7 @@ static int64_t use_file(struct connection *c, struct packet *p, struct emu_messa
 		return add_quickly(p, reply);
 	if (p->msg.type == EMU_IOCTL)
 		return run(c, p->msg.request, p->msg.address);
-	/* The page has its offset in it, and is the second of the descriptor. */
+	/* The page contains its offset, and is the second of the descriptor. */
 	*fd = memfd_create("mapped", MFD_CLOEXEC);
 	if (ftruncate(*fd, 2 * 4096) ||
 	    pwrite(*fd, &p->msg.offset, sizeof(p->msg.offset), 4096) != sizeof(p->msg.offset))
@@ -443,6 +443,10 @@ static void serve_call(struct connection *c, struct packet *p)
 		reply.result = open_file(c, (char *)p->data, &reply, &fd);
 		break;
 	case EMU_IOCTL:
+		atomic_store(&machine.state->nr_sets_known, p->msg.offset);
+		reply.offset = atomic_load(&machine.state->nr_sets);
+		reply.result = use_file(c, p, &reply, &fd);
+		break;
 	case EMU_MMAP:
 		reply.result = use_file(c, p, &reply, &fd);
 		break;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A machine without GPUs, for tests of its clients: it speaks the protocol, and each of its ioctls
- * does one thing to the client.
+ * A machine without GPUs, to test its clients: it speaks the protocol, and each of its ioctls does
+ * one thing to the client.
  */
 #ifndef GP_TESTS_SCRIPTED_MACHINE_H
 #define GP_TESTS_SCRIPTED_MACHINE_H
@@ -29,16 +29,18 @@ struct script_args {
 #define SCRIPT_PEEK SCRIPT(11) /* d = the word at a of what is shared */
 #define SCRIPT_POKE SCRIPT(12) /* which becomes b */
 #define SCRIPT_WATCH SCRIPT(13) /* a, b: doorbells, which are written to once */
-#define SCRIPT_SLOW_ADD SCRIPT(14) /* the same as ADD, one byte a question */
-#define SCRIPT_QUICK_ADD SCRIPT(15) /* the same without a question: all comes along */
+#define SCRIPT_SLOW_ADD SCRIPT(14) /* the same as ADD, with a request for each byte */
+#define SCRIPT_QUICK_ADD SCRIPT(15) /* the same without a request: the data is sent along */
 
-/* What the machine and the test both see. */
+/* State that the machine and the test share. */
 struct script_state {
 	_Atomic uint64_t cookie; /* of the last call */
 	_Atomic int pid;
 	_Atomic uint32_t nr_connections, nr_files; /* there are now */
 	_Atomic uint32_t nr_waits; /* there ever were */
 	_Atomic uint32_t doorbells; /* seen */
+	_Atomic uint64_t nr_sets; /* of events, in replies to ioctls */
+	_Atomic uint64_t nr_sets_known; /* in the last ioctl */
 };
 
 /* Serves the socket in @dir until it is killed. */

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: MIT
-/* Sizes of the context save area against those of the driver, worked out by hand. */
+/* Sizes of the context save area against those of the driver, computed by hand. */
 #include "../unit/test.h"
 
 #include "emu/gfx9/area.h"
 
 static void mi300x(void **state)
 {
-	const struct gfx9_area_gpu gpu = { .target = GFX9_TARGET_GFX942,
-					   .nr_xccs = 8,
-					   .xcc_cus = 38,
-					   .nr_arrays = 32,
-					   .engine_arrays = 1 };
-	struct gfx9_area_sizes s = gfx9_area_sizes(&gpu);
+	const struct emu_gpu_shape gpu = {
+		.nr_xccs = 8, .xcc_cus = 38, .nr_arrays = 32, .engine_arrays = 1
+	};
+	struct emu_save_sizes s = gfx9_area_sizes(&gpu);
 
 	(void)state;
 	assert_int_equal(s.ctl_bytes, 12288);
@@ -23,12 +21,10 @@ static void mi300x(void **state)
 /* Here the engines have fewer waves than the compute units might. */
 static void mi250(void **state)
 {
-	const struct gfx9_area_gpu gpu = { .target = GFX9_TARGET_GFX90A,
-					   .nr_xccs = 1,
-					   .xcc_cus = 104,
-					   .nr_arrays = 8,
-					   .engine_arrays = 1 };
-	struct gfx9_area_sizes s = gfx9_area_sizes(&gpu);
+	const struct emu_gpu_shape gpu = {
+		.nr_xccs = 1, .xcc_cus = 104, .nr_arrays = 8, .engine_arrays = 1
+	};
+	struct emu_save_sizes s = gfx9_area_sizes(&gpu);
 
 	(void)state;
 	assert_int_equal(s.ctl_bytes, 36864);
@@ -40,12 +36,10 @@ static void mi250(void **state)
 
 static void two_arrays_an_engine(void **state)
 {
-	const struct gfx9_area_gpu gpu = { .target = GFX9_TARGET_GFX90A,
-					   .nr_xccs = 2,
-					   .xcc_cus = 60,
-					   .nr_arrays = 8,
-					   .engine_arrays = 2 };
-	struct gfx9_area_sizes s = gfx9_area_sizes(&gpu);
+	const struct emu_gpu_shape gpu = {
+		.nr_xccs = 2, .xcc_cus = 60, .nr_arrays = 8, .engine_arrays = 2
+	};
+	struct emu_save_sizes s = gfx9_area_sizes(&gpu);
 
 	(void)state;
 	assert_int_equal(s.ctl_bytes, 20480); /* 2048 waves */
@@ -54,17 +48,15 @@ static void two_arrays_an_engine(void **state)
 	assert_int_equal(s.total_bytes, 2 * (20480 + 60 * 0x95000 + 65536));
 }
 
-/* The driver leaves just so much room that 32 waves of a compute unit fit, whatever they are. */
+/* The driver leaves exactly enough room for 32 waves of a compute unit, of any shape. */
 static void the_control_stack_has_room_for_all_waves(void **state)
 {
 	(void)state;
 	for (uint32_t cus = 1; cus <= 120; cus++) {
-		const struct gfx9_area_gpu gpu = { .target = GFX9_TARGET_GFX942,
-						   .nr_xccs = 1,
-						   .xcc_cus = cus,
-						   .nr_arrays = 8,
-						   .engine_arrays = 1 };
-		struct gfx9_area_sizes s = gfx9_area_sizes(&gpu);
+		const struct emu_gpu_shape gpu = {
+			.nr_xccs = 1, .xcc_cus = cus, .nr_arrays = 8, .engine_arrays = 1
+		};
+		struct emu_save_sizes s = gfx9_area_sizes(&gpu);
 		uint32_t waves = cus * 32;
 		uint64_t records = s.slice_bytes - s.ctl_bytes;
 

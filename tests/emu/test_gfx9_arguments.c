@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Grids of one to three dimensions whose workgroups do not fit, and the arguments the runtime adds
- * behind a kernel's own: laid out here as the version of the code object has them. The code object
- * is named by argument; the target and the version are in its name.
+ * Grids of one to three dimensions whose size is not a multiple of the workgroup's, and the hidden
+ * arguments that the runtime adds: laid out here as in each version of the code object. The code
+ * object is named by argument; the target and the version are in its name.
  */
 #include "../unit/test.h"
 
@@ -56,7 +56,7 @@ static uint16_t dims_of(const struct launch *l)
 	return l->grid[2] > 1 ? 3 : l->grid[1] > 1 ? 2 : 1;
 }
 
-/* Version 5: whole workgroups, their size, what is left over, then the offset, the dimensions. */
+/* Version 5: whole workgroups, their size, the remainder, then the offset, the dimensions. */
 static void hide_v5(uint8_t *p, const struct launch *l)
 {
 	uint16_t dims = dims_of(l);
@@ -113,7 +113,7 @@ static void check(struct machine *m, const struct launch *l)
 	struct place *out = machine_at(m, args.out);
 	struct gfx9_report r = { 0 };
 
-	/* What is not to be read would be noticed. */
+	/* Poison, so that reads beyond the arguments show. */
 	memset(args.hidden, 0xee, sizeof(args.hidden));
 	if (version >= 5)
 		hide_v5(args.hidden, l);
@@ -150,7 +150,7 @@ static void test_grids(void **state)
 		check(*state, &launches[i]);
 }
 
-/* The same while every workgroup is taken off the GPU again and again. */
+/* The same while every workgroup is preempted repeatedly. */
 static void test_preempted(void **state)
 {
 	static const struct launch l = { { 29, 13, 5 }, { 8, 8, 2 }, { 3, 2, 1 } };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Buffer instructions with a format, MUBUF and MTBUF: every data and number format there and back,
- * against a model that works on single bits and exact fractions; then the order of components, what
- * is out of range, swizzled buffers, faults; and the store out of LDS.
+ * Buffer instructions with a format, MUBUF and MTBUF: loads and stores of every data and number
+ * format, against a model that works on single bits and exact fractions; then the order of
+ * components, ranges, swizzled buffers, faults, and the store out of LDS.
  */
 #include "../unit/test.h"
 
@@ -25,7 +25,7 @@
 
 struct world {
 	struct gfx9_wave w;
-	struct gfx9_vm vm;
+	struct emu_vm vm;
 	struct gfx9_tlb tlb;
 	uint8_t *memory;
 };
@@ -45,7 +45,7 @@ static void *find_page(void *ctx, uint64_t va, bool write)
 	struct world *t = ctx;
 
 	(void)write;
-	return va - BASE < PAGES * GFX9_PAGE ? t->memory + (va - BASE) : NULL;
+	return va - BASE < PAGES * EMU_PAGE ? t->memory + (va - BASE) : NULL;
 }
 
 static void *allocate(size_t size)
@@ -60,7 +60,7 @@ static int setup(void **state)
 {
 	struct world *t = allocate(sizeof(*t));
 
-	t->memory = allocate(PAGES * GFX9_PAGE);
+	t->memory = allocate(PAGES * EMU_PAGE);
 	t->vm.page = find_page;
 	t->vm.ctx = t;
 	gfx9_tlb_init(&t->tlb, &t->vm);
@@ -94,7 +94,7 @@ static int teardown(void **state)
 
 enum number { UNORM, SNORM, USCALED, SSCALED, UINT, SINT, OTHER, FLOAT };
 
-/* As the names have it, the highest bits first; X is the lowest. */
+/* As in the names, the highest bits first; X is the lowest. */
 static const char *const names[16] = {
 	"",	   "8",	       "16",	      "8_8",	    "32",
 	"16_16",   "10_11_11", "11_11_10",    "10_10_10_2", "2_10_10_10",
@@ -303,7 +303,7 @@ static void describe(struct world *t, const struct form *f, unsigned int dfmt, u
 	d[0] = (uint32_t)BASE;
 	d[1] = (uint32_t)(BASE >> 32) | stride << 16;
 	d[2] = 64 * stride;
-	/* MTBUF does not look at any of this. */
+	/* MTBUF ignores all of this. */
 	d[3] = f->typed ? 1u | 3u << 12 | 2u << 15 : sel | nfmt << 12 | dfmt << 15;
 	t->w.s[SOFFSET] = 0;
 	for (uint32_t i = 0; i < GFX9_LANES; i++)
@@ -462,7 +462,7 @@ static void test_selected(void **state)
 			check_load(t, &f, dfmt, SINT, sel[i]);
 		}
 	}
-	/* A store goes the same way back. */
+	/* A store uses the same order. */
 	f.store = true;
 	describe(t, &f, 10, UINT, sel[1], 4);
 	for (unsigned int r = 0; r < 4; r++)
@@ -493,7 +493,7 @@ static void test_upper_half(void **state)
 	assert_memory_equal(t->memory, (uint32_t[]){ f32(2) }, 4);
 }
 
-/* An element that is partly out of range is so altogether; lanes that are off do nothing. */
+/* An element that is partly out of range is completely out of range; disabled lanes do nothing. */
 static void test_range(void **state)
 {
 	struct world *t = *state;
@@ -551,7 +551,7 @@ static void test_refused(void **state)
 	assert_int_equal(gfx9_memory_op(in.op)(&t->w, &in), GFX9_GO);
 	in.src[0] = GFX9_VGPR + VGPRS;
 	assert_int_equal(gfx9_memory_op(in.op)(&t->w, &in), GFX9_ILLEGAL);
-	/* Nothing is there: a fault, and no register has changed. */
+	/* Not mapped: a fault, and no register has changed. */
 	in = inst(&f, 0, 0);
 	poison(t);
 	t->w.s[RSRC] -= 8;

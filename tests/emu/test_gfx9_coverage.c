@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which opcodes that the decoder knows are executed. What is not has to stand here with its reason,
- * so that nothing is forgotten and nothing comes to be executed unnoticed; and what programs were
- * seen to use must be executed.
+ * Which opcodes that the decoder knows are executed. Each one that is not must be listed here with
+ * its reason, so that none is forgotten, and none becomes executed unnoticed; and opcodes that
+ * programs were seen to use must be executed.
  */
 #include "../unit/test.h"
 
@@ -142,7 +142,7 @@ static void test_all_but_a_few(void **state)
 	}
 }
 
-/* Every opcode is one of a target, and executed by one part alone. */
+/* Every opcode belongs to a target, and exactly one part executes it. */
 static void test_one_place(void **state)
 {
 	(void)state;
@@ -158,25 +158,25 @@ static void test_one_place(void **state)
 	assert_true(gfx9_target_has(GFX9_TARGET_GFX942, GFX9_V_MFMA_F32_16X16X8_XF32));
 }
 
-/* Every opcode that is not exact has a note, and the notes name opcodes that there are. */
+/* Every opcode that is not exact has a note, and the notes name opcodes that exist. */
 static void test_trust(void **state)
 {
-	unsigned int nr[GFX9_UNSUPPORTED + 1] = { 0 };
+	unsigned int nr[EMU_UNSUPPORTED + 1] = { 0 };
 	const char *note;
 
 	(void)state;
 	for (uint16_t op = 1; op < GFX9_OPS; op++) {
-		enum gfx9_trust trust = gfx9_trust(op, &note);
+		enum emu_trust trust = gfx9_trust(op, &note);
 
-		assert_true((trust == GFX9_EXACT) == !note);
-		assert_int_equal(trust == GFX9_UNSUPPORTED, !is_executed(op));
+		assert_true((trust == EMU_EXACT) == !note);
+		assert_int_equal(trust == EMU_UNSUPPORTED, !is_executed(op));
 		nr[trust]++;
 	}
-	assert_true(nr[GFX9_APPROXIMATE] > 20 && nr[GFX9_EXACT] > 5 * nr[GFX9_APPROXIMATE]);
-	assert_int_equal(gfx9_trust(GFX9_V_RCP_F32, &note), GFX9_APPROXIMATE);
-	assert_int_equal(gfx9_trust(GFX9_V_FMA_F32, &note), GFX9_EXACT);
-	assert_int_equal(gfx9_trust(GFX9_V_MFMA_F32_32X32X8_F16, &note), GFX9_APPROXIMATE);
-	assert_int_equal(gfx9_trust(GFX9_S_SETVSKIP, &note), GFX9_UNSUPPORTED);
+	assert_true(nr[EMU_APPROXIMATE] > 20 && nr[EMU_EXACT] > 5 * nr[EMU_APPROXIMATE]);
+	assert_int_equal(gfx9_trust(GFX9_V_RCP_F32, &note), EMU_APPROXIMATE);
+	assert_int_equal(gfx9_trust(GFX9_V_FMA_F32, &note), EMU_EXACT);
+	assert_int_equal(gfx9_trust(GFX9_V_MFMA_F32_32X32X8_F16, &note), EMU_APPROXIMATE);
+	assert_int_equal(gfx9_trust(GFX9_S_SETVSKIP, &note), EMU_UNSUPPORTED);
 }
 
 static void test_used(void **state)

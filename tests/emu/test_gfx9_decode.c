@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Decoder and text: what does not need another disassembler to be known. With --filter, a filter
- * for gfx9-decode.py, which has one: lines "TARGET WORD WORD WORD" become "DWORDS TEXT" or "-".
+ * Decoder and text, as far as no other disassembler is needed. With --filter it is a filter for
+ * gfx9-decode.py, which has one: lines "TARGET WORD WORD WORD" become "DWORDS TEXT" or "-".
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,7 +44,8 @@ static void test_text(void **state)
 			    "v_mfma_f32_32x32x1f32 a[4:35], a8, a12, a[16:47]");
 }
 
-/* One dword, with a literal, and two: each refused for want of data, and for nothing else. */
+/* Instructions of one dword, with a literal, and of two: each is refused only if data is missing.
+ */
 static void test_cut_off(void **state)
 {
 	static const uint32_t literal[] = { 0x800404ff, 1 }, two[] = { 0xd1fe0004, 0x04421908 };
@@ -81,7 +82,7 @@ static void test_short_buffer(void **state)
 	assert_string_equal(text, "s_nop 0");
 }
 
-/* What nothing may execute: whoever reads a vector register by number relies on it. */
+/* Encodings that must be refused: the executors rely on it for vector registers. */
 static void test_refused(void **state)
 {
 	(void)state;
@@ -96,7 +97,7 @@ static void test_refused(void **state)
 	assert_string_equal(text_of(GFX9_TARGET_GFX90A, 0x020810fa, 0xff010008), "-");
 }
 
-/* The codes of scalar tuples are those of their first register, whatever the low bits said. */
+/* The codes of scalar tuples are those of their first register, whatever the low bits are. */
 static void test_tuple_is_aligned(void **state)
 {
 	static const uint32_t word = 0xbe850107; /* s_mov_b64 s[4:5], s[6:7], as s5 and s7 */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Several queues on one GPU: who runs where, and what a stop leaves behind. Most tests run twice:
- * turn by turn on this thread, and on two threads of the GPU's own.
+ * Several queues on one GPU: placement, and the effects of stops. Most tests run twice: turn by
+ * turn on this thread, and on two threads of the GPU.
  */
 #include "base/clock.h"
 #include "emu/gfx9/machine.h"
@@ -26,7 +26,7 @@ static enum gfx9_target target;
 struct bench {
 	struct machine *m;
 	struct gfx9_gpu *gpu;
-	struct gfx9_gpu_config config;
+	struct emu_gpu_config config;
 	struct gfx9_queue q[3];
 	int nr_queues;
 };
@@ -36,7 +36,7 @@ struct task {
 	_Atomic int result;
 };
 
-static void done(struct gfx9_job *job, int result)
+static void done(struct emu_job *job, int result)
 {
 	atomic_store(&((struct task *)job)->result, result);
 }
@@ -60,7 +60,7 @@ static void start(struct bench *b, int nr_queues, int threads)
 	}
 }
 
-/* Gives the GPU its turns, where it has no threads. */
+/* Gives the GPU its turns, if it has no threads. */
 static void pass_time(struct bench *b)
 {
 	if (b->config.threads)
@@ -69,7 +69,7 @@ static void pass_time(struct bench *b)
 		gfx9_gpu_step(b->gpu);
 }
 
-static int stop(struct bench *b, int queue, enum gfx9_stop_type how)
+static int stop(struct bench *b, int queue, enum emu_stop_type how)
 {
 	uint64_t deadline = gp__clock_ns() + 20 * SECOND;
 	int err;
@@ -84,7 +84,7 @@ static int stop(struct bench *b, int queue, enum gfx9_stop_type how)
 static void end(struct bench *b)
 {
 	for (int i = 0; i < b->nr_queues; i++) {
-		assert_int_equal(stop(b, i, GFX9_RESET), 0);
+		assert_int_equal(stop(b, i, EMU_STOP_RESET), 0);
 		gfx9_gpu_remove(b->gpu, &b->q[i]);
 		gfx9_queue_destroy(&b->q[i]);
 	}
@@ -97,7 +97,7 @@ static void dispatch(struct bench *b, int queue, struct task *t, const char *ker
 		     uint32_t groups, uint16_t size, const void *args, size_t args_size)
 {
 	t->result = PENDING;
-	t->job.done = done;
+	t->job.base.done = done;
 	assert_int_equal(machine_job(b->m, &b->q[queue], &t->job, kernel, groups * size, size, args,
 				     args_size),
 			 0);
@@ -117,7 +117,7 @@ static int result_of(struct bench *b, struct task *t)
  * Workgroups that wait at a gate
  */
 
-#define GROUPS 300 /* more than find room at a time */
+#define GROUPS 300 /* more than fit at a time */
 #define ROOM 128 /* of one wave each on four compute units */
 
 struct gate {
@@ -151,7 +151,7 @@ static void wait_for(struct bench *b, _Atomic uint32_t *counter, uint32_t value)
 	assert_int_equal(atomic_load(counter), value);
 }
 
-/* One queue's waves wait for the other's: both are on the compute units. */
+/* The waves of each queue wait for the other's: both are on the compute units. */
 static void queues_share_the_compute_units(int threads)
 {
 	struct bench b = { 0 };
@@ -168,8 +168,8 @@ static void queues_share_the_compute_units(int threads)
 	end(&b);
 }
 
-/* What is resident finishes, nothing new starts, and the rest follows later. */
-static void drain_finishes_what_is_resident(int threads)
+/* Resident workgroups finish, no new one starts, and the rest follows later. */
+static void drain_finishes_resident_groups(int threads)
 {
 	struct bench b = { 0 };
 	struct gate g;
@@ -177,10 +177,10 @@ static void drain_finishes_what_is_resident(int threads)
 	start(&b, 1, threads);
 	come_to_gate(&b, 0, &g, GROUPS);
 	wait_for(&b, g.arrived, ROOM);
-	assert_int_equal(gfx9_gpu_stop(b.gpu, &b.q[0], GFX9_DRAIN), GFX9_DRAIN);
+	assert_int_equal(gfx9_gpu_stop(b.gpu, &b.q[0], EMU_STOP_DRAIN), EMU_STOP_DRAIN);
 	assert_int_equal(gfx9_gpu_wait(b.gpu, &b.q[0], 1000000), -ETIME);
 	atomic_store(g.open, 1);
-	assert_int_equal(stop(&b, 0, GFX9_DRAIN), 0);
+	assert_int_equal(stop(&b, 0, EMU_STOP_DRAIN), 0);
 	assert_int_equal(*g.arrived, ROOM);
 	assert_int_equal(*g.left, ROOM);
 	gfx9_gpu_go(b.gpu, &b.q[0]);
@@ -189,7 +189,7 @@ static void drain_finishes_what_is_resident(int threads)
 	end(&b);
 }
 
-/* Saved waves are off the compute units, and come back knowing where they were. */
+/* Saved waves leave the compute units, and continue where they were. */
 static void save_makes_room_at_once(int threads)
 {
 	struct bench b = { .config.cwsr = true };
@@ -198,7 +198,7 @@ static void save_makes_room_at_once(int threads)
 	start(&b, 2, threads);
 	come_to_gate(&b, 0, &g, GROUPS);
 	wait_for(&b, g.arrived, ROOM);
-	assert_int_equal(stop(&b, 0, GFX9_SAVE), 0);
+	assert_int_equal(stop(&b, 0, EMU_STOP_SAVE), 0);
 	come_to_gate(&b, 1, &h, ROOM);
 	wait_for(&b, h.arrived, ROOM);
 	atomic_store(h.open, 1);
@@ -207,7 +207,7 @@ static void save_makes_room_at_once(int threads)
 	gfx9_gpu_go(b.gpu, &b.q[0]);
 	atomic_store(g.open, 1);
 	assert_int_equal(result_of(&b, &g.task), 0);
-	/* Nobody arrived twice. */
+	/* No workgroup arrived twice. */
 	assert_int_equal(*g.arrived, GROUPS);
 	assert_int_equal(*g.left, GROUPS);
 	end(&b);
@@ -221,9 +221,9 @@ static void a_drain_can_become_a_save(int threads)
 	start(&b, 1, threads);
 	come_to_gate(&b, 0, &g, 10);
 	wait_for(&b, g.arrived, 10);
-	gfx9_gpu_stop(b.gpu, &b.q[0], GFX9_DRAIN);
+	gfx9_gpu_stop(b.gpu, &b.q[0], EMU_STOP_DRAIN);
 	assert_int_equal(gfx9_gpu_wait(b.gpu, &b.q[0], 1000000), -ETIME);
-	assert_int_equal(stop(&b, 0, GFX9_SAVE), 0);
+	assert_int_equal(stop(&b, 0, EMU_STOP_SAVE), 0);
 	gfx9_gpu_go(b.gpu, &b.q[0]);
 	atomic_store(g.open, 1);
 	assert_int_equal(result_of(&b, &g.task), 0);
@@ -231,7 +231,9 @@ static void a_drain_can_become_a_save(int threads)
 	end(&b);
 }
 
-/* Resident, saved and waiting work of the queue is gone; its neighbour and its next job are not. */
+/*
+ * Resident, saved and waiting work of the queue is dropped; its neighbour and its next job are not.
+ */
 static void reset_drops_the_queues_work_alone(int threads)
 {
 	struct bench b = { .config.cwsr = true };
@@ -245,8 +247,8 @@ static void reset_drops_the_queues_work_alone(int threads)
 		come_to_gate(&b, 0, &later, 1);
 		wait_for(&b, g.arrived, ROOM - 5);
 		if (saved)
-			assert_int_equal(stop(&b, 0, GFX9_SAVE), 0);
-		assert_int_equal(stop(&b, 0, GFX9_RESET), 0);
+			assert_int_equal(stop(&b, 0, EMU_STOP_SAVE), 0);
+		assert_int_equal(stop(&b, 0, EMU_STOP_RESET), 0);
 		assert_int_equal(result_of(&b, &g.task), -ECANCELED);
 		assert_int_equal(result_of(&b, &later.task), -ECANCELED);
 		assert_int_equal(*g.left, 0);
@@ -268,22 +270,24 @@ static void without_context_save_a_save_is_a_drain(int threads)
 	start(&b, 1, threads);
 	come_to_gate(&b, 0, &g, 4);
 	wait_for(&b, g.arrived, 4);
-	assert_int_equal(gfx9_gpu_stop(b.gpu, &b.q[0], GFX9_SAVE), GFX9_DRAIN);
+	assert_int_equal(gfx9_gpu_stop(b.gpu, &b.q[0], EMU_STOP_SAVE), EMU_STOP_DRAIN);
 	assert_int_equal(gfx9_gpu_wait(b.gpu, &b.q[0], 1000000), -ETIME);
 	atomic_store(g.open, 1);
-	assert_int_equal(stop(&b, 0, GFX9_SAVE), 0);
+	assert_int_equal(stop(&b, 0, EMU_STOP_SAVE), 0);
 	assert_int_equal(result_of(&b, &g.task), 0);
 	end(&b);
 }
 
-/* Room goes to the higher queue alone, as long as that has use for it. */
+/* Only the queue with the higher priority gets room, as long as it has workgroups. */
 static void the_higher_priority_starts_first(int threads)
 {
 	struct bench b = { 0 };
 	struct gate low, high;
 
 	start(&b, 2, threads);
-	gfx9_gpu_set(b.gpu, &b.q[1], 1, NULL);
+	gfx9_gpu_remove(b.gpu, &b.q[1]);
+	b.q[1].base.priority = 1;
+	gfx9_gpu_add(b.gpu, &b.q[1]);
 	come_to_gate(&b, 0, &low, GROUPS);
 	wait_for(&b, low.arrived, ROOM);
 	come_to_gate(&b, 1, &high, GROUPS);
@@ -297,7 +301,7 @@ static void the_higher_priority_starts_first(int threads)
 }
 
 /*
- * Where workgroups run
+ * Placement of workgroups
  */
 
 static uint32_t cu_of(const uint32_t *where)
@@ -307,7 +311,7 @@ static uint32_t cu_of(const uint32_t *where)
 
 static void workgroups_keep_to_the_mask(int threads)
 {
-	static const uint32_t mask[GFX9_CUS_MAX / 32] = { 0x80000005, 0x10 };
+	static const uint32_t mask[EMU_CUS_MAX / 32] = { 0x80000005, 0x10 };
 	struct bench b = { .config.xcc_cus = 40 };
 	struct task t;
 	uint64_t out;
@@ -315,7 +319,9 @@ static void workgroups_keep_to_the_mask(int threads)
 	uint64_t seen = 0;
 
 	start(&b, 1, threads);
-	gfx9_gpu_set(b.gpu, &b.q[0], 0, mask);
+	gfx9_gpu_remove(b.gpu, &b.q[0]);
+	memcpy(b.q[0].base.cu_mask, mask, sizeof(mask));
+	gfx9_gpu_add(b.gpu, &b.q[0]);
 	out = machine_alloc(b.m, 500 * 8);
 	where = machine_at(b.m, out);
 	dispatch(&b, 0, &t, "where", 500, 64, &out, sizeof(out));
@@ -335,8 +341,10 @@ static void workgroups_go_round_the_xccs(int threads)
 	struct task t;
 	uint64_t out;
 
-	if (target != GFX9_TARGET_GFX942)
+	if (target != GFX9_TARGET_GFX942) {
+		print_message("only gfx942 has several XCCs\n");
 		skip();
+	}
 	start(&b, 1, threads);
 	out = machine_alloc(b.m, 100 * 8);
 	where = machine_at(b.m, out);
@@ -348,19 +356,19 @@ static void workgroups_go_round_the_xccs(int threads)
 }
 
 /*
- * A host that keeps a thread from running
+ * A thread that the host deschedules
  */
 
 #define KEPT_SLICE 100
 
-/* A job whose end keeps the thread that reports it, and the compute unit that it is at. */
+/* A job whose done() blocks the thread that reports it, and its compute unit. */
 struct keeper {
 	struct task task;
 	_Atomic bool kept, let_go;
 	uint64_t out;
 };
 
-static void keep(struct gfx9_job *job, int result)
+static void keep(struct emu_job *job, int result)
 {
 	struct keeper *k = (struct keeper *)job;
 
@@ -370,7 +378,7 @@ static void keep(struct gfx9_job *job, int result)
 	done(job, result);
 }
 
-/* The compute unit that nothing runs on until it is let go. */
+/* The compute unit that does not run until it is released. */
 static uint32_t keep_a_thread(struct bench *b, struct keeper *k)
 {
 	const uint32_t *where;
@@ -378,7 +386,7 @@ static uint32_t keep_a_thread(struct bench *b, struct keeper *k)
 	*k = (struct keeper){ .out = machine_alloc(b->m, 8) };
 	where = machine_at(b->m, k->out);
 	k->task.result = PENDING;
-	k->task.job.done = keep;
+	k->task.job.base.done = keep;
 	assert_int_equal(
 		machine_job(b->m, &b->q[0], &k->task.job, "where", 64, 64, &k->out, sizeof(k->out)),
 		0);
@@ -394,7 +402,7 @@ static void let_go(struct bench *b, struct keeper *k)
 	assert_int_equal(result_of(b, &k->task), 0);
 }
 
-/* The other thread alone gives each of the other three its part. */
+/* The other thread alone gives each of the other three its share. */
 static void threads_do_not_say_where_workgroups_run(void **state)
 {
 	struct bench b = { 0 };
@@ -419,7 +427,7 @@ static void threads_do_not_say_where_workgroups_run(void **state)
 	end(&b);
 }
 
-/* The others are not far ahead of the one that has to wait, and go on when it does. */
+/* The others are not far ahead of the blocked one, and continue when it does. */
 static void threads_do_not_say_how_far_workgroups_come(void **state)
 {
 	struct bench b = { .config.slice = KEPT_SLICE };
@@ -448,14 +456,14 @@ static void threads_do_not_say_how_far_workgroups_come(void **state)
 }
 
 /*
- * Memory that goes away while waves run
+ * Memory that is unmapped while waves run
  */
 
 struct window {
 	struct bench *b;
-	uint64_t va; /* a page that is there at first */
+	uint64_t va; /* a page that is mapped at first */
 	_Atomic bool gone;
-	_Atomic uint64_t late; /* times somebody asked for it after it had gone */
+	_Atomic uint64_t late; /* number of lookups after it was unmapped */
 };
 
 static void *(*all_pages)(void *ctx, uint64_t va, bool write);
@@ -470,7 +478,7 @@ static void *page_of_window(void *ctx, uint64_t va, bool write)
 	return all_pages(ctx, va, write);
 }
 
-/* Waves that poll a page see that it has gone, and nobody uses it after a quiesce. */
+/* Waves that poll a page see that it was unmapped, and it is not used after a quiesce. */
 static void unmapped_memory_is_let_go(int threads)
 {
 	struct bench b = { 0 };
@@ -486,7 +494,7 @@ static void unmapped_memory_is_let_go(int threads)
 	atomic_store(&window.gone, true);
 	atomic_fetch_add(&b.m->vm.generation, 1);
 	gfx9_gpu_quiesce(b.gpu);
-	/* Whoever still had it would leave now. */
+	/* A thread that still used it would leave now. */
 	atomic_store(g.open, 1);
 	assert_int_equal(result_of(&b, &g.task), -EIO);
 	assert_int_equal(*g.left, 0);
@@ -517,7 +525,7 @@ static uint64_t stopwatch(struct bench *b, useconds_t delay)
 	return out[0];
 }
 
-/* However slow the host is, a kernel takes the same time by the device's clock. */
+/* However slow the host is, a kernel takes the same device time. */
 static void a_slow_host_does_not_distort_time(void **state)
 {
 	struct bench b = { 0 };
@@ -606,7 +614,7 @@ static void shaken(int threads)
 	for (int k = 0; k < SHAKES; k++) {
 		int i = (int)((random = random * 1664525 + 1013904223) >> 16) % 3;
 
-		assert_int_equal(stop(&b, i, random >> 28 & 1 ? GFX9_SAVE : GFX9_DRAIN), 0);
+		assert_int_equal(stop(&b, i, random >> 28 & 1 ? EMU_STOP_SAVE : EMU_STOP_DRAIN), 0);
 		pass_time(&b);
 		gfx9_gpu_go(b.gpu, &b.q[i]);
 		pass_time(&b);
@@ -641,7 +649,7 @@ static void shaken(int threads)
 	}
 
 BOTH(queues_share_the_compute_units)
-BOTH(drain_finishes_what_is_resident)
+BOTH(drain_finishes_resident_groups)
 BOTH(save_makes_room_at_once)
 BOTH(a_drain_can_become_a_save)
 BOTH(reset_drops_the_queues_work_alone)
@@ -655,9 +663,9 @@ BOTH(shaken)
 static void an_impossible_gpu_is_refused(void **state)
 {
 	(void)state;
-	assert_null(gfx9_gpu_new(&(struct gfx9_gpu_config){ .nr_xccs = 1, .xcc_cus = 0 }));
-	assert_null(gfx9_gpu_new(&(struct gfx9_gpu_config){ .nr_xccs = 9, .xcc_cus = 1 }));
-	assert_null(gfx9_gpu_new(&(struct gfx9_gpu_config){ .nr_xccs = 8, .xcc_cus = 41 }));
+	assert_null(gfx9_gpu_new(&(struct emu_gpu_config){ .nr_xccs = 1, .xcc_cus = 0 }));
+	assert_null(gfx9_gpu_new(&(struct emu_gpu_config){ .nr_xccs = 9, .xcc_cus = 1 }));
+	assert_null(gfx9_gpu_new(&(struct emu_gpu_config){ .nr_xccs = 8, .xcc_cus = 41 }));
 }
 
 int main(int argc, char **argv)
@@ -665,7 +673,7 @@ int main(int argc, char **argv)
 #define B(name) cmocka_unit_test(name##_turn_by_turn), cmocka_unit_test(name##_on_threads)
 	const struct CMUnitTest tests[] = {
 		B(queues_share_the_compute_units),
-		B(drain_finishes_what_is_resident),
+		B(drain_finishes_resident_groups),
 		B(save_makes_room_at_once),
 		B(a_drain_can_become_a_save),
 		B(reset_drops_the_queues_work_alone),
@@ -687,6 +695,6 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	path = argv[1];
-	target = strstr(path, "gfx942") ? GFX9_TARGET_GFX942 : GFX9_TARGET_GFX90A;
+	target = machine_target(path);
 	return cmocka_run_group_tests_name(path, tests, NULL, NULL);
 }

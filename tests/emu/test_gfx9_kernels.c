@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Kernels as clang compiles them, on the engine: the same bits as computed here. The code object is
- * named by argument; the target is in its name.
+ * Kernels compiled by clang, on the engine: the same bits as computed on the host. The code object
+ * is named by argument; the target is in its name.
  */
 #include "../unit/test.h"
 
@@ -69,7 +69,7 @@ static void every_kernel(void **state)
 	run_all(*state);
 }
 
-/* The same bits however the waves take turns: after every instruction is the hardest. */
+/* The same bits whatever the slice of waves is: a single instruction is the hardest. */
 static void slices_change_nothing(void **state)
 {
 	struct machine *m = *state;
@@ -82,7 +82,7 @@ static void slices_change_nothing(void **state)
 	}
 }
 
-/* Room on the compute units comes back when a workgroup leaves. */
+/* The room of a workgroup on the compute units is released when it leaves. */
 static void many_runs_leave_nothing_behind(void **state)
 {
 	struct machine *m = *state;
@@ -92,8 +92,7 @@ static void many_runs_leave_nothing_behind(void **state)
 	assert_true(gfx9_gpu_idle(m->gpu));
 }
 
-/* Waves are taken off and put back on other compute units while every kernel runs: the same bits.
- */
+/* Waves are saved and restored on other compute units while every kernel runs: the same bits. */
 static void interrupted(void **state, uint64_t slice, uint64_t every)
 {
 	struct machine *m = *state;
@@ -150,6 +149,6 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	path = argv[1];
-	target = strstr(path, "gfx942") ? GFX9_TARGET_GFX942 : GFX9_TARGET_GFX90A;
+	target = machine_target(path);
 	return cmocka_run_group_tests_name(path, tests, NULL, NULL);
 }

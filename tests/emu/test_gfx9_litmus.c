@@ -31,7 +31,7 @@ struct litmus {
 };
 
 /*
- * How lanes lie. Each way is a path of its own through the emulated GPU's accesses to memory.
+ * The layout of lanes. Each takes another path through the emulated GPU's memory accesses.
  */
 enum layout {
 	IN_SEQUENCE,
@@ -177,7 +177,7 @@ static void messages_arrive_whole_within_a_cu(void **state)
 }
 
 /*
- * Store buffering and load buffering: what the logs of both roles say together
+ * Store buffering and load buffering: the logs of both roles combined
  */
 
 /* Turn i of one role did not see turn j of the other, which then must have seen turn i. */
@@ -249,7 +249,7 @@ static void a_load_does_not_see_what_follows_it(void **state)
 }
 
 /*
- * Coherence of one place
+ * Coherence of one location
  */
 
 static void cohere(struct machine *m, const char *kernel, const struct setting *s)
@@ -273,7 +273,7 @@ static void an_aligned_access_is_one_access(void **state)
 	cohere(*state, "coherence_16", &within_a_cu);
 }
 
-/* Lanes that are in range keep their promise where one is not. */
+/* Lanes in range keep the guarantee if another lane is not. */
 static void an_access_to_a_buffer_is_one_access(void **state)
 {
 	struct machine *m = *state;
@@ -351,7 +351,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	path = argv[1];
-	target = strstr(path, "gfx942") ? GFX9_TARGET_GFX942 : GFX9_TARGET_GFX90A;
+	target = machine_target(path);
 	if (argc > 2)
 		turns = (uint32_t)strtoul(argv[2], NULL, 0);
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Vector memory instructions against a model that knows an opcode by its name alone and moves one
- * byte after the other. Every opcode the engine has is met, with random registers, EXEC and
- * addresses: all lanes side by side, one stride apart, on one spot, anywhere, and where nothing is.
+ * byte at a time. Every opcode of the engine is tested, with random registers, EXEC and addresses:
+ * all lanes contiguous, with a stride, at one address, scattered, and unmapped.
  */
 #include "../unit/test.h"
 
@@ -29,14 +29,15 @@ static const char layout[PAGES + 1] = "wwww-rw-wwww";
 
 struct world {
 	struct gfx9_wave *w;
-	struct gfx9_vm vm;
+	struct emu_vm vm;
 	struct gfx9_tlb tlb;
-	uint8_t *host[PAGES]; /* each allocated alone, so that a sanitizer sees what leaves it */
+	/* each allocated alone, so that a sanitizer sees accesses beyond it */
+	uint8_t *host[PAGES];
 };
 
 /* The model's copy of everything an instruction may change. */
 struct image {
-	uint8_t page[PAGES][GFX9_PAGE], lds[LDS];
+	uint8_t page[PAGES][EMU_PAGE], lds[LDS];
 	uint32_t v[ROWS][GFX9_LANES];
 };
 
@@ -58,7 +59,7 @@ static uint32_t below(uint32_t n)
 static void *find_page(void *ctx, uint64_t va, bool write)
 {
 	struct world *t = ctx;
-	uint64_t n = (va - BASE) / GFX9_PAGE;
+	uint64_t n = (va - BASE) / EMU_PAGE;
 
 	if (va < BASE || n >= PAGES || layout[n] == '-' || (write && layout[n] == 'r'))
 		return NULL;
@@ -86,8 +87,8 @@ static int setup(void **state)
 	struct world *t = allocate(64, sizeof(*t));
 
 	for (unsigned int i = 0; i < PAGES; i++) {
-		t->host[i] = allocate(64, GFX9_PAGE);
-		fill(t->host[i], GFX9_PAGE);
+		t->host[i] = allocate(64, EMU_PAGE);
+		fill(t->host[i], EMU_PAGE);
 	}
 	t->vm.page = find_page;
 	t->vm.ctx = t;
@@ -122,7 +123,7 @@ static int teardown(void **state)
 }
 
 /*
- * What a name says
+ * The meaning of a name
  */
 
 enum verb { LOAD, STORE, ATOMIC, CACHE, PAIR_READ, PAIR_WRITE, PAIR_SWAP, OTHER };
@@ -280,7 +281,7 @@ static double half_at(uint32_t h)
 	return h & 0x8000 ? -v : v;
 }
 
-/* Whether a sum of which one or both are no finite numbers; the sum. */
+/* Whether a sum with infinities or NaNs; the sum. */
 static bool add_special(uint64_t a, uint64_t b, uint64_t infinite, unsigned int bits, uint64_t *sum)
 {
 	uint64_t sign = (uint64_t)1 << (bits - 1), quiet = (infinite & ~(infinite << 1)) >> 1;
@@ -436,12 +437,12 @@ static uint64_t model_alu(const struct meaning *m, uint64_t old, uint64_t x, uin
 }
 
 /*
- * Where a byte is
+ * The place of a byte
  */
 
 struct place {
 	enum { PAGE, LDS_BYTE, NOTHING } kind;
-	bool private; /* interleaved: an atomic need not be aligned to more than a dword */
+	bool private; /* interleaved: an atomic needs no more than dword alignment */
 	uint64_t at;
 };
 
@@ -571,16 +572,16 @@ static struct place find(struct run *r, unsigned int lane, unsigned int byte)
 
 static uint8_t *byte_of(struct image *i, struct place p, bool write)
 {
-	uint64_t n = (p.at - BASE) / GFX9_PAGE;
+	uint64_t n = (p.at - BASE) / EMU_PAGE;
 
 	if (p.kind == LDS_BYTE)
 		return &i->lds[p.at];
 	if (p.at < BASE || n >= PAGES || layout[n] == '-' || (write && layout[n] == 'r'))
 		return NULL;
-	return &i->page[n][p.at % GFX9_PAGE];
+	return &i->page[n][p.at % EMU_PAGE];
 }
 
-/* The first byte that is not there. */
+/* The first byte that is not mapped. */
 static void look_for_fault(struct run *r)
 {
 	bool write = r->m.verb == STORE || r->m.verb == ATOMIC;
@@ -825,13 +826,13 @@ static void model(struct run *r)
 static void capture(struct world *t, struct image *i)
 {
 	for (unsigned int n = 0; n < PAGES; n++)
-		memcpy(i->page[n], t->host[n], GFX9_PAGE);
+		memcpy(i->page[n], t->host[n], EMU_PAGE);
 	memcpy(i->lds, t->w->lds, LDS);
 	memcpy(i->v, t->w->v, sizeof(i->v));
 }
 
 /*
- * Random instructions that mostly make sense
+ * Random instructions that are mostly valid
  */
 
 static void set_exec(struct world *t, uint64_t exec)
@@ -853,7 +854,7 @@ static uint64_t some_exec(void)
 	}
 }
 
-/* Small numbers and special ones among the random, so that comparisons meet both answers. */
+/* Small numbers and special ones among the random, so that comparisons have both results. */
 static uint32_t some_value(const struct meaning *m)
 {
 	static const uint32_t odd[] = { 0, 1, 0x7fffffff, 0x80000000, ~0u, 0x3f800000, 0xbf800000 };
@@ -902,7 +903,7 @@ static void some_pattern(uint64_t *addr, uint64_t start, uint64_t room, unsigned
 			addr[i] = start + rnd() % (room + 1) / align * align;
 		if (kind == 3)
 			addr[i] = start + below(8) * bytes;
-		/* Eight lanes at a time in a row, or at one place. */
+		/* Eight lanes at a time contiguous, or at one address. */
 		if (i % 8 == 0)
 			block = start + rnd() % (room + 1) / align * align;
 		if (kind == 4)
@@ -911,7 +912,7 @@ static void some_pattern(uint64_t *addr, uint64_t start, uint64_t room, unsigned
 			addr[i] = block;
 	}
 	if (below(12) == 0)
-		addr[below(64)] = below(2) ? rnd() : start + GFX9_PAGE * below(PAGES);
+		addr[below(64)] = below(2) ? rnd() : start + EMU_PAGE * below(PAGES);
 }
 
 static void put_addresses(struct run *r, const uint64_t *addr, uint64_t minus, bool wide)
@@ -932,7 +933,7 @@ static uint64_t some_start(void)
 
 	if (below(8) == 0)
 		page = below(PAGES);
-	return BASE + page * GFX9_PAGE + below(below(3) ? 2048 : 4096);
+	return BASE + page * EMU_PAGE + below(below(3) ? 2048 : 4096);
 }
 
 static void flat_operands(struct run *r)
@@ -1046,7 +1047,7 @@ static void make(struct run *r, enum gfx9_op op)
 	in->dst = some_row(4);
 	in->glc = below(2);
 	gfx9_set64(r->t->w, GFX9_FLAT_SCRATCH,
-		   BASE + (below(3) ? 8 : 3) * GFX9_PAGE + (below(5) ? 0 : 4 * below(100)));
+		   BASE + (below(3) ? 8 : 3) * EMU_PAGE + (below(5) ? 0 : 4 * below(100)));
 	r->t->w->s[GFX9_M0] = below(LDS + 8);
 	switch (gfx9_op_name(op)[0]) {
 	case 'f':
@@ -1079,7 +1080,7 @@ static void make(struct run *r, enum gfx9_op op)
 static void load_world(struct world *t, const struct image *i)
 {
 	for (unsigned int n = 0; n < PAGES; n++)
-		memcpy(t->host[n], i->page[n], GFX9_PAGE);
+		memcpy(t->host[n], i->page[n], EMU_PAGE);
 	memcpy(t->w->lds, i->lds, LDS);
 	memcpy(t->w->v, i->v, sizeof(i->v));
 }
@@ -1098,7 +1099,7 @@ static void expect_same(struct run *r, const struct image *now, const char *name
 		if (now->lds[i] != r->after.lds[i])
 			fail_msg("%s: LDS %u: %#x, not %#x", name, i, now->lds[i], r->after.lds[i]);
 	for (unsigned int n = 0; n < PAGES; n++)
-		if (memcmp(now->page[n], r->after.page[n], GFX9_PAGE))
+		if (memcmp(now->page[n], r->after.page[n], EMU_PAGE))
 			fail_msg("%s: page %u differs", name, n);
 }
 
@@ -1126,7 +1127,7 @@ static void one(struct run *r, enum gfx9_op op)
 	expect_same(r, &now, name);
 }
 
-/* Those with a format have a test of their own. */
+/* Instructions with a format have another test. */
 static bool is_met(enum gfx9_op op)
 {
 	const char *name = gfx9_op_name(op);
@@ -1155,7 +1156,7 @@ static void test_every_opcode(void **state)
 		assert_true(done >= ROUNDS / 6);
 	}
 	assert_true(nr > 300);
-	/* The test tests something: both outcomes are met. */
+	/* Checks the test: both outcomes occur. */
 	for (unsigned int f = GFX9_FLAT; f <= GFX9_MUBUF; f++)
 		assert_true(faults[f] > 50);
 	assert_int_equal(faults[GFX9_DS], 0);
@@ -1163,7 +1164,7 @@ static void test_every_opcode(void **state)
 }
 
 /*
- * Registers the wave has not got
+ * Registers that the wave does not have
  */
 
 static void test_missing_registers(void **state)
@@ -1227,10 +1228,10 @@ static void test_page_crossing(void **state)
 
 	/* 64 lanes of 16 bytes, 6 into the page before; lane 0 itself crosses. */
 	set_exec(t, GFX9_ALL_LANES);
-	set_addresses(t->w, BASE + GFX9_PAGE - 6, 16);
+	set_addresses(t->w, BASE + EMU_PAGE - 6, 16);
 	assert_int_equal(gfx9_memory_op(in.op)(t->w, &in), GFX9_GO);
 	for (unsigned int i = 0; i < 16; i++) {
-		const uint8_t *from = i < 6 ? t->host[0] + GFX9_PAGE - 6 + i : t->host[1] + i - 6;
+		const uint8_t *from = i < 6 ? t->host[0] + EMU_PAGE - 6 + i : t->host[1] + i - 6;
 
 		assert_int_equal(((uint8_t *)&t->w->v[8 + i / 4][0])[i % 4], *from);
 	}
@@ -1254,26 +1255,26 @@ static void test_faults(void **state)
 	struct gfx9_inst store = global_inst(GFX9_GLOBAL_STORE_DWORDX2);
 	struct gfx9_inst add = global_inst(GFX9_GLOBAL_ATOMIC_ADD);
 	struct world *t = *state;
-	uint8_t before[GFX9_PAGE];
+	uint8_t before[EMU_PAGE];
 
 	set_exec(t, GFX9_ALL_LANES);
 	/* Into the hole of page 4: lane 60 is the first beyond. */
-	set_addresses(t->w, BASE + 4 * GFX9_PAGE - 240, 4);
-	expect_fault(t, &load, BASE + 4 * GFX9_PAGE, 60);
+	set_addresses(t->w, BASE + 4 * EMU_PAGE - 240, 4);
+	expect_fault(t, &load, BASE + 4 * EMU_PAGE, 60);
 	assert_false(t->w->fault.write);
 	/* Half of lane 3. */
-	set_addresses(t->w, BASE + 4 * GFX9_PAGE - 28, 8);
-	expect_fault(t, &store, BASE + 4 * GFX9_PAGE, 3);
+	set_addresses(t->w, BASE + 4 * EMU_PAGE - 28, 8);
+	expect_fault(t, &store, BASE + 4 * EMU_PAGE, 3);
 	assert_true(t->w->fault.write);
 	/* Reading is allowed in page 5, writing is not; nothing is added before. */
-	set_addresses(t->w, BASE + 5 * GFX9_PAGE, 4);
+	set_addresses(t->w, BASE + 5 * EMU_PAGE, 4);
 	assert_int_equal(gfx9_memory_op(load.op)(t->w, &load), GFX9_GO);
-	expect_fault(t, &add, BASE + 5 * GFX9_PAGE, 0);
+	expect_fault(t, &add, BASE + 5 * EMU_PAGE, 0);
 	memcpy(before, t->host[3], sizeof(before));
-	set_addresses(t->w, BASE + 4 * GFX9_PAGE - 4, 4);
-	expect_fault(t, &add, BASE + 4 * GFX9_PAGE, 1);
+	set_addresses(t->w, BASE + 4 * EMU_PAGE - 4, 4);
+	expect_fault(t, &add, BASE + 4 * EMU_PAGE, 1);
 	assert_memory_equal(before, t->host[3], sizeof(before));
-	/* Lanes that do not take part have no address. */
+	/* Inactive lanes have no address. */
 	set_exec(t, 1);
 	assert_int_equal(gfx9_memory_op(add.op)(t->w, &add), GFX9_GO);
 	set_exec(t, 0);
@@ -1282,7 +1283,7 @@ static void test_faults(void **state)
 	assert_int_equal(gfx9_memory_op(load.op)(t->w, &load), GFX9_GO);
 }
 
-/* Every lane writes all of its scratch, then finds it as it was written. */
+/* Every lane writes all of its scratch, then reads it back. */
 static void test_scratch_is_private(void **state)
 {
 	struct gfx9_inst in = { .op = GFX9_SCRATCH_STORE_BYTE,
@@ -1292,7 +1293,7 @@ static void test_scratch_is_private(void **state)
 				.src = { GFX9_VGPR, GFX9_VGPR + 4 },
 				.dst = GFX9_VGPR + 5 };
 	struct world *t = *state;
-	unsigned int size = GFX9_PAGE / 64;
+	unsigned int size = EMU_PAGE / 64;
 
 	set_exec(t, GFX9_ALL_LANES);
 	gfx9_set64(t->w, GFX9_FLAT_SCRATCH, BASE);
@@ -1313,7 +1314,7 @@ static void test_scratch_is_private(void **state)
 	}
 }
 
-/* What is beyond the workgroup's LDS reads as 0; what is beside it stays. */
+/* Reads beyond the workgroup's LDS return 0; neighbouring memory is unchanged. */
 static void test_lds_bounds(void **state)
 {
 	struct gfx9_inst in = { .op = GFX9_DS_WRITE_B128,
@@ -1459,7 +1460,7 @@ static void test_two_threads(void **state)
 	float f;
 	double d;
 
-	memset(t->host[0], 0, GFX9_PAGE);
+	memset(t->host[0], 0, EMU_PAGE);
 	for (unsigned int i = 0; i < 2; i++)
 		assert_int_equal(pthread_create(&h[i].thread, NULL, hammer, &h[i]), 0);
 	for (unsigned int i = 0; i < 2; i++)
@@ -1477,7 +1478,7 @@ static void test_two_threads(void **state)
 }
 
 /*
- * Anything that decodes, on anything
+ * Any instruction that decodes, on any state
  */
 
 static void random_words(uint32_t *words)
@@ -1486,7 +1487,7 @@ static void random_words(uint32_t *words)
 
 	words[0] = heads[below(3)] | ((uint32_t)rnd() & 0x3ffffff);
 	words[1] = (uint32_t)rnd();
-	/* Registers the wave has, more often than not. */
+	/* Registers that the wave has, more often than not. */
 	if (below(4))
 		words[1] &= 0x0f7f0f0f;
 }
@@ -1497,10 +1498,10 @@ static void random_wave(struct world *t)
 	fill(t->w->v, ROWS * sizeof(*t->w->v));
 	for (unsigned int i = 0; i < 100; i += 2)
 		if (below(2))
-			gfx9_set64(t->w, i, BASE + below(PAGES * GFX9_PAGE));
+			gfx9_set64(t->w, i, BASE + below(PAGES * EMU_PAGE));
 	for (unsigned int k = 0; k + 1 < VGPRS; k += 2)
 		for (unsigned int i = 0; i < GFX9_LANES && below(8); i++) {
-			uint64_t va = BASE + below(PAGES * GFX9_PAGE);
+			uint64_t va = BASE + below(PAGES * EMU_PAGE);
 
 			if (!below(8))
 				va = (uint64_t)(below(2) ? SHARED : PRIVATE) << 32 | below(4000);

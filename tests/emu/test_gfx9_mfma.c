@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Matrix instructions: every one both targets decode, against a reference that knows the shape from
- * the name, where matrix elements lie from AMD's tables (from the matrix to the register, the
- * engine goes the other way), and how sums are rounded from what was published about the hardware.
+ * Matrix instructions: every one that both targets decode, against a reference that takes the shape
+ * from the name, the layout of matrices from AMD's tables (from the matrix to the register; the
+ * engine goes the other way), and the rounding of sums from what was published about the hardware.
  */
 #include "../unit/test.h"
 
@@ -42,7 +42,7 @@ static const struct {
 	[BF8] = { "bf8", 8, 2, 16 },	  [I8] = { "i8", 8, 0, 0 },
 };
 
-/* One opcode of one target, as its name has it. */
+/* An opcode of a target, parsed from its name. */
 struct op {
 	enum gfx9_target target;
 	uint32_t words[2];
@@ -134,7 +134,7 @@ static bool parse(struct op *op, const struct gfx9_inst *in)
 	if (sscanf(s, "_%ub_%n", &n, &end) == 1 && n > 1 && s[1] >= '0' && s[1] <= '9')
 		s += end - 1;
 	parse_types(op, *s == '_' ? s + 1 : s);
-	/* LLVM says how many registers the result has, and so how many blocks there are. */
+	/* LLVM gives the number of registers of the result, which gives the number of blocks. */
 	n = gfx9_encodings[in->encoding].operand[0].dwords / (op->a == F64 ? 2 : 1);
 	op->blocks = n * LANES / (op->m * op->m);
 	return true;
@@ -166,7 +166,7 @@ static unsigned int all_ops(struct op *ops, unsigned int max)
 }
 
 /*
- * Where elements are
+ * Positions of elements
  */
 
 struct place {
@@ -433,7 +433,7 @@ static uint64_t reference_sum(const struct op *op, const struct term *t, unsigne
 }
 
 /*
- * One instruction
+ * Execution of an instruction
  */
 
 struct form {
@@ -486,7 +486,7 @@ static double signed_number(const struct op *op, enum kind kind, uint64_t bits, 
 	return op->a == F64 && op->target == GFX9_TARGET_GFX942 && negated ? -v : v;
 }
 
-/* Which k element @e of row @i of a sparse A stands for. */
+/* The k that element @e of row @i of a sparse A represents. */
 static unsigned int sparse_k(const struct op *op, const struct form *f, unsigned int i,
 			     unsigned int e)
 {
@@ -617,7 +617,7 @@ static uint64_t value(enum kind kind, enum mood mood)
 	case SPECIAL:
 		return rnd() % 24 ? with_exponent(kind, (int)(rnd() % 3)) : special_value(kind);
 	default:
-		/* Not more of Inf and NaN than that sums may be finite. */
+		/* Few Infs and NaNs, so that sums may be finite. */
 		return !isfinite(number(kind, any)) ? 0 : any;
 	}
 }
@@ -688,7 +688,7 @@ static void test_every_op(void **state)
 			struct form f = { .dst = SRC_D };
 
 			fill_all(t, &ops[i], (enum mood)mood);
-			/* Neither which lanes are on nor how to round matters. */
+			/* EXEC and the rounding mode are ignored. */
 			gfx9_set64(t->w, GFX9_EXEC, rnd());
 			t->w->mode = (uint32_t)rnd();
 			check(t, &ops[i], &f);
@@ -703,7 +703,7 @@ static void test_every_op(void **state)
 	assert_int_equal(seen[GFX9_TARGET_GFX942], 46);
 }
 
-/* The result may be where a source was. */
+/* The result may overlap a source. */
 static void test_overlap(void **state)
 {
 	struct world *t = *state;
@@ -808,7 +808,7 @@ static void test_integers_wrap(void **state)
 	}
 }
 
-/* Registers the wave has not got, and broadcasts of more blocks than there are. */
+/* Registers that the wave does not have, and broadcasts of more blocks than there are. */
 static void test_refused(void **state)
 {
 	struct world *t = *state;
@@ -890,7 +890,7 @@ static void test_variants(void **state)
  * The fast path
  */
 
-/* Around 2^@exp, often with a mantissa that makes rounding a close decision. */
+/* Around 2^@exp, often with a mantissa that is close to a rounding boundary. */
 static uint64_t edge_value(enum kind kind, int exp)
 {
 	unsigned int mantissa = kinds[kind].mantissa, width = kinds[kind].bits;
@@ -931,7 +931,7 @@ static int any_exponent(enum kind kind)
 	return (int)(rnd() % (unsigned int)exps) - kinds[kind].bias;
 }
 
-/* Products and C from one end of the range to the other, C also at all distances from products. */
+/* Products and C over the whole range, C also at all distances from products. */
 static void fill_ranges(struct world *t, const struct op *op)
 {
 	int a = any_exponent(op->a), b = any_exponent(op->b);
@@ -977,7 +977,9 @@ static struct form any_form(const struct op *op)
 	return f;
 }
 
-/* True if all variants have executed it the fast way; then the registers are the reference's. */
+/*
+ * True if all variants have executed it on the fast path; then the registers equal the reference's.
+ */
 static bool check_fast(struct world *t, const struct op *op, struct form f)
 {
 	const struct gfx9_vector_variant *const *v = gfx9_vector_variants();
@@ -998,7 +1000,7 @@ static bool check_fast(struct world *t, const struct op *op, struct form f)
 		done = gfx9_mfma_fast(t->w, &in, v[i]);
 		if (memcmp(t->v, done ? want : before, sizeof(want)))
 			fail_msg("%s: %s differs from the reference", op->name, v[i]->name);
-		/* Whether it can does not depend on the processor. */
+		/* The processor does not affect which instructions take the fast path. */
 		assert_true(i == 0 || done == fast);
 		fast = done;
 	}
@@ -1030,7 +1032,7 @@ static void test_fast_path(void **state)
 			fast += check_fast(t, &ops[i], any_form(&ops[i]));
 		}
 		assert_int_equal(fast > rounds / 4, has_fast_path(&ops[i]));
-		/* Ordinary numbers are no reason for the slow path. */
+		/* Ordinary numbers always take the fast path. */
 		fill_all(t, &ops[i], SMALL);
 		assert_int_equal(check_fast(t, &ops[i], (struct form){ .dst = SRC_D }),
 				 has_fast_path(&ops[i]));

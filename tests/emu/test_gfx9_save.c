@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Waves are saved and put back at every place and in every state: they must not notice, and those
- * who read the save area must find them.
+ * Waves are saved and restored at every instruction and in every state: their results must be the
+ * same, and readers of the save area must find them.
  *
  *     test_gfx9_save KERNELS ASSEMBLY [HANDLER]
  *
- * The code objects say which target; HANDLER is another trap handler than our own.
+ * The names of the code objects contain the target; HANDLER is another trap handler.
  */
 #include "../unit/test.h"
 
@@ -49,7 +49,7 @@ static void assert_no_scratch_in_use(const struct lab *l)
 }
 
 /*
- * What is found in the save area
+ * The content of the save area
  */
 
 static uint32_t status_in_handler(const struct gfx9_wave *w)
@@ -84,7 +84,7 @@ static bool matches(const struct record *r, const struct shot *s)
 	       (!r->first || !memcmp(r->lds, s->lds, w->lds_bytes));
 }
 
-/* Every wave that was saved is found once, those of a workgroup together, from first to last. */
+/* Every saved wave is found once, those of a workgroup together, from first to last. */
 static void assert_area_describes(struct lab *l, uint32_t nr_lost)
 {
 	const struct shot *leader = NULL, *s;
@@ -136,7 +136,7 @@ static void interrupt(struct machine *m, const struct kernel_case *k, uint64_t s
 	lab.rng = seed;
 	k->prepare(m, args);
 	assert_int_equal(lab_open(&lab, m, k->name, k->grid, k->group, args, sizeof(args)), 0);
-	/* From every instruction to now and then. */
+	/* From every instruction to occasionally. */
 	for (uint64_t slice = 1 + seed % 5 * 40; lab_step(&lab, 1 + lab_draw(&lab) % slice);) {
 		if (lab_draw(&lab) % (5 + 300 / slice) == 0)
 			save_and_restore(&lab, k->name);
@@ -166,7 +166,7 @@ static void no_wave_notices(void **state)
 }
 
 /*
- * A kernel that has everything in use
+ * A kernel that uses all state
  */
 
 #define FIELDS_GROUPS 2
@@ -178,7 +178,7 @@ struct fields {
 	uint64_t out, window, window_end;
 };
 
-/* On a machine of its own: without its registers it may write anywhere. */
+/* On a separate machine: without its registers it may write anywhere. */
 static void fields_open(struct fields *f)
 {
 	f->m = new_machine(assembly);
@@ -188,7 +188,7 @@ static void fields_open(struct fields *f)
 	assert_int_equal(lab_open(&lab, f->m, "fields", 128 * FIELDS_GROUPS, 128, &f->out, 8), 0);
 }
 
-/* The window is so long that all are in it at a time. */
+/* The window is so long that all waves are in it at the same time. */
 static void fields_to_window(struct fields *f)
 {
 	do
@@ -202,7 +202,7 @@ static void fields_close(struct fields *f)
 	machine_free(f->m);
 }
 
-/* What it finds when nobody disturbs it. */
+/* The results of an undisturbed run. */
 static void fields_reference(struct fields *f, uint8_t *dump)
 {
 	fields_open(f);
@@ -241,8 +241,8 @@ static void every_field_is_kept(void **state)
 }
 
 /*
- * Anything left out of a restore is noticed. What an unrestored register holds takes the place of
- * what was saved: nothing in scalars, rubbish in vectors.
+ * Every part that is left out of a restore is noticed. An unrestored register holds nothing in
+ * scalars, garbage in vectors.
  */
 
 enum part { VGPR, SGPR, XNACK, BLOCK, TTMP, LDS, FIRST, RECORD };
@@ -390,7 +390,7 @@ static void nothing_can_be_left_out(void **state)
 	assert_true(all);
 }
 
-/* Which scratch is a wave's is known to the hardware alone; it is noticed when all have ended. */
+/* Only the hardware knows the scratch of a wave; an error is noticed when all have ended. */
 static void scratch_cannot_be_left_out(void **state)
 {
 	struct machine *m = new_machine(kernels);
@@ -419,7 +419,7 @@ static void scratch_cannot_be_left_out(void **state)
 }
 
 /*
- * Room
+ * Space
  */
 
 static const char *const shapes[] = {
@@ -427,15 +427,13 @@ static const char *const shapes[] = {
 	"shape_256",   "shape_512",	  "shape_all_acc",   "shape_full",
 };
 
-/* As many as find room, in an area that is as large as the driver makes it. */
+/* As many workgroups as fit, in an area of the driver's size. */
 static void fill_up(struct machine *m, const char *shape, uint16_t group)
 {
-	const struct gfx9_area_gpu gpu = { .target = target,
-					   .nr_xccs = 1,
-					   .xcc_cus = LAB_CUS,
-					   .nr_arrays = 1,
-					   .engine_arrays = 1 };
-	struct gfx9_area_sizes sizes = gfx9_area_sizes(&gpu);
+	const struct emu_gpu_shape gpu = {
+		.nr_xccs = 1, .xcc_cus = LAB_CUS, .nr_arrays = 1, .engine_arrays = 1
+	};
+	struct emu_save_sizes sizes = gfx9_area_sizes(&gpu);
 	uint64_t mark = m->used, gate = machine_alloc(m, 4);
 
 	if (lab_open(&lab, m, shape, 4096 * group, group, &gate, 8))
@@ -445,7 +443,7 @@ static void fill_up(struct machine *m, const char *shape, uint16_t group)
 	for (int i = 0; i < GFX9_CU_WAVES; i++)
 		lab_step(&lab, 3);
 	assert_int_equal(lab_save(&lab), 0);
-	/* One shape leaves not a byte. */
+	/* A single shape leaves no free byte. */
 	if (!strcmp(shape, "shape_full") && group == 64)
 		assert_int_equal(lab.q.context[0].used, sizes.slice_bytes - sizes.ctl_bytes);
 	assert_area_describes(&lab, 0);
@@ -465,14 +463,14 @@ static void the_area_is_large_enough(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
 		for (size_t k = 0; k < sizeof(groups) / sizeof(groups[0]); k++) {
-			/* One that no compute unit has room for does not start. */
+			/* A workgroup that fits on no compute unit does not start. */
 			fill_up(m, shapes[i], groups[k]);
 		}
 	}
 	machine_free(m);
 }
 
-/* Workgroups that are gone, of a job that failed, leave room between others. */
+/* Workgroups of a failed job leave holes between others. */
 static void holes_are_closed(void **state)
 {
 	struct machine *m = new_machine(kernels);
@@ -510,7 +508,7 @@ static void holes_are_closed(void **state)
 }
 
 /*
- * How long it takes, without LDS and with all of it, for waves that have few registers and all of
+ * The time it takes, without LDS and with all of it, for waves with few registers and with all of
  * them.
  */
 static void instructions_it_takes(void **state)
@@ -533,10 +531,10 @@ static void instructions_it_takes(void **state)
 }
 
 /*
- * Two handlers
+ * Another trap handler
  */
 
-/* Words of a record that are documented, and the same whoever wrote them. */
+/* Documented words of a record, which are the same with both handlers. */
 static bool same_record(const struct record *a, const struct record *b)
 {
 	bool lost = lab.four_lose_agprs && a->nr_vgprs == 4;
@@ -548,7 +546,7 @@ static bool same_record(const struct record *a, const struct record *b)
 	       (!a->first || !memcmp(a->lds, b->lds, a->lds_bytes));
 }
 
-/* Workgroups may have changed places. */
+/* Workgroups may have changed their positions. */
 static void assert_in_area(struct machine *m, uint64_t area, const struct record *a)
 {
 	struct record b;
@@ -586,7 +584,7 @@ static void save_with_both(struct lab *l)
 	walk_begin(&k, l->m, theirs);
 	while (walk_on(&k, &r))
 		assert_in_area(l->m, l->q.context[0].area, &r);
-	/* What one has saved the other restores. */
+	/* Each handler restores what the other has saved. */
 	handler_use(l->m);
 	lab_restore(l);
 	assert_restored(l, "with two handlers");
@@ -599,8 +597,10 @@ static void both_handlers_write_the_same(void **state)
 	struct fields f;
 
 	(void)state;
-	if (!handler_is_other())
+	if (!handler_is_other()) {
+		print_message("there is one handler; see make kernel-handler-test\n");
 		skip();
+	}
 	fields_open(&f);
 	fields_to_window(&f);
 	save_with_both(&lab);
@@ -644,7 +644,7 @@ int main(int argc, char **argv)
 	}
 	kernels = argv[1];
 	assembly = argv[2];
-	target = strstr(kernels, "gfx942") ? GFX9_TARGET_GFX942 : GFX9_TARGET_GFX90A;
+	target = machine_target(kernels);
 	if (argc > 3 && !handler_read(argv[3]))
 		return 77;
 	lab.four_lose_agprs = handler_is_other();

@@ -24,10 +24,10 @@ enum { S0 = 4, S1 = 8, SD = 12, BASE = 20 }; /* registers the tests use */
 
 struct world {
 	struct gfx9_wave *w;
-	struct gfx9_vm vm;
+	struct emu_vm vm;
 	struct gfx9_tlb tlb;
-	_Alignas(8) uint8_t ram[2 * GFX9_PAGE];
-	_Alignas(8) uint8_t rom[GFX9_PAGE];
+	_Alignas(8) uint8_t ram[2 * EMU_PAGE];
+	_Alignas(8) uint8_t rom[EMU_PAGE];
 };
 
 static bool covered[GFX9_OPS];
@@ -99,7 +99,7 @@ static void set_reg(struct gfx9_wave *w, unsigned int code, unsigned int width, 
 		w->s[code + 1] = (uint32_t)(value >> 32);
 }
 
-/* Nothing of the wave differs from what is expected. */
+/* The wave is exactly as expected. */
 static void check(const struct gfx9_wave *w, const struct gfx9_wave *expected, enum gfx9_op op,
 		  u64 a, u64 b)
 {
@@ -416,7 +416,7 @@ static u64 magnitude(wide a)
 	X(S_CBRANCH_CDBGSYS_OR_USER, sys + user > 0) \
 	X(S_CBRANCH_CDBGSYS_AND_USER, sys + user == 2)
 
-/* Opcode after S_ATOMIC_ or S_BUFFER_ATOMIC_, what becomes of m, given x and c of so many bits. */
+/* Opcode after S_ATOMIC_ or S_BUFFER_ATOMIC_, the new value of m, given x and c of so many bits. */
 #define ATOMICS(X)                                        \
 	X(SWAP, x)                                        \
 	X(CMPSWAP, m - c ? m : x)                         \
@@ -675,7 +675,7 @@ static void test_exec(void **state)
 	}
 }
 
-/* EXEC as a destination of its own saving, and half of it as any register. */
+/* EXEC as the destination of its own old value, and half of it as any register. */
 static void test_exec_as_operand(void **state)
 {
 	struct gfx9_wave *w = ((struct world *)*state)->w;
@@ -776,7 +776,7 @@ static void test_operands(void **state)
 	}
 }
 
-/* Sign extension is for the operands that have a sign. */
+/* Only signed operands are sign-extended. */
 static void test_literal64(void **state)
 {
 	static const struct {
@@ -1265,32 +1265,32 @@ static void loads(struct world *t, enum gfx9_op plain, enum gfx9_op buffer, enum
 			expected[i] = peek(t, va + i * 4);
 		one_load(t, &in, n, expected);
 	}
-	gfx9_set64(w, BASE, RAM + GFX9_PAGE - 4);
+	gfx9_set64(w, BASE, RAM + EMU_PAGE - 4);
 	in.offset = 0;
 	for (unsigned int i = 0; i < n; i++)
-		expected[i] = peek(t, RAM + GFX9_PAGE - 4 + i * 4);
+		expected[i] = peek(t, RAM + EMU_PAGE - 4 + i * 4);
 	one_load(t, &in, n, expected);
 	/* A register, and both. */
 	in.imm = false;
 	w->s[S0] = 8 | 3;
 	for (unsigned int i = 0; i < n; i++)
-		expected[i] = peek(t, RAM + GFX9_PAGE + 4 + i * 4);
+		expected[i] = peek(t, RAM + EMU_PAGE + 4 + i * 4);
 	one_load(t, &in, n, expected);
 	in.imm = in.soffset_en = true;
 	in.offset = 16;
 	for (unsigned int i = 0; i < n; i++)
-		expected[i] = peek(t, RAM + GFX9_PAGE + 20 + i * 4);
+		expected[i] = peek(t, RAM + EMU_PAGE + 20 + i * 4);
 	one_load(t, &in, n, expected);
-	/* Where there is nothing, wholly or in part. */
+	/* Not mapped, wholly or in part. */
 	in.soffset_en = false;
 	in.offset = 0;
 	gfx9_set64(w, BASE, 0xdead0000beef0000);
 	one_load(t, &in, n, NULL);
 	assert_int_equal(w->fault.address, 0xdead0000beef0000);
 	if (n > 1) {
-		gfx9_set64(w, BASE, RAM + 2 * GFX9_PAGE - 4);
+		gfx9_set64(w, BASE, RAM + 2 * EMU_PAGE - 4);
 		one_load(t, &in, n, NULL);
-		assert_int_equal(w->fault.address, RAM + 2 * GFX9_PAGE);
+		assert_int_equal(w->fault.address, RAM + 2 * EMU_PAGE);
 	}
 
 	in.op = (uint16_t)buffer;
@@ -1306,7 +1306,7 @@ static void loads(struct world *t, enum gfx9_op plain, enum gfx9_op buffer, enum
 	in.offset = 76;
 	expected[0] = peek(t, RAM + 76);
 	one_load(t, &in, n, expected);
-	set_buffer(w, RAM + 2 * GFX9_PAGE, UINT32_MAX, 0);
+	set_buffer(w, RAM + 2 * EMU_PAGE, UINT32_MAX, 0);
 	one_load(t, &in, n, NULL);
 	set_buffer(w, RAM, 0x124, 0);
 	in.soffset_en = true;
@@ -1365,13 +1365,13 @@ static void stores(struct world *t, enum gfx9_op plain, enum gfx9_op buffer, enu
 		.op = (uint16_t)plain, .dst = 32, .src = { BASE, S0 }, .imm = true
 	};
 
-	gfx9_set64(w, BASE, RAM + GFX9_PAGE - 4);
-	one_store(t, &in, n, RAM + GFX9_PAGE - 4, n);
+	gfx9_set64(w, BASE, RAM + EMU_PAGE - 4);
+	one_store(t, &in, n, RAM + EMU_PAGE - 4, n);
 	in.offset = -64;
-	one_store(t, &in, n, RAM + GFX9_PAGE - 68, n);
+	one_store(t, &in, n, RAM + EMU_PAGE - 68, n);
 	in.soffset_en = true;
 	w->s[S0] = 32;
-	one_store(t, &in, n, RAM + GFX9_PAGE - 36, n);
+	one_store(t, &in, n, RAM + EMU_PAGE - 36, n);
 	in.soffset_en = false;
 	gfx9_set64(w, BASE, ROM + 128);
 	one_store(t, &in, n, 0, n);
@@ -1400,7 +1400,7 @@ static void test_stores(void **state)
 #undef X
 }
 
-/* Registers that a load may not, or cannot, reach. */
+/* Registers that a load must not, or cannot, write. */
 static void test_load_targets(void **state)
 {
 	struct world *t = *state;
@@ -1522,7 +1522,7 @@ static void test_atomic_faults(void **state)
 }
 
 /*
- * Anything that decodes, on a wave in any state
+ * Any instruction that decodes, on a wave in any state
  */
 
 static uint32_t random_word(void)
@@ -1543,7 +1543,7 @@ static void random_wave(struct gfx9_wave *w)
 		w->s[i] = (uint32_t)rnd() >> (rnd() & 31);
 	for (unsigned int i = 0; i < 64; i += 2)
 		if (rnd() & 1)
-			gfx9_set64(w, i, RAM + rnd() % (4 * GFX9_PAGE));
+			gfx9_set64(w, i, RAM + rnd() % (4 * EMU_PAGE));
 	for (unsigned int i = 0; i < ARRAY_SIZE(w->s_rest); i++)
 		w->s_rest[i] = (uint32_t)rnd();
 	w->scc = rnd() & 1;
@@ -1586,7 +1586,7 @@ static void test_random(void **state)
 	assert_in_range(ran, 100000, 400000);
 }
 
-/* Last: every opcode has been seen, and what is not executed is known by name. */
+/* Last: every opcode was tested, and unexecuted ones are known by name. */
 static void test_coverage(void **state)
 {
 	static const enum gfx9_op refused[] = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Several queues share the compute units, each with kernel after kernel, and each is stopped and
- * goes on at random: the results are the same. And a save that cannot be done.
+ * released at random: the results are the same. Failing saves are tested, too.
  *
  *     test_gfx9_switch KERNELS [HANDLER]
  */
@@ -37,13 +37,13 @@ static struct machine *new_machine(void)
 static void open_queue(struct machine *m, struct gfx9_gpu *gpu, struct gfx9_queue *q)
 {
 	machine_queue(m, q);
-	q->poison = true; /* nothing is right by chance */
+	q->poison = true; /* no correct result by chance */
 	gfx9_gpu_add(gpu, q);
 }
 
 static void close_queue(struct gfx9_gpu *gpu, struct gfx9_queue *q)
 {
-	gfx9_gpu_stop(gpu, q, GFX9_RESET);
+	gfx9_gpu_stop(gpu, q, EMU_STOP_RESET);
 	while (gfx9_gpu_wait(gpu, q, 0) == -ETIME)
 		gfx9_gpu_step(gpu);
 	gfx9_gpu_remove(gpu, q);
@@ -63,7 +63,7 @@ struct rider {
 	bool stopped, saving;
 };
 
-static void done(struct gfx9_job *job, int result)
+static void done(struct emu_job *job, int result)
 {
 	atomic_store(&((struct rider *)job)->result, result);
 }
@@ -79,7 +79,7 @@ static void dispatch(struct machine *m, struct gfx9_gpu *gpu, struct rider *r,
 {
 	r->k = k;
 	r->result = PENDING;
-	r->job.done = done;
+	r->job.base.done = done;
 	k->prepare(m, r->args);
 	assert_int_equal(machine_job(m, &r->q, &r->job, k->name, k->grid, k->group, r->args,
 				     sizeof(r->args)),
@@ -100,7 +100,7 @@ static void check(struct machine *m, struct rider *r)
 	r->nr_done++;
 }
 
-/* Each XCC's slice tells of all that is saved off it. */
+/* The slice of each XCC describes all waves that were saved from it. */
 static void assert_described(struct machine *m, const struct gfx9_context *c)
 {
 	const struct gfx9_saved_group *s;
@@ -118,7 +118,7 @@ static void assert_described(struct machine *m, const struct gfx9_context *c)
 }
 
 static void let_go(struct machine *m, struct gfx9_gpu *gpu, struct rider *r,
-		   const struct gfx9_gpu_config *config)
+		   const struct emu_gpu_config *config)
 {
 	for (uint32_t i = 0; r->saving && i < config->nr_xccs; i++)
 		assert_described(m, &r->q.context[i]);
@@ -126,15 +126,15 @@ static void let_go(struct machine *m, struct gfx9_gpu *gpu, struct rider *r,
 	r->stopped = false;
 }
 
-/* Stops it in some way, or lets it go on, as it comes. */
+/* Stops it in some way, or lets it continue, at random. */
 static void disturb(struct machine *m, struct gfx9_gpu *gpu, struct rider *r, uint64_t *rng,
-		    const struct gfx9_gpu_config *config)
+		    const struct emu_gpu_config *config)
 {
 	uint32_t n = draw(rng);
 
 	if (!r->stopped && n % 4 == 0) {
 		r->saving = n % 64;
-		gfx9_gpu_stop(gpu, &r->q, r->saving ? GFX9_SAVE : GFX9_DRAIN);
+		gfx9_gpu_stop(gpu, &r->q, r->saving ? EMU_STOP_SAVE : EMU_STOP_DRAIN);
 		r->stopped = true;
 	} else if (r->stopped && gfx9_gpu_wait(gpu, &r->q, 0) == 0 && n % 2 == 0) {
 		let_go(m, gpu, r, config);
@@ -148,13 +148,13 @@ static uint64_t nr_saved(const struct rider *r)
 {
 	uint64_t n = 0;
 
-	for (int i = 0; i < GFX9_XCCS_MAX; i++)
+	for (int i = 0; i < EMU_XCCS_MAX; i++)
 		n += r->q.context[i].nr_waves;
 	return n;
 }
 
-/* Every queue runs each kernel once, in an order of its own. */
-static uint64_t ride(const struct gfx9_gpu_config *config, uint64_t seed)
+/* Every queue runs each kernel once, in its own order. */
+static uint64_t ride(const struct emu_gpu_config *config, uint64_t seed)
 {
 	struct machine *m = new_machine();
 	struct gfx9_gpu *gpu = gfx9_gpu_new(config);
@@ -201,14 +201,14 @@ static void rides(uint32_t nr_xccs, uint32_t xcc_cus, int threads, uint64_t at_l
 	static const uint64_t slices[] = { 1, 7, 50, 400 };
 	uint64_t saved = 0;
 
-	/* How often a queue on threads is met on the compute units is up to the host. */
+	/* Whether a queue on threads is found on the compute units depends on the host. */
 	for (uint32_t i = 0; i < (threads ? 8 : 4) || (saved < at_least && i < 100); i++) {
-		struct gfx9_gpu_config config = { .target = target,
-						  .nr_xccs = nr_xccs,
-						  .xcc_cus = xcc_cus,
-						  .threads = threads,
-						  .slice = slices[i % 4],
-						  .cwsr = true };
+		struct emu_gpu_config config = { .target = target,
+						 .nr_xccs = nr_xccs,
+						 .xcc_cus = xcc_cus,
+						 .threads = threads,
+						 .slice = slices[i % 4],
+						 .cwsr = true };
 
 		saved += ride(&config, 100 * nr_xccs + i);
 	}
@@ -235,11 +235,11 @@ static void queues_on_threads(void **state)
 }
 
 /*
- * What cannot be saved
+ * Failing saves
  */
 
 struct failure {
-	struct gfx9_gpu_config config;
+	struct emu_gpu_config config;
 	struct machine *m;
 	struct gfx9_gpu *gpu;
 	struct rider *r;
@@ -254,10 +254,10 @@ static const struct kernel_case *case_of(const char *name)
 	return k;
 }
 
-/* A job that uses scratch and LDS must leave none of it behind. */
+/* A job with scratch and LDS must release all of it. */
 static void failure_open(struct failure *f)
 {
-	f->config = (struct gfx9_gpu_config){
+	f->config = (struct emu_gpu_config){
 		.target = target, .nr_xccs = 1, .xcc_cus = 2, .slice = 20, .cwsr = true
 	};
 	f->m = new_machine();
@@ -276,13 +276,13 @@ static int stop(struct failure *f)
 {
 	int err;
 
-	assert_int_equal(gfx9_gpu_stop(f->gpu, &f->r->q, GFX9_SAVE), GFX9_SAVE);
+	assert_int_equal(gfx9_gpu_stop(f->gpu, &f->r->q, EMU_STOP_SAVE), EMU_STOP_SAVE);
 	while ((err = gfx9_gpu_wait(f->gpu, &f->r->q, 0)) == -ETIME)
 		gfx9_gpu_step(f->gpu);
 	return err;
 }
 
-/* The next job of the queue is stopped, too, and right. */
+/* The next job of the queue is stopped, too, and its result is right. */
 static void assert_goes_on(struct failure *f)
 {
 	gfx9_gpu_go(f->gpu, &f->r->q);
@@ -367,7 +367,7 @@ static void the_handler_never_ends(void **state)
 	}
 }
 
-/* s_endpgm: some come back without a record, and are not missed but in the result. */
+/* s_endpgm: some waves return without a record, and are missing only in the result. */
 static void the_handler_saves_nothing(void **state)
 {
 	static const uint32_t bad = 0xbf810000;
@@ -392,7 +392,7 @@ static void the_handler_saves_nothing(void **state)
 	failure_close(&f);
 }
 
-/* Whoever writes to his own save area loses his own waves. */
+/* A program that writes to its own save area loses only its own waves. */
 static void the_guest_scribbles(void **state)
 {
 	(void)state;
@@ -408,7 +408,7 @@ static void the_guest_scribbles(void **state)
 		assert_int_equal(stop(&f), 0);
 		assert_true(c->used > 0);
 		area = machine_at(f.m, c->area);
-		/* The description alone, then anything. */
+		/* First only the description, then all of it. */
 		for (uint64_t i = 0; i < (seed ? c->ctl_bytes + c->used : c->ctl_bytes); i++) {
 			if (!seed || draw(&rng) % 97 == 0)
 				area[i] = (uint8_t)draw(&rng);
@@ -418,7 +418,7 @@ static void the_guest_scribbles(void **state)
 			gfx9_gpu_step(f.gpu);
 		if (!seed)
 			check(f.m, f.r);
-		/* Some have lost their way for ever. */
+		/* Some waves never end. */
 		if (f.r->result != PENDING)
 			assert_goes_on(&f);
 		failure_close(&f);
@@ -443,7 +443,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	kernels = argv[1];
-	target = strstr(kernels, "gfx942") ? GFX9_TARGET_GFX942 : GFX9_TARGET_GFX90A;
+	target = machine_target(kernels);
 	if (argc > 2 && !handler_read(argv[2]))
 		return 77;
 	return cmocka_run_group_tests_name(kernels, tests, NULL, NULL);

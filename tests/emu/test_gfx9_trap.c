@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a wave does beside simply going on: it traps, halts, changes its own code; and all of that
- * while it is saved and restored.
+ * Waves that trap, halt and change their own code, also while they are saved and restored.
  *
  *     test_gfx9_trap ASSEMBLY [HANDLER]
  */
@@ -116,7 +115,7 @@ static void without_a_handler_there_is_no_trap(void **state)
 	(void)state;
 	traps_open(&t, true);
 	t.marks = 0;
-	lab.q.tba = lab.q.tma = 0;
+	lab.q.base.tba = lab.q.base.tma = 0;
 	while (lab_step(&lab, 5))
 		;
 	assert_int_equal(lab.job.failed, 0);
@@ -124,7 +123,7 @@ static void without_a_handler_there_is_no_trap(void **state)
 	traps_close(&t);
 }
 
-/* Before a trap, in each instruction of both handlers, and behind: at every one in turn. */
+/* Before a trap, at each instruction of both handlers, and behind: at every one in turn. */
 static void traps_are_saved(void **state)
 {
 	uint32_t at = 0, in_handler = 0;
@@ -240,7 +239,7 @@ struct task {
 	_Atomic int result;
 };
 
-static void done(struct gfx9_job *job, int result)
+static void done(struct emu_job *job, int result)
 {
 	atomic_store(&((struct task *)job)->result, result);
 }
@@ -251,13 +250,13 @@ static void wait_for(const uint32_t *word, uint32_t value)
 		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 }
 
-/* On threads, which have nothing to do then; it cannot be drained, but saved and reset. */
+/* On threads, which are idle then; it cannot be drained, but saved and reset. */
 static void a_halted_wave_costs_nothing(void **state)
 {
-	struct gfx9_gpu_config config = {
+	struct emu_gpu_config config = {
 		.target = target, .nr_xccs = 1, .xcc_cus = 2, .threads = 2, .cwsr = true
 	};
-	struct task t = { .result = 1, .job.done = done };
+	struct task t = { .result = 1, .job.base.done = done };
 	struct machine *m = new_machine();
 	uint64_t out = machine_alloc(m, 4), insts;
 	struct gfx9_gpu *gpu = gfx9_gpu_new(&config);
@@ -268,16 +267,16 @@ static void a_halted_wave_costs_nothing(void **state)
 	assert_int_equal(machine_job(m, &m->queue, &t.job, "halts", 64, 64, &out, 8), 0);
 	gfx9_gpu_dispatch(gpu, &t.job);
 	wait_for(machine_at(m, out), 1);
-	assert_int_equal(gfx9_gpu_stop(gpu, &m->queue, GFX9_DRAIN), GFX9_DRAIN);
+	assert_int_equal(gfx9_gpu_stop(gpu, &m->queue, EMU_STOP_DRAIN), EMU_STOP_DRAIN);
 	assert_int_equal(gfx9_gpu_wait(gpu, &m->queue, 20000000), -ETIME);
 	insts = gfx9_gpu_insts(gpu);
 	assert_int_equal(gfx9_gpu_wait(gpu, &m->queue, 20000000), -ETIME);
 	assert_int_equal(gfx9_gpu_insts(gpu), insts);
-	assert_int_equal(gfx9_gpu_stop(gpu, &m->queue, GFX9_SAVE), GFX9_SAVE);
+	assert_int_equal(gfx9_gpu_stop(gpu, &m->queue, EMU_STOP_SAVE), EMU_STOP_SAVE);
 	assert_int_equal(gfx9_gpu_wait(gpu, &m->queue, 10000000000), 0);
 	assert_int_equal(m->queue.context[0].nr_waves, 1);
 	gfx9_gpu_go(gpu, &m->queue);
-	gfx9_gpu_stop(gpu, &m->queue, GFX9_RESET);
+	gfx9_gpu_stop(gpu, &m->queue, EMU_STOP_RESET);
 	assert_int_equal(gfx9_gpu_wait(gpu, &m->queue, 10000000000), 0);
 	assert_int_equal(t.result, -ECANCELED);
 	gfx9_gpu_remove(gpu, &m->queue);
@@ -328,7 +327,7 @@ static void new_code_is_executed(void **state)
 		m->preempt = slice == 1 ? 500 : 7;
 		patch(m, 20);
 	}
-	/* The old one does not stay for ever. */
+	/* The old code is not executed for ever. */
 	assert_true(nr_retired(&m->code) < 10 * PATCH_GROUPS);
 	machine_free(m);
 }
@@ -366,7 +365,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	assembly = argv[1];
-	target = strstr(assembly, "gfx942") ? GFX9_TARGET_GFX942 : GFX9_TARGET_GFX90A;
+	target = machine_target(assembly);
 	if (argc > 2 && !handler_read(argv[2]))
 		return 77;
 	lab.four_lose_agprs = handler_is_other();

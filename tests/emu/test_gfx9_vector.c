@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The vector ALU: every opcode against a reference that is written another way, on values where
- * things go wrong; and integers that are clamped.
+ * The vector ALU: every opcode against a reference that is written differently, on edge cases; and
+ * clamping of integers.
  */
 #include "../unit/test.h"
 
@@ -54,7 +54,7 @@ static const uint64_t edges16[] = {
 	0x8000, 0x8001, 0xffff, 0x5bff, 0x1400, 0x1234, 0x6c00, 0x0003, 0x3555, 0x3400,
 };
 
-/* The k-th value of a kind of operand; upper halves that do not count hold something. */
+/* The k-th value of a type of operand; unused upper halves hold garbage. */
 static uint64_t edge(unsigned int type, size_t k)
 {
 	switch (type) {
@@ -94,7 +94,7 @@ static size_t nr_edges(unsigned int type)
 	}
 }
 
-/* 16-bit results that leave the high half alone; all others make it 0. */
+/* 16-bit results that keep the high half; all others clear it. */
 static bool keeps_high(uint16_t op)
 {
 	static const uint16_t keeping[] = {
@@ -113,7 +113,7 @@ static bool keeps_high(uint16_t op)
 	return false;
 }
 
-/* One wave's worth of operands, and what comes out. */
+/* Operands for all lanes of a wave, and the results. */
 struct trial {
 	uint64_t src[3][GFX9_LANES], want[GFX9_LANES];
 	uint64_t want_mask, vcc, exec;
@@ -242,7 +242,7 @@ static void try_all(struct fixture *f, uint16_t code, struct trial *t)
 	}
 }
 
-/* All combinations of edges, or as many as a few thousand. */
+/* All combinations of edge cases, or a few thousand of them. */
 static void check_opcode(struct fixture *f, uint16_t code)
 {
 	const struct gfx9_vector_op *op = &gfx9_vector_variants()[0]->ops[code];
@@ -292,7 +292,7 @@ static void test_every_opcode(void **state)
 }
 
 /*
- * Divisions of numbers of one size in all lanes: at the ends of what needs no scaling
+ * Divisions of numbers of one size in all lanes: at the limits of unscaled division
  */
 
 static uint64_t of_size(bool wide, int exponent)
@@ -352,7 +352,7 @@ static void test_sizes_of_divisions(void **state)
 }
 
 /*
- * Clamp of integers: what the exact result is, and where it ends
+ * Clamp of integers: the exact result, and its limits
  */
 
 #define ZW(v) ((i128)(v))

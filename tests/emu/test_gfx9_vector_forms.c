@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * The vector ALU, what goes on around the operation: EXEC, MODE, modifiers, DPP, SDWA, the register
- * index, instructions across lanes; then anything that decodes, in all compilations at once.
+ * The vector ALU around the operation: EXEC, MODE, modifiers, DPP, SDWA, the register index,
+ * instructions across lanes; then any instruction that decodes, in all compilations.
  */
 #include "../unit/test.h"
 
 #include "vector_fixture.h"
 
 /*
- * One instruction on one value: what MODE and the modifiers make of it
+ * An instruction on one value: the effects of MODE and the modifiers
  */
 
 struct modified {
@@ -207,7 +207,7 @@ static void test_modifiers(void **state)
 }
 
 /*
- * Constants, each as the operand wants it
+ * Constants, each in the operand's type
  */
 
 static void test_constants(void **state)
@@ -267,7 +267,7 @@ static void test_constants(void **state)
  * DPP
  */
 
-/* The lane @i reads from, from the words of the manual; -1: nowhere. */
+/* The lane that lane @i reads from, by the manual; -1: none. */
 static int dpp_source(unsigned int ctrl, int i)
 {
 	int row = i / 16, at = i % 16, n = (int)ctrl & 15;
@@ -361,7 +361,7 @@ static void test_dpp(void **state)
 	fixture_free(f);
 }
 
-/* Of 64 bits, and a comparison: lanes that are off give 0. */
+/* 64 bits, and a comparison: disabled lanes provide 0. */
 static void test_dpp_wide(void **state)
 {
 	struct gfx9_inst move = { .op = GFX9_V_MOV_B64,
@@ -696,7 +696,7 @@ static void test_swap(void **state)
 }
 
 /* As the assembler encodes them: a3 from v5, v6 from a3, a1 from a3, a0 from 1.0. */
-/* The byte that op_sel chooses, and no other. */
+/* Only the byte that op_sel selects. */
 static void test_byte_select(void **state)
 {
 	struct fixture *f = fixture_new();
@@ -825,7 +825,7 @@ static void test_gpr_index(void **state)
 			assert_int_equal((*v)->bind(&in)(&f->w, &in), GFX9_GO);
 			assert_int_equal(f->v[enable & 8 ? 9 : 4][20], want);
 			f->w.s[GFX9_M0] = enable << 12 | 200;
-			/* A result beyond the registers goes nowhere. */
+			/* A result beyond the registers is dropped. */
 			assert_int_equal((*v)->bind(&in)(&f->w, &in),
 					 enable & 7 && !(enable & 8) ? GFX9_ILLEGAL : GFX9_GO);
 		}
@@ -833,7 +833,7 @@ static void test_gpr_index(void **state)
 	fixture_free(f);
 }
 
-/* No register the wave has not got, whichever operand names it. */
+/* Registers that the wave does not have, in each operand. */
 static void test_bounds(void **state)
 {
 	static const struct {
@@ -928,7 +928,7 @@ static void randomise(struct fixture *f)
 	f->w.scc = random64() & 1;
 }
 
-/* Register numbers mostly within what there is; the rest is to be refused. */
+/* Register numbers that are mostly valid; the rest must be refused. */
 static void random_words(uint32_t words[3])
 {
 	static const uint32_t kinds[] = { 0x00000000, 0x7e000000, 0x7c000000, 0xd0000000,
@@ -981,7 +981,7 @@ static void copy_state(struct fixture *to, const struct fixture *from)
 	to->w.scc = from->w.scc;
 }
 
-/* All compilations, and the plain and the general way of each, leave the same behind. */
+/* All compilations, and the plain and the general way of each, have the same result. */
 static void test_random(void **state)
 {
 	const struct gfx9_vector_variant *const *variants = gfx9_vector_variants();

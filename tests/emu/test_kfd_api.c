@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpreempt/kfd.h on an emulated machine, as a program outside uses it: what works, what is refused
- * and with which words, and that nothing is lost or done twice, whatever is done to queues.
+ * gpreempt/kfd.h on an emulated machine, as an external program uses it: what works, what is
+ * refused and with which message, and that nothing is lost or done twice, whatever is done to
+ * queues.
  *
- * Usage: test_kfd_api CODE OTHER-CODE KERNEL on|off [SEED], as a command of
- * 'gpreempt emu exec --kernel KERNEL --cwsr on|off'. The other code is that of another model.
+ * Usage: test_kfd_api CODE OTHER-CODE KERNEL on|off [SEED], as a command of 'gpreempt emu exec
+ * --kernel KERNEL --cwsr on|off'. The other code is for another GPU model.
  */
 #include <errno.h>
 #include <gpreempt/kfd.h>
@@ -26,7 +27,7 @@ static const char *code_path, *other_code_path;
 static bool has_series, has_dbgtrap, saves_waves, drains;
 static unsigned int seed = 1;
 
-/* What a kernel "sign" or "fill" is given. */
+/* The arguments of a kernel "sign" or "fill". */
 struct args {
 	uint64_t a, b;
 	uint32_t id, rounds;
@@ -184,7 +185,7 @@ static void test_queues_that_cannot_be(void **state)
 	if (!saves_waves)
 		expect_refused(*state, &o, -EOPNOTSUPP, "cwsr_enable=1");
 	else if (!has_series)
-		expect_refused(*state, &o, -EOPNOTSUPP, "gpreempt's series");
+		expect_refused(*state, &o, -EOPNOTSUPP, "gpreempt's kernel series");
 	o.way = 0;
 	o.level2 = GP_KFD_LEVEL2_DRAIN;
 	if (!drains)
@@ -199,18 +200,18 @@ static void test_code_that_cannot_be_loaded(void **state)
 	uint64_t kernel;
 
 	assert_int_equal(gp_kfd_load(lab->gpu, "/nonexistent", &code, &err), -ENOENT);
-	assert_non_null(strstr(err.message, "/nonexistent cannot be read"));
+	assert_non_null(strstr(err.message, "cannot read /nonexistent"));
 	assert_int_equal(gp_kfd_load(lab->gpu, "/proc/self/exe", &code, &err), -ENOEXEC);
 	assert_non_null(strstr(err.message, "is not a code object"));
 	assert_int_equal(gp_kfd_load(lab->gpu, other_code_path, &code, &err), -ENOEXEC);
-	assert_non_null(strstr(err.message, "and the GPU is a"));
+	assert_non_null(strstr(err.message, "but the GPU is a"));
 	assert_int_equal(gp_kfd_kernel(lab->code, "no_such", &kernel, &err), -ENOENT);
 	assert_string_equal(err.message, "the code has no kernel 'no_such'");
 	assert_int_equal(gp_kfd_kernel(lab->code, "calls", &kernel, &err), -EOPNOTSUPP);
 	assert_non_null(strstr(err.message, "scratch"));
 }
 
-static void test_what_is_in_use_is_not_closed(void **state)
+static void test_a_device_in_use_is_not_closed(void **state)
 {
 	struct lab *lab = *state;
 	void *at = memory(lab, 1);
@@ -243,7 +244,7 @@ static void test_commands_that_no_gpu_can_do(void **state)
 		assert_int_equal(gp_queue_submit(queue, &bad[i], &ticket), 0);
 		assert_int_equal(gp_queue_wait(queue, ticket, -1), -EINVAL);
 	}
-	/* It goes on with what is good: a barrier. */
+	/* It continues with a valid packet: a barrier. */
 	assert_int_equal(gp_queue_submit(queue, &good, &ticket), 0);
 	assert_int_equal(gp_queue_wait(queue, ticket, -1), 0);
 	gp_queue_destroy(queue);
@@ -251,7 +252,7 @@ static void test_commands_that_no_gpu_can_do(void **state)
 }
 
 /*
- * What there is
+ * Capabilities
  */
 
 static void test_the_best_there_is(void **state)
@@ -308,7 +309,7 @@ static void test_times_are_of_the_gpus_clock(void **state)
 }
 
 /*
- * Anything may be done to a queue
+ * Operations on queues in any order
  */
 
 struct trial {
@@ -341,7 +342,7 @@ __attribute__((format(printf, 2, 3))) static void complain(struct trial *t, cons
 	va_end(ap);
 }
 
-/* One thing or another; what was begun is ended by itself. */
+/* A random operation; unfinished ones are completed. */
 static void step(struct trial *t, struct gp_queue *queue, struct gp_kfd_command *commands,
 		 int *submitted)
 {
@@ -453,7 +454,7 @@ static void *trial_main(void *arg)
 	return NULL;
 }
 
-/* All of them at once: each stop of one takes the others off the GPU, too. */
+/* All queues at once: each stop of one unmaps the others, too. */
 static void run_trials(struct lab *lab, struct trial *trials, int n)
 {
 	pthread_t threads[8];
@@ -496,7 +497,7 @@ static void test_nothing_is_lost_at_any_level(void **state)
 	run_trials(*state, trials, n);
 }
 
-/* The program and a scheduler stop the same queues, each for reasons of its own. */
+/* The program and a scheduler stop the same queues independently. */
 static void test_nothing_is_lost_under_a_scheduler(void **state)
 {
 	struct trial trials[] = {
@@ -509,7 +510,7 @@ static void test_nothing_is_lost_under_a_scheduler(void **state)
 	struct gp_sched *sched;
 	int n = saves_waves ? 4 : 2;
 
-	/* So that the others run in between. */
+	/* So that the other queues run in between. */
 	options.params = "max_hold_ms=20 grant_ms=5";
 	assert_int_equal(gp_sched_create(&options, &sched, NULL), 0);
 	for (int i = 0; i < n; i++)
@@ -518,7 +519,7 @@ static void test_nothing_is_lost_under_a_scheduler(void **state)
 	assert_int_equal(gp_sched_destroy(sched), 0);
 }
 
-/* Another's address space, and events of nobody: waiting goes by the clock. */
+/* Another process's address space, and no events: waiting uses the clock. */
 static void run_elsewhere(uint32_t gpu, int shared)
 {
 	struct trial trials[] = {
@@ -554,13 +555,15 @@ static void test_nothing_is_lost_as_a_debugger(void **state)
 		{ .name = "other", .level = 3, .way = GP_KFD_WAY_DBGTRAP },
 	};
 
-	if (!has_dbgtrap)
+	if (!has_dbgtrap) {
+		print_message("this kernel has no DBG_TRAP\n");
 		skip();
+	}
 	run_trials(*state, trials, 2);
 }
 
-/* What runs is dropped in any case here: it waits for a gate that opens later. */
-static void test_what_was_flushed_begins_anew(void **state)
+/* Running work is always dropped here: it waits for a gate that opens later. */
+static void test_flushed_work_is_restarted(void **state)
 {
 	struct lab *lab = *state;
 	struct gp_kfd_queue *hwq = hw_queue(lab, GP_KFD_QUEUE_IDEMPOTENT, 0, GP_KFD_LEVEL2_FLUSH);
@@ -597,7 +600,7 @@ static void test_what_was_flushed_begins_anew(void **state)
 	gp_kfd_free(lab->gpu, args);
 }
 
-/* The driver stops everything of the process: so this comes last. */
+/* The driver evicts all queues of the process: so this comes last. */
 static void test_a_bad_access_is_the_commands_result(void **state)
 {
 	struct lab *lab = *state;
@@ -624,11 +627,11 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_a_gpu_that_is_not_there),
 		cmocka_unit_test(test_queues_that_cannot_be),
 		cmocka_unit_test(test_code_that_cannot_be_loaded),
-		cmocka_unit_test(test_what_is_in_use_is_not_closed),
+		cmocka_unit_test(test_a_device_in_use_is_not_closed),
 		cmocka_unit_test(test_commands_that_no_gpu_can_do),
 		cmocka_unit_test(test_the_best_there_is),
 		cmocka_unit_test(test_times_are_of_the_gpus_clock),
-		cmocka_unit_test(test_what_was_flushed_begins_anew),
+		cmocka_unit_test(test_flushed_work_is_restarted),
 		cmocka_unit_test(test_nothing_is_lost_at_any_level),
 		cmocka_unit_test(test_nothing_is_lost_under_a_scheduler),
 		cmocka_unit_test(test_a_gpu_that_this_process_has_already),

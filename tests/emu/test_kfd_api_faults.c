@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpreempt/kfd.h where things go wrong: nobody waits for ever, and what can be done later is done.
+ * gpreempt/kfd.h with faults: no wait is endless, and operations that failed temporarily are
+ * retried.
  *
  * Usage: test_kfd_api_faults CODE reset|hang|memory, as a command of 'gpreempt emu exec' with a
  * machine that has that fault.
@@ -30,7 +31,7 @@ struct lab {
 	uint64_t gate, fill;
 };
 
-/* A machine that is short of memory gives some in the end. */
+/* A machine that is short of memory provides some eventually. */
 #define KEEP_TRYING(call)                                    \
 	do {                                                 \
 		int tries = 0;                               \
@@ -78,15 +79,17 @@ static struct gp_kfd_command command(uint64_t kernel, const void *kernarg)
 }
 
 /* The gate never opens, and the GPU is reset, by itself or for a stop that does not end. */
-static void test_what_a_reset_took_ends_with_an_error(void **state)
+static void test_work_lost_in_a_reset_ends_with_an_error(void **state)
 {
 	struct lab lab = { 0 };
 	struct gp_kfd_command c[2], later = GP_KFD_COMMAND_INIT;
 	uint64_t ticket[2], *args;
 
 	(void)state;
-	if (!strcmp(fault, "memory"))
+	if (!strcmp(fault, "memory")) {
+		print_message("not with this fault\n");
 		skip();
+	}
 	begin(&lab, 3, 0);
 	args = lab.memory;
 	for (int i = 0; i < 4; i++)
@@ -104,7 +107,7 @@ static void test_what_a_reset_took_ends_with_an_error(void **state)
 	end(&lab);
 }
 
-/* A queue that was destroyed for a flush cannot be made again just now. */
+/* A queue that was destroyed for a flush cannot be created again at the moment. */
 static void test_a_queue_that_cannot_come_back_yet_comes_back(void **state)
 {
 	struct lab lab = { 0 };
@@ -118,8 +121,10 @@ static void test_a_queue_that_cannot_come_back_yet_comes_back(void **state)
 	} * args;
 
 	(void)state;
-	if (strcmp(fault, "memory") != 0)
+	if (strcmp(fault, "memory") != 0) {
+		print_message("not with this fault\n");
 		skip();
+	}
 	begin(&lab, 2, GP_KFD_LEVEL2_FLUSH);
 	args = lab.memory;
 	table = (uint32_t *)((char *)lab.memory + 8192);
@@ -149,7 +154,7 @@ static void test_a_queue_that_cannot_come_back_yet_comes_back(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_a_reset_took_ends_with_an_error),
+		cmocka_unit_test(test_work_lost_in_a_reset_ends_with_an_error),
 		cmocka_unit_test(test_a_queue_that_cannot_come_back_yet_comes_back),
 	};
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A machine that has the driver and no GPU, and what does not depend on one: who may map, who may
- * make checkpoints, and the files of sysfs. What a kernel says to all of it is in
- * tests/kernel/answers-*.
+ * A machine that has the driver and no GPU: permissions of mmap and checkpoints, and the files of
+ * sysfs. The answers of a kernel are in tests/kernel/answers-*.
  */
 #include "../unit/host.h"
 #include "kfd_server.h"
@@ -72,7 +71,7 @@ static void nothing_has_a_gpu(void **state)
 	assert_int_equal(event.event_id, 1);
 }
 
-/* What GPUs refuse, none is there to refuse. */
+/* Without a GPU, nothing refuses these. */
 static void debugger_without_a_gpu(void **state)
 {
 	struct world *w = *state;
@@ -127,7 +126,7 @@ static void mapped_as_it_was_opened(void **state)
 	assert_int_equal(map_as(w, O_WRONLY, PROT_WRITE), -EACCES);
 }
 
-/* As the kernel has them, since who runs this test may be anybody. */
+/* As the kernel has them: any user may run this test. */
 static bool may_checkpoint(void)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -145,7 +144,7 @@ static void checkpoints_are_refused(void **state)
 	bool may = may_checkpoint();
 
 	assert_int_equal(client_kfd(&w->c, GP_KFD_CRIU, &args), may ? -ENODEV : -EACCES);
-	/* Who may not is told so before his arguments are looked at. */
+	/* A caller without permission is refused before its arguments are checked. */
 	assert_int_equal(client_kfd(&w->c, GP_KFD_CRIU, NULL), may ? -EFAULT : -EACCES);
 	if (!may)
 		return;
@@ -184,7 +183,7 @@ static void files_are_to_read(void **state)
 	assert_int_equal(mode_of(w, "sys/module/amdgpu/parameters/cwsr_enable"), 0444);
 	assert_int_equal(mode_of(w, "sys/module/amdgpu/parameters/halt_if_hws_hang"), 0644);
 	assert_int_equal(mode_of(w, "sys/kernel/debug/kfd/mem_limit"), 0200);
-	/* A device is nothing to execute. */
+	/* A device cannot be executed. */
 	assert_int_equal(mode_of(w, "socket"), 0600);
 }
 

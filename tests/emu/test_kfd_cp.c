@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The packet processor: packets in rings, written by the test, and what becomes of them.
+ * The packet processor: packets in rings, written by the test, and their effects.
  */
 #include "kfd_bench.h"
 
@@ -135,7 +135,7 @@ static bool wait32(_Atomic uint32_t *value, uint32_t expected)
 	return atomic_load(value) == expected;
 }
 
-/* The index moves on while its waves still run. */
+/* The index advances while the waves still run. */
 static void a_packet_is_consumed_before_it_ends(void **unused)
 {
 	struct setup *s = start(1, 64);
@@ -212,7 +212,7 @@ static void barriers_wait_for_all_or_any(void **unused)
 	assert_true(bench_wait(&any->value, 0));
 	assert_true(bench_wait(&none->value, 0));
 	assert_true(bench_stays(&all->value, 1));
-	/* What was satisfied once may be used for something else. */
+	/* A satisfied signal may be reused. */
 	atomic_store(&b->value, 7);
 	assert_true(bench_stays(&all->value, 1));
 	atomic_store(&a->value, 0);
@@ -337,7 +337,7 @@ static void many_dispatches_each_once(void **unused)
 	(void)unused;
 }
 
-/* A packet that is reserved but not published holds up all behind it. */
+/* A packet that is reserved but not published blocks all packets behind it. */
 static void an_invalid_header_is_not_there_yet(void **unused)
 {
 	struct setup *s = start(1, 64);
@@ -441,7 +441,7 @@ static void bad_packets_stop_their_queue(void **unused)
 		assert_true(bench_stays(&sig->value, 1));
 		bench_destroy(&q);
 	}
-	/* Others are none the worse for it. */
+	/* Other queues are not affected. */
 	{
 		union aql_packet packet = prepare_add(s, &out, bench_signal(&s->p, 1, &sig));
 
@@ -467,8 +467,7 @@ static bool is_evicted(struct bench_process *p)
 	return evicted;
 }
 
-/* A wild pointer, in a packet or in a kernel, costs its process its queues and nobody else
- * anything. */
+/* A wild pointer, in a packet or in a kernel, stops the queues of its process and no others. */
 static void try_fault(void (*spoil)(struct setup *s, struct aql_dispatch *d))
 {
 	struct setup *s = start(1, 64);
@@ -561,13 +560,13 @@ static void an_illegal_instruction_stops_the_queue(void **unused)
 
 static _Atomic int64_t interrupts;
 
-static void note_interrupt(struct gfx9_queue *q, uint32_t m0, bool trapped)
+static void note_interrupt(struct emu_hw_queue *q, uint32_t m0, bool trapped)
 {
 	atomic_store(&interrupts, trapped ? -1 : (int64_t)m0);
 	(void)q;
 }
 
-/* What trap handlers do first: ask for the doorbell of their queue, and interrupt the host. */
+/* The first steps of trap handlers: request the doorbell of their queue, and interrupt the host. */
 static void waves_know_their_doorbell(void **unused)
 {
 	static const uint32_t code[] = {
@@ -590,7 +589,7 @@ static void waves_know_their_doorbell(void **unused)
 	memcpy(copy, descriptor, 64);
 	memcpy(copy + 16, &entry, sizeof(entry));
 	memcpy(copy + 4096, code, sizeof(code));
-	s->q[1].q->hw.interrupt = note_interrupt;
+	s->q[1].q->hw->interrupt = note_interrupt;
 	atomic_store(&interrupts, 0);
 	bench_push(&s->q[1], &packet);
 	assert_true(bench_wait(&sig->value, 0));
@@ -600,7 +599,7 @@ static void waves_know_their_doorbell(void **unused)
 }
 
 /*
- * Scratch: the queue has none, asks for it, and goes on once the runtime has given some.
+ * Scratch: the queue has none, requests it, and continues once the runtime has provided it.
  */
 
 static void give_scratch(struct bench_queue *q, uint32_t lane_bytes)
@@ -636,7 +635,7 @@ static void scratch_is_asked_for(void **unused)
 	s->q[0].state->properties |= AQL_PROPERTY_SCRATCH_ONCE;
 	atomic_store(&s->q[0].inactive->value, 0);
 	assert_true(bench_wait(&sig->value, 1));
-	/* It was to be used once: nothing goes on before it is taken back. */
+	/* It was for one dispatch: nothing continues before it is reclaimed. */
 	assert_true(bench_wait(&s->q[0].inactive->value, AQL_ERROR_SCRATCH_RECLAIM));
 	assert_int_not_equal(out[255], 0);
 	bench_push(&s->q[0], &packet);
@@ -672,7 +671,7 @@ static void caches_are_invalidated(void **unused)
 	};
 	bench_push(&s->q[0], &packet);
 	assert_true(bench_wait(&sig->value, 0));
-	ib[7] = 3u << 30 | 0x3fff << 16 | 0x77 << 8; /* something else */
+	ib[7] = 3u << 30 | 0x3fff << 16 | 0x77 << 8; /* an unknown packet */
 	bench_push(&s->q[0], &packet);
 	assert_true(bench_wait(&s->q[0].inactive->value,
 			       AQL_ERROR_PACKET(GP_KFD_EC_QUEUE_PACKET_VENDOR_UNSUPPORTED)));
@@ -704,6 +703,6 @@ int main(int argc, char **argv)
 	if (argc != 2)
 		return 77;
 	path = argv[1];
-	target = strstr(path, "gfx942") ? GFX9_TARGET_GFX942 : GFX9_TARGET_GFX90A;
+	target = machine_target(path);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

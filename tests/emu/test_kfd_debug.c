@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* RUNTIME_ENABLE and DBG_TRAP: who may, in which order it is refused, and what it does to queues.
- */
+/* RUNTIME_ENABLE and DBG_TRAP: permissions, the order of checks, and the effects on queues. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -132,7 +131,7 @@ static int resume(struct setup *s, uint32_t *ids, uint32_t nr)
 	return resume_as(s, &s->p.call, ids, nr);
 }
 
-/* All queues are seen, so that they can be suspended. Returns how many there are. */
+/* Marks all queues as seen, so that they can be suspended. Returns how many there are. */
 static uint32_t see_queues(struct setup *s, struct gp_kfd_queue_snapshot *entry, uint32_t max)
 {
 	struct gp_kfd_dbg_trap trap = trap_of(GP_KFD_DBG_GET_QUEUE_SNAPSHOT);
@@ -167,10 +166,10 @@ static int nr_notes(struct setup *s)
 }
 
 /*
- * Who may, and what is refused first
+ * Permissions, and the order of checks
  */
 
-static void who_is_not_there(void **unused)
+static void missing_processes(void **unused)
 {
 	struct setup *s = start(0);
 	struct gp_kfd_dbg_trap trap = trap_of(GP_KFD_DBG_ENABLE);
@@ -190,7 +189,7 @@ static pid_t start_child(void)
 	pid_t pid = fork();
 
 	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL); /* should a test fail */
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* in case the test fails */
 		for (;;)
 			pause();
 	}
@@ -254,7 +253,7 @@ static void others_must_be_traced(void **unused)
 	assert_int_equal(enable_as(s, &debugger.call, 0), -EPERM);
 	assert_int_equal(suspend_as(s, &debugger.call, &id, 1), -EPERM);
 	assert_int_equal(ptrace(PTRACE_SEIZE, child, 0, 0), 0);
-	/* It is a thread that traces, and none other of its process may. */
+	/* A thread traces, and other threads of its process may not debug. */
 	debugger.call.thread = other_thread(&thread);
 	assert_int_equal(enable_as(s, &debugger.call, 0), -EPERM);
 	debugger.call.thread = gettid();
@@ -262,13 +261,13 @@ static void others_must_be_traced(void **unused)
 	assert_int_equal(enable_as(s, &debugger.call, 0), 0);
 	assert_int_equal(enable_as(s, &debugger.call, 0), -EALREADY);
 	assert_int_equal(enable_as(s, &s->p.call, 0), -EALREADY);
-	/* Who has begun goes on, whether he traces it or not. */
+	/* A debugger that has begun continues, whether it still traces the process or not. */
 	assert_int_equal(ptrace(PTRACE_INTERRUPT, child, 0, 0), 0);
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	assert_int_equal(ptrace(PTRACE_DETACH, child, 0, 0), 0);
 	assert_int_equal(suspend_as(s, &debugger.call, &id, 1), 1);
 	assert_int_equal(s->q[0].q->held, EMU_HELD_SUSPENDED);
-	/* His death resumes everything. */
+	/* The end of the debugger resumes everything. */
 	kfd_client_end(&client, &debugger.call);
 	bench_process_end(&debugger);
 	assert_int_equal(s->q[0].q->held, 0);
@@ -280,8 +279,8 @@ static void others_must_be_traced(void **unused)
 	(void)unused;
 }
 
-/* A program that has nothing open yet, then comes, and then is gone. */
-static void who_traces_may_be_there_first(void **unused)
+/* A program that has nothing open yet, then connects, and then ends. */
+static void a_tracer_may_come_first(void **unused)
 {
 	struct gp_kfd_dbg_trap trap = { .op = GP_KFD_DBG_ENABLE };
 	struct gp_kfd_runtime_info info;
@@ -305,7 +304,7 @@ static void who_traces_may_be_there_first(void **unused)
 	emu_process_put(p);
 	p = emu_process_find(&s->b.m, child);
 	assert_int_equal(p->cookie, 99);
-	/* Another program under this pid is another. */
+	/* Another program under this pid is another process. */
 	emu_process_put(p);
 	p = emu_process_get(&s->b.m, child, getuid(), 100);
 	assert_false(p->debug.enabled);
@@ -355,7 +354,10 @@ static void enabling_needs_a_descriptor_and_memory(void **unused)
 	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), -EFAULT);
 	assert_false(s->p.p->debug.enabled);
 	assert_int_equal(s->p.p->debug.event_fd, -1);
-	/* What does not fit is left out, but its size is told; nothing at all may be wanted. */
+	/*
+	 * Entries beyond the array are left out, but the full size is returned; the array may be
+	 * empty.
+	 */
 	assert_int_equal(runtime(s, GP_KFD_RUNTIME_ENABLE_MODE | GP_KFD_RUNTIME_ENABLE_TTMP_SAVE),
 			 0);
 	trap.enable.rinfo_ptr = (uintptr_t)info;
@@ -395,7 +397,7 @@ static void the_runtime_comes_once_and_first(void **unused)
 	(void)unused;
 }
 
-/* A call in a thread of its own, with a connection of its own. */
+/* A call in a separate thread, with its own connection. */
 struct background {
 	pthread_t thread;
 	struct emu_call call;
@@ -463,7 +465,7 @@ static void the_runtime_waits_for_the_debugger(void **unused)
 	(void)unused;
 }
 
-/* A signal ends the wait, and who calls again goes on waiting: the debugger hears of it once. */
+/* A signal ends the wait, and a repeated call continues waiting: the debugger is notified once. */
 static void a_signal_ends_the_wait(void **unused)
 {
 	struct setup *s = start(0);
@@ -490,7 +492,7 @@ static void a_signal_ends_the_wait(void **unused)
 	(void)unused;
 }
 
-/* A client that is gone while it waits costs nobody anything. */
+/* A client that disconnects while it waits affects no other. */
 static void a_waiting_client_may_die(void **unused)
 {
 	struct setup *s = start(0);
@@ -522,7 +524,7 @@ static void new_queues_are_seen_first(void **unused)
 	assert_int_equal(suspend(s, ids, 4), 0);
 	for (int i = 0; i < 4; i++)
 		assert_true(ids[i] & GP_KFD_QUEUE_INVALID);
-	/* Room for one: of the other it is not said, and it stays new. */
+	/* Room for one: the other is not reported, and stays new. */
 	assert_int_equal(see_queues(s, entry, 1), 2);
 	assert_int_equal(entry[0].queue_id, s->q[1].id);
 	assert_int_equal(entry[0].exception_status, EC(QUEUE_NEW));
@@ -535,7 +537,7 @@ static void new_queues_are_seen_first(void **unused)
 	assert_int_equal(ids[0], s->q[0].id | GP_KFD_QUEUE_INVALID);
 	assert_int_equal(ids[1], s->q[1].id);
 	assert_int_equal(see_queues(s, entry, 4), 2);
-	/* Those that are suspended already count, and of two of one kind one. */
+	/* Suspended queues count, and of two equal ids one. */
 	assert_int_equal(suspend(s, ids, 4), 2);
 	assert_int_equal(ids[0], s->q[0].id);
 	assert_int_equal(ids[2], 77 | GP_KFD_QUEUE_INVALID);
@@ -543,7 +545,7 @@ static void new_queues_are_seen_first(void **unused)
 	assert_int_equal(resume(s, ids, 1), 1);
 	assert_int_equal(s->q[0].q->held, 0);
 	assert_int_equal(s->q[1].q->held, EMU_HELD_SUSPENDED);
-	/* One that runs counts; without an array all are meant. */
+	/* A running queue counts; without an array all are meant. */
 	assert_int_equal(resume(s, ids, 2), 2);
 	assert_int_equal(suspend(s, ids, 2), 2);
 	assert_int_equal(resume(s, NULL, 0), 2);
@@ -614,7 +616,7 @@ static void destroying_waits_for_resume(void **unused)
 	assert_int_equal(pthread_create(&b.thread, NULL, destroy_thread, &b), 0);
 	assert_true(bench_stays(&b.result, 1));
 	assert_int_equal(emu_destroy_queue(&s->p.call, &args), -EBUSY);
-	/* A signal, and it is as if nothing had been. */
+	/* A signal leaves everything as before. */
 	kfd_client_cancel(&b.client);
 	pthread_join(b.thread, NULL);
 	assert_int_equal(b.result, -EINTR);
@@ -672,7 +674,7 @@ static void suspended_at_random_all_is_right(void **unused)
 	(void)unused;
 }
 
-/* Where its waves went is in the save area's header; where there are none, too. */
+/* The save area's header locates its waves, even if there are none. */
 static void the_save_area_is_described(void **unused)
 {
 	struct setup *s = start_debugged(2);
@@ -686,9 +688,7 @@ static void the_save_area_is_described(void **unused)
 	for (int i = 0; i < 2; i++)
 		memset(machine_at(s->p.memory, s->q[i].q->save_area), 0xee, 16);
 	push_work(s, &s->q[0], &state, &sig);
-	for (int ms = 0; ms < 10000 && atomic_load(&sig->value) &&
-			 !gfx9_gpu_resident(s->b.node->gpu, &s->q[0].q->hw);
-	     ms++)
+	for (int ms = 0; ms < 10000 && atomic_load(&sig->value) && !bench_resident(&s->q[0]); ms++)
 		usleep(1000);
 	assert_int_equal(suspend(s, ids, 2), 2);
 	h = machine_at(s->p.memory, s->q[0].q->save_area);
@@ -737,7 +737,7 @@ static void queues_that_come_and_go_are_told(void **unused)
 	struct setup *s = start_debugged(1);
 	struct gp_kfd_dbg_query_debug_event event;
 
-	/* Nobody had asked; when somebody does, he is told of what is there. */
+	/* No exception was requested; a later request reports those that exist. */
 	assert_int_equal(nr_notes(s), 0);
 	assert_int_equal(query(s, 0, &event), -EAGAIN);
 	assert_int_equal(set_wanted(s, EC(QUEUE_NEW) | EC(DEVICE_QUEUE_DELETE)), 0);
@@ -797,7 +797,7 @@ static void questions_about_exceptions_are_checked(void **unused)
 	(void)unused;
 }
 
-/* A packet that reads where nothing is. */
+/* A packet that reads an unmapped address. */
 static void push_fault(struct setup *s, struct bench_queue *q)
 {
 	struct {
@@ -849,7 +849,7 @@ static void a_fault_is_the_debuggers_where_he_wants_it(void **unused)
 		query_info(s, gpu_id, GP_KFD_EC_DEVICE_MEMORY_VIOLATION, &fault, sizeof(fault)), 0);
 	assert_int_equal(fault.va, 0xdead0000);
 	assert_int_equal(fault.gpu_id, gpu_id);
-	/* He lets it take its course. */
+	/* The debugger lets it take its course. */
 	trap.send_runtime_event.exception_mask = EC(DEVICE_MEMORY_VIOLATION);
 	trap.send_runtime_event.gpu_id = 1;
 	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), -ENODEV);
@@ -886,15 +886,15 @@ static bool event_becomes_set(struct setup *s, uint32_t id)
 }
 
 /*
- * The runtime finds exceptions of a queue where the save area's header says so, and its event is
- * set, though no GPU has written the slot of that event.
+ * The runtime finds exceptions of a queue through the save area's header, and its event is set,
+ * though no GPU has written the slot of that event.
  */
 static void the_runtime_hears_of_bad_packets(void **unused)
 {
 	struct setup *s = start_debugged(1);
 	struct gp_kfd_save_area_header *h = machine_at(s->p.memory, s->q[0].q->save_area);
 	struct gp_kfd_create_event event = { .event_type = GP_KFD_EVENT_SIGNAL };
-	union aql_packet packet = { .header = 9 }; /* of no type there is */
+	union aql_packet packet = { .header = 9 }; /* not a valid type */
 	_Atomic int64_t *payload;
 
 	s->p.call.wake_fd = -1;
@@ -973,7 +973,7 @@ static void requests_for_waves_are_checked(void **unused)
 	assert_int_equal(override(s, ~0u, ends, &before),
 			 target == GFX9_TARGET_GFX942 ? 0 : -EACCES);
 	assert_int_equal(override(s, 0x181, supported, &before), 0);
-	/* What is not asked for stays. */
+	/* Unrequested traps stay as they are. */
 	assert_int_equal(override(s, 0, 1, &before), 0);
 	assert_int_equal(before, 0x181);
 	assert_int_equal(override(s, 0, 0, &before), 0);
@@ -986,14 +986,14 @@ static void requests_for_waves_are_checked(void **unused)
 	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), -ENODEV);
 	trap = trap_of(GP_KFD_DBG_CLEAR_NODE_ADDRESS_WATCH);
 	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), -ENODEV);
-	for (uint32_t i = 0; i < GFX9_WATCHES; i++) {
+	for (uint32_t i = 0; i < EMU_WATCHES; i++) {
 		assert_int_equal(watch(s, 0x1000, ~0u, GP_KFD_DBG_WATCH_ALL, &id), 0);
 		assert_int_equal(id, i);
 	}
 	assert_int_equal(watch(s, 0x1000, ~0u, GP_KFD_DBG_WATCH_ALL, &id), -ENOMEM);
 	assert_int_equal(unwatch(s, 2), 0);
 	assert_int_equal(unwatch(s, 2), -EINVAL);
-	assert_int_equal(unwatch(s, GFX9_WATCHES), -EINVAL);
+	assert_int_equal(unwatch(s, EMU_WATCHES), -EINVAL);
 	assert_int_equal(watch(s, 0x1000, ~0u, GP_KFD_DBG_WATCH_ALL, &id), 0);
 	assert_int_equal(id, 2);
 	trap = trap_of(GP_KFD_DBG_SET_FLAGS);
@@ -1003,7 +1003,7 @@ static void requests_for_waves_are_checked(void **unused)
 	trap.set_flags.flags = GP_KFD_DBG_FLAG_SINGLE_ALU_OP;
 	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), -EACCES);
 	assert_int_equal(trap.set_flags.flags, GP_KFD_DBG_FLAG_SINGLE_MEM_OP);
-	/* Nothing is left of it when the session ends. */
+	/* Nothing of it remains when the session ends. */
 	trap = trap_of(GP_KFD_DBG_DISABLE);
 	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), 0);
 	assert_int_equal(s->b.node->watch_ids, 0);
@@ -1012,7 +1012,7 @@ static void requests_for_waves_are_checked(void **unused)
 }
 
 /*
- * A kernel counts in memory, by an atomic. Where its wave is in the trap handler, which has no
+ * A kernel counts in memory with an atomic. If its wave enters the trap handler, which has no
  * second level, it halts there for good: the dispatch does not end.
  */
 struct knock {
@@ -1030,17 +1030,16 @@ static void push_knock(struct setup *s, struct knock *k)
 	bench_push(&s->q[0], &packet);
 }
 
-/* More than @groups have started, and nothing is executed. */
+/* More than @groups have started, and no instruction is executed. */
 static bool are_at_rest(struct setup *s, uint64_t groups)
 {
-	uint64_t insts = gfx9_gpu_insts(s->b.node->gpu);
+	uint64_t insts = gfx9_gpu_insts(bench_gpu(&s->b));
 
 	usleep(20000);
-	return gfx9_gpu_resident(s->b.node->gpu, &s->q[0].q->hw) > groups &&
-	       gfx9_gpu_insts(s->b.node->gpu) == insts;
+	return bench_resident(&s->q[0]) > groups && gfx9_gpu_insts(bench_gpu(&s->b)) == insts;
 }
 
-/* The next wave ends, after a knock. */
+/* The next wave ends, after one increment. */
 static void expect_end(struct setup *s)
 {
 	struct knock k;
@@ -1050,10 +1049,10 @@ static void expect_end(struct setup *s)
 	assert_int_equal(atomic_load(k.count), 1);
 }
 
-/* The next wave halts after @count knocks. */
+/* The next wave halts after @count increments. */
 static void expect_halt(struct setup *s, uint32_t count)
 {
-	uint64_t groups = gfx9_gpu_resident(s->b.node->gpu, &s->q[0].q->hw);
+	uint64_t groups = bench_resident(&s->q[0]);
 	bool rest = false;
 	struct knock k;
 
@@ -1096,16 +1095,15 @@ static void waves_start_and_end_as_asked(void **unused)
 #define TRAPSTS_WATCHES 0x7080
 #define BLOCK_TRAPSTS 0x18
 
-/* Of the only wave of the queue, which is saved for that. */
-/* 0 where the wave has ended. */
+/* TRAPSTS of the only wave of the queue, which is saved to read it; 0 if the wave has ended. */
 static uint32_t trapsts(struct setup *s)
 {
 	const struct gfx9_saved_group *saved;
 	uint32_t value = 0;
 	uint64_t block;
 
-	assert_int_equal(bench_hold(&s->q[0], EMU_HELD_PREEMPTED, GFX9_SAVE), 0);
-	saved = s->q[0].q->hw.context[0].saved;
+	assert_int_equal(bench_hold(&s->q[0], EMU_HELD_PREEMPTED, EMU_STOP_SAVE), 0);
+	saved = bench_hw(&s->q[0])->context[0].saved;
 	if (saved) {
 		block = saved->wave->record + saved->wave->bytes - GFX9_AREA_BLOCK_BYTES -
 			GFX9_AREA_GAP_BYTES;
@@ -1115,7 +1113,7 @@ static uint32_t trapsts(struct setup *s)
 	return value;
 }
 
-/* The address that the next knock will be at. */
+/* The address of the next increment. */
 static uint64_t next_va(struct setup *s)
 {
 	void *at;
@@ -1123,7 +1121,9 @@ static uint64_t next_va(struct setup *s)
 	return bench_alloc(&s->p, 4096, &at) + 4096;
 }
 
-/* A watch of the knock's address, but for the bits of @differs, halts the wave or does not. */
+/*
+ * A watch of the increment's address, except for the bits of @differs, halts the wave or does not.
+ */
 static void expect_watch(struct setup *s, uint32_t differs, uint32_t mask, uint32_t mode,
 			 bool halts)
 {
@@ -1142,7 +1142,7 @@ static void an_access_to_a_watched_address_traps(void **unused)
 	struct setup *s = start_debugged(1);
 	uint32_t before, page = 0xfffff000;
 
-	/* Without the exception enabled, nobody hears of it. */
+	/* Without the exception enabled, it is not reported. */
 	expect_watch(s, 0, page, GP_KFD_DBG_WATCH_ALL, false);
 	assert_int_equal(
 		override(s, GP_KFD_DBG_TRAP_ADDRESS_WATCH, GP_KFD_DBG_TRAP_ADDRESS_WATCH, &before),
@@ -1156,7 +1156,7 @@ static void an_access_to_a_watched_address_traps(void **unused)
 	(void)unused;
 }
 
-/* What TRAPSTS says of an access that is watched; 0 where the kernel ends. */
+/* TRAPSTS after a watched access; 0 if the kernel ends. */
 static uint32_t touch(struct setup *s, uint32_t how, uint32_t mode)
 {
 	struct {
@@ -1177,9 +1177,9 @@ static uint32_t touch(struct setup *s, uint32_t how, uint32_t mode)
 		fail();
 	for (int ms = 0; ms < 1000 && !hits && atomic_load(&done->value); ms++) {
 		usleep(1000);
-		hits = gfx9_gpu_resident(s->b.node->gpu, &s->q[0].q->hw) ? trapsts(s) : 0;
+		hits = bench_resident(&s->q[0]) ? trapsts(s) : 0;
 	}
-	assert_int_equal(bench_hold(&s->q[0], EMU_HELD_PREEMPTED, GFX9_RESET), 0);
+	assert_int_equal(bench_hold(&s->q[0], EMU_HELD_PREEMPTED, EMU_STOP_RESET), 0);
 	assert_int_equal(bench_release(&s->q[0], EMU_HELD_PREEMPTED), 0);
 	assert_int_equal(unwatch(s, id), 0);
 	return hits & TRAPSTS_WATCHES;
@@ -1201,7 +1201,7 @@ static void every_kind_of_access_is_watched(void **unused)
 		assert_int_equal(touch(s, how, load), 0);
 		assert_int_equal(touch(s, how, GP_KFD_DBG_WATCH_ATOMIC), 0);
 	}
-	/* Which one it was is told. */
+	/* The watch that was hit is reported. */
 	assert_int_equal(watch(s, 0x1000, ~0u, GP_KFD_DBG_WATCH_ALL, &id), 0);
 	assert_int_equal(touch(s, 1, store), 0x1000);
 	end(s);
@@ -1242,9 +1242,9 @@ static void devices_are_described(void **unused)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(who_is_not_there),
+		cmocka_unit_test(missing_processes),
 		cmocka_unit_test(others_must_be_traced),
-		cmocka_unit_test(who_traces_may_be_there_first),
+		cmocka_unit_test(a_tracer_may_come_first),
 		cmocka_unit_test(operations_are_refused_in_order),
 		cmocka_unit_test(enabling_needs_a_descriptor_and_memory),
 		cmocka_unit_test(the_runtime_comes_once_and_first),
@@ -1273,6 +1273,6 @@ int main(int argc, char **argv)
 		return 77;
 	signal(SIGPIPE, SIG_IGN);
 	path = argv[1];
-	target = strstr(path, "gfx942") ? GFX9_TARGET_GFX942 : GFX9_TARGET_GFX90A;
+	target = machine_target(path);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Doorbells that are watched: whoever rings goes on, whenever he does. */
+/* Watched doorbells: a thread that rings always continues. */
 #include "base/clock.h"
 #include "emu/kfd/doorbell.h"
 #include "emu/kfd/node.h"
@@ -21,7 +21,7 @@
 
 #define PAGE 4096
 #define ROUNDS 200
-#define MOMENT_NS 4000 /* about what it takes to take a protection away */
+#define MOMENT_NS 4000 /* about the time that removing a protection takes */
 #define LONG_NS 20000000000ull
 
 struct rig {
@@ -48,7 +48,7 @@ static void *ring(void *arg)
 	while (!atomic_load(&r->quit)) {
 		volatile uint64_t *doorbell = atomic_load(&r->doorbell);
 
-		/* Awake all the time, so that it rings when it is to. */
+		/* Never sleeps, so that it rings without delay. */
 		if (!doorbell)
 			continue;
 		pass(r->delay_ns);
@@ -58,7 +58,7 @@ static void *ring(void *arg)
 	return NULL;
 }
 
-/* -1: this kernel, or its administrator, does not let us. */
+/* -1: not supported or not permitted. */
 static int watch_page(void *page)
 {
 	struct uffdio_api api = { .api = UFFD_API,
@@ -75,7 +75,7 @@ static int watch_page(void *page)
 	return fd;
 }
 
-/* As the front end does: until somebody rings, unless he has. */
+/* Like the front end: waits until a doorbell is rung, unless one was. */
 static void sleep_until_rung(struct rig *r, uint64_t end)
 {
 	uint32_t nr;
@@ -101,7 +101,7 @@ static void sleep_for(struct rig *r, uint64_t ns)
 	free(fds);
 }
 
-/* The first to ring on a page, at the moment when the front end wakes for another reason. */
+/* The first ring on a page, at the moment when the front end wakes for another reason. */
 static void ring_while_it_wakes(struct rig *r, int memfd)
 {
 	volatile uint64_t *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
@@ -125,7 +125,7 @@ static void ring_while_it_wakes(struct rig *r, int memfd)
 	munmap((void *)page, PAGE);
 }
 
-static void nobody_who_rings_is_left_waiting(void **state)
+static void a_ringing_thread_always_continues(void **state)
 {
 	static struct rig r;
 	int memfd = memfd_create("doorbells", MFD_CLOEXEC);
@@ -135,7 +135,7 @@ static void nobody_who_rings_is_left_waiting(void **state)
 	r.m.config.nr_gpus = 1;
 	r.m.node[0] = &r.n;
 	r.p.m = &r.m;
-	pthread_mutex_init(&r.n.engine_lock, NULL);
+	pthread_mutex_init(&r.n.front_lock, NULL);
 	assert_int_equal(ftruncate(memfd, PAGE), 0);
 	assert_int_equal(pthread_create(&ringer, NULL, ring, &r), 0);
 	for (int i = 0; i < ROUNDS; i++)
@@ -148,7 +148,7 @@ static void nobody_who_rings_is_left_waiting(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nobody_who_rings_is_left_waiting),
+		cmocka_unit_test(a_ringing_thread_always_continues),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Events: which there can be, who is woken by what, and what a wait says. */
+/* Events: limits, wake-ups, and the results of waits. */
 #include "../unit/host.h"
 #include "kfd_server.h"
 
@@ -92,7 +92,7 @@ static int wait_one(struct world *w, uint32_t id, uint32_t ms)
 	return wait_many(&w->c, &data, 1, false, ms);
 }
 
-/* A thread that waits, on a connection of its own. */
+/* A waiting thread, with its own connection. */
 struct waiter {
 	struct world *w;
 	struct client c;
@@ -104,7 +104,8 @@ struct waiter {
 	atomic_bool ended;
 };
 
-/* Nothing says that somebody is in his wait by now: what needs that is tried again if he was not.
+/*
+ * Nothing shows that a thread is in its wait by now: tests that need it are repeated if it was not.
  */
 #define TRIES 20
 
@@ -117,15 +118,27 @@ static void *run_waiter(void *arg)
 	return NULL;
 }
 
+/* Another connection of the same program, with its files. */
+static void connect_too(struct world *w, struct client *c)
+{
+	client_connect(&w->s, c);
+	assert_int_equal(client_hello(c, 1), 0);
+	c->kfd = w->c.kfd;
+	c->nr_files = w->c.nr_files;
+	memcpy(c->file_fd, w->c.file_fd, sizeof(w->c.file_fd));
+	memcpy(c->file_id, w->c.file_id, sizeof(w->c.file_id));
+}
+
+static void disconnect(struct client *c)
+{
+	c->nr_files = 0;
+	client_close(c);
+}
+
 static void begin(struct world *w, struct waiter *wt)
 {
 	wt->w = w;
-	client_connect(&w->s, &wt->c);
-	assert_int_equal(client_hello(&wt->c, 1), 0);
-	wt->c.kfd = w->c.kfd;
-	wt->c.nr_files = w->c.nr_files;
-	memcpy(wt->c.file_fd, w->c.file_fd, sizeof(w->c.file_fd));
-	memcpy(wt->c.file_id, w->c.file_id, sizeof(w->c.file_id));
+	connect_too(w, &wt->c);
 	assert_int_equal(pthread_create(&wt->thread, NULL, run_waiter, wt), 0);
 	usleep(50000);
 }
@@ -140,8 +153,7 @@ static bool ends_soon(struct waiter *wt)
 static int finish(struct waiter *wt)
 {
 	pthread_join(wt->thread, NULL);
-	wt->c.nr_files = 0;
-	client_close(&wt->c);
+	disconnect(&wt->c);
 	return wt->result;
 }
 
@@ -158,7 +170,7 @@ static void unknown_ids(void **state)
 	assert_int_equal(change(w, GP_KFD_RESET_EVENT, EMU_EVENT_OTHER), -EINVAL);
 }
 
-/* Only signals can be set by a program. */
+/* A program can set only signals. */
 static void kinds(void **state)
 {
 	struct world *w = *state;
@@ -198,17 +210,16 @@ static void timeouts(void **state)
 {
 	struct world *w = *state;
 	uint32_t id = create(w, GP_KFD_EVENT_SIGNAL, false);
-	uint64_t start = gp__clock_ns(), took;
+	uint64_t start = gp__clock_ns();
 
 	assert_int_equal(wait_one(w, id, 50), GP_KFD_WAIT_TIMEOUT);
-	took = gp__clock_ns() - start;
-	assert_in_range(took, 50 * MS, 2000 * MS);
+	assert_true(gp__clock_ns() - start >= 50 * MS);
 	/* Of no events, all have happened, and none has. */
 	assert_int_equal(wait_many(&w->c, NULL, 0, true, 0), GP_KFD_WAIT_COMPLETE);
 	assert_int_equal(wait_many(&w->c, NULL, 0, false, 0), GP_KFD_WAIT_COMPLETE);
 }
 
-/* Everybody who waits goes on, and then it is as if nothing had been. */
+/* All waiting threads continue, and then it is reset. */
 static void wake_all(void **state)
 {
 	struct world *w = *state;
@@ -255,7 +266,7 @@ static void any_and_all(void **state)
 		assert_false(atomic_load(&all.ended));
 		assert_int_equal(change(w, GP_KFD_SET_EVENT, x), 0);
 		both = ends_soon(&all);
-		/* The first was taken before it came. */
+		/* The first one was consumed before it came. */
 		while (!ends_soon(&all))
 			assert_int_equal(change(w, GP_KFD_SET_EVENT, y), 0);
 		assert_int_equal(finish(&all), GP_KFD_WAIT_COMPLETE);
@@ -280,7 +291,55 @@ static void destroyed(void **state)
 	assert_int_equal(result, -EIO);
 }
 
-/* What was seen last is said with the wait: nothing that happened in between is missed. */
+static void set_and_take(struct world *w, uint32_t id)
+{
+	assert_int_equal(change(w, GP_KFD_SET_EVENT, id), 0);
+	assert_int_equal(wait_one(w, id, 0), GP_KFD_WAIT_COMPLETE);
+	assert_int_equal(wait_one(w, id, 0), GP_KFD_WAIT_TIMEOUT);
+}
+
+/*
+ * A set is not lost for a thread that called before, even if another thread resets the event before
+ * this one's next wait is read. A thread that makes its first call missed nothing.
+ */
+static void set_since_last_call(void **state)
+{
+	struct world *w = *state;
+	struct gp_kfd_event_data data = { .event_id = create(w, GP_KFD_EVENT_SIGNAL, true) };
+	struct client c = { 0 }, first = { 0 };
+
+	connect_too(w, &c);
+	connect_too(w, &first);
+	assert_int_equal(wait_many(&c, &data, 1, false, 0), GP_KFD_WAIT_TIMEOUT);
+	set_and_take(w, data.event_id);
+	assert_int_equal(wait_many(&c, &data, 1, false, 0), GP_KFD_WAIT_COMPLETE);
+	assert_int_equal(wait_many(&c, &data, 1, false, 0), GP_KFD_WAIT_TIMEOUT);
+	assert_int_equal(wait_many(&first, &data, 1, false, 0), GP_KFD_WAIT_TIMEOUT);
+	/* An event that does not reset itself is as the program left it. */
+	data.event_id = create(w, GP_KFD_EVENT_SIGNAL, false);
+	assert_int_equal(change(w, GP_KFD_SET_EVENT, data.event_id), 0);
+	assert_int_equal(change(w, GP_KFD_RESET_EVENT, data.event_id), 0);
+	assert_int_equal(wait_many(&c, &data, 1, false, 0), GP_KFD_WAIT_TIMEOUT);
+	disconnect(&c);
+	disconnect(&first);
+}
+
+/* With an age, only that counts. */
+static void age_since_last_call(void **state)
+{
+	struct world *w = *state;
+	struct gp_kfd_event_data data = { .event_id = create(w, GP_KFD_EVENT_SIGNAL, true) };
+	struct client c = { 0 };
+
+	connect_too(w, &c);
+	assert_int_equal(wait_many(&c, &data, 1, false, 0), GP_KFD_WAIT_TIMEOUT);
+	set_and_take(w, data.event_id);
+	data.last_event_age = 2;
+	assert_int_equal(wait_many(&c, &data, 1, false, 0), GP_KFD_WAIT_TIMEOUT);
+	disconnect(&c);
+}
+
+/* The wait contains the last age that was seen: no event in between is missed. */
 static void age(void **state)
 {
 	struct world *w = *state;
@@ -292,7 +351,7 @@ static void age(void **state)
 	assert_int_equal(wait_many(&w->c, &data, 1, false, 0), GP_KFD_WAIT_COMPLETE);
 	assert_int_equal(data.last_event_age, 2);
 	assert_int_equal(wait_many(&w->c, &data, 1, false, 0), GP_KFD_WAIT_TIMEOUT);
-	/* Set, and taken by another who did not say what he knew. */
+	/* Set, and consumed by a thread that did not pass an age. */
 	assert_int_equal(change(w, GP_KFD_SET_EVENT, id), 0);
 	assert_int_equal(wait_one(w, id, 0), GP_KFD_WAIT_COMPLETE);
 	assert_int_equal(wait_many(&w->c, &data, 1, false, FOR_EVER), GP_KFD_WAIT_COMPLETE);
@@ -309,7 +368,7 @@ static void no_age_before(void **state)
 	assert_int_equal(data.last_event_age, 7);
 }
 
-/* A signal for the program: what it took is given back, the time that is left is said. */
+/* A signal for the program: consumed events are returned, and the remaining time is reported. */
 struct cancelled {
 	struct waiter wt;
 	uint32_t left;
@@ -336,12 +395,7 @@ static void cancel(void **state)
 	struct emu_message msg = { .type = EMU_CANCEL };
 	struct waiter *wt = &a.wt;
 
-	client_connect(&w->s, &wt->c);
-	assert_int_equal(client_hello(&wt->c, 1), 0);
-	wt->c.kfd = w->c.kfd;
-	wt->c.nr_files = w->c.nr_files;
-	memcpy(wt->c.file_fd, w->c.file_fd, sizeof(w->c.file_fd));
-	memcpy(wt->c.file_id, w->c.file_id, sizeof(w->c.file_id));
+	connect_too(w, &wt->c);
 	assert_int_equal(change(w, GP_KFD_SET_EVENT, x), 0);
 	assert_int_equal(pthread_create(&wt->thread, NULL, run_cancelled, &a), 0);
 	usleep(100000);
@@ -350,14 +404,14 @@ static void cancel(void **state)
 	assert_int_equal(wt->result, -EINTR);
 	assert_in_range(a.left, 30000, 59999);
 	assert_int_equal(wait_one(w, x, 0), GP_KFD_WAIT_COMPLETE);
-	/* One that comes too late is nobody's. */
+	/* A late signal affects no other call. */
 	assert_int_equal(emu_message_send(wt->c.fd, &msg, NULL, 0, NULL, 0), 0);
 	assert_int_equal(wait_many(&wt->c, wt->data, 1, false, 20), GP_KFD_WAIT_TIMEOUT);
 	wt->c.nr_files = 0;
 	client_close(&wt->c);
 }
 
-/* An array that ends in nowhere: what stands before that counts first. */
+/* An array with an unreadable end: errors before that count first. */
 static void bad_array(void **state)
 {
 	struct world *w = *state;
@@ -376,10 +430,10 @@ static void bad_array(void **state)
 }
 
 /*
- * What a GPU does
+ * Events from a GPU
  */
 
-/* A page of the kernel's own, of which a quarter serves until it is mapped. */
+/* The kernel's own page, of which a quarter is usable until it is mapped. */
 static void own_page(void **state)
 {
 	struct world *w = *state;
@@ -401,9 +455,9 @@ static void own_page(void **state)
 		create(w, GP_KFD_EVENT_SIGNAL, true);
 	e = (struct gp_kfd_create_event){ 0 };
 	assert_int_equal(client_kfd(&w->c, GP_KFD_CREATE_EVENT, &e), -ENOSPC);
-	/* Others are not limited by it. */
+	/* Other events are not limited by it. */
 	create(w, GP_KFD_EVENT_MEMORY, true);
-	/* Of a smaller mapping, those slots are given that have become free. */
+	/* With a smaller mapping, slots that were freed are allocated. */
 	assert_non_null(client_mmap(&w->c, w->c.kfd, 2ULL << 62, 4096, PROT_READ, &err));
 	assert_int_equal(change(w, GP_KFD_DESTROY_EVENT, GP_KFD_SIGNAL_EVENT_LIMIT - 1), 0);
 	assert_int_equal(client_kfd(&w->c, GP_KFD_CREATE_EVENT, &e), -ENOSPC);
@@ -417,7 +471,7 @@ static void own_page(void **state)
 	emu_event_interrupt(p, 300);
 	assert_int_equal(slots[300], UINT64_MAX);
 	assert_int_equal(wait_one(w, 300, 0), GP_KFD_WAIT_COMPLETE);
-	/* One that says nothing, for all of those. */
+	/* An interrupt without an id, for all of those. */
 	slots[7] = 7;
 	slots[4000] = 1;
 	emu_event_interrupt(p, 0);
@@ -429,7 +483,7 @@ static void own_page(void **state)
 	munmap(slots, 32768);
 }
 
-/* A buffer of the program's, which is kept from it until it ends. */
+/* The program's buffer, which it cannot free. */
 static void adopted_page(void **state)
 {
 	struct world *w = *state;
@@ -490,10 +544,13 @@ int main(void)
 		T(latch),
 		T(timeouts),
 		T(wake_all),
+		T(set_since_last_call),
 		T(any_and_all),
 		T(destroyed),
 		T(age),
+		T(age_since_last_call),
 		cmocka_unit_test_setup_teardown(no_age_before, setup_old, teardown),
+		cmocka_unit_test_setup_teardown(set_since_last_call, setup_old, teardown),
 		T(cancel),
 		T(bad_array),
 		T(own_page),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Faults on demand, as people write them. */
+/* The syntax of faults on demand. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +31,7 @@ static void lists_are_read(void **unused)
 	(void)unused;
 }
 
-static void what_is_wrong_is_said(void **unused)
+static void errors_are_explained(void **unused)
 {
 	static const struct {
 		const char *list, *why;
@@ -71,7 +71,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lists_are_read),
-		cmocka_unit_test(what_is_wrong_is_said),
+		cmocka_unit_test(errors_are_explained),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

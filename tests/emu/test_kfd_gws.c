@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Global wave sync: waves of one queue meet across all compute units, also while the queue is
- * stopped and started.
+ * Global wave sync: waves of one queue synchronise across all compute units, also while the queue
+ * is stopped and started.
  */
 #include "kfd_bench.h"
 
@@ -91,15 +91,15 @@ static struct bench_signal *push_rounds(struct setup *s, uint32_t launched, uint
 	return push(s, "gws_rounds", launched, &args, sizeof(args));
 }
 
-/* Nothing is executed any more: every wave waits. */
+/* No instruction is executed any more: every wave waits. */
 static bool stands_still(struct setup *s)
 {
 	uint64_t deadline = gp__clock_ns() + BENCH_TIMEOUT, insts;
 
 	do {
-		insts = gfx9_gpu_insts(s->b.node->gpu);
+		insts = gfx9_gpu_insts(bench_gpu(&s->b));
 		usleep(20000);
-		if (gfx9_gpu_insts(s->b.node->gpu) == insts)
+		if (gfx9_gpu_insts(bench_gpu(&s->b)) == insts)
 			return true;
 	} while (gp__clock_ns() < deadline);
 	return false;
@@ -118,7 +118,7 @@ static void all_workgroups_meet(void **unused)
 	(void)unused;
 }
 
-/* Waves that wait cost nothing, can be saved, and still wait for the one that is missing. */
+/* Waiting waves execute nothing, can be saved, and still wait for the missing one. */
 static void a_wave_that_waits_can_be_saved(void **unused)
 {
 	struct setup *s = start(true, true);
@@ -129,8 +129,8 @@ static void a_wave_that_waits_can_be_saved(void **unused)
 	for (int i = 0; i < 3; i++) {
 		assert_true(stands_still(s));
 		assert_int_equal(atomic_load(&done->value), 1);
-		assert_int_equal(bench_hold(&s->q, EMU_HELD_PREEMPTED, GFX9_SAVE), 0);
-		assert_true(gfx9_gpu_idle(s->b.node->gpu));
+		assert_int_equal(bench_hold(&s->q, EMU_HELD_PREEMPTED, EMU_STOP_SAVE), 0);
+		assert_true(gfx9_gpu_idle(bench_gpu(&s->b)));
 		assert_int_equal(bench_release(&s->q, EMU_HELD_PREEMPTED), 0);
 	}
 	last = push_rounds(s, 1, GROUPS, 1);
@@ -149,7 +149,7 @@ static void stopped_at_random_all_still_meet(void **unused)
 	done = push_rounds(s, GROUPS, GROUPS, 10000);
 	for (int stops = 0; atomic_load(&done->value) && stops < 50; stops++) {
 		usleep((unsigned int)rand() % 1000);
-		assert_int_equal(bench_hold(&s->q, EMU_HELD_PREEMPTED, GFX9_SAVE), 0);
+		assert_int_equal(bench_hold(&s->q, EMU_HELD_PREEMPTED, EMU_STOP_SAVE), 0);
 		assert_int_equal(bench_release(&s->q, EMU_HELD_PREEMPTED), 0);
 	}
 	assert_true(bench_wait(&done->value, 0));
@@ -180,7 +180,7 @@ static void a_semaphore_releases_all(void **unused)
 	struct bench_signal *done = push(s, "gws_release_all", GROUPS, args, sizeof(args));
 
 	assert_true(bench_wait32(s->bad, GROUPS - 1));
-	assert_int_equal(bench_hold(&s->q, EMU_HELD_PREEMPTED, GFX9_SAVE), 0);
+	assert_int_equal(bench_hold(&s->q, EMU_HELD_PREEMPTED, EMU_STOP_SAVE), 0);
 	assert_int_equal(bench_release(&s->q, EMU_HELD_PREEMPTED), 0);
 	usleep(20000); /* all of them wait again */
 	atomic_store(s->bad + 1, 1);
@@ -190,7 +190,7 @@ static void a_semaphore_releases_all(void **unused)
 }
 
 /* Waves that wait for ever are dropped with their queue. */
-static void a_queue_whose_waves_wait_can_go(void **unused)
+static void a_queue_with_waiting_waves_can_be_destroyed(void **unused)
 {
 	struct setup *s = start(true, true);
 	struct bench_signal *done;
@@ -198,7 +198,7 @@ static void a_queue_whose_waves_wait_can_go(void **unused)
 	init(s, GROUPS - 1);
 	push_rounds(s, GROUPS - 1, GROUPS, 1);
 	assert_true(stands_still(s));
-	assert_int_equal(bench_hold(&s->q, EMU_HELD_PREEMPTED, GFX9_RESET), 0);
+	assert_int_equal(bench_hold(&s->q, EMU_HELD_PREEMPTED, EMU_STOP_RESET), 0);
 	assert_int_equal(bench_release(&s->q, EMU_HELD_PREEMPTED), 0);
 	init(s, GROUPS - 1);
 	done = push_rounds(s, GROUPS, GROUPS, 10);
@@ -207,14 +207,12 @@ static void a_queue_whose_waves_wait_can_go(void **unused)
 	push_rounds(s, GROUPS - 1, GROUPS, 1);
 	assert_true(stands_still(s));
 	bench_destroy(&s->q);
-	assert_true(gfx9_gpu_idle(s->b.node->gpu));
+	assert_true(gfx9_gpu_idle(bench_gpu(&s->b)));
 	end(s);
 	(void)unused;
 }
 
-/* Without a trap handler a wave that is refused goes on; with one that has no second level it
- * halts.
- */
+/* Without a trap handler a refused wave continues; with one that has no second level it halts. */
 static void a_queue_without_gws_is_refused(void **unused)
 {
 	bool with_gws = target == GFX9_TARGET_GFX942; /* which has it as a formality */
@@ -244,13 +242,13 @@ int main(int argc, char **argv)
 		cmocka_unit_test(stopped_at_random_all_still_meet),
 		cmocka_unit_test(semaphores_count),
 		cmocka_unit_test(a_semaphore_releases_all),
-		cmocka_unit_test(a_queue_whose_waves_wait_can_go),
+		cmocka_unit_test(a_queue_with_waiting_waves_can_be_destroyed),
 	};
 
 	if (argc != 2)
 		return 77;
 	path = argv[1];
-	target = strstr(path, "gfx942") ? GFX9_TARGET_GFX942 : GFX9_TARGET_GFX90A;
+	target = machine_target(path);
 	if (target == GFX9_TARGET_GFX942)
 		return cmocka_run_group_tests(refusal, NULL, NULL);
 	return cmocka_run_group_tests(tests, NULL, NULL);

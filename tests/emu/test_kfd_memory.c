@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Buffers: what can be allocated, mapped and shared, what GPUs see of it, and that nothing a client
- * hands over can be taken away from under the machine.
+ * Buffers: allocation, mapping and sharing, what GPUs see of them, and that a client cannot take
+ * memory away from the machine.
  */
 #include "../unit/host.h"
 #include "kfd_server.h"
@@ -115,7 +115,7 @@ static void refused(void **state)
 	assert_int_equal(map(w, GP_KFD_UNMAP_MEMORY, (uint64_t)w->gpu[0] << 32, 0, 1), -ENOMEM);
 }
 
-/* VRAM is as much as there is, for all together, and comes back. */
+/* VRAM is limited for all processes together, and can be reused. */
 static void limits(void **state)
 {
 	struct world *w = *state;
@@ -130,7 +130,7 @@ static void limits(void **state)
 	assert_int_equal(client_process(&w->c)->node[0].vram_used, 40 * MIB);
 	assert_int_equal(release(w, a.handle), 0);
 	assert_int_equal(alloc(w, &b, 0, GP_KFD_MEM_VRAM, 2 * VA, 64 * MIB), 0);
-	/* Handles are used again, from the lowest. */
+	/* Handles are reused, from the lowest. */
 	assert_int_equal(b.handle, a.handle);
 }
 
@@ -153,7 +153,7 @@ static void handles(void **state)
 	}
 }
 
-/* They may be mappings of the machine's, of which others need some, too. */
+/* Buffers may be mappings of the machine, whose number is limited. */
 static void too_many(void **state)
 {
 	struct world *w = *state;
@@ -190,7 +190,7 @@ static void same_memory(void **state)
 	assert_string_equal(mine + 3 * MIB - 4, "end");
 	assert_false(gpu_writes(w, 0, VA + 3 * MIB - 3, "end", 4));
 	assert_false(gpu_reads(w, 0, VA - 1, text, 2));
-	/* What is freed is the program's own mapping still. */
+	/* A freed buffer stays mapped in the program. */
 	assert_int_equal(release(w, a.handle), -EBUSY);
 	assert_int_equal(map(w, GP_KFD_UNMAP_MEMORY, a.handle, 0, 1), 0);
 	assert_false(gpu_reads(w, 0, VA, text, 1));
@@ -224,7 +224,7 @@ static void mmap_refused(void **state)
 	munmap(part, 4096);
 }
 
-/* Its memfd cannot be cut: the machine would die of it. */
+/* Its memfd cannot shrink: the machine would crash. */
 static void sealed(void **state)
 {
 	struct world *w = *state;
@@ -260,12 +260,12 @@ static void mapping(void **state)
 	assert_int_equal(client_kfd(&w->c, GP_KFD_MAP_MEMORY, &m), 0);
 	assert_int_equal(m.n_success, 2);
 	assert_true(gpu_reads(w, 1, VA, &byte, 1));
-	/* Once more is no more. */
+	/* Mapping again has no effect. */
 	assert_int_equal(map(w, GP_KFD_MAP_MEMORY, a.handle, 0, 2), 0);
-	/* Something is there, or it is no place to be. */
+	/* The address is in use, or not valid. */
 	assert_int_equal(map(w, GP_KFD_MAP_MEMORY, b.handle, 0, 1), -EINVAL);
 	assert_int_equal(map(w, GP_KFD_MAP_MEMORY, odd.handle, 0, 1), -EINVAL);
-	/* Some of it is done, and the rest can be asked for. */
+	/* A partial success, and the rest can be requested. */
 	assert_int_equal(map(w, GP_KFD_UNMAP_MEMORY, a.handle, 0, 1), 0);
 	m.n_success = 0;
 	assert_int_equal(client_kfd(&w->c, GP_KFD_UNMAP_MEMORY, &m), -EINVAL);
@@ -288,7 +288,7 @@ static void mapping(void **state)
 	assert_int_equal(client_kfd(&w->c, GP_KFD_MAP_MEMORY, &m), -EFAULT);
 }
 
-/* A thousand ranges in no order: each is found, and nothing between them. */
+/* A thousand ranges in random order: each is found, and nothing between them. */
 static void many(void **state)
 {
 	struct world *w = *state;
@@ -318,11 +318,11 @@ static void many(void **state)
 				 i % 3 != 0);
 }
 
-/* What waves see: pages, and whether they may be written. */
+/* Pages as waves see them, and whether they are writable. */
 static void pages(void **state)
 {
 	struct world *w = *state;
-	struct gfx9_vm *vm = &client_process(&w->c)->memory.vm[0];
+	struct emu_vm *vm = &client_process(&w->c)->memory.vm[0];
 	struct gp_kfd_alloc_memory a;
 	uint64_t generation = vm->generation;
 
@@ -335,14 +335,14 @@ static void pages(void **state)
 	assert_null(vm->page(vm->ctx, UINT64_MAX - 4095, false));
 	assert_int_equal(map(w, GP_KFD_UNMAP_MEMORY, a.handle, 0, 1), 0);
 	assert_int_not_equal(vm->generation, generation);
-	/* The trap handler is above the hole, however the address is written. */
+	/* The trap handler is above the hole, with both forms of the address. */
 	assert_non_null(vm->page(vm->ctx, client_process(&w->c)->node[0].tba, false));
 	assert_non_null(
 		vm->page(vm->ctx, client_process(&w->c)->node[0].tba | 0xffffULL << 48, false));
 	assert_null(vm->page(vm->ctx, client_process(&w->c)->node[0].tba, true));
 }
 
-/* A ring that is seen twice, one behind the other. */
+/* A ring that is mapped twice, one behind the other. */
 static void twice(void **state)
 {
 	struct world *w = *state;
@@ -363,7 +363,7 @@ static void twice(void **state)
 }
 
 /*
- * Memory of the client's
+ * Client memory
  */
 
 static int make_user(struct world *w, unsigned int flags, uint64_t size)
@@ -414,16 +414,16 @@ static void userptr(void **state)
 	assert_string_equal(text, "hello");
 	assert_true(gpu_writes(w, 0, VA + 8188, "gpu", 4));
 	assert_string_equal(mine + 12284, "gpu");
-	/* It has become what cannot shrink. */
+	/* The memory is a memfd that cannot shrink. */
 	assert_int_equal(ftruncate(fd, 0), -1);
 	assert_int_equal(map(w, GP_KFD_UNMAP_MEMORY, a.handle, 0, 1), 0);
-	/* The client counts how often each page is shared, and is told of every end. */
+	/* The client counts how often each page is shared, and is told when that ends. */
 	assert_int_equal(alloc_user(w, &b, w->c.shared[0].va + 8192, 8192), 0);
 	assert_int_equal(release(w, a.handle), 0);
 	assert_int_equal(w->c.nr_unshared, 1);
 	assert_int_equal(release(w, b.handle), 0);
 	assert_int_equal(w->c.nr_unshared, 2);
-	/* A share that comes to nothing is undone. */
+	/* A failed share is undone. */
 	w->s.m.max_buffers = 0;
 	assert_int_equal(alloc_user(w, &b, w->c.shared[0].va, 8192), -ENOMEM);
 	assert_int_equal(w->c.nr_unshared, 3);
@@ -454,7 +454,7 @@ static void userptr_pieces(void **state)
 	drop_user(w);
 }
 
-/* Memory that cannot be sealed, and a file: both can be cut short, and the machine lives on. */
+/* Memory that cannot be sealed, and a file: both can be truncated, and the machine survives. */
 static void userptr_of_files(void **state)
 {
 	struct world *w = *state;
@@ -495,7 +495,7 @@ static void userptr_of_files(void **state)
 	}
 }
 
-/* What is not there. */
+/* Unmapped memory. */
 static void userptr_refused(void **state)
 {
 	struct world *w = *state;
@@ -517,7 +517,7 @@ static void userptr_refused(void **state)
 }
 
 /*
- * Others
+ * Sharing with other processes
  */
 
 static void doorbells(void **state)
@@ -533,7 +533,7 @@ static void doorbells(void **state)
 	assert_int_equal(w->c.nr_watched, 1);
 	assert_true(gpu_writes(w, 0, VA + 40, &value, 8));
 	assert_int_equal(client_process(&w->c)->node[0].doorbells[5], 3);
-	/* As often as one likes, but not without end. */
+	/* Repeatedly, but not without limit. */
 	for (int i = 0; i < 15; i++) {
 		assert_int_equal(map(w, GP_KFD_UNMAP_MEMORY, a.handle, 0, 1), 0);
 		assert_int_equal(map(w, GP_KFD_MAP_MEMORY, a.handle, 0, 1), 0);
@@ -566,7 +566,7 @@ static void exported(void **state)
 	assert_true(gpu_writes(w, 0, VA, "shared", 7));
 	assert_true(gpu_reads(w, 1, 2 * VA, text, 7));
 	assert_string_equal(text, "shared");
-	/* It is there, and counted, for as long as one of them has it. */
+	/* It exists, and is counted, for as long as a process has it. */
 	assert_int_equal(map(w, GP_KFD_UNMAP_MEMORY, a.handle, 0, 1), 0);
 	assert_int_equal(release(w, a.handle), 0);
 	assert_int_equal(w->s.m.node[0]->vram_used, MIB);
@@ -574,7 +574,7 @@ static void exported(void **state)
 	assert_int_equal(map(w, GP_KFD_UNMAP_MEMORY, im.handle, 1, 1), 0);
 	assert_int_equal(release(w, im.handle), 0);
 	assert_int_equal(w->s.m.node[0]->vram_used, 0);
-	/* The descriptor alone keeps it, with what is known of it. */
+	/* The descriptor alone keeps it, and its properties. */
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(client_kfd(&w->c, GP_KFD_GET_DMABUF_INFO, &info), 0);
 		assert_int_equal(info.gpu_id, w->gpu[0]);
@@ -631,7 +631,7 @@ static unsigned int nr_mappings(void)
 	return n;
 }
 
-/* As many as a program likes need few descriptors and mappings, and are apart. */
+/* Many buffers need few descriptors and mappings, and do not overlap. */
 static void thousands(void **state)
 {
 	enum { NR = 1500, FEW = 600 };
@@ -663,7 +663,7 @@ static void thousands(void **state)
 	free(handle);
 }
 
-/* A program maps its part of an arena, and gives the memory back to the host with the buffer. */
+/* A program maps its part of an arena, and the memory is returned to the host with the buffer. */
 static void arena(void **state)
 {
 	struct world *w = *state;
@@ -723,7 +723,7 @@ static void *map_dmabuf(struct world *w, uint32_t number, uint64_t length, int *
 	return at;
 }
 
-/* What is exported of an arena is that buffer and no other, for the machine's programs. */
+/* An export from an arena is only that buffer, for programs of the machine. */
 static void exported_of_arena(void **state)
 {
 	struct world *w = *state;
@@ -751,7 +751,7 @@ static void exported_of_arena(void **state)
 		assert_true(gpu_writes(w, 0, (i + 1) * VA, names[i], 7));
 		assert_true(gpu_reads(w, 1, (i + 4) * VA, text, 7));
 		assert_string_equal(text, names[i]);
-		/* By the machine, and not as it is. */
+		/* Through the machine, and not directly. */
 		assert_ptr_equal(mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_SHARED,
 				      (int)ex[i].dmabuf_fd, 0),
 				 MAP_FAILED);
@@ -767,9 +767,9 @@ static void exported_of_arena(void **state)
 		close((int)ex[i].dmabuf_fd);
 }
 
-/* A thread looks at pages while others come and go. */
+/* A thread looks up pages while others are mapped and unmapped. */
 struct looker {
-	struct gfx9_vm *vm;
+	struct emu_vm *vm;
 	_Atomic bool quit;
 	uint64_t seen;
 };

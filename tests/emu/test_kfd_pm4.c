@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Compute queues of PM4 packets: streams in rings and indirect buffers, written by the test, and
- * what becomes of them.
+ * their effects.
  */
 #include "kfd_bench.h"
 #include "pm4.h"
@@ -34,7 +34,7 @@ struct setup {
 #define RING_DWORDS (RING_BYTES / 4)
 #define WORDS 4096
 
-/* Somebody debugs the process, though he listens to nothing: exceptions are remembered. */
+/* A debugger is attached, but not notified: exceptions are recorded. */
 static void set_debugged(struct setup *s, bool debugged)
 {
 	pthread_mutex_lock(&s->p.p->debug.lock);
@@ -89,7 +89,7 @@ static bool stays(struct setup *s, uint32_t word, uint32_t expected)
 	return true;
 }
 
-/* The read pointer is 32 bits wide, whatever stands behind it. */
+/* The read pointer is 32 bits wide: the bytes behind it stay. */
 static uint32_t read_pointer(struct setup *s)
 {
 	return atomic_load((_Atomic uint32_t *)s->q.read_index);
@@ -104,7 +104,7 @@ static bool is_consumed(struct setup *s)
 	return read_pointer(s) == s->wptr % RING_DWORDS;
 }
 
-/* Writes what the stream has into the ring, and rings; the stream is empty again. */
+/* Writes the stream into the ring, and rings the doorbell; the stream is empty again. */
 static void submit(struct setup *s)
 {
 	uint32_t *ring = (uint32_t *)s->q.ring;
@@ -210,7 +210,7 @@ static void a_packet_waits_for_memory_and_for_its_end(void **unused)
 	struct setup *s = start(GP_KFD_QUEUE_COMPUTE);
 	uint32_t last;
 
-	/* What is no memory is there at once. */
+	/* Accesses that are not to memory complete at once. */
 	PM4_PUT(&s->s, PM4_WAIT_REG_MEM, 3, 0x3d, 0x3e, 1, 1, 4);
 	pm4_wait_equal(&s->s, va(s, 0), 5);
 	pm4_write(&s->s, va(s, 1), 6);
@@ -262,8 +262,8 @@ static union aql_packet prepare_gate(struct setup *s)
 	return bench_dispatch(&s->p, "gate", 1, 64, &args, sizeof(args), 0);
 }
 
-/* The packet that opens the gate stands behind the one that waits for the kernel. */
-static void releases_wait_but_hold_nobody_up(void **unused)
+/* The packet that opens the gate is behind the one that waits for the kernel. */
+static void releases_wait_but_do_not_block(void **unused)
 {
 	struct setup *s = start(GP_KFD_QUEUE_COMPUTE);
 	union aql_packet gate = prepare_gate(s);
@@ -308,7 +308,7 @@ static void a_partial_flush_holds_all_up(void **unused)
 	(void)unused;
 }
 
-/* Beyond what the processor keeps of them. */
+/* More than the processor keeps. */
 static void many_releases_wait_for_one_dispatch(void **unused)
 {
 	struct setup *s = start(GP_KFD_QUEUE_COMPUTE);
@@ -402,7 +402,7 @@ static uint32_t stop_until_done(void)
 	submit_ib(s);
 	while (!atomic_load(&s->word[0])) {
 		assert_int_equal(set_percentage(s, 0), 0);
-		assert_int_equal(gfx9_gpu_resident(s->b.node->gpu, &s->q.q->hw), 0);
+		assert_int_equal(bench_resident(&s->q), 0);
 		assert_int_equal(set_percentage(s, 100), 0);
 		usleep(2000);
 		stops++;
@@ -412,7 +412,7 @@ static uint32_t stop_until_done(void)
 	return stops;
 }
 
-/* On a busy host the work may be done before anybody stops it for the second time. */
+/* On a busy host the work may end before the second stop. */
 static void stopped_waves_go_on_where_they_were(void **unused)
 {
 	uint32_t stops = 0;
@@ -423,7 +423,7 @@ static void stopped_waves_go_on_where_they_were(void **unused)
 	(void)unused;
 }
 
-/* In the middle of a buffer, and rung while it was off. */
+/* In the middle of a buffer, and rung while it was unmapped. */
 static void a_stopped_queue_goes_on_in_its_buffer(void **unused)
 {
 	struct setup *s = start(GP_KFD_QUEUE_COMPUTE);
@@ -447,7 +447,7 @@ static void a_stopped_queue_goes_on_in_its_buffer(void **unused)
 	(void)unused;
 }
 
-static void what_is_dropped_releases_nothing(void **unused)
+static void dropped_dispatches_release_nothing(void **unused)
 {
 	struct setup *s = start(GP_KFD_QUEUE_COMPUTE);
 	union aql_packet gate = prepare_gate(s);
@@ -463,7 +463,7 @@ static void what_is_dropped_releases_nothing(void **unused)
 }
 
 /*
- * Mistakes
+ * Errors
  */
 
 static bool raised(struct setup *s, uint32_t code)
@@ -570,7 +570,7 @@ static void mistakes_stop_their_queue_alone(void **unused)
 		assert_true(raised(s, mistakes[i].code));
 		assert_int_equal(s->word[0], 0);
 		bench_destroy(&s->q);
-		/* The next one of the same process works, until it makes its own. */
+		/* The next queue of the same process works, until its own error. */
 		assert_int_equal(bench_queue(&s->p, &s->q, GP_KFD_QUEUE_COMPUTE,
 					     RING_BYTES / AQL_PACKET_BYTES),
 				 0);
@@ -644,7 +644,7 @@ static void a_buffer_leads_on_to_another_but_not_back(void **unused)
 	assert_true(wait_for(s, 1, 2));
 	assert_true(is_consumed(s));
 	assert_int_equal(s->word[0], 0);
-	/* Nothing to do is done at once; a call of another is not possible. */
+	/* An empty buffer ends at once; nested calls are not possible. */
 	pm4_jump(&s->s, second_va, 0);
 	submit(s);
 	assert_true(is_consumed(s));
@@ -656,7 +656,7 @@ static void a_buffer_leads_on_to_another_but_not_back(void **unused)
 }
 
 /*
- * In queues of AQL
+ * In AQL queues
  */
 
 static union aql_packet vendor_ib(struct setup *s, uint64_t signal)
@@ -725,13 +725,13 @@ int main(int argc, char **argv)
 		cmocka_unit_test(the_ring_begins_again),
 		cmocka_unit_test(a_packet_waits_for_memory_and_for_its_end),
 		cmocka_unit_test(a_dispatch_by_registers_runs),
-		cmocka_unit_test(releases_wait_but_hold_nobody_up),
+		cmocka_unit_test(releases_wait_but_do_not_block),
 		cmocka_unit_test(a_partial_flush_holds_all_up),
 		cmocka_unit_test(many_releases_wait_for_one_dispatch),
 		cmocka_unit_test(grids_are_counted_as_the_dispatch_says),
 		cmocka_unit_test(stopped_waves_go_on_where_they_were),
 		cmocka_unit_test(a_stopped_queue_goes_on_in_its_buffer),
-		cmocka_unit_test(what_is_dropped_releases_nothing),
+		cmocka_unit_test(dropped_dispatches_release_nothing),
 		cmocka_unit_test(mistakes_stop_their_queue_alone),
 		cmocka_unit_test(a_write_pointer_from_nowhere_stops_the_queue),
 		cmocka_unit_test(bad_addresses_are_faults),
@@ -743,6 +743,6 @@ int main(int argc, char **argv)
 	if (argc != 2)
 		return 77;
 	path = argv[1];
-	target = strstr(path, "gfx942") ? GFX9_TARGET_GFX942 : GFX9_TARGET_GFX90A;
+	target = machine_target(path);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The series' ioctls: one queue of one's own, several of somebody else's. */
+/* The series' ioctls: for an own queue, and for several queues of another process. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -29,7 +29,7 @@ static enum gfx9_target target;
 
 struct setup {
 	struct bench b;
-	struct bench_process p; /* who has queues */
+	struct bench_process p; /* the process with the queues */
 	struct bench_process other;
 	struct kfd_client client, other_client;
 	struct bench_queue q[QUEUES];
@@ -41,7 +41,7 @@ static pid_t start_child(void)
 	pid_t pid = fork();
 
 	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL); /* should a test fail */
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* in case the test fails */
 		for (;;)
 			pause();
 	}
@@ -163,7 +163,7 @@ static void without_context_save_nothing_is_saved(void **unused)
 	(void)unused;
 }
 
-static void what_can_be_done_is_told(void **unused)
+static void capabilities_are_reported(void **unused)
 {
 	struct setup *s = start();
 	struct gp_kfd_preempt_query query = { .gpu_id = 1 };
@@ -189,8 +189,10 @@ static void push_work(struct setup *s, struct bench_queue *q, uint64_t **state,
 	bench_push(q, &packet);
 }
 
-/* Workgroups that had begun have ended, the others begin later; saved ones go on from where they
- * were. Either way nothing moves until it is resumed. */
+/*
+ * Workgroups that had begun have ended, the others begin later; saved ones continue where they
+ * were. Either way nothing runs until it is resumed.
+ */
 static void drained_and_saved_work_is_right(void **unused)
 {
 	static const uint32_t types[] = { GP_KFD_PREEMPT_DRAIN, GP_KFD_PREEMPT_SAVE };
@@ -258,7 +260,7 @@ static void a_batch_of_ones_own(void **unused)
 	assert_int_equal(s->q[1].q->held, 0);
 	assert_int_equal(preempt(s, s->q[2].id, GP_KFD_PREEMPT_SAVE), -EALREADY);
 	ids[1] = s->q[1].id;
-	/* What is not preempted runs, as it should; but not twice. */
+	/* A queue that is not preempted runs, but not twice. */
 	ids[3] = s->q[1].id;
 	assert_int_equal(batch_as(&s->p.call, GP_KFD_BATCH_RESUME, getpid(), ids, 4), 3);
 	assert_int_equal(ids[1], s->q[1].id);
@@ -269,7 +271,7 @@ static void a_batch_of_ones_own(void **unused)
 	(void)unused;
 }
 
-static void others_are_for_who_may_trace(void **unused)
+static void others_are_for_tracers(void **unused)
 {
 	struct setup *s = start();
 	uint32_t id = s->q[0].id;
@@ -280,12 +282,12 @@ static void others_are_for_who_may_trace(void **unused)
 	s->other.call.uid = 0;
 	assert_int_equal(batch_as(&s->other.call, GP_KFD_BATCH_PREEMPT, getpid(), &id, 1), 1);
 	assert_int_equal(s->q[0].q->held, EMU_HELD_BATCH);
-	/* Its program can neither undo that nor is it kept from holding it too. */
+	/* Its program can neither undo that, nor is it kept from holding the queue too. */
 	assert_int_equal(resume(s, id), -EINVAL);
 	assert_int_equal(preempt(s, id, GP_KFD_PREEMPT_SAVE), 0);
 	assert_int_equal(batch_as(&s->other.call, GP_KFD_BATCH_RESUME, getpid(), &id, 1), 1);
 	assert_int_equal(s->q[0].q->held, EMU_HELD_PREEMPTED);
-	/* Who holds nothing lets nothing go. */
+	/* A process without holds releases nothing. */
 	assert_int_equal(batch_as(&s->other.call, GP_KFD_BATCH_RESUME, getpid(), &id, 1), 1);
 	assert_int_equal(id, s->q[0].id);
 	assert_int_equal(s->q[0].q->held, EMU_HELD_PREEMPTED);
@@ -293,7 +295,10 @@ static void others_are_for_who_may_trace(void **unused)
 	(void)unused;
 }
 
-/* Two files hold the same queue: it goes on when both have let go, one of them by being closed. */
+/*
+ * Two files hold the same queue: it continues when both have released it, one of them by being
+ * closed.
+ */
 static void holds_belong_to_a_file(void **unused)
 {
 	struct setup *s = start();
@@ -308,7 +313,7 @@ static void holds_belong_to_a_file(void **unused)
 	emu_preempt_file_closed(&s->b.m, s->other.call.file);
 	assert_int_equal(s->q[0].q->held, EMU_HELD_BATCH);
 	assert_int_equal(s->q[1].q->held, 0);
-	/* A queue that goes takes with it what was held of it. */
+	/* Destroying a queue ends its holds. */
 	bench_destroy(&s->q[0]);
 	assert_int_equal(batch_as(&second, GP_KFD_BATCH_PREEMPT, getpid(), ids + 1, 1), 1);
 	assert_int_equal(s->q[1].q->held, EMU_HELD_BATCH);
@@ -337,7 +342,7 @@ static void let_time_out(struct setup *s, bool always)
 	pthread_mutex_unlock(&s->b.node->lock);
 }
 
-/* What fails is undone; what was held before it stays so. */
+/* A failed hold is undone; an earlier one stays. */
 static void a_batch_that_fails(void **unused)
 {
 	for (int own = 0; own < 2; own++) {
@@ -395,7 +400,7 @@ static void the_logical_priority_is_shown(void **unused)
 	(void)unused;
 }
 
-/* Each kernel has its numbers; the others answer as it does. */
+/* Each kernel has its own numbers; the others are answered as that kernel does. */
 static void each_kernel_has_its_numbers(void **unused)
 {
 	static const struct {
@@ -431,11 +436,11 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_queue_is_checked),
 		cmocka_unit_test(without_context_save_nothing_is_saved),
-		cmocka_unit_test(what_can_be_done_is_told),
+		cmocka_unit_test(capabilities_are_reported),
 		cmocka_unit_test(drained_and_saved_work_is_right),
 		cmocka_unit_test(batches_are_checked),
 		cmocka_unit_test(a_batch_of_ones_own),
-		cmocka_unit_test(others_are_for_who_may_trace),
+		cmocka_unit_test(others_are_for_tracers),
 		cmocka_unit_test(holds_belong_to_a_file),
 		cmocka_unit_test(a_batch_that_fails),
 		cmocka_unit_test(the_logical_priority_is_shown),
@@ -445,6 +450,6 @@ int main(int argc, char **argv)
 	if (argc != 2)
 		return 77;
 	path = argv[1];
-	target = strstr(path, "gfx942") ? GFX9_TARGET_GFX942 : GFX9_TARGET_GFX90A;
+	target = machine_target(path);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

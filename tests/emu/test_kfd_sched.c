@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The scheduler of queues: what stops them, what that costs others, and that nothing is lost.
+ * The scheduler of queues: stops, their cost for other queues, and that nothing is lost.
  */
 #include "kfd_bench.h"
 
@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#define OTHER_PID 4000000 /* of nobody */
+#define OTHER_PID 4000000 /* unused */
 
 static const char *path;
 static enum gfx9_target target;
@@ -70,7 +70,7 @@ static struct bench_signal *push_barrier(struct bench_queue *q, uint64_t after)
 	return done;
 }
 
-/* Waves leave the compute units, nothing of the queue goes on, and all of it does later. */
+/* Waves leave the compute units, nothing of the queue runs, and all of it does later. */
 static void a_held_queue_stands_still(void **unused)
 {
 	struct setup *s = start(2);
@@ -79,8 +79,8 @@ static void a_held_queue_stands_still(void **unused)
 
 	bench_push_gate(&s->q[0], &g, 5);
 	assert_true(bench_wait32(g.arrived, 5));
-	assert_int_equal(bench_hold(&s->q[0], EMU_HELD_PREEMPTED, GFX9_SAVE), 0);
-	assert_true(gfx9_gpu_idle(s->b.node->gpu));
+	assert_int_equal(bench_hold(&s->q[0], EMU_HELD_PREEMPTED, EMU_STOP_SAVE), 0);
+	assert_true(gfx9_gpu_idle(bench_gpu(&s->b)));
 	after = push_barrier(&s->q[0], 0);
 	atomic_store(g.open, 1);
 	assert_true(bench_stays(&g.done->value, 1));
@@ -103,8 +103,8 @@ static void reasons_add_up(void **unused)
 	update.queue_id = s->q[0].id;
 	update.ring_base_address = s->q[0].ring_va;
 	update.ring_size = 64 * AQL_PACKET_BYTES;
-	assert_int_equal(bench_hold(&s->q[0], EMU_HELD_PREEMPTED, GFX9_SAVE), 0);
-	assert_int_equal(bench_hold(&s->q[0], EMU_HELD_SUSPENDED, GFX9_SAVE), 0);
+	assert_int_equal(bench_hold(&s->q[0], EMU_HELD_PREEMPTED, EMU_STOP_SAVE), 0);
+	assert_int_equal(bench_hold(&s->q[0], EMU_HELD_SUSPENDED, EMU_STOP_SAVE), 0);
 	assert_int_equal(emu_update_queue(&s->p.call, &update), 0);
 	done = push_barrier(&s->q[0], 0);
 	assert_int_equal(bench_release(&s->q[0], EMU_HELD_PREEMPTED), 0);
@@ -118,31 +118,31 @@ static void reasons_add_up(void **unused)
 	(void)unused;
 }
 
-/* One queue is changed, and all of the node's are taken off and put back. */
-static void a_change_costs_everybody(void **unused)
+/* A change of one queue unmaps and maps all queues of the node. */
+static void a_change_remaps_all_queues(void **unused)
 {
 	struct setup *s = start(5);
 	struct emu_node *n = s->b.node;
 	uint64_t unmaps = n->nr_unmaps, maps = n->nr_maps;
 
 	assert_int_equal(n->nr_mapped, 5);
-	assert_int_equal(bench_hold(&s->q[2], EMU_HELD_PREEMPTED, GFX9_SAVE), 0);
+	assert_int_equal(bench_hold(&s->q[2], EMU_HELD_PREEMPTED, EMU_STOP_SAVE), 0);
 	assert_int_equal(n->nr_unmaps - unmaps, 5);
 	assert_int_equal(n->nr_maps - maps, 4);
 	assert_int_equal(n->nr_mapped, 4);
 	assert_int_equal(bench_release(&s->q[2], EMU_HELD_PREEMPTED), 0);
 	assert_int_equal(n->nr_unmaps - unmaps, 9);
 	assert_int_equal(n->nr_maps - maps, 9);
-	/* What is held already costs nothing more. */
-	assert_int_equal(bench_hold(&s->q[2], EMU_HELD_PREEMPTED, GFX9_SAVE), 0);
+	/* Holding a held queue costs nothing. */
+	assert_int_equal(bench_hold(&s->q[2], EMU_HELD_PREEMPTED, EMU_STOP_SAVE), 0);
 	unmaps = n->nr_unmaps;
-	assert_int_equal(bench_hold(&s->q[2], EMU_HELD_SUSPENDED, GFX9_SAVE), 0);
+	assert_int_equal(bench_hold(&s->q[2], EMU_HELD_SUSPENDED, EMU_STOP_SAVE), 0);
 	assert_int_equal(n->nr_unmaps, unmaps);
 	end(s);
 	(void)unused;
 }
 
-/* Without context save what runs has to finish first. */
+/* Without context save running work has to finish first. */
 static void *open_later(void *arg)
 {
 	usleep(50000);
@@ -161,15 +161,15 @@ static void without_save_waves_finish_first(void **unused)
 	bench_push_gate(&s->q[0], &g, 3);
 	assert_true(bench_wait32(g.arrived, 3));
 	assert_int_equal(pthread_create(&other, NULL, open_later, g.open), 0);
-	assert_int_equal(bench_hold(&s->q[0], EMU_HELD_PREEMPTED, GFX9_SAVE), 0);
-	/* What is off is done, and seen to be. */
+	assert_int_equal(bench_hold(&s->q[0], EMU_HELD_PREEMPTED, EMU_STOP_SAVE), 0);
+	/* Finished work of an unmapped queue has been reported. */
 	assert_int_equal(atomic_load(&g.done->value), 0);
 	pthread_join(other, NULL);
 	end(s);
 	(void)unused;
 }
 
-static void reset_drops_what_runs(void **unused)
+static void reset_drops_running_work(void **unused)
 {
 	struct setup *s = start(1);
 	struct bench_signal *after;
@@ -177,7 +177,7 @@ static void reset_drops_what_runs(void **unused)
 
 	bench_push_gate(&s->q[0], &g, 3);
 	assert_true(bench_wait32(g.arrived, 3));
-	assert_int_equal(bench_hold(&s->q[0], EMU_HELD_PREEMPTED, GFX9_RESET), 0);
+	assert_int_equal(bench_hold(&s->q[0], EMU_HELD_PREEMPTED, EMU_STOP_RESET), 0);
 	assert_int_equal(bench_release(&s->q[0], EMU_HELD_PREEMPTED), 0);
 	after = push_barrier(&s->q[0], 0);
 	assert_true(bench_wait(&after->value, 0));
@@ -186,7 +186,7 @@ static void reset_drops_what_runs(void **unused)
 	(void)unused;
 }
 
-/* More queues than slots, and the last one opens what all others wait for. */
+/* More queues than slots, and the last one opens the gate of all others. */
 static void queues_without_a_slot_get_their_turn(void **unused)
 {
 	struct setup *s = start(30);
@@ -226,8 +226,8 @@ static void a_queue_waits_for_more_than_one_rotation(void **unused)
 	(void)unused;
 }
 
-/* Nobody looks at those that are gone: what is left goes on. */
-static void destroying_what_waits_for_a_slot(void **unused)
+/* Destroyed queues are not scheduled: the rest continues. */
+static void destroying_an_unmapped_queue(void **unused)
 {
 	struct setup *s = start(30);
 	struct emu_node *n = s->b.node;
@@ -247,7 +247,7 @@ static void destroying_what_waits_for_a_slot(void **unused)
 	(void)unused;
 }
 
-static void destroying_what_runs(void **unused)
+static void destroying_a_running_queue(void **unused)
 {
 	struct setup *s = start(2);
 	struct bench_gate g;
@@ -255,12 +255,12 @@ static void destroying_what_runs(void **unused)
 	bench_push_gate(&s->q[0], &g, 200);
 	assert_true(bench_wait32(g.arrived, 128));
 	bench_destroy(&s->q[0]);
-	assert_true(gfx9_gpu_idle(s->b.node->gpu));
-	/* Saved ones, too; and those of a process that ends. */
+	assert_true(gfx9_gpu_idle(bench_gpu(&s->b)));
+	/* Saved queues, too; and those of a process that ends. */
 	assert_int_equal(bench_queue(&s->p, &s->q[0], GP_KFD_QUEUE_COMPUTE_AQL, 64), 0);
 	bench_push_gate(&s->q[0], &g, 5);
 	assert_true(bench_wait32(g.arrived, 5));
-	assert_int_equal(bench_hold(&s->q[0], EMU_HELD_PREEMPTED, GFX9_SAVE), 0);
+	assert_int_equal(bench_hold(&s->q[0], EMU_HELD_PREEMPTED, EMU_STOP_SAVE), 0);
 	bench_destroy(&s->q[0]);
 	bench_push_gate(&s->q[1], &g, 5);
 	assert_true(bench_wait32(g.arrived, 5));
@@ -297,8 +297,10 @@ static bool was_reset(struct emu_node *n)
 	return bench_wait32((_Atomic uint32_t *)&n->nr_resets, 1);
 }
 
-/* Everybody on the node loses his queues; the machine goes on. */
-/* Whether somebody asked for it, or something hung. */
+/*
+ * All processes on the node lose their queues; the machine continues. Either the reset was
+ * requested, or a queue hung.
+ */
 static void check_reset(struct setup *s, bool hung)
 {
 	struct gp_kfd_update_queue update = { .queue_id = s->q[0].id,
@@ -313,7 +315,7 @@ static void check_reset(struct setup *s, bool hung)
 	assert_false(s->q[0].q->active);
 	assert_int_equal(s->p.p->node[0].reset, hung);
 	pthread_mutex_unlock(&s->b.node->lock);
-	assert_true(gfx9_gpu_idle(s->b.node->gpu));
+	assert_true(gfx9_gpu_idle(bench_gpu(&s->b)));
 	assert_int_equal(emu_update_queue(&s->p.call, &update), 0);
 	done = push_barrier(&s->q[0], 0);
 	assert_true(bench_stays(&done->value, 1));
@@ -335,14 +337,14 @@ static void waves_that_do_not_leave(void **unused)
 	bench_push_gate(&s->q[0], &g, 2);
 	assert_true(bench_wait32(g.arrived, 2));
 	before = gp__clock_ns();
-	assert_int_equal(bench_hold(&s->q[1], EMU_HELD_PREEMPTED, GFX9_SAVE), -ETIME);
+	assert_int_equal(bench_hold(&s->q[1], EMU_HELD_PREEMPTED, EMU_STOP_SAVE), -ETIME);
 	assert_true(gp__clock_ns() - before >= 100000000);
 	check_reset(s, true);
 	end(s);
 	(void)unused;
 }
 
-/* They are saved in its place: the caller hears that it was not done, and nothing is lost. */
+/* They are saved instead: the caller is told that they did not drain, and nothing is lost. */
 static void waves_that_are_to_end_and_do_not(void **unused)
 {
 	struct setup *s = prepare();
@@ -352,9 +354,9 @@ static void waves_that_are_to_end_and_do_not(void **unused)
 	begin(s, 2);
 	bench_push_gate(&s->q[0], &g, 2);
 	assert_true(bench_wait32(g.arrived, 2));
-	assert_int_equal(bench_hold(&s->q[0], EMU_HELD_PREEMPTED, GFX9_DRAIN), -ETIME);
-	assert_int_equal(s->q[0].q->held, EMU_HELD_PREEMPTED); /* whoever asked lets it go */
-	assert_true(gfx9_gpu_idle(s->b.node->gpu));
+	assert_int_equal(bench_hold(&s->q[0], EMU_HELD_PREEMPTED, EMU_STOP_DRAIN), -ETIME);
+	assert_int_equal(s->q[0].q->held, EMU_HELD_PREEMPTED); /* the caller releases it */
+	assert_true(gfx9_gpu_idle(bench_gpu(&s->b)));
 	assert_int_equal(bench_release(&s->q[0], EMU_HELD_PREEMPTED), 0);
 	atomic_store(g.open, 1);
 	assert_true(bench_wait(&g.done->value, 0));
@@ -363,8 +365,8 @@ static void waves_that_are_to_end_and_do_not(void **unused)
 	(void)unused;
 }
 
-/* The queue goes although its waves did not want to. */
-static void destroying_what_does_not_leave(void **unused)
+/* The queue is destroyed although its waves did not leave. */
+static void destroying_a_queue_that_does_not_leave(void **unused)
 {
 	struct setup *s = prepare();
 	struct gp_kfd_destroy_queue args;
@@ -390,7 +392,7 @@ static void faults_on_demand(void **unused)
 	s->b.config.faults.preempt_timeout = 1000000;
 	s->b.config.preempt_timeout_ms = 20;
 	begin(s, 1);
-	assert_int_equal(bench_hold(&s->q[0], EMU_HELD_PREEMPTED, GFX9_SAVE), -ETIME);
+	assert_int_equal(bench_hold(&s->q[0], EMU_HELD_PREEMPTED, EMU_STOP_SAVE), -ETIME);
 	s->b.m.config.faults.preempt_timeout = 0;
 	check_reset(s, true);
 	end(s);
@@ -401,7 +403,7 @@ static void faults_on_demand(void **unused)
 	{
 		uint64_t before = gp__clock_ns();
 
-		assert_int_equal(bench_hold(&s->q[0], EMU_HELD_PREEMPTED, GFX9_SAVE), 0);
+		assert_int_equal(bench_hold(&s->q[0], EMU_HELD_PREEMPTED, EMU_STOP_SAVE), 0);
 		assert_true(gp__clock_ns() - before >= 30000000);
 	}
 	end(s);
@@ -432,18 +434,18 @@ static struct bench_signal *begin_to_hang(struct setup *s)
 	assert_true(bench_wait(&done->value, 1));
 	assert_true(bench_stays(&done->value, 1));
 	assert_int_equal(atomic_load(s->q[0].read_index), 3);
-	assert_int_equal(gfx9_gpu_resident(s->b.node->gpu, &s->q[0].q->hw), 1);
+	assert_int_equal(bench_resident(&s->q[0]), 1);
 	return done;
 }
 
-/* Before 6.12 the driver knows no better than to reset the GPU, whoever is stopped. */
+/* Before 6.12 the driver can only reset the GPU, whichever queue is stopped. */
 static void a_queue_that_hangs_takes_the_gpu_with_it(void **unused)
 {
 	struct setup *s = prepare();
 	struct bench_signal *done = begin_to_hang(s);
 	uint64_t before = gp__clock_ns();
 
-	assert_int_equal(bench_hold(&s->q[1], EMU_HELD_PREEMPTED, GFX9_SAVE), -ETIME);
+	assert_int_equal(bench_hold(&s->q[1], EMU_HELD_PREEMPTED, EMU_STOP_SAVE), -ETIME);
 	assert_true(gp__clock_ns() - before >= 100000000);
 	check_reset(s, true);
 	assert_int_equal(atomic_load(&done->value), 1);
@@ -464,19 +466,19 @@ static void destroying_a_queue_that_hangs(void **unused)
 	(void)unused;
 }
 
-/* Since 6.12 it alone is reset, and the others lose nothing. */
+/* Since 6.12 only that queue is reset, and the others lose nothing. */
 static void a_queue_that_hangs_goes_alone(void **unused)
 {
 	struct setup *s = prepare();
 	struct bench_gate g;
 
 	begin_to_hang(s);
-	/* Only now: the queues of a test are not made as the later driver wants them. */
+	/* Only now: the queues of a test do not meet the later driver's requirements. */
 	s->b.m.config.kernel = EMU_KERNEL_6_12;
 	bench_process_start(&s->b, &s->other, OTHER_PID);
 	bench_push_gate(&s->q[1], &g, 2);
 	assert_true(bench_wait32(g.arrived, 2));
-	assert_int_equal(bench_hold(&s->q[1], EMU_HELD_PREEMPTED, GFX9_SAVE), 0);
+	assert_int_equal(bench_hold(&s->q[1], EMU_HELD_PREEMPTED, EMU_STOP_SAVE), 0);
 	assert_int_equal(s->b.node->nr_resets, 0);
 	pthread_mutex_lock(&s->b.node->lock);
 	assert_true(s->q[0].q->held & EMU_HELD_RESET);
@@ -493,7 +495,7 @@ static void a_queue_that_hangs_goes_alone(void **unused)
 	(void)unused;
 }
 
-static void who_stops_a_queue_that_hangs_is_told(void **unused)
+static void stopping_a_hung_queue_fails(void **unused)
 {
 	struct setup *s = prepare();
 	struct gp_kfd_preempt_queue args = { .preempt_type = GP_KFD_PREEMPT_SAVE };
@@ -511,7 +513,7 @@ static void who_stops_a_queue_that_hangs_is_told(void **unused)
 
 /*
  * Everything at once: chains of packets over several queues, some of them dispatches, while a
- * second thread stops and starts queues as it likes.
+ * second thread stops and starts queues at random.
  */
 
 #define STRESS_QUEUES 4
@@ -534,8 +536,9 @@ static void *disturb(void *arg)
 		struct bench_queue *q = &st->s->q[rand_r(&seed) % STRESS_QUEUES];
 		uint32_t reason = why[rand_r(&seed) % 3];
 
-		assert_int_equal(bench_hold(q, reason, rand_r(&seed) % 4 ? GFX9_SAVE : GFX9_DRAIN),
-				 0);
+		assert_int_equal(
+			bench_hold(q, reason, rand_r(&seed) % 4 ? EMU_STOP_SAVE : EMU_STOP_DRAIN),
+			0);
 		usleep((useconds_t)(rand_r(&seed) % 500));
 		assert_int_equal(bench_release(q, reason), 0);
 		st->holds++;
@@ -582,28 +585,28 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_held_queue_stands_still),
 		cmocka_unit_test(reasons_add_up),
-		cmocka_unit_test(a_change_costs_everybody),
+		cmocka_unit_test(a_change_remaps_all_queues),
 		cmocka_unit_test(without_save_waves_finish_first),
-		cmocka_unit_test(reset_drops_what_runs),
+		cmocka_unit_test(reset_drops_running_work),
 		cmocka_unit_test(queues_without_a_slot_get_their_turn),
 		cmocka_unit_test(a_queue_waits_for_more_than_one_rotation),
-		cmocka_unit_test(destroying_what_waits_for_a_slot),
-		cmocka_unit_test(destroying_what_runs),
+		cmocka_unit_test(destroying_an_unmapped_queue),
+		cmocka_unit_test(destroying_a_running_queue),
 		cmocka_unit_test(an_eviction_is_for_all_queues_and_for_good),
 		cmocka_unit_test(waves_that_do_not_leave),
 		cmocka_unit_test(waves_that_are_to_end_and_do_not),
-		cmocka_unit_test(destroying_what_does_not_leave),
+		cmocka_unit_test(destroying_a_queue_that_does_not_leave),
 		cmocka_unit_test(faults_on_demand),
 		cmocka_unit_test(a_queue_that_hangs_takes_the_gpu_with_it),
 		cmocka_unit_test(destroying_a_queue_that_hangs),
 		cmocka_unit_test(a_queue_that_hangs_goes_alone),
-		cmocka_unit_test(who_stops_a_queue_that_hangs_is_told),
+		cmocka_unit_test(stopping_a_hung_queue_fails),
 		cmocka_unit_test(stopped_at_random_nothing_is_lost),
 	};
 
 	if (argc != 2)
 		return 77;
 	path = argv[1];
-	target = strstr(path, "gfx942") ? GFX9_TARGET_GFX942 : GFX9_TARGET_GFX90A;
+	target = machine_target(path);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The DMA engines: packets in rings, written by the test, and what they do to memory.
+ * The DMA engines: packets in rings, written by the test, and their effects on memory.
  */
 #include "kfd_bench.h"
 
@@ -44,7 +44,7 @@ static void end(struct setup *s)
 	free(s);
 }
 
-/* Into the ring, around its end where need be; nothing is rung. */
+/* Writes into the ring, wrapping if necessary, without ringing the doorbell. */
 static void put(struct setup *s, const uint32_t *dw, uint32_t n)
 {
 	uint64_t deadline = gp__clock_ns() + BENCH_TIMEOUT;
@@ -101,7 +101,7 @@ static void copies(void **unused)
 	(void)unused;
 }
 
-/* Whoever writes to what is being copied gets a mixture, and nothing else is wrong. */
+/* Writes to memory that is being copied give a mixture, and nothing else is wrong. */
 static void memory_may_change_while_it_is_copied(void **unused)
 {
 	struct setup *s = start();
@@ -261,7 +261,7 @@ static void many_packets_go_around_the_ring(void **unused)
 	(void)unused;
 }
 
-/* Stopped and started all the while, a long copy and what follows come out as if nothing was. */
+/* While stopped and started repeatedly, a long copy and later packets have the same results. */
 static void holds_lose_nothing(void **unused)
 {
 	struct setup *s = start();
@@ -281,7 +281,7 @@ static void holds_lose_nothing(void **unused)
 	for (int i = 0; i < 50; i++) {
 		uint64_t before;
 
-		assert_int_equal(bench_hold(&s->q, EMU_HELD_PREEMPTED, GFX9_SAVE), 0);
+		assert_int_equal(bench_hold(&s->q, EMU_HELD_PREEMPTED, EMU_STOP_SAVE), 0);
 		before = atomic_load(s->q.read_index);
 		usleep(200);
 		assert_int_equal(atomic_load(s->q.read_index), before);
@@ -309,7 +309,7 @@ static bool has_stopped(struct setup *s)
 	return stopped;
 }
 
-static void what_is_not_known_stops_the_queue(void **unused)
+static void unknown_packets_stop_the_queue(void **unused)
 {
 	static const uint32_t first[] = { 3, 99, 1 | 9 << 8, 4, 11, 10 | 99u << 25, 13, 14 };
 
@@ -358,7 +358,7 @@ static void a_wild_write_pointer_stops_the_queue(void **unused)
 	(void)unused;
 }
 
-/* As many as the engines have, and each has a doorbell of its own. */
+/* As many as the engines have, and each has its own doorbell. */
 static void queues_are_limited(void **unused)
 {
 	struct setup *s = start();
@@ -391,7 +391,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(atomics),
 		cmocka_unit_test(many_packets_go_around_the_ring),
 		cmocka_unit_test(holds_lose_nothing),
-		cmocka_unit_test(what_is_not_known_stops_the_queue),
+		cmocka_unit_test(unknown_packets_stop_the_queue),
 		cmocka_unit_test(wild_pointers_are_faults),
 		cmocka_unit_test(a_wild_write_pointer_stops_the_queue),
 		cmocka_unit_test(queues_are_limited),
@@ -400,6 +400,6 @@ int main(int argc, char **argv)
 	if (argc != 2)
 		return 77;
 	path = argv[1];
-	target = strstr(path, "gfx942") ? GFX9_TARGET_GFX942 : GFX9_TARGET_GFX90A;
+	target = machine_target(path);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What one can see from outside: events of SMI, files of debugfs. */
+/* Observing the machine: SMI events, files of debugfs. */
 #include <errno.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -85,7 +85,7 @@ static void assert_nothing(int fd)
 	assert_int_equal(errno, EAGAIN);
 }
 
-static void only_what_is_wanted_is_told(void **unused)
+static void only_wanted_events_are_reported(void **unused)
 {
 	struct setup *s = start();
 	uint64_t evictions = GP_KFD_SMI_MASK(GP_KFD_SMI_QUEUE_EVICTION);
@@ -110,7 +110,7 @@ static void only_what_is_wanted_is_told(void **unused)
 	assert_int_equal(trigger, GP_KFD_EVICTION_SUSPEND);
 	assert_nothing(fd);
 	close(fd);
-	/* It is noticed that it is gone. */
+	/* The machine notices that it is gone. */
 	emu_smi_eviction(s->b.node, s->p.p, GP_KFD_EVICTION_SUSPEND);
 	assert_int_equal(s->b.node->smi.nr_clients, 0);
 	end(s);
@@ -135,7 +135,7 @@ static void others_are_for_root(void **unused)
 	assert_nothing(fd[0]);
 	assert_nothing(fd[1]);
 	read_line(fd[2], line, sizeof(line));
-	/* Who reads nothing holds nobody up. */
+	/* A reader that does not read blocks no other. */
 	for (int i = 0; i < 20000; i++)
 		emu_smi_eviction(s->b.node, &other, GP_KFD_EVICTION_TTM);
 	for (int i = 0; i < 3; i++)
@@ -144,7 +144,7 @@ static void others_are_for_root(void **unused)
 	(void)unused;
 }
 
-/* As the kernel knows this process, which may be an emulator's. */
+/* The kernel's name of this process, which may run under an emulator. */
 static const char *own_name(char name[17])
 {
 	FILE *f = fopen("/proc/self/comm", "re");
@@ -289,7 +289,7 @@ static void slots_and_lists_are_shown(void **unused)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(only_what_is_wanted_is_told),
+		cmocka_unit_test(only_wanted_events_are_reported),
 		cmocka_unit_test(others_are_for_root),
 		cmocka_unit_test(faults_and_resets_are_told),
 		cmocka_unit_test(debugfs_is_roots),
@@ -300,6 +300,6 @@ int main(int argc, char **argv)
 	if (argc != 2)
 		return 77;
 	path = argv[1];
-	target = strstr(path, "gfx942") ? GFX9_TARGET_GFX942 : GFX9_TARGET_GFX90A;
+	target = machine_target(path);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tests of the vector ALU share: a wave, values where things go wrong, instructions by
- * opcode. */
+/* Common parts of the tests of the vector ALU: a wave, edge cases, instructions by opcode. */
 #ifndef GP_TEST_VECTOR_FIXTURE_H
 #define GP_TEST_VECTOR_FIXTURE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What each vector instruction computes, written another way than the engine: a value at a time. */
+/* The result of each vector instruction, written differently from the engine: a value at a time. */
 #ifndef GP_TEST_VECTOR_REFERENCE_H
 #define GP_TEST_VECTOR_REFERENCE_H
 
@@ -106,7 +106,7 @@ static uint32_t to_half(f128 v, unsigned int mode)
 	return (up ? hi : lo) | (neg ? 0x8000 : 0);
 }
 
-/* Results, where the first of @n sources that is a NaN comes out, quiet. */
+/* Results, where the first of @n sources that is a NaN is returned, made quiet. */
 static uint64_t RF(double v, int n, uint64_t a, uint64_t b, uint64_t c)
 {
 	uint64_t s[] = { a, b, c };
@@ -395,7 +395,7 @@ static uint64_t fixup_h(uint64_t q, uint64_t y, uint64_t x)
 	return is_nan_h(q) ? W(q) | 0x200 : (q & 0x7fff) | (s < 0 ? 0x8000 : 0);
 }
 
-/* Which power of two scales what: the cases of the manual, one after the other. */
+/* The powers of two for scaling: the cases of the manual, one after the other. */
 static uint64_t scale_f(uint64_t a, uint64_t den, uint64_t num, bool *vcc)
 {
 	float d = F(den), n = F(num);
@@ -476,7 +476,7 @@ static uint64_t cubed(uint64_t a, uint64_t b, uint64_t c, int what)
 	}
 }
 
-/* The first two pieces of 2/pi; where others are asked for: anything. */
+/* The first two pieces of 2/pi; any value for others. */
 #define ANYTHING UINT64_MAX
 
 static uint64_t preop(uint64_t a, uint64_t b)
@@ -518,7 +518,7 @@ static uint64_t to_f8(uint64_t v, int m, int bias)
 	return r ? r | (v >> 24 & 0x80) : 0;
 }
 
-/* Up where the fraction that is cut off and the random bits, as many as there are, make up one. */
+/* Rounds up if the truncated fraction and the random bits, as many as there are, sum up to one. */
 static uint64_t to_f8_random(uint64_t v, uint64_t random, int m, int bias)
 {
 	double x = fabs((double)F(v)), low, high, parts = ldexp(1, 23 - m);
@@ -567,7 +567,7 @@ static uint64_t mixed(uint64_t a, uint64_t b, uint64_t c)
 #define Q(v) ((f128)D(v))
 #define QH(v) ((f128)H(v))
 
-/* X(opcode, what it gives for a, b, c; *m is the mask). lane is at hand. */
+/* X(opcode, its result for a, b, c; *m is the mask). lane is available. */
 #define REFERENCES(X)                                                                              \
 	X(V_MOV_B32, a)                                                                            \
 	X(V_MOV_B64, a)                                                                            \
@@ -972,7 +972,7 @@ REFERENCES(FUNCTION)
 static reference_fn *const references[GFX9_OPS] = { REFERENCES(ENTRY) };
 
 /*
- * Comparisons, by name: what is true of less, equal, greater and unordered
+ * Comparisons, by name: their results for less, equal, greater and unordered
  */
 
 static const struct {

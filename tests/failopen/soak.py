@@ -5,15 +5,15 @@
 Usage: soak.py GPREEMPT GPREEMPTD WORKLOADS [--rounds N] [--seed N]
 
 A trainer and a more urgent server share an emulated GPU, unmodified and joined with `gpreempt run`;
-a second trainer comes and goes. In each round one of them, the daemon or the machine is killed or
-stopped. What must hold, and ends the soak with status 1 and a sentence where it does not:
+a second trainer starts and ends. In each round one of them, the daemon or the machine is killed or
+stopped. The soak ends with status 1 and a sentence if one of these does not hold:
 
-- A trainer that runs is never without a step for more than two seconds in which a program that is
-  not joined takes some.
-- Afterwards the daemon lists exactly the programs that live, each scheduled, and holds as many
-  queues as it shows to be held.
-- Whatever a trainer has reached, killed or not, is what the host reaches in as many steps; every
-  answer of the server is right.
+- A running trainer is never without a step for more than two seconds in which a program that is not
+  joined takes steps.
+- After each round the daemon lists exactly the running programs, each scheduled, and holds as many
+  queues as it shows as held.
+- The result of a trainer, killed or not, is what the host computes in as many steps; every answer
+  of the server is right.
 """
 import argparse
 import json
@@ -30,14 +30,14 @@ import time
 
 EXCLUDED_S = 2.0
 PATIENCE_S = 20
-# A trainer's step takes some ten milliseconds, so that a step that is missing is an exclusion.
+# A trainer's step takes some ten milliseconds, so a missing step means that the trainer is held.
 STEPS = ["--queues", "2", "--groups", "2", "--rounds", "400"]
 REQUESTS = ["--requests", "1000000", "--groups", "4", "--rounds", "300"]
 
 
 def fail(sentence):
     print("FAILED: " + sentence, file=sys.stderr)
-    # The watch's thread may be the one that has found it.
+    # The watch thread may have called this.
     sys.stderr.flush()
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(PATIENCE_S)
@@ -56,7 +56,7 @@ def eventually(what, condition):
 
 
 class Trainer:
-    """A program of the offline class, and the page on which it shows how far it has come."""
+    """A program of the offline class, and the page with its progress."""
 
     number = 0
 
@@ -70,7 +70,7 @@ class Trainer:
         eventually(f"the trainer {tag} takes no step", lambda: self.progress()[0] > 0)
 
     def progress(self):
-        """Steps, and the digest of that or the next one."""
+        """Returns the number of steps, and the digest of that step or the next."""
         try:
             with open(self.page, "rb") as page:
                 magic, _, steps, digest = struct.unpack("=IIQQ", page.read(24))
@@ -79,7 +79,7 @@ class Trainer:
         return (steps, digest) if magic else (0, 0)
 
     def check_result(self):
-        """What a killed one has reached."""
+        """Checks the result of a trainer that was killed."""
         steps, digest = self.progress()
         digest = f"{digest:016x}"
         if digest != self.soak.host_digest(steps) and digest != self.soak.host_digest(steps + 1):
@@ -99,8 +99,8 @@ class Trainer:
 
 
 class Watch(threading.Thread):
-    """Looks at the trainers' steps all the time. What counts is time in which the witness, a trainer
-    that is not joined, takes steps: where nobody gets ahead, it is the host that is slow."""
+    """Watches the trainers' steps. Only time in which the witness, a trainer that is not joined, takes
+    steps counts: if no program makes progress, the host is slow."""
 
     def __init__(self):
         super().__init__(daemon=True)
@@ -125,7 +125,7 @@ class Watch(threading.Thread):
             self.without.pop(trainer, None)
 
     def begin(self, what):
-        """From now on it is this event that may have excluded anybody."""
+        """From now on this event may have stopped a trainer."""
         with self.lock:
             self.what = what
             for seen in self.without.values():
@@ -177,7 +177,7 @@ class Soak:
         self.daemon = subprocess.Popen([self.gpreemptd, "-c", self.folder + "/gpreemptd.conf"])
 
     def start(self, joined, command):
-        """On the machine; joined with these options, or not at all."""
+        """Starts a program on the machine; joined with these options, or not at all."""
         run = [self.gpreempt, "run", *joined, "--"] if joined else []
         return subprocess.Popen([*run, self.gpreempt, "emu", "exec", "--name", "soak", "--",
                                  *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -216,7 +216,7 @@ class Soak:
         return self.digests[steps]
 
     def ask(self, *args):
-        """What a command answers, or None."""
+        """Returns the JSON of a command, or None if it fails."""
         try:
             done = subprocess.run([self.gpreempt, *args, "--json"], stdout=subprocess.PIPE,
                                   stderr=subprocess.DEVNULL, timeout=PATIENCE_S, check=False)
@@ -228,7 +228,7 @@ class Soak:
         return [p for p in (self.main.process, self.other.process, self.server) if p]
 
     def is_settled(self):
-        """The daemon's state is that of what lives."""
+        """Whether the daemon lists exactly the running programs, all of them scheduled."""
         listed = self.ask("ps")
         if not listed:
             return False
@@ -241,18 +241,18 @@ class Soak:
         return held == listed["daemon"]["stopped"] and not wrong
 
     def settle(self, what):
-        eventually(lambda: f"after this, the daemon does not list the programs that live, "
+        eventually(lambda: f"after this, the daemon does not list the running programs, "
                    f"{[p.pid for p in self.programs()]}: {what}: {self.ask('ps')}",
                    self.is_settled)
         for trainer in (self.main, self.other):
             steps = trainer.progress()[0]
-            eventually(f"after this, the trainer {trainer.tag} does not go on: {what}",
+            eventually(f"after this, the trainer {trainer.tag} does not continue: {what}",
                        lambda t=trainer, s=steps: t.progress()[0] >= s + 2)
         if self.server.poll() is not None:
             fail(f"the server has ended: {self.server.communicate()[1].decode()}")
 
     def hold_main(self):
-        """The trainer is held for sure; the daemon is the one that knows why."""
+        """Holds the trainer by suspending it."""
         if not self.ask("suspend", str(self.main.process.pid)):
             fail("the trainer cannot be suspended")
         eventually("a trainer that was suspended is not held", lambda: any(
@@ -274,9 +274,9 @@ class Soak:
         self.daemon.kill()
         self.daemon.wait()
         if self.rng.random() < 0.5:
-            # Another one is not what brings it back.
+            # It must continue without a new daemon.
             steps = self.main.progress()[0]
-            eventually("a trainer without a gpreemptd does not go on",
+            eventually("a trainer without a gpreemptd does not continue",
                        lambda: self.main.progress()[0] > steps + 1)
         else:
             time.sleep(self.rng.random() * 0.3)
@@ -290,7 +290,7 @@ class Soak:
         self.daemon.send_signal(signal.SIGSTOP)
         steps = self.main.progress()[0]
         time.sleep(0.2 + self.rng.random())
-        eventually("a trainer of a stopped gpreemptd does not go on",
+        eventually("a trainer of a stopped gpreemptd does not continue",
                    lambda: self.main.progress()[0] > steps + 1)
         if self.rng.random() < 0.4:
             self.daemon.kill()
@@ -299,7 +299,7 @@ class Soak:
             return
         self.daemon.send_signal(signal.SIGCONT)
         if held and not self.ask("resume", str(self.main.process.pid)):
-            # Its agent has given up on the daemon, and comes back as a new one.
+            # Its agent has closed the connection, and connects again as a new program.
             eventually("a trainer does not come back", lambda: self.ask("ps") and any(
                 g["pid"] == self.main.process.pid for g in self.ask("ps")["groups"]))
             self.ask("resume", str(self.main.process.pid))
@@ -368,7 +368,7 @@ class Soak:
         self.server.kill()
         self.server.communicate()
         self.server = None
-        eventually("somebody is held, and nobody is there to hold him",
+        eventually("a queue is held although there is no urgent program",
                    lambda: self.ask("ps")["daemon"]["stopped"] == 0)
         self.watch.set_witness(None)
         for trainer in (self.main, self.other, self.witness):
@@ -410,7 +410,7 @@ def main():
     for what, count in sorted(soak.counts.items()):
         print(f"{count:5} x {what}")
     print(f"the longest time without a step: {soak.watch.longest:.2f} s")
-    print(f"{args.rounds} rounds in {time.monotonic() - begin:.0f} s: nobody stayed excluded, and "
+    print(f"{args.rounds} rounds in {time.monotonic() - begin:.0f} s: no program stayed held, and "
           "all results are right")
 
 

@@ -34,7 +34,7 @@ static uint8_t next_byte(void)
 	return *input++;
 }
 
-/* What is ready now, and what follows from it, as gp__server_run() does it. */
+/* Serves what is ready now, and what follows from it, as gp__server_run() does. */
 static void turn(void)
 {
 	u64 wake = 0;
@@ -45,7 +45,7 @@ static void turn(void)
 
 struct end {
 	int fd;
-	struct gp__wire_up *up;
+	struct gp__wire_status_page *status;
 	u32 nr_slots;
 };
 
@@ -56,7 +56,7 @@ static struct end come(void)
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair))
 		abort();
-	gp__door_let_in(&server, pair[0]);
+	gp__listener_add_peer(&server, pair[0]);
 	e.fd = pair[1];
 	return e;
 }
@@ -78,10 +78,10 @@ static void say_hello(struct end *e, enum gp__wire_role role)
 	if (gp__wire_receive(e->fd, &welcome, sizeof(welcome), fds, &nr_fds) != sizeof(welcome))
 		return;
 	if (nr_fds == 4) {
-		void *at = mmap(NULL, gp__wire_up_bytes(SLOTS), PROT_READ | PROT_WRITE, MAP_SHARED,
-				fds[0], 0);
+		void *at = mmap(NULL, gp__wire_status_bytes(SLOTS), PROT_READ | PROT_WRITE,
+				MAP_SHARED, fds[0], 0);
 
-		e->up = at == MAP_FAILED ? NULL : at;
+		e->status = at == MAP_FAILED ? NULL : at;
 		e->nr_slots = welcome.nr_slots;
 	}
 	while (nr_fds)
@@ -90,8 +90,8 @@ static void say_hello(struct end *e, enum gp__wire_role role)
 
 static void go(struct end *e)
 {
-	if (e->up)
-		munmap(e->up, gp__wire_up_bytes(SLOTS));
+	if (e->status)
+		munmap(e->status, gp__wire_status_bytes(SLOTS));
 	close(e->fd);
 	e->fd = -1;
 }
@@ -153,9 +153,9 @@ static void scribble(struct end *e)
 {
 	size_t at = (size_t)next_byte() << 8 | next_byte(), n = next_byte() % 32;
 
-	for (size_t i = 0; e->up && i < n; i++)
-		((uint8_t *)e->up)[(at + i) % gp__wire_up_bytes(e->nr_slots)] = next_byte();
-	gp__peers_read_all(&server);
+	for (size_t i = 0; e->status && i < n; i++)
+		((uint8_t *)e->status)[(at + i) % gp__wire_status_bytes(e->nr_slots)] = next_byte();
+	gp__pages_read_all(&server);
 }
 
 static void drain(struct end *e)
@@ -171,9 +171,9 @@ static void check(void)
 	struct gp__link *l, *n;
 	u32 nr = 0;
 
-	gp__list_each(l, n, &server.house.groups) nr +=
+	gp__list_each(l, n, &server.registry.groups) nr +=
 		container_of(l, struct gp__group, link)->nr_queues;
-	if (nr > 2 * SLOTS || server.house.nr_stopped > nr)
+	if (nr > 2 * SLOTS || server.registry.nr_held > nr)
 		abort();
 }
 
@@ -183,7 +183,7 @@ static void open_server(void)
 
 	gp__log_init(&quiet, "fuzz", stderr);
 	quiet.level = GP__LOG_ERROR;
-	/* Nobody comes through this door. */
+	/* Nothing connects to this socket. */
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) ||
 	    gp__server_open(&server, &quiet, NULL, false, "", pair[0]))
 		abort();
@@ -225,10 +225,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	for (int i = 0; i < 3; i++)
 		go(&e[i]);
-	/* Who has asked, and has more to say, waits for others first. */
+	/* A client that has sent a request waits for the others before its next. */
 	for (int i = 0; i < 3 && server.nr_peers; i++)
 		turn();
-	if (!gp__list_empty(&server.house.groups) || server.nr_peers)
+	if (!gp__list_empty(&server.registry.groups) || server.nr_peers)
 		abort();
 	gp__server_close(&server);
 	return 0;

@@ -33,7 +33,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What the client's thread knows of the call that is under way. */
+/* The call that is under way, as the client's thread knows it. */
 struct client {
 	int fd;
 	uint8_t arguments[256];
@@ -136,7 +136,8 @@ static void remove_folder(void)
 
 static void start_machine(void)
 {
-	struct emu_config config = { .nr_gpus = 2,
+	struct emu_config config = { .chip = emu_chip_find("gfx90a"),
+				     .nr_gpus = 2,
 				     .nr_xccs = 1,
 				     .xcc_cus = 1,
 				     .threads = 1,
@@ -162,7 +163,7 @@ static void run_call(struct emu_call *call, struct client *c)
 	take(c, head, 2);
 	memset(c->arguments, 0, sizeof(c->arguments));
 	take(c, c->arguments, head[1]);
-	call->cancelled = true; /* nobody waits */
+	call->cancelled = true; /* no thread waits */
 	if (head[0] < RENDER_MAX) {
 		cmd = _IOC(_IOC_READ | _IOC_WRITE, 'd', head[0] == 5 ? 0x45u : head[0], head[1]);
 		emu_drm_ioctl(call, &f, cmd, ARGUMENTS);

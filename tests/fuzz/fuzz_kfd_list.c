@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * No file of the driver's and no program's environment may crash those who read it. The first byte
- * says which file it is.
+ * No file of the driver and no program's environment may crash its reader. The first byte selects
+ * the file.
  */
 #include "device/kfd/list.h"
 

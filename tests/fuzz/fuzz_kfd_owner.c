@@ -15,7 +15,7 @@
 
 #include "device/kfd/owner.h"
 
-#define SET 0xf0 /* from here on: stops and starts */
+#define SET 0xf0 /* from here on: holds and releases */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -30,7 +30,7 @@ static uint8_t next_byte(void)
 	return *input++;
 }
 
-/* Mostly it does what it is asked; the ids of queues are as the input has them. */
+/* Mostly succeeds; the ids of queues come from the input. */
 static int answer(int fd, unsigned long request, void *args)
 {
 	static const int errors[] = {
@@ -39,7 +39,7 @@ static int answer(int fd, unsigned long request, void *args)
 	uint8_t how = next_byte();
 
 	(void)fd;
-	/* Not those after which it would wait before it tries again. */
+	/* Without errors after which the owner would sleep before a retry. */
 	if (how >= 0xe0) {
 		errno = errors[how % 8];
 		return -1;
@@ -56,7 +56,7 @@ static int answer(int fd, unsigned long request, void *args)
 	return 0;
 }
 
-/* Another process: what is in these arguments is no pointer that could be followed. */
+/* Another process: the pointers in these arguments cannot be followed. */
 static bool is_followed(unsigned long request)
 {
 	return _IOC_NR(request) == _IOC_NR(GP_KFD_DBG_TRAP) ||

@@ -16,7 +16,7 @@
 #include "device/nvrm/abi.h"
 #include "device/nvrm/owner.h"
 
-#define SET 0xf0 /* from here on: what we do */
+#define SET 0xf0 /* from here on: our own orders */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

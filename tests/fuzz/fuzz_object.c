@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* A code object that is anything but one: what is taken for whole is loaded and searched. */
+/* No bytes may crash the reader of code objects; an object that it accepts can be loaded and
+ * searched. */
 #include "base/object.h"
 
 #include <stdlib.h>

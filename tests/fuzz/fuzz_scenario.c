@@ -25,10 +25,13 @@ static void check_dist(const struct gp__dist *dist)
 static void check_spec(const struct gp__scenario *sc, const struct gp__program_spec *spec)
 {
 	check_dist(&spec->kernel);
+	check_dist(&spec->first);
 	check_dist(&spec->gap);
 	check_dist(&spec->arrivals.interval);
 	check_dist(&spec->arrivals.think);
 	require(spec->kernel.a_ns);
+	require(!spec->first.a_ns || (spec->streams == 1 && !spec->gang));
+	require(spec->concurrent == 1 || (spec->concurrent && spec->first.a_ns));
 	require(spec->start_ns < spec->stop_ns && spec->stop_ns <= sc->duration_ns);
 	require((spec->arrivals.kind == GP__ARRIVALS_TRACE) == (spec->arrivals.n_trace > 0));
 	for (size_t i = 1; i < spec->arrivals.n_trace; i++)
@@ -51,6 +54,11 @@ static void check_scenario(const struct gp__scenario *sc)
 	require(sc->title && sc->duration_ns && sc->warmup_ns < sc->duration_ns);
 	require(sc->n_gpus && sc->n_gpus <= GP__SCENARIO_MAX_GPUS);
 	require(sc->n_programs && sc->n_programs <= GP__SCENARIO_MAX_PROGRAMS);
+	for (size_t i = 0; i < sc->n_gpu_specs; i++) {
+		check_dist(&sc->gpu_specs[i].cold);
+		check_dist(&sc->gpu_specs[i].sees);
+		check_dist(&sc->gpu_specs[i].settles);
+	}
 	for (size_t i = 0; i < sc->n_program_specs; i++)
 		check_spec(sc, &sc->program_specs[i]);
 	for (size_t i = 0; i < sc->n_programs; i++)

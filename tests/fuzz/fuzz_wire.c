@@ -50,7 +50,7 @@ static void check_message(const void *message, size_t size, int type)
 	}
 }
 
-/* What is made of any text is text. */
+/* Cleaned text is valid text. */
 static void check_made(const uint8_t *data, size_t size)
 {
 	char text[64] = "", field[16];

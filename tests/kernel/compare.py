@@ -82,7 +82,7 @@ def main():
         complain(case, found, expected)
         failed += 1
     for case, answers in listed.items():
-        print("FAILED  %s is listed as a difference, and nobody asks it: %s | %s" % (case, *answers))
+        print("FAILED  %s is listed as a difference, but no case asks it: %s | %s" % (case, *answers))
         failed += 1
     print("kernel-probe: %d passed, %d failed" % (len(cases) - min(failed, len(cases)), failed))
     return 1 if failed else 0

@@ -48,7 +48,7 @@ const char *probe_result(char buf[PROBE_RESULT_MAX], long result)
 	return buf;
 }
 
-/* In one piece: lines of processes that run at the same time are not mixed. */
+/* Writes a line in one piece, so that lines of concurrent processes do not mix. */
 void probe_say(const struct probe *p, const char *name, const char *fmt, ...)
 {
 	char line[4096];
@@ -218,7 +218,7 @@ static void run_group(size_t i)
 	say_end(&p, "end", status);
 }
 
-/* What the files group executes: how an inherited descriptor does. */
+/* The program that the files group executes: tests an inherited descriptor. */
 static int after_exec(const char *number)
 {
 	struct probe p = { .group = "files", .kfd = atoi(number) };
@@ -228,7 +228,7 @@ static int after_exec(const char *number)
 	return 0;
 }
 
-/* All of them where none is named. */
+/* Without names, all groups. */
 static bool is_wanted(const char *group, char **names)
 {
 	if (!*names)
@@ -246,7 +246,7 @@ int main(int argc, char **argv)
 		if (is_wanted(groups[i].name, argv + 1))
 			run_group(i);
 	}
-	/* Whoever reads this knows that nothing is missing; of what was named, if anything was. */
+	/* Tells the reader that the output is complete, for the groups given, if any. */
 	probe_say(&(struct probe){ .group = "probe" }, "end", "all groups have run");
 	return 0;
 }

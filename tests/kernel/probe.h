@@ -23,7 +23,7 @@ struct probe {
 	int kfd;
 };
 
-/* A GPU, a queue, and an event that are none. */
+/* A GPU, a queue and an event that do not exist. */
 #define PROBE_NO_GPU 0x1234
 #define PROBE_NO_QUEUE 77
 #define PROBE_NO_EVENT 4000
@@ -39,7 +39,7 @@ const char *probe_result(char buf[PROBE_RESULT_MAX], long result);
 /* Their results are 0 or more, or -errno. */
 int probe_open(int flags);
 int probe_ioctl(const struct probe *p, unsigned long request, void *arg);
-/* What is asked and the answer are said at once. */
+/* Makes a call and prints its answer. */
 void probe_ask(const struct probe *p, const char *name, unsigned long request, void *arg);
 
 /*

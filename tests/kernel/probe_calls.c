@@ -23,7 +23,7 @@ struct call {
 	int hide; /* what comes back changes with time */
 };
 
-/* Not in our header: nobody calls them any more, or not with us. */
+/* Not in our header: calls that are obsolete, or that gpreempt does not use. */
 #define OLD(nr, size) _IOC(_IOC_WRITE, GP_KFD_MAGIC, nr, size)
 
 static const struct call calls[] = {
@@ -197,7 +197,7 @@ static void call_of_others(const struct probe *p, const void *arg)
 	probe_ask(p, "upper-half", GP_KFD_GET_VERSION | 0x100000000UL, buf);
 }
 
-/* Whoever is nobody in particular may make no checkpoints. */
+/* An unprivileged process may make no checkpoints. */
 static void call_unprivileged(const struct probe *p, const void *arg)
 {
 	struct gp_kfd_criu args = { 0 };

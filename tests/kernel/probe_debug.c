@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Debugging of oneself and of others: who may, in which order, and what the runtime's own call has
- * to do with it. Nothing here ever has a queue.
+ * Debugging of the own process and of others: who may, in which order, and the effect of the
+ * runtime's own call. No process here has a queue.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -322,7 +322,7 @@ static void wrong_pids(const struct probe *p, const void *arg)
 	probe_answer(p, "pid-0", trap(p, &t, 0, GP_KFD_DBG_DISABLE));
 	probe_answer(p, "pid-negative", trap(p, &t, -1, GP_KFD_DBG_DISABLE));
 	probe_answer(p, "pid-of-nobody", trap(p, &t, INT_MAX, GP_KFD_DBG_DISABLE));
-	/* One that has nothing to do with the driver. */
+	/* A process that does not use the driver. */
 	probe_answer(p, "pid-of-another", trap(p, &t, getppid(), GP_KFD_DBG_DISABLE));
 }
 
@@ -389,7 +389,8 @@ static void with_runtime(const struct probe *p, const void *arg)
 }
 
 /*
- * The runtime comes, and goes, while it is debugged: it waits until the debugger has heard of it.
+ * The runtime begins and ends while it is debugged: it waits until the debugger has acknowledged
+ * that.
  */
 
 struct comer {
@@ -510,7 +511,7 @@ static void traced(const struct probe *p, const void *arg)
 	stranger(p, "not-traced", pid, fds[1]);
 	probe_answer(p, "seize", ptrace(PTRACE_SEIZE, pid, 0, 0) ? -errno : 0);
 	say_disable(p, "traced/disable-first", pid);
-	/* One that fails makes the caller the debugger all the same. */
+	/* A call that fails makes the caller the debugger nevertheless. */
 	say_enable(p, "traced/no-descriptor", pid, -1, 16);
 	say_enable(p, "traced/enable", pid, fds[1], 16);
 	say_enable(p, "traced/enable-again", pid, fds[1], 16);
@@ -529,7 +530,8 @@ static void traced(const struct probe *p, const void *arg)
 	say_enable(p, "dead/enable", pid, fds[1], 16);
 }
 
-/* Who is traced before he has opened anything gets a process of the driver's by it. */
+/* A process that is traced before it has opened the driver gets a process of the driver's by
+ * that. */
 static void before_open(const struct probe *p, const void *arg)
 {
 	pid_t pid = probe_child(p, open_nothing);

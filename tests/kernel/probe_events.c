@@ -226,7 +226,7 @@ static void at_once(const struct probe *p, const void *arg)
 	change(p, GP_KFD_SET_EVENT, once);
 	wait_now(p, "auto-reset", wait_of(1, once, 0, 0, 0));
 	wait_now(p, "auto-reset/again", wait_of(1, once, 0, 0, 0));
-	/* One that is waited for in vain is taken all the same. */
+	/* A wait that times out resets the event nevertheless. */
 	change(p, GP_KFD_SET_EVENT, once);
 	wait_now(p, "auto-reset/all", wait_of(2, once, b, 1, 0));
 	wait_now(p, "auto-reset/after-all", wait_of(1, once, 0, 0, 0));
@@ -269,7 +269,7 @@ static void bad_waits(const struct probe *p, const void *arg)
 	wait_now(p, "destroyed-before", wait_of(1, gone, 0, 0, FOREVER));
 	change(p, GP_KFD_SET_EVENT, a);
 	wait_now(p, "set-and-unknown", wait_of(2, a, PROBE_NO_EVENT, 0, 0));
-	/* What was taken for a wait that failed is lost. */
+	/* An event that a failed wait has reset is lost. */
 	change(p, GP_KFD_SET_EVENT, once);
 	wait_now(p, "auto-reset-and-unknown", wait_of(2, once, PROBE_NO_EVENT, 0, 0));
 	wait_now(p, "auto-reset-after-that", wait_of(1, once, 0, 0, 0));
@@ -358,7 +358,7 @@ static void woken(const struct probe *p, const void *arg)
 	end(&s, "woken/auto-reset");
 	end(&t, "woken/auto-reset-of-another");
 	wait_now(p, "woken/auto-reset-after", wait_of(1, once, 0, 0, 0));
-	/* It was set and reset before anybody looked. */
+	/* It was set and reset before any thread looked. */
 	change(p, GP_KFD_RESET_EVENT, a);
 	s.w = wait_of(1, a, 0, 0, FOREVER);
 	s.w.data[0].last_event_age = 2;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the driver shows in /sys: which files there are, how they may be used, and what is in them.
- * Values of the machine it runs on, as the number of its processors, are left out.
+ * The driver's files in /sys: which there are, how they may be used, and their contents. Values of
+ * the machine it runs on, such as the number of its processors, are left out.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kernels of many work-groups that count how often each has run, in memory that only they write: in
- * one, two and three dimensions, with offsets, with remainders where the device has such, with
- * barriers and local memory, with sizes of the driver's choice, in queues with and without an
- * order. Arguments are changed and memory is let go of as soon as a kernel is enqueued.
+ * Launches kernels of many work-groups that count how often each has run, in memory that only they
+ * write: in one, two and three dimensions, with offsets, with remainders where the device supports
+ * them, with barriers and local memory, with sizes chosen by the driver, in in-order and
+ * out-of-order queues. It changes arguments and releases memory as soon as a kernel is enqueued.
  *
- * Usage: cl_groups [LAUNCHES [SEED [TURNS]]]: so many, each item with a loop of so many turns
+ * Usage: cl_groups [LAUNCHES [SEED [TURNS]]]; each item runs a loop of TURNS iterations
  */
 #include "cl_lab.h"
 
@@ -29,7 +29,7 @@ static const char source[] =
 	"		(get_global_id(1) - get_global_offset(1) + get_global_size(1) *\n"
 	"		(get_global_id(2) - get_global_offset(2)));\n"
 	"}\n"
-	"/* One that nobody waits in. */\n"
+	"/* No item waits in it. */\n"
 	"__kernel void count(__global uint *items, uint with, uint turns)\n"
 	"{\n"
 	"	size_t i = place();\n"
@@ -60,7 +60,7 @@ struct groups {
 	struct lab lab;
 	cl_command_queue queue[QUEUES];
 	cl_kernel count, together;
-	cl_bool can_leave; /* the last work-groups may be smaller */
+	cl_bool can_leave; /* the device allows smaller work-groups at the end */
 	cl_uint turns;
 	uint64_t random;
 	unsigned long nr_launches;
@@ -100,7 +100,7 @@ static size_t local_items(const struct shape *s)
 	return n;
 }
 
-/* It is a kernel's, and has begun before it ended. */
+/* The event is a kernel's, and its times are in order. */
 static void check_event(cl_event event)
 {
 	cl_ulong began, ended;
@@ -128,7 +128,7 @@ static cl_event launch(struct groups *g, cl_kernel kernel, const struct shape *s
 	return event;
 }
 
-/* One after the other over the same items; what they come to. */
+/* Launches kernels one after another over the same items, and checks the result. */
 static uint32_t launch_batch(struct groups *g, const struct shape *s, cl_mem items)
 {
 	bool together = s->has_local && draw(g, 2);
@@ -191,7 +191,7 @@ static void check_batch(struct groups *g, unsigned long seed)
 			  seed, g->nr_launches, s.nr_items, s.dim, i, items[i], sum);
 }
 
-/* Memory that is released as soon as kernels are enqueued is there until they have run. */
+/* Memory that is released as soon as kernels are enqueued stays until they have run. */
 static void let_go(struct groups *g)
 {
 	struct shape s = { .dim = 1, .global = { 512 }, .local = { 8 }, .has_local = true };
@@ -212,7 +212,7 @@ static void let_go(struct groups *g)
 	lab_must(clReleaseEvent(event));
 }
 
-/* One that is launched until here, in memory that only it writes. */
+/* A kernel that runs until here, in memory that only it writes. */
 static void step(struct groups *g, cl_kernel kernel, cl_mem items)
 {
 	const size_t n = 64, group = 4;
@@ -223,7 +223,7 @@ static void step(struct groups *g, cl_kernel kernel, cl_mem items)
 	lab_must(clReleaseKernel(kernel));
 }
 
-/* A program that is built anew is another one. */
+/* A program that is built again has other kernels. */
 static void check_rebuilt(struct groups *g)
 {
 	static const char text[] = "__kernel void add_step(__global uint *items)\n"
@@ -255,7 +255,7 @@ static void check_rebuilt(struct groups *g)
 		lab_check(items[i] == 21, "item %d of the program built twice is %u", i, items[i]);
 }
 
-/* What it sees of its kernels is what it made. */
+/* The program sees the kernels that it created. */
 static void check_kernel(const struct groups *g)
 {
 	char text[sizeof(source) + 1];

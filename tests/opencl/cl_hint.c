@@ -18,10 +18,10 @@ int main(void)
 	int err = -1;
 
 	memcpy(&arriving, &found, sizeof(found));
-	lab_check(arriving, "nobody is there to announce it to");
+	lab_check(arriving, "announcing work failed: the program is not joined");
 	lab_open(&lab, "__kernel void nothing(void) {}");
 	queue = lab_queue(&lab, 0);
-	/* Until the daemon knows the queue. */
+	/* Waits until the daemon knows the queue. */
 	for (int i = 0; i < 2000 && err; i++) {
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		err = arriving((uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the OpenCL programs of the tests share: the first device that there is, and no patience with
- * errors. */
+/* Shared by the OpenCL programs of the tests: they use the first device, and end at the first
+ * error. */
 #ifndef TESTS_OPENCL_CL_LAB_H
 #define TESTS_OPENCL_CL_LAB_H
 
@@ -18,16 +18,16 @@ struct lab {
 	cl_program program;
 };
 
-/* Exits with 77 where there is no device. */
+/* Exits with 77 if there is no device. */
 void lab_open(struct lab *lab, const char *source);
-/* With options of the compiler's. */
+/* @options: for the compiler. */
 void lab_open_with(struct lab *lab, const char *source, const char *options);
 void lab_close(struct lab *lab);
 cl_kernel lab_kernel(const struct lab *lab, const char *name);
 cl_command_queue lab_queue(const struct lab *lab, cl_command_queue_properties properties);
 uint32_t lab_random(uint64_t *state);
 
-/* Says what is wrong and ends the program. */
+/* Prints an error and ends the program. */
 __attribute__((format(printf, 2, 3))) void lab_check(bool ok, const char *fmt, ...);
 void lab_must_be(cl_int result, const char *call, int line);
 #define lab_must(call) lab_must_be((call), #call, __LINE__)

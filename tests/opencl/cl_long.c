@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A kernel whose work-groups take long, and which may be cut short anywhere and run again: it only
- * writes what it has not read. Says when each launch has ended with the right result.
+ * Launches a kernel with long work-groups, which may be ended anywhere and run again: it never
+ * writes memory that it reads. Prints a line when a launch has ended with the right result.
  *
- * Usage: cl_long LAUNCHES TURNS [GROUPS]: so many, each item with a loop of so many turns
+ * Usage: cl_long LAUNCHES TURNS [GROUPS]; each item runs a loop of TURNS iterations
  */
 #include "cl_lab.h"
 
@@ -50,7 +50,7 @@ static void launch(const struct lab *lab, cl_command_queue queue, cl_mem out, ui
 	lab_must(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &items, &group, 0, NULL, NULL));
 	lab_must(clReleaseKernel(kernel));
 	lab_must(clEnqueueReadBuffer(queue, out, CL_TRUE, 0, items * 4, result, 0, NULL, NULL));
-	/* One of each group: the host is slow at it. */
+	/* Checks one item of each group, since the host is slow. */
 	for (size_t g = 0; g < groups; g++)
 		check_item(result, g * GROUP + seed % GROUP, seed, turns);
 	printf("launch %u\n", seed);

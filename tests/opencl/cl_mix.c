@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random programs that enqueue in every way at once: kernels, copies, fills, rectangles, images,
- * maps, shared virtual memory, markers, barriers, user events, callbacks, blocking calls and not,
- * over queues with and without an order that depend on each other, and by several threads in one
- * queue. Each knows what its memory must be in the end, as every step depends on the one before.
- * The programs leave out images, native kernels and queues without an order where the device has
+ * Runs random programs that enqueue in every way at once: kernels, copies, fills, rectangles,
+ * images, maps, shared virtual memory, markers, barriers, user events, callbacks, blocking and
+ * non-blocking calls, over in-order and out-of-order queues that depend on each other, and by
+ * several threads in one queue. Each program knows its final memory, since every step depends on
+ * the one before. Images, native kernels and out-of-order queues are left out if the device has
  * none.
  *
  * Usage: cl_mix [PROGRAMS [SEED]]
@@ -21,16 +21,16 @@
 #include "base/hash.h"
 
 enum {
-	QUEUES = 4, /* every other one without an order */
+	QUEUES = 4, /* every other one is out-of-order */
 	BUFFERS = 5,
-	SHARED = BUFFERS - 1, /* of these, the one that is shared virtual memory */
+	SHARED = BUFFERS - 1, /* the one that is shared virtual memory */
 	SIDE = 8,
 	CELLS = SIDE * SIDE,
 	BYTES = CELLS * 4,
 	STEPS = 48,
 	WAITS = STEPS + 2,
 	THREADS = 3,
-	ROUNDS = 40, /* of each thread */
+	ROUNDS = 40, /* by each thread */
 };
 
 static const char source[] = "__kernel void stir(__global uint *cells, uint with)\n"
@@ -46,12 +46,12 @@ static const char source[] = "__kernel void stir(__global uint *cells, uint with
 
 struct mix;
 
-/* What is done to a buffer. */
+/* The operations on a buffer. */
 struct step {
 	uint32_t to, from, with;
 	cl_event done;
-	uint32_t data[CELLS]; /* the host's: to be written, or as read */
-	uint32_t expected[CELLS]; /* of what is read */
+	uint32_t data[CELLS]; /* the host's memory, written to or read from a buffer */
+	uint32_t expected[CELLS]; /* after a read */
 	bool reads;
 };
 
@@ -71,7 +71,7 @@ struct mix {
 	int nr_user;
 	atomic_int nr_called;
 	int nr_callbacks;
-	bool has_images, has_native_kernels, has_unordered_queues; /* the device */
+	bool has_images, has_native_kernels, has_unordered_queues; /* of the device */
 	uint64_t random;
 };
 
@@ -87,7 +87,7 @@ static void stir_here(uint32_t *cells, uint32_t with)
 }
 
 /*
- * What a step waits for
+ * Waits of a step
  */
 
 struct waits {
@@ -105,7 +105,7 @@ static void wait_for(struct waits *w, cl_event event)
 		w->list[w->n++] = event;
 }
 
-/* Everybody waits for events; without an order there is nothing else. */
+/* Every step waits for events; an out-of-order queue has no other order. */
 static struct waits waits_of(struct mix *m, const struct step *s)
 {
 	struct waits w = { .n = 0 };
@@ -124,7 +124,7 @@ static void set(struct mix *m, int i)
 	m->is_set[i] = true;
 }
 
-/* Whoever waits from now on must not wait for the thread that he waits in. */
+/* Sets all user events: a thread that waits from now on must not wait for itself. */
 static void set_all(struct mix *m)
 {
 	for (int i = 0; i < m->nr_user; i++)
@@ -269,7 +269,7 @@ static void do_write(struct mix *m, struct step *s, cl_command_queue q, struct w
 						  SIDE * 4, BYTES, SIDE * 4, BYTES, s->data,
 						  LIST(w), &s->done));
 	if (blocking)
-		memset(s->data, 0xa5, BYTES); /* it is ours again */
+		memset(s->data, 0xa5, BYTES); /* the call has returned, so the memory is free */
 }
 
 static void do_read(struct mix *m, struct step *s, cl_command_queue q, struct waits *w)
@@ -293,7 +293,7 @@ static void do_read(struct mix *m, struct step *s, cl_command_queue q, struct wa
 	lab_check(!blocking || !memcmp(s->data, s->expected, BYTES), "a blocking read is wrong");
 }
 
-/* Mapped, stirred by the host, and unmapped. */
+/* Maps memory, changes it on the host, and unmaps it. */
 static void do_map(struct mix *m, struct step *s, cl_command_queue q, struct waits *w)
 {
 	cl_bool blocking = draw(m, 2);
@@ -322,7 +322,7 @@ static void do_map(struct mix *m, struct step *s, cl_command_queue q, struct wai
 	stir_here(m->expected[s->to], s->with);
 }
 
-/* From one buffer through two images into the other. */
+/* Copies from one buffer through two images into the other. */
 static void do_images(struct mix *m, struct step *s, cl_command_queue q, struct waits *w)
 {
 	cl_event a, b;
@@ -343,7 +343,7 @@ static void do_images(struct mix *m, struct step *s, cl_command_queue q, struct 
 	memcpy(m->expected[s->to], m->expected[s->from], BYTES);
 }
 
-/* What the host has is written to an image, and read from it again. */
+/* Writes the host's memory to an image and reads it back. */
 static void do_image_io(struct mix *m, struct step *s, cl_command_queue q, struct waits *w)
 {
 	cl_bool blocking = draw(m, 2);
@@ -398,7 +398,7 @@ static void do_migrate(struct mix *m, struct step *s, cl_command_queue q, struct
 						    LIST(w), &s->done));
 }
 
-/* A marker that carries the events of others. */
+/* Enqueues a marker that waits for the events of others. */
 static void do_marker(struct mix *m, struct step *s, cl_command_queue q, struct waits *w)
 {
 	(void)m;
@@ -410,12 +410,12 @@ static void do_marker(struct mix *m, struct step *s, cl_command_queue q, struct 
 
 static void do_barrier(struct mix *m, struct step *s, cl_command_queue q, struct waits *w)
 {
-	/* One of the old kind waits for what is before it in the queue, not for events. */
+	/* An OpenCL 1.1 barrier waits for earlier commands of the queue, not for events. */
 	if (!w->n)
 		lab_must(clEnqueueBarrier(q));
 	else
 		lab_must(clEnqueueBarrierWithWaitList(q, LIST(w), NULL));
-	/* What comes behind it has what it waited for. */
+	/* Later commands need not wait for what the barrier waited for. */
 	w->n = 0;
 	do_stir(m, s, q, w);
 }
@@ -430,7 +430,7 @@ static void CL_CALLBACK free_shared(cl_command_queue q, cl_uint n, void **pointe
 	atomic_fetch_add(&m->nr_called, 1);
 }
 
-/* Memory that is filled and given back, both by the queue. */
+/* The queue fills memory and frees it. */
 static void do_free(struct mix *m, struct step *s, cl_command_queue q, struct waits *w)
 {
 	void *p = clSVMAlloc(m->lab.context, CL_MEM_READ_WRITE, BYTES, 0);
@@ -485,7 +485,7 @@ static void disturb(struct mix *m, cl_command_queue q)
 	}
 }
 
-/* After whoever wrote what it reads or writes, and whoever read what it writes. */
+/* A step waits for earlier writers of all its buffers, and for earlier readers of its target. */
 static void add_step(struct mix *m)
 {
 	struct step *s = &m->step[m->nr_steps++];
@@ -609,8 +609,8 @@ static void run_threads(struct mix *m)
 }
 
 /*
- * A thread whose blocking call waits for what another enqueues behind it in the same queue, without
- * an order
+ * A blocking call of one thread waits for a command that another thread enqueues behind it in the
+ * same out-of-order queue
  */
 
 struct reader {
@@ -683,7 +683,7 @@ static void make_queues(struct mix *m)
 							 (q / 2 ? CL_QUEUE_PROFILING_ENABLE : 0));
 }
 
-/* Queues come and go while those of others have work. */
+/* Creates and releases queues while others have work. */
 static void remake_queues(struct mix *m)
 {
 	for (int q = 0; q < QUEUES; q++)

@@ -2,9 +2,9 @@
 /*
  * The programs of `gpreempt bench opencl`, plain OpenCL:
  *
- *	cl_pair FILE serve REQUESTS PERIOD_US: short requests, one every so often
- *	cl_pair FILE train: long kernels, always some more of them enqueued, until it is over
- *	cl_pair FILE work KERNELS: many small kernels, as fast as they go
+ *	cl_pair FILE serve REQUESTS PERIOD_US: short requests, one in each period
+ *	cl_pair FILE train: long kernels, with several always enqueued, until it is told to end
+ *	cl_pair FILE work KERNELS: many small kernels, as fast as possible
  */
 #include "cl_lab.h"
 
@@ -19,15 +19,15 @@
 
 enum { AHEAD = 8, KERNELS = 4, BATCH = 16, GROUP = 16 };
 
-/* Turns of a kernel's loop, and its items: some milliseconds on two CPUs, a half and a quarter. */
+/* Iterations and items of the kernels: some milliseconds on two CPUs, a half and a quarter. */
 static const struct shape {
 	cl_uint turns;
 	size_t items;
 } trains = { 8000, 64 * GROUP }, serves = { 2000, 16 * GROUP }, works = { 500, 16 * GROUP };
 
 /*
- * With a barrier, of which PoCL's compiler makes several times faster code than without: a guard
- * has one, so without these it would be measured what the compiler makes of that.
+ * The kernels have a barrier, because PoCL compiles kernels with one into code that is several
+ * times faster. A guard has one, so without these the comparison would measure the compiler.
  */
 static const char source[] = "__kernel void churn(__global uint *cells, uint turns)\n"
 			     "{\n"
@@ -114,7 +114,7 @@ static void prepare(struct program *p, const struct shape *shape, const char *ke
 	lab_must(clSetKernelArg(p->kernel, 1, sizeof(shape->turns), &shape->turns));
 	if (shape == &trains)
 		count_groups(p);
-	/* What is compiled at the first launch is not measured. */
+	/* The first launch compiles the kernel, and is not measured. */
 	launch(p, false);
 	lab_must(clFinish(p->queue));
 	atomic_store(&p->pair->ready, 1);

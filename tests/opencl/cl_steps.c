@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that computes step by step, and says each when it has it. One queue, in order.
+ * Computes step by step in one in-order queue, and prints a line after each step.
  *
- * Usage: cl_steps [STEPS [KERNELS [binary]]]: of so many kernels each; from a binary, not a source
+ * Usage: cl_steps [STEPS [KERNELS [binary]]]; a step has KERNELS kernels; binary: not from source
  */
 #include "cl_lab.h"
 
@@ -18,7 +18,7 @@ static const char source[] = "__kernel void churn(__global uint *cells)\n"
 			     "	cells[get_global_id(0)] = x;\n"
 			     "}\n";
 
-/* The same program, as the compiler made it. */
+/* Creates the same program from its binary. */
 static void become_binary(struct lab *lab)
 {
 	const unsigned char *binary;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What loaders ask of the layer, classic ones and newer. Its file is the argument. */
+/* Calls the layer as older and newer loaders do. Usage: layer_entry FILE */
 #undef NDEBUG
 #include <assert.h>
 #include <dlfcn.h>
@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "join/opencl/cl.h"
 
@@ -45,7 +47,7 @@ static cl_int CL_API_CALL theirs(cl_command_queue queue)
 	return CL_SUCCESS;
 }
 
-/* @nr: of a loader that knows so many functions. What only younger ones have is not made up. */
+/* @nr: how many functions the loader knows. The layer must not invent the others. */
 static void it_takes_its_place(void *layer, cl_uint nr, bool joined)
 {
 	cl_icd_dispatch below = { .clRetainCommandQueue = theirs, .clFlush = theirs };
@@ -66,6 +68,24 @@ static void it_takes_its_place(void *layer, cl_uint nr, bool joined)
 	assert(!table->clEnqueueSVMMap && !table->clEnqueueNDRangeKernel);
 }
 
+/* The environment of a process is read once. */
+static void in_a_process_of_its_own(void *layer, const char *priority, cl_uint nr, bool joined)
+{
+	pid_t pid = fork();
+	int status;
+
+	assert(pid >= 0);
+	if (!pid) {
+		if (priority)
+			setenv("GPREEMPT_PRIORITY", priority, 1);
+		else
+			unsetenv("GPREEMPT_PRIORITY");
+		it_takes_its_place(layer, nr, joined);
+		_exit(0);
+	}
+	assert(waitpid(pid, &status, 0) == pid && !status);
+}
+
 int main(int argc, char **argv)
 {
 	const cl_uint nr_all = sizeof(cl_icd_dispatch) / sizeof(void *);
@@ -78,14 +98,11 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s\n", dlerror());
 	assert(layer);
 	it_says_what_it_is(layer);
-	unsetenv("GPREEMPT_PRIORITY");
-	it_takes_its_place(layer, nr_all, false);
-	it_takes_its_place(layer, 20, false);
-	setenv("GPREEMPT_PRIORITY", "no number", 1);
-	it_takes_its_place(layer, nr_all, false);
-	setenv("GPREEMPT_PRIORITY", "2", 1);
 	setenv("GPREEMPT_SOCKET", "/nowhere", 1);
-	it_takes_its_place(layer, nr_all, true);
+	in_a_process_of_its_own(layer, NULL, nr_all, false);
+	in_a_process_of_its_own(layer, NULL, 20, false);
+	in_a_process_of_its_own(layer, "no number", nr_all, false);
+	in_a_process_of_its_own(layer, "2", nr_all, true);
 	*(void **)&deinit = find(layer, "clDeinitLayer");
 	assert(!deinit());
 	return 0;

@@ -150,7 +150,7 @@ def frequent(args):
 
 
 def no_offline_queue(_):
-    """Case 3: there is nobody to preempt."""
+    """Case 3: there is nothing to preempt."""
     server = Server()
     sched = make_scheduler()
     check(not sched.offline_queues, "there is an offline queue")

@@ -135,8 +135,8 @@ def program_ended():
     trainer.kill()
     fresh.kill()
     check(sorted(refused(errno.ENOENT, ["ended"], poc.resume_queues, ids)) == ids, "which")
-    refused(errno.ESRCH, ["not there any more"], poc.suspend_queues, ids)
-    refused(errno.ESRCH, ["not there any more"], poc.suspend_queues, fresh_ids)
+    refused(errno.ESRCH, ["has ended"], poc.suspend_queues, ids)
+    refused(errno.ESRCH, ["has ended"], poc.suspend_queues, fresh_ids)
     wait_for(lambda: poc.get_all_queues() == [], "that queues of who is gone are, too")
     poc.cleanup()
 
@@ -149,7 +149,7 @@ def debugger():
     end(other)
     trainer.wait_for_step()
     tracer = traced_by_another(trainer.popen.pid)
-    refused(errno.EPERM, ["traced by nobody else"], poc.suspend_queues, ids_of(trainer))
+    refused(errno.EPERM, ["no other tracer"], poc.suspend_queues, ids_of(trainer))
     tracer.communicate()
     poc.suspend_queues(ids_of(trainer))
     poc.cleanup()
@@ -158,7 +158,7 @@ def debugger():
 
 
 def two_holders():
-    """The series has holds of several programs: all must let go."""
+    """The series has holds of several programs: all must release."""
     trainer = Trainer(*TRAINER)
     poc.init()
     poc.suspend_queues(ids_of(trainer))
@@ -166,7 +166,7 @@ def two_holders():
     poc.resume_queues(ids_of(trainer))
     before = trainer.steps_when_held()
     time.sleep(0.3)
-    check(trainer.steps() == before, "one of two holders let go, and the queues run")
+    check(trainer.steps() == before, "one of two holders released, and the queues run")
     end(other)
     trainer.wait_for_step()
     trainer.check_digest(trainer.end())
@@ -270,7 +270,7 @@ def fork():
     check(os.read(here, 1) == b"y", "the child of a holder has its state")
     before = trainer.steps_when_held()
     time.sleep(0.3)
-    check(trainer.steps() == before, "a child of who holds lets go")
+    check(trainer.steps() == before, "a holder's child released the queues")
     os.kill(parent, signal.SIGKILL)
     os.waitpid(parent, 0)
     trainer.wait_for_step()

@@ -46,7 +46,7 @@ static void check_cells(const int *device, int n, int by, int plus, const char *
 
 enum { N = 5000, BLOCK = 128, GRID = (N + BLOCK - 1) / BLOCK };
 
-/* What a stream would do is recorded, and done many times. */
+/* Records the work of a stream, and repeats it many times. */
 static void test_captured_graph()
 {
 	std::vector<int> host(N), back(N);
@@ -100,7 +100,7 @@ static void count_call(void *data)
 	(*(std::atomic<int> *)data)++;
 }
 
-/* A graph of nodes that the program makes: a fill, two kernels at once, a host function. */
+/* A graph of nodes: a fill, two parallel kernels, a host function. */
 static void test_built_graph()
 {
 	std::atomic<int> calls(0);
@@ -235,7 +235,7 @@ static void test_hiprtc_and_modules()
 	lab_must(hipFree(doubles));
 }
 
-/* Memory that a stream allocates and frees in its order. */
+/* Memory that a stream allocates and frees in order. */
 static void test_stream_ordered_memory()
 {
 	hipStream_t stream;
@@ -309,7 +309,7 @@ static void test_managed_memory()
 	lab_must(hipFree(cells));
 }
 
-/* Host functions run in the order of their stream, and what follows waits for them. */
+/* Host functions run in the order of their stream, and later work waits for them. */
 struct host_work {
 	int *cells, n, from, seen;
 };
@@ -550,7 +550,7 @@ static void expect(hipError_t got, hipError_t want, const char *what)
 	(void)hipGetLastError();
 }
 
-/* Errors are told, and do not spoil what follows. */
+/* Errors are reported, and do not affect later calls. */
 static void test_errors()
 {
 	int *cells = filled(N);
@@ -570,7 +570,7 @@ static void test_errors()
 	lab_must(hipFree(cells));
 }
 
-/* Each device computes with its own memory; copies lead around all of them. */
+/* Each device computes with its own memory; copies go around all of them. */
 static void test_devices()
 {
 	int devices, can = 0;
@@ -598,7 +598,7 @@ static void test_devices()
 		int next = (i + 1) % devices;
 		hipStream_t stream;
 
-		/* The next device goes on where this one has ended. */
+		/* The next device continues where this one has ended. */
 		lab_must(hipSetDevice(i));
 		lab_must(hipStreamCreate(&stream));
 		scale<<<GRID, BLOCK, 0, stream>>>(cells[i], N, 1, 10);
@@ -621,7 +621,7 @@ static void test_devices()
 		lab_must(hipFree(cells[i]));
 }
 
-/* The other process of the test of handles: reads them, doubles the memory, and says so. */
+/* The other process of the test of handles: reads them, doubles the memory, and reports it. */
 struct handles {
 	hipIpcMemHandle_t memory;
 	hipIpcEventHandle_t event;
@@ -657,7 +657,7 @@ static int use_handles()
 
 /*
  * Starts the other process before this one has a runtime, which a fork would not copy: managed
- * variables have it opened before main().
+ * variables open it before main().
  */
 __attribute__((constructor(101))) static void start_other()
 {

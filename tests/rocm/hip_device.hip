@@ -49,7 +49,7 @@ template <typename T> __device__ void int_atomics(T *cells, T i, T *seen)
 	atomicAnd(&cells[AND], (T) ~((T)1 << (i % (sizeof(T) * 8 - 1))));
 	atomicOr(&cells[OR], (T)((T)1 << (i % (sizeof(T) * 8 - 1))));
 	atomicXor(&cells[XOR], (T)(i * 7919));
-	/* Each value comes back once, but for the one that stays. */
+	/* Each value is returned once, except the last one, which stays in memory. */
 	atomicAdd(seen, atomicExch(&cells[EXCH], i));
 	old = cells[CAS];
 	for (;;) {
@@ -128,7 +128,7 @@ static void test_int_atomics()
 	check_int_atomics<u64>(lds_int_atomics<u64>, "unsigned long long in LDS");
 }
 
-/* Small integers have sums that no order rounds. */
+/* Sums of small integers are exact in any order. */
 template <typename T> __global__ void float_atomics(T *cells)
 {
 	__shared__ T local[2];
@@ -201,7 +201,7 @@ template <int SCOPE> __device__ void scoped(unsigned int *cells)
 
 __global__ void all_scopes(unsigned int *cells)
 {
-	/* Of the narrow scopes, only one thread is in each. */
+	/* With narrow scopes, each has only one thread. */
 	if (!blockIdx.x && !threadIdx.x) {
 		scoped<__HIP_MEMORY_SCOPE_SINGLETHREAD>(cells);
 		scoped<__HIP_MEMORY_SCOPE_WAVEFRONT>(cells + 4);
@@ -372,7 +372,7 @@ static void test_counting_barriers()
 	lab_must(hipFree(out));
 }
 
-/* LDS whose size the launch says, up to all of it, in two parts of different types. */
+/* LDS whose size the launch sets, up to all of it, in two parts of different types. */
 __global__ void reverse(const uint32_t *in, uint32_t *out, int n)
 {
 	extern __shared__ uint32_t words[];
@@ -511,7 +511,7 @@ static void test_printf()
 	unlink(path);
 }
 
-/* Calls whose target only the data says, different in each lane. */
+/* Calls whose target depends on the data, different in each lane. */
 struct shape {
 	__device__ virtual ~shape()
 	{
@@ -596,7 +596,7 @@ static void test_calls()
 	lab_must(hipFree(out));
 }
 
-/* Arrays in scratch memory with indices that only the data says. */
+/* Arrays in scratch memory with indices that depend on the data. */
 __global__ void scratch(const uint32_t *in, uint32_t *out)
 {
 	volatile uint32_t words[300];
@@ -682,7 +682,7 @@ static void test_widths()
 	check_move<large>("structure of 44 bytes");
 }
 
-/* Each workgroup hands its part over; the last one sums up all parts. */
+/* Each workgroup passes on its part; the last one sums up all parts. */
 __device__ unsigned int arrived;
 
 __global__ void last_block(const int *in, int *parts, int *sum)
@@ -869,7 +869,7 @@ static void test_bfloat()
 	lab_must(hipFree(results));
 }
 
-/* Integer arithmetic that the compiler makes of several instructions. */
+/* Integer arithmetic that the compiler expands to several instructions. */
 __global__ void integers(const int64_t *in, int64_t *out, int n)
 {
 	int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -1020,7 +1020,7 @@ static void test_three_dimensions()
 	lab_must(hipFree(out));
 }
 
-/* Clocks go on, and a constant clock counts with its frequency. */
+/* Clocks advance, and the constant clock has its frequency. */
 __global__ void clocks(long long *out)
 {
 	long long a = clock64(), b = (long long)__builtin_amdgcn_s_memrealtime();

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What the HIP test programs share; as in hsa_lab.h, what fails ends the program with a sentence.
+/*
+ * Common code of the HIP test programs; as in hsa_lab.h, a failure ends the program with a
+ * sentence.
  */
 #ifndef GP__TESTS_HIP_LAB_H
 #define GP__TESTS_HIP_LAB_H
@@ -59,7 +61,7 @@ template <typename T> static T *lab_device(size_t nr)
 	return (T *)memory;
 }
 
-/* Says why a test cannot run here; the test returns after it. */
+/* Prints why a test cannot run here; the test returns after it. */
 static const char *lab_skipped;
 
 static inline void lab_skip(const char *reason)
@@ -72,7 +74,10 @@ struct lab_test {
 	void (*run)();
 };
 
-/* Runs all of them, or those named on the command line, or lists them; what main() returns. */
+/*
+ * Runs all of them, or those named on the command line, or lists them; returns the result of
+ * main().
+ */
 static inline int lab_main(const lab_test *tests, int argc, char **argv)
 {
 	hipDeviceProp_t properties;
@@ -103,7 +108,7 @@ static inline int lab_main(const lab_test *tests, int argc, char **argv)
 		else
 			printf("%s: ok\n", t->name);
 	}
-	lab_check(nr, "none of the tests has that name");
+	lab_check(nr, "no test has that name");
 	printf("all %d tests passed on %s\n", nr, properties.gcnArchName);
 	return 0;
 }

@@ -100,7 +100,10 @@ int main(int argc, char **argv)
 		while (!over)
 			run_job(&low);
 	});
-	/* The other has the GPU for about two kernels between two jobs, however slow the host is. */
+	/*
+	 * The other stream has the GPU for about two kernels between two jobs, however slow the
+	 * host is.
+	 */
 	for (int i = 0; i < jobs; i++) {
 		run_job(&high);
 		usleep(high.took_ms.back() * 1000 * 2 / KERNELS);

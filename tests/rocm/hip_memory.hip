@@ -32,7 +32,7 @@ static void test_memset()
 	std::vector<uint8_t> back(ROOM);
 
 	for (size_t n : sizes) {
-		/* HIP 5.2 fills without end if it ends before the next word begins. */
+		/* HIP 5.2 loops for ever if the fill ends before the next word begins. */
 		size_t at = n < 8 ? 8 : n % 13;
 
 		lab_must(hipMemset(device, 0xa5, ROOM));
@@ -50,7 +50,7 @@ static void test_memset()
 	lab_must(hipFree(device));
 }
 
-/* There, from one place on the GPU to the other, and back, by way of @how. */
+/* Copies to the GPU, on the GPU, and back, by way of @how. */
 static void go_round(uint8_t *host, uint8_t *back, bool async, const char *what)
 {
 	uint8_t *one = lab_device<uint8_t>(ROOM), *two = lab_device<uint8_t>(ROOM);
@@ -139,7 +139,7 @@ __global__ void invert(uint8_t *bytes, int n)
 		bytes[i] ^= 0xff;
 }
 
-/* Memory of the program, used by a kernel where it is. */
+/* Memory of the program, used directly by a kernel. */
 static void test_registered()
 {
 	for (size_t n : { (size_t)100, (size_t)4096, (size_t)50001 }) {

@@ -97,7 +97,7 @@ template <typename T> static void check_scans(const char *what)
 static void test_scans()
 {
 	check_scans<int>("scan of ints");
-	/* The value and its flag are 16 bytes, which the reader takes in one access. */
+	/* The value and its flag are 16 bytes, which the reader loads in one access. */
 	check_scans<int64_t>("scan of long ints");
 }
 

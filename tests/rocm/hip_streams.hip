@@ -8,7 +8,7 @@
 
 enum { N = 4096 };
 
-/* Work that takes a while, so that what does not wait for it finds it unfinished. */
+/* Work that takes a while, so that a missing wait shows. */
 __global__ void step(uint32_t *data, uint32_t add, int rounds)
 {
 	int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -38,7 +38,7 @@ static void check_all(const uint32_t *data, uint32_t want, const char *what)
 		lab_check(data[i] == want, "%s: item %d is %#x, not %#x", what, i, data[i], want);
 }
 
-/* Each stream its own data, in its own order. */
+/* Each stream has its own data and order. */
 static void test_streams()
 {
 	const int streams = 4, steps = 20;
@@ -128,7 +128,7 @@ static void test_callbacks()
 	lab_must(hipFree(data));
 }
 
-/* False where the runtime's idea of the device's clock was off, as on a busy host. */
+/* False if the runtime's estimate of the device's clock was off, as on a busy host. */
 static bool times_are_sensible(uint32_t *data)
 {
 	hipEvent_t start, end;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A kernel that traps: the runtime must hear of it from its handler, and ends the program.
+// A kernel that traps: its handler must notify the runtime, which ends the program.
 #include "hip_lab.h"
 
 __global__ void trap_some(int *out)
@@ -16,6 +16,6 @@ int main()
 	lab_must(hipMalloc(&out, 64 * sizeof(*out)));
 	trap_some<<<1, 64>>>(out);
 	lab_must(hipDeviceSynchronize());
-	printf("nobody heard of the trap\n");
+	printf("the trap was not reported\n");
 	return 1;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A program that debugs itself: it watches an address on the GPU, and hears of the kernel that
+// A program that debugs itself: it watches an address on the GPU, and is notified of the kernel that
 // writes there through its runtime's trap handler. The runtime must have told the driver of itself
 // (RUNTIME_ENABLE), as that of ROCm 6 does.
 #include "hip_lab.h"
@@ -59,13 +59,13 @@ static void watch(const void *address)
 	trap(&args, GP_KFD_DBG_SET_NODE_ADDRESS_WATCH, "address watch");
 }
 
-// What the kernel's queue has raised.
+// Exceptions of the kernel's queue.
 static uint64_t hear(int events)
 {
 	struct gp_kfd_dbg_trap args = {};
 	struct pollfd fd = { events, POLLIN, 0 };
 
-	lab_check(poll(&fd, 1, 20000) == 1, "nobody heard of the access");
+	lab_check(poll(&fd, 1, 20000) == 1, "the access was not reported");
 	args.query_debug_event.exception_mask = ~0ULL;
 	trap(&args, GP_KFD_DBG_QUERY_DEBUG_EVENT, "query");
 	return args.query_debug_event.exception_mask;

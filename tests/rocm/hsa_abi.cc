@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What join/hsa/abi.h says of the HSA runtime, against the runtime's own headers. It is only compiled.
+// Checks join/hsa/abi.h against the runtime's own headers. It is only compiled.
 // Their names of one another, as Debian installs them.
 #define AMD_INTERNAL_BUILD
 #include <cstddef>

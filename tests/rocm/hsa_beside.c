@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * libgpreempt's own queues beside the runtime's in one process: both have the GPU, memory and
- * commands of their own, and stops of the one leave the other alone.
+ * libgpreempt's own queues beside the runtime's in one process: each has its own memory and
+ * commands on the GPU, and stops of one do not affect the other.
  *
- * Usage: hsa_beside CODE [first], with the emulator's kernels in it. With first, ours come before
- * the runtime was initialised.
+ * Usage: hsa_beside CODE [first], with the emulator's kernels in CODE. With first, ours are created
+ * before the runtime is initialised.
  */
 #include <errno.h>
 #include <gpreempt/kfd.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "hsa_lab.h"
+#include "hsa_test.h"
 
 #define COMMANDS 64
 #define LANES 64
@@ -28,7 +28,7 @@ static void must(int rc)
 	lab_check(!rc, "%s (%d)", err.message, rc);
 }
 
-/* Of the runtime. */
+/* Work in the runtime's queue. */
 static void add_in_runtime(struct lab *lab, hsa_queue_t *queue)
 {
 	enum { N = 1024 };
@@ -48,7 +48,7 @@ static void add_in_runtime(struct lab *lab, hsa_queue_t *queue)
 	lab_free(a);
 }
 
-/* Of ours, with the runtime's in between, and stopped at each turn. */
+/* Work in our queue, with the runtime's in between, and stopped at each turn. */
 static void fill_in_ours(struct lab *lab, hsa_queue_t *theirs, struct gp_kfd *gpu, uint64_t kernel,
 			 int level)
 {

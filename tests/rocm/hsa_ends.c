@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that does what ends or doubles a program while it has work on the GPU, which may be
- * held at that moment. Says "ready", and goes on when a line comes in.
+ * A program that ends, forks or executes another while it has work on the GPU, which may be held at
+ * that moment. It prints "ready", and continues when a line comes in.
  *
  * Usage: hsa_ends job		work that ends
- *        hsa_ends again	the same after the runtime was ended and begun again
- *        hsa_ends leave	the same, with a queue left to the runtime that ends
- *        hsa_ends fork|exec|exit	with work on its way
+ *        hsa_ends again	the same after the runtime was shut down and initialised again
+ *        hsa_ends leave	the same, with a queue left when the runtime is shut down
+ *        hsa_ends fork|exec|exit	with submitted work
  *        hsa_ends never	with a kernel that ends only after the line has come
  */
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "hsa_lab.h"
+#include "hsa_test.h"
 
 enum { CELLS = 64, ROUNDS = 100, PACKETS = 64, STATUS = 3 };
 
@@ -82,10 +82,10 @@ static void await_line(void)
 
 	puts("ready");
 	fflush(stdout);
-	lab_check(fgets(line, sizeof(line), stdin), "nobody says when");
+	lab_check(fgets(line, sizeof(line), stdin), "no line on standard input");
 }
 
-/* The child has none of it, and ends as programs do or becomes another one. */
+/* The child has none of it, and exits normally or executes another program. */
 static void double_up(bool becomes)
 {
 	pid_t pid = fork();
@@ -100,7 +100,7 @@ static void double_up(bool becomes)
 	lab_check(waitpid(pid, &status, 0) == pid && !status, "the child fails");
 }
 
-/* With the first packets on their way when the line comes, and others that come afterwards. */
+/* With the first packets submitted before the line comes, and others afterwards. */
 static void go_through(const char *what, char **argv)
 {
 	struct lab_kernel follow;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Puts work into a queue behind the runtime's back, as a kernel on the GPU may: the indices and the
- * doorbell are the queue's own memory. Between it, work as usual. What is there in the end must
- * have come in its order.
+ * doorbell are the queue's own memory. In between it submits work normally. All of it must run in
+ * order.
  *
- * Usage: hsa_foreign, and goes on when its input ends
+ * Usage: hsa_foreign; it continues when its input ends
  */
 #define AMD_INTERNAL_BUILD
 #include <hsa/amd_hsa_queue.h>
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "hsa_lab.h"
+#include "hsa_test.h"
 
 enum { CELLS = 64, ROUNDS = 6, PACKETS = 256 };
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What gpreempt bench launch has measured: a program of the HSA runtime that launches small
- * kernels.
+ * The program that gpreempt bench launch measures: it launches small kernels through the HSA
+ * runtime.
  *
- * Usage: hsa_launches cost BATCHES	how long a kernel takes, and to launch it alone
- *        hsa_launches seen TIMES	when gpreemptd is told of a doorbell, and has given an order
- *        hsa_launches rest		is on the GPU, and does nothing
+ * Usage: hsa_launches cost BATCHES	the time of a kernel, and of launching it alone
+ *        hsa_launches seen TIMES	when gpreemptd is notified of a doorbell, and has given an
+ * order hsa_launches rest		is on the GPU, and does nothing
  */
 #include <glob.h>
 #include <inttypes.h>
@@ -22,8 +22,8 @@
 
 #include "base/clock.h"
 #include "base/latency.h"
-#include "bench/cast.h"
-#include "hsa_lab.h"
+#include "bench/stage.h"
+#include "hsa_test.h"
 
 enum {
 	PACKETS = 1024,
@@ -82,7 +82,9 @@ static double at(uint64_t *sample, int n, double part)
  * Cost
  */
 
-/* Kernels in order, of which the last tells the end: the times of all, and of launching them. */
+/*
+ * Kernels in order, of which the last signals the end: the total time, and that of launching them.
+ */
 static void run_batch(struct bench *b, hsa_queue_t *queue, uint64_t *all, uint64_t *launching)
 {
 	hsa_signal_t done = lab_signal(1);
@@ -152,18 +154,18 @@ static void measure_cost(struct bench *b, int batches)
  * Doorbells
  */
 
-static const struct gp__wire_down *down;
-static struct gp__wire_up *up;
+static const struct gp__wire_order_page *order_page;
+static struct gp__wire_status_page *status_page;
 
-/* The first order of this kind that was given after @since; 0: none was. */
+/* The first order of this kind after @since; 0: none. */
 static uint64_t order_after(enum gp__wire_verb verb, uint64_t since)
 {
 	uint64_t first = 0;
 
 	for (int i = 0; i < SLOTS; i++) {
-		uint64_t issued = atomic_load(&down->slot[i].issued_ns);
+		uint64_t issued = atomic_load(&order_page->slot[i].issued_ns);
 
-		if (gp__wire_order_verb(atomic_load(&down->slot[i].order)) == verb &&
+		if (gp__wire_order_verb(atomic_load(&order_page->slot[i].order)) == verb &&
 		    issued > since && (!first || issued < first))
 			first = issued;
 	}
@@ -181,13 +183,13 @@ static uint64_t await_order(enum gp__wire_verb verb, uint64_t since)
 	return first;
 }
 
-/* When the agent has told of the latest work. */
+/* The time when the agent has reported the latest work. */
 static uint64_t last_told(void)
 {
 	uint64_t last = 0;
 
 	for (int i = 0; i < SLOTS; i++) {
-		uint64_t told = atomic_load(&up->slot[i].seen_ns);
+		uint64_t told = atomic_load(&status_page->slot[i].seen_ns);
 
 		if (told > last)
 			last = told;
@@ -197,13 +199,13 @@ static uint64_t last_told(void)
 
 static void await_daemon(void)
 {
-	for (int i = 0; !cast_find_wire(&up, &down); i++) {
+	for (int i = 0; !actor_find_pages(&status_page, &order_page); i++) {
 		lab_check(i < PATIENCE_S * 100, "there is no gpreemptd");
 		usleep(10000);
 	}
 }
 
-/* A kernel that goes on until its gate is opened. */
+/* A kernel that runs until its gate is opened. */
 struct march {
 	struct lab_kernel kernel;
 	struct march_arguments *args;
@@ -234,7 +236,7 @@ static void end_march(struct march *m, hsa_signal_t done)
 	lab_must(hsa_signal_destroy(done));
 }
 
-/* A process that sleeps until it is woken, as the daemon does, and notes when it was. */
+/* A process that sleeps until it is woken, as the daemon does, and records when it was. */
 struct sleeper {
 	pid_t pid;
 	_Atomic uint32_t calls;
@@ -267,7 +269,7 @@ static struct sleeper *start_sleeper(void)
 	return s;
 }
 
-/* As a doorbell is rung: who wakes goes on, and looks for what came of it later. */
+/* Like ringing a doorbell: the woken thread continues, and its results are read later. */
 static uint64_t wake_once(struct sleeper *s)
 {
 	uint64_t from = gp__clock_ns(), woken;
@@ -284,9 +286,9 @@ struct sample {
 };
 
 /*
- * Once more into a queue that rests: how long until the agent tells, and until there is an order.
- * Then into the same queue, which has work, so that nobody is told: what has just rung a doorbell
- * wakes another process instead. Both doorbells have the machine do the same.
+ * First a launch into an idle queue: the time until the agent reports it, and until there is an
+ * order. Then into the same queue, which has work, so that nothing is reported: another process is
+ * woken directly after the doorbell instead. The machine does the same for both doorbells.
  */
 static void ring_once(struct march *m, hsa_queue_t *urgent, struct sleeper *sleeper,
 		      struct sample *s)
@@ -296,7 +298,7 @@ static void ring_once(struct march *m, hsa_queue_t *urgent, struct sleeper *slee
 
 	start_march(m, urgent, done);
 	s->told = last_told();
-	order = await_order(GP__WIRE_STOP, from);
+	order = await_order(GP__WIRE_HOLD, from);
 	s->telling = s->told - from;
 	s->ordering = order - s->told;
 	usleep(REST_US);
@@ -304,7 +306,7 @@ static void ring_once(struct march *m, hsa_queue_t *urgent, struct sleeper *slee
 	s->waking = wake_once(sleeper);
 	end_march(m, done);
 	end_march(m, again);
-	await_order(GP__WIRE_RUN, order);
+	await_order(GP__WIRE_RELEASE, order);
 }
 
 static void print_hop(const char *name, uint64_t *ns, int times)
@@ -332,7 +334,7 @@ static void print_samples(const struct sample *s, int times)
 	puts("]}");
 }
 
-/* A queue that others give way to and one with work that does not end, which is stopped for it. */
+/* An urgent queue, and one with endless work, which is stopped for it. */
 static void measure_seen(struct bench *b, struct sleeper *sleeper, int times)
 {
 	static struct sample sample[SAMPLES_MAX];

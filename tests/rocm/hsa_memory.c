@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Memory through HSA: pools, copies in all directions, fills, and locked memory of the program,
- * whose neighbours go on being written by others.
+ * next to memory that other threads write.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hsa_lab.h"
+#include "hsa_test.h"
 
 static void draw_bytes(uint8_t *bytes, size_t nr, uint64_t seed)
 {
@@ -48,7 +48,7 @@ static void test_pools(struct lab *lab)
 	lab_must(hsa_queue_destroy(queue));
 }
 
-/* Host to GPU, on the GPU, and back, with what an access by the kernel makes of it. */
+/* Host to GPU, on the GPU, and back, modified by a kernel. */
 static void test_vram(struct lab *lab)
 {
 	enum { N = 100003 };
@@ -77,7 +77,7 @@ static void test_vram(struct lab *lab)
 	lab_free(two);
 }
 
-/* Any offset, any size: what is beside it stays. */
+/* Any offset, any size: neighbouring bytes stay unchanged. */
 static void test_odd_copies(struct lab *lab)
 {
 	static const size_t sizes[] = { 1, 3, 4, 63, 64, 65, 4095, 4096, 4097, 65537, 1 << 20 };
@@ -102,7 +102,7 @@ static void test_odd_copies(struct lab *lab)
 	lab_free(vram);
 }
 
-/* Copies in a row that wait for each other, none for the host. */
+/* A sequence of copies that wait for each other, not for the host. */
 static void test_chained_copies(struct lab *lab)
 {
 	enum { N = 30000, STEPS = 16 };
@@ -157,7 +157,7 @@ static void test_fill(struct lab *lab)
 	lab_free(host);
 }
 
-/* A thread that never stops writing to what lies around the locked memory. */
+/* A thread that never stops writing next to the locked memory. */
 struct neighbour {
 	_Atomic bool stop;
 	volatile uint32_t *before, *after;
@@ -168,7 +168,7 @@ static void *write_around(void *data)
 {
 	struct neighbour *n = data;
 
-	/* Once at least, however late it begins. */
+	/* At least once, however late it begins. */
 	do {
 		n->last++;
 		*n->before = n->last;
@@ -251,7 +251,7 @@ static void test_copies_of_plain_memory(struct lab *lab)
 	lab_free(vram);
 }
 
-/* Allocations of all sizes, many times over; each is all the program's own. */
+/* Allocations of all sizes, many times; none overlap. */
 static void test_alloc_and_free(struct lab *lab)
 {
 	enum { SLOTS = 40 };

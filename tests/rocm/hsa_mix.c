@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Random programs that use every way of submitting work to AMD queues at once: kernels, copies,
- * barriers of all kinds between queues, threads that share a queue, rings that are full, indices
- * that are added to, exchanged or stored, packets that are announced one by one, together, late or
- * backwards. Each knows what its memory must be in the end, as every step depends on the one
- * before. An idempotent one never writes what it reads, so that a kernel may run twice.
+ * barriers of all kinds between queues, threads that share a queue, full rings, indices that are
+ * added to, exchanged or stored, packets that are published one by one, together, late or
+ * backwards. Each program knows the final content of its memory, as every step depends on the one
+ * before. An idempotent program never writes memory that it reads, so that a kernel may run twice.
  *
  * Usage: hsa_mix [PROGRAMS [SEED [idempotent]]]
  */
@@ -15,11 +15,11 @@
 #include <unistd.h>
 
 #include "base/hash.h"
-#include "hsa_lab.h"
+#include "hsa_test.h"
 
 enum {
 	QUEUES = 4,
-	PACKETS = 256, /* more than a program puts into one of them */
+	PACKETS = 256, /* more than a program puts into one queue */
 	SHARED_PACKETS = 64, /* less than the threads do */
 	BUFFERS = 4,
 	CELLS = 64,
@@ -35,7 +35,7 @@ struct stir_arguments {
 	uint32_t with, pad;
 };
 
-/* What is done to a buffer. */
+/* A step on a buffer. */
 struct step {
 	bool copies; /* instead of being stirred */
 	uint32_t to, from, with;
@@ -49,7 +49,7 @@ struct mix {
 	struct lab *lab;
 	struct lab_kernel stir;
 	hsa_queue_t *queue[QUEUES], *shared;
-	bool single[QUEUES]; /* has one producer, who stores the write index */
+	bool single[QUEUES]; /* has one producer, which stores the write index */
 	uint32_t *memory; /* BUFFERS times CELLS */
 	uint32_t expected[BUFFERS][CELLS];
 	struct stir_arguments *args;
@@ -58,7 +58,7 @@ struct mix {
 	int last_write[BUFFERS], reads[BUFFERS][STEPS], nr_reads[BUFFERS];
 	uint64_t random;
 	bool idempotent;
-	/* Packets that are written and not announced yet. */
+	/* Packets that are written and not published yet. */
 	struct {
 		uint64_t packet[BURST][8];
 		uint16_t header[BURST];
@@ -130,7 +130,7 @@ static void write_packet(hsa_queue_t *queue, uint64_t index, const uint64_t pack
 	__atomic_store_n((uint32_t *)slot, header | (uint32_t)setup << 16, __ATOMIC_RELEASE);
 }
 
-/* What a program sees of its queue is what it would see without anybody between. */
+/* A program sees its queue as it would without gpreempt. */
 static void check_indices(hsa_queue_t *queue, uint64_t end)
 {
 	uint64_t read = hsa_queue_load_read_index_scacquire(queue);
@@ -187,7 +187,9 @@ static void push(struct mix *m, uint32_t q, const void *packet, uint16_t header)
  * Steps
  */
 
-/* Two ways of saying the same: all of these, or any of those of which the second follows the first.
+/*
+ * Two equivalent barriers: all of these signals, or any of those, of which the second follows the
+ * first.
  */
 static void push_barrier(struct mix *m, uint32_t q, const hsa_signal_t *deps, int nr)
 {
@@ -276,7 +278,7 @@ static void expect(struct mix *m, const struct step *s)
 		m->expected[s->to][i] = m->expected[s->from][i] * 1664525 + s->with + i;
 }
 
-/* After whoever wrote what it reads or writes, and whoever read what it writes. */
+/* After all writers of what it reads or writes, and all readers of what it writes. */
 static void add_step(struct mix *m)
 {
 	struct step *s = &m->step[m->nr_steps];
@@ -292,7 +294,7 @@ static void add_step(struct mix *m)
 		s->from = to;
 	need(s, m->last_write[to]);
 	need(s, m->last_write[s->from]);
-	/* Where there is more to wait for than fits, wait here. */
+	/* If there are more dependencies than fit, wait here. */
 	if (m->nr_reads[to] > BUFFERS) {
 		flush_all(m);
 		for (int i = 0; i < m->nr_reads[to]; i++)
@@ -333,7 +335,7 @@ static void run_steps(struct mix *m)
 }
 
 /*
- * Threads that share a queue, each with a buffer of its own
+ * Threads that share a queue, each with its own buffer
  */
 
 struct producer {
@@ -342,7 +344,7 @@ struct producer {
 	uint64_t random;
 };
 
-/* Back and forth between the buffer and another place, where it may not be in place. */
+/* Back and forth between the buffer and another one, if it may not be in place. */
 static struct stir_arguments own_round(const struct producer *p, uint32_t *other, uint32_t i)
 {
 	uint32_t *own = buffer(p->m, p->which);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Two GPUs of one machine in one program: each computes on its own, reads and writes the other's
- * memory, waits for the other's signals.
+ * memory, and waits for the other's signals.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "hsa_lab.h"
+#include "hsa_test.h"
 
 enum { GPUS = 2, N = 20000 };
 
@@ -42,7 +42,7 @@ struct add_arguments {
 	uint32_t *c, n;
 };
 
-/* Each GPU adds what is in the other's memory to what is in its own. */
+/* Each GPU adds the other's memory to its own. */
 static void test_memory_of_the_other(struct gpus *g)
 {
 	uint32_t *host = alloc_for_both(g, g->lab[0].fine, N * 4), *vram[GPUS];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Queues and signals through HSA: barriers between queues, rings that wrap, order, waits, grids,
- * scratch. Every result is worked out by the host and compared.
+ * scratch. Every result is computed by the host and compared.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "hsa_lab.h"
+#include "hsa_test.h"
 
 static uint64_t push_barrier(hsa_queue_t *queue, hsa_packet_type_t type, const hsa_signal_t *deps,
 			     int nr_deps, hsa_signal_t done)
@@ -30,7 +30,7 @@ static void destroy_signals(hsa_signal_t *signals, int nr)
 		lab_must(hsa_signal_destroy(signals[i]));
 }
 
-/* Nothing may have happened yet: given a little time to go wrong. */
+/* Nothing may have happened yet: waits a little for errors to show. */
 static void check_waiting(hsa_signal_t signal, const char *what)
 {
 	usleep(20000);
@@ -68,14 +68,14 @@ static void test_barrier_or(struct lab *lab)
 	check_waiting(done, "a barrier of which no signal has fired");
 	push_barrier(first, HSA_PACKET_TYPE_BARRIER_AND, NULL, 0, deps[2]);
 	lab_wait(done, HSA_WAIT_STATE_BLOCKED, "the barrier of any of three signals");
-	lab_check(hsa_signal_load_relaxed(deps[0]) == 1, "a signal changed that nobody touched");
+	lab_check(hsa_signal_load_relaxed(deps[0]) == 1, "a signal changed by itself");
 	lab_must(hsa_queue_destroy(first));
 	lab_must(hsa_queue_destroy(second));
 	destroy_signals(deps, 3);
 	destroy_signals(&done, 1);
 }
 
-/* Two queues hand a ball to each other: each waits for the other's last barrier. */
+/* Ping-pong between two queues: each waits for the other's last barrier. */
 static void test_ping_pong(struct lab *lab)
 {
 	hsa_queue_t *queue[2] = { lab_queue(lab, 64), lab_queue(lab, 64) };
@@ -100,8 +100,8 @@ struct follow_arguments {
 };
 
 /*
- * So many dispatches that small rings wrap many times. Each has to find what the one before it
- * left, which takes barrier bits; none may be lost or come twice.
+ * So many dispatches that small rings wrap many times. Each has to find the result of the one
+ * before, which takes barrier bits; none may be lost or run twice.
  */
 static void run_many(struct lab *lab, hsa_queue_t *queue, uint32_t nr, hsa_wait_state_t how)
 {
@@ -193,8 +193,10 @@ struct ticket_arguments {
 	uint32_t *next, *mine;
 };
 
-/* Of dispatches with the barrier bit, when one has signalled so have all before it, and what it
- * stored is there. */
+/*
+ * With the barrier bit, when a dispatch has signalled so have all before it, and its stores are
+ * visible.
+ */
 static void test_completion_order(struct lab *lab)
 {
 	enum { NR = 200 };
@@ -228,7 +230,7 @@ static void test_completion_order(struct lab *lab)
 	lab_free(args);
 }
 
-/* The other way round: the newest first, as soon as it signals. Its store must be there. */
+/* The reverse order: the newest first, as soon as it signals. Its store must be visible. */
 static void test_signal_not_early(struct lab *lab)
 {
 	struct lab_kernel ticket = lab_find(lab, "take_ticket");
@@ -256,7 +258,7 @@ static void test_signal_not_early(struct lab *lab)
 	lab_free(args);
 }
 
-/* A kernel that waits for the host does not keep the other queue from running. */
+/* A kernel that waits for the host does not block the other queue. */
 static void test_two_queues_run_at_once(struct lab *lab)
 {
 	struct lab_kernel gate = lab_find(lab, "wait_for_host");
@@ -429,7 +431,7 @@ static void test_scratch(struct lab *lab)
 	lab_free(out);
 }
 
-/* Queues come and go, with work and without; ids and doorbells are used again. */
+/* Queues are created and destroyed, with work and without; ids and doorbells are reused. */
 static void test_queues_come_and_go(struct lab *lab)
 {
 	for (int round = 0; round < 30; round++) {
@@ -461,8 +463,8 @@ static void test_priorities_and_masks(struct lab *lab)
 }
 
 /*
- * A dispatch has a start and an end. The runtime translates them to the system's clock as if the
- * device's ran evenly beside it, so times of different dispatches may overlap a little.
+ * A dispatch has a start and an end. The runtime converts them to the system's clock assuming a
+ * constant rate, so times of different dispatches may overlap a little.
  */
 static void test_times(struct lab *lab)
 {

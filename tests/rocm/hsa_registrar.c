@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stands in for librocprofiler-register.so.0: hands the tables that a library registers to the
- * profiler that ROCP_TOOL_LIBRARIES names. The real one finds profilers in more ways, and passes
- * the tables to rocprofiler-sdk, which loads the libraries of that variable.
+ * Replaces librocprofiler-register.so.0: passes the tables that a library registers to the profiler
+ * that ROCP_TOOL_LIBRARIES names. The real one finds profilers in more ways, and passes the tables
+ * to rocprofiler-sdk, which loads the libraries of that variable.
  */
 #include <dlfcn.h>
 #include <stdint.h>

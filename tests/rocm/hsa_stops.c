@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that computes for some seconds on queues of its own while one of its threads stops and
- * starts them at random, by each of the ways a driver has. Every result is compared with the
- * host's, every dispatch is counted, no signal may come before what it announces, and a queue that
- * is stopped must not move.
+ * A program that computes for some seconds on its own queues while one of its threads stops and
+ * starts them at random, by each of the driver's ways. Every result is compared with the host's,
+ * every dispatch is counted, no signal may come before the stores of its dispatch, and a stopped
+ * queue must not advance.
  *
  * Usage: hsa_stops [--seconds N] [--queues N] [--seed N]
  *                  [--stop none|update|debug|debugged|save|drain]
  *
- * Several of these at once are a test of what one program's stops do to the others.
+ * Several of these at once test the effect of one program's stops on the others.
  */
 #include <dlfcn.h>
 #include <getopt.h>
@@ -23,14 +23,14 @@
 #include <unistd.h>
 
 #include "device/kfd/control.h"
-#include "hsa_lab.h"
+#include "hsa_test.h"
 #include "mill.h"
 
 enum { QUEUES_MAX = 4, GROUPS = 6, ROUNDS = 200, BURST = 40, SEEN_MAX = 64 };
 
 /*
- * Queues of this process by the driver's ids, which the runtime tells nobody: what it asks the
- * driver for comes by here first.
+ * Queues of this process by the driver's ids, which the runtime does not reveal: its ioctls are
+ * intercepted here.
  */
 static struct {
 	pthread_mutex_t lock;
@@ -102,8 +102,8 @@ struct worker {
 	uint64_t seed;
 	uint32_t turns;
 	_Atomic bool ready; /* done and cells are there */
-	_Atomic uint64_t mill; /* the packet that is under way, or NO_PACKET */
-	/* What kernels write and read. */
+	_Atomic uint64_t mill; /* the running packet, or NO_PACKET */
+	/* Memory of the kernels. */
 	uint64_t *state;
 	_Atomic uint32_t *done, *cells;
 	uint64_t expected[GROUPS * MILL_GROUP];
@@ -177,7 +177,7 @@ static void *work(void *data)
 }
 
 /*
- * Ways to stop a queue and start it again. All of them return when the queue is off the hardware.
+ * Ways to stop and start a queue. All of them return when the queue is off the hardware.
  */
 
 struct stopper {
@@ -196,7 +196,7 @@ static const struct stopper stoppers[] = {
 	  .stops = true,
 	  .way = GP__KFD_WAY_DBGTRAP,
 	  .verb = GP__KFD_SAVE },
-	{ .name = "debugged", .debuggable = true }, /* by somebody else */
+	{ .name = "debugged", .debuggable = true }, /* by another process */
 	{ .name = "save", .stops = true, .way = GP__KFD_WAY_PREEMPT, .verb = GP__KFD_SAVE },
 	{ .name = "drain", .stops = true, .way = GP__KFD_WAY_PREEMPT, .verb = GP__KFD_DRAIN },
 };
@@ -208,7 +208,7 @@ static _Noreturn void refused(enum gp__kfd_verb verb, int err)
 	char why[GP__KFD_EXPLAIN_MAX];
 
 	gp__kfd_explain(&control, verb, err, why, sizeof(why));
-	lab_fail("%s: %s", verb == GP__KFD_START ? "start" : "stop", why);
+	lab_fail("%s: %s", verb == GP__KFD_RELEASE ? "start" : "stop", why);
 }
 
 static void set(const struct worker *w, enum gp__kfd_verb verb)
@@ -235,10 +235,10 @@ static void end(const struct stopper *s)
 }
 
 struct stops {
-	uint32_t nr, amid; /* of all stops, those amid a dispatch */
+	uint32_t nr, amid; /* number of stops, and of those during a dispatch */
 };
 
-/* One stop, some time in which nothing may move, and the start. */
+/* A stop, some time in which nothing may change, and the start. */
 static void stop_for_a_while(const struct stopper *s, struct worker *w, uint64_t *seed,
 			     struct stops *stops)
 {
@@ -255,10 +255,10 @@ static void stop_for_a_while(const struct stopper *s, struct worker *w, uint64_t
 	lab_check(hsa_queue_load_read_index_scacquire(w->queue) == read_index,
 		  "a queue that was stopped (%s) went on to read packets", s->name);
 	stops->nr++;
-	/* Its packet is consumed, and it still has not signalled. */
+	/* Its packet is consumed, and it has not signalled yet. */
 	if (mill != NO_PACKET && w->mill == mill && read_index > mill)
 		stops->amid++;
-	set(w, GP__KFD_START);
+	set(w, GP__KFD_RELEASE);
 }
 
 static struct stops stop_at_random(const struct stopper *s, struct worker *w, int nr_workers,
@@ -302,7 +302,7 @@ static struct options parse(int argc, char **argv)
 		else if (c == 's')
 			o.seed = strtoull(optarg, NULL, 0);
 		else if (c != 'h')
-			lab_fail("an option that it does not know");
+			lab_fail("unknown option");
 		else
 			o.stopper = NULL;
 		for (size_t i = 0; !o.stopper && i < sizeof(stoppers) / sizeof(stoppers[0]); i++)
@@ -326,7 +326,7 @@ static void start_workers(struct lab *lab, struct worker *w, const struct option
 	for (int i = 0; i < o->queues; i++)
 		lab_check(!pthread_create(&w[i].thread, NULL, work, &w[i]),
 			  "no thread can be made");
-	/* The stopper looks at what they count. */
+	/* The stopper reads their counters. */
 	for (int i = 0; i < o->queues; i++)
 		while (!atomic_load(&w[i].ready))
 			usleep(1000);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counts the queues that a program makes, as a tools library of the HSA runtime and as the profiler
- * to which rocprofiler-register hands the runtime's tables.
+ * Counts the queues that a program creates, as a tools library of the HSA runtime and as the
+ * profiler to which rocprofiler-register passes the runtime's tables.
  */
 #include <stdbool.h>
 #include <stdint.h>

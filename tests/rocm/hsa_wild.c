@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A kernel that writes where nothing is mapped. The runtime hears of it from the driver, through a
- * handler (hsa_wild handler: the program prints the address and ends with 0) or, without one, ends
- * the program itself (hsa_wild abort: SIGABRT, after a message about a memory access fault).
+ * A kernel that writes to an unmapped address. The driver reports it to the runtime's handler
+ * (hsa_wild handler: the program prints the address and ends with 0) or, without one, the runtime
+ * ends the program (hsa_wild abort: SIGABRT, after a message about a memory access fault).
  *
  * hsa_wild unsupported: a kernel that computes an approximate reciprocal and then executes an
  * instruction that the emulated GPU does not support; the program fails.
@@ -12,9 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "hsa_lab.h"
+#include "hsa_test.h"
 
-/* In the middle of nowhere, below what the GPU can reach. */
+/* An unmapped address, below what the GPU can reach. */
 #define NOWHERE 0x123456789000ull
 
 static hsa_status_t see_fault(const hsa_amd_event_t *event, void *data)

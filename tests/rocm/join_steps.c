@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
  * A program with the preload that stops and starts its own queue through the preload's table, while
- * another process looks at it.
+ * another process observes it.
  *
  * Usage: join_steps TEST WAY [debuggable]
  *
  * steps	submit, preempt, see it stopped, resume, see it continue and end with the right bits
  * runtime	the runtime changes the queue while it is held, which does not release it
- * other	the program uses the way itself: what is held stays so, in the other one
+ * other	the program uses the way itself: a held queue stays held, by another way
  * destroy	the runtime destroys a queue that is held
  * child	a child has none of its parent's queues, and the parent still has them
- * hold		stops the queue, says "held" and waits to be killed
+ * hold		stops the queue, prints "held" and waits to be killed
  *
- * WAY is the one that must be in use at the end; GPREEMPT_WAY says which is asked for. With
- * debuggable it tells the driver that a debugger may come, as newer runtimes do by themselves.
+ * WAY must be in use at the end; GPREEMPT_WAY is the requested one. With debuggable it tells the
+ * driver that a debugger may attach, as newer runtimes do.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -29,7 +29,7 @@
 
 #include "device/kfd/topology.h"
 #include "hsa_lab.h"
-#include "join/table.h"
+#include "join/hsa/table.h"
 #include "outside.h"
 
 enum { GROUPS = 4, GROUP = 256, WAVES = GROUPS * GROUP / 64, ROUNDS = 6000, STOPS = 5 };
@@ -37,7 +37,7 @@ enum { GROUPS = 4, GROUP = 256, WAVES = GROUPS * GROUP / 64, ROUNDS = 6000, STOP
 #define STILL_FACTOR 10
 #define PATIENCE_S 60
 
-/* Calls that come before main() find their way, too: nobody is in the preload yet. */
+/* Calls before main() are handled, too, before the preload is initialised. */
 static int early_version = -1, early_error;
 
 __attribute__((constructor)) static void call_early(void)
@@ -103,7 +103,7 @@ static uint32_t nr_xccs(uint32_t gpu_id)
 	lab_fail("there is no GPU %u", gpu_id);
 }
 
-/* By its ring: the runtime has queues of its own. */
+/* By its ring: the runtime has other queues. */
 static void find_queue(struct victim *v)
 {
 	struct gp__kfd_owned list[16];
@@ -189,7 +189,7 @@ static void check_result(const struct victim *v)
 			  (unsigned long)v->args->state[i], (unsigned long)v->expected[i]);
 }
 
-/* How long it took. */
+/* The time it took. */
 static uint64_t set(const struct victim *v, enum gp__kfd_verb verb)
 {
 	uint64_t start = now_ns();
@@ -199,13 +199,13 @@ static uint64_t set(const struct victim *v, enum gp__kfd_verb verb)
 
 	if (n != 1) {
 		v->table->explain(verb, result, why, sizeof(why));
-		lab_fail("%s: %s", verb == GP__KFD_START ? "start" : "stop", why);
+		lab_fail("%s: %s", verb == GP__KFD_RELEASE ? "start" : "stop", why);
 	}
-	lab_check(look_up(v).held == (verb != GP__KFD_START), "it is listed as something else");
+	lab_check(look_up(v).held == (verb != GP__KFD_RELEASE), "it is listed as something else");
 	return took;
 }
 
-/* Its word and all its waves stand still for ten times as long as the stop took. */
+/* Its word and all its waves do not change for ten times as long as the stop took. */
 static void check_stopped(const struct victim *v, uint64_t took, uint32_t least_waves)
 {
 	uint64_t ns = took * STILL_FACTOR < STILL_NS_MIN ? STILL_NS_MIN : took * STILL_FACTOR;
@@ -253,7 +253,7 @@ static void test_steps(struct victim *v)
 	for (uint32_t i = 1; i <= STOPS; i++) {
 		wait_for_progress(v, i * WAVES * ROUNDS / 8);
 		check_stopped(v, set(v, GP__KFD_SAVE), WAVES);
-		set(v, GP__KFD_START);
+		set(v, GP__KFD_RELEASE);
 		check_running(v);
 	}
 	check_result(v);
@@ -270,12 +270,12 @@ static void test_runtime(struct victim *v)
 	check_stopped(v, took, WAVES);
 	lab_check(look_up(v).queue.priority > 7, "the runtime's priority is not known: %u",
 		  look_up(v).queue.priority);
-	set(v, GP__KFD_START);
+	set(v, GP__KFD_RELEASE);
 	check_running(v);
 	check_result(v);
 }
 
-/* Two calls about itself, both refused, after which the ways behind them are the program's. */
+/* Two calls about itself, both refused; after that the program has used both ways. */
 static void test_other(struct victim *v)
 {
 	struct gp_kfd_dbg_trap trap = { .pid = (uint32_t)getpid(), .op = GP_KFD_DBG_DISABLE };
@@ -294,7 +294,7 @@ static void test_other(struct victim *v)
 	check_way(v, "update");
 	lab_check(look_up(v).held, "it is not held any more");
 	check_stopped(v, took, WAVES);
-	set(v, GP__KFD_START);
+	set(v, GP__KFD_RELEASE);
 	check_running(v);
 	check_result(v);
 }
@@ -308,7 +308,7 @@ static void test_destroy(struct victim *v)
 	wait_for_progress(v, WAVES * ROUNDS / 8);
 	set(v, GP__KFD_SAVE);
 	lab_must(hsa_queue_destroy(first));
-	/* The next one has its id, and is not held. */
+	/* The next queue has its id, and is not held. */
 	v->queue = lab_queue(&v->lab, 64);
 	find_queue(v);
 	lab_check(v->id == id, "the id was not given away again");
@@ -333,14 +333,14 @@ static void test_child(struct victim *v)
 		int fd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
 		struct gp_kfd_destroy_queue args = { .queue_id = v->id };
 
-		_exit(v->table->list(list, 1) != 0				    ? 1
-		      : v->table->set(GP__KFD_START, &v->id, &result, 1) != -ENOENT ? 2
-		      : !ioctl(fd, GP_KFD_DESTROY_QUEUE, &args) || errno != EINVAL  ? 3
-										    : 0);
+		_exit(v->table->list(list, 1) != 0				      ? 1
+		      : v->table->set(GP__KFD_RELEASE, &v->id, &result, 1) != -ENOENT ? 2
+		      : !ioctl(fd, GP_KFD_DESTROY_QUEUE, &args) || errno != EINVAL    ? 3
+										      : 0);
 	}
 	lab_check(waitpid(pid, &status, 0) == pid && !status, "the child ended with %#x", status);
 	check_stopped(v, 0, WAVES);
-	set(v, GP__KFD_START);
+	set(v, GP__KFD_RELEASE);
 	check_result(v);
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A debugger: starts a program that says when its runtime is there, as hsa_stops does with --stop
- * debugged, and from then on suspends all or some of its queues at random and resumes them, until
- * it ends. Its status is the program's.
+ * A debugger: starts a program that reports its runtime to the driver, as hsa_stops does with
+ * --stop debugged, and then suspends and resumes all or some of its queues at random until it ends.
+ * The exit status is the program's.
  *
  * Usage: kfd_debugger [--leave SECONDS] COMMAND [ARGUMENT...]
- * --leave: it goes away after that time, with all queues suspended; the program must go on.
+ * --leave: it exits after that time, with all queues suspended; the program must continue.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -53,7 +53,7 @@ static uint32_t draw(uint32_t below)
 	return (uint32_t)(state >> 33) % below;
 }
 
-/* Traced, and stopped where the program begins. */
+/* Traced, and stopped at the beginning of the program. */
 static void start_program(char **argv)
 {
 	int go[2], status;
@@ -76,7 +76,7 @@ static void start_program(char **argv)
 	close(go[1]);
 }
 
-/* Where it has nothing open yet; after this it need not be traced. */
+/* The process has nothing open yet; after this it need not be traced. */
 static void attach(int events)
 {
 	struct gp_kfd_runtime_info info;
@@ -95,7 +95,7 @@ static void attach(int events)
 		fail("PTRACE_DETACH");
 }
 
-/* What was raised, until there is nothing; the runtime waits for an answer. */
+/* Reads raised exceptions until there is none; the runtime waits for an answer. */
 static void look_at_events(int events)
 {
 	struct gp_kfd_dbg_trap args;
@@ -118,7 +118,7 @@ static void look_at_events(int events)
 	}
 }
 
-/* Those there are, some of them or all. */
+/* The existing queues, some of them or all. */
 static uint32_t choose(uint32_t *ids)
 {
 	struct gp_kfd_queue_snapshot entry[QUEUES_MAX];
@@ -133,7 +133,7 @@ static uint32_t choose(uint32_t *ids)
 		.entry_size = sizeof(entry[0]),
 	};
 	if (trap(&args, GP_KFD_DBG_GET_QUEUE_SNAPSHOT))
-		return 0; /* it is gone */
+		return 0; /* the process has ended */
 	for (uint32_t i = 0; i < args.snapshot.num_entries && i < QUEUES_MAX; i++) {
 		if (all || draw(2))
 			ids[nr++] = entry[i].queue_id;
@@ -141,7 +141,7 @@ static uint32_t choose(uint32_t *ids)
 	return nr;
 }
 
-/* Queues that have gone meanwhile are not suspended; the runtime may be gone, too. */
+/* Queues that were destroyed meanwhile are not suspended; the runtime may have ended, too. */
 static bool set_suspended(uint32_t *ids, uint32_t nr, bool on)
 {
 	struct gp_kfd_dbg_trap args = { 0 };
@@ -179,7 +179,7 @@ static double now_s(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* The program's status; or with a time, when that is over, 0. */
+/* The program's status; or with a time, 0 when that has passed. */
 static int debug(int events, double leave)
 {
 	uint32_t ids[QUEUES_MAX], nr;

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * Stops and starts the compute queues of another program, at random, for some seconds: as a
- * debugger of it (DBG_TRAP), or with PREEMPT_BATCH of gpreempt's kernel series.
+ * Stops and starts the compute queues of another program, at random, for some seconds: as its
+ * debugger (DBG_TRAP), or with PREEMPT_BATCH of gpreempt's kernel series.
  *
  * Usage: kfd_stop dbgtrap|preempt PID SECONDS [hold]
  *
- * With hold it says "held" after a stop and waits to be killed, which has to set the queues free.
+ * With hold it prints "held" after a stop and waits to be killed, which must release the queues.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +18,7 @@
 #include "base/clock.h"
 #include "device/kfd/control.h"
 #include "device/kfd/list.h"
+#include "../fail.h"
 
 #define QUEUES_MAX 64
 #define NS_PER_S 1e9
@@ -31,24 +31,12 @@ struct stopper {
 	size_t nr;
 };
 
-static _Noreturn __attribute__((format(printf, 1, 2))) void fail(const char *fmt, ...)
-{
-	va_list args;
-
-	fputs("FAILED: ", stderr);
-	va_start(args, fmt);
-	vfprintf(stderr, fmt, args);
-	va_end(args);
-	fputc('\n', stderr);
-	exit(1);
-}
-
 static _Noreturn void refused(const struct stopper *s, enum gp__kfd_verb verb, int err)
 {
 	char why[GP__KFD_EXPLAIN_MAX];
 
 	gp__kfd_explain(&s->control, verb, err, why, sizeof(why));
-	fail("%s: %s", verb == GP__KFD_START ? "start" : "stop", why);
+	fail("%s: %s", verb == GP__KFD_RELEASE ? "start" : "stop", why);
 }
 
 static void find_queues(struct stopper *s)
@@ -57,7 +45,7 @@ static void find_queues(struct stopper *s)
 	int err = gp__kfd_list_plain(&list);
 
 	if (err)
-		fail("the queues cannot be listed: %s", strerror(-err));
+		fail("cannot list the queues: %s", strerror(-err));
 	s->nr = 0;
 	for (size_t i = 0; i < list.nr && s->nr < QUEUES_MAX; i++) {
 		const struct gp__kfd_listed *q = &list.queue[i];
@@ -103,7 +91,7 @@ static unsigned int stop_at_random(struct stopper *s, double seconds, bool hold)
 			pause();
 		}
 		usleep((useconds_t)(lrand48() % 8000));
-		if (!set(s, GP__KFD_START))
+		if (!set(s, GP__KFD_RELEASE))
 			break;
 		stops++;
 		usleep((useconds_t)(lrand48() % 5000));

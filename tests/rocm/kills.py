@@ -136,7 +136,7 @@ def kill_machine(machine, programs, rng):
     os.kill(machine.pid, signal.SIGKILL)
     for client in clients:
         end_of(client, f"{' '.join(client.args[6:])}, whose machine was killed,")
-    # Without clients nobody has waited for it: a killed process takes a while to give its memory
+    # Without clients nothing has waited for it: a killed process takes a while to give its memory
     # back, and has its lock until then.
     end = time.monotonic() + END_S
     while json.loads(machine.emu("ls", "--json"))["machines"]:
@@ -148,7 +148,7 @@ def kill_machine(machine, programs, rng):
 
 
 def start(gpreempt, programs):
-    """A machine with what it holds when nobody uses it any more."""
+    """A machine, and the resources it holds when it is idle."""
     machine = Machine(gpreempt, ["--kernel", "gpreempt", "--cus", "8"])
     status, errors = end_of(machine.spawn(programs + "/hsa_stops", "--seconds", "0"), "the first")
     if status:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernels of programs.cl, from where the build has put them. */
+/* The kernels of programs.cl, loaded from the build folder. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@ const void *lab_code(const char *gpu_name, size_t *size)
 	snprintf(path, sizeof(path), "%s/programs-%s.co", LAB_CODE_DIR, gpu_name);
 	f = fopen(path, "re");
 	lab_check(f && code, "there is no %s: it is built with the test programs", path);
-	/* For as long as the program lives: the runtime may come back to it. */
+	/* Kept until the program ends: the runtime may use it again. */
 	*size = fread(code, 1, CODE_MAX, f);
 	fclose(f);
 	return code;

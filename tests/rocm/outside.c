@@ -13,7 +13,7 @@
 #define NS_PER_S 1000000000u
 #define BETWEEN_NS 1000000
 
-/* Of a record, from its end: nothing, LDS with the first wave, the block, registers. */
+/* The parts of a record, from its end: a gap, LDS with the first wave, the block, registers. */
 #define GAP_BYTES 64
 #define BLOCK_BYTES 128
 #define PC_WORD 1 /* in the block */
@@ -44,7 +44,7 @@ struct waves {
 	uint64_t pc[WAVES_MAX];
 };
 
-/* The record of a wave ends at *@at; where it begins is there afterwards. */
+/* The record of a wave ends at *@at, which is set to its start. */
 static bool read_wave(uint64_t *at, uint32_t state, bool first, uint64_t *pc)
 {
 	uint64_t registers = ((state & 0x3f) + 1) * 8 * 256 + (state >> 6 & 7) * 64;
@@ -64,7 +64,7 @@ static bool read_slice(uint64_t area, struct waves *w)
 	    !peek(area + header[0], stack, header[1]))
 		return false;
 	at = area + header[2];
-	/* After two words of the command processor. */
+	/* Behind two words of the command processor. */
 	for (uint32_t i = 2; i < header[1] / 4; i++) {
 		if (stack[i] >> 30 == 1)
 			continue;
@@ -145,7 +145,7 @@ bool outside_start(void)
 		close(outside.orders[1]);
 		watch();
 	}
-	/* Where only parents may look at their children. */
+	/* Some systems let only parents look at their children. */
 	prctl(PR_SET_PTRACER, (unsigned long)outside.watcher, 0, 0, 0);
 	return outside.watcher > 0;
 }

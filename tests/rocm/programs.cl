@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kernels of the ROCm test programs. Each writes what the host can work out by itself, and notices
- * when it runs twice, too early or not at all.
+ * Kernels of the ROCm test programs. The host can compute their results, which show whether they
+ * ran twice, too early or not at all.
  */
 #include "demo/mill.cl"
 
@@ -22,7 +22,7 @@ __kernel void invert(__global const uchar *in, __global uchar *out, u32 n)
 		out[i] = in[i] ^ 0xff;
 }
 
-/* The dispatch that must find @before leaves @before + 1; all others are counted. */
+/* The dispatch that finds @before leaves @before + 1; all others are counted. */
 __kernel void follow(__global u32 *cells, u32 before, __global u32 *wrong)
 {
 	__global u32 *cell = &cells[global_id()];
@@ -38,13 +38,13 @@ __kernel void count(__global u32 *cells)
 	__atomic_fetch_add(&cells[global_id()], 1, __ATOMIC_RELAXED);
 }
 
-/* What comes in another order leaves something else. */
+/* Another order leaves another result. */
 __kernel void stir(__global u32 *to, __global const u32 *from, u32 with)
 {
 	to[global_id()] = from[global_id()] * 1664525 + with + global_id();
 }
 
-/* The turn in which each dispatch came. */
+/* The order in which the dispatches ran. */
 __kernel void take_ticket(__global u32 *next, __global u32 *mine)
 {
 	if (!global_id())
@@ -52,8 +52,8 @@ __kernel void take_ticket(__global u32 *next, __global u32 *mine)
 }
 
 /*
- * Long work that shows how far it is: every wave counts its rounds in progress[0], and goes on to
- * count when it has done them all, until the host opens the gate.
+ * Long work that shows its progress: every wave counts its rounds in progress[0], and continues to
+ * count after the last one until the host opens the gate.
  */
 __kernel void march(__global u64 *state, u32 rounds, __global u32 *progress,
 		    __global volatile u32 *gate)
@@ -74,7 +74,7 @@ __kernel void march(__global u64 *state, u32 rounds, __global u32 *progress,
 	state[global_id()] = s;
 }
 
-/* An array that only run time indexes: needs scratch. */
+/* An array with run-time indices: needs scratch. */
 __kernel void scratch(__global u32 *out, u32 rounds)
 {
 	volatile u32 a[32];
@@ -89,7 +89,7 @@ __kernel void scratch(__global u32 *out, u32 rounds)
 	out[global_id()] = x;
 }
 
-/* Where each work-item of a grid of three dimensions is, in a grid that no workgroup divides. */
+/* The position of each work-item of a three-dimensional grid that no workgroup divides. */
 __kernel void place(__global u32 *out, u32 width, u32 height, u32 depth)
 {
 	u32 x = __builtin_amdgcn_workgroup_id_x() * local_size(0) + __builtin_amdgcn_workitem_id_x();
@@ -100,7 +100,7 @@ __kernel void place(__global u32 *out, u32 width, u32 height, u32 depth)
 		out[(z * height + y) * width + x] = x | y << 10 | z << 20;
 }
 
-/* Runs until the host opens the gate, and says that it is there. */
+/* Reports its start, and runs until the host opens the gate. */
 __kernel void wait_for_host(__global volatile u32 *here, __global volatile u32 *gate)
 {
 	if (global_id())
@@ -122,4 +122,15 @@ __kernel void unsupported(__global float *out)
 
 	__asm__ volatile("s_setvskip s0, 0" ::"v"(r));
 	*out = r;
+}
+
+/* Scalar instructions, which an emulated GPU executes fastest. */
+__kernel void toil(u32 rounds)
+{
+	u32 x = rounds;
+
+	for (u32 i = 0; i < rounds; i++) {
+		x = (x ^ x >> 7) * 0x9e3779b1u;
+		__asm volatile("" : "+s"(x));
+	}
 }

@@ -143,7 +143,7 @@ static int enable_runtime(const struct gp_kfd_runtime_enable *args)
 }
 
 /*
- * What fails
+ * Failures
  */
 
 static struct fake_failure *find_failure(uint32_t nr, int op, bool of_id)
@@ -165,7 +165,7 @@ static bool is_stop_or_start(uint32_t nr, int op)
 	       nr == _IOC_NR(GP_KFD_RESUME_QUEUE) || nr == _IOC_NR(GP_KFD_PREEMPT_BATCH);
 }
 
-/* What this call will return, or 0. */
+/* The error that this call will return, or 0. */
 static int injected(uint32_t nr, int op, bool *has_effect)
 {
 	static const int errors[] = { EINTR, ETIME, EIO, ENOMEM };
@@ -180,7 +180,7 @@ static int injected(uint32_t nr, int op, bool *has_effect)
 	}
 	if (is_stop_or_start(nr, op) && draw(1000) < fake.failing) {
 		err = -errors[draw(N(errors))];
-		/* As drivers do: what was interrupted or had no memory did nothing. */
+		/* As in drivers: a call that was interrupted or had no memory did nothing. */
 		*has_effect = err != -EINTR && err != -ENOMEM && draw(2);
 	}
 	return err;
@@ -336,7 +336,7 @@ static int batch(const struct gp_kfd_preempt_batch *args)
 			continue;
 		}
 		ids[i] = mark_id(_IOC_NR(GP_KFD_PREEMPT_BATCH), (int)args->op, ids[i], q, &effect);
-		/* The series lets go even of what it then cannot map. */
+		/* The series releases even a queue that it then cannot map. */
 		if (q && (effect || !stop))
 			q->preempted = stop;
 		if (stop && effect)
@@ -391,7 +391,7 @@ static int run(uint32_t nr, void *args)
 	}
 }
 
-/* As the driver copies: of shorter arguments the rest is zero. */
+/* Copies as the driver does: the rest of short arguments is zero. */
 static int call(unsigned long request, void *args)
 {
 	uint32_t nr = _IOC_NR(request), size = _IOC_SIZE(request);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A driver that is only its rules: which queues there are, who has stopped them, and what would
- * block for ever. Calls fail as a test asks. One at a time, for any number of threads.
+ * A fake driver that implements only the rules: which queues exist, what holds them, and which
+ * calls would block for ever. Calls fail as a test asks. Calls are serialised, for any number of
+ * threads.
  */
 #ifndef GP_TEST_FAKE_KFD_H
 #define GP_TEST_FAKE_KFD_H
@@ -29,7 +30,7 @@ struct fake_failure {
 	uint32_t nr;
 	int op;
 	int err;
-	bool has_effect; /* it is done all the same */
+	bool has_effect; /* it takes effect nevertheless */
 	/* Not the call, but one id of it: GP_KFD_QUEUE_ERROR or _INVALID. */
 	uint32_t bit, id;
 	unsigned int times;
@@ -44,10 +45,10 @@ struct fake_kfd {
 	bool one_debugger; /* another process is debugged on the GPU */
 	bool debugged, debugged_by_program;
 	struct fake_failure failure[FAKE_FAILURES];
-	/* Of a thousand calls that stop or start something; with and without effect. */
+	/* Failures per thousand calls that hold or release; with and without effect. */
 	unsigned int failing;
 	uint64_t seed;
-	/* What happened. */
+	/* Counters. */
 	unsigned int calls[256], operations[16], deadlocks;
 	uint32_t grace; /* of the latest suspend */
 };
@@ -55,10 +56,10 @@ struct fake_kfd {
 extern struct fake_kfd fake;
 
 void fake_reset(void);
-/* What a control or an owner gets as its next function. */
+/* The next function of a control or an owner. */
 int fake_ioctl(int fd, unsigned long request, void *args);
 void fake_fail(struct fake_failure failure);
-/* Without a call: how a test prepares. */
+/* Prepare the driver without a call. */
 uint32_t fake_create(void);
 bool fake_runs(uint32_t id);
 

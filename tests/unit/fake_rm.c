@@ -62,7 +62,7 @@ uint32_t fake_rm_count(uint32_t client, uint32_t group, enum fake_rm_state state
 	return n;
 }
 
-/* Counts down; true: this one fails. */
+/* Counts down; true: this call fails. */
 static bool fails(uint32_t *in)
 {
 	return *in && !--*in;
@@ -140,8 +140,8 @@ static int free_object(struct gp__nvrm_free *args)
 	return 0;
 }
 
-/* As seen: what was disabled with only_scheduling must be enabled with it and then without. Until
- * one is not there, they are told. */
+/* As on hardware: a channel that was disabled with only_scheduling must be enabled with it and then
+ * without. Channels are processed up to the first that does not exist. */
 static int disable(struct gp__nvrm_control *args, const struct gp__nvrm_disable *d)
 {
 	fake_rm.nr_disables += d->disable;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A resource manager of NVIDIA's driver that is none: objects with their parents, and which of the
- * channels may run. It fails as it is told. Any thread may call it.
+ * A fake resource manager of NVIDIA's driver: objects with their parents, and which channels may
+ * run. It fails as it is told. Any thread may call it.
  */
 #ifndef FAKE_RM_H
 #define FAKE_RM_H
@@ -19,7 +19,7 @@ struct fake_rm_object {
 	bool there;
 	uint32_t client, handle, parent, class;
 	enum fake_rm_state state; /* a channel's */
-	bool descheduled; /* drained, and not told otherwise in the same way */
+	bool descheduled; /* drained, and not enabled in the same way */
 	uint64_t slice; /* a group's, in microseconds */
 };
 
@@ -30,7 +30,7 @@ extern struct fake_rm {
 	uint32_t disable_fails_in, slice_fails_in, free_fails_in, enable_fails_in;
 	uint32_t status; /* with which; 0: as ioctl() fails, with EIO */
 	uint32_t nr_disables, nr_enables, nr_slices, nr_maps, nr_unmaps;
-	uint32_t unknown; /* calls that name what is not there */
+	uint32_t unknown; /* calls with handles that do not exist */
 	uint32_t held_frees; /* channels that were freed while they were held */
 	const char *uuid;
 } fake_rm;

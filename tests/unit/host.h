@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a test needs of its host, and what not every one has: QEMU's user emulation lacks system
+ * Features of the host that tests need and not every host has: QEMU's user emulation lacks system
  * calls, and containers forbid some. needs_*() is called in a test, which is skipped then;
  * host_has_*() where a program begins. Either says why.
  */
@@ -39,7 +39,7 @@ static inline bool host_forbid(uint32_t call, uint32_t error)
 	       !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
-/* Without it bad addresses are as bad for us as for anybody, and nobody else's memory is read. */
+/* Without it, bad addresses crash, and other processes' memory cannot be read. */
 static inline bool host_has_process_vm(void)
 {
 	char from = 1, to = 0;

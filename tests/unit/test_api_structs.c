@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the API refuses, and structs from older and newer headers. */
+/* Refusals of the API, and structs from older and newer headers. */
 #include "test.h"
 
 #include <errno.h>
@@ -192,7 +192,7 @@ static void test_hints_without_a_scheduler(void **state)
 	assert_int_equal(gp_queue_hint(q, (enum gp_hint)99, 1, &err), -EINVAL);
 	assert_int_equal(gp_hint_arriving(q, 1), 0);
 	assert_int_equal(gp_hint_over(q), 0);
-	/* Nobody has joined this program. */
+	/* This program is not joined. */
 	assert_int_equal(gp_hint_arriving(NULL, 1), -ENOTCONN);
 	assert_int_equal(gp_hint_over(NULL), -ENOTCONN);
 	gp_queue_destroy(q);

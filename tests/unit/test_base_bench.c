@@ -211,7 +211,7 @@ static void test_measured_values(void **state)
 	json_decref(root);
 }
 
-/* One turn each to find how many a repeat needs, then pairs that change sides. */
+/* A call of each to find the number of calls in a repeat, then pairs in alternating order. */
 static void test_pairs_are_interleaved(void **state)
 {
 	(void)state;

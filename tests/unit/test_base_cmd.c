@@ -213,7 +213,7 @@ static void test_nearest(void **state)
 	assert_string_equal(gp__nearest("benhc", word_at, words), "bench");
 	assert_string_equal(gp__nearest("beac", word_at, words), "beach");
 	assert_null(gp__nearest("scheduler", word_at, words));
-	/* One letter replaced by another is no likeness. */
+	/* A one-letter name with another letter is not similar. */
 	assert_null(gp__nearest("x", word_at, words));
 }
 

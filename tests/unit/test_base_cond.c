@@ -35,7 +35,7 @@ struct market {
 	pthread_mutex_t lock;
 	struct gp__cond goods, sold;
 	unsigned int stock, taken;
-	unsigned int late; /* times somebody waited in vain */
+	unsigned int late; /* waits that timed out */
 };
 
 /* Each consumer sleeps in another way: the short sleeps end beside the wake-ups. */
@@ -77,7 +77,7 @@ static void test_every_signal_reaches_somebody(void **state)
 	for (i = 0; i < TOKENS; i++) {
 		m.stock++;
 		gp__cond_signal(&m.goods);
-		/* Two at most: with a full store nobody would sleep. */
+		/* Two at most: with a full store no thread would sleep. */
 		while (m.stock > 1 && !m.late)
 			m.late += gp__cond_wait(&m.sold, &m.lock, gp__clock_ns() + LONG_NS) != 0;
 	}

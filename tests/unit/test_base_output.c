@@ -3,6 +3,7 @@
 #include "test.h"
 #include "capture.h"
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/progress.h"
 #include "base/table.h"
@@ -326,8 +327,6 @@ static void test_log_callback(void **state)
 	assert_string_equal(c.err, "");
 }
 
-#define SECOND 1000000000ull
-
 static void test_progress_waits_two_seconds(void **state)
 {
 	struct gp__progress p = {
@@ -335,14 +334,14 @@ static void test_progress_waits_two_seconds(void **state)
 	};
 
 	(void)state;
-	gp__progress_update_at(&p, 100, SECOND);
+	gp__progress_update_at(&p, 100, GP__S);
 	capture_flush(&c);
 	assert_string_equal(c.err, "");
 	gp__progress_end(&p);
 	capture_flush(&c);
 	assert_string_equal(c.err, "");
-	gp__progress_update_at(&p, 100, 2 * SECOND);
-	gp__progress_update_at(&p, 101, 2 * SECOND + 1);
+	gp__progress_update_at(&p, 100, 2 * GP__S);
+	gp__progress_update_at(&p, 101, 2 * GP__S + 1);
 	capture_flush(&c);
 	assert_string_equal(c.err, "\r\033[Kwork:  25 %, 6 s left, 50 events/s");
 	gp__progress_end(&p);
@@ -356,7 +355,7 @@ static void test_progress_without_total(void **state)
 	struct gp__progress p = { .stream = c.env.err, .label = "work", .unit = "events" };
 
 	(void)state;
-	gp__progress_update_at(&p, 6000000, 3 * SECOND);
+	gp__progress_update_at(&p, 6000000, 3 * GP__S);
 	capture_flush(&c);
 	assert_string_equal(c.err, "\r\033[Kwork: 6000000 events, 2.0 million events/s");
 }
@@ -368,8 +367,8 @@ static void test_progress_at_its_edges(void **state)
 	};
 
 	(void)state;
-	gp__progress_update_at(&p, 0, 2 * SECOND);
-	gp__progress_update_at(&p, 9, 4 * SECOND);
+	gp__progress_update_at(&p, 0, 2 * GP__S);
+	gp__progress_update_at(&p, 9, 4 * GP__S);
 	capture_flush(&c);
 	assert_string_equal(c.err, "\r\033[Kwork:   0 %, 0 events/s"
 				   "\r\033[Kwork: 100 %, 0 s left, 2 events/s");

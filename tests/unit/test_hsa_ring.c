@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The launch window over an AQL ring, against a packet processor of this test's. */
+/* The launch window over an AQL ring, against a packet processor of this test. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@ struct queue {
 	_Atomic uint64_t read, write;
 	struct gp__aql_ring ring;
 	unsigned int nr_rings;
-	uint64_t rang; /* with */
+	uint64_t rang; /* the index of the latest doorbell */
 };
 
 static void note_ring(void *data, uint64_t index)
@@ -37,13 +37,13 @@ static void begin(struct queue *q)
 	gp__aql_ring_init(&q->ring, &q->read, &q->write, note_ring, q);
 }
 
-/* One packet of one thread. */
+/* A thread writes a packet and rings the doorbell. */
 static void launch(struct queue *q)
 {
 	gp__aql_ring_announce(&q->ring, atomic_fetch_add(&q->ring.write, 1));
 }
 
-static void an_open_window_hands_everything_over(void **state)
+static void an_open_window_submits_everything(void **state)
 {
 	struct queue q;
 
@@ -59,7 +59,7 @@ static void an_open_window_hands_everything_over(void **state)
 	gp__aql_ring_destroy(&q.ring);
 }
 
-static void no_more_is_on_its_way_than_the_window_lets(void **state)
+static void no_more_packets_are_in_flight_than_the_window_allows(void **state)
 {
 	struct queue q;
 
@@ -82,8 +82,8 @@ static void no_more_is_on_its_way_than_the_window_lets(void **state)
 	gp__aql_ring_destroy(&q.ring);
 }
 
-/* Packets of 100 us each, of which 10 take a budget of 1 ms. */
-static void a_tuned_window_holds_what_the_budget_lets(void **state)
+/* Packets take 100 us each, so a budget of 1 ms allows 10. */
+static void a_tuned_window_follows_the_budget(void **state)
 {
 	struct queue q;
 	uint64_t now = 1000000000;
@@ -104,14 +104,14 @@ static void a_tuned_window_holds_what_the_budget_lets(void **state)
 	gp__aql_ring_destroy(&q.ring);
 }
 
-static void a_shut_window_keeps_what_comes(void **state)
+static void a_held_ring_submits_nothing(void **state)
 {
 	struct queue q;
 
 	(void)state;
 	begin(&q);
 	launch(&q);
-	gp__aql_ring_set_gate(&q.ring, GP__AQL_SHUT);
+	gp__aql_ring_set_gate(&q.ring, GP__AQL_HELD);
 	launch(&q);
 	launch(&q);
 	q.read = 1;
@@ -125,8 +125,8 @@ static void a_shut_window_keeps_what_comes(void **state)
 	gp__aql_ring_destroy(&q.ring);
 }
 
-/* Where the processor waits at a packet that is not there yet, only a ring makes it look again. */
-static void a_thread_that_is_late_rings_all_the_same(void **state)
+/* A packet processor that waits at an invalid packet looks again only when the doorbell rings. */
+static void a_late_packet_rings_the_doorbell(void **state)
 {
 	struct queue q;
 	uint64_t late;
@@ -143,15 +143,15 @@ static void a_thread_that_is_late_rings_all_the_same(void **state)
 	gp__aql_ring_destroy(&q.ring);
 }
 
-/* Of a packet that is kept there is nothing to ring for, however late. */
-static void a_thread_that_is_late_does_not_ring_for_what_is_kept(void **state)
+/* A retained packet was valid when it was copied, so its doorbell has been rung. */
+static void a_late_thread_does_not_ring_for_retained_packets(void **state)
 {
 	struct queue q;
 	uint64_t late;
 
 	(void)state;
 	begin(&q);
-	gp__aql_ring_set_gate(&q.ring, GP__AQL_SHUT);
+	gp__aql_ring_set_gate(&q.ring, GP__AQL_HELD);
 	late = atomic_fetch_add(&q.ring.write, 1);
 	launch(&q);
 	gp__aql_ring_announce(&q.ring, late);
@@ -162,7 +162,7 @@ static void a_thread_that_is_late_does_not_ring_for_what_is_kept(void **state)
 	gp__aql_ring_destroy(&q.ring);
 }
 
-static void a_ring_for_more_than_there_is_announces_what_there_is(void **state)
+static void a_doorbell_beyond_the_last_packet_announces_that_packet(void **state)
 {
 	struct queue q;
 
@@ -176,7 +176,7 @@ static void a_ring_for_more_than_there_is_announces_what_there_is(void **state)
 	gp__aql_ring_destroy(&q.ring);
 }
 
-static void what_others_put_into_the_queue_is_not_overwritten(void **state)
+static void foreign_packets_are_not_overwritten(void **state)
 {
 	struct queue q;
 
@@ -215,7 +215,7 @@ static void ring_machine(void *data, uint64_t index)
 	atomic_fetch_add(&m->doorbell, 1);
 }
 
-/* Looks only after the doorbell was rung, as hardware does. */
+/* Looks only after the doorbell was rung, as the hardware does. */
 static void *process_packets(void *data)
 {
 	struct machine *m = data;
@@ -310,14 +310,14 @@ static void every_packet_is_processed_once_whatever_the_window_does(void **state
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_open_window_hands_everything_over),
-		cmocka_unit_test(no_more_is_on_its_way_than_the_window_lets),
-		cmocka_unit_test(a_tuned_window_holds_what_the_budget_lets),
-		cmocka_unit_test(a_shut_window_keeps_what_comes),
-		cmocka_unit_test(a_thread_that_is_late_rings_all_the_same),
-		cmocka_unit_test(a_thread_that_is_late_does_not_ring_for_what_is_kept),
-		cmocka_unit_test(a_ring_for_more_than_there_is_announces_what_there_is),
-		cmocka_unit_test(what_others_put_into_the_queue_is_not_overwritten),
+		cmocka_unit_test(an_open_window_submits_everything),
+		cmocka_unit_test(no_more_packets_are_in_flight_than_the_window_allows),
+		cmocka_unit_test(a_tuned_window_follows_the_budget),
+		cmocka_unit_test(a_held_ring_submits_nothing),
+		cmocka_unit_test(a_late_packet_rings_the_doorbell),
+		cmocka_unit_test(a_late_thread_does_not_ring_for_retained_packets),
+		cmocka_unit_test(a_doorbell_beyond_the_last_packet_announces_that_packet),
+		cmocka_unit_test(foreign_packets_are_not_overwritten),
 		cmocka_unit_test(every_packet_is_processed_once_whatever_the_window_does),
 	};
 

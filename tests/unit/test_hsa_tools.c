@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions that stand for the HSA runtime's, before a runtime of this test's. */
+/* Our functions in the HSA runtime's tables, with a runtime of this test behind them. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,8 +25,8 @@ struct fake_queue {
 };
 
 static struct {
-	uint32_t status; /* of the next call that has one */
-	struct gp__hsa_signal other; /* a signal that is no doorbell */
+	uint32_t status; /* that the next call returns */
+	struct gp__hsa_signal other; /* not a doorbell */
 	int64_t other_value;
 	uint32_t priority;
 	unsigned int nr_destroyed;
@@ -98,7 +98,7 @@ struct fixture {
 	struct gp__hsa_amd amd;
 	struct gp__hsa_table table;
 	struct gp__hsa_host host;
-	bool unknown; /* queues are */
+	bool unknown; /* the backend knows no queue */
 	uint32_t next_id;
 	uint32_t added, arrived_at, nr_arrivals;
 	enum gp__hsa_priority priority;
@@ -204,7 +204,7 @@ static uint64_t launch(struct fixture *f, struct fake_queue *q)
 	return at;
 }
 
-static void only_the_first_work_after_a_rest_is_told(void **state)
+static void only_the_first_launch_after_a_rest_is_reported(void **state)
 {
 	struct fixture f;
 	struct fake_queue *q;
@@ -229,7 +229,7 @@ static void only_the_first_work_after_a_rest_is_told(void **state)
 	gp__hsa_unload();
 }
 
-static void other_signals_and_other_queues_are_the_runtimes(void **state)
+static void other_signals_and_queues_go_to_the_runtime(void **state)
 {
 	struct fixture f;
 	struct fake_queue *q;
@@ -287,7 +287,7 @@ static void a_program_does_not_see_its_window(void **state)
 	gp__hsa_unload();
 }
 
-static void work_of_others_is_told_once_and_has_its_place(void **state)
+static void foreign_work_is_reported_once_and_not_overwritten(void **state)
 {
 	struct fixture f;
 	struct fake_queue *q;
@@ -308,8 +308,8 @@ static void work_of_others_is_told_once_and_has_its_place(void **state)
 	gp__hsa_unload();
 }
 
-/* Without a window the indices are not touched, so that nothing stands between. */
-static void without_windows_the_indices_are_the_runtimes(void **state)
+/* Without windows the functions of the indices are not replaced. */
+static void without_windows_the_indices_are_the_runtimes_own(void **state)
 {
 	struct fixture f;
 
@@ -320,7 +320,7 @@ static void without_windows_the_indices_are_the_runtimes(void **state)
 	gp__hsa_unload();
 }
 
-static void a_priority_is_told_once_the_runtime_took_it(void **state)
+static void a_priority_is_reported_after_the_runtime_accepted_it(void **state)
 {
 	struct fixture f;
 	struct fake_queue *q;
@@ -341,7 +341,7 @@ static void a_priority_is_told_once_the_runtime_took_it(void **state)
 	gp__hsa_unload();
 }
 
-static void a_queue_that_was_not_made_is_not_known(void **state)
+static void a_queue_that_could_not_be_created_is_not_known(void **state)
 {
 	uint32_t (*fn)(uint64_t, uint32_t, uint32_t, void *, void *, uint32_t, uint32_t,
 		       struct gp__hsa_queue **);
@@ -358,7 +358,7 @@ static void a_queue_that_was_not_made_is_not_known(void **state)
 	gp__hsa_unload();
 }
 
-static void many_queues_come_and_go(void **state)
+static void many_queues_are_created_and_destroyed(void **state)
 {
 	enum { AT_ONCE = 200, ROUNDS = 100 };
 	static struct fake_queue *q[AT_ONCE];
@@ -386,7 +386,7 @@ static void many_queues_come_and_go(void **state)
 	gp__hsa_unload();
 }
 
-static void a_runtime_that_is_not_understood_stays_as_it_is(void **state)
+static void an_unknown_runtime_is_left_alone(void **state)
 {
 	struct fixture f;
 	struct gp__hsa_core before;
@@ -408,15 +408,15 @@ static void a_runtime_that_is_not_understood_stays_as_it_is(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(only_the_first_work_after_a_rest_is_told),
-		cmocka_unit_test(other_signals_and_other_queues_are_the_runtimes),
+		cmocka_unit_test(only_the_first_launch_after_a_rest_is_reported),
+		cmocka_unit_test(other_signals_and_queues_go_to_the_runtime),
 		cmocka_unit_test(a_program_does_not_see_its_window),
-		cmocka_unit_test(work_of_others_is_told_once_and_has_its_place),
-		cmocka_unit_test(without_windows_the_indices_are_the_runtimes),
-		cmocka_unit_test(a_priority_is_told_once_the_runtime_took_it),
-		cmocka_unit_test(a_queue_that_was_not_made_is_not_known),
-		cmocka_unit_test(many_queues_come_and_go),
-		cmocka_unit_test(a_runtime_that_is_not_understood_stays_as_it_is),
+		cmocka_unit_test(foreign_work_is_reported_once_and_not_overwritten),
+		cmocka_unit_test(without_windows_the_indices_are_the_runtimes_own),
+		cmocka_unit_test(a_priority_is_reported_after_the_runtime_accepted_it),
+		cmocka_unit_test(a_queue_that_could_not_be_created_is_not_known),
+		cmocka_unit_test(many_queues_are_created_and_destroyed),
+		cmocka_unit_test(an_unknown_runtime_is_left_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

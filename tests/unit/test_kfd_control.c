@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Each way of stopping queues against a driver that fails as it is told to. */
+/* Each way of holding queues, against a driver that fails as it is told to. */
 #include "test.h"
 
 #include <errno.h>
@@ -83,7 +83,7 @@ static void fail_id(uint32_t nr, int op, uint32_t id, uint32_t bit, bool has_eff
 }
 
 /*
- * Of every way
+ * All ways
  */
 
 static void names_are_parsed(void **state)
@@ -95,7 +95,7 @@ static void names_are_parsed(void **state)
 	assert_int_equal(gp__kfd_way_parse(""), -1);
 }
 
-static void queues_are_stopped_and_started(void **state)
+static void queues_are_held_and_released(void **state)
 {
 	for (int way = 0; way < GP__KFD_WAYS; way++) {
 		struct lab *lab;
@@ -106,14 +106,14 @@ static void queues_are_stopped_and_started(void **state)
 		assert_int_equal(set(lab, GP__KFD_SAVE, QUEUES - 1), QUEUES - 1);
 		assert_running(lab, 0, QUEUES - 1, false);
 		assert_running(lab, QUEUES - 1, 1, true);
-		/* What is stopped is, and what runs does. */
+		/* Held queues stay held, and running ones run. */
 		assert_int_equal(set(lab, GP__KFD_SAVE, QUEUES), QUEUES);
 		assert_running(lab, 0, QUEUES, false);
-		assert_int_equal(set(lab, GP__KFD_START, 1), 1);
+		assert_int_equal(set(lab, GP__KFD_RELEASE, 1), 1);
 		assert_running(lab, 0, 1, true);
-		assert_int_equal(set(lab, GP__KFD_START, QUEUES), QUEUES);
+		assert_int_equal(set(lab, GP__KFD_RELEASE, QUEUES), QUEUES);
 		assert_running(lab, 0, QUEUES, true);
-		assert_int_equal(set(lab, GP__KFD_START, 1), 1);
+		assert_int_equal(set(lab, GP__KFD_RELEASE, 1), 1);
 		gp__kfd_control_close(&lab->c);
 		assert_false(fake.debugged);
 		end_lab(state);
@@ -129,8 +129,8 @@ static void signals_are_passed_over(void **state)
 	fake_fail((struct fake_failure){ .nr = UPDATE, .op = -1, .err = EINTR, .times = 20 });
 	assert_int_equal(set(lab, GP__KFD_SAVE, 1), 1);
 	assert_running(lab, 0, 1, false);
-	/* Not for ever; and who cannot stop it lets it run. */
-	assert_int_equal(set(lab, GP__KFD_START, 1), 1);
+	/* A bounded number of retries; a queue that cannot be held runs. */
+	assert_int_equal(set(lab, GP__KFD_RELEASE, 1), 1);
 	fake_fail((struct fake_failure){ .nr = UPDATE, .op = -1, .err = EINTR, .times = 1000 });
 	assert_int_equal(set(lab, GP__KFD_SAVE, 1), -EINTR);
 	assert_int_equal(lab->t[0].undone, 0);
@@ -154,7 +154,7 @@ static void no_queue_and_too_many_are_refused(void **state)
 	assert_running(lab, 0, QUEUES, true);
 }
 
-static void unknown_queues_are_refused_and_the_others_stopped(void **state)
+static void unknown_queues_are_refused_and_the_others_held(void **state)
 {
 	for (int way = 0; way < GP__KFD_WAYS; way++) {
 		struct lab *lab;
@@ -167,19 +167,19 @@ static void unknown_queues_are_refused_and_the_others_stopped(void **state)
 		assert_int_equal(lab->t[1].result, way == GP__KFD_WAY_UPDATE ? -EFAULT : -EINVAL);
 		assert_int_equal(lab->t[0].result, 0);
 		assert_running(lab, 2, 2, false);
-		assert_int_equal(set(lab, GP__KFD_START, QUEUES), QUEUES - 1);
+		assert_int_equal(set(lab, GP__KFD_RELEASE, QUEUES), QUEUES - 1);
 		assert_running(lab, 2, 2, true);
-		/* The only one: then the call has failed. */
+		/* The only target failed, so the call failed. */
 		lab->t[0].queue = &lab->queue[1];
 		assert_true(set(lab, GP__KFD_SAVE, 1) < 0);
-		assert_true(set(lab, GP__KFD_START, 1) < 0);
+		assert_true(set(lab, GP__KFD_RELEASE, 1) < 0);
 		gp__kfd_control_close(&lab->c);
 		end_lab(state);
 	}
 	make_lab(state);
 }
 
-/* The call that stops one queue, the one that starts it. */
+/* The calls that hold and that release one queue. */
 struct calls {
 	uint32_t stop, start;
 	int stop_op, start_op;
@@ -191,8 +191,8 @@ static const struct calls calls_of[GP__KFD_WAYS] = {
 	[GP__KFD_WAY_PREEMPT] = { PREEMPT, RESUME, -1, -1 },
 };
 
-/* Whether it happened or not: then it runs. */
-static void a_stop_that_failed_leaves_the_queue_running(void **state)
+/* Whether or not it took effect, the queue runs. */
+static void a_failed_hold_leaves_the_queue_running(void **state)
 {
 	static const int errors[] = { ETIME, ETIMEDOUT, EIO, EACCES, EAGAIN };
 
@@ -216,7 +216,7 @@ static void a_stop_that_failed_leaves_the_queue_running(void **state)
 	make_lab(state);
 }
 
-static void a_start_is_tried_some_times_and_then_reported(void **state)
+static void a_release_is_retried_and_then_reported(void **state)
 {
 	for (int way = 0; way < GP__KFD_WAYS; way++) {
 		const struct calls *calls = &calls_of[way];
@@ -228,15 +228,15 @@ static void a_start_is_tried_some_times_and_then_reported(void **state)
 		assert_int_equal(set(lab, GP__KFD_SAVE, 1), 1);
 		fake_fail((struct fake_failure){
 			.nr = calls->start, .op = calls->start_op, .err = EIO, .times = 4 });
-		assert_int_equal(set(lab, GP__KFD_START, 1), 1);
+		assert_int_equal(set(lab, GP__KFD_RELEASE, 1), 1);
 		assert_running(lab, 0, 1, true);
 		assert_int_equal(set(lab, GP__KFD_SAVE, 1), 1);
 		fake_fail((struct fake_failure){
 			.nr = calls->start, .op = calls->start_op, .err = EIO, .times = 5 });
-		assert_int_equal(set(lab, GP__KFD_START, 1), -EIO);
+		assert_int_equal(set(lab, GP__KFD_RELEASE, 1), -EIO);
 		assert_running(lab, 0, 1, false);
-		/* Nobody has given it up. */
-		assert_int_equal(set(lab, GP__KFD_START, 1), 1);
+		/* It is not given up. */
+		assert_int_equal(set(lab, GP__KFD_RELEASE, 1), 1);
 		assert_running(lab, 0, 1, true);
 		gp__kfd_control_close(&lab->c);
 		end_lab(state);
@@ -244,7 +244,7 @@ static void a_start_is_tried_some_times_and_then_reported(void **state)
 	make_lab(state);
 }
 
-static void a_stop_that_cannot_be_undone_says_so(void **state)
+static void a_hold_that_cannot_be_undone_says_so(void **state)
 {
 	struct lab *lab = *state;
 
@@ -262,7 +262,7 @@ static void refusals_are_not_tried_again(void **state)
 
 	open_way(lab, GP__KFD_WAY_UPDATE);
 	lab->queue[0].id = 60;
-	assert_int_equal(set(lab, GP__KFD_START, 1), -EFAULT);
+	assert_int_equal(set(lab, GP__KFD_RELEASE, 1), -EFAULT);
 	assert_int_equal(set(lab, GP__KFD_SAVE, 1), -EFAULT);
 	assert_int_equal(fake.calls[UPDATE], 2);
 }
@@ -285,11 +285,11 @@ static void update_passes_what_the_runtime_set(void **state)
 	assert_int_equal(q->ring, 0x7000000);
 	assert_int_equal(q->ring_size, 8192);
 	assert_int_equal(q->priority, 11);
-	assert_int_equal(set(lab, GP__KFD_START, 1), 1);
+	assert_int_equal(set(lab, GP__KFD_RELEASE, 1), 1);
 	assert_int_equal(q->percentage, 0x350);
-	/* What the runtime has stopped is not started by us. */
+	/* A release does not start a queue that the runtime has stopped. */
 	lab->queue[0].percentage = 0;
-	assert_int_equal(set(lab, GP__KFD_START, 1), 1);
+	assert_int_equal(set(lab, GP__KFD_RELEASE, 1), 1);
 	assert_false(fake_runs(0));
 }
 
@@ -303,8 +303,8 @@ static int note_updates(int fd, unsigned long request, void *args)
 	return fake_ioctl(fd, request, args);
 }
 
-/* Of the last it cannot be known. */
-static void update_stops_the_queue_that_was_used_most_first_and_starts_it_last(void **state)
+/* The state of the last one is unknown. */
+static void update_holds_the_busiest_queue_first_and_releases_it_last(void **state)
 {
 	static const int order[QUEUES] = { 3, 1, 2, 0 }, restart[QUEUES] = { 0, 2, 1, 3 };
 	static uint64_t written[QUEUES] = { 0, 5, 1, 0 };
@@ -321,7 +321,7 @@ static void update_stops_the_queue_that_was_used_most_first_and_starts_it_last(v
 	for (int i = 0; i < QUEUES; i++)
 		assert_int_equal(updated[i], lab->queue[order[i]].id);
 	nr_updated = 0;
-	assert_int_equal(set(lab, GP__KFD_START, QUEUES), QUEUES);
+	assert_int_equal(set(lab, GP__KFD_RELEASE, QUEUES), QUEUES);
 	assert_running(lab, 0, QUEUES, true);
 	for (int i = 0; i < QUEUES; i++)
 		assert_int_equal(updated[i], lab->queue[restart[i]].id);
@@ -339,7 +339,7 @@ static void update_is_for_own_queues_and_saving(void **state)
 	assert_int_equal(set(lab, GP__KFD_DRAIN, 1), -EOPNOTSUPP);
 	assert_int_equal(set(lab, GP__KFD_RESET, 1), -EOPNOTSUPP);
 	assert_int_equal(lab->t[0].result, -EOPNOTSUPP);
-	/* One's own number is oneself. */
+	/* The own pid means this process. */
 	assert_int_equal(gp__kfd_control_open_by(&lab->c, fake_ioctl, lab->kfd, getpid(),
 						 GP__KFD_WAY_UPDATE),
 			 0);
@@ -355,20 +355,20 @@ static int open_dbgtrap(struct lab *lab)
 	return gp__kfd_control_open_by(&lab->c, fake_ioctl, lab->kfd, 0, GP__KFD_WAY_DBGTRAP);
 }
 
-static void dbgtrap_stops_all_in_one_call(void **state)
+static void dbgtrap_holds_all_in_one_call(void **state)
 {
 	struct lab *lab = *state;
 
 	open_way(lab, GP__KFD_WAY_DBGTRAP);
-	/* The first time they are new to it. */
+	/* At first the queues are new to the debugger. */
 	assert_int_equal(set(lab, GP__KFD_SAVE, QUEUES), QUEUES);
 	assert_int_equal(fake.operations[GP_KFD_DBG_SUSPEND_QUEUES], 2);
 	assert_int_equal(fake.operations[GP_KFD_DBG_GET_QUEUE_SNAPSHOT], 1);
-	assert_int_equal(set(lab, GP__KFD_START, QUEUES), QUEUES);
+	assert_int_equal(set(lab, GP__KFD_RELEASE, QUEUES), QUEUES);
 	assert_int_equal(set(lab, GP__KFD_SAVE, QUEUES), QUEUES);
 	assert_int_equal(fake.operations[GP_KFD_DBG_SUSPEND_QUEUES], 3);
 	assert_int_equal(fake.operations[GP_KFD_DBG_RESUME_QUEUES], 1);
-	/* The end starts everything. */
+	/* Closing releases everything. */
 	gp__kfd_control_close(&lab->c);
 	assert_running(lab, 0, QUEUES, true);
 	assert_false(fake.debugged);
@@ -398,7 +398,7 @@ static void dbgtrap_reports_each_queue(void **state)
 
 	open_way(lab, GP__KFD_WAY_DBGTRAP);
 	assert_int_equal(set(lab, GP__KFD_SAVE, QUEUES), QUEUES);
-	assert_int_equal(set(lab, GP__KFD_START, QUEUES), QUEUES);
+	assert_int_equal(set(lab, GP__KFD_RELEASE, QUEUES), QUEUES);
 	fail_id(TRAP, GP_KFD_DBG_SUSPEND_QUEUES, 1, GP_KFD_QUEUE_ERROR, true);
 	assert_int_equal(set(lab, GP__KFD_SAVE, QUEUES), QUEUES - 1);
 	assert_int_equal(lab->t[1].result, -EIO);
@@ -406,7 +406,7 @@ static void dbgtrap_reports_each_queue(void **state)
 	assert_running(lab, 1, 1, true);
 	assert_running(lab, 2, 2, false);
 	fail_id(TRAP, GP_KFD_DBG_RESUME_QUEUES, 2, GP_KFD_QUEUE_ERROR, false);
-	assert_int_equal(set(lab, GP__KFD_START, QUEUES), QUEUES);
+	assert_int_equal(set(lab, GP__KFD_RELEASE, QUEUES), QUEUES);
 	assert_running(lab, 0, QUEUES, true);
 	gp__kfd_control_close(&lab->c);
 }
@@ -469,13 +469,13 @@ static void preempt_has_each_type(void **state)
 	struct lab *lab = *state;
 
 	assert_int_equal(open_preempt(lab, 0), 0);
-	for (int verb = 0; verb < GP__KFD_START; verb++) {
+	for (int verb = 0; verb < GP__KFD_RELEASE; verb++) {
 		assert_int_equal(set(lab, verb, 1), 1);
 		assert_int_equal(fake.queue[0].preempt_type, types[verb]);
-		assert_int_equal(set(lab, GP__KFD_START, 1), 1);
+		assert_int_equal(set(lab, GP__KFD_RELEASE, 1), 1);
 		assert_int_equal(set(lab, verb, QUEUES), QUEUES);
 		assert_int_equal(fake.queue[1].preempt_type, types[verb]);
-		assert_int_equal(set(lab, GP__KFD_START, QUEUES), QUEUES);
+		assert_int_equal(set(lab, GP__KFD_RELEASE, QUEUES), QUEUES);
 	}
 	assert_int_equal(fake.calls[PREEMPT], 3);
 	assert_int_equal(fake.calls[BATCH], 6);
@@ -495,8 +495,8 @@ static void preempt_reports_each_queue(void **state)
 	assert_int_equal(lab->t[3].undone, 0);
 	assert_running(lab, 3, 1, true);
 	assert_running(lab, 0, 3, false);
-	/* One of them runs already. */
-	assert_int_equal(set(lab, GP__KFD_START, QUEUES), QUEUES);
+	/* A queue that runs already. */
+	assert_int_equal(set(lab, GP__KFD_RELEASE, QUEUES), QUEUES);
 	assert_running(lab, 0, QUEUES, true);
 	fake.queue[2].destroying = true;
 	lab->t[0].queue = &lab->queue[2];
@@ -512,13 +512,13 @@ static void preempt_without_batches(void **state)
 	assert_int_equal(set(lab, GP__KFD_SAVE, QUEUES), QUEUES);
 	assert_int_equal(fake.calls[PREEMPT], QUEUES);
 	assert_int_equal(fake.calls[BATCH], 0);
-	assert_int_equal(set(lab, GP__KFD_START, QUEUES), QUEUES);
+	assert_int_equal(set(lab, GP__KFD_RELEASE, QUEUES), QUEUES);
 	assert_int_equal(open_preempt(lab, 1), -EOPNOTSUPP);
 	fake.has_series = false;
 	assert_int_equal(open_preempt(lab, 0), -ENOTTY);
 }
 
-/* Those of others go in batches, and are let go at the end. */
+/* Queues of others go in batches, and are released at the end. */
 static void preempt_of_others_ends_with_the_control(void **state)
 {
 	struct lab *lab = *state;
@@ -527,7 +527,7 @@ static void preempt_of_others_ends_with_the_control(void **state)
 	assert_int_equal(set(lab, GP__KFD_SAVE, 1), 1);
 	assert_int_equal(fake.calls[PREEMPT], 0);
 	assert_int_equal(set(lab, GP__KFD_SAVE, QUEUES), QUEUES);
-	assert_int_equal(set(lab, GP__KFD_START, 1), 1);
+	assert_int_equal(set(lab, GP__KFD_RELEASE, 1), 1);
 	assert_running(lab, 1, QUEUES - 1, false);
 	fake.calls[BATCH] = 0;
 	gp__kfd_control_close(&lab->c);
@@ -565,9 +565,9 @@ static void refusals_are_explained(void **state)
 		{ GP__KFD_WAY_UPDATE, 0, GP__KFD_SAVE, EBADF, "after fork()" },
 		{ GP__KFD_WAY_UPDATE, 0, GP__KFD_SAVE, EFAULT, "list the queues" },
 		{ GP__KFD_WAY_UPDATE, 0, GP__KFD_DRAIN, EOPNOTSUPP, "use preempt" },
-		{ GP__KFD_WAY_UPDATE, 0, GP__KFD_SAVE, ENODATA, "name at least one" },
-		{ GP__KFD_WAY_UPDATE, 0, GP__KFD_SAVE, E2BIG, "1024 queues at most" },
-		{ GP__KFD_WAY_UPDATE, 0, GP__KFD_SAVE, ETIME, "started again" },
+		{ GP__KFD_WAY_UPDATE, 0, GP__KFD_SAVE, ENODATA, "give at least one" },
+		{ GP__KFD_WAY_UPDATE, 0, GP__KFD_SAVE, E2BIG, "more than 1024 queues" },
+		{ GP__KFD_WAY_UPDATE, 0, GP__KFD_SAVE, ETIME, "was released" },
 		{ GP__KFD_WAY_UPDATE, 0, GP__KFD_SAVE, EIO, "kernel's log" },
 		{ GP__KFD_WAY_DBGTRAP, 0, GP__KFD_SAVE, ENOTTY, "Linux 6.5" },
 		{ GP__KFD_WAY_DBGTRAP, 0, GP__KFD_SAVE, EINVAL, "sched_policy" },
@@ -576,7 +576,7 @@ static void refusals_are_explained(void **state)
 		{ GP__KFD_WAY_DBGTRAP, 1, GP__KFD_SAVE, ENOTTY, "let the program join" },
 		{ GP__KFD_WAY_DBGTRAP, 1, GP__KFD_SAVE, EALREADY, "let the program join" },
 		{ GP__KFD_WAY_DBGTRAP, 0, GP__KFD_SAVE, EALREADY, "rocgdb" },
-		{ GP__KFD_WAY_DBGTRAP, 0, GP__KFD_SAVE, EBUSY, "one debugged process" },
+		{ GP__KFD_WAY_DBGTRAP, 0, GP__KFD_SAVE, EBUSY, "allows only one" },
 		{ GP__KFD_WAY_DBGTRAP, 1, GP__KFD_SAVE, ESRCH, "no such process" },
 		{ GP__KFD_WAY_DBGTRAP, 0, GP__KFD_SAVE, ESHUTDOWN, "runtime began or ended" },
 		{ GP__KFD_WAY_PREEMPT, 0, GP__KFD_SAVE, EALREADY, "preempts its queues itself" },
@@ -612,7 +612,7 @@ static void devices_that_cannot_be_opened_are_explained(void **state)
 	assert_non_null(strstr(text, "modprobe amdgpu"));
 }
 
-/* Whole, and with the name; one that nobody thought of, too. */
+/* Every error, also unexpected ones, has a whole sentence with its name. */
 static void every_error_has_a_sentence_that_fits(void **state)
 {
 	char text[GP__KFD_EXPLAIN_MAX], name[32];
@@ -637,18 +637,18 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(names_are_parsed),
-		TEST(queues_are_stopped_and_started),
+		TEST(queues_are_held_and_released),
 		TEST(signals_are_passed_over),
 		TEST(no_queue_and_too_many_are_refused),
-		TEST(unknown_queues_are_refused_and_the_others_stopped),
-		TEST(a_stop_that_failed_leaves_the_queue_running),
-		TEST(a_start_is_tried_some_times_and_then_reported),
-		TEST(a_stop_that_cannot_be_undone_says_so),
+		TEST(unknown_queues_are_refused_and_the_others_held),
+		TEST(a_failed_hold_leaves_the_queue_running),
+		TEST(a_release_is_retried_and_then_reported),
+		TEST(a_hold_that_cannot_be_undone_says_so),
 		TEST(refusals_are_not_tried_again),
 		TEST(update_passes_what_the_runtime_set),
-		TEST(update_stops_the_queue_that_was_used_most_first_and_starts_it_last),
+		TEST(update_holds_the_busiest_queue_first_and_releases_it_last),
 		TEST(update_is_for_own_queues_and_saving),
-		TEST(dbgtrap_stops_all_in_one_call),
+		TEST(dbgtrap_holds_all_in_one_call),
 		TEST(dbgtrap_has_a_grace_period),
 		TEST(dbgtrap_reports_each_queue),
 		TEST(dbgtrap_needs_the_runtime_and_to_be_alone),

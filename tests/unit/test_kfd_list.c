@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Queues from the files of sysfs, debugfs and /proc, whatever those have in them. */
+/* Lists queues from files of sysfs, debugfs and /proc with any contents. */
 #include "device/kfd/list.h"
 #include "device/kfd/queue.h"
 #include "test.h"
@@ -243,7 +243,7 @@ static void a_kernel_that_schedules_queues_says_how(void **state)
 	put(t, "kfd/proc/10/queues/0/pending", "17\n");
 	put(t, "kfd/proc/10/queues/0/preempted_ms", "1234\n");
 	put(t, "kfd/proc/10/queues/0/preemptions", "5\n");
-	/* Which nobody asked for, and which is not known. */
+	/* An unexpected and unknown word. */
 	put(t, "kfd/proc/10/queues/1/state", "admitted");
 	put(t, "kfd/proc/10/queues/1/logical_priority", "-1\n");
 	put_queue(t, 11, 0, "64078", "4096", "1");
@@ -260,12 +260,13 @@ static void a_kernel_that_schedules_queues_says_how(void **state)
 	assert_string_equal(s->state, "admitted");
 	assert_int_equal(s->priority, -1);
 	assert_int_equal(s->pending, -1);
-	assert_int_equal(s->preemptions, 0);
+	assert_int_equal(s->preempted_ms, -1);
+	assert_int_equal(s->preemptions, -1);
 	assert_string_equal(list.queue[2].kernel.state, "");
 	gp__kfd_list_free(&list);
 }
 
-/* Each of these has gone while it was looked at, or is what no kernel writes. */
+/* Each of these vanished during the listing, or is what no kernel writes. */
 static void what_is_not_whole_is_left_out(void **state)
 {
 	struct tree *t = *state;
@@ -538,7 +539,7 @@ static void without_hqds_activity_is_unknown(void **state)
 	assert_false(list.queue[0].active_known);
 	assert_int_equal(list.debugfs_error, 0);
 	gp__kfd_list_free(&list);
-	/* What cannot be read is told. */
+	/* A file that cannot be read is reported. */
 	unlink(path);
 	put(t, "debug/hqds/x", "");
 	list = list_of(t);
@@ -568,11 +569,6 @@ static void only_sysfs_where_that_is_enough(void **state)
 /* Two queues that look alike are only known as far as both are alike. */
 static void queues_that_cannot_be_told_apart(void **state)
 {
-	const struct gp_kfd_queue_snapshot shot[] = {
-		{ .queue_id = 4, .ring_base_address = RING_A },
-		{ .queue_id = 5, .ring_base_address = RING_B },
-		{ .queue_id = 6, .ring_base_address = RING_B },
-	};
 	struct tree *t = *state;
 	struct gp__kfd_list list;
 	struct dump d;
@@ -593,14 +589,6 @@ static void queues_that_cannot_be_told_apart(void **state)
 	assert_false(list.queue[0].active_known);
 	assert_int_equal(list.queue[0].hw_priority, -1);
 	assert_int_equal(list.queue[0].priority, DEFAULT_PRIORITY);
-	/* A debugger knows which ring is whose. */
-	gp__kfd_list_snapshot(&list, 11, shot, 3);
-	assert_false(list.queue[0].active_known);
-	gp__kfd_list_snapshot(&list, 10, shot, 3);
-	assert_true(list.queue[0].active_known && list.queue[0].active);
-	assert_int_equal(list.queue[0].hw_priority, 11);
-	assert_true(list.queue[1].active_known && !list.queue[1].active);
-	assert_int_equal(list.queue[1].priority, 3);
 	gp__kfd_list_free(&list);
 }
 
@@ -635,7 +623,7 @@ static struct gp__kfd_mqds read_text(const char *text, size_t size, bool hqds)
 }
 
 /* Of several XCCs the first counts; lines and words of later kernels do no harm. */
-static void several_xccs_and_lines_that_nobody_knows(void **state)
+static void several_xccs_and_unknown_lines(void **state)
 {
 	struct gp__kfd_mqds mqds;
 	struct dump d;
@@ -731,7 +719,7 @@ int main(void)
 		in_a_tree(only_sysfs_where_that_is_enough),
 		in_a_tree(queues_that_cannot_be_told_apart),
 		in_a_tree(descriptors_of_other_generations_are_not_read),
-		cmocka_unit_test(several_xccs_and_lines_that_nobody_knows),
+		cmocka_unit_test(several_xccs_and_unknown_lines),
 		cmocka_unit_test(a_dump_that_is_cut_off),
 		cmocka_unit_test(dumps_of_nonsense),
 	};

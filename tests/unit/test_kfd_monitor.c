@@ -6,7 +6,6 @@
 #include "core/core.h"
 #include "device/kfd/monitor.h"
 #include "base/peek.h"
-#include "device/kfd/watch.h"
 #include "policy/policy.h"
 #include "test.h"
 
@@ -34,7 +33,8 @@ struct ring {
 	_Atomic int64_t *signal; /* kind, value */
 	struct gp__kfd_queue_info info;
 	atomic_uint nr_ready, nr_idle, nr_denied;
-	_Atomic bool waits; /* somebody knows of more than is in it */
+	_Atomic bool waits; /* a window has more than is in the ring */
+	_Atomic bool arrived; /* the hook has reported a launch */
 	_Atomic uint64_t pending;
 };
 
@@ -104,6 +104,14 @@ static void on_ready(void *data, void *cookie, uint64_t pending, uint64_t now)
 	atomic_fetch_add(&r->nr_ready, 1);
 }
 
+static bool on_arrived(void *data, void *cookie)
+{
+	struct ring *r = cookie;
+
+	(void)data;
+	return atomic_exchange(&r->arrived, false);
+}
+
 static bool on_idle(void *data, void *cookie, uint64_t now)
 {
 	struct ring *r = cookie;
@@ -127,11 +135,19 @@ static int on_waves(void *data, const struct gp__kfd_queue_info *queue)
 
 static void start(struct gp__kfd_monitor_options o)
 {
+	o.arrived = on_arrived;
 	o.ready = on_ready;
 	o.idle = on_idle;
 	o.waves = on_waves;
 	atomic_store(&waves, -1);
 	assert_int_equal(gp__kfd_monitor_create(&o, &monitor), 0);
+}
+
+/* Acts as a launch hook. */
+static void arrive(struct ring *r)
+{
+	atomic_store(&r->arrived, true);
+	gp__kfd_monitor_kick(monitor);
 }
 
 static void pause_ms(unsigned int ms)
@@ -226,7 +242,8 @@ static void work_is_seen_to_come_and_to_end(void **state)
 	free_ring(r);
 }
 
-/* Somebody knows of work that is not in the ring yet: it stays busy, and its end is seen later. */
+/* A window has work that is not in the ring yet: the queue stays busy, and its end is seen
+ * later. */
 static void a_queue_that_has_more_elsewhere_is_not_idle(void **state)
 {
 	struct ring *r = new_ring(GP_KFD_QUEUE_COMPUTE_AQL);
@@ -243,9 +260,8 @@ static void a_queue_that_has_more_elsewhere_is_not_idle(void **state)
 		pause_ms(1);
 	assert_true(atomic_load(&r->nr_denied) > 0);
 	assert_int_equal(atomic_load(&r->nr_idle), 0);
-	/* Nobody is kept from telling meanwhile. */
 	for (int i = 0; i < 1000; i++)
-		gp__kfd_monitor_rang(monitor, r);
+		arrive(r);
 	atomic_store(&r->waits, false);
 	wait_for_count(&r->nr_idle, 1);
 	assert_int_equal(atomic_load(&r->nr_ready), 1);
@@ -267,7 +283,7 @@ static void a_long_kernel_is_not_idle_with_and_without_a_signal(void **state)
 	assert_int_equal(atomic_load(&r->nr_idle), 0);
 	finish(r);
 	wait_for_count(&r->nr_idle, 1);
-	/* The driver tells of waves. */
+	/* The driver reports waves. */
 	atomic_store(&waves, 1);
 	submit(r, false);
 	fetch(r);
@@ -276,7 +292,7 @@ static void a_long_kernel_is_not_idle_with_and_without_a_signal(void **state)
 	assert_int_equal(atomic_load(&r->nr_idle), 1);
 	atomic_store(&waves, 0);
 	wait_for_count(&r->nr_idle, 2);
-	/* It tells nothing: only time helps. */
+	/* The driver does not report: only time decides. */
 	atomic_store(&waves, -1);
 	submit(r, false);
 	fetch(r);
@@ -374,7 +390,7 @@ static void rings_without_packets_end_after_the_grace_time(void **state)
 	free_ring(pm4);
 }
 
-static void without_queues_nobody_looks(void **state)
+static void without_queues_nothing_is_polled(void **state)
 {
 	struct ring *r = new_ring(GP_KFD_QUEUE_COMPUTE_AQL);
 	struct gp__kfd_monitor_stats before, after;
@@ -402,7 +418,7 @@ static void without_queues_nobody_looks(void **state)
 	free_ring(r);
 }
 
-/* A calm one may take its time, but not once somebody else has work. */
+/* A calm monitor polls rarely, but not once another program has work. */
 static void calm_ends_at_once(void **state)
 {
 	struct ring *r = new_ring(GP_KFD_QUEUE_COMPUTE_AQL);
@@ -428,7 +444,7 @@ static void calm_ends_at_once(void **state)
 	free_ring(r);
 }
 
-/* Between its work nobody looks at it, however short the periods are. */
+/* A told queue is not polled between its work, however short the periods are. */
 static void a_queue_whose_arrivals_are_told_is_looked_at_while_it_has_work(void **state)
 {
 	struct ring *r = new_ring(GP_KFD_QUEUE_COMPUTE_AQL);
@@ -445,9 +461,8 @@ static void a_queue_whose_arrivals_are_told_is_looked_at_while_it_has_work(void 
 		pause_ms(FEW_PERIODS_MS);
 		assert_int_equal(looks(), before);
 		submit(r, true);
-		gp__kfd_monitor_rang(monitor, r);
-		gp__kfd_monitor_rang(monitor, r);
-		assert_int_equal(r->nr_ready, i);
+		arrive(r);
+		arrive(r);
 		fetch(r);
 		for (int k = 0; k < PATIENCE_MS && looks() < before + 3; k++)
 			pause_ms(1);
@@ -455,12 +470,13 @@ static void a_queue_whose_arrivals_are_told_is_looked_at_while_it_has_work(void 
 		finish(r);
 		wait_for_count(&r->nr_idle, i);
 	}
-	assert_int_equal(r->nr_ready, 3);
+	/* The hook has reported the arrivals. */
+	assert_int_equal(r->nr_ready, 0);
 	gp__kfd_monitor_destroy(monitor);
 	free_ring(r);
 }
 
-/* Those that nobody tells of beside one that somebody does; when that has work, all are seen. */
+/* Queues without a hook beside one that has it; when that has work, all are polled. */
 static void beside_a_queue_that_is_told_others_are_looked_at_seldom(void **state)
 {
 	struct ring *r = new_ring(GP_KFD_QUEUE_COMPUTE_AQL);
@@ -481,9 +497,9 @@ static void beside_a_queue_that_is_told_others_are_looked_at_seldom(void **state
 	assert_true(looks() - before <= 33);
 	submit(other, true);
 	submit(r, true);
-	gp__kfd_monitor_rang(monitor, r);
+	arrive(r);
 	wait_for_count(&other->nr_ready, 1);
-	assert_int_equal(r->nr_ready, 1);
+	assert_int_equal(r->nr_ready, 0);
 	gp__kfd_monitor_destroy(monitor);
 	free_ring(r);
 	free_ring(other);
@@ -538,7 +554,7 @@ static void *come_and_go(void *arg)
 		if (i % 5 == 0)
 			usleep(100);
 		gp__kfd_monitor_remove(monitor, r);
-		free_ring(r); /* nobody may look at it or speak of it any more */
+		free_ring(r); /* it must not be read or reported any more */
 	}
 	return NULL;
 }
@@ -574,7 +590,7 @@ struct program {
 	struct gp__entity entity;
 	struct gp__queue queue;
 	struct ring *ring;
-	atomic_uint nr_excluded, nr_admitted;
+	atomic_uint nr_held, nr_released;
 	struct gp__why why; /* of the latest */
 };
 
@@ -592,12 +608,12 @@ static void carry_out(struct scheduler *s, uint64_t now)
 
 	while (gp__core_pop(&s->core, &a)) {
 		struct program *p = container_of(a.queue, struct program, queue);
-		bool exclude = a.verb == GP__VERB_EXCLUDE;
+		bool hold = a.verb == GP__VERB_HOLD;
 
 		p->why = a.why;
-		gp__kfd_monitor_hold(monitor, p, exclude);
+		gp__kfd_monitor_hold(monitor, p, hold);
 		assert_int_equal(gp__queue_ack(a.queue, 0, now), 0);
-		atomic_fetch_add(exclude ? &p->nr_excluded : &p->nr_admitted, 1);
+		atomic_fetch_add(hold ? &p->nr_held : &p->nr_released, 1);
 	}
 }
 
@@ -618,7 +634,7 @@ static bool scheduler_idle(void *data, void *cookie, uint64_t now)
 	struct program *p = cookie;
 
 	pthread_mutex_lock(&s->lock);
-	gp__queue_idle(&p->queue, now);
+	gp__queue_idle(&p->queue, now, 0, now);
 	carry_out(s, now);
 	pthread_mutex_unlock(&s->lock);
 	return true;
@@ -637,7 +653,7 @@ static void add_program(struct scheduler *s, int i, int prio)
 	assert_int_equal(gp__kfd_monitor_add(monitor, &p->ring->info, p), 0);
 }
 
-static void what_is_seen_makes_the_core_stop_and_start(void **state)
+static void seen_work_makes_the_core_hold_and_release(void **state)
 {
 	struct scheduler *s = calloc(1, sizeof(*s));
 	const struct gp__kfd_monitor_options o = { .ready = scheduler_ready,
@@ -660,20 +676,20 @@ static void what_is_seen_makes_the_core_stop_and_start(void **state)
 	for (unsigned int i = 1; i <= 10; i++) {
 		/* The more urgent gets some: an inversion, which the core ends. */
 		submit(online->ring, true);
-		wait_for_count(&offline->nr_excluded, i);
+		wait_for_count(&offline->nr_held, i);
 		fetch(online->ring);
 		wait_for_looks(3);
-		assert_int_equal(atomic_load(&offline->nr_admitted), i - 1);
+		assert_int_equal(atomic_load(&offline->nr_released), i - 1);
 		pthread_mutex_lock(&s->lock);
 		assert_int_equal(offline->why.rule, GP__RULE_PRIORITY);
 		assert_int_equal(offline->why.by, online->entity.id);
-		assert_int_equal(gp__entity_state(&offline->entity), GP__STATE_EXCLUDED);
-		assert_int_equal(gp__entity_state(&online->entity), GP__STATE_ADMITTED);
+		assert_int_equal(gp__entity_state(&offline->entity), GP__STATE_HELD);
+		assert_int_equal(gp__entity_state(&online->entity), GP__STATE_FREE);
 		pthread_mutex_unlock(&s->lock);
 		finish(online->ring);
-		wait_for_count(&offline->nr_admitted, i);
+		wait_for_count(&offline->nr_released, i);
 	}
-	assert_int_equal(atomic_load(&online->nr_excluded), 0);
+	assert_int_equal(atomic_load(&online->nr_held), 0);
 	gp__kfd_monitor_destroy(monitor);
 	free_ring(offline->ring);
 	free_ring(online->ring);
@@ -690,13 +706,13 @@ int main(void)
 		cmocka_unit_test(memory_that_goes_away_is_counted),
 		cmocka_unit_test(a_queue_that_is_held_does_not_become_idle),
 		cmocka_unit_test(rings_without_packets_end_after_the_grace_time),
-		cmocka_unit_test(without_queues_nobody_looks),
+		cmocka_unit_test(without_queues_nothing_is_polled),
 		cmocka_unit_test(calm_ends_at_once),
 		cmocka_unit_test(a_queue_whose_arrivals_are_told_is_looked_at_while_it_has_work),
 		cmocka_unit_test(beside_a_queue_that_is_told_others_are_looked_at_seldom),
 		cmocka_unit_test(many_queues_at_once),
 		cmocka_unit_test(queues_come_and_go),
-		cmocka_unit_test(what_is_seen_makes_the_core_stop_and_start),
+		cmocka_unit_test(seen_work_makes_the_core_hold_and_release),
 	};
 
 	return cmocka_run_group_tests_name("kfd_monitor", tests, NULL, NULL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The runtime's wishes and ours, together: what a driver that is only its rules ends up with. */
+/* Combines the runtime's wishes and ours, on a fake driver that implements only the rules. */
 #include "test.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ static const uint32_t zero[] = { 0 }, both[] = { 0, 1 };
 struct lab {
 	int kfd;
 	struct gp__kfd_owner *o;
-	/* What was told, as letters. */
+	/* The events, as letters. */
 	char told[64];
 	struct gp__kfd_queue_info last;
 };
@@ -83,7 +83,7 @@ static int call(struct lab *lab, unsigned long request, void *args)
 	return gp__kfd_owner_ioctl(lab->o, lab->kfd, request, args);
 }
 
-/* These are looked at: they say which queue is used most. */
+/* The owner reads these to find the busiest queue. */
 static uint64_t write_index, read_index;
 
 static struct gp_kfd_create_queue usual_queue(void)
@@ -192,7 +192,7 @@ static void queues_are_listed_as_they_were_made(void **state)
 	end(&lab);
 }
 
-static void queues_are_excluded_and_admitted(void **state)
+static void queues_are_held_and_released(void **state)
 {
 	static const uint32_t some[] = { 2, 0, 2, 99, 5000 };
 	struct lab lab;
@@ -213,7 +213,7 @@ static void queues_are_excluded_and_admitted(void **state)
 		assert_false(fake_runs(2));
 		assert_true(look(&lab, 2).held);
 		assert_false(look(&lab, 1).held);
-		assert_int_equal(gp__kfd_owner_set(lab.o, GP__KFD_START, some, results, 2), 2);
+		assert_int_equal(gp__kfd_owner_set(lab.o, GP__KFD_RELEASE, some, results, 2), 2);
 		assert_true(fake_runs(0));
 		assert_true(fake_runs(2));
 		assert_int_equal(set(&lab, GP__KFD_SAVE, some + 3, 2), -ENOENT);
@@ -230,7 +230,7 @@ static void what_is_as_asked_costs_no_call(void **state)
 	(void)state;
 	begin(&lab, GP__KFD_WAY_UPDATE);
 	make_queue(&lab);
-	assert_int_equal(set(&lab, GP__KFD_START, zero, 1), 1);
+	assert_int_equal(set(&lab, GP__KFD_RELEASE, zero, 1), 1);
 	assert_int_equal(fake.calls[UPDATE], 0);
 	assert_int_equal(set(&lab, GP__KFD_SAVE, zero, 1), 1);
 	assert_int_equal(set(&lab, GP__KFD_SAVE, zero, 1), 1);
@@ -238,7 +238,7 @@ static void what_is_as_asked_costs_no_call(void **state)
 	end(&lab);
 }
 
-static void several_are_stopped_in_one_call(void **state)
+static void several_are_held_in_one_call(void **state)
 {
 	struct lab lab;
 
@@ -269,13 +269,13 @@ static void an_update_does_not_release_what_is_held(void **state)
 		assert_int_equal(set(&lab, GP__KFD_SAVE, zero, 1), 1);
 		assert_int_equal(change(&lab, 0, 60), 0);
 		assert_false(fake_runs(0));
-		/* All but that reaches the driver at once. */
+		/* Everything else reaches the driver at once. */
 		assert_int_equal(fake.queue[0].ring, 0x40000);
 		assert_int_equal(fake.queue[0].ring_size, 8192);
 		assert_int_equal(fake.queue[0].priority, 9);
 		assert_int_equal(look(&lab, 0).queue.percentage, 60);
 		assert_int_equal(look(&lab, 0).queue.ring, 0x40000);
-		assert_int_equal(set(&lab, GP__KFD_START, zero, 1), 1);
+		assert_int_equal(set(&lab, GP__KFD_RELEASE, zero, 1), 1);
 		assert_true(fake_runs(0));
 		assert_int_equal(fake.queue[0].percentage, 60);
 		assert_int_equal(fake.queue[0].ring, 0x40000);
@@ -283,7 +283,7 @@ static void an_update_does_not_release_what_is_held(void **state)
 	}
 }
 
-static void an_admission_does_not_start_what_the_runtime_stopped(void **state)
+static void a_release_does_not_start_what_the_runtime_stopped(void **state)
 {
 	struct lab lab;
 
@@ -293,7 +293,7 @@ static void an_admission_does_not_start_what_the_runtime_stopped(void **state)
 		make_queue(&lab);
 		assert_int_equal(set(&lab, GP__KFD_SAVE, zero, 1), 1);
 		assert_int_equal(change(&lab, 0, 0), 0);
-		assert_int_equal(set(&lab, GP__KFD_START, zero, 1), 1);
+		assert_int_equal(set(&lab, GP__KFD_RELEASE, zero, 1), 1);
 		assert_false(fake_runs(0));
 		assert_int_equal(change(&lab, 0, 100), 0);
 		assert_true(fake_runs(0));
@@ -314,7 +314,7 @@ static void what_the_driver_refuses_is_not_remembered(void **state)
 	assert_int_equal(change(&lab, 0, 60), -1);
 	assert_int_equal(errno, EINVAL);
 	assert_int_equal(look(&lab, 0).queue.percentage, 100);
-	/* But what it stored before it failed is. */
+	/* But values that it stored before it failed count. */
 	fake_fail((struct fake_failure){
 		.nr = UPDATE, .op = -1, .err = ETIME, .has_effect = true, .times = 1 });
 	assert_int_equal(change(&lab, 0, 60), -1);
@@ -326,10 +326,10 @@ static void what_the_driver_refuses_is_not_remembered(void **state)
 }
 
 /*
- * Queues go
+ * Queues are destroyed
  */
 
-static void a_queue_that_goes_is_admitted_first(void **state)
+static void a_destroyed_queue_is_released_first(void **state)
 {
 	struct lab lab;
 
@@ -340,9 +340,9 @@ static void a_queue_that_goes_is_admitted_first(void **state)
 		make_queue(&lab);
 		assert_int_equal(set(&lab, GP__KFD_SAVE, both, 2), 2);
 		assert_int_equal(remove_queue(&lab, 0), 0);
-		assert_int_equal(set(&lab, GP__KFD_START, zero, 1), -ENOENT);
+		assert_int_equal(set(&lab, GP__KFD_RELEASE, zero, 1), -ENOENT);
 		assert_false(fake_runs(1));
-		/* Who has its number next is somebody else. */
+		/* The next queue with its id is another one. */
 		assert_int_equal(make_queue(&lab), 0);
 		assert_true(fake_runs(0));
 		assert_false(look(&lab, 0).held);
@@ -368,7 +368,7 @@ static void a_queue_that_does_not_go_after_all_is_there_and_runs(void **state)
 	end(&lab);
 }
 
-static void a_debugger_that_cannot_let_go_goes_itself(void **state)
+static void a_debugger_that_cannot_release_detaches(void **state)
 {
 	struct lab lab;
 
@@ -385,10 +385,10 @@ static void a_debugger_that_cannot_let_go_goes_itself(void **state)
 }
 
 /*
- * What the program does itself wins
+ * The program's own actions win
  */
 
-/* A driver in which somebody looks at queue 0 after each call. */
+/* A driver that checks queue 0 after each call. */
 static bool watching;
 static int watched_runs;
 
@@ -419,12 +419,12 @@ static void the_end_of_the_runtime_ends_our_debugger(void **state)
 	assert_int_equal(error, -ESHUTDOWN);
 	gp__kfd_owner_explain_way(lab.o, why, sizeof(why));
 	assert_non_null(strstr(why, "runtime began or ended"));
-	/* What was held is held by the other way. */
+	/* Held queues are held by the other way. */
 	assert_false(fake_runs(0));
 	assert_true(look(&lab, 0).held);
 	assert_int_equal(set(&lab, GP__KFD_SAVE, zero, 1), 1);
 	assert_int_equal(fake.calls[UPDATE], 1);
-	assert_int_equal(set(&lab, GP__KFD_START, zero, 1), 1);
+	assert_int_equal(set(&lab, GP__KFD_RELEASE, zero, 1), 1);
 	assert_true(fake_runs(0));
 	assert_null(strchr(lab.told, '?'));
 	end(&lab);
@@ -448,12 +448,12 @@ static void a_debugger_of_the_programs_own_finds_none(void **state)
 	assert_int_equal(error, -EALREADY);
 	assert_false(fake_runs(0));
 	assert_true(fake.debugged);
-	assert_int_equal(set(&lab, GP__KFD_START, zero, 1), 1);
+	assert_int_equal(set(&lab, GP__KFD_RELEASE, zero, 1), 1);
 	assert_true(fake_runs(0));
 	end(&lab);
 }
 
-/* Stopped by both before the one lets go: at no time does it run. */
+/* Both ways hold it before one releases it: at no time does it run. */
 static void nothing_runs_between_two_ways(void **state)
 {
 	struct lab lab;
@@ -530,7 +530,7 @@ static void the_programs_own_preemption_is_not_mixed_with_ours(void **state)
 	assert_true(look(&lab, 1).held);
 	assert_int_equal(call(&lab, GP_KFD_RESUME_QUEUE, &resume), 0);
 	assert_false(fake_runs(0));
-	assert_int_equal(set(&lab, GP__KFD_START, both, 2), 2);
+	assert_int_equal(set(&lab, GP__KFD_RELEASE, both, 2), 2);
 	assert_true(fake_runs(0));
 	end(&lab);
 }
@@ -557,17 +557,17 @@ static void a_way_that_cannot_be_had_is_replaced_and_said(void **state)
 		assert_int_equal(error, -ENOTTY);
 		gp__kfd_owner_explain_way(lab.o, why, sizeof(why));
 		assert_non_null(strstr(why, reasons[way]));
-		assert_int_equal(set(&lab, GP__KFD_START, zero, 1), 1);
+		assert_int_equal(set(&lab, GP__KFD_RELEASE, zero, 1), 1);
 		assert_int_equal(set(&lab, GP__KFD_DRAIN, zero, 1), -EOPNOTSUPP);
 		end(&lab);
 	}
 }
 
 /*
- * What fails
+ * Failures
  */
 
-static void a_failed_stop_is_reported_and_leaves_it_running(void **state)
+static void a_failed_hold_is_reported_and_leaves_it_running(void **state)
 {
 	struct lab lab;
 
@@ -580,19 +580,19 @@ static void a_failed_stop_is_reported_and_leaves_it_running(void **state)
 	assert_true(fake_runs(0));
 	assert_false(look(&lab, 0).held);
 	assert_int_equal(look(&lab, 0).error, -ETIME);
-	/* One that could not be undone is, as soon as anybody admits it. */
+	/* A hold that could not be undone is undone by the next release. */
 	fake_fail((struct fake_failure){
 		.nr = UPDATE, .op = -1, .err = ETIME, .has_effect = true, .times = 1 });
 	fake_fail((struct fake_failure){ .nr = UPDATE, .op = -1, .err = EIO, .times = 5 });
 	assert_int_equal(set(&lab, GP__KFD_SAVE, zero, 1), -ETIME);
 	assert_false(fake_runs(0));
 	assert_int_equal(look(&lab, 0).error, -EIO);
-	assert_int_equal(set(&lab, GP__KFD_START, zero, 1), 1);
+	assert_int_equal(set(&lab, GP__KFD_RELEASE, zero, 1), 1);
 	assert_true(fake_runs(0));
 	end(&lab);
 }
 
-static void a_failed_start_is_reported_and_can_be_repeated(void **state)
+static void a_failed_release_is_reported_and_can_be_repeated(void **state)
 {
 	struct lab lab;
 
@@ -601,10 +601,10 @@ static void a_failed_start_is_reported_and_can_be_repeated(void **state)
 	make_queue(&lab);
 	assert_int_equal(set(&lab, GP__KFD_SAVE, zero, 1), 1);
 	fake_fail((struct fake_failure){ .nr = UPDATE, .op = -1, .err = EIO, .times = 5 });
-	assert_int_equal(set(&lab, GP__KFD_START, zero, 1), -EIO);
+	assert_int_equal(set(&lab, GP__KFD_RELEASE, zero, 1), -EIO);
 	assert_true(look(&lab, 0).held);
 	assert_int_equal(look(&lab, 0).error, -EIO);
-	assert_int_equal(set(&lab, GP__KFD_START, zero, 1), 1);
+	assert_int_equal(set(&lab, GP__KFD_RELEASE, zero, 1), 1);
 	assert_true(fake_runs(0));
 	end(&lab);
 }
@@ -619,7 +619,7 @@ static int64_t fifteen_on_seven(void *data, uint32_t gpu_id)
 	return gpu_id == 7 ? 15 : -1;
 }
 
-/* The driver is told, and the program does not notice. */
+/* The driver gets a priority, and the program does not notice. */
 static void queues_get_a_logical_priority(void **state)
 {
 	struct gp_kfd_create_queue args = usual_queue();
@@ -637,13 +637,13 @@ static void queues_get_a_logical_priority(void **state)
 	assert_int_equal(call(&lab, GP_KFD_CREATE_QUEUE, &args), 0);
 	assert_int_equal(fake.queue[1].made.logical_priority, 0);
 	assert_int_equal(asked, 2);
-	/* One that the program gives stays, and is not asked for. */
+	/* A priority that the program gives stays, and ours is not asked for. */
 	args.gpu_id = 7;
 	args.logical_priority = 3;
 	assert_int_equal(call(&lab, GP_KFD_CREATE_QUEUE, &args), 0);
 	assert_int_equal(fake.queue[2].made.logical_priority, 3);
 	assert_int_equal(args.logical_priority, 3);
-	/* There is no room for it in what older programs hand over, and none of it is touched. */
+	/* Arguments of older programs have no room for it, and are left unchanged. */
 	args = usual_queue();
 	args.gpu_id = 7;
 	args.sdma_engine_id = args.logical_priority = 0xa5a5a5a5;
@@ -666,7 +666,7 @@ static void older_and_newer_arguments_are_understood(void **state)
 
 	(void)state;
 	begin(&lab, GP__KFD_WAY_UPDATE);
-	/* Before there were engines to choose from. */
+	/* From before queues could choose an engine. */
 	assert_int_equal(call(&lab, _IOC(_IOC_READ | _IOC_WRITE, GP_KFD_MAGIC, 2, 88), &args), 0);
 	assert_int_equal(look(&lab, 0).queue.save_bytes, 0x1000);
 	assert_int_equal(set(&lab, GP__KFD_SAVE, zero, 1), 1);
@@ -675,7 +675,7 @@ static void older_and_newer_arguments_are_understood(void **state)
 	assert_int_equal(newer.known.queue_percentage, 100);
 	/* So short that the percentage is missing: then it is none. */
 	assert_int_equal(call(&lab, _IOC(_IOC_WRITE, GP_KFD_MAGIC, 7, 16), &newer), 0);
-	assert_int_equal(set(&lab, GP__KFD_START, zero, 1), 1);
+	assert_int_equal(set(&lab, GP__KFD_RELEASE, zero, 1), 1);
 	assert_false(fake_runs(0));
 	end(&lab);
 }
@@ -724,14 +724,14 @@ static void programs_may_close_every_descriptor(void **state)
 	close(lab.kfd);
 	assert_int_equal(set(&lab, GP__KFD_SAVE, zero, 1), 1);
 	assert_false(fake_runs(0));
-	/* Ours, too; and something else has the numbers now. */
+	/* Closes ours, too; other files have the numbers now. */
 	for (int fd = 3; fd < 1024; fd++)
 		close(fd);
 	other = open("/", O_RDONLY | O_CLOEXEC);
-	assert_int_equal(set(&lab, GP__KFD_START, zero, 1), -EBADF);
+	assert_int_equal(set(&lab, GP__KFD_RELEASE, zero, 1), -EBADF);
 	lab.kfd = open(FAKE_DEVICE, O_RDWR | O_CLOEXEC);
 	make_queue(&lab);
-	assert_int_equal(set(&lab, GP__KFD_START, zero, 1), 1);
+	assert_int_equal(set(&lab, GP__KFD_RELEASE, zero, 1), 1);
 	assert_true(fake_runs(0));
 	close(other);
 	end(&lab);
@@ -752,7 +752,7 @@ static void a_child_has_no_queues(void **state)
 	if (!pid) {
 		gp__kfd_owner_forget(lab.o);
 		_exit(gp__kfd_owner_list(lab.o, list, 1) != 0 ||
-		      set(&lab, GP__KFD_START, zero, 1) != -ENOENT || !fake.debugged);
+		      set(&lab, GP__KFD_RELEASE, zero, 1) != -ENOENT || !fake.debugged);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
@@ -799,7 +799,7 @@ static void one_queue_does_not_wait_for_another(void **state)
 	sem_wait(&asked);
 	assert_int_equal(set(&lab, GP__KFD_SAVE, zero, 1), 1);
 	assert_int_equal(change(&lab, 0, 100), 0);
-	assert_int_equal(set(&lab, GP__KFD_START, zero, 1), 1);
+	assert_int_equal(set(&lab, GP__KFD_RELEASE, zero, 1), 1);
 	assert_true(fake_runs(0));
 	assert_int_equal(remove_queue(&lab, 0), 0);
 	assert_true(fake_runs(1));
@@ -862,15 +862,15 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(queues_are_listed_as_they_were_made),
-		cmocka_unit_test(queues_are_excluded_and_admitted),
+		cmocka_unit_test(queues_are_held_and_released),
 		cmocka_unit_test(what_is_as_asked_costs_no_call),
-		cmocka_unit_test(several_are_stopped_in_one_call),
+		cmocka_unit_test(several_are_held_in_one_call),
 		cmocka_unit_test(an_update_does_not_release_what_is_held),
-		cmocka_unit_test(an_admission_does_not_start_what_the_runtime_stopped),
+		cmocka_unit_test(a_release_does_not_start_what_the_runtime_stopped),
 		cmocka_unit_test(what_the_driver_refuses_is_not_remembered),
-		cmocka_unit_test(a_queue_that_goes_is_admitted_first),
+		cmocka_unit_test(a_destroyed_queue_is_released_first),
 		cmocka_unit_test(a_queue_that_does_not_go_after_all_is_there_and_runs),
-		cmocka_unit_test(a_debugger_that_cannot_let_go_goes_itself),
+		cmocka_unit_test(a_debugger_that_cannot_release_detaches),
 		cmocka_unit_test(the_end_of_the_runtime_ends_our_debugger),
 		cmocka_unit_test(a_debugger_of_the_programs_own_finds_none),
 		cmocka_unit_test(nothing_runs_between_two_ways),
@@ -878,8 +878,8 @@ int main(void)
 		cmocka_unit_test(a_debugger_of_others_is_no_matter),
 		cmocka_unit_test(the_programs_own_preemption_is_not_mixed_with_ours),
 		cmocka_unit_test(a_way_that_cannot_be_had_is_replaced_and_said),
-		cmocka_unit_test(a_failed_stop_is_reported_and_leaves_it_running),
-		cmocka_unit_test(a_failed_start_is_reported_and_can_be_repeated),
+		cmocka_unit_test(a_failed_hold_is_reported_and_leaves_it_running),
+		cmocka_unit_test(a_failed_release_is_reported_and_can_be_repeated),
 		cmocka_unit_test(queues_get_a_logical_priority),
 		cmocka_unit_test(older_and_newer_arguments_are_understood),
 		cmocka_unit_test(bad_calls_fail_as_without_us),

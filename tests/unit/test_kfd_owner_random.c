@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The runtime's wishes, ours, queues that come and go, and a driver that fails, in random order: by
- * one thread, with what the driver runs compared after each step, and by several at once, compared
- * whenever all of them have paused.
+ * Runs the runtime's wishes, ours, queues that come and go, and a driver that fails, in random
+ * order: in one thread, with the driver's state compared after each step, and in several at once,
+ * compared whenever all of them have paused.
  */
 #include "test.h"
 
@@ -46,7 +46,7 @@ static void end(struct world *w)
 	assert_int_equal(fake.deadlocks, 0);
 }
 
-/* A runtime tries again until it knows what became of it. */
+/* A runtime tries again until it knows the outcome. */
 static void call(struct world *w, unsigned long request, void *args)
 {
 	while (gp__kfd_owner_ioctl(w->o, w->kfd, request, args) < 0)
@@ -82,7 +82,7 @@ static void remove_queue(struct world *w, uint32_t id)
 	call(w, GP_KFD_DESTROY_QUEUE, &args);
 }
 
-/* What a program could do to its debugger or runtime. */
+/* A program's actions on its debugger or runtime. */
 static void disturb(struct world *w, uint32_t how)
 {
 	struct gp_kfd_runtime_enable args = { .mode_mask = how % 2 };
@@ -90,7 +90,7 @@ static void disturb(struct world *w, uint32_t how)
 	gp__kfd_owner_ioctl(w->o, w->kfd, GP_KFD_RUNTIME_ENABLE, &args);
 }
 
-/* One queue that its program has, or not. */
+/* A queue that its program has, or not. */
 struct slot {
 	uint32_t id, percentage;
 };
@@ -111,7 +111,7 @@ static void act_on(struct world *w, struct slot *s, uint64_t *seed)
 
 static enum gp__kfd_verb draw_verb(uint64_t *seed)
 {
-	return draw(seed, 2) ? GP__KFD_START : GP__KFD_SAVE;
+	return draw(seed, 2) ? GP__KFD_RELEASE : GP__KFD_SAVE;
 }
 
 static bool is_held(struct world *w, uint32_t id)
@@ -127,14 +127,14 @@ static bool is_held(struct world *w, uint32_t id)
 	return false;
 }
 
-/* What the driver runs is what its program wants, and we do not hold. */
+/* The driver runs the queues that the program wants to run and that are not held. */
 static void compare(struct world *w, const struct slot *s)
 {
 	if (s->id != NO_QUEUE)
 		assert_int_equal(fake_runs(s->id), s->percentage && !is_held(w, s->id));
 }
 
-static void admit_all(struct world *w, const struct slot *slots, size_t n)
+static void release_all(struct world *w, const struct slot *slots, size_t n)
 {
 	int result;
 
@@ -142,7 +142,7 @@ static void admit_all(struct world *w, const struct slot *slots, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		if (slots[i].id == NO_QUEUE)
 			continue;
-		assert_int_equal(gp__kfd_owner_set(w->o, GP__KFD_START, &slots[i].id, &result, 1),
+		assert_int_equal(gp__kfd_owner_set(w->o, GP__KFD_RELEASE, &slots[i].id, &result, 1),
 				 1);
 		assert_false(is_held(w, slots[i].id));
 		assert_int_equal(fake_runs(slots[i].id), slots[i].percentage != 0);
@@ -150,16 +150,16 @@ static void admit_all(struct world *w, const struct slot *slots, size_t n)
 }
 
 /*
- * One thread
+ * A single thread
  */
 
-/* Of a stop that failed and could not be undone, whoever sees it goes on trying. */
+/* A hold that failed and could not be undone is retried. */
 static void set_free(struct world *w, const struct slot *s)
 {
 	int result;
 
 	while (s->percentage && !fake_runs(s->id) && !is_held(w, s->id))
-		gp__kfd_owner_set(w->o, GP__KFD_START, &s->id, &result, 1);
+		gp__kfd_owner_set(w->o, GP__KFD_RELEASE, &s->id, &result, 1);
 }
 
 static void set_some(struct world *w, const struct slot *slots, uint64_t *seed)
@@ -179,7 +179,7 @@ static void set_some(struct world *w, const struct slot *slots, uint64_t *seed)
 		gp__kfd_owner_set(w->o, verb, ids, results, n);
 	for (uint32_t i = 0; i < n; i++) {
 		if (!results[i])
-			assert_int_equal(is_held(w, ids[i]), verb != GP__KFD_START);
+			assert_int_equal(is_held(w, ids[i]), verb != GP__KFD_RELEASE);
 		else if (fake.failing)
 			set_free(w, chosen[i]);
 		else
@@ -205,7 +205,7 @@ static void run_alone(enum gp__kfd_way way, unsigned int failing, uint64_t seed)
 		for (int i = 0; i < SLOTS; i++)
 			compare(&w, &slots[i]);
 	}
-	admit_all(&w, slots, SLOTS);
+	release_all(&w, slots, SLOTS);
 	end(&w);
 }
 
@@ -299,7 +299,7 @@ static void run_together(enum gp__kfd_way way, unsigned int failing, uint64_t se
 			disturb(&w, 0);
 		pthread_barrier_wait(&pause);
 		if (failing)
-			admit_all(&w, slots, SLOTS);
+			release_all(&w, slots, SLOTS);
 		for (int i = 0; i < SLOTS; i++)
 			compare(&w, &slots[i]);
 		fake.failing = failing;
@@ -307,7 +307,7 @@ static void run_together(enum gp__kfd_way way, unsigned int failing, uint64_t se
 	}
 	for (int i = 0; i < RUNTIMES + SETTERS; i++)
 		pthread_join(actor[i].thread, NULL);
-	admit_all(&w, slots, SLOTS);
+	release_all(&w, slots, SLOTS);
 	pthread_barrier_destroy(&pause);
 	end(&w);
 }

@@ -32,15 +32,12 @@ static struct gp__kfd_node node_of(uint32_t gfx, uint32_t xccs, uint32_t cus, ui
 	return n;
 }
 
-static void check_sizes(uint32_t gfx, enum gfx9_target target, uint32_t xccs, uint32_t cus,
-			uint32_t arrays)
+static void check_sizes(uint32_t gfx, uint32_t xccs, uint32_t cus, uint32_t arrays)
 {
-	const struct gfx9_area_gpu gpu = { .target = target,
-					   .nr_xccs = xccs,
-					   .xcc_cus = cus,
-					   .nr_arrays = arrays,
-					   .engine_arrays = 1 };
-	struct gfx9_area_sizes sizes = gfx9_area_sizes(&gpu);
+	const struct emu_gpu_shape gpu = {
+		.nr_xccs = xccs, .xcc_cus = cus, .nr_arrays = arrays, .engine_arrays = 1
+	};
+	struct emu_save_sizes sizes = gfx9_area_sizes(&gpu);
 	struct gp__kfd_node n = node_of(gfx, xccs, cus, arrays);
 
 	assert_int_equal(n.nr_cus, xccs * cus);
@@ -57,8 +54,8 @@ static void sizes_are_the_drivers(void **state)
 	assert_int_equal((mi300x.save_bytes + mi300x.debug_bytes) * 8, 186019840);
 	for (uint32_t cus = 1; cus <= 40; cus++) {
 		for (uint32_t arrays = 1; arrays <= 8; arrays++) {
-			check_sizes(90010, GFX9_TARGET_GFX90A, 1, cus * 2, arrays);
-			check_sizes(90402, GFX9_TARGET_GFX942, 8, cus, arrays);
+			check_sizes(90010, 1, cus * 2, arrays);
+			check_sizes(90402, 8, cus, arrays);
 		}
 	}
 }

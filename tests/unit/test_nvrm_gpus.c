@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What NVIDIA's driver writes of itself, as an H200's does, and as it might. */
+/* Texts of NVIDIA's driver, as on an H200, and others. */
 #include "test.h"
 
 #include <errno.h>

@@ -20,7 +20,7 @@
 
 enum { ENTRIES = 4, WORDS = 24 };
 
-/* Where no architecture has anything by itself. */
+/* An address that no architecture uses by itself. */
 #define LOW_ADDRESS ((void *)0x60000000)
 
 static struct {
@@ -56,7 +56,7 @@ static void write_userd(uint32_t offset, uint32_t value)
 	atomic_store((_Atomic uint32_t *)&m.userd[offset / 4], value);
 }
 
-/* One more submission; @ends: a kernel's launch, which adds one to the number when it is done. */
+/* Adds a submission; @ends: a kernel's launch, which adds one to the number when it is done. */
 static void submit(bool ends)
 {
 	uint64_t at = (uint64_t)(uintptr_t)m.number;
@@ -259,7 +259,7 @@ static void test_ends_by_grace(void **state)
 	EVENTUALLY(m.idle == 2);
 }
 
-/* What else was done on a channel does not keep the next kernel's end from being seen. */
+/* Other work on a channel does not hide the end of the next kernel. */
 static void test_ends_by_number_after_something_else(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Channel groups of NVIDIA's driver, followed, held and weighed, against a driver that is none. */
+/* Follows, holds and weighs channel groups of NVIDIA's driver, on a fake driver. */
 #include "test.h"
 
 #include <errno.h>
@@ -76,7 +76,7 @@ static int teardown(void **state)
 }
 
 /*
- * What a program does
+ * The program
  */
 
 static uint32_t make(uint32_t client, uint32_t parent, uint32_t class, const void *params)
@@ -201,13 +201,13 @@ static void test_hold_and_start(void **state)
 	assert_int_equal(fake_rm.nr_disables, 1);
 	make_channel(c.client, c.group);
 	assert_int_equal(count(&c, FAKE_RM_HELD), COMPUTE + 1);
-	assert_int_equal(set(GP__NVRM_START, c.id), 0);
+	assert_int_equal(set(GP__NVRM_RELEASE, c.id), 0);
 	assert_int_equal(count(&c, FAKE_RM_RUNS), COMPUTE + 1);
 	assert_int_equal(set(GP__NVRM_DRAIN, c.id), 0);
 	assert_int_equal(count(&c, FAKE_RM_DRAINED), COMPUTE + 1);
 	assert_int_equal(set(GP__NVRM_HOLD, c.id), 0);
 	assert_int_equal(count(&c, FAKE_RM_HELD), COMPUTE + 1);
-	assert_int_equal(set(GP__NVRM_START, c.id), 0);
+	assert_int_equal(set(GP__NVRM_RELEASE, c.id), 0);
 	assert_int_equal(count(&c, FAKE_RM_RUNS), COMPUTE + 1);
 	assert_int_equal(set(GP__NVRM_HOLD, c.id + 1), -ENOENT);
 }
@@ -224,7 +224,7 @@ static void test_hold_in_parts(void **state)
 	assert_int_equal(set(GP__NVRM_HOLD, c.id), 0);
 	assert_int_equal(fake_rm.nr_disables, 3);
 	assert_int_equal(count(&c, FAKE_RM_HELD), all);
-	assert_int_equal(set(GP__NVRM_START, c.id), 0);
+	assert_int_equal(set(GP__NVRM_RELEASE, c.id), 0);
 	assert_int_equal(count(&c, FAKE_RM_RUNS), all);
 	/* The second part fails: all of it runs. */
 	fake_rm.disable_fails_in = 2;
@@ -238,11 +238,11 @@ static void test_hold_in_parts(void **state)
 	fake_rm.status = 0;
 	assert_int_equal(set(GP__NVRM_HOLD, c.id), -EIO);
 	assert_int_equal(count(&c, FAKE_RM_RUNS), all);
-	/* A start that fails is not one. */
+	/* A failed release does not release. */
 	assert_int_equal(set(GP__NVRM_HOLD, c.id), 0);
 	fake_rm.enable_fails_in = 1;
-	assert_int_equal(set(GP__NVRM_START, c.id), -EIO);
-	assert_int_equal(set(GP__NVRM_START, c.id), 0);
+	assert_int_equal(set(GP__NVRM_RELEASE, c.id), -EIO);
+	assert_int_equal(set(GP__NVRM_RELEASE, c.id), 0);
 	assert_int_equal(count(&c, FAKE_RM_RUNS), all);
 }
 
@@ -265,11 +265,11 @@ static void test_several(void **state)
 	assert_int_equal(count(&a, FAKE_RM_HELD), COMPUTE);
 	assert_int_equal(fake_rm_count(a.client, second, FAKE_RM_HELD), 2);
 	assert_int_equal(count(&b, FAKE_RM_HELD), COMPUTE);
-	assert_int_equal(set(GP__NVRM_START, a.id), 0);
+	assert_int_equal(set(GP__NVRM_RELEASE, a.id), 0);
 	assert_int_equal(fake_rm_count(a.client, second, FAKE_RM_HELD), 2);
 	end(b.client, b.client);
 	assert_int_equal(seen.removed, 1);
-	assert_int_equal(set(GP__NVRM_START, b.id), -ENOENT);
+	assert_int_equal(set(GP__NVRM_RELEASE, b.id), -ENOENT);
 }
 
 static void test_free_of_each(void **state)
@@ -309,7 +309,8 @@ static void test_free_of_a_channel(void **state)
 	assert_int_equal(count(&c, FAKE_RM_HELD), COMPUTE);
 }
 
-/* What has been told to be removed is not added for what another thread does at that moment. */
+/* A group that was reported as removed is not added by an action of another thread at that
+ * moment. */
 static void test_free_while_another_makes(void **state)
 {
 	(void)state;
@@ -360,11 +361,11 @@ static void test_copies_on_request(void **state)
 		assert_int_equal(count(&c, FAKE_RM_RUNS), 0);
 		assert_int_equal(count_copies(&c, FAKE_RM_RUNS), 0);
 		assert_int_equal(count_copies(&other, FAKE_RM_RUNS), COPY_GROUPS * COPY);
-		assert_int_equal(set(GP__NVRM_START, c.id), 0);
+		assert_int_equal(set(GP__NVRM_RELEASE, c.id), 0);
 		assert_int_equal(count(&c, FAKE_RM_RUNS), COMPUTE);
 		assert_int_equal(count_copies(&c, FAKE_RM_RUNS), COPY_GROUPS * COPY);
 	}
-	/* One that comes is held; one that the program enables stays held; one that goes is not. */
+	/* A new channel is held; one that the program enables stays held; a freed one is not. */
 	assert_int_equal(set(GP__NVRM_HOLD, c.id), 0);
 	more = make_channel(c.client, c.copy[0]);
 	assert_int_equal(count_copies(&c, FAKE_RM_HELD), COPY_GROUPS * COPY + 1);
@@ -385,7 +386,7 @@ static void test_copies_on_request(void **state)
 	assert_int_equal(count_copies(&c, FAKE_RM_HELD), (COPY_GROUPS - 1) * COPY);
 }
 
-/* Neither the stop nor its undoing is done: nobody takes it for held after that. */
+/* Neither the hold nor its undoing succeeds: the group does not count as held after that. */
 static void test_stop_and_undo_that_fail(void **state)
 {
 	struct context c = make_context();
@@ -398,7 +399,7 @@ static void test_stop_and_undo_that_fail(void **state)
 	assert_int_not_equal(set(GP__NVRM_HOLD, c.id), 0);
 	assert_int_equal(set(GP__NVRM_HOLD, c.id), 0);
 	assert_int_equal(count(&c, FAKE_RM_HELD), COMPUTE);
-	assert_int_equal(set(GP__NVRM_START, c.id), 0);
+	assert_int_equal(set(GP__NVRM_RELEASE, c.id), 0);
 	assert_int_equal(count(&c, FAKE_RM_RUNS), COMPUTE);
 }
 
@@ -422,7 +423,7 @@ static void test_free_that_fails(void **state)
 	assert_int_equal(count(&c, FAKE_RM_HELD), COMPUTE);
 }
 
-/* A handle that comes again without a free: what had it is gone. */
+/* A handle that is reused without a free: its object is gone. */
 static void test_handle_given_again(void **state)
 {
 	struct context c = make_context();
@@ -436,7 +437,7 @@ static void test_handle_given_again(void **state)
 	assert_int_equal(seen.added, 2);
 	assert_int_equal(set(GP__NVRM_HOLD, seen.id), 0);
 	assert_int_equal(count(&c, FAKE_RM_HELD), COMPUTE);
-	fake_rm.unknown = 0; /* what it had was let go, as far as it was there */
+	fake_rm.unknown = 0; /* its groups were released, as far as they existed */
 }
 
 static void test_programs_own_slice(void **state)
@@ -482,14 +483,14 @@ static void test_programs_own_disable(void **state)
 	(void)state;
 	assert_int_equal(disable(&c, own, true), 0);
 	assert_int_equal(set(GP__NVRM_HOLD, c.id), 0);
-	assert_int_equal(set(GP__NVRM_START, c.id), 0);
+	assert_int_equal(set(GP__NVRM_RELEASE, c.id), 0);
 	assert_int_equal(fake_rm_find(c.client, own)->state, FAKE_RM_HELD);
 	assert_int_equal(count(&c, FAKE_RM_RUNS), COMPUTE);
-	/* It enables it while we hold: it runs when we let go. */
+	/* The program enables it while we hold: it runs when we release it. */
 	assert_int_equal(set(GP__NVRM_HOLD, c.id), 0);
 	assert_int_equal(disable(&c, own, false), 0);
 	assert_int_equal(count(&c, FAKE_RM_HELD), COMPUTE + 1);
-	assert_int_equal(set(GP__NVRM_START, c.id), 0);
+	assert_int_equal(set(GP__NVRM_RELEASE, c.id), 0);
 	assert_int_equal(count(&c, FAKE_RM_RUNS), COMPUTE + 1);
 }
 
@@ -507,7 +508,7 @@ static void test_scheduled_while_held(void **state)
 	assert_int_equal(count(&c, FAKE_RM_HELD), COMPUTE);
 }
 
-/* What a group is for may be seen of what is put on its channels only. */
+/* The objects on its channels may be the only sign of a group's purpose. */
 static void test_engine_not_named(void **state)
 {
 	struct context c = make_context();
@@ -590,10 +591,10 @@ static void test_channel_without_a_group(void **state)
 	(void)state;
 	assert_int_equal(set(GP__NVRM_HOLD, c.id), 0);
 	make_channel(c.client, c.device);
-	expect_given_up(&c, "no group");
+	expect_given_up(&c, "without a group");
 }
 
-/* Addresses that are none are for the driver to refuse. */
+/* The driver refuses bad addresses. */
 static void test_bad_addresses(void **state)
 {
 	struct context c = make_context();
@@ -652,7 +653,7 @@ static void test_child_forgets(void **state)
 	if (!pid) {
 		gp__nvrm_owner_forget(owner);
 		_exit(gp__nvrm_owner_list(owner, list, 1) != 0 ||
-		      set(GP__NVRM_START, c.id) != -ENOENT);
+		      set(GP__NVRM_RELEASE, c.id) != -ENOENT);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Contexts that come and go, the program's wishes, ours, and a driver that fails, in random order:
- * by one thread, with what the driver runs compared after each step, and by several at once,
+ * Runs contexts that come and go, the program's wishes, ours, and a driver that fails, in random
+ * order: in one thread, with the driver's state compared after each step, and in several at once,
  * compared whenever all of them have paused.
  */
 #include "test.h"
@@ -135,7 +135,7 @@ static void step_ours(uint64_t *seed)
 		assert_true(results[i] <= 0);
 }
 
-/* What is said to be held is, whole; what is not, runs. */
+/* A group that counts as held is held as a whole; any other runs. */
 static void check(const struct context *contexts, size_t nr)
 {
 	struct gp__nvrm_owned list[64];
@@ -199,7 +199,7 @@ static void test_one_thread(void **state)
 
 		begin(seed);
 		for (int i = 0; i < STEPS; i++) {
-			/* A stop, a slice or a free fails now and then. */
+			/* A hold, a slice or a free fails now and then. */
 			fake_rm.status = draw(&s, 2) ? 0x56 : 0;
 			fake_rm.disable_fails_in = draw(&s, 4) ? 0 : 1 + draw(&s, 2);
 			fake_rm.slice_fails_in = draw(&s, 4) ? 0 : 1;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The launch window over an OpenCL queue, and launches that are cut short, against a driver of this
- * test's. */
+/* The launch window over an OpenCL queue, and guarded launches, against a driver of this test. */
 #include "test.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "join/opencl/kernels.h"
+#include "join/opencl/copies.h"
 #include "join/opencl/queue.h"
 #include "join/opencl/source.h"
 
@@ -27,14 +26,14 @@ struct _cl_event {
 	cl_uint nr_waits;
 };
 
-/* A guarded copy, and the launch that it is in. */
+/* A guarded copy, and the launch that uses it. */
 struct _cl_kernel {
 	struct gp__cl_copy copy;
 	bool is_out;
 	const uint32_t *held;
 	struct gp__cl_block *block;
 	size_t nr_groups;
-	int runs[GROUPS]; /* of each work-group, in all */
+	int runs[GROUPS]; /* of each work-group, in total */
 	cl_event run;
 };
 
@@ -44,19 +43,19 @@ static struct driver {
 	cl_command_queue_properties properties;
 	bool refuses_callbacks, refuses_user_events;
 	bool refuses_runs, refuses_markers;
-	cl_event waited; /* the latest that somebody waited for */
+	cl_event waited; /* the event of the latest wait */
 	struct _cl_kernel kernel[COPIES];
 	size_t reqd[3];
-	int nr_shared; /* pieces of shared memory that are there */
+	int nr_shared; /* allocations of shared memory */
 } driver;
 
 struct fixture {
 	cl_icd_dispatch next;
 	struct gp__cl_host host;
 	struct gp__cl_queue q;
-	int nr_work; /* times that the queue began to have work */
+	int nr_work; /* how often the queue began to have work */
 	bool has_work;
-	int nr_kicks, nr_later;
+	int nr_wakes, nr_later;
 };
 
 /*
@@ -79,7 +78,7 @@ static cl_event CL_API_CALL create_user_event(cl_context context, cl_int *err)
 	return driver.refuses_user_events ? NULL : make_event(true);
 }
 
-/* As the driver tells of it. */
+/* Completes an event and calls its callbacks, as a driver does. */
 static void end_event(cl_event e, cl_int status)
 {
 	assert_true(e->status > CL_COMPLETE);
@@ -167,12 +166,12 @@ static void note_work(void *data, struct gp__cl_queue *q, bool has_work)
 	f->nr_work += has_work;
 }
 
-static void note_kick(void *data, struct gp__cl_queue *q)
+static void note_wake(void *data, struct gp__cl_queue *q)
 {
 	struct fixture *f = data;
 
 	(void)q;
-	f->nr_kicks++;
+	f->nr_wakes++;
 }
 
 static void note_later(void *data, struct gp__cl_queue *q)
@@ -196,11 +195,11 @@ static void begin(struct fixture *f, cl_command_queue_properties properties)
 	f->next.clGetEventInfo = get_event_info;
 	f->next.clWaitForEvents = wait_for_events;
 	f->next.clGetCommandQueueInfo = get_queue_info;
-	f->host = (struct gp__cl_host){ &f->next, note_work, note_kick, note_later, f };
+	f->host = (struct gp__cl_host){ &f->next, note_work, note_wake, note_later, f };
 	assert_int_equal(gp__cl_queue_init(&f->q, &f->host, NULL, WIDTH, 0), 0);
 }
 
-/* What the driver makes of a call. */
+/* The driver's side of a call. */
 static cl_event take(struct gp__cl_call *call)
 {
 	cl_event e = make_event(false);
@@ -213,7 +212,7 @@ static cl_event take(struct gp__cl_call *call)
 	return e;
 }
 
-/* A command without an event for the program; its event in the driver. */
+/* Enqueues a command without an event for the program; returns its event in the driver. */
 static cl_event enqueue_after(struct fixture *f, cl_uint nr_waits, const cl_event *waits)
 {
 	struct gp__cl_call call;
@@ -246,7 +245,7 @@ static void finish(struct fixture *f, cl_event e)
 	gp__cl_queue_advance(&f->q);
 }
 
-/* Nothing is left behind. */
+/* Checks that nothing leaked. */
 static void end(struct fixture *f)
 {
 	gp__cl_queue_leave(&f->q);
@@ -269,7 +268,7 @@ static void an_open_queue_has_no_gates(void **state)
 	gp__cl_queue_advance(&f.q);
 	for (int i = 0; i < 100; i++)
 		e = enqueue(&f);
-	/* Only one of them is watched, and of the others the last is kept. */
+	/* Only one of them is watched, and the last of the others is retained. */
 	assert_int_equal(driver.nr_events, 101);
 	for (int i = 1; i < 101; i++) {
 		assert_int_equal(driver.event[i].nr_callbacks, 0);
@@ -284,32 +283,32 @@ static void an_open_queue_has_no_gates(void **state)
 	end(&f);
 }
 
-static void the_pump_has_time_while_nobody_else_is_there(void **state)
+static void the_worker_is_not_urgent_while_the_program_is_alone(void **state)
 {
 	struct fixture f;
 	cl_event e;
-	int kicks;
+	int wakes;
 
 	(void)state;
 	begin(&f, 0);
 	e = enqueue(&f);
 	gp__cl_queue_advance(&f.q);
 	finish(&f, e);
-	assert_int_equal(f.nr_kicks, 0);
-	assert_int_equal(f.nr_later, 2); /* to be watched, and to be put away */
-	/* Somebody comes: what was enqueued before is watched at once. */
+	assert_int_equal(f.nr_wakes, 0);
+	assert_int_equal(f.nr_later, 2); /* to be watched, and to be freed */
+	/* Another program comes: earlier commands are watched at once. */
 	e = enqueue(&f);
 	gp__cl_queue_narrow(&f.q, true);
-	assert_true(f.nr_kicks > 0);
+	assert_true(f.nr_wakes > 0);
 	gp__cl_queue_advance(&f.q);
-	kicks = f.nr_kicks;
+	wakes = f.nr_wakes;
 	finish(&f, e);
-	assert_true(f.nr_kicks > kicks);
+	assert_true(f.nr_wakes > wakes);
 	assert_int_equal(f.nr_later, 3);
 	end(&f);
 }
 
-static void no_more_is_on_its_way_than_the_window_lets(void **state)
+static void no_more_commands_are_in_flight_than_the_window_allows(void **state)
 {
 	struct fixture f;
 	cl_event e[6];
@@ -344,7 +343,7 @@ static void a_held_queue_starts_nothing(void **state)
 	for (int i = 0; i < 4; i++)
 		assert_false(is_free(e[i]));
 	assert_true(f.has_work);
-	/* Nobody else is there: all of them go. */
+	/* No other program is there: all commands start. */
 	gp__cl_queue_hold(&f.q, false);
 	gp__cl_queue_advance(&f.q);
 	for (int i = 0; i < 4; i++)
@@ -352,7 +351,7 @@ static void a_held_queue_starts_nothing(void **state)
 	end(&f);
 }
 
-static void who_is_alone_again_has_no_window(void **state)
+static void a_program_that_is_alone_again_has_no_window(void **state)
 {
 	struct fixture f;
 	cl_event e[5];
@@ -389,7 +388,7 @@ static void the_programs_events_are_the_drivers(void **state)
 	e = take(&call);
 	assert_int_equal(gp__cl_end(&call, CL_SUCCESS, CL_FALSE), CL_SUCCESS);
 	assert_ptr_equal(mine, e);
-	/* Its list as it was, and the gate. */
+	/* The program's list, and the gate. */
 	assert_int_equal(e->nr_waits, WAITS);
 	assert_memory_equal(e->waits, waits, sizeof(waits));
 	gp__cl_queue_hold(&f.q, false);
@@ -427,7 +426,7 @@ static void a_blocking_call_waits_for_its_own_command(void **state)
 	end(&f);
 }
 
-static void what_the_driver_refuses_keeps_no_place(void **state)
+static void refused_commands_leave_the_window(void **state)
 {
 	struct fixture f;
 	struct gp__cl_call call;
@@ -450,14 +449,14 @@ static void what_the_driver_refuses_keeps_no_place(void **state)
 		finish(&f, e);
 		end(&f);
 	}
-	/* No list that there could be. */
+	/* An invalid list. */
 	begin(&f, 0);
 	assert_false(gp__cl_begin(&call, &f.q, 1, NULL, NULL));
 	assert_false(gp__cl_begin(&call, &f.q, 0, &e, NULL));
 	end(&f);
 }
 
-static void without_an_order_who_waits_takes_no_room(void **state)
+static void waiting_commands_of_out_of_order_queues_take_no_room(void **state)
 {
 	struct fixture f;
 	cl_event wanted, waiting[WIDTH + 1], e;
@@ -486,7 +485,7 @@ static void without_an_order_who_waits_takes_no_room(void **state)
 	end(&f);
 }
 
-static void without_an_order_a_barrier_is_waited_for(void **state)
+static void commands_of_out_of_order_queues_wait_for_barriers(void **state)
 {
 	struct fixture f;
 	cl_event barrier, behind[WIDTH], e;
@@ -507,14 +506,14 @@ static void without_an_order_a_barrier_is_waited_for(void **state)
 	gp__cl_queue_advance(&f.q);
 	for (int i = 0; i < WIDTH; i++)
 		finish(&f, behind[i]);
-	/* It is over, and nobody waits for it any more. */
+	/* It is over, and later commands do not wait for it. */
 	e = enqueue(&f);
 	assert_int_equal(e->nr_waits, 0);
 	finish(&f, e);
 	end(&f);
 }
 
-static void who_fails_before_its_turn_gives_its_place_to_others(void **state)
+static void a_command_that_fails_early_leaves_the_window(void **state)
 {
 	struct fixture f;
 	cl_event wanted[2], e[3];
@@ -532,7 +531,7 @@ static void who_fails_before_its_turn_gives_its_place_to_others(void **state)
 	finish(&f, e[2]);
 	end(&f);
 
-	/* The same of one that has waited for others, of which one never ends. */
+	/* The same for a command that waits for others, one of which never ends. */
 	begin(&f, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
 	gp__cl_queue_narrow(&f.q, true);
 	wanted[0] = make_event(true);
@@ -550,7 +549,7 @@ static void who_fails_before_its_turn_gives_its_place_to_others(void **state)
 	end(&f);
 }
 
-static void who_leaves_is_kept_until_all_has_ended(void **state)
+static void a_released_queue_exists_until_its_commands_have_ended(void **state)
 {
 	struct fixture f;
 	cl_event e[3];
@@ -570,7 +569,7 @@ static void who_leaves_is_kept_until_all_has_ended(void **state)
 }
 
 /* A driver that runs the program's callbacks from inside its functions. */
-static void what_is_enqueued_inside_an_enqueue_has_no_gate(void **state)
+static void commands_enqueued_inside_an_enqueue_have_no_gate(void **state)
 {
 	struct fixture f;
 	struct gp__cl_call call;
@@ -590,7 +589,7 @@ static void what_is_enqueued_inside_an_enqueue_has_no_gate(void **state)
 	end(&f);
 }
 
-static void what_cannot_be_held_or_watched_goes_on(void **state)
+static void commands_that_cannot_be_held_or_watched_run(void **state)
 {
 	struct fixture f;
 	cl_event e;
@@ -615,7 +614,7 @@ static void what_cannot_be_held_or_watched_goes_on(void **state)
 }
 
 /*
- * At random: whatever happens, everything ends, once, and in an order nobody overtakes another.
+ * Random programs: every command ends once, and in-order queues keep their order.
  */
 
 struct random_program {
@@ -625,7 +624,7 @@ struct random_program {
 	bool ordered;
 };
 
-/* One that the driver could run now; NULL: there is none. */
+/* A command that the driver could run now; NULL: there is none. */
 static cl_event runnable(struct random_program *r)
 {
 	int start = r->ordered || !r->nr ? 0 : rand() % r->nr;
@@ -653,7 +652,7 @@ static void enqueue_random(struct random_program *r)
 		r->e[r->nr++] = enqueue_after(&r->f, 1, &other);
 	else
 		r->e[r->nr++] = enqueue(&r->f);
-	/* The driver keeps what others wait for. */
+	/* The driver retains events that others wait for. */
 	retain_event(r->e[r->nr - 1]);
 }
 
@@ -689,7 +688,7 @@ static void a_random_step(struct random_program *r)
 	}
 }
 
-static void whatever_happens_everything_ends(void **state)
+static void random_programs_end(void **state)
 {
 	(void)state;
 	for (int seed = 0; seed < 3000; seed++) {
@@ -837,7 +836,7 @@ static cl_int CL_API_CALL enqueue_marker(cl_command_queue queue, cl_uint nr_wait
 	return CL_SUCCESS;
 }
 
-/* As the guard in the kernel does. */
+/* Runs a work-group as the guard in the kernel does. */
 static void start_group(struct _cl_kernel *k, size_t i)
 {
 	if (k->block->again && !k->block->left[i])
@@ -886,7 +885,7 @@ static void end_guarded(struct fixture *f)
 
 static cl_kernel const a_kernel = (cl_kernel)&driver;
 
-/* As enqueue.c does; the event that stands for it. NULL: it has no guard. */
+/* Launches as enqueue.c does; returns the launch's event. NULL: it has no guard. */
 static cl_event launch(struct fixture *f, const struct gp__cl_range *range, enum gp__wire_why *why)
 {
 	struct gp__cl_call call;
@@ -918,7 +917,7 @@ static cl_event launch_many(struct fixture *f)
 	return e;
 }
 
-static void a_launch_that_nobody_cuts_is_run_once(void **state)
+static void an_undisturbed_launch_is_run_once(void **state)
 {
 	struct fixture f;
 	struct _cl_kernel *k = &driver.kernel[0];
@@ -937,12 +936,12 @@ static void a_launch_that_nobody_cuts_is_run_once(void **state)
 		for (size_t i = 0; i < GROUPS; i++)
 			assert_int_equal(k->runs[i], 1);
 	}
-	/* The queue's word, and one block that is used again. */
+	/* The queue's word, and one block that is reused. */
 	assert_int_equal(driver.nr_shared, 2);
 	end_guarded(&f);
 }
 
-static void what_is_cut_runs_later_and_once(void **state)
+static void remaining_work_groups_run_later_and_once(void **state)
 {
 	struct fixture f;
 	struct _cl_kernel *k = &driver.kernel[0];
@@ -958,7 +957,7 @@ static void what_is_cut_runs_later_and_once(void **state)
 		for (size_t i = cut; i < GROUPS; i++)
 			start_group(k, i);
 		end_run(&f, k, CL_COMPLETE);
-		/* Neither is it over, nor does the rest run. */
+		/* It is not over, and the remaining work-groups do not run. */
 		assert_false(is_free(e));
 		assert_null(k->run);
 		gp__cl_queue_hold(&f.q, false);
@@ -985,7 +984,7 @@ static void what_is_cut_runs_later_and_once(void **state)
 	end_guarded(&f);
 }
 
-static void what_fails_fails_as_a_whole(void **state)
+static void a_failed_run_fails_the_launch(void **state)
 {
 	struct fixture f;
 	struct _cl_kernel *k = &driver.kernel[0];
@@ -1006,7 +1005,7 @@ static void what_fails_fails_as_a_whole(void **state)
 		assert_int_equal(e->waits[0]->status, again ? CL_OUT_OF_RESOURCES : -5);
 		finish(&f, e);
 	}
-	/* Nothing of it is left for whoever comes next. */
+	/* The block is clean for the next launch. */
 	e = launch_many(&f);
 	for (size_t i = 0; i < GROUPS; i++)
 		assert_int_equal(k->block->left[i], 0);
@@ -1015,7 +1014,7 @@ static void what_fails_fails_as_a_whole(void **state)
 	end_guarded(&f);
 }
 
-static void what_cannot_be_guarded_is_left_to_the_driver(void **state)
+static void launches_that_cannot_be_guarded_are_left_to_the_driver(void **state)
 {
 	static const size_t huge[3] = { 1u << 20, 1u << 20 }, one[3] = { 1, 1, 1 }, none[3];
 	const struct gp__cl_range too_large = { 2, NULL, huge, one };
@@ -1042,7 +1041,7 @@ static void what_cannot_be_guarded_is_left_to_the_driver(void **state)
 	end_guarded(&f);
 }
 
-static void without_a_marker_the_launch_is_waited_for(void **state)
+static void without_a_marker_the_call_waits_for_the_launch(void **state)
 {
 	struct fixture f;
 	struct _cl_kernel *k = &driver.kernel[0];
@@ -1060,7 +1059,7 @@ static void without_a_marker_the_launch_is_waited_for(void **state)
 	end_guarded(&f);
 }
 
-static void sizes_that_the_driver_was_to_choose_divide_the_range(void **state)
+static void chosen_work_group_sizes_divide_the_range(void **state)
 {
 	static const size_t global[3] = { 30, 7, 4 };
 	const struct gp__cl_range open = { 3, NULL, global, NULL };
@@ -1088,26 +1087,26 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_open_queue_has_no_gates),
-		cmocka_unit_test(the_pump_has_time_while_nobody_else_is_there),
-		cmocka_unit_test(no_more_is_on_its_way_than_the_window_lets),
+		cmocka_unit_test(the_worker_is_not_urgent_while_the_program_is_alone),
+		cmocka_unit_test(no_more_commands_are_in_flight_than_the_window_allows),
 		cmocka_unit_test(a_held_queue_starts_nothing),
-		cmocka_unit_test(who_is_alone_again_has_no_window),
+		cmocka_unit_test(a_program_that_is_alone_again_has_no_window),
 		cmocka_unit_test(the_programs_events_are_the_drivers),
 		cmocka_unit_test(a_blocking_call_waits_for_its_own_command),
-		cmocka_unit_test(what_the_driver_refuses_keeps_no_place),
-		cmocka_unit_test(without_an_order_who_waits_takes_no_room),
-		cmocka_unit_test(without_an_order_a_barrier_is_waited_for),
-		cmocka_unit_test(who_fails_before_its_turn_gives_its_place_to_others),
-		cmocka_unit_test(who_leaves_is_kept_until_all_has_ended),
-		cmocka_unit_test(what_is_enqueued_inside_an_enqueue_has_no_gate),
-		cmocka_unit_test(what_cannot_be_held_or_watched_goes_on),
-		cmocka_unit_test(whatever_happens_everything_ends),
-		cmocka_unit_test(a_launch_that_nobody_cuts_is_run_once),
-		cmocka_unit_test(what_is_cut_runs_later_and_once),
-		cmocka_unit_test(what_fails_fails_as_a_whole),
-		cmocka_unit_test(what_cannot_be_guarded_is_left_to_the_driver),
-		cmocka_unit_test(without_a_marker_the_launch_is_waited_for),
-		cmocka_unit_test(sizes_that_the_driver_was_to_choose_divide_the_range),
+		cmocka_unit_test(refused_commands_leave_the_window),
+		cmocka_unit_test(waiting_commands_of_out_of_order_queues_take_no_room),
+		cmocka_unit_test(commands_of_out_of_order_queues_wait_for_barriers),
+		cmocka_unit_test(a_command_that_fails_early_leaves_the_window),
+		cmocka_unit_test(a_released_queue_exists_until_its_commands_have_ended),
+		cmocka_unit_test(commands_enqueued_inside_an_enqueue_have_no_gate),
+		cmocka_unit_test(commands_that_cannot_be_held_or_watched_run),
+		cmocka_unit_test(random_programs_end),
+		cmocka_unit_test(an_undisturbed_launch_is_run_once),
+		cmocka_unit_test(remaining_work_groups_run_later_and_once),
+		cmocka_unit_test(a_failed_run_fails_the_launch),
+		cmocka_unit_test(launches_that_cannot_be_guarded_are_left_to_the_driver),
+		cmocka_unit_test(without_a_marker_the_call_waits_for_the_launch),
+		cmocka_unit_test(chosen_work_group_sizes_divide_the_range),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which kernels get a guard, and where in the text it is. */
+/* Decides which kernels get a guard, and where in the text it is inserted. */
 #include "test.h"
 
 #include <stdbool.h>
@@ -18,7 +18,7 @@ static enum gp__wire_why why_with(const char *text, const char *options)
 
 	assert_int_equal(gp__cl_guard_source(text, strlen(text), options, false, &g), 0);
 	why = gp__cl_guarded_why(&g, "k");
-	/* Nothing is made where nothing is guarded. */
+	/* There is no text if no kernel is guarded. */
 	if (why && g.nr_kernels < 2)
 		assert_null(g.text);
 	gp__cl_guarded_free(&g);
@@ -32,7 +32,7 @@ static enum gp__wire_why why(const char *text)
 
 #define assert_why(text, expected) assert_int_equal(why(text), expected)
 
-/* What the guard puts in is taken out again: the rest must be as it was. */
+/* Removes the guard's text again: the rest must be the original. */
 static void assert_only_added(const char *text, const char *head, const char *before_guard)
 {
 	struct gp__cl_guarded g;
@@ -143,7 +143,7 @@ static void kernels_with_memory_of_their_own_are_not(void **state)
 		assert_why(texts[i], GP__WIRE_SHARES);
 }
 
-static void what_cannot_be_told_is_not(void **state)
+static void kernels_in_doubt_are_not(void **state)
 {
 	static const char *const unseen[] = {
 		"",
@@ -191,7 +191,7 @@ static void each_kernel_is_judged_by_itself(void **state)
 	gp__cl_guarded_free(&g);
 }
 
-/* How often an idempotent program's kernels look whether they are held, beside their beginnings. */
+/* How many loops of an idempotent program's kernels check whether the queue is held. */
 static int drops_in(const char *text)
 {
 	struct gp__cl_guarded g;
@@ -215,7 +215,7 @@ static void loops_of_idempotent_kernels_are_left(void **state)
 		LOOPS_IN("do { --*p; } while (*p);"),
 		LOOPS_IN("while (f(*p)) { --*p; }"),
 		LOOPS_IN("__attribute__((opencl_unroll_hint(2))) for (;;) { *p = 1 ^ (*p); }"),
-		/* The innermost of several is short, and so is one without braces. */
+		/* The innermost of nested loops is short, and so is a loop without braces. */
 		LOOPS_IN("for (;;) { if (*p) { break; } for (;;) { } }"),
 		LOOPS_IN("for (;;) { for (;;) ++*p; }") "void f() { for (;;) { } }",
 	};
@@ -223,14 +223,14 @@ static void loops_of_idempotent_kernels_are_left(void **state)
 		K,
 		LOOPS_IN("for (int i = 0; i < 9; i++) p[i] = 1;"),
 		LOOPS_IN("again: goto again;"),
-		/* Where items wait for one another none may leave. */
+		/* If items wait for each other, none may return early. */
 		LOOPS_IN("for (;;) { barrier(0); }"),
 		LOOPS_IN("for (;;) { f(); }") "void f() { work_group_reduce_add(1); }",
 		LOOPS_IN("for (;;) { intel_work_group_barrier_arrive(1); }"),
 		LOOPS_IN("for (;;) { __builtin_amdgcn_s_barrier(); }"),
 		"#define SYNC sub_group_barrier(1)\n" LOOPS_IN("for (;;) { SYNC; }"),
 		"#define CAT(a, b) a##b\n" LOOPS_IN("for (;;) { CAT(bar, rier)(1); }"),
-		/* Nor where a return is another's. */
+		/* Nor in a block, where a return leaves only the block. */
 		LOOPS_IN("void (^b)(int) = ^(int x) { for (;;) { } }; b(1);"),
 		LOOPS_IN("int (^b)(void) = ^int (void) { for (;;) { } }; b();"),
 		LOOPS_IN("void (^b)(void) = ^{ for (;;) { } }; b();"),
@@ -246,7 +246,7 @@ static void loops_of_idempotent_kernels_are_left(void **state)
 	assert_int_equal(drops_in(LOOPS_IN("for (;;) { } for (;;) { }")), 2);
 }
 
-static void loops_of_others_are_not_touched(void **state)
+static void loops_of_other_programs_are_not_changed(void **state)
 {
 	static const char text[] = LOOPS_IN("for (;;) { }");
 	struct gp__cl_guarded g;
@@ -265,10 +265,10 @@ int main(void)
 		cmocka_unit_test(kernels_that_may_be_guarded_are),
 		cmocka_unit_test(kernels_that_may_wait_for_others_are_not),
 		cmocka_unit_test(kernels_with_memory_of_their_own_are_not),
-		cmocka_unit_test(what_cannot_be_told_is_not),
+		cmocka_unit_test(kernels_in_doubt_are_not),
 		cmocka_unit_test(each_kernel_is_judged_by_itself),
 		cmocka_unit_test(loops_of_idempotent_kernels_are_left),
-		cmocka_unit_test(loops_of_others_are_not_touched),
+		cmocka_unit_test(loops_of_other_programs_are_not_changed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

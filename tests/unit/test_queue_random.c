@@ -241,7 +241,7 @@ static void check(struct model *m)
 		must(m, m->interrupted);
 	if (state == GP__PQ_SUSPENDED && pq->stop_level == 2)
 		must(m, m->inactive);
-	/* Stopped for real means that somebody is going to start it again. */
+	/* A queue that is really stopped will be started again. */
 	if (m->interrupted || m->inactive)
 		must(m, pq->stop_level || pq->op == GP__PQ_RESTORE || pq->op == GP__PQ_REACTIVATE);
 	if (gp__pq_quiet(pq))
@@ -291,7 +291,7 @@ static void random_step(struct model *m)
 	m->step++;
 }
 
-/* Nobody holds it and the device is well: everything must come to its end. */
+/* No holder holds it and the device works: everything must end. */
 static void run_out(struct model *m)
 {
 	unsigned int i;

@@ -18,8 +18,6 @@
 #include "queue/fakedev.h"
 #include "sim/replay.h"
 
-#define US 1000ull
-#define MS 1000000ull
 #define S 1000000000ll
 #define QUEUES 4
 
@@ -39,7 +37,7 @@ static void rig_up(struct rig *r, const char *policy, const char *params)
 	memset(r, 0, sizeof(*r));
 	opt.policy = policy;
 	opt.params = params;
-	assert_int_equal(gp__fakedev_create(1 * MS, &r->dev), 0);
+	assert_int_equal(gp__fakedev_create(1 * GP__MS, &r->dev), 0);
 	if (gp_sched_create(&opt, &r->sched, &err))
 		fail_msg("%s", err.message);
 }
@@ -75,14 +73,6 @@ static void rig_down(struct rig *r)
 	assert_int_equal(wrong, 0);
 }
 
-static void nap(uint64_t ns)
-{
-	struct timespec ts = { .tv_sec = (time_t)(ns / 1000000000u),
-			       .tv_nsec = (long)(ns % 1000000000u) };
-
-	nanosleep(&ts, NULL);
-}
-
 static int state_of(struct gp_queue *q)
 {
 	struct gp_queue_stats st = GP_QUEUE_STATS_INIT;
@@ -97,7 +87,7 @@ static void comes_to(struct gp_queue *q, int state)
 	unsigned int i;
 
 	for (i = 0; i < 20000 && state_of(q) != state; i++)
-		nap(1 * MS);
+		gp__sleep_ns(1 * GP__MS);
 	assert_int_equal(state_of(q), state);
 }
 
@@ -108,7 +98,7 @@ static void finish(struct rig *r, unsigned int i)
 	assert_int_equal(gp_queue_wait(r->q[i], 1, 30 * S), 0);
 }
 
-static void test_urgent_work_excludes_and_readmits(void **state)
+static void test_urgent_work_holds_and_releases(void **state)
 {
 	struct gp__fakecmd offline = { .run_ns = GP__FAKE_ENDLESS };
 	struct gp__fakecmd online = { .run_ns = GP__FAKE_ENDLESS };
@@ -153,7 +143,7 @@ static void test_less_urgent_work_does_not_start(void **state)
 
 static void test_equals_run_together(void **state)
 {
-	struct gp__fakecmd a = { .run_ns = 20 * MS }, b = { .run_ns = 20 * MS };
+	struct gp__fakecmd a = { .run_ns = 20 * GP__MS }, b = { .run_ns = 20 * GP__MS };
 	struct rig r;
 
 	(void)state;
@@ -173,7 +163,7 @@ static void test_devices_do_not_compete(void **state)
 {
 	struct gp_device_ops ops = gp__fakedev_ops(3, true);
 	struct gp_queue_options opt = GP_QUEUE_OPTIONS_INIT;
-	struct gp__fakecmd a = { .run_ns = 20 * MS }, b = { .run_ns = GP__FAKE_ENDLESS };
+	struct gp__fakecmd a = { .run_ns = 20 * GP__MS }, b = { .run_ns = GP__FAKE_ENDLESS };
 	struct rig r;
 
 	(void)state;
@@ -219,7 +209,7 @@ static void test_priority_changes_while_held(void **state)
 	rig_down(&r);
 }
 
-/* What the program suspended stays so, whatever the scheduler thinks. */
+/* A queue that the program suspended stays suspended, whatever the scheduler decides. */
 static void test_users_hold_and_schedulers_hold(void **state)
 {
 	struct gp__fakecmd a = { .run_ns = GP__FAKE_ENDLESS }, b = { .run_ns = GP__FAKE_ENDLESS };
@@ -233,7 +223,7 @@ static void test_users_hold_and_schedulers_hold(void **state)
 	assert_int_equal(gp_queue_suspend(r.q[0], 0, -1, NULL, NULL), 0);
 	gp_queue_submit(r.q[1], &b, NULL);
 	finish(&r, 1);
-	nap(10 * MS);
+	gp__sleep_ns(10 * GP__MS);
 	assert_int_equal(state_of(r.q[0]), GP_QUEUE_SUSPENDED);
 	assert_int_equal(gp_queue_resume(r.q[0], NULL), 0);
 	finish(&r, 0);
@@ -250,7 +240,7 @@ static void test_arriving_makes_room(void **state)
 	add_queue(&r, 2, 3, NULL);
 	add_queue(&r, 15, 3, NULL);
 	gp_queue_submit(r.q[0], &a, NULL);
-	gp_hint_arriving(r.q[1], gp__clock_ns() + 5 * MS);
+	gp_hint_arriving(r.q[1], gp__clock_ns() + 5 * GP__MS);
 	comes_to(r.q[0], GP_QUEUE_SUSPENDED);
 	gp_queue_submit(r.q[1], &b, NULL);
 	assert_int_equal(gp_queue_wait(r.q[1], 1, -1), 0);
@@ -290,7 +280,7 @@ static void test_weights_reach_the_device(void **state)
 	r.n = 1;
 	assert_int_equal(gp_queue_hint(r.q[0], GP_HINT_SHARE, 30, NULL), 0);
 	for (i = 0; i < 20000 && atomic_load(&weighed) != 30; i++)
-		nap(1 * MS);
+		gp__sleep_ns(1 * GP__MS);
 	assert_int_equal(atomic_load(&weighed), 30);
 	gp_queue_submit(r.q[0], &a, NULL);
 	assert_int_equal(gp_queue_wait(r.q[0], 1, -1), 0);
@@ -345,7 +335,7 @@ static void test_log_replays(void **state)
 	opt.params = "linger_us=0";
 	opt.log = write_line;
 	opt.log_data = log;
-	assert_int_equal(gp__fakedev_create(1 * MS, &r.dev), 0);
+	assert_int_equal(gp__fakedev_create(1 * GP__MS, &r.dev), 0);
 	assert_int_equal(gp_sched_create(&opt, &r.sched, NULL), 0);
 	add_queue(&r, 2, 3, "some");
 	add_queue(&r, 15, 3, NULL);
@@ -385,13 +375,13 @@ static void gate_pass(void)
 {
 	atomic_store(&gate.entered, true);
 	while (!atomic_load(&gate.open))
-		nap(100 * US);
+		gp__sleep_ns(100 * GP__US);
 }
 
 static void gate_await(void)
 {
 	while (!atomic_load(&gate.entered))
-		nap(100 * US);
+		gp__sleep_ns(100 * GP__US);
 }
 
 static int weigh_at_gate(void *hwq, uint32_t weight)
@@ -420,7 +410,7 @@ static unsigned int add_custom(struct rig *r, const struct gp_device_ops *ops, i
 	return i;
 }
 
-/* The queue changes its group while a weight nobody wants any more is on its way. */
+/* The queue changes its group while a stale weight is on its way. */
 static void test_weight_does_not_outlive_its_group(void **state)
 {
 	struct gp_device_ops ops = gp__fakedev_ops(3, true);
@@ -438,7 +428,7 @@ static void test_weight_does_not_outlive_its_group(void **state)
 	atomic_store(&weighed, 1000);
 	atomic_store(&gate.open, true);
 	for (i = 0; i < 2000 && atomic_load(&weighed) != 0; i++)
-		nap(1 * MS);
+		gp__sleep_ns(1 * GP__MS);
 	assert_int_equal(atomic_load(&weighed), 0);
 	rig_down(&r);
 }
@@ -468,7 +458,7 @@ static void test_hold_does_not_outlive_its_group(void **state)
 	rig_down(&r);
 }
 
-/* One device hangs in a verb: its queue is given up, the others are scheduled on. */
+/* A device hangs in an action: the other queues are still scheduled. */
 static void test_verb_that_hangs(void **state)
 {
 	struct gp__fakecmd c[4] = { { .run_ns = GP__FAKE_ENDLESS },
@@ -490,11 +480,11 @@ static void test_verb_that_hangs(void **state)
 	gp_queue_submit(r.q[0], &c[0], NULL);
 	gp_queue_submit(r.q[1], &c[1], NULL);
 	gate_await();
-	nap(20 * MS);
+	gp__sleep_ns(20 * GP__MS);
 	gp_queue_submit(r.q[2], &c[2], NULL);
 	gp_queue_submit(r.q[3], &c[3], NULL);
 	for (i = 0; i < 5000 && state_of(r.q[2]) != GP_QUEUE_SUSPENDED; i++)
-		nap(1 * MS);
+		gp__sleep_ns(1 * GP__MS);
 	i = (unsigned int)state_of(r.q[2]);
 	atomic_store(&gate.open, true);
 	assert_int_equal(i, GP_QUEUE_SUSPENDED);
@@ -509,7 +499,7 @@ static void *finish_first(void *arg)
 {
 	struct rig *r = arg;
 
-	nap(20 * MS);
+	gp__sleep_ns(20 * GP__MS);
 	gp__fakeq_finish(r->hwq[0]);
 	return NULL;
 }
@@ -575,8 +565,10 @@ static void test_no_more_threads(void **state)
 	assert_int_equal(gp_queue_wait(r.q[0], 1, -1), 0);
 	rig_down(&r);
 	stack_default((size_t)8 << 20);
-	if (!refused)
+	if (!refused) {
+		print_message("threads start whatever their stacks\n");
 		skip();
+	}
 }
 
 static atomic_uint handled;
@@ -631,7 +623,7 @@ static void *stress_use(void *arg)
 	uint64_t ticket;
 
 	for (i = 0; i < 400; i++) {
-		s->cmds[me][i].run_ns = i % 5 ? 0 : 100 * US;
+		s->cmds[me][i].run_ns = i % 5 ? 0 : 100 * GP__US;
 		if (gp_queue_submit(s->r.q[me], &s->cmds[me][i], &ticket))
 			atomic_fetch_add(&s->broken, 1);
 		if (i % 50 == 49)
@@ -677,7 +669,7 @@ static void test_stress(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_urgent_work_excludes_and_readmits),
+		cmocka_unit_test(test_urgent_work_holds_and_releases),
 		cmocka_unit_test(test_less_urgent_work_does_not_start),
 		cmocka_unit_test(test_equals_run_together),
 		cmocka_unit_test(test_devices_do_not_compete),

@@ -16,8 +16,6 @@
 #include "queue/fakedev.h"
 #include "queue/queue.h"
 
-#define US 1000ull
-#define MS 1000000ull
 #define S 1000000000ll
 
 struct rig {
@@ -52,7 +50,7 @@ static void rig_up(struct rig *r, int device_level, bool pending,
 		opt = *options;
 	opt.event = on_event;
 	opt.event_data = r;
-	assert_int_equal(gp__fakedev_create(1 * MS, &r->dev), 0);
+	assert_int_equal(gp__fakedev_create(1 * GP__MS, &r->dev), 0);
 	r->hwq = gp__fakeq_create(r->dev);
 	assert_int_equal(gp_queue_create(&ops, r->hwq, &opt, &r->q, &r->err), 0);
 }
@@ -69,14 +67,6 @@ static void rig_down(struct rig *r)
 	assert_int_equal(report.wrong, 0);
 }
 
-static void nap(uint64_t ns)
-{
-	struct timespec ts = { .tv_sec = (time_t)(ns / 1000000000u),
-			       .tv_nsec = (long)(ns % 1000000000u) };
-
-	nanosleep(&ts, NULL);
-}
-
 static struct gp_queue_stats stats_of(struct rig *r)
 {
 	struct gp_queue_stats s = GP_QUEUE_STATS_INIT;
@@ -88,7 +78,7 @@ static struct gp_queue_stats stats_of(struct rig *r)
 static void comes_to_run(struct rig *r)
 {
 	while (!gp__fakeq_runs(r->hwq))
-		nap(100 * US);
+		gp__sleep_ns(100 * GP__US);
 }
 
 static void test_submit_and_wait(void **state)
@@ -115,7 +105,7 @@ static void test_submit_and_wait(void **state)
 	rig_down(&r);
 }
 
-/* Nobody waits: what is beyond the window must still get its turn. */
+/* No thread waits: commands beyond the window must still be launched. */
 static void test_goes_on_without_a_waiter(void **state)
 {
 	struct gp__fakecmd cmds[200];
@@ -128,7 +118,7 @@ static void test_goes_on_without_a_waiter(void **state)
 	for (i = 0; i < 200; i++)
 		gp_queue_submit(r.q, &cmds[i], NULL);
 	for (i = 0; i < 2000 && gp__fakeq_report(r.hwq).calls[GP__FAKE_NLAUNCH] < 200; i++)
-		nap(1 * MS);
+		gp__sleep_ns(1 * GP__MS);
 	assert_int_equal(gp__fakeq_report(r.hwq).calls[GP__FAKE_NLAUNCH], 200);
 	rig_down(&r);
 }
@@ -187,9 +177,9 @@ static void test_wait_times_out(void **state)
 	gp_queue_submit(r.q, &cmd, NULL);
 	t0 = gp__clock_ns();
 	assert_int_equal(gp_queue_wait(r.q, 1, 0), -ETIME);
-	assert_int_equal(gp_queue_wait(r.q, 1, 5 * (int64_t)MS), -ETIME);
-	assert_int_equal(gp_queue_wait_all(r.q, 5 * (int64_t)MS), -ETIME);
-	assert_true(gp__clock_ns() - t0 >= 10 * MS);
+	assert_int_equal(gp_queue_wait(r.q, 1, 5 * (int64_t)GP__MS), -ETIME);
+	assert_int_equal(gp_queue_wait_all(r.q, 5 * (int64_t)GP__MS), -ETIME);
+	assert_true(gp__clock_ns() - t0 >= 10 * GP__MS);
 	gp__fakeq_finish(r.hwq);
 	assert_int_equal(gp_queue_wait(r.q, 1, 10 * S), 0);
 	rig_down(&r);
@@ -197,7 +187,7 @@ static void test_wait_times_out(void **state)
 
 static int slow_nlaunch(void *hwq, void *cmd)
 {
-	nap(1 * MS);
+	gp__sleep_ns(1 * GP__MS);
 	return gp__fakedev_ops(1, false).nlaunch(hwq, cmd);
 }
 
@@ -223,7 +213,7 @@ static void test_wait_for_what_another_launches(void **state)
 	ops.nlaunch = slow_nlaunch;
 	assert_int_equal(gp_queue_create(&ops, r.hwq, &opt, &r.q, NULL), 0);
 	for (i = 0; i < 20; i++) {
-		cmds[i].run_ns = 1 * MS;
+		cmds[i].run_ns = 1 * GP__MS;
 		gp_queue_submit(r.q, &cmds[i], &ticket);
 		if (ticket > 1)
 			assert_int_equal(gp_queue_wait(r.q, ticket - 1, -1), 0);
@@ -266,21 +256,21 @@ static void suspend_at(int level)
 	rig_up(&r, 3, true, &opt);
 	assert_int_equal(stats_of(&r).level_effective, level);
 	for (i = 0; i < 8; i++) {
-		cmds[i].run_ns = 10 * MS;
+		cmds[i].run_ns = 10 * GP__MS;
 		gp_queue_submit(r.q, &cmds[i], NULL);
 	}
-	nap(2 * MS);
+	gp__sleep_ns(2 * GP__MS);
 	assert_int_equal(gp_queue_suspend(r.q, GP_SUSPEND_DRAIN, -1, &res, NULL), 0);
 	assert_int_equal(res.level, level);
 	assert_int_equal(res.may_run, 0);
 	assert_int_equal(stats_of(&r).state, GP_QUEUE_SUSPENDED);
 	assert_false(gp__fakeq_runs(r.hwq));
 	ran = gp__fakeq_report(r.hwq).ran_ns;
-	nap(20 * MS);
+	gp__sleep_ns(20 * GP__MS);
 	assert_int_equal(gp__fakeq_report(r.hwq).ran_ns, ran);
 	assert_int_equal(gp_queue_resume(r.q, NULL), 0);
 	assert_int_equal(gp_queue_wait_all(r.q, 10 * S), 0);
-	assert_int_equal(gp__fakeq_report(r.hwq).ran_ns, 80 * MS);
+	assert_int_equal(gp__fakeq_report(r.hwq).ran_ns, 80 * GP__MS);
 	rig_down(&r);
 }
 
@@ -359,7 +349,7 @@ static void test_drain_times_out_suspended(void **state)
 	(void)state;
 	rig_up(&r, 1, false, NULL);
 	gp_queue_submit(r.q, &cmd, NULL);
-	assert_int_equal(gp_queue_suspend(r.q, GP_SUSPEND_DRAIN, 5 * (int64_t)MS, &res, &r.err),
+	assert_int_equal(gp_queue_suspend(r.q, GP_SUSPEND_DRAIN, 5 * (int64_t)GP__MS, &res, &r.err),
 			 -ETIME);
 	assert_int_equal(res.may_run, 1);
 	assert_int_equal(stats_of(&r).state, GP_QUEUE_SUSPENDED);
@@ -388,7 +378,7 @@ static bool is_syncing(struct gp_queue *q)
 /*
  * A thread awaits four commands at once; the queue is stopped when the first
  * has ended or is about to, and the others do not end before it is resumed.
- * Who waits for the first, or for nothing to run, is not kept.
+ * A wait for the first command, or for the queue to be idle, still ends.
  */
 static void stop_in_mid_batch(int level, bool first_ended)
 {
@@ -410,12 +400,12 @@ static void stop_in_mid_batch(int level, bool first_ended)
 	comes_to_run(&r);
 	pthread_create(&waiter, NULL, wait_for_fourth, &r);
 	while (!is_syncing(r.q))
-		nap(100 * US);
-	nap(1 * MS);
+		gp__sleep_ns(100 * GP__US);
+	gp__sleep_ns(1 * GP__MS);
 	if (first_ended)
 		gp__fakeq_finish(r.hwq);
 	while (first_ended && gp__fakeq_report(r.hwq).ran < 1)
-		nap(100 * US);
+		gp__sleep_ns(100 * GP__US);
 	if (first_ended)
 		comes_to_run(&r);
 	assert_int_equal(gp_queue_suspend(r.q, 0, -1, NULL, NULL), 0);
@@ -427,7 +417,7 @@ static void stop_in_mid_batch(int level, bool first_ended)
 	assert_int_equal(gp_queue_resume(r.q, NULL), 0);
 	while (gp__fakeq_report(r.hwq).ran < 4) {
 		gp__fakeq_finish(r.hwq);
-		nap(100 * US);
+		gp__sleep_ns(100 * GP__US);
 	}
 	pthread_join(waiter, &rc);
 	assert_int_equal((intptr_t)rc, 0);
@@ -526,10 +516,10 @@ static void *finish_both(void *arg)
 {
 	struct rig *r = arg;
 
-	nap(20 * MS);
+	gp__sleep_ns(20 * GP__MS);
 	gp__fakeq_finish(r->hwq);
 	while (gp__fakeq_report(r->hwq).ran < 1)
-		nap(100 * US);
+		gp__sleep_ns(100 * GP__US);
 	gp__fakeq_finish(r->hwq);
 	return NULL;
 }
@@ -567,7 +557,7 @@ static void test_destroy_in_the_worst_moment(void **state)
 	pthread_create(&waiter[0], NULL, wait_forever, &r);
 	pthread_create(&waiter[1], NULL, wait_forever, &r);
 	while (users_of(r.q) < 3)
-		nap(1 * MS);
+		gp__sleep_ns(1 * GP__MS);
 	pthread_create(&finisher, NULL, finish_both, &r);
 	gp_queue_destroy(r.q);
 	r.q = NULL;
@@ -623,7 +613,7 @@ static void wait_for_the_end(void *data, const struct gp_event *ev)
 	if (ev->kind != GP_EVENT_RESUME_RECOVERED)
 		return;
 	while (!ends) {
-		nap(100 * US);
+		gp__sleep_ns(100 * GP__US);
 		pthread_mutex_lock(&r->q->lock);
 		ends = r->q->worker_stop;
 		pthread_mutex_unlock(&r->q->lock);
@@ -647,7 +637,7 @@ static void test_destroy_while_the_worker_reports(void **state)
 	gp__fakeq_fail(r.hwq, GP__FAKE_RESTORE, -EIO, 1);
 	assert_int_equal(gp_queue_resume(r.q, NULL), -EIO);
 	while (!stats_of(&r).resumes)
-		nap(100 * US);
+		gp__sleep_ns(100 * GP__US);
 	rig_down(&r);
 }
 
@@ -721,14 +711,14 @@ static void *stress_submit(void *arg)
 	unsigned int i;
 
 	for (i = 0; i < STRESS_COMMANDS; i++) {
-		cmds[i].run_ns = i % 16 ? 0 : 50 * US;
+		cmds[i].run_ns = i % 16 ? 0 : 50 * GP__US;
 		expect(s, gp_queue_submit(s->r.q, &cmds[i], &ticket) == 0);
 		expect(s, ticket > last);
 		last = ticket;
 		if (i % 64 == 0)
 			expect(s, gp_queue_wait(s->r.q, ticket, -1) == 0);
 		else if (i % 64 == 32)
-			gp_queue_wait(s->r.q, ticket, (int64_t)(20 * US));
+			gp_queue_wait(s->r.q, ticket, (int64_t)(20 * GP__US));
 	}
 	expect(s, gp_queue_wait(s->r.q, last, -1) == 0);
 	return NULL;
@@ -745,14 +735,14 @@ static void *stress_preempt(void *arg)
 			gp__fakeq_fail(s->r.hwq, GP__FAKE_INTERRUPT, -EBUSY, 1);
 		if (i % 11 == 5)
 			gp__fakeq_fail(s->r.hwq, GP__FAKE_RESTORE, -EAGAIN, 1);
-		rc = gp_queue_suspend(s->r.q, i % 3 ? GP_SUSPEND_DRAIN : 0, (int64_t)(5 * MS), NULL,
-				      NULL);
+		rc = gp_queue_suspend(s->r.q, i % 3 ? GP_SUSPEND_DRAIN : 0, (int64_t)(5 * GP__MS),
+				      NULL, NULL);
 		/* -EAGAIN: it was to be undone, and the device failed at that. */
 		expect(s, rc == 0 || rc == -EBUSY || rc == -EAGAIN || rc == -ECANCELED ||
 				  rc == -ETIME);
-		nap(rc ? 0 : (i % 4) * 50 * US);
+		gp__sleep_ns(rc ? 0 : (i % 4) * 50 * GP__US);
 		gp_queue_resume(s->r.q, NULL);
-		nap(300 * US);
+		gp__sleep_ns(300 * GP__US);
 		i++;
 	}
 	return NULL;
@@ -766,7 +756,7 @@ static void *stress_watch(void *arg)
 	while (!atomic_load(&s->stop)) {
 		gp_queue_stats(s->r.q, &st);
 		expect(s, st.completed + st.inflight + st.pending == st.submitted);
-		nap(200 * US);
+		gp__sleep_ns(200 * GP__US);
 	}
 	return NULL;
 }

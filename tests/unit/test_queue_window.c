@@ -1,38 +1,36 @@
 // SPDX-License-Identifier: MIT
 #include "test.h"
 
+#include "base/clock.h"
 #include "queue/window.h"
-
-#define US 1000ull
-#define MS 1000000ull
 
 static void test_fit(void **state)
 {
 	(void)state;
 	/* Nothing measured yet. */
-	assert_int_equal(gp__window_fit(500 * US, 0, 64), 2);
+	assert_int_equal(gp__window_fit(500 * GP__US, 0, 64), 2);
 	/* As many as drain within the budget. */
-	assert_int_equal(gp__window_fit(500 * US, 100 * US, 64), 5);
-	assert_int_equal(gp__window_fit(500 * US, 5 * US, 64), 64);
-	assert_int_equal(gp__window_fit(500 * US, 250 * US, 64), 2);
+	assert_int_equal(gp__window_fit(500 * GP__US, 100 * GP__US, 64), 5);
+	assert_int_equal(gp__window_fit(500 * GP__US, 5 * GP__US, 64), 64);
+	assert_int_equal(gp__window_fit(500 * GP__US, 250 * GP__US, 64), 2);
 	/* The budget is kept with one, which is long enough not to starve. */
-	assert_int_equal(gp__window_fit(500 * US, 300 * US, 64), 1);
-	/* One alone is over the budget: a second would make it worse. */
-	assert_int_equal(gp__window_fit(500 * US, 5 * MS, 64), 1);
+	assert_int_equal(gp__window_fit(500 * GP__US, 300 * GP__US, 64), 1);
+	/* A single command is over the budget already. */
+	assert_int_equal(gp__window_fit(500 * GP__US, 5 * GP__MS, 64), 1);
 	/* A tight budget must not leave the device idle half of the time. */
-	assert_int_equal(gp__window_fit(50 * US, 30 * US, 64), 2);
-	assert_int_equal(gp__window_fit(50 * US, 51 * US, 64), 1);
-	assert_int_equal(gp__window_fit(500 * US, 1, 1), 1);
+	assert_int_equal(gp__window_fit(50 * GP__US, 30 * GP__US, 64), 2);
+	assert_int_equal(gp__window_fit(50 * GP__US, 51 * GP__US, 64), 1);
+	assert_int_equal(gp__window_fit(500 * GP__US, 1, 1), 1);
 }
 
 static void test_batch(void **state)
 {
 	(void)state;
 	assert_int_equal(gp__window_batch(0, 1024), 1);
-	assert_int_equal(gp__window_batch(10 * US, 1024), 5);
-	assert_int_equal(gp__window_batch(10 * US, 4), 2);
+	assert_int_equal(gp__window_batch(10 * GP__US, 1024), 5);
+	assert_int_equal(gp__window_batch(10 * GP__US, 4), 2);
 	assert_int_equal(gp__window_batch(1, 1), 1);
-	assert_int_equal(gp__window_batch(1 * MS, 64), 1);
+	assert_int_equal(gp__window_batch(1 * GP__MS, 64), 1);
 }
 
 /* n commands of `each` one after another, seen exactly, the device always busy. */
@@ -47,20 +45,20 @@ static uint64_t run(struct gp__window *w, uint64_t now, unsigned int n, uint64_t
 
 static void test_settles_on_stable_times(void **state)
 {
-	static const uint64_t times[] = { 1 * US,   7 * US,   40 * US, 90 * US,
-					  249 * US, 400 * US, 3 * MS };
+	static const uint64_t times[] = { 1 * GP__US,	7 * GP__US,   40 * GP__US, 90 * GP__US,
+					  249 * GP__US, 400 * GP__US, 3 * GP__MS };
 	struct gp__window w;
 	unsigned int i;
 
 	(void)state;
 	for (i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
-		gp__window_init(&w, 500 * US, GP__WINDOW_MAX);
+		gp__window_init(&w, 500 * GP__US, GP__WINDOW_MAX);
 		gp__window_start(&w, 0);
 		run(&w, 0, 40, times[i]);
 		assert_int_equal(w.est_ns, times[i]);
-		assert_int_equal(w.size, gp__window_fit(500 * US, times[i], GP__WINDOW_MAX));
-		if (times[i] <= 500 * US)
-			assert_true(w.size * times[i] <= 500 * US);
+		assert_int_equal(w.size, gp__window_fit(500 * GP__US, times[i], GP__WINDOW_MAX));
+		if (times[i] <= 500 * GP__US)
+			assert_true(w.size * times[i] <= 500 * GP__US);
 	}
 }
 
@@ -71,16 +69,16 @@ static void test_up_fast_down_slowly(void **state)
 	unsigned int up = 0, down = 0;
 
 	(void)state;
-	gp__window_init(&w, 500 * US, GP__WINDOW_MAX);
+	gp__window_init(&w, 500 * GP__US, GP__WINDOW_MAX);
 	gp__window_start(&w, 0);
-	now = run(&w, 0, 40, 10 * US);
-	while (w.est_ns < 90 * US) {
-		now = run(&w, now, 1, 100 * US);
+	now = run(&w, 0, 40, 10 * GP__US);
+	while (w.est_ns < 90 * GP__US) {
+		now = run(&w, now, 1, 100 * GP__US);
 		up++;
 	}
-	now = run(&w, now, 20, 100 * US);
-	while (w.est_ns > 20 * US) {
-		now = run(&w, now, 1, 10 * US);
+	now = run(&w, now, 20, 100 * GP__US);
+	while (w.est_ns > 20 * GP__US) {
+		now = run(&w, now, 1, 10 * GP__US);
 		down++;
 	}
 	assert_in_range(up, 2, 6);
@@ -93,12 +91,12 @@ static void test_lone_outlier_is_outvoted(void **state)
 	uint64_t now;
 
 	(void)state;
-	gp__window_init(&w, 500 * US, GP__WINDOW_MAX);
+	gp__window_init(&w, 500 * GP__US, GP__WINDOW_MAX);
 	gp__window_start(&w, 0);
-	now = run(&w, 0, 40, 10 * US);
-	now = run(&w, now, 1, 50 * MS);
-	now = run(&w, now, 5, 10 * US);
-	assert_int_equal(w.est_ns, 10 * US);
+	now = run(&w, 0, 40, 10 * GP__US);
+	now = run(&w, now, 1, 50 * GP__MS);
+	now = run(&w, now, 5, 10 * GP__US);
+	assert_int_equal(w.est_ns, 10 * GP__US);
 	assert_int_equal(w.size, 50);
 }
 
@@ -107,11 +105,11 @@ static void test_grows_by_doubling(void **state)
 	struct gp__window w;
 
 	(void)state;
-	gp__window_init(&w, 500 * US, GP__WINDOW_MAX);
+	gp__window_init(&w, 500 * GP__US, GP__WINDOW_MAX);
 	gp__window_start(&w, 0);
-	run(&w, 0, 1, 1 * US);
+	run(&w, 0, 1, 1 * GP__US);
 	assert_int_equal(w.size, 4);
-	run(&w, 1 * US, 1, 1 * US);
+	run(&w, 1 * GP__US, 1, 1 * GP__US);
 	assert_int_equal(w.size, 8);
 }
 
@@ -122,13 +120,13 @@ static void test_looking_late_does_not_raise(void **state)
 	uint64_t now;
 
 	(void)state;
-	gp__window_init(&w, 500 * US, GP__WINDOW_MAX);
+	gp__window_init(&w, 500 * GP__US, GP__WINDOW_MAX);
 	gp__window_start(&w, 0);
-	now = run(&w, 0, 40, 10 * US);
+	now = run(&w, 0, 40, 10 * GP__US);
 	gp__window_start(&w, now);
-	gp__window_complete(&w, 1, false, true, now + 1000 * MS);
-	gp__window_complete(&w, 1, true, true, now + 1001 * MS);
-	assert_int_equal(w.est_ns, 10 * US);
+	gp__window_complete(&w, 1, false, true, now + 1000 * GP__MS);
+	gp__window_complete(&w, 1, true, true, now + 1001 * GP__MS);
+	assert_int_equal(w.est_ns, 10 * GP__US);
 }
 
 /* A burst of late looks says an upper bound, which is welcome if it is lower. */
@@ -139,15 +137,15 @@ static void test_looking_late_may_lower(void **state)
 	unsigned int i;
 
 	(void)state;
-	gp__window_init(&w, 500 * US, GP__WINDOW_MAX);
+	gp__window_init(&w, 500 * GP__US, GP__WINDOW_MAX);
 	gp__window_start(&w, 0);
-	now = run(&w, 0, 40, 100 * US);
+	now = run(&w, 0, 40, 100 * GP__US);
 	for (i = 0; i < 40; i++) {
 		gp__window_start(&w, now);
-		now += 20 * US;
+		now += 20 * GP__US;
 		gp__window_complete(&w, 2, false, false, now);
 	}
-	assert_in_range(w.est_ns, 10 * US, 12 * US);
+	assert_in_range(w.est_ns, 10 * GP__US, 12 * GP__US);
 }
 
 static void test_break_discards_the_span(void **state)
@@ -156,13 +154,13 @@ static void test_break_discards_the_span(void **state)
 	uint64_t now;
 
 	(void)state;
-	gp__window_init(&w, 500 * US, GP__WINDOW_MAX);
+	gp__window_init(&w, 500 * GP__US, GP__WINDOW_MAX);
 	gp__window_start(&w, 0);
-	now = run(&w, 0, 40, 10 * US);
+	now = run(&w, 0, 40, 10 * GP__US);
 	gp__window_break(&w);
-	gp__window_complete(&w, 1, true, true, now + 900 * MS);
-	now = run(&w, now + 900 * MS, 3, 10 * US);
-	assert_int_equal(w.est_ns, 10 * US);
+	gp__window_complete(&w, 1, true, true, now + 900 * GP__MS);
+	now = run(&w, now + 900 * GP__MS, 3, 10 * GP__US);
+	assert_int_equal(w.est_ns, 10 * GP__US);
 }
 
 int main(void)

@@ -57,7 +57,7 @@ static double max_ms(const struct gp__sim_result *r, size_t program)
 {
 	uint64_t ns;
 
-	assert_int_equal(gp__hist_max(&r->programs[program].latency, &ns), 0);
+	assert_int_equal(gp__hist_quantile(&r->programs[program].latency, 1, &ns), 0);
 	return (double)ns / 1e6;
 }
 
@@ -132,7 +132,203 @@ static void a_level_costs_what_it_says(void **state)
 	assert_true(lv1 > 54 && lv1 < 68.1);
 }
 
-static void a_stop_that_always_fails_hangs_nobody(void **state)
+/* How long the trainer is held for each of the other program's jobs of 1 ms, and what these take.
+ */
+static void run_late(const char *gpu, double *held, double *infer)
+{
+	struct gp__scenario *sc;
+	struct gp__sim_result *r;
+	char text[1024];
+
+	snprintf(text, sizeof(text),
+		 "[scenario]\nduration = 10s\n" GPU
+		 "%s[program train]\nclass = offline\narrivals = closed\nkernel = 20s\n"
+		 "[program infer]\nclass = online\narrivals = periodic 100ms\nstart = 5ms\n"
+		 "kernel = 1ms\n",
+		 gpu);
+	sc = parse(text);
+	r = run(sc, &gp__policy_hpf, 3);
+	assert_int_equal(r->programs[1].done, 100);
+	*held = (double)r->programs[0].held_ns / 1e6 / 100;
+	*infer = max_ms(r, 1);
+	gp__sim_result_free(r);
+	gp__scenario_free(sc);
+}
+
+static void work_is_seen_late(void **state)
+{
+	double held, infer;
+
+	(void)state;
+	run_late("", &held, &infer);
+	assert_near(infer, 1.005, 0.001);
+	assert_near(held, 1, 0.1);
+	/* A millisecond of sharing, then 10 us to hold. */
+	run_late("sees = 1ms\n", &held, &infer);
+	assert_near(infer, 1.505, 0.001);
+	assert_near(held, 0.5, 0.1);
+	run_late("settles = 5ms\n", &held, &infer);
+	assert_near(infer, 1.005, 0.001);
+	assert_near(held, 6, 0.1);
+	/* The work ends before it is seen. */
+	run_late("sees = 3ms\nsettles = 5ms\n", &held, &infer);
+	assert_near(infer, 2, 0.001);
+	assert_near(held, 5, 0.1);
+}
+
+/* The scheduler sees work too late to hold anybody for it: what the hardware does by itself. */
+static double run_blind(const char *gpu, const char *server)
+{
+	double train, infer;
+	char text[1024];
+
+	snprintf(text, sizeof(text),
+		 "[scenario]\nduration = 10s\n" GPU
+		 "sees = 50ms\n%s[program train]\nclass = offline\narrivals = closed\n"
+		 "kernel = 5s\n[program infer]\nclass = online\narrivals = periodic 100ms\n"
+		 "start = 5ms\nkernel = 1ms\n%s",
+		 gpu, server);
+	run_pair(text, &gp__policy_hpf, 3, &train, &infer);
+	return infer;
+}
+
+static void the_least_weight_yields_at_once(void **state)
+{
+	(void)state;
+	assert_near(run_blind("", ""), 2, 0.001);
+	assert_near(run_blind("weighs = yes\n", ""), 1, 0.001);
+}
+
+static void another_program_makes_a_program_cold(void **state)
+{
+	(void)state;
+	/* To the server, and from it to the trainer for 20 us and back. */
+	assert_near(run_blind("weighs = yes\ncold = 100us\n", ""), 1.1, 0.001);
+	assert_near(run_blind("weighs = yes\ncold = 100us\n", "kernels = 2\n"), 2.1, 0.001);
+	assert_near(run_blind("weighs = yes\ncold = 100us\n", "kernels = 2\ngap = 20us\n"), 2.3,
+		    0.001);
+}
+
+static void a_weighing_gpu_keeps_to_the_proportions(void **state)
+{
+	struct gp__scenario *sc = parse("[scenario]\nduration = 10s\n" GPU "weighs = yes\n"
+					"[program a]\nshare = 75%\narrivals = closed\n"
+					"kernel = 3ms\n"
+					"[program b]\nshare = 25%\narrivals = closed\n"
+					"kernel = 7ms\n");
+	u64 params[GP__POLICY_PARAMS_MAX];
+	const struct gp__policy *share = &gp__policy_share;
+	struct gp__sim_options opt = { .policy = share, .params = params, .only = -1 };
+	const struct gp__program_spec *overloaded;
+	struct gp__sim_result *r;
+
+	(void)state;
+	for (u32 i = 0; i < share->nr_params; i++)
+		params[i] = share->params[i].def;
+	params[gp__param_find(share->params, share->nr_params, "by_weight", 9)] = 1;
+	assert_int_equal(gp__sim_run(sc, &opt, &r, &overloaded), 0);
+	assert_near((double)r->programs[0].gpu_ns / (double)r->measured_ns, 0.75, 0.001);
+	assert_near((double)r->programs[1].gpu_ns / (double)r->measured_ns, 0.25, 0.001);
+	assert_int_equal(r->programs[0].preemptions + r->programs[1].preemptions, 0);
+	gp__sim_result_free(r);
+	gp__scenario_free(sc);
+}
+
+#define REQUESTS                                                       \
+	"[scenario]\nduration = 1s\n" GPU "[program p]\nkernels = 4\n" \
+	"first = 5ms\nkernel = 1ms\n"
+
+static double hist_max_ms(const struct gp__hist *h)
+{
+	uint64_t ns;
+
+	assert_int_equal(gp__hist_quantile(h, 1, &ns), 0);
+	return (double)ns / 1e6;
+}
+
+static void assert_requests(const char *text, double first, double next, double whole,
+			    double in_progress, double work)
+{
+	struct gp__scenario *sc = parse(text);
+	struct gp__sim_result *r = run(sc, &gp__policy_hpf, 3);
+	const struct gp__sim_program_result *p = &r->programs[0];
+
+	assert_non_null(p->requests);
+	assert_int_equal(p->requests->first.count, p->done);
+	assert_int_equal(p->requests->next.count, 3 * p->done);
+	assert_int_equal(p->unfinished, 0);
+	assert_near(hist_max_ms(&p->requests->first), first, 0.001);
+	assert_near(hist_max_ms(&p->requests->next), next, 0.001);
+	assert_near(max_ms(r, 0), whole, 0.001);
+	assert_near((double)p->requests->in_progress_ns / 1e6, in_progress, 0.001);
+	assert_near((double)p->gpu_ns / 1e6, work, 0.001);
+	gp__sim_result_free(r);
+	gp__scenario_free(sc);
+}
+
+static void requests_are_timed_by_the_token(void **state)
+{
+	(void)state;
+	assert_requests(REQUESTS "arrivals = periodic 100ms\n", 5, 1, 8, 80, 80);
+	assert_requests(REQUESTS "arrivals = periodic 100ms\ngap = 500us\n", 5, 1.5, 9.5, 95, 80);
+	/* The second one waits for the first one. */
+	assert_requests(REQUESTS "arrivals = trace 0ms, 7ms\ngap = 500us\n", 7.5, 1.5, 12, 19, 16);
+}
+
+static void concurrent_requests_share_kernels(void **state)
+{
+	(void)state;
+	/* Tokens of the first at 5, 6.5, 13.5 and 15 ms, of the second at 12, 13.5, 15 and 16.5. */
+	assert_requests(REQUESTS "arrivals = trace 0ms, 6.8ms\ngap = 500us\nconcurrent = 8\n", 5.2,
+			7, 15, 16.5, 14);
+	/* A third one begins when the first one has ended; the second one ends at 22 ms. */
+	assert_requests(REQUESTS "arrivals = trace 0ms, 6.8ms, 6.9ms\ngap = 500us\n"
+				 "concurrent = 2\n",
+			13.6, 7, 18.1, 25, 21);
+}
+
+/* Requests of the warm-up have no figures, but one in progress after it takes time. */
+static void the_warmup_has_no_requests(void **state)
+{
+	struct gp__scenario *sc = parse("[scenario]\nduration = 1s\nwarmup = 450ms\n" GPU
+					"[program p]\nkernels = 4\nfirst = 5ms\nkernel = 1ms\n"
+					"arrivals = periodic 100ms\nstart = 48ms\n");
+	struct gp__sim_result *r = run(sc, &gp__policy_hpf, 3);
+	const struct gp__sim_requests *q = r->programs[0].requests;
+
+	(void)state;
+	assert_int_equal(q->first.count, 5);
+	assert_int_equal(q->next.count, 15);
+	assert_near((double)q->in_progress_ns / 1e6, 6 + 5 * 8, 0.001);
+	gp__sim_result_free(r);
+	gp__scenario_free(sc);
+}
+
+static void an_idle_gpu_is_wasted_on_the_held(void **state)
+{
+	struct gp__scenario *sc = parse("[scenario]\nduration = 10s\n" GPU "settles = 5ms\n"
+					"[program train]\nclass = offline\narrivals = closed\n"
+					"kernel = 20s\n"
+					"[program infer]\nclass = online\nstart = 5ms\n"
+					"arrivals = periodic 100ms\nfirst = 1ms\nkernel = 1ms\n");
+	struct gp__sim_result *hpf = run(sc, &gp__policy_hpf, 3),
+			      *none = run(sc, &gp__policy_none, 3);
+	const struct gp__sim_gpu_result *g = &hpf->gpus[0];
+
+	(void)state;
+	assert_near((double)g->wasted_ns / 1e6 / 100, 5, 0.1);
+	assert_true(g->wasted_ns < g->idle_ready_ns);
+	assert_int_equal(g->holds, hpf->programs[0].preemptions);
+	assert_int_equal(g->holds, 100);
+	assert_int_equal(g->other_ns, hpf->programs[0].gpu_ns);
+	assert_int_equal(none->gpus[0].wasted_ns, 0);
+	assert_int_equal(none->gpus[0].holds, 0);
+	gp__sim_result_free(hpf);
+	gp__sim_result_free(none);
+	gp__scenario_free(sc);
+}
+
+static void a_hold_that_always_fails_hangs_nothing(void **state)
 {
 	double train, infer;
 
@@ -281,6 +477,81 @@ static void the_starved_get_what_was_promised(void **state)
 	gp__scenario_free(sc);
 }
 
+static double quantile_ms(const struct gp__hist *h, double q)
+{
+	uint64_t ns;
+
+	assert_int_equal(gp__hist_quantile(h, q, &ns), 0);
+	return (double)ns / 1e6;
+}
+
+static struct gp__sim_result *run_alone(const struct gp__scenario *sc, int program)
+{
+	struct gp__sim_options opt = { .policy = &gp__policy_none,
+				       .seed = sc->seed,
+				       .only = program };
+	const struct gp__program_spec *overloaded;
+	struct gp__sim_result *r = NULL;
+
+	assert_int_equal(gp__sim_run(sc, &opt, &r, &overloaded), 0);
+	return r;
+}
+
+/* Both GPUs of both scenarios: priority comes close to the server alone, and no scheduler does not.
+ */
+static void requests_are_fast_by_priority_only(void **state)
+{
+	static const char *const names[] = { "llm", "llm-batch" };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct gp__scenario *sc = load(names[i]);
+		struct gp__sim_result *hpf = run(sc, &gp__policy_hpf, 0),
+				      *none = run(sc, &gp__policy_none, 0);
+
+		for (int p = 0; p < 4; p += 2) {
+			struct gp__sim_result *alone = run_alone(sc, p);
+			const struct gp__sim_program_result *a = &alone->programs[p],
+							    *h = &hpf->programs[p],
+							    *n = &none->programs[p];
+
+			assert_true(h->done > 400);
+			for (size_t j = 0; j < 2; j++) {
+				double q = j ? 0.99 : 0.5;
+				double whole = quantile_ms(&a->latency, q);
+				double next = quantile_ms(&a->requests->next, q);
+
+				assert_true(quantile_ms(&h->latency, q) < 1.25 * whole);
+				assert_true(quantile_ms(&h->requests->next, q) < 1.15 * next);
+				assert_true(quantile_ms(&n->latency, q) > 1.75 * whole);
+			}
+			gp__sim_result_free(alone);
+		}
+		gp__sim_result_free(hpf);
+		gp__sim_result_free(none);
+		gp__scenario_free(sc);
+	}
+}
+
+/* 33 kernels of each request, if none is shared. */
+static void batched_requests_take_fewer_kernels(void **state)
+{
+	static const char *const names[] = { "llm", "llm-batch" };
+	double work[2];
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct gp__scenario *sc = load(names[i]);
+		struct gp__sim_result *r = run_alone(sc, 0);
+
+		work[i] = (double)r->programs[0].gpu_ns / (double)r->programs[0].ended / 1e6;
+		gp__sim_result_free(r);
+		gp__scenario_free(sc);
+	}
+	assert_near(work[0], 5 + 32 * 1.25, 0.5);
+	assert_true(work[1] < 0.8 * work[0]);
+}
+
 static void work_before_the_end_of_the_warmup_does_not_count(void **state)
 {
 	struct gp__scenario *sc = parse("[scenario]\nduration = 10s\nwarmup = 5s\n" GPU
@@ -378,7 +649,8 @@ static void runs_repeat_and_logs_replay(void **state)
 {
 	static const char *const names[] = { "example3",   "seed004-basic", "seed004-edge",
 					     "starvation", "deadlines",	    "multistream",
-					     "gang",	   "64gpus" };
+					     "gang",	   "llm",	    "llm-batch",
+					     "64gpus" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -444,7 +716,7 @@ static void assert_refused(const char *text, u64 line, const char *sentence)
 
 static void a_log_begins_with_its_version(void **state)
 {
-	static const char *const texts[] = { "\n", "# gpreempt decision log 2\n",
+	static const char *const texts[] = { "\n", "# gpreempt decision log 1\n",
 					     "0 < - - tick\n" };
 	struct gp__replay_result r;
 	struct gp__replay_error err;
@@ -488,7 +760,15 @@ int main(void)
 		cmocka_unit_test(alone_a_job_takes_its_work),
 		cmocka_unit_test(two_share_the_gpu_evenly),
 		cmocka_unit_test(a_level_costs_what_it_says),
-		cmocka_unit_test(a_stop_that_always_fails_hangs_nobody),
+		cmocka_unit_test(work_is_seen_late),
+		cmocka_unit_test(the_least_weight_yields_at_once),
+		cmocka_unit_test(another_program_makes_a_program_cold),
+		cmocka_unit_test(a_weighing_gpu_keeps_to_the_proportions),
+		cmocka_unit_test(requests_are_timed_by_the_token),
+		cmocka_unit_test(concurrent_requests_share_kernels),
+		cmocka_unit_test(the_warmup_has_no_requests),
+		cmocka_unit_test(an_idle_gpu_is_wasted_on_the_held),
+		cmocka_unit_test(a_hold_that_always_fails_hangs_nothing),
 		cmocka_unit_test(what_cannot_be_stopped_is_said),
 		cmocka_unit_test(overload_is_refused_not_swallowed),
 		cmocka_unit_test(nothing_is_lost),
@@ -497,6 +777,8 @@ int main(void)
 		cmocka_unit_test(edges_end_well),
 		cmocka_unit_test(edf_meets_what_priority_misses),
 		cmocka_unit_test(the_starved_get_what_was_promised),
+		cmocka_unit_test(requests_are_fast_by_priority_only),
+		cmocka_unit_test(batched_requests_take_fewer_kernels),
 		cmocka_unit_test(work_before_the_end_of_the_warmup_does_not_count),
 		cmocka_unit_test(held_without_work_at_the_end_of_the_warmup),
 		cmocka_unit_test(runs_repeat_and_logs_replay),

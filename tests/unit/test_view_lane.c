@@ -40,6 +40,26 @@ static void what_it_did_is_summed_up(void **state)
 	assert_int_equal(sum.longest_wait, 20);
 }
 
+static void the_time_is_divided(void **state)
+{
+	struct gp__lane l;
+	struct gp__lane_bin sum;
+
+	(void)state;
+	gp__lane_init(&l, WINDOW, 100);
+	gp__lane_set(&l, GP__LANE_RUN, 100);
+	gp__lane_share(&l, 2, 120);
+	gp__lane_share(&l, 1, 140);
+	gp__lane_set(&l, GP__LANE_YIELD, 150);
+	gp__lane_share(&l, 4, 150);
+	gp__lane_advance(&l, 160);
+	sum = gp__lane_sum(&l);
+	assert_int_equal(sum.known, 60);
+	assert_int_equal(sum.run, 20 + 10 + 10);
+	assert_int_equal(sum.yielded, 10);
+	assert_int_equal(sum.held + sum.nr_waits, 0);
+}
+
 static void what_is_not_known_counts_for_nothing(void **state)
 {
 	struct gp__lane l;
@@ -142,6 +162,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_it_did_is_summed_up),
+		cmocka_unit_test(the_time_is_divided),
 		cmocka_unit_test(what_is_not_known_counts_for_nothing),
 		cmocka_unit_test(time_does_not_go_back),
 		cmocka_unit_test(what_is_long_ago_is_forgotten),

@@ -6,10 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "view/top.h"
-
-#define S 1000000000ull
-#define MS 1000000ull
 
 /* Two on gpu0, of which train is held by serve, and another user's on gpu1. */
 static const char list_text[] =
@@ -17,6 +15,7 @@ static const char list_text[] =
 	" \"gpus\": [{\"gpu\": 1, \"name\": \"small\", \"groups\": 1, \"switches\": 0,"
 	"             \"order\": {\"p50_us\": null}},"
 	"            {\"gpu\": 0, \"name\": \"big\", \"groups\": 2, \"switches\": 10,"
+	"             \"wasted_ms\": 8.0,"
 	"             \"order\": {\"p50_us\": 20.0, \"p99_us\": 50.0}}],"
 	" \"groups\": ["
 	"  {\"group\": 1, \"gpu\": 0, \"user\": 0, \"priority\": 2, \"state\": \"excluded\","
@@ -28,7 +27,7 @@ static const char list_text[] =
 	"  {\"group\": 3, \"gpu\": 0, \"user\": 0, \"priority\": 15, \"state\": \"admitted\","
 	"   \"pid\": 200, \"program\": \"serve\", \"tag\": \"\", \"effective\": 15,"
 	"   \"suspended\": false, \"has_work\": true, \"used_ms\": 10.0, \"held_ms\": 0.0,"
-	"   \"hold\": null,"
+	"   \"hold\": null, \"wasted_ms\": 7.0,"
 	"   \"queues\": [{\"queue\": 4, \"state\": \"admitted\", \"has_work\": true,"
 	"                 \"level\": 3, \"level_requested\": 3}]},"
 	"  {\"group\": 5, \"gpu\": 1, \"user\": 12345, \"priority\": 7, \"state\": \"admitted\","
@@ -48,7 +47,7 @@ static void line(struct gp__top *t, const char *text)
 	gp__top_line(t, text, strlen(text));
 }
 
-/* What is printed, for free(). */
+/* The printed text, for free(). */
 static char *picture(struct gp__top *t, struct gp__top_look *look, uint32_t rows, uint32_t cols)
 {
 	struct gp__screen screen = { 0 };
@@ -87,9 +86,9 @@ static struct gp__top_group *group(const struct gp__top *t, uint32_t id)
 
 static void up(struct gp__top *t)
 {
-	gp__top_init(t, S);
+	gp__top_init(t, GP__S);
 	t->watching = true;
-	list(t, list_text, 100 * S);
+	list(t, list_text, 100 * GP__S);
 }
 
 static void lines_say_when_it_ran(void **state)
@@ -98,16 +97,99 @@ static void lines_say_when_it_ran(void **state)
 
 	(void)state;
 	up(&t);
-	line(&t, "100200000000 < gpu0 e3 idle q=4");
+	line(&t, "100200000000 < gpu0 e3 idle q=4 since=100200000000 sees_ns=0");
 	line(&t, "100200000000 > gpu0 e1 admit q=2 level=1 why=chosen by=-");
 	assert_int_equal(group(&t, 1)->lane.kind, GP__LANE_RUN);
-	gp__top_advance(&t, 100 * S + 400 * MS);
+	gp__top_advance(&t, 100 * GP__S + 400 * GP__MS);
 	assert_int_equal((int)gp__top_run_pct(group(&t, 1)), 50);
 	assert_int_equal((int)gp__top_held_pct(group(&t, 1)), 50);
 	assert_int_equal((int)gp__top_run_pct(group(&t, 3)), 50);
 	assert_int_equal((int)gp__top_held_pct(group(&t, 3)), 0);
-	assert_int_equal(gp__lane_sum(&group(&t, 1)->lane).longest_wait, 200 * MS);
+	assert_int_equal(gp__lane_sum(&group(&t, 1)->lane).longest_wait, 200 * GP__MS);
 	assert_false(t.stale);
+	gp__top_free(&t);
+}
+
+static double run(const struct gp__top *t, uint32_t id)
+{
+	return gp__top_run_pct(group(t, id));
+}
+
+/* train has the least weight: while serve works, it gets nothing. */
+static void what_yields_gets_what_the_others_leave(void **state)
+{
+	struct gp__top_look look = { .once = true };
+	struct gp__top t;
+
+	(void)state;
+	up(&t);
+	line(&t, "100000000000 > gpu0 e1 weigh q=2 weight=16777214 why=weight by=-");
+	line(&t, "100000000000 > gpu0 e1 admit q=2 level=1 why=chosen by=-");
+	assert_int_equal(group(&t, 1)->lane.kind, GP__LANE_YIELD);
+	line(&t, "100440000000 < gpu0 e3 idle q=4 since=100440000000 sees_ns=0");
+	assert_int_equal(group(&t, 1)->lane.kind, GP__LANE_RUN);
+	gp__top_advance(&t, 101 * GP__S);
+	assert_int_equal((int)(run(&t, 1) + 0.5), 56);
+	assert_int_equal((int)(run(&t, 3) + 0.5), 44);
+	assert_int_equal((int)(gp__top_yielding_pct(group(&t, 1)) + 0.5), 44);
+	assert_true(gp__top_held_pct(group(&t, 1)) < 0.5);
+	assert_false(t.stale);
+	expect(&t, &look, "yyy");
+	gp__top_free(&t);
+}
+
+/* At its own weight it has half of the time. */
+static void those_that_run_together_divide_the_time(void **state)
+{
+	struct gp__top t;
+
+	(void)state;
+	up(&t);
+	line(&t, "100000000000 > gpu0 e1 admit q=2 level=1 why=min-share by=e3");
+	line(&t, "100000000000 > gpu0 e1 weigh q=2 weight=0 why=weight by=-");
+	gp__top_advance(&t, 100 * GP__S + 500 * GP__MS);
+	assert_int_equal((int)(run(&t, 1) + 0.5), 50);
+	assert_int_equal((int)(run(&t, 3) + 0.5), 50);
+	gp__top_free(&t);
+}
+
+static void an_order_that_failed_wants_a_list(void **state)
+{
+	struct gp__top t;
+
+	(void)state;
+	up(&t);
+	line(&t, "100000000000 < gpu0 e1 ack q=2 result=0");
+	line(&t, "100000000000 ! gpu0 e3 lingered ns=50000");
+	assert_false(t.stale);
+	line(&t, "100000000000 < gpu0 e1 ack q=2 result=-5");
+	assert_true(t.stale);
+	gp__top_free(&t);
+}
+
+/* Without lines, others' programs are not seen, and the daemon's word counts. */
+static void a_list_says_that_it_yields(void **state)
+{
+	struct gp__top t;
+	json_t *json, *train, *queue;
+
+	(void)state;
+	gp__top_init(&t, GP__S);
+	json = json_loads(list_text, 0, NULL);
+	train = json_array_get(json_object_get(json, "groups"), 0);
+	queue = json_array_get(json_object_get(train, "queues"), 0);
+	json_array_remove(json_object_get(json, "groups"), 1);
+	json_object_set_new(train, "state", json_string("admitted"));
+	json_object_set_new(train, "yielding", json_true());
+	json_object_set_new(queue, "state", json_string("admitted"));
+	json_object_set_new(queue, "weight", json_string("least"));
+	assert_int_equal(gp__top_list(&t, json, 100 * GP__S), 0);
+	assert_int_equal(group(&t, 1)->lane.kind, GP__LANE_YIELD);
+	assert_int_equal(group(&t, 1)->state, GP__VIEW_YIELDING);
+	json_object_set_new(train, "yielding", json_false());
+	assert_int_equal(gp__top_list(&t, json, 101 * GP__S), 0);
+	assert_int_equal(group(&t, 1)->lane.kind, GP__LANE_RUN);
+	json_decref(json);
 	gp__top_free(&t);
 }
 
@@ -128,13 +210,13 @@ static void what_no_line_explains_wants_a_list(void **state)
 		up(&t);
 		line(&t, lines[i]);
 		assert_true(t.stale);
-		list(&t, list_text, 101 * S);
+		list(&t, list_text, 101 * GP__S);
 		assert_false(t.stale);
 		gp__top_free(&t);
 	}
 }
 
-static void who_leaves_is_gone_and_others_keep_their_lanes(void **state)
+static void a_group_that_ends_leaves_the_other_lanes(void **state)
 {
 	struct gp__top t;
 	json_t *json;
@@ -143,14 +225,14 @@ static void who_leaves_is_gone_and_others_keep_their_lanes(void **state)
 	up(&t);
 	json = json_loads(list_text, 0, NULL);
 	json_array_remove(json_object_get(json, "groups"), 1);
-	assert_int_equal(gp__top_list(&t, json, 100 * S + 500 * MS), 0);
+	assert_int_equal(gp__top_list(&t, json, 100 * GP__S + 500 * GP__MS), 0);
 	json_decref(json);
 	assert_int_equal(t.nr_groups, 2);
-	assert_int_equal(gp__lane_sum(&group(&t, 1)->lane).held, 500 * MS);
+	assert_int_equal(gp__lane_sum(&group(&t, 1)->lane).held, 500 * GP__MS);
 	gp__top_free(&t);
 }
 
-static void everybody_has_a_line_below_its_gpu(void **state)
+static void each_group_has_a_line_below_its_gpu(void **state)
 {
 	struct gp__top_look look = { 0 };
 	struct gp__top t;
@@ -179,6 +261,7 @@ static void the_selected_one_is_explained(void **state)
 	(void)state;
 	up(&t);
 	expect(&t, &look, "group 3 serve (level 3): running");
+	expect(&t, &look, "wasted 7.00 ms");
 	gp__top_select(&t, &look, 1);
 	expect(&t, &look, "group 1 train (level 1 of 3): held by serve; used 10.0 ms");
 	gp__top_select(&t, &look, 1);
@@ -256,9 +339,9 @@ static void a_lane_shows_running_waiting_and_nothing(void **state)
 
 	(void)state;
 	up(&t);
-	line(&t, "100500000000 < gpu0 e3 idle q=4");
+	line(&t, "100500000000 < gpu0 e3 idle q=4 since=100500000000 sees_ns=0");
 	line(&t, "100500000000 > gpu0 e1 admit q=2 level=1 why=chosen by=-");
-	gp__top_advance(&t, 100 * S + 950 * MS);
+	gp__top_advance(&t, 100 * GP__S + 950 * GP__MS);
 	/* serve ran and has nothing to do; train was held and runs. */
 	expect(&t, &look, "###+______");
 	expect(&t, &look, "xxx=####");
@@ -272,7 +355,7 @@ static void the_document_has_null_for_what_is_not_known(void **state)
 
 	(void)state;
 	up(&t);
-	gp__top_advance(&t, 100 * S + 500 * MS);
+	gp__top_advance(&t, 100 * GP__S + 500 * GP__MS);
 	doc = gp__top_json(&t);
 	assert_int_equal(json_integer_value(json_object_get(doc, "schema")), 1);
 	g = json_array_get(json_object_get(doc, "groups"), 2);
@@ -281,6 +364,13 @@ static void the_document_has_null_for_what_is_not_known(void **state)
 	g = json_array_get(json_object_get(doc, "groups"), 0);
 	assert_true(json_number_value(json_object_get(g, "held_pct")) > 99);
 	assert_true(json_is_null(json_object_get(g, "wait_max_ms")));
+	assert_true(json_is_null(json_object_get(g, "wasted_ms")));
+	g = json_array_get(json_object_get(doc, "groups"), 1);
+	assert_true(json_number_value(json_object_get(g, "wasted_ms")) == 7);
+	g = json_array_get(json_object_get(doc, "gpus"), 0);
+	assert_true(json_number_value(json_object_get(g, "wasted_ms")) == 8);
+	assert_true(json_is_null(
+		json_object_get(json_array_get(json_object_get(doc, "gpus"), 1), "wasted_ms")));
 	json_decref(doc);
 	gp__top_free(&t);
 }
@@ -289,9 +379,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lines_say_when_it_ran),
+		cmocka_unit_test(what_yields_gets_what_the_others_leave),
+		cmocka_unit_test(those_that_run_together_divide_the_time),
+		cmocka_unit_test(an_order_that_failed_wants_a_list),
+		cmocka_unit_test(a_list_says_that_it_yields),
 		cmocka_unit_test(what_no_line_explains_wants_a_list),
-		cmocka_unit_test(who_leaves_is_gone_and_others_keep_their_lanes),
-		cmocka_unit_test(everybody_has_a_line_below_its_gpu),
+		cmocka_unit_test(a_group_that_ends_leaves_the_other_lanes),
+		cmocka_unit_test(each_group_has_a_line_below_its_gpu),
 		cmocka_unit_test(the_selected_one_is_explained),
 		cmocka_unit_test(a_filter_leaves_out_the_others),
 		cmocka_unit_test(any_size_will_do),

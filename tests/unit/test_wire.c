@@ -44,7 +44,7 @@ static void place_down(struct place *p)
 }
 
 /* As at the socket of a daemon that was stopped, when enough have knocked. */
-static void nobody_waits_without_end_to_be_let_in(void **state)
+static void connecting_to_a_stopped_daemon_times_out(void **state)
 {
 	struct place p;
 	int fd, first;
@@ -73,7 +73,7 @@ static void a_daemon_that_says_nothing_is_given_up(void **state)
 	place_down(&p);
 }
 
-/* What the daemon hands out, as the case has it. */
+/* The pages and descriptors of the daemon, as the test case wants them. */
 struct offer {
 	struct place *place;
 	size_t bytes;
@@ -162,8 +162,8 @@ static void text_is_cut_off_and_harmless(void **state)
  */
 
 static struct {
-	struct gp__wire_up *up;
-	struct gp__wire_down *down;
+	struct gp__wire_status_page *status;
+	struct gp__wire_order_page *order;
 	size_t bytes;
 	u64 changed;
 } coming;
@@ -172,42 +172,42 @@ static struct {
 static void note_changed(int signal)
 {
 	(void)signal;
-	coming.changed = atomic_load(&coming.up->changed[0]);
-	mprotect(coming.down, coming.bytes, PROT_READ);
+	coming.changed = atomic_load(&coming.status->changed[0]);
+	mprotect(coming.order, coming.bytes, PROT_READ);
 }
 
-static void what_has_changed_is_there_before_the_look_at_who_is_alone(void **state)
+static void changes_are_marked_before_alone_is_read(void **state)
 {
 	struct sigaction old, note = { .sa_handler = note_changed };
-	struct gp__wire_client c = { .daemon_bell = -1, .nr_slots = 1 };
+	struct gp__wire_client c = { .daemon_notify_fd = -1, .nr_slots = 1 };
 
 	(void)state;
-	coming.bytes = gp__wire_down_bytes(1);
-	coming.up = calloc(1, gp__wire_up_bytes(1));
-	coming.down = mmap(NULL, coming.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			   -1, 0);
-	assert_non_null(coming.up);
-	assert_ptr_not_equal(coming.down, MAP_FAILED);
-	c.up = coming.up;
-	c.down = coming.down;
-	atomic_store(&coming.down->alone, 1);
+	coming.bytes = gp__wire_order_bytes(1);
+	coming.status = calloc(1, gp__wire_status_bytes(1));
+	coming.order = mmap(NULL, coming.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
+	assert_non_null(coming.status);
+	assert_ptr_not_equal(coming.order, MAP_FAILED);
+	c.status = coming.status;
+	c.order = coming.order;
+	atomic_store(&coming.order->alone, 1);
 	assert_int_equal(sigaction(SIGSEGV, &note, &old), 0);
-	mprotect(coming.down, coming.bytes, PROT_NONE);
+	mprotect(coming.order, coming.bytes, PROT_NONE);
 	gp__wire_client_work(&c, 0, true, 1, 1);
 	assert_int_equal(sigaction(SIGSEGV, &old, NULL), 0);
 	assert_int_equal(coming.changed, 1);
-	munmap(coming.down, coming.bytes);
-	free(coming.up);
+	munmap(coming.order, coming.bytes);
+	free(coming.status);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nobody_waits_without_end_to_be_let_in),
+		cmocka_unit_test(connecting_to_a_stopped_daemon_times_out),
 		cmocka_unit_test(a_daemon_that_says_nothing_is_given_up),
 		cmocka_unit_test(memory_that_could_go_away_is_refused),
 		cmocka_unit_test(text_is_cut_off_and_harmless),
-		cmocka_unit_test(what_has_changed_is_there_before_the_look_at_who_is_alone),
+		cmocka_unit_test(changes_are_marked_before_alone_is_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

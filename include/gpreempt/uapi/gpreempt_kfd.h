@@ -326,7 +326,8 @@ struct gp_kfd_wait_events {
 	__u32 wait_result;
 };
 
-/* What is written to the descriptor of SMI_EVENTS and says which lines can be read from it. */
+/* The mask that is written to the descriptor of SMI_EVENTS selects the lines that can be read from
+ * it. */
 #define GP_KFD_SMI_MASK(event) (1ULL << ((event)-1))
 #define GP_KFD_SMI_VMFAULT 1
 #define GP_KFD_SMI_GPU_PRE_RESET 3
@@ -415,7 +416,7 @@ struct gp_kfd_runtime_info {
 #define GP_KFD_EC_DEVICE_MASK 0x0000000f80000000ULL
 #define GP_KFD_EC_PROCESS_MASK 0x0001800000000000ULL
 
-/* What SUSPEND and RESUME write back over a queue's id. */
+/* Bits that SUSPEND and RESUME write back over a queue's id. */
 #define GP_KFD_QUEUE_ERROR (1u << 30)
 #define GP_KFD_QUEUE_INVALID (1u << 31)
 
@@ -653,7 +654,8 @@ struct gp_kfd_resume_queue {
 #define GP_KFD_FEATURE_LOGICAL_PRIORITY (1u << 2) /* in CREATE_QUEUE */
 #define GP_KFD_FEATURE_SCHEDULER (1u << 3) /* the kernel schedules this node itself */
 
-/* What the scheduler of a node can do; EINVAL for a gpu_id that is none, 0: the first node. */
+/* The abilities of a node's scheduler; EINVAL for a gpu_id that does not exist, 0: the first
+ * node. */
 struct gp_kfd_preempt_query {
 	__u32 gpu_id;
 	__u32 version; /* out */
@@ -667,11 +669,12 @@ struct gp_kfd_preempt_query {
 #define GP_KFD_BATCH_RESUME 1
 
 /*
- * Several queues of one process in one step. Those of another process are for who may ptrace it or
- * is admin (EPERM), and such holds belong to the caller's open file: they end with it. Returns how
- * many are as asked; the id of each other one comes back with GP_KFD_QUEUE_INVALID where there is
- * no such queue or it was named before, with GP_KFD_QUEUE_ERROR where it could not be done. A queue
- * that the caller holds already, or that he resumes and does not hold, is as asked.
+ * Acts on several queues of one process in one step. Queues of another process require that the
+ * caller may ptrace it or is an administrator (EPERM), and such holds belong to the caller's open
+ * file: they end with it. Returns how many are as asked; each other id comes back with
+ * GP_KFD_QUEUE_INVALID if there is no such queue or it occurred before, with GP_KFD_QUEUE_ERROR if
+ * the call failed for it. A queue that the caller holds already, or that it resumes and does not
+ * hold, is as asked.
  */
 struct gp_kfd_preempt_batch {
 	__u64 queue_array_ptr; /* of __u32 ids, in and out */

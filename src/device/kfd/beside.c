@@ -13,8 +13,7 @@
 typedef int call_fn(void);
 typedef int info_fn(int attribute, void *value);
 
-/* The runtime that says so has this function: it is asked for its version, which it tells once it
- * is initialised. */
+/* Asks the runtime for its version, which it tells once it is initialised. */
 static bool is_waiting(void *library)
 {
 	void *found = dlsym(library, "hsa_system_get_info");
@@ -34,7 +33,8 @@ static int call(void *library, const char *name)
 	return fn ? fn() : -1;
 }
 
-/* A runtime that does not start would not start for the program either: we go on alone. */
+/* If the runtime cannot initialise, it cannot for the program either: gpreempt goes on without
+ * it. */
 void gp__kfd_beside_begin(struct gp__kfd_beside *b)
 {
 	void *library = dlopen(RUNTIME, RTLD_LAZY | RTLD_NOLOAD);

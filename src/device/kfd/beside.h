@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ROCm runtime in the same process, which HIP stands on. A process has one address space on a
- * GPU, and the runtime does not start where somebody else has it: so where it is loaded, it is
- * initialised before us, whenever the program would have done that.
+ * Initialises the ROCm runtime, on which HIP stands, before gpreempt opens the GPU. A process has
+ * one address space on a GPU, and the runtime fails to initialise if other code in the process has
+ * set it up already. So a runtime that is loaded is initialised first, whether or not the program
+ * has done so.
  *
- * One that is loaded later, with dlopen(), is not seen.
+ * A runtime that is loaded later, with dlopen(), is not found.
  */
 #ifndef GP__DEVICE_KFD_BESIDE_H
 #define GP__DEVICE_KFD_BESIDE_H
 
 struct gp__kfd_beside {
-	void *library; /* NULL: it was not us who have initialised it */
+	void *library; /* NULL: gpreempt did not initialise it */
 };
 
 void gp__kfd_beside_begin(struct gp__kfd_beside *b);
-/* Counted by the runtime: where the program uses it as well, it stays. */
+/* The runtime counts its users: it stays if the program uses it, too. */
 void gp__kfd_beside_end(struct gp__kfd_beside *b);
 
 #endif

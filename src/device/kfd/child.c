@@ -14,8 +14,7 @@
 
 #include "base/clock.h"
 
-#define NS_PER_MS 1000000u
-#define DEATH_MS 1000 /* of one that was killed */
+#define DEATH_MS 1000 /* for a killed child to end */
 
 static _Noreturn void be_child(void (*run)(void *arg), void *arg, int pipe)
 {
@@ -26,16 +25,16 @@ static _Noreturn void be_child(void (*run)(void *arg), void *arg, int pipe)
 	_exit(write(pipe, &done, 1) == 1 ? 0 : 1);
 }
 
-/* Until the child says that it is done, or is gone: 1, 0; -1: neither came in time. */
+/* Waits until the child reports its end or exits. 1: reported; 0: exited; -1: timeout. */
 static int wait_for_word(int pipe, unsigned int timeout_ms)
 {
-	uint64_t end = gp__clock_ns() + (uint64_t)timeout_ms * NS_PER_MS;
+	uint64_t end = gp__clock_ns() + timeout_ms * GP__MS;
 	struct pollfd p = { .fd = pipe, .events = POLLIN };
 	char word;
 
 	for (;;) {
 		uint64_t now = gp__clock_ns();
-		int n = poll(&p, 1, now < end ? (int)((end - now) / NS_PER_MS) + 1 : 0);
+		int n = poll(&p, 1, now < end ? (int)((end - now) / GP__MS) + 1 : 0);
 
 		if (n > 0)
 			return read(pipe, &word, 1) == 1;
@@ -44,7 +43,7 @@ static int wait_for_word(int pipe, unsigned int timeout_ms)
 	}
 }
 
-/* One that hangs in the driver does not even die: it is left to whoever comes after us. */
+/* A child that hangs in the driver cannot be killed; its next parent reaps it. */
 static bool reap(pid_t pid, int pipe, bool may_hang, int *status)
 {
 	pid_t gone;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * What is common to all ways: what is done about a stop that failed, and about a start that did.
+ * Holds and releases queues by any of the ways, and recovers from failures.
  *
- * A stop that the driver refused has changed nothing. Of any other failure (a timeout, a hang, a
- * reset) nobody knows whether it happens after all, and percentage 0 is remembered by the driver
- * even then: such a queue is started again.
+ * A hold that the driver refused has changed nothing. After any other failure (a timeout, a hang, a
+ * reset) it is unknown whether the hold takes effect after all, and the driver remembers percentage
+ * 0 even then: such a queue is released.
  */
 #include "device/kfd/control.h"
 
@@ -15,11 +15,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "device/kfd/way.h"
 
 #define SIGNALS_MAX 1000
-#define STARTS_MAX 5
-#define NS_PER_MS 1000000
+#define RELEASES_MAX 5
 #define GRACE_CLOCKS 1000
 #define GRACE_MAX 255
 #define CLOCK_MHZ_UNKNOWN 1000
@@ -132,7 +132,7 @@ void gp__kfd_control_close(struct gp__kfd_control *c)
 }
 
 /*
- * Stops and starts
+ * Holding and releasing
  */
 
 static int check(const struct gp__kfd_control *c, enum gp__kfd_verb verb,
@@ -155,7 +155,7 @@ bool gp__kfd_is_refusal(int err)
 {
 	switch (-err) {
 	case EINVAL: /* no such queue, or one that is being destroyed */
-	case EFAULT: /* the same, of UPDATE_QUEUE; or its ring is not mapped */
+	case EFAULT: /* the same, from UPDATE_QUEUE; or its ring is not mapped */
 	case EBUSY: /* it is being destroyed */
 	case EPERM:
 	case ENOTTY:
@@ -170,23 +170,16 @@ bool gp__kfd_is_refusal(int err)
 	}
 }
 
-static void pause_ms(int ms)
-{
-	struct timespec ts = { 0, (long)ms * NS_PER_MS };
-
-	nanosleep(&ts, NULL);
-}
-
 static bool may_pass(int err)
 {
 	return err && (!gp__kfd_is_refusal(err) || err == -ENOMEM);
 }
 
-/* A queue that stays stopped is the worst that can happen: what may pass is tried again. */
-static void start(struct gp__kfd_control *c, struct gp__kfd_target *t, size_t n)
+/* A queue must not stay held for good: transient failures are retried. */
+static void release(struct gp__kfd_control *c, struct gp__kfd_target *t, size_t n)
 {
-	ways[c->way]->set(c, GP__KFD_START, t, n);
-	for (int turn = 1; turn < STARTS_MAX; turn++) {
+	ways[c->way]->set(c, GP__KFD_RELEASE, t, n);
+	for (int turn = 1; turn < RELEASES_MAX; turn++) {
 		bool any = false;
 
 		for (size_t i = 0; i < n; i++) {
@@ -197,8 +190,8 @@ static void start(struct gp__kfd_control *c, struct gp__kfd_target *t, size_t n)
 		}
 		if (!any)
 			return;
-		pause_ms(1 << turn);
-		ways[c->way]->set(c, GP__KFD_START, t, n);
+		gp__sleep_ns((uint64_t)(1 << turn) * GP__MS);
+		ways[c->way]->set(c, GP__KFD_RELEASE, t, n);
 	}
 }
 
@@ -210,7 +203,8 @@ static void swap_results(struct gp__kfd_target *t)
 	t->result = undone;
 }
 
-/* Where each stop has its result; those that start here have theirs in undone afterwards. */
+/* Releases the queues whose hold failed. Their targets keep the hold's result, and get the
+ * release's result in undone. */
 static void undo(struct gp__kfd_control *c, struct gp__kfd_target *t, size_t n)
 {
 	bool any = false;
@@ -225,7 +219,7 @@ static void undo(struct gp__kfd_control *c, struct gp__kfd_target *t, size_t n)
 		return;
 	for (size_t i = 0; i < n; i++)
 		swap_results(&t[i]);
-	start(c, t, n);
+	release(c, t, n);
 	for (size_t i = 0; i < n; i++)
 		swap_results(&t[i]);
 }
@@ -256,8 +250,8 @@ int gp__kfd_control(struct gp__kfd_control *c, enum gp__kfd_verb verb, struct gp
 		return err;
 	}
 	gp__kfd_control_answer(c);
-	if (verb == GP__KFD_START) {
-		start(c, t, n);
+	if (verb == GP__KFD_RELEASE) {
+		release(c, t, n);
 	} else {
 		ways[c->way]->set(c, verb, t, n);
 		undo(c, t, n);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What a refusal means: a table from the most special case to the most general one. */
+/* Explains the driver's refusals, from a table that has the most special case first. */
 #include "device/kfd/control.h"
 
 #include <errno.h>
@@ -9,17 +9,17 @@
 #define UPDATE (1u << GP__KFD_WAY_UPDATE)
 #define DBGTRAP (1u << GP__KFD_WAY_DBGTRAP)
 #define PREEMPT (1u << GP__KFD_WAY_PREEMPT)
-#define OPENING (1u << GP__KFD_WAYS) /* /dev/kfd itself: there is no control yet */
+#define OPENING (1u << GP__KFD_WAYS) /* opening /dev/kfd, before there is a control */
 #define ANY (UPDATE | DBGTRAP | PREEMPT)
 
-/* Whose queues, and in which state the runtime was when the debugger came. */
+/* The owner of the queues, and the state of its runtime when the debugger attached. */
 enum whose { EVERYBODY, OTHERS, OTHERS_UNASKED };
 
 struct rule {
 	unsigned int ways;
 	int err;
 	enum whose whose;
-	int verb; /* -1: each */
+	int verb; /* -1: all */
 	const char *text;
 };
 
@@ -36,92 +36,87 @@ static const struct rule rules[] = {
 	{ OPENING, EPERM, EVERYBODY, -1,
 	  "this container or service may not use /dev/kfd; grant it the device" },
 
-	{ ANY, ENODATA, EVERYBODY, -1, "no queue was named; name at least one" },
+	{ ANY, ENODATA, EVERYBODY, -1, "no queue was given; give at least one" },
 	{ ANY, E2BIG, EVERYBODY, -1,
-	  "a process has 1024 queues at most, and more were named; name fewer at a time" },
+	  "more than 1024 queues were given, the most that a process has; give fewer at a time" },
 	{ ANY, ENOENT, EVERYBODY, -1,
-	  "no queue of this process has that id; list them, as queues come and go" },
+	  "no queue of this process has that id; list the queues again" },
 
 	{ UPDATE, EBADF, OTHERS, -1,
 	  "UPDATE_QUEUE serves only the process that opened /dev/kfd; let the program join, or use "
 	  "dbgtrap or preempt" },
 	{ ANY, EBADF, EVERYBODY, -1,
-	  "the descriptor is no /dev/kfd of this process; open it again after fork()" },
+	  "the descriptor is not this process's /dev/kfd; open it again after fork()" },
 
 	{ UPDATE, EFAULT, EVERYBODY, -1,
 	  "no queue of this process has that id, or its ring is not mapped to the GPU; list the "
-	  "queues, as they come and go" },
+	  "queues again" },
 	{ UPDATE, EINVAL, EVERYBODY, -1,
-	  "the driver refuses what the runtime last set of percentage, priority or ring; make the "
-	  "queue anew" },
+	  "the driver refuses the percentage, priority or ring that the runtime set last; create "
+	  "the queue again" },
 	{ UPDATE, EACCES, EVERYBODY, -1,
-	  "the GPU was reset under this program, and its queues are lost; start it again" },
+	  "the GPU was reset, and this program lost its queues; start the program again" },
 	{ UPDATE | DBGTRAP, EOPNOTSUPP, EVERYBODY, -1,
-	  "only SAVE can be done this way; for DRAIN and RESET use preempt, with gpreempt's kernel "
+	  "this way supports only SAVE; for DRAIN and RESET use preempt, with gpreempt's kernel "
 	  "series" },
 
 	{ DBGTRAP, ENOTTY, OTHERS, -1,
-	  "DBG_TRAP came with Linux 6.5, and this kernel has none; use a newer one, or let the "
-	  "program join" },
+	  "this kernel does not have DBG_TRAP, which Linux 6.5 added; use a newer kernel, or let "
+	  "the program join" },
 	{ DBGTRAP, EALREADY, OTHERS, -1,
-	  "another debugger is attached to the program, and there can be one; end rocgdb or "
-	  "whoever "
-	  "it is, or let the program join" },
+	  "another debugger is attached to the program, which can have only one; end that "
+	  "debugger, for example rocgdb, or let the program join" },
 	{ DBGTRAP, ENOTTY, EVERYBODY, -1,
-	  "DBG_TRAP came with Linux 6.5, and this kernel has none; use update" },
+	  "this kernel does not have DBG_TRAP, which Linux 6.5 added; use update" },
 	{ DBGTRAP, EALREADY, EVERYBODY, -1,
-	  "another debugger is attached to the program, and there can be one; end rocgdb, or use "
-	  "update" },
+	  "another debugger is attached to the program, which can have only one; end rocgdb, or "
+	  "use update" },
 	{ DBGTRAP, EBUSY, EVERYBODY, -1,
-	  "this GPU has one debugged process at a time, and another one is it; use update" },
+	  "another process is being debugged on this GPU, which allows only one; use update" },
 	{ DBGTRAP, EPERM, OTHERS_UNASKED, -1,
-	  "a debugger must be allowed to trace the program: as the same user, traced by nobody "
-	  "else, "
-	  "with kernel.yama.ptrace_scope 0, or with CAP_SYS_PTRACE" },
+	  "this process may not trace the program: that takes the same user, no other tracer and "
+	  "kernel.yama.ptrace_scope 0, or CAP_SYS_PTRACE" },
 	{ DBGTRAP, EPERM, OTHERS, -1,
-	  "queues can be suspended once the program's runtime has said RUNTIME_ENABLE, which ROCr "
-	  "does since 5.7; use a newer one, or let the program join" },
+	  "the program's runtime did not call RUNTIME_ENABLE, so its queues cannot be suspended; "
+	  "use ROCr 5.7 or later, or let the program join" },
 	{ DBGTRAP, EPERM, EVERYBODY, -1,
-	  "queues can be suspended once the runtime has said RUNTIME_ENABLE, which ROCr does since "
-	  "5.7; use a newer one, or update" },
+	  "the runtime did not call RUNTIME_ENABLE, so queues cannot be suspended; use ROCr 5.7 or "
+	  "later, or update" },
 	{ DBGTRAP, EINVAL, EVERYBODY, -1,
-	  "no such queue, or one that is being destroyed, or no debugger is attached (amdgpu with "
-	  "sched_policy=2 lets none); list the queues, or use update" },
+	  "there is no such queue, or it is being destroyed, or no debugger is attached (amdgpu "
+	  "with sched_policy=2 allows none); list the queues again, or use update" },
 
 	{ DBGTRAP, ESHUTDOWN, EVERYBODY, -1,
-	  "the program's runtime began or ended, which waits for debuggers, so that ours had to "
-	  "go; "
-	  "use update" },
+	  "the program's runtime began or ended, which waits for debuggers, so gpreempt's debugger "
+	  "detached; use update" },
 
 	{ PREEMPT, EALREADY, EVERYBODY, -1,
-	  "the program preempts its queues itself, and a process can hold them once; use update" },
+	  "the program preempts its queues itself, and a process can hold them only once; use "
+	  "update" },
 	{ PREEMPT, ENOTTY, EVERYBODY, -1,
-	  "this kernel has not gpreempt's series; install it, or use update or dbgtrap" },
+	  "this kernel does not have gpreempt's series; install it, or use update or dbgtrap" },
 	{ PREEMPT, EOPNOTSUPP, EVERYBODY, GP__KFD_SAVE,
 	  "the driver cannot save waves here (cwsr_enable=0), or not for other programs; load "
 	  "amdgpu "
 	  "with cwsr_enable=1, or use DRAIN" },
 	{ PREEMPT, EOPNOTSUPP, EVERYBODY, -1,
-	  "the scheduler of this GPU cannot do that type, as the query says; use SAVE" },
+	  "the scheduler of this GPU does not support that type, as the query shows; use SAVE" },
 	{ PREEMPT, EPERM, EVERYBODY, -1,
-	  "queues of another program are for who may trace it; be the same user, or have "
-	  "CAP_SYS_PTRACE" },
-	{ PREEMPT, EBUSY, EVERYBODY, -1, "the queue is being destroyed; there is nothing to stop" },
-	{ PREEMPT, EINVAL, EVERYBODY, -1,
-	  "the process has no such queue; list them, as queues come and go" },
+	  "this process may not trace the program that owns the queues; run as the same user, or "
+	  "with CAP_SYS_PTRACE" },
+	{ PREEMPT, EBUSY, EVERYBODY, -1, "the queue is being destroyed; there is nothing to hold" },
+	{ PREEMPT, EINVAL, EVERYBODY, -1, "the process has no such queue; list the queues again" },
 
 	{ ANY, ESRCH, EVERYBODY, -1,
-	  "there is no such process, or it has not opened /dev/kfd; look at its pid" },
+	  "there is no such process, or it has not opened /dev/kfd; check the pid" },
 	{ ANY, ETIME, EVERYBODY, -1,
-	  "the waves did not leave the GPU in the driver's time, so the queue was started again; "
-	  "see "
-	  "the kernel's log for a reset" },
+	  "the waves did not leave the GPU within the driver's timeout, so the queue was released; "
+	  "see the kernel's log for a reset" },
 	{ ANY, ETIMEDOUT, EVERYBODY, -1,
-	  "the waves did not leave the GPU in the driver's time, so the queue was started again; "
-	  "see "
-	  "the kernel's log for a reset" },
+	  "the waves did not leave the GPU within the driver's timeout, so the queue was released; "
+	  "see the kernel's log for a reset" },
 	{ ANY, EIO, EVERYBODY, -1,
-	  "the GPU did not do it, and may be about to be reset; see the kernel's log" },
+	  "the GPU failed to do it, and may be about to be reset; see the kernel's log" },
 	{ ANY, ENODEV, EVERYBODY, -1, "the GPU is gone; see the kernel's log" },
 	{ ANY, ENOMEM, EVERYBODY, -1, "the kernel is out of memory; free some" },
 	{ ANY | OPENING, EMFILE, EVERYBODY, -1,
@@ -129,7 +124,7 @@ static const struct rule rules[] = {
 	{ ANY | OPENING, ENFILE, EVERYBODY, -1,
 	  "this machine has too many open files; raise fs.file-max" },
 	{ ANY, EINTR, EVERYBODY, -1,
-	  "signals kept coming before the driver was done; try again with fewer of them" },
+	  "signals kept interrupting the call; try again with fewer signals" },
 };
 
 static bool is_of(const struct gp__kfd_control *c, enum whose whose)

@@ -8,10 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/api.h"
 #include "base/object.h"
+#include "device/kfd/can.h"
 
-#define NS_PER_S 1000000000ull
 #define CLOCK_100MHZ 100000000u
 
 struct gp__kfd_allocation {
@@ -20,7 +21,7 @@ struct gp__kfd_allocation {
 };
 
 /*
- * What is known of models
+ * Models
  */
 
 static const struct {
@@ -44,7 +45,7 @@ static uint32_t clock_of(uint32_t gfx_version)
 	return 0;
 }
 
-/* NULL: one that is not in the list. */
+/* NULL: the model is not in the list. */
 static const char *machine_name(uint32_t machine, uint32_t *gfx_version)
 {
 	for (size_t i = 0; i < NR_MODELS; i++) {
@@ -71,11 +72,11 @@ static int fail_open(struct gp_error *err, int rc, uint32_t index)
 	case -EACCES:
 	case -EPERM:
 		return gp__fail(err, rc,
-				"GPU %u may not be opened: be a member of the groups 'render' and "
-				"'video'",
+				"cannot open GPU %u: permission denied; become a member of the "
+				"groups 'render' and 'video'",
 				index);
 	default:
-		return gp__fail(err, rc, "GPU %u cannot be opened (%s)", index, strerror(-rc));
+		return gp__fail(err, rc, "cannot open GPU %u: %s", index, strerror(-rc));
 	}
 }
 
@@ -101,7 +102,7 @@ int gp_kfd_open(uint32_t index, struct gp_kfd **gpu, struct gp_error *err)
 	int rc;
 
 	if (!gpu)
-		return gp__fail(err, -EINVAL, "nowhere to put the GPU");
+		return gp__fail(err, -EINVAL, "the pointer for the new GPU is NULL");
 	*gpu = NULL;
 	rc = find_node(index, &node, err);
 	if (rc)
@@ -120,7 +121,7 @@ int gp_kfd_open(uint32_t index, struct gp_kfd **gpu, struct gp_error *err)
 	g->series.gpu_id = node.gpu_id;
 	if (gp__kfd_ioctl(g->u.kfd, GP_KFD_PREEMPT_QUERY, &g->series))
 		g->series = (struct gp_kfd_preempt_query){ .version = 0 };
-	/* A driver that does not say has it: it is the default. */
+	/* A driver that does not show the parameter has CWSR: it is the default. */
 	g->cwsr = gp__kfd_cwsr_enable() != 0;
 	g->clock_hz = clock_of(node.gfx_version);
 	*gpu = g;
@@ -129,14 +130,15 @@ int gp_kfd_open(uint32_t index, struct gp_kfd **gpu, struct gp_error *err)
 
 int gp_kfd_info(struct gp_kfd *g, struct gp_kfd_info *info)
 {
+	uint32_t levels = gp__kfd_levels(g->cwsr, &g->series);
 	struct gp_kfd_info i = {
 		.size = sizeof(i),
 		.gfx_version = g->u.node.gfx_version,
 		.compute_units = g->u.node.nr_cus,
 		.clock_hz = g->clock_hz,
 		.shared = g->u.shared,
-		.can_save = g->cwsr,
-		.can_drain = !g->cwsr || g->series.types >> GP_KFD_PREEMPT_DRAIN & 1,
+		.can_save = (levels & GP__HAS_LEVEL(3)) != 0,
+		.can_drain = (levels & GP__HAS_LEVEL(2)) != 0,
 		.series = g->series.version != 0,
 	};
 
@@ -148,7 +150,7 @@ int gp_kfd_info(struct gp_kfd *g, struct gp_kfd_info *info)
 
 uint64_t gp__kfd_gpu_ns(const struct gp_kfd *g, uint64_t ticks)
 {
-	return g->clock_hz ? ticks * (NS_PER_S / g->clock_hz) : 0;
+	return g->clock_hz ? ticks * (GP__S / g->clock_hz) : 0;
 }
 
 int gp_kfd_clock(struct gp_kfd *g, uint64_t *ns)
@@ -164,8 +166,8 @@ int gp_kfd_clock(struct gp_kfd *g, uint64_t *ns)
 }
 
 /*
- * The debugger's way is open to a program whose runtime has said that it is there, which must be
- * before there is a queue. With no other runtime, that is us.
+ * Enables the way dbgtrap, which needs a runtime that called RUNTIME_ENABLE before the process has
+ * a queue. Without another runtime, the library calls it.
  */
 static int enable_runtime(struct gp_kfd *g, struct gp_error *err)
 {
@@ -174,17 +176,17 @@ static int enable_runtime(struct gp_kfd *g, struct gp_error *err)
 
 	g->runtime |= !rc;
 	if (rc == -EEXIST)
-		return gp__fail(
-			err, rc,
-			"the way 'dbgtrap' is open to the first queue of a process only: make "
-			"that one with it");
+		return gp__fail(err, rc,
+				"the way 'dbgtrap' must be asked for with the first queue of a "
+				"process, and this is a later one");
 	if (rc && rc != -EBUSY)
-		return gp__fail(err, rc, "the way 'dbgtrap' is closed (RUNTIME_ENABLE: %s)",
+		return gp__fail(err, rc, "cannot use the way 'dbgtrap': RUNTIME_ENABLE failed: %s",
 				strerror(-rc));
 	return 0;
 }
 
-/* After the debugger has gone: with one there, the driver would wait for its answer. */
+/* Called after the debugger has detached: with one attached, the driver would wait for its
+ * answer. */
 static void disable_runtime(struct gp_kfd *g)
 {
 	struct gp_kfd_runtime_enable args = { .mode_mask = 0 };
@@ -249,16 +251,16 @@ int gp_kfd_alloc(struct gp_kfd *g, size_t size, void **memory, struct gp_error *
 	int rc;
 
 	if (!memory)
-		return gp__fail(err, -EINVAL, "nowhere to put the memory");
+		return gp__fail(err, -EINVAL, "the pointer for the new memory is NULL");
 	*memory = NULL;
 	if (!size)
-		return gp__fail(err, -EINVAL, "no memory is wanted: the size is 0");
+		return gp__fail(err, -EINVAL, "the size of the memory is 0");
 	a = calloc(1, sizeof(*a));
 	rc = a ? gp__kfd_alloc(&g->u, &a->memory, size, GP_KFD_MEM_GTT | GP_KFD_MEM_COHERENT)
 	       : -ENOMEM;
 	if (rc) {
 		free(a);
-		return gp__fail(err, rc, "no %zu bytes of memory for the GPU (%s)", size,
+		return gp__fail(err, rc, "cannot allocate %zu bytes for the GPU: %s", size,
 				strerror(-rc));
 	}
 	*memory = a->memory.at;
@@ -298,7 +300,7 @@ struct gp_kfd_code {
 	struct gp__kfd_memory memory;
 };
 
-/* What a kernel's descriptor says of it, and where. */
+/* Offsets in a kernel's descriptor. */
 #define DESCRIPTOR_BYTES 64
 #define DESCRIPTOR_SCRATCH 4
 
@@ -310,7 +312,7 @@ static int check_model(const struct gp_kfd *g, const struct gp__object *o, const
 
 	if (!name || version == g->u.node.gfx_version)
 		return 0;
-	return gp__fail(err, -ENOEXEC, "%s is for %s, and the GPU is a %s", path, name,
+	return gp__fail(err, -ENOEXEC, "%s was built for %s, but the GPU is a %s", path, name,
 			g->u.node.name);
 }
 
@@ -322,14 +324,15 @@ static int load(struct gp_kfd_code *c, const char *path, struct gp_error *err)
 	if (rc == -ENOEXEC)
 		return gp__fail(err, rc, "%s is not a code object for AMD GPUs", path);
 	if (rc)
-		return gp__fail(err, rc, "%s cannot be read (%s)", path, strerror(-rc));
+		return gp__fail(err, rc, "cannot read %s: %s", path, strerror(-rc));
 	rc = check_model(g, &c->object, path, err);
 	if (rc)
 		return rc;
 	rc = gp__kfd_alloc(&g->u, &c->memory, gp__object_bytes(&c->object),
 			   GP_KFD_MEM_GTT | GP_KFD_MEM_EXECUTABLE);
 	if (rc)
-		return gp__fail(err, rc, "no memory for %s on the GPU (%s)", path, strerror(-rc));
+		return gp__fail(err, rc, "cannot allocate GPU memory for %s: %s", path,
+				strerror(-rc));
 	gp__object_load(&c->object, c->memory.at);
 	return 0;
 }
@@ -340,7 +343,7 @@ int gp_kfd_load(struct gp_kfd *g, const char *path, struct gp_kfd_code **code, s
 	int rc;
 
 	if (!code || !path)
-		return gp__fail(err, -EINVAL, "no file to load, or nowhere to put the code");
+		return gp__fail(err, -EINVAL, "the path of the code or the pointer for it is NULL");
 	*code = NULL;
 	c = calloc(1, sizeof(*c));
 	if (!c)
@@ -378,7 +381,8 @@ int gp_kfd_kernel(struct gp_kfd_code *c, const char *name, uint64_t *kernel, str
 	uint32_t scratch;
 
 	if (!name || !kernel)
-		return gp__fail(err, -EINVAL, "no kernel to find, or nowhere to put it");
+		return gp__fail(err, -EINVAL,
+				"the name of the kernel or the pointer for it is NULL");
 	*kernel = 0;
 	snprintf(symbol, sizeof(symbol), "%s.kd", name);
 	if (!gp__object_symbol(&c->object, symbol, &offset) ||
@@ -386,11 +390,10 @@ int gp_kfd_kernel(struct gp_kfd_code *c, const char *name, uint64_t *kernel, str
 		return gp__fail(err, -ENOENT, "the code has no kernel '%s'", name);
 	memcpy(&scratch, (char *)c->memory.at + offset + DESCRIPTOR_SCRATCH, sizeof(scratch));
 	if (scratch)
-		return gp__fail(
-			err, -EOPNOTSUPP,
-			"the kernel '%s' needs %u bytes of scratch memory a work-item, which "
-			"these queues do not have",
-			name, scratch);
+		return gp__fail(err, -EOPNOTSUPP,
+				"the kernel '%s' needs %u bytes of scratch memory per work-item, "
+				"which these queues do not have",
+				name, scratch);
 	*kernel = (uint64_t)c->memory.at + offset;
 	return 0;
 }

@@ -3,13 +3,13 @@
  * Queues of the public API: the three levels on a queue of the driver.
  *
  * Commands are numbered in the order launched. Each has a signal and a copy of its packet in the
- * slot of its number, until it was seen to end: so a queue that was flushed can be filled again
- * without a look at the program's memory, and a signal is nobody else's while the GPU may write it.
- * What has ended is known by the signals alone. The read index says only which slots of the ring
- * are free: GPUs move it when a packet begins, or some time after it has ended.
+ * slot of its number until its end was seen. So a flushed queue can be refilled without reading the
+ * program's memory, and a signal is not reused while the GPU may write it. Only the signals say
+ * what has ended. The read index says which slots of the ring are free: GPUs move it when a packet
+ * begins, or some time after it has ended.
  *
- * As gp_queue calls it: one launch or verb at a time; sync beside them, one at a time and in order.
- * What the two share is @seen and @error.
+ * gp_queue serialises launches and verbs. Syncs run beside them, one at a time and in order; the
+ * two share @seen and @error.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/api.h"
+#include "device/kfd/can.h"
 #include "device/kfd/gpu.h"
 #include "device/kfd/wait.h"
 
@@ -38,8 +39,8 @@ struct gp_kfd_queue {
 	uint32_t depth; /* slots; the ring has room for twice as many packets */
 
 	uint64_t launched;
-	_Atomic uint64_t seen; /* to have ended; below launched */
-	_Atomic int error; /* nothing of it ends any more */
+	_Atomic uint64_t seen; /* commands that were seen to end; at most launched */
+	_Atomic int error; /* no command ends any more */
 
 	struct gp__kfd_control *save; /* level 3; NULL: none */
 	struct gp__kfd_control *drain, *reset; /* level 2 */
@@ -151,12 +152,12 @@ static int sync_command(void *hwq, void *cmd)
 		c->start_ns = gp__kfd_gpu_ns(q->gpu, s->start);
 		c->end_ns = gp__kfd_gpu_ns(q->gpu, s->end);
 	}
-	/* The slot is free from here on. */
+	/* From here on the slot is free. */
 	atomic_store(&q->seen, number + 1);
 	return rc;
 }
 
-/* The number of the first that has not ended. */
+/* The number of the first command that has not ended. */
 static uint64_t first_open(struct gp_kfd_queue *q)
 {
 	uint64_t number = atomic_load(&q->seen);
@@ -167,8 +168,8 @@ static uint64_t first_open(struct gp_kfd_queue *q)
 }
 
 /*
- * Level 2 stops a queue between workgroups: one command may have begun, and what is left of it
- * waits like those behind it.
+ * Level 2 holds a queue between workgroups: one command may have begun, and the rest of it waits
+ * like the commands behind it.
  */
 static int64_t pending(void *hwq)
 {
@@ -180,7 +181,7 @@ static int64_t pending(void *hwq)
 }
 
 /*
- * Level 3, and level 2 by draining: the driver's.
+ * Level 3, and level 2 by draining, both by the driver
  */
 
 static int set(struct gp_kfd_queue *q, struct gp__kfd_control *c, enum gp__kfd_verb verb)
@@ -202,14 +203,14 @@ static int restore(void *hwq)
 {
 	struct gp_kfd_queue *q = hwq;
 
-	return set(q, q->save, GP__KFD_START);
+	return set(q, q->save, GP__KFD_RELEASE);
 }
 
 static int drain(void *hwq)
 {
 	struct gp_kfd_queue *q = hwq;
 
-	/* Where no waves are saved, the driver lets them end before it takes a queue off. */
+	/* Without CWSR the driver drains a queue before it takes it off the GPU. */
 	int rc = set(q, q->drain, q->gpu->cwsr ? GP__KFD_DRAIN : GP__KFD_SAVE);
 
 	q->inactive |= !rc;
@@ -220,7 +221,7 @@ static int undrain(void *hwq)
 {
 	struct gp_kfd_queue *q = hwq;
 
-	int rc = set(q, q->drain, GP__KFD_START);
+	int rc = set(q, q->drain, GP__KFD_RELEASE);
 
 	q->inactive &= rc != 0;
 	return rc;
@@ -230,8 +231,8 @@ static int undrain(void *hwq)
  * Level 2 by flushing
  */
 
-/* The GPU has nothing of the queue: what has not ended is put behind all that is there, in order.
- */
+/* Puts the commands that have not ended behind all that is in the ring, in order. The GPU has
+ * nothing of the queue. */
 static void refill(struct gp_kfd_queue *q)
 {
 	uint64_t number = first_open(q);
@@ -243,13 +244,13 @@ static void refill(struct gp_kfd_queue *q)
 	}
 }
 
-/* There is room for all that can be under way, behind what is in the ring. */
+/* Whether all commands that can be in flight fit behind what is in the ring. */
 static bool has_room(const struct gp_kfd_queue *q)
 {
 	return gp__kfd_queue_pending(&q->hw) + q->depth <= q->hw.nr_packets;
 }
 
-/* A queue that is made anew has an empty ring. */
+/* A queue that is created again has an empty ring. */
 static int flush(void *hwq)
 {
 	struct gp_kfd_queue *q = hwq;
@@ -275,7 +276,7 @@ static int unflush(void *hwq)
 	if (q->hw.dropped)
 		rc = gp__kfd_queue_revive(&q->hw);
 	else
-		rc = set(q, q->reset, GP__KFD_START);
+		rc = set(q, q->reset, GP__KFD_RELEASE);
 	if (rc)
 		return rc;
 	q->inactive = false;
@@ -286,12 +287,18 @@ static int unflush(void *hwq)
 }
 
 /*
- * What there is
+ * The levels that the queue offers. gp_queue picks the effective one among them (queue/level.h).
  */
+
+/* Whether the driver offers @level. */
+static bool has_level(const struct gp_kfd *g, uint32_t level)
+{
+	return gp__kfd_levels(g->cwsr, &g->series) & GP__HAS_LEVEL(level);
+}
 
 static bool series_can(const struct gp_kfd *g, uint32_t type)
 {
-	return g->series.version && g->series.types >> type & 1;
+	return gp__kfd_series_can(&g->series, type);
 }
 
 static int choose_level3(struct gp_kfd_queue *q, int way, struct gp_error *err)
@@ -304,19 +311,17 @@ static int choose_level3(struct gp_kfd_queue *q, int way, struct gp_error *err)
 	bool series = series_can(q->gpu, GP_KFD_PREEMPT_SAVE);
 
 	if (way < GP_KFD_WAY_AUTO || way > GP_KFD_WAY_PREEMPT)
-		return gp__fail(err, -EINVAL, "way is %d, which is none", way);
-	if (!q->gpu->cwsr && !way)
+		return gp__fail(err, -EINVAL, "way is %d, which is not a way", way);
+	if (!has_level(q->gpu, 3) && !way)
 		return 0;
-	if (!q->gpu->cwsr)
-		return gp__fail(
-			err, -EOPNOTSUPP,
-			"this GPU saves no waves, so nothing that runs can be interrupted: load "
-			"amdgpu with cwsr_enable=1");
+	if (!has_level(q->gpu, 3))
+		return gp__fail(err, -EOPNOTSUPP,
+				"this GPU does not save waves, so running work cannot be "
+				"interrupted; load amdgpu with cwsr_enable=1");
 	if (way == GP_KFD_WAY_PREEMPT && !series)
-		return gp__fail(
-			err, -EOPNOTSUPP,
-			"the way 'preempt' is of kernels with gpreempt's series, and this is "
-			"not one of them");
+		return gp__fail(err, -EOPNOTSUPP,
+				"the way 'preempt' needs gpreempt's kernel series, which this "
+				"kernel does not have");
 	if (!way)
 		way = series ? GP_KFD_WAY_PREEMPT : GP_KFD_WAY_UPDATE;
 	q->save = gp__kfd_gpu_control(q->gpu, ways[way], err);
@@ -355,7 +360,7 @@ static int choose_flush(struct gp_kfd_queue *q, struct gp_error *err)
 
 static int choose_level2(struct gp_kfd_queue *q, int level2, bool idempotent, struct gp_error *err)
 {
-	bool can_drain = !q->gpu->cwsr || series_can(q->gpu, GP_KFD_PREEMPT_DRAIN);
+	bool can_drain = has_level(q->gpu, 2);
 
 	q->level2 = GP_KFD_LEVEL2_NONE;
 	switch (level2) {
@@ -366,21 +371,20 @@ static int choose_level2(struct gp_kfd_queue *q, int level2, bool idempotent, st
 	case GP_KFD_LEVEL2_DRAIN:
 		if (can_drain)
 			return choose_drain(q, err);
-		return gp__fail(
-			err, -EOPNOTSUPP,
-			"this kernel cannot drain a queue: it takes gpreempt's series, and a "
-			"scheduler that can");
+		return gp__fail(err, -EOPNOTSUPP,
+				"this kernel cannot drain a queue; that takes gpreempt's series "
+				"and a scheduler that can");
 	case GP_KFD_LEVEL2_FLUSH:
 		if (idempotent)
 			return choose_flush(q, err);
-		return gp__fail(
-			err, -EOPNOTSUPP,
-			"a queue is flushed only if it was declared idempotent: what runs is "
-			"dropped and runs again");
+		return gp__fail(err, -EOPNOTSUPP,
+				"the queue was not declared idempotent, so it cannot be flushed: "
+				"flushing drops running work and runs it again");
 	case GP_KFD_LEVEL2_NONE:
 		return 0;
 	default:
-		return gp__fail(err, -EINVAL, "level2 is %d, which is no kind of it", level2);
+		return gp__fail(err, -EINVAL, "level2 is %d, which is not a kind of level 2",
+				level2);
 	}
 }
 
@@ -412,20 +416,20 @@ static void free_slots(struct gp_kfd_queue *q)
 	gp__kfd_free(&q->gpu->u, &q->signals);
 }
 
-/* The lock is held: two could be the first to have events. */
+/* The lock is held: two queues could be the first to need events. */
 static int make_queue(struct gp_kfd_queue *q, struct gp_error *err)
 {
 	int rc = gp__kfd_waiter_open(&q->gpu->u, &q->waiter);
 
 	if (rc)
-		return gp__fail(err, rc, "the driver has no more events (%s)", strerror(-rc));
+		return gp__fail(err, rc, "cannot create an event: %s", strerror(-rc));
 	rc = make_slots(q);
 	if (!rc)
 		rc = gp__kfd_queue_create(&q->gpu->u, &q->hw, 2 * q->depth);
 	if (rc) {
 		free_slots(q);
 		gp__kfd_waiter_close(&q->waiter);
-		return gp__fail(err, rc, "the driver makes no queue (%s)", strerror(-rc));
+		return gp__fail(err, rc, "cannot create a queue: %s", strerror(-rc));
 	}
 	gp__kfd_waiter_attach(&q->waiter, q->hw.errors);
 	q->info = gp__kfd_queue_info(&q->hw);
@@ -443,12 +447,11 @@ static int read_options(struct gp_kfd_queue_options *opt, const struct gp_kfd_qu
 		rc = gp__struct_in(opt, sizeof(*opt), in);
 	if (rc)
 		return gp__fail(err, rc,
-				rc == -E2BIG
-					? "the options ask for something this libgpreempt does "
-					  "not know"
-					: "the options' size is not set");
+				rc == -E2BIG ? "the options ask for something that this "
+					       "libgpreempt does not know"
+					     : "the options' size is not set");
 	if (opt->flags & ~GP_KFD_QUEUE_IDEMPOTENT)
-		return gp__fail(err, -EINVAL, "unknown flags %#x of a queue", opt->flags);
+		return gp__fail(err, -EINVAL, "the queue's flags %#x are not known", opt->flags);
 	if (!opt->depth)
 		opt->depth = DEPTH_DEFAULT;
 	if (opt->depth & (opt->depth - 1) || opt->depth < DEPTH_MIN || opt->depth > DEPTH_MAX)
@@ -488,7 +491,7 @@ int gp_kfd_queue_create(struct gp_kfd *gpu, const struct gp_kfd_queue_options *o
 	if (!err)
 		err = &unused;
 	if (!queue)
-		return gp__fail(err, -EINVAL, "nowhere to put the new queue");
+		return gp__fail(err, -EINVAL, "the pointer for the new queue is NULL");
 	*queue = NULL;
 	rc = read_options(&opt, options, err);
 	if (rc)
@@ -510,9 +513,9 @@ void gp_kfd_queue_destroy(struct gp_kfd_queue *q)
 {
 	if (!q)
 		return;
-	/* The driver waits for one that a debugger has suspended to be let go. */
+	/* The driver does not destroy a queue that a debugger holds. */
 	if (q->save && q->save->way == GP__KFD_WAY_DBGTRAP && !q->hw.dropped)
-		set(q, q->save, GP__KFD_START);
+		set(q, q->save, GP__KFD_RELEASE);
 	gp__kfd_queue_destroy(&q->hw);
 	free_slots(q);
 	gp__kfd_waiter_close(&q->waiter);

@@ -14,7 +14,7 @@
 
 #define KFD "/sys/class/kfd/kfd"
 #define ENVIRON_MAX (4u << 20)
-/* The driver's own numbers of a queue's type, which are not the ioctl's. */
+/* The driver's own numbers for queue types, which differ from the ioctl's. */
 #define DRIVER_COMPUTE 0
 #define DRIVER_SDMA 1
 #define DRIVER_SDMA_XGMI 4
@@ -24,7 +24,7 @@
  * Files
  */
 
-/* Up to @size bytes; how many, or -errno. */
+/* Reads up to @size bytes. Returns how many, or -errno. */
 static ssize_t read_at(int dir, const char *path, char *text, size_t size)
 {
 	int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
@@ -123,7 +123,7 @@ static int append(struct walk *w, const struct gp__kfd_listed *q)
 	return 0;
 }
 
-/* -1: the kernel does not say, or says so itself. */
+/* -1: the kernel does not show the number, or shows -1. */
 static int64_t number_or_none(int dir, const char *path)
 {
 	uint64_t value;
@@ -131,7 +131,7 @@ static int64_t number_or_none(int dir, const char *path)
 	return read_number(dir, path, INT64_MAX, &value) ? (int64_t)value : -1;
 }
 
-/* A word; "": there is none. */
+/* Reads a word; "": there is none. */
 static void read_word(int dir, const char *path, char *word, size_t size)
 {
 	ssize_t n = read_at(dir, path, word, size - 1);
@@ -142,19 +142,19 @@ static void read_word(int dir, const char *path, char *word, size_t size)
 
 static void read_kernel_state(int dir, struct gp__kfd_kernel_state *s)
 {
-	int64_t preempted, preemptions;
-
-	*s = (struct gp__kfd_kernel_state){ .priority = -1, .effective = -1, .pending = -1 };
+	*s = (struct gp__kfd_kernel_state){ .priority = -1,
+					    .effective = -1,
+					    .pending = -1,
+					    .preempted_ms = -1,
+					    .preemptions = -1 };
 	read_word(dir, "state", s->state, sizeof(s->state));
 	if (!*s->state)
 		return;
 	s->priority = (int)number_or_none(dir, "logical_priority");
 	s->effective = (int)number_or_none(dir, "effective_priority");
 	s->pending = number_or_none(dir, "pending");
-	preempted = number_or_none(dir, "preempted_ms");
-	preemptions = number_or_none(dir, "preemptions");
-	s->preempted_ms = preempted < 0 ? 0 : (uint64_t)preempted;
-	s->preemptions = preemptions < 0 ? 0 : (uint64_t)preemptions;
+	s->preempted_ms = number_or_none(dir, "preempted_ms");
+	s->preemptions = number_or_none(dir, "preemptions");
 }
 
 static int look_at_queue(void *arg, uint32_t id)
@@ -195,7 +195,7 @@ static int look_at_process(void *arg, uint32_t pid)
 	w->pid = (pid_t)pid;
 	snprintf(path, sizeof(path), "%s/proc/%u/queues", w->from->kfd, pid);
 	err = for_numbers(path, UINT32_MAX, look_at_queue, w);
-	/* It has gone, or may not be looked at: the others are there. */
+	/* A queue that is gone or unreadable does not end the walk. */
 	return err == -ENOMEM ? err : 0;
 }
 
@@ -225,7 +225,7 @@ static int compare(const void *a, const void *b)
  * Environments
  */
 
-/* The own one as it is now, which may have changed since the start. */
+/* The environment of this process as it is now: it may have changed since execve(). */
 static void read_own(struct gp__kfd_wishes *wishes)
 {
 	static const char *const names[] = { "AMD_QUEUE_PRIORITY", "AMD_QUEUE_TAG" };
@@ -235,7 +235,7 @@ static void read_own(struct gp__kfd_wishes *wishes)
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		const char *value = getenv(names[i]);
 
-		/* Longer values than half of it are cut, which is longer than any tag. */
+		/* Values longer than half the buffer are cut; no tag is that long. */
 		if (value)
 			len += (size_t)snprintf(text + len, sizeof(text) - len, "%s=%.96s",
 						names[i], value) +
@@ -304,13 +304,12 @@ static void read_wishes(const struct gp__kfd_places *from, struct gp__kfd_list *
 static bool may_be(const struct gp__kfd_listed *q, const struct gp__kfd_mqd *mqd)
 {
 	return mqd->pid == q->pid && mqd->gpu_id == q->gpu_id &&
-	       mqd->sdma != gp__kfd_is_compute(q->type) && mqd->ring_bytes == q->ring_bytes &&
-	       (!q->ring || mqd->ring == q->ring);
+	       mqd->sdma != gp__kfd_is_compute(q->type) && mqd->ring_bytes == q->ring_bytes;
 }
 
 /*
- * Debugfs does not say which queue a descriptor is of. What all agree on that it may be is known;
- * the rest is not.
+ * Debugfs does not name the queue of a descriptor. A property is known if all descriptors agree on
+ * it that can belong to the queue.
  */
 static void resolve(const struct gp__kfd_list *list, struct gp__kfd_listed *q)
 {
@@ -354,7 +353,7 @@ static bool is_known(const struct gp__kfd_places *from, uint32_t gpu_id)
 	return false;
 }
 
-/* 1: read, 0: there is none, or -errno. */
+/* 1: it was read; 0: it does not exist; or -errno. */
 static int read_dump(const char *folder, const char *name,
 		     int (*reader)(FILE *in, struct gp__kfd_mqds *mqds), struct gp__kfd_mqds *mqds)
 {
@@ -397,7 +396,7 @@ static void read_debugfs(const struct gp__kfd_places *from, struct gp__kfd_list 
 }
 
 /*
- * All of it
+ * The list
  */
 
 int gp__kfd_list_from(const struct gp__kfd_places *from, struct gp__kfd_list *list, int priority)
@@ -446,19 +445,4 @@ void gp__kfd_list_free(struct gp__kfd_list *list)
 	free(list->queue);
 	gp__kfd_mqds_free(&list->mqds);
 	*list = (struct gp__kfd_list){ 0 };
-}
-
-void gp__kfd_list_snapshot(struct gp__kfd_list *list, pid_t pid,
-			   const struct gp_kfd_queue_snapshot *entry, size_t n)
-{
-	for (size_t i = 0; i < list->nr; i++) {
-		struct gp__kfd_listed *q = &list->queue[i];
-
-		for (size_t j = 0; q->pid == pid && j < n; j++) {
-			if (entry[j].queue_id != q->queue_id)
-				continue;
-			q->ring = entry[j].ring_base_address;
-			resolve(list, q);
-		}
-	}
 }

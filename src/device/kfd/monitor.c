@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The lock protects everything but what is written at creation. A look is made with it, callbacks
- * are made without.
+ * The lock protects everything but what is written at creation. The thread polls with the lock and
+ * reports without it. gp__kfd_monitor_kick() does not take it, so a launch never waits for a poll.
  */
 #include "device/kfd/monitor.h"
 
@@ -13,39 +13,38 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "aql/ring.h"
 #include "base/clock.h"
 #include "base/cond.h"
 #include "base/latency.h"
 #include "base/thread.h"
 #include "base/peek.h"
+#include "device/kfd/spell.h"
 #include "device/kfd/topology.h"
-#include "device/kfd/watch.h"
 #include "device/kfd/waves.h"
 
-#define SECOND_NS 1000000000ull
 #define LOAD_PART 16
-/* The same where packets wait for it to look: nobody else hands them over. */
+/* The same while packets wait in a window: only this thread passes them on. */
 #define SOON_PART 4
-#define GRACE_PART 4 /* how often in a grace time the driver is asked for waves */
+#define GRACE_PART 4 /* how often per grace time the driver is asked for waves */
 #define TIMER_SLACK_NS 1000ul
-#define PACKET_BYTES 64
-#define PACKET_SIGNAL 56
-#define SIGNAL_VALUE 8
+/* For how many times blind_ns work without progress counts: if the driver says that there are no
+ * waves, and if it does not say. */
+#define DOUBT_BLIND (GP__RING_DOUBT_NS / GP__RING_BLIND_NS)
+#define LIMIT_BLIND (GP__RING_LIMIT_NS / GP__RING_BLIND_NS)
 #define MESSAGES 64
-
-/* What is read of a queue again, in this order. */
-enum { WORD_SIGNAL, WORD_READ, WORD_WRITE, WORDS };
 
 struct seen {
 	struct gp__kfd_queue_info queue;
 	void *cookie;
-	bool told; /* of arrivals, by others */
-	struct gp__kfd_watch watch;
-	struct gp__kfd_sight sight;
-	uint64_t signal_at; /* of the last packet; 0: it has none */
+	bool told; /* a launch hook reports arrivals */
+	bool held;
+	struct gp__ring_place place;
+	struct gp__ring ring;
+	struct gp__ring_reading reading;
 };
 
-/* What the driver said of the waves on a GPU. */
+/* The driver's answer about the waves on a GPU. */
 struct told {
 	uint32_t gpu_id;
 	int waves;
@@ -54,32 +53,33 @@ struct told {
 
 struct message {
 	void *cookie;
-	enum gp__kfd_watch_event event;
+	enum gp__ring_event event;
 	uint64_t pending;
 };
 
 struct gp__kfd_monitor {
 	struct gp__kfd_monitor_options options;
-	struct gp__kfd_patience patience;
+	struct gp__ring_patience patience;
 	pid_t pid;
 	pthread_t thread;
 
 	pthread_mutex_t lock;
-	struct gp__cond wake; /* the thread, or who waits for its callbacks */
+	struct gp__cond wake; /* the thread */
+	struct gp__cond told_all; /* threads that wait until no callback runs */
 	bool ends, calm, telling;
-	bool soon; /* whoever prepares the look wants another */
+	bool soon; /* prepare() wants another look */
 	size_t nr_busy; /* as the latest look has it */
 	size_t nr, room;
 	/* For each queue: */
 	struct seen **seen;
-	struct seen **asking, **ending; /* some of them, in a look */
-	struct gp__word *word; /* WORDS of them */
-	size_t first; /* to be looked at */
+	struct seen **asking, **reading; /* some of them, in a look */
+	struct gp__word *word; /* GP__RING_WORDS of them */
+	size_t first; /* queue of the next look */
 	struct told told[GP__KFD_NODES_MAX];
 	size_t nr_told;
 	struct gp__peek peek;
-	struct gp__kfd_spell spell; /* when there was work, or a queue was added */
-	uint64_t look_ns; /* what a look takes of a CPU with waking up, smoothed */
+	struct gp__kfd_spell spell; /* since work ended or a queue was added */
+	uint64_t look_ns; /* CPU time of a look and its wake-up, smoothed */
 	struct gp__kfd_monitor_stats stats;
 };
 
@@ -87,11 +87,9 @@ struct gp__kfd_monitor {
  * Looking
  */
 
-/*
- * Who may have something to say: those that had work, and those whose write index has changed. How
- * many; they are in asking.
- */
-static size_t look_at_all(struct gp__kfd_monitor *m)
+/* Puts the queues that had work, and those whose write index has changed, into asking. Returns how
+ * many. */
+static size_t look_at_all(struct gp__kfd_monitor *m, uint64_t now)
 {
 	size_t nr = 0;
 
@@ -99,102 +97,63 @@ static size_t look_at_all(struct gp__kfd_monitor *m)
 		m->word[i].at = m->seen[i]->queue.write_index;
 	gp__peek(&m->peek, m->word, m->nr);
 	for (size_t i = 0; i < m->nr; i++) {
-		/* Not always the same ones first: there may be more than can be told at once. */
+		/* Rotates: there may be more queues than messages in one look. */
 		size_t at = (m->first + i) % m->nr;
 		struct seen *s = m->seen[at];
 
-		if (!m->word[at].there)
+		if (s->told && m->options.arrived && m->options.arrived(m->options.data, s->cookie))
+			gp__ring_arrived(&s->ring, now);
+		/* A busy queue that cannot be read must not stay busy for good. */
+		if (!m->word[at].there && !s->ring.is_busy)
 			m->stats.unreadable++;
-		else if (s->watch.busy || m->word[at].value != s->watch.write)
+		else if (!m->word[at].there || gp__ring_asks(&s->ring, m->word[at].value))
 			m->asking[nr++] = s;
 	}
 	m->first = m->nr ? (m->first + MESSAGES) % m->nr : 0;
 	return nr;
 }
 
-/* Their indices. How many of them could be read, in the same order. */
-static size_t look_at_indices(struct gp__kfd_monitor *m, size_t nr, uint64_t now)
+/* Reads one round of the queues in reading. Returns how many want another. */
+static size_t read_round(struct gp__kfd_monitor *m, size_t nr)
 {
-	size_t kept = 0;
+	struct gp__word *word = m->word;
+	size_t more = 0;
 
 	for (size_t i = 0; i < nr; i++) {
-		/* The read index first: it never passes the write index. */
-		m->word[2 * i].at = m->asking[i]->queue.read_index;
-		m->word[2 * i + 1].at = m->asking[i]->queue.write_index;
+		const struct gp__ring_reading *r = &m->reading[i]->reading;
+
+		for (uint32_t k = 0; k < r->nr; k++)
+			word++->at = r->word[k].at;
 	}
-	gp__peek(&m->peek, m->word, 2 * nr);
+	gp__peek(&m->peek, m->word, (size_t)(word - m->word));
+	word = m->word;
 	for (size_t i = 0; i < nr; i++) {
-		const struct gp__word *w = &m->word[2 * i];
-		struct seen *s = m->asking[i];
+		struct seen *s = m->reading[i];
+		struct gp__ring_reading *r = &s->reading;
 
-		if (!w[0].there || !w[1].there) {
-			m->stats.unreadable++;
-			continue;
+		for (uint32_t k = 0; k < r->nr; k++, word++) {
+			r->word[k].value = word->value;
+			r->word[k].is_there = word->there;
 		}
-		s->sight = (struct gp__kfd_sight){
-			.now = now, .read = w[0].value, .write = w[1].value, .waves = -1
-		};
-		m->asking[kept++] = s;
+		if (gp__ring_next(r))
+			m->reading[more++] = s;
 	}
-	return kept;
+	return more;
 }
 
-/* Which signal the last packet has. */
-static void find_signals(struct gp__kfd_monitor *m, size_t nr)
+/* A held queue does not become idle: its work is saved. */
+static void read_rings(struct gp__kfd_monitor *m, size_t nr)
 {
-	for (size_t i = 0; i < nr; i++) {
-		const struct seen *s = m->ending[i];
-		uint64_t slot = (s->sight.write - 1) % (s->queue.ring_bytes / PACKET_BYTES);
-
-		m->word[i].at = s->queue.ring + slot * PACKET_BYTES + PACKET_SIGNAL;
-	}
-	gp__peek(&m->peek, m->word, nr);
-	for (size_t i = 0; i < nr; i++)
-		m->ending[i]->signal_at = m->word[i].there ? m->word[i].value : 0;
-}
-
-/* The signals' values, and then the indices again: what came meanwhile has another signal. */
-static void look_at_signals(struct gp__kfd_monitor *m, size_t nr)
-{
-	for (size_t i = 0; i < nr; i++) {
-		const struct seen *s = m->ending[i];
-		struct gp__word *w = &m->word[WORDS * i];
-
-		w[WORD_SIGNAL].at =
-			s->signal_at ? s->signal_at + SIGNAL_VALUE : s->queue.read_index;
-		w[WORD_READ].at = s->queue.read_index;
-		w[WORD_WRITE].at = s->queue.write_index;
-	}
-	gp__peek(&m->peek, m->word, WORDS * nr);
-	for (size_t i = 0; i < nr; i++) {
-		struct seen *s = m->ending[i];
-		const struct gp__word *w = &m->word[WORDS * i];
-
-		if (!w[WORD_READ].there || !w[WORD_WRITE].there)
-			continue;
-		s->sight.has_signal = s->signal_at && w[WORD_SIGNAL].there &&
-				      s->sight.read == w[WORD_READ].value &&
-				      s->sight.write == w[WORD_WRITE].value;
-		s->sight.signal = (int64_t)w[WORD_SIGNAL].value;
-		s->sight.read = w[WORD_READ].value;
-		s->sight.write = w[WORD_WRITE].value;
-	}
-}
-
-/* Those whose work may have ended, where a signal can say so: packets of AQL have some. */
-static size_t find_ending(struct gp__kfd_monitor *m, size_t nr)
-{
-	size_t n = 0;
-
 	for (size_t i = 0; i < nr; i++) {
 		struct seen *s = m->asking[i];
 
-		if (s->queue.type == GP_KFD_QUEUE_COMPUTE_AQL && s->sight.write &&
-		    s->queue.ring_bytes >= PACKET_BYTES &&
-		    gp__kfd_watch_asks(&s->watch, s->sight.read, s->sight.write))
-			m->ending[n++] = s;
+		gp__ring_begin(&s->reading, &s->ring, &s->place, !s->held, !s->held);
+		m->reading[i] = s;
 	}
-	return n;
+	for (size_t more = nr; more;)
+		more = read_round(m, more);
+	for (size_t i = 0; i < nr; i++)
+		m->stats.unreadable += m->asking[i]->reading.sight.error == -EFAULT;
 }
 
 static struct told *told_of(struct gp__kfd_monitor *m, uint32_t gpu_id)
@@ -215,58 +174,48 @@ static int ask_for_waves(struct gp__kfd_monitor *m, const struct gp__kfd_queue_i
 				: gp__kfd_waves(m->pid, q->gpu_id, q->id);
 }
 
-/* What the driver says, unless that is older than what the queue last did. */
-static void look_at_waves(struct gp__kfd_monitor *m, struct seen *s)
+/* Takes the driver's answer, unless it is older than the queue's last progress. */
+static void look_at_waves(struct gp__kfd_monitor *m, struct seen *s, uint64_t now)
 {
-	uint64_t now = s->sight.now;
+	struct gp__ring_sight *sight = &s->reading.sight;
 	struct told *t;
 
-	if (!gp__kfd_watch_asks_waves(&s->watch, &s->sight, &m->patience))
+	if (!gp__ring_asks_waves(&s->ring, sight, &m->patience, now))
 		return;
 	t = told_of(m, s->queue.gpu_id);
 	if (!t)
 		return;
-	if (!t->at || now - t->at >= m->patience.grace_ns / GRACE_PART) {
+	if (!t->at || now - t->at >= m->patience.grace_ns / GRACE_PART ||
+	    (t->at < now && gp__ring_has_moved(&s->ring, sight))) {
 		t->waves = ask_for_waves(m, &s->queue);
 		t->at = now;
 	}
-	if (t->at >= s->watch.still_since)
-		s->sight.waves = t->waves;
+	if (t->at >= s->ring.still_since)
+		sight->waves = t->waves;
 }
 
-/* How many messages there are. Those beyond MESSAGES are found by the next look. */
+/* Returns the number of messages. The next look finds those beyond MESSAGES. */
 static size_t look(struct gp__kfd_monitor *m, struct message message[MESSAGES])
 {
 	uint64_t now = gp__clock_ns();
-	size_t nr, ending, was_busy, n = 0;
+	size_t nr, was_busy, n = 0;
 
 	m->soon = m->options.prepare && m->options.prepare(m->options.data, now);
-	nr = look_at_all(m);
-	if (nr)
-		nr = look_at_indices(m, nr, now);
-	ending = find_ending(m, nr);
-	if (ending) {
-		find_signals(m, ending);
-		look_at_signals(m, ending);
-	}
+	nr = look_at_all(m, now);
+	read_rings(m, nr);
 	was_busy = m->nr_busy;
 	m->nr_busy = 0;
 	for (size_t i = 0; i < nr && n < MESSAGES; i++) {
 		struct seen *s = m->asking[i];
-		enum gp__kfd_watch_event event;
+		enum gp__ring_event event;
 
-		look_at_waves(m, s);
-		event = gp__kfd_watch_look(&s->watch, &s->sight, &m->patience);
-		m->nr_busy += s->watch.busy;
-		if (s->watch.busy || event)
+		look_at_waves(m, s, now);
+		event = gp__ring_look(&s->ring, &s->reading.sight, &m->patience, now);
+		m->nr_busy += s->ring.is_busy;
+		if (s->ring.is_busy || event)
 			gp__kfd_spell_note(&m->spell, was_busy, now);
 		if (event)
-			message[n++] = (struct message){
-				.cookie = s->cookie,
-				.event = event,
-				.pending = gp__kfd_watch_pending(&s->watch, s->watch.read,
-								 s->watch.write),
-			};
+			message[n++] = (struct message){ s->cookie, event, s->ring.pending };
 	}
 	m->stats.looks++;
 	return n;
@@ -285,18 +234,19 @@ static size_t index_of(const struct gp__kfd_monitor *m, const void *cookie)
 	return i;
 }
 
-/* Whether what was seen is so. */
+/* Reports a message. False: the queue has work after all. */
 static bool tell_one(const struct gp__kfd_monitor_options *o, const struct message *msg,
 		     uint64_t now)
 {
-	if (msg->event == GP__KFD_WATCH_READY && o->ready)
+	if (msg->event == GP__RING_READY && o->ready)
 		o->ready(o->data, msg->cookie, msg->pending, now);
-	else if (msg->event == GP__KFD_WATCH_IDLE && o->idle)
+	else if (msg->event == GP__RING_IDLE && o->idle)
 		return o->idle(o->data, msg->cookie, now);
 	return true;
 }
 
-/* With the lock, which is not held while they are told. Whether all was as it was seen. */
+/* Reports messages, with the lock, which is dropped meanwhile. False: a queue has work after
+ * all. */
 static bool tell(struct gp__kfd_monitor *m, const struct message *message, size_t n)
 {
 	uint64_t now = gp__clock_ns();
@@ -312,18 +262,11 @@ static bool tell(struct gp__kfd_monitor *m, const struct message *message, size_
 
 		all &= is_so[i];
 		if (at < m->nr)
-			gp__kfd_watch_rang(&m->seen[at]->watch);
+			gp__ring_arrived(&m->seen[at]->ring, now);
 	}
 	m->telling = false;
-	gp__cond_broadcast(&m->wake);
+	gp__cond_broadcast(&m->told_all);
 	return all;
-}
-
-/* What is seen from now on is told after what is being told. */
-static void await_telling(struct gp__kfd_monitor *m)
-{
-	while (m->telling)
-		gp__cond_wait(&m->wake, &m->lock, GP__FOREVER);
 }
 
 static uint64_t cpu_ns(clockid_t clock)
@@ -331,7 +274,7 @@ static uint64_t cpu_ns(clockid_t clock)
 	struct timespec ts = { 0 };
 
 	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * SECOND_NS + (uint64_t)ts.tv_nsec;
+	return (uint64_t)ts.tv_sec * GP__S + (uint64_t)ts.tv_nsec;
 }
 
 static void account(struct gp__kfd_monitor *m)
@@ -377,7 +320,7 @@ static uint64_t period(const struct gp__kfd_monitor *m, uint64_t now)
 	return ns > shortest ? ns : shortest;
 }
 
-/* Nothing will be seen before somebody tells. */
+/* Whether a hook reports all work that can arrive. */
 static bool may_sleep(const struct gp__kfd_monitor *m)
 {
 	size_t i = 0;
@@ -389,9 +332,10 @@ static bool may_sleep(const struct gp__kfd_monitor *m)
 	return i == m->nr;
 }
 
-static void wait_for(struct gp__kfd_monitor *m, uint64_t ns)
+/* Sleeps, unless the thread was woken since @changes was read. */
+static void sleep_since(struct gp__kfd_monitor *m, uint32_t changes, uint64_t until)
 {
-	gp__cond_wait(&m->wake, &m->lock, gp__clock_ns() + ns);
+	gp__cond_wait_since(&m->wake, &m->lock, changes, until);
 }
 
 static void *run(void *arg)
@@ -404,10 +348,10 @@ static void *run(void *arg)
 	pthread_setname_np(pthread_self(), "gp-monitor");
 	pthread_mutex_lock(&m->lock);
 	while (!m->ends) {
+		uint32_t changes = gp__cond_changes(&m->wake);
 		bool all_so = true;
 		size_t n;
 
-		await_telling(m);
 		if (!m->nr) {
 			gp__cond_wait(&m->wake, &m->lock, GP__FOREVER);
 			continue;
@@ -416,14 +360,13 @@ static void *run(void *arg)
 		if (n)
 			all_so = tell(m, message, n);
 		account(m);
-		/* Who was told that a queue is idle may have missed what came meanwhile. Who denied
-		 * it is given time: others wait for this thread to be done with telling. */
+		/* A launch may have been missed while a queue was reported idle: look again. */
 		if ((n && all_so) || m->ends)
 			continue;
 		if (all_so && may_sleep(m))
-			gp__cond_wait(&m->wake, &m->lock, GP__FOREVER);
+			sleep_since(m, changes, GP__FOREVER);
 		else
-			wait_for(m, period(m, gp__clock_ns()));
+			sleep_since(m, changes, gp__clock_ns() + period(m, gp__clock_ns()));
 	}
 	pthread_mutex_unlock(&m->lock);
 	return NULL;
@@ -436,7 +379,7 @@ static void *run(void *arg)
 static int make_room(struct gp__kfd_monitor *m)
 {
 	size_t room = m->room ? 2 * m->room : 16;
-	void *seen, *asking, *ending, *word;
+	void *seen, *asking, *reading, *word;
 
 	if (m->nr < m->room)
 		return 0;
@@ -446,16 +389,28 @@ static int make_room(struct gp__kfd_monitor *m)
 	asking = reallocarray(m->asking, room, sizeof(*m->asking));
 	if (asking)
 		m->asking = asking;
-	ending = reallocarray(m->ending, room, sizeof(*m->ending));
-	if (ending)
-		m->ending = ending;
-	word = reallocarray(m->word, room, WORDS * sizeof(*m->word));
+	reading = reallocarray(m->reading, room, sizeof(*m->reading));
+	if (reading)
+		m->reading = reading;
+	word = reallocarray(m->word, room, GP__RING_WORDS * sizeof(*m->word));
 	if (word)
 		m->word = word;
-	if (!seen || !asking || !ending || !word)
+	if (!seen || !asking || !reading || !word)
 		return -ENOMEM;
 	m->room = room;
 	return 0;
+}
+
+static struct gp__ring_place place_of(const struct gp__kfd_queue_info *q)
+{
+	enum gp__ring_kind kind = GP__RING_SDMA;
+
+	if (q->type == GP_KFD_QUEUE_COMPUTE_AQL)
+		kind = GP__RING_AQL;
+	else if (q->type == GP_KFD_QUEUE_COMPUTE)
+		kind = GP__RING_PM4;
+	return (struct gp__ring_place){ q->ring, q->ring_bytes, q->read_index, q->write_index,
+					kind };
 }
 
 int gp__kfd_monitor_add(struct gp__kfd_monitor *m, const struct gp__kfd_queue_info *queue,
@@ -468,7 +423,7 @@ int gp__kfd_monitor_add(struct gp__kfd_monitor *m, const struct gp__kfd_queue_in
 		return -ENOMEM;
 	s->queue = *queue;
 	s->cookie = cookie;
-	gp__kfd_watch_init(&s->watch, queue);
+	s->place = place_of(queue);
 	pthread_mutex_lock(&m->lock);
 	err = index_of(m, cookie) < m->nr ? -EEXIST : make_room(m);
 	if (!err) {
@@ -492,7 +447,8 @@ void gp__kfd_monitor_remove(struct gp__kfd_monitor *m, void *cookie)
 		free(m->seen[i]);
 		m->seen[i] = m->seen[--m->nr];
 	}
-	await_telling(m);
+	while (m->telling)
+		gp__cond_wait(&m->told_all, &m->lock, GP__FOREVER);
 	pthread_mutex_unlock(&m->lock);
 }
 
@@ -508,19 +464,9 @@ void gp__kfd_monitor_told(struct gp__kfd_monitor *m, void *cookie, bool told)
 	pthread_mutex_unlock(&m->lock);
 }
 
-void gp__kfd_monitor_rang(struct gp__kfd_monitor *m, void *cookie)
+void gp__kfd_monitor_kick(struct gp__kfd_monitor *m)
 {
-	const struct message message = { cookie, GP__KFD_WATCH_READY, 1 };
-	size_t i;
-
-	pthread_mutex_lock(&m->lock);
-	await_telling(m);
-	i = index_of(m, cookie);
-	if (i < m->nr && gp__kfd_watch_rang(&m->seen[i]->watch)) {
-		gp__kfd_spell_note(&m->spell, m->nr_busy, gp__clock_ns());
-		tell(m, &message, 1);
-	}
-	pthread_mutex_unlock(&m->lock);
+	gp__cond_broadcast(&m->wake);
 }
 
 void gp__kfd_monitor_hold(struct gp__kfd_monitor *m, void *cookie, bool held)
@@ -530,9 +476,9 @@ void gp__kfd_monitor_hold(struct gp__kfd_monitor *m, void *cookie, bool held)
 	pthread_mutex_lock(&m->lock);
 	i = index_of(m, cookie);
 	if (i < m->nr) {
-		m->seen[i]->watch.held = held;
-		m->seen[i]->watch.still_since = gp__clock_ns();
-		/* What it does then is of interest. */
+		m->seen[i]->held = held;
+		gp__ring_restart(&m->seen[i]->ring, gp__clock_ns());
+		/* A released queue is polled at once. */
 		if (!held)
 			gp__cond_broadcast(&m->wake);
 	}
@@ -575,7 +521,7 @@ static void free_monitor(struct gp__kfd_monitor *m)
 		free(m->seen[i]);
 	free(m->seen);
 	free(m->asking);
-	free(m->ending);
+	free(m->reading);
 	free(m->word);
 	gp__peek_close(&m->peek);
 	pthread_mutex_destroy(&m->lock);
@@ -598,7 +544,9 @@ int gp__kfd_monitor_create(const struct gp__kfd_monitor_options *options,
 	set_default(&m->options.calm_busy_period_ns, GP__KFD_CALM_BUSY_PERIOD_NS);
 	set_default(&m->options.grace_ns, GP__KFD_GRACE_NS);
 	set_default(&m->options.blind_ns, GP__KFD_BLIND_NS);
-	m->patience = (struct gp__kfd_patience){ m->options.grace_ns, m->options.blind_ns };
+	m->patience = (struct gp__ring_patience){ m->options.grace_ns, m->options.blind_ns,
+						  DOUBT_BLIND * m->options.blind_ns,
+						  LIMIT_BLIND * m->options.blind_ns };
 	m->pid = getpid();
 	pthread_mutex_init(&m->lock, NULL);
 	err = gp__peek_open(&m->peek);

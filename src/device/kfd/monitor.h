@@ -1,25 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sees work arrive in queues and end there, by looking at the rings' indices: for programs that
- * tell nobody. One thread for all queues of a process; what idle means is in watch.h.
+ * Finds work in queues, and its end, by polling the rings' indices: for programs whose launches are
+ * not seen. One thread per process polls all of its queues; aql/ring.h judges what it reads.
  *
- * It looks every busy_period when work has come or gone, and then less and less often: so often
- * that the end of work is seen after a 64th of the time that it took, and an arrival after a 64th
- * of that for which there was none, or after idle_period, whichever is earlier. Where nobody else
- * has work on the GPU either, no arrival and no end has to be seen at once: whoever knows that says
- * calm, and the bounds are calm_period and calm_busy_period. Where the launches of a queue are seen
- * by others, they say so (gp__kfd_monitor_rang), and it is looked at only while it has work; what
- * comes into the rest, which are a runtime's own, comes before or after launches that are told, and
- * the bound is rest_period. While there is nothing to look at the thread sleeps for good. With many
- * queues the periods are longer,
- * so that looking never takes more than a sixteenth of a CPU, or a quarter while whoever prepares a
- * look wants the next one soon.
+ * The period adapts. It is busy_period when work has just arrived or ended, and grows from there:
+ * the end of work is seen after a 64th of the time that it took, and an arrival after a 64th of the
+ * time without work, but no later than after idle_period. Other bounds apply
+ * - while no other program is on the GPU (calm): calm_period and calm_busy_period;
+ * - where a launch hook reports the arrivals of some queues (told): these are polled only while
+ *   they have work, and the others, which are a runtime's own, after rest_period at the latest.
  *
- * Memory of a queue may go away while it is looked at: that is counted, and the queue stays what it
- * was.
+ * The thread sleeps while there is nothing to poll. With many queues the periods grow, so that
+ * polling takes at most a sixteenth of a CPU, or a quarter while prepare() wants the next look
+ * soon.
  *
- * Wrong tool where the launch itself can be seen: that is exact and costs less. A child after
- * fork() has no thread: it makes a monitor of its own.
+ * Memory of a queue may vanish while it is read: that is counted, and the queue keeps its state.
+ *
+ * It is the wrong tool where launches are seen: a hook is exact and costs less. A child after
+ * fork() has no thread and creates a monitor of its own.
  */
 #ifndef GP__DEVICE_KFD_MONITOR_H
 #define GP__DEVICE_KFD_MONITOR_H
@@ -27,6 +25,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "aql/ring.h"
 #include "device/kfd/queue.h"
 
 struct gp__kfd_monitor;
@@ -36,8 +35,8 @@ struct gp__kfd_monitor;
 #define GP__KFD_REST_PERIOD_NS 10000000ull
 #define GP__KFD_CALM_PERIOD_NS 4000000000ull
 #define GP__KFD_CALM_BUSY_PERIOD_NS 10000000ull
-#define GP__KFD_GRACE_NS 10000000ull
-#define GP__KFD_BLIND_NS 100000000ull
+#define GP__KFD_GRACE_NS GP__RING_GRACE_NS
+#define GP__KFD_BLIND_NS GP__RING_BLIND_NS
 
 /* Periods and times that are 0 are the ones above. */
 struct gp__kfd_monitor_options {
@@ -48,10 +47,13 @@ struct gp__kfd_monitor_options {
 	uint64_t grace_ns, blind_ns;
 	/* Before each look, with the monitor's lock. True: look again soon, work or not. */
 	bool (*prepare)(void *data, uint64_t now);
-	/* Called without a lock, one at a time. It may not add or remove queues.
-	 * @pending: what was not fetched yet, in packets, words (PM4) or bytes (SDMA). */
+	/* With the monitor's lock: whether the hook has reported an arrival in a told queue since
+	 * the last call. The queue has work then, whatever its ring shows. */
+	bool (*arrived)(void *data, void *cookie);
+	/* Called without a lock, one at a time. They may not add or remove queues.
+	 * @pending: not fetched yet, in packets, words (PM4) or bytes (SDMA). */
 	void (*ready)(void *data, void *cookie, uint64_t pending, uint64_t now);
-	/* False: it has work after all, which the queue does not show; nobody is told then. */
+	/* False: the queue has work after all, which its ring does not show. */
 	bool (*idle)(void *data, void *cookie, uint64_t now);
 	void *data;
 	/* Instead of gp__kfd_waves(), with the monitor's lock. */
@@ -69,21 +71,21 @@ int gp__kfd_monitor_create(const struct gp__kfd_monitor_options *options,
 			   struct gp__kfd_monitor **monitor);
 void gp__kfd_monitor_destroy(struct gp__kfd_monitor *monitor);
 
-/* @cookie: what the callbacks get, one of its own for each queue. A queue begins idle. 0 or -errno
- * (-EEXIST: that cookie is there). */
+/* @cookie is passed to the callbacks and is unique to the queue, which begins idle. 0 or -errno
+ * (-EEXIST: the cookie is in use). */
 int gp__kfd_monitor_add(struct gp__kfd_monitor *monitor, const struct gp__kfd_queue_info *queue,
 			void *cookie);
-/* Returns when no callback for it runs or will. */
+/* Returns when no callback for the queue runs or will run. */
 void gp__kfd_monitor_remove(struct gp__kfd_monitor *monitor, void *cookie);
 
-/* Whether arrivals in the queue are told by gp__kfd_monitor_rang(). */
+/* Whether a hook reports arrivals in the queue. It calls gp__kfd_monitor_kick() for each, which
+ * does not wait. */
 void gp__kfd_monitor_told(struct gp__kfd_monitor *monitor, void *cookie, bool told);
-/* Work has come into a queue: where it had none, ready() is called, by the caller's thread. */
-void gp__kfd_monitor_rang(struct gp__kfd_monitor *monitor, void *cookie);
+void gp__kfd_monitor_kick(struct gp__kfd_monitor *monitor);
 
-/* The scheduler stops the queue, or has let it go: while it is held it does not become idle. */
+/* The queue is held, or released: while it is held it does not become idle. */
 void gp__kfd_monitor_hold(struct gp__kfd_monitor *monitor, void *cookie, bool held);
-/* Nobody else has work on the GPU, or somebody may have; at first somebody may. */
+/* Whether no other program is on the GPU; at first one may be. */
 void gp__kfd_monitor_calm(struct gp__kfd_monitor *monitor, bool calm);
 
 void gp__kfd_monitor_stats(struct gp__kfd_monitor *monitor, struct gp__kfd_monitor_stats *stats);

@@ -7,15 +7,15 @@
 #include <string.h>
 
 /*
- * Words of a compute queue's descriptor, counted from where its registers begin; all generations
- * from gfx9 to gfx12 have them alike, in memory and in the slots.
+ * Offsets of words in a compute queue's descriptor, from its first register; all generations from
+ * gfx9 to gfx12 have the same, in memory and in the slots.
  */
 enum {
 	AT_ADDRESS = 0,
 	AT_ACTIVE = 2,
 	AT_PRIORITY = 6,
 	AT_RING = 8,
-	SLOT_REGISTERS = 10, /* what of them is looked at in a slot */
+	SLOT_REGISTERS = 10, /* the part that is read in a slot */
 	AT_CONTROL = 17,
 	AT_AQL = 53,
 	REGISTERS = 54,
@@ -24,7 +24,7 @@ enum {
 #define PRIORITY_MASK 0xf
 #define RING_ORDER_MASK 0x3f
 
-/* Of an SDMA queue's, in memory and in the slots. */
+/* The same of an SDMA queue. */
 enum {
 	AT_SDMA_CONTROL = 0,
 	AT_SDMA_RING = 1,
@@ -39,12 +39,12 @@ enum {
 struct reader {
 	struct gp__kfd_mqds *list;
 	bool slots; /* hqds */
-	/* Where the text is. */
+	/* The heading that the text is below. */
 	pid_t pid;
 	uint32_t gpu_id;
 	bool in_queue, sdma;
-	/* The registers as far as they came, in order. */
-	uint64_t first; /* where register 0 is in the dump, in bytes */
+	/* The registers read so far, in order. */
+	uint64_t first; /* offset of register 0 in the dump, in bytes */
 	uint32_t seen;
 	uint32_t word[REGISTERS];
 };
@@ -117,7 +117,7 @@ static struct gp__kfd_mqd compute_of(const struct reader *r)
 		.priority = w[AT_PRIORITY] & PRIORITY_MASK,
 		.address = pair(w + AT_ADDRESS),
 		.ring = pair(w + AT_RING) << RING_SHIFT,
-		/* Its size is the power of two above the one that is written down, in words. */
+		/* The size in words is twice the power of two that the register has. */
 		.ring_bytes = (w[AT_CONTROL] & RING_ORDER_MASK) < 32
 				      ? 8ull << (w[AT_CONTROL] & RING_ORDER_MASK)
 				      : 0,
@@ -138,7 +138,7 @@ static struct gp__kfd_mqd sdma_of(const struct reader *r)
 	};
 }
 
-/* Takes what was read of a queue, where all of it came. */
+/* Adds the queue that was read, if it is complete. */
 static int finish(struct reader *r)
 {
 	uint32_t whole = r->slots ? SLOT_REGISTERS : REGISTERS;
@@ -164,12 +164,12 @@ static void begin(struct reader *r, bool sdma)
 	memset(r->word, 0, sizeof(r->word));
 }
 
-/* A line of a dump, "OFFSET: WORD WORD ...": the words that come next in order. */
+/* Reads a line of a dump, "OFFSET: WORD WORD ...": the next words in order. */
 static void take_words(struct reader *r, uint64_t offset, const char *text)
 {
 	char *end;
 
-	/* In a slot the first register's own address is where they begin. */
+	/* In a slot, the dump's first address is the first register's. */
 	if (r->slots && !r->seen)
 		r->first = offset;
 	for (;; text = end, offset += 4) {
@@ -186,7 +186,7 @@ static void take_words(struct reader *r, uint64_t offset, const char *text)
  * Lines
  */
 
-/* Whether the line is of a dump; where it begins, and what follows. */
+/* Whether the line is part of a dump; its offset, and the rest of the line. */
 static bool is_dump(const char *line, uint64_t *offset, const char **words)
 {
 	char *end;
@@ -202,7 +202,7 @@ static bool is_dump(const char *line, uint64_t *offset, const char **words)
 	return true;
 }
 
-/* The number after @name, in @base; false: there is none. */
+/* Reads the number after @name, in @base; false: there is none. */
 static bool number_after(const char *line, const char *name, int base, uint64_t *value)
 {
 	const char *at = strstr(line, name);
@@ -218,7 +218,7 @@ static bool number_after(const char *line, const char *name, int base, uint64_t 
 	return end != at && !errno;
 }
 
-/* A heading: of a process, a node, a queue or a slot. */
+/* Reads a heading of a process, a node, a queue or a slot. */
 static int take_heading(struct reader *r, const char *line)
 {
 	uint64_t value;
@@ -255,7 +255,7 @@ static int take_line(struct reader *r, const char *line)
 static int read_all(FILE *in, struct reader *r)
 {
 	char line[LINE_MAX_BYTES];
-	bool cut = false; /* the rest of a line that was too long */
+	bool cut = false; /* the next text is the rest of a line that was too long */
 	int err = 0, last;
 
 	while (!err && fgets(line, sizeof(line), in)) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The hex dumps of debugfs' kfd/mqds and kfd/hqds: the descriptors of queues in memory, and what
- * the hardware's slots have loaded.
+ * Reads the hex dumps of debugfs' kfd/mqds and kfd/hqds: the descriptors of queues in memory, and
+ * those that the hardware's slots have loaded.
  *
- * The readers take any text. What they do not know they pass over, so a line or a word that another
- * kernel version adds does no harm; a descriptor that is cut short is left out.
+ * The readers accept any text. They skip what they do not know, so a line or a word that another
+ * kernel version adds does no harm; a truncated descriptor is left out.
  */
 #ifndef GP__DEVICE_KFD_MQD_H
 #define GP__DEVICE_KFD_MQD_H
@@ -15,15 +15,15 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-/* A descriptor, or what a slot has of it. Of several XCCs, the first one's. */
+/* A descriptor, or the part of it in a slot. With several XCCs, the first one's. */
 struct gp__kfd_mqd {
 	pid_t pid; /* 0 in hqds */
 	uint32_t gpu_id;
 	bool sdma, aql;
 	bool active; /* as the hardware has it, in hqds; in mqds it may be out of date */
-	int mapped; /* what gp__kfd_mqd_mapped() said, for who wants to keep it */
+	int mapped; /* cached result of gp__kfd_mqd_mapped() */
 	uint32_t priority; /* 0..15; 0 for SDMA, which has none */
-	uint64_t address; /* of the descriptor; 0 for SDMA, where the ring tells which one it is */
+	uint64_t address; /* of the descriptor; 0 for SDMA, which the ring identifies */
 	uint64_t ring, ring_bytes; /* ring_bytes: 0 in hqds */
 };
 
@@ -32,16 +32,15 @@ struct gp__kfd_mqds {
 	size_t nr, room;
 };
 
-/* Whether the words of this generation (90010 is gfx90a) are where these readers look. */
+/* Whether the readers know the layout of this generation (90010 is gfx90a). */
 bool gp__kfd_mqd_known(uint32_t gfx_version);
 
-/* 0 or -ENOMEM; what was read before is there in any case. */
+/* 0 or -ENOMEM; descriptors read before the failure are kept. */
 int gp__kfd_mqds_read(FILE *in, struct gp__kfd_mqds *mqds);
 int gp__kfd_hqds_read(FILE *in, struct gp__kfd_mqds *hqds);
 void gp__kfd_mqds_free(struct gp__kfd_mqds *mqds);
 
-/* Whether a slot has the queue of this descriptor: 1 or 0, -1 where no slot of its kind is shown.
- */
+/* Whether a slot has the queue of this descriptor: 1 or 0; -1: no slot of its kind is shown. */
 int gp__kfd_mqd_mapped(const struct gp__kfd_mqd *mqd, const struct gp__kfd_mqds *hqds);
 
 #endif

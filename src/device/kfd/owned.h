@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an owner keeps, for its two halves: owner.c stops and starts, owner_ioctl.c sees the
- * program's calls.
+ * The state of an owner, for its two halves: owner.c holds and releases, owner_ioctl.c carries out
+ * the program's calls.
  *
  * Locks: those of queues in the order of ids, then the control's. Calls of the program that may
  * wait for others (the end of a queue or of the runtime) are made without any.
@@ -18,12 +18,12 @@ struct gp__kfd_entry {
 	pthread_mutex_t lock;
 	bool exists;
 	bool going; /* the driver is being asked to destroy it */
-	bool stuck; /* not held, but a failed stop could not be undone */
+	bool stuck; /* not held, but a failed hold could not be undone */
 	int error;
-	uint32_t serial; /* of those that had this id */
+	uint32_t serial; /* counts the queues that had this id */
 	/*
-	 * The generation that holds it, 0: none. Changed with both locks; who has the control's
-	 * for writing may read it without the other.
+	 * The generation that holds it, 0: none. Changed with both locks; a thread that has the
+	 * control's for writing may read it without the other.
 	 */
 	uint32_t hold;
 	struct gp__kfd_queue_info info;
@@ -32,21 +32,21 @@ struct gp__kfd_entry {
 struct gp__kfd_owner {
 	gp__kfd_ioctl_fn next;
 	struct gp__kfd_owner_events events;
-	int64_t (*priority)(void *data, uint32_t gpu_id); /* NULL: nobody gives any */
+	int64_t (*priority)(void *data, uint32_t gpu_id); /* NULL: queues get none */
 	void *priority_data;
-	/* For reading: a stop or start is under way. For writing: it changes. */
+	/* For reading: a hold or release is under way. For writing: the control changes. */
 	pthread_rwlock_t control_lock;
 	struct gp__kfd_control control;
 	enum gp__kfd_way asked;
 	_Atomic int way;
 	_Atomic int way_error;
-	/* All holds of an older one are gone. */
+	/* Holds of older generations have ended. */
 	_Atomic uint32_t generation;
 	bool is_open; /* the control is */
-	int runtime_calls; /* under way: no debugger may come now */
-	int kfd; /* -1: no queue was made yet */
+	int runtime_calls; /* under way: no debugger may attach now */
+	int kfd; /* -1: there was no queue yet */
 	bool kfd_is_ours; /* a duplicate, and not the program's own */
-	_Atomic uint32_t end; /* no id was ever as large */
+	_Atomic uint32_t end; /* above all ids so far */
 	struct gp__kfd_entry entry[GP__KFD_QUEUES_MAX];
 };
 
@@ -56,13 +56,14 @@ static inline bool gp__kfd_entry_held(const struct gp__kfd_owner *o, const struc
 	return e->hold && e->hold == atomic_load(&o->generation);
 }
 
-/* Uses update from now on, for what is held, too; @error says why. Without locks. */
+/* Falls back to update, also for what is held; @error says why. Without locks. */
 void gp__kfd_owner_give_up(struct gp__kfd_owner *o, enum gp__kfd_way way, int error);
-/* The runtime comes or goes: no debugger of ours may be there. Without locks. */
+/* The runtime begins or ends a call for which none of our debuggers may be attached. Without
+ * locks. */
 void gp__kfd_owner_runtime_call(struct gp__kfd_owner *o, bool begins);
-/* Starts one that is about to go: 0 or -errno. With its lock. */
-int gp__kfd_owner_let_go(struct gp__kfd_owner *o, struct gp__kfd_entry *e);
-/* Nothing is known of the queue that has this id. With its lock. */
+/* Releases a queue that is about to be destroyed: 0 or -errno. With its lock. */
+int gp__kfd_owner_release(struct gp__kfd_owner *o, struct gp__kfd_entry *e);
+/* Forgets the queue that has this id. With its lock. */
 void gp__kfd_owner_clear(struct gp__kfd_owner *o, struct gp__kfd_entry *e);
 
 #endif

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Holds and releases the queues of this process, and keeps what their program wants of them. */
 #include "device/kfd/owned.h"
 
 #include <errno.h>
@@ -6,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Targets lie on the stack, which may be a small one; more than that are several calls. */
+/* Targets are on the stack, which may be small; larger sets take several calls. */
 #define BATCH_MAX 128
 #define WORDS (GP__KFD_QUEUES_MAX / 64)
 
@@ -49,12 +50,12 @@ void gp__kfd_owner_prioritize(struct gp__kfd_owner *o, int64_t (*fn)(void *data,
 
 void gp__kfd_owner_forget(struct gp__kfd_owner *o)
 {
-	/* Others may have had them when the child was made, and are not here to let go. */
+	/* Threads of the parent may have held the locks, and do not exist in the child. */
 	init_locks(o);
 	for (size_t i = 0; i < GP__KFD_QUEUES_MAX; i++)
 		o->entry[i].exists = o->entry[i].going = false;
 	atomic_fetch_add(&o->generation, 1);
-	/* The debugger is the parent's. */
+	/* The debugger belongs to the parent. */
 	if (o->is_open && o->control.events >= 0)
 		close(o->control.events);
 	if (o->kfd_is_ours)
@@ -69,8 +70,8 @@ void gp__kfd_owner_forget(struct gp__kfd_owner *o)
  * The way
  */
 
-/* With the control's lock for writing: nobody stops or starts. @c has stopped them. */
-static void admit_all(struct gp__kfd_owner *o, struct gp__kfd_control *c)
+/* Releases all that @c holds. With the control's lock for writing. */
+static void release_all(struct gp__kfd_owner *o, struct gp__kfd_control *c)
 {
 	struct gp__kfd_target t[BATCH_MAX];
 	uint32_t end = atomic_load(&o->end);
@@ -82,18 +83,18 @@ static void admit_all(struct gp__kfd_owner *o, struct gp__kfd_control *c)
 		if (gp__kfd_entry_held(o, e))
 			t[n++].queue = &e->info;
 		if (n && (n == BATCH_MAX || id == end - 1)) {
-			gp__kfd_control(c, GP__KFD_START, t, n);
+			gp__kfd_control(c, GP__KFD_RELEASE, t, n);
 			n = 0;
 		}
 	}
 }
 
-/* All that it holds runs afterwards, unless something else keeps it. */
+/* Everything that @c holds runs afterwards, unless another control holds it. */
 static void close_control(struct gp__kfd_owner *o, struct gp__kfd_control *c)
 {
-	/* What a debugger has stopped, its end starts. */
+	/* Queues that a debugger holds are released when it detaches. */
 	if (c->way != GP__KFD_WAY_DBGTRAP)
-		admit_all(o, c);
+		release_all(o, c);
 	gp__kfd_control_close(c);
 	atomic_fetch_add(&o->generation, 1);
 }
@@ -121,7 +122,7 @@ static void put_in(uint64_t *set, uint32_t id)
 	set[id / 64] |= 1ull << id % 64;
 }
 
-/* Stops what is held by the way that is used now, too. In which of the two sets it is then. */
+/* Holds what is held by the current way, too, and sorts it into @kept or @lost. */
 static void hold_again(struct gp__kfd_owner *o, uint32_t end, uint64_t *kept, uint64_t *lost)
 {
 	for (uint32_t id = 0; id < end; id++) {
@@ -139,9 +140,9 @@ static void hold_again(struct gp__kfd_owner *o, uint32_t end, uint64_t *kept, ui
 }
 
 /*
- * From another way to update, and what is held stays so: it is stopped by both before the one lets
- * go. With the locks of all queues below @end and the control's for writing. @lost: what runs now,
- * as it could not be stopped.
+ * Changes from another way to update. Held queues stay held: update holds them before the other way
+ * releases them. With the locks of all queues below @end and the control's for writing. @lost:
+ * queues that run now, since update could not hold them.
  */
 static void fall_back(struct gp__kfd_owner *o, uint32_t end, int error, uint64_t *lost)
 {
@@ -152,7 +153,7 @@ static void fall_back(struct gp__kfd_owner *o, uint32_t end, int error, uint64_t
 		use_update(o, error);
 		return;
 	}
-	/* It cannot fail for one's own queues. */
+	/* It cannot fail for the process's own queues. */
 	o->is_open = !open_as(o, GP__KFD_WAY_UPDATE);
 	hold_again(o, end, kept, lost);
 	close_control(o, &before);
@@ -177,7 +178,7 @@ static void unlock_all(struct gp__kfd_owner *o, uint32_t end)
 		pthread_mutex_unlock(&o->entry[id].lock);
 }
 
-/* Without locks: those who hear of it may look at their queues. */
+/* Without locks: a listener may use the owner. */
 static void tell_lost(struct gp__kfd_owner *o, const uint64_t *lost)
 {
 	for (uint32_t id = 0; id < GP__KFD_QUEUES_MAX; id++) {
@@ -238,7 +239,7 @@ static int open_control(struct gp__kfd_owner *o)
 	return err;
 }
 
-/* Takes the lock for reading, with the control open; or -errno, without. */
+/* Takes the lock for reading and opens the control; or -errno, without the lock. */
 static int enter_control(struct gp__kfd_owner *o)
 {
 	int err = 0;
@@ -264,7 +265,7 @@ enum gp__kfd_way gp__kfd_owner_way(struct gp__kfd_owner *o, int *error)
 
 void gp__kfd_owner_explain_way(struct gp__kfd_owner *o, char *text, size_t size)
 {
-	/* Of its own queues only: a debugger need not be allowed to trace itself. */
+	/* Without a pid: a process needs no permission to debug itself. */
 	const struct gp__kfd_control asked = { .way = o->asked };
 	int error = atomic_load(&o->way_error);
 
@@ -274,10 +275,10 @@ void gp__kfd_owner_explain_way(struct gp__kfd_owner *o, char *text, size_t size)
 }
 
 /*
- * Stops and starts
+ * Holding and releasing
  */
 
-/* Some of a set's queues, in the order of their ids and with their locks. */
+/* Queues of a set, in the order of their ids and with their locks. */
 struct batch {
 	struct gp__kfd_owner *o;
 	enum gp__kfd_verb verb;
@@ -294,8 +295,8 @@ static void record(struct gp__kfd_owner *o, enum gp__kfd_verb verb, struct gp__k
 	if (t->undone)
 		e->error = t->undone;
 	if (!t->result)
-		e->hold = verb == GP__KFD_START ? 0 : atomic_load(&o->generation);
-	if (!t->result || verb != GP__KFD_START)
+		e->hold = verb == GP__KFD_RELEASE ? 0 : atomic_load(&o->generation);
+	if (!t->result || verb != GP__KFD_RELEASE)
 		e->stuck = t->undone != 0;
 }
 
@@ -317,7 +318,7 @@ static void run(struct batch *b)
 	pthread_rwlock_unlock(&b->o->control_lock);
 }
 
-/* As often as it was named. */
+/* Reports a result for each time that the id was given. */
 static void report(const uint32_t *ids, int *results, size_t n, uint32_t id, int result)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -329,12 +330,12 @@ static void report(const uint32_t *ids, int *results, size_t n, uint32_t id, int
 static bool is_as_asked(const struct gp__kfd_owner *o, const struct gp__kfd_entry *e,
 			enum gp__kfd_verb verb)
 {
-	if (verb == GP__KFD_START)
+	if (verb == GP__KFD_RELEASE)
 		return !gp__kfd_entry_held(o, e) && !e->stuck;
 	return gp__kfd_entry_held(o, e);
 }
 
-/* Takes the lowest id out of the set. False: it is empty. */
+/* Removes the lowest id from the set. False: it is empty. */
 static bool take(uint64_t *set, uint32_t *id)
 {
 	for (uint32_t i = 0; i < WORDS; i++) {
@@ -348,8 +349,8 @@ static bool take(uint64_t *set, uint32_t *id)
 }
 
 /*
- * Locks the next queues of the set and takes them out of it; those with nothing to do are reported
- * at once. False: that was all.
+ * Locks the next queues of the set and removes them from it; queues with nothing to do are reported
+ * at once. False: the set is empty.
  */
 static bool gather(struct batch *b, uint64_t *set, const uint32_t *ids, int *results, size_t n)
 {
@@ -415,11 +416,11 @@ int gp__kfd_owner_set(struct gp__kfd_owner *o, enum gp__kfd_verb verb, const uin
 	return sum(results, n);
 }
 
-int gp__kfd_owner_let_go(struct gp__kfd_owner *o, struct gp__kfd_entry *e)
+int gp__kfd_owner_release(struct gp__kfd_owner *o, struct gp__kfd_entry *e)
 {
-	struct batch b = { .o = o, .verb = GP__KFD_START, .entry = { e }, .n = 1 };
+	struct batch b = { .o = o, .verb = GP__KFD_RELEASE, .entry = { e }, .n = 1 };
 
-	if (is_as_asked(o, e, GP__KFD_START))
+	if (is_as_asked(o, e, GP__KFD_RELEASE))
 		return 0;
 	b.target[0].queue = &e->info;
 	run(&b);

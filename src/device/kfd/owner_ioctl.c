@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The program's own calls. Each keeps its result and errno, and none fails because of us.
+ * Carries out the program's own calls. Each keeps its result and errno, and none fails because of
+ * us.
  *
- * As the driver does, the number says which call it is, and the size how much of its arguments is
- * there; what is missing is zero.
+ * As in the driver, the number says which call it is, and the size how much of its arguments is
+ * present; the rest is zero.
  */
 #include "device/kfd/owned.h"
 
@@ -17,7 +18,7 @@
 #include "base/own_memory.h"
 #include "device/kfd/way.h"
 
-/* More than any call that is understood here has, newer versions of it included. */
+/* Larger than the arguments of any known call, newer versions included. */
 #define ARGS_MAX 256
 #define PERCENTAGE_MASK 0xffu
 
@@ -30,7 +31,7 @@ union arguments {
 	struct gp_kfd_preempt_batch batch;
 };
 
-/* The arguments, before the driver has looked at them: a bad address is for it to refuse. */
+/* Reads the arguments before the driver does; the driver refuses a bad address. */
 static bool read_arguments(unsigned long request, const void *args, union arguments *copy)
 {
 	size_t size = _IOC_SIZE(request);
@@ -55,7 +56,7 @@ static void tell(void (*what)(void *data, const struct gp__kfd_queue_info *queue
 }
 
 /*
- * A queue is made
+ * Creating a queue
  */
 
 static bool is_same_device(int a, int b)
@@ -67,8 +68,9 @@ static bool is_same_device(int a, int b)
 }
 
 /*
- * One of our own, since programs close theirs. They may close this one as well: then the number is
- * somebody else's now, and not for us to close. All of a process' are equal to the driver.
+ * Keeps a duplicate of the descriptor, since programs close theirs. A program may close the
+ * duplicate, too; its number then belongs to another file and is not closed. To the driver, all
+ * descriptors of a process are equal.
  */
 static void keep_descriptor(struct gp__kfd_owner *o, int fd)
 {
@@ -114,18 +116,18 @@ static void add(struct gp__kfd_owner *o, int fd, const struct gp_kfd_create_queu
 	tell(o->events.added, o, &info);
 }
 
-/* What the driver is to be told of a queue that its program says nothing of; negative: nothing. */
+/* The priority for a queue that its program gives none; negative: none. */
 static int64_t missing_priority(struct gp__kfd_owner *o, unsigned long request, const void *args,
 				union arguments *copy)
 {
-	/* Longer ones may have another meaning. */
+	/* Longer arguments may have another meaning. */
 	if (!o->priority || _IOC_SIZE(request) > sizeof(copy->create) ||
 	    !read_arguments(request, args, copy) || copy->create.logical_priority)
 		return -1;
 	return o->priority(o->priority_data, copy->create.gpu_id);
 }
 
-/* The driver's call. Arguments as older runtimes have them have no room for a priority. */
+/* Calls the driver. Arguments of older runtimes have no room for a priority. */
 static int create_with_priority(struct gp__kfd_owner *o, int fd, unsigned long request, void *args)
 {
 	union arguments copy;
@@ -148,7 +150,7 @@ static int create(struct gp__kfd_owner *o, int fd, unsigned long request, void *
 	size_t size = _IOC_SIZE(request), end = offsetof(struct gp_kfd_create_queue, queue_id) + 4;
 	int result = create_with_priority(o, fd, request, args), err = errno;
 
-	/* Whose arguments end before the id does not know it either. */
+	/* Arguments that end before the id do not return it. */
 	if (!result && size >= end) {
 		memcpy(&made, args, size < sizeof(made) ? size : sizeof(made));
 		if (made.queue_id < GP__KFD_QUEUES_MAX)
@@ -159,10 +161,10 @@ static int create(struct gp__kfd_owner *o, int fd, unsigned long request, void *
 }
 
 /*
- * A queue is changed
+ * Changing a queue
  */
 
-/* Of a failure that is no refusal, the driver has stored what was asked; who is interrupted asks
+/* Unless it refused the call, the driver has stored the arguments. An interrupted call is made
  * again. */
 static bool is_stored(int result, int err)
 {
@@ -177,7 +179,7 @@ static void remember(struct gp__kfd_queue_info *info, const struct gp_kfd_update
 	info->priority = args->queue_priority;
 }
 
-/* The driver gets the ring and priority that the runtime wants, and the percentage when it may. */
+/* Gives the driver the runtime's ring and priority now, and its percentage at the release. */
 static int update_held(struct gp__kfd_owner *o, int fd, unsigned long request,
 		       const union arguments *args)
 {
@@ -218,10 +220,11 @@ static int update(struct gp__kfd_owner *o, int fd, unsigned long request, void *
 }
 
 /*
- * A queue goes
+ * Destroying a queue
  */
 
-/* Nobody stops it from here on. False: it is not one of ours, or somebody is at it already. */
+/* From here on the queue is not held. False: it is not ours, or another thread destroys it
+ * already. */
 static bool begin_to_go(struct gp__kfd_entry *e, struct gp__kfd_queue_info *info, uint32_t *serial)
 {
 	bool goes;
@@ -237,19 +240,19 @@ static bool begin_to_go(struct gp__kfd_entry *e, struct gp__kfd_queue_info *info
 	return goes;
 }
 
-/* The driver waits with the end of a queue until a debugger has resumed it. */
+/* The driver does not destroy a queue before a debugger has resumed it. */
 static void free_queue(struct gp__kfd_owner *o, struct gp__kfd_entry *e)
 {
 	int err;
 
 	pthread_mutex_lock(&e->lock);
-	err = gp__kfd_owner_let_go(o, e);
+	err = gp__kfd_owner_release(o, e);
 	pthread_mutex_unlock(&e->lock);
 	if (err)
 		gp__kfd_owner_give_up(o, GP__KFD_WAY_DBGTRAP, err);
 }
 
-/* Its id may have been given to another meanwhile. True: it is still there. */
+/* The id may belong to a new queue by now. True: the queue still exists. */
 static bool end_going(struct gp__kfd_owner *o, struct gp__kfd_entry *e, uint32_t serial, bool gone)
 {
 	bool stays = false;
@@ -291,7 +294,7 @@ static int destroy(struct gp__kfd_owner *o, int fd, unsigned long request, void 
  * The runtime and debuggers
  */
 
-/* With a debugger it would wait for its answer, and that is us. */
+/* With our debugger attached, the driver would wait for our answer. */
 static int runtime(struct gp__kfd_owner *o, int fd, unsigned long request, void *args)
 {
 	int result, err;
@@ -304,13 +307,13 @@ static int runtime(struct gp__kfd_owner *o, int fd, unsigned long request, void 
 	return result;
 }
 
-/* The driver takes a thread's number for its process. */
+/* The driver accepts a thread's id for its process. */
 static bool is_us(uint32_t pid)
 {
 	return pid == (uint32_t)getpid() || !syscall(SYS_tgkill, getpid(), pid, 0);
 }
 
-/* Its own debugger finds none. */
+/* Our debugger detaches before the program's own attaches. */
 static int debug(struct gp__kfd_owner *o, int fd, unsigned long request, void *args)
 {
 	union arguments copy;
@@ -320,7 +323,7 @@ static int debug(struct gp__kfd_owner *o, int fd, unsigned long request, void *a
 	return o->next(fd, request, args);
 }
 
-/* A process holds its own queues once, whoever in it says so: from now on, the program does. */
+/* A process can hold its own queues only once: from now on the program does. */
 static int preempt(struct gp__kfd_owner *o, int fd, unsigned long request, void *args)
 {
 	union arguments copy;

@@ -11,28 +11,26 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/stats.h"
+#include "base/median.h"
 #include "device/kfd/child.h"
 #include "device/kfd/list.h"
 #include "device/kfd/user.h"
 
-#define NS_PER_MS 1000000ull
-#define NS_PER_US 1e3
 #define PACKETS 64
 #define SAMPLES 21
-#define STILL_MS 5 /* for which a stopped queue must do nothing */
-#define GO_ON_MS 8000 /* within which a started one must */
+#define STILL_MS 5 /* a held queue makes no progress for this time */
+#define GO_ON_MS 8000 /* a released queue makes progress within this time */
 #define NAP_US 50
 #define GFX_SAVES_WAVES 80000 /* generations before cannot */
 
 /*
- * What a child is to do and has found; both see it. Each way has a child of its own, as a GPU that
- * was reset is lost for a process.
+ * The task and the result of a child, in shared memory. Each way has a child of its own, since a
+ * process loses a GPU that was reset.
  */
 struct shared {
 	struct gp__kfd_probe probe;
-	int way; /* to be tried; -1: whether a queue can be made */
-	_Atomic int nr_verbs; /* of it, that were tried */
+	int way; /* the way to try; -1: only create a queue */
+	_Atomic int nr_verbs; /* verbs of the way that were tried */
 	int err;
 	char reason[GP__KFD_REASON_MAX];
 };
@@ -48,7 +46,7 @@ try {
 
 const char *gp__kfd_verb_name(enum gp__kfd_verb verb)
 {
-	static const char *const names[GP__KFD_VERBS] = { "save", "drain", "reset", "start" };
+	static const char *const names[GP__KFD_VERBS] = { "save", "drain", "reset", "release" };
 
 	return names[verb];
 }
@@ -59,7 +57,7 @@ int gp__kfd_verb_level(enum gp__kfd_verb verb)
 }
 
 /*
- * One way and verb
+ * Trying a verb of a way
  */
 
 __attribute__((format(printf, 3, 4))) static int refuse(struct gp__kfd_ability *a, int err,
@@ -94,7 +92,7 @@ static int set(struct try *t, enum gp__kfd_verb verb, const struct gp__kfd_queue
 
 static bool fires_within(struct try *t, unsigned int ms)
 {
-	uint64_t end = gp__clock_ns() + ms * NS_PER_MS;
+	uint64_t end = gp__clock_ns() + ms * GP__MS;
 
 	while (atomic_load(&t->signal->value) > 0) {
 		if (gp__clock_ns() > end)
@@ -104,7 +102,7 @@ static bool fires_within(struct try *t, unsigned int ms)
 	return true;
 }
 
-/* A packet that comes while the queue is stopped waits until it is started. */
+/* Checks that a packet submitted to a held queue waits for the release. */
 static int check(struct try *t, enum gp__kfd_verb verb, struct gp__kfd_queue *q,
 		 const struct gp__kfd_queue_info *info, struct gp__kfd_ability *a)
 {
@@ -116,25 +114,24 @@ static int check(struct try *t, enum gp__kfd_verb verb, struct gp__kfd_queue *q,
 	atomic_store(&t->signal->value, 1);
 	gp__kfd_barrier(q, t->signal);
 	fired = fires_within(t, STILL_MS);
-	err = set(t, GP__KFD_START, info);
+	err = set(t, GP__KFD_RELEASE, info);
 	if (err)
-		return refuse_by_rule(t, GP__KFD_START, err, a);
+		return refuse_by_rule(t, GP__KFD_RELEASE, err, a);
 	if (fired)
 		return refuse(a, -EPROTO,
-			      "the driver said that the queue was stopped, but it went on; see the "
+			      "the driver reported that the queue is held, but it ran on; see the "
 			      "kernel's log, and report it");
 	if (!fires_within(t, GO_ON_MS))
 		return refuse(a, -ETIME,
-			      "the queue did not go on when it was started; see the kernel's log "
-			      "for a hang of the GPU");
+			      "the queue did not run after its release; see the kernel's log for a "
+			      "hang of the GPU");
 	return 0;
 }
 
 static int measure(struct try *t, enum gp__kfd_verb verb, const struct gp__kfd_queue_info *info,
 		   struct gp__kfd_ability *a)
 {
-	double stop[SAMPLES], start[SAMPLES];
-	struct gp__stats stats;
+	double hold[SAMPLES], release[SAMPLES];
 
 	for (int i = 0; i < SAMPLES; i++) {
 		uint64_t begin = gp__clock_ns(), middle;
@@ -142,20 +139,18 @@ static int measure(struct try *t, enum gp__kfd_verb verb, const struct gp__kfd_q
 
 		middle = gp__clock_ns();
 		if (!err)
-			err = set(t, GP__KFD_START, info);
+			err = set(t, GP__KFD_RELEASE, info);
 		if (err)
 			return refuse_by_rule(t, verb, err, a);
-		stop[i] = (double)(middle - begin) / NS_PER_US;
-		start[i] = (double)(gp__clock_ns() - middle) / NS_PER_US;
+		hold[i] = gp__to_us(middle - begin);
+		release[i] = gp__to_us(gp__clock_ns() - middle);
 	}
-	gp__stats_of(stop, SAMPLES, &stats);
-	a->stop_us = stats.median;
-	gp__stats_of(start, SAMPLES, &stats);
-	a->start_us = stats.median;
+	a->hold_us = gp__median(hold, SAMPLES);
+	a->release_us = gp__median(release, SAMPLES);
 	return 0;
 }
 
-/* What a driver calls stopping is to wait, where it may not save waves. */
+/* Without saved waves, the driver's hold waits for running work. */
 static bool saves(const struct gp__kfd_probe *p)
 {
 	return p->cwsr_enable != 0 && p->node.gfx_version >= GFX_SAVES_WAVES;
@@ -168,7 +163,7 @@ static void try_verb(struct try *t, enum gp__kfd_verb verb, struct gp__kfd_abili
 	int err = gp__kfd_queue_create(&t->u, &q, PACKETS);
 
 	if (err) {
-		refuse(a, err, "no queue can be made to try it on: %s", strerror(-err));
+		refuse(a, err, "cannot create a queue to try it on: %s", strerror(-err));
 		return;
 	}
 	info = gp__kfd_queue_info(&q);
@@ -178,10 +173,10 @@ static void try_verb(struct try *t, enum gp__kfd_verb verb, struct gp__kfd_abili
 	}
 	if (a->works && a->drains && verb == GP__KFD_SAVE)
 		snprintf(a->reason, sizeof(a->reason),
-			 "waves are not saved here, so a stop waits until what runs has finished; "
-			 "load amdgpu with cwsr_enable=1 (GPUs since gfx8 can)");
-	/* Whatever became of it, it must not be stopped when it is destroyed. */
-	set(t, GP__KFD_START, &info);
+			 "waves are not saved here, so a hold waits until running work has "
+			 "finished; load amdgpu with cwsr_enable=1 (GPUs since gfx8 can)");
+	/* In any case, the queue must not be held when it is destroyed. */
+	set(t, GP__KFD_RELEASE, &info);
 	gp__kfd_queue_destroy(&q);
 }
 
@@ -190,7 +185,7 @@ static void try_way(struct try *t, enum gp__kfd_way way)
 	struct shared *s = t->s;
 	int err = gp__kfd_control_open(&t->c, t->u.kfd, 0, way);
 
-	for (int verb = 0; verb < GP__KFD_START; verb++) {
+	for (int verb = 0; verb < GP__KFD_RELEASE; verb++) {
 		struct gp__kfd_ability *a = &s->probe.way[way][verb];
 
 		if (err)
@@ -218,7 +213,7 @@ static void ask_version(struct try *t)
 	p->series.gpu_id = p->node.gpu_id;
 	if (gp__kfd_ioctl(t->u.kfd, GP_KFD_PREEMPT_QUERY, &p->series))
 		p->series.version = 0;
-	/* So that the debugger's way is open, before there is a queue. Old kernels have neither. */
+	/* Enables dbgtrap, which must precede the first queue. Old kernels have neither. */
 	gp__kfd_ioctl(t->u.kfd, GP_KFD_RUNTIME_ENABLE, &enable);
 }
 
@@ -243,13 +238,12 @@ static int explain_open(const struct gp__kfd_node *node, int err, char reason[GP
 		gp__kfd_explain(NULL, GP__KFD_SAVE, -errno, reason, GP__KFD_REASON_MAX);
 	else if (access(path, R_OK | W_OK))
 		snprintf(reason, GP__KFD_REASON_MAX,
-			 "%s: %s; it is open to the groups render and video, which usermod -aG "
-			 "adds a user to",
+			 "cannot open %s: %s; add the user to the groups render and video with "
+			 "usermod -aG",
 			 path, strerror(errno));
 	else
 		snprintf(reason, GP__KFD_REASON_MAX,
-			 "the driver does not let this process use the GPU: %s; see the kernel's "
-			 "log",
+			 "cannot use the GPU in this process: %s; see the kernel's log",
 			 strerror(-err));
 	return err;
 }
@@ -265,7 +259,7 @@ static int begin(struct try *t)
 	err = make_signal(t);
 	if (err)
 		snprintf(s->reason, sizeof(s->reason),
-			 "no memory of the GPU can be had: %s; end programs that have much",
+			 "cannot allocate GPU memory: %s; end programs that use much of it",
 			 strerror(-err));
 	return err;
 }
@@ -279,13 +273,13 @@ static int make_queue(struct try *t)
 		err = gp__kfd_queue_destroy(&q);
 	if (err)
 		snprintf(t->s->reason, sizeof(t->s->reason),
-			 "no queue can be made on the GPU: %s; end programs that have many, or see "
-			 "the kernel's log",
+			 "cannot create a queue on the GPU: %s; end programs that have many, or "
+			 "see the kernel's log",
 			 strerror(-err));
 	return err;
 }
 
-/* What it has opened and allocated goes with the process. */
+/* Open files and memory are freed with the process. */
 static void child(void *arg)
 {
 	struct try t = { .s = arg, .u = { .kfd = -1, .render = -1 } };
@@ -304,13 +298,13 @@ static void child(void *arg)
 static int describe_end(int end, int signal, unsigned int timeout_ms, char *text, size_t size)
 {
 	if (end < 0) {
-		snprintf(text, size, "no process can be started for the probe: %s", strerror(-end));
+		snprintf(text, size, "cannot start a process for the probe: %s", strerror(-end));
 		return end;
 	}
 	if (end == GP__CHILD_HUNG) {
 		snprintf(text, size,
-			 "the probe was not done after %.1f s, and was given up; see the kernel's "
-			 "log for a hang of the GPU",
+			 "the probe did not end within %.1f s; see the kernel's log for a hang of "
+			 "the GPU",
 			 timeout_ms / 1e3);
 		return -ETIME;
 	}
@@ -319,7 +313,7 @@ static int describe_end(int end, int signal, unsigned int timeout_ms, char *text
 	return -EIO;
 }
 
-/* Lets a child do what it is to do; 0 or -errno, with the reason. */
+/* Runs the task in a child; 0 or -errno, with the reason. */
 static int run_child(struct shared *s, int way, unsigned int timeout_ms)
 {
 	int end, signal;
@@ -332,21 +326,20 @@ static int run_child(struct shared *s, int way, unsigned int timeout_ms)
 	return describe_end(end, signal, timeout_ms, s->reason, sizeof(s->reason));
 }
 
-/* Each gets its part of the time that is left. */
+/* Each way gets its part of the remaining time. */
 static unsigned int part_ms(uint64_t deadline, int parts)
 {
 	uint64_t now = gp__clock_ns();
 
-	return now < deadline ? (unsigned int)((deadline - now) / NS_PER_MS / (unsigned int)parts)
-			      : 0;
+	return now < deadline ? (unsigned int)((deadline - now) / GP__MS / (unsigned int)parts) : 0;
 }
 
-/* Verbs that the child did not come to are not known to work. */
+/* Verbs that the child did not reach are not known to work. */
 static void probe_way(struct shared *s, int way, unsigned int timeout_ms)
 {
 	int err = run_child(s, way, timeout_ms);
 
-	for (int verb = err ? atomic_load(&s->nr_verbs) : GP__KFD_START; verb < GP__KFD_START;
+	for (int verb = err ? atomic_load(&s->nr_verbs) : GP__KFD_RELEASE; verb < GP__KFD_RELEASE;
 	     verb++)
 		refuse(&s->probe.way[way][verb], err, "%s", s->reason);
 }
@@ -372,7 +365,7 @@ static int best_way(const struct gp__kfd_probe *p)
 		const struct gp__kfd_ability *a = &p->way[i][GP__KFD_SAVE];
 
 		if (a->works && !a->drains &&
-		    (best < 0 || a->stop_us < p->way[best][GP__KFD_SAVE].stop_us))
+		    (best < 0 || a->hold_us < p->way[best][GP__KFD_SAVE].hold_us))
 			best = i;
 	}
 	return best;
@@ -390,8 +383,7 @@ int gp__kfd_probe(const struct gp__kfd_node *node, unsigned int timeout_ms,
 	snprintf(reason, GP__KFD_REASON_MAX, "the machine is out of memory; free some");
 	if (s == MAP_FAILED)
 		return -ENOMEM;
-	deadline =
-		gp__clock_ns() + (timeout_ms ? timeout_ms : GP__KFD_PROBE_TIMEOUT_MS) * NS_PER_MS;
+	deadline = gp__clock_ns() + (timeout_ms ? timeout_ms : GP__KFD_PROBE_TIMEOUT_MS) * GP__MS;
 	probe->cwsr_enable = gp__kfd_cwsr_enable();
 	probe->scheduler = gp__kfd_kernel_scheduler(node->gpu_id);
 	probe->save_bytes = (uint64_t)(node->save_bytes + node->debug_bytes) * node->nr_xccs;

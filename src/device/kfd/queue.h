@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A queue of this process as it was asked for: all that its owner knows and others need. */
+/* A queue of this process as the program requested it: what its owner knows and others need. */
 #ifndef GP__DEVICE_KFD_QUEUE_H
 #define GP__DEVICE_KFD_QUEUE_H
 
@@ -16,7 +16,7 @@ struct gp__kfd_queue_info {
 	uint64_t ring, read_index, write_index;
 	uint64_t save_area;
 	uint32_t save_bytes; /* of each XCC */
-	/* What its runtime wants, as it last said so. */
+	/* The runtime's latest wishes. */
 	uint32_t percentage, priority;
 };
 

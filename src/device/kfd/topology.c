@@ -20,7 +20,7 @@
 #define HEAP_PRIVATE 2
 #define SIMDS_PER_CU 4
 
-/* amdkfd's formulas for the context save area of these generations. */
+/* amdkfd's formulas for the context save area of gfx9. */
 #define WAVES_PER_CU 40u
 #define WAVES_PER_ARRAY 512u
 #define VGPR_BYTES 0x40000u
@@ -136,7 +136,7 @@ static bool read_properties(struct gp__kfd_node *node)
 	return true;
 }
 
-/* Of all the banks that are on the GPU itself. */
+/* Adds up the banks that are on the GPU itself. */
 static uint64_t read_memory(uint32_t index)
 {
 	uint64_t sum = 0;

@@ -12,14 +12,14 @@
 struct gp__kfd_node {
 	uint32_t index; /* of the node's folder */
 	uint32_t gpu_id;
-	uint64_t unique_id; /* of the chip, everywhere; 0: it has none */
+	uint64_t unique_id; /* of the chip, worldwide; 0: it has none */
 	uint32_t gfx_version; /* 90010 is gfx90a */
 	uint32_t nr_cus, nr_xccs; /* nr_cus: of all XCCs */
 	uint32_t nr_arrays, engine_arrays; /* shader arrays: of all XCCs, and of an engine */
 	uint32_t render_minor;
 	uint32_t nr_cp_queues;
 	uint32_t clock_mhz; /* the highest of the compute units; 0: unknown */
-	/* What a compute queue's context save area must have; from the driver where it says so. */
+	/* Sizes of a compute queue's context save area; from the driver if it shows them. */
 	uint32_t save_bytes, ctl_stack_bytes; /* of each XCC: records with the control stack */
 	uint32_t debug_bytes; /* of each XCC, behind all of them */
 	uint64_t vram_bytes; /* 0: unknown */
@@ -32,11 +32,11 @@ int gp__kfd_nodes(struct gp__kfd_node node[GP__KFD_NODES_MAX]);
 /* amdgpu's parameter cwsr_enable: whether waves are saved; -1: the driver does not say. */
 int gp__kfd_cwsr_enable(void);
 
-/* The scheduler that a kernel with gpreempt's series has for a GPU, where it was told to. */
+/* The scheduler of a kernel with gpreempt's series, for GPUs on which it was enabled. */
 struct gp__kfd_scheduler {
 	bool exists;
 	bool enabled;
-	uint32_t period_us; /* how often it looks for work; 0: it does not say */
+	uint32_t period_us; /* how often it polls for work; 0: unknown */
 };
 
 struct gp__kfd_scheduler gp__kfd_kernel_scheduler(uint32_t gpu_id);
@@ -44,9 +44,9 @@ struct gp__kfd_scheduler gp__kfd_kernel_scheduler(uint32_t gpu_id);
 /* "gfx90a" of 90010. Returns @text. */
 const char *gp__kfd_gfx_name(uint32_t gfx_version, char text[GP__KFD_GFX_NAME_MAX]);
 
-/* One line of a node's properties, "NAME VALUE"; what is not known is passed over. */
+/* Reads one line of a node's properties, "NAME VALUE"; unknown names are ignored. */
 void gp__kfd_node_property(struct gp__kfd_node *node, const char *line);
-/* Fills in what follows from the rest. */
+/* Derives the remaining fields. */
 void gp__kfd_node_complete(struct gp__kfd_node *node);
 
 #endif

@@ -80,7 +80,7 @@ static int map(struct gp__kfd_user *u, const struct gp__kfd_memory *m)
 	return gp__kfd_ioctl(u->kfd, GP_KFD_MAP_MEMORY, &args);
 }
 
-/* The program's addresses are the GPU's: first some that are free. */
+/* Reserves addresses, which are the same for the program and the GPU. */
 static int reserve(struct gp__kfd_memory *m, uint64_t size)
 {
 	*m = (struct gp__kfd_memory){ .size = (size + PAGE - 1) / PAGE * PAGE };
@@ -107,7 +107,7 @@ static int alloc(struct gp__kfd_user *u, struct gp__kfd_memory *m, uint32_t flag
 	return err;
 }
 
-/* Both see it now. */
+/* Maps memory for the program and for the GPU. */
 static int map_both(struct gp__kfd_user *u, struct gp__kfd_memory *m, int fd, uint64_t offset)
 {
 	void *at = mmap(m->at, m->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
@@ -117,7 +117,8 @@ static int map_both(struct gp__kfd_user *u, struct gp__kfd_memory *m, int fd, ui
 	return at == MAP_FAILED ? -errno : map(u, m);
 }
 
-/* Another's descriptor has the address space, and only with that one could be mapped: ours is. */
+/* A runtime's descriptor has the address space, and only memory of that descriptor could be mapped.
+ * So the memory is the process's own, which the GPU is shown. */
 static int alloc_shared(struct gp__kfd_user *u, struct gp__kfd_memory *m, uint32_t flags)
 {
 	uint64_t address = (uint64_t)m->at;
@@ -126,7 +127,7 @@ static int alloc_shared(struct gp__kfd_user *u, struct gp__kfd_memory *m, uint32
 	flags &= ~(GP_KFD_MEM_GTT | GP_KFD_MEM_VRAM | GP_KFD_MEM_PUBLIC);
 	if (mprotect(m->at, m->size, PROT_READ | PROT_WRITE))
 		return -errno;
-	/* A child's copy would take away what the GPU has mapped. */
+	/* A copy in a child would unmap the memory from the GPU. */
 	if (madvise(m->at, m->size, MADV_DONTFORK))
 		return -errno;
 	err = alloc(u, m, flags | GP_KFD_MEM_USERPTR, &address);
@@ -153,7 +154,7 @@ int gp__kfd_alloc(struct gp__kfd_user *u, struct gp__kfd_memory *m, uint64_t siz
 	return err;
 }
 
-/* Memory that is short now may not be in a moment; nobody would try again later. */
+/* Retries: the memory shortage may be over in a moment, and the caller cannot retry later. */
 static int ioctl_patiently(int fd, unsigned long request, void *args)
 {
 	int err = gp__kfd_ioctl(fd, request, args);
@@ -163,7 +164,7 @@ static int ioctl_patiently(int fd, unsigned long request, void *args)
 	return err;
 }
 
-/* False: the GPU has it still. */
+/* False: the GPU still has it mapped. */
 static bool unmap(struct gp__kfd_user *u, const struct gp__kfd_memory *m)
 {
 	struct gp_kfd_map_memory unmap = { .handle = m->handle,
@@ -179,7 +180,7 @@ static bool unmap(struct gp__kfd_user *u, const struct gp__kfd_memory *m)
 	return true;
 }
 
-/* Addresses that the GPU has must not become somebody else's: they stay taken. */
+/* Addresses that the GPU has mapped stay reserved, so that they are not reused. */
 void gp__kfd_free(struct gp__kfd_user *u, struct gp__kfd_memory *m)
 {
 	if (m->at && unmap(u, m))
@@ -192,17 +193,18 @@ void gp__kfd_free(struct gp__kfd_user *u, struct gp__kfd_memory *m)
  */
 
 #define PACKET_BYTES 64
-/* Where the runtime's queue structure has the indices: the packet processor finds it by them. */
+/* Offsets of the indices in the runtime's queue structure, by which the packet processor finds
+ * it. */
 #define WRITE_INDEX 0x38
 #define READ_INDEX 0x80
 #define CONTROL_BYTES 4096
-/* And what else of that structure it looks at. */
+/* Other fields of it that the packet processor reads. */
 #define READ_INDEX_OFFSET 0x88
 #define PROPERTIES 0xb4
 #define ERROR_SIGNAL 0xc0
 #define PROPERTY_PTR64 (1u << 1)
 #define PROPERTY_TIMES (1u << 3) /* in the signals of packets */
-/* Ours, behind it. */
+/* Our own field, behind the structure. */
 #define ERRORS_AT 0x400
 
 static _Atomic uint64_t *index_at(const struct gp__kfd_queue *q, unsigned int offset)
@@ -226,7 +228,7 @@ static void fill_control(struct gp__kfd_queue *q)
 	memcpy((char *)q->control.at + ERROR_SIGNAL, &errors, sizeof(errors));
 }
 
-/* Packets that are not there yet are invalid. */
+/* Packets that are not written yet are invalid. */
 static void empty_ring(struct gp__kfd_queue *q)
 {
 	for (uint32_t i = 0; i < q->nr_packets; i++)
@@ -262,7 +264,7 @@ static void free_queue(struct gp__kfd_queue *q)
 	gp__kfd_free(q->u, &q->eop);
 }
 
-/* To the GPU as well, as runtimes do: the driver then knows where they are. */
+/* Mapped to the GPU as well, as runtimes do, so that the driver knows the indices. */
 static int map_doorbells(struct gp__kfd_user *u, uint64_t offset)
 {
 	uint64_t unused = 0;
@@ -344,7 +346,7 @@ int gp__kfd_queue_drop(struct gp__kfd_queue *q)
 	struct gp_kfd_destroy_queue args = { .queue_id = q->id };
 	int err = q->dropped ? 0 : gp__kfd_ioctl(q->u->kfd, GP_KFD_DESTROY_QUEUE, &args);
 
-	/* After a timeout the driver resets the GPU, and has forgotten the queue. */
+	/* After a timeout the driver resets the GPU and forgets the queue. */
 	if (err && err != -ETIME)
 		return err;
 	q->dropped = true;
@@ -420,7 +422,7 @@ struct packet {
 };
 _Static_assert(sizeof(struct packet) == PACKET_BYTES, "as the GPU reads it");
 
-/* The header last: with it the packet is there. */
+/* The header is written last: it makes the packet valid. */
 static void write_packet(struct gp__kfd_queue *q, uint64_t n, const struct gp__kfd_packet *packet)
 {
 	struct packet *slot = (struct packet *)q->ring.at + n % q->nr_packets;
@@ -440,7 +442,7 @@ void gp__kfd_put(struct gp__kfd_queue *q, const struct gp__kfd_packet *packet)
 
 void gp__kfd_ring(struct gp__kfd_queue *q)
 {
-	/* What the packets say is written before. */
+	/* The packets are written before the doorbell. */
 	atomic_store_explicit(q->doorbell, q->next - 1, memory_order_release);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A user of amdkfd without a runtime: memory, queues and packets straight from the driver. For
- * probes, benchmarks, and queues of our own.
+ * Uses amdkfd without a runtime: memory, queues and packets straight from the driver. For probes,
+ * benchmarks and the public API's queues.
  */
 #ifndef GP__DEVICE_KFD_USER_H
 #define GP__DEVICE_KFD_USER_H
@@ -13,7 +13,7 @@
 #include "device/kfd/topology.h"
 #include "gpreempt/uapi/gpreempt_kfd.h"
 
-/* Memory that both see at one address, zeroed. */
+/* Memory that the program and the GPU see at one address, zeroed. */
 struct gp__kfd_memory {
 	void *at;
 	uint64_t size, handle;
@@ -24,8 +24,8 @@ struct gp__kfd_user {
 	struct gp__kfd_node node;
 	struct gp_kfd_version version;
 	/*
-	 * Somebody else in this process, a runtime, had this GPU first: its address space is used
-	 * with him, and memory is the process' own, which the GPU is shown.
+	 * A runtime in this process had this GPU first: its address space is shared, and memory is
+	 * the process's own, which the GPU is shown.
 	 */
 	bool shared;
 	struct gp__kfd_memory doorbells; /* mapped with the first queue */
@@ -36,7 +36,7 @@ struct gp__kfd_user {
 int gp__kfd_open(struct gp__kfd_user *u, const struct gp__kfd_node *node);
 void gp__kfd_close(struct gp__kfd_user *u);
 
-/* An ioctl, again where a signal came; its result or -errno. */
+/* An ioctl, repeated if a signal interrupts it; its result or -errno. */
 int gp__kfd_ioctl(int fd, unsigned long request, void *args);
 
 /* @flags: GP_KFD_MEM_GTT or GP_KFD_MEM_VRAM, and attributes. 0 or -errno. */
@@ -50,27 +50,27 @@ struct gp__kfd_queue {
 	uint64_t next; /* packet to write */
 	struct gp__kfd_memory ring, control, save, eop;
 	_Atomic uint64_t *doorbell;
-	struct gp__kfd_signal *errors; /* its value is not 0 where the GPU refused a packet */
-	bool dropped; /* the driver does not have it at present */
+	struct gp__kfd_signal *errors; /* its value is not 0 if the GPU refused a packet */
+	bool dropped; /* the driver does not have it now */
 };
 
 /* @nr_packets: a power of two, 64 at least. 0 or -errno. */
 int gp__kfd_queue_create(struct gp__kfd_user *u, struct gp__kfd_queue *q, uint32_t nr_packets);
 int gp__kfd_queue_destroy(struct gp__kfd_queue *q);
 /*
- * Gives it back to the driver: what it was doing is gone, its memory stays, and it has no packets;
- * and gets one again in its place. 0 or -errno, and nothing has changed.
+ * drop destroys the driver's queue: its work is lost, its memory stays, and its ring is empty.
+ * revive creates one again in its place. 0, or -errno with nothing changed.
  */
 int gp__kfd_queue_drop(struct gp__kfd_queue *q);
 int gp__kfd_queue_revive(struct gp__kfd_queue *q);
-/* What others need to know of it (control.h). */
+/* The description that a control needs (control.h). */
 struct gp__kfd_queue_info gp__kfd_queue_info(const struct gp__kfd_queue *q);
 /* How many packets the GPU has not begun. */
 uint64_t gp__kfd_queue_pending(const struct gp__kfd_queue *q);
-/* UPDATE_QUEUE: 0 stops it, 100 lets it run. */
+/* UPDATE_QUEUE: 0 holds the queue, 100 lets it run. */
 int gp__kfd_queue_set_percentage(struct gp__kfd_queue *q, uint32_t percentage);
 
-/* A signal in memory that the GPU sees; its value goes down by one with each packet that has it. */
+/* A signal in memory that the GPU sees; each packet that has it decrements its value. */
 struct gp__kfd_signal {
 	int64_t kind;
 	_Atomic int64_t value;
@@ -91,7 +91,7 @@ struct gp__kfd_dispatch {
 	bool in_order; /* begins when all packets before it have ended */
 };
 
-/* A packet before it is in a ring. @signal may be NULL. */
+/* Builds a packet for a ring. @signal may be NULL. */
 struct gp__kfd_packet {
 	uint64_t word[8];
 };
@@ -99,17 +99,18 @@ struct gp__kfd_packet gp__kfd_pack_barrier(struct gp__kfd_signal *signal);
 struct gp__kfd_packet gp__kfd_pack_dispatch(const struct gp__kfd_dispatch *d,
 					    struct gp__kfd_signal *signal);
 
-/* Writes a packet, which must have room, and rings the doorbell for all that were written. */
+/* put writes a packet, for which there must be room; ring rings the doorbell for all packets
+ * written. */
 void gp__kfd_put(struct gp__kfd_queue *q, const struct gp__kfd_packet *packet);
 void gp__kfd_ring(struct gp__kfd_queue *q);
 /*
- * Of a queue that does not run: what is in its ring does nothing any more. It stays there, as
- * nobody knows where the GPU goes on: the slot of a packet may be free when it begins, when it has
- * ended, or some time after that.
+ * Turns the packets in the ring of a queue that does not run into no-operations. They stay in the
+ * ring, as it is unknown where the GPU continues: the slot of a packet may become free when it
+ * begins, when it has ended, or some time after that.
  */
 void gp__kfd_annul(struct gp__kfd_queue *q);
 
-/* All of it at once. The ring must have room; @signal may be NULL. */
+/* Builds, writes and rings. The ring must have room; @signal may be NULL. */
 void gp__kfd_barrier(struct gp__kfd_queue *q, struct gp__kfd_signal *signal);
 void gp__kfd_launch(struct gp__kfd_queue *q, const struct gp__kfd_dispatch *d,
 		    struct gp__kfd_signal *signal);

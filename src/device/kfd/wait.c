@@ -9,10 +9,10 @@
 
 #define SPIN_NS 20000
 #define LOOKS_PER_CLOCK 64
-/* By the clock: from a little more than a wake-up takes, doubled each time. */
+/* Sleeps without an interrupt begin a little above the cost of a wake-up and double each time. */
 #define NAP_MIN_NS 50000
 #define NAP_MAX_NS 1000000
-/* Nothing is lost with an interrupt that never comes but this. */
+/* Bounds the delay after a lost interrupt. */
 #define SLEEP_MS 1000
 #define EVENT_SLOT_BYTES 8
 
@@ -39,7 +39,7 @@ static void destroy_event(struct gp__kfd_user *u, uint32_t *id)
 	*id = 0;
 }
 
-/* With the first event comes the page; -EINVAL: there is another's. */
+/* The first event brings the page; -EINVAL: another user of the process has set it. */
 static int create_interrupt(struct gp__kfd_waiter *w)
 {
 	struct gp__kfd_user *u = w->u;
@@ -120,7 +120,7 @@ static bool spin(struct gp__kfd_signal *s)
 	return false;
 }
 
-/* In the driver, no longer than @ms. */
+/* Sleeps in the driver for at most @ms. */
 static int sleep_in_driver(const struct gp__kfd_waiter *w, uint32_t ms)
 {
 	enum { FAULT, RESET, INTERRUPT };
@@ -138,7 +138,7 @@ static int sleep_in_driver(const struct gp__kfd_waiter *w, uint32_t ms)
 		return err;
 	if (args.wait_result != GP_KFD_WAIT_COMPLETE)
 		return 0;
-	/* What the driver has to say about an event is written over what was zero. */
+	/* The driver fills in the fields of an event, which were zero. */
 	if (data[FAULT].memory.gpu_id)
 		return -EFAULT;
 	return data[RESET].hw.gpu_id ? -EIO : 0;
@@ -153,7 +153,7 @@ static void nap(uint64_t *ns)
 		*ns *= 2;
 }
 
-/* Until something may have changed. A driver that is short of memory has none for a sleep. */
+/* Sleeps until something may have changed. A driver without memory for a sleep returns at once. */
 static int sleep_once(const struct gp__kfd_waiter *w, uint64_t *nap_ns)
 {
 	int err = sleep_in_driver(w, w->interrupt ? SLEEP_MS : 0);

@@ -7,9 +7,9 @@
 #include <sys/types.h>
 
 /*
- * 1 or 0; -1: the driver does not say, as before Linux 5.10 and for most generations. @queue_id: a
- * queue that the process has there. A process with that pid that has no such queue is another one,
- * from outside of this container.
+ * 1 or 0; -1: unknown, as before Linux 5.10 and on most generations. @queue_id: a queue that the
+ * process has there. A process with that pid but without that queue is another one, from outside of
+ * this container.
  */
 int gp__kfd_waves(pid_t pid, uint32_t gpu_id, uint32_t queue_id);
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * DBG_TRAP: suspend and resume as a debugger does, all queues in one call.
+ * DBG_TRAP: suspends and resumes queues as a debugger does, all in one call.
  *
- * Exceptions stay the runtime's affair. But a runtime that enables or disables itself waits until
- * its debugger has heard of it. In our own process whoever opens and closes this sees to it that no
- * debugger is there then; another's runtime is answered when it says so (gp__kfd_control_answer()).
+ * Exceptions stay with the runtime. But a runtime that enables or disables itself waits for its
+ * debugger to acknowledge that. In our own process the caller opens and closes this way so that no
+ * debugger is attached then; another process's runtime is answered when it reports
+ * (gp__kfd_control_answer()).
  *
- * To begin, another process must be traced. It is not traced longer than that, since a tracer that
- * does not wait for signals keeps them from the program. Kernels that want the tracer later, too,
- * say so, and it is traced for that one call.
+ * Attaching requires that another process is traced. It is traced only for that call, since a
+ * tracer that does not wait for signals keeps them from the program. Kernels that require the
+ * tracer for later calls, too, refuse them, and the process is traced for that call.
  */
 #include "device/kfd/way.h"
 
@@ -18,13 +19,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#define STOP_PATIENCE_MS 30000 /* on a host that is busy with others */
-#define NS_PER_MS 1000000
+#include "base/clock.h"
+
+#define STOP_PATIENCE_MS 30000 /* for a busy host */
 #define RUNTIME_CHANGES GP_KFD_EC_MASK(GP_KFD_EC_PROCESS_RUNTIME)
 
 static bool can(enum gp__kfd_verb verb)
 {
-	return verb == GP__KFD_SAVE || verb == GP__KFD_START;
+	return verb == GP__KFD_SAVE || verb == GP__KFD_RELEASE;
 }
 
 /*
@@ -37,12 +39,12 @@ static int seize(const struct gp__kfd_control *c)
 }
 
 /*
- * A program must be stopped to be let go. What it stopped for instead is delivered to it. The stop
- * is not waited for: where we are its parent, a thread that waits for its end may get that.
+ * Detaches. A program must be stopped for that; a signal that stopped it instead is delivered to
+ * it. The loop polls for the stop: if we are the parent, another thread that waits for the program
+ * may consume its event.
  */
-static void let_go(const struct gp__kfd_control *c)
+static void detach(const struct gp__kfd_control *c)
 {
-	const struct timespec ms = { 0, NS_PER_MS };
 	siginfo_t info;
 
 	if (!c->pid)
@@ -54,7 +56,7 @@ static void let_go(const struct gp__kfd_control *c)
 			ptrace(PTRACE_DETACH, c->pid, 0, by_us ? 0 : info.si_signo);
 			return;
 		}
-		nanosleep(&ms, NULL);
+		gp__sleep_ns(GP__MS);
 	}
 }
 
@@ -67,7 +69,7 @@ static int trap(const struct gp__kfd_control *c, uint32_t op, struct gp_kfd_dbg_
 	result = gp__kfd_call(c, GP_KFD_DBG_TRAP, args);
 	if (result == -EPERM && c->pid && !seize(c)) {
 		result = gp__kfd_call(c, GP_KFD_DBG_TRAP, args);
-		let_go(c);
+		detach(c);
 	}
 	return result;
 }
@@ -119,7 +121,7 @@ static int enable(struct gp__kfd_control *c, int dbg_fd)
 	if (err)
 		return err;
 	err = gp__kfd_call(c, GP_KFD_DBG_TRAP, &args);
-	let_go(c);
+	detach(c);
 	if (!err)
 		c->runtime = info.runtime_state;
 	return err;
@@ -129,7 +131,7 @@ static void disable(struct gp__kfd_control *c)
 {
 	struct gp_kfd_dbg_trap args = { 0 };
 
-	/* Its runtime may be about to wait; if not, it never will for this one. */
+	/* Answers a runtime that may be about to wait; later it does not wait for this debugger. */
 	if (c->pid)
 		answer(c);
 	trap(c, GP_KFD_DBG_DISABLE, &args);
@@ -144,7 +146,7 @@ static void close_dbgtrap(struct gp__kfd_control *c)
 	c->events = -1;
 }
 
-/* Where a GPU has one debugger at most, who comes second hears of it only here. */
+/* On a GPU that allows one debugger, the second one fails only here. */
 static int check_runtime(const struct gp__kfd_control *c)
 {
 	switch (c->runtime) {
@@ -164,7 +166,8 @@ static int open_dbgtrap(struct gp__kfd_control *c)
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK))
 		return -errno;
 	err = enable(c, ends[1]);
-	/* The driver has its own of it; the other one stays open, so that nothing breaks. */
+	/* The driver has its own reference; the other end stays open, so that the pipe does not
+	 * break. */
 	close(ends[1]);
 	if (err) {
 		close(ends[0]);
@@ -205,7 +208,7 @@ static void set_once(struct gp__kfd_control *c, enum gp__kfd_verb verb, struct g
 {
 	uint32_t ids[GP__KFD_QUEUES_MAX];
 	size_t nr = gp__kfd_write_ids(t, n, ids);
-	int done = verb == GP__KFD_START ? resume(c, ids, nr) : suspend(c, ids, nr);
+	int done = verb == GP__KFD_RELEASE ? resume(c, ids, nr) : suspend(c, ids, nr);
 
 	if (done < 0)
 		gp__kfd_set_results(t, n, done);
@@ -213,7 +216,7 @@ static void set_once(struct gp__kfd_control *c, enum gp__kfd_verb verb, struct g
 		gp__kfd_read_ids(t, n, ids);
 }
 
-/* No queue is new to us any more; of each only a part of what could be known is asked for. */
+/* Marks all queues as known; only the least part of each entry is asked for. */
 static int take_notice(struct gp__kfd_control *c)
 {
 	uint64_t entries[GP__KFD_QUEUES_MAX];
@@ -228,14 +231,15 @@ static int take_notice(struct gp__kfd_control *c)
 	return trap(c, GP_KFD_DBG_GET_QUEUE_SNAPSHOT, &args);
 }
 
-/* A debugger cannot suspend a queue that it has not heard of: then it is refused as unknown. */
+/* A debugger cannot suspend a queue whose creation it has not acknowledged: the driver refuses it
+ * as unknown. */
 static void set(struct gp__kfd_control *c, enum gp__kfd_verb verb, struct gp__kfd_target *t,
 		size_t n)
 {
 	bool any = false;
 
 	set_once(c, verb, t, n);
-	if (verb == GP__KFD_START)
+	if (verb == GP__KFD_RELEASE)
 		return;
 	for (size_t i = 0; i < n; i++)
 		any |= t[i].result == -EINVAL;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The ioctls of gpreempt's kernel series. One queue of our own has a call for itself; several, or
- * those of another process, go in a batch.
+ * The ioctls of gpreempt's kernel series. A single queue of our own has its own call; several
+ * queues, or those of another process, go in a batch.
  *
- * Holds of one's own queues end with the process, those of others with the open file, which is the
- * caller's: so it is remembered here what to let go at the end.
+ * Holds of own queues end with the process, those of others with the open file, which is the
+ * caller's. So the control remembers which holds to release when it is closed.
  */
 #include "device/kfd/way.h"
 
@@ -41,7 +41,7 @@ static int batch(const struct gp__kfd_control *c, enum gp__kfd_verb verb, uint32
 	struct gp_kfd_preempt_batch args = {
 		.queue_array_ptr = (uint64_t)ids,
 		.num_queues = (uint32_t)n,
-		.op = verb == GP__KFD_START ? GP_KFD_BATCH_RESUME : GP_KFD_BATCH_PREEMPT,
+		.op = verb == GP__KFD_RELEASE ? GP_KFD_BATCH_RESUME : GP_KFD_BATCH_PREEMPT,
 		.pid = (uint32_t)c->pid,
 		.preempt_type = type_of(verb),
 	};
@@ -57,20 +57,21 @@ static int preempt_one(const struct gp__kfd_control *c, enum gp__kfd_verb verb, 
 	return err == -EALREADY ? 0 : err;
 }
 
-/* A queue that runs is refused as one that is none is; a batch tells them apart. */
+/* The driver refuses to resume a running queue with the same error as an unknown one; a batch tells
+ * them apart. */
 static int resume_one(const struct gp__kfd_control *c, uint32_t id)
 {
 	struct gp_kfd_resume_queue args = { .queue_id = id };
 	int err = gp__kfd_call(c, GP_KFD_RESUME_QUEUE, &args);
 
-	if (err != -EINVAL || batch(c, GP__KFD_START, &id, 1) < 0)
+	if (err != -EINVAL || batch(c, GP__KFD_RELEASE, &id, 1) < 0)
 		return err;
 	return id & GP_KFD_QUEUE_INVALID ? -EINVAL : 0;
 }
 
 static void set_one(struct gp__kfd_control *c, enum gp__kfd_verb verb, struct gp__kfd_target *t)
 {
-	if (verb == GP__KFD_START)
+	if (verb == GP__KFD_RELEASE)
 		t->result = resume_one(c, t->queue->id);
 	else
 		t->result = preempt_one(c, verb, t->queue->id);
@@ -84,7 +85,7 @@ static void remember(struct gp__kfd_control *c, enum gp__kfd_verb verb,
 
 		if (t[i].result)
 			continue;
-		if (verb == GP__KFD_START)
+		if (verb == GP__KFD_RELEASE)
 			c->held[id / 64] &= ~(1ull << id % 64);
 		else
 			c->held[id / 64] |= 1ull << id % 64;
@@ -124,7 +125,7 @@ static void close_preempt(struct gp__kfd_control *c)
 			ids[n++] = id;
 	}
 	if (n)
-		batch(c, GP__KFD_START, ids, n);
+		batch(c, GP__KFD_RELEASE, ids, n);
 }
 
 const struct gp__kfd_way_ops gp__kfd_way_preempt = {

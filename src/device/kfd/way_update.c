@@ -1,44 +1,44 @@
 // SPDX-License-Identifier: MIT
 /*
- * UPDATE_QUEUE. A queue without a percentage is not mapped. The call sets everything at once, so
- * the ring and the priority that the runtime wants go with it: the driver takes a ring that is too
- * small for one of its least size.
+ * UPDATE_QUEUE: a queue with percentage 0 is not mapped. The call sets everything at once, so the
+ * ring and the priority that the runtime wants go with it; the driver rounds a ring that is too
+ * small up to its least size.
  *
- * Each call takes everybody's queues off the node and puts them back: the wrong tool for many
- * queues, where there is another.
+ * Each call takes the queues of all programs off the node and puts them back: it is the wrong tool
+ * for many queues where there is another.
  */
 #include "device/kfd/way.h"
 
 #include "base/own_memory.h"
 
-/* The upper bytes say to which XCC packets go. */
+/* The upper bytes select the XCC that packets go to. */
 #define PERCENTAGE_MASK 0xffu
 
 static bool can(enum gp__kfd_verb verb)
 {
-	return verb == GP__KFD_SAVE || verb == GP__KFD_START;
+	return verb == GP__KFD_SAVE || verb == GP__KFD_RELEASE;
 }
 
-/* The driver knows whose a descriptor is, and serves nobody else. */
+/* The driver serves only the process that opened the descriptor. */
 static int open_update(struct gp__kfd_control *c)
 {
 	return c->pid ? -EBADF : 0;
 }
 
-static int update(const struct gp__kfd_control *c, const struct gp__kfd_queue_info *q, bool stop)
+static int update(const struct gp__kfd_control *c, const struct gp__kfd_queue_info *q, bool hold)
 {
 	struct gp_kfd_update_queue args = {
 		.ring_base_address = q->ring,
 		.queue_id = q->id,
 		.ring_size = q->ring_bytes,
-		.queue_percentage = stop ? q->percentage & ~PERCENTAGE_MASK : q->percentage,
+		.queue_percentage = hold ? q->percentage & ~PERCENTAGE_MASK : q->percentage,
 		.queue_priority = q->priority,
 	};
 
 	return gp__kfd_call(c, GP_KFD_UPDATE_QUEUE, &args);
 }
 
-/* How much it was used so far. Runtimes make queues that most programs never use, or hardly. */
+/* How much the queue was used so far. Runtimes create queues that most programs hardly use. */
 static uint64_t used(const struct gp__kfd_queue_info *q)
 {
 	uint64_t written;
@@ -48,7 +48,7 @@ static uint64_t used(const struct gp__kfd_queue_info *q)
 	return UINT64_MAX;
 }
 
-/* Of those that are pending the one that was used most, or least. */
+/* The pending queue that was used most, or least. */
 static struct gp__kfd_target *next_of(struct gp__kfd_target *t, size_t n, bool most)
 {
 	struct gp__kfd_target *next = NULL;
@@ -69,18 +69,18 @@ static struct gp__kfd_target *next_of(struct gp__kfd_target *t, size_t n, bool m
 }
 
 /*
- * Each call takes a while, and takes everybody off the GPU and puts them back. So the queue that
- * does most is stopped first, for what is not stopped yet runs on meanwhile; and goes on last, for
- * otherwise it would be saved and restored for each of the others.
+ * Each call takes the queues of all programs off the GPU and puts them back, which takes time. So
+ * the busiest queue is held first, since the others run on meanwhile, and released last, since it
+ * would be saved and restored for each of the others.
  */
 static void set(struct gp__kfd_control *c, enum gp__kfd_verb verb, struct gp__kfd_target *t,
 		size_t n)
 {
-	bool stop = verb != GP__KFD_START;
+	bool hold = verb != GP__KFD_RELEASE;
 	struct gp__kfd_target *next;
 
-	while ((next = next_of(t, n, stop)))
-		next->result = update(c, next->queue, stop);
+	while ((next = next_of(t, n, hold)))
+		next->result = update(c, next->queue, hold);
 }
 
 const struct gp__kfd_way_ops gp__kfd_way_update = {

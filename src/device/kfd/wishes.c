@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* What programs say of themselves in their environment, and numbers in the driver's files. */
+/* Parses the wishes of programs in their environment, and numbers in the driver's files. */
 #include "device/kfd/list.h"
 
 #include <string.h>
 
 #include "gpreempt/gpreempt.h"
 
-/* The value of a setting @name; NULL: it is another one. */
+/* The value of the setting @name; NULL: it is another one. */
 static const char *value_of(const char *setting, size_t size, const char *name, size_t *value_size)
 {
 	size_t len = strlen(name);
@@ -64,7 +64,7 @@ static bool parse_priority(const char *text, size_t size, int *priority)
 	return true;
 }
 
-/* It is printed on terminals and into logs: nothing that moves a cursor. */
+/* Tags are printed on terminals and into logs, so control characters are removed. */
 static void copy_tag(char tag[GP__KFD_TAG_MAX], const char *text, size_t size)
 {
 	size_t n = size < GP__KFD_TAG_MAX - 1 ? size : GP__KFD_TAG_MAX - 1;
@@ -74,7 +74,7 @@ static void copy_tag(char tag[GP__KFD_TAG_MAX], const char *text, size_t size)
 	tag[n] = '\0';
 }
 
-/* The first of each name counts, as for getenv(). */
+/* The first setting of a name counts, as for getenv(). */
 void gp__kfd_wishes_parse(const char *environ, size_t size, struct gp__kfd_wishes *wishes)
 {
 	const char *end = environ + size;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The part of NVIDIA's resource manager (RM) that is used here, in declarations of our own: ioctls
- * of type 'F' on /dev/nvidiactl, the classes of the objects that are followed, and the controls
- * that hold channels off the GPU. Seen with drivers 580 on Hopper.
+ * Declares the part of NVIDIA's resource manager (RM) that is used here: ioctls of type 'F' on
+ * /dev/nvidiactl, the classes of the objects that are followed, and the controls that hold channels
+ * off the GPU. Verified with drivers 580 on Hopper.
  */
 #ifndef GP__DEVICE_NVRM_ABI_H
 #define GP__DEVICE_NVRM_ABI_H
@@ -33,7 +33,7 @@ struct gp__nvrm_control {
 	uint32_t params_size, status;
 };
 
-/* Both forms begin alike; the size of the ioctl says which it is. */
+/* Both forms have the same beginning; the size of the ioctl tells them apart. */
 struct gp__nvrm_alloc32 {
 	uint32_t client, parent, object, class;
 	uint64_t params;
@@ -54,7 +54,7 @@ struct gp__nvrm_map {
 	uint32_t client, device, memory, pad;
 	uint64_t offset, length, address;
 	uint32_t status, flags;
-	int32_t fd; /* of /dev/nvidia0 and so on, which is then mapped from 0 */
+	int32_t fd; /* of /dev/nvidia0 and so on, which is then mapped at offset 0 */
 	uint32_t pad2;
 };
 
@@ -84,13 +84,13 @@ enum {
 	GP__NVRM_CLASS_DEVICE = 0x80,
 	GP__NVRM_CLASS_SUBDEVICE = 0x2080,
 	GP__NVRM_CLASS_GROUP = 0xa06c,
-	GP__NVRM_CLASS_CHANNEL_FIRST = 0xa06f, /* 0xb06f, 0xc06f, ...: a generation each */
+	GP__NVRM_CLASS_CHANNEL_FIRST = 0xa06f, /* 0xb06f, 0xc06f, ...: one per generation */
 	GP__NVRM_CLASS_CHANNEL = 0x6f, /* their last byte */
 	GP__NVRM_CLASS_COMPUTE = 0xc0, /* the last byte of each generation's compute class */
 	GP__NVRM_CLASS_MIG_PARTITION = 0xc637,
 };
 
-#define GP__NVRM_ENGINE_GRAPHICS 1 /* which computes, too; up to eight of them */
+#define GP__NVRM_ENGINE_GRAPHICS 1 /* which also computes; up to eight of them */
 #define GP__NVRM_ENGINE_GRAPHICS_LAST 8
 #define GP__NVRM_ENGINE_COPY 9
 #define GP__NVRM_ENGINE_COPY_LAST 18
@@ -110,7 +110,7 @@ struct gp__nvrm_channel_params {
 	uint32_t engine, pad;
 };
 
-/* In USERD, which is where a channel's indices are. */
+/* Offsets in USERD, which has a channel's indices. */
 #define GP__NVRM_USERD_BYTES 512
 #define GP__NVRM_USERD_GET 0x88
 #define GP__NVRM_USERD_PUT 0x8c
@@ -143,7 +143,7 @@ struct gp__nvrm_gpu_id {
 	char data[256];
 };
 
-/* What the RM answers; the others are only printed. */
+/* The RM's answers; others are only printed. */
 #define GP__NVRM_INSUFFICIENT_PERMISSIONS 0x1b
 #define GP__NVRM_NOT_SUPPORTED 0x56
 

@@ -4,16 +4,16 @@
 #include <string.h>
 
 /*
- * A command is a header (how its words are meant, how many there are, and for which method of which
- * engine) and its words. These are the last ones of a kernel's launch: a number is put into memory,
- * the kernel is launched, which adds one to it when it is done, and a sequence number is written,
- * which only says that all this was read.
+ * A command is a header (the format of its words, their number, the engine and its method) and its
+ * words. The table has the last commands of a kernel's launch: a number is written into memory, the
+ * kernel is launched, which increments it at its end, and a sequence number is written, which only
+ * says that the commands were read.
  */
 static const struct {
 	uint8_t at; /* among the last words */
 	uint32_t word;
 } launch[] = {
-	{ 1, 0x20022062 }, /* where to: two words, the upper half first */
+	{ 1, 0x20022062 }, /* the address: two words, the upper half first */
 	{ 4, 0x20022060 }, /* one line of four bytes */
 	{ 5, 4 },	    { 6, 1 }, { 7, 0x2001206c }, /* go */
 	{ 9, 0x6001206d }, /* the number itself */
@@ -68,7 +68,7 @@ void gp__nvrm_end_find(struct gp__peek *peek, const struct gp__nvrm_ring *ring, 
 
 int gp__nvrm_end_reached(struct gp__peek *peek, const struct gp__nvrm_end *end)
 {
-	/* Eight bytes are read, and must not reach into what is not there. */
+	/* Eight bytes are read, and must not cross into unmapped memory. */
 	bool upper = end->at % 8;
 	struct gp__word word = { .at = end->at - (upper ? 4 : 0) };
 	uint32_t is;
@@ -76,6 +76,6 @@ int gp__nvrm_end_reached(struct gp__peek *peek, const struct gp__nvrm_end *end)
 	if (gp__peek(peek, &word, 1) != 1)
 		return -1;
 	is = (uint32_t)(upper ? word.value >> 32 : word.value);
-	/* The place is used again for later ones, with larger numbers. */
+	/* Later kernels reuse the place, with larger numbers. */
 	return (int32_t)(is - end->number) >= 0;
 }

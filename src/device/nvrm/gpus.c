@@ -104,7 +104,7 @@ int gp__nvrm_gpus(const char *proc, struct gp__nvrm_gpu *gpus, int max)
 	dir = opendir(path);
 	if (!dir)
 		return errno == ENOENT ? -ENODEV : -errno;
-	/* cppcheck-suppress readdirCalled; this folder is nobody else's */
+	/* cppcheck-suppress readdirCalled; the stream is this call's own */
 	while (n < max && (entry = readdir(dir))) {
 		if (entry->d_name[0] == '.' ||
 		    snprintf(path, sizeof(path), "%s/gpus/%s/information", proc, entry->d_name) >=

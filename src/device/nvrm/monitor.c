@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The lock protects everything but what is written at creation. A look is made with it, callbacks
- * without; who removes a group waits for those.
+ * The lock protects everything but what is written at creation. The thread polls with the lock and
+ * calls back without it; removing a group waits for its callbacks.
  */
 #include "device/nvrm/monitor.h"
 
@@ -17,7 +17,7 @@
 #include "device/nvrm/done.h"
 
 #define GROUPS_MAX 64
-#define CHANNELS_MAX 64 /* of a group; more are not looked at */
+#define CHANNELS_MAX 64 /* of a group; more are not polled */
 #define STACK_BYTES (128 * 1024)
 
 enum end { UNKNOWN, COMES, REACHED };
@@ -25,7 +25,7 @@ enum end { UNKNOWN, COMES, REACHED };
 struct channel {
 	uint32_t put, get;
 	uint64_t moved_at;
-	enum end end; /* of what was put last */
+	enum end end; /* of the latest submission */
 	struct gp__nvrm_end at;
 };
 
@@ -33,8 +33,8 @@ struct seen {
 	struct gp__nvrm_group_info group;
 	struct gp__nvrm_ring ring[CHANNELS_MAX];
 	struct channel channel[CHANNELS_MAX];
-	int nr; /* of them; 0: not mapped yet; below: cannot be */
-	uint32_t nr_channels; /* for which that was tried */
+	int nr; /* of mapped rings; 0: not mapped yet; negative: cannot be mapped */
+	uint32_t nr_channels; /* when the mapping was tried */
 	bool busy, held;
 	uint64_t moved_at;
 };
@@ -42,13 +42,14 @@ struct seen {
 struct message {
 	uint32_t id, pending;
 	bool ready;
+	uint64_t at; /* when work was seen, or since when there is none */
 };
 
 struct gp__nvrm_monitor {
 	struct gp__nvrm_monitor_options options;
 	pthread_t thread;
 	pthread_mutex_t lock;
-	struct gp__cond wake; /* the thread, or who waits for its callbacks */
+	struct gp__cond wake; /* the thread, and threads that wait for its callbacks */
 	bool ends, calm, telling;
 	struct seen *seen[GROUPS_MAX];
 	size_t nr;
@@ -61,7 +62,7 @@ struct gp__nvrm_monitor {
  * Looking. All with the lock.
  */
 
-/* Channels come one after the other: those that are there are mapped again when there are more. */
+/* Channels are added one by one: a group is mapped again when it has more of them. */
 static void map(struct gp__nvrm_monitor *m, struct seen *s)
 {
 	const struct gp__nvrm_monitor_options *o = &m->options;
@@ -82,7 +83,7 @@ static void map(struct gp__nvrm_monitor *m, struct seen *s)
 	}
 }
 
-/* What it does is found once, and looked at until it is done. */
+/* Finds the end of the latest submission once, and polls it until it is done. */
 static void look_for_end(struct gp__nvrm_monitor *m, const struct gp__nvrm_ring *ring,
 			 struct channel *c, bool moved)
 {
@@ -99,7 +100,7 @@ static void look_for_end(struct gp__nvrm_monitor *m, const struct gp__nvrm_ring 
 		c->end = reached > 0 ? REACHED : UNKNOWN;
 }
 
-/* True: something has moved since the last look. A channel at rest is read once. */
+/* True: an index has moved since the last look. A channel without work is read once. */
 static bool look_at_channel(struct gp__nvrm_monitor *m, const struct gp__nvrm_ring *ring,
 			    struct channel *c, uint64_t now)
 {
@@ -124,7 +125,7 @@ static bool is_at_work(const struct channel *c, uint64_t grace_ns, uint64_t now)
 	return c->end == UNKNOWN && now - c->moved_at < grace_ns;
 }
 
-/* How many channels are at work; *@moved: something has moved since the last look. */
+/* Counts the channels with work; *@moved: an index has moved since the last look. */
 static uint32_t look(struct gp__nvrm_monitor *m, struct seen *s, bool *moved, uint64_t now)
 {
 	uint32_t pending = 0;
@@ -137,10 +138,16 @@ static uint32_t look(struct gp__nvrm_monitor *m, struct seen *s, bool *moved, ui
 	return pending;
 }
 
-static void say(struct gp__nvrm_monitor *m, struct seen *s, bool ready, uint32_t pending)
+static void say_ready(struct gp__nvrm_monitor *m, struct seen *s, uint32_t pending, uint64_t now)
 {
-	s->busy = ready;
-	m->message[m->nr_messages++] = (struct message){ s->group.id, pending, ready };
+	s->busy = true;
+	m->message[m->nr_messages++] = (struct message){ s->group.id, pending, true, now };
+}
+
+static void say_idle(struct gp__nvrm_monitor *m, struct seen *s)
+{
+	s->busy = false;
+	m->message[m->nr_messages++] = (struct message){ s->group.id, 0, false, s->moved_at };
 }
 
 static void look_at(struct gp__nvrm_monitor *m, struct seen *s, uint64_t now)
@@ -151,25 +158,25 @@ static void look_at(struct gp__nvrm_monitor *m, struct seen *s, uint64_t now)
 
 	map(m, s);
 	if (s->nr <= 0) {
-		/* Presence is all there is to see. */
+		/* Only the group's presence is seen. */
 		if (s->nr < 0 && !s->busy)
-			say(m, s, true, 0);
+			say_ready(m, s, 0, now);
 		return;
 	}
 	pending = look(m, s, &moved, now);
 	if (moved || pending)
 		s->moved_at = now;
 	if (moved && !s->busy)
-		say(m, s, true, pending);
+		say_ready(m, s, pending, now);
 	else if (s->busy && !s->held && now - s->moved_at >= o->settle_ns)
-		say(m, s, false, 0);
+		say_idle(m, s);
 }
 
 /*
  * The thread
  */
 
-static void tell(struct gp__nvrm_monitor *m, uint64_t now)
+static void tell(struct gp__nvrm_monitor *m)
 {
 	const struct gp__nvrm_monitor_options *o = &m->options;
 
@@ -181,9 +188,9 @@ static void tell(struct gp__nvrm_monitor *m, uint64_t now)
 		const struct message *t = &m->message[i];
 
 		if (t->ready)
-			o->ready(o->data, t->id, t->pending, now);
+			o->ready(o->data, t->id, t->pending, t->at);
 		else
-			o->idle(o->data, t->id, now);
+			o->idle(o->data, t->id, t->at);
 	}
 	pthread_mutex_lock(&m->lock);
 	m->telling = false;
@@ -206,7 +213,7 @@ static void *run(void *data)
 
 		for (size_t i = 0; i < m->nr; i++)
 			look_at(m, m->seen[i], now);
-		tell(m, now);
+		tell(m);
 		if (!m->ends)
 			gp__cond_wait(&m->wake, &m->lock, m->nr ? now + period(m) : GP__FOREVER);
 	}
@@ -215,7 +222,7 @@ static void *run(void *data)
 }
 
 /*
- * From outside
+ * Groups
  */
 
 int gp__nvrm_monitor_create(const struct gp__nvrm_monitor_options *options,

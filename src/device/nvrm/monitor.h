@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sees work arrive in channel groups, by looking at their channels' indices: for programs that tell
- * nobody. One thread for all groups of a process.
+ * Finds work in channel groups by polling their channels' indices. One thread serves all groups of
+ * a process.
  *
- * A put index that has moved is work that came. The get index says what was fetched, not what is
- * done: that is seen by how submissions end (done.h), and a group is idle when all are done and
- * nothing has moved for a settling time. A channel where they end otherwise counts as done when all
- * was fetched and nothing has moved for grace: what runs there for longer is not seen.
+ * A put index that has moved is new work. The get index says what was fetched, not what is done:
+ * that follows from how submissions end (done.h), and a group is idle when all have ended and no
+ * index has moved for a settling time. A channel whose submissions end in another way counts as
+ * done when all was fetched and nothing has moved for grace; work that runs longer there is not
+ * seen.
  *
- * A look costs about a microsecond of a CPU a channel, as it goes over the bus: every period where
- * somebody else is on the GPU, and hardly ever where nobody is (calm).
+ * Polling costs about a microsecond of CPU time per channel, as it goes over the bus. It happens
+ * every period while another program is on the GPU, and rarely while none is (calm).
  *
- * A group whose indices cannot be mapped is taken to have work for as long as it is there: that is
+ * A group whose indices cannot be mapped counts as having work for as long as it exists: that is
  * presence only, and gp__nvrm_monitor_sees() says so.
  */
 #ifndef GP__DEVICE_NVRM_MONITOR_H
@@ -28,29 +29,30 @@ struct gp__nvrm_monitor;
 
 struct gp__nvrm_monitor_options {
 	struct gp__nvrm_owner *owner;
-	/* 0: the ones above. */
+	/* 0: the defaults above. */
 	uint64_t period_ns, calm_period_ns, settle_ns, grace_ns;
 	/* The device of the group's GPU, /dev/nvidia0; false: it is not known. */
 	bool (*node)(void *data, const struct gp__nvrm_group_info *group, char *path, size_t size);
 	/* From the monitor's thread, without a lock. They may not add or remove groups. */
 	void (*ready)(void *data, uint32_t id, uint32_t pending, uint64_t now);
-	void (*idle)(void *data, uint32_t id, uint64_t now);
+	void (*idle)(void *data, uint32_t id, uint64_t since);
 	void *data;
 };
 
 /* 0 or -errno. */
 int gp__nvrm_monitor_create(const struct gp__nvrm_monitor_options *options,
 			    struct gp__nvrm_monitor **monitor);
+/* For tests: a program keeps its monitor. */
 void gp__nvrm_monitor_destroy(struct gp__nvrm_monitor *monitor);
 
 int gp__nvrm_monitor_add(struct gp__nvrm_monitor *monitor, const struct gp__nvrm_group_info *group);
-/* Returns when no callback for it runs or will, and nothing of its memory is looked at. */
+/* Returns when no callback for the group runs or will run, and its memory is not read any more. */
 void gp__nvrm_monitor_remove(struct gp__nvrm_monitor *monitor, uint32_t id);
-/* While it is held it does not become idle. */
+/* While the group is held it does not become idle. */
 void gp__nvrm_monitor_hold(struct gp__nvrm_monitor *monitor, uint32_t id, bool held);
-/* Nobody else is on the GPU, or somebody may be; at first somebody may. */
+/* Whether no other program is on the GPU; at first one may be. */
 void gp__nvrm_monitor_calm(struct gp__nvrm_monitor *monitor, bool calm);
-/* Whether work is seen in all groups that it has looked at. */
+/* Whether work is seen in all groups polled so far. */
 bool gp__nvrm_monitor_sees(struct gp__nvrm_monitor *monitor);
 
 #endif

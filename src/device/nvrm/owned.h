@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an owner keeps, for its parts: owner.c holds and weighs, owner_ioctl.c sees the program's
- * calls, userd.c maps.
+ * The state of an owner, for its parts: owner.c holds and weighs, owner_ioctl.c carries out the
+ * program's calls, userd.c maps.
  *
- * One lock protects all of it. Our own calls to the RM are made with it, so that nothing they name
- * goes meanwhile: who frees an object marks it as going first, with the lock, and so waits for a
- * call that is under way, a millisecond or so. The program's calls are made without it, but for
- * those few whose arguments are combined with our wishes.
+ * One lock protects all of it. Our own calls to the RM are made with the lock, so that their
+ * objects exist meanwhile: a thread that frees an object marks it as going first, with the lock,
+ * and so waits for a call that is under way, about a millisecond. The program's calls are made
+ * without the lock, except the few whose arguments are combined with our wishes.
  */
 #ifndef GP__DEVICE_NVRM_OWNED_H
 #define GP__DEVICE_NVRM_OWNED_H
@@ -26,12 +26,12 @@ enum gp__nvrm_kind {
 	GP__NVRM_MIG,
 };
 
-/* Where a channel has its indices, in the memory that the program has given it. */
+/* A channel's indices, in memory that the program gave it. */
 struct gp__nvrm_userd {
 	uint32_t memory;
 	uint64_t offset;
 	void *page; /* NULL: not mapped */
-	uint64_t address; /* by which the RM knows the mapping */
+	uint64_t address; /* identifies the mapping to the RM */
 	uint64_t ring;
 	uint32_t entries;
 	int fd;
@@ -41,20 +41,20 @@ struct gp__nvrm_object {
 	struct gp__nvrm_object *next;
 	enum gp__nvrm_kind kind;
 	uint32_t client, handle, parent;
-	uint32_t going; /* the call in which the RM is being asked to free it; 0: none */
+	uint32_t going; /* number of the call that frees it; 0: none */
 	int fd; /* a client's: ours, a duplicate of the program's; -1: there is none */
 
 	/* A group's: */
 	uint32_t id, engine;
 	bool computes;
-	bool copies; /* it is of a copy engine, and those are held as well */
+	bool copies; /* of a copy engine, while copies are held as well */
 	bool told; /* it was added */
 	enum gp__nvrm_verb verb; /* that is in force */
-	bool drained; /* since it was last started */
+	bool drained; /* since its last release */
 	uint64_t slice_us; /* ours; 0: none */
 	uint64_t program_slice_us; /* 0: not known */
 	uint32_t status;
-	bool asked; /* in the call that is being made */
+	bool asked; /* part of the current call */
 	int result;
 	char uuid[GP__NVRM_UUID_MAX];
 
@@ -69,11 +69,11 @@ struct gp__nvrm_owner {
 	pthread_mutex_t lock;
 	struct gp__nvrm_object *objects; /* the newest first */
 	uint32_t last_id, last_free;
-	/* Frees that have told of what they take, and have not marked it yet: nothing is added
-	 * meanwhile, as it might be just that. */
+	/* Frees that have reported what they free but have not marked it yet: nothing is added
+	 * meanwhile, since it might be the same. */
 	uint32_t nr_telling;
 	bool takes_copies;
-	bool cannot; /* for good; it was said why */
+	bool cannot; /* for good; the reason was reported */
 };
 
 static inline bool gp__nvrm_is_kind(const struct gp__nvrm_object *x, enum gp__nvrm_kind kind)
@@ -98,19 +98,18 @@ struct gp__nvrm_object *gp__nvrm_find(struct gp__nvrm_owner *o, uint32_t client,
 struct gp__nvrm_object *gp__nvrm_find_group(struct gp__nvrm_owner *o, uint32_t id);
 struct gp__nvrm_group_info gp__nvrm_info(struct gp__nvrm_owner *o,
 					 const struct gp__nvrm_object *group);
-/* A control of the RM: 0 or -errno; what it said in *@status. */
+/* Calls a control of the RM: 0 or -errno, with its status in *@status. */
 int gp__nvrm_call(struct gp__nvrm_owner *o, uint32_t client, uint32_t object, uint32_t cmd,
 		  void *params, uint32_t size, uint32_t *status);
-/* Brings the groups that are asked there; their results are set. */
+/* Applies the verb to the groups that are asked; their results are set. */
 void gp__nvrm_set_asked(struct gp__nvrm_owner *o, enum gp__nvrm_verb verb);
-/* Whether who holds @group holds the channels of @other: its own, and those of copies. */
+/* Whether a hold of @group also holds the channels of @other: its own, and those of copies. */
 bool gp__nvrm_goes_with(const struct gp__nvrm_object *other, const struct gp__nvrm_object *group);
-/* A channel that came to a held group is held as well, and again where the RM was told otherwise.
- */
+/* Holds a new channel of a held group, and holds it again after the program enabled it. */
 void gp__nvrm_hold_again(struct gp__nvrm_owner *o, const struct gp__nvrm_object *changed);
-/* Whether it can be held: it computes, has a channel, and there is somebody to ask. */
+/* Whether the group can be held: it computes, has a channel, and its GPU can be addressed. */
 bool gp__nvrm_is_ready(struct gp__nvrm_owner *o, const struct gp__nvrm_object *group);
-/* The time slice that the program wants, if ours is in force. */
+/* Restores the program's time slice if ours is in force. */
 void gp__nvrm_restore_slice(struct gp__nvrm_owner *o, struct gp__nvrm_object *group);
 /* Finds out which GPU the group is on. */
 void gp__nvrm_name_gpu(struct gp__nvrm_owner *o, struct gp__nvrm_object *group);

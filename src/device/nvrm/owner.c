@@ -129,7 +129,7 @@ void gp__nvrm_name_gpu(struct gp__nvrm_owner *o, struct gp__nvrm_object *group)
  * Holding
  */
 
-/* Channels of one GPU that are told the same. */
+/* Channels of one GPU that get the same command. */
 struct batch {
 	struct gp__nvrm_owner *o;
 	const struct gp__nvrm_object *sub;
@@ -169,7 +169,7 @@ bool gp__nvrm_goes_with(const struct gp__nvrm_object *other, const struct gp__nv
 	return other->copies && group->computes && gp__nvrm_is_same_gpu(other, group);
 }
 
-/* What the program has disabled is not ours to enable. */
+/* Does not enable channels that the program has disabled. */
 static void add_channels(struct batch *b, const struct gp__nvrm_object *group)
 {
 	for (struct gp__nvrm_object *x = b->o->objects; x; x = x->next) {
@@ -187,11 +187,11 @@ static void add_group(struct batch *b, const struct gp__nvrm_object *group)
 	}
 }
 
-/* The asked groups of one GPU. */
+/* Applies the verb to the asked groups of one GPU. */
 static void tell_gpu(struct batch *b, const struct gp__nvrm_object *like, enum gp__nvrm_verb verb)
 {
 	memset(&b->args, 0, sizeof(b->args));
-	b->args.disable = verb != GP__NVRM_START;
+	b->args.disable = verb != GP__NVRM_RELEASE;
 	b->args.only_scheduling = verb == GP__NVRM_DRAIN;
 	for (struct gp__nvrm_object *x = b->o->objects; x; x = x->next) {
 		if (gp__nvrm_is_kind(x, GP__NVRM_GROUP) && x->asked &&
@@ -201,7 +201,7 @@ static void tell_gpu(struct batch *b, const struct gp__nvrm_object *like, enum g
 	send(b);
 }
 
-/* Before they are told: also of a part that is, something may have to be undone. */
+/* Noted before the call: even a partly failed drain may have to be undone. */
 static void note_drained(struct batch *b, const struct gp__nvrm_object *like)
 {
 	for (struct gp__nvrm_object *x = b->o->objects; x; x = x->next) {
@@ -234,7 +234,7 @@ static void finish_gpu(struct gp__nvrm_owner *o, const struct gp__nvrm_object *l
 		x->asked = false;
 		x->result = result;
 		x->verb = now;
-		x->drained &= now != GP__NVRM_START;
+		x->drained &= now != GP__NVRM_RELEASE;
 		if (status)
 			x->status = status;
 	}
@@ -249,19 +249,19 @@ static void set_gpu(struct gp__nvrm_owner *o, struct gp__nvrm_object *like, enum
 		finish_gpu(o, like, before, -ENODEV, 0);
 		return;
 	}
-	/* As seen: what was drained needs both, and neither alone lets it run. */
-	if (verb == GP__NVRM_START)
+	/* A drained group needs both calls to run again, as tests on hardware have shown. */
+	if (verb == GP__NVRM_RELEASE)
 		undrain_gpu(&b, like);
 	else if (verb == GP__NVRM_DRAIN)
 		note_drained(&b, like);
 	tell_gpu(&b, like, verb);
-	if (b.err && verb != GP__NVRM_START) {
-		/* Some may be held: all run again, or what is in force is not known. */
+	if (b.err && verb != GP__NVRM_RELEASE) {
+		/* Some may be held: all are released, or else their state is unknown. */
 		struct batch back = { .o = o, .sub = b.sub };
 
 		undrain_gpu(&back, like);
-		tell_gpu(&back, like, GP__NVRM_START);
-		finish_gpu(o, like, back.err ? verb : GP__NVRM_START, b.err, b.status);
+		tell_gpu(&back, like, GP__NVRM_RELEASE);
+		finish_gpu(o, like, back.err ? verb : GP__NVRM_RELEASE, b.err, b.status);
 		return;
 	}
 	finish_gpu(o, like, b.err ? before : verb, b.err, b.status);
@@ -272,7 +272,7 @@ void gp__nvrm_set_asked(struct gp__nvrm_owner *o, enum gp__nvrm_verb verb)
 	for (struct gp__nvrm_object *x = o->objects; x; x = x->next) {
 		if (!x->asked)
 			continue;
-		/* One whose hold and whose release have both failed is as nobody knows. */
+		/* The state is unknown if both the hold and the release failed. */
 		if (x->verb == verb && !x->result) {
 			x->asked = false;
 			x->result = 0;
@@ -287,10 +287,10 @@ void gp__nvrm_hold_again(struct gp__nvrm_owner *o, const struct gp__nvrm_object 
 	for (struct gp__nvrm_object *x = o->objects; x; x = x->next) {
 		enum gp__nvrm_verb verb = x->verb;
 
-		if (!gp__nvrm_is_kind(x, GP__NVRM_GROUP) || verb == GP__NVRM_START ||
+		if (!gp__nvrm_is_kind(x, GP__NVRM_GROUP) || verb == GP__NVRM_RELEASE ||
 		    !gp__nvrm_goes_with(changed, x))
 			continue;
-		x->verb = GP__NVRM_START;
+		x->verb = GP__NVRM_RELEASE;
 		x->asked = true;
 		gp__nvrm_set_asked(o, verb);
 	}
@@ -388,7 +388,7 @@ size_t gp__nvrm_owner_list(struct gp__nvrm_owner *o, struct gp__nvrm_owned *list
 			continue;
 		if (n < max)
 			list[n] = (struct gp__nvrm_owned){ gp__nvrm_info(o, x),
-							   x->verb != GP__NVRM_START, x->slice_us,
+							   x->verb != GP__NVRM_RELEASE, x->slice_us,
 							   x->status };
 		n++;
 	}
@@ -420,7 +420,7 @@ void gp__nvrm_owner_take_copies(struct gp__nvrm_owner *o)
 	o->takes_copies = true;
 }
 
-/* Another thread may have had the lock when the child was made, and is not here to let it go. */
+/* A thread of the parent may have held the lock, and does not exist in the child. */
 void gp__nvrm_owner_forget(struct gp__nvrm_owner *o)
 {
 	pthread_mutex_init(&o->lock, NULL);
@@ -428,7 +428,7 @@ void gp__nvrm_owner_forget(struct gp__nvrm_owner *o)
 		struct gp__nvrm_object *x = o->objects;
 
 		o->objects = x->next;
-		/* What is mapped is the parent's, and so is what the RM knows of it. */
+		/* The mappings, and the RM's record of them, belong to the parent. */
 		if (x->userd.page)
 			close(x->userd.fd);
 		if (x->fd >= 0)
@@ -443,7 +443,7 @@ void gp__nvrm_owner_destroy(struct gp__nvrm_owner *o)
 		return;
 	for (struct gp__nvrm_object *x = o->objects; x; x = x->next)
 		x->asked = x->kind == GP__NVRM_GROUP;
-	gp__nvrm_set_asked(o, GP__NVRM_START);
+	gp__nvrm_set_asked(o, GP__NVRM_RELEASE);
 	for (struct gp__nvrm_object *x = o->objects; x; x = x->next)
 		gp__nvrm_restore_slice(o, x);
 	while (o->objects)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The program's own calls. Each keeps its result and errno, and none fails because of us.
+ * Carries out the program's own calls. Each keeps its result and errno, and none fails because of
+ * us.
  *
- * Arguments are copied before the RM sees them, as it may write into them; what it answers is read
+ * Arguments are copied before the RM sees them, as it may write into them; its answer is read from
  * where it has just written.
  */
 #include "device/nvrm/owned.h"
@@ -15,16 +16,16 @@
 #include "base/fd.h"
 #include "base/own_memory.h"
 
-#define DEPTH_MAX 8 /* of objects; those that are followed have four levels */
+#define DEPTH_MAX 8 /* of the tree of objects; those that are followed have four levels */
 
 /*
- * Who is told. These take the lock and let it go, for each group that has something to say.
+ * Reporting groups. These functions take the lock and drop it for each group that they report.
  */
 
 typedef bool group_fn(struct gp__nvrm_owner *o, const struct gp__nvrm_object *group,
 		      const struct gp__nvrm_object *by);
 
-/* Groups that can be held and were not told of are. */
+/* Reports groups that can be held and were not reported yet. */
 static void tell_added(struct gp__nvrm_owner *o)
 {
 	struct gp__nvrm_group_info info;
@@ -47,7 +48,7 @@ static void tell_added(struct gp__nvrm_owner *o)
 	} while (found);
 }
 
-/* Nobody holds these any more from here on. */
+/* Reports groups as removed: from here on they are not held. */
 static void tell_removed(struct gp__nvrm_owner *o, group_fn *is_affected,
 			 const struct gp__nvrm_object *by)
 {
@@ -70,13 +71,14 @@ static void tell_removed(struct gp__nvrm_owner *o, group_fn *is_affected,
 	} while (found);
 }
 
-/* Those are as the program wants them, and nothing of theirs is mapped. With the lock. */
-static void let_go(struct gp__nvrm_owner *o, group_fn *is_affected,
-		   const struct gp__nvrm_object *by)
+/* Releases the affected groups, restores the program's time slices and unmaps their indices. With
+ * the lock. */
+static void release_groups(struct gp__nvrm_owner *o, group_fn *is_affected,
+			   const struct gp__nvrm_object *by)
 {
 	for (struct gp__nvrm_object *x = o->objects; x; x = x->next)
 		x->asked = gp__nvrm_is_kind(x, GP__NVRM_GROUP) && is_affected(o, x, by);
-	gp__nvrm_set_asked(o, GP__NVRM_START);
+	gp__nvrm_set_asked(o, GP__NVRM_RELEASE);
 	for (struct gp__nvrm_object *x = o->objects; x; x = x->next) {
 		if (!gp__nvrm_is_kind(x, GP__NVRM_GROUP) || !is_affected(o, x, by))
 			continue;
@@ -109,7 +111,7 @@ static void give_up(struct gp__nvrm_owner *o, const char *why)
 		return;
 	tell_removed(o, is_any, NULL);
 	pthread_mutex_lock(&o->lock);
-	let_go(o, is_any, NULL);
+	release_groups(o, is_any, NULL);
 	pthread_mutex_unlock(&o->lock);
 	if (o->events.cannot)
 		o->events.cannot(o->events.data, why);
@@ -117,14 +119,14 @@ static void give_up(struct gp__nvrm_owner *o, const char *why)
 
 static void give_up_form(struct gp__nvrm_owner *o)
 {
-	give_up(o, "this NVIDIA driver is called in a form that is not known here");
+	give_up(o, "this program calls the NVIDIA driver in a form that gpreempt does not know");
 }
 
-/* Nothing is known of what had this handle, which the RM has given again. */
+/* Forgets the object that had this handle, which the RM has reused. */
 static void forget_handle(struct gp__nvrm_owner *o, uint32_t client, uint32_t handle);
 
 /*
- * An object is made
+ * Creating an object
  */
 
 static enum gp__nvrm_kind kind_of(uint32_t class)
@@ -155,9 +157,9 @@ static bool is_compute(uint32_t class)
 	return class > 0x9000 && class <= 0xffff && (class & 0xff) == GP__NVRM_CLASS_COMPUTE;
 }
 
-/* What is told of it when it is made. */
+/* The arguments of its creation. */
 struct made {
-	struct gp__nvrm_alloc32 call; /* both forms begin alike */
+	struct gp__nvrm_alloc32 call; /* both forms have the same beginning */
 	struct gp__nvrm_group_params group;
 	struct gp__nvrm_channel_params channel;
 	bool known; /* the parameters could be read */
@@ -192,7 +194,7 @@ static bool is_copy(uint32_t engine)
 static void fill_object(const struct gp__nvrm_owner *o, struct gp__nvrm_object *x, int fd,
 			const struct made *m)
 {
-	x->verb = GP__NVRM_START;
+	x->verb = GP__NVRM_RELEASE;
 	switch (x->kind) {
 	case GP__NVRM_CLIENT:
 		x->client = x->handle;
@@ -241,7 +243,7 @@ static bool add(struct gp__nvrm_owner *o, int fd, const struct made *m)
 	return fits;
 }
 
-/* A program may leave it to what it puts on a channel what the channel is for. */
+/* A program may leave the purpose of a channel to the objects it creates on it. */
 static void note_compute(struct gp__nvrm_owner *o, const struct made *m)
 {
 	struct gp__nvrm_object *channel, *group;
@@ -260,16 +262,15 @@ static void take_made(struct gp__nvrm_owner *o, int fd, const struct made *m)
 {
 	if (kind_of(m->call.class) == GP__NVRM_MIG)
 		give_up(o, "this program runs on a part of a GPU (MIG), whose channels cannot be "
-			   "held apart from the others'");
+			   "held separately");
 	else if (is_compute(m->call.class))
 		note_compute(o, m);
 	else if (!add(o, fd, m))
-		give_up(o, "this program has a channel that is in no group, or there is no memory "
-			   "left");
+		give_up(o, "this program has a channel without a group, or memory is exhausted");
 	tell_added(o);
 }
 
-/* The object's handle and the status, which the RM has written. */
+/* Reads the object's handle and the status that the RM has written. */
 static uint32_t read_answer(size_t size, const void *args, struct made *m)
 {
 	const struct gp__nvrm_alloc32 *small = args;
@@ -301,7 +302,8 @@ static int alloc(struct gp__nvrm_owner *o, int fd, unsigned long request, void *
 	return result;
 }
 
-/* The same thing by another handle: GPUs are asked by it as well, the rest is held by the first. */
+/* A duplicate is another handle of the same object: it serves to address the GPU; the rest is held
+ * by the first handle. */
 static int duplicate_object(struct gp__nvrm_owner *o, int fd, unsigned long request, void *args)
 {
 	const struct gp__nvrm_dup *d = args;
@@ -330,7 +332,7 @@ static int duplicate_object(struct gp__nvrm_owner *o, int fd, unsigned long requ
 }
 
 /*
- * An object goes
+ * Freeing an object
  */
 
 static const struct gp__nvrm_object *parent_of(struct gp__nvrm_owner *o,
@@ -353,8 +355,8 @@ static bool is_within(struct gp__nvrm_owner *o, const struct gp__nvrm_object *x,
 	return false;
 }
 
-/* A group is affected by the end of what it is in, of a channel that is held with it, and of the
- * subdevice by which it is held. */
+/* Freeing affects a group if its parent is freed, a channel that is held with it, or the subdevice
+ * by which it is held. */
 static bool is_affected(struct gp__nvrm_owner *o, const struct gp__nvrm_object *group,
 			const struct gp__nvrm_object *by)
 {
@@ -369,7 +371,7 @@ static bool is_affected(struct gp__nvrm_owner *o, const struct gp__nvrm_object *
 	return is_within(o, group, by);
 }
 
-/* By value: it may go while nobody has the lock. */
+/* By value: the object may be freed while the lock is not held. */
 static bool begin_to_go(struct gp__nvrm_owner *o, const struct gp__nvrm_free *call,
 			struct gp__nvrm_object *what)
 {
@@ -394,10 +396,10 @@ static uint32_t mark_going(struct gp__nvrm_owner *o, const struct gp__nvrm_free 
 	o->nr_telling--;
 	top = gp__nvrm_find(o, call->client, call->object);
 	if (top) {
-		let_go(o, is_affected, top);
+		release_groups(o, is_affected, top);
 		mark = ++o->last_free;
-		/* Children first, whose parents are found while they are not going: those that
-		 * came later stand before. */
+		/* Children come first, whose parents are found while they are not going: newer
+		 * objects precede older ones. */
 		for (struct gp__nvrm_object *x = o->objects; x; x = x->next) {
 			if (!x->going && x != top && is_within(o, x, top))
 				x->going = mark;
@@ -424,7 +426,7 @@ static void end_going(struct gp__nvrm_owner *o, uint32_t mark, bool gone)
 	pthread_mutex_unlock(&o->lock);
 }
 
-/* tell_removed() looks at it by its handles: it is a copy. */
+/* tell_removed() uses only its handles, so a copy will do. */
 static bool is_affected_by_copy(struct gp__nvrm_owner *o, const struct gp__nvrm_object *group,
 				const struct gp__nvrm_object *by)
 {
@@ -465,7 +467,7 @@ static int free_object(struct gp__nvrm_owner *o, int fd, unsigned long request, 
 	}
 	tell_removed(o, is_affected_by_copy, &what);
 	mark = mark_going(o, &call);
-	tell_added(o); /* of others, that came meanwhile */
+	tell_added(o); /* others may have been created meanwhile */
 	result = o->next(fd, request, args);
 	err = errno;
 	if (mark)
@@ -507,7 +509,7 @@ static int set_timeslice(struct gp__nvrm_owner *o, int fd, unsigned long request
 	return result;
 }
 
-/* A group that is scheduled anew stays held. */
+/* A group stays held when it is scheduled again. */
 static int schedule_group(struct gp__nvrm_owner *o, int fd, unsigned long request,
 			  struct gp__nvrm_control *args, const struct gp__nvrm_control *copy)
 {
@@ -529,12 +531,12 @@ static bool is_held(struct gp__nvrm_owner *o, const struct gp__nvrm_object *chan
 	bool held = false;
 
 	for (struct gp__nvrm_object *x = o->objects; x && of && !held; x = x->next)
-		held = gp__nvrm_is_kind(x, GP__NVRM_GROUP) && x->verb != GP__NVRM_START &&
+		held = gp__nvrm_is_kind(x, GP__NVRM_GROUP) && x->verb != GP__NVRM_RELEASE &&
 		       gp__nvrm_goes_with(of, x);
 	return held;
 }
 
-/* Takes the channels that we hold out of a list to be enabled; their wish is remembered. */
+/* Removes held channels from a list to be enabled; the program's wish is remembered. */
 static bool keep_held(struct gp__nvrm_owner *o, struct gp__nvrm_disable *d)
 {
 	uint32_t n = 0, nr = d->nr;
@@ -618,7 +620,7 @@ static int control(struct gp__nvrm_owner *o, int fd, unsigned long request, void
 	}
 }
 
-/* One of the calls above in an envelope; libraries have it for those that are larger. */
+/* Unwraps one of the calls above; libraries wrap calls with large arguments. */
 static int transfer(struct gp__nvrm_owner *o, int fd, unsigned long request, void *args)
 {
 	uint32_t nr = 0;

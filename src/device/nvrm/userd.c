@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Where channels have their indices: memory of the program on the GPU, which we map once more for
+ * Maps the indices of channels: memory of the program on the GPU, which we map once more for
  * ourselves. A read of it goes over the bus and takes about a microsecond.
  */
 #include "device/nvrm/owned.h"
@@ -32,7 +32,7 @@ void gp__nvrm_unmap(struct gp__nvrm_owner *o, struct gp__nvrm_object *channel)
 		return;
 	munmap(u->page, PAGE);
 	u->page = NULL;
-	/* Where its client or device has gone already, the RM has forgotten it. */
+	/* The RM has forgotten the mapping if its client or device is gone. */
 	if (c && args.device)
 		o->next(c->fd, GP__NVRM_UNMAP, &args);
 	close(u->fd);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the machine asks of a client that is in a call. Nothing it asks can make the program crash:
- * its memory is read and written by the kernel, which knows bad addresses.
+ * Answers requests of the machine during a call. No request can make the program crash: the kernel
+ * reads and writes its memory, and reports bad addresses.
  */
 #include "emu/client/client.h"
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * One call: it is sent, and the machine's questions are answered until the reply comes.
+ * A call: sends the request, and answers the machine's requests until the reply comes.
  *
- * A signal whose handler wants interrupted calls restarted does not end the kernel's wait for a
- * message, any other does, which is just what an ioctl would do: then the machine is told, and what
- * it replies is the result.
+ * A signal handler that restarts interrupted calls does not end the kernel's wait for a message;
+ * any other does, as with an ioctl. Then the machine is notified, and its reply is the result.
  */
 #include "emu/client/client.h"
 
@@ -19,7 +18,7 @@
 
 struct reply {
 	struct emu_message msg;
-	int fd; /* the first that came beside it; -1 */
+	int fd; /* the first descriptor of the message; -1 */
 };
 
 int client_send(struct client_connection *c, struct emu_message *msg, const void *data, size_t len,
@@ -41,7 +40,7 @@ int client_send(struct client_connection *c, struct emu_message *msg, const void
 	return n == (long)(sizeof(*msg) + len) ? 0 : -EPROTO;
 }
 
-/* By the number of this thread: the first one of the process may have ended. */
+/* Through this thread's folder: the first thread of the process may have ended. */
 static int copy(long call, void *ours, uint64_t theirs, size_t len)
 {
 	struct iovec local = { ours, len }, remote = { (void *)theirs, len };
@@ -67,8 +66,8 @@ static void close_fds(const int *fds, uint32_t n)
 }
 
 /*
- * The next message of the machine, into the connection's packet. -EMFILE: there was no room for its
- * descriptors; -EINTR; anything else: the machine is gone.
+ * Receives the next message of the machine into the connection's packet. -EMFILE: there was no room
+ * for its descriptors; -EINTR; any other error: the machine is gone.
  */
 static int receive(struct client_connection *c, int *fds)
 {
@@ -113,7 +112,7 @@ static int answer_question(struct client_connection *c, int received, const int 
 	return err ? -ENODEV : 0;
 }
 
-/* Until the reply has come. */
+/* Waits for the reply. */
 static int64_t converse(struct client_connection *c, struct reply *reply)
 {
 	bool cancelled = false;
@@ -140,7 +139,7 @@ static int64_t converse(struct client_connection *c, struct reply *reply)
 		}
 		if (msg->type != EMU_REPLY)
 			return -ENODEV;
-		/* As in the kernel, a bad address is the result, whatever else has been done. */
+		/* Like in the kernel, a bad address is the result, whatever else was done. */
 		if (msg->data_len && client_write(msg->address, c->packet->data, msg->data_len))
 			msg->result = -EFAULT;
 		reply->msg = *msg;
@@ -151,7 +150,7 @@ static int64_t converse(struct client_connection *c, struct reply *reply)
 	}
 }
 
-/* The result of a call; with a descriptor where @reply has one. -ENODEV: the machine is gone. */
+/* The result of a call; with a descriptor if @reply has one. -ENODEV: the machine is gone. */
 static int64_t call(struct emu_message *msg, const void *data, size_t len, struct reply *reply)
 {
 	struct client_connection own, *c;
@@ -185,7 +184,10 @@ int64_t client_open(const char *path, int flags, dev_t rdev)
 	err = reply.msg.file ? client_file_add(reply.fd, reply.msg.file, rdev) : 0;
 	if (!err && !(flags & O_CLOEXEC))
 		err = raw_fcntl(reply.fd, F_SETFD, 0);
-	/* What is no device is read once, or written word by word: a pipe says itself how. */
+	/*
+	 * Files that are not devices are opened once for reading, or written word by word: a pipe
+	 * has its own mode.
+	 */
 	if (!err && reply.msg.file && (flags & (O_NONBLOCK | O_APPEND)))
 		err = raw_fcntl(reply.fd, F_SETFL, flags & (O_NONBLOCK | O_APPEND));
 	if (!err)
@@ -194,7 +196,7 @@ int64_t client_open(const char *path, int flags, dev_t rdev)
 	return err;
 }
 
-/* How much of the argument is sent along; 0: the machine asks for it, if it wants it at all. */
+/* The length of the argument that is sent along; 0: the machine asks for it if it needs it. */
 static size_t read_argument(unsigned long request, const void *argument, void *to)
 {
 	size_t len = _IOC_SIZE(request);
@@ -211,12 +213,14 @@ int64_t client_ioctl(uint64_t file, unsigned long request, void *argument)
 				   .request = (uint32_t)request,
 				   .address = (uint64_t)argument,
 				   .length = (uint64_t)raw_gettid(),
+				   .offset = client_sets_known(),
 				   .flags = EMU_TAKES_DATA };
 	uint8_t data[EMU_ARGUMENT_MAX];
 	size_t len = read_argument(request, argument, data);
 	struct reply reply;
 	int64_t result = call(&msg, data, len, &reply);
 
+	client_sets_note(reply.msg.offset);
 	if (result >= 0 && reply.fd >= 0)
 		raw_close(reply.fd);
 	if (_IOC_TYPE(request) != GP_KFD_MAGIC)
@@ -247,7 +251,7 @@ static int64_t map_by(struct emu_message *msg, void *at, size_t len, int prot, i
 	result = call(msg, NULL, 0, &reply);
 	if (result < 0)
 		return result;
-	/* What it is, the machine says; where it goes, the program. */
+	/* The machine chooses the memory, the program the address. */
 	flags = (flags & ~KIND_OF_MAPPING) | ((int)reply.msg.flags & KIND_OF_MAPPING);
 	result =
 		raw_mmap((uint64_t)at, len, (int)reply.msg.prot, flags, reply.fd, reply.msg.offset);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Whether this process is on a machine: found out once, by whoever comes first. That is often not
- * our constructor, since those of a program's libraries run before those of a preload.
+ * Finds out once whether this process is on a machine, at the first call. That is often not our
+ * constructor, since those of a program's libraries run before those of a preload.
  */
 #include "emu/client/client.h"
 
@@ -19,7 +19,9 @@
 
 enum { UNKNOWN, STARTING, OFF, ON };
 
-/* Numbers that programs are unlikely to count on: below a usual limit, above what they reach. */
+/*
+ * Descriptor numbers that programs are unlikely to use: below a usual limit, above what they reach.
+ */
 #define FD_HIGHEST 4096
 #define FD_ROOM 512
 
@@ -27,7 +29,7 @@ struct client_machine client_machine;
 
 static struct {
 	_Atomic int state;
-	_Atomic int starter; /* the thread that starts it */
+	_Atomic int starter; /* the thread that initialises it */
 	/* In a page that a child gets empty, unless it shares all memory with its parent. */
 	_Atomic int *alive;
 	_Atomic int resetting;
@@ -76,7 +78,7 @@ static void parse_list(struct client_machine *m)
 	}
 }
 
-/* The folder without symbolic links, since what realpath() says is compared with it. */
+/* The folder without symbolic links, since results of realpath() are compared with it. */
 static bool find_dir(const char *dir, struct client_machine *m)
 {
 	char link[32] = "/proc/thread-self/fd/", digits[12];
@@ -162,7 +164,10 @@ static void begin(void)
 	errno = saved;
 }
 
-/* Others wait for the one who starts it, except for what he calls himself. */
+/*
+ * Other threads wait for the initialisation; calls that the initialising thread makes itself do
+ * not.
+ */
 static bool start_or_wait(void)
 {
 	int unknown = UNKNOWN, tid = raw_gettid();
@@ -187,7 +192,7 @@ void client_forked(void)
 		atomic_store(start.alive, 1);
 }
 
-/* A child that was made without the handlers of fork(). */
+/* A child that was created without the handlers of fork(). */
 static void reset_child(void)
 {
 	int idle = 0;
@@ -230,7 +235,7 @@ int client_move_fd(int fd)
 		top = (long)limit.rlim_cur;
 	moved = raw_fcntl(fd, F_DUPFD_CLOEXEC, top > 2 * FD_ROOM ? top - FD_ROOM : top / 2);
 	if (moved < 0)
-		return fd; /* none free up there: it may stay */
+		return fd; /* no free number up there: it stays */
 	raw_close(fd);
 	return moved;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Connections to the machine. A call takes the first one that is free, so there are as many as
- * calls were under way at a time; a signal handler in the middle of a call takes another.
+ * Connections to the machine. A call takes the first free one, so there are as many as calls were
+ * in progress at a time; a signal handler during a call takes another.
  *
- * A program may close descriptors it knows nothing of, and open others under their numbers: a
- * connection is used only if it is still the socket that it was.
+ * A program may close descriptors that it does not know, and open others under their numbers: a
+ * connection is used only if it is still the same socket.
  */
 #include "emu/client/client.h"
 
@@ -20,9 +20,13 @@
 static struct {
 	struct client_connection slot[NR_CONNECTIONS];
 	_Atomic uint64_t cookie; /* 0: none yet */
-	_Atomic unsigned int generation; /* one more in each child */
+	_Atomic unsigned int generation; /* incremented in each child */
+	_Atomic uint64_t nr_sets; /* the greatest of all replies */
 	_Atomic bool complained;
 } pool;
+
+/* Of the last reply to this thread. No allocation at its first use: that may be in a handler. */
+static _Thread_local uint64_t thread_sets __attribute__((tls_model("initial-exec")));
 
 static uint64_t cookie(void)
 {
@@ -37,7 +41,7 @@ static uint64_t cookie(void)
 	return old;
 }
 
-/* The address of a socket is short: a long path is reached through its open folder. */
+/* The address of a socket is short: a long path is accessed through its open folder. */
 static int connect_path(int fd, struct sockaddr_un *to, const char *dir, size_t len)
 {
 	long err;
@@ -75,7 +79,7 @@ static int connect_to(int fd)
 	return err;
 }
 
-/* A program may not say why its calls fail, or try for ever. */
+/* A program may not report why its calls fail, or retry for ever. */
 static void complain(const char *what, const char *remedy)
 {
 	const char *part[] = { "libgpreempt-emu: the machine in ", client_machine.dir, what, remedy,
@@ -145,7 +149,7 @@ static int open_connection(struct client_connection *c)
 		(int)raw(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, 0, 0, 0));
 	if (c->fd < 0)
 		return c->fd;
-	/* First of all: a child that is made meanwhile must know that it is ours. */
+	/* First of all: a child that is created meanwhile must recognise it as ours. */
 	err = raw_fstat(c->fd, &st);
 	c->ino = err ? 0 : st.st_ino;
 	if (!err)
@@ -180,7 +184,7 @@ static void put_back(struct client_connection *c)
 		raw_munmap((uint64_t)c->packet, sizeof(*c->packet));
 }
 
-/* Whether the machine hung up while nobody was looking. */
+/* Whether the machine has hung up. */
 static bool hung_up(const struct client_connection *c)
 {
 	uint8_t byte;
@@ -206,7 +210,7 @@ struct client_connection *client_connect(struct client_connection *own, unsigned
 
 void client_disconnect(struct client_connection *c, unsigned int generation, bool broken)
 {
-	/* A call that a handler forked in is over for the child. */
+	/* A call during which a signal handler forked has ended for the child. */
 	if (generation != atomic_load(&pool.generation) && !c->temporary)
 		return;
 	if (broken)
@@ -214,10 +218,28 @@ void client_disconnect(struct client_connection *c, unsigned int generation, boo
 	put_back(c);
 }
 
+uint64_t client_sets_known(void)
+{
+	return thread_sets ? thread_sets : atomic_load(&pool.nr_sets);
+}
+
+void client_sets_note(uint64_t nr)
+{
+	uint64_t known = atomic_load(&pool.nr_sets);
+
+	if (nr)
+		thread_sets = nr;
+	/* Threads may have received their replies in another order. */
+	while (nr > known && !atomic_compare_exchange_weak(&pool.nr_sets, &known, nr))
+		;
+}
+
 void client_connections_forked(void)
 {
 	atomic_fetch_add(&pool.generation, 1);
 	atomic_store(&pool.cookie, 0);
+	atomic_store(&pool.nr_sets, 0);
+	thread_sets = 0;
 	for (uint32_t i = 0; i < NR_CONNECTIONS; i++) {
 		close_connection(&pool.slot[i]);
 		atomic_store(&pool.slot[i].busy, false);

@@ -19,9 +19,9 @@
 #define PAGEMAP_SWAPPED (1ull << 62)
 
 /*
- * Restartable sequences: the kernel writes the number of the processor to a place in thread-local
- * memory whenever it likes, and takes it very ill if it cannot. So this thread has none while a
- * guard may be on that page.
+ * Restartable sequences: the kernel writes the processor number into thread-local memory at any
+ * time, and kills the thread if it cannot. So they are unregistered while a guard may be on that
+ * page.
  */
 #define RSEQ_UNREGISTER 1
 #define RSEQ_LEN 32
@@ -98,8 +98,10 @@ void client_convert_begin(struct client_converter *c, uint64_t start, uint64_t e
 	c->memory = raw_openat(AT_FDCWD, "/proc/thread-self/mem", O_RDONLY | O_CLOEXEC, 0);
 	if (close_by && !call_rseq(area, RSEQ_UNREGISTER))
 		c->rseq = area;
-	/* Without its file, memory is read in a way that would wait for the guard itself where it
-	 * holds the kernel. */
+	/*
+	 * Without /proc/self/mem, memory is read in a way that would wait for the guard itself if
+	 * that also holds the kernel.
+	 */
 	c->guards = (!close_by || c->rseq) && need_guard(c, c->memory < 0);
 }
 
@@ -122,7 +124,7 @@ static long read_memory(struct client_converter *c, uint64_t from, uint64_t to, 
 	return raw(SYS_process_vm_readv, raw_gettid(), (long)&local, 1, (long)&remote, 1, 0);
 }
 
-/* A page that went away meanwhile is zero. */
+/* A page that was dropped meanwhile is zero. */
 static int copy_run(struct client_converter *c, uint64_t from, uint64_t to, uint64_t len)
 {
 	for (uint64_t done = 0; done < len;) {
@@ -137,7 +139,7 @@ static int copy_run(struct client_converter *c, uint64_t from, uint64_t to, uint
 	return 0;
 }
 
-/* The same, straight into the memfd: its pages are neither cleared first nor mapped. */
+/* The same, directly into the memfd: its pages are neither cleared first nor mapped. */
 static int write_run(struct client_converter *c, uint64_t from, uint64_t len)
 {
 	for (uint64_t done = 0; done < len;) {
@@ -170,9 +172,9 @@ static bool read_pagemap(const struct client_converter *c, uint64_t *entry, uint
 }
 
 /*
- * Whether a page has content. The kernel marks absent pages that it protects, and shows the marks
- * as pages that are swapped out: so that counts only from before. A page that is first written and
- * then swapped out between the two looks would be lost: they are microseconds apart.
+ * Whether a page has content. The kernel marks absent pages that it protects, and shows these marks
+ * as swapped-out pages: so swapped-out pages count only from the earlier look. A page that is first
+ * written and then swapped out between the two looks would be lost: they are microseconds apart.
  */
 static bool is_there(const struct client_converter *c, uint64_t i)
 {
@@ -183,8 +185,7 @@ static bool is_there(const struct client_converter *c, uint64_t i)
 	return c->before[i] & there || c->present[i] & PAGEMAP_PRESENT;
 }
 
-/* Copies the pages of a chunk that are there to the memfd, which is mapped at @window, if that is
- * not 0. */
+/* Copies the present pages of a chunk to the memfd, which is mapped at @window if that is not 0. */
 static int copy_chunk(struct client_converter *c, uint64_t at, uint64_t len, uint64_t window,
 		      bool sparse)
 {
@@ -213,8 +214,10 @@ void client_convert_forget(struct client_converter *c, uint64_t start, uint64_t 
 	    (long)(end - start), 0, 0);
 }
 
-/* A guard that holds readers of absent pages would hold write(2) itself if a page went away
- * meanwhile; /proc/self/mem fails instead. */
+/*
+ * A guard on absent pages would block write(2) itself if a page was dropped meanwhile;
+ * /proc/self/mem fails instead.
+ */
 static bool needs_window(const struct client_converter *c)
 {
 	return c->guards && !c->guard.protects_absent;
@@ -260,8 +263,10 @@ int client_convert_share(struct client_converter *c, uint64_t start, uint64_t en
 	return 0;
 }
 
-/* Finds where the data at or behind @at begin and end: the kernel looks for the end page by page,
- * so a range that is read in chunks asks once. -ENXIO: there are none. */
+/*
+ * Finds the extent of data at or behind @at: the kernel searches for its end page by page, so a
+ * range that is read in chunks asks once. -ENXIO: there is none.
+ */
 static int find_data(struct client_converter *c, uint64_t at, uint64_t *from, uint64_t *to)
 {
 	long data, hole;
@@ -295,7 +300,9 @@ int client_convert_read(struct client_converter *c, uint64_t start, uint64_t end
 		if (err)
 			return err;
 		at = hole < end ? hole : end;
-		/* All at once, which is cheaper than a fault for each; Linux before 5.14 refuses.
+		/*
+		 * All at once, which is cheaper than a fault for each page; Linux before 5.14
+		 * refuses.
 		 */
 		raw_madvise(to + (data - start), at - data, MADV_POPULATE_WRITE);
 		for (uint64_t done = data; done < at; done += (uint64_t)n) {
@@ -307,7 +314,7 @@ int client_convert_read(struct client_converter *c, uint64_t start, uint64_t end
 	return 0;
 }
 
-/* A copy of its own takes its place. */
+/* A private copy replaces it. */
 static int replace_chunk(struct client_converter *c, uint64_t at, uint64_t len, int prot)
 {
 	long copy = raw_mmap(0, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The table of open files, by the inode numbers of their sockets. Nobody tells us when the last
- * duplicate of one is closed: entries that no descriptor belongs to any more are looked for when
- * the table is full.
+ * The table of open files, by the inode numbers of their sockets. Nothing reports when the last
+ * duplicate of a file is closed: stale entries are searched for when the table is full.
  *
- * An entry is free (0), being written (1) or valid; only its first word is changed by those who do
- * not own it, so there is no lock, and a signal handler finds it as usable as anybody.
+ * An entry is free (0), being written (1) or valid; threads that do not own it change only its
+ * first word, so there is no lock, and a signal handler can use the table.
  */
 #include "emu/client/client.h"
 
@@ -16,7 +15,7 @@
 #include "emu/client/raw.h"
 
 #define NR_ENTRIES 2048
-#define WRITING 1 /* no socket has it: the first ones are the kernel's own */
+#define WRITING 1 /* not a socket: the kernel uses the first numbers itself */
 
 struct entry {
 	_Atomic uint64_t ino;
@@ -25,7 +24,7 @@ struct entry {
 
 static struct {
 	struct entry entry[NR_ENTRIES];
-	_Atomic uint32_t used; /* entries behind it never were */
+	_Atomic uint32_t used; /* entries behind it were never used */
 } files;
 
 static bool put(uint64_t ino, uint64_t file, dev_t rdev)
@@ -41,7 +40,7 @@ static bool put(uint64_t ino, uint64_t file, dev_t rdev)
 		atomic_store(&e->rdev, rdev);
 		while (used <= i && !atomic_compare_exchange_weak(&files.used, &used, i + 1))
 			;
-		/* Last: who sees the number sees the rest. */
+		/* Last: a thread that sees the number sees the rest. */
 		atomic_store(&e->ino, ino);
 		return true;
 	}
@@ -80,7 +79,7 @@ static int parse_fd(const char *name)
 	return fd;
 }
 
-/* Marks those of the table that @fd belongs to. */
+/* Marks the entry of the table that @fd belongs to. */
 static void mark(int fd, uint64_t *open)
 {
 	struct entry *e;
@@ -114,7 +113,7 @@ static bool mark_open(uint64_t *open)
 	return !n;
 }
 
-/* Entries that were there before we looked at what is open, and are not. */
+/* Entries that existed before the descriptors were listed, and were not found, are stale. */
 static void sweep(void)
 {
 	uint64_t before[NR_ENTRIES], open[NR_ENTRIES / 64] = { 0 };
@@ -139,7 +138,7 @@ int client_file_add(int fd, uint64_t file, dev_t rdev)
 		return err;
 	if (!S_ISSOCK(st.st_mode))
 		return -EPROTO;
-	/* Numbers are used again: what had it before is closed. */
+	/* Numbers are reused: the previous file is closed. */
 	old = find(st.st_ino);
 	if (old)
 		atomic_store(&old->ino, 0);
@@ -169,7 +168,7 @@ bool client_file_find(int fd, uint64_t *file, dev_t *rdev)
 {
 	struct stat st;
 
-	/* Who has opened nothing has nothing to look for. */
+	/* If no file was opened, there is nothing to look for. */
 	if (fd < 0 || !atomic_load(&files.used) || raw_fstat(fd, &st))
 		return false;
 	return client_file_known(&st, file, rdev);

@@ -53,7 +53,7 @@ int client_guard_open(struct client_guard *g, bool user_only)
 
 void client_guard_close(struct client_guard *g)
 {
-	/* Wakes all who wait. */
+	/* Wakes all blocked threads. */
 	if (g->fd >= 0)
 		raw_close(g->fd);
 	g->fd = -1;
@@ -93,7 +93,10 @@ void client_guard_drop(struct client_guard *g)
 {
 	struct uffdio_range range = { g->at, g->len };
 
-	/* Where the range was replaced, it is registered no more, and only the waiters are left. */
+	/*
+	 * If the range was replaced, it is no longer registered, and only the waiting threads are
+	 * left.
+	 */
 	raw_ioctl(g->fd, UFFDIO_UNREGISTER, &range);
 	raw_ioctl(g->fd, UFFDIO_WAKE, &range);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Holds whoever writes to a range of memory until it has been replaced, with userfaultfd.
+ * Blocks threads that write to a range of memory until it has been replaced, with userfaultfd.
  *
- * A process that may (root, CAP_SYS_PTRACE, vm.unprivileged_userfaultfd) also holds the kernel,
- * when it writes there for another thread. Without that right such a call of another thread fails
- * with EFAULT while the guard is up, and a signal that finds its thread's stack guarded ends the
- * program: guards are up for a fraction of a millisecond at a time.
+ * With the right to do so (root, CAP_SYS_PTRACE, vm.unprivileged_userfaultfd) it also blocks the
+ * kernel when that writes there for another thread. Otherwise such a call of another thread fails
+ * with EFAULT while the guard is active, and a signal whose stack is guarded kills the program:
+ * guards are active for a fraction of a millisecond at a time.
  */
 #ifndef GP__EMU_CLIENT_GUARD_H
 #define GP__EMU_CLIENT_GUARD_H
@@ -14,20 +14,22 @@
 #include <stdint.h>
 
 struct client_guard {
-	int fd; /* -1: there is none to be had */
-	/* Write protection also holds for pages that are absent (Linux 6.4). Otherwise a range with
-	 * such pages is registered so that reading an absent page waits, too. */
+	int fd; /* -1: not available */
+	/*
+	 * Write protection also covers absent pages (Linux 6.4). Otherwise a range with absent
+	 * pages is registered so that reading them blocks, too.
+	 */
 	bool protects_absent;
-	bool absent; /* absent pages are held as well: needed for anonymous memory */
-	uint64_t at, len; /* what is guarded */
+	bool absent; /* absent pages are covered as well: needed for anonymous memory */
+	uint64_t at, len; /* the guarded range */
 };
 
-/* @user_only: never the kernel. 0 or -errno, with no guard. */
+/* @user_only: never blocks the kernel. 0 or -errno, with no guard. */
 int client_guard_open(struct client_guard *g, bool user_only);
 void client_guard_close(struct client_guard *g);
-/* Makes a range known, without holding anybody yet. */
+/* Registers a range, without blocking yet. */
 int client_guard_register(struct client_guard *g, uint64_t at, uint64_t len);
-/* One range at a time. -errno: nobody is held. */
+/* A single range at a time. -errno: no thread is blocked. */
 int client_guard_raise(struct client_guard *g, uint64_t at, uint64_t len, bool anonymous);
 void client_guard_drop(struct client_guard *g);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a function of the C library is taken over: ours has a name of its own in C, so that no
- * header's idea of the same function (fortified, for large files) is in the way.
+ * Overrides functions of the C library: ours have other names in C, so that no declaration of the
+ * same function (fortified, for large files) conflicts.
  */
 #ifndef GP__EMU_CLIENT_HOOK_H
 #define GP__EMU_CLIENT_HOOK_H
@@ -10,7 +10,7 @@
 	__attribute__((visibility("default"))) result hook_##name(__VA_ARGS__) __asm__(#name); \
 	result hook_##name(__VA_ARGS__)
 
-/* A result of the kernel's kind as the C library gives it. */
+/* Converts a result of the kernel's kind to that of the C library. */
 #define HOOK_RESULT(type, result)                               \
 	({                                                      \
 		long result_ = (result);                        \

@@ -16,8 +16,9 @@
 #define FORK_STACK (1u << 20)
 
 /*
- * What the kernel does for a descriptor itself is done for the socket. All else is for the driver,
- * whatever it was meant for: amdkfd looks at the number only, so that isatty() is GET_VERSION.
+ * ioctls that the kernel handles for any descriptor are done on the socket. All others are the
+ * driver's, whatever they were meant for: amdkfd looks only at the number, so that isatty() is
+ * GET_VERSION.
  */
 static bool is_for_driver(unsigned long request)
 {
@@ -47,14 +48,14 @@ static bool is_ours(int fd, int flags, uint64_t *file)
 	       client_file_find(fd, file, NULL);
 }
 
-/* A dmabuf whose memory the machine has. */
+/* A dmabuf whose memory belongs to the machine. */
 static bool is_token(int fd, int flags)
 {
 	return fd >= 0 && !(flags & MAP_ANONYMOUS) && client_on() &&
 	       raw_fcntl(fd, F_GET_SEALS, 0) == EMU_TOKEN_SEALS;
 }
 
-/* A descriptor with the seals of one may be something else. */
+/* A descriptor with these seals may be something else. */
 static void *map_token(void *at, size_t len, int prot, int flags, int fd, off_t offset)
 {
 	int64_t result = client_mmap_dmabuf(fd, at, len, prot, flags, (uint64_t)offset);
@@ -88,21 +89,23 @@ HOOK(void *, mmap64, void *at, size_t len, int prot, int flags, int fd, off_t of
 	return client_next.mmap64(at, len, prot, flags, fd, offset);
 }
 
-/* Private memory is zero again when it was dropped, and allocators count on it: so must be what
- * only looks private. */
+/*
+ * Private memory is zero after it was dropped, and allocators rely on it: so must be memory that
+ * only looks private.
+ */
 HOOK(int, madvise, void *at, size_t len, int advice)
 {
 	bool drops = advice == MADV_DONTNEED || advice == MADV_FREE;
 
 	if (drops && client_on() && client_share_any() && client_share_drop((uint64_t)at, len))
-		advice = MADV_DONTNEED; /* the other one is for private memory only */
+		advice = MADV_DONTNEED; /* MADV_FREE is for private memory only */
 	return client_next.madvise(at, len, advice);
 }
 
 /*
- * A child begins with its parent's stack. If a page of that is shared, both would write to the same
- * one, until the child has its own again: so both are on another stack until then, which is private
- * and copied like any other memory.
+ * A child begins on its parent's stack. If a page of that is shared, both would write to it until
+ * the child has its own copy: so both use another stack until then, which is private and copied
+ * like any other memory.
  */
 struct forking {
 	ucontext_t home, away;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Functions that open something by its name. */
+/* Functions that open a path. */
 #include "emu/client/client.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ static bool wants_mode(int flags)
 		va_end(args_);                                          \
 	} while (0)
 
-/* Like the kernel's, sysfs makes no files and has few that can be written. */
+/* Like the kernel's, sysfs creates no files, and few can be written. */
 static int64_t open_in_tree(const struct client_path *p, int flags)
 {
 	struct stat st;
@@ -53,7 +53,7 @@ static int64_t open_device(const struct client_path *p, int flags)
 		return -ENOTDIR;
 	if ((flags & O_CREAT) && (flags & O_EXCL))
 		return -EEXIST;
-	/* A name for it and no way to use it: the kernel refuses all else. */
+	/* O_PATH: a reference to the file that cannot be used otherwise. */
 	if (flags & O_PATH)
 		return raw_openat(AT_FDCWD, p->real, flags, 0);
 	if (flags & O_DIRECT)
@@ -61,7 +61,7 @@ static int64_t open_device(const struct client_path *p, int flags)
 	return client_open(p->name, flags, p->rdev);
 }
 
-/* False: it is the host's. The result is the kernel's. */
+/* False: the path is the host's. The result is the kernel's. */
 static bool open_here(int dir, const char *path, int flags, int64_t *result)
 {
 	struct client_path p;
@@ -166,7 +166,7 @@ HOOK(int, __openat64_2, int dir, const char *path, int flags)
  * Streams
  */
 
-/* open()'s flags; -1: none that fopen() knows. */
+/* open()'s flags; -1: not a mode of fopen(). */
 static int flags_of(const char *mode)
 {
 	int flags = *mode == 'r'   ? O_RDONLY
@@ -220,7 +220,7 @@ HOOK(FILE *, fopen64, const char *path, const char *mode)
 
 /*
  * rocminfo asks lsmod whether the driver is loaded, which may not be installed or not be in the
- * user's PATH: what it would print is in a file that the tree has.
+ * user's PATH: the tree has a file with its output.
  */
 static bool has_modules(void)
 {
@@ -251,7 +251,7 @@ HOOK(FILE *, popen, const char *command, const char *mode)
  * Folders
  */
 
-/* The path to give to the next one. */
+/* The path for the next definition. */
 static const char *redirect(int dir, const char *path, struct client_path *p)
 {
 	return client_on() && client_path_find(dir, path, p) ? p->real : path;

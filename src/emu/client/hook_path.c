@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Functions that take a name and open nothing. */
+/* Functions that take a path and open nothing. */
 #include "emu/client/client.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "emu/client/next.h"
 #include "emu/client/raw.h"
 
-/* The path to give to the next one. */
+/* The path for the next definition. */
 static const char *redirect(int dir, const char *path, struct client_path *p)
 {
 	return client_on() && client_path_find(dir, path, p) ? p->real : path;
@@ -81,7 +81,7 @@ HOOK(ssize_t, __readlinkat_chk, int dir, const char *path, char *to, size_t len,
 	return client_next.__readlinkat_chk(dir, real, to, len, room);
 }
 
-/* Where the real path of something in the tree is, as the program should see it. */
+/* The real path of a file in the tree, as the program should see it. */
 static char *realpath_here(const struct client_path *p, char *to)
 {
 	char real[PATH_MAX];
@@ -109,7 +109,9 @@ HOOK(char *, __realpath_chk, const char *path, char *to, size_t room)
 {
 	struct client_path p;
 
-	/* It must have room for the longest there is: the next one ends the program if not. */
+	/*
+	 * It must have room for the longest path: otherwise the next definition aborts the program.
+	 */
 	if (room >= PATH_MAX && client_on() && client_path_find(AT_FDCWD, path, &p))
 		return realpath_here(&p, to);
 	client_on();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Functions that say what is behind a name or a descriptor. struct stat and struct stat64 are the
- * same on the processors we know.
+ * stat() and similar functions. struct stat and struct stat64 are the same on the supported
+ * processors.
  */
 #include "emu/client/client.h"
 
@@ -13,7 +13,7 @@
 #include "emu/client/next.h"
 #include "emu/client/raw.h"
 
-/* False: it is the host's. The result is the kernel's. */
+/* False: the path is the host's. The result is the kernel's. */
 static bool stat_here(int dir, const char *path, struct stat *st, int flags, int *result)
 {
 	struct client_path p;
@@ -26,7 +26,7 @@ static bool stat_here(int dir, const char *path, struct stat *st, int flags, int
 	return true;
 }
 
-/* What the next one has said of a descriptor: one of ours is a device. */
+/* Adjusts the result of the next definition for a descriptor: one of ours is a device. */
 static int correct(int result, struct stat *st)
 {
 	dev_t rdev;
@@ -99,7 +99,7 @@ HOOK_FSTAT(fstat64)
 HOOK_FSTATAT(fstatat)
 HOOK_FSTATAT(fstatat64)
 
-/* Of programs that were linked with a C library before 2.33. */
+/* For programs that were linked with a C library before 2.33. */
 HOOK_XSTAT(__xstat, 0)
 HOOK_XSTAT(__xstat64, 0)
 HOOK_XSTAT(__lxstat, AT_SYMLINK_NOFOLLOW)
@@ -135,7 +135,7 @@ HOOK(int, statx, int dir, const char *path, int flags, unsigned int mask, struct
 
 	if (!client_on() || !client_path_find(dir, path, &p)) {
 		result = client_next.statx(dir, path, flags, mask, stx);
-		/* A descriptor of ours, with no path: a socket is all that it can be so far. */
+		/* A descriptor of ours without a path: the result is that of a socket. */
 		if (!result && S_ISSOCK(stx->stx_mode) && path && !*path &&
 		    client_file_find(dir, NULL, &rdev) && rdev)
 			make_device(stx, rdev);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * When the machine is gone, nothing will ever signal an event, and a runtime that waits for one
- * asks again and again. It learns what it would of a GPU that is lost: its exception events are
- * signalled, which it answers by ending the program. Whoever waits for other events is told the
- * error, though not in a tight loop.
+ * When the machine is gone, no event is ever signalled, and a runtime that waits for one would
+ * retry for ever. It is told what it would be told of a lost GPU: its exception events are
+ * signalled, whereupon it ends the program. Waits for other events return the error, with a delay.
  */
 #include <errno.h>
 #include <time.h>
@@ -17,7 +16,7 @@
 #define PAUSE_NS 50000000
 #define RESET_CAUSE_HANG 0
 
-/* The kinds are those of exceptions; 0: free. */
+/* The types are those of exceptions; 0: free. */
 struct exception_event {
 	_Atomic uint32_t type, id;
 };
@@ -63,7 +62,7 @@ static uint32_t type_of(uint32_t id)
 	return 0;
 }
 
-/* The call has succeeded, so its argument can be read, as far as its number says. */
+/* The call has succeeded, so its argument can be read, with the size that its number encodes. */
 void client_lost_note(unsigned long request, const void *argument)
 {
 	const struct gp_kfd_create_event *create = argument;
@@ -96,7 +95,7 @@ static void describe(struct gp_kfd_event_data *data, uint32_t type)
 							 .gpu_id = lost.gpu_id };
 }
 
-/* Fills in the exceptions among those that are waited for. False: there is none. */
+/* Fills in the exceptions among the events of the wait. False: there is none. */
 static bool signal_exceptions(const struct gp_kfd_wait_events *wait)
 {
 	bool any = false;
@@ -117,7 +116,7 @@ static bool signal_exceptions(const struct gp_kfd_wait_events *wait)
 	return any;
 }
 
-/* What the runtime is about to say is not the reason. */
+/* The runtime's own message names another reason. */
 static void say_why(void)
 {
 	static const char why[] =

@@ -31,9 +31,12 @@ int client_maps_open(struct client_maps *m, uint64_t from)
 	m->have = 0;
 	m->at = 0;
 	m->from = from;
-	/* All of them are read faster than queried. */
+	/* Reading the whole list is faster than querying each mapping. */
 	m->lists = m->no_queries || !from;
-	/* Of this thread: that of the process is empty when its first thread has ended. */
+	/*
+	 * Through this thread's folder: that of the process is empty when its first thread has
+	 * ended.
+	 */
 	m->fd = raw_openat(AT_FDCWD, "/proc/thread-self/maps", O_RDONLY | O_CLOEXEC, 0);
 	return m->fd < 0 ? m->fd : 0;
 }
@@ -85,7 +88,7 @@ static uint64_t number(const char **s, unsigned int base)
 		value = value * base + digit;
 	}
 	if (**s)
-		(*s)++; /* what stands between two of them */
+		(*s)++; /* skips the separator */
 	return value;
 }
 
@@ -119,7 +122,7 @@ static bool next_listed(struct client_maps *m, struct client_vma *v)
 	return true;
 }
 
-/* 0, -ENOENT after the last one, or another error where the kernel knows no queries. */
+/* 0, -ENOENT after the last one, or another error where the kernel does not support queries. */
 static int query_next(struct client_maps *m, struct client_vma *v)
 {
 	struct query q = { .size = sizeof(q),

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The mappings of this process, as the kernel lists them.
+ * The mappings of this process, from the kernel.
  *
- * From an address on, each mapping is one query (PROCMAP_QUERY, Linux 6.11), however many others
- * there are. An older kernel has only its list, which is read from the start.
+ * From an address on, each mapping is one query (PROCMAP_QUERY, Linux 6.11), independent of the
+ * number of mappings. An older kernel has only its list, which is read from the start.
  */
 #ifndef GP__EMU_CLIENT_MAPS_H
 #define GP__EMU_CLIENT_MAPS_H
@@ -25,14 +25,14 @@ struct client_vma {
 
 struct client_maps {
 	int fd;
-	bool no_queries; /* the kernel has refused one */
-	bool lists; /* the list is read; otherwise the kernel is queried */
-	uint64_t from; /* mappings that end above it are left */
+	bool no_queries; /* the kernel has refused a query */
+	bool lists; /* reads the list instead of querying */
+	uint64_t from; /* only mappings that end above it are left */
 	size_t have, at;
 	char buf[CLIENT_MAPS_BUFFER]; /* part of the list, or a name */
 };
 
-/* Begins with the first mapping that ends above @from; 0: with all of them. */
+/* Starts with the first mapping that ends above @from; 0: with the first. */
 int client_maps_open(struct client_maps *m, uint64_t from);
 /* In order of addresses. False: that was the last one. */
 bool client_maps_next(struct client_maps *m, struct client_vma *v);

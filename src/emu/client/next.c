@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finding the next definitions. While that goes on, the allocator may be at work for dlsym(), and
- * what allocators call is answered by the kernel directly.
+ * Finds the next definitions. Meanwhile the allocator may be called by dlsym(), and calls of
+ * allocators go directly to the kernel.
  */
 #include "emu/client/next.h"
 

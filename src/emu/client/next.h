@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The definitions behind ours: those of the next library in the order of the program's, which may
- * be another preload. One that the C library does not have is NULL, and nobody can have called it.
+ * The definitions behind ours: those of the next library in the program's search order, which may
+ * be another preload. A function that the C library does not have is NULL, and no program can call
+ * it.
  */
 #ifndef GP__EMU_CLIENT_NEXT_H
 #define GP__EMU_CLIENT_NEXT_H
@@ -79,7 +80,7 @@ struct client_next {
 
 extern struct client_next client_next;
 
-/* Looks all of them up; before that, none but those below may be used. */
+/* Looks all of them up; before that, only those below may be used. */
 void client_next_find(void);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Where a path leads. Names are taken as they are written: symbolic links of the host that lead to
- * a place of the machine's are not seen, except through the current folder and open ones.
+ * Maps paths. Names are taken as they are written: symbolic links of the host that lead into the
+ * machine's tree are not followed, except through the current folder and open ones.
  */
 #include "emu/client/client.h"
 
@@ -20,8 +20,10 @@
 struct walk {
 	char *name;
 	size_t len;
-	/* Where it first came under a prefix, what is left of the path from there, and whether it
-	 * went out above that again. */
+	/*
+	 * The point where the path first entered a prefix, the rest of the path from there, and
+	 * whether it left the prefix again.
+	 */
 	size_t entered;
 	const char *rest;
 	bool left;
@@ -92,7 +94,7 @@ static size_t print_number(char *to, unsigned int number)
 	return len;
 }
 
-/* The folder a relative path starts from, as the program would say it. */
+/* The folder that a relative path starts from, as the program would write it. */
 static bool read_base(int dir, char *base)
 {
 	char link[40] = "/proc/thread-self/";
@@ -119,7 +121,7 @@ static void set_real(struct client_path *p, const char *a, size_t a_len, const c
 	const struct client_machine *m = &client_machine;
 	size_t b_len = strlen(b);
 
-	/* One that is too long leads nowhere, and the kernel says so. */
+	/* A path that is too long fails in the kernel. */
 	if (m->dir_len + a_len + b_len >= sizeof(p->real)) {
 		memset(p->real, 'x', sizeof(p->real) - 1);
 		p->real[sizeof(p->real) - 1] = '\0';
@@ -154,8 +156,8 @@ static bool is_there(const struct client_path *p)
 }
 
 /*
- * A device that is there is as accessible as the machine's socket. One that is not has the name of
- * a file that is not there either.
+ * A device of the machine is as accessible as the machine's socket. Others get the name of a file
+ * that does not exist.
  */
 static bool find_device(struct client_path *p, bool as_folder)
 {
@@ -182,28 +184,26 @@ static bool find_device(struct client_path *p, bool as_folder)
 	} else {
 		return false;
 	}
-	/* No more a folder than the socket is. */
+	/* The socket is not a folder, either. */
 	p->where = as_folder ? CLIENT_TREE : CLIENT_DEVICE;
 	p->dynamic = false;
 	set_real(p, "/" EMU_SOCKET, strlen("/" EMU_SOCKET), as_folder ? "/" : "");
 	return true;
 }
 
-/* A slash at the end has a meaning: what is before it is no symbolic link but what that leads to.
- */
+/* A slash at the end is significant: the last name is followed if it is a symbolic link. */
 static void set_tree(struct client_path *p, const struct walk *w, const char *path)
 {
 	size_t len = strlen(path);
 
-	/* The kernel knows better what .. means behind a symbolic link, as long as it stays in the
-	 * tree. */
+	/* The kernel resolves .. behind a symbolic link, as long as it stays in the tree. */
 	if (*path == '/' && !w->left && strstr(w->rest, ".."))
 		set_real(p, p->name, w->entered, w->rest);
 	else
 		set_real(p, p->name, w->len, len && path[len - 1] == '/' ? "/" : "");
 }
 
-/* What changes while it is there: of a scheduler, of what it knows of a queue, of a process. */
+/* Files that change: of a scheduler, of its queues, of a process. */
 static bool is_live(const char *name)
 {
 	static const char *const fixed[] = { "/gpuid", "/size", "/type", "/logical_priority" };
@@ -243,7 +243,7 @@ bool client_path_find(int dir, const char *path, struct client_path *p)
 		set_tree(p, &w, path);
 		return true;
 	}
-	/* Through a folder that the host may not have, and out again. */
+	/* A path through a folder that the host may not have, and out again. */
 	if (!w.rest)
 		return false;
 	p->where = CLIENT_HOST;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * System calls without libc: they are no cancellation points, call no other preload, and leave
- * errno alone, so they can be used in the middle of anything. They return -errno.
+ * System calls without libc: they are no cancellation points, call no other preload, and do not
+ * change errno, so they can be used in any context. They return -errno.
  */
 #ifndef GP__EMU_CLIENT_RAW_H
 #define GP__EMU_CLIENT_RAW_H
@@ -31,7 +31,7 @@ static inline long raw(long nr, long a, long b, long c, long d, long e, long f)
 			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
 			 : "memory");
 	return x0;
-#else /* x86-64; meson.build knows no other */
+#else /* x86-64; meson.build refuses others */
 	register long r10 __asm__("r10") = d;
 	register long r8 __asm__("r8") = e;
 	register long r9 __asm__("r9") = f;
@@ -140,13 +140,13 @@ static inline int raw_futex(_Atomic int *word, int operation, int value)
 	return (int)raw(SYS_futex, (long)word, operation, value, 0, 0, 0);
 }
 
-/* A kernel's set of signals. */
+/* A signal set as the kernel has it. */
 static inline void raw_sigmask(int how, const uint64_t *set, uint64_t *old)
 {
 	raw(SYS_rt_sigprocmask, how, (long)set, (long)old, sizeof(*set), 0, 0);
 }
 
-/* An address is an error of a call that returns one. */
+/* Whether an address is an error. */
 static inline int raw_failed(long result)
 {
 	return result < 0 && result > -4096;

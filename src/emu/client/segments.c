@@ -63,7 +63,7 @@ static void join(struct client_segments *s, uint64_t from, uint64_t end)
 	}
 }
 
-/* How many there can be more of when a range has been added. */
+/* How many segments adding a range can create. */
 static uint32_t worst(const struct client_segments *s, uint64_t start, uint64_t end)
 {
 	uint32_t i = client_segments_find(s, start), n = 3;
@@ -106,7 +106,7 @@ void client_segments_remove(struct client_segments *s, uint64_t start, uint64_t 
 	while (i < s->nr && s->segment[i].start < end) {
 		struct client_segment *g = &s->segment[i];
 
-		/* One that could not be split stays as it is: shared for longer than needed. */
+		/* A segment that could not be split stays shared for longer than needed. */
 		if (g->start < start || g->end > end || --g->refs) {
 			i++;
 			continue;

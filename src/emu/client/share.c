@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * Memory of the program that the machine maps as well (userptr), by address: how often each page
- * was asked for, and what the mappings of the process are at the moment. The kernel's list of them
- * has the last word: the program may have unmapped or moved what it had shared.
+ * was requested, and the current mappings of the process. The kernel's list of mappings is
+ * authoritative: the program may have unmapped or moved shared memory.
  *
- * All of it happens under one lock, with signals blocked, on a stack of our own (convert.h).
+ * All of it happens under a single lock, with signals blocked, on a separate stack (convert.h).
  */
 #include "emu/client/client.h"
 
@@ -23,13 +23,13 @@
 #include "emu/client/segments.h"
 
 #define STACK_BYTES 65536
-/* How far a stack is grown, so that its lowest page, which can grow, is not one that is shared. */
+/* How far a stack is grown, so that its lowest page, which can grow, is not a shared one. */
 #define STACK_MORE 65536
 
 enum kind {
 	PRIVATE, /* to be shared */
 	OURS, /* shared already */
-	FOREIGN, /* shared memory of the program's own, or ours that it moved */
+	FOREIGN, /* the program's own shared memory, or ours that it moved */
 };
 
 struct plan {
@@ -40,9 +40,9 @@ struct plan {
 };
 
 static struct {
-	_Atomic int lock; /* 1: taken; 2: and somebody waits */
+	_Atomic int lock; /* 1: taken; 2: taken, and a thread waits */
 	_Atomic bool any;
-	uint64_t mask; /* of signals, while a fork is under way */
+	uint64_t mask; /* the signal mask during a fork */
 	uint64_t page;
 	int fd; /* the memfd, if ino is not 0 */
 	uint64_t ino, size;
@@ -51,7 +51,7 @@ static struct {
 	struct client_converter converter;
 	struct client_maps maps;
 
-	/* What is to be done on the other stack, and what came of it. */
+	/* The work for the separate stack, and its result. */
 	struct {
 		uint64_t address, length;
 		bool write;
@@ -65,7 +65,7 @@ static struct {
 	ucontext_t home, away;
 	_Alignas(64) char stack[STACK_BYTES];
 
-	/* For the child of a fork: copies of all segments, one behind the other. */
+	/* For the child of a fork: copies of all segments, concatenated. */
 	uint64_t copies, copies_len;
 } share;
 
@@ -88,7 +88,7 @@ static void release_lock(const uint64_t *mask)
 	raw_sigmask(SIG_SETMASK, mask, NULL);
 }
 
-/* Runs on the other stack what works on share.job. */
+/* Runs share.job on the separate stack. */
 static void away(void (*work)(void))
 {
 	getcontext(&share.away);
@@ -131,7 +131,7 @@ static int make_backing(void)
 	share.dev = st.st_dev;
 	share.ino = st.st_ino;
 	share.size = 0;
-	/* Of what was shared through another one that the program has closed, nobody knows. */
+	/* If the program closed the previous memfd, its memory is unknown. */
 	share.segments.nr = 0;
 	return 0;
 }
@@ -143,7 +143,7 @@ static int need_backing(uint64_t end)
 
 	if (err || end <= share.size)
 		return err;
-	/* The kernel would send a signal. */
+	/* The kernel would send SIGXFSZ. */
 	err = (int)raw(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit, 0, 0);
 	if (!err && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < end)
 		err = -ENOMEM;
@@ -165,8 +165,8 @@ static bool is_ours(const struct client_vma *v)
 }
 
 /*
- * Shared memory of the program's own: a descriptor of it is found by what it is, since a name may
- * have become another file's.
+ * The program's own shared memory: a descriptor is found by device and inode, since the name may
+ * belong to another file now.
  */
 
 static size_t print_hex(char *to, uint64_t number)
@@ -229,10 +229,10 @@ static int open_foreign(const struct client_vma *v, bool write)
 }
 
 /*
- * Sharing: first it is seen that all of it can be, then it is done.
+ * Sharing: first checks that all of the range can be shared, then shares it.
  */
 
-/* Neighbours in memory that are neighbours in the same file are one piece. */
+/* Pieces that are adjacent both in memory and in the same file are merged. */
 static void add_piece(const struct plan *p, uint32_t fd, uint64_t offset)
 {
 	struct emu_piece *last =
@@ -271,7 +271,7 @@ static bool is_named(const struct client_vma *v, const char *start)
 	return !strncmp(v->path, start, strlen(start));
 }
 
-/* What of a mapping is in [start, end). */
+/* The part of a mapping in [start, end). */
 static int plan_vma(const struct client_vma *v, uint64_t start, uint64_t end)
 {
 	int needed = PROT_READ | (share.job.write ? PROT_WRITE : 0);
@@ -288,14 +288,14 @@ static int plan_vma(const struct client_vma *v, uint64_t start, uint64_t end)
 	if (v->shared)
 		return plan_shared(&p, v);
 	p.kind = PRIVATE;
-	/* The kernel grows a stack under what it reads. */
+	/* The kernel grows a stack for a read. */
 	if (is_named(v, "[stack") && start == v->start)
 		raw(SYS_faccessat, AT_FDCWD, (long)(start - STACK_MORE), 0, 0, 0, 0);
 	add_piece(&p, 0, start);
 	return 0;
 }
 
-/* As much of the range as one answer has room for. */
+/* As much of the range as fits into one answer. */
 static int plan_all(void)
 {
 	uint64_t at = share.job.address, end = at + share.job.length;
@@ -363,8 +363,10 @@ static bool shown_anywhere(uint64_t start, uint64_t end)
 	return shown;
 }
 
-/* Gives the program memory of its own again where it still maps ours. What it has unmapped or moved
- * meanwhile may be mapped elsewhere: only then all mappings are looked at. */
+/*
+ * Makes memory private again where the program still maps ours. Memory that it has unmapped or
+ * moved meanwhile may be mapped elsewhere: only then are all mappings examined.
+ */
 static void make_private(uint64_t start, uint64_t end)
 {
 	uint64_t found = 0;
@@ -512,7 +514,7 @@ bool client_share_drop(uint64_t address, uint64_t length)
 
 		if (from >= to)
 			break;
-		/* Fails where it is the program's own again: then it drops that itself. */
+		/* Fails if the memory is private again: then the caller drops it. */
 		raw_madvise(from, to - from, MADV_REMOVE);
 		some = true;
 	}
@@ -521,8 +523,8 @@ bool client_share_drop(uint64_t address, uint64_t length)
 }
 
 /*
- * fork(): a child must see what was there before, and nothing of what its parent or a GPU writes
- * later. The copies for it are made in the parent, which is the last moment when that is known.
+ * fork(): a child must see the memory as it was, and nothing of what its parent or a GPU writes
+ * later. The copies for it are made in the parent, before the fork.
  */
 
 static int copy_segments(void)
@@ -576,7 +578,7 @@ void client_share_parent(void)
 	release_lock(&mask);
 }
 
-/* Where the copy of a shared page is, and for how many bytes behind it that holds. */
+/* The address of the copy of a shared page, and how many bytes follow it. */
 static uint64_t copy_of(uint64_t address, uint64_t *len)
 {
 	uint32_t i = client_segments_find(&share.segments, address);
@@ -590,8 +592,8 @@ static uint64_t copy_of(uint64_t address, uint64_t *len)
 }
 
 /*
- * A mapping that the child has inherited becomes its own. Without a copy, for want of memory, it is
- * at least protected from what the child writes.
+ * Makes an inherited mapping private to the child. Without a copy, for want of memory, the parent
+ * is at least protected from the child's writes.
  */
 static void inherit(const struct client_vma *v)
 {
@@ -635,6 +637,6 @@ void client_share_forget(void)
 	share.size = 0;
 	share.segments.nr = 0;
 	atomic_store(&share.any, false);
-	/* Whoever had it is not in this process. */
+	/* The thread that held the lock does not exist in this process. */
 	atomic_store(&share.lock, 0);
 }

@@ -2,14 +2,16 @@
 #include "emu/gfx9/area.h"
 
 #define PAGE 4096
-#define CU_WAVES 40 /* which no GPU of these targets has, but the driver counts so */
+#define CU_WAVES 40 /* more than a GPU of these targets has, but the driver counts so */
 #define ENGINE_WAVES 512
 #define WAVE_ENTRY_BYTES 8
 #define WAVE_DEBUG_BYTES 32
 #define DEBUG_ALIGN 64
 
-/* What a compute unit holds. Blocks and gaps of 32 waves need half as much again as the driver has
- * for them, but their scalar registers leave just that. */
+/*
+ * The state of a compute unit. Blocks and gaps of 32 waves need half as much again as the driver
+ * has for them, but their scalar registers leave just that.
+ */
 #define CU_VGPR_BYTES 0x80000
 #define CU_SGPR_BYTES 0x4000
 #define CU_LDS_BYTES 0x10000
@@ -31,13 +33,13 @@ static uint64_t align(uint64_t n, uint64_t to)
 	return (n + to - 1) / to * to;
 }
 
-struct gfx9_area_sizes gfx9_area_sizes(const struct gfx9_area_gpu *gpu)
+struct emu_save_sizes gfx9_area_sizes(const struct emu_gpu_shape *gpu)
 {
 	uint64_t waves = (uint64_t)gpu->xcc_cus * CU_WAVES;
 	uint64_t limit = (uint64_t)gpu->nr_arrays / gpu->engine_arrays * ENGINE_WAVES;
 	uint64_t records = gpu->xcc_cus * (uint64_t)(CU_VGPR_BYTES + CU_SGPR_BYTES + CU_LDS_BYTES +
 						     CU_BLOCK_BYTES);
-	struct gfx9_area_sizes s;
+	struct emu_save_sizes s;
 
 	if (waves > limit)
 		waves = limit;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the plain buffer instructions and the typed ones share: where a descriptor leads. */
+/* Buffer descriptors, for the plain buffer instructions and the typed ones. */
 #ifndef GP__EMU_GFX9_BUFFER_H
 #define GP__EMU_GFX9_BUFFER_H
 
@@ -13,9 +13,9 @@ struct gfx9_buffer {
 	uint64_t offset[GFX9_LANES]; /* within the record: of the instruction and of vaddr */
 };
 
-/* Looks through the descriptor and gives @s, which has the rest, its find and priv. */
+/* Reads the descriptor and fills in find and priv of @s; the caller has filled in the rest. */
 void GFX9_V(buffer_open)(struct gfx9_site *s, struct gfx9_buffer *b);
-/* Whether the wave has the registers the address is made of. */
+/* Whether the wave has the registers of the address. */
 bool GFX9_V(buffer_address_exists)(const struct gfx9_wave *w, const struct gfx9_inst *in);
 
 #endif

@@ -36,7 +36,7 @@ static void free_retired(struct gfx9_code *code, unsigned int epoch)
 	}
 }
 
-/* The chains stay as they are: somebody may be walking them. */
+/* The chains stay linked: another thread may be walking them. */
 static void retire(struct gfx9_code *code, unsigned int epoch)
 {
 	for (size_t i = 0; i < GFX9_CODE_BUCKETS; i++) {
@@ -63,7 +63,7 @@ void gfx9_code_invalidate(struct gfx9_code *code)
 	pthread_mutex_unlock(&code->lock);
 }
 
-/* Whoever was counted under an epoch that has passed meanwhile may have been overlooked. */
+/* A thread that entered under an epoch which has passed meanwhile may not have been counted. */
 unsigned int gfx9_code_enter(struct gfx9_code *code)
 {
 	for (;;) {
@@ -91,7 +91,7 @@ void gfx9_code_destroy(struct gfx9_code *code)
 
 static _Atomic(struct gfx9_code_page *) *bucket_of(struct gfx9_code *code, uint64_t va)
 {
-	return &code->bucket[(va >> GFX9_PAGE_SHIFT) % GFX9_CODE_BUCKETS];
+	return &code->bucket[(va >> EMU_PAGE_SHIFT) % GFX9_CODE_BUCKETS];
 }
 
 static struct gfx9_code_page *find(_Atomic(struct gfx9_code_page *) *bucket, uint64_t va)
@@ -105,7 +105,7 @@ static struct gfx9_code_page *find(_Atomic(struct gfx9_code_page *) *bucket, uin
 
 struct gfx9_code_page *gfx9_code_page(struct gfx9_code *code, uint64_t pc)
 {
-	uint64_t va = pc & ~(GFX9_PAGE - 1);
+	uint64_t va = pc & ~(EMU_PAGE - 1);
 	_Atomic(struct gfx9_code_page *) *bucket = bucket_of(code, va);
 	struct gfx9_code_page *p = find(bucket, va);
 
@@ -137,7 +137,7 @@ static gfx9_run_fn *find_op(struct gfx9_inst *in)
 	return gfx9_vector_bind(in);
 }
 
-/* As many dwords as can be read; an instruction at the end of mapped memory has no successor. */
+/* Reads as many dwords as possible; an instruction at the end of mapped memory has no successor. */
 size_t gfx9_code_words(struct gfx9_wave *w, uint32_t words[GFX9_INST_MAX])
 {
 	uint64_t bad;
@@ -153,7 +153,7 @@ static void tell(const struct gfx9_code *code, const struct gfx9_inst *in, uint6
 {
 	const char *note;
 
-	if (code->approximate && gfx9_trust(in->op, &note) == GFX9_APPROXIMATE)
+	if (code->approximate && gfx9_trust(in->op, &note) == EMU_APPROXIMATE)
 		code->approximate(code->ctx, in, pc, words);
 }
 
@@ -190,8 +190,8 @@ static struct gfx9_slot *slot_of(struct gfx9_code_page *page, uint64_t pc)
 }
 
 /*
- * From one slot to the next, as long as they are filled; those behind the page's last one never
- * are. Only a branch shows in the pc.
+ * Runs from one slot to the next, as long as they are filled; those behind the page's last one
+ * never are. Only a branch changes the pc.
  */
 static enum gfx9_stop run_page(struct gfx9_wave *w, struct gfx9_code_page *page, uint64_t end)
 {
@@ -218,14 +218,14 @@ static enum gfx9_stop run_page(struct gfx9_wave *w, struct gfx9_code_page *page,
 		if (__builtin_expect(w->pc == pc, 1))
 			continue;
 		pc = w->pc;
-		if (pc - page->va >= GFX9_PAGE)
+		if (pc - page->va >= EMU_PAGE)
 			break;
 		slot = slot_of(page, pc);
 	}
 	return stop;
 }
 
-/* Reports an executed instruction to a debugger that wants to hear of it. */
+/* Reports an executed instruction to a debugger that asked for it. */
 static enum gfx9_stop after_step(struct gfx9_wave *w, enum gfx9_target target, enum gfx9_stop stop,
 				 uint32_t hits, bool steps)
 {
@@ -245,7 +245,7 @@ static __attribute__((noinline, cold)) enum gfx9_stop run_debugged(struct gfx9_w
 {
 	enum gfx9_stop stop = GFX9_GO;
 
-	while (!stop && w->clock != end && w->pc - page->va < GFX9_PAGE) {
+	while (!stop && w->clock != end && w->pc - page->va < EMU_PAGE) {
 		struct gfx9_slot *slot = slot_of(page, w->pc);
 		gfx9_run_fn *run = atomic_load_explicit(&slot->run, memory_order_acquire);
 		bool in_handler = w->status & GFX9_STATUS_PRIV;
@@ -286,7 +286,7 @@ enum gfx9_stop gfx9_wave_run(struct gfx9_wave *w, struct gfx9_code *code, uint64
 		}
 		if (!atomic_load_explicit(&slot_of(page, w->pc)->run, memory_order_acquire)) {
 			stop = gfx9_code_fill(code, w, slot_of(page, w->pc));
-			/* What cannot be executed has had its turn all the same. */
+			/* An instruction that cannot be executed counts as well. */
 			w->clock += stop != GFX9_GO;
 			continue;
 		}

@@ -26,10 +26,10 @@ void gfx9_cu_init(struct gfx9_cu *cu, enum gfx9_target target, uint32_t id, uint
 }
 
 /*
- * Room
+ * Space
  */
 
-/* The SIMD with the fewest waves of those that have room for one more. */
+/* The SIMD with the fewest waves of those that can take one more. */
 static int find_simd(const uint32_t *nr_waves, const uint32_t *used, uint32_t vgprs)
 {
 	int best = -1;
@@ -62,7 +62,7 @@ bool gfx9_cu_fits(const struct gfx9_cu *cu, const struct gfx9_job *job, uint32_t
 	return true;
 }
 
-/* Where the next wave of a SIMD is: WAVE_ID, SIMD_ID, CU_ID, SE_ID. */
+/* The position of the next wave of a SIMD: WAVE_ID, SIMD_ID, CU_ID, SE_ID. */
 static uint32_t hw_id(const struct gfx9_cu *cu, uint32_t simd)
 {
 	return cu->nr_waves[simd] | simd << 4 | cu->index % 16 << 8 | cu->index / 16 << 13;
@@ -134,7 +134,7 @@ void gfx9_group_release(struct gfx9_group *g)
 
 void gfx9_group_give_scratch(struct gfx9_group *g)
 {
-	for (uint32_t i = 0; g->job->dispatch.scratch_bytes && i < g->nr_waves; i++)
+	for (uint32_t i = 0; g->job->base.launch.scratch_bytes && i < g->nr_waves; i++)
 		gfx9_queue_give_scratch(g->job->queue, g->wave[i].scratch_slot);
 }
 
@@ -154,7 +154,10 @@ void gfx9_cu_destroy(struct gfx9_cu *cu)
  * Starting a workgroup
  */
 
-/* What the hardware gives a wave, new or restored: registers, LDS, the addresses of its handler. */
+/*
+ * Sets up the hardware state of a wave, new or restored: registers, LDS, the addresses of its
+ * handler.
+ */
 static void equip(struct gfx9_group *g, uint32_t i)
 {
 	struct gfx9_wave *w = &g->wave[i].w;
@@ -166,10 +169,10 @@ static void equip(struct gfx9_group *g, uint32_t i)
 	w->group = g;
 	w->lds = g->lds;
 	w->lds_bytes = g->lds_bytes;
-	w->tba = job->queue->tba;
-	w->tma = job->queue->tma;
+	w->tba = job->queue->base.tba;
+	w->tma = job->queue->base.tma;
 	w->status = w->tba ? GFX9_STATUS_TRAP_EN : 0;
-	w->debug = job->queue->debug.watches ? &job->queue->debug : NULL;
+	w->debug = job->queue->base.debug.watches ? &job->queue->base.debug : NULL;
 	gfx9_wave_allocate(w, &job->kernel);
 }
 
@@ -178,7 +181,7 @@ static size_t group_bytes(uint32_t nr_waves)
 	return sizeof(struct gfx9_group) + nr_waves * sizeof(struct gfx9_resident);
 }
 
-/* Memory for a workgroup; it has been nobody's yet. */
+/* Memory for a workgroup, not used before. */
 static struct gfx9_group *make_group(uint32_t nr_waves, size_t rows, uint32_t lds_bytes)
 {
 	struct gfx9_group *g = aligned_alloc(_Alignof(struct gfx9_group), group_bytes(nr_waves));
@@ -198,7 +201,7 @@ static struct gfx9_group *make_group(uint32_t nr_waves, size_t rows, uint32_t ld
 	return g;
 }
 
-/* The memory of one that has ended, if it is large enough. */
+/* The memory of a workgroup that has ended, if it is large enough. */
 static struct gfx9_group *take_spare(struct gfx9_cu *cu, uint32_t nr_waves, size_t rows,
 				     uint32_t lds_bytes)
 {
@@ -213,7 +216,7 @@ static struct gfx9_group *take_spare(struct gfx9_cu *cu, uint32_t nr_waves, size
 	return NULL;
 }
 
-/* Neither registers nor LDS are cleared by anybody; see gfx9_queue.poison. */
+/* Neither registers nor LDS are cleared; see gfx9_queue.poison. */
 static void clean_group(struct gfx9_group *g, const struct gfx9_job *job)
 {
 	size_t from = offsetof(struct gfx9_group, next);
@@ -252,7 +255,7 @@ struct gfx9_group *gfx9_group_new(struct gfx9_cu *cu, struct gfx9_job *job, cons
 	return g;
 }
 
-/* To the trap handler, where there is one and the wave is not in it. False: it goes on. */
+/* Enters the trap handler, if there is one and the wave is not in it. False: it continues. */
 static bool raise_exception(struct gfx9_wave *w, uint32_t trapsts)
 {
 	w->trapsts |= trapsts;
@@ -262,22 +265,24 @@ static bool raise_exception(struct gfx9_wave *w, uint32_t trapsts)
 	return true;
 }
 
-/* A handler is not halted: what it asked for begins when it is left. */
+/* A handler is not halted: the halt begins when the wave leaves it. */
 static bool is_halted(const struct gfx9_wave *w)
 {
 	return (w->status & (GFX9_STATUS_HALT | GFX9_STATUS_PRIV)) == GFX9_STATUS_HALT;
 }
 
-/* A new wave as a debugger wants it. Exceptions that the kernel itself asks for are not kept, so to
- * replace them or to add to them is the same. */
-static void start_debugged(const struct gfx9_debug *d, struct gfx9_resident *r)
+/*
+ * Starts a new wave as the debugger requests. Exceptions that the kernel itself enables are not
+ * stored, so replacing them and adding to them are the same.
+ */
+static void start_debugged(const struct emu_wave_debug *d, struct gfx9_resident *r)
 {
 	struct gfx9_wave *w = &r->w;
 
 	w->mode |= (uint32_t)d->exceptions << GFX9_MODE_EXCP_SHIFT;
-	if (d->launch_mode == GFX9_LAUNCH_STEP)
+	if (d->launch_mode == EMU_LAUNCH_STEP)
 		w->mode |= GFX9_MODE_DEBUG_EN;
-	if (d->launch_mode == GFX9_LAUNCH_HALT)
+	if (d->launch_mode == EMU_LAUNCH_HALT)
 		w->status |= GFX9_STATUS_HALT;
 	if (d->trap_on_start)
 		raise_exception(w, TRAPSTS_WAVE_BEGIN);
@@ -288,17 +293,17 @@ static void start_debugged(const struct gfx9_debug *d, struct gfx9_resident *r)
 bool gfx9_cu_start(struct gfx9_cu *cu, struct gfx9_job *job, const uint32_t id[3],
 		   const uint32_t *slot)
 {
-	struct gfx9_group *g = gfx9_group_new(cu, job, id, gfx9_group_waves(&job->dispatch, id));
+	struct gfx9_group *g = gfx9_group_new(cu, job, id, gfx9_group_waves(&job->base.launch, id));
 
 	if (!g)
 		return false;
 	gfx9_group_place(cu, g);
 	for (uint32_t i = 0; i < g->nr_waves; i++) {
 		g->wave[i].scratch_slot = slot[i];
-		gfx9_wave_start(&g->wave[i].w, cu->target, &job->kernel, &job->dispatch, id, i,
+		gfx9_wave_start(&g->wave[i].w, cu->target, &job->kernel, &job->base.launch, id, i,
 				slot[i]);
-		start_debugged(&job->queue->debug, &g->wave[i]);
-		if (job->hangs)
+		start_debugged(&job->queue->base.debug, &g->wave[i]);
+		if (job->base.hangs)
 			g->wave[i].state = GFX9_HALTED;
 	}
 	return true;
@@ -315,7 +320,7 @@ static void report(struct gfx9_group *g, struct gfx9_resident *r, enum gfx9_stop
 
 	if (!gfx9_job_fail(job, -EIO))
 		return;
-	g->cu->wakes_others = true; /* those of the same job, which end */
+	g->cu->wakes_others = true; /* waves of the same job, which end */
 	job->report = (struct gfx9_report){
 		.stop = stop, .pc = w->pc, .wave = r->index, .fault = w->fault
 	};
@@ -324,7 +329,7 @@ static void report(struct gfx9_group *g, struct gfx9_resident *r, enum gfx9_stop
 		gfx9_code_words(w, job->report.words);
 }
 
-/* Whoever is left waits at the barrier: all go on. */
+/* All other waves wait at the barrier: they continue. */
 static void check_barrier(struct gfx9_group *g)
 {
 	if (!g->nr_waiting || g->nr_waiting + g->nr_ended != g->nr_waves)
@@ -345,8 +350,10 @@ void gfx9_wave_trap(struct gfx9_wave *w, uint8_t trap_id)
 	w->pc = w->tba;
 }
 
-/* The handler finds the address of s_trap itself. Without a handler the hardware takes no trap, nor
- * does it in one: the program goes on. */
+/*
+ * The handler reads the address of s_trap itself. Without a handler, or inside it, the hardware
+ * takes no trap: the program continues.
+ */
 static void trap(struct gfx9_wave *w)
 {
 	if (!(w->status & GFX9_STATUS_TRAP_EN) || w->status & GFX9_STATUS_PRIV)
@@ -362,7 +369,7 @@ static void ended(struct gfx9_group *g, struct gfx9_resident *r)
 	check_barrier(g);
 }
 
-/* SAVEWAVE that cannot be answered leaves the wave asking; whoever saves notices. */
+/* A SAVEWAVE that cannot be answered leaves the wave waiting; the saving thread notices. */
 static void message(struct gfx9_group *g, struct gfx9_resident *r)
 {
 	struct gfx9_queue *q = g->job->queue;
@@ -373,12 +380,12 @@ static void message(struct gfx9_group *g, struct gfx9_resident *r)
 		gfx9_group_message(g, r);
 		break;
 	case MESSAGE_INTERRUPT:
-		if (q->interrupt)
-			q->interrupt(q, w->s[GFX9_M0], w->status & GFX9_STATUS_PRIV);
+		if (q->base.interrupt)
+			q->base.interrupt(&q->base, w->s[GFX9_M0], w->status & GFX9_STATUS_PRIV);
 		break;
 	case MESSAGE_GET_DOORBELL:
-		/* The wave waits for its highest bit to be gone. */
-		w->s[GFX9_EXEC] = q->doorbell;
+		/* The wave polls until its highest bit is cleared. */
+		w->s[GFX9_EXEC] = q->base.doorbell;
 		break;
 	default:
 		break;
@@ -386,15 +393,15 @@ static void message(struct gfx9_group *g, struct gfx9_resident *r)
 }
 
 /*
- * Global sync. A queue that has none gets no answer but a memory violation, and its wave goes on
- * behind the instruction where there is no trap handler.
+ * Global sync. A queue without it gets a memory violation; without a trap handler, the wave
+ * continues behind the instruction.
  */
 static void global_sync(struct gfx9_group *g, struct gfx9_resident *r)
 {
 	struct gfx9_queue *q = g->job->queue;
 	bool released;
 
-	if (!q->has_gws) {
+	if (!q->base.has_gws) {
 		raise_exception(&r->w, TRAPSTS_MEM_VIOL);
 		return;
 	}
@@ -422,10 +429,10 @@ static void wake_released(struct gfx9_group *g)
 	}
 }
 
-/* True: the wave is in the trap handler once more before it ends, at s_endpgm. */
+/* True: the wave enters the trap handler once more before it ends, at s_endpgm. */
 static bool traps_at_end(const struct gfx9_group *g, struct gfx9_wave *w)
 {
-	if (!g->job->queue->debug.trap_on_end || w->trapsts & TRAPSTS_WAVE_END)
+	if (!g->job->queue->base.debug.trap_on_end || w->trapsts & TRAPSTS_WAVE_END)
 		return false;
 	w->pc -= 4;
 	return raise_exception(w, TRAPSTS_WAVE_END);
@@ -471,7 +478,7 @@ static void stopped(struct gfx9_group *g, struct gfx9_resident *r, enum gfx9_sto
 		r->state = GFX9_HALTED;
 }
 
-/* A turn of one wave, counted neither as an executor of the code nor to the job. */
+/* Runs one wave for a turn, without counting its thread or the job's instructions. */
 static uint64_t run(struct gfx9_group *g, uint32_t index, uint64_t slice, unsigned int *epoch)
 {
 	struct gfx9_code *code = g->job->queue->code;
@@ -480,7 +487,7 @@ static uint64_t run(struct gfx9_group *g, uint32_t index, uint64_t slice, unsign
 
 	stopped(g, r, gfx9_wave_run(&r->w, code, slice, &done));
 	g->cu->ran[r->simd] += done;
-	/* Decoded instructions are what a program's s_icache_inv is about. */
+	/* s_icache_inv invalidates decoded instructions. */
 	if (__builtin_expect(r->w.icache_stale, 0)) {
 		r->w.icache_stale = false;
 		gfx9_code_leave(code, *epoch);
@@ -490,7 +497,7 @@ static uint64_t run(struct gfx9_group *g, uint32_t index, uint64_t slice, unsign
 	return done;
 }
 
-/* Other host threads share what is counted here: once for all waves of a turn. */
+/* Other host threads share these counters: they are updated once for all waves of a turn. */
 static uint64_t run_some(struct gfx9_group *g, uint32_t first, uint32_t end, uint64_t slice)
 {
 	struct gfx9_code *code = g->job->queue->code;
@@ -516,7 +523,7 @@ uint64_t gfx9_group_run(struct gfx9_group *g, uint64_t slice)
 	return run_some(g, 0, g->nr_waves, slice);
 }
 
-/* A wave's time never goes back, though it may have been ahead of the others. */
+/* A wave's time never goes back, even if it was ahead of the others. */
 static void set_clock(struct gfx9_wave *w, uint64_t clock)
 {
 	if (w->clock < clock)
@@ -532,7 +539,7 @@ static void run_slices(struct gfx9_group *g, uint64_t slice, uint64_t clock)
 		set_clock(&g->wave[i].w, clock);
 	if (g->nr_at_gws)
 		wake_released(g);
-	/* Barriers may be so close that hardly anything is between two of them. */
+	/* Barriers may follow each other after a few instructions. */
 	do {
 		barriers = g->nr_barriers;
 		done += gfx9_group_run(g, slice);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The opcode finds the encoding; bits that must be fixed are compared, those without meaning are
- * cleared, and the fields are taken out. Then each operand is held against the encoding, so that
- * whoever executes an instruction meets no register that is none.
+ * The decoder. The opcode selects the encoding; fixed bits are compared, meaningless ones are
+ * cleared, and the fields are extracted. Then each operand is checked against the encoding, so that
+ * no instruction is executed with a register that does not exist.
  */
 #include "emu/gfx9/isa.h"
 
@@ -21,7 +21,7 @@ struct entry {
 #define SRC_SDWA 249
 #define SRC_DPP 250
 
-/* What an instruction is decoded from: @n words may be read, two are here with zeros behind. */
+/* The words of an instruction: @n may be read, and two are buffered here, followed by zeros. */
 struct source {
 	enum gfx9_target target;
 	const uint32_t *words;
@@ -44,7 +44,7 @@ static uint16_t vgpr(uint32_t n)
 	return (uint16_t)(GFX9_VGPR + n);
 }
 
-/* A data register of a memory instruction: an accumulation register where the acc bit says so. */
+/* A data register of a memory instruction: an accumulation register if the acc bit is set. */
 static uint16_t data_reg(uint32_t n, bool acc)
 {
 	return (uint16_t)((acc ? GFX9_AGPR : GFX9_VGPR) + n);
@@ -83,7 +83,7 @@ bool gfx9_target_has(enum gfx9_target target, enum gfx9_op op)
 	return false;
 }
 
-/* The bits the encoding wants fixed are; those without meaning are cleared. */
+/* Checks the fixed bits; clears those without meaning. */
 static int use_encoding(struct source *s, uint16_t encoding, struct gfx9_inst *in)
 {
 	const struct gfx9_encoding *e = &gfx9_encodings[encoding];
@@ -104,7 +104,7 @@ static int use_entry(struct source *s, const struct entry *entry, struct gfx9_in
 	return use_encoding(s, entry->encoding, in);
 }
 
-/* The instruction needs one dword more than it seemed to; NULL where there is none. */
+/* The instruction has one dword more than it seemed to; NULL: it is missing. */
 static const uint32_t *more(const struct source *s, struct gfx9_inst *in)
 {
 	return in->dwords < s->n ? &s->words[in->dwords++] : NULL;
@@ -171,7 +171,7 @@ static int decode_sopc(struct source *s, struct gfx9_inst *in)
 	in->format = GFX9_SOPC;
 	in->src[0] = (uint16_t)bits(s->w, 0, 8);
 	in->src[1] = (uint16_t)bits(s->w, 8, 8);
-	/* The second one of this is no operand but four bits. */
+	/* The second field is not an operand but four bits. */
 	if (in->op == GFX9_S_SET_GPR_IDX_ON)
 		return in->src[0] == GFX9_LITERAL ? take_literal(s, in) : 0;
 	return has_literal(in) ? take_literal(s, in) : 0;
@@ -249,7 +249,7 @@ static void decode_sdwa(uint32_t x, struct gfx9_inst *in)
 	in->omod = (uint8_t)bits(x, 14, 2);
 }
 
-/* Of the eight selections there are seven, of the four ways to treat unused bits three. */
+/* Seven of the eight selections are valid, and three of the four ways to treat unused bits. */
 static int check_sdwa(const struct gfx9_inst *in)
 {
 	if (in->dst_sel == 7 || in->src_sel[0] == 7 || in->src_sel[1] == 7)
@@ -268,7 +268,7 @@ static void decode_dpp(uint32_t x, struct gfx9_inst *in)
 	in->row_mask = (uint8_t)bits(x, 28, 4);
 }
 
-/* Any operand of two dwords makes it a 64-bit operation, which knows one way across lanes only. */
+/* An operand of two dwords makes it a 64-bit operation, which supports only one DPP control. */
 static int check_dpp(const struct gfx9_inst *in)
 {
 	const struct gfx9_encoding *e = &gfx9_encodings[in->encoding];
@@ -291,7 +291,7 @@ static int check_dpp(const struct gfx9_inst *in)
 	}
 }
 
-/* v_madmk and their like carry a constant; the carry and cndmask group reads VCC. */
+/* v_madmk and similar ones carry a constant; carries and v_cndmask read VCC. */
 static bool has_constant(uint16_t op)
 {
 	switch (op) {
@@ -320,7 +320,7 @@ static bool reads_vcc(uint16_t op)
 	}
 }
 
-/* How a VOP1, VOP2 or VOPC opcode is encoded plain, with SDWA and with DPP. */
+/* A VOP1, VOP2 or VOPC opcode in its plain, SDWA and DPP encodings. */
 struct vop {
 	const struct entry *plain;
 	uint16_t sdwa, dpp;
@@ -361,7 +361,7 @@ static void vop_fields(const struct source *s, struct gfx9_inst *in)
 		in->src[1] = vgpr(bits(s->w, 9, 8));
 	if (in->format == GFX9_VOP2 && reads_vcc(in->op))
 		in->src[2] = GFX9_VCC;
-	/* The one vector instruction here that writes a scalar register. */
+	/* The only vector instruction here that writes a scalar register. */
 	if (in->op == GFX9_V_READFIRSTLANE_B32)
 		in->dst = (uint16_t)bits(s->w, 17, 8);
 }
@@ -405,7 +405,7 @@ static int decode_vop12c(struct source *s, struct gfx9_inst *in)
 	return in->src[0] == GFX9_LITERAL || has_constant(in->op) ? take_literal(s, in) : 0;
 }
 
-/* VOP3 with a scalar destination beside the vector one. */
+/* VOP3 with a scalar destination in addition to the vector one. */
 static bool is_vop3b(uint16_t op)
 {
 	switch (op) {
@@ -469,7 +469,7 @@ static uint16_t acc_src(uint32_t code, bool acc)
 	return (uint16_t)(acc && code >= GFX9_VGPR ? code - GFX9_VGPR + GFX9_AGPR : code);
 }
 
-/* The third source of a sparse one is an index, which only the plain registers hold. */
+/* The third source of a sparse MFMA is an index, which must be in plain registers. */
 static bool is_sparse(const struct gfx9_inst *in)
 {
 	const struct gfx9_encoding *e = &gfx9_encodings[in->encoding];
@@ -514,7 +514,7 @@ static int decode_vop3p(struct source *s, struct gfx9_inst *in)
  * Vector memory
  */
 
-/* These have their data where others have the address. */
+/* Instructions whose data field is where others have the address. */
 static bool is_gws_with_data(uint16_t op)
 {
 	return op == GFX9_DS_GWS_INIT || op == GFX9_DS_GWS_SEMA_BR || op == GFX9_DS_GWS_BARRIER;
@@ -576,7 +576,7 @@ static int decode_flat(struct source *s, struct gfx9_inst *in)
 		in->sve = bits(s->w, 13, 1);
 	else
 		in->lds = bits(s->w, 13, 1);
-	/* On gfx90a the vector address counts where there is no scalar one. */
+	/* On gfx90a the vector address is used if there is no scalar one. */
 	if (s->target == GFX9_TARGET_GFX90A && in->format == GFX9_SCRATCH)
 		in->sve = bits(s->x, 16, 7) == GFX9_OFF;
 	in->src[0] = vgpr(bits(s->x, 0, 8));
@@ -664,8 +664,8 @@ static bool is_pair(unsigned int code)
 }
 
 /*
- * The first register of a scalar tuple: those of two are even, larger ones begin at a multiple of 4
- * and the hardware takes what is below. Negative where they are no such registers.
+ * The first register of a scalar tuple: pairs are even; larger ones begin at a multiple of 4, and
+ * the hardware clears the lower bits. Negative: not such registers.
  */
 static int sgpr_tuple(unsigned int code, unsigned int dwords)
 {
@@ -706,7 +706,7 @@ static int vgpr_tuple(unsigned int code, unsigned int dwords)
 	return code >= GFX9_VGPR && (code & 255) + dwords <= 256 ? (int)code : -EILSEQ;
 }
 
-/* The operand's code as it is executed, or negative where the operand cannot be that. */
+/* The operand's code for execution; negative if the operand cannot have it. */
 static int check_code(const struct gfx9_inst *in, const struct gfx9_operand *o, unsigned int code)
 {
 	switch (o->kind) {
@@ -755,7 +755,7 @@ static uint16_t *operand_code(struct gfx9_inst *in, unsigned int field)
 	}
 }
 
-/* Global takes a 64-bit base and a 32-bit offset, or a 64-bit address; scratch offsets only. */
+/* GLOBAL takes a 64-bit base and a 32-bit offset, or a 64-bit address; SCRATCH only offsets. */
 static int check_saddr(struct gfx9_inst *in)
 {
 	int code;
@@ -782,7 +782,7 @@ static int check_address(struct gfx9_inst *in)
 	}
 }
 
-/* Loads into LDS name no register that the data goes to. */
+/* Loads into LDS have no destination register. */
 static bool is_unused(const struct gfx9_inst *in, const struct gfx9_operand *o)
 {
 	return in->lds && o->field == F_DST;

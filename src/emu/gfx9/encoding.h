@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the tables say about an instruction beside its name: which bits it has no use for, and its
- * operands in the order of the text. Instructions that agree in all of it share an encoding; the
- * decoder checks against it, the text is written from it.
+ * Encodings: which bits of an instruction are unused, and its operands in the order of the text.
+ * Instructions that agree in all of it share an encoding. The decoder checks instructions against
+ * it, and the text is written from it.
  */
 #ifndef GP__EMU_GFX9_ENCODING_H
 #define GP__EMU_GFX9_ENCODING_H
 
 #include <stdint.h>
 
-/* Where an operand is, in struct gfx9_inst. */
+/* The field of struct gfx9_inst that holds an operand. */
 enum gfx9_field {
 	F_DST,
 	F_SDST,
@@ -19,7 +19,7 @@ enum gfx9_field {
 	F_K, /* the literal of v_madmk and its like */
 	F_IMM, /* simm16 */
 	F_OFFSET, /* of scalar memory: register, constant or both */
-	F_ADDR, /* of vector memory: what it is depends on other fields */
+	F_ADDR, /* of vector memory: depends on other fields */
 	F_SADDR,
 	F_SRSRC,
 };
@@ -46,7 +46,7 @@ enum gfx9_kind {
 	K_GPR_IDX,
 };
 
-/* What constants of the operand are; a literal is the upper half of an F64, the lower of a B64. */
+/* The type of constants; a literal is the upper half of an F64, the lower half of a B64. */
 enum gfx9_type { T_B32, T_B64, T_F64, T_F16, T_V2F16, T_I16 };
 
 #define ENC_SUFFIX 1 /* has _e32, _e64, _sdwa or _dpp */
@@ -57,7 +57,7 @@ enum gfx9_type { T_B32, T_B64, T_F64, T_F16, T_V2F16, T_I16 };
 #define GFX9_MAX_OPERANDS 5
 
 struct gfx9_encoding {
-	uint64_t fixed, value; /* bits that must be so */
+	uint64_t fixed, value; /* required values */
 	uint64_t ignored; /* bits without meaning */
 	uint8_t flags;
 	uint8_t op_sel; /* how many there are; the destination's is the last one */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * MUBUF: memory through a descriptor of four scalar registers. What is out of its range reads as 0
- * and is not written.
+ * MUBUF: memory through a descriptor of four scalar registers. Loads beyond its range return 0 and
+ * stores are dropped.
  *
  * A swizzled buffer interleaves its records: dword d of records that share a block of index_stride
- * lies together. So scratch was made before there were SCRATCH instructions.
+ * is contiguous. Scratch was addressed so before there were SCRATCH instructions.
  */
 #include "emu/gfx9/buffer.h"
 
@@ -28,7 +28,7 @@ static void buffer_descriptor(struct gfx9_buffer *b, const struct gfx9_wave *w,
 	b->records = word[2];
 	b->index_stride = 8u << field(word[3], 21, 2);
 	b->add_tid = field(word[3], 23, 1);
-	/* The data format's place is taken by more bits of the stride. */
+	/* The field of the data format holds more bits of the stride. */
 	b->stride = field(word[1], 16, 14) | (b->add_tid ? field(word[3], 15, 4) << 14 : 0);
 }
 
@@ -64,7 +64,7 @@ static enum gfx9_where find_swizzled(const struct gfx9_site *s, unsigned int lan
 
 	*run = 4 - (unsigned int)(offset % 4);
 	*at = b->base + swizzled_offset(b, lane, offset);
-	/* With a stride, the range is of records; without, of bytes. */
+	/* With a stride, the range counts records; without, bytes. */
 	if (b->stride ? b->index[lane] >= b->records : offset + *run + b->soffset > b->records)
 		return GFX9_NOWHERE;
 	return halves ? GFX9_IN_SCRATCH : GFX9_IN_PAGES;
@@ -80,13 +80,13 @@ static enum gfx9_where find_linear(const struct gfx9_site *s, unsigned int lane,
 	*run = s->a->bytes - byte;
 	if (offset + *run + b->soffset <= b->records)
 		return GFX9_IN_PAGES;
-	/* Each dword is in or out by itself, except of atomics. */
+	/* Each dword is checked by itself, except in atomics. */
 	if (*run > 4 && s->a->kind != GFX9_RMW)
 		*run = 4;
 	return offset + *run + b->soffset > b->records ? GFX9_NOWHERE : GFX9_IN_PAGES;
 }
 
-/* The addresses; false: not all active lanes are in range. */
+/* Computes the addresses; false: not all active lanes are in range. */
 static bool linear_addresses(const struct gfx9_site *s, const struct gfx9_buffer *restrict b,
 			     uint64_t *restrict addr)
 {
@@ -98,13 +98,13 @@ static bool linear_addresses(const struct gfx9_site *s, const struct gfx9_buffer
 		uint64_t mask = (uint64_t)(int64_t)(int32_t)lanes[i];
 
 		addr[i] = b->base + offset;
-		/* No sum comes near 2^63: the difference is negative where it is out of range. */
+		/* No sum comes near 2^63: the difference is negative if it is out of range. */
 		beyond |= ((uint64_t)b->records - offset - room) & mask;
 	}
 	return !(beyond >> 63);
 }
 
-/* Scratch as compilers use it: each lane its record, all at one offset. */
+/* Scratch as compilers use it: each lane has its record, and all use one offset. */
 static bool buffer_rows(const struct gfx9_site *s, const struct gfx9_buffer *b)
 {
 	uint64_t offset = (uint32_t)s->in->offset;
@@ -125,7 +125,7 @@ static bool buffer_rows(const struct gfx9_site *s, const struct gfx9_buffer *b)
 	return GFX9_V(access_rows)(s, b->base + offset * GFX9_LANES);
 }
 
-/* Dwords one a lane, one after the other: so trap handlers write and read registers. */
+/* A dword for each lane, contiguous: trap handlers save registers so. */
 static bool buffer_row(const struct gfx9_site *s, const struct gfx9_buffer *b)
 {
 	uint64_t offset = (uint32_t)s->in->offset;
@@ -190,8 +190,7 @@ enum gfx9_stop GFX9_V(buffer)(struct gfx9_wave *w, const struct gfx9_inst *in)
 					      : GFX9_V(access_any)(&s);
 }
 
-/* LDS, from M0 and the instruction's offset on, a dword for each lane; the other way round of lds.
- */
+/* A dword of LDS for each lane, from M0 and the instruction's offset on: the reverse of lds. */
 enum gfx9_stop GFX9_V(buffer_store_lds)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	static const struct gfx9_access dword = { GFX9_STORE, 4, 0, 0 };
@@ -217,7 +216,7 @@ enum gfx9_stop GFX9_V(buffer_store_lds)(struct gfx9_wave *w, const struct gfx9_i
 	return GFX9_GO;
 }
 
-/* Caches are not modelled; other threads must see what was written before. */
+/* Caches are not modelled; other threads must see earlier writes. */
 enum gfx9_stop GFX9_V(buffer_cache)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	(void)w;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * Buffer instructions with a format: elements of up to four components, which become floats or
- * integers in registers. MUBUF has the format and the order of components in the descriptor, MTBUF
- * in the instruction and as they are.
+ * integers in registers. MUBUF takes the format and the order of components from the descriptor,
+ * MTBUF takes the format from the instruction and keeps the order.
  *
- * An element is within the buffer as a whole or not at all. What a format has not got is 0, and so
- * is in memory what the instruction does not give. Halves of registers (d16) hold f16 where others
- * hold f32; a load clears a half that it does not fill.
+ * An element is within the buffer as a whole or not at all. Components that the format does not
+ * have are loaded as 0, and those that the instruction does not have are stored as 0. Halves of
+ * registers (d16) hold f16 where others hold f32; a load clears a half that it does not fill.
  *
  * Not documented, so chosen: floats are rounded to the nearest, to scaled integers towards zero;
  * integers that are too large become the largest.
@@ -21,7 +21,7 @@
 
 enum number { UNORM, SNORM, USCALED, SSCALED, UINT, SINT, RESERVED, FLOAT };
 
-/* Of each data format the bits of its components, the lowest first. */
+/* The bits of the components of each data format, the lowest first. */
 static const uint8_t widths[16][COMPONENTS] = {
 	[1] = { 8 },
 	[2] = { 16 },
@@ -39,7 +39,7 @@ static const uint8_t widths[16][COMPONENTS] = {
 	[14] = { 32, 32, 32, 32 },
 };
 
-/* What an opcode moves. */
+/* The components of an opcode. */
 struct typed {
 	uint8_t components;
 	bool store, d16, hi;
@@ -73,7 +73,7 @@ static const struct typed typed_ops[GFX9_OPS] = {
 						.hi = true },
 };
 
-/* Everything about the element; dst_sel: 0, 1, or 4 to 7 for a component. */
+/* The format of an element; dst_sel: 0, 1, or 4 to 7 for a component. */
 struct format {
 	const uint8_t *width;
 	enum number number;
@@ -156,7 +156,7 @@ static uint32_t narrow(uint32_t bits, unsigned int width)
 	if (isinf(size) || e > 15)
 		return sign | infinite;
 	units = rint(ldexp(size, (int)m - e));
-	/* A carry goes on into the exponent, to infinity in the end. */
+	/* A carry goes into the exponent, and finally to infinity. */
 	return sign | (((uint32_t)(e + 14) << m) + (uint32_t)units);
 }
 
@@ -205,7 +205,7 @@ static double limit(double v, double low, double high)
 	return v < low ? low : v > high ? high : v;
 }
 
-/* And back. */
+/* From a register to memory. */
 static uint32_t store_component(enum number number, uint32_t bits, unsigned int width)
 {
 	double v = (double)float_of(bits), max = largest(number, width);
@@ -286,7 +286,7 @@ static void unpack(const struct format *f, const uint8_t *bytes, uint32_t out[CO
 	}
 }
 
-/* The first of @n that is meant for a component is taken. */
+/* Of @n candidates for a component, the first is taken. */
 static void pack(const struct format *f, const uint32_t *in, unsigned int n, uint8_t *bytes)
 {
 	memset(bytes, 0, ELEMENT_MAX);
@@ -300,7 +300,7 @@ static void pack(const struct format *f, const uint32_t *in, unsigned int n, uin
 	}
 }
 
-/* Where the pieces of @lane's element are; 0: it is not within the buffer. */
+/* Finds the pieces of @lane's element; 0: it is not within the buffer. */
 static unsigned int pieces(const struct gfx9_site *s, unsigned int lane, uint64_t *at,
 			   unsigned int *size)
 {

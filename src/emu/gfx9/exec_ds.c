@@ -27,7 +27,7 @@ static inline bool inside(const struct gfx9_wave *w, uint32_t at, uint32_t bytes
 	return bytes <= w->lds_bytes && at <= w->lds_bytes - bytes;
 }
 
-/* All active lanes have @bytes at their address, which is not beyond the end of all addresses. */
+/* Whether all active lanes have @bytes at their address, without wrapping around. */
 ALWAYS_INLINE bool all_inside(struct gfx9_wave *w, const uint32_t *addr, uint32_t offset,
 			      uint32_t bytes)
 {
@@ -230,7 +230,7 @@ ALWAYS_INLINE enum gfx9_stop pair_read(struct gfx9_wave *w, const struct gfx9_in
 		return GFX9_ILLEGAL;
 	addr = gfx9_row(w, in->src[0]);
 	dst = rows_of(w, in->dst);
-	/* The address is among what the first half writes. */
+	/* The first half may overwrite the address. */
 	if (in->src[0] >= in->dst && in->src[0] < in->dst + n)
 		addr = memcpy(copy, addr, sizeof(copy));
 	if (all_inside(w, addr, first > second ? first : second, 4 * n)) {
@@ -323,7 +323,7 @@ enum gfx9_stop GFX9_V(ds_pair_swap)(struct gfx9_wave *w, const struct gfx9_inst 
 }
 
 /*
- * Atomics: no other host thread has this LDS
+ * Atomics: no other host thread uses this LDS
  */
 
 static inline bool has_second(enum gfx9_rmw op)
@@ -332,7 +332,7 @@ static inline bool has_second(enum gfx9_rmw op)
 	       op == GFX9_RMW_WRAP;
 }
 
-/* Unlike everywhere else, the value to compare with comes first. */
+/* Unlike in other formats, the value to compare with comes first. */
 static inline bool compares(enum gfx9_rmw op)
 {
 	return op == GFX9_RMW_CMPSWAP || op == GFX9_RMW_FCMPSWAP;
@@ -362,7 +362,7 @@ static uint32_t float_rmw(const struct gfx9_wave *w, enum gfx9_rmw op, uint32_t 
 	return keep & 2 ? now : flushed(now);
 }
 
-/* Where @op is a constant, so is the choice. */
+/* If @op is a constant, the choice is made at compile time. */
 ALWAYS_INLINE uint32_t new_dword(const struct gfx9_wave *w, enum gfx9_rmw op, uint32_t old,
 				 uint32_t x, uint32_t y)
 {
@@ -500,7 +500,7 @@ enum gfx9_stop GFX9_V(ds_rmw_rtn)(struct gfx9_wave *w, const struct gfx9_inst *i
 	return rmw(w, in, true);
 }
 
-/* ds_append and ds_consume: the number of active lanes is added or taken, once. */
+/* ds_append and ds_consume: add or subtract the number of active lanes, once. */
 enum gfx9_stop GFX9_V(ds_append)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	uint32_t at = (w->s[GFX9_M0] & 0xffff) + offset16(in), old, n;
@@ -516,7 +516,7 @@ enum gfx9_stop GFX9_V(ds_append)(struct gfx9_wave *w, const struct gfx9_inst *in
 	return GFX9_GO;
 }
 
-/* Each lane its dword, from M0 on. */
+/* A dword for each lane, from M0 on. */
 enum gfx9_stop GFX9_V(ds_addtid)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	bool write = in->op == GFX9_DS_WRITE_ADDTID_B32;
@@ -535,7 +535,7 @@ enum gfx9_stop GFX9_V(ds_addtid)(struct gfx9_wave *w, const struct gfx9_inst *in
 }
 
 /*
- * Between lanes; LDS is not touched
+ * Between lanes; LDS is not accessed
  */
 
 static unsigned int reversed5(unsigned int i)
@@ -543,7 +543,7 @@ static unsigned int reversed5(unsigned int i)
 	return (i & 1) << 4 | (i & 2) << 2 | (i & 4) | (i & 8) >> 2 | (i & 16) >> 4;
 }
 
-/* The lane that @i gets its value from. */
+/* The lane that provides the value of lane @i. */
 static unsigned int swizzled(uint32_t how, unsigned int i)
 {
 	unsigned int mask = how & 31, turn = how >> 5 & 31, from;
@@ -600,7 +600,7 @@ enum gfx9_stop GFX9_V(ds_permute)(struct gfx9_wave *w, const struct gfx9_inst *i
 	return GFX9_GO;
 }
 
-/* Disabled lanes give 0. */
+/* Disabled lanes provide 0. */
 enum gfx9_stop GFX9_V(ds_bpermute)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	uint32_t src[GFX9_LANES], offset = offset16(in), *dst;

@@ -2,9 +2,9 @@
 /*
  * FLAT, GLOBAL and SCRATCH.
  *
- * A flat address is in LDS or in scratch where its upper half says so (w->shared_base and
- * w->private_base), else in the pages. Scratch is interleaved: dword d of lane l is dword
- * 64 * d + l behind FLAT_SCRATCH, so that lanes which use one offset use one row.
+ * The upper half of a flat address selects LDS or scratch (w->shared_base and w->private_base); all
+ * others are in the pages. Scratch is interleaved: dword d of lane l is dword 64 * d + l behind
+ * FLAT_SCRATCH, so that lanes with the same offset use one row.
  */
 #include "emu/gfx9/memory.h"
 
@@ -20,7 +20,7 @@ static bool wants_lds(const struct gfx9_inst *in, const struct gfx9_access *a)
 	return in->lds || (a->flags & GFX9_TO_LDS);
 }
 
-/* Only loads of up to a dword that keep no part of a register go to LDS. */
+/* Only loads of up to a dword that overwrite the whole register go to LDS. */
 static bool lds_is_fine(const struct gfx9_inst *in, const struct gfx9_access *a)
 {
 	return !wants_lds(in, a) ||
@@ -36,7 +36,7 @@ static bool global_exists(const struct gfx9_wave *w, const struct gfx9_inst *in)
 	return gfx9_has_rows(w, in->src[0], has_saddr(in) ? 1 : 2);
 }
 
-/* What is added to the vector part of the address. */
+/* The scalar part of the address. */
 static inline uint64_t global_base(const struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	return (uint64_t)(int64_t)in->offset + (has_saddr(in) ? gfx9_sreg64(w, in->sdst) : 0);
@@ -76,8 +76,8 @@ enum gfx9_stop GFX9_V(global)(struct gfx9_wave *w, const struct gfx9_inst *in)
 }
 
 /*
- * Where the lanes' memory is when all take part, one behind the other in one page; else NULL, and
- * nothing is said.
+ * The lanes' memory if all lanes are active and contiguous in one page; else NULL, and no fault is
+ * raised.
  */
 ALWAYS_INLINE uint8_t *global_together(struct gfx9_wave *w, const struct gfx9_inst *in,
 				       unsigned int bytes, bool write)
@@ -96,7 +96,7 @@ ALWAYS_INLINE uint8_t *global_together(struct gfx9_wave *w, const struct gfx9_in
 			return NULL;
 		va += (uint64_t)low[GFX9_LANES] << 32;
 	}
-	if ((va & (GFX9_PAGE - 1)) > GFX9_PAGE - GFX9_LANES * bytes)
+	if ((va & (EMU_PAGE - 1)) > EMU_PAGE - GFX9_LANES * bytes)
 		return NULL;
 	return gfx9_tlb_at(w->tlb, va, write);
 }
@@ -174,7 +174,7 @@ enum gfx9_stop GFX9_V(global_store4)(struct gfx9_wave *w, const struct gfx9_inst
  * SCRATCH
  */
 
-/* Byte @offset of @lane's scratch; what is up to the next dword lies together. */
+/* Byte @offset of @lane's scratch; it is contiguous up to the next dword. */
 static uint64_t scratch_address(const struct gfx9_wave *w, unsigned int lane, uint32_t offset)
 {
 	return gfx9_get64(w, GFX9_FLAT_SCRATCH) + (uint64_t)(offset / 4) * (4 * GFX9_LANES) +
@@ -229,7 +229,7 @@ static bool scratch_addresses(const struct gfx9_site *s, const uint32_t *restric
 	return !beyond;
 }
 
-/* Whether all active lanes have one offset. */
+/* Whether all active lanes have the same offset. */
 static bool scratch_in_rows(const struct gfx9_site *s, const uint32_t *restrict offsets)
 {
 	const uint32_t *restrict lanes = gfx9_lanes(s->w);
@@ -304,7 +304,7 @@ static enum gfx9_where find_flat(const struct gfx9_site *s, unsigned int lane, u
 	return GFX9_IN_PAGES;
 }
 
-/* Where the active lanes are; GFX9_NOWHERE: not all in one of these. */
+/* The aperture that all active lanes are in; GFX9_NOWHERE: they differ. */
 static enum gfx9_where flat_where(struct gfx9_wave *w, const uint64_t *restrict addr)
 {
 	const uint32_t *restrict lanes = gfx9_lanes(w);
@@ -327,8 +327,8 @@ static enum gfx9_where flat_where(struct gfx9_wave *w, const uint64_t *restrict 
 }
 
 /*
- * What a compiler makes of a variable on the stack: all active lanes have one address, in scratch.
- * False: nothing has happened.
+ * A variable on the stack: all active lanes have the same address, in scratch. False: nothing was
+ * done.
  */
 static bool flat_variable(struct gfx9_site *s)
 {

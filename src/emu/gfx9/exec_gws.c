@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * DS_GWS: the wave only says what it wants. The compute unit that runs it has the resources, and
+ * DS_GWS: the wave records its request. The compute unit that runs it has the resources, and
  * decides whether the wave waits.
  */
 #include "emu/gfx9/wave.h"
@@ -17,7 +17,7 @@ static bool data_exists(const struct gfx9_wave *w, unsigned int code)
 	return code >= GFX9_AGPR ? code - GFX9_AGPR < w->nr_agprs : code - GFX9_VGPR < w->nr_vgprs;
 }
 
-/* Data are those of the first active lane; where no lane is active, of the first one. */
+/* The data of the first active lane; if no lane is active, of the first lane. */
 static enum gfx9_stop request(struct gfx9_wave *w, const struct gfx9_inst *in, uint8_t op)
 {
 	uint64_t exec = gfx9_exec(w);

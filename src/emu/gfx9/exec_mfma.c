@@ -2,11 +2,11 @@
 /*
  * Matrix instructions: D = A B + C on one to sixteen blocks of MxM results.
  *
- * How a matrix lies in the registers of 64 lanes follows from M, K and the number of blocks; lane %
- * M is the row of A, the column of B and of C and D. EXEC does not matter.
+ * The layout of a matrix in the registers of 64 lanes follows from M, K and the number of blocks;
+ * lane % M is the row of A, the column of B and of C and D. EXEC is ignored.
  *
- * Of the sparse ones A holds two of each four elements along k, and src2 says which: two bits each,
- * in the lane of the elements. C is the destination.
+ * A of a sparse instruction holds two of each four elements along k, and src2 selects them with two
+ * bits each, in the lane of the elements. C is the destination.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static bool is_f64(const struct gfx9_mfma_shape *s)
 	return s->a == GFX9_MFMA_F64;
 }
 
-/* How many elements a row of A has. */
+/* The number of elements in a row of A. */
 static unsigned int length(const struct gfx9_mfma_shape *s)
 {
 	return s->sparse ? s->k / 2u : s->k;
@@ -62,7 +62,7 @@ static unsigned int result_rows(const struct gfx9_mfma_shape *s)
 	return (unsigned int)s->m * s->m * s->blocks / LANES * (is_f64(s) ? 2 : 1);
 }
 
-/* Which lane's registers B is taken from where blgp broadcasts or rotates groups of lanes. */
+/* The lane whose registers provide B, where blgp broadcasts or rotates groups of lanes. */
 static unsigned int b_lane(unsigned int lane, unsigned int blgp)
 {
 	switch (blgp) {
@@ -79,8 +79,10 @@ static unsigned int b_lane(unsigned int lane, unsigned int blgp)
 	}
 }
 
-/* Which block of A takes part in block @b: cbsz makes groups of 2^cbsz that all use their block
- * abid. */
+/*
+ * The block of A that is used for block @b: cbsz makes groups of 2^cbsz that all use their block
+ * abid.
+ */
 static unsigned int a_block(unsigned int b, const struct gfx9_mfma_shape *s,
 			    const struct gfx9_inst *in)
 {
@@ -114,7 +116,7 @@ static uint64_t element(struct gfx9_wave *w, unsigned int type, unsigned int cod
 	return word & (((uint64_t)1 << bits) - 1);
 }
 
-/* Elements of one row or column of @k, and the block, that @lane has. */
+/* The elements of a row or column of @k, and the block, that @lane has. */
 struct part {
 	unsigned int block, i, k, n;
 };
@@ -126,7 +128,7 @@ static struct part part_of(const struct gfx9_mfma_shape *s, unsigned int k, unsi
 	return (struct part){ group % s->blocks, lane % s->m, group / s->blocks * n, n };
 }
 
-/* Block by block. A by rows, so that what is summed up lies side by side. */
+/* Block by block. A by rows, so that the terms of a sum are adjacent. */
 static void read_a(struct gfx9_wave *w, const struct gfx9_inst *in, const struct gfx9_mfma_shape *s,
 		   struct gfx9_mfma_matrix *m)
 {
@@ -139,7 +141,7 @@ static void read_a(struct gfx9_wave *w, const struct gfx9_inst *in, const struct
 	}
 }
 
-/* B by rows as well, so that results lie side by side. */
+/* B by rows as well, so that results are adjacent. */
 static void read_b(struct gfx9_wave *w, const struct gfx9_inst *in, const struct gfx9_mfma_shape *s,
 		   struct gfx9_mfma_matrix *m)
 {
@@ -154,7 +156,7 @@ static void read_b(struct gfx9_wave *w, const struct gfx9_inst *in, const struct
 	}
 }
 
-/* gfx90a takes denormals of 16 bits for 0; those are the numbers without the first bit. */
+/* gfx90a takes 16-bit denormals for 0; those are the numbers whose first bit is not set. */
 static void flush_denormals(struct gfx9_mfma_matrix *m)
 {
 	for (unsigned int i = 0; i < GFX9_MFMA_ELEMENTS; i++)
@@ -168,7 +170,7 @@ static void negate(struct gfx9_mfma_matrix *m)
 		m->wide[i] = -m->wide[i];
 }
 
-/* Which register and lanes hold row @i of a block of C and D: those of column 0. */
+/* The register and lanes that hold row @i of a block of C and D: those of column 0. */
 static void place(const struct gfx9_mfma_shape *s, unsigned int block, unsigned int i,
 		  unsigned int *r, unsigned int *lane)
 {
@@ -212,7 +214,7 @@ static void addends(struct gfx9_wave *w, const struct gfx9_inst *in,
 	}
 }
 
-/* Everything one instruction works on. */
+/* The operands of one instruction. */
 struct job {
 	struct gfx9_wave *w;
 	const struct gfx9_inst *in;
@@ -221,11 +223,11 @@ struct job {
 	uint64_t d[ROWS_MAX][LANES];
 };
 
-/* Which of four elements along k term @e of row @i of a sparse A is. */
+/* The position, among four elements along k, of term @e of row @i of a sparse A. */
 static unsigned int index_of(const struct job *j, unsigned int i, unsigned int e)
 {
 	unsigned int n = elements(j->s, length(j->s)), lane = i + j->s->m * (e / n);
-	/* A register has room for the indices of two or four instructions. */
+	/* A register holds the indices of two or four instructions. */
 	unsigned int set = j->in->cbsz ? 0 : j->in->abid % (16 / n);
 
 	return row(j->w, j->in->src[2], 0)[lane] >> (2 * n * set + 2 * (e % n)) & 3;
@@ -389,7 +391,7 @@ static void execute(struct gfx9_wave *w, const struct gfx9_inst *in,
 	for (unsigned int block = 0; block < s->blocks; block++)
 		for (unsigned int i = 0; i < s->m; i++)
 			sum_row(&j, sum, block, i);
-	/* The destination may overlap the sources: only now. */
+	/* The destination may overlap the sources, so it is written last. */
 	for (unsigned int r = 0; r < rows; r++) {
 		uint32_t *to = row(w, in->dst, r);
 

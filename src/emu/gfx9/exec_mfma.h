@@ -27,7 +27,7 @@ enum gfx9_mfma_type {
 #define GFX9_MFMA_TERMS 32 /* products of one result */
 #define GFX9_MFMA_COLUMNS 32
 
-#define GFX9_MFMA_EXP_ZERO (-2000) /* of what is 0, and below every sum of two others */
+#define GFX9_MFMA_EXP_ZERO (-2000) /* of 0: below every sum of two others */
 #define GFX9_MFMA_EXP_SPECIAL 8000 /* of infinities and NaNs */
 
 /*
@@ -50,17 +50,17 @@ enum gfx9_mfma_how {
 };
 
 /*
- * One row of results: each is the sum of terms products. Those of A lie side by side from a_at on;
- * b_at is where the row of B begins that the term is multiplied with.
+ * A row of results: each is the sum of @terms products. Those of A are adjacent from a_at on; b_at
+ * is the start of the row of B that a term is multiplied with.
  */
 struct gfx9_mfma_row {
 	const struct gfx9_mfma_matrix *a, *b;
 	unsigned int terms, columns; /* columns: 4, 16 or 32 */
-	unsigned int step; /* products that are summed up before they are added */
+	unsigned int step; /* products that are summed before they are added */
 	uint16_t a_at, b_at[GFX9_MFMA_TERMS];
 };
 
-/* Adds the products to @c, a row as well. Compiled for several processors: vector.h has it. */
+/* Adds the products to @c, a row as well. Compiled for several processors: see vector.h. */
 typedef void gfx9_mfma_sum_fn(enum gfx9_mfma_how how, const struct gfx9_mfma_row *r, uint64_t *c);
 
 /* The form of a matrix instruction: @blocks products of an @m x @k and a @k x @m matrix. */
@@ -71,7 +71,7 @@ struct gfx9_mfma_shape {
 	bool sparse;
 };
 
-/* One instruction for the fast path: operands as rows of registers, which may overlap. */
+/* An instruction for the fast path: operands as rows of registers, which may overlap. */
 struct gfx9_mfma_call {
 	const struct gfx9_mfma_shape *shape;
 	const uint32_t (*a)[GFX9_LANES], (*b)[GFX9_LANES];
@@ -83,19 +83,19 @@ struct gfx9_mfma_call {
 };
 
 /*
- * Executes the instruction with the bits of the reference, or returns false and changes nothing.
- * Compiled for several processors as well.
+ * Executes the instruction with the same bits as the reference, or returns false and changes
+ * nothing. Compiled for several processors as well.
  */
 typedef bool gfx9_mfma_fast_fn(const struct gfx9_mfma_call *call);
 
 struct gfx9_vector_variant;
 
-/* The two ways to execute a matrix instruction, for tests: any of them has the same result. */
+/* For tests: the two ways to execute a matrix instruction, which have the same results. */
 enum gfx9_stop gfx9_mfma_reference(struct gfx9_wave *w, const struct gfx9_inst *in);
 bool gfx9_mfma_fast(struct gfx9_wave *w, const struct gfx9_inst *in,
 		    const struct gfx9_vector_variant *v);
 
-/* Takes element @at from @bits, which have nothing above it. */
+/* Decodes element @at from @bits, which have nothing above it. */
 void gfx9_mfma_element(struct gfx9_mfma_matrix *m, size_t at, enum gfx9_mfma_type type,
 		       uint64_t bits);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What elements of matrices mean: from the bits of a register to numbers that are summed up. */
+/* Elements of matrices: from the bits of a register to numbers. */
 #include "emu/gfx9/exec_mfma.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@ struct layout {
 	bool special; /* the highest exponent means Inf and NaN */
 };
 
-/* 2^@n, for what double has as normal numbers. */
+/* 2^@n, in the range of normal doubles. */
 static double power(int n)
 {
 	uint64_t bits = (uint64_t)(n + 1023) << 52;
@@ -46,7 +46,7 @@ static void take(struct gfx9_mfma_matrix *m, size_t at, const struct layout *l, 
 	m->exp[at] = (int16_t)(sig ? e : GFX9_MFMA_EXP_ZERO);
 }
 
-/* Eight bits without infinities and without -0: that is the NaN. */
+/* Eight bits without infinities and without -0, which is the NaN. */
 static void take8(struct gfx9_mfma_matrix *m, size_t at, const struct layout *l, uint32_t bits)
 {
 	take(m, at, l, bits);
@@ -75,7 +75,7 @@ void gfx9_mfma_element(struct gfx9_mfma_matrix *m, size_t at, enum gfx9_mfma_typ
 		m->sig[at] = (int8_t)word;
 		return;
 	case GFX9_MFMA_XF32:
-		/* A NaN stays one, wherever its bits are. */
+		/* A NaN stays a NaN, whichever bits it has. */
 		if ((word & 0x7fffffff) > 0x7f800000)
 			word |= 0x400000;
 		take(m, at, &xf32, word >> 13);

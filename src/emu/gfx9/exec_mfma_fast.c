@@ -300,7 +300,7 @@ static void unpack(struct operand *o, const uint32_t (*rows)[GFX9_LANES], enum g
 }
 
 /*
- * One chunk: WIDTH columns of all rows of a block
+ * A chunk: WIDTH columns of all rows of a block
  */
 
 /* The rows of one step of k, WIDTH columns each. */
@@ -430,7 +430,7 @@ ALWAYS_INLINE vd floor_d(vd v)
 #elif defined(__AVX2__)
 	return _mm256_floor_pd(v);
 #else
-	/* To the nearest integer, which is one too many in half of all cases. */
+	/* To the nearest integer, which is one too large in half of all cases. */
 	const double magic = 0x1.8p52;
 	vd nearest = (v + magic) - magic;
 	vl above = (vl)(nearest > v) & (vl)((vd){ 0 } + 1.0);
@@ -441,7 +441,9 @@ ALWAYS_INLINE vd floor_d(vd v)
 #endif
 }
 
-/* Half @h of @v, and conversions of halves: compilers make many instructions of the generic form.
+/*
+ * Half @h of @v, and conversions of halves: compilers generate many instructions for the generic
+ * form.
  */
 ALWAYS_INLINE hi half(vi v, int h)
 {
@@ -535,7 +537,7 @@ ALWAYS_INLINE hf add_c(hi c, hi s, hi exp, bool halves)
 	return f32_of_f64(round_down(t + sum) * (vd)unit);
 }
 
-/* Some terms of a chunk: B itself, and where the elements of A are that belong to row 0. */
+/* Some terms of a chunk: B itself, and the positions of A's elements of row 0. */
 struct terms {
 	vf b[STEP_MAX];
 	vi b_exp[STEP_MAX];
@@ -543,7 +545,7 @@ struct terms {
 	const int32_t *a_exp[STEP_MAX];
 };
 
-/* The extremes of some rows, which tell whether all results are right. */
+/* The extremes of some rows, which tell whether all results are exact. */
 struct extremes {
 	vi exp; /* the largest */
 	vi gap; /* the smallest that is above EXP_NONE, from there on, with the highest bit flipped
@@ -552,8 +554,8 @@ struct extremes {
 };
 
 /*
- * The sum of the terms from @first on, @every apart, in units of 2^(@exp - 24). Without sign, for
- * terms that are out of range: these overflow.
+ * The sum of the terms from @first on, @every apart, in units of 2^(@exp - 24). Unsigned, for terms
+ * that are out of range: these overflow.
  */
 ALWAYS_INLINE vu sum_terms(const struct terms *t, unsigned int first, unsigned int n,
 			   unsigned int every, unsigned int i, vi *exp)
@@ -601,7 +603,7 @@ ALWAYS_INLINE void fused_row(const struct terms *t, unsigned int n, unsigned int
 	}
 }
 
-/* False: a value is outside the range that this is right for. */
+/* False: a value is outside the range that is handled here. */
 ALWAYS_INLINE bool fused(const struct chunk *c, unsigned int m, unsigned int k, unsigned int n)
 {
 	struct extremes x = { all_i(INT32_MIN), all_i(INT32_MAX), { 0 } };
@@ -712,7 +714,7 @@ static unsigned int smallest(const struct operand *o, unsigned int elements)
 	vi least = all_i(INT32_MAX);
 	int32_t lanes[WIDTH], min = INT32_MAX;
 
-	/* One less than the bits, so that 0 becomes the largest. */
+	/* The bits minus one, so that 0 becomes the largest. */
 	for (unsigned int i = 0; i < elements * GFX9_LANES; i += WIDTH) {
 		vi v = ((load_i(&o->value[0][0] + i) & INT32_MAX) - 1) & INT32_MAX;
 
@@ -773,7 +775,7 @@ static void store_d(const struct work *w, const struct gfx9_mfma_call *call, uns
 	}
 }
 
-/* Groups of 16 lanes of B as blgp says. */
+/* Groups of 16 lanes of B, selected by blgp. */
 static void move_groups(struct operand *b, unsigned int elements, unsigned int blgp)
 {
 	static const uint8_t from[8][4] = { { 0, 1, 2, 3 }, { 0, 1, 0, 1 }, { 2, 3, 2, 3 },

@@ -15,7 +15,7 @@
  * their exponents, rounded down. With 8 bits it is 16 products, the even and the odd ones apart,
  * and C is lost where it is far below.
  *
- * What nobody has found out: the bits of a NaN. Every NaN is the positive quiet one here.
+ * The bits of a NaN are not known. Every NaN is the positive quiet one here.
  */
 #include "emu/gfx9/exec_mfma.h"
 #include "emu/gfx9/vector.h"
@@ -118,7 +118,7 @@ struct part {
 	unsigned int first, end, every;
 };
 
-/* Infinities and NaNs, or a product that is too large to be a float. False: there are none. */
+/* Infinities and NaNs, or a product that is too large for a float. False: there are none. */
 static bool sum_special(const struct gfx9_mfma_row *r, struct part p, unsigned int j, float *sum)
 {
 	double s = isfinite(*sum) ? 0 : (double)*sum;
@@ -169,7 +169,7 @@ ALWAYS_INLINE void sum_products(const struct gfx9_mfma_row *r, struct part p, un
 	}
 }
 
-/* Where even and odd products are apart: their sum. */
+/* With even and odd products apart: their sum. */
 ALWAYS_INLINE void sum_halves(const struct gfx9_mfma_row *r, struct part p, unsigned int n,
 			      int32_t *restrict sum, int32_t *restrict exp)
 {
@@ -186,7 +186,7 @@ ALWAYS_INLINE void sum_halves(const struct gfx9_mfma_row *r, struct part p, unsi
 	}
 }
 
-/* 2^@n, for what double has as normal numbers. */
+/* 2^@n, in the range of normal doubles. */
 static inline double power(int n)
 {
 	uint64_t bits = (uint64_t)(n + 1023) << 52;
@@ -257,7 +257,7 @@ ALWAYS_INLINE void sum_fused(const struct gfx9_mfma_row *r, unsigned int n, uint
 }
 
 /*
- * The others
+ * Other types
  */
 
 ALWAYS_INLINE void sum_chain(const struct gfx9_mfma_row *r, unsigned int n, uint64_t *c)

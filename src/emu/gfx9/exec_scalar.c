@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The scalar half of the instruction set: SOP1, SOP2, SOPK, SOPC and SOPP, and the table that
- * holds them together with scalar memory. One small function for each opcode.
+ * The scalar half of the instruction set: SOP1, SOP2, SOPK, SOPC and SOPP, with a small function
+ * for each opcode; and the table of all scalar instructions, scalar memory included.
  */
+#include "emu/gfx9/exec_hwreg.h"
 #include "emu/gfx9/exec_smem.h"
 #include "emu/gfx9/operand.h"
 
@@ -48,7 +49,7 @@ static inline void put_u64(struct gfx9_wave *w, const struct gfx9_inst *in, u64 
 /*
  * Most operands are plain: registers other than the trap temporaries, and small integers. They are
  * read without a call, so that an operation on them needs no stack. The same operation with any
- * other operand is a function of its own, which it ends in.
+ * other operand is another function, which is called last.
  */
 /* clang-format off */
 static const uint8_t is_plain[256] = {
@@ -126,7 +127,7 @@ static inline void plain_put_u64(struct gfx9_wave *w, const struct gfx9_inst *in
 
 #define OP1(name, D, A, ...) OP2(name, D, A, u32, (void)b; __VA_ARGS__)
 
-/* SCC tells whether the result is anything but 0. */
+/* SCC is set if the result is not 0. */
 #define OP2_NZ(name, D, A, B, expr) OP2(name, D, A, B, d = (expr); w->scc = d != 0)
 #define OP1_NZ(name, D, A, expr) OP1(name, D, A, d = (expr); w->scc = d != 0)
 
@@ -152,7 +153,7 @@ static inline void plain_put_u64(struct gfx9_wave *w, const struct gfx9_inst *in
 		return GFX9_GO;                   \
 	}
 
-/* SOPK: the register in dst with a constant, which is signed in some and unsigned in others. */
+/* SOPK: the register in dst with a constant, signed or unsigned. */
 #define COMPARE_K(name, A, K, expr)             \
 	RUN(name)                               \
 	{                                       \
@@ -163,7 +164,7 @@ static inline void plain_put_u64(struct gfx9_wave *w, const struct gfx9_inst *in
 		return GFX9_GO;                 \
 	}
 
-/* EXEC becomes something of a and EXEC; dst gets what it was, or what it is. */
+/* EXEC is computed from a and EXEC; dst gets its old or its new value. */
 #define EXEC_OP(name, saved, expr)                     \
 	RUN(name)                                      \
 	{                                              \
@@ -289,8 +290,8 @@ RUN(s_cmovk_i32)
 }
 
 /*
- * s_movrel counts physical registers: those up to VCC are where their operand codes say, beyond
- * them are some that no code names. NULL: there is no such register.
+ * s_movrel counts physical registers: up to VCC they are where their operand codes say, those
+ * beyond have no code. NULL: no such register.
  */
 static u32 *physical(struct gfx9_wave *w, u32 n)
 {
@@ -299,7 +300,7 @@ static u32 *physical(struct gfx9_wave *w, u32 n)
 	return n < PHYSICAL ? &w->s_rest[n - GFX9_TTMP0] : NULL;
 }
 
-/* A source out of range is s0, a destination out of range is none. */
+/* A source out of range is s0, a write out of range is dropped. */
 static u32 *relative_source(struct gfx9_wave *w, u32 n)
 {
 	u32 *reg = physical(w, n);
@@ -564,7 +565,7 @@ RUN(s_call_b64)
 
 /*
  * Also s_rfe_restore_b64, whose second operand would set STATUS.INST_ATC: there is one way to
- * translate addresses here. A halt asked for in the handler begins when it is left.
+ * translate addresses here. A halt requested in the handler begins when it is left.
  */
 RUN(s_rfe_b64)
 {
@@ -572,12 +573,12 @@ RUN(s_rfe_b64)
 		return GFX9_ILLEGAL;
 	w->pc = get_u64(w, in, in->src[0]) & PC_BITS;
 	w->status &= ~GFX9_STATUS_PRIV;
-	/* A save that waited for this is taken before another instruction is. */
+	/* A pending save is taken before the next instruction. */
 	if (w->save_pending)
 		return GFX9_SLEEP;
 	if (w->status & GFX9_STATUS_HALT)
 		return GFX9_HALT;
-	/* Single steps are taken from the beginning of a turn. */
+	/* Single steps start at the beginning of a turn. */
 	return w->mode & GFX9_MODE_DEBUG_EN ? GFX9_SLEEP : GFX9_GO;
 }
 
@@ -655,10 +656,10 @@ RUN(s_icache_inv)
 
 /*
  * Memory is accessed at once and caches are not modelled, so there is nothing to wait for. But
- * after a GPU has waited for a store, everybody sees it, while a processor may still keep it in its
- * store buffer and go on with a load: two waves that each store and then load could miss each
- * other's store. Only a full fence prevents that, so it comes after stores only. Without one before
- * it, the fence is for hosts that reorder loads (arm64).
+ * after a GPU has waited for a store, all others see it, while a processor may still keep it in its
+ * store buffer and execute a load: two waves that each store and then load could miss each other's
+ * store. Only a full fence prevents that, so there is one after stores. Without a store before it,
+ * the fence is for hosts that reorder loads (arm64).
  */
 RUN(in_order)
 {
@@ -672,7 +673,7 @@ RUN(in_order)
 	return GFX9_GO;
 }
 
-/* What only concerns hints, counters, or tools that are not there. */
+/* Hints, counters, and support for tools: nothing to do. */
 RUN(nothing)
 {
 	(void)w, (void)in;
@@ -680,7 +681,7 @@ RUN(nothing)
 }
 
 /*
- * Vector registers by index: MODE says whether, M0 which operands and how far.
+ * Vector registers by index: MODE enables it, M0 selects the operands and the offset.
  */
 
 static void set_index(struct gfx9_wave *w, u32 index)
@@ -694,7 +695,7 @@ static void set_index_mode(struct gfx9_wave *w, u32 mode)
 		(w->s[GFX9_M0] & ~M0_INDEX_MODE) | (mode << M0_INDEX_MODE_SHIFT & M0_INDEX_MODE);
 }
 
-/* The second operand is no operand: its code is the mode. */
+/* The second operand is not an operand: its code is the mode. */
 RUN(s_set_gpr_idx_on)
 {
 	u32 index = get_u32(w, in, in->src[0]);
@@ -725,167 +726,9 @@ RUN(s_set_gpr_idx_idx)
 }
 
 /*
- * Hardware registers
- */
-
-enum hwreg {
-	HWREG_MODE = 1,
-	HWREG_STATUS,
-	HWREG_TRAPSTS,
-	HWREG_HW_ID,
-	HWREG_GPR_ALLOC,
-	HWREG_LDS_ALLOC,
-	HWREG_IB_STS,
-	HWREG_SH_MEM_BASES = 15,
-	HWREG_TBA_LO,
-	HWREG_TBA_HI,
-	HWREG_TMA_LO,
-	HWREG_TMA_HI,
-	HWREG_XCC_ID,
-};
-
-#define STATUS_DERIVED (GFX9_STATUS_SCC | GFX9_STATUS_EXECZ | GFX9_STATUS_VCCZ)
-#define TRAPSTS_EXCEPTIONS 0x1ffu /* floating-point flags, which are the user's */
-
-static bool privileged(const struct gfx9_wave *w)
-{
-	return w->status & GFX9_STATUS_PRIV;
-}
-
-static u32 status_of(const struct gfx9_wave *w)
-{
-	return (w->status & ~STATUS_DERIVED) | (w->scc ? GFX9_STATUS_SCC : 0) |
-	       (gfx9_exec(w) ? 0 : GFX9_STATUS_EXECZ) |
-	       (gfx9_get64(w, GFX9_VCC) ? 0 : GFX9_STATUS_VCCZ);
-}
-
-/* TBA and TMA are kept without their lowest 8 bits, and are shown to the trap handler only. */
-static u32 handler_address(const struct gfx9_wave *w, u64 address, unsigned int shift)
-{
-	return privileged(w) ? (u32)(address >> shift) : 0;
-}
-
-static u32 hwreg_get(const struct gfx9_wave *w, unsigned int id)
-{
-	switch (id) {
-	case HWREG_MODE:
-		return w->mode;
-	case HWREG_STATUS:
-		return status_of(w);
-	case HWREG_TRAPSTS:
-		return w->trapsts;
-	case HWREG_HW_ID:
-		return w->hw_id;
-	case HWREG_GPR_ALLOC:
-		return w->gpr_alloc;
-	case HWREG_LDS_ALLOC:
-		return w->lds_alloc;
-	case HWREG_IB_STS:
-		return w->ib_sts;
-	case HWREG_SH_MEM_BASES:
-		return w->private_base >> 16 | (w->shared_base & 0xffff0000);
-	case HWREG_TBA_LO:
-		return handler_address(w, w->tba, 8);
-	case HWREG_TBA_HI:
-		return handler_address(w, w->tba, 40);
-	case HWREG_TMA_LO:
-		return handler_address(w, w->tma, 8);
-	case HWREG_TMA_HI:
-		return handler_address(w, w->tma, 40);
-	case HWREG_XCC_ID:
-		return w->xcc_id;
-	default:
-		return 0;
-	}
-}
-
-/* Bits that s_setreg may change; PRIV is left by s_rfe alone. */
-static u32 hwreg_writable(const struct gfx9_wave *w, unsigned int id)
-{
-	switch (id) {
-	case HWREG_MODE:
-		return UINT32_MAX;
-	case HWREG_STATUS:
-		return privileged(w) ? ~(GFX9_STATUS_PRIV | GFX9_STATUS_EXECZ | GFX9_STATUS_VCCZ)
-				     : 0;
-	case HWREG_TRAPSTS:
-		return privileged(w) ? UINT32_MAX : TRAPSTS_EXCEPTIONS;
-	case HWREG_IB_STS:
-		return privileged(w) ? UINT32_MAX : 0;
-	default:
-		return 0;
-	}
-}
-
-static void hwreg_set(struct gfx9_wave *w, unsigned int id, u32 value)
-{
-	switch (id) {
-	case HWREG_MODE:
-		w->mode = value;
-		break;
-	case HWREG_STATUS:
-		w->scc = value & GFX9_STATUS_SCC;
-		w->status = value & ~STATUS_DERIVED;
-		break;
-	case HWREG_TRAPSTS:
-		w->trapsts = value;
-		break;
-	case HWREG_IB_STS:
-		w->ib_sts = value;
-		break;
-	default:
-		break;
-	}
-}
-
-/* The constant of these instructions: register [5:0], lowest bit [10:6], size - 1 [15:11]. */
-static unsigned int hwreg_id(const struct gfx9_inst *in)
-{
-	return in->offset & 0x3f;
-}
-
-static unsigned int hwreg_low(const struct gfx9_inst *in)
-{
-	return in->offset >> 6 & 0x1f;
-}
-
-static u32 hwreg_mask(const struct gfx9_inst *in)
-{
-	return (u32)low_bits((in->offset >> 11 & 0x1f) + 1u);
-}
-
-static void hwreg_change(struct gfx9_wave *w, const struct gfx9_inst *in, u32 value)
-{
-	unsigned int id = hwreg_id(in), low = hwreg_low(in);
-	u32 mask = hwreg_mask(in) << low & hwreg_writable(w, id);
-
-	if (mask)
-		hwreg_set(w, id, (hwreg_get(w, id) & ~mask) | (value << low & mask));
-}
-
-RUN(s_getreg_b32)
-{
-	put_u32(w, in, hwreg_get(w, hwreg_id(in)) >> hwreg_low(in) & hwreg_mask(in));
-	return GFX9_GO;
-}
-
-RUN(s_setreg_b32)
-{
-	hwreg_change(w, in, gfx9_sreg(w, in->dst));
-	return GFX9_GO;
-}
-
-RUN(s_setreg_imm32_b32)
-{
-	hwreg_change(w, in, in->literal);
-	return GFX9_GO;
-}
-
-/*
- * Not executed, and so refused as instructions the engine does not know:
- * s_cbranch_g_fork, s_cbranch_i_fork, s_cbranch_join: the branch stack, which no compiler uses;
- * s_setvskip: would have every vector instruction ask first whether it is to be skipped;
- * s_endpgm_ordered_ps_done: pixel shaders only.
+ * Not executed, and so refused as unknown instructions: s_cbranch_g_fork, s_cbranch_i_fork and
+ * s_cbranch_join (the branch stack, which no compiler uses); s_setvskip (every vector instruction
+ * would have to check it first); s_endpgm_ordered_ps_done (pixel shaders only).
  */
 #define SMEM(OP, op) [GFX9_##OP] = gfx9_##op,
 
@@ -998,7 +841,7 @@ gfx9_run_fn *const gfx9_scalar_ops[GFX9_OPS] = {
 	[GFX9_S_FLBIT_I32_B64] = s_flbit_i32_b64,
 	[GFX9_S_FLBIT_I32_I64] = s_flbit_i32_i64,
 	[GFX9_S_GETPC_B64] = s_getpc_b64,
-	[GFX9_S_GETREG_B32] = s_getreg_b32,
+	[GFX9_S_GETREG_B32] = gfx9_s_getreg_b32,
 	[GFX9_S_ICACHE_INV] = s_icache_inv,
 	[GFX9_S_INCPERFLEVEL] = nothing,
 	[GFX9_S_LSHL1_ADD_U32] = s_lshl1_add_u32,
@@ -1057,8 +900,8 @@ gfx9_run_fn *const gfx9_scalar_ops[GFX9_OPS] = {
 	[GFX9_S_SETKILL] = s_setkill,
 	[GFX9_S_SETPC_B64] = s_setpc_b64,
 	[GFX9_S_SETPRIO] = s_setprio,
-	[GFX9_S_SETREG_B32] = s_setreg_b32,
-	[GFX9_S_SETREG_IMM32_B32] = s_setreg_imm32_b32,
+	[GFX9_S_SETREG_B32] = gfx9_s_setreg_b32,
+	[GFX9_S_SETREG_IMM32_B32] = gfx9_s_setreg_imm32_b32,
 	[GFX9_S_SEXT_I32_I16] = s_sext_i32_i16,
 	[GFX9_S_SEXT_I32_I8] = s_sext_i32_i8,
 	[GFX9_S_SLEEP] = s_sleep,

@@ -2,8 +2,8 @@
 /*
  * Scalar memory: loads, stores and atomics through registers of the whole wave.
  *
- * An address that is not mapped changes no register. Atomics are atomic on the host as well, since
- * waves of one address space run in several threads.
+ * A fault changes no register. Atomics are atomic on the host as well, since waves of one address
+ * space run in several threads.
  */
 #include "emu/gfx9/clock.h"
 #include "emu/gfx9/exec_smem.h"
@@ -51,7 +51,7 @@ static struct buffer buffer_of(const struct gfx9_wave *w, const struct gfx9_inst
 	};
 }
 
-/* How many of @n dwords at @offset are within the buffer: the first ones. */
+/* The number of dwords at @offset, out of @n, that are within the buffer: the first ones. */
 static unsigned int within(const struct buffer *b, uint64_t offset, unsigned int n)
 {
 	uint64_t left = offset < b->size ? (b->size - offset) / 4 : 0;
@@ -65,7 +65,7 @@ static enum gfx9_stop fault(struct gfx9_wave *w, uint64_t address, bool write)
 	return GFX9_FAULT;
 }
 
-/* Tuples of registers begin at a multiple of their size, up to 4; what lies beyond EXEC is lost. */
+/* Tuples of registers begin at a multiple of their size, up to 4; results beyond EXEC are lost. */
 static unsigned int tuple(const struct gfx9_inst *in, unsigned int n)
 {
 	return in->dst & ~((n < 4 ? n : 4) - 1);
@@ -79,9 +79,8 @@ static inline enum gfx9_stop load(struct gfx9_wave *w, const struct gfx9_inst *i
 	const uint8_t *from;
 	uint64_t bad;
 
-	/* All of it, in one page, to registers that anybody may write. */
-	if (present == n && first + n <= GFX9_TTMP0 &&
-	    (va & (GFX9_PAGE - 1)) <= GFX9_PAGE - 4 * n) {
+	/* All dwords in one page, to registers that any wave may write. */
+	if (present == n && first + n <= GFX9_TTMP0 && (va & (EMU_PAGE - 1)) <= EMU_PAGE - 4 * n) {
 		from = gfx9_tlb_at(w->tlb, va, false);
 		if (!from)
 			return fault(w, va, false);
@@ -152,15 +151,15 @@ enum gfx9_stop gfx9_s_memtime(struct gfx9_wave *w, const struct gfx9_inst *in)
 	return GFX9_GO;
 }
 
-/* The same time in ticks of the reference clock, which signals and the driver show as well. */
+/* The same time in ticks of the reference clock, as in signals and the driver. */
 enum gfx9_stop gfx9_s_memrealtime(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
-	gfx9_sreg_set64(w, in->dst, w->clock / GFX9_TICK_NS);
+	gfx9_sreg_set64(w, in->dst, w->clock / EMU_TICK_NS);
 	return GFX9_GO;
 }
 
 /*
- * Atomics: what becomes of @m, given @x and, for the comparison, @c.
+ * Atomics: the new value of @m, given @x and, for the comparison, @c.
  */
 
 typedef uint32_t atomic32_fn(uint32_t m, uint32_t x, uint32_t c);
@@ -200,7 +199,7 @@ static inline enum gfx9_stop atomic64(struct gfx9_wave *w, const struct gfx9_ins
 	return GFX9_GO;
 }
 
-/* Out of range: nothing is written, and what was there is said to be 0. */
+/* Out of range: nothing is written, and the old value is 0. */
 static inline enum gfx9_stop buffer_atomic32(struct gfx9_wave *w, const struct gfx9_inst *in,
 					     atomic32_fn *fn)
 {

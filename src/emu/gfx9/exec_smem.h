@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The scalar memory instructions that do something: X(opcode, name) for each. */
+/* The scalar memory instructions that have an effect: X(opcode, name) for each. */
 #ifndef GP__EMU_GFX9_EXEC_SMEM_H
 #define GP__EMU_GFX9_EXEC_SMEM_H
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * The vector ALU around its kernels: where operands come from, what is done to them, which lanes
- * of the result are kept.
+ * The vector ALU around its kernels: reads operands, applies modifiers, and writes the active lanes
+ * of the result.
  *
- * Two ways lead to a kernel. run_vector() does everything an instruction can ask for. Those
- * of vector_plain.h are for instructions that ask for nothing. gfx9_vector_bind() chooses once.
+ * There are two ways to a kernel. run_vector() handles every instruction. Those of vector_plain.h
+ * handle instructions without modifiers. gfx9_vector_bind() chooses once.
  *
- * No register number is trusted: each is compared with what the wave has.
+ * Every register number is checked against the registers of the wave.
  */
 #include "emu/gfx9/vector_job.h"
 #include "emu/gfx9/vector_plain.h"
@@ -14,7 +14,7 @@
 #include <fenv.h>
 
 /*
- * What is known of an opcode
+ * Properties of opcodes
  */
 
 #define OP(op, k, sat, s0, s1, s2, d, flags)                                     \
@@ -30,7 +30,7 @@ static const struct gfx9_vector_op ops[GFX9_OPS] = { GFX9_VECTOR_OPS(OP)
 							     GFX9_VECTOR_SPECIAL(SPECIAL) };
 
 /*
- * The kernel, with the host's rounding mode as MODE has it. Half precision kernels round
+ * Runs the kernel with the host's rounding mode as in MODE. Half precision kernels round
  * themselves.
  */
 static void run_kernel(struct gfx9_vector_job *j)
@@ -82,7 +82,7 @@ enum gfx9_stop GFX9_V(run_vector)(struct gfx9_wave *w, const struct gfx9_inst *i
 		return GFX9_ILLEGAL;
 	if (op->dst != GFX9_T_NONE) {
 		d = row_of(w, indexed(w, in->dst, INDEX_DST), is_wide(op->dst) ? 2 : 1);
-		/* One that only the index puts beyond the wave's registers is not written. */
+		/* A destination beyond the wave's registers because of the index is not written. */
 		if (!d)
 			return index_of(w, INDEX_DST) ? GFX9_GO : GFX9_ILLEGAL;
 	}
@@ -103,16 +103,16 @@ enum gfx9_stop GFX9_V(run_vector)(struct gfx9_wave *w, const struct gfx9_inst *i
 }
 
 /*
- * What may go the short way
+ * Instructions for the plain way
  */
 
-/* Both halves from where they are, and nothing negated. */
+/* Each half from its own place, and nothing negated. */
 static bool straight(const struct gfx9_inst *in, unsigned int k)
 {
 	return !(in->op_sel >> k & 1) && (in->op_sel_hi >> k & 1);
 }
 
-/* A scalar operand, or a constant, whose row does not take long to find. */
+/* A scalar operand, or a constant, whose row is quickly found. */
 static bool plain_scalar(unsigned int code)
 {
 	if (code < GFX9_SREGS)
@@ -144,7 +144,7 @@ static bool plain_operand(const struct gfx9_inst *in, const struct gfx9_vector_o
 	}
 }
 
-/* Signs are plain where no other type of operand takes part. */
+/* Signs are plain if no other type of operand is involved. */
 static bool plain_signs(const struct gfx9_inst *in, const struct gfx9_vector_op *t)
 {
 	for (unsigned int k = 0; k < 3; k++) {
@@ -178,7 +178,7 @@ static unsigned int rows_up_to(unsigned int code, unsigned int type)
 	return code - GFX9_VGPR + (is_wide(type) ? 2 : 1);
 }
 
-/* How many vector registers the instruction wants the wave to have. */
+/* The number of vector registers that the instruction needs. */
 static unsigned int rows_of(const struct gfx9_inst *in, const struct gfx9_vector_op *t)
 {
 	unsigned int most = rows_up_to(in->dst, t->dst);

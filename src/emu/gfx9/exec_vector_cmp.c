@@ -24,7 +24,7 @@
 	CMP(ge_##t, type, load, x >= y) \
 	CMP(t_##t, type, load, 1)
 
-/* The "n" ones are true for NaNs. */
+/* Negated comparisons are true for NaNs. */
 #define CMP_FLOAT(t, type, load)                                 \
 	CMP(f_##t, type, load, 0)                                \
 	CMP(lt_##t, type, load, x < y)                           \

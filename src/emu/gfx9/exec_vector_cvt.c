@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* Toward zero; a NaN is 0, and what does not fit the nearest that does. */
+/* Toward zero; a NaN is 0, and values out of range are clamped. */
 static inline uint32_t to_i32(float x)
 {
 	bool big = x >= 2147483648.0f, small = x < -2147483648.0f;

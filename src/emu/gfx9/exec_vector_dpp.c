@@ -79,7 +79,7 @@ static uint64_t dpp_enabled(const struct gfx9_inst *in)
 	return mask;
 }
 
-/* A lane that EXEC has switched off gives no data either. */
+/* A lane that EXEC has disabled provides no data either. */
 void GFX9_V(dpp)(struct gfx9_vector_job *j, uint32_t *row, unsigned int n)
 {
 	uint64_t exec = gfx9_exec(j->w), valid = 0;

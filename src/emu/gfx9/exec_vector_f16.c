@@ -3,7 +3,7 @@
  * Half precision, mixed and eight-bit kernels of the vector ALU.
  *
  * Operations are done in single precision where that is as good as exact, otherwise in double
- * precision, so that the one rounding is that to half precision, which follows MODE by itself.
+ * precision, so that the only rounding is the one to half precision, which follows MODE by itself.
  */
 #include "emu/gfx9/vector_plain.h"
 
@@ -77,7 +77,7 @@ static inline uint32_t fix3_half(float r, uint32_t u, uint32_t v, uint32_t t)
 		}                                                                                 \
 	}
 
-/* Of the bits, whatever they are. */
+/* On bits, whatever they mean. */
 #define BITS_2(name, expr)                                             \
 	KERNEL(name)                                                   \
 	{                                                              \
@@ -111,7 +111,7 @@ BITS_3(min3_f16, min16(min16(u, v, ieee), t, ieee))
 BITS_3(max3_f16, max16(max16(u, v, ieee), t, ieee))
 BITS_3(med3_f16, med16(u, v, t, ieee))
 
-/* Knows no denormals, and rounds the product. */
+/* Denormals are zero, and the product is rounded. */
 KERNEL(mad_f16)
 {
 	LANES
@@ -280,7 +280,7 @@ PAIRS(min_f16, 2)
 PAIRS(max_f16, 2)
 PAIRS(fma_f16, 3)
 
-/* The sources have come as f32. */
+/* The sources were converted to f32. */
 KERNEL(fma_mix_f32)
 {
 	GFX9_V(fma_f32)(d, m, a, b, c, mode);
@@ -360,7 +360,7 @@ KERNEL(cvt_f16_i16)
 	}
 }
 
-/* A NaN is 0, and what does not fit the nearest that does. */
+/* A NaN is 0, and values out of range are clamped. */
 static inline int32_t to_int(double x, double lo, double hi)
 {
 	if (x != x)
@@ -458,7 +458,7 @@ static inline uint32_t widen8(uint32_t b, int mantissa, int bias)
 	return u32((float)(b & 0x80 ? -r : r));
 }
 
-/* To nearest even; what is too large is no number. */
+/* To nearest even; values that are too large become NaN. */
 static inline uint32_t narrow8(uint32_t u, int mantissa, int bias)
 {
 	double x = fabs((double)f32(u));
@@ -476,7 +476,9 @@ static inline uint32_t narrow8(uint32_t u, int mantissa, int bias)
 	return r ? r | (u >> 24 & 0x80) : 0;
 }
 
-/* Rounds up with the probability of what is cut off: the upper bits of @random are added to it. */
+/*
+ * Rounds up with the probability of the truncated part: the upper bits of @random are added to it.
+ */
 static inline uint32_t narrow8_random(uint32_t u, uint32_t random, int mantissa, int bias)
 {
 	uint32_t e = u >> 23 & 0xff, m = (u & 0x7fffff) | (e ? 0x800000 : 0), r;

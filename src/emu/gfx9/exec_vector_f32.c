@@ -2,10 +2,10 @@
 /*
  * Single precision kernels of the vector ALU.
  *
- * Reciprocal, square root, logarithm and the others that the hardware only approximates are given
- * as correctly rounded as double precision arithmetic makes them: better than half a unit in the
- * last place and a 2^-20 of one. Like the hardware's they know no denormals; nor do v_mad and
- * v_mac, which round the product.
+ * Reciprocal, square root, logarithm and the others that the hardware only approximates are
+ * computed in double precision and rounded: the error is below half a unit in the last place and
+ * 2^-20 of one. Like the hardware's, they flush denormals; so do v_mad and v_mac, which round the
+ * product.
  */
 #include "emu/gfx9/vector_plain.h"
 
@@ -45,7 +45,7 @@
 		}                                                 \
 	}
 
-/* Of the bits, whatever they are. */
+/* On bits, whatever they mean. */
 #define BITS_2(name, expr)                           \
 	KERNEL(name)                                 \
 	{                                            \
@@ -121,7 +121,7 @@ KERNEL(mad_legacy_f32)
 	}
 }
 
-/* Below 1 in any case; an infinity has no fraction to speak of. */
+/* Always below 1; the fraction of an infinity is 0. */
 static inline float fract(float x)
 {
 	float r = x - __builtin_floorf(x);
@@ -158,13 +158,13 @@ static inline uint32_t approximate(float r, uint32_t a)
 
 #define PI 3.14159265358979323846
 
-/* sin(2 * pi * r) for r in [-1/4, 1/4]: exact where a sine is. */
+/* sin(2 * pi * r) for r in [-1/4, 1/4]: exact at the exact values of a sine. */
 static inline double turn(double r)
 {
 	return r == 0.25 ? 1 : r == -0.25 ? -1 : sin(2 * PI * r);
 }
 
-/* The unit is a full turn. Beyond 256 of them the hardware gives up. */
+/* The unit is a full turn. Beyond 256 turns the hardware returns a constant. */
 static inline float sin_turns(float x)
 {
 	double r;
@@ -198,7 +198,7 @@ static inline int exponent(uint32_t u)
 	return (int)(u >> 23 & 0xff);
 }
 
-/* The magnitude is shifted up until it looks like a normal number. */
+/* The magnitude is shifted up until it is a normal number. */
 static inline uint32_t normalise(uint32_t u)
 {
 	return exponent(u) ? u & F32_ABS : u32((float)(int32_t)(u & 0x7fffff));
@@ -227,7 +227,7 @@ KERNEL(frexp_mant_f32)
 	}
 }
 
-/* 2^n as a double; @n is brought to where the result is 0 or infinite anyway. */
+/* 2^n as a double; @n is limited to where the result is 0 or infinite. */
 static inline double power(uint32_t n)
 {
 	int32_t e = (int32_t)n;
@@ -247,8 +247,8 @@ KERNEL(ldexp_f32)
 }
 
 /*
- * Division: scale the operands out of harm's way, refine a quotient, undo the scaling, and put
- * right what is special.
+ * Division: scale the operands to avoid overflow, refine a quotient, undo the scaling, and handle
+ * special values.
  */
 
 static inline int denormal(float f)
@@ -261,7 +261,7 @@ static inline uint32_t scaled(uint32_t u, float by)
 	return fix1(f32(u) * by, u);
 }
 
-/* Nothing to scale: of usual size, and the quotient is too. */
+/* Nothing to scale: the operands and the quotient are of usual size. */
 static inline uint32_t plain_division(const uint32_t *den, const uint32_t *num)
 {
 	uint32_t unusual = 0;
@@ -294,7 +294,7 @@ KERNEL(div_scale_f32)
 		uint32_t up = scaled(u, 0x1p64f), down = scaled(u, 0x1p-64f);
 		uint32_t upper = u == t ? up : u, lower = u == v ? up : u;
 
-		/* What comes later goes before. */
+		/* Later cases override earlier ones. */
 		r = exponent(t) <= 23 ? up : u;
 		r = quotient ? upper : r;
 		r = inverse ? down : r;
@@ -307,7 +307,7 @@ KERNEL(div_scale_f32)
 	}
 }
 
-/* m comes in: VCC. */
+/* Input m: VCC. */
 KERNEL(div_fmas_f32)
 {
 	LANES
@@ -327,7 +327,7 @@ KERNEL(div_fixup_f32)
 		uint32_t sign = (den ^ num) & ~F32_ABS, y = den & F32_ABS, x = num & F32_ABS;
 		uint32_t r = nan32(q) ? q | F32_QUIET : (q & F32_ABS) | sign;
 
-		/* What comes later goes before. */
+		/* Later cases override earlier ones. */
 		r = exponent(num) - exponent(den) < -150 ? sign : r;
 		r = y == F32_INF || !x ? sign : r;
 		r = !y || x == F32_INF ? sign | F32_INF : r;
@@ -339,7 +339,7 @@ KERNEL(div_fixup_f32)
 }
 
 /*
- * Cube maps: the face a direction points at, the coordinates on it, twice the major axis
+ * Cube maps: the face that a direction points at, the coordinates on it, twice the major axis
  */
 
 enum cube { CUBE_ID, CUBE_SC, CUBE_TC, CUBE_MA };

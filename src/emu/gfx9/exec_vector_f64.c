@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Double precision kernels of the vector ALU. Reciprocal and square root are correctly rounded,
- * the reciprocal square root is within a unit in the last place; the hardware's are far coarser,
- * and programs refine them.
+ * Double precision kernels of the vector ALU. Reciprocal and square root are correctly rounded, the
+ * reciprocal square root is within a unit in the last place; the hardware's are far coarser, and
+ * programs refine them.
  */
 #include "emu/gfx9/vector_plain.h"
 
 #include <math.h>
 
-/* Two rows as 64 numbers; low dwords come first, as on every host there is a build for. */
+/* Two rows as 64 numbers; low dwords come first, as on every supported host. */
 union numbers {
 	_Alignas(64) uint32_t half[2 * GFX9_LANES];
 	uint64_t bits[GFX9_LANES];
@@ -31,7 +31,7 @@ static inline void part(uint32_t *restrict to, const union numbers *restrict fro
 	}
 }
 
-/* x, y, z are numbers, u, v, t hold their bits. A NaN comes out wherever one goes in. */
+/* x, y, z are numbers, u, v, t hold their bits. NaNs propagate. */
 #define F64_1(name, expr)                                                   \
 	KERNEL(name)                                                        \
 	{                                                                   \
@@ -194,7 +194,7 @@ static inline uint64_t scaled(uint64_t u, double by)
 	return fix1_64(f64(u) * by, u);
 }
 
-/* Nothing to scale: of usual size, and the quotient is too. */
+/* Nothing to scale: the operands and the quotient are of usual size. */
 static inline uint32_t plain_division(const uint32_t *den, const uint32_t *num)
 {
 	uint32_t unusual = 0;
@@ -229,7 +229,7 @@ KERNEL(div_scale_f64)
 		uint64_t up = scaled(u, 0x1p128), down = scaled(u, 0x1p-128);
 		uint64_t upper = u == t ? up : u, lower = u == v ? up : u;
 
-		/* What comes later goes before. */
+		/* Later cases override earlier ones. */
 		r = exponent(t) <= 53 ? up : u;
 		r = quotient ? upper : r;
 		r = inverse ? down : r;
@@ -261,7 +261,7 @@ KERNEL(div_fixup_f64)
 		uint64_t sign = (den ^ num) & ~F64_ABS, y = den & F64_ABS, x = num & F64_ABS;
 		uint64_t r = nan64(q) ? q | F64_QUIET : (q & F64_ABS) | sign;
 
-		/* What comes later goes before. */
+		/* Later cases override earlier ones. */
 		r = exponent(num) - exponent(den) < -1075 ? sign : r;
 		r = y == F64_INF || !x ? sign : r;
 		r = !y || x == F64_INF ? sign | F64_INF : r;
@@ -273,8 +273,8 @@ KERNEL(div_fixup_f64)
 }
 
 /*
- * The bits of 2/pi behind the point, 53 of them from where argument reduction of a number of this
- * magnitude needs them.
+ * 53 bits of 2/pi behind the point, from the position that argument reduction of a number of this
+ * magnitude needs.
  */
 static const uint32_t two_over_pi[] = {
 	0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab,

@@ -61,8 +61,7 @@ static inline uint32_t spread_sign(uint32_t x)
 	return (uint32_t)((int32_t)x >> 31);
 }
 
-/* The carry out of @r = @x + @y, and the borrow of @r = @x - @y, with or without one that goes in.
- */
+/* The carry out of @r = @x + @y, and the borrow of @r = @x - @y, with or without a carry in. */
 static inline uint32_t carry_out(uint32_t x, uint32_t y, uint32_t r)
 {
 	return spread_sign((x & y) | ((x | y) & ~r));
@@ -118,7 +117,10 @@ static inline int32_t maxi(uint32_t x, uint32_t y)
 	return (int32_t)x > (int32_t)y ? (int32_t)x : (int32_t)y;
 }
 
-/* Without the multiplication by which compilers know it, and count lane by lane. */
+/*
+ * Without the multiplication by which compilers recognise a population count, and then count lane
+ * by lane.
+ */
 static inline uint32_t popcount(uint32_t x)
 {
 	x -= x >> 1 & 0x55555555;
@@ -235,7 +237,7 @@ KERNEL(mad_u64_u32_sat)
 	}
 }
 
-/* The carry of the signed one is that it overflows. */
+/* The carry of the signed form is its overflow. */
 static inline bool overflows(uint64_t p, uint64_t z, uint64_t r)
 {
 	return ((p ^ r) & (z ^ r)) >> 63;
@@ -277,7 +279,7 @@ static inline uint32_t low_bits(uint32_t n)
 	return (1u << (n & 31)) - 1;
 }
 
-/* Beyond the top of the operand the field has its sign. */
+/* Beyond the top of the operand the field is sign-extended. */
 static inline uint32_t bfe_i(uint32_t x, uint32_t offset, uint32_t width)
 {
 	uint32_t v = (uint32_t)((int32_t)x >> (offset & 31)) & low_bits(width);
@@ -368,7 +370,7 @@ INT3(sad_u16_sat, clamp_u32((uint64_t)sad16(x, y) + z))
 INT3(sad_u32_sat, clamp_u32((uint64_t)distance(x, y) + z))
 INT3(msad_u8_sat, clamp_u32((uint64_t)msad8(x, y) + z))
 
-/* Four sums over a window of four bytes that moves on by one. */
+/* Four sums over a window of four bytes that moves by one. */
 #define QSAD(name, sad, saturate)                                               \
 	KERNEL(name)                                                            \
 	{                                                                       \
@@ -400,7 +402,7 @@ INT3(and_or_b32, (x & y) | z)
 INT3(or3_b32, x | y | z)
 INT2(bcnt_u32_b32, popcount(x) + y)
 
-/* The lanes below each, in the lower and the upper half of the wave. */
+/* The number of lanes below each lane, in the lower and the upper half of the wave. */
 #define B1(n) (uint32_t)((1ull << (n)) - 1)
 #define B4(n) B1(n), B1(n + 1), B1(n + 2), B1(n + 3)
 #define BELOW B4(0), B4(4), B4(8), B4(12), B4(16), B4(20), B4(24), B4(28)
@@ -431,7 +433,7 @@ KERNEL(lshl_add_u64)
 	}
 }
 
-/* Shifts of two dwords: by less than 32, and by 32 more where that is wanted. */
+/* Shifts of two dwords: by less than 32, and by 32 more if necessary. */
 KERNEL(lshlrev_b64)
 {
 	LANES
@@ -509,7 +511,7 @@ INT3(dot4_u32_u8_sat, clamp_u32(dot_u(x, y, 8) + z))
 INT3(dot8_u32_u4_sat, clamp_u32(dot_u(x, y, 4) + z))
 
 /*
- * 16 bits: the operands are in the low halves, the high ones hold anything; the result is
+ * 16 bits: the operands are in the low halves, the high halves are ignored; the result is
  * zero-extended.
  */
 

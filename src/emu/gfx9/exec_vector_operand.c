@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Operands of instructions that ask for anything: sources with their modifiers, and what becomes of
- * the result.
- */
+/* Operands of any instruction: sources with their modifiers, and modifiers of the result. */
 #include "emu/gfx9/vector_job.h"
 #include "emu/gfx9/vector_math.h"
 
@@ -96,7 +93,7 @@ static bool is_flushed(unsigned int type, uint32_t mode, unsigned int bit)
 	}
 }
 
-/* Denormals to zero where MODE says so; @bit: 1 for what goes in, 2 for what comes out. */
+/* Flushes denormals as MODE says; @bit: 1 for inputs, 2 for results. */
 static void flush(uint32_t *row, unsigned int type, uint32_t mode, unsigned int bit)
 {
 	if (!is_flushed(type, mode, bit))
@@ -125,7 +122,7 @@ static uint32_t halves(uint32_t v, bool lo, bool hi)
 	return (lo ? v >> 16 : v & 0xffff) | (hi ? v & 0xffff0000u : v << 16);
 }
 
-/* The packed formats choose which half of a source each half of the result is made from. */
+/* The packed formats select the half of a source for each half of the result. */
 static void swizzle(struct gfx9_vector_job *j, unsigned int k, unsigned int type)
 {
 	const struct gfx9_inst *in = j->in;
@@ -162,7 +159,7 @@ static void swizzle_wide(struct gfx9_vector_job *j, unsigned int k, unsigned int
 	}
 }
 
-/* v_fma_mix: neg is of both kinds, the field of neg_hi means abs. */
+/* v_fma_mix: neg applies to both types, and the field of neg_hi means abs. */
 static void mix(struct gfx9_vector_job *j, unsigned int k)
 {
 	const struct gfx9_inst *in = j->in;
@@ -239,7 +236,7 @@ static unsigned int source_code(const struct gfx9_vector_job *j, unsigned int k)
 	return indexed(j->w, j->in->src[k], k);
 }
 
-/* Whether a register differs from what the kernel is to see. */
+/* Whether a register differs from the operand of the kernel. */
 static bool is_modified(const struct gfx9_vector_job *j, unsigned int k)
 {
 	unsigned int type = j->op->src[k];
@@ -319,7 +316,7 @@ bool GFX9_V(fetch)(struct gfx9_vector_job *j, unsigned int k)
 
 static const float omod_factor[] = { 1.0f, 2.0f, 4.0f, 0.5f };
 
-/* Output modifiers are for programs that want neither denormals nor IEEE; they know no -0. */
+/* Output modifiers require that denormals are flushed and IEEE is off; they produce no -0. */
 static bool omod_applies(const struct gfx9_vector_job *j)
 {
 	uint32_t mode = j->w->mode;
@@ -414,7 +411,7 @@ void GFX9_V(finish_result)(struct gfx9_vector_job *j)
 		apply_clamp(j);
 }
 
-/* Where a 16-bit result goes. */
+/* The destination of a 16-bit result. */
 static void place_half(struct gfx9_vector_job *j, const uint32_t *old)
 {
 	bool high =
@@ -431,7 +428,7 @@ static void place_half(struct gfx9_vector_job *j, const uint32_t *old)
 	}
 }
 
-/* Where an 8-bit result goes: the other bytes stay. */
+/* The destination of an 8-bit result: the other bytes are kept. */
 static void place_byte(struct gfx9_vector_job *j, const uint32_t *old)
 {
 	unsigned int shift = j->in->op_sel >> 2 & 3;

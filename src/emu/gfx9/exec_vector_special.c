@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the vector ALU does not do lane by lane. */
+/* Instructions of the vector ALU that do not work lane by lane. */
 #include "emu/gfx9/vector_job.h"
 #include "emu/gfx9/vector_math.h"
 
@@ -37,7 +37,7 @@ enum gfx9_stop GFX9_V(run_readfirstlane)(struct gfx9_wave *w, const struct gfx9_
 	return to_scalar(w, in, exec ? (unsigned int)__builtin_ctzll(exec) : 0);
 }
 
-/* The number of a lane is uniform: a scalar operand, or nothing the hardware defines. */
+/* The lane number is uniform: a scalar operand; the hardware defines nothing else. */
 enum gfx9_stop GFX9_V(run_readlane)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	if (in->src[1] >= GFX9_VGPR)
@@ -74,7 +74,7 @@ enum gfx9_stop GFX9_V(run_swap)(struct gfx9_wave *w, const struct gfx9_inst *in)
 	return GFX9_GO;
 }
 
-/* Four sums of 32 bits, over a window of four bytes that moves on by one. */
+/* Four sums of 32 bits, over a window of four bytes that moves by one. */
 enum gfx9_stop GFX9_V(run_mqsad_u32)(struct gfx9_wave *w, const struct gfx9_inst *in)
 {
 	static const struct gfx9_vector_op sources = { .src = { GFX9_T_B64, GFX9_T_B32 } };
@@ -99,7 +99,7 @@ enum gfx9_stop GFX9_V(run_mqsad_u32)(struct gfx9_wave *w, const struct gfx9_inst
 }
 
 /*
- * Accumulation registers. Which side is one follows from the opcode.
+ * Accumulation registers. The opcode says which side is one.
  */
 
 static unsigned int number(unsigned int code)

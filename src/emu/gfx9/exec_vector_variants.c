@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Chooses among the compilations of the vector ALU and of vector memory by what this processor can
- * do. */
+/*
+ * Chooses among the compilations of the vector ALU and of vector memory by the features of this
+ * processor.
+ */
 #include "emu/gfx9/vector.h"
 
 extern const struct gfx9_vector_variant gfx9_base_vector, gfx9_avx2_vector, gfx9_avx512_vector;

@@ -121,7 +121,7 @@ static uint32_t float_bits(size_t i, unsigned int type)
 	return type == T_F16 || type == T_V2F16 ? floats[i].f16 : floats[i].f32;
 }
 
-/* The value where it is between -16 and 64 in the operand's type; of an F64 only 0 can be. */
+/* The value if it is between -16 and 64 in the operand's type; of an F64 only 0. */
 static bool is_small(uint32_t value, unsigned int type, int *number)
 {
 	*number = type == T_F16 ? (int16_t)value : (int32_t)value;
@@ -491,7 +491,7 @@ static void put_vop3_modifiers(struct text *t)
 {
 	unsigned int nr = t->e->op_sel, sel = t->in->op_sel;
 
-	/* Bit 3 is of the destination, which comes behind the sources there are. */
+	/* Bit 3 is for the destination, which comes behind the sources. */
 	if (nr == 3)
 		sel = (sel & 3) | sel >> 3 << 2;
 	if (nr && sel)
@@ -612,7 +612,7 @@ static void put_cache_modifiers(struct text *t)
 		put(t, new_names ? " sc1" : " scc");
 }
 
-/* What is not named is UNORM of 8 bits. */
+/* The default is UNORM of 8 bits. */
 static void put_data_format(struct text *t)
 {
 	static const char *const data[16] = {

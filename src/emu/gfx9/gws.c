@@ -28,7 +28,7 @@ static void enqueue(struct gfx9_gws *gws, const struct gfx9_gws_request *r,
 	*link = w;
 }
 
-/* The first @nr waiters of one kind go on. Returns how many there were. */
+/* Releases the first @nr waiters of one kind. Returns how many there were. */
 static uint32_t release(struct gfx9_gws *gws, uint8_t resource, bool is_semaphore, uint32_t nr)
 {
 	struct gfx9_gws_waiter **link = &gws->resource[resource].waiters, *w;
@@ -40,13 +40,13 @@ static uint32_t release(struct gfx9_gws *gws, uint8_t resource, bool is_semaphor
 			continue;
 		}
 		*link = w->next;
-		atomic_store(&w->released, true); /* its wave may be gone from now on */
+		atomic_store(&w->released, true); /* from now on its wave may be gone */
 		released++;
 	}
 	return released;
 }
 
-/* The last wave to arrive brings the count of the next barrier. */
+/* The last wave to arrive provides the count of the next barrier. */
 static bool barrier(struct gfx9_gws *gws, const struct gfx9_gws_request *r,
 		    struct gfx9_gws_waiter *w, bool *released)
 {
@@ -75,7 +75,7 @@ static bool sema_p(struct gfx9_gws *gws, const struct gfx9_gws_request *r,
 	return true;
 }
 
-/* Waves that do not wait yet find what is left. */
+/* Waves that come later use the rest. */
 static void sema_v(struct gfx9_gws *gws, const struct gfx9_gws_request *r, uint32_t nr,
 		   bool *released)
 {
@@ -119,7 +119,7 @@ bool gfx9_gws_execute(struct gfx9_gws *gws, const struct gfx9_gws_request *r,
 	return waits;
 }
 
-/* A wave that leaves a barrier has not arrived there. */
+/* A wave that leaves a barrier counts as not arrived. */
 bool gfx9_gws_leave(struct gfx9_gws *gws, struct gfx9_gws_waiter *w)
 {
 	struct gfx9_gws_waiter **link = &gws->resource[w->resource].waiters;

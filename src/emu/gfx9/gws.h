@@ -26,7 +26,7 @@ enum gfx9_gws_op {
 	GFX9_GWS_SEMA_RELEASE_ALL,
 };
 
-/* An instruction, as a wave has executed it. */
+/* An instruction of a wave. */
 struct gfx9_gws_request {
 	uint8_t op; /* enum gfx9_gws_op */
 	uint8_t resource;
@@ -37,14 +37,14 @@ struct gfx9_gws_waiter {
 	struct gfx9_gws_waiter *next;
 	uint8_t resource;
 	bool is_semaphore;
-	_Atomic bool released; /* it is on no list any more, and its wave goes on */
+	_Atomic bool released; /* it is on no list, and its wave continues */
 };
 
 struct gfx9_gws {
 	pthread_mutex_t lock;
 	struct {
 		uint32_t counter;
-		struct gfx9_gws_waiter *waiters; /* the one that came first first */
+		struct gfx9_gws_waiter *waiters; /* in the order of arrival */
 	} resource[GFX9_GWS_RESOURCES];
 };
 
@@ -52,13 +52,12 @@ void gfx9_gws_init(struct gfx9_gws *gws);
 void gfx9_gws_destroy(struct gfx9_gws *gws);
 
 /*
- * Executes an instruction. True: the wave waits with @w until w->released. *@released is set where
- * other waves go on.
+ * Executes an instruction. True: the wave waits with @w until w->released. Sets *@released if other
+ * waves continue.
  */
 bool gfx9_gws_execute(struct gfx9_gws *gws, const struct gfx9_gws_request *r,
 		      struct gfx9_gws_waiter *w, bool *released);
-/* The wave of @w waits no longer. False: it was released before, and has executed its instruction.
- */
+/* Removes @w. False: it was released before, and has executed its instruction. */
 bool gfx9_gws_leave(struct gfx9_gws *gws, struct gfx9_gws_waiter *w);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * GFX9 instructions as the engine executes them: decoded once, then run many times.
  *
- * Decoding is by the tables that scripts/gfx9-tables asks LLVM for. What is not in them, or is cut
- * off, is refused; a field the instruction does not have is 0.
+ * The decoder uses the tables that scripts/gfx9-tables gets from LLVM. Unknown or truncated
+ * instructions are refused; a field that the instruction does not have is 0.
  */
 #ifndef GP__EMU_GFX9_ISA_H
 #define GP__EMU_GFX9_ISA_H
@@ -37,7 +37,7 @@ enum gfx9_format {
 	GFX9_FORMATS,
 };
 
-/* Operand codes: 0..255 as the ISA has them for scalar operands, then the vector registers. */
+/* Operand codes: 0..255 as in the ISA for scalar operands, then the vector registers. */
 enum {
 	GFX9_FLAT_SCRATCH = 102,
 	GFX9_XNACK_MASK = 104,
@@ -67,7 +67,7 @@ struct gfx9_inst {
 	uint8_t format;
 	uint8_t dwords; /* 1 to 3 */
 	uint8_t extra; /* enum gfx9_extra */
-	uint16_t encoding; /* what the decoder knows about its operands */
+	uint16_t encoding; /* index of what the decoder knows about its operands */
 	bool e64 : 1; /* VOP1, VOP2 and VOPC opcodes in their VOP3 form; format is VOP3 then */
 
 	/*
@@ -79,7 +79,8 @@ struct gfx9_inst {
 	 * MUBUF, MTBUF: dst = src[1] = vdata, src[0] vaddr, src[2] soffset, sdst srsrc.
 	 */
 	uint16_t dst, sdst, src[3];
-	uint16_t rows; /* vector registers it takes for granted; gfx9_vector_bind() knows */
+	/* vector registers that the plain function relies on; see gfx9_vector_bind() */
+	uint16_t rows;
 	uint32_t literal;
 	int32_t offset; /* simm16 of SOPK and SOPP, the offset of memory instructions */
 	uint8_t offset1;
@@ -102,14 +103,14 @@ struct gfx9_inst {
 };
 
 /*
- * Decodes what stands at @words, of which @n may be read. The number of dwords (1 to 3), -EILSEQ
- * where it is no instruction of this target, or -ENODATA where it goes on beyond @n.
+ * Decodes @words, of which @n may be read. Returns the number of dwords (1 to 3), -EILSEQ where it
+ * is not an instruction of this target, or -ENODATA where it continues beyond @n.
  */
 int gfx9_decode(enum gfx9_target target, const uint32_t *words, size_t n, struct gfx9_inst *in);
 
 const char *gfx9_op_name(enum gfx9_op op);
 
-/* Whether some encoding of the target means @op. */
+/* Whether the target has an encoding of @op. */
 bool gfx9_target_has(enum gfx9_target target, enum gfx9_op op);
 
 #endif

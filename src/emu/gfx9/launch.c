@@ -24,15 +24,15 @@ _Static_assert(sizeof(struct descriptor) == 64, "as in the code object");
 #define PRIVATE_SEGMENT_SIZE (1u << 6)
 #define WAVE32 (1u << 10)
 
-/* Where hardware that preloads kernel arguments enters: behind the code that loads them itself. */
+/* The entry point for hardware that preloads kernel arguments: behind the code that loads them. */
 #define PRELOAD_ENTRY 256
 
-/* Where amdkfd puts the windows of flat addresses on this generation; bits 63:32. */
+/* The apertures of flat addresses, as amdkfd places them on this generation; bits 63:32. */
 #define SHARED_WINDOW 0x00010000
 #define PRIVATE_WINDOW 0x00020000
 
 #define VGPRS_MAX 512
-/* What rsrc2 counts LDS in; the descriptor's is 0, as the packet says it. */
+/* The unit of LDS in rsrc2; the descriptor has 0 there, as the packet has the size. */
 #define LDS_UNIT 512
 
 static uint32_t bits(uint32_t word, unsigned int low, unsigned int width)
@@ -46,7 +46,7 @@ static void read_rsrc(uint32_t rsrc1, uint32_t rsrc2, uint32_t rsrc3, struct gfx
 
 	k->nr_vgprs = accum < total ? accum : total;
 	k->nr_agprs = total - k->nr_vgprs;
-	/* Rounding and denormals, DX10_CLAMP and IEEE stand in MODE as they stand here. */
+	/* Rounding and denormals, DX10_CLAMP and IEEE have the same format as in MODE. */
 	k->mode = bits(rsrc1, 12, 8) | bits(rsrc1, 21, 1) << 8 | bits(rsrc1, 23, 1) << 9;
 	k->private_segment = bits(rsrc2, 0, 1);
 	k->user_sgprs = (uint8_t)bits(rsrc2, 1, 5);
@@ -58,7 +58,7 @@ static void read_rsrc(uint32_t rsrc1, uint32_t rsrc2, uint32_t rsrc3, struct gfx
 
 static bool can_run(const struct gfx9_kernel *k)
 {
-	return k->user_sgprs <= GFX9_USER_SGPRS_MAX && !(k->entry & 3) &&
+	return k->user_sgprs <= EMU_USER_DATA_MAX && !(k->entry & 3) &&
 	       k->nr_vgprs + k->nr_agprs <= VGPRS_MAX;
 }
 
@@ -84,7 +84,7 @@ int gfx9_kernel_read(struct gfx9_tlb *tlb, enum gfx9_target target, uint64_t ker
 	return kd.properties & WAVE32 || !can_run(k) ? -EINVAL : 0;
 }
 
-int gfx9_kernel_from_registers(const struct gfx9_registers *r, struct gfx9_kernel *k)
+int gfx9_kernel_from_registers(const struct emu_launch_registers *r, struct gfx9_kernel *k)
 {
 	memset(k, 0, sizeof(*k));
 	read_rsrc(r->rsrc1, r->rsrc2, r->rsrc3, k);
@@ -96,21 +96,21 @@ int gfx9_kernel_from_registers(const struct gfx9_registers *r, struct gfx9_kerne
 	return can_run(k) ? 0 : -EINVAL;
 }
 
-void gfx9_dispatch_groups(const struct gfx9_dispatch *d, uint32_t groups[3])
+void gfx9_dispatch_groups(const struct emu_launch *d, uint32_t groups[3])
 {
 	for (int i = 0; i < 3; i++)
 		groups[i] = (uint32_t)(((uint64_t)d->grid[i] + d->group[i] - 1) / d->group[i]);
 }
 
 /* Work-items of a workgroup along one axis: fewer at the edge of the grid. */
-static uint32_t items(const struct gfx9_dispatch *d, const uint32_t id[3], int axis)
+static uint32_t items(const struct emu_launch *d, const uint32_t id[3], int axis)
 {
 	uint64_t left = d->grid[axis] - (uint64_t)id[axis] * d->group[axis];
 
 	return left < d->group[axis] ? (uint32_t)left : d->group[axis];
 }
 
-uint32_t gfx9_group_waves(const struct gfx9_dispatch *d, const uint32_t id[3])
+uint32_t gfx9_group_waves(const struct emu_launch *d, const uint32_t id[3])
 {
 	uint32_t n = items(d, id, 0) * items(d, id, 1) * items(d, id, 2);
 
@@ -137,7 +137,7 @@ static uint32_t *put64(uint32_t *s, uint64_t value)
 }
 
 static uint32_t *put_user_sgprs(uint32_t *s, const struct gfx9_kernel *k,
-				const struct gfx9_dispatch *d)
+				const struct emu_launch *d)
 {
 	if (k->has_user_data) {
 		memcpy(s, d->user_data, k->user_sgprs * sizeof(*s));
@@ -162,19 +162,21 @@ static uint32_t *put_user_sgprs(uint32_t *s, const struct gfx9_kernel *k,
 	return s;
 }
 
-/* Kernel arguments that the kernel wants in registers already; unreadable ones stay 0, as loading
- * them would fault. */
+/*
+ * Kernel arguments that are preloaded into registers; unreadable ones stay 0, as loading them would
+ * fault.
+ */
 static void preload(struct gfx9_wave *w, uint32_t *s, const struct gfx9_kernel *k,
-		    const struct gfx9_dispatch *d)
+		    const struct emu_launch *d)
 {
 	uint64_t bad;
 
-	for (uint32_t i = 0; i < k->preload_dwords && s + i < &w->s[GFX9_USER_SGPRS_MAX]; i++)
+	for (uint32_t i = 0; i < k->preload_dwords && s + i < &w->s[EMU_USER_DATA_MAX]; i++)
 		gfx9_tlb_read(w->tlb, d->kernarg + 4 * (k->preload_offset + i), &s[i], 4, &bad);
 }
 
 static void put_system_sgprs(struct gfx9_wave *w, enum gfx9_target target,
-			     const struct gfx9_kernel *k, const struct gfx9_dispatch *d,
+			     const struct gfx9_kernel *k, const struct emu_launch *d,
 			     const uint32_t id[3], uint32_t slot)
 {
 	uint64_t offset = (uint64_t)slot * d->scratch_wave_bytes;
@@ -186,7 +188,7 @@ static void put_system_sgprs(struct gfx9_wave *w, enum gfx9_target target,
 	}
 	if (k->group_info)
 		*s++ = 0;
-	/* gfx942 sets FLAT_SCRATCH up itself; before, the kernel does, from this offset. */
+	/* gfx942 initialises FLAT_SCRATCH; on gfx90a the kernel does, from this offset. */
 	if (target == GFX9_TARGET_GFX942)
 		gfx9_set64(w, GFX9_FLAT_SCRATCH, d->scratch_base + offset);
 	else if (k->private_segment)
@@ -194,8 +196,8 @@ static void put_system_sgprs(struct gfx9_wave *w, enum gfx9_target target,
 }
 
 /* Both targets pack the three work-item ids into v0. */
-static uint64_t put_item_ids(struct gfx9_wave *w, const struct gfx9_dispatch *d,
-			     const uint32_t id[3], uint32_t index)
+static uint64_t put_item_ids(struct gfx9_wave *w, const struct emu_launch *d, const uint32_t id[3],
+			     uint32_t index)
 {
 	uint32_t nx = items(d, id, 0), ny = items(d, id, 1), nz = items(d, id, 2);
 	uint32_t first = index * GFX9_LANES, n = nx * ny * nz - first;
@@ -225,7 +227,7 @@ void gfx9_wave_allocate(struct gfx9_wave *w, const struct gfx9_kernel *k)
 	w->nr_agprs = k->nr_agprs;
 	w->shared_base = SHARED_WINDOW;
 	w->private_base = PRIVATE_WINDOW;
-	/* Each field counts from one, in units of 8, 4 and 16 registers. */
+	/* Each field is the count less one, in units of 8, 4 and 16 registers. */
 	w->gpr_alloc = ((k->nr_vgprs + k->nr_agprs) / 8 - 1) << 6 | (k->nr_vgprs / 4 - 1) << 12 |
 		       (GFX9_SGPRS / 16 - 1) << 24;
 	/* In units of 64 dwords, though allocated in twice that. */
@@ -233,7 +235,7 @@ void gfx9_wave_allocate(struct gfx9_wave *w, const struct gfx9_kernel *k)
 }
 
 void gfx9_wave_start(struct gfx9_wave *w, enum gfx9_target target, const struct gfx9_kernel *k,
-		     const struct gfx9_dispatch *d, const uint32_t id[3], uint32_t index,
+		     const struct emu_launch *d, const uint32_t id[3], uint32_t index,
 		     uint32_t scratch_slot)
 {
 	uint32_t *s;

@@ -34,7 +34,7 @@ uint64_t machine_alloc(struct machine *m, uint64_t bytes)
 		abort();
 	}
 	m->used = at + bytes;
-	/* What nobody had before is still zero. */
+	/* Memory that was not used before is still zero. */
 	if (at < m->high)
 		memset(m->memory + at, 0, (m->used < m->high ? m->used : m->high) - at);
 	if (m->high < m->used)
@@ -65,28 +65,29 @@ uint64_t machine_symbol(const struct machine *m, const char *name)
 
 void machine_queue(struct machine *m, struct gfx9_queue *q)
 {
-	const struct gfx9_area_gpu gpu = {
-		.target = m->target,
-		.nr_xccs = GFX9_XCCS_MAX,
+	const struct emu_gpu_shape gpu = {
+		.nr_xccs = EMU_XCCS_MAX,
 		.xcc_cus = MACHINE_XCC_CUS,
 		.nr_arrays = 1,
 		.engine_arrays = 1,
 	};
-	struct gfx9_area_sizes sizes = gfx9_area_sizes(&gpu);
+	struct emu_save_sizes sizes = gfx9_area_sizes(&gpu);
 	uint64_t area = machine_alloc(m, sizes.total_bytes);
 
 	gfx9_queue_init(q, m->target, &m->vm, &m->code);
 	q->poison = true;
-	for (int i = 0; i < GFX9_XCCS_MAX; i++) {
-		q->context[i].area = area + (uint64_t)i * sizes.slice_bytes;
-		q->context[i].size = sizes.slice_bytes;
-		q->context[i].ctl_bytes = sizes.ctl_bytes;
-	}
-	q->tba = m->tba;
-	q->tma = m->tba + TMA_OFFSET;
-	q->scratch_waves = SCRATCH_WAVES;
-	q->scratch_wave_bytes = SCRATCH_BYTES * GFX9_LANES;
-	q->scratch_base = machine_alloc(m, (uint64_t)q->scratch_wave_bytes * SCRATCH_WAVES);
+	gfx9_queue_set_area(q, area, sizes.slice_bytes, sizes.ctl_bytes);
+	q->base.tba = m->tba;
+	q->base.tma = m->tba + TMA_OFFSET;
+	q->base.scratch_waves = SCRATCH_WAVES;
+	q->base.scratch_wave_bytes = SCRATCH_BYTES * GFX9_LANES;
+	q->base.scratch_base =
+		machine_alloc(m, (uint64_t)q->base.scratch_wave_bytes * SCRATCH_WAVES);
+}
+
+enum gfx9_target machine_target(const char *path)
+{
+	return strstr(path, "gfx942") ? GFX9_TARGET_GFX942 : GFX9_TARGET_GFX90A;
 }
 
 struct machine *machine_new(enum gfx9_target target, uint64_t memory, const char *path)
@@ -102,10 +103,10 @@ struct machine *machine_new(enum gfx9_target target, uint64_t memory, const char
 		free(m);
 		return NULL;
 	}
-	m->config = (struct gfx9_gpu_config){
+	m->config = (struct emu_gpu_config){
 		.target = target, .nr_xccs = 1, .xcc_cus = 4, .cwsr = true
 	};
-	m->preempt_type = GFX9_SAVE;
+	m->preempt_type = EMU_STOP_SAVE;
 	if (!load(m, path)) {
 		fprintf(stderr, "%s is not a code object that can be read\n", path);
 		munmap(m->memory, memory);
@@ -125,7 +126,7 @@ static void drop_gpu(struct machine *m)
 {
 	if (!m->gpu)
 		return;
-	gfx9_gpu_stop(m->gpu, &m->queue, GFX9_RESET);
+	gfx9_gpu_stop(m->gpu, &m->queue, EMU_STOP_RESET);
 	gfx9_gpu_remove(m->gpu, &m->queue);
 	gfx9_gpu_free(m->gpu);
 	m->gpu = NULL;
@@ -154,8 +155,8 @@ static int make_gpu(struct machine *m)
 	return 0;
 }
 
-/* The packet a queue would hold; kernels read the size of their workgroup from it. */
-static void write_packet(struct machine *m, const struct gfx9_dispatch *d)
+/* The packet of a queue; kernels read the size of their workgroup from it. */
+static void write_packet(struct machine *m, const struct emu_launch *d)
 {
 	uint8_t *p = machine_at(m, d->packet);
 
@@ -174,7 +175,7 @@ struct run {
 	int result;
 };
 
-static void done(struct gfx9_job *job, int result)
+static void done(struct emu_job *job, int result)
 {
 	struct run *r = (struct run *)job;
 
@@ -214,11 +215,11 @@ static int make_job(struct machine *m, struct gfx9_queue *q, struct gfx9_job *jo
 		    const char *kernel, const uint32_t grid[3], const uint16_t group[3],
 		    const void *args, size_t args_size)
 {
-	struct gfx9_dispatch *d = &job->dispatch;
+	struct emu_launch *d = &job->base.launch;
 	char name[128];
 
-	*d = (struct gfx9_dispatch){ .grid = { grid[0], grid[1], grid[2] },
-				     .group = { group[0], group[1], group[2] } };
+	*d = (struct emu_launch){ .grid = { grid[0], grid[1], grid[2] },
+				  .group = { group[0], group[1], group[2] } };
 	snprintf(name, sizeof(name), "%s.kd", kernel);
 	d->kernel_object = machine_symbol(m, name);
 	if (!d->kernel_object)
@@ -241,7 +242,7 @@ int machine_run3(struct machine *m, const char *kernel, const uint32_t grid[3],
 		 const uint16_t group[3], const void *args, size_t args_size,
 		 struct gfx9_report *report)
 {
-	struct run r = { .job.done = done };
+	struct run r = { .job.base.done = done };
 	uint64_t mark = m->used;
 	int err = make_gpu(m);
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What FLAT, GLOBAL, SCRATCH, MUBUF and DS instructions have in common.
+ * Common parts of FLAT, GLOBAL, SCRATCH, MUBUF and DS instructions.
  *
- * An instruction first looks at its registers (GFX9_ILLEGAL where the wave has not got them), then
+ * An instruction first checks its registers (GFX9_ILLEGAL if the wave does not have them), then
  * finds the memory of every active lane, and only then changes a register: a fault leaves the
- * registers as they were. Stores go lane by lane, so lanes before the bad one have stored; atomics
- * find all their lanes first.
+ * registers unchanged. Stores are done lane by lane, so lanes before the bad one have stored;
+ * atomics find all their lanes first.
  *
- * Atomics on pages are atomic against other host threads, and a lane's aligned load or store is one
- * access (single_copy.h). LDS and scratch belong to waves that one host thread runs, so plain
- * accesses do there.
+ * Atomics on pages are atomic against other host threads, and a lane's aligned load or store is a
+ * single access (single_copy.h). LDS and scratch belong to waves that one host thread runs, so
+ * plain accesses are enough there.
  */
 #ifndef GP__EMU_GFX9_MEMORY_H
 #define GP__EMU_GFX9_MEMORY_H
@@ -22,7 +22,7 @@
 
 enum gfx9_access_kind { GFX9_NO_ACCESS, GFX9_LOAD, GFX9_STORE, GFX9_RMW };
 
-/* Of loads and stores of less than a dword */
+/* Flags of loads and stores of less than a dword */
 #define GFX9_SIGNED 1u
 #define GFX9_D16 2u /* fills half a register and clears the other half: SRAM-ECC is always on */
 #define GFX9_HI 4u /* the upper half of the register */
@@ -54,7 +54,7 @@ enum gfx9_rmw {
 	GFX9_RMW_PK_BF16,
 };
 
-/* What an opcode does with memory. */
+/* The memory access of an opcode. */
 struct gfx9_access {
 	uint8_t kind;
 	uint8_t bytes; /* of a lane in memory: 1, 2, 4, 8, 12 or 16 */
@@ -64,18 +64,18 @@ struct gfx9_access {
 
 extern const struct gfx9_access GFX9_V(accesses)[GFX9_OPS];
 
-/* Where a byte of a lane's access is. */
+/* The place of a byte of a lane's access. */
 enum gfx9_where { GFX9_NOWHERE, GFX9_IN_PAGES, GFX9_IN_SCRATCH, GFX9_IN_LDS };
 
-/* One memory instruction of a wave on its way: how its lanes' addresses are found. */
+/* A memory instruction in progress: how its lanes' addresses are found. */
 struct gfx9_site {
 	struct gfx9_wave *w;
 	const struct gfx9_inst *in;
 	const struct gfx9_access *a;
 	uint64_t exec;
 	/*
-	 * Where byte @byte of @lane's access is (*@at), and how many bytes (*@run, from 1) go on
-	 * from there.
+	 * Finds byte @byte of @lane's access (*@at), and how many bytes (*@run, from 1) are
+	 * contiguous from there.
 	 */
 	enum gfx9_where (*find)(const struct gfx9_site *s, unsigned int lane, unsigned int byte,
 				uint64_t *at, unsigned int *run);
@@ -87,20 +87,23 @@ enum gfx9_stop GFX9_V(access_any)(const struct gfx9_site *s);
 /* The same where lane i is at @addr[i] of the pages. */
 enum gfx9_stop GFX9_V(access_pages)(const struct gfx9_site *s, const uint64_t addr[GFX9_LANES]);
 /*
- * The same where dword k of lane i is at @va + 256 * k + 4 * i. False: that is not how
- * it can be done, nothing has happened.
+ * The same where dword k of lane i is at @va + 256 * k + 4 * i. False: not possible in this way,
+ * nothing was done.
  */
 bool GFX9_V(access_rows)(const struct gfx9_site *s, uint64_t va);
 /*
- * Loads and stores where lane i is at @off[i] of LDS. False: that is not how it can be done,
- * nothing has happened.
+ * Loads and stores where lane i is at @off[i] of LDS. False: not possible in this way, nothing was
+ * done.
  */
 bool GFX9_V(access_lds)(const struct gfx9_site *s, const uint32_t off[GFX9_LANES]);
-/* False: registers it names are not the wave's. */
+/* The same of atomics only, with at least one active lane. */
+enum gfx9_stop GFX9_V(rmw_any)(const struct gfx9_site *s);
+enum gfx9_stop GFX9_V(rmw_pages)(const struct gfx9_site *s, const uint64_t addr[GFX9_LANES]);
+/* False: the wave does not have the registers. */
 bool GFX9_V(data_exists)(const struct gfx9_wave *w, const struct gfx9_inst *in,
 			 const struct gfx9_access *a);
 
-/* The value an atomic leaves in memory; @y is the second operand where there is one. */
+/* The new value of an atomic; @y is the second operand, if any. */
 uint32_t GFX9_V(rmw32)(enum gfx9_rmw op, uint32_t old, uint32_t x, uint32_t y);
 uint64_t GFX9_V(rmw64)(enum gfx9_rmw op, uint64_t old, uint64_t x, uint64_t y);
 
@@ -117,9 +120,9 @@ gfx9_run_fn GFX9_V(flat), GFX9_V(global), GFX9_V(global_load1), GFX9_V(global_lo
 	GFX9_V(ds_swizzle), GFX9_V(ds_permute), GFX9_V(ds_bpermute);
 
 /*
- * Finds the addresses of a FLAT, GLOBAL or SCRATCH instruction and gives @s, which has the rest,
- * its find and priv; @room is for them. False: it is another one, or the wave has not got
- * the registers.
+ * Finds the addresses of a FLAT, GLOBAL or SCRATCH instruction and fills in find and priv of @s,
+ * with @room for them; the caller has filled in the rest. False: another instruction, or the wave
+ * does not have the registers.
  */
 union gfx9_addresses {
 	uint64_t address[GFX9_LANES];
@@ -150,6 +153,28 @@ static inline enum gfx9_stop gfx9_fail(struct gfx9_wave *w, uint64_t address, bo
 {
 	w->fault = (struct gfx9_fault){ .address = address, .write = write, .lane = lane };
 	return GFX9_FAULT;
+}
+
+/* The page that the lanes of an instruction were last found in. */
+struct gfx9_page_window {
+	uint64_t page;
+	uint8_t *host;
+};
+
+/* Moves the window to @va; false: a fault. */
+static inline bool gfx9_page_window_move(const struct gfx9_site *s, struct gfx9_page_window *win,
+					 uint64_t va, bool write, unsigned int lane)
+{
+	uint64_t page = va & ~(EMU_PAGE - 1);
+	uint8_t *host = gfx9_tlb_at(s->w->tlb, page, write);
+
+	if (!host) {
+		gfx9_fail(s->w, va, write, lane);
+		return false;
+	}
+	win->page = page;
+	win->host = host;
+	return true;
 }
 
 /* Returns the register's content after a load of less than a dword. */
@@ -185,7 +210,7 @@ ALWAYS_INLINE uint64_t gfx9_lanes_above(const uint32_t *row, uint32_t last, uint
 	return above & exec;
 }
 
-/* The active lanes of @row that hold anything but @value. */
+/* The active lanes of @row that do not hold @value. */
 ALWAYS_INLINE uint64_t gfx9_lanes_unlike(const uint32_t *row, uint32_t value, uint64_t exec)
 {
 #ifdef __AVX512F__
@@ -206,7 +231,7 @@ ALWAYS_INLINE uint64_t gfx9_lanes_unlike(const uint32_t *row, uint32_t value, ui
 	return unlike & exec;
 }
 
-/* 0, @step, 2 * @step ... behind @first, without overflow; so in all 64 lanes. */
+/* Whether all 64 lanes are a sequence with @step, without overflow. */
 ALWAYS_INLINE bool gfx9_in_sequence(const uint32_t *row, uint32_t step)
 {
 	uint32_t first = row[0], differ = 0;
@@ -228,13 +253,16 @@ ALWAYS_INLINE bool gfx9_all_equal(const uint32_t *row)
 	return !differ;
 }
 
-/* Lanes that are somewhere, in blocks of eight: tiles of matrices are rarely narrower. */
+/*
+ * Lanes at arbitrary addresses are handled in blocks of eight: tiles of matrices are rarely
+ * narrower.
+ */
 #define GFX9_BLOCK 8
 _Static_assert(sizeof(gfx9_octet) == 4 * GFX9_BLOCK, "an octet is a row of a block");
 
 /*
- * Four dwords of four lanes, from one lane after the other to one dword after the other, or back;
- * each four are a pitch apart.
+ * Transposes four dwords of four lanes, from lane order to dword order or back, with the given
+ * pitches.
  */
 ALWAYS_INLINE void gfx9_turn(void *to, size_t to_pitch, const void *from, size_t from_pitch)
 {
@@ -255,7 +283,7 @@ ALWAYS_INLINE void gfx9_turn(void *to, size_t to_pitch, const void *from, size_t
 	gfx9_poke128(out + 3 * to_pitch, __builtin_shufflevector(b, d, 2, 3, 6, 7));
 }
 
-/* The same of two dwords of four lanes, which lie together on one side. */
+/* The same for two dwords of four lanes, which are interleaved on one side. */
 ALWAYS_INLINE void gfx9_unzip(uint32_t *even, uint32_t *odd, const uint8_t *from)
 {
 	gfx9_quad a = gfx9_peek128(from), b = gfx9_peek128(from + 16);
@@ -272,7 +300,7 @@ ALWAYS_INLINE void gfx9_zip(uint8_t *to, const uint32_t *even, const uint32_t *o
 	gfx9_poke128(to + 16, __builtin_shufflevector(a, b, 2, 6, 3, 7));
 }
 
-/* @n dwords of each lane, one lane after the other at @from, to @n rows; and back. */
+/* Converts @n dwords of each lane, in lane order at @from, to @n rows; and back. */
 ALWAYS_INLINE void gfx9_spread(uint32_t (*restrict rows)[GFX9_LANES], const uint8_t *restrict from,
 			       unsigned int n)
 {
@@ -320,10 +348,10 @@ ALWAYS_INLINE void gfx9_collect(uint8_t *restrict to, uint32_t (*restrict rows)[
 }
 
 enum gfx9_pattern {
-	GFX9_PARTIAL, /* not all lanes are on */
+	GFX9_PARTIAL, /* not all lanes are active */
 	GFX9_SCATTERED,
-	GFX9_IN_BLOCKS, /* the lanes of a block one behind the other */
-	GFX9_ONE_PLACE, /* the lanes of a block all at one place */
+	GFX9_IN_BLOCKS, /* the lanes of each block are contiguous */
+	GFX9_ONE_PLACE, /* the lanes of each block are at one address */
 };
 
 ALWAYS_INLINE bool gfx9_any(const gfx9_octet *v)
@@ -334,7 +362,7 @@ ALWAYS_INLINE bool gfx9_any(const gfx9_octet *v)
 	return part[0] | part[1] | part[2] | part[3];
 }
 
-/* How the active lanes lie, each with @bytes. */
+/* The pattern of the active lanes' addresses, each with @bytes. */
 ALWAYS_INLINE enum gfx9_pattern gfx9_pattern(const uint32_t *off, uint32_t bytes, uint64_t exec)
 {
 	gfx9_octet steps = { 0,		bytes,	   2 * bytes, 3 * bytes,
@@ -355,7 +383,7 @@ ALWAYS_INLINE enum gfx9_pattern gfx9_pattern(const uint32_t *off, uint32_t bytes
 	return gfx9_any(&differ) ? GFX9_SCATTERED : GFX9_ONE_PLACE;
 }
 
-/* One lane from memory to its registers. */
+/* Loads one lane. */
 ALWAYS_INLINE void gfx9_load_lane(uint32_t (*rows)[GFX9_LANES], unsigned int lane,
 				  const uint8_t *from, unsigned int bytes)
 {
@@ -385,7 +413,7 @@ ALWAYS_INLINE void gfx9_load_lane(uint32_t (*rows)[GFX9_LANES], unsigned int lan
 	}
 }
 
-/* A block whose lanes are one behind the other from @from on. */
+/* Loads a block whose lanes are contiguous from @from on. */
 ALWAYS_INLINE void gfx9_load_block(uint32_t (*rows)[GFX9_LANES], unsigned int lane,
 				   const uint8_t *from, unsigned int bytes)
 {
@@ -403,7 +431,7 @@ ALWAYS_INLINE void gfx9_load_block(uint32_t (*rows)[GFX9_LANES], unsigned int la
 	}
 }
 
-/* A block whose lanes are all at @from. */
+/* Loads a block whose lanes are all at @from. */
 ALWAYS_INLINE void gfx9_load_same(uint32_t (*rows)[GFX9_LANES], unsigned int lane,
 				  const uint8_t *from, unsigned int bytes)
 {
@@ -415,12 +443,11 @@ ALWAYS_INLINE void gfx9_load_same(uint32_t (*rows)[GFX9_LANES], unsigned int lan
 }
 
 #ifdef __AVX512F__
-#define GFX9_WINDOW 128u /* bytes: two vectors that one permutation reaches */
+#define GFX9_WINDOW 128u /* bytes: two vectors, which one permutation can address */
 
 /*
- * 16 lanes from @off on whose dwords lie within a window of @size bytes: where that begins, and
- * which dword of it is each lane's. False: they do not, as far as @active ones go, of which there
- * are some.
+ * Whether the dwords of the @active ones (at least one) of 16 lanes at @off lie within a window of
+ * the @size bytes: its start, and the dword of each lane in it.
  */
 ALWAYS_INLINE bool gfx9_window(uint32_t size, const uint32_t *off, uint32_t active, uint32_t *from,
 			       __m512i *dword)
@@ -432,12 +459,12 @@ ALWAYS_INLINE bool gfx9_window(uint32_t size, const uint32_t *off, uint32_t acti
 		return false;
 	first = first < last ? first : last;
 	*from = first < size - GFX9_WINDOW ? first : size - GFX9_WINDOW;
-	/* What is not a multiple of four becomes too large. */
+	/* Offsets that are not a multiple of four become too large. */
 	*dword = _mm512_ror_epi32(_mm512_sub_epi32(at, _mm512_set1_epi32((int)*from)), 2);
 	return !(_mm512_cmpgt_epu32_mask(*dword, _mm512_set1_epi32(GFX9_WINDOW / 4 - 1)) & active);
 }
 
-/* 16 lanes of each of @n rows, from @off behind as many bases. */
+/* Loads 16 lanes of each of @n rows, from @off behind as many bases. */
 ALWAYS_INLINE void gfx9_gather16(uint32_t *const *row, const uint8_t *const *base, unsigned int n,
 				 uint32_t size, const uint32_t *off, unsigned int lane,
 				 uint32_t active)
@@ -478,7 +505,7 @@ ALWAYS_INLINE void gfx9_gather_dwords(uint32_t *const *row, const uint8_t *const
 			gfx9_gather16(row, base, n, size, off, i, exec >> i & 0xffff);
 }
 
-/* Where lanes meet, the processor lets the last one stay. */
+/* If lanes have the same address, the last one wins. */
 ALWAYS_INLINE void gfx9_scatter_dwords(uint8_t *base, uint32_t size, const uint32_t *off,
 				       const uint32_t *row, uint64_t exec)
 {
@@ -500,9 +527,8 @@ ALWAYS_INLINE void gfx9_scatter_dwords(uint8_t *base, uint32_t size, const uint3
 #endif
 
 /*
- * Active lanes at @base + @off[lane] + @add, all of them within the @size bytes that are there,
- * and without overflow. @off may be among the registers: what is read of it there has not changed
- * yet.
+ * Loads active lanes from @base + @off[lane] + @add, all within @size bytes and without overflow.
+ * @off may be one of the destination registers: it is read before it is overwritten.
  */
 ALWAYS_INLINE void gfx9_gather(uint32_t (*rows)[GFX9_LANES], const uint8_t *base, uint32_t size,
 			       const uint32_t *off, uint32_t add, unsigned int bytes, uint64_t exec,
@@ -539,7 +565,7 @@ ALWAYS_INLINE void gfx9_gather(uint32_t (*rows)[GFX9_LANES], const uint8_t *base
 	}
 }
 
-/* The same at two places behind each lane's, to two sets of registers. */
+/* The same for two addresses of each lane, to two sets of registers. */
 ALWAYS_INLINE void gfx9_gather_pair(uint32_t (*rows)[GFX9_LANES], const uint8_t *base,
 				    uint32_t size, const uint32_t *off, uint32_t first,
 				    uint32_t second, unsigned int bytes, uint64_t exec)
@@ -560,7 +586,7 @@ ALWAYS_INLINE void gfx9_gather_pair(uint32_t (*rows)[GFX9_LANES], const uint8_t 
 	gfx9_gather(rows + n, base, size, off, second, bytes, exec, pattern);
 }
 
-/* The low bytes of a lane's registers, shifted right by @shift, to memory. */
+/* Stores the low bytes of a lane's registers, shifted right by @shift. */
 ALWAYS_INLINE void gfx9_store_lane(uint8_t *to, uint32_t (*rows)[GFX9_LANES], unsigned int lane,
 				   unsigned int bytes, unsigned int shift)
 {
@@ -603,7 +629,7 @@ ALWAYS_INLINE void gfx9_store_block(uint8_t *to, uint32_t (*rows)[GFX9_LANES], u
 	}
 }
 
-/* As gfx9_gather(). Where lanes meet, the last one stays. */
+/* As gfx9_gather(). If lanes have the same address, the last one wins. */
 ALWAYS_INLINE void gfx9_scatter(uint8_t *base, uint32_t size, const uint32_t *off, uint32_t add,
 				uint32_t (*rows)[GFX9_LANES], unsigned int bytes,
 				unsigned int shift, uint64_t exec, enum gfx9_pattern pattern)
@@ -634,7 +660,7 @@ ALWAYS_INLINE void gfx9_scatter(uint8_t *base, uint32_t size, const uint32_t *of
 	}
 }
 
-/* What an atomic on integers leaves in memory, in both sizes. */
+/* The new value of an atomic on integers, in both sizes. */
 #define GFX9_RMW_INTEGER(name, word, sword)                                 \
 	ALWAYS_INLINE word name(enum gfx9_rmw op, word old, word x, word y) \
 	{                                                                   \

@@ -47,8 +47,10 @@ static bool is_float(unsigned int code)
 	return code >= GFX9_SRC_HALF && code <= LAST_FLOAT;
 }
 
-/* An aperture is 4 GiB at a multiple of it: its register is 64 bits, of which 32-bit operands see
- * the lower half. */
+/*
+ * An aperture is 4 GiB at a multiple of that: its register is 64 bits, of which 32-bit operands see
+ * the lower half.
+ */
 static uint64_t special(const struct gfx9_wave *w, unsigned int code)
 {
 	switch (code) {
@@ -85,8 +87,8 @@ uint32_t gfx9_scalar(const struct gfx9_wave *w, const struct gfx9_inst *in, unsi
 }
 
 /*
- * A literal is zero-extended: so the hardware does for every operand but the signed ones, which the
- * three instructions that have them look after.
+ * A literal is zero-extended, as the hardware does for every operand but signed ones, which the
+ * three instructions with such operands handle themselves.
  */
 uint64_t gfx9_scalar64(const struct gfx9_wave *w, const struct gfx9_inst *in, unsigned int code)
 {

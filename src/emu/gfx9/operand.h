@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scalar operands, inline: registers at once, everything else through operand.c.
+ * Scalar operands, inline: registers directly, everything else through operand.c.
  *
- * No operand code reaches beyond the register array: a pair begins at an even register, as the
- * hardware has it. The trap temporaries read as 0 and ignore writes outside the trap handler.
+ * No operand code reaches beyond the register array: a pair begins at an even register, as on the
+ * hardware. The trap temporaries read as 0 and ignore writes outside the trap handler.
  */
 #ifndef GP__EMU_GFX9_OPERAND_H
 #define GP__EMU_GFX9_OPERAND_H

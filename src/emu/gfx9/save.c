@@ -12,7 +12,7 @@
 #define RESTORE_ENTRY 4
 #define GWS_BYTES 8 /* of a ds_gws instruction */
 
-/* A handler needs some five hundred instructions; one that needs this many is lost. */
+/* A handler needs some five hundred instructions; beyond this many it is considered lost. */
 #define HANDLER_INSTS 1000000
 #define SLICE 1000
 
@@ -37,7 +37,7 @@ static void unarrive(struct gfx9_group *g, struct gfx9_resident *r)
 	g->nr_waiting--;
 }
 
-/* What a wave finds in EXEC. */
+/* The value of EXEC for a wave. */
 static uint64_t address_of(uint64_t record, bool first)
 {
 	return record | (first ? (uint64_t)FIRST_WAVE << 32 : 0);
@@ -51,7 +51,7 @@ static uint64_t record_bytes(const struct gfx9_wave *w, bool first)
 	return first ? bytes + w->lds_bytes : bytes;
 }
 
-/* The first to ask is the first of its workgroup, and its record the highest. */
+/* The first wave to ask is the first of its workgroup, and its record the highest. */
 void gfx9_group_message(struct gfx9_group *g, struct gfx9_resident *r)
 {
 	bool first = g->records_free == g->records_end;
@@ -90,7 +90,7 @@ int gfx9_group_reserve(struct gfx9_group *g, struct gfx9_context *c)
 	return 0;
 }
 
-/* A wave in a handler sees the request, or is told when it leaves. */
+/* A wave in a handler sees the request, or gets it when it leaves. */
 static void request_save(struct gfx9_group *g)
 {
 	g->saving = true;
@@ -100,7 +100,7 @@ static void request_save(struct gfx9_group *g)
 	}
 }
 
-/* Whoever is not in the handler yet; halted ones, too. */
+/* Enters the handler in all waves that are not in it; halted ones, too. */
 static void enter_handler(struct gfx9_group *g)
 {
 	for (uint32_t i = 0; i < g->nr_waves; i++) {
@@ -130,7 +130,7 @@ static void remember_wave(struct gfx9_saved_group *s, const struct gfx9_resident
 	};
 }
 
-/* Scratch of a wave goes where its record goes; one that has ended needs none. */
+/* The scratch slot of a wave is saved with its record; a wave that has ended needs none. */
 static struct gfx9_saved_group *remember(const struct gfx9_group *g)
 {
 	struct gfx9_saved_group *s = calloc(1, sizeof(*s) + g->nr_waves * sizeof(s->wave[0]));
@@ -146,13 +146,13 @@ static struct gfx9_saved_group *remember(const struct gfx9_group *g)
 
 		if (r->record)
 			remember_wave(s, r);
-		else if (g->job->dispatch.scratch_bytes)
+		else if (g->job->base.launch.scratch_bytes)
 			gfx9_queue_give_scratch(g->job->queue, r->scratch_slot);
 	}
 	return s;
 }
 
-/* Ends also where nobody can run: they wait for each other. */
+/* Also ends if no wave can run because they wait for each other. */
 int gfx9_group_save(struct gfx9_group *g, struct gfx9_saved_group **saved)
 {
 	uint64_t insts = 0, ran = 1;
@@ -169,7 +169,7 @@ int gfx9_group_save(struct gfx9_group *g, struct gfx9_saved_group **saved)
 	return *saved ? 0 : -ENOMEM;
 }
 
-/* The one whose records lie highest first, whoever was done with saving first. */
+/* The one with the highest records first, whichever was saved first. */
 static void add(struct gfx9_context *c, struct gfx9_saved_group *s)
 {
 	struct gfx9_saved_group **link = &c->saved;
@@ -202,7 +202,7 @@ void gfx9_context_saved(struct gfx9_context *c, struct gfx9_saved_group *s)
  * Description
  */
 
-/* To a lower address. What cannot be read or written is the guest's loss. */
+/* Moves to a lower address. If the guest's memory is not accessible, its data is lost. */
 static void move(struct gfx9_tlb *tlb, uint64_t to, uint64_t from, uint64_t bytes)
 {
 	uint8_t buf[1024];
@@ -250,7 +250,7 @@ static uint64_t put_group(struct gfx9_tlb *tlb, uint64_t va, const struct gfx9_s
 			  uint32_t nr)
 {
 	const struct gfx9_kernel *k = &s->job->kernel;
-	bool scratch = s->job->dispatch.scratch_bytes;
+	bool scratch = s->job->base.launch.scratch_bytes;
 
 	va = put(tlb, va,
 		 gfx9_area_state(k->nr_vgprs, k->nr_agprs, GFX9_SGPRS, gfx9_job_lds(s->job)));
@@ -259,9 +259,17 @@ static uint64_t put_group(struct gfx9_tlb *tlb, uint64_t va, const struct gfx9_s
 	return va;
 }
 
-void gfx9_context_write(struct gfx9_context *c, struct gfx9_vm *vm)
+void gfx9_context_header(const struct gfx9_context *c, struct emu_save_header *h)
 {
-	struct gfx9_area_header h = { 0 };
+	h->ctl_bytes = c->saved ? 4 * (GFX9_AREA_TOP_WORDS + c->entries) : 0;
+	h->ctl_offset = c->ctl_bytes - h->ctl_bytes;
+	h->records_bytes = (uint32_t)c->used;
+	h->records_end = c->ctl_bytes + h->records_bytes;
+}
+
+void gfx9_context_write(struct gfx9_context *c, struct emu_vm *vm)
+{
+	struct emu_save_header h;
 	struct gfx9_tlb tlb;
 	uint64_t va, bad;
 	uint32_t nr = 0;
@@ -271,11 +279,7 @@ void gfx9_context_write(struct gfx9_context *c, struct gfx9_vm *vm)
 	gfx9_tlb_init(&tlb, vm);
 	close_up(c->saved, &tlb, c->area + c->ctl_bytes);
 	free_records(c);
-	if (c->saved)
-		h.ctl_bytes = 4 * (GFX9_AREA_TOP_WORDS + c->entries);
-	h.ctl_offset = c->ctl_bytes - h.ctl_bytes;
-	h.records_bytes = (uint32_t)c->used;
-	h.records_end = c->ctl_bytes + h.records_bytes;
+	gfx9_context_header(c, &h);
 	va = c->area + h.ctl_offset;
 	for (int i = 0; c->saved && i < GFX9_AREA_TOP_WORDS; i++)
 		va = put(&tlb, va, GFX9_AREA_TOP_WORD);
@@ -323,7 +327,7 @@ void gfx9_context_drop(struct gfx9_context *c, const struct gfx9_job *job)
 			continue;
 		}
 		*link = s->next;
-		for (uint32_t i = 0; s->job->dispatch.scratch_bytes && i < s->nr_waves; i++)
+		for (uint32_t i = 0; s->job->base.launch.scratch_bytes && i < s->nr_waves; i++)
 			gfx9_queue_give_scratch(s->job->queue, s->wave[i].scratch_slot);
 		free(s);
 	}
@@ -346,7 +350,7 @@ static bool any_in_handler(const struct gfx9_group *g)
 	return false;
 }
 
-/* Those outside stand still meanwhile: they wait where they are. */
+/* Waves outside the handler do not run meanwhile. */
 static void run_handlers(struct gfx9_group *g, uint64_t *insts)
 {
 	for (uint32_t i = 0; i < g->nr_waves; i++) {

@@ -3,15 +3,15 @@
  * Accesses to memory that waves on other host threads, other processes and the host's own threads
  * use at the same time.
  *
- * Each function is one access of the processor: a naturally aligned value is read or written as a
- * whole (single-copy atomicity), up to 16 bytes, as the GPU does it. A plain memcpy() promises
+ * Each function is a single access of the processor: a naturally aligned value is read or written
+ * as a whole (single-copy atomicity), up to 16 bytes, as on the GPU. A plain memcpy() promises
  * neither: the compiler may split it, and libraries copy some bytes twice. Volatile keeps the
  * compiler from both. Values that are not aligned may be torn, as on the GPU.
  *
  * 16 bytes are one access on every x86-64 processor with AVX, and in practice on those without; on
  * arm64 from version 8.4 on (LSE2), before that they are two of 8 bytes.
  *
- * Order is not their business: s_waitcnt and the cache instructions are the fences.
+ * They do not order accesses: s_waitcnt and the cache instructions are the fences.
  */
 #ifndef GP__EMU_GFX9_SINGLE_COPY_H
 #define GP__EMU_GFX9_SINGLE_COPY_H
@@ -49,8 +49,8 @@ static inline void gfx9_poke32(void *p, uint32_t v)
 
 #ifdef __aarch64__
 /*
- * If an access of 8 or 16 bytes is not aligned, arm64 promises nothing of its dwords either, which
- * are aligned by themselves.
+ * If an access of 8 or 16 bytes is not aligned, arm64 does not even guarantee single accesses to
+ * its aligned dwords.
  */
 static inline uint64_t gfx9_peek64(const void *p)
 {
@@ -69,7 +69,7 @@ static inline void gfx9_poke64(void *p, uint64_t v)
 	gfx9_poke32((char *)p + 4, (uint32_t)(v >> 32));
 }
 
-/* A pair of registers, which LSE2 makes one access; a vector register is none. */
+/* LSE2 makes a pair of registers one access, but not a vector register. */
 static inline gfx9_quad gfx9_peek128(const void *p)
 {
 	uint64_t half[2];
@@ -123,7 +123,7 @@ static inline void gfx9_poke128(void *p, gfx9_quad v)
 }
 #endif
 
-/* Eight dwords, each of which is one access. */
+/* Eight dwords, each in one access. */
 static inline void gfx9_peek_octet(uint32_t *to, const void *from)
 {
 	*(gfx9_octet *)to = *(const volatile gfx9_octet *)from;
@@ -135,8 +135,8 @@ static inline void gfx9_poke_octet(void *to, const uint32_t *from)
 }
 
 /*
- * @n bytes from @from, or to @to, in the memory that others use: in as few accesses as there are
- * sizes, the largest first, no byte twice. What begins aligned is whole piece by piece.
+ * Copies @n bytes from @from, or to @to, in shared memory: in as few accesses as possible, the
+ * largest first, no byte twice. Pieces that begin aligned are not torn.
  */
 static inline void gfx9_peek_bytes(void *restrict to, const void *restrict from, size_t n)
 {

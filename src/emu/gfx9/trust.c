@@ -17,7 +17,7 @@
 	"conversions round to nearest and saturate; the hardware's rounding is not documented"
 #define CLOCK "the clock counts executed instructions, not cycles"
 
-/* By the beginning of the name; the first that fits counts. NULL: exact. */
+/* By the beginning of the name; the first match counts. NULL: exact. */
 static const struct {
 	const char *prefix, *note;
 } approximate[] = {
@@ -69,14 +69,14 @@ static const char *reason(enum gfx9_op op)
 	return "not executed";
 }
 
-enum gfx9_trust gfx9_trust(enum gfx9_op op, const char **note)
+enum emu_trust gfx9_trust(enum gfx9_op op, const char **note)
 {
 	const char *name = gfx9_op_name(op);
 
 	*note = NULL;
 	if (!is_executed(op)) {
 		*note = reason(op);
-		return GFX9_UNSUPPORTED;
+		return EMU_UNSUPPORTED;
 	}
 	for (size_t i = 0; i < sizeof(approximate) / sizeof(approximate[0]); i++) {
 		if (!strncmp(name, approximate[i].prefix, strlen(approximate[i].prefix))) {
@@ -84,16 +84,5 @@ enum gfx9_trust gfx9_trust(enum gfx9_op op, const char **note)
 			break;
 		}
 	}
-	return *note ? GFX9_APPROXIMATE : GFX9_EXACT;
-}
-
-const char *gfx9_trust_name(enum gfx9_trust trust)
-{
-	static const char *const names[] = {
-		[GFX9_EXACT] = "exact",
-		[GFX9_APPROXIMATE] = "approximate",
-		[GFX9_UNSUPPORTED] = "unsupported",
-	};
-
-	return names[trust];
+	return *note ? EMU_APPROXIMATE : EMU_EXACT;
 }

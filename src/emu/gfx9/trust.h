@@ -3,21 +3,19 @@
  * How far the results of each instruction can be trusted.
  *
  * Exact: tests compare its results with the host's bit by bit. Approximate: hardware may give other
- * bits, and a note says how. Unsupported: a wave that meets it stops with its queue, as at an
- * illegal instruction, and a note says why it is left out.
+ * bits; the note says how they differ. Unsupported: the wave stops with its queue, as at an illegal
+ * instruction; the note says why.
  */
 #ifndef GP__EMU_GFX9_TRUST_H
 #define GP__EMU_GFX9_TRUST_H
 
+#include "emu/engine.h"
 #include "emu/gfx9/isa.h"
 
-enum gfx9_trust { GFX9_EXACT, GFX9_APPROXIMATE, GFX9_UNSUPPORTED };
-
 /* *@note is NULL for an exact one. */
-enum gfx9_trust gfx9_trust(enum gfx9_op op, const char **note);
-const char *gfx9_trust_name(enum gfx9_trust trust);
+enum emu_trust gfx9_trust(enum gfx9_op op, const char **note);
 
-/* Opcodes that are left out, and why. */
+/* Unsupported opcodes, and why. */
 struct gfx9_left_out {
 	uint16_t op;
 	const char *reason;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is compiled once for each kind of processor (GFX9_VARIANT): all that works on 64 lanes.
- * GFX9_V() gives a name its variant; exec_vector_variants.c chooses one at run time.
+ * Code that is compiled once for each kind of processor (GFX9_VARIANT): everything that works on 64
+ * lanes. GFX9_V() adds the variant to a name; exec_vector_variants.c chooses one at run time.
  */
 #ifndef GP__EMU_GFX9_VARIANT_H
 #define GP__EMU_GFX9_VARIANT_H
@@ -20,7 +20,7 @@
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
-/* A bit of each lane to a dword of 0 or ~0. */
+/* Expands a bit for each lane to a dword of 0 or ~0. */
 static inline void expand(uint64_t mask, uint32_t *out)
 {
 #if defined(__AVX512DQ__)
@@ -42,7 +42,7 @@ static inline void expand(uint64_t mask, uint32_t *out)
 #endif
 }
 
-/* And back. */
+/* The reverse. */
 static inline uint64_t compress(const uint32_t *m)
 {
 	uint64_t mask = 0;
@@ -69,7 +69,7 @@ static inline uint64_t compress(const uint32_t *m)
 	return mask;
 }
 
-/* Brings w->lanes up to EXEC and returns it. */
+/* Updates w->lanes from EXEC and returns it. */
 static inline const uint32_t *gfx9_lanes(struct gfx9_wave *w)
 {
 	uint64_t exec = gfx9_exec(w);

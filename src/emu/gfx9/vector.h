@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The inside of the vector ALU. A kernel computes one instruction for all 64 lanes, from rows of
- * 64 dwords to a row; what is common to all of them (operands, modifiers, EXEC, MODE) is in
- * exec_vector.c. A 64-bit value is two rows, the low dwords and then the high ones, as it is in
- * the registers.
+ * The inside of the vector ALU. A kernel computes one instruction for all 64 lanes, from rows of 64
+ * dwords to a row; the common parts (operands, modifiers, EXEC, MODE) are in exec_vector.c. A
+ * 64-bit value is two rows, the low dwords and then the high ones, as in the registers.
  *
  * Kernels and exec_vector.c are compiled once for each kind of processor (GFX9_VARIANT); all give
- * the same bits. The result of an operation on NaNs is therefore spelled out: it is the first
- * source that is a NaN, quiet; where none is one, the invalid operation gives the negative quiet
- * NaN without payload.
+ * the same bits. Therefore the result of an operation on NaNs is defined here: it is the first
+ * source that is a NaN, made quiet; if none is, an invalid operation gives the negative quiet NaN
+ * without payload.
  */
 #ifndef GP__EMU_GFX9_VECTOR_H
 #define GP__EMU_GFX9_VECTOR_H
@@ -46,12 +45,12 @@ enum {
 	GFX9_F_ACC = 16, /* the third source is the destination */
 	GFX9_F_MK = 32, /* a * constant + b */
 	GFX9_F_AK = 64, /* a * b + constant */
-	GFX9_F_NEAREST = 128, /* the host rounds to nearest, whatever MODE says */
+	GFX9_F_NEAREST = 128, /* rounds to nearest, whatever MODE says */
 	GFX9_F_VCC_IN = 256, /* m holds VCC before */
 };
 
 /*
- * @m is the mask that comes out, a dword of 0 or ~0 a lane. Rows may be the same, but do not
+ * @m is the resulting mask, a dword of 0 or ~0 for each lane. Rows may be the same, but do not
  * overlap otherwise.
  */
 typedef void gfx9_lanes_fn(uint32_t *d, uint32_t *m, const uint32_t *a, const uint32_t *b,
@@ -59,13 +58,13 @@ typedef void gfx9_lanes_fn(uint32_t *d, uint32_t *m, const uint32_t *a, const ui
 
 struct gfx9_vector_op {
 	gfx9_lanes_fn *kernel, *saturate;
-	gfx9_run_fn *plain[2]; /* the short way; [1]: with neg and abs */
+	gfx9_run_fn *plain[2]; /* the plain way; [1]: with neg and abs */
 	gfx9_run_fn *special;
 	uint8_t src[3], dst;
 	uint16_t flags;
 };
 
-/* One compilation of the vector ALU and of vector memory. */
+/* A compilation of the vector ALU and of vector memory. */
 struct gfx9_vector_variant {
 	const char *name;
 	const struct gfx9_vector_op *ops; /* [GFX9_OPS] */

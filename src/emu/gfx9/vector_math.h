@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers as bits, for the kernels of the vector ALU: see vector.h for what becomes of NaNs. */
+/* Numbers as bits, for the kernels of the vector ALU: see vector.h for the results of NaNs. */
 #ifndef GP__EMU_GFX9_VECTOR_MATH_H
 #define GP__EMU_GFX9_VECTOR_MATH_H
 
@@ -94,7 +94,7 @@ static inline uint32_t flush16(uint32_t u)
 	return u & F16_INF ? u : u & 0x8000;
 }
 
-/* What an invalid operation gives; x86 does so by itself. */
+/* The result of an invalid operation; x86 gives the same. */
 static inline uint32_t result32(float r)
 {
 #ifdef __x86_64__
@@ -180,7 +180,7 @@ static inline double d16(uint32_t h)
 	return (double)f32(widen16(h & 0xffff));
 }
 
-/* Does a remainder of @rest in @half halves round the magnitude @q away from zero? */
+/* Whether a remainder of @rest in @half halves rounds the magnitude @q away from zero. */
 static inline bool round_away(uint64_t q, uint64_t rest, uint64_t half, bool negative,
 			      unsigned int mode)
 {
@@ -248,7 +248,7 @@ static inline uint32_t fix3_16(double r, uint32_t a, uint32_t b, uint32_t c, uin
 	return fix2_16(r, b, c, mode);
 }
 
-/* To nearest even; what overflows or is a NaN is put right at the end. */
+/* To nearest even; overflows and NaNs are corrected at the end. */
 static inline uint32_t narrow16_even(uint32_t u)
 {
 	uint32_t v = u & F32_ABS, sign = u >> 16 & 0x8000;
@@ -263,8 +263,8 @@ static inline uint32_t narrow16_even(uint32_t u)
 }
 
 /*
- * The sum of a half, or a product of two, and a half: rounded to odd, so that it rounds on to half
- * precision as the exact sum does. The error is a NaN where the sum is no number.
+ * The sum of a half, or a product of two, and a half: rounded to odd, so that rounding it to half
+ * precision gives the same as the exact sum. The error is a NaN if the sum is.
  */
 static inline float add_odd(float p, float c)
 {
@@ -275,8 +275,8 @@ static inline float add_odd(float p, float c)
 }
 
 /*
- * Minimum and maximum: -0 is below +0, a number wins over a NaN. With MODE.IEEE a signalling NaN
- * comes out, quiet. Equal numbers differ in the sign of zero at most.
+ * Minimum and maximum: -0 is below +0, a number wins over a NaN. With MODE.IEEE a signalling NaN is
+ * returned, made quiet. Equal numbers differ at most in the sign of zero.
  */
 #define MIN_MAX(n, type, number, is_nan, quiet)                                         \
 	static inline type pick##n(type a, type b, type r, bool ieee)                   \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the vector instructions look like: GFX9_VECTOR_OPS(X) is X(opcode, kernel, saturating
- * kernel, types of the three sources, type of the destination, flags) for each. Types are those
- * of vector.h without GFX9_T_, flags those without GFX9_F_. "none" is no kernel.
+ * The table of vector instructions: GFX9_VECTOR_OPS(X) is X(opcode, kernel, saturating kernel,
+ * types of the three sources, type of the destination, flags) for each. Types are those of vector.h
+ * without GFX9_T_, flags those without GFX9_F_. "none" is no kernel.
  */
 #ifndef GP__EMU_GFX9_VECTOR_OPS_H
 #define GP__EMU_GFX9_VECTOR_OPS_H
@@ -366,7 +366,7 @@
 	GFX9_VECTOR_F8(X)    \
 	GFX9_VECTOR_CMP(X)
 
-/* What does not work lane by lane: X(opcode, function). */
+/* Instructions that do not work lane by lane: X(opcode, function). */
 #define GFX9_VECTOR_SPECIAL(X)                    \
 	X(V_NOP, run_nop)                         \
 	X(V_CLREXCP, run_nop)                     \

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The short way to a kernel, for instructions that ask for nothing: registers go to the kernel as
- * they are, and with all lanes on it writes to the destination itself. Each opcode has functions
- * of its own, made where its kernel is, so that nothing about it is left to find out:
- * GFX9_V(plain_OPCODE), and GFX9_V(signed_OPCODE) where neg or abs are asked for.
+ * The plain way to a kernel, for instructions without modifiers: registers go to the kernel
+ * unchanged, and with all lanes active it writes to the destination itself. Each opcode has its own
+ * functions, defined next to its kernel, so that its properties are constants:
+ * GFX9_V(plain_OPCODE), and GFX9_V(signed_OPCODE) with neg or abs.
  *
- * gfx9_vector_bind() says which instructions may come here. MODE and the number of registers a wave
- * has may differ each time; where they are not as they should be, run_vector() looks closer.
+ * gfx9_vector_bind() selects the instructions. MODE and the number of registers of a wave are
+ * checked each time; if they do not fit, run_vector() is used.
  */
 #ifndef GP__EMU_GFX9_VECTOR_PLAIN_H
 #define GP__EMU_GFX9_VECTOR_PLAIN_H
@@ -14,14 +14,16 @@
 #include "emu/gfx9/vector_math.h"
 #include "emu/gfx9/vector_rows.h"
 
-/* MODE as it must be: to nearest, with all denormals, IEEE, no GPR index. */
+/* The required MODE: to nearest, with all denormals, IEEE, no GPR index. */
 #define MODE_FLOAT 0x2ffu
 #define MODE_USUAL 0x2f0u
 
-/* An instruction on its way; what the table says of its opcode is constant in each function. */
+/*
+ * An instruction in progress; the table's properties of its opcode are constant in each function.
+ */
 struct plain {
 	const uint32_t *src[3];
-	uint32_t *d, *out; /* the destination, and where the kernel writes */
+	uint32_t *d, *out; /* the destination, and the kernel's output */
 	uint64_t exec;
 };
 
@@ -33,7 +35,7 @@ ALWAYS_INLINE bool plain_mode(const struct gfx9_wave *w, struct gfx9_vector_op t
 	return __builtin_expect((w->mode & mask) == (fp ? MODE_USUAL : 0), 1);
 }
 
-/* Where source @k stands in the instruction. */
+/* The position of source @k in the instruction. */
 ALWAYS_INLINE unsigned int plain_code(const struct gfx9_inst *in, struct gfx9_vector_op t,
 				      unsigned int k)
 {
@@ -68,7 +70,7 @@ ALWAYS_INLINE const uint32_t *plain_source64(struct gfx9_wave *w, const struct g
 	return spare;
 }
 
-/* A source with its sign changed; the last of its rows has it. */
+/* A source with its sign changed, in the last of its rows. */
 ALWAYS_INLINE const uint32_t *plain_sign(const struct gfx9_inst *in, unsigned int k, bool wide,
 					 const uint32_t *row, uint32_t *spare)
 {
@@ -86,7 +88,7 @@ ALWAYS_INLINE const uint32_t *plain_sign(const struct gfx9_inst *in, unsigned in
 	return spare;
 }
 
-/* @mask is the caller's own, so that the compiler can keep it in registers. */
+/* @mask is a local variable of the caller, so that the compiler can keep it in registers. */
 ALWAYS_INLINE const uint32_t *plain_source(struct gfx9_wave *w, const struct gfx9_inst *in,
 					   struct gfx9_vector_op t, unsigned int k, bool signs,
 					   uint32_t *mask)
@@ -106,7 +108,7 @@ ALWAYS_INLINE const uint32_t *plain_source(struct gfx9_wave *w, const struct gfx
 	return signs ? plain_sign(in, k, is_wide(type), row, spare) : row;
 }
 
-/* False: this is not for the short way. */
+/* False: not for the plain way. */
 ALWAYS_INLINE bool plain_begin(struct plain *p, struct gfx9_wave *w, const struct gfx9_inst *in,
 			       struct gfx9_vector_op t, bool signs, uint32_t *mask)
 {
@@ -126,7 +128,7 @@ ALWAYS_INLINE bool plain_begin(struct plain *p, struct gfx9_wave *w, const struc
 	return true;
 }
 
-/* @m is what the kernel made of the mask. */
+/* @m is the kernel's mask. */
 ALWAYS_INLINE void plain_end(const struct plain *p, struct gfx9_wave *w, const struct gfx9_inst *in,
 			     struct gfx9_vector_op t, const uint32_t *m)
 {
@@ -145,7 +147,7 @@ ALWAYS_INLINE void plain_end(const struct plain *p, struct gfx9_wave *w, const s
 		gfx9_set64(w, GFX9_EXEC, mask);
 }
 
-/* Called and not inlined: signs are rare, and so much code takes long to compile. */
+/* Not inlined: signs are rare, and so much code takes long to compile. */
 ALWAYS_INLINE gfx9_lanes_fn *plain_called(gfx9_lanes_fn *kernel)
 {
 	__asm__("" : "+r"(kernel));

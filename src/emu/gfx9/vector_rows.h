@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rows of 64 dwords, masks, and the registers of a wave, for whatever leads to a kernel of the
- * vector ALU. No register number is trusted: each is compared with what the wave has.
+ * Rows of 64 dwords, masks, and the registers of a wave, for both ways to a kernel of the vector
+ * ALU. Every register number is checked against the registers of the wave.
  */
 #ifndef GP__EMU_GFX9_VECTOR_ROWS_H
 #define GP__EMU_GFX9_VECTOR_ROWS_H
@@ -25,7 +25,7 @@ ALWAYS_INLINE void blend(uint32_t *d, const uint32_t *r, const uint32_t *lanes)
 	}
 }
 
-/* Active lanes of @r to @d. */
+/* Copies active lanes of @r to @d. */
 ALWAYS_INLINE void keep_lanes(struct gfx9_wave *w, uint32_t *d, const uint32_t *r)
 {
 #if defined(__AVX512F__)
@@ -51,7 +51,7 @@ static inline void broadcast(uint32_t *row, uint32_t value)
  * Types
  */
 
-/* Flags are or'ed names without prefix: these give them one. */
+/* Adds the prefix to or'ed flags. */
 enum {
 	MASK_OUT = GFX9_F_MASK_OUT,
 	EXEC_OUT = GFX9_F_EXEC_OUT,
@@ -111,7 +111,7 @@ static inline bool has_sign(unsigned int type)
  * Registers
  */
 
-/* The row of a vector register, NULL where the wave has not that many. */
+/* The row of a vector register; NULL: the wave does not have it. */
 ALWAYS_INLINE uint32_t *row_of(const struct gfx9_wave *w, unsigned int code, unsigned int n)
 {
 	unsigned int r = code - GFX9_VGPR;

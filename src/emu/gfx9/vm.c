@@ -3,7 +3,7 @@
 
 #include "emu/gfx9/single_copy.h"
 
-void gfx9_tlb_init(struct gfx9_tlb *tlb, struct gfx9_vm *vm)
+void gfx9_tlb_init(struct gfx9_tlb *tlb, struct emu_vm *vm)
 {
 	memset(tlb, 0, sizeof(*tlb));
 	tlb->vm = vm;
@@ -22,7 +22,7 @@ void gfx9_tlb_sync(struct gfx9_tlb *tlb)
 
 uint8_t *gfx9_tlb_fill(struct gfx9_tlb *tlb, uint64_t page, bool write)
 {
-	size_t i = (page >> GFX9_PAGE_SHIFT) % GFX9_TLB_ENTRIES;
+	size_t i = (page >> EMU_PAGE_SHIFT) % GFX9_TLB_ENTRIES;
 	uint8_t *host = tlb->vm->page(tlb->vm->ctx, page, write);
 
 	if (!host)
@@ -34,7 +34,7 @@ uint8_t *gfx9_tlb_fill(struct gfx9_tlb *tlb, uint64_t page, bool write)
 
 static size_t within_page(uint64_t va, size_t len)
 {
-	size_t room = (size_t)(GFX9_PAGE - (va & (GFX9_PAGE - 1)));
+	size_t room = (size_t)(EMU_PAGE - (va & (EMU_PAGE - 1)));
 
 	return len < room ? len : room;
 }

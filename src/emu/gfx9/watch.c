@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "emu/gfx9/watch.h"
 
-/* Addresses are found in the same way in all variants. */
+/* The addresses are the same in all variants. */
 #ifndef GFX9_VARIANT
 #define GFX9_VARIANT base
 #endif
@@ -10,27 +10,28 @@
 #define TRAPSTS_ADDR_WATCH0 (1u << 7)
 #define TRAPSTS_ADDR_WATCH1 (1u << 12) /* and two more above it */
 
-static bool is_watched_kind(const struct gfx9_watch *watch, uint8_t kind)
+static bool is_watched_kind(const struct emu_address_watch *watch, uint8_t kind)
 {
 	switch (watch->mode) {
-	case GFX9_WATCH_READ:
+	case EMU_WATCH_READ:
 		return kind == GFX9_LOAD;
-	case GFX9_WATCH_NONREAD:
+	case EMU_WATCH_NONREAD:
 		return kind != GFX9_LOAD;
-	case GFX9_WATCH_ATOMIC:
+	case EMU_WATCH_ATOMIC:
 		return kind == GFX9_RMW;
 	default:
 		return true;
 	}
 }
 
-/* @bytes are no more than the least that can be watched: their ends say it. */
-static uint32_t hits_at(const struct gfx9_debug *d, uint8_t kind, uint64_t at, unsigned int bytes)
+/* @bytes are no more than the smallest watchable size, so it is enough to compare both ends. */
+static uint32_t hits_at(const struct emu_wave_debug *d, uint8_t kind, uint64_t at,
+			unsigned int bytes)
 {
 	uint32_t hits = 0;
 
-	for (uint32_t i = 0; i < GFX9_WATCHES; i++) {
-		const struct gfx9_watch *watch = &d->watch[i];
+	for (uint32_t i = 0; i < EMU_WATCHES; i++) {
+		const struct emu_address_watch *watch = &d->watch[i];
 
 		if (!watch->valid || !is_watched_kind(watch, kind))
 			continue;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One wave: 64 lanes that execute one instruction stream, and all of its state.
+ * A wave: 64 lanes that execute one instruction stream, and all of its state.
  *
  * Instructions are functions over a wave, found by opcode (gfx9_run_fn). They change the wave and
- * memory, never the program counter unless they branch: it already points behind the instruction.
- * Memory is accessed at once, in program order: s_waitcnt is the fence that shows it to others.
+ * memory, but the program counter only if they branch: it already points behind the instruction.
+ * Memory is accessed at once, in program order: s_waitcnt is the fence that makes it visible to
+ * others.
  */
 #ifndef GP__EMU_GFX9_WAVE_H
 #define GP__EMU_GFX9_WAVE_H
@@ -17,18 +18,18 @@
 #define GFX9_LANES 64
 #define GFX9_ALL_LANES (~(uint64_t)0)
 
-/* Why a wave does not simply go on with the next instruction. */
+/* Why a wave does not continue with the next instruction. */
 enum gfx9_stop {
 	GFX9_GO,
 	GFX9_ENDPGM, /* s_endpgm */
 	GFX9_ENDPGM_SAVED, /* s_endpgm_saved: the context save is complete */
 	GFX9_BARRIER, /* waits for its workgroup */
-	GFX9_SLEEP, /* gives others a turn */
+	GFX9_SLEEP, /* yields to other waves */
 	GFX9_TRAP, /* s_trap: wave->trap_id */
 	GFX9_MESSAGE, /* s_sendmsg: wave->message; s_sendmsghalt has set STATUS.HALT as well */
 	GFX9_HALT, /* STATUS.HALT set outside the trap handler: s_sethalt, s_rfe */
-	GFX9_GLOBAL_SYNC, /* ds_gws_*: wave->gws; waits for other waves perhaps */
-	GFX9_EXCEPTION, /* goes to the trap handler: TRAPSTS, or MODE.DEBUG_EN */
+	GFX9_GLOBAL_SYNC, /* ds_gws_*: wave->gws; may wait for other waves */
+	GFX9_EXCEPTION, /* enters the trap handler: TRAPSTS, or MODE.DEBUG_EN */
 	GFX9_FAULT, /* memory violation: wave->fault */
 	GFX9_ILLEGAL, /* an instruction the engine does not execute */
 };
@@ -63,7 +64,7 @@ struct gfx9_fault {
 	unsigned int lane;
 };
 
-/* Rows that hold nothing between instructions. */
+/* Temporary rows, unused between instructions. */
 struct gfx9_spare {
 	_Alignas(64) uint32_t src[3][2 * GFX9_LANES];
 	uint32_t out[2 * GFX9_LANES];
@@ -71,18 +72,20 @@ struct gfx9_spare {
 
 struct gfx9_wave {
 	uint64_t pc;
-	/* Scalar registers by operand code, FLAT_SCRATCH to EXEC included; pairs are little-endian,
-	 * as every host is that there is a build for. */
+	/*
+	 * Scalar registers by operand code, FLAT_SCRATCH to EXEC included; pairs are little-endian,
+	 * as every supported host is.
+	 */
 	_Alignas(8) uint32_t s[128];
-	/* Physical scalar registers 108 to 127, which only s_movrel reaches. */
+	/* Physical scalar registers 108 to 127, which only s_movrel can access. */
 	uint32_t s_rest[20];
-	/* v[n][lane]; the accumulation registers stand behind the others, at v[nr_vgprs]. */
+	/* v[n][lane]; the accumulation registers are behind the others, at v[nr_vgprs]. */
 	uint32_t (*v)[GFX9_LANES];
 	uint32_t nr_sgprs, nr_vgprs, nr_agprs;
 	bool scc;
 	uint32_t mode, status, trapsts;
 
-	/* EXEC as a mask of 0 and ~0 a lane, for vector code; valid where lanes_of == EXEC. */
+	/* EXEC as a mask of 0 and ~0 for each lane, for vector code; valid if lanes_of == EXEC. */
 	uint64_t lanes_of;
 	_Alignas(64) uint32_t lanes[GFX9_LANES];
 
@@ -94,32 +97,35 @@ struct gfx9_wave {
 
 	/* Apertures of flat addresses: bits 63:32 of the shared and the private window. */
 	uint32_t shared_base, private_base;
-	uint64_t clock; /* what s_memtime shows; advances with instructions */
+	uint64_t clock; /* the value of s_memtime; advances with instructions */
 
-	const struct gfx9_debug *debug; /* where addresses are watched; NULL: nowhere */
-	bool stored; /* to memory that others see, since the last s_waitcnt */
-	bool save_pending; /* it is in a handler, and to be saved when it leaves that */
+	const struct emu_wave_debug *debug; /* with address watches; NULL: none */
+	bool stored; /* to memory that others can see, since the last s_waitcnt */
+	bool save_pending; /* it is in a handler, and will be saved when it leaves that */
 	uint8_t trap_id;
 	uint16_t message;
 	struct gfx9_gws_request gws;
 	struct gfx9_fault fault;
-	uint32_t gpr_alloc, lds_alloc, hw_id, ib_sts; /* hardware registers that are only read */
-	uint32_t xcc_id; /* the same; 0 where the target has no such register */
-	bool icache_stale; /* s_icache_inv, which gives others a turn: for whoever runs the wave */
+	uint32_t gpr_alloc, lds_alloc, hw_id, ib_sts; /* read-only hardware registers */
+	uint32_t xcc_id; /* likewise; 0 if the target has no such register */
+	/* s_icache_inv was executed; it ends the turn, and the caller invalidates the code */
+	bool icache_stale;
 	uint64_t tba, tma;
 };
 
 typedef enum gfx9_stop gfx9_run_fn(struct gfx9_wave *w, const struct gfx9_inst *in);
 
 /*
- * One table for each part of the instruction set, by opcode; NULL: not one of that part.
- * code.c looks through them; of the vector ALU it takes the variant that suits this processor best.
+ * A table for each part of the instruction set, by opcode; NULL: not in that part. code.c searches
+ * them; of the vector ALU it takes the best variant for this processor.
  */
 extern gfx9_run_fn *const gfx9_scalar_ops[GFX9_OPS]; /* SOP*, SMEM, DS_GWS: exec_scalar.c */
 extern gfx9_run_fn *const gfx9_vector_ops[GFX9_OPS]; /* VOP*: exec_vector.c */
 
-/* The function for this very instruction: its plain form where it has no modifiers, for which it
- * fills in->rows. NULL: not a VALU op. */
+/*
+ * The function for this particular instruction: its plain form if it has no modifiers, for which it
+ * fills in->rows. NULL: not a VALU op.
+ */
 gfx9_run_fn *gfx9_vector_bind(struct gfx9_inst *in);
 /* exec_gws.c */
 gfx9_run_fn gfx9_ds_gws_init, gfx9_ds_gws_barrier, gfx9_ds_gws_sema_v, gfx9_ds_gws_sema_br,
@@ -127,7 +133,9 @@ gfx9_run_fn gfx9_ds_gws_init, gfx9_ds_gws_barrier, gfx9_ds_gws_sema_v, gfx9_ds_g
 /* FLAT, GLOBAL, SCRATCH, MUBUF, DS: exec_memory.c and others. NULL: none of these. */
 gfx9_run_fn *gfx9_memory_op(unsigned int op);
 
-/* At once, so that the host has no two small stores to put together for a larger load. */
+/*
+ * As a single access, so that the host does not have to combine two small stores for a larger load.
+ */
 static inline uint64_t gfx9_get64(const struct gfx9_wave *w, unsigned int code)
 {
 	uint64_t value;
@@ -150,7 +158,7 @@ static inline uint64_t gfx9_exec(const struct gfx9_wave *w)
 uint32_t gfx9_scalar(const struct gfx9_wave *w, const struct gfx9_inst *in, unsigned int code);
 uint64_t gfx9_scalar64(const struct gfx9_wave *w, const struct gfx9_inst *in, unsigned int code);
 
-/* The row of a vector operand (code >= GFX9_VGPR); the registers an instruction may name exist. */
+/* The row of a vector operand (code >= GFX9_VGPR); the caller has checked that it exists. */
 static inline uint32_t *gfx9_row(struct gfx9_wave *w, unsigned int code)
 {
 	return code >= GFX9_AGPR ? w->v[w->nr_vgprs + code - GFX9_AGPR] : w->v[code - GFX9_VGPR];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Kernels that no compiler would write: they have every register a wave can have in use, change their own code, trap and
-// halt. Each takes the address of its results, and what else its head says, in the kernel arguments.
+// Kernels that no compiler would generate: they use every register of a wave, change their own code, trap and halt. The
+// kernel arguments are the address of the results, and those named at each kernel.
 
 .macro kernel name, vgprs=8, accum=8, lds=0, sgprs=96
 	.rodata
@@ -27,7 +27,7 @@
 .endm
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Two waves a workgroup. Each sets all of its state, does nothing for a while, and writes down what it finds:
+// Two waves per workgroup. Each sets all of its state, waits, and stores the state it finds:
 //
 //	0	s0 to s99
 //	448	SCC, M0, EXEC, VCC, MODE, TRAPSTS, STATUS
@@ -165,8 +165,8 @@ label fields_window_end
 	s_endpgm
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Writes a function, calls it, writes it anew: how often it did what was written last. +8: a page for each workgroup's
-// code, +16: how often.
+// Writes a function, calls it, and rewrites it; counts how often the latest version was executed. +8: a page for the code
+// of each workgroup, +16: the number of rounds.
 	kernel patch
 
 	s_load_dwordx4	s[4:7], s[0:1], 0x0
@@ -200,7 +200,7 @@ patch_loop:
 	s_endpgm
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Traps again and again, and counts; the handler counts, too, in s40. +8: how often.
+// Traps repeatedly, and counts; the handler counts, too, in s40. +8: the number of traps.
 	kernel traps
 
 	s_load_dwordx2	s[4:5], s[0:1], 0x0
@@ -228,7 +228,7 @@ traps_loop:
 	global_store_dwordx3	v1, v[4:6], s[4:5]
 	s_endpgm
 
-// A second-level handler: leaves the number of the trap in its own memory, counts, and steps over.
+// A second-level handler: stores the number of the trap in its memory, counts, and skips the trap.
 	.p2align 8
 label second_level
 	s_bfe_u32	ttmp2, ttmp1, 0x80010
@@ -245,7 +245,7 @@ label second_level
 	s_rfe_b64	ttmp[0:1]
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Writes 1, halts, and writes 2 if it ever goes on.
+// Writes 1, halts, and writes 2 if it ever continues.
 	kernel halts
 
 	s_load_dwordx2	s[4:5], s[0:1], 0x0
@@ -264,7 +264,7 @@ label second_level
 	s_endpgm
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Waves of many shapes that wait until somebody writes to the results.
+// Waves of many shapes that wait until the host writes to the results.
 .macro shape name, vgprs, accum, lds
 	kernel \name, vgprs=\vgprs, accum=\accum, lds=\lds
 	s_load_dwordx2	s[4:5], s[0:1], 0x0

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What OpenCL's library would give; the kernels are built without it, so that nothing but the
- * compiler is needed. */
+/*
+ * Replacements for OpenCL's library; the kernels are built without it, so that only the compiler is
+ * needed.
+ */
 typedef uint u32;
 typedef ulong u64;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a work-item knows about its place in the grid, from where the code object's version (ABI) keeps it: version 5
- * has it among the hidden arguments, 3 and 4 only the global offset; there the rest is in the dispatch packet.
+ * A work-item's position in the grid, from where the code object's version (ABI) keeps it: version
+ * 5 has it among the hidden arguments; 3 and 4 have only the global offset there, and the rest in
+ * the dispatch packet.
  */
 #include "common.h"
 
@@ -69,7 +70,7 @@ static u32 dims_of(void)
 }
 #endif
 
-/* The sum over the workgroup shows that all its work-items were there, and no more. */
+/* The sum over the workgroup shows that exactly its work-items took part. */
 __kernel void ids(__global struct place *out, u64 pitch, u64 plane, uint first)
 {
 	__local u32 sum;

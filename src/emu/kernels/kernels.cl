@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the engine is tried with. Arithmetic is exact or spelt out (fma), so that the results on the host must be the
- * same bits; tests/emu/test_gfx9_kernels.c computes them.
+ * Kernels to test the engine with. Their arithmetic is exact or explicit (fma), so that the results
+ * on the host must have the same bits; tests/emu/test_gfx9_kernels.c computes them.
  */
 #include "common.h"
 
@@ -21,7 +21,7 @@ __kernel void saxpy(__global const float *x, __global const float *y, __global f
 		out[i] = __builtin_fmaf(a, x[i], y[i]);
 }
 
-/* Sums of 256 through LDS, then one atomic for each workgroup. */
+/* Sums of 256 through LDS, then an atomic for each workgroup. */
 __kernel void reduction(__global const u32 *in, __global u32 *sum, u32 n)
 {
 	__local u32 part[256];
@@ -70,7 +70,9 @@ __kernel void histogram(__global const uchar *in, __global u32 *bins, u32 n)
 	__atomic_fetch_add(&bins[l], count[l], __ATOMIC_RELAXED);
 }
 
-/* One step of forces in f64, without a square root: the sum of differences weighted by 1 / (r^2 + 1). */
+/*
+ * A step of forces in f64, without a square root: the sum of differences weighted by 1 / (r^2 + 1).
+ */
 __kernel void nbody(__global const double *pos, __global double *force, u32 n)
 {
 	u32 i = global_id();
@@ -231,7 +233,7 @@ __kernel void sha256(__global const u32 *blocks, __global u32 *digests)
 		digests[i * 8 + t] = h[t] + s[t];
 }
 
-/* Calls that cannot be inlined, with arrays indexed by what only run time knows: scratch. */
+/* Calls that cannot be inlined, with arrays whose index is known only at run time: scratch. */
 __attribute__((noinline)) static u32 pick(u32 *a, u32 i)
 {
 	return a[i & 15] + i;
@@ -256,11 +258,11 @@ __kernel void calls(__global u32 *out, u32 rounds)
 }
 
 /*
- * How waves are placed and take turns.
+ * Placement and scheduling of waves
  */
 typedef volatile __global u32 *counter;
 
-/* What each workgroup finds in HW_ID and XCC_ID. */
+/* HW_ID and XCC_ID of each workgroup. */
 __kernel void where(__global u32 *out)
 {
 	u32 xcc = 0;
@@ -284,7 +286,10 @@ static inline u32 add(counter c)
 	return __atomic_fetch_add(c, 1, __ATOMIC_RELAXED);
 }
 
-/* Each workgroup says that it is there, waits until the gate is open, and says in which turn it left. */
+/*
+ * Each workgroup reports its arrival, waits until the gate is open, and records in which order it
+ * left.
+ */
 __kernel void gate(counter arrived, counter open, counter left, __global u32 *turn)
 {
 	if (local_id())
@@ -295,7 +300,7 @@ __kernel void gate(counter arrived, counter open, counter left, __global u32 *tu
 	turn[group_id()] = add(left);
 }
 
-/* The same, where each workgroup shows that it runs while it waits. */
+/* The same, where each workgroup shows progress while it waits. */
 __kernel void beating_gate(counter arrived, counter open, counter left, counter beat)
 {
 	if (local_id())
@@ -314,7 +319,7 @@ __kernel void gws_init(u32 value)
 	__builtin_amdgcn_ds_gws_init(value, 0);
 }
 
-/* In every round each workgroup finds behind the barrier what another one wrote in front of it. */
+/* In every round, each workgroup reads behind the barrier what another one wrote before it. */
 __kernel void gws_rounds(counter state, counter bad, u32 groups, u32 rounds)
 {
 	u32 me = group_id();
@@ -331,7 +336,10 @@ __kernel void gws_rounds(counter state, counter bad, u32 groups, u32 rounds)
 	}
 }
 
-/* The first workgroup takes from a semaphore what the others give, the second one three at once. */
+/*
+ * The first workgroup takes from a semaphore what the others give, the second one takes three at
+ * once.
+ */
 __kernel void gws_semaphore(counter taken, u32 nr)
 {
 	if (local_id())
@@ -348,7 +356,7 @@ __kernel void gws_semaphore(counter taken, u32 nr)
 	}
 }
 
-/* Every workgroup but the last waits until that one releases all that wait. */
+/* Every workgroup but the last waits until that one releases all waiting ones. */
 __kernel void gws_release_all(counter arrived, counter open)
 {
 	if (local_id())
@@ -363,7 +371,7 @@ __kernel void gws_release_all(counter arrived, counter open)
 	__builtin_amdgcn_ds_gws_sema_release_all(2);
 }
 
-/* A gate with all the registers and LDS a compute unit has, where the workgroup is 256 work-items. */
+/* A gate with all the registers and LDS of a compute unit, if the workgroup has 256 work-items. */
 __kernel __attribute__((amdgpu_flat_work_group_size(256, 256), amdgpu_waves_per_eu(1, 1)))
 void wide_gate(counter arrived, counter open, counter left, __global u32 *turn)
 {
@@ -387,7 +395,7 @@ __kernel void knock(counter open)
 		add(open);
 }
 
-/* One access of one lane to memory, by different instructions. */
+/* A single access of one lane to memory, by different instructions. */
 __kernel void touch(__global u32 *p, u32 how)
 {
 	u32 x = 1;
@@ -418,7 +426,7 @@ static inline u32 scramble(u32 x)
 	return x * 1664525 + 1013904223;
 }
 
-/* Work that the compiler cannot leave out, the same for all of a wave: scalar instructions. */
+/* Work that the compiler cannot leave out, uniform in a wave: scalar instructions. */
 static inline void toil(u32 rounds)
 {
 	u32 x = rounds;
@@ -429,7 +437,7 @@ static inline void toil(u32 rounds)
 	}
 }
 
-/* Signs a book: who does so twice, or out of turn, is seen there. */
+/* Signs a log: signing twice, or out of order, is visible there. */
 __kernel void sign(counter next, __global u32 *book, u32 id, u32 rounds)
 {
 	toil(rounds);
@@ -437,7 +445,7 @@ __kernel void sign(counter next, __global u32 *book, u32 id, u32 rounds)
 		book[add(next)] = id;
 }
 
-/* Fills its place in a table, 64 words, and sees whether the one before is. May be done again. */
+/* Fills its slot in a table, 64 words, and checks the one before. Idempotent. */
 __kernel void fill(__global u32 *table, counter wrong, u32 id, u32 rounds)
 {
 	u32 l = local_id();
@@ -448,7 +456,7 @@ __kernel void fill(__global u32 *table, counter wrong, u32 id, u32 rounds)
 	table[id * 64 + l] = scramble(id + l);
 }
 
-/* How long some work takes by the device's clock. */
+/* The duration of some work by the device's clock. */
 __kernel void stopwatch(__global u64 *out, u32 rounds)
 {
 	u64 start = __builtin_amdgcn_s_memtime();

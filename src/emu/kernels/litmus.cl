@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Litmus tests of the memory model: two roles that run without pause and count what must not be.
+ * Litmus tests of the memory model: two roles run without pause and count forbidden results.
  *
  * They are perpetual: a role does its part @n times and meets the other only now and then, so that
- * both race whenever the host runs both. Values grow with each turn, from which follows which turn
- * came before which. Every lane is a test of its own, at @at[lane]: how lanes lie decides how the
- * emulated GPU accesses memory. Lanes whose place is OFF take no part.
+ * both race whenever the host runs both. Values grow with each turn, so that they show the order of
+ * turns. Every lane is a separate test, at @at[lane]: the positions of lanes decide how the
+ * emulated GPU accesses memory. Lanes whose position is OFF do not take part.
  *
  * Two roles are two workgroups (device and system scope), or two waves of one (workgroup scope).
  */
@@ -39,7 +39,7 @@ static inline void wrong(__global u32 *bad)
 #define LOAD(p, order, scope) __scoped_atomic_load_n(p, order, __MEMORY_SCOPE_##scope)
 #define STORE(p, v, order, scope) __scoped_atomic_store_n(p, v, order, __MEMORY_SCOPE_##scope)
 
-/* Waits until the other role has come as far; returns the end of the stretch that begins. */
+/* Waits until the other role has come as far; returns the end of the next stretch. */
 static inline u32 meet(struct litmus *t, u32 role, u32 done)
 {
 	u32 end = done + STRETCH < t->n ? done + STRETCH : t->n;
@@ -56,7 +56,7 @@ static inline u32 meet(struct litmus *t, u32 role, u32 done)
 /* A value that depends on the turn in each of its bytes. */
 #define PATTERN(word, i) ((word)((i)*0x9e3779b97f4a7c15ul >> 8) | 1)
 
-/* Message passing: what was written before a release is there after the acquire that sees it. */
+/* Message passing: data written before a release is visible after the acquire that sees it. */
 #define MESSAGE(name, word, scope, roles)                                                     \
 	__kernel void name(struct litmus t)                                                   \
 	{                                                                                     \
@@ -87,7 +87,7 @@ MESSAGE(message_8, u64, DEVICE, GROUPS)
 MESSAGE(message_system, u64, SYSTEM, GROUPS)
 MESSAGE(message_waves, u64, WRKGRP, WAVES)
 
-/* Each turn of a role does two things, of which @log keeps what it saw; the host judges. */
+/* Each turn of a role does two accesses and records its result in @log; the host judges. */
 #define TURNS(name, roles, first, second)                                     \
 	__kernel void name(struct litmus t)                                   \
 	{                                                                     \
@@ -112,8 +112,8 @@ MESSAGE(message_waves, u64, WRKGRP, WAVES)
 #define SEE(order, scope) log[i * WAVE + lane] = LOAD(others, order, scope)
 
 /*
- * Store buffering: each role writes its own place, then reads the other's. One of two turns that
- * overlap must see the other's write.
+ * Store buffering: each role writes its own location, then reads the other's. One of two
+ * overlapping turns must see the other's write.
  */
 #define BUFFERING(name, scope, roles) \
 	TURNS(name, roles, WRITE(__ATOMIC_SEQ_CST, scope), SEE(__ATOMIC_SEQ_CST, scope))
@@ -122,7 +122,7 @@ BUFFERING(buffering, DEVICE, GROUPS)
 BUFFERING(buffering_system, SYSTEM, GROUPS)
 BUFFERING(buffering_waves, WRKGRP, WAVES)
 
-/* Load buffering: each role reads the other's place, then writes its own. */
+/* Load buffering: each role reads the other's location, then writes its own. */
 #define LOAD_BUFFERING(name, scope, roles) \
 	TURNS(name, roles, SEE(__ATOMIC_ACQUIRE, scope), WRITE(__ATOMIC_RELEASE, scope))
 
@@ -130,8 +130,8 @@ LOAD_BUFFERING(load_buffering, DEVICE, GROUPS)
 LOAD_BUFFERING(load_buffering_waves, WRKGRP, WAVES)
 
 /*
- * Coherence of one place, and that an aligned access is one access: a reader sees no value whose
- * parts are of different turns, nor an older one after a newer one.
+ * Coherence of one location, and single accesses: a reader sees no value whose parts are from
+ * different turns, nor an older one after a newer one.
  */
 #define COHERENCE(name, word, as_number, of_number, pointer)                         \
 	__kernel void name(struct litmus t)                                          \
@@ -184,7 +184,7 @@ COHERENCE(coherence_8, u64, LOW, TWICE, __global)
 COHERENCE(coherence_16, u128, FIRST, FOUR_TIMES, __global)
 COHERENCE(coherence_16_flat, u128, FIRST, FOUR_TIMES, __generic)
 
-/* The same through a buffer that ends before the last lane's place. All lanes stay on. */
+/* The same through a buffer that ends before the last lane's position. All lanes stay active. */
 __kernel void coherence_16_buffer(struct litmus t)
 {
 	u32 lane = LANE(), at = t.at[lane], role = group_id(), i = 0, last = 0, end;

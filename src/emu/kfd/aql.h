@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What programs and packet processors share: packets of the architected queueing language, signals,
- * and the queue's own memory. The layouts are those of HSA and of AMD's runtime.
+ * AQL packets, signals and the queue's own memory, which programs and the packet processor share.
+ * The layouts are those of HSA and of AMD's runtime.
  */
 #ifndef GP__EMU_KFD_AQL_H
 #define GP__EMU_KFD_AQL_H
@@ -16,13 +16,13 @@
 #define AQL_BARRIER (1u << 8)
 enum {
 	AQL_VENDOR,
-	AQL_INVALID, /* not there yet, or consumed */
+	AQL_INVALID, /* not written yet, or consumed */
 	AQL_KERNEL_DISPATCH,
 	AQL_BARRIER_AND,
 	AQL_AGENT_DISPATCH,
 	AQL_BARRIER_OR,
 };
-/* Of a vendor packet: its third byte. */
+/* The format of a vendor packet, in its third byte. */
 #define AQL_VENDOR_PM4_IB 1
 #define AQL_VENDOR_BARRIER_VALUE 2
 
@@ -85,11 +85,11 @@ _Static_assert(offsetof(struct aql_pm4_ib, signal) == 56, "as AMD has it");
 #define AQL_SIGNAL_START 32
 #define AQL_SIGNAL_END 40
 
-/* The runtime's memory of a queue, from its read index on. */
+/* The runtime's memory of a queue, from the read index on. */
 #define AQL_PROPERTY_SCRATCH_ONCE (1u << 4)
 struct aql_queue {
 	uint64_t read_index;
-	uint32_t offset; /* of the read index in that memory */
+	uint32_t offset; /* offset of the read index in that memory */
 	uint32_t tmpring; /* waves with scratch, and the size of each */
 	uint32_t scratch_descriptor[4];
 	uint64_t scratch_base, scratch_bytes;
@@ -106,8 +106,10 @@ _Static_assert(offsetof(struct aql_queue, inactive_signal) == 0x40, "as AMD has 
 #define AQL_TMPRING_WAVES(tmpring) ((tmpring)&0xfff)
 #define AQL_TMPRING_WAVE_BYTES(tmpring) (((tmpring) >> 12 & 0x1fff) * 1024u)
 
-/* What the packet processor adds to the value of the inactive signal. Errors of packets follow from
- * their exception codes. */
+/*
+ * The packet processor adds these to the inactive signal. Errors of packets follow from their
+ * exception codes.
+ */
 #define AQL_ERROR_SCRATCH 1u
 #define AQL_ERROR_SCRATCH_RECLAIM 512u
 #define AQL_ERROR_ILLEGAL 0x40000000u

@@ -16,7 +16,7 @@ static struct emu_arena *new_arena(void)
 	struct rlimit limit;
 	void *host;
 
-	/* A file that is too large costs a signal. */
+	/* Beyond the file size limit, the kernel sends SIGXFSZ. */
 	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur < ARENA_BYTES)
 		return NULL;
 	a = malloc(sizeof(*a));
@@ -70,7 +70,7 @@ struct emu_arena *emu_arena_take(struct emu_arena **arena, uint64_t bytes, uint6
 
 void emu_arena_give_back(struct emu_arena *a, uint64_t offset, uint64_t bytes)
 {
-	/* A failure costs memory until the arena is gone. */
+	/* If this fails, the memory stays in use until the arena is freed. */
 	(void)!fallocate(a->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
 			 (off_t)bytes);
 	emu_arena_put(a);

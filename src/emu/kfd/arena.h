@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory of many buffers in one file: a program with thousands of buffers needs neither a
- * descriptor nor a mapping of the machine's for each.
+ * A file for the memory of many buffers: a program with thousands of buffers does not cost the
+ * machine a descriptor and a mapping for each.
  *
- * An arena is a sparse memfd that belongs to one process and is mapped once. Space is handed out
- * from its start to its end and never twice: what is freed becomes a hole. The file ends with the
+ * An arena is a sparse memfd that belongs to one process and is mapped once. Space is allocated
+ * from its start to its end and is not reused: freed memory becomes a hole. The file ends with the
  * process and the last of its buffers.
  *
- * All of it happens under the machine's shared_lock, except for the accesses to the memory.
+ * The machine's shared_lock protects all of it, except for accesses to the memory.
  */
 #ifndef GP__EMU_KFD_ARENA_H
 #define GP__EMU_KFD_ARENA_H
@@ -15,21 +15,21 @@
 #include <stdint.h>
 
 struct emu_arena {
-	unsigned int refs; /* of buffers, and of the process it belongs to */
+	unsigned int refs; /* by buffers, and by the process it belongs to */
 	int fd;
 	uint8_t *host;
 	uint64_t used;
 };
 
-/* More than that has a file of its own. */
+/* Larger buffers have their own file. */
 #define EMU_ARENA_LARGEST ((uint64_t)256 << 20)
 
 /*
- * Finds room for @bytes in *@arena, or in a new arena that takes its place, and takes a reference
- * for it: *@offset is where. NULL: the host has no room for an arena.
+ * Allocates @bytes in *@arena, or in a new arena that replaces it, and takes a reference for it;
+ * *@offset is the position. NULL: the host has no memory for an arena.
  */
 struct emu_arena *emu_arena_take(struct emu_arena **arena, uint64_t bytes, uint64_t *offset);
-/* Makes a hole of what was taken, and drops its reference. */
+/* Makes a hole of an allocation, and drops its reference. */
 void emu_arena_give_back(struct emu_arena *a, uint64_t offset, uint64_t bytes);
 /* Drops a reference; the arena may be NULL. */
 void emu_arena_put(struct emu_arena *a);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Of buffers, between memory.c, arena.c and dmabuf.c. */
+/* Buffers and the memory behind them, for memory.c, shared.c, space.c and dmabuf.c. */
 #ifndef GP__EMU_KFD_BUFFER_H
 #define GP__EMU_KFD_BUFFER_H
 
@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct emu_call;
 struct emu_machine;
 struct emu_process;
 
@@ -15,46 +16,54 @@ struct emu_process;
 #define EMU_MMAP_SHIFT 40
 
 /*
- * Memory, with as many users as refs says; under the machine's shared_lock. Memory that was
- * exported is remembered after its last user: a program may have a descriptor that keeps its bytes.
+ * Memory with reference counting; the machine's shared_lock protects it. Exported memory is
+ * remembered after its last reference: a program may have a descriptor that keeps its bytes.
  */
 struct emu_shared {
-	struct emu_shared *next; /* of those exported, the latest first */
+	struct emu_shared *next; /* in the list of exported memory, the latest first */
 	struct emu_machine *m;
-	unsigned int refs; /* 0: it is only remembered */
+	unsigned int refs; /* 0: only remembered */
 	bool exported;
 	dev_t dev; /* of the descriptor that was exported */
 	ino_t ino;
-	int fd; /* -1: a client's, mapped from the start. The arena's, if there is one */
-	struct emu_arena *arena; /* NULL: the descriptor is of this memory only */
+	int fd; /* -1: a client's, mapped from the start; with an arena, the arena's */
+	struct emu_arena *arena; /* NULL: the file has only this memory */
 	uint64_t offset; /* of the memory in the file */
-	int token_fd; /* stands for memory of an arena outside the machine; -1: not exported */
+	int token_fd; /* represents memory of an arena outside the machine; -1: not exported */
 	uint64_t bytes;
 	_Atomic(uint8_t *) host; /* NULL: not yet mapped */
 	uint32_t flags, node;
-	_Atomic uint64_t *account; /* what it was counted under, or NULL */
+	_Atomic uint64_t *account; /* the counter it is accounted to, or NULL */
 	uint64_t counted;
 };
 
 struct emu_buffer {
 	struct emu_shared *memory;
-	uint64_t va, size; /* as GPUs see it: memory may be in it twice */
+	uint64_t va, size; /* on the GPU: the memory may appear in it twice */
 	uint64_t user_va; /* of a userptr */
 	uint32_t node, flags, id;
 	uint32_t mapped; /* a bit for each GPU */
 	bool held; /* it may not be freed */
-	bool imported; /* its memory is another's, and counted there */
-	struct emu_buffer *next; /* of the machine's own */
+	bool imported; /* its memory belongs to another process, and is accounted there */
+	struct emu_buffer *next; /* in the list of the machine's own */
 };
 
-/* Drops a reference; gone with the last, but for what is remembered of an export. */
+/* Memory without bytes, with one reference; counted against VRAM or GTT. NULL: out of memory. */
+struct emu_shared *emu_shared_new(struct emu_machine *m, uint32_t node, uint32_t flags,
+				  uint64_t bytes);
+/* The bytes: a file of its own, whose descriptor it takes (false if @fd is -errno); new memory for
+ * a VRAM or GTT buffer; or the client's memory at @va (0, or -errno). */
+bool emu_shared_use_file(struct emu_shared *s, int fd);
+bool emu_shared_use_new(struct emu_process *p, struct emu_shared *s, const char *name);
+int emu_shared_use_client(struct emu_call *call, struct emu_shared *s, uint64_t va, bool write);
+/* Drops a reference. The last one frees the memory, except for the record of an export. */
 void emu_shared_put(struct emu_shared *s);
-/* Forgets exported memory when the machine ends. */
+/* Frees the records of exported memory when the machine ends. */
 void emu_shared_forget(struct emu_machine *m);
-/* Where it is here; NULL: out of memory. */
+/* The host address; NULL: out of memory. */
 uint8_t *emu_shared_host(struct emu_shared *s);
 
-/* A handle for a new buffer, and the buffer of one; the process's lock is held. */
+/* Gives a new buffer a handle, and finds a buffer by handle; the process's lock is held. */
 int emu_buffer_publish(struct emu_process *p, struct emu_buffer *b);
 struct emu_buffer *emu_buffer_find(struct emu_process *p, uint64_t handle);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Messages, and the questions a handler asks of the client it works for.
+ * Messages, and requests of a handler to the client it works for.
  *
- * Whatever a client sends is checked here for its form, so that handlers see data of the length
- * they asked for and as many descriptors as they expect, or an error. A client that answers out of
- * turn is cut off: the socket is shut down, and every later question fails at once.
+ * The form of each message is checked here, so that handlers see data of the length they asked for
+ * and as many descriptors as they expect, or an error. A client that answers out of turn is
+ * disconnected: the socket is shut down, and every later request fails at once.
  */
 #include "emu/kfd/call.h"
 
@@ -16,8 +16,6 @@
 
 #include "base/clock.h"
 #include "emu/message.h"
-
-#define NS_PER_MS 1000000
 
 struct packet {
 	struct emu_message msg;
@@ -78,7 +76,7 @@ static int cut_off(struct emu_call *call)
 	return -ECONNRESET;
 }
 
-/* The answer to a question, into @p; a signal that comes meanwhile is remembered. */
+/* The reply to a request, into @p; a signal that comes meanwhile is remembered. */
 static int receive_answer(struct emu_call *call, struct packet *p, int *fds)
 {
 	for (;;) {
@@ -96,8 +94,8 @@ static int receive_answer(struct emu_call *call, struct packet *p, int *fds)
 }
 
 /*
- * Asks, and returns the result of the answer, which is in @p with descriptors in @fds where that is
- * none of errno's.
+ * Sends a request and returns the result of the reply, which is in @p, with descriptors in @fds
+ * unless the result is an errno.
  */
 static int64_t ask(struct emu_call *call, struct emu_message *question, const void *data,
 		   size_t len, const int *send_fds, uint32_t nr_send, struct packet *p, int *fds)
@@ -116,7 +114,7 @@ static int64_t ask(struct emu_call *call, struct emu_message *question, const vo
 	return p->msg.result > -4096 ? p->msg.result : cut_off(call);
 }
 
-/* A question whose answer is a number only. */
+/* A request whose reply is a number only. */
 static int64_t ask_number(struct emu_call *call, struct emu_message *question, const void *data,
 			  size_t len, const int *send_fds, uint32_t nr_send)
 {
@@ -196,7 +194,7 @@ int64_t emu_call_file(struct emu_call *call, uint32_t client_fd)
 	return p.msg.file && p.msg.file <= INT64_MAX ? (int64_t)p.msg.file : -EBADF;
 }
 
-/* A question whose answer is one descriptor. */
+/* A request whose reply is one descriptor. */
 static int ask_fd(struct emu_call *call, struct emu_message *q)
 {
 	int fds[EMU_FDS_MAX];
@@ -233,8 +231,10 @@ int emu_call_watch(struct emu_call *call, uint64_t address, uint64_t length)
 	return ask_fd(call, &q);
 }
 
-/* How much of the range the pieces cover, which must follow one another from its start and have a
- * descriptor each; 0: they do not. */
+/*
+ * How much of the range the pieces cover. They must be contiguous from its start and have a
+ * descriptor each; 0: they are not.
+ */
 static uint64_t covered_by(const struct emu_piece *piece, uint32_t n, uint32_t nr_fds,
 			   uint64_t address, uint64_t length)
 {
@@ -250,7 +250,7 @@ static uint64_t covered_by(const struct emu_piece *piece, uint32_t n, uint32_t n
 	return done;
 }
 
-/* The next pieces of the range, as many as one answer has. */
+/* The next pieces of the range, as many as fit into one reply. */
 static int share_some(struct emu_call *call, struct emu_message *q, struct emu_piece *pieces,
 		      int *piece_fds, uint32_t max, uint64_t *covered)
 {
@@ -313,7 +313,7 @@ int emu_call_unshare(struct emu_call *call, uint64_t address, uint64_t length)
 	return (int)ask_number(call, &q, NULL, 0, NULL, 0);
 }
 
-/* Nothing but a signal can come while the client waits for its reply. */
+/* While the client waits for its reply, only a signal can come. */
 static int receive_cancel(struct emu_call *call)
 {
 	int fds[EMU_FDS_MAX];
@@ -332,7 +332,7 @@ int emu_call_wait(struct emu_call *call, int fd, int timeout_ms)
 {
 	struct pollfd fds[2] = { { .fd = fd, .events = POLLIN },
 				 { .fd = call->fd, .events = POLLIN } };
-	uint64_t end = gp__clock_ns() + (uint64_t)timeout_ms * NS_PER_MS;
+	uint64_t end = gp__clock_ns() + timeout_ms * GP__MS;
 
 	if (call->cancelled)
 		return -EINTR;

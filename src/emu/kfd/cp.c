@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * The packet processor: packets of compute queues, in order, become jobs of the compute engine and
- * writes to signals. Those of AQL are here; pm4.c has the others.
+ * The packet processor: turns packets of compute queues, in order, into jobs of the compute engine
+ * and writes to signals. AQL packets are here, PM4 packets in pm4.c.
  *
- * A packet is consumed when its job is handed over; several of a queue are under way at a time,
- * unless one has its barrier bit set. A job that ends is put on the node's list by whichever thread
- * ended it, and its signal is written by the front end. So a queue that loses its slot between two
- * packets has nothing half done, and a packet that waits is simply looked at again.
+ * A packet is consumed when its job is dispatched. Several jobs of a queue run at a time, unless a
+ * packet has its barrier bit set. The thread that ends a job puts it on the node's list, and the
+ * front end writes its signal. So a queue that loses its slot between two packets has no packet
+ * half processed, and a packet that waits is simply retried.
  */
 #include "emu/kfd/cp.h"
 
@@ -14,17 +14,18 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define PACKETS_IN_TURN 32
 
 /*
- * Packets that only wait
+ * Packets that only wait for signals
  */
 
-/* A dependency that was satisfied once stays so: its signal may be used for something else. */
+/* A dependency that was satisfied once stays satisfied: its signal may be reused. */
 static bool look_at_dependencies(struct emu_queue *q, const struct aql_barrier *b, bool any)
 {
-	struct cp *c = q->engine;
+	struct cp *c = q->processor;
 	uint32_t wanted = 0;
 
 	for (unsigned int i = 0; i < AQL_DEPENDENCIES; i++) {
@@ -95,7 +96,7 @@ static enum cp_step barrier_value(struct emu_queue *q, union aql_packet *packet,
 static enum cp_step pm4_ib(struct emu_queue *q, union aql_packet *packet,
 			   const struct aql_pm4_ib *p)
 {
-	struct cp *c = q->engine;
+	struct cp *c = q->processor;
 
 	if (!c->in_ib) {
 		if (PM4_OPCODE(p->jump[0]) != PM4_INDIRECT_BUFFER)
@@ -110,7 +111,7 @@ static enum cp_step pm4_ib(struct emu_queue *q, union aql_packet *packet,
 }
 
 /*
- * A queue's turn
+ * A turn of a queue
  */
 
 static enum cp_step vendor(struct emu_queue *q, union aql_packet *packet,
@@ -150,14 +151,13 @@ static enum cp_step process(struct emu_queue *q, union aql_packet *packet, uint6
 	}
 }
 
-/* Every slot is kept by a dispatch that runs: the next packet, which somebody waits with, is none.
- */
+/* Every slot is kept by a running dispatch: the slot of the next packet is not free. */
 static bool is_full(const struct emu_queue *q)
 {
 	return q->rptr - cp_first_kept(q) >= q->ring_size / AQL_PACKET_BYTES;
 }
 
-/* The write index says how far packets go, however doorbells were rung. */
+/* The write index says how many packets there are, whatever value the doorbell had. */
 static bool has_packets(struct emu_queue *q)
 {
 	_Atomic uint64_t *index = emu_queue_word(q, q->write_pointer, false);
@@ -171,7 +171,7 @@ static bool has_packets(struct emu_queue *q)
 
 static enum cp_step step(struct emu_queue *q)
 {
-	struct cp *c = q->engine;
+	struct cp *c = q->processor;
 	uint64_t va = (q->ring & ~(uint64_t)255) +
 		      q->rptr % (q->ring_size / AQL_PACKET_BYTES) * AQL_PACKET_BYTES;
 	size_t len = AQL_PACKET_BYTES;
@@ -207,7 +207,7 @@ static void run_queue(struct emu_queue *q, struct emu_look *look)
 	look->runs |= q->nr_running > 0;
 }
 
-/* Queues without a slot want one where they have something to do. */
+/* An unmapped queue with work requests a slot. */
 static void look_at_unmapped(struct emu_node *n)
 {
 	for (struct emu_queue *q = n->unmapped; q; q = q->next_in_turn) {
@@ -232,16 +232,16 @@ void emu_cp_run(struct emu_node *n, struct emu_look *look)
 }
 
 /*
- * A queue comes and goes
+ * Creating and destroying queues
  */
 
 /*
- * A trap handler says what it is about: an exception, if somebody wants to hear of those, or else
- * an event. Called by a thread of the compute engine; the front end sees to it.
+ * A trap handler's interrupt: an exception if a debugger wants those, or else an event. A thread of
+ * the compute engine calls this; the front end handles it.
  */
-static void interrupt(struct gfx9_queue *hw, uint32_t m0, bool trapped)
+static void interrupt(struct emu_hw_queue *hw, uint32_t m0, bool trapped)
 {
-	struct emu_queue *q = (struct emu_queue *)((char *)hw - offsetof(struct emu_queue, hw));
+	struct emu_queue *q = hw->owner;
 
 	if (!trapped || !EMU_TRAP_EXCEPTIONS(m0)) {
 		emu_event_interrupt(q->process, m0 & EMU_TRAP_EVENT);
@@ -255,36 +255,39 @@ static void interrupt(struct gfx9_queue *hw, uint32_t m0, bool trapped)
 
 int emu_cp_attach(struct emu_queue *q)
 {
+	const struct emu_engine *engine = q->node->engine;
 	struct emu_process *p = q->process;
 	uint32_t node = q->node->index;
 
 	if (q->type != GP_KFD_QUEUE_COMPUTE && q->type != GP_KFD_QUEUE_COMPUTE_AQL)
 		return emu_sdma_attach(q);
-	q->engine = calloc(1, sizeof(struct cp));
-	if (!q->engine)
+	q->processor = calloc(1, sizeof(struct cp));
+	if (!q->processor)
 		return -ENOMEM;
-	gfx9_queue_init(&q->hw, q->node->m->config.target, &p->memory.vm[node],
-			&p->memory.code[node]);
-	q->hw.tba = p->node[node].tba;
-	q->hw.tma = p->node[node].tma;
-	q->hw.interrupt = interrupt;
-	for (uint32_t i = 0; i < q->node->m->config.nr_xccs && q->save_area; i++) {
-		q->hw.context[i].area = q->save_area + (uint64_t)i * q->save_size;
-		q->hw.context[i].size = q->save_size;
-		q->hw.context[i].ctl_bytes = q->ctl_stack_size;
+	q->hw = engine->queue_new(p->m->config.chip->target, &p->memory.vm[node],
+				  p->memory.code[node]);
+	if (!q->hw) {
+		free(q->processor);
+		return -ENOMEM;
 	}
+	q->hw->owner = q;
+	q->hw->tba = p->node[node].tba;
+	q->hw->tma = p->node[node].tma;
+	q->hw->interrupt = interrupt;
+	if (q->save_area)
+		engine->queue_set_area(q->hw, q->save_area, q->save_size, q->ctl_stack_size);
 	return 0;
 }
 
 void emu_cp_detach(struct emu_queue *q)
 {
-	struct cp *c = q->engine;
+	struct cp *c = q->processor;
 
 	if (q->type != GP_KFD_QUEUE_COMPUTE && q->type != GP_KFD_QUEUE_COMPUTE_AQL) {
 		emu_sdma_detach(q);
 		return;
 	}
-	gfx9_queue_destroy(&q->hw);
+	q->node->engine->queue_free(q->hw);
 	cp_drop_dispatches(c);
 	free(c);
 }

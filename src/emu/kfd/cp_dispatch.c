@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Dispatches, from their packets to jobs of the compute engine, and what becomes of those. */
+/* Dispatches: from packets to jobs of the compute engine, and their completion. */
 #include "emu/kfd/cp.h"
 
 #include "emu/kfd/node.h"
@@ -8,24 +8,25 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define RUNNING_MAX 64 /* dispatches of a queue under way */
+#define RUNNING_MAX 64 /* dispatches of a queue at a time */
 
 struct emu_dispatch {
-	struct gfx9_job job; /* first: what is handed over, and comes back */
-	struct emu_dispatch *next_done; /* of its node */
-	struct emu_dispatch *next; /* of its queue */
+	struct emu_job *job; /* the compute engine's part, in @memory */
+	struct emu_dispatch *next_done; /* in the node's list of finished ones */
+	struct emu_dispatch *next; /* in its queue's list */
 	struct emu_queue *queue;
 	uint64_t signal;
-	uint64_t order; /* of its queue's */
+	uint64_t order; /* its number in the queue */
 	int result;
-	bool once; /* its scratch is for it alone */
+	bool once; /* its scratch is not shared */
 	bool keeps_slot;
+	_Alignas(max_align_t) unsigned char memory[];
 };
 
 /* Called by a thread of the compute engine. */
-static void dispatch_done(struct gfx9_job *job, int result)
+static void dispatch_done(struct emu_job *job, int result)
 {
-	struct emu_dispatch *d = (struct emu_dispatch *)job;
+	struct emu_dispatch *d = job->owner;
 	struct emu_node *n = d->queue->node;
 
 	d->result = result;
@@ -35,8 +36,8 @@ static void dispatch_done(struct gfx9_job *job, int result)
 	emu_node_wake(n);
 }
 
-/* What can be said without looking at the kernel: 0, or an exception code. */
-static uint32_t check_dispatch(const struct aql_dispatch *p)
+/* Checks that do not need the kernel descriptor: 0, or an exception code. */
+static uint32_t check_dispatch(const struct emu_engine *engine, const struct aql_dispatch *p)
 {
 	uint32_t items = (uint32_t)p->group[0] * p->group[1], dims = p->setup & 3;
 	uint64_t groups = 1;
@@ -47,47 +48,35 @@ static uint32_t check_dispatch(const struct aql_dispatch *p)
 		if (__builtin_mul_overflow(groups, (p->grid[i] - 1) / p->group[i] + 1, &groups))
 			return GP_KFD_EC_QUEUE_PACKET_DISPATCH_DIM_INVALID;
 	}
-	if ((uint64_t)items * p->group[2] > GFX9_GROUP_WAVES_MAX * GFX9_LANES)
+	if ((uint64_t)items * p->group[2] > engine->group_items)
 		return GP_KFD_EC_QUEUE_PACKET_DISPATCH_WORK_GROUP_SIZE_INVALID;
-	if (p->group_bytes > GFX9_LDS_BYTES)
+	if (p->group_bytes > engine->group_lds_bytes)
 		return GP_KFD_EC_QUEUE_PACKET_DISPATCH_GROUP_SEGMENT_SIZE_INVALID;
 	if (!p->kernel_object)
 		return GP_KFD_EC_QUEUE_PACKET_DISPATCH_CODE_INVALID;
 	return 0;
 }
 
-/* A workgroup whose registers no compute unit has would wait for ever. */
-static bool has_registers(const struct gfx9_job *job)
-{
-	uint32_t items =
-		(uint32_t)job->dispatch.group[0] * job->dispatch.group[1] * job->dispatch.group[2];
-	uint32_t waves = (items + GFX9_LANES - 1) / GFX9_LANES;
-	uint32_t fit = GFX9_SIMD_VGPRS / gfx9_job_vgprs(job);
-
-	if (fit > GFX9_WAVES_PER_SIMD)
-		fit = GFX9_WAVES_PER_SIMD;
-	return waves <= fit * GFX9_SIMDS;
-}
-
-/* False: others still use what there was before. */
+/* False: running dispatches still use the previous scratch. */
 static bool set_scratch(struct emu_queue *q, const struct cp_scratch *s)
 {
+	struct emu_hw_queue *hw = q->hw;
 	uint64_t waves = s->wave_bytes ? s->waves : 0;
 
-	if (waves > GFX9_SCRATCH_WORDS * 64)
-		waves = GFX9_SCRATCH_WORDS * 64;
-	if (q->hw.scratch_base == s->base && q->hw.scratch_wave_bytes == s->wave_bytes &&
-	    q->hw.scratch_waves == waves)
+	if (waves > q->node->engine->scratch_waves)
+		waves = q->node->engine->scratch_waves;
+	if (hw->scratch_base == s->base && hw->scratch_wave_bytes == s->wave_bytes &&
+	    hw->scratch_waves == waves)
 		return true;
 	if (q->nr_running)
 		return false;
-	q->hw.scratch_base = s->base;
-	q->hw.scratch_wave_bytes = s->wave_bytes;
-	q->hw.scratch_waves = (uint32_t)waves;
+	hw->scratch_base = s->base;
+	hw->scratch_wave_bytes = s->wave_bytes;
+	hw->scratch_waves = (uint32_t)waves;
 	return true;
 }
 
-/* As the runtime has set it up: there may be less than it says. */
+/* The scratch that the runtime has set up, limited to the memory it gave. */
 static struct cp_scratch aql_scratch(const struct emu_queue *q, const struct aql_queue *state)
 {
 	struct cp_scratch s = {
@@ -101,13 +90,26 @@ static struct cp_scratch aql_scratch(const struct emu_queue *q, const struct aql
 	return s;
 }
 
-static void fill_dispatch(struct emu_dispatch *d, struct emu_queue *q, const struct aql_dispatch *p,
-			  uint64_t va, const struct aql_queue *state)
+static struct emu_dispatch *new_dispatch(struct emu_queue *q)
 {
+	struct emu_dispatch *d = calloc(1, sizeof(*d) + q->node->engine->job_bytes);
+
+	if (!d)
+		return NULL;
 	d->queue = q;
+	d->job = (struct emu_job *)d->memory;
+	d->job->owner = d;
+	d->job->done = dispatch_done;
+	return d;
+}
+
+static void fill_dispatch(struct emu_dispatch *d, const struct aql_dispatch *p, uint64_t va,
+			  const struct aql_queue *state)
+{
+	const struct emu_queue *q = d->queue;
+
 	d->signal = p->signal;
-	d->job.done = dispatch_done;
-	d->job.dispatch = (struct gfx9_dispatch){
+	d->job->launch = (struct emu_launch){
 		.kernel_object = p->kernel_object,
 		.kernarg = p->kernarg,
 		.packet = va,
@@ -120,34 +122,33 @@ static void fill_dispatch(struct emu_dispatch *d, struct emu_queue *q, const str
 	};
 }
 
-/* What the compute engine says about the job. */
+/* Handles the result of job_init(). */
 static enum cp_step judge_job(struct emu_queue *q, const struct emu_dispatch *d, int err)
 {
 	switch (err) {
 	case 0:
-		break;
+		return CP_STEP_DONE;
 	case -ENOMEM:
 		return CP_STEP_WAITS;
 	case -EFAULT:
-		emu_queue_fault(q, d->job.dispatch.kernel_object, false);
+		emu_queue_fault(q, d->job->launch.kernel_object, false);
 		return CP_STEP_IDLE;
 	case -ENOSPC:
 		if (q->type == GP_KFD_QUEUE_COMPUTE)
 			return cp_refuse(q, GP_KFD_EC_QUEUE_PACKET_DISPATCH_REGISTER_INVALID);
-		/* The runtime replaces what others may still be using. */
+		/* The runtime replaces memory that running dispatches may be using. */
 		if (q->nr_running)
 			return CP_STEP_IDLE;
 		aql_stop(q, AQL_ERROR_SCRATCH);
 		return CP_STEP_WAITS;
+	case -E2BIG:
+		return cp_refuse(q, GP_KFD_EC_QUEUE_PACKET_DISPATCH_REGISTER_INVALID);
 	default:
 		return cp_refuse(q, GP_KFD_EC_QUEUE_PACKET_DISPATCH_CODE_INVALID);
 	}
-	if (!has_registers(&d->job))
-		return cp_refuse(q, GP_KFD_EC_QUEUE_PACKET_DISPATCH_REGISTER_INVALID);
-	return CP_STEP_DONE;
 }
 
-/* The one that is meant to hang: nothing but a reset takes its waves away. */
+/* The dispatch that --fault hang_queue selects: only a reset removes its waves. */
 static bool is_to_hang(struct emu_node *n)
 {
 	uint32_t after = n->m->config.faults.hang_queue;
@@ -157,23 +158,23 @@ static bool is_to_hang(struct emu_node *n)
 
 static void hand_over(struct emu_queue *q, struct emu_dispatch *d)
 {
-	struct cp *c = q->engine;
+	struct cp *c = q->processor;
 
 	d->order = c->nr_dispatched++;
 	d->next = c->dispatches;
 	c->dispatches = d;
 	c->once = d->once;
 	q->nr_running++;
-	d->job.hangs = is_to_hang(q->node);
-	q->hangs |= d->job.hangs;
-	gfx9_gpu_dispatch(q->node->gpu, &d->job);
+	d->job->hangs = is_to_hang(q->node);
+	q->hangs |= d->job->hangs;
+	q->node->engine->job_dispatch(q->node->gpu, d->job);
 }
 
 enum cp_step aql_dispatch(struct emu_queue *q, union aql_packet *packet,
 			  const struct aql_dispatch *p, uint64_t va)
 {
 	struct aql_queue state = { 0 };
-	uint32_t code = check_dispatch(p);
+	uint32_t code = check_dispatch(q->node->engine, p);
 	struct cp_scratch scratch;
 	struct emu_dispatch *d;
 	enum cp_step step;
@@ -190,11 +191,11 @@ enum cp_step aql_dispatch(struct emu_queue *q, union aql_packet *packet,
 	scratch = aql_scratch(q, &state);
 	if (!set_scratch(q, &scratch))
 		return CP_STEP_IDLE;
-	d = calloc(1, sizeof(*d));
+	d = new_dispatch(q);
 	if (!d)
 		return CP_STEP_WAITS;
-	fill_dispatch(d, q, p, va, &state);
-	step = judge_job(q, d, gfx9_job_init(&d->job, &q->hw));
+	fill_dispatch(d, p, va, &state);
+	step = judge_job(q, d, q->node->engine->job_init(d->job, q->hw));
 	d->keeps_slot = emu_chance(q->node->m, q->node->m->config.faults.late_slot);
 	if (step == CP_STEP_DONE && d->keeps_slot)
 		aql_keep(q);
@@ -204,13 +205,13 @@ enum cp_step aql_dispatch(struct emu_queue *q, union aql_packet *packet,
 		free(d);
 		return step;
 	}
-	d->once = d->job.dispatch.scratch_bytes && state.properties & AQL_PROPERTY_SCRATCH_ONCE;
+	d->once = d->job->launch.scratch_bytes && state.properties & AQL_PROPERTY_SCRATCH_ONCE;
 	hand_over(q, d);
 	return CP_STEP_DONE;
 }
 
-enum cp_step cp_dispatch_registers(struct emu_queue *q, const struct gfx9_dispatch *dispatch,
-				   const struct gfx9_registers *registers,
+enum cp_step cp_dispatch_registers(struct emu_queue *q, const struct emu_launch *launch,
+				   const struct emu_launch_registers *registers,
 				   const struct cp_scratch *scratch)
 {
 	struct emu_dispatch *d;
@@ -218,13 +219,11 @@ enum cp_step cp_dispatch_registers(struct emu_queue *q, const struct gfx9_dispat
 
 	if (q->nr_running >= RUNNING_MAX || !set_scratch(q, scratch))
 		return CP_STEP_IDLE;
-	d = calloc(1, sizeof(*d));
+	d = new_dispatch(q);
 	if (!d)
 		return CP_STEP_WAITS;
-	d->queue = q;
-	d->job.done = dispatch_done;
-	d->job.dispatch = *dispatch;
-	step = judge_job(q, d, gfx9_job_init_registers(&d->job, &q->hw, registers));
+	d->job->launch = *launch;
+	step = judge_job(q, d, q->node->engine->job_init_registers(d->job, q->hw, registers));
 	if (step == CP_STEP_DONE)
 		hand_over(q, d);
 	else
@@ -233,12 +232,12 @@ enum cp_step cp_dispatch_registers(struct emu_queue *q, const struct gfx9_dispat
 }
 
 /*
- * What came back
+ * Finished jobs
  */
 
 static void unlink_dispatch(struct emu_dispatch *d)
 {
-	struct cp *c = d->queue->engine;
+	struct cp *c = d->queue->processor;
 	struct emu_dispatch **link = &c->dispatches;
 
 	while (*link != d)
@@ -246,18 +245,20 @@ static void unlink_dispatch(struct emu_dispatch *d)
 	*link = d->next;
 }
 
-/* Nothing of this queue will go on: what failed never completes. */
-static void dispatch_failed(struct emu_queue *q, const struct gfx9_report *r)
+/* The queue does not continue: a failed dispatch never completes. */
+static void dispatch_failed(struct emu_queue *q, const struct emu_job *job)
 {
-	struct cp *c = q->engine;
+	struct cp *c = q->processor;
+	struct emu_failure f;
 
 	c->broken = true;
-	switch (r->stop) {
-	case GFX9_FAULT:
-		emu_queue_fault(q, r->fault.address, r->fault.write);
+	q->node->engine->job_failure(job, &f);
+	switch (f.type) {
+	case EMU_FAILURE_FAULT:
+		emu_queue_fault(q, f.address, f.write);
 		break;
-	case GFX9_ILLEGAL:
-		emu_report_illegal(q, r);
+	case EMU_FAILURE_ILLEGAL:
+		emu_report_illegal(q, &f);
 		emu_queue_error(q, GP_KFD_EC_QUEUE_WAVE_ILLEGAL_INSTRUCTION);
 		aql_stop(q, AQL_ERROR_ILLEGAL);
 		break;
@@ -280,46 +281,47 @@ uint64_t cp_nr_ended(const struct cp *c)
 
 uint64_t cp_first_kept(const struct emu_queue *q)
 {
-	const struct cp *c = q->engine;
+	const struct cp *c = q->processor;
 	uint64_t first = q->rptr;
 
 	for (const struct emu_dispatch *d = c->dispatches; d; d = d->next) {
-		if (d->keeps_slot && d->job.dispatch.id < first)
-			first = d->job.dispatch.id;
+		if (d->keeps_slot && d->job->launch.id < first)
+			first = d->job->launch.id;
 	}
 	return first;
 }
 
 /*
- * The packet of one that was reset is still there. Nobody promises that the queue goes on behind
- * it, nor that the read index says so before another packet begins.
+ * The packet of a dispatch that was reset is still in the ring. Hardware does not promise that the
+ * queue continues behind it, nor that the read index is updated before another packet begins.
  */
 static void free_slot(struct emu_queue *q, const struct emu_dispatch *d)
 {
 	struct emu_machine *m = q->node->m;
 
 	if (d->result != -ECANCELED)
-		aql_free(q, d->job.dispatch.packet);
-	else if (d->job.dispatch.id + 1 == q->rptr && emu_chance(m, m->config.faults.late_slot))
+		aql_free(q, d->job->launch.packet);
+	else if (d->job->launch.id + 1 == q->rptr && emu_chance(m, m->config.faults.late_slot))
 		q->rptr--;
 }
 
 static void dispatch_ended(struct emu_dispatch *d)
 {
 	struct emu_queue *q = d->queue;
-	struct cp *c = q->engine;
+	struct cp *c = q->processor;
 
 	unlink_dispatch(d);
 	q->nr_running--;
 	if (d->result == 0)
-		aql_complete(q, d->signal, d->job.started_ns / 10, d->job.ended_ns / 10);
+		aql_complete(q, d->signal, d->job->started_ns / EMU_TICK_NS,
+			     d->job->ended_ns / EMU_TICK_NS);
 	else
 		pm4_dispatch_lost(q, d->order);
-	/* Behind the signal: hardware does so in its time. */
+	/* After the signal: hardware frees the slot later, too. */
 	if (d->keeps_slot)
 		free_slot(q, d);
 	if (d->result && d->result != -ECANCELED)
-		dispatch_failed(q, &d->job.report);
+		dispatch_failed(q, d->job);
 	if (d->once) {
 		c->once = false;
 		c->reclaim = true;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the packet processor does to memory: signals, indices, and errors that a runtime hears of.
- */
+/* Memory that the packet processor writes: signals, indices, and errors reported to a runtime. */
 #include "emu/kfd/cp.h"
 
 #include "emu/kfd/node.h"
@@ -97,7 +96,7 @@ void emu_queue_error(struct emu_queue *q, uint32_t code)
 	in_trouble(q);
 }
 
-/* The mailbox is the slot of an event: whoever waits for it looks there. */
+/* The mailbox is the slot of an event: the waiting thread reads it. */
 static bool ring_event(struct emu_queue *q, uint64_t mailbox, uint64_t event)
 {
 	_Atomic uint64_t *slot;
@@ -114,7 +113,7 @@ static bool ring_event(struct emu_queue *q, uint64_t mailbox, uint64_t event)
 	return true;
 }
 
-/* A signal's words are within one page wherever it is aligned as it should be. */
+/* An aligned signal does not cross a page. */
 struct signal {
 	_Atomic uint64_t *value, *start, *end;
 	uint64_t mailbox, event;
@@ -137,7 +136,10 @@ static bool find_signal(struct emu_queue *q, uint64_t handle, struct signal *s)
 	return true;
 }
 
-/* Once the value is written the program may free it: everything else is read or written before. */
+/*
+ * The program may free the signal once the value is written: everything else is read or written
+ * before.
+ */
 bool aql_complete(struct emu_queue *q, uint64_t handle, uint64_t start, uint64_t end)
 {
 	struct signal s;
@@ -166,14 +168,14 @@ bool aql_read_queue(struct emu_queue *q, struct aql_queue *state)
 
 void aql_stop(struct emu_queue *q, uint32_t error)
 {
-	struct cp *c = q->engine;
+	struct cp *c = q->processor;
 	struct aql_queue state;
 	struct signal s;
 
 	q->stopped_by_error = true;
 	c->inactive_signal = 0;
 	if (q->type != GP_KFD_QUEUE_COMPUTE_AQL)
-		return; /* nobody knows a way on */
+		return; /* no error handler: the queue stays stopped */
 	if (!aql_read_queue(q, &state) || !state.inactive_signal ||
 	    !find_signal(q, state.inactive_signal, &s))
 		return;
@@ -200,7 +202,7 @@ static bool is_reclaimed(struct emu_queue *q)
 
 bool aql_resumes(struct emu_queue *q)
 {
-	struct cp *c = q->engine;
+	struct cp *c = q->processor;
 	_Atomic uint64_t *value;
 
 	if (c->broken || q->faulted || !c->inactive_signal)
@@ -214,19 +216,19 @@ bool aql_resumes(struct emu_queue *q)
 }
 
 /*
- * Packets that were processed
+ * Processed packets
  */
 
 enum cp_step aql_consume(struct emu_queue *q, union aql_packet *packet)
 {
-	struct cp *c = q->engine;
+	struct cp *c = q->processor;
 	_Atomic uint64_t *index = emu_queue_word(q, q->read_pointer, true);
 
 	if (!index) {
 		emu_queue_fault(q, q->read_pointer, true);
 		return CP_STEP_IDLE;
 	}
-	/* Producers may use the slot again as soon as they see the index. */
+	/* Producers may reuse the slot as soon as they see the index. */
 	atomic_store((_Atomic uint16_t *)&packet->header, AQL_INVALID);
 	c->satisfied = 0;
 	q->rptr++;
@@ -236,7 +238,7 @@ enum cp_step aql_consume(struct emu_queue *q, union aql_packet *packet)
 
 void aql_keep(struct emu_queue *q)
 {
-	struct cp *c = q->engine;
+	struct cp *c = q->processor;
 
 	c->satisfied = 0;
 	q->rptr++;

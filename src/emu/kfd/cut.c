@@ -9,11 +9,11 @@
 #include <sys/mman.h>
 
 #define RANGES_MAX 4096
-#define TAKEN 1 /* a start that is none yet */
+#define TAKEN 1 /* marks an entry that is being filled */
 
 /*
- * A signal's handler is the process's, and can be told nothing else: this is the one table of it.
- * The start of a range is written last, and says that it is there.
+ * A signal handler is global to the process and takes no context: this is its table. The start of a
+ * range is written last and makes the entry valid.
  */
 static struct {
 	_Atomic uintptr_t start, end;
@@ -33,11 +33,11 @@ static void replace(int signal, siginfo_t *info, void *context)
 			continue;
 		at = mmap((void *)start, end - start, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-		/* cppcheck-suppress memleak; it is where it was */
+		/* cppcheck-suppress memleak; the mapping replaces the old one */
 		if (at != MAP_FAILED)
 			return;
 	}
-	/* None of ours: the access comes again, to whoever was there before. */
+	/* Not one of our ranges: the access is repeated with the previous handler. */
 	sigaction(signal, &before, NULL);
 	(void)context;
 }

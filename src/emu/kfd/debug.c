@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * RUNTIME_ENABLE and DBG_TRAP: who may debug whom, and how a session begins and ends. Checks come
+ * RUNTIME_ENABLE and DBG_TRAP: permissions, and the start and end of a debug session. Checks come
  * in amdkfd's order.
  *
  * The driver holds the target's mutex while it copies to and from the debugger. Here a debugger may
- * take for ever to answer, so a step looks whether it is still allowed, asks, and looks again.
+ * take for ever to answer, so each step checks its permission, copies without the lock, and checks
+ * again.
  */
 #include "emu/kfd/debug_ops.h"
 
@@ -85,7 +86,7 @@ static void set_runtime_state(struct emu_process *p, uint32_t state)
 	set_runtime(p, &info);
 }
 
-/* Whoever asked for it has success all the same, and sees from the state that there is none. */
+/* The caller gets success all the same, and sees from the state that nothing was activated. */
 static void activate(struct emu_process *p)
 {
 	p->debug.activated = true;
@@ -138,8 +139,8 @@ static int check_enable(struct emu_process *target)
 }
 
 /*
- * The debugger's pipe must not block us, and its flags are not ours to change: another description
- * of it is. Where it cannot be had, for it belongs to another user, we do with his.
+ * The debugger's pipe must not block us, and its flags are not ours to change, so it is opened
+ * again. If another user owns it, that fails and the debugger's descriptor is used.
  */
 static int take_event_fd(struct emu_call *call, uint32_t number, bool *is_ours)
 {
@@ -164,7 +165,7 @@ static void begin(struct emu_call *call, struct emu_process *target, int fd, boo
 {
 	struct emu_debug *d = &target->debug;
 
-	/* Otherwise the runtime does that when it comes. */
+	/* Otherwise the runtime does that when it starts. */
 	if (d->runtime.runtime_state == GP_KFD_RUNTIME_ENABLED)
 		activate(target);
 	d->debugger = target == call->process ? 0 : call->process->pasid;
@@ -213,7 +214,7 @@ static int enable(struct emu_call *call, struct emu_process *target, struct gp_k
 	return err;
 }
 
-/* One that @debugger debugs, with a reference. NULL: there is none left. */
+/* A process that @debugger debugs, with a reference. NULL: there is none left. */
 static struct emu_process *find_debugged(struct emu_process *debugger)
 {
 	struct emu_machine *m = debugger->m;
@@ -247,8 +248,8 @@ void emu_debug_end(struct emu_process *p)
 }
 
 /*
- * The runtime: it says that it is there, and that it goes, and waits until the debugger has heard
- * of it. The process's lock is held, and given away for the wait.
+ * The runtime reports that it starts and ends, and waits until the debugger has been notified. The
+ * process's lock is held, and released for the wait.
  */
 
 static int make_semaphore(struct emu_debug *d)
@@ -342,7 +343,7 @@ int emu_runtime_enable(struct emu_call *call, struct gp_kfd_runtime_enable *args
 	return err;
 }
 
-/* A bad access that the debugger lets take its course. */
+/* A memory violation that the debugger lets take its course. */
 static int send_fault(struct emu_process *p, uint32_t gpu_id)
 {
 	struct gp_kfd_memory_exception fault;
@@ -387,8 +388,10 @@ static int send_runtime_event(struct emu_process *p,
 	return 0;
 }
 
-/* The compute engine executes one memory operation of a wave after the other, so to ask for that
- * changes nothing. */
+/*
+ * The compute engine executes one memory operation of a wave after the other, so this request
+ * changes nothing.
+ */
 static int set_flags(struct emu_process *p, struct gp_kfd_dbg_set_flags *args)
 {
 	uint32_t old = p->debug.flags;
@@ -407,8 +410,8 @@ static int set_flags(struct emu_process *p, struct gp_kfd_dbg_set_flags *args)
 }
 
 /*
- * The operations. Each is called without a lock, after it was checked once; emu_debug_enter()
- * takes the target's and checks again.
+ * Operations. Each is called without a lock, after a first check; emu_debug_enter() takes the
+ * target's lock and checks again.
  */
 
 static bool needs_runtime(uint32_t op)
@@ -448,7 +451,7 @@ static int enter(struct emu_process *target, const struct gp_kfd_dbg_trap *trap)
 	return err;
 }
 
-/* Those that ask the debugger for nothing but their arguments. */
+/* Operations that need only their arguments. */
 static int run_plain(struct emu_process *target, struct gp_kfd_dbg_trap *trap)
 {
 	switch (trap->op) {
@@ -477,7 +480,7 @@ static int run_plain(struct emu_process *target, struct gp_kfd_dbg_trap *trap)
 	}
 }
 
-/* The ids of a batch; NULL with *@err 0 where there is no array. */
+/* Reads the ids of a batch; NULL with *@err 0 where there is no array. */
 static uint32_t *copy_ids(struct emu_call *call, uint64_t from, uint32_t nr, int *err)
 {
 	uint32_t *ids;
@@ -507,7 +510,7 @@ static int suspend(struct emu_call *call, struct emu_process *target, struct gp_
 
 	if (!ids)
 		return err;
-	/* How long waves may go on first is for a scheduler that is not this one. */
+	/* The grace period is for schedulers of other hardware. */
 	done = enter(target, trap);
 	if (!done) {
 		done = emu_debug_suspend(target, ids, args->num_queues, args->exception_mask);
@@ -525,7 +528,7 @@ static int resume(struct emu_call *call, struct emu_process *target, struct gp_k
 	uint32_t *ids = NULL;
 	int err = 0, done;
 
-	/* Without an array all of them are meant, whatever their number is said to be. */
+	/* Without an array, all queues are meant, whatever the count says. */
 	if (args->queue_array_ptr) {
 		ids = copy_ids(call, args->queue_array_ptr, args->num_queues, &err);
 		if (!ids)
@@ -568,13 +571,13 @@ static int query_info(struct emu_call *call, struct emu_process *target,
 		return 0;
 	err = enter(target, trap);
 	if (err)
-		return 0; /* nobody is left to whom it would matter */
+		return 0; /* the session has ended, and its exceptions with it */
 	emu_debug_clear_exception(target, args);
 	pthread_mutex_unlock(&target->lock);
 	return 0;
 }
 
-/* Entries of @size bytes of ours go into such of *@entry_size bytes of theirs. */
+/* Copies entries of @size bytes into the caller's entries of *@entry_size bytes. */
 static int copy_entries(struct emu_call *call, const struct gp_kfd_dbg_snapshot *args,
 			const void *entries, size_t size, uint32_t nr, uint32_t stride)
 {
@@ -668,7 +671,10 @@ static int run(struct emu_call *call, struct emu_process *target, struct gp_kfd_
 	}
 }
 
-/* Who traces it may, and who has begun to debug it may go on when he no longer traces it. */
+/*
+ * A tracer may debug the process. A debugger that has begun may continue when it no longer traces
+ * it.
+ */
 static bool may_debug(const struct emu_call *call, struct emu_process *target)
 {
 	bool is_debugger;
@@ -681,7 +687,7 @@ static bool may_debug(const struct emu_call *call, struct emu_process *target)
 	return is_debugger || emu_tracer_is(call->pid, call->thread, target->pid);
 }
 
-/* Who traces a program can be there first, before it has anything open. */
+/* A tracer can debug a program before that has opened any file. */
 static struct emu_process *find_target(struct emu_call *call, const struct gp_kfd_dbg_trap *args)
 {
 	pid_t pid = emu_tracer_process((pid_t)args->pid);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Exceptions of a debugged process: of its queues, of a device, of itself. They stay raised until
- * somebody clears them; whether the debugger is told is for its mask to say.
+ * Exceptions of a debugged process: of its queues, of a device, of the process. They stay raised
+ * until they are cleared; the debugger's mask selects which are reported.
  */
 #include "emu/kfd/debug_ops.h"
 
@@ -16,10 +16,9 @@
 #include "emu/kfd/queue.h"
 
 /*
- * A byte for the debugger. Nobody here waits for him: if there is no room, there are bytes enough
- * that he has not read. A pipe is open a second time, for us alone, and does not block; of what is
- * neither that nor a socket, only what can be written at once is. With the lock, so that the
- * descriptor stays.
+ * Writes a byte for the debugger without blocking: if there is no room, it has enough unread bytes.
+ * Sockets and files with RWF_NOWAIT never block; any other descriptor is written only if it is
+ * ours, which does not block. With the lock, so that the descriptor stays open.
  */
 static void notify(struct emu_debug *d)
 {
@@ -31,7 +30,7 @@ static void notify(struct emu_debug *d)
 	if (pwritev2(d->event_fd, &byte, 1, -1, RWF_NOWAIT) >= 0 || errno != EOPNOTSUPP)
 		return;
 	if (d->event_is_ours && write(d->event_fd, ".", 1) < 0)
-		return; /* as with the driver, his loss */
+		return; /* lost, as with the driver */
 }
 
 /* The lock is held. */
@@ -90,9 +89,9 @@ void emu_debug_raise_process(struct emu_process *p, uint64_t mask)
 }
 
 /*
- * To the runtime: reasons gather in a word that the header of the queue's save area points to, and
- * an event is set. All of it is the program's memory, and where that is not what it should be,
- * nobody hears of it.
+ * Notifies the runtime: the reasons are added to a word that the header of the queue's save area
+ * points to, and an event is set. All of it is the program's memory; where it is not valid, the
+ * notification is dropped.
  */
 void emu_debug_tell_runtime(struct emu_queue *q, uint64_t mask)
 {
@@ -128,7 +127,7 @@ bool emu_debug_report(struct emu_queue *q, uint64_t mask)
 }
 
 /*
- * The operations; the process's lock is held.
+ * Operations; the process's lock is held.
  */
 
 uint64_t emu_debug_clear_queue(struct emu_queue *q, uint64_t mask)
@@ -155,7 +154,7 @@ uint64_t emu_debug_clear_node(struct emu_process *p, uint32_t node, uint64_t mas
 	return was;
 }
 
-/* All of a process that is no longer debugged. */
+/* Clears all exceptions of a process that is no longer debugged. */
 void emu_debug_clear_all(struct emu_process *p)
 {
 	struct emu_debug *d = &p->debug;
@@ -189,8 +188,8 @@ void emu_debug_set_wanted(struct emu_process *p, uint64_t wanted)
 }
 
 /*
- * Where there is something that the debugger wants to hear of: the newest queue first, then
- * devices, then the process. The lock is held. NULL: nowhere.
+ * Finds an exception that the debugger wants: the newest queue first, then devices, then the
+ * process. The lock is held. NULL: none.
  */
 static uint64_t *find_wanted(struct emu_process *p, struct gp_kfd_dbg_query_debug_event *args)
 {
@@ -229,7 +228,7 @@ int emu_debug_query_event(struct emu_process *p, struct gp_kfd_dbg_query_debug_e
 	return found ? 0 : -EAGAIN;
 }
 
-/* Where an exception of this code is kept; NULL: its source does not exist. */
+/* The mask that holds exceptions of this code; NULL: its source does not exist. */
 static uint64_t *find_source(struct emu_process *p, uint64_t mask, uint32_t source)
 {
 	struct emu_debug *d = &p->debug;
@@ -244,7 +243,7 @@ static uint64_t *find_source(struct emu_process *p, uint64_t mask, uint32_t sour
 	return q ? &q->exceptions : NULL;
 }
 
-/* With it comes, of two of them, what happened. */
+/* Two of the codes have further information. */
 static uint32_t get_info(struct emu_process *p, const struct gp_kfd_dbg_query_exception_info *args,
 			 union emu_exception_info *info)
 {

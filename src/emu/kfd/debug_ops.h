@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The parts of DBG_TRAP, between its files. The process's lock is held, unless said otherwise, and
- * @p is who is debugged.
+ * The parts of DBG_TRAP. The process's lock is held, unless stated otherwise; @p is the debugged
+ * process.
  */
 #ifndef GP__EMU_KFD_DEBUG_OPS_H
 #define GP__EMU_KFD_DEBUG_OPS_H
@@ -23,19 +23,19 @@ uint64_t emu_debug_clear_node(struct emu_process *p, uint32_t node, uint64_t mas
 void emu_debug_clear_all(struct emu_process *p);
 void emu_debug_set_wanted(struct emu_process *p, uint64_t wanted);
 int emu_debug_query_event(struct emu_process *p, struct gp_kfd_dbg_query_debug_event *args);
-/* Two steps, so that what could not be handed over is not cleared. */
+/* Two steps, so that an exception that could not be delivered is not cleared. */
 int emu_debug_query_info(struct emu_process *p, const struct gp_kfd_dbg_query_exception_info *args,
 			 union emu_exception_info *info, uint32_t *size);
 void emu_debug_clear_exception(struct emu_process *p,
 			       const struct gp_kfd_dbg_query_exception_info *args);
 
 /*
- * Queues and devices (debug_queue.c). @ids come back as SUSPEND and RESUME write them; resuming
- * NULL means all. Both return how many.
+ * Queues and devices (debug_queue.c). SUSPEND and RESUME write flags into @ids; resuming NULL means
+ * all. Both return how many.
  */
 int emu_debug_suspend(struct emu_process *p, uint32_t *ids, uint32_t nr, uint64_t clear);
 int emu_debug_resume(struct emu_process *p, uint32_t *ids, uint32_t nr);
-/* Up to @max entries; returns how many there would be. */
+/* Fills up to @max entries; returns how many there are. */
 uint32_t emu_debug_snapshot_queues(struct emu_process *p, struct gp_kfd_queue_snapshot *entry,
 				   uint32_t max, uint64_t clear);
 uint32_t emu_debug_snapshot_nodes(struct emu_process *p, struct gp_kfd_device_snapshot *entry,
@@ -48,14 +48,16 @@ int emu_debug_set_override(struct emu_process *p, struct gp_kfd_dbg_launch_overr
 int emu_debug_set_launch_mode(struct emu_process *p, const struct gp_kfd_dbg_launch_mode *args);
 int emu_debug_set_watch(struct emu_process *p, struct gp_kfd_dbg_set_address_watch *args);
 int emu_debug_clear_watch(struct emu_process *p, const struct gp_kfd_dbg_clear_address_watch *args);
-/* All of it, of a process that is no longer debugged; its queues are off and on again. */
+/*
+ * Resets the requests of a process that is no longer debugged; its queues are unmapped and mapped.
+ */
 void emu_debug_clear_waves(struct emu_process *p);
 
 /*
  * The session (debug.c)
  */
 void emu_debug_disable(struct emu_process *p);
-/* All queues of all nodes off and on again: what changed for the hardware is seen then. */
+/* Unmaps and maps all queues of all nodes, so that changes reach the hardware. */
 int emu_debug_refresh(struct emu_process *p);
 
 #endif

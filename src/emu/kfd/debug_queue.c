@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a debugger does with queues, all of a node in one step, and what it is told of them and of
- * the devices. Waiting for a queue to be resumed is here as well.
+ * A debugger's operations on queues, all of a node in one step, and snapshots of queues and
+ * devices. Waiting for a queue to be resumed is here as well.
  */
 #include "emu/kfd/debug_ops.h"
 
@@ -14,14 +14,14 @@
 #include "emu/kfd/queue.h"
 #include "emu/kfd/topology.h"
 
-/* Some queues of one node, and where each of them is in the array of ids. */
+/* Queues of one node, and the position of each in the array of ids. */
 struct batch {
 	struct emu_queue *queue[EMU_QUEUES_MAX];
 	uint32_t index[EMU_QUEUES_MAX];
 	uint32_t nr;
 };
 
-/* Of an id that is there twice, the second one is of no queue. */
+/* If an id occurs twice, the second one matches no queue. */
 static bool find_id(const uint32_t *ids, uint32_t nr, uint32_t id, uint32_t *index)
 {
 	for (*index = 0; *index < nr; (*index)++) {
@@ -31,7 +31,7 @@ static bool find_id(const uint32_t *ids, uint32_t nr, uint32_t id, uint32_t *ind
 	return false;
 }
 
-/* Those of a node that are in the array, or all where there is none. */
+/* Collects the queues of a node that are in the array, or all where there is none. */
 static void gather(struct emu_process *p, struct emu_node *n, const uint32_t *ids, uint32_t nr,
 		   struct batch *b)
 {
@@ -51,7 +51,7 @@ static void invalidate(uint32_t *ids, uint32_t nr)
 		ids[i] |= GP_KFD_QUEUE_INVALID;
 }
 
-/* One that the debugger has not been shown yet, or that is about to go, is left alone. */
+/* Leaves out queues that were not reported to the debugger yet or are being destroyed. */
 static void leave_out_busy(struct batch *b)
 {
 	uint32_t nr = 0;
@@ -68,13 +68,12 @@ static void leave_out_busy(struct batch *b)
 	b->nr = nr;
 }
 
-/* Also of one that had nothing to save. */
+/* Writes the save area, even of a queue that had nothing to save. */
 static void describe(struct emu_queue *q)
 {
 	if (emu_queue_is_sdma(q) || q->mapped)
 		return;
-	for (uint32_t i = 0; i < q->node->m->config.nr_xccs; i++)
-		gfx9_context_write(&q->hw.context[i], q->hw.vm);
+	q->node->engine->queue_write_saved(q->hw, q->node->m->config.nr_xccs);
 }
 
 int emu_debug_suspend(struct emu_process *p, uint32_t *ids, uint32_t nr, uint64_t clear)
@@ -90,7 +89,7 @@ int emu_debug_suspend(struct emu_process *p, uint32_t *ids, uint32_t nr, uint64_
 		gather(p, n, ids, nr, &b);
 		pthread_mutex_lock(&n->lock);
 		leave_out_busy(&b);
-		err = emu_sched_hold(n, b.queue, b.nr, EMU_HELD_SUSPENDED, GFX9_SAVE, 0);
+		err = emu_sched_hold(n, b.queue, b.nr, EMU_HELD_SUSPENDED, EMU_STOP_SAVE, 0);
 		for (uint32_t j = 0; j < b.nr; j++) {
 			ids[b.index[j]] &= ~GP_KFD_QUEUE_INVALID;
 			if (err) {
@@ -216,7 +215,7 @@ static void describe_queue(struct emu_queue *q, struct gp_kfd_queue_snapshot *en
 	};
 }
 
-/* The newest first, as the driver keeps them; where ids were used again, nearly so. */
+/* The newest first, as the driver keeps them; not exactly so where ids were reused. */
 uint32_t emu_debug_snapshot_queues(struct emu_process *p, struct gp_kfd_queue_snapshot *entry,
 				   uint32_t max, uint64_t clear)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * A debugger's requests for waves: how they start, at which exceptions they trap, and which
- * addresses are watched. It is the same on all GPUs, but for watches, and takes effect while the
- * queues of a node are unmapped: waves that were saved are restored with it.
+ * addresses are watched. Except for watches, they are the same on all GPUs. They take effect while
+ * the queues of a node are unmapped: saved waves are restored with them.
  */
 #include "emu/kfd/debug_ops.h"
 
@@ -10,17 +10,18 @@
 
 #include "emu/kfd/node.h"
 #include "emu/kfd/queue.h"
-#include "emu/kfd/topology.h"
 
-/* Exceptions of floating point and of integer division are accepted, as the driver accepts them; no
- * instruction raises one here. */
+/*
+ * Exceptions of floating point and of integer division are accepted, as the driver does; no
+ * instruction raises one here.
+ */
 #define TRAPS_ALL 0x1ffu
-#define TRAPS_GFX942 (TRAPS_ALL | GP_KFD_DBG_TRAP_WAVE_START | GP_KFD_DBG_TRAP_WAVE_END)
-#define ADDRESS_BITS 48
+#define TRAPS_WAVES (TRAPS_ALL | GP_KFD_DBG_TRAP_WAVE_START | GP_KFD_DBG_TRAP_WAVE_END)
 
-/* Gives the waves of @p on one GPU what @change says; its queues are off the GPU meanwhile. */
+/* Calls @change for the waves of @p on one GPU while its queues are unmapped. */
 static int change_waves(struct emu_process *p, uint32_t node,
-			void (*change)(struct gfx9_debug *waves, const void *arg), const void *arg)
+			void (*change)(struct emu_wave_debug *waves, const void *arg),
+			const void *arg)
 {
 	struct emu_node *n = p->m->node[node];
 	int err;
@@ -36,7 +37,8 @@ static int change_waves(struct emu_process *p, uint32_t node,
 }
 
 static int change_all(struct emu_process *p,
-		      void (*change)(struct gfx9_debug *waves, const void *arg), const void *arg)
+		      void (*change)(struct emu_wave_debug *waves, const void *arg),
+		      const void *arg)
 {
 	int err = 0;
 
@@ -49,13 +51,13 @@ static int change_all(struct emu_process *p,
  * Launch override and mode
  */
 
-static uint32_t traps_of(const struct gfx9_debug *waves)
+static uint32_t traps_of(const struct emu_wave_debug *waves)
 {
 	return waves->exceptions | (waves->trap_on_start ? GP_KFD_DBG_TRAP_WAVE_START : 0) |
 	       (waves->trap_on_end ? GP_KFD_DBG_TRAP_WAVE_END : 0);
 }
 
-static void set_traps(struct gfx9_debug *waves, const void *arg)
+static void set_traps(struct emu_wave_debug *waves, const void *arg)
 {
 	const struct gp_kfd_dbg_launch_override *o = arg;
 	uint32_t traps = (o->enable_mask & o->support_request_mask) |
@@ -66,7 +68,7 @@ static void set_traps(struct gfx9_debug *waves, const void *arg)
 	waves->trap_on_end = traps & GP_KFD_DBG_TRAP_WAVE_END;
 }
 
-/* The mask of the caller comes back as that before, and what it asked for as what there is. */
+/* Returns the previous mask, and the supported exceptions. */
 int emu_debug_set_override(struct emu_process *p, struct gp_kfd_dbg_launch_override *args)
 {
 	const struct gp_kfd_dbg_launch_override wanted = *args;
@@ -74,8 +76,8 @@ int emu_debug_set_override(struct emu_process *p, struct gp_kfd_dbg_launch_overr
 
 	args->support_request_mask = ~0u;
 	if (!c->nr_gpus)
-		return 0; /* none that could refuse */
-	args->support_request_mask = c->target == GFX9_TARGET_GFX942 ? TRAPS_GFX942 : TRAPS_ALL;
+		return 0; /* no GPU that could refuse */
+	args->support_request_mask = c->chip->has_wave_traps ? TRAPS_WAVES : TRAPS_ALL;
 	if (wanted.override_mode != GP_KFD_DBG_OVERRIDE_OR &&
 	    wanted.override_mode != GP_KFD_DBG_OVERRIDE_REPLACE)
 		return -EPERM;
@@ -85,7 +87,7 @@ int emu_debug_set_override(struct emu_process *p, struct gp_kfd_dbg_launch_overr
 	return change_all(p, set_traps, &wanted);
 }
 
-static void set_mode(struct gfx9_debug *waves, const void *arg)
+static void set_mode(struct emu_wave_debug *waves, const void *arg)
 {
 	waves->launch_mode = *(const uint8_t *)arg;
 }
@@ -101,21 +103,21 @@ int emu_debug_set_launch_mode(struct emu_process *p, const struct gp_kfd_dbg_lau
 }
 
 /*
- * Address watches: a GPU has four for all processes, and a watch is of one process's addresses.
+ * Address watches: a GPU has four for all processes; each is for addresses of one process.
  */
 
 struct watch_change {
 	uint32_t id;
-	struct gfx9_watch watch;
+	struct emu_address_watch watch;
 };
 
-static void set_watch(struct gfx9_debug *waves, const void *arg)
+static void set_watch(struct emu_wave_debug *waves, const void *arg)
 {
 	const struct watch_change *c = arg;
 
 	waves->watch[c->id] = c->watch;
 	waves->watches = false;
-	for (uint32_t i = 0; i < GFX9_WATCHES; i++)
+	for (uint32_t i = 0; i < EMU_WATCHES; i++)
 		waves->watches |= waves->watch[i].valid;
 }
 
@@ -126,7 +128,7 @@ static int take_watch(struct emu_process *p, uint32_t node, uint32_t *id)
 
 	*id = ~0u;
 	pthread_mutex_lock(&n->lock);
-	for (uint32_t i = 0; i < GFX9_WATCHES && err; i++) {
+	for (uint32_t i = 0; i < EMU_WATCHES && err; i++) {
 		if (n->watch_ids >> i & 1)
 			continue;
 		n->watch_ids |= 1u << i;
@@ -148,23 +150,22 @@ static void give_watch(struct emu_process *p, uint32_t node, uint32_t id)
 	pthread_mutex_unlock(&n->lock);
 }
 
-/* Bits below those that a mask has are never compared, and those above it always are. */
+/* Bits below the mask are never compared, those above it always are. */
 static uint64_t watch_mask(const struct emu_machine *m, uint32_t mask)
 {
-	uint32_t low, high;
+	uint32_t low = m->config.chip->watch_low, high = m->config.chip->watch_high;
 	uint64_t field;
 
-	emu_topology_watch_bits(m, &low, &high);
 	field = ((uint64_t)1 << (high + 1)) - ((uint64_t)1 << low);
-	return (mask & field) | (((uint64_t)1 << ADDRESS_BITS) - ((uint64_t)1 << (high + 1)));
+	return (mask & field) | (((uint64_t)1 << EMU_ADDRESS_BITS) - ((uint64_t)1 << (high + 1)));
 }
 
-/* As with the driver, a node that cannot be stopped is no failure of this. */
+/* Like the driver, this succeeds even if the node cannot be stopped. */
 int emu_debug_set_watch(struct emu_process *p, struct gp_kfd_dbg_set_address_watch *args)
 {
 	struct watch_change c = {
 		.watch = { .valid = true,
-			   .mode = args->mode & GFX9_WATCH_ALL,
+			   .mode = args->mode & EMU_WATCH_ALL,
 			   .address = args->address,
 			   .mask = watch_mask(p->m, args->mask) },
 	};
@@ -186,7 +187,7 @@ static int clear_watch(struct emu_process *p, uint32_t node, uint32_t id)
 	const struct watch_change c = { .id = id };
 	int err;
 
-	if (id >= GFX9_WATCHES || !(p->node[node].watch_ids >> id & 1))
+	if (id >= EMU_WATCHES || !(p->node[node].watch_ids >> id & 1))
 		return -EINVAL;
 	err = change_waves(p, node, set_watch, &c);
 	give_watch(p, node, id);
@@ -201,16 +202,16 @@ int emu_debug_clear_watch(struct emu_process *p, const struct gp_kfd_dbg_clear_a
 	return clear_watch(p, node, args->id);
 }
 
-static void forget(struct gfx9_debug *waves, const void *arg)
+static void forget(struct emu_wave_debug *waves, const void *arg)
 {
 	(void)arg;
-	*waves = (struct gfx9_debug){ 0 };
+	*waves = (struct emu_wave_debug){ 0 };
 }
 
 void emu_debug_clear_waves(struct emu_process *p)
 {
 	for (uint32_t i = 0; i < p->m->config.nr_gpus; i++) {
-		for (uint32_t id = 0; id < GFX9_WATCHES; id++)
+		for (uint32_t id = 0; id < EMU_WATCHES; id++)
 			clear_watch(p, i, id);
 		change_waves(p, i, forget, NULL);
 	}

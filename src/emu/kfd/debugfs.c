@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * mqds: the memory queue descriptors of all processes; hqds: the registers of each hardware slot;
- * rls: the list that was given to the hardware scheduler, all in amdkfd's form, which is hex;
- * mem_limit: how much of the host's memory is in use; hang_hws: how it would be used.
+ * The files of debugfs in amdkfd's format, which is hex. mqds: the memory queue descriptors of all
+ * processes; hqds: the registers of each hardware slot; rls: the run list of the hardware
+ * scheduler; mem_limit: the host memory in use; hang_hws: its usage.
  *
- * There is no descriptor and there are no registers: they are made up from what the queue is, as
- * far as amdkfd sets them and the packet processor changes them; everything else is 0. First all
- * queues are looked at, node by node, then text is written with no lock held.
+ * The emulated hardware has neither descriptors nor registers: they are derived from the queue, as
+ * far as amdkfd sets them and the packet processor changes them; all other words are 0. First a
+ * snapshot of all queues is taken, node by node, then text is written without a lock.
  */
 #include "emu/kfd/debugfs.h"
 
@@ -25,8 +25,10 @@
 #define SDMA_MQD_WORDS 128
 #define LINE_WORDS 8
 
-/* Of a compute queue's descriptor, in words. From the base address on they are registers as well,
- * one after the other. */
+/*
+ * Words of a compute queue's descriptor. From the base address on they are registers as well, in
+ * the same order.
+ */
 enum {
 	MQD_HEADER = 0,
 	MQD_PIPELINESTAT_ENABLE = 11,
@@ -87,7 +89,7 @@ enum {
 #define SDMA_REGISTER(engine, queue) (4 * (0x1260 + (engine)*0x600 + 0x140 + (queue)*0x60))
 
 #define CP_PIPES 4
-#define CP_PIPE_FIRST_QUEUE 2 /* those before are the graphics driver's */
+#define CP_PIPE_FIRST_QUEUE 2 /* the first ones are the graphics driver's */
 #define CP_PIPE_QUEUES (EMU_CP_QUEUES / CP_PIPES)
 
 #define PM4_HEADER(opcode, words) (3u << 30 | ((words)-2) << 16 | (opcode) << 8)
@@ -96,7 +98,7 @@ enum {
 #define MAP_PROCESS_WORDS 21
 #define MAP_QUEUES_WORDS 7
 
-/* A queue as it was when it was looked at. */
+/* A snapshot of a queue. */
 struct shot {
 	pid_t pid;
 	uint32_t pasid, node, gpu_id, id, type, ring_size, priority, doorbell;
@@ -105,9 +107,9 @@ struct shot {
 	uint64_t ring, read_pointer, write_pointer, rptr, wptr, eop, eop_size, save_area;
 	uint64_t tba, tma;
 	uint32_t save_size, ctl_stack_size;
-	uint32_t cu_mask[GFX9_CUS_MAX / 32];
-	uint32_t stack_used[GFX9_XCCS_MAX];
-	uint64_t records_used[GFX9_XCCS_MAX];
+	uint32_t cu_mask[EMU_CUS_MAX / 32];
+	uint32_t stack_used[EMU_XCCS_MAX];
+	uint32_t records_used[EMU_XCCS_MAX];
 };
 
 struct view {
@@ -151,13 +153,13 @@ static void look_at(struct emu_queue *q, struct shot *s)
 		.ctl_stack_size = q->ctl_stack_size,
 	};
 	memcpy(s->cu_mask, q->cu_mask, sizeof(s->cu_mask));
-	/* Of one that is mapped, they may change at any moment. */
-	for (uint32_t i = 0; !q->mapped && !emu_queue_is_sdma(q) && i < GFX9_XCCS_MAX; i++) {
-		const struct gfx9_context *c = &q->hw.context[i];
+	/* While a queue is mapped, they may change at any moment. */
+	for (uint32_t i = 0; !q->mapped && !emu_queue_is_sdma(q) && i < EMU_XCCS_MAX; i++) {
+		struct emu_save_header h;
 
-		if (c->saved)
-			s->stack_used[i] = 4 * (GFX9_AREA_TOP_WORDS + c->entries);
-		s->records_used[i] = c->used;
+		q->node->engine->queue_saved(q->hw, i, &h);
+		s->stack_used[i] = h.ctl_bytes;
+		s->records_used[i] = h.records_bytes;
 	}
 }
 
@@ -228,14 +230,7 @@ static uint32_t order(uint64_t n)
 	return n ? (uint32_t)__builtin_ctzll(n) : 0;
 }
 
-static uint32_t pipe_priority(uint32_t priority)
-{
-	if (priority < 7)
-		return 0;
-	return priority < 11 ? 1 : 2;
-}
-
-/* Where amdkfd would have put it. */
+/* The address that amdkfd would have used. */
 static uint64_t mqd_address(const struct shot *s)
 {
 	return (uint64_t)0x7fff << 32 | (uint64_t)s->pasid << 22 | s->id << 12;
@@ -246,7 +241,7 @@ static void put_cu_mask(const struct emu_config *c, const struct shot *s, uint32
 {
 	static const uint32_t at[] = { MQD_CU_MASK_SE0, MQD_CU_MASK_SE1, MQD_CU_MASK_SE2,
 				       MQD_CU_MASK_SE3 };
-	uint32_t arrays = emu_config_arrays(c);
+	uint32_t arrays = c->chip->nr_arrays;
 	uint32_t per_array = (c->xcc_cus + arrays - 1) / arrays;
 
 	for (uint32_t i = 0; i < sizeof(at) / sizeof(at[0]); i++)
@@ -281,7 +276,7 @@ static void put_compute(const struct emu_config *c, const struct shot *s, uint32
 	put64(mqd + MQD_BASE, mqd_address(s));
 	mqd[MQD_ACTIVE] = s->mapped;
 	mqd[MQD_PERSISTENT_STATE] = PRELOAD;
-	mqd[MQD_PIPE_PRIORITY] = pipe_priority(s->priority);
+	mqd[MQD_PIPE_PRIORITY] = (uint32_t)emu_pipe_priority(s->priority);
 	mqd[MQD_QUEUE_PRIORITY] = s->priority;
 	mqd[MQD_QUANTUM] = 1 | 1 << 4 | 1 << 8;
 	put64(mqd + MQD_PQ_BASE, s->ring >> 8);
@@ -330,7 +325,7 @@ static void dump(FILE *out, const char *indent, const uint32_t *words, uint32_t 
 	}
 }
 
-/* Registers that follow one another. */
+/* Consecutive registers. */
 static void dump_registers(FILE *out, uint32_t address, const uint32_t *words, uint32_t nr)
 {
 	for (uint32_t i = 0; i < nr; i++) {
@@ -363,7 +358,7 @@ struct person {
 	uint32_t pasid;
 };
 
-/* Those that have the device open. NULL: out of memory. */
+/* The processes that have the device open. NULL: out of memory. */
 static struct person *list_processes(struct emu_machine *m, uint32_t *nr)
 {
 	struct person *list;
@@ -501,7 +496,7 @@ static void put_map_queues(const struct shot *s, uint32_t packet[MAP_QUEUES_WORD
 	put64(packet + 5, s->write_pointer);
 }
 
-/* All of a process on a node that follow @first; how many words they take. */
+/* The queues of one process on one node from @first on; returns how many words they take. */
 static uint32_t put_process(const struct view *v, uint32_t first, uint32_t *words)
 {
 	const struct shot *s = &v->shot[first];
@@ -553,7 +548,7 @@ static int write_rls(struct view *v)
 	return err;
 }
 
-/* It would make the scheduler of a GPU hang; that is what --fault is for. */
+/* This would hang the scheduler of a GPU; --fault does that. */
 static int write_hang(struct view *v)
 {
 	fputs("echo gpu_id > hang_hws\n", v->out);

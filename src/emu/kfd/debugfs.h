@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The files of /sys/kernel/debug/kfd, written when somebody opens them. */
+/* The files of /sys/kernel/debug/kfd, written when they are opened. */
 #ifndef GP__EMU_KFD_DEBUGFS_H
 #define GP__EMU_KFD_DEBUGFS_H
 
@@ -8,8 +8,8 @@
 struct emu_call;
 
 /*
- * A descriptor to read one of them, for the caller to close. -ENOENT: it is none; -EACCES: debugfs
- * is root's.
+ * A descriptor to read one of them, for the caller to close. -ENOENT: not one of them; -EACCES:
+ * only root may read debugfs.
  */
 int emu_debugfs_open(struct emu_call *call, const char *path);
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory outside its process: mmap of render nodes, and buffers that are handed to others.
+ * Memory outside its process: mmap of render nodes, and buffers that are shared between processes.
  *
- * What is exported is the memory's own descriptor; it is recognised by its inode when it comes
- * back. A descriptor alone keeps the bytes, as a dmabuf does, and the machine remembers what they
- * were; but they do not count as used memory until somebody imports them.
+ * An export is the memory's own descriptor; an import recognises it by its inode. A descriptor
+ * alone keeps the bytes, as a dmabuf does, and the machine remembers their properties; but they do
+ * not count as used memory until they are imported.
  *
- * Memory of an arena has no descriptor of its own. An empty memfd of the same size stands for it:
- * its seals are those of no other (EMU_TOKEN_SEALS), so a program's preload recognises it and asks
- * the machine when it is mapped. Outside the machine it cannot be written, and it keeps no bytes:
- * it can be imported for as long as somebody has the memory as a buffer.
+ * Memory of an arena has no descriptor of its own. An empty memfd of the same size represents it.
+ * Its combination of seals is unique (EMU_TOKEN_SEALS), so the preload recognises it and asks the
+ * machine when it is mapped. Outside the machine it cannot be written, and it keeps no bytes: it
+ * can be imported for as long as a buffer has the memory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +40,7 @@ int emu_memory_mmap(struct emu_call *call, const struct emu_file *f, const struc
 	b = id ? emu_table_find(&p->memory.buffers[f->node], id - 1) : NULL;
 	if (!b || !(b->flags & KINDS))
 		err = -EINVAL;
-	/* As far as the file that the address space belongs to may see it. */
+	/* Limited to what the file of the address space may see. */
 	else if (p->node[f->node].render_file != f->id)
 		err = -EACCES;
 	else if (offset > b->memory->bytes || msg->length > b->memory->bytes - offset)
@@ -55,8 +55,8 @@ int emu_memory_mmap(struct emu_call *call, const struct emu_file *f, const struc
 }
 
 /*
- * Memory that is only remembered is in use again, through the client's descriptor. That is ours
- * where it cannot change its size, as inodes may be used again. False: out of descriptors.
+ * Remembered memory is in use again, through the client's descriptor. If that cannot change its
+ * size, it is ours: inodes may be reused. False: out of descriptors.
  */
 static bool revive(struct emu_shared *s, int fd, const struct stat *st)
 {
@@ -68,19 +68,19 @@ static bool revive(struct emu_shared *s, int fd, const struct stat *st)
 	if (s->fd < 0)
 		return false;
 	atomic_fetch_add(&s->m->nr_memory_files, 1);
-	/* It is there, whatever has been allocated meanwhile. */
+	/* The memory exists, so it counts even beyond the limit. */
 	if (s->account)
 		atomic_fetch_add(s->account, s->counted);
 	return true;
 }
 
-/* The descriptor that stands for exported memory; -1: none does. */
+/* The descriptor that represents exported memory; -1: none. */
 static int exported_fd(const struct emu_shared *s)
 {
 	return s->arena ? s->token_fd : s->fd;
 }
 
-/* The exported memory behind a client's descriptor, with a reference; NULL: none of ours. */
+/* The exported memory behind a client's descriptor, with a reference; NULL: not one of ours. */
 static struct emu_shared *find_exported(struct emu_machine *m, int fd)
 {
 	struct emu_shared *s;
@@ -101,7 +101,7 @@ static struct emu_shared *find_exported(struct emu_machine *m, int fd)
 	return s;
 }
 
-/* 0, -EBADF where there is no such descriptor, -EINVAL where it is another's. */
+/* 0; -EBADF: no such descriptor; -EINVAL: it belongs to another driver. */
 static int get_exported(struct emu_call *call, uint32_t client_fd, struct emu_shared **s)
 {
 	int fd = emu_call_get_fd(call, client_fd);
@@ -147,12 +147,12 @@ int emu_get_dmabuf_info(struct emu_call *call, struct gp_kfd_get_dmabuf_info *ar
 	return 0;
 }
 
-/* What is imported, and for whom: 6.1 looks at the descriptor first, and others at the GPU. */
+/* The memory and GPU of an import: 6.1 checks the descriptor first, later kernels the GPU. */
 static int find_import(struct emu_call *call, const struct gp_kfd_import_dmabuf *args,
 		       uint32_t *node, struct emu_shared **s)
 {
 	struct emu_process *p = call->process;
-	bool fd_first = call->m->config.kernel == EMU_KERNEL_6_1;
+	bool fd_first = emu_is_6_1(call->m);
 	int err = fd_first ? get_exported(call, args->dmabuf_fd, s) : 0;
 
 	if (!err) {

@@ -11,7 +11,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* One place where a program has its doorbells of a node. */
+/* A place where a program has its doorbells of a node mapped. */
 struct emu_watch {
 	struct emu_watch *next;
 	struct emu_process *process;
@@ -20,7 +20,7 @@ struct emu_watch {
 	bool armed, gone;
 };
 
-/* poll(2) and read(2) of a userfaultfd need it. */
+/* Needed for poll(2) and read(2) of a userfaultfd. */
 static bool set_nonblocking(int fd)
 {
 	int flags = fcntl(fd, F_GETFL);
@@ -79,7 +79,7 @@ void emu_doorbell_forget(struct emu_process *p)
 {
 	for (uint32_t i = 0; i < p->m->config.nr_gpus; i++) {
 		forget_on(p->m->node[i], p);
-		/* It may be asleep with a descriptor that is no more. */
+		/* The front end may be asleep with a descriptor that is closed. */
 		emu_node_wake(p->m->node[i]);
 	}
 }
@@ -95,8 +95,8 @@ static int protect(const struct emu_watch *w, bool on)
 }
 
 /*
- * A program that is gone, or has unmapped its doorbells, cannot ring. While it maps memory there is
- * no answer yet. Anything else means that its kernel cannot do this for shared memory.
+ * A program that is gone, or has unmapped its doorbells, cannot ring. While it maps memory, the
+ * call fails with EAGAIN. Any other error means that its kernel cannot do this for shared memory.
  */
 static void arm(struct emu_watch *w, bool *blind)
 {
@@ -116,7 +116,7 @@ static void arm(struct emu_watch *w, bool *blind)
 	w->uffd = -1;
 }
 
-/* False: nobody has faulted since. */
+/* False: no fault since. */
 static bool take_faults(const struct emu_watch *w)
 {
 	struct uffd_msg msg;
@@ -128,9 +128,10 @@ static bool take_faults(const struct emu_watch *w)
 }
 
 /*
- * Whoever has faulted goes on. One who faults while the protection goes may fall asleep after all
- * were woken: on a page that was never written to, the kernel takes him for one who has to wait.
- * So whoever is found is woken once more; and who comes later is found before the next sleep.
+ * Lets faulted threads continue. A thread that faults while the protection is removed may fall
+ * asleep after all were woken: on a page that was never written to, the kernel takes it for a
+ * thread that has to wait. So each thread that is found is woken once more; a thread that comes
+ * later is found before the next sleep.
  */
 static void disarm(struct emu_watch *w)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * ioctl(2) on a render node: what libdrm and the compute runtimes ask. Buffers and command streams
- * of graphics are no part of this machine, and it says so.
+ * ioctl(2) on a render node: the requests of libdrm and the compute runtimes. Graphics buffers and
+ * command streams are not emulated, and are refused.
  */
 #include <errno.h>
 #include <linux/ioctl.h>
@@ -21,7 +21,7 @@
 #define VA_HOLE (1ULL << 47)
 #define VA_HIGH 0xffff800000000000
 
-/* Copies a text as the kernel does: as much as there is room for, and how long it is. */
+/* Copies a text as the kernel does: as much as fits, and its length. */
 static int copy_text(struct emu_call *call, uint64_t to, uint64_t *len, const char *text)
 {
 	uint64_t n = strlen(text), room = *len;
@@ -37,7 +37,7 @@ static int get_version(struct emu_call *call, struct drm_version *v)
 	int err;
 
 	v->major = 3;
-	v->minor = call->m->config.kernel == EMU_KERNEL_6_1 ? 49 : 59;
+	v->minor = emu_is_6_1(call->m) ? 49 : 59;
 	v->patch = 0;
 	err = copy_text(call, v->name, &v->name_len, "amdgpu");
 	if (!err)
@@ -60,7 +60,7 @@ static int get_cap(struct drm_cap *cap)
 		cap->value = 1;
 		return 0;
 	default:
-		/* Others are those of displays. */
+		/* Other capabilities are those of displays. */
 		return cap->capability && cap->capability <= DRM_CAP_LAST ? -EOPNOTSUPP : -EINVAL;
 	}
 }
@@ -69,7 +69,7 @@ static int get_cap(struct drm_cap *cap)
  * AMDGPU_INFO
  */
 
-/* The answer to a query, as long as the caller has room for. */
+/* Copies the answer to a query, limited to the caller's size. */
 static int give(struct emu_call *call, const struct drm_amdgpu_info *info, const void *data,
 		size_t len)
 {
@@ -95,18 +95,18 @@ static int give_registers(struct emu_call *call, const struct drm_amdgpu_info *i
 
 	if (n > REGISTERS_MAX)
 		return -EINVAL;
-	/* The only one that may be read here. */
+	/* The only register that may be read here. */
 	if (n != 1 || info->registers.offset != GB_ADDR_CONFIG)
 		return -EFAULT;
-	value = emu_gb_addr_config(call->m);
+	value = call->m->config.chip->gb_addr_config;
 	return give(call, info, &value, sizeof(value));
 }
 
 static void fill_bitmap(const struct emu_config *c, struct drm_amdgpu_device *d)
 {
-	uint32_t arrays = emu_config_arrays(c);
+	uint32_t arrays = c->chip->nr_arrays;
 
-	/* Engines from the fifth on are in the second column, and so forth. */
+	/* From the fifth on, engines are in the second column, and so forth. */
 	for (uint32_t i = 0; i < arrays && i < 16; i++) {
 		uint32_t cus = c->xcc_cus / arrays + (i < c->xcc_cus % arrays);
 
@@ -119,16 +119,16 @@ static int give_device(struct emu_call *call, const struct drm_amdgpu_info *info
 	const struct emu_machine *m = call->m;
 	const struct emu_config *c = &m->config;
 	struct drm_amdgpu_device d = {
-		.device_id = emu_topology_device(m),
-		.chip_rev = emu_topology_revision(m),
-		.external_rev = emu_topology_revision(m),
-		.pci_rev = emu_topology_revision(m),
+		.device_id = c->chip->device,
+		.chip_rev = c->chip->revision,
+		.external_rev = c->chip->revision,
+		.pci_rev = c->chip->revision,
 		.family = AMDGPU_FAMILY_AI,
-		.num_shader_engines = emu_config_arrays(c),
+		.num_shader_engines = c->chip->nr_arrays,
 		.num_shader_arrays_per_engine = 1,
 		.gpu_counter_khz = 100000,
-		.max_engine_khz = emu_topology_mhz(m) * 1000ULL,
-		.max_memory_khz = emu_topology_memory_mhz(m) * 1000ULL,
+		.max_engine_khz = c->chip->mhz * 1000ULL,
+		.max_memory_khz = c->chip->memory_mhz * 1000ULL,
 		.cu_active_number = c->nr_xccs * c->xcc_cus,
 		.virtual_address_offset = VA_RESERVED,
 		.virtual_address_max = VA_HOLE,
@@ -136,7 +136,7 @@ static int give_device(struct emu_call *call, const struct drm_amdgpu_info *info
 		.pte_fragment_size = 2 << 20,
 		.gart_page_size = PAGE,
 		.vram_type = AMDGPU_VRAM_HBM,
-		.vram_bit_width = emu_topology_memory_width(m),
+		.vram_bit_width = c->chip->memory_width,
 		.wave_front_size = 64,
 		.num_shader_visible_vgprs = 512,
 		.num_cu_per_sh = emu_topology_array_cus(m),
@@ -181,7 +181,7 @@ static int get_info(struct emu_call *call, uint32_t node, const struct drm_amdgp
 	case AMDGPU_INFO_ACCEL_WORKING:
 		return give_u32(call, info, 1);
 	case AMDGPU_INFO_HW_IP_COUNT:
-		/* No rings of the kernel's, of any kind. */
+		/* The kernel has no rings of any kind. */
 		return give_u32(call, info, 0);
 	case AMDGPU_INFO_TIMESTAMP:
 		return give_u64(call, info, emu_node_ticks(m->node[node]));
@@ -209,7 +209,7 @@ static int get_info(struct emu_call *call, uint32_t node, const struct drm_amdgp
 }
 
 /*
- * Which there are
+ * The table of ioctls
  */
 
 union arguments {
@@ -218,7 +218,7 @@ union arguments {
 	struct drm_amdgpu_info info;
 };
 
-/* How large the kernel's arguments are; 0 and *@err: there is none of this number. */
+/* The size of the kernel's argument; 0 and *@err: no such ioctl. */
 static uint32_t known_size(uint32_t nr, int *err)
 {
 	switch (nr) {

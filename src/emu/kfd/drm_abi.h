@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The part of DRM's and amdgpu's ioctls that compute programs use on render nodes. Declarations of
- * our own: the distribution may have none.
+ * The part of DRM's and amdgpu's ioctls that compute programs use on render nodes. Our own
+ * declarations: the distribution may have none.
  */
 #ifndef GP__EMU_KFD_DRM_ABI_H
 #define GP__EMU_KFD_DRM_ABI_H
@@ -16,7 +16,6 @@
 #define DRM_GET_CAP 0x0c
 #define DRM_SET_CLIENT_CAP 0x0d
 #define DRM_COMMAND_BASE 0x40
-#define DRM_COMMAND_END 0xa0
 #define DRM_AMDGPU_INFO (DRM_COMMAND_BASE + 0x05)
 #define DRM_AMDGPU_LAST (DRM_COMMAND_BASE + 0x15)
 
@@ -38,7 +37,6 @@ struct drm_cap {
 };
 
 #define AMDGPU_INFO_ACCEL_WORKING 0x00
-#define AMDGPU_INFO_HW_IP_INFO 0x02
 #define AMDGPU_INFO_HW_IP_COUNT 0x03
 #define AMDGPU_INFO_TIMESTAMP 0x05
 #define AMDGPU_INFO_NUM_BYTES_MOVED 0x0f

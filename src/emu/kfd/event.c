@@ -2,9 +2,9 @@
 /*
  * Events.
  *
- * One lock guards all events of a process, and is held for no longer than it takes to walk a list:
- * never while a client is asked for something. A wait is a list of waiters, one for each event, and
- * an eventfd that says that one of them has changed.
+ * A single lock protects all events of a process. It is held only to walk a list, never while a
+ * client is asked for something. A wait is a list of waiters, one for each event, and an eventfd
+ * that is written when one of them changes.
  */
 #include "emu/kfd/event.h"
 
@@ -25,13 +25,12 @@
 
 #define PAGE_BYTES (8 * GP_KFD_SIGNAL_EVENT_LIMIT)
 #define UNSIGNALED UINT64_MAX
-/* Slots that the oldest programs count on, until they have mapped more. */
+/* Slots that the oldest programs expect before they map more. */
 #define FIRST_SLOTS 256
 #define OTHERS_MAX 65536
 #define MMAP_EVENTS (2ULL << 62)
-#define NS_PER_MS 1000000
 #define TIMEOUT_INFINITE UINT32_MAX
-/* An array that a kernel would not allocate either. */
+/* A larger array would not be allocated by a kernel either. */
 #define WAIT_EVENTS_MAX 65536
 #define RESET_CAUSE_HANG 0
 
@@ -46,6 +45,7 @@ struct emu_event {
 	uint32_t id, type;
 	bool auto_reset, signaled;
 	uint64_t age;
+	uint64_t set_at; /* the process's nr_sets after its last set; 0: never set */
 	struct emu_waiter *waiters;
 	struct gp_kfd_memory_exception memory;
 	struct gp_kfd_hw_exception hw;
@@ -54,13 +54,14 @@ struct emu_event {
 int emu_events_init(struct emu_process *p)
 {
 	struct emu_events *e = &p->events;
-	/* Id 0 is nobody's: it is what an interrupt without an event says. */
-	static char nobody;
+	/* Id 0 is not used: an interrupt without an event has it. */
+	static char reserved;
 
 	e->page_fd = -1;
-	if (emu_table_add(&e->signal, &nobody, 1) < 0)
+	if (emu_table_add(&e->signal, &reserved, 1) < 0)
 		return -ENOMEM;
 	e->nr_signals = 1;
+	e->nr_sets = 1;
 	pthread_mutex_init(&e->lock, NULL);
 	return 0;
 }
@@ -95,7 +96,7 @@ static struct emu_event *find(struct emu_events *e, uint32_t id)
 }
 
 /*
- * The page
+ * The event page
  */
 
 static void use_page(struct emu_events *e, void *host, uint64_t bytes)
@@ -122,7 +123,7 @@ static int make_page(struct emu_events *e)
 	return 0;
 }
 
-/* The program has a buffer for it, which it can free no longer. Both locks are held. */
+/* The program provides a buffer for it, which it can no longer free. Both locks are held. */
 static int adopt_page(struct emu_process *p, uint64_t handle)
 {
 	struct emu_events *e = &p->events;
@@ -151,7 +152,7 @@ int emu_events_mmap(struct emu_process *p, const struct emu_message *msg, int *f
 	if (msg->length > PAGE_BYTES)
 		return -EINVAL;
 	pthread_mutex_lock(&e->lock);
-	/* A buffer of the program's is mapped as such. */
+	/* A buffer of the program is mapped as such. */
 	if (e->page_fd < 0) {
 		err = -EINVAL;
 	} else {
@@ -171,14 +172,16 @@ static int add_signal(struct emu_events *e, struct emu_event *ev)
 	int64_t id;
 	int err;
 
-	/* Just then: where fewer slots are mapped than events were made, those that are free are
-	 * looked for. */
+	/*
+	 * Only if the numbers are equal: with fewer mapped slots than events, a free slot is
+	 * searched for below.
+	 */
 	if (e->slot_bytes && e->nr_signals == e->slot_bytes / 8)
 		return -ENOSPC;
 	err = e->slot ? 0 : make_page(e);
 	if (err)
 		return err;
-	/* A buffer may be larger than there are events. */
+	/* A buffer may be larger than the number of events. */
 	id = emu_table_add(&e->signal, ev,
 			   e->slot_bytes / 8 < GP_KFD_SIGNAL_EVENT_LIMIT
 				   ? (uint32_t)(e->slot_bytes / 8)
@@ -291,9 +294,10 @@ int emu_destroy_event(struct emu_call *call, struct gp_kfd_event *args)
  * Setting
  */
 
-/* The lock is held. Those who wait all go on; it stays set for nobody but the next to come. */
-static void set(struct emu_event *ev)
+/* The lock is held. All waiting threads continue; it stays set only for the next one. */
+static void set(struct emu_events *e, struct emu_event *ev)
 {
+	ev->set_at = atomic_fetch_add(&e->nr_sets, 1) + 1;
 	ev->signaled = !ev->auto_reset || !ev->waiters;
 	if (!++ev->age)
 		ev->age = 2;
@@ -303,7 +307,7 @@ static void set(struct emu_event *ev)
 	}
 }
 
-/* A program sets and resets signals and nothing else. */
+/* A program can set and reset only signals. */
 static int change(struct emu_process *p, uint32_t id, bool on)
 {
 	struct emu_events *e = &p->events;
@@ -315,7 +319,7 @@ static int change(struct emu_process *p, uint32_t id, bool on)
 	if (!ev || ev->type != GP_KFD_EVENT_SIGNAL)
 		err = -EINVAL;
 	else if (on)
-		set(ev);
+		set(e, ev);
 	else
 		ev->signaled = false;
 	pthread_mutex_unlock(&e->lock);
@@ -337,7 +341,7 @@ void emu_event_signal(struct emu_process *p, uint32_t id)
 	change(p, id, true);
 }
 
-/* Whether the GPU has written the event's slot; it is set then. */
+/* Whether the GPU has written the event's slot; if so, it is set. */
 static bool take_slot(struct emu_events *e, uint32_t id)
 {
 	struct emu_event *ev = find(e, id);
@@ -345,7 +349,7 @@ static bool take_slot(struct emu_events *e, uint32_t id)
 	if (!ev || atomic_load(&e->slot[id]) == UNSIGNALED)
 		return false;
 	atomic_store(&e->slot[id], UNSIGNALED);
-	set(ev);
+	set(e, ev);
 	return true;
 }
 
@@ -354,7 +358,7 @@ void emu_event_interrupt(struct emu_process *p, uint32_t id)
 	struct emu_events *e = &p->events;
 
 	pthread_mutex_lock(&e->lock);
-	/* An id that says nothing: whoever has a written slot is meant. */
+	/* An invalid id: any event whose slot was written is meant. */
 	if (e->slot && (id >= GP_KFD_SIGNAL_EVENT_LIMIT || !take_slot(e, id))) {
 		for (uint32_t i = 1; i < e->signal.room && i < GP_KFD_SIGNAL_EVENT_LIMIT; i++)
 			take_slot(e, i);
@@ -373,7 +377,7 @@ void emu_event_memory(struct emu_process *p, const struct gp_kfd_memory_exceptio
 		if (!ev || ev->type != GP_KFD_EVENT_MEMORY)
 			continue;
 		ev->memory = *data;
-		set(ev);
+		set(e, ev);
 	}
 	pthread_mutex_unlock(&e->lock);
 }
@@ -391,7 +395,7 @@ void emu_event_reset(struct emu_process *p, uint32_t gpu_id)
 		ev->hw = (struct gp_kfd_hw_exception){ .reset_cause = RESET_CAUSE_HANG,
 						       .memory_lost = 1,
 						       .gpu_id = gpu_id };
-		set(ev);
+		set(e, ev);
 	}
 	pthread_mutex_unlock(&e->lock);
 }
@@ -403,11 +407,17 @@ void emu_event_reset(struct emu_process *p, uint32_t gpu_id)
 struct wait {
 	struct emu_call *call;
 	struct emu_events *events;
-	struct gp_kfd_event_data *data; /* as the program gave them, and as it gets them */
+	struct gp_kfd_event_data *data; /* from the program, and returned to it */
 	struct emu_waiter *waiter;
 	uint32_t n;
 	bool all;
 };
+
+/* Whether it was set after the thread's last call: another thread may have reset it by waiting. */
+static bool is_set_since(const struct emu_call *call, const struct emu_event *ev)
+{
+	return ev->auto_reset && call->nr_sets && ev->set_at > call->nr_sets;
+}
 
 /* The lock is held. */
 static int begin_one(struct wait *w, uint32_t i)
@@ -422,12 +432,10 @@ static int begin_one(struct wait *w, uint32_t i)
 	waiter->wake_fd = w->call->wake_fd;
 	waiter->activated = ev->signaled;
 	ev->signaled = ev->signaled && !ev->auto_reset;
-	if (ev->type == GP_KFD_EVENT_SIGNAL && data->last_event_age &&
-	    w->call->m->config.kernel != EMU_KERNEL_6_1) {
-		waiter->wants_age = true;
-		if (ev->age != data->last_event_age)
-			waiter->activated = true;
-	}
+	waiter->wants_age =
+		ev->type == GP_KFD_EVENT_SIGNAL && data->last_event_age && !emu_is_6_1(w->call->m);
+	if (waiter->wants_age ? ev->age != data->last_event_age : is_set_since(w->call, ev))
+		waiter->activated = true;
 	if (waiter->activated)
 		return 0;
 	waiter->next = ev->waiters;
@@ -452,7 +460,7 @@ static uint32_t test(const struct wait *w)
 	return n == w->n ? GP_KFD_WAIT_COMPLETE : GP_KFD_WAIT_TIMEOUT;
 }
 
-/* What the events have to say goes into the program's array; *@changed: something does. */
+/* Writes the data of set events into the program's array; *@changed: at least one is. */
 static int collect(struct wait *w, bool *changed)
 {
 	for (uint32_t i = 0; i < w->n; i++) {
@@ -475,7 +483,7 @@ static int collect(struct wait *w, bool *changed)
 	return 0;
 }
 
-/* All waiters go; where the program will come again, they give back what they took. */
+/* Removes all waiters; if the program will repeat the call, they return what they consumed. */
 static void finish(struct wait *w, bool again)
 {
 	for (uint32_t i = 0; i < w->n; i++) {
@@ -485,32 +493,32 @@ static void finish(struct wait *w, bool again)
 			continue;
 		leave(waiter);
 		if (again && waiter->activated && waiter->event->auto_reset)
-			set(waiter->event);
+			set(w->events, waiter->event);
 	}
 }
 
-/* Until an event of ours changes; the lock is not held. What is left of the time is in *@ms. */
+/* Sleeps until an event of the wait changes, without the lock. The remaining time is in *@ms. */
 static int sleep_for(struct wait *w, uint64_t end, uint32_t *ms)
 {
 	uint64_t now = gp__clock_ns(), value;
 	int left = -1, err;
 
 	if (*ms != TIMEOUT_INFINITE)
-		left = end > now ? (int)((end - now + NS_PER_MS - 1) / NS_PER_MS) : 0;
+		left = end > now ? (int)((end - now + GP__MS - 1) / GP__MS) : 0;
 	err = emu_call_wait(w->call, w->call->wake_fd, left);
 	if (!err && read(w->call->wake_fd, &value, sizeof(value)) < 0 && errno != EAGAIN)
 		return -errno;
 	now = gp__clock_ns();
 	if (err == -EINTR && *ms && *ms != TIMEOUT_INFINITE)
-		*ms = end > now ? (uint32_t)((end - now) / NS_PER_MS) : 0;
+		*ms = end > now ? (uint32_t)((end - now) / GP__MS) : 0;
 	return err;
 }
 
-/* The lock is held, and not while we sleep. */
+/* The lock is held, except while sleeping. */
 static int wait_for(struct wait *w, uint32_t *ms, uint32_t *result)
 {
-	/* Finite ones beyond what a signed number holds are that. */
-	uint64_t end = gp__clock_ns() + (*ms < INT32_MAX ? *ms : INT32_MAX) * (uint64_t)NS_PER_MS;
+	/* Finite timeouts beyond INT32_MAX are shortened to that. */
+	uint64_t end = gp__clock_ns() + (*ms < INT32_MAX ? *ms : INT32_MAX) * GP__MS;
 	int err;
 
 	for (;;) {
@@ -529,7 +537,7 @@ static int wait_for(struct wait *w, uint32_t *ms, uint32_t *result)
 	}
 }
 
-/* As many of the program's events as can be read; what is wrong with the next one, in *@err. */
+/* Reads the program's events up to the first error, which is in *@err. */
 static uint32_t read_events(struct emu_call *call, uint64_t from, struct gp_kfd_event_data *data,
 			    uint32_t n, int *err)
 {
@@ -563,7 +571,7 @@ static int run_wait(struct wait *w, uint32_t nr_read, int read_err, uint32_t *ms
 	return err;
 }
 
-/* An eventfd of the connection, with nothing in it. */
+/* An empty eventfd of the connection. */
 static int empty_wake_fd(struct emu_call *call)
 {
 	uint64_t value;

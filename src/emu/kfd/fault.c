@@ -76,7 +76,7 @@ static int say_unknown(const char *name, int len, char *why, size_t n)
 	return -EINVAL;
 }
 
-/* NAME=VALUE, @len letters of a list. */
+/* Parses NAME=VALUE, @len characters of a list. */
 static int parse_one(const char *text, size_t len, struct emu_faults *faults, char *why, size_t n)
 {
 	const char *equals = memchr(text, '=', len);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Faults on demand, as people write them: preempt-timeout=5%,gpu-reset=2s. */
+/* Parses faults on demand: preempt-timeout=5%,gpu-reset=2s. */
 #ifndef GP__EMU_KFD_FAULT_H
 #define GP__EMU_KFD_FAULT_H
 
@@ -8,8 +8,8 @@
 #include "emu/kfd/machine.h"
 
 /*
- * Adds the faults of a list to @faults. 0; -EINVAL with a sentence in @why that names what is wrong
- * and what was expected, and nothing changed.
+ * Adds the faults of a list to @faults. 0; -EINVAL with a sentence in @why that names the error and
+ * what was expected, and nothing is changed.
  */
 int emu_faults_parse(const char *list, struct emu_faults *faults, char *why, size_t n);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Copies in and out of programs' memory. What programs, waves and engines do to the same bytes at
- * once is their own affair, on hardware as well: each may see any mixture, and the machine relies
- * on nothing that it reads. The thread sanitizer is told so, for it would take them for ours.
+ * Copies to and from programs' memory. Programs, waves and engines may race on the same bytes, as
+ * on hardware: each may see any mixture, and the machine relies on nothing that it reads. The
+ * thread sanitizer is told to ignore these races.
  */
 #ifndef GP__EMU_KFD_GUEST_H
 #define GP__EMU_KFD_GUEST_H
@@ -18,14 +18,14 @@
 #endif
 
 #ifdef EMU_TSAN
-/* Of the sanitizer's runtime. */
+/* From the sanitizer's runtime. */
 void AnnotateIgnoreReadsBegin(const char *file, int line);
 void AnnotateIgnoreReadsEnd(const char *file, int line);
 void AnnotateIgnoreWritesBegin(const char *file, int line);
 void AnnotateIgnoreWritesEnd(const char *file, int line);
 #endif
 
-/* They may overlap. */
+/* The ranges may overlap. */
 static inline void emu_guest_copy(void *to, const void *from, size_t bytes)
 {
 #ifdef EMU_TSAN

@@ -2,8 +2,8 @@
 /*
  * ioctl(2) on /dev/kfd.
  *
- * The number says which it is; of the arguments, as many bytes are copied as the caller's command
- * says it has, and what is missing is zero: older and newer programs both find what they know.
+ * The command's number selects the handler. As many bytes of the argument are copied as the
+ * caller's command says, and missing ones are zero: older and newer programs both work.
  */
 #include "emu/kfd/ioctl.h"
 
@@ -23,7 +23,7 @@
 #include "gpreempt/uapi/gpreempt_kfd.h"
 
 #define SIZE_MAX_BYTES (1 << _IOC_SIZEBITS)
-/* The first numbers that a kernel does not have; 6.1's are below 0x24. */
+/* The first numbers that a kernel does not have; those of 6.1 are below 0x24. */
 #define END_6_1 0x24
 #define END_6_12 0x27
 
@@ -78,7 +78,7 @@ HANDLER(resume_queue)
 HANDLER(preempt_query)
 HANDLER(preempt_batch)
 
-/* The debugger's interface before there was one. */
+/* The debugger's interface of old kernels. */
 static int refuse(struct emu_call *call, void *args)
 {
 	(void)call;
@@ -95,13 +95,13 @@ static int check_svm(const void *args, uint32_t size)
 }
 
 struct ioctl {
-	uint32_t cmd; /* 0: there is none of this number */
+	uint32_t cmd; /* 0: no such ioctl */
 	int (*run)(struct emu_call *call, void *args);
 	int (*check)(const void *args, uint32_t size);
-	bool allocates; /* it could be out of memory, if that is asked for */
+	bool allocates; /* --fault ioctl-enomem applies */
 };
 
-/* Deprecated ones had arguments of these sizes. */
+/* Sizes of the arguments of deprecated ioctls. */
 #define OLD_DBG_REGISTER GP_KFD_W(0x0d, uint64_t)
 #define OLD_DBG_UNREGISTER GP_KFD_W(0x0e, uint64_t)
 #define OLD_DBG_ADDRESS_WATCH _IOC(_IOC_WRITE, GP_KFD_MAGIC, 0x0f, 16)
@@ -148,7 +148,7 @@ static const struct ioctl ioctls[] = {
 	[0x26] = { GP_KFD_DBG_TRAP, do_dbg_trap, NULL, true },
 };
 
-/* Those of the series, from 0x87. */
+/* The ioctls of gpreempt's series, from 0x87 on. */
 #define SERIES_START 0x87
 static const struct ioctl series_ioctls[] = {
 	{ GP_KFD_PREEMPT_QUEUE, do_preempt_queue, NULL, false },
@@ -169,7 +169,7 @@ static const struct ioctl *find(enum emu_kernel kernel, uint32_t nr)
 	return nr && nr < end ? &ioctls[nr] : NULL;
 }
 
-/* What was asked to go wrong now and then. */
+/* Faults on demand. */
 static int injected(struct emu_call *call, const struct ioctl *io)
 {
 	const struct emu_faults *faults = &call->m->config.faults;
@@ -190,7 +190,7 @@ int emu_kfd_ioctl(struct emu_call *call, const struct emu_file *f, uint32_t cmd,
 
 	if (!io)
 		return -ENOTTY;
-	/* A child has its parent's file, and nothing to do with it. */
+	/* A child inherits the file of its parent, but may not use it. */
 	if (f->process != call->process)
 		return -EBADF;
 	if (!io->run)
@@ -199,7 +199,7 @@ int emu_kfd_ioctl(struct emu_call *call, const struct emu_file *f, uint32_t cmd,
 		return -EACCES;
 	call->file = f->id;
 	memset(&args, 0, size > _IOC_SIZE(io->cmd) ? size : _IOC_SIZE(io->cmd));
-	/* Which way is for us to say, not for the caller. */
+	/* The direction is that of our table, not the caller's. */
 	if (_IOC_DIR(io->cmd) & _IOC_WRITE) {
 		err = emu_copy_from_user(call, &args, arg, size);
 		if (err)

@@ -14,26 +14,19 @@
 #include "emu/kfd/trace.h"
 
 #define MILLION 1000000
-#define MAPPINGS 65530 /* of a process, where nobody has changed vm.max_map_count */
+#define MAPPINGS 65530 /* of a process, by the default vm.max_map_count */
 #define MEMORY_FILES 256 /* descriptors of buffers, before arenas are used */
-/* As many shader arrays as these GPUs have: MI200 a GPU of 8, MI300 an XCC of 4. */
-#define GFX90A_ARRAYS 8
-#define GFX942_ARRAYS 4
 
-uint32_t emu_config_arrays(const struct emu_config *config)
+struct emu_save_sizes emu_save_sizes(const struct emu_config *config)
 {
-	return config->target == GFX9_TARGET_GFX90A ? GFX90A_ARRAYS : GFX942_ARRAYS;
-}
-
-struct gfx9_area_gpu emu_config_area(const struct emu_config *config)
-{
-	return (struct gfx9_area_gpu){
-		.target = config->target,
+	const struct emu_gpu_shape shape = {
 		.nr_xccs = config->nr_xccs,
 		.xcc_cus = config->xcc_cus,
-		.nr_arrays = emu_config_arrays(config),
+		.nr_arrays = config->chip->nr_arrays,
 		.engine_arrays = 1,
 	};
+
+	return config->chip->engine->save_sizes(&shape);
 }
 
 static uint64_t host_bytes(void)
@@ -43,7 +36,7 @@ static uint64_t host_bytes(void)
 	return bytes / 16 * 15;
 }
 
-/* So that buffers do not take all descriptors of this process. */
+/* Limits the descriptors of this process that buffers take. */
 static uint32_t most_memory_files(void)
 {
 	struct rlimit r;
@@ -57,12 +50,12 @@ static int make_nodes(struct emu_machine *m)
 {
 	for (uint32_t i = 0; i < m->config.nr_gpus; i++) {
 		m->node[i] = emu_node_new(m, i);
-		if (!m->node[i]) {
-			fprintf(stderr, "GPU %u cannot be made: out of memory or threads\n", i);
+		if (!m->node[i])
 			return -ENOMEM;
-		}
 		if (m->config.kfd_sched && emu_priority_start(m->node[i])) {
-			fprintf(stderr, "GPU %u has no scheduler: out of memory or threads\n", i);
+			fprintf(stderr,
+				"cannot start the scheduler of GPU %u: out of memory or threads\n",
+				i);
 			return -ENOMEM;
 		}
 	}
@@ -120,7 +113,7 @@ struct emu_node *emu_machine_node(struct emu_machine *m, uint32_t gpu_id)
 	return NULL;
 }
 
-/* splitmix64: each caller takes a step of its own, so that threads need no lock. */
+/* splitmix64: each caller takes its own step, so that threads need no lock. */
 static uint64_t next_random(struct emu_machine *m)
 {
 	uint64_t z = atomic_fetch_add(&m->random, 0x9e3779b97f4a7c15) + 0x9e3779b97f4a7c15;

@@ -5,10 +5,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* A client has the descriptor too: sealed, it cannot make the memory smaller under our feet. */
+/* A client has the descriptor too: the seals keep it from shrinking the file. */
 static inline int emu_memfd(const char *name, uint64_t bytes)
 {
 	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -24,7 +25,7 @@ static inline int emu_memfd(const char *name, uint64_t bytes)
 	return err;
 }
 
-/* Some text, to be read from its beginning. */
+/* A file with this text, at its beginning. */
 static inline int emu_memfd_text(const char *text, size_t len)
 {
 	int fd = emu_memfd("text", len);

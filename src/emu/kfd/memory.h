@@ -4,16 +4,14 @@
  *
  * A buffer is a memfd or part of one (or shared memory of the client, for a userptr) that the
  * machine maps once, when it first needs it. Waves, packet processors and DMA find its pages
- * through the address space (struct gfx9_vm), where it is mapped to a GPU. Unmapping waits until
- * nobody can still be using what it saw before (emu_node_quiesce()).
+ * through the address space (struct emu_vm) of each GPU it is mapped to. Unmapping waits until no
+ * thread can still use a page that it saw before (emu_node_quiesce()).
  */
 #ifndef GP__EMU_KFD_MEMORY_H
 #define GP__EMU_KFD_MEMORY_H
 
 #include <pthread.h>
 
-#include "emu/gfx9/code.h"
-#include "emu/gfx9/vm.h"
 #include "emu/kfd/machine.h"
 #include "emu/kfd/table.h"
 
@@ -24,64 +22,83 @@ struct emu_buffer;
 struct emu_file;
 struct emu_message;
 
-/* A buffer where a GPU sees it. */
+/* A buffer in the address space of a GPU. */
 struct emu_range {
-	uint64_t start, end; /* the first byte behind it */
+	uint64_t start, end; /* end is the first byte behind it */
 	struct emu_buffer *buffer;
 };
 
-/* What a process has mapped to one GPU: ranges in the order of their addresses, none of which
- * overlap, so that a page is found by bisection. */
+/*
+ * The mappings of a process on one GPU: ranges sorted by address that do not overlap, so that a
+ * page is found by bisection.
+ */
 struct emu_space {
 	pthread_rwlock_t lock;
 	struct emu_range *range;
 	uint32_t nr, room;
 };
 
+/* GPU addresses have 48 bits. */
+#define EMU_ADDRESS_BITS 48
+#define EMU_ADDRESS_MASK ((1ULL << EMU_ADDRESS_BITS) - 1)
+
+static inline uint64_t emu_page_align(uint64_t n)
+{
+	return (n + EMU_PAGE - 1) & ~(EMU_PAGE - 1);
+}
+
+/* The page() of struct emu_vm; @space is a struct emu_space. */
+void *emu_space_page(void *space, uint64_t va, bool write);
+/* -EINVAL: the range is not free or not valid. */
+int emu_space_insert(struct emu_space *s, struct emu_buffer *b);
+void emu_space_remove(struct emu_space *s, const struct emu_buffer *b);
+
 struct emu_memory {
-	/* One of each for each GPU: a buffer is mapped to some of them. */
-	struct gfx9_vm vm[EMU_GPUS_MAX];
-	struct gfx9_code code[EMU_GPUS_MAX]; /* decoded instructions */
+	/* Each GPU has its own: a buffer is mapped to some of them. */
+	struct emu_vm vm[EMU_GPUS_MAX];
+	struct emu_code *code[EMU_GPUS_MAX]; /* decoded instructions */
 	struct emu_space space[EMU_GPUS_MAX];
-	struct emu_table buffers[EMU_GPUS_MAX]; /* by handle, of the GPU they were made for */
-	uint32_t nr_buffers; /* of all GPUs */
-	struct emu_buffer *own; /* the machine's, which have no handle */
-	struct emu_arena *arena; /* that the next buffers come from; under the shared_lock */
+	struct emu_table buffers[EMU_GPUS_MAX]; /* by handle, of the GPU they were allocated for */
+	uint32_t nr_buffers; /* on all GPUs */
+	struct emu_buffer *own; /* the machine's own, which have no handle */
+	struct emu_arena *arena; /* where the next buffers are allocated; under the shared_lock */
 };
 
 int emu_memory_init(struct emu_process *p);
 void emu_memory_destroy(struct emu_process *p);
 
 /*
- * For those that are no waves: copies of a few bytes, and where a range is on the host. False, or
- * NULL with less than one byte: a bad address, of which *@bad is the first.
+ * Guest memory for the driver: copies a few bytes, and finds a range on the host. False, or NULL if
+ * not even one byte is mapped: *@bad is the first bad address.
  */
 bool emu_memory_read(struct emu_process *p, uint32_t node, uint64_t va, void *to, size_t len,
 		     uint64_t *bad);
 bool emu_memory_write(struct emu_process *p, uint32_t node, uint64_t va, const void *from,
 		      size_t len, uint64_t *bad);
-/* Valid while the caller keeps the node from quiescing (its engine lock): up to *@len bytes. */
+/* Valid while the caller keeps the node from quiescing (its front_lock): up to *@len bytes. */
 void *emu_memory_at(struct emu_process *p, uint32_t node, uint64_t va, bool write, size_t *len);
 
 /*
- * A buffer of the machine's own: @size bytes at @va, mapped to one GPU, that no client can free.
- * NULL: out of memory, or there is something at this address. *@host is where it is here.
+ * Makes a buffer of the machine's own: @size bytes at @va, mapped to one GPU, that no client can
+ * free. NULL: out of memory, or the address is in use. *@host is its host address.
  */
 struct emu_buffer *emu_memory_install(struct emu_process *p, uint32_t node, uint64_t va,
 				      uint64_t size, bool write, void **host);
-/* Where a GTT buffer of *@size bytes or more is on the host, for ever: it cannot be freed any more.
- * -EINVAL where it is none. */
+/*
+ * The host address of a GTT buffer of at least *@size bytes, which can no longer be freed. -EINVAL
+ * where it is not one.
+ */
 int emu_memory_hold(struct emu_process *p, uint64_t handle, void **host, uint64_t *size);
 /* Whether the process has a buffer for its doorbells; its lock is held. */
 bool emu_memory_has_doorbells(const struct emu_process *p, uint32_t node);
-/* mmap of a render node: *@fd is the caller's to close. */
+/* mmap of a render node: the caller closes *@fd. */
 int emu_memory_mmap(struct emu_call *call, const struct emu_file *f, const struct emu_message *msg,
 		    struct emu_message *reply, int *fd);
-/* The same of a dmabuf, whose number the client has as the request. */
+/* The same of a dmabuf; the request has the client's descriptor. */
 int emu_dmabuf_mmap(struct emu_call *call, const struct emu_message *msg, struct emu_message *reply,
 		    int *fd);
 
-/* The ioctls; each takes its arguments as the client gave them, of the full size. */
+/* The ioctls; each takes the full-size arguments of the client. */
 struct gp_kfd_alloc_memory;
 struct gp_kfd_free_memory;
 struct gp_kfd_map_memory;

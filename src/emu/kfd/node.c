@@ -5,6 +5,7 @@
 #include "emu/kfd/doorbell.h"
 #include "emu/kfd/queue.h"
 #include "emu/kfd/trace.h"
+#include "emu/protocol.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -12,59 +13,67 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* What has just been busy is likely to be so again: look without pause for this long, and then for
- * as long again whenever nobody else wants the processor. */
+/*
+ * After work, more work is likely: poll without pause for this long, and then for as long again
+ * while no other thread wants the processor.
+ */
 #define HOT_NS 50000
 #define WARM_NS 200000
-/* A packet that waits for memory is looked at ever less often, and a program that waits for a
- * second less often still. */
+/*
+ * A packet that waits for memory is polled ever less often, and still less often when the program
+ * has waited for a second.
+ */
 #define WAIT_FIRST_NS 20000
 #define WAIT_LAST_NS 1000000
 #define WAIT_LONG_NS 4000000
-#define LONG_NS 1000000000
-/* A shorter sleep is not worth having doorbells protected. */
+#define LONG_NS GP__S
+/* Doorbells are not protected for a shorter sleep. */
 #define ARM_NS WAIT_LAST_NS
-/* Waves can ring doorbells as well, and nothing tells. */
+/* Waves can ring doorbells as well, which raises no fault. */
 #define RUN_NS 1000000
 #define BLIND_NS 2000000
-/* Who wanted to ring and was let go on may get a processor only after a while: doorbells are not
- * protected again for so long, and for twice as long where he has come again in vain. */
+/*
+ * A thread that faulted on a doorbell may get a processor only later: doorbells are not protected
+ * again for so long, and for twice as long if it faulted again before it could ring.
+ */
 #define OPEN_NS 50000000
-#define OPEN_MOST_NS 10000000000
+#define OPEN_MOST_NS (10 * GP__S)
 #define FOREVER UINT64_MAX
 
-/* Bursts of small kernels leave gaps. Until so long after the last work doorbells stay open, and
- * the front end sleeps for a part of that time, so that work never waits for much longer than it
- * has been away. A protected doorbell costs the program two context switches instead. */
+/*
+ * Bursts of small kernels leave gaps. For so long after the last work doorbells stay unprotected,
+ * and the front end sleeps for part of that time, so that work never waits for much longer than the
+ * gap. A protected doorbell would cost the program two context switches instead.
+ */
 #define SETTLE_NS 5000000
 #define SETTLE_PART 4
 
-/* Any 16 bits that are not 0: the driver makes them from the hardware's identity. */
+/* Any 16 bits that are not 0: the driver derives them from the hardware's identity. */
 #define FIRST_GPU_ID 0x6b21
 #define GPU_ID_STEP 0x0b0d
 
 void emu_node_enter(struct emu_node *n)
 {
 	atomic_fetch_add(&n->nr_entering, 1);
-	pthread_mutex_lock(&n->engine_lock);
+	pthread_mutex_lock(&n->front_lock);
 	atomic_fetch_sub(&n->nr_entering, 1);
 }
 
 void emu_node_leave(struct emu_node *n)
 {
-	pthread_mutex_unlock(&n->engine_lock);
+	pthread_mutex_unlock(&n->front_lock);
 }
 
 static void write_wake(struct emu_node *n)
 {
 	uint64_t one = 1;
 
-	/* It can only fail where it is readable already. */
+	/* This can only fail if it is readable already. */
 	if (write(n->wake_fd, &one, sizeof(one)) != sizeof(one))
 		return;
 }
 
-/* Either it is seen to be asleep here, or it looks once more after it has said so. */
+/* Either the front end is seen to be asleep here, or it checks for work after it has said so. */
 void emu_node_wake(struct emu_node *n)
 {
 	if (atomic_load(&n->asleep))
@@ -75,7 +84,7 @@ void emu_node_quiesce(struct emu_node *n)
 {
 	emu_node_enter(n);
 	emu_node_leave(n);
-	gfx9_gpu_quiesce(n->gpu);
+	n->engine->gpu_quiesce(n->gpu);
 }
 
 void emu_node_reset(struct emu_node *n)
@@ -86,12 +95,12 @@ void emu_node_reset(struct emu_node *n)
 
 uint64_t emu_node_clock(struct emu_node *n)
 {
-	return gfx9_gpu_clock(n->gpu);
+	return n->engine->gpu_clock(n->gpu);
 }
 
 uint64_t emu_node_ticks(struct emu_node *n)
 {
-	return gfx9_gpu_clock(n->gpu) / GFX9_TICK_NS;
+	return n->engine->gpu_clock(n->gpu) / EMU_TICK_NS;
 }
 
 /*
@@ -110,12 +119,15 @@ static void look_around(struct emu_node *n, struct emu_look *look)
 {
 	while (atomic_load(&n->nr_entering))
 		sched_yield();
-	pthread_mutex_lock(&n->engine_lock);
+	pthread_mutex_lock(&n->front_lock);
 	look_locked(n, look);
-	pthread_mutex_unlock(&n->engine_lock);
+	pthread_mutex_unlock(&n->front_lock);
 }
 
-/* Since when nothing was done, how long the last sleep was, and until when doorbells are open. */
+/*
+ * The start of the idle time, the length of the last sleep, and the time until doorbells are
+ * protected.
+ */
 struct rest {
 	uint64_t idle_since, slept;
 	uint64_t open_until, open_ns;
@@ -142,7 +154,7 @@ uint64_t emu_node_settle(uint64_t idle_ns)
 	return idle_ns < SETTLE_NS ? idle_ns / SETTLE_PART : FOREVER;
 }
 
-/* How long the front end may sleep after a look that found nothing to do. */
+/* The longest sleep of the front end after it found nothing to do. */
 static uint64_t time_to_sleep(struct emu_node *n, const struct emu_look *look, const struct rest *r,
 			      uint64_t now)
 {
@@ -165,7 +177,7 @@ static bool is_wanted(struct emu_node *n)
 	return atomic_load(&n->quit) || atomic_load(&n->troubled) || atomic_load(&n->hung);
 }
 
-/* True: somebody wants to ring. */
+/* True: a thread faulted on a doorbell. */
 static bool wait_for(struct emu_node *n, struct pollfd *fds, uint32_t nr, uint64_t ns)
 {
 	struct timespec ts = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
@@ -179,7 +191,7 @@ static bool wait_for(struct emu_node *n, struct pollfd *fds, uint32_t nr, uint64
 	fds[nr].events = POLLIN;
 	ppoll(fds, nr + 1, ns == FOREVER ? NULL : &ts, NULL);
 	if (fds[nr].revents & POLLIN && read(n->wake_fd, &drained, sizeof(drained)) < 0)
-		drained = 0; /* somebody else's wake is as good */
+		drained = 0; /* another thread has read the wake-up */
 	for (uint32_t i = 0; i < nr; i++)
 		rings |= fds[i].revents & POLLIN;
 	return rings;
@@ -198,9 +210,9 @@ static void keep_open(struct rest *r)
 }
 
 /*
- * Looks once more after the node is marked as asleep and the doorbells are protected, so that no
- * wake-up is lost. Only that look says how long to sleep: the mapped queues may have changed since
- * the one before, and a queue without a slot may have been found to want one.
+ * Checks for work once more after the node is marked as asleep and the doorbells are protected, so
+ * that no wake-up is lost. Only this check decides how long to sleep: the mapped queues may have
+ * changed since the one before, and an unmapped queue may want a slot.
  */
 static uint64_t look_before_sleep(struct emu_node *n, struct rest *r, uint64_t ns, bool blind,
 				  struct emu_look *look)
@@ -225,20 +237,20 @@ static void sleep_for(struct emu_node *n, struct rest *r, uint64_t ns)
 	bool blind = false;
 
 	atomic_store(&n->asleep, true);
-	pthread_mutex_lock(&n->engine_lock);
+	pthread_mutex_lock(&n->front_lock);
 	if (ns >= ARM_NS && gp__clock_ns() >= r->open_until)
 		fds = emu_doorbell_arm(n, &nr, &blind);
 	ns = look_before_sleep(n, r, ns, blind || !fds, &look);
-	pthread_mutex_unlock(&n->engine_lock);
+	pthread_mutex_unlock(&n->front_lock);
 	if (look.busy)
 		r->slept = 0;
 	else if (!is_wanted(n) && wait_for(n, fds, nr, ns))
 		keep_open(r);
 	atomic_store(&n->asleep, false);
 	if (fds) {
-		pthread_mutex_lock(&n->engine_lock);
+		pthread_mutex_lock(&n->front_lock);
 		emu_doorbell_disarm(n);
-		pthread_mutex_unlock(&n->engine_lock);
+		pthread_mutex_unlock(&n->front_lock);
 	}
 	free(fds);
 }
@@ -268,14 +280,14 @@ static void *front_end(void *arg)
 }
 
 /*
- * Making one
+ * Creation
  */
 
-static struct gfx9_gpu *make_gpu(struct emu_node *n)
+static bool make_gpu(struct emu_node *n)
 {
 	const struct emu_config *c = &n->m->config;
-	const struct gfx9_gpu_config config = {
-		.target = c->target,
+	const struct emu_gpu_config config = {
+		.target = c->chip->target,
 		.nr_xccs = c->nr_xccs,
 		.xcc_cus = c->xcc_cus,
 		.threads = c->threads > 0 ? c->threads : 1,
@@ -285,7 +297,8 @@ static struct gfx9_gpu *make_gpu(struct emu_node *n)
 		.trace_ctx = n,
 	};
 
-	return gfx9_gpu_new(&config);
+	n->gpu = n->engine->gpu_new(&config);
+	return n->gpu;
 }
 
 static void destroy(struct emu_node *n)
@@ -293,9 +306,9 @@ static void destroy(struct emu_node *n)
 	if (n->wake_fd >= 0)
 		close(n->wake_fd);
 	if (n->gpu)
-		gfx9_gpu_free(n->gpu);
+		n->engine->gpu_free(n->gpu);
 	emu_smi_destroy(&n->smi);
-	pthread_mutex_destroy(&n->engine_lock);
+	pthread_mutex_destroy(&n->front_lock);
 	pthread_mutex_destroy(&n->lock);
 	free(n);
 }
@@ -307,24 +320,25 @@ struct emu_node *emu_node_new(struct emu_machine *m, uint32_t index)
 	if (!n)
 		goto failed;
 	n->m = m;
+	n->engine = m->config.chip->engine;
 	n->index = index;
 	n->gpu_id = FIRST_GPU_ID + index * GPU_ID_STEP;
-	n->render_minor = 128 + index;
+	n->render_minor = EMU_RENDER_MINOR + index;
 	n->topology_node = 1 + index;
 	pthread_mutex_init(&n->lock, NULL);
-	pthread_mutex_init(&n->engine_lock, NULL);
+	pthread_mutex_init(&n->front_lock, NULL);
 	emu_smi_init(&n->smi);
 	if (m->config.faults.gpu_reset_ns)
 		n->reset_at = gp__clock_ns() + m->config.faults.gpu_reset_ns;
 	n->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	n->gpu = make_gpu(n);
-	if (n->wake_fd < 0 || !n->gpu || pthread_create(&n->thread, NULL, front_end, n)) {
+	if (n->wake_fd < 0 || !make_gpu(n) || pthread_create(&n->thread, NULL, front_end, n)) {
 		destroy(n);
 		goto failed;
 	}
 	return n;
 failed:
-	fprintf(stderr, "GPU %u cannot be made: too little memory, or too many compute units\n",
+	fprintf(stderr,
+		"cannot create GPU %u: out of memory or threads, or too many compute units\n",
 		index);
 	return NULL;
 }

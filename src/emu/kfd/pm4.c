@@ -1,30 +1,33 @@
 // SPDX-License-Identifier: MIT
 /*
- * A stream is a queue's ring, where the read pointer counts dwords and begins again with the ring,
- * or an indirect buffer. The ring's packet that leads to a buffer is consumed when that has ended.
+ * PM4 streams. A stream is a queue's ring, where the read pointer counts dwords and wraps with the
+ * ring, or an indirect buffer. The ring's packet that jumps to a buffer is consumed when the buffer
+ * has ended.
  *
- * Dispatches run beside the packets behind them. RELEASE_MEM waits for those before it, but nobody
- * waits for RELEASE_MEM; a partial flush holds everything up. A packet that is not known stops its
- * queue: guessing what it does would be worse.
+ * Dispatches run in parallel with later packets. RELEASE_MEM waits for earlier dispatches, but no
+ * packet waits for RELEASE_MEM; a partial flush blocks all later packets. An unknown packet stops
+ * its queue: its effect cannot be guessed.
  */
 #include "emu/kfd/cp.h"
 
 #include "emu/kfd/node.h"
 
-#define PACKET_DWORDS 16 /* of a packet's first: more than any has whose length is fixed */
+#include <string.h>
+
+#define PACKET_DWORDS 16 /* copied of a packet: more than any of fixed length has */
 #define PIECE_DWORDS 1024
 
 /*
  * Streams
  */
 
-/* What of the stream is there, from the packet on that is next. */
+/* The part of the stream that is there, from the next packet on. */
 static uint64_t dwords_there(const struct emu_queue *q, const struct pm4 *pm4)
 {
 	return pm4->ib_dwords ? pm4->ib_dwords : q->wptr - q->rptr;
 }
 
-/* Dwords of the packet that is next. */
+/* Dwords of the next packet. */
 static bool read_packet(struct emu_queue *q, const struct pm4 *pm4, uint32_t at, uint32_t *to,
 			uint32_t dwords)
 {
@@ -63,7 +66,7 @@ static enum cp_step advance(struct emu_queue *q, struct pm4 *pm4, uint32_t dword
 	return CP_STEP_DONE;
 }
 
-/* A packet: its first dwords, and how many it has in all. */
+/* A packet: its first dwords, and its length. */
 struct packet {
 	uint32_t dw[PACKET_DWORDS];
 	uint32_t dwords;
@@ -85,7 +88,7 @@ static enum cp_step unknown(struct emu_queue *q)
  * Memory
  */
 
-/* In one piece, as others see it; @bytes is 4 or 8. */
+/* As one access, as others see it; @bytes is 4 or 8. */
 static bool store(struct emu_queue *q, uint64_t va, uint64_t value, size_t bytes)
 {
 	size_t len = bytes;
@@ -121,7 +124,7 @@ static bool is_memory(uint32_t destination)
 	return destination == PM4_MEMORY || destination == PM4_L2;
 }
 
-/* A word by itself is seen at once. */
+/* A single word is written at once. */
 static bool write_words(struct emu_queue *q, uint64_t va, const uint32_t *data, uint32_t n)
 {
 	uint64_t bad;
@@ -174,13 +177,13 @@ static enum cp_step copy_data(struct emu_queue *q, struct pm4 *pm4, const struct
 	case PM4_CLOCK:
 		value = emu_node_ticks(q->node);
 		break;
-	default: /* registers, which are not there */
+	default: /* registers, which are not emulated */
 		return unknown(q);
 	}
 	return store(q, address(p, 4), value, bytes) ? CP_STEP_DONE : CP_STEP_IDLE;
 }
 
-/* What is no memory is a register, of the flush of the host's writes: they are there at once. */
+/* Anything but memory is a register that flushes host writes: they are visible at once here. */
 static enum cp_step wait_reg_mem(struct emu_queue *q, struct pm4 *pm4, const struct packet *p)
 {
 	uint64_t value;
@@ -197,14 +200,14 @@ static enum cp_step wait_reg_mem(struct emu_queue *q, struct pm4 *pm4, const str
 }
 
 /*
- * Dispatches, and who waits for them
+ * Dispatches, and packets that wait for them
  */
 
 static enum cp_step set_sh_reg(struct emu_queue *q, struct pm4 *pm4, const struct packet *p)
 {
 	uint32_t first = (p->dw[1] & 0xffff) - PM4_SH_FIRST, n = p->dwords - 2;
 
-	/* Those of graphics are not a compute queue's. */
+	/* Graphics registers do not exist on a compute queue. */
 	if (first >= PM4_SH_REGISTERS || n > PM4_SH_REGISTERS - first)
 		return unknown(q);
 	return read_packet(q, pm4, 2, &pm4->sh[first], n) ? CP_STEP_DONE : CP_STEP_IDLE;
@@ -231,13 +234,12 @@ static uint64_t grid_of(uint32_t dim, uint32_t threads, uint32_t initiator)
 }
 
 /* 0, or an exception code. */
-static uint32_t fill_dispatch(const struct pm4 *pm4, const struct packet *p,
-			      struct gfx9_dispatch *d)
+static uint32_t fill_dispatch(const struct pm4 *pm4, const struct packet *p, struct emu_launch *d)
 {
 	uint32_t initiator = p->dw[4];
 	uint64_t groups = 1;
 
-	*d = (struct gfx9_dispatch){ 0 };
+	*d = (struct emu_launch){ 0 };
 	for (uint32_t i = 0; i < 3; i++) {
 		uint32_t threads = sh(pm4, PM4_SH_NUM_THREAD_X + i);
 		uint64_t grid;
@@ -268,14 +270,14 @@ static enum cp_step dispatch_direct(struct emu_queue *q, struct pm4 *pm4, const 
 		.waves = (uint64_t)AQL_TMPRING_WAVES(tmpring) * q->node->m->config.nr_xccs,
 		.wave_bytes = AQL_TMPRING_WAVE_BYTES(tmpring),
 	};
-	const struct gfx9_registers registers = {
+	const struct emu_launch_registers registers = {
 		.entry = program << 8,
 		.rsrc1 = sh(pm4, PM4_SH_PGM_RSRC1),
 		.rsrc2 = sh(pm4, PM4_SH_PGM_RSRC2),
 		.rsrc3 = sh(pm4, PM4_SH_PGM_RSRC3),
 		.scratch_wave_bytes = scratch.wave_bytes,
 	};
-	struct gfx9_dispatch d;
+	struct emu_launch d;
 	uint32_t code;
 
 	if (!(p->dw[4] & PM4_SHADER_EN))
@@ -287,7 +289,7 @@ static enum cp_step dispatch_direct(struct emu_queue *q, struct pm4 *pm4, const 
 static enum cp_step event_write(struct emu_queue *q, struct pm4 *pm4, const struct packet *p)
 {
 	(void)pm4;
-	/* The other events are of caches that are not there. */
+	/* The other events are for caches that are not emulated. */
 	if (PM4_EVENT_TYPE(p->dw[1]) == PM4_CS_PARTIAL_FLUSH && q->nr_running)
 		return CP_STEP_IDLE;
 	return CP_STEP_DONE;
@@ -330,7 +332,7 @@ static struct pm4_release *nth_release(struct pm4 *pm4, uint32_t n)
 
 void pm4_dispatch_ended(struct emu_queue *q)
 {
-	struct cp *c = q->engine;
+	struct cp *c = q->processor;
 	struct pm4 *pm4 = &c->pm4;
 
 	while (pm4->nr_releases) {
@@ -345,7 +347,7 @@ void pm4_dispatch_ended(struct emu_queue *q)
 
 void pm4_dispatch_lost(struct emu_queue *q, uint64_t order)
 {
-	struct cp *c = q->engine;
+	struct cp *c = q->processor;
 	struct pm4 *pm4 = &c->pm4;
 
 	while (pm4->nr_releases && nth_release(pm4, pm4->nr_releases - 1)->after > order)
@@ -354,7 +356,7 @@ void pm4_dispatch_lost(struct emu_queue *q, uint64_t order)
 
 static enum cp_step release_mem(struct emu_queue *q, struct pm4 *pm4, const struct packet *p)
 {
-	struct cp *c = q->engine;
+	struct cp *c = q->processor;
 
 	if (PM4_RELEASE_DATA(p->dw[2]) > PM4_DATA_CLOCK ||
 	    PM4_RELEASE_INTERRUPT(p->dw[2]) > PM4_INT_ALWAYS)
@@ -373,12 +375,12 @@ static enum cp_step release_mem(struct emu_queue *q, struct pm4 *pm4, const stru
 	return q->stopped_by_error ? CP_STEP_IDLE : CP_STEP_DONE;
 }
 
-/* There are no caches but that of decoded instructions. */
+/* The only cache is that of decoded instructions. */
 static enum cp_step acquire_mem(struct emu_queue *q, struct pm4 *pm4, const struct packet *p)
 {
 	(void)pm4;
 	(void)p;
-	gfx9_code_invalidate(&q->process->memory.code[q->node->index]);
+	q->node->engine->code_invalidate(q->process->memory.code[q->node->index]);
 	return CP_STEP_DONE;
 }
 
@@ -409,10 +411,10 @@ static const struct opcode {
 	{ PM4_SET_SH_REG, 3, set_sh_reg },
 };
 
-/* In a buffer only the jump to another is possible, from which there is no return. */
+/* In an indirect buffer, the only jump is to another one, without return. */
 static enum cp_step indirect_buffer(struct emu_queue *q, struct pm4 *pm4, const struct packet *p)
 {
-	struct cp *c = q->engine;
+	struct cp *c = q->processor;
 
 	if (p->dwords < 4 || (c->in_ib && !(p->dw[3] & PM4_IB_CHAIN)))
 		return unknown(q);
@@ -443,7 +445,7 @@ static enum cp_step execute(struct emu_queue *q, struct pm4 *pm4, const struct p
 	return step == CP_STEP_DONE ? advance(q, pm4, p->dwords) : step;
 }
 
-/* 0: it is no packet of a compute queue. */
+/* 0: not a packet of a compute queue. */
 static uint32_t length_of(uint32_t header)
 {
 	if (PM4_TYPE(header) == 2)
@@ -466,19 +468,19 @@ static enum cp_step step(struct emu_queue *q, struct pm4 *pm4)
 	if (!p.dwords || (p.dwords > there && pm4->ib_dwords))
 		return unknown(q);
 	if (p.dwords > there)
-		return CP_STEP_IDLE; /* until the doorbell says that all of it is there */
+		return CP_STEP_IDLE; /* until the doorbell says that it is complete */
 	if (!read_packet(q, pm4, 0, p.dw, p.dwords < PACKET_DWORDS ? p.dwords : PACKET_DWORDS))
 		return CP_STEP_IDLE;
 	return execute(q, pm4, &p);
 }
 
 /*
- * A queue's turn
+ * A turn of a queue
  */
 
 void pm4_begin_ib(struct emu_queue *q, const uint32_t jump[4])
 {
-	struct cp *c = q->engine;
+	struct cp *c = q->processor;
 
 	c->pm4.ib = (jump[1] & ~3u) | (uint64_t)(jump[2] & 0xffff) << 32;
 	c->pm4.ib_dwords = PM4_IB_DWORDS(jump[3]);
@@ -486,14 +488,14 @@ void pm4_begin_ib(struct emu_queue *q, const uint32_t jump[4])
 
 enum cp_step pm4_step_ib(struct emu_queue *q)
 {
-	struct cp *c = q->engine;
+	struct cp *c = q->processor;
 
 	return step(q, &c->pm4);
 }
 
 enum cp_step pm4_step(struct emu_queue *q)
 {
-	struct cp *c = q->engine;
+	struct cp *c = q->processor;
 
 	if (emu_queue_ring(q))
 		q->wptr = q->last_doorbell;
@@ -506,7 +508,7 @@ enum cp_step pm4_step(struct emu_queue *q)
 	q->rung = q->rptr != q->wptr;
 	if (!q->rung)
 		return CP_STEP_IDLE;
-	/* A pointer from nowhere. */
+	/* An invalid pointer. */
 	if (q->wptr - q->rptr > q->ring_size / 4)
 		return unknown(q);
 	return step(q, &c->pm4);

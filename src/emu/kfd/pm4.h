@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * PM4: the packets of compute queues that are not AQL, and of indirect buffers in queues that are.
+ * PM4: the packets of compute queues that are not AQL, and of indirect buffers in AQL queues.
  *
- * A stream of dwords is executed packet by packet; one that waits is simply looked at again. What a
- * queue has set and where it is in an indirect buffer stays with it, so that it can lose its slot
- * between any two packets. All with the front end's lock.
+ * A stream of dwords is executed packet by packet; a packet that waits is retried. The registers
+ * that a queue has set and its position in an indirect buffer stay with it, so that it can lose its
+ * slot between any two packets. All with the front end's lock.
  */
 #ifndef GP__EMU_KFD_PM4_H
 #define GP__EMU_KFD_PM4_H
@@ -14,7 +14,7 @@
 
 struct emu_queue;
 
-/* The header of a packet: of type 3, or a dword that fills. */
+/* The header of a packet: type 3, or a filler dword. */
 #define PM4_TYPE(header) ((header) >> 30)
 #define PM4_OPCODE(header) ((header) >> 8 & 0xff)
 #define PM4_COUNT(header) ((header) >> 16 & 0x3fff)
@@ -34,7 +34,7 @@ enum {
 	PM4_SET_SH_REG = 0x76,
 };
 
-/* The registers of compute shaders: numbers as SET_SH_REG has them. */
+/* The registers of compute shaders, numbered as in SET_SH_REG. */
 #define PM4_SH_FIRST 0x200
 #define PM4_SH_REGISTERS 0x80
 enum {
@@ -57,20 +57,20 @@ enum {
 #define PM4_FORCE_START_AT_000 (1u << 2)
 #define PM4_USE_THREAD_DIMENSIONS (1u << 5)
 
-/* Where data go to and come from. */
+/* Destination and source of data. */
 #define PM4_MEMORY 5
 #define PM4_L2 2
 #define PM4_FROM_MEMORY 1
 #define PM4_IMMEDIATE 5
 #define PM4_CLOCK 9
-#define PM4_ONE_ADDRESS (1u << 16) /* of WRITE_DATA: all to the same */
+#define PM4_ONE_ADDRESS (1u << 16) /* WRITE_DATA: all words to the same address */
 #define PM4_COPY_64 (1u << 16)
 
 /* WAIT_REG_MEM */
 #define PM4_FUNCTION(dw) ((dw)&7)
 #define PM4_WAIT_MEMORY(dw) (((dw) >> 4 & 3) == 1)
 
-/* RELEASE_MEM: its third dword says what is written, and whether the host hears of it. */
+/* RELEASE_MEM: its third dword selects the data and the interrupt. */
 #define PM4_RELEASE_DATA(dw) ((dw) >> 29)
 #define PM4_RELEASE_INTERRUPT(dw) ((dw) >> 24 & 7)
 enum { PM4_DATA_NONE, PM4_DATA_32, PM4_DATA_64, PM4_DATA_CLOCK };
@@ -84,17 +84,17 @@ enum { PM4_INT_NONE, PM4_INT_ONLY, PM4_INT_AFTER_WRITE, PM4_WRITE_CONFIRMED, PM4
 #define PM4_IB_CHAIN (1u << 20)
 
 struct pm4_release {
-	uint64_t after; /* so many dispatches must have ended */
+	uint64_t after; /* the number of dispatches that must have ended */
 	uint64_t address, data;
 	uint32_t what; /* the packet's third dword */
 	uint32_t context; /* of the interrupt */
 };
 
-#define PM4_RELEASES_MAX 64 /* that wait for dispatches */
+#define PM4_RELEASES_MAX 64 /* waiting for dispatches */
 
 struct pm4 {
 	uint32_t sh[PM4_SH_REGISTERS];
-	uint64_t ib; /* the buffer it is in; its rest, in dwords */
+	uint64_t ib; /* the current buffer; its remaining dwords */
 	uint32_t ib_dwords;
 	struct pm4_release release[PM4_RELEASES_MAX];
 	uint32_t first_release, nr_releases;

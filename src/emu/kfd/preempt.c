@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A queue that its own program preempted is held once, whoever in it said so. Others hold it each
- * for themselves: a list of who does hangs on the queue, and it goes on when that is empty.
+ * PREEMPT_QUEUE, RESUME_QUEUE and PREEMPT_BATCH. A queue that its own program preempted is held
+ * once, however often. Other processes hold it independently: each queue has a list of their holds,
+ * and is released when the list is empty.
  */
 #include "emu/kfd/preempt.h"
 
@@ -10,18 +11,17 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "emu/kfd/call.h"
 #include "emu/kfd/node.h"
 #include "emu/kfd/queue.h"
 #include "emu/kfd/tracer.h"
 
-#define NS_PER_MS 1000000
-
-/* One open file of another process that holds a queue. */
+/* An open file of another process that holds a queue. */
 struct emu_hold {
 	struct emu_hold *next;
 	uint64_t file;
-	uint32_t pasid; /* of whom it belongs to */
+	uint32_t pasid; /* of the owner */
 };
 
 static uint32_t types(const struct emu_machine *m)
@@ -36,22 +36,22 @@ static bool can(const struct emu_machine *m, uint32_t type)
 	return types(m) & 1u << type;
 }
 
-static enum gfx9_stop_type stop_type(uint32_t type)
+static enum emu_stop_type stop_type(uint32_t type)
 {
-	static const enum gfx9_stop_type how[] = {
-		[GP_KFD_PREEMPT_DRAIN] = GFX9_DRAIN,
-		[GP_KFD_PREEMPT_RESET] = GFX9_RESET,
-		[GP_KFD_PREEMPT_SAVE] = GFX9_SAVE,
+	static const enum emu_stop_type how[] = {
+		[GP_KFD_PREEMPT_DRAIN] = EMU_STOP_DRAIN,
+		[GP_KFD_PREEMPT_RESET] = EMU_STOP_RESET,
+		[GP_KFD_PREEMPT_SAVE] = EMU_STOP_SAVE,
 	};
 
 	return how[type];
 }
 
 /*
- * One queue of the caller's
+ * The caller's own queue
  */
 
-/* With the node's lock. What failed holds nothing: a queue that nobody resumes would be lost. */
+/* With the node's lock. A failed preemption holds nothing: the queue would never be resumed. */
 static int preempt(struct emu_node *n, struct emu_queue *q, uint32_t type, uint64_t timeout_ns)
 {
 	int err;
@@ -63,7 +63,7 @@ static int preempt(struct emu_node *n, struct emu_queue *q, uint32_t type, uint6
 	if (q->destroying)
 		return -EBUSY;
 	err = emu_sched_hold(n, &q, 1, EMU_HELD_PREEMPTED, stop_type(type), timeout_ns);
-	/* As for UPDATE_QUEUE: it hung, and there is nothing left to resume. */
+	/* Like UPDATE_QUEUE: it hung, and there is nothing left to resume. */
 	if (!err && q->held & EMU_HELD_RESET)
 		err = -EACCES;
 	if (err)
@@ -83,8 +83,7 @@ int emu_preempt_queue(struct emu_call *call, struct gp_kfd_preempt_queue *args)
 	q = emu_queue_find(p, args->queue_id);
 	if (q) {
 		pthread_mutex_lock(&q->node->lock);
-		err = preempt(q->node, q, args->preempt_type,
-			      (uint64_t)args->timeout_ms * NS_PER_MS);
+		err = preempt(q->node, q, args->preempt_type, args->timeout_ms * GP__MS);
 		pthread_mutex_unlock(&q->node->lock);
 	}
 	pthread_mutex_unlock(&p->lock);
@@ -133,7 +132,7 @@ int emu_preempt_query(struct emu_call *call, struct gp_kfd_preempt_query *args)
 }
 
 /*
- * Who holds what of others
+ * Holds of other processes
  */
 
 static struct emu_hold **find_hold(struct emu_queue *q, uint64_t file)
@@ -177,7 +176,7 @@ void emu_preempt_forget(struct emu_queue *q)
 		remove_hold(q, q->holds->file);
 }
 
-/* All holds of a file, or where that is 0 of a process. */
+/* Removes all holds of a file or, if that is 0, of a process. */
 static void remove_matching(struct emu_queue *q, uint64_t file, uint32_t pasid)
 {
 	struct emu_hold **link = &q->holds;
@@ -224,10 +223,10 @@ void emu_preempt_end(struct emu_process *p)
 }
 
 /*
- * Several
+ * Batches
  */
 
-/* What is done to queues of one process, and with which result. */
+/* A batch for the queues of one process, and its results. */
 struct batch {
 	const struct emu_call *call;
 	const struct gp_kfd_preempt_batch *args;
@@ -236,11 +235,11 @@ struct batch {
 	int done;
 };
 
-/* Queues of one node that are to change, and where their ids are. */
+/* Queues of one node that change, and the positions of their ids. */
 struct part {
 	struct emu_queue *queue[EMU_QUEUES_MAX];
 	uint32_t index[EMU_QUEUES_MAX];
-	bool was_held[EMU_QUEUES_MAX]; /* by the caller, before */
+	bool was_held[EMU_QUEUES_MAX]; /* held by the caller before */
 	uint32_t nr;
 };
 
@@ -249,7 +248,7 @@ static bool is_held_by(struct emu_queue *q, const struct batch *b)
 	return b->is_own ? q->held & EMU_HELD_PREEMPTED : *find_hold(q, b->call->file) != NULL;
 }
 
-/* Whether it can be as the batch wants it; it may be so already. */
+/* Whether the queue can get into the requested state; it may be in it already. */
 static bool applies(struct emu_queue *q, const struct batch *b)
 {
 	if (b->args->op == GP_KFD_BATCH_RESUME)
@@ -263,7 +262,7 @@ static void gather(struct emu_process *p, struct emu_node *n, struct batch *b, s
 {
 	part->nr = 0;
 	for (uint32_t i = 0; i < b->args->num_queues; i++) {
-		/* What was dealt with before has its bit, and so has the second of two. */
+		/* Processed queues have their bit set, and so has the second of two equal ids. */
 		struct emu_queue *q = emu_queue_find(p, b->ids[i] & ~GP_KFD_QUEUE_INVALID);
 		bool is_new = b->ids[i] & GP_KFD_QUEUE_INVALID, was_held;
 
@@ -282,7 +281,9 @@ static void gather(struct emu_process *p, struct emu_node *n, struct batch *b, s
 	}
 }
 
-/* Those that the caller has held before, or only since then. What others hold as well stays held.
+/*
+ * Releases the queues that the caller had held before this batch, or those that only this batch
+ * holds. Holds of others stay.
  */
 static int release(struct emu_node *n, const struct batch *b, struct part *part, uint32_t why,
 		   bool was_held)
@@ -306,7 +307,7 @@ static int release(struct emu_node *n, const struct batch *b, struct part *part,
 static int hold(struct emu_node *n, const struct batch *b, struct part *part, uint32_t why)
 {
 	int err = emu_sched_hold(n, part->queue, part->nr, why, stop_type(b->args->preempt_type),
-				 (uint64_t)b->args->timeout_ms * NS_PER_MS);
+				 b->args->timeout_ms * GP__MS);
 
 	if (err)
 		release(n, b, part, why, false);
@@ -346,8 +347,8 @@ static int check_batch(const struct gp_kfd_preempt_batch *args)
 }
 
 /*
- * As for ptrace: of the same user, and not a program that has what its user has not, whose folder
- * in /proc is root's for that; or he traces it already; or he is admin.
+ * Like ptrace: the same user, and not a program with more rights than that user, whose /proc folder
+ * belongs to root; or the caller traces it already; or the caller is an administrator.
  */
 static bool may_hold(const struct emu_call *call, const struct emu_process *target)
 {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Processes and their open files: how they come and go.
+ * Processes and their open files: creation and end.
  *
- * A process is on the machine's list until everything it had is gone, so that a program which was
- * executed anew under the same pid finds a clean table; one without references is ending, and
- * nobody finds it any more. Whoever drops the last reference ends it, with no lock held.
+ * A process is on the machine's list until all its resources are freed, so that a program that was
+ * executed anew under the same pid starts with an empty table. A process without references is
+ * ending, and lookups do not return it. The thread that drops the last reference ends it, with no
+ * lock held.
  */
 #include "emu/kfd/process.h"
 
@@ -58,7 +59,7 @@ int emu_process_doorbells(struct emu_process *p, uint32_t node)
 		close(fd);
 		return -ENOMEM;
 	}
-	/* A queue's first ring is that of its packet 0. */
+	/* A queue's first doorbell value is 0, the index of its first packet. */
 	memset(host, 0xff, bytes);
 	pn->doorbells = host;
 	pn->doorbell_fd = fd;
@@ -118,7 +119,7 @@ free_process:
 	return NULL;
 }
 
-/* Of this pid, whatever program it runs or ran; the machine's lock is held. */
+/* The process of this pid, whatever program it runs or ran; the machine's lock is held. */
 static struct emu_process *find_pid(struct emu_machine *m, pid_t pid)
 {
 	struct emu_process *p = m->processes;
@@ -128,8 +129,10 @@ static struct emu_process *find_pid(struct emu_machine *m, pid_t pid)
 	return p;
 }
 
-/* Its files are closed, and its connections end as soon as their threads see it; with the machine's
- * lock. Returns how many references went. */
+/*
+ * Closes its files, and shuts down its connections, which end as soon as their threads see it; with
+ * the machine's lock. Returns the number of references dropped.
+ */
 static unsigned int retire(struct emu_process *p)
 {
 	unsigned int n = 0;
@@ -151,7 +154,7 @@ static unsigned int retire(struct emu_process *p)
 
 static void put_many(struct emu_process *p, unsigned int n);
 
-/* The program of another cookie is gone: exec has replaced it. */
+/* Another cookie means that exec has replaced the program. */
 static void replace(struct emu_machine *m, struct emu_process *old)
 {
 	unsigned int n = old->refs ? retire(old) : 0;
@@ -163,7 +166,7 @@ static void replace(struct emu_machine *m, struct emu_process *old)
 		put_many(old, n);
 		pthread_mutex_lock(&m->lock);
 	}
-	/* It may be gone already, and its memory in use for another. */
+	/* It may be freed already, and its memory reused. */
 	while ((old = find_pid(m, pid)) && old->pasid == pasid && !m->quit)
 		gp__cond_wait(&m->ended, &m->lock, GP__FOREVER);
 }
@@ -212,7 +215,7 @@ struct emu_process *emu_process_adopt(struct emu_machine *m, pid_t pid)
 	pthread_mutex_lock(&m->lock);
 	p = find_pid(m, pid);
 	if (p && !p->refs) {
-		p = NULL; /* it ends, and nobody knows yet what comes */
+		p = NULL; /* it is ending; its successor is not known yet */
 	} else if (!p && !m->quit) {
 		p = new_process(m, pid, owner_of(pid), 0);
 		if (p) {
@@ -246,7 +249,7 @@ struct emu_process *emu_process_find(struct emu_machine *m, pid_t pid)
 	return p;
 }
 
-/* What others have of it, then what it has, in the order in which one needs the other. */
+/* Releases its holds on others, then its own resources, in the order of their dependencies. */
 static void end_process(struct emu_process *p)
 {
 	struct emu_machine *m = p->m;
@@ -296,11 +299,13 @@ void emu_process_put(struct emu_process *p)
 	put_many(p, 1);
 }
 
-/* For those that must not wait for the end of a process: it takes as long as its queues take. */
+/*
+ * For threads that must not wait for the end of a process, which takes as long as its queues take.
+ */
 struct farewell {
 	struct emu_process *p;
 	unsigned int n;
-	uint64_t file; /* that was closed; 0: all of them */
+	uint64_t file; /* the closed file; 0: all of them */
 };
 
 static void *say_farewell(void *arg)
@@ -384,7 +389,7 @@ void emu_processes_end(struct emu_machine *m)
 }
 
 /*
- * Its files
+ * Files
  */
 
 int emu_file_open(struct emu_process *p, enum emu_file_kind kind, uint32_t node, uint32_t flags,
@@ -444,7 +449,7 @@ bool emu_file_find(struct emu_machine *m, uint64_t id, struct emu_file *file)
 	return found;
 }
 
-/* The link to it; the machine's lock is held. */
+/* Finds the link to a file; the machine's lock is held. */
 static struct emu_file **find_link(struct emu_machine *m, uint64_t id)
 {
 	for (struct emu_process *p = m->processes; p; p = p->next) {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* What a process asks for once on each GPU: its address space, its trap handler, and facts. */
+/* Per-process setup of a GPU: its address space, trap handler, apertures and clocks. */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "emu/gfx9/save.h"
 #include "emu/kfd/call.h"
 #include "emu/kfd/doorbell.h"
 #include "emu/kfd/memfd.h"
@@ -16,18 +15,23 @@
 #include "emu/protocol.h"
 #include "gpreempt/uapi/gpreempt_kfd.h"
 
-/* Apertures of GFX9; memory is from where the kernel's own ends to the hole of the addresses. */
+/*
+ * Apertures, as amdkfd places them since GFX9. Memory extends from the kernel's own range to the
+ * hole in the address space.
+ */
 #define LDS_BASE (1ULL << 48)
 #define SCRATCH_BASE (2ULL << 48)
 #define APERTURE_BYTES (1ULL << 32)
 #define GPUVM_BASE_6_1 0x1000000
 #define GPUVM_BASE_6_12 0x10000
-/* As many as a kernel allocates in one piece. */
+/* The most that a kernel allocates in one piece. */
 #define APERTURES_MAX_6_1 ((4 << 20) / sizeof(struct gp_kfd_apertures))
 #define GPUVM_LIMIT ((1ULL << 47) - 1)
 
-/* Just below the program's memory; since then, above the hole and below what the kernel has for
- * itself at the very top. */
+/*
+ * Just below the program's memory; since 6.12, above the hole and below the range at the very top
+ * that the kernel reserves.
+ */
 #define TRAP_BYTES 0x2000
 #define TRAP_VA_6_1 (GPUVM_BASE_6_1 - TRAP_BYTES)
 #define TRAP_VA_6_12 ((1ULL << 48) - (4 << 20) - TRAP_BYTES)
@@ -38,14 +42,12 @@
 
 #define TILE_CONFIGS 32
 #define MACRO_TILE_CONFIGS 16
-#define GFX90A_GB_ADDR_CONFIG 0x22014042
-#define GFX942_GB_ADDR_CONFIG 0x2a114042
 
 /* Capabilities. */
 #define CAN_SYS_ADMIN (1ULL << 21)
 #define CAN_CHECKPOINT (1ULL << 40)
 
-/* What an offset for mmap of /dev/kfd means. */
+/* Types of mmap offsets of /dev/kfd. */
 #define MMAP_TYPE_SHIFT 62
 #define MMAP_MMIO 0
 #define MMAP_EVENTS 2
@@ -72,7 +74,7 @@ int emu_process_bind(struct emu_process *p, uint32_t gpu_id, uint32_t *node)
 	return pn->render_file ? 0 : -ENODEV;
 }
 
-/* For ioctls that have another word for a GPU whose address space was not acquired. */
+/* For ioctls that return another error for a GPU whose address space was not acquired. */
 static int bind_or_none(struct emu_process *p, uint32_t gpu_id, uint32_t *node)
 {
 	int err = emu_process_bind(p, gpu_id, node);
@@ -83,7 +85,7 @@ static int bind_or_none(struct emu_process *p, uint32_t gpu_id, uint32_t *node)
 int emu_get_version(struct emu_call *call, struct gp_kfd_version *args)
 {
 	args->major = 1;
-	args->minor = call->m->config.kernel == EMU_KERNEL_6_1 ? 11 : 17;
+	args->minor = emu_is_6_1(call->m) ? 11 : 17;
 	return 0;
 }
 
@@ -113,7 +115,7 @@ void emu_apertures(const struct emu_machine *m, uint32_t node, struct gp_kfd_ape
 		.lds_limit = LDS_BASE + APERTURE_BYTES - 1,
 		.scratch_base = SCRATCH_BASE,
 		.scratch_limit = SCRATCH_BASE + APERTURE_BYTES - 1,
-		.gpuvm_base = m->config.kernel == EMU_KERNEL_6_1 ? GPUVM_BASE_6_1 : GPUVM_BASE_6_12,
+		.gpuvm_base = emu_is_6_1(m) ? GPUVM_BASE_6_1 : GPUVM_BASE_6_12,
 		.gpuvm_limit = GPUVM_LIMIT,
 		.gpu_id = m->node[node]->gpu_id,
 	};
@@ -138,7 +140,7 @@ int emu_get_apertures(struct emu_call *call, struct gp_kfd_get_apertures *args)
 		args->num_of_nodes = n;
 		return 0;
 	}
-	if (call->m->config.kernel == EMU_KERNEL_6_1) {
+	if (emu_is_6_1(call->m)) {
 		if (args->num_of_nodes > APERTURES_MAX_6_1)
 			return -ENOMEM;
 	} else if (args->num_of_nodes > n + 1) { /* the node of the processor counts as well */
@@ -180,7 +182,7 @@ int emu_set_scratch_backing_va(struct emu_call *call, struct gp_kfd_set_scratch_
 	return err;
 }
 
-/* What GFX9 has of the tables that older GPUs had: zeros. */
+/* The tiling tables of older GPUs: zeros since GFX9. */
 static int copy_table(struct emu_call *call, uint64_t to, uint32_t *n, uint32_t max)
 {
 	static const uint32_t table[TILE_CONFIGS];
@@ -194,19 +196,13 @@ static int copy_table(struct emu_call *call, uint64_t to, uint32_t *n, uint32_t 
 	return err;
 }
 
-uint32_t emu_gb_addr_config(const struct emu_machine *m)
-{
-	return m->config.target == GFX9_TARGET_GFX90A ? GFX90A_GB_ADDR_CONFIG
-						      : GFX942_GB_ADDR_CONFIG;
-}
-
 int emu_get_tile_config(struct emu_call *call, struct gp_kfd_get_tile_config *args)
 {
 	int err;
 
 	if (!emu_machine_node(call->m, args->gpu_id))
 		return -EINVAL;
-	args->gb_addr_config = emu_gb_addr_config(call->m);
+	args->gb_addr_config = call->m->config.chip->gb_addr_config;
 	args->num_banks = 0;
 	args->num_ranks = 0;
 	err = copy_table(call, args->tile_config_ptr, &args->num_tile_configs, TILE_CONFIGS);
@@ -235,18 +231,19 @@ int emu_set_trap_handler(struct emu_call *call, struct gp_kfd_set_trap_handler *
 	return err;
 }
 
-/* The handler that saves waves, as the first level for all of the process's. */
+/* Installs the handler that saves waves, as the first level for all waves of the process. */
 static int install_trap_handler(struct emu_process *p, uint32_t node)
 {
 	struct emu_process_node *pn = &p->node[node];
-	uint64_t va = p->m->config.kernel == EMU_KERNEL_6_1 ? TRAP_VA_6_1 : TRAP_VA_6_12;
+	const struct emu_engine *engine = p->m->config.chip->engine;
+	uint64_t va = emu_is_6_1(p->m) ? TRAP_VA_6_1 : TRAP_VA_6_12;
 	void *host;
 
 	if (!p->m->config.cwsr)
 		return 0;
 	if (!emu_memory_install(p, node, va, TRAP_BYTES, false, &host))
 		return -ENOMEM;
-	memcpy(host, gfx9_trap_handler, gfx9_trap_handler_bytes);
+	memcpy(host, engine->trap_handler, *engine->trap_handler_bytes);
 	pn->tba = va;
 	pn->tma = va + TMA_OFFSET;
 	pn->tma_words = (_Atomic uint64_t *)((uint8_t *)host + TMA_OFFSET);
@@ -281,7 +278,7 @@ int emu_acquire_vm(struct emu_call *call, struct gp_kfd_acquire_vm *args)
 
 	if (id == -ECONNRESET)
 		return -ECONNRESET;
-	/* Any other descriptor, or none, is no render node. */
+	/* Any other descriptor is not a render node. */
 	if (id < 0 || !emu_file_find(call->m, (uint64_t)id, &f))
 		return -EINVAL;
 	pthread_mutex_lock(&p->lock);
@@ -290,7 +287,9 @@ int emu_acquire_vm(struct emu_call *call, struct gp_kfd_acquire_vm *args)
 	return err;
 }
 
-/* A kernel without memory that moves by itself (CONFIG_HSA_AMD_SVM), as Debian's is, has neither.
+/*
+ * Like a kernel without shared virtual memory (CONFIG_HSA_AMD_SVM), such as Debian's, which has
+ * neither.
  */
 int emu_set_xnack_mode(struct emu_call *call, struct gp_kfd_set_xnack_mode *args)
 {
@@ -311,7 +310,7 @@ bool emu_may_checkpoint(const struct emu_call *call)
 	return emu_tracer_can(call->pid, call->thread, CAN_CHECKPOINT | CAN_SYS_ADMIN);
 }
 
-/* A program on this machine is like one that uses no GPU: there is nothing to save. */
+/* Checkpoints treat a program on this machine as one without a GPU: there is nothing to save. */
 int emu_criu(struct emu_call *call, struct gp_kfd_criu *args)
 {
 	struct emu_process *target;
@@ -328,7 +327,7 @@ int emu_criu(struct emu_call *call, struct gp_kfd_criu *args)
 		emu_process_put(target);
 		return -EINVAL;
 	default:
-		/* Nothing is ever paused, and nothing that could be restored was saved. */
+		/* Nothing is ever paused, and nothing was saved that could be restored. */
 		return -EINVAL;
 	}
 }
@@ -345,14 +344,16 @@ static int mmap_doorbells(struct emu_process *p, uint32_t node, const struct emu
 	*fd = emu_process_doorbells(p, node);
 	if (*fd < 0)
 		return -ENOMEM;
-	/* With a buffer for them, they are watched when that is mapped. Without one we never hear
-	 * where they are, and have to look at them. */
+	/*
+	 * Doorbells with a buffer are watched when the buffer is mapped. Without one, their address
+	 * is not known, and they are polled.
+	 */
 	if (emu_memory_has_doorbells(p, node) || atomic_fetch_add(&p->node[node].nr_watches, 1))
 		return 0;
 	return emu_doorbell_watch(p, node, -1, msg->address, msg->length);
 }
 
-/* Registers whose writing flushes what is on its way: here nothing ever is. */
+/* Writing these registers flushes pending writes: there are none here. */
 int emu_process_mmio(struct emu_process *p, uint32_t node)
 {
 	struct emu_process_node *pn = &p->node[node];

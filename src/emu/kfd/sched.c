@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The hardware scheduler and the driver's part of it. Queues are mapped and unmapped all at once:
- * what one change costs, it costs everybody on the node.
+ * The hardware scheduler and the driver's part of it. Queues are mapped and unmapped all at once: a
+ * change of one queue interrupts all queues of the node.
  */
 #include "emu/kfd/queue.h"
 
@@ -9,14 +9,14 @@
 #include "emu/kfd/node.h"
 
 #include <errno.h>
+#include <string.h>
 #include <time.h>
 
-/* Where there are more queues than slots, those without one wait so long. */
+/* The time slice, where there are more queues than slots. */
 #define SLICE_NS 20000000
-#define RESET_TIMEOUT_NS ((uint64_t)10 * 1000000000)
+#define RESET_TIMEOUT_NS (10 * GP__S)
 
-/* Which waves are served first: low, medium and high. */
-static int pipe_priority(uint32_t priority)
+int emu_pipe_priority(uint32_t priority)
 {
 	if (priority < 7)
 		return 0;
@@ -27,12 +27,12 @@ static uint64_t default_timeout(const struct emu_node *n)
 {
 	uint32_t ms = n->m->config.preempt_timeout_ms;
 
-	return (uint64_t)(ms ? ms : EMU_PREEMPT_TIMEOUT_MS) * 1000000;
+	return (ms ? ms : EMU_PREEMPT_TIMEOUT_MS) * GP__MS;
 }
 
 static void sleep_ns(uint64_t ns)
 {
-	struct timespec ts = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+	struct timespec ts = gp__timespec(ns);
 
 	while (clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, &ts) == EINTR)
 		;
@@ -42,13 +42,13 @@ static void sleep_ns(uint64_t ns)
  * Unmapping
  */
 
-/* Nobody looks at it from now on; its waves begin to leave. With the front end's lock. */
-static void begin_to_leave(struct emu_queue *q, enum gfx9_stop_type how)
+/* The queue is no longer processed, and its waves begin to leave. With the front end's lock. */
+static void begin_to_leave(struct emu_queue *q, enum emu_stop_type how)
 {
 	q->mapped = false;
 	q->node->nr_mapped--;
 	if (!emu_queue_is_sdma(q))
-		gfx9_gpu_stop(q->node->gpu, &q->hw, how);
+		q->node->engine->queue_stop(q->node->gpu, q->hw, how);
 }
 
 static void all_begin_to_leave(struct emu_node *n, bool reset, struct emu_queue **leaving)
@@ -59,41 +59,46 @@ static void all_begin_to_leave(struct emu_node *n, bool reset, struct emu_queue 
 	*leaving = n->mapped;
 	n->mapped = n->unmapped = NULL;
 	for (q = *leaving; q; q = q->next_in_turn) {
-		enum gfx9_stop_type how = q->stop_as ? q->stop_as : GFX9_SAVE;
+		enum emu_stop_type how = q->stop_as ? q->stop_as : EMU_STOP_SAVE;
 
-		/* What hangs does not hear of being dropped, either. */
-		if (q->hangs && how == GFX9_RESET)
-			how = GFX9_SAVE;
-		begin_to_leave(q, reset || atomic_load(&n->m->quit) ? GFX9_RESET : how);
+		/* A hanging queue does not react to a reset request, either. */
+		if (q->hangs && how == EMU_STOP_RESET)
+			how = EMU_STOP_SAVE;
+		begin_to_leave(q, reset || atomic_load(&n->m->quit) ? EMU_STOP_RESET : how);
 	}
 	emu_node_leave(n);
 }
 
-/* Waves that were to end and did not: nothing need be lost for that where they can be saved. */
+/*
+ * Waves did not drain in time: they are saved instead, if that is possible, so that nothing is
+ * lost.
+ */
 static int save_instead(struct emu_queue *q)
 {
-	struct gfx9_gpu *gpu = q->node->gpu;
+	const struct emu_engine *engine = q->node->engine;
+	struct emu_gpu *gpu = q->node->gpu;
 	int err = -ETIME;
 
-	if (q->stop_as == GFX9_DRAIN && gfx9_gpu_stop(gpu, &q->hw, GFX9_SAVE) == GFX9_SAVE)
-		err = gfx9_gpu_wait(gpu, &q->hw, RESET_TIMEOUT_NS);
+	if (q->stop_as == EMU_STOP_DRAIN &&
+	    engine->queue_stop(gpu, q->hw, EMU_STOP_SAVE) == EMU_STOP_SAVE)
+		err = engine->queue_wait(gpu, q->hw, RESET_TIMEOUT_NS);
 	q->not_drained = err != -ETIME;
 	return err;
 }
 
 /*
- * A queue that hangs, since 6.12: its waves are dropped, it never runs again, and its process hears
- * of it. Others lose nothing.
+ * Resets a hung queue, since 6.12: its waves are dropped, it never runs again, and its process is
+ * notified. Other queues are not affected.
  */
 static int reset_queue(struct emu_queue *q)
 {
 	struct emu_node *n = q->node;
 	int err;
 
-	if (n->m->config.kernel == EMU_KERNEL_6_1 || atomic_load(&n->hung))
+	if (emu_is_6_1(n->m) || atomic_load(&n->hung))
 		return -ETIME;
-	gfx9_gpu_stop(n->gpu, &q->hw, GFX9_RESET);
-	err = gfx9_gpu_wait(n->gpu, &q->hw, RESET_TIMEOUT_NS);
+	n->engine->queue_stop(n->gpu, q->hw, EMU_STOP_RESET);
+	err = n->engine->queue_wait(n->gpu, q->hw, RESET_TIMEOUT_NS);
 	if (err == -ETIME)
 		return err;
 	q->held |= EMU_HELD_RESET;
@@ -103,26 +108,27 @@ static int reset_queue(struct emu_queue *q)
 	return 0;
 }
 
-/* What was lost on the way has failed, and its queue hears of it as of any job that fails. */
+/* A job that was lost has failed, and is reported to its queue as any failed job. */
 static int wait_to_leave(struct emu_queue *q, uint64_t deadline)
 {
+	struct emu_node *n = q->node;
 	uint64_t now = gp__clock_ns();
 	int err;
 
 	if (emu_queue_is_sdma(q))
 		return 0;
-	err = gfx9_gpu_wait(q->node->gpu, &q->hw, now < deadline ? deadline - now : 0);
+	err = n->engine->queue_wait(n->gpu, q->hw, now < deadline ? deadline - now : 0);
 	if (err == -ETIME)
 		err = save_instead(q);
 	if (err == -ETIME)
 		err = reset_queue(q);
 	if (err == -ETIME)
 		return err;
-	gfx9_gpu_remove(q->node->gpu, &q->hw);
+	n->engine->queue_unmap(n->gpu, q->hw);
 	return 0;
 }
 
-/* Puts those back that did not leave, for whoever resets the node. */
+/* Puts queues back that did not leave, until the node is reset. */
 static void is_hung(struct emu_node *n, struct emu_queue *left)
 {
 	emu_node_enter(n);
@@ -145,10 +151,10 @@ static int wait_for_all(struct emu_node *n, struct emu_queue *leaving, uint64_t 
 		if (err)
 			break;
 		leaving->nr_preemptions++;
-		leaving->stop_as = GFX9_RUNNING;
+		leaving->stop_as = EMU_STOP_NONE;
 		atomic_fetch_add(&n->nr_unmaps, 1);
 	}
-	/* What is done is seen to be done before anybody hears that all is off. */
+	/* Finished jobs are processed before the caller learns that all queues are unmapped. */
 	emu_node_enter(n);
 	emu_cp_complete(n, &look);
 	emu_node_leave(n);
@@ -202,13 +208,13 @@ static void map(struct emu_queue *q, struct emu_queue ***last)
 	atomic_fetch_add(&n->nr_maps, 1);
 	if (emu_queue_is_sdma(q))
 		return;
-	q->hw.priority = pipe_priority(q->priority);
-	q->hw.debug = q->process->node[n->index].waves;
-	memcpy(q->hw.cu_mask, q->cu_mask, sizeof(q->cu_mask));
-	gfx9_gpu_add(n->gpu, &q->hw);
+	q->hw->priority = emu_pipe_priority(q->priority);
+	q->hw->debug = q->process->node[n->index].waves;
+	memcpy(q->hw->cu_mask, q->cu_mask, sizeof(q->cu_mask));
+	n->engine->queue_map(n->gpu, q->hw);
 }
 
-/* DMA queues have a slot of their own for as long as they live. */
+/* DMA queues keep their slot for life. */
 void emu_sched_map(struct emu_node *n)
 {
 	struct emu_queue **last, **last_unmapped;
@@ -288,7 +294,7 @@ static void unlink_queue(struct emu_queue *q)
 	*link = q->next;
 }
 
-/* One that waits for a slot is not looked at any more. */
+/* Removes a queue from the list of unmapped ones. */
 static void stop_waiting(struct emu_queue *q)
 {
 	struct emu_queue **link = &q->node->unmapped;
@@ -319,8 +325,8 @@ int emu_sched_add(struct emu_queue *q)
 }
 
 /*
- * Its waves are dropped. Where that fails the node is being reset, which has taken them or will:
- * the queue must not go before.
+ * Its waves are dropped. If that fails, the node is being reset, which drops them: the queue must
+ * exist until then.
  */
 int emu_sched_remove(struct emu_queue *q)
 {
@@ -330,7 +336,7 @@ int emu_sched_remove(struct emu_queue *q)
 	q->held |= EMU_HELD_DESTROYED;
 	emu_sched_judge(q);
 	if (q->mapped) {
-		q->stop_as = GFX9_RESET;
+		q->stop_as = EMU_STOP_RESET;
 		err = run_list(n, 0);
 	}
 	while (q->mapped) {
@@ -346,7 +352,7 @@ int emu_sched_remove(struct emu_queue *q)
 }
 
 int emu_sched_hold(struct emu_node *n, struct emu_queue **q, uint32_t nr, uint32_t why,
-		   enum gfx9_stop_type how, uint64_t timeout_ns)
+		   enum emu_stop_type how, uint64_t timeout_ns)
 {
 	bool any = false;
 	int err;
@@ -377,7 +383,7 @@ int emu_sched_release(struct emu_node *n, struct emu_queue **q, uint32_t nr, uin
 	return any ? run_list(n, 0) : 0;
 }
 
-/* Marks them. False: none was active. */
+/* Marks its queues as evicted. False: none was active. */
 static bool evict(struct emu_node *n, struct emu_process *p)
 {
 	bool any = false;
@@ -399,11 +405,13 @@ int emu_sched_evict(struct emu_node *n, struct emu_process *p)
 }
 
 /*
- * What the front end leaves for later
+ * Work that the front end defers
  */
 
-/* As the driver: first its queues stop, then its program hears of it. Unless a debugger does, who
- * may say later that it takes its course. */
+/*
+ * Like the driver: first the queues stop, then the program is notified; unless a debugger is, which
+ * may let the violation take its course later.
+ */
 static void tell_of_fault(struct emu_queue *q, const struct emu_trouble *t)
 {
 	struct gp_kfd_memory_exception data = {
@@ -453,8 +461,8 @@ static bool has_queue(const struct emu_node *n, const struct emu_process *p)
 }
 
 /*
- * Every process hears of a reset, whether it was using this GPU or not, and none has queues there
- * again: it would not know what its memory is worth.
+ * Every process is notified of a reset, whether it used this GPU or not, and gets no queues there
+ * again: it could not trust its memory.
  */
 static void tell_of_reset(struct emu_node *n, bool was_hung)
 {
@@ -473,7 +481,7 @@ static void tell_of_reset(struct emu_node *n, bool was_hung)
 	pthread_mutex_unlock(&m->lock);
 }
 
-/* Everything on the node is lost. */
+/* All work on the node is lost. */
 static void reset(struct emu_node *n, bool was_hung)
 {
 	struct emu_queue *leaving;
@@ -482,16 +490,16 @@ static void reset(struct emu_node *n, bool was_hung)
 	atomic_store(&n->hung, true);
 	all_begin_to_leave(n, true, &leaving);
 	for (struct emu_queue *q = leaving; q; q = q->next_in_turn)
-		q->stop_as = GFX9_RUNNING;
+		q->stop_as = EMU_STOP_NONE;
 	if (wait_for_all(n, leaving, gp__clock_ns() + RESET_TIMEOUT_NS))
-		return; /* and again */
+		return; /* retried */
 	tell_of_reset(n, was_hung);
 	atomic_fetch_add(&n->nr_resets, 1);
 	atomic_store(&n->hung, false);
 	emu_smi_reset(n, NULL);
 }
 
-/* Those that had a slot go to the end of the list, in their order. */
+/* Queues that had a slot go to the end of the list, in their order. */
 static void rotate(struct emu_node *n)
 {
 	struct emu_queue *had = NULL, **last_had = &had, **link = &n->queues, *q;

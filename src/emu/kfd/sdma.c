@@ -3,9 +3,9 @@
  * The DMA engines: packets of SDMA 4.4 in a ring of dwords, with pointers that count bytes and
  * never wrap.
  *
- * A copy or fill is done piece by piece, a piece in each turn of its queue; how far it came is kept
- * with the queue, so that it can lose its slot at any time. A packet that is not known stops its
- * queue: guessing its length would execute its middle.
+ * A copy or fill is done in pieces, one in each turn of its queue; its progress is kept with the
+ * queue, so that it can lose its slot at any time. An unknown packet stops its queue: with a
+ * guessed length, the next packet would begin in its middle.
  */
 #include "emu/kfd/queue.h"
 
@@ -48,7 +48,7 @@ enum {
 #define TIMESTAMP_GET_GLOBAL 2
 
 struct sdma {
-	uint64_t done; /* bytes of the packet that is under way */
+	uint64_t done; /* bytes done of the current packet */
 };
 
 enum step {
@@ -58,7 +58,7 @@ enum step {
 	STEP_DONE, /* a packet was consumed */
 };
 
-/* A packet: its first dwords, and how many it has in all. */
+/* A packet: its first dwords, and its length. */
 struct packet {
 	uint32_t dw[PACKET_DWORDS_MAX];
 	uint64_t dwords;
@@ -101,7 +101,7 @@ static enum step fault(struct emu_queue *q, uint64_t va, bool write)
  * Copies and fills
  */
 
-/* As much as lies together on both sides. 0: a fault. */
+/* The length that is contiguous on both sides. 0: a fault. */
 static uint64_t copy_some(struct emu_queue *q, uint64_t to, uint64_t from, uint64_t bytes)
 {
 	size_t in_len = bytes, out_len = bytes;
@@ -134,7 +134,7 @@ static bool copy_range(struct emu_queue *q, uint64_t to, uint64_t from, uint64_t
 	return true;
 }
 
-/* How much of @bytes is next; false: none is left. */
+/* The next piece of @bytes; false: none is left. */
 static bool next_piece(const struct sdma *s, uint64_t bytes, uint64_t *n)
 {
 	*n = bytes - s->done < PIECE_BYTES ? bytes - s->done : PIECE_BYTES;
@@ -149,7 +149,7 @@ static enum step part_done(struct sdma *s, uint64_t n, uint64_t bytes)
 
 static enum step copy_linear(struct emu_queue *q, const struct packet *p)
 {
-	struct sdma *s = q->engine;
+	struct sdma *s = q->processor;
 	uint64_t bytes = (uint64_t)(p->dw[1] & COPY_COUNT) + 1, n;
 
 	if (!next_piece(s, bytes, &n))
@@ -162,7 +162,7 @@ static enum step copy_linear(struct emu_queue *q, const struct packet *p)
 	return part_done(s, n, bytes);
 }
 
-/* One side of a copy of a box: where it begins, and how far rows and planes are apart. */
+/* A side of a rectangular copy: its start, and the pitch of rows and planes. */
 struct box {
 	uint64_t base, row, plane;
 };
@@ -182,7 +182,7 @@ static struct box box_at(const struct packet *p, int i, uint32_t shift)
 /* Row by row. */
 static enum step copy_rect(struct emu_queue *q, const struct packet *p)
 {
-	struct sdma *s = q->engine;
+	struct sdma *s = q->processor;
 	uint32_t shift = p->dw[0] >> 29;
 	uint64_t width = (uint64_t)((p->dw[11] & 0x3fff) + 1) << shift;
 	uint64_t rows = (p->dw[11] >> 16 & 0x3fff) + 1, planes = (p->dw[12] & 0x7ff) + 1;
@@ -223,7 +223,7 @@ static bool fill_range(struct emu_queue *q, uint64_t to, uint32_t value, uint64_
 
 static enum step fill(struct emu_queue *q, const struct packet *p)
 {
-	struct sdma *s = q->engine;
+	struct sdma *s = q->processor;
 	uint64_t bytes = ((uint64_t)(p->dw[4] & COPY_COUNT) / 4 + 1) * 4, n;
 
 	if (FILL_SIZE(p->dw[0]) != FILL_DWORDS || address(p, 1) % 4)
@@ -235,10 +235,10 @@ static enum step fill(struct emu_queue *q, const struct packet *p)
 	return part_done(s, n, bytes);
 }
 
-/* The data stand in the ring. */
+/* The data are in the ring. */
 static enum step write_data(struct emu_queue *q, const struct packet *p)
 {
-	struct sdma *s = q->engine;
+	struct sdma *s = q->processor;
 	uint64_t bytes = (p->dwords - 4) * 4, n, bad;
 	uint8_t buf[4096];
 
@@ -270,7 +270,7 @@ static enum step write_fence(struct emu_queue *q, const struct packet *p)
 	return STEP_DONE;
 }
 
-/* What is no memory is a register, of the flush of the host's writes: they are there at once. */
+/* Anything but memory is a register that flushes host writes: they are visible at once here. */
 static enum step poll_memory(struct emu_queue *q, const struct packet *p)
 {
 	uint64_t va = address(p, 1);
@@ -289,7 +289,7 @@ static enum step poll_memory(struct emu_queue *q, const struct packet *p)
 		       : STEP_WAITS;
 }
 
-/* The texture cache's operations: those of 32 bits, and 32 further on those of 64. */
+/* Atomic operations of the texture cache: of 32 bits, and 32 higher those of 64. */
 enum {
 	ATOMIC_SWAP = 7,
 	ATOMIC_CMPSWAP = 8,
@@ -307,7 +307,7 @@ enum {
 	ATOMIC_64 = 32,
 };
 
-/* False: it is none of them. */
+/* False: not one of them. */
 static bool apply(uint32_t op, uint64_t old, uint64_t x, uint64_t y, uint64_t *out)
 {
 	switch (op) {
@@ -365,7 +365,7 @@ static uint64_t widen(uint32_t op, uint32_t x)
 	return is_signed(op) ? (uint64_t)(int64_t)(int32_t)x : x;
 }
 
-/* A loop ends when the old value is what was compared with. */
+/* A loop ends when the old value equals the one compared with. */
 static enum step atomic_32(struct emu_queue *q, const struct packet *p, uint32_t op)
 {
 	size_t len = sizeof(uint32_t);
@@ -419,10 +419,10 @@ static enum step timestamp(struct emu_queue *q, const struct packet *p)
 }
 
 /*
- * A queue's turn
+ * A turn of a queue
  */
 
-/* How long a packet is, from its first dword; 0: it is none that is known. */
+/* The length of a packet, from its first dword; 0: unknown. */
 static uint32_t length_of(uint32_t dw0)
 {
 	uint32_t sub = dw0 >> 8 & 0xff;
@@ -475,12 +475,12 @@ static enum step execute(struct emu_queue *q, const struct packet *p)
 		return fill(q, p);
 	case SDMA_TIMESTAMP:
 		return timestamp(q, p);
-	default: /* nothing, or caches that are not there */
+	default: /* no operation, or caches that are not emulated */
 		return STEP_DONE;
 	}
 }
 
-/* False: it is not all there, or none. */
+/* False: it is incomplete, or unknown. */
 static bool fetch(struct emu_queue *q, struct packet *p)
 {
 	uint64_t there = (q->wptr - q->rptr) / 4, n;
@@ -502,7 +502,7 @@ static bool fetch(struct emu_queue *q, struct packet *p)
 
 static enum step step(struct emu_queue *q)
 {
-	struct sdma *s = q->engine;
+	struct sdma *s = q->processor;
 	struct packet p;
 	enum step step;
 
@@ -510,7 +510,7 @@ static enum step step(struct emu_queue *q)
 		q->wptr = q->last_doorbell;
 	if (q->stopped_by_error || q->rptr == q->wptr)
 		return STEP_IDLE;
-	/* A pointer from nowhere. */
+	/* An invalid pointer. */
 	if (q->wptr - q->rptr > q->ring_size || q->wptr % 4)
 		return unknown(q);
 	if (!fetch(q, &p))
@@ -551,13 +551,13 @@ void emu_sdma_run(struct emu_node *n, struct emu_look *look)
 
 int emu_sdma_attach(struct emu_queue *q)
 {
-	q->engine = calloc(1, sizeof(struct sdma));
-	return q->engine ? 0 : -ENOMEM;
+	q->processor = calloc(1, sizeof(struct sdma));
+	return q->processor ? 0 : -ENOMEM;
 }
 
 void emu_sdma_detach(struct emu_queue *q)
 {
-	free(q->engine);
+	free(q->processor);
 }
 
 void emu_sdma_map(struct emu_queue *q)

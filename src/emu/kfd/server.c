@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The server: a thread for each connection, and one that accepts them and hears of files that were
- * closed and programs that died.
+ * The server: a thread for each connection, and one that accepts connections and sees closed files
+ * and dead programs.
  *
- * A connection's thread serves one call at a time and may wait for its client as long as it takes;
- * nobody else waits for it. It ends with the connection, which we can end from our side too.
+ * A connection's thread serves one call at a time and may wait for its client for any time without
+ * delaying others. It ends with the connection, which the machine can end as well.
  */
 #include "emu/kfd/server.h"
 
@@ -43,7 +43,7 @@ struct emu_connection {
 	struct emu_call call;
 };
 
-/* What a thread keeps of the message it works on. */
+/* The message that a thread works on. */
 struct request {
 	struct emu_message msg;
 	uint8_t data[EMU_DATA_MAX];
@@ -51,7 +51,7 @@ struct request {
 };
 
 /*
- * A connection's calls: each leaves a reply, and perhaps a descriptor in *@fd.
+ * Calls of a connection: each fills a reply, and may put a descriptor into *@fd.
  */
 
 static int say_hello(struct emu_call *call, const struct emu_message *msg)
@@ -63,14 +63,14 @@ static int say_hello(struct emu_call *call, const struct emu_message *msg)
 	p = emu_process_get(call->m, call->pid, call->uid, msg->address);
 	if (!p)
 		return -ENOMEM;
-	/* Others look at it in the list of connections. */
+	/* Other threads read it in the list of connections. */
 	pthread_mutex_lock(&call->m->lock);
 	call->process = p;
 	pthread_mutex_unlock(&call->m->lock);
 	return 0;
 }
 
-/* The node of a render node's path; -ENOENT. */
+/* The GPU of a render node's path; -ENOENT. */
 static int render_node(const struct emu_machine *m, const char *path)
 {
 	char name[32];
@@ -83,7 +83,7 @@ static int render_node(const struct emu_machine *m, const char *path)
 	return -ENOENT;
 }
 
-/* What is made when it is opened. */
+/* Files whose content is made when they are opened. */
 static int open_in_sysfs(struct emu_call *call, const char *path, uint32_t flags)
 {
 	int fd = emu_priority_open(call, path, flags);
@@ -105,7 +105,7 @@ static int64_t open_file(struct emu_call *call, struct request *r, struct emu_me
 
 	if (!r->msg.data_len || r->msg.data_len > PATH_MAX)
 		return -EINVAL;
-	/* Where the terminator did not come along, its last letter is lost, and it is no file. */
+	/* Without its terminator, a path loses its last character and names no file. */
 	path[r->msg.data_len < EMU_DATA_MAX ? r->msg.data_len : EMU_DATA_MAX - 1] = '\0';
 	if (!strncmp(path, "/sys/", strlen("/sys/"))) {
 		*fd = open_in_sysfs(call, path, r->msg.flags);
@@ -122,24 +122,29 @@ static int64_t open_file(struct emu_call *call, struct request *r, struct emu_me
 	return emu_file_open(call->process, kind, (uint32_t)node, r->msg.flags, fd, &reply->file);
 }
 
-static int64_t do_ioctl(struct emu_call *call, const struct request *r)
+static int64_t do_ioctl(struct emu_call *call, const struct request *r, struct emu_message *reply)
 {
 	const struct emu_message *msg = &r->msg;
 	struct emu_file f;
+	int64_t result;
 
 	if (!emu_file_find(call->m, msg->file, &f))
 		return -EBADF;
+	call->nr_sets = msg->offset;
 	call->thread = msg->length <= INT32_MAX ? (pid_t)msg->length : 0;
 	call->argument = msg->data_len ? r->data : NULL;
 	call->argument_at = msg->address;
 	call->argument_len = msg->data_len;
 	call->takes_data = msg->flags & EMU_TAKES_DATA;
 	if (f.kind == EMU_FILE_KFD)
-		return emu_kfd_ioctl(call, &f, msg->request, msg->address);
-	return emu_drm_ioctl(call, &f, msg->request, msg->address);
+		result = emu_kfd_ioctl(call, &f, msg->request, msg->address);
+	else
+		result = emu_drm_ioctl(call, &f, msg->request, msg->address);
+	reply->offset = atomic_load(&call->process->events.nr_sets);
+	return result;
 }
 
-/* As of any file: what is mapped can be read, and written if it was opened for that. */
+/* Like any file: a mapping can be read, and written if the file was opened for that. */
 static bool may_map(const struct emu_file *f, const struct emu_message *msg)
 {
 	uint32_t access = f->flags & O_ACCMODE;
@@ -183,7 +188,7 @@ static int64_t serve(struct emu_call *call, struct request *r, struct emu_messag
 	case EMU_OPEN:
 		return open_file(call, r, reply, fd, close_fd);
 	case EMU_IOCTL:
-		return do_ioctl(call, r);
+		return do_ioctl(call, r, reply);
 	case EMU_MMAP:
 		return do_mmap(call, &r->msg, reply, fd, close_fd);
 	default:
@@ -191,7 +196,7 @@ static int64_t serve(struct emu_call *call, struct request *r, struct emu_messag
 	}
 }
 
-/* One call; false: the connection is at its end. */
+/* Serves one call; false: the connection has ended. */
 static bool serve_one(struct emu_call *call, struct request *r)
 {
 	struct emu_message reply = { .type = EMU_REPLY };
@@ -223,7 +228,9 @@ static void *connection_thread(void *arg)
 	struct emu_machine *m = c->call.m;
 	struct request *r = malloc(sizeof(*r));
 
-	/* A driver's code is not interrupted by the GPU that it starts; compute units are threads.
+	/*
+	 * A driver's code is not delayed by the GPU that it starts; here, compute units are
+	 * threads.
 	 */
 	gp__prefer_latency();
 	while (r && serve_one(&c->call, r))
@@ -234,7 +241,7 @@ static void *connection_thread(void *arg)
 		link = &(*link)->next;
 	*link = c->next;
 	m->nr_connections--;
-	/* Nobody may find the descriptor in the list when it means something else. */
+	/* No other thread may find the descriptor in the list once it can be reused. */
 	close(c->call.fd);
 	pthread_mutex_unlock(&m->lock);
 	if (c->call.wake_fd >= 0)
@@ -242,7 +249,9 @@ static void *connection_thread(void *arg)
 	if (c->call.process)
 		emu_process_put(c->call.process);
 	free(c);
-	/* Whoever stops the machine waits for the last of us, and this is the last we need of it.
+	/*
+	 * The thread that stops the machine waits for this one, which does not use the machine
+	 * after this.
 	 */
 	pthread_mutex_lock(&m->lock);
 	m->nr_threads--;
@@ -265,7 +274,7 @@ static int start_thread(struct emu_connection *c)
 	return -err;
 }
 
-/* Nobody can take the place of all others. */
+/* A single client cannot use up all connections. */
 static bool has_too_many(const struct emu_machine *m, pid_t pid)
 {
 	uint32_t n = 0;
@@ -276,18 +285,21 @@ static bool has_too_many(const struct emu_machine *m, pid_t pid)
 }
 
 /* The machine's lock is held. */
-static bool add_connection(struct emu_machine *m, int fd, const struct ucred *who)
+static bool add_connection(struct emu_machine *m, int fd, const struct ucred *peer)
 {
 	struct emu_connection *c;
 
-	if (m->quit || m->nr_connections >= CONNECTIONS_MAX || has_too_many(m, who->pid))
+	if (m->quit || m->nr_connections >= CONNECTIONS_MAX || has_too_many(m, peer->pid))
 		return false;
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return false;
-	c->call = (struct emu_call){
-		.m = m, .pid = who->pid, .uid = who->uid, .gid = who->gid, .fd = fd, .wake_fd = -1
-	};
+	c->call = (struct emu_call){ .m = m,
+				     .pid = peer->pid,
+				     .uid = peer->uid,
+				     .gid = peer->gid,
+				     .fd = fd,
+				     .wake_fd = -1 };
 	if (start_thread(c)) {
 		free(c);
 		return false;
@@ -304,19 +316,19 @@ static void accept_connection(struct emu_machine *m)
 	struct sockaddr_un address; /* which has no name */
 	socklen_t address_len = sizeof(address);
 	int fd = accept4(m->listen_fd, (struct sockaddr *)&address, &address_len, SOCK_CLOEXEC);
-	struct ucred who;
-	socklen_t len = sizeof(who);
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
 	bool added = false;
 
 	if (fd < 0) {
-		/* Out of descriptors: it would be told again at once, and for nothing. */
+		/* Out of descriptors: it would be reported again at once. */
 		if (errno != EAGAIN && errno != ECONNABORTED)
 			usleep(ACCEPT_PAUSE_US);
 		return;
 	}
-	if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len)) {
+	if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len)) {
 		pthread_mutex_lock(&m->lock);
-		added = add_connection(m, fd, &who);
+		added = add_connection(m, fd, &peer);
 		pthread_mutex_unlock(&m->lock);
 	}
 	if (!added)
@@ -340,7 +352,9 @@ void emu_server_watch(struct emu_machine *m, int fd, uint32_t events, enum emu_w
 {
 	struct epoll_event e = { .events = events, .data.u64 = id << WATCH_BITS | kind };
 
-	/* Without it, a file lives until its process is gone, and that until its connections are.
+	/*
+	 * Without this, a file lives until its process is gone, which lives until its connections
+	 * are.
 	 */
 	if (epoll_ctl(m->epoll_fd, EPOLL_CTL_ADD, fd, &e))
 		fprintf(stderr, "epoll_ctl: %s\n", strerror(errno));
@@ -353,7 +367,8 @@ int emu_machine_listen(struct emu_machine *m)
 			 m->config.dir);
 
 	if (n < 0 || (size_t)n >= sizeof(address.sun_path)) {
-		fprintf(stderr, "%s/" EMU_SOCKET ": too long a name for a socket\n", m->config.dir);
+		fprintf(stderr, "%s/" EMU_SOCKET ": path is too long for a socket\n",
+			m->config.dir);
 		return -ENAMETOOLONG;
 	}
 	m->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -366,7 +381,7 @@ int emu_machine_listen(struct emu_machine *m)
 		fprintf(stderr, "%s: %s\n", address.sun_path, strerror(-err));
 		return err;
 	}
-	/* A device is nothing to execute, and access() of one asks about the socket. */
+	/* A device cannot be executed; access() of one checks the socket. */
 	if (chmod(address.sun_path, 0600))
 		return -errno;
 	emu_server_watch(m, m->listen_fd, EPOLLIN, EMU_WATCHED_LISTEN, 0);

@@ -25,7 +25,7 @@ struct emu_smi_client {
 	pid_t pid;
 	bool is_admin;
 	uint64_t wanted; /* GP_KFD_SMI_MASK */
-	uint8_t mask[sizeof(uint64_t)]; /* as much of the next one as has come */
+	uint8_t mask[sizeof(uint64_t)]; /* the part of the next mask that has arrived */
 	uint32_t mask_len;
 };
 
@@ -52,7 +52,7 @@ void emu_smi_destroy(struct emu_smi *smi)
 	pthread_mutex_destroy(&smi->lock);
 }
 
-/* What it wants now. False: it is gone. */
+/* Reads the events that the client wants now. False: it is gone. */
 static bool listen_to(struct emu_smi_client *c)
 {
 	for (;;) {
@@ -90,7 +90,7 @@ static bool wants(const struct emu_smi_client *c, pid_t pid, uint32_t event)
 	return c->wanted & GP_KFD_SMI_MASK(event);
 }
 
-/* An event of a process, or where @pid is 0 of the node. */
+/* An event of a process or, if @pid is 0, of the node. */
 __attribute__((format(printf, 4, 5))) static void tell(struct emu_node *n, pid_t pid,
 						       uint32_t event, const char *format, ...)
 {
@@ -110,7 +110,7 @@ __attribute__((format(printf, 4, 5))) static void tell(struct emu_node *n, pid_t
 	for (struct emu_smi_client *c = smi->clients; c; c = c->next) {
 		if (wants(c, pid, event) &&
 		    send(c->fd, line, (size_t)(len + more), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-			continue; /* it has not read for too long, or is just gone */
+			continue; /* its buffer is full, or it is gone */
 	}
 	pthread_mutex_unlock(&smi->lock);
 }
@@ -156,7 +156,7 @@ void emu_smi_eviction(struct emu_node *n, struct emu_process *p, uint32_t trigge
 	     n->gpu_id, (int)trigger);
 }
 
-/* With our end of the pair, which is closed where it fails. */
+/* Takes our end of the pair, and closes it on failure. */
 static int add_client(struct emu_call *call, struct emu_node *n, int fd)
 {
 	struct emu_smi_client *c = calloc(1, sizeof(*c));
@@ -191,7 +191,7 @@ int emu_smi_events(struct emu_call *call, struct gp_kfd_smi_events *args)
 		return -EINVAL;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
 		return -errno;
-	/* A read never waits, whatever the program thinks of its descriptor. */
+	/* A read never blocks, whatever flags the program sets on its descriptor. */
 	if (fcntl(pair[1], F_SETFL, O_RDWR | O_NONBLOCK)) {
 		close(pair[0]);
 		close(pair[1]);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SMI_EVENTS: what happens on a node, a line of text each, for whoever has asked for it.
+ * SMI_EVENTS: events of a node, as lines of text, for the programs that subscribed to them.
  *
- * The program has one end of a socket pair. It writes which events it wants and reads the lines;
- * nobody here waits for it: what it has written is looked at when there is something to tell, and
- * so is whether it is still there. Lines for which it has no room are lost, as with the driver.
+ * The program has one end of a socket pair. It writes the mask of events it wants and reads the
+ * lines. The machine never waits for it: masks are read, and a closed descriptor is noticed, when
+ * there is an event to report. Lines for which there is no room are lost, as with the driver.
  */
 #ifndef GP__EMU_KFD_SMI_H
 #define GP__EMU_KFD_SMI_H
@@ -19,7 +19,7 @@ struct emu_process;
 struct emu_smi_client;
 struct gp_kfd_smi_events;
 
-/* Of a node; its lock is behind all others. */
+/* Of a node; its lock comes after all others. */
 struct emu_smi {
 	pthread_mutex_t lock;
 	struct emu_smi_client *clients;
@@ -32,7 +32,7 @@ void emu_smi_destroy(struct emu_smi *smi);
 
 int emu_smi_events(struct emu_call *call, struct gp_kfd_smi_events *args);
 
-/* With any lock. A cause of NULL: the reset is over. */
+/* With any lock. A cause of NULL: the reset has ended. */
 void emu_smi_vmfault(struct emu_node *n, struct emu_process *p);
 void emu_smi_reset(struct emu_node *n, const char *cause);
 void emu_smi_eviction(struct emu_node *n, struct emu_process *p, uint32_t trigger);

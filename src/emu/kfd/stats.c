@@ -5,15 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "emu/gfx9/gpu.h"
+#include "base/clock.h"
 #include "emu/kfd/memfd.h"
 #include "emu/kfd/node.h"
 #include "emu/kfd/process.h"
 #include "emu/kfd/queue.h"
 
-#define NS_PER_US 1000
-
-/* As the driver: so many compute units as its waves would fill. */
+/* Like the driver: the number of compute units that its waves would fill. */
 static uint64_t cu_occupancy(struct emu_node *n, struct emu_process *p)
 {
 	uint64_t waves = 0;
@@ -21,16 +19,16 @@ static uint64_t cu_occupancy(struct emu_node *n, struct emu_process *p)
 	pthread_mutex_lock(&n->lock);
 	for (struct emu_queue *q = n->queues; q; q = q->next) {
 		if (q->process == p && !emu_queue_is_sdma(q))
-			waves += gfx9_gpu_waves(n->gpu, &q->hw);
+			waves += n->engine->queue_waves(n->gpu, q->hw);
 	}
 	pthread_mutex_unlock(&n->lock);
-	return (waves + GFX9_CU_WAVES - 1) / GFX9_CU_WAVES;
+	return (waves + n->engine->cu_waves - 1) / n->engine->cu_waves;
 }
 
-/* How long the DMA engines were at it, by the host's clock. */
+/* Host time for which the DMA engines worked for it. */
 static uint64_t sdma_us(struct emu_node *n, struct emu_process *p)
 {
-	return atomic_load(&p->node[n->index].sdma_ns) / NS_PER_US;
+	return atomic_load(&p->node[n->index].sdma_ns) / GP__US;
 }
 
 static int write_number(struct emu_machine *m, int pid, unsigned int gpu_id,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Ids for things: the lowest one that is free is given out next, as the driver does. No lock. */
+/* Ids: the lowest free one is allocated next, as the driver does. No lock. */
 #ifndef GP__EMU_KFD_TABLE_H
 #define GP__EMU_KFD_TABLE_H
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The machine in sysfs. Numbers that follow from the configuration are computed as amdkfd does, for
- * a program sizes what it allocates by them, the context save area above all; those of a chip are
- * an MI210's and an MI300X's. What amdkfd measures and this machine does not has no file.
+ * The machine in sysfs. Values that depend on the configuration are computed as amdkfd does,
+ * because programs size their allocations by them, above all the context save area; those of a chip
+ * are in chip.c. Values that amdkfd measures have no file here.
  */
 #include "emu/kfd/topology.h"
 
@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/hash.h"
-#include "emu/gfx9/area.h"
 #include "emu/kfd/debugfs.h"
 #include "emu/kfd/priority.h"
 #include "emu/kfd/node.h"
@@ -26,7 +25,7 @@
 #define NODES KFD "/topology/nodes"
 #define PROC KFD "/proc"
 #define PARAMETERS "sys/module/amdgpu/parameters"
-/* A root bus of its own; each GPU is alone on a bus behind it. */
+/* A root bus for the machine; each GPU is alone on a bus behind it. */
 #define PCI_ROOT "pci0000:40"
 #define PCI_FIRST_BUS 0x41
 #define AMD 0x1002
@@ -37,16 +36,12 @@
 #define SIMD_ID_BASE 0x80001000u
 #define HIVE 0x4750524545u
 
-/* Of capabilities. */
+/* Bits of the capability property. */
 #define CAP_WATCH_POINTS (0x80 | 2 << 8) /* four */
 #define CAP_DOORBELL_64 (2 << 12)
 #define CAP_DEBUG (0x8000 | 0x10000 | 0x20000 | 0x40000 | 0x20000000)
 #define CAP_ECC (0x100000 | 0x200000 | 0x4000000)
 #define CAP_REVISION_SHIFT 22
-
-#define CACHE_DATA 1
-#define CACHE_CODE 2
-#define CACHE_GPU 8
 
 #define LINK_PCIE 2
 #define LINK_XGMI 11
@@ -55,70 +50,10 @@
 #define PCIE_WEIGHT 20
 #define XGMI_WEIGHT 15
 
-struct cache {
-	uint32_t level, kbytes, line, type;
-	uint32_t cus; /* that share it; of level 1 only */
-};
-
-struct chip {
-	const char *name;
-	uint32_t version, device, revision;
-	uint32_t mhz, memory_mhz, memory_width, pcie_mbytes;
-	uint32_t firmware, sdma_firmware;
-	bool ttmps; /* dispatches are always described in them */
-	uint32_t watch_low, watch_high; /* bits of the mask of a watched address */
-	struct cache cache[5];
-};
-
-static const struct chip chips[GFX9_TARGETS] = {
-	[GFX9_TARGET_GFX90A] = {
-		.name = "aldebaran",
-		.version = 90010,
-		.device = 0x740f,
-		.revision = 1,
-		.mhz = 1700,
-		.memory_mhz = 1600,
-		.memory_width = 4096,
-		.pcie_mbytes = 32000,
-		.firmware = 78,
-		.sdma_firmware = 8,
-		.watch_low = 6,
-		.watch_high = 29,
-		.cache = {
-			{ 1, 16, 64, CACHE_DATA | CACHE_GPU, 1 },
-			{ 1, 32, 64, CACHE_CODE | CACHE_GPU, 2 },
-			{ 1, 16, 64, CACHE_DATA | CACHE_GPU, 2 },
-			{ 2, 8192, 128, CACHE_DATA | CACHE_GPU, 0 },
-		},
-	},
-	[GFX9_TARGET_GFX942] = {
-		.name = "ip discovery",
-		.version = 90402,
-		.device = 0x74a1,
-		.revision = 1,
-		.mhz = 2100,
-		.memory_mhz = 1300,
-		.memory_width = 8192,
-		.pcie_mbytes = 64000,
-		.firmware = 155,
-		.sdma_firmware = 20,
-		.ttmps = true,
-		.watch_low = 7,
-		.watch_high = 30,
-		.cache = {
-			{ 1, 32, 128, CACHE_DATA | CACHE_GPU, 1 },
-			{ 1, 64, 64, CACHE_CODE | CACHE_GPU, 2 },
-			{ 1, 16, 64, CACHE_DATA | CACHE_GPU, 2 },
-			{ 2, 4096, 128, CACHE_DATA | CACHE_GPU, 0 },
-			{ 3, 262144, 64, CACHE_DATA | CACHE_GPU, 0 },
-		},
-	},
-};
-
-/* The tree while it is written: the first thing that went wrong. */
+/* The tree being written, and its first error. */
 struct writer {
 	struct emu_machine *m;
-	const struct chip *chip;
+	const struct emu_chip *chip;
 	const char *dir;
 	int err;
 };
@@ -129,55 +64,20 @@ struct writer {
 			(w)->err = emu_tree_file((w)->dir, (path), __VA_ARGS__); \
 	} while (0)
 
-static const struct chip *chip_of(const struct emu_machine *m)
-{
-	return &chips[m->config.target];
-}
-
-const char *emu_topology_name(const struct emu_machine *m)
-{
-	return chip_of(m)->name;
-}
-
-uint32_t emu_topology_device(const struct emu_machine *m)
-{
-	return chip_of(m)->device;
-}
-
-uint32_t emu_topology_revision(const struct emu_machine *m)
-{
-	return chip_of(m)->revision;
-}
-
-uint32_t emu_topology_mhz(const struct emu_machine *m)
-{
-	return chip_of(m)->mhz;
-}
-
-uint32_t emu_topology_memory_mhz(const struct emu_machine *m)
-{
-	return chip_of(m)->memory_mhz;
-}
-
-uint32_t emu_topology_memory_width(const struct emu_machine *m)
-{
-	return chip_of(m)->memory_width;
-}
-
 uint32_t emu_topology_bus(uint32_t node)
 {
 	return PCI_FIRST_BUS + node;
 }
 
-/* Compute units of an array, some of which may be missing: they come in pairs. */
+/* The compute units of an array, rounded up to pairs. */
 uint32_t emu_topology_array_cus(const struct emu_machine *m)
 {
-	uint32_t arrays = emu_config_arrays(&m->config);
+	uint32_t arrays = m->config.chip->nr_arrays;
 
 	return (m->config.xcc_cus + 2 * arrays - 1) / (2 * arrays) * 2;
 }
 
-/* Of this machine only, as a chip's is: whoever shares out GPUs tells them apart by it. */
+/* Unique across machines, as a chip's id is: tools that distribute GPUs identify them by it. */
 uint64_t emu_topology_unique_id(const struct emu_machine *m, uint32_t node)
 {
 	uint64_t id = (uint64_t)getpid() << 16 | node;
@@ -190,7 +90,7 @@ uint64_t emu_topology_unique_id(const struct emu_machine *m, uint32_t node)
  * The processor's node, and links
  */
 
-/* In MHz; 0 where nobody says. */
+/* In MHz; 0 where it is unknown. */
 static uint32_t cpu_mhz(void)
 {
 	FILE *f = fopen("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", "re");
@@ -212,7 +112,7 @@ static void put_link(struct writer *w, uint32_t number, const struct link *l)
 {
 	char path[128], engines[64] = "";
 
-	if (w->m->config.kernel != EMU_KERNEL_6_1)
+	if (!emu_is_6_1(w->m))
 		snprintf(engines, sizeof(engines), "recommended_sdma_engine_id_mask %u\n",
 			 l->engines);
 	snprintf(path, sizeof(path), NODES "/%u/io_links/%u/properties", l->from, number);
@@ -235,7 +135,7 @@ static void put_folders(struct writer *w, uint32_t node)
 	}
 }
 
-/* Either way, and the processor's node has one for each GPU. */
+/* Both directions; the processor's node has one link for each GPU. */
 static void put_pcie(struct writer *w, uint32_t gpu)
 {
 	uint32_t node = w->m->node[gpu]->topology_node;
@@ -271,8 +171,7 @@ static void put_cpu(struct writer *w)
 	    "num_sdma_engines 0\nnum_sdma_xgmi_engines 0\nnum_sdma_queues_per_engine 0\n"
 	    "num_cp_queues 0\n%smax_engine_clk_ccompute %u\n",
 	    sysconf(_SC_NPROCESSORS_ONLN), w->m->config.nr_gpus,
-	    w->m->config.kernel == EMU_KERNEL_6_1 ? "" : "cwsr_size 0\nctl_stack_size 0\n",
-	    cpu_mhz());
+	    emu_is_6_1(w->m) ? "" : "cwsr_size 0\nctl_stack_size 0\n", cpu_mhz());
 	put(w, NODES "/0/mem_banks/0/properties",
 	    "heap_type 0\nsize_in_bytes %llu\nflags 0\nwidth 0\nmem_clk_max 0\n",
 	    (unsigned long long)bytes);
@@ -282,7 +181,7 @@ static void put_cpu(struct writer *w)
  * A GPU's node
  */
 
-static void put_cache(struct writer *w, uint32_t node, uint32_t number, const struct cache *c,
+static void put_cache(struct writer *w, uint32_t node, uint32_t number, const struct emu_cache *c,
 		      uint32_t processor, const char *siblings)
 {
 	char path[128];
@@ -294,7 +193,7 @@ static void put_cache(struct writer *w, uint32_t node, uint32_t number, const st
 	    processor, c->level, c->kbytes, c->line, c->type, siblings);
 }
 
-/* "1,1,0,…" in @buf: the first @n of a word's bits are set; behind what is there already. */
+/* Appends "1,1,0,…" for a word with its first @n bits set. */
 static void add_bits(char *buf, uint32_t n)
 {
 	char *s = buf + strlen(buf);
@@ -307,23 +206,23 @@ static void add_bits(char *buf, uint32_t n)
 	*s = '\0';
 }
 
-/* How many compute units an array of an XCC really has. */
+/* The number of compute units that an array of an XCC really has. */
 static uint32_t cus_of_array(const struct emu_config *config, uint32_t array)
 {
-	uint32_t arrays = emu_config_arrays(config);
+	uint32_t arrays = config->chip->nr_arrays;
 
 	return config->xcc_cus / arrays + (array < config->xcc_cus % arrays);
 }
 
 /* A cache of level 1 for each group of compute units. Returns the number of the next cache. */
-static uint32_t put_near(struct writer *w, uint32_t node, uint32_t number, const struct cache *c,
-			 uint32_t processor)
+static uint32_t put_near(struct writer *w, uint32_t node, uint32_t number,
+			 const struct emu_cache *c, uint32_t processor)
 {
 	const struct emu_config *config = &w->m->config;
-	uint32_t arrays = config->nr_xccs * emu_config_arrays(config);
+	uint32_t arrays = config->nr_xccs * config->chip->nr_arrays;
 
 	for (uint32_t a = 0; a < arrays; a++) {
-		uint32_t cus = cus_of_array(config, a % emu_config_arrays(config));
+		uint32_t cus = cus_of_array(config, a % config->chip->nr_arrays);
 
 		for (uint32_t cu = 0; cu < cus; cu += c->cus) {
 			char siblings[32 * 2 + 1] = "";
@@ -336,16 +235,16 @@ static uint32_t put_near(struct writer *w, uint32_t node, uint32_t number, const
 	return number;
 }
 
-/* One that all share. */
-static void put_far(struct writer *w, uint32_t node, uint32_t number, const struct cache *c,
+/* A cache that all compute units share. */
+static void put_far(struct writer *w, uint32_t node, uint32_t number, const struct emu_cache *c,
 		    uint32_t processor)
 {
 	const struct emu_config *config = &w->m->config;
-	uint32_t arrays = config->nr_xccs * emu_config_arrays(config);
-	char siblings[GFX9_XCCS_MAX * 8 * 32 * 2 + 1] = "";
+	uint32_t arrays = config->nr_xccs * config->chip->nr_arrays;
+	char siblings[EMU_XCCS_MAX * 8 * 32 * 2 + 1] = "";
 
 	for (uint32_t a = 0; a < arrays; a++)
-		add_bits(siblings, cus_of_array(config, a % emu_config_arrays(config)));
+		add_bits(siblings, cus_of_array(config, a % config->chip->nr_arrays));
 	put_cache(w, node, number, c, processor, siblings);
 }
 
@@ -354,7 +253,7 @@ static uint32_t put_caches(struct writer *w, uint32_t node, uint32_t processor)
 	uint32_t number = 0;
 
 	for (size_t i = 0; i < sizeof(w->chip->cache) / sizeof(w->chip->cache[0]); i++) {
-		const struct cache *c = &w->chip->cache[i];
+		const struct emu_cache *c = &w->chip->cache[i];
 
 		if (c->level == 1)
 			number = put_near(w, node, number, c, processor);
@@ -389,20 +288,14 @@ static uint32_t put_links(struct writer *w, uint32_t gpu)
 uint32_t emu_topology_capability(const struct emu_machine *m)
 {
 	uint32_t c = CAP_WATCH_POINTS | CAP_DOORBELL_64 | CAP_ECC |
-		     chip_of(m)->revision << CAP_REVISION_SHIFT;
+		     m->config.chip->revision << CAP_REVISION_SHIFT;
 
-	return m->config.kernel == EMU_KERNEL_6_1 ? c : c | CAP_DEBUG;
-}
-
-void emu_topology_watch_bits(const struct emu_machine *m, uint32_t *low, uint32_t *high)
-{
-	*low = chip_of(m)->watch_low;
-	*high = chip_of(m)->watch_high;
+	return emu_is_6_1(m) ? c : c | CAP_DEBUG;
 }
 
 uint32_t emu_topology_debug_prop(const struct emu_machine *m)
 {
-	const struct chip *chip = chip_of(m);
+	const struct emu_chip *chip = m->config.chip;
 
 	return chip->watch_low | chip->watch_high << 4 | (chip->ttmps ? 0x400 : 0);
 }
@@ -414,27 +307,26 @@ void emu_topology_describe(const struct emu_machine *m, uint32_t node,
 
 	entry->location_id = emu_topology_bus(node) << 8;
 	entry->vendor_id = entry->subsystem_vendor_id = AMD;
-	entry->device_id = chip_of(m)->device;
-	entry->revision_id = chip_of(m)->revision;
+	entry->device_id = m->config.chip->device;
+	entry->revision_id = m->config.chip->revision;
 	entry->subsystem_device_id = SUBSYSTEM;
-	entry->fw_version = chip_of(m)->firmware;
-	entry->gfx_target_version = chip_of(m)->version;
+	entry->fw_version = m->config.chip->firmware;
+	entry->gfx_target_version = m->config.chip->version;
 	entry->simd_count = c->nr_xccs * c->xcc_cus * SIMDS;
-	entry->max_waves_per_simd = GFX9_WAVES_PER_SIMD;
-	entry->array_count = c->nr_xccs * emu_config_arrays(c);
+	entry->max_waves_per_simd = c->chip->engine->simd_waves;
+	entry->array_count = c->nr_xccs * c->chip->nr_arrays;
 	entry->simd_arrays_per_engine = 1;
 	entry->num_xcc = c->nr_xccs;
 	entry->capability = emu_topology_capability(m);
 	entry->debug_prop = emu_topology_debug_prop(m);
 }
 
-/* What is between the DMA engines and the clocks, in kernels that say it. */
+/* The properties between the DMA engines and the clocks, in kernels that have them. */
 static void format_save(const struct emu_machine *m, char *buf, size_t n)
 {
-	struct gfx9_area_gpu gpu = emu_config_area(&m->config);
-	struct gfx9_area_sizes sizes = gfx9_area_sizes(&gpu);
+	struct emu_save_sizes sizes = emu_save_sizes(&m->config);
 
-	if (m->config.kernel == EMU_KERNEL_6_1)
+	if (emu_is_6_1(m))
 		*buf = '\0';
 	else
 		snprintf(buf, n, "cwsr_size %llu\nctl_stack_size %u\n",
@@ -444,7 +336,7 @@ static void format_save(const struct emu_machine *m, char *buf, size_t n)
 static void format_debug(const struct emu_machine *m, char *prop, size_t n, char *xccs, size_t nx)
 {
 	*prop = *xccs = '\0';
-	if (m->config.kernel == EMU_KERNEL_6_1)
+	if (emu_is_6_1(m))
 		return;
 	snprintf(prop, n, "debug_prop %u\n", emu_topology_debug_prop(m));
 	snprintf(xccs, nx, "num_xcc %u\n", m->config.nr_xccs);
@@ -463,17 +355,18 @@ static void put_properties(struct writer *w, uint32_t gpu, uint32_t caches, uint
 	put(w, path,
 	    "cpu_cores_count 0\nsimd_count %u\nmem_banks_count 1\ncaches_count %u\n"
 	    "io_links_count %u\np2p_links_count 0\ncpu_core_id_base 0\nsimd_id_base %u\n"
-	    "max_waves_per_simd 8\nlds_size_in_kb 64\ngds_size_in_kb 0\nnum_gws %u\n"
+	    "max_waves_per_simd %u\nlds_size_in_kb %u\ngds_size_in_kb 0\nnum_gws %u\n"
 	    "wave_front_size 64\narray_count %u\nsimd_arrays_per_engine 1\n"
-	    "cu_per_simd_array %u\nsimd_per_cu %u\nmax_slots_scratch_cu 32\n"
+	    "cu_per_simd_array %u\nsimd_per_cu %u\nmax_slots_scratch_cu %u\n"
 	    "gfx_target_version %u\nvendor_id %u\ndevice_id %u\nlocation_id %u\ndomain 0\n"
 	    "drm_render_minor %u\nhive_id %llu\nnum_sdma_engines %u\n"
 	    "num_sdma_xgmi_engines %u\nnum_sdma_queues_per_engine %u\nnum_cp_queues %u\n%s"
 	    "max_engine_clk_fcompute %u\nlocal_mem_size 0\nfw_version %u\ncapability %u\n%s"
 	    "sdma_fw_version %u\nunique_id %llu\n%smax_engine_clk_ccompute %u\n",
-	    c->nr_xccs * c->xcc_cus * SIMDS, caches, links, simd_base, EMU_GWS,
-	    c->nr_xccs * emu_config_arrays(c), emu_topology_array_cus(w->m), SIMDS,
-	    w->chip->version, AMD, w->chip->device, emu_topology_bus(gpu) << 8, n->render_minor,
+	    c->nr_xccs * c->xcc_cus * SIMDS, caches, links, simd_base, c->chip->engine->simd_waves,
+	    c->chip->engine->group_lds_bytes / 1024, EMU_GWS, c->nr_xccs * c->chip->nr_arrays,
+	    emu_topology_array_cus(w->m), SIMDS, c->chip->engine->cu_waves, w->chip->version, AMD,
+	    w->chip->device, emu_topology_bus(gpu) << 8, n->render_minor,
 	    c->nr_gpus > 1 ? (unsigned long long)HIVE : 0, EMU_SDMA_ENGINES, EMU_SDMA_XGMI_ENGINES,
 	    EMU_SDMA_ENGINE_QUEUES, EMU_CP_QUEUES, save, w->chip->mhz, w->chip->firmware,
 	    emu_topology_capability(w->m), prop, w->chip->sdma_firmware,
@@ -484,7 +377,7 @@ static void put_gpu(struct writer *w, uint32_t gpu)
 {
 	const struct emu_config *c = &w->m->config;
 	const struct emu_node *n = w->m->node[gpu];
-	uint32_t all_cus = emu_config_arrays(c) * emu_topology_array_cus(w->m);
+	uint32_t all_cus = c->chip->nr_arrays * emu_topology_array_cus(w->m);
 	uint32_t simd_base = SIMD_ID_BASE + gpu * c->nr_xccs * all_cus;
 	char path[128];
 
@@ -492,7 +385,7 @@ static void put_gpu(struct writer *w, uint32_t gpu)
 	snprintf(path, sizeof(path), NODES "/%u/gpu_id", n->topology_node);
 	put(w, path, "%u\n", n->gpu_id);
 	snprintf(path, sizeof(path), NODES "/%u/name", n->topology_node);
-	put(w, path, "%s\n", w->chip->name);
+	put(w, path, "%s\n", w->chip->product);
 	snprintf(path, sizeof(path), NODES "/%u/mem_banks/0/properties", n->topology_node);
 	put(w, path, "heap_type 1\nsize_in_bytes %llu\nflags 0\nwidth %u\nmem_clk_max %u\n",
 	    (unsigned long long)c->vram_bytes, w->chip->memory_width, w->chip->memory_mhz);
@@ -568,14 +461,16 @@ static void put_minor(struct writer *w, uint32_t bus, const char *name, uint32_t
 	put_symlink(w, path, to);
 }
 
-/* Where else the device is found. */
+/* Other paths to the device. */
 static void put_device_links(struct writer *w, uint32_t gpu)
 {
 	uint32_t bus = emu_topology_bus(gpu), minor = w->m->node[gpu]->render_minor;
 	char path[160], to[160];
 
-	/* libdrm takes two render nodes without the name of a primary one for the same device. That
-	 * one itself is not there, as where a program is given no more than it needs. */
+	/*
+	 * libdrm takes two render nodes without a primary node for the same device. The primary
+	 * node itself does not exist, as in a container.
+	 */
 	put_minor(w, bus, "card", gpu);
 	put_minor(w, bus, "renderD", minor);
 	snprintf(path, sizeof(path), "sys/devices/" PCI_ROOT "/0000:%02x:00.0/driver", bus);
@@ -599,7 +494,7 @@ static void put_mode(struct writer *w, const char *path, unsigned int mode)
 		w->err = emu_tree_mode(w->dir, path, mode);
 }
 
-/* Names only: what is in them is written when they are opened. */
+/* Empty files: their content is written when they are opened. */
 static void put_debugfs(struct writer *w)
 {
 	static const struct {
@@ -621,7 +516,9 @@ static void put_debugfs(struct writer *w)
 
 static void put_module(struct writer *w)
 {
-	/* Of amdkfd; those that are what they are, and those that follow. */
+	/*
+	 * Parameters of amdkfd: constants here, and those that depend on the configuration below.
+	 */
 	static const struct {
 		const char *name, *value;
 		bool is_new; /* later than 6.1 */
@@ -662,7 +559,7 @@ static void put_module(struct writer *w)
 	put_mode(w, PARAMETERS "/queue_preemption_timeout_ms", 0644);
 }
 
-/* The host's, and ours. */
+/* The host's modules, and amdgpu. */
 static void put_modules(struct writer *w)
 {
 	FILE *f = fopen("/proc/modules", "re");
@@ -696,7 +593,7 @@ static void put_prefixes(struct writer *w)
 
 int emu_topology_init(struct emu_machine *m)
 {
-	struct writer w = { .m = m, .chip = chip_of(m), .dir = m->config.dir };
+	struct writer w = { .m = m, .chip = m->config.chip, .dir = m->config.dir };
 
 	put(&w, KFD "/topology/generation_id", "%u\n", m->config.nr_gpus + 1);
 	put(&w, KFD "/topology/system_properties",
@@ -723,102 +620,7 @@ int emu_topology_init(struct emu_machine *m)
 	put_modules(&w);
 	put_prefixes(&w);
 	if (w.err)
-		fprintf(stderr, "%s: the files of sysfs cannot be written: %s\n", w.dir,
+		fprintf(stderr, "%s: cannot write the files of sysfs: %s\n", w.dir,
 			strerror(-w.err));
 	return w.err;
-}
-
-/*
- * Processes
- */
-
-/*
- * What counts is written when it is opened (stats.h). The time of evictions is counted when they
- * end, which none does here.
- */
-static void add_counters(struct emu_process *p, uint32_t gpu_id)
-{
-	const char *dir = p->m->config.dir;
-	char path[128];
-
-	snprintf(path, sizeof(path), PROC "/%d/sdma_%u", p->pid, gpu_id);
-	emu_tree_file(dir, path, "0\n");
-	snprintf(path, sizeof(path), PROC "/%d/stats_%u/cu_occupancy", p->pid, gpu_id);
-	emu_tree_file(dir, path, "0\n");
-	snprintf(path, sizeof(path), PROC "/%d/stats_%u/evicted_ms", p->pid, gpu_id);
-	emu_tree_file(dir, path, "0\n");
-}
-
-void emu_topology_add_process(struct emu_process *p)
-{
-	struct emu_machine *m = p->m;
-	char path[128];
-
-	snprintf(path, sizeof(path), PROC "/%d/queues", p->pid);
-	emu_tree_folder(m->config.dir, path);
-	snprintf(path, sizeof(path), PROC "/%d/pasid", p->pid);
-	emu_tree_file(m->config.dir, path, "%u\n", p->pasid);
-	for (uint32_t i = 0; i < m->config.nr_gpus; i++) {
-		emu_topology_set_vram(p, i);
-		add_counters(p, m->node[i]->gpu_id);
-	}
-}
-
-void emu_topology_remove_process(struct emu_process *p)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), PROC "/%d", p->pid);
-	emu_tree_remove(p->m->config.dir, path);
-}
-
-void emu_topology_set_vram(struct emu_process *p, uint32_t node)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), PROC "/%d/vram_%u", p->pid, p->m->node[node]->gpu_id);
-	emu_tree_file(p->m->config.dir, path, "%llu\n",
-		      (unsigned long long)atomic_load(&p->node[node].vram_used));
-}
-
-/* As the driver has them, which are not those of the ioctl. */
-static uint32_t queue_type(const struct emu_queue *q)
-{
-	switch (q->type) {
-	case GP_KFD_QUEUE_SDMA:
-		return 1;
-	case GP_KFD_QUEUE_SDMA_XGMI:
-		return 4;
-	case GP_KFD_QUEUE_SDMA_BY_ENGINE:
-		return 5;
-	default:
-		return 0;
-	}
-}
-
-void emu_topology_add_queue(const struct emu_queue *q)
-{
-	const char *dir = q->process->m->config.dir;
-	char path[128];
-
-	snprintf(path, sizeof(path), PROC "/%d/queues/%u/gpuid", q->process->pid, q->id);
-	emu_tree_file(dir, path, "%u", q->node->gpu_id);
-	snprintf(path, sizeof(path), PROC "/%d/queues/%u/size", q->process->pid, q->id);
-	emu_tree_file(dir, path, "%u", q->ring_size);
-	snprintf(path, sizeof(path), PROC "/%d/queues/%u/type", q->process->pid, q->id);
-	emu_tree_file(dir, path, "%u", queue_type(q));
-	if (q->process->m->config.kernel != EMU_KERNEL_GPREEMPT)
-		return;
-	/* -1: none was given */
-	snprintf(path, sizeof(path), PROC "/%d/queues/%u/logical_priority", q->process->pid, q->id);
-	emu_tree_file(dir, path, "%lld", (long long)q->logical_priority - 1);
-	emu_priority_add_queue_files(q);
-}
-
-void emu_topology_remove_queue(const struct emu_queue *q)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), PROC "/%d/queues/%u", q->process->pid, q->id);
-	emu_tree_remove(q->process->m->config.dir, path);
 }

@@ -7,8 +7,8 @@
 #include "emu/kfd/node.h"
 #include "emu/kfd/queue.h"
 
-/* Each line is one call, which the stream's own lock keeps whole. */
-void emu_trace_change(void *ctx, struct gfx9_queue *hw, bool on, uint64_t device_ns)
+/* A single call for each line: the stream's lock keeps it whole. */
+void emu_trace_change(void *ctx, struct emu_hw_queue *hw, bool on, uint64_t device_ns)
 {
 	const struct emu_node *n = ctx;
 	const struct emu_queue *q;
@@ -19,7 +19,7 @@ void emu_trace_change(void *ctx, struct gfx9_queue *hw, bool on, uint64_t device
 			on ? "busy" : "idle");
 		return;
 	}
-	q = (const struct emu_queue *)((const char *)hw - offsetof(struct emu_queue, hw));
+	q = hw->owner;
 	fprintf(out, "%" PRIu64 " %" PRIu64 " %u %s %d %u\n", gp__clock_ns(), device_ns, n->index,
 		on ? "on" : "off", (int)q->process->pid, q->id);
 }
@@ -31,7 +31,7 @@ void emu_trace_end(struct emu_machine *m)
 	m->config.trace = NULL;
 	if (!out)
 		return;
-	/* Whoever reads it must be able to tell that something is missing. */
+	/* A reader must be able to see that something is missing. */
 	if (!fflush(out) && !ferror(out))
 		fputs("end\n", out);
 	fclose(out);

@@ -8,7 +8,7 @@
 struct status {
 	int process, tracer;
 	unsigned long long capabilities;
-	bool has_memory; /* what has none runs no program: a zombie, a thread of the kernel */
+	bool has_memory; /* a zombie or a kernel thread has none and runs no program */
 };
 
 static bool read_status(pid_t tid, struct status *s)

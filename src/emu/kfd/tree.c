@@ -25,7 +25,7 @@ static int join(char *buf, const char *dir, const char *path)
 	return n < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
-/* The folders of @full from behind @dir; the last name is one too where @last is true. */
+/* Makes the folders of @full below @dir; including the last name if @last is true. */
 static int make_folders(char *full, size_t dir_len, bool last)
 {
 	for (char *s = full + dir_len + 1; (s = strchr(s, '/')); s++) {
@@ -50,7 +50,7 @@ static int write_text(const char *full, const char *fmt, va_list ap)
 	char *text;
 	int fd, len, err = 0;
 
-	/* Ours to write, whatever it is to others. */
+	/* We can write the file, whatever its mode. */
 	if (chmod(full, WRITING_MODE) && errno != ENOENT)
 		return -errno;
 	fd = open(full, O_WRONLY | O_CREAT | O_CLOEXEC, WRITING_MODE);
@@ -61,7 +61,10 @@ static int write_text(const char *full, const char *fmt, va_list ap)
 		close(fd);
 		return -ENOMEM;
 	}
-	/* At once, and then what is left of a longer one: the first line is whole at any time. */
+	/*
+	 * First the new text, then the end of a longer old one: the first line is valid at any
+	 * time.
+	 */
 	if (pwrite(fd, text, (size_t)len, 0) != len || ftruncate(fd, len) || fchmod(fd, FILE_MODE))
 		err = errno ? -errno : -EIO;
 	close(fd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What of the HSA runtime's binary interface to tools is used here: the tables of its functions,
- * which only grow, and the memory of a queue and of a doorbell signal. A test holds it against the
+ * The part of the HSA runtime's binary interface to tools that gpreempt uses: its tables of
+ * functions, which only grow, and the layout of queues and signals. A test compares it with the
  * runtime's own headers, which are C++.
  */
 #ifndef GP__JOIN_HSA_ABI_H
@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-/* The tables of ROCm 5 are version 1; those of ROCm 6 are 3, and the two used here are 2. */
+/* ROCm 5 has tables of version 1. ROCm 6 has version 3, and version 2 of the two used here. */
 #define GP__HSA_TABLE_MAJOR_MAX 3
 #define GP__HSA_CORE_MAJOR_MAX 2
 
@@ -21,7 +21,7 @@ struct gp__hsa_version {
 
 typedef void gp__hsa_fn(void);
 
-/* Of the table of core functions. */
+/* Indices into the table of core functions. */
 enum gp__hsa_core_fn {
 	GP__HSA_QUEUE_CREATE = 7,
 	GP__HSA_QUEUE_DESTROY = 9,
@@ -47,8 +47,8 @@ enum gp__hsa_core_fn {
 	GP__HSA_CORE_FNS,
 };
 
-/* Of the table of AMD's, by its version. Version 1 grew in the middle without another number, so
- * only this size of it is known. */
+/* Indices into the table of AMD's extensions, by its version. Version 1 grew in the middle without
+ * a new number, so it is used only at this size. */
 enum gp__hsa_amd_fn {
 	GP__HSA_AMD1_QUEUE_SET_PRIORITY = 37,
 	GP__HSA_AMD2_QUEUE_SET_PRIORITY = 39,
@@ -93,10 +93,10 @@ struct gp__hsa_signal {
 	uint64_t mailbox;
 	uint32_t event_id, reserved;
 	uint64_t start, end;
-	struct gp__hsa_queue *queue; /* of a doorbell */
+	struct gp__hsa_queue *queue; /* only a doorbell has it */
 };
 
-/* Of hsa_amd_queue_set_priority(). */
+/* The priorities of hsa_amd_queue_set_priority(). */
 enum gp__hsa_priority {
 	GP__HSA_PRIORITY_LOW = 0,
 	GP__HSA_PRIORITY_NORMAL = 1,

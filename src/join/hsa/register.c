@@ -15,7 +15,7 @@ static gp__register_fn *find_in(void *handle)
 	return fn;
 }
 
-/* A runtime that was opened with dlopen() may see libraries that nobody else sees. */
+/* A runtime that was opened with dlopen() may see libraries that the program does not. */
 static gp__register_fn *find_near(const void *caller)
 {
 	gp__register_fn *fn;

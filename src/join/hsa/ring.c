@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "join/hsa/ring.h"
 
-/* Until somebody says otherwise. */
+/* The default. */
 #define BUDGET_NS 1000000ull
-/* Whoever looks this often sees a packet taken when it is. */
-#define OFTEN_NS 100000ull
+/* Measurements at least this often see a packet fetched when it is. */
+#define EXACT_NS 100000ull
 
 void gp__aql_ring_init(struct gp__aql_ring *r, const _Atomic uint64_t *read,
 		       _Atomic uint64_t *queue_write,
@@ -15,8 +15,8 @@ void gp__aql_ring_init(struct gp__aql_ring *r, const _Atomic uint64_t *read,
 	*r = (struct gp__aql_ring){ .read = read,
 				    .queue_write = queue_write,
 				    .announced = write,
-				    .handed = write,
-				    .taken = write,
+				    .submitted = write,
+				    .last_read = write,
 				    .ring_doorbell = ring_doorbell,
 				    .data = data };
 	atomic_init(&r->write, write);
@@ -29,33 +29,33 @@ void gp__aql_ring_destroy(struct gp__aql_ring *r)
 	pthread_mutex_destroy(&r->lock);
 }
 
-void gp__aql_ring_keep(struct gp__aql_ring *r, struct gp__aql_kept *kept)
+void gp__aql_ring_retain(struct gp__aql_ring *r, struct gp__aql_retained *retained)
 {
-	r->kept = kept;
+	r->retained = retained;
 }
 
-/* What the queue's own index is, as far as it was us who moved it. */
+/* The queue's own write index if only we have moved it. */
 static uint64_t our_write(const struct gp__aql_ring *r)
 {
-	return r->handed + (r->kept ? r->kept->shift : 0);
+	return r->submitted + (r->retained ? r->retained->shift : 0);
 }
 
 /*
- * Somebody who does not ask us has put packets behind those that were handed over. Where nothing
- * is kept they stand where the program expects its next ones to be, as without us.
+ * Something else has put packets behind the submitted ones. If packets are not retained, these
+ * occupy the slots that the program takes next, as they would without us.
  */
 static void notice_foreign(struct gp__aql_ring *r)
 {
-	uint64_t now = atomic_load(r->queue_write), held_back = r->handed;
+	uint64_t now = atomic_load(r->queue_write), held_back = r->submitted;
 
 	if (now == our_write(r))
 		return;
 	r->foreign = true;
-	if (r->kept) {
-		r->kept->shift = now - r->handed;
+	if (r->retained) {
+		r->retained->shift = now - r->submitted;
 		return;
 	}
-	r->handed = now;
+	r->submitted = now;
 	if (r->announced < now)
 		r->announced = now;
 	atomic_compare_exchange_strong(&r->write, &held_back, now);
@@ -67,8 +67,8 @@ static uint64_t end_of_window(const struct gp__aql_ring *r)
 	case GP__AQL_OPEN:
 		return UINT64_MAX;
 	case GP__AQL_NARROW:
-		if (r->kept)
-			return UINT64_MAX; /* as many as can be kept */
+		if (r->retained)
+			return UINT64_MAX; /* as many as can be retained */
 		return atomic_load_explicit(r->read, memory_order_relaxed) +
 		       (r->width ? r->width : r->tuned.size);
 	default:
@@ -83,65 +83,66 @@ static uint64_t end_of_turn(const struct gp__aql_ring *r)
 	return end < r->announced ? end : r->announced;
 }
 
-static bool hand_over_kept(struct gp__aql_ring *r)
+static bool submit_retained(struct gp__aql_ring *r)
 {
 	uint64_t before, to;
 
-	gp__aql_kept_note_ends(r->kept, r->handed);
+	gp__aql_retained_note_ends(r->retained, r->submitted);
 	before = our_write(r);
-	if (end_of_turn(r) <= r->handed)
+	if (end_of_turn(r) <= r->submitted)
 		return false;
-	r->handed = gp__aql_kept_copy(r->kept, r->handed, end_of_turn(r), atomic_load(r->read),
-				      r->gate == GP__AQL_NARROW);
+	r->submitted = gp__aql_retained_copy(r->retained, r->submitted, end_of_turn(r),
+					     atomic_load(r->read), r->gate == GP__AQL_NARROW);
 	to = our_write(r);
 	if (to == before)
 		return false;
-	/* They are in the queue's ring. */
+	/* Release: the packets are in the queue's ring. */
 	atomic_store_explicit(r->queue_write, to, memory_order_release);
 	r->ring_doorbell(r->data, to - 1);
 	return true;
 }
 
 /* Under the lock. True: the doorbell was rung. */
-static bool hand_over(struct gp__aql_ring *r)
+static bool submit(struct gp__aql_ring *r)
 {
 	uint64_t before, to;
 
 	notice_foreign(r);
-	if (r->kept)
-		return hand_over_kept(r);
-	before = r->handed;
+	if (r->retained)
+		return submit_retained(r);
+	before = r->submitted;
 	to = end_of_turn(r);
 	if (to <= before)
 		return false;
 	/* The packets were written before the doorbell that announced them. */
 	while (!atomic_compare_exchange_strong(r->queue_write, &before, to)) {
-		/* Somebody else was quicker. */
+		/* Something else moved the index first. */
 		notice_foreign(r);
-		before = r->handed;
+		before = r->submitted;
 		to = end_of_turn(r);
 		if (to <= before)
 			return false;
 	}
-	r->handed = to;
+	r->submitted = to;
 	r->ring_doorbell(r->data, to - 1);
 	return true;
 }
 
 /*
- * A packet that is taken is one that has ended, but for the last: the next is taken when it has, or
+ * All fetched packets but the last have ended: the next one is fetched when the last has ended, or
  * when there is room beside it.
  */
 static void measure(struct gp__aql_ring *r, uint64_t now)
 {
-	uint64_t read = atomic_load_explicit(r->read, memory_order_relaxed), n = read - r->taken;
-	bool often = now - r->looked_at <= OFTEN_NS;
+	uint64_t read = atomic_load_explicit(r->read, memory_order_relaxed),
+		 n = read - r->last_read;
+	bool is_exact = now - r->read_at <= EXACT_NS;
 
-	r->looked_at = now;
-	r->taken = read;
+	r->read_at = now;
+	r->last_read = read;
 	if (r->gate == GP__AQL_NARROW)
-		gp__window_complete(&r->tuned, n > UINT32_MAX ? UINT32_MAX : (uint32_t)n, often,
-				    read < r->handed, now);
+		gp__window_complete(&r->tuned, n > UINT32_MAX ? UINT32_MAX : (uint32_t)n, is_exact,
+				    read < r->submitted, now);
 	else
 		gp__window_break(&r->tuned);
 }
@@ -150,7 +151,7 @@ void gp__aql_ring_set_width(struct gp__aql_ring *r, uint32_t packets)
 {
 	pthread_mutex_lock(&r->lock);
 	r->width = packets;
-	hand_over(r);
+	submit(r);
 	pthread_mutex_unlock(&r->lock);
 }
 
@@ -164,7 +165,7 @@ void gp__aql_ring_set_budget(struct gp__aql_ring *r, uint64_t ns)
 
 void gp__aql_ring_look(struct gp__aql_ring *r)
 {
-	if (r->kept || atomic_load(r->queue_write) == atomic_load(&r->handed))
+	if (r->retained || atomic_load(r->queue_write) == atomic_load(&r->submitted))
 		return;
 	pthread_mutex_lock(&r->lock);
 	notice_foreign(r);
@@ -176,15 +177,15 @@ void gp__aql_ring_announce(struct gp__aql_ring *r, uint64_t index)
 	uint64_t write;
 
 	pthread_mutex_lock(&r->lock);
-	/* Some programs ring with the number behind their last packet. */
+	/* Some programs ring with the index behind their last packet. */
 	write = atomic_load_explicit(&r->write, memory_order_relaxed);
 	if (index >= write)
 		index = write - 1;
 	if ((int64_t)(index + 1 - r->announced) > 0)
 		r->announced = index + 1;
-	/* One of several threads may be late with a packet at which the processor waits. What is
-	 * kept was there when it was copied. */
-	if (!hand_over(r) && index < r->handed && !r->kept)
+	/* A thread may write a packet late, at which the packet processor waits, so the doorbell is
+	 * rung for it. Retained packets were valid when they were copied. */
+	if (!submit(r) && index < r->submitted && !r->retained)
 		r->ring_doorbell(r->data, index);
 	pthread_mutex_unlock(&r->lock);
 }
@@ -193,14 +194,14 @@ void gp__aql_ring_set_gate(struct gp__aql_ring *r, enum gp__aql_gate gate)
 {
 	pthread_mutex_lock(&r->lock);
 	r->gate = gate;
-	hand_over(r);
+	submit(r);
 	pthread_mutex_unlock(&r->lock);
 }
 
-/* Programs wait for the signals of what is kept. */
+/* The program's signals of retained packets are still to be decremented. */
 static bool waits(const struct gp__aql_ring *r)
 {
-	return r->handed < r->announced || (r->kept && r->kept->nr_taken);
+	return r->submitted < r->announced || (r->retained && r->retained->nr_in_flight);
 }
 
 bool gp__aql_ring_waits(struct gp__aql_ring *r)
@@ -208,7 +209,7 @@ bool gp__aql_ring_waits(struct gp__aql_ring *r)
 	bool is;
 
 	pthread_mutex_lock(&r->lock);
-	is = r->gate == GP__AQL_SHUT && waits(r);
+	is = r->gate == GP__AQL_HELD && waits(r);
 	pthread_mutex_unlock(&r->lock);
 	return is;
 }
@@ -218,10 +219,10 @@ bool gp__aql_ring_advance(struct gp__aql_ring *r, uint64_t now)
 	bool more;
 
 	pthread_mutex_lock(&r->lock);
-	if (!r->kept)
+	if (!r->retained)
 		measure(r, now);
-	hand_over(r);
-	more = waits(r) && r->gate != GP__AQL_SHUT;
+	submit(r);
+	more = waits(r) && r->gate != GP__AQL_HELD;
 	pthread_mutex_unlock(&r->lock);
 	return more;
 }
@@ -231,7 +232,7 @@ uint64_t gp__aql_ring_read(struct gp__aql_ring *r)
 	uint64_t read;
 
 	pthread_mutex_lock(&r->lock);
-	read = gp__aql_kept_read(r->kept, r->handed, atomic_load(r->read));
+	read = gp__aql_retained_read(r->retained, r->submitted, atomic_load(r->read));
 	pthread_mutex_unlock(&r->lock);
 	return read;
 }
@@ -242,8 +243,8 @@ bool gp__aql_ring_can_drop(struct gp__aql_ring *r)
 
 	pthread_mutex_lock(&r->lock);
 	notice_foreign(r);
-	can = r->kept && r->gate == GP__AQL_SHUT && !r->foreign &&
-	      gp__aql_kept_can_drop(r->kept, r->handed, atomic_load(r->read));
+	can = r->retained && r->gate == GP__AQL_HELD && !r->foreign &&
+	      gp__aql_retained_can_drop(r->retained, r->submitted, atomic_load(r->read));
 	pthread_mutex_unlock(&r->lock);
 	return can;
 }
@@ -251,7 +252,7 @@ bool gp__aql_ring_can_drop(struct gp__aql_ring *r)
 void gp__aql_ring_drop(struct gp__aql_ring *r)
 {
 	pthread_mutex_lock(&r->lock);
-	r->handed = gp__aql_kept_drop(r->kept, r->handed, atomic_load(r->read));
+	r->submitted = gp__aql_retained_drop(r->retained, r->submitted, atomic_load(r->read));
 	pthread_mutex_unlock(&r->lock);
 }
 

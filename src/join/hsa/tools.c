@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Replaces functions of the HSA runtime, so that launches are seen and can be withheld. */
 #include "join/hsa/tools.h"
 
 #include <errno.h>
@@ -8,23 +9,23 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "join/hsa/places.h"
+#include "join/hsa/address_map.h"
 
 #define HSA_SUCCESS 0
 
 struct queue {
-	struct gp__placed placed; /* by the address of the runtime's queue */
-	struct queue *next; /* of all; under the lock */
+	struct gp__address_entry entry; /* by the address of the runtime's queue */
+	struct queue *next; /* in the list of all; under the lock */
 	struct gp__hsa_queue *hsa;
 	uint32_t id;
-	atomic_bool busy; /* nobody wants to know about arrivals */
+	atomic_bool busy; /* arrivals need not be reported */
 	bool has_window;
 	bool held;
 	bool told_foreign;
 	struct gp__aql_ring ring;
-	/* Where packets are kept; NULL: they are not. */
-	struct gp__aql_kept *kept;
-	void *their_ring, *queue_ring;
+	/* NULL: packets are not retained. */
+	struct gp__aql_retained *retained;
+	void *program_ring, *queue_ring;
 };
 
 typedef uint32_t create_fn(uint64_t agent, uint32_t size, uint32_t type, void *callback, void *data,
@@ -44,22 +45,22 @@ typedef uint32_t set_priority_fn(struct gp__hsa_queue *queue, uint32_t priority)
 
 static struct {
 	struct gp__hsa_host host;
-	pthread_mutex_t lock; /* of changes to the places */
-	struct gp__places queues;
+	pthread_mutex_t lock; /* of the list, of changes to the map, and of `loaded` and `narrow` */
+	struct gp__address_map queues;
 	struct queue *first;
-	const struct gp__hsa_table *table; /* that was changed; valid while loaded */
+	const struct gp__hsa_table *table; /* the one with our functions; valid while loaded */
 	bool loaded;
-	bool narrow; /* what is not held */
+	bool narrow; /* windows of queues that are not held */
 	gp__hsa_fn *core[GP__HSA_CORE_FNS];
 	gp__hsa_fn *set_priority;
 } hsa = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* The runtime's own function, as the type that it is. */
+/* The runtime's own function, with its type. */
 #define NEXT(which, type) ((type *)hsa.core[which])
 
 static struct queue *find(const struct gp__hsa_queue *hsa_queue)
 {
-	return (struct queue *)gp__places_find(&hsa.queues, hsa_queue);
+	return (struct queue *)gp__address_map_find(&hsa.queues, hsa_queue);
 }
 
 /* Under the lock. */
@@ -83,16 +84,16 @@ static void ring_doorbell(void *data, uint64_t index)
 	NEXT(GP__HSA_SIGNAL_STORE_SCRELEASE, signal_store_fn)(q->hsa->doorbell, (int64_t)index);
 }
 
-/* Under the lock, or before anybody knows the queue. */
+/* Under the lock, or before the queue is in the list. */
 static void set_gate(struct queue *q)
 {
 	enum gp__aql_gate gate = hsa.narrow ? GP__AQL_NARROW : GP__AQL_OPEN;
 
-	gp__aql_ring_set_gate(&q->ring, q->held ? GP__AQL_SHUT : gate);
+	gp__aql_ring_set_gate(&q->ring, q->held ? GP__AQL_HELD : gate);
 }
 
 /*
- * Packets that are kept
+ * Retained packets
  */
 
 static void end_packet(void *data, uint64_t signal)
@@ -107,10 +108,10 @@ static void destroy_signals(const uint64_t *signal, uint32_t n)
 		NEXT(GP__HSA_SIGNAL_DESTROY, signal_destroy_fn)(signal[--n]);
 }
 
-/* Which only the GPU moves, so that nobody is interrupted. */
-static bool make_signals(uint64_t agent, uint64_t signal[GP__AQL_KEPT_MAX])
+/* Only the GPU uses these signals, so they raise no interrupts. */
+static bool make_signals(uint64_t agent, uint64_t signal[GP__AQL_RETAINED_MAX])
 {
-	for (uint32_t i = 0; i < GP__AQL_KEPT_MAX; i++) {
+	for (uint32_t i = 0; i < GP__AQL_RETAINED_MAX; i++) {
 		if (NEXT(GP__HSA_SIGNAL_CREATE, signal_create_fn)(0, 1, &agent, &signal[i])) {
 			destroy_signals(signal, i);
 			return false;
@@ -119,38 +120,38 @@ static bool make_signals(uint64_t agent, uint64_t signal[GP__AQL_KEPT_MAX])
 	return true;
 }
 
-static void free_kept(struct queue *q)
+static void free_retained(struct queue *q)
 {
-	free(q->their_ring);
-	free(q->kept);
-	q->their_ring = NULL;
-	q->kept = NULL;
+	free(q->program_ring);
+	free(q->retained);
+	q->program_ring = NULL;
+	q->retained = NULL;
 }
 
-/* Where there is no memory for it, nothing of the queue is dropped. */
-static void keep_packets(struct queue *q, uint64_t agent)
+/* Without memory for it, packets of the queue are not dropped. */
+static void retain_packets(struct queue *q, uint64_t agent)
 {
-	uint64_t own[GP__AQL_KEPT_MAX];
+	uint64_t own[GP__AQL_RETAINED_MAX];
 
-	q->kept = malloc(sizeof(*q->kept));
-	q->their_ring = aligned_alloc(64, q->hsa->size * sizeof(struct gp__aql_packet));
-	if (!q->kept || !q->their_ring || !make_signals(agent, own)) {
-		free_kept(q);
+	q->retained = malloc(sizeof(*q->retained));
+	q->program_ring = aligned_alloc(64, q->hsa->size * sizeof(struct gp__aql_packet));
+	if (!q->retained || !q->program_ring || !make_signals(agent, own)) {
+		free_retained(q);
 		return;
 	}
 	q->queue_ring = q->hsa->ring;
-	memset(q->their_ring, 0, q->hsa->size * sizeof(struct gp__aql_packet));
-	gp__aql_kept_init(q->kept, q->their_ring, q->queue_ring, q->hsa->size,
-			  atomic_load(&q->hsa->write_index), own);
-	q->kept->end = end_packet;
-	gp__aql_ring_keep(&q->ring, q->kept);
-	q->hsa->ring = q->their_ring;
+	memset(q->program_ring, 0, q->hsa->size * sizeof(struct gp__aql_packet));
+	gp__aql_retained_init(q->retained, q->program_ring, q->queue_ring, q->hsa->size,
+			      atomic_load(&q->hsa->write_index), own);
+	q->retained->end = end_packet;
+	gp__aql_ring_retain(&q->ring, q->retained);
+	q->hsa->ring = q->program_ring;
 }
 
-/* What has ended is told before the queue goes. */
-static void stop_keeping(struct queue *q)
+/* Reports packets that have ended, before the queue is destroyed. */
+static void stop_retaining(struct queue *q)
 {
-	gp__aql_ring_set_gate(&q->ring, GP__AQL_SHUT);
+	gp__aql_ring_set_gate(&q->ring, GP__AQL_HELD);
 	q->hsa->ring = q->queue_ring;
 }
 
@@ -162,8 +163,8 @@ static void add_window(struct queue *q, uint64_t agent)
 {
 	q->has_window = true;
 	gp__aql_ring_init(&q->ring, &q->hsa->read_index, &q->hsa->write_index, ring_doorbell, q);
-	if (hsa.host.keeps)
-		keep_packets(q, agent);
+	if (hsa.host.retains)
+		retain_packets(q, agent);
 	else if (hsa.host.width)
 		gp__aql_ring_set_width(&q->ring, hsa.host.width);
 	else if (hsa.host.budget_ns)
@@ -171,12 +172,12 @@ static void add_window(struct queue *q, uint64_t agent)
 	set_gate(q);
 }
 
-/* The GPU does not write its signals any more. */
+/* The GPU no longer writes the queue's signals. */
 static void free_queue(struct queue *q)
 {
-	if (q->kept)
-		destroy_signals(q->kept->own, GP__AQL_KEPT_MAX);
-	free_kept(q);
+	if (q->retained)
+		destroy_signals(q->retained->own, GP__AQL_RETAINED_MAX);
+	free_retained(q);
 	if (q->has_window)
 		gp__aql_ring_destroy(&q->ring);
 	free(q);
@@ -193,12 +194,12 @@ static void add_queue(struct gp__hsa_queue *hsa_queue, uint64_t agent)
 	q = calloc(1, sizeof(*q));
 	if (!q)
 		return;
-	q->placed.address = q->hsa = hsa_queue;
+	q->entry.address = q->hsa = hsa_queue;
 	q->id = id;
 	pthread_mutex_lock(&hsa.lock);
 	if (hsa.host.windows)
 		add_window(q, agent);
-	known = gp__places_put(&hsa.queues, &q->placed);
+	known = gp__address_map_add(&hsa.queues, &q->entry);
 	if (known) {
 		q->next = hsa.first;
 		hsa.first = q;
@@ -208,25 +209,25 @@ static void add_queue(struct gp__hsa_queue *hsa_queue, uint64_t agent)
 		hsa.host.added(hsa.host.data, id, (const void *)&hsa_queue->write_index);
 		return;
 	}
-	if (q->kept)
-		stop_keeping(q);
+	if (q->retained)
+		stop_retaining(q);
 	free_queue(q);
 }
 
-/* NULL: it was not known. */
+/* NULL: the queue is not known. */
 static struct queue *remove_queue(const struct gp__hsa_queue *hsa_queue)
 {
 	struct queue *q, **link = &hsa.first;
 
 	pthread_mutex_lock(&hsa.lock);
-	q = (struct queue *)gp__places_take(&hsa.queues, hsa_queue);
+	q = (struct queue *)gp__address_map_remove(&hsa.queues, hsa_queue);
 	while (q && *link != q)
 		link = &(*link)->next;
 	if (q)
 		*link = q->next;
 	pthread_mutex_unlock(&hsa.lock);
-	if (q && q->kept)
-		stop_keeping(q);
+	if (q && q->retained)
+		stop_retaining(q);
 	return q;
 }
 
@@ -266,7 +267,7 @@ static uint32_t queue_set_priority(struct gp__hsa_queue *queue, uint32_t priorit
  * The doorbell
  */
 
-/* A launch is not where a thread may be cancelled, and whoever tells has locks. */
+/* A launch is no cancellation point, and the report takes locks. */
 static void tell_arrived(const struct queue *q)
 {
 	int before;
@@ -283,8 +284,8 @@ static void ring(struct queue *q, uint64_t signal, int64_t value, signal_store_f
 	else
 		store(signal, value);
 	/*
-	 * gp__hsa_rest() makes every thread pass a barrier after it has cleared this, so that
-	 * either it is seen here, or the work is seen there.
+	 * gp__hsa_rest() clears `busy` and then makes every thread pass a barrier: so either that
+	 * is seen here, or the work is seen there.
 	 */
 	atomic_signal_fence(memory_order_seq_cst);
 	if (!atomic_load_explicit(&q->busy, memory_order_relaxed) &&
@@ -314,21 +315,21 @@ static void signal_store_screlease(uint64_t signal, int64_t value)
 }
 
 /*
- * The indices, of queues that have a window
+ * Indices of queues that have a window
  */
 
-#define LOAD_READ(name, which)                                                         \
-	static uint64_t load_read_##name(const struct gp__hsa_queue *queue)            \
-	{                                                                              \
-		struct queue *q = find(queue);                                         \
-                                                                                       \
-		return q && q->kept ? gp__aql_ring_read(&q->ring)                      \
-				    : NEXT(GP__HSA_LOAD_READ_##which, load_fn)(queue); \
+#define LOAD_READ(name, which)                                                             \
+	static uint64_t load_read_##name(const struct gp__hsa_queue *queue)                \
+	{                                                                                  \
+		struct queue *q = find(queue);                                             \
+                                                                                           \
+		return q && q->retained ? gp__aql_ring_read(&q->ring)                      \
+					: NEXT(GP__HSA_LOAD_READ_##which, load_fn)(queue); \
 	}
 LOAD_READ(scacquire, SCACQUIRE)
 LOAD_READ(relaxed, RELAXED)
 
-static _Atomic uint64_t *kept_index(const struct gp__hsa_queue *queue)
+static _Atomic uint64_t *program_index(const struct gp__hsa_queue *queue)
 {
 	struct queue *q = find(queue);
 
@@ -341,7 +342,7 @@ static _Atomic uint64_t *kept_index(const struct gp__hsa_queue *queue)
 #define LOAD(name, which, order)                                                 \
 	static uint64_t load_write_##name(const struct gp__hsa_queue *queue)     \
 	{                                                                        \
-		const _Atomic uint64_t *write = kept_index(queue);               \
+		const _Atomic uint64_t *write = program_index(queue);            \
                                                                                  \
 		return write ? atomic_load_explicit(write, order)                \
 			     : NEXT(GP__HSA_LOAD_WRITE_##which, load_fn)(queue); \
@@ -352,7 +353,7 @@ LOAD(relaxed, RELAXED, memory_order_relaxed)
 #define STORE(name, which, order)                                                         \
 	static void store_write_##name(const struct gp__hsa_queue *queue, uint64_t value) \
 	{                                                                                 \
-		_Atomic uint64_t *write = kept_index(queue);                              \
+		_Atomic uint64_t *write = program_index(queue);                           \
                                                                                           \
 		if (write)                                                                \
 			atomic_store_explicit(write, value, order);                       \
@@ -366,7 +367,7 @@ STORE(screlease, SCRELEASE, memory_order_release)
 	static uint64_t cas_write_##name(const struct gp__hsa_queue *queue, uint64_t expected,  \
 					 uint64_t value)                                        \
 	{                                                                                       \
-		_Atomic uint64_t *write = kept_index(queue);                                    \
+		_Atomic uint64_t *write = program_index(queue);                                 \
                                                                                                 \
 		if (!write)                                                                     \
 			return NEXT(GP__HSA_CAS_WRITE_##which, cas_fn)(queue, expected, value); \
@@ -382,7 +383,7 @@ CAS(screlease, SCRELEASE, memory_order_release)
 #define ADD(name, which, order)                                                             \
 	static uint64_t add_write_##name(const struct gp__hsa_queue *queue, uint64_t value) \
 	{                                                                                   \
-		_Atomic uint64_t *write = kept_index(queue);                                \
+		_Atomic uint64_t *write = program_index(queue);                             \
                                                                                             \
 		return write ? atomic_fetch_add_explicit(write, value, order)               \
 			     : NEXT(GP__HSA_ADD_WRITE_##which, add_fn)(queue, value);       \
@@ -396,7 +397,7 @@ ADD(screlease, SCRELEASE, memory_order_release)
  * The tables
  */
 
-enum for_whom { FOR_ALL, FOR_WINDOWS, FOR_KEPT };
+enum for_whom { FOR_ALL, FOR_WINDOWS, FOR_RETAINED };
 
 static const struct {
 	enum gp__hsa_core_fn which;
@@ -407,8 +408,8 @@ static const struct {
 	{ GP__HSA_QUEUE_DESTROY, FOR_ALL, (gp__hsa_fn *)queue_destroy },
 	{ GP__HSA_SIGNAL_STORE_RELAXED, FOR_ALL, (gp__hsa_fn *)signal_store_relaxed },
 	{ GP__HSA_SIGNAL_STORE_SCRELEASE, FOR_ALL, (gp__hsa_fn *)signal_store_screlease },
-	{ GP__HSA_LOAD_READ_SCACQUIRE, FOR_KEPT, (gp__hsa_fn *)load_read_scacquire },
-	{ GP__HSA_LOAD_READ_RELAXED, FOR_KEPT, (gp__hsa_fn *)load_read_relaxed },
+	{ GP__HSA_LOAD_READ_SCACQUIRE, FOR_RETAINED, (gp__hsa_fn *)load_read_scacquire },
+	{ GP__HSA_LOAD_READ_RELAXED, FOR_RETAINED, (gp__hsa_fn *)load_read_relaxed },
 	{ GP__HSA_LOAD_WRITE_SCACQUIRE, FOR_WINDOWS, (gp__hsa_fn *)load_write_scacquire },
 	{ GP__HSA_LOAD_WRITE_RELAXED, FOR_WINDOWS, (gp__hsa_fn *)load_write_relaxed },
 	{ GP__HSA_STORE_WRITE_RELAXED, FOR_WINDOWS, (gp__hsa_fn *)store_write_relaxed },
@@ -429,13 +430,13 @@ static const char *obstacle(const struct gp__hsa_table *table)
 
 	if (root->major > GP__HSA_TABLE_MAJOR_MAX || root->bytes < sizeof(*table) ||
 	    core->major > GP__HSA_CORE_MAJOR_MAX || core->bytes < sizeof(*table->core))
-		return "its tables of functions are none that gpreempt knows";
+		return "its tables of functions have an unknown version";
 	if (syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0))
 		return "the kernel has no membarrier()";
 	return NULL;
 }
 
-/* NULL: this runtime has it in a place that is not known. */
+/* NULL: the function's index is not known for this version. */
 static gp__hsa_fn **find_set_priority(struct gp__hsa_amd *amd)
 {
 	if (amd->version.major == 1 && amd->version.bytes == GP__HSA_AMD1_BYTES)
@@ -447,7 +448,7 @@ static gp__hsa_fn **find_set_priority(struct gp__hsa_amd *amd)
 
 bool gp__hsa_load(struct gp__hsa_table *table, const struct gp__hsa_host *host, const char **why)
 {
-	enum for_whom whom = host->keeps ? FOR_KEPT : host->windows ? FOR_WINDOWS : FOR_ALL;
+	enum for_whom whom = host->retains ? FOR_RETAINED : host->windows ? FOR_WINDOWS : FOR_ALL;
 	gp__hsa_fn **set_priority;
 
 	*why = obstacle(table);
@@ -470,20 +471,20 @@ bool gp__hsa_load(struct gp__hsa_table *table, const struct gp__hsa_host *host, 
 	return true;
 }
 
-/* Removes a queue without calling the runtime, which may be ending. Under the lock. */
+/* Removes a queue without calling the runtime, which may be shutting down. Under the lock. */
 static void abandon(struct queue **link)
 {
 	struct queue *q = *link;
 
 	*link = q->next;
-	gp__places_take(&hsa.queues, q->hsa);
-	if (q->kept)
-		stop_keeping(q);
-	free_kept(q);
+	gp__address_map_remove(&hsa.queues, q->hsa);
+	if (q->retained)
+		stop_retaining(q);
+	free_retained(q);
 	free(q);
 }
 
-/* Queues that were not destroyed have gone with the runtime. */
+/* Queues that were not destroyed vanish with the runtime. */
 void gp__hsa_unload(void)
 {
 	pthread_mutex_lock(&hsa.lock);
@@ -513,7 +514,7 @@ void gp__hsa_removed(uint32_t id)
 	pthread_mutex_unlock(&hsa.lock);
 }
 
-/* Others may have had locks, and are not here to let go: what there was is left behind. */
+/* Threads that the child does not have may have held locks, so memory is not freed but left. */
 void gp__hsa_forget(void)
 {
 	pthread_mutex_init(&hsa.lock, NULL);
@@ -523,7 +524,7 @@ void gp__hsa_forget(void)
 }
 
 /*
- * From the scheduler
+ * For the backend
  */
 
 bool gp__hsa_is_loaded(void)
@@ -536,7 +537,7 @@ bool gp__hsa_is_loaded(void)
 	return loaded;
 }
 
-/* With the lock, also where there is none. */
+/* Takes the lock; NULL: there is no such queue, but the lock is taken, too. */
 static struct queue *lock_id(uint32_t id)
 {
 	pthread_mutex_lock(&hsa.lock);
@@ -582,7 +583,7 @@ bool gp__hsa_hold_to_drop(uint32_t id)
 	struct queue *q = lock_id(id);
 	bool can = false;
 
-	if (q && q->kept && !q->held) {
+	if (q && q->retained && !q->held) {
 		q->held = true;
 		set_gate(q);
 		can = gp__aql_ring_can_drop(&q->ring);
@@ -595,7 +596,7 @@ void gp__hsa_dropped(uint32_t id)
 {
 	struct queue *q = lock_id(id);
 
-	if (q && q->kept)
+	if (q && q->retained)
 		gp__aql_ring_drop(&q->ring);
 	pthread_mutex_unlock(&hsa.lock);
 }
@@ -613,15 +614,15 @@ void gp__hsa_narrow(bool narrow)
 
 bool gp__hsa_advance(uint64_t now)
 {
-	bool kept = false, foreign = false;
+	bool waits = false, foreign = false;
 	uint32_t id = 0;
 
 	pthread_mutex_lock(&hsa.lock);
 	for (struct queue *q = hsa.first; q; q = q->next) {
 		if (!q->has_window)
 			continue;
-		kept |= gp__aql_ring_advance(&q->ring, now);
-		/* One at a time is enough. */
+		waits |= gp__aql_ring_advance(&q->ring, now);
+		/* The others are reported with the next calls. */
 		if (!foreign && !q->told_foreign && gp__aql_ring_is_foreign(&q->ring)) {
 			q->told_foreign = foreign = true;
 			id = q->id;
@@ -630,5 +631,5 @@ bool gp__hsa_advance(uint64_t now)
 	pthread_mutex_unlock(&hsa.lock);
 	if (foreign)
 		hsa.host.foreign(hsa.host.data, id);
-	return kept;
+	return waits;
 }

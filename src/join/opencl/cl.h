@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* OpenCL's declarations, of the version whose calls are known here, and of all before it. */
+/* OpenCL's declarations up to the version that the layer knows, deprecated ones included. */
 #ifndef GP__JOIN_OPENCL_CL_H
 #define GP__JOIN_OPENCL_CL_H
 

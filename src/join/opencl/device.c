@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "join/opencl/device.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/hash.h"
+#include "join/exports.h"
 
 #define DEVICES_MAX 64
 
-/* "" where the driver does not say. */
+/* "": the driver does not say. */
 static void read_text(const cl_icd_dispatch *next, cl_device_id device, cl_device_info what,
 		      char *text, size_t size)
 {
@@ -31,7 +31,7 @@ static cl_platform_id platform_of(const cl_icd_dispatch *next, cl_device_id devi
 	return platform;
 }
 
-/* Two devices of one name are told apart by their place among those of the platform. */
+/* Devices with the same name are distinguished by their index in the platform. */
 static cl_uint index_of(const cl_icd_dispatch *next, cl_platform_id platform, cl_device_id device)
 {
 	cl_device_id all[DEVICES_MAX];
@@ -57,7 +57,7 @@ static cl_device_id whole_of(const cl_icd_dispatch *next, cl_device_id device)
 	return device;
 }
 
-void gp__cl_name_device(const cl_icd_dispatch *next, cl_device_id device, struct gp__agent_queue *q)
+void gp__cl_name_device(const cl_icd_dispatch *next, cl_device_id device, struct gp__queue_desc *q)
 {
 	char platform_name[128], name[256];
 	cl_platform_id platform;
@@ -82,19 +82,6 @@ void gp__cl_name_device(const cl_icd_dispatch *next, cl_device_id device, struct
 bool gp__cl_is_joined_beneath(const cl_icd_dispatch *next, cl_device_id device)
 {
 	char name[128];
-	void *runtime;
 
-	/* Without the preload nobody holds the queues beneath. */
-	if (!dlsym(RTLD_DEFAULT, "gp_join_table") || !platform_of(next, device, name, sizeof(name)))
-		return false;
-	if (!strcmp(name, "NVIDIA CUDA"))
-		return true;
-	if (strcmp(name, "AMD Accelerated Parallel Processing"))
-		return false;
-	/* Those of ROCm launch through the HSA runtime. */
-	runtime = dlopen("libhsa-runtime64.so.1", RTLD_LAZY | RTLD_NOLOAD);
-	if (!runtime)
-		return false;
-	dlclose(runtime);
-	return true;
+	return platform_of(next, device, name, sizeof(name)) && gp_join_is_beneath(name);
 }

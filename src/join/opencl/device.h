@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What an OpenCL device is called, and whether somebody else schedules it. */
+/* Names OpenCL devices, and tells which of them are scheduled beneath OpenCL. */
 #ifndef GP__JOIN_OPENCL_DEVICE_H
 #define GP__JOIN_OPENCL_DEVICE_H
 
@@ -7,14 +7,14 @@
 
 #include "join/opencl/cl.h"
 
-#include "join/agent.h"
+#include "device/backend.h"
 
-/* The device, its name and its memory, the same in every program; of a part of one, the whole. */
-void gp__cl_name_device(const cl_icd_dispatch *next, cl_device_id device,
-			struct gp__agent_queue *q);
+/* Fills in the device, its name and its memory, the same in every program. A sub-device counts as
+ * the whole device. */
+void gp__cl_name_device(const cl_icd_dispatch *next, cl_device_id device, struct gp__queue_desc *q);
 /*
- * Whether the queues that lie beneath it are joined at their driver, where running work can be
- * taken off the device: then those are scheduled, and not the ones of OpenCL.
+ * Whether the preload joins the driver's queues beneath OpenCL, where running work can be taken off
+ * the device: then those are scheduled, and not the command queues.
  */
 bool gp__cl_is_joined_beneath(const cl_icd_dispatch *next, cl_device_id device);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Every function that enqueues something, once: it passes the queue's window on its way.
+ * The functions that enqueue a command, each through the queue's window.
  *
- * A call that waits for its command is made into one that does not, and waits for the command's
- * event: meanwhile another thread may enqueue what the command waits for. Markers start nothing and
- * keep nobody, so they are not here.
+ * A blocking call becomes a non-blocking one, followed by a wait for the command's event: meanwhile
+ * another thread may enqueue what the command waits for. Markers start no work and block no other
+ * command, so they are not replaced.
  */
 #include "join/opencl/events.h"
 #include "join/opencl/guard.h"
@@ -33,7 +33,7 @@
 		PASS(name, LIST(args));                                                            \
 	}
 
-/* One of its parameters is `blocking`. */
+/* For functions with a parameter `blocking`. */
 #define ENQUEUE_BLOCKING(name, params, args)                                                       \
 	static cl_int CL_API_CALL enqueue_##name(cl_command_queue queue, params, cl_uint nr_waits, \
 						 const cl_event *waits, cl_event *event)           \
@@ -128,10 +128,10 @@ ENQUEUE(ReleaseEGLObjectsKHR, LIST(cl_uint nr, const cl_mem *objects), LIST(nr, 
 /* clang-format on */
 
 /*
- * Kernels, which may have a guard
+ * Kernels, which may be guarded
  */
 
-/* False: it is to be launched as it is, by *@why, or as there is no need for a guard. */
+/* False: launch the kernel without a guard, because of *@why, or because none is needed. */
 static bool launch_guarded(struct gp__cl_call *call, cl_kernel kernel,
 			   const struct gp__cl_range *range, enum gp__wire_why *why)
 {
@@ -174,17 +174,17 @@ static cl_int CL_API_CALL enqueue_NDRangeKernel(cl_command_queue queue, cl_kerne
 		result = gp__cl_next()->clEnqueueNDRangeKernel(queue, kernel, dim, offset, global,
 							       local, call.nr_waits, call.waits,
 							       call.event);
-	/* What the driver refuses anyway is the program's affair. */
+	/* A launch that the driver refuses needs no guard. */
 	if (why && result == CL_SUCCESS)
 		gp__cl_tell_unguarded(q, why);
 	return gp__cl_end(&call, result, CL_FALSE);
 }
 
 /*
- * Maps, which have their pointer at once
+ * Maps, which return their pointer at once
  */
 
-/* The pointer to give to the program; the command may have failed since it was enqueued. */
+/* Returns the pointer for the program; the command may have failed since it was enqueued. */
 static void *end_map(struct gp__cl_call *call, void *mapped, cl_int result, cl_bool blocking,
 		     cl_int *error)
 {
@@ -234,7 +234,7 @@ static void *CL_API_CALL enqueue_MapImage(cl_command_queue queue, cl_mem image, 
 }
 
 /*
- * Barriers: they start nothing, and in a queue without an order others wait for them
+ * Barriers, which start no work; in an out-of-order queue later commands wait for them
  */
 
 static cl_int CL_API_CALL enqueue_BarrierWithWaitList(cl_command_queue queue, cl_uint nr_waits,
@@ -257,7 +257,7 @@ static cl_int CL_API_CALL enqueue_BarrierWithWaitList(cl_command_queue queue, cl
 	return result;
 }
 
-/* A barrier of the old kind has no event; a marker behind it does. */
+/* An OpenCL 1.1 barrier has no event, but a marker behind it has. */
 static cl_int mark_barrier(struct gp__cl_queue *q, cl_int result)
 {
 	cl_event marker = NULL;
@@ -293,9 +293,7 @@ static cl_int CL_API_CALL enqueue_WaitForEvents(cl_command_queue queue, cl_uint 
  * The table
  */
 
-#define REPLACE(name)               \
-	if (table->clEnqueue##name) \
-	table->clEnqueue##name = enqueue_##name
+#define REPLACE(name) GP__CL_REPLACE(table, clEnqueue##name, enqueue_##name)
 
 static void replace_buffers(cl_icd_dispatch *table)
 {

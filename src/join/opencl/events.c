@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* State is global, since the program that it is loaded into is; `lock` guards the table. */
+/* State is global, as the program's is. `lock` protects the table. */
 #include "join/opencl/events.h"
 
 #include <pthread.h>
@@ -15,13 +15,13 @@
 struct entry {
 	UT_hash_handle hh; /* by event */
 	cl_event event, run;
-	u32 references; /* the program's, of event */
+	u32 references; /* of the program, to event */
 };
 
 static struct {
 	pthread_mutex_t lock;
 	struct entry *entries;
-	_Atomic u32 nr; /* most programs have none: then nobody needs the lock */
+	_Atomic u32 nr; /* most programs have none, and do not take the lock */
 } all = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static const cl_icd_dispatch *next(void)
@@ -49,7 +49,7 @@ void gp__cl_event_stands_for(cl_event event, cl_event run)
 
 	if (!e) {
 		next()->clReleaseEvent(run);
-		return; /* it is a marker's, then */
+		return; /* the program sees the marker's answers */
 	}
 	*e = (struct entry){ .event = event, .run = run, .references = 1 };
 	pthread_mutex_lock(&all.lock);
@@ -73,7 +73,7 @@ static cl_int CL_API_CALL retain_event(cl_event event)
 	return result;
 }
 
-/* Before: afterwards another one may have its address. */
+/* Removes the entry first: once released, another event may have the same address. */
 static cl_int CL_API_CALL release_event(cl_event event)
 {
 	struct entry *e = NULL;
@@ -96,7 +96,7 @@ static cl_int CL_API_CALL release_event(cl_event event)
 	return next()->clReleaseEvent(event);
 }
 
-/* The run that it stands for, or itself. The program has it meanwhile, and so have we. */
+/* The run that the event represents, or the event itself. The program retains it meanwhile. */
 static cl_event meant_by(cl_event event)
 {
 	struct entry *e = NULL;
@@ -119,7 +119,7 @@ static cl_int CL_API_CALL get_info(cl_event event, cl_event_info what, size_t si
 	return next()->clGetEventInfo(of, what, size, value, needed);
 }
 
-/* It ends when the marker does, when all of it has run. */
+/* The launch ends with the marker, when all work-groups have run. */
 static cl_int CL_API_CALL get_profile(cl_event event, cl_profiling_info what, size_t size,
 				      void *value, size_t *needed)
 {

@@ -5,18 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "join/opencl/kernels.h"
+#include "join/opencl/copies.h"
 #include "join/opencl/queue.h"
 #include "join/opencl/source.h"
 
-/* A byte each is kept of; a launch of more is not guarded. */
+/* Each work-group takes a byte; a launch with more of them is not guarded. */
 #define GROUPS_MAX (16u << 20)
 #define BLOCK_MIN 4096u
-/* Of work-groups whose size is ours to choose. */
+/* For work-groups whose size is chosen here. */
 #define ITEMS_MAX 256u
 #define GROUPS_A_UNIT 4u
 
-/* In memory of the host's own; what it stands for is shared with the device. */
+/* The host's record of a block; `shared` is used by the device, too. */
 struct block {
 	struct gp__link link;
 	struct gp__cl_block *shared;
@@ -28,7 +28,7 @@ struct gp__cl_launch {
 	struct gp__cl_queue *queue;
 	struct gp__cl_copy *copy;
 	struct block *block;
-	cl_event settled; /* NULL: it has been told */
+	cl_event settled; /* NULL: it was completed */
 	cl_int status; /* of the latest run */
 	cl_uint dim;
 	bool has_offset;
@@ -41,7 +41,7 @@ static const cl_icd_dispatch *next_of(const struct gp__cl_queue *q)
 }
 
 /*
- * Memory that is shared with kernels
+ * Memory shared with kernels
  */
 
 #define SHARED (CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER | CL_MEM_SVM_ATOMICS)
@@ -59,7 +59,7 @@ static void free_block(const struct gp__cl_queue *q, struct block *b)
 	free(b);
 }
 
-/* The first that is large enough; under the lock. */
+/* Takes the first block that is large enough; under the lock. */
 static struct block *find_block(struct gp__cl_guard *g, size_t nr_groups)
 {
 	struct gp__link *l, *n;
@@ -104,7 +104,7 @@ static struct block *take_block(struct gp__cl_queue *q, size_t nr_groups)
 	return b ? b : make_block(q, nr_groups);
 }
 
-/* All that is left in it is 0 once everything has run; @clean: so it is. */
+/* @clean: all work-groups have run, so the block has only zeroes. */
 static void give_block(struct gp__cl_queue *q, struct block *b, bool clean)
 {
 	if (!clean)
@@ -116,7 +116,7 @@ static void give_block(struct gp__cl_queue *q, struct block *b, bool clean)
 }
 
 /*
- * What is launched
+ * Launches
  */
 
 static bool read_sizes(const struct gp__cl_launch *l, size_t *reqd, size_t *most, cl_uint *units)
@@ -141,8 +141,8 @@ static size_t largest_divisor(size_t of, size_t most)
 }
 
 /*
- * Runs of one launch must have the same work-groups, so where the driver was to choose their size,
- * it is chosen here: they divide what there is, and leave some for every compute unit.
+ * All runs of a launch must have the same work-groups. If the program leaves their size to the
+ * driver, it is chosen here: a divisor of the range, with several groups for each compute unit.
  */
 static bool choose_local(struct gp__cl_launch *l)
 {
@@ -166,7 +166,7 @@ static bool choose_local(struct gp__cl_launch *l)
 	return true;
 }
 
-/* 0: there are none, or more than can be counted. */
+/* 0: there are none. GROUPS_MAX + 1: there are too many. */
 static size_t count_groups(const struct gp__cl_launch *l)
 {
 	size_t n = 1;
@@ -204,7 +204,7 @@ static bool copy_range(struct gp__cl_launch *l, const struct gp__cl_range *range
 	return range->local || choose_local(l);
 }
 
-/* The queue is kept for as long as it has one. */
+/* The queue is not freed while it has launches. */
 static struct gp__cl_launch *make_launch(struct gp__cl_queue *q, struct gp__cl_copy *copy)
 {
 	struct gp__cl_launch *l = calloc(1, sizeof(*l));
@@ -240,7 +240,7 @@ static void drop(struct gp__cl_launch *l)
 	free_launch(l);
 }
 
-/* The guard's own arguments, and the event. */
+/* Sets the guard's own arguments, and creates the event. */
 static bool equip(struct gp__cl_launch *l, size_t nr_groups)
 {
 	const cl_icd_dispatch *next = next_of(l->queue);
@@ -273,7 +273,7 @@ struct gp__cl_launch *gp__cl_guard_prepare(struct gp__cl_queue *q, cl_kernel ker
 	nr_groups = copy_range(l, range) ? count_groups(l) : 0;
 	if (nr_groups > GROUPS_MAX)
 		*why = GP__WIRE_TOO_LARGE;
-	/* A single one cannot be cut, only dropped. */
+	/* A single work-group is either started or not, and can only be dropped. */
 	if (nr_groups >= (copy->drops ? 1 : 2) && nr_groups <= GROUPS_MAX && equip(l, nr_groups))
 		return l;
 	drop(l);
@@ -314,8 +314,8 @@ static cl_event take_settled(struct gp__cl_launch *l)
 }
 
 /*
- * Where all of it has run, what comes next does not wait for the pump, who puts the launch away
- * when the marker has ended: until then the queue is there.
+ * If all work-groups have run, the launch is settled here, so that later commands do not wait for
+ * the worker. The worker frees it; the queue exists until then.
  */
 static void CL_CALLBACK run_ended(cl_event event, cl_int status, void *data)
 {
@@ -328,7 +328,7 @@ static void CL_CALLBACK run_ended(cl_event event, cl_int status, void *data)
 	pthread_mutex_lock(&q->lock);
 	l->status = status;
 	if (is_cut(l))
-		q->host->kick(q->host->data, q);
+		q->host->wake(q->host->data, q);
 	else
 		settled = take_settled(l);
 	gp__list_push(&q->guard.ended, &l->link);
@@ -336,7 +336,7 @@ static void CL_CALLBACK run_ended(cl_event event, cl_int status, void *data)
 	tell_settled(next, settled, status);
 }
 
-/* Whose end is not told is waited for: what comes next must not begin before. */
+/* Waits for a run without a callback: later commands must not begin before its end. */
 static void watch(struct gp__cl_launch *l, cl_event event)
 {
 	const cl_icd_dispatch *next = next_of(l->queue);
@@ -351,8 +351,8 @@ static void watch(struct gp__cl_launch *l, cl_event event)
 }
 
 /*
- * In a queue without an order some drivers' markers wait for all that is before them, whatever they
- * are told: there it is a command that does next to nothing.
+ * In an out-of-order queue the markers of some drivers wait for all commands before them, despite
+ * their wait list, so a fill of one word is used there.
  */
 static cl_int enqueue_marker(struct gp__cl_queue *q, const cl_event *settled, cl_event *event)
 {
@@ -380,7 +380,7 @@ bool gp__cl_guard_enqueue(struct gp__cl_launch *l, cl_uint nr_waits, const cl_ev
 		next->clReleaseEvent(settled);
 		return true;
 	}
-	/* Without a marker nobody keeps what comes behind it but we. */
+	/* Without a marker, this thread keeps later commands from starting. */
 	watch(l, *first);
 	next->clWaitForEvents(1, &settled);
 	*event = settled;
@@ -480,7 +480,7 @@ bool gp__cl_guard_open(struct gp__cl_queue *q, cl_device_id device)
 	return g->held;
 }
 
-/* The queue of ours has the context, which the program may have released. */
+/* The program may have released the context, but our queue retains it. */
 void gp__cl_guard_close(struct gp__cl_queue *q)
 {
 	struct gp__cl_guard *g = &q->guard;

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * libgpreempt-opencl.so: a layer of the OpenCL loader ($OPENCL_LAYERS), which puts the command
- * queues of a program that `gpreempt run` started before the agent. In any other program it leaves
- * the loader's functions as they are.
+ * libgpreempt-opencl.so: a layer of the OpenCL loader ($OPENCL_LAYERS) that reports the command
+ * queues of a joined program to its agent. In any other program it leaves the loader's functions as
+ * they are.
  *
- * Where the driver beneath is one whose queues the preload joins, these are left to it: it can take
- * running work off the device, and a window over it would only be in the way.
+ * If the preload joins the queues of the driver beneath, command queues are left to it: it can take
+ * running work off the device, and a window above it would only delay launches.
  *
- * State is global, since the program that it is loaded into is. Locking: `lock` guards the list of
- * queues, and is held for reading while one of them is used by somebody but the program itself;
- * `pump_lock` comes after a queue's own.
+ * State is global, as the program's is. Locking: `lock` protects the list of queues, and is held
+ * for reading while a thread other than the program's own uses one of them; `worker_lock` comes
+ * after a queue's own lock.
  */
 #include "join/opencl/layer.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -27,47 +26,44 @@
 #include "base/cond.h"
 #include "base/latency.h"
 #include "base/thread.h"
-#include "join/agent.h"
+#include "join/exports.h"
 #include "join/opencl/device.h"
 #include "join/opencl/events.h"
 #include "join/opencl/kernels.h"
-#include "join/say.h"
-#include "join/wish.h"
+#include "queue/level.h"
 
 #define PUBLIC __attribute__((visibility("default")))
 #define NAME "gpreempt"
-/* How long the pump leaves queues alone that have time. */
-#define REST_NS (5 * GP__MS)
+/* How long the worker may delay queues that are not urgent. */
+#define DELAY_NS (5 * GP__MS)
 
 struct entry {
 	UT_hash_handle hh; /* by queue.cl, while the program has it */
-	struct gp__link link; /* in all, until it is drained */
-	struct gp__link kicked; /* in kicked or resting; under pump_lock, as: */
-	bool rests;
+	struct gp__link link; /* in the list of all, until its commands have ended */
+	struct gp__link pending; /* in pending or delayed; under worker_lock */
+	bool is_delayed; /* under worker_lock */
 	struct gp__cl_queue queue;
 	u32 id;
-	u32 references; /* of the program; under lock */
-	_Atomic u32 told; /* notes */
+	u32 references; /* of the program; under `lock` */
+	_Atomic u32 notes; /* that were reported */
 };
 
 static struct {
 	cl_icd_dispatch next, table;
 	bool joined; /* never changes once queues are made, but in a child */
-	struct gp__wish wish;
 	struct gp__cl_host host;
-	struct gp__agent *agent;
+	struct gp__port *port;
 	pthread_rwlock_t lock;
 	struct entry *queues;
 	struct gp__link all;
 	bool narrow;
 	u32 last_id;
-	bool said;
-	pthread_mutex_t pump_lock;
-	struct gp__cond pump_wake;
-	struct gp__link kicked, resting;
-	uint64_t rest_until; /* of all that rest */
-	bool pumping;
-} layer = { .lock = PTHREAD_RWLOCK_INITIALIZER, .pump_lock = PTHREAD_MUTEX_INITIALIZER };
+	pthread_mutex_t worker_lock;
+	struct gp__cond worker_wake;
+	struct gp__link pending, delayed;
+	uint64_t delayed_until; /* of all that are delayed */
+	bool has_worker;
+} layer = { .lock = PTHREAD_RWLOCK_INITIALIZER, .worker_lock = PTHREAD_MUTEX_INITIALIZER };
 
 const cl_icd_dispatch *gp__cl_next(void)
 {
@@ -81,7 +77,7 @@ bool gp__cl_is_joined(void)
 
 bool gp__cl_is_idempotent(void)
 {
-	return layer.wish.idempotent;
+	return layer.port->request->idempotent;
 }
 
 struct gp__cl_queue *gp__cl_find(cl_command_queue queue)
@@ -101,134 +97,127 @@ static struct entry *entry_of(struct gp__cl_queue *q)
 	return container_of(q, struct entry, queue);
 }
 
-static void say_once(const char *text)
-{
-	if (!layer.said)
-		gp__join_say(text);
-	layer.said = true;
-}
-
 /*
- * The pump
+ * The worker
  */
 
-static void kick(void *data, struct gp__cl_queue *q)
+static void wake(void *data, struct gp__cl_queue *q)
 {
 	struct entry *e = entry_of(q);
 
 	(void)data;
-	pthread_mutex_lock(&layer.pump_lock);
-	if (e->rests)
-		gp__list_del(&e->kicked);
-	e->rests = false;
-	if (gp__list_empty(&e->kicked)) {
-		gp__list_push(&layer.kicked, &e->kicked);
-		gp__cond_signal(&layer.pump_wake);
+	pthread_mutex_lock(&layer.worker_lock);
+	if (e->is_delayed)
+		gp__list_del(&e->pending);
+	e->is_delayed = false;
+	if (gp__list_empty(&e->pending)) {
+		gp__list_push(&layer.pending, &e->pending);
+		gp__cond_signal(&layer.worker_wake);
 	}
-	pthread_mutex_unlock(&layer.pump_lock);
+	pthread_mutex_unlock(&layer.worker_lock);
 }
 
-/* All rest until the time of the first, so that the pump wakes up once for them. */
-static void kick_later(void *data, struct gp__cl_queue *q)
+/* All are delayed until the time of the first, so that the worker wakes up once for them. */
+static void wake_later(void *data, struct gp__cl_queue *q)
 {
 	struct entry *e = entry_of(q);
 
 	(void)data;
-	pthread_mutex_lock(&layer.pump_lock);
-	if (gp__list_empty(&e->kicked)) {
-		if (gp__list_empty(&layer.resting)) {
-			layer.rest_until = gp__clock_ns() + REST_NS;
-			gp__cond_signal(&layer.pump_wake);
+	pthread_mutex_lock(&layer.worker_lock);
+	if (gp__list_empty(&e->pending)) {
+		if (gp__list_empty(&layer.delayed)) {
+			layer.delayed_until = gp__clock_ns() + DELAY_NS;
+			gp__cond_signal(&layer.worker_wake);
 		}
-		gp__list_push(&layer.resting, &e->kicked);
-		e->rests = true;
+		gp__list_push(&layer.delayed, &e->pending);
+		e->is_delayed = true;
 	}
-	pthread_mutex_unlock(&layer.pump_lock);
+	pthread_mutex_unlock(&layer.worker_lock);
 }
 
-static void end_rest(void)
+static void end_delay(void)
 {
-	while (!gp__list_empty(&layer.resting)) {
-		struct entry *e = container_of(layer.resting.next, struct entry, kicked);
+	while (!gp__list_empty(&layer.delayed)) {
+		struct entry *e = container_of(layer.delayed.next, struct entry, pending);
 
-		gp__list_del(&e->kicked);
-		gp__list_push(&layer.kicked, &e->kicked);
-		e->rests = false;
+		gp__list_del(&e->pending);
+		gp__list_push(&layer.pending, &e->pending);
+		e->is_delayed = false;
 	}
 }
 
-/* Under pump_lock, which is let go meanwhile. */
-static struct entry *await_kicked(void)
+/* Under worker_lock, which it drops meanwhile. */
+static struct entry *await_pending(void)
 {
 	struct entry *e;
 
-	while (gp__list_empty(&layer.kicked)) {
+	while (gp__list_empty(&layer.pending)) {
 		uint64_t until = GP__FOREVER;
 
-		if (!gp__list_empty(&layer.resting))
-			until = layer.rest_until;
+		if (!gp__list_empty(&layer.delayed))
+			until = layer.delayed_until;
 		if (until <= gp__clock_ns())
-			end_rest();
+			end_delay();
 		else
-			gp__cond_wait(&layer.pump_wake, &layer.pump_lock, until);
+			gp__cond_wait(&layer.worker_wake, &layer.worker_lock, until);
 	}
-	e = container_of(layer.kicked.next, struct entry, kicked);
-	gp__list_del(&e->kicked);
+	e = container_of(layer.pending.next, struct entry, pending);
+	gp__list_del(&e->pending);
 	return e;
 }
 
 static void forget(struct entry *e)
 {
-	gp__agent_remove(layer.agent, e->id);
+	gp__port_remove(layer.port, e->id);
 	pthread_rwlock_wrlock(&layer.lock);
 	gp__list_del(&e->link);
 	pthread_rwlock_unlock(&layer.lock);
-	pthread_mutex_lock(&layer.pump_lock);
-	gp__list_del(&e->kicked);
-	pthread_mutex_unlock(&layer.pump_lock);
+	pthread_mutex_lock(&layer.worker_lock);
+	gp__list_del(&e->pending);
+	pthread_mutex_unlock(&layer.worker_lock);
 	gp__cl_queue_destroy(&e->queue);
 	free(e);
 }
 
-static void *pump(void *data)
+static void *run_worker(void *data)
 {
 	gp__prefer_latency();
 	for (;;) {
 		struct entry *e;
 
-		pthread_mutex_lock(&layer.pump_lock);
-		e = await_kicked();
-		pthread_mutex_unlock(&layer.pump_lock);
+		pthread_mutex_lock(&layer.worker_lock);
+		e = await_pending();
+		pthread_mutex_unlock(&layer.worker_lock);
 		if (gp__cl_queue_advance(&e->queue))
 			forget(e);
 	}
 	return data;
 }
 
-static bool start_pump(void)
+static bool start_worker(void)
 {
 	pthread_t thread;
 
-	pthread_mutex_lock(&layer.pump_lock);
-	if (!layer.pumping && !gp__thread_start(&thread, 0, pump, NULL)) {
+	pthread_mutex_lock(&layer.worker_lock);
+	if (!layer.has_worker && !gp__thread_start(&thread, 0, run_worker, NULL)) {
 		pthread_detach(thread);
-		layer.pumping = true;
+		layer.has_worker = true;
 	}
-	pthread_mutex_unlock(&layer.pump_lock);
-	return layer.pumping;
+	pthread_mutex_unlock(&layer.worker_lock);
+	return layer.has_worker;
 }
 
 /*
- * The agent's side
+ * Orders
  */
 
 static void report_work(void *data, struct gp__cl_queue *q, bool has_work)
 {
 	(void)data;
-	gp__agent_work(layer.agent, entry_of(q)->id, has_work, has_work, gp__clock_ns());
+	gp__port_work(layer.port, entry_of(q)->id, has_work, has_work, gp__clock_ns());
 }
 
-static int hold(u32 id, bool held)
+static int set_held(u32 id, bool held)
 {
 	struct gp__link *l, *n;
 
@@ -244,31 +233,31 @@ static int hold(u32 id, bool held)
 	return -ENOENT;
 }
 
-static void hold_all(const u32 *ids, int *results, size_t n, bool held)
+static void set_all_held(const u32 *ids, int *results, size_t n, bool held)
 {
 	pthread_rwlock_rdlock(&layer.lock);
 	for (size_t i = 0; i < n; i++)
-		results[i] = hold(ids[i], held);
+		results[i] = set_held(ids[i], held);
 	pthread_rwlock_unlock(&layer.lock);
 }
 
-static void stop(void *data, const u32 *ids, int *results, size_t n)
+static void hold(void *state, const u32 *ids, int *results, size_t n)
 {
-	(void)data;
-	hold_all(ids, results, n, true);
+	(void)state;
+	set_all_held(ids, results, n, true);
 }
 
-static void start(void *data, const u32 *ids, int *results, size_t n)
+static void release(void *state, const u32 *ids, int *results, size_t n)
 {
-	(void)data;
-	hold_all(ids, results, n, false);
+	(void)state;
+	set_all_held(ids, results, n, false);
 }
 
-static void is_alone(void *data, bool alone)
+static void set_alone(void *state, bool alone)
 {
 	struct gp__link *l, *n;
 
-	(void)data;
+	(void)state;
 	pthread_rwlock_wrlock(&layer.lock);
 	layer.narrow = !alone;
 	gp__list_each(l, n, &layer.all)
@@ -276,40 +265,38 @@ static void is_alone(void *data, bool alone)
 	pthread_rwlock_unlock(&layer.lock);
 }
 
-static void agent_says(void *data, const char *text)
-{
-	(void)data;
-	gp__join_say(text);
-}
-
 /*
  * Queues
  */
 
-/* Level 2 is what there is, on devices that let the host tell a running kernel something. */
+/* Level 2 needs a device on which the host can signal a running kernel. */
 static u32 level_of(cl_device_id device)
 {
-	return layer.wish.level != 1 && gp__cl_guard_can(&layer.next, device) ? 2 : 1;
+	u32 requested = layer.port->request->level, available = GP__HAS_LEVEL(1);
+
+	if (requested != 1 && gp__cl_guard_can(&layer.next, device))
+		available |= GP__HAS_LEVEL(2);
+	return gp__level_effective(requested, available);
 }
 
-static bool has_level(cl_device_id device)
+static void say_level(u32 level)
 {
-	if (layer.wish.level <= level_of(device))
-		return true;
-	say_once(layer.wish.level == 2
-			 ? "level 2 is not to be had for this program's OpenCL queues: they run "
-			   "without a priority; leave --level out, or use 1"
-			 : "level 3 is not to be had for this program's OpenCL queues: they run "
-			   "without a priority; leave --level out, or use less");
-	return false;
+	char text[160];
+
+	if (!layer.port->request->level || layer.port->request->level == level)
+		return;
+	snprintf(text, sizeof(text),
+		 "level %u is not available for OpenCL queues on this device; using level %u",
+		 layer.port->request->level, level);
+	gp__port_say(layer.port, text);
 }
 
 void gp__cl_tell_unguarded(struct gp__cl_queue *q, enum gp__wire_why why)
 {
 	u32 note = GP__WIRE_NOTE_UNGUARDED(why);
 
-	if (!(atomic_fetch_or(&entry_of(q)->told, note) & note))
-		gp__agent_note(layer.agent, entry_of(q)->id, note);
+	if (!(atomic_fetch_or(&entry_of(q)->notes, note) & note))
+		gp__port_note(layer.port, entry_of(q)->id, note);
 }
 
 static bool is_for_us(cl_command_queue queue, cl_device_id *device)
@@ -321,7 +308,7 @@ static bool is_for_us(cl_command_queue queue, cl_device_id *device)
 	       !layer.next.clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof(properties),
 						 &properties, NULL) &&
 	       !(properties & CL_QUEUE_ON_DEVICE) &&
-	       !gp__cl_is_joined_beneath(&layer.next, *device) && has_level(*device);
+	       !gp__cl_is_joined_beneath(&layer.next, *device);
 }
 
 static void put_in_list(struct entry *e)
@@ -334,37 +321,50 @@ static void put_in_list(struct entry *e)
 	pthread_rwlock_unlock(&layer.lock);
 }
 
+static void say_unscheduled(void)
+{
+	gp__port_say(layer.port, "out of memory; an OpenCL queue of this program runs unscheduled");
+}
+
+static struct entry *make_entry(cl_command_queue queue)
+{
+	const struct gp__request *r = layer.port->request;
+	struct entry *e = start_worker() ? calloc(1, sizeof(*e)) : NULL;
+
+	if (!e || gp__cl_queue_init(&e->queue, &layer.host, queue, r->window, r->window_ns)) {
+		free(e);
+		say_unscheduled();
+		return NULL;
+	}
+	gp__list_init(&e->pending);
+	e->references = 1;
+	return e;
+}
+
 static void add(cl_command_queue queue)
 {
-	struct gp__agent_queue q = { .level_requested = layer.wish.level ? layer.wish.level : 3,
-				     .hints = layer.wish.hints };
+	struct gp__queue_desc q = { 0 };
 	cl_device_id device;
 	struct entry *e;
 
 	if (!is_for_us(queue, &device))
 		return;
-	e = start_pump() ? calloc(1, sizeof(*e)) : NULL;
-	if (!e || gp__cl_queue_init(&e->queue, &layer.host, queue, layer.wish.window,
-				    layer.wish.window_ns)) {
-		free(e);
-		say_once("there is no memory left to schedule this program's OpenCL queues: they "
-			 "run without a priority");
+	e = make_entry(queue);
+	if (!e)
 		return;
-	}
 	q.level = level_of(device) == 2 && gp__cl_guard_open(&e->queue, device) ? 2 : 1;
-	gp__list_init(&e->kicked);
-	e->references = 1;
+	say_level(q.level);
 	put_in_list(e);
 	q.id = e->id;
 	gp__cl_name_device(&layer.next, device, &q);
-	memcpy(q.tag, layer.wish.tag, sizeof(q.tag));
-	gp__agent_add(layer.agent, &q);
-	gp__agent_sees(layer.agent, q.id, GP__WIRE_SEES_LAUNCH);
-	if (q.level == 2 && layer.wish.idempotent)
-		gp__agent_note(layer.agent, q.id, GP__WIRE_NOTE_DROPS);
+	if (gp__port_add(layer.port, &q))
+		say_unscheduled();
+	gp__port_sees(layer.port, q.id, GP__WIRE_SEES_LAUNCH);
+	if (q.level == 2 && layer.port->request->idempotent)
+		gp__port_note(layer.port, q.id, GP__WIRE_NOTE_DROPS);
 }
 
-/* Whoever has the last reference gives it back; what is enqueued still ends. */
+/* Drops a reference; after the last one, commands that are enqueued still finish. */
 static void remove_reference(cl_command_queue queue)
 {
 	struct entry *e;
@@ -424,7 +424,7 @@ static cl_int CL_API_CALL retain_queue(cl_command_queue queue)
 	return result;
 }
 
-/* Before: afterwards another one may have its address. */
+/* Removes the reference first: once released, another queue may have the same address. */
 static cl_int CL_API_CALL release_queue(cl_command_queue queue)
 {
 	if (layer.joined)
@@ -436,66 +436,36 @@ static cl_int CL_API_CALL release_queue(cl_command_queue queue)
  * Beginning
  */
 
-/* A child has neither our threads nor the driver's: what it enqueues there is its own affair. */
+/* A child has neither our threads nor the driver's: its queues are not scheduled. */
 static void begin_child(void)
 {
 	layer.joined = false;
-	gp__agent_forget(layer.agent);
-}
-
-/* Work may be announced to the preload, which does not know of our queues. */
-static int announce(uint64_t when_ns)
-{
-	return layer.joined ? gp__agent_arriving(layer.agent, when_ns) : -ENOTCONN;
-}
-
-static void tell_preload(void)
-{
-	void *found = dlsym(RTLD_DEFAULT, "gp_join_also");
-	void (*also)(int (*arriving)(uint64_t when_ns));
-
-	memcpy(&also, &found, sizeof(found));
-	if (also)
-		also(announce);
-}
-
-static bool make_agent(void)
-{
-	struct gp__agent_options options = {
-		.program = program_invocation_short_name,
-		.say = agent_says,
-		.ops = { .stop = stop, .start = start, .alone = is_alone },
-	};
-	char path[108];
-
-	options.path = path;
-	return !gp__wire_path(path, sizeof(path)) && !gp__agent_create(&options, &layer.agent);
 }
 
 static void begin(void)
 {
-	const char *bad;
+	static const struct gp__queue_ops ops = { .hold = hold,
+						  .release = release,
+						  .alone = set_alone };
 
-	if (!gp__wish_read(&layer.wish, &bad)) {
-		gp__join_step_aside("what cannot be is in ", bad);
+	layer.port = gp_join_open(&ops, &layer);
+	if (!layer.port)
 		return;
-	}
-	if (!layer.wish.joined)
-		return;
-	if (!make_agent() || pthread_atfork(NULL, NULL, begin_child)) {
-		gp__join_step_aside("no memory, or no place where gpreemptd could be", "");
+	if (pthread_atfork(NULL, NULL, begin_child)) {
+		gp__port_say(layer.port,
+			     "out of memory; OpenCL queues of this program run unscheduled");
 		return;
 	}
 	gp__list_init(&layer.all);
-	gp__list_init(&layer.kicked);
-	gp__list_init(&layer.resting);
+	gp__list_init(&layer.pending);
+	gp__list_init(&layer.delayed);
 	layer.host = (struct gp__cl_host){
-		.next = &layer.next, .work = report_work, .kick = kick, .kick_later = kick_later
+		.next = &layer.next, .work = report_work, .wake = wake, .wake_later = wake_later
 	};
 	layer.joined = true;
-	tell_preload();
 	gp__cl_replace_enqueues(&layer.table);
-	if (layer.wish.level != 1) {
+	if (layer.port->request->level != 1) {
+		gp__cl_replace_programs(&layer.table);
 		gp__cl_replace_kernels(&layer.table);
 		gp__cl_replace_events(&layer.table);
 	}
@@ -522,7 +492,7 @@ PUBLIC cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, size_t size, void *
 	return CL_SUCCESS;
 }
 
-/* A loader that is older than we are has a shorter table, and one that is younger a longer one. */
+/* An older loader has a shorter table than ours, and a newer one a longer table. */
 PUBLIC cl_int CL_API_CALL clInitLayer(cl_uint nr_entries, const cl_icd_dispatch *target,
 				      cl_uint *nr_ours, const cl_icd_dispatch **table)
 {
@@ -540,8 +510,8 @@ PUBLIC cl_int CL_API_CALL clInitLayer(cl_uint nr_entries, const cl_icd_dispatch 
 }
 
 /*
- * Newer loaders look for these two. Properties are for the loader's own use so far: there are none
- * that a layer would have to know.
+ * Newer loaders look for the next two functions. So far properties are for the loader's own use,
+ * and a layer need not know any.
  */
 PUBLIC cl_int CL_API_CALL clInitLayerWithProperties(cl_uint nr_entries,
 						    const cl_icd_dispatch *target, cl_uint *nr_ours,
@@ -555,7 +525,8 @@ cl_int CL_API_CALL clInitLayerWithProperties(cl_uint nr_entries, const cl_icd_di
 	return clInitLayer(nr_entries, target, nr_ours, table);
 }
 
-/* Nobody calls us any more; what is enqueued still ends, so the threads stay, and the library. */
+/* The loader does not call the layer any more. Commands that are enqueued still end, so the threads
+ * and the library stay. */
 PUBLIC cl_int CL_API_CALL clDeinitLayer(void);
 cl_int CL_API_CALL clDeinitLayer(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Between the parts of the layer: layer.c knows the queues, enqueue.c has the program's calls. */
+/* Shared by the parts of the layer: layer.c has the queues, the others the program's calls. */
 #ifndef GP__JOIN_OPENCL_LAYER_H
 #define GP__JOIN_OPENCL_LAYER_H
 
@@ -7,17 +7,24 @@
 
 /* The functions beneath the layer. */
 const cl_icd_dispatch *gp__cl_next(void);
-/* False in a child of the program's. */
+/* False in a child of the program. */
 bool gp__cl_is_joined(void);
-/* Its kernels may be cut short anywhere, and run again. */
+/* The program's kernels may be ended anywhere and run again. */
 bool gp__cl_is_idempotent(void);
-/* NULL: it is not scheduled here. */
+/* NULL: the layer does not schedule the queue. */
 struct gp__cl_queue *gp__cl_find(cl_command_queue queue);
 
-/* A kernel in it has no guard, though it was to have one. */
+/* Reports that a kernel in the queue has no guard, although the level needs one. */
 void gp__cl_tell_unguarded(struct gp__cl_queue *q, enum gp__wire_why why);
 
-/* Puts ours before every function of the table that enqueues something. */
+/* Replaces a function of the loader's table, if the driver has it. */
+#define GP__CL_REPLACE(table, name, ours)       \
+	do {                                    \
+		if ((table)->name)              \
+			(table)->name = (ours); \
+	} while (0)
+
+/* Replaces every function of the table that enqueues a command. */
 void gp__cl_replace_enqueues(cl_icd_dispatch *table);
 
 #endif

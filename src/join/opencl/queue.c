@@ -7,13 +7,13 @@
 
 #include "base/clock.h"
 
-/* Until somebody says otherwise. */
+/* The default. */
 #define BUDGET_NS GP__MS
 
 enum stage {
-	FREE, /* has no place in the window */
-	WAITING, /* for other commands, and then for a place */
-	GATED, /* for a place */
+	FREE, /* not in the window */
+	WAITING, /* for other commands, and then for room */
+	GATED, /* waits for room */
 	LAUNCHED,
 	OVER,
 };
@@ -22,11 +22,11 @@ struct gp__cl_command {
 	struct gp__link link; /* in the queue's gated or ended */
 	struct gp__cl_queue *queue;
 	enum stage stage;
-	cl_event event, gate; /* ours to release; gate: NULL where there is none */
-	uint32_t nr_waits; /* that have not ended, and one while they are being counted */
-	uint32_t references; /* its own, and one for each of those that will tell */
+	cl_event event, gate; /* ours to release; gate: may be NULL */
+	uint32_t nr_waits; /* that have not ended, and one more while they are counted */
+	uint32_t references; /* its own, and one for each pending callback */
 	bool ended;
-	bool watches; /* stands for all that were enqueued before it */
+	bool watches; /* its end is the end of all commands before it */
 };
 
 static const cl_icd_dispatch *next_of(const struct gp__cl_queue *q)
@@ -43,7 +43,7 @@ static bool is_windowed(const struct gp__cl_queue *q)
 	return q->narrow || q->pq.holds;
 }
 
-static void tell_work(struct gp__cl_queue *q)
+static void report_work(struct gp__cl_queue *q)
 {
 	bool busy = q->nr_alive || q->last;
 
@@ -53,21 +53,21 @@ static void tell_work(struct gp__cl_queue *q)
 	q->host->work(q->host->data, q, busy);
 }
 
-static void kick(struct gp__cl_queue *q)
+static void wake(struct gp__cl_queue *q)
 {
-	q->host->kick(q->host->data, q);
+	q->host->wake(q->host->data, q);
 }
 
-/* For the latest command to be watched. */
-static void kick_for_last(struct gp__cl_queue *q)
+/* Has the latest command watched. */
+static void wake_for_last(struct gp__cl_queue *q)
 {
 	if (is_windowed(q))
-		kick(q);
+		wake(q);
 	else
-		q->host->kick_later(q->host->data, q);
+		q->host->wake_later(q->host->data, q);
 }
 
-/* One that has nobody before it and finds room. */
+/* Whether a new command would be the first in the window's queue and find room. */
 static bool has_room(const struct gp__cl_queue *q, uint64_t now)
 {
 	struct gp__pq after = q->pq;
@@ -87,10 +87,10 @@ static void append(struct gp__cl_command *c, uint64_t now)
 	c->stage = GATED;
 	gp__pq_submit(&c->queue->pq, now);
 	gp__list_push(&c->queue->gated, &c->link);
-	kick(c->queue);
+	wake(c->queue);
 }
 
-/* Nothing of it is to come, but for events that others have. */
+/* The command is over; only callbacks of other events may still refer to it. */
 static void finish(struct gp__cl_command *c, uint64_t now)
 {
 	struct gp__cl_queue *q = c->queue;
@@ -102,15 +102,15 @@ static void finish(struct gp__cl_command *c, uint64_t now)
 	c->stage = OVER;
 	gp__list_push(&q->ended, &c->link);
 	q->nr_alive--;
-	tell_work(q);
+	report_work(q);
 	if (c->watches)
-		kick_for_last(q);
+		wake_for_last(q);
 	else
-		kick(q);
+		wake(q);
 }
 
 /*
- * What the driver tells
+ * Callbacks of the driver
  */
 
 static void CL_CALLBACK command_ended(cl_event event, cl_int status, void *data)
@@ -121,7 +121,7 @@ static void CL_CALLBACK command_ended(cl_event event, cl_int status, void *data)
 	(void)event, (void)status;
 	pthread_mutex_lock(&q->lock);
 	c->ended = true;
-	/* One that fails ends before its turn, and then its gate is opened in its turn. */
+	/* A command that fails may end before its gate was opened; the gate is opened in order. */
 	if (c->stage != GATED)
 		finish(c, gp__clock_ns());
 	pthread_mutex_unlock(&q->lock);
@@ -143,7 +143,7 @@ static void put(struct gp__cl_command *c)
 	last = !--c->references;
 	q->nr_commands -= last;
 	if (last && q->left)
-		kick(q);
+		wake(q);
 	pthread_mutex_unlock(&q->lock);
 	if (last)
 		free(c);
@@ -161,12 +161,12 @@ static void CL_CALLBACK wait_ended(cl_event event, cl_int status, void *data)
 	put(c);
 }
 
-/* Without the lock: it may have ended, and then the driver tells so at once. */
+/* Without the lock: if the command has ended, the driver calls back at once. */
 static void watch(struct gp__cl_command *c)
 {
 	const cl_icd_dispatch *next = next_of(c->queue);
 
-	/* Whose end is never told must not keep a place for ever. */
+	/* A command without a callback must not stay in the window for ever. */
 	if (next->clSetEventCallback(c->event, CL_COMPLETE, command_ended, c) != CL_SUCCESS)
 		command_ended(c->event, CL_COMPLETE, c);
 }
@@ -184,7 +184,7 @@ static void wait_for(struct gp__cl_command *c, cl_event event)
 }
 
 /*
- * The pump
+ * The worker
  */
 
 static void open_gate(const struct gp__cl_queue *q, cl_event gate)
@@ -203,7 +203,7 @@ static cl_event take_gate(struct gp__cl_command *c)
 	return gate;
 }
 
-/* Under the lock, which is let go meanwhile. False: no gate may be opened. */
+/* Under the lock, which it drops meanwhile. False: no gate may be opened. */
 static bool launch_next(struct gp__cl_queue *q)
 {
 	struct gp__cl_command *c;
@@ -224,8 +224,8 @@ static bool launch_next(struct gp__cl_queue *q)
 	return true;
 }
 
-/* Under the lock, which is let go meanwhile. */
-static void put_away_ended(struct gp__cl_queue *q)
+/* Under the lock, which it drops meanwhile. */
+static void free_ended(struct gp__cl_queue *q)
 {
 	while (!gp__list_empty(&q->ended)) {
 		struct gp__cl_command *c = container_of(q->ended.next, struct gp__cl_command, link);
@@ -239,7 +239,7 @@ static void put_away_ended(struct gp__cl_queue *q)
 	}
 }
 
-/* Under the lock: a command that stands for all up to the latest; NULL: nobody is to. */
+/* Under the lock: makes a command that watches the latest one; NULL: none is needed. */
 static struct gp__cl_command *watch_last(struct gp__cl_queue *q)
 {
 	struct gp__cl_command *c;
@@ -248,7 +248,7 @@ static struct gp__cl_command *watch_last(struct gp__cl_queue *q)
 		return NULL;
 	c = calloc(1, sizeof(*c));
 	if (!c)
-		return NULL; /* with the next command, or the next end of one */
+		return NULL; /* tried again with the next command, or the next end of one */
 	*c = (struct gp__cl_command){
 		.queue = q, .event = q->last, .references = 1, .watches = true
 	};
@@ -274,7 +274,7 @@ bool gp__cl_queue_advance(struct gp__cl_queue *q)
 		watch(c);
 		pthread_mutex_lock(&q->lock);
 	}
-	put_away_ended(q);
+	free_ended(q);
 	over = q->left && !q->nr_alive && !q->last && !q->nr_commands && !q->guard.nr_launches;
 	pthread_mutex_unlock(&q->lock);
 	return over;
@@ -317,7 +317,7 @@ static cl_event make_gate(const struct gp__cl_queue *q)
 	return err == CL_SUCCESS ? gate : NULL;
 }
 
-/* The program's list and the gate. False: no memory. */
+/* Adds the gate to the program's wait list. False: out of memory. */
 static bool add_wait(struct gp__cl_call *call, cl_event gate)
 {
 	size_t n = call->nr_own;
@@ -355,7 +355,7 @@ static void forget_barrier(struct gp__cl_queue *q)
 	q->barrier = NULL;
 }
 
-/* Which place a new command takes. Under `order`, where the command may be enqueued at once. */
+/* Chooses the stage in which a new command begins. Under `order`. */
 static enum stage choose_stage(struct gp__cl_queue *q, cl_uint nr_waits)
 {
 	uint64_t now = gp__clock_ns();
@@ -363,7 +363,7 @@ static enum stage choose_stage(struct gp__cl_queue *q, cl_uint nr_waits)
 
 	pthread_mutex_lock(&q->lock);
 	q->nr_alive++;
-	tell_work(q);
+	report_work(q);
 	if (!is_windowed(q) || q->nr_calls > 1) {
 		stage = FREE;
 	} else if (q->out_of_order && (nr_waits || q->barrier)) {
@@ -377,7 +377,7 @@ static enum stage choose_stage(struct gp__cl_queue *q, cl_uint nr_waits)
 	return stage;
 }
 
-/* The launch is over, though nobody will tell of its end. */
+/* Ends a launch for which there will be no callback. */
 static void end_launch(struct gp__cl_queue *q, int rc)
 {
 	uint64_t now = gp__clock_ns();
@@ -385,11 +385,11 @@ static void end_launch(struct gp__cl_queue *q, int rc)
 	pthread_mutex_lock(&q->lock);
 	gp__pq_done(&q->pq, rc, now);
 	count_end(q, now);
-	kick(q);
+	wake(q);
 	pthread_mutex_unlock(&q->lock);
 }
 
-/* Where there is no memory for a command or its gate, it goes as without a window. */
+/* Without memory for a command or its gate, the command runs as without a window. */
 static void prepare(struct gp__cl_call *call, enum stage stage)
 {
 	struct gp__cl_queue *q = call->queue;
@@ -441,11 +441,12 @@ static void undo(struct gp__cl_call *call)
 	}
 	pthread_mutex_lock(&q->lock);
 	q->nr_alive--;
-	tell_work(q);
+	report_work(q);
 	pthread_mutex_unlock(&q->lock);
 }
 
-/* It may be the last one for a long time, or one of thousands: one of them is watched at a time. */
+/* The command may be the last for a long time or one of thousands: only one is watched at a time.
+ */
 static void follow_last(struct gp__cl_queue *q, cl_event event)
 {
 	cl_event before;
@@ -455,7 +456,7 @@ static void follow_last(struct gp__cl_queue *q, cl_event event)
 	q->last = event;
 	q->nr_alive--;
 	if (!q->watching)
-		kick_for_last(q);
+		wake_for_last(q);
 	pthread_mutex_unlock(&q->lock);
 	if (before)
 		next_of(q)->clReleaseEvent(before);
@@ -476,7 +477,7 @@ static void follow(struct gp__cl_call *call, cl_event event)
 	pthread_mutex_lock(&q->lock);
 	if (c->stage == LAUNCHED) {
 		gp__pq_done(&q->pq, 0, gp__clock_ns());
-		kick(q);
+		wake(q);
 	} else if (c->stage == GATED) {
 		append(c, gp__clock_ns());
 	} else if (c->stage == WAITING) {
@@ -495,7 +496,7 @@ cl_int gp__cl_end(struct gp__cl_call *call, cl_int result, cl_bool blocking)
 	if (result != CL_SUCCESS) {
 		undo(call);
 	} else {
-		/* One for whoever waits below, and one for us; or the program has the other. */
+		/* A reference for us, and one for the wait below or for the program. */
 		if (call->asked || blocking)
 			next->clRetainEvent(event);
 		if (call->command)
@@ -531,7 +532,7 @@ void gp__cl_barrier_end(struct gp__cl_queue *q, cl_event event)
 }
 
 /*
- * From the scheduler
+ * Orders
  */
 
 void gp__cl_queue_hold(struct gp__cl_queue *q, bool held)
@@ -544,7 +545,7 @@ void gp__cl_queue_hold(struct gp__cl_queue *q, bool held)
 	else
 		gp__pq_release(&q->pq, GP__PQ_BY_SCHED, now);
 	gp__cl_guard_hold(&q->guard, held);
-	kick(q);
+	wake(q);
 	pthread_mutex_unlock(&q->lock);
 }
 
@@ -553,7 +554,7 @@ void gp__cl_queue_narrow(struct gp__cl_queue *q, bool narrow)
 	pthread_mutex_lock(&q->lock);
 	q->narrow = narrow;
 	gp__pq_set_window(&q->pq, narrow ? q->width : UINT32_MAX);
-	kick(q);
+	wake(q);
 	pthread_mutex_unlock(&q->lock);
 }
 
@@ -561,7 +562,7 @@ void gp__cl_queue_leave(struct gp__cl_queue *q)
 {
 	pthread_mutex_lock(&q->lock);
 	q->left = true;
-	kick(q);
+	wake(q);
 	pthread_mutex_unlock(&q->lock);
 }
 

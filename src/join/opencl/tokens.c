@@ -9,7 +9,7 @@ struct reader {
 	struct gp__tokens *tokens;
 	const char *p, *end;
 	uint32_t nr_directives, directive;
-	bool line_begins; /* nothing was in it so far */
+	bool line_begins; /* no token of the line was read yet */
 	bool no_memory;
 };
 
@@ -29,7 +29,7 @@ static bool goes_on(char c)
 	return starts_name(c) || is_digit(c);
 }
 
-/* The character there, '\0' behind the end. */
+/* The character @ahead of here; '\0' behind the end. */
 static char look(const struct reader *r, size_t ahead)
 {
 	return (size_t)(r->end - r->p) > ahead ? r->p[ahead] : '\0';
@@ -64,7 +64,7 @@ static void add(struct reader *r, enum gp__token_kind kind, const char *end)
 	r->line_begins = false;
 }
 
-/* How long the backslash with the end of a line is that begins here; 0: there is none. */
+/* The length of a backslash and line end that begin here; 0: there are none. */
 static size_t splice_at(const struct reader *r)
 {
 	if (look(r, 0) != '\\')
@@ -100,7 +100,7 @@ static bool skip_space(struct reader *r)
 	char c = look(r, 0);
 
 	if (splice_at(r)) {
-		/* A name may go on behind it. */
+		/* A name may continue behind it. */
 		if (r->tokens->n &&
 		    r->tokens->list[r->tokens->n - 1].at + r->tokens->list[r->tokens->n - 1].n ==
 			    r->p &&
@@ -128,7 +128,7 @@ static void read_name(struct reader *r)
 	add(r, GP__TOKEN_NAME, end);
 }
 
-/* As the preprocessor's numbers: what is no number in the end is one here. */
+/* A preprocessing number, which need not be a valid number. */
 static void read_number(struct reader *r)
 {
 	const char *end = r->p;
@@ -148,7 +148,7 @@ static void read_quoted(struct reader *r, char quote)
 
 	while (end < r->end && *end != quote && *end != '\n')
 		end += *end == '\\' && end + 1 < r->end ? 2 : 1;
-	/* In a directive such as #error there may be half of one. */
+	/* A directive such as #error may have a single quote. */
 	if (end < r->end && *end == quote)
 		end++;
 	else if (!r->directive)
@@ -195,7 +195,7 @@ int gp__tokens_read(struct gp__tokens *tokens, const char *text, size_t size)
 	struct reader r = { .tokens = tokens, .p = text, .end = text + size, .line_begins = true };
 
 	memset(tokens, 0, sizeof(*tokens));
-	/* Of nothing there is a list, too: it has an end that can be pointed to. */
+	/* Also for an empty source: callers point to the end of the list. */
 	if (size > UINT32_MAX || !make_room(tokens))
 		return -ENOMEM;
 	while (r.p < r.end) {
@@ -222,4 +222,53 @@ bool gp__token_is(const struct gp__token *token, const char *text)
 bool gp__token_is_mark(const struct gp__token *token, char mark)
 {
 	return token->kind == GP__TOKEN_MARK && *token->at == mark;
+}
+
+bool gp__token_begins(const struct gp__token *token, const char *prefix)
+{
+	return token->n >= strlen(prefix) && !memcmp(token->at, prefix, strlen(prefix));
+}
+
+bool gp__token_is_among(const struct gp__token *token, const char *const *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (gp__token_is(token, list[i]))
+			return true;
+	}
+	return false;
+}
+
+int gp__token_depth(const struct gp__token *t)
+{
+	if (gp__token_is_mark(t, '(') || gp__token_is_mark(t, '{'))
+		return 1;
+	return gp__token_is_mark(t, ')') || gp__token_is_mark(t, '}') ? -1 : 0;
+}
+
+const struct gp__token *gp__token_partner(const struct gp__token *t, const struct gp__token *end)
+{
+	char opens = *t->at, closes = opens == '(' ? ')' : '}';
+	size_t depth = 0;
+
+	for (; t < end; t++) {
+		if (gp__token_is_mark(t, opens))
+			depth++;
+		else if (gp__token_is_mark(t, closes) && !--depth)
+			return t;
+	}
+	return end;
+}
+
+const struct gp__token *gp__token_before_parentheses(const struct gp__token *t,
+						     const struct gp__token *from)
+{
+	size_t depth = 0;
+
+	for (; t > from; t--) {
+		if (gp__token_is_mark(t, ')'))
+			depth++;
+		else if (gp__token_is_mark(t, '(') && !--depth)
+			return t - 1;
+	}
+	return NULL;
 }

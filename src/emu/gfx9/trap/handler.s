@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// The first-level trap handler: saves a wave's context where the hardware says, and brings it back.
+// The first-level trap handler: saves a wave's context at the address that the hardware gives, and restores it.
 //
-// Entered at its first instruction for every trap, and at its second, four bytes on, for a wave that is to be restored.
-// ttmp0 and ttmp1 hold the program counter and why the wave is here. ttmp4 to ttmp11 and ttmp13 belong to whoever set
-// them and are part of the context; ttmp2, ttmp3, ttmp12, ttmp14 and ttmp15 are the handler's own.
+// It is entered at its first instruction for every trap, and at its second, four bytes on, to restore a wave.
+// ttmp0 and ttmp1 hold the program counter and the reason of the trap. ttmp4 to ttmp11 and ttmp13 belong to other code
+// and are part of the context; ttmp2, ttmp3, ttmp12, ttmp14 and ttmp15 are the handler's own.
 //
 // A wave's record: vector registers, 256 bytes each, then accumulation registers; scalar registers; a block of hardware
 // registers and ttmps; LDS, with the first wave of a workgroup only.
@@ -57,7 +57,7 @@ trap:
 	s_bitcmp1_b32	ttmp2, TRAPSTS_SAVECTX_BIT
 	s_cbranch_scc1	save
 
-	// Somebody's own handler, where one is set: TMA[0] is its address, TMA[1] its own TMA.
+	// The program's own handler, if there is one: TMA[0] is its address, TMA[1] its own TMA.
 	// The register has bits 47 to 8 of that.
 	s_getreg_b32	ttmp14, hwreg(HW_REG_TMA_LO)
 	s_getreg_b32	ttmp15, hwreg(HW_REG_TMA_HI)
@@ -72,7 +72,7 @@ trap:
 	s_setpc_b64	ttmp[2:3]
 
 no_second_level:
-	// s_trap: go on behind it. Anything else halts the wave for whoever looks after it.
+	// s_trap: continue behind it. Any other trap halts the wave.
 	s_and_b32	ttmp2, ttmp1, 0xff0000
 	s_cbranch_scc1	step_over
 	s_bitset1_b32	ttmp12, STATUS_HALT_BIT
@@ -95,7 +95,7 @@ wait_for_address:
 	s_sleep		2
 	s_cbranch_execz	wait_for_address
 
-	// EXEC is the record's address now, and free to work with once that is kept.
+	// EXEC holds the record's address, and is free once that is copied.
 	s_mov_b32	ttmp14, exec_lo
 	s_and_b32	ttmp15, exec_hi, 0xffff
 	s_and_b32	exec_lo, exec_hi, FIRST_WAVE
@@ -213,7 +213,7 @@ save_lds:
 	s_cmp_eq_u32	s18, 0
 	s_cbranch_scc1	saved
 	s_lshl_b32	s18, s18, 8			// bytes, a multiple of 512
-	s_barrier					// nobody writes LDS any more
+	s_barrier					// no wave writes LDS any more
 	s_bitcmp1_b32	ttmp1, FIRST_WAVE_BIT
 	s_cbranch_scc0	saved
 	s_add_u32	s12, ttmp14, BLOCK_LDS
@@ -241,7 +241,7 @@ saved:
 // ---------------------------------------------------------------------------------------------------------------------
 
 restore:
-	// Everything is free: nothing of this wave is here yet.
+	// All registers are free: nothing of this wave is restored yet.
 	s_mov_b32	s8, exec_lo
 	s_and_b32	s9, exec_hi, 0xffff
 	s_and_b32	ttmp1, exec_hi, FIRST_WAVE
@@ -332,7 +332,7 @@ restore_first:
 	s_mov_b32	s16, 0
 	load4		s[12:15], s16
 
-	// Nobody runs before all of the workgroup are here, and LDS with them.
+	// No wave runs before all of the workgroup are restored, and LDS with them.
 	s_cmp_eq_u32	s24, 0
 	s_cbranch_scc1	restore_block
 	s_barrier

@@ -1,0 +1,837 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Fake GPUs: see kfd_fake.h.
+ *
+ * /sys/kernel/debug/kfd_fake has a folder for each, named after its scheduler:
+ * gpu_id; state, to read; control, to write to: "present 1" or "present 0", for
+ * processes that open /dev/kfd from then on; "create PID [LOGICAL_PRIORITY + 1
+ * [READ_POINTER WRITE_POINTER]]", addresses in hex, which the process itself has
+ * to say; "advance PID N": each of its queues that runs consumes that many
+ * packets, if it has them; "evict PID" and "restore PID"; "fail_unmap N" and
+ * "fail_map N", for how often that goes wrong from now on; "pause 1" and
+ * "pause 0", for the scheduler, as for a reset; "waves N": each mapped queue has
+ * that many, or where it is negative nobody can say.
+ */
+
+#include <linux/debugfs.h>
+#include <linux/device.h>
+#include <linux/mm.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "kfd_fake.h"
+#include "kfd_sched.h"
+#include "kfd_topology.h"
+
+#include "amdgpu_mes.h"
+
+#define RING_ADDRESS 0x1000
+#define HIQ_BYTES 4096
+#define GTT_CHUNK 512
+#define GTT_CHUNKS 256
+#define FIRST_GPU_ID 0xfa00
+
+static const char * const scheduler_names[] = {
+	[KFD_FAKE_HWS] = "hws",
+	[KFD_FAKE_MES] = "mes",
+	[KFD_FAKE_NO_HWS] = "nohws",
+};
+
+static bool fails(struct kfd_fake *fake, enum kfd_fake_failure what)
+{
+	return atomic_dec_if_positive(&fake->fail[what]) >= 0;
+}
+
+static struct kfd_fake_mqd *mqd_of(const struct queue *q)
+{
+	return container_of(q->mqd_mem_obj, struct kfd_fake_mqd, mem);
+}
+
+/*
+ * The memory queue descriptors, and the hardware queues where there is no
+ * hardware scheduler
+ */
+
+static struct kfd_fake *mqd_mgr_to_fake(struct mqd_manager *mm)
+{
+	return container_of(mm, struct kfd_fake, mqd_mgr);
+}
+
+static struct kfd_mem_obj *fake_allocate_mqd(struct kfd_node *node, struct queue_properties *q)
+{
+	struct kfd_fake_mqd *mqd = kzalloc(sizeof(*mqd), GFP_KERNEL);
+
+	return mqd ? &mqd->mem : NULL;
+}
+
+static void fake_init_mqd(struct mqd_manager *mm, void **mqd, struct kfd_mem_obj *mem,
+			  u64 *gart_addr, struct queue_properties *q)
+{
+	*mqd = container_of(mem, struct kfd_fake_mqd, mem);
+	*gart_addr = (uintptr_t)*mqd;
+	q->is_active = QUEUE_IS_ACTIVE(*q);
+}
+
+static void fake_update_mqd(struct mqd_manager *mm, void *mqd, struct queue_properties *q,
+			    struct mqd_update_info *minfo)
+{
+	q->is_active = QUEUE_IS_ACTIVE(*q);
+}
+
+static void fake_free_mqd(struct mqd_manager *mm, void *mqd, struct kfd_mem_obj *mem)
+{
+	kfree(container_of(mem, struct kfd_fake_mqd, mem));
+}
+
+static int fake_load_mqd(struct mqd_manager *mm, void *data, u32 pipe, u32 queue,
+			 struct queue_properties *q, struct mm_struct *mms)
+{
+	struct kfd_fake_mqd *mqd = data;
+
+	if (fails(mqd_mgr_to_fake(mm), KFD_FAKE_MAP))
+		return -ETIME;
+	WARN_ON(mqd->is_mapped);
+	mqd->is_mapped = true;
+	return 0;
+}
+
+static int fake_destroy_mqd(struct mqd_manager *mm, void *data, enum kfd_preempt_type type,
+			    unsigned int timeout, u32 pipe, u32 queue)
+{
+	struct kfd_fake *fake = mqd_mgr_to_fake(mm);
+	struct kfd_fake_mqd *mqd = data;
+
+	if (fails(fake, KFD_FAKE_UNMAP))
+		return -ETIME;
+	mqd->is_mapped = false;
+	atomic_inc(&fake->preemptions[type]);
+	return 0;
+}
+
+static int fake_get_wave_state(struct mqd_manager *mm, void *mqd, struct queue_properties *q,
+			       void __user *ctl_stack, u32 *ctl_stack_used, u32 *save_area_used)
+{
+	*ctl_stack_used = 0;
+	*save_area_used = 0;
+	return 0;
+}
+
+static bool fake_check_preemption_failed(struct mqd_manager *mm, void *mqd)
+{
+	return false;
+}
+
+static u64 fake_mqd_stride(struct mqd_manager *mm, struct queue_properties *q)
+{
+	return PAGE_SIZE;
+}
+
+static int fake_show_mqd(struct seq_file *m, void *mqd)
+{
+	seq_hex_dump(m, "    ", DUMP_PREFIX_OFFSET, 32, 4, mqd, sizeof(struct kfd_fake_mqd), false);
+	return 0;
+}
+
+/*
+ * The hardware scheduler: what it is sent takes effect at once
+ */
+
+static struct kfd_fake *pm_to_fake(struct packet_manager *pm)
+{
+	return container_of(pm, struct kfd_fake, dqm.packet_mgr);
+}
+
+static void unmap_all(struct kfd_fake *fake)
+{
+	struct device_process_node *cur;
+	struct queue *q;
+
+	list_for_each_entry(cur, &fake->dqm.queues, list)
+		list_for_each_entry(q, &cur->qpd->queues_list, list)
+			mqd_of(q)->is_mapped = false;
+}
+
+static void consume(struct kfd_fake *fake)
+{
+	fake->hiq_rptr = fake->hiq.pending_wptr;
+}
+
+static int fake_map_process(struct packet_manager *pm, u32 *buffer, struct qcm_process_device *qpd)
+{
+	return 0;
+}
+
+static int fake_map_queues(struct packet_manager *pm, u32 *buffer, struct queue *q, bool is_static)
+{
+	mqd_of(q)->is_mapped = true;
+	return 0;
+}
+
+static int fake_runlist(struct packet_manager *pm, u32 *buffer, u64 ib, size_t size, bool chain)
+{
+	struct kfd_fake *fake = pm_to_fake(pm);
+
+	if (fails(fake, KFD_FAKE_MAP)) {
+		unmap_all(fake);
+		return -ENOMEM;
+	}
+	consume(fake);
+	return 0;
+}
+
+static int fake_unmap_queues(struct packet_manager *pm, u32 *buffer,
+			     enum kfd_unmap_queues_filter mode, u32 param, bool reset)
+{
+	return 0;
+}
+
+/* It answers when all queues are off; where it fails, it does not answer. */
+static int fake_query_status(struct packet_manager *pm, u32 *buffer, u64 address, u64 value)
+{
+	struct kfd_fake *fake = pm_to_fake(pm);
+
+	consume(fake);
+	if (fails(fake, KFD_FAKE_UNMAP))
+		return 0;
+	unmap_all(fake);
+	WRITE_ONCE(fake->fence, value);
+	return 0;
+}
+
+static const struct packet_manager_funcs fake_pm_funcs = {
+	.map_process		= fake_map_process,
+	.runlist		= fake_runlist,
+	.map_queues		= fake_map_queues,
+	.unmap_queues		= fake_unmap_queues,
+	.query_status		= fake_query_status,
+	.map_process_size	= 32,
+	.runlist_size		= 16,
+	.map_queues_size	= 32,
+	.unmap_queues_size	= 16,
+	.query_status_size	= 16,
+};
+
+static void start_hws(struct kfd_fake *fake)
+{
+	struct packet_manager *pm = &fake->dqm.packet_mgr;
+
+	fake->hiq_queue.properties.queue_size = HIQ_BYTES;
+	fake->hiq_queue.properties.doorbell_ptr = (void __iomem *)&fake->hiq_doorbell;
+	fake->hiq.dev = &fake->node;
+	fake->hiq.queue = &fake->hiq_queue;
+	fake->hiq.pq_kernel_addr = fake->hiq_ring;
+	fake->hiq.rptr_kernel = &fake->hiq_rptr;
+	fake->hiq.wptr64_kernel = &fake->hiq_wptr;
+
+	mutex_init(&pm->lock);
+	pm->dqm = &fake->dqm;
+	pm->pmf = &fake_pm_funcs;
+	pm->priv_queue = &fake->hiq;
+	fake->dqm.fence_addr = &fake->fence;
+	fake->dqm.fence_gpu_addr = (uintptr_t)&fake->fence;
+}
+
+/*
+ * MES
+ */
+
+static struct kfd_fake *mes_to_fake(struct amdgpu_mes *mes)
+{
+	return container_of(mes->adev->reset_domain, struct kfd_fake, reset_domain);
+}
+
+static int fake_add_hw_queue(struct amdgpu_mes *mes, struct mes_add_queue_input *input)
+{
+	struct kfd_fake_mqd *mqd = (void *)(uintptr_t)input->mqd_addr;
+
+	if (fails(mes_to_fake(mes), KFD_FAKE_MAP))
+		return -ETIMEDOUT;
+	WARN_ON(mqd->is_mapped);
+	mqd->is_mapped = true;
+	return 0;
+}
+
+static int fake_remove_hw_queue(struct amdgpu_mes *mes, struct mes_remove_queue_input *input)
+{
+	/* MES knows the gang, which has only this queue. */
+	struct queue *q = (void *)(uintptr_t)input->gang_context_addr;
+
+	if (fails(mes_to_fake(mes), KFD_FAKE_UNMAP))
+		return -ETIMEDOUT;
+	WARN_ON(!mqd_of(q)->is_mapped);
+	mqd_of(q)->is_mapped = false;
+	return 0;
+}
+
+static int fake_misc_op(struct amdgpu_mes *mes, struct mes_misc_op_input *input)
+{
+	return 0;
+}
+
+static const struct amdgpu_mes_funcs fake_mes_funcs = {
+	.add_hw_queue = fake_add_hw_queue,
+	.remove_hw_queue = fake_remove_hw_queue,
+	.misc_op = fake_misc_op,
+};
+
+/*
+ * Functions of the rest of the GPU that the driver calls
+ */
+
+static void fake_get_cu_occupancy(struct amdgpu_device *adev, struct kfd_cu_occupancy *occupancy,
+				  int *max_waves_per_cu, u32 inst)
+{
+	struct kfd_fake *fake = container_of(adev->reset_domain, struct kfd_fake, reset_domain);
+	struct device_process_node *cur;
+	struct queue *q;
+	int i = 0;
+
+	*max_waves_per_cu = 32;
+	dqm_lock(&fake->dqm);
+	list_for_each_entry(cur, &fake->dqm.queues, list) {
+		list_for_each_entry(q, &cur->qpd->queues_list, list) {
+			if (!mqd_of(q)->is_mapped || i == AMDGPU_MAX_QUEUES)
+				continue;
+			occupancy[i].doorbell_off = q->properties.doorbell_off;
+			occupancy[i++].wave_cnt = atomic_read(&fake->waves);
+		}
+	}
+	dqm_unlock(&fake->dqm);
+}
+
+static u32 fake_set_debug_trap(struct amdgpu_device *adev, bool keep, u32 vmid)
+{
+	return 0;
+}
+
+static u32 fake_set_wave_launch_mode(struct amdgpu_device *adev, u8 mode, u32 vmid)
+{
+	return 0;
+}
+
+static void fake_program_sh_mem_settings(struct amdgpu_device *adev, u32 vmid, u32 config,
+					 u32 ape1_base, u32 ape1_limit, u32 bases, u32 inst)
+{
+}
+
+static int fake_set_pasid_vmid_mapping(struct amdgpu_device *adev, u32 pasid, unsigned int vmid,
+				       u32 inst)
+{
+	return 0;
+}
+
+static void fake_set_page_table_base(struct amdgpu_device *adev, u32 vmid, u64 base)
+{
+}
+
+static void fake_gpu_reset(struct work_struct *work)
+{
+	struct kfd_fake *fake = container_of(work, struct kfd_fake, dqm.hw_exception_work);
+
+	atomic_inc(&fake->resets);
+}
+
+static void init_gpu(struct kfd_fake *fake)
+{
+	struct amdgpu_device *adev = fake->adev;
+
+	init_rwsem(&fake->reset_domain.sem);
+	adev->dev = fake->dev;
+	adev->ddev.dev = fake->dev;
+	adev->ip_versions[GC_HWIP][0] = IP_VERSION(9, 4, 2);
+	adev->asic_type = CHIP_ALDEBARAN;
+	adev->reset_domain = &fake->reset_domain;
+	adev->gmc.xgmi.connected_to_cpu = true; /* its host data path needs no flush */
+	adev->mes.adev = adev;
+	adev->mes.funcs = &fake_mes_funcs;
+	mutex_init(&adev->mes.mutex_hidden);
+	spin_lock_init(&adev->mman.bdev.lru_lock);
+	INIT_LIST_HEAD(&adev->mman.bdev.pinned);
+
+	fake->kfd2kgd.enable_debug_trap = fake_set_debug_trap;
+	fake->kfd2kgd.disable_debug_trap = fake_set_debug_trap;
+	fake->kfd2kgd.set_wave_launch_mode = fake_set_wave_launch_mode;
+	fake->kfd2kgd.program_sh_mem_settings = fake_program_sh_mem_settings;
+	fake->kfd2kgd.set_pasid_vmid_mapping = fake_set_pasid_vmid_mapping;
+	fake->kfd2kgd.set_vm_context_page_table_base = fake_set_page_table_base;
+}
+
+/* One buffer object stands for all that a process and its queues have. */
+static void init_bo(struct kfd_fake *fake)
+{
+	struct ttm_buffer_object *tbo = &fake->bo.tbo;
+
+	kref_init(&tbo->kref);
+	kref_init(&tbo->base.refcount);
+	dma_resv_init(&tbo->base._resv);
+	tbo->base.resv = &tbo->base._resv;
+	tbo->bdev = &fake->adev->mman.bdev;
+	tbo->type = ttm_bo_type_kernel;
+	tbo->pin_count = 1;
+	tbo->resource = &fake->resource;
+	fake->resource.bo = tbo;
+	fake->resource.mem_type = AMDGPU_PL_DOORBELL;
+	INIT_LIST_HEAD(&fake->resource.lru.link);
+}
+
+/* One page is mapped in it, for rings. */
+static void init_vm(struct kfd_fake *fake)
+{
+	struct amdgpu_bo_va_mapping *mapping = &fake->ring_mapping;
+	struct amdgpu_vm *vm = &fake->fpriv.vm;
+
+	vm->root.bo = &fake->bo;
+	vm->is_compute_context = true;
+	vm->last_tlb_flush = dma_fence_get_stub();
+	fake->ring_va.base.bo = &fake->bo;
+	mapping->bo_va = &fake->ring_va;
+	mapping->start = RING_ADDRESS >> AMDGPU_GPU_PAGE_SHIFT;
+	mapping->last = mapping->start;
+	mapping->__subtree_last = mapping->last;
+	rb_link_node(&mapping->rb, NULL, &vm->va.rb_root.rb_node);
+	rb_insert_color_cached(&mapping->rb, &vm->va, true);
+	fake->drm_file.driver_priv = &fake->fpriv;
+}
+
+static struct amdgpu_bo *get_pinned_bo(struct kfd_fake *fake)
+{
+	int r = amdgpu_bo_reserve(&fake->bo, true);
+
+	WARN_ON(r);
+	ttm_bo_pin(&fake->bo.tbo);
+	amdgpu_bo_unreserve(&fake->bo);
+	return amdgpu_bo_ref(&fake->bo);
+}
+
+static void init_kfd(struct kfd_fake *fake, u32 gpu_id)
+{
+	struct kfd_dev *kfd = &fake->kfd;
+	struct kfd_node *node = &fake->node;
+
+	kfd->adev = fake->adev;
+	kfd->kfd2kgd = &fake->kfd2kgd;
+	kfd->cwsr_enabled = true;
+	kfd->device_info.doorbell_size = 8;
+	kfd->device_info.max_no_of_hqd = 24;
+	kfd->shared_resources.enable_mes = fake->scheduler == KFD_FAKE_MES;
+	kfd->shared_resources.num_pipe_per_mec = 4;
+	kfd->shared_resources.num_queue_per_pipe = 8;
+	bitmap_set(kfd->shared_resources.cp_queue_bitmap, 0, 32);
+	kfd->gtt_start_cpu_ptr = fake->gtt;
+	kfd->gtt_start_gpu_addr = (uintptr_t)fake->gtt;
+	kfd->gtt_sa_chunk_size = GTT_CHUNK;
+	kfd->gtt_sa_num_of_chunks = GTT_CHUNKS;
+	mutex_init(&kfd->gtt_sa_lock);
+	kfd->nodes[0] = node;
+	kfd->num_nodes = 1;
+
+	node->adev = fake->adev;
+	node->kfd = kfd;
+	node->kfd2kgd = &fake->kfd2kgd;
+	node->id = gpu_id;
+	node->xcc_mask = 1;
+	node->vm_info.first_vmid_kfd = 8;
+	node->vm_info.last_vmid_kfd = 15;
+	node->vm_info.vmid_num_kfd = 8;
+	node->max_proc_per_quantum = 8;
+	node->dqm = &fake->dqm;
+	INIT_LIST_HEAD(&node->smi_clients);
+	spin_lock_init(&node->smi_lock);
+	spin_lock_init(&node->watch_points_lock);
+}
+
+static int init_dqm(struct kfd_fake *fake)
+{
+	struct device_queue_manager *dqm = &fake->dqm;
+	struct mqd_manager *mm = &fake->mqd_mgr;
+	int i, r;
+
+	mm->dev = &fake->node;
+	mm->allocate_mqd = fake_allocate_mqd;
+	mm->init_mqd = fake_init_mqd;
+	mm->load_mqd = fake_load_mqd;
+	mm->update_mqd = fake_update_mqd;
+	mm->destroy_mqd = fake_destroy_mqd;
+	mm->free_mqd = fake_free_mqd;
+	mm->get_wave_state = fake_get_wave_state;
+	mm->check_preemption_failed = fake_check_preemption_failed;
+	mm->mqd_stride = fake_mqd_stride;
+	mm->debugfs_show_mqd = fake_show_mqd;
+	mm->mqd_size = sizeof(struct kfd_fake_mqd);
+
+	dqm->dev = &fake->node;
+	dqm->sched_policy = fake->scheduler == KFD_FAKE_NO_HWS ? KFD_SCHED_POLICY_NO_HWS :
+								 KFD_SCHED_POLICY_HWS;
+	r = kfd_dqm_init_ops(dqm);
+	if (r)
+		return r;
+	device_queue_manager_init_v9(&dqm->asic_ops);
+	for (i = 0; i < KFD_MQD_TYPE_MAX; i++)
+		dqm->mqd_mgrs[i] = mm;
+	r = dqm->ops.initialize(dqm);
+	if (r)
+		return r;
+
+	INIT_WORK(&dqm->hw_exception_work, fake_gpu_reset);
+	init_waitqueue_head(&dqm->destroy_wait);
+	if (fake->scheduler == KFD_FAKE_HWS)
+		start_hws(fake);
+	dqm->sched_running = true;
+	return 0;
+}
+
+struct kfd_fake *kfd_fake_create(enum kfd_fake_scheduler scheduler, u32 gpu_id)
+{
+	struct kfd_fake *fake = kvzalloc(sizeof(*fake), GFP_KERNEL);
+
+	if (!fake)
+		return NULL;
+
+	fake->scheduler = scheduler;
+	fake->adev = kvzalloc(sizeof(*fake->adev), GFP_KERNEL);
+	fake->gtt = kvzalloc(GTT_CHUNK * GTT_CHUNKS, GFP_KERNEL);
+	fake->hiq_ring = kzalloc(HIQ_BYTES, GFP_KERNEL);
+	fake->kfd.gtt_sa_bitmap = bitmap_zalloc(GTT_CHUNKS, GFP_KERNEL);
+	snprintf(fake->name, sizeof(fake->name), "kfd_fake_%x", gpu_id);
+	fake->dev = root_device_register(fake->name);
+	fake->reset_domain.wq = alloc_ordered_workqueue("%s", 0, fake->name);
+	if (!fake->adev || !fake->gtt || !fake->hiq_ring || !fake->kfd.gtt_sa_bitmap ||
+	    IS_ERR(fake->dev) || !fake->reset_domain.wq)
+		goto fail;
+
+	init_gpu(fake);
+	init_bo(fake);
+	init_vm(fake);
+	init_kfd(fake, gpu_id);
+	if (!init_dqm(fake)) {
+		kfd_sched_init(&fake->node);
+		return fake;
+	}
+
+fail:
+	kfd_fake_destroy(fake);
+	return NULL;
+}
+
+void kfd_fake_destroy(struct kfd_fake *fake)
+{
+	kfd_sched_fini(&fake->node);
+	if (fake->dqm.sched_running)
+		flush_work(&fake->dqm.hw_exception_work);
+	if (fake->dqm.sched_running && fake->scheduler == KFD_FAKE_HWS)
+		pm_release_ib(&fake->dqm.packet_mgr);
+	kfree(fake->dqm.allocated_queues);
+	dma_fence_put(fake->fpriv.vm.last_tlb_flush);
+	if (fake->reset_domain.wq)
+		destroy_workqueue(fake->reset_domain.wq);
+	if (!IS_ERR_OR_NULL(fake->dev))
+		root_device_unregister(fake->dev);
+	bitmap_free(fake->kfd.gtt_sa_bitmap);
+	kfree(fake->hiq_ring);
+	kvfree(fake->gtt);
+	kvfree(fake->adev);
+	kvfree(fake);
+}
+
+int kfd_fake_prepare_process(struct kfd_fake *fake, struct kfd_process_device *pdd)
+{
+	if (pdd->drm_priv)
+		return 0;
+
+	pdd->qpd.doorbell_bitmap = bitmap_zalloc(KFD_MAX_NUM_OF_QUEUES_PER_PROCESS, GFP_KERNEL);
+	if (!pdd->qpd.doorbell_bitmap)
+		return -ENOMEM;
+	pdd->qpd.proc_doorbells = get_pinned_bo(fake);
+	if (fake->scheduler == KFD_FAKE_MES) {
+		pdd->proc_ctx_bo = get_pinned_bo(fake);
+		pdd->proc_ctx_cpu_ptr = fake->gtt;
+	}
+	pdd->drm_priv = &fake->drm_file;
+	return 0;
+}
+
+/* As pqm_create_queue(), without the buffers that nobody would look at. */
+struct queue *kfd_fake_create_queue(struct kfd_fake *fake, struct kfd_process *p,
+				    const struct queue_properties *properties)
+{
+	struct kfd_process_device *pdd = kfd_get_process_device_data(&fake->node, p);
+	struct device_queue_manager *dqm = &fake->dqm;
+	struct process_queue_node *pqn;
+	struct queue *q;
+	u32 id;
+	int r;
+
+	r = pdd ? kfd_fake_prepare_process(fake, pdd) : -ENODEV;
+	if (r)
+		return ERR_PTR(r);
+
+	id = find_first_zero_bit(p->pqm.queue_slot_bitmap, KFD_MAX_NUM_OF_QUEUES_PER_PROCESS);
+	if (id >= KFD_MAX_NUM_OF_QUEUES_PER_PROCESS)
+		return ERR_PTR(-ENOSPC);
+
+	pqn = kzalloc(sizeof(*pqn), GFP_KERNEL);
+	if (!pqn)
+		return ERR_PTR(-ENOMEM);
+	r = init_queue(&q, properties);
+	if (r)
+		goto free_pqn;
+
+	q->properties.queue_id = id;
+	q->properties.exception_status = KFD_EC_MASK(EC_QUEUE_NEW);
+	q->device = &fake->node;
+	q->process = p;
+	if (fake->scheduler == KFD_FAKE_MES) {
+		q->gang_ctx_gpu_addr = (uintptr_t)q;
+		q->gang_ctx_bo = get_pinned_bo(fake);
+		q->wptr_bo_gart = get_pinned_bo(fake);
+		q->properties.wptr_bo = amdgpu_bo_ref(&fake->bo);
+	}
+	if (list_empty(&pdd->qpd.queues_list))
+		dqm->ops.register_process(dqm, &pdd->qpd);
+	r = dqm->ops.create_queue(dqm, q, &pdd->qpd, NULL, NULL, NULL);
+	if (r)
+		goto unregister;
+
+	set_bit(id, p->pqm.queue_slot_bitmap);
+	pqn->q = q;
+	list_add(&pqn->process_queue_list, &p->pqm.queues);
+	kfd_sched_add_queue(q);
+	return q;
+
+unregister:
+	if (list_empty(&pdd->qpd.queues_list))
+		dqm->ops.unregister_process(dqm, &pdd->qpd);
+	uninit_queue(q);
+free_pqn:
+	kfree(pqn);
+	return ERR_PTR(r);
+}
+
+bool kfd_fake_is_consistent(struct kfd_fake *fake)
+{
+	struct device_queue_manager *dqm = &fake->dqm;
+	struct device_process_node *cur;
+	unsigned int active = 0;
+	bool is_consistent = true;
+	struct queue *q;
+
+	dqm_lock(dqm);
+	list_for_each_entry(cur, &dqm->queues, list) {
+		list_for_each_entry(q, &cur->qpd->queues_list, list) {
+			struct queue_properties *p = &q->properties;
+			bool is_held = q->is_preempted_by_owner ||
+				       q->is_preempted_by_scheduler ||
+				       !list_empty(&q->preempt_holds);
+
+			active += p->is_active;
+			is_consistent &= p->is_active == mqd_of(q)->is_mapped &&
+					 p->is_active == QUEUE_IS_ACTIVE(*p) &&
+					 p->is_preempted == is_held &&
+					 list_empty(&q->preempt_link);
+		}
+	}
+	is_consistent &= active == dqm->active_queue_count;
+	dqm_unlock(dqm);
+
+	return is_consistent;
+}
+
+/*
+ * debugfs
+ */
+
+static struct kfd_process *lock_process(int nr)
+{
+	struct pid *pid = find_get_pid(nr);
+	struct kfd_process *p = pid ? kfd_lookup_process_by_pid(pid) : NULL;
+
+	put_pid(pid);
+	if (p)
+		mutex_lock(&p->mutex);
+	return p;
+}
+
+static void unlock_process(struct kfd_process *p)
+{
+	mutex_unlock(&p->mutex);
+	kfd_unref_process(p);
+}
+
+static int do_create(struct kfd_fake *fake, struct kfd_process *p, u32 logical_priority,
+		     u64 rptr, u64 wptr)
+{
+	struct queue_properties properties = {
+		.type = KFD_QUEUE_TYPE_COMPUTE,
+		.format = KFD_QUEUE_FORMAT_AQL,
+		.queue_address = RING_ADDRESS,
+		.queue_size = AMDGPU_GPU_PAGE_SIZE,
+		.queue_percent = 100,
+		.priority = 7,
+		.logical_priority = logical_priority,
+		.read_ptr = u64_to_user_ptr(rptr),
+		.write_ptr = u64_to_user_ptr(wptr),
+	};
+	struct queue *q;
+
+	/* The device queue manager wants the process itself to create its queues. */
+	if (p->lead_thread != current->group_leader)
+		return -EPERM;
+
+	q = kfd_fake_create_queue(fake, p, &properties);
+	if (IS_ERR(q))
+		return PTR_ERR(q);
+	kfd_procfs_add_queue(q);
+	return 0;
+}
+
+static int advance_ring(struct queue *q, u64 packets)
+{
+	struct task_struct *task = q->process->lead_thread;
+	unsigned long rptr_at = (uintptr_t)q->properties.read_ptr;
+	u64 rptr, wptr;
+
+	if (access_process_vm(task, rptr_at, &rptr, sizeof(rptr), 0) != sizeof(rptr) ||
+	    access_process_vm(task, (uintptr_t)q->properties.write_ptr, &wptr, sizeof(wptr), 0) !=
+		    sizeof(wptr))
+		return -EFAULT;
+
+	rptr += min(packets, wptr - rptr);
+	return access_process_vm(task, rptr_at, &rptr, sizeof(rptr), FOLL_WRITE) ==
+	       sizeof(rptr) ? 0 : -EFAULT;
+}
+
+static int do_advance(struct kfd_fake *fake, struct kfd_process *p, u32 packets)
+{
+	struct process_queue_node *pqn;
+	int r = 0;
+
+	list_for_each_entry(pqn, &p->pqm.queues, process_queue_list)
+		if (pqn->q && pqn->q->device == &fake->node && kfd_fake_is_mapped(pqn->q) && !r)
+			r = advance_ring(pqn->q, packets);
+
+	return r;
+}
+
+static int do_evict(struct kfd_fake *fake, struct kfd_process *p, bool evict)
+{
+	struct kfd_process_device *pdd = kfd_get_process_device_data(&fake->node, p);
+
+	if (!pdd || (!evict && !pdd->qpd.evicted))
+		return -EINVAL;
+	return evict ? fake->dqm.ops.evict_process_queues(&fake->dqm, &pdd->qpd) :
+		       fake->dqm.ops.restore_process_queues(&fake->dqm, &pdd->qpd);
+}
+
+static int do_command(struct kfd_fake *fake, const char *text)
+{
+	u64 rptr = 0, wptr = 0;
+	struct kfd_process *p;
+	int nr, r = -EINVAL;
+	char verb[16];
+	u32 value = 0;
+
+	if (sscanf(text, "%15s %d %u %llx %llx", verb, &nr, &value, &rptr, &wptr) < 2)
+		return -EINVAL;
+	if (!strcmp(verb, "present"))
+		return kfd_topology_set_fake(fake->node.id, nr ? &fake->node : NULL);
+	if (!strcmp(verb, "fail_unmap")) {
+		atomic_set(&fake->fail[KFD_FAKE_UNMAP], nr);
+		return 0;
+	}
+	if (!strcmp(verb, "fail_map")) {
+		atomic_set(&fake->fail[KFD_FAKE_MAP], nr);
+		return 0;
+	}
+
+	if (!strcmp(verb, "waves")) {
+		atomic_set(&fake->waves, nr);
+		WRITE_ONCE(fake->kfd2kgd.get_cu_occupancy, nr < 0 ? NULL : fake_get_cu_occupancy);
+		return 0;
+	}
+	if (!strcmp(verb, "pause")) {
+		if (nr)
+			kfd_sched_pause(&fake->node);
+		else
+			kfd_sched_continue(&fake->node);
+		return 0;
+	}
+
+	p = lock_process(nr);
+	if (!p)
+		return -ESRCH;
+	if (!strcmp(verb, "create"))
+		r = do_create(fake, p, value, rptr, wptr);
+	else if (!strcmp(verb, "advance"))
+		r = do_advance(fake, p, value);
+	else if (!strcmp(verb, "evict") || !strcmp(verb, "restore"))
+		r = do_evict(fake, p, !strcmp(verb, "evict"));
+	unlock_process(p);
+
+	return r;
+}
+
+static ssize_t control_write(struct file *file, const char __user *data, size_t size, loff_t *pos)
+{
+	char text[64];
+	int r;
+
+	if (size >= sizeof(text))
+		return -EINVAL;
+	if (copy_from_user(text, data, size))
+		return -EFAULT;
+	text[size] = '\0';
+	r = do_command(file->private_data, text);
+
+	return r ? r : size;
+}
+
+static const struct file_operations control_fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.write = control_write,
+};
+
+static int state_show(struct seq_file *m, void *data)
+{
+	struct kfd_fake *fake = m->private;
+	struct device_process_node *cur;
+	struct queue *q;
+
+	seq_printf(m, "consistent %d\n", kfd_fake_is_consistent(fake));
+	flush_work(&fake->dqm.hw_exception_work);
+	seq_printf(m, "resets %d\n", atomic_read(&fake->resets));
+	seq_printf(m, "saves %d drains %d drops %d\n",
+		   atomic_read(&fake->preemptions[KFD_PREEMPT_TYPE_WAVEFRONT_SAVE]),
+		   atomic_read(&fake->preemptions[KFD_PREEMPT_TYPE_WAVEFRONT_DRAIN]),
+		   atomic_read(&fake->preemptions[KFD_PREEMPT_TYPE_WAVEFRONT_RESET]));
+	dqm_lock(&fake->dqm);
+	list_for_each_entry(cur, &fake->dqm.queues, list)
+		list_for_each_entry(q, &cur->qpd->queues_list, list)
+			seq_printf(m, "queue %d %u mapped %d preempted %d evicted %d suspended %d\n",
+				   task_tgid_vnr(q->process->lead_thread), q->properties.queue_id,
+				   mqd_of(q)->is_mapped, q->properties.is_preempted,
+				   q->properties.is_evicted, q->properties.is_suspended);
+	dqm_unlock(&fake->dqm);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(state);
+
+static int __init kfd_fake_init(void)
+{
+	struct dentry *root = debugfs_create_dir("kfd_fake", NULL), *dir;
+	int i;
+
+	for (i = 0; i < KFD_FAKE_SCHEDULERS; i++) {
+		struct kfd_fake *fake = kfd_fake_create(i, FIRST_GPU_ID + i);
+
+		if (!fake)
+			return -ENOMEM;
+		dir = debugfs_create_dir(scheduler_names[i], root);
+		debugfs_create_u32("gpu_id", 0444, dir, &fake->node.id);
+		debugfs_create_file("control", 0200, dir, fake, &control_fops);
+		debugfs_create_file("state", 0400, dir, fake, &state_fops);
+	}
+	return 0;
+}
+late_initcall(kfd_fake_init);

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A GPU that is not there. Everything above the hardware is KFD's own: queues
+ * are created, mapped, evicted and preempted by the device queue manager, and
+ * what it tells the firmware is kept beside what it believes.
+ */
+#ifndef KFD_FAKE_H_
+#define KFD_FAKE_H_
+
+#include "kfd_device_queue_manager.h"
+#include "kfd_kernel_queue.h"
+#include "kfd_mqd_manager.h"
+#include "kfd_priv.h"
+
+#include "amdgpu_object.h"
+#include "amdgpu_reset.h"
+
+enum kfd_fake_scheduler {
+	KFD_FAKE_HWS,
+	KFD_FAKE_MES,
+	KFD_FAKE_NO_HWS,
+	KFD_FAKE_SCHEDULERS
+};
+
+/* Failures on demand, as often as the counter of each says. */
+enum kfd_fake_failure {
+	KFD_FAKE_UNMAP,		/* the hardware does not stop a queue */
+	KFD_FAKE_MAP,		/* it does not start one */
+	KFD_FAKE_FAILURES
+};
+
+/* Stands for the memory queue descriptor. */
+struct kfd_fake_mqd {
+	struct kfd_mem_obj mem;
+	bool is_mapped;
+};
+
+struct kfd_fake {
+	enum kfd_fake_scheduler scheduler;
+	char name[24];
+	struct amdgpu_device *adev;
+	struct amdgpu_reset_domain reset_domain;
+	struct device *dev;
+	struct kfd_dev kfd;
+	struct kfd_node node;
+	struct device_queue_manager dqm;
+	struct mqd_manager mqd_mgr;
+	struct kfd2kgd_calls kfd2kgd;
+
+	/* For a queue's process: a page table and doorbells that nobody looks at */
+	struct drm_file drm_file;
+	struct amdgpu_fpriv fpriv;
+	struct amdgpu_bo_va ring_va;
+	struct amdgpu_bo_va_mapping ring_mapping;
+	struct amdgpu_bo bo;
+	struct ttm_resource resource;
+
+	/* The hardware scheduler's own queue */
+	struct kernel_queue hiq;
+	struct queue hiq_queue;
+	u32 hiq_rptr;
+	u64 hiq_wptr;
+	u64 hiq_doorbell;
+	u64 fence;
+	u32 *hiq_ring;
+	void *gtt;
+
+	atomic_t fail[KFD_FAKE_FAILURES];
+	atomic_t waves;			/* of each mapped queue */
+	atomic_t resets;		/* of the GPU, asked for by the driver */
+	atomic_t preemptions[3];	/* without a hardware scheduler, by enum kfd_preempt_type */
+};
+
+struct kfd_fake *kfd_fake_create(enum kfd_fake_scheduler scheduler, u32 gpu_id);
+void kfd_fake_destroy(struct kfd_fake *fake);
+
+/* Prepares a process for its first queue on the fake GPU. */
+int kfd_fake_prepare_process(struct kfd_fake *fake, struct kfd_process_device *pdd);
+struct queue *kfd_fake_create_queue(struct kfd_fake *fake, struct kfd_process *p,
+				    const struct queue_properties *properties);
+
+/* Whether the hardware has exactly the queues that the driver thinks are active. */
+bool kfd_fake_is_consistent(struct kfd_fake *fake);
+
+static inline bool kfd_fake_is_mapped(const struct queue *q)
+{
+	return container_of(q->mqd_mem_obj, struct kfd_fake_mqd, mem)->is_mapped;
+}
+
+#endif

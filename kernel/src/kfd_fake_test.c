@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * KUnit tests of the preemption of single queues, on fake GPUs with each of the
+ * three schedulers.
+ */
+
+#include <kunit/test.h>
+
+#include "kfd_fake.h"
+#include "kfd_preempt.h"
+
+#define GPU_ID 0xfae0
+
+struct context {
+	struct kfd_fake *fake;
+	struct device_queue_manager *dqm;
+	struct kfd_process process;
+	struct kfd_process_device *pdd;
+	int timeout_ms;
+};
+
+static const enum kfd_fake_scheduler firmware_schedulers[] = { KFD_FAKE_HWS, KFD_FAKE_MES };
+static const enum kfd_fake_scheduler all_schedulers[] = {
+	KFD_FAKE_HWS, KFD_FAKE_MES, KFD_FAKE_NO_HWS
+};
+
+static void describe(const enum kfd_fake_scheduler *scheduler, char *text)
+{
+	static const char * const names[] = { "hws", "mes", "nohws" };
+
+	strscpy(text, names[*scheduler], KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(firmware, firmware_schedulers, describe);
+KUNIT_ARRAY_PARAM(any, all_schedulers, describe);
+
+static int init_test(struct kunit *test)
+{
+	const enum kfd_fake_scheduler *scheduler = test->param_value;
+	struct context *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	test->priv = c;
+	c->fake = kfd_fake_create(scheduler ? *scheduler : KFD_FAKE_HWS, GPU_ID);
+	KUNIT_ASSERT_NOT_NULL(test, c->fake);
+	c->dqm = &c->fake->dqm;
+	c->process.lead_thread = current;
+	c->process.pasid = 1;
+	mutex_init(&c->process.mutex);
+	KUNIT_ASSERT_EQ(test, pqm_init(&c->process.pqm, &c->process), 0);
+	c->pdd = kfd_create_process_device_data(&c->fake->node, &c->process);
+	KUNIT_ASSERT_NOT_NULL(test, c->pdd);
+	/* A fake that does not answer is not waited for. */
+	c->timeout_ms = queue_preemption_timeout_ms;
+	queue_preemption_timeout_ms = 20;
+	return 0;
+}
+
+static void exit_test(struct kunit *test)
+{
+	struct context *c = test->priv;
+	struct process_queue_node *pqn, *next;
+
+	queue_preemption_timeout_ms = c->timeout_ms;
+	kfd_process_dequeue_from_device(c->pdd);
+	list_for_each_entry_safe(pqn, next, &c->process.pqm.queues, process_queue_list) {
+		uninit_queue(pqn->q);
+		kfree(pqn);
+	}
+	bitmap_free(c->process.pqm.queue_slot_bitmap);
+	bitmap_free(c->pdd->qpd.doorbell_bitmap);
+	kfree(c->pdd);
+	kfd_fake_destroy(c->fake);
+}
+
+static struct queue *new_queue(struct kunit *test)
+{
+	static const struct queue_properties properties = {
+		.type = KFD_QUEUE_TYPE_COMPUTE,
+		.queue_address = PAGE_SIZE,
+		.queue_size = PAGE_SIZE,
+		.queue_percent = 100,
+	};
+	struct context *c = test->priv;
+	struct queue *q = kfd_fake_create_queue(c->fake, &c->process, &properties);
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(q));
+	KUNIT_ASSERT_TRUE(test, kfd_fake_is_mapped(q));
+	return q;
+}
+
+/* Preempts or resumes some queues in one step; those that fail come back in the list. */
+static int step(struct kunit *test, bool preempt, struct queue *a, struct queue *b)
+{
+	struct context *c = test->priv;
+	LIST_HEAD(queues);
+	int r;
+
+	dqm_lock(c->dqm);
+	list_add_tail(&a->preempt_link, &queues);
+	if (b)
+		list_add_tail(&b->preempt_link, &queues);
+	if (preempt)
+		r = kfd_dqm_preempt_queues(c->dqm, &queues, KFD_IOC_PREEMPT_SAVE);
+	else
+		r = kfd_dqm_resume_queues(c->dqm, &queues);
+	KUNIT_EXPECT_EQ(test, !r, list_empty(&queues));
+	a->is_preempted_by_owner = a->properties.is_preempted;
+	list_del_init(&a->preempt_link);
+	if (b) {
+		b->is_preempted_by_owner = b->properties.is_preempted;
+		list_del_init(&b->preempt_link);
+	}
+	dqm_unlock(c->dqm);
+	return r;
+}
+
+static int preempt(struct kunit *test, struct queue *q)
+{
+	return step(test, true, q, NULL);
+}
+
+static int resume(struct kunit *test, struct queue *q)
+{
+	return step(test, false, q, NULL);
+}
+
+static void expect(struct kunit *test, struct queue *q, bool mapped, bool preempted)
+{
+	struct context *c = test->priv;
+
+	KUNIT_EXPECT_EQ(test, kfd_fake_is_mapped(q), mapped);
+	KUNIT_EXPECT_EQ(test, q->properties.is_preempted, preempted);
+	KUNIT_EXPECT_TRUE(test, kfd_fake_is_consistent(c->fake));
+}
+
+static void types_by_scheduler(struct kunit *test)
+{
+	struct context *c = test->priv;
+	u32 save = BIT(KFD_IOC_PREEMPT_SAVE), drain = BIT(KFD_IOC_PREEMPT_DRAIN);
+	bool has_firmware = c->fake->scheduler != KFD_FAKE_NO_HWS;
+	u32 without = drain | (has_firmware ? 0 : BIT(KFD_IOC_PREEMPT_RESET));
+
+	KUNIT_EXPECT_EQ(test, kfd_dqm_preempt_types(c->dqm),
+			has_firmware ? save : save | without);
+	c->fake->kfd.cwsr_enabled = false;
+	KUNIT_EXPECT_EQ(test, kfd_dqm_preempt_types(c->dqm), without);
+}
+
+static void others_run_on(struct kunit *test)
+{
+	struct queue *a = new_queue(test), *b = new_queue(test);
+
+	KUNIT_EXPECT_EQ(test, preempt(test, a), 0);
+	expect(test, a, false, true);
+	expect(test, b, true, false);
+	KUNIT_EXPECT_EQ(test, resume(test, a), 0);
+	expect(test, a, true, false);
+	expect(test, b, true, false);
+}
+
+static void several_in_one_step(struct kunit *test)
+{
+	struct queue *a = new_queue(test), *b = new_queue(test);
+
+	KUNIT_EXPECT_EQ(test, step(test, true, a, b), 0);
+	expect(test, a, false, true);
+	expect(test, b, false, true);
+	KUNIT_EXPECT_EQ(test, step(test, false, a, b), 0);
+	expect(test, a, true, false);
+	expect(test, b, true, false);
+}
+
+static void evicted_and_preempted(struct kunit *test)
+{
+	struct context *c = test->priv;
+	struct queue *q = new_queue(test);
+
+	/* Restored while it is preempted */
+	KUNIT_EXPECT_EQ(test, preempt(test, q), 0);
+	KUNIT_EXPECT_EQ(test, c->dqm->ops.evict_process_queues(c->dqm, &c->pdd->qpd), 0);
+	expect(test, q, false, true);
+	KUNIT_EXPECT_EQ(test, c->dqm->ops.restore_process_queues(c->dqm, &c->pdd->qpd), 0);
+	expect(test, q, false, true);
+	KUNIT_EXPECT_EQ(test, resume(test, q), 0);
+	expect(test, q, true, false);
+
+	/* Preempted and resumed while it is evicted */
+	KUNIT_EXPECT_EQ(test, c->dqm->ops.evict_process_queues(c->dqm, &c->pdd->qpd), 0);
+	KUNIT_EXPECT_EQ(test, preempt(test, q), 0);
+	expect(test, q, false, true);
+	KUNIT_EXPECT_EQ(test, resume(test, q), 0);
+	expect(test, q, false, false);
+	KUNIT_EXPECT_EQ(test, c->dqm->ops.restore_process_queues(c->dqm, &c->pdd->qpd), 0);
+	expect(test, q, true, false);
+}
+
+static void update_keeps_it_preempted(struct kunit *test)
+{
+	struct context *c = test->priv;
+	struct queue *q = new_queue(test);
+	struct mqd_update_info minfo = {};
+
+	KUNIT_EXPECT_EQ(test, preempt(test, q), 0);
+	q->properties.queue_percent = 50;
+	KUNIT_EXPECT_EQ(test, c->dqm->ops.update_queue(c->dqm, q, &minfo), 0);
+	expect(test, q, false, true);
+	KUNIT_EXPECT_EQ(test, resume(test, q), 0);
+	expect(test, q, true, false);
+}
+
+static void unmap_that_fails_is_undone(struct kunit *test)
+{
+	struct context *c = test->priv;
+	struct queue *a = new_queue(test), *b = new_queue(test);
+
+	atomic_set(&c->fake->fail[KFD_FAKE_UNMAP], 1);
+	if (c->fake->scheduler == KFD_FAKE_HWS) {
+		/* One list: none of them is preempted. */
+		KUNIT_EXPECT_EQ(test, step(test, true, a, b), -ETIME);
+		expect(test, b, true, false);
+	} else {
+		/* One by one: the second one is. */
+		KUNIT_EXPECT_NE(test, step(test, true, a, b), 0);
+		expect(test, b, false, true);
+		KUNIT_EXPECT_EQ(test, resume(test, b), 0);
+	}
+	expect(test, a, true, false);
+	flush_work(&c->dqm->hw_exception_work);
+	/* As for any other unmap that fails */
+	KUNIT_EXPECT_EQ(test, atomic_read(&c->fake->resets), 1);
+	KUNIT_EXPECT_EQ(test, preempt(test, a), 0);
+	expect(test, a, false, true);
+}
+
+/* The old run list is gone when the new one cannot be sent. */
+static void map_that_fails_is_undone(struct kunit *test)
+{
+	struct context *c = test->priv;
+	struct queue *a = new_queue(test), *b = new_queue(test);
+
+	atomic_set(&c->fake->fail[KFD_FAKE_MAP], 1);
+	KUNIT_EXPECT_EQ(test, preempt(test, a), -ENOMEM);
+	expect(test, a, true, false);
+	expect(test, b, true, false);
+}
+
+static void resume_that_fails_holds_nothing(struct kunit *test)
+{
+	struct context *c = test->priv;
+	struct queue *q = new_queue(test);
+
+	KUNIT_EXPECT_EQ(test, preempt(test, q), 0);
+	atomic_set(&c->fake->fail[KFD_FAKE_MAP], 1);
+	KUNIT_EXPECT_NE(test, resume(test, q), 0);
+	KUNIT_EXPECT_FALSE(test, q->properties.is_preempted);
+	/* It runs after the reset, which evicts and restores every process. */
+	KUNIT_EXPECT_EQ(test, c->dqm->ops.evict_process_queues(c->dqm, &c->pdd->qpd), 0);
+	KUNIT_EXPECT_EQ(test, c->dqm->ops.restore_process_queues(c->dqm, &c->pdd->qpd), 0);
+	expect(test, q, true, false);
+}
+
+static void refused_while_the_gpu_is_reset(struct kunit *test)
+{
+	struct context *c = test->priv;
+	struct queue *q = new_queue(test);
+
+	down_write(&c->fake->reset_domain.sem);
+	KUNIT_EXPECT_EQ(test, preempt(test, q), -EIO);
+	up_write(&c->fake->reset_domain.sem);
+	expect(test, q, true, false);
+}
+
+static void one_that_was_reset_stays_off(struct kunit *test)
+{
+	struct context *c = test->priv;
+	struct queue *a = new_queue(test), *b = new_queue(test);
+
+	KUNIT_EXPECT_EQ(test, preempt(test, a), 0);
+	a->properties.is_reset = true;
+	KUNIT_EXPECT_EQ(test, resume(test, a), 0);
+	KUNIT_EXPECT_FALSE(test, kfd_fake_is_mapped(a));
+	KUNIT_EXPECT_EQ(test, preempt(test, a), -EACCES);
+	KUNIT_EXPECT_FALSE(test, a->properties.is_preempted);
+	KUNIT_EXPECT_TRUE(test, kfd_fake_is_mapped(b));
+	KUNIT_EXPECT_EQ(test, c->dqm->active_queue_count, 1);
+}
+
+static void type_reaches_the_hardware(struct kunit *test)
+{
+	static const enum kfd_preempt_type expected[] = {
+		[KFD_IOC_PREEMPT_DRAIN] = KFD_PREEMPT_TYPE_WAVEFRONT_DRAIN,
+		[KFD_IOC_PREEMPT_RESET] = KFD_PREEMPT_TYPE_WAVEFRONT_RESET,
+		[KFD_IOC_PREEMPT_SAVE] = KFD_PREEMPT_TYPE_WAVEFRONT_SAVE,
+	};
+	struct context *c = test->priv;
+	u32 type;
+
+	if (c->fake->scheduler != KFD_FAKE_NO_HWS)
+		kunit_skip(test, "firmware is told to preempt, and no more");
+
+	for (type = 0; type < ARRAY_SIZE(expected); type++) {
+		struct queue *q = new_queue(test);
+		LIST_HEAD(queues);
+
+		dqm_lock(c->dqm);
+		list_add(&q->preempt_link, &queues);
+		KUNIT_EXPECT_EQ(test, kfd_dqm_preempt_queues(c->dqm, &queues, type), 0);
+		q->is_preempted_by_owner = true;
+		dqm_unlock(c->dqm);
+		expect(test, q, false, true);
+		KUNIT_EXPECT_EQ(test, atomic_read(&c->fake->preemptions[expected[type]]), 1);
+	}
+}
+
+/* Without a hardware scheduler, a queue's write pointer is read when it is loaded. */
+static void process_without_memory_is_not_loaded(struct kunit *test)
+{
+	struct context *c = test->priv;
+	struct queue *q = new_queue(test);
+
+	if (c->fake->scheduler != KFD_FAKE_NO_HWS)
+		kunit_skip(test, "the firmware reads it");
+
+	KUNIT_EXPECT_EQ(test, preempt(test, q), 0);
+	KUNIT_EXPECT_EQ(test, resume(test, q), -ESRCH);
+	KUNIT_EXPECT_FALSE(test, kfd_fake_is_mapped(q));
+	KUNIT_EXPECT_FALSE(test, q->properties.is_preempted);
+}
+
+static struct kunit_case cases[] = {
+	KUNIT_CASE_PARAM(types_by_scheduler, any_gen_params),
+	KUNIT_CASE_PARAM(others_run_on, firmware_gen_params),
+	KUNIT_CASE_PARAM(several_in_one_step, firmware_gen_params),
+	KUNIT_CASE_PARAM(evicted_and_preempted, firmware_gen_params),
+	KUNIT_CASE_PARAM(update_keeps_it_preempted, firmware_gen_params),
+	KUNIT_CASE_PARAM(unmap_that_fails_is_undone, firmware_gen_params),
+	KUNIT_CASE(map_that_fails_is_undone),
+	KUNIT_CASE_PARAM(resume_that_fails_holds_nothing, firmware_gen_params),
+	KUNIT_CASE_PARAM(refused_while_the_gpu_is_reset, firmware_gen_params),
+	KUNIT_CASE_PARAM(one_that_was_reset_stays_off, firmware_gen_params),
+	KUNIT_CASE_PARAM(type_reaches_the_hardware, any_gen_params),
+	KUNIT_CASE_PARAM(process_without_memory_is_not_loaded, any_gen_params),
+	{}
+};
+
+static struct kunit_suite suite = {
+	.name = "kfd_preempt",
+	.init = init_test,
+	.exit = exit_test,
+	.test_cases = cases,
+};
+
+kunit_test_suite(suite);

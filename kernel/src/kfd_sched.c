@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A scheduler of queues by priority: the driver's part of it
+ *
+ * Hardware gives every queue the same priority, so the most urgent waits for
+ * whatever runs. A thread for each node looks at the rings of its queues, tells
+ * a core which of them have work, and preempts and resumes what that decides.
+ * gpreempt/node/node.h has the scheduler itself; here are the driver functions
+ * that it calls, its thread and its lock.
+ *
+ * The thread never waits for a program: it takes no process's lock, and faults
+ * nothing in.
+ */
+
+#include <linux/capability.h>
+#include <linux/kthread.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "kfd_device_queue_manager.h"
+#include "kfd_preempt.h"
+#include "kfd_priv.h"
+#include "kfd_sched.h"
+#include "kfd_sched_internal.h"
+
+#define CREATE_TRACE_POINTS
+#include "kfd_sched_trace.h"
+
+/* Some two thousand lines */
+#define LOG_BYTES (128 * 1024)
+
+static bool kfd_sched;
+module_param(kfd_sched, bool, 0444);
+MODULE_PARM_DESC(kfd_sched, "Schedule compute queues by their priority (false = off (default), true = on)");
+
+void kfd_sched_kick(struct kfd_sched *s)
+{
+	WRITE_ONCE(s->is_kicked, true);
+	wake_up(&s->wait);
+}
+
+/*
+ * Driver functions
+ */
+
+static struct kfd_sched *sched_of(struct gp__node_sched *n)
+{
+	return container_of(n, struct kfd_sched, sched);
+}
+
+static u64 sched_now(struct gp__node_sched *n)
+{
+	return ktime_get_ns();
+}
+
+static void *sched_alloc(size_t bytes)
+{
+	return kzalloc(bytes, GFP_KERNEL);
+}
+
+static void sched_free(void *memory)
+{
+	kfree(memory);
+}
+
+static bool sched_begin_reading(struct gp__node_sched *n, void *program)
+{
+	struct kfd_process *p = program;
+	struct kfd_sched *s = sched_of(n);
+
+	s->mm = get_task_mm(p->lead_thread);
+	if (!s->mm)
+		return false;
+
+	kthread_use_mm(s->mm);
+	return true;
+}
+
+static void sched_end_reading(struct gp__node_sched *n, void *program)
+{
+	struct kfd_sched *s = sched_of(n);
+
+	kthread_unuse_mm(s->mm);
+	/* The last user cleans up, which takes locks that are not to be waited for here. */
+	mmput_async(s->mm);
+	s->mm = NULL;
+}
+
+/*
+ * The thread looks at the queues of all programs, and must not wait for one of
+ * them: a page may be under userfaultfd, or a file of FUSE.
+ */
+bool kfd_sched_read_user(void *queue, u64 address, void *to, size_t bytes)
+{
+	/* Earlier reads are not newer than this one. */
+	rmb();
+	return !copy_from_user_nofault(to, u64_to_user_ptr(address), bytes);
+}
+
+static bool sched_is_running(void *queue)
+{
+	return READ_ONCE(((struct queue *)queue)->properties.is_active);
+}
+
+static bool has_waves(struct kfd_sched *s, const struct queue *q, int xcc)
+{
+	int i, most;
+
+	memset(s->occupancy, 0, AMDGPU_MAX_QUEUES * sizeof(*s->occupancy));
+	s->node->kfd2kgd->get_cu_occupancy(s->node->adev, s->occupancy, &most, xcc);
+	for (i = 0; i < AMDGPU_MAX_QUEUES; i++)
+		if (s->occupancy[i].wave_cnt &&
+		    s->occupancy[i].doorbell_off == q->properties.doorbell_off)
+			return true;
+
+	return false;
+}
+
+static int sched_waves(struct gp__node_sched *n, void *queue)
+{
+	struct kfd_sched *s = sched_of(n);
+	int xcc;
+
+	if (!s->node->kfd2kgd->get_cu_occupancy || !s->occupancy)
+		return -1;
+
+	for_each_inst(xcc, s->node->xcc_mask)
+		if (has_waves(s, queue, xcc))
+			return 1;
+
+	return 0;
+}
+
+static int pid_of(const struct gp__node_queue *sq)
+{
+	return sq->group->pid;
+}
+
+static u32 id_of(const struct gp__node_queue *sq)
+{
+	return ((struct queue *)sq->queue)->properties.queue_id;
+}
+
+/* With the DQM lock. Those that stay in the list were not preempted or resumed. */
+static void run_actions(struct kfd_sched *s, struct gp__link *actions, bool preempt)
+{
+	struct device_queue_manager *dqm = s->node->dqm;
+	struct gp__node_queue *sq;
+	LIST_HEAD(queues);
+	int r;
+
+	if (gp__list_empty(actions))
+		return;
+
+	gp__node_each(sq, actions)
+		list_add_tail(&((struct queue *)sq->queue)->preempt_link, &queues);
+	if (preempt)
+		r = kfd_preempt_for_scheduler(dqm, &queues, KFD_IOC_PREEMPT_SAVE);
+	else
+		r = kfd_resume_for_scheduler(dqm, &queues);
+	gp__node_each(sq, actions) {
+		struct queue *q = sq->queue;
+
+		sq->result = list_empty(&q->preempt_link) ? 0 : r;
+		list_del_init(&q->preempt_link);
+	}
+}
+
+static void trace_actions(struct kfd_sched *s, struct gp__link *actions, bool preempt, u64 begun)
+{
+	struct gp__node_queue *sq;
+
+	gp__node_each(sq, actions)
+		trace_kfd_sched_action(s->node->id, pid_of(sq), id_of(sq), preempt,
+				       gp__rule_name(sq->core.why.rule), sq->result,
+				       ktime_get_ns() - begun);
+}
+
+static void sched_change(struct gp__node_sched *n, struct gp__link *hold,
+			 struct gp__link *release)
+{
+	struct kfd_sched *s = sched_of(n);
+	u64 begun = ktime_get_ns();
+
+	dqm_lock(s->node->dqm);
+	run_actions(s, hold, true);
+	run_actions(s, release, false);
+	dqm_unlock(s->node->dqm);
+	trace_actions(s, hold, true, begun);
+	trace_actions(s, release, false, begun);
+}
+
+static void sched_saw(struct gp__node_sched *n, const struct gp__node_queue *sq)
+{
+	trace_kfd_sched_ring(n->id, pid_of(sq), id_of(sq), sq->ring.is_busy, sq->ring.read,
+			     sq->ring.write);
+}
+
+static const struct gp__node_driver driver = {
+	.now = sched_now,
+	.alloc = sched_alloc,
+	.free = sched_free,
+	.begin_reading = sched_begin_reading,
+	.end_reading = sched_end_reading,
+	.read = kfd_sched_read_user,
+	.is_running = sched_is_running,
+	.waves = sched_waves,
+	.change = sched_change,
+	.saw = sched_saw,
+};
+
+/*
+ * Queues
+ */
+
+struct gp__ring_place kfd_sched_ring(const struct queue_properties *p)
+{
+	return (struct gp__ring_place){
+		.ring = p->queue_address,
+		.bytes = p->queue_size,
+		.read_index = (uintptr_t)p->read_ptr,
+		.write_index = (uintptr_t)p->write_ptr,
+		.kind = p->format == KFD_QUEUE_FORMAT_AQL ? GP__RING_AQL : GP__RING_PM4,
+	};
+}
+
+static struct gp__node_options options_of(struct queue *q)
+{
+	struct task_struct *task = q->process->lead_thread;
+	u32 asked = gp__node_asked(q->properties.logical_priority, q->properties.priority);
+
+	return (struct gp__node_options){
+		.queue = q,
+		.program = q->process,
+		.pid = task_tgid_nr(task),
+		.tag = task->comm,
+		.asked = asked,
+		.priority = gp__node_granted(asked, asked <= GP__PRIO_NORMAL ||
+						    capable(CAP_SYS_NICE)),
+		.place = kfd_sched_ring(&q->properties),
+	};
+}
+
+/* A queue that was removed and did not go after all is not held any more. */
+static void release_queue(struct kfd_sched *s, struct queue *q)
+{
+	LIST_HEAD(queues);
+
+	dqm_lock(s->node->dqm);
+	if (q->is_preempted_by_scheduler) {
+		list_add(&q->preempt_link, &queues);
+		kfd_resume_for_scheduler(s->node->dqm, &queues);
+		list_del_init(&q->preempt_link);
+	}
+	dqm_unlock(s->node->dqm);
+}
+
+bool kfd_sched_schedules(const struct queue *q)
+{
+	return q->device->sched && q->properties.type == KFD_QUEUE_TYPE_COMPUTE;
+}
+
+void kfd_sched_add_queue(struct queue *q)
+{
+	struct kfd_sched *s = q->device->sched;
+	struct gp__node_options o;
+
+	if (!kfd_sched_schedules(q))
+		return;
+
+	o = options_of(q);
+	mutex_lock(&s->lock);
+	release_queue(s, q);
+	if (!q->sched)
+		q->sched = gp__node_add(&s->sched, &o);
+	mutex_unlock(&s->lock);
+	kfd_sched_kick(s);
+}
+
+/* With the lock. */
+static void remove_queue(struct kfd_sched *s, struct gp__node_queue *sq)
+{
+	((struct queue *)sq->queue)->sched = NULL;
+	gp__node_remove(&s->sched, sq);
+}
+
+void kfd_sched_remove_queue(struct queue *q)
+{
+	struct kfd_sched *s = q->device->sched;
+
+	if (!s)
+		return;
+
+	mutex_lock(&s->lock);
+	if (q->sched)
+		remove_queue(s, q->sched);
+	mutex_unlock(&s->lock);
+	kfd_sched_kick(s);
+}
+
+void kfd_sched_queue_updated(struct queue *q)
+{
+	struct kfd_sched *s = q->device->sched;
+	struct gp__node_options o;
+
+	if (!s)
+		return;
+
+	o = options_of(q);
+	mutex_lock(&s->lock);
+	if (q->sched)
+		q->sched = gp__node_update(&s->sched, q->sched, &o);
+	mutex_unlock(&s->lock);
+	kfd_sched_kick(s);
+}
+
+void kfd_sched_remove_process(struct kfd_node *node, struct kfd_process *p)
+{
+	struct kfd_sched *s = node->sched;
+	struct gp__node_queue *sq;
+
+	if (!s)
+		return;
+
+	mutex_lock(&s->lock);
+	while ((sq = gp__node_of_program(&s->sched, p)))
+		remove_queue(s, sq);
+	mutex_unlock(&s->lock);
+	kfd_sched_kick(s);
+}
+
+/*
+ * The thread
+ */
+
+static int run_scheduler(void *data)
+{
+	struct kfd_sched *s = data;
+	ktime_t pause = 0;
+	u64 wait;
+
+	while (!kthread_should_stop()) {
+		wait_event_interruptible_hrtimeout(s->wait,
+						   READ_ONCE(s->is_kicked) || kthread_should_stop(),
+						   pause);
+		WRITE_ONCE(s->is_kicked, false);
+		mutex_lock(&s->lock);
+		gp__node_tick(&s->sched);
+		wait = gp__node_wait_ns(&s->sched);
+		mutex_unlock(&s->lock);
+		pause = wait == GP__NEVER ? KTIME_MAX : wait;
+		WRITE_ONCE(s->nr_rounds, s->nr_rounds + 1);
+		wake_up(&s->ticked);
+	}
+
+	return 0;
+}
+
+static void set_paused(struct kfd_node *node, bool is_paused)
+{
+	struct kfd_sched *s = node->sched;
+
+	if (!s)
+		return;
+
+	/* With the lock, so that an action that has begun is done. */
+	mutex_lock(&s->lock);
+	s->sched.is_paused = is_paused;
+	mutex_unlock(&s->lock);
+	kfd_sched_kick(s);
+}
+
+void kfd_sched_pause(struct kfd_node *node)
+{
+	set_paused(node, true);
+}
+
+void kfd_sched_continue(struct kfd_node *node)
+{
+	set_paused(node, false);
+}
+
+static void start_scheduler(struct kfd_sched *s)
+{
+	struct gp__log_keep log = { .text = kvmalloc(LOG_BYTES, GFP_KERNEL), .room = LOG_BYTES };
+
+	if (!log.text)
+		dev_warn(s->node->adev->dev, "No memory for a log of the scheduler\n");
+	s->occupancy = kcalloc(AMDGPU_MAX_QUEUES, sizeof(*s->occupancy), GFP_KERNEL);
+	mutex_init(&s->lock);
+	init_waitqueue_head(&s->wait);
+	init_waitqueue_head(&s->ticked);
+	gp__node_init(&s->sched, &driver, s->node->id, &log);
+	s->thread = kthread_run(run_scheduler, s, "kfd_sched_%x", s->node->id);
+}
+
+void kfd_sched_init(struct kfd_node *node)
+{
+	struct kfd_sched *s;
+
+	if (!kfd_sched)
+		return;
+
+	/* To wait for waves, which may never end, would be to reset the device in the end. */
+	if (!(kfd_dqm_preempt_types(node->dqm) & BIT(KFD_IOC_PREEMPT_SAVE))) {
+		dev_warn(node->adev->dev,
+			 "Queues cannot be saved, so they are not scheduled by their priority\n");
+		return;
+	}
+
+	s = kzalloc(sizeof(*s), GFP_KERNEL);
+	if (!s)
+		goto fail;
+
+	s->node = node;
+	start_scheduler(s);
+	if (IS_ERR(s->thread)) {
+		kvfree(s->sched.log.text);
+		kfree(s->occupancy);
+		kfree(s);
+		goto fail;
+	}
+	if (kfd_sched_add_files(s)) {
+		kthread_stop(s->thread);
+		kfd_sched_remove_files(s);
+		goto fail;
+	}
+
+	node->sched = s;
+	return;
+
+fail:
+	dev_warn(node->adev->dev, "Queues are not scheduled by their priority\n");
+}
+
+void kfd_sched_fini(struct kfd_node *node)
+{
+	struct kfd_sched *s = node->sched;
+
+	if (!s)
+		return;
+
+	kthread_stop(s->thread);
+	node->sched = NULL;
+	while (!gp__list_empty(&s->sched.groups)) {
+		struct gp__node_group *g =
+			container_of(s->sched.groups.next, struct gp__node_group, link);
+
+		remove_queue(s, gp__node_of_program(&s->sched, g->program));
+	}
+	kfd_sched_remove_files(s);
+}

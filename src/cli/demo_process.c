@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The processes of gpreempt demo, and the signals that end it. The kernel ends all processes when
+ * this one ends (PR_SET_PDEATHSIG).
+ */
+#include "cli/demo.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/child.h"
+
+/*
+ * Signals
+ */
+
+static volatile sig_atomic_t signal_seen;
+
+static void note_signal(int number)
+{
+	signal_seen = number;
+}
+
+void demo_signals_catch(void)
+{
+	struct sigaction note = { .sa_handler = note_signal };
+
+	sigaction(SIGINT, &note, NULL);
+	sigaction(SIGTERM, &note, NULL);
+	sigaction(SIGHUP, &note, NULL);
+}
+
+int demo_signal(void)
+{
+	return signal_seen;
+}
+
+int demo_interrupted(void)
+{
+	return 128 + signal_seen;
+}
+
+/*
+ * Processes
+ */
+
+static _Noreturn void become(struct demo_stage *s, const struct demo_program *p,
+			     const char *const *argv, int out, pid_t parent)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int err = open(p->err, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(CHILD_OWN_FAILURE);
+	/* The terminal's signals must not reach them: we end them. */
+	setpgid(0, 0);
+	dup2(null, STDIN_FILENO);
+	dup2(out >= 0 ? out : null, STDOUT_FILENO);
+	dup2(err >= 0 ? err : null, STDERR_FILENO);
+	_exit(child_exec(s->env, (char **)argv));
+}
+
+int demo_process_start(struct demo_stage *s, struct demo_program *p, const char *const *argv,
+		       bool out)
+{
+	int ends[2] = { -1, -1 };
+	pid_t parent = getpid();
+
+	snprintf(p->err, sizeof(p->err), "%s/%s.err", s->folder, p->name);
+	unlink(p->err);
+	p->used = 0;
+	if (out && pipe2(ends, O_CLOEXEC))
+		return gp__env_fail(s->env, GP__EXIT_FAILURE, NULL, "pipe: %s", strerror(errno));
+	fflush(NULL);
+	p->pid = fork();
+	if (!p->pid)
+		become(s, p, argv, ends[1], parent);
+	if (out)
+		close(ends[1]);
+	p->out = ends[0];
+	if (p->pid > 0)
+		return 0;
+	p->pid = 0;
+	return gp__env_fail(s->env, GP__EXIT_FAILURE, NULL, "fork: %s", strerror(errno));
+}
+
+int demo_process_reap(struct demo_program *p)
+{
+	int status = 0;
+
+	while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	p->pid = 0;
+	if (p->out >= 0)
+		close(p->out);
+	p->out = -1;
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+void demo_process_end(struct demo_program *p, int number)
+{
+	if (p->pid <= 0)
+		return;
+	kill(p->pid, number);
+	demo_process_reap(p);
+}
+
+void demo_process_errors(const struct demo_program *p, char *text, size_t size)
+{
+	int fd = open(p->err, O_RDONLY | O_CLOEXEC);
+	off_t all = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
+	ssize_t n = 0;
+
+	if (fd >= 0) {
+		n = pread(fd, text, size - 1, all > (off_t)size - 1 ? all - (off_t)size + 1 : 0);
+		close(fd);
+	}
+	n = n < 0 ? 0 : n;
+	while (n && text[n - 1] == '\n')
+		n--;
+	text[n] = '\0';
+}
+
+int demo_process_failed(struct demo_stage *s, const struct demo_program *p, const char *how)
+{
+	char text[2048];
+
+	demo_process_errors(p, text, sizeof(text));
+	return gp__env_fail(s->env, GP__EXIT_FAILURE, NULL, "%s %s%s%s", p->name, how,
+			    *text ? "; it said:\n" : "", text);
+}

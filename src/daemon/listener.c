@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Accepts connections: identifies the peer by its socket's credentials, and checks the limits on
+ * connections. Never waits for a client.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "daemon/server.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+#define PEERS_MAX 4096
+#define PEERS_OF_ADMINS 64 /* of these, reserved for administrators */
+#define PEERS_OF_COMMANDS 64 /* of a user, beside those of its programs */
+/* How long accepting pauses when a connection can be neither accepted nor refused. */
+#define PAUSE_NS (100 * GP__MS)
+
+const char *gp__listener_explain(int err)
+{
+	return err == -EMFILE || err == -ENFILE ? "gpreemptd is at its limit of open files; raise "
+						  "LimitNOFILE= of its service, "
+						  "or ulimit -n"
+						: "gpreemptd is out of memory";
+}
+
+static void identify(struct gp__server *s, struct gp__peer *p)
+{
+	socklen_t size = sizeof(p->cred);
+
+	if (getsockopt(p->socket.fd, SOL_SOCKET, SO_PEERCRED, &p->cred, &size))
+		p->cred = (struct ucred){ .pid = 0, .uid = (uid_t)-1, .gid = (gid_t)-1 };
+	size = sizeof(p->gids);
+	if (!getsockopt(p->socket.fd, SOL_SOCKET, SO_PEERGROUPS, p->gids, &size))
+		p->nr_gids = size / sizeof(p->gids[0]);
+	if (p->nr_gids < GP__GIDS_MAX)
+		p->gids[p->nr_gids++] = p->cred.gid;
+	p->admin = gp__config_is_admin(&s->config, p->cred.uid, p->gids, p->nr_gids);
+	p->limit = gp__config_limit(&s->config, p->cred.uid, p->gids, p->nr_gids);
+}
+
+/* Opens a pidfd of the peer. Before Linux 6.5 this races with the reuse of its pid. */
+static int open_life(const struct gp__peer *p)
+{
+	socklen_t size = sizeof(int);
+	int fd = -1;
+
+	if (!getsockopt(p->socket.fd, SOL_SOCKET, SO_PEERPIDFD, &fd, &size))
+		return fd;
+	if (errno != ENOPROTOOPT || p->cred.pid <= 0)
+		return -1;
+	return (int)syscall(SYS_pidfd_open, p->cred.pid, 0);
+}
+
+static u32 count_peers(struct gp__server *s, uid_t uid)
+{
+	struct gp__link *l, *n;
+	u32 nr = 0;
+
+	gp__list_each(l, n, &s->peers) nr +=
+		container_of(l, struct gp__peer, link)->cred.uid == uid;
+	return nr;
+}
+
+/* Why there is no room for this connection. NULL: there is. */
+static const char *explain_limit(struct gp__server *s, const struct gp__peer *p)
+{
+	if (s->nr_peers >= (p->admin ? PEERS_MAX : PEERS_MAX - PEERS_OF_ADMINS))
+		return "gpreemptd has reached its limit of connections";
+	if (!p->admin &&
+	    count_peers(s, p->cred.uid) >= (u64)p->limit.max_programs + PEERS_OF_COMMANDS)
+		return "this user has reached the limit of connections: max_programs, and 64 for "
+		       "commands";
+	return NULL;
+}
+
+/* Refuses a connection. Closing a socket with unread data would discard the reply, so read it. */
+static void refuse(struct gp__server *s, int fd, int err, const char *text)
+{
+	struct gp__wire_reply reply = { .head = { sizeof(reply), GP__WIRE_REPLY, 0, 0, 0 },
+					.result = err };
+
+	s->nr_refused++;
+	gp__wire_text(reply.text, sizeof(reply.text), text);
+	gp__wire_send(fd, &reply, NULL, 0);
+	shutdown(fd, SHUT_RD);
+	while (recv(fd, s->received, sizeof(s->received), MSG_DONTWAIT) > 0)
+		;
+	close(fd);
+}
+
+void gp__listener_add_peer(struct gp__server *s, int fd)
+{
+	struct gp__peer *p = gp__peer_create(fd);
+	const char *why = NULL;
+	int err = p ? 0 : -ENOMEM;
+
+	if (p) {
+		identify(s, p);
+		why = explain_limit(s, p);
+		err = why ? -EDQUOT : gp__server_watch(s, &p->socket, EPOLLIN);
+	}
+	if (err) {
+		free(p);
+		refuse(s, fd, err, why ? why : gp__listener_explain(err));
+		return;
+	}
+	p->life.fd = open_life(p);
+	if (p->life.fd >= 0)
+		gp__server_watch(s, &p->life, EPOLLIN);
+	s->nr_peers++;
+	gp__list_push(&s->peers, &p->link);
+}
+
+/*
+ * Refuses the next connection when no descriptor is left, with the spare one: epoll would report it
+ * for ever otherwise. If even that fails, accepting pauses for a while.
+ */
+static void refuse_next(struct gp__server *s, int err)
+{
+	int fd = -1;
+
+	if (s->spare >= 0) {
+		close(s->spare);
+		/* cppcheck-suppress nullPointer; the address is not wanted */
+		fd = accept4(s->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	}
+	if (fd >= 0)
+		refuse(s, fd, err, gp__listener_explain(err));
+	s->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		return;
+	gp__server_rewatch(s, &s->listener, 0);
+	s->paused_until = s->now + PAUSE_NS;
+}
+
+void gp__listener_accept(struct gp__server *s)
+{
+	/* cppcheck-suppress nullPointer; the address is not wanted */
+	int fd = accept4(s->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd >= 0)
+		gp__listener_add_peer(s, fd);
+	else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+		refuse_next(s, -errno);
+}
+
+u64 gp__listener_wake(struct gp__server *s)
+{
+	if (s->paused_until && s->paused_until <= s->now) {
+		s->paused_until = 0;
+		gp__server_rewatch(s, &s->listener, EPOLLIN);
+	}
+	return s->paused_until ? s->paused_until : GP__NEVER;
+}

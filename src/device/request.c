@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+#include "device/request.h"
+
+#include <stdlib.h>
+
+#include "base/units.h"
+
+#define PRIORITY_MOST 1000000
+
+/* The value of a variable; NULL if it is unset or empty. */
+static const char *value_of(const char *variable)
+{
+	const char *text = getenv(variable);
+
+	return text && *text ? text : NULL;
+}
+
+static bool read_window(struct gp__request *r)
+{
+	const char *text = value_of(GP__ENV_WINDOW);
+	u64 packets;
+
+	if (!text)
+		return true;
+	if (gp__parse_u64(text, 1, UINT32_MAX, &packets))
+		return !gp__parse_duration(text, &r->window_ns) && r->window_ns;
+	r->window = (u32)packets;
+	return true;
+}
+
+static bool read_deadline(struct gp__request *r)
+{
+	const char *text = value_of(GP__ENV_DEADLINE);
+
+	return !text || !gp__parse_duration(text, &r->hints.deadline_ns);
+}
+
+bool gp__request_read(struct gp__request *r, const char **bad, const char **expected)
+{
+	int64_t prio = 0, level = 0, share = 0, copies = 0, idempotent = 0;
+	const struct {
+		const char *variable;
+		int64_t min, max, *value;
+		const char *expected;
+	} numbers[] = {
+		{ GP__ENV_PRIORITY, -PRIORITY_MOST, PRIORITY_MOST, &prio, "a priority" },
+		{ GP__ENV_LEVEL, 0, 3, &level, "a level (1, 2 or 3)" },
+		{ GP__ENV_SHARE, 0, 100, &share, "a percentage (0 to 100)" },
+		{ GP__ENV_COPIES, 0, 1, &copies, "0 or 1" },
+		{ GP__ENV_IDEMPOTENT, 0, 1, &idempotent, "0 or 1" },
+	};
+	const char *tag = getenv(GP__ENV_TAG);
+
+	memset(r, 0, sizeof(*r));
+	r->joined = value_of(GP__ENV_PRIORITY);
+	if (!r->joined)
+		return true;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		const char *text = value_of(numbers[i].variable);
+
+		*bad = numbers[i].variable;
+		*expected = numbers[i].expected;
+		if (text && gp__parse_i64(text, numbers[i].min, numbers[i].max, numbers[i].value))
+			return false;
+	}
+	*expected = "possible without " GP__ENV_LEVEL "=2";
+	if (idempotent && level != 2)
+		return false;
+	*bad = GP__ENV_WINDOW;
+	*expected = "a number of packets or a time such as 2ms";
+	if (!read_window(r))
+		return false;
+	*bad = GP__ENV_DEADLINE;
+	*expected = "a time such as 5ms";
+	if (!read_deadline(r))
+		return false;
+	r->hints.prio = (s32)prio;
+	r->hints.share_pct = (u32)share;
+	r->level = (u32)level;
+	r->idempotent = idempotent;
+	r->copies = copies;
+	gp__wire_text(r->tag, sizeof(r->tag), tag ? tag : "");
+	return true;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A request is what `gpreempt run` asks for a program, in environment variables. Child processes
+ * inherit them, and containers if they are given them.
+ */
+#ifndef GP__DEVICE_REQUEST_H
+#define GP__DEVICE_REQUEST_H
+
+#include "wire/wire.h"
+
+#define GP__ENV_PRIORITY "GPREEMPT_PRIORITY" /* a program that has it is joined */
+#define GP__ENV_TAG "GPREEMPT_TAG"
+#define GP__ENV_LEVEL "GPREEMPT_LEVEL"
+#define GP__ENV_WINDOW "GPREEMPT_WINDOW" /* launch window of level 1: 8 packets, or 2ms */
+#define GP__ENV_IDEMPOTENT "GPREEMPT_IDEMPOTENT" /* 1: level 2 may drop kernels and rerun them */
+#define GP__ENV_COPIES "GPREEMPT_COPIES" /* 1: copies are held as well */
+#define GP__ENV_SHARE "GPREEMPT_SHARE" /* percent */
+#define GP__ENV_DEADLINE "GPREEMPT_DEADLINE" /* 5ms */
+#define GP__ENV_WAY "GPREEMPT_WAY"
+#define GP__ENV_SOCKET "GPREEMPT_SOCKET"
+
+struct gp__request {
+	bool joined;
+	u32 level; /* 0: the best available */
+	bool idempotent; /* level 2 only */
+	bool copies; /* hold copies too, on GPUs where that is optional */
+	u32 window; /* level 1: in packets; 0: as many as take window_ns */
+	u64 window_ns; /* 0: the default */
+	char tag[GP__WIRE_TAG_MAX];
+	struct gp__wire_hints hints;
+};
+
+/* False: a variable has an invalid value. *@bad is its name, *@expected what it may be. */
+bool gp__request_read(struct gp__request *request, const char **bad, const char **expected);
+
+#endif

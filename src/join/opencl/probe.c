@@ -1,8 +1,0 @@
-// SPDX-License-Identifier: MIT
-/* The build compiles this file to find out whether OpenCL's headers describe layers. */
-#include <CL/cl_layer.h>
-
-int main(void)
-{
-	return 0;
-}

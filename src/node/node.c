@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+#include "node/node.h"
+
+#include "policy/policy.h"
+
+/* How often rings are looked at, and how much less often while none of them has work. */
+#define PERIOD_US 1000
+#define IDLE_PERIODS 10
+/* How long work whose end cannot be seen is waited for: as gpreemptd does. */
+#define GRACE_US 100000
+/* How often the driver is asked for the waves of a queue that has not moved. */
+#define WAVES_NS (GP__RING_GRACE_NS / 4)
+
+/* The core's name for taking a queue off the GPU in the middle of its work. */
+#define LEVEL_SAVED 3
+
+static u64 now_of(struct gp__node_sched *n)
+{
+	return n->driver->now(n);
+}
+
+static struct gp__node_group *group_of(struct gp__link *l)
+{
+	return container_of(l, struct gp__node_group, link);
+}
+
+static struct gp__node_queue *queue_of(struct gp__link *l)
+{
+	return container_of(l, struct gp__node_queue, link);
+}
+
+/* Releases a queue, or all of them, in one change. */
+static void release(struct gp__node_sched *n, struct gp__node_queue *only)
+{
+	struct gp__link hold, list, *g, *q, *next_g, *next_q;
+
+	gp__list_init(&hold);
+	gp__list_init(&list);
+	gp__list_each(g, next_g, &n->groups)
+	{
+		gp__list_each(q, next_q, &group_of(g)->queues)
+		{
+			if (!only || queue_of(q) == only)
+				gp__list_push(&list, &queue_of(q)->action);
+		}
+	}
+	if (gp__list_empty(&list))
+		return;
+	n->driver->change(n, &hold, &list);
+	gp__list_each(q, next_q, &list) gp__list_del(q);
+}
+
+/*
+ * Groups and their queues
+ */
+
+u32 gp__node_asked(u32 logical, u32 hardware)
+{
+	return logical ? logical - 1 : hardware;
+}
+
+s32 gp__node_granted(u32 asked, bool may_be_urgent)
+{
+	if (asked > GP__PRIO_NORMAL && !may_be_urgent)
+		return GP__PRIO_NORMAL;
+	return asked < GP__PRIO_LIMIT ? (s32)asked : GP__PRIO_LIMIT;
+}
+
+static void enter_group(struct gp__node_sched *n, struct gp__node_group *g)
+{
+	struct gp__hints hints = { .prio = g->priority };
+
+	gp__entity_add(&n->dev, &g->core, g->id, g->pid, gp__class_of(g->priority), g->tag, &hints,
+		       now_of(n));
+}
+
+static void enter_queue(struct gp__node_sched *n, struct gp__node_queue *q)
+{
+	/* Work that is there now is news to the core. */
+	memset(&q->ring, 0, sizeof(q->ring));
+	q->is_seen = false;
+	gp__queue_add(&q->group->core, &q->core, q->id, LEVEL_SAVED, LEVEL_SAVED, now_of(n));
+}
+
+static struct gp__node_group *find_group(struct gp__node_sched *n, const void *program,
+					 s32 priority)
+{
+	struct gp__link *l, *next;
+
+	gp__list_each(l, next, &n->groups)
+	{
+		if (group_of(l)->program == program && group_of(l)->priority == priority)
+			return group_of(l);
+	}
+	return NULL;
+}
+
+static struct gp__node_group *add_group(struct gp__node_sched *n, const struct gp__node_options *o)
+{
+	struct gp__node_group *g = n->driver->alloc(sizeof(*g));
+
+	if (!g)
+		return NULL;
+	g->program = o->program;
+	g->pid = o->pid;
+	g->priority = o->priority;
+	g->id = ++n->last_id;
+	gp__tag_set(g->tag, o->tag);
+	gp__list_init(&g->queues);
+	gp__list_push(&n->groups, &g->link);
+	n->nr_groups++;
+	if (n->is_enabled)
+		enter_group(n, g);
+	return g;
+}
+
+static void leave_group(struct gp__node_sched *n, struct gp__node_queue *q)
+{
+	struct gp__node_group *g = q->group;
+
+	if (n->is_enabled)
+		gp__queue_remove(&q->core, now_of(n));
+	gp__list_del(&q->link);
+	if (!gp__list_empty(&g->queues))
+		return;
+	if (n->is_enabled)
+		gp__entity_remove(&g->core, now_of(n));
+	n->nr_groups--;
+	gp__list_del(&g->link);
+	n->driver->free(g);
+}
+
+/* False: there is no memory. */
+static bool join_group(struct gp__node_sched *n, struct gp__node_queue *q,
+		       const struct gp__node_options *o)
+{
+	struct gp__node_group *g = find_group(n, o->program, o->priority);
+
+	if (!g)
+		g = add_group(n, o);
+	if (!g)
+		return false;
+	q->group = g;
+	q->asked = o->asked;
+	q->id = ++n->last_id;
+	q->place = o->place;
+	gp__list_push(&g->queues, &q->link);
+	if (n->is_enabled)
+		enter_queue(n, q);
+	return true;
+}
+
+struct gp__node_queue *gp__node_add(struct gp__node_sched *n, const struct gp__node_options *o)
+{
+	struct gp__node_queue *q = n->driver->alloc(sizeof(*q));
+
+	if (!q)
+		return NULL;
+	q->queue = o->queue;
+	gp__list_init(&q->link);
+	gp__list_init(&q->action);
+	if (!join_group(n, q, o)) {
+		n->driver->free(q);
+		return NULL;
+	}
+	n->nr_queues++;
+	return q;
+}
+
+void gp__node_remove(struct gp__node_sched *n, struct gp__node_queue *q)
+{
+	leave_group(n, q);
+	n->nr_queues--;
+	n->driver->free(q);
+}
+
+struct gp__node_queue *gp__node_update(struct gp__node_sched *n, struct gp__node_queue *q,
+				       const struct gp__node_options *o)
+{
+	q->place = o->place;
+	if (q->asked == o->asked)
+		return q;
+	/* As long as it is one of the node's. */
+	release(n, q);
+	leave_group(n, q);
+	if (join_group(n, q, o))
+		return q;
+	n->nr_queues--;
+	n->driver->free(q);
+	return NULL;
+}
+
+struct gp__node_queue *gp__node_of_program(struct gp__node_sched *n, const void *program)
+{
+	struct gp__link *l, *next;
+
+	gp__list_each(l, next, &n->groups)
+	{
+		if (group_of(l)->program == program)
+			return queue_of(group_of(l)->queues.next);
+	}
+	return NULL;
+}
+
+/*
+ * Looking
+ */
+
+static void look_at_rings(struct gp__node_sched *n, struct gp__node_group *g)
+{
+	bool is_there = n->driver->begin_reading(n, g->program);
+	struct gp__ring_reading reading;
+	struct gp__link *l, *next;
+
+	gp__list_each(l, next, &g->queues)
+	{
+		struct gp__node_queue *q = queue_of(l);
+		const struct gp__ring_reader from = { n->driver->read, q->queue };
+
+		gp__ring_begin(&reading, &q->ring, &q->place, n->driver->is_running(q->queue),
+			       true);
+		if (is_there)
+			gp__ring_read(&reading, &from);
+		else
+			reading.sight.error = -EFAULT;
+		q->sight = reading.sight;
+		q->is_seen |= !q->sight.error;
+	}
+	if (is_there)
+		n->driver->end_reading(n, g->program);
+}
+
+/* Asked after the ring was read: waves of what has arrived since are not missed. */
+static void look_at_waves(struct gp__node_sched *n, struct gp__node_queue *q,
+			  const struct gp__ring_patience *patience, u64 now)
+{
+	if (!n->driver->waves || !gp__ring_asks_waves(&q->ring, &q->sight, patience, now))
+		return;
+	if (!gp__ring_has_moved(&q->ring, &q->sight) && now - q->waves_at < WAVES_NS)
+		return;
+	q->waves_at = now;
+	q->sight.waves = n->driver->waves(n, q->queue);
+}
+
+static void tell_core(struct gp__node_sched *n, struct gp__node_queue *q)
+{
+	u64 grace_ns = n->grace_us * GP__US, now = now_of(n);
+	const struct gp__ring_patience patience = { gp__min_u64(grace_ns, GP__RING_GRACE_NS),
+						    grace_ns, GP__RING_DOUBT_NS,
+						    GP__RING_LIMIT_NS };
+	enum gp__ring_event event;
+
+	look_at_waves(n, q, &patience, now);
+	event = gp__ring_look(&q->ring, &q->sight, &patience, now);
+	if (event != GP__RING_NOTHING && n->driver->saw)
+		n->driver->saw(n, q);
+	if (event == GP__RING_READY)
+		gp__queue_ready(&q->core, (u32)gp__min_u64(q->ring.pending, ~(u32)0), now);
+	else if (event == GP__RING_IDLE)
+		gp__queue_idle(&q->core, now, n->period_us * GP__US, now);
+}
+
+/*
+ * Acting
+ */
+
+static void acknowledge(struct gp__node_sched *n, struct gp__link *list)
+{
+	struct gp__link *l, *next;
+
+	gp__list_each(l, next, list)
+	{
+		struct gp__node_queue *q = container_of(l, struct gp__node_queue, action);
+
+		gp__list_del(l);
+		gp__queue_ack(&q->core, q->result, now_of(n));
+	}
+}
+
+static bool act_once(struct gp__node_sched *n)
+{
+	struct gp__link hold, release;
+	struct gp__action a;
+
+	gp__list_init(&hold);
+	gp__list_init(&release);
+	while (gp__core_pop(&n->core, &a)) {
+		struct gp__node_queue *q = container_of(a.queue, struct gp__node_queue, core);
+
+		q->result = 0;
+		gp__list_push(a.verb == GP__VERB_HOLD ? &hold : &release, &q->action);
+	}
+	if (gp__list_empty(&hold) && gp__list_empty(&release))
+		return false;
+	n->driver->change(n, &hold, &release);
+	acknowledge(n, &hold);
+	acknowledge(n, &release);
+	return true;
+}
+
+/*
+ * The thread's
+ */
+
+void gp__node_tick(struct gp__node_sched *n)
+{
+	struct gp__link *g, *q, *next_g, *next_q;
+	u64 now;
+
+	if (n->is_paused || !n->is_enabled)
+		return;
+	gp__list_each(g, next_g, &n->groups) look_at_rings(n, group_of(g));
+	gp__list_each(g, next_g, &n->groups)
+	{
+		gp__list_each(q, next_q, &group_of(g)->queues) tell_core(n, queue_of(q));
+	}
+	now = now_of(n);
+	if (gp__core_wake(&n->core) <= now)
+		gp__core_tick(&n->core, now);
+	/* An acknowledgement may be the reason for more; what failed is tried again later. */
+	while (act_once(n))
+		;
+	n->nr_ticks++;
+}
+
+/* A group that is alone on the GPU disturbs nobody. */
+u64 gp__node_wait_ns(struct gp__node_sched *n)
+{
+	u64 now = now_of(n), at = gp__core_wake(&n->core), pause = n->period_us * GP__US;
+
+	if (n->is_paused || !n->is_enabled)
+		return GP__NEVER;
+	if (n->nr_groups > 1) {
+		if (!n->dev.nr_awake)
+			pause *= IDLE_PERIODS;
+		at = gp__min_u64(at, now + pause);
+	}
+	if (at == GP__NEVER)
+		return GP__NEVER;
+	return at > now ? at - now : 0;
+}
+
+/*
+ * Beginning
+ */
+
+/* The log begins with the parameters, so they come first. */
+static void start_core(struct gp__node_sched *n, const u64 *params, const u64 *cfg)
+{
+	gp__core_init(&n->core, &gp__policy_hpf);
+	if (params)
+		memcpy(n->core.params, params, sizeof(n->core.params));
+	if (cfg)
+		memcpy(n->core.cfg, cfg, sizeof(n->core.cfg));
+	gp__log_keep_clear(&n->log);
+	gp__core_log(&n->core, gp__log_keep_add, &n->log);
+	gp__dev_add(&n->core, &n->dev, n->id, 0, GP__WEIGHS_NOT, now_of(n));
+}
+
+static void restart_core(struct gp__node_sched *n)
+{
+	u64 params[GP__POLICY_PARAMS_MAX], cfg[GP__CFG_COUNT];
+
+	memcpy(params, n->core.params, sizeof(params));
+	memcpy(cfg, n->core.cfg, sizeof(cfg));
+	start_core(n, params, cfg);
+}
+
+void gp__node_init(struct gp__node_sched *n, const struct gp__node_driver *driver, u32 id,
+		   const struct gp__log_keep *log)
+{
+	memset(n, 0, sizeof(*n));
+	n->driver = driver;
+	n->id = id;
+	n->is_enabled = true;
+	n->period_us = PERIOD_US;
+	n->grace_us = GRACE_US;
+	n->log = *log;
+	gp__list_init(&n->groups);
+	start_core(n, NULL, NULL);
+}
+
+void gp__node_enable(struct gp__node_sched *n, bool enable)
+{
+	struct gp__link *g, *q, *next_g, *next_q;
+
+	release(n, NULL);
+	restart_core(n);
+	n->is_enabled = enable;
+	if (!enable)
+		return;
+	gp__list_each(g, next_g, &n->groups)
+	{
+		enter_group(n, group_of(g));
+		gp__list_each(q, next_q, &group_of(g)->queues) enter_queue(n, queue_of(q));
+	}
+}

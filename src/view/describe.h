@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Describes a group or a hold to people. The JSON is that of the daemon's answers to "list" and
+ * "why"; most keys of other users' programs are missing.
+ */
+#ifndef GP__VIEW_DESCRIBE_H
+#define GP__VIEW_DESCRIBE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* The user's name, or else the number. Returns @buf. */
+const char *gp__view_user(char *buf, size_t n, uid_t uid);
+/* "train (pid 12, group 3)". Returns @buf. */
+const char *gp__view_group(char *buf, size_t n, const json_t *group);
+
+/* The state of a group, for the table, the live view and the summary. */
+enum gp__view_state {
+	GP__VIEW_UNKNOWN, /* another user's: not held */
+	GP__VIEW_IDLE,
+	GP__VIEW_RUNNING,
+	GP__VIEW_YIELDING, /* not held, but another has the GPU by its time slice */
+	GP__VIEW_LINGERING, /* between two pieces of its work */
+	GP__VIEW_STOPPING,
+	GP__VIEW_HELD,
+	GP__VIEW_STARTING,
+	GP__VIEW_SUSPENDED,
+	GP__VIEW_FAILED, /* cannot be stopped */
+	GP__VIEW_SILENT, /* does not answer */
+};
+
+enum gp__view_state gp__view_state_of(const json_t *group);
+const char *gp__view_state_name(enum gp__view_state s);
+/* "held by serve": also names the program that it is held for. Returns @buf. */
+const char *gp__view_state_text(char *buf, size_t n, const json_t *group);
+
+/*
+ * The reason of a hold: "serve (pid 123, priority 15) had work and is more urgent (rule:
+ * priority)". Returns @buf.
+ */
+const char *gp__view_why(char *buf, size_t n, const json_t *hold);
+
+/* "2", or "2 (now 9)" where ageing makes it 9 at present. Returns @buf; NULL: it is not known. */
+const char *gp__view_priority(char *buf, size_t n, const json_t *group);
+
+/* Milliseconds of the daemon's JSON as "12.4 ms". Returns @buf. */
+const char *gp__view_ms(char *buf, size_t n, const json_t *ms);
+/* For columns: "3.2s", "14min", "2h05". Returns @buf. */
+const char *gp__view_age(char *buf, size_t n, double ms);
+
+#endif

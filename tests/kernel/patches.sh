@@ -1,0 +1,43 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Checks that kernel/patches is what scripts/kernel-patches makes of kernel/hooks and kernel/src, that
+# each file of kernel/src is in the series, and that the patches are whole: `git apply` reads them.
+# Needs no kernel tree.
+set -euo pipefail
+
+cd "${SOURCE_DIR:-$(dirname "$0")/../..}"
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+
+fail() {
+	echo "patches: $1" >&2
+	exit 1
+}
+
+scripts/kernel-patches "$out"
+for patch in kernel/patches/*.patch; do
+	[[ -f $out/$(basename "$patch") ]] || fail "$patch has no source in kernel/hooks; run scripts/kernel-patches --update"
+done
+for patch in "$out"/*.patch; do
+	name=$(basename "$patch")
+	git apply --stat "$patch" >/dev/null || fail "$name is not a patch"
+	! grep -q '^Adds: ' "$patch" || fail "$name still says what it adds"
+	if [[ -f kernel/patches/$name ]]; then
+		cmp "$patch" "kernel/patches/$name" ||
+			fail "kernel/patches/$name is out of date; run scripts/kernel-patches --update"
+	else
+		grep -q '/gpreempt/Makefile$' "$patch" ||
+			fail "kernel/patches/$name is missing; run scripts/kernel-patches --update"
+	fi
+done
+for file in kernel/src/*.[ch]; do
+	grep -lqx "+++ b/drivers/gpu/drm/amd/amdkfd/$(basename "$file")" kernel/patches/*.patch ||
+		fail "$file is in no patch; name it after 'Adds:' in a file of kernel/hooks"
+done
+# What the kernel compiles of src, its Makefile lists.
+for file in src/aql/*.c src/core/*.c src/node/*.c; do
+	object=${file#src/}
+	grep -q "^+AMDKFD_GPREEMPT_FILES += .*/gpreempt/${object%.c}.o$" "$out"/*.patch ||
+		fail "$file is not compiled into the kernel"
+done
+echo "$(find "$out" -name '*.patch' | wc -l) patches are up to date"

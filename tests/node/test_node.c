@@ -1,0 +1,590 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Tests the scheduler of one GPU with a driver that is a table of functions over plain structs:
+ * which queues it holds, what it does when the driver fails, and that its log replays.
+ */
+#include "../unit/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "node/node.h"
+#include "policy/policy.h"
+#include "sim/replay.h"
+
+#define GPU_ID 7
+#define QUEUES 4
+#define PACKETS 16
+#define PACKET_BYTES 64
+#define LOG_BYTES 65536
+#define URGENT 15
+#define PATIENT 2
+
+struct test_program {
+	u32 pid;
+	bool is_gone;
+};
+
+struct test_queue {
+	u64 read, write;
+	u64 signal[2]; /* kind and value */
+	u8 ring[PACKETS * PACKET_BYTES];
+	struct test_program *program;
+	struct gp__node_queue *scheduled;
+	bool is_held;
+	int waves;
+};
+
+struct machine {
+	struct gp__node_sched sched;
+	u64 now;
+	int nr_changes, nr_asked, nr_memory;
+	int hold_result;
+	bool no_memory;
+	struct test_program program[QUEUES];
+	struct test_queue queue[QUEUES];
+	char log[LOG_BYTES];
+};
+
+static struct machine *machine; /* alloc() gets no node */
+
+static u64 now(struct gp__node_sched *n)
+{
+	return container_of(n, struct machine, sched)->now;
+}
+
+static void *alloc(size_t bytes)
+{
+	void *memory = machine->no_memory ? NULL : calloc(1, bytes);
+
+	machine->nr_memory += memory != NULL;
+	return memory;
+}
+
+static void free_memory(void *memory)
+{
+	machine->nr_memory--;
+	free(memory);
+}
+
+static bool begin_reading(struct gp__node_sched *n, void *program)
+{
+	(void)n;
+	return !((struct test_program *)program)->is_gone;
+}
+
+static void end_reading(struct gp__node_sched *n, void *program)
+{
+	assert_true(begin_reading(n, program));
+}
+
+/* Addresses are offsets into the queue. */
+static bool read_queue(void *queue, u64 address, void *to, size_t bytes)
+{
+	if (address > sizeof(struct test_queue) - bytes)
+		return false;
+	memcpy(to, (const u8 *)queue + address, bytes);
+	return true;
+}
+
+static bool is_running(void *queue)
+{
+	return !((struct test_queue *)queue)->is_held;
+}
+
+static int waves(struct gp__node_sched *n, void *queue)
+{
+	container_of(n, struct machine, sched)->nr_asked++;
+	return ((struct test_queue *)queue)->waves;
+}
+
+static void change(struct gp__node_sched *n, struct gp__link *hold, struct gp__link *release)
+{
+	struct machine *m = container_of(n, struct machine, sched);
+	struct gp__node_queue *q;
+
+	m->nr_changes++;
+	gp__node_each(q, hold)
+	{
+		q->result = m->hold_result;
+		if (!q->result)
+			((struct test_queue *)q->queue)->is_held = true;
+	}
+	gp__node_each(q, release)((struct test_queue *)q->queue)->is_held = false;
+}
+
+static const struct gp__node_driver driver = { .now = now,
+					       .alloc = alloc,
+					       .free = free_memory,
+					       .begin_reading = begin_reading,
+					       .end_reading = end_reading,
+					       .read = read_queue,
+					       .is_running = is_running,
+					       .waves = waves,
+					       .change = change };
+
+static struct machine *start(void)
+{
+	struct machine *m = calloc(1, sizeof(*m));
+	const struct gp__log_keep log = { .text = m->log, .room = LOG_BYTES };
+
+	machine = m;
+	m->now = GP__S;
+	for (int i = 0; i < QUEUES; i++) {
+		m->program[i].pid = 100 + (u32)i;
+		m->queue[i].program = &m->program[i];
+		m->queue[i].waves = -1;
+	}
+	gp__node_init(&m->sched, &driver, GPU_ID, &log);
+	return m;
+}
+
+static void end(struct machine *m)
+{
+	for (int i = 0; i < QUEUES; i++) {
+		if (m->queue[i].scheduled)
+			gp__node_remove(&m->sched, m->queue[i].scheduled);
+	}
+	assert_int_equal(m->sched.nr_groups, 0);
+	assert_int_equal(m->sched.nr_queues, 0);
+	assert_int_equal(m->nr_memory, 0);
+	free(m);
+}
+
+static struct gp__node_options options_of(struct test_queue *q, u32 asked)
+{
+	return (struct gp__node_options){
+		.queue = q,
+		.program = q->program,
+		.pid = q->program->pid,
+		.tag = "test",
+		.asked = asked,
+		.priority = gp__node_granted(asked, true),
+		.place = { .ring = offsetof(struct test_queue, ring),
+			   .bytes = sizeof(q->ring),
+			   .read_index = offsetof(struct test_queue, read),
+			   .write_index = offsetof(struct test_queue, write),
+			   .kind = GP__RING_AQL },
+	};
+}
+
+static struct test_queue *add(struct machine *m, int i, u32 asked)
+{
+	const struct gp__node_options o = options_of(&m->queue[i], asked);
+
+	m->queue[i].scheduled = gp__node_add(&m->sched, &o);
+	return &m->queue[i];
+}
+
+/* One packet with the queue's signal, which is armed. */
+static void submit(struct test_queue *q)
+{
+	const u64 signal = offsetof(struct test_queue, signal);
+
+	q->signal[1] = 1;
+	memcpy(&q->ring[q->write++ % PACKETS * PACKET_BYTES + 56], &signal, sizeof(signal));
+}
+
+static void tick(struct machine *m)
+{
+	m->now += GP__MS;
+	gp__node_tick(&m->sched);
+}
+
+static void tick_for(struct machine *m, u64 ns)
+{
+	for (u64 until = m->now + ns; m->now < until;)
+		tick(m);
+}
+
+/* A patient queue with endless work is held for an urgent one with work. */
+static void hold_low(struct machine *m, struct test_queue **low, struct test_queue **high)
+{
+	*low = add(m, 0, PATIENT);
+	*high = add(m, 1, URGENT);
+	submit(*low);
+	(*low)->read = 1;
+	(*low)->waves = 1;
+	tick(m);
+	assert_false((*low)->is_held);
+	submit(*high);
+	(*high)->read = 1;
+	tick(m);
+	assert_true((*low)->is_held);
+	assert_false((*high)->is_held);
+}
+
+static void urgent_work_holds_the_rest(void **state)
+{
+	struct machine *m = start();
+	struct test_queue *low, *high;
+
+	(void)state;
+	hold_low(m, &low, &high);
+	high->signal[1] = 0;
+	tick_for(m, 10 * GP__MS);
+	assert_false(low->is_held);
+	assert_int_equal(m->sched.dev.nr_switches, 1);
+	end(m);
+}
+
+/* The part of 10 s, in per cent, in which the patient queue was not held. */
+static unsigned int run_for_10_s(struct machine *m, const struct test_queue *low)
+{
+	unsigned int free_ticks = 0;
+
+	for (int i = 0; i < 10000; i++) {
+		tick(m);
+		free_ticks += !low->is_held;
+	}
+	return free_ticks / 100;
+}
+
+/* The GPU is idle but for the patient program, which got 2 % of it before. */
+static void a_signal_that_was_armed_again_holds_nobody_for_long(void **state)
+{
+	struct machine *m = start();
+	struct test_queue *low, *high;
+
+	(void)state;
+	hold_low(m, &low, &high);
+	high->waves = 0;
+	assert_true(run_for_10_s(m, low) > 85);
+	assert_true(m->nr_asked > 0);
+	end(m);
+}
+
+static void a_write_index_without_a_doorbell_holds_nobody_for_long(void **state)
+{
+	struct machine *m = start();
+	struct test_queue *low, *high;
+
+	(void)state;
+	hold_low(m, &low, &high);
+	high->signal[1] = 0;
+	tick_for(m, 10 * GP__MS);
+	high->waves = 0;
+	for (int i = 0; i < 10000; i++) {
+		high->write += i % 100 == 0;
+		tick(m);
+	}
+	assert_false(low->is_held);
+	assert_true(run_for_10_s(m, low) > 85);
+	end(m);
+}
+
+static void memory_that_is_gone_holds_nobody_for_ever(void **state)
+{
+	struct machine *m = start();
+	struct test_queue *low, *high;
+
+	(void)state;
+	hold_low(m, &low, &high);
+	high->program->is_gone = true;
+	tick_for(m, GP__RING_LIMIT_NS + 10 * GP__MS);
+	assert_false(m->queue[1].scheduled->ring.is_busy);
+	assert_false(low->is_held);
+	end(m);
+}
+
+static void waves_are_not_asked_for_all_the_time(void **state)
+{
+	struct machine *m = start();
+	struct test_queue *low, *high;
+
+	(void)state;
+	hold_low(m, &low, &high);
+	high->waves = 1;
+	m->nr_asked = 0;
+	tick_for(m, GP__S - 10 * GP__MS);
+	assert_int_equal(m->nr_asked, 0);
+	tick_for(m, 10 * GP__S);
+	assert_in_range(m->nr_asked, 1, 4000);
+	assert_true(m->queue[1].scheduled->ring.is_busy);
+	end(m);
+}
+
+static void a_queue_that_cannot_be_held_runs(void **state)
+{
+	struct machine *m = start();
+	struct test_queue *low = add(m, 0, PATIENT), *high = add(m, 1, URGENT);
+
+	(void)state;
+	m->hold_result = -EIO;
+	submit(low);
+	submit(high);
+	tick_for(m, GP__S);
+	assert_false(low->is_held);
+	assert_int_equal(gp__queue_state(&low->scheduled->core), GP__STATE_FAILED);
+	end(m);
+}
+
+static void a_paused_node_does_nothing(void **state)
+{
+	struct machine *m = start();
+	struct test_queue *low = add(m, 0, PATIENT), *high = add(m, 1, URGENT);
+
+	(void)state;
+	m->sched.is_paused = true;
+	submit(low);
+	submit(high);
+	tick(m);
+	assert_int_equal(m->nr_changes, 0);
+	assert_true(gp__node_wait_ns(&m->sched) == GP__NEVER);
+	m->sched.is_paused = false;
+	tick(m);
+	assert_true(low->is_held);
+	end(m);
+}
+
+static void a_program_alone_is_not_looked_at(void **state)
+{
+	struct machine *m = start();
+
+	(void)state;
+	add(m, 0, PATIENT);
+	tick(m);
+	assert_true(gp__node_wait_ns(&m->sched) == GP__NEVER);
+	add(m, 1, URGENT);
+	assert_true(gp__node_wait_ns(&m->sched) == 10 * GP__MS);
+	submit(&m->queue[0]);
+	tick(m);
+	assert_true(gp__node_wait_ns(&m->sched) <= GP__MS);
+	end(m);
+}
+
+static void disabled_everything_is_released_at_once(void **state)
+{
+	struct machine *m = start();
+	struct test_queue *low, *high, *third;
+	int changes;
+
+	(void)state;
+	hold_low(m, &low, &high);
+	third = add(m, 2, PATIENT);
+	submit(third);
+	tick(m);
+	assert_true(third->is_held);
+	changes = m->nr_changes;
+	assert_int_equal(gp__node_store(&m->sched, 0, 0), 0);
+	assert_int_equal(m->nr_changes, changes + 1);
+	assert_false(low->is_held || third->is_held);
+	tick(m);
+	assert_false(low->is_held || third->is_held);
+	/* Enabled, it finds the work that is there. */
+	assert_int_equal(gp__node_store(&m->sched, 0, 1), 0);
+	tick(m);
+	assert_true(low->is_held && third->is_held);
+	end(m);
+}
+
+static void a_queue_with_another_wish_changes_its_group(void **state)
+{
+	struct machine *m = start();
+	struct gp__node_options o;
+	struct test_queue *low, *high;
+
+	(void)state;
+	hold_low(m, &low, &high);
+	o = options_of(low, URGENT);
+	low->scheduled = gp__node_update(&m->sched, low->scheduled, &o);
+	assert_non_null(low->scheduled);
+	assert_false(low->is_held);
+	assert_int_equal(low->scheduled->group->priority, URGENT);
+	tick(m);
+	assert_false(low->is_held);
+	/* The same wish changes nothing but the place of the ring. */
+	o.place.bytes /= 2;
+	assert_ptr_equal(gp__node_update(&m->sched, low->scheduled, &o), low->scheduled);
+	assert_int_equal(low->scheduled->place.bytes, sizeof(low->ring) / 2);
+	end(m);
+}
+
+static void without_memory_a_queue_is_not_scheduled(void **state)
+{
+	struct machine *m = start();
+	struct gp__node_options o;
+	struct test_queue *low, *high;
+
+	(void)state;
+	hold_low(m, &low, &high);
+	m->no_memory = true;
+	assert_null(add(m, 2, PATIENT)->scheduled);
+	o = options_of(low, URGENT);
+	low->scheduled = gp__node_update(&m->sched, low->scheduled, &o);
+	assert_null(low->scheduled);
+	assert_false(low->is_held);
+	tick(m);
+	m->no_memory = false;
+	end(m);
+}
+
+static void queues_of_one_program_are_one_group(void **state)
+{
+	struct machine *m = start();
+
+	(void)state;
+	for (int i = 0; i < QUEUES; i++) {
+		m->queue[i].program = &m->program[0];
+		add(m, i, i < 2 ? PATIENT : URGENT);
+	}
+	assert_int_equal(m->sched.nr_groups, 2);
+	assert_ptr_equal(gp__node_of_program(&m->sched, &m->program[0]), m->queue[0].scheduled);
+	assert_null(gp__node_of_program(&m->sched, &m->program[1]));
+	submit(&m->queue[0]);
+	submit(&m->queue[1]);
+	submit(&m->queue[3]);
+	tick(m);
+	assert_true(m->queue[0].is_held && m->queue[1].is_held);
+	assert_false(m->queue[2].is_held || m->queue[3].is_held);
+	end(m);
+}
+
+static void being_urgent_needs_a_right(void **state)
+{
+	(void)state;
+	assert_int_equal(gp__node_asked(0, 9), 9);
+	assert_int_equal(gp__node_asked(3, 9), 2);
+	assert_int_equal(gp__node_granted(URGENT, true), URGENT);
+	assert_int_equal(gp__node_granted(URGENT, false), GP__PRIO_NORMAL);
+	assert_int_equal(gp__node_granted(PATIENT, false), PATIENT);
+	assert_int_equal(gp__node_granted(~(u32)0, true), GP__PRIO_LIMIT);
+}
+
+static u64 number_in(struct machine *m, const char *name)
+{
+	int file = gp__node_file_find(&m->sched, name);
+
+	assert_true(file >= 0);
+	return gp__node_show(&m->sched, (u32)file);
+}
+
+static int store(struct machine *m, const char *name, u64 value)
+{
+	return gp__node_store(&m->sched, (u32)gp__node_file_find(&m->sched, name), value);
+}
+
+static void files_show_and_take_numbers(void **state)
+{
+	struct machine *m = start();
+
+	(void)state;
+	assert_int_equal(gp__node_nr_files(&m->sched),
+			 7 + GP__CFG_COUNT + gp__policy_hpf.nr_params);
+	assert_int_equal(gp__node_file_find(&m->sched, "nothing"), -ENOENT);
+	assert_int_equal(store(m, "period_us", 99), -ERANGE);
+	assert_int_equal(store(m, "period_us", 10000001), -ERANGE);
+	assert_int_equal(store(m, "period_us", 2500), 0);
+	assert_int_equal(number_in(m, "period_us"), 2500);
+	assert_int_equal(store(m, "grace_us", 10000001), -ERANGE);
+	assert_int_equal(store(m, "grace_us", 0), 0);
+	assert_int_equal(store(m, "enable", 2), -EINVAL);
+	assert_int_equal(store(m, "ticks", 2), -EACCES);
+	assert_int_equal(store(m, "min_share_pct", 101), -ERANGE);
+	assert_int_equal(store(m, "min_share_pct", 9), 0);
+	assert_int_equal(store(m, "age_ms", 123), 0);
+	/* They survive a restart. */
+	assert_int_equal(store(m, "enable", 0), 0);
+	assert_int_equal(number_in(m, "enable"), 0);
+	assert_int_equal(number_in(m, "min_share_pct"), 9);
+	assert_int_equal(number_in(m, "age_ms"), 123);
+	assert_int_equal(number_in(m, "switches") + number_in(m, "inversions"), 0);
+	assert_int_equal(number_in(m, "paused") + number_in(m, "ticks"), 0);
+	end(m);
+}
+
+static void what_is_known_of_a_queue_is_shown(void **state)
+{
+	struct machine *m = start();
+	struct test_queue *low, *high;
+	struct gp__node_value v;
+
+	(void)state;
+	hold_low(m, &low, &high);
+	for (const char *const *name = gp__node_queue_files; *name; name++)
+		assert_int_equal(gp__node_queue_show(&m->sched, low->scheduled, *name, &v), 0);
+	assert_int_equal(gp__node_queue_show(&m->sched, low->scheduled, "state", &v), 0);
+	assert_int_equal(v.kind, GP__NODE_TEXT);
+	assert_string_equal(v.text, "excluded");
+	assert_int_equal(gp__node_queue_show(&m->sched, high->scheduled, "wptr", &v), 0);
+	assert_int_equal(v.number, 1);
+	assert_int_equal(gp__node_queue_show(&m->sched, high->scheduled, "effective_priority", &v),
+			 0);
+	assert_int_equal(v.value, URGENT);
+	assert_int_equal(gp__node_queue_show(&m->sched, high->scheduled, "size", &v), -ENOENT);
+	high->write = ~(u64)0;
+	tick(m);
+	assert_int_equal(gp__node_queue_show(&m->sched, high->scheduled, "wptr", &v), -ENODATA);
+	gp__node_enable(&m->sched, false);
+	assert_int_equal(gp__node_queue_show(&m->sched, high->scheduled, "state", &v), -ENODATA);
+	end(m);
+}
+
+/* The log of everything that a random life of four queues brings, read again by a fresh core. */
+static void its_log_replays_to_the_same_bytes(void **state)
+{
+	struct machine *m = start();
+	struct gp__replay_result result;
+	struct gp__replay_error why;
+	unsigned int seed = 7;
+	char *text = NULL, *again = NULL;
+	size_t len = 0, again_len = 0;
+	FILE *out = open_memstream(&text, &len), *in, *copy;
+
+	(void)state;
+	for (int i = 0; i < QUEUES; i++)
+		add(m, i, (u32)(4 * i));
+	for (int i = 0; i < 500; i++) {
+		struct test_queue *q = &m->queue[rand_r(&seed) % QUEUES];
+
+		m->hold_result = rand_r(&seed) % 20 ? 0 : -EIO;
+		if (!q->is_held && rand_r(&seed) % 2)
+			q->read = q->write, q->signal[1] = 0;
+		else if (q->write - q->read < PACKETS)
+			submit(q);
+		tick(m);
+	}
+	assert_int_equal(m->sched.log.nr_dropped, 0);
+	assert_true(m->sched.dev.nr_switches > 10);
+	fputs(GP__LOG_HEADER, out);
+	fwrite(m->sched.log.text, 1, m->sched.log.size, out);
+	fclose(out);
+	in = fmemopen(text, len, "r");
+	copy = open_memstream(&again, &again_len);
+	fputs(GP__LOG_HEADER, copy);
+	assert_int_equal(gp__replay(in, copy, &result, &why), 0);
+	fclose(in);
+	fclose(copy);
+	assert_int_equal(result.differs_at, 0);
+	assert_true(result.actions > 20);
+	assert_int_equal(len, again_len);
+	assert_memory_equal(text, again, len);
+	free(text);
+	free(again);
+	end(m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(urgent_work_holds_the_rest),
+		cmocka_unit_test(a_signal_that_was_armed_again_holds_nobody_for_long),
+		cmocka_unit_test(a_write_index_without_a_doorbell_holds_nobody_for_long),
+		cmocka_unit_test(memory_that_is_gone_holds_nobody_for_ever),
+		cmocka_unit_test(waves_are_not_asked_for_all_the_time),
+		cmocka_unit_test(a_queue_that_cannot_be_held_runs),
+		cmocka_unit_test(a_paused_node_does_nothing),
+		cmocka_unit_test(a_program_alone_is_not_looked_at),
+		cmocka_unit_test(disabled_everything_is_released_at_once),
+		cmocka_unit_test(a_queue_with_another_wish_changes_its_group),
+		cmocka_unit_test(without_memory_a_queue_is_not_scheduled),
+		cmocka_unit_test(queues_of_one_program_are_one_group),
+		cmocka_unit_test(being_urgent_needs_a_right),
+		cmocka_unit_test(files_show_and_take_numbers),
+		cmocka_unit_test(what_is_known_of_a_queue_is_shown),
+		cmocka_unit_test(its_log_replays_to_the_same_bytes),
+	};
+
+	return cmocka_run_group_tests_name("node", tests, NULL, NULL);
+}
