@@ -37,3 +37,20 @@ teardown() {
 	[ -z "$("$GPREEMPT" emu ls --no-headers)" ]
 	"$GPREEMPT" emu start --name doomed --cus 2
 }
+
+# ROCr of HIP 5.2 polls the event's signal, and so does its thread for exceptions.
+@test "a HIP program that waits without system calls ends when its machine is killed" {
+	[ -x "$ROCM_PROGRAMS/hip_endless" ] || skip "no HIP here"
+	local pid
+
+	"$GPREEMPT" emu start --name doomed --cus 2
+	pid=$("$GPREEMPT" emu ls --no-headers | awk '{ print $2 }')
+	timeout 60 "$GPREEMPT" emu exec --name doomed -- "$ROCM_PROGRAMS/hip_endless" \
+		>"$BATS_TEST_TMPDIR/out" 2>&1 &
+	wait_for launched cat "$BATS_TEST_TMPDIR/out"
+	kill -9 "$pid"
+	status=0
+	wait $! || status=$?
+	[ "$status" -eq 134 ] # aborted
+	grep -q "the machine has ended" "$BATS_TEST_TMPDIR/out"
+}

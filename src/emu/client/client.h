@@ -118,6 +118,8 @@ struct client_connection {
 
 /* A free connection; NULL: the machine is gone. @own is used if all others are taken. */
 struct client_connection *client_connect(struct client_connection *own, unsigned int *generation);
+/* Whether the machine has closed the connection. False if the program has closed it. */
+bool client_ended(const struct client_connection *c);
 /* @broken: it cannot be used again. */
 void client_disconnect(struct client_connection *c, unsigned int generation, bool broken);
 void client_connections_forked(void);

@@ -192,6 +192,11 @@ static bool hung_up(const struct client_connection *c)
 	return raw(SYS_recvfrom, c->fd, (long)&byte, 1, MSG_PEEK | MSG_DONTWAIT, 0, 0) != -EAGAIN;
 }
 
+bool client_ended(const struct client_connection *c)
+{
+	return is_open(c) && hung_up(c);
+}
+
 struct client_connection *client_connect(struct client_connection *own, unsigned int *generation)
 {
 	struct client_connection *c;
