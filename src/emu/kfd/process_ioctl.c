@@ -24,8 +24,6 @@
 #define APERTURE_BYTES (1ULL << 32)
 #define GPUVM_BASE_6_1 0x1000000
 #define GPUVM_BASE_6_12 0x10000
-/* The most that a kernel allocates in one piece. */
-#define APERTURES_MAX_6_1 ((4 << 20) / sizeof(struct gp_kfd_apertures))
 #define GPUVM_LIMIT ((1ULL << 47) - 1)
 
 /*
@@ -140,12 +138,8 @@ int emu_get_apertures(struct emu_call *call, struct gp_kfd_get_apertures *args)
 		args->num_of_nodes = n;
 		return 0;
 	}
-	if (emu_is_6_1(call->m)) {
-		if (args->num_of_nodes > APERTURES_MAX_6_1)
-			return -ENOMEM;
-	} else if (args->num_of_nodes > n + 1) { /* the node of the processor counts as well */
+	if (args->num_of_nodes > n + 1) /* the node of the processor counts as well */
 		return -EINVAL;
-	}
 	if (args->num_of_nodes > n)
 		args->num_of_nodes = n;
 	for (uint32_t i = 0; i < args->num_of_nodes; i++)
