@@ -7,6 +7,7 @@
 #include <grp.h>
 #include <ini.h>
 #include <pwd.h>
+#include <stddef.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,15 @@
 #define PROGRAMS_DEFAULT 256
 #define QUEUES_DEFAULT 1024
 #define QUEUES_MOST 1024
+#define WEIGHT_DEFAULT 100 /* what a program has that asks for none */
+#define SHARE_DEFAULT 50
+#define DEADLINE_DEFAULT GP__MS
+#define WEIGHT_MOST 10000
+#define TIME_DEFAULT 5
+#define LINES_DEFAULT 20000
+#define LINES_MOST 1000000
+#define LOG_DEFAULT (UINT64_C(64) << 20)
+#define LOG_MOST_MIB (1 << 20)
 
 void gp__config_defaults(struct gp__config *c)
 {
@@ -28,9 +38,15 @@ void gp__config_defaults(struct gp__config *c)
 	strcpy(c->group, "gpreempt");
 	c->ttl_ns = TTL_DEFAULT;
 	gp__choice_default(&c->choice);
+	c->log_max = LOG_DEFAULT;
 	c->everybody = (struct gp__limit){ .max_priority = GP__PRIO_NORMAL,
 					   .max_programs = PROGRAMS_DEFAULT,
-					   .max_queues = QUEUES_DEFAULT };
+					   .max_queues = QUEUES_DEFAULT,
+					   .max_weight = WEIGHT_DEFAULT,
+					   .max_share = SHARE_DEFAULT,
+					   .min_deadline = DEADLINE_DEFAULT,
+					   .time_pct = TIME_DEFAULT,
+					   .log_lines = LINES_DEFAULT };
 }
 
 /*
@@ -73,7 +89,7 @@ static int set_text(struct reading *r, const char *name, const char *value, char
 static int set_daemon(struct reading *r, const char *name, const char *value)
 {
 	struct gp__config *c = r->c;
-	u64 ns;
+	u64 ns, mib;
 
 	if (!strcmp(name, "log")) {
 		if (*value && *value != '/')
@@ -94,7 +110,15 @@ static int set_daemon(struct reading *r, const char *name, const char *value)
 				      value);
 		return 1;
 	}
-	return refuse(r, "[daemon] has no key '%s'; it has log, group, ttl and policy", name);
+	if (!strcmp(name, "log_max")) {
+		if (gp__parse_u64(value, 0, LOG_MOST_MIB, &mib))
+			return refuse(r, "log_max: '%s' is not a number of MiB up to %d", value,
+				      LOG_MOST_MIB);
+		c->log_max = mib << 20;
+		return 1;
+	}
+	return refuse(r, "[daemon] has no key '%s'; it has log, log_max, group, ttl and policy",
+		      name);
 }
 
 static int set_param(struct reading *r, const struct gp__param *params, u32 n, const char *name,
@@ -112,17 +136,40 @@ static int set_param(struct reading *r, const struct gp__param *params, u32 n, c
 	return 1;
 }
 
-static int set_count(struct reading *r, const char *name, const char *value, u32 most, u32 *count,
-		     bool *is_set)
+/* Limits that are counts. */
+static const struct {
+	const char *name;
+	enum gp__limit_key key;
+	size_t offset;
+	u32 least, most;
+} counts[] = {
+	{ "max_programs", GP__LIMIT_PROGRAMS, offsetof(struct gp__limit, max_programs), 0,
+	  UINT32_MAX },
+	{ "max_queues", GP__LIMIT_QUEUES, offsetof(struct gp__limit, max_queues), 0, QUEUES_MOST },
+	{ "max_weight", GP__LIMIT_WEIGHT, offsetof(struct gp__limit, max_weight), 1, WEIGHT_MOST },
+	{ "max_share", GP__LIMIT_SHARE, offsetof(struct gp__limit, max_share), 0, 100 },
+	{ "daemon_time", GP__LIMIT_TIME, offsetof(struct gp__limit, time_pct), 1, 100 },
+	{ "log_lines", GP__LIMIT_LOG, offsetof(struct gp__limit, log_lines), 1, LINES_MOST },
+};
+
+#define NR_COUNTS (sizeof(counts) / sizeof(counts[0]))
+
+static u32 *count_of(struct gp__limit *l, size_t i)
+{
+	return (u32 *)((char *)l + counts[i].offset);
+}
+
+static int set_count(struct reading *r, struct gp__limit *l, size_t i, const char *value)
 {
 	char expected[80];
 	u64 n;
 
-	if (gp__parse_u64(value, 0, most, &n))
-		return refuse(r, "%s: '%s' is not %s", name, value,
-			      gp__expect_u64(expected, sizeof(expected), 0, most));
-	*count = (u32)n;
-	*is_set = true;
+	if (gp__parse_u64(value, counts[i].least, counts[i].most, &n))
+		return refuse(r, "%s: '%s' is not %s", counts[i].name, value,
+			      gp__expect_u64(expected, sizeof(expected), counts[i].least,
+					     counts[i].most));
+	*count_of(l, i) = (u32)n;
+	l->set |= 1u << counts[i].key;
 	return 1;
 }
 
@@ -135,15 +182,23 @@ static int set_limit(struct reading *r, struct gp__limit *l, const char *name, c
 			return refuse(r, "max_priority: '%s' is not a whole number within %d of 0",
 				      value, GP__PRIO_LIMIT);
 		l->max_priority = (s32)prio;
-		l->sets_priority = true;
+		l->set |= 1u << GP__LIMIT_PRIORITY;
 		return 1;
 	}
-	if (!strcmp(name, "max_programs"))
-		return set_count(r, name, value, UINT32_MAX, &l->max_programs, &l->sets_programs);
-	if (!strcmp(name, "max_queues"))
-		return set_count(r, name, value, QUEUES_MOST, &l->max_queues, &l->sets_queues);
+	if (!strcmp(name, "min_deadline")) {
+		if (gp__parse_duration(value, &l->min_deadline))
+			return refuse(r, "min_deadline: '%s' is not %s", value,
+				      GP__EXPECT_DURATION);
+		l->set |= 1u << GP__LIMIT_DEADLINE;
+		return 1;
+	}
+	for (size_t i = 0; i < NR_COUNTS; i++) {
+		if (!strcmp(name, counts[i].name))
+			return set_count(r, l, i, value);
+	}
 	return refuse(r,
-		      "there is no limit '%s'; there are max_priority, max_programs and max_queues",
+		      "there is no limit '%s'; there are max_priority, max_programs, max_queues, "
+		      "max_weight, max_share, min_deadline, daemon_time and log_lines",
 		      name);
 }
 
@@ -293,12 +348,14 @@ static void fill_limits(struct gp__config *c)
 	for (u32 i = 0; i < c->nr_limits; i++) {
 		struct gp__limit *l = &c->limit[i];
 
-		if (!l->sets_priority)
+		if (!(l->set & 1u << GP__LIMIT_PRIORITY))
 			l->max_priority = c->everybody.max_priority;
-		if (!l->sets_programs)
-			l->max_programs = c->everybody.max_programs;
-		if (!l->sets_queues)
-			l->max_queues = c->everybody.max_queues;
+		if (!(l->set & 1u << GP__LIMIT_DEADLINE))
+			l->min_deadline = c->everybody.min_deadline;
+		for (size_t k = 0; k < NR_COUNTS; k++) {
+			if (!(l->set & 1u << counts[k].key))
+				*count_of(l, k) = *count_of(&c->everybody, k);
+		}
 	}
 }
 
@@ -343,13 +400,16 @@ static bool has_gid(const gid_t *gids, size_t n, u32 gid)
 	return false;
 }
 
-static void widen(struct gp__limit *have, const struct gp__limit *l)
+static void widen(struct gp__limit *have, struct gp__limit l)
 {
-	have->max_priority =
-		l->max_priority > have->max_priority ? l->max_priority : have->max_priority;
-	have->max_programs =
-		l->max_programs > have->max_programs ? l->max_programs : have->max_programs;
-	have->max_queues = l->max_queues > have->max_queues ? l->max_queues : have->max_queues;
+	if (l.max_priority > have->max_priority)
+		have->max_priority = l.max_priority;
+	if (l.min_deadline < have->min_deadline)
+		have->min_deadline = l.min_deadline;
+	for (size_t i = 0; i < NR_COUNTS; i++) {
+		if (*count_of(&l, i) > *count_of(have, i))
+			*count_of(have, i) = *count_of(&l, i);
+	}
 }
 
 struct gp__limit gp__config_limit(const struct gp__config *c, uid_t uid, const gid_t *gids,
@@ -368,12 +428,30 @@ struct gp__limit gp__config_limit(const struct gp__config *c, uid_t uid, const g
 		if (l->kind != GP__LIMIT_GROUP || !has_gid(gids, nr_gids, l->id))
 			continue;
 		if (any)
-			widen(&have, l);
+			widen(&have, *l);
 		else
 			have = *l;
 		any = true;
 	}
 	return have;
+}
+
+bool gp__limit_explain(const struct gp__limit *l, u32 weight, u32 share_pct, u64 deadline_ns,
+		       char *text, size_t size)
+{
+	if (weight > l->max_weight)
+		snprintf(text, size, "weight %u is above this user's limit, %u", weight,
+			 l->max_weight);
+	else if (share_pct > l->max_share)
+		snprintf(text, size, "a share of %u %% is above this user's limit, %u %%",
+			 share_pct, l->max_share);
+	else if (deadline_ns && deadline_ns < l->min_deadline)
+		snprintf(text, size, "a deadline of %.3f ms is below this user's limit, %.3f ms",
+			 (double)deadline_ns / GP__MS, (double)l->min_deadline / GP__MS);
+	else
+		return false;
+	snprintf(text + strlen(text), size - strlen(text), ": ask an administrator");
+	return true;
 }
 
 bool gp__config_is_admin(const struct gp__config *c, uid_t uid, const gid_t *gids, size_t nr_gids)

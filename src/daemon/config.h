@@ -12,13 +12,29 @@
 #define GP__CONFIG_PATH_MAX 256
 #define GP__CONFIG_LIMITS_MAX 256
 
+enum gp__limit_key {
+	GP__LIMIT_PRIORITY,
+	GP__LIMIT_PROGRAMS,
+	GP__LIMIT_QUEUES,
+	GP__LIMIT_WEIGHT,
+	GP__LIMIT_SHARE,
+	GP__LIMIT_DEADLINE,
+	GP__LIMIT_TIME,
+	GP__LIMIT_LOG,
+};
+
 /* The limits of the programs of one user; see gp__config_limit(). */
 struct gp__limit {
 	enum { GP__LIMIT_USER, GP__LIMIT_GROUP } kind;
 	u32 id;
 	s32 max_priority;
-	u32 max_programs, max_queues; /* of a program */
-	bool sets_priority, sets_programs, sets_queues; /* false: as for everybody */
+	/* Those of a user's programs together, but max_queues, which is for each of them. */
+	u32 max_programs, max_queues;
+	u32 max_weight, max_share; /* hints; max_share is in per cent */
+	u64 min_deadline; /* ns */
+	u32 time_pct; /* of the daemon's main thread */
+	u32 log_lines; /* a second, in the decision log */
+	u32 set; /* bits: 1 << enum gp__limit_key; others are as for everybody */
 };
 
 struct gp__config {
@@ -27,6 +43,7 @@ struct gp__config {
 	gid_t admin_gid;
 	bool has_admin_gid;
 	u64 ttl_ns;
+	u64 log_max; /* bytes; 0: no limit */
 	struct gp__choice choice;
 	struct gp__limit everybody, limit[GP__CONFIG_LIMITS_MAX];
 	u32 nr_limits;
@@ -47,6 +64,9 @@ int gp__config_read(struct gp__config *c, const char *path, bool required,
  * of the groups' sections, else those of everybody. */
 struct gp__limit gp__config_limit(const struct gp__config *c, uid_t uid, const gid_t *gids,
 				  size_t nr_gids);
+/* Whether hints (0: not given) exceed the limit; @text says which. */
+bool gp__limit_explain(const struct gp__limit *l, u32 weight, u32 share_pct, u64 deadline_ns,
+		       char *text, size_t size);
 bool gp__config_is_admin(const struct gp__config *c, uid_t uid, const gid_t *gids, size_t nr_gids);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * Requests of the command line, which are JSON objects with "op", and the answers to them.
  *
- *	{"op": "list"}
+ *	{"op": "list"}  {"op": "users"}
  *	{"op": "why", TARGET}
  *	{"op": "set", TARGET, "priority": 3, "share_pct": 40, ...}
  *	{"op": "suspend", TARGET}  {"op": "resume", TARGET}
@@ -20,7 +20,9 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "daemon/answer.h"
 #include "daemon/show.h"
+#include "daemon/target.h"
 #include "policy/policy.h"
 
 struct request {
@@ -30,9 +32,8 @@ struct request {
 	char error[GP__WIRE_TEXT_MAX];
 	int code;
 	int target; /* index of the refused one among several; -1: none in particular */
+	struct gp__pieces list; /* of the answer */
 };
-
-#define TARGETS_MAX 256
 
 GP__PRINTF(3, 4)
 static json_t *refuse(struct request *r, int code, const char *fmt, ...)
@@ -50,20 +51,41 @@ static json_t *refuse(struct request *r, int code, const char *fmt, ...)
  * Listing
  */
 
+static bool is_user_shown(const struct request *r, const struct gp__user *u)
+{
+	return r->p->admin || u == r->p->user;
+}
+
 static json_t *do_list(struct request *r)
 {
-	json_t *o = gp__json_envelope(), *gpus = json_array(), *groups = json_array();
+	json_t *o = gp__json_envelope();
 	struct gp__link *l, *n;
 
-	gp__pages_read_all(r->s);
-	gp__list_each(l, n, &r->s->registry.gpus) json_array_append_new(
-		gpus, gp__show_gpu(r->s, container_of(l, struct gp__gpu, link)));
-	gp__list_each(l, n, &r->s->registry.groups) json_array_append_new(
-		groups, gp__show_group(r->s, r->p, container_of(l, struct gp__group, link)));
+	gp__pieces_add(&r->list, GP__PIECE_GROUPS, 0);
+	gp__list_each(l, n, &r->s->registry.groups) gp__pieces_add(
+		&r->list, GP__PIECE_GROUP, container_of(l, struct gp__group, link)->entity.id);
+	gp__pieces_add(&r->list, GP__PIECE_GPUS, 0);
+	gp__list_each(l, n, &r->s->registry.gpus) gp__pieces_add(
+		&r->list, GP__PIECE_GPU, container_of(l, struct gp__gpu, link)->dev.id);
 	json_object_set_new(o, "daemon", gp__show_daemon(r->s));
-	json_object_set_new(o, "you", gp__show_asker(r->s, r->p));
-	json_object_set_new(o, "gpus", gpus);
-	json_object_set_new(o, "groups", groups);
+	json_object_set_new(o, "you", gp__show_asker(r->p));
+	return o;
+}
+
+static json_t *do_users(struct request *r)
+{
+	json_t *o = gp__json_envelope();
+	struct gp__link *l, *n;
+
+	gp__pieces_add(&r->list, GP__PIECE_USERS, 0);
+	gp__list_each(l, n, &r->s->registry.users)
+	{
+		const struct gp__user *u = container_of(l, struct gp__user, link);
+
+		if (is_user_shown(r, u))
+			gp__pieces_add(&r->list, GP__PIECE_USER, u->uid);
+	}
+	json_object_set_new(o, "daemon", gp__show_daemon(r->s));
 	return o;
 }
 
@@ -71,220 +93,87 @@ static json_t *do_list(struct request *r)
  * Targets
  */
 
-static bool get_number(const json_t *o, const char *key, u64 most, u64 *value)
-{
-	const json_t *v = json_object_get(o, key);
-	json_int_t n = json_integer_value(v);
-
-	*value = (u64)n;
-	return json_is_integer(v) && n >= 0 && (u64)n <= most;
-}
-
-/* Whether the target names a group. -1: it names a queue, or is malformed. */
-static int is_called(const json_t *target, const char *its_tag, u32 group, pid_t pid)
-{
-	const char *tag = json_string_value(json_object_get(target, "tag"));
-	char clean[GP__TAG_MAX];
-	u64 id;
-
-	if (tag) {
-		gp__tag_set(clean, tag);
-		return *tag && !strcmp(its_tag, clean);
-	}
-	if (get_number(target, "group", UINT32_MAX, &id))
-		return group == id;
-	if (get_number(target, "pid", INT32_MAX, &id))
-		return (u64)pid == id;
-	return -1;
-}
-
-static bool is_meant(const json_t *target, const struct gp__group *g)
-{
-	int called = is_called(target, g->entity.tag, g->entity.id, g->program->pid);
-	struct gp__link *l, *n;
-	u64 id;
-
-	if (called >= 0)
-		return called;
-	if (!get_number(target, "queue", UINT32_MAX, &id))
-		return false;
-	gp__list_each(l, n, &g->entity.queues)
-	{
-		if (container_of(l, struct gp__queue, link)->id == id)
-			return true;
-	}
-	return false;
-}
-
 /* An operation on groups. Once check() has accepted all of them, act() cannot fail. */
 struct operation {
 	bool (*check)(struct request *r, const struct gp__group *g);
 	void (*act)(struct request *r, struct gp__group *g);
-	json_t *(*show)(const struct gp__server *s, const struct gp__peer *p,
-			const struct gp__group *g);
-	/* NULL: the operation does not apply to groups that have ended. */
-	json_t *(*show_ended)(const struct gp__server *s, const struct gp__peer *p,
-			      const struct gp__ended *e);
+	enum gp__piece_kind shown;
+	bool of_ended; /* it applies to groups that have ended as well */
 };
 
-/* Whether the target names a group that has ended. */
-static bool find_ended(const struct request *r, const json_t *target, bool *of_others)
+/* Finds the groups that the request names and its user may see. False: one is refused. */
+static bool find_groups(struct request *r, const struct operation *op, struct gp__targets *t)
 {
-	struct gp__link *l, *n;
-	bool any = false;
-
-	gp__list_each(l, n, &r->s->registry.ended)
-	{
-		const struct gp__ended *e = container_of(l, struct gp__ended, link);
-
-		if (is_called(target, e->tag, e->group, e->pid) <= 0)
-			continue;
-		any |= gp__may_see_user(r->p, e->uid);
-		*of_others |= !gp__may_see_user(r->p, e->uid);
-	}
-	return any;
-}
-
-/*
- * Checks that the target matches a group, and that the operation may be done with each one it
- * matches. Other users' groups do not match, but the error says that they exist.
- */
-static bool check_target(struct request *r, const json_t *target, const struct operation *op)
-{
-	bool any = false, any_of_others = false;
 	struct gp__link *l, *n;
 
 	gp__list_each(l, n, &r->s->registry.groups)
 	{
 		const struct gp__group *g = container_of(l, struct gp__group, link);
+		u32 place = 0;
 
-		if (!is_meant(target, g))
+		if (!gp__may_see(r->p, g->program) || !gp__targets_match(t, g, &place))
 			continue;
-		if (!gp__may_see(r->p, g->program)) {
-			any_of_others = true;
-			continue;
-		}
-		any = true;
+		r->target = t->several ? (int)place : -1;
 		if (op->check && !op->check(r, g))
 			return false;
+		gp__pieces_add(&r->list, op->shown, g->entity.id);
 	}
-	if (any || (op->show_ended && find_ended(r, target, &any_of_others)))
-		return true;
-	if (any_of_others)
-		refuse(r, -EPERM,
-		       "this belongs to another user: only its owner or an administrator (root, "
-		       "or group %s) may do that",
-		       r->s->config.group);
-	else
-		refuse(r, -ENOENT,
-		       "no joined program, group or queue matches; 'gpreempt ps' lists them");
-	return false;
+	return true;
 }
 
-static bool is_meant_by_any(const struct request *r, const struct gp__group *g)
+/* Adds the groups that have ended, the latest first. */
+static void find_ended(struct request *r, struct gp__targets *t)
 {
-	const json_t *several = json_object_get(r->json, "targets"), *target;
-	size_t i;
-
-	if (!several)
-		return is_meant(r->json, g);
-	json_array_foreach (several, i, target) {
-		if (is_meant(target, g))
-			return true;
-	}
-	return false;
-}
-
-/* Acts on each matching group once, however often the request names it: this bounds the work. */
-static void do_targets(struct request *r, const struct operation *op, json_t *groups)
-{
-	struct gp__link *l, *n;
-
-	gp__list_each(l, n, &r->s->registry.groups)
-	{
-		struct gp__group *g = container_of(l, struct gp__group, link);
-
-		if (!gp__may_see(r->p, g->program) || !is_meant_by_any(r, g))
-			continue;
-		if (op->act)
-			op->act(r, g);
-		json_array_append_new(groups, op->show(r->s, r->p, g));
-	}
-}
-
-static bool has_living(const struct request *r, const json_t *target)
-{
-	struct gp__link *l, *n;
-
-	gp__list_each(l, n, &r->s->registry.groups)
-	{
-		const struct gp__group *g = container_of(l, struct gp__group, link);
-
-		if (gp__may_see(r->p, g->program) && is_meant(target, g))
-			return true;
-	}
-	return false;
-}
-
-static bool means_ended(const struct request *r, const struct gp__ended *e, const bool *living)
-{
-	const json_t *several = json_object_get(r->json, "targets");
-	size_t nr = several ? json_array_size(several) : 1;
-
-	for (size_t i = 0; i < nr; i++) {
-		const json_t *target = several ? json_array_get(several, i) : r->json;
-
-		if (!living[i] && is_called(target, e->tag, e->group, e->pid) > 0)
-			return true;
-	}
-	return false;
-}
-
-/* Adds each matching group that has ended once, the latest first. */
-static void add_ended(struct request *r, const struct operation *op, json_t *groups)
-{
-	const json_t *several = json_object_get(r->json, "targets");
-	size_t nr = several ? json_array_size(several) : 1;
-	bool living[TARGETS_MAX];
 	struct gp__link *l;
 
-	for (size_t i = 0; i < nr; i++)
-		living[i] = has_living(r, several ? json_array_get(several, i) : r->json);
 	for (l = r->s->registry.ended.prev; l != &r->s->registry.ended; l = l->prev) {
 		const struct gp__ended *e = container_of(l, struct gp__ended, link);
 
-		if (gp__may_see_user(r->p, e->uid) && means_ended(r, e, living))
-			json_array_append_new(groups, op->show_ended(r->s, r->p, e));
+		if (gp__may_see_user(r->p, e->uid) && gp__targets_match_ended(t, e))
+			gp__pieces_add(&r->list, GP__PIECE_ENDED, e->group);
 	}
+}
+
+/* Another user's groups are not found, so that nobody learns of them. */
+static bool find_targets(struct request *r, const struct operation *op, struct gp__targets *t)
+{
+	const struct gp__target *missing;
+
+	if (!find_groups(r, op, t))
+		return false;
+	if (op->of_ended)
+		find_ended(r, t);
+	missing = gp__targets_missing(t);
+	if (!missing)
+		return true;
+	r->target = t->several ? (int)missing->place : -1;
+	refuse(r, -ENOENT,
+	       "no joined program, group or queue that you may see matches; 'gpreempt ps' lists "
+	       "them");
+	return false;
 }
 
 static json_t *for_targets(struct request *r, const struct operation *op)
 {
-	const json_t *several = json_object_get(r->json, "targets");
-	size_t nr = several ? json_array_size(several) : 1;
-	json_t *o, *groups;
+	struct gp__targets t;
 
-	if (!nr || nr > TARGETS_MAX)
-		return refuse(r, -EINVAL, "a request has 1 to %d targets, not %zu", TARGETS_MAX,
-			      nr);
-	for (size_t i = 0; i < nr; i++) {
-		r->target = several ? (int)i : -1;
-		if (!check_target(r, several ? json_array_get(several, i) : r->json, op))
-			return NULL;
+	if (!gp__targets_read(&t, r->json))
+		return refuse(r, -EINVAL, "a request has 1 to %d targets, not %u", GP__TARGETS_MAX,
+			      t.nr);
+	gp__pieces_add(&r->list, GP__PIECE_GROUPS, 0);
+	if (!find_targets(r, op, &t))
+		return NULL;
+	for (u32 i = 0; op->act && i < r->list.nr; i++) {
+		if (r->list.piece[i].kind == op->shown)
+			op->act(r, gp__registry_find_group(&r->s->registry, r->list.piece[i].id));
 	}
-	o = gp__json_envelope();
-	groups = json_array();
-	json_object_set_new(o, "groups", groups);
-	do_targets(r, op, groups);
-	if (op->show_ended)
-		add_ended(r, op, groups);
-	return o;
+	return gp__json_envelope();
 }
 
 static json_t *do_why(struct request *r)
 {
 	return for_targets(
-		r, &(struct operation){ .show = gp__show_history, .show_ended = gp__show_ended });
+		r, &(struct operation){ .shown = GP__PIECE_HISTORY, .of_ended = true });
 }
 
 static void suspend_group(struct request *r, struct gp__group *g)
@@ -299,17 +188,26 @@ static void resume_group(struct request *r, struct gp__group *g)
 
 static json_t *do_suspend(struct request *r)
 {
-	return for_targets(r, &(struct operation){ .act = suspend_group, .show = gp__show_group });
+	return for_targets(r, &(struct operation){ .act = suspend_group, .shown = GP__PIECE_GROUP });
 }
 
 static json_t *do_resume(struct request *r)
 {
-	return for_targets(r, &(struct operation){ .act = resume_group, .show = gp__show_group });
+	return for_targets(r, &(struct operation){ .act = resume_group, .shown = GP__PIECE_GROUP });
 }
 
 /*
  * Setting
  */
+
+static bool get_number(const json_t *o, const char *key, u64 most, u64 *value)
+{
+	const json_t *v = json_object_get(o, key);
+	json_int_t n = json_integer_value(v);
+
+	*value = (u64)n;
+	return json_is_integer(v) && n >= 0 && (u64)n <= most;
+}
 
 static bool read_hint(struct request *r, const char *key, u64 most, u64 *value)
 {
@@ -352,6 +250,18 @@ static bool has_guarantees(const struct gp__hints *has, const struct gp__hints *
 	return wants->min_share_pct == has->min_share_pct && wants->max_hold_ns == has->max_hold_ns;
 }
 
+/* An administrator may have given the group values above the limit before. */
+static bool exceeds_limit(const struct gp__hints *has, const struct gp__hints *wants,
+			  const struct gp__limit *limit)
+{
+	char text[GP__WIRE_TEXT_MAX];
+
+	return (wants->weight != has->weight || wants->share_pct != has->share_pct ||
+		wants->deadline_ns != has->deadline_ns) &&
+	       gp__limit_explain(limit, wants->weight, wants->share_pct, wants->deadline_ns, text,
+				 sizeof(text));
+}
+
 static bool may_set(struct request *r, const struct gp__group *g)
 {
 	struct gp__hints h = g->entity.hints;
@@ -361,6 +271,13 @@ static bool may_set(struct request *r, const struct gp__group *g)
 		return false;
 	if (gp__hints_check(&h, &why)) {
 		refuse(r, -ERANGE, "%s", why);
+		return false;
+	}
+	if (!r->p->admin && exceeds_limit(&g->entity.hints, &h, &r->p->limit)) {
+		r->p->user->refused[GP__BUDGET_HINTS]++;
+		gp__limit_explain(&r->p->limit, h.weight, h.share_pct, h.deadline_ns, r->error,
+				  sizeof(r->error));
+		r->code = -EACCES;
 		return false;
 	}
 	if (!r->p->admin && h.prio > g->entity.hints.prio && h.prio > r->p->limit.max_priority) {
@@ -388,7 +305,7 @@ static void set_group(struct request *r, struct gp__group *g)
 static json_t *do_set(struct request *r)
 {
 	return for_targets(r, &(struct operation){
-				      .check = may_set, .act = set_group, .show = gp__show_group });
+				      .check = may_set, .act = set_group, .shown = GP__PIECE_GROUP });
 }
 
 /*
@@ -541,7 +458,7 @@ static const struct {
 } ops[] = {
 	{ "list", do_list },	   { "why", do_why },	    { "set", do_set },
 	{ "suspend", do_suspend }, { "resume", do_resume }, { "policy", do_policy },
-	{ "watch", do_watch },
+	{ "watch", do_watch },	   { "users", do_users },
 };
 
 static json_t *answer(struct request *r)
@@ -569,37 +486,6 @@ static json_t *error_json(const struct request *r)
 	return o;
 }
 
-void gp__control_send(struct gp__server *s, struct gp__peer *p)
-{
-	struct gp__text_message *m = &s->sent;
-
-	while (p->answer) {
-		size_t left = p->answer_size - p->answer_sent;
-		size_t n = left < sizeof(m->text) ? left : sizeof(m->text);
-		int err;
-
-		m->head = (struct gp__wire_head){ (u32)(sizeof(m->head) + n), GP__WIRE_TEXT,
-						  n < left ? GP__WIRE_MORE : 0, p->answer_seq, 0 };
-		memcpy(m->text, p->answer + p->answer_sent, n);
-		err = gp__wire_send(p->socket.fd, m, NULL, 0);
-		if (err == -EAGAIN) {
-			/* No other request is read before; EPOLLIN must not keep us awake. */
-			gp__server_rewatch(s, &p->socket, EPOLLOUT);
-			return;
-		}
-		if (err) {
-			gp__peer_drop(s, p, NULL);
-			return;
-		}
-		p->answer_sent += n;
-		if (n < left)
-			continue;
-		free(p->answer);
-		p->answer = NULL;
-		gp__server_rewatch(s, &p->socket, EPOLLIN);
-	}
-}
-
 void gp__control_request(struct gp__server *s, struct gp__peer *p, const char *text, size_t size,
 			 u32 seq)
 {
@@ -617,19 +503,11 @@ void gp__control_request(struct gp__server *s, struct gp__peer *p, const char *t
 	gp__registry_settle(&s->registry, s->now);
 	if (!result) {
 		s->nr_refused++;
+		r.list.nr = 0;
 		result = error_json(&r);
 	}
 	json_decref(request);
-	p->answer = json_dumps(result, JSON_COMPACT);
-	json_decref(result);
-	if (!p->answer) {
-		gp__peer_drop(s, p, "out of memory for its answer");
-		return;
-	}
-	p->answer_size = strlen(p->answer);
-	p->answer_sent = 0;
-	p->answer_seq = seq;
-	gp__control_send(s, p);
+	gp__answer_begin(s, p, seq, result, &r.list);
 }
 
 static bool send_line(struct gp__peer *p, const char *line)

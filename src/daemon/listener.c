@@ -15,6 +15,10 @@
 #define SO_PEERPIDFD 77
 #endif
 
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83 /* Linux 6.16 */
+#endif
+
 #define PEERS_MAX 4096
 #define PEERS_OF_ADMINS 64 /* of these, reserved for administrators */
 #define PEERS_OF_COMMANDS 64 /* of a user, beside those of its programs */
@@ -57,30 +61,35 @@ static int open_life(const struct gp__peer *p)
 	return (int)syscall(SYS_pidfd_open, p->cred.pid, 0);
 }
 
-static u32 count_peers(struct gp__server *s, uid_t uid)
-{
-	struct gp__link *l, *n;
-	u32 nr = 0;
-
-	gp__list_each(l, n, &s->peers) nr +=
-		container_of(l, struct gp__peer, link)->cred.uid == uid;
-	return nr;
-}
-
 /* Why there is no room for this connection. NULL: there is. */
 static const char *explain_limit(struct gp__server *s, const struct gp__peer *p)
 {
 	if (s->nr_peers >= (p->admin ? PEERS_MAX : PEERS_MAX - PEERS_OF_ADMINS))
 		return "gpreemptd has reached its limit of connections";
-	if (!p->admin &&
-	    count_peers(s, p->cred.uid) >= (u64)p->limit.max_programs + PEERS_OF_COMMANDS)
+	if (!p->admin && p->user->nr_peers + atomic_load(&p->user->nr_closing) >=
+				 (u64)p->limit.max_programs + PEERS_OF_COMMANDS)
 		return "this user has reached the limit of connections: max_programs, and 64 for "
 		       "commands";
 	return NULL;
 }
 
-/* Refuses a connection. Closing a socket with unread data would discard the reply, so read it. */
-static void refuse(struct gp__server *s, int fd, int err, const char *text)
+/* Closes a connection that is no peer. @user may be NULL. */
+static void close_connection(struct gp__server *s, struct gp__user *user, int fd, bool has_rights)
+{
+	char byte;
+
+	if (has_rights) {
+		gp__closer_put(s->closer, user, fd);
+		return;
+	}
+	/* Closing a socket with unread data would discard the reply, so read it. */
+	while (recv(fd, &byte, 1, MSG_DONTWAIT) > 0)
+		;
+	close(fd);
+}
+
+static void refuse(struct gp__server *s, struct gp__user *user, int fd, bool has_rights, int err,
+		   const char *text)
 {
 	struct gp__wire_reply reply = { .head = { sizeof(reply), GP__WIRE_REPLY, 0, 0, 0 },
 					.result = err };
@@ -89,32 +98,45 @@ static void refuse(struct gp__server *s, int fd, int err, const char *text)
 	gp__wire_text(reply.text, sizeof(reply.text), text);
 	gp__wire_send(fd, &reply, NULL, 0);
 	shutdown(fd, SHUT_RD);
-	while (recv(fd, s->received, sizeof(s->received), MSG_DONTWAIT) > 0)
-		;
-	close(fd);
+	close_connection(s, user, fd, has_rights);
 }
 
-void gp__listener_add_peer(struct gp__server *s, int fd)
+/* @has_rights: its messages can carry descriptors. */
+static void add_peer(struct gp__server *s, int fd, bool has_rights)
 {
 	struct gp__peer *p = gp__peer_create(fd);
+	struct gp__user *user = NULL;
 	const char *why = NULL;
 	int err = p ? 0 : -ENOMEM;
 
 	if (p) {
 		identify(s, p);
-		why = explain_limit(s, p);
-		err = why ? -EDQUOT : gp__server_watch(s, &p->socket, EPOLLIN);
+		user = p->user = gp__user_get(&s->registry.users, p->cred.uid);
+		why = user ? explain_limit(s, p) : NULL;
+		err = why ? -EDQUOT : user ? 0 : -ENOMEM;
 	}
+	if (!err)
+		err = gp__server_watch(s, &p->socket, EPOLLIN | EPOLLONESHOT);
 	if (err) {
+		if (why)
+			user->refused[GP__BUDGET_CONNECTIONS]++;
 		free(p);
-		refuse(s, fd, err, why ? why : gp__listener_explain(err));
+		refuse(s, user, fd, has_rights, err, why ? why : gp__listener_explain(err));
 		return;
 	}
+	p->may_send_rights = has_rights;
 	p->life.fd = open_life(p);
 	if (p->life.fd >= 0)
 		gp__server_watch(s, &p->life, EPOLLIN);
 	s->nr_peers++;
+	user->nr_peers++;
 	gp__list_push(&s->peers, &p->link);
+	gp__peer_wait(s, p, true);
+}
+
+void gp__listener_add_peer(struct gp__server *s, int fd)
+{
+	add_peer(s, fd, true);
 }
 
 /*
@@ -131,7 +153,7 @@ static void refuse_next(struct gp__server *s, int err)
 		fd = accept4(s->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	}
 	if (fd >= 0)
-		refuse(s, fd, err, gp__listener_explain(err));
+		refuse(s, NULL, fd, !s->refuses_rights, err, gp__listener_explain(err));
 	s->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (fd >= 0)
 		return;
@@ -145,9 +167,17 @@ void gp__listener_accept(struct gp__server *s)
 	int fd = accept4(s->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (fd >= 0)
-		gp__listener_add_peer(s, fd);
+		add_peer(s, fd, !s->refuses_rights);
 	else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
 		refuse_next(s, -errno);
+}
+
+void gp__listener_refuse_rights(struct gp__server *s)
+{
+	int no = 0;
+
+	s->refuses_rights =
+		!setsockopt(s->listener.fd, SOL_SOCKET, SO_PASSRIGHTS, &no, sizeof(no));
 }
 
 u64 gp__listener_wake(struct gp__server *s)

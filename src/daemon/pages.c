@@ -141,19 +141,55 @@ void gp__pages_read_slot(struct gp__server *s, struct gp__peer *p, u32 i)
 			       sees_within(slot), s->now);
 }
 
+/* Reads the changes in a word of the page. */
+static void read_word(struct gp__server *s, struct gp__peer *p, u32 w)
+{
+	u64 bits = atomic_exchange(&p->status->changed[w], 0);
+
+	for (; bits; bits &= bits - 1) {
+		u32 i = w * 64 + (u32)__builtin_ctzll(bits);
+
+		if (i < p->nr_slots)
+			gp__pages_read_slot(s, p, i);
+	}
+}
+
+static u32 nr_words(const struct gp__peer *p)
+{
+	return (p->nr_slots - 1) / 64 + 1;
+}
+
 static void read_changes(struct gp__server *s, struct gp__peer *p)
 {
-	for (u32 w = 0; w <= (p->nr_slots - 1) / 64; w++) {
-		u64 bits = atomic_exchange(&p->status->changed[w], 0);
+	for (u32 w = 0; w < nr_words(p); w++)
+		read_word(s, p, w);
+	gp__registry_settle(&s->registry, s->now);
+}
 
-		for (; bits; bits &= bits - 1) {
-			u32 i = w * 64 + (u32)__builtin_ctzll(bits);
+/* Reads the words up to the first one that has changes, and that one. */
+enum gp__served gp__pages_serve(struct gp__server *s, struct gp__peer *p)
+{
+	bool any = false;
 
-			if (i < p->nr_slots)
-				gp__pages_read_slot(s, p, i);
-		}
+	while (!any && p->next_word < nr_words(p)) {
+		u32 w = p->next_word++;
+
+		any = atomic_load_explicit(&p->status->changed[w], memory_order_relaxed);
+		if (any)
+			read_word(s, p, w);
 	}
 	gp__registry_settle(&s->registry, s->now);
+	if (p->next_word < nr_words(p))
+		return GP__SERVED_PART;
+	p->next_word = 0;
+	return GP__SERVED_ALL;
+}
+
+static void mute(struct gp__server *s, struct gp__peer *p, u64 until)
+{
+	p->muted_until = until;
+	/* epoll always reports errors; edge-triggered, it does so only once. */
+	gp__server_rewatch(s, &p->notify, EPOLLET);
 }
 
 /*
@@ -167,12 +203,11 @@ static void agent_notified(struct gp__server *s, struct gp__source *source, u32 
 	(void)events;
 	if (p->dead)
 		return;
-	read_changes(s, p);
-	if (!gp__allowance_take(&p->notifies, NOTIFIES_PER_S, NOTIFIES_BURST, s->now)) {
-		p->muted_until = s->now + MUTE_NS;
-		/* epoll always reports errors; edge-triggered, it does so only once. */
-		gp__server_rewatch(s, &p->notify, EPOLLET);
-	}
+	gp__serve_later(s, p, GP__LANE_REPORTS);
+	if (!gp__allowance_take(&p->notifies, NOTIFIES_PER_S, NOTIFIES_BURST, s->now))
+		mute(s, p, s->now + MUTE_NS);
+	else if (!p->admin && !gp__user_may_work(p->user, s->now))
+		mute(s, p, gp__user_ready_at(p->user));
 }
 
 u64 gp__pages_unmute(struct gp__server *s)
@@ -196,39 +231,33 @@ u64 gp__pages_unmute(struct gp__server *s)
 	return next;
 }
 
-void gp__pages_set_alone(struct gp__server *s)
+bool gp__pages_set_alone(struct gp__server *s)
 {
 	struct gp__link *l, *n;
+	bool any = false;
 
-	s->registry.groups_changed = false;
-	gp__list_each(l, n, &s->peers)
+	gp__list_each(l, n, &s->registry.changed)
 	{
-		struct gp__peer *p = container_of(l, struct gp__peer, link);
-		u32 alone;
+		struct gp__program *program = container_of(l, struct gp__program, changed);
+		struct gp__peer *p = program->peer;
+		u32 alone = gp__program_is_alone(program);
 
-		if (!p->order)
-			continue;
-		alone = gp__program_is_alone(&s->registry, &p->program);
+		gp__list_del(&program->changed);
 		if (atomic_exchange(&p->order->alone, alone) == alone)
 			continue;
 		if (!alone)
-			read_changes(s, p);
+			gp__serve_later(s, p, GP__LANE_REPORTS);
+		any |= !alone;
 		gp__list_del(&p->notify_link);
 		gp__list_push(&s->to_notify, &p->notify_link);
 	}
+	return any;
 }
 
-void gp__pages_read_all(struct gp__server *s)
+void gp__pages_read_alone(struct gp__server *s, struct gp__peer *p)
 {
-	struct gp__link *l, *n;
-
-	gp__list_each(l, n, &s->peers)
-	{
-		struct gp__peer *p = container_of(l, struct gp__peer, link);
-
-		if (p->status)
-			read_changes(s, p);
-	}
+	if (gp__program_is_alone(&p->program))
+		read_changes(s, p);
 }
 
 /*

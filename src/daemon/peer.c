@@ -9,26 +9,13 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "daemon/server.h"
+#include "daemon/answer.h"
 
-#define QUEUES_OF_USER 8192
-#define GROUPS_OF_USER 1024
-#define GPUS_OF_USER 64
 #define MESSAGES_PER_S 2000
 #define MESSAGES_BURST 4000
-#define MESSAGES_AT_ONCE 32
-
-bool gp__allowance_take(struct gp__allowance *a, u64 per_s, u64 burst, u64 now)
-{
-	u64 each = GP__S / per_s, oldest = now > burst * each ? now - burst * each : 0;
-
-	if (a->empty_until < oldest)
-		a->empty_until = oldest;
-	if (a->empty_until + each > now)
-		return false;
-	a->empty_until += each;
-	return true;
-}
+/* How long a connection may keep the daemon waiting, and how often that is checked. */
+#define PATIENCE_NS (10 * GP__S)
+#define SWEEP_NS GP__S
 
 /*
  * Messages
@@ -50,16 +37,6 @@ int gp__peer_reply(struct gp__server *s, struct gp__peer *p, u32 seq, int result
 	return err;
 }
 
-static u32 count_programs(struct gp__server *s, uid_t uid)
-{
-	struct gp__link *l, *n;
-	u32 nr = 0;
-
-	gp__list_each(l, n, &s->registry.programs) nr +=
-		container_of(l, struct gp__program, link)->uid == uid;
-	return nr;
-}
-
 static void welcome_agent(struct gp__server *s, struct gp__peer *p,
 			  const struct gp__wire_hello *hello)
 {
@@ -70,7 +47,8 @@ static void welcome_agent(struct gp__server *s, struct gp__peer *p,
 	int fds[4] = { -1, -1, -1, -1 }, err;
 	u32 slots = hello->nr_slots;
 
-	if (count_programs(s, p->cred.uid) >= p->limit.max_programs && !p->admin) {
+	if (p->user->nr_programs >= p->limit.max_programs && !p->admin) {
+		p->user->refused[GP__BUDGET_PROGRAMS]++;
 		gp__peer_reply(s, p, hello->head.seq, -EDQUOT, 0,
 			       "this user has reached the limit of programs, max_programs");
 		return;
@@ -93,6 +71,7 @@ static void welcome_agent(struct gp__server *s, struct gp__peer *p,
 		p->role = GP__WIRE_AGENT;
 		p->program.pid = p->cred.pid;
 		p->program.uid = p->cred.uid;
+		p->program.user = p->user;
 		p->program.peer = p;
 		memcpy(p->program.name, hello->program, sizeof(p->program.name));
 		gp__program_enter(&s->registry, &p->program, s->now);
@@ -113,6 +92,7 @@ static void take_hello(struct gp__server *s, struct gp__peer *p, const struct gp
 						      hello->head.seq, 0 },
 					    .version = GP__WIRE_VERSION };
 
+	gp__peer_wait(s, p, false);
 	if (p->role) {
 		gp__peer_drop(s, p, "it sent two hellos");
 	} else if (hello->version_min > GP__WIRE_VERSION || hello->version_max < GP__WIRE_VERSION) {
@@ -128,20 +108,6 @@ static void take_hello(struct gp__server *s, struct gp__peer *p, const struct gp
 	} else {
 		gp__peer_drop(s, p, "its role is unknown");
 	}
-}
-
-static u32 count_queues(struct gp__server *s, uid_t uid)
-{
-	struct gp__link *l, *n;
-	u32 nr = 0;
-
-	gp__list_each(l, n, &s->registry.programs)
-	{
-		const struct gp__program *p = container_of(l, struct gp__program, link);
-
-		nr += p->uid == uid ? p->nr_queues : 0;
-	}
-	return nr;
 }
 
 bool gp__exceeds_guarantees(const struct gp__server *s, u32 min_share_pct, u64 max_hold_ns)
@@ -170,19 +136,15 @@ static int check_limits(struct gp__server *s, struct gp__peer *p,
 		snprintf(text, size, GP__GUARANTEES_REFUSED);
 		return -EACCES;
 	}
-	if (count_queues(s, p->cred.uid) >= QUEUES_OF_USER) {
+	if (gp__limit_explain(&p->limit, add->hints.weight, add->hints.share_pct,
+			      add->hints.deadline_ns, text, size)) {
+		p->user->refused[GP__BUDGET_HINTS]++;
+		return -EACCES;
+	}
+	if (p->user->nr_queues >= GP__USER_QUEUES_MAX) {
+		p->user->refused[GP__BUDGET_QUEUES]++;
 		snprintf(text, size, "this user has reached the limit of %d queues",
-			 QUEUES_OF_USER);
-		return -EDQUOT;
-	}
-	if (gp__registry_groups_of(&s->registry, p->cred.uid) >= GROUPS_OF_USER) {
-		snprintf(text, size, "this user has reached the limit of %d groups of queues",
-			 GROUPS_OF_USER);
-		return -EDQUOT;
-	}
-	if (!gp__registry_knows_gpu(&s->registry, add) &&
-	    gp__registry_gpus_of(&s->registry, p->cred.uid) >= GPUS_OF_USER) {
-		snprintf(text, size, "this user has reached the limit of %d GPUs", GPUS_OF_USER);
+			 GP__USER_QUEUES_MAX);
 		return -EDQUOT;
 	}
 	return 0;
@@ -205,7 +167,8 @@ static void take_queue(struct gp__server *s, struct gp__peer *p,
 		gp__peer_reply(s, p, seq, err, 0, text);
 		return;
 	}
-	err = gp__program_queue_add(&s->registry, &p->program, add, &p->queue[slot], s->now, &why);
+	err = gp__program_queue_add(&s->registry, &p->program, add, !p->admin, &p->queue[slot],
+				    s->now, &why);
 	if (err) {
 		gp__peer_reply(s, p, seq, err, 0, why);
 		return;
@@ -237,6 +200,7 @@ static void take_hints(struct gp__server *s, struct gp__peer *p, struct gp__prog
 		       const struct gp__wire_set_hints *m)
 {
 	struct gp__wire_hints hints = m->hints;
+	char text[GP__WIRE_TEXT_MAX];
 	const char *why = "";
 	int err;
 
@@ -253,7 +217,13 @@ static void take_hints(struct gp__server *s, struct gp__peer *p, struct gp__prog
 		gp__peer_reply(s, p, m->head.seq, -EACCES, 0, GP__GUARANTEES_REFUSED);
 		return;
 	}
-	err = gp__program_queue_hints(&s->registry, q, &hints, s->now, &why);
+	if (!p->admin && gp__limit_explain(&p->limit, hints.weight, hints.share_pct,
+					   hints.deadline_ns, text, sizeof(text))) {
+		p->user->refused[GP__BUDGET_HINTS]++;
+		gp__peer_reply(s, p, m->head.seq, -EACCES, 0, text);
+		return;
+	}
+	err = gp__program_queue_hints(&s->registry, q, &hints, !p->admin, s->now, &why);
 	gp__peer_reply(s, p, m->head.seq, err, 0, err ? why : NULL);
 }
 
@@ -307,55 +277,72 @@ static void take_message(struct gp__server *s, struct gp__peer *p, const void *m
 	gp__registry_settle(&s->registry, s->now);
 }
 
-/* Users take turns: the one whose request was handled last waits for the others. */
-static bool may_request(const struct gp__server *s, const struct gp__peer *p)
+/* Closing a descriptor that a client sent may block, so a thread does it. */
+static void refuse_descriptors(struct gp__server *s, struct gp__peer *p, const int *fds, u32 nr)
 {
-	return s->requests_left && !(s->has_asked && s->asker == p->cred.uid);
+	for (u32 i = 0; i < nr; i++)
+		gp__closer_put(s->closer, p->user, fds[i]);
+	gp__peer_drop(s, p, "it sent descriptors");
 }
 
-static void note_request(struct gp__server *s, const struct gp__peer *p)
+/* False: there is none now. */
+static bool read_message(struct gp__server *s, struct gp__peer *p)
 {
-	s->requests_left--;
-	s->has_asked = true;
-	s->asker = p->cred.uid;
+	int fds[GP__WIRE_FDS_MAX];
+	u32 nr_fds = p->may_send_rights ? GP__WIRE_FDS_MAX : 0;
+	ssize_t n = gp__wire_receive(p->socket.fd, s->received, sizeof(s->received), fds, &nr_fds);
+
+	if (n == -EAGAIN)
+		return false;
+	if (nr_fds) {
+		refuse_descriptors(s, p, fds, nr_fds);
+	} else if (n <= 0) {
+		gp__peer_drop(s, p, n == -EMSGSIZE ? "its message is too long" : NULL);
+	} else if (!gp__allowance_take(&p->messages, MESSAGES_PER_S, MESSAGES_BURST, s->now)) {
+		p->user->refused[GP__BUDGET_MESSAGES]++;
+		gp__peer_drop(s, p, "it sends too many messages");
+	} else {
+		take_message(s, p, s->received, (size_t)n);
+	}
+	return true;
 }
 
-/* Whether everything was read that a closed connection has sent. */
-static bool has_been_read(const struct gp__peer *p)
+/* Waits until the socket is ready, without being served. */
+static enum gp__served await(struct gp__server *s, struct gp__peer *p, u32 event)
 {
-	char byte;
+	gp__server_rewatch(s, &p->socket, event | EPOLLONESHOT);
+	return GP__SERVED_ALL;
+}
 
-	return recv(p->socket.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
+static enum gp__served send_answer(struct gp__server *s, struct gp__peer *p)
+{
+	enum gp__answer_state state = gp__answer_step(s, p);
+
+	if (p->dead)
+		return GP__SERVED_ALL;
+	gp__peer_wait(s, p, state == GP__ANSWER_BLOCKED);
+	return state == GP__ANSWER_BLOCKED ? await(s, p, EPOLLOUT) : GP__SERVED_PART;
+}
+
+/* A request, and a part of an answer, may take a while: there is one of them in a turn. */
+enum gp__served gp__peer_serve(struct gp__server *s, struct gp__peer *p)
+{
+	if (p->role == GP__WIRE_CONTROL && !s->requests_left)
+		return GP__SERVED_NOT;
+	s->requests_left -= p->role == GP__WIRE_CONTROL;
+	/* A client must read its answer before its next request is read. */
+	if (p->answer)
+		return send_answer(s, p);
+	return read_message(s, p) ? GP__SERVED_PART : await(s, p, EPOLLIN);
 }
 
 static void socket_ready(struct gp__server *s, struct gp__source *source, u32 events)
 {
 	struct gp__peer *p = container_of(source, struct gp__peer, socket);
 
-	if (!p->dead && (events & ~(u32)EPOLLIN))
-		gp__control_send(s, p);
-	/* A client must read its answer before its next request is read. */
-	for (int i = 0; i < MESSAGES_AT_ONCE && !p->dead && !p->answer; i++) {
-		bool asks = p->role == GP__WIRE_CONTROL;
-		ssize_t n;
-
-		if (asks && !may_request(s, p)) {
-			if (events & EPOLLHUP && has_been_read(p))
-				gp__peer_drop(s, p, NULL);
-			return;
-		}
-		n = gp__wire_receive(p->socket.fd, s->received, sizeof(s->received), NULL, NULL);
-		if (n == -EAGAIN)
-			return;
-		if (asks)
-			note_request(s, p);
-		if (n <= 0)
-			gp__peer_drop(s, p, n == -EMSGSIZE ? "its message is too long" : NULL);
-		else if (!gp__allowance_take(&p->messages, MESSAGES_PER_S, MESSAGES_BURST, s->now))
-			gp__peer_drop(s, p, "it sends too many messages");
-		else
-			take_message(s, p, s->received, (size_t)n);
-	}
+	(void)events;
+	if (!p->dead)
+		gp__serve_later(s, p, GP__LANE_MESSAGES);
 }
 
 /*
@@ -374,6 +361,8 @@ struct gp__peer *gp__peer_create(int fd)
 
 	if (!p)
 		return NULL;
+	for (u32 i = 0; i < GP__LANES; i++)
+		gp__list_init(&p->lane[i]);
 	p->socket = (struct gp__source){ fd, socket_ready };
 	p->life = (struct gp__source){ -1, process_ended };
 	gp__pages_init(p);
@@ -381,6 +370,8 @@ struct gp__peer *gp__peer_create(int fd)
 	gp__list_init(&p->notify_link);
 	gp__list_init(&p->watching);
 	gp__list_init(&p->program.link);
+	gp__list_init(&p->program.groups);
+	gp__list_init(&p->program.changed);
 	return p;
 }
 
@@ -398,7 +389,11 @@ void gp__peer_drop(struct gp__server *s, struct gp__peer *p, const char *why)
 		if (p->queue[i])
 			remove_queue(s, p, i);
 	}
-	gp__program_leave(&p->program);
+	if (p->program.user)
+		gp__program_leave(&p->program);
+	gp__serve_never(p);
+	gp__peer_wait(s, p, false);
+	gp__answer_free(p);
 	gp__list_del(&p->notify_link);
 	gp__list_del(&p->watching);
 	gp__server_unwatch(s, &p->socket);
@@ -406,13 +401,48 @@ void gp__peer_drop(struct gp__server *s, struct gp__peer *p, const char *why)
 	gp__server_unwatch(s, &p->life);
 }
 
-void gp__peer_free(struct gp__peer *p)
+void gp__peer_free(struct gp__server *s, struct gp__peer *p)
 {
 	gp__pages_free(p);
 	if (p->life.fd >= 0)
 		close(p->life.fd);
-	close(p->socket.fd);
-	free(p->answer);
+	/* Descriptors in its unread messages are closed with it; the client need not wait for that. */
+	shutdown(p->socket.fd, SHUT_RDWR);
+	if (p->may_send_rights)
+		gp__closer_put(s->closer, p->user, p->socket.fd);
+	else
+		close(p->socket.fd);
+	p->user->nr_peers--;
 	free(p->queue);
 	free(p);
+}
+
+void gp__peer_wait(struct gp__server *s, struct gp__peer *p, bool waits)
+{
+	if (waits == (p->waits_since != 0))
+		return;
+	p->waits_since = waits ? s->now : 0;
+	s->nr_waiting += waits ? 1 : (u32)-1;
+	if (waits && s->nr_waiting == 1)
+		s->sweep_at = s->now + SWEEP_NS;
+}
+
+u64 gp__peers_sweep(struct gp__server *s)
+{
+	struct gp__link *l, *n;
+
+	if (!s->nr_waiting)
+		return GP__NEVER;
+	if (s->now < s->sweep_at)
+		return s->sweep_at;
+	gp__list_each(l, n, &s->peers)
+	{
+		struct gp__peer *p = container_of(l, struct gp__peer, link);
+
+		if (p->waits_since && s->now >= p->waits_since + PATIENCE_NS)
+			gp__peer_drop(s, p,
+				      p->role ? "it does not read its answer" : "it says no hello");
+	}
+	s->sweep_at = s->now + SWEEP_NS;
+	return s->nr_waiting ? s->sweep_at : GP__NEVER;
 }

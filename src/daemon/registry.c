@@ -3,9 +3,12 @@
  * the core's actions into orders. */
 #include "daemon/registry.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "daemon/ended.h"
+
+#define OUT_OF_MEMORY "gpreemptd is out of memory"
 
 void gp__registry_init(struct gp__registry *r, const struct gp__policy *policy,
 		       void (*deliver)(void *data, struct gp__program_queue *q,
@@ -14,29 +17,38 @@ void gp__registry_init(struct gp__registry *r, const struct gp__policy *policy,
 {
 	memset(r, 0, sizeof(*r));
 	gp__core_init(&r->core, policy);
+	gp__list_init(&r->users);
 	gp__list_init(&r->gpus);
 	gp__list_init(&r->programs);
 	gp__list_init(&r->groups);
 	gp__list_init(&r->ended);
+	gp__list_init(&r->changed);
+	for (u32 i = 0; i < GP__GROUP_BUCKETS; i++)
+		gp__list_init(&r->by_id[i]);
 	r->deliver = deliver;
 	r->data = data;
 }
 
 void gp__registry_close(struct gp__registry *r)
 {
-	if (r->deliver) /* else it was never initialized */
-		gp__ended_free_all(r);
+	if (!r->deliver) /* it was never initialized */
+		return;
+	gp__ended_free_all(r);
+	gp__users_free(&r->users);
 }
 
 void gp__program_enter(struct gp__registry *r, struct gp__program *p, u64 now)
 {
 	p->since = now;
+	p->user->nr_programs++;
 	gp__list_push(&r->programs, &p->link);
 }
 
 void gp__program_leave(struct gp__program *p)
 {
+	p->user->nr_programs -= !gp__list_empty(&p->link);
 	gp__list_del(&p->link);
+	gp__list_del(&p->changed);
 }
 
 /*
@@ -87,43 +99,31 @@ static u32 free_gpu_number(struct gp__registry *r)
 	return number;
 }
 
-bool gp__registry_knows_gpu(struct gp__registry *r, const struct gp__wire_queue_add *add)
-{
-	return find_gpu(r, add);
-}
-
-u32 gp__registry_groups_of(struct gp__registry *r, uid_t uid)
-{
-	struct gp__link *l, *n;
-	u32 nr = 0;
-
-	gp__list_each(l, n, &r->groups) nr +=
-		container_of(l, struct gp__group, link)->program->uid == uid;
-	return nr;
-}
-
-u32 gp__registry_gpus_of(struct gp__registry *r, uid_t uid)
-{
-	struct gp__link *l, *n;
-	u32 nr = 0;
-
-	gp__list_each(l, n, &r->gpus) nr += container_of(l, struct gp__gpu, link)->named_by == uid;
-	return nr;
-}
-
+/* NULL with -errno in @err and a sentence in @why. */
 static struct gp__gpu *get_gpu(struct gp__registry *r, const struct gp__program *p,
-			       const struct gp__wire_queue_add *add, u64 now)
+			       const struct gp__wire_queue_add *add, bool bounded, u64 now,
+			       int *err, const char **why)
 {
 	struct gp__gpu *gpu = find_gpu(r, add);
 
 	if (gpu)
 		return gpu;
+	if (bounded && p->user->nr_gpus >= GP__USER_GPUS_MAX) {
+		p->user->refused[GP__BUDGET_GPUS]++;
+		*why = "this user has reached the limit of 64 GPUs";
+		*err = -EDQUOT;
+		return NULL;
+	}
+	*why = OUT_OF_MEMORY;
+	*err = -ENOMEM;
 	gpu = calloc(1, sizeof(*gpu));
 	if (!gpu)
 		return NULL;
 	gp__wire_text(gpu->key, sizeof(gpu->key), add->device);
 	gp__wire_text(gpu->name, sizeof(gpu->name), add->device_name);
-	gpu->named_by = p->uid;
+	gpu->named_by = p->user;
+	p->user->nr_gpus++;
+	gp__list_init(&gpu->groups);
 	gp__dev_add(&r->core, &gpu->dev, free_gpu_number(r), add->device_memory,
 		    weighing_of(add->flags), now);
 	gp__list_push(&r->gpus, &gpu->link);
@@ -135,6 +135,7 @@ static void put_gpu(struct gp__gpu *gpu, u64 now)
 	if (gpu->nr_groups)
 		return;
 	gp__dev_remove(&gpu->dev, now);
+	gpu->named_by->nr_gpus--;
 	gp__list_del(&gpu->link);
 	free(gpu);
 }
@@ -143,20 +144,62 @@ static void put_gpu(struct gp__gpu *gpu, u64 now)
  * Groups
  */
 
-static struct gp__group *find_group(struct gp__registry *r, const struct gp__program *p,
-				    const struct gp__gpu *gpu, s32 prio, const char *tag)
+static struct gp__group *find_group(const struct gp__program *p, const struct gp__gpu *gpu,
+				    s32 prio, const char *tag)
 {
 	struct gp__link *l, *n;
 
-	gp__list_each(l, n, &r->groups)
+	gp__list_each(l, n, &p->groups)
 	{
-		struct gp__group *g = container_of(l, struct gp__group, link);
+		struct gp__group *g = container_of(l, struct gp__group, of_program);
 
-		if (g->program == p && g->gpu == gpu && g->asked_prio == prio &&
-		    !strcmp(g->entity.tag, tag))
+		if (g->gpu == gpu && g->asked_prio == prio && !strcmp(g->entity.tag, tag))
 			return g;
 	}
 	return NULL;
+}
+
+static void note_shared(struct gp__registry *r, struct gp__program *p, bool shared)
+{
+	p->nr_shared += shared ? 1 : (u32)-1;
+	gp__list_del(&p->changed);
+	gp__list_push(&r->changed, &p->changed);
+}
+
+/* The group that was alone on the GPU, or is now. */
+static void note_other(struct gp__registry *r, const struct gp__gpu *gpu, bool shared)
+{
+	note_shared(r, container_of(gpu->groups.next, struct gp__group, of_gpu)->program, shared);
+}
+
+static void link_group(struct gp__registry *r, struct gp__group *g)
+{
+	struct gp__gpu *gpu = g->gpu;
+
+	if (gpu->nr_groups++ == 1)
+		note_other(r, gpu, true);
+	if (gpu->nr_groups > 1)
+		note_shared(r, g->program, true);
+	g->program->user->nr_groups++;
+	gp__list_push(&gpu->groups, &g->of_gpu);
+	gp__list_push(&g->program->groups, &g->of_program);
+	gp__list_push(&r->by_id[g->entity.id % GP__GROUP_BUCKETS], &g->by_id);
+	gp__list_push(&r->groups, &g->link);
+}
+
+static void unlink_group(struct gp__registry *r, struct gp__group *g)
+{
+	struct gp__gpu *gpu = g->gpu;
+
+	gp__list_del(&g->link);
+	gp__list_del(&g->by_id);
+	gp__list_del(&g->of_program);
+	gp__list_del(&g->of_gpu);
+	g->program->user->nr_groups--;
+	if (gpu->nr_groups > 1)
+		note_shared(r, g->program, false);
+	if (--gpu->nr_groups == 1)
+		note_other(r, gpu, false);
 }
 
 static struct gp__hints hints_of(const struct gp__wire_hints *w)
@@ -170,17 +213,27 @@ static struct gp__hints hints_of(const struct gp__wire_hints *w)
 				   .memory = w->memory };
 }
 
+/* NULL with -errno in @err and a sentence in @why. */
 static struct gp__group *get_group(struct gp__registry *r, struct gp__program *p,
 				   struct gp__gpu *gpu, const char *tag,
-				   const struct gp__hints *hints, u64 now)
+				   const struct gp__hints *hints, bool bounded, u64 now, int *err,
+				   const char **why)
 {
 	char clean[GP__TAG_MAX];
 	struct gp__group *g;
 
 	gp__tag_set(clean, tag);
-	g = find_group(r, p, gpu, hints->prio, clean);
+	g = find_group(p, gpu, hints->prio, clean);
 	if (g)
 		return g;
+	if (bounded && p->user->nr_groups >= GP__USER_GROUPS_MAX) {
+		p->user->refused[GP__BUDGET_GROUPS]++;
+		*why = "this user has reached the limit of 1024 groups of queues";
+		*err = -EDQUOT;
+		return NULL;
+	}
+	*why = OUT_OF_MEMORY;
+	*err = -ENOMEM;
 	g = calloc(1, sizeof(*g));
 	if (!g)
 		return NULL;
@@ -192,9 +245,7 @@ static struct gp__group *get_group(struct gp__registry *r, struct gp__program *p
 	g->program = p;
 	g->gpu = gpu;
 	g->asked_prio = hints->prio;
-	gpu->nr_groups++;
-	r->groups_changed = true;
-	gp__list_push(&r->groups, &g->link);
+	link_group(r, g);
 	return g;
 }
 
@@ -203,11 +254,7 @@ static void put_group(struct gp__registry *r, struct gp__group *g, u64 now)
 	if (g->nr_queues)
 		return;
 	gp__entity_remove(&g->entity, now);
-	gp__list_del(&g->link);
-	if (r->found == g)
-		r->found = NULL;
-	r->groups_changed = true;
-	g->gpu->nr_groups--;
+	unlink_group(r, g);
 	put_gpu(g->gpu, now);
 	free(g);
 }
@@ -217,12 +264,13 @@ static void put_group(struct gp__registry *r, struct gp__group *g, u64 now)
  */
 
 int gp__program_queue_add(struct gp__registry *r, struct gp__program *p,
-			  const struct gp__wire_queue_add *add, struct gp__program_queue **queue,
-			  u64 now, const char **why)
+			  const struct gp__wire_queue_add *add, bool bounded,
+			  struct gp__program_queue **queue, u64 now, const char **why)
 {
 	struct gp__hints hints = hints_of(&add->hints);
 	struct gp__program_queue *q;
 	struct gp__gpu *gpu;
+	int err = -ENOMEM;
 
 	if (gp__hints_check(&hints, why))
 		return -ERANGE;
@@ -232,20 +280,21 @@ int gp__program_queue_add(struct gp__registry *r, struct gp__program *p,
 	*why = "the GPU has no name";
 	if (!*add->device)
 		return -EINVAL;
-	*why = "gpreemptd is out of memory";
+	*why = OUT_OF_MEMORY;
 	q = calloc(1, sizeof(*q));
-	gpu = q ? get_gpu(r, p, add, now) : NULL;
+	gpu = q ? get_gpu(r, p, add, bounded, now, &err, why) : NULL;
 	if (gpu)
-		q->group = get_group(r, p, gpu, add->tag, &hints, now);
+		q->group = get_group(r, p, gpu, add->tag, &hints, bounded, now, &err, why);
 	if (!q || !q->group) {
 		if (gpu)
 			put_gpu(gpu, now);
 		free(q);
-		return -ENOMEM;
+		return err;
 	}
 	q->slot = add->slot;
 	q->group->nr_queues++;
 	p->nr_queues++;
+	p->user->nr_queues++;
 	gp__queue_add(&q->group->entity, &q->core, ++r->last_id, (u8)add->level_requested,
 		      (u8)add->level, now);
 	*why = NULL;
@@ -267,6 +316,7 @@ void gp__program_queue_remove(struct gp__registry *r, struct gp__program_queue *
 		gp__ended_keep(r, q->group, now);
 	gp__queue_remove(&q->core, now);
 	q->group->program->nr_queues--;
+	q->group->program->user->nr_queues--;
 	q->group->nr_queues--;
 	put_group(r, q->group, now);
 	free(q);
@@ -274,16 +324,19 @@ void gp__program_queue_remove(struct gp__registry *r, struct gp__program_queue *
 
 /* Moves a queue to another group, where the core takes it for a new one that runs. */
 static int move(struct gp__registry *r, struct gp__program_queue *q, const struct gp__hints *hints,
-		u64 now)
+		bool bounded, u64 now, const char **why)
 {
 	struct gp__group *old = q->group, *g;
 	u8 requested = q->core.level_requested, level = q->core.level;
 	u32 id = q->core.id, pending = q->core.pending;
 	bool ready = q->core.ready;
+	int err;
 
-	g = get_group(r, old->program, old->gpu, old->entity.tag, hints, now);
+	/* One that it leaves empty makes room for another. */
+	g = get_group(r, old->program, old->gpu, old->entity.tag, hints,
+		      bounded && old->nr_queues > 1, now, &err, why);
 	if (!g)
-		return -ENOMEM;
+		return err;
 	gp__queue_remove(&q->core, now);
 	memset(&q->core, 0, sizeof(q->core));
 	q->group = g;
@@ -307,16 +360,17 @@ static int move(struct gp__registry *r, struct gp__program_queue *q, const struc
 }
 
 int gp__program_queue_hints(struct gp__registry *r, struct gp__program_queue *q,
-			    const struct gp__wire_hints *wire, u64 now, const char **why)
+			    const struct gp__wire_hints *wire, bool bounded, u64 now,
+			    const char **why)
 {
 	struct gp__hints hints = hints_of(wire);
 	struct gp__group *g = q->group;
 
 	if (gp__hints_check(&hints, why))
 		return -ERANGE;
-	*why = "gpreemptd is out of memory";
+	*why = OUT_OF_MEMORY;
 	if (hints.prio != g->asked_prio)
-		return move(r, q, &hints, now);
+		return move(r, q, &hints, bounded, now, why);
 	hints.prio = g->entity.hints.prio; /* an operator's may be in force */
 	return gp__entity_hint(&g->entity, &hints, now);
 }
@@ -418,30 +472,19 @@ u64 gp__registry_wake(const struct gp__registry *r)
 
 struct gp__group *gp__registry_find_group(struct gp__registry *r, u32 entity_id)
 {
-	struct gp__link *l, *n;
+	struct gp__link *l, *n, *bucket = &r->by_id[entity_id % GP__GROUP_BUCKETS];
 
-	if (r->found && r->found->entity.id == entity_id)
-		return r->found;
-	gp__list_each(l, n, &r->groups)
+	gp__list_each(l, n, bucket)
 	{
-		struct gp__group *g = container_of(l, struct gp__group, link);
+		struct gp__group *g = container_of(l, struct gp__group, by_id);
 
 		if (g->entity.id == entity_id)
-			return r->found = g;
+			return g;
 	}
 	return NULL;
 }
 
-bool gp__program_is_alone(struct gp__registry *r, const struct gp__program *p)
+bool gp__program_is_alone(const struct gp__program *p)
 {
-	struct gp__link *l, *n;
-
-	gp__list_each(l, n, &r->groups)
-	{
-		struct gp__group *g = container_of(l, struct gp__group, link);
-
-		if (g->program == p && g->gpu->nr_groups > 1)
-			return false;
-	}
-	return true;
+	return !p->nr_shared;
 }

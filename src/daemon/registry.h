@@ -18,17 +18,22 @@
 #include "base/hist.h"
 #include "core/core.h"
 #include "core/log.h"
+#include "daemon/user.h"
 #include "wire/wire.h"
 
 struct gp__registry;
 
 struct gp__program {
 	struct gp__link link; /* in registry->programs */
+	struct gp__link groups;
+	struct gp__link changed; /* in registry->changed */
+	struct gp__user *user;
 	pid_t pid;
 	uid_t uid;
 	char name[GP__WIRE_NAME_MAX];
 	u64 since;
 	u32 nr_queues;
+	u32 nr_shared; /* of its groups, on GPUs that have others as well */
 	void *peer; /* its connection */
 };
 
@@ -36,7 +41,8 @@ struct gp__gpu {
 	struct gp__link link;
 	struct gp__dev dev;
 	char key[GP__WIRE_DEVICE_MAX], name[GP__WIRE_NAME_MAX];
-	uid_t named_by; /* the user of the first program with a queue there */
+	struct gp__user *named_by; /* the user of the first program with a queue there */
+	struct gp__link groups;
 	u32 nr_groups;
 	struct gp__hist hold_ns, release_ns; /* of the device, as agents report */
 	struct gp__hist order_ns; /* from an order to its acknowledgement */
@@ -57,6 +63,7 @@ struct gp__hold {
 
 struct gp__group {
 	struct gp__link link; /* in registry->groups */
+	struct gp__link of_program, of_gpu, by_id; /* in program->groups, gpu->groups, a bucket */
 	struct gp__entity entity;
 	struct gp__program *program;
 	struct gp__gpu *gpu;
@@ -78,17 +85,20 @@ struct gp__program_queue {
 	u64 work, arriving; /* as last read from its slot */
 };
 
+#define GP__GROUP_BUCKETS 1024
+
 struct gp__registry {
 	struct gp__core core;
+	struct gp__link users; /* user.h */
 	struct gp__link gpus, programs, groups;
+	struct gp__link by_id[GP__GROUP_BUCKETS]; /* the groups again, by the id of the entity */
 	struct gp__link ended; /* summaries of groups that are gone (ended.h) */
 	u32 nr_ended;
 	u32 last_id; /* of entities and queues */
 	u32 nr_held; /* queues whose latest order is to hold */
 	u64 nr_orders;
 	u64 nr_late; /* acknowledgements of orders that are not the latest */
-	struct gp__group *found; /* by the latest search, which the next often repeats */
-	bool groups_changed; /* a program may be alone now, or no longer */
+	struct gp__link changed; /* programs that may be alone now, or no longer */
 	void (*deliver)(void *data, struct gp__program_queue *q, const struct gp__action *a);
 	void *data;
 };
@@ -99,25 +109,28 @@ void gp__registry_init(struct gp__registry *r, const struct gp__policy *policy,
 		       void *data);
 
 /*
- * Frees the summaries of ended groups; all other groups must be gone. @r may be all zero.
+ * Frees the users and the summaries of ended groups; all other groups must be gone. @r may be all
+ * zero.
  */
 void gp__registry_close(struct gp__registry *r);
 
+/* @p has its user. */
 void gp__program_enter(struct gp__registry *r, struct gp__program *p, u64 now);
-/* Its queues must be gone. */
+/* Its queues must be gone. It may never have entered. */
 void gp__program_leave(struct gp__program *p);
 
 /*
  * Adds a queue of a program. @add is a well-formed message; its values are checked here. Returns 0,
- * or -errno with a sentence in @why.
+ * or -errno with a sentence in @why. @bounded: the user's limits on groups and GPUs apply.
  */
 int gp__program_queue_add(struct gp__registry *r, struct gp__program *p,
-			  const struct gp__wire_queue_add *add, struct gp__program_queue **queue,
-			  u64 now, const char **why);
+			  const struct gp__wire_queue_add *add, bool bounded,
+			  struct gp__program_queue **queue, u64 now, const char **why);
 void gp__program_queue_remove(struct gp__registry *r, struct gp__program_queue *q, u64 now);
-/* A change of priority moves the queue to another group. */
+/* A change of priority moves the queue to another group. @bounded: within the user's groups. */
 int gp__program_queue_hints(struct gp__registry *r, struct gp__program_queue *q,
-			    const struct gp__wire_hints *hints, u64 now, const char **why);
+			    const struct gp__wire_hints *hints, bool bounded, u64 now,
+			    const char **why);
 /* Acknowledges the order @number with @result. Acknowledgements of other orders are ignored. */
 void gp__program_queue_done(struct gp__registry *r, struct gp__program_queue *q, u32 number,
 			    int result, u64 took_ns, u64 now);
@@ -128,11 +141,7 @@ void gp__registry_settle(struct gp__registry *r, u64 now);
 u64 gp__registry_wake(const struct gp__registry *r);
 
 struct gp__group *gp__registry_find_group(struct gp__registry *r, u32 entity_id);
-bool gp__registry_knows_gpu(struct gp__registry *r, const struct gp__wire_queue_add *add);
-/* The number of GPUs that a program of this user was the first to name. */
-u32 gp__registry_gpus_of(struct gp__registry *r, uid_t uid);
-u32 gp__registry_groups_of(struct gp__registry *r, uid_t uid);
 /* Whether @p is alone on all its GPUs. */
-bool gp__program_is_alone(struct gp__registry *r, const struct gp__program *p);
+bool gp__program_is_alone(const struct gp__program *p);
 
 #endif

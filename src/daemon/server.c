@@ -21,6 +21,8 @@
 #define BACKLOG 128
 /* A request may take milliseconds; programs must not wait for many of them. */
 #define REQUESTS_A_TURN 1
+/* The turns for which messages wait while there are reports. */
+#define POSTPONED_MAX 8
 /* Header of a file that continues another one: it replays only after that one. */
 #define LOG_CONTINUED "# gpreempt decision log 2, continued\n"
 
@@ -62,6 +64,18 @@ static void connection_ready(struct gp__server *s, struct gp__source *source, u3
  * Configuration
  */
 
+/* Lines about a group are charged to its user, who is slowed if they are too many. */
+static void charge_line(struct gp__server *s, const struct gp__record *r)
+{
+	struct gp__group *g = r->entity == GP__NOBODY || s->journal.fd < 0 ?
+				      NULL :
+				      gp__registry_find_group(&s->registry, r->entity);
+	struct gp__peer *p = g ? g->program->peer : NULL;
+
+	if (p && !p->admin)
+		gp__user_charge_line(p->user, p->limit.log_lines, s->now);
+}
+
 static void log_record(void *data, const struct gp__record *r)
 {
 	struct gp__server *s = data;
@@ -73,6 +87,7 @@ static void log_record(void *data, const struct gp__record *r)
 		return;
 	len = gp__record_format(r, line);
 	gp__journal_line(&s->journal, line, len);
+	charge_line(s, r);
 	gp__control_watch_line(s, line);
 }
 
@@ -273,15 +288,20 @@ int gp__server_open(struct gp__server *s, const struct gp__log *log, const char 
 	gp__list_init(&s->peers);
 	gp__list_init(&s->to_notify);
 	gp__list_init(&s->watchers);
+	for (u32 i = 0; i < GP__LANES; i++)
+		gp__list_init(&s->lane[i]);
 	s->now = s->started_at = gp__clock_ns();
 	s->renew_at = GP__NEVER;
 	allow_descriptors();
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
-	err = s->epoll < 0 ? -errno : load_config(s);
+	s->closer = gp__closer_open();
+	err = s->epoll < 0 ? -errno : s->closer ? load_config(s) : -ENOMEM;
 	if (!err)
 		err = open_signals(s);
 	if (!err)
 		err = open_listener(s, socket_path, fd);
+	if (!err)
+		gp__listener_refuse_rights(s);
 	if (!err)
 		err = gp__server_watch(s, &s->signals, EPOLLIN);
 	if (!err)
@@ -302,6 +322,7 @@ int gp__server_open(struct gp__server *s, const struct gp__log *log, const char 
 static void free_dead(struct gp__server *s)
 {
 	struct gp__link *l, *n;
+	bool any = false;
 
 	gp__list_each(l, n, &s->peers)
 	{
@@ -311,8 +332,11 @@ static void free_dead(struct gp__server *s)
 			continue;
 		gp__list_del(&p->link);
 		s->nr_peers--;
-		gp__peer_free(p);
+		gp__peer_free(s, p);
+		any = true;
 	}
+	if (any)
+		gp__users_sweep(&s->registry.users, s->now);
 }
 
 /* Settles what the events of this turn changed. Returns the time of the next turn. */
@@ -321,16 +345,17 @@ static u64 end_turn(struct gp__server *s)
 	u64 wake;
 
 	gp__registry_settle(&s->registry, s->now);
-	if (s->registry.groups_changed)
-		gp__pages_set_alone(s);
+	wake = gp__pages_set_alone(s) ? s->now : GP__NEVER;
 	gp__pages_notify(s);
 	if (!s->registry.nr_held) {
 		s->renew_at = GP__NEVER;
 	} else if (s->renew_at == GP__NEVER || s->now >= s->renew_at) {
 		s->renew_at = s->now + gp__pages_renew(s) / GP__RENEWALS;
 	}
-	wake = gp__min_u64(gp__registry_wake(&s->registry), s->renew_at);
+	wake = gp__min_u64(wake, gp__registry_wake(&s->registry));
+	wake = gp__min_u64(wake, s->renew_at);
 	wake = gp__min_u64(wake, gp__listener_wake(s));
+	wake = gp__min_u64(wake, gp__peers_sweep(s));
 	return gp__min_u64(wake, gp__pages_unmute(s));
 }
 
@@ -358,26 +383,40 @@ static int wait_for_events(struct gp__server *s, struct epoll_event *events, u64
 	return n < 0 && errno == EINTR ? 0 : n < 0 ? -errno : n;
 }
 
+/* Reports come first, but messages do not wait for them for ever. */
+static u64 serve(struct gp__server *s)
+{
+	u64 wake = gp__serve(s, GP__LANE_REPORTS, gp__pages_serve);
+
+	if (wake == s->now && s->nr_postponed < POSTPONED_MAX) {
+		s->nr_postponed++;
+		return wake;
+	}
+	s->nr_postponed = 0;
+	return gp__min_u64(wake, gp__serve(s, GP__LANE_MESSAGES, gp__peer_serve));
+}
+
 int gp__server_turn(struct gp__server *s, u64 *wake)
 {
 	struct epoll_event events[EVENTS];
 	int n = wait_for_events(s, events, *wake);
+	u64 next;
 
 	if (n < 0) {
 		gp__log_error(s->log, "cannot wait for events: %s", strerror(-n));
 		return n;
 	}
-	s->has_asked &= s->requests_left != REQUESTS_A_TURN;
+	gp__serve_begin(s);
 	s->requests_left = REQUESTS_A_TURN;
 	for (int i = 0; i < n; i++) {
 		struct gp__source *source = events[i].data.ptr;
 
 		source->ready(s, source, events[i].events);
-		/* A program that is released should not wait for the other events of this turn. */
-		gp__pages_notify(s);
 	}
-	*wake = end_turn(s);
+	next = serve(s);
+	*wake = gp__min_u64(next, end_turn(s));
 	free_dead(s);
+	gp__hist_record(&s->turn_ns, gp__clock_ns() - s->now);
 	return 0;
 }
 
@@ -407,6 +446,7 @@ void gp__server_close(struct gp__server *s)
 		gp__peer_drop(s, p, NULL);
 	}
 	free_dead(s);
+	gp__closer_close(s->closer);
 	gp__registry_close(&s->registry);
 	gp__journal_close(&s->journal);
 	if (*s->path)

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * gpreemptd's main thread: an epoll loop over connections, agents' notifications and the clock.
- * Another thread writes the decision log to disk; the main thread never waits for it (journal.h).
  *
  * The loop sleeps until a connection has something to read, or until the core wants to be woken.
  * While any queue is held it also wakes up to renew the holds; otherwise nothing ticks.
+ *
+ * A turn is short, whatever clients do. What epoll reports is only noted; then users are served in
+ * turns, a bounded piece at a time, status pages before messages, until the time of the turn is used
+ * up. Users that have used up their share of the thread's time are served later (user.h). No system
+ * call of this thread can be stretched by a client: other threads write the decision log
+ * (journal.h), and close descriptors that clients have a part in (closer.h).
  */
 #ifndef GP__DAEMON_SERVER_H
 #define GP__DAEMON_SERVER_H
@@ -14,7 +19,9 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include "base/hist.h"
 #include "base/log.h"
+#include "daemon/closer.h"
 #include "daemon/config.h"
 #include "daemon/registry.h"
 #include "daemon/journal.h"
@@ -27,17 +34,26 @@ struct gp__source {
 	void (*ready)(struct gp__server *s, struct gp__source *source, u32 events);
 };
 
-/* A token bucket, kept as one time. */
-struct gp__allowance {
-	u64 empty_until; /* the bucket is empty up to this time, and fills from there */
-};
-
 #define GP__GIDS_MAX 256
 /* A hold is renewed this often within its lease. */
 #define GP__RENEWALS 3
 
+struct gp__answer;
+struct gp__peer;
+
+/* What became of a connection that was served. */
+enum gp__served {
+	GP__SERVED_NOT, /* nothing: it comes first in the next turn, and this one ends */
+	GP__SERVED_PART, /* it waits for more */
+	GP__SERVED_ALL,
+};
+
+typedef enum gp__served gp__serve_fn(struct gp__server *s, struct gp__peer *p);
+
 struct gp__peer {
 	struct gp__link link;
+	struct gp__user *user;
+	struct gp__link lane[GP__LANES]; /* in the lanes of its user */
 	struct gp__source socket;
 	struct gp__source notify; /* the eventfd an agent writes to when its status page changed */
 	struct gp__source life; /* a pidfd, because a child may keep the socket open; -1: none */
@@ -48,14 +64,14 @@ struct gp__peer {
 	enum gp__wire_role role; /* 0: no hello yet */
 	struct gp__allowance messages, notifies;
 	u64 muted_until; /* notifications are ignored until then; 0: they are not */
+	u64 waits_since; /* for a hello, or for the client to read; 0: it does not */
+	bool may_send_rights; /* its messages can carry descriptors */
 	struct gp__limit limit;
 
 	/* Of the command line: */
 	struct gp__link watching; /* in server->watchers: receives decisions */
 	u64 nr_dropped; /* lines that it had no room for, and was not told of yet */
-	char *answer; /* being sent; NULL: none is */
-	size_t answer_size, answer_sent;
-	u32 answer_seq;
+	struct gp__answer *answer; /* being sent; NULL: none is */
 
 	/* Of an agent: */
 	struct gp__program program;
@@ -64,6 +80,7 @@ struct gp__peer {
 	u32 nr_slots;
 	u64 ttl_ns; /* the lease of a hold, as announced to this agent */
 	struct gp__program_queue **queue; /* by slot */
+	u32 next_word; /* of status->changed, to be read next */
 	int agent_notify_fd; /* our end of the pipe that wakes the agent */
 	struct gp__link notify_link; /* in server->to_notify */
 };
@@ -86,14 +103,18 @@ struct gp__server {
 	u64 paused_until; /* no connection is accepted before; 0: they are */
 	int lock; /* a locked file beside the socket */
 	char path[108]; /* of the socket made here; "": it was handed over */
+	struct gp__closer *closer;
+	bool refuses_rights; /* the kernel refuses descriptors that clients send */
 	struct gp__link peers, to_notify, watchers;
-	u32 nr_peers;
+	struct gp__link lane[GP__LANES]; /* the lanes of users whose connections wait */
+	u32 nr_peers, nr_waiting; /* connections; those with waits_since */
+	u64 sweep_at;
 	u64 renew_at, started_at;
 	u64 now; /* of the event being handled */
+	u64 turn_end; /* nothing more is begun in this turn after this time */
 	u32 requests_left; /* in this turn; other requests wait for the next */
-	/* The user whose request was handled last, in this turn or the one before. */
-	bool has_asked;
-	uid_t asker;
+	u32 nr_postponed; /* turns in which messages waited for reports */
+	struct gp__hist turn_ns; /* how long turns took */
 	bool stop;
 	u64 nr_refused; /* connections and messages; in the daemon's JSON */
 	/* The message being read, aligned for every kind, and the one being written. */
@@ -121,6 +142,8 @@ void gp__server_close(struct gp__server *s);
 void gp__listener_accept(struct gp__server *s);
 /* Adds a peer with this non-blocking socket, which it owns from now on, or refuses it. */
 void gp__listener_add_peer(struct gp__server *s, int fd);
+/* Asks the kernel to refuse descriptors that clients send (Linux 6.16); sets refuses_rights. */
+void gp__listener_refuse_rights(struct gp__server *s);
 /* Resumes accepting after a pause. Returns when to call it next; GP__NEVER: no need to. */
 u64 gp__listener_wake(struct gp__server *s);
 /* Explains a failure to make room for a connection. */
@@ -134,7 +157,7 @@ const char *gp__listener_explain(int err);
 struct gp__peer *gp__peer_create(int fd);
 /* Ends a connection and removes its queues. @why: for the log; NULL: it ended normally. */
 void gp__peer_drop(struct gp__server *s, struct gp__peer *p, const char *why);
-void gp__peer_free(struct gp__peer *p);
+void gp__peer_free(struct gp__server *s, struct gp__peer *p);
 int gp__peer_reply(struct gp__server *s, struct gp__peer *p, u32 seq, int result, u32 id,
 		   const char *text);
 
@@ -144,8 +167,28 @@ bool gp__exceeds_guarantees(const struct gp__server *s, u32 min_share_pct, u64 m
 	"a minimum share above, or a longest hold below, the configured one is refused: ask an " \
 	"administrator"
 
-/* A token bucket: @per_s tokens a second, at most @burst of them. False: it is empty. */
-bool gp__allowance_take(struct gp__allowance *a, u64 per_s, u64 burst, u64 now);
+/* Drops connections that have waited for too long. Returns when to call it next. */
+u64 gp__peers_sweep(struct gp__server *s);
+/* The connection waits for its client from now on, or no longer. */
+void gp__peer_wait(struct gp__server *s, struct gp__peer *p, bool waits);
+/* Reads one message, or sends a part of an answer. */
+enum gp__served gp__peer_serve(struct gp__server *s, struct gp__peer *p);
+
+/*
+ * serve.c: serves users in turns
+ */
+
+/* The connection waits for what the lane says. */
+void gp__serve_later(struct gp__server *s, struct gp__peer *p, enum gp__lane_kind kind);
+/* It waits for nothing. */
+void gp__serve_never(struct gp__peer *p);
+/* Begins a turn. */
+void gp__serve_begin(struct gp__server *s);
+/*
+ * Serves connections, one of each user after another, until none waits or the time of the turn is
+ * used up. Returns the time of the next turn.
+ */
+u64 gp__serve(struct gp__server *s, enum gp__lane_kind kind, gp__serve_fn *serve);
 
 /*
  * pages.c: the pages shared with agents
@@ -162,11 +205,13 @@ void gp__pages_free(struct gp__peer *p);
 void gp__pages_deliver(void *data, struct gp__program_queue *q, const struct gp__action *a);
 /* Notifies the agents whose order pages changed. */
 void gp__pages_notify(struct gp__server *s);
-/* Updates `alone` in the order pages. */
-void gp__pages_set_alone(struct gp__server *s);
+/* Updates `alone` in the order pages. Whether pages are to be read now. */
+bool gp__pages_set_alone(struct gp__server *s);
 void gp__pages_read_slot(struct gp__server *s, struct gp__peer *p, u32 slot);
-/* Reads the changes that agents did not notify us of, because they are alone. */
-void gp__pages_read_all(struct gp__server *s);
+/* Reads the changes that the agent did not notify us of, because it is alone. */
+void gp__pages_read_alone(struct gp__server *s, struct gp__peer *p);
+/* Reads a part of its changes. */
+enum gp__served gp__pages_serve(struct gp__server *s, struct gp__peer *p);
 /* Extends every hold. Returns the shortest lease among them. */
 u64 gp__pages_renew(struct gp__server *s);
 /* Listens again to agents whose mute time is over. Returns when the next one's is. */
@@ -176,11 +221,9 @@ u64 gp__pages_unmute(struct gp__server *s);
  * control.c: requests of the command line
  */
 
-/* Carries out a request, which is JSON, and answers it. */
+/* Carries out a request, which is JSON, and begins to answer it. */
 void gp__control_request(struct gp__server *s, struct gp__peer *p, const char *text, size_t size,
 			 u32 seq);
-/* Sends as much of the answer as the socket has room for. */
-void gp__control_send(struct gp__server *s, struct gp__peer *p);
 /* Sends a line of the decision log to all watchers. */
 void gp__control_watch_line(struct gp__server *s, const char *line);
 

@@ -81,7 +81,7 @@ static json_t *weight_json(u32 weight)
 	}
 }
 
-static json_t *queue_json(const struct gp__program_queue *q, u64 now)
+json_t *gp__show_queue(const struct gp__program_queue *q, u64 now)
 {
 	const struct gp__queue *core = &q->core;
 	json_t *o = json_object();
@@ -175,8 +175,7 @@ json_t *gp__show_group(const struct gp__server *s, const struct gp__peer *p,
 {
 	const struct gp__hold *hold = current_hold(g);
 	const struct gp__entity *e = &g->entity;
-	json_t *o = json_object(), *queues;
-	struct gp__link *l, *n;
+	json_t *o = json_object();
 	u64 now = s->now;
 
 	json_object_set_new(o, "group", json_integer(e->id));
@@ -200,10 +199,6 @@ json_t *gp__show_group(const struct gp__server *s, const struct gp__peer *p,
 	json_object_set_new(o, "hold", hold ? hold_json(p, hold, &g->gpu->dev, now) : json_null());
 	set_times(o, g, now);
 	set_hints(o, &e->hints);
-	queues = json_array();
-	gp__list_each(l, n, &e->queues) json_array_append_new(
-		queues, queue_json(container_of(l, struct gp__program_queue, core.link), now));
-	json_object_set_new(o, "queues", queues);
 	return o;
 }
 
@@ -304,23 +299,46 @@ json_t *gp__show_daemon(const struct gp__server *s)
 	json_object_set_new(o, "stopped", json_integer(s->registry.nr_held));
 	json_object_set_new(o, "late", json_integer((json_int_t)s->registry.nr_late));
 	json_object_set_new(o, "refused", json_integer((json_int_t)s->nr_refused));
+	json_object_set_new(o, "turn", latency_json(&s->turn_ns));
 	return o;
 }
 
-json_t *gp__show_asker(const struct gp__server *s, const struct gp__peer *p)
+/* The times in which a user was refused or slowed are counted by budget. */
+json_t *gp__show_user(const struct gp__server *s, const struct gp__user *u)
+{
+	json_t *o = json_object(), *refused = json_object();
+
+	json_object_set_new(o, "user", json_integer(u->uid));
+	json_object_set_new(o, "connections", json_integer(u->nr_peers));
+	json_object_set_new(o, "closing", json_integer(atomic_load(&u->nr_closing)));
+	json_object_set_new(o, "programs", json_integer(u->nr_programs));
+	json_object_set_new(o, "groups", json_integer(u->nr_groups));
+	json_object_set_new(o, "queues", json_integer(u->nr_queues));
+	json_object_set_new(o, "gpus", json_integer(u->nr_gpus));
+	json_object_set_new(o, "unsent_bytes", json_integer((json_int_t)u->unsent));
+	json_object_set_new(o, "log_lines", json_integer((json_int_t)u->nr_lines));
+	json_object_set_new(o, "time_ms", json_real(gp__to_ms(u->used_ns)));
+	json_object_set_new(o, "slowed", json_boolean(gp__user_ready_at(u) > s->now));
+	for (u32 b = 0; b < GP__BUDGET_COUNT; b++)
+		json_object_set_new(refused, gp__budget_name(b),
+				    json_integer((json_int_t)u->refused[b]));
+	json_object_set_new(o, "refused", refused);
+	return o;
+}
+
+json_t *gp__show_asker(const struct gp__peer *p)
 {
 	json_t *o = json_object();
-	struct gp__link *l, *n;
-	u32 programs = 0;
 
-	gp__list_each(l, n, &s->registry.programs) programs +=
-		container_of(l, struct gp__program, link)->uid == p->cred.uid;
 	json_object_set_new(o, "user", json_integer(p->cred.uid));
 	json_object_set_new(o, "administrator", json_boolean(p->admin));
-	gp__json_set_u64(o, "programs", true, programs);
+	gp__json_set_u64(o, "programs", true, p->user->nr_programs);
 	json_object_set_new(o, "max_priority",
 			    p->admin ? json_null() : json_integer(p->limit.max_priority));
 	gp__json_set_u64(o, "max_programs", !p->admin, p->limit.max_programs);
 	gp__json_set_u64(o, "max_queues", true, p->limit.max_queues);
+	gp__json_set_u64(o, "max_weight", !p->admin, p->limit.max_weight);
+	gp__json_set_u64(o, "max_share_pct", !p->admin, p->limit.max_share);
+	gp__json_set_real(o, "min_deadline_ms", !p->admin, gp__to_ms(p->limit.min_deadline));
 	return o;
 }

@@ -15,6 +15,7 @@ bool gp__may_see_user(const struct gp__peer *p, uid_t uid);
 /* How the agent sees work arrive in this queue. */
 enum gp__wire_sees gp__program_queue_sees(const struct gp__program_queue *q);
 
+/* Without its queues, which the answer adds one by one. */
 json_t *gp__show_group(const struct gp__server *s, const struct gp__peer *p,
 		       const struct gp__group *g);
 /* The same, with its holds, the latest first. */
@@ -23,10 +24,12 @@ json_t *gp__show_history(const struct gp__server *s, const struct gp__peer *p,
 /* The same of a group that has ended, for a user who may see it. */
 json_t *gp__show_ended(const struct gp__server *s, const struct gp__peer *p,
 		       const struct gp__ended *e);
+json_t *gp__show_queue(const struct gp__program_queue *q, u64 now);
+json_t *gp__show_user(const struct gp__server *s, const struct gp__user *u);
 json_t *gp__show_gpu(const struct gp__server *s, const struct gp__gpu *g);
 json_t *gp__show_daemon(const struct gp__server *s);
 /* The user who asks, with its limits. */
-json_t *gp__show_asker(const struct gp__server *s, const struct gp__peer *p);
+json_t *gp__show_asker(const struct gp__peer *p);
 json_t *gp__show_params(const struct gp__param *params, u32 n, const u64 *values);
 
 #endif

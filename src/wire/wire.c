@@ -11,7 +11,7 @@
 
 #define SYSTEM_SOCKET "/run/gpreempt/control.sock"
 #define USER_SOCKET "gpreempt/control.sock"
-#define FDS_MAX 8
+#define FDS_MAX 8 /* that we send */
 
 /* The sizes of messages; 0: it varies. */
 static const u32 sizes[GP__WIRE_TYPES] = {
@@ -152,14 +152,12 @@ ssize_t gp__wire_receive(int fd, void *message, size_t size, int *fds, u32 *nr_f
 	struct iovec iov = { message, size };
 	union {
 		struct cmsghdr align;
-		char room[CMSG_SPACE(FDS_MAX * sizeof(int))];
+		char room[CMSG_SPACE(GP__WIRE_FDS_MAX * sizeof(int))];
 	} control;
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 	u32 wanted = nr_fds ? *nr_fds : 0, got;
 	ssize_t n;
 
-	/* If none is wanted, let the kernel drop them: closing one may block, because a FUSE
-	 * filesystem of the sender may be asked first. */
 	if (wanted) {
 		msg.msg_control = control.room;
 		msg.msg_controllen = sizeof(control.room);

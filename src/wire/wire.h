@@ -26,6 +26,7 @@
 #define GP__WIRE_DEVICE_MAX 40
 #define GP__WIRE_NAME_MAX 64
 #define GP__WIRE_TEXT_MAX 256
+#define GP__WIRE_FDS_MAX 253 /* the most that the kernel passes with a message */
 
 enum gp__wire_type {
 	GP__WIRE_HELLO = 1,
@@ -237,7 +238,8 @@ int gp__wire_check(const void *message, size_t size, const char **why);
 int gp__wire_send(int fd, const void *message, const int *fds, u32 nr_fds);
 /*
  * Receives a message of at most @size bytes. Returns its length, 0 at the end, or -errno.
- * Descriptors have O_CLOEXEC; @nr_fds: how many are wanted, and how many came. Others are closed.
+ * Descriptors have O_CLOEXEC; @nr_fds: how many are wanted, and how many came. Others are closed,
+ * which may block.
  */
 ssize_t gp__wire_receive(int fd, void *message, size_t size, int *fds, u32 *nr_fds);
 

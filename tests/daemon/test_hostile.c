@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83
+#endif
 
 /* So many decisions are made beside a flood that does not end. */
 #define DECISIONS 40
@@ -233,6 +238,18 @@ static void names_cannot_command_a_terminal(void **state)
 	two_down(&t);
 }
 
+/* Whether new connections can pass descriptors, as before Linux 6.16. */
+static void pass_rights(struct rig *r, bool passes)
+{
+	int yes = passes;
+
+	if (!r->server.refuses_rights && passes)
+		return;
+	/* The daemon is asleep, and there is no other client. */
+	setsockopt(r->server.listener.fd, SOL_SOCKET, SO_PASSRIGHTS, &yes, sizeof(yes));
+	r->server.refuses_rights = !passes;
+}
+
 static unsigned int nr_files(void)
 {
 	unsigned int n = 0;
@@ -242,26 +259,113 @@ static unsigned int nr_files(void)
 	return n;
 }
 
-static void unwanted_descriptors_are_closed(void **state)
+static void expect_files(unsigned int wanted)
+{
+	u64 end = gp__clock_ns() + 20 * GP__S;
+
+	while (nr_files() != wanted && gp__clock_ns() < end)
+		usleep(1000);
+	assert_int_equal(nr_files(), wanted);
+}
+
+/* A kernel before 6.16 passes descriptors, whatever the daemon wants. */
+static void descriptors_cost_their_sender_the_connection(void **state)
 {
 	struct gp__wire_queue_level m = { .head = { sizeof(m), GP__WIRE_QUEUE_LEVEL, 0, 0, 0 },
 					  .level = 3 };
-	int fds[8] = { 0, 0, 0, 0, 0, 0, 0, 0 };
+	int fds[8] = { 0, 0, 0, 0, 0, 0, 0, 0 }, fd;
 	struct agent a;
 	struct two t;
 	unsigned int before;
 
 	(void)state;
 	two_up(&t, NULL);
-	agent_join(&t.rig, &a, "giver");
-	add(&a, NORMAL);
 	rig_expect_asleep(&t.rig);
 	before = nr_files();
-	for (int i = 0; i < 100; i++)
-		assert_int_equal(gp__wire_send(a.client.socket, &m, fds, 8), 0);
-	rig_expect_asleep(&t.rig);
-	assert_int_equal(nr_files(), before);
-	agent_leave(&a);
+	for (int refuses = 0; refuses < 2; refuses++) {
+		if (refuses && !t.rig.server.refuses_rights)
+			break;
+		pass_rights(&t.rig, !refuses);
+		agent_join(&t.rig, &a, "giver");
+		add(&a, NORMAL);
+		assert_int_equal(gp__wire_send(a.client.socket, &m, fds, 8), refuses ? -EPERM : 0);
+		fd = dup(a.client.socket);
+		agent_leave(&a);
+		if (refuses)
+			close(fd);
+		else
+			expect_dropped(&t, fd);
+		expect_files(before);
+	}
+	two_down(&t);
+}
+
+/* A TCP connection with unsent data: closing it blocks for as long as its owner likes. */
+static int lingering_socket(int *other, int seconds)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct linger linger = { .l_onoff = 1, .l_linger = seconds };
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), fd, small = 4096;
+	static char data[1 << 20];
+	socklen_t size = sizeof(at);
+
+	setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+	assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &size), 0);
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	connect(fd, (struct sockaddr *)&at, sizeof(at));
+	*other = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	assert_true(*other >= 0);
+	close(listener);
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)), 0);
+	while (send(fd, data, sizeof(data), MSG_NOSIGNAL) > 0)
+		;
+	/* close() lingers only on a blocking socket. */
+	fcntl(fd, F_SETFL, 0);
+	return fd;
+}
+
+/* As long as the test lasts. */
+#define LINGER_S 600
+
+static void a_lingering_socket_delays_nobody(void **state)
+{
+	struct gp__wire_queue_level m = { .head = { sizeof(m), GP__WIRE_QUEUE_LEVEL, 0, 0, 0 },
+					  .level = 3 };
+	int other[3], fd[3];
+	struct agent a[3];
+	struct two t;
+
+	(void)state;
+	two_up(&t, NULL);
+	pass_rights(&t.rig, true);
+	/* The first is in a message that is read, the others in messages that are not. */
+	for (int i = 0; i < 3; i++) {
+		int copy;
+
+		agent_join(&t.rig, &a[i], "lingerer");
+		copy = lingering_socket(&other[i], LINGER_S);
+		add(&a[i], NORMAL);
+		rig_hang(&t.rig, true);
+		if (i)
+			assert_int_equal(send(a[i].client.socket, "x", 1, MSG_NOSIGNAL), 1);
+		assert_int_equal(gp__wire_send(a[i].client.socket, &m, &copy, 1), 0);
+		close(copy);
+		rig_hang(&t.rig, false);
+		fd[i] = dup(a[i].client.socket);
+		agent_leave(&a[i]);
+		expect_dropped(&t, fd[i]);
+	}
+	decide(&t, DECISIONS);
+	/* Their ends are reset, and close() returns. */
+	for (int i = 0; i < 3; i++) {
+		struct linger reset = { .l_onoff = 1 };
+
+		setsockopt(other[i], SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+		close(other[i]);
+	}
 	two_down(&t);
 }
 
@@ -726,7 +830,8 @@ int main(void)
 		cmocka_unit_test(requests_that_are_no_json_cost_the_connection),
 		cmocka_unit_test(another_version_is_refused_with_a_sentence),
 		cmocka_unit_test(names_cannot_command_a_terminal),
-		cmocka_unit_test(unwanted_descriptors_are_closed),
+		cmocka_unit_test(descriptors_cost_their_sender_the_connection),
+		cmocka_unit_test(a_lingering_socket_delays_nobody),
 		cmocka_unit_test(a_flood_of_messages_costs_the_connection),
 		cmocka_unit_test(endless_notifications_are_ignored),
 		cmocka_unit_test(a_scribbled_page_costs_only_its_owner),

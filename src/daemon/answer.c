@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/answer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "daemon/show.h"
+
+/* The time after which a step ends with the piece that it is at. */
+#define STEP_NS (100 * GP__US)
+/* A message is sent when it has so much text; a piece more fits. */
+#define MESSAGE_TEXT (32u << 10)
+#define TEXT_ROOM (GP__WIRE_MESSAGE_MAX - sizeof(struct gp__wire_head))
+/* The queues of a group that are one piece. */
+#define QUEUES_A_PIECE 8
+
+struct gp__answer {
+	u32 seq;
+	struct gp__pieces list;
+	u32 at; /* the piece that is written next */
+	bool in_array, array_empty;
+	bool in_group; /* its head is written, its queues are not */
+	u32 last_queue;
+	bool ended; /* nothing is left to be written */
+	char *text; /* not sent yet */
+	size_t size, room;
+};
+
+void gp__pieces_add(struct gp__pieces *list, enum gp__piece_kind kind, u32 id)
+{
+	if (list->nr == list->room) {
+		u32 room = list->room ? 2 * list->room : 64;
+		struct gp__piece *more = realloc(list->piece, room * sizeof(*more));
+
+		if (!more) {
+			list->failed = true;
+			return;
+		}
+		list->piece = more;
+		list->room = room;
+	}
+	list->piece[list->nr++] = (struct gp__piece){ kind, id };
+}
+
+/*
+ * Text
+ */
+
+static bool append(struct gp__answer *a, const char *text, size_t n)
+{
+	if (a->size + n > a->room) {
+		size_t room = a->size + n + MESSAGE_TEXT;
+		char *more = realloc(a->text, room);
+
+		if (!more)
+			return false;
+		a->text = more;
+		a->room = room;
+	}
+	memcpy(a->text + a->size, text, n);
+	a->size += n;
+	return true;
+}
+
+static bool append_text(struct gp__answer *a, const char *text)
+{
+	return append(a, text, strlen(text));
+}
+
+/* Takes over @json. @open: without its last bracket, so that more members can follow. */
+static bool append_json(struct gp__answer *a, json_t *json, bool open)
+{
+	char *text = json_dumps(json, JSON_COMPACT);
+	bool fits = text && append(a, text, strlen(text) - open);
+
+	free(text);
+	json_decref(json);
+	return fits;
+}
+
+/*
+ * Pieces
+ */
+
+static bool append_array(struct gp__answer *a, enum gp__piece_kind kind)
+{
+	static const char *const names[GP__PIECE_COUNT] = {
+		[GP__PIECE_GROUPS] = ",\"groups\":[",
+		[GP__PIECE_GPUS] = ",\"gpus\":[",
+		[GP__PIECE_USERS] = ",\"users\":[",
+	};
+	bool follows = a->in_array;
+
+	a->in_array = a->array_empty = true;
+	return (!follows || append_text(a, "]")) && append_text(a, names[kind]);
+}
+
+static bool append_comma(struct gp__answer *a)
+{
+	bool first = a->array_empty;
+
+	a->array_empty = false;
+	return first || append_text(a, ",");
+}
+
+static json_t *ended_json(struct gp__server *s, struct gp__peer *p, u32 id)
+{
+	struct gp__link *l, *n;
+
+	gp__list_each(l, n, &s->registry.ended)
+	{
+		const struct gp__ended *e = container_of(l, struct gp__ended, link);
+
+		if (e->group == id)
+			return gp__show_ended(s, p, e);
+	}
+	return NULL;
+}
+
+static json_t *gpu_json(struct gp__server *s, u32 id)
+{
+	struct gp__link *l, *n;
+
+	gp__list_each(l, n, &s->registry.gpus)
+	{
+		const struct gp__gpu *g = container_of(l, struct gp__gpu, link);
+
+		if (g->dev.id == id)
+			return gp__show_gpu(s, g);
+	}
+	return NULL;
+}
+
+static json_t *user_json(struct gp__server *s, u32 id)
+{
+	struct gp__link *l, *n;
+
+	gp__list_each(l, n, &s->registry.users)
+	{
+		const struct gp__user *u = container_of(l, struct gp__user, link);
+
+		if (u->uid == id)
+			return gp__show_user(s, u);
+	}
+	return NULL;
+}
+
+/* Writes the head of a group. Its queues follow, if the client may see them. */
+static bool append_group(struct gp__server *s, struct gp__peer *p, u32 id, bool history)
+{
+	struct gp__answer *a = p->answer;
+	struct gp__group *g = gp__registry_find_group(&s->registry, id);
+
+	if (!g)
+		return true;
+	gp__pages_read_alone(s, g->program->peer);
+	if (!append_comma(a))
+		return false;
+	a->in_group = gp__may_see(p, g->program);
+	a->last_queue = 0;
+	return append_json(a, history ? gp__show_history(s, p, g) : gp__show_group(s, p, g),
+			   a->in_group) &&
+	       (!a->in_group || append_text(a, ",\"queues\":["));
+}
+
+/* The queue that comes after @last in the order of their numbers. NULL: there is none. */
+static const struct gp__program_queue *next_queue(const struct gp__group *g, u32 last)
+{
+	const struct gp__program_queue *next = NULL;
+	struct gp__link *l, *n;
+
+	gp__list_each(l, n, &g->entity.queues)
+	{
+		const struct gp__program_queue *q =
+			container_of(l, struct gp__program_queue, core.link);
+
+		if (q->core.id > last && (!next || q->core.id < next->core.id))
+			next = q;
+	}
+	return next;
+}
+
+static bool append_queues(struct gp__server *s, struct gp__answer *a)
+{
+	const struct gp__group *g =
+		gp__registry_find_group(&s->registry, a->list.piece[a->at].id);
+
+	for (u32 i = 0; i < QUEUES_A_PIECE; i++) {
+		const struct gp__program_queue *q = g ? next_queue(g, a->last_queue) : NULL;
+
+		if (!q) {
+			a->in_group = false;
+			return append_text(a, "]}");
+		}
+		if (a->last_queue && !append_text(a, ","))
+			return false;
+		a->last_queue = q->core.id;
+		if (!append_json(a, gp__show_queue(q, s->now), false))
+			return false;
+	}
+	return true;
+}
+
+/* A piece that is gone leaves nothing. */
+static bool append_one(struct gp__answer *a, json_t *json)
+{
+	return !json || (append_comma(a) && append_json(a, json, false));
+}
+
+static bool append_piece(struct gp__server *s, struct gp__peer *p)
+{
+	struct gp__answer *a = p->answer;
+	const struct gp__piece *piece = &a->list.piece[a->at];
+	bool fits;
+
+	if (a->in_group) {
+		fits = append_queues(s, a);
+		a->at += !a->in_group;
+		return fits;
+	}
+	switch (piece->kind) {
+	case GP__PIECE_GROUPS:
+	case GP__PIECE_GPUS:
+	case GP__PIECE_USERS:
+		fits = append_array(a, piece->kind);
+		break;
+	case GP__PIECE_GPU:
+		fits = append_one(a, gpu_json(s, piece->id));
+		break;
+	case GP__PIECE_USER:
+		fits = append_one(a, user_json(s, piece->id));
+		break;
+	case GP__PIECE_ENDED:
+		fits = append_one(a, ended_json(s, p, piece->id));
+		break;
+	default:
+		fits = append_group(s, p, piece->id, piece->kind == GP__PIECE_HISTORY);
+	}
+	a->at += !a->in_group;
+	return fits;
+}
+
+static bool append_end(struct gp__answer *a)
+{
+	a->ended = true;
+	return append_text(a, a->in_array ? "]}" : "}");
+}
+
+/*
+ * Steps
+ */
+
+/* Writes pieces until the message is large enough or the time is up. False: out of memory. */
+static bool write_pieces(struct gp__server *s, struct gp__peer *p)
+{
+	struct gp__answer *a = p->answer;
+	u64 end = gp__clock_ns() + STEP_NS;
+
+	while (a->at < a->list.nr && a->size < MESSAGE_TEXT) {
+		if (!append_piece(s, p))
+			return false;
+		if (gp__clock_ns() >= end)
+			break;
+	}
+	return a->at < a->list.nr || a->ended || append_end(a);
+}
+
+/* Sends what there is, as one message or several. */
+static int send_text(struct gp__server *s, struct gp__peer *p)
+{
+	struct gp__text_message *m = &s->sent;
+	struct gp__answer *a = p->answer;
+	size_t sent = 0;
+	int err = 0;
+
+	while (sent < a->size && !err) {
+		size_t n = a->size - sent < TEXT_ROOM ? a->size - sent : TEXT_ROOM;
+		bool last = a->ended && sent + n == a->size;
+
+		m->head = (struct gp__wire_head){ (u32)(sizeof(m->head) + n), GP__WIRE_TEXT,
+						  last ? 0 : GP__WIRE_MORE, a->seq, 0 };
+		memcpy(m->text, a->text + sent, n);
+		err = gp__wire_send(p->socket.fd, m, NULL, 0);
+		sent += err ? 0 : n;
+	}
+	memmove(a->text, a->text + sent, a->size - sent);
+	a->size -= sent;
+	return err;
+}
+
+/* Accounts for the text that waits for the client. False: it is too much. */
+static bool account(struct gp__peer *p, size_t before)
+{
+	struct gp__user *u = p->user;
+
+	u->unsent += p->answer->room;
+	u->unsent -= before;
+	if (p->admin || u->unsent <= GP__USER_UNSENT_MAX)
+		return true;
+	u->refused[GP__BUDGET_UNSENT]++;
+	return false;
+}
+
+enum gp__answer_state gp__answer_step(struct gp__server *s, struct gp__peer *p)
+{
+	struct gp__answer *a = p->answer;
+	size_t before = a->room;
+	int err = 0;
+
+	if (a->size < MESSAGE_TEXT && !a->ended && !write_pieces(s, p)) {
+		gp__peer_drop(s, p, "out of memory for its answer");
+		return GP__ANSWER_DONE;
+	}
+	if (!account(p, before)) {
+		gp__peer_drop(s, p, "its user does not read its answers");
+		return GP__ANSWER_DONE;
+	}
+	if (a->size >= MESSAGE_TEXT || a->ended)
+		err = send_text(s, p);
+	if (err == -EAGAIN)
+		return GP__ANSWER_BLOCKED;
+	if (err) {
+		gp__peer_drop(s, p, NULL);
+		return GP__ANSWER_DONE;
+	}
+	if (!a->ended || a->size)
+		return GP__ANSWER_GOES_ON;
+	gp__answer_free(p);
+	return GP__ANSWER_DONE;
+}
+
+void gp__answer_begin(struct gp__server *s, struct gp__peer *p, u32 seq, json_t *head,
+		      struct gp__pieces *list)
+{
+	struct gp__answer *a = calloc(1, sizeof(*a));
+
+	if (!a || !head || list->failed) {
+		free(a);
+		free(list->piece);
+		json_decref(head);
+		gp__peer_drop(s, p, "out of memory for its answer");
+		return;
+	}
+	a->seq = seq;
+	a->list = *list;
+	p->answer = a;
+	if (!append_json(a, head, true))
+		gp__peer_drop(s, p, "out of memory for its answer");
+	p->user->unsent += a->room;
+}
+
+void gp__answer_free(struct gp__peer *p)
+{
+	struct gp__answer *a = p->answer;
+
+	if (!a)
+		return;
+	p->user->unsent -= a->room;
+	free(a->list.piece);
+	free(a->text);
+	free(a);
+	p->answer = NULL;
+}
