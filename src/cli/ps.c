@@ -16,6 +16,7 @@
 
 enum {
 	KEY_QUEUES = 'q',
+	KEY_USERS = 'u',
 	KEY_WATCH = 'w',
 };
 
@@ -24,12 +25,14 @@ enum {
 
 struct args {
 	const struct gp__backend *const *backends;
-	bool queues;
+	bool queues, users;
 	uint64_t watch_ns; /* 0: once */
 };
 
 static const struct argp_option options[] = {
 	{ "queues", KEY_QUEUES, NULL, 0, "one line a queue instead of one a group", 0 },
+	{ "users", KEY_USERS, NULL, 0,
+	  "one line a user, with what it uses of the daemon and how often it was refused", 0 },
 	{ "watch", KEY_WATCH, "TIME", OPTION_ARG_OPTIONAL,
 	  "repeat every TIME (2s) until interrupted; with --json one document a line", 0 },
 	{ 0 },
@@ -42,6 +45,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case KEY_QUEUES:
 		args->queues = true;
+		return 0;
+	case KEY_USERS:
+		args->users = true;
 		return 0;
 	case KEY_WATCH:
 		args->watch_ns = WATCH_NS;
@@ -254,12 +260,58 @@ static int print_kernel_queues(struct gp__env *env, const json_t *list)
 	return gp__table_print(t);
 }
 
+/* The budgets that were exceeded, as "time 3, groups 1". */
+static void refused_cell(struct gp__table *t, const json_t *user)
+{
+	const json_t *refused = json_object_get(user, "refused"), *times;
+	char text[256] = "";
+	const char *name;
+	size_t n = 0;
+
+	json_object_foreach ((json_t *)refused, name, times) {
+		if (json_integer_value(times) && n < sizeof(text))
+			n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s %lld",
+					      n ? ", " : "", name,
+					      (long long)json_integer_value(times));
+	}
+	gp__table_cell(t, *text ? text : NULL);
+}
+
+static int print_users(struct gp__env *env, const json_t *list)
+{
+	static const char *const columns[] = { "<USER",	  ">CONNECTIONS", ">PROGRAMS", ">GROUPS",
+					       ">QUEUES", ">GPUS",	  ">TIME",     ">LOG LINES",
+					       "<SLOWED", "<REFUSED",	  NULL };
+	struct gp__table *t = gp__table_new(env);
+	json_t *user;
+	char buf[128];
+	size_t i;
+
+	add_columns(t, columns);
+	json_array_foreach (json_object_get(list, "users"), i, user) {
+		gp__table_row(t);
+		gp__table_cell(t, gp__view_user(buf, sizeof(buf), (uid_t)int_of(user, "user")));
+		int_cell(t, user, "connections");
+		int_cell(t, user, "programs");
+		int_cell(t, user, "groups");
+		int_cell(t, user, "queues");
+		int_cell(t, user, "gpus");
+		ms_cell(t, user, "time_ms");
+		int_cell(t, user, "log_lines");
+		gp__table_cell(t, json_is_true(json_object_get(user, "slowed")) ? "yes" : "no");
+		refused_cell(t, user);
+	}
+	return gp__table_print(t);
+}
+
 static int print_text(struct gp__env *env, const struct args *args, const json_t *list)
 {
 	bool any = json_array_size(json_object_get(list, "groups"));
 	bool kernel = json_array_size(json_object_get(list, "kernel_queues"));
 	int err = 0;
 
+	if (args->users)
+		return print_users(env, list);
 	if (any)
 		err = args->queues ? print_queues(env, list) : print_groups(env, list);
 	else if (!kernel)
@@ -347,22 +399,29 @@ static json_t *list_of_kernel(const struct gp__backend *const *backends)
 	return NULL;
 }
 
-/* @fd: negative if there is no daemon. NULL: the reason is in *@why. */
-static json_t *get_list(const struct args *args, int fd, struct daemon_problem *why)
+static void add_names(json_t *list, const char *array)
 {
-	json_t *list, *group;
+	json_t *one;
 	char buf[128];
 	size_t i;
 
+	json_array_foreach (json_object_get(list, array), i, one)
+		json_object_set_new(
+			one, "user_name",
+			gp__json_text(gp__view_user(buf, sizeof(buf), (uid_t)int_of(one, "user"))));
+}
+
+/* @fd: negative if there is no daemon. NULL: the reason is in *@why. */
+static json_t *get_list(const struct args *args, int fd, struct daemon_problem *why)
+{
+	json_t *list;
+
 	if (fd < 0)
-		return list_of_kernel(args->backends);
-	list = daemon_ask(fd, json_pack("{s:s}", "op", "list"), why);
-	if (list)
+		return args->users ? NULL : list_of_kernel(args->backends);
+	list = daemon_ask(fd, json_pack("{s:s}", "op", args->users ? "users" : "list"), why);
+	if (list && !args->users)
 		json_object_set_new(list, "kernel_queues", kernel_queues(args->backends));
-	json_array_foreach (json_object_get(list, "groups"), i, group)
-		json_object_set_new(group, "user_name",
-				    gp__json_text(gp__view_user(buf, sizeof(buf),
-								(uid_t)int_of(group, "user"))));
+	add_names(list, args->users ? "users" : "groups");
 	return list;
 }
 

@@ -184,8 +184,7 @@ static const struct gp__program_queue *next_queue(const struct gp__group *g, u32
 
 static bool append_queues(struct gp__server *s, struct gp__answer *a)
 {
-	const struct gp__group *g =
-		gp__registry_find_group(&s->registry, a->list.piece[a->at].id);
+	const struct gp__group *g = gp__registry_find_group(&s->registry, a->list.piece[a->at].id);
 
 	for (u32 i = 0; i < QUEUES_A_PIECE; i++) {
 		const struct gp__program_queue *q = g ? next_queue(g, a->last_queue) : NULL;

@@ -4,8 +4,8 @@
  *
  * An answer is a JSON object: a head that exists when the request was carried out, then arrays of
  * groups, GPUs and users. These may be long, so they are written piece by piece: a few of them in
- * each turn of the daemon, and only as fast as the client reads them. A group that has gone meanwhile
- * is left out.
+ * each turn of the daemon, and only as fast as the client reads them. A group that has gone
+ * meanwhile is left out.
  */
 #ifndef GP__DAEMON_ANSWER_H
 #define GP__DAEMON_ANSWER_H

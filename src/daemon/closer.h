@@ -4,9 +4,9 @@
  * filesystem, or a connection with such descriptors in its unread messages. close() can block on
  * each of them for as long as the client likes, so threads call it.
  *
- * A thread that is stuck in close() is lost until it returns. There are at most GP__CLOSERS of them,
- * and a user can occupy only one, so one user's descriptors delay nobody else's. Descriptors that
- * wait are counted in their user's nr_closing. Threads are started when they are needed.
+ * A thread that is stuck in close() is lost until it returns. There are at most GP__CLOSERS of
+ * them, and a user can occupy only one, so one user's descriptors delay nobody else's. Descriptors
+ * that wait are counted in their user's nr_closing. Threads are started when they are needed.
  */
 #ifndef GP__DAEMON_CLOSER_H
 #define GP__DAEMON_CLOSER_H

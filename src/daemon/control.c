@@ -172,8 +172,7 @@ static json_t *for_targets(struct request *r, const struct operation *op)
 
 static json_t *do_why(struct request *r)
 {
-	return for_targets(
-		r, &(struct operation){ .shown = GP__PIECE_HISTORY, .of_ended = true });
+	return for_targets(r, &(struct operation){ .shown = GP__PIECE_HISTORY, .of_ended = true });
 }
 
 static void suspend_group(struct request *r, struct gp__group *g)
@@ -188,7 +187,8 @@ static void resume_group(struct request *r, struct gp__group *g)
 
 static json_t *do_suspend(struct request *r)
 {
-	return for_targets(r, &(struct operation){ .act = suspend_group, .shown = GP__PIECE_GROUP });
+	return for_targets(r,
+			   &(struct operation){ .act = suspend_group, .shown = GP__PIECE_GROUP });
 }
 
 static json_t *do_resume(struct request *r)
@@ -304,8 +304,9 @@ static void set_group(struct request *r, struct gp__group *g)
 
 static json_t *do_set(struct request *r)
 {
-	return for_targets(r, &(struct operation){
-				      .check = may_set, .act = set_group, .shown = GP__PIECE_GROUP });
+	return for_targets(r, &(struct operation){ .check = may_set,
+						   .act = set_group,
+						   .shown = GP__PIECE_GROUP });
 }
 
 /*

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static unsigned long long count_lines(const char *text, size_t len)
@@ -39,15 +40,17 @@ static size_t write_all(int fd, const char *text, size_t len)
 }
 
 /* Waits for lines and takes them. False: the journal is being closed and none are left. */
-static bool take_lines(struct gp__journal *j, size_t *len, unsigned long long *lost)
+static bool take_lines(struct gp__journal *j, size_t *len, unsigned long long *lost, bool *reopens)
 {
 	char *lines;
 
 	pthread_mutex_lock(&j->lock);
 	j->waits = true;
-	while (!j->used && !j->ends)
+	while (!j->used && !j->ends && !j->reopens)
 		gp__cond_wait(&j->wake, &j->lock, GP__FOREVER);
 	j->waits = false;
+	*reopens = j->reopens;
+	j->reopens = false;
 	lines = j->room;
 	j->room = j->written;
 	j->written = lines;
@@ -55,7 +58,7 @@ static bool take_lines(struct gp__journal *j, size_t *len, unsigned long long *l
 	*lost = j->lost;
 	j->used = 0;
 	pthread_mutex_unlock(&j->lock);
-	return *len;
+	return *len || *reopens;
 }
 
 static void lose(struct gp__journal *j, const char *text, size_t len)
@@ -114,16 +117,62 @@ static size_t write_lines(struct gp__journal *j, size_t len, unsigned long long 
 	return done - cut;
 }
 
+#define OPEN_FLAGS (O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+#define OPEN_MODE 0640
+
+/* Goes on in a new file. The descriptor keeps its number. */
+static int open_again(struct gp__journal *j)
+{
+	int fd = open(j->path, OPEN_FLAGS, OPEN_MODE), err = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (dup3(fd, j->fd, O_CLOEXEC) < 0)
+		err = -errno;
+	close(fd);
+	if (!err)
+		write_all(j->fd, GP__JOURNAL_CONTINUED, strlen(GP__JOURNAL_CONTINUED));
+	return err;
+}
+
+/* Whether so much more would exceed the limit. Pipes and devices have none. */
+static bool is_full(const struct gp__journal *j, size_t more)
+{
+	struct stat st;
+
+	return j->max && !fstat(j->fd, &st) && S_ISREG(st.st_mode) &&
+	       (unsigned long long)st.st_size + more > j->max;
+}
+
+/* Begins the file anew. False, with errno: it cannot, and nothing more is to be written. */
+static bool rotate(struct gp__journal *j)
+{
+	char old[sizeof(j->path) + 2];
+	int err;
+
+	snprintf(old, sizeof(old), "%s.1", j->path);
+	err = rename(j->path, old) ? -errno : open_again(j);
+	errno = -err;
+	return !err;
+}
+
 static void *run(void *data)
 {
 	/* Numbers of lost lines: in all, before the lines just taken, and already reported. */
 	unsigned long long lost, before = 0, said = 0;
 	struct gp__journal *j = data;
-	bool failing = false;
+	bool failing = false, reopens;
 	size_t len, done;
+	int err;
 
-	while (take_lines(j, &len, &lost)) {
-		done = write_lines(j, len, before - said);
+	while (take_lines(j, &len, &lost, &reopens)) {
+		err = reopens ? open_again(j) : 0;
+		if (err)
+			gp__log_warning(j->log, "cannot open the decision log %s again: %s",
+					j->path, strerror(-err));
+		if (!len)
+			continue;
+		done = is_full(j, len) && !rotate(j) ? 0 : write_lines(j, len, before - said);
 		if (done < len && !failing)
 			gp__log_warning(
 				j->log,
@@ -155,7 +204,7 @@ static int begin(struct gp__journal *j)
 	j->room = malloc(GP__JOURNAL_ROOM);
 	j->written = malloc(GP__JOURNAL_ROOM);
 	pthread_mutex_init(&j->lock, NULL);
-	j->ends = j->waits = false;
+	j->ends = j->waits = j->reopens = false;
 	j->used = 0;
 	j->lost = 0;
 	err = j->room && j->written ? -pthread_create(&j->thread, NULL, run, j) : -ENOMEM;
@@ -168,19 +217,30 @@ static int begin(struct gp__journal *j)
 	return err;
 }
 
-int gp__journal_open(struct gp__journal *j, const struct gp__log *log, const char *path)
+int gp__journal_open(struct gp__journal *j, const struct gp__log *log, const char *path,
+		     unsigned long long max)
 {
 	gp__journal_close(j);
 	j->log = log;
+	j->max = max;
 	j->path[0] = '\0';
 	if (!*path)
 		return 0;
 	if (strlen(path) >= sizeof(j->path))
 		return -ENAMETOOLONG;
 	strcpy(j->path, path);
-	j->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
-		     0640);
+	j->fd = open(path, OPEN_FLAGS, OPEN_MODE);
 	return j->fd < 0 ? -errno : begin(j);
+}
+
+void gp__journal_reopen(struct gp__journal *j)
+{
+	if (j->fd < 0)
+		return;
+	pthread_mutex_lock(&j->lock);
+	j->reopens = true;
+	gp__cond_signal(&j->wake);
+	pthread_mutex_unlock(&j->lock);
 }
 
 void gp__journal_close(struct gp__journal *j)

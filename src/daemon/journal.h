@@ -4,6 +4,9 @@
  * slow or full, lines are dropped and counted in a comment; programs are not affected. Every line
  * in the file is complete.
  *
+ * A file that has reached its limit is renamed to FILE.1, in place of an older one, and begun anew,
+ * so both together have at most twice the limit.
+ *
  * Only one thread calls these functions.
  */
 #ifndef GP__DAEMON_JOURNAL_H
@@ -17,23 +20,29 @@
 #include "base/log.h"
 
 #define GP__JOURNAL_ROOM (256 * 1024)
+/* Header of a file that continues another one: it replays only after that one. */
+#define GP__JOURNAL_CONTINUED "# gpreempt decision log 2, continued\n"
 
 struct gp__journal {
 	int fd; /* -1: none */
 	const struct gp__log *log;
 	char path[256];
+	unsigned long long max; /* bytes of the file; 0: no limit */
 	pthread_t thread;
 	pthread_mutex_t lock; /* of what follows */
 	struct gp__cond wake;
 	bool ends, waits; /* the thread: is to, and does for lines */
+	bool reopens; /* the thread is to open the file again */
 	size_t used;
 	unsigned long long lost; /* lines */
 	char *room, *written; /* what is collected, and what is being written */
 };
 
-/* Opens the file to append, or again after it was moved away. @path "": only closes. 0 or -errno.
- */
-int gp__journal_open(struct gp__journal *j, const struct gp__log *log, const char *path);
+/* Opens the file to append; closes another one first. @path "": only closes. 0 or -errno. */
+int gp__journal_open(struct gp__journal *j, const struct gp__log *log, const char *path,
+		     unsigned long long max);
+/* Opens the same file again after it was moved away. Does not wait for it. */
+void gp__journal_reopen(struct gp__journal *j);
 void gp__journal_line(struct gp__journal *j, const char *line, size_t len);
 /* Starts writing what was collected. Does not wait for it. */
 void gp__journal_flush(struct gp__journal *j);

@@ -176,8 +176,7 @@ void gp__listener_refuse_rights(struct gp__server *s)
 {
 	int no = 0;
 
-	s->refuses_rights =
-		!setsockopt(s->listener.fd, SOL_SOCKET, SO_PASSRIGHTS, &no, sizeof(no));
+	s->refuses_rights = !setsockopt(s->listener.fd, SOL_SOCKET, SO_PASSRIGHTS, &no, sizeof(no));
 }
 
 u64 gp__listener_wake(struct gp__server *s)

@@ -406,7 +406,8 @@ void gp__peer_free(struct gp__server *s, struct gp__peer *p)
 	gp__pages_free(p);
 	if (p->life.fd >= 0)
 		close(p->life.fd);
-	/* Descriptors in its unread messages are closed with it; the client need not wait for that. */
+	/* Descriptors in its unread messages are closed with it; the client need not wait for that.
+	 */
 	shutdown(p->socket.fd, SHUT_RDWR);
 	if (p->may_send_rights)
 		gp__closer_put(s->closer, p->user, p->socket.fd);

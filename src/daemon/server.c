@@ -23,8 +23,6 @@
 #define REQUESTS_A_TURN 1
 /* The turns for which messages wait while there are reports. */
 #define POSTPONED_MAX 8
-/* Header of a file that continues another one: it replays only after that one. */
-#define LOG_CONTINUED "# gpreempt decision log 2, continued\n"
 
 /*
  * Events
@@ -67,9 +65,9 @@ static void connection_ready(struct gp__server *s, struct gp__source *source, u3
 /* Lines about a group are charged to its user, who is slowed if they are too many. */
 static void charge_line(struct gp__server *s, const struct gp__record *r)
 {
-	struct gp__group *g = r->entity == GP__NOBODY || s->journal.fd < 0 ?
-				      NULL :
-				      gp__registry_find_group(&s->registry, r->entity);
+	struct gp__group *g = r->entity == GP__NOBODY || s->journal.fd < 0
+				      ? NULL
+				      : gp__registry_find_group(&s->registry, r->entity);
 	struct gp__peer *p = g ? g->program->peer : NULL;
 
 	if (p && !p->admin)
@@ -91,17 +89,27 @@ static void log_record(void *data, const struct gp__record *r)
 	gp__control_watch_line(s, line);
 }
 
-/* Opens the file again if it is open: it may have been moved away. */
 static void open_journal(struct gp__server *s, const char *header)
 {
 	const char *path = s->config.log;
-	int err = gp__journal_open(&s->journal, s->log, path);
+	int err = gp__journal_open(&s->journal, s->log, path, s->config.log_max);
 
 	if (err)
 		gp__log_warning(s->log,
 				"cannot open the decision log %s: %s; decisions are not logged",
 				path, strerror(-err));
 	gp__journal_line(&s->journal, header, strlen(header));
+}
+
+/* After a reload. The file may have been moved away, or another one be configured. */
+static void reopen_journal(struct gp__server *s)
+{
+	struct gp__journal *j = &s->journal;
+
+	if (j->fd >= 0 && !strcmp(j->path, s->config.log) && j->max == s->config.log_max)
+		gp__journal_reopen(j);
+	else
+		open_journal(s, GP__JOURNAL_CONTINUED);
 }
 
 static void apply_config(struct gp__server *s)
@@ -125,29 +133,50 @@ static int load_config(struct gp__server *s)
 	return err;
 }
 
-static void reload(struct gp__server *s)
+static void apply_limits(struct gp__server *s)
 {
 	struct gp__link *l, *n;
 
+	gp__list_each(l, n, &s->peers)
+	{
+		struct gp__peer *p = container_of(l, struct gp__peer, link);
+
+		p->limit = gp__config_limit(&s->config, p->cred.uid, p->gids, p->nr_gids);
+		p->admin = gp__config_is_admin(&s->config, p->cred.uid, p->gids, p->nr_gids);
+		if (!p->admin)
+			gp__list_del(&p->watching);
+	}
+}
+
+static void begin_reload(struct gp__server *s)
+{
 	int err;
 
 	gp__systemd_notify("RELOADING=1");
-	err = load_config(s);
-	open_journal(s, LOG_CONTINUED);
+	err = gp__reload_begin(&s->reload, s->config_path, s->config_required);
 	if (err) {
+		gp__log_warning(s->log, "cannot read the configuration again: %s; it is unchanged",
+				strerror(-err));
+		gp__systemd_notify("READY=1");
+	}
+}
+
+static void end_reload(struct gp__server *s, struct gp__source *source, u32 events)
+{
+	char error[GP__CONFIG_ERROR_MAX];
+	int err = gp__reload_end(&s->reload, &s->config, error);
+
+	(void)source;
+	(void)events;
+	if (err == -EAGAIN)
+		return;
+	reopen_journal(s);
+	if (err) {
+		gp__log_error(s->log, "%s", error);
 		gp__log_warning(s->log, "the configuration in force is unchanged");
 	} else {
 		apply_config(s);
-		gp__list_each(l, n, &s->peers)
-		{
-			struct gp__peer *p = container_of(l, struct gp__peer, link);
-
-			p->limit = gp__config_limit(&s->config, p->cred.uid, p->gids, p->nr_gids);
-			p->admin =
-				gp__config_is_admin(&s->config, p->cred.uid, p->gids, p->nr_gids);
-			if (!p->admin)
-				gp__list_del(&p->watching);
-		}
+		apply_limits(s);
 		gp__log_info(s->log, "configuration read again: policy %s",
 			     s->config.choice.policy->name);
 	}
@@ -162,7 +191,7 @@ static void signal_came(struct gp__server *s, struct gp__source *source, u32 eve
 	if (read(source->fd, &info, sizeof(info)) != sizeof(info))
 		return;
 	if (info.ssi_signo == SIGHUP)
-		reload(s);
+		begin_reload(s);
 	else
 		s->stop = true;
 }
@@ -285,6 +314,7 @@ int gp__server_open(struct gp__server *s, const struct gp__log *log, const char 
 	s->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	s->listener = (struct gp__source){ -1, connection_ready };
 	s->signals = (struct gp__source){ -1, signal_came };
+	s->reload.done = (struct gp__source){ -1, end_reload };
 	gp__list_init(&s->peers);
 	gp__list_init(&s->to_notify);
 	gp__list_init(&s->watchers);
@@ -306,6 +336,10 @@ int gp__server_open(struct gp__server *s, const struct gp__log *log, const char 
 		err = gp__server_watch(s, &s->signals, EPOLLIN);
 	if (!err)
 		err = gp__server_watch(s, &s->listener, EPOLLIN);
+	if (!err)
+		err = gp__reload_open(&s->reload);
+	if (!err)
+		err = gp__server_watch(s, &s->reload.done, EPOLLIN);
 	if (err)
 		return err;
 	gp__registry_init(&s->registry, s->config.choice.policy, gp__pages_deliver, s);
@@ -356,6 +390,7 @@ static u64 end_turn(struct gp__server *s)
 	wake = gp__min_u64(wake, s->renew_at);
 	wake = gp__min_u64(wake, gp__listener_wake(s));
 	wake = gp__min_u64(wake, gp__peers_sweep(s));
+	wake = gp__min_u64(wake, gp__systemd_watchdog(&s->watchdog_at, s->now));
 	return gp__min_u64(wake, gp__pages_unmute(s));
 }
 
@@ -447,6 +482,7 @@ void gp__server_close(struct gp__server *s)
 	}
 	free_dead(s);
 	gp__closer_close(s->closer);
+	gp__reload_close(&s->reload);
 	gp__registry_close(&s->registry);
 	gp__journal_close(&s->journal);
 	if (*s->path)

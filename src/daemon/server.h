@@ -6,15 +6,16 @@
  * While any queue is held it also wakes up to renew the holds; otherwise nothing ticks.
  *
  * A turn is short, whatever clients do. What epoll reports is only noted; then users are served in
- * turns, a bounded piece at a time, status pages before messages, until the time of the turn is used
- * up. Users that have used up their share of the thread's time are served later (user.h). No system
- * call of this thread can be stretched by a client: other threads write the decision log
+ * turns, a bounded piece at a time, status pages before messages, until the time of the turn is
+ * used up. Users that have used up their share of the thread's time are served later (user.h). No
+ * system call of this thread can be stretched by a client: other threads write the decision log
  * (journal.h), and close descriptors that clients have a part in (closer.h).
  */
 #ifndef GP__DAEMON_SERVER_H
 #define GP__DAEMON_SERVER_H
 
 #include <jansson.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -32,6 +33,21 @@ struct gp__server;
 struct gp__source {
 	int fd;
 	void (*ready)(struct gp__server *s, struct gp__source *source, u32 events);
+};
+
+/*
+ * Reads the configuration in a thread: names of users may be looked up in a network. @done becomes
+ * readable when it was read.
+ */
+struct gp__reload {
+	struct gp__source done; /* an eventfd */
+	pthread_t thread;
+	bool runs, again; /* the thread; it is to be started once more */
+	const char *path;
+	bool required;
+	struct gp__config config;
+	char error[GP__CONFIG_ERROR_MAX];
+	int result;
 };
 
 #define GP__GIDS_MAX 256
@@ -103,12 +119,14 @@ struct gp__server {
 	u64 paused_until; /* no connection is accepted before; 0: they are */
 	int lock; /* a locked file beside the socket */
 	char path[108]; /* of the socket made here; "": it was handed over */
+	struct gp__reload reload;
 	struct gp__closer *closer;
 	bool refuses_rights; /* the kernel refuses descriptors that clients send */
 	struct gp__link peers, to_notify, watchers;
 	struct gp__link lane[GP__LANES]; /* the lanes of users whose connections wait */
 	u32 nr_peers, nr_waiting; /* connections; those with waits_since */
 	u64 sweep_at;
+	u64 watchdog_at; /* when systemd's watchdog is notified next; 0: it is not known yet */
 	u64 renew_at, started_at;
 	u64 now; /* of the event being handled */
 	u64 turn_end; /* nothing more is begun in this turn after this time */
@@ -173,6 +191,21 @@ u64 gp__peers_sweep(struct gp__server *s);
 void gp__peer_wait(struct gp__server *s, struct gp__peer *p, bool waits);
 /* Reads one message, or sends a part of an answer. */
 enum gp__served gp__peer_serve(struct gp__server *s, struct gp__peer *p);
+
+/*
+ * reload.c: reads the configuration again
+ */
+
+int gp__reload_open(struct gp__reload *r);
+/* Starts reading, or notes that it must be read once more. */
+int gp__reload_begin(struct gp__reload *r, const char *path, bool required);
+/*
+ * Takes over what was read. -EAGAIN: it is being read once more; another -errno: @error has a
+ * sentence, and @config is unchanged.
+ */
+int gp__reload_end(struct gp__reload *r, struct gp__config *config,
+		   char error[GP__CONFIG_ERROR_MAX]);
+void gp__reload_close(struct gp__reload *r);
 
 /*
  * serve.c: serves users in turns

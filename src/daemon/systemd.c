@@ -39,6 +39,29 @@ void gp__systemd_notify(const char *state)
 	close(fd);
 }
 
+/* The time between two notifications: systemd recommends half of what it waits for. */
+static u64 watchdog_ns(void)
+{
+	const char *usec = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
+
+	if (!usec || (pid && strtol(pid, NULL, 10) != getpid()))
+		return 0;
+	return strtoull(usec, NULL, 10) * GP__US / 2;
+}
+
+u64 gp__systemd_watchdog(u64 *at, u64 now)
+{
+	u64 ns;
+
+	if (*at == GP__NEVER || now < *at)
+		return *at;
+	ns = watchdog_ns();
+	if (ns)
+		gp__systemd_notify("WATCHDOG=1");
+	*at = ns ? now + ns : GP__NEVER;
+	return *at;
+}
+
 int gp__systemd_socket(void)
 {
 	const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS");

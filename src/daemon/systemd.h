@@ -3,8 +3,15 @@
 #ifndef GP__DAEMON_SYSTEMD_H
 #define GP__DAEMON_SYSTEMD_H
 
+#include "core/types.h"
+
 /* Tells $NOTIFY_SOCKET, if there is one: "READY=1", "RELOADING=1", "STOPPING=1". */
 void gp__systemd_notify(const char *state);
+/*
+ * Notifies systemd's watchdog ($WATCHDOG_USEC) when *@at has come, and sets it anew. Returns when
+ * to call it next; GP__NEVER: there is no watchdog. *@at is 0 at first.
+ */
+u64 gp__systemd_watchdog(u64 *at, u64 now);
 /* The listening socket that was handed over, or -1. */
 int gp__systemd_socket(void);
 

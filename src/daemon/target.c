@@ -105,11 +105,11 @@ bool gp__targets_match(struct gp__targets *t, const struct gp__group *g, u32 *pl
 	mark(t, tag_of(g->entity.tag), &any, place);
 	if (!t->has_queues)
 		return any;
-	gp__list_each(l, n, &g->entity.queues) mark(
-		t,
-		(struct gp__target){ .kind = GP__TARGET_QUEUE,
-				     .id = container_of(l, struct gp__queue, link)->id },
-		&any, place);
+	gp__list_each(l, n, &g->entity.queues)
+		mark(t,
+		     (struct gp__target){ .kind = GP__TARGET_QUEUE,
+					  .id = container_of(l, struct gp__queue, link)->id },
+		     &any, place);
 	return any;
 }
 
@@ -127,8 +127,7 @@ static bool mark_ended(struct gp__targets *t, struct gp__target name)
 
 bool gp__targets_match_ended(struct gp__targets *t, const struct gp__ended *e)
 {
-	bool any = mark_ended(
-		t, (struct gp__target){ .kind = GP__TARGET_PID, .id = (u64)e->pid });
+	bool any = mark_ended(t, (struct gp__target){ .kind = GP__TARGET_PID, .id = (u64)e->pid });
 
 	any |= mark_ended(t, (struct gp__target){ .kind = GP__TARGET_GROUP, .id = e->group });
 	return mark_ended(t, tag_of(e->tag)) || any;

@@ -80,14 +80,14 @@ static void what_is_written_is_there_at_the_end(void **state)
 
 	(void)state;
 	room_up(&r);
-	assert_int_equal(gp__journal_open(&r.journal, &r.log, r.path), 0);
+	assert_int_equal(gp__journal_open(&r.journal, &r.log, r.path, 0), 0);
 	write_lines(&r.journal, 0, 10);
 	gp__journal_flush(&r.journal);
 	write_lines(&r.journal, 10, 20);
 	gp__journal_close(&r.journal);
 	assert_int_equal(count_lines(r.path), 20);
 	/* It is appended to. */
-	assert_int_equal(gp__journal_open(&r.journal, &r.log, r.path), 0);
+	assert_int_equal(gp__journal_open(&r.journal, &r.log, r.path, 0), 0);
 	write_lines(&r.journal, 20, 30);
 	gp__journal_close(&r.journal);
 	assert_int_equal(count_lines(r.path), 30);
@@ -101,7 +101,7 @@ static void what_is_flushed_is_there_without_an_end(void **state)
 
 	(void)state;
 	room_up(&r);
-	assert_int_equal(gp__journal_open(&r.journal, &r.log, r.path), 0);
+	assert_int_equal(gp__journal_open(&r.journal, &r.log, r.path, 0), 0);
 	for (unsigned int i = 0; i < 100; i++) {
 		off_t before = st.st_size;
 
@@ -123,7 +123,7 @@ static void of_more_than_there_is_room_for_the_rest_is_counted(void **state)
 
 	(void)state;
 	room_up(&r);
-	assert_int_equal(gp__journal_open(&r.journal, &r.log, r.path), 0);
+	assert_int_equal(gp__journal_open(&r.journal, &r.log, r.path, 0), 0);
 	write_lines(&r.journal, 0, MANY);
 	pthread_mutex_lock(&r.journal.lock);
 	lost = r.journal.lost;
@@ -140,7 +140,7 @@ static void a_full_disk_is_told_once_and_costs_lines(void **state)
 
 	(void)state;
 	room_up(&r);
-	if (gp__journal_open(&r.journal, &r.log, "/dev/full")) {
+	if (gp__journal_open(&r.journal, &r.log, "/dev/full", 0)) {
 		print_message("no /dev/full here\n");
 		skip();
 	}
@@ -158,16 +158,72 @@ static void a_full_disk_is_told_once_and_costs_lines(void **state)
 	room_down(&r);
 }
 
+/* Each file has its own lines, and no more than the limit. */
+static void a_file_at_its_limit_is_begun_anew(void **state)
+{
+	enum { LIMIT = 4096, LINES = 1000 };
+	struct stat now = { 0 }, old = { 0 };
+	char name[112];
+	struct room r;
+
+	(void)state;
+	room_up(&r);
+	snprintf(name, sizeof(name), "%s.1", r.path);
+	assert_int_equal(gp__journal_open(&r.journal, &r.log, r.path, LIMIT), 0);
+	for (unsigned int i = 0; i < LINES; i += 50) {
+		write_lines(&r.journal, i, i + 50);
+		gp__journal_flush(&r.journal);
+		/* Until they are written: a file of many lines at once may exceed the limit. */
+		for (bool used = true; used; usleep(1000)) {
+			pthread_mutex_lock(&r.journal.lock);
+			used = r.journal.used;
+			pthread_mutex_unlock(&r.journal.lock);
+		}
+	}
+	gp__journal_close(&r.journal);
+	assert_int_equal(stat(r.path, &now), 0);
+	assert_int_equal(stat(name, &old), 0);
+	assert_true(now.st_size <= LIMIT && old.st_size <= LIMIT);
+	assert_true(count_lines(r.path) + count_lines(name) < LINES);
+	assert_true(count_lines(r.path) > 0);
+	unlink(name);
+	room_down(&r);
+}
+
+static void a_file_that_was_moved_away_is_opened_again(void **state)
+{
+	struct stat st;
+	char name[112];
+	struct room r;
+
+	(void)state;
+	room_up(&r);
+	snprintf(name, sizeof(name), "%s.old", r.path);
+	assert_int_equal(gp__journal_open(&r.journal, &r.log, r.path, 0), 0);
+	write_lines(&r.journal, 0, 10);
+	gp__journal_flush(&r.journal);
+	assert_int_equal(rename(r.path, name), 0);
+	gp__journal_reopen(&r.journal);
+	while (stat(r.path, &st))
+		usleep(1000);
+	write_lines(&r.journal, 10, 20);
+	gp__journal_close(&r.journal);
+	assert_int_equal(count_lines(name) + count_lines(r.path), 20);
+	assert_true(count_lines(r.path) >= 10);
+	unlink(name);
+	room_down(&r);
+}
+
 static void without_a_file_nothing_happens(void **state)
 {
 	struct room r;
 
 	(void)state;
 	room_up(&r);
-	assert_int_equal(gp__journal_open(&r.journal, &r.log, ""), 0);
+	assert_int_equal(gp__journal_open(&r.journal, &r.log, "", 0), 0);
 	write_lines(&r.journal, 0, 10);
 	gp__journal_flush(&r.journal);
-	assert_int_equal(gp__journal_open(&r.journal, &r.log, "/no/such/folder/log"), -ENOENT);
+	assert_int_equal(gp__journal_open(&r.journal, &r.log, "/no/such/folder/log", 0), -ENOENT);
 	write_lines(&r.journal, 0, 10);
 	room_down(&r);
 }
@@ -179,6 +235,8 @@ int main(void)
 		cmocka_unit_test(what_is_flushed_is_there_without_an_end),
 		cmocka_unit_test(of_more_than_there_is_room_for_the_rest_is_counted),
 		cmocka_unit_test(a_full_disk_is_told_once_and_costs_lines),
+		cmocka_unit_test(a_file_at_its_limit_is_begun_anew),
+		cmocka_unit_test(a_file_that_was_moved_away_is_opened_again),
 		cmocka_unit_test(without_a_file_nothing_happens),
 	};
 

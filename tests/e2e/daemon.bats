@@ -241,14 +241,14 @@ assert text[end:].split()[-7:] == ["(now", "9)", "excluded", "17", "1.23", "s", 
 	[[ $output != *train* ]]
 	[[ ${lines[0]} == *" - root "* ]]
 	run "${nobody[@]}" "$GPREEMPT" why "$train"
-	[ "$status" -eq 4 ]
+	[ "$status" -eq 1 ]
 	run "${nobody[@]}" "$GPREEMPT" suspend "$train"
-	[ "$status" -eq 4 ]
-	[[ $output == *"pid $train: this belongs to another user"* ]]
+	[ "$status" -eq 1 ]
+	[[ $output == *"pid $train: no joined program"* ]]
 	for command in "set $train -p 1" "resume $train" "why tag:batch" "suspend tag:batch"; do
 		# shellcheck disable=SC2086
 		run "${nobody[@]}" "$GPREEMPT" $command
-		[ "$status" -eq 4 ]
+		[ "$status" -eq 1 ]
 	done
 	for command in "ps --json" "top --json --window 200ms" "--json" "ps -q"; do
 		# shellcheck disable=SC2086
@@ -257,7 +257,7 @@ assert text[end:].split()[-7:] == ["(now", "9)", "excluded", "17", "1.23", "s", 
 		[[ $output != *train* && $output != *serve* && $output != *batch* && $output != *"$train"* ]]
 	done
 	run "${nobody[@]}" "$GPREEMPT" policy fair
-	[ "$status" -eq 4 ]
+	[ "$status" -eq 1 ]
 	run --separate-stderr "${nobody[@]}" "$GPREEMPT" policy fair --json
 	[ "$(field error status <<<"$output")" = 4 ]
 }
@@ -373,14 +373,14 @@ assert text[end:].split()[-7:] == ["(now", "9)", "excluded", "17", "1.23", "s", 
 	[[ $output == *"pid 1: no joined program"* ]]
 	[ "$("$GPREEMPT" ps --json | field groups 0 priority)" = 2 ]
 	needs_root
-	# One of them belongs to another user.
+	# Another user's program is not found.
 	as=("${nobody[@]}")
 	join mine -p 3
 	run "${nobody[@]}" "$GPREEMPT" suspend "$pid" "$train"
-	[ "$status" -eq 4 ]
-	[[ $output == *"pid $train: this belongs to another user"* ]]
+	[ "$status" -eq 1 ]
+	[[ $output == *"pid $train: no joined program"* ]]
 	run "${nobody[@]}" "$GPREEMPT" set "$pid" "$serve" -p 1
-	[ "$status" -eq 4 ]
+	[ "$status" -eq 1 ]
 	[ "$("$GPREEMPT" ps --json | field groups 2 priority)" = 3 ]
 	[ "$("$GPREEMPT" ps --json | field groups 2 suspended)" = false ]
 }

@@ -241,9 +241,9 @@ static void *connection_thread(void *arg)
 		link = &(*link)->next;
 	*link = c->next;
 	m->nr_connections--;
-	/* No other thread may find the descriptor in the list once it can be reused. */
-	close(c->call.fd);
 	pthread_mutex_unlock(&m->lock);
+	/* Not under the lock: a client can make it block by descriptors in its unread messages. */
+	close(c->call.fd);
 	if (c->call.wake_fd >= 0)
 		close(c->call.wake_fd);
 	if (c->call.process)
