@@ -257,7 +257,7 @@ assert text[end:].split()[-7:] == ["(now", "9)", "excluded", "17", "1.23", "s", 
 		[[ $output != *train* && $output != *serve* && $output != *batch* && $output != *"$train"* ]]
 	done
 	run "${nobody[@]}" "$GPREEMPT" policy fair
-	[ "$status" -eq 1 ]
+	[ "$status" -eq 4 ]
 	run --separate-stderr "${nobody[@]}" "$GPREEMPT" policy fair --json
 	[ "$(field error status <<<"$output")" = 4 ]
 }
