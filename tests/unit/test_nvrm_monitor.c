@@ -142,6 +142,26 @@ static void became_idle(void *data, uint32_t id, uint64_t now)
 	m.idle++;
 }
 
+static void make_memory(void)
+{
+	m.words = mmap(LOW_ADDRESS, 4096, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	assert_ptr_not_equal(m.words, MAP_FAILED);
+	m.memory = memfd_create("userd", MFD_CLOEXEC);
+	assert_int_equal(ftruncate(m.memory, 4096), 0);
+	m.userd = (uint32_t *)((char *)mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED,
+					    m.memory, 0) +
+			       1024);
+}
+
+static void free_memory(void)
+{
+	munmap((char *)m.userd - 1024, 4096);
+	munmap(m.words, 4096);
+	close(m.memory);
+	memset(&m, 0, sizeof(m));
+}
+
 static void begin(uint64_t grace_ns)
 {
 	const struct gp__nvrm_group_params group = { .engine = GP__NVRM_ENGINE_GRAPHICS };
@@ -153,23 +173,15 @@ static void begin(uint64_t grace_ns)
 	};
 	struct gp__nvrm_monitor_options options = { .period_ns = 200000,
 						    .calm_period_ns = 400000,
-						    .settle_ns = 1000000,
-						    .grace_ns = grace_ns,
+						    .times = { 1000000, grace_ns },
 						    .node = node,
 						    .ready = became_ready,
 						    .idle = became_idle };
 	struct gp__nvrm_owned list[1];
 
 	fake_rm_reset();
-	m.words = mmap(LOW_ADDRESS, 4096, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-	assert_ptr_not_equal(m.words, MAP_FAILED);
+	make_memory();
 	m.fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	m.memory = memfd_create("userd", MFD_CLOEXEC);
-	assert_int_equal(ftruncate(m.memory, 4096), 0);
-	m.userd = (uint32_t *)((char *)mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED,
-					    m.memory, 0) +
-			       1024);
 	assert_int_equal(gp__nvrm_owner_create(fake_rm_ioctl, NULL, &m.owner), 0);
 	m.client = make(0, 0, GP__NVRM_CLASS_ROOT_CLIENT, NULL);
 	m.device = make(m.client, m.client, GP__NVRM_CLASS_DEVICE, NULL);
@@ -190,12 +202,9 @@ static int teardown(void **state)
 	gp__nvrm_monitor_remove(m.monitor, m.id);
 	gp__nvrm_monitor_destroy(m.monitor);
 	gp__nvrm_owner_destroy(m.owner);
-	munmap((char *)m.userd - 1024, 4096);
-	munmap(m.words, 4096);
-	close(m.memory);
 	close(m.fd);
 	assert_int_equal(fake_rm.nr_maps, fake_rm.nr_unmaps);
-	memset(&m, 0, sizeof(m));
+	free_memory();
 	return 0;
 }
 
@@ -284,6 +293,90 @@ static void test_presence_only(void **state)
 	assert_int_equal(m.idle, 0);
 }
 
+/*
+ * Tokens of a language model in virtual time: kernels of 1.14 ms with gaps of 20 us, and a look
+ * every millisecond, which often falls into a gap.
+ */
+enum { TOKENS = 100, TOKEN_NS = 1140000, GAP_NS = 20000 };
+#define TOKENS_END ((uint64_t)TOKENS * (TOKEN_NS + GAP_NS) - GAP_NS)
+
+/* Submits and finishes what is due by @now. */
+static void run_tokens(uint64_t now)
+{
+	for (; m.last < TOKENS && now >= (uint64_t)m.last * (TOKEN_NS + GAP_NS); fetch()) {
+		finish();
+		submit(true);
+	}
+	if (now >= (uint64_t)m.last * (TOKEN_NS + GAP_NS) - GAP_NS)
+		finish();
+}
+
+struct looks {
+	struct gp__nvrm_work work;
+	uint64_t idle_at;
+	unsigned int nr, nr_quiet, nr_busy, nr_idle;
+};
+
+static void look_at_tokens(struct looks *l, struct gp__peek *peek, uint64_t first)
+{
+	const struct gp__nvrm_work_times times = { GP__NVRM_SETTLE_NS, GP__NVRM_GRACE_NS };
+	uint64_t next, settles;
+
+	for (uint64_t now = first; now < TOKENS_END + 20 * GP__MS; now = next) {
+		run_tokens(now);
+		switch (gp__nvrm_work_look(&l->work, peek, &times, now)) {
+		case GP__NVRM_BECAME_BUSY:
+			l->nr_busy++;
+			break;
+		case GP__NVRM_BECAME_IDLE:
+			l->nr_idle++;
+			l->idle_at = now;
+			break;
+		case GP__NVRM_NO_CHANGE:
+			break;
+		}
+		l->nr++;
+		l->nr_quiet += l->work.quiet_at == now;
+		settles = gp__nvrm_work_settles(&l->work, &times);
+		next = now + GP__NVRM_PERIOD_NS;
+		if (settles < next)
+			next = settles;
+	}
+}
+
+static void check_tokens(uint64_t first, struct gp__peek *peek, unsigned int *nr_quiet)
+{
+	struct looks l = { .idle_at = 0 };
+	unsigned int nr_periods = (TOKENS_END + 20 * GP__MS - first) / GP__NVRM_PERIOD_NS + 1;
+
+	make_memory();
+	l.work.ring[0] = (struct gp__nvrm_ring){ m.userd, (uintptr_t)m.ring, ENTRIES };
+	gp__nvrm_work_begin(&l.work, 1);
+	look_at_tokens(&l, peek, first);
+	assert_int_equal(l.nr_busy, 1);
+	assert_int_equal(l.nr_idle, 1);
+	assert_in_range(l.idle_at, TOKENS_END + GP__NVRM_SETTLE_NS, TOKENS_END + 2 * GP__MS);
+	assert_in_range(l.work.moved_at, TOKENS_END - GP__NVRM_PERIOD_NS, TOKENS_END);
+	/* One look more for each that found nothing. */
+	assert_in_range(l.nr, 1, nr_periods + l.nr_quiet);
+	*nr_quiet += l.nr_quiet;
+	free_memory();
+}
+
+static void test_gap_is_not_the_end(void **state)
+{
+	unsigned int nr_quiet = 0, nr_runs = 0;
+	struct gp__peek peek;
+
+	(void)state;
+	assert_int_equal(gp__peek_open(&peek), 0);
+	for (uint64_t first = 0; first < GP__NVRM_PERIOD_NS; first += 10000, nr_runs++)
+		check_tokens(first, &peek, &nr_quiet);
+	gp__peek_close(&peek);
+	/* Looks fell into gaps, too, not only after the end. */
+	assert_in_range(nr_quiet, nr_runs + nr_runs / 4, TOKENS * nr_runs);
+}
+
 static void test_end_of_a_submission(void **state)
 {
 	/* As libcuda 580 has it for a kernel on an H200. */
@@ -350,6 +443,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_ends_by_grace, teardown),
 		cmocka_unit_test_teardown(test_ends_by_number_after_something_else, teardown),
 		cmocka_unit_test_teardown(test_presence_only, teardown),
+		cmocka_unit_test(test_gap_is_not_the_end),
 		cmocka_unit_test(test_end_of_a_submission),
 		cmocka_unit_test(test_end_that_is_nowhere),
 	};

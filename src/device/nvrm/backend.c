@@ -152,7 +152,7 @@ static void *create_monitor(void *state)
 {
 	struct nvidia *nv = state;
 	const struct gp__nvrm_monitor_options options = { .owner = nv->owner,
-							  .settle_ns = settle_ns(nv),
+							  .times.settle_ns = settle_ns(nv),
 							  .node = find_node,
 							  .ready = became_ready,
 							  .idle = became_idle,

@@ -13,30 +13,15 @@
 #include "base/clock.h"
 #include "base/cond.h"
 #include "base/thread.h"
-#include "device/nvrm/abi.h"
-#include "device/nvrm/done.h"
 
 #define GROUPS_MAX 64
-#define CHANNELS_MAX 64 /* of a group; more are not polled */
 #define STACK_BYTES (128 * 1024)
-
-enum end { UNKNOWN, COMES, REACHED };
-
-struct channel {
-	uint32_t put, get;
-	uint64_t moved_at;
-	enum end end; /* of the latest submission */
-	struct gp__nvrm_end at;
-};
 
 struct seen {
 	struct gp__nvrm_group_info group;
-	struct gp__nvrm_ring ring[CHANNELS_MAX];
-	struct channel channel[CHANNELS_MAX];
+	struct gp__nvrm_work work;
 	int nr; /* of mapped rings; 0: not mapped yet; negative: cannot be mapped */
 	uint32_t nr_channels; /* when the mapping was tried */
-	bool busy, held;
-	uint64_t moved_at;
 };
 
 struct message {
@@ -76,100 +61,39 @@ static void map(struct gp__nvrm_monitor *m, struct seen *s)
 		s->nr_channels = list[i].group.nr_channels;
 		s->nr = -EOPNOTSUPP;
 		if (o->node(o->data, &s->group, node, sizeof(node)))
-			s->nr = gp__nvrm_owner_map(o->owner, s->group.id, node, s->ring,
-						   CHANNELS_MAX);
-		for (int c = 0; c < s->nr; c++)
-			s->channel[c].put = ~s->ring[c].userd[GP__NVRM_USERD_PUT / 4]; /* moved */
+			s->nr = gp__nvrm_owner_map(o->owner, s->group.id, node, s->work.ring,
+						   GP__NVRM_CHANNELS_MAX);
+		if (s->nr > 0)
+			gp__nvrm_work_begin(&s->work, (uint32_t)s->nr);
 	}
 }
 
-/* Finds the end of the latest submission once, and polls it until it is done. */
-static void look_for_end(struct gp__nvrm_monitor *m, const struct gp__nvrm_ring *ring,
-			 struct channel *c, bool moved)
+static void say(struct gp__nvrm_monitor *m, const struct seen *s, uint64_t at)
 {
-	int reached;
+	const struct gp__nvrm_work *w = &s->work;
 
-	if (moved) {
-		gp__nvrm_end_find(&m->peek, ring, c->put, &c->at);
-		c->end = c->at.at ? COMES : UNKNOWN;
-	}
-	if (c->end != COMES)
-		return;
-	reached = gp__nvrm_end_reached(&m->peek, &c->at);
-	if (reached)
-		c->end = reached > 0 ? REACHED : UNKNOWN;
-}
-
-/* True: an index has moved since the last look. A channel without work is read once. */
-static bool look_at_channel(struct gp__nvrm_monitor *m, const struct gp__nvrm_ring *ring,
-			    struct channel *c, uint64_t now)
-{
-	uint32_t put = ring->userd[GP__NVRM_USERD_PUT / 4], get = c->get;
-	bool came = put != c->put, moved;
-
-	if (came || get != put)
-		get = ring->userd[GP__NVRM_USERD_GET / 4];
-	moved = came || get != c->get;
-	c->put = put;
-	c->get = get;
-	if (moved)
-		c->moved_at = now;
-	look_for_end(m, ring, c, came);
-	return moved;
-}
-
-static bool is_at_work(const struct channel *c, uint64_t grace_ns, uint64_t now)
-{
-	if (c->put != c->get || c->end == COMES)
-		return true;
-	return c->end == UNKNOWN && now - c->moved_at < grace_ns;
-}
-
-/* Counts the channels with work; *@moved: an index has moved since the last look. */
-static uint32_t look(struct gp__nvrm_monitor *m, struct seen *s, bool *moved, uint64_t now)
-{
-	uint32_t pending = 0;
-
-	*moved = false;
-	for (int i = 0; i < s->nr; i++) {
-		*moved |= look_at_channel(m, &s->ring[i], &s->channel[i], now);
-		pending += is_at_work(&s->channel[i], m->options.grace_ns, now);
-	}
-	return pending;
-}
-
-static void say_ready(struct gp__nvrm_monitor *m, struct seen *s, uint32_t pending, uint64_t now)
-{
-	s->busy = true;
-	m->message[m->nr_messages++] = (struct message){ s->group.id, pending, true, now };
-}
-
-static void say_idle(struct gp__nvrm_monitor *m, struct seen *s)
-{
-	s->busy = false;
-	m->message[m->nr_messages++] = (struct message){ s->group.id, 0, false, s->moved_at };
+	m->message[m->nr_messages++] = (struct message){ s->group.id, w->pending, w->busy, at };
 }
 
 static void look_at(struct gp__nvrm_monitor *m, struct seen *s, uint64_t now)
 {
-	const struct gp__nvrm_monitor_options *o = &m->options;
-	uint32_t pending;
-	bool moved;
-
 	map(m, s);
-	if (s->nr <= 0) {
+	if (s->nr > 0) {
+		switch (gp__nvrm_work_look(&s->work, &m->peek, &m->options.times, now)) {
+		case GP__NVRM_BECAME_BUSY:
+			say(m, s, now);
+			break;
+		case GP__NVRM_BECAME_IDLE:
+			say(m, s, s->work.moved_at);
+			break;
+		case GP__NVRM_NO_CHANGE:
+			break;
+		}
+	} else if (s->nr < 0 && !s->work.busy) {
 		/* Only the group's presence is seen. */
-		if (s->nr < 0 && !s->busy)
-			say_ready(m, s, 0, now);
-		return;
+		s->work.busy = true;
+		say(m, s, now);
 	}
-	pending = look(m, s, &moved, now);
-	if (moved || pending)
-		s->moved_at = now;
-	if (moved && !s->busy)
-		say_ready(m, s, pending, now);
-	else if (s->busy && !s->held && now - s->moved_at >= o->settle_ns)
-		say_idle(m, s);
 }
 
 /*
@@ -198,9 +122,19 @@ static void tell(struct gp__nvrm_monitor *m)
 	gp__cond_broadcast(&m->wake);
 }
 
-static uint64_t period(const struct gp__nvrm_monitor *m)
+static uint64_t next_look(const struct gp__nvrm_monitor *m, uint64_t now)
 {
-	return m->calm ? m->options.calm_period_ns : m->options.period_ns;
+	const struct gp__nvrm_monitor_options *o = &m->options;
+	uint64_t next = m->nr ? now + (m->calm ? o->calm_period_ns : o->period_ns) : GP__FOREVER;
+
+	for (size_t i = 0; i < m->nr; i++) {
+		const struct seen *s = m->seen[i];
+		uint64_t settles = s->nr > 0 ? gp__nvrm_work_settles(&s->work, &o->times) : next;
+
+		if (settles < next)
+			next = settles;
+	}
+	return next;
 }
 
 static void *run(void *data)
@@ -215,7 +149,7 @@ static void *run(void *data)
 			look_at(m, m->seen[i], now);
 		tell(m);
 		if (!m->ends)
-			gp__cond_wait(&m->wake, &m->lock, m->nr ? now + period(m) : GP__FOREVER);
+			gp__cond_wait(&m->wake, &m->lock, next_look(m, now));
 	}
 	pthread_mutex_unlock(&m->lock);
 	return NULL;
@@ -238,10 +172,10 @@ int gp__nvrm_monitor_create(const struct gp__nvrm_monitor_options *options,
 		m->options.period_ns = GP__NVRM_PERIOD_NS;
 	if (!m->options.calm_period_ns)
 		m->options.calm_period_ns = GP__NVRM_CALM_PERIOD_NS;
-	if (!m->options.settle_ns)
-		m->options.settle_ns = GP__NVRM_SETTLE_NS;
-	if (!m->options.grace_ns)
-		m->options.grace_ns = GP__NVRM_GRACE_NS;
+	if (!m->options.times.settle_ns)
+		m->options.times.settle_ns = GP__NVRM_SETTLE_NS;
+	if (!m->options.times.grace_ns)
+		m->options.times.grace_ns = GP__NVRM_GRACE_NS;
 	pthread_mutex_init(&m->lock, NULL);
 	err = gp__peek_open(&m->peek);
 	if (!err)
@@ -323,10 +257,8 @@ void gp__nvrm_monitor_hold(struct gp__nvrm_monitor *m, uint32_t id, bool held)
 
 	pthread_mutex_lock(&m->lock);
 	at = find(m, id);
-	if (at) {
-		(*at)->held = held;
-		(*at)->moved_at = gp__clock_ns();
-	}
+	if (at)
+		gp__nvrm_work_hold(&(*at)->work, held, gp__clock_ns());
 	pthread_mutex_unlock(&m->lock);
 }
 

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds work in channel groups by polling their channels' indices. One thread serves all groups of
- * a process.
- *
- * A put index that has moved is new work. The get index says what was fetched, not what is done:
- * that follows from how submissions end (done.h), and a group is idle when all have ended and no
- * index has moved for a settling time. A channel whose submissions end in another way counts as
- * done when all was fetched and nothing has moved for grace; work that runs longer there is not
- * seen.
+ * Finds work in channel groups by polling their channels' indices (work.h). One thread serves all
+ * groups of a process.
  *
  * Polling costs about a microsecond of CPU time per channel, as it goes over the bus. It happens
- * every period while another program is on the GPU, and rarely while none is (calm).
+ * every period while another program is on the GPU, and rarely while none is (calm); and once more
+ * when a group whose work has ended would be idle.
  *
  * A group whose indices cannot be mapped counts as having work for as long as it exists: that is
  * presence only, and gp__nvrm_monitor_sees() says so.
@@ -18,19 +13,20 @@
 #ifndef GP__DEVICE_NVRM_MONITOR_H
 #define GP__DEVICE_NVRM_MONITOR_H
 
-#include "device/nvrm/owner.h"
+#include "device/nvrm/work.h"
 
 struct gp__nvrm_monitor;
 
 #define GP__NVRM_PERIOD_NS 1000000ull
 #define GP__NVRM_CALM_PERIOD_NS 250000000ull
-#define GP__NVRM_SETTLE_NS 1000000ull
+#define GP__NVRM_SETTLE_NS 700000ull
 #define GP__NVRM_GRACE_NS 100000000ull
 
 struct gp__nvrm_monitor_options {
 	struct gp__nvrm_owner *owner;
 	/* 0: the defaults above. */
-	uint64_t period_ns, calm_period_ns, settle_ns, grace_ns;
+	uint64_t period_ns, calm_period_ns;
+	struct gp__nvrm_work_times times;
 	/* The device of the group's GPU, /dev/nvidia0; false: it is not known. */
 	bool (*node)(void *data, const struct gp__nvrm_group_info *group, char *path, size_t size);
 	/* From the monitor's thread, without a lock. They may not add or remove groups. */
