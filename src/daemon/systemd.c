@@ -39,6 +39,11 @@ void gp__systemd_notify(const char *state)
 	close(fd);
 }
 
+bool gp__systemd_runs_us(void)
+{
+	return getenv("NOTIFY_SOCKET");
+}
+
 int gp__systemd_socket(void)
 {
 	const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS");

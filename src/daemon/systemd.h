@@ -3,8 +3,12 @@
 #ifndef GP__DAEMON_SYSTEMD_H
 #define GP__DAEMON_SYSTEMD_H
 
+#include <stdbool.h>
+
 /* Tells $NOTIFY_SOCKET, if there is one: "READY=1", "RELOADING=1", "STOPPING=1". */
 void gp__systemd_notify(const char *state);
+/* Whether systemd runs the daemon. */
+bool gp__systemd_runs_us(void);
 /* The listening socket that was handed over, or -1. */
 int gp__systemd_socket(void);
 
