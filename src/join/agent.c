@@ -485,6 +485,18 @@ void gp__agent_destroy(struct gp__agent *a)
 	free(a);
 }
 
+/* For a child after fork(), when a thread that it does not have may have been opening a port. */
+static void mend_sources(struct gp__agent *a)
+{
+	struct gp__link *last = &a->sources;
+
+	for (struct gp__link *l = last->next; l != &a->sources; l = l->next) {
+		l->prev = last;
+		last = l;
+	}
+	a->sources.prev = last;
+}
+
 /* A thread that the child does not have may have held the lock. */
 void gp__agent_forget(struct gp__agent *a)
 {
@@ -492,6 +504,7 @@ void gp__agent_forget(struct gp__agent *a)
 
 	pthread_mutex_init(&a->lock, NULL);
 	free_queues(a);
+	mend_sources(a);
 	gp__wire_client_close(&a->client);
 	close(a->wake);
 	a->wake = gp__fd_move_up(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));

@@ -412,7 +412,7 @@ static void a_daemon_that_is_not_followed_holds_for_a_moment(void **state)
 	two_down(&t);
 }
 
-/* The next daemon takes no program of this user. */
+/* No daemon accepts the priority that the queue has by then. */
 static void a_queue_that_the_next_daemon_refuses_runs(void **state)
 {
 	char socket[96];
