@@ -109,6 +109,11 @@ failopen-soak:
 	tests/failopen/soak.py $(GPREEMPT) $(BUILD)/src/daemon/gpreemptd $(BUILD)/src/demo \
 		--rounds $(ROUNDS)
 
+compat-test:
+	@scripts/deps test
+	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
+	@scripts/may-skip $@ scripts/compat-test $(BUILD)
+
 poc-soak:
 	@scripts/deps test
 	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
@@ -164,6 +169,8 @@ help:
 	@echo 'make emu-soak   kill programs and emulated machines SOAK_ROUNDS=$(SOAK_ROUNDS) times'
 	@echo 'make failopen-soak'
 	@echo '                kill and stop gpreemptd, programs and the machine ROUNDS=$(ROUNDS) times'
+	@echo 'make compat-test'
+	@echo '                build released versions from history; run them with the current gpreemptd'
 	@echo 'make poc-soak   preempt a trainer every 100 ms, for POC_SECONDS=$(POC_SECONDS) on two kernels'
 	@echo 'make hsa-soak   hold PROGRAMS=$(PROGRAMS) random programs of the HSA runtime at random moments'
 	@echo 'make opencl-soak'
@@ -176,5 +183,5 @@ help:
 	@echo 'make clean      remove everything that was built'
 
 .PHONY: all demo demo-llm test bench bench-nvidia-pack lint sanitize fuzz mutation kernel-handler-test \
-	kernel-probe kernel-test kernel-series rocr6-sid arm64 emu-soak failopen-soak poc-soak hsa-soak \
-	opencl-soak rocm-suite install clean help
+	kernel-probe kernel-test kernel-series rocr6-sid arm64 emu-soak failopen-soak compat-test poc-soak \
+	hsa-soak opencl-soak rocm-suite install clean help

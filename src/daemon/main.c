@@ -111,6 +111,7 @@ int main(int argc, char **argv)
 	err = gp__server_open(&server, &log, o.config ? o.config : SYSTEM_CONFIG, o.config, path,
 			      gp__systemd_socket());
 	if (!err) {
+		server.managed = gp__systemd_runs_us();
 		gp__systemd_notify("READY=1");
 		gp__log_info(&log, "listening at %s with policy %s", path,
 			     server.config.choice.policy->name);

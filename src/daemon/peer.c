@@ -40,10 +40,11 @@ int gp__peer_reply(struct gp__server *s, struct gp__peer *p, u32 seq, int result
 static void welcome_agent(struct gp__server *s, struct gp__peer *p,
 			  const struct gp__wire_hello *hello)
 {
-	struct gp__wire_welcome welcome = { .head = { sizeof(welcome), GP__WIRE_WELCOME, 0,
-						      hello->head.seq, 0 },
-					    .version = GP__WIRE_VERSION,
-					    .ttl_ns = s->config.ttl_ns };
+	struct gp__wire_welcome welcome = {
+		.head = { sizeof(welcome), GP__WIRE_WELCOME, 0, hello->head.seq, 0 },
+		.version = gp__wire_agree(hello->version_min, hello->version_max),
+		.ttl_ns = s->config.ttl_ns
+	};
 	int fds[4] = { -1, -1, -1, -1 }, err;
 	u32 slots = hello->nr_slots;
 
@@ -88,17 +89,19 @@ static void welcome_agent(struct gp__server *s, struct gp__peer *p,
 
 static void take_hello(struct gp__server *s, struct gp__peer *p, const struct gp__wire_hello *hello)
 {
-	struct gp__wire_welcome welcome = { .head = { sizeof(welcome), GP__WIRE_WELCOME, 0,
-						      hello->head.seq, 0 },
-					    .version = GP__WIRE_VERSION };
+	struct gp__wire_welcome welcome = {
+		.head = { sizeof(welcome), GP__WIRE_WELCOME, 0, hello->head.seq, 0 },
+		.version = gp__wire_agree(hello->version_min, hello->version_max)
+	};
 
 	gp__peer_wait(s, p, false);
 	if (p->role) {
 		gp__peer_drop(s, p, "it sent two hellos");
-	} else if (hello->version_min > GP__WIRE_VERSION || hello->version_max < GP__WIRE_VERSION) {
-		gp__peer_reply(s, p, hello->head.seq, -EPROTONOSUPPORT, 0,
-			       "the daemon speaks version 1 of the protocol; install the same "
-			       "version of gpreempt on both sides");
+	} else if (!welcome.version) {
+		gp__peer_reply(
+			s, p, hello->head.seq, -EPROTONOSUPPORT, 0,
+			"the daemon speaks versions 1 to 2 of the protocol; install the same "
+			"version of gpreempt on both sides");
 	} else if (hello->role == GP__WIRE_AGENT) {
 		welcome_agent(s, p, hello);
 	} else if (hello->role == GP__WIRE_CONTROL) {

@@ -21,6 +21,7 @@ void gp__registry_init(struct gp__registry *r, const struct gp__policy *policy,
 	gp__list_init(&r->gpus);
 	gp__list_init(&r->programs);
 	gp__list_init(&r->groups);
+	gp__list_init(&r->decided);
 	gp__list_init(&r->ended);
 	gp__list_init(&r->changed);
 	for (u32 i = 0; i < GP__GROUP_BUCKETS; i++)
@@ -124,6 +125,8 @@ static struct gp__gpu *get_gpu(struct gp__registry *r, const struct gp__program 
 	gpu->named_by = p->user;
 	p->user->nr_gpus++;
 	gp__list_init(&gpu->groups);
+	gp__list_init(&gpu->kept);
+	gp__list_init(&gpu->decided);
 	gp__dev_add(&r->core, &gpu->dev, free_gpu_number(r), add->device_memory,
 		    weighing_of(add->flags), now);
 	gp__list_push(&r->gpus, &gpu->link);
@@ -292,6 +295,9 @@ int gp__program_queue_add(struct gp__registry *r, struct gp__program *p,
 		return err;
 	}
 	q->slot = add->slot;
+	gp__list_init(&q->kept);
+	if (add->flags & GP__WIRE_HELD)
+		gp__list_push(&gpu->kept, &q->kept);
 	q->group->nr_queues++;
 	p->nr_queues++;
 	p->user->nr_queues++;
@@ -312,6 +318,7 @@ static void set_verb(struct gp__registry *r, struct gp__program_queue *q, u8 ver
 void gp__program_queue_remove(struct gp__registry *r, struct gp__program_queue *q, u64 now)
 {
 	set_verb(r, q, GP__WIRE_RELEASE);
+	gp__list_del(&q->kept);
 	if (q->group->nr_queues == 1)
 		gp__ended_keep(r, q->group, now);
 	gp__queue_remove(&q->core, now);
@@ -433,6 +440,38 @@ static void end_hold(struct gp__group *g, u64 now)
 		hold->to = now;
 }
 
+/*
+ * A queue that an earlier daemon's hold keeps off the GPU counts as running in the core, and its
+ * agent releases it when the lease of that hold ends. If the core holds another group for it first,
+ * it is released at once: the GPU would be idle.
+ */
+static void end_kept_holds(struct gp__registry *r, struct gp__gpu *gpu, u64 now)
+{
+	struct gp__link *l, *n;
+
+	gp__list_each(l, n, &gpu->kept)
+	{
+		struct gp__program_queue *q = container_of(l, struct gp__program_queue, kept);
+		struct gp__action run = { .time = now,
+					  .queue = &q->core,
+					  .verb = GP__VERB_RELEASE };
+
+		gp__list_del(&q->kept);
+		/* An order in flight must stay in its slot. */
+		if (!q->group->entity.held && !q->waits)
+			r->deliver(r->data, q, &run);
+	}
+}
+
+/* Notes a hold that is not the operator's: the core has decided which groups of the GPU run. */
+static void note_decision(struct gp__registry *r, const struct gp__group *g)
+{
+	if (g->entity.suspended || gp__list_empty(&g->gpu->kept))
+		return;
+	gp__list_del(&g->gpu->decided);
+	gp__list_push(&r->decided, &g->gpu->decided);
+}
+
 static void carry_out(struct gp__registry *r, const struct gp__action *a)
 {
 	static const u8 wire_verb[] = { [GP__VERB_HOLD] = GP__WIRE_HOLD,
@@ -444,6 +483,10 @@ static void carry_out(struct gp__registry *r, const struct gp__action *a)
 		begin_hold(r, q->group, a);
 	else if (a->verb == GP__VERB_RELEASE)
 		end_hold(q->group, a->time);
+	if (a->verb != GP__VERB_WEIGH)
+		gp__list_del(&q->kept);
+	if (a->verb == GP__VERB_HOLD)
+		note_decision(r, q->group);
 	set_verb(r, q, wire_verb[a->verb]);
 	q->waits = true;
 	q->issued_at = a->time;
@@ -459,6 +502,12 @@ void gp__registry_settle(struct gp__registry *r, u64 now)
 		gp__core_tick(&r->core, now);
 	while (gp__core_pop(&r->core, &a))
 		carry_out(r, &a);
+	while (!gp__list_empty(&r->decided)) {
+		struct gp__gpu *gpu = container_of(r->decided.next, struct gp__gpu, decided);
+
+		gp__list_del(&gpu->decided);
+		end_kept_holds(r, gpu, now);
+	}
 }
 
 u64 gp__registry_wake(const struct gp__registry *r)

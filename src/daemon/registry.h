@@ -44,6 +44,8 @@ struct gp__gpu {
 	struct gp__user *named_by; /* the user of the first program with a queue there */
 	struct gp__link groups;
 	u32 nr_groups;
+	struct gp__link kept; /* queues that are held by an earlier daemon's order */
+	struct gp__link decided; /* in registry->decided */
 	struct gp__hist hold_ns, release_ns; /* of the device, as agents report */
 	struct gp__hist order_ns; /* from an order to its acknowledgement */
 };
@@ -83,6 +85,7 @@ struct gp__program_queue {
 	bool waits; /* for the acknowledgement of the order */
 	u64 issued_at;
 	u64 work, arriving; /* as last read from its slot */
+	struct gp__link kept; /* in gpu->kept, until the first order */
 };
 
 #define GP__GROUP_BUCKETS 1024
@@ -92,6 +95,7 @@ struct gp__registry {
 	struct gp__link users; /* user.h */
 	struct gp__link gpus, programs, groups;
 	struct gp__link by_id[GP__GROUP_BUCKETS]; /* the groups again, by the id of the entity */
+	struct gp__link decided; /* GPUs with kept holds where another group is held now */
 	struct gp__link ended; /* summaries of groups that are gone (ended.h) */
 	u32 nr_ended;
 	u32 last_id; /* of entities and queues */

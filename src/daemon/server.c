@@ -23,6 +23,8 @@
 #define REQUESTS_A_TURN 1
 /* The turns for which messages wait while there are reports. */
 #define POSTPONED_MAX 8
+/* How long holds last when the daemon may be restarting, at most. */
+#define SUCCESSOR_NS GP__S
 
 /*
  * Events
@@ -194,6 +196,7 @@ static void signal_came(struct gp__server *s, struct gp__source *source, u32 eve
 		begin_reload(s);
 	else
 		s->stop = true;
+	s->interrupted |= info.ssi_signo == SIGINT;
 }
 
 /*
@@ -465,7 +468,22 @@ int gp__server_run(struct gp__server *s)
 	return err;
 }
 
-/* Agents release their queues when the hold expires or, at the latest, when the connection ends. */
+/*
+ * Says goodbye to an agent, or leaves its holds in force for a moment, so that a daemon that
+ * follows finds them. A service manager sends the same signal to stop and to restart a daemon.
+ */
+static void leave(struct gp__server *s, struct gp__peer *p)
+{
+	bool goodbye = !s->managed || s->interrupted;
+	u64 until = goodbye ? 0 : s->now + gp__min_u64(p->ttl_ns, SUCCESSOR_NS);
+
+	if (!p->order)
+		return;
+	for (u32 i = 0; i < p->nr_slots; i++)
+		atomic_store(&p->order->slot[i].until_ns, until);
+	atomic_store(&p->order->goodbye, goodbye);
+}
+
 void gp__server_close(struct gp__server *s)
 {
 	struct gp__link *l, *n;
@@ -476,8 +494,7 @@ void gp__server_close(struct gp__server *s)
 	{
 		struct gp__peer *p = container_of(l, struct gp__peer, link);
 
-		for (u32 i = 0; p->order && i < p->nr_slots; i++)
-			atomic_store(&p->order->slot[i].until_ns, 0);
+		leave(s, p);
 		gp__peer_drop(s, p, NULL);
 	}
 	free_dead(s);

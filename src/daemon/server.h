@@ -133,7 +133,8 @@ struct gp__server {
 	u32 requests_left; /* in this turn; other requests wait for the next */
 	u32 nr_postponed; /* turns in which messages waited for reports */
 	struct gp__hist turn_ns; /* how long turns took */
-	bool stop;
+	bool stop, interrupted; /* interrupted: by SIGINT */
+	bool managed; /* by a service manager, which may start another daemon after this one */
 	u64 nr_refused; /* connections and messages; in the daemon's JSON */
 	/* The message being read, aligned for every kind, and the one being written. */
 	u64 received[GP__WIRE_MESSAGE_MAX / sizeof(u64)];
@@ -150,7 +151,7 @@ int gp__server_open(struct gp__server *s, const struct gp__log *log, const char 
 int gp__server_turn(struct gp__server *s, u64 *wake);
 /* Runs until SIGTERM or SIGINT. */
 int gp__server_run(struct gp__server *s);
-/* Releases every queue and closes all connections. */
+/* Closes all connections. Tells agents to release every queue, unless another daemon may follow. */
 void gp__server_close(struct gp__server *s);
 
 /*

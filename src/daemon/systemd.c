@@ -62,6 +62,11 @@ u64 gp__systemd_watchdog(u64 *at, u64 now)
 	return *at;
 }
 
+bool gp__systemd_runs_us(void)
+{
+	return getenv("NOTIFY_SOCKET");
+}
+
 int gp__systemd_socket(void)
 {
 	const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS");

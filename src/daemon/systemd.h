@@ -3,10 +3,14 @@
 #ifndef GP__DAEMON_SYSTEMD_H
 #define GP__DAEMON_SYSTEMD_H
 
+#include <stdbool.h>
+
 #include "core/types.h"
 
 /* Tells $NOTIFY_SOCKET, if there is one: "READY=1", "RELOADING=1", "STOPPING=1". */
 void gp__systemd_notify(const char *state);
+/* Whether systemd runs the daemon. */
+bool gp__systemd_runs_us(void);
 /*
  * Notifies systemd's watchdog ($WATCHDOG_USEC) when *@at has come, and sets it anew. Returns when
  * to call it next; GP__NEVER: there is no watchdog. *@at is 0 at first.

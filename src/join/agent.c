@@ -16,6 +16,7 @@
 #include "join/agent_internal.h"
 #include "queue/level.h"
 
+#define RETRY_SOON (20 * GP__MS) /* while a daemon may be restarting */
 #define RETRY_FIRST (250 * GP__MS)
 #define RETRY_LAST (4 * GP__S)
 #define STACK_BYTES (256 * 1024)
@@ -65,12 +66,23 @@ static void put_slot(struct gp__agent *a, u32 slot)
  * The connection
  */
 
+static void retry_later(struct gp__agent *a, u64 now)
+{
+	if (now < a->kept_until)
+		a->retry_after = RETRY_SOON;
+	else
+		a->retry_after =
+			gp__max_u64(RETRY_FIRST, gp__min_u64(2 * a->retry_after, RETRY_LAST));
+	a->retry_at = now + a->retry_after;
+}
+
 static void disconnect(struct gp__agent *a)
 {
 	struct gp__link *l, *n;
+	u64 now = gp__clock_ns();
 
-	gp__agent_release_all(a);
 	pthread_mutex_lock(&a->lock);
+	gp__agent_keep_orders(a, now);
 	a->connected = a->state.connected = false;
 	gp__wire_client_close(&a->client);
 	memset(a->slot_used, 0, sizeof(a->slot_used));
@@ -86,20 +98,27 @@ static void disconnect(struct gp__agent *a)
 		q->stage = NEW;
 		q->slot = NO_SLOT;
 		q->number = 0;
-		q->weight = 0;
-		q->weight_void = false;
 	}
 	pthread_mutex_unlock(&a->lock);
-	gp__agent_tell_alone(a, true);
-	a->retry_after = RETRY_FIRST;
-	a->retry_at = gp__clock_ns() + a->retry_after;
+	a->retry_after = 0;
+	retry_later(a, now);
 }
 
-static void connect_to_daemon(struct gp__agent *a, u64 now)
+/* How long connecting may take: until the next order expires. */
+static int patience_ms(u64 until, u64 now)
+{
+	u64 left_ms = until > now ? (until - now) / GP__MS : 0;
+
+	return (int)gp__min_u64(gp__max_u64(left_ms, 1), GP__WIRE_PATIENCE_MS);
+}
+
+/* @until: when the next order expires. */
+static void connect_to_daemon(struct gp__agent *a, u64 now, u64 until)
 {
 	char text[GP__WIRE_TEXT_MAX];
 	struct gp__wire_client client;
-	int err = gp__wire_client_open(&client, a->path, a->program, GP__WIRE_SLOTS_MAX, text);
+	int err = gp__wire_client_open_within(&client, a->path, a->program, GP__WIRE_SLOTS_MAX,
+					      patience_ms(until, now), text);
 
 	if (err) {
 		if (*text && !a->said_refused)
@@ -107,9 +126,7 @@ static void connect_to_daemon(struct gp__agent *a, u64 now)
 				      "gpreemptd refuses this program, which runs unscheduled: %s",
 				      text);
 		a->said_refused |= *text;
-		a->retry_after =
-			a->retry_after ? gp__min_u64(2 * a->retry_after, RETRY_LAST) : RETRY_FIRST;
-		a->retry_at = now + a->retry_after;
+		retry_later(a, now);
 		return;
 	}
 	client.socket = gp__fd_move_up(client.socket);
@@ -126,12 +143,13 @@ static void connect_to_daemon(struct gp__agent *a, u64 now)
  * Registering
  */
 
-static struct gp__wire_queue_add add_message(const struct queue *q)
+static struct gp__wire_queue_add add_message(const struct gp__agent *a, const struct queue *q)
 {
 	const struct gp__request *request = q->source->port.request;
+	u32 held = q->held && a->client.version >= 2 ? GP__WIRE_HELD : 0;
 	struct gp__wire_queue_add m = { .head = { sizeof(m), GP__WIRE_QUEUE_ADD, 0, 0, 0 },
 					.slot = q->slot,
-					.flags = q->is.weigh_flags,
+					.flags = q->is.weigh_flags | held,
 					.level_requested =
 						request->level ? request->level : GP__LEVEL_BEST,
 					.level = q->is.level,
@@ -214,7 +232,7 @@ static int register_queue(struct gp__agent *a, struct queue *q)
 	gp__wire_client_reset(&a->client, slot);
 	q->number = gp__wire_order_number(atomic_load(&a->client.order->slot[slot].order));
 	q->hints_changed = false;
-	m = add_message(q);
+	m = add_message(a, q);
 	pthread_mutex_unlock(&a->lock);
 	err = gp__wire_client_request(&a->client, &m, &reply);
 	pthread_mutex_lock(&a->lock);
@@ -277,20 +295,25 @@ static struct queue *next_news(struct gp__agent *a)
 	return NULL;
 }
 
-/* 0, or -errno: the connection failed. */
-static int tell_news(struct gp__agent *a)
+static int tell(struct gp__agent *a, struct queue *q)
+{
+	if (q->stage == NEW)
+		return register_queue(a, q);
+	return q->stage == GOING ? unregister_queue(a, q) : send_hints(a, q);
+}
+
+/* Tells the daemon about queues, but not for longer than until an order expires. 0; 1: there is
+ * more; or -errno: the connection failed. */
+static int tell_news(struct gp__agent *a, u64 expires)
 {
 	struct queue *q;
 	int err = 0;
 
 	pthread_mutex_lock(&a->lock);
 	while (!err && (q = next_news(a))) {
-		if (q->stage == NEW)
-			err = register_queue(a, q);
-		else if (q->stage == GOING)
-			err = unregister_queue(a, q);
-		else
-			err = send_hints(a, q);
+		err = tell(a, q);
+		if (!err && gp__clock_ns() > expires)
+			err = 1;
 	}
 	pthread_mutex_unlock(&a->lock);
 	return err;
@@ -349,30 +372,37 @@ static bool has_queues(struct gp__agent *a)
 	return any;
 }
 
+/* Tries to connect, and ends what expires. Returns when to call it again. */
+static u64 live_without_daemon(struct gp__agent *a)
+{
+	u64 until = gp__min_u64(gp__agent_expire(a), gp__agent_tell_alone(a, true));
+	u64 now = gp__clock_ns();
+
+	if (now >= a->retry_at)
+		connect_to_daemon(a, now, until);
+	return a->connected ? until : gp__min_u64(until, a->retry_at);
+}
+
 static void *run(void *data)
 {
 	struct gp__agent *a = data;
+	u64 until = GP__NEVER;
 
 	pthread_setname_np(pthread_self(), "gp-agent");
 	gp__prefer_latency();
 	while (!is_over(a)) {
-		u64 now = gp__clock_ns(), until = GP__NEVER;
+		int news;
 
-		if (!a->connected && has_queues(a)) {
-			if (now >= a->retry_at)
-				connect_to_daemon(a, now);
-			until = a->retry_at;
-			/* Retries releases that failed when the connection ended. */
-			if (!a->connected && !gp__agent_release_all(a))
-				until = gp__min_u64(until, now + GP__RELEASE_AGAIN_NS);
-		}
-		if (a->connected && tell_news(a)) {
+		if (!a->connected)
+			until = has_queues(a) ? live_without_daemon(a) : GP__NEVER;
+		news = a->connected ? tell_news(a, until) : 0;
+		if (news < 0) {
 			disconnect(a);
 			continue;
 		}
 		if (a->connected)
 			until = gp__agent_obey(a);
-		if (!wait_for_news(a, until))
+		if (!wait_for_news(a, news ? 0 : until))
 			disconnect(a);
 	}
 	gp__agent_release_all(a);
@@ -455,6 +485,18 @@ void gp__agent_destroy(struct gp__agent *a)
 	free(a);
 }
 
+/* For a child after fork(), when a thread that it does not have may have been opening a port. */
+static void mend_sources(struct gp__agent *a)
+{
+	struct gp__link *last = &a->sources;
+
+	for (struct gp__link *l = last->next; l != &a->sources; l = l->next) {
+		l->prev = last;
+		last = l;
+	}
+	a->sources.prev = last;
+}
+
 /* A thread that the child does not have may have held the lock. */
 void gp__agent_forget(struct gp__agent *a)
 {
@@ -462,6 +504,7 @@ void gp__agent_forget(struct gp__agent *a)
 
 	pthread_mutex_init(&a->lock, NULL);
 	free_queues(a);
+	mend_sources(a);
 	gp__wire_client_close(&a->client);
 	close(a->wake);
 	a->wake = gp__fd_move_up(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -469,7 +512,7 @@ void gp__agent_forget(struct gp__agent *a)
 	memset(&a->state, 0, sizeof(a->state));
 	gp__list_each(l, n, &a->sources) container_of(l, struct source, link)->told_alone = false;
 	a->running = a->connected = false;
-	a->retry_at = a->retry_after = 0;
+	a->retry_at = a->retry_after = a->kept_until = 0;
 }
 
 /*

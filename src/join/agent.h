@@ -6,7 +6,9 @@
  * Each backend opens a port (device/backend.h), reports its queues and their work through it, and
  * carries out the orders that come for them. The thread starts with the first queue. It registers
  * queues, obeys orders and acknowledges them, and releases a queue whose hold is not renewed in
- * time. Without a daemon every queue runs, and the agent tries to connect now and then.
+ * time. Without a daemon every queue runs, and the agent tries to connect now and then. If the
+ * connection ends without a goodbye, orders stay in force until their lease ends, because the
+ * daemon may be restarting; the agent then tries to connect more often.
  *
  * The program never waits for the daemon here, and no failure becomes the program's.
  *

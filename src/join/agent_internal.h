@@ -54,6 +54,9 @@ struct queue {
 	bool weight_void; /* the device's own weight applies until the daemon gives an order */
 	bool has_work, held, hints_changed;
 	bool lost; /* it may run although it is held */
+	/* Orders of a daemon that is gone, and when they expire; see gp__agent_keep_orders(). */
+	bool hold_kept, weight_kept;
+	u64 hold_until, weight_until;
 };
 
 struct gp__agent {
@@ -67,6 +70,7 @@ struct gp__agent {
 	struct gp__link sources, queues;
 	u32 slot_used[GP__WIRE_SLOTS_MAX / 32];
 	u64 retry_at, retry_after;
+	u64 kept_until; /* a daemon that ended without a goodbye may be followed by another */
 	struct gp__agent_state state;
 	struct gp__agent_options options;
 	char path[108], program[GP__WIRE_NAME_MAX];
@@ -104,12 +108,20 @@ struct source *gp__agent_next_source(struct gp__agent *a, struct source *s);
 /* In orders.c, for the agent's thread, without the lock. Carries out the orders that are due;
  * returns when to look again at the latest. */
 u64 gp__agent_obey(struct gp__agent *a);
+/*
+ * The connection ends: notes until when its orders stay in force; under the lock. They do until
+ * their lease ends, unless the daemon said goodbye. A new daemon's order for a queue replaces them.
+ */
+void gp__agent_keep_orders(struct gp__agent *a, u64 now);
+/* Ends orders that have expired. Returns when the next one does. */
+u64 gp__agent_expire(struct gp__agent *a);
 /* How soon a release that failed is tried again. */
 #define GP__RELEASE_AGAIN_NS (100 * GP__MS)
 /* Releases all queues, whatever the daemon ordered. False: some could not be released. */
 bool gp__agent_release_all(struct gp__agent *a);
-/* Tells ports whether another program is on the GPUs, if they do not know yet. */
-void gp__agent_tell_alone(struct gp__agent *a, bool alone);
+/* Tells ports whether another program is on the GPUs, if they do not know yet. While another daemon
+ * may follow, none is told that it is alone. Returns when to call it again. */
+u64 gp__agent_tell_alone(struct gp__agent *a, bool alone);
 /* Under the lock. */
 void gp__agent_note_held(struct gp__agent *a, struct queue *q, bool held);
 

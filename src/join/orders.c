@@ -20,6 +20,7 @@ static bool note_weight(struct gp__agent *a, const struct source *s, size_t i, u
 		return false;
 	q->weight = weight;
 	q->weight_void = is_void;
+	q->weight_kept = false;
 	return true;
 }
 
@@ -115,8 +116,16 @@ static bool is_due(const struct gp__agent *a, const struct queue *q, enum gp__wi
 	return gp__wire_order_number(*order) != q->number && gp__wire_order_verb(*order) == verb;
 }
 
-/* Collects the queues with an order of this kind that was not carried out yet; under the lock. */
-static size_t collect(struct gp__agent *a, const struct source *s, enum gp__wire_verb verb)
+/* Whether the device has carried out the hold already, for a daemon that is gone. */
+static bool is_adopted(const struct queue *q, enum gp__wire_verb verb)
+{
+	return verb == GP__WIRE_HOLD && q->hold_kept && !q->lost;
+}
+
+/* Collects the queues with an order of this kind that was not carried out yet, @adopted or not;
+ * under the lock. */
+static size_t collect(struct gp__agent *a, const struct source *s, enum gp__wire_verb verb,
+		      bool adopted)
 {
 	struct gp__link *l, *next;
 	size_t n = 0;
@@ -126,7 +135,8 @@ static size_t collect(struct gp__agent *a, const struct source *s, enum gp__wire
 	{
 		struct queue *q = container_of(l, struct queue, link);
 
-		if (q->source != s || n == GP__WIRE_SLOTS_MAX || !is_due(a, q, verb, &order))
+		if (q->source != s || n == GP__WIRE_SLOTS_MAX || is_adopted(q, verb) != adopted ||
+		    !is_due(a, q, verb, &order))
 			continue;
 		q->number = gp__wire_order_number(order);
 		a->ids[n] = q->is.id;
@@ -143,6 +153,7 @@ void gp__agent_note_held(struct gp__agent *a, struct queue *q, bool held)
 	a->state.nr_held -= q->held;
 	q->held = held;
 	q->lost &= held;
+	q->hold_kept = false;
 }
 
 /*
@@ -174,13 +185,26 @@ static void acknowledge(struct gp__agent *a, struct source *s, enum gp__wire_ver
 		s->ops.release(s->state, a->ids, a->results, others);
 }
 
+/* Acknowledges the orders to hold queues that are held. */
+static void adopt_for(struct gp__agent *a, struct source *s)
+{
+	size_t n;
+
+	pthread_mutex_lock(&a->lock);
+	n = collect(a, s, GP__WIRE_HOLD, true);
+	pthread_mutex_unlock(&a->lock);
+	memset(a->results, 0, n * sizeof(a->results[0]));
+	if (n)
+		acknowledge(a, s, GP__WIRE_HOLD, n, gp__clock_ns());
+}
+
 static void carry_out_for(struct gp__agent *a, struct source *s, enum gp__wire_verb verb)
 {
 	u64 began_ns;
 	size_t n;
 
 	pthread_mutex_lock(&a->lock);
-	n = collect(a, s, verb);
+	n = collect(a, s, verb, false);
 	pthread_mutex_unlock(&a->lock);
 	if (!n)
 		return;
@@ -200,7 +224,7 @@ static void weigh_for(struct gp__agent *a, struct source *s)
 	size_t n;
 
 	pthread_mutex_lock(&a->lock);
-	n = collect(a, s, GP__WIRE_WEIGH);
+	n = collect(a, s, GP__WIRE_WEIGH, false);
 	pthread_mutex_unlock(&a->lock);
 	for (size_t i = 0; i < n; i++) {
 		u64 began_ns = gp__clock_ns();
@@ -215,11 +239,17 @@ static void weigh_for(struct gp__agent *a, struct source *s)
 	}
 }
 
-/* When the hold expires: at the time that the daemon set, but no later than the lease ends. */
+/*
+ * When the hold expires: at the time that the daemon set, but no later than the lease ends. The
+ * hold of an earlier daemon expires at once if this one refuses the queue.
+ */
 static u64 end_of_hold(struct gp__agent *a, struct queue *q, u64 now)
 {
-	u64 until = atomic_load(&a->client.order->slot[q->slot].until_ns);
+	u64 until;
 
+	if (q->hold_kept)
+		return q->stage == REFUSED ? 0 : q->hold_until;
+	until = atomic_load(&a->client.order->slot[q->slot].until_ns);
 	if (until != q->until) {
 		q->until = until;
 		q->until_seen = now;
@@ -238,7 +268,7 @@ static size_t collect_expired(struct gp__agent *a, const struct source *s, u64 n
 		struct queue *q = container_of(l, struct queue, link);
 		u64 until;
 
-		if (q->source != s || !q->held || q->stage != KNOWN)
+		if (q->source != s || !q->held || !(q->stage == KNOWN || q->hold_kept))
 			continue;
 		until = end_of_hold(a, q, now);
 		if (until > now && !q->lost) {
@@ -252,6 +282,23 @@ static size_t collect_expired(struct gp__agent *a, const struct source *s, u64 n
 	return n;
 }
 
+/* Takes the result of the release of entry @i; under the lock. *@lapsed: the daemon hangs. */
+static bool take_release(struct gp__agent *a, const struct source *s, size_t i, bool *lapsed)
+{
+	struct queue *q = gp__agent_find(a, s, a->ids[i]);
+
+	if (!q || q->slot != a->slots[i])
+		return true;
+	if (may_be_held(a->results[i]))
+		return false;
+	if (!q->hold_kept) {
+		gp__wire_client_expired(&a->client, a->slots[i], a->numbers[i]);
+		*lapsed = true;
+	}
+	gp__agent_note_held(a, q, false);
+	return true;
+}
+
 /*
  * Releases the queues of a port whose hold has expired or was lost. A queue whose hold was lost may
  * be held again by now, and a release makes its state known. Returns when the next hold expires.
@@ -259,6 +306,7 @@ static size_t collect_expired(struct gp__agent *a, const struct source *s, u64 n
 static u64 release_expired(struct gp__agent *a, struct source *s, u64 now)
 {
 	u64 first = GP__NEVER;
+	bool lapsed = false;
 	size_t n;
 
 	pthread_mutex_lock(&a->lock);
@@ -269,20 +317,84 @@ static u64 release_expired(struct gp__agent *a, struct source *s, u64 now)
 	s->ops.release(s->state, a->ids, a->results, n);
 	pthread_mutex_lock(&a->lock);
 	for (size_t i = 0; i < n; i++) {
-		struct queue *q = gp__agent_find(a, s, a->ids[i]);
-
-		if (!q || q->slot != a->slots[i])
-			continue;
-		if (may_be_held(a->results[i])) {
+		if (!take_release(a, s, i, &lapsed))
 			first = gp__min_u64(first, now + GP__RELEASE_AGAIN_NS);
-			continue;
-		}
-		gp__agent_note_held(a, q, false);
-		gp__wire_client_expired(&a->client, a->slots[i], a->numbers[i]);
 	}
 	pthread_mutex_unlock(&a->lock);
-	reweigh(a, s, true);
+	if (lapsed)
+		reweigh(a, s, true);
 	return first;
+}
+
+/* Collects the queues whose weight has expired; *@first: when the next one does. */
+static size_t collect_stale_weights(struct gp__agent *a, const struct source *s, u64 now,
+				    u64 *first)
+{
+	struct gp__link *l, *next;
+	size_t n = 0;
+
+	gp__list_each(l, next, &a->queues)
+	{
+		struct queue *q = container_of(l, struct queue, link);
+
+		if (q->source != s || !q->weight_kept || q->stage == GOING ||
+		    n == GP__WIRE_SLOTS_MAX)
+			continue;
+		if (q->weight_until > now) {
+			*first = gp__min_u64(*first, q->weight_until);
+			continue;
+		}
+		q->weight = 0;
+		q->weight_void = q->weight_kept = false;
+		a->ids[n++] = q->is.id;
+	}
+	return n;
+}
+
+/* Ends the weights that a daemon which is gone has ordered. Returns when the next one expires. */
+static u64 expire_weights(struct gp__agent *a, struct source *s, u64 now)
+{
+	u64 first = GP__NEVER;
+	size_t n;
+
+	pthread_mutex_lock(&a->lock);
+	n = collect_stale_weights(a, s, now, &first);
+	pthread_mutex_unlock(&a->lock);
+	for (size_t i = 0; i < n; i++)
+		s->ops.weigh(s->state, a->ids[i], 0);
+	return first;
+}
+
+u64 gp__agent_expire(struct gp__agent *a)
+{
+	u64 first = GP__NEVER, now = gp__clock_ns();
+
+	for (struct source *s = NULL; (s = gp__agent_next_source(a, s));) {
+		first = gp__min_u64(first, release_expired(a, s, now));
+		first = gp__min_u64(first, expire_weights(a, s, now));
+	}
+	return first;
+}
+
+void gp__agent_keep_orders(struct gp__agent *a, u64 now)
+{
+	bool goodbye = atomic_load(&a->client.order->goodbye);
+	struct gp__link *l, *next;
+
+	a->kept_until = goodbye ? now : now + a->client.ttl_ns;
+	gp__list_each(l, next, &a->queues)
+	{
+		struct queue *q = container_of(l, struct queue, link);
+
+		if (q->held && q->stage == KNOWN) {
+			q->hold_until = end_of_hold(a, q, now);
+			q->hold_kept = true;
+		}
+		if (q->weight && !q->weight_kept) {
+			q->weight_until = q->weight_void ? now : a->kept_until;
+			q->weight_kept = true;
+		}
+	}
 }
 
 /* NULL: the port is not bound yet, which another thread may be about to do. */
@@ -296,8 +408,10 @@ static void *state_of(struct gp__agent *a, const struct source *s)
 	return state;
 }
 
-void gp__agent_tell_alone(struct gp__agent *a, bool alone)
+u64 gp__agent_tell_alone(struct gp__agent *a, bool alone)
 {
+	if (alone && gp__clock_ns() < a->kept_until)
+		return a->kept_until;
 	for (struct source *s = NULL; (s = gp__agent_next_source(a, s));) {
 		void *state = state_of(a, s);
 
@@ -306,23 +420,23 @@ void gp__agent_tell_alone(struct gp__agent *a, bool alone)
 		s->alone = alone;
 		s->told_alone = state;
 	}
+	return GP__NEVER;
 }
 
 /* Holds come first, so that a released queue finds the GPU free. */
 u64 gp__agent_obey(struct gp__agent *a)
 {
-	u64 first = GP__NEVER, now;
 	struct source *s = NULL;
+	u64 first;
 
-	while ((s = gp__agent_next_source(a, s)))
+	while ((s = gp__agent_next_source(a, s))) {
+		adopt_for(a, s);
 		carry_out_for(a, s, GP__WIRE_HOLD);
+	}
 	while ((s = gp__agent_next_source(a, s))) {
 		carry_out_for(a, s, GP__WIRE_RELEASE);
 		weigh_for(a, s);
 	}
-	gp__agent_tell_alone(a, atomic_load(&a->client.order->alone));
-	now = gp__clock_ns();
-	while ((s = gp__agent_next_source(a, s)))
-		first = gp__min_u64(first, release_expired(a, s, now));
-	return first;
+	first = gp__agent_tell_alone(a, atomic_load(&a->client.order->alone));
+	return gp__min_u64(first, gp__agent_expire(a));
 }

@@ -179,6 +179,10 @@ struct gp__port *gp__agent_open(struct gp__agent *a, const struct gp__request *r
 	s->port = (struct gp__port){ &port_ops, request };
 	s->agent = a;
 	s->ops = *ops;
+	/* A child after fork() follows the list forwards, whenever that is: the port leads on
+	 * before it is linked. */
+	s->link.next = &a->sources;
+	atomic_thread_fence(memory_order_release);
 	pthread_mutex_lock(&a->lock);
 	gp__list_push(&a->sources, &s->link);
 	pthread_mutex_unlock(&a->lock);

@@ -9,11 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/*
- * Timeouts of answers. That of an agent is short, because it releases no expired hold while it
- * waits: the timeout adds to the lease.
- */
-#define AGENT_PATIENCE_MS 500
 #define CONTROL_PATIENCE_MS 10000
 
 static int wait_readable(int fd, int timeout_ms)
@@ -43,7 +38,7 @@ static int receive(int fd, void *message, size_t size, int *fds, u32 *nr_fds, in
 static int say_hello(int fd, enum gp__wire_role role, const char *program, u32 nr_slots)
 {
 	struct gp__wire_hello hello = { .head = { sizeof(hello), GP__WIRE_HELLO, 0, 1, 0 },
-					.version_min = GP__WIRE_VERSION,
+					.version_min = GP__WIRE_VERSION_MIN,
 					.version_max = GP__WIRE_VERSION,
 					.role = role,
 					.nr_slots = nr_slots };
@@ -72,7 +67,9 @@ static int get_welcome(int fd, struct gp__wire_welcome *welcome, int *fds, u32 *
 	if (type < 0)
 		return type;
 	*welcome = m.welcome;
-	return type == GP__WIRE_WELCOME ? 0 : -EPROTO;
+	if (type != GP__WIRE_WELCOME)
+		return -EPROTO;
+	return gp__wire_agree(welcome->version, welcome->version) ? 0 : -EPROTO;
 }
 
 /* Maps a page. NULL if that fails, or if the page could be truncated while it is mapped. */
@@ -90,19 +87,21 @@ static void *map(int fd, size_t bytes, int prot)
 	return at == MAP_FAILED ? NULL : at;
 }
 
-static int join(struct gp__wire_client *c, const char *program, u32 nr_slots, char *text)
+static int join(struct gp__wire_client *c, const char *program, u32 nr_slots, int timeout_ms,
+		char *text)
 {
 	int fds[4], err = say_hello(c->socket, GP__WIRE_AGENT, program, nr_slots);
 	struct gp__wire_welcome welcome;
 	u32 nr_fds = 4;
 
 	if (!err)
-		err = get_welcome(c->socket, &welcome, fds, &nr_fds, AGENT_PATIENCE_MS, text);
+		err = get_welcome(c->socket, &welcome, fds, &nr_fds, timeout_ms, text);
 	if (err)
 		return err;
 	if (nr_fds == 4 && welcome.nr_slots && welcome.nr_slots <= GP__WIRE_SLOTS_MAX) {
 		c->nr_slots = welcome.nr_slots;
 		c->ttl_ns = welcome.ttl_ns;
+		c->version = welcome.version;
 		c->daemon_notify_fd = fds[2];
 		c->notify_fd = fds[3];
 		c->status = map(fds[0], gp__wire_status_bytes(c->nr_slots), PROT_READ | PROT_WRITE);
@@ -116,21 +115,28 @@ static int join(struct gp__wire_client *c, const char *program, u32 nr_slots, ch
 	return -EPROTO;
 }
 
-int gp__wire_client_open(struct gp__wire_client *c, const char *path, const char *program,
-			 u32 nr_slots, char text[GP__WIRE_TEXT_MAX])
+int gp__wire_client_open_within(struct gp__wire_client *c, const char *path, const char *program,
+				u32 nr_slots, int timeout_ms, char text[GP__WIRE_TEXT_MAX])
 {
 	int err;
 
 	*text = '\0';
-	*c = (struct gp__wire_client){
-		.socket = gp__wire_connect(path), .notify_fd = -1, .daemon_notify_fd = -1, .seq = 1
-	};
+	*c = (struct gp__wire_client){ .socket = gp__wire_connect_within(path, timeout_ms),
+				       .notify_fd = -1,
+				       .daemon_notify_fd = -1,
+				       .seq = 1 };
 	if (c->socket < 0)
 		return c->socket;
-	err = join(c, program, nr_slots, text);
+	err = join(c, program, nr_slots, timeout_ms, text);
 	if (err)
 		gp__wire_client_close(c);
 	return err;
+}
+
+int gp__wire_client_open(struct gp__wire_client *c, const char *path, const char *program,
+			 u32 nr_slots, char text[GP__WIRE_TEXT_MAX])
+{
+	return gp__wire_client_open_within(c, path, program, nr_slots, GP__WIRE_PATIENCE_MS, text);
 }
 
 void gp__wire_client_close(struct gp__wire_client *c)
@@ -158,7 +164,7 @@ int gp__wire_client_request(struct gp__wire_client *c, void *message, struct gp_
 	head->seq = ++c->seq;
 	type = gp__wire_send(c->socket, message, NULL, 0);
 	while (!type) {
-		type = receive(c->socket, reply, sizeof(*reply), NULL, NULL, AGENT_PATIENCE_MS);
+		type = receive(c->socket, reply, sizeof(*reply), NULL, NULL, GP__WIRE_PATIENCE_MS);
 		if (type == GP__WIRE_REPLY && reply->head.seq == head->seq)
 			return reply->result;
 		/* A reply to an earlier request, which timed out. */

@@ -10,11 +10,18 @@
 
 #include "wire/wire.h"
 
+/*
+ * The timeout of an agent's connection and requests. It is short, because an agent releases no
+ * expired hold while it waits: the timeout adds to the lease.
+ */
+#define GP__WIRE_PATIENCE_MS 500
+
 struct gp__wire_client {
 	int socket; /* at its end when the daemon ends */
 	int notify_fd; /* readable when the daemon has written orders */
 	int daemon_notify_fd;
 	u32 nr_slots, seq;
+	u32 version; /* of the protocol, as agreed */
 	u64 ttl_ns;
 	struct gp__wire_status_page *status;
 	const struct gp__wire_order_page *order;
@@ -26,6 +33,10 @@ struct gp__wire_client {
  */
 int gp__wire_client_open(struct gp__wire_client *c, const char *path, const char *program,
 			 u32 nr_slots, char text[GP__WIRE_TEXT_MAX]);
+/* As gp__wire_client_open(), which waits for GP__WIRE_PATIENCE_MS twice, to connect and for the
+ * welcome; here for @timeout_ms, which is not 0. */
+int gp__wire_client_open_within(struct gp__wire_client *c, const char *path, const char *program,
+				u32 nr_slots, int timeout_ms, char text[GP__WIRE_TEXT_MAX]);
 void gp__wire_client_close(struct gp__wire_client *c);
 
 /*

@@ -12,6 +12,7 @@
 #define SYSTEM_SOCKET "/run/gpreempt/control.sock"
 #define USER_SOCKET "gpreempt/control.sock"
 #define FDS_MAX 8 /* that we send */
+#define CONNECT_PATIENCE_MS 1000
 
 /* The sizes of messages; 0: it varies. */
 static const u32 sizes[GP__WIRE_TYPES] = {
@@ -65,6 +66,13 @@ static bool has_good_texts(const void *message, u16 type)
 	default:
 		return true;
 	}
+}
+
+u32 gp__wire_agree(u32 version_min, u32 version_max)
+{
+	u32 version = version_max < GP__WIRE_VERSION ? version_max : GP__WIRE_VERSION;
+
+	return version >= GP__WIRE_VERSION_MIN && version >= version_min ? version : 0;
 }
 
 int gp__wire_check(const void *message, size_t size, const char **why)
@@ -212,10 +220,12 @@ int gp__wire_path(char *path, size_t size)
 	return -ENOENT;
 }
 
-int gp__wire_connect(const char *path)
+int gp__wire_connect_within(const char *path, int timeout_ms)
 {
 	/* A stopped daemon accepts no connection: do not wait for it for ever. */
-	const struct timeval patience = { .tv_sec = 1 };
+	const struct timeval patience = { .tv_sec = timeout_ms / 1000,
+					  .tv_usec = timeout_ms % 1000 * 1000 };
+	const struct timeval afterwards = { .tv_sec = 1 };
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int fd, err;
 
@@ -226,9 +236,15 @@ int gp__wire_connect(const char *path)
 	if (fd < 0)
 		return -errno;
 	if (!setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) &&
-	    !connect(fd, (struct sockaddr *)&address, sizeof(address)))
+	    !connect(fd, (struct sockaddr *)&address, sizeof(address)) &&
+	    !setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &afterwards, sizeof(afterwards)))
 		return fd;
 	err = errno == EAGAIN ? -ETIMEDOUT : -errno;
 	close(fd);
 	return err;
+}
+
+int gp__wire_connect(const char *path)
+{
+	return gp__wire_connect_within(path, CONNECT_PATIENCE_MS);
 }

@@ -10,6 +10,14 @@
  *
  * Neither side trusts the other's memory: every field is loaded once and checked. A hold expires
  * unless the daemon renews it, so a daemon that dies or hangs holds no queue for longer than that.
+ *
+ * A connection that ends without a goodbye leaves holds in force until they expire: the agent
+ * connects again meanwhile, and says which of its queues are held.
+ *
+ * Versions: the hello has the range of versions that the client speaks, and the daemon answers with
+ * the highest that both speak. A version never changes a field of an earlier one.
+ *	1	0.1.0
+ *	2	adds GP__WIRE_HELD and `goodbye` in the order page
  */
 #ifndef GP__WIRE_WIRE_H
 #define GP__WIRE_WIRE_H
@@ -19,7 +27,8 @@
 
 #include "core/types.h"
 
-#define GP__WIRE_VERSION 1
+#define GP__WIRE_VERSION_MIN 1
+#define GP__WIRE_VERSION 2 /* the highest that this side speaks */
 #define GP__WIRE_MESSAGE_MAX 65536
 
 #define GP__WIRE_TAG_MAX 32
@@ -85,11 +94,12 @@ struct gp__wire_hints {
 
 #define GP__WIRE_CAN_WEIGH 1
 #define GP__WIRE_CAN_YIELD 2 /* the least weight yields at once */
+#define GP__WIRE_HELD 4 /* version 2: an earlier daemon's hold is still in force */
 
 struct gp__wire_queue_add {
 	struct gp__wire_head head;
 	u32 slot;
-	u32 flags; /* GP__WIRE_CAN_WEIGH, GP__WIRE_CAN_YIELD */
+	u32 flags; /* GP__WIRE_CAN_WEIGH, GP__WIRE_CAN_YIELD, GP__WIRE_HELD */
 	u32 level_requested, level;
 	char device[GP__WIRE_DEVICE_MAX]; /* identifies the GPU, the same in all programs */
 	char device_name[GP__WIRE_NAME_MAX];
@@ -185,7 +195,12 @@ struct gp__wire_order_page {
 	 * a slot, then reads it: at least one of the two sees the other's write.
 	 */
 	_Atomic u32 alone;
-	u32 pad[15];
+	/*
+	 * Version 2. Not 0: the daemon ends, and no other one is about to follow. Set before the
+	 * connection is closed.
+	 */
+	_Atomic u32 goodbye;
+	u32 pad[14];
 	struct gp__wire_order_slot slot[];
 };
 
@@ -228,6 +243,9 @@ static inline size_t gp__wire_order_bytes(u32 nr_slots)
  * Messages
  */
 
+/* The highest version in the client's range that this side speaks; 0: there is none. */
+u32 gp__wire_agree(u32 version_min, u32 version_max);
+
 /*
  * Checks a received message: its size, and that its texts are terminated and printable. Returns its
  * type, or -EPROTO with the reason in @why.
@@ -254,5 +272,7 @@ int gp__wire_path(char *path, size_t size);
 /* Connects. Returns a descriptor or -errno (-ETIMEDOUT: the daemon does not accept). Sending over
  * it blocks for at most a second. */
 int gp__wire_connect(const char *path);
+/* As gp__wire_connect(), with another timeout for connecting, which is not 0. */
+int gp__wire_connect_within(const char *path, int timeout_ms);
 
 #endif

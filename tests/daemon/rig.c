@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -79,7 +80,8 @@ static void hang(struct gp__server *server, struct gp__source *source, u32 event
 	pthread_mutex_unlock(&r->hang);
 }
 
-static void begin(struct rig *r, const char *config)
+/* @lease: of holds; 0: as configured. */
+static void begin(struct rig *r, const char *config, u64 lease)
 {
 	/* Other users are to come in, too. */
 	assert_int_equal(chmod(r->folder, 0755), 0);
@@ -88,27 +90,44 @@ static void begin(struct rig *r, const char *config)
 	write_config(r, config ? config : "");
 	gp__log_init(&r->log, "gpreemptd", stderr);
 	assert_int_equal(gp__server_open(&r->server, &r->log, r->config, true, r->socket, -1), 0);
+	if (lease)
+		r->server.config.ttl_ns = lease;
 	pthread_mutex_init(&r->hang, NULL);
 	r->hanger = (struct gp__source){ eventfd(0, EFD_CLOEXEC), hang };
 	assert_int_equal(gp__server_watch(&r->server, &r->hanger, EPOLLIN), 0);
 	assert_int_equal(pthread_create(&r->thread, NULL, serve, r), 0);
 }
 
-void rig_up(struct rig *r, const char *config)
+/* @socket: where one was before, or NULL. */
+static void make_folder(struct rig *r, const char *socket)
 {
 	memset(r, 0, sizeof(*r));
-	strcpy(r->folder, "/tmp/gpreemptd-test-XXXXXX");
-	assert_non_null(mkdtemp(r->folder));
-	begin(r, config);
+	if (!socket) {
+		strcpy(r->folder, "/tmp/gpreemptd-test-XXXXXX");
+		assert_non_null(mkdtemp(r->folder));
+		return;
+	}
+	snprintf(r->folder, sizeof(r->folder), "%.*s", (int)(strrchr(socket, '/') - socket),
+		 socket);
+	assert_int_equal(mkdir(r->folder, 0755), 0);
+}
+
+void rig_up(struct rig *r, const char *config)
+{
+	make_folder(r, NULL);
+	begin(r, config, 0);
 }
 
 void rig_up_at(struct rig *r, const char *config, const char *socket)
 {
-	memset(r, 0, sizeof(*r));
-	snprintf(r->folder, sizeof(r->folder), "%.*s", (int)(strrchr(socket, '/') - socket),
-		 socket);
-	assert_int_equal(mkdir(r->folder, 0755), 0);
-	begin(r, config);
+	make_folder(r, socket);
+	begin(r, config, 0);
+}
+
+void rig_up_lasting(struct rig *r, const char *socket)
+{
+	make_folder(r, socket);
+	begin(r, "[core]\nmin_share_pct = 0\nmax_hold_ms = 0\n", 1000 * GP__S);
 }
 
 void rig_hang(struct rig *r, bool hangs)
@@ -121,20 +140,49 @@ void rig_hang(struct rig *r, bool hangs)
 	}
 }
 
-void rig_down(struct rig *r)
+static void end_thread(struct rig *r)
+{
+	/* Blocked in every thread since the daemon was opened: it reads it. */
+	kill(getpid(), r->ends_by ? r->ends_by : SIGTERM);
+	pthread_join(r->thread, NULL);
+	close(r->status_fd);
+}
+
+static void close_rig(struct rig *r)
 {
 	char name[128];
 
-	/* Blocked in every thread since the daemon was opened: it reads it. */
-	kill(getpid(), SIGTERM);
-	pthread_join(r->thread, NULL);
-	close(r->status_fd);
 	gp__server_close(&r->server);
 	close(r->hanger.fd);
 	unlink(r->config);
 	snprintf(name, sizeof(name), "%s.lock", r->socket);
 	unlink(name);
 	assert_int_equal(rmdir(r->folder), 0);
+}
+
+void rig_down(struct rig *r)
+{
+	end_thread(r);
+	close_rig(r);
+}
+
+void rig_crash(struct rig *r)
+{
+	struct gp__link *l, *n;
+
+	end_thread(r);
+	gp__list_each(l, n, &r->server.peers)
+	{
+		struct gp__peer *p = container_of(l, struct gp__peer, link);
+
+		/* The daemon's side becomes other memory. */
+		if (p->order)
+			assert_ptr_equal(mmap(p->order, gp__wire_order_bytes(p->nr_slots),
+					      PROT_READ | PROT_WRITE,
+					      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+					 p->order);
+	}
+	close_rig(r);
 }
 
 void agent_join(struct rig *r, struct agent *a, const char *program)

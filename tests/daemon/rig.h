@@ -20,6 +20,7 @@ struct rig {
 	pthread_mutex_t hang; /* the daemon takes it when hanger is written to */
 	struct gp__source hanger;
 	void (*last)(struct rig *r); /* called before it hangs; may be NULL */
+	int ends_by; /* the signal that ends it; 0: SIGTERM */
 	char folder[64], socket[96], config[96];
 };
 
@@ -27,7 +28,12 @@ struct rig {
 void rig_up(struct rig *r, const char *config);
 /* The socket is where one was before. */
 void rig_up_at(struct rig *r, const char *config, const char *socket);
+/* Holds outlast the test, unless they are released: neither their lease nor a guarantee ends them.
+ * @socket: as in rig_up_at(), or NULL. */
+void rig_up_lasting(struct rig *r, const char *socket);
 void rig_down(struct rig *r);
+/* Ends the daemon as SIGKILL does: it writes nothing more into the pages of agents. */
+void rig_crash(struct rig *r);
 /* Waits until the daemon's thread has not run for a while: nothing keeps it awake. */
 void rig_expect_asleep(struct rig *r);
 /* The daemon hangs, as if it were stopped, until it is released. */

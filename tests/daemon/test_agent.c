@@ -309,6 +309,175 @@ static void a_daemon_that_hangs_holds_no_queue(void **state)
 	rig_down(&t.rig);
 }
 
+static bool is_held(struct rig *r, s32 prio)
+{
+	json_t *answer = rig_ask(r, "{\"op\":\"list\"}"), *g;
+	bool held = false;
+	size_t i;
+
+	json_array_foreach (json_object_get(answer, "groups"), i, g)
+		held |= json_integer_value(json_object_get(g, "priority")) == prio &&
+			!strcmp(json_string_value(json_object_get(g, "state")), "excluded");
+	json_decref(answer);
+	return held;
+}
+
+/* Both programs, the patient one held for as long as the urgent one has work. */
+static void hold_for_ever(struct two *t)
+{
+	rig_up_lasting(&t->rig, NULL);
+	program_begins(&t->offline, t->rig.socket);
+	program_begins(&t->online, t->rig.socket);
+	add(&t->offline, 1, OFFLINE);
+	add(&t->online, 1, ONLINE);
+	EVENTUALLY(nr_groups(&t->rig) == 2);
+	work(&t->offline, 1, true);
+	work(&t->online, 1, true);
+	EVENTUALLY(t->offline.stopped[1]);
+}
+
+/* A daemon ends without a goodbye, and another one follows within the lease. */
+static void crash_and_follow(struct two *t)
+{
+	char socket[96];
+
+	strcpy(socket, t->rig.socket);
+	rig_crash(&t->rig);
+	rig_up_lasting(&t->rig, socket);
+}
+
+static void a_hold_outlasts_a_daemon_that_is_restarted(void **state)
+{
+	struct two t;
+
+	(void)state;
+	hold_for_ever(&t);
+	for (int i = 0; i < 5; i++) {
+		crash_and_follow(&t);
+		EVENTUALLY(is_held(&t.rig, OFFLINE));
+	}
+	/* The device was told once, and nobody that it is alone. */
+	assert_int_equal(t.offline.stops, 1);
+	assert_int_equal(t.offline.starts, 0);
+	assert_int_equal(t.offline.alone, -1);
+	work(&t.online, 1, false);
+	EVENTUALLY(!t.offline.stopped[1]);
+	two_down(&t);
+	rig_down(&t.rig);
+}
+
+/* The time in the page is the end of the lease, and no daemon extends it any more. */
+static void a_hold_ends_with_its_lease_if_no_daemon_follows(void **state)
+{
+	struct two t;
+
+	(void)state;
+	two_up(&t);
+	work(&t.offline, 1, true);
+	work(&t.online, 1, true);
+	EVENTUALLY(t.offline.stopped[1]);
+	t.offline.refuse_start = -EIO;
+	rig_crash(&t.rig);
+	/* Its release fails, and is retried. */
+	EVENTUALLY(t.offline.calls >= 3);
+	assert_true(t.offline.stopped[1]);
+	t.offline.refuse_start = 0;
+	EVENTUALLY(!t.offline.stopped[1]);
+	EVENTUALLY(t.offline.alone == 1);
+	two_down(&t);
+}
+
+static void a_goodbye_ends_every_hold_at_once(void **state)
+{
+	struct two t;
+
+	(void)state;
+	hold_for_ever(&t);
+	rig_down(&t.rig);
+	EVENTUALLY(!t.offline.stopped[1]);
+	EVENTUALLY(t.offline.alone == 1);
+	two_down(&t);
+}
+
+/* Its service was stopped, not restarted: the lease would last for longer. */
+static void a_daemon_that_is_not_followed_holds_for_a_moment(void **state)
+{
+	struct two t;
+
+	(void)state;
+	hold_for_ever(&t);
+	t.rig.server.managed = true;
+	rig_down(&t.rig);
+	EVENTUALLY(!t.offline.stopped[1]);
+	two_down(&t);
+}
+
+/* No daemon accepts the priority that the queue has by then. */
+static void a_queue_that_the_next_daemon_refuses_runs(void **state)
+{
+	char socket[96];
+	struct two t;
+
+	(void)state;
+	hold_for_ever(&t);
+	strcpy(socket, t.rig.socket);
+	gp__port_prioritize(t.offline.port, 1, 2000000); /* no priority is that high */
+	EVENTUALLY(t.offline.said == 1);
+	rig_crash(&t.rig);
+	rig_up_at(&t.rig, NULL, socket);
+	EVENTUALLY(!t.offline.stopped[1]);
+	two_down(&t);
+	rig_down(&t.rig);
+}
+
+/* A device that weighs keeps its weights, too, and loses those that the next daemon does not give.
+ */
+static void weights_outlast_a_daemon_that_is_restarted(void **state)
+{
+	const u32 flags = GP__WIRE_CAN_WEIGH | GP__WIRE_CAN_YIELD;
+	char socket[96];
+	struct two t;
+
+	(void)state;
+	rig_up(&t.rig, "[daemon]\nttl = 300ms\n");
+	strcpy(socket, t.rig.socket);
+	program_begins(&t.offline, socket);
+	program_begins(&t.online, socket);
+	add_weighed(&t.offline, 1, OFFLINE, flags);
+	add_weighed(&t.online, 1, ONLINE, flags);
+	EVENTUALLY(t.online.weight[1] == GP__WEIGHT_MOST);
+	EVENTUALLY(t.offline.weight[1] == GP__WEIGHT_LEAST);
+	rig_crash(&t.rig);
+	gp__agent_destroy(t.online.agent);
+	rig_up_at(&t.rig, "[daemon]\npolicy = none\n", socket);
+	EVENTUALLY(!t.offline.weight[1]);
+	EVENTUALLY(nr_groups(&t.rig) == 1);
+	gp__agent_destroy(t.offline.agent);
+	rig_down(&t.rig);
+}
+
+/* An urgent program that does not come back holds nobody for longer than the lease. */
+static void a_hold_for_a_program_that_is_gone_ends(void **state)
+{
+	char socket[96];
+	struct two t;
+
+	(void)state;
+	two_up(&t);
+	work(&t.offline, 1, true);
+	work(&t.online, 1, true);
+	EVENTUALLY(t.offline.stopped[1]);
+	strcpy(socket, t.rig.socket);
+	rig_crash(&t.rig);
+	gp__agent_destroy(t.online.agent);
+	rig_up_at(&t.rig, NULL, socket);
+	EVENTUALLY(!t.offline.stopped[1]);
+	EVENTUALLY(nr_groups(&t.rig) == 1);
+	EVENTUALLY(t.offline.alone == 1);
+	gp__agent_destroy(t.offline.agent);
+	rig_down(&t.rig);
+}
+
 /* A release that fails when the daemon ends or hangs is retried. */
 static void a_start_that_fails_is_tried_again(void **state)
 {
@@ -773,6 +942,13 @@ int main(void)
 		cmocka_unit_test(a_queue_that_is_replaced_while_it_is_stopped_runs),
 		cmocka_unit_test(without_a_daemon_everything_runs_and_comes_back),
 		cmocka_unit_test(a_daemon_that_hangs_holds_no_queue),
+		cmocka_unit_test(a_hold_outlasts_a_daemon_that_is_restarted),
+		cmocka_unit_test(a_hold_ends_with_its_lease_if_no_daemon_follows),
+		cmocka_unit_test(a_goodbye_ends_every_hold_at_once),
+		cmocka_unit_test(a_daemon_that_is_not_followed_holds_for_a_moment),
+		cmocka_unit_test(a_queue_that_the_next_daemon_refuses_runs),
+		cmocka_unit_test(weights_outlast_a_daemon_that_is_restarted),
+		cmocka_unit_test(a_hold_for_a_program_that_is_gone_ends),
 		cmocka_unit_test(a_start_that_fails_is_tried_again),
 		cmocka_unit_test(a_daemon_that_hangs_cannot_have_held_for_longer),
 		cmocka_unit_test(weights_end_with_the_daemon),

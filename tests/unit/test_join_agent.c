@@ -105,6 +105,40 @@ static void a_child_copes_with_a_list_that_is_half_changed(void **state)
 	gp__agent_destroy(agent);
 }
 
+static u32 nr_sources(struct gp__agent *agent)
+{
+	u32 nr = 0;
+
+	for (struct source *s = NULL; (s = gp__agent_next_source(agent, s));)
+		nr++;
+	return nr;
+}
+
+/* Another thread was opening a port at the fork: compilers may store either pointer first. */
+static void a_child_copes_with_a_port_that_is_half_open(void **state)
+{
+	static const struct gp__queue_ops ops;
+
+	(void)state;
+	for (int stored = 0; stored < 2; stored++) {
+		struct gp__agent *agent;
+		struct gp__port *port = begin(&agent);
+		struct source *first = container_of(port, struct source, port);
+		struct source half = { .link = { &first->link, &agent->sources } };
+
+		if (stored)
+			first->link.next = &half.link;
+		else
+			agent->sources.prev = &half.link;
+		gp__agent_forget(agent);
+		assert_non_null(gp__agent_open(agent, &request, &ops));
+		assert_int_equal(nr_sources(agent), 2 + stored);
+		if (stored)
+			gp__list_del(&half.link);
+		gp__agent_destroy(agent);
+	}
+}
+
 static void a_queue_that_cannot_be_added_leaves_nothing_behind(void **state)
 {
 	(void)state;
@@ -156,6 +190,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(removed_queues_are_freed_without_a_daemon),
 		cmocka_unit_test(a_child_copes_with_a_list_that_is_half_changed),
+		cmocka_unit_test(a_child_copes_with_a_port_that_is_half_open),
 		cmocka_unit_test(a_queue_that_cannot_be_added_leaves_nothing_behind),
 		cmocka_unit_test(a_message_does_not_kill_a_program_without_a_reader),
 	};

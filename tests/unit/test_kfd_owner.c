@@ -784,6 +784,8 @@ static void *stop_queue_1(void *data)
 
 static void one_queue_does_not_wait_for_another(void **state)
 {
+	struct gp_kfd_create_queue other = usual_queue();
+	struct gp__kfd_queue_info found;
 	struct lab lab;
 	pthread_t thread;
 
@@ -803,6 +805,20 @@ static void one_queue_does_not_wait_for_another(void **state)
 	assert_true(fake_runs(0));
 	assert_int_equal(remove_queue(&lab, 0), 0);
 	assert_true(fake_runs(1));
+	/* Nor does the creation of one, whose id is looked up. */
+	other.write_pointer_address = (uintptr_t)&other;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(call(&lab, GP_KFD_CREATE_QUEUE, &other), 0);
+		assert_true(gp__kfd_owner_find(lab.o, &other, &found));
+		assert_int_equal(remove_queue(&lab, 0), 0);
+		assert_false(gp__kfd_owner_find(lab.o, &other, &found));
+		make_queue(&lab);
+		assert_int_equal(call(&lab, GP_KFD_CREATE_QUEUE, &other), 0);
+		assert_true(gp__kfd_owner_find(lab.o, &other, &found));
+		assert_int_equal(found.id, other.queue_id);
+		assert_int_equal(remove_queue(&lab, other.queue_id), 0);
+		assert_int_equal(remove_queue(&lab, 0), 0);
+	}
 	sem_post(&may_answer);
 	pthread_join(thread, NULL);
 	assert_false(fake_runs(1));

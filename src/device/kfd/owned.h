@@ -27,6 +27,9 @@ struct gp__kfd_entry {
 	 */
 	uint32_t hold;
 	struct gp__kfd_queue_info info;
+	/* The one in `info`, also of a queue that is gone. Read without the lock, which is held
+	 * while a queue drains. */
+	_Atomic uint64_t write_index;
 };
 
 struct gp__kfd_owner {

@@ -439,15 +439,17 @@ void gp__kfd_owner_clear(struct gp__kfd_owner *o, struct gp__kfd_entry *e)
 bool gp__kfd_owner_find(struct gp__kfd_owner *o, const void *write_index,
 			struct gp__kfd_queue_info *queue)
 {
+	uint64_t wanted = (uintptr_t)write_index;
 	uint32_t end = atomic_load(&o->end);
 	bool found = false;
 
 	for (uint32_t id = 0; id < end && !found; id++) {
 		struct gp__kfd_entry *e = &o->entry[id];
 
+		if (atomic_load(&e->write_index) != wanted)
+			continue;
 		pthread_mutex_lock(&e->lock);
-		found = e->exists && !e->going &&
-			e->info.write_index == (uint64_t)(uintptr_t)write_index;
+		found = e->exists && !e->going && e->info.write_index == wanted;
 		if (found)
 			*queue = e->info;
 		pthread_mutex_unlock(&e->lock);

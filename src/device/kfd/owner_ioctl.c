@@ -67,15 +67,31 @@ static bool is_same_device(int a, int b)
 	       of_a.st_ino == of_b.st_ino && of_a.st_rdev == of_b.st_rdev;
 }
 
+/* With the control's lock. */
+static bool has_descriptor(const struct gp__kfd_owner *o, int fd)
+{
+	return o->kfd >= 0 && is_same_device(o->kfd, fd);
+}
+
 /*
  * Keeps a duplicate of the descriptor, since programs close theirs. A program may close the
  * duplicate, too; its number then belongs to another file and is not closed. To the driver, all
  * descriptors of a process are equal.
+ *
+ * The lock is only taken for writing if there is something to change: that waits for a queue that
+ * drains.
  */
 static void keep_descriptor(struct gp__kfd_owner *o, int fd)
 {
+	bool has;
+
+	pthread_rwlock_rdlock(&o->control_lock);
+	has = has_descriptor(o, fd);
+	pthread_rwlock_unlock(&o->control_lock);
+	if (has)
+		return;
 	pthread_rwlock_wrlock(&o->control_lock);
-	if (o->kfd < 0 || !is_same_device(o->kfd, fd)) {
+	if (!has_descriptor(o, fd)) {
 		int ours = gp__fd_duplicate(fd);
 
 		o->kfd_is_ours = ours >= 0;
@@ -107,6 +123,7 @@ static void add(struct gp__kfd_owner *o, int fd, const struct gp_kfd_create_queu
 	pthread_mutex_lock(&e->lock);
 	gp__kfd_owner_clear(o, e);
 	e->info = info;
+	atomic_store(&e->write_index, info.write_index);
 	e->serial++;
 	e->going = false;
 	e->exists = true;
