@@ -21,12 +21,14 @@
 #define PROGRAMS_DEFAULT 256
 #define QUEUES_DEFAULT 1024
 #define QUEUES_MOST 1024
+#define DEVICES_DEFAULT "/dev/kfd /dev/dri/renderD* /dev/nvidia[0-9]*"
 
 void gp__config_defaults(struct gp__config *c)
 {
 	memset(c, 0, sizeof(*c));
 	strcpy(c->group, "gpreempt");
 	c->ttl_ns = TTL_DEFAULT;
+	strcpy(c->devices, DEVICES_DEFAULT);
 	gp__choice_default(&c->choice);
 	c->everybody = (struct gp__limit){ .max_priority = GP__PRIO_NORMAL,
 					   .max_programs = PROGRAMS_DEFAULT,
@@ -70,6 +72,17 @@ static int set_text(struct reading *r, const char *name, const char *value, char
 	return 1;
 }
 
+static int set_devices(struct reading *r, const char *value)
+{
+	for (const char *word = value; *word; word += strcspn(word, " \t")) {
+		word += strspn(word, " \t");
+		if (*word && *word != '/')
+			return refuse(r, "devices: '%.*s' is not an absolute path",
+				      (int)strcspn(word, " \t"), word);
+	}
+	return set_text(r, "devices", value, r->c->devices, sizeof(r->c->devices));
+}
+
 static int set_daemon(struct reading *r, const char *name, const char *value)
 {
 	struct gp__config *c = r->c;
@@ -88,13 +101,16 @@ static int set_daemon(struct reading *r, const char *name, const char *value)
 		c->ttl_ns = ns;
 		return 1;
 	}
+	if (!strcmp(name, "devices"))
+		return set_devices(r, value);
 	if (!strcmp(name, "policy")) {
 		if (gp__choice_policy(&c->choice, value))
 			return refuse(r, "there is no policy '%s'; 'gpreempt policy' lists them",
 				      value);
 		return 1;
 	}
-	return refuse(r, "[daemon] has no key '%s'; it has log, group, ttl and policy", name);
+	return refuse(r, "[daemon] has no key '%s'; it has log, group, ttl, devices and policy",
+		      name);
 }
 
 static int set_param(struct reading *r, const struct gp__param *params, u32 n, const char *name,

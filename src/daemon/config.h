@@ -11,6 +11,7 @@
 
 #define GP__CONFIG_PATH_MAX 256
 #define GP__CONFIG_LIMITS_MAX 256
+#define GP__CONFIG_DEVICES_MAX 256
 
 /* The limits of the programs of one user; see gp__config_limit(). */
 struct gp__limit {
@@ -27,6 +28,7 @@ struct gp__config {
 	gid_t admin_gid;
 	bool has_admin_gid;
 	u64 ttl_ns;
+	char devices[GP__CONFIG_DEVICES_MAX]; /* glob patterns of device files, in one line */
 	struct gp__choice choice;
 	struct gp__limit everybody, limit[GP__CONFIG_LIMITS_MAX];
 	u32 nr_limits;

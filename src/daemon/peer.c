@@ -180,7 +180,7 @@ static int check_limits(struct gp__server *s, struct gp__peer *p,
 			 GROUPS_OF_USER);
 		return -EDQUOT;
 	}
-	if (!gp__registry_knows_gpu(&s->registry, add) &&
+	if (!gp__registry_knows_gpu(&s->registry, &p->program, add) &&
 	    gp__registry_gpus_of(&s->registry, p->cred.uid) >= GPUS_OF_USER) {
 		snprintf(text, size, "this user has reached the limit of %d GPUs", GPUS_OF_USER);
 		return -EDQUOT;
@@ -216,6 +216,8 @@ static void take_queue(struct gp__server *s, struct gp__peer *p,
 	gp__peer_reply(s, p, seq, 0, p->queue[slot]->core.id, NULL);
 	if (!p->dead)
 		gp__pages_read_slot(s, p, slot);
+	if (!p->dead)
+		gp__claims_added(s, p);
 }
 
 static struct gp__program_queue *find_queue(struct gp__server *s, struct gp__peer *p, u32 slot,
@@ -399,6 +401,7 @@ void gp__peer_drop(struct gp__server *s, struct gp__peer *p, const char *why)
 			remove_queue(s, p, i);
 	}
 	gp__program_leave(&p->program);
+	gp__claims_end(s, p);
 	gp__list_del(&p->notify_link);
 	gp__list_del(&p->watching);
 	gp__server_unwatch(s, &p->socket);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * gpreemptd's main thread: an epoll loop over connections, agents' notifications and the clock.
- * Another thread writes the decision log to disk; the main thread never waits for it (journal.h).
+ * Another thread writes the decision log to disk, and another inspects processes; the main thread
+ * never waits for them (journal.h, inspect.h).
  *
  * The loop sleeps until a connection has something to read, or until the core wants to be woken.
  * While any queue is held it also wakes up to renew the holds; otherwise nothing ticks.
@@ -16,6 +17,7 @@
 
 #include "base/log.h"
 #include "daemon/config.h"
+#include "daemon/inspect.h"
 #include "daemon/registry.h"
 #include "daemon/journal.h"
 
@@ -59,6 +61,9 @@ struct gp__peer {
 
 	/* Of an agent: */
 	struct gp__program program;
+	struct gp__inspection *inspection; /* NULL: it cannot be inspected, or has had no queue */
+	u64 scanned_at; /* when it was last asked for its devices */
+	bool scan_failed; /* to be asked again */
 	struct gp__wire_status_page *status;
 	struct gp__wire_order_page *order;
 	u32 nr_slots;
@@ -73,8 +78,20 @@ struct gp__text_message {
 	char text[GP__WIRE_MESSAGE_MAX - sizeof(struct gp__wire_head)];
 };
 
+/* What programs say of themselves, and what the daemon sees of it (claims.c). */
+struct gp__claims {
+	struct gp__inspector inspector;
+	struct gp__source answers;
+	bool off; /* no program is inspected; for tests that must be deterministic */
+	bool warned; /* that programs cannot be inspected */
+	u32 nr_stopped; /* programs */
+	u64 checked_at; /* when the programs that hold others were last asked about */
+	u64 retry_at; /* when to repeat inspections that failed */
+};
+
 struct gp__server {
 	struct gp__registry registry;
+	struct gp__claims claims;
 	struct gp__config config;
 	struct gp__journal journal;
 	const char *config_path; /* NULL: defaults only */
@@ -171,6 +188,21 @@ void gp__pages_read_all(struct gp__server *s);
 u64 gp__pages_renew(struct gp__server *s);
 /* Listens again to agents whose mute time is over. Returns when the next one's is. */
 u64 gp__pages_unmute(struct gp__server *s);
+
+/*
+ * claims.c: whether programs use the devices that they claim work for, and run at all
+ */
+
+int gp__claims_open(struct gp__server *s);
+void gp__claims_close(struct gp__server *s);
+/* The configuration has changed. */
+void gp__claims_configure(struct gp__server *s);
+/* The program has a new queue. */
+void gp__claims_added(struct gp__server *s, struct gp__peer *p);
+/* The program is gone. */
+void gp__claims_end(struct gp__server *s, struct gp__peer *p);
+/* Asks about programs that hold others, if it is time. Returns when to call it at the latest. */
+u64 gp__claims_wake(struct gp__server *s);
 
 /*
  * control.c: requests of the command line
