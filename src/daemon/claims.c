@@ -8,8 +8,8 @@
  *
  * A program that is stopped or frozen holds no other. This is checked ten times a second, of
  * programs with work on a GPU where another with work is held, and of those that were found
- * stopped while any program has work. Otherwise nothing ticks, unless the daemon lacks memory or
- * descriptors for an inspection and retries it.
+ * stopped while any program has work. Otherwise nothing ticks. An inspection for which the daemon
+ * lacks memory or descriptors is repeated after a second.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -42,16 +42,34 @@ static void set_stopped(struct gp__server *s, struct gp__program *p, bool stoppe
 	gp__program_stop(&s->registry, p, stopped, s->now);
 }
 
-static void set_devices(struct gp__server *s, struct gp__program *p, struct gp__devices *devices)
+static void scan_later(struct gp__server *s, struct gp__peer *p)
 {
-	bool before = gp__devices_any_open(p->devices), after = gp__devices_any_open(devices);
+	p->scan_again = true;
+	s->claims.retry_at = gp__min_u64(s->claims.retry_at, s->now + SCAN_NS);
+}
 
-	free(p->devices);
-	p->devices = devices;
+/*
+ * A change may move all queues of the program. One that closes devices does not get them back at
+ * once, so that it cannot keep the daemon busy by closing and opening them.
+ */
+static void set_devices(struct gp__server *s, struct gp__peer *p, struct gp__devices *devices)
+{
+	bool before = gp__devices_any_open(p->program.devices);
+	bool after = gp__devices_any_open(devices);
+
+	if (gp__devices_any_closed(p->program.devices, devices)) {
+		p->closed_at = s->now;
+	} else if (p->closed_at && s->now - p->closed_at < SCAN_NS) {
+		free(devices);
+		scan_later(s, p);
+		return;
+	}
+	free(p->program.devices);
+	p->program.devices = devices;
 	if (before != after)
-		gp__log_info(s->log, "process %d, user %u, %s", (int)p->pid, p->uid,
+		gp__log_info(s->log, "process %d, user %u, %s", (int)p->cred.pid, p->cred.uid,
 			     after ? "has a GPU open" : "has no GPU open any more");
-	gp__program_place(&s->registry, p, s->now);
+	gp__program_place(&s->registry, &p->program, s->now);
 }
 
 /* Whether the daemon lacks memory or descriptors, rather than permission. */
@@ -60,18 +78,21 @@ static bool is_temporary(int err)
 	return err == -EMFILE || err == -ENFILE || err == -ENOMEM;
 }
 
-static void set_failed(struct gp__server *s, struct gp__peer *p, int err)
+static void warn(struct gp__server *s, const struct gp__peer *p, int err)
 {
-	p->scan_failed = is_temporary(err);
-	if (p->scan_failed)
-		s->claims.retry_at = gp__min_u64(s->claims.retry_at, s->now + SCAN_NS);
-	if (s->claims.warned || p->scan_failed || err == -ESRCH) /* it has ended */
-		return;
 	s->claims.warned = true;
 	gp__log_warning(s->log,
 			"cannot see which devices process %d has open: %s; programs like it are "
 			"scheduled only among those of their user: gpreemptd needs CAP_SYS_PTRACE",
 			(int)p->cred.pid, strerror(-err));
+}
+
+static void set_failed(struct gp__server *s, struct gp__peer *p, int err)
+{
+	if (is_temporary(err))
+		scan_later(s, p);
+	else if (err != -ESRCH && !s->claims.warned) /* ESRCH: it has ended */
+		warn(s, p, err);
 }
 
 static void answered(struct gp__server *s, struct gp__source *source, u32 events)
@@ -91,7 +112,7 @@ static void answered(struct gp__server *s, struct gp__source *source, u32 events
 		if (a.err)
 			set_failed(s, p, a.err);
 		else
-			set_devices(s, &p->program, a.devices);
+			set_devices(s, p, a.devices);
 	}
 	gp__registry_settle(&s->registry, s->now);
 }
@@ -165,7 +186,7 @@ static bool any_work(const struct gp__server *s)
 	return false;
 }
 
-static u64 retry_scans(struct gp__server *s)
+static u64 repeat_scans(struct gp__server *s)
 {
 	struct gp__link *l, *n;
 
@@ -176,9 +197,9 @@ static u64 retry_scans(struct gp__server *s)
 	{
 		struct gp__peer *p = container_of(l, struct gp__peer, link);
 
-		if (p->scan_failed)
+		if (p->scan_again)
 			ask(s, p, GP__ASK_DEVICES);
-		p->scan_failed = false;
+		p->scan_again = false;
 	}
 	return GP__NEVER;
 }
@@ -198,7 +219,7 @@ static u64 check_holders(struct gp__server *s)
 
 u64 gp__claims_wake(struct gp__server *s)
 {
-	return gp__min_u64(check_holders(s), retry_scans(s));
+	return gp__min_u64(check_holders(s), repeat_scans(s));
 }
 
 /*

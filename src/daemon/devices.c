@@ -273,3 +273,21 @@ bool gp__devices_any_open(const struct gp__devices *d)
 	}
 	return false;
 }
+
+static bool is_open(const struct gp__devices *d, dev_t number)
+{
+	for (u32 i = 0; i < d->nr; i++) {
+		if (d->device[i].number == number)
+			return d->device[i].is_open;
+	}
+	return false;
+}
+
+bool gp__devices_any_closed(const struct gp__devices *before, const struct gp__devices *now)
+{
+	for (u32 i = 0; before && i < before->nr; i++) {
+		if (before->device[i].is_open && !is_open(now, before->device[i].number))
+			return true;
+	}
+	return false;
+}

@@ -42,5 +42,7 @@ struct gp__devices *gp__devices_copy(const struct gp__devices *d);
 const struct gp__device *gp__devices_by_key(const struct gp__devices *d, const char *key);
 /* Whether any device is open. */
 bool gp__devices_any_open(const struct gp__devices *d);
+/* Whether a device that was open is not open any more. */
+bool gp__devices_any_closed(const struct gp__devices *before, const struct gp__devices *now);
 
 #endif

@@ -63,7 +63,8 @@ struct gp__peer {
 	struct gp__program program;
 	struct gp__inspection *inspection; /* NULL: it cannot be inspected, or has had no queue */
 	u64 scanned_at; /* when it was last asked for its devices */
-	bool scan_failed; /* to be asked again */
+	u64 closed_at; /* when it was last seen that it has closed a device; 0: never */
+	bool scan_again; /* at claims->retry_at */
 	struct gp__wire_status_page *status;
 	struct gp__wire_order_page *order;
 	u32 nr_slots;
@@ -86,7 +87,7 @@ struct gp__claims {
 	bool warned; /* that programs cannot be inspected */
 	u32 nr_stopped; /* programs */
 	u64 checked_at; /* when the programs that hold others were last asked about */
-	u64 retry_at; /* when to repeat inspections that failed */
+	u64 retry_at; /* when to repeat inspections that failed or came too early */
 };
 
 struct gp__server {

@@ -291,6 +291,23 @@ static void a_device_that_is_closed_holds_no_other(void **state)
 	pair_down(&p);
 }
 
+/* The daemon takes its time to believe it again, and does so without another message. */
+static void a_device_that_is_opened_again_counts_again(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	NEEDS_ROOT();
+	pair_up(&p);
+	tell(&p.mallory, CLOSE, 0);
+	tell(&p.mallory, JOIN, NORMAL);
+	tell(&p.alice, IS_RELEASED, 0);
+	tell(&p.mallory, OPEN, 0);
+	tell(&p.mallory, JOIN, NORMAL);
+	tell(&p.alice, IS_HELD, 0);
+	pair_down(&p);
+}
+
 static void other_devices_are_configured_while_it_runs(void **state)
 {
 	struct user alice, mallory;
@@ -603,6 +620,77 @@ static void a_process_that_has_ended_is_not_inspected(void **state)
 	close(pidfd);
 }
 
+/* Many processes of one user do not delay another's. All of them are this process. */
+static void users_take_turns_in_being_inspected(void **state)
+{
+	enum { MANY = 50 };
+	static struct gp__inspector in;
+	struct gp__inspection *of[MANY + 1];
+	struct gp__inspection_answer a;
+	int pidfd = open_pidfd(getpid()), answers = 0, before = -1;
+
+	(void)state;
+	assert_true(pidfd >= 0);
+	assert_int_equal(gp__inspector_open(&in), 0);
+	gp__inspector_configure(&in, GPU);
+	for (int i = 0; i <= MANY; i++) {
+		of[i] = gp__inspection_begin(&in, getpid(), pidfd, i < MANY ? MALLORY : ALICE,
+					     &of[i]);
+		assert_non_null(of[i]);
+		gp__inspection_ask(&in, of[i], GP__ASK_DEVICES);
+	}
+	while (answers <= MANY) {
+		struct pollfd p = { .fd = in.answers_fd, .events = POLLIN };
+		u64 count;
+
+		assert_int_equal(poll(&p, 1, PATIENCE_MS), 1);
+		assert_int_equal(read(in.answers_fd, &count, sizeof(count)), sizeof(count));
+		for (; gp__inspection_take(&in, &a); answers++) {
+			assert_int_equal(a.what, GP__ASK_DEVICES);
+			assert_int_equal(a.err, 0);
+			if (a.program == &of[MANY])
+				before = answers;
+			free(a.devices);
+		}
+	}
+	assert_in_range(before, 0, MANY / 2);
+	for (int i = 0; i <= MANY; i++)
+		gp__inspection_end(&in, of[i]);
+	gp__inspector_close(&in);
+	close(pidfd);
+}
+
+/* Processes are inspected and end at any time; a leak or a use after free shows in a sanitizer. */
+static void an_inspection_may_end_at_any_time(void **state)
+{
+	static struct gp__inspector in;
+	struct gp__inspection_answer a;
+	int pidfd = open_pidfd(getpid());
+
+	(void)state;
+	assert_true(pidfd >= 0);
+	memset(&in, 0, sizeof(in));
+	assert_int_equal(gp__inspector_open(&in), 0);
+	gp__inspector_configure(&in, GPU);
+	for (int i = 0; i < 300; i++) {
+		struct gp__inspection *of =
+			gp__inspection_begin(&in, getpid(), pidfd, (uid_t)i, &in);
+
+		assert_non_null(of);
+		gp__inspection_ask(&in, of, GP__ASK_STOPPED);
+		gp__inspection_ask(&in, of, GP__ASK_DEVICES);
+		if (i % 2)
+			usleep((useconds_t)i);
+		while (i % 3 && gp__inspection_take(&in, &a)) {
+			assert_false(a.stopped);
+			free(a.what & GP__ASK_DEVICES ? a.devices : NULL);
+		}
+		gp__inspection_end(&in, of);
+	}
+	gp__inspector_close(&in);
+	close(pidfd);
+}
+
 /*
  * Stopped and frozen
  */
@@ -729,6 +817,7 @@ int main(void)
 		cmocka_unit_test(a_program_with_the_device_is_scheduled_among_all),
 		cmocka_unit_test(a_device_that_is_opened_late_is_found),
 		cmocka_unit_test(a_device_that_is_closed_holds_no_other),
+		cmocka_unit_test(a_device_that_is_opened_again_counts_again),
 		cmocka_unit_test(other_devices_are_configured_while_it_runs),
 		cmocka_unit_test(devices_without_a_path_are_refused),
 		cmocka_unit_test(the_daemon_names_and_measures_a_gpu_itself),
@@ -737,6 +826,8 @@ int main(void)
 		cmocka_unit_test(only_the_device_itself_is_found),
 		cmocka_unit_test(a_process_with_many_descriptors_costs_a_bounded_time),
 		cmocka_unit_test(a_process_that_has_ended_is_not_inspected),
+		cmocka_unit_test(users_take_turns_in_being_inspected),
+		cmocka_unit_test(an_inspection_may_end_at_any_time),
 		cmocka_unit_test(a_stopped_program_holds_no_other),
 		cmocka_unit_test(a_stopped_program_that_ends_is_forgotten),
 		cmocka_unit_test(nothing_ticks_for_a_stopped_program_while_no_other_has_work),
