@@ -474,6 +474,8 @@ was_held() {
 @test "a program without a GPU open, or a stopped one, holds no other user's" {
 	needs_root
 	devices=/dev/full start_daemon "$room/decisions"
+	# Nothing but the end of the hold releases a program.
+	"$GPREEMPT" policy hpf age_ms=0 max_hold_ms=0 min_share_pct=0
 	as=("${nobody[@]}")
 	join mine -p 3 -o /dev/full
 	tell mine ready 0
