@@ -31,12 +31,14 @@
 #define LINES_MOST 1000000
 #define LOG_DEFAULT (UINT64_C(64) << 20)
 #define LOG_MOST_MIB (1 << 20)
+#define DEVICES_DEFAULT "/dev/kfd /dev/dri/renderD* /dev/nvidia[0-9]*"
 
 void gp__config_defaults(struct gp__config *c)
 {
 	memset(c, 0, sizeof(*c));
 	strcpy(c->group, "gpreempt");
 	c->ttl_ns = TTL_DEFAULT;
+	strcpy(c->devices, DEVICES_DEFAULT);
 	gp__choice_default(&c->choice);
 	c->log_max = LOG_DEFAULT;
 	c->everybody = (struct gp__limit){ .max_priority = GP__PRIO_NORMAL,
@@ -86,6 +88,17 @@ static int set_text(struct reading *r, const char *name, const char *value, char
 	return 1;
 }
 
+static int set_devices(struct reading *r, const char *value)
+{
+	for (const char *word = value; *word; word += strcspn(word, " \t")) {
+		word += strspn(word, " \t");
+		if (*word && *word != '/')
+			return refuse(r, "devices: '%.*s' is not an absolute path",
+				      (int)strcspn(word, " \t"), word);
+	}
+	return set_text(r, "devices", value, r->c->devices, sizeof(r->c->devices));
+}
+
 static int set_daemon(struct reading *r, const char *name, const char *value)
 {
 	struct gp__config *c = r->c;
@@ -104,6 +117,8 @@ static int set_daemon(struct reading *r, const char *name, const char *value)
 		c->ttl_ns = ns;
 		return 1;
 	}
+	if (!strcmp(name, "devices"))
+		return set_devices(r, value);
 	if (!strcmp(name, "policy")) {
 		if (gp__choice_policy(&c->choice, value))
 			return refuse(r, "there is no policy '%s'; 'gpreempt policy' lists them",
@@ -117,7 +132,9 @@ static int set_daemon(struct reading *r, const char *name, const char *value)
 		c->log_max = mib << 20;
 		return 1;
 	}
-	return refuse(r, "[daemon] has no key '%s'; it has log, log_max, group, ttl and policy",
+	return refuse(r,
+		      "[daemon] has no key '%s'; it has log, log_max, group, ttl, devices and "
+		      "policy",
 		      name);
 }
 

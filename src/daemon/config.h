@@ -11,6 +11,7 @@
 
 #define GP__CONFIG_PATH_MAX 256
 #define GP__CONFIG_LIMITS_MAX 256
+#define GP__CONFIG_DEVICES_MAX 256
 
 enum gp__limit_key {
 	GP__LIMIT_PRIORITY,
@@ -44,6 +45,7 @@ struct gp__config {
 	bool has_admin_gid;
 	u64 ttl_ns;
 	u64 log_max; /* bytes; 0: no limit */
+	char devices[GP__CONFIG_DEVICES_MAX]; /* glob patterns of device files, in one line */
 	struct gp__choice choice;
 	struct gp__limit everybody, limit[GP__CONFIG_LIMITS_MAX];
 	u32 nr_limits;

@@ -129,10 +129,12 @@ void gp__pages_read_slot(struct gp__server *s, struct gp__peer *p, u32 i)
 	if (q->verb == GP__WIRE_HOLD &&
 	    atomic_load_explicit(&slot->expired, memory_order_relaxed) == q->number)
 		order_again(s, q);
-	/* Before the work, which ends the wait for announced work. */
-	read_arriving(s, q, atomic_load_explicit(&slot->arriving_ns, memory_order_relaxed));
 	before = q->work;
 	q->work = work;
+	if (q->group->program->stopped) /* see gp__program_stop() */
+		return;
+	/* Before the work, which ends the wait for announced work. */
+	read_arriving(s, q, atomic_load_explicit(&slot->arriving_ns, memory_order_relaxed));
 	if ((work & 1) && !(before & 1))
 		gp__queue_ready(&q->core,
 				atomic_load_explicit(&slot->pending, memory_order_relaxed), s->now);

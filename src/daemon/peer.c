@@ -182,6 +182,8 @@ static void take_queue(struct gp__server *s, struct gp__peer *p,
 	gp__peer_reply(s, p, seq, 0, p->queue[slot]->core.id, NULL);
 	if (!p->dead)
 		gp__pages_read_slot(s, p, slot);
+	if (!p->dead)
+		gp__claims_added(s, p);
 }
 
 static struct gp__program_queue *find_queue(struct gp__server *s, struct gp__peer *p, u32 slot,
@@ -373,8 +375,6 @@ struct gp__peer *gp__peer_create(int fd)
 	gp__list_init(&p->notify_link);
 	gp__list_init(&p->watching);
 	gp__list_init(&p->program.link);
-	gp__list_init(&p->program.groups);
-	gp__list_init(&p->program.changed);
 	return p;
 }
 
@@ -394,6 +394,7 @@ void gp__peer_drop(struct gp__server *s, struct gp__peer *p, const char *why)
 	}
 	if (p->program.user)
 		gp__program_leave(&p->program);
+	gp__claims_end(s, p);
 	gp__serve_never(p);
 	gp__peer_wait(s, p, false);
 	gp__answer_free(p);

@@ -42,6 +42,8 @@ void gp__program_enter(struct gp__registry *r, struct gp__program *p, u64 now)
 {
 	p->since = now;
 	p->user->nr_programs++;
+	gp__list_init(&p->groups);
+	gp__list_init(&p->changed);
 	gp__list_push(&r->programs, &p->link);
 }
 
@@ -63,8 +65,55 @@ static enum gp__weighing weighing_of(u32 flags)
 	return flags & GP__WIRE_CAN_YIELD ? GP__WEIGHS_YIELDING : GP__WEIGHS;
 }
 
-/* Programs that describe a GPU differently get different ones: no program decides for others. */
-static struct gp__gpu *find_gpu(struct gp__registry *r, const struct gp__wire_queue_add *add)
+/* A GPU as a program has described it, with what the daemon knows better. */
+struct description {
+	const char *key, *name;
+	u64 memory;
+	enum gp__weighing weighing;
+	bool is_shared;
+};
+
+static struct description describe(const struct gp__registry *r, const struct gp__program *p,
+				   struct description d)
+{
+	const struct gp__device *known = gp__devices_by_key(p->devices, d.key);
+
+	/* Of a GPU that the daemon does not know, it can only tell that the program uses some. */
+	d.is_shared = !r->one_user && (known ? known->is_open : gp__devices_any_open(p->devices));
+	if (!known || !d.is_shared)
+		return d;
+	d.name = *known->name ? known->name : d.name;
+	d.memory = known->memory ? known->memory : d.memory;
+	d.weighing = known->weighing;
+	return d;
+}
+
+static struct description describe_added(const struct gp__registry *r, const struct gp__program *p,
+					 const struct gp__wire_queue_add *add)
+{
+	return describe(r, p,
+			(struct description){ .key = add->device,
+					      .name = add->device_name,
+					      .memory = add->device_memory,
+					      .weighing = weighing_of(add->flags) });
+}
+
+/*
+ * Programs of a user that describe a GPU differently get different ones. The memory of a shared GPU
+ * is that of the daemon's or the first description: no program has one of its own by another size.
+ */
+static bool is_described(const struct gp__registry *r, const struct gp__gpu *gpu,
+			 const struct gp__program *p, const struct description *d)
+{
+	if (strcmp(gpu->key, d->key) || gpu->dev.can_weigh != d->weighing ||
+	    gpu->is_shared != d->is_shared)
+		return false;
+	return gpu->is_shared ||
+	       (gpu->dev.memory == d->memory && (r->one_user || gpu->named_by == p->user));
+}
+
+static struct gp__gpu *find_gpu(struct gp__registry *r, const struct gp__program *p,
+				const struct description *d)
 {
 	struct gp__link *l, *n;
 
@@ -72,8 +121,7 @@ static struct gp__gpu *find_gpu(struct gp__registry *r, const struct gp__wire_qu
 	{
 		struct gp__gpu *gpu = container_of(l, struct gp__gpu, link);
 
-		if (!strcmp(gpu->key, add->device) && gpu->dev.memory == add->device_memory &&
-		    gpu->dev.can_weigh == weighing_of(add->flags))
+		if (is_described(r, gpu, p, d))
 			return gpu;
 	}
 	return NULL;
@@ -100,12 +148,28 @@ static u32 free_gpu_number(struct gp__registry *r)
 	return number;
 }
 
+static void add_gpu(struct gp__registry *r, struct gp__gpu *gpu, const struct gp__program *p,
+		    const struct description *d, u64 now)
+{
+	gp__wire_text(gpu->key, sizeof(gpu->key), d->key);
+	gp__wire_text(gpu->name, sizeof(gpu->name), d->name);
+	gpu->is_shared = d->is_shared;
+	gpu->named_by = p->user;
+	p->user->nr_gpus++;
+	gp__list_init(&gpu->groups);
+	gp__list_init(&gpu->kept);
+	gp__list_init(&gpu->decided);
+	gp__dev_add(&r->core, &gpu->dev, free_gpu_number(r), d->memory, d->weighing, now);
+	gp__list_push(&r->gpus, &gpu->link);
+}
+
 /* NULL with -errno in @err and a sentence in @why. */
 static struct gp__gpu *get_gpu(struct gp__registry *r, const struct gp__program *p,
 			       const struct gp__wire_queue_add *add, bool bounded, u64 now,
 			       int *err, const char **why)
 {
-	struct gp__gpu *gpu = find_gpu(r, add);
+	struct description d = describe_added(r, p, add);
+	struct gp__gpu *gpu = find_gpu(r, p, &d);
 
 	if (gpu)
 		return gpu;
@@ -118,18 +182,8 @@ static struct gp__gpu *get_gpu(struct gp__registry *r, const struct gp__program 
 	*why = OUT_OF_MEMORY;
 	*err = -ENOMEM;
 	gpu = calloc(1, sizeof(*gpu));
-	if (!gpu)
-		return NULL;
-	gp__wire_text(gpu->key, sizeof(gpu->key), add->device);
-	gp__wire_text(gpu->name, sizeof(gpu->name), add->device_name);
-	gpu->named_by = p->user;
-	p->user->nr_gpus++;
-	gp__list_init(&gpu->groups);
-	gp__list_init(&gpu->kept);
-	gp__list_init(&gpu->decided);
-	gp__dev_add(&r->core, &gpu->dev, free_gpu_number(r), add->device_memory,
-		    weighing_of(add->flags), now);
-	gp__list_push(&r->gpus, &gpu->link);
+	if (gpu)
+		add_gpu(r, gpu, p, &d, now);
 	return gpu;
 }
 
@@ -139,6 +193,7 @@ static void put_gpu(struct gp__gpu *gpu, u64 now)
 		return;
 	gp__dev_remove(&gpu->dev, now);
 	gpu->named_by->nr_gpus--;
+	gp__list_del(&gpu->decided);
 	gp__list_del(&gpu->link);
 	free(gpu);
 }
@@ -175,7 +230,7 @@ static void note_other(struct gp__registry *r, const struct gp__gpu *gpu, bool s
 	note_shared(r, container_of(gpu->groups.next, struct gp__group, of_gpu)->program, shared);
 }
 
-static void link_group(struct gp__registry *r, struct gp__group *g)
+static void link_to_gpu(struct gp__registry *r, struct gp__group *g)
 {
 	struct gp__gpu *gpu = g->gpu;
 
@@ -183,8 +238,24 @@ static void link_group(struct gp__registry *r, struct gp__group *g)
 		note_other(r, gpu, true);
 	if (gpu->nr_groups > 1)
 		note_shared(r, g->program, true);
-	g->program->user->nr_groups++;
 	gp__list_push(&gpu->groups, &g->of_gpu);
+}
+
+static void unlink_from_gpu(struct gp__registry *r, struct gp__group *g)
+{
+	struct gp__gpu *gpu = g->gpu;
+
+	gp__list_del(&g->of_gpu);
+	if (gpu->nr_groups > 1)
+		note_shared(r, g->program, false);
+	if (--gpu->nr_groups == 1)
+		note_other(r, gpu, false);
+}
+
+static void link_group(struct gp__registry *r, struct gp__group *g)
+{
+	link_to_gpu(r, g);
+	g->program->user->nr_groups++;
 	gp__list_push(&g->program->groups, &g->of_program);
 	gp__list_push(&r->by_id[g->entity.id % GP__GROUP_BUCKETS], &g->by_id);
 	gp__list_push(&r->groups, &g->link);
@@ -192,17 +263,11 @@ static void link_group(struct gp__registry *r, struct gp__group *g)
 
 static void unlink_group(struct gp__registry *r, struct gp__group *g)
 {
-	struct gp__gpu *gpu = g->gpu;
-
 	gp__list_del(&g->link);
 	gp__list_del(&g->by_id);
 	gp__list_del(&g->of_program);
-	gp__list_del(&g->of_gpu);
 	g->program->user->nr_groups--;
-	if (gpu->nr_groups > 1)
-		note_shared(r, g->program, false);
-	if (--gpu->nr_groups == 1)
-		note_other(r, gpu, false);
+	unlink_from_gpu(r, g);
 }
 
 static struct gp__hints hints_of(const struct gp__wire_hints *w)
@@ -329,27 +394,18 @@ void gp__program_queue_remove(struct gp__registry *r, struct gp__program_queue *
 	free(q);
 }
 
-/* Moves a queue to another group, where the core takes it for a new one that runs. */
-static int move(struct gp__registry *r, struct gp__program_queue *q, const struct gp__hints *hints,
-		bool bounded, u64 now, const char **why)
+static bool has_work(const struct gp__program_queue *q)
 {
-	struct gp__group *old = q->group, *g;
-	u8 requested = q->core.level_requested, level = q->core.level;
-	u32 id = q->core.id, pending = q->core.pending;
-	bool ready = q->core.ready;
-	int err;
+	return (q->work & 1) && !q->group->program->stopped;
+}
 
-	/* One that it leaves empty makes room for another. */
-	g = get_group(r, old->program, old->gpu, old->entity.tag, hints,
-		      bounded && old->nr_queues > 1, now, &err, why);
-	if (!g)
-		return err;
-	gp__queue_remove(&q->core, now);
-	memset(&q->core, 0, sizeof(q->core));
-	q->group = g;
-	g->nr_queues++;
-	old->nr_queues--;
-	gp__queue_add(&g->entity, &q->core, id, requested, level, now);
+/* Adds a queue that was removed from the core to its new group, or to its group anew. */
+static void add_again(struct gp__registry *r, struct gp__program_queue *q, u64 now)
+{
+	u32 pending = q->core.pending;
+
+	gp__queue_add(&q->group->entity, &q->core, q->core.id, q->core.level_requested,
+		      q->core.level, now);
 	if (q->verb == GP__WIRE_HOLD) {
 		/* The core knows nothing of the hold that is in force. */
 		struct gp__action run = { .time = now,
@@ -358,10 +414,36 @@ static int move(struct gp__registry *r, struct gp__program_queue *q, const struc
 
 		set_verb(r, q, GP__WIRE_RELEASE);
 		r->deliver(r->data, q, &run);
+	} else if (q->verb == GP__WIRE_WEIGH) {
+		/* Nor of the weight: back to the device's own. */
+		struct gp__action weigh = { .time = now,
+					    .queue = &q->core,
+					    .verb = GP__VERB_WEIGH };
+
+		r->deliver(r->data, q, &weigh);
 	}
 	q->waits = false;
-	if (ready)
+	if (has_work(q))
 		gp__queue_ready(&q->core, pending, now);
+}
+
+/* Moves a queue to another group, where the core takes it for a new one that runs. */
+static int move(struct gp__registry *r, struct gp__program_queue *q, const struct gp__hints *hints,
+		bool bounded, u64 now, const char **why)
+{
+	struct gp__group *old = q->group, *g;
+	int err;
+
+	/* One that it leaves empty makes room for another. */
+	g = get_group(r, old->program, old->gpu, old->entity.tag, hints,
+		      bounded && old->nr_queues > 1, now, &err, why);
+	if (!g)
+		return err;
+	gp__queue_remove(&q->core, now);
+	q->group = g;
+	g->nr_queues++;
+	old->nr_queues--;
+	add_again(r, q, now);
 	put_group(r, old, now);
 	return 0;
 }
@@ -470,6 +552,90 @@ static void note_decision(struct gp__registry *r, const struct gp__group *g)
 		return;
 	gp__list_del(&g->gpu->decided);
 	gp__list_push(&r->decided, &g->gpu->decided);
+}
+
+/* Moves a group to another GPU. It keeps its number, and the operator's settings. */
+static void move_group(struct gp__registry *r, struct gp__group *g, const struct description *d,
+		       u64 now)
+{
+	struct gp__gpu *gpu = find_gpu(r, g->program, d), *added = NULL;
+	struct gp__entity before = g->entity;
+	struct gp__link *l, *n, queues;
+
+	if (!gpu)
+		gpu = added = calloc(1, sizeof(*gpu));
+	if (!gpu)
+		return;
+	gp__list_init(&queues);
+	gp__list_each(l, n, &g->entity.queues)
+	{
+		gp__queue_remove(container_of(l, struct gp__queue, link), now);
+		gp__list_del(&container_of(l, struct gp__program_queue, core.link)->kept);
+		gp__list_push(&queues, l);
+	}
+	end_hold(g, now);
+	gp__entity_remove(&g->entity, now);
+	unlink_from_gpu(r, g);
+	put_gpu(g->gpu, now);
+	if (added) /* it may get the number of the old one */
+		add_gpu(r, added, g->program, d, now);
+	g->gpu = gpu;
+	link_to_gpu(r, g);
+	gp__entity_add(&gpu->dev, &g->entity, before.id, before.process, before.class, before.tag,
+		       &before.hints, now);
+	if (before.suspended)
+		gp__entity_suspend(&g->entity, true, now);
+	gp__list_each(l, n, &queues)
+	{
+		gp__list_del(l);
+		add_again(r, container_of(l, struct gp__program_queue, core.link), now);
+	}
+}
+
+static void place_group(struct gp__registry *r, struct gp__group *g, u64 now)
+{
+	char key[GP__WIRE_DEVICE_MAX], name[GP__WIRE_NAME_MAX]; /* the GPU may go */
+	struct description d = { .key = memcpy(key, g->gpu->key, sizeof(key)),
+				 .name = memcpy(name, g->gpu->name, sizeof(name)),
+				 .memory = g->gpu->dev.memory,
+				 .weighing = g->gpu->dev.can_weigh };
+
+	d = describe(r, g->program, d);
+	if (!is_described(r, g->gpu, g->program, &d))
+		move_group(r, g, &d, now);
+}
+
+void gp__program_place(struct gp__registry *r, struct gp__program *p, u64 now)
+{
+	struct gp__link *l, *n;
+
+	gp__list_each(l, n, &p->groups)
+		place_group(r, container_of(l, struct gp__group, of_program), now);
+}
+
+static void update_work(struct gp__program_queue *q, u64 now)
+{
+	if (has_work(q) && !q->core.ready)
+		gp__queue_ready(&q->core, 1, now);
+	else if (!has_work(q) && q->core.ready)
+		gp__queue_idle(&q->core, now, 0, now);
+}
+
+void gp__program_stop(struct gp__program *p, bool stopped, u64 now)
+{
+	struct gp__link *l, *n, *lq, *nq;
+
+	p->stopped = stopped;
+	gp__list_each(l, n, &p->groups)
+	{
+		struct gp__group *g = container_of(l, struct gp__group, of_program);
+
+		gp__list_each(lq, nq, &g->entity.queues)
+			update_work(container_of(lq, struct gp__program_queue, core.link), now);
+		/* Nor does it keep room for work that it has announced. */
+		if (stopped)
+			gp__entity_arriving(&g->entity, 0, now);
+	}
 }
 
 static void carry_out(struct gp__registry *r, const struct gp__action *a)

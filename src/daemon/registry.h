@@ -19,6 +19,7 @@
 #include "core/core.h"
 #include "core/log.h"
 #include "daemon/user.h"
+#include "daemon/devices.h"
 #include "wire/wire.h"
 
 struct gp__registry;
@@ -34,14 +35,21 @@ struct gp__program {
 	u64 since;
 	u32 nr_queues;
 	u32 nr_shared; /* of its groups, on GPUs that have others as well */
+	bool stopped; /* its queues count as idle, whatever it has reported */
+	struct gp__devices *devices; /* as it was last inspected; NULL: it has none open */
 	void *peer; /* its connection */
 };
 
+/*
+ * A GPU of all users, if its programs have the device open, or else of one user: a program that
+ * claims work on a GPU that it cannot use costs only the other programs of its user.
+ */
 struct gp__gpu {
 	struct gp__link link;
 	struct gp__dev dev;
 	char key[GP__WIRE_DEVICE_MAX], name[GP__WIRE_NAME_MAX];
 	struct gp__user *named_by; /* the user of the first program with a queue there */
+	bool is_shared; /* else it is of the user that named it */
 	struct gp__link groups;
 	u32 nr_groups;
 	struct gp__link kept; /* queues that are held by an earlier daemon's order */
@@ -99,6 +107,7 @@ struct gp__registry {
 	struct gp__link ended; /* summaries of groups that are gone (ended.h) */
 	u32 nr_ended;
 	u32 last_id; /* of entities and queues */
+	bool one_user; /* all programs count as one user's: no GPU is shared */
 	u32 nr_held; /* queues whose latest order is to hold */
 	u64 nr_orders;
 	u64 nr_late; /* acknowledgements of orders that are not the latest */
@@ -131,6 +140,10 @@ int gp__program_queue_add(struct gp__registry *r, struct gp__program *p,
 			  const struct gp__wire_queue_add *add, bool bounded,
 			  struct gp__program_queue **queue, u64 now, const char **why);
 void gp__program_queue_remove(struct gp__registry *r, struct gp__program_queue *q, u64 now);
+/* Moves its groups to the GPUs that they belong to according to p->devices. */
+void gp__program_place(struct gp__registry *r, struct gp__program *p, u64 now);
+/* While it is stopped, its queues count as idle. What they last reported applies afterwards. */
+void gp__program_stop(struct gp__program *p, bool stopped, u64 now);
 /* A change of priority moves the queue to another group. @bounded: within the user's groups. */
 int gp__program_queue_hints(struct gp__registry *r, struct gp__program_queue *q,
 			    const struct gp__wire_hints *hints, bool bounded, u64 now,

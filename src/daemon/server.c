@@ -178,6 +178,7 @@ static void end_reload(struct gp__server *s, struct gp__source *source, u32 even
 		gp__log_warning(s->log, "the configuration in force is unchanged");
 	} else {
 		apply_config(s);
+		gp__claims_configure(s);
 		apply_limits(s);
 		gp__log_info(s->log, "configuration read again: policy %s",
 			     s->config.choice.policy->name);
@@ -293,7 +294,7 @@ static int open_signals(struct gp__server *s)
 	return s->signals.fd < 0 ? -errno : 0;
 }
 
-/* A program takes four descriptors. */
+/* A program takes five descriptors. */
 static void allow_descriptors(void)
 {
 	struct rlimit r;
@@ -313,7 +314,7 @@ int gp__server_open(struct gp__server *s, const struct gp__log *log, const char 
 	s->log = log;
 	s->config_path = config_path;
 	s->config_required = config_required;
-	s->journal.fd = s->lock = -1;
+	s->journal.fd = s->lock = s->claims.answers.fd = -1;
 	s->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	s->listener = (struct gp__source){ -1, connection_ready };
 	s->signals = (struct gp__source){ -1, signal_came };
@@ -346,6 +347,9 @@ int gp__server_open(struct gp__server *s, const struct gp__log *log, const char 
 	if (err)
 		return err;
 	gp__registry_init(&s->registry, s->config.choice.policy, gp__pages_deliver, s);
+	err = gp__claims_open(s);
+	if (err)
+		return err;
 	apply_config(s);
 	open_journal(s, GP__LOG_HEADER);
 	gp__core_log(&s->registry.core, log_record, s);
@@ -394,6 +398,7 @@ static u64 end_turn(struct gp__server *s)
 	wake = gp__min_u64(wake, gp__listener_wake(s));
 	wake = gp__min_u64(wake, gp__peers_sweep(s));
 	wake = gp__min_u64(wake, gp__systemd_watchdog(&s->watchdog_at, s->now));
+	wake = gp__min_u64(wake, gp__claims_wake(s));
 	return gp__min_u64(wake, gp__pages_unmute(s));
 }
 
@@ -512,6 +517,8 @@ void gp__server_close(struct gp__server *s)
 		close(s->spare);
 	if (s->lock >= 0)
 		close(s->lock);
+	/* Late, as it waits for an inspection to end. */
+	gp__claims_close(s);
 	if (s->epoll >= 0)
 		close(s->epoll);
 }

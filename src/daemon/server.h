@@ -9,7 +9,8 @@
  * turns, a bounded piece at a time, status pages before messages, until the time of the turn is
  * used up. Users that have used up their share of the thread's time are served later (user.h). No
  * system call of this thread can be stretched by a client: other threads write the decision log
- * (journal.h), and close descriptors that clients have a part in (closer.h).
+ * (journal.h), inspect processes (inspect.h), and close descriptors that clients have a part in
+ * (closer.h).
  */
 #ifndef GP__DAEMON_SERVER_H
 #define GP__DAEMON_SERVER_H
@@ -24,6 +25,7 @@
 #include "base/log.h"
 #include "daemon/closer.h"
 #include "daemon/config.h"
+#include "daemon/inspect.h"
 #include "daemon/registry.h"
 #include "daemon/journal.h"
 
@@ -91,6 +93,10 @@ struct gp__peer {
 
 	/* Of an agent: */
 	struct gp__program program;
+	struct gp__inspection *inspection; /* NULL: it cannot be inspected, or has had no queue */
+	u64 scanned_at; /* when it was last asked for its devices */
+	u64 closed_at; /* when it was last seen that it has closed a device; 0: never */
+	bool scan_again; /* at claims->retry_at */
 	struct gp__wire_status_page *status;
 	struct gp__wire_order_page *order;
 	u32 nr_slots;
@@ -106,8 +112,20 @@ struct gp__text_message {
 	char text[GP__WIRE_MESSAGE_MAX - sizeof(struct gp__wire_head)];
 };
 
+/* What programs say of themselves, and what the daemon sees of it (claims.c). */
+struct gp__claims {
+	struct gp__inspector inspector;
+	struct gp__source answers;
+	bool off; /* no program is inspected; for tests that must be deterministic */
+	bool warned; /* that programs cannot be inspected */
+	u32 nr_stopped; /* programs */
+	u64 checked_at; /* when the programs that hold others were last asked about */
+	u64 retry_at; /* when to repeat inspections that failed or came too early */
+};
+
 struct gp__server {
 	struct gp__registry registry;
+	struct gp__claims claims;
 	struct gp__config config;
 	struct gp__journal journal;
 	const char *config_path; /* NULL: defaults only */
@@ -250,6 +268,21 @@ enum gp__served gp__pages_serve(struct gp__server *s, struct gp__peer *p);
 u64 gp__pages_renew(struct gp__server *s);
 /* Listens again to agents whose mute time is over. Returns when the next one's is. */
 u64 gp__pages_unmute(struct gp__server *s);
+
+/*
+ * claims.c: whether programs use the devices that they claim work for, and run at all
+ */
+
+int gp__claims_open(struct gp__server *s);
+void gp__claims_close(struct gp__server *s);
+/* The configuration has changed. */
+void gp__claims_configure(struct gp__server *s);
+/* The program has a new queue. */
+void gp__claims_added(struct gp__server *s, struct gp__peer *p);
+/* The program is gone. */
+void gp__claims_end(struct gp__server *s, struct gp__peer *p);
+/* Asks about programs that hold others, if it is time. Returns when to call it at the latest. */
+u64 gp__claims_wake(struct gp__server *s);
 
 /*
  * control.c: requests of the command line

@@ -194,6 +194,7 @@ json_t *gp__show_group(const struct gp__server *s, const struct gp__peer *p,
 	json_object_set_new(o, "asked_priority", json_integer(g->asked_prio));
 	json_object_set_new(o, "suspended", json_boolean(e->suspended));
 	json_object_set_new(o, "has_work", json_boolean(gp__entity_active(e)));
+	json_object_set_new(o, "process_stopped", json_boolean(g->program->stopped));
 	json_object_set_new(o, "yielding", json_boolean(gp__entity_gives_way(e)));
 	json_object_set_new(o, "lingering", json_boolean(e->lingering));
 	json_object_set_new(o, "hold", hold ? hold_json(p, hold, &g->gpu->dev, now) : json_null());
@@ -260,6 +261,8 @@ json_t *gp__show_gpu(const struct gp__server *s, const struct gp__gpu *g)
 	json_object_set_new(o, "key", gp__json_text(g->key));
 	json_object_set_new(o, "name", gp__json_text(g->name));
 	gp__json_set_u64(o, "memory_bytes", g->dev.memory, g->dev.memory);
+	/* null: programs of all users share it. */
+	gp__json_set_u64(o, "only_user", !g->is_shared && !s->registry.one_user, g->named_by->uid);
 	json_object_set_new(o, "groups", json_integer(g->nr_groups));
 	json_object_set_new(o, "with_work", json_integer(g->dev.nr_awake));
 	json_object_set_new(o, "switches", json_integer((json_int_t)g->dev.nr_switches));

@@ -9,9 +9,11 @@
  *
  * Standard input tells it what to do: "ready SLOT", "idle SLOT", "arriving SLOT" (announces work),
  * "over SLOT" (no work follows) and "quit". With -w the clock does. It ends at the end of standard
- * input, unless -w is given, and with the daemon. With -y its GPU weighs.
+ * input, unless -w is given, and with the daemon. With -y its GPU weighs. With -o it has that file
+ * open, such as a GPU's.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,7 +69,7 @@ static void parse_options(struct fake *f, int argc, char **argv)
 	int64_t prio;
 	int c;
 
-	while ((c = getopt(argc, argv, "s:n:p:t:g:q:l:w:Py")) != -1) {
+	while ((c = getopt(argc, argv, "s:n:p:t:g:q:l:w:o:Py")) != -1) {
 		switch (c) {
 		case 's':
 			f->socket = optarg;
@@ -94,6 +96,10 @@ static void parse_options(struct fake *f, int argc, char **argv)
 			break;
 		case 'w':
 			parse_rhythm(f, optarg);
+			break;
+		case 'o':
+			if (open(optarg, O_RDWR | O_CLOEXEC) < 0)
+				die(optarg, strerror(errno));
 			break;
 		case 'P':
 			f->present = true;

@@ -18,6 +18,15 @@
 
 #include "base/clock.h"
 
+/* Stands for a GPU that programs of several users have open. */
+#define GPU "/dev/full"
+#define CONFIG "[daemon]\ndevices = " GPU "\n"
+
+static void open_gpu(void)
+{
+	EXPECT(open(GPU, O_RDWR | O_CLOEXEC) >= 0);
+}
+
 /* It joins, and has a queue with work. */
 static void join(struct rig *r, s32 prio, const char *tag)
 {
@@ -25,6 +34,7 @@ static void join(struct rig *r, s32 prio, const char *tag)
 	char text[GP__WIRE_TEXT_MAX];
 	struct gp__wire_client c;
 
+	open_gpu();
 	EXPECT(!gp__wire_client_open(&c, r->socket, "secret-program", 8, text));
 	EXPECT(!gp__wire_client_request(&c, &q, NULL));
 	gp__wire_client_work(&c, 0, true, 1, gp__clock_ns());
@@ -83,7 +93,7 @@ static void others_are_there_and_no_more_is_known(void **state)
 
 	(void)state;
 	NEEDS_ROOT();
-	rig_up(&r, NULL);
+	rig_up(&r, CONFIG);
 	user_start(&alice, &r, ALICE, join_patiently);
 	as(MALLORY, &r, look_around);
 	user_end(&alice);
@@ -116,7 +126,7 @@ static void anothers_program_is_not_to_be_touched(void **state)
 
 	(void)state;
 	NEEDS_ROOT();
-	rig_up(&r, NULL);
+	rig_up(&r, CONFIG);
 	user_start(&alice, &r, ALICE, join_patiently);
 	before = rig_ask(&r, "{\"op\":\"list\"}");
 	snprintf(names[0], sizeof(names[0]), "\"group\":%u",
@@ -188,7 +198,7 @@ static void a_tag_means_ones_own(void **state)
 
 	(void)state;
 	NEEDS_ROOT();
-	rig_up(&r, NULL);
+	rig_up(&r, CONFIG);
 	user_start(&alice, &r, ALICE, join_with_common_tag);
 	as(MALLORY, &r, use_a_common_tag);
 	answer = rig_ask(&r, "{\"op\":\"list\"}");
@@ -206,6 +216,7 @@ static void be_held(struct rig *r)
 	char text[GP__WIRE_TEXT_MAX];
 	json_t *answer, *hold;
 
+	open_gpu();
 	EXPECT(!gp__wire_client_open(&a.client, r->socket, "mine", 8, text));
 	EXPECT(!gp__wire_client_request(&a.client, &q, NULL));
 	agent_work(&a, 0, true);
@@ -225,7 +236,7 @@ static void the_cause_of_a_hold_stays_unnamed(void **state)
 
 	(void)state;
 	NEEDS_ROOT();
-	rig_up(&r, NULL);
+	rig_up(&r, CONFIG);
 	user_start(&alice, &r, ALICE, join_normally);
 	as(MALLORY, &r, be_held);
 	user_end(&alice);
@@ -442,6 +453,7 @@ static void name_the_gpu_first(struct rig *r)
 
 	q.flags = GP__WIRE_CAN_WEIGH | GP__WIRE_CAN_YIELD;
 	q.device_memory = 1;
+	open_gpu();
 	EXPECT(!gp__wire_client_open(&c, r->socket, "secret-program", 8, text));
 	EXPECT(!gp__wire_client_request(&c, &q, NULL));
 }
@@ -450,11 +462,14 @@ static void the_first_program_on_a_gpu_does_not_decide_for_others(void **state)
 {
 	struct user_process mallory;
 	struct two t;
+	int gpu;
 
 	(void)state;
 	NEEDS_ROOT();
-	rig_up(&t.rig, NULL);
+	rig_up(&t.rig, CONFIG);
 	user_start(&mallory, &t.rig, MALLORY, name_the_gpu_first);
+	gpu = open(GPU, O_RDWR | O_CLOEXEC);
+	assert_true(gpu >= 0);
 	agent_join(&t.rig, &t.offline, "train");
 	agent_join(&t.rig, &t.online, "serve");
 	add(&t.offline, OFFLINE);
@@ -463,6 +478,7 @@ static void the_first_program_on_a_gpu_does_not_decide_for_others(void **state)
 	release(&t);
 	user_end(&mallory);
 	two_down(&t);
+	close(gpu);
 }
 
 /* Whichever section comes first. */

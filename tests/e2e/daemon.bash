@@ -30,13 +30,14 @@ wait_for() {
 	return 1
 }
 
-# Starts the daemon of $GPREEMPT's build, with the decision log $1, if any; it listens when this
-# returns. Sets $daemon. Its configuration, gpreemptd.conf, and its output, daemon, are in $room or
+# Starts the daemon of $GPREEMPT's build, with the decision log $1, if any, and the device files
+# $devices, if any; it listens when this returns. Sets $daemon. Its configuration, gpreemptd.conf, and its output, daemon, are in $room or
 # else in the test's folder.
 start_daemon() {
 	local folder=${room:-$BATS_TEST_TMPDIR}
 
 	printf '[daemon]\nlog = %s\n' "${1:-}" >"$folder/gpreemptd.conf"
+	[ -z "${devices:-}" ] || echo "devices = $devices" >>"$folder/gpreemptd.conf"
 	"${GPREEMPT%/cli/gpreempt}/daemon/gpreemptd" -c "$folder/gpreemptd.conf" \
 		2>>"$folder/daemon" 3>&- &
 	daemon=$!

@@ -451,12 +451,12 @@ lingered() {
 
 @test "why: another user's program has no name" {
 	needs_root
-	start_daemon
+	devices=/dev/full start_daemon
 	as=("${nobody[@]}")
-	join mine -p 3
+	join mine -p 3 -o /dev/full
 	mine=$pid
 	as=()
-	join serve -p 15
+	join serve -p 15 -o /dev/full
 	tell mine ready 0
 	eventually has_work mine
 	tell serve ready 0
@@ -464,6 +464,41 @@ lingered() {
 	run "${nobody[@]}" "$GPREEMPT" why "$mine"
 	[[ $output == *"another user's program (group "*", priority 15) has work"* ]]
 	[[ $output != *serve* ]]
+}
+
+# Whether the program was held this number of times.
+was_held() {
+	[ "$(grep -cx "stop 0" "$room/$1.out")" -eq "$2" ]
+}
+
+@test "a program without a GPU open, or a stopped one, holds no other user's" {
+	needs_root
+	devices=/dev/full start_daemon "$room/decisions"
+	# Nothing but the end of the hold releases a program.
+	"$GPREEMPT" policy hpf age_ms=0 max_hold_ms=0 min_share_pct=0
+	as=("${nobody[@]}")
+	join mine -p 3 -o /dev/full
+	tell mine ready 0
+	eventually has_work mine
+	as=()
+	join liar -p 15
+	tell liar ready 0
+	join serve -p 15 -o /dev/full
+	urgent=$pid
+	was_held mine 0
+	"$GPREEMPT" ps --json | python3 -c '
+import json, sys
+gpus = json.load(sys.stdin)["gpus"]
+assert 0 in [gpu["only_user"] for gpu in gpus], gpus'
+	tell serve ready 0
+	was_told mine "stop 0"
+	kill -STOP "$urgent"
+	was_told mine "run 0"
+	kill -CONT "$urgent"
+	eventually was_held mine 2
+	# The groups that have moved to another GPU are replayed, too.
+	run "$GPREEMPT" sim --replay "$room/decisions"
+	[ "$status" -eq 0 ]
 }
 
 @test "policy: lists, changes, and explains errors" {

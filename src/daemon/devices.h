@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The GPUs of this machine, as the daemon finds them: their device files, and for AMD and NVIDIA
+ * also the key that agents use for the GPU, its name and its memory. Reads /dev, /sys and /proc, so
+ * it is not for the scheduling thread.
+ */
+#ifndef GP__DAEMON_DEVICES_H
+#define GP__DAEMON_DEVICES_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "core/core.h"
+#include "wire/wire.h"
+
+#define GP__DEVICES_MAX 64
+#define GP__DEVICE_FILE_MAX 32
+
+struct gp__device {
+	dev_t number; /* of the device file, a character device */
+	char file[GP__DEVICE_FILE_MAX]; /* the last part of its path */
+	char key[GP__WIRE_DEVICE_MAX]; /* "": the daemon does not know which GPU it is */
+	char name[GP__WIRE_NAME_MAX]; /* "": unknown */
+	u64 memory; /* 0: unknown */
+	enum gp__weighing weighing; /* if the key is known */
+	bool is_open; /* by the process that was inspected */
+};
+
+struct gp__devices {
+	u32 nr;
+	struct gp__device device[];
+};
+
+/*
+ * Finds the devices whose paths match one of the glob patterns, which blanks separate. @root: "";
+ * in tests, a folder that contains sys/ and proc/. NULL: out of memory.
+ */
+struct gp__devices *gp__devices_find(const char *patterns, const char *root);
+/* NULL: out of memory. */
+struct gp__devices *gp__devices_copy(const struct gp__devices *d);
+/* Finds the GPU that agents call @key. NULL: the daemon does not know it. */
+const struct gp__device *gp__devices_by_key(const struct gp__devices *d, const char *key);
+/* Whether any device is open. */
+bool gp__devices_any_open(const struct gp__devices *d);
+/* Whether a device that was open is not open any more. */
+bool gp__devices_any_closed(const struct gp__devices *before, const struct gp__devices *now);
+
+#endif
