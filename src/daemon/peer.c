@@ -94,7 +94,7 @@ static void welcome_agent(struct gp__server *s, struct gp__peer *p,
 		p->program.pid = p->cred.pid;
 		p->program.uid = p->cred.uid;
 		p->program.peer = p;
-		memcpy(p->program.name, hello->program, sizeof(p->program.name));
+		gp__wire_text(p->program.name, sizeof(p->program.name), hello->program);
 		gp__program_enter(&s->registry, &p->program, s->now);
 		atomic_store(&p->order->alone, 1);
 		if (gp__wire_send(p->socket.fd, &welcome, fds, 4))
