@@ -128,7 +128,7 @@ struct operation {
 };
 
 /* Whether the target names a group that has ended. */
-static bool find_ended(const struct request *r, const json_t *target, bool *of_others)
+static bool find_ended(const struct request *r, const json_t *target)
 {
 	struct gp__link *l, *n;
 	bool any = false;
@@ -140,44 +140,34 @@ static bool find_ended(const struct request *r, const json_t *target, bool *of_o
 		if (is_called(target, e->tag, e->group, e->pid) <= 0)
 			continue;
 		any |= gp__may_see_user(r->p, e->uid);
-		*of_others |= !gp__may_see_user(r->p, e->uid);
 	}
 	return any;
 }
 
 /*
  * Checks that the target matches a group, and that the operation may be done with each one it
- * matches. Other users' groups do not match, but the error says that they exist.
+ * matches. Other users' groups do not match, so that nobody learns of them.
  */
 static bool check_target(struct request *r, const json_t *target, const struct operation *op)
 {
-	bool any = false, any_of_others = false;
+	bool any = false;
 	struct gp__link *l, *n;
 
 	gp__list_each(l, n, &r->s->registry.groups)
 	{
 		const struct gp__group *g = container_of(l, struct gp__group, link);
 
-		if (!is_meant(target, g))
+		if (!is_meant(target, g) || !gp__may_see(r->p, g->program))
 			continue;
-		if (!gp__may_see(r->p, g->program)) {
-			any_of_others = true;
-			continue;
-		}
 		any = true;
 		if (op->check && !op->check(r, g))
 			return false;
 	}
-	if (any || (op->show_ended && find_ended(r, target, &any_of_others)))
+	if (any || (op->show_ended && find_ended(r, target)))
 		return true;
-	if (any_of_others)
-		refuse(r, -EPERM,
-		       "this belongs to another user: only its owner or an administrator (root, "
-		       "or group %s) may do that",
-		       r->s->config.group);
-	else
-		refuse(r, -ENOENT,
-		       "no joined program, group or queue matches; 'gpreempt ps' lists them");
+	refuse(r, -ENOENT,
+	       "no joined program, group or queue that you may see matches; 'gpreempt ps' lists "
+	       "them");
 	return false;
 }
 

@@ -240,15 +240,18 @@ assert text[end:].split()[-7:] == ["(now", "9)", "excluded", "17", "1.23", "s", 
 	[ "${#lines[@]}" -eq 2 ]
 	[[ $output != *train* ]]
 	[[ ${lines[0]} == *" - root "* ]]
-	run "${nobody[@]}" "$GPREEMPT" why "$train"
-	[ "$status" -eq 4 ]
+	# As if they did not exist.
+	run "${nobody[@]}" "$GPREEMPT" suspend 1
+	[ "$status" -eq 1 ]
+	refused=${output/pid 1:/pid $train:}
 	run "${nobody[@]}" "$GPREEMPT" suspend "$train"
-	[ "$status" -eq 4 ]
-	[[ $output == *"pid $train: this belongs to another user"* ]]
-	for command in "set $train -p 1" "resume $train" "why tag:batch" "suspend tag:batch"; do
+	[ "$status" -eq 1 ]
+	[ "$output" = "$refused" ]
+	[[ $output == *"pid $train: no joined program"* ]]
+	for command in "set $train -p 1" "resume $train" "why $train" "why tag:batch" "suspend tag:batch"; do
 		# shellcheck disable=SC2086
 		run "${nobody[@]}" "$GPREEMPT" $command
-		[ "$status" -eq 4 ]
+		[ "$status" -eq 1 ]
 	done
 	for command in "ps --json" "top --json --window 200ms" "--json" "ps -q"; do
 		# shellcheck disable=SC2086
@@ -377,10 +380,10 @@ assert text[end:].split()[-7:] == ["(now", "9)", "excluded", "17", "1.23", "s", 
 	as=("${nobody[@]}")
 	join mine -p 3
 	run "${nobody[@]}" "$GPREEMPT" suspend "$pid" "$train"
-	[ "$status" -eq 4 ]
-	[[ $output == *"pid $train: this belongs to another user"* ]]
+	[ "$status" -eq 1 ]
+	[[ $output == *"pid $train: no joined program"* ]]
 	run "${nobody[@]}" "$GPREEMPT" set "$pid" "$serve" -p 1
-	[ "$status" -eq 4 ]
+	[ "$status" -eq 1 ]
 	[ "$("$GPREEMPT" ps --json | field groups 2 priority)" = 3 ]
 	[ "$("$GPREEMPT" ps --json | field groups 2 suspended)" = false ]
 }
