@@ -11,6 +11,7 @@
 
 #define GP__CONFIG_PATH_MAX 256
 #define GP__CONFIG_LIMITS_MAX 256
+#define GP__CONFIG_SUBUIDS_MAX 1024
 
 /* The limits of the programs of one user; see gp__config_limit(). */
 struct gp__limit {
@@ -21,15 +22,26 @@ struct gp__limit {
 	bool sets_priority, sets_programs, sets_queues; /* false: as for everybody */
 };
 
+/* A line of /etc/subuid: @owner may use these uids in its user namespaces. */
+struct gp__subuids {
+	uid_t owner;
+	u32 first, count;
+};
+
 struct gp__config {
 	char log[GP__CONFIG_PATH_MAX]; /* the decision log's file; "": none */
 	char group[64]; /* its members are administrators */
+	char subuid[GP__CONFIG_PATH_MAX]; /* like /etc/subuid; "": none */
 	gid_t admin_gid;
 	bool has_admin_gid;
+	bool admins_anywhere; /* administrators may be in other namespaces than the daemon */
+	bool hides_users; /* uids that the daemon's user namespace does not map look alike */
 	u64 ttl_ns;
 	struct gp__choice choice;
 	struct gp__limit everybody, limit[GP__CONFIG_LIMITS_MAX];
 	u32 nr_limits;
+	struct gp__subuids subuids[GP__CONFIG_SUBUIDS_MAX];
+	u32 nr_subuids;
 };
 
 #define GP__CONFIG_ERROR_MAX 512
@@ -47,6 +59,8 @@ int gp__config_read(struct gp__config *c, const char *path, bool required,
  * of the groups' sections, else those of everybody. */
 struct gp__limit gp__config_limit(const struct gp__config *c, uid_t uid, const gid_t *gids,
 				  size_t nr_gids);
+/* The user whose limits apply to @uid: the owner of a subordinate uid, else @uid itself. */
+uid_t gp__config_owner(const struct gp__config *c, uid_t uid);
 bool gp__config_is_admin(const struct gp__config *c, uid_t uid, const gid_t *gids, size_t nr_gids);
 
 #endif

@@ -490,6 +490,21 @@ static bool check_seen(struct request *r, const struct gp__choice *c)
 	return !p;
 }
 
+/* Refuses what only administrators may do. @what: the first half of a sentence. */
+static json_t *refuse_user(struct request *r, const char *what)
+{
+	const struct gp__config *c = &r->s->config;
+
+	if (gp__config_is_admin(c, r->p->cred.uid, r->p->gids, r->p->nr_gids))
+		return refuse(r, -EPERM,
+			      "%s: in a container or another namespace, root and group %s are no "
+			      "administrators; run this on the host, or set admins = any in "
+			      "gpreemptd.conf",
+			      what, c->group);
+	return refuse(r, -EPERM, "%s: only root or a member of group %s may do that", what,
+		      c->group);
+}
+
 static json_t *do_policy(struct request *r)
 {
 	const char *name = json_string_value(json_object_get(r->json, "name"));
@@ -498,10 +513,7 @@ static json_t *do_policy(struct request *r)
 	if (!name && !json_object_get(r->json, "params"))
 		return policies_json(r);
 	if (!r->p->admin)
-		return refuse(r, -EPERM,
-			      "the policy applies to all users: only root or a member of group %s "
-			      "may change it",
-			      r->s->config.group);
+		return refuse_user(r, "the policy applies to all users");
 	if (!choose(r, name, &c) || !check_seen(r, &c))
 		return NULL;
 	gp__choice_apply(&c, &r->s->registry.core, r->s->now);
@@ -512,10 +524,7 @@ static json_t *do_policy(struct request *r)
 static json_t *do_watch(struct request *r)
 {
 	if (!r->p->admin)
-		return refuse(r, -EPERM,
-			      "decisions show the programs of all users: only root or a member of "
-			      "group %s may watch them",
-			      r->s->config.group);
+		return refuse_user(r, "decisions show the programs of all users");
 	gp__list_del(&r->p->watching);
 	gp__list_push(&r->s->watchers, &r->p->watching);
 	return gp__json_envelope();

@@ -5,7 +5,10 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -29,21 +32,6 @@ const char *gp__listener_explain(int err)
 						: "gpreemptd is out of memory";
 }
 
-static void identify(struct gp__server *s, struct gp__peer *p)
-{
-	socklen_t size = sizeof(p->cred);
-
-	if (getsockopt(p->socket.fd, SOL_SOCKET, SO_PEERCRED, &p->cred, &size))
-		p->cred = (struct ucred){ .pid = 0, .uid = (uid_t)-1, .gid = (gid_t)-1 };
-	size = sizeof(p->gids);
-	if (!getsockopt(p->socket.fd, SOL_SOCKET, SO_PEERGROUPS, p->gids, &size))
-		p->nr_gids = size / sizeof(p->gids[0]);
-	if (p->nr_gids < GP__GIDS_MAX)
-		p->gids[p->nr_gids++] = p->cred.gid;
-	p->admin = gp__config_is_admin(&s->config, p->cred.uid, p->gids, p->nr_gids);
-	p->limit = gp__config_limit(&s->config, p->cred.uid, p->gids, p->nr_gids);
-}
-
 /* Opens a pidfd of the peer. Before Linux 6.5 this races with the reuse of its pid. */
 static int open_life(const struct gp__peer *p)
 {
@@ -57,13 +45,75 @@ static int open_life(const struct gp__peer *p)
 	return (int)syscall(SYS_pidfd_open, p->cred.pid, 0);
 }
 
-static u32 count_peers(struct gp__server *s, uid_t uid)
+/*
+ * Whether the peer's process is in the same namespace as the daemon. Reading these links takes no
+ * lock that the process can hold for long: neither its memory map nor its control group's.
+ */
+static bool shares_namespace(pid_t pid, const char *kind)
+{
+	char path[64], own[64], theirs[64];
+	ssize_t n, m;
+
+	snprintf(path, sizeof(path), "/proc/self/ns/%s", kind);
+	n = readlink(path, own, sizeof(own));
+	snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)pid, kind);
+	m = readlink(path, theirs, sizeof(theirs));
+	return n > 0 && n == m && !memcmp(own, theirs, (size_t)n);
+}
+
+/* Whether the peer is on the host, as the daemon is. If that is unknown, it is not. */
+static bool is_on_host(const struct gp__peer *p)
+{
+	struct pollfd ended = { .fd = p->life.fd, .events = POLLIN };
+
+	if (p->cred.pid <= 0 || p->life.fd < 0)
+		return false;
+	/* If it lives afterwards, its pid was not reused meanwhile. */
+	return shares_namespace(p->cred.pid, "user") && shares_namespace(p->cred.pid, "pid") &&
+	       !poll(&ended, 1, 0);
+}
+
+void gp__listener_permit(struct gp__server *s, struct gp__peer *p)
+{
+	p->owner = gp__config_owner(&s->config, p->cred.uid);
+	p->limit = gp__config_limit(&s->config, p->owner, p->gids, p->nr_gids);
+	p->admin = gp__config_is_admin(&s->config, p->cred.uid, p->gids, p->nr_gids) &&
+		   (s->config.admins_anywhere || is_on_host(p));
+}
+
+static void identify(struct gp__server *s, struct gp__peer *p)
+{
+	socklen_t size = sizeof(p->cred);
+
+	if (getsockopt(p->socket.fd, SOL_SOCKET, SO_PEERCRED, &p->cred, &size))
+		p->cred = (struct ucred){ .pid = 0, .uid = (uid_t)-1, .gid = (gid_t)-1 };
+	size = sizeof(p->gids);
+	if (!getsockopt(p->socket.fd, SOL_SOCKET, SO_PEERGROUPS, p->gids, &size))
+		p->nr_gids = size / sizeof(p->gids[0]);
+	if (p->nr_gids < GP__GIDS_MAX)
+		p->gids[p->nr_gids++] = p->cred.gid;
+	p->life.fd = open_life(p);
+	gp__listener_permit(s, p);
+}
+
+/* The uid that the kernel shows for users that a namespace does not map. */
+#define OVERFLOW_UID 65534
+
+/* Why the peer's user is unknown. NULL: it is known. */
+static const char *explain_unknown(const struct gp__server *s, const struct gp__peer *p)
+{
+	if (p->cred.uid != (uid_t)-1 && (p->cred.uid != OVERFLOW_UID || !s->config.hides_users))
+		return NULL;
+	return "gpreemptd cannot tell which user this is: gpreemptd is in a user namespace that "
+	       "does not contain the user; run gpreemptd on the host";
+}
+
+static u32 count_peers(struct gp__server *s, uid_t owner)
 {
 	struct gp__link *l, *n;
 	u32 nr = 0;
 
-	gp__list_each(l, n, &s->peers) nr +=
-		container_of(l, struct gp__peer, link)->cred.uid == uid;
+	gp__list_each(l, n, &s->peers) nr += container_of(l, struct gp__peer, link)->owner == owner;
 	return nr;
 }
 
@@ -72,8 +122,7 @@ static const char *explain_limit(struct gp__server *s, const struct gp__peer *p)
 {
 	if (s->nr_peers >= (p->admin ? PEERS_MAX : PEERS_MAX - PEERS_OF_ADMINS))
 		return "gpreemptd has reached its limit of connections";
-	if (!p->admin &&
-	    count_peers(s, p->cred.uid) >= (u64)p->limit.max_programs + PEERS_OF_COMMANDS)
+	if (!p->admin && count_peers(s, p->owner) >= (u64)p->limit.max_programs + PEERS_OF_COMMANDS)
 		return "this user has reached the limit of connections: max_programs, and 64 for "
 		       "commands";
 	return NULL;
@@ -102,15 +151,20 @@ void gp__listener_add_peer(struct gp__server *s, int fd)
 
 	if (p) {
 		identify(s, p);
+		why = explain_unknown(s, p);
+		err = why ? -EPERM : 0;
+	}
+	if (p && !err) {
 		why = explain_limit(s, p);
 		err = why ? -EDQUOT : gp__server_watch(s, &p->socket, EPOLLIN);
 	}
 	if (err) {
+		if (p && p->life.fd >= 0)
+			close(p->life.fd);
 		free(p);
 		refuse(s, fd, err, why ? why : gp__listener_explain(err));
 		return;
 	}
-	p->life.fd = open_life(p);
 	if (p->life.fd >= 0)
 		gp__server_watch(s, &p->life, EPOLLIN);
 	s->nr_peers++;

@@ -56,7 +56,7 @@ static u32 count_programs(struct gp__server *s, uid_t uid)
 	u32 nr = 0;
 
 	gp__list_each(l, n, &s->registry.programs) nr +=
-		container_of(l, struct gp__program, link)->uid == uid;
+		container_of(l, struct gp__program, link)->owner == uid;
 	return nr;
 }
 
@@ -70,7 +70,13 @@ static void welcome_agent(struct gp__server *s, struct gp__peer *p,
 	int fds[4] = { -1, -1, -1, -1 }, err;
 	u32 slots = hello->nr_slots;
 
-	if (count_programs(s, p->cred.uid) >= p->limit.max_programs && !p->admin) {
+	if (p->cred.pid <= 0) {
+		gp__peer_reply(s, p, hello->head.seq, -ESRCH, 0,
+			       "gpreemptd does not see this process: it is in another pid "
+			       "namespace; run gpreemptd on the host, or in the same container");
+		return;
+	}
+	if (count_programs(s, p->owner) >= p->limit.max_programs && !p->admin) {
 		gp__peer_reply(s, p, hello->head.seq, -EDQUOT, 0,
 			       "this user has reached the limit of programs, max_programs");
 		return;
@@ -93,6 +99,7 @@ static void welcome_agent(struct gp__server *s, struct gp__peer *p,
 		p->role = GP__WIRE_AGENT;
 		p->program.pid = p->cred.pid;
 		p->program.uid = p->cred.uid;
+		p->program.owner = p->owner;
 		p->program.peer = p;
 		gp__wire_text(p->program.name, sizeof(p->program.name), hello->program);
 		gp__program_enter(&s->registry, &p->program, s->now);
@@ -139,7 +146,7 @@ static u32 count_queues(struct gp__server *s, uid_t uid)
 	{
 		const struct gp__program *p = container_of(l, struct gp__program, link);
 
-		nr += p->uid == uid ? p->nr_queues : 0;
+		nr += p->owner == uid ? p->nr_queues : 0;
 	}
 	return nr;
 }
@@ -170,18 +177,18 @@ static int check_limits(struct gp__server *s, struct gp__peer *p,
 		snprintf(text, size, GP__GUARANTEES_REFUSED);
 		return -EACCES;
 	}
-	if (count_queues(s, p->cred.uid) >= QUEUES_OF_USER) {
+	if (count_queues(s, p->owner) >= QUEUES_OF_USER) {
 		snprintf(text, size, "this user has reached the limit of %d queues",
 			 QUEUES_OF_USER);
 		return -EDQUOT;
 	}
-	if (gp__registry_groups_of(&s->registry, p->cred.uid) >= GROUPS_OF_USER) {
+	if (gp__registry_groups_of(&s->registry, p->owner) >= GROUPS_OF_USER) {
 		snprintf(text, size, "this user has reached the limit of %d groups of queues",
 			 GROUPS_OF_USER);
 		return -EDQUOT;
 	}
 	if (!gp__registry_knows_gpu(&s->registry, add) &&
-	    gp__registry_gpus_of(&s->registry, p->cred.uid) >= GPUS_OF_USER) {
+	    gp__registry_gpus_of(&s->registry, p->owner) >= GPUS_OF_USER) {
 		snprintf(text, size, "this user has reached the limit of %d GPUs", GPUS_OF_USER);
 		return -EDQUOT;
 	}

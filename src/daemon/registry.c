@@ -98,7 +98,7 @@ u32 gp__registry_groups_of(struct gp__registry *r, uid_t uid)
 	u32 nr = 0;
 
 	gp__list_each(l, n, &r->groups) nr +=
-		container_of(l, struct gp__group, link)->program->uid == uid;
+		container_of(l, struct gp__group, link)->program->owner == uid;
 	return nr;
 }
 
@@ -123,7 +123,7 @@ static struct gp__gpu *get_gpu(struct gp__registry *r, const struct gp__program 
 		return NULL;
 	gp__wire_text(gpu->key, sizeof(gpu->key), add->device);
 	gp__wire_text(gpu->name, sizeof(gpu->name), add->device_name);
-	gpu->named_by = p->uid;
+	gpu->named_by = p->owner;
 	gp__dev_add(&r->core, &gpu->dev, free_gpu_number(r), add->device_memory,
 		    weighing_of(add->flags), now);
 	gp__list_push(&r->gpus, &gpu->link);

@@ -26,6 +26,7 @@ struct gp__program {
 	struct gp__link link; /* in registry->programs */
 	pid_t pid;
 	uid_t uid;
+	uid_t owner; /* whose limits apply; another one if uid is subordinate */
 	char name[GP__WIRE_NAME_MAX];
 	u64 since;
 	u32 nr_queues;

@@ -127,9 +127,7 @@ static void reload(struct gp__server *s)
 		{
 			struct gp__peer *p = container_of(l, struct gp__peer, link);
 
-			p->limit = gp__config_limit(&s->config, p->cred.uid, p->gids, p->nr_gids);
-			p->admin =
-				gp__config_is_admin(&s->config, p->cred.uid, p->gids, p->nr_gids);
+			gp__listener_permit(s, p);
 			if (!p->admin)
 				gp__list_del(&p->watching);
 		}

@@ -41,7 +41,8 @@ struct gp__peer {
 	struct gp__source socket;
 	struct gp__source notify; /* the eventfd an agent writes to when its status page changed */
 	struct gp__source life; /* a pidfd, because a child may keep the socket open; -1: none */
-	struct ucred cred;
+	struct ucred cred; /* as the kernel translates them into the daemon's namespaces */
+	uid_t owner; /* whose limits apply: cred.uid, or the owner of that subordinate uid */
 	gid_t gids[GP__GIDS_MAX];
 	u32 nr_gids;
 	bool admin, dead;
@@ -121,6 +122,8 @@ void gp__server_close(struct gp__server *s);
 void gp__listener_accept(struct gp__server *s);
 /* Adds a peer with this non-blocking socket, which it owns from now on, or refuses it. */
 void gp__listener_add_peer(struct gp__server *s, int fd);
+/* Determines the limits and permissions of a peer by the configuration. */
+void gp__listener_permit(struct gp__server *s, struct gp__peer *p);
 /* Resumes accepting after a pause. Returns when to call it next; GP__NEVER: no need to. */
 u64 gp__listener_wake(struct gp__server *s);
 /* Explains a failure to make room for a connection. */

@@ -13,7 +13,8 @@ bool gp__may_see_user(const struct gp__peer *p, uid_t uid)
 
 bool gp__may_see(const struct gp__peer *p, const struct gp__program *program)
 {
-	return gp__may_see_user(p, program->uid);
+	/* A user also sees the programs of its containers, and these only their own. */
+	return gp__may_see_user(p, program->uid) || program->owner == p->cred.uid;
 }
 
 enum gp__wire_sees gp__program_queue_sees(const struct gp__program_queue *q)
@@ -188,6 +189,7 @@ json_t *gp__show_group(const struct gp__server *s, const struct gp__peer *p,
 	json_object_set_new(o, "nr_queues", json_integer(g->nr_queues));
 	if (!gp__may_see(p, g->program))
 		return o;
+	json_object_set_new(o, "limits_of", json_integer(g->program->owner));
 	json_object_set_new(o, "pid", json_integer(g->program->pid));
 	json_object_set_new(o, "program", gp__json_text(g->program->name));
 	json_object_set_new(o, "tag", gp__json_text(e->tag));
@@ -314,8 +316,9 @@ json_t *gp__show_asker(const struct gp__server *s, const struct gp__peer *p)
 	u32 programs = 0;
 
 	gp__list_each(l, n, &s->registry.programs) programs +=
-		container_of(l, struct gp__program, link)->uid == p->cred.uid;
+		container_of(l, struct gp__program, link)->owner == p->owner;
 	json_object_set_new(o, "user", json_integer(p->cred.uid));
+	json_object_set_new(o, "limits_of", json_integer(p->owner));
 	json_object_set_new(o, "administrator", json_boolean(p->admin));
 	gp__json_set_u64(o, "programs", true, programs);
 	json_object_set_new(o, "max_priority",
