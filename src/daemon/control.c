@@ -11,7 +11,10 @@
  *
  * TARGET is "pid", "group" or "queue" with a number, or "tag" with a text; or "targets", a list of
  * objects with one of these each. All targets are changed, or none. Users see their own programs,
- * and only the existence of others'; only the owner or an administrator changes anything. "why"
+ * and only the existence of others'; only the owner or an administrator changes anything, and only
+ * an administrator what an administrator has suspended or set. Another user's target is answered
+ * like one that does not exist. "resume" with a "pid" also takes back what was said about a program
+ * that has left. "why"
  * also answers for groups that have ended, unless a living group matches the target.
  */
 #include <errno.h>
@@ -21,6 +24,7 @@
 
 #include "base/json.h"
 #include "daemon/show.h"
+#include "daemon/verdict.h"
 #include "policy/policy.h"
 
 struct request {
@@ -50,6 +54,22 @@ static json_t *refuse(struct request *r, int code, const char *fmt, ...)
  * Listing
  */
 
+/* Programs that have left, about which an operator's word is remembered. */
+static json_t *left_json(const struct request *r)
+{
+	json_t *list = json_array();
+	struct gp__link *l, *n;
+
+	gp__list_each(l, n, &r->s->registry.verdicts)
+	{
+		const struct gp__verdict *v = container_of(l, struct gp__verdict, link);
+
+		if (!v->nr_programs && gp__may_see_user(r->p, v->owner))
+			json_array_append_new(list, gp__show_left(v));
+	}
+	return list;
+}
+
 static json_t *do_list(struct request *r)
 {
 	json_t *o = gp__json_envelope(), *gpus = json_array(), *groups = json_array();
@@ -62,6 +82,7 @@ static json_t *do_list(struct request *r)
 		groups, gp__show_group(r->s, r->p, container_of(l, struct gp__group, link)));
 	json_object_set_new(o, "daemon", gp__show_daemon(r->s));
 	json_object_set_new(o, "you", gp__show_asker(r->s, r->p));
+	json_object_set_new(o, "left", left_json(r));
 	json_object_set_new(o, "gpus", gpus);
 	json_object_set_new(o, "groups", groups);
 	return o;
@@ -279,12 +300,12 @@ static json_t *do_why(struct request *r)
 
 static void suspend_group(struct request *r, struct gp__group *g)
 {
-	gp__entity_suspend(&g->entity, true, r->s->now);
+	gp__verdict_suspend(&r->s->registry, g, true, r->p->admin, r->s->now);
 }
 
 static void resume_group(struct request *r, struct gp__group *g)
 {
-	gp__entity_suspend(&g->entity, false, r->s->now);
+	gp__verdict_suspend(&r->s->registry, g, false, r->p->admin, r->s->now);
 }
 
 static json_t *do_suspend(struct request *r)
@@ -292,9 +313,42 @@ static json_t *do_suspend(struct request *r)
 	return for_targets(r, &(struct operation){ .act = suspend_group, .show = gp__show_group });
 }
 
+static bool may_resume(struct request *r, const struct gp__group *g)
+{
+	if (r->p->admin || !gp__verdict_is_admins(g, true, 0))
+		return true;
+	refuse(r, -EACCES,
+	       "an administrator has suspended this program: only an administrator may resume it");
+	return false;
+}
+
+/* The verdict on a program that has left, if the target names one that may be taken back. */
+static struct gp__verdict *find_left(const struct request *r)
+{
+	const json_t *several = json_object_get(r->json, "targets");
+	const json_t *target = json_array_size(several) == 1 ? json_array_get(several, 0) : r->json;
+	struct gp__verdict *v;
+	u64 pid;
+
+	if (!get_number(target, "pid", INT32_MAX, &pid))
+		return NULL;
+	v = gp__verdict_find_left(&r->s->registry, (pid_t)pid);
+	if (!v || r->p->admin)
+		return v;
+	return v->owner == r->p->cred.uid && !gp__verdict_is_by_admin(v) ? v : NULL;
+}
+
 static json_t *do_resume(struct request *r)
 {
-	return for_targets(r, &(struct operation){ .act = resume_group, .show = gp__show_group });
+	struct gp__verdict *left = find_left(r);
+	json_t *o = for_targets(r, &(struct operation){ .check = may_resume,
+							.act = resume_group,
+							.show = gp__show_group });
+
+	if (!left || (!o && r->code != -ENOENT))
+		return o;
+	gp__verdict_forget(left);
+	return o ? o : json_pack("{s:i, s:[]}", "schema", GP__JSON_SCHEMA, "groups");
 }
 
 /*
@@ -336,6 +390,24 @@ static bool read_hints(struct request *r, struct gp__hints *h)
 	return true;
 }
 
+/* The hints that the request gives. */
+static u32 fields_of(const struct request *r)
+{
+	static const struct {
+		const char *key;
+		enum gp__hint_field field;
+	} fields[] = {
+		{ "priority", GP__HINT_PRIO },	      { "weight", GP__HINT_WEIGHT },
+		{ "share_pct", GP__HINT_SHARE },      { "min_share_pct", GP__HINT_MIN_SHARE },
+		{ "deadline_ns", GP__HINT_DEADLINE }, { "max_hold_ns", GP__HINT_MAX_HOLD },
+	};
+	u32 given = 0;
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		given |= json_object_get(r->json, fields[i].key) ? fields[i].field : 0;
+	return given;
+}
+
 /* An administrator may have given the group these guarantees before. */
 static bool has_guarantees(const struct gp__hints *has, const struct gp__hints *wants)
 {
@@ -351,6 +423,12 @@ static bool may_set(struct request *r, const struct gp__group *g)
 		return false;
 	if (gp__hints_check(&h, &why)) {
 		refuse(r, -ERANGE, "%s", why);
+		return false;
+	}
+	if (!r->p->admin && gp__verdict_is_admins(g, false, fields_of(r))) {
+		refuse(r, -EACCES,
+		       "an administrator has set this for the program: only an administrator may "
+		       "change it");
 		return false;
 	}
 	if (!r->p->admin && h.prio > g->entity.hints.prio && h.prio > r->p->limit.max_priority) {
@@ -372,7 +450,7 @@ static void set_group(struct request *r, struct gp__group *g)
 	struct gp__hints h = g->entity.hints;
 
 	if (read_hints(r, &h))
-		gp__entity_hint(&g->entity, &h, r->s->now);
+		gp__verdict_set(&r->s->registry, g, fields_of(r), &h, r->p->admin, r->s->now);
 }
 
 static json_t *do_set(struct request *r)

@@ -167,6 +167,7 @@ void gp__listener_add_peer(struct gp__server *s, int fd)
 	}
 	if (p->life.fd >= 0)
 		gp__server_watch(s, &p->life, EPOLLIN);
+	p->ticket = ++s->last_ticket;
 	s->nr_peers++;
 	gp__list_push(&s->peers, &p->link);
 }

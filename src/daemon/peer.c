@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "daemon/server.h"
+#include "daemon/verdict.h"
 
 #define QUEUES_OF_USER 8192
 #define GROUPS_OF_USER 1024
@@ -103,6 +104,7 @@ static void welcome_agent(struct gp__server *s, struct gp__peer *p,
 		p->program.peer = p;
 		gp__wire_text(p->program.name, sizeof(p->program.name), hello->program);
 		gp__program_enter(&s->registry, &p->program, s->now);
+		gp__lineages_ask(s->lineages, p->ticket, p->cred.pid);
 		atomic_store(&p->order->alone, 1);
 		if (gp__wire_send(p->socket.fd, &welcome, fds, 4))
 			gp__peer_drop(s, p, "it does not read its welcome");
@@ -405,6 +407,10 @@ void gp__peer_drop(struct gp__server *s, struct gp__peer *p, const char *why)
 		if (p->queue[i])
 			remove_queue(s, p, i);
 	}
+	/* A client that connects again and again must not fill the queue of questions. */
+	if (p->role == GP__WIRE_AGENT && !p->program.judged)
+		gp__lineages_cancel(s->lineages, p->ticket);
+	gp__verdict_leave(&s->registry, &p->program);
 	gp__program_leave(&p->program);
 	gp__list_del(&p->notify_link);
 	gp__list_del(&p->watching);

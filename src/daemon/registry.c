@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "daemon/ended.h"
+#include "daemon/verdict.h"
 
 void gp__registry_init(struct gp__registry *r, const struct gp__policy *policy,
 		       void (*deliver)(void *data, struct gp__program_queue *q,
@@ -18,14 +19,17 @@ void gp__registry_init(struct gp__registry *r, const struct gp__policy *policy,
 	gp__list_init(&r->programs);
 	gp__list_init(&r->groups);
 	gp__list_init(&r->ended);
+	gp__list_init(&r->verdicts);
 	r->deliver = deliver;
 	r->data = data;
 }
 
 void gp__registry_close(struct gp__registry *r)
 {
-	if (r->deliver) /* else it was never initialized */
-		gp__ended_free_all(r);
+	if (!r->deliver)
+		return; /* it was never initialized */
+	gp__ended_free_all(r);
+	gp__verdict_free_all(r);
 }
 
 void gp__program_enter(struct gp__registry *r, struct gp__program *p, u64 now)
@@ -174,6 +178,7 @@ static struct gp__group *get_group(struct gp__registry *r, struct gp__program *p
 				   struct gp__gpu *gpu, const char *tag,
 				   const struct gp__hints *hints, u64 now)
 {
+	struct gp__hints in_force = *hints;
 	char clean[GP__TAG_MAX];
 	struct gp__group *g;
 
@@ -184,8 +189,9 @@ static struct gp__group *get_group(struct gp__registry *r, struct gp__program *p
 	g = calloc(1, sizeof(*g));
 	if (!g)
 		return NULL;
+	gp__verdict_override(p, clean, &in_force);
 	if (gp__entity_add(&gpu->dev, &g->entity, ++r->last_id, (u32)p->pid,
-			   gp__class_of(hints->prio), tag, hints, now)) {
+			   gp__class_of(in_force.prio), tag, &in_force, now)) {
 		free(g);
 		return NULL;
 	}
@@ -195,6 +201,7 @@ static struct gp__group *get_group(struct gp__registry *r, struct gp__program *p
 	gpu->nr_groups++;
 	r->groups_changed = true;
 	gp__list_push(&r->groups, &g->link);
+	gp__verdict_apply(r, g, now);
 	return g;
 }
 
@@ -287,6 +294,9 @@ static int move(struct gp__registry *r, struct gp__program_queue *q, const struc
 	gp__queue_remove(&q->core, now);
 	memset(&q->core, 0, sizeof(q->core));
 	q->group = g;
+	/* The queue stays suspended wherever its program moves it. */
+	if (old->entity.suspended && !g->entity.suspended)
+		gp__entity_suspend(&g->entity, true, now);
 	g->nr_queues++;
 	old->nr_queues--;
 	gp__queue_add(&g->entity, &q->core, id, requested, level, now);
@@ -318,6 +328,7 @@ int gp__program_queue_hints(struct gp__registry *r, struct gp__program_queue *q,
 	if (hints.prio != g->asked_prio)
 		return move(r, q, &hints, now);
 	hints.prio = g->entity.hints.prio; /* an operator's may be in force */
+	gp__verdict_override(g->program, g->entity.tag, &hints);
 	return gp__entity_hint(&g->entity, &hints, now);
 }
 

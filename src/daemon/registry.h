@@ -18,9 +18,11 @@
 #include "base/hist.h"
 #include "core/core.h"
 #include "core/log.h"
+#include "daemon/lineage.h"
 #include "wire/wire.h"
 
 struct gp__registry;
+struct gp__verdict;
 
 struct gp__program {
 	struct gp__link link; /* in registry->programs */
@@ -31,6 +33,10 @@ struct gp__program {
 	u64 since;
 	u32 nr_queues;
 	void *peer; /* its connection */
+	bool judged; /* its ancestors are known, and with them its verdict (verdict.h) */
+	struct gp__verdict *verdict; /* of an operator on it or on an ancestor; NULL: none */
+	struct gp__process_id process;
+	char cgroup[GP__CGROUP_MAX];
 };
 
 struct gp__gpu {
@@ -84,6 +90,7 @@ struct gp__registry {
 	struct gp__link gpus, programs, groups;
 	struct gp__link ended; /* summaries of groups that are gone (ended.h) */
 	u32 nr_ended;
+	struct gp__link verdicts; /* of operators (verdict.h) */
 	u32 last_id; /* of entities and queues */
 	u32 nr_held; /* queues whose latest order is to hold */
 	u64 nr_orders;
@@ -100,7 +107,8 @@ void gp__registry_init(struct gp__registry *r, const struct gp__policy *policy,
 		       void *data);
 
 /*
- * Frees the summaries of ended groups; all other groups must be gone. @r may be all zero.
+ * Frees the summaries of ended groups and the verdicts; all other groups must be gone. @r may be
+ * all zero.
  */
 void gp__registry_close(struct gp__registry *r);
 

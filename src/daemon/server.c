@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "daemon/systemd.h"
+#include "daemon/verdict.h"
 
 #define EVENTS 64
 #define BACKLOG 128
@@ -56,6 +57,35 @@ static void connection_ready(struct gp__server *s, struct gp__source *source, u3
 	(void)source;
 	(void)events;
 	gp__listener_accept(s);
+}
+
+static void lineage_known(struct gp__server *s, struct gp__source *source, u32 events)
+{
+	struct gp__lineage lineage;
+	struct gp__link *l, *n;
+	u64 ticket;
+
+	(void)source;
+	(void)events;
+	while (gp__lineages_take(s->lineages, &ticket, &lineage)) {
+		gp__list_each(l, n, &s->peers)
+		{
+			struct gp__peer *p = container_of(l, struct gp__peer, link);
+
+			if (p->ticket == ticket && !p->dead)
+				gp__verdict_judge(&s->registry, &p->program, &lineage, s->now);
+		}
+	}
+	gp__registry_settle(&s->registry, s->now);
+}
+
+static int start_lineages(struct gp__server *s)
+{
+	s->lineages = gp__lineages_start();
+	if (!s->lineages)
+		return -ENOMEM;
+	s->lineage.fd = gp__lineages_fd(s->lineages);
+	return gp__server_watch(s, &s->lineage, EPOLLIN);
 }
 
 /*
@@ -268,6 +298,7 @@ int gp__server_open(struct gp__server *s, const struct gp__log *log, const char 
 	s->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	s->listener = (struct gp__source){ -1, connection_ready };
 	s->signals = (struct gp__source){ -1, signal_came };
+	s->lineage = (struct gp__source){ -1, lineage_known };
 	gp__list_init(&s->peers);
 	gp__list_init(&s->to_notify);
 	gp__list_init(&s->watchers);
@@ -278,6 +309,8 @@ int gp__server_open(struct gp__server *s, const struct gp__log *log, const char 
 	err = s->epoll < 0 ? -errno : load_config(s);
 	if (!err)
 		err = open_signals(s);
+	if (!err)
+		err = start_lineages(s);
 	if (!err)
 		err = open_listener(s, socket_path, fd);
 	if (!err)
@@ -405,6 +438,7 @@ void gp__server_close(struct gp__server *s)
 		gp__peer_drop(s, p, NULL);
 	}
 	free_dead(s);
+	gp__lineages_stop(s->lineages);
 	gp__registry_close(&s->registry);
 	gp__journal_close(&s->journal);
 	if (*s->path)

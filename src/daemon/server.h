@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * gpreemptd's main thread: an epoll loop over connections, agents' notifications and the clock.
- * Another thread writes the decision log to disk; the main thread never waits for it (journal.h).
+ * Another thread writes the decision log to disk, and one reads the ancestors of programs; the main
+ * thread never waits for them (journal.h, lineage.h).
  *
  * The loop sleeps until a connection has something to read, or until the core wants to be woken.
  * While any queue is held it also wakes up to renew the holds; otherwise nothing ticks.
@@ -38,6 +39,7 @@ struct gp__allowance {
 
 struct gp__peer {
 	struct gp__link link;
+	u64 ticket; /* unique */
 	struct gp__source socket;
 	struct gp__source notify; /* the eventfd an agent writes to when its status page changed */
 	struct gp__source life; /* a pidfd, because a child may keep the socket open; -1: none */
@@ -83,6 +85,9 @@ struct gp__server {
 	const struct gp__log *log;
 	int epoll;
 	struct gp__source listener, signals;
+	struct gp__lineages *lineages;
+	struct gp__source lineage; /* its answers */
+	u64 last_ticket;
 	int spare; /* closed to refuse a connection when no descriptor is left */
 	u64 paused_until; /* no connection is accepted before; 0: they are */
 	int lock; /* a locked file beside the socket */

@@ -23,6 +23,8 @@ json_t *gp__show_history(const struct gp__server *s, const struct gp__peer *p,
 /* The same of a group that has ended, for a user who may see it. */
 json_t *gp__show_ended(const struct gp__server *s, const struct gp__peer *p,
 		       const struct gp__ended *e);
+/* What is remembered about a program that has left. */
+json_t *gp__show_left(const struct gp__verdict *v);
 json_t *gp__show_gpu(const struct gp__server *s, const struct gp__gpu *g);
 json_t *gp__show_daemon(const struct gp__server *s);
 /* The user who asks, with its limits. */

@@ -449,7 +449,22 @@ lingered() {
 	[ "$status" -eq 1 ]
 	needs_root
 	run "${nobody[@]}" "$GPREEMPT" why "$train"
-	[ "$status" -eq 4 ]
+	[ "$status" -eq 1 ]
+}
+
+@test "suspend lasts until resume, also for a program that joins again" {
+	start_daemon
+	join train -p 2
+	"$GPREEMPT" suspend "$pid"
+	kill "$pid"
+	eventually [ "$("$GPREEMPT" ps --json | field groups)" = "[]" ]
+	[ "$("$GPREEMPT" ps --json | field left 0 pid)" = "$pid" ]
+	run "$GPREEMPT" resume "$pid"
+	[ "$status" -eq 0 ]
+	[[ $output == *"no longer suspended"* ]]
+	[ "$("$GPREEMPT" ps --json | field left)" = "[]" ]
+	run "$GPREEMPT" resume "$pid"
+	[ "$status" -eq 1 ]
 }
 
 @test "why: another user's program has no name" {
