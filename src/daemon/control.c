@@ -6,7 +6,7 @@
  *	{"op": "why", TARGET}
  *	{"op": "set", TARGET, "priority": 3, "share_pct": 40, ...}
  *	{"op": "suspend", TARGET}  {"op": "resume", TARGET}
- *	{"op": "policy"}  {"op": "policy", "name": "fair", "params": {"slice_ms": 5}}
+ *	{"op": "policy"}  {"op": "policy", "name": "fair", "params": {"slice_ms": 5}, "force": true}
  *	{"op": "watch"}
  *
  * TARGET is "pid", "group" or "queue" with a number, or "tag" with a text; or "targets", a list of
@@ -555,15 +555,18 @@ static const struct gp__program *find_unseen(const struct gp__registry *r)
 	return NULL;
 }
 
+/* Any user can have such a program, so an administrator can choose the policy nevertheless. */
 static bool check_seen(struct request *r, const struct gp__choice *c)
 {
+	bool forced = json_is_true(json_object_get(r->json, "force"));
 	const struct gp__program *p =
-		c->policy->needs_arrivals ? find_unseen(&r->s->registry) : NULL;
+		c->policy->needs_arrivals && !forced ? find_unseen(&r->s->registry) : NULL;
 
 	if (p)
 		refuse(r, -EOPNOTSUPP,
 		       "policy %s needs the time at which work arrives, which is not known for %s "
-		       "(pid %d); 'gpreempt probe' says why; choose another policy, such as %s",
+		       "(pid %d); 'gpreempt probe' says why; choose another policy, such as %s, or "
+		       "--force: such programs then have no deadline",
 		       c->policy->name, p->name, (int)p->pid, gp__policies[0]->name);
 	return !p;
 }
@@ -595,6 +598,7 @@ static json_t *do_policy(struct request *r)
 	if (!choose(r, name, &c) || !check_seen(r, &c))
 		return NULL;
 	gp__choice_apply(&c, &r->s->registry.core, r->s->now);
+	gp__pages_drop_deadlines(r->s);
 	return policies_json(r);
 }
 

@@ -173,6 +173,9 @@ void gp__pages_notify(struct gp__server *s);
 /* Updates `alone` in the order pages. */
 void gp__pages_set_alone(struct gp__server *s);
 void gp__pages_read_slot(struct gp__server *s, struct gp__peer *p, u32 slot);
+/* The policy has changed: takes deadlines from programs whose arrivals it needs but are not seen.
+ */
+void gp__pages_drop_deadlines(struct gp__server *s);
 /* Reads the changes that agents did not notify us of, because they are alone. */
 void gp__pages_read_all(struct gp__server *s);
 /* Extends every hold. Returns the shortest lease among them. */

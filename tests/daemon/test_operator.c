@@ -102,6 +102,14 @@ static void hint(struct agent *a, u32 slot, s32 prio, u32 weight)
 	EXPECT(!gp__wire_client_request(&a->client, &m, NULL));
 }
 
+static void hint_deadline(struct agent *a, u64 deadline_ns)
+{
+	struct gp__wire_set_hints m = { .head = { sizeof(m), GP__WIRE_HINTS, 0, 0, 0 },
+					.hints = { .prio = OFFLINE, .deadline_ns = deadline_ns } };
+
+	EXPECT(!gp__wire_client_request(&a->client, &m, NULL));
+}
+
 static u32 add_tagged(struct agent *a, s32 prio, const char *tag)
 {
 	struct gp__wire_queue_add q = queue_of(prio, "gpu-a", tag);
@@ -477,6 +485,37 @@ static void an_owner_cannot_undo_an_administrators_word(void **state)
 	rig_down(&r);
 }
 
+/*
+ * Policies
+ */
+
+/* Anybody can say that only the presence of a program is seen. */
+static void a_policy_can_be_forced(void **state)
+{
+	struct two t;
+	json_t *answer;
+
+	(void)state;
+	two_up(&t, NULL);
+	hint_deadline(&t.offline, GP__MS);
+	atomic_store(&t.offline.client.status->slot[0].sees, GP__WIRE_SEES_PRESENCE);
+	agent_work(&t.offline, 0, true);
+	expect_refused(&t.rig, "{\"op\":\"policy\",\"name\":\"edf\"}", EOPNOTSUPP);
+	ask(&t.rig, "{\"op\":\"policy\",\"name\":\"edf\",\"params\":{\"late_yields\":0},"
+		    "\"force\":true}");
+	answer = rig_ask(&t.rig, "{\"op\":\"list\"}");
+	assert_string_equal(
+		json_string_value(json_object_get(json_object_get(answer, "daemon"), "policy")),
+		"edf");
+	json_decref(answer);
+	/* It has no deadline, so the more urgent one goes first. */
+	agent_work(&t.online, 0, true);
+	agent_obey(&t.offline, 0, GP__WIRE_HOLD);
+	agent_work(&t.online, 0, false);
+	agent_obey(&t.offline, 0, GP__WIRE_RELEASE);
+	two_down(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -492,6 +531,7 @@ int main(void)
 		cmocka_unit_test(the_word_about_an_ended_program_applies_to_what_it_left),
 		cmocka_unit_test(other_programs_of_the_user_run),
 		cmocka_unit_test(an_owner_cannot_undo_an_administrators_word),
+		cmocka_unit_test(a_policy_can_be_forced),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -728,7 +728,9 @@ with_few_files() {
 	"$GPREEMPT" policy hpf
 	run "$GPREEMPT" policy edf
 	[ "$status" -eq 1 ]
-	[[ $output == *"policy edf needs the time at which work arrives, which is not known for serve (pid $pid)"* ]]
+	[[ $output == *"policy edf needs the time at which work arrives, which is not known for serve (pid $pid)"*"--force"* ]]
+	"$GPREEMPT" policy edf --force
+	[ "$("$GPREEMPT" ps --json | field daemon policy)" = '"edf"' ]
 }
 
 # Prints how often the daemon and a program have gone to sleep.
