@@ -149,6 +149,15 @@ void gp__verdict_forget(struct gp__verdict *v)
 	free(v);
 }
 
+bool gp__verdict_is_by_admin(const struct gp__verdict *v)
+{
+	for (u32 i = 0; i < v->nr_marks; i++) {
+		if (v->mark[i].by_admin || v->mark[i].set_by_admin)
+			return true;
+	}
+	return false;
+}
+
 /* Keeps the verdicts on programs that have left within the bound. */
 static void make_room(struct gp__registry *r, uid_t owner)
 {
@@ -163,7 +172,8 @@ static void make_room(struct gp__registry *r, uid_t owner)
 		if (v->owner != owner || v->nr_programs)
 			continue;
 		nr++;
-		if (!oldest)
+		/* A user's own word does not push out that of an administrator. */
+		if (!oldest || (gp__verdict_is_by_admin(oldest) && !gp__verdict_is_by_admin(v)))
 			oldest = v;
 	}
 	if (nr > GP__VERDICTS_PER_USER)
@@ -223,15 +233,6 @@ static void apply_to_others(struct gp__registry *r, const struct gp__group *g, u
 		if (p != g->program && p->verdict == g->program->verdict)
 			apply_to_program(r, p, now);
 	}
-}
-
-bool gp__verdict_is_by_admin(const struct gp__verdict *v)
-{
-	for (u32 i = 0; i < v->nr_marks; i++) {
-		if (v->mark[i].by_admin || v->mark[i].set_by_admin)
-			return true;
-	}
-	return false;
 }
 
 /* Whether all groups of the program are suspended, or all are not. */

@@ -16,9 +16,9 @@
  * Ancestors are found by another thread (lineage.h). Until they are known, a program of a user with
  * a suspended program is suspended as well.
  *
- * A verdict is kept when its program leaves, until an operator takes it back; at most
- * GP__VERDICTS_PER_USER of a user, the oldest go first. When memory runs out, a verdict applies to
- * present groups only.
+ * A verdict is kept when its program leaves, until an operator takes it back. At most
+ * GP__VERDICTS_PER_USER of a user are kept: the oldest go first, and the user's own before those of
+ * administrators. When memory runs out, a verdict applies to present groups only.
  */
 #ifndef GP__DAEMON_VERDICT_H
 #define GP__DAEMON_VERDICT_H

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "daemon/verdict.h"
 
 static json_t *group_of(struct rig *r, json_t **answer, size_t i)
 {
@@ -464,6 +465,49 @@ static void undo_own(struct rig *r)
 	ask(r, "{\"op\":\"set\",\"tag\":\"secret-tag\",\"priority\":2}");
 }
 
+/* Suspends more of its own programs, which leave, than are remembered. */
+static void suspend_many(struct rig *r)
+{
+	for (int i = 0; i < GP__VERDICTS_PER_USER + 5; i++) {
+		pid_t pid = fork();
+		int status;
+
+		EXPECT(pid >= 0);
+		if (!pid) {
+			join(r, OFFLINE, "own");
+			ask(r, "{\"op\":\"suspend\",\"tag\":\"own\"}");
+			_exit(0);
+		}
+		EXPECT(waitpid(pid, &status, 0) == pid);
+		EXPECT(!status);
+	}
+}
+
+static void an_owner_cannot_push_out_an_administrators_word(void **state)
+{
+	struct user_process alice;
+	json_t *answer, *left;
+	struct rig r;
+
+	(void)state;
+	NEEDS_ROOT();
+	rig_up(&r, NULL);
+	user_start(&alice, &r, ALICE, join_patiently);
+	ask_about(&r, "\"op\":\"suspend\"", alice.pid);
+	user_end(&alice);
+	as(ALICE, &r, suspend_many);
+	for (size_t nr = 0, tries = 0; nr != GP__VERDICTS_PER_USER; tries++) {
+		assert_true(tries < 100000);
+		answer = rig_ask(&r, "{\"op\":\"list\"}");
+		left = json_object_get(answer, "left");
+		nr = json_array_size(left);
+		assert_true(nr <= GP__VERDICTS_PER_USER);
+		assert_int_equal(number_of(json_array_get(left, 0), "pid"), alice.pid);
+		json_decref(answer);
+	}
+	rig_down(&r);
+}
+
 static void an_owner_cannot_undo_an_administrators_word(void **state)
 {
 	struct user_process alice;
@@ -531,6 +575,7 @@ int main(void)
 		cmocka_unit_test(the_word_about_an_ended_program_applies_to_what_it_left),
 		cmocka_unit_test(other_programs_of_the_user_run),
 		cmocka_unit_test(an_owner_cannot_undo_an_administrators_word),
+		cmocka_unit_test(an_owner_cannot_push_out_an_administrators_word),
 		cmocka_unit_test(a_policy_can_be_forced),
 	};
 
