@@ -63,7 +63,7 @@ void join(struct rig *r, s32 prio, const char *tag)
 	char text[GP__WIRE_TEXT_MAX];
 	struct gp__wire_client c;
 
-	EXPECT(!gp__wire_client_open(&c, r->socket, "secret-program", 8, text));
+	EXPECT(!open_client(&c, r, "secret-program", 8, text));
 	EXPECT(!gp__wire_client_request(&c, &q, NULL));
 	gp__wire_client_work(&c, 0, true, 1, gp__clock_ns());
 }
