@@ -13,6 +13,13 @@
 struct args {
 	const char *name;
 	json_t *params;
+	bool force;
+};
+
+static const struct argp_option options[] = {
+	{ "force", 'f', NULL, 0,
+	  "change the policy even if it cannot schedule some of the joined programs", 0 },
+	{ 0 },
 };
 
 /* NAME=VALUE; every value is a whole number whose unit the name ends with. */
@@ -32,6 +39,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *args = state->input;
 
+	if (key == 'f') {
+		args->force = true;
+		return 0;
+	}
 	if (key != ARGP_KEY_ARG)
 		return ARGP_ERR_UNKNOWN;
 	if (strchr(arg, '='))
@@ -43,6 +54,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp argp = {
+	.options = options,
 	.parser = parse,
 	.args_doc = "[NAME] [PARAMETER=N...]",
 	.doc = "List the policies, or change to one; with parameters alone, change those of the "
@@ -135,6 +147,8 @@ static json_t *ask(struct gp__env *env, const struct args *args, int *status)
 		json_object_set_new(request, "name", gp__json_text(args->name));
 	if (json_object_size(args->params))
 		json_object_set(request, "params", args->params);
+	if (args->force)
+		json_object_set_new(request, "force", json_true());
 	return daemon_query(env, request, status);
 }
 

@@ -31,6 +31,9 @@ static int act(struct gp__env *env, const char *op, const char *done_words, cons
 	json_array_foreach (json_object_get(done, "groups"), i, group)
 		fprintf(env->out, "%s: %s\n", gp__view_group(name, sizeof(name), group),
 			done_words);
+	if (!i)
+		fprintf(env->out, "The program has left; processes that it started are no longer "
+				  "suspended.\n");
 	json_decref(done);
 	return GP__EXIT_OK;
 }

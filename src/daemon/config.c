@@ -37,6 +37,7 @@ void gp__config_defaults(struct gp__config *c)
 {
 	memset(c, 0, sizeof(*c));
 	strcpy(c->group, "gpreempt");
+	strcpy(c->subuid, "/etc/subuid");
 	c->ttl_ns = TTL_DEFAULT;
 	strcpy(c->devices, DEVICES_DEFAULT);
 	gp__choice_default(&c->choice);
@@ -132,9 +133,20 @@ static int set_daemon(struct reading *r, const char *name, const char *value)
 		c->log_max = mib << 20;
 		return 1;
 	}
+	if (!strcmp(name, "admins")) {
+		if (strcmp(value, "host") && strcmp(value, "any"))
+			return refuse(r, "admins: '%s' is neither host nor any", value);
+		c->admins_anywhere = !strcmp(value, "any");
+		return 1;
+	}
+	if (!strcmp(name, "subuid")) {
+		if (*value && *value != '/')
+			return refuse(r, "subuid: '%s' is not an absolute path", value);
+		return set_text(r, name, value, c->subuid, sizeof(c->subuid));
+	}
 	return refuse(r,
-		      "[daemon] has no key '%s'; it has log, log_max, group, ttl, devices and "
-		      "policy",
+		      "[daemon] has no key '%s'; it has log, log_max, group, admins, subuid, ttl, "
+		      "devices and policy",
 		      name);
 }
 
@@ -376,6 +388,54 @@ static void fill_limits(struct gp__config *c)
 	}
 }
 
+/* Parses "OWNER:FIRST:COUNT". */
+static bool parse_subuids(char *line, struct gp__subuids *range)
+{
+	char *first = strchr(line, ':'), *count = first ? strchr(first + 1, ':') : NULL;
+	u64 from, nr;
+	int64_t owner;
+
+	if (!count)
+		return false;
+	*first++ = *count++ = '\0';
+	count[strcspn(count, " \t\r\n")] = '\0';
+	if (gp__parse_u64(first, 1, UINT32_MAX - 1, &from) ||
+	    gp__parse_u64(count, 1, UINT32_MAX - from, &nr))
+		return false;
+	owner = find_id(true, line);
+	*range = (struct gp__subuids){ (uid_t)owner, (u32)from, (u32)nr };
+	return owner >= 0;
+}
+
+/*
+ * Lines that are malformed, name no user or exceed GP__CONFIG_SUBUIDS_MAX are ignored: the file
+ * belongs to other tools.
+ */
+static void read_subuids(struct gp__config *c)
+{
+	FILE *f = *c->subuid ? fopen(c->subuid, "re") : NULL;
+	char line[512];
+
+	c->nr_subuids = 0;
+	while (f && c->nr_subuids < GP__CONFIG_SUBUIDS_MAX && fgets(line, sizeof(line), f))
+		c->nr_subuids += parse_subuids(line, &c->subuids[c->nr_subuids]);
+	if (f)
+		fclose(f);
+}
+
+/* Only the first user namespace has all uids. */
+static bool has_all_users(void)
+{
+	FILE *f = fopen("/proc/self/uid_map", "re");
+	unsigned int first = 1, there = 1, count = 0;
+	bool all = f && fscanf(f, "%u %u %u", &first, &there, &count) == 3 && !first && !there &&
+		   count == UINT32_MAX;
+
+	if (f)
+		fclose(f);
+	return all;
+}
+
 int gp__config_read(struct gp__config *c, const char *path, bool required,
 		    char error[GP__CONFIG_ERROR_MAX])
 {
@@ -398,6 +458,8 @@ int gp__config_read(struct gp__config *c, const char *path, bool required,
 		gr = *draft->group ? getgrnam(draft->group) : NULL;
 		draft->has_admin_gid = gr;
 		draft->admin_gid = gr ? gr->gr_gid : 0;
+		read_subuids(draft);
+		draft->hides_users = !has_all_users();
 		*c = *draft;
 	}
 	free(draft);
@@ -469,6 +531,17 @@ bool gp__limit_explain(const struct gp__limit *l, u32 weight, u32 share_pct, u64
 		return false;
 	snprintf(text + strlen(text), size - strlen(text), ": ask an administrator");
 	return true;
+}
+
+uid_t gp__config_owner(const struct gp__config *c, uid_t uid)
+{
+	for (u32 i = 0; i < c->nr_subuids; i++) {
+		const struct gp__subuids *range = &c->subuids[i];
+
+		if (uid >= range->first && uid - range->first < range->count)
+			return range->owner;
+	}
+	return uid;
 }
 
 bool gp__config_is_admin(const struct gp__config *c, uid_t uid, const gid_t *gids, size_t nr_gids)

@@ -23,6 +23,7 @@ enum gp__limit_key {
 	GP__LIMIT_TIME,
 	GP__LIMIT_LOG,
 };
+#define GP__CONFIG_SUBUIDS_MAX 1024
 
 /* The limits of the programs of one user; see gp__config_limit(). */
 struct gp__limit {
@@ -38,17 +39,28 @@ struct gp__limit {
 	u32 set; /* bits: 1 << enum gp__limit_key; others are as for everybody */
 };
 
+/* A line of /etc/subuid: @owner may use these uids in its user namespaces. */
+struct gp__subuids {
+	uid_t owner;
+	u32 first, count;
+};
+
 struct gp__config {
 	char log[GP__CONFIG_PATH_MAX]; /* the decision log's file; "": none */
 	char group[64]; /* its members are administrators */
+	char subuid[GP__CONFIG_PATH_MAX]; /* like /etc/subuid; "": none */
 	gid_t admin_gid;
 	bool has_admin_gid;
+	bool admins_anywhere; /* administrators may be in other namespaces than the daemon */
+	bool hides_users; /* uids that the daemon's user namespace does not map look alike */
 	u64 ttl_ns;
 	u64 log_max; /* bytes; 0: no limit */
 	char devices[GP__CONFIG_DEVICES_MAX]; /* glob patterns of device files, in one line */
 	struct gp__choice choice;
 	struct gp__limit everybody, limit[GP__CONFIG_LIMITS_MAX];
 	u32 nr_limits;
+	struct gp__subuids subuids[GP__CONFIG_SUBUIDS_MAX];
+	u32 nr_subuids;
 };
 
 #define GP__CONFIG_ERROR_MAX 512
@@ -69,6 +81,8 @@ struct gp__limit gp__config_limit(const struct gp__config *c, uid_t uid, const g
 /* Whether hints (0: not given) exceed the limit; @text says which. */
 bool gp__limit_explain(const struct gp__limit *l, u32 weight, u32 share_pct, u64 deadline_ns,
 		       char *text, size_t size);
+/* The user whose limits apply to @uid: the owner of a subordinate uid, else @uid itself. */
+uid_t gp__config_owner(const struct gp__config *c, uid_t uid);
 bool gp__config_is_admin(const struct gp__config *c, uid_t uid, const gid_t *gids, size_t nr_gids);
 
 #endif

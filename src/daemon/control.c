@@ -6,12 +6,15 @@
  *	{"op": "why", TARGET}
  *	{"op": "set", TARGET, "priority": 3, "share_pct": 40, ...}
  *	{"op": "suspend", TARGET}  {"op": "resume", TARGET}
- *	{"op": "policy"}  {"op": "policy", "name": "fair", "params": {"slice_ms": 5}}
+ *	{"op": "policy"}  {"op": "policy", "name": "fair", "params": {"slice_ms": 5}, "force": true}
  *	{"op": "watch"}
  *
  * TARGET is "pid", "group" or "queue" with a number, or "tag" with a text; or "targets", a list of
  * objects with one of these each. All targets are changed, or none. Users see their own programs,
- * and only the existence of others'; only the owner or an administrator changes anything. "why"
+ * and only the existence of others'; only the owner or an administrator changes anything, and only
+ * an administrator what an administrator has suspended or set. Another user's target is answered
+ * like one that does not exist. "resume" with a "pid" also takes back what was said about a program
+ * that has left. "why"
  * also answers for groups that have ended, unless a living group matches the target.
  */
 #include <errno.h>
@@ -23,6 +26,7 @@
 #include "daemon/answer.h"
 #include "daemon/show.h"
 #include "daemon/target.h"
+#include "daemon/verdict.h"
 #include "policy/policy.h"
 
 struct request {
@@ -47,9 +51,34 @@ static json_t *refuse(struct request *r, int code, const char *fmt, ...)
 	return NULL;
 }
 
+static bool get_number(const json_t *o, const char *key, u64 most, u64 *value)
+{
+	const json_t *v = json_object_get(o, key);
+	json_int_t n = json_integer_value(v);
+
+	*value = (u64)n;
+	return json_is_integer(v) && n >= 0 && (u64)n <= most;
+}
+
 /*
  * Listing
  */
+
+/* Programs that have left, about which an operator's word is remembered. */
+static json_t *left_json(const struct request *r)
+{
+	json_t *list = json_array();
+	struct gp__link *l, *n;
+
+	gp__list_each(l, n, &r->s->registry.verdicts)
+	{
+		const struct gp__verdict *v = container_of(l, struct gp__verdict, link);
+
+		if (!v->nr_programs && gp__may_see_user(r->p, v->owner))
+			json_array_append_new(list, gp__show_left(v));
+	}
+	return list;
+}
 
 static bool is_user_shown(const struct request *r, const struct gp__user *u)
 {
@@ -69,6 +98,7 @@ static json_t *do_list(struct request *r)
 		&r->list, GP__PIECE_GPU, container_of(l, struct gp__gpu, link)->dev.id);
 	json_object_set_new(o, "daemon", gp__show_daemon(r->s));
 	json_object_set_new(o, "you", gp__show_asker(r->p));
+	json_object_set_new(o, "left", left_json(r));
 	return o;
 }
 
@@ -177,12 +207,12 @@ static json_t *do_why(struct request *r)
 
 static void suspend_group(struct request *r, struct gp__group *g)
 {
-	gp__entity_suspend(&g->entity, true, r->s->now);
+	gp__verdict_suspend(&r->s->registry, g, true, r->p->admin, r->s->now);
 }
 
 static void resume_group(struct request *r, struct gp__group *g)
 {
-	gp__entity_suspend(&g->entity, false, r->s->now);
+	gp__verdict_suspend(&r->s->registry, g, false, r->p->admin, r->s->now);
 }
 
 static json_t *do_suspend(struct request *r)
@@ -191,23 +221,47 @@ static json_t *do_suspend(struct request *r)
 			   &(struct operation){ .act = suspend_group, .shown = GP__PIECE_GROUP });
 }
 
+static bool may_resume(struct request *r, const struct gp__group *g)
+{
+	if (r->p->admin || !gp__verdict_is_admins(g, true, 0))
+		return true;
+	refuse(r, -EACCES,
+	       "an administrator has suspended this program: only an administrator may resume it");
+	return false;
+}
+
+/* The verdict on a program that has left, if the target names one that may be taken back. */
+static struct gp__verdict *find_left(const struct request *r)
+{
+	const json_t *several = json_object_get(r->json, "targets");
+	const json_t *target = json_array_size(several) == 1 ? json_array_get(several, 0) : r->json;
+	struct gp__verdict *v;
+	u64 pid;
+
+	if (!get_number(target, "pid", INT32_MAX, &pid))
+		return NULL;
+	v = gp__verdict_find_left(&r->s->registry, (pid_t)pid);
+	if (!v || r->p->admin)
+		return v;
+	return v->owner == r->p->cred.uid && !gp__verdict_is_by_admin(v) ? v : NULL;
+}
+
 static json_t *do_resume(struct request *r)
 {
-	return for_targets(r, &(struct operation){ .act = resume_group, .shown = GP__PIECE_GROUP });
+	struct gp__verdict *left = find_left(r);
+	json_t *o = for_targets(r, &(struct operation){ .check = may_resume,
+							.act = resume_group,
+							.shown = GP__PIECE_GROUP });
+
+	if (!left || (!o && r->code != -ENOENT))
+		return o;
+	gp__verdict_forget(left);
+	return o ? o : gp__json_envelope();
 }
 
 /*
  * Setting
  */
-
-static bool get_number(const json_t *o, const char *key, u64 most, u64 *value)
-{
-	const json_t *v = json_object_get(o, key);
-	json_int_t n = json_integer_value(v);
-
-	*value = (u64)n;
-	return json_is_integer(v) && n >= 0 && (u64)n <= most;
-}
 
 static bool read_hint(struct request *r, const char *key, u64 most, u64 *value)
 {
@@ -244,6 +298,24 @@ static bool read_hints(struct request *r, struct gp__hints *h)
 	return true;
 }
 
+/* The hints that the request gives. */
+static u32 fields_of(const struct request *r)
+{
+	static const struct {
+		const char *key;
+		enum gp__hint_field field;
+	} fields[] = {
+		{ "priority", GP__HINT_PRIO },	      { "weight", GP__HINT_WEIGHT },
+		{ "share_pct", GP__HINT_SHARE },      { "min_share_pct", GP__HINT_MIN_SHARE },
+		{ "deadline_ns", GP__HINT_DEADLINE }, { "max_hold_ns", GP__HINT_MAX_HOLD },
+	};
+	u32 given = 0;
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		given |= json_object_get(r->json, fields[i].key) ? fields[i].field : 0;
+	return given;
+}
+
 /* An administrator may have given the group these guarantees before. */
 static bool has_guarantees(const struct gp__hints *has, const struct gp__hints *wants)
 {
@@ -273,6 +345,12 @@ static bool may_set(struct request *r, const struct gp__group *g)
 		refuse(r, -ERANGE, "%s", why);
 		return false;
 	}
+	if (!r->p->admin && gp__verdict_is_admins(g, false, fields_of(r))) {
+		refuse(r, -EACCES,
+		       "an administrator has set this for the program: only an administrator may "
+		       "change it");
+		return false;
+	}
 	if (!r->p->admin && exceeds_limit(&g->entity.hints, &h, &r->p->limit)) {
 		r->p->user->refused[GP__BUDGET_HINTS]++;
 		gp__limit_explain(&r->p->limit, h.weight, h.share_pct, h.deadline_ns, r->error,
@@ -299,7 +377,7 @@ static void set_group(struct request *r, struct gp__group *g)
 	struct gp__hints h = g->entity.hints;
 
 	if (read_hints(r, &h))
-		gp__entity_hint(&g->entity, &h, r->s->now);
+		gp__verdict_set(&r->s->registry, g, fields_of(r), &h, r->p->admin, r->s->now);
 }
 
 static json_t *do_set(struct request *r)
@@ -405,17 +483,35 @@ static const struct gp__program *find_unseen(const struct gp__registry *r)
 	return NULL;
 }
 
+/* Any user can have such a program, so an administrator can choose the policy nevertheless. */
 static bool check_seen(struct request *r, const struct gp__choice *c)
 {
+	bool forced = json_is_true(json_object_get(r->json, "force"));
 	const struct gp__program *p =
-		c->policy->needs_arrivals ? find_unseen(&r->s->registry) : NULL;
+		c->policy->needs_arrivals && !forced ? find_unseen(&r->s->registry) : NULL;
 
 	if (p)
 		refuse(r, -EOPNOTSUPP,
 		       "policy %s needs the time at which work arrives, which is not known for %s "
-		       "(pid %d); 'gpreempt probe' says why; choose another policy, such as %s",
+		       "(pid %d); 'gpreempt probe' says why; choose another policy, such as %s, or "
+		       "--force: such programs then have no deadline",
 		       c->policy->name, p->name, (int)p->pid, gp__policies[0]->name);
 	return !p;
+}
+
+/* Refuses what only administrators may do. @what: the first half of a sentence. */
+static json_t *refuse_user(struct request *r, const char *what)
+{
+	const struct gp__config *c = &r->s->config;
+
+	if (gp__config_is_admin(c, r->p->cred.uid, r->p->gids, r->p->nr_gids))
+		return refuse(r, -EPERM,
+			      "%s: in a container or another namespace, root and group %s are no "
+			      "administrators; run this on the host, or set admins = any in "
+			      "gpreemptd.conf",
+			      what, c->group);
+	return refuse(r, -EPERM, "%s: only root or a member of group %s may do that", what,
+		      c->group);
 }
 
 static json_t *do_policy(struct request *r)
@@ -426,13 +522,11 @@ static json_t *do_policy(struct request *r)
 	if (!name && !json_object_get(r->json, "params"))
 		return policies_json(r);
 	if (!r->p->admin)
-		return refuse(r, -EPERM,
-			      "the policy applies to all users: only root or a member of group %s "
-			      "may change it",
-			      r->s->config.group);
+		return refuse_user(r, "the policy applies to all users");
 	if (!choose(r, name, &c) || !check_seen(r, &c))
 		return NULL;
 	gp__choice_apply(&c, &r->s->registry.core, r->s->now);
+	gp__pages_drop_deadlines(r->s);
 	return policies_json(r);
 }
 
@@ -440,10 +534,7 @@ static json_t *do_policy(struct request *r)
 static json_t *do_watch(struct request *r)
 {
 	if (!r->p->admin)
-		return refuse(r, -EPERM,
-			      "decisions show the programs of all users: only root or a member of "
-			      "group %s may watch them",
-			      r->s->config.group);
+		return refuse_user(r, "decisions show the programs of all users");
 	gp__list_del(&r->p->watching);
 	gp__list_push(&r->s->watchers, &r->p->watching);
 	return gp__json_envelope();

@@ -5,7 +5,10 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -33,21 +36,6 @@ const char *gp__listener_explain(int err)
 						: "gpreemptd is out of memory";
 }
 
-static void identify(struct gp__server *s, struct gp__peer *p)
-{
-	socklen_t size = sizeof(p->cred);
-
-	if (getsockopt(p->socket.fd, SOL_SOCKET, SO_PEERCRED, &p->cred, &size))
-		p->cred = (struct ucred){ .pid = 0, .uid = (uid_t)-1, .gid = (gid_t)-1 };
-	size = sizeof(p->gids);
-	if (!getsockopt(p->socket.fd, SOL_SOCKET, SO_PEERGROUPS, p->gids, &size))
-		p->nr_gids = size / sizeof(p->gids[0]);
-	if (p->nr_gids < GP__GIDS_MAX)
-		p->gids[p->nr_gids++] = p->cred.gid;
-	p->admin = gp__config_is_admin(&s->config, p->cred.uid, p->gids, p->nr_gids);
-	p->limit = gp__config_limit(&s->config, p->cred.uid, p->gids, p->nr_gids);
-}
-
 /* Opens a pidfd of the peer. Before Linux 6.5 this races with the reuse of its pid. */
 static int open_life(const struct gp__peer *p)
 {
@@ -59,6 +47,69 @@ static int open_life(const struct gp__peer *p)
 	if (errno != ENOPROTOOPT || p->cred.pid <= 0)
 		return -1;
 	return (int)syscall(SYS_pidfd_open, p->cred.pid, 0);
+}
+
+/*
+ * Whether the peer's process is in the same namespace as the daemon. Reading these links takes no
+ * lock that the process can hold for long: neither its memory map nor its control group's.
+ */
+static bool shares_namespace(pid_t pid, const char *kind)
+{
+	char path[64], own[64], theirs[64];
+	ssize_t n, m;
+
+	snprintf(path, sizeof(path), "/proc/self/ns/%s", kind);
+	n = readlink(path, own, sizeof(own));
+	snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)pid, kind);
+	m = readlink(path, theirs, sizeof(theirs));
+	return n > 0 && n == m && !memcmp(own, theirs, (size_t)n);
+}
+
+/* Whether the peer is on the host, as the daemon is. If that is unknown, it is not. */
+static bool is_on_host(const struct gp__peer *p)
+{
+	struct pollfd ended = { .fd = p->life.fd, .events = POLLIN };
+
+	if (p->cred.pid <= 0 || p->life.fd < 0)
+		return false;
+	/* If it lives afterwards, its pid was not reused meanwhile. */
+	return shares_namespace(p->cred.pid, "user") && shares_namespace(p->cred.pid, "pid") &&
+	       !poll(&ended, 1, 0);
+}
+
+void gp__listener_permit(struct gp__server *s, struct gp__peer *p)
+{
+	p->owner = gp__config_owner(&s->config, p->cred.uid);
+	p->limit = gp__config_limit(&s->config, p->owner, p->gids, p->nr_gids);
+	p->admin = gp__config_is_admin(&s->config, p->cred.uid, p->gids, p->nr_gids) &&
+		   (s->config.admins_anywhere || is_on_host(p));
+}
+
+static void identify(struct gp__server *s, struct gp__peer *p)
+{
+	socklen_t size = sizeof(p->cred);
+
+	if (getsockopt(p->socket.fd, SOL_SOCKET, SO_PEERCRED, &p->cred, &size))
+		p->cred = (struct ucred){ .pid = 0, .uid = (uid_t)-1, .gid = (gid_t)-1 };
+	size = sizeof(p->gids);
+	if (!getsockopt(p->socket.fd, SOL_SOCKET, SO_PEERGROUPS, p->gids, &size))
+		p->nr_gids = size / sizeof(p->gids[0]);
+	if (p->nr_gids < GP__GIDS_MAX)
+		p->gids[p->nr_gids++] = p->cred.gid;
+	p->life.fd = open_life(p);
+	gp__listener_permit(s, p);
+}
+
+/* The uid that the kernel shows for users that a namespace does not map. */
+#define OVERFLOW_UID 65534
+
+/* Why the peer's user is unknown. NULL: it is known. */
+static const char *explain_unknown(const struct gp__server *s, const struct gp__peer *p)
+{
+	if (p->cred.uid != (uid_t)-1 && (p->cred.uid != OVERFLOW_UID || !s->config.hides_users))
+		return NULL;
+	return "gpreemptd cannot tell which user this is: gpreemptd is in a user namespace that "
+	       "does not contain the user; run gpreemptd on the host";
 }
 
 /* Why there is no room for this connection. NULL: there is. */
@@ -111,23 +162,29 @@ static void add_peer(struct gp__server *s, int fd, bool has_rights)
 
 	if (p) {
 		identify(s, p);
-		user = p->user = gp__user_get(&s->registry.users, p->cred.uid);
+		why = explain_unknown(s, p);
+		err = why ? -EPERM : 0;
+	}
+	if (p && !err) {
+		user = p->user = gp__user_get(&s->registry.users, p->owner);
 		why = user ? explain_limit(s, p) : NULL;
 		err = why ? -EDQUOT : user ? 0 : -ENOMEM;
+		if (why)
+			user->refused[GP__BUDGET_CONNECTIONS]++;
 	}
 	if (!err)
 		err = gp__server_watch(s, &p->socket, EPOLLIN | EPOLLONESHOT);
 	if (err) {
-		if (why)
-			user->refused[GP__BUDGET_CONNECTIONS]++;
+		if (p && p->life.fd >= 0)
+			close(p->life.fd);
 		free(p);
 		refuse(s, user, fd, has_rights, err, why ? why : gp__listener_explain(err));
 		return;
 	}
 	p->may_send_rights = has_rights;
-	p->life.fd = open_life(p);
 	if (p->life.fd >= 0)
 		gp__server_watch(s, &p->life, EPOLLIN);
+	p->ticket = ++s->last_ticket;
 	s->nr_peers++;
 	user->nr_peers++;
 	gp__list_push(&s->peers, &p->link);

@@ -112,6 +112,20 @@ static u64 sees_within(const struct gp__wire_status_slot *slot)
 	return sees == GP__WIRE_SEES_LAUNCH ? 0 : GP__WIRE_POLL_NS;
 }
 
+/*
+ * A deadline counts from the arrival of work. Where only the presence of a program is seen, under a
+ * policy that needs arrivals, it would count from anything, so the program has none.
+ */
+static void drop_unseen_deadline(struct gp__server *s, const struct gp__wire_status_slot *slot,
+				 struct gp__entity *e)
+{
+	u32 sees = atomic_load_explicit(&slot->sees, memory_order_relaxed);
+
+	if (s->registry.core.policy->needs_arrivals && sees == GP__WIRE_SEES_PRESENCE &&
+	    e->deadline_at)
+		gp__entity_deadline(e, 0, s->now);
+}
+
 void gp__pages_read_slot(struct gp__server *s, struct gp__peer *p, u32 i)
 {
 	struct gp__wire_status_slot *slot = &p->status->slot[i];
@@ -141,6 +155,23 @@ void gp__pages_read_slot(struct gp__server *s, struct gp__peer *p, u32 i)
 	else if (!(work & 1) && (before & 1))
 		gp__queue_idle(&q->core, atomic_load_explicit(&slot->seen_ns, memory_order_relaxed),
 			       sees_within(slot), s->now);
+	drop_unseen_deadline(s, slot, &q->group->entity);
+}
+
+void gp__pages_drop_deadlines(struct gp__server *s)
+{
+	struct gp__link *l, *n;
+
+	gp__list_each(l, n, &s->peers)
+	{
+		struct gp__peer *p = container_of(l, struct gp__peer, link);
+
+		for (u32 i = 0; p->queue && i < p->nr_slots; i++) {
+			if (p->queue[i])
+				drop_unseen_deadline(s, &p->status->slot[i],
+						     &p->queue[i]->group->entity);
+		}
+	}
 }
 
 /* Reads the changes in a word of the page. */

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "daemon/answer.h"
+#include "daemon/verdict.h"
 
 #define MESSAGES_PER_S 2000
 #define MESSAGES_BURST 4000
@@ -48,6 +49,12 @@ static void welcome_agent(struct gp__server *s, struct gp__peer *p,
 	int fds[4] = { -1, -1, -1, -1 }, err;
 	u32 slots = hello->nr_slots;
 
+	if (p->cred.pid <= 0) {
+		gp__peer_reply(s, p, hello->head.seq, -ESRCH, 0,
+			       "gpreemptd does not see this process: it is in another pid "
+			       "namespace; run gpreemptd on the host, or in the same container");
+		return;
+	}
 	if (p->user->nr_programs >= p->limit.max_programs && !p->admin) {
 		p->user->refused[GP__BUDGET_PROGRAMS]++;
 		gp__peer_reply(s, p, hello->head.seq, -EDQUOT, 0,
@@ -73,9 +80,11 @@ static void welcome_agent(struct gp__server *s, struct gp__peer *p,
 		p->program.pid = p->cred.pid;
 		p->program.uid = p->cred.uid;
 		p->program.user = p->user;
+		p->program.owner = p->owner;
 		p->program.peer = p;
-		memcpy(p->program.name, hello->program, sizeof(p->program.name));
+		gp__wire_text(p->program.name, sizeof(p->program.name), hello->program);
 		gp__program_enter(&s->registry, &p->program, s->now);
+		gp__lineages_ask(s->lineages, p->ticket, p->cred.pid);
 		atomic_store(&p->order->alone, 1);
 		if (gp__wire_send(p->socket.fd, &welcome, fds, 4))
 			gp__peer_drop(s, p, "it does not read its welcome");
@@ -392,6 +401,10 @@ void gp__peer_drop(struct gp__server *s, struct gp__peer *p, const char *why)
 		if (p->queue[i])
 			remove_queue(s, p, i);
 	}
+	/* A client that connects again and again must not fill the queue of questions. */
+	if (p->role == GP__WIRE_AGENT && !p->program.judged)
+		gp__lineages_cancel(s->lineages, p->ticket);
+	gp__verdict_leave(&s->registry, &p->program);
 	if (p->program.user)
 		gp__program_leave(&p->program);
 	gp__claims_end(s, p);

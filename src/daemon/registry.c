@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "daemon/ended.h"
+#include "daemon/verdict.h"
 
 #define OUT_OF_MEMORY "gpreemptd is out of memory"
 
@@ -26,6 +27,7 @@ void gp__registry_init(struct gp__registry *r, const struct gp__policy *policy,
 	gp__list_init(&r->changed);
 	for (u32 i = 0; i < GP__GROUP_BUCKETS; i++)
 		gp__list_init(&r->by_id[i]);
+	gp__list_init(&r->verdicts);
 	r->deliver = deliver;
 	r->data = data;
 }
@@ -35,6 +37,7 @@ void gp__registry_close(struct gp__registry *r)
 	if (!r->deliver) /* it was never initialized */
 		return;
 	gp__ended_free_all(r);
+	gp__verdict_free_all(r);
 	gp__users_free(&r->users);
 }
 
@@ -287,6 +290,7 @@ static struct gp__group *get_group(struct gp__registry *r, struct gp__program *p
 				   const struct gp__hints *hints, bool bounded, u64 now, int *err,
 				   const char **why)
 {
+	struct gp__hints in_force = *hints;
 	char clean[GP__TAG_MAX];
 	struct gp__group *g;
 
@@ -305,8 +309,9 @@ static struct gp__group *get_group(struct gp__registry *r, struct gp__program *p
 	g = calloc(1, sizeof(*g));
 	if (!g)
 		return NULL;
+	gp__verdict_override(p, clean, &in_force);
 	if (gp__entity_add(&gpu->dev, &g->entity, ++r->last_id, (u32)p->pid,
-			   gp__class_of(hints->prio), tag, hints, now)) {
+			   gp__class_of(in_force.prio), tag, &in_force, now)) {
 		free(g);
 		return NULL;
 	}
@@ -314,6 +319,7 @@ static struct gp__group *get_group(struct gp__registry *r, struct gp__program *p
 	g->gpu = gpu;
 	g->asked_prio = hints->prio;
 	link_group(r, g);
+	gp__verdict_apply(r, g, now);
 	return g;
 }
 
@@ -441,6 +447,9 @@ static int move(struct gp__registry *r, struct gp__program_queue *q, const struc
 		return err;
 	gp__queue_remove(&q->core, now);
 	q->group = g;
+	/* The queue stays suspended wherever its program moves it. */
+	if (old->entity.suspended && !g->entity.suspended)
+		gp__entity_suspend(&g->entity, true, now);
 	g->nr_queues++;
 	old->nr_queues--;
 	add_again(r, q, now);
@@ -461,6 +470,7 @@ int gp__program_queue_hints(struct gp__registry *r, struct gp__program_queue *q,
 	if (hints.prio != g->asked_prio)
 		return move(r, q, &hints, bounded, now, why);
 	hints.prio = g->entity.hints.prio; /* an operator's may be in force */
+	gp__verdict_override(g->program, g->entity.tag, &hints);
 	return gp__entity_hint(&g->entity, &hints, now);
 }
 

@@ -20,9 +20,11 @@
 #include "core/log.h"
 #include "daemon/user.h"
 #include "daemon/devices.h"
+#include "daemon/lineage.h"
 #include "wire/wire.h"
 
 struct gp__registry;
+struct gp__verdict;
 
 struct gp__program {
 	struct gp__link link; /* in registry->programs */
@@ -31,6 +33,7 @@ struct gp__program {
 	struct gp__user *user;
 	pid_t pid;
 	uid_t uid;
+	uid_t owner; /* whose limits apply; another one if uid is subordinate */
 	char name[GP__WIRE_NAME_MAX];
 	u64 since;
 	u32 nr_queues;
@@ -38,6 +41,10 @@ struct gp__program {
 	bool stopped; /* its queues count as idle, whatever it has reported */
 	struct gp__devices *devices; /* as it was last inspected; NULL: it has none open */
 	void *peer; /* its connection */
+	bool judged; /* its ancestors are known, and with them its verdict (verdict.h) */
+	struct gp__verdict *verdict; /* of an operator on it or on an ancestor; NULL: none */
+	struct gp__process_id process;
+	char cgroup[GP__CGROUP_MAX];
 };
 
 /*
@@ -106,6 +113,7 @@ struct gp__registry {
 	struct gp__link decided; /* GPUs with kept holds where another group is held now */
 	struct gp__link ended; /* summaries of groups that are gone (ended.h) */
 	u32 nr_ended;
+	struct gp__link verdicts; /* of operators (verdict.h) */
 	u32 last_id; /* of entities and queues */
 	bool one_user; /* all programs count as one user's: no GPU is shared */
 	u32 nr_held; /* queues whose latest order is to hold */
@@ -122,8 +130,8 @@ void gp__registry_init(struct gp__registry *r, const struct gp__policy *policy,
 		       void *data);
 
 /*
- * Frees the users and the summaries of ended groups; all other groups must be gone. @r may be all
- * zero.
+ * Frees the users, verdicts and summaries of ended groups; all other groups must be gone. @r may be
+ * all zero.
  */
 void gp__registry_close(struct gp__registry *r);
 

@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "daemon/systemd.h"
+#include "daemon/verdict.h"
 
 #define EVENTS 64
 #define BACKLOG 128
@@ -58,6 +59,35 @@ static void connection_ready(struct gp__server *s, struct gp__source *source, u3
 	(void)source;
 	(void)events;
 	gp__listener_accept(s);
+}
+
+static void lineage_known(struct gp__server *s, struct gp__source *source, u32 events)
+{
+	struct gp__lineage lineage;
+	struct gp__link *l, *n;
+	u64 ticket;
+
+	(void)source;
+	(void)events;
+	while (gp__lineages_take(s->lineages, &ticket, &lineage)) {
+		gp__list_each(l, n, &s->peers)
+		{
+			struct gp__peer *p = container_of(l, struct gp__peer, link);
+
+			if (p->ticket == ticket && !p->dead)
+				gp__verdict_judge(&s->registry, &p->program, &lineage, s->now);
+		}
+	}
+	gp__registry_settle(&s->registry, s->now);
+}
+
+static int start_lineages(struct gp__server *s)
+{
+	s->lineages = gp__lineages_start();
+	if (!s->lineages)
+		return -ENOMEM;
+	s->lineage.fd = gp__lineages_fd(s->lineages);
+	return gp__server_watch(s, &s->lineage, EPOLLIN);
 }
 
 /*
@@ -143,8 +173,7 @@ static void apply_limits(struct gp__server *s)
 	{
 		struct gp__peer *p = container_of(l, struct gp__peer, link);
 
-		p->limit = gp__config_limit(&s->config, p->cred.uid, p->gids, p->nr_gids);
-		p->admin = gp__config_is_admin(&s->config, p->cred.uid, p->gids, p->nr_gids);
+		gp__listener_permit(s, p);
 		if (!p->admin)
 			gp__list_del(&p->watching);
 	}
@@ -319,6 +348,7 @@ int gp__server_open(struct gp__server *s, const struct gp__log *log, const char 
 	s->listener = (struct gp__source){ -1, connection_ready };
 	s->signals = (struct gp__source){ -1, signal_came };
 	s->reload.done = (struct gp__source){ -1, end_reload };
+	s->lineage = (struct gp__source){ -1, lineage_known };
 	gp__list_init(&s->peers);
 	gp__list_init(&s->to_notify);
 	gp__list_init(&s->watchers);
@@ -332,6 +362,8 @@ int gp__server_open(struct gp__server *s, const struct gp__log *log, const char 
 	err = s->epoll < 0 ? -errno : s->closer ? load_config(s) : -ENOMEM;
 	if (!err)
 		err = open_signals(s);
+	if (!err)
+		err = start_lineages(s);
 	if (!err)
 		err = open_listener(s, socket_path, fd);
 	if (!err)
@@ -505,6 +537,7 @@ void gp__server_close(struct gp__server *s)
 	free_dead(s);
 	gp__closer_close(s->closer);
 	gp__reload_close(&s->reload);
+	gp__lineages_stop(s->lineages);
 	gp__registry_close(&s->registry);
 	gp__journal_close(&s->journal);
 	if (*s->path)

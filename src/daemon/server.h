@@ -9,8 +9,8 @@
  * turns, a bounded piece at a time, status pages before messages, until the time of the turn is
  * used up. Users that have used up their share of the thread's time are served later (user.h). No
  * system call of this thread can be stretched by a client: other threads write the decision log
- * (journal.h), inspect processes (inspect.h), and close descriptors that clients have a part in
- * (closer.h).
+ * (journal.h), inspect processes (inspect.h, lineage.h), and close descriptors that clients have a
+ * part in (closer.h).
  */
 #ifndef GP__DAEMON_SERVER_H
 #define GP__DAEMON_SERVER_H
@@ -72,10 +72,12 @@ struct gp__peer {
 	struct gp__link link;
 	struct gp__user *user;
 	struct gp__link lane[GP__LANES]; /* in the lanes of its user */
+	u64 ticket; /* unique */
 	struct gp__source socket;
 	struct gp__source notify; /* the eventfd an agent writes to when its status page changed */
 	struct gp__source life; /* a pidfd, because a child may keep the socket open; -1: none */
-	struct ucred cred;
+	struct ucred cred; /* as the kernel translates them into the daemon's namespaces */
+	uid_t owner; /* whose limits apply: cred.uid, or the owner of that subordinate uid */
 	gid_t gids[GP__GIDS_MAX];
 	u32 nr_gids;
 	bool admin, dead;
@@ -133,6 +135,9 @@ struct gp__server {
 	const struct gp__log *log;
 	int epoll;
 	struct gp__source listener, signals;
+	struct gp__lineages *lineages;
+	struct gp__source lineage; /* its answers */
+	u64 last_ticket;
 	int spare; /* closed to refuse a connection when no descriptor is left */
 	u64 paused_until; /* no connection is accepted before; 0: they are */
 	int lock; /* a locked file beside the socket */
@@ -181,6 +186,8 @@ void gp__listener_accept(struct gp__server *s);
 void gp__listener_add_peer(struct gp__server *s, int fd);
 /* Asks the kernel to refuse descriptors that clients send (Linux 6.16); sets refuses_rights. */
 void gp__listener_refuse_rights(struct gp__server *s);
+/* Determines the limits and permissions of a peer by the configuration. */
+void gp__listener_permit(struct gp__server *s, struct gp__peer *p);
 /* Resumes accepting after a pause. Returns when to call it next; GP__NEVER: no need to. */
 u64 gp__listener_wake(struct gp__server *s);
 /* Explains a failure to make room for a connection. */
@@ -262,6 +269,9 @@ bool gp__pages_set_alone(struct gp__server *s);
 void gp__pages_read_slot(struct gp__server *s, struct gp__peer *p, u32 slot);
 /* Reads the changes that the agent did not notify us of, because it is alone. */
 void gp__pages_read_alone(struct gp__server *s, struct gp__peer *p);
+/* The policy has changed: takes deadlines from programs whose arrivals it needs but are not seen.
+ */
+void gp__pages_drop_deadlines(struct gp__server *s);
 /* Reads a part of its changes. */
 enum gp__served gp__pages_serve(struct gp__server *s, struct gp__peer *p);
 /* Extends every hold. Returns the shortest lease among them. */

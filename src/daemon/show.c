@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "daemon/verdict.h"
 
 bool gp__may_see_user(const struct gp__peer *p, uid_t uid)
 {
@@ -13,7 +14,8 @@ bool gp__may_see_user(const struct gp__peer *p, uid_t uid)
 
 bool gp__may_see(const struct gp__peer *p, const struct gp__program *program)
 {
-	return gp__may_see_user(p, program->uid);
+	/* A user also sees the programs of its containers, and these only their own. */
+	return gp__may_see_user(p, program->uid) || program->owner == p->cred.uid;
 }
 
 enum gp__wire_sees gp__program_queue_sees(const struct gp__program_queue *q)
@@ -169,6 +171,14 @@ static const struct gp__hold *current_hold(const struct gp__group *g)
 	return h && !h->to ? h : NULL;
 }
 
+/* The pid whose verdict applies, if it is another process's; null: none does. */
+static json_t *inherited_json(const struct gp__program *p)
+{
+	return p->verdict && p->verdict->process.pid != p->pid
+		       ? json_integer(p->verdict->process.pid)
+		       : json_null();
+}
+
 /* Other users only see that the group exists. */
 json_t *gp__show_group(const struct gp__server *s, const struct gp__peer *p,
 		       const struct gp__group *g)
@@ -187,12 +197,14 @@ json_t *gp__show_group(const struct gp__server *s, const struct gp__peer *p,
 	json_object_set_new(o, "nr_queues", json_integer(g->nr_queues));
 	if (!gp__may_see(p, g->program))
 		return o;
+	json_object_set_new(o, "limits_of", json_integer(g->program->owner));
 	json_object_set_new(o, "pid", json_integer(g->program->pid));
 	json_object_set_new(o, "program", gp__json_text(g->program->name));
 	json_object_set_new(o, "tag", gp__json_text(e->tag));
 	json_object_set_new(o, "effective", json_integer(gp__entity_effective(e, now)));
 	json_object_set_new(o, "asked_priority", json_integer(g->asked_prio));
 	json_object_set_new(o, "suspended", json_boolean(e->suspended));
+	json_object_set_new(o, "inherits_from", inherited_json(g->program));
 	json_object_set_new(o, "has_work", json_boolean(gp__entity_active(e)));
 	json_object_set_new(o, "process_stopped", json_boolean(g->program->stopped));
 	json_object_set_new(o, "yielding", json_boolean(gp__entity_gives_way(e)));
@@ -242,6 +254,22 @@ json_t *gp__show_ended(const struct gp__server *s, const struct gp__peer *p,
 	for (u32 i = 0; i < e->nr_kept; i++)
 		json_array_append_new(holds, hold_json(p, &e->hold[i], NULL, s->now));
 	json_object_set_new(o, "history", holds);
+	return o;
+}
+
+json_t *gp__show_left(const struct gp__verdict *v)
+{
+	const struct gp__mark *m = &v->mark[0];
+	json_t *o = json_object();
+	bool suspends = false;
+
+	for (u32 i = 0; i < v->nr_marks; i++)
+		suspends |= v->mark[i].said == GP__SAID_SUSPEND;
+	json_object_set_new(o, "pid", json_integer(v->process.pid));
+	json_object_set_new(o, "user", json_integer(v->owner));
+	json_object_set_new(o, "suspended", json_boolean(suspends));
+	json_object_set_new(o, "priority",
+			    m->set & GP__HINT_PRIO ? json_integer(m->hints.prio) : json_null());
 	return o;
 }
 
@@ -334,6 +362,7 @@ json_t *gp__show_asker(const struct gp__peer *p)
 	json_t *o = json_object();
 
 	json_object_set_new(o, "user", json_integer(p->cred.uid));
+	json_object_set_new(o, "limits_of", json_integer(p->owner));
 	json_object_set_new(o, "administrator", json_boolean(p->admin));
 	gp__json_set_u64(o, "programs", true, p->user->nr_programs);
 	json_object_set_new(o, "max_priority",

@@ -184,17 +184,71 @@ ssize_t gp__wire_receive(int fd, void *message, size_t size, int *fds, u32 *nr_f
 	return n;
 }
 
+/* Decodes a character of UTF-8. Returns its length; 0: the bytes are none, or not its shortest
+ * form. */
+static size_t decode(const unsigned char *s, size_t n, u32 *code)
+{
+	static const u32 least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	size_t len = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+
+	if (!len || len > n || s[0] > 0xf4)
+		return 0;
+	*code = len == 1 ? s[0] : s[0] & (0x7fu >> len);
+	for (size_t i = 1; i < len; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+		*code = *code << 6 | (s[i] & 0x3f);
+	}
+	if (*code < least[len] || *code > 0x10ffff || (*code >= 0xd800 && *code < 0xe000))
+		return 0;
+	return len;
+}
+
+/*
+ * Whether a terminal shows the character as itself, in its place. These are not: controls, soft
+ * hyphens, marks and controls of the direction of text, joiners and other characters without width,
+ * separators of lines, characters for private use, variation selectors, tags and non-characters.
+ */
+static bool is_shown(u32 c)
+{
+	static const struct {
+		u32 first, last;
+	} hidden[] = {
+		{ 0, 0x1f },	      { 0x7f, 0x9f },	     { 0xad, 0xad },
+		{ 0x34f, 0x34f },     { 0x61c, 0x61c },	     { 0x115f, 0x1160 },
+		{ 0x17b4, 0x17b5 },   { 0x180b, 0x180f },    { 0x200b, 0x200f },
+		{ 0x2028, 0x202e },   { 0x2060, 0x206f },    { 0x2800, 0x2800 },
+		{ 0x3164, 0x3164 },   { 0xe000, 0xf8ff },    { 0xfdd0, 0xfdef },
+		{ 0xfe00, 0xfe0f },   { 0xfeff, 0xfeff },    { 0xffa0, 0xffa0 },
+		{ 0xfff0, 0xfffb },   { 0xfffe, 0xffff },    { 0x1bca0, 0x1bca3 },
+		{ 0x1d173, 0x1d17a }, { 0xe0000, 0x10ffff },
+	};
+
+	for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++) {
+		if (c >= hidden[i].first && c <= hidden[i].last)
+			return false;
+	}
+	return true;
+}
+
 void gp__wire_text(char *field, size_t size, const char *text)
 {
-	size_t n = strnlen(text, size - 1);
-	unsigned char before = 0;
+	const unsigned char *from = (const unsigned char *)text;
+	size_t left = strnlen(text, 4 * size), n, to = 0;
+	u32 code;
 
 	memset(field, 0, size);
-	for (size_t i = 0; i < n; i++) {
-		unsigned char c = (unsigned char)text[i];
-
-		field[i] = is_control(before, c) ? '?' : text[i];
-		before = (unsigned char)text[i];
+	for (; left && to < size - 1; from += n, left -= n) {
+		n = decode(from, left, &code);
+		if (n > size - 1 - to)
+			return; /* no part of a character */
+		if (n && is_shown(code)) {
+			memcpy(field + to, from, n);
+			to += n;
+		} else {
+			n = n ? n : 1;
+			field[to++] = '?';
+		}
 	}
 }
 

@@ -261,7 +261,11 @@ int gp__wire_send(int fd, const void *message, const int *fds, u32 nr_fds);
  */
 ssize_t gp__wire_receive(int fd, void *message, size_t size, int *fds, u32 *nr_fds);
 
-/* Copies text into a field: truncated, and with '?' for control characters. */
+/*
+ * Copies text into a field: truncated between two characters, and with '?' for what is not UTF-8
+ * and for characters that a terminal does not show as themselves, such as controls, direction marks
+ * and characters without width. Text from others goes through this before it is shown.
+ */
 void gp__wire_text(char *field, size_t size, const char *text);
 
 /*

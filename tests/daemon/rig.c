@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "rig.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -185,10 +186,21 @@ void rig_crash(struct rig *r)
 	close_rig(r);
 }
 
+int open_client(struct gp__wire_client *c, struct rig *r, const char *program, u32 nr_slots,
+		char text[GP__WIRE_TEXT_MAX])
+{
+	int err, tries = 0;
+
+	do {
+		err = gp__wire_client_open(c, r->socket, program, nr_slots, text);
+	} while (err == -ETIMEDOUT && ++tries < 40);
+	return err;
+}
+
 void agent_join(struct rig *r, struct agent *a, const char *program)
 {
 	char text[GP__WIRE_TEXT_MAX];
-	int err = gp__wire_client_open(&a->client, r->socket, program, 64, text);
+	int err = open_client(&a->client, r, program, 64, text);
 
 	if (err)
 		fail_msg("%s: %s %s", program, strerror(-err), text);

@@ -44,6 +44,9 @@ struct agent {
 	u32 nr_queues;
 };
 
+/* Joins. An agent is not patient; on a loaded machine it tries again. 0 or -errno. */
+int open_client(struct gp__wire_client *c, struct rig *r, const char *program, u32 nr_slots,
+		char text[GP__WIRE_TEXT_MAX]);
 void agent_join(struct rig *r, struct agent *a, const char *program);
 void agent_leave(struct agent *a);
 struct gp__wire_queue_add queue_of(s32 prio, const char *device, const char *tag);

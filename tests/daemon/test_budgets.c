@@ -3,18 +3,14 @@
  * Users that ask for too much are refused, slowed or dropped, each by itself: beside them, programs
  * of others are scheduled as ever.
  */
-#include "as_user.h"
-#include "two.h"
+#include "users.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 
 #include "base/clock.h"
-
-/* Stands for a GPU that all programs of the test have open, so that users share it. */
-#define GPU "/dev/full"
-#define SHARED "[daemon]\ndevices = " GPU "\n"
 
 #define GROUPS 400
 #define DECISIONS 20
@@ -99,7 +95,7 @@ static void the_limit_of_groups_holds_for_hints(void **state)
 
 	(void)state;
 	NEEDS_ROOT();
-	two_up(&t, SHARED);
+	two_up(&t, CONFIG);
 	as(MALLORY, &t.rig, make_groups_by_hints);
 	decide(&t, 1);
 	two_down(&t);
@@ -142,7 +138,7 @@ static void hints_are_within_limits(void **state)
 
 	(void)state;
 	NEEDS_ROOT();
-	rig_up(&r, SHARED);
+	rig_up(&r, CONFIG);
 	as(MALLORY, &r, exceed_hints);
 	rig_down(&r);
 }
@@ -179,7 +175,7 @@ static void requests_use_up_only_their_users_time(void **state)
 
 	(void)state;
 	NEEDS_ROOT();
-	two_up(&t, SHARED "[everybody]\ndaemon_time = 1\n");
+	two_up(&t, CONFIG "[everybody]\ndaemon_time = 1\n");
 	as(MALLORY, &t.rig, ask_why_for_many);
 	decide(&t, 1);
 	two_down(&t);
@@ -215,7 +211,7 @@ static void lines_in_the_log_slow_their_user(void **state)
 	NEEDS_ROOT();
 	assert_true(fd >= 0);
 	close(fd);
-	snprintf(config, sizeof(config), SHARED "log = %s\n[everybody]\nlog_lines = 100\n", name);
+	snprintf(config, sizeof(config), CONFIG "log = %s\n[everybody]\nlog_lines = 100\n", name);
 	two_up(&t, config);
 	as(MALLORY, &t.rig, toggle_work_until_slowed);
 	decide(&t, 1);
@@ -266,7 +262,7 @@ static void unread_answers_take_little_memory(void **state)
 
 	(void)state;
 	NEEDS_ROOT();
-	two_up(&t, SHARED "[user 65534]\nmax_programs = 200\ndaemon_time = 100\n");
+	two_up(&t, CONFIG "[user 65532]\nmax_programs = 200\ndaemon_time = 100\n");
 	as(MALLORY, &t.rig, ask_without_reading);
 	decide(&t, 1);
 	two_down(&t);
@@ -278,7 +274,7 @@ static void a_client_that_says_nothing_is_dropped(void **state)
 	struct two t;
 
 	(void)state;
-	two_up(&t, SHARED);
+	two_up(&t, CONFIG);
 	p.fd = gp__wire_connect(t.rig.socket);
 	assert_true(p.fd >= 0);
 	assert_int_equal(poll(&p, 1, 60000), 1);
@@ -297,7 +293,7 @@ static void long_answers_are_whole(void **state)
 	char text[GP__WIRE_TEXT_MAX], tag[16];
 
 	(void)state;
-	two_up(&t, SHARED);
+	two_up(&t, CONFIG);
 	assert_int_equal(gp__wire_client_open(&many.client, t.rig.socket, "many", 1024, text), 0);
 	many.nr_queues = 0;
 	for (u32 i = 0; i < 1000; i++) {

@@ -3,13 +3,13 @@
  * Several users: none can see, hold or change the programs of another, or use up what others need.
  * Root runs the daemon; the users are processes with ids of their own.
  */
-#include "as_user.h"
-#include "two.h"
+#include "users.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,50 +18,18 @@
 
 #include "base/clock.h"
 
-/* Stands for a GPU that programs of several users have open. */
-#define GPU "/dev/full"
-#define CONFIG "[daemon]\ndevices = " GPU "\n"
-
-static void open_gpu(void)
-{
-	EXPECT(open(GPU, O_RDWR | O_CLOEXEC) >= 0);
-}
-
-/* It joins, and has a queue with work. */
-static void join(struct rig *r, s32 prio, const char *tag)
-{
-	struct gp__wire_queue_add q = queue_of(prio, "gpu-a", tag);
-	char text[GP__WIRE_TEXT_MAX];
-	struct gp__wire_client c;
-
-	open_gpu();
-	EXPECT(!gp__wire_client_open(&c, r->socket, "secret-program", 8, text));
-	EXPECT(!gp__wire_client_request(&c, &q, NULL));
-	gp__wire_client_work(&c, 0, true, 1, gp__clock_ns());
-}
-
-static void join_patiently(struct rig *r)
-{
-	join(r, OFFLINE, "secret-tag");
-}
-
-static void join_with_common_tag(struct rig *r)
-{
-	join(r, OFFLINE, "common");
-}
+/*
+ * Another's program
+ */
 
 static void join_normally(struct rig *r)
 {
 	join(r, NORMAL, "");
 }
 
-/*
- * Another's program
- */
-
-static u32 number_of(const json_t *o, const char *key)
+static void join_with_common_tag(struct rig *r)
 {
-	return (u32)json_integer_value(json_object_get(o, key));
+	join(r, OFFLINE, "common");
 }
 
 /* All that a user may know of another's programs. */
@@ -298,7 +266,7 @@ static void a_user_climbs_no_higher_than_his_limit(void **state)
 
 	(void)state;
 	NEEDS_ROOT();
-	rig_up(&r, "[user 65534]\nmax_programs = 1\n");
+	rig_up(&r, "[user 65532]\nmax_programs = 1\n");
 	as(MALLORY, &r, climb);
 	rig_down(&r);
 }
@@ -318,7 +286,7 @@ static void a_user_without_queues_is_told(void **state)
 
 	(void)state;
 	NEEDS_ROOT();
-	rig_up(&r, "[user 65534]\nmax_queues = 0\n");
+	rig_up(&r, "[user 65532]\nmax_queues = 0\n");
 	as(MALLORY, &r, join_without_queues);
 	rig_sync(&r);
 	rig_down(&r);
@@ -402,7 +370,7 @@ static void connections_of_one_user_leave_room_for_others(void **state)
 
 	(void)state;
 	NEEDS_ROOT();
-	two_up(&t, "[user 65534]\nmax_programs = 10\n");
+	two_up(&t, "[user 65532]\nmax_programs = 10\n");
 	user_start(&mallory, &t.rig, MALLORY, take_all_connections);
 	as(MALLORY, &t.rig, be_kept_out);
 	user_start(&alice, &t.rig, ALICE, join_patiently);
@@ -500,9 +468,197 @@ static void a_section_inherits_the_limits_of_everybody(void **state)
 
 	(void)state;
 	NEEDS_ROOT();
-	rig_up(&r, "[user 65534]\nmax_programs = 4\n[everybody]\nmax_priority = 2\n");
+	rig_up(&r, "[user 65532]\nmax_programs = 4\n[everybody]\nmax_priority = 2\n");
 	as(MALLORY, &r, join_above_the_default_limit);
 	rig_down(&r);
+}
+
+/*
+ * Names
+ */
+
+/* An agent of an attacker does not clean what it sends. */
+static void names_reach_nobody_unchanged(void **state)
+{
+	struct gp__wire_hello hello = { .head = { sizeof(hello), GP__WIRE_HELLO, 0, 1, 0 },
+					.version_min = GP__WIRE_VERSION,
+					.version_max = GP__WIRE_VERSION,
+					.role = GP__WIRE_AGENT,
+					.nr_slots = 1,
+					.program = "a\u202eb\xffz" };
+	struct gp__wire_queue_add q = queue_of(NORMAL, "gpu-a", "");
+	u64 message[GP__WIRE_MESSAGE_MAX / sizeof(u64)];
+	json_t *answer;
+	struct rig r;
+	int fd;
+
+	(void)state;
+	rig_up(&r, NULL);
+	strcpy(q.device_name, "GPU\u2066\xc3");
+	fd = gp__wire_connect(r.socket);
+	assert_true(fd >= 0);
+	assert_int_equal(gp__wire_send(fd, &hello, NULL, 0), 0);
+	assert_true(gp__wire_receive(fd, message, sizeof(message), NULL, NULL) > 0);
+	assert_int_equal(gp__wire_send(fd, &q, NULL, 0), 0);
+	assert_true(gp__wire_receive(fd, message, sizeof(message), NULL, NULL) > 0);
+	answer = rig_ask(&r, "{\"op\":\"list\"}");
+	assert_string_equal(json_string_value(json_object_get(first_group(answer), "program")),
+			    "a?b?z");
+	assert_string_equal(json_string_value(json_object_get(
+				    json_array_get(json_object_get(answer, "gpus"), 0), "name")),
+			    "GPU??");
+	json_decref(answer);
+	close(fd);
+	rig_down(&r);
+}
+
+/*
+ * Containers
+ */
+
+/* Runs a function as root in new namespaces. False: they are not permitted here. */
+static bool in_container(struct rig *r, int namespaces, void (*act)(struct rig *r))
+{
+	pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (!pid) {
+		if (unshare(namespaces))
+			_exit(77);
+		/* A pid namespace begins with the next child. */
+		pid = fork();
+		if (!pid) {
+			act(r);
+			_exit(0);
+		}
+		EXPECT(waitpid(pid, &status, 0) == pid);
+		_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		return false;
+	assert_int_equal(status, 0);
+	return true;
+}
+
+static void change_the_policy(struct rig *r)
+{
+	json_t *answer = rig_ask(r, "{\"op\":\"policy\",\"name\":\"fair\"}");
+
+	EXPECT(!json_object_get(answer, "error"));
+	json_decref(answer);
+}
+
+static void fail_to_change_the_policy(struct rig *r)
+{
+	json_t *answer = rig_ask(r, "{\"op\":\"policy\",\"name\":\"none\"}");
+
+	EXPECT(number_of(answer, "errno") == EPERM);
+	EXPECT(strstr(json_string_value(json_object_get(answer, "error")), "in a container"));
+	json_decref(answer);
+	/* It can join, under the pid that the daemon sees. */
+	join(r, OFFLINE, "contained");
+}
+
+static void expect_no_admin(int namespaces)
+{
+	bool permitted;
+	struct rig r;
+
+	NEEDS_ROOT();
+	rig_up(&r, NULL);
+	permitted = in_container(&r, namespaces, fail_to_change_the_policy);
+	rig_sync(&r);
+	rig_down(&r);
+	if (!permitted) {
+		print_message("namespaces cannot be made here\n");
+		skip();
+	}
+}
+
+static void root_of_a_pid_namespace_is_no_administrator(void **state)
+{
+	(void)state;
+	expect_no_admin(CLONE_NEWPID);
+}
+
+/* Without a mapping, its uid is still root's for the daemon. */
+static void root_of_a_user_namespace_is_no_administrator(void **state)
+{
+	(void)state;
+	expect_no_admin(CLONE_NEWUSER);
+}
+
+static void containers_may_have_administrators(void **state)
+{
+	bool permitted;
+	struct rig r;
+
+	(void)state;
+	NEEDS_ROOT();
+	rig_up(&r, "[daemon]\nadmins = any\n");
+	change_the_policy(&r);
+	permitted = in_container(&r, CLONE_NEWPID, change_the_policy);
+	rig_down(&r);
+	if (!permitted)
+		skip();
+}
+
+/* Its uid and another one share the limits of their owner. */
+static void use_a_subordinate_uid(struct rig *r)
+{
+	struct gp__wire_queue_add q = queue_of(OFFLINE + 1, "gpu-a", "mine");
+	json_t *answer = rig_ask(r, "{\"op\":\"list\"}"), *you = json_object_get(answer, "you");
+	char text[GP__WIRE_TEXT_MAX];
+	struct gp__wire_client c;
+
+	EXPECT(number_of(you, "user") == getuid());
+	EXPECT(number_of(you, "limits_of") == ALICE);
+	EXPECT(number_of(you, "max_priority") == OFFLINE);
+	json_decref(answer);
+	EXPECT(!gp__wire_client_open(&c, r->socket, "first", 8, text));
+	EXPECT(gp__wire_client_request(&c, &q, NULL) == -EACCES);
+	EXPECT(gp__wire_client_open(&c, r->socket, "second", 8, text) == -EDQUOT);
+	/* Those of its owner are another user's. */
+	expect_refused(r, "{\"op\":\"suspend\",\"tag\":\"secret-tag\"}", ENOENT);
+}
+
+static void look_at_ones_containers(struct rig *r)
+{
+	json_t *answer = rig_ask(r, "{\"op\":\"list\"}"), *g = first_group(answer);
+
+	EXPECT(number_of(g, "user") == 300007);
+	EXPECT(number_of(g, "limits_of") == ALICE);
+	json_decref(answer);
+}
+
+static void subordinate_uids_have_the_limits_of_their_owner(void **state)
+{
+	char config[256], file[] = "/tmp/gpreempt-subuid-XXXXXX";
+	struct user_process alice, contained;
+	struct rig r;
+	int fd;
+
+	(void)state;
+	NEEDS_ROOT();
+	fd = mkstemp(file);
+	assert_true(fd >= 0);
+	dprintf(fd, "no-such-user-here:1:70000\nbroken\n%d:300000:65536\n65531:x:5\n", ALICE);
+	close(fd);
+	snprintf(config, sizeof(config),
+		 "[daemon]\nsubuid = %s\n[user %d]\nmax_programs = 2\nmax_priority = 2\n", file,
+		 ALICE);
+	rig_up(&r, config);
+	user_start(&alice, &r, ALICE, join_patiently);
+	as(300000, &r, use_a_subordinate_uid);
+	as(365535, &r, use_a_subordinate_uid);
+	user_end(&alice);
+	user_start(&contained, &r, 300007, join_patiently);
+	as(ALICE, &r, look_at_ones_containers);
+	user_end(&contained);
+	rig_down(&r);
+	unlink(file);
 }
 
 int main(void)
@@ -521,6 +677,11 @@ int main(void)
 		cmocka_unit_test(a_user_without_queues_is_told),
 		cmocka_unit_test(a_user_cannot_name_endless_gpus),
 		cmocka_unit_test(connections_of_one_user_leave_room_for_others),
+		cmocka_unit_test(names_reach_nobody_unchanged),
+		cmocka_unit_test(root_of_a_pid_namespace_is_no_administrator),
+		cmocka_unit_test(root_of_a_user_namespace_is_no_administrator),
+		cmocka_unit_test(containers_may_have_administrators),
+		cmocka_unit_test(subordinate_uids_have_the_limits_of_their_owner),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

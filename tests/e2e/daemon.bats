@@ -240,12 +240,15 @@ assert text[end:].split()[-7:] == ["(now", "9)", "excluded", "17", "1.23", "s", 
 	[ "${#lines[@]}" -eq 2 ]
 	[[ $output != *train* ]]
 	[[ ${lines[0]} == *" - root "* ]]
-	run "${nobody[@]}" "$GPREEMPT" why "$train"
+	# As if they did not exist.
+	run "${nobody[@]}" "$GPREEMPT" suspend 1
 	[ "$status" -eq 1 ]
+	refused=${output/pid 1:/pid $train:}
 	run "${nobody[@]}" "$GPREEMPT" suspend "$train"
 	[ "$status" -eq 1 ]
+	[ "$output" = "$refused" ]
 	[[ $output == *"pid $train: no joined program"* ]]
-	for command in "set $train -p 1" "resume $train" "why tag:batch" "suspend tag:batch"; do
+	for command in "set $train -p 1" "resume $train" "why $train" "why tag:batch" "suspend tag:batch"; do
 		# shellcheck disable=SC2086
 		run "${nobody[@]}" "$GPREEMPT" $command
 		[ "$status" -eq 1 ]
@@ -446,7 +449,22 @@ lingered() {
 	[ "$status" -eq 1 ]
 	needs_root
 	run "${nobody[@]}" "$GPREEMPT" why "$train"
-	[ "$status" -eq 4 ]
+	[ "$status" -eq 1 ]
+}
+
+@test "suspend lasts until resume, also for a program that joins again" {
+	start_daemon
+	join train -p 2
+	"$GPREEMPT" suspend "$pid"
+	kill "$pid"
+	eventually [ "$("$GPREEMPT" ps --json | field groups)" = "[]" ]
+	[ "$("$GPREEMPT" ps --json | field left 0 pid)" = "$pid" ]
+	run "$GPREEMPT" resume "$pid"
+	[ "$status" -eq 0 ]
+	[[ $output == *"no longer suspended"* ]]
+	[ "$("$GPREEMPT" ps --json | field left)" = "[]" ]
+	run "$GPREEMPT" resume "$pid"
+	[ "$status" -eq 1 ]
 }
 
 @test "why: another user's program has no name" {
@@ -745,7 +763,9 @@ with_few_files() {
 	"$GPREEMPT" policy hpf
 	run "$GPREEMPT" policy edf
 	[ "$status" -eq 1 ]
-	[[ $output == *"policy edf needs the time at which work arrives, which is not known for serve (pid $pid)"* ]]
+	[[ $output == *"policy edf needs the time at which work arrives, which is not known for serve (pid $pid)"*"--force"* ]]
+	"$GPREEMPT" policy edf --force
+	[ "$("$GPREEMPT" ps --json | field daemon policy)" = '"edf"' ]
 }
 
 # Prints how often the daemon and a program have gone to sleep.

@@ -150,10 +150,44 @@ static void text_is_cut_off_and_harmless(void **state)
 	(void)state;
 	gp__wire_text(field, sizeof(field), "0123456789");
 	assert_string_equal(field, "0123456");
-	gp__wire_text(field, sizeof(field), "a\033\n\x7f\xc2\x9b!");
-	assert_string_equal(field, "a???\xc2?!");
+	gp__wire_text(field, sizeof(field), "a\033\n\x7f\xc2\x9b.");
+	assert_string_equal(field, "a????.");
 	gp__wire_text(field, sizeof(field), "\xc3\xa4\xc2\xa9");
 	assert_string_equal(field, "\xc3\xa4\xc2\xa9");
+	/* No half of a character at the end. */
+	gp__wire_text(field, sizeof(field), "123456\xc3\xa4");
+	assert_string_equal(field, "123456");
+	gp__wire_text(field, sizeof(field), "12345\xc3\xa4");
+	assert_string_equal(field, "12345\xc3\xa4");
+}
+
+/* Nothing turns the direction of a line, hides in it or is not UTF-8. */
+static void text_shows_as_it_is(void **state)
+{
+	static const char *const hidden[] = {
+		"\u061c", "\u200b", "\u200e", "\u200f", "\u202a", "\u202e", "\u2066",	  "\u2069",
+		"\u2028", "\ufeff", "\u00ad", "\u2060", "\u3164", "\ue000", "\U000e0041",
+	};
+	static const char *const bad[] = { "\xff",	   "\x80",     "\xc0\xae",
+					   "\xed\xa0\x80", "\xe2\x80", "\xf4\x90\x80\x80",
+					   "\xc3(" };
+	char field[32], text[32];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++) {
+		snprintf(text, sizeof(text), "a%sb", hidden[i]);
+		gp__wire_text(field, sizeof(field), text);
+		assert_string_equal(field, "a?b");
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		snprintf(text, sizeof(text), "a%sb", bad[i]);
+		gp__wire_text(field, sizeof(field), text);
+		assert_true(field[0] == 'a' && field[1] == '?');
+		for (const char *s = field; *s; s++)
+			assert_true((unsigned char)*s < 0x80);
+	}
+	gp__wire_text(field, sizeof(field), "\u4e2d\U0001f600\u05d0");
+	assert_string_equal(field, "\u4e2d\U0001f600\u05d0");
 }
 
 /*
@@ -207,6 +241,7 @@ int main(void)
 		cmocka_unit_test(a_daemon_that_says_nothing_is_given_up),
 		cmocka_unit_test(memory_that_could_go_away_is_refused),
 		cmocka_unit_test(text_is_cut_off_and_harmless),
+		cmocka_unit_test(text_shows_as_it_is),
 		cmocka_unit_test(changes_are_marked_before_alone_is_read),
 	};
 

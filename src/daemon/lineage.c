@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/lineage.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/*
+ * Reading
+ */
+
+#define TEXT_MAX 4096
+
+/* What is read of one process. */
+struct facts {
+	pid_t parent;
+	u64 start;
+	uid_t uid;
+	bool is_init; /* of its pid namespace: it adopts orphans */
+	char cgroup[GP__CGROUP_MAX];
+};
+
+static bool read_text(pid_t pid, const char *file, char text[TEXT_MAX])
+{
+	char path[64];
+	size_t len = 0;
+	ssize_t n = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	while (len < TEXT_MAX - 1 && (n = read(fd, text + len, TEXT_MAX - 1 - len)) > 0)
+		len += (size_t)n;
+	close(fd);
+	text[len] = '\0';
+	return len > 0;
+}
+
+static bool read_stat(pid_t pid, struct facts *f)
+{
+	unsigned long long start;
+	char text[TEXT_MAX];
+	const char *end;
+	int parent;
+
+	if (!read_text(pid, "stat", text))
+		return false;
+	/* The name, in parentheses, may contain any character. */
+	end = strrchr(text, ')');
+	if (!end || sscanf(end + 1,
+			   " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+			   "%*d %*d %llu",
+			   &parent, &start) != 2)
+		return false;
+	f->parent = parent;
+	f->start = start;
+	return true;
+}
+
+/* The last number of NSpid is the pid in the process's own namespace. */
+static bool read_status(pid_t pid, struct facts *f)
+{
+	const char *uid, *nspid, *end;
+	char text[TEXT_MAX];
+	unsigned int id;
+
+	if (!read_text(pid, "status", text))
+		return false;
+	uid = strstr(text, "\nUid:");
+	if (!uid || sscanf(uid, "\nUid:\t%u", &id) != 1)
+		return false;
+	f->uid = id;
+	nspid = strstr(text, "\nNSpid:");
+	end = nspid ? nspid + 1 + strcspn(nspid + 1, "\n") : NULL;
+	f->is_init = pid == 1 || (end && end[-1] == '1' && end[-2] == '\t');
+	return true;
+}
+
+static void read_cgroup(pid_t pid, struct facts *f)
+{
+	char text[TEXT_MAX];
+
+	*f->cgroup = '\0';
+	if (!read_text(pid, "cgroup", text))
+		return;
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (!strncmp(line, "0::", 3))
+			snprintf(f->cgroup, sizeof(f->cgroup), "%.*s", (int)strcspn(line + 3, "\n"),
+				 line + 3);
+	}
+}
+
+static bool read_facts(pid_t pid, struct facts *f)
+{
+	if (!read_stat(pid, f) || !read_status(pid, f))
+		return false;
+	read_cgroup(pid, f);
+	return true;
+}
+
+/*
+ * Whether the parent may have adopted the child, instead of having started it. A service manager
+ * of a user puts what it starts into control groups of their own, so this also holds for the first
+ * process there; none of its group is older.
+ */
+static bool may_have_adopted(const struct facts *parent, const struct facts *child)
+{
+	return parent->is_init ||
+	       (parent->uid == child->uid && strcmp(parent->cgroup, child->cgroup) != 0);
+}
+
+void gp__lineage_read(pid_t pid, struct gp__lineage *l)
+{
+	struct facts f, parent;
+
+	memset(l, 0, sizeof(*l));
+	if (pid <= 0 || !read_facts(pid, &f))
+		return;
+	memcpy(l->cgroup, f.cgroup, sizeof(l->cgroup));
+	for (;;) {
+		bool known;
+
+		l->up[l->nr++] = (struct gp__process_id){ pid, f.start };
+		if (f.parent <= 0)
+			return;
+		/* A parent that is younger has the pid of one that ended. */
+		known = l->nr < GP__LINEAGE_MAX && read_facts(f.parent, &parent) &&
+			parent.start <= f.start;
+		if (!l->adopted_start && (!known || may_have_adopted(&parent, &f)))
+			l->adopted_start = f.start;
+		if (!known)
+			return;
+		pid = f.parent;
+		f = parent;
+	}
+}
+
+/*
+ * The thread
+ */
+
+struct question {
+	struct gp__link link;
+	u64 ticket;
+	pid_t pid;
+	struct gp__lineage answer;
+};
+
+struct gp__lineages {
+	pthread_t thread;
+	pthread_mutex_t lock; /* protects the lists and stop */
+	pthread_cond_t asked;
+	struct gp__link questions, answers;
+	bool stop;
+	int fd; /* an eventfd */
+};
+
+static struct question *take_first(struct gp__link *list)
+{
+	struct gp__link *first = list->next;
+
+	if (first == list)
+		return NULL;
+	gp__list_del(first);
+	return container_of(first, struct question, link);
+}
+
+static void *answer_all(void *data)
+{
+	struct gp__lineages *t = data;
+	struct question *q;
+
+	pthread_mutex_lock(&t->lock);
+	for (;;) {
+		while (!t->stop && gp__list_empty(&t->questions))
+			pthread_cond_wait(&t->asked, &t->lock);
+		if (t->stop)
+			break;
+		q = take_first(&t->questions);
+		pthread_mutex_unlock(&t->lock);
+		gp__lineage_read(q->pid, &q->answer);
+		pthread_mutex_lock(&t->lock);
+		gp__list_push(&t->answers, &q->link);
+		eventfd_write(t->fd, 1);
+	}
+	pthread_mutex_unlock(&t->lock);
+	return NULL;
+}
+
+struct gp__lineages *gp__lineages_start(void)
+{
+	struct gp__lineages *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	gp__list_init(&t->questions);
+	gp__list_init(&t->answers);
+	pthread_mutex_init(&t->lock, NULL);
+	pthread_cond_init(&t->asked, NULL);
+	t->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (t->fd >= 0 && !pthread_create(&t->thread, NULL, answer_all, t))
+		return t;
+	if (t->fd >= 0)
+		close(t->fd);
+	free(t);
+	return NULL;
+}
+
+void gp__lineages_stop(struct gp__lineages *t)
+{
+	struct question *q;
+
+	if (!t)
+		return;
+	pthread_mutex_lock(&t->lock);
+	t->stop = true;
+	pthread_cond_signal(&t->asked);
+	pthread_mutex_unlock(&t->lock);
+	pthread_join(t->thread, NULL);
+	while ((q = take_first(&t->questions)) || (q = take_first(&t->answers)))
+		free(q);
+	pthread_cond_destroy(&t->asked);
+	pthread_mutex_destroy(&t->lock);
+	close(t->fd);
+	free(t);
+}
+
+int gp__lineages_fd(const struct gp__lineages *t)
+{
+	return t->fd;
+}
+
+int gp__lineages_ask(struct gp__lineages *t, u64 ticket, pid_t pid)
+{
+	struct question *q = calloc(1, sizeof(*q));
+
+	if (!q)
+		return -ENOMEM;
+	q->ticket = ticket;
+	q->pid = pid;
+	pthread_mutex_lock(&t->lock);
+	gp__list_push(&t->questions, &q->link);
+	pthread_cond_signal(&t->asked);
+	pthread_mutex_unlock(&t->lock);
+	return 0;
+}
+
+void gp__lineages_cancel(struct gp__lineages *t, u64 ticket)
+{
+	struct gp__link *l, *n;
+
+	pthread_mutex_lock(&t->lock);
+	gp__list_each(l, n, &t->questions)
+	{
+		struct question *q = container_of(l, struct question, link);
+
+		if (q->ticket != ticket)
+			continue;
+		gp__list_del(&q->link);
+		free(q);
+	}
+	pthread_mutex_unlock(&t->lock);
+}
+
+bool gp__lineages_take(struct gp__lineages *t, u64 *ticket, struct gp__lineage *l)
+{
+	struct question *q;
+	eventfd_t n;
+
+	pthread_mutex_lock(&t->lock);
+	q = take_first(&t->answers);
+	if (!q)
+		eventfd_read(t->fd, &n); /* under the lock: an answer that comes now counts again */
+	pthread_mutex_unlock(&t->lock);
+	if (!q)
+		return false;
+	*ticket = q->ticket;
+	*l = q->answer;
+	free(q);
+	return true;
+}
