@@ -51,6 +51,8 @@
 	X(TIME_MONOTONE)     \
 	X(REPORT_ONCE)       \
 	X(VTIME_FLOOR)       \
+	X(WAKE_UP)           \
+	X(CREDIT_EARNED)     \
 	X(TURN_GOES_ON)      \
 	X(OWED_BOUND)        \
 	X(OWED_CAP)          \

@@ -3,7 +3,10 @@
  * fair: GPU time in proportion to weight. The virtual time of an entity advances with its GPU time
  * divided by its weight; the entity with the least virtual time is next.
  *
- * Wrong choice if a program is urgent: a request waits for its turn, up to
+ * A program that uses less than its proportion, such as a server between two requests, has credit
+ * and need not wait for its turn. Others then wait for at most credit_ms.
+ *
+ * Wrong choice if a program is urgent that uses more: a request waits for its turn, up to
  * (entities - 1) x quantum_ms. Wrong for quanta near the cost of a switch: the loss is switch cost
  * / quantum.
  */
@@ -11,14 +14,23 @@
 
 #define WEIGHT_DEFAULT 100
 
-static const struct gp__param params[] = { GP__TURNS_PARAM_TABLE };
+static const struct gp__param params[] = { GP__VTIME_PARAM_TABLE };
+
+static u64 virtual(const struct gp__entity *e, u64 ns)
+{
+	return ns * WEIGHT_DEFAULT / (e->hints.weight ? e->hints.weight : WEIGHT_DEFAULT);
+}
 
 static void charge(struct gp__entity *e, u64 used, u64 now)
 {
-	u32 weight = e->hints.weight ? e->hints.weight : WEIGHT_DEFAULT;
-
 	(void)now;
-	gp__vtime_of(e)->ns += used * WEIGHT_DEFAULT / weight;
+	gp__vtime_of(e)->ns += virtual(e, used);
+}
+
+static void wakeup(struct gp__entity *e, u64 now)
+{
+	(void)now;
+	gp__turns_vtime_wakeup(e, virtual);
 }
 
 const struct gp__policy gp__policy_fair = {
@@ -31,7 +43,7 @@ const struct gp__policy gp__policy_fair = {
 	.fits = gp__turns_fits,
 	.preempts = gp__turns_vtime_preempts,
 	.preempt_rule = GP__RULE_SLICE,
-	.wakeup = gp__turns_vtime_wakeup,
+	.wakeup = wakeup,
 	.charge = charge,
 	.charged = gp__turns_vtime_charged,
 	.start = gp__turns_start,

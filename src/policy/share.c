@@ -8,15 +8,16 @@
  * On a device that can weigh, by_weight=1 lets all entities run at once, and the hardware keeps the
  * proportions.
  *
- * Wrong choice for latency: a share says how much, not how soon. Wrong as an upper limit: it is not
+ * Wrong choice for latency beyond the share: only a program that uses less than it asked for has
+ * credit, and need not wait for its turn. Wrong as an upper limit: it is not
  * one.
  */
 #include "policy/turns.h"
 
-enum { BY_WEIGHT = GP__TURNS_PARAMS };
+enum { BY_WEIGHT = GP__VTIME_PARAMS };
 
 static const struct gp__param params[] = {
-	GP__TURNS_PARAM_TABLE,
+	GP__VTIME_PARAM_TABLE,
 	[BY_WEIGHT] = { "by_weight", 0, 1, 0,
 			"1: all run at once, weighed by the device where it can" },
 };
@@ -47,10 +48,21 @@ static bool weighs(const struct gp__dev *d)
 	return d->can_weigh && gp__policy_param(d, BY_WEIGHT);
 }
 
+static u64 virtual(const struct gp__entity *e, u64 ns)
+{
+	return ns * 1000 / share_of(e) * 100;
+}
+
 static void charge(struct gp__entity *e, u64 used, u64 now)
 {
 	(void)now;
-	gp__vtime_of(e)->ns += used * 1000 / share_of(e) * 100;
+	gp__vtime_of(e)->ns += virtual(e, used);
+}
+
+static void wakeup(struct gp__entity *e, u64 now)
+{
+	(void)now;
+	gp__turns_vtime_wakeup(e, virtual);
 }
 
 static bool fits(const struct gp__dev *d, const struct gp__entity *w, u64 now)
@@ -83,7 +95,7 @@ const struct gp__policy gp__policy_share = {
 	.fits = fits,
 	.preempts = preempts,
 	.preempt_rule = GP__RULE_SLICE,
-	.wakeup = gp__turns_vtime_wakeup,
+	.wakeup = wakeup,
 	.charge = charge,
 	.charged = gp__turns_vtime_charged,
 	.start = gp__turns_start,

@@ -22,6 +22,11 @@ u64 gp__turns_quantum(const struct gp__dev *d)
 	return gp__policy_param(d, GP__TURNS_QUANTUM_MS) * GP__MS;
 }
 
+static u64 credit_ns(const struct gp__dev *d)
+{
+	return gp__policy_param(d, GP__VTIME_CREDIT_MS) * GP__MS;
+}
+
 bool gp__turns_fits(const struct gp__dev *d, const struct gp__entity *w, u64 now)
 {
 	(void)w;
@@ -71,18 +76,21 @@ bool gp__turns_vtime_preempts(const struct gp__dev *d, const struct gp__entity *
 	/* Equals take turns, too: with < a turn would last twice as long. */
 	if (gp__turns_over(r, now))
 		return vtime(w) <= vtime(r);
-	return vtime(w) + gp__turns_quantum(d) < vtime(r);
+	/* It has just got work, and has credit. */
+	return guard(WAKE_UP, vtime(w) + gp__turns_quantum(d) < vtime(r));
 }
 
-/* An entity that had no work for long is at most one turn ahead of the others. */
-void gp__turns_vtime_wakeup(struct gp__entity *e, u64 now)
+/* An entity that had no work for long is behind the others by its credit; a new one has none. */
+void gp__turns_vtime_wakeup(struct gp__entity *e,
+			    u64 (*virtual)(const struct gp__entity *e, u64 ns))
 {
-	u64 lead = gp__turns_quantum(e->dev), floor = vtime_dev(e->dev)->floor;
+	struct gp__vtime *state = gp__vtime_of(e);
+	u64 floor = vtime_dev(e->dev)->floor, credit = virtual(e, credit_ns(e->dev));
 
-	(void)now;
-	floor = floor > lead ? floor - lead : 0;
-	if (guard(VTIME_FLOOR, vtime(e) < floor))
-		gp__vtime_of(e)->ns = floor;
+	if (guard(CREDIT_EARNED, !state->ns))
+		credit = 0;
+	if (guard(VTIME_FLOOR, state->ns + credit < floor))
+		state->ns = floor - credit;
 }
 
 void gp__turns_vtime_charged(struct gp__dev *d)

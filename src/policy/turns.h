@@ -4,6 +4,11 @@
  * ahead makes room when its turn is over, or at once for an entity that is more than a whole turn
  * behind.
  *
+ * With virtual time, an entity without work earns credit, up to credit_ms of GPU time: it falls
+ * behind the others by as much. If that is more than a turn, it runs as soon as it gets work, until
+ * it has caught up. So a program that sleeps and wakes up gets its proportion, not more, but gets
+ * it soon.
+ *
  * Every policy that takes turns has quantum_ms and width as its first parameters, and a struct
  * gp__turn as the first member of its state of an entity.
  */
@@ -18,6 +23,14 @@ enum { GP__TURNS_QUANTUM_MS, GP__TURNS_WIDTH, GP__TURNS_PARAMS };
 	[GP__TURNS_QUANTUM_MS] = { "quantum_ms", 1, 10000, 10,                  \
 				   "how long a turn lasts while others wait" }, \
 	[GP__TURNS_WIDTH] = { "width", 1, GP__TURNS_MAX, 1, "how many run at once" }
+
+/* For policies with virtual time, after the first two. */
+enum { GP__VTIME_CREDIT_MS = GP__TURNS_PARAMS, GP__VTIME_PARAMS };
+
+#define GP__VTIME_PARAM_TABLE                                                                 \
+	GP__TURNS_PARAM_TABLE, [GP__VTIME_CREDIT_MS] = {                                      \
+		"credit_ms", 0, 1000, 100, "GPU time that an entity without work can save up" \
+	}
 
 struct gp__turn {
 	u64 end;
@@ -56,7 +69,9 @@ static inline struct gp__vtime *gp__vtime_of(struct gp__entity *e)
 s64 gp__turns_vtime_key(const struct gp__entity *e);
 bool gp__turns_vtime_preempts(const struct gp__dev *d, const struct gp__entity *w,
 			      const struct gp__entity *r, u64 now);
-void gp__turns_vtime_wakeup(struct gp__entity *e, u64 now);
+/* @virtual: by how much @ns of GPU time advance the virtual time of @e. */
+void gp__turns_vtime_wakeup(struct gp__entity *e,
+			    u64 (*virtual)(const struct gp__entity *e, u64 ns));
 void gp__turns_vtime_charged(struct gp__dev *d);
 
 #endif

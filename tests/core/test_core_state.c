@@ -138,7 +138,7 @@ static void test_a_policy_begins_with_clear_state(void **state)
 	gp__entity_deadline(&a->e, 0, S.now); /* an event: it is charged */
 	before = a->e.policy_state[1];
 	assert_true(before >= 9 * GP__S);
-	policy(&gp__policy_fair, (const u64[]){ 20, 1 });
+	policy(&gp__policy_fair, (const u64[]){ 20, 1, 100 });
 	assert_true(a->e.policy_state[1] >= before);
 	policy(&gp__policy_none, NULL);
 	assert_true(is_clear(a->e.policy_state, 0, GP__POLICY_ENTITY_WORDS));

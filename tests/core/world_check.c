@@ -238,7 +238,7 @@ static void count_entity(struct tally *t, const struct gp__entity *e)
 /* share with by_weight=1: all entities run. */
 static bool weighs(const struct world *w, const struct gp__dev *d)
 {
-	return w->core.policy == &gp__policy_share && d->can_weigh && w->core.params[2];
+	return w->core.policy == &gp__policy_share && d->can_weigh && w->core.params[3];
 }
 
 /* hpf with by_weight=1: one patient entity runs beside the urgent ones. */
