@@ -234,6 +234,7 @@ static struct gp__node_options options_of(struct queue *q)
 		.queue = q,
 		.program = q->process,
 		.pid = task_tgid_nr(task),
+		.user = from_kuid(&init_user_ns, task_uid(task)),
 		.tag = task->comm,
 		.asked = asked,
 		.priority = gp__node_granted(asked, asked <= GP__PRIO_NORMAL ||

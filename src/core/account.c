@@ -64,8 +64,10 @@ void gp__entity_charge(struct gp__entity *e, u64 now)
 		return;
 	e->clock_at += used << GP__CLOCK_SHIFT;
 	e->used += used;
-	if (p->charge)
+	if (p->charge) {
 		p->charge(e, used, now);
+		gp__owner_rekey(e->owner);
+	}
 }
 
 /* All queues that have work have the least weight. */

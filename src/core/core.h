@@ -8,7 +8,9 @@
  * on addresses. Callers own the memory of devices, entities, queues and gangs, and serialise all
  * calls on one core.
  *
- * An entity is the queues of one process on one device that share priority and tag. It is held and
+ * An entity is the queues of one process on one device that share priority and tag. It has an
+ * owner, the user of the process: policies that divide time, and the default guarantees, divide
+ * between the owners of a device first, so that many entities get no more than one. It is held and
  * released as one. Only an entity that has work is held, and one that ran out of work is released
  * when no other is preferred to it, so that an idle device holds no entity.
  *
@@ -119,11 +121,12 @@ struct gp__spread {
 };
 
 /*
- * Room for the state that a policy keeps per entity and per device. Only the policy in force reads
- * and writes it. It is zero when the policy comes into force and when the entity or device is
- * added. A policy overlays it with a struct of u64 members.
+ * Room for the state that a policy keeps per entity, owner and device. Only the policy in force
+ * reads and writes it. It is zero when the policy comes into force and when the entity, owner or
+ * device is added. A policy overlays it with a struct of u64 members.
  */
 #define GP__POLICY_ENTITY_WORDS 4
+#define GP__POLICY_OWNER_WORDS 2
 #define GP__POLICY_DEV_WORDS 1
 
 struct gp__dev {
@@ -133,8 +136,10 @@ struct gp__dev {
 	u8 can_weigh; /* enum gp__weighing */
 	u64 memory;
 
-	/* Entities that have work, by the policy's key: chosen, and not chosen. */
-	struct gp__tree running, waiting;
+	/* Entities that have work, by the policy's key: chosen, and not chosen. If the policy sorts
+	 * owners, waiting is empty, and owners has those that have waiting entities. */
+	struct gp__tree running, waiting, owners;
+	u32 nr_waiting;
 	/* Held entities that ran out of work, by the same key. */
 	struct gp__tree dormant;
 	/* The waiting entities again, by the policy's ageing key if it has one. */
@@ -146,6 +151,7 @@ struct gp__dev {
 	struct gp__node timer;
 
 	u32 nr_awake; /* have work */
+	u32 nr_awake_owners; /* have entities that have work */
 	u32 nr_on; /* have work and are not held */
 	u32 nr_working; /* of those, the ones that do not only linger or wait for announced work */
 	u32 nr_yielding; /* of those, the ones that get time only while no other works */
@@ -166,13 +172,29 @@ struct gp__dev {
 	bool wastes; /* idle while an entity with work is held */
 	u64 wasted, waste_at; /* time spent so, up to waste_at */
 	u64 budget_at; /* waste budget: when the bucket is full again (see burst.c) */
-	u32 share_sum, nr_no_share; /* of the entities' hints */
+	u32 share_sum; /* of the owners' sums, each at most 100 */
+	u32 nr_no_share; /* owners with an entity that did not ask for a share */
 	/* If it weighs: the highest priority of an entity, with work or not, how many have it, and
 	 * whether others are lower. Suspended entities do not count. */
 	s32 top_prio;
 	u32 nr_top;
 	bool has_patient;
 	u64 policy_state[GP__POLICY_DEV_WORDS]; /* the policy's own */
+};
+
+/*
+ * The user of some entities of a device. The caller's memory, at least as long as it has entities;
+ * one for each user and device.
+ */
+struct gp__owner {
+	struct gp__dev *dev;
+	u32 id; /* of the user; GP__NOBODY: it has none, and the log does not show it */
+	u32 nr_entities, nr_awake;
+	struct gp__node node; /* in dev->owners */
+	struct gp__tree waiting; /* if the policy sorts owners */
+	u32 share_sum, nr_no_share; /* of its entities' hints */
+	u64 memory_mib; /* of its entities, each at weight 100 */
+	u64 policy_state[GP__POLICY_OWNER_WORDS]; /* the policy's own */
 };
 
 enum gp__place {
@@ -193,6 +215,7 @@ struct gp__entity {
 	struct gp__node age; /* in dev->ageing */
 
 	struct gp__dev *dev;
+	struct gp__owner *owner;
 	u8 place;
 	bool held; /* the decision; `told` is what its queues know */
 	bool told; /* differs from held only within an event */
@@ -276,10 +299,13 @@ struct gp__policy {
 	const char *name, *summary;
 	const struct gp__param *params;
 	u32 nr_params;
-	u32 entity_bytes, dev_bytes; /* of policy_state that it uses */
+	u32 entity_bytes, owner_bytes, dev_bytes; /* of policy_state that it uses */
 	/* The order within the running and the waiting set, smallest first. Constant while the
 	 * entity stays there, unless charge() or refresh() changes it. */
 	s64 (*key)(const struct gp__entity *e);
+	/* The order of owners, of which the first waits first; key() is the order within an owner
+	 * then. Changes as key() does, with any of its entities. NULL: owners do not matter. */
+	s64 (*owner_key)(const struct gp__owner *o);
 	/* Whether @w may run beside the running entities, of which there is at least one. */
 	bool (*fits)(const struct gp__dev *d, const struct gp__entity *w, u64 now);
 	/* Whether @r must make room for @w. */
@@ -383,8 +409,12 @@ static inline bool gp__tag_char(char c)
 
 /* Copies a tag; other characters become '_'. */
 void gp__tag_set(char to[GP__TAG_MAX], const char *tag);
+/* Before its first entity is added; no event. */
+void gp__owner_init(struct gp__owner *o, struct gp__dev *d, u32 id);
+/* The share that its entities ask for: together as much as one may. */
+u32 gp__owner_share_pct(const struct gp__owner *o);
 /* @id is unique and not 0. */
-int gp__entity_add(struct gp__dev *d, struct gp__entity *e, u32 id, u32 process,
+int gp__entity_add(struct gp__owner *o, struct gp__entity *e, u32 id, u32 process,
 		   enum gp__class class, const char *tag, const struct gp__hints *h, u64 now);
 void gp__entity_remove(struct gp__entity *e,
 		       u64 now); /* with its queues; nothing refers to it afterwards */
@@ -414,6 +444,9 @@ void gp__gang_add(struct gp__core *c, struct gp__gang *g, u32 id, u64 now);
 void gp__gang_remove(struct gp__gang *g, u64 now); /* its members stay, without a gang */
 /* -EBUSY: in a gang already, or the gang has a member on that device. */
 int gp__gang_join(struct gp__gang *g, struct gp__entity *e, u64 now);
+
+/* The waiting entity that the policy prefers. */
+struct gp__entity *gp__dev_first_waiting(const struct gp__dev *d);
 
 void gp__core_tick(struct gp__core *c, u64 now);
 u64 gp__core_wake(const struct gp__core *c);

@@ -118,10 +118,10 @@ bool gp__dev_would_run(struct gp__dev *d, const struct gp__entity *e, u64 now)
 static void choose(struct gp__dev *d, u64 now)
 {
 	const struct gp__policy *p = gp__policy_of(d);
-	u32 steps = 2 * (d->running.count + d->waiting.count);
+	u32 steps = 2 * (d->running.count + d->nr_waiting);
 
-	while (d->waiting.count && steps--) {
-		struct gp__entity *w = gp__first_waiting(d), *r = gp__last_running(d);
+	while (d->nr_waiting && steps--) {
+		struct gp__entity *w = gp__dev_first_waiting(d), *r = gp__last_running(d);
 
 		if (guard(SOMEBODY_RUNS, !r) || (r && p->fits(d, w, now))) {
 			start_running(w, now);
@@ -206,6 +206,7 @@ static bool refresh_one(struct gp__entity *e, u64 now)
 {
 	if (!e || !gp__policy_of(e->dev)->refresh(e, now))
 		return false;
+	gp__owner_rekey(e->owner);
 	gp__entity_rekey(e);
 	return true;
 }
@@ -218,7 +219,7 @@ static void refresh(struct gp__dev *d, u64 now)
 		return;
 	while (refresh_one(gp__first_running(d), now))
 		;
-	while (refresh_one(gp__first_waiting(d), now))
+	while (refresh_one(gp__dev_first_waiting(d), now))
 		;
 	while (refresh_one(gp__entity_of(d->dormant.first), now))
 		;

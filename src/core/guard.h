@@ -64,6 +64,8 @@
 	X(YIELDING_OWED)     \
 	X(ANNOUNCED_KEPT)    \
 	X(EDF_LATE_YIELDS)   \
+	X(OWNER_SHARE)       \
+	X(OWNER_FIRST)       \
 	X(DRF_REFRESH)       \
 	X(DRF_BOUND)         \
 	X(PARAM_RANGE)       \

@@ -127,13 +127,36 @@ static struct gp__gpu *get_gpu(struct gp__registry *r, const struct gp__program 
 	gp__dev_add(&r->core, &gpu->dev, free_gpu_number(r), add->device_memory,
 		    weighing_of(add->flags), now);
 	gp__list_push(&r->gpus, &gpu->link);
+	gp__list_init(&gpu->users);
 	return gpu;
+}
+
+static struct gp__owner *get_owner(struct gp__gpu *gpu, uid_t uid)
+{
+	struct gp__gpu_user *u;
+	struct gp__link *l, *n;
+
+	gp__list_each(l, n, &gpu->users)
+	{
+		u = container_of(l, struct gp__gpu_user, link);
+		if (u->owner.id == uid)
+			return &u->owner;
+	}
+	u = calloc(1, sizeof(*u));
+	if (!u)
+		return NULL;
+	gp__owner_init(&u->owner, &gpu->dev, uid);
+	gp__list_push(&gpu->users, &u->link);
+	return &u->owner;
 }
 
 static void put_gpu(struct gp__gpu *gpu, u64 now)
 {
+	struct gp__link *l, *n;
+
 	if (gpu->nr_groups)
 		return;
+	gp__list_each(l, n, &gpu->users) free(container_of(l, struct gp__gpu_user, link));
 	gp__dev_remove(&gpu->dev, now);
 	gp__list_del(&gpu->link);
 	free(gpu);
@@ -175,17 +198,19 @@ static struct gp__group *get_group(struct gp__registry *r, struct gp__program *p
 				   const struct gp__hints *hints, u64 now)
 {
 	char clean[GP__TAG_MAX];
+	struct gp__owner *owner;
 	struct gp__group *g;
 
 	gp__tag_set(clean, tag);
 	g = find_group(r, p, gpu, hints->prio, clean);
 	if (g)
 		return g;
-	g = calloc(1, sizeof(*g));
+	owner = get_owner(gpu, p->uid);
+	g = owner ? calloc(1, sizeof(*g)) : NULL;
 	if (!g)
 		return NULL;
-	if (gp__entity_add(&gpu->dev, &g->entity, ++r->last_id, (u32)p->pid,
-			   gp__class_of(hints->prio), tag, hints, now)) {
+	if (gp__entity_add(owner, &g->entity, ++r->last_id, (u32)p->pid, gp__class_of(hints->prio),
+			   tag, hints, now)) {
 		free(g);
 		return NULL;
 	}

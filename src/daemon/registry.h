@@ -32,9 +32,16 @@ struct gp__program {
 	void *peer; /* its connection */
 };
 
+/* A user with groups on a GPU. */
+struct gp__gpu_user {
+	struct gp__link link;
+	struct gp__owner owner;
+};
+
 struct gp__gpu {
 	struct gp__link link;
 	struct gp__dev dev;
+	struct gp__link users; /* struct gp__gpu_user; each is kept as long as the GPU */
 	char key[GP__WIRE_DEVICE_MAX], name[GP__WIRE_NAME_MAX];
 	uid_t named_by; /* the user of the first program with a queue there */
 	u32 nr_groups;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * fair: GPU time in proportion to weight. The virtual time of an entity advances with its GPU time
- * divided by its weight; the entity with the least virtual time is next.
+ * fair: GPU time in proportion to weight. The virtual time of an entity, and that of its owner,
+ * advances with its GPU time divided by its weight. The owner with the least virtual time is next,
+ * and of its entities the one with the least.
  *
  * A program that uses less than its proportion, such as a server between two requests, has credit
  * and need not wait for its turn. Others then wait for at most credit_ms.
@@ -23,14 +24,18 @@ static u64 virtual(const struct gp__entity *e, u64 ns)
 
 static void charge(struct gp__entity *e, u64 used, u64 now)
 {
+	u64 ns = virtual(e, used);
+
 	(void)now;
-	gp__vtime_of(e)->ns += virtual(e, used);
+	gp__turns_vtime_charge(e, ns, ns);
 }
 
 static void wakeup(struct gp__entity *e, u64 now)
 {
+	u64 credit = virtual(e, gp__turns_credit(e->dev));
+
 	(void)now;
-	gp__turns_vtime_wakeup(e, virtual);
+	gp__turns_vtime_wakeup(e, credit, credit);
 }
 
 const struct gp__policy gp__policy_fair = {
@@ -40,6 +45,7 @@ const struct gp__policy gp__policy_fair = {
 	.nr_params = sizeof(params) / sizeof(params[0]),
 	GP__VTIME_STATE,
 	.key = gp__turns_vtime_key,
+	.owner_key = gp__turns_vtime_owner_key,
 	.fits = gp__turns_fits,
 	.preempts = gp__turns_vtime_preempts,
 	.preempt_rule = GP__RULE_SLICE,

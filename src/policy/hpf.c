@@ -124,9 +124,9 @@ static u64 next(const struct gp__dev *d)
 {
 	const struct gp__entity *r =
 		container_of(gp__tree_last(&d->running), struct gp__entity, node);
-	const struct gp__node *w = d->waiting.first;
+	const struct gp__entity *w = gp__dev_first_waiting(d);
 
-	if (!w || !is_patient(d, r) || w->key != r->node.key || turn_end(r) <= d->core->now)
+	if (!w || !is_patient(d, r) || w->prio != r->prio || turn_end(r) <= d->core->now)
 		return GP__NEVER;
 	return turn_end(r);
 }

@@ -396,7 +396,7 @@ static void test_share_survives_absurd_oversubscription(void **state)
 	(void)state;
 	begin(&gp__policy_share);
 	for (i = 0; i < N; i++)
-		gp__entity_add(&S.dev[0], &crowd[i], 1000 + i, 1, GP__CLASS_OTHER, "", &greedy,
+		gp__entity_add(&S.user[0], &crowd[i], 1000 + i, 1, GP__CLASS_OTHER, "", &greedy,
 			       S.now);
 	work(a = actor(.share_pct = 1));
 	work(b = actor(.share_pct = 1));

@@ -15,6 +15,7 @@
 #define WORLD_ENTITIES 24
 #define WORLD_QUEUES 3
 #define WORLD_GANGS 2
+#define WORLD_USERS 4
 
 /* The record of the agent of a queue; the core's own fields are not trusted for this. */
 struct world_queue {
@@ -45,6 +46,7 @@ struct world_entity {
 struct world {
 	struct gp__core core;
 	struct gp__dev dev[WORLD_DEVICES];
+	struct gp__owner owner[WORLD_DEVICES][WORLD_USERS];
 	struct world_entity entity[WORLD_ENTITIES];
 	struct gp__gang gang[WORLD_GANGS];
 	u64 rng, now, started, nr_events, nr_actions;
