@@ -155,6 +155,7 @@ int gp__core_set_policy(struct gp__core *c, const struct gp__policy *policy, con
 /* The new limits bound what the entity is owed. */
 static void enter_limits(struct gp__entity *e, u64 now)
 {
+	gp__entity_sync_claim(e);
 	gp__entity_owe(e, now);
 	gp__entity_update(e, now);
 }
@@ -301,6 +302,7 @@ static void set_hints(struct gp__entity *e, const struct gp__hints *h)
 	e->hints = *h;
 	e->prio = h->prio;
 	count_hints(e, true);
+	gp__entity_sync_claim(e);
 }
 
 void gp__tag_set(char to[GP__TAG_MAX], const char *tag)

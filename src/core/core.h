@@ -152,6 +152,7 @@ struct gp__dev {
 
 	u32 nr_awake; /* have work */
 	u32 nr_awake_owners; /* have entities that have work */
+	u32 claimed, nr_claiming; /* the sum of the owners' claims, and how many have one */
 	u32 nr_on; /* have work and are not held */
 	u32 nr_working; /* of those, the ones that do not only linger or wait for announced work */
 	u32 nr_yielding; /* of those, the ones that get time only while no other works */
@@ -190,6 +191,8 @@ struct gp__owner {
 	struct gp__dev *dev;
 	u32 id; /* of the user; GP__NOBODY: it has none, and the log does not show it */
 	u32 nr_entities, nr_awake;
+	u32 claimed; /* percent: the minimum shares that its entities with work claim */
+	u64 granted_at; /* the last grant for a guarantee that all have */
 	struct gp__node node; /* in dev->owners */
 	struct gp__tree waiting; /* if the policy sorts owners */
 	u32 share_sum, nr_no_share; /* of its entities' hints */
@@ -233,6 +236,7 @@ struct gp__entity {
 	bool inversion_reported;
 	u8 class;
 	u32 nr_ready, nr_faults; /* of its queues */
+	u32 claimed; /* counted in its owner's claims */
 	u32 id, process;
 	s32 prio;
 
@@ -325,7 +329,8 @@ struct gp__policy {
 	void (*start)(struct gp__entity *e, u64 now);
 	/* It goes on running after an event. NULL: a turn that is over is not begun anew. */
 	void (*go_on)(struct gp__entity *e, u64 now);
-	/* The order of ageing, and when the first in that order gets a grant. NULL: no ageing. */
+	/* The order of ageing, which only a grant to its owner changes, and when the first in that
+	 * order gets a grant. NULL: no ageing. */
 	s64 (*age_key)(const struct gp__entity *e);
 	u64 (*age_due)(const struct gp__dev *d, const struct gp__entity *w);
 	/* When the choice may change while an entity waits. NULL: only events change it. */
@@ -463,6 +468,8 @@ u64 gp__dev_wasted(const struct gp__dev *d, u64 now);
 u64 gp__entity_wasted(const struct gp__entity *e, u64 now);
 /* It has work and is not held, but yields to another that works. */
 bool gp__entity_gives_way(const struct gp__entity *e);
+/* Since when it has waited for the grants that all entities get. */
+u64 gp__entity_waits_since(const struct gp__entity *e);
 /* How long it has been held while it had work. */
 u64 gp__entity_hold_ns(const struct gp__entity *e, u64 now);
 /* What its entity has got while this queue had work and was not held. */

@@ -178,17 +178,33 @@ static void hold_fresh(struct gp__dev *d, u64 now)
 	}
 }
 
+/* A grant to another entity of its owner puts it back. True: it moved. */
+static bool resort_ageing(struct gp__dev *d, struct gp__entity *e)
+{
+	s64 key = gp__policy_of(d)->age_key(e);
+
+	if (key == e->age.key)
+		return false;
+	gp__tree_erase(&d->ageing, &e->age);
+	gp__tree_insert(&d->ageing, &e->age, key);
+	return true;
+}
+
 /* The first in the order of ageing that waits for its age, not for its turn. */
-static struct gp__entity *next_aged(const struct gp__dev *d)
+static struct gp__entity *next_aged(struct gp__dev *d)
 {
 	const struct gp__policy *p = gp__policy_of(d);
-	struct gp__node *n;
+	struct gp__node *n = d->ageing.first;
 
-	for (n = d->ageing.first; n; n = gp__tree_next(n)) {
+	while (n) {
 		struct gp__entity *e = container_of(n, struct gp__entity, age);
 
-		if (p->age_due(d, e) < GP__NEVER)
+		if (resort_ageing(d, e))
+			n = d->ageing.first;
+		else if (p->age_due(d, e) < GP__NEVER)
 			return e;
+		else
+			n = gp__tree_next(n);
 	}
 	return NULL;
 }
@@ -271,7 +287,7 @@ static void renew_turns(struct gp__dev *d, u64 now)
 		p->go_on(gp__entity_of(n), now);
 }
 
-static u64 dev_due(const struct gp__dev *d)
+static u64 dev_due(struct gp__dev *d)
 {
 	const struct gp__policy *p = gp__policy_of(d);
 	const struct gp__entity *aged = next_aged(d);

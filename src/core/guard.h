@@ -66,6 +66,9 @@
 	X(EDF_LATE_YIELDS)   \
 	X(OWNER_SHARE)       \
 	X(OWNER_FIRST)       \
+	X(OWNER_GUARANTEES)  \
+	X(OWNER_GRANTS)      \
+	X(CLAIMS_BOUND)      \
 	X(DRF_REFRESH)       \
 	X(DRF_BOUND)         \
 	X(PARAM_RANGE)       \

@@ -65,7 +65,12 @@ void gp__entity_owe(struct gp__entity *e, u64 now);
 /* When a waiting entity will be owed a whole grant, and have waited for it for @defer. */
 u64 gp__entity_owed_due(const struct gp__entity *e, u64 defer, u64 now);
 u64 gp__entity_owed_for(const struct gp__entity *e);
-u64 gp__entity_max_hold(const struct gp__entity *e);
+/* Call after anything that may change the entity's claim of a minimum share. */
+void gp__entity_sync_claim(struct gp__entity *e);
+/* When its longest hold is reached. */
+u64 gp__entity_hold_due(const struct gp__entity *e);
+/* It gets a grant for @rule. */
+void gp__entity_note_grant(struct gp__entity *e, enum gp__rule rule, u64 now);
 void gp__queue_clock(struct gp__queue *q, u64 now);
 
 /* act.c: actions on queues, and their acknowledgements */

@@ -71,7 +71,7 @@ static u64 hold_due(const struct gp__entity *e, u64 now)
 	u64 due = GP__NEVER;
 
 	if (guard(MAX_HOLD, e->held))
-		due = gp__time_add(e->hold_since, gp__entity_max_hold(e));
+		due = gp__entity_hold_due(e);
 	if (guard(MIN_SHARE, true))
 		due = gp__min_u64(due, min_share_due(e, now));
 	return due;
@@ -140,6 +140,7 @@ void gp__entity_give_grant(struct gp__entity *e, enum gp__rule rule, u64 now)
 {
 	u64 end = now + e->dev->core->cfg[GP__CFG_GRANT_MS] * GP__MS;
 
+	gp__entity_note_grant(e, rule, now);
 	if (e->gang)
 		gp__gang_grant(e->gang, rule, end, now);
 	else
@@ -150,8 +151,7 @@ static void check_hold(struct gp__entity *e, u64 now)
 {
 	if (!is_hold_bounded(e) && !may_starve(e))
 		return;
-	if (guard(MAX_HOLD,
-		  e->held && gp__time_add(e->hold_since, gp__entity_max_hold(e)) <= now)) {
+	if (guard(MAX_HOLD, e->held && gp__entity_hold_due(e) <= now)) {
 		gp__entity_give_grant(e, GP__RULE_MAX_HOLD, now);
 		return;
 	}
@@ -473,6 +473,7 @@ void gp__entity_set_awake(struct gp__entity *e, bool awake)
 	e->dev->nr_awake += awake ? 1 : (u32)-1;
 	o->nr_awake += awake ? 1 : (u32)-1;
 	e->dev->nr_awake_owners += o->nr_awake != 0;
+	gp__entity_sync_claim(e);
 }
 
 static void note_activity(struct gp__entity *e, u64 now)

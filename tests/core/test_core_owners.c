@@ -210,6 +210,158 @@ static void test_fair_new_siblings_have_no_credit(void **state)
 	assert_true(near(permille(victim, GP__S / 2, start), 500, 25));
 }
 
+static u32 crowd_starts(void)
+{
+	u32 i, starts = 0;
+
+	for (i = 0; i < MANY; i++)
+		starts += crowd[i]->nr_starts;
+	return starts;
+}
+
+/* A crowd and another user's program beside an urgent one that always works. */
+static struct actor *starve(const struct gp__hints *h, const struct gp__hints *other)
+{
+	struct actor *victim;
+
+	work(actor_of(&S.user[1], ONLINE));
+	gather(h);
+	work(victim = stage_actor(0, &S.user[2], other));
+	return victim;
+}
+
+#define STARVED (&(struct gp__hints){ OFFLINE })
+
+/* 10 % by default; divided between eleven it would be 4.5 %. */
+static void test_min_share_is_the_users_by_default(void **state)
+{
+	struct actor *victim;
+	u64 start;
+	u32 i;
+
+	(void)state;
+	begin_strict();
+	config(GP__CFG_MIN_SHARE_PCT, 10);
+	start = S.now;
+	victim = starve(STARVED, STARVED);
+	after(100 * GP__S);
+	assert_true(permille(victim, 0, start) > 95);
+	assert_true(near(crowd_used() * 1000 / (S.now - start), 100, 10));
+	for (i = 0; i < MANY; i++)
+		assert_true(near(permille(crowd[i], 0, start), 10, 3));
+}
+
+/* What all may have is no claim. */
+static void test_min_share_a_claim_of_the_default_is_the_default(void **state)
+{
+	struct actor *victim;
+	u64 start;
+
+	(void)state;
+	begin_strict();
+	config(GP__CFG_MIN_SHARE_PCT, 10);
+	start = S.now;
+	victim = starve(&(struct gp__hints){ OFFLINE, .min_share_pct = 10 }, STARVED);
+	after(100 * GP__S);
+	assert_true(permille(victim, 0, start) > 95);
+	assert_true(near(crowd_used() * 1000 / (S.now - start), 100, 10));
+}
+
+/* Users that are not there need no protection. */
+static void test_min_share_is_each_entitys_if_there_is_one_user(void **state)
+{
+	struct actor *hog;
+	u64 start;
+
+	(void)state;
+	begin_strict();
+	config(GP__CFG_MIN_SHARE_PCT, 2);
+	start = S.now;
+	work(hog = actor_of(&S.user[0], ONLINE));
+	gather(STARVED);
+	after(100 * GP__S);
+	assert_true(near(crowd_used() * 1000 / (S.now - start), 20 * MANY, 20));
+	assert_true(permille(hog, 0, start) > 750);
+}
+
+/* Three times the device is claimed, and the claim of another is kept. */
+static void test_min_share_claims_of_one_user_leave_those_of_others(void **state)
+{
+	struct actor *victim;
+	u64 start;
+
+	(void)state;
+	begin_strict();
+	config(GP__CFG_MIN_SHARE_PCT, 1);
+	start = S.now;
+	victim = starve(&(struct gp__hints){ OFFLINE, .min_share_pct = 30 },
+			&(struct gp__hints){ OFFLINE, .min_share_pct = 20 });
+	after(100 * GP__S);
+	assert_true(permille(victim, 0, start) > 195);
+	assert_true(crowd_used() * 1000 / (S.now - start) < 350);
+}
+
+/* Of two that claim more than there is, half of the device, each gets half. */
+static void test_min_share_claims_are_divided_between_users(void **state)
+{
+	struct actor *victim;
+	u64 start;
+
+	(void)state;
+	begin_strict();
+	config(GP__CFG_MIN_SHARE_PCT, 1);
+	start = S.now;
+	victim = starve(&(struct gp__hints){ OFFLINE, .min_share_pct = 90 },
+			&(struct gp__hints){ OFFLINE, .min_share_pct = 90 });
+	after(100 * GP__S);
+	assert_true(permille(victim, 0, start) > 220);
+	assert_true(near(crowd_used() * 1000 / (S.now - start), 235, 25));
+}
+
+/* One hold of 100 ms and one grant of 10 ms after another. */
+static void test_max_hold_grants_of_a_user_are_those_of_one(void **state)
+{
+	struct actor *victim;
+	u32 i;
+
+	(void)state;
+	begin_strict();
+	config(GP__CFG_MAX_HOLD_MS, 100);
+	victim = starve(STARVED, STARVED);
+	after(20 * GP__S);
+	assert_true(near(victim->nr_starts, 20000 / 110, 2));
+	assert_true(near(crowd_starts(), 20000 / 100, 2));
+	for (i = 0; i < MANY; i++)
+		assert_true(near(crowd[i]->nr_starts, 20000 / 100 / MANY, 2));
+}
+
+static void test_max_hold_that_was_asked_for_is_each_entitys(void **state)
+{
+	(void)state;
+	begin_strict();
+	config(GP__CFG_MAX_HOLD_MS, 2000);
+	starve(&(struct gp__hints){ OFFLINE, .max_hold_ns = 100 * GP__MS }, STARVED);
+	after(2 * GP__S);
+	assert_true(near(crowd_starts(), MANY * 2000 / 110, MANY));
+}
+
+/* 13 levels of 10 ms, then a grant. */
+static void test_ageing_grants_of_a_user_are_those_of_one(void **state)
+{
+	struct actor *victim;
+	u32 i;
+
+	(void)state;
+	begin(&gp__policy_hpf);
+	policy(&gp__policy_hpf, (const u64[]){ 10, 1, 100 });
+	victim = starve(STARVED, STARVED);
+	after(14 * GP__S);
+	assert_true(near(victim->nr_starts, 100, 2));
+	assert_true(near(crowd_starts(), 14000 / 130, 2));
+	for (i = 0; i < MANY; i++)
+		assert_true(crowd[i]->nr_starts >= 9);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -224,6 +376,14 @@ int main(void)
 		T(drf_adds_up_the_memory_of_a_user),
 		T(fair_siblings_that_wake_up_in_turn_have_no_credit),
 		T(fair_new_siblings_have_no_credit),
+		T(min_share_is_the_users_by_default),
+		T(min_share_a_claim_of_the_default_is_the_default),
+		T(min_share_is_each_entitys_if_there_is_one_user),
+		T(min_share_claims_of_one_user_leave_those_of_others),
+		T(min_share_claims_are_divided_between_users),
+		T(max_hold_grants_of_a_user_are_those_of_one),
+		T(max_hold_that_was_asked_for_is_each_entitys),
+		T(ageing_grants_of_a_user_are_those_of_one),
 	};
 
 	return cmocka_run_group_tests_name("core owners", tests, NULL, NULL);

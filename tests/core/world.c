@@ -185,7 +185,7 @@ static struct gp__hints random_hints(struct world *w)
 	if (chance(w, 30))
 		h.deadline_ns = 1 + draw(w, 100 * GP__MS);
 	if (chance(w, 20))
-		h.min_share_pct = 1 + (u32)draw(w, 20);
+		h.min_share_pct = 1 + (u32)draw(w, WORLD_CLAIM_MAX);
 	if (chance(w, 20))
 		h.max_hold_ns = 1 + draw(w, 3 * GP__S);
 	h.memory = draw(w, 1ull << 34);
