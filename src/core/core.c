@@ -382,9 +382,10 @@ void gp__entity_remove(struct gp__entity *e, u64 now)
 
 	now = gp__core_begin(c, now);
 	gp__log_entity(e, GP__WHAT_ENTITY_REMOVE, 0, now);
+	gp__entity_give_up(e, now);
 	gp__list_each(l, n, &e->queues) detach_queue(container_of(l, struct gp__queue, link));
 	gp__burst_stop(e, now);
-	e->expected = e->announced = false;
+	e->announced = false;
 	gp__entity_set_awake(e, false);
 	gp__entity_sync_on(e, now);
 	gp__entity_leave(e);
@@ -446,9 +447,9 @@ static void set_deadline(struct gp__entity *e, u64 arrival)
 }
 
 /* The announced work has arrived, or is called off. */
-static void stop_expecting(struct gp__entity *e)
+static void stop_expecting(struct gp__entity *e, u64 now)
 {
-	e->expected = false;
+	gp__entity_expect(e, false, now);
 	e->expect_from = 0;
 }
 
@@ -461,7 +462,8 @@ static void expect(struct gp__entity *e, u64 at, u64 now)
 	u64 lead = guard(LEAD_UNKNOWN, !e->dev->hold_known) ? LEAD_UNKNOWN : 2 * e->dev->hold_ns;
 
 	e->expect_at = gp__max_u64(at, now);
-	e->expected = e->announced = at <= gp__time_add(now, lead);
+	e->announced = at <= gp__time_add(now, lead);
+	gp__entity_expect(e, e->announced, now);
 	e->expect_from = e->expected ? 0 : at - lead;
 	/* Announced work has the deadline that the job will have. */
 	if (!e->nr_ready)
@@ -477,12 +479,13 @@ void gp__entity_arriving(struct gp__entity *e, u64 at, u64 now)
 	now = gp__core_begin(c, now);
 	gp__log_entity(e, GP__WHAT_ARRIVING, at, now);
 	if (!at) {
-		stop_expecting(e);
+		gp__entity_give_up(e, now);
+		e->expect_from = 0;
 		e->announced = e->in_burst = false;
 		e->over = true;
 		if (!e->nr_ready)
 			gp__burst_stop(e, now);
-	} else if (!guard(EXPECT_ONCE, said) && !guard(EXPECT_DOUBT, now < e->doubt_until)) {
+	} else if (!guard(EXPECT_ONCE, said) && !gp__owner_is_doubted(e->owner, now)) {
 		e->over = false;
 		expect(e, at, now);
 	}
@@ -552,8 +555,10 @@ static void work_came(struct gp__entity *e, u64 now)
 	set_deadline(e, now);
 	e->deadline_named = false;
 	gp__burst_work(e, now);
-	e->doubt_until = 0;
-	stop_expecting(e);
+	/* Late, but it was no lie. */
+	if (e->owner->doubted == e->id)
+		e->owner->doubt_until = 0;
+	stop_expecting(e, now);
 	if (has_place)
 		gp__entity_reconsider(e, now);
 	else
@@ -582,7 +587,7 @@ void gp__queue_ready(struct gp__queue *q, u32 pending, u64 now)
 	if (e->nr_ready++ == 0)
 		work_came(e, now);
 	else
-		stop_expecting(e);
+		stop_expecting(e, now);
 	recount(e, now);
 	gp__core_settle(c, now);
 }
@@ -603,7 +608,7 @@ void gp__queue_idle(struct gp__queue *q, u64 since, u64 sees, u64 now)
 	if (--e->nr_ready == 0) {
 		/* Work announced for a time at which the queue was busy has arrived. */
 		if (guard(EXPECT_MET, now >= e->expect_at))
-			stop_expecting(e);
+			stop_expecting(e, now);
 		e->announced = e->expected;
 		gp__burst_gap(e, since, sees, now);
 		gp__entity_update(e, now);

@@ -193,6 +193,10 @@ struct gp__owner {
 	u32 nr_entities, nr_awake;
 	u32 claimed; /* percent: the minimum shares that its entities with work claim */
 	u64 granted_at; /* the last grant for a guarantee that all have */
+	u32 nr_expected; /* entities whose announced work has not arrived yet */
+	u64 expected_since; /* since when there have been some */
+	u64 doubt_until; /* announcements are ignored: announced work did not arrive */
+	u32 doubted; /* the entity whose work that was */
 	struct gp__node node; /* in dev->owners */
 	struct gp__tree waiting; /* if the policy sorts owners */
 	u32 share_sum, nr_no_share; /* of its entities' hints */
@@ -249,7 +253,6 @@ struct gp__entity {
 	struct gp__spread gaps, bursts; /* how long they last */
 	u64 expect_from; /* when to start making room; 0: not, or started */
 	u64 expect_at; /* the announced time */
-	u64 doubt_until; /* announcements are ignored: the last work did not arrive */
 	u64 clock_at; /* dev->clock, or yield_clock, when last charged */
 	u64 used; /* GPU time */
 	u64 deadline_at;
@@ -416,6 +419,9 @@ static inline bool gp__tag_char(char c)
 void gp__tag_set(char to[GP__TAG_MAX], const char *tag);
 /* Before its first entity is added; no event. */
 void gp__owner_init(struct gp__owner *o, struct gp__dev *d, u32 id);
+/* Its announcements are ignored for now. Memory of an owner without entities may be freed, except
+ * that a doubt is forgotten with it. */
+bool gp__owner_is_doubted(const struct gp__owner *o, u64 now);
 /* The share that its entities ask for: together as much as one may. */
 u32 gp__owner_share_pct(const struct gp__owner *o);
 /* @id is unique and not 0. */
@@ -429,7 +435,8 @@ void gp__entity_deadline(struct gp__entity *e, u64 at, u64 now);
 /*
  * Announces work for @at, so that room is made before it arrives; 0: the work is done or called
  * off. Room is kept for arrive_grace_ms after that time, however often the work is announced. If it
- * does not arrive, further announcements are ignored for as long.
+ * does not arrive, or is called off late, further announcements of its owner are ignored for as
+ * long as room was kept, unless the work arrives after all.
  */
 void gp__entity_arriving(struct gp__entity *e, u64 at, u64 now);
 void gp__entity_suspend(struct gp__entity *e, bool suspend, u64 now);

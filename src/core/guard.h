@@ -38,6 +38,8 @@
 	X(BURST_WAIT)        \
 	X(DEFERRED)          \
 	X(EXPECT_DOUBT)      \
+	X(DOUBT_AHEAD)       \
+	X(GIVEN_UP)          \
 	X(EXPECT_ENDS)       \
 	X(LEAD_UNKNOWN)      \
 	X(EXPECT_MET)        \

@@ -101,6 +101,9 @@ void gp__entity_start_ageing(struct gp__entity *e);
 void gp__entity_grant(struct gp__entity *e, enum gp__rule rule, u64 end, u64 now);
 void gp__entity_give_grant(struct gp__entity *e, enum gp__rule rule, u64 now);
 void gp__entity_arm(struct gp__entity *e, u64 now);
+/* Its announced work has not arrived yet, or is not waited for any more. */
+void gp__entity_expect(struct gp__entity *e, bool expected, u64 now);
+void gp__entity_give_up(struct gp__entity *e, u64 now);
 void gp__entity_set_awake(struct gp__entity *e, bool awake);
 void gp__arm(struct gp__tree *t, struct gp__node *n, u64 due, u64 now);
 bool gp__dev_takes_turns(const struct gp__dev *d);

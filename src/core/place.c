@@ -172,26 +172,58 @@ static void check_grant(struct gp__entity *e, u64 now)
 		e->grant_end = 0;
 }
 
-/* The announced work did not arrive. Further announcements are ignored for as long as others were
- * held for it. */
-static void announcement_missed(struct gp__entity *e, u64 now)
+void gp__entity_expect(struct gp__entity *e, bool expected, u64 now)
 {
-	e->expected = false;
-	if (e->nr_ready)
+	struct gp__owner *o = e->owner;
+
+	if (expected == e->expected)
 		return;
-	e->announced = false;
-	e->doubt_until = now + e->dev->core->cfg[GP__CFG_ARRIVE_GRACE_MS] * GP__MS;
+	e->expected = expected;
+	o->nr_expected += expected ? 1 : (u32)-1;
+	if (expected && o->nr_expected == 1)
+		o->expected_since = now;
+}
+
+bool gp__owner_is_doubted(const struct gp__owner *o, u64 now)
+{
+	return guard(EXPECT_DOUBT, now < o->doubt_until);
+}
+
+/*
+ * Announced work does not arrive, is called off, or its entity goes. Further announcements of its
+ * owner are ignored for as long as others were held for its entities. Entities that announce in
+ * turn overlap once at most, because none is believed after the first miss.
+ */
+void gp__entity_give_up(struct gp__entity *e, u64 now)
+{
+	u64 grace = e->dev->core->cfg[GP__CFG_ARRIVE_GRACE_MS] * GP__MS;
+	struct gp__owner *o = e->owner;
+
+	if (guard(GIVEN_UP, e->expected && !e->nr_ready)) {
+		o->doubt_until = now + gp__min_u64(now - o->expected_since, 4 * grace);
+		o->doubted = e->id;
+	}
+	gp__entity_expect(e, false, now);
+	e->announced &= e->nr_ready != 0;
+}
+
+/* It is time to make room, unless its owner is not believed any more. */
+static void begin_expecting(struct gp__entity *e, u64 now)
+{
+	bool is_believed = !guard(DOUBT_AHEAD, gp__owner_is_doubted(e->owner, now));
+
+	e->expect_from = 0;
+	e->announced = now < expect_end(e) && is_believed;
+	gp__entity_expect(e, e->announced, now);
 }
 
 static void entity_timer(struct gp__entity *e, u64 now)
 {
 	gp__burst_timer(e, now);
 	if (e->expected && guard(EXPECT_ENDS, now >= expect_end(e)))
-		announcement_missed(e, now);
-	if (e->expect_from && now >= e->expect_from) {
-		e->expect_from = 0;
-		e->expected = e->announced = now < expect_end(e);
-	}
+		gp__entity_give_up(e, now);
+	if (e->expect_from && now >= e->expect_from)
+		begin_expecting(e, now);
 	check_grant(e, now);
 	retry_queues(e, now);
 	check_hold(e, now);

@@ -131,7 +131,18 @@ static struct gp__gpu *get_gpu(struct gp__registry *r, const struct gp__program 
 	return gpu;
 }
 
-static struct gp__owner *get_owner(struct gp__gpu *gpu, uid_t uid)
+static void put_owner(struct gp__owner *o, u64 now)
+{
+	struct gp__gpu_user *u = container_of(o, struct gp__gpu_user, owner);
+
+	/* A new group must not end the doubt about the user's announcements. */
+	if (o->nr_entities || gp__owner_is_doubted(o, now))
+		return;
+	gp__list_del(&u->link);
+	free(u);
+}
+
+static struct gp__owner *get_owner(struct gp__gpu *gpu, uid_t uid, u64 now)
 {
 	struct gp__gpu_user *u;
 	struct gp__link *l, *n;
@@ -141,6 +152,7 @@ static struct gp__owner *get_owner(struct gp__gpu *gpu, uid_t uid)
 		u = container_of(l, struct gp__gpu_user, link);
 		if (u->owner.id == uid)
 			return &u->owner;
+		put_owner(&u->owner, now);
 	}
 	u = calloc(1, sizeof(*u));
 	if (!u)
@@ -205,7 +217,7 @@ static struct gp__group *get_group(struct gp__registry *r, struct gp__program *p
 	g = find_group(r, p, gpu, hints->prio, clean);
 	if (g)
 		return g;
-	owner = get_owner(gpu, p->uid);
+	owner = get_owner(gpu, p->uid, now);
 	g = owner ? calloc(1, sizeof(*g)) : NULL;
 	if (!g)
 		return NULL;
@@ -228,6 +240,7 @@ static void put_group(struct gp__registry *r, struct gp__group *g, u64 now)
 	if (g->nr_queues)
 		return;
 	gp__entity_remove(&g->entity, now);
+	put_owner(g->entity.owner, now);
 	gp__list_del(&g->link);
 	if (r->found == g)
 		r->found = NULL;

@@ -41,7 +41,7 @@ struct gp__gpu_user {
 struct gp__gpu {
 	struct gp__link link;
 	struct gp__dev dev;
-	struct gp__link users; /* struct gp__gpu_user; each is kept as long as the GPU */
+	struct gp__link users; /* struct gp__gpu_user */
 	char key[GP__WIRE_DEVICE_MAX], name[GP__WIRE_NAME_MAX];
 	uid_t named_by; /* the user of the first program with a queue there */
 	u32 nr_groups;

@@ -362,6 +362,107 @@ static void test_ageing_grants_of_a_user_are_those_of_one(void **state)
 		assert_true(crowd[i]->nr_starts >= 9);
 }
 
+/* Announcements without work hold others for at most half of the time, whoever makes them. */
+static void test_arriving_in_turn_holds_others_no_longer_than_one_would(void **state)
+{
+	struct actor *off, *liar[5];
+	u64 held = 0;
+	int i;
+
+	(void)state;
+	begin_strict();
+	work(off = actor_of(&S.user[1], OFFLINE));
+	for (i = 0; i < 5; i++)
+		liar[i] = actor_of(&S.user[0], ONLINE);
+	for (i = 0; i < 4000; i++) {
+		arriving(liar[i % 5], S.now);
+		held += stopped(off);
+		after(700 * GP__US);
+	}
+	assert_in_range(held, 1000, 2100);
+}
+
+/* One that does honest work does not vouch for the others. */
+static void test_arriving_work_of_another_does_not_restore_trust(void **state)
+{
+	struct actor *off, *liar, *worker;
+
+	(void)state;
+	begin_strict();
+	work(off = actor_of(&S.user[1], OFFLINE));
+	liar = actor_of(&S.user[0], ONLINE);
+	worker = actor_of(&S.user[0], ONLINE);
+	arriving(liar, S.now);
+	after(11 * GP__MS);
+	assert_true(runs(off));
+	work(worker);
+	rest(worker);
+	arriving(liar, S.now);
+	assert_true(runs(off));
+	/* Nor is another user doubted. */
+	arriving(actor_of(&S.user[2], ONLINE), S.now);
+	assert_true(stopped(off));
+}
+
+/* To call work off, or to leave, just before it is missed is a lie, too. */
+static void test_arriving_called_off_or_left_late_is_in_vain(void **state)
+{
+	struct actor *off, *liar;
+	u64 held = 0;
+	int i;
+
+	(void)state;
+	begin_strict();
+	work(off = actor_of(&S.user[1], OFFLINE));
+	for (i = 0; i < 400; i++) {
+		arriving(liar = actor_of(&S.user[0], ONLINE), S.now);
+		held += stopped(off);
+		after(9 * GP__MS);
+		if (i % 2)
+			arriving(liar, 0);
+		leave(liar);
+		S.nr_actors--;
+	}
+	assert_in_range(held, 100, 210);
+}
+
+/* Work that was announced early, before the lie, is not waited for either. */
+static void test_arriving_announced_ahead_is_doubted_too(void **state)
+{
+	struct actor *off, *liar[5];
+	u64 held = 0;
+	int i;
+
+	(void)state;
+	begin_strict();
+	work(off = actor_of(&S.user[1], OFFLINE));
+	for (i = 0; i < 5; i++)
+		arriving(liar[i] = actor_of(&S.user[0], ONLINE), S.now + (u64)i * 12 * GP__MS);
+	for (i = 0; i < 60; i++) {
+		held += stopped(off);
+		after(GP__MS);
+	}
+	assert_in_range(held, 10, 32);
+}
+
+/* A user that is gone for a moment comes back with its doubt. */
+static void test_arriving_doubt_outlasts_the_entities(void **state)
+{
+	struct actor *off, *liar;
+
+	(void)state;
+	begin_strict();
+	work(off = actor_of(&S.user[1], OFFLINE));
+	arriving(liar = actor_of(&S.user[0], ONLINE), S.now);
+	after(10 * GP__MS);
+	leave(liar);
+	arriving(actor_of(&S.user[0], ONLINE), S.now);
+	assert_true(runs(off));
+	after(11 * GP__MS);
+	arriving(actor_of(&S.user[0], ONLINE), S.now);
+	assert_true(stopped(off));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -384,6 +485,11 @@ int main(void)
 		T(max_hold_grants_of_a_user_are_those_of_one),
 		T(max_hold_that_was_asked_for_is_each_entitys),
 		T(ageing_grants_of_a_user_are_those_of_one),
+		T(arriving_in_turn_holds_others_no_longer_than_one_would),
+		T(arriving_work_of_another_does_not_restore_trust),
+		T(arriving_called_off_or_left_late_is_in_vain),
+		T(arriving_announced_ahead_is_doubted_too),
+		T(arriving_doubt_outlasts_the_entities),
 	};
 
 	return cmocka_run_group_tests_name("core owners", tests, NULL, NULL);

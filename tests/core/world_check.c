@@ -393,7 +393,7 @@ static bool check_device(struct world *w, struct gp__dev *d)
 static bool check_owner(struct world *w, u32 dev, u32 user)
 {
 	const struct gp__owner *o = &w->owner[dev][user];
-	u32 i, entities = 0, awake = 0, claimed = 0, share = 0, granted = 0;
+	u32 i, entities = 0, awake = 0, claimed = 0, share = 0, granted = 0, expected = 0;
 
 	for (i = 0; i < WORLD_ENTITIES; i++) {
 		const struct gp__entity *e = &w->entity[i].e;
@@ -403,13 +403,14 @@ static bool check_owner(struct world *w, u32 dev, u32 user)
 		entities++;
 		awake += gp__entity_active(e);
 		share += e->hints.share_pct;
+		expected += e->expected;
 		granted += e->place == GP__PLACE_GRANTED;
 		if (gp__entity_active(e) &&
 		    e->hints.min_share_pct > w->core.cfg[GP__CFG_MIN_SHARE_PCT])
 			claimed += e->hints.min_share_pct;
 	}
 	if (o->nr_entities != entities || o->nr_awake != awake || o->claimed != claimed ||
-	    o->share_sum != share)
+	    o->share_sum != share || o->nr_expected != expected)
 		return world_fail(w, "account: gpu%u's user %u has other sums", dev, user);
 	if (o->granted_at != w->granted_at[dev][user] && !granted)
 		return world_fail(w, "grant: gpu%u's user %u had none, and it counts", dev, user);
