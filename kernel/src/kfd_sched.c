@@ -13,6 +13,7 @@
  */
 
 #include <linux/capability.h>
+#include <linux/cred.h>
 #include <linux/kthread.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
