@@ -123,7 +123,7 @@ static void test_share_the_shares_of_a_user_add_up(void **state)
 	assert_true(near(permille(b, 0, start), 200, 10));
 	assert_true(near(permille(c, 0, start), 400, 10));
 	assert_true(near(permille(d, 0, start), 100, 10));
-	/* What one does not use goes to the other of the same user. */
+	/* The time that b does not use goes to a, which has the same user. */
 	rest(b);
 	start = S.now;
 	after(10 * GP__S);
@@ -251,7 +251,7 @@ static void test_min_share_is_the_users_by_default(void **state)
 		assert_true(near(permille(crowd[i], 0, start), 10, 3));
 }
 
-/* What all may have is no claim. */
+/* A minimum share that all may have is no claim. */
 static void test_min_share_a_claim_of_the_default_is_the_default(void **state)
 {
 	struct actor *victim;
@@ -318,7 +318,7 @@ static void test_min_share_claims_are_divided_between_users(void **state)
 	assert_true(near(crowd_used() * 1000 / (S.now - start), 235, 25));
 }
 
-/* One hold of 100 ms and one grant of 10 ms after another. */
+/* Holds last 100 ms, and grants 10 ms. */
 static void test_max_hold_grants_of_a_user_are_those_of_one(void **state)
 {
 	struct actor *victim;
@@ -382,7 +382,7 @@ static void test_arriving_in_turn_holds_others_no_longer_than_one_would(void **s
 	assert_in_range(held, 1000, 2100);
 }
 
-/* One that does honest work does not vouch for the others. */
+/* An entity that does honest work does not vouch for the others. */
 static void test_arriving_work_of_another_does_not_restore_trust(void **state)
 {
 	struct actor *off, *liar, *worker;

@@ -20,7 +20,7 @@ static u64 draw(u64 n)
 	return (z ^ (z >> 31)) % n;
 }
 
-/* What the programs of the other users have got, those that are gone included. */
+/* GPU time of the programs of the other users, without those that are on the stage. */
 static u64 used[STAGE_USERS];
 static struct actor *crowd[CROWD];
 

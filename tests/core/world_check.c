@@ -389,7 +389,7 @@ static bool check_device(struct world *w, struct gp__dev *d)
 	return check_choice(w, d, &t, held_top) && check_ageing(w, d, t.top);
 }
 
-/* What is kept of each user, against its entities. */
+/* Compares the sums of each user with its entities. */
 static bool check_owner(struct world *w, u32 dev, u32 user)
 {
 	const struct gp__owner *o = &w->owner[dev][user];
