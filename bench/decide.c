@@ -13,6 +13,8 @@
 
 /* The time between two events of a busy machine: a hundred thousand a second. */
 #define STEP_NS (10 * GP__US)
+/* The programs belong to so many users. */
+#define USERS 4
 
 struct subject {
 	struct gp__entity e;
@@ -22,6 +24,7 @@ struct subject {
 struct load {
 	struct gp__core core;
 	struct gp__dev dev;
+	struct gp__owner owners[USERS];
 	struct subject *subjects;
 	uint64_t n, rng, now, events, actions;
 };
@@ -50,7 +53,7 @@ static void add(struct load *l, struct subject *s)
 	struct gp__hints h = { .prio = prios[draw(l, 3)] };
 	uint32_t id = (uint32_t)(s - l->subjects) + 1;
 
-	gp__entity_add(&l->dev, &s->e, id, 1, GP__CLASS_OTHER, "bench", &h, l->now);
+	gp__entity_add(&l->owners[id % USERS], &s->e, id, 1, GP__CLASS_OTHER, "bench", &h, l->now);
 	gp__queue_add(&s->e, &s->q, id, 3, 3, l->now);
 }
 
@@ -110,6 +113,8 @@ static int load_init(struct load *l, uint64_t n)
 	/* No rate limit, so that every decision is carried out. */
 	gp__core_configure(&l->core, GP__CFG_SWITCHES_PER_S, 0, 0);
 	gp__dev_add(&l->core, &l->dev, 0, 0, false, 0);
+	for (uint32_t i = 0; i < USERS; i++)
+		gp__owner_init(&l->owners[i], &l->dev, i);
 	for (uint64_t i = 0; i < n; i++)
 		add(l, &l->subjects[i]);
 	/* Warm-up: every entity gets work and runs out of it. */

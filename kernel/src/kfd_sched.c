@@ -13,6 +13,7 @@
  */
 
 #include <linux/capability.h>
+#include <linux/cred.h>
 #include <linux/kthread.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -234,6 +235,7 @@ static struct gp__node_options options_of(struct queue *q)
 		.queue = q,
 		.program = q->process,
 		.pid = task_tgid_nr(task),
+		.user = from_kuid(&init_user_ns, task_uid(task)),
 		.tag = task->comm,
 		.asked = asked,
 		.priority = gp__node_granted(asked, asked <= GP__PRIO_NORMAL ||

@@ -270,6 +270,7 @@ static struct kunit_suite ring_suite = {
 struct world {
 	struct gp__core core;
 	struct gp__dev dev;
+	struct gp__owner user;
 	struct gp__entity high, low;
 	struct gp__queue high_queue, low_queue;
 	char line[GP__LOG_LINE_MAX];	/* the last that was logged */
@@ -292,8 +293,9 @@ static int init_world(struct kunit *test)
 	gp__core_init(&w->core, &gp__policy_hpf);
 	gp__core_log(&w->core, keep_line, w);
 	gp__dev_add(&w->core, &w->dev, 1, 0, GP__WEIGHS_NOT, 0);
-	gp__entity_add(&w->dev, &w->high, 1, 11, GP__CLASS_ONLINE, "high", &high, 0);
-	gp__entity_add(&w->dev, &w->low, 2, 22, GP__CLASS_OFFLINE, "low", &low, 0);
+	gp__owner_init(&w->user, &w->dev, 0);
+	gp__entity_add(&w->user, &w->high, 1, 11, GP__CLASS_ONLINE, "high", &high, 0);
+	gp__entity_add(&w->user, &w->low, 2, 22, GP__CLASS_OFFLINE, "low", &low, 0);
 	gp__queue_add(&w->high, &w->high_queue, 3, 3, 3, 0);
 	gp__queue_add(&w->low, &w->low_queue, 4, 3, 3, 0);
 	gp__queue_ready(&w->low_queue, 1, GP__MS);

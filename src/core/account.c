@@ -64,8 +64,10 @@ void gp__entity_charge(struct gp__entity *e, u64 now)
 		return;
 	e->clock_at += used << GP__CLOCK_SHIFT;
 	e->used += used;
-	if (p->charge)
+	if (p->charge) {
 		p->charge(e, used, now);
+		gp__owner_rekey(e->owner);
+	}
 }
 
 /* All queues that have work have the least weight. */
@@ -133,20 +135,85 @@ u64 gp__entity_wasted(const struct gp__entity *e, u64 now)
 }
 
 #define PPM 1000000
-/* The default minimum shares of a device add up to at most this part of it. */
-#define DEFAULTS_TOGETHER (PPM / 2)
+#define PER_PERCENT (PPM / 100)
+/* The minimum shares of a device that are defaults, or those that are claims, add up to at most
+ * this part of it. */
+#define PROMISED (PPM / 2)
+
+/* Entities of several owners have work. */
+static bool is_shared(const struct gp__dev *d)
+{
+	return guard(OWNER_GUARANTEES, d->nr_awake_owners > 1);
+}
+
+/* Of an owner, or of an entity on a device that only one owner uses. */
+static u64 default_each(const struct gp__dev *d)
+{
+	u64 each = d->core->cfg[GP__CFG_MIN_SHARE_PCT] * PER_PERCENT;
+	u32 nr = is_shared(d) ? d->nr_awake_owners : d->nr_awake;
+
+	return guard(DEFAULTS_BOUND, each * nr > PROMISED) ? PROMISED / nr : each;
+}
+
+static u64 default_share(const struct gp__entity *e)
+{
+	u64 each = default_each(e->dev);
+
+	if (!each || !is_shared(e->dev) || !e->owner->nr_awake)
+		return each;
+	return gp__max_u64(each / e->owner->nr_awake, 1);
+}
+
+/*
+ * The claims of an owner count up to its part of what there is for them, and beyond that as far as
+ * the claims of others leave something. There is half of the device, less the defaults, because an
+ * entity with a grant runs beside the policy's choice: if more were promised, grants would overlap
+ * until none kept its promise.
+ */
+static u64 claimed_share(const struct gp__entity *e)
+{
+	const struct gp__dev *d = e->dev;
+	u64 own = (u64)e->owner->claimed * PER_PERCENT, all = (u64)d->claimed * PER_PERCENT;
+	u64 left = gp__max_u64(PROMISED - default_each(d) * d->nr_awake_owners, PROMISED / 2), most;
+
+	if (all <= left || !guard(CLAIMS_BOUND, true))
+		return e->claimed * PER_PERCENT;
+	most = gp__max_u64(left / d->nr_claiming, left > all - own ? left - (all - own) : 0);
+	return e->claimed * PER_PERCENT * gp__min_u64(most, own) / own;
+}
 
 /* The minimum share of an entity, in millionths of the device. */
 static u64 min_share(const struct gp__entity *e)
 {
-	const struct gp__dev *d = e->dev;
-	u64 each = d->core->cfg[GP__CFG_MIN_SHARE_PCT] * (PPM / 100);
+	u64 share;
 
+	if (e->claimed)
+		return claimed_share(e);
+	share = default_share(e);
 	if (e->hints.min_share_pct)
-		return (u64)e->hints.min_share_pct * (PPM / 100);
-	return guard(DEFAULTS_BOUND, each * d->nr_awake > DEFAULTS_TOGETHER)
-		       ? DEFAULTS_TOGETHER / d->nr_awake
-		       : each;
+		share = gp__min_u64(share, e->hints.min_share_pct * PER_PERCENT);
+	return share;
+}
+
+/* All may have the default; a claim is more. */
+static u32 claim_of(const struct gp__entity *e)
+{
+	u32 pct = e->hints.min_share_pct;
+
+	return e->awake && pct > e->dev->core->cfg[GP__CFG_MIN_SHARE_PCT] ? pct : 0;
+}
+
+void gp__entity_sync_claim(struct gp__entity *e)
+{
+	struct gp__owner *o = e->owner;
+	struct gp__dev *d = e->dev;
+	u32 claim = claim_of(e);
+
+	d->nr_claiming -= o->claimed != 0;
+	d->claimed += claim - e->claimed;
+	o->claimed += claim - e->claimed;
+	d->nr_claiming += o->claimed != 0;
+	e->claimed = claim;
 }
 
 static u64 grant_ns(const struct gp__entity *e)
@@ -202,18 +269,44 @@ u64 gp__entity_owed_for(const struct gp__entity *e)
 	n = n ? n : 1;
 	grows = n * min_share(e);
 
-	if (grows > PPM / 100 * 99)
+	if (grows > PER_PERCENT * 99)
 		return grant_ns(e);
 	return (u64)e->owed * n * 1000 / (PPM - grows) * 1000 + GP__US;
 }
 
-u64 gp__entity_max_hold(const struct gp__entity *e)
+/* When guarantees that all have, and ageing, began to count: the grants of an owner's entities are
+ * as far apart as those of one. */
+u64 gp__entity_waits_since(const struct gp__entity *e)
 {
-	u64 ms = e->dev->core->cfg[GP__CFG_MAX_HOLD_MS];
+	return guard(OWNER_GRANTS, true) ? gp__max_u64(e->hold_since, e->owner->granted_at)
+					 : e->hold_since;
+}
 
-	if (e->hints.max_hold_ns)
-		return e->hints.max_hold_ns;
-	return ms ? ms * GP__MS : GP__NEVER;
+/* All may have the default; less is the entity's own. */
+static bool is_hold_own(const struct gp__entity *e)
+{
+	u64 ms = e->dev->core->cfg[GP__CFG_MAX_HOLD_MS], own = e->hints.max_hold_ns;
+
+	return own && (!ms || own < ms * GP__MS);
+}
+
+u64 gp__entity_hold_due(const struct gp__entity *e)
+{
+	u64 ms = e->dev->core->cfg[GP__CFG_MAX_HOLD_MS], own = e->hints.max_hold_ns;
+
+	if (is_hold_own(e))
+		return gp__time_add(e->hold_since, own);
+	if (own)
+		return gp__time_add(gp__entity_waits_since(e), own);
+	return ms ? gp__time_add(gp__entity_waits_since(e), ms * GP__MS) : GP__NEVER;
+}
+
+void gp__entity_note_grant(struct gp__entity *e, enum gp__rule rule, u64 now)
+{
+	bool is_default = rule == GP__RULE_AGEING || (rule == GP__RULE_MAX_HOLD && !is_hold_own(e));
+
+	if (is_default && is_shared(e->dev))
+		e->owner->granted_at = now;
 }
 
 u64 gp__entity_hold_ns(const struct gp__entity *e, u64 now)

@@ -94,7 +94,7 @@ void gp__dev_count_waste(struct gp__dev *d, u64 now)
 	if (d->wastes)
 		d->wasted += now - d->waste_at;
 	d->waste_at = now;
-	d->wastes = d->nr_on && !d->nr_working && d->waiting.count > 0;
+	d->wastes = d->nr_on && !d->nr_working && d->nr_waiting > 0;
 }
 
 /*
@@ -177,7 +177,7 @@ void gp__burst_gap(struct gp__entity *e, u64 since, u64 sees, u64 now)
 	gp__dev_count_waste(d, now);
 	e->waste_mark = d->wasted;
 	/* The device was idle before that was seen. */
-	if (d->nr_working == (u32)e->working && d->waiting.count)
+	if (d->nr_working == (u32)e->working && d->nr_waiting)
 		d->wasted += now - since;
 	if (!e->lingering)
 		gp__burst_stop(e, now);

@@ -108,6 +108,7 @@ static void clear_policy_state(struct gp__core *c)
 			struct gp__entity *e = container_of(l, struct gp__entity, dev_link);
 
 			memset(e->policy_state, 0, sizeof(e->policy_state));
+			memset(e->owner->policy_state, 0, sizeof(e->owner->policy_state));
 		}
 	}
 }
@@ -128,8 +129,10 @@ int gp__core_set_policy(struct gp__core *c, const struct gp__policy *policy, con
 {
 	u32 i;
 
-	if (guard(POLICY_STATE, policy->entity_bytes > GP__POLICY_ENTITY_WORDS * sizeof(u64) ||
-					policy->dev_bytes > GP__POLICY_DEV_WORDS * sizeof(u64)))
+	if (guard(POLICY_STATE,
+		  policy->entity_bytes > GP__POLICY_ENTITY_WORDS * sizeof(u64) ||
+			  policy->owner_bytes > GP__POLICY_OWNER_WORDS * sizeof(u64) ||
+			  policy->dev_bytes > GP__POLICY_DEV_WORDS * sizeof(u64)))
 		return -EINVAL;
 	for (i = 0; values && i < policy->nr_params; i++) {
 		if (gp__param_check(&policy->params[i], values[i]))
@@ -152,6 +155,7 @@ int gp__core_set_policy(struct gp__core *c, const struct gp__policy *policy, con
 /* The new limits bound what the entity is owed. */
 static void enter_limits(struct gp__entity *e, u64 now)
 {
+	gp__entity_sync_claim(e);
 	gp__entity_owe(e, now);
 	gp__entity_update(e, now);
 }
@@ -223,16 +227,37 @@ int gp__hints_check(const struct gp__hints *h, const char **why)
 	return guard(HINT_RANGE, *why != NULL) ? -EINVAL : 0;
 }
 
-/* Keeps the sum of the shares asked for, so that a policy can scale them in O(1). */
-static void count_share(struct gp__entity *e, bool add)
+#define WEIGHT_DEFAULT 100
+
+static u64 memory_mib(const struct gp__entity *e)
+{
+	u32 weight = e->hints.weight ? e->hints.weight : WEIGHT_DEFAULT;
+
+	return (gp__min_u64(e->hints.memory, e->dev->memory) >> 20) * WEIGHT_DEFAULT / weight;
+}
+
+u32 gp__owner_share_pct(const struct gp__owner *o)
+{
+	return guard(OWNER_SHARE, o->share_sum > 100) ? 100 : o->share_sum;
+}
+
+/* Keeps the sums of the hints, so that a policy can divide in O(1). */
+static void count_hints(struct gp__entity *e, bool add)
 {
 	struct gp__dev *d = e->dev;
+	struct gp__owner *o = e->owner;
 	u32 share = e->hints.share_pct;
 
+	d->share_sum -= gp__owner_share_pct(o);
+	d->nr_no_share -= o->nr_no_share != 0;
 	if (share)
-		d->share_sum += add ? share : -share;
+		o->share_sum += add ? share : -share;
 	else
-		d->nr_no_share += add ? 1 : (u32)-1;
+		o->nr_no_share += add ? 1 : (u32)-1;
+	o->memory_mib += add ? memory_mib(e) : -memory_mib(e);
+	d->share_sum += gp__owner_share_pct(o);
+	d->nr_no_share += o->nr_no_share != 0;
+	gp__owner_rekey(o);
 }
 
 static void rank(struct gp__dev *d)
@@ -276,7 +301,8 @@ static void set_hints(struct gp__entity *e, const struct gp__hints *h)
 {
 	e->hints = *h;
 	e->prio = h->prio;
-	count_share(e, true);
+	count_hints(e, true);
+	gp__entity_sync_claim(e);
 }
 
 void gp__tag_set(char to[GP__TAG_MAX], const char *tag)
@@ -288,9 +314,17 @@ void gp__tag_set(char to[GP__TAG_MAX], const char *tag)
 		to[i] = gp__tag_char(tag[i]) ? tag[i] : '_';
 }
 
-int gp__entity_add(struct gp__dev *d, struct gp__entity *e, u32 id, u32 process,
+void gp__owner_init(struct gp__owner *o, struct gp__dev *d, u32 id)
+{
+	memset(o, 0, sizeof(*o));
+	o->dev = d;
+	o->id = id;
+}
+
+int gp__entity_add(struct gp__owner *o, struct gp__entity *e, u32 id, u32 process,
 		   enum gp__class class, const char *tag, const struct gp__hints *h, u64 now)
 {
+	struct gp__dev *d = o->dev;
 	const char *why;
 
 	if (!id || id == GP__NOBODY || gp__hints_check(h, &why))
@@ -298,6 +332,10 @@ int gp__entity_add(struct gp__dev *d, struct gp__entity *e, u32 id, u32 process,
 	now = gp__core_begin(d->core, now);
 	memset(e, 0, sizeof(*e));
 	e->dev = d;
+	e->owner = o;
+	/* The policy may have changed since its last entity went. */
+	if (!o->nr_entities++)
+		memset(o->policy_state, 0, sizeof(o->policy_state));
 	e->id = id;
 	e->process = process;
 	e->class = (u8) class;
@@ -344,17 +382,18 @@ void gp__entity_remove(struct gp__entity *e, u64 now)
 
 	now = gp__core_begin(c, now);
 	gp__log_entity(e, GP__WHAT_ENTITY_REMOVE, 0, now);
+	gp__entity_give_up(e, now);
 	gp__list_each(l, n, &e->queues) detach_queue(container_of(l, struct gp__queue, link));
 	gp__burst_stop(e, now);
-	e->expected = e->announced = false;
-	if (e->awake)
-		e->dev->nr_awake--;
+	e->announced = false;
+	gp__entity_set_awake(e, false);
 	gp__entity_sync_on(e, now);
 	gp__entity_leave(e);
 	gp__gang_leave(e, now);
 	if (gp__node_linked(&e->timer))
 		gp__tree_erase(&c->timers, &e->timer);
-	count_share(e, false);
+	count_hints(e, false);
+	e->owner->nr_entities--;
 	gp__list_del(&e->dev_link);
 	gp__list_del(&e->tell_link);
 	reweigh(e->dev);
@@ -372,7 +411,7 @@ int gp__entity_hint(struct gp__entity *e, const struct gp__hints *h, u64 now)
 		return -EINVAL;
 	now = gp__core_begin(c, now);
 	gp__entity_owe(e, now);
-	count_share(e, false);
+	count_hints(e, false);
 	set_hints(e, h);
 	gp__log_entity(e, GP__WHAT_HINT, 0, now);
 	if (other_part)
@@ -408,9 +447,9 @@ static void set_deadline(struct gp__entity *e, u64 arrival)
 }
 
 /* The announced work has arrived, or is called off. */
-static void stop_expecting(struct gp__entity *e)
+static void stop_expecting(struct gp__entity *e, u64 now)
 {
-	e->expected = false;
+	gp__entity_expect(e, false, now);
 	e->expect_from = 0;
 }
 
@@ -423,7 +462,8 @@ static void expect(struct gp__entity *e, u64 at, u64 now)
 	u64 lead = guard(LEAD_UNKNOWN, !e->dev->hold_known) ? LEAD_UNKNOWN : 2 * e->dev->hold_ns;
 
 	e->expect_at = gp__max_u64(at, now);
-	e->expected = e->announced = at <= gp__time_add(now, lead);
+	e->announced = at <= gp__time_add(now, lead);
+	gp__entity_expect(e, e->announced, now);
 	e->expect_from = e->expected ? 0 : at - lead;
 	/* Announced work has the deadline that the job will have. */
 	if (!e->nr_ready)
@@ -439,12 +479,13 @@ void gp__entity_arriving(struct gp__entity *e, u64 at, u64 now)
 	now = gp__core_begin(c, now);
 	gp__log_entity(e, GP__WHAT_ARRIVING, at, now);
 	if (!at) {
-		stop_expecting(e);
+		gp__entity_give_up(e, now);
+		e->expect_from = 0;
 		e->announced = e->in_burst = false;
 		e->over = true;
 		if (!e->nr_ready)
 			gp__burst_stop(e, now);
-	} else if (!guard(EXPECT_ONCE, said) && !guard(EXPECT_DOUBT, now < e->doubt_until)) {
+	} else if (!guard(EXPECT_ONCE, said) && !gp__owner_is_doubted(e->owner, now)) {
 		e->over = false;
 		expect(e, at, now);
 	}
@@ -514,8 +555,10 @@ static void work_came(struct gp__entity *e, u64 now)
 	set_deadline(e, now);
 	e->deadline_named = false;
 	gp__burst_work(e, now);
-	e->doubt_until = 0;
-	stop_expecting(e);
+	/* Late, but it was no lie. */
+	if (e->owner->doubted == e->id)
+		e->owner->doubt_until = 0;
+	stop_expecting(e, now);
 	if (has_place)
 		gp__entity_reconsider(e, now);
 	else
@@ -544,7 +587,7 @@ void gp__queue_ready(struct gp__queue *q, u32 pending, u64 now)
 	if (e->nr_ready++ == 0)
 		work_came(e, now);
 	else
-		stop_expecting(e);
+		stop_expecting(e, now);
 	recount(e, now);
 	gp__core_settle(c, now);
 }
@@ -565,7 +608,7 @@ void gp__queue_idle(struct gp__queue *q, u64 since, u64 sees, u64 now)
 	if (--e->nr_ready == 0) {
 		/* Work announced for a time at which the queue was busy has arrived. */
 		if (guard(EXPECT_MET, now >= e->expect_at))
-			stop_expecting(e);
+			stop_expecting(e, now);
 		e->announced = e->expected;
 		gp__burst_gap(e, since, sees, now);
 		gp__entity_update(e, now);

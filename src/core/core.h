@@ -8,7 +8,9 @@
  * on addresses. Callers own the memory of devices, entities, queues and gangs, and serialise all
  * calls on one core.
  *
- * An entity is the queues of one process on one device that share priority and tag. It is held and
+ * An entity is the queues of one process on one device that share priority and tag. It has an
+ * owner, the user of the process: policies that divide time, and the default guarantees, divide
+ * between the owners of a device first, so that many entities get no more than one. It is held and
  * released as one. Only an entity that has work is held, and one that ran out of work is released
  * when no other is preferred to it, so that an idle device holds no entity.
  *
@@ -119,11 +121,12 @@ struct gp__spread {
 };
 
 /*
- * Room for the state that a policy keeps per entity and per device. Only the policy in force reads
- * and writes it. It is zero when the policy comes into force and when the entity or device is
- * added. A policy overlays it with a struct of u64 members.
+ * Room for the state that a policy keeps per entity, owner and device. Only the policy in force
+ * reads and writes it. It is zero when the policy comes into force and when the entity, owner or
+ * device is added. A policy overlays it with a struct of u64 members.
  */
 #define GP__POLICY_ENTITY_WORDS 4
+#define GP__POLICY_OWNER_WORDS 2
 #define GP__POLICY_DEV_WORDS 1
 
 struct gp__dev {
@@ -133,8 +136,10 @@ struct gp__dev {
 	u8 can_weigh; /* enum gp__weighing */
 	u64 memory;
 
-	/* Entities that have work, by the policy's key: chosen, and not chosen. */
-	struct gp__tree running, waiting;
+	/* Entities that have work, by the policy's key: chosen, and not chosen. If the policy sorts
+	 * owners, waiting is empty, and owners has those that have waiting entities. */
+	struct gp__tree running, waiting, owners;
+	u32 nr_waiting;
 	/* Held entities that ran out of work, by the same key. */
 	struct gp__tree dormant;
 	/* The waiting entities again, by the policy's ageing key if it has one. */
@@ -146,6 +151,8 @@ struct gp__dev {
 	struct gp__node timer;
 
 	u32 nr_awake; /* have work */
+	u32 nr_awake_owners; /* have entities that have work */
+	u32 claimed, nr_claiming; /* the sum of the owners' claims, and how many have one */
 	u32 nr_on; /* have work and are not held */
 	u32 nr_working; /* of those, the ones that do not only linger or wait for announced work */
 	u32 nr_yielding; /* of those, the ones that get time only while no other works */
@@ -166,13 +173,35 @@ struct gp__dev {
 	bool wastes; /* idle while an entity with work is held */
 	u64 wasted, waste_at; /* time spent so, up to waste_at */
 	u64 budget_at; /* waste budget: when the bucket is full again (see burst.c) */
-	u32 share_sum, nr_no_share; /* of the entities' hints */
+	u32 share_sum; /* of the owners' sums, each at most 100 */
+	u32 nr_no_share; /* owners with an entity that did not ask for a share */
 	/* If it weighs: the highest priority of an entity, with work or not, how many have it, and
 	 * whether others are lower. Suspended entities do not count. */
 	s32 top_prio;
 	u32 nr_top;
 	bool has_patient;
 	u64 policy_state[GP__POLICY_DEV_WORDS]; /* the policy's own */
+};
+
+/*
+ * The user of some entities of a device. The caller's memory, at least as long as it has entities;
+ * one for each user and device.
+ */
+struct gp__owner {
+	struct gp__dev *dev;
+	u32 id; /* of the user; GP__NOBODY: it has none, and the log does not show it */
+	u32 nr_entities, nr_awake;
+	u32 claimed; /* percent: the minimum shares that its entities with work claim */
+	u64 granted_at; /* the last grant for a guarantee that all have */
+	u32 nr_expected; /* entities whose announced work has not arrived yet */
+	u64 expected_since; /* since when there have been some */
+	u64 doubt_until; /* announcements are ignored: announced work did not arrive */
+	u32 doubted; /* the entity whose work that was */
+	struct gp__node node; /* in dev->owners */
+	struct gp__tree waiting; /* if the policy sorts owners */
+	u32 share_sum, nr_no_share; /* of its entities' hints */
+	u64 memory_mib; /* of its entities, each at weight 100 */
+	u64 policy_state[GP__POLICY_OWNER_WORDS]; /* the policy's own */
 };
 
 enum gp__place {
@@ -193,6 +222,7 @@ struct gp__entity {
 	struct gp__node age; /* in dev->ageing */
 
 	struct gp__dev *dev;
+	struct gp__owner *owner;
 	u8 place;
 	bool held; /* the decision; `told` is what its queues know */
 	bool told; /* differs from held only within an event */
@@ -210,6 +240,7 @@ struct gp__entity {
 	bool inversion_reported;
 	u8 class;
 	u32 nr_ready, nr_faults; /* of its queues */
+	u32 claimed; /* counted in its owner's claims */
 	u32 id, process;
 	s32 prio;
 
@@ -222,7 +253,6 @@ struct gp__entity {
 	struct gp__spread gaps, bursts; /* how long they last */
 	u64 expect_from; /* when to start making room; 0: not, or started */
 	u64 expect_at; /* the announced time */
-	u64 doubt_until; /* announcements are ignored: the last work did not arrive */
 	u64 clock_at; /* dev->clock, or yield_clock, when last charged */
 	u64 used; /* GPU time */
 	u64 deadline_at;
@@ -276,10 +306,13 @@ struct gp__policy {
 	const char *name, *summary;
 	const struct gp__param *params;
 	u32 nr_params;
-	u32 entity_bytes, dev_bytes; /* of policy_state that it uses */
+	u32 entity_bytes, owner_bytes, dev_bytes; /* of policy_state that it uses */
 	/* The order within the running and the waiting set, smallest first. Constant while the
 	 * entity stays there, unless charge() or refresh() changes it. */
 	s64 (*key)(const struct gp__entity *e);
+	/* The order of owners, of which the first waits first; key() is the order within an owner
+	 * then. Changes as key() does, with any of its entities. NULL: owners do not matter. */
+	s64 (*owner_key)(const struct gp__owner *o);
 	/* Whether @w may run beside the running entities, of which there is at least one. */
 	bool (*fits)(const struct gp__dev *d, const struct gp__entity *w, u64 now);
 	/* Whether @r must make room for @w. */
@@ -299,7 +332,8 @@ struct gp__policy {
 	void (*start)(struct gp__entity *e, u64 now);
 	/* It goes on running after an event. NULL: a turn that is over is not begun anew. */
 	void (*go_on)(struct gp__entity *e, u64 now);
-	/* The order of ageing, and when the first in that order gets a grant. NULL: no ageing. */
+	/* The order of ageing, which only a grant to its owner changes, and when the first in that
+	 * order gets a grant. NULL: no ageing. */
 	s64 (*age_key)(const struct gp__entity *e);
 	u64 (*age_due)(const struct gp__dev *d, const struct gp__entity *w);
 	/* When the choice may change while an entity waits. NULL: only events change it. */
@@ -383,8 +417,15 @@ static inline bool gp__tag_char(char c)
 
 /* Copies a tag; other characters become '_'. */
 void gp__tag_set(char to[GP__TAG_MAX], const char *tag);
+/* Before its first entity is added; no event. */
+void gp__owner_init(struct gp__owner *o, struct gp__dev *d, u32 id);
+/* Its announcements are ignored for now. Memory of an owner without entities may be freed, except
+ * that a doubt is forgotten with it. */
+bool gp__owner_is_doubted(const struct gp__owner *o, u64 now);
+/* The share that its entities ask for: together as much as one may. */
+u32 gp__owner_share_pct(const struct gp__owner *o);
 /* @id is unique and not 0. */
-int gp__entity_add(struct gp__dev *d, struct gp__entity *e, u32 id, u32 process,
+int gp__entity_add(struct gp__owner *o, struct gp__entity *e, u32 id, u32 process,
 		   enum gp__class class, const char *tag, const struct gp__hints *h, u64 now);
 void gp__entity_remove(struct gp__entity *e,
 		       u64 now); /* with its queues; nothing refers to it afterwards */
@@ -394,7 +435,8 @@ void gp__entity_deadline(struct gp__entity *e, u64 at, u64 now);
 /*
  * Announces work for @at, so that room is made before it arrives; 0: the work is done or called
  * off. Room is kept for arrive_grace_ms after that time, however often the work is announced. If it
- * does not arrive, further announcements are ignored for as long.
+ * does not arrive, or is called off late, further announcements of its owner are ignored for as
+ * long as room was kept, unless the work arrives after all.
  */
 void gp__entity_arriving(struct gp__entity *e, u64 at, u64 now);
 void gp__entity_suspend(struct gp__entity *e, bool suspend, u64 now);
@@ -415,6 +457,9 @@ void gp__gang_remove(struct gp__gang *g, u64 now); /* its members stay, without 
 /* -EBUSY: in a gang already, or the gang has a member on that device. */
 int gp__gang_join(struct gp__gang *g, struct gp__entity *e, u64 now);
 
+/* The waiting entity that the policy prefers. */
+struct gp__entity *gp__dev_first_waiting(const struct gp__dev *d);
+
 void gp__core_tick(struct gp__core *c, u64 now);
 u64 gp__core_wake(const struct gp__core *c);
 bool gp__core_pop(struct gp__core *c, struct gp__action *a);
@@ -430,6 +475,8 @@ u64 gp__dev_wasted(const struct gp__dev *d, u64 now);
 u64 gp__entity_wasted(const struct gp__entity *e, u64 now);
 /* It has work and is not held, but yields to another that works. */
 bool gp__entity_gives_way(const struct gp__entity *e);
+/* Since when it has waited for the grants that all entities get. */
+u64 gp__entity_waits_since(const struct gp__entity *e);
 /* How long it has been held while it had work. */
 u64 gp__entity_hold_ns(const struct gp__entity *e, u64 now);
 /* What its entity has got while this queue had work and was not held. */

@@ -118,10 +118,10 @@ bool gp__dev_would_run(struct gp__dev *d, const struct gp__entity *e, u64 now)
 static void choose(struct gp__dev *d, u64 now)
 {
 	const struct gp__policy *p = gp__policy_of(d);
-	u32 steps = 2 * (d->running.count + d->waiting.count);
+	u32 steps = 2 * (d->running.count + d->nr_waiting);
 
-	while (d->waiting.count && steps--) {
-		struct gp__entity *w = gp__first_waiting(d), *r = gp__last_running(d);
+	while (d->nr_waiting && steps--) {
+		struct gp__entity *w = gp__dev_first_waiting(d), *r = gp__last_running(d);
 
 		if (guard(SOMEBODY_RUNS, !r) || (r && p->fits(d, w, now))) {
 			start_running(w, now);
@@ -178,17 +178,33 @@ static void hold_fresh(struct gp__dev *d, u64 now)
 	}
 }
 
+/* A grant to another entity of its owner puts it back. True: it moved. */
+static bool resort_ageing(struct gp__dev *d, struct gp__entity *e)
+{
+	s64 key = gp__policy_of(d)->age_key(e);
+
+	if (key == e->age.key)
+		return false;
+	gp__tree_erase(&d->ageing, &e->age);
+	gp__tree_insert(&d->ageing, &e->age, key);
+	return true;
+}
+
 /* The first in the order of ageing that waits for its age, not for its turn. */
-static struct gp__entity *next_aged(const struct gp__dev *d)
+static struct gp__entity *next_aged(struct gp__dev *d)
 {
 	const struct gp__policy *p = gp__policy_of(d);
-	struct gp__node *n;
+	struct gp__node *n = d->ageing.first;
 
-	for (n = d->ageing.first; n; n = gp__tree_next(n)) {
+	while (n) {
 		struct gp__entity *e = container_of(n, struct gp__entity, age);
 
-		if (p->age_due(d, e) < GP__NEVER)
+		if (resort_ageing(d, e))
+			n = d->ageing.first;
+		else if (p->age_due(d, e) < GP__NEVER)
 			return e;
+		else
+			n = gp__tree_next(n);
 	}
 	return NULL;
 }
@@ -206,6 +222,7 @@ static bool refresh_one(struct gp__entity *e, u64 now)
 {
 	if (!e || !gp__policy_of(e->dev)->refresh(e, now))
 		return false;
+	gp__owner_rekey(e->owner);
 	gp__entity_rekey(e);
 	return true;
 }
@@ -218,7 +235,7 @@ static void refresh(struct gp__dev *d, u64 now)
 		return;
 	while (refresh_one(gp__first_running(d), now))
 		;
-	while (refresh_one(gp__first_waiting(d), now))
+	while (refresh_one(gp__dev_first_waiting(d), now))
 		;
 	while (refresh_one(gp__entity_of(d->dormant.first), now))
 		;
@@ -270,7 +287,7 @@ static void renew_turns(struct gp__dev *d, u64 now)
 		p->go_on(gp__entity_of(n), now);
 }
 
-static u64 dev_due(const struct gp__dev *d)
+static u64 dev_due(struct gp__dev *d)
 {
 	const struct gp__policy *p = gp__policy_of(d);
 	const struct gp__entity *aged = next_aged(d);

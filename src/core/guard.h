@@ -38,6 +38,8 @@
 	X(BURST_WAIT)        \
 	X(DEFERRED)          \
 	X(EXPECT_DOUBT)      \
+	X(DOUBT_AHEAD)       \
+	X(GIVEN_UP)          \
 	X(EXPECT_ENDS)       \
 	X(LEAD_UNKNOWN)      \
 	X(EXPECT_MET)        \
@@ -51,6 +53,8 @@
 	X(TIME_MONOTONE)     \
 	X(REPORT_ONCE)       \
 	X(VTIME_FLOOR)       \
+	X(WAKE_UP)           \
+	X(CREDIT_EARNED)     \
 	X(TURN_GOES_ON)      \
 	X(OWED_BOUND)        \
 	X(OWED_CAP)          \
@@ -62,6 +66,11 @@
 	X(YIELDING_OWED)     \
 	X(ANNOUNCED_KEPT)    \
 	X(EDF_LATE_YIELDS)   \
+	X(OWNER_SHARE)       \
+	X(OWNER_FIRST)       \
+	X(OWNER_GUARANTEES)  \
+	X(OWNER_GRANTS)      \
+	X(CLAIMS_BOUND)      \
 	X(DRF_REFRESH)       \
 	X(DRF_BOUND)         \
 	X(PARAM_RANGE)       \

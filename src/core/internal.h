@@ -37,11 +37,6 @@ static inline struct gp__entity *gp__last_running(const struct gp__dev *d)
 	return gp__entity_of(gp__tree_last(&d->running));
 }
 
-static inline struct gp__entity *gp__first_waiting(const struct gp__dev *d)
-{
-	return gp__entity_of(d->waiting.first);
-}
-
 static inline u32 gp__id_of(const struct gp__entity *e)
 {
 	return e ? e->id : 0;
@@ -49,7 +44,7 @@ static inline u32 gp__id_of(const struct gp__entity *e)
 
 static inline bool gp__dev_has_waiting(const struct gp__dev *d)
 {
-	return d->waiting.count || d->nr_blocked;
+	return d->nr_waiting || d->nr_blocked;
 }
 
 static inline struct gp__why gp__why(enum gp__rule rule, u32 by)
@@ -70,7 +65,12 @@ void gp__entity_owe(struct gp__entity *e, u64 now);
 /* When a waiting entity will be owed a whole grant, and have waited for it for @defer. */
 u64 gp__entity_owed_due(const struct gp__entity *e, u64 defer, u64 now);
 u64 gp__entity_owed_for(const struct gp__entity *e);
-u64 gp__entity_max_hold(const struct gp__entity *e);
+/* Call after anything that may change the entity's claim of a minimum share. */
+void gp__entity_sync_claim(struct gp__entity *e);
+/* When its longest hold is reached. */
+u64 gp__entity_hold_due(const struct gp__entity *e);
+/* It gets a grant for @rule. */
+void gp__entity_note_grant(struct gp__entity *e, enum gp__rule rule, u64 now);
 void gp__queue_clock(struct gp__queue *q, u64 now);
 
 /* act.c: actions on queues, and their acknowledgements */
@@ -95,11 +95,16 @@ void gp__entity_reconsider(struct gp__entity *e, u64 now);
 void gp__entity_leave(struct gp__entity *e);
 void gp__entity_move(struct gp__entity *e, enum gp__place place);
 void gp__entity_rekey(struct gp__entity *e);
+void gp__owner_rekey(struct gp__owner *o);
 void gp__entity_start_ageing(struct gp__entity *e);
 /* Releases it, or its whole gang, beside the policy's choice until @end. */
 void gp__entity_grant(struct gp__entity *e, enum gp__rule rule, u64 end, u64 now);
 void gp__entity_give_grant(struct gp__entity *e, enum gp__rule rule, u64 now);
 void gp__entity_arm(struct gp__entity *e, u64 now);
+/* Its announced work has not arrived yet, or is not waited for any more. */
+void gp__entity_expect(struct gp__entity *e, bool expected, u64 now);
+void gp__entity_give_up(struct gp__entity *e, u64 now);
+void gp__entity_set_awake(struct gp__entity *e, bool awake);
 void gp__arm(struct gp__tree *t, struct gp__node *n, u64 due, u64 now);
 bool gp__dev_takes_turns(const struct gp__dev *d);
 void gp__dev_catch_up(struct gp__dev *d, u64 now);

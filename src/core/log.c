@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 #include "core/log.h"
 
-#define FIELD_MAX 9
+#define FIELD_MAX 10
 
 static const char *const field_names[GP__F_COUNT] = {
 	[GP__F_QUEUE] = "q",
@@ -26,6 +26,7 @@ static const char *const field_names[GP__F_COUNT] = {
 	[GP__F_GANG] = "gang",
 	[GP__F_WHY] = "why",
 	[GP__F_BY] = "by",
+	[GP__F_USER] = "user",
 };
 
 struct form {
@@ -56,8 +57,8 @@ static const struct form forms[GP__WHAT_COUNT] = {
 	[GP__WHAT_ENTITY_ADD] = { "entity-add",
 				  '<',
 				  true,
-				  9,
-				  { GP__F_PROCESS, GP__F_CLASS, HINT_FIELDS } },
+				  10,
+				  { GP__F_PROCESS, GP__F_CLASS, HINT_FIELDS, GP__F_USER } },
 	BARE(ENTITY_REMOVE, "entity-remove"),
 	EVENT(HINT, "hint", HINT_FIELDS),
 	EVENT(DEADLINE, "deadline", GP__F_AT),
@@ -144,8 +145,15 @@ static char *put_target(char *p, const char *prefix, u32 id)
 	return put_u64(put(p, prefix), id);
 }
 
+static bool is_absent(enum gp__field f, s64 v)
+{
+	return f == GP__F_USER && v == GP__NOBODY;
+}
+
 static char *put_field(char *p, enum gp__field f, s64 v)
 {
+	if (is_absent(f, v))
+		return p;
 	*p++ = ' ';
 	p = put(p, field_names[f]);
 	*p++ = '=';
@@ -431,6 +439,17 @@ static const char *parse_policy(struct text *t, struct gp__record *r, struct gp_
 	return NULL;
 }
 
+static bool take_field(struct text *t, enum gp__field f, s64 *v)
+{
+	const struct text before = *t;
+
+	if (take(t, " ") && take(t, field_names[f]) && take(t, "="))
+		return take_value(t, f, v) && !is_absent(f, *v);
+	*t = before;
+	*v = GP__NOBODY;
+	return is_absent(f, *v);
+}
+
 static const char *parse_fields(struct text *t, const struct form *form, struct gp__record *r,
 				struct gp__record_room *room)
 {
@@ -439,8 +458,7 @@ static const char *parse_fields(struct text *t, const struct form *form, struct 
 	for (i = 0; i < form->nr; i++) {
 		enum gp__field f = form->fields[i];
 
-		if (!take(t, " ") || !take(t, field_names[f]) || !take(t, "=") ||
-		    !take_value(t, f, &r->f[f]))
+		if (!take_field(t, f, &r->f[f]))
 			return field_names[f];
 	}
 	if (!form->has_tag)

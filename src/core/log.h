@@ -75,10 +75,9 @@ enum gp__field {
 	GP__F_GANG,
 	GP__F_WHY,
 	GP__F_BY,
+	GP__F_USER, /* optional; GP__NOBODY: none */
 	GP__F_COUNT,
 };
-
-#define GP__NOBODY (~(u32)0)
 
 /*
  * A line of the log. config and policy carry parameters instead of fields: config has one

@@ -71,7 +71,7 @@ static u64 hold_due(const struct gp__entity *e, u64 now)
 	u64 due = GP__NEVER;
 
 	if (guard(MAX_HOLD, e->held))
-		due = gp__time_add(e->hold_since, gp__entity_max_hold(e));
+		due = gp__entity_hold_due(e);
 	if (guard(MIN_SHARE, true))
 		due = gp__min_u64(due, min_share_due(e, now));
 	return due;
@@ -140,6 +140,7 @@ void gp__entity_give_grant(struct gp__entity *e, enum gp__rule rule, u64 now)
 {
 	u64 end = now + e->dev->core->cfg[GP__CFG_GRANT_MS] * GP__MS;
 
+	gp__entity_note_grant(e, rule, now);
 	if (e->gang)
 		gp__gang_grant(e->gang, rule, end, now);
 	else
@@ -150,8 +151,7 @@ static void check_hold(struct gp__entity *e, u64 now)
 {
 	if (!is_hold_bounded(e) && !may_starve(e))
 		return;
-	if (guard(MAX_HOLD,
-		  e->held && gp__time_add(e->hold_since, gp__entity_max_hold(e)) <= now)) {
+	if (guard(MAX_HOLD, e->held && gp__entity_hold_due(e) <= now)) {
 		gp__entity_give_grant(e, GP__RULE_MAX_HOLD, now);
 		return;
 	}
@@ -172,26 +172,58 @@ static void check_grant(struct gp__entity *e, u64 now)
 		e->grant_end = 0;
 }
 
-/* The announced work did not arrive. Further announcements are ignored for as long as others were
- * held for it. */
-static void announcement_missed(struct gp__entity *e, u64 now)
+void gp__entity_expect(struct gp__entity *e, bool expected, u64 now)
 {
-	e->expected = false;
-	if (e->nr_ready)
+	struct gp__owner *o = e->owner;
+
+	if (expected == e->expected)
 		return;
-	e->announced = false;
-	e->doubt_until = now + e->dev->core->cfg[GP__CFG_ARRIVE_GRACE_MS] * GP__MS;
+	e->expected = expected;
+	o->nr_expected += expected ? 1 : (u32)-1;
+	if (expected && o->nr_expected == 1)
+		o->expected_since = now;
+}
+
+bool gp__owner_is_doubted(const struct gp__owner *o, u64 now)
+{
+	return guard(EXPECT_DOUBT, now < o->doubt_until);
+}
+
+/*
+ * Announced work does not arrive, is called off, or its entity goes. Further announcements of its
+ * owner are ignored for as long as others were held for its entities. Entities that announce in
+ * turn overlap once at most, because none is believed after the first miss.
+ */
+void gp__entity_give_up(struct gp__entity *e, u64 now)
+{
+	u64 grace = e->dev->core->cfg[GP__CFG_ARRIVE_GRACE_MS] * GP__MS;
+	struct gp__owner *o = e->owner;
+
+	if (guard(GIVEN_UP, e->expected && !e->nr_ready)) {
+		o->doubt_until = now + gp__min_u64(now - o->expected_since, 4 * grace);
+		o->doubted = e->id;
+	}
+	gp__entity_expect(e, false, now);
+	e->announced &= e->nr_ready != 0;
+}
+
+/* It is time to make room, unless its owner is not believed any more. */
+static void begin_expecting(struct gp__entity *e, u64 now)
+{
+	bool is_believed = !guard(DOUBT_AHEAD, gp__owner_is_doubted(e->owner, now));
+
+	e->expect_from = 0;
+	e->announced = now < expect_end(e) && is_believed;
+	gp__entity_expect(e, e->announced, now);
 }
 
 static void entity_timer(struct gp__entity *e, u64 now)
 {
 	gp__burst_timer(e, now);
 	if (e->expected && guard(EXPECT_ENDS, now >= expect_end(e)))
-		announcement_missed(e, now);
-	if (e->expect_from && now >= e->expect_from) {
-		e->expect_from = 0;
-		e->expected = e->announced = now < expect_end(e);
-	}
+		gp__entity_give_up(e, now);
+	if (e->expect_from && now >= e->expect_from)
+		begin_expecting(e, now);
 	check_grant(e, now);
 	retry_queues(e, now);
 	check_hold(e, now);
@@ -219,6 +251,67 @@ void gp__core_run_timers(struct gp__core *c, u64 now)
  * Places
  */
 
+static bool sorts_owners(const struct gp__dev *d)
+{
+	return guard(OWNER_FIRST, gp__policy_of(d)->owner_key != NULL);
+}
+
+/* Owners are compared with each other, and within an owner its waiting entities. */
+static s64 key_in(const struct gp__entity *e, enum gp__place place)
+{
+	const struct gp__policy *p = gp__policy_of(e->dev);
+
+	if (sorts_owners(e->dev) && place != GP__PLACE_WAITING)
+		return p->owner_key(e->owner);
+	return p->key(e);
+}
+
+static struct gp__tree *line_of(const struct gp__entity *e)
+{
+	return sorts_owners(e->dev) ? &e->owner->waiting : &e->dev->waiting;
+}
+
+static void enter_line(struct gp__entity *e)
+{
+	const struct gp__policy *p = gp__policy_of(e->dev);
+	struct gp__owner *o = e->owner;
+
+	gp__tree_insert(line_of(e), &e->node, key_in(e, GP__PLACE_WAITING));
+	e->dev->nr_waiting++;
+	if (sorts_owners(e->dev) && !gp__node_linked(&o->node))
+		gp__tree_insert(&e->dev->owners, &o->node, p->owner_key(o));
+}
+
+static void leave_line(struct gp__entity *e)
+{
+	struct gp__owner *o = e->owner;
+
+	gp__tree_erase(line_of(e), &e->node);
+	e->dev->nr_waiting--;
+	if (gp__node_linked(&o->node) && !o->waiting.count)
+		gp__tree_erase(&e->dev->owners, &o->node);
+}
+
+struct gp__entity *gp__dev_first_waiting(const struct gp__dev *d)
+{
+	if (!sorts_owners(d))
+		return gp__entity_of(d->waiting.first);
+	if (!d->owners.first)
+		return NULL;
+	return gp__entity_of(container_of(d->owners.first, struct gp__owner, node)->waiting.first);
+}
+
+/* Sorts the owner again, after the account of one of its entities or the time changed its key. */
+void gp__owner_rekey(struct gp__owner *o)
+{
+	const struct gp__policy *p = gp__policy_of(o->dev);
+
+	if (!gp__node_linked(&o->node) || p->owner_key(o) == o->node.key)
+		return;
+	gp__tree_erase(&o->dev->owners, &o->node);
+	gp__tree_insert(&o->dev->owners, &o->node, p->owner_key(o));
+}
+
 void gp__entity_leave(struct gp__entity *e)
 {
 	struct gp__dev *d = e->dev;
@@ -228,7 +321,7 @@ void gp__entity_leave(struct gp__entity *e)
 		gp__tree_erase(&d->running, &e->node);
 		break;
 	case GP__PLACE_WAITING:
-		gp__tree_erase(&d->waiting, &e->node);
+		leave_line(e);
 		if (gp__node_linked(&e->age))
 			gp__tree_erase(&d->ageing, &e->age);
 		gp__list_del(&e->fresh_link);
@@ -252,19 +345,18 @@ void gp__entity_leave(struct gp__entity *e)
 static void enter(struct gp__entity *e, enum gp__place place)
 {
 	struct gp__dev *d = e->dev;
-	const struct gp__policy *p = gp__policy_of(d);
 
 	switch (place) {
 	case GP__PLACE_RUNNING:
-		gp__tree_insert(&d->running, &e->node, p->key(e));
+		gp__tree_insert(&d->running, &e->node, key_in(e, place));
 		break;
 	case GP__PLACE_WAITING:
-		gp__tree_insert(&d->waiting, &e->node, p->key(e));
+		enter_line(e);
 		if (!e->held)
 			gp__list_push(&d->fresh, &e->fresh_link);
 		break;
 	case GP__PLACE_DORMANT:
-		gp__tree_insert(&d->dormant, &e->node, p->key(e));
+		gp__tree_insert(&d->dormant, &e->node, key_in(e, place));
 		break;
 	case GP__PLACE_BLOCKED:
 		d->nr_blocked++;
@@ -304,7 +396,7 @@ void gp__entity_start_ageing(struct gp__entity *e)
 /* Sorts the entity again within its place, after its account or the time changed its key. */
 void gp__entity_rekey(struct gp__entity *e)
 {
-	if (!gp__entity_keyed(e) || gp__policy_of(e->dev)->key(e) == e->node.key)
+	if (!gp__entity_keyed(e) || key_in(e, e->place) == e->node.key)
 		return;
 	gp__entity_move(e, e->place);
 	gp__entity_start_ageing(e);
@@ -374,12 +466,11 @@ static void charge_running(struct gp__dev *d, u64 now)
 
 	if (!gp__dev_takes_turns(d))
 		return;
+	for (n = d->running.first; n; n = gp__tree_next(n))
+		gp__entity_charge(gp__entity_of(n), now);
 	for (n = d->running.first; n; n = next) {
-		struct gp__entity *e = gp__entity_of(n);
-
 		next = gp__tree_next(n);
-		gp__entity_charge(e, now);
-		gp__entity_rekey(e);
+		gp__entity_rekey(gp__entity_of(n));
 	}
 }
 
@@ -403,6 +494,20 @@ static void wake_up(struct gp__entity *e, u64 now)
 	p->wakeup(e, now);
 }
 
+void gp__entity_set_awake(struct gp__entity *e, bool awake)
+{
+	struct gp__owner *o = e->owner;
+
+	if (awake == e->awake)
+		return;
+	e->awake = awake;
+	e->dev->nr_awake_owners -= o->nr_awake != 0;
+	e->dev->nr_awake += awake ? 1 : (u32)-1;
+	o->nr_awake += awake ? 1 : (u32)-1;
+	e->dev->nr_awake_owners += o->nr_awake != 0;
+	gp__entity_sync_claim(e);
+}
+
 static void note_activity(struct gp__entity *e, u64 now)
 {
 	bool active = gp__entity_active(e);
@@ -412,8 +517,7 @@ static void note_activity(struct gp__entity *e, u64 now)
 	gp__entity_owe(e, now);
 	/* A hold without work counts neither in totals nor for guarantees. */
 	gp__entity_restart_hold(e, now);
-	e->awake = active;
-	e->dev->nr_awake += active ? 1 : (u32)-1;
+	gp__entity_set_awake(e, active);
 	if (active)
 		wake_up(e, now);
 }

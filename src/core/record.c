@@ -68,6 +68,7 @@ void gp__log_entity(struct gp__entity *e, enum gp__what what, u64 value, u64 now
 	r.f[GP__F_DEADLINE] = (s64)h->deadline_ns;
 	r.f[GP__F_MAX_HOLD] = (s64)h->max_hold_ns;
 	r.f[GP__F_MEMORY] = (s64)h->memory;
+	r.f[GP__F_USER] = e->owner->id;
 	r.f[GP__F_AT] = r.f[GP__F_BY] = r.f[GP__F_NS] = (s64)value;
 	r.text = e->tag;
 	emit(e->dev->core, &r, what, e->dev->id, e->id, now);

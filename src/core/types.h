@@ -31,6 +31,9 @@ typedef int64_t s64;
 #define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 #endif
 
+/* No device, entity or user. */
+#define GP__NOBODY (~(u32)0)
+
 /* "At no time": later than every clock reading. */
 #define GP__NEVER (~(u64)0)
 /* Clock readings are below this (146 years), so that keys and sums of a few of them do not wrap. */

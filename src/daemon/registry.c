@@ -162,6 +162,7 @@ static void add_gpu(struct gp__registry *r, struct gp__gpu *gpu, const struct gp
 	gp__list_init(&gpu->groups);
 	gp__list_init(&gpu->kept);
 	gp__list_init(&gpu->decided);
+	gp__list_init(&gpu->users);
 	gp__dev_add(&r->core, &gpu->dev, free_gpu_number(r), d->memory, d->weighing, now);
 	gp__list_push(&r->gpus, &gpu->link);
 }
@@ -190,10 +191,47 @@ static struct gp__gpu *get_gpu(struct gp__registry *r, const struct gp__program 
 	return gpu;
 }
 
+static void put_owner(struct gp__owner *o, u64 now)
+{
+	struct gp__gpu_user *u = container_of(o, struct gp__gpu_user, owner);
+
+	/* A new group must not end the doubt about the user's announcements. */
+	if (o->nr_entities || gp__owner_is_doubted(o, now))
+		return;
+	gp__list_del(&u->link);
+	free(u);
+}
+
+/* @room: for a new one, which is used or freed. NULL: there is none. */
+static struct gp__owner *get_owner(struct gp__gpu *gpu, uid_t uid, struct gp__gpu_user *room,
+				   u64 now)
+{
+	struct gp__gpu_user *u;
+	struct gp__link *l, *n;
+
+	gp__list_each(l, n, &gpu->users)
+	{
+		u = container_of(l, struct gp__gpu_user, link);
+		if (u->owner.id == uid) {
+			free(room);
+			return &u->owner;
+		}
+		put_owner(&u->owner, now);
+	}
+	if (!room)
+		return NULL;
+	gp__owner_init(&room->owner, &gpu->dev, uid);
+	gp__list_push(&gpu->users, &room->link);
+	return &room->owner;
+}
+
 static void put_gpu(struct gp__gpu *gpu, u64 now)
 {
+	struct gp__link *l, *n;
+
 	if (gpu->nr_groups)
 		return;
+	gp__list_each(l, n, &gpu->users) free(container_of(l, struct gp__gpu_user, link));
 	gp__dev_remove(&gpu->dev, now);
 	gpu->named_by->nr_gpus--;
 	gp__list_del(&gpu->decided);
@@ -292,6 +330,7 @@ static struct gp__group *get_group(struct gp__registry *r, struct gp__program *p
 {
 	struct gp__hints in_force = *hints;
 	char clean[GP__TAG_MAX];
+	struct gp__owner *owner;
 	struct gp__group *g;
 
 	gp__tag_set(clean, tag);
@@ -306,11 +345,12 @@ static struct gp__group *get_group(struct gp__registry *r, struct gp__program *p
 	}
 	*why = OUT_OF_MEMORY;
 	*err = -ENOMEM;
-	g = calloc(1, sizeof(*g));
+	owner = get_owner(gpu, p->owner, calloc(1, sizeof(struct gp__gpu_user)), now);
+	g = owner ? calloc(1, sizeof(*g)) : NULL;
 	if (!g)
 		return NULL;
 	gp__verdict_override(p, clean, &in_force);
-	if (gp__entity_add(&gpu->dev, &g->entity, ++r->last_id, (u32)p->pid,
+	if (gp__entity_add(owner, &g->entity, ++r->last_id, (u32)p->pid,
 			   gp__class_of(in_force.prio), tag, &in_force, now)) {
 		free(g);
 		return NULL;
@@ -328,6 +368,7 @@ static void put_group(struct gp__registry *r, struct gp__group *g, u64 now)
 	if (g->nr_queues)
 		return;
 	gp__entity_remove(&g->entity, now);
+	put_owner(g->entity.owner, now);
 	unlink_group(r, g);
 	put_gpu(g->gpu, now);
 	free(g);
@@ -569,13 +610,16 @@ static void move_group(struct gp__registry *r, struct gp__group *g, const struct
 		       u64 now)
 {
 	struct gp__gpu *gpu = find_gpu(r, g->program, d), *added = NULL;
+	struct gp__gpu_user *room = calloc(1, sizeof(*room));
 	struct gp__entity before = g->entity;
 	struct gp__link *l, *n, queues;
 
-	if (!gpu)
+	if (!gpu && room)
 		gpu = added = calloc(1, sizeof(*gpu));
-	if (!gpu)
+	if (!gpu || !room) {
+		free(room);
 		return;
+	}
 	gp__list_init(&queues);
 	gp__list_each(l, n, &g->entity.queues)
 	{
@@ -585,13 +629,14 @@ static void move_group(struct gp__registry *r, struct gp__group *g, const struct
 	}
 	end_hold(g, now);
 	gp__entity_remove(&g->entity, now);
+	put_owner(before.owner, now);
 	unlink_from_gpu(r, g);
 	put_gpu(g->gpu, now);
 	if (added) /* it may get the number of the old one */
 		add_gpu(r, added, g->program, d, now);
 	g->gpu = gpu;
 	link_to_gpu(r, g);
-	gp__entity_add(&gpu->dev, &g->entity, before.id, before.process, before.class, before.tag,
+	gp__entity_add(get_owner(gpu, g->program->owner, room, now), &g->entity, before.id, before.process, before.class, before.tag,
 		       &before.hints, now);
 	if (before.suspended)
 		gp__entity_suspend(&g->entity, true, now);

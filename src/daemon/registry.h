@@ -47,6 +47,12 @@ struct gp__program {
 	char cgroup[GP__CGROUP_MAX];
 };
 
+/* A user with groups on a GPU. */
+struct gp__gpu_user {
+	struct gp__link link;
+	struct gp__owner owner;
+};
+
 /*
  * A GPU of all users, if its programs have the device open, or else of one user: a program that
  * claims work on a GPU that it cannot use costs only the other programs of its user.
@@ -54,6 +60,7 @@ struct gp__program {
 struct gp__gpu {
 	struct gp__link link;
 	struct gp__dev dev;
+	struct gp__link users; /* struct gp__gpu_user */
 	char key[GP__WIRE_DEVICE_MAX], name[GP__WIRE_NAME_MAX];
 	struct gp__user *named_by; /* the user of the first program with a queue there */
 	bool is_shared; /* else it is of the user that named it */

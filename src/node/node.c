@@ -70,8 +70,8 @@ static void enter_group(struct gp__node_sched *n, struct gp__node_group *g)
 {
 	struct gp__hints hints = { .prio = g->priority };
 
-	gp__entity_add(&n->dev, &g->core, g->id, g->pid, gp__class_of(g->priority), g->tag, &hints,
-		       now_of(n));
+	gp__entity_add(&g->user->core, &g->core, g->id, g->pid, gp__class_of(g->priority), g->tag,
+		       &hints, now_of(n));
 }
 
 static void enter_queue(struct gp__node_sched *n, struct gp__node_queue *q)
@@ -95,12 +95,50 @@ static struct gp__node_group *find_group(struct gp__node_sched *n, const void *p
 	return NULL;
 }
 
+static struct gp__node_user *user_of(struct gp__link *l)
+{
+	return container_of(l, struct gp__node_user, link);
+}
+
+static struct gp__node_user *get_user(struct gp__node_sched *n, u32 id)
+{
+	struct gp__link *l, *next;
+	struct gp__node_user *u;
+
+	gp__list_each(l, next, &n->users)
+	{
+		if (user_of(l)->id == id)
+			return user_of(l);
+	}
+	u = n->driver->alloc(sizeof(*u));
+	if (!u)
+		return NULL;
+	u->id = id;
+	gp__owner_init(&u->core, &n->dev, id);
+	gp__list_push(&n->users, &u->link);
+	return u;
+}
+
+static void put_user(struct gp__node_sched *n, struct gp__node_user *u)
+{
+	if (u->nr_groups)
+		return;
+	gp__list_del(&u->link);
+	n->driver->free(u);
+}
+
 static struct gp__node_group *add_group(struct gp__node_sched *n, const struct gp__node_options *o)
 {
-	struct gp__node_group *g = n->driver->alloc(sizeof(*g));
+	struct gp__node_user *u = get_user(n, o->user);
+	struct gp__node_group *g = u ? n->driver->alloc(sizeof(*g)) : NULL;
 
-	if (!g)
+	if (!g) {
+		if (u)
+			put_user(n, u);
 		return NULL;
+	}
+	g->user = u;
+	u->nr_groups++;
 	g->program = o->program;
 	g->pid = o->pid;
 	g->priority = o->priority;
@@ -127,6 +165,8 @@ static void leave_group(struct gp__node_sched *n, struct gp__node_queue *q)
 		gp__entity_remove(&g->core, now_of(n));
 	n->nr_groups--;
 	gp__list_del(&g->link);
+	g->user->nr_groups--;
+	put_user(n, g->user);
 	n->driver->free(g);
 }
 
@@ -377,18 +417,21 @@ void gp__node_init(struct gp__node_sched *n, const struct gp__node_driver *drive
 	n->grace_us = GRACE_US;
 	n->log = *log;
 	gp__list_init(&n->groups);
+	gp__list_init(&n->users);
 	start_core(n, NULL, NULL);
 }
 
 void gp__node_enable(struct gp__node_sched *n, bool enable)
 {
-	struct gp__link *g, *q, *next_g, *next_q;
+	struct gp__link *g, *q, *u, *next_g, *next_q, *next_u;
 
 	release(n, NULL);
 	restart_core(n);
 	n->is_enabled = enable;
 	if (!enable)
 		return;
+	gp__list_each(u, next_u, &n->users)
+		gp__owner_init(&user_of(u)->core, &n->dev, user_of(u)->id);
 	gp__list_each(g, next_g, &n->groups)
 	{
 		enter_group(n, group_of(g));

@@ -58,14 +58,23 @@ struct gp__node_sched {
 	u32 last_id; /* of groups and queues */
 	u32 nr_groups, nr_queues;
 	u64 nr_ticks;
-	struct gp__link groups;
+	struct gp__link groups, users;
 	struct gp__core core;
 	struct gp__dev dev;
 	struct gp__log_keep log;
 };
 
+/* A user with groups, which the core divides between first. */
+struct gp__node_user {
+	struct gp__link link;
+	u32 id;
+	u32 nr_groups;
+	struct gp__owner core;
+};
+
 struct gp__node_group {
 	struct gp__link link, queues;
+	struct gp__node_user *user;
 	void *program; /* the driver's */
 	u32 pid;
 	s32 priority;
@@ -106,7 +115,7 @@ s32 gp__node_granted(u32 asked, bool may_be_urgent);
 
 struct gp__node_options {
 	void *queue, *program; /* the driver's */
-	u32 pid;
+	u32 pid, user; /* user: the id of the program's user */
 	const char *tag; /* copied */
 	u32 asked;
 	s32 priority;

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * fair: GPU time in proportion to weight. The virtual time of an entity advances with its GPU time
- * divided by its weight; the entity with the least virtual time is next.
+ * fair: GPU time in proportion to weight. The virtual time of an entity, and that of its owner,
+ * advances with its GPU time divided by its weight. The owner with the least virtual time is next,
+ * and of its entities the one with the least.
  *
- * Wrong choice if a program is urgent: a request waits for its turn, up to
+ * A program that uses less than its proportion, such as a server between two requests, has credit
+ * and need not wait for its turn. Others then wait for at most credit_ms.
+ *
+ * Wrong choice if a program is urgent that uses more: a request waits for its turn, up to
  * (entities - 1) x quantum_ms. Wrong for quanta near the cost of a switch: the loss is switch cost
  * / quantum.
  */
@@ -11,14 +15,27 @@
 
 #define WEIGHT_DEFAULT 100
 
-static const struct gp__param params[] = { GP__TURNS_PARAM_TABLE };
+static const struct gp__param params[] = { GP__VTIME_PARAM_TABLE };
+
+static u64 virtual(const struct gp__entity *e, u64 ns)
+{
+	return ns * WEIGHT_DEFAULT / (e->hints.weight ? e->hints.weight : WEIGHT_DEFAULT);
+}
 
 static void charge(struct gp__entity *e, u64 used, u64 now)
 {
-	u32 weight = e->hints.weight ? e->hints.weight : WEIGHT_DEFAULT;
+	u64 ns = virtual(e, used);
 
 	(void)now;
-	gp__vtime_of(e)->ns += used * WEIGHT_DEFAULT / weight;
+	gp__turns_vtime_charge(e, ns, ns);
+}
+
+static void wakeup(struct gp__entity *e, u64 now)
+{
+	u64 credit = virtual(e, gp__turns_credit(e->dev));
+
+	(void)now;
+	gp__turns_vtime_wakeup(e, credit, credit);
 }
 
 const struct gp__policy gp__policy_fair = {
@@ -28,10 +45,11 @@ const struct gp__policy gp__policy_fair = {
 	.nr_params = sizeof(params) / sizeof(params[0]),
 	GP__VTIME_STATE,
 	.key = gp__turns_vtime_key,
+	.owner_key = gp__turns_vtime_owner_key,
 	.fits = gp__turns_fits,
 	.preempts = gp__turns_vtime_preempts,
 	.preempt_rule = GP__RULE_SLICE,
-	.wakeup = gp__turns_vtime_wakeup,
+	.wakeup = wakeup,
 	.charge = charge,
 	.charged = gp__turns_vtime_charged,
 	.start = gp__turns_start,

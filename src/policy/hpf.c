@@ -5,7 +5,7 @@
  *
  * With ageing: a held entity gains one level of priority every age_ms. When it reaches the priority
  * of the running entities it runs beside them for one grant, then starts again from its own
- * priority.
+ * priority. So do the other entities of its owner, unless it is the only owner.
  *
  * With by_weight=1, on a device where the least weight yields at once: an entity is patient if the
  * device has a more urgent one, with work or not. A patient entity has the least weight, so one of
@@ -124,9 +124,9 @@ static u64 next(const struct gp__dev *d)
 {
 	const struct gp__entity *r =
 		container_of(gp__tree_last(&d->running), struct gp__entity, node);
-	const struct gp__node *w = d->waiting.first;
+	const struct gp__entity *w = gp__dev_first_waiting(d);
 
-	if (!w || !is_patient(d, r) || w->key != r->node.key || turn_end(r) <= d->core->now)
+	if (!w || !is_patient(d, r) || w->prio != r->prio || turn_end(r) <= d->core->now)
 		return GP__NEVER;
 	return turn_end(r);
 }
@@ -145,12 +145,12 @@ static u32 weight(const struct gp__entity *e)
 }
 
 /*
- * All entities age at the same speed, so their order never changes: the key is the time at which
- * each would reach priority 0.
+ * All entities age at the same speed, so their order does not change: the key is the time at which
+ * each would reach priority 0. A grant to one of an owner's entities makes the others start again.
  */
 static s64 age_key(const struct gp__entity *e)
 {
-	return (s64)e->hold_since - (s64)e->prio * (s64)age_ns(e->dev);
+	return (s64)gp__entity_waits_since(e) - (s64)e->prio * (s64)age_ns(e->dev);
 }
 
 static u64 age_due(const struct gp__dev *d, const struct gp__entity *w)
@@ -158,16 +158,17 @@ static u64 age_due(const struct gp__dev *d, const struct gp__entity *w)
 	/* An entity that is urgent enough waits for the rate limit, not for its age. */
 	if (!age_ns(d) || !d->running.count || w->prio >= leader(d)->prio)
 		return GP__NEVER;
-	return gp__time_add(w->hold_since, (u64)(leader(d)->prio - w->prio) * age_ns(d));
+	return gp__time_add(gp__entity_waits_since(w),
+			    (u64)(leader(d)->prio - w->prio) * age_ns(d));
 }
 
 static s32 effective(const struct gp__entity *e, u64 now)
 {
-	u64 step = age_ns(e->dev);
+	u64 step = age_ns(e->dev), since = gp__entity_waits_since(e);
 
-	if (!step || !e->held || now < e->hold_since)
+	if (!step || !e->held || now < since)
 		return e->prio;
-	return e->prio + (s32)gp__min_u64((now - e->hold_since) / step, GP__PRIO_LIMIT);
+	return e->prio + (s32)gp__min_u64((now - since) / step, GP__PRIO_LIMIT);
 }
 
 const struct gp__policy gp__policy_hpf = {

@@ -43,6 +43,7 @@
 struct device {
 	struct gp__link link;
 	struct gp__dev dev;
+	struct gp__owner owner; /* all queues are this process's */
 	unsigned int groups;
 };
 
@@ -259,6 +260,7 @@ static struct device *device_get(struct gp_sched *s, uint32_t id, bool can_weigh
 	gp__list_push(&s->devices, &d->link);
 	gp__dev_add(&s->core, &d->dev, id, 0, can_weigh ? GP__WEIGHS : GP__WEIGHS_NOT,
 		    gp__clock_ns());
+	gp__owner_init(&d->owner, &d->dev, GP__NOBODY);
 	return d;
 }
 
@@ -297,7 +299,7 @@ static struct group *group_get(struct gp_sched *s, struct device *d, const struc
 	g = calloc(1, sizeof(*g));
 	if (!g)
 		return NULL;
-	if (gp__entity_add(&d->dev, &g->entity, ++s->last_id, 0, gp__class_of(h->prio), tag, h,
+	if (gp__entity_add(&d->owner, &g->entity, ++s->last_id, 0, gp__class_of(h->prio), tag, h,
 			   gp__clock_ns())) {
 		free(g);
 		return NULL;

@@ -73,6 +73,21 @@ static void end_warmup(struct sim *s, struct sim_timer *t)
 	}
 }
 
+/* The owner of an earlier program of the same user on that GPU, or a new one. */
+static struct gp__owner *owner_of(struct sim *s, struct sim_program *p, u32 i)
+{
+	struct gp__owner *own = &p->entities[i].own;
+
+	for (const struct sim_program *q = s->programs; q < p; q++) {
+		for (u32 j = 0; q->sp->user == p->sp->user && j < q->sp->n_gpus; j++) {
+			if (q->sp->gpus[j] == p->sp->gpus[i])
+				return q->entities[j].e.owner;
+		}
+	}
+	gp__owner_init(own, &s->gpus[p->sp->gpus[i]].dev, p->sp->user + 1);
+	return own;
+}
+
 static void add_entity(struct sim *s, struct sim_program *p, u32 i)
 {
 	const struct gp__program_spec *spec = p->spec;
@@ -90,7 +105,7 @@ static void add_entity(struct sim *s, struct sim_program *p, u32 i)
 
 	se->program = p;
 	s->owner[++s->next_entity] = p;
-	gp__entity_add(&s->gpus[p->sp->gpus[i]].dev, &se->e, s->next_entity, p->sp->process + 1,
+	gp__entity_add(owner_of(s, p, i), &se->e, s->next_entity, p->sp->process + 1,
 		       gp__class_of(spec->priority), spec->tag[0] ? spec->tag : p->sp->name, &h, 0);
 	if (spec->gang)
 		gp__gang_join(&p->gang, &se->e, 0);

@@ -13,6 +13,16 @@ struct device {
 	UT_hash_handle hh;
 };
 
+/* A user of a device; in a log without users, a process. */
+struct user {
+	struct gp__owner owner;
+	struct {
+		u32 dev, id;
+		bool is_process;
+	} key;
+	UT_hash_handle hh;
+};
+
 struct entity {
 	struct gp__entity e;
 	UT_hash_handle hh;
@@ -38,6 +48,7 @@ struct line {
 struct replay {
 	struct gp__core core;
 	struct device *devices;
+	struct user *users;
 	struct entity *entities;
 	struct queue *queues;
 	struct gang *gangs;
@@ -169,9 +180,17 @@ static int add_device(struct replay *r, const struct gp__record *rec)
 
 static int remove_device(struct replay *r, struct device *d, const struct gp__record *rec)
 {
+	struct user *u, *next;
+
 	if (d->nr_entities)
 		return bad(r, "gpu%u still has entities", rec->dev);
 	gp__dev_remove(&d->dev, rec->time);
+	HASH_ITER (hh, r->users, u, next) {
+		if (u->owner.dev == &d->dev) {
+			HASH_DELETE(hh, r->users, u);
+			free(u);
+		}
+	}
 	HASH_DELETE(hh, r->devices, d);
 	free(d);
 	return 0;
@@ -190,10 +209,31 @@ static struct gp__hints hints_of(const struct gp__record *rec)
 	};
 }
 
+static struct user *get_user(struct replay *r, struct device *d, const struct gp__record *rec)
+{
+	u32 id = (u32)rec->f[GP__F_USER];
+	struct user *u = calloc(1, sizeof(*u)), *known;
+
+	if (!u)
+		return NULL;
+	u->key.dev = rec->dev;
+	u->key.is_process = id == GP__NOBODY;
+	u->key.id = u->key.is_process ? (u32)rec->f[GP__F_PROCESS] : id;
+	HASH_FIND(hh, r->users, &u->key, sizeof(u->key), known);
+	if (known) {
+		free(u);
+		return known;
+	}
+	gp__owner_init(&u->owner, &d->dev, id);
+	HASH_ADD(hh, r->users, key, sizeof(u->key), u);
+	return u;
+}
+
 static int add_entity(struct replay *r, struct device *d, const struct gp__record *rec)
 {
 	struct gp__hints h = hints_of(rec);
 	struct entity *e;
+	struct user *u;
 	const char *why;
 
 	if (rec->entity == GP__NOBODY || !rec->entity)
@@ -205,7 +245,12 @@ static int add_entity(struct replay *r, struct device *d, const struct gp__recor
 	e = calloc(1, sizeof(*e));
 	if (!e)
 		return -ENOMEM;
-	gp__entity_add(&d->dev, &e->e, rec->entity, (u32)rec->f[GP__F_PROCESS],
+	u = get_user(r, d, rec);
+	if (!u) {
+		free(e);
+		return -ENOMEM;
+	}
+	gp__entity_add(&u->owner, &e->e, rec->entity, (u32)rec->f[GP__F_PROCESS],
 		       (enum gp__class)rec->f[GP__F_CLASS], rec->text, &h, rec->time);
 	HASH_ADD(hh, r->entities, e.id, sizeof(e->e.id), e);
 	d->nr_entities++;
@@ -485,6 +530,7 @@ static int read_lines(struct replay *r, FILE *in)
 static void destroy(struct replay *r)
 {
 	struct device *d, *dn;
+	struct user *u, *un;
 	struct entity *e, *en;
 	struct queue *q, *qn;
 	struct gang *g, *gn;
@@ -496,6 +542,10 @@ static void destroy(struct replay *r)
 	HASH_ITER (hh, r->entities, e, en) {
 		HASH_DELETE(hh, r->entities, e);
 		free(e);
+	}
+	HASH_ITER (hh, r->users, u, un) {
+		HASH_DELETE(hh, r->users, u);
+		free(u);
 	}
 	HASH_ITER (hh, r->gangs, g, gn) {
 		HASH_DELETE(hh, r->gangs, g);

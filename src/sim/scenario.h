@@ -116,6 +116,7 @@ struct gp__scenario_program {
 	char name[GP__SCENARIO_NAME_LEN];
 	struct gp__program_spec *spec;
 	uint32_t process; /* equal numbers: one process; < scenario->n_processes */
+	uint32_t user; /* equal numbers: one user */
 	const uint32_t *gpus; /* one, or all of a gang's */
 	uint32_t n_gpus;
 };

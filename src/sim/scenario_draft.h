@@ -16,6 +16,7 @@ enum gp__program_key {
 	GP__PROGRAM_PRIORITY,
 	GP__PROGRAM_TAG,
 	GP__PROGRAM_PROCESS,
+	GP__PROGRAM_USER,
 	GP__PROGRAM_STREAMS,
 	GP__PROGRAM_LEVEL,
 	GP__PROGRAM_WINDOW,
@@ -42,7 +43,7 @@ enum gp__program_key {
 
 struct gp__program_draft {
 	char *gpu; /* the list as written, NULL if not */
-	char process[GP__TAG_MAX];
+	char process[GP__TAG_MAX], user[GP__TAG_MAX];
 	unsigned int line[GP__PROGRAM_KEYS]; /* 0: the key is not there */
 };
 

@@ -267,7 +267,7 @@ static int set_policy(struct gp__parser *p, const struct key *key, void *field, 
 	return set_name(p, key, sc->policy, value);
 }
 
-/* These two are kept in the draft until all sections are known. */
+/* These are kept in the draft until all sections are known. */
 static struct gp__program_draft *current_draft(struct gp__parser *p)
 {
 	return &p->draft.programs[p->draft.scenario->n_program_specs - 1];
@@ -283,6 +283,12 @@ static int set_process(struct gp__parser *p, const struct key *key, void *field,
 {
 	(void)field;
 	return set_name(p, key, current_draft(p)->process, value);
+}
+
+static int set_user(struct gp__parser *p, const struct key *key, void *field, const char *value)
+{
+	(void)field;
+	return set_name(p, key, current_draft(p)->user, value);
 }
 
 /* ---- keys ---- */
@@ -328,6 +334,7 @@ static const struct key program_keys[GP__PROGRAM_KEYS] = {
 	[GP__PROGRAM_PRIORITY] = { "priority", set_priority, PROGRAM(priority) },
 	[GP__PROGRAM_TAG] = { "tag", set_name, PROGRAM(tag) },
 	[GP__PROGRAM_PROCESS] = { "process", set_process, NO_FIELD },
+	[GP__PROGRAM_USER] = { "user", set_user, NO_FIELD },
 	[GP__PROGRAM_STREAMS] = { "streams", set_u32, PROGRAM(streams), 1, 1024 },
 	[GP__PROGRAM_LEVEL] = { "level", set_u32, PROGRAM(level), 1, 3 },
 	[GP__PROGRAM_WINDOW] = { "window", set_auto_u32, PROGRAM(window), 1, 65536 },

@@ -359,23 +359,11 @@ static int check_program_names(struct gp__draft *draft)
 	return err;
 }
 
-/* ---- processes ---- */
+/* ---- processes and users ---- */
 
 static size_t spec_index(const struct gp__draft *draft, const struct gp__scenario_program *program)
 {
 	return (size_t)(program->spec - draft->scenario->program_specs);
-}
-
-static size_t list_processes(const struct gp__draft *draft, struct name *names)
-{
-	const struct gp__scenario *sc = draft->scenario;
-	size_t n = 0;
-
-	for (size_t i = 0; i < sc->n_program_specs; i++) {
-		if (draft->programs[i].process[0])
-			names[n++] = (struct name){ .text = draft->programs[i].process };
-	}
-	return n;
 }
 
 static size_t number_names(struct name *names, size_t n)
@@ -393,24 +381,75 @@ static size_t number_names(struct name *names, size_t n)
 	return kept;
 }
 
+static const char *process_of(const struct gp__program_draft *draft)
+{
+	return draft->process;
+}
+
+static const char *user_of(const struct gp__program_draft *draft)
+{
+	return draft->user;
+}
+
+/* The different names that programs have, sorted. NULL: there is no memory. */
+static struct name *list_names(const struct gp__draft *draft,
+			       const char *(*name_of)(const struct gp__program_draft *draft),
+			       size_t *n)
+{
+	const struct gp__scenario *sc = draft->scenario;
+	struct name *names = calloc(sc->n_program_specs, sizeof(*names));
+
+	*n = 0;
+	for (size_t i = 0; names && i < sc->n_program_specs; i++) {
+		const char *text = name_of(&draft->programs[i]);
+
+		if (text[0])
+			names[(*n)++] = (struct name){ .text = text };
+	}
+	if (names)
+		*n = number_names(names, *n);
+	return names;
+}
+
 static int number_processes(struct gp__draft *draft)
 {
 	struct gp__scenario *sc = draft->scenario;
-	struct name *names = calloc(sc->n_program_specs, sizeof(*names));
 	size_t n;
+	struct name *names = list_names(draft, process_of, &n);
 
 	if (!names)
 		return -ENOMEM;
-	n = number_names(names, list_processes(draft, names));
 	sc->n_processes = (uint32_t)n;
 	for (size_t i = 0; i < sc->n_programs; i++) {
 		struct gp__scenario_program *program = &sc->programs[i];
-		const char *process = draft->programs[spec_index(draft, program)].process;
+		const char *process = process_of(&draft->programs[spec_index(draft, program)]);
 
 		if (process[0])
 			program->process = find_name(names, n, process)->index;
 		else
 			program->process = sc->n_processes++;
+	}
+	free(names);
+	return 0;
+}
+
+/* A process without a user has one of its own. */
+static int number_users(struct gp__draft *draft)
+{
+	struct gp__scenario *sc = draft->scenario;
+	size_t n;
+	struct name *names = list_names(draft, user_of, &n);
+
+	if (!names)
+		return -ENOMEM;
+	for (size_t i = 0; i < sc->n_programs; i++) {
+		struct gp__scenario_program *program = &sc->programs[i];
+		const char *user = user_of(&draft->programs[spec_index(draft, program)]);
+
+		if (user[0])
+			program->user = find_name(names, n, user)->index;
+		else
+			program->user = (uint32_t)n + program->process;
 	}
 	free(names);
 	return 0;
@@ -568,7 +607,8 @@ static int check_totals(struct gp__draft *draft)
 int gp__draft_resolve(struct gp__draft *draft)
 {
 	static int (*const steps[])(struct gp__draft *) = {
-		check_program_names, make_programs, number_processes, check_entities, check_totals,
+		check_program_names, make_programs,  number_processes,
+		number_users,	     check_entities, check_totals,
 	};
 	struct name *gpu_names = NULL;
 	int err;

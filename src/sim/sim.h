@@ -76,6 +76,7 @@ struct sim_stream {
 
 struct sim_entity {
 	struct gp__entity e;
+	struct gp__owner own; /* of its user, if it is the first of that user on its GPU */
 	struct sim_program *program;
 	u64 ran; /* the GPU's value when this program last made progress */
 	u64 held_before, stops_before; /* at the end of the warm-up */

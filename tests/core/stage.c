@@ -31,6 +31,8 @@ static void begin_on(const struct gp__policy *p, enum gp__weighing can_weigh)
 		config((u32)off[i][0], off[i][1]);
 	gp__dev_add(&S.core, &S.dev[0], 0, (u64)1 << 36, can_weigh, S.now);
 	gp__dev_add(&S.core, &S.dev[1], 1, (u64)1 << 36, GP__WEIGHS_NOT, S.now);
+	for (i = 0; i < STAGE_USERS; i++)
+		gp__owner_init(&S.user[i], &S.dev[0], i);
 	gp__gang_add(&S.core, &S.gang[0], 1, S.now);
 	gp__gang_add(&S.core, &S.gang[1], 2, S.now);
 }
@@ -68,12 +70,14 @@ static void add_queue(struct actor *a, struct hand *h)
 	take_orders();
 }
 
-struct actor *stage_actor(u32 dev, const struct gp__hints *h)
+struct actor *stage_actor(u32 dev, struct gp__owner *user, const struct gp__hints *h)
 {
 	struct actor *a = &S.actor[S.nr_actors++];
 
 	assert_true(S.nr_actors <= STAGE_ACTORS);
-	must(gp__entity_add(&S.dev[dev], &a->e, S.nr_actors, 1, GP__CLASS_OTHER, "", h, S.now));
+	if (!user)
+		gp__owner_init(user = &a->alone, &S.dev[dev], 1000 + S.nr_actors);
+	must(gp__entity_add(user, &a->e, S.nr_actors, 1, GP__CLASS_OTHER, "", h, S.now));
 	add_queue(a, &a->hand[0]);
 	return a;
 }
@@ -140,7 +144,7 @@ void arriving(struct actor *a, u64 at)
  * Agents
  */
 
-static struct actor *actor_of(struct gp__queue *q)
+static struct actor *actor_with(struct gp__queue *q)
 {
 	return container_of(q->entity, struct actor, e);
 }
@@ -159,13 +163,13 @@ static void reply_in_manner(struct hand *h)
 		[FAILS_TO_STOP] = GP__VERB_HOLD, [FAILS_TO_START] = GP__VERB_RELEASE, [SILENT] = 0
 	};
 
-	reply(h, fails[actor_of(&h->q)->manner] == h->order ? -EBUSY : 0);
+	reply(h, fails[actor_with(&h->q)->manner] == h->order ? -EBUSY : 0);
 }
 
 static void take_order(const struct gp__action *a)
 {
 	struct hand *h = container_of(a->queue, struct hand, q);
-	struct actor *who = actor_of(a->queue);
+	struct actor *who = actor_with(a->queue);
 
 	/* At most one action in flight per queue. */
 	assert_false(h->ordered);

@@ -14,6 +14,7 @@
 
 #define STAGE_ACTORS 16
 #define STAGE_QUEUES 2
+#define STAGE_USERS 3
 
 enum manner { OBEYS, FAILS_TO_STOP, FAILS_TO_START, SILENT };
 
@@ -26,6 +27,7 @@ struct hand {
 
 struct actor {
 	struct gp__entity e;
+	struct gp__owner alone; /* its owner, unless it has another */
 	struct hand hand[STAGE_QUEUES];
 	enum manner manner;
 	u32 nr_stops, nr_starts, nr_weighs; /* orders taken */
@@ -35,6 +37,7 @@ struct actor {
 struct stage {
 	struct gp__core core;
 	struct gp__dev dev[2];
+	struct gp__owner user[STAGE_USERS]; /* of the first device */
 	struct gp__gang gang[2];
 	struct actor actor[STAGE_ACTORS];
 	u32 nr_actors, nr_queues, nr_orders;
@@ -53,10 +56,11 @@ void config(u32 param, u64 value);
 /* The policy's parameters are values[0..]. */
 void policy(const struct gp__policy *p, const u64 *values);
 
-/* A program on gpu @dev that has one queue and no work yet. */
-struct actor *stage_actor(u32 dev, const struct gp__hints *h);
-#define actor(...) stage_actor(0, &(struct gp__hints){ __VA_ARGS__ })
-#define actor_on(dev, ...) stage_actor(dev, &(struct gp__hints){ __VA_ARGS__ })
+/* A program of a user on gpu @dev that has one queue and no work yet; @user NULL: of its own. */
+struct actor *stage_actor(u32 dev, struct gp__owner *user, const struct gp__hints *h);
+#define actor(...) stage_actor(0, NULL, &(struct gp__hints){ __VA_ARGS__ })
+#define actor_on(dev, ...) stage_actor(dev, NULL, &(struct gp__hints){ __VA_ARGS__ })
+#define actor_of(user, ...) stage_actor(0, user, &(struct gp__hints){ __VA_ARGS__ })
 #define hint(a, ...) stage_hint(a, &(struct gp__hints){ __VA_ARGS__ })
 void stage_hint(struct actor *a, const struct gp__hints *h);
 void second_queue(struct actor *a);

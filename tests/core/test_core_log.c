@@ -55,7 +55,7 @@ static struct gp__record extreme(u8 what, bool most)
 	r.f[GP__F_CAN_WEIGH] = 1;
 	r.f[GP__F_CLASS] = GP__CLASS_ONLINE;
 	r.f[GP__F_WHY] = GP__RULE_OUT_OF_PLAN;
-	r.f[GP__F_BY] = GP__NOBODY - 1;
+	r.f[GP__F_BY] = r.f[GP__F_USER] = GP__NOBODY - 1;
 	return r;
 }
 
@@ -91,6 +91,23 @@ static void test_every_rule_and_class_reads_back(void **state)
 		r.f[GP__F_CLASS] = i;
 		round_trip(&r);
 	}
+}
+
+/* Logs from before there were users, and of one process. */
+static void test_a_line_without_a_user_reads_back(void **state)
+{
+	struct gp__record r = extreme(GP__WHAT_ENTITY_ADD, true), back;
+	char line[GP__LOG_LINE_MAX];
+	struct gp__record_room room;
+	const char *expected;
+
+	(void)state;
+	r.f[GP__F_USER] = GP__NOBODY;
+	round_trip(&r);
+	line[gp__record_format(&r, line) - 1] = '\0';
+	assert_null(strstr(line, "user="));
+	assert_int_equal(parse(line, &back, &room, &expected), 0);
+	assert_int_equal(back.f[GP__F_USER], GP__NOBODY);
 }
 
 static void params_round_trip(u8 what, const char *name, const struct gp__param *p, u32 n, bool max)
@@ -292,6 +309,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_record_reads_back),
 		cmocka_unit_test(test_every_rule_and_class_reads_back),
+		cmocka_unit_test(test_a_line_without_a_user_reads_back),
 		cmocka_unit_test(test_every_parameter_reads_back),
 		cmocka_unit_test(test_a_line_says_what_it_means),
 		cmocka_unit_test(test_comments_and_empty_lines_hold_nothing),

@@ -305,7 +305,7 @@ static void test_a_refused_weight_is_not_asked_for_again(void **state)
 	begin_weighing(&gp__policy_share);
 	a = actor(.share_pct = 70);
 	a->manner = SILENT;
-	policy(&gp__policy_share, (const u64[]){ 10, 1, 1 });
+	policy(&gp__policy_share, (const u64[]){ 10, 1, 100, 1 });
 	answer(a, -EOPNOTSUPP);
 	work(a);
 	after(GP__S);

@@ -138,7 +138,7 @@ static void test_a_policy_begins_with_clear_state(void **state)
 	gp__entity_deadline(&a->e, 0, S.now); /* an event: it is charged */
 	before = a->e.policy_state[1];
 	assert_true(before >= 9 * GP__S);
-	policy(&gp__policy_fair, (const u64[]){ 20, 1 });
+	policy(&gp__policy_fair, (const u64[]){ 20, 1, 100 });
 	assert_true(a->e.policy_state[1] >= before);
 	policy(&gp__policy_none, NULL);
 	assert_true(is_clear(a->e.policy_state, 0, GP__POLICY_ENTITY_WORDS));
@@ -190,7 +190,7 @@ static void test_hints_out_of_range_change_nothing(void **state)
 		assert_int_equal(gp__hints_check(&bad[i], &why), -EINVAL);
 		assert_non_null(why);
 		assert_int_equal(gp__entity_hint(&a->e, &bad[i], S.now), -EINVAL);
-		assert_int_equal(gp__entity_add(&S.dev[0], &refused, 99, 1, GP__CLASS_OTHER, "",
+		assert_int_equal(gp__entity_add(&S.user[0], &refused, 99, 1, GP__CLASS_OTHER, "",
 						&bad[i], S.now),
 				 -EINVAL);
 	}
@@ -206,10 +206,10 @@ static void test_entity_ids_are_checked(void **state)
 
 	(void)state;
 	begin(&gp__policy_hpf);
-	assert_int_equal(gp__entity_add(&S.dev[0], &e, 0, 1, GP__CLASS_OTHER, "", &h, S.now),
+	assert_int_equal(gp__entity_add(&S.user[0], &e, 0, 1, GP__CLASS_OTHER, "", &h, S.now),
 			 -EINVAL);
 	assert_int_equal(
-		gp__entity_add(&S.dev[0], &e, GP__NOBODY, 1, GP__CLASS_OTHER, "", &h, S.now),
+		gp__entity_add(&S.user[0], &e, GP__NOBODY, 1, GP__CLASS_OTHER, "", &h, S.now),
 		-EINVAL);
 }
 
@@ -220,14 +220,14 @@ static void test_tags_are_made_plain(void **state)
 
 	(void)state;
 	begin(&gp__policy_hpf);
-	gp__entity_add(&S.dev[0], &e, 1, 1, GP__CLASS_OTHER, "a b=c\n\x1b[31m\xc3\xa4", &h, S.now);
+	gp__entity_add(&S.user[0], &e, 1, 1, GP__CLASS_OTHER, "a b=c\n\x1b[31m\xc3\xa4", &h, S.now);
 	assert_string_equal(e.tag, "a_b_c__[31m__");
 	gp__entity_remove(&e, S.now);
-	gp__entity_add(&S.dev[0], &e, 1, 1, GP__CLASS_OTHER,
+	gp__entity_add(&S.user[0], &e, 1, 1, GP__CLASS_OTHER,
 		       "0123456789012345678901234567890123456789", &h, S.now);
 	assert_string_equal(e.tag, "0123456789012345678901234567890");
 	gp__entity_remove(&e, S.now);
-	gp__entity_add(&S.dev[0], &e, 1, 1, GP__CLASS_OTHER, NULL, &h, S.now);
+	gp__entity_add(&S.user[0], &e, 1, 1, GP__CLASS_OTHER, NULL, &h, S.now);
 	assert_string_equal(e.tag, "");
 }
 

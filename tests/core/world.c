@@ -185,7 +185,7 @@ static struct gp__hints random_hints(struct world *w)
 	if (chance(w, 30))
 		h.deadline_ns = 1 + draw(w, 100 * GP__MS);
 	if (chance(w, 20))
-		h.min_share_pct = 1 + (u32)draw(w, 20);
+		h.min_share_pct = 1 + (u32)draw(w, WORLD_CLAIM_MAX);
 	if (chance(w, 20))
 		h.max_hold_ns = 1 + draw(w, 3 * GP__S);
 	h.memory = draw(w, 1ull << 34);
@@ -215,8 +215,8 @@ static void add_entity(struct world *w, struct world_entity *we)
 
 	memset(we, 0, sizeof(*we));
 	we->alive = true;
-	if (gp__entity_add(&w->dev[draw(w, WORLD_DEVICES)], &we->e, w->next_id++, 1,
-			   GP__CLASS_OTHER, "t", &h, w->now))
+	if (gp__entity_add(&w->owner[draw(w, WORLD_DEVICES)][draw(w, WORLD_USERS)], &we->e,
+			   w->next_id++, 1, GP__CLASS_OTHER, "t", &h, w->now))
 		world_fail(w, "entity-add was refused");
 	add_queue(w, we);
 }
@@ -491,7 +491,7 @@ bool world_quiesce(struct world *w)
 
 void world_init(struct world *w, u64 seed)
 {
-	u32 i;
+	u32 i, j;
 
 	memset(w, 0, sizeof(*w));
 	w->rng = seed;
@@ -501,6 +501,8 @@ void world_init(struct world *w, u64 seed)
 	for (i = 0; i < WORLD_DEVICES; i++) {
 		gp__dev_add(&w->core, &w->dev[i], i, 1ull << 36,
 			    i ? GP__WEIGHS_NOT : GP__WEIGHS_YIELDING, w->now);
+		for (j = 0; j < WORLD_USERS; j++)
+			gp__owner_init(&w->owner[i][j], &w->dev[i], j);
 		w->allowance[i] = (s64)w->core.cfg[GP__CFG_SWITCH_BURST] * ONE_STOP;
 		w->allowance_at[i] = w->now;
 	}

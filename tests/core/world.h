@@ -15,6 +15,8 @@
 #define WORLD_ENTITIES 24
 #define WORLD_QUEUES 3
 #define WORLD_GANGS 2
+#define WORLD_USERS 4
+#define WORLD_CLAIM_MAX 20 /* percent */
 
 /* The record of the agent of a queue; the core's own fields are not trusted for this. */
 struct world_queue {
@@ -45,6 +47,7 @@ struct world_entity {
 struct world {
 	struct gp__core core;
 	struct gp__dev dev[WORLD_DEVICES];
+	struct gp__owner owner[WORLD_DEVICES][WORLD_USERS];
 	struct world_entity entity[WORLD_ENTITIES];
 	struct gp__gang gang[WORLD_GANGS];
 	u64 rng, now, started, nr_events, nr_actions;
@@ -52,6 +55,7 @@ struct world {
 	/* The rate limit, modelled on its own: stops still allowed, in billionths. */
 	s64 allowance[WORLD_DEVICES];
 	u64 allowance_at[WORLD_DEVICES];
+	u64 granted_at[WORLD_DEVICES][WORLD_USERS]; /* as the core had it after the last event */
 	u64 stop_event[WORLD_DEVICES];
 	bool calm; /* agents behave */
 	bool keep_policy; /* no event changes it */

@@ -77,13 +77,20 @@ static bool by_operator(const struct world *w, const struct world_entity *we)
 	return we->e.suspended;
 }
 
-static u64 longest_hold(const struct world *w, const struct gp__entity *e)
+/* Since when it waits for a guarantee that all entities have: one grant is for its whole user. */
+static u64 waits_since(const struct world_entity *we)
 {
-	u64 ms = w->core.cfg[GP__CFG_MAX_HOLD_MS];
+	return gp__max_u64(we->starving_since, we->e.owner->granted_at);
+}
 
-	if (e->hints.max_hold_ns)
-		return e->hints.max_hold_ns;
-	return ms ? ms * GP__MS : GP__NEVER;
+/* Held for longer than is promised, by itself or to all. */
+static bool is_held_too_long(const struct world *w, const struct world_entity *we)
+{
+	u64 most = w->core.cfg[GP__CFG_MAX_HOLD_MS] * GP__MS, own = we->e.hints.max_hold_ns;
+
+	if (own && (!most || own < most))
+		return since(w, we->starving_since) > own;
+	return (own || most) && since(w, waits_since(we)) > (own ? own : most);
 }
 
 static void note_starving(struct world *w, struct world_entity *we)
@@ -106,17 +113,26 @@ static void note_unpaid(struct world *w, struct world_entity *we)
 	we->unpaid = unpaid;
 }
 
+/* The least share of a device on which all users have work, and all entities of this one do. The
+ * claims of a user get a fourth of the device's fourth at the least. */
+static u64 least_share(const struct world *w, const struct gp__entity *e)
+{
+	u64 def = w->core.cfg[GP__CFG_MIN_SHARE_PCT] * 10000, own = e->hints.min_share_pct * 10000;
+
+	if (own > def)
+		return own * 62500 / (WORLD_ENTITIES * WORLD_CLAIM_MAX * 10000);
+	def = gp__min_u64(def, 500000 / WORLD_USERS) / WORLD_ENTITIES;
+	return own ? gp__min_u64(own, def) : def;
+}
+
 /*
  * It may be a whole grant ahead when it is stopped, and is granted its share when it is a whole
- * grant behind and has waited for the end of a burst. The default share is at least that of a
- * device on which all entities have work.
+ * grant behind and has waited for the end of a burst.
  */
 static u64 longest_debt(const struct world *w, const struct gp__entity *e)
 {
-	u64 ppm = gp__min_u64(w->core.cfg[GP__CFG_MIN_SHARE_PCT] * 10000, 500000 / WORLD_ENTITIES);
+	u64 ppm = least_share(w, e);
 
-	if (e->hints.min_share_pct)
-		ppm = e->hints.min_share_pct * 10000;
 	return ppm ? 2 * w->core.cfg[GP__CFG_GRANT_MS] * GP__MS * 1000000 / ppm +
 			       w->core.cfg[GP__CFG_DEFER_MS] * GP__MS + GP__US
 		   : GP__NEVER;
@@ -132,7 +148,7 @@ static bool check_guarantees(struct world *w, const struct world_entity *we)
 				  (unsigned long long)(since(w, we->unpaid_since) / GP__MS));
 	if (!we->starving)
 		return true;
-	if (since(w, we->starving_since) > longest_hold(w, e))
+	if (is_held_too_long(w, we))
 		return world_fail(w, "longest hold: e%u is held for %llu ms", e->id,
 				  (unsigned long long)(since(w, we->starving_since) / GP__MS));
 	if (since(w, we->owed_since) > longest_debt(w, e))
@@ -238,7 +254,7 @@ static void count_entity(struct tally *t, const struct gp__entity *e)
 /* share with by_weight=1: all entities run. */
 static bool weighs(const struct world *w, const struct gp__dev *d)
 {
-	return w->core.policy == &gp__policy_share && d->can_weigh && w->core.params[2];
+	return w->core.policy == &gp__policy_share && d->can_weigh && w->core.params[3];
 }
 
 /* hpf with by_weight=1: one patient entity runs beside the urgent ones. */
@@ -329,7 +345,7 @@ static bool check_ageing(struct world *w, const struct gp__dev *d, s32 top)
 
 		if (!we->alive || we->e.dev != d || we->gang || !we->starving || we->e.prio >= top)
 			continue;
-		if (since(w, we->starving_since) > (u64)(top - we->e.prio) * age_ns)
+		if (since(w, waits_since(we)) > (u64)(top - we->e.prio) * age_ns)
 			return world_fail(
 				w, "ageing: e%u, priority %d, waits for %llu ms while %d runs",
 				we->e.id, we->e.prio,
@@ -371,6 +387,54 @@ static bool check_device(struct world *w, struct gp__dev *d)
 		return world_fail(w, "account: the entities of gpu%u got more time than has passed",
 				  d->id);
 	return check_choice(w, d, &t, held_top) && check_ageing(w, d, t.top);
+}
+
+/* Compares the sums of each user with its entities. */
+static bool check_owner(struct world *w, u32 dev, u32 user)
+{
+	const struct gp__owner *o = &w->owner[dev][user];
+	u32 i, entities = 0, awake = 0, claimed = 0, share = 0, granted = 0, expected = 0;
+
+	for (i = 0; i < WORLD_ENTITIES; i++) {
+		const struct gp__entity *e = &w->entity[i].e;
+
+		if (!w->entity[i].alive || e->owner != o)
+			continue;
+		entities++;
+		awake += gp__entity_active(e);
+		share += e->hints.share_pct;
+		expected += e->expected;
+		granted += e->place == GP__PLACE_GRANTED;
+		if (gp__entity_active(e) &&
+		    e->hints.min_share_pct > w->core.cfg[GP__CFG_MIN_SHARE_PCT])
+			claimed += e->hints.min_share_pct;
+	}
+	if (o->nr_entities != entities || o->nr_awake != awake || o->claimed != claimed ||
+	    o->share_sum != share || o->nr_expected != expected)
+		return world_fail(w, "account: gpu%u's user %u has other sums", dev, user);
+	if (o->granted_at != w->granted_at[dev][user] && !granted)
+		return world_fail(w, "grant: gpu%u's user %u had none, and it counts", dev, user);
+	w->granted_at[dev][user] = o->granted_at;
+	return true;
+}
+
+static bool check_owners(struct world *w, u32 dev)
+{
+	const struct gp__dev *d = &w->dev[dev];
+	u32 j, awake = 0, claimed = 0, claiming = 0;
+
+	for (j = 0; j < WORLD_USERS; j++) {
+		const struct gp__owner *o = &w->owner[dev][j];
+
+		if (!check_owner(w, dev, j))
+			return false;
+		awake += o->nr_awake != 0;
+		claimed += o->claimed;
+		claiming += o->claimed != 0;
+	}
+	if (d->nr_awake_owners != awake || d->claimed != claimed || d->nr_claiming != claiming)
+		return world_fail(w, "account: gpu%u has other sums of its users", dev);
+	return true;
 }
 
 /* The policy runs an entity on the device. */
@@ -422,7 +486,7 @@ bool world_check(struct world *w)
 			return false;
 	}
 	for (i = 0; i < WORLD_DEVICES; i++) {
-		if (!check_device(w, &w->dev[i]))
+		if (!check_device(w, &w->dev[i]) || !check_owners(w, i))
 			return false;
 	}
 	for (i = 0; i < WORLD_GANGS; i++) {

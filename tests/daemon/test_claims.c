@@ -375,7 +375,8 @@ static void ignore_order(void *data, struct gp__program_queue *q, const struct g
 
 static void enter(struct gp__registry *r, struct gp__program *p)
 {
-	p->user = gp__user_get(&r->users, p->uid);
+	p->owner = p->uid;
+	p->user = gp__user_get(&r->users, p->owner);
 	assert_non_null(p->user);
 	gp__program_enter(r, p, 1);
 }

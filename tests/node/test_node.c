@@ -22,7 +22,7 @@
 #define PATIENT 2
 
 struct test_program {
-	u32 pid;
+	u32 pid, user;
 	bool is_gone;
 };
 
@@ -133,6 +133,7 @@ static struct machine *start(void)
 	m->now = GP__S;
 	for (int i = 0; i < QUEUES; i++) {
 		m->program[i].pid = 100 + (u32)i;
+		m->program[i].user = 1000 + (u32)i / 2;
 		m->queue[i].program = &m->program[i];
 		m->queue[i].waves = -1;
 	}
@@ -158,6 +159,7 @@ static struct gp__node_options options_of(struct test_queue *q, u32 asked)
 		.queue = q,
 		.program = q->program,
 		.pid = q->program->pid,
+		.user = q->program->user,
 		.tag = "test",
 		.asked = asked,
 		.priority = gp__node_granted(asked, true),
@@ -441,6 +443,23 @@ static void queues_of_one_program_are_one_group(void **state)
 	end(m);
 }
 
+/* The core divides between users; enabled again it knows them again. */
+static void programs_of_one_user_have_one_owner(void **state)
+{
+	struct machine *m = start();
+	const struct test_queue *a = add(m, 0, PATIENT), *b = add(m, 1, PATIENT),
+				*c = add(m, 2, PATIENT);
+
+	(void)state;
+	assert_ptr_equal(a->scheduled->group->core.owner, b->scheduled->group->core.owner);
+	assert_ptr_not_equal(a->scheduled->group->core.owner, c->scheduled->group->core.owner);
+	gp__node_enable(&m->sched, false);
+	gp__node_enable(&m->sched, true);
+	assert_int_equal(a->scheduled->group->core.owner->nr_entities, 2);
+	assert_int_equal(c->scheduled->group->core.owner->id, 1001);
+	end(m);
+}
+
 static void being_urgent_needs_a_right(void **state)
 {
 	(void)state;
@@ -580,6 +599,7 @@ int main(void)
 		cmocka_unit_test(a_queue_with_another_wish_changes_its_group),
 		cmocka_unit_test(without_memory_a_queue_is_not_scheduled),
 		cmocka_unit_test(queues_of_one_program_are_one_group),
+		cmocka_unit_test(programs_of_one_user_have_one_owner),
 		cmocka_unit_test(being_urgent_needs_a_right),
 		cmocka_unit_test(files_show_and_take_numbers),
 		cmocka_unit_test(what_is_known_of_a_queue_is_shown),

@@ -599,6 +599,7 @@ struct scheduler {
 	pthread_mutex_t lock;
 	struct gp__core core;
 	struct gp__dev dev;
+	struct gp__owner owner;
 	struct program program[2];
 };
 
@@ -645,7 +646,7 @@ static void add_program(struct scheduler *s, int i, int prio)
 	const struct gp__hints hints = { .prio = prio };
 	struct program *p = &s->program[i];
 
-	assert_int_equal(gp__entity_add(&s->dev, &p->entity, (u32)i + 1, (u32)i + 1,
+	assert_int_equal(gp__entity_add(&s->owner, &p->entity, (u32)i + 1, (u32)i + 1,
 					GP__CLASS_OTHER, "", &hints, 1),
 			 0);
 	gp__queue_add(&p->entity, &p->queue, (u32)i + 1, 3, 3, 1);
@@ -667,6 +668,7 @@ static void seen_work_makes_the_core_hold_and_release(void **state)
 	gp__core_configure(&s->core, GP__CFG_LINGER_US, 0, 1);
 	gp__core_configure(&s->core, GP__CFG_SWITCHES_PER_S, 0, 1);
 	gp__dev_add(&s->core, &s->dev, 0, 0, false, 1);
+	gp__owner_init(&s->owner, &s->dev, 0);
 	assert_int_equal(gp__kfd_monitor_create(&o, &monitor), 0);
 	add_program(s, 0, 2);
 	add_program(s, 1, 15);

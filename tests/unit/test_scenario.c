@@ -291,6 +291,28 @@ static void test_placing(void **state)
 	gp__scenario_free(sc);
 }
 
+static void test_users(void **state)
+{
+	struct gp__scenario *sc =
+		parse("[scenario]\nduration=1s\n[gpu g]\n"
+		      "[program a]\nuser=x\narrivals=closed\nkernel=1ms\n"
+		      "[program b]\nprocess=p\narrivals=closed\nkernel=1ms\n"
+		      "[program c]\nuser=x\ncount=2\narrivals=closed\nkernel=1ms\n"
+		      "[program d]\nprocess=p\ntag=d\narrivals=closed\nkernel=1ms\n"
+		      "[program e]\nuser=y\narrivals=closed\nkernel=1ms\n");
+	const struct gp__scenario_program *p = sc->programs;
+
+	(void)state;
+	assert_int_equal(sc->n_programs, 6);
+	assert_int_equal(p[0].user, p[2].user);
+	assert_int_equal(p[0].user, p[3].user);
+	assert_int_equal(p[1].user, p[4].user);
+	assert_int_not_equal(p[0].user, p[1].user);
+	assert_int_not_equal(p[5].user, p[0].user);
+	assert_int_not_equal(p[5].user, p[1].user);
+	gp__scenario_free(sc);
+}
+
 static void test_processes(void **state)
 {
 	struct gp__scenario *sc =
@@ -337,11 +359,12 @@ static void test_layout_of_text(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_defaults),       cmocka_unit_test(test_scenario_keys),
-		cmocka_unit_test(test_gpu_keys),       cmocka_unit_test(test_program_keys),
-		cmocka_unit_test(test_classes),	       cmocka_unit_test(test_arrivals),
-		cmocka_unit_test(test_placing),	       cmocka_unit_test(test_processes),
-		cmocka_unit_test(test_layout_of_text), cmocka_unit_test(test_requests),
+		cmocka_unit_test(test_defaults), cmocka_unit_test(test_scenario_keys),
+		cmocka_unit_test(test_gpu_keys), cmocka_unit_test(test_program_keys),
+		cmocka_unit_test(test_classes),	 cmocka_unit_test(test_arrivals),
+		cmocka_unit_test(test_placing),	 cmocka_unit_test(test_processes),
+		cmocka_unit_test(test_users),	 cmocka_unit_test(test_layout_of_text),
+		cmocka_unit_test(test_requests),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,7 +32,7 @@ static void test_shipped(void **state)
 	(void)state;
 	snprintf(pattern, sizeof(pattern), "%s/scenarios/*.ini", source ? source : ".");
 	assert_int_equal(glob(pattern, 0, NULL, &files), 0);
-	assert_true(files.gl_pathc >= 11);
+	assert_true(files.gl_pathc >= 12);
 	for (size_t i = 0; i < files.gl_pathc; i++) {
 		if (gp__scenario_load(files.gl_pathv[i], &sc, &err))
 			fail_msg("%s", err.text);

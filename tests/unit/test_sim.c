@@ -477,6 +477,23 @@ static void the_starved_get_what_was_promised(void **state)
 	gp__scenario_free(sc);
 }
 
+/* Many programs of one user get no more than one would. */
+static void time_is_divided_between_users(void **state)
+{
+	static const struct gp__policy *const policies[] = { &gp__policy_fair, &gp__policy_share,
+							     &gp__policy_drf };
+	struct gp__scenario *sc = load("users");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(policies) / sizeof(policies[0]); i++) {
+		struct gp__sim_result *r = run(sc, policies[i], 3);
+
+		assert_near((double)r->programs[0].gpu_ns / (double)r->measured_ns, 0.5, 0.02);
+		gp__sim_result_free(r);
+	}
+	gp__scenario_free(sc);
+}
+
 static double quantile_ms(const struct gp__hist *h, double q)
 {
 	uint64_t ns;
@@ -531,6 +548,29 @@ static void requests_are_fast_by_priority_only(void **state)
 		gp__sim_result_free(none);
 		gp__scenario_free(sc);
 	}
+}
+
+/* A server that uses less than its proportion need not wait for its turns. */
+static void a_server_has_credit_under_fair_and_share(void **state)
+{
+	static const struct gp__policy *const policies[] = { &gp__policy_fair, &gp__policy_share };
+	struct gp__scenario *sc = load("llm");
+
+	(void)state;
+	for (int p = 0; p < 4; p += 2) {
+		struct gp__sim_result *alone = run_alone(sc, p);
+		double whole = quantile_ms(&alone->programs[p].latency, 0.5);
+
+		for (size_t i = 0; i < 2; i++) {
+			struct gp__sim_result *r = run(sc, policies[i], 0);
+
+			assert_true(r->programs[p].done > 400);
+			assert_true(quantile_ms(&r->programs[p].latency, 0.5) < 1.1 * whole);
+			gp__sim_result_free(r);
+		}
+		gp__sim_result_free(alone);
+	}
+	gp__scenario_free(sc);
 }
 
 /* 33 kernels of each request, if none is shared. */
@@ -650,7 +690,7 @@ static void runs_repeat_and_logs_replay(void **state)
 	static const char *const names[] = { "example3",   "seed004-basic", "seed004-edge",
 					     "starvation", "deadlines",	    "multistream",
 					     "gang",	   "llm",	    "llm-batch",
-					     "64gpus" };
+					     "64gpus",	   "users" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -778,6 +818,8 @@ int main(void)
 		cmocka_unit_test(edf_meets_what_priority_misses),
 		cmocka_unit_test(the_starved_get_what_was_promised),
 		cmocka_unit_test(requests_are_fast_by_priority_only),
+		cmocka_unit_test(a_server_has_credit_under_fair_and_share),
+		cmocka_unit_test(time_is_divided_between_users),
 		cmocka_unit_test(batched_requests_take_fewer_kernels),
 		cmocka_unit_test(work_before_the_end_of_the_warmup_does_not_count),
 		cmocka_unit_test(held_without_work_at_the_end_of_the_warmup),

@@ -190,6 +190,7 @@ static struct gp__node_options options_of(struct emu_queue *q, bool is_admin)
 		.queue = q,
 		.program = q->process,
 		.pid = (uint32_t)q->process->pid,
+		.user = (uint32_t)q->process->uid,
 		.asked = asked,
 		.priority = gp__node_granted(asked, is_admin),
 		.place = { .ring = q->ring,
