@@ -10,6 +10,7 @@ SOAK_ROUNDS ?= 1000
 ROUNDS ?= 100
 POC_SECONDS ?= 600
 PROGRAMS ?= 10000
+SECONDS ?= 600
 ROCM ?= sid
 
 NINJA = ninja -C $(BUILD) -j $(JOBS)
@@ -114,6 +115,13 @@ compat-test:
 	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
 	@scripts/may-skip $@ scripts/compat-test $(BUILD)
 
+hostile-soak:
+	@scripts/deps test
+	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
+	@scripts/may-skip $@ tests/hostile/soak.py $(GPREEMPT) $(BUILD)/src/daemon/gpreemptd \
+		$(BUILD)/tests/hostile $(BUILD)/src/demo --seconds $(SECONDS) --out $(BUILD)/hostile \
+		$(if $(JUDGE),--judge)
+
 poc-soak:
 	@scripts/deps test
 	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
@@ -171,6 +179,9 @@ help:
 	@echo '                kill and stop gpreemptd, programs and the machine ROUNDS=$(ROUNDS) times'
 	@echo 'make compat-test'
 	@echo '                build released versions from history; run them with the current gpreemptd'
+	@echo 'make hostile-soak'
+	@echo '                attack gpreemptd in every known way for SECONDS=$(SECONDS); plot what other users'
+	@echo '                notice; with JUDGE=1, compare times as well'
 	@echo 'make poc-soak   preempt a trainer every 100 ms, for POC_SECONDS=$(POC_SECONDS) on two kernels'
 	@echo 'make hsa-soak   hold PROGRAMS=$(PROGRAMS) random programs of the HSA runtime at random moments'
 	@echo 'make opencl-soak'
@@ -183,5 +194,5 @@ help:
 	@echo 'make clean      remove everything that was built'
 
 .PHONY: all demo demo-llm test bench bench-nvidia-pack lint sanitize fuzz mutation kernel-handler-test \
-	kernel-probe kernel-test kernel-series rocr6-sid arm64 emu-soak failopen-soak compat-test poc-soak \
+	kernel-probe kernel-test kernel-series rocr6-sid arm64 emu-soak failopen-soak compat-test hostile-soak poc-soak \
 	hsa-soak opencl-soak rocm-suite install clean help
