@@ -152,8 +152,7 @@ static void refuse(struct gp__server *s, struct gp__user *user, int fd, bool has
 	close_connection(s, user, fd, has_rights);
 }
 
-/* @has_rights: its messages can carry descriptors. */
-static void add_peer(struct gp__server *s, int fd, bool has_rights)
+void gp__listener_add_peer(struct gp__server *s, int fd, bool has_rights)
 {
 	struct gp__peer *p = gp__peer_create(fd);
 	struct gp__user *user = NULL;
@@ -191,11 +190,6 @@ static void add_peer(struct gp__server *s, int fd, bool has_rights)
 	gp__peer_wait(s, p, true);
 }
 
-void gp__listener_add_peer(struct gp__server *s, int fd)
-{
-	add_peer(s, fd, true);
-}
-
 /*
  * Refuses the next connection when no descriptor is left, with the spare one: epoll would report it
  * for ever otherwise. If even that fails, accepting pauses for a while.
@@ -224,7 +218,7 @@ void gp__listener_accept(struct gp__server *s)
 	int fd = accept4(s->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (fd >= 0)
-		add_peer(s, fd, !s->refuses_rights);
+		gp__listener_add_peer(s, fd, !s->refuses_rights);
 	else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
 		refuse_next(s, -errno);
 }

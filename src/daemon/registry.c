@@ -636,8 +636,8 @@ static void move_group(struct gp__registry *r, struct gp__group *g, const struct
 		add_gpu(r, added, g->program, d, now);
 	g->gpu = gpu;
 	link_to_gpu(r, g);
-	gp__entity_add(get_owner(gpu, g->program->owner, room, now), &g->entity, before.id, before.process, before.class, before.tag,
-		       &before.hints, now);
+	gp__entity_add(get_owner(gpu, g->program->owner, room, now), &g->entity, before.id,
+		       before.process, before.class, before.tag, &before.hints, now);
 	if (before.suspended)
 		gp__entity_suspend(&g->entity, true, now);
 	gp__list_each(l, n, &queues)

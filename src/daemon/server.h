@@ -182,8 +182,11 @@ void gp__server_close(struct gp__server *s);
  */
 
 void gp__listener_accept(struct gp__server *s);
-/* Adds a peer with this non-blocking socket, which it owns from now on, or refuses it. */
-void gp__listener_add_peer(struct gp__server *s, int fd);
+/*
+ * Adds a peer with this non-blocking socket, which it owns from now on, or refuses it. @has_rights:
+ * its messages can carry descriptors.
+ */
+void gp__listener_add_peer(struct gp__server *s, int fd, bool has_rights);
 /* Asks the kernel to refuse descriptors that clients send (Linux 6.16); sets refuses_rights. */
 void gp__listener_refuse_rights(struct gp__server *s);
 /* Determines the limits and permissions of a peer by the configuration. */

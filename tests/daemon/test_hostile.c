@@ -543,7 +543,7 @@ static void a_turn_has_time_for_one_request(void **state)
 	assert_int_equal(gp__server_open(&server, &log, NULL, false, "", door[0]), 0);
 	for (int i = 0; i < ASKERS; i++) {
 		assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, pair), 0);
-		gp__listener_add_peer(&server, pair[0]);
+		gp__listener_add_peer(&server, pair[0], true);
 		fd[i] = pair[1];
 		assert_int_equal(gp__wire_send(fd[i], &hello, NULL, 0), 0);
 		for (int n = 0; n < EACH; n++)

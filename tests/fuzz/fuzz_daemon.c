@@ -56,7 +56,7 @@ static struct end come(void)
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair))
 		abort();
-	gp__listener_add_peer(&server, pair[0]);
+	gp__listener_add_peer(&server, pair[0], true);
 	e.fd = pair[1];
 	return e;
 }
