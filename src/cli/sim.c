@@ -199,7 +199,7 @@ static const struct argp argp = {
 	.doc = "Run programs on modelled GPUs, in virtual time, under the real scheduler.\v"
 	       "SCENARIO is a file, see gpreempt-scenario(5), or the name of a shipped "
 	       "one:\n64gpus, deadlines, example3, gang, llm, llm-batch, multistream, "
-	       "seed004-basic,\nseed004-edge, seed004-frequent, starvation.",
+	       "seed004-basic,\nseed004-edge, seed004-frequent, starvation, users.",
 };
 
 /*

@@ -103,7 +103,7 @@ replays() {
 	export -f start_daemon start_load goes_on orders eventually ends_whole
 	export room GPREEMPT GPREEMPTD BUILD_DIR
 	# shellcheck disable=SC2016
-	run timeout -k 1 120 unshare -mpf --kill-child bash -c '
+	run timeout -k 1 120 unshare -mpf --mount-proc --kill-child bash -c '
 		set -e
 		mount -t tmpfs -o size=256k none "$room/disk"
 		head -c 200000 /dev/zero >"$room/disk/other"

@@ -174,7 +174,7 @@ void attack_groups(struct hostile *h)
 	leave_all(all, (u32)n);
 }
 
-#define REGROUPING_PROGRAMS 255
+#define REGROUPING_PROGRAMS 96 /* they have to join within the time of a short attack */
 #define REGROUPS_PER_S 30
 
 /* Attack 3: changes the priority of many programs, 30 times a second each. */

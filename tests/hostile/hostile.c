@@ -11,6 +11,7 @@
  */
 #include "hostile.h"
 
+#include <fcntl.h>
 #include <getopt.h>
 #include <poll.h>
 #include <signal.h>
@@ -206,6 +207,9 @@ int main(int argc, char **argv)
 	skip_without(h.machine || a->run != attack_machine,
 		     "no emulated machine: use --machine FOLDER");
 	h.until = began + seconds * GP__S;
+	/* It stands for a GPU, as stage.py configures: all but one attacker have it open. */
+	skip_without(a->run == attack_claim || open("/dev/full", O_RDWR | O_CLOEXEC) >= 0,
+		     "no /dev/full");
 	prepare(&h, a);
 	/* An attack returns when its connections end. */
 	do {

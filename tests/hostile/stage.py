@@ -10,6 +10,8 @@ import threading
 import time
 
 PATIENCE_S = 30
+# A device file that everybody can open: to the daemon, its users share GPUs.
+GPU = "/dev/full"
 
 # Made-up users. Each attack has one of its own, from ATTACKER on.
 URGENT, PATIENT, SHARER, WORKER, ATTACKER = 60001, 60002, 60003, 60004, 60101
@@ -66,7 +68,7 @@ class Daemon:
     def start(self, policy=None):
         self.policy = policy or self.policy
         with open(self.folder + "/gpreemptd.conf", "w", encoding="utf-8") as conf:
-            conf.write(f"[daemon]\nlog = {self.log}\npolicy = {self.policy}\n"
+            conf.write(f"[daemon]\nlog = {self.log}\npolicy = {self.policy}\ndevices = {GPU}\n"
                        f"[core]\nmin_share_pct = {MIN_SHARE_PCT}\nmax_hold_ms = {MAX_HOLD_MS}\n")
             for uid in (URGENT, WORKER):
                 conf.write(f"[user {uid}]\nmax_priority = 15\n")
