@@ -262,6 +262,10 @@ held_at_level() {
 
 @test "a program calls exec() while it is held at level 1" {
 	held_at_level 1 exec
+	# The program that it executes is another group, and as suspended.
+	wait_for '"group": 3' "$GPREEMPT" ps --json
+	wait_for '"suspended": true' "$GPREEMPT" ps --json
+	"$GPREEMPT" resume tag:patient
 	wait "$program"
 	grep "^done" "$BATS_TEST_TMPDIR/out"
 }
