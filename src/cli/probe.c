@@ -24,7 +24,7 @@ struct args {
 	int gpu; /* -1: all */
 };
 
-/* Where a GPU is: the @nth of @backend. */
+/* Locates a GPU: the @nth of @backend. */
 struct place {
 	const struct gp__backend *backend;
 	int nth;

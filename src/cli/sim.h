@@ -61,7 +61,7 @@ const struct gp__sim_program_result *sim_alone(const struct sim_report *rep,
 bool sim_against_alone(const struct sim_report *rep, const struct gp__sim_program_result *p,
 		       enum sim_times which, double q, double *value);
 
-/* What requests cost, summed over the GPUs of a program that serves them. */
+/* The cost of requests, summed over the GPUs of a program that serves them. */
 struct sim_cost {
 	/* Work of the programs that serve none, in percent of what they do alone in the time in
 	 * which no request would be in progress if its server were alone. */

@@ -10,7 +10,7 @@
 #include "policy/policy.h"
 #include "view/describe.h"
 
-/* What does not depend on a GPU's driver; in every build. */
+/* The parts that depend on no GPU driver; in every build. */
 static const struct {
 	const char *name, *text;
 } parts[] = {

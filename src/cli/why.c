@@ -50,7 +50,7 @@ static const char *state_text(char *buf, size_t n, const json_t *g)
 	return buf;
 }
 
-/* What its lingering has cost others. */
+/* The time that its lingering has cost others. */
 static void print_waste(struct gp__env *env, const json_t *g)
 {
 	char wasted[32];

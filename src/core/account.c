@@ -263,7 +263,7 @@ u64 gp__entity_owed_due(const struct gp__entity *e, u64 defer, u64 now)
 u64 gp__entity_owed_for(const struct gp__entity *e)
 {
 	const struct gp__dev *d = e->dev;
-	/* Those that yield to it take none of its time. */
+	/* Entities that yield to it take none of its time. */
 	u64 n = e->yields ? d->nr_on : d->nr_on - d->nr_yielding, grows;
 
 	n = n ? n : 1;
@@ -314,7 +314,8 @@ u64 gp__entity_hold_ns(const struct gp__entity *e, u64 now)
 	return e->told && e->awake && now > e->hold_since ? now - e->hold_since : 0;
 }
 
-/* What its entity has got since @q's last change; queues of one entity are not told apart. */
+/* GPU time that its entity has got since @q's last change; queues of one entity are not told apart.
+ */
 static u64 got(const struct gp__queue *q, u64 now)
 {
 	return gp__entity_used(q->entity, now) - q->used_at;

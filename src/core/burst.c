@@ -101,7 +101,7 @@ void gp__dev_count_waste(struct gp__dev *d, u64 now)
  * Lingering
  */
 
-/* What two switches cost here. */
+/* The cost of two switches here. */
 static u64 switch_ns(const struct gp__dev *d)
 {
 	return 2 * d->hold_ns;
@@ -236,7 +236,7 @@ u64 gp__burst_due(const struct gp__entity *e)
 	if (d->can_weigh != GP__WEIGHS_YIELDING || !d->has_patient || !e->nr_ready || e->in_burst ||
 	    e->over)
 		return GP__NEVER;
-	/* One that has lasted twice as long as a hold will probably last for longer. */
+	/* A burst that has lasted twice as long as a hold will probably last for longer. */
 	if (!guard(BURST_WAIT, true) || median(&e->bursts) >= 4 * hold)
 		return e->burst_since;
 	return e->burst_since + 2 * hold;

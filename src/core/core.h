@@ -479,7 +479,7 @@ bool gp__entity_gives_way(const struct gp__entity *e);
 u64 gp__entity_waits_since(const struct gp__entity *e);
 /* How long it has been held while it had work. */
 u64 gp__entity_hold_ns(const struct gp__entity *e, u64 now);
-/* What its entity has got while this queue had work and was not held. */
+/* GPU time that its entity has got while this queue had work and was not held. */
 u64 gp__queue_run_ns(const struct gp__queue *q, u64 now);
 u64 gp__queue_held_ns(const struct gp__queue *q, u64 now);
 

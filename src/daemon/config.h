@@ -30,7 +30,7 @@ struct gp__limit {
 	enum { GP__LIMIT_USER, GP__LIMIT_GROUP } kind;
 	u32 id;
 	s32 max_priority;
-	/* Those of a user's programs together, but max_queues, which is for each of them. */
+	/* For a user's programs together, except max_queues, which is for each of them. */
 	u32 max_programs, max_queues;
 	u32 max_weight, max_share; /* hints; max_share is in per cent */
 	u64 min_deadline; /* ns */

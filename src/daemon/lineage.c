@@ -16,7 +16,7 @@
 
 #define TEXT_MAX 4096
 
-/* What is read of one process. */
+/* Facts about one process. */
 struct facts {
 	pid_t parent;
 	u64 start;

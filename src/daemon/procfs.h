@@ -16,7 +16,7 @@
 /* A device that a process opened after this many other files is not found. */
 #define GP__PROCFS_FILES_MAX 4096
 
-/* Where the hierarchies of control groups that can freeze processes are mounted. "": nowhere. */
+/* Mount points of the hierarchies of control groups that can freeze processes. "": none. */
 struct gp__freezers {
 	char unified[PATH_MAX], freezer[PATH_MAX]; /* version 2; version 1 */
 };

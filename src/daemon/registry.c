@@ -481,7 +481,7 @@ static int move(struct gp__registry *r, struct gp__program_queue *q, const struc
 	struct gp__group *old = q->group, *g;
 	int err;
 
-	/* One that it leaves empty makes room for another. */
+	/* A group that it leaves empty makes room for another. */
 	g = get_group(r, old->program, old->gpu, old->entity.tag, hints,
 		      bounded && old->nr_queues > 1, now, &err, why);
 	if (!g)

@@ -59,7 +59,7 @@ struct gp__reload {
 struct gp__answer;
 struct gp__peer;
 
-/* What became of a connection that was served. */
+/* The result of serving a connection. */
 enum gp__served {
 	GP__SERVED_NOT, /* nothing: it comes first in the next turn, and this one ends */
 	GP__SERVED_PART, /* it waits for more */
@@ -114,7 +114,7 @@ struct gp__text_message {
 	char text[GP__WIRE_MESSAGE_MAX - sizeof(struct gp__wire_head)];
 };
 
-/* What programs say of themselves, and what the daemon sees of it (claims.c). */
+/* Claims of programs, and what the daemon sees of them (claims.c). */
 struct gp__claims {
 	struct gp__inspector inspector;
 	struct gp__source answers;

@@ -26,7 +26,7 @@ json_t *gp__show_ended(const struct gp__server *s, const struct gp__peer *p,
 		       const struct gp__ended *e);
 json_t *gp__show_queue(const struct gp__program_queue *q, u64 now);
 json_t *gp__show_user(const struct gp__server *s, const struct gp__user *u);
-/* What is remembered about a program that has left. */
+/* The verdict on a program that has left. */
 json_t *gp__show_left(const struct gp__verdict *v);
 json_t *gp__show_gpu(const struct gp__server *s, const struct gp__gpu *g);
 json_t *gp__show_daemon(const struct gp__server *s);

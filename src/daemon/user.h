@@ -42,7 +42,7 @@ struct gp__allowance {
 /* A token bucket: @per_s tokens a second, at most @burst of them. False: it is empty. */
 bool gp__allowance_take(struct gp__allowance *a, u64 per_s, u64 burst, u64 now);
 
-/* What connections wait for (serve.c). */
+/* Reasons for which connections wait (serve.c). */
 enum gp__lane_kind {
 	GP__LANE_REPORTS, /* their status page is to be read */
 	GP__LANE_MESSAGES, /* messages are to be read, or an answer sent */

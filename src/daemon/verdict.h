@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an operator has said about a program: `gpreempt suspend`, `resume` and `set`.
+ * Verdicts: an operator has said something about a program by `gpreempt suspend`, `resume` or
+ * `set`.
  *
  * A verdict belongs to a process and to the processes that it starts, however often they connect.
  * It applies to the program's present groups and to those that it makes later. What is said about
@@ -40,7 +41,7 @@ enum gp__hint_field {
 
 enum gp__said { GP__SAID_NOTHING, GP__SAID_SUSPEND, GP__SAID_RESUME };
 
-/* What was said about a program, or about its groups with a tag. */
+/* A verdict on a program, or on its groups with a tag. */
 struct gp__mark {
 	char tag[GP__TAG_MAX];
 	enum gp__said said;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The ports of the agent: backends and the OpenCL layer report queues and their work through them.
+ * The ports of the agent: backends and layers report queues and their work through them.
  * Any thread of the program calls these functions. They take the agent's lock for a moment, and
  * never wait for the daemon.
  */

@@ -175,7 +175,7 @@ static void set_lane(const struct gp__top *t, struct gp__top_group *g, uint32_t 
 	gp__lane_share(&g->lane, yields(g) ? nr_yielding : nr_others, now);
 }
 
-/* Those that run at once divide the time, and those that yield get what the others leave. */
+/* Groups that run at once divide the time, and those that yield get what the others leave. */
 static void set_lanes(struct gp__top *t, uint32_t gpu, uint64_t now)
 {
 	uint32_t nr_yielding = 0, nr_others = 0;
@@ -377,7 +377,7 @@ static void note(struct gp__top *t, const struct gp__record *r)
 			q->yields = r->f[GP__F_WEIGHT] == GP__WEIGHT_LEAST;
 		break;
 	case GP__WHAT_ACK:
-		/* What was ordered did not come true. */
+		/* The order did not take effect. */
 		t->stale |= r->f[GP__F_RESULT] != 0;
 		return;
 	case GP__WHAT_TICK:
