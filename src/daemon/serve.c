@@ -56,10 +56,8 @@ static bool serve_first(struct gp__server *s, enum gp__lane_kind kind, struct gp
 	if (served == GP__SERVED_NOT)
 		return false;
 	charge(s, p, begin);
-	if (p->dead)
-		return true;
 	leave(p, kind);
-	if (served == GP__SERVED_PART)
+	if (served == GP__SERVED_PART && !p->dead)
 		gp__list_push(&lane->peers, &p->lane[kind]);
 	gp__list_del(&lane->link);
 	if (!gp__list_empty(&lane->peers))
