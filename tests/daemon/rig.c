@@ -57,6 +57,18 @@ void rig_expect_asleep(struct rig *r)
 	fail_msg("the daemon's thread does not go to sleep");
 }
 
+pid_t rig_fork(struct rig *r)
+{
+	for (int i = 0; i < 50; i++) {
+		unsigned long before = nr_switches(r);
+
+		usleep(20000);
+		if (nr_switches(r) == before)
+			break;
+	}
+	return fork();
+}
+
 static void write_config(struct rig *r, const char *text)
 {
 	FILE *f = fopen(r->config, "we");

@@ -36,6 +36,11 @@ void rig_down(struct rig *r);
 void rig_crash(struct rig *r);
 /* Waits until the daemon's thread has not run for a while: nothing keeps it awake. */
 void rig_expect_asleep(struct rig *r);
+/*
+ * Forks, if possible while the daemon's threads sleep: the address sanitizer's allocator would stay
+ * locked in the child if one of them was using it.
+ */
+pid_t rig_fork(struct rig *r);
 /* The daemon hangs, as if it were stopped, until it is released. */
 void rig_hang(struct rig *r, bool hangs);
 

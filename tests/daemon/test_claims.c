@@ -141,7 +141,7 @@ static void user_begin(struct user *u, struct rig *r, uid_t uid)
 	int fds[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
-	u->pid = fork();
+	u->pid = rig_fork(r);
 	assert_true(u->pid >= 0);
 	if (!u->pid) {
 		close(fds[0]);

@@ -519,7 +519,7 @@ static void names_reach_nobody_unchanged(void **state)
 /* Runs a function as root in new namespaces. False: they are not permitted here. */
 static bool in_container(struct rig *r, int namespaces, void (*act)(struct rig *r))
 {
-	pid_t pid = fork();
+	pid_t pid = rig_fork(r);
 	int status;
 
 	assert_true(pid >= 0);

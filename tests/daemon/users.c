@@ -19,7 +19,7 @@ static void become(uid_t uid)
 /* Runs a function as another user, in a process of its own. */
 void as(uid_t uid, struct rig *r, void (*act)(struct rig *r))
 {
-	pid_t pid = fork();
+	pid_t pid = rig_fork(r);
 	int status;
 
 	assert_true(pid >= 0);
@@ -39,7 +39,7 @@ void user_start(struct user_process *g, struct rig *r, uid_t uid, void (*begin)(
 
 	assert_int_equal(pipe2(here, O_CLOEXEC), 0);
 	assert_int_equal(pipe2(there, O_CLOEXEC), 0);
-	g->pid = fork();
+	g->pid = rig_fork(r);
 	assert_true(g->pid >= 0);
 	if (!g->pid) {
 		close(there[1]);
