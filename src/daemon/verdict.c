@@ -339,6 +339,14 @@ bool gp__verdict_is_admins(const struct gp__group *g, bool suspended, u32 fields
  * Programs that join and leave
  */
 
+/* A program that left before it was inspected has no start time: its pid alone is known. */
+static bool may_be(const struct gp__verdict *v, const struct gp__process_id *process)
+{
+	if (!v->process.start && !v->nr_programs)
+		return v->process.pid == process->pid;
+	return is_same(&v->process, process);
+}
+
 /* A process with several connections may have several; one that suspends it comes first. */
 static struct gp__verdict *find_of(struct gp__registry *r, const struct gp__program *p,
 				   const struct gp__process_id *process)
@@ -351,8 +359,7 @@ static struct gp__verdict *find_of(struct gp__registry *r, const struct gp__prog
 		struct gp__verdict *v = container_of(l, struct gp__verdict, link);
 
 		/* A user decides about the programs of other users in no way. */
-		if (is_same(&v->process, process) &&
-		    (v->owner == p->owner || gp__verdict_is_by_admin(v)) &&
+		if (may_be(v, process) && (v->owner == p->owner || gp__verdict_is_by_admin(v)) &&
 		    (!found || !says_suspend(found)))
 			found = v;
 	}

@@ -59,6 +59,8 @@ void rig_expect_asleep(struct rig *r)
 
 pid_t rig_fork(struct rig *r)
 {
+	while (!atomic_load(&r->status_fd)) /* the thread has not begun yet */
+		usleep(1000);
 	for (int i = 0; i < 50; i++) {
 		unsigned long before = nr_switches(r);
 
