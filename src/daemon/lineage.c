@@ -10,6 +10,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/cond.h"
+
 /*
  * Reading
  */
@@ -157,7 +159,7 @@ struct question {
 struct gp__lineages {
 	pthread_t thread;
 	pthread_mutex_t lock; /* protects the lists and stop */
-	pthread_cond_t asked;
+	struct gp__cond asked;
 	struct gp__link questions, answers;
 	bool stop;
 	int fd; /* an eventfd */
@@ -181,7 +183,7 @@ static void *answer_all(void *data)
 	pthread_mutex_lock(&t->lock);
 	for (;;) {
 		while (!t->stop && gp__list_empty(&t->questions))
-			pthread_cond_wait(&t->asked, &t->lock);
+			gp__cond_wait(&t->asked, &t->lock, GP__FOREVER);
 		if (t->stop)
 			break;
 		q = take_first(&t->questions);
@@ -204,7 +206,6 @@ struct gp__lineages *gp__lineages_start(void)
 	gp__list_init(&t->questions);
 	gp__list_init(&t->answers);
 	pthread_mutex_init(&t->lock, NULL);
-	pthread_cond_init(&t->asked, NULL);
 	t->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (t->fd >= 0 && !pthread_create(&t->thread, NULL, answer_all, t))
 		return t;
@@ -222,12 +223,11 @@ void gp__lineages_stop(struct gp__lineages *t)
 		return;
 	pthread_mutex_lock(&t->lock);
 	t->stop = true;
-	pthread_cond_signal(&t->asked);
+	gp__cond_signal(&t->asked);
 	pthread_mutex_unlock(&t->lock);
 	pthread_join(t->thread, NULL);
 	while ((q = take_first(&t->questions)) || (q = take_first(&t->answers)))
 		free(q);
-	pthread_cond_destroy(&t->asked);
 	pthread_mutex_destroy(&t->lock);
 	close(t->fd);
 	free(t);
@@ -248,7 +248,7 @@ int gp__lineages_ask(struct gp__lineages *t, u64 ticket, pid_t pid)
 	q->pid = pid;
 	pthread_mutex_lock(&t->lock);
 	gp__list_push(&t->questions, &q->link);
-	pthread_cond_signal(&t->asked);
+	gp__cond_signal(&t->asked);
 	pthread_mutex_unlock(&t->lock);
 	return 0;
 }

@@ -339,10 +339,10 @@ bool gp__verdict_is_admins(const struct gp__group *g, bool suspended, u32 fields
  * Programs that join and leave
  */
 
-/* A program that left before it was inspected has no start time: its pid alone is known. */
+/* Of a program that was not inspected yet, or left before that, the pid alone is known. */
 static bool may_be(const struct gp__verdict *v, const struct gp__process_id *process)
 {
-	if (!v->process.start && !v->nr_programs)
+	if (!v->process.start)
 		return v->process.pid == process->pid;
 	return is_same(&v->process, process);
 }
