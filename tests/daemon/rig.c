@@ -57,7 +57,7 @@ void rig_expect_asleep(struct rig *r)
 	fail_msg("the daemon's thread does not go to sleep");
 }
 
-pid_t rig_fork(struct rig *r)
+void rig_rest(struct rig *r)
 {
 	while (!atomic_load(&r->status_fd)) /* the thread has not begun yet */
 		usleep(1000);
@@ -68,6 +68,11 @@ pid_t rig_fork(struct rig *r)
 		if (nr_switches(r) == before)
 			break;
 	}
+}
+
+pid_t rig_fork(struct rig *r)
+{
+	rig_rest(r);
 	return fork();
 }
 

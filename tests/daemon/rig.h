@@ -36,6 +36,8 @@ void rig_down(struct rig *r);
 void rig_crash(struct rig *r);
 /* Waits until the daemon's thread has not run for a while: nothing keeps it awake. */
 void rig_expect_asleep(struct rig *r);
+/* Waits until the daemon's thread has not run for some milliseconds, but not for ever. */
+void rig_rest(struct rig *r);
 /*
  * Forks, if possible while the daemon's threads sleep: the address sanitizer's allocator would stay
  * locked in the child if one of them was using it.

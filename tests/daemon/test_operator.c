@@ -399,7 +399,7 @@ static void the_word_about_an_ended_program_applies_to_what_it_left(void **state
 	user_start(&alice, &r, ALICE, join_and_fork);
 	ask_about(&r, "\"op\":\"suspend\"", alice.pid);
 	/* Until its process was looked at: nothing can be told of one that has ended. */
-	rig_expect_asleep(&r);
+	rig_rest(&r);
 	user_end(&alice);
 	answer = rig_ask(&r, "{\"op\":\"list\"}");
 	left = json_array_get(json_object_get(answer, "left"), 0);
