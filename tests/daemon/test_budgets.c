@@ -175,7 +175,7 @@ static void requests_use_up_only_their_users_time(void **state)
 
 	(void)state;
 	NEEDS_ROOT();
-	two_up(&t, CONFIG "[everybody]\ndaemon_time = 1\n");
+	two_up(&t, CONFIG);
 	as(MALLORY, &t.rig, ask_why_for_many);
 	decide(&t, 1);
 	two_down(&t);
