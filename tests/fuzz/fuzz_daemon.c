@@ -149,13 +149,28 @@ static void send_text(struct end *e)
 	gp__wire_send(e->fd, &m, NULL, 0);
 }
 
+/* The daemon reads the pages of all agents, as if they had notified it. */
+static void read_pages(void)
+{
+	struct gp__link *l, *n;
+
+	gp__list_each(l, n, &server.peers)
+	{
+		struct gp__peer *p = container_of(l, struct gp__peer, link);
+
+		if (p->status)
+			gp__serve_later(&server, p, GP__LANE_REPORTS);
+	}
+	turn();
+}
+
 static void scribble(struct end *e)
 {
 	size_t at = (size_t)next_byte() << 8 | next_byte(), n = next_byte() % 32;
 
 	for (size_t i = 0; e->status && i < n; i++)
 		((uint8_t *)e->status)[(at + i) % gp__wire_status_bytes(e->nr_slots)] = next_byte();
-	gp__pages_read_all(&server);
+	read_pages();
 }
 
 static void drain(struct end *e)
