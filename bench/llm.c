@@ -61,7 +61,7 @@ static const struct {
 	[JOINED_TRAINER] = { "train", "offline" },
 };
 
-/* What was left to the trainer in a block, and the kernels of it that ended. */
+/* The time that a block left to the trainer, and the trainer's kernels that ended in it. */
 struct left {
 	uint64_t device_ns, wall_ns, kernels;
 	uint32_t requests;

@@ -29,7 +29,7 @@
 extern "C" {
 #endif
 
-/* One call refuses more. */
+/* The most that a single call accepts. */
 #define GPREEMPT_POC_QUEUES_MAX 1024
 /* The priority of a queue that neither its program's environment nor the driver gives one. */
 #define GPREEMPT_POC_PRIORITY_DEFAULT 7
@@ -87,7 +87,7 @@ GPREEMPT_POC_API const char *gpreempt_last_error(void);
  * queues.
  */
 GPREEMPT_POC_API uint32_t gpreempt_failed_queues(uint32_t *queue_ids, uint32_t max);
-/* What is wrong with this machine although calls succeed, as a sentence; "": nothing. */
+/* A sentence about a problem of this machine that makes no call fail; "": there is none. */
 GPREEMPT_POC_API const char *gpreempt_poc_warning(void);
 
 #ifdef __cplusplus

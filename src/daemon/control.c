@@ -51,15 +51,6 @@ static json_t *refuse(struct request *r, int code, const char *fmt, ...)
 	return NULL;
 }
 
-static bool get_number(const json_t *o, const char *key, u64 most, u64 *value)
-{
-	const json_t *v = json_object_get(o, key);
-	json_int_t n = json_integer_value(v);
-
-	*value = (u64)n;
-	return json_is_integer(v) && n >= 0 && (u64)n <= most;
-}
-
 /*
  * Listing
  */
@@ -238,7 +229,7 @@ static struct gp__verdict *find_left(const struct request *r)
 	struct gp__verdict *v;
 	u64 pid;
 
-	if (!get_number(target, "pid", INT32_MAX, &pid))
+	if (!gp__request_number(target, "pid", INT32_MAX, &pid))
 		return NULL;
 	v = gp__verdict_find_left(&r->s->registry, (pid_t)pid);
 	if (!v || r->p->admin)
@@ -267,7 +258,7 @@ static bool read_hint(struct request *r, const char *key, u64 most, u64 *value)
 {
 	if (!json_object_get(r->json, key))
 		return true;
-	if (get_number(r->json, key, most, value))
+	if (gp__request_number(r->json, key, most, value))
 		return true;
 	refuse(r, -EINVAL, "%s is not a whole number from 0 to %llu", key,
 	       (unsigned long long)most);

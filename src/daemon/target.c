@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-static bool get_number(const json_t *o, const char *key, u64 most, u64 *value)
+bool gp__request_number(const json_t *o, const char *key, u64 most, u64 *value)
 {
 	const json_t *v = json_object_get(o, key);
 	json_int_t n = json_integer_value(v);
@@ -21,11 +21,11 @@ static void read_one(struct gp__target *t, const json_t *o)
 		gp__tag_set(t->tag, tag);
 	} else if (tag) {
 		t->kind = GP__TARGET_NONE;
-	} else if (get_number(o, "group", UINT32_MAX, &t->id)) {
+	} else if (gp__request_number(o, "group", UINT32_MAX, &t->id)) {
 		t->kind = GP__TARGET_GROUP;
-	} else if (get_number(o, "pid", INT32_MAX, &t->id)) {
+	} else if (gp__request_number(o, "pid", INT32_MAX, &t->id)) {
 		t->kind = GP__TARGET_PID;
-	} else if (get_number(o, "queue", UINT32_MAX, &t->id)) {
+	} else if (gp__request_number(o, "queue", UINT32_MAX, &t->id)) {
 		t->kind = GP__TARGET_QUEUE;
 	}
 }

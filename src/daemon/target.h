@@ -39,6 +39,9 @@ struct gp__targets {
 	bool has_queues;
 };
 
+/* Reads a member that is a whole number from 0 to @most. False: it is missing, or something else.
+ */
+bool gp__request_number(const json_t *o, const char *key, u64 most, u64 *value);
 /* False: there are none, or too many; @nr says how many. */
 bool gp__targets_read(struct gp__targets *t, const json_t *request);
 /*
