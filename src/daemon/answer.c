@@ -306,14 +306,14 @@ enum gp__answer_state gp__answer_step(struct gp__server *s, struct gp__peer *p)
 {
 	struct gp__answer *a = p->answer;
 	size_t before = a->room;
+	bool written = a->size >= MESSAGE_TEXT || a->ended || write_pieces(s, p);
+	bool within = account(p, before);
 	int err = 0;
 
-	if (a->size < MESSAGE_TEXT && !a->ended && !write_pieces(s, p)) {
-		gp__peer_drop(s, p, "out of memory for its answer");
-		return GP__ANSWER_DONE;
-	}
-	if (!account(p, before)) {
-		gp__peer_drop(s, p, "its user does not read its answers");
+	if (!written || !within) {
+		gp__peer_drop(s, p,
+			      within ? "out of memory for its answer"
+				     : "its user does not read its answers");
 		return GP__ANSWER_DONE;
 	}
 	if (a->size >= MESSAGE_TEXT || a->ended)
@@ -334,6 +334,7 @@ void gp__answer_begin(struct gp__server *s, struct gp__peer *p, u32 seq, json_t 
 		      struct gp__pieces *list)
 {
 	struct gp__answer *a = calloc(1, sizeof(*a));
+	bool written;
 
 	if (!a || !head || list->failed) {
 		free(a);
@@ -345,9 +346,10 @@ void gp__answer_begin(struct gp__server *s, struct gp__peer *p, u32 seq, json_t 
 	a->seq = seq;
 	a->list = *list;
 	p->answer = a;
-	if (!append_json(a, head, true))
-		gp__peer_drop(s, p, "out of memory for its answer");
+	written = append_json(a, head, true);
 	p->user->unsent += a->room;
+	if (!written)
+		gp__peer_drop(s, p, "out of memory for its answer");
 }
 
 void gp__answer_free(struct gp__peer *p)
