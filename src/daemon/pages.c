@@ -199,11 +199,20 @@ static void read_changes(struct gp__server *s, struct gp__peer *p)
 	gp__registry_settle(&s->registry, s->now);
 }
 
-/* Reads the words up to the first one that has changes, and that one. */
+static void read_later(struct gp__server *s, struct gp__peer *p)
+{
+	p->changed = true;
+	gp__serve_later(s, p, GP__LANE_REPORTS);
+}
+
+/* Reads the words up to the first one that has changes, and that one. A notification that comes
+ * after the first word was read is about any of them: all are read again. */
 enum gp__served gp__pages_serve(struct gp__server *s, struct gp__peer *p)
 {
 	bool any = false;
 
+	if (!p->next_word)
+		p->changed = false;
 	while (!any && p->next_word < nr_words(p)) {
 		u32 w = p->next_word++;
 
@@ -215,7 +224,7 @@ enum gp__served gp__pages_serve(struct gp__server *s, struct gp__peer *p)
 	if (p->next_word < nr_words(p))
 		return GP__SERVED_PART;
 	p->next_word = 0;
-	return GP__SERVED_ALL;
+	return p->changed ? GP__SERVED_PART : GP__SERVED_ALL;
 }
 
 static void mute(struct gp__server *s, struct gp__peer *p, u64 until)
@@ -236,7 +245,7 @@ static void agent_notified(struct gp__server *s, struct gp__source *source, u32 
 	(void)events;
 	if (p->dead)
 		return;
-	gp__serve_later(s, p, GP__LANE_REPORTS);
+	read_later(s, p);
 	if (!gp__allowance_take(&p->notifies, NOTIFIES_PER_S, NOTIFIES_BURST, s->now))
 		mute(s, p, s->now + MUTE_NS);
 	else if (!p->admin && !gp__user_may_work(p->user, s->now))
@@ -279,7 +288,7 @@ bool gp__pages_set_alone(struct gp__server *s)
 		if (atomic_exchange(&p->order->alone, alone) == alone)
 			continue;
 		if (!alone)
-			gp__serve_later(s, p, GP__LANE_REPORTS);
+			read_later(s, p);
 		any |= !alone;
 		gp__list_del(&p->notify_link);
 		gp__list_push(&s->to_notify, &p->notify_link);

@@ -105,6 +105,7 @@ struct gp__peer {
 	u64 ttl_ns; /* the lease of a hold, as announced to this agent */
 	struct gp__program_queue **queue; /* by slot */
 	u32 next_word; /* of status->changed, to be read next */
+	bool changed; /* the agent may have changed words that were read already */
 	int agent_notify_fd; /* our end of the pipe that wakes the agent */
 	struct gp__link notify_link; /* in server->to_notify */
 };

@@ -933,7 +933,7 @@ static void nothing_wakes_up_while_nothing_happens(void **state)
 	rig_down(&t.rig);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_patient_is_stopped_and_started),
@@ -965,5 +965,7 @@ int main(void)
 		cmocka_unit_test(anything_in_any_order_ends_with_all_running),
 	};
 
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,6 +57,50 @@ static void a_program_that_is_alone_does_not_notify(void **state)
 	rig_down(&r);
 }
 
+/*
+ * A status page is read in pieces, and the agent may change what was read already before the last
+ * piece is. Called by the daemon's thread, which reads nothing else meanwhile.
+ */
+static struct agent *writer;
+static bool all_was_read;
+
+static void write_between_two_pieces(struct rig *r)
+{
+	struct gp__peer *p = container_of(r->server.peers.next, struct gp__peer, link);
+
+	for (int i = 0; i < 2; i++) {
+		agent_work(writer, 0, !i);
+		p->notify.ready(&r->server, &p->notify, EPOLLIN);
+		if (!i)
+			all_was_read = gp__pages_serve(&r->server, p) == GP__SERVED_ALL;
+	}
+	while (!all_was_read)
+		all_was_read = gp__pages_serve(&r->server, p) == GP__SERVED_ALL;
+	all_was_read = !atomic_load(&p->status->changed[0]);
+}
+
+static void what_changes_while_a_page_is_read_is_read(void **state)
+{
+	char text[GP__WIRE_TEXT_MAX];
+	struct gp__wire_queue_add q = queue_of(OFFLINE, "gpu-a", "");
+	struct agent a = { 0 };
+	struct rig r;
+
+	(void)state;
+	rig_up(&r, NULL);
+	assert_int_equal(open_client(&a.client, &r, "many", 1024, text), 0);
+	agent_add(&a, &q);
+	rig_sync(&r);
+	writer = &a;
+	r.last = write_between_two_pieces;
+	rig_hang(&r, true);
+	rig_hang(&r, false);
+	rig_sync(&r);
+	assert_true(all_was_read);
+	agent_leave(&a);
+	rig_down(&r);
+}
+
 static void one_on_another_gpu_is_left_alone(void **state)
 {
 	struct gp__wire_queue_add elsewhere = queue_of(OFFLINE, "gpu-b", "");
@@ -714,6 +758,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(urgent_work_holds_the_patient),
 		cmocka_unit_test(a_program_that_is_alone_does_not_notify),
+		cmocka_unit_test(what_changes_while_a_page_is_read_is_read),
 		cmocka_unit_test(one_on_another_gpu_is_left_alone),
 		cmocka_unit_test(a_hold_is_renewed),
 		cmocka_unit_test(the_time_of_an_order_is_as_was_agreed),
