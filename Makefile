@@ -122,6 +122,12 @@ hostile-soak:
 		$(BUILD)/tests/hostile $(BUILD)/src/demo --seconds $(SECONDS) --out $(BUILD)/hostile \
 		$(if $(JUDGE),--judge)
 
+systemd-test:
+	@scripts/deps test
+	@scripts/deps systemd
+	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
+	@scripts/may-skip $@ scripts/systemd-test $(BUILD)
+
 poc-soak:
 	@scripts/deps test
 	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
@@ -182,6 +188,8 @@ help:
 	@echo 'make hostile-soak'
 	@echo '                attack gpreemptd in every known way for SECONDS=$(SECONDS); plot what other users'
 	@echo '                notice; with JUDGE=1, compare times as well'
+	@echo 'make systemd-test'
+	@echo '                start gpreemptd by its unit under a real systemd, in a container'
 	@echo 'make poc-soak   preempt a trainer every 100 ms, for POC_SECONDS=$(POC_SECONDS) on two kernels'
 	@echo 'make hsa-soak   hold PROGRAMS=$(PROGRAMS) random programs of the HSA runtime at random moments'
 	@echo 'make opencl-soak'
@@ -194,5 +202,5 @@ help:
 	@echo 'make clean      remove everything that was built'
 
 .PHONY: all demo demo-llm test bench bench-nvidia-pack lint sanitize fuzz mutation kernel-handler-test \
-	kernel-probe kernel-test kernel-series rocr6-sid arm64 emu-soak failopen-soak compat-test hostile-soak poc-soak \
+	kernel-probe kernel-test kernel-series rocr6-sid arm64 emu-soak failopen-soak compat-test hostile-soak systemd-test poc-soak \
 	hsa-soak opencl-soak rocm-suite install clean help
