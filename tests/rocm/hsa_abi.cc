@@ -15,6 +15,7 @@
 	SAME(offsetof(ours, fn) + (index) * sizeof(gp__hsa_fn *), offsetof(table, theirs##_fn))
 #define CORE(index, theirs) SAME_FN(CoreApiTable, gp__hsa_core, GP__HSA_##index, theirs)
 
+CORE(SYSTEM_GET_INFO, hsa_system_get_info);
 CORE(QUEUE_CREATE, hsa_queue_create);
 CORE(QUEUE_DESTROY, hsa_queue_destroy);
 CORE(LOAD_READ_SCACQUIRE, hsa_queue_load_read_index_scacquire);
@@ -35,6 +36,8 @@ CORE(SIGNAL_CREATE, hsa_signal_create);
 CORE(SIGNAL_DESTROY, hsa_signal_destroy);
 CORE(SIGNAL_STORE_RELAXED, hsa_signal_store_relaxed);
 CORE(SIGNAL_STORE_SCRELEASE, hsa_signal_store_screlease);
+CORE(SIGNAL_WAIT_RELAXED, hsa_signal_wait_relaxed);
+CORE(SIGNAL_WAIT_SCACQUIRE, hsa_signal_wait_scacquire);
 CORE(SIGNAL_SUBTRACT_SCRELEASE, hsa_signal_subtract_screlease);
 #if HSA_AMD_EXT_API_TABLE_MAJOR_VERSION == 1
 SAME_FN(AmdExtTable, gp__hsa_amd, GP__HSA_AMD1_QUEUE_SET_PRIORITY, hsa_amd_queue_set_priority);
@@ -65,3 +68,11 @@ static_assert(AMD_SIGNAL_KIND_DOORBELL < 0 && AMD_SIGNAL_KIND_LEGACY_DOORBELL < 
 SAME(int(GP__HSA_PRIORITY_LOW), int(HSA_AMD_QUEUE_PRIORITY_LOW));
 SAME(int(GP__HSA_PRIORITY_NORMAL), int(HSA_AMD_QUEUE_PRIORITY_NORMAL));
 SAME(int(GP__HSA_PRIORITY_HIGH), int(HSA_AMD_QUEUE_PRIORITY_HIGH));
+
+SAME(GP__HSA_INFO_TICKS_PER_S, int(HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY));
+SAME(int(GP__HSA_EQ), int(HSA_SIGNAL_CONDITION_EQ));
+SAME(int(GP__HSA_NE), int(HSA_SIGNAL_CONDITION_NE));
+SAME(int(GP__HSA_LT), int(HSA_SIGNAL_CONDITION_LT));
+SAME(int(GP__HSA_GTE), int(HSA_SIGNAL_CONDITION_GTE));
+SAME(int(GP__HSA_WAIT_BLOCKED), int(HSA_WAIT_STATE_BLOCKED));
+SAME(int(GP__HSA_WAIT_ACTIVE), int(HSA_WAIT_STATE_ACTIVE));

@@ -68,7 +68,7 @@ static void a_launch_library_hears_of_another_program_while_it_loads(void **stat
 static struct {
 	void *join;
 	uint64_t write_index, read_index;
-	bool is_withheld;
+	bool is_withheld, is_told_held;
 } idempotent;
 
 static int port_add(struct gp__port *port, const struct gp__queue_desc *queue)
@@ -126,6 +126,11 @@ static void dropped(uint32_t id)
 	(void)id;
 }
 
+static void set_held(bool held)
+{
+	idempotent.is_told_held = held;
+}
+
 static void set_narrow(bool is_narrow)
 {
 	(void)is_narrow;
@@ -162,6 +167,7 @@ static void launches_go_on_after_a_drop_although_the_way_has_changed(void **stat
 							  .hold = withhold,
 							  .hold_to_drop = hold_to_drop,
 							  .dropped = dropped,
+							  .set_held = set_held,
 							  .narrow = set_narrow,
 							  .advance = advance };
 	static const struct gp__port_ops ops = {
@@ -189,6 +195,7 @@ static void launches_go_on_after_a_drop_although_the_way_has_changed(void **stat
 	program->queue.hold(idempotent.join, &id, &result, 1);
 	assert_int_equal(result, 0);
 	assert_true(idempotent.is_withheld);
+	assert_true(idempotent.is_told_held);
 	assert_false(fake_runs(id));
 	assert_int_equal(program->ioctl(idempotent.join, fd, GP_KFD_PREEMPT_QUEUE, &theirs), 0);
 	assert_false(fake_runs(id));
@@ -196,6 +203,7 @@ static void launches_go_on_after_a_drop_although_the_way_has_changed(void **stat
 	assert_int_equal(result, 0);
 	assert_true(fake_runs(id));
 	assert_false(idempotent.is_withheld);
+	assert_false(idempotent.is_told_held);
 	close(fd);
 }
 

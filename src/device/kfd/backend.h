@@ -38,6 +38,8 @@ struct gp__kfd_launches {
 	 * handed over again. dropped(): it was, and nothing of the queue runs. */
 	bool (*hold_to_drop)(uint32_t id);
 	void (*dropped)(uint32_t id);
+	/* The latest order was to hold queues of the program, or to release them. */
+	void (*set_held)(bool held);
 	/* Whether windows are narrow, as another program may want the GPU; at first they are not.
 	 */
 	void (*narrow)(bool narrow);

@@ -97,6 +97,23 @@ static void drop(struct gp__kfd_join *j, const u32 *ids, int *results, size_t n)
 	}
 }
 
+static void tell_held(struct gp__kfd_join *j, bool held)
+{
+	const struct gp__kfd_launches *l = atomic_load(&j->launches);
+
+	if (l)
+		l->set_held(held);
+}
+
+static bool any_succeeded(const int *results, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && results[i])
+		i++;
+	return i < n;
+}
+
 void gp__kfd_join_hold(void *state, const u32 *ids, int *results, size_t n)
 {
 	bool all[GP__WIRE_SLOTS_MAX];
@@ -112,6 +129,7 @@ void gp__kfd_join_hold(void *state, const u32 *ids, int *results, size_t n)
 		set(j, GP__KFD_SAVE, ids, results, n);
 	}
 	gp__watch_hold_done(&j->watch, ids, results, n);
+	tell_held(j, any_succeeded(results, n));
 }
 
 void gp__kfd_join_release(void *state, const u32 *ids, int *results, size_t n)
@@ -119,6 +137,7 @@ void gp__kfd_join_release(void *state, const u32 *ids, int *results, size_t n)
 	struct gp__kfd_join *j = state;
 
 	set(j, GP__KFD_RELEASE, ids, results, n);
+	tell_held(j, false);
 	/* Also where kernels could be dropped when the hold began, and no longer can. */
 	for (size_t i = 0; j->port->request->idempotent && i < n; i++) {
 		if (!results[i])

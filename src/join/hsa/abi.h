@@ -23,6 +23,7 @@ typedef void gp__hsa_fn(void);
 
 /* Indices into the table of core functions. */
 enum gp__hsa_core_fn {
+	GP__HSA_SYSTEM_GET_INFO = 2,
 	GP__HSA_QUEUE_CREATE = 7,
 	GP__HSA_QUEUE_DESTROY = 9,
 	GP__HSA_LOAD_READ_SCACQUIRE = 11,
@@ -43,6 +44,8 @@ enum gp__hsa_core_fn {
 	GP__HSA_SIGNAL_DESTROY,
 	GP__HSA_SIGNAL_STORE_RELAXED = 41,
 	GP__HSA_SIGNAL_STORE_SCRELEASE,
+	GP__HSA_SIGNAL_WAIT_RELAXED,
+	GP__HSA_SIGNAL_WAIT_SCACQUIRE,
 	GP__HSA_SIGNAL_SUBTRACT_SCRELEASE = 67,
 	GP__HSA_CORE_FNS,
 };
@@ -95,6 +98,13 @@ struct gp__hsa_signal {
 	uint64_t start, end;
 	struct gp__hsa_queue *queue; /* only a doorbell has it */
 };
+
+/* An attribute of hsa_system_get_info(): the unit of timeouts. */
+#define GP__HSA_INFO_TICKS_PER_S 3
+
+/* Conditions and states of hsa_signal_wait_*(). */
+enum gp__hsa_condition { GP__HSA_EQ, GP__HSA_NE, GP__HSA_LT, GP__HSA_GTE };
+enum gp__hsa_wait_state { GP__HSA_WAIT_BLOCKED, GP__HSA_WAIT_ACTIVE };
 
 /* The priorities of hsa_amd_queue_set_priority(). */
 enum gp__hsa_priority {

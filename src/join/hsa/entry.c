@@ -46,6 +46,7 @@ static const struct gp__kfd_launches launches = {
 	.hold = gp__hsa_hold,
 	.hold_to_drop = gp__hsa_hold_to_drop,
 	.dropped = gp__hsa_dropped,
+	.set_held = gp__hsa_set_held,
 	.narrow = gp__hsa_narrow,
 	.advance = gp__hsa_advance,
 };

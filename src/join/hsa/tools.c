@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "join/hsa/address_map.h"
+#include "join/hsa/wait.h"
 
 #define HSA_SUCCESS 0
 
@@ -53,6 +54,7 @@ static struct {
 	bool narrow; /* windows of queues that are not held */
 	gp__hsa_fn *core[GP__HSA_CORE_FNS];
 	gp__hsa_fn *set_priority;
+	struct gp__hsa_waits waits;
 } hsa = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* The runtime's own function, with its type. */
@@ -315,6 +317,26 @@ static void signal_store_screlease(uint64_t signal, int64_t value)
 }
 
 /*
+ * Waiting for signals
+ */
+
+#define WAIT(name, which)                                                                       \
+	static int64_t wait_##name(uint64_t signal, uint32_t condition, int64_t value,          \
+				   uint64_t timeout, uint32_t state)                            \
+	{                                                                                       \
+		return gp__hsa_wait(&hsa.waits, NEXT(GP__HSA_SYSTEM_GET_INFO, gp__hsa_info_fn), \
+				    NEXT(GP__HSA_SIGNAL_WAIT_##which, gp__hsa_wait_fn), signal, \
+				    condition, value, timeout, state);                          \
+	}
+WAIT(relaxed, RELAXED)
+WAIT(scacquire, SCACQUIRE)
+
+void gp__hsa_set_held(bool held)
+{
+	atomic_store_explicit(&hsa.waits.held, held, memory_order_relaxed);
+}
+
+/*
  * Indices of queues that have a window
  */
 
@@ -408,6 +430,8 @@ static const struct {
 	{ GP__HSA_QUEUE_DESTROY, FOR_ALL, (gp__hsa_fn *)queue_destroy },
 	{ GP__HSA_SIGNAL_STORE_RELAXED, FOR_ALL, (gp__hsa_fn *)signal_store_relaxed },
 	{ GP__HSA_SIGNAL_STORE_SCRELEASE, FOR_ALL, (gp__hsa_fn *)signal_store_screlease },
+	{ GP__HSA_SIGNAL_WAIT_RELAXED, FOR_ALL, (gp__hsa_fn *)wait_relaxed },
+	{ GP__HSA_SIGNAL_WAIT_SCACQUIRE, FOR_ALL, (gp__hsa_fn *)wait_scacquire },
 	{ GP__HSA_LOAD_READ_SCACQUIRE, FOR_RETAINED, (gp__hsa_fn *)load_read_scacquire },
 	{ GP__HSA_LOAD_READ_RELAXED, FOR_RETAINED, (gp__hsa_fn *)load_read_relaxed },
 	{ GP__HSA_LOAD_WRITE_SCACQUIRE, FOR_WINDOWS, (gp__hsa_fn *)load_write_scacquire },
@@ -521,6 +545,7 @@ void gp__hsa_forget(void)
 	memset(&hsa.queues, 0, sizeof(hsa.queues));
 	hsa.first = NULL;
 	hsa.loaded = hsa.narrow = false;
+	gp__hsa_set_held(false);
 }
 
 /*

@@ -71,6 +71,8 @@ int gp__hsa_hold(uint32_t id, bool held);
  */
 bool gp__hsa_hold_to_drop(uint32_t id);
 void gp__hsa_dropped(uint32_t id);
+/* The latest order was to hold queues of the program, or to release them; see wait.h. */
+void gp__hsa_set_held(bool held);
 /* Narrows the windows while another program may want the GPU; at first they are open. */
 void gp__hsa_narrow(bool narrow);
 /* Submits what fits into the windows by now. True: more packets wait for room. */
