@@ -166,6 +166,8 @@ ssize_t gp__wire_receive(int fd, void *message, size_t size, int *fds, u32 *nr_f
 	u32 wanted = nr_fds ? *nr_fds : 0, got;
 	ssize_t n;
 
+	if (nr_fds)
+		*nr_fds = 0;
 	if (wanted) {
 		msg.msg_control = control.room;
 		msg.msg_controllen = sizeof(control.room);

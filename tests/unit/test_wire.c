@@ -234,6 +234,22 @@ static void changes_are_marked_before_alone_is_read(void **state)
 	free(coming.status);
 }
 
+/* Otherwise the daemon would close whatever its memory says. */
+static void a_receipt_that_fails_brings_no_descriptors(void **state)
+{
+	int pair[2], fds[GP__WIRE_FDS_MAX];
+	u32 nr_fds = GP__WIRE_FDS_MAX;
+	char room[64];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	assert_int_equal(send(pair[0], "unread", 6, 0), 6);
+	close(pair[1]);
+	assert_int_equal(gp__wire_receive(pair[0], room, sizeof(room), fds, &nr_fds), -ECONNRESET);
+	assert_int_equal(nr_fds, 0);
+	close(pair[0]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -243,6 +259,7 @@ int main(void)
 		cmocka_unit_test(text_is_cut_off_and_harmless),
 		cmocka_unit_test(text_shows_as_it_is),
 		cmocka_unit_test(changes_are_marked_before_alone_is_read),
+		cmocka_unit_test(a_receipt_that_fails_brings_no_descriptors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
