@@ -143,7 +143,8 @@ void attack_presence(struct hostile *h)
 /* RIGHT-TO-LEFT OVERRIDE, which reverses what a terminal shows after it, and a zero-width space. */
 #define REVERSED "\u202Egnp.exe\u200B"
 
-/* How many rows of the list of GPUs are those of this key. */
+/* How many rows of the list of GPUs are those of this key. Until the daemon has seen that a program
+ * has the device open, the program is on a row of its user's own, which says so. */
 static int rows_of(const json_t *answer, const char *key)
 {
 	const json_t *gpu;
@@ -151,7 +152,8 @@ static int rows_of(const json_t *answer, const char *key)
 	size_t i;
 
 	json_array_foreach (json_object_get(answer, "gpus"), i, gpu)
-		n += !strcmp(json_string_value(json_object_get(gpu, "key")), key);
+		n += !strcmp(json_string_value(json_object_get(gpu, "key")), key) &&
+		     !json_is_integer(json_object_get(gpu, "only_user"));
 	return n;
 }
 
