@@ -497,7 +497,7 @@ int gp__server_turn(struct gp__server *s, u64 *wake)
 
 int gp__server_run(struct gp__server *s)
 {
-	u64 wake = GP__NEVER;
+	u64 wake = 0; /* the first turn is at once: it notifies the watchdog */
 	int err = 0;
 
 	while (!s->stop && !err)

@@ -797,3 +797,22 @@ is_quiet() {
 	eventually is_quiet 0.3
 	is_quiet 3
 }
+
+@test "a daemon without a client notifies systemd's watchdog" {
+	run timeout 60 python3 - "${GPREEMPT%/cli/gpreempt}/daemon/gpreemptd" "$BATS_TEST_TMPDIR" <<-'END'
+		import os, socket, subprocess, sys
+		program, folder = sys.argv[1:]
+		notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+		notify.bind(folder + "/notify")
+		daemon = subprocess.Popen([program, "-c", "/dev/null", "-s", folder + "/idle.sock"],
+		                          env=dict(os.environ, NOTIFY_SOCKET=folder + "/notify", WATCHDOG_USEC="500000"))
+		try:
+		    notify.settimeout(30)
+		    for _ in range(3):
+		        print(notify.recv(4096).decode().split()[0])
+		finally:
+		    daemon.kill()
+	END
+	echo "$output"
+	[ "$output" = $'READY=1\nWATCHDOG=1\nWATCHDOG=1' ]
+}
