@@ -686,10 +686,6 @@ static void a_child_has_an_agent_of_its_own(void **state)
 	pid_t pid;
 
 	(void)state;
-#ifdef __SANITIZE_THREAD__
-	print_message("the thread sanitizer allows no threads after fork()\n");
-	skip();
-#endif
 	needs_threads_after_fork();
 	rig_up(&r, NULL);
 	program_begins(&p, r.socket);

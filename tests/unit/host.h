@@ -113,8 +113,13 @@ static inline void needs_ptrace(void)
 		skip();
 }
 
+/* The sanitizers' allocators may be locked by another thread at the fork, for ever in the child. */
 static inline void needs_threads_after_fork(void)
 {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	print_message("sanitizers allow no threads after fork()\n");
+	skip();
+#endif
 	if (!host_has_threads_after_fork())
 		skip();
 }
