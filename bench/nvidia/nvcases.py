@@ -26,6 +26,7 @@ class Context:
 
     # Of the llm cases; @before: the Place of another build to compare with.
     blocks, requests, llm_modes, settings, before = 5, 100, None, (), None
+    clocks = False  # llm cases: sample the GPU's clock
     deadline = float("inf")  # of time.monotonic(): no block begins that would end later
 
     def __init__(self, place, folder, out, rounds=5, seconds=None, config="", modes=None):

@@ -6,16 +6,19 @@ soon as it ends, in OUT/CASE-blocks/MODE-NUMBER.json, with the decision log of i
 run measures only the blocks that are not there. So a measurement can be divided into runs of any length,
 also on machines that are not the same; the report is of all blocks that are there.
 """
+import contextlib
 import gzip
 import json
 import os
 import time
+from bisect import bisect
 
 import nvlog
 import nvreport
 from nvcases import SLOW, Case, Stage, claim, right_claim
-from nvstats import Pool, covered, interval, mean, mean_interval, rate, ratio, spread
-from nvworkers import Mps, Trouble
+from nvstats import (Pool, covered, interval, mean, mean_interval, median, percentile, rate, ratio,
+                     spread)
+from nvworkers import Clocks, Mps, Trouble
 
 PER_S = 4  # requests of each server
 HINT_US = 1000
@@ -172,6 +175,21 @@ class Figures:
             found.append(None if None in each or not each else sum(each))
         return found
 
+    def clocks(self):
+        """Of blocks with samples of the clock: MHz and watts in requests, and the cycles of each next
+        token of the first server."""
+        samples, cycles = [], []
+        for block in self.blocks:
+            clocks = block.get("clocks") or []
+            when = [c[0] for c in clocks]
+            for times in block["served"][0]["times_ns"] if clocks and block["served"] else []:
+                samples += [(mhz, mw / 1e3) for _, mhz, mw in
+                            clocks[bisect(when, times[0]):bisect(when, times[-1])]]
+                for begin, end in zip(times[1:], times[2:]):
+                    at = min(bisect(when, end), len(when) - 1)
+                    cycles.append((end - begin) * clocks[at][1] / 1e3)
+        return samples, cycles
+
     def right(self):
         return all(s["right"] for b in self.blocks for s in b["served"])
 
@@ -295,7 +313,10 @@ class LlmCase(Case):
             if programs.daemon:
                 programs.daemon.configure(settings[mode.name])
                 programs.log.skip()
-            block = programs.measure(mode, context.requests, number, self.train_s(context))
+            with Clocks() if context.clocks else contextlib.nullcontext() as clocks:
+                block = programs.measure(mode, context.requests, number, self.train_s(context))
+            if clocks:
+                block["clocks"] = clocks.samples
             if programs.daemon:
                 time.sleep(0.1)
                 log = programs.log.take()
@@ -387,6 +408,8 @@ class LlmCase(Case):
             for what in WHAT:
                 result.table(*self.latency_table(figures, i, what))
         result.table(*self.training_table(figures))
+        if any(b.get("clocks") for f in figures.values() for b in f.blocks):
+            result.table(*self.clock_table(figures))
         self.slow_tables(context, result, blocks, figures)
         self.plots(context, result, figures)
         right = [f.right() for f in figures.values() if f.blocks]
@@ -460,6 +483,22 @@ class LlmCase(Case):
                          nvreport.pair(spread(rates), 4), nvreport.number(mean(busy)),
                          with_interval(mean(kept), mean_interval(kept), digits=4)
                          if kept else "-"])
+        return head, rows
+
+    def clock_table(self, figures):
+        """The GPU's clock while requests ran, and the next tokens in its cycles."""
+        head = ["situation", "SM clock in requests, MHz", "power, W", "next token p50, kilocycles",
+                "p99", "p50 / alone", "p99 / alone"]
+        rows, cycles = [], {}
+        for name, f in figures.items():
+            clocks, cycles[name] = f.clocks()
+            if cycles[name]:
+                mhz, watts = zip(*clocks)
+                own = [percentile(cycles[name], s) for s in (.5, .99)]
+                alone = [percentile(cycles.get("alone"), s) for s in (.5, .99)]
+                rows.append([f.mode.title, f"{median(mhz):.0f} ({min(mhz)} to {max(mhz)})",
+                             f"{median(watts):.0f}", *(nvreport.number(c / 1e3) for c in own),
+                             *(nvreport.number(ratio(*both)) for both in zip(own, alone))])
         return head, rows
 
     def slow_tables(self, context, result, blocks, figures):

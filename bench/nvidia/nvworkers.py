@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The programs that bench/nvidia/run starts: workers, joined or not, and a private daemon."""
 import contextlib
+import ctypes
 import json
 import os
 import select
@@ -8,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 
@@ -47,6 +49,49 @@ def cpu_ns(pid):
                 open(f"/proc/{pid}/task/{task}/schedstat", encoding="ascii") as f:
             total += int(f.read().split()[0])
     return total
+
+
+class Clocks:
+    """Samples the GPU's clock and power while it is entered, as NVIDIA's management library reports
+    them. A sample is a call of the driver, so it is only for measurements of its own."""
+
+    LIBRARY = "libnvidia-ml.so.1"
+    PERIOD_S = 0.005
+    SM = 1  # NVML_CLOCK_SM
+
+    def __init__(self):
+        try:
+            self.nvml = ctypes.CDLL(self.LIBRARY)
+        except OSError as e:
+            raise Trouble(f"--clocks needs {self.LIBRARY}, which comes with the driver: {e}") from e
+        self.device, self.samples = ctypes.c_void_p(), []
+        self._call("nvmlInit_v2")
+        self._call("nvmlDeviceGetHandleByIndex_v2", 0, ctypes.byref(self.device))
+        self.ends = threading.Event()
+        self.thread = threading.Thread(target=self._sample, daemon=True)
+
+    def _call(self, name, *arguments):
+        status = getattr(self.nvml, name)(*arguments)
+        if status:
+            raise Trouble(f"{name} of {self.LIBRARY} failed with status {status}")
+
+    def _read(self, name, *arguments):
+        value = ctypes.c_uint()
+        self._call(name, self.device, *arguments, ctypes.byref(value))
+        return value.value
+
+    def _sample(self):
+        while not self.ends.wait(self.PERIOD_S):
+            self.samples.append((time.monotonic_ns(), self._read("nvmlDeviceGetClockInfo", self.SM),
+                                 self._read("nvmlDeviceGetPowerUsage")))
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *error):
+        self.ends.set()
+        self.thread.join()
 
 
 class Daemon:

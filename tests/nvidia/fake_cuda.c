@@ -6,6 +6,8 @@
  * It joins a program that `gpreempt run` has started, as the preload does with a real one: while
  * the program is held, none of its kernels ends.
  *
+ * As libnvidia-ml.so.1 it has a clock of 1000 MHz.
+ *
  * $FAKE_CUDA_WRONG: the kernel with that number computes a wrong result.
  */
 #include <pthread.h>
@@ -295,4 +297,27 @@ FAKE(cuGetErrorName, int error, const char **name)
 {
 	*name = error ? "CUDA_ERROR_FAKE" : "CUDA_SUCCESS";
 	return 0;
+}
+
+FAKE(nvmlInit_v2, void)
+{
+	return 0;
+}
+
+FAKE(nvmlDeviceGetHandleByIndex_v2, unsigned int index, void **device)
+{
+	*device = &gpu;
+	return (int)index;
+}
+
+FAKE(nvmlDeviceGetClockInfo, void *device, int type, unsigned int *mhz)
+{
+	*mhz = 1000;
+	return device != &gpu || type != 1;
+}
+
+FAKE(nvmlDeviceGetPowerUsage, void *device, unsigned int *mw)
+{
+	*mw = 250000;
+	return device != &gpu;
 }

@@ -53,6 +53,17 @@ class OfBlocks(unittest.TestCase):
         self.assertAlmostEqual(nvllm.busy_share(figures["alone"], figures["native"])[0], .09)
         self.assertAlmostEqual(LlmPair().kept_of(figures)["native"][0], 8 / (10 * .91))
 
+    def test_tokens_in_cycles(self):
+        # The clock rises from 1 to 2 GHz in the middle of a request: a token takes half as long.
+        slow = block(ALONE, 0, [served([0], first=5, token=2, tokens=2)])
+        slow["served"][0]["times_ns"] = [[0, 5 * MS, 7 * MS, 8 * MS]]
+        slow["clocks"] = [[-MS, 1500, 0], [4 * MS, 1000, 300000], [7 * MS + 1, 2000, 400000]]
+        f = Figures(ALONE, [slow], 1)
+        self.assertEqual(f.clocks(), ([(1000, 300), (2000, 400)], [2e6, 2e6]))
+        self.assertEqual(LlmPair().clock_table({"alone": f})[1],
+                         [["alone", "1500 (1000 to 2000)", "350", "2000", "2000", "1", "1"]])
+        self.assertEqual(Figures(NATIVE, [block(NATIVE, 0, [served([0])])], 1).clocks(), ([], []))
+
     def test_two_servers_are_busy_when_one_is(self):
         both = [served([0, 500]), served([4, 700])]  # 9 ms each, of which 5 ms are of both
         alone = Figures(ALONE, [block(ALONE, 0, both)], 2)

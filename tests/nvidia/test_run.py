@@ -175,6 +175,22 @@ class WholeRun(unittest.TestCase):
         self.assertEqual(found, [("serve", "", ""), ("train", "", ""), ("train", "1", ""),
                                  ("train", "1", "50")])
 
+    def test_clocks(self):
+        words = ("--only", "llm-pair", "--modes", "alone,native", "--clocks")
+        done = self.llm(*words)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("--clocks needs libnvidia-ml.so.1, which comes with the driver", done.stderr)
+        os.makedirs(os.path.join(self.folder, "lib"), exist_ok=True)
+        shutil.copy(CUDA, os.path.join(self.folder, "lib/libnvidia-ml.so.1"))
+        done = self.llm(*words)
+        self.check_measured(done, LLM[:1])
+        for name in ("alone", "native"):
+            clocks = self.block("llm-pair", f"{name}-0")["clocks"]
+            self.assertEqual({(mhz, mw) for _, mhz, mw in clocks}, {(1000, 250000)})
+        rows = next(t["rows"] for t in self.result("llm-pair")["tables"] if "power, W" in t["head"])
+        self.assertEqual([row[:3] for row in rows], [["alone", "1000 (1000 to 1000)", "250"],
+                                                     ["native", "1000 (1000 to 1000)", "250"]])
+
     def test_without_mps_the_report_says_so(self):
         done = self.llm("--only", "llm-pair", "--modes", "alone,mps", PATH="/usr/bin:/bin")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
