@@ -186,8 +186,8 @@ class Figures:
                 samples += [(mhz, mw / 1e3) for _, mhz, mw in
                             clocks[bisect(when, times[0]):bisect(when, times[-1])]]
                 for begin, end in zip(times[1:], times[2:]):
-                    at = min(bisect(when, end), len(when) - 1)
-                    cycles.append((end - begin) * clocks[at][1] / 1e3)
+                    last = max(bisect(when, end) - 1, 0)
+                    cycles.append((end - begin) * clocks[last][1] / 1e3)
         return samples, cycles
 
     def right(self):

@@ -61,7 +61,7 @@ class OfBlocks(unittest.TestCase):
         f = Figures(ALONE, [slow], 1)
         self.assertEqual(f.clocks(), ([(1000, 300), (2000, 400)], [2e6, 2e6]))
         self.assertEqual(LlmPair().clock_table({"alone": f})[1],
-                         [["alone", "1500 (1000 to 2000)", "350", "2000", "2000", "1", "1"]])
+                         [["alone", "1500 (1000 to 2000)", "350", "2000", "2000", "1.00", "1.00"]])
         self.assertEqual(Figures(NATIVE, [block(NATIVE, 0, [served([0])])], 1).clocks(), ([], []))
 
     def test_two_servers_are_busy_when_one_is(self):
