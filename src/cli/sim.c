@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* gpreempt sim: simulates a scenario under one or more policies, or replays a decision log. */
 #include "cli/sim.h"
+#include "cli/child.h"
 #include "cli/commands.h"
 
 #include "base/progress.h"
@@ -403,19 +404,18 @@ static int report_scenario(struct gp__env *env, const struct args *args,
 	return status;
 }
 
-/* A name without a slash may be that of a shipped scenario. */
-static const char *find_scenario(const char *name, char *buf, size_t n)
+/* A name without a slash may be that of a shipped scenario, whatever the current folder. */
+static const char *find_scenario(const char *name, char path[PATH_MAX])
 {
-	static const char *const folders[] = { "scenarios", GP_SCENARIO_DIR };
+	char built[PATH_MAX], installed[PATH_MAX];
 
-	if (strchr(name, '/') || !strcmp(name, "-") || access(name, F_OK) == 0)
+	if (strchr(name, '/') || !strcmp(name, "-") || access(name, F_OK) == 0 ||
+	    (size_t)snprintf(built, sizeof(built), "../../scenarios/%s.ini", name) >=
+		    sizeof(built) ||
+	    (size_t)snprintf(installed, sizeof(installed), GP_SCENARIO_DIR "/%s.ini", name) >=
+		    sizeof(installed))
 		return name;
-	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
-		if ((size_t)snprintf(buf, n, "%s/%s.ini", folders[i], name) < n &&
-		    access(buf, R_OK) == 0)
-			return buf;
-	}
-	return name;
+	return child_has_file(built, installed, path) ? path : name;
 }
 
 static int run_scenario(struct gp__env *env, const struct args *args)
@@ -423,10 +423,10 @@ static int run_scenario(struct gp__env *env, const struct args *args)
 	struct gp__scenario_error err;
 	struct gp__scenario *sc;
 	struct settings set;
-	char path[4096];
+	char path[PATH_MAX];
 	int status;
 
-	switch (gp__scenario_load(find_scenario(args->file, path, sizeof(path)), &sc, &err)) {
+	switch (gp__scenario_load(find_scenario(args->file, path), &sc, &err)) {
 	case 0:
 		break;
 	case -EINVAL:

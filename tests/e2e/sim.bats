@@ -205,3 +205,11 @@ assert json.load(sys.stdin)["error"]["status"] == 1'
 		"$GPREEMPT" sim "$file" --compare hpf,fair,share,edf,drf,none --no-alone >/dev/null
 	done
 }
+
+@test "a shipped scenario is found by name from any folder" {
+	run "$GPREEMPT" sim example3
+	[ "$status" -eq 0 ]
+	[[ $output == *high* ]]
+	run -1 --separate-stderr "$GPREEMPT" sim no-such-scenario
+	[[ $stderr == *"no-such-scenario"*"Shipped scenarios go by name"* ]]
+}
