@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Attributes of gcc and clang. */
 #ifndef GP_BASE_COMPILER_H
 #define GP_BASE_COMPILER_H
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The median alone; stats.h also gives its confidence interval. */
 #ifndef GP_BASE_MEDIAN_H
 #define GP_BASE_MEDIAN_H
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-/* The events. Each one is logged, updates its entity, and settles the devices that this affects. */
+/* Handles events. Each one is logged, updates its entity, and settles the devices that this
+ * affects. */
 #include "core/core.h"
 #include "core/internal.h"
 

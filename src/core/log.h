@@ -7,9 +7,10 @@
  *	1500000 < gpu0 e3 ready q=7 pending=4
  *	1500000 > gpu0 e2 exclude q=5 level=3 why=priority by=e3
  *
- * Feeding the events of a log to a fresh core gives the same actions, byte for byte. "exclude" is a
- * hold and "admit" a release. The parser accepts untrusted lines: it never reads past @len, and
- * accepts only what the formatter writes.
+ * Feeding the events of a log to a fresh core gives the same actions, byte for byte. "exclude" and
+ * "admit" are words of this file format; everywhere else they are called hold and release. The
+ * parser accepts untrusted lines: it never reads past @len, and accepts only what the formatter
+ * writes.
  */
 #ifndef GP__CORE_LOG_H
 #define GP__CORE_LOG_H

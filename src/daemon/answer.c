@@ -8,12 +8,12 @@
 #include "base/clock.h"
 #include "daemon/show.h"
 
-/* The time after which a step ends with the piece that it is at. */
+/* A step writes no further piece after this time. */
 #define STEP_NS (100 * GP__US)
-/* A message is sent when it has so much text; a piece more fits. */
+/* A message is sent when its text exceeds this size; there is room for one more piece. */
 #define MESSAGE_TEXT (32u << 10)
 #define TEXT_ROOM (GP__WIRE_MESSAGE_MAX - sizeof(struct gp__wire_head))
-/* The queues of a group that are one piece. */
+/* The number of a group's queues that are written as one piece. */
 #define QUEUES_A_PIECE 8
 
 struct gp__answer {

@@ -169,7 +169,8 @@ static void close_waiting(struct gp__closer *c)
 		struct descriptor *d = container_of(l, struct descriptor, link);
 
 		gp__list_del(&d->link);
-		/* Of users whose thread is not stuck: those of others may block for ever. */
+		/* Close only descriptors of users that have no stuck thread; close() of the others'
+		 * may block for ever. */
 		if (!occupies_thread(c, d->user)) {
 			drain(d->fd);
 			close(d->fd);

@@ -234,7 +234,10 @@ static int set_limit(struct reading *r, struct gp__limit *l, const char *name, c
 /* Looks up a user or group by name or number. -1: there is none. */
 static int64_t find_id(bool is_user, const char *name)
 {
-	/* These are not thread-safe; only the main thread reads configurations. */
+	/*
+	 * These are not thread-safe, but only one thread at a time reads a configuration: the main
+	 * thread before it serves, later the thread of a reload (reload.c), of which there is one.
+	 */
 	/* cppcheck-suppress getpwnamCalled */
 	struct passwd *pw = is_user ? getpwnam(name) : NULL;
 	/* cppcheck-suppress getgrnamCalled */

@@ -21,7 +21,7 @@
  * The thread
  */
 
-/* NULL: the user has not been scanned for long. */
+/* NULL: no recent scan of this user. */
 static struct gp__pace *find_pace(struct gp__inspector *in, uid_t uid)
 {
 	for (u32 i = 0; i < GP__PACES_MAX; i++) {

@@ -27,7 +27,8 @@ int gp__procfs_open(pid_t pid, int pidfd)
 	proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (proc < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
-	/* If it lives, the pid has not been reused before; the folder stays its own afterwards. */
+	/* If the process lives now, the folder was opened before its pid could be reused, and
+	 * remains its own. */
 	if (!poll(&ended, 1, 0))
 		return proc;
 	close(proc);

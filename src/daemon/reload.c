@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Reads the configuration again, in a thread, since looking up the names of users and groups may
+ * take long. One reload runs at a time; a request meanwhile has it repeated.
+ */
 #include <errno.h>
 #include <string.h>
 #include <sys/eventfd.h>

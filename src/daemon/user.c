@@ -20,7 +20,7 @@ bool gp__allowance_take(struct gp__allowance *a, u64 per_s, u64 burst, u64 now)
 	return true;
 }
 
-/* Takes more than there is: the user waits until it is paid back. */
+/* May overdraw the token bucket; the user then waits until it is refilled. */
 static void charge(struct gp__allowance *a, u64 cost_ns, u64 burst_ns, u64 now)
 {
 	u64 oldest = now > burst_ns ? now - burst_ns : 0;

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* The agent's thread: connects to the daemon, registers queues and waits for orders (orders.c). */
+/*
+ * The agent's thread: connects to the daemon, registers queues and waits for orders (orders.c). At
+ * registration it writes the queue's state to the status page; later changes go there from the
+ * thread that reports them (ports.c).
+ */
 #include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -162,7 +166,8 @@ static struct gp__wire_queue_add add_message(const struct gp__agent *a, const st
 	return m;
 }
 
-/* With the lock, but says it without: standard error may block, and no launch may wait for that. */
+/* Called with the lock held; drops it while printing, because standard error may block and launches
+ * need the lock. */
 static void say_refusal(struct gp__agent *a, const char *text)
 {
 	bool said = a->said_refused;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The ports of the agent: backends and layers report queues and their work through them.
+ * The ports of the agent: backends and layers report queues and their work through them. Work is
+ * written to the status page, and the daemon notified, in the reporting thread.
  * Any thread of the program calls these functions. They take the agent's lock for a moment, and
  * never wait for the daemon.
  */

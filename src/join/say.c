@@ -20,8 +20,8 @@ static bool is_pending(void)
 	return sigismember(&pending, SIGPIPE);
 }
 
-/* Writes to standard error. A reader that has gone costs the line, not the program its life:
- * SIGPIPE is sent to the thread that writes, which blocks it and takes it back. */
+/* Writes to standard error. If the reader has gone, the line is lost, but the program survives:
+ * SIGPIPE goes to the writing thread, which blocks it and consumes it. */
 static void write_line(const char *line)
 {
 	sigset_t broken_pipe, before;

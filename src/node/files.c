@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
+/* The files by which users see and change the scheduler of a GPU: those of the GPU, and those of a
+ * queue. The kernel shows them in sysfs. */
 #include "node/node.h"
 
 #define PERIOD_US_MIN 100
 #define TIME_US_MAX 10000000
 
 /*
- * Of the node
+ * Files of the GPU
  */
 
 static u64 show_enable(const struct gp__node_sched *n)
@@ -136,7 +138,7 @@ int gp__node_store(struct gp__node_sched *n, u32 file, u64 value)
 }
 
 /*
- * Of a queue
+ * Files of a queue
  */
 
 const char *const gp__node_queue_files[] = {

@@ -3,10 +3,10 @@
 
 #include "policy/policy.h"
 
-/* How often rings are looked at, and how much less often while none of them has work. */
+/* The period of reading rings, and its multiple while none of them has work. */
 #define PERIOD_US 1000
 #define IDLE_PERIODS 10
-/* How long work whose end cannot be seen is waited for: as gpreemptd does. */
+/* The time to wait for work whose end cannot be seen; the same as gpreemptd's. */
 #define GRACE_US 100000
 /* How often the driver is asked for the waves of a queue that has not moved. */
 #define WAVES_NS (GP__RING_GRACE_NS / 4)
@@ -243,7 +243,7 @@ struct gp__node_queue *gp__node_of_program(struct gp__node_sched *n, const void 
 }
 
 /*
- * Looking
+ * Reading rings
  */
 
 static void look_at_rings(struct gp__node_sched *n, struct gp__node_group *g)
@@ -301,7 +301,7 @@ static void tell_core(struct gp__node_sched *n, struct gp__node_queue *q)
 }
 
 /*
- * Acting
+ * Holding and releasing
  */
 
 static void acknowledge(struct gp__node_sched *n, struct gp__link *list)
@@ -339,7 +339,7 @@ static bool act_once(struct gp__node_sched *n)
 }
 
 /*
- * The thread's
+ * Thread
  */
 
 void gp__node_tick(struct gp__node_sched *n)
@@ -381,7 +381,7 @@ u64 gp__node_wait_ns(struct gp__node_sched *n)
 }
 
 /*
- * Beginning
+ * Creation
  */
 
 /* The log begins with the parameters, so they come first. */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Records a failure of a call: the errno and the sentence of gpreempt_last_error(). */
 #include "poc/poc.h"
 
 #include <stdarg.h>

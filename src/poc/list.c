@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Lists the compute queues of all programs, with what this library knows of each. */
 #include "poc/poc.h"
 
 #include <errno.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Inside libgpreempt_poc.
+ * The inside of libgpreempt_poc, the library of stage 1 (a proof of concept): a scheduler of the
+ * user's own, in C or Python, lists, suspends and resumes the queues of other programs with it. It
+ * is independent of gpreemptd.
  *
  * One thread, the worker, does everything with queues: a debugger must act from the thread that
  * attached, and a single thread at the driver needs no locks. Callers hand it one request at a time

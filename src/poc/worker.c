@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* The worker's thread, and how callers hand it a request (poc.h). */
 #include "poc/poc.h"
 
 #include <errno.h>

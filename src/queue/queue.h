@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The threaded queue from the inside: its struct, and what engine.c does for
- * the public calls in queue.c and create.c. All of it wants the queue's lock.
+ * The threaded queue from the inside: its struct, and the functions of engine.c for the public
+ * calls in queue.c and create.c. All of them are called with the queue's lock held.
+ *
+ * This folder is libgpreempt: preemptible queues of one process, and a scheduler inside it
+ * (sched.c). Joined programs do not use it, except for the rule of levels (level.h), the launch
+ * window (window.h) and, in the OpenCL layer, the state machine (pq.h).
  *
  * Locking:
  *  - one lock a queue. It is never held across a call into the device or into

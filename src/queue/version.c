@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* The version of the library, which may be newer than the header of a program. */
 #include <gpreempt/gpreempt.h>
 
 #define STR_(x) #x

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Joins programs on AMD GPUs: follows a program's queues, and tells the agent and a watcher in the
- * process about them. Exports the table of the backend. */
+/* Joins programs on AMD GPUs: follows a program's queues, and tells the agent and an observer in
+ * the process about them. Exports the table of the backend. */
 #include "device/kfd/backend.h"
 
 #include <dlfcn.h>
@@ -69,16 +69,16 @@ bool gp__kfd_join_waits_for_window(struct gp__kfd_join *j)
 	return j->port->request->level == 1 && gp__kfd_join_sees_launches(j);
 }
 
-static void tell_watcher(struct gp__kfd_join *j, size_t which,
-			 const struct gp__kfd_queue_info *queue)
+static void tell_observer(struct gp__kfd_join *j, size_t which,
+			  const struct gp__kfd_queue_info *queue)
 {
 	void (*call)(void *data, const struct gp__kfd_queue_info *queue);
 
-	pthread_rwlock_rdlock(&j->watcher_lock);
-	memcpy(&call, (char *)&j->watcher + which, sizeof(call));
+	pthread_rwlock_rdlock(&j->observer_lock);
+	memcpy(&call, (char *)&j->observer + which, sizeof(call));
 	if (call)
-		call(j->watcher.data, queue);
-	pthread_rwlock_unlock(&j->watcher_lock);
+		call(j->observer.data, queue);
+	pthread_rwlock_unlock(&j->observer_lock);
 }
 
 static void queue_added(void *data, const struct gp__kfd_queue_info *queue)
@@ -87,7 +87,7 @@ static void queue_added(void *data, const struct gp__kfd_queue_info *queue)
 
 	if (j->port && gp__kfd_is_compute(queue->type) && !gp__kfd_join_waits_for_window(j))
 		gp__kfd_join_add(j, queue);
-	tell_watcher(j, offsetof(struct gp__kfd_owner_events, added), queue);
+	tell_observer(j, offsetof(struct gp__kfd_owner_events, added), queue);
 }
 
 static void queue_removed(void *data, const struct gp__kfd_queue_info *queue)
@@ -102,12 +102,12 @@ static void queue_removed(void *data, const struct gp__kfd_queue_info *queue)
 	gp__kfd_work_remove(&j->work, queue->id);
 	if (j->port)
 		gp__port_remove(j->port, queue->id);
-	tell_watcher(j, offsetof(struct gp__kfd_owner_events, removed), queue);
+	tell_observer(j, offsetof(struct gp__kfd_owner_events, removed), queue);
 }
 
 static void queue_changed(void *data, const struct gp__kfd_queue_info *queue)
 {
-	tell_watcher(data, offsetof(struct gp__kfd_owner_events, changed), queue);
+	tell_observer(data, offsetof(struct gp__kfd_owner_events, changed), queue);
 }
 
 static void queue_lost(void *data, const struct gp__kfd_queue_info *queue)
@@ -116,11 +116,11 @@ static void queue_lost(void *data, const struct gp__kfd_queue_info *queue)
 
 	if (j->port)
 		gp__port_lost(j->port, queue->id);
-	tell_watcher(j, offsetof(struct gp__kfd_owner_events, lost), queue);
+	tell_observer(j, offsetof(struct gp__kfd_owner_events, lost), queue);
 }
 
 /*
- * Others in the process
+ * Observer
  */
 
 struct gp__kfd_owner *gp__kfd_join_owner(struct gp__kfd_join *j)
@@ -128,23 +128,23 @@ struct gp__kfd_owner *gp__kfd_join_owner(struct gp__kfd_join *j)
 	return j->owner;
 }
 
-int gp__kfd_join_watch(struct gp__kfd_join *j, const struct gp__kfd_owner_events *watcher)
+int gp__kfd_join_watch(struct gp__kfd_join *j, const struct gp__kfd_owner_events *observer)
 {
 	int err = 0;
 
-	pthread_rwlock_wrlock(&j->watcher_lock);
-	if (watcher && j->watched)
+	pthread_rwlock_wrlock(&j->observer_lock);
+	if (observer && j->watched)
 		err = -EBUSY;
 	else
-		j->watcher = watcher ? *watcher : (struct gp__kfd_owner_events){ 0 };
+		j->observer = observer ? *observer : (struct gp__kfd_owner_events){ 0 };
 	if (!err)
-		j->watched = watcher;
-	pthread_rwlock_unlock(&j->watcher_lock);
+		j->watched = observer;
+	pthread_rwlock_unlock(&j->observer_lock);
 	return err;
 }
 
 /*
- * Beginning
+ * Creation
  */
 
 static bool is_device(int fd)
@@ -206,7 +206,7 @@ static int create(struct gp__port *port, gp__ioctl_fn *next, void **state,
 	j->series = query_series(next);
 	gp__kfd_join_init_work(j);
 	pthread_mutex_init(&j->lock, NULL);
-	pthread_rwlock_init(&j->watcher_lock, NULL);
+	pthread_rwlock_init(&j->observer_lock, NULL);
 	err = create_owner(j, next, why);
 	if (err) {
 		free(j);
@@ -225,21 +225,21 @@ static int carry_out(void *state, int fd, unsigned long request, void *argument)
 	return gp__kfd_owner_ioctl(j->owner, fd, request, argument);
 }
 
-/* A child has none of its parent's queues and threads, and no watcher. */
+/* A child has none of its parent's queues and threads, and no observer. */
 static void forget(void *state)
 {
 	struct gp__kfd_join *j = state;
 	const struct gp__kfd_launches *l = atomic_load(&j->launches);
 
 	pthread_mutex_init(&j->lock, NULL);
-	pthread_rwlock_init(&j->watcher_lock, NULL);
+	pthread_rwlock_init(&j->observer_lock, NULL);
 	gp__kfd_owner_forget(j->owner);
 	if (l)
 		l->forget();
 	gp__kfd_join_init_work(j);
 	j->level = 0;
 	j->narrow = false;
-	j->watcher = (struct gp__kfd_owner_events){ 0 };
+	j->observer = (struct gp__kfd_owner_events){ 0 };
 	j->watched = false;
 }
 

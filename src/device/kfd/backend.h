@@ -72,9 +72,9 @@ void gp__kfd_join_foreign(struct gp__kfd_join *j, uint32_t id);
 
 /* The owner of the program's queues. */
 struct gp__kfd_owner *gp__kfd_join_owner(struct gp__kfd_join *j);
-/* Reports the owner's events to @watcher from now on; queues that exist already can be listed.
- * NULL: ends that, and no call is under way when it returns. 0, or -EBUSY: there is a watcher. The
- * watcher must not call it. */
-int gp__kfd_join_watch(struct gp__kfd_join *j, const struct gp__kfd_owner_events *watcher);
+/* Reports the owner's events to @observer from now on; queues that exist already can be listed.
+ * NULL: ends that, and no call is under way when it returns. 0, or -EBUSY: there is an observer.
+ * The observer must not call it. */
+int gp__kfd_join_watch(struct gp__kfd_join *j, const struct gp__kfd_owner_events *observer);
 
 #endif

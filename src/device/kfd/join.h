@@ -30,8 +30,8 @@ struct gp__kfd_join {
 	bool narrow; /* another program may want the GPU; at first none does */
 
 	bool saves; /* the agent's thread only: level 2 failed to drain, so waves are saved */
-	pthread_rwlock_t watcher_lock; /* for reading: the watcher is being told */
-	struct gp__kfd_owner_events watcher;
+	pthread_rwlock_t observer_lock; /* for reading: the observer is being told */
+	struct gp__kfd_owner_events observer;
 	bool watched;
 };
 

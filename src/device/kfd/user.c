@@ -117,8 +117,8 @@ static int map_both(struct gp__kfd_user *u, struct gp__kfd_memory *m, int fd, ui
 	return at == MAP_FAILED ? -errno : map(u, m);
 }
 
-/* A runtime's descriptor has the address space, and only memory of that descriptor could be mapped.
- * So the memory is the process's own, which the GPU is shown. */
+/* The runtime's descriptor owns the GPU address space, and only its buffers can be mapped. So this
+ * uses host memory that is registered with the GPU (userptr). */
 static int alloc_shared(struct gp__kfd_user *u, struct gp__kfd_memory *m, uint32_t flags)
 {
 	uint64_t address = (uint64_t)m->at;

@@ -79,7 +79,7 @@ void emu_priority_add_queue_files(const struct emu_queue *q)
 }
 
 /*
- * Opening those of a node
+ * Files of a GPU
  */
 
 /* The writer's end of a pipe; the thread has the other. */
@@ -154,7 +154,7 @@ static int open_node_file(struct emu_call *call, struct emu_priority *s, const c
 }
 
 /*
- * Of a queue
+ * Files of a queue
  */
 
 static int show_queue(struct emu_priority *s, const struct gp__node_queue *q, const char *name)

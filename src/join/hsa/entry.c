@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * The functions by which the HSA runtime reaches the preload: it loads the preload as a tools
- * library (OnLoad), or registers its tables with rocprofiler-register, or both.
+ * library (OnLoad), or registers its tables with rocprofiler-register, or both. Connects the hook
+ * (tools.h) to the backend: the hook reports queues and launches, and the backend
+ * has it withhold launches.
  */
 #include <stdio.h>
 #include <string.h>

@@ -40,9 +40,9 @@ static void explain(enum gp__kfd_verb verb, int error, char *text, size_t size)
 	gp__kfd_explain(&c, verb, error, text, size);
 }
 
-static int watch(const struct gp__kfd_owner_events *watcher)
+static int watch(const struct gp__kfd_owner_events *observer)
 {
-	return gp__kfd_join_watch(queues(), watcher);
+	return gp__kfd_join_watch(queues(), observer);
 }
 
 GP__PUBLIC const struct gp_join_table *gp_join_table(uint32_t version)

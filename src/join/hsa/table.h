@@ -26,7 +26,7 @@ struct gp_join_table {
 	/* Explains a result of set() in a sentence. */
 	void (*explain)(enum gp__kfd_verb verb, int error, char *text, size_t size);
 	/* As gp__kfd_join_watch(). */
-	int (*watch)(const struct gp__kfd_owner_events *watcher);
+	int (*watch)(const struct gp__kfd_owner_events *observer);
 };
 
 /* NULL: the preload is of another version, or has stepped aside. */

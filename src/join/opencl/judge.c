@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Decides which kernels of a parsed source may be guarded, and where their loops are left. */
 #include "join/opencl/parsed.h"
 
 #include <string.h>

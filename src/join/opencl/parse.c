@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Finds the macros, functions, kernels and variables of an OpenCL source. */
 #include "join/opencl/parsed.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Finds the properties of a range of tokens, by the words in it. */
 #include "join/opencl/parsed.h"
 
 #include <string.h>
