@@ -5,7 +5,8 @@
  * Everything that a user can make the daemon do or keep is counted here, over all processes of the
  * user: connections, programs, queues, groups, GPUs, unsent answers, lines in the decision log, and
  * the time that the daemon's main thread spends on the user. A user that has used up a count is
- * refused with a sentence; one that has used up a rate is served later. Others do not notice.
+ * refused with a sentence; one that has used up a rate is served later. Other users do not
+ * notice.
  *
  * A user is known while it has a connection, and afterwards until its rates have recovered, so that
  * connecting again does not renew a budget. Only the main thread calls these functions.

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Verdicts: an operator has said something about a program by `gpreempt suspend`, `resume` or
+ * Verdicts: the changes that an operator has made to a program by `gpreempt suspend`, `resume` or
  * `set`.
  *
  * A verdict belongs to a process and to the processes that it starts, however often they connect.
- * It applies to the program's present groups and to those that it makes later. What is said about
- * all groups of a program applies to the program; else it applies to the tag of the group.
+ * It applies to the program's present groups and to those that it makes later. A change of all
+ * groups of a program applies to the program, another one to the tag of the group.
  *
  * A program that joins has the verdict of its process, or else of its nearest ancestor. A process
  * whose parent has ended is adopted by init, which hides its ancestors; if it began after the

@@ -53,7 +53,7 @@ int gp__watch_add(struct gp__watch *w, const struct gp__queue_desc *desc, const 
 
 /* Queues are about to be held. */
 void gp__watch_hold(struct gp__watch *w, const u32 *ids, size_t n);
-/* Queues run: those whose result of the hold is an error, or whose result of the release is 0. */
+/* Marks queues as running: those that were not held (an error), or were released (0). */
 void gp__watch_hold_done(struct gp__watch *w, const u32 *ids, const int *results, size_t n);
 void gp__watch_release_done(struct gp__watch *w, const u32 *ids, const int *results, size_t n);
 
