@@ -24,6 +24,7 @@ void gp__registry_init(struct gp__registry *r, const struct gp__policy *policy,
 	gp__list_init(&r->groups);
 	gp__list_init(&r->decided);
 	gp__list_init(&r->ended);
+	gp__list_init(&r->ended_users);
 	gp__list_init(&r->changed);
 	for (u32 i = 0; i < GP__GROUP_BUCKETS; i++)
 		gp__list_init(&r->by_id[i]);

@@ -119,6 +119,7 @@ struct gp__registry {
 	struct gp__link by_id[GP__GROUP_BUCKETS]; /* the groups again, by the id of the entity */
 	struct gp__link decided; /* GPUs with kept holds where another group is held now */
 	struct gp__link ended; /* summaries of groups that are gone (ended.h) */
+	struct gp__link ended_users;
 	u32 nr_ended;
 	struct gp__link verdicts; /* of operators (verdict.h) */
 	u32 last_id; /* of entities and queues */
