@@ -3,8 +3,9 @@
  * libgpreempt_poc: stage 1. Finds the compute queues of all programs on AMD GPUs, takes them off
  * the GPU in the middle of what they run, and puts them back; the caller decides when.
  *
- *	- Functions return 0, or -1 with errno; gpreempt_last_error() is then a sentence that says
- *	  which rule was met and what to do about it. All of them may be called from any thread.
+ *	- Functions return 0, gpreempt_queues_busy() also 1, or -1 with errno;
+ *	  gpreempt_last_error() is then a sentence that says which rule was met and what to do about
+ *	  it. All of them may be called from any thread.
  *	- A queue's id is unique among the queues of all programs, the same in every program that
  *	  uses this library, and stays while the queue lives: the number of its process << 10 | the
  *	  driver's number for the queue, which is below 1024.
@@ -55,6 +56,18 @@ GPREEMPT_POC_API int gpreempt_suspend_queues(uint32_t *queue_ids, uint32_t num_q
  * running queue succeeds.
  */
 GPREEMPT_POC_API int gpreempt_resume_queues(uint32_t *queue_ids, uint32_t num_queues);
+
+/*
+ * 1: a queue has work, or has had some since the previous call; 0: none has; -1: a queue does not
+ * exist, or cannot be watched. A queue has work from the moment when a packet is written into its
+ * ring until its kernels have ended.
+ *
+ * It reads the rings in the memory of the queues' programs, for which it needs Linux 6.5 and the
+ * right to trace them. To see the end of work, call it again and again, for example every
+ * millisecond: each call takes some tens of microseconds, but the first one about a program
+ * attaches to it as a debugger for a moment.
+ */
+GPREEMPT_POC_API int gpreempt_queues_busy(uint32_t *queue_ids, uint32_t num_queues);
 
 typedef struct {
 	uint32_t queue_id;

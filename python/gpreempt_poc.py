@@ -7,6 +7,9 @@ of offline programs while there is an online task.
     sched = GPreemptScheduler()
     for q in find_queues_by_tag("OFFLINE_AI"):
         sched.register_offline_queue(q.queue_id, q.priority)
+    for q in find_queues_by_tag("ONLINE_AI"):
+        sched.register_online_queue(q.queue_id, q.priority)
+    sched.notify_online_task()          # ends when the online queues are empty
     with sched.online_task():
         ...                             # send the request, wait for its answer
     sched.cleanup()
@@ -17,6 +20,7 @@ import ctypes
 import ctypes.util
 import errno
 import os
+import sys
 import threading
 import time
 from dataclasses import dataclass
@@ -24,10 +28,13 @@ from typing import List, Optional
 
 __all__ = ["GPreemptError", "GPreemptScheduler", "OnlineTask", "QueueInfo", "cleanup",
            "find_queues_by_priority", "find_queues_by_tag", "get_all_queues", "init",
-           "queue_pid", "resume_queues", "suspend_queues", "warning"]
+           "queue_pid", "queues_busy", "resume_queues", "suspend_queues", "warning"]
 
 
 GOING_S = 0.1  # how long a program that is being killed may still be listed
+LOOK_S = 0.001  # between two looks at the online queues, while offline queues are suspended
+ARRIVAL_S = 0.010  # how long the work of a notified task may take to arrive
+LINGER_S = 0.002  # how long the online queues must be empty
 
 
 class GPreemptError(OSError):
@@ -65,6 +72,7 @@ def _load():
     library.gpreempt_poc_cleanup.restype = None
     library.gpreempt_suspend_queues.argtypes = [ids, u32, u32]
     library.gpreempt_resume_queues.argtypes = [ids, u32]
+    library.gpreempt_queues_busy.argtypes = [ids, u32]
     library.gpreempt_get_all_queues.argtypes = found
     library.gpreempt_find_queues_by_priority.argtypes = [u32, u32] + found
     library.gpreempt_find_queues_by_tag.argtypes = [ctypes.c_char_p] + found
@@ -83,8 +91,8 @@ lib = _load()
 
 
 def _check(result):
-    if not result:
-        return
+    if result >= 0:
+        return result
     number = ctypes.get_errno()
     failed = (ctypes.c_uint32 * lib.gpreempt_failed_queues(None, 0))()
     lib.gpreempt_failed_queues(failed, len(failed))
@@ -115,6 +123,11 @@ def resume_queues(queue_ids):
     _check(lib.gpreempt_resume_queues(*_array(queue_ids)))
 
 
+def queues_busy(queue_ids) -> bool:
+    """Whether a queue has work, or has had some since the previous call."""
+    return bool(_check(lib.gpreempt_queues_busy(*_array(queue_ids))))
+
+
 def _list(function, *arguments) -> List[QueueInfo]:
     queues, number = ctypes.POINTER(_QueueInfo)(), ctypes.c_uint32()
     _check(function(*arguments, ctypes.byref(queues), ctypes.byref(number)))
@@ -141,15 +154,19 @@ def queue_pid(queue_id):
 
 
 class OnlineTask:
-    """An online task. It ends when done() is called, or at the end of a with block."""
+    """An online task. It ends when done() is called, or at the end of a with block; without such a
+    block also when the online queues are empty."""
 
-    def __init__(self, end):
-        self._end = end
+    def __init__(self, scheduler):
+        self._scheduler = scheduler
+        self.in_block = False
+        self.since = time.monotonic()
 
     def done(self):
-        self._end(self)
+        self._scheduler._end_task(self)
 
     def __enter__(self):
+        self.in_block = True
         return self
 
     def __exit__(self, *exception):
@@ -159,9 +176,10 @@ class OnlineTask:
 class GPreemptScheduler:
     """Suspends the offline queues while there is an online task, and resumes them after it.
 
-    A thread does so. It sleeps until a task is notified, and then until all that were are done;
-    tasks that nobody ends in hold_limit seconds hold nothing any longer. Offline queues that are
-    gone are forgotten.
+    A thread does so. It sleeps until a task is notified, and then until all that were are done, or
+    the registered online queues are empty; tasks that nobody ends in hold_limit seconds hold
+    nothing any longer. Queues that are gone are forgotten. If the online queues cannot be watched,
+    one line on stderr says why, and only done() and hold_limit end a task.
     """
 
     def __init__(self, grace_period_us=1000, hold_limit=1.0, verbose=False):
@@ -176,8 +194,11 @@ class GPreemptScheduler:
         self.held_times: List[float] = []
         self.errors: List[GPreemptError] = []
         self.expired = 0  # tasks that nobody ended
+        self.emptied = 0  # tasks that ended because the online queues were empty
+        self.watches = False  # whether it watches the online queues
         self._tasks = set()
         self._held: List[int] = []
+        self._is_blind = False  # it cannot watch them
         self._ending = False
         self._changed = threading.Condition()
         init()
@@ -195,14 +216,19 @@ class GPreemptScheduler:
         return len(self.held_times)
 
     def register_online_queue(self, queue_id, priority=15):
+        """Registers a queue that a notified task ends with."""
         self._register(self.online_queues, QueueInfo(queue_id, priority, 0, "ONLINE", True))
+        self.watches = not self._is_blind
+        if self.watches:
+            self._look()
 
     def register_offline_queue(self, queue_id, priority=2):
         self._register(self.offline_queues, QueueInfo(queue_id, priority, 0, "OFFLINE", True))
 
     def notify_online_task(self) -> OnlineTask:
-        """Starts an online task and returns at once. Call done() of the result at its end."""
-        task = OnlineTask(self._end_task)
+        """Starts an online task and returns at once. It ends when the online queues are empty, or
+        by done() of the result, or after hold_limit seconds."""
+        task = OnlineTask(self)
         with self._changed:
             self._tasks.add(task)
             self._changed.notify_all()
@@ -247,6 +273,8 @@ class GPreemptScheduler:
 
     def _handle_online_task(self, queue_ids):
         begin = time.monotonic()
+        if self.watches:
+            self._look()
         held = self._suspend(queue_ids)
         self._wait_for_online_completion(begin + self.hold_limit)
         if held:
@@ -254,13 +282,49 @@ class GPreemptScheduler:
             self.held_times.append(time.monotonic() - begin)
 
     def _wait_for_online_completion(self, deadline):
-        with self._changed:
-            over = self._changed.wait_for(lambda: not self._tasks or self._ending,
-                                          max(0, deadline - time.monotonic()))
-            if not over:
-                # The program may have ended; that is no reason to hold others.
-                self.expired += len(self._tasks)
-                self._tasks.clear()
+        busy_at = float("-inf")  # when the online queues were last seen to have work
+        while True:
+            if self.watches and self._look():
+                busy_at = time.monotonic()
+            now = time.monotonic()
+            with self._changed:
+                self._end_tasks(now, busy_at, deadline)
+                pause = min(LOOK_S, deadline - now) if self.watches else deadline - now
+                if self._changed.wait_for(lambda: not self._tasks or self._ending, max(0, pause)):
+                    return
+
+    def _end_tasks(self, now, busy_at, deadline):
+        """Ends the tasks whose work or time is over. With the lock."""
+        if now >= deadline:
+            # The program may have ended; that is no reason to hold others.
+            self.expired += len(self._tasks)
+            self._tasks.clear()
+        elif self.watches and now - busy_at >= LINGER_S:
+            over = {t for t in self._tasks if not t.in_block and
+                    (busy_at > t.since or now - t.since >= ARRIVAL_S)}
+            self.emptied += len(over)
+            self._tasks -= over
+
+    def _look(self):
+        """Whether the online queues have work, or have had some since the previous look."""
+        while self.online_queues:
+            try:
+                return queues_busy([q.queue_id for q in self.online_queues])
+            except GPreemptError as error:
+                gone = self._gone(error)
+                with self._changed:
+                    self.online_queues = [q for q in self.online_queues if q.queue_id not in gone]
+                if gone:
+                    self._say(f"{len(gone)} online queues are gone")
+                else:
+                    self._watch_no_longer(error)
+                    return False
+        return False
+
+    def _watch_no_longer(self, error):
+        self._is_blind, self.watches = True, False
+        print(f"gpreempt_poc: {error}; tasks end by done() or after {self.hold_limit:g} s",
+              file=sys.stderr, flush=True)
 
     def _suspend(self, queue_ids):
         """Suspends all queues that still exist. Returns those that are suspended afterwards."""

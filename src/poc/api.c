@@ -111,30 +111,40 @@ static int take_ids(const uint32_t *queue_ids, uint32_t nr, uint32_t *ids)
 	return 0;
 }
 
-static int control(int (*run)(struct gp__poc *p, struct gp__poc_request *r),
-		   const uint32_t *queue_ids, uint32_t nr, uint32_t grace_us)
+/* Returns 0 or -1, with the lock. */
+static int call(struct gp__poc_request *r, const uint32_t *queue_ids, uint32_t nr)
 {
 	uint32_t ids[GPREEMPT_POC_QUEUES_MAX];
-	struct gp__poc_request r = {
-		.run = run, .error = &latest, .ids = ids, .nr_ids = nr, .grace_us = grace_us
-	};
 	int err = begin_call();
 
 	if (!err)
 		err = take_ids(queue_ids, nr, ids);
-	if (!err)
-		err = gp__poc_call(library.poc, &r);
-	return end_call(err);
+	r->error = &latest;
+	r->ids = ids;
+	r->nr_ids = nr;
+	return err ? err : gp__poc_call(library.poc, r);
 }
 
 int gpreempt_suspend_queues(uint32_t *queue_ids, uint32_t num_queues, uint32_t grace_period_us)
 {
-	return control(gp__poc_suspend, queue_ids, num_queues, grace_period_us);
+	struct gp__poc_request r = { .run = gp__poc_suspend, .grace_us = grace_period_us };
+
+	return end_call(call(&r, queue_ids, num_queues));
 }
 
 int gpreempt_resume_queues(uint32_t *queue_ids, uint32_t num_queues)
 {
-	return control(gp__poc_resume, queue_ids, num_queues, 0);
+	struct gp__poc_request r = { .run = gp__poc_resume };
+
+	return end_call(call(&r, queue_ids, num_queues));
+}
+
+int gpreempt_queues_busy(uint32_t *queue_ids, uint32_t num_queues)
+{
+	struct gp__poc_request r = { .run = gp__poc_busy };
+	int err = end_call(call(&r, queue_ids, num_queues));
+
+	return err ? err : r.busy;
 }
 
 /*

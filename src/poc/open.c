@@ -126,5 +126,6 @@ void gp__poc_abandon(struct gp__poc *p)
 			close(p->target[i]->control.events);
 		free(p->target[i]);
 	}
+	gp__poc_watched_close(p);
 	free(p);
 }

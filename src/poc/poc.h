@@ -21,10 +21,11 @@
 #include "base/compiler.h"
 #include "base/cond.h"
 #include "device/kfd/control.h"
+#include "device/kfd/remote.h"
 #include "join/hsa/table.h"
 
 #define GP__POC_SENTENCE_MAX 512
-#define GP__POC_TARGETS_MAX 256 /* live programs whose queues were suspended */
+#define GP__POC_TARGETS_MAX 256 /* live programs whose queues were suspended, or are watched */
 
 /* The error that gpreempt_last_error() and gpreempt_failed_queues() report. */
 struct gp__poc_error {
@@ -94,6 +95,8 @@ struct gp__poc {
 	struct gp__poc_target *target[GP__POC_TARGETS_MAX];
 	size_t nr_targets;
 	struct gp__poc_table table;
+	struct gp__kfd_remote watched[GP__POC_TARGETS_MAX];
+	size_t nr_watched;
 
 	/* Between callers and the worker. */
 	pthread_t thread;
@@ -112,6 +115,7 @@ struct gp__poc_request {
 	uint32_t nr_ids, grace_us;
 	queue_info_t *queues; /* the result of a listing, allocated */
 	uint32_t nr_queues;
+	bool busy; /* whether a queue has work */
 	int result;
 };
 
@@ -131,9 +135,16 @@ int gp__poc_call(struct gp__poc *p, struct gp__poc_request *r);
 int gp__poc_suspend(struct gp__poc *p, struct gp__poc_request *r);
 int gp__poc_resume(struct gp__poc *p, struct gp__poc_request *r);
 int gp__poc_list(struct gp__poc *p, struct gp__poc_request *r);
+int gp__poc_busy(struct gp__poc *p, struct gp__poc_request *r);
 
 /* A program may have ended before the driver has removed its queues. */
 bool gp__poc_has_ended(pid_t pid);
+/* Whether the driver has the queue. */
+bool gp__poc_is_there(uint32_t id);
+/* The preload's table of our own process; NULL: it has not joined. */
+const struct gp_join_table *gp__poc_find_join(void);
+/* Ends watching. */
+void gp__poc_watched_close(struct gp__poc *p);
 
 /* The program's entry; NULL: its queues were never suspended, or it has ended. */
 struct gp__poc_target *gp__poc_target_find(struct gp__poc *p, pid_t pid);

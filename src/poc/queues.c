@@ -137,7 +137,7 @@ int gp__poc_suspend(struct gp__poc *p, struct gp__poc_request *r)
  * Resuming
  */
 
-static bool is_there(uint32_t id)
+bool gp__poc_is_there(uint32_t id)
 {
 	char path[96];
 
@@ -154,7 +154,7 @@ static void resume_strange_group(struct gp__poc_request *r, const struct group *
 	for (uint32_t i = g->first; i < g->first + g->nr; i++) {
 		uint32_t id = r->ids[i];
 
-		if (is_there(id))
+		if (gp__poc_is_there(id))
 			continue;
 		if (!r->error->err)
 			gp__poc_fail(r->error, ENOENT,

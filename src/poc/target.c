@@ -128,7 +128,7 @@ struct gp__poc_target *gp__poc_target_find(struct gp__poc *p, pid_t pid)
 	return NULL;
 }
 
-static const struct gp_join_table *find_join(void)
+const struct gp_join_table *gp__poc_find_join(void)
 {
 	const struct gp_join_table *(*find)(uint32_t);
 	void *found = dlsym(RTLD_DEFAULT, "gp_join_table");
@@ -147,7 +147,7 @@ static int begin(struct gp__poc *p, struct gp__poc_target *t, struct gp__poc_err
 
 	t->control = (struct gp__kfd_control){ .way = p->way, .pid = t->pid, .events = -1 };
 	if (t->pid == getpid())
-		t->join = find_join();
+		t->join = gp__poc_find_join();
 	t->pidfd = pidfd_open(t->pid, 0);
 	if (t->pidfd < 0)
 		err = -errno;

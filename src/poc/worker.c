@@ -51,6 +51,7 @@ static void *work(void *data)
 	}
 	/* In the thread that took control of them. */
 	gp__poc_targets_close(p);
+	gp__poc_watched_close(p);
 	return NULL;
 }
 

@@ -18,7 +18,7 @@ int main(void)
 	    offsetof(queue_info_t, tag) != 12 || offsetof(queue_info_t, is_active) != 76)
 		return 1;
 	if (gpreempt_suspend_queues(&id, 1, 0) != -1 || gpreempt_resume_queues(&id, 1) != -1 ||
-	    gpreempt_get_all_queues(&queues, &nr) != -1 ||
+	    gpreempt_queues_busy(&id, 1) != -1 || gpreempt_get_all_queues(&queues, &nr) != -1 ||
 	    gpreempt_find_queues_by_priority(0, 15, &queues, &nr) != -1 ||
 	    gpreempt_find_queues_by_tag("ONLINE_AI", &queues, &nr) != -1)
 		return 2;

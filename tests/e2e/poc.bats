@@ -45,7 +45,7 @@ refusals() {
 	for kernel in gpreempt 6.12; do
 		refusals $kernel arguments all_or_none program_ended bad_way
 	done
-	refusals 6.12 debugger
+	refusals 6.12 debugger unwatchable
 	refusals 6.12 no_runtime
 	refusals gpreempt two_holders
 	refusals 6.1 old_kernel

@@ -49,6 +49,18 @@ case_of_stage_1() {
 	case_of_stage_1 scheduler_killed
 }
 
+@test "stage 1: the example program of the design, unchanged" {
+	case_of_stage_1 seed_program
+}
+
+@test "stage 1: a notification every 500 ms holds the offline queues for its work only" {
+	case_of_stage_1 seed_loop
+}
+
+@test "stage 1: a notified task ends with its work, and one in a block does not" {
+	case_of_stage_1 work_ends_the_task
+}
+
 @test "stage 1, case 3: a task that is never ended" {
 	case_of_stage_1 nobody_ends
 }

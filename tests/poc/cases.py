@@ -9,10 +9,15 @@ for benchmarks. What is checked: every request is answered right, the offline pr
 what it computes undisturbed, and nothing stays stopped.
 """
 import argparse
+import fcntl
+import importlib.util
 import os
+import pathlib
 import signal
+import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -100,13 +105,13 @@ def basic(_):
     sched = make_scheduler(verbose=True)
     check(len(sched.offline_queues) >= 2 and sched.online_queues, "queues are not found")
     # Suspended is suspended: no step ends while a task is under way.
-    task = sched.notify_online_task()
-    wait_for(lambda: sched.suspend_times, "the first suspend")
-    before = trainer.steps_when_held()
-    server.request()
-    time.sleep(0.5)
-    check(trainer.steps() == before < 40, "the trainer went on while it was suspended")
-    task.done()
+    with sched.online_task():
+        wait_for(lambda: sched.suspend_times, "the first suspend")
+        before = trainer.steps_when_held()
+        server.request()
+        time.sleep(0.5)
+        check(trainer.steps() == before < 40, f"the trainer went on while it was suspended: "
+              f"step {before}, then {trainer.steps()}")
     trainer.wait_for_step()
     latencies = []
     for i in range(10):
@@ -254,6 +259,153 @@ def nobody_ends(_):
     sched.cleanup()
 
 
+class SeedProgram:
+    """test_priority_scheduling.py, the example program of stage 1's design, as it was published
+    (with the characters that were damaged in it). It expects the library in the current folder, and
+    three functions that it does not define."""
+
+    def __init__(self):
+        self.trainer = self.server = None
+        with tempfile.TemporaryDirectory() as folder:
+            os.symlink(os.path.realpath(os.environ["GPREEMPT_POC_LIB"]),
+                       folder + "/libgpreempt_poc.so")
+            os.chdir(folder)
+            path = pathlib.Path(__file__).with_name("test_priority_scheduling.py")
+            spec = importlib.util.spec_from_file_location("test_priority_scheduling", path)
+            self.module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(self.module)
+            os.chdir("/")
+        self.module.launch_offline_ai = self.launch_offline_ai
+        self.module.launch_online_ai = self.launch_online_ai
+        self.module.find_queues_by_priority = poc.find_queues_by_priority
+
+    def launch_offline_ai(self):
+        self.trainer = Trainer(*TRAINER)
+        return self.trainer.popen
+
+    def launch_online_ai(self):
+        self.server = Server()
+        return self.server.popen
+
+    def run(self):
+        self.module.test_online_offline_scheduling()
+        result = self.trainer.result()
+        self.trainer.check_digest(result)
+        self.server.popen.communicate()
+        check(result["steps"], "the trainer made no step")
+
+
+def seed_program(_):
+    """The example program of stage 1's design, unchanged, with the scheduler that it has itself."""
+    SeedProgram().run()
+
+
+class Recorder(poc.GPreemptScheduler):
+    """Measures its preemptions also by the GPU's clock."""
+
+    GET_CLOCK_COUNTERS = 0xc0284b05
+
+    def __init__(self):
+        self.kfd = os.open("/dev/kfd", os.O_RDWR | os.O_CLOEXEC)
+        self.gpu_id, self.notifier = 0, None
+        self.device_held, self.device_from, self.device_to = 0, None, None
+        self.begin, self.end = None, None
+        super().__init__()
+
+    def device_clock(self):
+        args = bytearray(struct.pack("=QQQQII", 0, 0, 0, 0, self.gpu_id, 0))
+        fcntl.ioctl(self.kfd, self.GET_CLOCK_COUNTERS, args)
+        return struct.unpack("=QQQQII", args)[0]
+
+    def notify_online_task(self):
+        if self.begin is None:
+            self.gpu_id = poc.get_all_queues()[0].gpu_id
+            self.begin, self.device_from = time.monotonic(), self.device_clock()
+        if self.notifier:
+            self.notifier()
+        return super().notify_online_task()
+
+    def _suspend(self, queue_ids):
+        self.suspended_at = self.device_clock()
+        return super()._suspend(queue_ids)
+
+    def _resume(self, queue_ids):
+        super()._resume(queue_ids)
+        self.device_held += self.device_clock() - self.suspended_at
+
+    def cleanup(self):
+        self.wait_idle(LIMIT_S)
+        self.end, self.device_to = time.monotonic(), self.device_clock()
+        super().cleanup()
+
+
+def run_seed_loop(name, notifier=None):
+    """The program's loop with the module's scheduler, and nobody who calls done()."""
+    schedulers = []
+
+    def make():
+        schedulers.append(Recorder())
+        schedulers[0].notifier = notifier and (lambda: notifier(program))
+        return schedulers[0]
+
+    program = SeedProgram()
+    program.module.GPreemptScheduler = make
+    program.run()
+    sched = schedulers[0]
+    check(not sched.errors, f"the scheduler failed: {[str(e) for e in sched.errors]}")
+    check(sched.online_queues and sched.watches, "the online queues are not watched")
+    check(sched.expired == 0 and sched.emptied == 10 == sched.preemptions,
+          f"of 10 tasks {sched.emptied} ended with their work, {sched.expired} by the limit; "
+          f"{sched.preemptions} preemptions")
+    took, device = sched.end - sched.begin, sched.device_to - sched.device_from
+    held = sum(sched.held_times) / took
+    print(f"{name}: the offline queues were held for {sum(sched.held_times):.2f} of {took:.2f} s, "
+          f"{held * 100:.1f} % (goal: 5 %); {sched.device_held / device * 100:.1f} % of device time")
+    return held
+
+
+def seed_loop(_):
+    """A notification every 500 ms: a preemption ends with the work that it is for."""
+    held = run_seed_loop("no work comes")
+    check(held < 0.2, f"the offline queues were held for {held * 100:.0f} % of the time")
+
+    def ask(program):
+        program.server.popen.stdin.write("1\n")
+        program.server.popen.stdin.flush()
+
+    held = run_seed_loop("a request each", ask)
+    check(held < 0.4, f"the offline queues were held for {held * 100:.0f} % of the time")
+
+
+def work_ends_the_task(_):
+    """A notified task ends with its work, not before it and not with done(); one in a block does
+    not; one whose queues cannot be watched ends with the limit."""
+    trainer, server = Trainer(*TRAINER), Server("--rounds", 2000, "--groups", 4)
+    sched = make_scheduler()
+    check(sched.watches, "the online queues are not watched")
+    for _ in range(3):
+        with sched.online_task() as task:
+            server.popen.stdin.write("8\n")
+            server.popen.stdin.flush()
+            wait_for(lambda: poc.queues_busy([q.queue_id for q in sched.online_queues]), "work")
+            # From here on it is as if there were no block.
+            task.in_block = False
+            check(server.popen.stdout.readline().startswith("served 8 "), "no answer")
+            check(sched.wait_idle(LIMIT_S), "the task did not end")
+    check(sched.emptied == 3 and sched.expired == 0, f"{sched.emptied} of 3 ended with their work")
+    with sched.online_task():
+        wait_for(lambda: len(sched.suspend_times) == 4, "the suspend")
+        server.request()
+        time.sleep(0.2)
+        check(sched.online_task_pending, "a block's task ended before the block")
+    check_end(sched, trainer)
+    server.kill()
+    sched.notify_online_task()
+    wait_for(lambda: not sched.online_queues, "that gone online queues are forgotten")
+    check(sched.wait_idle(LIMIT_S) and sched.expired == 0, "a task outlived its program")
+    sched.cleanup()
+
+
 def hold_for_ever(_):
     """Not a test: suspends the offline queues, says so, and waits to be killed."""
     poc.init()
@@ -280,7 +432,8 @@ def scheduler_killed(_):
 
 CASES = {f.__name__: f for f in (identification, basic, frequent, no_offline_queue, both_at_once,
                                  many_at_once, queue_destroyed, program_killed, scheduler_killed,
-                                 nobody_ends, hold_for_ever)}
+                                 nobody_ends, seed_program, seed_loop, work_ends_the_task,
+                                 hold_for_ever)}
 
 
 def main():

@@ -35,6 +35,20 @@ static uint32_t find_own(uint32_t *ids)
 	return own;
 }
 
+/* The turn was work since the previous look, and has ended. */
+static void look_at_turn(uint32_t *ids, uint32_t nr, uint32_t turn)
+{
+	int busy = gpreempt_queues_busy(ids, nr);
+
+	must(busy < 0, "look");
+	lab_check(busy || !turn, "work came and went, and was not seen");
+	while (busy) {
+		usleep(1000);
+		busy = gpreempt_queues_busy(ids, nr);
+		must(busy < 0, "look again");
+	}
+}
+
 static void run_turns(struct lab *lab, hsa_queue_t *queue, uint32_t *ids, uint32_t nr)
 {
 	struct lab_kernel mill = lab_find(lab, "mill");
@@ -63,6 +77,7 @@ static void run_turns(struct lab *lab, hsa_queue_t *queue, uint32_t *ids, uint32
 		lab_wait(ended, HSA_WAIT_STATE_BLOCKED, "a turn");
 		turn_mill(expected, ROUNDS);
 		lab_check(!memcmp(state, expected, sizeof(expected)), "turn %u is wrong", i);
+		look_at_turn(ids, nr, i);
 	}
 	lab_must(hsa_signal_destroy(ended));
 }

@@ -8,6 +8,7 @@ Each is for a certain machine: tests/e2e/poc.bats has which. After every refusal
 program that is there, that program goes on.
 """
 import errno
+import io
 import os
 import random
 import signal
@@ -81,13 +82,13 @@ def bad_way():
 
 def arguments():
     for call, args in ((poc.suspend_queues, [[1024]]), (poc.resume_queues, [[1024]]),
-                       (poc.get_all_queues, [])):
+                       (poc.queues_busy, [[1024]]), (poc.get_all_queues, [])):
         refused(errno.ENOTCONN, ["gpreempt_poc_init()"], call, *args)
     poc.init()
     refused(errno.EALREADY, ["gpreempt_poc_cleanup()"], poc.init)
     trainer = Trainer(*TRAINER)
     ids = ids_of(trainer)
-    for call in poc.suspend_queues, poc.resume_queues:
+    for call in poc.suspend_queues, poc.resume_queues, poc.queues_busy:
         check(refused(errno.EINVAL, ["no queue"], call, []) == [], "about a queue")
         refused(errno.E2BIG, ["10000", "1024"], call, list(range(10000)))
         check(refused(errno.EINVAL, ["twice"], call, ids + ids[:1]) == ids[:1], "which is twice")
@@ -99,6 +100,9 @@ def arguments():
           "all that failed")
     check(refused(errno.ENOENT, ["list the queues"], poc.resume_queues, [2 << 10]) == [2 << 10],
           "a strange one is resumed")
+    check(sorted(refused(errno.ENOENT, ["list the queues"], poc.queues_busy, strange)) == strange,
+          "a strange one is watched")
+    wait_for(lambda: poc.queues_busy(ids), "work of the trainer")
     poc.resume_queues(ids)
     poc.cleanup()
     trainer.check_digest(trainer.end())
@@ -137,6 +141,8 @@ def program_ended():
     check(sorted(refused(errno.ENOENT, ["ended"], poc.resume_queues, ids)) == ids, "which")
     refused(errno.ESRCH, ["has ended"], poc.suspend_queues, ids)
     refused(errno.ESRCH, ["has ended"], poc.suspend_queues, fresh_ids)
+    check(sorted(refused(errno.ENOENT, ["ended"], poc.queues_busy, ids + fresh_ids)) ==
+          sorted(ids + fresh_ids), "which cannot be watched")
     wait_for(lambda: poc.get_all_queues() == [], "that queues of who is gone are, too")
     poc.cleanup()
 
@@ -146,6 +152,7 @@ def debugger():
     poc.init()
     other = holder()
     refused(errno.EALREADY, ["another debugger", "rocgdb"], poc.suspend_queues, ids_of(trainer))
+    refused(errno.EALREADY, ["cannot be watched", "rocgdb"], poc.queues_busy, ids_of(trainer))
     end(other)
     trainer.wait_for_step()
     tracer = traced_by_another(trainer.popen.pid)
@@ -178,6 +185,8 @@ def no_runtime():
     trainer = Trainer(*TRAINER)
     poc.init()
     refused(errno.EPERM, ["RUNTIME_ENABLE", "5.7"], poc.suspend_queues, ids_of(trainer))
+    # They can be watched, though.
+    wait_for(lambda: poc.queues_busy(ids_of(trainer)), "work of the trainer")
     trainer.wait_for_step()
     trainer.check_digest(trainer.end())
     poc.cleanup()
@@ -189,9 +198,36 @@ def old_kernel():
     poc.init()
     check(len(ids_of(trainer)) >= 2, "queues are not listed")
     refused(errno.ENOTTY, ["Linux 6.5"], poc.suspend_queues, ids_of(trainer))
+    refused(errno.ENOTTY, ["cannot be watched", "Linux 6.5"], poc.queues_busy, ids_of(trainer))
     trainer.wait_for_step()
     trainer.check_digest(trainer.end())
     poc.cleanup()
+
+
+def unwatchable():
+    """A scheduler that cannot watch its online queues says so once, and tasks end by the limit."""
+    trainer, online = Trainer(*TRAINER), Trainer(*TRAINER)
+    tracer = traced_by_another(online.popen.pid)
+    sched = poc.GPreemptScheduler(hold_limit=0.2)
+    for q in ids_of(trainer):
+        sched.register_offline_queue(q)
+    told, sys.stderr = sys.stderr, io.StringIO()
+    for q in ids_of(online):
+        sched.register_online_queue(q)
+    told, sys.stderr = sys.stderr.getvalue(), told
+    print(f"  {told}", end="")
+    check(told.count("\n") == 1 and "cannot be watched" in told and "no other tracer" in told and
+          told.endswith("end by done() or after 0.2 s\n"), f"not one line that says why: {told}")
+    check(not sched.watches and sched.online_queues, "it watches")
+    sched.notify_online_task()
+    check(sched.wait_idle(lab.LIMIT_S) and sched.expired == 1 and sched.emptied == 0,
+          "the task did not end by the limit")
+    check(not sched.errors, f"{sched.errors}")
+    sched.cleanup()
+    tracer.communicate()
+    for t in trainer, online:
+        t.wait_for_step()
+        t.check_digest(t.end())
 
 
 def drains():
@@ -228,7 +264,8 @@ def many_threads():
             ids = rng.choice(queues)
             ids = rng.sample(ids, rng.randint(1, len(ids)))
             try:
-                rng.choice([poc.suspend_queues, poc.resume_queues, list_both])(ids)
+                rng.choice([poc.suspend_queues, poc.resume_queues, poc.queues_busy,
+                            list_both])(ids)
             except poc.GPreemptError as error:
                 poc_errors.append(str(error))
 
@@ -289,6 +326,7 @@ def begin_anew():
     for i in range(20):
         poc.init()
         poc.suspend_queues(ids_of(trainer))
+        poc.queues_busy(ids_of(trainer))
         poc.cleanup()
         before = before or descriptors()
     check(descriptors() == before, f"{descriptors()} descriptors, not {before}")

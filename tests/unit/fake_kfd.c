@@ -248,6 +248,7 @@ static int enable_debugger(const struct gp_kfd_dbg_enable *args)
 
 static int snapshot(struct gp_kfd_dbg_snapshot *args)
 {
+	struct gp_kfd_queue_snapshot *entry = (void *)args->snapshot_buf_ptr;
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < FAKE_QUEUES; i++) {
@@ -255,9 +256,14 @@ static int snapshot(struct gp_kfd_dbg_snapshot *args)
 
 		if (!q->exists)
 			continue;
-		if (n++ < args->num_entries &&
-		    args->exception_mask & GP_KFD_EC_MASK(GP_KFD_EC_QUEUE_NEW))
+		if (n++ >= args->num_entries)
+			continue;
+		if (args->exception_mask & GP_KFD_EC_MASK(GP_KFD_EC_QUEUE_NEW))
 			q->is_new = false;
+		if (args->entry_size == sizeof(*entry))
+			entry[n - 1] = (struct gp_kfd_queue_snapshot){ .queue_id = i,
+								       .ring_base_address = q->ring,
+								       .ring_size = q->ring_size };
 	}
 	args->num_entries = n;
 	return 0;

@@ -633,6 +633,30 @@ static void every_error_has_a_sentence_that_fits(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_lab, end_lab)
 
+/* A debugger for a moment needs no runtime that allows it to suspend queues. */
+static void a_snapshot_needs_no_runtime(void **state)
+{
+	struct gp_kfd_queue_snapshot entry[QUEUES + 1] = { 0 };
+	struct lab *lab = *state;
+
+	fake.runtime = GP_KFD_RUNTIME_DISABLED;
+	assert_int_equal(
+		gp__kfd_control_open_by(&lab->c, fake_ioctl, lab->kfd, 0, GP__KFD_WAY_DBGTRAP),
+		-EPERM);
+	assert_int_equal(gp__kfd_debug_open_by(&lab->c, fake_ioctl, lab->kfd, 0), 0);
+	fake.queue[lab->queue[0].id].is_new = true;
+	assert_int_equal(gp__kfd_debug_snapshot(&lab->c, entry, QUEUES + 1), QUEUES);
+	for (int i = 0; i < QUEUES; i++)
+		assert_int_equal(entry[i].queue_id, lab->queue[i].id);
+	assert_int_equal(gp__kfd_debug_snapshot(&lab->c, entry, 2), 2);
+	/* A snapshot acknowledges nothing for the debugger. */
+	assert_true(fake.queue[lab->queue[0].id].is_new);
+	gp__kfd_control_close(&lab->c);
+	assert_false(fake.debugged);
+	fake.has_dbg = false;
+	assert_int_equal(gp__kfd_debug_open_by(&lab->c, fake_ioctl, lab->kfd, 0), -ENOTTY);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -662,6 +686,7 @@ int main(void)
 		TEST(refusals_are_explained),
 		TEST(devices_that_cannot_be_opened_are_explained),
 		TEST(every_error_has_a_sentence_that_fits),
+		TEST(a_snapshot_needs_no_runtime),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

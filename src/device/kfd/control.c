@@ -106,10 +106,10 @@ static int libc_ioctl(int fd, unsigned long request, void *args)
 	return ioctl(fd, request, args);
 }
 
-int gp__kfd_control_open_by(struct gp__kfd_control *c, gp__kfd_ioctl_fn next, int kfd, pid_t pid,
-			    enum gp__kfd_way way)
+static struct gp__kfd_control closed(gp__kfd_ioctl_fn next, int kfd, pid_t pid,
+				     enum gp__kfd_way way)
 {
-	*c = (struct gp__kfd_control){
+	return (struct gp__kfd_control){
 		.next = next,
 		.kfd = kfd,
 		.pid = pid == getpid() ? 0 : pid,
@@ -117,12 +117,29 @@ int gp__kfd_control_open_by(struct gp__kfd_control *c, gp__kfd_ioctl_fn next, in
 		.events = -1,
 		.runtime = GP__KFD_RUNTIME_UNKNOWN,
 	};
+}
+
+int gp__kfd_control_open_by(struct gp__kfd_control *c, gp__kfd_ioctl_fn next, int kfd, pid_t pid,
+			    enum gp__kfd_way way)
+{
+	*c = closed(next, kfd, pid, way);
 	return way < GP__KFD_WAYS ? ways[way]->open(c) : -EINVAL;
 }
 
 int gp__kfd_control_open(struct gp__kfd_control *c, int kfd, pid_t pid, enum gp__kfd_way way)
 {
 	return gp__kfd_control_open_by(c, libc_ioctl, kfd, pid, way);
+}
+
+int gp__kfd_debug_open_by(struct gp__kfd_control *c, gp__kfd_ioctl_fn next, int kfd, pid_t pid)
+{
+	*c = closed(next, kfd, pid, GP__KFD_WAY_DBGTRAP);
+	return gp__kfd_attach_debugger(c);
+}
+
+int gp__kfd_debug_open(struct gp__kfd_control *c, int kfd, pid_t pid)
+{
+	return gp__kfd_debug_open_by(c, libc_ioctl, kfd, pid);
 }
 
 void gp__kfd_control_close(struct gp__kfd_control *c)

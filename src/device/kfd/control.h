@@ -105,6 +105,17 @@ uint32_t gp__kfd_grace(uint32_t us, uint32_t clock_mhz);
 void gp__kfd_control_answer(struct gp__kfd_control *c);
 
 /*
+ * For a moment: becomes the debugger of a process, also of one whose runtime lets no debugger
+ * suspend its queues, and lists its queues with the addresses of their rings. Needs Linux 6.5.
+ * Open: 0, or -errno with nothing changed. Snapshot, of any open dbgtrap: how many of at most @max
+ * it copied, or -errno. gp__kfd_control_close() ends it.
+ */
+int gp__kfd_debug_open(struct gp__kfd_control *c, int kfd, pid_t pid);
+int gp__kfd_debug_open_by(struct gp__kfd_control *c, gp__kfd_ioctl_fn next, int kfd, pid_t pid);
+int gp__kfd_debug_snapshot(struct gp__kfd_control *c, struct gp_kfd_queue_snapshot *entry,
+			   uint32_t max);
+
+/*
  * Explains an error: the rule that was broken, the remedy and the error's name, in one sentence of
  * less than GP__KFD_EXPLAIN_MAX bytes. @c NULL: /dev/kfd could not be opened.
  */

@@ -24,6 +24,9 @@ extern const struct gp__kfd_way_ops gp__kfd_way_update;
 extern const struct gp__kfd_way_ops gp__kfd_way_dbgtrap;
 extern const struct gp__kfd_way_ops gp__kfd_way_preempt;
 
+/* Way dbgtrap, whether queues can be suspended or not: 0 or -errno. */
+int gp__kfd_attach_debugger(struct gp__kfd_control *c);
+
 /* A call, repeated a limited number of times if signals interrupt it; its result or -errno. */
 int gp__kfd_call(const struct gp__kfd_control *c, unsigned long request, void *args);
 

@@ -159,7 +159,7 @@ static int check_runtime(const struct gp__kfd_control *c)
 	}
 }
 
-static int open_dbgtrap(struct gp__kfd_control *c)
+int gp__kfd_attach_debugger(struct gp__kfd_control *c)
 {
 	int ends[2], err;
 
@@ -174,6 +174,15 @@ static int open_dbgtrap(struct gp__kfd_control *c)
 		return err;
 	}
 	c->events = ends[0];
+	return 0;
+}
+
+static int open_dbgtrap(struct gp__kfd_control *c)
+{
+	int err = gp__kfd_attach_debugger(c);
+
+	if (err)
+		return err;
 	err = check_runtime(c);
 	if (err)
 		close_dbgtrap(c);
@@ -216,19 +225,40 @@ static void set_once(struct gp__kfd_control *c, enum gp__kfd_verb verb, struct g
 		gp__kfd_read_ids(t, n, ids);
 }
 
+/* Takes @size bytes of each queue's entry and clears exceptions. The number of queues, which may be
+ * above @max, or -errno. */
+static int take_snapshot(struct gp__kfd_control *c, uint64_t clear, void *entries, uint32_t max,
+			 size_t size)
+{
+	struct gp_kfd_dbg_trap args = { 0 };
+	int err;
+
+	args.snapshot = (struct gp_kfd_dbg_snapshot){
+		.exception_mask = clear,
+		.snapshot_buf_ptr = (uint64_t)entries,
+		.num_entries = max,
+		.entry_size = (uint32_t)size,
+	};
+	err = trap(c, GP_KFD_DBG_GET_QUEUE_SNAPSHOT, &args);
+	return err < 0 ? err : (int)args.snapshot.num_entries;
+}
+
 /* Marks all queues as known; only the least part of each entry is asked for. */
 static int take_notice(struct gp__kfd_control *c)
 {
 	uint64_t entries[GP__KFD_QUEUES_MAX];
-	struct gp_kfd_dbg_trap args = { 0 };
+	int nr = take_snapshot(c, GP_KFD_EC_MASK(GP_KFD_EC_QUEUE_NEW), entries, GP__KFD_QUEUES_MAX,
+			       sizeof(entries[0]));
 
-	args.snapshot = (struct gp_kfd_dbg_snapshot){
-		.exception_mask = GP_KFD_EC_MASK(GP_KFD_EC_QUEUE_NEW),
-		.snapshot_buf_ptr = (uint64_t)entries,
-		.num_entries = GP__KFD_QUEUES_MAX,
-		.entry_size = sizeof(entries[0]),
-	};
-	return trap(c, GP_KFD_DBG_GET_QUEUE_SNAPSHOT, &args);
+	return nr < 0 ? nr : 0;
+}
+
+int gp__kfd_debug_snapshot(struct gp__kfd_control *c, struct gp_kfd_queue_snapshot *entry,
+			   uint32_t max)
+{
+	int nr = take_snapshot(c, 0, entry, max, sizeof(*entry));
+
+	return nr > (int)max ? (int)max : nr;
 }
 
 /* A debugger cannot suspend a queue whose creation it has not acknowledged: the driver refuses it
