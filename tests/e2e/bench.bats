@@ -174,20 +174,32 @@ END
 	[[ $output == *"'gpu' is none of: emu amd"* ]]
 }
 
-@test "bench monitor: each number of queues in each state, and no poll without queues" {
+@test "bench monitor: looks, cost and delay of busy, watched and idle queues" {
 	check_bench monitor <<'END'
 assert d["device"] == "host"
 rows = {(r["queues"], r["state"]): r for r in d["results"]}
+states = ["busy", "watched", "idle", "reported"]
+assert list(rows) == [(n, s) for n in (1, 100, 1000) for s in states] + [(0, "none")], rows
+for (queues, state), r in rows.items():
+    # No look, no cost: what was not measured is not 0.
+    assert (r["looks_per_s"] == 0) == (r["cpu_percent"] is None) == (r["cpu_us_per_look"] is None), r
+    assert r["cpu_percent"] is None or r["cpu_percent"] > 0, r
+    if state in ("busy", "watched"):
+        assert 0 < r["seen_p50_us"] <= (r["seen_p99_us"] or r["seen_p50_us"]), r
+        # The limit is a sixteenth of a CPU; there is room for the looks that learn what they cost.
+        assert 0 < r["cpu_percent"] < 50, r
+    else:
+        assert r["seen_p50_us"] is None and r["seen_p99_us"] is None, r
 for queues in 1, 100, 1000:
-    for state in "busy", "idle":
-        r = rows[queues, state]
-        assert 0 < r["seen_p50_us"] <= r["seen_p99_us"], r
-        assert r["looks_per_s"] > rows[queues, "calm"]["looks_per_s"], r
-    assert rows[queues, "calm"]["seen_p50_us"] is None
-none = rows[0, "none"]
-assert none["looks_per_s"] == 0 and none["cpu_us_per_look"] is None
-assert d["calm_cpu_percent"] >= 0
+    busy, watched, idle, reported = (rows[queues, s] for s in states)
+    assert min(busy["looks_per_s"], watched["looks_per_s"]) > idle["looks_per_s"], rows
+    assert reported["looks_per_s"] == 0, reported
+assert rows[0, "none"]["looks_per_s"] == 0
+assert d["idle_cpu_percent"] == rows[1, "idle"]["cpu_percent"]
 END
+	run "$GPREEMPT" bench monitor --quick
+	[ "$status" -eq 0 ]
+	[[ $output != *"0.00000"* ]]
 }
 
 @test "bench llm: a row for each situation and time, and what the daemon did" {
