@@ -64,7 +64,11 @@ struct demo_changes {
 	size_t n;
 };
 
+/* With fewer requests there is no p99. */
+#define DEMO_P99_REQUESTS 100
+
 struct demo_figures {
+	bool has_p99; /* else those of p99 and x_alone are 0 */
 	double p50_ms, p99_ms; /* wall */
 	double p50_device_ns, p99_device_ns, x_alone;
 	/* For a language model: the time to the first token, and the rate of the other tokens. */
@@ -188,6 +192,9 @@ struct demo_busy demo_busy_until(const struct demo_mode *m, uint64_t host_ns);
 /* @alone is the first of the modes. */
 void demo_figures_make(struct demo_mode *m, const struct demo_mode *alone,
 		       const struct demo_mode *host);
+/* Whether the slowest requests take less device time at level 3 than without gpreempt; also true
+ * where one of the modes is not there or has no p99. */
+bool demo_is_better(const struct demo_mode *modes, size_t n, double *native, double *lv3);
 /* The wall and device time of each request, in order of arrival. */
 uint64_t demo_device_ns(const struct demo_mode *m, const struct demo_request *r);
 void demo_mode_free(struct demo_mode *m);

@@ -72,7 +72,7 @@ static void take_quantiles(const struct demo_mode *m, measure_fn *measure, doubl
 	for (size_t i = 0; i < n; i++)
 		values[i] = (double)measure(m, &m->requests.at[i]);
 	*p50 = quantile(values, n, 50);
-	*p99 = quantile(values, n, 99);
+	*p99 = n >= DEMO_P99_REQUESTS ? quantile(values, n, 99) : 0;
 	free(values);
 }
 
@@ -101,6 +101,7 @@ static void make_latency(struct demo_mode *m)
 {
 	struct demo_figures *f = &m->figures;
 
+	f->has_p99 = m->requests.n >= DEMO_P99_REQUESTS;
 	take_quantiles(m, wall_ns, &f->p50_ms, &f->p99_ms);
 	f->p50_ms /= GP__MS;
 	f->p99_ms /= GP__MS;
@@ -230,6 +231,20 @@ void demo_figures_make(struct demo_mode *m, const struct demo_mode *alone,
 	m->figures.identical = are_steps_identical(&m->steps, &host->steps) &&
 			       are_answers_identical(&m->requests, &host->requests);
 	m->figures.preemptions = m->held.n;
+}
+
+bool demo_is_better(const struct demo_mode *modes, size_t n, double *native, double *lv3)
+{
+	*native = *lv3 = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (*modes[i].unsupported || !modes[i].figures.has_p99)
+			continue;
+		if (!strcmp(modes[i].name, "native"))
+			*native = modes[i].figures.x_alone;
+		else if (!strcmp(modes[i].name, "lv3"))
+			*lv3 = modes[i].figures.x_alone;
+	}
+	return *native <= 0 || *lv3 <= 0 || *lv3 < *native;
 }
 
 void demo_mode_free(struct demo_mode *m)

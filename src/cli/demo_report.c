@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/json.h"
 
 #define MARK "@DATA@"
 /* The time shown before the first request. */
@@ -84,20 +85,24 @@ static json_t *mode_json(const struct demo_mode *m)
 		json_object_set_new(o, "unsupported", json_string(m->unsupported));
 		return o;
 	}
-	json_object_update_new(
-		o, json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:b, s:I}", "requests",
-			     (json_int_t)m->requests.n, "p50_ms", f->p50_ms, "p99_ms", f->p99_ms,
-			     "p50_device_us", f->p50_device_ns / GP__US, "p99_device_us",
-			     f->p99_device_ns / GP__US, "x_alone", f->x_alone, "steps_per_s",
-			     f->steps_per_s, "kept_pct", f->kept_pct, "identical", f->identical,
-			     "preemptions", (json_int_t)f->preemptions));
-	if (m->requests.n && m->requests.at[0].tokens)
-		json_object_update_new(o, json_pack("{s:f, s:f, s:f, s:f, s:f}", "first_p50_ms",
-						    f->first_p50_ms, "first_p99_ms",
-						    f->first_p99_ms, "first_p99_device_us",
-						    f->first_p99_device_ns / GP__US, "tokens_per_s",
-						    f->tokens_per_s, "token_device_us",
-						    f->token_device_ns / GP__US));
+	json_object_update_new(o,
+			       json_pack("{s:I, s:f, s:f, s:f, s:f, s:b, s:I}", "requests",
+					 (json_int_t)m->requests.n, "p50_ms", f->p50_ms,
+					 "p50_device_us", f->p50_device_ns / GP__US, "steps_per_s",
+					 f->steps_per_s, "kept_pct", f->kept_pct, "identical",
+					 f->identical, "preemptions", (json_int_t)f->preemptions));
+	gp__json_set_real(o, "p99_ms", f->has_p99, f->p99_ms);
+	gp__json_set_real(o, "p99_device_us", f->has_p99, f->p99_device_ns / GP__US);
+	gp__json_set_real(o, "x_alone", f->has_p99, f->x_alone);
+	if (m->requests.n && m->requests.at[0].tokens) {
+		json_object_update_new(o,
+				       json_pack("{s:f, s:f, s:f}", "first_p50_ms", f->first_p50_ms,
+						 "tokens_per_s", f->tokens_per_s, "token_device_us",
+						 f->token_device_ns / GP__US));
+		gp__json_set_real(o, "first_p99_ms", f->has_p99, f->first_p99_ms);
+		gp__json_set_real(o, "first_p99_device_us", f->has_p99,
+				  f->first_p99_device_ns / GP__US);
+	}
 	add_latencies(o, m);
 	if (m->requests.n)
 		json_object_set_new(o, "timeline", timeline_json(m));

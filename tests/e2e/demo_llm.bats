@@ -54,8 +54,11 @@ teardown() {
 		    assert m["offline"]["identical"] is True
 		    online = m["online"]
 		    assert online["requests"] == 10 and online["tokens_per_s"] > 0
-		    assert 0 < online["first_token_p50_ms"] <= online["first_token_p99_ms"]
-		    assert 0 < online["first_token_p99_device_cycles"] <= online["p99_device_cycles"]
+		    assert online["first_token_p50_ms"] > 0
+		    # Ten requests have no p99.
+		    for key in ("p99_ms", "x_alone", "p99_device_cycles", "first_token_p99_ms",
+		                "first_token_p99_device_cycles"):
+		        assert online[key] is None, (key, online)
 		    assert online["token_device_cycles"] > 0
 		    assert (m["preemptions"] > 0) == (name == "lv3")
 		page = open(sys.argv[2]).read()

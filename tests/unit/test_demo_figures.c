@@ -140,8 +140,8 @@ static void tokens_have_figures_of_their_own(void **state)
 	read_trace(&m);
 	m.requests = (struct demo_requests){ got, 1 };
 	demo_figures_make(&m, &m, &m);
-	assert_float_equal(m.figures.first_p99_ms, 100e-6, 1e-9);
-	assert_float_equal(m.figures.first_p99_device_ns, 50, 0.001);
+	assert_float_equal(m.figures.first_p50_ms, 100e-6, 1e-9);
+	assert_float_equal(m.figures.first_p50_device_ns, 50, 0.001);
 	assert_float_equal(m.figures.tokens_per_s, 2 / 30000e-9, 0.1);
 	assert_float_equal(m.figures.token_device_ns, 50, 0.001);
 	m.requests = (struct demo_requests){ 0 };
@@ -172,6 +172,66 @@ static void every_answer_must_be_as_expected(void **state)
 	assert_false(m.figures.identical);
 }
 
+/* A hundred requests, of which two take this long and the others 10. */
+static void measure(struct demo_mode *m, const char *name, struct demo_request *r, size_t n,
+		    uint64_t slow)
+{
+	for (size_t i = 0; i < n; i++)
+		r[i] = (struct demo_request){ .arrived = 100,
+					      .answered = 110,
+					      .device_arrived = 100,
+					      .device_answered = i < 2 ? 100 + slow : 110 };
+	m->name = name;
+	read_trace(m);
+	m->requests = (struct demo_requests){ r, n };
+}
+
+static void level_3_must_be_better_than_native(void **state)
+{
+	struct demo_request r[3][DEMO_P99_REQUESTS];
+	struct demo_mode m[3] = { 0 }, host = { 0 };
+	double native, lv3;
+
+	(void)state;
+	for (uint64_t slow = 20; slow <= 60; slow += 20) {
+		const char *const names[] = { "alone", "native", "lv3" };
+		const uint64_t times[] = { 10, 40, slow };
+
+		for (int i = 0; i < 3; i++) {
+			m[i] = (struct demo_mode){ 0 };
+			measure(&m[i], names[i], r[i], DEMO_P99_REQUESTS, times[i]);
+			demo_figures_make(&m[i], &m[0], &host);
+			assert_true(m[i].figures.has_p99);
+		}
+		/* Equal is not better. */
+		assert_int_equal(demo_is_better(m, 3, &native, &lv3), slow < 40);
+		assert_true(native > 1 && lv3 > 1);
+		/* Without one of the two there is nothing to compare. */
+		assert_true(demo_is_better(m, 2, &native, &lv3));
+		strcpy(m[1].unsupported, "why");
+		assert_true(demo_is_better(m, 3, &native, &lv3));
+		for (int i = 0; i < 3; i++) {
+			m[i].requests = (struct demo_requests){ 0 };
+			demo_mode_free(&m[i]);
+		}
+	}
+}
+
+static void fewer_requests_have_no_p99(void **state)
+{
+	struct demo_request r[DEMO_P99_REQUESTS];
+	struct demo_mode m = { 0 }, host = { 0 };
+
+	(void)state;
+	measure(&m, "alone", r, DEMO_P99_REQUESTS - 1, 40);
+	demo_figures_make(&m, &m, &host);
+	assert_false(m.figures.has_p99);
+	assert_true(m.figures.p50_device_ns > 0 && m.figures.p99_device_ns <= 0 &&
+		    m.figures.x_alone <= 0);
+	m.requests = (struct demo_requests){ 0 };
+	demo_mode_free(&m);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -182,6 +242,8 @@ int main(void)
 		cmocka_unit_test(every_step_must_be_as_expected),
 		cmocka_unit_test(tokens_have_figures_of_their_own),
 		cmocka_unit_test(every_answer_must_be_as_expected),
+		cmocka_unit_test(level_3_must_be_better_than_native),
+		cmocka_unit_test(fewer_requests_have_no_p99),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
