@@ -251,7 +251,10 @@ for name, r in rows.items():
     assert (r["online_p50_ms"] is None) == (name == "offline alone"), r
     assert (r["offline_steps_per_s"] is None) == (name in ("online alone", "the same by ioctl")), r
     assert (r["suspend_p50_ms"] is None) == (name not in by_scheduler), r
-assert isinstance(d["offline_loss_percent"], float)
+# Of one run, and with room for a busy host: the offline program is not held but for requests.
+assert 0 <= d["offline_loss_percent"] < 90, d["offline_loss_percent"]
+alone, preempted = (rows[n]["offline_steps_per_s"] for n in ("offline alone", "preempted"))
+assert preempted > alone / 10, (preempted, alone)
 END
 }
 
@@ -263,6 +266,7 @@ rows = {r["level"]: r for r in d["results"]}
 assert list(rows) == ["none", "Lv1", "Lv2", "Lv3"], d
 for r in d["results"]:
     assert r["high_ms"] > 0 and r["low_ms"] > 0 and r["high_jobs"] and r["low_jobs"], r
+    assert abs(r["low_over_high"] / (r["low_ms"] / r["high_ms"]) - 1) < 1e-6, r
 assert d["low_over_high_lv3"] == rows["Lv3"]["low_over_high"], d
 END
 }
