@@ -237,9 +237,11 @@ static struct gp__node_options options_of(struct queue *q)
 		.pid = task_tgid_nr(task),
 		.user = from_kuid(&init_user_ns, task_uid(task)),
 		.tag = task->comm,
+		.is_given = q->properties.logical_priority,
 		.asked = asked,
 		.priority = gp__node_granted(asked, asked <= GP__PRIO_NORMAL ||
 						    capable(CAP_SYS_NICE)),
+		.own = gp__node_own(q->properties.priority),
 		.place = kfd_sched_ring(&q->properties),
 	};
 }

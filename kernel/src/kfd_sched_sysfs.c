@@ -212,6 +212,7 @@ ssize_t kfd_sched_show_queue(struct queue *q, const char *name, char *text)
 	return size;
 }
 
+static struct attribute own_priority_attr = { .name = "own_priority", .mode = 0444 };
 static struct attribute effective_priority_attr = { .name = "effective_priority", .mode = 0444 };
 static struct attribute state_attr = { .name = "state", .mode = 0444 };
 static struct attribute rptr_attr = { .name = "rptr", .mode = 0444 };
@@ -222,6 +223,7 @@ static struct attribute preemptions_attr = { .name = "preemptions", .mode = 0444
 static struct attribute log_id_attr = { .name = "log_id", .mode = 0444 };
 
 static struct attribute *queue_attrs[] = {
+	&own_priority_attr,
 	&effective_priority_attr,
 	&state_attr,
 	&rptr_attr,

@@ -142,8 +142,8 @@ int gp__node_store(struct gp__node_sched *n, u32 file, u64 value)
  */
 
 const char *const gp__node_queue_files[] = {
-	"effective_priority", "state",	     "rptr",   "wptr", "pending",
-	"preempted_ms",	      "preemptions", "log_id", NULL
+	"own_priority", "effective_priority", "state",	     "rptr",   "wptr",
+	"pending",	"preempted_ms",	      "preemptions", "log_id", NULL
 };
 
 static int show_ring(const struct gp__node_queue *q, const char *name, struct gp__node_value *v)
@@ -163,6 +163,11 @@ int gp__node_queue_show(struct gp__node_sched *n, const struct gp__node_queue *q
 	u64 now = n->driver->now(n);
 
 	memset(v, 0, sizeof(*v));
+	if (!strcmp(name, "own_priority")) {
+		v->kind = GP__NODE_SIGNED;
+		v->value = q->own;
+		return 0;
+	}
 	if (!n->is_enabled)
 		return -ENODATA;
 	if (!strcmp(name, "effective_priority")) {

@@ -54,9 +54,19 @@ static void release(struct gp__node_sched *n, struct gp__node_queue *only)
  * Groups and their queues
  */
 
+s32 gp__node_own(u32 hardware)
+{
+	return (hardware > GP__PRIO_NORMAL) - (hardware < GP__PRIO_NORMAL);
+}
+
 u32 gp__node_asked(u32 logical, u32 hardware)
 {
-	return logical ? logical - 1 : hardware;
+	u32 given = logical & ~GP__NODE_SPLIT;
+	s32 own = logical & GP__NODE_SPLIT ? gp__node_own(hardware) : 0;
+
+	if (!given)
+		return hardware;
+	return given == 1 && own < 0 ? 0 : given - 1 + (u32)own;
 }
 
 s32 gp__node_granted(u32 asked, bool may_be_urgent)
@@ -82,17 +92,37 @@ static void enter_queue(struct gp__node_sched *n, struct gp__node_queue *q)
 	gp__queue_add(&q->group->core, &q->core, q->id, LEVEL_SAVED, LEVEL_SAVED, now_of(n));
 }
 
-static struct gp__node_group *find_group(struct gp__node_sched *n, const void *program,
-					 s32 priority)
+static struct gp__node_group *find_group(struct gp__node_sched *n, const struct gp__node_options *o)
 {
 	struct gp__link *l, *next;
 
 	gp__list_each(l, next, &n->groups)
 	{
-		if (group_of(l)->program == program && group_of(l)->priority == priority)
-			return group_of(l);
+		struct gp__node_group *g = group_of(l);
+
+		if (g->program == o->program && g->is_given == o->is_given &&
+		    (!o->is_given || g->priority == o->priority))
+			return g;
 	}
 	return NULL;
+}
+
+/* A group has the priority of its most urgent queue. */
+static void settle_priority(struct gp__node_sched *n, struct gp__node_group *g)
+{
+	struct gp__hints hints = { .prio = queue_of(g->queues.next)->priority };
+	struct gp__link *l, *next;
+
+	gp__list_each(l, next, &g->queues)
+	{
+		if (queue_of(l)->priority > hints.prio)
+			hints.prio = queue_of(l)->priority;
+	}
+	if (hints.prio == g->priority)
+		return;
+	g->priority = hints.prio;
+	if (n->is_enabled)
+		gp__entity_hint(&g->core, &hints, now_of(n));
 }
 
 static struct gp__node_user *user_of(struct gp__link *l)
@@ -141,6 +171,7 @@ static struct gp__node_group *add_group(struct gp__node_sched *n, const struct g
 	u->nr_groups++;
 	g->program = o->program;
 	g->pid = o->pid;
+	g->is_given = o->is_given;
 	g->priority = o->priority;
 	g->id = ++n->last_id;
 	gp__tag_set(g->tag, o->tag);
@@ -159,8 +190,10 @@ static void leave_group(struct gp__node_sched *n, struct gp__node_queue *q)
 	if (n->is_enabled)
 		gp__queue_remove(&q->core, now_of(n));
 	gp__list_del(&q->link);
-	if (!gp__list_empty(&g->queues))
+	if (!gp__list_empty(&g->queues)) {
+		settle_priority(n, g);
 		return;
+	}
 	if (n->is_enabled)
 		gp__entity_remove(&g->core, now_of(n));
 	n->nr_groups--;
@@ -170,23 +203,31 @@ static void leave_group(struct gp__node_sched *n, struct gp__node_queue *q)
 	n->driver->free(g);
 }
 
+static void take_wish(struct gp__node_queue *q, const struct gp__node_options *o)
+{
+	q->asked = o->asked;
+	q->priority = o->priority;
+	q->own = o->own;
+}
+
 /* False: there is no memory. */
 static bool join_group(struct gp__node_sched *n, struct gp__node_queue *q,
 		       const struct gp__node_options *o)
 {
-	struct gp__node_group *g = find_group(n, o->program, o->priority);
+	struct gp__node_group *g = find_group(n, o);
 
 	if (!g)
 		g = add_group(n, o);
 	if (!g)
 		return false;
 	q->group = g;
-	q->asked = o->asked;
 	q->id = ++n->last_id;
 	q->place = o->place;
+	take_wish(q, o);
 	gp__list_push(&g->queues, &q->link);
 	if (n->is_enabled)
 		enter_queue(n, q);
+	settle_priority(n, g);
 	return true;
 }
 
@@ -217,9 +258,17 @@ void gp__node_remove(struct gp__node_sched *n, struct gp__node_queue *q)
 struct gp__node_queue *gp__node_update(struct gp__node_sched *n, struct gp__node_queue *q,
 				       const struct gp__node_options *o)
 {
+	bool stays = q->asked == o->asked || !(q->group->is_given || o->is_given);
+
 	q->place = o->place;
-	if (q->asked == o->asked)
+	if (stays) {
+		/* What was granted for an unchanged wish stays. */
+		if (q->asked != o->asked)
+			take_wish(q, o);
+		q->own = o->own;
+		settle_priority(n, q->group);
 		return q;
+	}
 	/* As long as it is one of the node's. */
 	release(n, q);
 	leave_group(n, q);
@@ -317,6 +366,17 @@ static void acknowledge(struct gp__node_sched *n, struct gp__link *list)
 	}
 }
 
+/* A program's own priorities order its queues: higher ones run first. */
+static void push_by_own(struct gp__link *list, struct gp__node_queue *q)
+{
+	struct gp__link *before = list;
+
+	while (before->prev != list &&
+	       container_of(before->prev, struct gp__node_queue, action)->own < q->own)
+		before = before->prev;
+	gp__list_push(before, &q->action);
+}
+
 static bool act_once(struct gp__node_sched *n)
 {
 	struct gp__link hold, release;
@@ -328,7 +388,10 @@ static bool act_once(struct gp__node_sched *n)
 		struct gp__node_queue *q = container_of(a.queue, struct gp__node_queue, core);
 
 		q->result = 0;
-		gp__list_push(a.verb == GP__VERB_HOLD ? &hold : &release, &q->action);
+		if (a.verb == GP__VERB_HOLD)
+			gp__list_push(&hold, &q->action);
+		else
+			push_by_own(&release, q);
 	}
 	if (gp__list_empty(&hold) && gp__list_empty(&release))
 		return false;

@@ -5,8 +5,9 @@
  * driver functions. Freestanding; the kernel series and the emulated machine compile the same
  * files.
  *
- * A group is scheduled: the compute queues of one program that have the same priority, which are
- * held and released as one.
+ * A group is scheduled, and held and released as one: the compute queues of one program. A program
+ * that gives its queues logical priorities has a group for each; the hardware's priorities alone
+ * never split a program, because its queues may wait for one another.
  *
  * An error leaves queues running: a queue that cannot be held is left alone after a few
  * attempts, a queue whose ring cannot be read is doubted like any other that makes no progress, and
@@ -77,7 +78,8 @@ struct gp__node_group {
 	struct gp__node_user *user;
 	void *program; /* the driver's */
 	u32 pid;
-	s32 priority;
+	bool is_given; /* its queues have a logical priority */
+	s32 priority; /* the highest of its queues */
 	u32 id;
 	char tag[GP__TAG_MAX];
 	struct gp__entity core;
@@ -89,6 +91,8 @@ struct gp__node_queue {
 	struct gp__node_group *group;
 	void *queue; /* the driver's */
 	u32 asked; /* the priority that the program wants */
+	s32 priority; /* the one that it is granted */
+	s32 own;
 	u32 id;
 	int result; /* of change() */
 	bool is_seen; /* its ring could be read at least once */
@@ -108,7 +112,14 @@ struct gp__node_queue {
 void gp__node_init(struct gp__node_sched *node, const struct gp__node_driver *driver, u32 id,
 		   const struct gp__log_keep *log);
 
-/* The wish of a queue: @logical is one more than the logical priority, 0: none was given. */
+/* A queue's own priority among those of its program: -1, 0 or 1. */
+s32 gp__node_own(u32 hardware);
+/* In the logical priority of a new queue: the queue's own priority is added to it. */
+#define GP__NODE_SPLIT (1u << 31)
+/*
+ * The wish of a queue. @logical is as CREATE_QUEUE has it: one more than the logical priority, 0:
+ * none was given.
+ */
 u32 gp__node_asked(u32 logical, u32 hardware);
 /* More than normal needs a right, as it does for processes. */
 s32 gp__node_granted(u32 asked, bool may_be_urgent);
@@ -117,8 +128,9 @@ struct gp__node_options {
 	void *queue, *program; /* the driver's */
 	u32 pid, user; /* user: the id of the program's user */
 	const char *tag; /* copied */
+	bool is_given; /* the program gave a logical priority */
 	u32 asked;
-	s32 priority;
+	s32 priority, own;
 	struct gp__ring_place place;
 };
 
@@ -126,7 +138,7 @@ struct gp__node_options {
 struct gp__node_queue *gp__node_add(struct gp__node_sched *node, const struct gp__node_options *o);
 /* The queue stays held, if it is. */
 void gp__node_remove(struct gp__node_sched *node, struct gp__node_queue *q);
-/* A queue with another wish changes its group, and is released. As gp__node_add(). */
+/* A queue with another logical priority changes its group, and is released. As gp__node_add(). */
 struct gp__node_queue *gp__node_update(struct gp__node_sched *node, struct gp__node_queue *q,
 				       const struct gp__node_options *o);
 /* The first queue of a program; NULL: it has none. */

@@ -395,6 +395,7 @@ static void the_logical_priority_is_shown(void **unused)
 	s->b.m.config.kernel = EMU_KERNEL_GPREEMPT;
 	expect_logical_priority(s, 16, "15");
 	expect_logical_priority(s, 1, "0");
+	expect_logical_priority(s, 16 | GP_KFD_PRIORITY_SPLIT, "15");
 	expect_logical_priority(s, 0, "-1");
 	end(s);
 	(void)unused;

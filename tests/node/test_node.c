@@ -44,6 +44,8 @@ struct machine {
 	bool no_memory;
 	struct test_program program[QUEUES];
 	struct test_queue queue[QUEUES];
+	struct test_queue *released[QUEUES]; /* the first, in their order */
+	int nr_released;
 	char log[LOG_BYTES];
 };
 
@@ -111,7 +113,12 @@ static void change(struct gp__node_sched *n, struct gp__link *hold, struct gp__l
 		if (!q->result)
 			((struct test_queue *)q->queue)->is_held = true;
 	}
-	gp__node_each(q, release)((struct test_queue *)q->queue)->is_held = false;
+	gp__node_each(q, release)
+	{
+		((struct test_queue *)q->queue)->is_held = false;
+		if (m->nr_released < QUEUES)
+			m->released[m->nr_released++] = q->queue;
+	}
 }
 
 static const struct gp__node_driver driver = { .now = now,
@@ -161,6 +168,7 @@ static struct gp__node_options options_of(struct test_queue *q, u32 asked)
 		.pid = q->program->pid,
 		.user = q->program->user,
 		.tag = "test",
+		.is_given = true,
 		.asked = asked,
 		.priority = gp__node_granted(asked, true),
 		.place = { .ring = offsetof(struct test_queue, ring),
@@ -443,6 +451,112 @@ static void queues_of_one_program_are_one_group(void **state)
 	end(m);
 }
 
+/* As a runtime asks for it: of the hardware, and without a logical priority. */
+static struct gp__node_options options_of_hardware(struct test_queue *q, u32 hardware)
+{
+	struct gp__node_options o = options_of(q, gp__node_asked(0, hardware));
+
+	o.is_given = false;
+	o.own = gp__node_own(hardware);
+	return o;
+}
+
+static struct test_queue *add_of_hardware(struct machine *m, int i, u32 hardware)
+{
+	const struct gp__node_options o = options_of_hardware(&m->queue[i], hardware);
+
+	m->queue[i].scheduled = gp__node_add(&m->sched, &o);
+	return &m->queue[i];
+}
+
+static void priorities_of_the_hardware_do_not_split_a_program(void **state)
+{
+	struct machine *m = start();
+	struct test_queue *low, *high, *other;
+	struct gp__node_options o;
+
+	(void)state;
+	m->queue[1].program = &m->program[0];
+	low = add_of_hardware(m, 0, 0);
+	high = add_of_hardware(m, 1, URGENT);
+	other = add_of_hardware(m, 2, GP__PRIO_NORMAL);
+	assert_int_equal(m->sched.nr_groups, 2);
+	assert_int_equal(low->scheduled->group->priority, URGENT);
+	/* Both wait for each other: neither is held, and the other program is. */
+	submit(low);
+	submit(high);
+	submit(other);
+	tick(m);
+	assert_false(low->is_held || high->is_held);
+	assert_true(other->is_held);
+	/* The program is as urgent as its most urgent queue is now. */
+	o = options_of_hardware(high, GP__PRIO_NORMAL);
+	assert_ptr_equal(gp__node_update(&m->sched, high->scheduled, &o), high->scheduled);
+	assert_int_equal(low->scheduled->group->priority, GP__PRIO_NORMAL);
+	assert_int_equal(high->scheduled->own, 0);
+	gp__node_remove(&m->sched, high->scheduled);
+	high->scheduled = NULL;
+	assert_int_equal(low->scheduled->group->priority, 0);
+	tick(m);
+	assert_false(other->is_held);
+	assert_true(low->is_held);
+	end(m);
+}
+
+/* A queue with a logical priority is not in the group of those without. */
+static void queues_with_a_logical_priority_are_apart(void **state)
+{
+	struct machine *m = start();
+	struct gp__node_options o;
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		m->queue[i].program = &m->program[0];
+	add_of_hardware(m, 0, GP__PRIO_NORMAL);
+	add(m, 1, GP__PRIO_NORMAL);
+	assert_int_equal(m->sched.nr_groups, 2);
+	add(m, 2, URGENT);
+	assert_int_equal(m->sched.nr_groups, 3);
+	/* The hardware's priority is noted, and moves no queue whose wish it does not change. */
+	o = options_of(&m->queue[2], URGENT);
+	o.own = -1;
+	assert_ptr_equal(gp__node_update(&m->sched, m->queue[2].scheduled, &o),
+			 m->queue[2].scheduled);
+	assert_int_equal(m->queue[2].scheduled->own, -1);
+	assert_int_equal(m->sched.nr_groups, 3);
+	end(m);
+}
+
+static void higher_queues_are_released_first(void **state)
+{
+	static const u32 hardware[] = { 0, GP__PRIO_NORMAL, URGENT };
+	struct machine *m = start();
+	struct test_queue *other;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct gp__node_options o = options_of(&m->queue[i], PATIENT);
+
+		m->queue[i].program = &m->program[0];
+		o.program = &m->program[0];
+		o.own = gp__node_own(hardware[i]);
+		m->queue[i].scheduled = gp__node_add(&m->sched, &o);
+		submit(&m->queue[i]);
+	}
+	other = add(m, 3, URGENT);
+	submit(other);
+	tick(m);
+	for (int i = 0; i < 3; i++)
+		assert_true(m->queue[i].is_held);
+	other->signal[1] = 0;
+	other->read = 1;
+	tick_for(m, 10 * GP__MS);
+	assert_int_equal(m->nr_released, 3);
+	for (int i = 0; i < 3; i++)
+		assert_ptr_equal(m->released[i], &m->queue[2 - i]);
+	end(m);
+}
+
 /* The core divides between users; enabled again it knows them again. */
 static void programs_of_one_user_have_one_owner(void **state)
 {
@@ -465,6 +579,10 @@ static void being_urgent_needs_a_right(void **state)
 	(void)state;
 	assert_int_equal(gp__node_asked(0, 9), 9);
 	assert_int_equal(gp__node_asked(3, 9), 2);
+	assert_int_equal(gp__node_asked(3 | GP__NODE_SPLIT, 9), 3);
+	assert_int_equal(gp__node_asked(3 | GP__NODE_SPLIT, GP__PRIO_NORMAL), 2);
+	assert_int_equal(gp__node_asked(3 | GP__NODE_SPLIT, 0), 1);
+	assert_int_equal(gp__node_asked(1 | GP__NODE_SPLIT, 0), 0);
 	assert_int_equal(gp__node_granted(URGENT, true), URGENT);
 	assert_int_equal(gp__node_granted(URGENT, false), GP__PRIO_NORMAL);
 	assert_int_equal(gp__node_granted(PATIENT, false), PATIENT);
@@ -599,6 +717,9 @@ int main(void)
 		cmocka_unit_test(a_queue_with_another_wish_changes_its_group),
 		cmocka_unit_test(without_memory_a_queue_is_not_scheduled),
 		cmocka_unit_test(queues_of_one_program_are_one_group),
+		cmocka_unit_test(priorities_of_the_hardware_do_not_split_a_program),
+		cmocka_unit_test(queues_with_a_logical_priority_are_apart),
+		cmocka_unit_test(higher_queues_are_released_first),
 		cmocka_unit_test(programs_of_one_user_have_one_owner),
 		cmocka_unit_test(being_urgent_needs_a_right),
 		cmocka_unit_test(files_show_and_take_numbers),

@@ -34,6 +34,7 @@ struct gp_kfd_version {
 
 #define GP_KFD_PERCENTAGE_MAX 100
 #define GP_KFD_PRIORITY_MAX 15
+#define GP_KFD_PRIORITY_NORMAL 7
 #define GP_KFD_RING_MIN 1024
 
 struct gp_kfd_create_queue {
@@ -57,6 +58,9 @@ struct gp_kfd_create_queue {
 	/* Padding in the stock kernel; of the series: 0, or the logical priority + 1. */
 	__u32 logical_priority;
 };
+
+/* In logical_priority: queues whose queue_priority is above or below normal are apart. */
+#define GP_KFD_PRIORITY_SPLIT (1u << 31)
 
 struct gp_kfd_destroy_queue {
 	__u32 queue_id;

@@ -94,7 +94,8 @@ void emu_topology_add_queue(const struct emu_queue *q)
 		return;
 	/* -1: not given */
 	snprintf(path, sizeof(path), PROC "/%d/queues/%u/logical_priority", q->process->pid, q->id);
-	emu_tree_file(dir, path, "%lld", (long long)q->logical_priority - 1);
+	emu_tree_file(dir, path, "%lld",
+		      (long long)(q->logical_priority & ~GP_KFD_PRIORITY_SPLIT) - 1);
 	emu_priority_add_queue_files(q);
 }
 
