@@ -199,6 +199,17 @@ static void queue_level_cell(struct gp__table *t, const json_t *q)
 			foreign || n ? ", not all" : "", text);
 }
 
+/* "+1"; "whole": a context whose streams cannot be held apart. */
+static void own_cell(struct gp__table *t, const json_t *q)
+{
+	if (json_is_integer(json_object_get(q, "own_priority")))
+		gp__table_cellf(t, "%s%lld", int_of(q, "own_priority") > 0 ? "+" : "",
+				int_of(q, "own_priority"));
+	else
+		gp__table_cell(t,
+			       json_is_true(json_object_get(q, "whole_context")) ? "whole" : NULL);
+}
+
 static void queue_row(struct gp__table *t, const json_t *g, const json_t *q)
 {
 	gp__table_row(t);
@@ -207,6 +218,8 @@ static void queue_row(struct gp__table *t, const json_t *g, const json_t *q)
 	int_cell(t, g, "pid");
 	text_cell(t, g, "program");
 	int_cell(t, g, "gpu");
+	priority_cell(t, g);
+	own_cell(t, q);
 	text_cell(t, q, "state");
 	gp__table_cell(t, json_is_true(json_object_get(q, "has_work")) ? "yes" : "no");
 	int_cell(t, q, "pending");
@@ -220,10 +233,11 @@ static void queue_row(struct gp__table *t, const json_t *g, const json_t *q)
 
 static int print_queues(struct gp__env *env, const json_t *list)
 {
-	static const char *const columns[] = { ">QUEUE", ">GROUP",   ">PID",	"<PROGRAM",
-					       ">GPU",	 "<STATE",   "<WORK",	">PENDING",
-					       "<LEVEL", "<SEEN BY", "<WEIGHT", ">USED",
-					       ">HELD",	 ">STOPS",   NULL };
+	static const char *const columns[] = { ">QUEUE",  ">GROUP",   ">PID",	"<PROGRAM",
+					       ">GPU",	  ">PRIO",    ">OWN",	"<STATE",
+					       "<WORK",	  ">PENDING", "<LEVEL", "<SEEN BY",
+					       "<WEIGHT", ">USED",    ">HELD",	">STOPS",
+					       NULL };
 	struct gp__table *t = gp__table_new(env);
 	json_t *group, *queue;
 	size_t i, j;
@@ -238,8 +252,9 @@ static int print_queues(struct gp__env *env, const json_t *list)
 
 static int print_kernel_queues(struct gp__env *env, const json_t *list)
 {
-	static const char *const columns[] = { ">PID",	 "<PROGRAM", ">GPU ID", ">QUEUE", ">PRIO",
-					       "<STATE", ">PENDING", ">HELD",	">STOPS", NULL };
+	static const char *const columns[] = { ">PID",	"<PROGRAM", ">GPU ID", ">QUEUE",
+					       ">PRIO", ">OWN",	    "<STATE",  ">PENDING",
+					       ">HELD", ">STOPS",   NULL };
 	struct gp__table *t = gp__table_new(env);
 	json_t *queue;
 	size_t i;
@@ -252,6 +267,7 @@ static int print_kernel_queues(struct gp__env *env, const json_t *list)
 		int_cell(t, queue, "gpu_id");
 		int_cell(t, queue, "queue");
 		priority_cell(t, queue);
+		own_cell(t, queue);
 		text_cell(t, queue, "state");
 		int_cell(t, queue, "pending");
 		ms_cell(t, queue, "held_ms");
@@ -366,6 +382,7 @@ static void add_kernel_queue(void *data, const struct gp__kernel_queue *q)
 	json_object_set_new(o, "program", program_name(q->pid));
 	set_known(o, "priority", q->priority);
 	set_known(o, "effective", q->effective);
+	json_object_set_new(o, "own_priority", q->has_own ? json_integer(q->own) : json_null());
 	set_known(o, "pending", q->pending);
 	gp__json_set_real(o, "held_ms", q->held_ms >= 0, (double)q->held_ms);
 	set_known(o, "excluded", q->preemptions);

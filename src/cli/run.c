@@ -27,6 +27,7 @@ enum {
 	KEY_WINDOW,
 	KEY_IDEMPOTENT,
 	KEY_COPIES,
+	KEY_SPLIT,
 };
 
 struct args {
@@ -34,7 +35,7 @@ struct args {
 	char priority[16];
 	const char *tag, *deadline, *window;
 	char share[16], level[16];
-	bool local, idempotent, copies;
+	bool local, idempotent, copies, splits;
 	char **command;
 };
 
@@ -50,6 +51,8 @@ static const struct argp_option options[] = {
 	  "at level 1: how many launches may be pending, or how long they may take; 1ms", 0 },
 	{ "idempotent", KEY_IDEMPOTENT, NULL, 0,
 	  "level 2 may drop running kernels: each can be interrupted and run again", 0 },
+	{ "split-streams", KEY_SPLIT, NULL, 0,
+	  "its streams are held apart, by the priorities that it gives them", 0 },
 	{ "copies", KEY_COPIES, NULL, 0, "on NVIDIA GPUs: its copies are held, too", 0 },
 	{ "local", KEY_LOCAL, NULL, 0, "a daemon for this command and its children only", 0 },
 	{ 0 },
@@ -144,6 +147,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_COPIES:
 		a->copies = true;
+		return 0;
+	case KEY_SPLIT:
+		a->splits = true;
 		return 0;
 	case KEY_LOCAL:
 		a->local = true;
@@ -288,6 +294,7 @@ static int set_environment(const struct args *a)
 	if (set_tools(path) || set_layers() || set_wish(GP__ENV_PRIORITY, a->priority) ||
 	    set_wish(GP__ENV_TAG, a->tag) || set_wish(GP__ENV_LEVEL, a->level) ||
 	    set_wish(GP__ENV_IDEMPOTENT, a->idempotent ? "1" : NULL) ||
+	    set_wish(GP__ENV_SPLIT, a->splits ? "1" : NULL) ||
 	    set_wish(GP__ENV_COPIES, a->copies ? "1" : NULL) ||
 	    set_wish(GP__ENV_WINDOW, a->window) || set_wish(GP__ENV_SHARE, a->share) ||
 	    set_wish(GP__ENV_DEADLINE, a->deadline))

@@ -83,12 +83,27 @@ static json_t *weight_json(u32 weight)
 	}
 }
 
+/* null: the program cannot give this queue one, or it is not known. */
+static json_t *own_json(const struct gp__program_queue *q)
+{
+	u32 notes = notes_of(q);
+
+	for (s32 own = -1; own <= 1; own++) {
+		if (notes & GP__WIRE_NOTE_OWN(own))
+			return json_integer(own);
+	}
+	return json_null();
+}
+
 json_t *gp__show_queue(const struct gp__program_queue *q, u64 now)
 {
 	const struct gp__queue *core = &q->core;
 	json_t *o = json_object();
 
 	json_object_set_new(o, "queue", json_integer(core->id));
+	json_object_set_new(o, "own_priority", own_json(q));
+	json_object_set_new(o, "effective", json_integer(gp__entity_effective(core->entity, now)));
+	json_object_set_new(o, "whole_context", json_boolean(notes_of(q) & GP__WIRE_NOTE_WHOLE));
 	json_object_set_new(o, "state", json_string(gp__state_name(gp__queue_state(core))));
 	json_object_set_new(o, "has_work", json_boolean(core->ready));
 	json_object_set_new(o, "pending", json_integer(core->pending));

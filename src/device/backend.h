@@ -24,7 +24,8 @@
 struct gp__queue_desc {
 	u32 id; /* unique among those of this backend in this program */
 	u32 level; /* the effective one */
-	s32 offset; /* of its priority from the program's */
+	s32 own; /* the program's own priority for it among its queues: -1, 0 or 1 */
+	bool has_own; /* it is known */
 	u32 weigh_flags; /* GP__WIRE_CAN_WEIGH, GP__WIRE_CAN_YIELD */
 	char device[GP__WIRE_DEVICE_MAX]; /* identifies the GPU, the same in every program */
 	char device_name[GP__WIRE_NAME_MAX];
@@ -59,8 +60,8 @@ struct gp__port_ops {
 	/* The request's priority, tag and level are the queue's. 0 or -errno. */
 	int (*add)(struct gp__port *port, const struct gp__queue_desc *queue);
 	void (*remove)(struct gp__port *port, u32 id);
-	/* The program gave one of its queues another priority: @offset from the program's. */
-	void (*prioritize)(struct gp__port *port, u32 id, s32 offset);
+	/* The program gave one of its queues another priority: -1, 0 or 1. */
+	void (*prioritize)(struct gp__port *port, u32 id, s32 own);
 	/* The queue runs although it was to be held: the daemon is told, and orders it again. */
 	void (*lost)(struct gp__port *port, u32 id);
 	/* How work is seen in the queue; initially by polling. */
@@ -83,9 +84,9 @@ static inline void gp__port_remove(struct gp__port *port, u32 id)
 	port->ops->remove(port, id);
 }
 
-static inline void gp__port_prioritize(struct gp__port *port, u32 id, s32 offset)
+static inline void gp__port_prioritize(struct gp__port *port, u32 id, s32 own)
 {
-	port->ops->prioritize(port, id, offset);
+	port->ops->prioritize(port, id, own);
 }
 
 static inline void gp__port_lost(struct gp__port *port, u32 id)

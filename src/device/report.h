@@ -91,6 +91,8 @@ struct gp__kernel_queue {
 	const char *state;
 	/* Negative: unknown. */
 	int64_t priority, effective, pending, held_ms, preemptions;
+	bool has_own;
+	int own; /* the program's own priority for it: -1, 0 or 1 */
 };
 
 typedef void gp__kernel_queue_fn(void *data, const struct gp__kernel_queue *queue);

@@ -37,7 +37,7 @@ static bool read_deadline(struct gp__request *r)
 
 bool gp__request_read(struct gp__request *r, const char **bad, const char **expected)
 {
-	int64_t prio = 0, level = 0, share = 0, copies = 0, idempotent = 0;
+	int64_t prio = 0, level = 0, share = 0, copies = 0, idempotent = 0, splits = 0;
 	const struct {
 		const char *variable;
 		int64_t min, max, *value;
@@ -48,6 +48,7 @@ bool gp__request_read(struct gp__request *r, const char **bad, const char **expe
 		{ GP__ENV_SHARE, 0, 100, &share, "a percentage (0 to 100)" },
 		{ GP__ENV_COPIES, 0, 1, &copies, "0 or 1" },
 		{ GP__ENV_IDEMPOTENT, 0, 1, &idempotent, "0 or 1" },
+		{ GP__ENV_SPLIT, 0, 1, &splits, "0 or 1" },
 	};
 	const char *tag = getenv(GP__ENV_TAG);
 
@@ -78,6 +79,7 @@ bool gp__request_read(struct gp__request *r, const char **bad, const char **expe
 	r->hints.share_pct = (u32)share;
 	r->level = (u32)level;
 	r->idempotent = idempotent;
+	r->splits = splits;
 	r->copies = copies;
 	gp__wire_text(r->tag, sizeof(r->tag), tag ? tag : "");
 	return true;

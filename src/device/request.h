@@ -13,6 +13,7 @@
 #define GP__ENV_LEVEL "GPREEMPT_LEVEL"
 #define GP__ENV_WINDOW "GPREEMPT_WINDOW" /* launch window of level 1: 8 packets, or 2ms */
 #define GP__ENV_IDEMPOTENT "GPREEMPT_IDEMPOTENT" /* 1: level 2 may drop kernels and rerun them */
+#define GP__ENV_SPLIT "GPREEMPT_SPLIT_STREAMS" /* 1: see `splits` below */
 #define GP__ENV_COPIES "GPREEMPT_COPIES" /* 1: copies are held as well */
 #define GP__ENV_SHARE "GPREEMPT_SHARE" /* percent */
 #define GP__ENV_DEADLINE "GPREEMPT_DEADLINE" /* 5ms */
@@ -23,6 +24,7 @@ struct gp__request {
 	bool joined;
 	u32 level; /* 0: the best available */
 	bool idempotent; /* level 2 only */
+	bool splits; /* queues of different own priorities are different groups */
 	bool copies; /* hold copies too, on GPUs where that is optional */
 	u32 window; /* level 1: in packets; 0: as many as take window_ns */
 	u64 window_ns; /* 0: the default */

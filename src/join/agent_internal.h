@@ -50,6 +50,7 @@ struct queue {
 	u64 until, until_seen; /* when its hold expires, and when that was first read */
 	enum gp__wire_sees sees;
 	u32 notes;
+	s32 own; /* the program's own priority for it */
 	u32 weight; /* as last ordered */
 	bool weight_void; /* the device's own weight applies until the daemon gives an order */
 	bool has_work, held, hints_changed;

@@ -36,6 +36,37 @@ static struct gp__wire_status_slot *slot_of(struct gp__agent *a, const struct qu
 	return a->connected && q->stage == KNOWN ? &a->client.status->slot[q->slot] : NULL;
 }
 
+/* A split program's queues are scheduled apart: by their own priority, around the program's. */
+static void set_own(struct queue *q, s32 own)
+{
+	const struct gp__request *request = q->source->port.request;
+
+	q->notes = (q->notes & ~GP__WIRE_NOTES_OWN) | GP__WIRE_NOTE_OWN(own);
+	q->own = own;
+	q->hints.prio = request->hints.prio + (request->splits ? own : 0);
+}
+
+/* The list has higher queues first: they are released first. */
+static void put_in_list(struct gp__agent *a, struct queue *q)
+{
+	struct gp__link *l, *n;
+
+	gp__list_each(l, n, &a->queues)
+	{
+		if (container_of(l, struct queue, link)->own < q->own)
+			break;
+	}
+	gp__list_push(l, &q->link);
+}
+
+static void tell_notes(struct queue *q)
+{
+	struct gp__wire_status_slot *slot = slot_of(q->source->agent, q);
+
+	if (slot)
+		atomic_store(&slot->notes, q->notes);
+}
+
 static int port_add(struct gp__port *port, const struct gp__queue_desc *queue)
 {
 	struct source *s = source_of(port);
@@ -47,13 +78,14 @@ static int port_add(struct gp__port *port, const struct gp__queue_desc *queue)
 	q->source = s;
 	q->is = *queue;
 	q->hints = port->request->hints;
-	q->hints.prio += queue->offset;
+	if (queue->has_own)
+		set_own(q, queue->own);
 	q->slot = NO_SLOT;
 	pthread_mutex_lock(&s->agent->lock);
 	if (!s->agent->running)
 		err = gp__agent_start(s->agent);
 	if (!err) {
-		gp__list_push(&s->agent->queues, &q->link);
+		put_in_list(s->agent, q);
 		s->agent->state.nr_queues++;
 	}
 	unlock(s, !err);
@@ -81,16 +113,19 @@ static void port_remove(struct gp__port *port, u32 id)
 	unlock(s, is_told);
 }
 
-static void port_prioritize(struct gp__port *port, u32 id, s32 offset)
+static void port_prioritize(struct gp__port *port, u32 id, s32 own)
 {
 	struct source *s = source_of(port);
 	struct queue *q = lock_queue(s, id);
 
 	if (q) {
-		q->hints.prio = port->request->hints.prio + offset;
-		q->hints_changed = true;
+		set_own(q, own);
+		gp__list_del(&q->link);
+		put_in_list(s->agent, q);
+		tell_notes(q);
+		q->hints_changed |= port->request->splits;
 	}
-	unlock(s, q);
+	unlock(s, q && q->hints_changed);
 }
 
 static void port_lost(struct gp__port *port, u32 id)
@@ -124,11 +159,8 @@ static void port_note(struct gp__port *port, u32 id, u32 note)
 	struct queue *q = lock_queue(s, id);
 
 	if (q) {
-		struct gp__wire_status_slot *slot = slot_of(s->agent, q);
-
 		q->notes |= note;
-		if (slot)
-			atomic_store(&slot->notes, q->notes);
+		tell_notes(q);
 	}
 	unlock(s, false);
 }

@@ -142,6 +142,10 @@ enum gp__wire_sees { GP__WIRE_SEES_RING, GP__WIRE_SEES_LAUNCH, GP__WIRE_SEES_PRE
 /* Notes on a queue, for people. */
 #define GP__WIRE_NOTE_DROPS 1 /* running kernels may be dropped and run again */
 #define GP__WIRE_NOTE_FOREIGN 2 /* work that bypasses the window is not held at level 1 */
+/* The program's own priority for the queue: -1, 0 or 1; at most one of the three notes. */
+#define GP__WIRE_NOTE_OWN(own) (4u << ((own) + 1))
+#define GP__WIRE_NOTES_OWN (4u | 8u | 16u)
+#define GP__WIRE_NOTE_WHOLE 32 /* all streams of a context, which cannot be held apart */
 #define GP__WIRE_NOTE_UNGUARDED(why) (1u << (8 + (why))) /* a kernel in it has no guard */
 
 /* Why a kernel has no guard at level 2; it runs to its end before its queue is held. */

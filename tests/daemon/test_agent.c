@@ -25,6 +25,8 @@ struct program {
 	struct gp__port *port;
 	_Atomic bool stopped[QUEUES];
 	_Atomic u32 weight[QUEUES];
+	_Atomic u32 started[QUEUES]; /* in their order */
+	_Atomic u32 nr_started;
 	_Atomic unsigned int stops, starts, calls;
 	_Atomic int refuse; /* the result of a hold */
 	_Atomic int refuse_start;
@@ -48,6 +50,10 @@ static void set(struct program *p, const u32 *ids, int *results, size_t n, bool 
 		if (results[i])
 			continue;
 		p->stopped[ids[i]] = stopped;
+		if (!stopped && p->nr_started < QUEUES) {
+			p->started[p->nr_started] = ids[i];
+			p->nr_started++;
+		}
 		*(stopped ? &p->stops : &p->starts) += 1;
 	}
 }
@@ -106,11 +112,29 @@ static void add_weighed(struct program *p, u32 id, s32 prio, u32 weigh_flags)
 	struct gp__queue_desc q = { .id = id,
 				    .level = 3,
 				    .weigh_flags = weigh_flags,
-				    .offset = prio,
 				    .device = "gpu",
 				    .device_name = "a GPU" };
 
+	p->request.hints.prio = prio;
 	assert_int_equal(gp__port_add(p->port, &q), 0);
+}
+
+/* A queue to which the program gives a priority among its own. */
+static void add_own(struct program *p, u32 id, s32 own)
+{
+	const struct gp__queue_desc q = {
+		.id = id, .level = 3, .own = own, .has_own = true, .device = "gpu"
+	};
+
+	assert_int_equal(gp__port_add(p->port, &q), 0);
+}
+
+/* Gives one of the queues another priority than the program's. */
+static void set_apart(struct program *p, u32 id, s32 prio)
+{
+	p->request.splits = true;
+	p->request.hints.prio = prio - 1;
+	gp__port_prioritize(p->port, id, 1);
 }
 
 static void add(struct program *p, u32 id, s32 prio)
@@ -421,7 +445,7 @@ static void a_queue_that_the_next_daemon_refuses_runs(void **state)
 	(void)state;
 	hold_for_ever(&t);
 	strcpy(socket, t.rig.socket);
-	gp__port_prioritize(t.offline.port, 1, 2000000); /* no priority is that high */
+	set_apart(&t.offline, 1, 2000000); /* no priority is that high */
 	EVENTUALLY(t.offline.said == 1);
 	rig_crash(&t.rig);
 	rig_up_at(&t.rig, NULL, socket);
@@ -717,10 +741,93 @@ static void another_priority_comes_through(void **state)
 	work(&t.offline, 1, true);
 	work(&t.online, 1, true);
 	EVENTUALLY(t.offline.stopped[1]);
-	gp__port_prioritize(t.offline.port, 1, 20);
+	set_apart(&t.offline, 1, 20);
 	EVENTUALLY(!t.offline.stopped[1]);
 	EVENTUALLY(t.online.stopped[1]);
 	two_down(&t);
+	rig_down(&t.rig);
+}
+
+/* The number of groups; *@owns: the own priorities of all queues, as digits that are one higher. */
+static u32 read_owns(struct rig *r, char owns[16])
+{
+	json_t *answer = rig_ask(r, "{\"op\":\"list\"}"), *group, *queue;
+	u32 n = (u32)json_array_size(json_object_get(answer, "groups"));
+	size_t i, j, len = 0;
+
+	json_array_foreach (json_object_get(answer, "groups"), i, group) {
+		json_array_foreach (json_object_get(group, "queues"), j, queue) {
+			const json_t *own = json_object_get(queue, "own_priority");
+
+			owns[len++] =
+				(char)(json_is_integer(own) ? '1' + json_integer_value(own) : '-');
+		}
+	}
+	owns[len] = '\0';
+	json_decref(answer);
+	return n;
+}
+
+static bool shows(struct rig *r, u32 nr, const char *expected)
+{
+	char owns[16];
+
+	return read_owns(r, owns) == nr && !strcmp(owns, expected);
+}
+
+static void own_priorities_split_only_a_program_that_asked(void **state)
+{
+	struct program p;
+	struct rig r;
+
+	(void)state;
+	rig_up(&r, NULL);
+	program_begins(&p, r.socket);
+	p.request.hints.prio = 7;
+	add_own(&p, 1, 0);
+	EVENTUALLY(shows(&r, 1, "1"));
+	add_own(&p, 2, 1);
+	EVENTUALLY(shows(&r, 1, "12"));
+	gp__port_prioritize(p.port, 1, -1);
+	EVENTUALLY(shows(&r, 1, "02"));
+	gp__agent_destroy(p.agent);
+	EVENTUALLY(nr_groups(&r) == 0);
+	program_begins(&p, r.socket);
+	p.request.hints.prio = 7;
+	p.request.splits = true;
+	add_own(&p, 1, 0);
+	add_own(&p, 2, 1);
+	EVENTUALLY(nr_groups(&r) == 2);
+	gp__port_prioritize(p.port, 2, 0);
+	EVENTUALLY(shows(&r, 1, "11"));
+	gp__agent_destroy(p.agent);
+	rig_down(&r);
+}
+
+static void higher_queues_of_a_program_are_released_first(void **state)
+{
+	struct two t;
+
+	(void)state;
+	two_up_with(&t, NULL);
+	gp__port_remove(t.offline.port, 1);
+	for (u32 id = 1; id <= 4; id++)
+		add_own(&t.offline, id, (s32)id % 2);
+	gp__port_prioritize(t.offline.port, 2, -1);
+	for (u32 id = 1; id <= 4; id++)
+		work(&t.offline, id, true);
+	work(&t.online, 1, true);
+	EVENTUALLY(t.offline.stopped[1] && t.offline.stopped[2] && t.offline.stopped[3] &&
+		   t.offline.stopped[4]);
+	/* In one step; orders may come in several. */
+	t.offline.nr_started = 0;
+	gp__agent_destroy(t.offline.agent);
+	assert_int_equal(t.offline.nr_started, 4);
+	assert_int_equal(t.offline.started[0] % 2, 1);
+	assert_int_equal(t.offline.started[1] % 2, 1);
+	assert_int_equal(t.offline.started[2], 4);
+	assert_int_equal(t.offline.started[3], 2);
+	gp__agent_destroy(t.online.agent);
 	rig_down(&t.rig);
 }
 
@@ -954,6 +1061,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_refused_program_says_so_once_and_runs),
 		cmocka_unit_test(a_child_has_an_agent_of_its_own),
 		cmocka_unit_test(another_priority_comes_through),
+		cmocka_unit_test(own_priorities_split_only_a_program_that_asked),
+		cmocka_unit_test(higher_queues_of_a_program_are_released_first),
 		cmocka_unit_test(announced_work_makes_room_before_it_is_there),
 		cmocka_unit_test(an_announcement_that_is_over_is_not_found_later),
 		cmocka_unit_test(announcing_without_a_daemon_is_an_error),

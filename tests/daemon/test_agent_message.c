@@ -28,10 +28,8 @@ static void block(void *data, const char *text)
 static void a_launch_does_not_wait_for_a_message(void **state)
 {
 	static const struct gp__queue_ops ops;
-	struct gp__request request = { 0 };
-	const struct gp__queue_desc q = {
-		.id = 1, .level = 3, .offset = TOO_HIGH, .device = "gpu"
-	};
+	struct gp__request request = { .hints.prio = TOO_HIGH };
+	const struct gp__queue_desc q = { .id = 1, .level = 3, .device = "gpu" };
 	struct gp__agent_options options = { .program = "program", .say = block };
 	struct gp__agent *agent;
 	struct gp__port *port;

@@ -288,22 +288,69 @@ held_at_level() {
 	[ "$(grep -c "kernels did not drain in time; falling back to level 3" "$BATS_TEST_TMPDIR/out")" -eq 1 ]
 }
 
-@test "streams of one HIP program with two priorities are two groups" {
+# streams OPTION...: runs a HIP program with three stream priorities, at priority 20; its streams have
+# queues when this returns. Bytes for it go to descriptor 8.
+streams() {
 	[ -x "$ROCM_PROGRAMS/hip_priorities" ] || skip "no hipcc that builds for gfx90a"
 	start_daemon
 	"$GPREEMPT" emu start --gpu gfx90a
 	mkfifo "$BATS_TEST_TMPDIR/in"
-	"$GPREEMPT" emu exec --name default -- "$GPREEMPT" run -p 20 -- \
+	"$GPREEMPT" emu exec --name default -- "$GPREEMPT" run -p 20 "$@" -- \
 		"$ROCM_PROGRAMS/hip_priorities" <"$BATS_TEST_TMPDIR/in" \
 		>"$BATS_TEST_TMPDIR/out" 2>&1 3>&- &
 	program=$!
 	exec 8>"$BATS_TEST_TMPDIR/in"
 	wait_for ready cat "$BATS_TEST_TMPDIR/out"
-	for priority in 19 20 21; do
-		wait_for "\"priority\": $priority" "$GPREEMPT" ps --json
-	done
+}
+
+# Ends it.
+end_streams() {
 	echo more >&8
 	exec 8>&-
 	wait "$program"
 	grep "done" "$BATS_TEST_TMPDIR/out"
+}
+
+# own_priorities: "OWN:EFFECTIVE" of the queues of ps, one a word, each once.
+own_priorities() {
+	"$GPREEMPT" ps --queues --json | python3 -c 'import json, sys
+queues = [q for g in json.load(sys.stdin)["groups"] for q in g["queues"]]
+pairs = sorted({(q["own_priority"], q["effective"]) for q in queues if q["own_priority"] is not None})
+print(" ".join("%d:%d" % p for p in pairs))'
+}
+
+@test "streams of one HIP program with three priorities are one group, and ps shows both numbers" {
+	streams
+	wait_for "-1:20 0:20 1:20" own_priorities
+	[ "$("$GPREEMPT" ps --no-headers | wc -l)" -eq 1 ]
+	run -0 "$GPREEMPT" ps --queues
+	[[ $output =~ PRIO\ OWN.*hip_priorities\ +0\ +20\ +\+1\  ]]
+	end_streams
+}
+
+@test "with --split-streams streams of one HIP program with three priorities are three groups" {
+	streams --split-streams
+	wait_for "-1:19 0:20 1:21" own_priorities
+	[ "$("$GPREEMPT" ps --no-headers | wc -l)" -eq 3 ]
+	end_streams
+}
+
+@test "streams of two priorities that wait for each other do so under online load" {
+	[ -x "$ROCM_PROGRAMS/hip_waits" ] || skip "no hipcc that builds for gfx90a"
+	start_daemon "$BATS_TEST_TMPDIR/decisions"
+	"$GPREEMPT" emu start --gpu gfx90a
+	"$GPREEMPT" emu exec --name default -- "$GPREEMPT" run -c online -- \
+		"$ROCM_PROGRAMS/hsa_mix" 1000000 7 >/dev/null 2>&1 3>&- &
+	neighbour=$!
+	wait_for '"program": "hsa_mix"' "$GPREEMPT" ps --json
+	on_default() {
+		timeout 120 "$GPREEMPT" emu exec --name default -- "$@"
+	}
+	on_default "$GPREEMPT" run -c offline -- "$ROCM_PROGRAMS/hip_waits" >"$BATS_TEST_TMPDIR/out" 2>&1
+	kill "$neighbour"
+	grep "^20 rounds" "$BATS_TEST_TMPDIR/out"
+	# It was held for its neighbour, and never one of its queues for another.
+	groups=$(awk '$5 == "entity-add" && / prio=2( |$)/' "$BATS_TEST_TMPDIR/decisions" | wc -l)
+	[ "$groups" -eq 1 ]
+	grep -q ' exclude .*why=priority' "$BATS_TEST_TMPDIR/decisions"
 }

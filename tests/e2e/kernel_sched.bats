@@ -119,3 +119,72 @@ serve() {
 	[ "$("$GPREEMPT" emu ls --json | python3 -c 'import json, sys
 print(json.load(sys.stdin)["machines"][0]["kfd_sched"])')" = True ]
 }
+
+# streams [OPTION...]: runs a HIP program with three stream priorities, online; its streams have queues
+# when this returns. Without options `gpreempt run` has no part in it.
+streams() {
+	local joined=()
+
+	[ -x "${ROCM_PROGRAMS:-}/hip_priorities" ] || skip "no hipcc that builds for gfx90a"
+	[ $# -eq 0 ] || joined=("$GPREEMPT" run -c online "$@" --)
+	"$GPREEMPT" emu start --name hip --gpu gfx90a --kernel gpreempt --kfd-sched --cus 4
+	mkfifo "$BATS_TEST_TMPDIR/in"
+	"$GPREEMPT" emu exec --name hip -- "${joined[@]}" "$ROCM_PROGRAMS/hip_priorities" \
+		<"$BATS_TEST_TMPDIR/in" >"$BATS_TEST_TMPDIR/out" 2>&1 3>&- &
+	started+=($!)
+	exec 8>"$BATS_TEST_TMPDIR/in"
+	wait_for ready cat "$BATS_TEST_TMPDIR/out"
+}
+
+# own_priorities: "OWN:EFFECTIVE" of the queues of ps, one a word, each once.
+own_priorities() {
+	"$GPREEMPT" emu exec --name hip -- "$GPREEMPT" ps --queues --json | python3 -c 'import json, sys
+queues = json.load(sys.stdin)["kernel_queues"]
+print(" ".join("%d:%d" % p for p in sorted({(q["own_priority"], q["effective"]) for q in queues})))'
+}
+
+# Ends the program of streams().
+end_streams() {
+	exec 8>&-
+	wait "${started[-1]}"
+	grep "^done" "$BATS_TEST_TMPDIR/out"
+}
+
+@test "streams of a HIP program are one group of the kernel's, and ps shows both numbers" {
+	streams -t streams
+	wait_for "-1:15 0:15 1:15" own_priorities
+	run -0 "$GPREEMPT" emu exec --name hip -- "$GPREEMPT" ps
+	[[ $output =~ PRIO\ OWN.*hip_priorities.*\ 15\ +\+1\  ]]
+	end_streams
+}
+
+@test "with --split-streams streams of a HIP program are three groups of the kernel's" {
+	streams --split-streams
+	wait_for "-1:14 0:15 1:16" own_priorities
+	end_streams
+}
+
+@test "the priorities of a program's streams alone do not split it" {
+	streams
+	# It is as urgent as its most urgent stream.
+	wait_for "-1:15 0:15 1:15" own_priorities
+	end_streams
+}
+
+@test "streams that wait for each other do so while the kernel schedules urgent work" {
+	[ -x "${ROCM_PROGRAMS:-}/hip_waits" ] || skip "no hipcc that builds for gfx90a"
+	"$GPREEMPT" emu start --name hip --gpu gfx90a --kernel gpreempt --kfd-sched --cus 4
+	"$GPREEMPT" emu exec --name hip -- "$GPREEMPT" run -c online -- "$WORKLOADS/online_server" \
+		--requests 100000 --period 10ms >/dev/null 2>&1 3>&- &
+	started+=($!)
+	on_hip() {
+		timeout 120 "$GPREEMPT" emu exec --name hip -- "$@"
+	}
+	eventually on_hip sh -c 'grep -qx 15 /sys/class/kfd/kfd/proc/*/queues/*/logical_priority'
+	run -0 on_hip "$GPREEMPT" run -c offline -- "$ROCM_PROGRAMS/hip_waits"
+	[[ $output == *"20 rounds"* ]]
+	# None of its queues was held for another.
+	on_hip sh -c 'cat /sys/kernel/debug/kfd/sched_*' >"$BATS_TEST_TMPDIR/log"
+	[ "$(grep -c 'entity-add .* prio=2\b' "$BATS_TEST_TMPDIR/log")" -eq 1 ]
+	grep -q ' exclude .*why=priority' "$BATS_TEST_TMPDIR/log"
+}

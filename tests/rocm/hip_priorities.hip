@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Two streams with two priorities, each busy until its standard input ends.
+// Three streams with three priorities, each with work for each byte on standard input, until it ends.
 #include "hip_lab.h"
 
 __global__ void spin(uint32_t *data, int rounds)
@@ -13,16 +13,16 @@ __global__ void spin(uint32_t *data, int rounds)
 
 int main()
 {
-	hipStream_t stream[2];
-	uint32_t *data[2];
+	hipStream_t stream[3];
+	uint32_t *data[3];
 	int least, greatest;
 	char c;
 
 	lab_must(hipDeviceGetStreamPriorityRange(&least, &greatest));
 	lab_check(least != greatest, "this runtime has one priority for all streams");
-	for (int s = 0; s < 2; s++) {
+	for (int s = 0; s < 3; s++) {
 		lab_must(hipStreamCreateWithPriority(&stream[s], hipStreamNonBlocking,
-						     s ? greatest : least));
+						     s == 1 ? 0 : s ? greatest : least));
 		data[s] = lab_device<uint32_t>(64);
 		lab_must(hipMemset(data[s], 0, 64 * 4));
 		spin<<<1, 64, 0, stream[s]>>>(data[s], 100);
@@ -32,7 +32,7 @@ int main()
 	puts("ready");
 	fflush(stdout);
 	while (read(STDIN_FILENO, &c, 1) > 0) {
-		for (int s = 0; s < 2; s++)
+		for (int s = 0; s < 3; s++)
 			spin<<<1, 64, 0, stream[s]>>>(data[s], 1000);
 		lab_must(hipDeviceSynchronize());
 	}

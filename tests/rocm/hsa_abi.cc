@@ -39,15 +39,7 @@ CORE(SIGNAL_STORE_SCRELEASE, hsa_signal_store_screlease);
 CORE(SIGNAL_WAIT_RELAXED, hsa_signal_wait_relaxed);
 CORE(SIGNAL_WAIT_SCACQUIRE, hsa_signal_wait_scacquire);
 CORE(SIGNAL_SUBTRACT_SCRELEASE, hsa_signal_subtract_screlease);
-#if HSA_AMD_EXT_API_TABLE_MAJOR_VERSION == 1
-SAME_FN(AmdExtTable, gp__hsa_amd, GP__HSA_AMD1_QUEUE_SET_PRIORITY, hsa_amd_queue_set_priority);
-SAME(sizeof(AmdExtTable), GP__HSA_AMD1_BYTES);
-#else
-SAME_FN(AmdExtTable, gp__hsa_amd, GP__HSA_AMD2_QUEUE_SET_PRIORITY, hsa_amd_queue_set_priority);
-#endif
-
 SAME(offsetof(gp__hsa_table, core), offsetof(HsaApiTable, core_));
-SAME(offsetof(gp__hsa_table, amd), offsetof(HsaApiTable, amd_ext_));
 SAME(sizeof(gp__hsa_version), sizeof(ApiTableVersion));
 SAME(offsetof(gp__hsa_version, bytes), offsetof(ApiTableVersion, minor_id));
 
@@ -64,10 +56,6 @@ SAME(offsetof(gp__hsa_signal, queue), offsetof(amd_signal_t, queue_ptr));
 static_assert(AMD_SIGNAL_KIND_DOORBELL < 0 && AMD_SIGNAL_KIND_LEGACY_DOORBELL < 0 &&
 		      AMD_SIGNAL_KIND_USER > 0,
 	      "a doorbell is known by its sign");
-
-SAME(int(GP__HSA_PRIORITY_LOW), int(HSA_AMD_QUEUE_PRIORITY_LOW));
-SAME(int(GP__HSA_PRIORITY_NORMAL), int(HSA_AMD_QUEUE_PRIORITY_NORMAL));
-SAME(int(GP__HSA_PRIORITY_HIGH), int(HSA_AMD_QUEUE_PRIORITY_HIGH));
 
 SAME(GP__HSA_INFO_TICKS_PER_S, int(HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY));
 SAME(int(GP__HSA_EQ), int(HSA_SIGNAL_CONDITION_EQ));

@@ -28,7 +28,6 @@ static struct {
 	uint32_t status; /* that the next call returns */
 	struct gp__hsa_signal other; /* not a doorbell */
 	int64_t other_value;
-	uint32_t priority;
 	unsigned int nr_destroyed;
 } runtime;
 
@@ -82,27 +81,18 @@ static uint64_t fake_load_write(const struct gp__hsa_queue *queue)
 	return atomic_load(&queue->write_index);
 }
 
-static uint32_t fake_set_priority(struct gp__hsa_queue *queue, uint32_t priority)
-{
-	(void)queue;
-	runtime.priority = priority;
-	return runtime.status;
-}
-
 /*
  * The program
  */
 
 struct fixture {
 	struct gp__hsa_core core;
-	struct gp__hsa_amd amd;
 	struct gp__hsa_table table;
 	struct gp__hsa_host host;
 	bool unknown; /* the backend knows no queue */
 	uint32_t next_id;
 	uint32_t added, arrived_at, nr_arrivals;
-	enum gp__hsa_priority priority;
-	uint32_t prioritized, foreign;
+	uint32_t foreign;
 };
 
 static bool find_queue(void *data, const void *write_index, uint32_t *id)
@@ -130,14 +120,6 @@ static void note_arrival(void *data, uint32_t id)
 	f->nr_arrivals++;
 }
 
-static void note_priority(void *data, uint32_t id, enum gp__hsa_priority priority)
-{
-	struct fixture *f = data;
-
-	f->prioritized = id;
-	f->priority = priority;
-}
-
 static void note_foreign(void *data, uint32_t id)
 {
 	struct fixture *f = data;
@@ -154,18 +136,15 @@ static void set_up(struct fixture *f, bool windows)
 	runtime.other.kind = 1;
 	f->next_id = 7;
 	f->core.version = (struct gp__hsa_version){ 1, sizeof(f->core), 0, 0 };
-	f->amd.version = (struct gp__hsa_version){ 2, sizeof(f->amd), 0, 0 };
-	f->table = (struct gp__hsa_table){ { 1, sizeof(f->table), 0, 0 }, &f->core, &f->amd };
+	f->table = (struct gp__hsa_table){ { 1, sizeof(f->table), 0, 0 }, &f->core };
 	f->core.fn[GP__HSA_QUEUE_CREATE] = (gp__hsa_fn *)fake_create;
 	f->core.fn[GP__HSA_QUEUE_DESTROY] = (gp__hsa_fn *)fake_destroy;
 	f->core.fn[GP__HSA_SIGNAL_STORE_RELAXED] = (gp__hsa_fn *)fake_signal_store;
 	f->core.fn[GP__HSA_SIGNAL_STORE_SCRELEASE] = (gp__hsa_fn *)fake_signal_store;
 	f->core.fn[GP__HSA_ADD_WRITE_RELAXED] = (gp__hsa_fn *)fake_add_write;
 	f->core.fn[GP__HSA_LOAD_WRITE_RELAXED] = (gp__hsa_fn *)fake_load_write;
-	f->amd.fn[GP__HSA_AMD2_QUEUE_SET_PRIORITY] = (gp__hsa_fn *)fake_set_priority;
 	f->host = (struct gp__hsa_host){
-		find_queue, note_added, note_arrival, note_priority, note_foreign, f, windows,
-		2,	    0,		false
+		find_queue, note_added, note_arrival, note_foreign, f, windows, 2, 0, false
 	};
 	assert_true(gp__hsa_load(&f->table, &f->host, &why));
 }
@@ -320,27 +299,6 @@ static void without_windows_the_indices_are_the_runtimes_own(void **state)
 	gp__hsa_unload();
 }
 
-static void a_priority_is_reported_after_the_runtime_accepted_it(void **state)
-{
-	struct fixture f;
-	struct fake_queue *q;
-	uint32_t (*set)(struct gp__hsa_queue *, uint32_t);
-
-	(void)state;
-	set_up(&f, false);
-	set = (void *)f.amd.fn[GP__HSA_AMD2_QUEUE_SET_PRIORITY];
-	q = create(&f);
-	assert_int_equal(set(&q->hsa, GP__HSA_PRIORITY_HIGH), 0);
-	assert_int_equal(runtime.priority, GP__HSA_PRIORITY_HIGH);
-	assert_int_equal(f.prioritized, 7);
-	assert_int_equal(f.priority, GP__HSA_PRIORITY_HIGH);
-	runtime.status = OUT_OF_RESOURCES;
-	assert_int_equal(set(&q->hsa, GP__HSA_PRIORITY_LOW), OUT_OF_RESOURCES);
-	assert_int_equal(f.priority, GP__HSA_PRIORITY_HIGH);
-	destroy(&f, q);
-	gp__hsa_unload();
-}
-
 static void a_queue_that_could_not_be_created_is_not_known(void **state)
 {
 	uint32_t (*fn)(uint64_t, uint32_t, uint32_t, void *, void *, uint32_t, uint32_t,
@@ -413,7 +371,6 @@ int main(void)
 		cmocka_unit_test(a_program_does_not_see_its_window),
 		cmocka_unit_test(foreign_work_is_reported_once_and_not_overwritten),
 		cmocka_unit_test(without_windows_the_indices_are_the_runtimes_own),
-		cmocka_unit_test(a_priority_is_reported_after_the_runtime_accepted_it),
 		cmocka_unit_test(a_queue_that_could_not_be_created_is_not_known),
 		cmocka_unit_test(many_queues_are_created_and_destroyed),
 		cmocka_unit_test(an_unknown_runtime_is_left_alone),

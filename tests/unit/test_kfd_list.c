@@ -240,12 +240,14 @@ static void a_kernel_that_schedules_queues_says_how(void **state)
 	put(t, "kfd/proc/10/queues/0/state", "excluded\n");
 	put(t, "kfd/proc/10/queues/0/logical_priority", "2\n");
 	put(t, "kfd/proc/10/queues/0/effective_priority", "9\n");
+	put(t, "kfd/proc/10/queues/0/own_priority", "-1\n");
 	put(t, "kfd/proc/10/queues/0/pending", "17\n");
 	put(t, "kfd/proc/10/queues/0/preempted_ms", "1234\n");
 	put(t, "kfd/proc/10/queues/0/preemptions", "5\n");
 	/* An unexpected and unknown word. */
 	put(t, "kfd/proc/10/queues/1/state", "admitted");
 	put(t, "kfd/proc/10/queues/1/logical_priority", "-1\n");
+	put(t, "kfd/proc/10/queues/1/own_priority", "8\n"); /* no kernel writes this */
 	put_queue(t, 11, 0, "64078", "4096", "1");
 	list = list_of(t);
 	assert_int_equal(list.nr, 3);
@@ -253,12 +255,15 @@ static void a_kernel_that_schedules_queues_says_how(void **state)
 	assert_string_equal(s->state, "excluded");
 	assert_int_equal(s->priority, 2);
 	assert_int_equal(s->effective, 9);
+	assert_true(s->has_own);
+	assert_int_equal(s->own, -1);
 	assert_int_equal(s->pending, 17);
 	assert_int_equal(s->preempted_ms, 1234);
 	assert_int_equal(s->preemptions, 5);
 	s = &list.queue[1].kernel;
 	assert_string_equal(s->state, "admitted");
 	assert_int_equal(s->priority, -1);
+	assert_false(s->has_own);
 	assert_int_equal(s->pending, -1);
 	assert_int_equal(s->preempted_ms, -1);
 	assert_int_equal(s->preemptions, -1);

@@ -613,10 +613,10 @@ static void a_failed_release_is_reported_and_can_be_repeated(void **state)
  * Arguments
  */
 
-static int64_t fifteen_on_seven(void *data, uint32_t gpu_id)
+static uint32_t fifteen_on_seven(void *data, uint32_t gpu_id)
 {
 	*(int *)data += 1;
-	return gpu_id == 7 ? 15 : -1;
+	return gpu_id == 7 ? 16 : 0;
 }
 
 /* The driver gets a priority, and the program does not notice. */

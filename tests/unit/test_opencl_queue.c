@@ -1083,6 +1083,26 @@ static void chosen_work_group_sizes_divide_the_range(void **state)
 	}
 }
 
+static void the_priority_of_a_queue_is_among_its_properties(void **state)
+{
+	const struct {
+		cl_queue_properties properties[5];
+		int own;
+	} cases[] = {
+		{ { 0 }, 0 },
+		{ { CL_QUEUE_PROPERTIES, CL_QUEUE_PROFILING_ENABLE, 0 }, 0 },
+		{ { CL_QUEUE_PRIORITY_KHR, CL_QUEUE_PRIORITY_HIGH_KHR, 0 }, 1 },
+		{ { CL_QUEUE_PRIORITY_KHR, CL_QUEUE_PRIORITY_MED_KHR, 0 }, 0 },
+		{ { CL_QUEUE_PROPERTIES, 0, CL_QUEUE_PRIORITY_KHR, CL_QUEUE_PRIORITY_LOW_KHR, 0 },
+		  -1 },
+	};
+
+	(void)state;
+	assert_int_equal(gp__cl_own_priority(NULL), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(gp__cl_own_priority(cases[i].properties), cases[i].own);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1107,6 +1127,7 @@ int main(void)
 		cmocka_unit_test(launches_that_cannot_be_guarded_are_left_to_the_driver),
 		cmocka_unit_test(without_a_marker_the_call_waits_for_the_launch),
 		cmocka_unit_test(chosen_work_group_sizes_divide_the_range),
+		cmocka_unit_test(the_priority_of_a_queue_is_among_its_properties),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

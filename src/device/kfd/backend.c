@@ -49,9 +49,16 @@ static void name_device(struct gp__kfd_join *j, uint32_t gpu_id, struct gp__queu
 		snprintf(q->device, sizeof(q->device), "amd-%u", gpu_id);
 }
 
+/* ROCr has three priorities: the lowest, the normal and the highest of the driver's. */
+static s32 own_priority(const struct gp__kfd_queue_info *queue)
+{
+	return (queue->priority > GP_KFD_PRIORITY_NORMAL) -
+	       (queue->priority < GP_KFD_PRIORITY_NORMAL);
+}
+
 void gp__kfd_join_add(struct gp__kfd_join *j, const struct gp__kfd_queue_info *queue)
 {
-	struct gp__queue_desc q = { .id = queue->id };
+	struct gp__queue_desc q = { .id = queue->id, .own = own_priority(queue), .has_own = true };
 
 	if (gp__kfd_kernel_scheduler(queue->gpu_id).enabled) {
 		gp__port_say(j->port, "the kernel, not gpreemptd, schedules the queues of this "
@@ -105,9 +112,14 @@ static void queue_removed(void *data, const struct gp__kfd_queue_info *queue)
 	tell_observer(j, offsetof(struct gp__kfd_owner_events, removed), queue);
 }
 
+/* The runtime sets the priority of a queue, which may be a HIP stream's, after its creation. */
 static void queue_changed(void *data, const struct gp__kfd_queue_info *queue)
 {
-	tell_observer(data, offsetof(struct gp__kfd_owner_events, changed), queue);
+	struct gp__kfd_join *j = data;
+
+	if (j->port)
+		gp__port_prioritize(j->port, queue->id, own_priority(queue));
+	tell_observer(j, offsetof(struct gp__kfd_owner_events, changed), queue);
 }
 
 static void queue_lost(void *data, const struct gp__kfd_queue_info *queue)
@@ -173,12 +185,14 @@ static enum gp__kfd_way best_way(const struct gp_kfd_preempt_query *series)
 	return series->version ? GP__KFD_WAY_PREEMPT : GP__KFD_WAY_UPDATE;
 }
 
-/* The priority of the program's queues for a kernel that schedules them itself; -1: none. */
-static int64_t priority_for_kernel(void *data, uint32_t gpu_id)
+/* The logical priority of the program's queues for a kernel that schedules them itself; 0: none. */
+static uint32_t priority_for_kernel(void *data, uint32_t gpu_id)
 {
-	struct gp__kfd_join *j = data;
+	const struct gp__request *r = ((struct gp__kfd_join *)data)->port->request;
 
-	return gp__kfd_kernel_scheduler(gpu_id).enabled ? j->port->request->hints.prio : -1;
+	if (r->hints.prio < 0 || !gp__kfd_kernel_scheduler(gpu_id).enabled)
+		return 0;
+	return ((uint32_t)r->hints.prio + 1) | (r->splits ? GP_KFD_PRIORITY_SPLIT : 0);
 }
 
 static int create_owner(struct gp__kfd_join *j, gp__ioctl_fn *next, char why[GP__WIRE_TEXT_MAX])

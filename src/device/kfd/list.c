@@ -131,6 +131,16 @@ static int64_t number_or_none(int dir, const char *path)
 	return read_number(dir, path, INT64_MAX, &value) ? (int64_t)value : -1;
 }
 
+static bool read_own_priority(int dir, int *own)
+{
+	char text[8];
+	ssize_t n = read_at(dir, "own_priority", text, sizeof(text) - 1);
+
+	text[n > 0 ? n : 0] = '\0';
+	*own = atoi(text);
+	return n > 0 && *own >= -1 && *own <= 1;
+}
+
 /* Reads a word; "": there is none. */
 static void read_word(int dir, const char *path, char *word, size_t size)
 {
@@ -152,6 +162,7 @@ static void read_kernel_state(int dir, struct gp__kfd_kernel_state *s)
 		return;
 	s->priority = (int)number_or_none(dir, "logical_priority");
 	s->effective = (int)number_or_none(dir, "effective_priority");
+	s->has_own = read_own_priority(dir, &s->own);
 	s->pending = number_or_none(dir, "pending");
 	s->preempted_ms = number_or_none(dir, "preempted_ms");
 	s->preemptions = number_or_none(dir, "preemptions");

@@ -34,6 +34,8 @@ enum gp__kfd_source {
 struct gp__kfd_kernel_state {
 	char state[16]; /* "": the kernel does not schedule this queue */
 	int priority, effective; /* requested, and after ageing; -1: unknown */
+	bool has_own;
+	int own; /* the program's own priority for it: -1, 0 or 1 */
 	int64_t pending; /* packets, or dwords; -1: unknown */
 	int64_t preempted_ms, preemptions; /* -1: unknown */
 };

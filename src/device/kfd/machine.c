@@ -330,7 +330,9 @@ void gp__kfd_machine_kernel_queues(gp__kernel_queue_fn *add, void *data)
 							.effective = q->kernel.effective,
 							.pending = q->kernel.pending,
 							.held_ms = q->kernel.preempted_ms,
-							.preemptions = q->kernel.preemptions };
+							.preemptions = q->kernel.preemptions,
+							.has_own = q->kernel.has_own,
+							.own = q->kernel.own };
 
 		if (*queue.state)
 			add(data, &queue);

@@ -35,7 +35,7 @@ struct gp__kfd_entry {
 struct gp__kfd_owner {
 	gp__kfd_ioctl_fn next;
 	struct gp__kfd_owner_events events;
-	int64_t (*priority)(void *data, uint32_t gpu_id); /* NULL: queues get none */
+	uint32_t (*priority)(void *data, uint32_t gpu_id); /* NULL: queues get none */
 	void *priority_data;
 	/* For reading: a hold or release is under way. For writing: the control changes. */
 	pthread_rwlock_t control_lock;

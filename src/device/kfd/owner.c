@@ -41,7 +41,7 @@ int gp__kfd_owner_create(gp__kfd_ioctl_fn next, enum gp__kfd_way way,
 	return 0;
 }
 
-void gp__kfd_owner_prioritize(struct gp__kfd_owner *o, int64_t (*fn)(void *data, uint32_t gpu_id),
+void gp__kfd_owner_prioritize(struct gp__kfd_owner *o, uint32_t (*fn)(void *data, uint32_t gpu_id),
 			      void *data)
 {
 	o->priority = fn;

@@ -43,11 +43,11 @@ struct gp__kfd_owner_events {
 int gp__kfd_owner_create(gp__kfd_ioctl_fn next, enum gp__kfd_way way,
 			 const struct gp__kfd_owner_events *events, struct gp__kfd_owner **owner);
 /*
- * @fn gives the logical priority, for a GPU, of queues that the program creates without one.
- * Negative: none. Called before the first call of the program.
+ * @fn gives the logical priority, for a GPU, of queues that the program creates without one, as
+ * CREATE_QUEUE has it; 0: none. Called before the first call of the program.
  */
 void gp__kfd_owner_prioritize(struct gp__kfd_owner *owner,
-			      int64_t (*fn)(void *data, uint32_t gpu_id), void *data);
+			      uint32_t (*fn)(void *data, uint32_t gpu_id), void *data);
 /* Releases all queues. No call may be under way. */
 void gp__kfd_owner_destroy(struct gp__kfd_owner *owner);
 

@@ -133,14 +133,14 @@ static void add(struct gp__kfd_owner *o, int fd, const struct gp_kfd_create_queu
 	tell(o->events.added, o, &info);
 }
 
-/* The priority for a queue that its program gives none; negative: none. */
-static int64_t missing_priority(struct gp__kfd_owner *o, unsigned long request, const void *args,
-				union arguments *copy)
+/* The priority for a queue that its program gives none; 0: none. */
+static uint32_t missing_priority(struct gp__kfd_owner *o, unsigned long request, const void *args,
+				 union arguments *copy)
 {
 	/* Longer arguments may have another meaning. */
 	if (!o->priority || _IOC_SIZE(request) > sizeof(copy->create) ||
 	    !read_arguments(request, args, copy) || copy->create.logical_priority)
-		return -1;
+		return 0;
 	return o->priority(o->priority_data, copy->create.gpu_id);
 }
 
@@ -148,12 +148,12 @@ static int64_t missing_priority(struct gp__kfd_owner *o, unsigned long request, 
 static int create_with_priority(struct gp__kfd_owner *o, int fd, unsigned long request, void *args)
 {
 	union arguments copy;
-	int64_t priority = missing_priority(o, request, args, &copy);
+	uint32_t priority = missing_priority(o, request, args, &copy);
 	int result;
 
-	if (priority < 0 || priority >= UINT32_MAX)
+	if (!priority)
 		return o->next(fd, request, args);
-	copy.create.logical_priority = (uint32_t)priority + 1;
+	copy.create.logical_priority = priority;
 	result = o->next(fd, GP_KFD_CREATE_QUEUE, &copy);
 	copy.create.logical_priority = 0;
 	if (!result)

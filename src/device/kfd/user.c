@@ -13,7 +13,6 @@
 #define PAGE 4096u
 #define DOORBELL_BYTES 8192u
 #define EOP_BYTES 4096u
-#define PRIORITY_NORMAL 7
 #define FREE_TRIES 16
 
 int gp__kfd_ioctl(int fd, unsigned long request, void *args)
@@ -304,7 +303,7 @@ static int create(struct gp__kfd_queue *q)
 		.gpu_id = n->gpu_id,
 		.queue_type = GP_KFD_QUEUE_COMPUTE_AQL,
 		.queue_percentage = GP_KFD_PERCENTAGE_MAX,
-		.queue_priority = PRIORITY_NORMAL,
+		.queue_priority = GP_KFD_PRIORITY_NORMAL,
 		.eop_buffer_address = (uint64_t)q->eop.at,
 		.eop_buffer_size = q->eop.size,
 		.ctx_save_restore_address = (uint64_t)q->save.at,
@@ -384,7 +383,7 @@ struct gp__kfd_queue_info gp__kfd_queue_info(const struct gp__kfd_queue *q)
 		.save_area = (uint64_t)q->save.at,
 		.save_bytes = q->u->node.save_bytes,
 		.percentage = GP_KFD_PERCENTAGE_MAX,
-		.priority = PRIORITY_NORMAL,
+		.priority = GP_KFD_PRIORITY_NORMAL,
 	};
 }
 
@@ -399,7 +398,7 @@ int gp__kfd_queue_set_percentage(struct gp__kfd_queue *q, uint32_t percentage)
 					    .queue_id = q->id,
 					    .ring_size = q->nr_packets * PACKET_BYTES,
 					    .queue_percentage = percentage,
-					    .queue_priority = PRIORITY_NORMAL };
+					    .queue_priority = GP_KFD_PRIORITY_NORMAL };
 
 	return gp__kfd_ioctl(q->u->kfd, GP_KFD_UPDATE_QUEUE, &args);
 }

@@ -236,6 +236,7 @@ static void group_added(void *data, const struct gp__nvrm_group_info *group)
 	if (gp__watch_add(&nv->watch, &q, group))
 		gp__port_say(nv->port,
 			     "out of memory; a channel group of this program runs unscheduled");
+	gp__port_note(nv->port, q.id, GP__WIRE_NOTE_WHOLE);
 }
 
 static void group_removed(void *data, const struct gp__nvrm_group_info *group)

@@ -50,29 +50,14 @@ enum gp__hsa_core_fn {
 	GP__HSA_CORE_FNS,
 };
 
-/* Indices into the table of AMD's extensions, by its version. Version 1 grew in the middle without
- * a new number, so it is used only at this size. */
-enum gp__hsa_amd_fn {
-	GP__HSA_AMD1_QUEUE_SET_PRIORITY = 37,
-	GP__HSA_AMD2_QUEUE_SET_PRIORITY = 39,
-	GP__HSA_AMD_FNS,
-};
-#define GP__HSA_AMD1_BYTES 400
-
 struct gp__hsa_core {
 	struct gp__hsa_version version;
 	gp__hsa_fn *fn[GP__HSA_CORE_FNS];
 };
 
-struct gp__hsa_amd {
-	struct gp__hsa_version version;
-	gp__hsa_fn *fn[GP__HSA_AMD_FNS];
-};
-
 struct gp__hsa_table {
 	struct gp__hsa_version version;
 	struct gp__hsa_core *core;
-	struct gp__hsa_amd *amd;
 };
 
 struct gp__hsa_queue {
@@ -105,12 +90,5 @@ struct gp__hsa_signal {
 /* Conditions and states of hsa_signal_wait_*(). */
 enum gp__hsa_condition { GP__HSA_EQ, GP__HSA_NE, GP__HSA_LT, GP__HSA_GTE };
 enum gp__hsa_wait_state { GP__HSA_WAIT_BLOCKED, GP__HSA_WAIT_ACTIVE };
-
-/* The priorities of hsa_amd_queue_set_priority(). */
-enum gp__hsa_priority {
-	GP__HSA_PRIORITY_LOW = 0,
-	GP__HSA_PRIORITY_NORMAL = 1,
-	GP__HSA_PRIORITY_HIGH = 2,
-};
 
 #endif

@@ -28,12 +28,6 @@ static void arrived(void *data, uint32_t id)
 	gp__kfd_join_launched(data, id);
 }
 
-/* The program orders its queues among themselves, around its own priority. */
-static void prioritized(void *data, uint32_t id, enum gp__hsa_priority priority)
-{
-	gp__port_prioritize(gp__kfd_join_port(data), id, (s32)priority - GP__HSA_PRIORITY_NORMAL);
-}
-
 static void foreign(void *data, uint32_t id)
 {
 	gp__kfd_join_foreign(data, id);
@@ -59,7 +53,6 @@ static void load_into(struct gp__kfd_join *j, struct gp__hsa_table *table)
 	const struct gp__hsa_host host = { .find = find_queue,
 					   .added = added,
 					   .arrived = arrived,
-					   .prioritized = prioritized,
 					   .foreign = foreign,
 					   .data = j,
 					   .windows = o.windows,

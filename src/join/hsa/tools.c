@@ -42,7 +42,6 @@ typedef uint32_t signal_create_fn(int64_t value, uint32_t nr_consumers, const ui
 typedef uint32_t signal_destroy_fn(uint64_t signal);
 typedef void signal_subtract_fn(uint64_t signal, int64_t value);
 typedef void signal_store_fn(uint64_t signal, int64_t value);
-typedef uint32_t set_priority_fn(struct gp__hsa_queue *queue, uint32_t priority);
 
 static struct {
 	struct gp__hsa_host host;
@@ -53,7 +52,6 @@ static struct {
 	bool loaded;
 	bool narrow; /* windows of queues that are not held */
 	gp__hsa_fn *core[GP__HSA_CORE_FNS];
-	gp__hsa_fn *set_priority;
 	struct gp__hsa_waits waits;
 } hsa = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -255,16 +253,6 @@ static uint32_t queue_destroy(struct gp__hsa_queue *queue)
 	return status;
 }
 
-static uint32_t queue_set_priority(struct gp__hsa_queue *queue, uint32_t priority)
-{
-	uint32_t status = ((set_priority_fn *)hsa.set_priority)(queue, priority);
-	struct queue *q = status == HSA_SUCCESS ? find(queue) : NULL;
-
-	if (q)
-		hsa.host.prioritized(hsa.host.data, q->id, (enum gp__hsa_priority)priority);
-	return status;
-}
-
 /*
  * The doorbell
  */
@@ -460,20 +448,9 @@ static const char *obstacle(const struct gp__hsa_table *table)
 	return NULL;
 }
 
-/* NULL: the function's index is not known for this version. */
-static gp__hsa_fn **find_set_priority(struct gp__hsa_amd *amd)
-{
-	if (amd->version.major == 1 && amd->version.bytes == GP__HSA_AMD1_BYTES)
-		return &amd->fn[GP__HSA_AMD1_QUEUE_SET_PRIORITY];
-	if (amd->version.major == 2 && amd->version.bytes >= sizeof(*amd))
-		return &amd->fn[GP__HSA_AMD2_QUEUE_SET_PRIORITY];
-	return NULL;
-}
-
 bool gp__hsa_load(struct gp__hsa_table *table, const struct gp__hsa_host *host, const char **why)
 {
 	enum for_whom whom = host->retains ? FOR_RETAINED : host->windows ? FOR_WINDOWS : FOR_ALL;
-	gp__hsa_fn **set_priority;
 
 	*why = obstacle(table);
 	if (*why)
@@ -487,11 +464,6 @@ bool gp__hsa_load(struct gp__hsa_table *table, const struct gp__hsa_host *host, 
 	}
 	hsa.table = table;
 	hsa.loaded = true;
-	set_priority = find_set_priority(table->amd);
-	if (set_priority) {
-		hsa.set_priority = *set_priority;
-		*set_priority = (gp__hsa_fn *)queue_set_priority;
-	}
 	return true;
 }
 

@@ -26,8 +26,6 @@ struct gp__hsa_host {
 	void (*added)(void *data, uint32_t id, const void *write_index);
 	/* Work has arrived in a queue without work; called by the thread that launches it. */
 	void (*arrived)(void *data, uint32_t id);
-	/* The program has set the queue's priority. */
-	void (*prioritized)(void *data, uint32_t id, enum gp__hsa_priority priority);
 	/* Something else puts work into the queue, too, which a window does not hold. */
 	void (*foreign)(void *data, uint32_t id);
 	void *data;

@@ -12,4 +12,6 @@
 #define CL_USE_DEPRECATED_OPENCL_2_2_APIS
 #include <CL/cl_layer.h>
 
+#include <CL/cl_ext.h>
+
 #endif

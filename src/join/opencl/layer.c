@@ -341,9 +341,9 @@ static struct entry *make_entry(cl_command_queue queue)
 	return e;
 }
 
-static void add(cl_command_queue queue)
+static void add(cl_command_queue queue, const cl_queue_properties *properties)
 {
-	struct gp__queue_desc q = { 0 };
+	struct gp__queue_desc q = { .own = gp__cl_own_priority(properties), .has_own = true };
 	cl_device_id device;
 	struct entry *e;
 
@@ -399,7 +399,7 @@ static cl_command_queue CL_API_CALL create_queue(cl_context context, cl_device_i
 		layer.next.clCreateCommandQueue(context, device, properties, error);
 
 	if (queue && layer.joined)
-		add(queue);
+		add(queue, NULL);
 	return queue;
 }
 
@@ -411,7 +411,7 @@ static cl_command_queue CL_API_CALL create_queue_with(cl_context context, cl_dev
 		layer.next.clCreateCommandQueueWithProperties(context, device, properties, error);
 
 	if (queue && layer.joined)
-		add(queue);
+		add(queue, properties);
 	return queue;
 }
 

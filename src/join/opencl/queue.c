@@ -566,6 +566,17 @@ void gp__cl_queue_leave(struct gp__cl_queue *q)
 	pthread_mutex_unlock(&q->lock);
 }
 
+int32_t gp__cl_own_priority(const cl_queue_properties *properties)
+{
+	for (; properties && *properties; properties += 2) {
+		if (properties[0] == CL_QUEUE_PRIORITY_KHR)
+			return properties[1] == CL_QUEUE_PRIORITY_HIGH_KHR  ? 1
+			       : properties[1] == CL_QUEUE_PRIORITY_LOW_KHR ? -1
+									    : 0;
+	}
+	return 0;
+}
+
 int gp__cl_queue_init(struct gp__cl_queue *q, const struct gp__cl_host *host, cl_command_queue cl,
 		      uint32_t width, uint64_t budget_ns)
 {

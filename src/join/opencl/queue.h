@@ -73,6 +73,9 @@ struct gp__cl_queue {
 	bool left; /* the program has released the queue */
 };
 
+/* The priority of a new queue among those of its program: -1, 0 or 1. @properties may be NULL. */
+int32_t gp__cl_own_priority(const cl_queue_properties *properties);
+
 /* @width, or, if that is 0, @budget_ns: the size of the window; both 0: the default. */
 int gp__cl_queue_init(struct gp__cl_queue *q, const struct gp__cl_host *host, cl_command_queue cl,
 		      uint32_t width, uint64_t budget_ns);
