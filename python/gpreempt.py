@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Announces GPU work of a program to gpreemptd, so that less urgent programs are held before it arrives.
+"""Announces GPU work of a program to gpreemptd, so that less urgent programs are held before it arrives, and
+finds the driver's queues of streams on AMD GPUs.
 
     gpreempt.arriving(within=0.001)     # kernels will come within a millisecond
     with gpreempt.request():            # announces work now, until the end of the block
@@ -10,13 +11,17 @@ The calls have an effect in programs that `gpreempt run` has started; in others 
 They never change what a program computes or may do: without them its work only starts later. The daemon
 limits how long others wait (arrive_grace_ms). If announced work does not arrive, further announcements
 are ignored for that time.
+
+    queue_of_stream(torch.cuda.current_stream().cuda_stream).queue_id
 """
 import contextlib
 import ctypes
 import errno
+import os
 import time
+from typing import List, NamedTuple
 
-__all__ = ["arriving", "over", "request", "joined"]
+__all__ = ["RuntimeQueue", "arriving", "joined", "over", "queue_of_hsa", "queue_of_stream", "request"]
 
 
 def _find():
@@ -66,3 +71,47 @@ def request(within=0.0):
         yield
     finally:
         over()
+
+
+class RuntimeQueue(NamedTuple):
+    """A queue of the driver, among those of this process."""
+    queue_id: int
+    gpu_id: int
+    sharers: List[int]  # other streams on it, of those that were asked for and exist; at most 16
+
+
+class _RuntimeQueue(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("queue_id", ctypes.c_uint32), ("gpu_id", ctypes.c_uint32),
+                ("nr_sharers", ctypes.c_uint32), ("reserved", ctypes.c_uint32),
+                ("sharers", ctypes.c_void_p * 16)]
+
+
+class _Error(ctypes.Structure):
+    _fields_ = [("code", ctypes.c_int), ("message", ctypes.c_char * 256)]
+
+
+def _queue_of(kind, handle):
+    found, error = _RuntimeQueue(size=ctypes.sizeof(_RuntimeQueue)), _Error()
+    try:
+        call = getattr(ctypes.CDLL(None), "gp_join_queue_of_" + kind)
+    except (AttributeError, OSError):
+        raise OSError(errno.ENOTCONN, "this program is not joined, so its queues are not seen; start it "
+                      "with 'gpreempt run'") from None
+    if call(ctypes.c_void_p(handle), ctypes.byref(found), ctypes.byref(error)):
+        raise OSError(-error.code, error.message.decode(errors="replace") or os.strerror(-error.code))
+    sharers = found.sharers[:min(found.nr_sharers, 16)]
+    return RuntimeQueue(found.queue_id, found.gpu_id, [s or 0 for s in sharers])
+
+
+def queue_of_stream(stream):
+    """Returns the queue that carries a HIP stream, the address in a hipStream_t; 0 is the default stream.
+
+    An event is recorded in the stream, which nothing waits for. OSError: EBUSY while the stream is captured
+    into a graph, EINVAL if HIP refuses it, ENOTCONN if `gpreempt run` has not started this program.
+    """
+    return _queue_of("stream", stream)
+
+
+def queue_of_hsa(queue):
+    """Returns the queue of the driver beneath one of the HSA runtime, the address of an hsa_queue_t."""
+    return _queue_of("hsa", queue)

@@ -165,6 +165,40 @@ struct gp_kfd_command {
 
 #define GP_KFD_COMMAND_INIT GP_INIT(struct gp_kfd_command)
 
+/* -------------------------------------------- queues of HSA and HIP -- */
+
+#define GP_KFD_SHARERS_MAX 16
+
+/* The driver's queue that a queue of the HSA runtime is, or that carries a stream of HIP. */
+struct gp_kfd_runtime_queue {
+	size_t size;
+	uint32_t queue_id; /* the driver's, among those of this process */
+	uint32_t gpu_id; /* the driver's */
+	/* Other streams on the queue, of those that were asked for and exist. */
+	uint32_t nr_sharers; /* may be more than there is room for */
+	uint32_t reserved; /* 0 */
+	void *sharers[GP_KFD_SHARERS_MAX];
+};
+
+#define GP_KFD_RUNTIME_QUEUE_INIT GP_INIT(struct gp_kfd_runtime_queue)
+
+/*
+ * Both are for programs that `gpreempt run` has started; in others they return -ENOTCONN. -ENOENT:
+ * the driver has no such queue, or HIP is not loaded.
+ *
+ * hsa_queue is an hsa_queue_t *.
+ */
+GP_API int gp_kfd_queue_of_hsa(const void *hsa_queue, struct gp_kfd_runtime_queue *found,
+			       struct gp_error *err);
+/*
+ * stream is a hipStream_t, or NULL for the default stream. An event is recorded in it, which is
+ * not waited for. HIP may put a stream on another queue later; a queue has several streams if the
+ * program has more than four of one priority. -EBUSY: the stream is being captured into a graph;
+ * -EINVAL: HIP refuses it; -EOPNOTSUPP: launches are not seen.
+ */
+GP_API int gp_kfd_queue_of_stream(void *stream, struct gp_kfd_runtime_queue *found,
+				  struct gp_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -8,7 +8,7 @@ load daemon
 
 setup() {
 	: "${GPREEMPT:=build/src/cli/gpreempt}"
-	: "${ROCM_PROGRAMS:=build/tests/rocm}"
+	: "${ROCM_PROGRAMS:=build/tests/rocm}" "${SOURCE_DIR:=.}"
 	export XDG_RUNTIME_DIR=$BATS_TEST_TMPDIR
 	export GPREEMPT_SOCKET=$BATS_TEST_TMPDIR/control.sock
 	unset GPREEMPT_EMU_DIR HSA_TOOLS_LIB HSA_TOOLS_DISABLE_REGISTER
@@ -353,4 +353,27 @@ print(" ".join("%d:%d" % p for p in pairs))'
 	groups=$(awk '$5 == "entity-add" && / prio=2( |$)/' "$BATS_TEST_TMPDIR/decisions" | wc -l)
 	[ "$groups" -eq 1 ]
 	grep -q ' exclude .*why=priority' "$BATS_TEST_TMPDIR/decisions"
+}
+
+@test "the driver's queues of HIP streams and HSA queues are found, in C and Python" {
+	[ -x "$ROCM_PROGRAMS/hip_queues" ] || skip "no hipcc that builds for gfx90a"
+	hip=$(ldd "$ROCM_PROGRAMS/hip_queues" | awk '$1 ~ /^libamdhip64/ { print $3 }')
+	export PYTHONPATH=$SOURCE_DIR/python
+	"$GPREEMPT" emu start --gpu gfx90a --kernel gpreempt --cus 4
+	on_default() {
+		run -0 timeout 120 "$GPREEMPT" emu exec --name default -- "$@"
+		echo "$output"
+	}
+	on_default "$ROCM_PROGRAMS/hip_queues"
+	[[ $output == *"start it with 'gpreempt run'"* ]]
+	on_default "$GPREEMPT" run --local -- "$ROCM_PROGRAMS/hip_queues"
+	[[ $output =~ 6\ streams\ on\ [2-4]\ queues.*held\ and\ released.*done ]]
+	# The runtime rings the doorbells from a thread of its own.
+	run -1 timeout 120 "$GPREEMPT" emu exec --name default -- env AMD_DIRECT_DISPATCH=0 \
+		"$GPREEMPT" run --local -- "$ROCM_PROGRAMS/hip_queues"
+	[[ $output == *"unset AMD_DIRECT_DISPATCH"* ]]
+	on_default python3 "$SOURCE_DIR/tests/python/stream_queue.py" "$hip"
+	[[ $output == *"start it with 'gpreempt run'"* ]]
+	on_default "$GPREEMPT" run --local -- python3 "$SOURCE_DIR/tests/python/stream_queue.py" "$hip"
+	[[ $output == *" queues"*"no queue of this process has its indices at 0x40"* ]]
 }

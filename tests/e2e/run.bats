@@ -83,7 +83,9 @@ workloads() {
 	[[ $output == "9 web "*libgpreempt-join.so:libm.so.6 ]]
 	run --separate-stderr "$GPREEMPT" run --copies -- printenv GPREEMPT_COPIES
 	[ "$output" = 1 ]
-	run --separate-stderr "$GPREEMPT" run -- printenv GPREEMPT_COPIES
+	run --separate-stderr "$GPREEMPT" run --split-streams -- printenv GPREEMPT_SPLIT_STREAMS
+	[ "$output" = 1 ]
+	run --separate-stderr "$GPREEMPT" run -- printenv GPREEMPT_COPIES GPREEMPT_SPLIT_STREAMS
 	[ -z "$output" ]
 }
 

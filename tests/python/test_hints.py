@@ -17,6 +17,12 @@ class WithoutPreload(unittest.TestCase):
             with gpreempt.request():
                 pass
 
+    def test_queues_are_not_seen(self):
+        for call in (gpreempt.queue_of_stream, gpreempt.queue_of_hsa):
+            with self.assertRaisesRegex(OSError, "start it with 'gpreempt run'") as caught:
+                call(0)
+            self.assertEqual(caught.exception.errno, errno.ENOTCONN)
+
     def test_this_process_has_no_preload(self):
         self.assertIsNone(gpreempt._find())
 

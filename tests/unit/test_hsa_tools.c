@@ -299,6 +299,26 @@ static void without_windows_the_indices_are_the_runtimes_own(void **state)
 	gp__hsa_unload();
 }
 
+static void the_latest_doorbell_of_a_thread_is_noted(void **state)
+{
+	struct gp__hsa_rung before = gp__hsa_rung();
+	struct fake_queue *a, *b;
+	struct fixture f;
+
+	(void)state;
+	set_up(&f, false);
+	a = create(&f);
+	b = create(&f);
+	launch(&f, b);
+	assert_int_equal(gp__hsa_rung().id, 8);
+	launch(&f, a);
+	assert_int_equal(gp__hsa_rung().id, 7);
+	assert_int_equal(gp__hsa_rung().nr, before.nr + 2);
+	destroy(&f, a);
+	destroy(&f, b);
+	gp__hsa_unload();
+}
+
 static void a_queue_that_could_not_be_created_is_not_known(void **state)
 {
 	uint32_t (*fn)(uint64_t, uint32_t, uint32_t, void *, void *, uint32_t, uint32_t,
@@ -371,6 +391,7 @@ int main(void)
 		cmocka_unit_test(a_program_does_not_see_its_window),
 		cmocka_unit_test(foreign_work_is_reported_once_and_not_overwritten),
 		cmocka_unit_test(without_windows_the_indices_are_the_runtimes_own),
+		cmocka_unit_test(the_latest_doorbell_of_a_thread_is_noted),
 		cmocka_unit_test(a_queue_that_could_not_be_created_is_not_known),
 		cmocka_unit_test(many_queues_are_created_and_destroyed),
 		cmocka_unit_test(an_unknown_runtime_is_left_alone),

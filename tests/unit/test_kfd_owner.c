@@ -816,7 +816,11 @@ static void one_queue_does_not_wait_for_another(void **state)
 		assert_int_equal(call(&lab, GP_KFD_CREATE_QUEUE, &other), 0);
 		assert_true(gp__kfd_owner_find(lab.o, &other, &found));
 		assert_int_equal(found.id, other.queue_id);
+		assert_true(gp__kfd_owner_get(lab.o, other.queue_id, &found));
+		assert_int_equal(found.write_index, (uintptr_t)&other);
 		assert_int_equal(remove_queue(&lab, other.queue_id), 0);
+		assert_false(gp__kfd_owner_get(lab.o, other.queue_id, &found));
+		assert_false(gp__kfd_owner_get(lab.o, UINT32_MAX, &found));
 		assert_int_equal(remove_queue(&lab, 0), 0);
 	}
 	sem_post(&may_answer);

@@ -457,6 +457,20 @@ bool gp__kfd_owner_find(struct gp__kfd_owner *o, const void *write_index,
 	return found;
 }
 
+bool gp__kfd_owner_get(struct gp__kfd_owner *o, uint32_t id, struct gp__kfd_queue_info *queue)
+{
+	struct gp__kfd_entry *e = id < atomic_load(&o->end) ? &o->entry[id] : NULL;
+	bool found;
+
+	if (!e)
+		return false;
+	pthread_mutex_lock(&e->lock);
+	found = e->exists && !e->going;
+	*queue = e->info;
+	pthread_mutex_unlock(&e->lock);
+	return found;
+}
+
 size_t gp__kfd_owner_list(struct gp__kfd_owner *o, struct gp__kfd_owned *list, size_t max)
 {
 	uint32_t end = atomic_load(&o->end);

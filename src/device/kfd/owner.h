@@ -78,6 +78,8 @@ struct gp__kfd_owned {
 /* Finds the queue with this write index; false: there is none. */
 bool gp__kfd_owner_find(struct gp__kfd_owner *owner, const void *write_index,
 			struct gp__kfd_queue_info *queue);
+/* The same by its id. */
+bool gp__kfd_owner_get(struct gp__kfd_owner *owner, uint32_t id, struct gp__kfd_queue_info *queue);
 /* Copies up to @max queues in the order of their ids. Returns how many there are. */
 size_t gp__kfd_owner_list(struct gp__kfd_owner *owner, struct gp__kfd_owned *list, size_t max);
 

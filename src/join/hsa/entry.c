@@ -10,6 +10,7 @@
 
 #include "device/kfd/backend.h"
 #include "join/hsa/register.h"
+#include "join/hsa/streams.h"
 #include "join/hsa/tools.h"
 #include "join/preload.h"
 
@@ -33,10 +34,22 @@ static void foreign(void *data, uint32_t id)
 	gp__kfd_join_foreign(data, id);
 }
 
+static void removed(uint32_t id)
+{
+	gp__hsa_streams_removed(id);
+	gp__hsa_removed(id);
+}
+
+static void forget(void)
+{
+	gp__hsa_streams_forget();
+	gp__hsa_forget();
+}
+
 static const struct gp__kfd_launches launches = {
 	.is_loaded = gp__hsa_is_loaded,
-	.removed = gp__hsa_removed,
-	.forget = gp__hsa_forget,
+	.removed = removed,
+	.forget = forget,
 	.rest = gp__hsa_rest,
 	.waits = gp__hsa_waits,
 	.hold = gp__hsa_hold,

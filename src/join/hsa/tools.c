@@ -257,6 +257,14 @@ static uint32_t queue_destroy(struct gp__hsa_queue *queue)
  * The doorbell
  */
 
+/* Initial-exec, so that noting it costs a launch two stores. */
+static _Thread_local struct gp__hsa_rung rung __attribute__((tls_model("initial-exec")));
+
+struct gp__hsa_rung gp__hsa_rung(void)
+{
+	return rung;
+}
+
 /* A launch is no cancellation point, and the report takes locks. */
 static void tell_arrived(const struct queue *q)
 {
@@ -269,6 +277,8 @@ static void tell_arrived(const struct queue *q)
 
 static void ring(struct queue *q, uint64_t signal, int64_t value, signal_store_fn *store)
 {
+	rung.nr++;
+	rung.id = q->id;
 	if (q->has_window)
 		gp__aql_ring_announce(&q->ring, (uint64_t)value);
 	else

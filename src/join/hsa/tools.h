@@ -49,6 +49,12 @@ void gp__hsa_renew(const struct gp__hsa_table *table);
  */
 void gp__hsa_removed(uint32_t id);
 
+/* How often the calling thread has rung a doorbell, and that of which queue it rang last. */
+struct gp__hsa_rung {
+	uint32_t nr, id;
+};
+struct gp__hsa_rung gp__hsa_rung(void);
+
 /* In a child after fork(), which has none of the queues. */
 void gp__hsa_forget(void);
 
