@@ -55,7 +55,7 @@ serve() {
 	[[ $output == *"100 requests, each answered right"* ]]
 	# shellcheck disable=SC2154 # of run
 	[[ $stderr == *"the kernel schedules AMD GPUs itself"* ]]
-	[[ $stderr == *"the kernel, not gpreemptd, schedules the queues of this GPU"* ]]
+	[[ $stderr == *"the kernel, not gpreemptd, schedules the queues of this GPU, with the requested priority and at level 3"* ]]
 	[ "$(sysfs 'cat sched_*/switches')" -gt 0 ]
 }
 

@@ -62,7 +62,7 @@ void gp__kfd_join_add(struct gp__kfd_join *j, const struct gp__kfd_queue_info *q
 
 	if (gp__kfd_kernel_scheduler(queue->gpu_id).enabled) {
 		gp__port_say(j->port, "the kernel, not gpreemptd, schedules the queues of this "
-				      "GPU, with the requested priority");
+				      "GPU, with the requested priority and at level 3");
 		return;
 	}
 	q.level = gp__kfd_join_level(j);
