@@ -402,9 +402,18 @@ void gp__entity_remove(struct gp__entity *e, u64 now)
 	gp__core_settle(c, now);
 }
 
+/* Memory that a program allocates does not say that its queues can be held now. */
+static bool only_memory_differs(const struct gp__hints *a, const struct gp__hints *b)
+{
+	return a->memory != b->memory && a->prio == b->prio && a->weight == b->weight &&
+	       a->share_pct == b->share_pct && a->min_share_pct == b->min_share_pct &&
+	       a->deadline_ns == b->deadline_ns && a->max_hold_ns == b->max_hold_ns;
+}
+
 int gp__entity_hint(struct gp__entity *e, const struct gp__hints *h, u64 now)
 {
 	struct gp__core *c = e->dev->core;
+	bool forgives = !only_memory_differs(h, &e->hints);
 	bool other_part = h->share_pct != e->hints.share_pct || h->prio != e->prio;
 	const char *why;
 
@@ -417,7 +426,8 @@ int gp__entity_hint(struct gp__entity *e, const struct gp__hints *h, u64 now)
 	gp__log_entity(e, GP__WHAT_HINT, 0, now);
 	if (other_part)
 		reweigh(e->dev);
-	gp__entity_forgive(e);
+	if (forgives)
+		gp__entity_forgive(e);
 	if (e->gang)
 		gp__gang_sort(e->gang);
 	gp__entity_reconsider(e, now);

@@ -104,7 +104,7 @@ struct gp__hints {
 	u32 min_share_pct; /* 1..100; not given: the core's min_share_pct */
 	u64 deadline_ns; /* from becoming ready to being done */
 	u64 max_hold_ns; /* not given: the core's max_hold_ms */
-	u64 memory; /* bytes of device memory */
+	u64 memory; /* bytes of device memory: measured, or as the program says */
 };
 
 struct gp__core;

@@ -17,6 +17,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "daemon/memory.h"
 #include "daemon/server.h"
 
 #define CHECK_NS (100 * GP__MS)
@@ -70,6 +71,7 @@ static void set_devices(struct gp__server *s, struct gp__peer *p, struct gp__dev
 		gp__log_info(s->log, "process %d, user %u, %s", (int)p->cred.pid, p->cred.uid,
 			     after ? "has a GPU open" : "has no GPU open any more");
 	gp__program_place(&s->registry, &p->program, s->now);
+	gp__memory_changed(&s->registry, &p->program);
 }
 
 /* Whether the daemon lacks memory or descriptors, rather than permission. */
@@ -136,6 +138,12 @@ void gp__claims_added(struct gp__server *s, struct gp__peer *p)
 						     p->cred.uid, p);
 	if (asks_devices(s))
 		ask(s, p, GP__ASK_DEVICES);
+}
+
+void gp__claims_memory(struct gp__server *s, struct gp__peer *p)
+{
+	if (asks_devices(s) && p->inspection)
+		scan_later(s, p);
 }
 
 void gp__claims_end(struct gp__server *s, struct gp__peer *p)

@@ -156,6 +156,7 @@ static bool describe_node(struct gp__devices *d, const char *node, char text[TEX
 		gp__wire_text(device->name, sizeof(device->name), text);
 	}
 	device->memory = read_memory(node, text);
+	device->kfd_id = (u32)gpu_id;
 	return true;
 }
 
@@ -245,6 +246,24 @@ out:
 	free(words);
 	free(text);
 	return d;
+}
+
+static void measure(struct gp__device *device, pid_t pid, const char *root)
+{
+	char path[PATH_MAX], text[TEXT_MAX], *end;
+
+	snprintf(path, sizeof(path), "%.2000s/sys/class/kfd/kfd/proc/%d/vram_%u", root, (int)pid,
+		 device->kfd_id);
+	if (!device->is_open || !device->kfd_id || !read_text(path, text))
+		return;
+	device->used = strtoull(text, &end, 10);
+	device->is_used_known = end != text;
+}
+
+void gp__devices_measure(struct gp__devices *d, pid_t pid, const char *root)
+{
+	for (u32 i = 0; i < d->nr; i++)
+		measure(&d->device[i], pid, root);
 }
 
 struct gp__devices *gp__devices_copy(const struct gp__devices *d)

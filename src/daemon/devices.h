@@ -22,8 +22,11 @@ struct gp__device {
 	char key[GP__WIRE_DEVICE_MAX]; /* "": the daemon does not know which GPU it is */
 	char name[GP__WIRE_NAME_MAX]; /* "": unknown */
 	u64 memory; /* 0: unknown */
+	u32 kfd_id; /* amdkfd's number of it; 0: it has none */
 	enum gp__weighing weighing; /* if the key is known */
-	bool is_open; /* by the process that was inspected */
+	/* Of the process that was inspected: */
+	bool is_open, is_used_known;
+	u64 used; /* memory of the GPU, by the process */
 };
 
 struct gp__devices {
@@ -36,6 +39,9 @@ struct gp__devices {
  * in tests, a folder that contains sys/ and proc/. NULL: out of memory.
  */
 struct gp__devices *gp__devices_find(const char *patterns, const char *root);
+/* Finds out how much memory of its open AMD GPUs the process uses: a thread of root's daemon asks
+ * the driver. The driver knows processes by their pids outside of containers. */
+void gp__devices_measure(struct gp__devices *d, pid_t pid, const char *root);
 /* NULL: out of memory. */
 struct gp__devices *gp__devices_copy(const struct gp__devices *d);
 /* Finds the GPU that agents call @key. NULL: the daemon does not know it. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/global_pid.h"
 #include "base/thread.h"
 
 /* Devices come and go with drivers. */
@@ -184,6 +185,8 @@ static void scan(struct gp__inspector *in, const struct gp__inspection *i, int p
 		free(a->devices);
 		a->devices = NULL;
 	}
+	if (a->devices && gp__pid_is_global())
+		gp__devices_measure(a->devices, i->pid, "");
 	now = gp__clock_ns();
 	pause_user(in, i->uid, now + (now - began) * PAUSE_TIMES);
 	in->last_uid = i->uid;

@@ -126,6 +126,15 @@ static void drop_unseen_deadline(struct gp__server *s, const struct gp__wire_sta
 		gp__entity_deadline(e, 0, s->now);
 }
 
+static void read_memory(struct gp__server *s, struct gp__peer *p, struct gp__program_queue *q)
+{
+	u64 memory = atomic_load_explicit(&gp__wire_memory(p->status, p->nr_slots)[q->slot],
+					  memory_order_relaxed);
+
+	if (gp__program_queue_memory(&s->registry, q, memory))
+		gp__claims_memory(s, p);
+}
+
 void gp__pages_read_slot(struct gp__server *s, struct gp__peer *p, u32 i)
 {
 	struct gp__wire_status_slot *slot = &p->status->slot[i];
@@ -140,6 +149,7 @@ void gp__pages_read_slot(struct gp__server *s, struct gp__peer *p, u32 i)
 		gp__program_queue_done(&s->registry, q, q->number, (s32)(u32)done,
 				       atomic_load_explicit(&slot->took_ns, memory_order_relaxed),
 				       s->now);
+	read_memory(s, p, q);
 	if (q->verb == GP__WIRE_HOLD &&
 	    atomic_load_explicit(&slot->expired, memory_order_relaxed) == q->number)
 		order_again(s, q);
@@ -312,6 +322,12 @@ void gp__pages_init(struct gp__peer *p)
 	p->agent_notify_fd = -1;
 }
 
+/* For the latest version: the agent of an earlier one maps less. */
+static size_t status_bytes(u32 nr_slots)
+{
+	return gp__wire_status_bytes(nr_slots, GP__WIRE_VERSION);
+}
+
 /* Makes memory that is sealed against being resized, so that no access to it can fault. */
 static int make_memory(const char *name, size_t bytes, bool theirs_to_write, void **at)
 {
@@ -358,7 +374,7 @@ int gp__pages_make(struct gp__peer *p, u32 nr_slots, int fds[4])
 	p->nr_slots = nr_slots;
 	if (!p->queue)
 		return -ENOMEM;
-	fds[0] = make_memory("gpreempt-status", gp__wire_status_bytes(nr_slots), true, &status);
+	fds[0] = make_memory("gpreempt-status", status_bytes(nr_slots), true, &status);
 	p->status = status;
 	if (fds[0] < 0)
 		return fds[0];
@@ -373,7 +389,7 @@ int gp__pages_make(struct gp__peer *p, u32 nr_slots, int fds[4])
 void gp__pages_free(struct gp__peer *p)
 {
 	if (p->status)
-		munmap(p->status, gp__wire_status_bytes(p->nr_slots));
+		munmap(p->status, status_bytes(p->nr_slots));
 	if (p->order)
 		munmap(p->order, gp__wire_order_bytes(p->nr_slots));
 	if (p->notify.fd >= 0)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "daemon/ended.h"
+#include "daemon/memory.h"
 #include "daemon/verdict.h"
 
 #define OUT_OF_MEMORY "gpreemptd is out of memory"
@@ -26,6 +27,7 @@ void gp__registry_init(struct gp__registry *r, const struct gp__policy *policy,
 	gp__list_init(&r->ended);
 	gp__list_init(&r->ended_users);
 	gp__list_init(&r->changed);
+	gp__list_init(&r->memory_changed);
 	for (u32 i = 0; i < GP__GROUP_BUCKETS; i++)
 		gp__list_init(&r->by_id[i]);
 	gp__list_init(&r->verdicts);
@@ -48,6 +50,7 @@ void gp__program_enter(struct gp__registry *r, struct gp__program *p, u64 now)
 	p->user->nr_programs++;
 	gp__list_init(&p->groups);
 	gp__list_init(&p->changed);
+	gp__list_init(&p->memory_changed);
 	gp__list_push(&r->programs, &p->link);
 }
 
@@ -56,6 +59,7 @@ void gp__program_leave(struct gp__program *p)
 	p->user->nr_programs -= !gp__list_empty(&p->link);
 	gp__list_del(&p->link);
 	gp__list_del(&p->changed);
+	gp__list_del(&p->memory_changed);
 }
 
 /*
@@ -301,6 +305,7 @@ static void link_group(struct gp__registry *r, struct gp__group *g)
 	gp__list_push(&g->program->groups, &g->of_program);
 	gp__list_push(&r->by_id[g->entity.id % GP__GROUP_BUCKETS], &g->by_id);
 	gp__list_push(&r->groups, &g->link);
+	gp__memory_changed(r, g->program);
 }
 
 static void unlink_group(struct gp__registry *r, struct gp__group *g)
@@ -310,6 +315,7 @@ static void unlink_group(struct gp__registry *r, struct gp__group *g)
 	gp__list_del(&g->of_program);
 	g->program->user->nr_groups--;
 	unlink_from_gpu(r, g);
+	gp__memory_changed(r, g->program);
 }
 
 static struct gp__hints hints_of(const struct gp__wire_hints *w)
@@ -359,6 +365,7 @@ static struct gp__group *get_group(struct gp__registry *r, struct gp__program *p
 	g->program = p;
 	g->gpu = gpu;
 	g->asked_prio = hints->prio;
+	g->asked_memory = hints->memory;
 	link_group(r, g);
 	gp__verdict_apply(r, g, now);
 	return g;
@@ -408,6 +415,7 @@ int gp__program_queue_add(struct gp__registry *r, struct gp__program *p,
 		return err;
 	}
 	q->slot = add->slot;
+	q->group->described = add->device_memory;
 	gp__list_init(&q->kept);
 	if (add->flags & GP__WIRE_HELD)
 		gp__list_push(&gpu->kept, &q->kept);
@@ -489,6 +497,8 @@ static int move(struct gp__registry *r, struct gp__program_queue *q, const struc
 		return err;
 	gp__queue_remove(&q->core, now);
 	q->group = g;
+	g->described = old->described;
+	g->reported = old->reported;
 	/* The queue stays suspended wherever its program moves it. */
 	if (old->entity.suspended && !g->entity.suspended)
 		gp__entity_suspend(&g->entity, true, now);
@@ -512,8 +522,22 @@ int gp__program_queue_hints(struct gp__registry *r, struct gp__program_queue *q,
 	if (hints.prio != g->asked_prio)
 		return move(r, q, &hints, bounded, now, why);
 	hints.prio = g->entity.hints.prio; /* an operator's may be in force */
+	g->asked_memory = hints.memory;
+	hints.memory = g->entity.hints.memory; /* what is measured may be in force */
+	gp__memory_changed(r, g->program);
 	gp__verdict_override(g->program, g->entity.tag, &hints);
 	return gp__entity_hint(&g->entity, &hints, now);
+}
+
+bool gp__program_queue_memory(struct gp__registry *r, struct gp__program_queue *q, u64 memory)
+{
+	if (memory == q->memory)
+		return false;
+	q->memory = memory;
+	/* Only with the flag it is a measurement. */
+	q->group->reported = memory & GP__WIRE_MEMORY_KNOWN ? memory : 0;
+	gp__memory_changed(r, q->group->program);
+	return true;
 }
 
 void gp__program_queue_done(struct gp__registry *r, struct gp__program_queue *q, u32 number,
@@ -641,6 +665,7 @@ static void move_group(struct gp__registry *r, struct gp__group *g, const struct
 		       before.process, before.class, before.tag, &before.hints, now);
 	if (before.suspended)
 		gp__entity_suspend(&g->entity, true, now);
+	gp__memory_changed(r, g->program);
 	gp__list_each(l, n, &queues)
 	{
 		gp__list_del(l);
@@ -720,6 +745,7 @@ void gp__registry_settle(struct gp__registry *r, u64 now)
 {
 	struct gp__action a;
 
+	gp__memory_settle(r, now);
 	if (gp__core_wake(&r->core) <= now)
 		gp__core_tick(&r->core, now);
 	while (gp__core_pop(&r->core, &a))

@@ -30,6 +30,7 @@ struct gp__program {
 	struct gp__link link; /* in registry->programs */
 	struct gp__link groups;
 	struct gp__link changed; /* in registry->changed */
+	struct gp__link memory_changed; /* in registry->memory_changed */
 	struct gp__user *user;
 	pid_t pid;
 	uid_t uid;
@@ -66,6 +67,7 @@ struct gp__gpu {
 	bool is_shared; /* else it is of the user that named it */
 	struct gp__link groups;
 	u32 nr_groups;
+	u32 nr_of_program; /* scratch of memory.c */
 	struct gp__link kept; /* queues that are held by an earlier daemon's order */
 	struct gp__link decided; /* in registry->decided */
 	struct gp__hist hold_ns, release_ns; /* of the device, as agents report */
@@ -93,6 +95,9 @@ struct gp__group {
 	struct gp__gpu *gpu;
 	u32 nr_queues;
 	s32 asked_prio; /* by the program; an operator may have set another */
+	u64 asked_memory; /* the program's hint; 0: none */
+	u64 described; /* the size of the GPU, as the program says; 0: unknown */
+	u64 reported; /* memory in use, as in gp__wire_memory(); 0: not measured */
 	struct gp__hold hold[GP__HOLDS_KEPT]; /* the latest is at (nr_holds - 1) % KEPT */
 	u64 nr_holds;
 };
@@ -106,7 +111,7 @@ struct gp__program_queue {
 	u8 verb; /* of the latest order: enum gp__wire_verb */
 	bool waits; /* for the acknowledgement of the order */
 	u64 issued_at;
-	u64 work, arriving; /* as last read from its slot */
+	u64 work, arriving, memory; /* as last read from its slot */
 	struct gp__link kept; /* in gpu->kept, until the first order */
 };
 
@@ -128,6 +133,7 @@ struct gp__registry {
 	u64 nr_orders;
 	u64 nr_late; /* acknowledgements of orders that are not the latest */
 	struct gp__link changed; /* programs that may be alone now, or no longer */
+	struct gp__link memory_changed; /* programs; see memory.h */
 	void (*deliver)(void *data, struct gp__program_queue *q, const struct gp__action *a);
 	void *data;
 };
@@ -164,6 +170,9 @@ void gp__program_stop(struct gp__program *p, bool stopped, u64 now);
 int gp__program_queue_hints(struct gp__registry *r, struct gp__program_queue *q,
 			    const struct gp__wire_hints *hints, bool bounded, u64 now,
 			    const char **why);
+/* The agent's report of the memory that the program uses on the queue's GPU, as in
+ * gp__wire_memory(). True: it has changed. */
+bool gp__program_queue_memory(struct gp__registry *r, struct gp__program_queue *q, u64 memory);
 /* Acknowledges the order @number with @result. Acknowledgements of other orders are ignored. */
 void gp__program_queue_done(struct gp__registry *r, struct gp__program_queue *q, u32 number,
 			    int result, u64 took_ns, u64 now);

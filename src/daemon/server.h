@@ -293,6 +293,8 @@ void gp__claims_close(struct gp__server *s);
 void gp__claims_configure(struct gp__server *s);
 /* The program has a new queue. */
 void gp__claims_added(struct gp__server *s, struct gp__peer *p);
+/* The program's agent reports another use of memory. */
+void gp__claims_memory(struct gp__server *s, struct gp__peer *p);
 /* The program is gone. */
 void gp__claims_end(struct gp__server *s, struct gp__peer *p);
 /* Asks about programs that hold others, if it is time. Returns when to call it at the latest. */

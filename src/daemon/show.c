@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "daemon/memory.h"
 #include "daemon/verdict.h"
 
 bool gp__may_see_user(const struct gp__peer *p, uid_t uid)
@@ -154,14 +155,24 @@ static json_t *hold_json(const struct gp__peer *p, const struct gp__hold *h,
 	return o;
 }
 
-static void set_hints(json_t *o, const struct gp__hints *h)
+static void set_hints(json_t *o, const struct gp__group *g)
 {
+	const struct gp__hints *h = &g->entity.hints;
+
 	gp__json_set_u64(o, "weight", h->weight, h->weight);
 	gp__json_set_u64(o, "share_pct", h->share_pct, h->share_pct);
 	gp__json_set_u64(o, "min_share_pct", h->min_share_pct, h->min_share_pct);
 	gp__json_set_real(o, "deadline_ms", h->deadline_ns, gp__to_ms(h->deadline_ns));
 	gp__json_set_real(o, "max_hold_ms", h->max_hold_ns, gp__to_ms(h->max_hold_ns));
-	gp__json_set_u64(o, "memory_bytes", h->memory, h->memory);
+	gp__json_set_u64(o, "memory_bytes", g->asked_memory, g->asked_memory);
+}
+
+static void set_memory(json_t *o, const struct gp__group *g)
+{
+	u64 bytes;
+	bool known = gp__group_memory(g, &bytes);
+
+	gp__json_set_u64(o, "memory_used_bytes", known, bytes);
 }
 
 /* Times and counts, for a user who may see them. */
@@ -226,7 +237,8 @@ json_t *gp__show_group(const struct gp__server *s, const struct gp__peer *p,
 	json_object_set_new(o, "lingering", json_boolean(e->lingering));
 	json_object_set_new(o, "hold", hold ? hold_json(p, hold, &g->gpu->dev, now) : json_null());
 	set_times(o, g, now);
-	set_hints(o, &e->hints);
+	set_memory(o, g);
+	set_hints(o, g);
 	return o;
 }
 

@@ -42,6 +42,9 @@ struct gp__queue_ops {
 	void (*hold)(void *state, const u32 *ids, int *results, size_t n);
 	void (*release)(void *state, const u32 *ids, int *results, size_t n);
 	int (*weigh)(void *state, u32 id, u32 weight);
+	/* How much memory of a GPU, gp__queue_desc.device, the program uses. False: that is not
+	 * known. NULL: it never is. Called after gp__port_memory(). */
+	bool (*memory)(void *state, const char *device, u64 *bytes);
 	/* Whether no other program is on this program's GPUs. Otherwise work has to be seen soon.
 	 * Called when the daemon knows, and with true when the daemon is gone. */
 	void (*alone)(void *state, bool alone);
@@ -70,6 +73,8 @@ struct gp__port_ops {
 	void (*note)(struct gp__port *port, u32 id, u32 note);
 	/* @at: when the work was seen, or since when there is none. */
 	void (*work)(struct gp__port *port, u32 id, bool has_work, u32 pending, u64 at);
+	/* The program has allocated or freed memory of its GPUs. */
+	void (*memory)(struct gp__port *port);
 	/* A sentence for the program's user. Each port prints only its first. */
 	void (*say)(struct gp__port *port, const char *text);
 };
@@ -107,6 +112,11 @@ static inline void gp__port_note(struct gp__port *port, u32 id, u32 note)
 static inline void gp__port_work(struct gp__port *port, u32 id, bool has_work, u32 pending, u64 at)
 {
 	port->ops->work(port, id, has_work, pending, at);
+}
+
+static inline void gp__port_memory(struct gp__port *port)
+{
+	port->ops->memory(port);
 }
 
 static inline void gp__port_say(struct gp__port *port, const char *text)

@@ -102,6 +102,7 @@ static void disconnect(struct gp__agent *a)
 		q->stage = NEW;
 		q->slot = NO_SLOT;
 		q->number = 0;
+		q->unmeasured = true;
 	}
 	pthread_mutex_unlock(&a->lock);
 	a->retry_after = 0;
@@ -406,7 +407,7 @@ static void *run(void *data)
 			continue;
 		}
 		if (a->connected)
-			until = gp__agent_obey(a);
+			until = gp__min_u64(gp__agent_obey(a), gp__agent_measure(a));
 		if (!wait_for_news(a, news ? 0 : until))
 			disconnect(a);
 	}

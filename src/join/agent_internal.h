@@ -34,6 +34,7 @@ struct source {
 	struct gp__agent *agent;
 	struct gp__queue_ops ops;
 	void *state; /* under the lock until its first queue is added; NULL: not bound yet */
+	u64 measured_at; /* when memory was measured last */
 	bool alone, told_alone; /* the latest argument of ops.alone(), if it was called */
 	bool said;
 };
@@ -54,6 +55,8 @@ struct queue {
 	u32 weight; /* as last ordered */
 	bool weight_void; /* the device's own weight applies until the daemon gives an order */
 	bool has_work, held, hints_changed;
+	/* Memory of its GPU may have changed since it was measured, and is being measured. */
+	bool unmeasured, measuring;
 	bool lost; /* it may run although it is held */
 	/* Orders of a daemon that is gone, and when they expire; see gp__agent_keep_orders(). */
 	bool hold_kept, weight_kept;
@@ -123,6 +126,11 @@ bool gp__agent_release_all(struct gp__agent *a);
 /* Tells ports whether another program is on the GPUs, if they do not know yet. While another daemon
  * may follow, none is told that it is alone. Returns when to call it again. */
 u64 gp__agent_tell_alone(struct gp__agent *a, bool alone);
+/* NULL: the port is not bound yet, which another thread may be about to do. Without the lock. */
+void *gp__agent_state_of(struct gp__agent *a, const struct source *s);
+/* In measure.c, for the agent's thread, without the lock. Measures memory that has changed and
+ * reports it; returns when to call it again at the latest. */
+u64 gp__agent_measure(struct gp__agent *a);
 /* Under the lock. */
 void gp__agent_note_held(struct gp__agent *a, struct queue *q, bool held);
 

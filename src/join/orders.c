@@ -397,8 +397,7 @@ void gp__agent_keep_orders(struct gp__agent *a, u64 now)
 	}
 }
 
-/* NULL: the port is not bound yet, which another thread may be about to do. */
-static void *state_of(struct gp__agent *a, const struct source *s)
+void *gp__agent_state_of(struct gp__agent *a, const struct source *s)
 {
 	void *state;
 
@@ -413,7 +412,7 @@ u64 gp__agent_tell_alone(struct gp__agent *a, bool alone)
 	if (alone && gp__clock_ns() < a->kept_until)
 		return a->kept_until;
 	for (struct source *s = NULL; (s = gp__agent_next_source(a, s));) {
-		void *state = state_of(a, s);
+		void *state = gp__agent_state_of(a, s);
 
 		if (state && s->ops.alone && (alone != s->alone || !s->told_alone))
 			s->ops.alone(state, alone);

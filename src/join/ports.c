@@ -81,6 +81,7 @@ static int port_add(struct gp__port *port, const struct gp__queue_desc *queue)
 	if (queue->has_own)
 		set_own(q, queue->own);
 	q->slot = NO_SLOT;
+	q->unmeasured = true;
 	pthread_mutex_lock(&s->agent->lock);
 	if (!s->agent->running)
 		err = gp__agent_start(s->agent);
@@ -179,6 +180,26 @@ static void port_work(struct gp__port *port, u32 id, bool has_work, u32 pending,
 	unlock(s, false);
 }
 
+/* Wakes the thread once for many changes. */
+static void port_memory(struct gp__port *port)
+{
+	struct source *s = source_of(port);
+	struct gp__link *l, *n;
+	bool wakes = false;
+
+	pthread_mutex_lock(&s->agent->lock);
+	gp__list_each(l, n, &s->agent->queues)
+	{
+		struct queue *q = container_of(l, struct queue, link);
+
+		if (q->source != s)
+			continue;
+		wakes |= !q->unmeasured;
+		q->unmeasured = true;
+	}
+	unlock(s, wakes);
+}
+
 static void port_say(struct gp__port *port, const char *text)
 {
 	struct source *s = source_of(port);
@@ -203,6 +224,7 @@ struct gp__port *gp__agent_open(struct gp__agent *a, const struct gp__request *r
 		.sees = port_sees,
 		.note = port_note,
 		.work = port_work,
+		.memory = port_memory,
 		.say = port_say,
 	};
 	struct source *s = calloc(1, sizeof(*s));

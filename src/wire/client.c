@@ -104,7 +104,8 @@ static int join(struct gp__wire_client *c, const char *program, u32 nr_slots, in
 		c->version = welcome.version;
 		c->daemon_notify_fd = fds[2];
 		c->notify_fd = fds[3];
-		c->status = map(fds[0], gp__wire_status_bytes(c->nr_slots), PROT_READ | PROT_WRITE);
+		c->status = map(fds[0], gp__wire_status_bytes(c->nr_slots, c->version),
+				PROT_READ | PROT_WRITE);
 		c->order = map(fds[1], gp__wire_order_bytes(c->nr_slots), PROT_READ);
 		close(fds[0]);
 		close(fds[1]);
@@ -142,7 +143,7 @@ int gp__wire_client_open(struct gp__wire_client *c, const char *path, const char
 void gp__wire_client_close(struct gp__wire_client *c)
 {
 	if (c->status)
-		munmap(c->status, gp__wire_status_bytes(c->nr_slots));
+		munmap(c->status, gp__wire_status_bytes(c->nr_slots, c->version));
 	if (c->order)
 		munmap((void *)c->order, gp__wire_order_bytes(c->nr_slots));
 	if (c->notify_fd >= 0)
@@ -240,6 +241,16 @@ void gp__wire_client_expired(struct gp__wire_client *c, u32 slot, u32 number)
 	mark_and_notify(c, slot);
 }
 
+void gp__wire_client_memory(struct gp__wire_client *c, u32 slot, u64 memory)
+{
+	if (c->version < 3 ||
+	    atomic_exchange(&gp__wire_memory(c->status, c->nr_slots)[slot], memory) == memory)
+		return;
+	mark(c, slot);
+	if (!atomic_load(&c->order->alone))
+		notify(c);
+}
+
 void gp__wire_client_reset(struct gp__wire_client *c, u32 slot)
 {
 	struct gp__wire_status_slot *s = &c->status->slot[slot];
@@ -251,6 +262,8 @@ void gp__wire_client_reset(struct gp__wire_client *c, u32 slot)
 	atomic_store(&s->arriving_ns, 0);
 	atomic_store(&s->sees, GP__WIRE_SEES_RING);
 	atomic_store(&s->notes, 0);
+	if (c->version >= 3)
+		atomic_store(&gp__wire_memory(c->status, c->nr_slots)[slot], 0);
 }
 
 /*

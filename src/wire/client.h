@@ -55,6 +55,9 @@ void gp__wire_client_done(struct gp__wire_client *c, u32 slot, u32 number, int r
 			  u64 took_ns);
 /* Reports that a hold expired and the queue was released. */
 void gp__wire_client_expired(struct gp__wire_client *c, u32 slot, u32 number);
+/* Reports the program's memory on the queue's GPU, as in gp__wire_memory(). Notifies the daemon of
+ * a change unless the program is alone. A daemon of an earlier version is not told. */
+void gp__wire_client_memory(struct gp__wire_client *c, u32 slot, u64 memory);
 /* Clears a slot for a new queue. */
 void gp__wire_client_reset(struct gp__wire_client *c, u32 slot);
 

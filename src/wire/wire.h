@@ -18,6 +18,7 @@
  * the highest that both speak. A version never changes a field of an earlier one.
  *	1	0.1.0
  *	2	adds GP__WIRE_HELD and `goodbye` in the order page
+ *	3	adds the memory behind the slots of the status page
  */
 #ifndef GP__WIRE_WIRE_H
 #define GP__WIRE_WIRE_H
@@ -28,7 +29,7 @@
 #include "core/types.h"
 
 #define GP__WIRE_VERSION_MIN 1
-#define GP__WIRE_VERSION 2 /* the highest that this side speaks */
+#define GP__WIRE_VERSION 3 /* the highest that this side speaks */
 #define GP__WIRE_MESSAGE_MAX 65536
 
 #define GP__WIRE_TAG_MAX 32
@@ -180,7 +181,7 @@ struct gp__wire_status_slot {
 struct gp__wire_status_page {
 	/* A bit for each slot that has changed; the daemon clears them. */
 	_Atomic u64 changed[GP__WIRE_SLOTS_MAX / 64];
-	struct gp__wire_status_slot slot[];
+	struct gp__wire_status_slot slot[]; /* followed by gp__wire_memory() */
 };
 
 enum gp__wire_verb { GP__WIRE_RELEASE, GP__WIRE_HOLD, GP__WIRE_WEIGH };
@@ -233,9 +234,23 @@ static inline u64 gp__wire_done(u32 number, s32 result)
 	return (u64)number << 32 | (u32)result;
 }
 
-static inline size_t gp__wire_status_bytes(u32 nr_slots)
+/*
+ * Version 3: for each slot, how much memory of the queue's GPU the whole program uses: bytes with
+ * GP__WIRE_MEMORY_KNOWN, or 0 if that is not measured.
+ */
+#define GP__WIRE_MEMORY_KNOWN (1ull << 63)
+
+static inline _Atomic u64 *gp__wire_memory(struct gp__wire_status_page *page, u32 nr_slots)
 {
-	return sizeof(struct gp__wire_status_page) + nr_slots * sizeof(struct gp__wire_status_slot);
+	return (_Atomic u64 *)&page->slot[nr_slots];
+}
+
+/* @version: that both sides speak. */
+static inline size_t gp__wire_status_bytes(u32 nr_slots, u32 version)
+{
+	size_t slot = sizeof(struct gp__wire_status_slot) + (version < 3 ? 0 : sizeof(u64));
+
+	return sizeof(struct gp__wire_status_page) + nr_slots * slot;
 }
 
 static inline size_t gp__wire_order_bytes(u32 nr_slots)

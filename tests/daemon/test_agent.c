@@ -33,6 +33,8 @@ struct program {
 	_Atomic bool replaces; /* a queue goes while it is stopped, and another has its id */
 	_Atomic unsigned int said;
 	_Atomic int alone; /* 1: told that it is; -1: that it is not */
+	_Atomic u64 memory; /* 0: it cannot be measured */
+	_Atomic unsigned int measured;
 	char text[512];
 };
 
@@ -91,11 +93,22 @@ static void hear(void *data, const char *text)
 	p->said++;
 }
 
+static bool measure(void *data, const char *device, u64 *bytes)
+{
+	struct program *p = data;
+
+	p->measured++;
+	*bytes = p->memory;
+	return *bytes && !strcmp(device, "gpu");
+}
+
 static void program_begins(struct program *p, const char *socket)
 {
-	static const struct gp__queue_ops ops = {
-		.hold = stop, .release = start, .weigh = weigh, .alone = hear_alone
-	};
+	static const struct gp__queue_ops ops = { .hold = stop,
+						  .release = start,
+						  .weigh = weigh,
+						  .memory = measure,
+						  .alone = hear_alone };
 	struct gp__agent_options o = {
 		.path = socket, .program = "program", .say = hear, .data = p
 	};
@@ -1036,6 +1049,67 @@ static void nothing_wakes_up_while_nothing_happens(void **state)
 	rig_down(&t.rig);
 }
 
+/* Negative: none is shown. */
+static long long memory_shown(struct rig *r)
+{
+	json_t *answer = rig_ask(r, "{\"op\":\"list\"}");
+	json_t *used = json_object_get(first_group(answer), "memory_used_bytes");
+	long long bytes = json_is_integer(used) ? (long long)json_integer_value(used) : -1;
+
+	json_decref(answer);
+	return bytes;
+}
+
+static void change_memory(struct program *p, u64 bytes)
+{
+	p->memory = bytes;
+	gp__port_memory(p->port);
+}
+
+static void memory_is_measured_when_it_changes_and_not_more_often(void **state)
+{
+	struct program p;
+	struct rig r;
+
+	(void)state;
+	rig_up(&r, NULL);
+	program_begins(&p, r.socket);
+	add(&p, 1, OFFLINE);
+	EVENTUALLY(p.measured == 1);
+	assert_true(memory_shown(&r) < 0);
+	for (u64 i = 1; i <= 10000; i++)
+		change_memory(&p, i << 20);
+	EVENTUALLY(memory_shown(&r) == 10000ll << 20);
+	assert_true(p.measured < 1000);
+	change_memory(&p, 0);
+	EVENTUALLY(memory_shown(&r) < 0);
+	add(&p, 2, ONLINE);
+	change_memory(&p, 5 << 20);
+	EVENTUALLY(memory_shown(&r) == 5 << 20);
+	gp__agent_destroy(p.agent);
+	rig_down(&r);
+}
+
+/* Another daemon is told again. */
+static void memory_is_reported_to_the_daemon_that_follows(void **state)
+{
+	struct program p;
+	struct rig r, next;
+
+	(void)state;
+	rig_up(&r, NULL);
+	program_begins(&p, r.socket);
+	change_memory(&p, 3 << 20);
+	add(&p, 1, OFFLINE);
+	EVENTUALLY(memory_shown(&r) == 3 << 20);
+	rig_down(&r);
+	rig_up_at(&next, NULL, r.socket);
+	EVENTUALLY(nr_groups(&next) == 1);
+	EVENTUALLY(memory_shown(&next) == 3 << 20);
+	gp__agent_destroy(p.agent);
+	rig_down(&next);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -1049,6 +1123,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_hold_outlasts_a_daemon_that_is_restarted),
 		cmocka_unit_test(a_hold_ends_with_its_lease_if_no_daemon_follows),
 		cmocka_unit_test(a_goodbye_ends_every_hold_at_once),
+		cmocka_unit_test(memory_is_measured_when_it_changes_and_not_more_often),
+		cmocka_unit_test(memory_is_reported_to_the_daemon_that_follows),
 		cmocka_unit_test(a_daemon_that_is_not_followed_holds_for_a_moment),
 		cmocka_unit_test(a_queue_that_the_next_daemon_refuses_runs),
 		cmocka_unit_test(weights_outlast_a_daemon_that_is_restarted),

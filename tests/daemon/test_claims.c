@@ -527,7 +527,16 @@ static void gpus_are_found_with_key_name_and_memory(void **state)
 	assert_string_equal(d->name, "gfx90a");
 	assert_int_equal(d->memory, 68702699520);
 	assert_int_equal(d->number, makedev(226, 129));
+	for (u32 i = 0; i < found->nr; i++)
+		found->device[i].is_open = true;
+	write_file(root, "sys/class/kfd/kfd/proc/77/vram_4660", "3000000000\n");
+	gp__devices_measure(found, 76, root);
+	assert_false(d->is_used_known);
+	gp__devices_measure(found, 77, root);
+	assert_true(d->is_used_known);
+	assert_int_equal(d->used, 3000000000);
 	d = gp__devices_by_key(found, "nvidia-0123456789abcdef0123456789abcdef");
+	assert_false(d->is_used_known);
 	assert_non_null(d);
 	assert_string_equal(d->name, "NVIDIA H200");
 	assert_int_equal(d->weighing, GP__WEIGHS_YIELDING);

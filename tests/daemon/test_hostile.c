@@ -464,7 +464,7 @@ static void scribble(struct flood *f, struct agent *a)
 	unsigned char *at = (unsigned char *)a->client.status;
 	unsigned int seed = f->times;
 
-	for (size_t i = 0; i < gp__wire_status_bytes(a->client.nr_slots); i++)
+	for (size_t i = 0; i < gp__wire_status_bytes(a->client.nr_slots, a->client.version); i++)
 		at[i] = (unsigned char)(rand_r(&seed) >> 7);
 	notify_daemon(f, a);
 }

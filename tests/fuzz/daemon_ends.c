@@ -64,7 +64,8 @@ static void say_hello(struct gp__server *s, struct end *e, enum gp__wire_role ro
 	if (gp__wire_receive(e->fd, &welcome, sizeof(welcome), fds, &nr_fds) != sizeof(welcome))
 		return;
 	if (nr_fds == 4) {
-		e->status = map(fds[0], gp__wire_status_bytes(SLOTS), PROT_READ | PROT_WRITE);
+		e->status = map(fds[0], gp__wire_status_bytes(SLOTS, GP__WIRE_VERSION),
+				PROT_READ | PROT_WRITE);
 		e->order = map(fds[1], gp__wire_order_bytes(SLOTS), PROT_READ);
 	}
 	while (nr_fds)
@@ -85,7 +86,7 @@ void come(struct gp__server *s, struct end *e, enum gp__wire_role role)
 void go(struct end *e)
 {
 	if (e->status) {
-		munmap(e->status, gp__wire_status_bytes(SLOTS));
+		munmap(e->status, gp__wire_status_bytes(SLOTS, GP__WIRE_VERSION));
 		munmap((void *)e->order, gp__wire_order_bytes(SLOTS));
 	}
 	close(e->fd);

@@ -77,7 +77,8 @@ static void scribble(struct end *e)
 	size_t at = (size_t)next_byte(&input) << 8 | next_byte(&input), n = next_byte(&input) % 32;
 
 	for (size_t i = 0; e->status && i < n; i++)
-		((uint8_t *)e->status)[(at + i) % gp__wire_status_bytes(SLOTS)] = next_byte(&input);
+		((uint8_t *)e->status)[(at + i) % gp__wire_status_bytes(SLOTS, GP__WIRE_VERSION)] =
+			next_byte(&input);
 	read_pages(&server);
 }
 

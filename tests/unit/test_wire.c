@@ -217,7 +217,7 @@ static void changes_are_marked_before_alone_is_read(void **state)
 
 	(void)state;
 	coming.bytes = gp__wire_order_bytes(1);
-	coming.status = calloc(1, gp__wire_status_bytes(1));
+	coming.status = calloc(1, gp__wire_status_bytes(1, 0));
 	coming.order = mmap(NULL, coming.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 			    -1, 0);
 	assert_non_null(coming.status);

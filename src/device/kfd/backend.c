@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/emulated.h"
+#include "base/global_pid.h"
 #include "device/kfd/join.h"
 #include "device/kfd/machine.h"
 #include "gpreempt/uapi/gpreempt_kfd.h"
@@ -36,17 +38,61 @@ static bool find_node(struct gp__kfd_join *j, uint32_t gpu_id, struct gp__kfd_no
 	return found;
 }
 
+static void make_key(const struct gp__kfd_node *node, char key[GP__WIRE_DEVICE_MAX])
+{
+	if (node->unique_id)
+		snprintf(key, GP__WIRE_DEVICE_MAX, "amd-%016llx",
+			 (unsigned long long)node->unique_id);
+	else
+		snprintf(key, GP__WIRE_DEVICE_MAX, "amd-%u", node->gpu_id);
+}
+
 static void name_device(struct gp__kfd_join *j, uint32_t gpu_id, struct gp__queue_desc *q)
 {
-	struct gp__kfd_node node = { 0 };
+	struct gp__kfd_node node = { .gpu_id = gpu_id };
 
-	if (find_node(j, gpu_id, &node))
+	if (find_node(j, gpu_id, &node)) {
 		snprintf(q->device_name, sizeof(q->device_name), "%s", node.name);
-	if (node.unique_id)
-		snprintf(q->device, sizeof(q->device), "amd-%016llx",
-			 (unsigned long long)node.unique_id);
-	else
-		snprintf(q->device, sizeof(q->device), "amd-%u", gpu_id);
+		q->device_memory = node.vram_bytes;
+	}
+	make_key(&node, q->device);
+}
+
+/*
+ * Memory
+ */
+
+/* Whether the call may change how much memory of a GPU the program uses. */
+static bool changes_memory(unsigned long request)
+{
+	return _IOC_TYPE(request) == _IOC_TYPE(GP_KFD_ALLOC_MEMORY) &&
+	       (_IOC_NR(request) == _IOC_NR(GP_KFD_ALLOC_MEMORY) ||
+		_IOC_NR(request) == _IOC_NR(GP_KFD_FREE_MEMORY) ||
+		_IOC_NR(request) == _IOC_NR(GP_KFD_IMPORT_DMABUF) ||
+		_IOC_NR(request) == _IOC_NR(GP_KFD_SVM));
+}
+
+/* The driver shows processes by their pids outside of containers. */
+static bool knows_own_pid(void)
+{
+	return gp__is_emulated() || gp__pid_is_global();
+}
+
+/* Asks the driver: no other process is trusted with it, and it counts imported memory as well. */
+static bool measure_memory(void *state, const char *device, u64 *bytes)
+{
+	struct gp__kfd_join *j = state;
+	char key[GP__WIRE_DEVICE_MAX];
+	uint32_t gpu_id = 0;
+
+	pthread_mutex_lock(&j->lock);
+	for (int i = 0; i < j->nr_nodes && !gpu_id; i++) {
+		make_key(&j->node[i], key);
+		if (!strcmp(key, device))
+			gpu_id = j->node[i].gpu_id;
+	}
+	pthread_mutex_unlock(&j->lock);
+	return gpu_id && knows_own_pid() && gp__kfd_memory_used(getpid(), gpu_id, bytes);
 }
 
 /* ROCr has three priorities: the lowest, the normal and the highest of the driver's. */
@@ -235,8 +281,17 @@ static int create(struct gp__port *port, gp__ioctl_fn *next, void **state,
 static int carry_out(void *state, int fd, unsigned long request, void *argument)
 {
 	struct gp__kfd_join *j = state;
+	int result = gp__kfd_owner_ioctl(j->owner, fd, request, argument), err = errno;
 
-	return gp__kfd_owner_ioctl(j->owner, fd, request, argument);
+	if (j->port && !result && changes_memory(request))
+		gp__port_memory(j->port);
+	errno = err;
+	return result;
+}
+
+static bool wants(unsigned long request)
+{
+	return gp__kfd_owner_wants(request) || changes_memory(request);
 }
 
 /* A child has none of its parent's queues and threads, and no observer. */
@@ -273,13 +328,14 @@ static bool is_beneath(const char *platform)
 }
 
 static const struct gp__program_ops program = {
-	.wants = gp__kfd_owner_wants,
+	.wants = wants,
 	.is_device = is_device,
 	.create = create,
 	.ioctl = carry_out,
 	.forget = forget,
 	.queue = { .hold = gp__kfd_join_hold,
 		   .release = gp__kfd_join_release,
+		   .memory = measure_memory,
 		   .alone = gp__kfd_join_set_alone },
 };
 

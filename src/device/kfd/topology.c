@@ -10,6 +10,8 @@
 
 #define NODES "/sys/class/kfd/kfd/topology/nodes"
 
+#define PROCESSES "/sys/class/kfd/kfd/proc"
+
 #define SCHEDULER "/sys/class/kfd/kfd/sched_%u/%s"
 
 #define CWSR_PARAMETER "/sys/module/amdgpu/parameters/cwsr_enable"
@@ -174,6 +176,23 @@ static int read_number(const char *path)
 		value = -1;
 	fclose(f);
 	return value < 0 ? -1 : value;
+}
+
+bool gp__kfd_memory_used(pid_t pid, uint32_t gpu_id, uint64_t *bytes)
+{
+	unsigned long long value;
+	char path[128];
+	bool known;
+	FILE *f;
+
+	snprintf(path, sizeof(path), PROCESSES "/%d/vram_%u", (int)pid, gpu_id);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	known = fscanf(f, "%llu", &value) == 1;
+	fclose(f);
+	*bytes = known ? value : 0;
+	return known;
 }
 
 int gp__kfd_cwsr_enable(void)

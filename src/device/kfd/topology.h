@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define GP__KFD_NODES_MAX 64
 #define GP__KFD_GFX_NAME_MAX 24
@@ -28,6 +29,10 @@ struct gp__kfd_node {
 
 /* The GPUs, in the order of their nodes: how many, or -errno (-ENODEV: there is no amdkfd). */
 int gp__kfd_nodes(struct gp__kfd_node node[GP__KFD_NODES_MAX]);
+
+/* How much memory of a GPU a process uses, by its pid outside of containers. False: the driver does
+ * not say. */
+bool gp__kfd_memory_used(pid_t pid, uint32_t gpu_id, uint64_t *bytes);
 
 /* amdgpu's parameter cwsr_enable: whether waves are saved; -1: the driver does not say. */
 int gp__kfd_cwsr_enable(void);
