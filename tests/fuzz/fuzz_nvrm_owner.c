@@ -48,20 +48,19 @@ static int answer(int fd, unsigned long request, void *args)
 
 static uint32_t class_of(uint8_t byte)
 {
-	static const uint32_t classes[] = {
-		0x41, 0x80, 0x2080, 0xa06c, 0xc86f, 0xcbc0, 0xc637, 0x3e
-	};
+	static const uint32_t classes[] = { 0x41,   0x80,   0x2080, 0xa06c, 0xc86f,
+					    0xcbc0, 0xc637, 0x3e,   0x40 };
 
-	return classes[byte % 8];
+	return classes[byte % 9];
 }
 
 static void call(struct gp__nvrm_owner *o, int fd, uint8_t what)
 {
 	static const uint8_t numbers[] = { GP__NVRM_NR_ALLOC, GP__NVRM_NR_FREE, GP__NVRM_NR_CONTROL,
-					   GP__NVRM_NR_DUP, GP__NVRM_NR_XFER };
-	static const uint8_t sizes[] = { 48, 16, 32, 28, 16 };
+					   GP__NVRM_NR_DUP,   GP__NVRM_NR_XFER, GP__NVRM_NR_HEAP };
+	static const uint8_t sizes[] = { 48, 16, 32, 28, 16, sizeof(struct gp__nvrm_heap) };
 	static const uint32_t commands[] = { 0x2080110b, 0xa06c0101, 0xa06c0103, 0x20800110 };
-	uint8_t which = what % 5, other = next_byte();
+	uint8_t which = what % 6, other = next_byte();
 	uint32_t size = other < 0xf0 ? sizes[which] : other % 64u * 4;
 	uint32_t params[160], *args = malloc(size + 4);
 	uint64_t at = (uint64_t)(uintptr_t)params;
@@ -84,6 +83,8 @@ static void call(struct gp__nvrm_owner *o, int fd, uint8_t what)
 		memcpy(&args[4], args[4] & 1 ? &at : &(uint64_t){ args[5] }, sizeof(at));
 		args[6] = lengths[cmd];
 	}
+	if (which == 5 && size >= 12)
+		args[2] %= 16;
 	gp__nvrm_owner_ioctl(
 		o, fd, _IOC(_IOC_READ | _IOC_WRITE, GP__NVRM_TYPE, numbers[which], size), args);
 	free(args);
@@ -92,10 +93,12 @@ static void call(struct gp__nvrm_owner *o, int fd, uint8_t what)
 static void set(struct gp__nvrm_owner *o, uint8_t verb)
 {
 	uint32_t ids[8], n = next_byte() % 9;
+	uint64_t bytes;
 	int results[8];
 
 	for (uint32_t i = 0; i < n; i++)
 		ids[i] = next_byte();
+	gp__nvrm_owner_memory(o, "GPU-", &bytes);
 	if (verb % 4 == 3)
 		gp__nvrm_owner_slice(o, next_byte(), next_byte());
 	else

@@ -104,10 +104,18 @@ static uint32_t make(uint32_t client, uint32_t parent, uint32_t *handle, uint32_
 	return 0;
 }
 
+/* As the RM does, in large pages. */
+static void round_up(struct gp__nvrm_memory_params *params)
+{
+	params->size = (params->size + FAKE_RM_PAGE - 1) / FAKE_RM_PAGE * FAKE_RM_PAGE;
+}
+
 static int alloc(unsigned long request, struct gp__nvrm_alloc48 *args)
 {
 	uint32_t status = make(args->client, args->parent, &args->object, args->class);
 
+	if (!status && args->class == GP__NVRM_CLASS_MEMORY)
+		round_up((void *)(uintptr_t)args->params);
 	if (_IOC_SIZE(request) == sizeof(*args))
 		args->status = status;
 	else
@@ -191,9 +199,23 @@ static int control(struct gp__nvrm_control *args)
 	case GP__NVRM_CMD_GPU_ID:
 		snprintf(((struct gp__nvrm_gpu_id *)params)->data, 256, "%s", fake_rm.uuid);
 		break;
+	case GP__NVRM_CMD_MEMORY_INFO:
+		((struct gp__nvrm_info *)(uintptr_t)((struct gp__nvrm_infos *)params)->list)
+			->value = fake_rm.gpu_kib;
+		break;
 	default:
 		break;
 	}
+	return 0;
+}
+
+static int heap(struct gp__nvrm_heap *args)
+{
+	if (args->function == GP__NVRM_HEAP_ALLOC)
+		args->status =
+			make(args->client, args->device, &args->memory, GP__NVRM_CLASS_MEMORY);
+	else if (args->function == GP__NVRM_HEAP_FREE)
+		free_tree(args->client, args->memory);
 	return 0;
 }
 
@@ -217,6 +239,8 @@ static int answer(unsigned long request, void *args)
 		return control(args);
 	case GP__NVRM_NR_DUP:
 		return dup_object(args);
+	case GP__NVRM_NR_HEAP:
+		return heap(args);
 	case GP__NVRM_NR_MAP:
 		fake_rm.nr_maps++;
 		((struct gp__nvrm_map *)args)->status = 0;

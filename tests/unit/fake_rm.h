@@ -11,7 +11,7 @@
 
 #include "device/nvrm/abi.h"
 
-enum { FAKE_RM_OBJECTS = 4096 };
+enum { FAKE_RM_OBJECTS = 4096, FAKE_RM_PAGE = 2 << 20 };
 
 enum fake_rm_state { FAKE_RM_RUNS, FAKE_RM_DRAINED, FAKE_RM_HELD };
 
@@ -33,6 +33,7 @@ extern struct fake_rm {
 	uint32_t unknown; /* calls with handles that do not exist */
 	uint32_t held_frees; /* channels that were freed while they were held */
 	const char *uuid;
+	uint32_t gpu_kib; /* memory of the GPU */
 } fake_rm;
 
 void fake_rm_reset(void);

@@ -24,6 +24,8 @@ static uint32_t last_handle;
 static struct {
 	uint32_t added, removed, id, nr_channels;
 	char uuid[GP__NVRM_UUID_MAX], cannot[128];
+	uint32_t memory; /* how often it changed */
+	uint64_t gpu_bytes;
 	uint32_t device_of; /* when one is removed, another thread makes a device of this client */
 } seen;
 
@@ -36,6 +38,7 @@ static void added(void *data, const struct gp__nvrm_group_info *group)
 	seen.id = group->id;
 	seen.nr_channels = group->nr_channels;
 	memcpy(seen.uuid, group->uuid, sizeof(seen.uuid));
+	seen.gpu_bytes = group->gpu_bytes;
 }
 
 static void removed(void *data, const struct gp__nvrm_group_info *group)
@@ -47,6 +50,12 @@ static void removed(void *data, const struct gp__nvrm_group_info *group)
 		make(seen.device_of, seen.device_of, GP__NVRM_CLASS_DEVICE, NULL);
 }
 
+static void memory(void *data)
+{
+	(void)data;
+	seen.memory++;
+}
+
 static void cannot(void *data, const char *why)
 {
 	(void)data;
@@ -55,7 +64,9 @@ static void cannot(void *data, const char *why)
 
 static int setup(void **state)
 {
-	static const struct gp__nvrm_owner_events events = { added, removed, cannot, NULL };
+	static const struct gp__nvrm_owner_events events = {
+		.added = added, .removed = removed, .memory = memory, .cannot = cannot
+	};
 
 	(void)state;
 	fake_rm_reset();
@@ -662,6 +673,133 @@ static void test_child_forgets(void **state)
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/*
+ * Memory
+ */
+
+#define MIB (1ull << 20)
+
+static uint32_t allocate(const struct context *c, uint64_t bytes, uint32_t attributes)
+{
+	struct gp__nvrm_memory_params params = { .size = bytes, .attributes = attributes };
+
+	return make(c->client, c->device, GP__NVRM_CLASS_MEMORY, &params);
+}
+
+static uint64_t used(void)
+{
+	uint64_t bytes = ~0ull;
+
+	assert_true(gp__nvrm_owner_memory(owner, fake_rm.uuid, &bytes));
+	return bytes;
+}
+
+static bool is_used_known(void)
+{
+	uint64_t bytes;
+
+	return gp__nvrm_owner_memory(owner, fake_rm.uuid, &bytes);
+}
+
+static void test_memory_is_what_the_rm_was_asked_for(void **state)
+{
+	struct context c = make_context();
+	uint32_t a, b;
+
+	(void)state;
+	assert_int_equal(used(), 0);
+	a = allocate(&c, 100, 0);
+	assert_int_equal(used(), 2 * MIB); /* as the RM rounds it */
+	assert_int_equal(seen.memory, 1);
+	b = allocate(&c, 64 * MIB, 0);
+	allocate(&c, 32 * MIB, 1 << 25); /* of the host */
+	assert_int_equal(used(), 66 * MIB);
+	end(c.client, a);
+	assert_int_equal(used(), 64 * MIB);
+	end(c.client, b);
+	assert_int_equal(used(), 0);
+}
+
+static void test_memory_goes_with_its_device_or_client(void **state)
+{
+	struct context c = make_context(), d = make_context();
+
+	(void)state;
+	allocate(&c, 64 * MIB, 0);
+	allocate(&d, 32 * MIB, 0);
+	assert_int_equal(used(), 96 * MIB);
+	end(c.client, c.device);
+	assert_int_equal(used(), 32 * MIB);
+	end(d.client, d.client);
+	assert_int_equal(used(), 0);
+}
+
+static void test_memory_of_the_heap_counts_too(void **state)
+{
+	struct context c = make_context();
+	struct gp__nvrm_heap h = { .client = c.client,
+				   .device = c.device,
+				   .function = GP__NVRM_HEAP_ALLOC,
+				   .memory = 0x99,
+				   .size = 8 * MIB };
+
+	(void)state;
+	assert_int_equal(gp__nvrm_owner_ioctl(owner, fd, GP__NVRM_HEAP, &h), 0);
+	assert_int_equal(used(), 8 * MIB);
+	h.function = GP__NVRM_HEAP_FREE;
+	assert_int_equal(gp__nvrm_owner_ioctl(owner, fd, GP__NVRM_HEAP, &h), 0);
+	assert_int_equal(used(), 0);
+	h.function = GP__NVRM_HEAP_ALLOC;
+	h.flags = GP__NVRM_HEAP_VIRTUAL;
+	assert_int_equal(gp__nvrm_owner_ioctl(owner, fd, GP__NVRM_HEAP, &h), 0);
+	assert_int_equal(used(), 0);
+}
+
+static void test_memory_of_another_gpu_is_not_of_this_one(void **state)
+{
+	struct context c = make_context();
+	uint64_t bytes;
+
+	(void)state;
+	allocate(&c, 64 * MIB, 0);
+	assert_true(gp__nvrm_owner_memory(owner, "GPU-another", &bytes));
+	assert_int_equal(bytes, 0);
+}
+
+static void test_memory_that_cannot_be_followed_is_unknown_not_0(void **state)
+{
+	struct context c = make_context();
+	struct gp__nvrm_heap h = { .client = c.client,
+				   .device = c.device,
+				   .function = GP__NVRM_HEAP_ALLOC_RANGE };
+
+	(void)state;
+	assert_true(is_used_known());
+	assert_int_equal(gp__nvrm_owner_ioctl(owner, fd, GP__NVRM_HEAP, &h), 0);
+	assert_false(is_used_known());
+}
+
+/* A device whose GPU the RM does not name has some of the memory, of whichever GPU. */
+static void test_memory_of_a_nameless_device_is_unknown(void **state)
+{
+	struct context c = make_context();
+	uint32_t other = make(c.client, c.client, GP__NVRM_CLASS_DEVICE, NULL);
+	struct gp__nvrm_memory_params params = { .size = MIB };
+
+	(void)state;
+	assert_true(is_used_known());
+	make(c.client, other, GP__NVRM_CLASS_MEMORY, &params);
+	assert_false(is_used_known());
+}
+
+static void test_the_size_of_the_gpu_is_reported(void **state)
+{
+	(void)state;
+	fake_rm.gpu_kib = 143771 * 1024u;
+	make_context();
+	assert_int_equal(seen.gpu_bytes, 143771 * MIB);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -688,6 +826,13 @@ int main(void)
 		CASE(test_bad_addresses),
 		CASE(test_map),
 		CASE(test_child_forgets),
+		CASE(test_memory_is_what_the_rm_was_asked_for),
+		CASE(test_memory_goes_with_its_device_or_client),
+		CASE(test_memory_of_the_heap_counts_too),
+		CASE(test_memory_of_another_gpu_is_not_of_this_one),
+		CASE(test_memory_that_cannot_be_followed_is_unknown_not_0),
+		CASE(test_memory_of_a_nameless_device_is_unknown),
+		CASE(test_the_size_of_the_gpu_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

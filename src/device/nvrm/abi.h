@@ -7,6 +7,7 @@
 #ifndef GP__DEVICE_NVRM_ABI_H
 #define GP__DEVICE_NVRM_ABI_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
 
@@ -18,6 +19,7 @@ enum {
 	GP__NVRM_NR_CONTROL = 0x2a,
 	GP__NVRM_NR_ALLOC = 0x2b,
 	GP__NVRM_NR_DUP = 0x34,
+	GP__NVRM_NR_HEAP = 0x4a,
 	GP__NVRM_NR_MAP = 0x4e,
 	GP__NVRM_NR_UNMAP = 0x4f,
 	GP__NVRM_NR_XFER = 0xd3, /* another call, too large for its number */
@@ -58,6 +60,26 @@ struct gp__nvrm_map {
 	uint32_t pad2;
 };
 
+/* Another way to allocate memory. */
+struct gp__nvrm_heap {
+	uint32_t client, device, function, vaspace;
+	uint32_t heap, status;
+	uint64_t total, free;
+	uint32_t owner, memory, type, flags; /* the first two for freeing, too */
+	uint32_t attributes, format, compression[3], width, height, pad;
+	uint64_t size;
+	uint8_t rest[88];
+};
+
+enum {
+	GP__NVRM_HEAP_ALLOC = 2,
+	GP__NVRM_HEAP_FREE = 3,
+	GP__NVRM_HEAP_ALLOC_TILED = 6,
+	GP__NVRM_HEAP_ALLOC_RANGE = 14,
+};
+
+#define GP__NVRM_HEAP_VIRTUAL 0x80000 /* addresses, no memory */
+
 struct gp__nvrm_unmap {
 	uint32_t client, device, memory, pad;
 	uint64_t address;
@@ -70,6 +92,7 @@ struct gp__nvrm_unmap {
 #define GP__NVRM_ALLOC32 GP__NVRM_IOCTL(GP__NVRM_NR_ALLOC, struct gp__nvrm_alloc32)
 #define GP__NVRM_ALLOC48 GP__NVRM_IOCTL(GP__NVRM_NR_ALLOC, struct gp__nvrm_alloc48)
 #define GP__NVRM_DUP GP__NVRM_IOCTL(GP__NVRM_NR_DUP, struct gp__nvrm_dup)
+#define GP__NVRM_HEAP GP__NVRM_IOCTL(GP__NVRM_NR_HEAP, struct gp__nvrm_heap)
 #define GP__NVRM_MAP GP__NVRM_IOCTL(GP__NVRM_NR_MAP, struct gp__nvrm_map)
 #define GP__NVRM_UNMAP GP__NVRM_IOCTL(GP__NVRM_NR_UNMAP, struct gp__nvrm_unmap)
 
@@ -80,6 +103,7 @@ struct gp__nvrm_unmap {
 enum {
 	GP__NVRM_CLASS_ROOT = 0x0,
 	GP__NVRM_CLASS_ROOT_PRIVILEGED = 0x1,
+	GP__NVRM_CLASS_MEMORY = 0x40, /* of a GPU */
 	GP__NVRM_CLASS_ROOT_CLIENT = 0x41,
 	GP__NVRM_CLASS_DEVICE = 0x80,
 	GP__NVRM_CLASS_SUBDEVICE = 0x2080,
@@ -110,6 +134,17 @@ struct gp__nvrm_channel_params {
 	uint32_t engine, pad;
 };
 
+/* The beginning; the RM writes the size that it has allocated. */
+struct gp__nvrm_memory_params {
+	uint32_t owner, type, flags, width, height;
+	int32_t pitch;
+	uint32_t attributes, attributes2, format, compression[2], pad;
+	uint64_t range[2], size;
+};
+
+/* Where memory is: 0: in the GPU's own. */
+#define GP__NVRM_ATTRIBUTE_LOCATION 0x6000000
+
 /* Offsets in USERD, which has a channel's indices. */
 #define GP__NVRM_USERD_BYTES 512
 #define GP__NVRM_USERD_GET 0x88
@@ -122,6 +157,7 @@ struct gp__nvrm_channel_params {
 enum {
 	GP__NVRM_CMD_GPU_NAME = 0x20800110,
 	GP__NVRM_CMD_GPU_ID = 0x2080014a,
+	GP__NVRM_CMD_MEMORY_INFO = 0x20801301,
 	GP__NVRM_CMD_DISABLE_CHANNELS = 0x2080110b,
 	GP__NVRM_CMD_GROUP_SCHEDULE = (int)0xa06c0101,
 	GP__NVRM_CMD_SET_TIMESLICE = (int)0xa06c0103,
@@ -143,6 +179,18 @@ struct gp__nvrm_gpu_id {
 	char data[256];
 };
 
+/* A list of figures by index. */
+#define GP__NVRM_MEMORY_KIB 7 /* the GPU's memory */
+
+struct gp__nvrm_info {
+	uint32_t index, value;
+};
+
+struct gp__nvrm_infos {
+	uint32_t nr, pad;
+	uint64_t list;
+};
+
 /* The RM's answers; others are only printed. */
 #define GP__NVRM_INSUFFICIENT_PERMISSIONS 0x1b
 #define GP__NVRM_NOT_SUPPORTED 0x56
@@ -152,6 +200,10 @@ _Static_assert(sizeof(struct gp__nvrm_control) == 32, "as the RM has it");
 _Static_assert(sizeof(struct gp__nvrm_alloc32) == 32, "as the RM has it");
 _Static_assert(sizeof(struct gp__nvrm_alloc48) == 48, "as the RM has it");
 _Static_assert(sizeof(struct gp__nvrm_dup) == 28, "as the RM has it");
+_Static_assert(sizeof(struct gp__nvrm_heap) == 184, "as the RM has it");
+_Static_assert(offsetof(struct gp__nvrm_heap, size) == 88, "as the RM has it");
+_Static_assert(offsetof(struct gp__nvrm_memory_params, size) == 64, "as the RM has it");
+_Static_assert(sizeof(struct gp__nvrm_infos) == 16, "as the RM has it");
 _Static_assert(sizeof(struct gp__nvrm_map) == 56, "as the RM has it");
 _Static_assert(sizeof(struct gp__nvrm_channel_params) == 136, "as the RM has it");
 _Static_assert(sizeof(struct gp__nvrm_disable) == 536, "as the RM has it");

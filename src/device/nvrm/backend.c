@@ -202,16 +202,48 @@ static bool is_without_mps(struct nvidia *nv)
 }
 
 /* Names the GPU the same in every program: by its UUID without hyphens. */
+static void make_key(const char *uuid, char key[GP__WIRE_DEVICE_MAX])
+{
+	size_t n = (size_t)snprintf(key, GP__WIRE_DEVICE_MAX, "nvidia-");
+
+	for (const char *c = uuid + strlen("GPU-"); *c && n < GP__WIRE_DEVICE_MAX - 1; c++) {
+		if (*c != '-')
+			key[n++] = *c;
+	}
+	key[n] = '\0';
+}
+
+/* False: no GPU of the driver is called so. */
+static bool find_uuid(struct nvidia *nv, const char *key, char uuid[GP__NVRM_UUID_MAX])
+{
+	char theirs[GP__WIRE_DEVICE_MAX];
+	bool found = false;
+
+	pthread_mutex_lock(&nv->gpus_lock);
+	for (int i = 0; i < nv->nr_gpus && !found; i++) {
+		if (strlen(nv->gpu[i].uuid) < strlen("GPU-"))
+			continue;
+		make_key(nv->gpu[i].uuid, theirs);
+		found = !strcmp(theirs, key);
+		memcpy(uuid, nv->gpu[i].uuid, GP__NVRM_UUID_MAX);
+	}
+	pthread_mutex_unlock(&nv->gpus_lock);
+	return found;
+}
+
+static bool measure_memory(void *state, const char *device, u64 *bytes)
+{
+	struct nvidia *nv = state;
+	char uuid[GP__NVRM_UUID_MAX];
+
+	return find_uuid(nv, device, uuid) && gp__nvrm_owner_memory(nv->owner, uuid, bytes);
+}
+
 static void name_device(struct nvidia *nv, const char *uuid, struct gp__queue_desc *q)
 {
-	size_t n = (size_t)snprintf(q->device, sizeof(q->device), "nvidia-");
 	struct gp__nvrm_gpu gpu;
 
-	for (const char *c = uuid + strlen("GPU-"); *c && n < sizeof(q->device) - 1; c++) {
-		if (*c != '-')
-			q->device[n++] = *c;
-	}
-	q->device[n] = '\0';
+	make_key(uuid, q->device);
 	if (find_gpu(nv, uuid, &gpu))
 		snprintf(q->device_name, sizeof(q->device_name), "%s", gpu.name);
 }
@@ -233,6 +265,7 @@ static void group_added(void *data, const struct gp__nvrm_group_info *group)
 		return;
 	gp__port_say_level(nv->port, q.level, "NVIDIA GPUs have levels 2 and 3");
 	name_device(nv, group->uuid, &q);
+	q.device_memory = group->gpu_bytes;
 	if (gp__watch_add(&nv->watch, &q, group))
 		gp__port_say(nv->port,
 			     "out of memory; a channel group of this program runs unscheduled");
@@ -246,6 +279,13 @@ static void group_removed(void *data, const struct gp__nvrm_group_info *group)
 	if (gp__watch_monitor(&nv->watch))
 		gp__nvrm_monitor_remove(gp__watch_monitor(&nv->watch), group->id);
 	gp__port_remove(nv->port, group->id);
+}
+
+static void memory_changed(void *data)
+{
+	struct nvidia *nv = data;
+
+	gp__port_memory(nv->port);
 }
 
 static void group_cannot(void *data, const char *why)
@@ -271,7 +311,10 @@ static bool is_device(int fd)
 static int create(struct gp__port *port, gp__ioctl_fn *next, void **state,
 		  char why[GP__WIRE_TEXT_MAX])
 {
-	struct gp__nvrm_owner_events events = { group_added, group_removed, group_cannot, NULL };
+	struct gp__nvrm_owner_events events = { .added = group_added,
+						.removed = group_removed,
+						.memory = memory_changed,
+						.cannot = group_cannot };
 	struct nvidia *nv;
 	int err;
 
@@ -347,7 +390,11 @@ static const struct gp__program_ops program = {
 	.forget = forget,
 	.announced = announced,
 	.exit = end,
-	.queue = { .hold = hold, .release = release, .weigh = weigh, .alone = set_alone },
+	.queue = { .hold = hold,
+		   .release = release,
+		   .weigh = weigh,
+		   .memory = measure_memory,
+		   .alone = set_alone },
 };
 
 const struct gp__backend gp__backend_nvidia = {

@@ -3,10 +3,11 @@
  * The state of an owner, for its parts: owner.c holds and weighs, owner_ioctl.c carries out the
  * program's calls, userd.c maps.
  *
- * One lock protects all of it. Our own calls to the RM are made with the lock, so that their
- * objects exist meanwhile: a thread that frees an object marks it as going first, with the lock,
- * and so waits for a call that is under way, about a millisecond. The program's calls are made
- * without the lock, except the few whose arguments are combined with our wishes.
+ * One lock protects all of it, except memory, which has its own (memory.h). Our own calls to the RM
+ * are made with the lock, so that their objects exist meanwhile: a thread that frees an object
+ * marks it as going first, with the lock, and so waits for a call that is under way, about a
+ * millisecond. The program's calls are made without the lock, except the few whose arguments are
+ * combined with our wishes.
  */
 #ifndef GP__DEVICE_NVRM_OWNED_H
 #define GP__DEVICE_NVRM_OWNED_H
@@ -14,6 +15,7 @@
 #include <pthread.h>
 
 #include "device/nvrm/abi.h"
+#include "device/nvrm/memory.h"
 #include "device/nvrm/owner.h"
 
 enum gp__nvrm_kind {
@@ -42,6 +44,7 @@ struct gp__nvrm_object {
 	enum gp__nvrm_kind kind;
 	uint32_t client, handle, parent;
 	uint32_t going; /* number of the call that frees it; 0: none */
+	char uuid[GP__NVRM_UUID_MAX]; /* of a group's or device's GPU; "": not known yet */
 	int fd; /* a client's: ours, a duplicate of the program's; -1: there is none */
 
 	/* A group's: */
@@ -56,7 +59,7 @@ struct gp__nvrm_object {
 	uint32_t status;
 	bool asked; /* part of the current call */
 	int result;
-	char uuid[GP__NVRM_UUID_MAX];
+	uint64_t gpu_bytes; /* of memory that its GPU has; 0: not known */
 
 	/* A channel's: */
 	bool program_disabled;
@@ -72,6 +75,7 @@ struct gp__nvrm_owner {
 	/* Frees that have reported what they free but have not marked it yet: nothing is added
 	 * meanwhile, since it might be the same. */
 	uint32_t nr_telling;
+	struct gp__nvrm_memory memory;
 	bool takes_copies;
 	bool cannot; /* for good; the reason was reported */
 };

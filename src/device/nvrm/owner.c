@@ -28,15 +28,21 @@ struct gp__nvrm_object *gp__nvrm_find_group(struct gp__nvrm_owner *o, uint32_t i
 	return NULL;
 }
 
-static struct gp__nvrm_object *find_subdevice(struct gp__nvrm_owner *o,
-					      const struct gp__nvrm_object *group)
+static struct gp__nvrm_object *subdevice_of(struct gp__nvrm_owner *o, uint32_t client,
+					    uint32_t device)
 {
 	for (struct gp__nvrm_object *x = o->objects; x; x = x->next) {
-		if (gp__nvrm_is_kind(x, GP__NVRM_SUBDEVICE) && x->client == group->client &&
-		    x->parent == group->parent)
+		if (gp__nvrm_is_kind(x, GP__NVRM_SUBDEVICE) && x->client == client &&
+		    x->parent == device)
 			return x;
 	}
 	return NULL;
+}
+
+static struct gp__nvrm_object *find_subdevice(struct gp__nvrm_owner *o,
+					      const struct gp__nvrm_object *group)
+{
+	return subdevice_of(o, group->client, group->parent);
 }
 
 struct gp__nvrm_group_info gp__nvrm_info(struct gp__nvrm_owner *o,
@@ -48,6 +54,7 @@ struct gp__nvrm_group_info gp__nvrm_info(struct gp__nvrm_owner *o,
 		info.nr_channels +=
 			gp__nvrm_is_kind(x, GP__NVRM_CHANNEL) && gp__nvrm_is_in(x, group);
 	memcpy(info.uuid, group->uuid, sizeof(info.uuid));
+	info.gpu_bytes = group->gpu_bytes;
 	return info;
 }
 
@@ -110,19 +117,79 @@ int gp__nvrm_call(struct gp__nvrm_owner *o, uint32_t client, uint32_t object, ui
 	return error_of(args.status);
 }
 
-void gp__nvrm_name_gpu(struct gp__nvrm_owner *o, struct gp__nvrm_object *group)
+/* Asks for the name of the GPU with this subdevice, which may be NULL. */
+static void read_name(struct gp__nvrm_owner *o, const struct gp__nvrm_object *sub,
+		      char uuid[GP__NVRM_UUID_MAX])
 {
-	const struct gp__nvrm_object *sub = find_subdevice(o, group);
 	struct gp__nvrm_gpu_id id = { 0 };
 	uint32_t status;
 
-	if (!sub || *group->uuid)
+	if (!sub || gp__nvrm_call(o, sub->client, sub->handle, GP__NVRM_CMD_GPU_ID, &id, sizeof(id),
+				  &status))
 		return;
-	if (gp__nvrm_call(o, sub->client, sub->handle, GP__NVRM_CMD_GPU_ID, &id, sizeof(id),
-			  &status))
+	id.data[GP__NVRM_UUID_MAX - 1] = '\0';
+	memcpy(uuid, id.data, GP__NVRM_UUID_MAX);
+}
+
+/* 0: the RM does not say. */
+static uint64_t read_size(struct gp__nvrm_owner *o, const struct gp__nvrm_object *sub)
+{
+	struct gp__nvrm_info size = { .index = GP__NVRM_MEMORY_KIB };
+	struct gp__nvrm_infos infos = { .nr = 1, .list = (uint64_t)(uintptr_t)&size };
+	uint32_t status;
+
+	if (!sub || gp__nvrm_call(o, sub->client, sub->handle, GP__NVRM_CMD_MEMORY_INFO, &infos,
+				  sizeof(infos), &status))
+		return 0;
+	return (uint64_t)size.value << 10;
+}
+
+void gp__nvrm_name_gpu(struct gp__nvrm_owner *o, struct gp__nvrm_object *group)
+{
+	const struct gp__nvrm_object *sub = find_subdevice(o, group);
+
+	if (*group->uuid)
 		return;
-	id.data[sizeof(group->uuid) - 1] = '\0';
-	memcpy(group->uuid, id.data, sizeof(group->uuid));
+	read_name(o, sub, group->uuid);
+	group->gpu_bytes = read_size(o, sub);
+}
+
+/*
+ * Memory
+ */
+
+/* Adds up what was allocated from the device, itself or one of its GPU; with the lock. */
+static bool sum_device(struct gp__nvrm_owner *o, struct gp__nvrm_object *device, const char *uuid,
+		       uint64_t *bytes)
+{
+	const struct gp__nvrm_object *sub = subdevice_of(o, device->client, device->handle);
+	uint64_t sum = 0;
+	bool known = gp__nvrm_memory_sum(&o->memory, device->client, device->handle, &sum);
+
+	if (sub)
+		known &= gp__nvrm_memory_sum(&o->memory, sub->client, sub->handle, &sum);
+	if (!*device->uuid)
+		read_name(o, sub, device->uuid);
+	if (sum && !*device->uuid)
+		return false;
+	if (!strcmp(device->uuid, uuid))
+		*bytes += sum;
+	return known;
+}
+
+bool gp__nvrm_owner_memory(struct gp__nvrm_owner *o, const char *uuid, uint64_t *bytes)
+{
+	bool known;
+
+	*bytes = 0;
+	pthread_mutex_lock(&o->lock);
+	known = !o->cannot;
+	for (struct gp__nvrm_object *x = o->objects; x; x = x->next) {
+		if (gp__nvrm_is_kind(x, GP__NVRM_DEVICE))
+			known &= sum_device(o, x, uuid, bytes);
+	}
+	pthread_mutex_unlock(&o->lock);
+	return known;
 }
 
 /*
@@ -411,6 +478,7 @@ int gp__nvrm_owner_create(gp__nvrm_ioctl_fn next, const struct gp__nvrm_owner_ev
 	if (events)
 		o->events = *events;
 	pthread_mutex_init(&o->lock, NULL);
+	gp__nvrm_memory_init(&o->memory);
 	*owner = o;
 	return 0;
 }
@@ -424,6 +492,7 @@ void gp__nvrm_owner_take_copies(struct gp__nvrm_owner *o)
 void gp__nvrm_owner_forget(struct gp__nvrm_owner *o)
 {
 	pthread_mutex_init(&o->lock, NULL);
+	gp__nvrm_memory_forget(&o->memory);
 	while (o->objects) {
 		struct gp__nvrm_object *x = o->objects;
 
@@ -448,6 +517,7 @@ void gp__nvrm_owner_destroy(struct gp__nvrm_owner *o)
 		gp__nvrm_restore_slice(o, x);
 	while (o->objects)
 		gp__nvrm_drop(o, o->objects);
+	gp__nvrm_memory_forget(&o->memory);
 	pthread_mutex_destroy(&o->lock);
 	free(o);
 }

@@ -34,6 +34,7 @@ struct gp__nvrm_group_info {
 	uint32_t id; /* never reused */
 	uint32_t nr_channels;
 	char uuid[GP__NVRM_UUID_MAX]; /* of its GPU, "GPU-..." */
+	uint64_t gpu_bytes; /* of memory that the GPU has; 0: not known */
 };
 
 struct gp__nvrm_owner_events {
@@ -43,6 +44,8 @@ struct gp__nvrm_owner_events {
 	 */
 	void (*added)(void *data, const struct gp__nvrm_group_info *group);
 	void (*removed)(void *data, const struct gp__nvrm_group_info *group);
+	/* The program has allocated or freed memory. */
+	void (*memory)(void *data);
 	/* A sentence for the user: why this program's groups cannot be held. At most once. */
 	void (*cannot)(void *data, const char *why);
 	void *data;
@@ -82,6 +85,9 @@ void gp__nvrm_owner_set(struct gp__nvrm_owner *owner, enum gp__nvrm_verb verb, c
 int gp__nvrm_owner_slice(struct gp__nvrm_owner *owner, uint32_t id, uint64_t us);
 /* Reads the time slice that the RM uses now. */
 int gp__nvrm_owner_get_slice(struct gp__nvrm_owner *owner, uint32_t id, uint64_t *us);
+
+/* How much memory of a GPU the program uses (memory.h). False: that is not known. */
+bool gp__nvrm_owner_memory(struct gp__nvrm_owner *owner, const char *uuid, uint64_t *bytes);
 
 struct gp__nvrm_owned {
 	struct gp__nvrm_group_info group;

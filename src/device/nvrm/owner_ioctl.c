@@ -258,8 +258,93 @@ static void note_compute(struct gp__nvrm_owner *o, const struct made *m)
 	pthread_mutex_unlock(&o->lock);
 }
 
+/*
+ * Memory
+ */
+
+static void tell_memory(const struct gp__nvrm_owner *o)
+{
+	if (o->events.memory)
+		o->events.memory(o->events.data);
+}
+
+static bool is_on_gpu(uint32_t attributes)
+{
+	return !(attributes & GP__NVRM_ATTRIBUTE_LOCATION);
+}
+
+static void take_memory(struct gp__nvrm_owner *o, const struct made *m)
+{
+	struct gp__nvrm_memory_params p;
+
+	if (!gp__read_own_memory(&p, (const void *)(uintptr_t)m->call.params, sizeof(p)))
+		gp__nvrm_memory_lose(&o->memory);
+	else if (is_on_gpu(p.attributes))
+		gp__nvrm_memory_add(&o->memory, m->call.client, m->call.parent, m->call.object,
+				    p.size);
+	tell_memory(o);
+}
+
+/*
+ * The RM may give the handle of freed memory to another thread before the call returns, so a piece
+ * is removed first. @freed: the RM has done it.
+ */
+static void end_free(struct gp__nvrm_owner *o, bool was_piece, bool freed)
+{
+	if (was_piece && !freed)
+		gp__nvrm_memory_lose(&o->memory);
+	if (was_piece)
+		tell_memory(o);
+}
+
+static void take_heap(struct gp__nvrm_owner *o, const struct gp__nvrm_heap *h)
+{
+	switch (h->function) {
+	case GP__NVRM_HEAP_ALLOC:
+		if (is_on_gpu(h->attributes) && !(h->flags & GP__NVRM_HEAP_VIRTUAL))
+			gp__nvrm_memory_add(&o->memory, h->client, h->device, h->memory, h->size);
+		break;
+	case GP__NVRM_HEAP_ALLOC_TILED:
+	case GP__NVRM_HEAP_ALLOC_RANGE:
+		gp__nvrm_memory_lose(&o->memory);
+		break;
+	default:
+		return;
+	}
+	tell_memory(o);
+}
+
+static int heap(struct gp__nvrm_owner *o, int fd, unsigned long request, void *args)
+{
+	bool fits = _IOC_SIZE(request) == sizeof(struct gp__nvrm_heap), frees;
+	struct gp__nvrm_heap h = { 0 };
+	int result, err;
+
+	fits = fits && gp__read_own_memory(&h, args, sizeof(h));
+	frees = h.function == GP__NVRM_HEAP_FREE &&
+		gp__nvrm_memory_remove(&o->memory, h.client, h.memory);
+	result = o->next(fd, request, args);
+	err = errno;
+	fits = fits && !result && gp__read_own_memory(&h, args, sizeof(h));
+	if (!result && !fits)
+		gp__nvrm_memory_lose(&o->memory);
+	else if (!result && !h.status)
+		take_heap(o, &h);
+	end_free(o, frees, !result && !h.status);
+	errno = err;
+	return result;
+}
+
+/*
+ * Objects
+ */
+
 static void take_made(struct gp__nvrm_owner *o, int fd, const struct made *m)
 {
+	if (m->call.class == GP__NVRM_CLASS_MEMORY) {
+		take_memory(o, m);
+		return;
+	}
 	if (kind_of(m->call.class) == GP__NVRM_MIG)
 		give_up(o, "this program runs on a part of a GPU (MIG), whose channels cannot be "
 			   "held separately");
@@ -289,7 +374,8 @@ static int alloc(struct gp__nvrm_owner *o, int fd, unsigned long request, void *
 	bool matters = fits && gp__read_own_memory(&m.call, args, sizeof(m.call));
 	int result, err;
 
-	matters = matters && (kind_of(m.call.class) || is_compute(m.call.class));
+	matters = matters && (kind_of(m.call.class) || is_compute(m.call.class) ||
+			      m.call.class == GP__NVRM_CLASS_MEMORY);
 	if (matters)
 		read_params(&m);
 	result = o->next(fd, request, args);
@@ -449,6 +535,28 @@ static void forget_handle(struct gp__nvrm_owner *o, uint32_t client, uint32_t ha
 		end_going(o, mark, true);
 }
 
+static int free_unknown(struct gp__nvrm_owner *o, int fd, unsigned long request, void *args)
+{
+	int result = o->next(fd, request, args), err = errno;
+
+	if (!result && _IOC_SIZE(request) != sizeof(struct gp__nvrm_free))
+		give_up_form(o);
+	errno = err;
+	return result;
+}
+
+/* Frees an object that is not followed: memory, perhaps. */
+static int free_memory(struct gp__nvrm_owner *o, int fd, unsigned long request, void *args,
+		       const struct gp__nvrm_free *call)
+{
+	bool was_piece = gp__nvrm_memory_remove(&o->memory, call->client, call->object);
+	int result = o->next(fd, request, args), err = errno;
+
+	end_free(o, was_piece, !result && !((struct gp__nvrm_free *)args)->status);
+	errno = err;
+	return result;
+}
+
 static int free_object(struct gp__nvrm_owner *o, int fd, unsigned long request, void *args)
 {
 	struct gp__nvrm_free call;
@@ -456,15 +564,10 @@ static int free_object(struct gp__nvrm_owner *o, int fd, unsigned long request, 
 	uint32_t mark;
 	int result, err;
 
-	if (_IOC_SIZE(request) != sizeof(call) || !gp__read_own_memory(&call, args, sizeof(call)) ||
-	    !begin_to_go(o, &call, &what)) {
-		result = o->next(fd, request, args);
-		err = errno;
-		if (!result && _IOC_SIZE(request) != sizeof(call))
-			give_up_form(o);
-		errno = err;
-		return result;
-	}
+	if (_IOC_SIZE(request) != sizeof(call) || !gp__read_own_memory(&call, args, sizeof(call)))
+		return free_unknown(o, fd, request, args);
+	if (!begin_to_go(o, &call, &what))
+		return free_memory(o, fd, request, args, &call);
 	tell_removed(o, is_affected_by_copy, &what);
 	mark = mark_going(o, &call);
 	tell_added(o); /* others may have been created meanwhile */
@@ -472,6 +575,10 @@ static int free_object(struct gp__nvrm_owner *o, int fd, unsigned long request, 
 	err = errno;
 	if (mark)
 		end_going(o, mark, !result && !((struct gp__nvrm_free *)args)->status);
+	if (!result && !((struct gp__nvrm_free *)args)->status) {
+		gp__nvrm_memory_remove_of(&o->memory, call.client, call.object);
+		tell_memory(o);
+	}
 	tell_added(o);
 	errno = err;
 	return result;
@@ -630,8 +737,10 @@ static int transfer(struct gp__nvrm_owner *o, int fd, unsigned long request, voi
 		nr = 0;
 	result = o->next(fd, request, args);
 	err = errno;
-	if (!result && nr != GP__NVRM_NR_XFER &&
-	    gp__nvrm_owner_wants(_IOC(_IOC_READ | _IOC_WRITE, GP__NVRM_TYPE, nr & 0xff, 0)))
+	if (!result && nr == GP__NVRM_NR_HEAP)
+		gp__nvrm_memory_lose(&o->memory);
+	else if (!result && nr != GP__NVRM_NR_XFER &&
+		 gp__nvrm_owner_wants(_IOC(_IOC_READ | _IOC_WRITE, GP__NVRM_TYPE, nr & 0xff, 0)))
 		give_up_form(o);
 	errno = err;
 	return result;
@@ -650,6 +759,8 @@ static call_fn *find_call(unsigned long request)
 		return free_object;
 	case GP__NVRM_NR_CONTROL:
 		return control;
+	case GP__NVRM_NR_HEAP:
+		return heap;
 	case GP__NVRM_NR_DUP:
 		return duplicate_object;
 	case GP__NVRM_NR_XFER:
