@@ -72,6 +72,14 @@ succeed() {
 	done
 }
 
+@test "the memory of a program is the sum of its buffers" {
+	start_daemon
+	"$GPREEMPT" run -t steps -- "$OPENCL_PROGRAMS/cl_steps" 1000000 >/dev/null 2>&1 3>&- &
+	ends "$!"
+	wait_for '"memory_used_bytes": 256' "$GPREEMPT" ps --json
+	wait_for ' 256 B ' "$GPREEMPT" ps
+}
+
 @test "command queues are listed, their launches are seen, and they end with the program" {
 	start_daemon
 	"$GPREEMPT" run -c offline -t steps -- "$OPENCL_PROGRAMS/cl_steps" 1000000 \

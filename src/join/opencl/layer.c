@@ -30,6 +30,7 @@
 #include "join/opencl/device.h"
 #include "join/opencl/events.h"
 #include "join/opencl/kernels.h"
+#include "join/opencl/memory.h"
 #include "queue/level.h"
 
 #define PUBLIC __attribute__((visibility("default")))
@@ -436,17 +437,43 @@ static cl_int CL_API_CALL release_queue(cl_command_queue queue)
  * Beginning
  */
 
+/* Memory of devices that are joined beneath is counted there. */
+static bool name_counted(cl_device_id device, char key[GP__WIRE_DEVICE_MAX])
+{
+	struct gp__queue_desc q = { 0 };
+
+	if (gp__cl_is_joined_beneath(&layer.next, device))
+		return false;
+	gp__cl_name_device(&layer.next, device, &q);
+	memcpy(key, q.device, sizeof(q.device));
+	return true;
+}
+
+static void memory_changed(void)
+{
+	gp__port_memory(layer.port);
+}
+
+static bool measure_memory(void *state, const char *device, u64 *bytes)
+{
+	(void)state;
+	return gp__cl_memory_used(device, bytes);
+}
+
 /* A child has neither our threads nor the driver's: its queues are not scheduled. */
 static void begin_child(void)
 {
 	layer.joined = false;
+	gp__cl_memory_end();
 }
 
 static void begin(void)
 {
-	static const struct gp__queue_ops ops = { .hold = hold,
-						  .release = release,
-						  .alone = set_alone };
+	static const struct gp__queue_ops ops = {
+		.hold = hold, .release = release, .memory = measure_memory, .alone = set_alone
+	};
+
+	const struct gp__cl_memory_host memory = { &layer.next, name_counted, memory_changed };
 
 	layer.port = gp_join_open(&ops, &layer);
 	if (!layer.port)
@@ -464,6 +491,7 @@ static void begin(void)
 	};
 	layer.joined = true;
 	gp__cl_replace_enqueues(&layer.table);
+	gp__cl_memory_begin(&memory, &layer.table);
 	if (layer.port->request->level != 1) {
 		gp__cl_replace_programs(&layer.table);
 		gp__cl_replace_kernels(&layer.table);
