@@ -213,6 +213,9 @@ struct gp_queue_options {
 	 * wait for each other cannot deadlock. NULL and "" are the same tag.
 	 */
 	const char *tag;
+	/* Bytes of memory that the device has, for GP_HINT_MEMORY; 0: unknown. Of the queues of a
+	 * device, the first one's counts. */
+	uint64_t device_memory;
 };
 
 #define GP_QUEUE_OPTIONS_INIT GP_INIT(struct gp_queue_options)
@@ -319,14 +322,17 @@ enum gp_hint {
 	GP_HINT_MIN_SHARE = 4, /* percent it is never denied, 1 to 100 */
 	GP_HINT_DEADLINE = 5, /* ns from getting work to having done it */
 	GP_HINT_MAX_HOLD = 6, /* ns it may be held at a stretch */
-	GP_HINT_MEMORY = 7 /* bytes of device memory it occupies */
+	/* Bytes of device memory that the queue and the others of its tag and priority use, for the
+	 * policy drf; needs device_memory in the options of the device's first queue. */
+	GP_HINT_MEMORY = 7
 };
 
 /*
  * Tells the scheduler something about the queue and the others of its tag and
  * priority; only a priority is the queue's own. 0 takes a hint back, except a
  * priority. Checked, and without effect, where there is no scheduler. -EINVAL or
- * -ERANGE: no such hint or value; nothing changed.
+ * -ERANGE: no such hint or value; -EOPNOTSUPP: GP_HINT_MEMORY on a device whose memory is not
+ * known. Nothing changed.
  */
 GP_API int gp_queue_hint(struct gp_queue *queue, enum gp_hint hint, int64_t value,
 			 struct gp_error *err);

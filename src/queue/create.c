@@ -95,6 +95,7 @@ static int queue_join(struct gp_queue *q, const struct gp_queue_options *opt, st
 		.level_requested = q->pq.requested,
 		.level = q->pq.effective,
 		.can_weigh = q->ops.weigh != NULL,
+		.device_memory = opt->device_memory,
 	};
 
 	/* A scheduler has to know when a queue becomes idle. */

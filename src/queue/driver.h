@@ -30,6 +30,7 @@ struct gp__join {
 	int level_requested;
 	int level;
 	bool can_weigh;
+	uint64_t device_memory; /* 0: unknown */
 };
 
 int gp__sched_join(struct gp_sched *s, const struct gp__join *join, struct gp__member **member,

@@ -243,7 +243,7 @@ static void *crew_main(void *arg)
 
 /* ------------------------------------------------------ devices and groups -- */
 
-static struct device *device_get(struct gp_sched *s, uint32_t id, bool can_weigh)
+static struct device *device_get(struct gp_sched *s, const struct gp__join *join)
 {
 	struct gp__link *l, *n;
 	struct device *d;
@@ -251,15 +251,15 @@ static struct device *device_get(struct gp_sched *s, uint32_t id, bool can_weigh
 	gp__list_each(l, n, &s->devices)
 	{
 		d = container_of(l, struct device, link);
-		if (d->dev.id == id)
+		if (d->dev.id == join->device)
 			return d;
 	}
 	d = calloc(1, sizeof(*d));
 	if (!d)
 		return NULL;
 	gp__list_push(&s->devices, &d->link);
-	gp__dev_add(&s->core, &d->dev, id, 0, can_weigh ? GP__WEIGHS : GP__WEIGHS_NOT,
-		    gp__clock_ns());
+	gp__dev_add(&s->core, &d->dev, join->device, join->device_memory,
+		    join->can_weigh ? GP__WEIGHS : GP__WEIGHS_NOT, gp__clock_ns());
 	gp__owner_init(&d->owner, &d->dev, GP__NOBODY);
 	return d;
 }
@@ -387,7 +387,7 @@ static int member_place(struct gp__member *m, const struct gp__join *join,
 		rc = crew_add(s);
 	if (rc)
 		return gp__fail(err, rc, "cannot start the scheduler's threads");
-	d = device_get(s, join->device, join->can_weigh);
+	d = device_get(s, join);
 	if (d) {
 		g = group_get(s, d, h, join->tag);
 		if (!g)
@@ -500,6 +500,11 @@ int gp__sched_hint(struct gp__member *m, enum gp_hint hint, int64_t value, struc
 	pthread_mutex_lock(&s->lock);
 	h = m->group->entity.hints;
 	rc = gp__hint_set(&h, hint, value, err);
+	if (!rc && h.memory && !m->group->device->dev.memory)
+		rc = gp__fail(err, -EOPNOTSUPP,
+			      "GP_HINT_MEMORY has no effect on device %u, whose memory is not "
+			      "known; set device_memory in the options of its first queue",
+			      m->group->device->dev.id);
 	if (!rc && hint == GP_HINT_PRIORITY)
 		rc = regroup(m, h.prio);
 	else if (!rc)

@@ -287,6 +287,59 @@ static void test_weights_reach_the_device(void **state)
 	rig_down(&r);
 }
 
+struct memory_log {
+	bool has_device, has_hint;
+};
+
+static void note_memory(void *data, const char *line)
+{
+	struct memory_log *l = data;
+
+	l->has_device |= strstr(line, "device-add") && strstr(line, "memory=1073741824");
+	l->has_hint |= strstr(line, " hint ") && strstr(line, "memory=805306368");
+}
+
+/* The scheduler compares it with the device's memory, so without that it is refused. */
+static void test_the_memory_hint_has_an_effect_or_is_refused(void **state)
+{
+	struct gp_sched_options so = GP_SCHED_OPTIONS_INIT;
+	struct gp_device_ops ops = gp__fakedev_ops(3, true);
+	struct gp_queue_options opt = GP_QUEUE_OPTIONS_INIT;
+	struct gp__fakeq *hwq, *other;
+	struct memory_log seen = { 0 };
+	struct gp__fakedev *dev;
+	struct gp_queue *q, *r;
+	struct gp_error err;
+
+	(void)state;
+	assert_int_equal(gp__fakedev_create(1 * GP__MS, &dev), 0);
+	hwq = gp__fakeq_create(dev);
+	other = gp__fakeq_create(dev);
+	so.policy = "drf";
+	so.log = note_memory;
+	so.log_data = &seen;
+	assert_int_equal(gp_sched_create(&so, &opt.sched, NULL), 0);
+	opt.device = 3;
+	assert_int_equal(gp_queue_create(&ops, hwq, &opt, &q, NULL), 0);
+	assert_int_equal(gp_queue_hint(q, GP_HINT_MEMORY, 3 << 28, &err), -EOPNOTSUPP);
+	assert_string_equal(err.message,
+			    "GP_HINT_MEMORY has no effect on device 3, whose memory is not known; "
+			    "set device_memory in the options of its first queue");
+	assert_int_equal(gp_queue_hint(q, GP_HINT_MEMORY, 0, NULL), 0);
+	opt.device = 4;
+	opt.device_memory = 1 << 30;
+	assert_int_equal(gp_queue_create(&ops, other, &opt, &r, NULL), 0);
+	assert_int_equal(gp_queue_hint(r, GP_HINT_MEMORY, 3 << 28, &err), 0);
+	gp_queue_destroy(r);
+	gp_queue_destroy(q);
+	assert_int_equal(gp_sched_destroy(opt.sched), 0);
+	assert_true(seen.has_device);
+	assert_true(seen.has_hint);
+	gp__fakeq_destroy(hwq);
+	gp__fakeq_destroy(other);
+	gp__fakedev_destroy(dev);
+}
+
 static void test_policy_changes_at_run_time(void **state)
 {
 	struct gp__fakecmd a = { .run_ns = GP__FAKE_ENDLESS }, b = { .run_ns = GP__FAKE_ENDLESS };
@@ -677,6 +730,7 @@ int main(void)
 		cmocka_unit_test(test_users_hold_and_schedulers_hold),
 		cmocka_unit_test(test_arriving_makes_room),
 		cmocka_unit_test(test_weights_reach_the_device),
+		cmocka_unit_test(test_the_memory_hint_has_an_effect_or_is_refused),
 		cmocka_unit_test(test_policy_changes_at_run_time),
 		cmocka_unit_test(test_log_replays),
 		cmocka_unit_test(test_weight_does_not_outlive_its_group),
