@@ -100,6 +100,16 @@ static void ms_cell(struct gp__table *t, const json_t *o, const char *key)
 		gp__table_cell(t, NULL);
 }
 
+static void size_cell(struct gp__table *t, const json_t *o, const char *key)
+{
+	char buf[32];
+
+	if (json_is_integer(json_object_get(o, key)))
+		gp__table_cell(t, gp__format_size(buf, sizeof(buf), (uint64_t)int_of(o, key)));
+	else
+		gp__table_cell(t, NULL);
+}
+
 static void class_cell(struct gp__table *t, const json_t *group)
 {
 	const char *class = json_string_value(json_object_get(group, "class"));
@@ -152,6 +162,7 @@ static void group_row(struct gp__table *t, const json_t *g)
 	gp__table_cell(t, gp__view_state_text(buf, sizeof(buf), g));
 	level_cell(t, g);
 	int_cell(t, g, "nr_queues");
+	size_cell(t, g, "memory_used_bytes");
 	ms_cell(t, g, "used_ms");
 	ms_cell(t, g, "held_ms");
 	gp__table_cell(t,
@@ -168,9 +179,10 @@ static void add_columns(struct gp__table *t, const char *const *left_and_right)
 
 static int print_groups(struct gp__env *env, const json_t *list)
 {
-	static const char *const columns[] = { ">GROUP",  ">PID",   "<USER", "<PROGRAM", "<TAG",
-					       ">GPU",	  "<CLASS", ">PRIO", "<STATE",	 ">LEVEL",
-					       ">QUEUES", ">USED",  ">HELD", ">SINCE",	 NULL };
+	static const char *const columns[] = { ">GROUP", ">PID",   "<USER",   "<PROGRAM",
+					       "<TAG",	 ">GPU",   "<CLASS",  ">PRIO",
+					       "<STATE", ">LEVEL", ">QUEUES", ">MEMORY",
+					       ">USED",	 ">HELD",  ">SINCE",  NULL };
 	struct gp__table *t = gp__table_new(env);
 	json_t *group;
 	size_t i;

@@ -211,6 +211,7 @@ static int read_group(struct gp__top_group *g, const json_t *json)
 	g->used_ms = number_of(json, "used_ms");
 	g->held_ms = number_of(json, "held_ms");
 	g->wasted_ms = number_of(json, "wasted_ms");
+	g->memory_bytes = number_of(json, "memory_used_bytes");
 	gp__view_user(g->user, sizeof(g->user), (uid_t)int_of(json, "user"));
 	copy_text(g->program, sizeof(g->program), json, "program");
 	copy_text(g->tag, sizeof(g->tag), json, "tag");
@@ -461,6 +462,7 @@ static json_t *group_json(const struct gp__top_group *g)
 	gp__json_set_real(o, "yielding_pct", sum.known, gp__top_yielding_pct(g));
 	gp__json_set_real(o, "held_pct", sum.known, gp__top_held_pct(g));
 	gp__json_set_real(o, "wasted_ms", g->wasted_ms >= 0, g->wasted_ms);
+	gp__json_set_u64(o, "memory_used_bytes", g->memory_bytes >= 0, (uint64_t)g->memory_bytes);
 	gp__json_set_u64(o, "waits", sum.known, sum.nr_waits);
 	gp__json_set_real(o, "wait_mean_ms", sum.nr_waits,
 			  gp__to_ms(sum.waited) / (double)(sum.nr_waits ? sum.nr_waits : 1));

@@ -35,6 +35,7 @@ struct gp__top_group {
 	char level[48];
 	enum gp__view_state state;
 	double used_ms, held_ms, wasted_ms; /* negative: not known */
+	double memory_bytes; /* that the program uses on the GPU; negative: not measured */
 	struct gp__lane lane;
 	struct gp__top_queue *queue;
 	uint32_t nr_queues;

@@ -13,7 +13,7 @@
 #define ROWS_BELOW 2
 #define GAP 1
 
-enum column { PID, USER, PROGRAM, TAG, PRIO, STATE, RUN, HELD, WAIT, COLUMNS };
+enum column { PID, USER, PROGRAM, TAG, PRIO, STATE, RUN, HELD, WAIT, MEMORY, COLUMNS };
 
 /* Negative: to the right. 0: not shown. */
 struct columns {
@@ -21,18 +21,20 @@ struct columns {
 	uint32_t lane_at, lane_cols;
 };
 
-static const char *const headings[COLUMNS] = { "PID",	"USER", "PROGRAM", "TAG", "PRIO",
-					       "STATE", "RUN",	"HELD",	   "WAIT" };
+static const char *const headings[COLUMNS] = { "PID",	"USER", "PROGRAM", "TAG",  "PRIO",
+					       "STATE", "RUN",	"HELD",	   "WAIT", "MEMORY" };
 
 /* The most important columns on 80 characters; the lane gets the rest. */
 static struct columns fit_columns(uint32_t cols)
 {
-	struct columns c = { .width = { -7, 0, 12, 0, -4, 9, -4, -4, -7 } };
+	struct columns c = { .width = { -7, 0, 12, 0, -4, 9, -4, -4, -7, 0 } };
 
 	if (cols >= 110) {
 		c.width[USER] = 9;
 		c.width[TAG] = 9;
 	}
+	if (cols >= 120)
+		c.width[MEMORY] = -8;
 	if (cols >= 140)
 		c.width[PROGRAM] = 20;
 	for (int i = 0; i < COLUMNS; i++)
@@ -179,6 +181,14 @@ static void wait_text(char *buf, size_t n, const struct gp__top_group *g)
 		snprintf(buf, n, "-");
 }
 
+static void memory_text(char *buf, size_t n, const struct gp__top_group *g)
+{
+	if (g->memory_bytes < 0)
+		snprintf(buf, n, "-");
+	else
+		gp__format_size(buf, n, (uint64_t)g->memory_bytes);
+}
+
 static enum gp__style state_style(enum gp__view_state state)
 {
 	switch (state) {
@@ -211,6 +221,7 @@ static void fill_cells(const struct gp__top_group *g, char cell[COLUMNS][64])
 	percent(cell[RUN], 64, gp__top_run_pct(g));
 	percent(cell[HELD], 64, gp__top_held_pct(g));
 	wait_text(cell[WAIT], 64, g);
+	memory_text(cell[MEMORY], 64, g);
 }
 
 static void draw_group(const struct gp__top_group *g, const struct gp__top_look *look,
@@ -390,7 +401,7 @@ static const struct gp__top_group *selected(const struct gp__top *t,
 
 static void draw_selected(const struct gp__top_group *g, struct gp__screen *s, uint32_t row)
 {
-	char used[32], held[32], longest[32], wasted[32];
+	char used[32], held[32], longest[32], wasted[32], memory[32];
 	struct gp__lane_bin sum;
 	uint32_t col;
 
@@ -408,9 +419,13 @@ static void draw_selected(const struct gp__top_group *g, struct gp__screen *s, u
 		col = gp__screen_textf(s, row, col, GP__STYLE_PLAIN, ", wasted %s",
 				       gp__format_duration(wasted, sizeof(wasted),
 							   (uint64_t)(g->wasted_ms * GP__MS)));
-	gp__screen_textf(s, row, col, GP__STYLE_PLAIN, ", held %s, max wait %s",
-			 gp__format_duration(held, sizeof(held), (uint64_t)(g->held_ms * GP__MS)),
-			 gp__format_duration(longest, sizeof(longest), sum.longest_wait));
+	col = gp__screen_textf(
+		s, row, col, GP__STYLE_PLAIN, ", held %s, max wait %s",
+		gp__format_duration(held, sizeof(held), (uint64_t)(g->held_ms * GP__MS)),
+		gp__format_duration(longest, sizeof(longest), sum.longest_wait));
+	memory_text(memory, sizeof(memory), g);
+	if (g->memory_bytes >= 0)
+		gp__screen_textf(s, row, col, GP__STYLE_PLAIN, ", memory %s", memory);
 }
 
 static void draw_below(const struct gp__top *t, const struct gp__top_look *look,

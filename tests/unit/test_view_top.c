@@ -27,7 +27,7 @@ static const char list_text[] =
 	"  {\"group\": 3, \"gpu\": 0, \"user\": 0, \"priority\": 15, \"state\": \"admitted\","
 	"   \"pid\": 200, \"program\": \"serve\", \"tag\": \"\", \"effective\": 15,"
 	"   \"suspended\": false, \"has_work\": true, \"used_ms\": 10.0, \"held_ms\": 0.0,"
-	"   \"hold\": null, \"wasted_ms\": 7.0,"
+	"   \"hold\": null, \"wasted_ms\": 7.0, \"memory_used_bytes\": 734027776,"
 	"   \"queues\": [{\"queue\": 4, \"state\": \"admitted\", \"has_work\": true,"
 	"                 \"level\": 3, \"level_requested\": 3}]},"
 	"  {\"group\": 5, \"gpu\": 1, \"user\": 12345, \"priority\": 7, \"state\": \"admitted\","
@@ -310,6 +310,24 @@ static void any_size_will_do(void **state)
 	gp__top_free(&t);
 }
 
+static void a_wide_screen_shows_memory(void **state)
+{
+	struct gp__top_look look = { .once = true };
+	struct gp__top t;
+	char *text;
+
+	(void)state;
+	up(&t);
+	text = picture(&t, &look, 24, 119);
+	assert_null(strstr(text, "MEMORY"));
+	free(text);
+	text = picture(&t, &look, 24, 120);
+	assert_non_null(strstr(text, "   WAIT   MEMORY "));
+	assert_non_null(strstr(text, "  700 MiB\n"));
+	free(text);
+	gp__top_free(&t);
+}
+
 static void a_small_screen_follows_the_selection(void **state)
 {
 	struct gp__top_look look = { 0 };
@@ -365,8 +383,10 @@ static void the_document_has_null_for_what_is_not_known(void **state)
 	assert_true(json_number_value(json_object_get(g, "held_pct")) > 99);
 	assert_true(json_is_null(json_object_get(g, "wait_max_ms")));
 	assert_true(json_is_null(json_object_get(g, "wasted_ms")));
+	assert_true(json_is_null(json_object_get(g, "memory_used_bytes")));
 	g = json_array_get(json_object_get(doc, "groups"), 1);
 	assert_true(json_number_value(json_object_get(g, "wasted_ms")) == 7);
+	assert_int_equal(json_integer_value(json_object_get(g, "memory_used_bytes")), 734027776);
 	g = json_array_get(json_object_get(doc, "gpus"), 0);
 	assert_true(json_number_value(json_object_get(g, "wasted_ms")) == 8);
 	assert_true(json_is_null(
@@ -389,6 +409,7 @@ int main(void)
 		cmocka_unit_test(the_selected_one_is_explained),
 		cmocka_unit_test(a_filter_leaves_out_the_others),
 		cmocka_unit_test(any_size_will_do),
+		cmocka_unit_test(a_wide_screen_shows_memory),
 		cmocka_unit_test(a_small_screen_follows_the_selection),
 		cmocka_unit_test(a_lane_shows_running_waiting_and_nothing),
 		cmocka_unit_test(the_document_has_null_for_what_is_not_known),
