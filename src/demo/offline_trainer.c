@@ -12,10 +12,11 @@
  *
  * Usage: offline_trainer [--steps N | --seconds N] [--on gpu|host] [--queues N] [--groups N]
  *                        [--rounds N] [--ahead N] [--seed N] [--progress FILE] [--each]
- *                        [--debuggable] [--stay] [--json]
+ *                        [--memory MIB] [--debuggable] [--stay] [--json]
  *
  * SIGTERM ends it after the running steps, as --seconds does, with their digest. With --stay it
- * keeps its queues after the last step until then. With --each it prints a line "step N ENDED
+ * keeps its queues after the last step until then. With --memory it also has so many mebibytes of
+ * the GPU's memory, unused. With --each it prints a line "step N ENDED
  * DIGEST" after each step, with the host's monotonic time.
  */
 #include <errno.h>
@@ -38,7 +39,7 @@
 enum { QUEUES_MAX = 16, AHEAD_MAX = 8, GROUPS_MAX = 1024, RING = 64, STAY_US = 20000 };
 
 struct options {
-	uint64_t steps, seconds, queues, groups, rounds, ahead, seed;
+	uint64_t steps, seconds, queues, groups, rounds, ahead, seed, memory;
 	const char *progress;
 	bool on_host, debuggable, each, stay, json;
 };
@@ -86,6 +87,7 @@ static struct options parse(int argc, char **argv)
 		{ "rounds", .number = &o.rounds, .min = 1, .max = UINT32_MAX },
 		{ "ahead", .number = &o.ahead, .min = 1, .max = AHEAD_MAX },
 		{ "seed", .number = &o.seed, .max = UINT64_MAX },
+		{ "memory", .number = &o.memory, .max = 1 << 20 },
 		{ "progress", .text = &o.progress },
 		{ "each", .flag = &o.each },
 		{ "debuggable", .flag = &o.debuggable },
@@ -265,6 +267,8 @@ static void train_on_gpu(struct training *t)
 	lab_open(&lab);
 	mill = lab_find(&lab, "mill");
 	alloc_on_gpu(t, &lab);
+	if (t->o.memory)
+		lab_alloc(&lab, lab.vram, t->o.memory << 20);
 	begin_state(t);
 	train(t, &mill);
 	while (t->o.stay && !is_told_to_end)
