@@ -301,6 +301,13 @@ u64 gp__entity_hold_due(const struct gp__entity *e)
 	return ms ? gp__time_add(gp__entity_waits_since(e), ms * GP__MS) : GP__NEVER;
 }
 
+bool gp__entity_may_grant(const struct gp__entity *e, u64 now)
+{
+	u64 ms = e->dev->core->cfg[GP__CFG_MAX_HOLD_MS];
+
+	return ms && gp__time_add(e->owner->granted_at, ms * GP__MS) <= now;
+}
+
 void gp__entity_note_grant(struct gp__entity *e, enum gp__rule rule, u64 now)
 {
 	bool is_default = rule == GP__RULE_AGEING || (rule == GP__RULE_MAX_HOLD && !is_hold_own(e));

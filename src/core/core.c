@@ -193,6 +193,7 @@ void gp__dev_add(struct gp__core *c, struct gp__dev *d, u32 id, u64 memory,
 	gp__list_init(&d->fresh);
 	gp__list_init(&d->apart);
 	gp__list_init(&d->members);
+	gp__list_init(&d->ganged);
 	gp__list_init(&d->dirty_link);
 	gp__list_init(&d->touched_link);
 	gp__list_push(&c->devices, &d->link);
@@ -343,6 +344,7 @@ int gp__entity_add(struct gp__owner *o, struct gp__entity *e, u32 id, u32 proces
 	e->owed_at = now;
 	gp__list_init(&e->queues);
 	gp__list_init(&e->gang_link);
+	gp__list_init(&e->ganged_link);
 	gp__list_init(&e->fresh_link);
 	gp__list_init(&e->apart_link);
 	gp__list_init(&e->tell_link);
@@ -514,6 +516,8 @@ void gp__entity_suspend(struct gp__entity *e, bool suspend, u64 now)
 	e->suspended = suspend;
 	if (changes)
 		reweigh(e->dev);
+	if (changes && e->gang)
+		e->gang->nr_suspended += suspend ? 1 : (u32)-1;
 	gp__entity_forgive(e);
 	/* A repeated call must not restart a hold: the guarantees count from its start. */
 	if (changes)

@@ -25,9 +25,10 @@
  * an entity that takes the place of a held one; an entity that lingers keeps its place in the gaps
  * between two pieces of its work (burst.c).
  *
- * An event costs O(log n) in entities, plus O(1) for each action it causes. Gangs add O(gangs x
- * members). A change of policy or limits costs O(n), and so does, on a device that weighs, adding
- * or removing an entity or changing its share or priority.
+ * An event costs O(log n) in entities, plus O(1) for each action it causes. Events on a device with
+ * members of gangs add O(members) for each of these gangs; others do not. A change of policy or
+ * limits costs O(n), and so does, on a device that weighs, adding or removing an entity or changing
+ * its share or priority.
  *
  * Wrong tool for: fairness inside one entity (streams of equal priority share as the hardware lets
  * them).
@@ -148,6 +149,7 @@ struct gp__dev {
 	struct gp__link apart; /* out of planning */
 	struct gp__tree suspects; /* of those, the ones without a reported inversion */
 	struct gp__link members; /* every entity of this device; the policy's refresh order */
+	struct gp__link ganged; /* those of them that are in gangs */
 	struct gp__node timer;
 
 	u32 nr_awake; /* have work */
@@ -264,7 +266,8 @@ struct gp__entity {
 
 	struct gp__hints hints;
 	struct gp__gang *gang;
-	struct gp__link gang_link, dev_link, fresh_link, apart_link, tell_link;
+	u8 ripe; /* while its gang is blocked: the rule by which a grant is due, or was */
+	struct gp__link gang_link, ganged_link, dev_link, fresh_link, apart_link, tell_link;
 	struct gp__link queues;
 	char tag[GP__TAG_MAX];
 };
@@ -294,7 +297,10 @@ struct gp__gang {
 	struct gp__link link, members;
 	u32 id;
 	bool blocked; /* no member may run */
+	bool waits; /* for more members: blocked, whatever else is the case */
 	bool tried; /* unblocked once in this event */
+	bool stale; /* this event concerns one of its devices */
+	u32 nr_suspended; /* members */
 	u64 grant_end;
 };
 
@@ -374,6 +380,7 @@ struct gp__core {
 	u64 cfg[GP__CFG_COUNT];
 	u64 now;
 	struct gp__link devices, gangs;
+	bool stale_gangs; /* there are some */
 	struct gp__link outbox; /* actions not yet popped */
 	struct gp__link inflight; /* queues with an action, oldest first */
 	struct gp__tree timers, dev_timers;
@@ -456,6 +463,8 @@ void gp__gang_add(struct gp__core *c, struct gp__gang *g, u32 id, u64 now);
 void gp__gang_remove(struct gp__gang *g, u64 now); /* its members stay, without a gang */
 /* -EBUSY: in a gang already, or the gang has a member on that device. */
 int gp__gang_join(struct gp__gang *g, struct gp__entity *e, u64 now);
+/* While it waits, all its members are held, with work or without, and no guarantee applies. */
+void gp__gang_wait(struct gp__gang *g, bool waits, u64 now);
 
 /* The waiting entity that the policy prefers. */
 struct gp__entity *gp__dev_first_waiting(const struct gp__dev *d);

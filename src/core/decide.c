@@ -265,6 +265,7 @@ static void report_inversions(struct gp__dev *d, u64 now)
 static void settle(struct gp__dev *d, u64 now)
 {
 	d->denied = false;
+	gp__gangs_touch(d);
 	gp__dev_catch_up(d, now);
 	refresh(d, now);
 	choose(d, now);

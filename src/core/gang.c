@@ -8,6 +8,11 @@
  * the order of priority, then age, each at most once an event, so that two gangs cannot displace
  * each other for ever.
  *
+ * A guarantee on one device is none on another: a blocked gang runs beside the policies' choices
+ * when a grant is due to each of its members with work, on its own device, and each of these owners
+ * has had one then. Otherwise a user could collect grants on a device that nobody else uses, and
+ * spend them where they disturb others.
+ *
  * Wrong tool for: independent workers that happen to belong to one job. They lose time to each
  * other's devices.
  */
@@ -29,15 +34,9 @@ bool gp__gang_active(const struct gp__gang *g)
 	return false;
 }
 
-bool gp__gang_suspended(const struct gp__gang *g)
+bool gp__gang_stopped(const struct gp__gang *g)
 {
-	const struct gp__link *l;
-
-	for (l = g->members.next; l != &g->members; l = l->next) {
-		if (container_of(l, struct gp__entity, gang_link)->suspended)
-			return true;
-	}
-	return false;
+	return g->nr_suspended || g->waits;
 }
 
 void gp__gang_restart_holds(struct gp__gang *g, u64 now)
@@ -66,21 +65,81 @@ static void set_blocked(struct gp__gang *g, bool blocked, u64 now)
 	update_members(g, now);
 }
 
-void gp__gang_grant(struct gp__gang *g, enum gp__rule rule, u64 end, u64 now)
+static bool is_kept(const struct gp__entity *e)
+{
+	return gp__entity_active(e) && e->place == GP__PLACE_BLOCKED;
+}
+
+/* What was due when its timer ran may not be any more. */
+static bool check_due(struct gp__entity *e, u64 now)
+{
+	if (!e->ripe)
+		return false;
+	if (gp__entity_grant_due(e, now) <= now)
+		return true;
+	e->ripe = GP__RULE_NONE;
+	gp__entity_arm(e, now);
+	return false;
+}
+
+static bool is_due(struct gp__gang *g, u64 now)
 {
 	struct gp__link *l, *n;
+	bool any = false;
 
-	g->blocked = false;
-	g->grant_end = end;
+	if (gp__gang_stopped(g))
+		return false;
 	gp__list_each(l, n, &g->members)
 	{
 		struct gp__entity *e = member(l);
 
-		if (gp__entity_active(e) && !e->suspended && !e->nr_faults)
-			gp__entity_grant(e, rule, end, now);
-		else
-			gp__entity_update(e, now);
+		if (!is_kept(e))
+			continue;
+		if (guard(GANG_ALL_DUE, !check_due(e, now)))
+			return false;
+		any |= e->ripe != GP__RULE_NONE;
 	}
+	return any;
+}
+
+static void grant(struct gp__gang *g, u64 now)
+{
+	struct gp__link *l, *n;
+
+	g->blocked = false;
+	g->grant_end = now + g->core->cfg[GP__CFG_GRANT_MS] * GP__MS;
+	gp__list_each(l, n, &g->members)
+	{
+		struct gp__entity *e = member(l);
+		enum gp__rule rule = e->ripe;
+
+		if (is_kept(e)) {
+			e->ripe = GP__RULE_NONE;
+			gp__entity_note_grant(e, rule, now);
+			gp__entity_grant(e, rule, g->grant_end, now);
+		} else {
+			gp__entity_update(e, now);
+		}
+	}
+}
+
+bool gp__gang_grants(const struct gp__entity *e, u64 now)
+{
+	if (now >= e->gang->grant_end)
+		return false;
+	/* It had a part in it, or gets work now, on a device where its user may have a grant. */
+	return e->grant_end >= e->gang->grant_end ||
+	       !guard(GANG_LATE_WORK, !gp__entity_may_grant(e, now));
+}
+
+void gp__gang_note_grant(struct gp__entity *e, u64 now)
+{
+	u64 end = e->gang->grant_end;
+
+	if (e->grant_end >= end)
+		return;
+	e->grant_end = end;
+	gp__entity_note_grant(e, GP__RULE_MAX_HOLD, now);
 }
 
 /* Whether this member keeps the gang from running. */
@@ -104,7 +163,7 @@ static bool fits_all(const struct gp__gang *g, u64 now)
 {
 	const struct gp__link *l;
 
-	if (gp__gang_suspended(g))
+	if (gp__gang_stopped(g))
 		return false;
 	for (l = g->members.next; l != &g->members; l = l->next) {
 		const struct gp__entity *e = container_of(l, struct gp__entity, gang_link);
@@ -116,8 +175,15 @@ static bool fits_all(const struct gp__gang *g, u64 now)
 	return true;
 }
 
+/* True: something changed. */
 static bool settle_gang(struct gp__gang *g, u64 now)
 {
+	if (guard(GANG_WAITS, g->waits)) {
+		if (g->blocked)
+			return false;
+		set_blocked(g, true, now);
+		return true;
+	}
 	if (!gp__gang_active(g)) {
 		if (!g->blocked || !guard(GANG_IDLE_FREE, true))
 			return false;
@@ -130,23 +196,46 @@ static bool settle_gang(struct gp__gang *g, u64 now)
 		set_blocked(g, true, now);
 		return true;
 	}
-	if (g->tried || !fits_all(g, now))
+	if (!g->tried && fits_all(g, now)) {
+		g->tried = true;
+		set_blocked(g, false, now);
+		return true;
+	}
+	if (!is_due(g, now))
 		return false;
-	g->tried = true;
-	set_blocked(g, false, now);
+	grant(g, now);
 	return true;
+}
+
+void gp__gangs_touch(struct gp__dev *d)
+{
+	struct gp__link *l, *n;
+
+	gp__list_each(l, n, &d->ganged)
+	{
+		container_of(l, struct gp__entity, ganged_link)->gang->stale = true;
+		d->core->stale_gangs = true;
+	}
 }
 
 bool gp__gangs_settle(struct gp__core *c, u64 now)
 {
 	struct gp__link *l, *n;
 
+	if (!c->stale_gangs)
+		return false;
 	gp__list_each(l, n, &c->gangs)
 	{
-		if (settle_gang(container_of(l, struct gp__gang, link), now))
+		struct gp__gang *g = container_of(l, struct gp__gang, link);
+
+		if (!g->stale)
+			continue;
+		if (settle_gang(g, now))
 			return true;
+		g->stale = false;
 	}
 	gp__list_each(l, n, &c->gangs) container_of(l, struct gp__gang, link)->tried = false;
+	c->stale_gangs = false;
 	return false;
 }
 
@@ -198,10 +287,22 @@ int gp__gang_join(struct gp__gang *g, struct gp__entity *e, u64 now)
 	gp__log_gang(g, e, GP__WHAT_GANG_JOIN, now);
 	e->gang = g;
 	gp__list_push(&g->members, &e->gang_link);
+	gp__list_push(&e->dev->ganged, &e->ganged_link);
+	g->nr_suspended += e->suspended;
 	gp__gang_sort(g);
 	update_members(g, now);
 	gp__core_settle(g->core, now);
 	return 0;
+}
+
+void gp__gang_wait(struct gp__gang *g, bool waits, u64 now)
+{
+	now = gp__core_begin(g->core, now);
+	gp__log_gang(g, NULL, waits ? GP__WHAT_GANG_WAIT : GP__WHAT_GANG_GO, now);
+	g->waits = waits;
+	/* Guarantees count from the end of the wait. */
+	gp__gang_restart_holds(g, now);
+	gp__core_settle(g->core, now);
 }
 
 void gp__gang_leave(struct gp__entity *e, u64 now)
@@ -212,6 +313,8 @@ void gp__gang_leave(struct gp__entity *e, u64 now)
 		return;
 	e->gang = NULL;
 	gp__list_del(&e->gang_link);
+	gp__list_del(&e->ganged_link);
+	g->nr_suspended -= e->suspended;
 	gp__gang_sort(g);
 	update_members(g, now);
 }

@@ -49,6 +49,9 @@
 	X(GANG_FITS_ALL)     \
 	X(GANG_RATE)         \
 	X(GANG_IDLE_FREE)    \
+	X(GANG_WAITS)        \
+	X(GANG_ALL_DUE)      \
+	X(GANG_LATE_WORK)    \
 	X(REMOVE_UNLINKS)    \
 	X(TIME_MONOTONE)     \
 	X(REPORT_ONCE)       \

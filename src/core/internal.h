@@ -22,6 +22,12 @@ static inline bool gp__entity_keyed(const struct gp__entity *e)
 	       e->place == GP__PLACE_DORMANT;
 }
 
+/* A grant is due to it, and its gang waits for those of the others. */
+static inline bool gp__entity_is_ripe(const struct gp__entity *e)
+{
+	return e->ripe && e->place == GP__PLACE_BLOCKED;
+}
+
 static inline const struct gp__policy *gp__policy_of(const struct gp__dev *d)
 {
 	return d->core->policy;
@@ -67,6 +73,8 @@ u64 gp__entity_owed_due(const struct gp__entity *e, u64 defer, u64 now);
 u64 gp__entity_owed_for(const struct gp__entity *e);
 /* Call after anything that may change the entity's claim of a minimum share. */
 void gp__entity_sync_claim(struct gp__entity *e);
+/* The guarantees that all have allow its owner a grant on this device now. */
+bool gp__entity_may_grant(const struct gp__entity *e, u64 now);
 /* When its longest hold is reached. */
 u64 gp__entity_hold_due(const struct gp__entity *e);
 /* It gets a grant for @rule. */
@@ -97,9 +105,12 @@ void gp__entity_move(struct gp__entity *e, enum gp__place place);
 void gp__entity_rekey(struct gp__entity *e);
 void gp__owner_rekey(struct gp__owner *o);
 void gp__entity_start_ageing(struct gp__entity *e);
-/* Releases it, or its whole gang, beside the policy's choice until @end. */
+/* Releases it beside the policy's choice until @end. */
 void gp__entity_grant(struct gp__entity *e, enum gp__rule rule, u64 end, u64 now);
+/* A grant is due. A member of a blocked gang gets it when the others' are, too. */
 void gp__entity_give_grant(struct gp__entity *e, enum gp__rule rule, u64 now);
+/* When a grant for one of its guarantees falls due. */
+u64 gp__entity_grant_due(const struct gp__entity *e, u64 now);
 void gp__entity_arm(struct gp__entity *e, u64 now);
 /* Its announced work has not arrived yet, or is not waited for any more. */
 void gp__entity_expect(struct gp__entity *e, bool expected, u64 now);
@@ -130,13 +141,19 @@ bool gp__dev_would_run(struct gp__dev *d, const struct gp__entity *e, u64 now);
 
 /* gang.c */
 bool gp__gang_active(const struct gp__gang *g);
-/* Whether the operator suspended a member, and so all of it. */
-bool gp__gang_suspended(const struct gp__gang *g);
+/* Whether it may not run for a reason that no guarantee bounds: the operator suspended a member,
+ * and so all of it, or it waits for more members. */
+bool gp__gang_stopped(const struct gp__gang *g);
+/* Whether the member, which has work, has a part in the grant that its gang has now. */
+bool gp__gang_grants(const struct gp__entity *e, u64 now);
+/* It has. */
+void gp__gang_note_grant(struct gp__entity *e, u64 now);
+/* The device is being settled: its gangs are to be settled, too. */
+void gp__gangs_touch(struct gp__dev *d);
 void gp__gang_restart_holds(struct gp__gang *g, u64 now);
 /* Sorts the gang again after its members or their priorities changed. */
 void gp__gang_sort(struct gp__gang *g);
 void gp__gang_leave(struct gp__entity *e, u64 now);
-void gp__gang_grant(struct gp__gang *g, enum gp__rule rule, u64 end, u64 now);
 /* True: something changed and devices must be settled again. */
 bool gp__gangs_settle(struct gp__core *c, u64 now);
 

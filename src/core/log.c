@@ -74,6 +74,8 @@ static const struct form forms[GP__WHAT_COUNT] = {
 	EVENT(GANG_ADD, "gang-add", GP__F_GANG),
 	EVENT(GANG_REMOVE, "gang-remove", GP__F_GANG),
 	EVENT(GANG_JOIN, "gang-join", GP__F_GANG),
+	EVENT(GANG_WAIT, "gang-wait", GP__F_GANG),
+	EVENT(GANG_GO, "gang-go", GP__F_GANG),
 	BARE(TICK, "tick"),
 	ACTION(HOLD, "exclude", GP__F_QUEUE, GP__F_LEVEL, GP__F_WHY, GP__F_BY),
 	ACTION(RELEASE, "admit", GP__F_QUEUE, GP__F_LEVEL, GP__F_WHY, GP__F_BY),

@@ -39,6 +39,8 @@ enum gp__what {
 	GP__WHAT_GANG_ADD,
 	GP__WHAT_GANG_REMOVE,
 	GP__WHAT_GANG_JOIN,
+	GP__WHAT_GANG_WAIT,
+	GP__WHAT_GANG_GO,
 	GP__WHAT_TICK,
 	/* actions */
 	GP__WHAT_HOLD,

@@ -50,7 +50,7 @@ static bool is_hold_bounded(const struct gp__entity *e)
 	if (!e->held || !gp__entity_active(e))
 		return false;
 	return e->place == GP__PLACE_WAITING ||
-	       (e->place == GP__PLACE_BLOCKED && !gp__gang_suspended(e->gang));
+	       (e->place == GP__PLACE_BLOCKED && !gp__gang_stopped(e->gang));
 }
 
 /*
@@ -66,7 +66,7 @@ static u64 min_share_due(const struct gp__entity *e, u64 now)
 	return gp__entity_owed_due(e, is_deferred ? defer : 0, now);
 }
 
-static u64 hold_due(const struct gp__entity *e, u64 now)
+u64 gp__entity_grant_due(const struct gp__entity *e, u64 now)
 {
 	u64 due = GP__NEVER;
 
@@ -110,8 +110,8 @@ static u64 entity_due(const struct gp__entity *e, u64 now)
 		due = gp__min_u64(due, e->expect_from);
 	if (e->place == GP__PLACE_GRANTED)
 		due = gp__min_u64(due, e->grant_end);
-	if (is_hold_bounded(e) || may_starve(e))
-		due = gp__min_u64(due, hold_due(e, now));
+	if (!gp__entity_is_ripe(e) && (is_hold_bounded(e) || may_starve(e)))
+		due = gp__min_u64(due, gp__entity_grant_due(e, now));
 	return due;
 }
 
@@ -140,11 +140,12 @@ void gp__entity_give_grant(struct gp__entity *e, enum gp__rule rule, u64 now)
 {
 	u64 end = now + e->dev->core->cfg[GP__CFG_GRANT_MS] * GP__MS;
 
+	if (e->place == GP__PLACE_BLOCKED) {
+		e->ripe = (u8)rule;
+		return;
+	}
 	gp__entity_note_grant(e, rule, now);
-	if (e->gang)
-		gp__gang_grant(e->gang, rule, end, now);
-	else
-		gp__entity_grant(e, rule, end, now);
+	gp__entity_grant(e, rule, end, now);
 }
 
 static void check_hold(struct gp__entity *e, u64 now)
@@ -420,7 +421,7 @@ static enum gp__place wanted_place(const struct gp__entity *e, u64 now)
 		return GP__PLACE_BLOCKED;
 	if (!gp__entity_active(e))
 		return is_dormant(e) ? GP__PLACE_DORMANT : GP__PLACE_IDLE;
-	if (e->gang && now < e->gang->grant_end)
+	if (e->gang && gp__gang_grants(e, now))
 		return GP__PLACE_GRANTED;
 	if (e->place == GP__PLACE_GRANTED && e->grant_end)
 		return GP__PLACE_GRANTED;
@@ -544,7 +545,7 @@ void gp__entity_update(struct gp__entity *e, u64 now)
 	if (place != e->place)
 		gp__entity_move(e, place);
 	if (place == GP__PLACE_GRANTED && e->gang)
-		e->grant_end = gp__max_u64(e->grant_end, e->gang->grant_end);
+		gp__gang_note_grant(e, now);
 	enforce_place(e, now);
 	watch_apart(e);
 	gp__entity_start_ageing(e);

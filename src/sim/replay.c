@@ -322,6 +322,10 @@ static int gang_event(struct replay *r, struct entity *e, const struct gp__recor
 			return bad(r, "e%u cannot join gang %u", e->e.id, g->g.id);
 		return 0;
 	}
+	if (rec->what != GP__WHAT_GANG_REMOVE) {
+		gp__gang_wait(&g->g, rec->what == GP__WHAT_GANG_WAIT, rec->time);
+		return 0;
+	}
 	gp__gang_remove(&g->g, rec->time);
 	HASH_DELETE(hh, r->gangs, g);
 	free(g);
@@ -404,6 +408,8 @@ static int core_event(struct replay *r, const struct gp__record *rec)
 	case GP__WHAT_GANG_ADD:
 		return add_gang(r, rec);
 	case GP__WHAT_GANG_REMOVE:
+	case GP__WHAT_GANG_WAIT:
+	case GP__WHAT_GANG_GO:
 		return gang_event(r, NULL, rec);
 	default:
 		return add_device(r, rec);
@@ -421,6 +427,8 @@ static int apply(struct replay *r, const struct gp__record *rec)
 	case GP__WHAT_TICK:
 	case GP__WHAT_GANG_ADD:
 	case GP__WHAT_GANG_REMOVE:
+	case GP__WHAT_GANG_WAIT:
+	case GP__WHAT_GANG_GO:
 	case GP__WHAT_DEVICE_ADD:
 		return core_event(r, rec);
 	}

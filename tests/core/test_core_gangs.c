@@ -114,7 +114,7 @@ static void test_gang_member_without_work_is_owed_nothing(void **state)
 
 	(void)state;
 	begin_strict();
-	a = actor_on(0, OFFLINE);
+	a = actor_on(0, OFFLINE, .max_hold_ns = 1040 * GP__MS);
 	b = actor_on(1, OFFLINE, .max_hold_ns = 50 * GP__MS);
 	tie(&S.gang[0], a, b);
 	work(a);
@@ -122,7 +122,7 @@ static void test_gang_member_without_work_is_owed_nothing(void **state)
 	after(GP__S);
 	assert_true(stopped(a) && stopped(b));
 	assert_int_equal(a->nr_starts, 0);
-	/* Its suspension begins with its work. */
+	/* Its hold begins with its work. */
 	work(b);
 	after(50 * GP__MS - 1);
 	assert_true(stopped(a) && stopped(b));
@@ -156,6 +156,154 @@ static void test_gang_is_granted_together(void **state)
 	assert_int_equal(g.rank1->last.why.rule, GP__RULE_MAX_HOLD);
 	after(10 * GP__MS);
 	assert_true(stopped(g.rank0) && stopped(g.rank1));
+}
+
+/* Otherwise a user could collect grants on one device and spend them on another. */
+static void test_guarantee_on_one_device_is_none_on_another(void **state)
+{
+	struct actor *a, *b, *rival0;
+
+	(void)state;
+	begin_strict();
+	work(rival0 = actor_on(0, ONLINE));
+	work(actor_on(1, ONLINE));
+	a = actor_on(0, OFFLINE);
+	b = actor_on(1, OFFLINE, .max_hold_ns = 50 * GP__MS, .min_share_pct = 50);
+	tie(&S.gang[0], a, b);
+	work(a);
+	work(b);
+	after(10 * GP__S);
+	assert_true(stopped(a) && stopped(b));
+	assert_int_equal(a->nr_starts + b->nr_starts, 0);
+	/* Without work there it need not wait for one. */
+	rest(a);
+	after(50 * GP__MS);
+	assert_true(runs(b) && runs(rival0));
+}
+
+/* A gang and another entity of its user have no more grants on a device than one of them. */
+static void test_grant_of_a_gang_is_one_to_the_owner_of_each_member(void **state)
+{
+	struct actor *a, *b, *other;
+
+	(void)state;
+	begin_strict();
+	config(GP__CFG_MAX_HOLD_MS, 1000);
+	work(actor_on(0, ONLINE));
+	work(actor_on(1, ONLINE));
+	a = actor_of(&S.user[0], OFFLINE);
+	b = actor_on(1, OFFLINE);
+	other = actor_of(&S.user[0], OFFLINE);
+	tie(&S.gang[0], a, b);
+	work(a);
+	work(b);
+	after(500 * GP__MS);
+	work(other);
+	after(500 * GP__MS);
+	assert_true(runs(a) && runs(b));
+	after(500 * GP__MS);
+	assert_int_equal(other->nr_starts, 0);
+	after(500 * GP__MS);
+	assert_int_equal(a->nr_starts + other->nr_starts, 2);
+	after(10 * GP__S);
+	assert_in_range(a->nr_starts + other->nr_starts, 11, 13);
+}
+
+/* Nor are grants spent later, by work that begins in the grant of other members. */
+static void test_work_that_comes_in_a_grant_has_a_part_in_it_if_its_user_may(void **state)
+{
+	struct actor *a, *b, *other;
+	int round;
+
+	(void)state;
+	for (round = 0; round < 2; round++) {
+		begin_strict();
+		config(GP__CFG_MAX_HOLD_MS, 1000);
+		work(actor_on(0, ONLINE));
+		work(actor_on(1, ONLINE));
+		a = actor_of(&S.user[0], OFFLINE);
+		b = actor_on(1, OFFLINE);
+		other = actor_of(&S.user[0], OFFLINE);
+		tie(&S.gang[0], a, b);
+		after(5 * GP__S);
+		if (round)
+			work(other);
+		after(500 * GP__MS);
+		work(b);
+		after(GP__S);
+		assert_true(runs(b));
+		work(a);
+		after(GP__MS);
+		/* In the second round the other entity has had the grant of their user. */
+		assert_true(round ? stopped(a) && stopped(b) : runs(a) && runs(b));
+		rest(a);
+		work(a);
+		after(GP__MS);
+		assert_true(round ? stopped(a) : runs(a));
+		after(10 * GP__MS);
+		assert_true(stopped(a) && stopped(b));
+	}
+}
+
+static void test_gang_does_not_age(void **state)
+{
+	struct gang_scene g = begin_gang();
+
+	(void)state;
+	policy(&gp__policy_hpf, (const u64[]){ 500, 1, 100 });
+	after(20 * GP__S);
+	assert_int_equal(g.rank0->nr_starts + g.rank1->nr_starts, 0);
+	rest(g.rival1);
+	assert_true(runs(g.rank0) && runs(g.rank1));
+	/* Nor when it waits for the switch rate alone. */
+	config(GP__CFG_SWITCHES_PER_S, 1);
+	config(GP__CFG_SWITCH_BURST, 1);
+	work(g.rival1);
+	g.rank0->nr_starts = g.rank1->nr_starts = 0;
+	after(20 * GP__S);
+	assert_int_equal(g.rank0->nr_starts + g.rank1->nr_starts, 0);
+}
+
+static void test_gang_that_waits_for_members_holds_the_others(void **state)
+{
+	struct actor *a, *b, *other;
+
+	(void)state;
+	begin_strict();
+	config(GP__CFG_MAX_HOLD_MS, 100);
+	config(GP__CFG_MIN_SHARE_PCT, 10);
+	gp__gang_wait(&S.gang[0], true, S.now);
+	a = actor_on(0, ONLINE);
+	work(other = actor_on(0, OFFLINE));
+	tie(&S.gang[0], a, b = actor_on(1, ONLINE));
+	take_orders();
+	/* With work or without, for as long as it takes, and nobody else. */
+	assert_true(stopped(a) && stopped(b) && runs(other));
+	work(a);
+	work(b);
+	after(30 * GP__S);
+	assert_true(stopped(a) && stopped(b) && runs(other));
+	assert_int_equal(a->nr_starts + other->nr_stops, 0);
+	gp__gang_wait(&S.gang[0], false, S.now);
+	take_orders();
+	assert_true(runs(a) && runs(b) && stopped(other));
+}
+
+static void test_guarantees_count_from_the_end_of_the_wait(void **state)
+{
+	struct gang_scene g = begin_gang();
+
+	(void)state;
+	gp__gang_wait(&S.gang[0], true, S.now);
+	take_orders();
+	config(GP__CFG_MAX_HOLD_MS, 100);
+	after(GP__S);
+	gp__gang_wait(&S.gang[0], false, S.now);
+	take_orders();
+	after(100 * GP__MS - 1);
+	assert_true(stopped(g.rank0) && stopped(g.rank1));
+	after(1);
+	assert_true(runs(g.rank0) && runs(g.rank1));
 }
 
 static void test_gang_is_suspended_as_one(void **state)
@@ -264,6 +412,12 @@ int main(void)
 		T(gang_member_without_work_is_owed_nothing),
 		T(gang_that_has_no_work_is_not_held),
 		T(gang_is_granted_together),
+		T(guarantee_on_one_device_is_none_on_another),
+		T(grant_of_a_gang_is_one_to_the_owner_of_each_member),
+		T(work_that_comes_in_a_grant_has_a_part_in_it_if_its_user_may),
+		T(gang_does_not_age),
+		T(gang_that_waits_for_members_holds_the_others),
+		T(guarantees_count_from_the_end_of_the_wait),
 		T(gang_is_suspended_as_one),
 		T(gang_goes_on_without_a_member_that_vanished),
 		T(gang_that_is_dissolved_frees_its_members),

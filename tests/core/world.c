@@ -257,6 +257,13 @@ static void leave_gangs(struct world *w)
 	gp__gang_add(&w->core, g, id, w->now);
 }
 
+static void toggle_wait(struct world *w)
+{
+	struct gp__gang *g = &w->gang[draw(w, WORLD_GANGS)];
+
+	gp__gang_wait(g, !g->waits, w->now);
+}
+
 static void switch_policy(struct world *w)
 {
 	const struct gp__policy *p = random_policy(w);
@@ -379,8 +386,10 @@ static void random_event(struct world *w)
 			switch_policy(w);
 		else if (chance(w, 80))
 			configure(w);
-		else
+		else if (chance(w, 50))
 			leave_gangs(w);
+		else
+			toggle_wait(w);
 	} else if (!we->alive) {
 		if (chance(w, 20))
 			add_entity(w, we);
@@ -474,6 +483,10 @@ bool world_quiesce(struct world *w)
 			gp__entity_suspend(&we->e, false, w->now);
 			take_orders(w);
 		}
+	}
+	for (i = 0; i < WORLD_GANGS; i++) {
+		gp__gang_wait(&w->gang[i], false, w->now);
+		take_orders(w);
 	}
 	if (!step_to(w, w->now + 100 * GP__S))
 		return false;

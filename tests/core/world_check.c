@@ -65,11 +65,13 @@ static bool another_preferred(const struct world *w, const struct gp__entity *e)
 	return false;
 }
 
-/* Suspended by hand, itself or another member of its gang. */
+/* Suspended by hand, itself or another member of its gang, or its gang waits for members. */
 static bool by_operator(const struct world *w, const struct world_entity *we)
 {
 	u32 i;
 
+	if (we->gang && we->gang->waits)
+		return true;
 	for (i = 0; we->gang && i < WORLD_ENTITIES; i++) {
 		if (w->entity[i].alive && w->entity[i].gang == we->gang && w->entity[i].e.suspended)
 			return true;
@@ -138,6 +140,25 @@ static u64 longest_debt(const struct world *w, const struct gp__entity *e)
 		   : GP__NEVER;
 }
 
+static bool is_owed(const struct world *w, const struct world_entity *we)
+{
+	return is_held_too_long(w, we) || since(w, we->owed_since) > longest_debt(w, &we->e);
+}
+
+/* A gang gets a grant when one is due to each of its members with work. */
+static bool is_gang_owed(const struct world *w, const struct gp__gang *g)
+{
+	u32 i;
+
+	for (i = 0; i < WORLD_ENTITIES; i++) {
+		const struct world_entity *we = &w->entity[i];
+
+		if (we->alive && we->gang == g && we->starving && !is_owed(w, we))
+			return false;
+	}
+	return true;
+}
+
 static bool check_guarantees(struct world *w, const struct world_entity *we)
 {
 	const struct gp__entity *e = &we->e;
@@ -146,7 +167,7 @@ static bool check_guarantees(struct world *w, const struct world_entity *we)
 	if (we->unpaid && since(w, we->unpaid_since) / 2 > longest_debt(w, e))
 		return world_fail(w, "minimum share: e%u only yielded for %llu ms", e->id,
 				  (unsigned long long)(since(w, we->unpaid_since) / GP__MS));
-	if (!we->starving)
+	if (!we->starving || (we->gang && !is_gang_owed(w, we->gang)))
 		return true;
 	if (is_held_too_long(w, we))
 		return world_fail(w, "longest hold: e%u is held for %llu ms", e->id,
@@ -465,6 +486,7 @@ static bool check_gang(struct world *w, const struct gp__gang *g)
 		if (we->e.nr_faults || we->e.suspended)
 			continue;
 		waiting += we->e.held && gp__entity_active(&we->e);
+		kept += g->waits;
 		kept += gp__entity_active(&we->e) && occupied(w, we->e.dev);
 		held += we->e.held;
 		free += !we->e.held && gp__entity_active(&we->e);
