@@ -352,6 +352,21 @@ GP_API int gp_hint_arriving(struct gp_queue *queue, uint64_t when_ns);
 /* The announced work is done, or will not arrive. Returns as gp_hint_arriving(). */
 GP_API int gp_hint_over(struct gp_queue *queue);
 
+/* ---------------------------------------------------------------- gangs -- */
+
+/*
+ * Makes this program, which `gpreempt run` started, a member of its user's gang of this name, as
+ * `gpreempt run --gang` does: its members run together or not at all. With `members` not 0, at most
+ * 64, the gang waits until that many programs have joined, but for 30 s at most; its members are
+ * held meanwhile. Call it before the program's first work on a GPU. The call does not wait; what
+ * the daemon refuses is said on standard error. A program stays in its gang until it ends; a child
+ * after fork() is a member of its own.
+ *
+ * -EINVAL: the name is not 1 to 31 characters without blanks, ':' and '=', or the number is too
+ * large. -EBUSY: the program is in another gang. -ENOTCONN: it is not joined.
+ */
+GP_API int gp_gang_join(const char *name, uint32_t members);
+
 #ifdef __cplusplus
 }
 #endif

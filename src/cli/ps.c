@@ -145,7 +145,25 @@ static void level_cell(struct gp__table *t, const json_t *group)
 		gp__table_cellf(t, "%lld", level);
 }
 
-static void group_row(struct gp__table *t, const json_t *g)
+static bool has_gang(const json_t *group)
+{
+	return json_is_object(json_object_get(group, "gang"));
+}
+
+static bool any_gang(const json_t *groups)
+{
+	json_t *group;
+	size_t i;
+
+	json_array_foreach ((json_t *)groups, i, group) {
+		if (has_gang(group))
+			return true;
+	}
+	return false;
+}
+
+/* @gangs: with a column for them, which most lists need not have. */
+static void group_row(struct gp__table *t, const json_t *g, bool gangs)
 {
 	const json_t *joined = json_object_get(g, "joined_ms");
 	char buf[128];
@@ -156,6 +174,8 @@ static void group_row(struct gp__table *t, const json_t *g)
 	gp__table_cell(t, gp__view_user(buf, sizeof(buf), (uid_t)int_of(g, "user")));
 	text_cell(t, g, "program");
 	text_cell(t, g, "tag");
+	if (gangs)
+		gp__table_cell(t, gp__view_gang(buf, sizeof(buf), g));
 	int_cell(t, g, "gpu");
 	class_cell(t, g);
 	priority_cell(t, g);
@@ -179,17 +199,23 @@ static void add_columns(struct gp__table *t, const char *const *left_and_right)
 
 static int print_groups(struct gp__env *env, const json_t *list)
 {
-	static const char *const columns[] = { ">GROUP", ">PID",   "<USER",   "<PROGRAM",
-					       "<TAG",	 ">GPU",   "<CLASS",  ">PRIO",
-					       "<STATE", ">LEVEL", ">QUEUES", ">MEMORY",
-					       ">USED",	 ">HELD",  ">SINCE",  NULL };
+	static const char *const first[] = { ">GROUP", ">PID", "<USER", "<PROGRAM", "<TAG", NULL };
+	static const char *const gang[] = { "<GANG", NULL };
+	static const char *const rest[] = { ">GPU",   "<CLASS",	 ">PRIO",   "<STATE",
+					    ">LEVEL", ">QUEUES", ">MEMORY", ">USED",
+					    ">HELD",  ">SINCE",	 NULL };
+	const json_t *groups = json_object_get(list, "groups");
 	struct gp__table *t = gp__table_new(env);
+	bool gangs = any_gang(groups);
 	json_t *group;
 	size_t i;
 
-	add_columns(t, columns);
-	json_array_foreach (json_object_get(list, "groups"), i, group)
-		group_row(t, group);
+	add_columns(t, first);
+	if (gangs)
+		add_columns(t, gang);
+	add_columns(t, rest);
+	json_array_foreach ((json_t *)groups, i, group)
+		group_row(t, group, gangs);
 	return gp__table_print(t);
 }
 

@@ -21,6 +21,7 @@
 
 enum {
 	KEY_DEADLINE = 0x100,
+	KEY_GANG,
 	KEY_SHARE,
 	KEY_LEVEL,
 	KEY_LOCAL,
@@ -33,7 +34,7 @@ enum {
 struct args {
 	struct gp__env *env;
 	char priority[16];
-	const char *tag, *deadline, *window;
+	const char *tag, *deadline, *window, *gang;
 	char share[16], level[16];
 	bool local, idempotent, copies, splits;
 	char **command;
@@ -45,6 +46,10 @@ static const struct argp_option options[] = {
 	{ "tag", 't', "TAG", 0, "a name by which the program can be found", 0 },
 	{ "share", KEY_SHARE, "PCT", 0, "percent of a GPU's time, for policies that share it", 0 },
 	{ "deadline", KEY_DEADLINE, "TIME", 0, "from the arrival of work to its end, such as 5ms",
+	  0 },
+	{ "gang", KEY_GANG, "NAME[:N]", 0,
+	  "it runs together with the other programs of this gang, or not at all; waits for N "
+	  "members, for 30 s at most",
 	  0 },
 	{ "level", KEY_LEVEL, "1|2|3", 0, "how it is held; default: the best available", 0 },
 	{ "window", KEY_WINDOW, "N|TIME", 0,
@@ -100,6 +105,17 @@ static error_t parse_text(struct argp_state *state, int key, char *text, struct 
 	return 0;
 }
 
+static error_t parse_gang(struct argp_state *state, const char *text, struct args *a)
+{
+	char name[GP__WIRE_TAG_MAX];
+	u32 members;
+
+	if (!gp__request_gang(text, name, &members))
+		return gp__cmd_usage(state, "--gang: '%s' is not %s", text, GP__EXPECT_GANG);
+	a->gang = text;
+	return 0;
+}
+
 static error_t parse_window(struct argp_state *state, const char *text, struct args *a)
 {
 	uint64_t value;
@@ -142,6 +158,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return parse_text(state, key, arg, a);
 	case KEY_WINDOW:
 		return parse_window(state, arg, a);
+	case KEY_GANG:
+		return parse_gang(state, arg, a);
 	case KEY_IDEMPOTENT:
 		a->idempotent = true;
 		return 0;
@@ -297,7 +315,7 @@ static int set_environment(const struct args *a)
 	    set_wish(GP__ENV_SPLIT, a->splits ? "1" : NULL) ||
 	    set_wish(GP__ENV_COPIES, a->copies ? "1" : NULL) ||
 	    set_wish(GP__ENV_WINDOW, a->window) || set_wish(GP__ENV_SHARE, a->share) ||
-	    set_wish(GP__ENV_DEADLINE, a->deadline))
+	    set_wish(GP__ENV_DEADLINE, a->deadline) || set_wish(GP__ENV_GANG, a->gang))
 		return gp__env_fail(a->env, CHILD_OWN_FAILURE, NULL, "out of memory");
 	return 0;
 }

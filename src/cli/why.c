@@ -62,6 +62,14 @@ static void print_waste(struct gp__env *env, const json_t *g)
 			ms_text(wasted, sizeof(wasted), g, "wasted_ms"));
 }
 
+static void print_gang(struct gp__env *env, const json_t *g)
+{
+	char gang[128];
+
+	if (gp__view_gang(gang, sizeof(gang), g))
+		fprintf(env->out, "  gang: %s\n", gang);
+}
+
 static void print_group(struct gp__env *env, const json_t *g)
 {
 	json_int_t holds = json_integer_value(json_object_get(g, "holds"));
@@ -74,6 +82,7 @@ static void print_group(struct gp__env *env, const json_t *g)
 		(long long)json_integer_value(json_object_get(g, "priority")),
 		(long long)json_integer_value(json_object_get(g, "gpu")),
 		state_text(state, sizeof(state), g));
+	print_gang(env, g);
 	if (!holds) {
 		fprintf(env->out, "  never held since it joined %s ago\n",
 			ms_text(a, sizeof(a), g, "joined_ms"));

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "daemon/gangs.h"
 #include "daemon/server.h"
 
 /* Work that comes and goes faster than this is read less often. */
@@ -283,7 +284,28 @@ u64 gp__pages_unmute(struct gp__server *s)
 	return next;
 }
 
-bool gp__pages_set_alone(struct gp__server *s)
+static void say_gave_up(struct gp__server *s, struct gp__named_gang *g)
+{
+	if (g->state != GP__WIRE_GANG_GAVE_UP || g->said)
+		return;
+	g->said = true;
+	gp__log_warning(s->log,
+			"gang '%s' of user %u: %u of %u members have joined within %llu s; they "
+			"run ungrouped",
+			g->name, g->user->uid, g->nr_programs, g->size, GP__GANG_WAIT_NS / GP__S);
+}
+
+/* Tells the agent about its gang. Whether that is news. */
+static bool set_gang(struct gp__server *s, struct gp__peer *p)
+{
+	u32 state = gp__program_gang_state(&p->program);
+
+	if (p->program.gang)
+		say_gave_up(s, p->program.gang);
+	return atomic_exchange(&p->order->gang, state) != state;
+}
+
+bool gp__pages_tell(struct gp__server *s)
 {
 	struct gp__link *l, *n;
 	bool any = false;
@@ -293,13 +315,15 @@ bool gp__pages_set_alone(struct gp__server *s)
 		struct gp__program *program = container_of(l, struct gp__program, changed);
 		struct gp__peer *p = program->peer;
 		u32 alone = gp__program_is_alone(program);
+		bool gang_changed = set_gang(s, p);
+		bool alone_changed = atomic_exchange(&p->order->alone, alone) != alone;
 
 		gp__list_del(&program->changed);
-		if (atomic_exchange(&p->order->alone, alone) == alone)
+		if (!gang_changed && !alone_changed)
 			continue;
-		if (!alone)
+		if (!alone && alone_changed)
 			read_later(s, p);
-		any |= !alone;
+		any |= !alone && alone_changed;
 		gp__list_del(&p->notify_link);
 		gp__list_push(&s->to_notify, &p->notify_link);
 	}

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "daemon/answer.h"
+#include "daemon/gangs.h"
 #include "daemon/verdict.h"
 
 #define MESSAGES_PER_S 2000
@@ -109,7 +110,7 @@ static void take_hello(struct gp__server *s, struct gp__peer *p, const struct gp
 	} else if (!welcome.version) {
 		gp__peer_reply(
 			s, p, hello->head.seq, -EPROTONOSUPPORT, 0,
-			"the daemon speaks versions 1 to 2 of the protocol; install the same "
+			"the daemon speaks versions 1 to 3 of the protocol; install the same "
 			"version of gpreempt on both sides");
 	} else if (hello->role == GP__WIRE_AGENT) {
 		welcome_agent(s, p, hello);
@@ -241,6 +242,14 @@ static void take_hints(struct gp__server *s, struct gp__peer *p, struct gp__prog
 	gp__peer_reply(s, p, m->head.seq, err, 0, err ? why : NULL);
 }
 
+static void take_gang(struct gp__server *s, struct gp__peer *p, const struct gp__wire_gang *m)
+{
+	const char *why;
+	int err = gp__program_join_gang(&s->registry, &p->program, m, !p->admin, s->now, &why);
+
+	gp__peer_reply(s, p, m->head.seq, err, 0, why);
+}
+
 static void take_agent_message(struct gp__server *s, struct gp__peer *p, int type,
 			       const void *message)
 {
@@ -250,6 +259,10 @@ static void take_agent_message(struct gp__server *s, struct gp__peer *p, int typ
 
 	if (type == GP__WIRE_QUEUE_ADD) {
 		take_queue(s, p, message);
+		return;
+	}
+	if (type == GP__WIRE_GANG) {
+		take_gang(s, p, message);
 		return;
 	}
 	q = find_queue(s, p, any->slot, any->head.seq);
@@ -271,6 +284,11 @@ static void take_agent_message(struct gp__server *s, struct gp__peer *p, int typ
 	}
 }
 
+static bool is_of_agent(int type)
+{
+	return (type >= GP__WIRE_QUEUE_ADD && type <= GP__WIRE_HINTS) || type == GP__WIRE_GANG;
+}
+
 static void take_message(struct gp__server *s, struct gp__peer *p, const void *message, size_t size)
 {
 	const struct gp__wire_head *head = message;
@@ -284,7 +302,7 @@ static void take_message(struct gp__server *s, struct gp__peer *p, const void *m
 	else if (p->role == GP__WIRE_CONTROL && type == GP__WIRE_TEXT)
 		gp__control_request(s, p, (const char *)message + sizeof(*head),
 				    size - sizeof(*head), head->seq);
-	else if (p->role == GP__WIRE_AGENT && type >= GP__WIRE_QUEUE_ADD && type <= GP__WIRE_HINTS)
+	else if (p->role == GP__WIRE_AGENT && is_of_agent(type))
 		take_agent_message(s, p, type, message);
 	else
 		gp__peer_drop(s, p, "its message is not allowed in its role");
@@ -405,6 +423,7 @@ void gp__peer_drop(struct gp__server *s, struct gp__peer *p, const char *why)
 	if (p->role == GP__WIRE_AGENT && !p->program.judged)
 		gp__lineages_cancel(s->lineages, p->ticket);
 	gp__verdict_leave(&s->registry, &p->program);
+	gp__program_leave_gang(&p->program, s->now);
 	if (p->program.user)
 		gp__program_leave(&p->program);
 	gp__claims_end(s, p);

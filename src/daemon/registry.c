@@ -8,6 +8,7 @@
 
 #include "daemon/ended.h"
 #include "daemon/memory.h"
+#include "daemon/gangs.h"
 #include "daemon/verdict.h"
 
 #define OUT_OF_MEMORY "gpreemptd is out of memory"
@@ -31,6 +32,8 @@ void gp__registry_init(struct gp__registry *r, const struct gp__policy *policy,
 	for (u32 i = 0; i < GP__GROUP_BUCKETS; i++)
 		gp__list_init(&r->by_id[i]);
 	gp__list_init(&r->verdicts);
+	gp__list_init(&r->gangs);
+	gp__list_init(&r->waiting_gangs);
 	r->deliver = deliver;
 	r->data = data;
 }
@@ -51,6 +54,7 @@ void gp__program_enter(struct gp__registry *r, struct gp__program *p, u64 now)
 	gp__list_init(&p->groups);
 	gp__list_init(&p->changed);
 	gp__list_init(&p->memory_changed);
+	gp__list_init(&p->of_gang);
 	gp__list_push(&r->programs, &p->link);
 }
 
@@ -263,11 +267,16 @@ static struct gp__group *find_group(const struct gp__program *p, const struct gp
 	return NULL;
 }
 
+void gp__program_note(struct gp__registry *r, struct gp__program *p)
+{
+	gp__list_del(&p->changed);
+	gp__list_push(&r->changed, &p->changed);
+}
+
 static void note_shared(struct gp__registry *r, struct gp__program *p, bool shared)
 {
 	p->nr_shared += shared ? 1 : (u32)-1;
-	gp__list_del(&p->changed);
-	gp__list_push(&r->changed, &p->changed);
+	gp__program_note(r, p);
 }
 
 /* The group that was alone on the GPU, or is now. */
@@ -368,6 +377,7 @@ static struct gp__group *get_group(struct gp__registry *r, struct gp__program *p
 	g->asked_memory = hints->memory;
 	link_group(r, g);
 	gp__verdict_apply(r, g, now);
+	gp__group_join_gang(r, g, now);
 	return g;
 }
 
@@ -375,6 +385,7 @@ static void put_group(struct gp__registry *r, struct gp__group *g, u64 now)
 {
 	if (g->nr_queues)
 		return;
+	gp__group_leave_gang(r, g);
 	gp__entity_remove(&g->entity, now);
 	put_owner(g->entity.owner, now);
 	unlink_group(r, g);
@@ -506,6 +517,7 @@ static int move(struct gp__registry *r, struct gp__program_queue *q, const struc
 	old->nr_queues--;
 	add_again(r, q, now);
 	put_group(r, old, now);
+	gp__group_join_gang(r, g, now); /* which had one there */
 	return 0;
 }
 
@@ -577,11 +589,15 @@ static void begin_hold(struct gp__registry *r, struct gp__group *g, const struct
 {
 	struct gp__group *by = a->why.by ? gp__registry_find_group(r, a->why.by) : NULL;
 	struct gp__hold *hold = latest_hold(g);
+	bool waits = g->entity.gang && g->entity.gang->waits;
 
 	if (hold && !hold->to)
 		return; /* for another queue of the group */
 	hold = &g->hold[g->nr_holds++ % GP__HOLDS_KEPT];
-	*hold = (struct gp__hold){ .from = a->time, .rule = a->why.rule, .by = a->why.by };
+	*hold = (struct gp__hold){ .from = a->time,
+				   .rule = waits ? (u8)GP__RULE_GANG : a->why.rule,
+				   .by = a->why.by,
+				   .waits = waits };
 	if (by) {
 		hold->by_pid = by->program->pid;
 		hold->by_uid = by->program->uid;
@@ -653,6 +669,7 @@ static void move_group(struct gp__registry *r, struct gp__group *g, const struct
 		gp__list_push(&queues, l);
 	}
 	end_hold(g, now);
+	gp__group_leave_gang(r, g);
 	gp__entity_remove(&g->entity, now);
 	put_owner(before.owner, now);
 	unlink_from_gpu(r, g);
@@ -671,6 +688,7 @@ static void move_group(struct gp__registry *r, struct gp__group *g, const struct
 		gp__list_del(l);
 		add_again(r, container_of(l, struct gp__program_queue, core.link), now);
 	}
+	gp__group_join_gang(r, g, now);
 }
 
 static void place_group(struct gp__registry *r, struct gp__group *g, u64 now)
@@ -746,6 +764,7 @@ void gp__registry_settle(struct gp__registry *r, u64 now)
 	struct gp__action a;
 
 	gp__memory_settle(r, now);
+	gp__gangs_expire(r, now);
 	if (gp__core_wake(&r->core) <= now)
 		gp__core_tick(&r->core, now);
 	while (gp__core_pop(&r->core, &a))
@@ -760,7 +779,7 @@ void gp__registry_settle(struct gp__registry *r, u64 now)
 
 u64 gp__registry_wake(const struct gp__registry *r)
 {
-	return gp__core_wake(&r->core);
+	return gp__min_u64(gp__core_wake(&r->core), gp__gangs_wake(r));
 }
 
 /*
@@ -783,5 +802,5 @@ struct gp__group *gp__registry_find_group(struct gp__registry *r, u32 entity_id)
 
 bool gp__program_is_alone(const struct gp__program *p)
 {
-	return !p->nr_shared;
+	return !p->nr_shared && !gp__program_is_ganged(p);
 }

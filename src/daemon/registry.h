@@ -23,6 +23,7 @@
 #include "daemon/lineage.h"
 #include "wire/wire.h"
 
+struct gp__named_gang;
 struct gp__registry;
 struct gp__verdict;
 
@@ -41,6 +42,8 @@ struct gp__program {
 	u32 nr_shared; /* of its groups, on GPUs that have others as well */
 	bool stopped; /* its queues count as idle, whatever it has reported */
 	struct gp__devices *devices; /* as it was last inspected; NULL: it has none open */
+	struct gp__named_gang *gang; /* gangs.h; NULL: it is in none */
+	struct gp__link of_gang; /* in gang->programs */
 	void *peer; /* its connection */
 	bool judged; /* its ancestors are known, and with them its verdict (verdict.h) */
 	struct gp__verdict *verdict; /* of an operator on it or on an ancestor; NULL: none */
@@ -82,6 +85,7 @@ struct gp__hold {
 	pid_t by_pid;
 	uid_t by_uid;
 	s32 by_prio;
+	bool waits; /* for the other members of its gang to join */
 	char by_name[GP__WIRE_NAME_MAX];
 };
 
@@ -127,12 +131,15 @@ struct gp__registry {
 	struct gp__link ended_users;
 	u32 nr_ended;
 	struct gp__link verdicts; /* of operators (verdict.h) */
+	struct gp__link gangs; /* gangs.h */
+	struct gp__link waiting_gangs; /* those that wait for members, the next deadline first */
 	u32 last_id; /* of entities and queues */
 	bool one_user; /* all programs count as one user's: no GPU is shared */
 	u32 nr_held; /* queues whose latest order is to hold */
 	u64 nr_orders;
 	u64 nr_late; /* acknowledgements of orders that are not the latest */
-	struct gp__link changed; /* programs that may be alone now, or no longer */
+	/* Programs that may be alone now, or no longer, or whose gang has another state. */
+	struct gp__link changed;
 	struct gp__link memory_changed; /* programs; see memory.h */
 	void (*deliver)(void *data, struct gp__program_queue *q, const struct gp__action *a);
 	void *data;
@@ -183,7 +190,9 @@ void gp__registry_settle(struct gp__registry *r, u64 now);
 u64 gp__registry_wake(const struct gp__registry *r);
 
 struct gp__group *gp__registry_find_group(struct gp__registry *r, u32 entity_id);
-/* Whether @p is alone on all its GPUs. */
+/* Its agent is to be told whether it is alone, and about its gang. */
+void gp__program_note(struct gp__registry *r, struct gp__program *p);
+/* Whether @p is alone on all its GPUs, and in no gang: nobody needs to know of its work. */
 bool gp__program_is_alone(const struct gp__program *p);
 
 #endif

@@ -418,7 +418,7 @@ static u64 end_turn(struct gp__server *s)
 	u64 wake;
 
 	gp__registry_settle(&s->registry, s->now);
-	wake = gp__pages_set_alone(s) ? s->now : GP__NEVER;
+	wake = gp__pages_tell(s) ? s->now : GP__NEVER;
 	gp__pages_notify(s);
 	if (!s->registry.nr_held) {
 		s->renew_at = GP__NEVER;

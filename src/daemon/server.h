@@ -268,8 +268,8 @@ void gp__pages_free(struct gp__peer *p);
 void gp__pages_deliver(void *data, struct gp__program_queue *q, const struct gp__action *a);
 /* Notifies the agents whose order pages changed. */
 void gp__pages_notify(struct gp__server *s);
-/* Updates `alone` in the order pages. Whether pages are to be read now. */
-bool gp__pages_set_alone(struct gp__server *s);
+/* Updates `alone` and `gang` in the order pages. Whether pages are to be read now. */
+bool gp__pages_tell(struct gp__server *s);
 void gp__pages_read_slot(struct gp__server *s, struct gp__peer *p, u32 slot);
 /* Reads the changes that the agent did not notify us of, because it is alone. */
 void gp__pages_read_alone(struct gp__server *s, struct gp__peer *p);

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "daemon/gangs.h"
 #include "daemon/memory.h"
 #include "daemon/verdict.h"
 
@@ -150,6 +151,7 @@ static json_t *hold_json(const struct gp__peer *p, const struct gp__hold *h,
 	json_object_set_new(o, "by_priority", h->by ? json_integer(h->by_prio) : json_null());
 	json_object_set_new(o, "by_pid", known ? json_integer(h->by_pid) : json_null());
 	json_object_set_new(o, "by_program", known ? gp__json_text(h->by_name) : json_null());
+	json_object_set_new(o, "gang_waits", json_boolean(h->waits));
 	json_object_set_new(o, "by_lingering",
 			    known ? json_boolean(lasts && is_lingering(d, h->by)) : json_null());
 	return o;
@@ -205,6 +207,29 @@ static json_t *inherited_json(const struct gp__program *p)
 		       : json_null();
 }
 
+/* null: it is in none. */
+static json_t *gang_json(const struct gp__group *g)
+{
+	static const char *const states[] = {
+		[GP__WIRE_GANG_WAITS] = "waits",
+		[GP__WIRE_GANG_TOGETHER] = "together",
+		[GP__WIRE_GANG_GAVE_UP] = "gave-up",
+	};
+	const struct gp__named_gang *gang = g->program->gang;
+	json_t *o;
+
+	if (!gang)
+		return json_null();
+	o = json_object();
+	json_object_set_new(o, "name", gp__json_text(gang->name));
+	json_object_set_new(o, "state", json_string(states[gang->state]));
+	json_object_set_new(o, "programs", json_integer(gang->nr_programs));
+	gp__json_set_u64(o, "size", gang->size, gang->size);
+	json_object_set_new(o, "member", json_boolean(g->entity.gang != NULL));
+	json_object_set_new(o, "held", json_boolean(g->entity.gang && g->entity.gang->blocked));
+	return o;
+}
+
 /* Other users only see that the group exists. */
 json_t *gp__show_group(const struct gp__server *s, const struct gp__peer *p,
 		       const struct gp__group *g)
@@ -227,6 +252,7 @@ json_t *gp__show_group(const struct gp__server *s, const struct gp__peer *p,
 	json_object_set_new(o, "pid", json_integer(g->program->pid));
 	json_object_set_new(o, "program", gp__json_text(g->program->name));
 	json_object_set_new(o, "tag", gp__json_text(e->tag));
+	json_object_set_new(o, "gang", gang_json(g));
 	json_object_set_new(o, "effective", json_integer(gp__entity_effective(e, now)));
 	json_object_set_new(o, "asked_priority", json_integer(g->asked_prio));
 	json_object_set_new(o, "suspended", json_boolean(e->suspended));
@@ -373,6 +399,7 @@ json_t *gp__show_user(const struct gp__server *s, const struct gp__user *u)
 	json_object_set_new(o, "groups", json_integer(u->nr_groups));
 	json_object_set_new(o, "queues", json_integer(u->nr_queues));
 	json_object_set_new(o, "gpus", json_integer(u->nr_gpus));
+	json_object_set_new(o, "gangs", json_integer(u->nr_gangs));
 	json_object_set_new(o, "unsent_bytes", json_integer((json_int_t)u->unsent));
 	json_object_set_new(o, "log_lines", json_integer((json_int_t)u->nr_lines));
 	json_object_set_new(o, "time_ms", json_real(gp__to_ms(u->used_ns)));

@@ -115,6 +115,7 @@ const char *gp__budget_name(enum gp__budget b)
 		[GP__BUDGET_QUEUES] = "queues",
 		[GP__BUDGET_GROUPS] = "groups",
 		[GP__BUDGET_GPUS] = "gpus",
+		[GP__BUDGET_GANGS] = "gangs",
 		[GP__BUDGET_HINTS] = "hints",
 		[GP__BUDGET_UNSENT] = "unsent",
 		[GP__BUDGET_MESSAGES] = "messages",

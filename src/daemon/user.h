@@ -3,9 +3,9 @@
  * The users of the daemon, and their budgets.
  *
  * Everything that a user can make the daemon do or keep is counted here, over all processes of the
- * user: connections, programs, queues, groups, GPUs, unsent answers, lines in the decision log, and
- * the time that the daemon's main thread spends on the user. A user that has used up a count is
- * refused with a sentence; one that has used up a rate is served later. Other users do not
+ * user: connections, programs, queues, groups, GPUs, gangs, unsent answers, lines in the decision
+ * log, and the time that the daemon's main thread spends on the user. A user that has used up a
+ * count is refused with a sentence; one that has used up a rate is served later. Other users do not
  * notice.
  *
  * A user is known while it has a connection, and afterwards until its rates have recovered, so that
@@ -27,6 +27,7 @@ enum gp__budget {
 	GP__BUDGET_QUEUES,
 	GP__BUDGET_GROUPS,
 	GP__BUDGET_GPUS,
+	GP__BUDGET_GANGS,
 	GP__BUDGET_HINTS, /* values above the user's limits */
 	GP__BUDGET_UNSENT, /* bytes of answers that the user does not read */
 	GP__BUDGET_MESSAGES,
@@ -59,11 +60,14 @@ struct gp__lane {
 #define GP__USER_QUEUES_MAX 8192
 #define GP__USER_GROUPS_MAX 1024
 #define GP__USER_GPUS_MAX 64
+#define GP__USER_GANGS_MAX 16
+#define GP__USER_GANGED_MAX 128
 
 struct gp__user {
 	struct gp__link link; /* in the list of users */
 	uid_t uid;
 	u32 nr_peers, nr_programs, nr_queues, nr_groups, nr_gpus;
+	u32 nr_gangs, nr_ganged; /* ganged: groups */
 	_Atomic u32 nr_closing; /* descriptors that a closer has not closed yet (closer.h) */
 	u64 unsent; /* bytes */
 	struct gp__allowance time, lines;

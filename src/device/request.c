@@ -35,6 +35,40 @@ static bool read_deadline(struct gp__request *r)
 	return !text || !gp__parse_duration(text, &r->hints.deadline_ns);
 }
 
+bool gp__gang_name_ok(const char *name)
+{
+	size_t n = strlen(name);
+
+	for (size_t i = 0; i < n; i++) {
+		if (name[i] <= ' ' || name[i] >= 0x7f || name[i] == ':' || name[i] == '=')
+			return false;
+	}
+	return n > 0 && n < GP__WIRE_TAG_MAX;
+}
+
+bool gp__request_gang(const char *text, char name[GP__WIRE_TAG_MAX], u32 *members)
+{
+	const char *colon = strchr(text, ':');
+	size_t n = colon ? (size_t)(colon - text) : strlen(text);
+	u64 number = 0;
+
+	memset(name, 0, GP__WIRE_TAG_MAX);
+	if (n >= GP__WIRE_TAG_MAX)
+		return false;
+	memcpy(name, text, n);
+	if (colon && gp__parse_u64(colon + 1, 2, GP__WIRE_GANG_MEMBERS_MAX, &number))
+		return false;
+	*members = (u32)number;
+	return gp__gang_name_ok(name);
+}
+
+static bool read_gang(struct gp__request *r)
+{
+	const char *text = value_of(GP__ENV_GANG);
+
+	return !text || gp__request_gang(text, r->gang, &r->gang_members);
+}
+
 bool gp__request_read(struct gp__request *r, const char **bad, const char **expected)
 {
 	int64_t prio = 0, level = 0, share = 0, copies = 0, idempotent = 0, splits = 0;
@@ -74,6 +108,10 @@ bool gp__request_read(struct gp__request *r, const char **bad, const char **expe
 	*bad = GP__ENV_DEADLINE;
 	*expected = "a time such as 5ms";
 	if (!read_deadline(r))
+		return false;
+	*bad = GP__ENV_GANG;
+	*expected = GP__EXPECT_GANG;
+	if (!read_gang(r))
 		return false;
 	r->hints.prio = (s32)prio;
 	r->hints.share_pct = (u32)share;

@@ -17,6 +17,7 @@
 #define GP__ENV_COPIES "GPREEMPT_COPIES" /* 1: copies are held as well */
 #define GP__ENV_SHARE "GPREEMPT_SHARE" /* percent */
 #define GP__ENV_DEADLINE "GPREEMPT_DEADLINE" /* 5ms */
+#define GP__ENV_GANG "GPREEMPT_GANG" /* a name, or a name and a number of members: ranks:4 */
 #define GP__ENV_WAY "GPREEMPT_WAY"
 #define GP__ENV_SOCKET "GPREEMPT_SOCKET"
 
@@ -29,8 +30,17 @@ struct gp__request {
 	u32 window; /* level 1: in packets; 0: as many as take window_ns */
 	u64 window_ns; /* 0: the default */
 	char tag[GP__WIRE_TAG_MAX];
+	char gang[GP__WIRE_TAG_MAX]; /* "": none */
+	u32 gang_members; /* 0: any number */
 	struct gp__wire_hints hints;
 };
+
+#define GP__EXPECT_GANG "a name, or a name and a number of members from 2 to 64, such as ranks:4"
+
+/* 1 to 31 characters, none of which is a blank, ':' or '='. */
+bool gp__gang_name_ok(const char *name);
+/* Reads NAME or NAME:N. False: it is neither. */
+bool gp__request_gang(const char *text, char name[GP__WIRE_TAG_MAX], u32 *members);
 
 /* False: a variable has an invalid value. *@bad is its name, *@expected what it may be. */
 bool gp__request_read(struct gp__request *request, const char **bad, const char **expected);

@@ -88,6 +88,7 @@ static void disconnect(struct gp__agent *a)
 	pthread_mutex_lock(&a->lock);
 	gp__agent_keep_orders(a, now);
 	a->connected = a->state.connected = false;
+	a->gang.told = false;
 	gp__wire_client_close(&a->client);
 	memset(a->slot_used, 0, sizeof(a->slot_used));
 	gp__list_each(l, n, &a->queues)
@@ -308,12 +309,97 @@ static int tell(struct gp__agent *a, struct queue *q)
 	return q->stage == GOING ? unregister_queue(a, q) : send_hints(a, q);
 }
 
+/*
+ * The gang
+ */
+
+__attribute__((format(printf, 2, 3))) static void say_ungrouped(struct gp__agent *a,
+								const char *fmt, ...)
+{
+	char why[GP__WIRE_TEXT_MAX + 64];
+	va_list args;
+
+	if (a->gang.said)
+		return;
+	a->gang.said = true;
+	va_start(args, fmt);
+	vsnprintf(why, sizeof(why), fmt, args);
+	va_end(args);
+	gp__agent_say(a, "gang '%s': %s; this program runs ungrouped", a->gang.name, why);
+}
+
+/* 0, or -errno: the connection failed. */
+static int tell_gang(struct gp__agent *a)
+{
+	struct gp__wire_gang m = { .head = { sizeof(m), GP__WIRE_GANG, 0, 0, 0 },
+				   .flags = a->gang.formed ? GP__WIRE_GANG_FORMED : 0 };
+	struct gp__wire_reply reply = { 0 };
+	bool is_new;
+	int err;
+
+	pthread_mutex_lock(&a->lock);
+	is_new = *a->gang.name && !a->gang.told;
+	memcpy(m.name, a->gang.name, sizeof(m.name));
+	m.members = a->gang.members;
+	pthread_mutex_unlock(&a->lock);
+	if (!is_new)
+		return 0;
+	a->gang.told = true;
+	if (a->client.version < 3) {
+		say_ungrouped(a, "this gpreemptd is older than gangs");
+		return 0;
+	}
+	err = gp__wire_client_request(&a->client, &m, &reply);
+	if (err && reply.head.type == GP__WIRE_REPLY) {
+		say_ungrouped(a, "%s", reply.text);
+		err = 0;
+	}
+	return err;
+}
+
+/* Reads what the daemon says of the gang. */
+static void watch_gang(struct gp__agent *a)
+{
+	switch (a->client.version < 3 ? GP__WIRE_UNGROUPED : atomic_load(&a->client.order->gang)) {
+	case GP__WIRE_GANG_TOGETHER:
+		a->gang.formed = true;
+		break;
+	case GP__WIRE_GANG_PARTLY:
+		a->gang.formed = true;
+		say_ungrouped(a, "another member is on the same GPU, or the user has too many");
+		break;
+	case GP__WIRE_GANG_GAVE_UP:
+		say_ungrouped(a, "not all of its %u members have joined", a->gang.members);
+		break;
+	default:
+		break;
+	}
+}
+
+int gp__agent_gang(struct gp__agent *a, const char *name, u32 members)
+{
+	int err = 0;
+
+	if (!gp__gang_name_ok(name) || members > GP__WIRE_GANG_MEMBERS_MAX)
+		return -EINVAL;
+	pthread_mutex_lock(&a->lock);
+	if (!*a->gang.name) {
+		gp__wire_text(a->gang.name, sizeof(a->gang.name), name);
+		a->gang.members = members;
+	} else if (strcmp(a->gang.name, name) != 0 || a->gang.members != members) {
+		err = -EBUSY;
+	}
+	pthread_mutex_unlock(&a->lock);
+	gp__agent_wake(a);
+	return err;
+}
+
 /* Tells the daemon about queues, but not for longer than until an order expires. 0; 1: there is
  * more; or -errno: the connection failed. */
 static int tell_news(struct gp__agent *a, u64 expires)
 {
 	struct queue *q;
-	int err = 0;
+	int err = tell_gang(a);
 
 	pthread_mutex_lock(&a->lock);
 	while (!err && (q = next_news(a))) {
@@ -406,8 +492,10 @@ static void *run(void *data)
 			disconnect(a);
 			continue;
 		}
-		if (a->connected)
+		if (a->connected) {
+			watch_gang(a);
 			until = gp__min_u64(gp__agent_obey(a), gp__agent_measure(a));
+		}
 		if (!wait_for_news(a, news ? 0 : until))
 			disconnect(a);
 	}
@@ -518,6 +606,7 @@ void gp__agent_forget(struct gp__agent *a)
 	memset(&a->state, 0, sizeof(a->state));
 	gp__list_each(l, n, &a->sources) container_of(l, struct source, link)->told_alone = false;
 	a->running = a->connected = false;
+	a->gang.told = a->gang.formed = a->gang.said = false;
 	a->retry_at = a->retry_after = a->kept_until = 0;
 }
 

@@ -53,6 +53,12 @@ void gp__agent_bind(struct gp__port *port, void *state);
  */
 int gp__agent_arriving(struct gp__agent *agent, u64 at);
 
+/*
+ * Makes the program a member of a gang that has @members, or any number if that is 0. 0; -EINVAL:
+ * it cannot have this name or number; -EBUSY: the program has asked for another one.
+ */
+int gp__agent_gang(struct gp__agent *agent, const char *name, u32 members);
+
 struct gp__agent_state {
 	bool connected;
 	u32 nr_queues, nr_held;

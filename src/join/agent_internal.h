@@ -63,6 +63,15 @@ struct queue {
 	u64 hold_until, weight_until;
 };
 
+/* The gang that the program asked for. */
+struct gang {
+	char name[GP__WIRE_TAG_MAX]; /* "": none */
+	u32 members; /* 0: any number */
+	bool told; /* the daemon knows */
+	bool formed; /* all members had joined */
+	bool said; /* that the program runs ungrouped */
+};
+
 struct gp__agent {
 	pthread_mutex_t lock;
 	pthread_t thread;
@@ -75,6 +84,7 @@ struct gp__agent {
 	u32 slot_used[GP__WIRE_SLOTS_MAX / 32];
 	u64 retry_at, retry_after;
 	u64 kept_until; /* a daemon that ended without a goodbye may be followed by another */
+	struct gang gang; /* the name is set once, under the lock; the rest is the thread's */
 	struct gp__agent_state state;
 	struct gp__agent_options options;
 	char path[108], program[GP__WIRE_NAME_MAX];

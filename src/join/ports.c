@@ -36,14 +36,21 @@ static struct gp__wire_status_slot *slot_of(struct gp__agent *a, const struct qu
 	return a->connected && q->stage == KNOWN ? &a->client.status->slot[q->slot] : NULL;
 }
 
-/* A split program's queues are scheduled apart: by their own priority, around the program's. */
+static bool splits(const struct queue *q)
+{
+	return q->source->port.request->splits && !*q->source->agent->gang.name;
+}
+
+/*
+ * A split program's queues are scheduled apart: by their own priority, around the program's. A
+ * member of a gang is one group on each GPU: all of its queues run together, or none. With the lock
+ * held.
+ */
 static void set_own(struct queue *q, s32 own)
 {
-	const struct gp__request *request = q->source->port.request;
-
 	q->notes = (q->notes & ~GP__WIRE_NOTES_OWN) | GP__WIRE_NOTE_OWN(own);
 	q->own = own;
-	q->hints.prio = request->hints.prio + (request->splits ? own : 0);
+	q->hints.prio = q->source->port.request->hints.prio + (splits(q) ? own : 0);
 }
 
 /* The list has higher queues first: they are released first. */
@@ -78,11 +85,11 @@ static int port_add(struct gp__port *port, const struct gp__queue_desc *queue)
 	q->source = s;
 	q->is = *queue;
 	q->hints = port->request->hints;
-	if (queue->has_own)
-		set_own(q, queue->own);
 	q->slot = NO_SLOT;
 	q->unmeasured = true;
 	pthread_mutex_lock(&s->agent->lock);
+	if (queue->has_own)
+		set_own(q, queue->own);
 	if (!s->agent->running)
 		err = gp__agent_start(s->agent);
 	if (!err) {
@@ -124,7 +131,7 @@ static void port_prioritize(struct gp__port *port, u32 id, s32 own)
 		gp__list_del(&q->link);
 		put_in_list(s->agent, q);
 		tell_notes(q);
-		q->hints_changed |= port->request->splits;
+		q->hints_changed |= splits(q);
 	}
 	unlock(s, q && q->hints_changed);
 }

@@ -165,3 +165,10 @@ GP__PUBLIC int gp_join_arriving(uint64_t when_ns)
 		pthread_once(&planned, plan_end);
 	return err;
 }
+
+GP__PUBLIC int gp_join_gang(const char *name, uint32_t members)
+{
+	struct gp__process *p = gp__preload_process();
+
+	return p ? gp__process_gang(p, name, members) : -ENOTCONN;
+}

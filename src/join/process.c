@@ -39,7 +39,11 @@ static int make_agent(struct gp__process *p)
 	int err = gp__wire_path(path, sizeof(path));
 
 	options.path = path;
-	return err ? err : gp__agent_create(&options, &p->agent);
+	if (!err)
+		err = gp__agent_create(&options, &p->agent);
+	if (!err && *p->request.gang)
+		err = gp__agent_gang(p->agent, p->request.gang, p->request.gang_members);
+	return err;
 }
 
 /* Reads the request and creates the agent, once; with the lock. False: the program runs without
@@ -192,6 +196,16 @@ int gp__process_arriving(struct gp__process *p, u64 at)
 			p->backends[i]->program->announced(state, at, !err);
 	}
 	return err;
+}
+
+int gp__process_gang(struct gp__process *p, const char *name, u32 members)
+{
+	bool is_joined;
+
+	pthread_mutex_lock(&p->lock);
+	is_joined = begin(p) && p->agent;
+	pthread_mutex_unlock(&p->lock);
+	return is_joined ? gp__agent_gang(p->agent, name, members) : -ENOTCONN;
 }
 
 void gp__process_forget(struct gp__process *p)

@@ -271,10 +271,11 @@ int gp_queue_hint(struct gp_queue *q, enum gp_hint hint, int64_t value, struct g
 }
 
 /*
- * The preload defines it in programs that `gpreempt run` started (join/table.h). The loader binds
- * it once, so a program that is not joined pays only for a comparison.
+ * The preload defines them in programs that `gpreempt run` started (join/exports.h). The loader
+ * binds them once, so a program that is not joined pays only for a comparison.
  */
 __attribute__((weak, visibility("default"))) int gp_join_arriving(uint64_t when_ns);
+__attribute__((weak, visibility("default"))) int gp_join_gang(const char *name, uint32_t members);
 
 static int say_arriving(struct gp_queue *q, uint64_t when_ns)
 {
@@ -295,6 +296,13 @@ int gp_hint_arriving(struct gp_queue *q, uint64_t when_ns)
 int gp_hint_over(struct gp_queue *q)
 {
 	return say_arriving(q, 0);
+}
+
+int gp_gang_join(const char *name, uint32_t members)
+{
+	if (!name)
+		return -EINVAL;
+	return gp_join_gang ? gp_join_gang(name, members) : -ENOTCONN;
 }
 
 /* ----------------------------------------------------- for the scheduler -- */

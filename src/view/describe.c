@@ -93,6 +93,12 @@ const char *gp__view_state_text(char *buf, size_t n, const json_t *group)
 	const json_t *hold = json_object_get(group, "hold");
 	const char *by = text_of(hold, "by_program");
 
+	if (state == GP__VIEW_HELD && !strcmp(text_of(hold, "rule"), "gang")) {
+		bool waits = json_is_true(json_object_get(hold, "gang_waits"));
+
+		snprintf(buf, n, "%s", waits ? "waits for its gang" : "held with its gang");
+		return buf;
+	}
 	snprintf(buf, n, "%s", gp__view_state_name(state));
 	if (state != GP__VIEW_HELD && state != GP__VIEW_STOPPING)
 		return buf;
@@ -120,6 +126,8 @@ static const struct {
 	  "%s has the earlier deadline and is between two pieces of its work" },
 	{ "gang", "another member of its gang could not run",
 	  "another member of its gang cannot run", NULL },
+	{ "gang-wait", "not all members of its gang had joined",
+	  "not all members of its gang have joined", NULL },
 	{ "operator", "it was suspended by hand", "it is suspended by hand", NULL },
 	{ "new-queue", "it got a new queue while %s was preferred",
 	  "it got a new queue while %s is preferred", NULL },
@@ -133,6 +141,8 @@ static const char *reason_text(const json_t *hold)
 	bool gap = json_is_true(json_object_get(hold, "by_lingering"));
 	const char *rule = text_of(hold, "rule");
 
+	if (json_is_true(json_object_get(hold, "gang_waits")))
+		rule = "gang-wait";
 	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
 		if (strcmp(reasons[i].rule, rule) != 0)
 			continue;
@@ -169,6 +179,24 @@ const char *gp__view_why(char *buf, size_t n, const json_t *hold)
 			 after + 2, rule);
 	else
 		snprintf(buf, n, "%s (rule: %s)", before, rule);
+	return buf;
+}
+
+const char *gp__view_gang(char *buf, size_t n, const json_t *group)
+{
+	const json_t *gang = json_object_get(group, "gang");
+	const char *state = text_of(gang, "state");
+	char size[24] = "";
+
+	if (!json_is_object(gang))
+		return NULL;
+	if (json_is_integer(json_object_get(gang, "size")))
+		snprintf(size, sizeof(size), " of %lld", int_of(gang, "size"));
+	snprintf(buf, n, "%s %lld%s%s", text_of(gang, "name"), int_of(gang, "programs"), size,
+		 !strcmp(state, "gave-up") || (!strcmp(state, "together") &&
+					       !json_is_true(json_object_get(gang, "member")))
+			 ? ", not in it"
+			 : "");
 	return buf;
 }
 

@@ -43,6 +43,10 @@ const char *gp__view_state_text(char *buf, size_t n, const json_t *group);
  */
 const char *gp__view_why(char *buf, size_t n, const json_t *hold);
 
+/* The gang and how many members it has: "ranks 1 of 2", or "ranks 1 of 2, not in it" for a group
+ * that runs ungrouped. Returns @buf; NULL: it has none. */
+const char *gp__view_gang(char *buf, size_t n, const json_t *group);
+
 /* "2", or "2 (now 9)" where ageing makes it 9 at present. Returns @buf; NULL: it is not known. */
 const char *gp__view_priority(char *buf, size_t n, const json_t *group);
 

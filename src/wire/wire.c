@@ -23,6 +23,7 @@ static const u32 sizes[GP__WIRE_TYPES] = {
 	[GP__WIRE_QUEUE_REMOVE] = sizeof(struct gp__wire_queue_remove),
 	[GP__WIRE_QUEUE_LEVEL] = sizeof(struct gp__wire_queue_level),
 	[GP__WIRE_HINTS] = sizeof(struct gp__wire_set_hints),
+	[GP__WIRE_GANG] = sizeof(struct gp__wire_gang),
 };
 
 /* Control characters of terminals, including the second byte of U+0080 to U+009F in UTF-8. */
@@ -53,12 +54,15 @@ static bool has_good_texts(const void *message, u16 type)
 	const struct gp__wire_queue_add *add = message;
 	const struct gp__wire_hello *hello = message;
 	const struct gp__wire_reply *reply = message;
+	const struct gp__wire_gang *gang = message;
 
 	switch (type) {
 	case GP__WIRE_HELLO:
 		return is_text(hello->program, sizeof(hello->program));
 	case GP__WIRE_REPLY:
 		return is_text(reply->text, sizeof(reply->text));
+	case GP__WIRE_GANG:
+		return is_text(gang->name, sizeof(gang->name));
 	case GP__WIRE_QUEUE_ADD:
 		return is_text(add->device, sizeof(add->device)) &&
 		       is_text(add->device_name, sizeof(add->device_name)) &&

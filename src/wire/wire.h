@@ -19,6 +19,7 @@
  *	1	0.1.0
  *	2	adds GP__WIRE_HELD and `goodbye` in the order page
  *	3	adds the memory behind the slots of the status page
+ *		and GP__WIRE_GANG and `gang` in the order page
  */
 #ifndef GP__WIRE_WIRE_H
 #define GP__WIRE_WIRE_H
@@ -47,6 +48,7 @@ enum gp__wire_type {
 	GP__WIRE_QUEUE_LEVEL,
 	GP__WIRE_HINTS,
 	GP__WIRE_TEXT, /* JSON: requests of the command line, and answers */
+	GP__WIRE_GANG, /* version 3 */
 	GP__WIRE_TYPES,
 };
 
@@ -128,6 +130,17 @@ struct gp__wire_set_hints {
 	struct gp__wire_hints hints;
 };
 
+#define GP__WIRE_GANG_FORMED 1 /* all members had joined: it is not waited for again */
+#define GP__WIRE_GANG_MEMBERS_MAX 64
+
+/* Makes the program a member of its user's gang of this name: its present queues and later ones. */
+struct gp__wire_gang {
+	struct gp__wire_head head;
+	u32 members; /* for which the gang waits; 0: none */
+	u32 flags; /* GP__WIRE_GANG_FORMED */
+	char name[GP__WIRE_TAG_MAX];
+};
+
 /*
  * Pages
  */
@@ -184,6 +197,14 @@ struct gp__wire_status_page {
 	struct gp__wire_status_slot slot[]; /* followed by gp__wire_memory() */
 };
 
+enum gp__wire_gang_state {
+	GP__WIRE_UNGROUPED,
+	GP__WIRE_GANG_WAITS, /* for other members: its queues are held */
+	GP__WIRE_GANG_TOGETHER,
+	GP__WIRE_GANG_PARTLY, /* together, but another member is on one of the program's GPUs */
+	GP__WIRE_GANG_GAVE_UP, /* members were missing for too long: they run ungrouped */
+};
+
 enum gp__wire_verb { GP__WIRE_RELEASE, GP__WIRE_HOLD, GP__WIRE_WEIGH };
 
 struct gp__wire_order_slot {
@@ -205,7 +226,8 @@ struct gp__wire_order_page {
 	 * connection is closed.
 	 */
 	_Atomic u32 goodbye;
-	u32 pad[14];
+	_Atomic u32 gang; /* version 3: enum gp__wire_gang_state, of the program */
+	u32 pad[13];
 	struct gp__wire_order_slot slot[];
 };
 

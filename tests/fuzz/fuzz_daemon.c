@@ -47,6 +47,22 @@ static void send_message(struct end *e, uint8_t kind)
 	gp__wire_send(e->fd, &m, NULL, 0);
 }
 
+static void send_gang(struct end *e, u8 kind)
+{
+	struct gp__wire_gang m = { 0 };
+
+	for (size_t i = sizeof(m.head); i < sizeof(m) && input.left; i++)
+		((uint8_t *)&m)[i] = next_byte(&input);
+	m.head = (struct gp__wire_head){ sizeof(m), GP__WIRE_GANG, 0, 1, 0 };
+	if (kind & 4) {
+		/* Mostly right, so that programs are in one. */
+		m.members %= 4;
+		memset(m.name, 0, sizeof(m.name));
+		snprintf(m.name, sizeof(m.name), "gang-%u", kind & 1);
+	}
+	gp__wire_send(e->fd, &m, NULL, 0);
+}
+
 static void send_raw(struct end *e)
 {
 	uint8_t bytes[256];
@@ -104,10 +120,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	while (input.left) {
 		uint8_t what = next_byte(&input);
 		struct end *who = &e[what % 3];
+		u8 kind;
 
 		switch (what / 3 % 4) {
 		case 0:
-			send_message(who, next_byte(&input));
+			kind = next_byte(&input);
+			if (kind & 8)
+				send_gang(who, kind);
+			else
+				send_message(who, kind);
 			break;
 		case 1:
 			scribble(who);

@@ -19,8 +19,8 @@ static void require(bool truth)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const char *const variables[] = { GP__ENV_PRIORITY, GP__ENV_TAG, GP__ENV_LEVEL,
-						 GP__ENV_SHARE, GP__ENV_DEADLINE };
+	static const char *const variables[] = { GP__ENV_PRIORITY, GP__ENV_TAG,	     GP__ENV_LEVEL,
+						 GP__ENV_SHARE,	   GP__ENV_DEADLINE, GP__ENV_GANG };
 	char *text = calloc(1, size + 1), *rest = text;
 	const char *bad = NULL, *expected = NULL;
 	struct gp__request r;

@@ -33,6 +33,7 @@ static void check_message(const void *message, size_t size, int type)
 	const struct gp__wire_queue_add *add = message;
 	const struct gp__wire_hello *hello = message;
 	const struct gp__wire_reply *reply = message;
+	const struct gp__wire_gang *gang = message;
 
 	require(type > 0 && type < GP__WIRE_TYPES);
 	require(hello->head.size == size && hello->head.type == type);
@@ -42,6 +43,9 @@ static void check_message(const void *message, size_t size, int type)
 	} else if (type == GP__WIRE_REPLY) {
 		require(size == sizeof(*reply));
 		check_text(reply->text, sizeof(reply->text));
+	} else if (type == GP__WIRE_GANG) {
+		require(size == sizeof(*gang));
+		check_text(gang->name, sizeof(gang->name));
 	} else if (type == GP__WIRE_QUEUE_ADD) {
 		require(size == sizeof(*add));
 		check_text(add->device, sizeof(add->device));

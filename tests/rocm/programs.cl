@@ -32,6 +32,25 @@ __kernel void follow(__global u32 *cells, u32 before, __global u32 *wrong)
 	*cell = before + 1;
 }
 
+/*
+ * Says in *mine that it is in each turn, and waits until *theirs says that of the other one, but for
+ * @patience rounds at most: then it stays in that turn.
+ */
+__kernel void meet(__global u32 *mine, __global u32 *theirs, u32 from, u32 to, u32 patience)
+{
+	if (global_id())
+		return;
+	for (u32 turn = from; turn <= to; turn++) {
+		u32 left = patience;
+
+		__atomic_store_n(mine, turn, __ATOMIC_RELAXED);
+		while (__atomic_load_n(theirs, __ATOMIC_RELAXED) < turn) {
+			if (!left--)
+				return;
+		}
+	}
+}
+
 /* In any order: one more for each dispatch. */
 __kernel void count(__global u32 *cells)
 {
