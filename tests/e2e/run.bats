@@ -42,6 +42,8 @@ workloads() {
 	[[ $stderr == *"whole number"* ]]
 	run -2 --separate-stderr "$GPREEMPT" run --deadline soon -- true
 	[[ $stderr == *"duration"* ]]
+	run -2 --separate-stderr "$GPREEMPT" run --gang ranks:1 -- true
+	[[ $stderr == *"--gang: 'ranks:1' is not a name, or a name and a number of members"* ]]
 	run -2 --separate-stderr "$GPREEMPT" run --share 0 -- true
 	run -2 --separate-stderr "$GPREEMPT" run --level 3 --idempotent -- true
 	[[ $stderr == *"applies to level 2, not to level 3"* ]]
