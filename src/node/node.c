@@ -11,6 +11,9 @@
 /* How often the driver is asked for the waves of a queue that has not moved. */
 #define WAVES_NS (GP__RING_GRACE_NS / 4)
 
+/* A group that could not be held is tried again after this. */
+#define FORGIVE_NS (10 * GP__S)
+
 /* The core's name for taking a queue off the GPU in the middle of its work. */
 #define LEVEL_SAVED 3
 
@@ -258,7 +261,8 @@ void gp__node_remove(struct gp__node_sched *n, struct gp__node_queue *q)
 struct gp__node_queue *gp__node_update(struct gp__node_sched *n, struct gp__node_queue *q,
 				       const struct gp__node_options *o)
 {
-	bool stays = q->asked == o->asked || !(q->group->is_given || o->is_given);
+	bool stays = (q->asked == o->asked && o->priority <= q->group->priority) ||
+		     !(q->group->is_given || o->is_given);
 
 	q->place = o->place;
 	if (stays) {
@@ -362,6 +366,8 @@ static void acknowledge(struct gp__node_sched *n, struct gp__link *list)
 		struct gp__node_queue *q = container_of(l, struct gp__node_queue, action);
 
 		gp__list_del(l);
+		if (q->result)
+			q->failed_at = now_of(n);
 		gp__queue_ack(&q->core, q->result, now_of(n));
 	}
 }
@@ -402,6 +408,37 @@ static bool act_once(struct gp__node_sched *n)
 }
 
 /*
+ * Forgiving
+ */
+
+/* Failures that are older than @age. The core forgives the whole group. */
+static void forgive(struct gp__node_sched *n, u64 age)
+{
+	struct gp__link *g, *q, *next_g, *next_q;
+	u64 now = now_of(n);
+
+	gp__list_each(g, next_g, &n->groups)
+	{
+		gp__list_each(q, next_q, &group_of(g)->queues)
+		{
+			if (queue_of(q)->core.fault == GP__FAULT_FAILED &&
+			    now - queue_of(q)->failed_at >= age)
+				gp__queue_level(&queue_of(q)->core, LEVEL_SAVED, now);
+		}
+	}
+}
+
+void gp__node_pause(struct gp__node_sched *n, bool pause)
+{
+	if (n->is_paused == pause)
+		return;
+	n->is_paused = pause;
+	/* What made the GPU fail is over. */
+	if (!pause && n->is_enabled)
+		forgive(n, 0);
+}
+
+/*
  * Thread
  */
 
@@ -412,6 +449,7 @@ void gp__node_tick(struct gp__node_sched *n)
 
 	if (n->is_paused || !n->is_enabled)
 		return;
+	forgive(n, FORGIVE_NS);
 	gp__list_each(g, next_g, &n->groups) look_at_rings(n, group_of(g));
 	gp__list_each(g, next_g, &n->groups)
 	{

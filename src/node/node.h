@@ -10,8 +10,9 @@
  * never split a program, because its queues may wait for one another.
  *
  * An error leaves queues running: a queue that cannot be held is left alone after a few
- * attempts, a queue whose ring cannot be read is doubted like any other that makes no progress, and
- * a queue for which there is no memory is not scheduled.
+ * attempts, until some seconds have passed or a pause ends; a queue whose ring cannot be read is
+ * doubted like any other that makes no progress, and a queue for which there is no memory is not
+ * scheduled.
  *
  * The caller has one lock, which it holds in all calls, and a thread, which calls gp__node_tick()
  * and then sleeps for gp__node_wait_ns() or until something has changed. Only the thread holds
@@ -97,6 +98,7 @@ struct gp__node_queue {
 	int result; /* of change() */
 	bool is_seen; /* its ring could be read at least once */
 	u64 waves_at; /* when the driver was last asked */
+	u64 failed_at; /* when it could last not be held or released */
 	struct gp__ring_place place;
 	struct gp__ring ring;
 	struct gp__ring_sight sight;
@@ -146,6 +148,9 @@ struct gp__node_queue *gp__node_of_program(struct gp__node_sched *node, const vo
 
 /* Releases all queues. When it is enabled the core begins anew, with the parameters that it had. */
 void gp__node_enable(struct gp__node_sched *node, bool enable);
+
+/* When a pause ends, queues that could not be held are tried again. */
+void gp__node_pause(struct gp__node_sched *node, bool pause);
 
 /* Looks and acts, unless it is paused or disabled. */
 void gp__node_tick(struct gp__node_sched *node);

@@ -330,19 +330,56 @@ static void a_queue_that_cannot_be_held_runs(void **state)
 	end(m);
 }
 
+static void a_failure_is_forgiven_with_time(void **state)
+{
+	struct machine *m = start();
+	struct test_queue *low = add(m, 0, PATIENT), *high = add(m, 1, URGENT);
+
+	(void)state;
+	m->hold_result = -EIO;
+	submit(low);
+	submit(high);
+	tick_for(m, GP__S);
+	assert_int_equal(gp__queue_state(&low->scheduled->core), GP__STATE_FAILED);
+	m->hold_result = 0;
+	tick_for(m, GP__S);
+	assert_false(low->is_held);
+	tick_for(m, 10 * GP__S);
+	assert_true(low->is_held);
+	end(m);
+}
+
+static void a_failure_is_forgiven_after_a_pause(void **state)
+{
+	struct machine *m = start();
+	struct test_queue *low = add(m, 0, PATIENT), *high = add(m, 1, URGENT);
+
+	(void)state;
+	m->hold_result = -EIO;
+	submit(low);
+	submit(high);
+	tick_for(m, GP__S);
+	m->hold_result = 0;
+	gp__node_pause(&m->sched, true);
+	gp__node_pause(&m->sched, false);
+	tick_for(m, 100 * GP__MS);
+	assert_true(low->is_held);
+	end(m);
+}
+
 static void a_paused_node_does_nothing(void **state)
 {
 	struct machine *m = start();
 	struct test_queue *low = add(m, 0, PATIENT), *high = add(m, 1, URGENT);
 
 	(void)state;
-	m->sched.is_paused = true;
+	gp__node_pause(&m->sched, true);
 	submit(low);
 	submit(high);
 	tick(m);
 	assert_int_equal(m->nr_changes, 0);
 	assert_true(gp__node_wait_ns(&m->sched) == GP__NEVER);
-	m->sched.is_paused = false;
+	gp__node_pause(&m->sched, false);
 	tick(m);
 	assert_true(low->is_held);
 	end(m);
@@ -408,6 +445,27 @@ static void a_queue_with_another_wish_changes_its_group(void **state)
 	o.place.bytes /= 2;
 	assert_ptr_equal(gp__node_update(&m->sched, low->scheduled, &o), low->scheduled);
 	assert_int_equal(low->scheduled->place.bytes, sizeof(low->ring) / 2);
+	end(m);
+}
+
+/* The wish was refused when the queue was made; whoever grants it later has the right. */
+static void a_wish_that_is_granted_later_changes_its_group(void **state)
+{
+	struct machine *m = start();
+	struct gp__node_options o = options_of(&m->queue[0], URGENT);
+	struct test_queue *q = &m->queue[0];
+
+	(void)state;
+	o.priority = gp__node_granted(URGENT, false);
+	q->scheduled = gp__node_add(&m->sched, &o);
+	assert_int_equal(q->scheduled->group->priority, GP__PRIO_NORMAL);
+	o.priority = URGENT;
+	q->scheduled = gp__node_update(&m->sched, q->scheduled, &o);
+	assert_int_equal(q->scheduled->group->priority, URGENT);
+	/* A program without the right that changes its ring keeps what it has. */
+	o.priority = GP__PRIO_NORMAL;
+	q->scheduled = gp__node_update(&m->sched, q->scheduled, &o);
+	assert_int_equal(q->scheduled->group->priority, URGENT);
 	end(m);
 }
 
@@ -711,10 +769,13 @@ int main(void)
 		cmocka_unit_test(memory_that_is_gone_holds_nobody_for_ever),
 		cmocka_unit_test(waves_are_not_asked_for_all_the_time),
 		cmocka_unit_test(a_queue_that_cannot_be_held_runs),
+		cmocka_unit_test(a_failure_is_forgiven_with_time),
+		cmocka_unit_test(a_failure_is_forgiven_after_a_pause),
 		cmocka_unit_test(a_paused_node_does_nothing),
 		cmocka_unit_test(a_program_alone_is_not_looked_at),
 		cmocka_unit_test(disabled_everything_is_released_at_once),
 		cmocka_unit_test(a_queue_with_another_wish_changes_its_group),
+		cmocka_unit_test(a_wish_that_is_granted_later_changes_its_group),
 		cmocka_unit_test(without_memory_a_queue_is_not_scheduled),
 		cmocka_unit_test(queues_of_one_program_are_one_group),
 		cmocka_unit_test(priorities_of_the_hardware_do_not_split_a_program),
