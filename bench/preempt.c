@@ -69,12 +69,18 @@ static int trap(struct rig *g, bool stop)
 
 static int preempt(struct rig *g, bool stop)
 {
-	struct gp_kfd_preempt_queue args = { .queue_id = g->r.q.id,
-					     .preempt_type = GP_KFD_PREEMPT_SAVE };
-	struct gp_kfd_resume_queue resume = { .queue_id = g->r.q.id };
+	uint32_t id = g->r.q.id;
+	struct gp_kfd_preempt args = {
+		.op = stop ? GP_KFD_OP_PREEMPT : GP_KFD_OP_RESUME,
+		.queues = { .queue_array_ptr = (uint64_t)&id,
+			    .num_queues = 1,
+			    .type = stop ? GP_KFD_PREEMPT_SAVE : 0 },
+	};
+	int n = gp__kfd_ioctl(g->r.u.kfd, GP_KFD_PREEMPT, &args);
 
-	return stop ? gp__kfd_ioctl(g->r.u.kfd, GP_KFD_PREEMPT_QUEUE, &args)
-		    : gp__kfd_ioctl(g->r.u.kfd, GP_KFD_RESUME_QUEUE, &resume);
+	if (n < 0)
+		return n;
+	return n == 1 ? 0 : -EIO;
 }
 
 static int (*const bare[GP__KFD_WAYS])(struct rig *g, bool stop) = {

@@ -66,9 +66,10 @@ class Situation:
 
 
 class Preempter(poc.GPreemptScheduler):
-    """By the library, or where it is told so by PREEMPT_BATCH of the series' kernel."""
+    """By the library, or where it is told so by the ioctl of the series."""
 
-    PREEMPT_BATCH, PREEMPT, RESUME, SAVE = 0xc0204b8a, 0, 1, 2
+    IOCTL, MAGIC = 0xc0304bf0, 0x475052454d505431
+    QUERY, PREEMPT, RESUME, SAVE, TARGET = 1, 2, 3, 2, 1
 
     def __init__(self):
         super().__init__()
@@ -78,20 +79,24 @@ class Preempter(poc.GPreemptScheduler):
     def _call(self, times, queue_ids, operation):
         """The queues are of one program."""
         ids = (ctypes.c_uint32 * len(queue_ids))(*(q & 1023 for q in queue_ids))
-        args = bytearray(struct.pack("=QIIIIII", ctypes.addressof(ids), len(ids), operation,
-                                     poc.queue_pid(queue_ids[0]), self.SAVE, 0, 0))
+        save = self.SAVE if operation == self.PREEMPT else 0
+        target = os.pidfd_open(poc.queue_pid(queue_ids[0]))
+        args = bytearray(struct.pack("=IIiIQIIIIQ", operation, self.TARGET, target, 0,
+                                     ctypes.addressof(ids), len(ids), save, 0, 0, 0))
         begin = time.monotonic()
-        done = fcntl.ioctl(self.kfd, self.PREEMPT_BATCH, args)
+        done = fcntl.ioctl(self.kfd, self.IOCTL, args)
         times.all.append(time.monotonic() - begin)
+        os.close(target)
         if done != len(ids):
             sys.exit(f"{done} of {len(ids)} queues by the bare ioctl")
 
     def has_ioctl(self, queue_ids):
+        query = bytearray(struct.pack("=IIiIQQQQ", self.QUERY, 0, 0, 0, 0, 0, 0, 0))
         try:
-            self._call(Times(), queue_ids, self.RESUME)
+            fcntl.ioctl(self.kfd, self.IOCTL, query)
         except OSError:
             return False
-        return True
+        return struct.unpack_from("=Q", query, 16)[0] == self.MAGIC
 
     def _suspend(self, queue_ids):
         if not self.by_ioctl:

@@ -139,10 +139,10 @@ static void types_by_scheduler(struct kunit *test)
 	struct context *c = test->priv;
 	u32 save = BIT(KFD_IOC_PREEMPT_SAVE), drain = BIT(KFD_IOC_PREEMPT_DRAIN);
 	bool has_firmware = c->fake->scheduler != KFD_FAKE_NO_HWS;
-	u32 without = drain | (has_firmware ? 0 : BIT(KFD_IOC_PREEMPT_RESET));
+	u32 without = has_firmware ? 0 : drain | BIT(KFD_IOC_PREEMPT_RESET);
 
-	KUNIT_EXPECT_EQ(test, kfd_dqm_preempt_types(c->dqm),
-			has_firmware ? save : save | without);
+	KUNIT_EXPECT_EQ(test, kfd_dqm_preempt_types(c->dqm), save | without);
+	/* Firmware would wait for waves, and a reset follow if they do not end. */
 	c->fake->kfd.cwsr_enabled = false;
 	KUNIT_EXPECT_EQ(test, kfd_dqm_preempt_types(c->dqm), without);
 }
@@ -286,6 +286,25 @@ static void one_that_was_reset_stays_off(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c->dqm->active_queue_count, 1);
 }
 
+/* Nobody starts it again: not the last of those that held it, nor a new property. */
+static void one_that_was_reset_is_not_restored(struct kunit *test)
+{
+	struct context *c = test->priv;
+	struct queue *a = new_queue(test), *b = new_queue(test);
+
+	KUNIT_EXPECT_EQ(test, c->dqm->ops.evict_process_queues(c->dqm, &c->pdd->qpd), 0);
+	a->properties.is_reset = true;
+	KUNIT_EXPECT_EQ(test, c->dqm->ops.restore_process_queues(c->dqm, &c->pdd->qpd), 0);
+	KUNIT_EXPECT_FALSE(test, a->properties.is_active);
+	KUNIT_EXPECT_FALSE(test, kfd_fake_is_mapped(a));
+	KUNIT_EXPECT_TRUE(test, kfd_fake_is_mapped(b));
+	KUNIT_EXPECT_EQ(test, c->dqm->active_queue_count, 1);
+	KUNIT_EXPECT_EQ(test, c->dqm->ops.update_queue(c->dqm, a, NULL), 0);
+	KUNIT_EXPECT_FALSE(test, a->properties.is_active);
+	KUNIT_EXPECT_FALSE(test, kfd_fake_is_mapped(a));
+	KUNIT_EXPECT_EQ(test, c->dqm->active_queue_count, 1);
+}
+
 static void type_reaches_the_hardware(struct kunit *test)
 {
 	static const enum kfd_preempt_type expected[] = {
@@ -339,6 +358,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE_PARAM(resume_that_fails_holds_nothing, firmware_gen_params),
 	KUNIT_CASE_PARAM(refused_while_the_gpu_is_reset, firmware_gen_params),
 	KUNIT_CASE_PARAM(one_that_was_reset_stays_off, firmware_gen_params),
+	KUNIT_CASE_PARAM(one_that_was_reset_is_not_restored, firmware_gen_params),
 	KUNIT_CASE_PARAM(type_reaches_the_hardware, any_gen_params),
 	KUNIT_CASE_PARAM(process_without_memory_is_not_loaded, any_gen_params),
 	{}

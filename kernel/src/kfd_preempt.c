@@ -5,17 +5,23 @@
  * Keeps the holds of each queue, and checks who may hold it. The device queue
  * manager preempts and resumes (kfd_dqm_preempt_queues()).
  *
- * The process that created a queue holds it once, whichever thread asks. Each
- * other process holds it for itself: such a hold belongs to an open file and
- * ends with it, so that no queue stays held by a process that is gone. The
- * scheduler of the node, where there is one, is one more holder.
+ * The process that created a queue holds it once, whichever thread asks. Open
+ * files hold it each for itself (KFD_IOC_PREEMPT_TARGET): such a hold ends with
+ * the file, so that no queue stays held by a process that is gone. The scheduler
+ * of the node, where there is one, is one more holder.
  *
  * Locks: the mutex of the process that the queues belong to, then that of the
- * device queue manager. The holds of a queue are under the latter alone,
- * because a file that is closed does not know which processes' queues it holds.
+ * device queue manager, then that of the process that holds. The holds of a
+ * queue are under the second, because a file that is closed does not know which
+ * processes' queues it holds; the table in which one of them is found, and the
+ * number of a process's holds, are under the third.
  */
 
 #include <linux/capability.h>
+#include <linux/file.h>
+#include <linux/hash.h>
+#include <linux/magic.h>
+#include <linux/module.h>
 #include <linux/ptrace.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -27,9 +33,15 @@
 #include "kfd_priv.h"
 #include "kfd_topology.h"
 
+static bool kfd_preempt_aliases;
+module_param(kfd_preempt_aliases, bool, 0644);
+MODULE_PARM_DESC(kfd_preempt_aliases, "Have ioctls 0x87 and 0x88, which another driver uses for something else (false = no (default), true = yes)");
+
 struct kfd_preempt_hold {
 	struct list_head list;		/* in queue.preempt_holds, or in batch.spare */
-	struct kfd_process *owner;	/* with a reference */
+	struct hlist_node node;		/* in kfd_process.preempt_table of the owner */
+	struct kfd_process *owner;	/* with a reference, once it is in the two */
+	const struct queue *q;
 	struct file *file;		/* compared, never used */
 };
 
@@ -45,7 +57,7 @@ static bool queue_is_held(const struct queue *q)
 }
 
 /*
- * A single queue of the caller
+ * The aliases: a single queue of the caller
  */
 
 static int preempt_own(struct queue *q, u32 type)
@@ -91,7 +103,7 @@ static int resume_own(struct queue *q)
 	return r;
 }
 
-int kfd_ioctl_preempt_queue(struct file *filep, struct kfd_process *p, void *data)
+static int kfd_ioctl_preempt_queue(struct file *filep, struct kfd_process *p, void *data)
 {
 	struct kfd_ioctl_preempt_queue_args *args = data;
 	struct queue *q;
@@ -112,7 +124,7 @@ int kfd_ioctl_preempt_queue(struct file *filep, struct kfd_process *p, void *dat
 	return r;
 }
 
-int kfd_ioctl_resume_queue(struct file *filep, struct kfd_process *p, void *data)
+static int kfd_ioctl_resume_queue(struct file *filep, struct kfd_process *p, void *data)
 {
 	struct kfd_ioctl_resume_queue_args *args = data;
 	struct queue *q;
@@ -133,66 +145,102 @@ int kfd_ioctl_resume_queue(struct file *filep, struct kfd_process *p, void *data
 	return r;
 }
 
-int kfd_ioctl_preempt_query(struct file *filep, struct kfd_process *p, void *data)
-{
-	struct kfd_ioctl_preempt_query_args *args = data;
-	struct kfd_process_device *pdd = NULL;
-	int r = -EINVAL;
-
-	mutex_lock(&p->mutex);
-	if (args->gpu_id)
-		pdd = kfd_process_device_data_by_id(p, args->gpu_id);
-	else if (p->n_pdds)
-		pdd = p->pdds[0];
-	if (pdd) {
-		struct device_queue_manager *dqm = pdd->dev->dqm;
-
-		memset(args, 0, sizeof(*args));
-		args->gpu_id = pdd->user_gpu_id;
-		args->version = KFD_IOC_PREEMPT_VERSION;
-		args->features = KFD_IOC_PREEMPT_FEATURE_BATCH |
-				 KFD_IOC_PREEMPT_FEATURE_TARGET_PID |
-				 KFD_IOC_PREEMPT_FEATURE_LOGICAL_PRIORITY;
-		args->types = kfd_dqm_preempt_types(dqm);
-		args->default_timeout_ms = kfd_dqm_preempt_timeout_ms(dqm);
-		r = 0;
-	}
-	mutex_unlock(&p->mutex);
-
-	return r;
-}
-
 /*
- * Holds of other processes' queues
+ * Holds of open files
  */
 
-static struct kfd_preempt_hold *find_hold(struct queue *q, const struct file *file)
+static struct hlist_head *bucket_of(struct kfd_process *owner, const struct queue *q)
 {
-	struct kfd_preempt_hold *hold;
+	return &owner->preempt_table[hash_ptr(q, KFD_PREEMPT_TABLE_BITS)];
+}
 
-	list_for_each_entry(hold, &q->preempt_holds, list)
-		if (hold->file == file)
-			return hold;
+static struct kfd_preempt_hold *find_hold(struct kfd_process *owner, const struct queue *q,
+					  const struct file *file)
+{
+	struct kfd_preempt_hold *hold, *found = NULL;
 
-	return NULL;
+	if (!READ_ONCE(owner->preempt_table))
+		return NULL;
+
+	spin_lock(&owner->preempt_lock);
+	hlist_for_each_entry(hold, bucket_of(owner, q), node) {
+		if (hold->q == q && hold->file == file) {
+			found = hold;
+			break;
+		}
+	}
+	spin_unlock(&owner->preempt_lock);
+
+	return found;
 }
 
 static void add_hold(struct queue *q, struct kfd_preempt_hold *hold,
 		     struct kfd_process *owner, struct file *file)
 {
 	kref_get(&owner->ref);
-	atomic_inc(&owner->preempt_holds);
 	hold->owner = owner;
 	hold->file = file;
+	hold->q = q;
 	list_move(&hold->list, &q->preempt_holds);
+	spin_lock(&owner->preempt_lock);
+	hlist_add_head(&hold->node, bucket_of(owner, q));
+	spin_unlock(&owner->preempt_lock);
 }
 
 static void remove_hold(struct kfd_preempt_hold *hold)
 {
-	atomic_dec(&hold->owner->preempt_holds);
-	kfd_unref_process(hold->owner);
+	struct kfd_process *owner = hold->owner;
+
+	spin_lock(&owner->preempt_lock);
+	hlist_del(&hold->node);
+	owner->preempt_holds--;
+	spin_unlock(&owner->preempt_lock);
 	list_del(&hold->list);
 	kfree(hold);
+	kfd_unref_process(owner);
+}
+
+/* A process has a table from its first hold on. */
+static int make_table(struct kfd_process *owner)
+{
+	struct hlist_head *table;
+
+	if (READ_ONCE(owner->preempt_table))
+		return 0;
+
+	table = kvcalloc(BIT(KFD_PREEMPT_TABLE_BITS), sizeof(*table), GFP_KERNEL_ACCOUNT);
+	if (!table)
+		return -ENOMEM;
+
+	spin_lock(&owner->preempt_lock);
+	if (!owner->preempt_table)
+		swap(owner->preempt_table, table);
+	spin_unlock(&owner->preempt_lock);
+	kvfree(table);
+
+	return 0;
+}
+
+/* Counts holds that are about to be made; those that are not are given back. */
+static int reserve_holds(struct kfd_process *owner, u32 nr)
+{
+	int r = 0;
+
+	spin_lock(&owner->preempt_lock);
+	if (owner->preempt_holds + nr > KFD_PREEMPT_HOLDS_MAX)
+		r = -EDQUOT;
+	else
+		owner->preempt_holds += nr;
+	spin_unlock(&owner->preempt_lock);
+
+	return r;
+}
+
+static void unreserve_holds(struct kfd_process *owner, u32 nr)
+{
+	spin_lock(&owner->preempt_lock);
+	owner->preempt_holds -= nr;
+	spin_unlock(&owner->preempt_lock);
 }
 
 void kfd_preempt_forget(struct queue *q)
@@ -256,14 +304,19 @@ static void release_holds(const struct kfd_process *owner, const struct file *fi
 void kfd_preempt_file_closed(struct kfd_process *p, struct file *filep)
 {
 	/* Most programs hold nothing of others, and need not wait for any device. */
-	if (atomic_read(&p->preempt_holds))
+	if (READ_ONCE(p->preempt_holds))
 		release_holds(p, filep);
 }
 
 void kfd_preempt_process_ended(struct kfd_process *p)
 {
-	if (atomic_read(&p->preempt_holds))
+	if (READ_ONCE(p->preempt_holds))
 		release_holds(p, NULL);
+}
+
+void kfd_preempt_process_freed(struct kfd_process *p)
+{
+	kvfree(p->preempt_table);
 }
 
 /*
@@ -308,13 +361,17 @@ int kfd_resume_for_scheduler(struct device_queue_manager *dqm, struct list_head 
  */
 
 struct batch {
-	const struct kfd_ioctl_preempt_batch_args *args;
+	const struct kfd_ioctl_preempt_queues_args *args;
+	u32 op;
+	bool is_own;			/* the process holds, not the file */
 	struct kfd_process *caller;
 	struct kfd_process *target;
 	struct file *file;
 	u32 *ids;
 	struct list_head spare;		/* a hold for each queue that may need one */
+	u32 reserved;			/* of them */
 	int done;
+	int r;				/* of the first queue that failed */
 	DECLARE_BITMAP(named, KFD_MAX_NUM_OF_QUEUES_PER_PROCESS);	/* by queue id */
 	DECLARE_BITMAP(changing, KFD_MAX_NUM_OF_QUEUES_PER_PROCESS);	/* by place in ids */
 };
@@ -325,37 +382,35 @@ static struct queue *batch_queue(struct batch *b, u32 i)
 				  b->ids[i] & ~KFD_DBG_QUEUE_INVALID_MASK);
 }
 
-static bool is_own(const struct batch *b)
-{
-	return b->caller == b->target;
-}
-
 static bool is_held_by_caller(const struct batch *b, struct queue *q)
 {
-	return is_own(b) ? q->is_preempted_by_owner : !!find_hold(q, b->file);
+	return b->is_own ? q->is_preempted_by_owner : !!find_hold(b->caller, q, b->file);
 }
 
 static void hold_for_caller(struct batch *b, struct queue *q)
 {
-	if (is_own(b))
+	if (b->is_own) {
 		q->is_preempted_by_owner = true;
-	else
-		add_hold(q, list_first_entry(&b->spare, struct kfd_preempt_hold, list),
-			 b->caller, b->file);
+		return;
+	}
+
+	add_hold(q, list_first_entry(&b->spare, struct kfd_preempt_hold, list), b->caller,
+		 b->file);
+	b->reserved--;
 }
 
 static void unhold_for_caller(struct batch *b, struct queue *q)
 {
-	if (is_own(b))
+	if (b->is_own)
 		q->is_preempted_by_owner = false;
 	else
-		remove_hold(find_hold(q, b->file));
+		remove_hold(find_hold(b->caller, q, b->file));
 }
 
 /* Returns whether the hardware has to do something, or an error. */
 static int prepare_queue(struct batch *b, struct queue *q)
 {
-	if (b->args->op == KFD_IOC_PREEMPT_BATCH_RESUME) {
+	if (b->op == KFD_IOC_PREEMPT_OP_RESUME) {
 		if (!is_held_by_caller(b, q))
 			return 0;
 		unhold_for_caller(b, q);
@@ -368,6 +423,13 @@ static int prepare_queue(struct batch *b, struct queue *q)
 		return 0;
 	hold_for_caller(b, q);
 	return !q->properties.is_preempted;
+}
+
+static void fail(struct batch *b, u32 i, int r)
+{
+	b->ids[i] |= KFD_DBG_QUEUE_ERROR_MASK;
+	if (!b->r)
+		b->r = r;
 }
 
 static void prepare(struct batch *b, struct kfd_node *node, struct list_head *queues)
@@ -385,7 +447,7 @@ static void prepare(struct batch *b, struct kfd_node *node, struct list_head *qu
 		b->ids[i] &= ~KFD_DBG_QUEUE_INVALID_MASK;
 		r = prepare_queue(b, q);
 		if (r < 0) {
-			b->ids[i] |= KFD_DBG_QUEUE_ERROR_MASK;
+			fail(b, i, r);
 		} else if (r) {
 			list_add_tail(&q->preempt_link, queues);
 			__set_bit(i, b->changing);
@@ -396,7 +458,7 @@ static void prepare(struct batch *b, struct kfd_node *node, struct list_head *qu
 }
 
 /* A queue that is left in the list has failed. */
-static void conclude(struct batch *b)
+static void conclude(struct batch *b, int r)
 {
 	u32 i;
 
@@ -408,8 +470,8 @@ static void conclude(struct batch *b)
 			continue;
 		}
 		list_del_init(&q->preempt_link);
-		b->ids[i] |= KFD_DBG_QUEUE_ERROR_MASK;
-		if (b->args->op == KFD_IOC_PREEMPT_BATCH_PREEMPT)
+		fail(b, i, r);
+		if (b->op == KFD_IOC_PREEMPT_OP_PREEMPT)
 			unhold_for_caller(b, q);
 	}
 	bitmap_zero(b->changing, KFD_MAX_NUM_OF_QUEUES_PER_PROCESS);
@@ -419,15 +481,43 @@ static void run_on_node(struct batch *b, struct kfd_node *node)
 {
 	struct device_queue_manager *dqm = node->dqm;
 	LIST_HEAD(queues);
+	int r;
 
 	dqm_lock(dqm);
 	prepare(b, node, &queues);
-	if (b->args->op == KFD_IOC_PREEMPT_BATCH_PREEMPT)
-		kfd_dqm_preempt_queues(dqm, &queues, b->args->preempt_type);
+	if (b->op == KFD_IOC_PREEMPT_OP_PREEMPT)
+		r = kfd_dqm_preempt_queues(dqm, &queues, b->args->type);
 	else
-		kfd_dqm_resume_queues(dqm, &queues);
-	conclude(b);
+		r = kfd_dqm_resume_queues(dqm, &queues);
+	conclude(b, r);
 	dqm_unlock(dqm);
+}
+
+static bool is_urgent(u32 logical_priority)
+{
+	return logical_priority > KFD_PREEMPT_NORMAL_PRIORITY + 1;
+}
+
+/* The scheduler of the node, where there is one, moves the queue to its new group. */
+static void set_priorities(struct batch *b)
+{
+	u32 i;
+
+	for (i = 0; i < b->args->num_queues; i++) {
+		struct queue *q = batch_queue(b, i);
+
+		if (!q || __test_and_set_bit(q->properties.queue_id, b->named))
+			continue;
+
+		b->ids[i] &= ~KFD_DBG_QUEUE_INVALID_MASK;
+		/* Whether the program is split is its own choice. */
+		q->properties.logical_priority &= KFD_IOC_PRIORITY_SPLIT;
+		q->properties.logical_priority |= b->args->logical_priority;
+		q->is_priority_granted = is_urgent(b->args->logical_priority);
+		if (q->device->preempt_scheduler)
+			q->device->preempt_scheduler->priority_changed(q);
+		b->done++;
+	}
 }
 
 /* All or nothing: a type that one of the devices cannot do is refused for all of them. */
@@ -435,13 +525,13 @@ static int check_type(struct batch *b)
 {
 	u32 i;
 
-	if (b->args->op == KFD_IOC_PREEMPT_BATCH_RESUME)
+	if (b->op != KFD_IOC_PREEMPT_OP_PREEMPT)
 		return 0;
 
 	for (i = 0; i < b->args->num_queues; i++) {
 		struct queue *q = batch_queue(b, i);
 
-		if (q && !(kfd_dqm_preempt_types(q->device->dqm) & BIT(b->args->preempt_type)))
+		if (q && !(kfd_dqm_preempt_types(q->device->dqm) & BIT(b->args->type)))
 			return -EOPNOTSUPP;
 	}
 
@@ -457,55 +547,97 @@ static int run_batch(struct batch *b)
 
 	mutex_lock(&b->target->mutex);
 	r = check_type(b);
-	for (i = 0; !r && i < b->target->n_pdds; i++)
-		run_on_node(b, b->target->pdds[i]->dev);
+	if (!r && b->op == KFD_IOC_PREEMPT_OP_SET_PRIORITY)
+		set_priorities(b);
+	else
+		for (i = 0; !r && i < b->target->n_pdds; i++)
+			run_on_node(b, b->target->pdds[i]->dev);
 	mutex_unlock(&b->target->mutex);
 
 	return r;
 }
 
+/*
+ * Whose queues
+ */
+
+/*
+ * As for the debugger, and for the administrator. A program that may only become
+ * the tracer does so first: security modules have a say in that.
+ */
 static bool may_hold(const struct kfd_process *target)
 {
-	struct task_struct *task = target->lead_thread, *tracer;
+	struct task_struct *tracer;
 	bool is_tracer;
 
 	rcu_read_lock();
-	tracer = ptrace_parent(task);
+	tracer = ptrace_parent(target->lead_thread);
 	is_tracer = tracer && same_thread_group(tracer, current);
 	rcu_read_unlock();
 
-	return is_tracer || ptrace_may_access(task, PTRACE_MODE_ATTACH_REALCREDS) ||
-	       capable(CAP_SYS_ADMIN);
+	return is_tracer || capable(CAP_SYS_ADMIN);
 }
 
 /* With a reference to it. */
-static struct kfd_process *find_target(struct kfd_process *caller, u32 nr)
+static struct pid *get_pid_of(int pidfd)
+{
+	struct file *file = fget(pidfd);
+	struct pid *pid = ERR_PTR(-EBADF);
+
+	if (!file)
+		return pid;
+	/* All inodes of this filesystem belong to a struct pid, for as long as they exist. */
+	if (file_inode(file)->i_sb->s_magic == PID_FS_MAGIC)
+		pid = get_pid(file_inode(file)->i_private);
+	fput(file);
+
+	return pid;
+}
+
+/* With a reference to it. */
+static struct kfd_process *find_target(struct kfd_process *caller,
+				       const struct kfd_ioctl_preempt_args *args)
 {
 	struct kfd_process *target;
 	struct pid *pid;
 
-	if (!nr) {
+	if (!(args->flags & KFD_IOC_PREEMPT_TARGET)) {
 		kref_get(&caller->ref);
 		return caller;
 	}
 
-	pid = find_get_pid(nr);
-	target = pid ? kfd_lookup_process_by_pid(pid) : NULL;
+	pid = get_pid_of(args->pidfd);
+	if (IS_ERR(pid))
+		return ERR_CAST(pid);
+
+	target = kfd_lookup_process_by_pid(pid);
 	put_pid(pid);
 	if (!target)
 		return ERR_PTR(-ESRCH);
-	if (target == caller || may_hold(target))
+	/* A file releases only what it holds, which it was once allowed to. */
+	if (target == caller || args->op == KFD_IOC_PREEMPT_OP_RESUME || may_hold(target))
 		return target;
 
 	kfd_unref_process(target);
 	return ERR_PTR(-EPERM);
 }
 
+/*
+ * The ioctl
+ */
+
 /* Under the DQM lock nothing may be allocated that could wait for memory to be reclaimed. */
 static int make_spare_holds(struct batch *b)
 {
+	int r = make_table(b->caller);
 	u32 i;
 
+	if (!r)
+		r = reserve_holds(b->caller, b->args->num_queues);
+	if (r)
+		return r;
+
+	b->reserved = b->args->num_queues;
 	for (i = 0; i < b->args->num_queues; i++) {
 		struct kfd_preempt_hold *hold = kmalloc(sizeof(*hold), GFP_KERNEL_ACCOUNT);
 
@@ -523,13 +655,15 @@ static void free_batch(struct batch *b)
 
 	list_for_each_entry_safe(hold, next, &b->spare, list)
 		kfree(hold);
+	unreserve_holds(b->caller, b->reserved);
 	kfree(b->ids);
 	kfree(b);
 }
 
-static int do_batch(struct batch *b, u32 __user *user_ids)
+static int do_batch(struct batch *b)
 {
 	size_t size = array_size(b->args->num_queues, sizeof(u32));
+	u32 __user *user_ids = u64_to_user_ptr(b->args->queue_array_ptr);
 	int r = 0;
 
 	b->ids = memdup_user(user_ids, size);
@@ -538,42 +672,66 @@ static int do_batch(struct batch *b, u32 __user *user_ids)
 		b->ids = NULL;
 		return r;
 	}
-	if (!is_own(b) && b->args->op == KFD_IOC_PREEMPT_BATCH_PREEMPT)
+	if (!b->is_own && b->op == KFD_IOC_PREEMPT_OP_PREEMPT)
 		r = make_spare_holds(b);
 	if (!r)
 		r = run_batch(b);
 	if (!r && copy_to_user(user_ids, b->ids, size))
 		r = -EFAULT;
+	if (r)
+		return r;
 
-	return r ? r : b->done;
+	return b->done ? b->done : b->r;
 }
 
-int kfd_ioctl_preempt_batch(struct file *filep, struct kfd_process *p, void *data)
+static int check_queues(const struct kfd_ioctl_preempt_args *args)
 {
-	struct kfd_ioctl_preempt_batch_args *args = data;
+	const struct kfd_ioctl_preempt_queues_args *q = &args->queues;
+	u32 types = args->op == KFD_IOC_PREEMPT_OP_PREEMPT ? KFD_IOC_PREEMPT_SAVE : 0;
+
+	if (args->flags & ~KFD_IOC_PREEMPT_TARGET || args->pad || q->pad ||
+	    (args->pidfd && !(args->flags & KFD_IOC_PREEMPT_TARGET)) ||
+	    memchr_inv(q + 1, 0, (void *)(args + 1) - (void *)(q + 1)))
+		return -EINVAL;
+	if (q->num_queues > KFD_MAX_NUM_OF_QUEUES_PER_PROCESS ||
+	    (q->num_queues && !q->queue_array_ptr) || q->type > types)
+		return -EINVAL;
+	if (!q->logical_priority)
+		return 0;
+	if (args->op != KFD_IOC_PREEMPT_OP_SET_PRIORITY ||
+	    q->logical_priority & KFD_IOC_PRIORITY_SPLIT)
+		return -EINVAL;
+	if (is_urgent(q->logical_priority) && !capable(CAP_SYS_NICE))
+		return -EACCES;
+
+	return 0;
+}
+
+static int act_on_queues(struct file *filep, struct kfd_process *p,
+			 const struct kfd_ioctl_preempt_args *args)
+{
 	struct kfd_process *target;
 	struct batch *b;
 	int r;
 
-	if (args->pad || args->op > KFD_IOC_PREEMPT_BATCH_RESUME ||
-	    args->num_queues > KFD_MAX_NUM_OF_QUEUES_PER_PROCESS ||
-	    (args->num_queues && !args->queue_array_ptr))
-		return -EINVAL;
-	if (args->op == KFD_IOC_PREEMPT_BATCH_PREEMPT && !type_is_valid(args->preempt_type))
-		return -EINVAL;
+	r = check_queues(args);
+	if (r)
+		return r;
 
-	target = find_target(p, args->pid);
+	target = find_target(p, args);
 	if (IS_ERR(target))
 		return PTR_ERR(target);
 
 	b = kzalloc(sizeof(*b), GFP_KERNEL);
 	if (b) {
-		b->args = args;
+		b->args = &args->queues;
+		b->op = args->op;
+		b->is_own = !(args->flags & KFD_IOC_PREEMPT_TARGET);
 		b->caller = p;
 		b->target = target;
 		b->file = filep;
 		INIT_LIST_HEAD(&b->spare);
-		r = do_batch(b, u64_to_user_ptr(args->queue_array_ptr));
+		r = do_batch(b);
 		free_batch(b);
 	} else {
 		r = -ENOMEM;
@@ -581,4 +739,100 @@ int kfd_ioctl_preempt_batch(struct file *filep, struct kfd_process *p, void *dat
 	kfd_unref_process(target);
 
 	return r;
+}
+
+static int check_query(const struct kfd_ioctl_preempt_args *args)
+{
+	struct kfd_ioctl_preempt_args rest = *args;
+
+	rest.op = 0;
+	rest.query.gpu_id = 0;
+
+	return memchr_inv(&rest, 0, sizeof(rest)) ? -EINVAL : 0;
+}
+
+static int query(struct kfd_process *p, struct kfd_ioctl_preempt_query_args *args)
+{
+	struct kfd_process_device *pdd = NULL;
+	int r = -EINVAL;
+
+	mutex_lock(&p->mutex);
+	if (args->gpu_id)
+		pdd = kfd_process_device_data_by_id(p, args->gpu_id);
+	else if (p->n_pdds)
+		pdd = p->pdds[0];
+	if (pdd) {
+		struct device_queue_manager *dqm = pdd->dev->dqm;
+
+		args->magic = KFD_IOC_PREEMPT_MAGIC;
+		args->version = KFD_IOC_PREEMPT_VERSION;
+		args->features = KFD_IOC_PREEMPT_FEATURE_QUEUES | KFD_IOC_PREEMPT_FEATURE_TARGET |
+				 KFD_IOC_PREEMPT_FEATURE_LOGICAL_PRIORITY |
+				 KFD_IOC_PREEMPT_FEATURE_SET_PRIORITY |
+				 (pdd->dev->preempt_scheduler ?
+					  KFD_IOC_PREEMPT_FEATURE_SCHEDULER : 0) |
+				 (READ_ONCE(kfd_preempt_aliases) ? KFD_IOC_PREEMPT_FEATURE_ALIASES : 0);
+		args->gpu_id = pdd->user_gpu_id;
+		args->types = kfd_dqm_preempt_types(dqm);
+		args->timeout_ms = kfd_dqm_preempt_timeout_ms(dqm);
+		args->holds_max = KFD_PREEMPT_HOLDS_MAX;
+		r = 0;
+	}
+	mutex_unlock(&p->mutex);
+
+	return r;
+}
+
+static int kfd_ioctl_preempt(struct file *filep, struct kfd_process *p, void *data)
+{
+	struct kfd_ioctl_preempt_args *args = data;
+	int r;
+
+	switch (args->op) {
+	case KFD_IOC_PREEMPT_OP_QUERY:
+		r = check_query(args);
+		return r ? r : query(p, &args->query);
+	case KFD_IOC_PREEMPT_OP_PREEMPT:
+	case KFD_IOC_PREEMPT_OP_RESUME:
+	case KFD_IOC_PREEMPT_OP_SET_PRIORITY:
+		return act_on_queues(filep, p, args);
+	default:
+		return -EINVAL;
+	}
+}
+
+/* A newer caller may know more, if it does not use it. */
+static int check_size(void *data, unsigned int size)
+{
+	const unsigned int known = sizeof(struct kfd_ioctl_preempt_args);
+
+	return size > known && memchr_inv(data + known, 0, size - known) ? -E2BIG : 0;
+}
+
+static const struct amdkfd_ioctl_desc ioctls[] = {
+	{
+		.cmd = AMDKFD_IOC_PREEMPT,
+		.func = kfd_ioctl_preempt,
+		.validate = check_size,
+		.name = "AMDKFD_IOC_PREEMPT"
+	}, {
+		.cmd = AMDKFD_IOC_PREEMPT_QUEUE,
+		.func = kfd_ioctl_preempt_queue,
+		.name = "AMDKFD_IOC_PREEMPT_QUEUE"
+	}, {
+		.cmd = AMDKFD_IOC_RESUME_QUEUE,
+		.func = kfd_ioctl_resume_queue,
+		.name = "AMDKFD_IOC_RESUME_QUEUE"
+	},
+};
+
+const struct amdkfd_ioctl_desc *kfd_preempt_ioctl(unsigned int nr)
+{
+	unsigned int i, nr_ioctls = READ_ONCE(kfd_preempt_aliases) ? ARRAY_SIZE(ioctls) : 1;
+
+	for (i = 0; i < nr_ioctls; i++)
+		if (_IOC_NR(ioctls[i].cmd) == nr)
+			return &ioctls[i];
+
+	return NULL;
 }

@@ -4,20 +4,34 @@
 
 #include <linux/types.h>
 
+struct amdkfd_ioctl_desc;
 struct device_queue_manager;
 struct file;
 struct kfd_process;
 struct list_head;
 struct queue;
 
-int kfd_ioctl_preempt_queue(struct file *filep, struct kfd_process *p, void *data);
-int kfd_ioctl_resume_queue(struct file *filep, struct kfd_process *p, void *data);
-int kfd_ioctl_preempt_query(struct file *filep, struct kfd_process *p, void *data);
-int kfd_ioctl_preempt_batch(struct file *filep, struct kfd_process *p, void *data);
+/* How many queues the open files of a process may hold */
+#define KFD_PREEMPT_HOLDS_MAX		4096
+#define KFD_PREEMPT_TABLE_BITS		9
 
-/* Releases the queues of other processes that an open file, or a process, holds. */
+/* More urgent than that takes CAP_SYS_NICE */
+#define KFD_PREEMPT_NORMAL_PRIORITY	7
+
+/* The scheduler of a node, where there is one */
+struct kfd_preempt_scheduler {
+	/* With the mutex of the queue's process. */
+	void (*priority_changed)(struct queue *q);
+};
+
+/* The ioctl of a number; NULL: it is none of those of this file */
+const struct amdkfd_ioctl_desc *kfd_preempt_ioctl(unsigned int nr);
+
+/* Releases the queues that an open file, or all those of a process, hold. */
 void kfd_preempt_file_closed(struct kfd_process *p, struct file *filep);
 void kfd_preempt_process_ended(struct kfd_process *p);
+/* Nobody has a reference to it any more. */
+void kfd_preempt_process_freed(struct kfd_process *p);
 
 /*
  * For the scheduler, with the DQM lock: queues are linked by preempt_link. On

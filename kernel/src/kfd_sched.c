@@ -240,6 +240,7 @@ static struct gp__node_options options_of(struct queue *q)
 		.is_given = q->properties.logical_priority,
 		.asked = asked,
 		.priority = gp__node_granted(asked, asked <= GP__PRIO_NORMAL ||
+						    q->is_priority_granted ||
 						    capable(CAP_SYS_NICE)),
 		.own = gp__node_own(q->properties.priority),
 		.place = kfd_sched_ring(&q->properties),
@@ -334,6 +335,12 @@ void kfd_sched_remove_process(struct kfd_node *node, struct kfd_process *p)
 	kfd_sched_kick(s);
 }
 
+static_assert(KFD_PREEMPT_NORMAL_PRIORITY == GP__PRIO_NORMAL);
+
+static const struct kfd_preempt_scheduler preempt_scheduler = {
+	.priority_changed = kfd_sched_queue_updated,
+};
+
 /*
  * The thread
  */
@@ -370,7 +377,7 @@ static void set_paused(struct kfd_node *node, bool is_paused)
 
 	/* With the lock, so that an action that has begun is done. */
 	mutex_lock(&s->lock);
-	s->sched.is_paused = is_paused;
+	gp__node_pause(&s->sched, is_paused);
 	mutex_unlock(&s->lock);
 	kfd_sched_kick(s);
 }
@@ -432,6 +439,7 @@ void kfd_sched_init(struct kfd_node *node)
 	}
 
 	node->sched = s;
+	node->preempt_scheduler = &preempt_scheduler;
 	return;
 
 fail:
@@ -446,6 +454,7 @@ void kfd_sched_fini(struct kfd_node *node)
 		return;
 
 	kthread_stop(s->thread);
+	node->preempt_scheduler = NULL;
 	node->sched = NULL;
 	while (!gp__list_empty(&s->sched.groups)) {
 		struct gp__node_group *g =

@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -79,17 +81,35 @@ static int destroy(uint32_t id)
 	return call(kfd, GP_KFD_DESTROY_QUEUE, &args);
 }
 
+static struct gp_kfd_preempt usual(uint32_t op, uint32_t *ids, uint32_t nr)
+{
+	return (struct gp_kfd_preempt){
+		.op = op,
+		.queues = { .queue_array_ptr = (uintptr_t)ids,
+			    .num_queues = nr,
+			    .type = op == GP_KFD_OP_PREEMPT ? GP_KFD_PREEMPT_SAVE : 0 },
+	};
+}
+
+/* @pid: whose queues, held by the file; 0: the caller's own. */
+static int batch_with(int fd, struct gp_kfd_preempt args, pid_t pid)
+{
+	int result;
+
+	if (!pid)
+		return call(fd, GP_KFD_PREEMPT, &args);
+	args.flags = GP_KFD_PREEMPT_TARGET;
+	args.pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (args.pidfd < 0)
+		die("pidfd_open");
+	result = call(fd, GP_KFD_PREEMPT, &args);
+	close(args.pidfd);
+	return result;
+}
+
 static int batch(int fd, uint32_t op, pid_t pid, uint32_t *ids, uint32_t nr)
 {
-	struct gp_kfd_preempt_batch args = {
-		.queue_array_ptr = (uintptr_t)ids,
-		.num_queues = nr,
-		.op = op,
-		.pid = (uint32_t)pid,
-		.preempt_type = GP_KFD_PREEMPT_SAVE,
-	};
-
-	return call(fd, GP_KFD_PREEMPT_BATCH, &args);
+	return batch_with(fd, usual(op, ids, nr), pid);
 }
 
 static int batch_one(int fd, uint32_t op, pid_t pid, uint32_t id)
@@ -173,29 +193,79 @@ static uint32_t expected_types(void)
 
 static void query(void)
 {
-	struct gp_kfd_preempt_query q = { .gpu_id = 0, .pad = { 1, 2, 3 } };
+	struct gp_kfd_preempt a = { .op = GP_KFD_OP_QUERY };
 
-	EXPECT_EQ(call(kfd, GP_KFD_PREEMPT_QUERY, &q), 0);
-	EXPECT_EQ(q.version, GP_KFD_PREEMPT_VERSION);
-	EXPECT_EQ(q.features, GP_KFD_FEATURE_BATCH | GP_KFD_FEATURE_TARGET_PID |
-				      GP_KFD_FEATURE_LOGICAL_PRIORITY);
-	EXPECT_EQ(q.types, expected_types());
-	EXPECT(q.default_timeout_ms > 0);
-	EXPECT_EQ(q.pad[0] | q.pad[1] | q.pad[2], 0);
-	EXPECT(q.gpu_id != 0);
-	EXPECT_EQ(call(kfd, GP_KFD_PREEMPT_QUERY, &q), 0);
-	q.gpu_id ^= 0x5555;
-	EXPECT_EQ(call(kfd, GP_KFD_PREEMPT_QUERY, &q), -EINVAL);
+	EXPECT_EQ(call(kfd, GP_KFD_PREEMPT, &a), 0);
+	EXPECT(a.query.magic == GP_KFD_PREEMPT_MAGIC);
+	EXPECT_EQ(a.query.version, GP_KFD_PREEMPT_VERSION);
+	EXPECT_EQ(a.query.features & ~GP_KFD_FEATURE_SCHEDULER,
+		  GP_KFD_FEATURE_QUEUES | GP_KFD_FEATURE_TARGET | GP_KFD_FEATURE_LOGICAL_PRIORITY |
+			  GP_KFD_FEATURE_SET_PRIORITY);
+	EXPECT_EQ(a.query.types, expected_types());
+	EXPECT(a.query.timeout_ms > 0);
+	EXPECT(a.query.holds_max > 0);
+	EXPECT(a.query.gpu_id != 0);
+	EXPECT_EQ(call(kfd, GP_KFD_PREEMPT, &a), -EINVAL);
+	a.query = (struct gp_kfd_preempt_query){ .gpu_id = a.query.gpu_id };
+	EXPECT_EQ(call(kfd, GP_KFD_PREEMPT, &a), 0);
+	a.query = (struct gp_kfd_preempt_query){ .gpu_id = a.query.gpu_id ^ 0x5555 };
+	EXPECT_EQ(call(kfd, GP_KFD_PREEMPT, &a), -EINVAL);
 }
 
-static void numbers_that_are_none(void)
+/* A newer caller may know more, if it does not use it; an older one knows less. */
+static void other_sizes(void)
 {
-	static const unsigned int none[] = { 0x00, 0x27, 0x80, 0x86, 0x8b, 0xff };
+	struct {
+		struct gp_kfd_preempt known;
+		uint64_t more[20];
+	} a = { .known.op = GP_KFD_OP_QUERY };
+	unsigned long longer = _IOC(_IOC_READ | _IOC_WRITE, GP_KFD_MAGIC, 0xf0, sizeof(a));
+	unsigned long shorter = _IOC(_IOC_READ | _IOC_WRITE, GP_KFD_MAGIC, 0xf0, 24);
+
+	EXPECT_EQ(call(kfd, longer, &a), 0);
+	EXPECT(a.known.query.magic == GP_KFD_PREEMPT_MAGIC);
+	a.known.query = (struct gp_kfd_preempt_query){ 0 };
+	a.more[19] = 1;
+	EXPECT_EQ(call(kfd, longer, &a), -E2BIG);
+	EXPECT_EQ(call(kfd, shorter, &a), 0);
+	EXPECT(a.known.query.magic == GP_KFD_PREEMPT_MAGIC);
+	EXPECT_EQ(a.known.query.version, 0);
+	EXPECT_EQ(call(kfd, GP_KFD_PREEMPT, NULL), -EFAULT);
+}
+
+static void expect_none(unsigned int nr)
+{
 	char args[256] = { 0 };
 
+	EXPECT_EQ(call(kfd, _IOC(_IOC_READ | _IOC_WRITE, GP_KFD_MAGIC, nr, 16), args), -ENOTTY);
+}
+
+static void have_aliases(bool have)
+{
+	int fd = open("/sys/module/amdgpu/parameters/kfd_preempt_aliases", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, have ? "Y" : "N", 1) != 1)
+		die("kfd_preempt_aliases");
+	close(fd);
+}
+
+/* Those of another driver, among others, unless they are wanted. */
+static void numbers_that_are_none(void)
+{
+	static const unsigned int none[] = { 0x00, 0x27, 0x80, 0x86, 0x89, 0x8a, 0xef, 0xf1, 0xff };
+	struct gp_kfd_preempt a = { .op = GP_KFD_OP_QUERY };
+
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
-		EXPECT_EQ(call(kfd, _IOC(_IOC_READ | _IOC_WRITE, GP_KFD_MAGIC, none[i], 16), args),
-			  -ENOTTY);
+		expect_none(none[i]);
+	expect_none(0x87);
+	expect_none(0x88);
+	have_aliases(true);
+	EXPECT_EQ(preempt(1000), -EINVAL);
+	EXPECT_EQ(resume(1000), -EINVAL);
+	EXPECT_EQ(call(kfd, GP_KFD_PREEMPT, &a), 0);
+	EXPECT(a.query.features & GP_KFD_FEATURE_ALIASES);
+	expect_none(0x86);
+	expect_none(0x89);
 }
 
 static void one_queue(void)
@@ -267,7 +337,7 @@ static void several(void)
 	uint32_t a = create_queue(), b = create_queue(), none = b + 1;
 	uint32_t ids[] = { a, none, b, a };
 
-	EXPECT_EQ(batch(kfd, GP_KFD_BATCH_PREEMPT, 0, ids, 4), 2);
+	EXPECT_EQ(batch(kfd, GP_KFD_OP_PREEMPT, 0, ids, 4), 2);
 	EXPECT_EQ(ids[0], a);
 	EXPECT_EQ(ids[1], none | GP_KFD_QUEUE_INVALID);
 	EXPECT_EQ(ids[2], b);
@@ -276,52 +346,179 @@ static void several(void)
 	expect_consistent();
 	/* It is the same hold as that of one queue. */
 	EXPECT_EQ(preempt(a), -EALREADY);
-	EXPECT_EQ(batch_one(kfd, GP_KFD_BATCH_PREEMPT, getpid(), a), 1);
+	EXPECT_EQ(batch_one(kfd, GP_KFD_OP_PREEMPT, 0, a), 1);
 	EXPECT_EQ(resume(a), 0);
 	EXPECT_EQ(mapped(a), 1);
 	/* To resume a queue that is not held is no error. */
 	ids[0] = a;
 	ids[1] = b;
-	EXPECT_EQ(batch(kfd, GP_KFD_BATCH_RESUME, 0, ids, 2), 2);
+	EXPECT_EQ(batch(kfd, GP_KFD_OP_RESUME, 0, ids, 2), 2);
 	EXPECT_EQ(mapped(a) + mapped(b), 2);
-	EXPECT_EQ(batch(kfd, GP_KFD_BATCH_PREEMPT, 0, NULL, 0), 0);
+	EXPECT_EQ(batch(kfd, GP_KFD_OP_PREEMPT, 0, NULL, 0), 0);
 	expect_consistent();
 	EXPECT_EQ(destroy(a), 0);
 	EXPECT_EQ(destroy(b), 0);
 }
 
+/* Every field that an operation does not use. */
+static void what_is_not_used_is_zero(void)
+{
+	uint32_t id = create_queue();
+
+	for (uint32_t op = GP_KFD_OP_PREEMPT; op <= GP_KFD_OP_SET_PRIORITY; op++) {
+		struct gp_kfd_preempt a = usual(op, &id, 1);
+
+		a.flags = 2;
+		EXPECT_EQ(call(kfd, GP_KFD_PREEMPT, &a), -EINVAL);
+		a = usual(op, &id, 1);
+		a.pidfd = 1;
+		EXPECT_EQ(call(kfd, GP_KFD_PREEMPT, &a), -EINVAL);
+		a = usual(op, &id, 1);
+		a.pad = 1;
+		EXPECT_EQ(call(kfd, GP_KFD_PREEMPT, &a), -EINVAL);
+		a = usual(op, &id, 1);
+		a.queues.pad = 1;
+		EXPECT_EQ(call(kfd, GP_KFD_PREEMPT, &a), -EINVAL);
+		a = usual(op, &id, 1);
+		a.query.holds_max = 1;
+		EXPECT_EQ(call(kfd, GP_KFD_PREEMPT, &a), -EINVAL);
+		a = usual(op, &id, 1);
+		a.queues.type = op == GP_KFD_OP_PREEMPT ? 3 : 1;
+		EXPECT_EQ(call(kfd, GP_KFD_PREEMPT, &a), -EINVAL);
+		a = usual(op, &id, 1);
+		a.queues.logical_priority = 1;
+		EXPECT_EQ(call(kfd, GP_KFD_PREEMPT, &a),
+			  op == GP_KFD_OP_SET_PRIORITY ? 1 : -EINVAL);
+	}
+	EXPECT_EQ(mapped(id), 1);
+	EXPECT_EQ(destroy(id), 0);
+}
+
 static void refusals_of_several(void)
 {
 	uint32_t id = create_queue();
-	struct gp_kfd_preempt_batch args = {
-		.queue_array_ptr = (uintptr_t)&id,
-		.num_queues = 1,
-		.preempt_type = GP_KFD_PREEMPT_SAVE,
-	};
+	struct gp_kfd_preempt args = usual(0, &id, 1);
 
-	args.pad = 1;
-	EXPECT_EQ(call(kfd, GP_KFD_PREEMPT_BATCH, &args), -EINVAL);
-	args.pad = 0;
-	args.op = 2;
-	EXPECT_EQ(call(kfd, GP_KFD_PREEMPT_BATCH, &args), -EINVAL);
-	args.op = GP_KFD_BATCH_PREEMPT;
-	args.preempt_type = 3;
-	EXPECT_EQ(call(kfd, GP_KFD_PREEMPT_BATCH, &args), -EINVAL);
-	args.preempt_type = GP_KFD_PREEMPT_DRAIN;
+	EXPECT_EQ(call(kfd, GP_KFD_PREEMPT, &args), -EINVAL);
+	args = usual(GP_KFD_OP_SET_PRIORITY + 1, &id, 1);
+	EXPECT_EQ(call(kfd, GP_KFD_PREEMPT, &args), -EINVAL);
+	args = usual(GP_KFD_OP_PREEMPT, &id, 1);
+	args.queues.type = GP_KFD_PREEMPT_DRAIN;
 	if (!(expected_types() & 1u << GP_KFD_PREEMPT_DRAIN))
-		EXPECT_EQ(call(kfd, GP_KFD_PREEMPT_BATCH, &args), -EOPNOTSUPP);
-	args.preempt_type = GP_KFD_PREEMPT_SAVE;
-	args.num_queues = 1025;
-	EXPECT_EQ(call(kfd, GP_KFD_PREEMPT_BATCH, &args), -EINVAL);
-	args.num_queues = 1;
-	args.queue_array_ptr = 0;
-	EXPECT_EQ(call(kfd, GP_KFD_PREEMPT_BATCH, &args), -EINVAL);
-	args.queue_array_ptr = 8;
-	EXPECT_EQ(call(kfd, GP_KFD_PREEMPT_BATCH, &args), -EFAULT);
-	EXPECT_EQ(batch_one(kfd, GP_KFD_BATCH_PREEMPT, 1, id), -ESRCH);
-	EXPECT_EQ(batch_one(kfd, GP_KFD_BATCH_PREEMPT, 0x7ffffff, id), -ESRCH);
+		EXPECT_EQ(call(kfd, GP_KFD_PREEMPT, &args), -EOPNOTSUPP);
+	args = usual(GP_KFD_OP_PREEMPT, &id, 1025);
+	EXPECT_EQ(call(kfd, GP_KFD_PREEMPT, &args), -EINVAL);
+	args = usual(GP_KFD_OP_PREEMPT, NULL, 1);
+	EXPECT_EQ(call(kfd, GP_KFD_PREEMPT, &args), -EINVAL);
+	args.queues.queue_array_ptr = 8;
+	EXPECT_EQ(call(kfd, GP_KFD_PREEMPT, &args), -EFAULT);
 	EXPECT_EQ(mapped(id), 1);
 	EXPECT_EQ(destroy(id), 0);
+}
+
+/* A pidfd of a process that uses KFD; and nothing else. */
+static void targets_that_are_none(void)
+{
+	uint32_t id = create_queue();
+	struct gp_kfd_preempt args = usual(GP_KFD_OP_PREEMPT, &id, 1);
+
+	EXPECT_EQ(batch_one(kfd, GP_KFD_OP_PREEMPT, 1, id), -ESRCH);
+	args.flags = GP_KFD_PREEMPT_TARGET;
+	args.pidfd = -1;
+	EXPECT_EQ(call(kfd, GP_KFD_PREEMPT, &args), -EBADF);
+	args.pidfd = kfd;
+	EXPECT_EQ(call(kfd, GP_KFD_PREEMPT, &args), -EBADF);
+	EXPECT_EQ(mapped(id), 1);
+	/* Oneself is a target as well, beside one's own hold. */
+	EXPECT_EQ(batch_one(kfd, GP_KFD_OP_PREEMPT, getpid(), id), 1);
+	EXPECT_EQ(preempt(id), 0);
+	EXPECT_EQ(resume(id), 0);
+	EXPECT_EQ(mapped(id), 0);
+	EXPECT_EQ(batch_one(kfd, GP_KFD_OP_RESUME, getpid(), id), 1);
+	EXPECT_EQ(mapped(id), 1);
+	EXPECT_EQ(destroy(id), 0);
+}
+
+/* Each file that holds a queue is a hold; a process has a limited number of them. */
+static void holds_are_limited(void)
+{
+	enum { QUEUES = 16, FILES = 512 };
+	struct gp_kfd_preempt a = { .op = GP_KFD_OP_QUERY };
+	uint32_t ids[QUEUES], done = 0;
+	int fds[FILES], nr = 0, result = QUEUES;
+
+	EXPECT_EQ(call(kfd, GP_KFD_PREEMPT, &a), 0);
+	for (int i = 0; i < QUEUES; i++)
+		ids[i] = create_queue();
+	while (nr < FILES && result == QUEUES) {
+		fds[nr++] = open_kfd();
+		result = batch(fds[nr - 1], GP_KFD_OP_PREEMPT, getpid(), ids, QUEUES);
+		done += result == QUEUES ? QUEUES : 0;
+	}
+	EXPECT_EQ(result, -EDQUOT);
+	EXPECT_EQ(done, a.query.holds_max);
+	/* One file less, and there is room again; the others still hold. */
+	close(fds[0]);
+	EXPECT_EQ(mapped(ids[0]), 0);
+	EXPECT_EQ(batch(fds[nr - 1], GP_KFD_OP_PREEMPT, getpid(), ids, QUEUES), QUEUES);
+	for (int i = 1; i < nr; i++)
+		close(fds[i]);
+	for (int i = 0; i < QUEUES; i++) {
+		EXPECT_EQ(mapped(ids[i]), 1);
+		EXPECT_EQ(destroy(ids[i]), 0);
+	}
+	expect_consistent();
+}
+
+static int set_priority(pid_t pid, uint32_t id, uint32_t logical)
+{
+	struct gp_kfd_preempt args = usual(GP_KFD_OP_SET_PRIORITY, &id, 1);
+
+	args.queues.logical_priority = logical;
+	return batch_with(kfd, args, pid);
+}
+
+static int priority_shown(uint32_t id)
+{
+	char name[128], text[32];
+	ssize_t n;
+	int fd;
+
+	snprintf(name, sizeof(name), "/sys/class/kfd/kfd/proc/%d/queues/%u/logical_priority",
+		 (int)getpid(), id);
+	fd = open(name, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n < 0 ? 0 : n] = '\0';
+	return n <= 0 ? -100 : atoi(text);
+}
+
+static int prioritise_as_nobody(struct other *o)
+{
+	uint32_t id;
+
+	kfd = open_kfd();
+	id = create_queue();
+	if (setgid(NOBODY) || setuid(NOBODY))
+		return 1;
+	return set_priority(0, id, 9) != -EACCES || set_priority(0, id, 8) != 1 ||
+	       set_priority(o->pid, o->id, 1) != -EPERM;
+}
+
+static void priorities_are_changed(void)
+{
+	struct other o = start_other();
+	uint32_t id = create_queue();
+
+	EXPECT_EQ(set_priority(0, id, 16), 1);
+	EXPECT_EQ(priority_shown(id), 15);
+	EXPECT_EQ(set_priority(0, id, 0), 1);
+	EXPECT_EQ(priority_shown(id), -1);
+	EXPECT_EQ(set_priority(o.pid, o.id, 3), 1);
+	EXPECT_EQ(in_child(prioritise_as_nobody, &o), 0);
+	EXPECT_EQ(mapped(id), 1);
+	EXPECT_EQ(destroy(id), 0);
+	end_other(&o);
 }
 
 static void held_by_files(void)
@@ -329,21 +526,21 @@ static void held_by_files(void)
 	struct other o = start_other();
 	int first = open_kfd(), second = open_kfd();
 
-	EXPECT_EQ(batch_one(first, GP_KFD_BATCH_PREEMPT, o.pid, o.id), 1);
-	EXPECT_EQ(batch_one(first, GP_KFD_BATCH_PREEMPT, o.pid, o.id), 1);
-	EXPECT_EQ(batch_one(second, GP_KFD_BATCH_PREEMPT, o.pid, o.id), 1);
+	EXPECT_EQ(batch_one(first, GP_KFD_OP_PREEMPT, o.pid, o.id), 1);
+	EXPECT_EQ(batch_one(first, GP_KFD_OP_PREEMPT, o.pid, o.id), 1);
+	EXPECT_EQ(batch_one(second, GP_KFD_OP_PREEMPT, o.pid, o.id), 1);
 	EXPECT_EQ(state_of(o.pid, o.id).mapped, 0);
 	/* A file releases only the queues that it holds. */
-	EXPECT_EQ(batch_one(kfd, GP_KFD_BATCH_RESUME, o.pid, o.id), 1);
+	EXPECT_EQ(batch_one(kfd, GP_KFD_OP_RESUME, o.pid, o.id), 1);
 	EXPECT_EQ(state_of(o.pid, o.id).mapped, 0);
-	EXPECT_EQ(batch_one(first, GP_KFD_BATCH_RESUME, o.pid, o.id), 1);
+	EXPECT_EQ(batch_one(first, GP_KFD_OP_RESUME, o.pid, o.id), 1);
 	EXPECT_EQ(state_of(o.pid, o.id).mapped, 0);
 	expect_consistent();
 	close(second);
 	EXPECT_EQ(state_of(o.pid, o.id).mapped, 1);
 	expect_consistent();
 	/* A queue that is held may go. */
-	EXPECT_EQ(batch_one(first, GP_KFD_BATCH_PREEMPT, o.pid, o.id), 1);
+	EXPECT_EQ(batch_one(first, GP_KFD_OP_PREEMPT, o.pid, o.id), 1);
 	end_other(&o);
 	close(first);
 	expect_consistent();
@@ -353,7 +550,7 @@ static int hold_and_die(struct other *o)
 {
 	int fd = open_kfd();
 
-	return batch_one(fd, GP_KFD_BATCH_PREEMPT, o->pid, o->id) != 1 ||
+	return batch_one(fd, GP_KFD_OP_PREEMPT, o->pid, o->id) != 1 ||
 	       state_of(o->pid, o->id).mapped;
 }
 
@@ -373,7 +570,19 @@ static int hold_as_nobody(struct other *o)
 
 	if (setgid(NOBODY) || setuid(NOBODY))
 		return 1;
-	return batch_one(fd, GP_KFD_BATCH_PREEMPT, o->pid, o->id) != -EPERM;
+	/* The tracer may; to resume takes no right. */
+	return batch_one(fd, GP_KFD_OP_PREEMPT, o->pid, o->id) != -EPERM ||
+	       batch_one(fd, GP_KFD_OP_RESUME, o->pid, o->id) != 1;
+}
+
+static int hold_as_tracer(struct other *o)
+{
+	int fd = open_kfd(), result;
+
+	if (ptrace(PTRACE_SEIZE, o->pid, 0, 0) || setgid(NOBODY) || setuid(NOBODY))
+		return 1;
+	result = batch_one(fd, GP_KFD_OP_PREEMPT, o->pid, o->id);
+	return result != 1;
 }
 
 static void holder_needs_the_right(void)
@@ -381,6 +590,7 @@ static void holder_needs_the_right(void)
 	struct other o = start_other();
 
 	EXPECT_EQ(in_child(hold_as_nobody, &o), 0);
+	EXPECT_EQ(in_child(hold_as_tracer, &o), 0);
 	EXPECT_EQ(state_of(o.pid, o.id).mapped, 1);
 	end_other(&o);
 }
@@ -389,7 +599,7 @@ static int use_inherited(struct other *o)
 {
 	(void)o;
 	return resume(0) != -EBADF || preempt(0) != -EBADF ||
-	       batch_one(kfd, GP_KFD_BATCH_RESUME, 0, 0) != -EBADF;
+	       batch_one(kfd, GP_KFD_OP_RESUME, 0, 0) != -EBADF;
 }
 
 static void child_has_its_own_file(void)
@@ -453,7 +663,7 @@ static void hardware_fails(void)
 	/* As when it fails for anybody else. */
 	EXPECT_EQ(number("resets"), resets + (strcmp(scheduler, "nohws") ? 1 : 0));
 	control("fail_unmap 1");
-	EXPECT_EQ(batch_one(kfd, GP_KFD_BATCH_PREEMPT, 0, id), 0);
+	EXPECT(batch_one(kfd, GP_KFD_OP_PREEMPT, 0, id) < 0);
 	EXPECT_EQ(mapped(id), 1);
 	expect_consistent();
 	control("fail_unmap 0");
@@ -576,11 +786,11 @@ static void random_queue_step(struct model *m, unsigned int what)
 		m->own = false;
 		break;
 	case 2:
-		EXPECT_EQ(batch_one(kfd, GP_KFD_BATCH_PREEMPT, 0, m->id), 1);
+		EXPECT_EQ(batch_one(kfd, GP_KFD_OP_PREEMPT, 0, m->id), 1);
 		m->own = true;
 		break;
 	case 3:
-		EXPECT_EQ(batch_one(kfd, GP_KFD_BATCH_RESUME, 0, m->id), 1);
+		EXPECT_EQ(batch_one(kfd, GP_KFD_OP_RESUME, 0, m->id), 1);
 		m->own = false;
 		break;
 	case 4:
@@ -623,9 +833,9 @@ static void serve_holds(int in, int out, pid_t of)
 
 	while (read(in, &o, sizeof(o)) == sizeof(o)) {
 		if (o.what == 'h') {
-			result = batch_one(fd, GP_KFD_BATCH_PREEMPT, of, o.id);
+			result = batch_one(fd, GP_KFD_OP_PREEMPT, of, o.id);
 		} else if (o.what == 'r') {
-			result = batch_one(fd, GP_KFD_BATCH_RESUME, of, o.id);
+			result = batch_one(fd, GP_KFD_OP_RESUME, of, o.id);
 		} else {
 			close(fd);
 			fd = open_kfd();
@@ -753,14 +963,20 @@ int main(int argc, char **argv)
 		nr_steps = atoi(argv[2]);
 	control("present 1");
 	kfd = open_kfd();
+	have_aliases(false);
 	RUN(query);
+	RUN(other_sizes);
 	RUN(numbers_that_are_none);
 	RUN(one_queue);
 	RUN(refusals);
 	RUN(every_type);
 	RUN(destroyed_while_preempted);
 	RUN(several);
+	RUN(what_is_not_used_is_zero);
 	RUN(refusals_of_several);
+	RUN(targets_that_are_none);
+	RUN(holds_are_limited);
+	RUN(priorities_are_changed);
 	RUN(held_by_files);
 	RUN(holder_dies);
 	RUN(holder_needs_the_right);
@@ -771,6 +987,8 @@ int main(int argc, char **argv)
 	if (can_debug())
 		RUN(suspended);
 	RUN(anything_after_anything);
+	/* Programs that come later see the kernel as it is by default. */
+	have_aliases(false);
 	control("present 0");
 	return failures ? 1 : 0;
 }

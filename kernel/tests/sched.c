@@ -118,8 +118,13 @@ static void create(struct memory *m, int priority, enum wish wish)
 
 static int obey(char order)
 {
-	struct gp_kfd_preempt_queue preempt = { .preempt_type = GP_KFD_PREEMPT_SAVE };
-	struct gp_kfd_resume_queue resume = { .queue_id = 0 };
+	uint32_t id = 0;
+	struct gp_kfd_preempt preempt = {
+		.op = order == 'p' ? GP_KFD_OP_PREEMPT : GP_KFD_OP_RESUME,
+		.queues = { .queue_array_ptr = (uintptr_t)&id,
+			    .num_queues = 1,
+			    .type = order == 'p' ? GP_KFD_PREEMPT_SAVE : 0 },
+	};
 	struct gp_kfd_destroy_queue destroy = { .queue_id = 0 };
 	struct gp_kfd_update_queue update = {
 		.ring_base_address = RING_ADDRESS,
@@ -131,9 +136,8 @@ static int obey(char order)
 
 	switch (order) {
 	case 'p':
-		return call(kfd, GP_KFD_PREEMPT_QUEUE, &preempt);
 	case 'r':
-		return call(kfd, GP_KFD_RESUME_QUEUE, &resume);
+		return call(kfd, GP_KFD_PREEMPT, &preempt) == 1 ? 0 : -1;
 	case 'd':
 		return call(kfd, GP_KFD_DESTROY_QUEUE, &destroy);
 	case 'u':

@@ -31,6 +31,7 @@ enum {
 	KEY_VRAM,
 	KEY_KERNEL,
 	KEY_KFD_SCHED,
+	KEY_PREEMPT_ALIASES,
 	KEY_CWSR,
 	KEY_NAME,
 	KEY_NICE,
@@ -61,6 +62,8 @@ static const struct argp_option machine_options[] = {
 	  "emulated kernel: 6.1, 6.12, or gpreempt (6.12 with its series); 6.12", 0 },
 	{ "kfd-sched", KEY_KFD_SCHED, NULL, 0,
 	  "with --kernel gpreempt: it schedules queues by priority (amdgpu.kfd_sched=1)", 0 },
+	{ "preempt-aliases", KEY_PREEMPT_ALIASES, NULL, 0,
+	  "with --kernel gpreempt: it has ioctls 0x87 and 0x88 (amdgpu.kfd_preempt_aliases=1)", 0 },
 	{ "cwsr", KEY_CWSR, "on|off", 0, "whether waves are saved when a queue is stopped; on", 0 },
 	{ "nice", KEY_NICE, "N", 0, "nice value of its compute unit threads; 0", 0 },
 	{ "seed", KEY_SEED, "N", 0, "seed of random faults; 1", 0 },
@@ -204,6 +207,10 @@ static error_t parse_machine(int key, char *arg, struct argp_state *state)
 		args->configured = true;
 		c->kfd_sched = true;
 		return 0;
+	case KEY_PREEMPT_ALIASES:
+		args->configured = true;
+		c->preempt_aliases = true;
+		return 0;
 	case KEY_GPUS:
 		args->configured = true;
 		return parse_u32(state, "--gpus", arg, 0, EMU_GPUS_MAX, &c->nr_gpus);
@@ -269,6 +276,9 @@ static int complete_config(const struct args *args, struct emu_config *c)
 	if (c->kfd_sched && c->kernel != EMU_KERNEL_GPREEMPT)
 		return gp__env_fail(env, GP__EXIT_USAGE, NULL,
 				    "--kfd-sched needs --kernel gpreempt");
+	if (c->preempt_aliases && c->kernel != EMU_KERNEL_GPREEMPT)
+		return gp__env_fail(env, GP__EXIT_USAGE, NULL,
+				    "--preempt-aliases needs --kernel gpreempt");
 	if (c->kfd_sched && !c->cwsr)
 		return gp__env_fail(env, GP__EXIT_USAGE, NULL,
 				    "--kfd-sched needs context save; leave out --cwsr off");

@@ -70,6 +70,16 @@ print(d)' "$@"
 	[ "$status" -eq 2 ]
 }
 
+@test "the series' aliases exist only where they are asked for" {
+	run -2 emu exec --preempt-aliases --cus 1 -- true
+	[[ $output == *"--preempt-aliases needs --kernel gpreempt"* ]]
+	run -0 emu exec --kernel gpreempt --cus 1 -- cat /sys/module/amdgpu/parameters/kfd_preempt_aliases
+	[ "$output" = N ]
+	run -0 emu exec --kernel gpreempt --preempt-aliases --cus 1 -- \
+		cat /sys/module/amdgpu/parameters/kfd_preempt_aliases
+	[ "$output" = Y ]
+}
+
 @test "a machine's folder is private to its user" {
 	emu start --cus 1
 	[ "$(stat -c %a "$XDG_RUNTIME_DIR/gpreempt/emu")" = 700 ]

@@ -70,8 +70,8 @@ assert d["gpus"][0]["best_way"] == "update"
 
 @test "gpreempt's kernel drains and resets as well" {
 	probe_on --kernel gpreempt -- --json | check '
-assert d["gpus"][0]["series"]["version"] == 1
-assert {"batch", "target-pid"} <= set(d["gpus"][0]["series"]["features"])
+assert d["gpus"][0]["series"]["version"] == 2
+assert {"queues", "target", "set-priority"} <= set(d["gpus"][0]["series"]["features"])
 for name in "update", "dbgtrap", "preempt":
     works(way(name), 3)
 works(way("preempt", "drain"), 2)
@@ -112,7 +112,7 @@ assert list(g) == ["index", "gpu_id", "gfx", "name", "compute_units", "xccs", "v
                    "save_bytes_per_queue", "live_queues", "save_bytes_live", "best_way",
                    "abilities", "error"], g
 assert list(g["series"]) == ["version", "features", "timeout_ms"], g
-assert g["series"]["features"] == ["batch", "target-pid", "logical-priority"], g
+assert g["series"]["features"] == ["queues", "target", "logical-priority", "set-priority", "scheduler"], g
 assert [list(a) for a in g["abilities"]] == 5 * [["way", "verb", "level", "works", "stop_us",
                                                   "start_us", "error", "reason"]], g
 '

@@ -58,14 +58,14 @@ static void nothing_has_a_gpu(void **state)
 	struct gp_kfd_get_apertures apertures = { .num_of_nodes = 1 };
 	struct gp_kfd_get_dmabuf_info info = { .dmabuf_fd = UINT32_MAX };
 	struct gp_kfd_create_queue queue = { .queue_percentage = 100 };
-	struct gp_kfd_preempt_query query = { 0 };
+	struct gp_kfd_preempt query = { .op = GP_KFD_OP_QUERY };
 	struct gp_kfd_create_event event = { 0 };
 
 	assert_int_equal(client_kfd(&w->c, GP_KFD_GET_APERTURES, &apertures), 0);
 	assert_int_equal(apertures.num_of_nodes, 0);
 	assert_int_equal(client_kfd(&w->c, GP_KFD_GET_DMABUF_INFO, &info), -EINVAL);
 	assert_int_equal(client_kfd(&w->c, GP_KFD_CREATE_QUEUE, &queue), -EINVAL);
-	assert_int_equal(client_kfd(&w->c, GP_KFD_PREEMPT_QUERY, &query), -EINVAL);
+	assert_int_equal(client_kfd(&w->c, GP_KFD_PREEMPT, &query), -EINVAL);
 	assert_int_equal(client_open(&w->c, "/dev/dri/renderD128"), -ENOENT);
 	assert_int_equal(client_kfd(&w->c, GP_KFD_CREATE_EVENT, &event), 0);
 	assert_int_equal(event.event_id, 1);

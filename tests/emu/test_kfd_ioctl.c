@@ -376,11 +376,12 @@ static void numbers(void **state)
 	static const struct {
 		enum emu_kernel kernel;
 		uint32_t minor, last;
-		bool series;
+		bool series, aliases;
 	} kernels[] = {
-		{ EMU_KERNEL_6_1, 11, 0x23, false },
-		{ EMU_KERNEL_6_12, 17, 0x26, false },
-		{ EMU_KERNEL_GPREEMPT, 17, 0x26, true },
+		{ EMU_KERNEL_6_1, 11, 0x23, false, false },
+		{ EMU_KERNEL_6_12, 17, 0x26, false, false },
+		{ EMU_KERNEL_GPREEMPT, 17, 0x26, true, false },
+		{ EMU_KERNEL_GPREEMPT, 17, 0x26, true, true },
 	};
 
 	(void)state;
@@ -391,6 +392,7 @@ static void numbers(void **state)
 		struct client c = { 0 };
 
 		s->config.kernel = kernels[i].kernel;
+		s->config.preempt_aliases = kernels[i].aliases;
 		server_start(s);
 		client_setup(s, &c, 1);
 		assert_int_equal(client_kfd(&c, GP_KFD_GET_VERSION, &v), 0);
@@ -398,7 +400,8 @@ static void numbers(void **state)
 		assert_int_equal(v.minor, kernels[i].minor);
 		for (uint32_t nr = 0; nr < 256; nr++) {
 			bool is = (nr && nr <= kernels[i].last) ||
-				  (kernels[i].series && nr >= 0x87 && nr <= 0x8a);
+				  (kernels[i].series && nr == 0xf0) ||
+				  (kernels[i].aliases && (nr == 0x87 || nr == 0x88));
 
 			/* Without arguments, which are zeros then. */
 			if (is)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* The series' ioctls: for an own queue, and for several queues of another process. */
+/* The series' ioctl, for own queues and for those of another process, and its aliases. */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -110,15 +112,30 @@ static int resume(struct setup *s, uint32_t id)
 	return emu_resume_queue(&s->p.call, &args);
 }
 
+static struct gp_kfd_preempt usual(uint32_t op, uint32_t *ids, uint32_t nr)
+{
+	return (struct gp_kfd_preempt){
+		.op = op,
+		.queues = { .queue_array_ptr = (uintptr_t)ids,
+			    .num_queues = nr,
+			    .type = op == GP_KFD_OP_PREEMPT ? GP_KFD_PREEMPT_SAVE : 0 },
+	};
+}
+
+/* @pid: whose queues, held for the call's file; 0: the caller's own. */
 static int batch_as(struct emu_call *call, uint32_t op, pid_t pid, uint32_t *ids, uint32_t nr)
 {
-	struct gp_kfd_preempt_batch args = { .queue_array_ptr = (uintptr_t)ids,
-					     .num_queues = nr,
-					     .op = op,
-					     .pid = (uint32_t)pid,
-					     .preempt_type = GP_KFD_PREEMPT_SAVE };
+	struct gp_kfd_preempt args = usual(op, ids, nr);
+	int result;
 
-	return emu_preempt_batch(call, &args);
+	if (!pid)
+		return emu_preempt(call, &args);
+	args.flags = GP_KFD_PREEMPT_TARGET;
+	args.pidfd = pidfd_open(pid, 0);
+	assert_true(args.pidfd >= 0);
+	result = emu_preempt(call, &args);
+	close(args.pidfd);
+	return result;
 }
 
 static void one_queue_is_checked(void **unused)
@@ -147,16 +164,16 @@ static void one_queue_is_checked(void **unused)
 static void without_context_save_nothing_is_saved(void **unused)
 {
 	struct setup *s = start_with(false);
-	struct gp_kfd_preempt_query query = { 0 };
+	struct gp_kfd_preempt args = { .op = GP_KFD_OP_QUERY };
 	uint32_t ids[] = { 99, s->q[0].id };
 
-	assert_int_equal(emu_preempt_query(&s->p.call, &query), 0);
-	assert_int_equal(query.types, 1 << GP_KFD_PREEMPT_DRAIN | 1 << GP_KFD_PREEMPT_RESET);
+	assert_int_equal(emu_preempt(&s->p.call, &args), 0);
+	assert_int_equal(args.query.types, 1 << GP_KFD_PREEMPT_DRAIN | 1 << GP_KFD_PREEMPT_RESET);
 	assert_int_equal(preempt(s, s->q[0].id, GP_KFD_PREEMPT_SAVE), -EOPNOTSUPP);
 	assert_int_equal(preempt(s, 99, GP_KFD_PREEMPT_SAVE), -EINVAL);
-	assert_int_equal(batch_as(&s->p.call, GP_KFD_BATCH_PREEMPT, 0, ids, 1), 0);
+	assert_int_equal(batch_as(&s->p.call, GP_KFD_OP_PREEMPT, 0, ids, 1), 0);
 	assert_int_equal(ids[0], 99 | GP_KFD_QUEUE_INVALID);
-	assert_int_equal(batch_as(&s->p.call, GP_KFD_BATCH_PREEMPT, 0, ids, 2), -EOPNOTSUPP);
+	assert_int_equal(batch_as(&s->p.call, GP_KFD_OP_PREEMPT, 0, ids, 2), -EOPNOTSUPP);
 	assert_int_equal(ids[1], s->q[0].id);
 	assert_int_equal(preempt(s, s->q[0].id, GP_KFD_PREEMPT_DRAIN), 0);
 	end(s);
@@ -166,15 +183,25 @@ static void without_context_save_nothing_is_saved(void **unused)
 static void capabilities_are_reported(void **unused)
 {
 	struct setup *s = start();
-	struct gp_kfd_preempt_query query = { .gpu_id = 1 };
+	struct gp_kfd_preempt args = { .op = GP_KFD_OP_QUERY, .query.gpu_id = 1 };
 
-	assert_int_equal(emu_preempt_query(&s->p.call, &query), -EINVAL);
-	query.gpu_id = s->b.node->gpu_id;
-	assert_int_equal(emu_preempt_query(&s->p.call, &query), 0);
-	assert_int_equal(query.version, GP_KFD_PREEMPT_VERSION);
-	assert_int_equal(query.types, 7);
-	assert_int_equal(query.default_timeout_ms, EMU_PREEMPT_TIMEOUT_MS);
-	assert_true(query.features & GP_KFD_FEATURE_BATCH);
+	assert_int_equal(emu_preempt(&s->p.call, &args), -EINVAL);
+	args.query.gpu_id = s->b.node->gpu_id;
+	assert_int_equal(emu_preempt(&s->p.call, &args), 0);
+	assert_int_equal(args.query.magic, GP_KFD_PREEMPT_MAGIC);
+	assert_int_equal(args.query.version, GP_KFD_PREEMPT_VERSION);
+	assert_int_equal(args.query.types, 7);
+	assert_int_equal(args.query.timeout_ms, EMU_PREEMPT_TIMEOUT_MS);
+	assert_int_equal(args.query.holds_max, EMU_HOLDS_MAX);
+	assert_int_equal(args.query.features, GP_KFD_FEATURE_QUEUES | GP_KFD_FEATURE_TARGET |
+						      GP_KFD_FEATURE_LOGICAL_PRIORITY |
+						      GP_KFD_FEATURE_SET_PRIORITY);
+	s->b.m.config.preempt_aliases = true;
+	args.query = (struct gp_kfd_preempt_query){ 0 };
+	assert_int_equal(emu_preempt(&s->p.call, &args), 0);
+	assert_true(args.query.features & GP_KFD_FEATURE_ALIASES);
+	/* What it writes has to be zero. */
+	assert_int_equal(emu_preempt(&s->p.call, &args), -EINVAL);
 	end(s);
 	(void)unused;
 }
@@ -222,26 +249,77 @@ static void drained_and_saved_work_is_right(void **unused)
 	(void)unused;
 }
 
+/* Every field that an operation does not use. */
+static void what_is_not_used_is_zero(void **unused)
+{
+	struct setup *s = start();
+	uint32_t id = s->q[0].id;
+
+	for (uint32_t op = GP_KFD_OP_PREEMPT; op <= GP_KFD_OP_SET_PRIORITY; op++) {
+		struct gp_kfd_preempt bad[] = { usual(op, &id, 1), usual(op, &id, 1),
+						usual(op, &id, 1), usual(op, &id, 1),
+						usual(op, &id, 1), usual(op, &id, 1) };
+
+		bad[0].flags = 2;
+		bad[1].pidfd = 1;
+		bad[2].pad = 1;
+		bad[3].queues.pad = 1;
+		bad[4].query.holds_max = 1;
+		bad[5].queues.type = op == GP_KFD_OP_PREEMPT ? 3 : 1;
+		for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+			assert_int_equal(emu_preempt(&s->p.call, &bad[i]), -EINVAL);
+		bad[0] = usual(op, &id, 1);
+		bad[0].queues.logical_priority = 1;
+		assert_int_equal(emu_preempt(&s->p.call, &bad[0]),
+				 op == GP_KFD_OP_SET_PRIORITY ? 1 : -EINVAL);
+	}
+	assert_int_equal(s->q[0].q->held, 0);
+	end(s);
+	(void)unused;
+}
+
 static void batches_are_checked(void **unused)
 {
 	struct setup *s = start();
-	struct gp_kfd_preempt_batch args = { .pad = 1 };
 	uint32_t ids[EMU_QUEUES_MAX + 1] = { 0 };
+	struct gp_kfd_preempt args = usual(0, ids, 0);
 
-	assert_int_equal(emu_preempt_batch(&s->p.call, &args), -EINVAL);
-	args = (struct gp_kfd_preempt_batch){ .op = 2 };
-	assert_int_equal(emu_preempt_batch(&s->p.call, &args), -EINVAL);
-	args = (struct gp_kfd_preempt_batch){ .preempt_type = 3 };
-	assert_int_equal(emu_preempt_batch(&s->p.call, &args), -EINVAL);
-	args = (struct gp_kfd_preempt_batch){ .num_queues = 1 };
-	assert_int_equal(emu_preempt_batch(&s->p.call, &args), -EINVAL);
-	args.queue_array_ptr = BAD_ADDRESS;
-	assert_int_equal(emu_preempt_batch(&s->p.call, &args), -EFAULT);
-	args.pid = 0x7ffffff0;
-	assert_int_equal(emu_preempt_batch(&s->p.call, &args), -ESRCH);
-	assert_int_equal(batch_as(&s->p.call, GP_KFD_BATCH_PREEMPT, 0, ids, EMU_QUEUES_MAX + 1),
+	assert_int_equal(emu_preempt(&s->p.call, &args), -EINVAL);
+	args = usual(GP_KFD_OP_SET_PRIORITY + 1, ids, 0);
+	assert_int_equal(emu_preempt(&s->p.call, &args), -EINVAL);
+	args = usual(GP_KFD_OP_PREEMPT, NULL, 1);
+	assert_int_equal(emu_preempt(&s->p.call, &args), -EINVAL);
+	args.queues.queue_array_ptr = BAD_ADDRESS;
+	assert_int_equal(emu_preempt(&s->p.call, &args), -EFAULT);
+	assert_int_equal(batch_as(&s->p.call, GP_KFD_OP_PREEMPT, 0, ids, EMU_QUEUES_MAX + 1),
 			 -EINVAL);
-	assert_int_equal(batch_as(&s->p.call, GP_KFD_BATCH_PREEMPT, 0, NULL, 0), 0);
+	assert_int_equal(batch_as(&s->p.call, GP_KFD_OP_PREEMPT, 0, NULL, 0), 0);
+	end(s);
+	(void)unused;
+}
+
+/* A pidfd of a process that uses the GPU; and nothing else. */
+static void targets_are_checked(void **unused)
+{
+	struct setup *s = start();
+	struct gp_kfd_preempt args = usual(GP_KFD_OP_PREEMPT, NULL, 0);
+	pid_t child = start_child();
+
+	s->p.call.uid = 0;
+	args.flags = GP_KFD_PREEMPT_TARGET;
+	args.pidfd = -1;
+	assert_int_equal(emu_preempt(&s->p.call, &args), -EBADF);
+	args.pidfd = 0x7fffffff;
+	assert_int_equal(emu_preempt(&s->p.call, &args), -EBADF);
+	args.pidfd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(emu_preempt(&s->p.call, &args), -EBADF);
+	close(args.pidfd);
+	args.pidfd = pidfd_open(child, 0);
+	assert_int_equal(emu_preempt(&s->p.call, &args), -ESRCH);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	assert_int_equal(emu_preempt(&s->p.call, &args), -ESRCH);
+	close(args.pidfd);
 	end(s);
 	(void)unused;
 }
@@ -251,7 +329,7 @@ static void a_batch_of_ones_own(void **unused)
 	struct setup *s = start();
 	uint32_t ids[] = { s->q[0].id, 99, s->q[2].id, s->q[0].id };
 
-	assert_int_equal(batch_as(&s->p.call, GP_KFD_BATCH_PREEMPT, 0, ids, 4), 2);
+	assert_int_equal(batch_as(&s->p.call, GP_KFD_OP_PREEMPT, 0, ids, 4), 2);
 	assert_int_equal(ids[0], s->q[0].id);
 	assert_int_equal(ids[1], 99 | GP_KFD_QUEUE_INVALID);
 	assert_int_equal(ids[2], s->q[2].id);
@@ -262,7 +340,7 @@ static void a_batch_of_ones_own(void **unused)
 	ids[1] = s->q[1].id;
 	/* A queue that is not preempted runs, but not twice. */
 	ids[3] = s->q[1].id;
-	assert_int_equal(batch_as(&s->p.call, GP_KFD_BATCH_RESUME, getpid(), ids, 4), 3);
+	assert_int_equal(batch_as(&s->p.call, GP_KFD_OP_RESUME, 0, ids, 4), 3);
 	assert_int_equal(ids[1], s->q[1].id);
 	assert_int_equal(ids[3], s->q[1].id | GP_KFD_QUEUE_INVALID);
 	for (int i = 0; i < QUEUES; i++)
@@ -276,19 +354,26 @@ static void others_are_for_tracers(void **unused)
 	struct setup *s = start();
 	uint32_t id = s->q[0].id;
 
-	s->other.call.uid = 12345;
-	assert_int_equal(batch_as(&s->other.call, GP_KFD_BATCH_PREEMPT, getpid(), &id, 1), -EPERM);
+	/* The same user is not enough. */
+	s->other.call.uid = s->p.call.uid = 12345;
+	assert_int_equal(batch_as(&s->other.call, GP_KFD_OP_PREEMPT, getpid(), &id, 1), -EPERM);
+	assert_int_equal(s->q[0].q->held, 0);
+	/* A file may hold the queues of its own process, beside that one. */
+	assert_int_equal(batch_as(&s->p.call, GP_KFD_OP_PREEMPT, getpid(), &id, 1), 1);
+	assert_int_equal(s->q[0].q->held, EMU_HELD_BATCH);
+	assert_int_equal(batch_as(&s->p.call, GP_KFD_OP_RESUME, getpid(), &id, 1), 1);
 	assert_int_equal(s->q[0].q->held, 0);
 	s->other.call.uid = 0;
-	assert_int_equal(batch_as(&s->other.call, GP_KFD_BATCH_PREEMPT, getpid(), &id, 1), 1);
+	assert_int_equal(batch_as(&s->other.call, GP_KFD_OP_PREEMPT, getpid(), &id, 1), 1);
 	assert_int_equal(s->q[0].q->held, EMU_HELD_BATCH);
 	/* Its program can neither undo that, nor is it kept from holding the queue too. */
 	assert_int_equal(resume(s, id), -EINVAL);
 	assert_int_equal(preempt(s, id, GP_KFD_PREEMPT_SAVE), 0);
-	assert_int_equal(batch_as(&s->other.call, GP_KFD_BATCH_RESUME, getpid(), &id, 1), 1);
+	assert_int_equal(batch_as(&s->other.call, GP_KFD_OP_RESUME, getpid(), &id, 1), 1);
 	assert_int_equal(s->q[0].q->held, EMU_HELD_PREEMPTED);
-	/* A process without holds releases nothing. */
-	assert_int_equal(batch_as(&s->other.call, GP_KFD_BATCH_RESUME, getpid(), &id, 1), 1);
+	/* A file without holds releases nothing, which takes no permission. */
+	s->other.call.uid = 12345;
+	assert_int_equal(batch_as(&s->other.call, GP_KFD_OP_RESUME, getpid(), &id, 1), 1);
 	assert_int_equal(id, s->q[0].id);
 	assert_int_equal(s->q[0].q->held, EMU_HELD_PREEMPTED);
 	end(s);
@@ -307,19 +392,74 @@ static void holds_belong_to_a_file(void **unused)
 
 	s->other.call.uid = second.uid = 0;
 	second.file = FIRST_FILE + 2;
-	assert_int_equal(batch_as(&s->other.call, GP_KFD_BATCH_PREEMPT, getpid(), ids, 2), 2);
-	assert_int_equal(batch_as(&s->other.call, GP_KFD_BATCH_PREEMPT, getpid(), ids, 2), 2);
-	assert_int_equal(batch_as(&second, GP_KFD_BATCH_PREEMPT, getpid(), ids, 1), 1);
+	assert_int_equal(batch_as(&s->other.call, GP_KFD_OP_PREEMPT, getpid(), ids, 2), 2);
+	assert_int_equal(batch_as(&s->other.call, GP_KFD_OP_PREEMPT, getpid(), ids, 2), 2);
+	assert_int_equal(batch_as(&second, GP_KFD_OP_PREEMPT, getpid(), ids, 1), 1);
 	emu_preempt_file_closed(&s->b.m, s->other.call.file);
 	assert_int_equal(s->q[0].q->held, EMU_HELD_BATCH);
 	assert_int_equal(s->q[1].q->held, 0);
 	/* Destroying a queue ends its holds. */
 	bench_destroy(&s->q[0]);
-	assert_int_equal(batch_as(&second, GP_KFD_BATCH_PREEMPT, getpid(), ids + 1, 1), 1);
+	assert_int_equal(batch_as(&second, GP_KFD_OP_PREEMPT, getpid(), ids + 1, 1), 1);
 	assert_int_equal(s->q[1].q->held, EMU_HELD_BATCH);
 	end_other(s);
 	assert_int_equal(s->q[1].q->held, 0);
 	assert_true(s->q[1].q->mapped);
+	end(s);
+	(void)unused;
+}
+
+static void holds_are_limited(void **unused)
+{
+	struct setup *s = start();
+	uint32_t ids[] = { s->q[0].id, s->q[1].id };
+
+	s->other.call.uid = 0;
+	s->other.p->nr_holds = EMU_HOLDS_MAX - 1;
+	assert_int_equal(batch_as(&s->other.call, GP_KFD_OP_PREEMPT, getpid(), ids, 2), -EDQUOT);
+	assert_int_equal(s->q[0].q->held, 0);
+	assert_int_equal(batch_as(&s->other.call, GP_KFD_OP_PREEMPT, getpid(), ids, 1), 1);
+	assert_int_equal(s->other.p->nr_holds, EMU_HOLDS_MAX);
+	assert_int_equal(batch_as(&s->other.call, GP_KFD_OP_RESUME, getpid(), ids, 2), 2);
+	assert_int_equal(s->other.p->nr_holds, EMU_HOLDS_MAX - 1);
+	s->other.p->nr_holds = 0;
+	end(s);
+	(void)unused;
+}
+
+static int set_priority(struct emu_call *call, pid_t pid, uint32_t *ids, uint32_t nr,
+			uint32_t logical)
+{
+	struct gp_kfd_preempt args = usual(GP_KFD_OP_SET_PRIORITY, ids, nr);
+	int result;
+
+	args.flags = GP_KFD_PREEMPT_TARGET;
+	args.pidfd = pidfd_open(pid, 0);
+	args.queues.logical_priority = logical;
+	result = emu_preempt(call, &args);
+	close(args.pidfd);
+	return result;
+}
+
+/* Anybody may lower its queues, and raise them to normal. */
+static void priorities_are_changed(void **unused)
+{
+	struct setup *s = start();
+	uint32_t ids[] = { s->q[0].id, 99, s->q[0].id };
+
+	s->p.call.uid = s->other.call.uid = 12345;
+	assert_int_equal(set_priority(&s->p.call, getpid(), ids, 3, 8), 1);
+	assert_int_equal(s->q[0].q->logical_priority, 8);
+	assert_int_equal(ids[0], s->q[0].id);
+	assert_int_equal(ids[1], 99 | GP_KFD_QUEUE_INVALID);
+	assert_int_equal(ids[2], s->q[0].id | GP_KFD_QUEUE_INVALID);
+	assert_int_equal(set_priority(&s->p.call, getpid(), ids, 1, 9), -EACCES);
+	assert_int_equal(set_priority(&s->other.call, getpid(), ids, 1, 1), -EPERM);
+	assert_int_equal(s->q[0].q->logical_priority, 8);
+	s->other.call.uid = 0;
+	assert_int_equal(set_priority(&s->other.call, getpid(), ids, 1, 16), 1);
+	assert_int_equal(s->q[0].q->logical_priority, 16);
+	assert_int_equal(s->q[1].q->logical_priority, 0);
 	end(s);
 	(void)unused;
 }
@@ -349,13 +489,14 @@ static void a_batch_that_fails(void **unused)
 		struct setup *s = start();
 		struct emu_call *call = own ? &s->p.call : &s->other.call;
 		uint32_t held = own ? EMU_HELD_PREEMPTED : EMU_HELD_BATCH;
+		pid_t target = own ? 0 : getpid();
 		uint32_t ids[] = { s->q[0].id, s->q[1].id };
 
 		call->uid = 0;
-		assert_int_equal(batch_as(call, GP_KFD_BATCH_PREEMPT, getpid(), ids, 1), 1);
+		assert_int_equal(batch_as(call, GP_KFD_OP_PREEMPT, target, ids, 1), 1);
 		s->b.m.config.preempt_timeout_ms = 20;
 		let_time_out(s, true);
-		assert_int_equal(batch_as(call, GP_KFD_BATCH_PREEMPT, getpid(), ids, 2), 0);
+		assert_int_equal(batch_as(call, GP_KFD_OP_PREEMPT, target, ids, 2), -ETIME);
 		assert_int_equal(ids[0], s->q[0].id | GP_KFD_QUEUE_ERROR);
 		assert_int_equal(ids[1], s->q[1].id | GP_KFD_QUEUE_ERROR);
 		assert_int_equal(held_of(&s->q[0]) & held, held);
@@ -406,28 +547,59 @@ static void each_kernel_has_its_numbers(void **unused)
 {
 	static const struct {
 		enum emu_kernel kernel;
+		bool aliases;
 		unsigned long cmd;
 		int result;
 	} cases[] = {
-		{ EMU_KERNEL_6_1, GP_KFD_RUNTIME_ENABLE, -ENOTTY },
-		{ EMU_KERNEL_6_1, GP_KFD_DBG_TRAP, -ENOTTY },
-		{ EMU_KERNEL_6_1, GP_KFD_PREEMPT_QUERY, -ENOTTY },
-		{ EMU_KERNEL_6_12, GP_KFD_RUNTIME_ENABLE, -EFAULT },
-		{ EMU_KERNEL_6_12, GP_KFD_DBG_TRAP, -EFAULT },
-		{ EMU_KERNEL_6_12, GP_KFD_PREEMPT_QUEUE, -ENOTTY },
-		{ EMU_KERNEL_6_12, GP_KFD_PREEMPT_BATCH, -ENOTTY },
-		{ EMU_KERNEL_GPREEMPT, GP_KFD_PREEMPT_QUEUE, -EFAULT },
-		{ EMU_KERNEL_GPREEMPT, GP_KFD_PREEMPT_BATCH, -EFAULT },
-		{ EMU_KERNEL_GPREEMPT, GP_KFD_DBG_TRAP, -EFAULT },
+		{ EMU_KERNEL_6_1, false, GP_KFD_RUNTIME_ENABLE, -ENOTTY },
+		{ EMU_KERNEL_6_1, false, GP_KFD_DBG_TRAP, -ENOTTY },
+		{ EMU_KERNEL_6_1, false, GP_KFD_PREEMPT, -ENOTTY },
+		{ EMU_KERNEL_6_12, false, GP_KFD_RUNTIME_ENABLE, -EFAULT },
+		{ EMU_KERNEL_6_12, false, GP_KFD_DBG_TRAP, -EFAULT },
+		{ EMU_KERNEL_6_12, false, GP_KFD_PREEMPT_QUEUE, -ENOTTY },
+		{ EMU_KERNEL_6_12, false, GP_KFD_PREEMPT, -ENOTTY },
+		{ EMU_KERNEL_6_12, true, GP_KFD_PREEMPT_QUEUE, -ENOTTY },
+		{ EMU_KERNEL_GPREEMPT, false, GP_KFD_PREEMPT, -EFAULT },
+		{ EMU_KERNEL_GPREEMPT, false, GP_KFD_PREEMPT_QUEUE, -ENOTTY },
+		{ EMU_KERNEL_GPREEMPT, false, GP_KFD_RESUME_QUEUE, -ENOTTY },
+		{ EMU_KERNEL_GPREEMPT, true, GP_KFD_PREEMPT_QUEUE, -EFAULT },
+		{ EMU_KERNEL_GPREEMPT, true, GP_KFD_RESUME_QUEUE, -EFAULT },
+		{ EMU_KERNEL_GPREEMPT, false, GP_KFD_DBG_TRAP, -EFAULT },
 	};
 	struct setup *s = start();
 	const struct emu_file f = { .id = 7, .kind = EMU_FILE_KFD, .process = s->p.p };
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		s->b.m.config.kernel = cases[i].kernel;
+		s->b.m.config.preempt_aliases = cases[i].aliases;
 		assert_int_equal(emu_kfd_ioctl(&s->p.call, &f, (uint32_t)cases[i].cmd, BAD_ADDRESS),
 				 cases[i].result);
 	}
+	end(s);
+	(void)unused;
+}
+
+/* A newer caller may know more, if it does not use it; an older one knows less. */
+static void the_structure_can_grow(void **unused)
+{
+	struct {
+		struct gp_kfd_preempt known;
+		uint64_t more[2];
+	} args = { .known.op = GP_KFD_OP_QUERY };
+	const uint32_t longer = _IOC(_IOC_READ | _IOC_WRITE, 'K', 0xf0, sizeof(args));
+	const uint32_t shorter = _IOC(_IOC_READ | _IOC_WRITE, 'K', 0xf0, 24);
+	struct setup *s = start();
+	const struct emu_file f = { .id = 7, .kind = EMU_FILE_KFD, .process = s->p.p };
+
+	s->b.m.config.kernel = EMU_KERNEL_GPREEMPT;
+	assert_int_equal(emu_kfd_ioctl(&s->p.call, &f, longer, (uintptr_t)&args), 0);
+	assert_int_equal(args.known.query.magic, GP_KFD_PREEMPT_MAGIC);
+	args.known.query = (struct gp_kfd_preempt_query){ 0 };
+	args.more[1] = 1ull << 63;
+	assert_int_equal(emu_kfd_ioctl(&s->p.call, &f, longer, (uintptr_t)&args), -E2BIG);
+	assert_int_equal(emu_kfd_ioctl(&s->p.call, &f, shorter, (uintptr_t)&args), 0);
+	assert_int_equal(args.known.query.magic, GP_KFD_PREEMPT_MAGIC);
+	assert_int_equal(args.known.query.version, 0);
 	end(s);
 	(void)unused;
 }
@@ -439,13 +611,18 @@ int main(int argc, char **argv)
 		cmocka_unit_test(without_context_save_nothing_is_saved),
 		cmocka_unit_test(capabilities_are_reported),
 		cmocka_unit_test(drained_and_saved_work_is_right),
+		cmocka_unit_test(what_is_not_used_is_zero),
 		cmocka_unit_test(batches_are_checked),
+		cmocka_unit_test(targets_are_checked),
 		cmocka_unit_test(a_batch_of_ones_own),
 		cmocka_unit_test(others_are_for_tracers),
 		cmocka_unit_test(holds_belong_to_a_file),
+		cmocka_unit_test(holds_are_limited),
+		cmocka_unit_test(priorities_are_changed),
 		cmocka_unit_test(a_batch_that_fails),
 		cmocka_unit_test(the_logical_priority_is_shown),
 		cmocka_unit_test(each_kernel_has_its_numbers),
+		cmocka_unit_test(the_structure_can_grow),
 	};
 
 	if (argc != 2)

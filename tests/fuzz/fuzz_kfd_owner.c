@@ -47,8 +47,11 @@ static int answer(int fd, unsigned long request, void *args)
 	if (_IOC_NR(request) == _IOC_NR(GP_KFD_CREATE_QUEUE) && how & 1 &&
 	    _IOC_SIZE(request) >= sizeof(struct gp_kfd_create_queue))
 		((struct gp_kfd_create_queue *)args)->queue_id = next_byte();
-	if (request == GP_KFD_PREEMPT_QUERY)
-		((struct gp_kfd_preempt_query *)args)->version = 1;
+	if (request == GP_KFD_PREEMPT && ((struct gp_kfd_preempt *)args)->op == GP_KFD_OP_QUERY &&
+	    how & 2) {
+		((struct gp_kfd_preempt *)args)->query.magic = GP_KFD_PREEMPT_MAGIC;
+		((struct gp_kfd_preempt *)args)->query.version = 1;
+	}
 	if (request == GP_KFD_DBG_TRAP &&
 	    ((struct gp_kfd_dbg_trap *)args)->op == GP_KFD_DBG_ENABLE && how & 2)
 		memset((void *)((struct gp_kfd_dbg_trap *)args)->enable.rinfo_ptr, how & 1,
@@ -60,7 +63,7 @@ static int answer(int fd, unsigned long request, void *args)
 static bool is_followed(unsigned long request)
 {
 	return _IOC_NR(request) == _IOC_NR(GP_KFD_DBG_TRAP) ||
-	       _IOC_NR(request) == _IOC_NR(GP_KFD_PREEMPT_QUERY);
+	       _IOC_NR(request) == _IOC_NR(GP_KFD_PREEMPT);
 }
 
 static void call(struct gp__kfd_owner *o, int fd, uint8_t nr)

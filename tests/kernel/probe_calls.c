@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "probe.h"
@@ -65,6 +66,7 @@ static const struct call calls[] = {
 	{ "export-dmabuf", GP_KFD_EXPORT_DMABUF, 0 },
 	{ "runtime-enable", GP_KFD_RUNTIME_ENABLE, 0 },
 	{ "dbg-trap", GP_KFD_DBG_TRAP, 0 },
+	{ "preempt", GP_KFD_PREEMPT, 0 },
 };
 
 static void say(const struct probe *p, const struct call *c, const char *how, const char *text)
@@ -173,10 +175,55 @@ static void call_unknown(const struct probe *p, const void *arg)
 	for (unsigned int nr = 0; nr < 0x100; nr++) {
 		if (nr && nr <= LAST_STOCK)
 			continue;
-		if (nr > LAST_STOCK + 4 && (nr < 0x80 || nr > 0x8b) && nr != 0xff)
+		if (nr > LAST_STOCK + 4 && (nr < 0x80 || nr > 0x8b) && (nr < 0xef || nr > 0xf1) &&
+		    nr != 0xff)
 			continue;
 		snprintf(name, sizeof(name), "number-%02x", nr);
 		probe_ask(p, name, _IOWR(GP_KFD_MAGIC, nr, words), words);
+	}
+}
+
+/* What the series answers without a GPU; a stock kernel has nothing at its number. */
+static void call_series(const struct probe *p, const void *arg)
+{
+	uint32_t ids[2];
+	struct gp_kfd_preempt query = { .op = GP_KFD_OP_QUERY },
+			      queues = { .queues = { (uintptr_t)ids, 2, 0, 0, 0 } };
+	char name[48], text[PROBE_RESULT_MAX];
+	int result;
+
+	(void)arg;
+	probe_ask(p, "series/query", GP_KFD_PREEMPT, &query);
+	query.query.gpu_id = PROBE_NO_GPU;
+	probe_ask(p, "series/query-gpu", GP_KFD_PREEMPT, &query);
+	query.query.magic = 1;
+	probe_ask(p, "series/query-not-zero", GP_KFD_PREEMPT, &query);
+	for (uint32_t op = 0; op <= GP_KFD_OP_SET_PRIORITY + 1; op++) {
+		struct gp_kfd_preempt a = queues;
+
+		a.op = op;
+		snprintf(name, sizeof(name), "series/op-%u", op);
+		ids[0] = 0;
+		ids[1] = PROBE_NO_QUEUE;
+		result = probe_ioctl(p, GP_KFD_PREEMPT, &a);
+		probe_say(p, name, "%s ids %x %x", probe_result(text, result), ids[0], ids[1]);
+		a.pidfd = -1;
+		snprintf(name, sizeof(name), "series/op-%u/pidfd-without-target", op);
+		probe_ask(p, name, GP_KFD_PREEMPT, &a);
+		a.flags = GP_KFD_PREEMPT_TARGET;
+		snprintf(name, sizeof(name), "series/op-%u/no-pidfd", op);
+		probe_ask(p, name, GP_KFD_PREEMPT, &a);
+		a.pidfd = p->kfd;
+		snprintf(name, sizeof(name), "series/op-%u/another-file", op);
+		probe_ask(p, name, GP_KFD_PREEMPT, &a);
+		a.pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+		snprintf(name, sizeof(name), "series/op-%u/self", op);
+		probe_ask(p, name, GP_KFD_PREEMPT, &a);
+		close(a.pidfd);
+		a.pidfd = (int)syscall(SYS_pidfd_open, 1, 0);
+		snprintf(name, sizeof(name), "series/op-%u/init", op);
+		probe_ask(p, name, GP_KFD_PREEMPT, &a);
+		close(a.pidfd);
 	}
 }
 
@@ -232,6 +279,7 @@ void probe_calls(const struct probe *p)
 		probe_fresh(p, calls[i].name, call_bad_memory, &calls[i]);
 	}
 	probe_fresh(p, "unknown", call_unknown, NULL);
+	probe_fresh(p, "series", call_series, NULL);
 	probe_fresh(p, "of-others", call_of_others, NULL);
 	probe_fresh(p, "clocks", check_clocks, NULL);
 	probe_fresh(p, "unprivileged", call_unprivileged, NULL);

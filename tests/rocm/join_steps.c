@@ -275,11 +275,14 @@ static void test_runtime(struct victim *v)
 	check_result(v);
 }
 
-/* Two calls about itself, both refused; after that the program has used both ways. */
+/* Two calls about itself, without effect; after that the program has used both ways. */
 static void test_other(struct victim *v)
 {
 	struct gp_kfd_dbg_trap trap = { .pid = (uint32_t)getpid(), .op = GP_KFD_DBG_DISABLE };
-	struct gp_kfd_resume_queue resume = { .queue_id = v->id };
+	struct gp_kfd_preempt resume = {
+		.op = GP_KFD_OP_RESUME,
+		.queues = { .queue_array_ptr = (uint64_t)&v->id, .num_queues = 1 },
+	};
 	int fd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
 	uint64_t took;
 
@@ -288,8 +291,7 @@ static void test_other(struct victim *v)
 	took = set(v, GP__KFD_SAVE);
 	lab_check(ioctl(fd, GP_KFD_DBG_TRAP, &trap) && errno == EINVAL,
 		  "a debugger is still there");
-	lab_check(ioctl(fd, GP_KFD_RESUME_QUEUE, &resume) && errno == EINVAL,
-		  "the queue is still preempted");
+	lab_check(ioctl(fd, GP_KFD_PREEMPT, &resume) == 1, "the program cannot resume its queue");
 	close(fd);
 	check_way(v, "update");
 	lab_check(look_up(v).held, "it is not held any more");

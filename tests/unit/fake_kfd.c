@@ -17,7 +17,8 @@ void fake_reset(void)
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 		.has_dbg = true,
 		.has_series = true,
-		.features = GP_KFD_FEATURE_BATCH | GP_KFD_FEATURE_TARGET_PID,
+		.magic = GP_KFD_PREEMPT_MAGIC,
+		.features = GP_KFD_FEATURE_QUEUES | GP_KFD_FEATURE_TARGET,
 		.runtime = GP_KFD_RUNTIME_ENABLED,
 		.seed = 1,
 	};
@@ -161,8 +162,10 @@ static bool is_stop_or_start(uint32_t nr, int op)
 {
 	if (nr == _IOC_NR(GP_KFD_DBG_TRAP))
 		return op == GP_KFD_DBG_SUSPEND_QUEUES || op == GP_KFD_DBG_RESUME_QUEUES;
+	if (nr == _IOC_NR(GP_KFD_PREEMPT))
+		return op != GP_KFD_OP_QUERY;
 	return nr == _IOC_NR(GP_KFD_UPDATE_QUEUE) || nr == _IOC_NR(GP_KFD_PREEMPT_QUEUE) ||
-	       nr == _IOC_NR(GP_KFD_RESUME_QUEUE) || nr == _IOC_NR(GP_KFD_PREEMPT_BATCH);
+	       nr == _IOC_NR(GP_KFD_RESUME_QUEUE);
 }
 
 /* The error that this call will return, or 0. */
@@ -327,11 +330,11 @@ static int resume(const struct gp_kfd_resume_queue *args)
 	return 0;
 }
 
-static int batch(const struct gp_kfd_preempt_batch *args)
+static int queues(uint32_t op, const struct gp_kfd_preempt_queues *args)
 {
 	uint32_t *ids = (uint32_t *)args->queue_array_ptr;
-	bool stop = args->op == GP_KFD_BATCH_PREEMPT;
-	int done = 0;
+	bool stop = op == GP_KFD_OP_PREEMPT;
+	int done = 0, err = 0;
 
 	for (uint32_t i = 0; i < args->num_queues; i++) {
 		struct fake_queue *q = find(ids[i]);
@@ -341,23 +344,40 @@ static int batch(const struct gp_kfd_preempt_batch *args)
 			done++;
 			continue;
 		}
-		ids[i] = mark_id(_IOC_NR(GP_KFD_PREEMPT_BATCH), (int)args->op, ids[i], q, &effect);
+		if (q && q->destroying) {
+			ids[i] |= GP_KFD_QUEUE_ERROR;
+			err = -EBUSY;
+			continue;
+		}
+		ids[i] = mark_id(_IOC_NR(GP_KFD_PREEMPT), (int)op, ids[i], q, &effect);
 		/* The series releases even a queue that it then cannot map. */
 		if (q && (effect || !stop))
 			q->preempted = stop;
 		if (stop && effect)
-			q->preempt_type = args->preempt_type;
+			q->preempt_type = args->type;
+		if (ids[i] & GP_KFD_QUEUE_ERROR)
+			err = -EIO;
 		done += !(ids[i] & (GP_KFD_QUEUE_ERROR | GP_KFD_QUEUE_INVALID));
 	}
-	return done;
+	return done ? done : err;
 }
 
 static int query(struct gp_kfd_preempt_query *args)
 {
+	args->magic = fake.magic;
 	args->version = GP_KFD_PREEMPT_VERSION;
 	args->features = fake.features;
 	args->types = 7;
 	return 0;
+}
+
+static int series(struct gp_kfd_preempt *args)
+{
+	if (args->op == GP_KFD_OP_QUERY)
+		return query(&args->query);
+	fake.operations[args->op % N(fake.operations)]++;
+	fake.targeted = args->flags & GP_KFD_PREEMPT_TARGET;
+	return queues(args->op, &args->queues);
 }
 
 /*
@@ -388,10 +408,8 @@ static int run(uint32_t nr, void *args)
 		return preempt(args);
 	case _IOC_NR(GP_KFD_RESUME_QUEUE):
 		return resume(args);
-	case _IOC_NR(GP_KFD_PREEMPT_QUERY):
-		return query(args);
-	case _IOC_NR(GP_KFD_PREEMPT_BATCH):
-		return batch(args);
+	case _IOC_NR(GP_KFD_PREEMPT):
+		return series(args);
 	default:
 		return 0;
 	}
@@ -416,6 +434,8 @@ static int call(unsigned long request, void *args)
 	memcpy(&copy, args, size);
 	if (nr == _IOC_NR(GP_KFD_DBG_TRAP))
 		op = (int)((struct gp_kfd_dbg_trap *)&copy)->op;
+	if (nr == _IOC_NR(GP_KFD_PREEMPT))
+		op = (int)((struct gp_kfd_preempt *)&copy)->op;
 	err = injected(nr, op, &has_effect);
 	if (has_effect)
 		result = run(nr, &copy);

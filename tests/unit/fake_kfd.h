@@ -25,7 +25,7 @@ struct fake_queue {
 	uint32_t ring_size, percentage, priority;
 };
 
-/* The next @times calls of this number (and operation of DBG_TRAP, if not -1) fail. */
+/* The next @times calls of this number (and operation of DBG_TRAP or PREEMPT, if not -1) fail. */
 struct fake_failure {
 	uint32_t nr;
 	int op;
@@ -40,7 +40,9 @@ struct fake_kfd {
 	pthread_mutex_t lock;
 	struct fake_queue queue[FAKE_QUEUES];
 	bool has_dbg, has_series; /* Linux 6.5; the series */
+	uint64_t magic; /* of the series' answer to a query */
 	uint32_t features;
+	bool targeted; /* the latest call of the series was about another process */
 	uint32_t runtime; /* GP_KFD_RUNTIME_... */
 	bool one_debugger; /* another process is debugged on the GPU */
 	bool debugged, debugged_by_program;

@@ -188,7 +188,7 @@ static void launches_go_on_after_a_drop_although_the_way_has_changed(void **stat
 	assert_int_equal(program->create(&port, fake_ioctl, &idempotent.join, why), 0);
 	/* As the backend asks /dev/kfd, which need not exist. */
 	j = idempotent.join;
-	assert_int_equal(fake_ioctl(fd, GP_KFD_PREEMPT_QUERY, &j->series), 0);
+	assert_int_equal(gp__kfd_query_series(fake_ioctl, fd, 0, &j->series), 0);
 	gp__kfd_join_launches(idempotent.join, &launches);
 	theirs.queue_id = make_queue(fd);
 	id = make_queue(fd);

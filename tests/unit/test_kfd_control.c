@@ -15,9 +15,7 @@
 #define N(array) (sizeof(array) / sizeof((array)[0]))
 #define TRAP _IOC_NR(GP_KFD_DBG_TRAP)
 #define UPDATE _IOC_NR(GP_KFD_UPDATE_QUEUE)
-#define PREEMPT _IOC_NR(GP_KFD_PREEMPT_QUEUE)
-#define RESUME _IOC_NR(GP_KFD_RESUME_QUEUE)
-#define BATCH _IOC_NR(GP_KFD_PREEMPT_BATCH)
+#define SERIES _IOC_NR(GP_KFD_PREEMPT)
 
 enum { QUEUES = 4 };
 
@@ -188,7 +186,7 @@ struct calls {
 static const struct calls calls_of[GP__KFD_WAYS] = {
 	[GP__KFD_WAY_UPDATE] = { UPDATE, UPDATE, -1, -1 },
 	[GP__KFD_WAY_DBGTRAP] = { TRAP, TRAP, GP_KFD_DBG_SUSPEND_QUEUES, GP_KFD_DBG_RESUME_QUEUES },
-	[GP__KFD_WAY_PREEMPT] = { PREEMPT, RESUME, -1, -1 },
+	[GP__KFD_WAY_PREEMPT] = { SERIES, SERIES, GP_KFD_OP_PREEMPT, GP_KFD_OP_RESUME },
 };
 
 /* Whether or not it took effect, the queue runs. */
@@ -477,11 +475,10 @@ static void preempt_has_each_type(void **state)
 		assert_int_equal(fake.queue[1].preempt_type, types[verb]);
 		assert_int_equal(set(lab, GP__KFD_RELEASE, QUEUES), QUEUES);
 	}
-	assert_int_equal(fake.calls[PREEMPT], 3);
-	assert_int_equal(fake.calls[BATCH], 6);
-	fail_once(PREEMPT, -1, EOPNOTSUPP, false);
+	assert_int_equal(fake.operations[GP_KFD_OP_PREEMPT], 6);
+	fail_once(SERIES, GP_KFD_OP_PREEMPT, EOPNOTSUPP, false);
 	assert_int_equal(set(lab, GP__KFD_DRAIN, 1), -EOPNOTSUPP);
-	assert_int_equal(fake.calls[RESUME], 3);
+	assert_int_equal(fake.operations[GP_KFD_OP_RESUME], 6);
 }
 
 static void preempt_reports_each_queue(void **state)
@@ -489,7 +486,7 @@ static void preempt_reports_each_queue(void **state)
 	struct lab *lab = *state;
 
 	assert_int_equal(open_preempt(lab, 0), 0);
-	fail_id(BATCH, GP_KFD_BATCH_PREEMPT, 3, GP_KFD_QUEUE_ERROR, true);
+	fail_id(SERIES, GP_KFD_OP_PREEMPT, 3, GP_KFD_QUEUE_ERROR, true);
 	assert_int_equal(set(lab, GP__KFD_SAVE, QUEUES), QUEUES - 1);
 	assert_int_equal(lab->t[3].result, -EIO);
 	assert_int_equal(lab->t[3].undone, 0);
@@ -503,36 +500,50 @@ static void preempt_reports_each_queue(void **state)
 	assert_int_equal(set(lab, GP__KFD_SAVE, 1), -EBUSY);
 }
 
-static void preempt_without_batches(void **state)
+static void preempt_asks_before_it_calls(void **state)
 {
 	struct lab *lab = *state;
 
 	fake.features = 0;
 	assert_int_equal(open_preempt(lab, 0), 0);
-	assert_int_equal(set(lab, GP__KFD_SAVE, QUEUES), QUEUES);
-	assert_int_equal(fake.calls[PREEMPT], QUEUES);
-	assert_int_equal(fake.calls[BATCH], 0);
-	assert_int_equal(set(lab, GP__KFD_RELEASE, QUEUES), QUEUES);
 	assert_int_equal(open_preempt(lab, 1), -EOPNOTSUPP);
+	/* Another driver has something else at this number, and answers 0 as well. */
+	fake.magic = 1;
+	assert_int_equal(open_preempt(lab, 0), -ENOTTY);
+	assert_int_equal(lab->c.series.version, 0);
 	fake.has_series = false;
 	assert_int_equal(open_preempt(lab, 0), -ENOTTY);
 }
 
-/* Queues of others go in batches, and are released at the end. */
+/* A single queue keeps the driver's error; those that do not exist keep theirs. */
+static void preempt_keeps_the_reason(void **state)
+{
+	struct lab *lab = *state;
+
+	assert_int_equal(open_preempt(lab, 0), 0);
+	fail_id(SERIES, GP_KFD_OP_PREEMPT, 0, GP_KFD_QUEUE_ERROR, false);
+	lab->queue[1].id = 60;
+	assert_int_equal(set(lab, GP__KFD_SAVE, 2), 0);
+	assert_int_equal(lab->t[0].result, -EIO);
+	assert_int_equal(lab->t[1].result, -EINVAL);
+	assert_running(lab, 0, 1, true);
+}
+
+/* Queues of others are held for the open file, and released at the end. */
 static void preempt_of_others_ends_with_the_control(void **state)
 {
 	struct lab *lab = *state;
 
 	assert_int_equal(open_preempt(lab, 1), 0);
 	assert_int_equal(set(lab, GP__KFD_SAVE, 1), 1);
-	assert_int_equal(fake.calls[PREEMPT], 0);
+	assert_true(fake.targeted);
 	assert_int_equal(set(lab, GP__KFD_SAVE, QUEUES), QUEUES);
 	assert_int_equal(set(lab, GP__KFD_RELEASE, 1), 1);
 	assert_running(lab, 1, QUEUES - 1, false);
-	fake.calls[BATCH] = 0;
+	fake.operations[GP_KFD_OP_RESUME] = 0;
 	gp__kfd_control_close(&lab->c);
 	assert_running(lab, 0, QUEUES, true);
-	assert_int_equal(fake.calls[BATCH], 1);
+	assert_int_equal(fake.operations[GP_KFD_OP_RESUME], 1);
 }
 
 static void preempt_that_is_forbidden_is_so_for_all(void **state)
@@ -540,7 +551,8 @@ static void preempt_that_is_forbidden_is_so_for_all(void **state)
 	struct lab *lab = *state;
 
 	assert_int_equal(open_preempt(lab, 1), 0);
-	fail_once(BATCH, -1, EPERM, false);
+	fake_fail((struct fake_failure){
+		.nr = SERIES, .op = GP_KFD_OP_PREEMPT, .err = EPERM, .times = 2 });
 	assert_int_equal(set(lab, GP__KFD_SAVE, QUEUES), -EPERM);
 	for (int i = 0; i < QUEUES; i++)
 		assert_int_equal(lab->t[i].result, -EPERM);
@@ -583,7 +595,8 @@ static void refusals_are_explained(void **state)
 		{ GP__KFD_WAY_PREEMPT, 0, GP__KFD_SAVE, ENOTTY, "gpreempt's series" },
 		{ GP__KFD_WAY_PREEMPT, 0, GP__KFD_SAVE, EOPNOTSUPP, "cwsr_enable=1" },
 		{ GP__KFD_WAY_PREEMPT, 0, GP__KFD_RESET, EOPNOTSUPP, "use SAVE" },
-		{ GP__KFD_WAY_PREEMPT, 1, GP__KFD_SAVE, EPERM, "CAP_SYS_PTRACE" },
+		{ GP__KFD_WAY_PREEMPT, 1, GP__KFD_SAVE, EPERM, "CAP_SYS_ADMIN" },
+		{ GP__KFD_WAY_PREEMPT, 1, GP__KFD_SAVE, EDQUOT, "release some" },
 		{ GP__KFD_WAY_PREEMPT, 0, GP__KFD_SAVE, EINVAL, "no such queue" },
 	};
 	char text[GP__KFD_EXPLAIN_MAX];
@@ -680,7 +693,8 @@ int main(void)
 		TEST(dbgtrap_cannot_drain),
 		TEST(preempt_has_each_type),
 		TEST(preempt_reports_each_queue),
-		TEST(preempt_without_batches),
+		TEST(preempt_asks_before_it_calls),
+		TEST(preempt_keeps_the_reason),
 		TEST(preempt_of_others_ends_with_the_control),
 		TEST(preempt_that_is_forbidden_is_so_for_all),
 		TEST(refusals_are_explained),

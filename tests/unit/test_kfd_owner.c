@@ -16,8 +16,6 @@
 #define TRAP _IOC_NR(GP_KFD_DBG_TRAP)
 #define UPDATE _IOC_NR(GP_KFD_UPDATE_QUEUE)
 #define DESTROY _IOC_NR(GP_KFD_DESTROY_QUEUE)
-#define PREEMPT _IOC_NR(GP_KFD_PREEMPT_QUEUE)
-#define BATCH _IOC_NR(GP_KFD_PREEMPT_BATCH)
 
 static const uint32_t zero[] = { 0 }, both[] = { 0, 1 };
 
@@ -247,7 +245,7 @@ static void several_are_held_in_one_call(void **state)
 	make_queue(&lab);
 	make_queue(&lab);
 	assert_int_equal(set(&lab, GP__KFD_DRAIN, both, 2), 2);
-	assert_int_equal(fake.calls[BATCH], 1);
+	assert_int_equal(fake.operations[GP_KFD_OP_PREEMPT], 1);
 	assert_int_equal(fake.queue[1].preempt_type, GP_KFD_PREEMPT_DRAIN);
 	end(&lab);
 	assert_true(fake_runs(0));
@@ -685,7 +683,7 @@ static void bad_calls_fail_as_without_us(void **state)
 	static const unsigned long requests[] = { GP_KFD_CREATE_QUEUE,	GP_KFD_UPDATE_QUEUE,
 						  GP_KFD_DESTROY_QUEUE, GP_KFD_RUNTIME_ENABLE,
 						  GP_KFD_DBG_TRAP,	GP_KFD_PREEMPT_QUEUE,
-						  GP_KFD_PREEMPT_BATCH };
+						  GP_KFD_PREEMPT };
 	struct lab lab;
 	int asked = 0;
 

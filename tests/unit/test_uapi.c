@@ -114,8 +114,10 @@ static void our_own(void **state)
 	(void)state;
 	assert_int_equal(GP_KFD_PREEMPT_QUEUE, 0xc0104b87);
 	assert_int_equal(GP_KFD_RESUME_QUEUE, 0xc0104b88);
-	assert_int_equal(GP_KFD_PREEMPT_QUERY, 0xc0204b89);
-	assert_int_equal(GP_KFD_PREEMPT_BATCH, 0xc0204b8a);
+	assert_int_equal(GP_KFD_PREEMPT, 0xc0304bf0);
+	assert_int_equal(offsetof(struct gp_kfd_preempt, queues), 16);
+	assert_int_equal(sizeof(struct gp_kfd_preempt_query), 32);
+	assert_int_equal(sizeof(struct gp_kfd_preempt_queues), 24);
 	assert_int_equal(sizeof(struct gp_kfd_create_queue), 96);
 	assert_int_equal(sizeof(struct gp_kfd_queue_snapshot), 64);
 	assert_int_equal(sizeof(struct gp_kfd_save_area_header), 40);

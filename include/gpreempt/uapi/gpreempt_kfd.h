@@ -630,16 +630,89 @@ struct gp_kfd_save_area_header {
 #define GP_KFD_DBG_TRAP GP_KFD_WR(0x26, struct gp_kfd_dbg_trap)
 
 /*
- * The series: a queue is preempted and resumed on its own.
+ * The series: one ioctl with operations, at a number far from AMD's (0x01 to 0x27, and from 0x80 on
+ * in amdgpu-dkms). Another driver may have something else there: nothing but a query is called
+ * before a query returned GP_KFD_PREEMPT_MAGIC.
+ *
+ * What an operation does not use must be zero, and so must what a newer caller adds at the end
+ * (EINVAL, E2BIG): the structure can grow, and an older caller's missing bytes are zero.
+ */
+#define GP_KFD_PREEMPT_MAGIC 0x475052454d505431ull /* "GPREMPT1" */
+#define GP_KFD_PREEMPT_VERSION 2
+
+#define GP_KFD_PREEMPT_DRAIN 0 /* what runs, finishes; nothing new starts */
+#define GP_KFD_PREEMPT_RESET 1 /* what runs is dropped */
+#define GP_KFD_PREEMPT_SAVE 2 /* what runs is saved, and goes on from there */
+
+#define GP_KFD_OP_QUERY 1
+#define GP_KFD_OP_PREEMPT 2
+#define GP_KFD_OP_RESUME 3
+#define GP_KFD_OP_SET_PRIORITY 4
+
+#define GP_KFD_PREEMPT_TARGET (1u << 0) /* the queues of the process that pidfd refers to */
+
+#define GP_KFD_FEATURE_QUEUES (1u << 0) /* PREEMPT and RESUME of several queues in one step */
+#define GP_KFD_FEATURE_TARGET (1u << 1) /* those of other processes */
+#define GP_KFD_FEATURE_LOGICAL_PRIORITY (1u << 2) /* in CREATE_QUEUE */
+#define GP_KFD_FEATURE_SCHEDULER (1u << 3) /* the kernel schedules this node itself */
+#define GP_KFD_FEATURE_SET_PRIORITY (1u << 4) /* of queues that exist */
+#define GP_KFD_FEATURE_ALIASES (1u << 5) /* 0x87 and 0x88 are those below */
+
+/* The abilities of a node's scheduler; EINVAL for a gpu_id that does not exist, 0: the first
+ * node. */
+struct gp_kfd_preempt_query {
+	__u64 magic; /* out */
+	__u32 version; /* out */
+	__u32 features; /* out */
+	__u32 gpu_id; /* in and out */
+	__u32 types; /* out: a bit for each preemption type */
+	__u32 timeout_ms; /* out: how long the driver waits for a preemption */
+	__u32 holds_max; /* out: how many queues a process may hold with TARGET */
+};
+
+/*
+ * PREEMPT, RESUME and SET_PRIORITY act on several queues of one process in one step.
+ *
+ * Without TARGET the queues are the caller's own, and it holds each once. With TARGET the caller
+ * traces the process, has CAP_SYS_ADMIN, or is it (EPERM), and its open file holds each queue: such
+ * a hold ends with the file. A process has at most holds_max of them, counting all queues that a
+ * call names (EDQUOT). A priority above normal takes CAP_SYS_NICE (EACCES).
+ *
+ * Returns how many queues are as asked; if none is, and some failed, why the first one did. Each
+ * other id comes back with GP_KFD_QUEUE_INVALID if there is no such queue or it occurred before,
+ * with GP_KFD_QUEUE_ERROR if the operation failed for it. A queue that the caller holds already, or
+ * that it resumes and does not hold, is as asked. EOPNOTSUPP for a type that the running scheduler
+ * cannot do; ESRCH, EBADF for a target.
+ */
+struct gp_kfd_preempt_queues {
+	__u64 queue_array_ptr; /* of __u32 ids, in and out */
+	__u32 num_queues;
+	__u32 type; /* of PREEMPT */
+	__u32 logical_priority; /* of SET_PRIORITY: 0: none, or the logical priority + 1 */
+	__u32 pad;
+};
+
+struct gp_kfd_preempt {
+	__u32 op;
+	__u32 flags;
+	__s32 pidfd; /* with TARGET */
+	__u32 pad;
+	union {
+		struct gp_kfd_preempt_query query;
+		struct gp_kfd_preempt_queues queues;
+	};
+};
+
+#define GP_KFD_PREEMPT GP_KFD_WR(0xf0, struct gp_kfd_preempt)
+
+/*
+ * Aliases for one queue of the caller, where amdgpu.kfd_preempt_aliases=1 turns them on:
+ * amdgpu-dkms has something else at 0x87.
  *
  * PREEMPT_QUEUE: 0; EINVAL for a queue, type or pad that is none; EALREADY where it is preempted;
  * EOPNOTSUPP for a type that the running scheduler cannot do; ETIME; EIO. A timeout of 0 is the
  * driver's own, and none shorter than that is honoured: no caller can cause a GPU reset with it.
  */
-#define GP_KFD_PREEMPT_DRAIN 0 /* what runs, finishes; nothing new starts */
-#define GP_KFD_PREEMPT_RESET 1 /* what runs is dropped */
-#define GP_KFD_PREEMPT_SAVE 2 /* what runs is saved, and goes on from there */
-
 struct gp_kfd_preempt_queue {
 	__u32 queue_id;
 	__u32 preempt_type;
@@ -652,47 +725,7 @@ struct gp_kfd_resume_queue {
 	__u32 pad[3];
 };
 
-#define GP_KFD_PREEMPT_VERSION 1
-#define GP_KFD_FEATURE_BATCH (1u << 0) /* 0x8a */
-#define GP_KFD_FEATURE_TARGET_PID (1u << 1) /* of others, in 0x8a */
-#define GP_KFD_FEATURE_LOGICAL_PRIORITY (1u << 2) /* in CREATE_QUEUE */
-#define GP_KFD_FEATURE_SCHEDULER (1u << 3) /* the kernel schedules this node itself */
-
-/* The abilities of a node's scheduler; EINVAL for a gpu_id that does not exist, 0: the first
- * node. */
-struct gp_kfd_preempt_query {
-	__u32 gpu_id;
-	__u32 version; /* out */
-	__u32 features; /* out */
-	__u32 types; /* out: a bit for each preemption type */
-	__u32 default_timeout_ms; /* out */
-	__u32 pad[3];
-};
-
-#define GP_KFD_BATCH_PREEMPT 0
-#define GP_KFD_BATCH_RESUME 1
-
-/*
- * Acts on several queues of one process in one step. Queues of another process require that the
- * caller may ptrace it or is an administrator (EPERM), and such holds belong to the caller's open
- * file: they end with it. Returns how many are as asked; each other id comes back with
- * GP_KFD_QUEUE_INVALID if there is no such queue or it occurred before, with GP_KFD_QUEUE_ERROR if
- * the call failed for it. A queue that the caller holds already, or that it resumes and does not
- * hold, is as asked.
- */
-struct gp_kfd_preempt_batch {
-	__u64 queue_array_ptr; /* of __u32 ids, in and out */
-	__u32 num_queues;
-	__u32 op;
-	__u32 pid; /* 0: the caller */
-	__u32 preempt_type;
-	__u32 timeout_ms;
-	__u32 pad;
-};
-
 #define GP_KFD_PREEMPT_QUEUE GP_KFD_WR(0x87, struct gp_kfd_preempt_queue)
 #define GP_KFD_RESUME_QUEUE GP_KFD_WR(0x88, struct gp_kfd_resume_queue)
-#define GP_KFD_PREEMPT_QUERY GP_KFD_WR(0x89, struct gp_kfd_preempt_query)
-#define GP_KFD_PREEMPT_BATCH GP_KFD_WR(0x8a, struct gp_kfd_preempt_batch)
 
 #endif

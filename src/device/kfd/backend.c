@@ -216,13 +216,14 @@ static bool is_device(int fd)
 /* The kernel series; all zero: the kernel does not have it. */
 static struct gp_kfd_preempt_query query_series(gp__ioctl_fn *next)
 {
-	struct gp_kfd_preempt_query query = { 0 };
+	struct gp_kfd_preempt_query series = { 0 };
 	int fd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
-	bool answered = fd >= 0 && !next(fd, GP_KFD_PREEMPT_QUERY, &query);
 
-	if (fd >= 0)
+	if (fd >= 0) {
+		gp__kfd_query_series(next, fd, 0, &series);
 		close(fd);
-	return answered ? query : (struct gp_kfd_preempt_query){ 0 };
+	}
+	return series;
 }
 
 /* The best way for a program's own queues: one step where the kernel has the series. */

@@ -101,7 +101,7 @@ uint32_t gp__kfd_grace(uint32_t us, uint32_t clock_mhz)
  * Beginning and end
  */
 
-static int libc_ioctl(int fd, unsigned long request, void *args)
+int gp__kfd_libc_ioctl(int fd, unsigned long request, void *args)
 {
 	return ioctl(fd, request, args);
 }
@@ -128,7 +128,7 @@ int gp__kfd_control_open_by(struct gp__kfd_control *c, gp__kfd_ioctl_fn next, in
 
 int gp__kfd_control_open(struct gp__kfd_control *c, int kfd, pid_t pid, enum gp__kfd_way way)
 {
-	return gp__kfd_control_open_by(c, libc_ioctl, kfd, pid, way);
+	return gp__kfd_control_open_by(c, gp__kfd_libc_ioctl, kfd, pid, way);
 }
 
 int gp__kfd_debug_open_by(struct gp__kfd_control *c, gp__kfd_ioctl_fn next, int kfd, pid_t pid)

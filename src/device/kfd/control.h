@@ -5,8 +5,8 @@
  *	update   UPDATE_QUEUE, percentage 0. Own queues only, any kernel, one call per queue.
  *	dbgtrap  DBG_TRAP, as a debugger of this process or of a program that it may trace. Linux
  *	         6.5, all queues in one call. One debugger at a time.
- *	preempt  PREEMPT_QUEUE and PREEMPT_BATCH of gpreempt's kernel series. All queues in one
- *	         call, other processes' too.
+ *	preempt  The ioctl of gpreempt's kernel series. All queues in one call, other processes'
+ *too.
  *
  * A hold returns when the waves are off the hardware. Each queue ends in a known state, whatever
  * happens to the others: its result says whether the call did what was asked, and a failed hold is
@@ -48,6 +48,7 @@ enum gp__kfd_verb {
 
 /* As ioctl(): a result, or -1 with errno. */
 typedef int (*gp__kfd_ioctl_fn)(int fd, unsigned long request, void *args);
+int gp__kfd_libc_ioctl(int fd, unsigned long request, void *args);
 
 struct gp__kfd_control {
 	gp__kfd_ioctl_fn next;
@@ -59,6 +60,7 @@ struct gp__kfd_control {
 	/* A debugger's: how long waves may run before they are saved; gp__kfd_grace(). */
 	uint32_t grace;
 	struct gp_kfd_preempt_query series; /* way preempt: the abilities of the first node */
+	int pidfd; /* way preempt, with a pid: refers to it */
 	uint64_t held[GP__KFD_QUEUES_MAX /
 		      64]; /* way preempt: other processes' queues, a bit per id */
 };
@@ -81,6 +83,10 @@ int gp__kfd_control_open(struct gp__kfd_control *c, int kfd, pid_t pid, enum gp_
 /* The same, with calls going out through @next. */
 int gp__kfd_control_open_by(struct gp__kfd_control *c, gp__kfd_ioctl_fn next, int kfd, pid_t pid,
 			    enum gp__kfd_way way);
+/* The kernel series' abilities for a GPU, 0: the first one; all zero and -errno (ENOTTY) without
+ * the series. */
+int gp__kfd_query_series(gp__kfd_ioctl_fn next, int kfd, uint32_t gpu_id,
+			 struct gp_kfd_preempt_query *series);
 /* Releases what dbgtrap still holds, and what preempt still holds in another process. */
 void gp__kfd_control_close(struct gp__kfd_control *c);
 

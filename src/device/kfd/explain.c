@@ -102,8 +102,11 @@ static const struct rule rules[] = {
 	{ PREEMPT, EOPNOTSUPP, EVERYBODY, -1,
 	  "the scheduler of this GPU does not support that type, as the query shows; use SAVE" },
 	{ PREEMPT, EPERM, EVERYBODY, -1,
-	  "this process may not trace the program that owns the queues; run as the same user, or "
-	  "with CAP_SYS_PTRACE" },
+	  "this process neither has CAP_SYS_ADMIN nor may it trace the program that owns the "
+	  "queues; "
+	  "run as root, or as the same user with kernel.yama.ptrace_scope 0" },
+	{ PREEMPT, EDQUOT, EVERYBODY, -1,
+	  "this process holds as many queues of others as the kernel allows; release some" },
 	{ PREEMPT, EBUSY, EVERYBODY, -1, "the queue is being destroyed; there is nothing to hold" },
 	{ PREEMPT, EINVAL, EVERYBODY, -1, "the process has no such queue; list the queues again" },
 

@@ -118,9 +118,7 @@ int gp_kfd_open(uint32_t index, struct gp_kfd **gpu, struct gp_error *err)
 		return fail_open(err, rc, index);
 	}
 	pthread_mutex_init(&g->lock, NULL);
-	g->series.gpu_id = node.gpu_id;
-	if (gp__kfd_ioctl(g->u.kfd, GP_KFD_PREEMPT_QUERY, &g->series))
-		g->series = (struct gp_kfd_preempt_query){ .version = 0 };
+	gp__kfd_query_series(gp__kfd_libc_ioctl, g->u.kfd, node.gpu_id, &g->series);
 	/* A driver that does not show the parameter has CWSR: it is the default. */
 	g->cwsr = gp__kfd_cwsr_enable() != 0;
 	g->clock_hz = clock_of(node.gfx_version);

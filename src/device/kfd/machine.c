@@ -17,10 +17,12 @@ static const struct {
 	uint32_t bit;
 	const char *name, *text;
 } features[] = {
-	{ GP_KFD_FEATURE_BATCH, "batch", "many queues in a call" },
-	{ GP_KFD_FEATURE_TARGET_PID, "target-pid", "those of other programs" },
+	{ GP_KFD_FEATURE_QUEUES, "queues", "many queues in a call" },
+	{ GP_KFD_FEATURE_TARGET, "target", "those of other programs" },
 	{ GP_KFD_FEATURE_LOGICAL_PRIORITY, "logical-priority", "priorities of queues" },
+	{ GP_KFD_FEATURE_SET_PRIORITY, "set-priority", "also while they exist" },
 	{ GP_KFD_FEATURE_SCHEDULER, "scheduler", "it schedules itself" },
+	{ GP_KFD_FEATURE_ALIASES, "aliases", "0x87 and 0x88" },
 };
 #define NR_FEATURES (sizeof(features) / sizeof(features[0]))
 
@@ -31,9 +33,9 @@ static const struct {
 } abilities[] = {
 	{ GP__KFD_WAY_UPDATE, GP__KFD_SAVE, "UPDATE_QUEUE, 0 %" },
 	{ GP__KFD_WAY_DBGTRAP, GP__KFD_SAVE, "DBG_TRAP, suspend" },
-	{ GP__KFD_WAY_PREEMPT, GP__KFD_SAVE, "PREEMPT_QUEUE, save" },
-	{ GP__KFD_WAY_PREEMPT, GP__KFD_DRAIN, "PREEMPT_QUEUE, drain" },
-	{ GP__KFD_WAY_PREEMPT, GP__KFD_RESET, "PREEMPT_QUEUE, reset" },
+	{ GP__KFD_WAY_PREEMPT, GP__KFD_SAVE, "PREEMPT, save" },
+	{ GP__KFD_WAY_PREEMPT, GP__KFD_DRAIN, "PREEMPT, drain" },
+	{ GP__KFD_WAY_PREEMPT, GP__KFD_RESET, "PREEMPT, reset" },
 };
 #define NR_ABILITIES (sizeof(abilities) / sizeof(abilities[0]))
 
@@ -75,7 +77,7 @@ static void report_driver(struct gp__probe_report *r, const struct gp__kfd_probe
 		gp__report_number(r, "series.version", true, p->series.version);
 		gp__report_list(r, "series.features",
 				list_features(p->series.features, true, text, sizeof(text)));
-		gp__report_number(r, "series.timeout_ms", true, p->series.default_timeout_ms);
+		gp__report_number(r, "series.timeout_ms", true, p->series.timeout_ms);
 	} else {
 		gp__report_text(r, "series", NULL);
 	}

@@ -28,7 +28,7 @@ union arguments {
 	struct gp_kfd_update_queue update;
 	struct gp_kfd_destroy_queue destroy;
 	struct gp_kfd_dbg_trap trap;
-	struct gp_kfd_preempt_batch batch;
+	struct gp_kfd_preempt preempt;
 };
 
 /* Reads the arguments before the driver does; the driver refuses a bad address. */
@@ -340,15 +340,22 @@ static int debug(struct gp__kfd_owner *o, int fd, unsigned long request, void *a
 	return o->next(fd, request, args);
 }
 
-/* A process can hold its own queues only once: from now on the program does. */
+/* A process can hold its own queues only once, without a target: from now on the program does. */
 static int preempt(struct gp__kfd_owner *o, int fd, unsigned long request, void *args)
 {
 	union arguments copy;
-	bool others = _IOC_NR(request) == _IOC_NR(GP_KFD_PREEMPT_BATCH) &&
-		      read_arguments(request, args, &copy) && copy.batch.pid &&
-		      !is_us(copy.batch.pid);
+	bool holds = read_arguments(request, args, &copy) &&
+		     (copy.preempt.op == GP_KFD_OP_PREEMPT || copy.preempt.op == GP_KFD_OP_RESUME);
 
-	if (!others)
+	if (holds && !(copy.preempt.flags & GP_KFD_PREEMPT_TARGET))
+		gp__kfd_owner_give_up(o, GP__KFD_WAY_PREEMPT, -EALREADY);
+	return o->next(fd, request, args);
+}
+
+/* The numbers of the aliases have another meaning where the kernel does not have them. */
+static int preempt_alias(struct gp__kfd_owner *o, int fd, unsigned long request, void *args)
+{
+	if (_IOC_SIZE(request) == sizeof(struct gp_kfd_preempt_queue))
 		gp__kfd_owner_give_up(o, GP__KFD_WAY_PREEMPT, -EALREADY);
 	return o->next(fd, request, args);
 }
@@ -372,7 +379,8 @@ static call_fn *find_call(unsigned long request)
 		return debug;
 	case _IOC_NR(GP_KFD_PREEMPT_QUEUE):
 	case _IOC_NR(GP_KFD_RESUME_QUEUE):
-	case _IOC_NR(GP_KFD_PREEMPT_BATCH):
+		return preempt_alias;
+	case _IOC_NR(GP_KFD_PREEMPT):
 		return preempt;
 	default:
 		return NULL;

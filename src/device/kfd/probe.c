@@ -210,9 +210,7 @@ static void ask_version(struct try *t)
 	struct gp_kfd_runtime_enable enable = { .mode_mask = GP_KFD_RUNTIME_ENABLE_MODE };
 
 	p->version = t->u.version;
-	p->series.gpu_id = p->node.gpu_id;
-	if (gp__kfd_ioctl(t->u.kfd, GP_KFD_PREEMPT_QUERY, &p->series))
-		p->series.version = 0;
+	gp__kfd_query_series(gp__kfd_libc_ioctl, t->u.kfd, p->node.gpu_id, &p->series);
 	/* Enables dbgtrap, which must precede the first queue. Old kernels have neither. */
 	gp__kfd_ioctl(t->u.kfd, GP_KFD_RUNTIME_ENABLE, &enable);
 }

@@ -30,6 +30,11 @@ int gp__kfd_attach_debugger(struct gp__kfd_control *c);
 /* A call, repeated a limited number of times if signals interrupt it; its result or -errno. */
 int gp__kfd_call(const struct gp__kfd_control *c, unsigned long request, void *args);
 
+/* Traces the other process for a call that requires its tracer; 0 or -errno. The same thread ends
+ * it. */
+int gp__kfd_trace(const struct gp__kfd_control *c);
+void gp__kfd_end_trace(const struct gp__kfd_control *c);
+
 /* Whether the error means that the driver refused the call and changed nothing. */
 bool gp__kfd_is_refusal(int err);
 

@@ -33,7 +33,7 @@ static bool can(enum gp__kfd_verb verb)
  * Tracing
  */
 
-static int seize(const struct gp__kfd_control *c)
+int gp__kfd_trace(const struct gp__kfd_control *c)
 {
 	return c->pid && ptrace(PTRACE_SEIZE, c->pid, 0, 0) ? -errno : 0;
 }
@@ -43,7 +43,7 @@ static int seize(const struct gp__kfd_control *c)
  * it. The loop polls for the stop: if we are the parent, another thread that waits for the program
  * may consume its event.
  */
-static void detach(const struct gp__kfd_control *c)
+void gp__kfd_end_trace(const struct gp__kfd_control *c)
 {
 	siginfo_t info;
 
@@ -67,9 +67,9 @@ static int trap(const struct gp__kfd_control *c, uint32_t op, struct gp_kfd_dbg_
 	args->pid = (uint32_t)(c->pid ? c->pid : getpid());
 	args->op = op;
 	result = gp__kfd_call(c, GP_KFD_DBG_TRAP, args);
-	if (result == -EPERM && c->pid && !seize(c)) {
+	if (result == -EPERM && c->pid && !gp__kfd_trace(c)) {
 		result = gp__kfd_call(c, GP_KFD_DBG_TRAP, args);
-		detach(c);
+		gp__kfd_end_trace(c);
 	}
 	return result;
 }
@@ -117,11 +117,11 @@ static int enable(struct gp__kfd_control *c, int dbg_fd)
 		.rinfo_size = sizeof(info),
 		.dbg_fd = (uint32_t)dbg_fd,
 	};
-	err = seize(c);
+	err = gp__kfd_trace(c);
 	if (err)
 		return err;
 	err = gp__kfd_call(c, GP_KFD_DBG_TRAP, &args);
-	detach(c);
+	gp__kfd_end_trace(c);
 	if (!err)
 		c->runtime = info.runtime_state;
 	return err;

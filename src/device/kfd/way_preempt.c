@@ -1,28 +1,54 @@
 // SPDX-License-Identifier: MIT
 /*
- * The ioctls of gpreempt's kernel series. A single queue of our own has its own call; several
- * queues, or those of another process, go in a batch.
+ * The ioctl of gpreempt's kernel series, for our own queues or those of another process.
  *
  * Holds of own queues end with the process, those of others with the open file, which is the
  * caller's. So the control remembers which holds to release when it is closed.
+ *
+ * Whoever has no CAP_SYS_ADMIN must trace the other process. It is traced only for the call that
+ * holds; a release needs no permission.
  */
 #include "device/kfd/way.h"
+
+#include <string.h>
+#include <sys/pidfd.h>
+#include <unistd.h>
 
 static bool can(enum gp__kfd_verb verb)
 {
 	return verb < GP__KFD_VERBS;
 }
 
+int gp__kfd_query_series(gp__kfd_ioctl_fn next, int kfd, uint32_t gpu_id,
+			 struct gp_kfd_preempt_query *series)
+{
+	const struct gp__kfd_control c = { .next = next, .kfd = kfd };
+	struct gp_kfd_preempt args = { .op = GP_KFD_OP_QUERY, .query.gpu_id = gpu_id };
+	int err = gp__kfd_call(&c, GP_KFD_PREEMPT, &args);
+
+	memset(series, 0, sizeof(*series));
+	if (err)
+		return err < 0 ? err : -ENOTTY;
+	/* Another driver may have something else at this number. */
+	if (args.query.magic != GP_KFD_PREEMPT_MAGIC || !args.query.version)
+		return -ENOTTY;
+	*series = args.query;
+	return 0;
+}
+
+static int open_target(struct gp__kfd_control *c)
+{
+	if (!(c->series.features & GP_KFD_FEATURE_TARGET))
+		return -EOPNOTSUPP;
+	c->pidfd = pidfd_open(c->pid, 0);
+	return c->pidfd < 0 ? -errno : 0;
+}
+
 static int open_preempt(struct gp__kfd_control *c)
 {
-	const uint32_t others = GP_KFD_FEATURE_BATCH | GP_KFD_FEATURE_TARGET_PID;
-	int err = gp__kfd_call(c, GP_KFD_PREEMPT_QUERY, &c->series);
+	int err = gp__kfd_query_series(c->next, c->kfd, 0, &c->series);
 
-	if (err)
-		return err;
-	if (!c->series.version)
-		return -ENOTTY;
-	return c->pid && (c->series.features & others) != others ? -EOPNOTSUPP : 0;
+	return err || !c->pid ? err : open_target(c);
 }
 
 static uint32_t type_of(enum gp__kfd_verb verb)
@@ -36,45 +62,35 @@ static uint32_t type_of(enum gp__kfd_verb verb)
 	return types[verb];
 }
 
-static int batch(const struct gp__kfd_control *c, enum gp__kfd_verb verb, uint32_t *ids, size_t n)
+static int call(const struct gp__kfd_control *c, enum gp__kfd_verb verb, uint32_t *ids, size_t n)
 {
-	struct gp_kfd_preempt_batch args = {
-		.queue_array_ptr = (uint64_t)ids,
-		.num_queues = (uint32_t)n,
-		.op = verb == GP__KFD_RELEASE ? GP_KFD_BATCH_RESUME : GP_KFD_BATCH_PREEMPT,
-		.pid = (uint32_t)c->pid,
-		.preempt_type = type_of(verb),
+	bool release = verb == GP__KFD_RELEASE;
+	struct gp_kfd_preempt args = {
+		.op = release ? GP_KFD_OP_RESUME : GP_KFD_OP_PREEMPT,
+		.flags = c->pid ? GP_KFD_PREEMPT_TARGET : 0,
+		.pidfd = c->pid ? c->pidfd : 0,
+		.queues = {
+			.queue_array_ptr = (uint64_t)ids,
+			.num_queues = (uint32_t)n,
+			.type = release ? 0 : type_of(verb),
+		},
 	};
+	int done = gp__kfd_call(c, GP_KFD_PREEMPT, &args);
 
-	return gp__kfd_call(c, GP_KFD_PREEMPT_BATCH, &args);
+	if (done == -EPERM && c->pid && !gp__kfd_trace(c)) {
+		done = gp__kfd_call(c, GP_KFD_PREEMPT, &args);
+		gp__kfd_end_trace(c);
+	}
+	return done;
 }
 
-static int preempt_one(const struct gp__kfd_control *c, enum gp__kfd_verb verb, uint32_t id)
+/* No queue is as asked. The driver marks those that do not exist; the others failed for @err. */
+static void read_failure(struct gp__kfd_target *t, size_t n, const uint32_t *ids, int err)
 {
-	struct gp_kfd_preempt_queue args = { .queue_id = id, .preempt_type = type_of(verb) };
-	int err = gp__kfd_call(c, GP_KFD_PREEMPT_QUEUE, &args);
-
-	return err == -EALREADY ? 0 : err;
-}
-
-/* The driver refuses to resume a running queue with the same error as an unknown one; a batch tells
- * them apart. */
-static int resume_one(const struct gp__kfd_control *c, uint32_t id)
-{
-	struct gp_kfd_resume_queue args = { .queue_id = id };
-	int err = gp__kfd_call(c, GP_KFD_RESUME_QUEUE, &args);
-
-	if (err != -EINVAL || batch(c, GP__KFD_RELEASE, &id, 1) < 0)
-		return err;
-	return id & GP_KFD_QUEUE_INVALID ? -EINVAL : 0;
-}
-
-static void set_one(struct gp__kfd_control *c, enum gp__kfd_verb verb, struct gp__kfd_target *t)
-{
-	if (verb == GP__KFD_RELEASE)
-		t->result = resume_one(c, t->queue->id);
-	else
-		t->result = preempt_one(c, verb, t->queue->id);
+	for (size_t i = 0; i < n; i++) {
+		if (t[i].result == GP__KFD_PENDING)
+			t[i].result = *ids++ & GP_KFD_QUEUE_INVALID ? -EINVAL : err;
+	}
 }
 
 static void remember(struct gp__kfd_control *c, enum gp__kfd_verb verb,
@@ -96,19 +112,10 @@ static void set(struct gp__kfd_control *c, enum gp__kfd_verb verb, struct gp__kf
 		size_t n)
 {
 	uint32_t ids[GP__KFD_QUEUES_MAX];
-	size_t nr = gp__kfd_write_ids(t, n, ids);
-	int done;
+	int done = call(c, verb, ids, gp__kfd_write_ids(t, n, ids));
 
-	if (!c->pid && (nr == 1 || !(c->series.features & GP_KFD_FEATURE_BATCH))) {
-		for (size_t i = 0; i < n; i++) {
-			if (t[i].result == GP__KFD_PENDING)
-				set_one(c, verb, &t[i]);
-		}
-		return;
-	}
-	done = batch(c, verb, ids, nr);
 	if (done < 0)
-		gp__kfd_set_results(t, n, done);
+		read_failure(t, n, ids, done);
 	else
 		gp__kfd_read_ids(t, n, ids);
 	if (c->pid)
@@ -125,7 +132,9 @@ static void close_preempt(struct gp__kfd_control *c)
 			ids[n++] = id;
 	}
 	if (n)
-		batch(c, GP__KFD_RELEASE, ids, n);
+		call(c, GP__KFD_RELEASE, ids, n);
+	if (c->pid)
+		close(c->pidfd);
 }
 
 const struct gp__kfd_way_ops gp__kfd_way_preempt = {

@@ -75,8 +75,7 @@ HANDLER(runtime_enable)
 HANDLER(dbg_trap)
 HANDLER(preempt_queue)
 HANDLER(resume_queue)
-HANDLER(preempt_query)
-HANDLER(preempt_batch)
+HANDLER(preempt)
 
 /* The debugger's interface of old kernels. */
 static int refuse(struct emu_call *call, void *args)
@@ -148,25 +147,34 @@ static const struct ioctl ioctls[] = {
 	[0x26] = { GP_KFD_DBG_TRAP, do_dbg_trap, NULL, true },
 };
 
-/* The ioctls of gpreempt's series, from 0x87 on. */
-#define SERIES_START 0x87
-static const struct ioctl series_ioctls[] = {
-	{ GP_KFD_PREEMPT_QUEUE, do_preempt_queue, NULL, false },
-	{ GP_KFD_RESUME_QUEUE, do_resume_queue, NULL, false },
-	{ GP_KFD_PREEMPT_QUERY, do_preempt_query, NULL, false },
-	{ GP_KFD_PREEMPT_BATCH, do_preempt_batch, NULL, true },
-};
-
-#define N(table) (sizeof(table) / sizeof((table)[0]))
-
-static const struct ioctl *find(enum emu_kernel kernel, uint32_t nr)
+/* Those of gpreempt's series. */
+static const struct ioctl *find_of_series(const struct emu_config *c, uint32_t nr)
 {
-	uint32_t end = kernel == EMU_KERNEL_6_1 ? END_6_1 : END_6_12;
+	static const struct ioctl preempt = { GP_KFD_PREEMPT, do_preempt, emu_preempt_check, true };
+	static const struct ioctl aliases[] = {
+		{ GP_KFD_PREEMPT_QUEUE, do_preempt_queue, NULL, false },
+		{ GP_KFD_RESUME_QUEUE, do_resume_queue, NULL, false },
+	};
 
-	if (kernel == EMU_KERNEL_GPREEMPT && nr >= SERIES_START &&
-	    nr - SERIES_START < N(series_ioctls))
-		return &series_ioctls[nr - SERIES_START];
-	return nr && nr < end ? &ioctls[nr] : NULL;
+	switch (nr) {
+	case _IOC_NR(GP_KFD_PREEMPT):
+		return &preempt;
+	case _IOC_NR(GP_KFD_PREEMPT_QUEUE):
+		return c->preempt_aliases ? &aliases[0] : NULL;
+	case _IOC_NR(GP_KFD_RESUME_QUEUE):
+		return c->preempt_aliases ? &aliases[1] : NULL;
+	default:
+		return NULL;
+	}
+}
+
+static const struct ioctl *find(const struct emu_config *c, uint32_t nr)
+{
+	uint32_t end = c->kernel == EMU_KERNEL_6_1 ? END_6_1 : END_6_12;
+
+	if (nr && nr < end)
+		return &ioctls[nr];
+	return c->kernel == EMU_KERNEL_GPREEMPT ? find_of_series(c, nr) : NULL;
 }
 
 /* Faults on demand. */
@@ -183,7 +191,7 @@ static int injected(struct emu_call *call, const struct ioctl *io)
 
 int emu_kfd_ioctl(struct emu_call *call, const struct emu_file *f, uint32_t cmd, uint64_t arg)
 {
-	const struct ioctl *io = find(call->m->config.kernel, _IOC_NR(cmd));
+	const struct ioctl *io = find(&call->m->config, _IOC_NR(cmd));
 	uint32_t size = _IOC_SIZE(cmd);
 	union arguments args;
 	int result, err;

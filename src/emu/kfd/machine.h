@@ -46,6 +46,7 @@ struct emu_config {
 	uint64_t vram_bytes;
 	enum emu_kernel kernel;
 	bool kfd_sched; /* amdgpu.kfd_sched=1 of gpreempt's: it schedules by priority */
+	bool preempt_aliases; /* amdgpu.kfd_preempt_aliases=1 of gpreempt's: it has 0x87 and 0x88 */
 	bool cwsr;
 	int threads; /* of each GPU's compute engine */
 	uint32_t nice; /* of those threads */

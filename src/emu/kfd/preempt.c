@@ -1,27 +1,31 @@
 // SPDX-License-Identifier: MIT
 /*
- * PREEMPT_QUEUE, RESUME_QUEUE and PREEMPT_BATCH. A queue that its own program preempted is held
- * once, however often. Other processes hold it independently: each queue has a list of their holds,
- * and is released when the list is empty.
+ * The series' ioctl and its aliases. A queue that its own program preempted is held once, however
+ * often. Open files hold it independently (GP_KFD_PREEMPT_TARGET): each queue has a list of their
+ * holds, and is released when the list is empty.
  */
 #include "emu/kfd/preempt.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "emu/kfd/call.h"
 #include "emu/kfd/node.h"
+#include "emu/kfd/priority.h"
 #include "emu/kfd/queue.h"
+#include "emu/kfd/topology.h"
 #include "emu/kfd/tracer.h"
 
-/* An open file of another process that holds a queue. */
+/* An open file that holds a queue. */
 struct emu_hold {
 	struct emu_hold *next;
 	uint64_t file;
 	uint32_t pasid; /* of the owner */
+	_Atomic uint32_t *count; /* of the owner's holds; it outlives them */
 };
 
 static uint32_t types(const struct emu_machine *m)
@@ -110,29 +114,8 @@ int emu_resume_queue(struct emu_call *call, struct gp_kfd_resume_queue *args)
 	return err;
 }
 
-int emu_preempt_query(struct emu_call *call, struct gp_kfd_preempt_query *args)
-{
-	const struct emu_config *c = &call->m->config;
-	uint32_t gpu_id = args->gpu_id;
-
-	if (!gpu_id && c->nr_gpus)
-		gpu_id = call->m->node[0]->gpu_id;
-	if (!emu_machine_node(call->m, gpu_id))
-		return -EINVAL;
-	*args = (struct gp_kfd_preempt_query){
-		.gpu_id = gpu_id,
-		.version = GP_KFD_PREEMPT_VERSION,
-		.features = GP_KFD_FEATURE_BATCH | GP_KFD_FEATURE_TARGET_PID |
-			    GP_KFD_FEATURE_LOGICAL_PRIORITY,
-		.types = types(call->m),
-		.default_timeout_ms =
-			c->preempt_timeout_ms ? c->preempt_timeout_ms : EMU_PREEMPT_TIMEOUT_MS,
-	};
-	return 0;
-}
-
 /*
- * Holds of other processes
+ * Holds of open files
  */
 
 static struct emu_hold **find_hold(struct emu_queue *q, uint64_t file)
@@ -153,27 +136,34 @@ static int add_hold(struct emu_queue *q, const struct emu_call *call)
 	h = malloc(sizeof(*h));
 	if (!h)
 		return -ENOMEM;
-	*h = (struct emu_hold){ q->holds, call->file, call->process->pasid };
+	*h = (struct emu_hold){ q->holds, call->file, call->process->pasid,
+				&call->process->nr_holds };
+	atomic_fetch_add(h->count, 1);
 	q->holds = h;
 	return 0;
 }
 
-/* False: there was none. */
-static bool remove_hold(struct emu_queue *q, uint64_t file)
+static void free_hold(struct emu_hold **link)
 {
-	struct emu_hold **link = find_hold(q, file), *h = *link;
+	struct emu_hold *h = *link;
 
-	if (!h)
-		return false;
 	*link = h->next;
+	atomic_fetch_sub(h->count, 1);
 	free(h);
-	return true;
+}
+
+static void remove_hold(struct emu_queue *q, uint64_t file)
+{
+	struct emu_hold **link = find_hold(q, file);
+
+	if (*link)
+		free_hold(link);
 }
 
 void emu_preempt_forget(struct emu_queue *q)
 {
 	while (q->holds)
-		remove_hold(q, q->holds->file);
+		free_hold(&q->holds);
 }
 
 /* Removes all holds of a file or, if that is 0, of a process. */
@@ -188,8 +178,7 @@ static void remove_matching(struct emu_queue *q, uint64_t file, uint32_t pasid)
 			link = &h->next;
 			continue;
 		}
-		*link = h->next;
-		free(h);
+		free_hold(link);
 	}
 }
 
@@ -223,16 +212,17 @@ void emu_preempt_end(struct emu_process *p)
 }
 
 /*
- * Batches
+ * Several queues of one process
  */
 
-/* A batch for the queues of one process, and its results. */
+/* A call for queues of one process, and its results. */
 struct batch {
 	const struct emu_call *call;
-	const struct gp_kfd_preempt_batch *args;
+	const struct gp_kfd_preempt *args;
 	uint32_t *ids;
 	bool is_own;
 	int done;
+	int err; /* of the first queue that failed */
 };
 
 /* Queues of one node that change, and the positions of their ids. */
@@ -248,31 +238,43 @@ static bool is_held_by(struct emu_queue *q, const struct batch *b)
 	return b->is_own ? q->held & EMU_HELD_PREEMPTED : *find_hold(q, b->call->file) != NULL;
 }
 
-/* Whether the queue can get into the requested state; it may be in it already. */
-static bool applies(struct emu_queue *q, const struct batch *b)
+/* 0: the queue can get into the requested state, or is in it already. */
+static int prepare(struct emu_queue *q, const struct batch *b)
 {
-	if (b->args->op == GP_KFD_BATCH_RESUME)
-		return true;
-	if (q->destroying || q->held & EMU_HELD_RESET)
-		return false;
-	return b->is_own || !add_hold(q, b->call);
+	if (b->args->op == GP_KFD_OP_RESUME)
+		return 0;
+	if (q->destroying)
+		return -EBUSY;
+	if (q->held & EMU_HELD_RESET)
+		return -EACCES;
+	return b->is_own ? 0 : add_hold(q, b->call);
+}
+
+static void fail(struct batch *b, uint32_t i, int err)
+{
+	b->ids[i] |= GP_KFD_QUEUE_ERROR;
+	if (!b->err)
+		b->err = err;
 }
 
 static void gather(struct emu_process *p, struct emu_node *n, struct batch *b, struct part *part)
 {
 	part->nr = 0;
-	for (uint32_t i = 0; i < b->args->num_queues; i++) {
+	for (uint32_t i = 0; i < b->args->queues.num_queues; i++) {
 		/* Processed queues have their bit set, and so has the second of two equal ids. */
 		struct emu_queue *q = emu_queue_find(p, b->ids[i] & ~GP_KFD_QUEUE_INVALID);
 		bool is_new = b->ids[i] & GP_KFD_QUEUE_INVALID, was_held;
+		int err;
 
 		for (uint32_t j = 0; j < part->nr; j++)
 			is_new &= part->queue[j] != q;
 		if (!q || q->node != n || !is_new)
 			continue;
 		was_held = is_held_by(q, b);
-		if (!applies(q, b)) {
-			b->ids[i] ^= GP_KFD_QUEUE_INVALID | GP_KFD_QUEUE_ERROR;
+		err = prepare(q, b);
+		if (err) {
+			b->ids[i] &= ~GP_KFD_QUEUE_INVALID;
+			fail(b, i, err);
 			continue;
 		}
 		part->queue[part->nr] = q;
@@ -306,8 +308,7 @@ static int release(struct emu_node *n, const struct batch *b, struct part *part,
 
 static int hold(struct emu_node *n, const struct batch *b, struct part *part, uint32_t why)
 {
-	int err = emu_sched_hold(n, part->queue, part->nr, why, stop_type(b->args->preempt_type),
-				 b->args->timeout_ms * GP__MS);
+	int err = emu_sched_hold(n, part->queue, part->nr, why, stop_type(b->args->queues.type), 0);
 
 	if (err)
 		release(n, b, part, why, false);
@@ -322,7 +323,7 @@ static void run_on_node(struct emu_process *p, struct emu_node *n, struct batch 
 
 	pthread_mutex_lock(&n->lock);
 	gather(p, n, b, &part);
-	if (b->args->op == GP_KFD_BATCH_PREEMPT)
+	if (b->args->op == GP_KFD_OP_PREEMPT)
 		err = hold(n, b, &part, why);
 	else
 		err = release(n, b, &part, why, true);
@@ -330,90 +331,255 @@ static void run_on_node(struct emu_process *p, struct emu_node *n, struct batch 
 	for (uint32_t i = 0; i < part.nr; i++) {
 		b->ids[part.index[i]] &= ~GP_KFD_QUEUE_INVALID;
 		if (err)
-			b->ids[part.index[i]] |= GP_KFD_QUEUE_ERROR;
+			fail(b, part.index[i], err);
 	}
 	b->done += err ? 0 : (int)part.nr;
 }
 
-static int check_batch(const struct gp_kfd_preempt_batch *args)
+/*
+ * Priorities. The scheduler of the node, if there is one, moves the queue to its new group.
+ */
+
+static bool is_urgent(uint32_t logical_priority)
 {
-	if (args->pad || args->op > GP_KFD_BATCH_RESUME || args->num_queues > EMU_QUEUES_MAX)
-		return -EINVAL;
-	if (args->num_queues && !args->queue_array_ptr)
-		return -EINVAL;
-	if (args->op == GP_KFD_BATCH_PREEMPT && args->preempt_type > GP_KFD_PREEMPT_SAVE)
-		return -EINVAL;
-	return 0;
+	return logical_priority > GP__PRIO_NORMAL + 1;
+}
+
+static void set_priorities(struct emu_process *p, struct batch *b)
+{
+	for (uint32_t i = 0; i < b->args->queues.num_queues; i++) {
+		uint32_t id = b->ids[i] & ~GP_KFD_QUEUE_INVALID;
+		struct emu_queue *q = emu_queue_find(p, id);
+		bool is_new = true;
+
+		for (uint32_t j = 0; j < i; j++)
+			is_new &= (b->ids[j] & ~GP_KFD_QUEUE_INVALID) != id;
+		if (!q || !is_new)
+			continue;
+		b->ids[i] = id;
+		b->done++;
+		/* Whether the program is split is its own choice. */
+		q->logical_priority &= GP_KFD_PRIORITY_SPLIT;
+		q->logical_priority |= b->args->queues.logical_priority;
+		q->priority_is_granted = is_urgent(b->args->queues.logical_priority);
+		emu_topology_set_priority(q);
+		emu_priority_update_queue(q, !b->call->uid);
+	}
 }
 
 /*
- * Like ptrace: the same user, and not a program with more rights than that user, whose /proc folder
- * belongs to root; or the caller traces it already; or the caller is an administrator.
+ * The target
  */
+
+/* The traced process of the caller, the caller itself, or any process for an administrator. */
 static bool may_hold(const struct emu_call *call, const struct emu_process *target)
 {
-	char name[32];
-	struct stat st;
-
-	if (!call->uid)
-		return true;
-	snprintf(name, sizeof(name), "/proc/%d", (int)target->pid);
-	if (call->uid == target->uid && !stat(name, &st) && st.st_uid == call->uid)
-		return true;
-	return emu_tracer_is(call->pid, 0, target->pid);
+	return !call->uid || target == call->process || emu_tracer_is(call->pid, 0, target->pid);
 }
 
-static int find_target(struct emu_call *call, uint32_t pid, struct emu_process **target)
+/* The process that a pidfd of the client refers to; -errno. */
+static pid_t pid_of(struct emu_call *call, int32_t client_fd)
 {
-	pid_t of = pid ? emu_tracer_process((pid_t)pid) : call->pid;
+	int fd = client_fd < 0 ? -EBADF : emu_call_get_fd(call, (uint32_t)client_fd);
+	char name[40], line[64];
+	int pid = -EBADF;
+	FILE *f;
 
-	*target = of > 0 ? emu_process_find(call->m, of) : NULL;
+	if (fd < 0)
+		return fd;
+	snprintf(name, sizeof(name), "/proc/self/fdinfo/%d", fd);
+	f = fopen(name, "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "Pid: %d", &pid) == 1)
+			break;
+	}
+	if (f)
+		fclose(f);
+	close(fd);
+	/* -1: it has ended. */
+	return pid == -1 ? -ESRCH : pid;
+}
+
+static int find_target(struct emu_call *call, const struct gp_kfd_preempt *args,
+		       struct emu_process **target)
+{
+	pid_t pid = args->flags & GP_KFD_PREEMPT_TARGET ? pid_of(call, args->pidfd) : call->pid;
+
+	if (pid == -EBADF || pid == -ECONNRESET)
+		return pid;
+	pid = pid > 0 ? emu_tracer_process(pid) : -ESRCH;
+	*target = pid > 0 ? emu_process_find(call->m, pid) : NULL;
 	if (!*target)
 		return -ESRCH;
-	if (*target == call->process || may_hold(call, *target))
+	/* A file releases only what it holds, which it was once allowed to. */
+	if (!(args->flags & GP_KFD_PREEMPT_TARGET) || args->op == GP_KFD_OP_RESUME ||
+	    may_hold(call, *target))
 		return 0;
 	emu_process_put(*target);
 	return -EPERM;
 }
 
-static int run_batch(struct emu_call *call, struct emu_process *target,
-		     const struct gp_kfd_preempt_batch *args, uint32_t *ids)
-{
-	struct batch b = {
-		.call = call, .args = args, .ids = ids, .is_own = target == call->process
-	};
-	bool lacks = args->op == GP_KFD_BATCH_PREEMPT && !can(call->m, args->preempt_type);
+/*
+ * The call
+ */
 
-	pthread_mutex_lock(&target->lock);
-	for (uint32_t i = 0; i < args->num_queues; i++) {
-		if (lacks && emu_queue_find(target, ids[i] & ~GP_KFD_QUEUE_INVALID))
-			b.done = -EOPNOTSUPP;
-		ids[i] |= GP_KFD_QUEUE_INVALID;
-	}
-	for (uint32_t i = 0; i < call->m->config.nr_gpus && b.done >= 0; i++)
-		run_on_node(target, call->m->node[i], &b);
-	pthread_mutex_unlock(&target->lock);
-	return b.done;
+/* The abilities of a node. */
+static int query(struct emu_call *call, struct gp_kfd_preempt_query *args)
+{
+	const struct emu_config *c = &call->m->config;
+	uint32_t gpu_id = args->gpu_id;
+
+	if (!gpu_id && c->nr_gpus)
+		gpu_id = call->m->node[0]->gpu_id;
+	if (!emu_machine_node(call->m, gpu_id))
+		return -EINVAL;
+	*args = (struct gp_kfd_preempt_query){
+		.magic = GP_KFD_PREEMPT_MAGIC,
+		.version = GP_KFD_PREEMPT_VERSION,
+		.features = GP_KFD_FEATURE_QUEUES | GP_KFD_FEATURE_TARGET |
+			    GP_KFD_FEATURE_LOGICAL_PRIORITY | GP_KFD_FEATURE_SET_PRIORITY |
+			    (c->kfd_sched ? GP_KFD_FEATURE_SCHEDULER : 0) |
+			    (c->preempt_aliases ? GP_KFD_FEATURE_ALIASES : 0),
+		.gpu_id = gpu_id,
+		.types = types(call->m),
+		.timeout_ms =
+			c->preempt_timeout_ms ? c->preempt_timeout_ms : EMU_PREEMPT_TIMEOUT_MS,
+		.holds_max = EMU_HOLDS_MAX,
+	};
+	return 0;
 }
 
-int emu_preempt_batch(struct emu_call *call, struct gp_kfd_preempt_batch *args)
+static bool is_zero(const void *bytes, size_t size)
 {
-	size_t bytes = args->num_queues * sizeof(uint32_t);
-	struct emu_process *target;
-	int err = check_batch(args), done = 0;
-	uint32_t *ids;
+	const uint8_t *b = bytes;
 
+	for (size_t i = 0; i < size; i++) {
+		if (b[i])
+			return false;
+	}
+	return true;
+}
+
+int emu_preempt_check(const void *args, uint32_t size)
+{
+	const uint8_t *bytes = args;
+	size_t known = sizeof(struct gp_kfd_preempt);
+
+	return size > known && !is_zero(bytes + known, size - known) ? -E2BIG : 0;
+}
+
+/* What the operation does not use is zero. */
+static int check_query(const struct gp_kfd_preempt *args)
+{
+	struct gp_kfd_preempt rest = *args;
+
+	rest.op = rest.query.gpu_id = 0;
+	return is_zero(&rest, sizeof(rest)) ? 0 : -EINVAL;
+}
+
+static int check_queues(const struct gp_kfd_preempt *args)
+{
+	const size_t used = offsetof(struct gp_kfd_preempt, queues) + sizeof(args->queues);
+	const struct gp_kfd_preempt_queues *q = &args->queues;
+
+	if (args->flags & ~GP_KFD_PREEMPT_TARGET || args->pad || q->pad ||
+	    (args->pidfd && !(args->flags & GP_KFD_PREEMPT_TARGET)) ||
+	    !is_zero((const uint8_t *)args + used, sizeof(*args) - used))
+		return -EINVAL;
+	if (q->num_queues > EMU_QUEUES_MAX || (q->num_queues && !q->queue_array_ptr))
+		return -EINVAL;
+	if (q->type > (args->op == GP_KFD_OP_PREEMPT ? GP_KFD_PREEMPT_SAVE : 0))
+		return -EINVAL;
+	if (q->logical_priority & GP_KFD_PRIORITY_SPLIT)
+		return -EINVAL;
+	return q->logical_priority && args->op != GP_KFD_OP_SET_PRIORITY ? -EINVAL : 0;
+}
+
+/* Queues of the target, with its lock. */
+static int check_type(struct emu_call *call, struct emu_process *target, const struct batch *b)
+{
+	if (b->args->op != GP_KFD_OP_PREEMPT || can(call->m, b->args->queues.type))
+		return 0;
+	for (uint32_t i = 0; i < b->args->queues.num_queues; i++) {
+		if (emu_queue_find(target, b->ids[i] & ~GP_KFD_QUEUE_INVALID))
+			return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+static int run_batch(struct emu_call *call, struct emu_process *target, struct batch *b)
+{
+	int err;
+
+	pthread_mutex_lock(&target->lock);
+	err = check_type(call, target, b);
+	for (uint32_t i = 0; !err && i < b->args->queues.num_queues; i++)
+		b->ids[i] |= GP_KFD_QUEUE_INVALID;
+	if (!err && b->args->op == GP_KFD_OP_SET_PRIORITY)
+		set_priorities(target, b);
+	for (uint32_t i = 0; i < call->m->config.nr_gpus; i++) {
+		if (!err && b->args->op != GP_KFD_OP_SET_PRIORITY)
+			run_on_node(target, call->m->node[i], b);
+	}
+	pthread_mutex_unlock(&target->lock);
+	return err;
+}
+
+static int run_on_target(struct emu_call *call, struct emu_process *target,
+			 const struct gp_kfd_preempt *args)
+{
+	size_t bytes = args->queues.num_queues * sizeof(uint32_t);
+	struct batch b = {
+		.call = call,
+		.args = args,
+		.ids = malloc(bytes + 1),
+		.is_own = !(args->flags & GP_KFD_PREEMPT_TARGET),
+	};
+	int err = b.ids ? emu_copy_from_user(call, b.ids, args->queues.queue_array_ptr, bytes)
+			: -ENOMEM;
+
+	if (!err && args->op == GP_KFD_OP_PREEMPT && !b.is_own &&
+	    atomic_load(&call->process->nr_holds) + args->queues.num_queues > EMU_HOLDS_MAX)
+		err = -EDQUOT;
 	if (!err)
-		err = find_target(call, args->pid, &target);
+		err = run_batch(call, target, &b);
+	if (!err)
+		err = emu_copy_to_user(call, args->queues.queue_array_ptr, b.ids, bytes);
+	free(b.ids);
 	if (err)
 		return err;
-	ids = malloc(bytes + 1);
-	err = ids ? emu_copy_from_user(call, ids, args->queue_array_ptr, bytes) : -ENOMEM;
-	if (!err) {
-		done = run_batch(call, target, args, ids);
-		err = done < 0 ? done : emu_copy_to_user(call, args->queue_array_ptr, ids, bytes);
-	}
-	free(ids);
+	return b.done || !b.err ? b.done : b.err;
+}
+
+static int act_on_queues(struct emu_call *call, const struct gp_kfd_preempt *args)
+{
+	struct emu_process *target;
+	int result = check_queues(args);
+
+	if (!result && is_urgent(args->queues.logical_priority) && call->uid)
+		result = -EACCES;
+	if (!result)
+		result = find_target(call, args, &target);
+	if (result)
+		return result;
+	result = run_on_target(call, target, args);
 	emu_process_put(target);
-	return err ? err : done;
+	return result;
+}
+
+int emu_preempt(struct emu_call *call, struct gp_kfd_preempt *args)
+{
+	int err;
+
+	switch (args->op) {
+	case GP_KFD_OP_QUERY:
+		err = check_query(args);
+		return err ? err : query(call, &args->query);
+	case GP_KFD_OP_PREEMPT:
+	case GP_KFD_OP_RESUME:
+	case GP_KFD_OP_SET_PRIORITY:
+		return act_on_queues(call, args);
+	default:
+		return -EINVAL;
+	}
 }

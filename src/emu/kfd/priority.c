@@ -193,7 +193,7 @@ static struct gp__node_options options_of(struct emu_queue *q, bool is_admin)
 		.user = (uint32_t)q->process->uid,
 		.is_given = q->logical_priority,
 		.asked = asked,
-		.priority = gp__node_granted(asked, is_admin),
+		.priority = gp__node_granted(asked, is_admin || q->priority_is_granted),
 		.own = gp__node_own(q->priority),
 		.place = { .ring = q->ring,
 			   .bytes = q->ring_size,
@@ -336,7 +336,7 @@ static void wait_for(struct emu_priority *s, uint64_t ns)
 /* With the lock. No event says that a reset is over. */
 void emu_priority_look_for_reset(struct emu_priority *s)
 {
-	s->sched.is_paused = atomic_load(&s->node->hung);
+	gp__node_pause(&s->sched, atomic_load(&s->node->hung));
 }
 
 static uint64_t pause_after_tick(struct emu_priority *s)

@@ -78,6 +78,7 @@ struct emu_process {
 	struct emu_process_node node[EMU_GPUS_MAX];
 	struct emu_queue *queue[EMU_QUEUES_MAX]; /* by id */
 	struct emu_debug debug;
+	_Atomic uint32_t nr_holds; /* of its open files on queues */
 	_Atomic uint64_t met[EMU_OPCODES_MAX / 64]; /* approximate opcodes that were reported */
 };
 

@@ -18,8 +18,8 @@ struct gp__node_queue;
 enum {
 	EMU_HELD_EVICTED = 1, /* its process was evicted: by a fault, or for memory */
 	EMU_HELD_SUSPENDED = 2, /* by a debugger */
-	EMU_HELD_PREEMPTED = 4, /* by PREEMPT_QUEUE */
-	EMU_HELD_BATCH = 8, /* by PREEMPT_BATCH of another process */
+	EMU_HELD_PREEMPTED = 4, /* by its own process, with the series */
+	EMU_HELD_BATCH = 8, /* by open files, with the series */
 	EMU_HELD_DESTROYED = 16,
 	EMU_HELD_RESET = 32, /* it hung and was reset: permanent */
 	EMU_HELD_SCHEDULER = 64, /* by the kernel's own scheduler (priority.c) */
@@ -44,6 +44,7 @@ struct emu_queue {
 	uint32_t id, type; /* GP_KFD_QUEUE_* */
 	uint64_t read_pointer, write_pointer;
 	uint32_t logical_priority;
+	bool priority_is_granted; /* it was set by who may set any; CREATE_QUEUE caps it */
 	uint64_t eop, eop_size, save_area;
 	uint32_t save_size; /* of each XCC */
 	uint32_t ctl_stack_size;

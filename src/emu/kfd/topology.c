@@ -551,8 +551,10 @@ static void put_module(struct writer *w)
 		put_mode(w, path, constant[i].mode);
 	}
 	put(w, PARAMETERS "/cwsr_enable", "%d\n", c->cwsr);
-	if (c->kernel == EMU_KERNEL_GPREEMPT)
+	if (c->kernel == EMU_KERNEL_GPREEMPT) {
 		put(w, PARAMETERS "/kfd_sched", "%c\n", c->kfd_sched ? 'Y' : 'N');
+		put(w, PARAMETERS "/kfd_preempt_aliases", "%c\n", c->preempt_aliases ? 'Y' : 'N');
+	}
 	put(w, PARAMETERS "/max_num_of_queues_per_device", "%u\n", EMU_QUEUES_PER_GPU_MAX);
 	put(w, PARAMETERS "/queue_preemption_timeout_ms", "%u\n",
 	    c->preempt_timeout_ms ? c->preempt_timeout_ms : EMU_PREEMPT_TIMEOUT_MS);

@@ -27,6 +27,7 @@ int emu_topology_init(struct emu_machine *m);
 void emu_topology_add_process(struct emu_process *p);
 void emu_topology_remove_process(struct emu_process *p);
 void emu_topology_add_queue(const struct emu_queue *q);
+void emu_topology_set_priority(const struct emu_queue *q);
 void emu_topology_remove_queue(const struct emu_queue *q);
 void emu_topology_set_vram(struct emu_process *p, uint32_t node);
 

@@ -92,11 +92,17 @@ void emu_topology_add_queue(const struct emu_queue *q)
 	emu_tree_file(dir, path, "%u", queue_type(q));
 	if (q->process->m->config.kernel != EMU_KERNEL_GPREEMPT)
 		return;
-	/* -1: not given */
-	snprintf(path, sizeof(path), PROC "/%d/queues/%u/logical_priority", q->process->pid, q->id);
-	emu_tree_file(dir, path, "%lld",
-		      (long long)(q->logical_priority & ~GP_KFD_PRIORITY_SPLIT) - 1);
+	emu_topology_set_priority(q);
 	emu_priority_add_queue_files(q);
+}
+
+/* -1: not given */
+void emu_topology_set_priority(const struct emu_queue *q)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), PROC "/%d/queues/%u/logical_priority", q->process->pid, q->id);
+	emu_tree_file(q->process->m->config.dir, path, "%lld", (long long)(q->logical_priority & ~GP_KFD_PRIORITY_SPLIT) - 1);
 }
 
 void emu_topology_remove_queue(const struct emu_queue *q)
