@@ -361,8 +361,6 @@ static int run_scheduler(void *data)
 		wait = gp__node_wait_ns(&s->sched);
 		mutex_unlock(&s->lock);
 		pause = wait == GP__NEVER ? KTIME_MAX : wait;
-		WRITE_ONCE(s->nr_rounds, s->nr_rounds + 1);
-		wake_up(&s->ticked);
 	}
 
 	return 0;
@@ -401,7 +399,6 @@ static void start_scheduler(struct kfd_sched *s)
 	s->occupancy = kcalloc(AMDGPU_MAX_QUEUES, sizeof(*s->occupancy), GFP_KERNEL);
 	mutex_init(&s->lock);
 	init_waitqueue_head(&s->wait);
-	init_waitqueue_head(&s->ticked);
 	gp__node_init(&s->sched, &driver, s->node->id, &log);
 	s->thread = kthread_run(run_scheduler, s, "kfd_sched_%x", s->node->id);
 }

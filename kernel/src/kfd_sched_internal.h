@@ -16,8 +16,6 @@ struct kfd_sched {
 	struct task_struct *thread;
 	wait_queue_head_t wait;
 	bool is_kicked;			/* the thread has something to do */
-	wait_queue_head_t ticked;
-	u64 nr_rounds;			/* written by the thread alone */
 
 	struct kobject kobj;		/* frees this */
 	struct attribute files[GP__NODE_FILES_MAX];

@@ -18,9 +18,10 @@
  *
  * /sys/kernel/debug/kfd/sched_GPU_ID is its log.
  *
- * A queue's files, in /sys/class/kfd/kfd/proc/PID/queues/ID, fail with ENODATA
- * while the scheduler is disabled; those about its ring, too, when that cannot
- * be read.
+ * A queue's files, in /sys/class/kfd/kfd/proc/PID/queues/ID, are root's: they
+ * would tell other users when a program works. They show what the thread saw
+ * when it looked last, and wake nobody. They fail with ENODATA while the
+ * scheduler is disabled; those about its ring, too, when that cannot be read.
  */
 
 #include <linux/debugfs.h>
@@ -184,17 +185,6 @@ static ssize_t show_queue(struct kfd_sched *s, const struct queue *q, const char
 	}
 }
 
-/* The thread sleeps while there are not two groups to choose between. */
-static void wait_for_tick(struct kfd_sched *s)
-{
-	u64 before = READ_ONCE(s->nr_rounds);
-
-	if (READ_ONCE(s->sched.is_paused) || !READ_ONCE(s->sched.is_enabled))
-		return;
-	kfd_sched_kick(s);
-	wait_event_interruptible_timeout(s->ticked, READ_ONCE(s->nr_rounds) != before, HZ);
-}
-
 ssize_t kfd_sched_show_queue(struct queue *q, const char *name, char *text)
 {
 	struct kfd_sched *s = q->device->sched;
@@ -203,7 +193,6 @@ ssize_t kfd_sched_show_queue(struct queue *q, const char *name, char *text)
 	if (!s)
 		return -ENODATA;
 
-	wait_for_tick(s);
 	mutex_lock(&s->lock);
 	if (q->sched)
 		size = show_queue(s, q, name, text);
@@ -212,15 +201,15 @@ ssize_t kfd_sched_show_queue(struct queue *q, const char *name, char *text)
 	return size;
 }
 
-static struct attribute own_priority_attr = { .name = "own_priority", .mode = 0444 };
-static struct attribute effective_priority_attr = { .name = "effective_priority", .mode = 0444 };
-static struct attribute state_attr = { .name = "state", .mode = 0444 };
-static struct attribute rptr_attr = { .name = "rptr", .mode = 0444 };
-static struct attribute wptr_attr = { .name = "wptr", .mode = 0444 };
-static struct attribute pending_attr = { .name = "pending", .mode = 0444 };
-static struct attribute preempted_ms_attr = { .name = "preempted_ms", .mode = 0444 };
-static struct attribute preemptions_attr = { .name = "preemptions", .mode = 0444 };
-static struct attribute log_id_attr = { .name = "log_id", .mode = 0444 };
+static struct attribute own_priority_attr = { .name = "own_priority", .mode = 0400 };
+static struct attribute effective_priority_attr = { .name = "effective_priority", .mode = 0400 };
+static struct attribute state_attr = { .name = "state", .mode = 0400 };
+static struct attribute rptr_attr = { .name = "rptr", .mode = 0400 };
+static struct attribute wptr_attr = { .name = "wptr", .mode = 0400 };
+static struct attribute pending_attr = { .name = "pending", .mode = 0400 };
+static struct attribute preempted_ms_attr = { .name = "preempted_ms", .mode = 0400 };
+static struct attribute preemptions_attr = { .name = "preemptions", .mode = 0400 };
+static struct attribute log_id_attr = { .name = "log_id", .mode = 0400 };
 
 static struct attribute *queue_attrs[] = {
 	&own_priority_attr,

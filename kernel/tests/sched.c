@@ -20,6 +20,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -349,6 +350,29 @@ static bool queue_says(const struct program *p, const char *name, const char *wa
 	return !queue_text(p, name, text, sizeof(text)) && !strcmp(text, want);
 }
 
+/* The files show what was seen when the thread looked last. */
+static void expect_number_soon(const struct program *p, const char *name, long want, int line)
+{
+	double end = seconds() + PATIENCE_S;
+
+	while (queue_number(p, name) != want && seconds() < end)
+		usleep(1000);
+	expect_eq(queue_number(p, name), want, name, line);
+}
+
+#define EXPECT_NUMBER_SOON(p, name, want) expect_number_soon(p, name, want, __LINE__)
+
+static void expect_text_soon(const struct program *p, const char *name, const char *want, int line)
+{
+	double end = seconds() + PATIENCE_S;
+
+	while (!queue_says(p, name, want) && seconds() < end)
+		usleep(1000);
+	expect(queue_says(p, name, want), name, line);
+}
+
+#define EXPECT_TEXT_SOON(p, name, want) expect_text_soon(p, name, want, __LINE__)
+
 /* Of a file that may be longer than what there is to find in it. */
 static bool file_has(const char *path, const char *what)
 {
@@ -614,6 +638,15 @@ static void a_failure_is_tried_again(void)
 	end(&high);
 }
 
+static unsigned int queue_file_mode(const struct program *p, const char *name)
+{
+	struct stat st = { 0 };
+	char path[96];
+
+	snprintf(path, sizeof(path), "/sys/class/kfd/kfd/proc/%d/queues/0/%s", (int)p->pid, name);
+	return stat(path, &st) ? 0 : st.st_mode & 07777;
+}
+
 static void files_of_a_queue(void)
 {
 	struct program low = start(LOW, PLAIN), high = start(HIGH, PLAIN);
@@ -622,21 +655,23 @@ static void files_of_a_queue(void)
 
 	submit(&low, 10);
 	consume(&low, 4);
-	EXPECT_EQ(queue_number(&low, "rptr"), 4);
-	EXPECT_EQ(queue_number(&low, "wptr"), 10);
-	EXPECT_EQ(queue_number(&low, "pending"), 6);
+	EXPECT_NUMBER_SOON(&low, "rptr", 4);
+	EXPECT_NUMBER_SOON(&low, "wptr", 10);
+	EXPECT_NUMBER_SOON(&low, "pending", 6);
+	EXPECT_EQ(queue_file_mode(&low, "rptr"), 0400);
+	EXPECT_EQ(queue_file_mode(&low, "state"), 0400);
 	EXPECT_EQ(queue_number(&low, "logical_priority"), LOW);
 	EXPECT_EQ(queue_number(&low, "effective_priority"), LOW);
 	EXPECT_EQ(queue_number(&low, "preemptions"), 0);
 	EXPECT_EQ(queue_number(&low, "preempted_ms"), 0);
-	EXPECT(queue_says(&low, "state", "admitted\n"));
+	EXPECT_TEXT_SOON(&low, "state", "admitted\n");
 	EXPECT_EQ(queue_number(&stuck, "wptr"), -ENODATA);
 	EXPECT_EQ(queue_number(&stuck, "pending"), -ENODATA);
 	submit(&high, 1);
 	EXPECT_SOON(&low, false);
-	EXPECT(queue_says(&low, "state", "excluded\n"));
-	EXPECT(queue_says(&high, "state", "admitted\n"));
-	EXPECT_EQ(queue_number(&low, "preemptions"), 1);
+	EXPECT_TEXT_SOON(&low, "state", "excluded\n");
+	EXPECT_TEXT_SOON(&high, "state", "admitted\n");
+	EXPECT_NUMBER_SOON(&low, "preemptions", 1);
 	EXPECT_STAYS(&low, false);
 	EXPECT(queue_number(&low, "preempted_ms") >= STAYS_MS);
 	EXPECT_EQ(node_number("switches"), switches + 1);

@@ -460,6 +460,12 @@ static void priorities_are_changed(void **unused)
 	assert_int_equal(set_priority(&s->other.call, getpid(), ids, 1, 16), 1);
 	assert_int_equal(s->q[0].q->logical_priority, 16);
 	assert_int_equal(s->q[1].q->logical_priority, 0);
+	/* Whether its streams are split is the program's own choice. */
+	s->q[0].q->logical_priority |= GP_KFD_PRIORITY_SPLIT;
+	assert_int_equal(set_priority(&s->p.call, getpid(), ids, 1, 5), 1);
+	assert_int_equal(s->q[0].q->logical_priority, 5 | GP_KFD_PRIORITY_SPLIT);
+	assert_int_equal(set_priority(&s->p.call, getpid(), ids, 1, 5 | GP_KFD_PRIORITY_SPLIT),
+			 -EINVAL);
 	end(s);
 	(void)unused;
 }

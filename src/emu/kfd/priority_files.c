@@ -74,7 +74,7 @@ void emu_priority_add_queue_files(const struct emu_queue *q)
 	for (const char *const *name = gp__node_queue_files; *name; name++) {
 		snprintf(path, sizeof(path), EMU_KFD_FOLDER "/proc/%d/queues/%u/%s",
 			 (int)q->process->pid, q->id, *name);
-		add_file(q->node->m->config.dir, path, READ_ONLY);
+		add_file(q->node->m->config.dir, path, ROOTS);
 	}
 }
 
@@ -268,6 +268,6 @@ int emu_priority_open(struct emu_call *call, const char *path, uint32_t flags)
 		return s ? open_node_file(call, s, name, flags) : -ENOENT;
 	}
 	if (sscanf(at, "proc/%d/queues/%u/%31[a-z_]%n", &pid, &number, name, &end) == 3 && !at[end])
-		return open_queue_file(call->m, pid, number, name);
+		return call->uid ? -EACCES : open_queue_file(call->m, pid, number, name);
 	return -ENOENT;
 }
