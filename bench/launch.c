@@ -173,7 +173,7 @@ static void note_hops(struct seen *s, const json_t *said, double *seen, size_t n
 static int measure_seen_once(struct gp__bench_run *run, struct seen *s)
 {
 	int times = gp__bench_quick(run) ? QUICK_DOORBELLS : DOORBELLS;
-	json_t *said = run_program(run, GPREEMPT " run -p 20 -- ", "seen", times);
+	json_t *said = run_program(run, GPREEMPT " run -p 20 --split-streams -- ", "seen", times);
 	double seen[DOORBELLS];
 	size_t n;
 

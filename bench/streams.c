@@ -28,9 +28,9 @@ static const struct {
 } levels[] = {
 	{ "none", "" },
 	/* A window for a whole job, because tuning uses host time. */
-	{ "Lv1", GPREEMPT " run -p 20 --level 1 --window 8 -- " },
-	{ "Lv2", GPREEMPT " run -p 20 --level 2 -- " },
-	{ "Lv3", GPREEMPT " run -p 20 --level 3 -- " },
+	{ "Lv1", GPREEMPT " run -p 20 --split-streams --level 1 --window 8 -- " },
+	{ "Lv2", GPREEMPT " run -p 20 --split-streams --level 2 -- " },
+	{ "Lv3", GPREEMPT " run -p 20 --split-streams --level 3 -- " },
 };
 #define NR_LEVELS (sizeof(levels) / sizeof(levels[0]))
 

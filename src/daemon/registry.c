@@ -110,6 +110,12 @@ static struct description describe_added(const struct gp__registry *r, const str
 					      .weighing = weighing_of(add->flags) });
 }
 
+/* Agents of version 2, and of backends that cannot tell, do not know the size. */
+static bool is_same_size(u64 a, u64 b)
+{
+	return a == b || !a || !b;
+}
+
 /*
  * Programs of a user that describe a GPU differently get different ones. The memory of a shared GPU
  * is that of the daemon's or the first description: no program has one of its own by another size.
@@ -120,8 +126,8 @@ static bool is_described(const struct gp__registry *r, const struct gp__gpu *gpu
 	if (strcmp(gpu->key, d->key) || gpu->dev.can_weigh != d->weighing ||
 	    gpu->is_shared != d->is_shared)
 		return false;
-	return gpu->is_shared ||
-	       (gpu->dev.memory == d->memory && (r->one_user || gpu->named_by == p->user));
+	return gpu->is_shared || (is_same_size(gpu->dev.memory, d->memory) &&
+				  (r->one_user || gpu->named_by == p->user));
 }
 
 static struct gp__gpu *find_gpu(struct gp__registry *r, const struct gp__program *p,

@@ -139,7 +139,7 @@ int gp__kfd_debug_open_by(struct gp__kfd_control *c, gp__kfd_ioctl_fn next, int 
 
 int gp__kfd_debug_open(struct gp__kfd_control *c, int kfd, pid_t pid)
 {
-	return gp__kfd_debug_open_by(c, libc_ioctl, kfd, pid);
+	return gp__kfd_debug_open_by(c, gp__kfd_libc_ioctl, kfd, pid);
 }
 
 void gp__kfd_control_close(struct gp__kfd_control *c)
