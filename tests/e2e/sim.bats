@@ -210,6 +210,7 @@ assert json.load(sys.stdin)["error"]["status"] == 1'
 	run "$GPREEMPT" sim example3
 	[ "$status" -eq 0 ]
 	[[ $output == *high* ]]
-	run -1 --separate-stderr "$GPREEMPT" sim no-such-scenario
-	[[ $stderr == *"no-such-scenario"*"Shipped scenarios go by name"* ]]
+	run "$GPREEMPT" sim no-such-scenario
+	[ "$status" -eq 1 ]
+	[[ $output == *"no-such-scenario"*"Shipped scenarios go by name"* ]]
 }

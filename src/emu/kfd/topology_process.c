@@ -102,7 +102,8 @@ void emu_topology_set_priority(const struct emu_queue *q)
 	char path[128];
 
 	snprintf(path, sizeof(path), PROC "/%d/queues/%u/logical_priority", q->process->pid, q->id);
-	emu_tree_file(q->process->m->config.dir, path, "%lld", (long long)(q->logical_priority & ~GP_KFD_PRIORITY_SPLIT) - 1);
+	emu_tree_file(q->process->m->config.dir, path, "%lld",
+		      (long long)(q->logical_priority & ~GP_KFD_PRIORITY_SPLIT) - 1);
 }
 
 void emu_topology_remove_queue(const struct emu_queue *q)
