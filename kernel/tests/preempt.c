@@ -249,7 +249,7 @@ static void have_aliases(bool have)
 	close(fd);
 }
 
-/* Those of another driver, among others, unless they are wanted. */
+/* Among others the numbers of AMD's own driver, and the aliases unless they are wanted. */
 static void numbers_that_are_none(void)
 {
 	static const unsigned int none[] = { 0x00, 0x27, 0x80, 0x86, 0x89, 0x8a, 0xef, 0xf1, 0xff };

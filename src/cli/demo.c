@@ -330,7 +330,7 @@ static bool all_identical(const struct demo_mode *modes, size_t n)
 	return true;
 }
 
-/* What the demo is there to show. */
+/* The demo's claim: level 3 is better than no scheduler. */
 static int check(struct gp__env *env, const struct demo_mode *modes, size_t n)
 {
 	double native, lv3;

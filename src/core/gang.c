@@ -70,7 +70,7 @@ static bool is_kept(const struct gp__entity *e)
 	return gp__entity_active(e) && e->place == GP__PLACE_BLOCKED;
 }
 
-/* What was due when its timer ran may not be any more. */
+/* A grant that was due when the timer ran may not be due any more. */
 static bool check_due(struct gp__entity *e, u64 now)
 {
 	if (!e->ripe)

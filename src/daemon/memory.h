@@ -2,7 +2,7 @@
 /*
  * GPU memory of programs: what is measured, and what policies take for it.
  *
- * What the daemon itself finds in sysfs (devices.h) comes before what the program's agent reports,
+ * The daemon's own look at sysfs (devices.h) comes before the report of the program's agent,
  * and both come before a hint. The memory of a program on a GPU is divided equally between its
  * groups there, so that it counts once for its user. A change takes effect when the registry
  * settles, once for many reports.

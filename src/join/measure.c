@@ -41,7 +41,7 @@ static bool any_unmeasured(struct gp__agent *a, const struct source *s)
 	return any;
 }
 
-/* One that is being measured; under the lock. */
+/* A queue that is being measured; under the lock. */
 static struct queue *next_measuring(struct gp__agent *a, const struct source *s)
 {
 	struct gp__link *l, *n;

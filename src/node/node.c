@@ -266,7 +266,7 @@ struct gp__node_queue *gp__node_update(struct gp__node_sched *n, struct gp__node
 
 	q->place = o->place;
 	if (stays) {
-		/* What was granted for an unchanged wish stays. */
+		/* A grant for an unchanged wish stays. */
 		if (q->asked != o->asked)
 			take_wish(q, o);
 		q->own = o->own;
@@ -433,7 +433,7 @@ void gp__node_pause(struct gp__node_sched *n, bool pause)
 	if (n->is_paused == pause)
 		return;
 	n->is_paused = pause;
-	/* What made the GPU fail is over. */
+	/* The cause of the GPU's failures is over. */
 	if (!pause && n->is_enabled)
 		forgive(n, 0);
 }

@@ -725,7 +725,7 @@ static void a_stopped_program_holds_no_other(void **state)
 		kill(p.mallory.pid, SIGCONT);
 		tell(&p.alice, IS_HELD, 0);
 	}
-	/* What it reports after that counts. */
+	/* Reports after that count. */
 	tell(&p.mallory, REST, 0);
 	tell(&p.alice, IS_RELEASED, 0);
 	pair_down(&p);

@@ -142,7 +142,7 @@ static void a_gang_gives_up_after_30_seconds(void **state)
 	assert_int_equal(state_of(&s, 0), GP__WIRE_GANG_GAVE_UP);
 	assert_int_equal(s.p[0].user->nr_ganged, 0);
 	assert_true(gp__program_is_alone(&s.p[0]));
-	/* One that comes later is told. */
+	/* A member that comes later is told. */
 	enter(&s, 2, ALICE, "gpu-c");
 	assert_int_equal(join_gang(&s, 2, "ranks", 3, 0), -EINVAL);
 	assert_false(held(&s, 2));

@@ -75,7 +75,7 @@ static void report(struct table *t, struct gp__program_queue *q, u64 memory)
 	gp__registry_settle(&t->r, ++t->now);
 }
 
-/* What the policy sees. */
+/* The memory that the policy sees. */
 static u64 counted(const struct gp__program_queue *q)
 {
 	return q->group->entity.hints.memory;

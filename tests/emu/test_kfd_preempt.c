@@ -200,7 +200,7 @@ static void capabilities_are_reported(void **unused)
 	args.query = (struct gp_kfd_preempt_query){ 0 };
 	assert_int_equal(emu_preempt(&s->p.call, &args), 0);
 	assert_true(args.query.features & GP_KFD_FEATURE_ALIASES);
-	/* What it writes has to be zero. */
+	/* Fields that the call writes have to be zero. */
 	assert_int_equal(emu_preempt(&s->p.call, &args), -EINVAL);
 	end(s);
 	(void)unused;

@@ -183,7 +183,7 @@ static void call_unknown(const struct probe *p, const void *arg)
 	}
 }
 
-/* What the series answers without a GPU; a stock kernel has nothing at its number. */
+/* The series' answers without a GPU; a stock kernel has nothing at its number. */
 static void call_series(const struct probe *p, const void *arg)
 {
 	uint32_t ids[2];

@@ -117,7 +117,7 @@ def all_or_none():
                   ids + [bad]) == [bad], "which failed")
     trainer.wait_for_step()
     other.wait_for_step()
-    # What was suspended before stays so.
+    # Queues that were suspended before stay so.
     poc.suspend_queues(ids_of(trainer))
     refused(errno.EINVAL, [], poc.suspend_queues, ids + [bad])
     before = trainer.steps_when_held()

@@ -74,7 +74,7 @@ static void *pass_on(void *data)
 	return NULL;
 }
 
-/* What both ranks do in the round: rank 0 says it. */
+/* The work of both ranks in the round: rank 0 says it. */
 static uint32_t decide(struct rank *r, uint32_t round, const char *stop)
 {
 	struct shared *s = r->shared;

@@ -634,8 +634,9 @@ struct gp_kfd_save_area_header {
  * in amdgpu-dkms). Another driver may have something else there: nothing but a query is called
  * before a query returned GP_KFD_PREEMPT_MAGIC.
  *
- * What an operation does not use must be zero, and so must what a newer caller adds at the end
- * (EINVAL, E2BIG): the structure can grow, and an older caller's missing bytes are zero.
+ * Fields that an operation does not use must be zero (EINVAL), and so must those that a newer
+ * caller adds at the end (E2BIG): the structure can grow, and an older caller's missing bytes are
+ * zero.
  */
 #define GP_KFD_PREEMPT_MAGIC 0x475052454d505431ull /* "GPREMPT1" */
 #define GP_KFD_PREEMPT_VERSION 2

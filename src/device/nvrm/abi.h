@@ -142,7 +142,7 @@ struct gp__nvrm_memory_params {
 	uint64_t range[2], size;
 };
 
-/* Where memory is: 0: in the GPU's own. */
+/* The location of memory; 0: the GPU's own. */
 #define GP__NVRM_ATTRIBUTE_LOCATION 0x6000000
 
 /* Offsets in USERD, which has a channel's indices. */

@@ -147,7 +147,7 @@ static const struct ioctl ioctls[] = {
 	[0x26] = { GP_KFD_DBG_TRAP, do_dbg_trap, NULL, true },
 };
 
-/* Those of gpreempt's series. */
+/* The ioctls of gpreempt's series. */
 static const struct ioctl *find_of_series(const struct emu_config *c, uint32_t nr)
 {
 	static const struct ioctl preempt = { GP_KFD_PREEMPT, do_preempt, emu_preempt_check, true };

@@ -468,7 +468,7 @@ int emu_preempt_check(const void *args, uint32_t size)
 	return size > known && !is_zero(bytes + known, size - known) ? -E2BIG : 0;
 }
 
-/* What the operation does not use is zero. */
+/* Fields that the operation does not use are zero. */
 static int check_query(const struct gp_kfd_preempt *args)
 {
 	struct gp_kfd_preempt rest = *args;
