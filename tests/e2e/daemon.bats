@@ -153,7 +153,7 @@ needs_root() {
 			queue=/sys/class/kfd/kfd/proc/$$/queues/3
 			mkdir -p "$queue"
 			for f in gpuid:4660 size:4096 type:0 state:excluded logical_priority:2 \
-				effective_priority:9 pending:17 preempted_ms:1234 preemptions:5; do
+				effective_priority:9 own_priority:1 pending:17 preempted_ms:1234 preemptions:5; do
 				echo "${f#*:}" >"$queue/${f%%:*}"
 			done
 			! "$1" ps --no-headers | grep Scheduled || exit 9
@@ -167,9 +167,10 @@ document, end = json.JSONDecoder().raw_decode(text)
 (queue,) = document["kernel_queues"]
 assert queue["pid"] > 0 and queue["program"] == "bash", queue
 assert (queue["priority"], queue["effective"], queue["state"]) == (2, 9, "excluded"), queue
+assert queue["own_priority"] == 1, queue
 assert (queue["held_ms"], queue["excluded"], queue["pending"]) == (1234, 5, 17), queue
 assert "Scheduled by the kernel:" in text[end:], text
-assert text[end:].split()[-7:] == ["(now", "9)", "excluded", "17", "1.23", "s", "5"], text
+assert text[end:].split()[-8:] == ["(now", "9)", "+1", "excluded", "17", "1.23", "s", "5"], text
 ' <<<"$output"
 	done
 }

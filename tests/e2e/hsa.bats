@@ -359,7 +359,7 @@ print(" ".join("%d:%d" % p for p in pairs))'
 	[ -x "$ROCM_PROGRAMS/hip_queues" ] || skip "no hipcc that builds for gfx90a"
 	hip=$(ldd "$ROCM_PROGRAMS/hip_queues" | awk '$1 ~ /^libamdhip64/ { print $3 }')
 	export PYTHONPATH=$SOURCE_DIR/python
-	"$GPREEMPT" emu start --gpu gfx90a --kernel gpreempt --cus 4
+	"$GPREEMPT" emu start --gpu gfx90a --kernel gpreempt --preempt-aliases --cus 4
 	on_default() {
 		run -0 timeout 120 "$GPREEMPT" emu exec --name default -- "$@"
 		echo "$output"
