@@ -404,7 +404,6 @@ void gp__entity_remove(struct gp__entity *e, u64 now)
 	gp__core_settle(c, now);
 }
 
-/* Memory that a program allocates does not say that its queues can be held now. */
 static bool only_memory_differs(const struct gp__hints *a, const struct gp__hints *b)
 {
 	return a->memory != b->memory && a->prio == b->prio && a->weight == b->weight &&
@@ -415,8 +414,8 @@ static bool only_memory_differs(const struct gp__hints *a, const struct gp__hint
 int gp__entity_hint(struct gp__entity *e, const struct gp__hints *h, u64 now)
 {
 	struct gp__core *c = e->dev->core;
-	bool forgives = !only_memory_differs(h, &e->hints);
-	bool other_part = h->share_pct != e->hints.share_pct || h->prio != e->prio;
+	bool only_memory = only_memory_differs(h, &e->hints), other_prio = h->prio != e->prio;
+	bool other_part = h->share_pct != e->hints.share_pct || other_prio;
 	const char *why;
 
 	if (gp__hints_check(h, &why))
@@ -428,11 +427,17 @@ int gp__entity_hint(struct gp__entity *e, const struct gp__hints *h, u64 now)
 	gp__log_entity(e, GP__WHAT_HINT, 0, now);
 	if (other_part)
 		reweigh(e->dev);
-	if (forgives)
-		gp__entity_forgive(e);
-	if (e->gang)
+	if (e->gang && other_prio)
 		gp__gang_sort(e->gang);
-	gp__entity_reconsider(e, now);
+	if (only_memory) {
+		/* It is measured several times a second: the group keeps its place and turn. */
+		gp__entity_charge(e, now);
+		gp__entity_rekey(e);
+		gp__entity_update(e, now);
+	} else {
+		gp__entity_forgive(e);
+		gp__entity_reconsider(e, now);
+	}
 	gp__entity_tell(e);
 	gp__core_settle(c, now);
 	return 0;

@@ -147,6 +147,36 @@ static void test_it_works_while_the_urgent_linger(void **state)
 	assert_int_equal(S.dev[0].wasted, 0);
 }
 
+/* It is measured several times a second. */
+static void test_more_memory_ends_no_turn(void **state)
+{
+	struct actor *a, *b, *running, *held;
+	u32 holds;
+
+	(void)state;
+	begin_weighing(&gp__policy_hpf);
+	work(a = actor(OFFLINE));
+	work(b = actor(OFFLINE));
+	actor(ONLINE);
+	after(10 * GP__MS);
+	running = runs(a) ? a : b;
+	held = running == a ? b : a;
+	assert_false(runs(held));
+	holds = a->e.nr_holds + b->e.nr_holds;
+	for (u64 mib = 1; mib <= 4; mib++) {
+		struct gp__hints more = running->e.hints;
+
+		more.memory = mib << 20;
+		assert_int_equal(gp__entity_hint(&running->e, &more, S.now), 0);
+		more.memory *= 2;
+		assert_int_equal(gp__entity_hint(&held->e, &more, S.now), 0);
+		after(GP__MS);
+		assert_true(runs(running));
+		assert_false(runs(held));
+	}
+	assert_int_equal(a->e.nr_holds + b->e.nr_holds, holds);
+}
+
 /* Two urgent programs in turn, none of whose bursts is long enough to hold others for it. */
 static void two_in_turn(struct actor *a, struct actor *b, u64 until)
 {
@@ -226,6 +256,7 @@ int main(void)
 		T(the_weight_in_force_counts),
 		T(one_queue_that_does_not_yield_is_enough),
 		T(it_works_while_the_urgent_linger),
+		T(more_memory_ends_no_turn),
 		T(it_gets_its_share_from_the_urgent),
 		T(the_share_is_deferred),
 	};
