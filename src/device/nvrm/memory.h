@@ -14,16 +14,19 @@
 #include <stdint.h>
 
 struct gp__nvrm_piece;
+struct gp__nvrm_total;
 
 struct gp__nvrm_memory {
 	pthread_mutex_t lock;
 	struct gp__nvrm_piece *pieces; /* by client and handle */
+	struct gp__nvrm_total *totals;
 	bool unknown; /* for good: the program allocated in a way that is not followed */
 };
 
+/* A child of fork() begins anew with this: a thread of the parent may have held the lock and been
+ * in the middle of the table. */
 void gp__nvrm_memory_init(struct gp__nvrm_memory *m);
-/* Forgets all. The lock may be held by a thread that does not exist any more. */
-void gp__nvrm_memory_forget(struct gp__nvrm_memory *m);
+void gp__nvrm_memory_destroy(struct gp__nvrm_memory *m);
 /* @parent: the device. A piece that had this handle is gone. */
 void gp__nvrm_memory_add(struct gp__nvrm_memory *m, uint32_t client, uint32_t parent,
 			 uint32_t handle, uint64_t bytes);

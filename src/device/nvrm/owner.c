@@ -492,7 +492,7 @@ void gp__nvrm_owner_take_copies(struct gp__nvrm_owner *o)
 void gp__nvrm_owner_forget(struct gp__nvrm_owner *o)
 {
 	pthread_mutex_init(&o->lock, NULL);
-	gp__nvrm_memory_forget(&o->memory);
+	gp__nvrm_memory_init(&o->memory);
 	while (o->objects) {
 		struct gp__nvrm_object *x = o->objects;
 
@@ -517,7 +517,7 @@ void gp__nvrm_owner_destroy(struct gp__nvrm_owner *o)
 		gp__nvrm_restore_slice(o, x);
 	while (o->objects)
 		gp__nvrm_drop(o, o->objects);
-	gp__nvrm_memory_forget(&o->memory);
+	gp__nvrm_memory_destroy(&o->memory);
 	pthread_mutex_destroy(&o->lock);
 	free(o);
 }

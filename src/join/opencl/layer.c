@@ -449,9 +449,14 @@ static bool name_counted(cl_device_id device, char key[GP__WIRE_DEVICE_MAX])
 	return true;
 }
 
+/* The calls of OpenCL in which this happens are no cancellation points. */
 static void memory_changed(void)
 {
+	int before;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
 	gp__port_memory(layer.port);
+	pthread_setcancelstate(before, NULL);
 }
 
 static bool measure_memory(void *state, const char *device, u64 *bytes)

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Without memory for it, shared memory is not in the table: the sum is not known then. */
+#define HASH_NONFATAL_OOM 1
+#define uthash_nonfatal_oom(piece) ((piece)->is_lost = true)
 #include <uthash.h>
 
 #include "join/opencl/layer.h"
@@ -23,6 +26,7 @@ struct piece {
 	UT_hash_handle hh; /* shared virtual memory by its address */
 	const void *at;
 	u64 bytes, devices; /* a bit for each */
+	bool is_lost;
 };
 
 static struct {
@@ -265,6 +269,11 @@ static void add_shared(struct piece *p, const void *at)
 	pthread_mutex_lock(&memory.lock);
 	p->at = at;
 	HASH_ADD_PTR(memory.shared, at, p);
+	if (p->is_lost) {
+		memory.unknown = true;
+		count(p, false);
+		free(p);
+	}
 	pthread_mutex_unlock(&memory.lock);
 	memory.host.changed();
 }
