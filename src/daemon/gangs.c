@@ -163,6 +163,8 @@ enum gp__wire_gang_state gp__program_gang_state(const struct gp__program *p)
 
 	if (!p->gang)
 		return GP__WIRE_UNGROUPED;
+	if (p->gang->state == GP__WIRE_GANG_WAITS)
+		return GP__WIRE_GANG_WAITS;
 	for (l = p->groups.next; l != &p->groups && gp__program_is_ganged(p); l = l->next) {
 		if (!container_of(l, struct gp__group, of_program)->entity.gang)
 			return GP__WIRE_GANG_PARTLY;

@@ -756,7 +756,8 @@ static void carry_out(struct gp__registry *r, const struct gp__action *a)
 		end_hold(q->group, a->time);
 	if (a->verb != GP__VERB_WEIGH)
 		gp__list_del(&q->kept);
-	if (a->verb == GP__VERB_HOLD)
+	/* A gang that waits or is held elsewhere says nothing about this GPU. */
+	if (a->verb == GP__VERB_HOLD && a->why.rule != GP__RULE_GANG)
 		note_decision(r, q->group);
 	set_verb(r, q, wire_verb[a->verb]);
 	q->waits = true;

@@ -338,7 +338,7 @@ static int tell_gang(struct gp__agent *a)
 	int err;
 
 	pthread_mutex_lock(&a->lock);
-	is_new = *a->gang.name && !a->gang.told;
+	is_new = *a->gang.name && !a->gang.told && !a->gang.over;
 	memcpy(m.name, a->gang.name, sizeof(m.name));
 	m.members = a->gang.members;
 	pthread_mutex_unlock(&a->lock);
@@ -369,6 +369,8 @@ static void watch_gang(struct gp__agent *a)
 		say_ungrouped(a, "another member is on the same GPU, or the user has too many");
 		break;
 	case GP__WIRE_GANG_GAVE_UP:
+		/* A daemon that is restarted does not make it wait again. */
+		a->gang.over = true;
 		say_ungrouped(a, "not all of its %u members have joined", a->gang.members);
 		break;
 	default:
@@ -606,7 +608,7 @@ void gp__agent_forget(struct gp__agent *a)
 	memset(&a->state, 0, sizeof(a->state));
 	gp__list_each(l, n, &a->sources) container_of(l, struct source, link)->told_alone = false;
 	a->running = a->connected = false;
-	a->gang.told = a->gang.formed = a->gang.said = false;
+	a->gang.told = a->gang.formed = a->gang.said = a->gang.over = false;
 	a->retry_at = a->retry_after = a->kept_until = 0;
 }
 

@@ -70,6 +70,7 @@ struct gang {
 	bool told; /* the daemon knows */
 	bool formed; /* all members had joined */
 	bool said; /* that the program runs ungrouped */
+	bool over; /* members were missing for too long: it is not asked for again */
 };
 
 struct gp__agent {

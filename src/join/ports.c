@@ -125,13 +125,14 @@ static void port_prioritize(struct gp__port *port, u32 id, s32 own)
 {
 	struct source *s = source_of(port);
 	struct queue *q = lock_queue(s, id);
+	s32 before = q ? q->hints.prio : 0;
 
 	if (q) {
 		set_own(q, own);
 		gp__list_del(&q->link);
 		put_in_list(s->agent, q);
 		tell_notes(q);
-		q->hints_changed |= splits(q);
+		q->hints_changed |= q->hints.prio != before;
 	}
 	unlock(s, q && q->hints_changed);
 }
