@@ -85,10 +85,10 @@ static bool find_hip(struct hip *hip)
 	return found == sizeof(functions) / sizeof(functions[0]);
 }
 
-/* A call of ours does not change what the program's hipGetLastError() returns. */
+/* The program's hipGetLastError() does not return an error of our calls. */
 static void forget_error(const struct hip *hip, int before)
 {
-	if (before == HIP_SUCCESS)
+	if (before == HIP_SUCCESS && hip->peek_at_last_error() != HIP_SUCCESS)
 		hip->get_last_error();
 }
 
@@ -244,12 +244,13 @@ static int ask_hip(const struct hip *hip, void *stream, uint32_t *id, struct gp_
 				"found; call this before or after");
 	if (!error)
 		error = ask_devices(hip, stream, &rang, id);
-	if (error) {
+	if (error)
 		gp__fail(err, -EINVAL, "HIP refuses stream %p: %s", stream,
 			 hip->get_error_string(error));
-		forget_error(hip, before);
+	/* Also a success may come after refusals, one for each other device. */
+	forget_error(hip, before);
+	if (error)
 		return -EINVAL;
-	}
 	if (!rang)
 		return gp__fail(err, -EOPNOTSUPP,
 				"the runtime does not submit work of stream %p from the calling "
