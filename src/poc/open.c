@@ -47,8 +47,10 @@ static int choose_way(struct gp__poc *p, struct gp__poc_error *e)
 	}
 	p->way = GP__KFD_WAY_DBGTRAP;
 	if (!gp__kfd_control_open(&own, p->kfd, 0, GP__KFD_WAY_PREEMPT)) {
+		/* Without context save the series offers nothing under a hardware scheduler. */
+		if (own.series.types)
+			p->way = GP__KFD_WAY_PREEMPT;
 		gp__kfd_control_close(&own);
-		p->way = GP__KFD_WAY_PREEMPT;
 	}
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "device/kfd/control.h"
+#include "device/kfd/way.h"
 #include "fake_kfd.h"
 #include "host.h"
 
@@ -151,11 +152,52 @@ static void a_thread_that_waits_for_it_does_no_harm(void **state)
 	assert_non_null(seen);
 }
 
+/* Starts a process that waits for a child of its own and ends then. Returns that child. */
+static pid_t start_grandchild(pid_t *parent)
+{
+	pid_t grandchild;
+	int told[2];
+
+	assert_int_equal(pipe(told), 0);
+	*parent = fork();
+	assert_true(*parent >= 0);
+	if (!*parent) {
+		grandchild = fork();
+		if (!grandchild) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			for (;;)
+				pause();
+		}
+		if (write(told[1], &grandchild, sizeof(grandchild)) != sizeof(grandchild))
+			_exit(1);
+		_exit(waitpid(grandchild, NULL, 0) != grandchild);
+	}
+	assert_int_equal(read(told[0], &grandchild, sizeof(grandchild)), sizeof(grandchild));
+	close(told[0]);
+	close(told[1]);
+	return grandchild;
+}
+
+static void a_parent_learns_of_its_death(void **unused)
+{
+	pid_t parent, grandchild = start_grandchild(&parent);
+	struct gp__kfd_control c = { .pid = grandchild };
+	int status;
+
+	assert_int_equal(gp__kfd_trace(&c), 0);
+	assert_int_equal(kill(grandchild, SIGKILL), 0);
+	gp__kfd_end_trace(&c);
+	assert_int_equal(waitpid(parent, &status, 0), parent);
+	assert_true(WIFEXITED(status) && !WEXITSTATUS(status));
+	(void)unused;
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(its_signals_reach_it),
 		cmocka_unit_test(a_thread_that_waits_for_it_does_no_harm),
+		cmocka_unit_test(a_parent_learns_of_its_death),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,7 @@
 
 #include "base/emulated.h"
 #include "base/global_pid.h"
+#include "device/kfd/can.h"
 #include "device/kfd/join.h"
 #include "device/kfd/machine.h"
 #include "gpreempt/uapi/gpreempt_kfd.h"
@@ -229,7 +230,8 @@ static struct gp_kfd_preempt_query query_series(gp__ioctl_fn *next)
 /* The best way for a program's own queues: one step where the kernel has the series. */
 static enum gp__kfd_way best_way(const struct gp_kfd_preempt_query *series)
 {
-	return series->version ? GP__KFD_WAY_PREEMPT : GP__KFD_WAY_UPDATE;
+	return gp__kfd_series_can(series, GP_KFD_PREEMPT_SAVE) ? GP__KFD_WAY_PREEMPT
+							       : GP__KFD_WAY_UPDATE;
 }
 
 /* The logical priority of the program's queues for a kernel that schedules them itself; 0: none. */

@@ -15,7 +15,10 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/ptrace.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -38,6 +41,36 @@ int gp__kfd_trace(const struct gp__kfd_control *c)
 	return c->pid && ptrace(PTRACE_SEIZE, c->pid, 0, 0) ? -errno : 0;
 }
 
+static bool is_own_child(pid_t pid)
+{
+	char path[64], text[512], *name_end;
+	int parent = 0, fd;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	name_end = strrchr(text, ')');
+	return name_end && sscanf(name_end, ") %*c %d", &parent) == 1 && parent == getpid();
+}
+
+/* A program that has died is shown to its parent only when its tracer has waited for it. */
+static bool let_dead_go(pid_t pid)
+{
+	siginfo_t info = { 0 };
+
+	if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) ||
+	    info.si_pid != pid)
+		return false;
+	if (!is_own_child(pid))
+		waitpid(pid, NULL, WNOHANG | __WALL);
+	return true;
+}
+
 /*
  * Detaches. A program must be stopped for that; a signal that stopped it instead is delivered to
  * it. The loop polls for the stop: if we are the parent, another thread that waits for the program
@@ -56,6 +89,8 @@ void gp__kfd_end_trace(const struct gp__kfd_control *c)
 			ptrace(PTRACE_DETACH, c->pid, 0, by_us ? 0 : info.si_signo);
 			return;
 		}
+		if (let_dead_go(c->pid))
+			return;
 		gp__sleep_ns(GP__MS);
 	}
 }

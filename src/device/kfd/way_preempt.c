@@ -11,7 +11,7 @@
 #include "device/kfd/way.h"
 
 #include <string.h>
-#include <sys/pidfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static bool can(enum gp__kfd_verb verb)
@@ -40,7 +40,7 @@ static int open_target(struct gp__kfd_control *c)
 {
 	if (!(c->series.features & GP_KFD_FEATURE_TARGET))
 		return -EOPNOTSUPP;
-	c->pidfd = pidfd_open(c->pid, 0);
+	c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);
 	return c->pidfd < 0 ? -errno : 0;
 }
 
