@@ -364,8 +364,9 @@ class GPreemptScheduler:
 
     def _gone(self, error):
         """Returns the queues of an error that no longer exist."""
-        # While a program is being killed, the driver refuses its queues and still lists them.
-        ends = error.errno in (errno.ENOENT, errno.ESRCH)
+        # While a program is being killed, the driver refuses its queues and still lists them, and its
+        # rings cannot be read any more.
+        ends = error.errno in (errno.ENOENT, errno.ESRCH, errno.EFAULT)
         deadline = time.monotonic() + (GOING_S if ends else 0)
         while True:
             try:

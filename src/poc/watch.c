@@ -175,11 +175,19 @@ static int look(struct gp__poc *p, uint32_t id, struct gp__kfd_control *debugger
 	pid_t pid = gp__poc_id_pid(id);
 	uint32_t kfd_id = gp__poc_id_kfd(id);
 	struct gp__poc_target *t = gp__poc_target_find(p, pid);
+	struct gp__kfd_remote *r;
 	int err = prepare(p, pid, kfd_id, debugger);
 
 	if (err)
 		return err;
-	return gp__kfd_remote_look(find(p, pid), kfd_id, t && gp__poc_target_holds(t, kfd_id), now);
+	/* The program may have ended meanwhile. */
+	r = find(p, pid);
+	err = r ? gp__kfd_remote_look(r, kfd_id, t && gp__poc_target_holds(t, kfd_id), now)
+		: -ENOENT;
+	/* It ends, or has called execve(): it is opened anew next time. */
+	if (err == -EFAULT)
+		forget(p, (size_t)(r - p->watched));
+	return err;
 }
 
 int gp__poc_busy(struct gp__poc *p, struct gp__poc_request *r)
