@@ -2,8 +2,8 @@
 /*
  * A scheduler of queues by priority: the driver's part of it
  *
- * Hardware gives every queue the same priority, so the most urgent waits for
- * whatever runs. A thread for each node looks at the rings of its queues, tells
+ * The priorities of the hardware take no waves off it, so the most urgent queue
+ * waits for whatever runs. A thread for each node looks at the rings of its queues, tells
  * a core which of them have work, and preempts and resumes what that decides.
  * gpreempt/node/node.h has the scheduler itself; here are the driver functions
  * that it calls, its thread and its lock.
@@ -229,6 +229,8 @@ struct gp__ring_place kfd_sched_ring(const struct queue_properties *p)
 static struct gp__node_options options_of(struct queue *q)
 {
 	struct task_struct *task = q->process->lead_thread;
+	/* An administrator's rights are not those of the program whose queue it changes. */
+	bool is_own = same_thread_group(current, task);
 	u32 asked = gp__node_asked(q->properties.logical_priority, q->properties.priority);
 
 	return (struct gp__node_options){
@@ -237,11 +239,11 @@ static struct gp__node_options options_of(struct queue *q)
 		.pid = task_tgid_nr(task),
 		.user = from_kuid(&init_user_ns, task_uid(task)),
 		.tag = task->comm,
-		.is_given = q->properties.logical_priority,
+		.is_given = q->properties.logical_priority & ~KFD_IOC_PRIORITY_SPLIT,
 		.asked = asked,
 		.priority = gp__node_granted(asked, asked <= GP__PRIO_NORMAL ||
 						    q->is_priority_granted ||
-						    capable(CAP_SYS_NICE)),
+						    (is_own && capable(CAP_SYS_NICE))),
 		.own = gp__node_own(q->properties.priority),
 		.place = kfd_sched_ring(&q->properties),
 	};

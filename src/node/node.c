@@ -261,8 +261,8 @@ void gp__node_remove(struct gp__node_sched *n, struct gp__node_queue *q)
 struct gp__node_queue *gp__node_update(struct gp__node_sched *n, struct gp__node_queue *q,
 				       const struct gp__node_options *o)
 {
-	bool stays = (q->asked == o->asked && o->priority <= q->group->priority) ||
-		     !(q->group->is_given || o->is_given);
+	bool is_unchanged = q->asked == o->asked && o->priority <= q->group->priority;
+	bool stays = q->group->is_given == o->is_given && (is_unchanged || !o->is_given);
 
 	q->place = o->place;
 	if (stays) {

@@ -582,6 +582,15 @@ static void queues_with_a_logical_priority_are_apart(void **state)
 			 m->queue[2].scheduled);
 	assert_int_equal(m->queue[2].scheduled->own, -1);
 	assert_int_equal(m->sched.nr_groups, 3);
+	/* Without its own any more, a queue is in the group of those without, and the reverse. */
+	o = options_of_hardware(&m->queue[1], GP__PRIO_NORMAL);
+	m->queue[1].scheduled = gp__node_update(&m->sched, m->queue[1].scheduled, &o);
+	assert_ptr_equal(m->queue[1].scheduled->group, m->queue[0].scheduled->group);
+	assert_int_equal(m->sched.nr_groups, 2);
+	o = options_of(&m->queue[0], GP__PRIO_NORMAL);
+	m->queue[0].scheduled = gp__node_update(&m->sched, m->queue[0].scheduled, &o);
+	assert_ptr_not_equal(m->queue[0].scheduled->group, m->queue[1].scheduled->group);
+	assert_int_equal(m->sched.nr_groups, 3);
 	end(m);
 }
 

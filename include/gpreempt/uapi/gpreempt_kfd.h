@@ -675,9 +675,10 @@ struct gp_kfd_preempt_query {
  * PREEMPT, RESUME and SET_PRIORITY act on several queues of one process in one step.
  *
  * Without TARGET the queues are the caller's own, and it holds each once. With TARGET the caller
- * traces the process, has CAP_SYS_ADMIN, or is it (EPERM), and its open file holds each queue: such
- * a hold ends with the file. A process has at most holds_max of them, counting all queues that a
- * call names (EDQUOT). A priority above normal takes CAP_SYS_NICE (EACCES).
+ * traces the process, has CAP_SYS_ADMIN, or is it (EPERM; RESUME takes no right), and its open file
+ * holds each queue: such a hold ends with the file. A process has at most holds_max of them,
+ * counting all queues that a call names (EDQUOT). A priority above normal takes CAP_SYS_NICE
+ * (EACCES).
  *
  * Returns how many queues are as asked; if none is, and some failed, why the first one did. Each
  * other id comes back with GP_KFD_QUEUE_INVALID if there is no such queue or it occurred before,

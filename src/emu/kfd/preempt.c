@@ -363,7 +363,8 @@ static void set_priorities(struct emu_process *p, struct batch *b)
 		q->logical_priority |= b->args->queues.logical_priority;
 		q->priority_is_granted = is_urgent(b->args->queues.logical_priority);
 		emu_topology_set_priority(q);
-		emu_priority_update_queue(q, !b->call->uid);
+		/* An administrator's rights are not those of the program whose queue it changes. */
+		emu_priority_update_queue(q, !b->call->uid && b->call->pid == p->pid);
 	}
 }
 

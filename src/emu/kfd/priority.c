@@ -191,7 +191,7 @@ static struct gp__node_options options_of(struct emu_queue *q, bool is_admin)
 		.program = q->process,
 		.pid = (uint32_t)q->process->pid,
 		.user = (uint32_t)q->process->uid,
-		.is_given = q->logical_priority,
+		.is_given = q->logical_priority & ~GP_KFD_PRIORITY_SPLIT,
 		.asked = asked,
 		.priority = gp__node_granted(asked, is_admin || q->priority_is_granted),
 		.own = gp__node_own(q->priority),
