@@ -66,6 +66,9 @@ static bool let_dead_go(pid_t pid)
 	if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) ||
 	    info.si_pid != pid)
 		return false;
+	/* Stops of a tracee are reported as well. */
+	if (info.si_code != CLD_EXITED && info.si_code != CLD_KILLED && info.si_code != CLD_DUMPED)
+		return false;
 	if (!is_own_child(pid))
 		waitpid(pid, NULL, WNOHANG | __WALL);
 	return true;
