@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/daemon.h"
 #include "core/core.h"
+#include "device/kfd/list.h"
 #include "device/kfd/topology.h"
 #include "device/request.h"
 #include "wire/wire.h"
@@ -33,7 +34,7 @@ enum {
 
 struct args {
 	struct gp__env *env;
-	char priority[16];
+	char priority[16], amd_tag[GP__WIRE_TAG_MAX];
 	const char *tag, *deadline, *window, *gang;
 	char share[16], level[16];
 	bool local, idempotent, copies, splits;
@@ -41,9 +42,10 @@ struct args {
 };
 
 static const struct argp_option options[] = {
-	{ "class", 'c', "CLASS", 0, "online (15), normal (7) or offline (2); normal", 0 },
+	{ "class", 'c', "CLASS", 0,
+	  "online (15), normal (7) or offline (2); AMD_QUEUE_PRIORITY, or normal", 0 },
 	{ "priority", 'p', "N", 0, "a priority instead; larger is more urgent", 0 },
-	{ "tag", 't', "TAG", 0, "a name by which the program can be found", 0 },
+	{ "tag", 't', "TAG", 0, "a name by which the program can be found; AMD_QUEUE_TAG", 0 },
 	{ "share", KEY_SHARE, "PCT", 0, "percent of a GPU's time, for policies that share it", 0 },
 	{ "deadline", KEY_DEADLINE, "TIME", 0, "from the arrival of work to its end, such as 5ms",
 	  0 },
@@ -197,6 +199,46 @@ static const struct argp argp = {
 };
 
 /*
+ * What the environment says where no option does
+ */
+
+static void default_priority(struct args *a, const struct gp__kfd_wishes *w)
+{
+	const char *text = getenv("AMD_QUEUE_PRIORITY");
+
+	snprintf(a->priority, sizeof(a->priority), "%d", GP__PRIO_NORMAL);
+	if (w->has_priority && w->priority >= -GP__PRIO_LIMIT && w->priority <= GP__PRIO_LIMIT)
+		snprintf(a->priority, sizeof(a->priority), "%d", w->priority);
+	else if (text && *text)
+		fprintf(a->env->err,
+			"gpreempt: AMD_QUEUE_PRIORITY=%s is neither a whole number within %d of 0 "
+			"nor online, normal or offline; the priority is %s\n",
+			text, GP__PRIO_LIMIT, a->priority);
+}
+
+static void default_tag(struct args *a, const struct gp__kfd_wishes *w)
+{
+	if (!w->has_tag)
+		return;
+	gp__wire_text(a->amd_tag, sizeof(a->amd_tag), w->tag);
+	a->tag = a->amd_tag;
+	if (strlen(w->tag) >= sizeof(a->amd_tag))
+		fprintf(a->env->err, "gpreempt: AMD_QUEUE_TAG is too long; the tag is '%s'\n",
+			a->tag);
+}
+
+static void set_defaults(struct args *a)
+{
+	struct gp__kfd_wishes wishes;
+
+	gp__kfd_wishes_own(&wishes);
+	if (!*a->priority)
+		default_priority(a, &wishes);
+	if (!a->tag)
+		default_tag(a, &wishes);
+}
+
+/*
  * The daemon
  */
 
@@ -339,9 +381,9 @@ int cmd_run(struct gp__env *env, int argc, char **argv)
 	const char *obstacle;
 	int status;
 
-	snprintf(a.priority, sizeof(a.priority), "%d", GP__PRIO_NORMAL);
 	if (!gp__cmd_parse_prefix(env, &argp, argc, argv, &a, &status))
 		return status;
+	set_defaults(&a);
 	obstacle = run_obstacle(a.command[0]);
 	if (obstacle)
 		fprintf(env->err,

@@ -55,6 +55,32 @@ workloads() {
 	[[ $output == *"--class x" ]]
 }
 
+@test "AMD_QUEUE_PRIORITY and AMD_QUEUE_TAG are defaults" {
+	# shellcheck disable=SC2016 # the child expands it
+	local show='echo $GPREEMPT_PRIORITY "$GPREEMPT_TAG"'
+
+	start_daemon
+	run --separate-stderr env AMD_QUEUE_PRIORITY=offline AMD_QUEUE_TAG='train a' \
+		"$GPREEMPT" run -- sh -c "$show"
+	[ "$output" = "2 train a" ]
+	[ -z "$stderr" ]
+	run --separate-stderr env AMD_QUEUE_PRIORITY=12 "$GPREEMPT" run -- sh -c "$show"
+	[ "$output" = "12 " ]
+	run --separate-stderr env AMD_QUEUE_PRIORITY=12 AMD_QUEUE_TAG=a \
+		"$GPREEMPT" run -c online --tag b -- sh -c "$show"
+	[ "$output" = "15 b" ]
+	[ -z "$stderr" ]
+	for bad in high 2000000; do
+		run --separate-stderr env AMD_QUEUE_PRIORITY=$bad "$GPREEMPT" run -- sh -c "$show"
+		[ "$output" = "7 " ]
+		[[ $stderr == *"AMD_QUEUE_PRIORITY=$bad is neither"*"the priority is 7" ]]
+	done
+	run --separate-stderr env AMD_QUEUE_TAG=0123456789012345678901234567890123456789 \
+		"$GPREEMPT" run -- sh -c "$show"
+	[ "$output" = "7 0123456789012345678901234567890" ]
+	[[ $stderr == *"AMD_QUEUE_TAG is too long; the tag is '0123456789012345678901234567890'" ]]
+}
+
 @test "without a daemon the program runs, after one line" {
 	run --separate-stderr "$GPREEMPT" run -- echo hello
 	[ "$status" -eq 0 ]

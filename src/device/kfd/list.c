@@ -236,25 +236,6 @@ static int compare(const void *a, const void *b)
  * Environments
  */
 
-/* The environment of this process as it is now: it may have changed since execve(). */
-static void read_own(struct gp__kfd_wishes *wishes)
-{
-	static const char *const names[] = { "AMD_QUEUE_PRIORITY", "AMD_QUEUE_TAG" };
-	char text[256];
-	size_t len = 0;
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		const char *value = getenv(names[i]);
-
-		/* Values longer than half the buffer are cut; no tag is that long. */
-		if (value)
-			len += (size_t)snprintf(text + len, sizeof(text) - len, "%s=%.96s",
-						names[i], value) +
-			       1;
-	}
-	gp__kfd_wishes_parse(text, len, wishes);
-}
-
 static int read_environ(const struct gp__kfd_places *from, pid_t pid, struct gp__kfd_wishes *wishes)
 {
 	char path[PATH_MAX], *text = malloc(ENVIRON_MAX);
@@ -298,7 +279,7 @@ static void read_wishes(const struct gp__kfd_places *from, struct gp__kfd_list *
 			pid = q->pid;
 			err = 0;
 			if (own)
-				read_own(&wishes);
+				gp__kfd_wishes_own(&wishes);
 			else
 				err = read_environ(from, pid, &wishes);
 			if (err)

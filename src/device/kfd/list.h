@@ -93,6 +93,8 @@ struct gp__kfd_wishes {
 	char tag[GP__KFD_TAG_MAX]; /* printable; a longer one is cut */
 };
 void gp__kfd_wishes_parse(const char *environ, size_t size, struct gp__kfd_wishes *wishes);
+/* The same from this process's own environment, as it is now. */
+void gp__kfd_wishes_own(struct gp__kfd_wishes *wishes);
 
 /* A queue's file: a decimal number, and blanks around it. */
 bool gp__kfd_number_parse(const char *text, size_t size, uint64_t max, uint64_t *value);

@@ -2,6 +2,8 @@
 /* Parses the wishes of programs in their environment, and numbers in the driver's files. */
 #include "device/kfd/list.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "gpreempt/gpreempt.h"
@@ -96,4 +98,23 @@ void gp__kfd_wishes_parse(const char *environ, size_t size, struct gp__kfd_wishe
 		}
 		environ += len + 1;
 	}
+}
+
+/* Not /proc/self/environ: the environment may have changed since execve(). */
+void gp__kfd_wishes_own(struct gp__kfd_wishes *wishes)
+{
+	static const char *const names[] = { "AMD_QUEUE_PRIORITY", "AMD_QUEUE_TAG" };
+	char text[256];
+	size_t len = 0;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *value = getenv(names[i]);
+
+		/* Values longer than half the buffer are cut; no tag is that long. */
+		if (value)
+			len += (size_t)snprintf(text + len, sizeof(text) - len, "%s=%.96s",
+						names[i], value) +
+			       1;
+	}
+	gp__kfd_wishes_parse(text, len, wishes);
 }
