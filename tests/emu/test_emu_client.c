@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
@@ -18,6 +19,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
@@ -1511,6 +1513,44 @@ static void gpus_are_lost(int fd)
 	assert_errno(ioctl(fd, GP_KFD_WAIT_EVENTS, (void *)-16l), ENODEV);
 }
 
+static uint64_t sleeps(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_THREAD, &usage);
+	return (uint64_t)usage.ru_nvcsw;
+}
+
+/* Calls sched_yield() for @ms, after @work_us of work each time. Returns how often it slept. */
+static uint64_t yield_for(uint64_t ms, uint64_t work_us)
+{
+	uint64_t begin = now_ms(), before = sleeps();
+	volatile unsigned int work = 0;
+
+	while (now_ms() - begin < ms) {
+		struct timespec ts;
+		uint64_t since;
+
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+		since = (uint64_t)ts.tv_nsec / 1000 + (uint64_t)ts.tv_sec * 1000000;
+		do {
+			work++;
+			clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+		} while ((uint64_t)ts.tv_nsec / 1000 + (uint64_t)ts.tv_sec * 1000000 - since <
+			 work_us);
+		sched_yield();
+	}
+	return sleeps() - before;
+}
+
+/* A thread that only polls leaves the processor to the compute units; one that works keeps it. */
+static void test_yield(void **unused)
+{
+	(void)unused;
+	assert_true(yield_for(200, 0) > 20);
+	assert_int_equal(yield_for(50, 100), 0);
+}
+
 static void test_machine_ends(void **unused)
 {
 	int fd = open_kfd();
@@ -1695,6 +1735,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_fork_on_shared_stack),
 		cmocka_unit_test(test_watch),
 		cmocka_unit_test(test_closed_descriptors),
+		cmocka_unit_test(test_yield),
 		cmocka_unit_test(test_machine_ends),
 	};
 	const char *fd = getenv(STATE_VARIABLE);
