@@ -17,9 +17,12 @@ setup() {
 	mkdir -p "$programs" "$folder/sid/root/usr/lib/any" "$build/src/cli"
 	ln -s "$loader" "$folder/sid/root/usr/lib/any/$(basename "$loader")"
 	echo "sid $(dpkg --print-architecture) librocrand1-tests" >"$folder/sid/complete"
+	echo "librocrand1-tests=1.0-1" >"$folder/sid/packages"
+	records=$BATS_TEST_TMPDIR/records
 	# Replaces the command that runs a program on a machine.
 	cat >"$build/src/cli/gpreempt" <<-'SCRIPT'
 		#!/bin/bash
+		[[ $1 != --version ]] || exec echo "gpreempt 1.2.3"
 		while [[ $1 != -- ]]; do shift; done
 		# Without a library path, the libraries are this machine's.
 		exec "$2" "${@:5}"
@@ -31,7 +34,9 @@ setup() {
 		#include <string.h>
 		#include <unistd.h>
 
-		static const char *names[] = { "one", "bad", "crash", "hang", "skip", "last" };
+		static const char *names[] = { "one/0", "one/1", "slow", "bad", "crash", "hang",
+					       "stuck", "skip", "last" };
+		#define NR_NAMES 9
 
 		static void run(const char *name)
 		{
@@ -39,7 +44,11 @@ setup() {
 			fflush(stdout);
 			if (!strcmp(name, "crash"))
 				abort();
-			if (!strcmp(name, "hang"))
+			while (!strcmp(name, "hang"))
+				;
+			if (!strcmp(name, "slow"))
+				sleep(2);
+			if (!strcmp(name, "stuck"))
 				sleep(100);
 			printf("a word without an end");
 			printf(!strcmp(name, "bad")	? "[  FAILED  ] Set.%s (1 ms)\n" :
@@ -56,7 +65,7 @@ setup() {
 			for (int i = 1; i < argc; i++) {
 				if (!strcmp(argv[i], "--gtest_list_tests")) {
 					puts("Set.");
-					for (int k = 0; k < 6; k++)
+					for (int k = 0; k < NR_NAMES; k++)
 						printf("  %s  # a comment\n", names[k]);
 					puts("  DISABLED_never");
 					return 0;
@@ -64,7 +73,7 @@ setup() {
 				if (!strncmp(argv[i], "--gtest_filter=", 15))
 					filter = argv[i] + 15;
 			}
-			for (int k = 0; k < 6; k++) {
+			for (int k = 0; k < NR_NAMES; k++) {
 				char name[32];
 
 				snprintf(name, sizeof(name), "Set.%s", names[k]);
@@ -78,30 +87,71 @@ setup() {
 }
 
 rocm_suite() {
-	run "$suite" --folder "$folder" --build "$build" --libraries rocrand --limit 2 "$@"
+	run "$suite" --folder "$folder" --build "$build" --records "$records" \
+		--libraries rocrand --limit 1 "$@"
 	echo "$output"
 }
 
 @test "rocm-suite: each verdict belongs to the right case" {
-	rocm_suite
+	rocm_suite --cases '*-*stuck'
 	[ "$status" -eq 1 ]
-	[[ $output == *"test_it: 2 passed, 2 failed, 1 skipped, 1 without a verdict"* ]]
+	[[ $output == *"test_it: 4 passed, 2 failed, 1 skipped, 1 without a verdict"* ]]
 	[[ $output == *"failed: librocrand1-tests.test_it Set.bad"* ]]
 	[[ $output == *"failed: librocrand1-tests.test_it Set.crash: "* ]]
-	[[ $output == *"no verdict: librocrand1-tests.test_it Set.hang (2 s)"* ]]
-	[[ $output == *$'\n'"tests: 2 passed, 2 failed, 1 skipped, 1 without a verdict" ]]
+	[[ $output == *"no verdict: librocrand1-tests.test_it Set.hang (1 s)"* ]]
+	[[ $output == *$'\n'"tests: 4 passed, 2 failed, 1 skipped, 1 without a verdict" ]]
+}
+
+@test "rocm-suite: the limit is of processor time, and ten times as long for one that waits" {
+	rocm_suite --cases '*slow:*stuck'
+	[ "$status" -eq 0 ]
+	[[ $output == *"no verdict: librocrand1-tests.test_it Set.stuck (0 s)"* ]]
+	[[ $output == *$'\n'"tests: 1 passed, 0 failed, 0 skipped, 1 without a verdict" ]]
+}
+
+@test "rocm-suite: recorded verdicts count apart and are not run, unless --again is given" {
+	rocm_suite --cases '*one*:*skip' --record
+	[ "$status" -eq 0 ]
+	cat "$records/sid/librocrand1-tests"
+	grep -qP "^run\t1\t$(date +%F), gpreempt 1\.2\.3.*, 4 CUs$" "$records/sid/librocrand1-tests"
+	grep -qP '^passed\t1\t0\.\d\tSet\.one/\* 0-1$' "$records/sid/librocrand1-tests"
+	rm -r "$folder/sid/results"
+	rocm_suite --cases '*one*:*skip:*last'
+	[[ $output == *"test_it: 3 passed, 0 failed, 1 skipped, 0 without a verdict; recorded: 3 ($(date +%F), gpreempt 1.2.3"*"); run here: 1"* ]]
+	[[ $output == *"recorded by earlier runs, not run here: 3; run here: 1"* ]]
+	rocm_suite --cases '*one*:*skip:*last' --again all
+	[[ $output != *"recorded"* ]]
+	rm -r "$folder/sid/results"
+	rocm_suite --report --no-record
+	[[ $output == *"tests: 0 passed, 0 failed, 0 skipped, 0 without a verdict, 9 not run" ]]
+	# Another version of the package is other programs.
+	echo "librocrand1-tests=1.0-2" >"$folder/sid/packages"
+	rocm_suite --report
+	[[ $output == *"tests: 0 passed, 0 failed, 0 skipped, 0 without a verdict, 9 not run" ]]
+}
+
+@test "rocm-suite: a recorded verdict outlives a run without one" {
+	rocm_suite --cases '*last' --record
+	sed -i 's/last/hang/' "$records/sid/librocrand1-tests"
+	rocm_suite --cases '*hang:*bad' --again all --record
+	[ "$status" -eq 1 ]
+	grep -qP '^passed\t.*Set\.hang(\t|$)' "$records/sid/librocrand1-tests"
+	rm -r "$folder/sid/results"
+	rocm_suite --cases '*bad' --report
+	[ "$status" -eq 1 ]
+	[[ $output == *"failed: librocrand1-tests.test_it Set.bad: recorded"* ]]
 }
 
 @test "rocm-suite: a second run continues, and --again repeats" {
-	rocm_suite --cases '*one:*last'
+	rocm_suite --cases '*one/0:*last'
 	[ "$status" -eq 0 ]
 	[[ $output == *"tests: 2 passed, 0 failed, 0 skipped, 0 without a verdict" ]]
 	# Cases with a verdict do not run: the program, which would fail, is not started.
-	printf '#!/bin/bash\nexit 1\n' >"$build/src/cli/gpreempt"
-	rocm_suite --cases '*-*bad:*crash:*hang:*skip'
+	printf '#!/bin/bash\n[[ $1 == --version ]]\n' >"$build/src/cli/gpreempt"
+	rocm_suite --cases '*-*one/1:*bad:*crash:*hang:*skip:*slow:*stuck'
 	[ "$status" -eq 0 ]
 	[[ $output == *"tests: 2 passed, 0 failed"* ]]
-	rocm_suite --cases '*one' --again passed
+	rocm_suite --cases '*one/0' --again passed
 	[ "$status" -eq 1 ]
 	[[ $output == *"tests: 0 passed, 1 failed"* ]]
 }
@@ -110,7 +160,7 @@ rocm_suite() {
 	rocm_suite --list --shard 1/2
 	one=$(grep -c Set <<<"$output")
 	rocm_suite --list --shard 2/2
-	[ $((one + $(grep -c Set <<<"$output"))) -eq 6 ]
+	[ $((one + $(grep -c Set <<<"$output"))) -eq 9 ]
 	rocm_suite --list --shard 3/2
 	[ "$status" -eq 2 ]
 }
