@@ -177,6 +177,7 @@ static int fake_runlist(struct packet_manager *pm, u32 *buffer, u64 ib, size_t s
 		return -ENOMEM;
 	}
 	consume(fake);
+	atomic_inc(&fake->runlists);
 	return 0;
 }
 
@@ -801,6 +802,7 @@ static int state_show(struct seq_file *m, void *data)
 	seq_printf(m, "consistent %d\n", kfd_fake_is_consistent(fake));
 	flush_work(&fake->dqm.hw_exception_work);
 	seq_printf(m, "resets %d\n", atomic_read(&fake->resets));
+	seq_printf(m, "runlists %d\n", atomic_read(&fake->runlists));
 	seq_printf(m, "saves %d drains %d drops %d\n",
 		   atomic_read(&fake->preemptions[KFD_PREEMPT_TYPE_WAVEFRONT_SAVE]),
 		   atomic_read(&fake->preemptions[KFD_PREEMPT_TYPE_WAVEFRONT_DRAIN]),

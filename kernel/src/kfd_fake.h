@@ -67,6 +67,7 @@ struct kfd_fake {
 
 	atomic_t fail[KFD_FAKE_FAILURES];
 	atomic_t waves;			/* of each mapped queue */
+	atomic_t runlists;		/* that the firmware was given */
 	atomic_t resets;		/* of the GPU, asked for by the driver */
 	atomic_t preemptions[3];	/* without a hardware scheduler, by enum kfd_preempt_type */
 };

@@ -233,6 +233,66 @@ static void unmap_that_fails_is_undone(struct kunit *test)
 	expect(test, a, false, true);
 }
 
+/* @to takes the place of @from, in one step. */
+static int hand_over(struct kunit *test, struct queue *from, struct queue *to)
+{
+	struct context *c = test->priv;
+	LIST_HEAD(to_preempt);
+	LIST_HEAD(to_resume);
+	int r;
+
+	dqm_lock(c->dqm);
+	list_add(&from->preempt_link, &to_preempt);
+	list_add(&to->preempt_link, &to_resume);
+	r = kfd_dqm_change_queues(c->dqm, &to_preempt, KFD_IOC_PREEMPT_SAVE, &to_resume);
+	from->is_preempted_by_owner = from->properties.is_preempted;
+	to->is_preempted_by_owner = to->properties.is_preempted;
+	list_del_init(&from->preempt_link);
+	list_del_init(&to->preempt_link);
+	dqm_unlock(c->dqm);
+	return r;
+}
+
+static void handover_is_one_run_list(struct kunit *test)
+{
+	struct context *c = test->priv;
+	struct queue *a = new_queue(test), *b = new_queue(test);
+	bool has_runlist = c->fake->scheduler == KFD_FAKE_HWS;
+	int before;
+
+	KUNIT_EXPECT_EQ(test, preempt(test, a), 0);
+	before = atomic_read(&c->fake->runlists);
+	KUNIT_EXPECT_EQ(test, hand_over(test, b, a), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&c->fake->runlists) - before, has_runlist);
+	expect(test, a, true, false);
+	expect(test, b, false, true);
+}
+
+static void handover_that_fails(struct kunit *test)
+{
+	struct context *c = test->priv;
+	struct queue *a = new_queue(test), *b = new_queue(test);
+
+	/* The list is sent again: nobody is held. */
+	KUNIT_EXPECT_EQ(test, preempt(test, a), 0);
+	atomic_set(&c->fake->fail[KFD_FAKE_MAP], 1);
+	KUNIT_EXPECT_EQ(test, hand_over(test, b, a), -ENOMEM);
+	expect(test, a, true, false);
+	expect(test, b, true, false);
+
+	/* The old list is there until the reset, which evicts and restores every process. */
+	KUNIT_EXPECT_EQ(test, preempt(test, a), 0);
+	atomic_set(&c->fake->fail[KFD_FAKE_UNMAP], 1);
+	KUNIT_EXPECT_EQ(test, hand_over(test, b, a), -ETIME);
+	KUNIT_EXPECT_FALSE(test, a->properties.is_preempted);
+	KUNIT_EXPECT_FALSE(test, b->properties.is_preempted);
+	KUNIT_EXPECT_TRUE(test, kfd_fake_is_mapped(b));
+	KUNIT_EXPECT_EQ(test, c->dqm->ops.evict_process_queues(c->dqm, &c->pdd->qpd), 0);
+	KUNIT_EXPECT_EQ(test, c->dqm->ops.restore_process_queues(c->dqm, &c->pdd->qpd), 0);
+	expect(test, a, true, false);
+	expect(test, b, true, false);
+}
+
 /* The old run list is gone when the new one cannot be sent. */
 static void map_that_fails_is_undone(struct kunit *test)
 {
@@ -354,6 +414,8 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE_PARAM(evicted_and_preempted, firmware_gen_params),
 	KUNIT_CASE_PARAM(update_keeps_it_preempted, firmware_gen_params),
 	KUNIT_CASE_PARAM(unmap_that_fails_is_undone, firmware_gen_params),
+	KUNIT_CASE_PARAM(handover_is_one_run_list, firmware_gen_params),
+	KUNIT_CASE(handover_that_fails),
 	KUNIT_CASE(map_that_fails_is_undone),
 	KUNIT_CASE_PARAM(resume_that_fails_holds_nothing, firmware_gen_params),
 	KUNIT_CASE_PARAM(refused_while_the_gpu_is_reset, firmware_gen_params),

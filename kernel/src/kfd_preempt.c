@@ -323,26 +323,19 @@ void kfd_preempt_process_freed(struct kfd_process *p)
  * Holds of the scheduler
  */
 
-int kfd_preempt_for_scheduler(struct device_queue_manager *dqm, struct list_head *queues,
-			      u32 type)
+/* Those that somebody holds anyway are done. */
+static void hold_for_scheduler(struct list_head *queues)
 {
 	struct queue *q, *next;
-	int r;
 
 	list_for_each_entry_safe(q, next, queues, preempt_link) {
 		q->is_preempted_by_scheduler = true;
 		if (q->properties.is_preempted)
 			list_del_init(&q->preempt_link);
 	}
-
-	r = kfd_dqm_preempt_queues(dqm, queues, type);
-	list_for_each_entry(q, queues, preempt_link)
-		q->is_preempted_by_scheduler = false;
-
-	return r;
 }
 
-int kfd_resume_for_scheduler(struct device_queue_manager *dqm, struct list_head *queues)
+static void unhold_for_scheduler(struct list_head *queues)
 {
 	struct queue *q, *next;
 
@@ -352,8 +345,21 @@ int kfd_resume_for_scheduler(struct device_queue_manager *dqm, struct list_head 
 		if (queue_is_held(q) || !q->properties.is_preempted)
 			list_del_init(&q->preempt_link);
 	}
+}
 
-	return kfd_dqm_resume_queues(dqm, queues);
+int kfd_preempt_for_scheduler(struct device_queue_manager *dqm, struct list_head *hold,
+			      u32 type, struct list_head *release)
+{
+	struct queue *q;
+	int r;
+
+	hold_for_scheduler(hold);
+	unhold_for_scheduler(release);
+	r = kfd_dqm_change_queues(dqm, hold, type, release);
+	list_for_each_entry(q, hold, preempt_link)
+		q->is_preempted_by_scheduler = false;
+
+	return r;
 }
 
 /*

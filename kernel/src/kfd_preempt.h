@@ -34,12 +34,12 @@ void kfd_preempt_process_ended(struct kfd_process *p);
 void kfd_preempt_process_freed(struct kfd_process *p);
 
 /*
- * For the scheduler, with the DQM lock: queues are linked by preempt_link. On
- * return those are left that could not be preempted, or did not start.
+ * For the scheduler, with the DQM lock: holds queues and releases others, which
+ * are linked by preempt_link, in one run list where there is one. On return those
+ * are left that could not be preempted, or did not start.
  */
-int kfd_preempt_for_scheduler(struct device_queue_manager *dqm, struct list_head *queues,
-			      u32 type);
-int kfd_resume_for_scheduler(struct device_queue_manager *dqm, struct list_head *queues);
+int kfd_preempt_for_scheduler(struct device_queue_manager *dqm, struct list_head *hold,
+			      u32 type, struct list_head *release);
 
 /* A queue that is in no list any more is about to be freed. */
 void kfd_preempt_forget(struct queue *q);

@@ -143,23 +143,19 @@ static u32 id_of(const struct gp__node_queue *sq)
 	return ((struct queue *)sq->queue)->properties.queue_id;
 }
 
-/* With the DQM lock. Those that stay in the list were not preempted or resumed. */
-static void run_actions(struct kfd_sched *s, struct gp__link *actions, bool preempt)
+static void link_queues(struct gp__link *actions, struct list_head *queues)
 {
-	struct device_queue_manager *dqm = s->node->dqm;
 	struct gp__node_queue *sq;
-	LIST_HEAD(queues);
-	int r;
-
-	if (gp__list_empty(actions))
-		return;
 
 	gp__node_each(sq, actions)
-		list_add_tail(&((struct queue *)sq->queue)->preempt_link, &queues);
-	if (preempt)
-		r = kfd_preempt_for_scheduler(dqm, &queues, KFD_IOC_PREEMPT_SAVE);
-	else
-		r = kfd_resume_for_scheduler(dqm, &queues);
+		list_add_tail(&((struct queue *)sq->queue)->preempt_link, queues);
+}
+
+/* Those that are still linked were not preempted or resumed. */
+static void take_results(struct gp__link *actions, int r)
+{
+	struct gp__node_queue *sq;
+
 	gp__node_each(sq, actions) {
 		struct queue *q = sq->queue;
 
@@ -183,10 +179,16 @@ static void sched_change(struct gp__node_sched *n, struct gp__link *hold,
 {
 	struct kfd_sched *s = sched_of(n);
 	u64 begun = ktime_get_ns();
+	LIST_HEAD(to_hold);
+	LIST_HEAD(to_release);
+	int r;
 
 	dqm_lock(s->node->dqm);
-	run_actions(s, hold, true);
-	run_actions(s, release, false);
+	link_queues(hold, &to_hold);
+	link_queues(release, &to_release);
+	r = kfd_preempt_for_scheduler(s->node->dqm, &to_hold, KFD_IOC_PREEMPT_SAVE, &to_release);
+	take_results(hold, r);
+	take_results(release, r);
 	dqm_unlock(s->node->dqm);
 	trace_actions(s, hold, true, begun);
 	trace_actions(s, release, false, begun);
@@ -252,12 +254,13 @@ static struct gp__node_options options_of(struct queue *q)
 /* A queue that was removed and did not go after all is not held any more. */
 static void release_queue(struct kfd_sched *s, struct queue *q)
 {
+	LIST_HEAD(none);
 	LIST_HEAD(queues);
 
 	dqm_lock(s->node->dqm);
 	if (q->is_preempted_by_scheduler) {
 		list_add(&q->preempt_link, &queues);
-		kfd_resume_for_scheduler(s->node->dqm, &queues);
+		kfd_preempt_for_scheduler(s->node->dqm, &none, KFD_IOC_PREEMPT_SAVE, &queues);
 		list_del_init(&q->preempt_link);
 	}
 	dqm_unlock(s->node->dqm);

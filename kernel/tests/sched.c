@@ -482,6 +482,95 @@ static void work_without_progress_is_doubted(void)
 	end(&high);
 }
 
+/* A run list unmaps and maps every queue of the GPU, so few of them matter. */
+#define PIECES 3
+#define PERIOD_MS 20
+
+static void prepare_signals(struct program *p)
+{
+	uint64_t signal = (uintptr_t)p->memory->signal;
+
+	for (int i = 0; i < PIECES; i++)
+		memcpy(p->memory->ring + (size_t)(PACKET_BYTES * i + COMPLETION_SIGNAL), &signal,
+		       sizeof(signal));
+}
+
+/* Returns when it was submitted. The scheduler has seen it. */
+static double begin_piece(struct program *p)
+{
+	double at;
+
+	p->memory->signal[1] = 1;
+	submit(p, 1);
+	at = seconds();
+	EXPECT_NUMBER_SOON(p, "pending", 1);
+	return at;
+}
+
+/* The scheduler has seen that it is over. */
+static void end_piece(struct program *p)
+{
+	p->memory->signal[1] = 0;
+	EXPECT_EQ(consume(p, 1), 1);
+	EXPECT_NUMBER_SOON(p, "rptr", (long)p->memory->rptr);
+}
+
+struct cost {
+	int all, inside;
+	double longest_gap;
+};
+
+/* Pieces of work with gaps between them that the scheduler sees. */
+static struct cost burst(const struct program *low, struct program *high)
+{
+	struct cost cost = { .all = number("runlists"), .longest_gap = 0 };
+	double since, gap;
+
+	begin_piece(high);
+	EXPECT_SOON(low, false);
+	cost.inside = number("runlists");
+	for (int i = 1; i < PIECES; i++) {
+		since = seconds();
+		end_piece(high);
+		gap = begin_piece(high) - since;
+		if (gap > cost.longest_gap)
+			cost.longest_gap = gap;
+	}
+	cost.inside = number("runlists") - cost.inside;
+	end_piece(high);
+	EXPECT_SOON(low, true);
+	cost.all = number("runlists") - cost.all;
+	return cost;
+}
+
+/* A gap that is longer than twice the period may end a burst: on a slow host, try again. */
+static void a_burst_is_two_run_lists(void)
+{
+	struct program low = start(LOW, PLAIN);
+	struct cost cost = { .longest_gap = 1 };
+	int want = strcmp(scheduler, "hws") ? 0 : 2;
+
+	EXPECT_EQ(set("period_us", "20000"), 0);
+	EXPECT_EQ(set("waste_pct", "50"), 0);
+	for (int i = 0; i < 20 && cost.longest_gap > 2e-3 * PERIOD_MS; i++) {
+		/* A new program's gaps are not known. */
+		struct program high = start(HIGH, WITH_RING);
+
+		consume(&low, 1);
+		submit(&low, 1);
+		prepare_signals(&high);
+		cost = burst(&low, &high);
+		end(&high);
+	}
+	EXPECT(cost.longest_gap <= 2e-3 * PERIOD_MS);
+	EXPECT_EQ(cost.all, want);
+	EXPECT_EQ(cost.inside, 0);
+	printf("# %s: %d run lists for a burst, %d inside it\n", scheduler, cost.all, cost.inside);
+	EXPECT_EQ(set("period_us", "1000"), 0);
+	EXPECT_EQ(set("waste_pct", "5"), 0);
+	end(&low);
+}
+
 /* The scheduler neither waits for a page that is not there nor has it fetched. */
 static void page_that_does_not_come(void)
 {
@@ -807,6 +896,7 @@ int main(int argc, char **argv)
 	RUN(equals_run_together);
 	RUN(work_ends_with_its_signal);
 	RUN(work_without_progress_is_doubted);
+	RUN(a_burst_is_two_run_lists);
 	RUN(page_that_does_not_come);
 	RUN(urgent_program_dies);
 	RUN(held_program_dies);

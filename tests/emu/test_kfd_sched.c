@@ -142,6 +142,25 @@ static void a_change_remaps_all_queues(void **unused)
 	(void)unused;
 }
 
+static void a_handover_is_one_run_list(void **unused)
+{
+	struct setup *s = start(3);
+	struct emu_node *n = s->b.node;
+	struct emu_queue *pair[] = { s->q[0].q, s->q[1].q };
+	uint64_t before;
+
+	assert_int_equal(bench_hold(&s->q[1], EMU_HELD_SCHEDULER, EMU_STOP_SAVE), 0);
+	before = n->nr_run_lists;
+	pthread_mutex_lock(&n->lock);
+	assert_int_equal(emu_sched_change(n, pair, 1, 1, EMU_HELD_SCHEDULER, EMU_STOP_SAVE), 0);
+	pthread_mutex_unlock(&n->lock);
+	assert_int_equal(n->nr_run_lists, before + 1);
+	assert_false(s->q[0].q->active);
+	assert_true(s->q[1].q->active);
+	end(s);
+	(void)unused;
+}
+
 /* Without context save running work has to finish first. */
 static void *open_later(void *arg)
 {
@@ -586,6 +605,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_held_queue_stands_still),
 		cmocka_unit_test(reasons_add_up),
 		cmocka_unit_test(a_change_remaps_all_queues),
+		cmocka_unit_test(a_handover_is_one_run_list),
 		cmocka_unit_test(without_save_waves_finish_first),
 		cmocka_unit_test(reset_drops_running_work),
 		cmocka_unit_test(queues_without_a_slot_get_their_turn),

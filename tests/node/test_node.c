@@ -239,6 +239,60 @@ static void urgent_work_holds_the_rest(void **state)
 	end(m);
 }
 
+/* Two changes for a burst, and none inside it. */
+static void a_burst_is_two_changes(void **state)
+{
+	struct machine *m = start();
+	struct test_queue *low, *high;
+	int before = m->nr_changes;
+
+	(void)state;
+	hold_low(m, &low, &high);
+	for (int piece = 0; piece < 3; piece++) {
+		assert_int_equal(m->nr_changes, before + 1);
+		high->signal[1] = 0;
+		tick(m);
+		assert_false(high->scheduled->ring.is_busy);
+		submit(high);
+		high->read = high->write;
+		tick(m);
+		assert_true(high->scheduled->ring.is_busy);
+	}
+	high->signal[1] = 0;
+	tick_for(m, 10 * GP__MS);
+	assert_false(low->is_held);
+	assert_int_equal(m->nr_changes, before + 2);
+	end(m);
+}
+
+/* One change where one queue takes the place of another. */
+static void a_handover_is_one_change(void **state)
+{
+	struct machine *m = start();
+	const struct test_queue *a = add(m, 0, PATIENT), *b = add(m, 1, PATIENT);
+	int handovers = 0;
+
+	(void)state;
+	gp__core_set_policy(&m->sched.core, &gp__policy_fair, NULL, m->now);
+	for (int i = 0; i < 2; i++) {
+		m->queue[i].waves = 1;
+		submit(&m->queue[i]);
+	}
+	tick(m);
+	assert_int_equal(a->is_held + b->is_held, 1);
+	for (int i = 0; i < 1000; i++) {
+		bool was_held = a->is_held;
+		int before = m->nr_changes;
+
+		tick(m);
+		assert_int_equal(a->is_held + b->is_held, 1);
+		assert_int_equal(m->nr_changes - before, a->is_held != was_held);
+		handovers += a->is_held != was_held;
+	}
+	assert_true(handovers > 10);
+	end(m);
+}
+
 /* The part of 10 s, in per cent, in which the patient queue was not held. */
 static unsigned int run_for_10_s(struct machine *m, const struct test_queue *low)
 {
@@ -773,6 +827,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(urgent_work_holds_the_rest),
+		cmocka_unit_test(a_burst_is_two_changes),
+		cmocka_unit_test(a_handover_is_one_change),
 		cmocka_unit_test(a_signal_that_was_armed_again_holds_nobody_for_long),
 		cmocka_unit_test(a_write_index_without_a_doorbell_holds_nobody_for_long),
 		cmocka_unit_test(memory_that_is_gone_holds_nobody_for_ever),

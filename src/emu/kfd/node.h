@@ -47,7 +47,7 @@ struct emu_node {
 	uint32_t watch_ids; /* address watches in use, a bit for each */
 	uint64_t sdma_used, xgmi_used; /* queues of the DMA engines, a bit for each */
 	/* of single queues: the cost of a stop for all queues of the node */
-	_Atomic uint64_t nr_unmaps, nr_maps;
+	_Atomic uint64_t nr_unmaps, nr_maps, nr_run_lists;
 	_Atomic uint64_t nr_resets;
 	/* host time when unmapped queues get a slot; 0: all are mapped */
 	_Atomic uint64_t slice_end;

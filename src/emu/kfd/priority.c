@@ -88,21 +88,11 @@ static int waves(struct gp__node_sched *n, void *queue)
 	return nr > 0;
 }
 
-static int preempt(struct emu_priority *s, uint32_t nr)
-{
-	int err = emu_sched_hold(s->node, s->batch, nr, EMU_HELD_SCHEDULER, EMU_STOP_SAVE, 0);
-
-	if (err)
-		emu_sched_release(s->node, s->batch, nr, EMU_HELD_SCHEDULER);
-	return err;
-}
-
 /* A queue that does not run anyway is held for one more reason, and nothing can go wrong. */
-static void hold(struct emu_priority *s, struct gp__link *list)
+static uint32_t list_to_hold(struct emu_priority *s, struct gp__link *list)
 {
 	struct gp__node_queue *sq;
 	uint32_t nr = 0;
-	int err;
 
 	gp__node_each(sq, list)
 	{
@@ -113,9 +103,30 @@ static void hold(struct emu_priority *s, struct gp__link *list)
 		else
 			q->held |= EMU_HELD_SCHEDULER;
 	}
-	err = nr ? preempt(s, nr) : 0;
-	if (!err)
-		return;
+	return nr;
+}
+
+static uint32_t list_to_release(struct emu_queue **batch, struct gp__link *list)
+{
+	struct gp__node_queue *sq;
+	uint32_t nr = 0;
+
+	gp__node_each(sq, list)
+	{
+		struct emu_queue *q = sq->queue;
+
+		if (q->held & EMU_HELD_SCHEDULER)
+			batch[nr++] = q;
+	}
+	return nr;
+}
+
+/* Those that were to be held run on. */
+static void hold_failed(struct emu_priority *s, struct gp__link *list, uint32_t nr, int err)
+{
+	struct gp__node_queue *sq;
+
+	emu_sched_release(s->node, s->batch, nr, EMU_HELD_SCHEDULER);
 	gp__node_each(sq, list)
 	{
 		for (uint32_t i = 0; i < nr; i++) {
@@ -125,30 +136,21 @@ static void hold(struct emu_priority *s, struct gp__link *list)
 	}
 }
 
-static void release(struct emu_priority *s, struct gp__link *list)
-{
-	struct gp__node_queue *sq;
-	uint32_t nr = 0;
-	int err;
-
-	gp__node_each(sq, list)
-	{
-		struct emu_queue *q = sq->queue;
-
-		if (q->held & EMU_HELD_SCHEDULER)
-			s->batch[nr++] = q;
-	}
-	err = nr ? emu_sched_release(s->node, s->batch, nr, EMU_HELD_SCHEDULER) : 0;
-	gp__node_each(sq, list) sq->result = err;
-}
-
-static void change(struct gp__node_sched *n, struct gp__link *to_hold, struct gp__link *to_release)
+static void change(struct gp__node_sched *n, struct gp__link *hold, struct gp__link *release)
 {
 	struct emu_priority *s = priority_of(n);
+	uint32_t nr_hold, nr_release;
+	struct gp__node_queue *sq;
+	int err;
 
 	pthread_mutex_lock(&s->node->lock);
-	hold(s, to_hold);
-	release(s, to_release);
+	nr_hold = list_to_hold(s, hold);
+	nr_release = list_to_release(s->batch + nr_hold, release);
+	err = emu_sched_change(s->node, s->batch, nr_hold, nr_release, EMU_HELD_SCHEDULER,
+			       EMU_STOP_SAVE);
+	if (err && nr_hold)
+		hold_failed(s, hold, nr_hold, err);
+	gp__node_each(sq, release) sq->result = err;
 	pthread_mutex_unlock(&s->node->lock);
 }
 

@@ -133,6 +133,9 @@ void emu_sched_judge(struct emu_queue *q);
 int emu_sched_hold(struct emu_node *n, struct emu_queue **q, uint32_t nr, uint32_t why,
 		   enum emu_stop_type how, uint64_t timeout_ns);
 int emu_sched_release(struct emu_node *n, struct emu_queue **q, uint32_t nr, uint32_t why);
+/* Holds the first nr_hold queues of @q and releases the nr_release after them, in one run list. */
+int emu_sched_change(struct emu_node *n, struct emu_queue **q, uint32_t nr_hold,
+		     uint32_t nr_release, uint32_t why, enum emu_stop_type how);
 /* Evicts all queues of a process on this node permanently, after a fault. */
 int emu_sched_evict(struct emu_node *n, struct emu_process *p);
 /*

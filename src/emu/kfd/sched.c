@@ -248,6 +248,7 @@ static int run_list(struct emu_node *n, uint64_t timeout_ns)
 {
 	int err = emu_sched_unmap(n, timeout_ns);
 
+	atomic_fetch_add(&n->nr_run_lists, 1);
 	if (!err)
 		emu_sched_map(n);
 	return err;
@@ -351,11 +352,10 @@ int emu_sched_remove(struct emu_queue *q)
 	return err;
 }
 
-int emu_sched_hold(struct emu_node *n, struct emu_queue **q, uint32_t nr, uint32_t why,
-		   enum emu_stop_type how, uint64_t timeout_ns)
+/* True: one of them was active. */
+static bool mark_held(struct emu_queue **q, uint32_t nr, uint32_t why, enum emu_stop_type how)
 {
 	bool any = false;
-	int err;
 
 	for (uint32_t i = 0; i < nr; i++) {
 		q[i]->held |= why;
@@ -365,13 +365,11 @@ int emu_sched_hold(struct emu_node *n, struct emu_queue **q, uint32_t nr, uint32
 			q[i]->stop_as = how;
 		emu_sched_judge(q[i]);
 	}
-	err = any ? run_list(n, timeout_ns) : 0;
-	for (uint32_t i = 0; i < nr && !err; i++)
-		err = q[i]->not_drained ? -ETIME : 0;
-	return err;
+	return any;
 }
 
-int emu_sched_release(struct emu_node *n, struct emu_queue **q, uint32_t nr, uint32_t why)
+/* True: one of them is active. */
+static bool mark_released(struct emu_queue **q, uint32_t nr, uint32_t why)
 {
 	bool any = false;
 
@@ -380,7 +378,31 @@ int emu_sched_release(struct emu_node *n, struct emu_queue **q, uint32_t nr, uin
 		emu_sched_judge(q[i]);
 		any |= q[i]->active;
 	}
-	return any ? run_list(n, 0) : 0;
+	return any;
+}
+
+int emu_sched_hold(struct emu_node *n, struct emu_queue **q, uint32_t nr, uint32_t why,
+		   enum emu_stop_type how, uint64_t timeout_ns)
+{
+	int err = mark_held(q, nr, why, how) ? run_list(n, timeout_ns) : 0;
+
+	for (uint32_t i = 0; i < nr && !err; i++)
+		err = q[i]->not_drained ? -ETIME : 0;
+	return err;
+}
+
+int emu_sched_release(struct emu_node *n, struct emu_queue **q, uint32_t nr, uint32_t why)
+{
+	return mark_released(q, nr, why) ? run_list(n, 0) : 0;
+}
+
+int emu_sched_change(struct emu_node *n, struct emu_queue **q, uint32_t nr_hold,
+		     uint32_t nr_release, uint32_t why, enum emu_stop_type how)
+{
+	bool held = mark_held(q, nr_hold, why, how);
+	bool released = mark_released(q + nr_hold, nr_release, why);
+
+	return held || released ? run_list(n, 0) : 0;
 }
 
 /* Marks its queues as evicted. False: none was active. */
