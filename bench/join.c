@@ -371,7 +371,8 @@ int bench_join(struct gp__bench_run *run)
 	int err;
 
 	if (!bench_is_on_machine())
-		return gp__bench_fail(run, bench_run_on_machine(CUS), "no machine can be started");
+		return gp__bench_fail(run, bench_run_on_machine(CUS, "hws"),
+				      "no machine can be started");
 	if (actor_part())
 		play(actor_part());
 	gp__bench_device(run, "emulated gfx90a, one compute unit");

@@ -19,10 +19,10 @@ bool bench_is_on_machine(void)
 	return getenv(EMU_DIR_VARIABLE) != NULL;
 }
 
-int bench_run_on_machine(const char *cus)
+int bench_run_on_machine(const char *cus, const char *sched)
 {
-	static const char *const machine[] = { "emu",	 "exec", "--kernel", "gpreempt",
-					       "--nice", "5",	 "--cus" };
+	const char *const machine[] = { "emu", "exec",	  "--kernel", "gpreempt", "--nice",
+					"5",   "--sched", sched,      "--cus" };
 	enum { MACHINE = sizeof(machine) / sizeof(machine[0]), ARGS_MAX = 127 };
 	char self[4096], command[16384];
 	const char *argv[ARGS_MAX + 1] = { self };

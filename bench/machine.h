@@ -10,10 +10,10 @@
 bool bench_is_on_machine(void);
 
 /*
- * Executes this command again on a machine with so many compute units and a kernel with gpreempt's
- * series. Returns only on failure, with -errno.
+ * Executes this command again on a machine with so many compute units, a kernel with gpreempt's
+ * series, and this value of emu's --sched. Returns only on failure, with -errno.
  */
-int bench_run_on_machine(const char *cus);
+int bench_run_on_machine(const char *cus, const char *sched);
 
 /* The process at the other end of the machine's socket; 0: there is none. */
 pid_t bench_machine_pid(void);

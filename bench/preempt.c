@@ -301,7 +301,8 @@ int bench_preempt(struct gp__bench_run *run)
 	int err;
 
 	if (!bench_is_on_machine())
-		return gp__bench_fail(run, bench_run_on_machine(CUS), "no machine can be started");
+		return gp__bench_fail(run, bench_run_on_machine(CUS, "hws"),
+				      "no machine can be started");
 	gp__bench_device(run, "emulated gfx90a, " CUS " compute units");
 	f = malloc(sizeof(*f));
 	if (!f)

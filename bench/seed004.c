@@ -69,7 +69,8 @@ int bench_seed004(struct gp__bench_run *run)
 			"its programs are not built: they need libhsa-runtime-dev, and "
 			"then 'meson setup --reconfigure'");
 	if (emulated && !bench_is_on_machine())
-		return gp__bench_fail(run, bench_run_on_machine(CUS), "no machine can be started");
+		return gp__bench_fail(run, bench_run_on_machine(CUS, "hws"),
+				      "no machine can be started");
 	gp__bench_device(run, emulated ? "emulated gfx90a, " CUS " compute units" : "amd");
 	return measure(run);
 }

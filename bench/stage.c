@@ -201,7 +201,7 @@ int stage_measure(struct gp__bench_run *run, const struct stage_scene *scene)
 	if (access(scene->program, X_OK))
 		return gp__bench_fail(run, -ENOENT, "its program is not built: %s", scene->remedy);
 	if (!bench_is_on_machine())
-		return gp__bench_fail(run, bench_run_on_machine(scene->cus),
+		return gp__bench_fail(run, bench_run_on_machine(scene->cus, "hws"),
 				      "no machine can be started");
 	gp__bench_device(run, scene->device);
 	err = stage_daemon_start(&daemon, -1, scene->logs);

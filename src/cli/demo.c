@@ -372,9 +372,9 @@ static const struct demo_mode own_modes[] = {
 	{ .name = "native", .title = "both together, without gpreempt" },
 	{ .name = "lv1", .title = "both under gpreempt, at level 1", .level = 1 },
 	{ .name = "lv2",
-	  .title = "both under gpreempt, at level 2",
+	  .title = "both under gpreempt, at level 2 by draining",
 	  .level = 2,
-	  .needs_series = true },
+	  .needs_drain = true },
 	{ .name = "lv3", .title = "both under gpreempt, at level 3", .level = 3 },
 };
 static const struct demo_mode llm_modes[] = {

@@ -83,7 +83,7 @@ struct demo_figures {
 struct demo_mode {
 	const char *name, *title;
 	int level; /* at which they are scheduled; 0: they are not */
-	bool needs_series; /* a driver with gpreempt's series */
+	bool needs_drain; /* a driver that drains: gpreempt's series, with amdgpu.sched_policy=2 */
 	bool apart; /* one after the other */
 
 	char unsupported[256]; /* why it cannot run here; "": it can */

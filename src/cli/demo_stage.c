@@ -233,8 +233,9 @@ static int start_machine(struct demo_stage *s, const struct demo_mode *m)
 				     .nr_xccs = 1,
 				     .xcc_cus = CUS,
 				     .vram_bytes = VRAM_BYTES,
-				     .kernel = m->needs_series ? EMU_KERNEL_GPREEMPT
-							       : EMU_KERNEL_6_12,
+				     .kernel =
+					     m->needs_drain ? EMU_KERNEL_GPREEMPT : EMU_KERNEL_6_12,
+				     .sched = m->needs_drain ? EMU_SCHED_NONE : EMU_SCHED_HWS,
 				     .cwsr = true,
 				     .seed = 1 };
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);

@@ -30,6 +30,7 @@ enum {
 	KEY_XCCS,
 	KEY_VRAM,
 	KEY_KERNEL,
+	KEY_SCHED,
 	KEY_KFD_SCHED,
 	KEY_PREEMPT_ALIASES,
 	KEY_CWSR,
@@ -60,6 +61,8 @@ static const struct argp_option machine_options[] = {
 	{ "vram", KEY_VRAM, "SIZE", 0, "memory of a GPU; 16G", 0 },
 	{ "kernel", KEY_KERNEL, "VERSION", 0,
 	  "emulated kernel: 6.1, 6.12, or gpreempt (6.12 with its series); 6.12", 0 },
+	{ "sched", KEY_SCHED, "hws|mes|none", 0,
+	  "what maps queues: firmware, MES, or the driver (amdgpu.sched_policy=2); hws", 0 },
 	{ "kfd-sched", KEY_KFD_SCHED, NULL, 0,
 	  "with --kernel gpreempt: it schedules queues by priority (amdgpu.kfd_sched=1)", 0 },
 	{ "preempt-aliases", KEY_PREEMPT_ALIASES, NULL, 0,
@@ -90,6 +93,12 @@ static const char *const kernel_names[] = {
 	[EMU_KERNEL_6_1] = "6.1",
 	[EMU_KERNEL_6_12] = "6.12",
 	[EMU_KERNEL_GPREEMPT] = "gpreempt",
+};
+
+static const char *const sched_names[] = {
+	[EMU_SCHED_HWS] = "hws",
+	[EMU_SCHED_MES] = "mes",
+	[EMU_SCHED_NONE] = "none",
 };
 
 /* The index of @text among the names, or -1. */
@@ -184,6 +193,12 @@ static error_t parse_choice(struct argp_state *state, int key, const char *text,
 					     text);
 		c->kernel = (enum emu_kernel)i;
 		return 0;
+	case KEY_SCHED:
+		i = find_name(sched_names, EMU_SCHED_NONE + 1, text);
+		if (i < 0)
+			return gp__cmd_usage(state, "--sched: '%s' is not hws, mes or none", text);
+		c->sched = (enum emu_sched)i;
+		return 0;
 	default:
 		if (strcmp(text, "on") && strcmp(text, "off"))
 			return gp__cmd_usage(state, "--cwsr: '%s' is neither on nor off", text);
@@ -200,6 +215,7 @@ static error_t parse_machine(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case KEY_GPU:
 	case KEY_KERNEL:
+	case KEY_SCHED:
 	case KEY_CWSR:
 		args->configured = true;
 		return parse_choice(state, key, arg, c);
@@ -328,11 +344,11 @@ static struct args new_args(struct gp__env *env)
 
 json_t *emu_machine_describe(const struct emu_config *c)
 {
-	return json_pack("{s:s, s:s, s:i, s:i, s:i, s:I, s:s, s:b, s:b, s:I}", "name", c->name,
+	return json_pack("{s:s, s:s, s:i, s:i, s:i, s:I, s:s, s:s, s:b, s:b, s:I}", "name", c->name,
 			 "gpu", c->chip->name, "gpus", (int)c->nr_gpus, "xccs", (int)c->nr_xccs,
 			 "cus", (int)c->xcc_cus, "vram_bytes", (json_int_t)c->vram_bytes, "kernel",
-			 kernel_names[c->kernel], "kfd_sched", c->kfd_sched, "cwsr", c->cwsr,
-			 "seed", (json_int_t)c->seed);
+			 kernel_names[c->kernel], "sched", sched_names[c->sched], "kfd_sched",
+			 c->kfd_sched, "cwsr", c->cwsr, "seed", (json_int_t)c->seed);
 }
 
 static int tell_started(struct gp__env *env, const struct emu_config *c, pid_t pid)

@@ -27,11 +27,11 @@ static void each_way_of_the_series_works(void **state)
 	for (int way = 0; way < GP__KFD_WAYS; way++) {
 		for (int verb = 0; verb < GP__KFD_RELEASE; verb++) {
 			const struct gp__kfd_ability *a = &probe.way[way][verb];
-			bool can = verb == GP__KFD_SAVE || way == GP__KFD_WAY_PREEMPT;
+			bool can = verb == GP__KFD_SAVE;
 
 			assert_int_equal(a->works, can);
 			assert_int_equal(a->error, can ? 0 : -EOPNOTSUPP);
-			assert_int_equal(a->drains, can && verb == GP__KFD_DRAIN);
+			assert_false(a->drains);
 			assert_int_equal(a->hold_us > 0 && a->release_us > 0, can);
 		}
 	}

@@ -80,6 +80,19 @@ print(d)' "$@"
 	[ "$output" = Y ]
 }
 
+@test "queues are mapped by firmware, MES or the driver, as sched_policy says" {
+	for sched in hws:0:64 mes:0:64 none:2:0; do
+		IFS=: read -r name policy gws <<<"$sched"
+		run -0 emu exec --sched "$name" --cus 1 -- sh -c '
+			cat /sys/module/amdgpu/parameters/sched_policy
+			grep num_gws /sys/class/kfd/kfd/topology/nodes/1/properties'
+		[ "$output" = "$policy
+num_gws $gws" ]
+	done
+	run -2 emu exec --sched cfs --cus 1 -- true
+	[[ $output == *"--sched: 'cfs' is not hws, mes or none"* ]]
+}
+
 @test "a machine's folder is private to its user" {
 	emu start --cus 1
 	[ "$(stat -c %a "$XDG_RUNTIME_DIR/gpreempt/emu")" = 700 ]

@@ -60,7 +60,7 @@ start_machine() {
 }
 
 @test "the series preempts queues with save and with drain" {
-	start_machine --kernel gpreempt
+	start_machine --kernel gpreempt --sched none
 	stops --seconds 3 --stop save
 	stops --seconds 3 --stop drain
 }

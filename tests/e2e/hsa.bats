@@ -61,7 +61,7 @@ on_machine() {
 
 @test "running kernels of an idempotent program are dropped, and it leaves the same memory" {
 	start_daemon
-	"$GPREEMPT" emu start --kernel gpreempt
+	"$GPREEMPT" emu start --kernel gpreempt --sched none
 	on_default() {
 		timeout 120 "$GPREEMPT" emu exec --name default -- "$@"
 	}
@@ -86,7 +86,7 @@ on_machine() {
 }
 
 @test "an idempotent program sees its queues as without gpreempt, scratch memory included" {
-	run timeout 200 "$GPREEMPT" emu exec --kernel gpreempt -- "$GPREEMPT" run --local --idempotent -- \
+	run timeout 200 "$GPREEMPT" emu exec --kernel gpreempt --sched none -- "$GPREEMPT" run --local --idempotent -- \
 		"$ROCM_PROGRAMS/hsa_queues"
 	echo "$output"
 	[ "$status" -eq 0 ]
@@ -97,12 +97,32 @@ on_machine() {
 	start_daemon
 	on_machine "$GPREEMPT" run --idempotent -- "$ROCM_PROGRAMS/hsa_mix" 5 1 idempotent
 	[ "$(grep -c '^gpreempt:' <<<"$output")" -eq 1 ]
-	[[ $output == *"level 2 is not available: it needs gpreempt's kernel series; using level 3"* ]]
-	run timeout 120 "$GPREEMPT" emu exec --kernel gpreempt -- "$GPREEMPT" run --idempotent -- \
+	[[ $output == *"level 2 is not available: it needs gpreempt's kernel series and amdgpu.sched_policy=2; using level 3"* ]]
+	run timeout 120 "$GPREEMPT" emu exec --kernel gpreempt --sched none -- "$GPREEMPT" run --idempotent -- \
 		env -u HSA_TOOLS_LIB "$ROCM_PROGRAMS/hsa_mix" 5 1 idempotent
 	[ "$status" -eq 0 ]
 	[ "$(grep -c '^gpreempt:' <<<"$output")" -eq 1 ]
 	[[ $output == *"kernels finish instead of being dropped"* ]]
+}
+
+@test "where the kernel's scheduler cannot drain, level 2 is level 3, and one line says so" {
+	start_daemon
+	for sched in hws mes; do
+		"$GPREEMPT" emu start --name $sched --kernel gpreempt --sched $sched --cus 4
+		timeout 120 "$GPREEMPT" emu exec --name $sched -- "$GPREEMPT" run --level 2 -t $sched -- \
+			"$ROCM_PROGRAMS/hsa_mix" 100000 >"$BATS_TEST_TMPDIR/out" 2>&1 3>&- &
+		program=$!
+		wait_for $sched "$GPREEMPT" ps
+		"$GPREEMPT" suspend tag:$sched
+		wait_for '"state": "excluded"' "$GPREEMPT" ps --json
+		"$GPREEMPT" ps --json | grep '"level_requested": 2'
+		"$GPREEMPT" ps --json | grep '"level": 3'
+		kill "$program"
+		[ "$(grep -c '^gpreempt:' "$BATS_TEST_TMPDIR/out")" -eq 1 ]
+		grep "level 2 is not available: this kernel's scheduler cannot drain queues; using level 3" \
+			"$BATS_TEST_TMPDIR/out"
+		wait_for "No program is joined" "$GPREEMPT" ps
+	done
 }
 
 @test "launches are seen at the HSA runtime, or without it by polling" {
@@ -238,7 +258,7 @@ on_machine() {
 # Starts a program that is held at level $1 when it is told to continue.
 held_at_level() {
 	start_daemon
-	"$GPREEMPT" emu start --kernel gpreempt
+	"$GPREEMPT" emu start --kernel gpreempt --sched none
 	mkfifo "$BATS_TEST_TMPDIR/in"
 	timeout 120 "$GPREEMPT" emu exec --name default -- "$GPREEMPT" run --level "$1" -t patient -- \
 		"$ROCM_PROGRAMS/hsa_ends" "$2" <"$BATS_TEST_TMPDIR/in" \

@@ -68,12 +68,21 @@ assert d["gpus"][0]["best_way"] == "update"
 '
 }
 
-@test "gpreempt's kernel drains and resets as well" {
-	probe_on --kernel gpreempt -- --json | check '
-assert d["gpus"][0]["series"]["version"] == 2
-assert {"queues", "target", "set-priority"} <= set(d["gpus"][0]["series"]["features"])
+@test "gpreempt's kernel saves in a third way, and without firmware's scheduler drains and resets as well" {
+	for sched in hws mes; do
+		probe_on --kernel gpreempt --sched $sched -- --json | check '
 for name in "update", "dbgtrap", "preempt":
     works(way(name), 3)
+for verb in "drain", "reset":
+    fails(way("preempt", verb), "EOPNOTSUPP")
+'
+	done
+	probe_on --kernel gpreempt --sched none -- --json | check '
+assert d["gpus"][0]["series"]["version"] == 2
+assert {"queues", "target", "set-priority"} <= set(d["gpus"][0]["series"]["features"])
+for name in "update", "preempt":
+    works(way(name), 3)
+fails(way("dbgtrap"), "EINVAL")
 works(way("preempt", "drain"), 2)
 works(way("preempt", "reset"), 2)
 '
@@ -130,6 +139,11 @@ works(way("update"), 2)
 assert "cwsr_enable=1" in way("update")["reason"]
 '
 	probe_on --kernel gpreempt --cwsr off -- --json | check '
+works(way("update"), 2)
+fails(way("preempt"), "EOPNOTSUPP")
+fails(way("preempt", "drain"), "EOPNOTSUPP")
+'
+	probe_on --kernel gpreempt --sched none --cwsr off -- --json | check '
 fails(way("preempt"), "EOPNOTSUPP")
 works(way("preempt", "drain"), 2)
 '

@@ -178,7 +178,7 @@ queue_tests() {
 	plain=$(grep -o 'memory [0-9a-f]*' <<<"$output")
 	for level in 1 "2 --idempotent" 3; do
 		# shellcheck disable=SC2086 # several words
-		run timeout 120 "$GPREEMPT" emu exec --kernel gpreempt -- \
+		run timeout 120 "$GPREEMPT" emu exec --kernel gpreempt --sched none -- \
 			"$GPREEMPT" run --local --level $level -- \
 			"$ROCR6" exec "$ROCR6_DIR" "$ROCM_PROGRAMS/hsa_mix" 40 5
 		echo "$output"
@@ -218,7 +218,7 @@ joined() {
 	plain=$(memory_of "$output")
 	for level in 1 "2 --idempotent" 3; do
 		# shellcheck disable=SC2086 # several words
-		run timeout 120 "$GPREEMPT" emu exec --gpu gfx942 --cus 4 --kernel gpreempt -- \
+		run timeout 120 "$GPREEMPT" emu exec --gpu gfx942 --cus 4 --kernel gpreempt --sched none -- \
 			"$GPREEMPT" run --local --level $level -- \
 			"$ROCR6" exec "$ROCR6_DIR" "$OPENCL_PROGRAMS/cl_mix" 12 7
 		echo "$output"

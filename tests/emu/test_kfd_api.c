@@ -4,7 +4,7 @@
  * refused and with which message, and that nothing is lost or done twice, whatever is done to
  * queues.
  *
- * Usage: test_kfd_api CODE OTHER-CODE KERNEL on|off [SEED], as a command of 'gpreempt emu exec
+ * Usage: test_kfd_api CODE OTHER-CODE KERNEL on|off|none [SEED], as a command of 'gpreempt emu exec
  * --kernel KERNEL --cwsr on|off'. The other code is for another GPU model.
  */
 #include <errno.h>
@@ -646,9 +646,9 @@ int main(int argc, char **argv)
 	code_path = argv[1];
 	other_code_path = argv[2];
 	has_series = !strcmp(argv[3], "gpreempt");
-	saves_waves = !strcmp(argv[4], "on");
-	has_dbgtrap = saves_waves && strcmp(argv[3], "6.1") != 0;
-	drains = has_series || !saves_waves;
+	saves_waves = strcmp(argv[4], "off") != 0;
+	has_dbgtrap = !strcmp(argv[4], "on") && strcmp(argv[3], "6.1") != 0;
+	drains = !strcmp(argv[4], "off") || !strcmp(argv[4], "none");
 	if (argc > 5)
 		seed = (unsigned int)strtoul(argv[5], NULL, 0);
 	return cmocka_run_group_tests(tests, begin, end);

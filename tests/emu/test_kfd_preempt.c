@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "emu/kfd/debug.h"
 #include "emu/kfd/ioctl.h"
 #include "emu/kfd/preempt.h"
 #include "emu/kfd/topology.h"
@@ -51,11 +52,12 @@ static pid_t start_child(void)
 	return pid;
 }
 
-static struct setup *start_with(bool cwsr)
+static struct setup *start_with(enum emu_sched sched, bool cwsr)
 {
 	struct setup *s = calloc(1, sizeof(*s));
 
 	assert_non_null(s);
+	s->b.config.sched = sched;
 	s->b.config.cwsr = cwsr;
 	s->b.config.kernel = EMU_KERNEL_6_1; /* of CREATE_QUEUE: buffers need not be whole */
 	bench_start(&s->b, target, path);
@@ -75,7 +77,7 @@ static struct setup *start_with(bool cwsr)
 
 static struct setup *start(void)
 {
-	return start_with(true);
+	return start_with(EMU_SCHED_HWS, true);
 }
 
 static void end_other(struct setup *s)
@@ -140,7 +142,7 @@ static int batch_as(struct emu_call *call, uint32_t op, pid_t pid, uint32_t *ids
 
 static void one_queue_is_checked(void **unused)
 {
-	struct setup *s = start();
+	struct setup *s = start_with(EMU_SCHED_NONE, true);
 	struct gp_kfd_preempt_queue bad = { .pad = 1 };
 	struct gp_kfd_resume_queue bad_resume = { .pad = { 0, 0, 1 } };
 
@@ -161,21 +163,99 @@ static void one_queue_is_checked(void **unused)
 	(void)unused;
 }
 
-static void without_context_save_nothing_is_saved(void **unused)
+static struct gp_kfd_preempt_query query(struct setup *s)
 {
-	struct setup *s = start_with(false);
 	struct gp_kfd_preempt args = { .op = GP_KFD_OP_QUERY };
-	uint32_t ids[] = { 99, s->q[0].id };
 
 	assert_int_equal(emu_preempt(&s->p.call, &args), 0);
-	assert_int_equal(args.query.types, 1 << GP_KFD_PREEMPT_DRAIN | 1 << GP_KFD_PREEMPT_RESET);
-	assert_int_equal(preempt(s, s->q[0].id, GP_KFD_PREEMPT_SAVE), -EOPNOTSUPP);
+	return args.query;
+}
+
+/* As the table of kernel/README.md has it. */
+static void each_scheduler_has_its_types(void **unused)
+{
+	const uint32_t save = 1 << GP_KFD_PREEMPT_SAVE;
+	const uint32_t others = 1 << GP_KFD_PREEMPT_DRAIN | 1 << GP_KFD_PREEMPT_RESET;
+	const struct {
+		enum emu_sched sched;
+		bool cwsr;
+		uint32_t types, timeout_ms;
+	} cases[] = {
+		{ EMU_SCHED_HWS, true, save, EMU_PREEMPT_TIMEOUT_MS },
+		{ EMU_SCHED_HWS, false, 0, EMU_PREEMPT_TIMEOUT_MS },
+		{ EMU_SCHED_MES, true, save, 2100 },
+		{ EMU_SCHED_MES, false, 0, 2100 },
+		{ EMU_SCHED_NONE, true, save | others, 4000 },
+		{ EMU_SCHED_NONE, false, others, 4000 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct setup *s = start_with(cases[i].sched, cases[i].cwsr);
+		uint32_t id = s->q[0].id;
+
+		assert_int_equal(query(s).types, cases[i].types);
+		assert_int_equal(query(s).timeout_ms, cases[i].timeout_ms);
+		for (uint32_t type = GP_KFD_PREEMPT_DRAIN; type <= GP_KFD_PREEMPT_SAVE; type++) {
+			bool can = cases[i].types >> type & 1;
+
+			assert_int_equal(preempt(s, id, type), can ? 0 : -EOPNOTSUPP);
+			assert_int_equal(resume(s, id), can ? 0 : -EINVAL);
+		}
+		end(s);
+	}
+	(void)unused;
+}
+
+static void a_type_that_is_not_there(void **unused)
+{
+	struct setup *s = start_with(EMU_SCHED_HWS, false);
+	uint32_t ids[] = { 99, s->q[0].id };
+
 	assert_int_equal(preempt(s, 99, GP_KFD_PREEMPT_SAVE), -EINVAL);
 	assert_int_equal(batch_as(&s->p.call, GP_KFD_OP_PREEMPT, 0, ids, 1), 0);
 	assert_int_equal(ids[0], 99 | GP_KFD_QUEUE_INVALID);
 	assert_int_equal(batch_as(&s->p.call, GP_KFD_OP_PREEMPT, 0, ids, 2), -EOPNOTSUPP);
 	assert_int_equal(ids[1], s->q[0].id);
+	end(s);
+	(void)unused;
+}
+
+/* Under the hardware scheduler a change of one queue interrupts all. */
+static void how_many_queues_a_change_unmaps(void **unused)
+{
+	static const uint64_t unmaps[] = {
+		[EMU_SCHED_HWS] = QUEUES, [EMU_SCHED_MES] = 1, [EMU_SCHED_NONE] = 1
+	};
+
+	for (int sched = EMU_SCHED_HWS; sched <= EMU_SCHED_NONE; sched++) {
+		struct setup *s = start_with((enum emu_sched)sched, true);
+		uint64_t before = atomic_load(&s->b.node->nr_unmaps);
+
+		assert_int_equal(preempt(s, s->q[1].id, GP_KFD_PREEMPT_SAVE), 0);
+		assert_int_equal(atomic_load(&s->b.node->nr_unmaps) - before, unmaps[sched]);
+		assert_false(s->q[1].q->mapped);
+		assert_true(s->q[0].q->mapped && s->q[2].q->mapped);
+		assert_int_equal(resume(s, s->q[1].id), 0);
+		assert_true(s->q[1].q->mapped);
+		end(s);
+	}
+	(void)unused;
+}
+
+/* A queue has a slot for life, also one that is held; and nobody debugs. */
+static void without_a_scheduler_queues_are_few(void **unused)
+{
+	struct setup *s = start_with(EMU_SCHED_NONE, true);
+	struct gp_kfd_dbg_trap trap = { .pid = (uint32_t)getpid(), .op = GP_KFD_DBG_ENABLE };
+	struct bench_queue more[EMU_CP_QUEUES], extra;
+
 	assert_int_equal(preempt(s, s->q[0].id, GP_KFD_PREEMPT_DRAIN), 0);
+	for (int i = QUEUES; i < EMU_CP_QUEUES; i++)
+		assert_int_equal(bench_queue(&s->p, &more[i], GP_KFD_QUEUE_COMPUTE_AQL, 64), 0);
+	assert_int_equal(bench_queue(&s->p, &extra, GP_KFD_QUEUE_COMPUTE_AQL, 64), -EBUSY);
+	bench_destroy(&more[QUEUES]);
+	assert_int_equal(bench_queue(&s->p, &more[QUEUES], GP_KFD_QUEUE_COMPUTE_AQL, 64), 0);
+	assert_int_equal(emu_dbg_trap(&s->p.call, &trap), -EINVAL);
 	end(s);
 	(void)unused;
 }
@@ -190,8 +270,6 @@ static void capabilities_are_reported(void **unused)
 	assert_int_equal(emu_preempt(&s->p.call, &args), 0);
 	assert_int_equal(args.query.magic, GP_KFD_PREEMPT_MAGIC);
 	assert_int_equal(args.query.version, GP_KFD_PREEMPT_VERSION);
-	assert_int_equal(args.query.types, 7);
-	assert_int_equal(args.query.timeout_ms, EMU_PREEMPT_TIMEOUT_MS);
 	assert_int_equal(args.query.holds_max, EMU_HOLDS_MAX);
 	assert_int_equal(args.query.features, GP_KFD_FEATURE_QUEUES | GP_KFD_FEATURE_TARGET |
 						      GP_KFD_FEATURE_LOGICAL_PRIORITY |
@@ -223,7 +301,7 @@ static void push_work(struct setup *s, struct bench_queue *q, uint64_t **state,
 static void drained_and_saved_work_is_right(void **unused)
 {
 	static const uint32_t types[] = { GP_KFD_PREEMPT_DRAIN, GP_KFD_PREEMPT_SAVE };
-	struct setup *s = start();
+	struct setup *s = start_with(EMU_SCHED_NONE, true);
 
 	for (int round = 0; round < 10; round++) {
 		struct bench_signal *sig[2];
@@ -614,7 +692,10 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_queue_is_checked),
-		cmocka_unit_test(without_context_save_nothing_is_saved),
+		cmocka_unit_test(each_scheduler_has_its_types),
+		cmocka_unit_test(a_type_that_is_not_there),
+		cmocka_unit_test(how_many_queues_a_change_unmaps),
+		cmocka_unit_test(without_a_scheduler_queues_are_few),
 		cmocka_unit_test(capabilities_are_reported),
 		cmocka_unit_test(drained_and_saved_work_is_right),
 		cmocka_unit_test(what_is_not_used_is_zero),

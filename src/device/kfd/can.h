@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The levels that amdkfd offers on a GPU. Level 3 needs CWSR, which saves waves. Level 2 needs a
- * kernel with gpreempt's series whose hardware scheduler can drain a queue; without CWSR every
- * driver drains, since it waits for waves to end before it takes a queue off the GPU.
+ * The levels that amdkfd offers on a GPU. Level 3 needs CWSR, which saves waves. Level 2 needs
+ * gpreempt's series and a driver that schedules queues itself, since firmware only saves; without
+ * CWSR every driver drains: it waits for waves to end before it takes a queue off the GPU.
  */
 #ifndef GP__DEVICE_KFD_CAN_H
 #define GP__DEVICE_KFD_CAN_H

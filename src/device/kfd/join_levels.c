@@ -56,7 +56,8 @@ static const char *why_not(struct gp__kfd_join *j)
 		return "the program does not launch through the HSA runtime";
 	case 2:
 		return series_of(j).version ? "this kernel's scheduler cannot drain queues"
-					    : "it needs gpreempt's kernel series";
+					    : "it needs gpreempt's kernel series and "
+					      "amdgpu.sched_policy=2";
 	default:
 		return "amdgpu was loaded with cwsr_enable=0, so waves cannot be saved";
 	}
@@ -71,7 +72,7 @@ static void say_level(struct gp__kfd_join *j, u32 level)
 				      "does not launch through the HSA runtime");
 	else if (!gp__kfd_join_can_drop(j))
 		gp__port_say(j->port, "kernels finish instead of being dropped, as dropping needs "
-				      "gpreempt's kernel series");
+				      "gpreempt's kernel series and amdgpu.sched_policy=2");
 }
 
 bool gp__kfd_join_has_windows(struct gp__kfd_join *j)

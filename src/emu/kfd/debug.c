@@ -702,9 +702,13 @@ static struct emu_process *find_target(struct emu_call *call, const struct gp_kf
 
 int emu_dbg_trap(struct emu_call *call, struct gp_kfd_dbg_trap *args)
 {
-	struct emu_process *target = find_target(call, args);
+	struct emu_process *target;
 	int result;
 
+	/* Nobody debugs where the driver schedules by itself. */
+	if (call->m->config.sched == EMU_SCHED_NONE)
+		return -EINVAL;
+	target = find_target(call, args);
 	if (!target)
 		return -ESRCH;
 	result = may_debug(call, target) ? run(call, target, args) : -EPERM;

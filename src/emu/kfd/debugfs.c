@@ -528,7 +528,7 @@ static int write_run_list(struct view *v, uint32_t node)
 		last_pasid = s->pasid;
 		n += put_process(v, i, words + n);
 	}
-	if (n)
+	if (n && v->m->config.sched == EMU_SCHED_HWS)
 		dump(v->out, "  ", words, n);
 	else
 		fputs("  No active runlist\n", v->out);

@@ -29,6 +29,13 @@ enum emu_kernel {
 	EMU_KERNEL_GPREEMPT, /* the same with gpreempt's series */
 };
 
+/* Who maps queues to hardware queues. */
+enum emu_sched {
+	EMU_SCHED_HWS, /* firmware, by a run list of all queues of the node */
+	EMU_SCHED_MES, /* firmware, queue by queue */
+	EMU_SCHED_NONE, /* the driver, queue by queue: amdgpu.sched_policy=2 */
+};
+
 /* Faults on demand; probabilities are in millionths. */
 struct emu_faults {
 	uint32_t preempt_timeout, ioctl_eintr, ioctl_enomem;
@@ -45,12 +52,13 @@ struct emu_config {
 	uint32_t nr_gpus, nr_xccs, xcc_cus;
 	uint64_t vram_bytes;
 	enum emu_kernel kernel;
+	enum emu_sched sched;
 	bool kfd_sched; /* amdgpu.kfd_sched=1 of gpreempt's: it schedules by priority */
 	bool preempt_aliases; /* amdgpu.kfd_preempt_aliases=1 of gpreempt's: it has 0x87 and 0x88 */
 	bool cwsr;
 	int threads; /* of each GPU's compute engine */
 	uint32_t nice; /* of those threads */
-	uint32_t preempt_timeout_ms; /* 0: the driver's default */
+	uint32_t preempt_timeout_ms; /* 0: the driver's, see emu_sched_timeout_ms() */
 	uint64_t seed;
 	struct emu_faults faults;
 	/* for messages that the program's user should see as well (report.h); 0: none */

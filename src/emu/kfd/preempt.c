@@ -28,11 +28,17 @@ struct emu_hold {
 	_Atomic uint32_t *count; /* of the owner's holds; it outlives them */
 };
 
+/*
+ * Firmware saves the waves of a queue that it unmaps, and does nothing else; without context save
+ * it waits for them, which nobody may ask for, as the driver resets what does not end in time.
+ */
 static uint32_t types(const struct emu_machine *m)
 {
-	uint32_t all = 1u << GP_KFD_PREEMPT_DRAIN | 1u << GP_KFD_PREEMPT_RESET;
+	uint32_t save = m->config.cwsr ? 1u << GP_KFD_PREEMPT_SAVE : 0;
 
-	return m->config.cwsr ? all | 1u << GP_KFD_PREEMPT_SAVE : all;
+	if (m->config.sched != EMU_SCHED_NONE)
+		return save;
+	return save | 1u << GP_KFD_PREEMPT_DRAIN | 1u << GP_KFD_PREEMPT_RESET;
 }
 
 static bool can(const struct emu_machine *m, uint32_t type)
@@ -443,8 +449,7 @@ static int query(struct emu_call *call, struct gp_kfd_preempt_query *args)
 			    (c->preempt_aliases ? GP_KFD_FEATURE_ALIASES : 0),
 		.gpu_id = gpu_id,
 		.types = types(call->m),
-		.timeout_ms =
-			c->preempt_timeout_ms ? c->preempt_timeout_ms : EMU_PREEMPT_TIMEOUT_MS,
+		.timeout_ms = emu_sched_timeout_ms(c),
 		.holds_max = EMU_HOLDS_MAX,
 	};
 	return 0;

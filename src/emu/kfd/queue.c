@@ -375,7 +375,7 @@ static int update(struct emu_queue *q, const struct gp_kfd_update_queue *args)
 	    !emu_queue_is_mapped_as(p, n->index, args->ring_base_address, args->ring_size))
 		return -EFAULT;
 	pthread_mutex_lock(&n->lock);
-	err = emu_sched_unmap(n, 0);
+	err = emu_sched_unmap_queue(q);
 	/* While a reset is pending no queue is processed. The request takes effect in any case. */
 	emu_node_enter(n);
 	q->ring = args->ring_base_address;

@@ -108,9 +108,9 @@ static inline bool emu_queue_is_sdma(const struct emu_queue *q)
 }
 
 /*
- * sched.c. Like amdkfd under the hardware scheduler: a change of one queue unmaps all queues of the
- * node, waits for their waves to be saved, and maps those that are active. All with the node's
- * lock.
+ * sched.c. Like amdkfd: under the hardware scheduler a change of one queue unmaps all queues of the
+ * node, waits for their waves to be saved, and maps those that are active; under MES and without a
+ * scheduler in firmware only the queue that changes is unmapped. All with the node's lock.
  */
 
 /*
@@ -119,7 +119,11 @@ static inline bool emu_queue_is_sdma(const struct emu_queue *q)
  * and will be reset; -EIO while it is.
  */
 int emu_sched_unmap(struct emu_node *n, uint64_t timeout_ns);
+/* The same for a queue that is about to change. */
+int emu_sched_unmap_queue(struct emu_queue *q);
 void emu_sched_map(struct emu_node *n);
+/* How long the driver waits for a preemption. */
+uint32_t emu_sched_timeout_ms(const struct emu_config *config);
 /* Adds a queue whose engine part exists, and removes one. */
 int emu_sched_add(struct emu_queue *q);
 int emu_sched_remove(struct emu_queue *q);

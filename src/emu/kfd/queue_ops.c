@@ -49,7 +49,7 @@ static int set_mask(struct emu_queue *q, const uint32_t *mask, uint32_t bits)
 	int err;
 
 	pthread_mutex_lock(&n->lock);
-	err = emu_sched_unmap(n, 0);
+	err = emu_sched_unmap_queue(q);
 	if (!emu_is_6_1(n->m) && q->process->node[n->index].reset)
 		err = -EACCES;
 	if (!err) {
@@ -93,7 +93,7 @@ static int set_gws(struct emu_queue *q, bool on)
 		return -EINVAL;
 	pthread_mutex_lock(&q->node->lock);
 	pn->gws = on;
-	err = emu_sched_unmap(q->node, 0);
+	err = emu_sched_unmap_queue(q);
 	if (!err) {
 		q->is_gws = on;
 		/* A chip without the instructions accepts the call as well. */
@@ -113,7 +113,10 @@ int emu_alloc_queue_gws(struct emu_call *call, struct gp_kfd_alloc_queue_gws *ar
 
 	pthread_mutex_lock(&p->lock);
 	q = emu_queue_find(p, args->queue_id);
-	err = q ? set_gws(q, args->num_gws) : -EINVAL;
+	if (q && call->m->config.sched == EMU_SCHED_NONE)
+		err = -ENODEV;
+	else
+		err = q ? set_gws(q, args->num_gws) : -EINVAL;
 	pthread_mutex_unlock(&p->lock);
 	if (q)
 		args->first_gws = 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The hardware scheduler and the driver's part of it. Queues are mapped and unmapped all at once: a
- * change of one queue interrupts all queues of the node.
+ * The scheduler below the driver, and the driver's part of it. The hardware scheduler maps and
+ * unmaps all queues at once: a change of one queue interrupts all queues of the node. MES, and the
+ * driver where no firmware schedules, map and unmap queues one by one.
  */
 #include "emu/kfd/queue.h"
 
@@ -23,11 +24,15 @@ int emu_pipe_priority(uint32_t priority)
 	return priority < 11 ? 1 : 2;
 }
 
-static uint64_t default_timeout(const struct emu_node *n)
+uint32_t emu_sched_timeout_ms(const struct emu_config *config)
 {
-	uint32_t ms = n->m->config.preempt_timeout_ms;
+	static const uint32_t ms[] = {
+		[EMU_SCHED_HWS] = EMU_PREEMPT_TIMEOUT_MS,
+		[EMU_SCHED_MES] = 2100,
+		[EMU_SCHED_NONE] = 4000,
+	};
 
-	return (ms ? ms : EMU_PREEMPT_TIMEOUT_MS) * GP__MS;
+	return config->preempt_timeout_ms ? config->preempt_timeout_ms : ms[config->sched];
 }
 
 static void sleep_ns(uint64_t ns)
@@ -51,13 +56,43 @@ static void begin_to_leave(struct emu_queue *q, enum emu_stop_type how)
 		q->node->engine->queue_stop(q->node->gpu, q->hw, how);
 }
 
-static void all_begin_to_leave(struct emu_node *n, bool reset, struct emu_queue **leaving)
+/* Which queues are unmapped together. */
+struct change {
+	const struct emu_queue *queue; /* it changes; NULL: only those that may no longer run */
+	bool all;
+};
+
+static bool leaves(const struct emu_queue *q, struct change c)
+{
+	return c.all || q->node->m->config.sched == EMU_SCHED_HWS || q == c.queue || !q->active;
+}
+
+/* Removes the queues that leave from the list of mapped ones, in their order. */
+static struct emu_queue *take_leaving(struct emu_node *n, struct change c)
+{
+	struct emu_queue *leaving = NULL, **last = &leaving, **link = &n->mapped, *q;
+
+	while ((q = *link)) {
+		if (!leaves(q, c)) {
+			link = &q->next_in_turn;
+			continue;
+		}
+		*link = q->next_in_turn;
+		q->next_in_turn = NULL;
+		*last = q;
+		last = &q->next_in_turn;
+	}
+	return leaving;
+}
+
+static void begin_to_leave_all(struct emu_node *n, struct change c, bool reset,
+			       struct emu_queue **leaving)
 {
 	struct emu_queue *q;
 
 	emu_node_enter(n);
-	*leaving = n->mapped;
-	n->mapped = n->unmapped = NULL;
+	*leaving = take_leaving(n, c);
+	n->unmapped = NULL;
 	for (q = *leaving; q; q = q->next_in_turn) {
 		enum emu_stop_type how = q->stop_as ? q->stop_as : EMU_STOP_SAVE;
 
@@ -131,8 +166,12 @@ static int wait_to_leave(struct emu_queue *q, uint64_t deadline)
 /* Puts queues back that did not leave, until the node is reset. */
 static void is_hung(struct emu_node *n, struct emu_queue *left)
 {
+	struct emu_queue **last = &n->mapped;
+
 	emu_node_enter(n);
-	n->mapped = left;
+	while (*last)
+		last = &(*last)->next_in_turn;
+	*last = left;
 	for (; left; left = left->next_in_turn) {
 		left->mapped = true;
 		n->nr_mapped++;
@@ -163,15 +202,24 @@ static int wait_for_all(struct emu_node *n, struct emu_queue *leaving, uint64_t 
 	return err;
 }
 
-int emu_sched_unmap(struct emu_node *n, uint64_t timeout_ns)
+static bool any_leaves(const struct emu_node *n, struct change c)
+{
+	const struct emu_queue *q = n->mapped;
+
+	while (q && !leaves(q, c))
+		q = q->next_in_turn;
+	return q;
+}
+
+static int unmap(struct emu_node *n, struct change c, uint64_t timeout_ns)
 {
 	const struct emu_faults *faults = &n->m->config.faults;
-	uint64_t least = default_timeout(n), start = gp__clock_ns();
+	uint64_t least = emu_sched_timeout_ms(&n->m->config) * GP__MS, start = gp__clock_ns();
 	struct emu_queue *leaving;
 
 	if (atomic_load(&n->hung))
 		return -EIO;
-	if (!n->nr_mapped) {
+	if (!any_leaves(n, c)) {
 		emu_node_enter(n);
 		n->unmapped = NULL;
 		emu_node_leave(n);
@@ -184,10 +232,20 @@ int emu_sched_unmap(struct emu_node *n, uint64_t timeout_ns)
 		emu_node_reset(n);
 		return -ETIME;
 	}
-	all_begin_to_leave(n, false, &leaving);
+	begin_to_leave_all(n, c, false, &leaving);
 	if (faults->preempt_slow_ns)
 		sleep_ns(faults->preempt_slow_ns);
 	return wait_for_all(n, leaving, start + timeout_ns);
+}
+
+int emu_sched_unmap(struct emu_node *n, uint64_t timeout_ns)
+{
+	return unmap(n, (struct change){ .all = true }, timeout_ns);
+}
+
+int emu_sched_unmap_queue(struct emu_queue *q)
+{
+	return unmap(q->node, (struct change){ .queue = q }, 0);
 }
 
 /*
@@ -214,20 +272,33 @@ static void map(struct emu_queue *q, struct emu_queue ***last)
 	n->engine->queue_map(n->gpu, q->hw);
 }
 
+/* The slots that no mapped queue has; DMA queues have others. */
+static uint32_t free_slots(const struct emu_node *n)
+{
+	uint32_t slots = EMU_CP_QUEUES;
+
+	for (const struct emu_queue *q = n->queues; q; q = q->next)
+		slots -= q->mapped && !emu_queue_is_sdma(q);
+	return slots;
+}
+
 /* DMA queues keep their slot for life. */
 void emu_sched_map(struct emu_node *n)
 {
 	struct emu_queue **last, **last_unmapped;
-	uint32_t slots = EMU_CP_QUEUES;
+	uint32_t slots;
 
 	if (atomic_load(&n->hung))
 		return;
 	emu_node_enter(n);
+	slots = free_slots(n);
 	last = &n->mapped;
+	while (*last)
+		last = &(*last)->next_in_turn;
 	last_unmapped = &n->unmapped;
-	*last = *last_unmapped = NULL;
+	*last_unmapped = NULL;
 	for (struct emu_queue *q = n->queues; q; q = q->next) {
-		if (!q->active)
+		if (!q->active || q->mapped)
 			continue;
 		if (emu_queue_is_sdma(q) || slots) {
 			slots -= !emu_queue_is_sdma(q);
@@ -246,7 +317,7 @@ void emu_sched_map(struct emu_node *n)
 
 static int run_list(struct emu_node *n, uint64_t timeout_ns)
 {
-	int err = emu_sched_unmap(n, timeout_ns);
+	int err = unmap(n, (struct change){ 0 }, timeout_ns);
 
 	atomic_fetch_add(&n->nr_run_lists, 1);
 	if (!err)
@@ -308,11 +379,23 @@ static void stop_waiting(struct emu_queue *q)
 	emu_node_leave(q->node);
 }
 
+/* Without a scheduler in firmware a queue has a slot for life, whether it is active or not. */
+static bool has_slot_for_life(const struct emu_queue *added)
+{
+	uint32_t slots = EMU_CP_QUEUES;
+
+	for (const struct emu_queue *q = added->node->queues; q; q = q->next)
+		slots -= !emu_queue_is_sdma(q);
+	return slots || emu_queue_is_sdma(added);
+}
+
 int emu_sched_add(struct emu_queue *q)
 {
 	struct emu_node *n = q->node;
 	int err = 0;
 
+	if (n->m->config.sched == EMU_SCHED_NONE && !has_slot_for_life(q))
+		return -EBUSY;
 	if (q->process->node[n->index].evicted)
 		q->held |= EMU_HELD_EVICTED;
 	append(n, q);
@@ -510,7 +593,7 @@ static void reset(struct emu_node *n, bool was_hung)
 
 	emu_smi_reset(n, was_hung ? "HWS hang" : "user trigger");
 	atomic_store(&n->hung, true);
-	all_begin_to_leave(n, true, &leaving);
+	begin_to_leave_all(n, (struct change){ .all = true }, true, &leaving);
 	for (struct emu_queue *q = leaving; q; q = q->next_in_turn)
 		q->stop_as = EMU_STOP_NONE;
 	if (wait_for_all(n, leaving, gp__clock_ns() + RESET_TIMEOUT_NS))
@@ -537,7 +620,8 @@ static void rotate(struct emu_node *n)
 	}
 	*last_had = NULL;
 	*link = had;
-	run_list(n, 0);
+	if (!emu_sched_unmap(n, 0))
+		emu_sched_map(n);
 }
 
 static bool slice_is_over(struct emu_node *n, uint64_t now)

@@ -364,9 +364,10 @@ static void put_properties(struct writer *w, uint32_t gpu, uint32_t caches, uint
 	    "max_engine_clk_fcompute %u\nlocal_mem_size 0\nfw_version %u\ncapability %u\n%s"
 	    "sdma_fw_version %u\nunique_id %llu\n%smax_engine_clk_ccompute %u\n",
 	    c->nr_xccs * c->xcc_cus * SIMDS, caches, links, simd_base, c->chip->engine->simd_waves,
-	    c->chip->engine->group_lds_bytes / 1024, EMU_GWS, c->nr_xccs * c->chip->nr_arrays,
-	    emu_topology_array_cus(w->m), SIMDS, c->chip->engine->cu_waves, w->chip->version, AMD,
-	    w->chip->device, emu_topology_bus(gpu) << 8, n->render_minor,
+	    c->chip->engine->group_lds_bytes / 1024, c->sched == EMU_SCHED_NONE ? 0 : EMU_GWS,
+	    c->nr_xccs * c->chip->nr_arrays, emu_topology_array_cus(w->m), SIMDS,
+	    c->chip->engine->cu_waves, w->chip->version, AMD, w->chip->device,
+	    emu_topology_bus(gpu) << 8, n->render_minor,
 	    c->nr_gpus > 1 ? (unsigned long long)HIVE : 0, EMU_SDMA_ENGINES, EMU_SDMA_XGMI_ENGINES,
 	    EMU_SDMA_ENGINE_QUEUES, EMU_CP_QUEUES, save, w->chip->mhz, w->chip->firmware,
 	    emu_topology_capability(w->m), prop, w->chip->sdma_firmware,
@@ -524,7 +525,6 @@ static void put_module(struct writer *w)
 		bool is_new; /* later than 6.1 */
 		unsigned int mode;
 	} constant[] = {
-		{ "sched_policy", "0", false, 0444 },
 		{ "hws_max_conc_proc", "-1", false, 0444 },
 		{ "send_sigterm", "0", false, 0444 },
 		{ "halt_if_hws_hang", "0", false, 0644 },
@@ -534,7 +534,6 @@ static void put_module(struct writer *w)
 		{ "no_queue_eviction_on_vm_fault", "0", false, 0444 },
 		{ "mtype_local", "0", true, 0444 },
 		{ "noretry", "-1", false, 0644 },
-		{ "mes", "0", false, 0444 },
 		{ "emu_mode", "0", false, 0444 },
 		{ "debug_mask", "0", true, 0444 },
 	};
@@ -550,6 +549,8 @@ static void put_module(struct writer *w)
 		put(w, path, "%s\n", constant[i].value);
 		put_mode(w, path, constant[i].mode);
 	}
+	put(w, PARAMETERS "/sched_policy", "%d\n", c->sched == EMU_SCHED_NONE ? 2 : 0);
+	put(w, PARAMETERS "/mes", "%d\n", c->sched == EMU_SCHED_MES);
 	put(w, PARAMETERS "/cwsr_enable", "%d\n", c->cwsr);
 	if (c->kernel == EMU_KERNEL_GPREEMPT) {
 		put(w, PARAMETERS "/kfd_sched", "%c\n", c->kfd_sched ? 'Y' : 'N');
