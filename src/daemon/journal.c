@@ -7,7 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "base/thread.h"
+
+/* How long the end of the daemon waits for a descriptor that takes no lines. */
+#define STUCK_S 1
+
+/* Another process may append to a descriptor that was given, and a file is what it was. */
+static bool is_own(const struct gp__journal *j)
+{
+	return *j->path;
+}
 
 static unsigned long long count_lines(const char *text, size_t len)
 {
@@ -68,11 +80,11 @@ static void lose(struct gp__journal *j, const char *text, size_t len)
 	pthread_mutex_unlock(&j->lock);
 }
 
-/* Removes the latest bytes from the file, if it can be truncated. Leaves errno alone. */
+/* Removes the latest bytes from its own file, if it can be truncated. Leaves errno alone. */
 static void take_back(struct gp__journal *j, size_t bytes)
 {
 	int err = errno;
-	off_t end = lseek(j->fd, 0, SEEK_END);
+	off_t end = is_own(j) ? lseek(j->fd, 0, SEEK_END) : 0;
 
 	if (bytes && end >= (off_t)bytes && ftruncate(j->fd, end - (off_t)bytes))
 		gp__log_debug(j->log, "%s: cannot truncate it: it has an incomplete line", j->path);
@@ -96,12 +108,12 @@ static size_t torn(const char *text, size_t done)
  */
 static size_t write_lines(struct gp__journal *j, size_t len, unsigned long long missing)
 {
-	char note[64];
+	char note[96];
 	size_t noted = 0, done, cut;
 
 	if (missing) {
-		size_t n = (size_t)snprintf(note, sizeof(note), "# %llu lines are missing here\n",
-					    missing);
+		size_t n = (size_t)snprintf(note, sizeof(note), "%s%llu lines are missing here\n",
+					    j->comment, missing);
 
 		noted = write_all(j->fd, note, n);
 		if (noted < n) {
@@ -207,7 +219,7 @@ static int begin(struct gp__journal *j)
 	j->ends = j->waits = j->reopens = false;
 	j->used = 0;
 	j->lost = 0;
-	err = j->room && j->written ? -pthread_create(&j->thread, NULL, run, j) : -ENOMEM;
+	err = j->room && j->written ? gp__thread_start(&j->thread, 0, run, j) : -ENOMEM;
 	if (!err)
 		return 0;
 	free(j->room);
@@ -222,6 +234,7 @@ int gp__journal_open(struct gp__journal *j, const struct gp__log *log, const cha
 {
 	gp__journal_close(j);
 	j->log = log;
+	j->comment = "# ";
 	j->max = max;
 	j->path[0] = '\0';
 	if (!*path)
@@ -233,14 +246,54 @@ int gp__journal_open(struct gp__journal *j, const struct gp__log *log, const cha
 	return j->fd < 0 ? -errno : begin(j);
 }
 
+int gp__journal_open_fd(struct gp__journal *j, int fd, const char *comment)
+{
+	/* Its failures cannot be told: this is where they would be. */
+	static const struct gp__log silent;
+
+	gp__journal_close(j);
+	j->log = &silent;
+	j->comment = comment;
+	j->max = 0;
+	j->path[0] = '\0';
+	j->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	return j->fd < 0 ? -errno : begin(j);
+}
+
+static ssize_t take_text(void *data, const char *text, size_t len)
+{
+	struct gp__journal *j = data;
+
+	gp__journal_line(j, text, len);
+	gp__journal_flush(j);
+	return (ssize_t)len;
+}
+
+FILE *gp__journal_stream(struct gp__journal *j)
+{
+	return fopencookie(j, "w", (cookie_io_functions_t){ .write = take_text });
+}
+
 void gp__journal_reopen(struct gp__journal *j)
 {
-	if (j->fd < 0)
+	if (j->fd < 0 || !is_own(j))
 		return;
 	pthread_mutex_lock(&j->lock);
 	j->reopens = true;
 	gp__cond_signal(&j->wake);
 	pthread_mutex_unlock(&j->lock);
+}
+
+/* False: the thread is stuck. */
+static bool join(struct gp__journal *j)
+{
+	struct timespec until;
+
+	if (is_own(j))
+		return !pthread_join(j->thread, NULL);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += STUCK_S;
+	return !pthread_timedjoin_np(j->thread, NULL, &until);
 }
 
 void gp__journal_close(struct gp__journal *j)
@@ -251,7 +304,8 @@ void gp__journal_close(struct gp__journal *j)
 	j->ends = true;
 	gp__cond_signal(&j->wake);
 	pthread_mutex_unlock(&j->lock);
-	pthread_join(j->thread, NULL);
+	if (!join(j))
+		return;
 	pthread_mutex_destroy(&j->lock);
 	free(j->room);
 	free(j->written);
@@ -268,7 +322,7 @@ void gp__journal_line(struct gp__journal *j, const char *line, size_t len)
 		memcpy(j->room + j->used, line, len);
 		j->used += len;
 	} else {
-		j->lost++;
+		j->lost += count_lines(line, len);
 	}
 	/* Without a flush for long, the buffer must not run full. */
 	if (j->used > GP__JOURNAL_ROOM / 2 && j->waits)

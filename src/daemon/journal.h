@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The decision log's file. Lines are collected in memory and written by a thread. If the disk is
- * slow or full, lines are dropped and counted in a comment; programs are not affected. Every line
- * in the file is complete.
+ * The decision log's file, or the daemon's messages on standard error. Lines are collected in
+ * memory and written by a thread. If the disk is slow or full, or nobody reads from the pipe, lines
+ * are dropped and counted in a comment; programs are not affected. Every line in the file is
+ * complete.
  *
  * A file that has reached its limit is renamed to FILE.1, in place of an older one, and begun anew,
  * so both together have at most twice the limit.
  *
- * Only one thread calls these functions.
+ * Only one thread opens and closes a journal. Any thread may add lines.
  */
 #ifndef GP__DAEMON_JOURNAL_H
 #define GP__DAEMON_JOURNAL_H
@@ -15,6 +16,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "base/cond.h"
 #include "base/log.h"
@@ -25,8 +27,9 @@
 
 struct gp__journal {
 	int fd; /* -1: none */
-	const struct gp__log *log;
-	char path[256];
+	const struct gp__log *log; /* for failures */
+	const char *comment; /* what a line that counts missing lines begins with */
+	char path[256]; /* "": it writes to a descriptor that it was given */
 	unsigned long long max; /* bytes of the file; 0: no limit */
 	pthread_t thread;
 	pthread_mutex_t lock; /* of what follows */
@@ -41,12 +44,19 @@ struct gp__journal {
 /* Opens the file to append; closes another one first. @path "": only closes. 0 or -errno. */
 int gp__journal_open(struct gp__journal *j, const struct gp__log *log, const char *path,
 		     unsigned long long max);
+/* Writes to a descriptor that other processes may share. It stays the caller's. 0 or -errno. */
+int gp__journal_open_fd(struct gp__journal *j, int fd, const char *comment);
+/* A stream whose text becomes lines at each flush, for struct gp__log. NULL: out of memory. */
+FILE *gp__journal_stream(struct gp__journal *j);
 /* Opens the same file again after it was moved away. Does not wait for it. */
 void gp__journal_reopen(struct gp__journal *j);
 void gp__journal_line(struct gp__journal *j, const char *line, size_t len);
 /* Starts writing what was collected. Does not wait for it. */
 void gp__journal_flush(struct gp__journal *j);
-/* Waits until all is written. */
+/*
+ * Waits until all is written. If a descriptor that it was given does not take the lines within a
+ * second, the thread stays, and @j must outlive it.
+ */
 void gp__journal_close(struct gp__journal *j);
 
 #endif

@@ -85,10 +85,48 @@ static int find_socket(const struct options *o, char *path, size_t size)
 	return gp__wire_path(path, size);
 }
 
+/*
+ * From now on a thread writes the messages: a pipe that nobody reads, or a terminal that is
+ * stopped, delays no program. 0 or -errno.
+ */
+static int log_from_thread(struct gp__journal *messages, struct gp__log *log)
+{
+	FILE *stream;
+	int err = gp__journal_open_fd(messages, STDERR_FILENO,
+				      log->journal ? "<4>" : "gpreemptd: warning: ");
+
+	if (err == -EBADF) {
+		log->level = 0; /* standard error is closed: another file may get its number */
+		return 0;
+	}
+	stream = err ? NULL : gp__journal_stream(messages);
+	if (!stream)
+		return err ? err : -ENOMEM;
+	log->stream = stream;
+	return 0;
+}
+
+static int serve(struct gp__log *log, const struct options *o, const char *path)
+{
+	static struct gp__server server;
+	int err = gp__server_open(&server, log, o->config ? o->config : SYSTEM_CONFIG, o->config,
+				  path, gp__systemd_socket());
+
+	if (!err) {
+		server.managed = gp__systemd_runs_us();
+		gp__systemd_notify("READY=1");
+		gp__log_info(log, "listening at %s with policy %s", path,
+			     server.config.choice.policy->name);
+		err = gp__server_run(&server);
+	}
+	gp__server_close(&server);
+	return err;
+}
+
 int main(int argc, char **argv)
 {
+	static struct gp__journal messages = { .fd = -1 };
 	struct options o = { 0 };
-	static struct gp__server server;
 	struct gp__log log;
 	char path[108];
 	int err;
@@ -108,15 +146,13 @@ int main(int argc, char **argv)
 			      strerror(-err));
 		return EXIT_FAILURE;
 	}
-	err = gp__server_open(&server, &log, o.config ? o.config : SYSTEM_CONFIG, o.config, path,
-			      gp__systemd_socket());
-	if (!err) {
-		server.managed = gp__systemd_runs_us();
-		gp__systemd_notify("READY=1");
-		gp__log_info(&log, "listening at %s with policy %s", path,
-			     server.config.choice.policy->name);
-		err = gp__server_run(&server);
+	err = log_from_thread(&messages, &log);
+	if (err) {
+		gp__log_error(&log, "cannot start the thread that writes messages: %s",
+			      strerror(-err));
+		return EXIT_FAILURE;
 	}
-	gp__server_close(&server);
+	err = serve(&log, &o, path);
+	gp__journal_close(&messages);
 	return err ? EXIT_FAILURE : EXIT_SUCCESS;
 }

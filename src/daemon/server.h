@@ -9,8 +9,8 @@
  * turns, a bounded piece at a time, status pages before messages, until the time of the turn is
  * used up. Users that have used up their share of the thread's time are served later (user.h). No
  * system call of this thread can be stretched by a client: other threads write the decision log
- * (journal.h), inspect processes (inspect.h, lineage.h), and close descriptors that clients have a
- * part in (closer.h).
+ * and messages (journal.h), inspect processes (inspect.h, lineage.h), and close descriptors that
+ * clients have a part in (closer.h).
  */
 #ifndef GP__DAEMON_SERVER_H
 #define GP__DAEMON_SERVER_H

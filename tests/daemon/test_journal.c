@@ -7,6 +7,8 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -228,6 +230,84 @@ static void without_a_file_nothing_happens(void **state)
 	room_down(&r);
 }
 
+/*
+ * Messages
+ */
+
+static struct gp__journal messages = { .fd = -1 }; /* it may outlive its test */
+
+/* Makes a pipe into which not a byte more fits, and the log of a daemon that writes to it. */
+static void log_to_full_pipe(int ends[2], struct gp__log *log)
+{
+	assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+	while (write(ends[1], "x", 1) == 1)
+		;
+	assert_int_equal(fcntl(ends[1], F_SETFL, 0), 0);
+	assert_int_equal(fcntl(ends[0], F_SETFL, 0), 0);
+	gp__log_init(log, "test", stderr);
+	assert_int_equal(gp__journal_open_fd(&messages, ends[1], "test: "), 0);
+	log->stream = gp__journal_stream(&messages);
+	assert_non_null(log->stream);
+}
+
+static void skip_filling(FILE *f)
+{
+	int c;
+
+	while ((c = fgetc(f)) == 'x')
+		;
+	ungetc(c, f);
+}
+
+static void messages_do_not_wait_for_their_reader(void **state)
+{
+	unsigned int seen = 0, missing = 0, n;
+	struct gp__log log;
+	char line[128];
+	int ends[2];
+	FILE *f;
+
+	(void)state;
+	log_to_full_pipe(ends, &log);
+	alarm(60); /* a write that waits would do so for ever */
+	for (unsigned int i = 0; i < MANY; i++)
+		gp__log_warning(&log, "message %u", i);
+	alarm(0);
+	f = fdopen(ends[0], "r");
+	assert_non_null(f);
+	skip_filling(f);
+	while (seen + missing < MANY) {
+		/* A comment comes with what follows the missing lines. */
+		gp__log_warning(&log, "one\nmore");
+		assert_non_null(fgets(line, sizeof(line), f));
+		seen += !strncmp(line, "test: warning: message ", 23);
+		missing += sscanf(line, "test: %u lines are missing here", &n) == 1 ? n : 0;
+	}
+	assert_true(seen > 0 && missing > 0);
+	signal(SIGPIPE, SIG_IGN);
+	fclose(f);
+	fclose(log.stream);
+	gp__journal_close(&messages);
+	assert_int_equal(messages.fd, -1);
+	close(ends[1]);
+}
+
+static void a_reader_that_hangs_does_not_delay_the_end(void **state)
+{
+	struct gp__log log;
+	int ends[2];
+
+	(void)state;
+	log_to_full_pipe(ends, &log);
+	gp__log_warning(&log, "never read");
+	alarm(60);
+	gp__journal_close(&messages);
+	alarm(0);
+	fclose(log.stream);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -238,6 +318,8 @@ int main(void)
 		cmocka_unit_test(a_file_at_its_limit_is_begun_anew),
 		cmocka_unit_test(a_file_that_was_moved_away_is_opened_again),
 		cmocka_unit_test(without_a_file_nothing_happens),
+		cmocka_unit_test(messages_do_not_wait_for_their_reader),
+		cmocka_unit_test(a_reader_that_hangs_does_not_delay_the_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -817,3 +817,31 @@ is_quiet() {
 	echo "$output"
 	[ "$output" = $'READY=1\nWATCHDOG=1\nWATCHDOG=1' ]
 }
+
+@test "messages that nobody reads delay neither programs nor the end of the daemon" {
+	mkfifo "$room/errors"
+	# Held open, never read, and full.
+	exec {errors}<>"$room/errors"
+	python3 -c 'import os, sys
+os.set_blocking(int(sys.argv[1]), False)
+try:
+    while True:
+        os.write(int(sys.argv[1]), b"x")
+except BlockingIOError:
+    pass
+os.set_blocking(int(sys.argv[1]), True)' "$errors"
+	"${GPREEMPT%/cli/gpreempt}/daemon/gpreemptd" -v -c /dev/null 2>"$room/errors" 3>&- &
+	daemon=$!
+	started+=("$daemon")
+	eventually "$GPREEMPT" ps
+	join first
+	join second
+	kill -HUP "$daemon"
+	eventually "$GPREEMPT" ps
+	kill "$daemon"
+	for _ in {1..100}; do
+		kill -0 "$daemon" 2>/dev/null || break
+		sleep 0.1
+	done
+	run ! kill -0 "$daemon"
+}
