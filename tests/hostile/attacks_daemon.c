@@ -26,11 +26,14 @@ static struct gp__wire_hello hello_of(enum gp__wire_role role)
  * Lingering sockets
  */
 
-/* A delay of at least half the linger time is a success: somebody waited for the socket. */
+/*
+ * A delay of the whole linger time is a success: somebody waited for the socket. It began to linger
+ * after @since. A shorter delay is that of a busy host.
+ */
 static void judge_delay(struct hostile *h, u64 since)
 {
 	note_time(h, since);
-	count(h, gp__clock_ns() - since > LINGER_S * GP__S / 2 ? 0 : -EACCES);
+	count(h, gp__clock_ns() - since >= LINGER_S * GP__S ? 0 : -EACCES);
 }
 
 /*

@@ -20,8 +20,9 @@
 #define PRIO_MOST 7
 #define GROUPS_OF_USER 1024
 #define CONNECTIONS_OF_USER 320
-/* How long a lingering socket makes its closer wait. */
-#define LINGER_S 2
+/* How long a lingering socket makes its closer wait: longer than a process waits for a processor
+ * beside all attackers. */
+#define LINGER_S 8
 
 struct counts {
 	u64 succeeded, refused, dropped;
