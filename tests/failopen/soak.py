@@ -32,7 +32,10 @@ EXCLUDED_S = 2.0
 PATIENCE_S = 20
 # A trainer's step takes some ten milliseconds, so a missing step means that the trainer is held.
 STEPS = ["--queues", "2", "--groups", "2", "--rounds", "400"]
-REQUESTS = ["--requests", "1000000", "--groups", "4", "--rounds", "300"]
+REQUESTS = ["--stdin", "--groups", "4", "--rounds", "300"]
+# The server rests so many times as long as its last request took, so that it is idle most of the time
+# on a busy host as well: beside a server that always works a trainer has its minimum share only.
+RESTS = 3
 
 
 def fail(sentence):
@@ -96,6 +99,20 @@ class Trainer:
             fail(f"the trainer {self.tag} ends with {done}, and the host with "
                  f"{self.soak.host_digest(done['steps'])}")
         return done["steps"]
+
+
+def ask_for_ever(to, answers, rest):
+    """Asks a server until it has ended, and rests between requests."""
+    with open(to, "wb", buffering=0) as requests, open(answers, "rb") as lines:
+        answered = lines.readline()  # it is ready
+        while answered:
+            began = time.monotonic()
+            try:
+                requests.write(b"1\n")
+            except BrokenPipeError:
+                break
+            answered = lines.readline()
+            time.sleep(max(rest, RESTS * (time.monotonic() - began)))
 
 
 class Watch(threading.Thread):
@@ -176,12 +193,11 @@ class Soak:
     def start_daemon(self):
         self.daemon = subprocess.Popen([self.gpreemptd, "-c", self.folder + "/gpreemptd.conf"])
 
-    def start(self, joined, command):
+    def start(self, joined, command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE):
         """Starts a program on the machine; joined with these options, or not at all."""
         run = [self.gpreempt, "run", *joined, "--"] if joined else []
         return subprocess.Popen([*run, self.gpreempt, "emu", "exec", "--name", "soak", "--",
-                                 *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE)
+                                 *command], stdin=stdin, stdout=stdout, stderr=subprocess.PIPE)
 
     def start_machine(self):
         done = subprocess.run([self.gpreempt, "emu", "start", "--name", "soak", "--cus", "8",
@@ -189,9 +205,14 @@ class Soak:
         self.machine = json.loads(done.stdout)["pid"]
 
     def start_server(self):
-        period = f"{self.rng.randrange(10, 40)}ms"
-        self.server = self.start(["-c", "online"], [f"{self.workloads}/online_server", *REQUESTS,
-                                                   "--period", period])
+        requests, to = os.pipe()
+        answers, out = os.pipe()
+        self.server = self.start(["-c", "online"], [f"{self.workloads}/online_server", *REQUESTS],
+                                 requests, out)
+        os.close(requests)
+        os.close(out)
+        threading.Thread(target=ask_for_ever, daemon=True,
+                         args=(to, answers, self.rng.uniform(0.01, 0.04))).start()
 
     def start_other(self):
         self.other = Trainer(self, "other")
