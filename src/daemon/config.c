@@ -15,6 +15,7 @@
 
 #include "base/compiler.h"
 #include "base/units.h"
+#include "daemon/devices.h"
 
 #define TTL_MIN (100 * GP__MS)
 #define TTL_MAX (10 * GP__S)
@@ -31,7 +32,6 @@
 #define LINES_MOST 1000000
 #define LOG_DEFAULT (UINT64_C(64) << 20)
 #define LOG_MOST_MIB (1 << 20)
-#define DEVICES_DEFAULT "/dev/kfd /dev/dri/renderD* /dev/nvidia[0-9]*"
 
 void gp__config_defaults(struct gp__config *c)
 {
@@ -39,7 +39,7 @@ void gp__config_defaults(struct gp__config *c)
 	strcpy(c->group, "gpreempt");
 	strcpy(c->subuid, "/etc/subuid");
 	c->ttl_ns = TTL_DEFAULT;
-	strcpy(c->devices, DEVICES_DEFAULT);
+	strcpy(c->devices, GP__DEVICES_DEFAULT);
 	gp__choice_default(&c->choice);
 	c->log_max = LOG_DEFAULT;
 	c->everybody = (struct gp__limit){ .max_priority = GP__PRIO_NORMAL,

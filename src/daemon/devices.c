@@ -12,9 +12,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* The majors of the kernel's list of devices. */
-#define MAJOR_DRM 226
-#define MAJOR_NVIDIA 195
+#include "base/emulated.h"
 
 #define TEXT_MAX 8192
 #define NODES_MAX 256
@@ -107,6 +105,19 @@ static u64 get_number(const char *text, const char *key, char separator)
  * AMD
  */
 
+/* An emulated machine has the device files only for functions that open a path. */
+static struct gp__device *add_emulated(struct gp__devices *d, unsigned int minor)
+{
+	struct gp__device *device = &d->device[d->nr];
+
+	if (d->nr == GP__DEVICES_MAX)
+		return NULL;
+	*device = (struct gp__device){ .number = makedev(GP__MAJOR_DRM, minor) };
+	snprintf(device->file, sizeof(device->file), "renderD%u", minor);
+	d->nr++;
+	return device;
+}
+
 /* Adds up the banks that are on the GPU itself. */
 static u64 read_memory(const char *node, char text[TEXT_MAX])
 {
@@ -140,7 +151,10 @@ static bool describe_node(struct gp__devices *d, const char *node, char text[TEX
 	snprintf(path, sizeof(path), "%s/properties", node);
 	if (!gpu_id || !read_text(path, text)) /* a processor has no gpu_id */
 		return true;
-	device = by_number(d, MAJOR_DRM, (unsigned int)get_number(text, "drm_render_minor", ' '));
+	device = by_number(d, GP__MAJOR_DRM,
+			   (unsigned int)get_number(text, "drm_render_minor", ' '));
+	if (!device && gp__is_emulated())
+		device = add_emulated(d, (unsigned int)get_number(text, "drm_render_minor", ' '));
 	if (!device)
 		return true;
 	unique_id = get_number(text, "unique_id", ' ');
@@ -185,7 +199,7 @@ static void describe_information(struct gp__devices *d, const char *text)
 	if (!get_line(text, "GPU UUID", ':', uuid, sizeof(uuid)) || strncmp(uuid, "GPU-", 4) ||
 	    !get_line(text, "Device Minor", ':', minor, sizeof(minor)))
 		return;
-	device = by_number(d, MAJOR_NVIDIA, (unsigned int)strtoul(minor, NULL, 10));
+	device = by_number(d, GP__MAJOR_NVIDIA, (unsigned int)strtoul(minor, NULL, 10));
 	if (!device)
 		return;
 	n = (size_t)snprintf(device->key, sizeof(device->key), "nvidia-");

@@ -15,6 +15,11 @@
 
 #define GP__DEVICES_MAX 64
 #define GP__DEVICE_FILE_MAX 32
+/* Glob patterns of their files, unless the configuration says otherwise. */
+#define GP__DEVICES_DEFAULT "/dev/kfd /dev/dri/renderD* /dev/nvidia[0-9]*"
+/* The majors of the kernel's list of devices. */
+#define GP__MAJOR_DRM 226
+#define GP__MAJOR_NVIDIA 195
 
 struct gp__device {
 	dev_t number; /* of the device file, a character device */
@@ -31,6 +36,7 @@ struct gp__device {
 
 struct gp__devices {
 	u32 nr;
+	bool computes; /* the process that was inspected can compute on the devices it has open */
 	struct gp__device device[];
 };
 

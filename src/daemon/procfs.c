@@ -80,6 +80,15 @@ static bool may_be_one_of(const struct gp__devices *d, const char *path)
 	return false;
 }
 
+/*
+ * Programs that only draw on a GPU, or watch it, do not open these files of AMD and NVIDIA. GPUs of
+ * other vendors have no such file.
+ */
+static bool is_for_computing(const char *path, unsigned int major)
+{
+	return !strcmp(path, "/dev/kfd") || (major != GP__MAJOR_DRM && major != GP__MAJOR_NVIDIA);
+}
+
 static void look_at_descriptor(int folder, const char *name, struct gp__devices *d)
 {
 	char path[256];
@@ -89,14 +98,18 @@ static void look_at_descriptor(int folder, const char *name, struct gp__devices 
 	if (n <= 0 || n == sizeof(path))
 		return;
 	path[n] = '\0';
+	d->computes |= !strcmp(path, "/dev/nvidia-uvm");
 	/* DONT_SYNC: no question to a file system that its user may have mounted (FUSE). */
 	if (!may_be_one_of(d, path) ||
 	    statx(folder, name, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_TYPE, &st) ||
 	    !S_ISCHR(st.stx_mode))
 		return;
-	for (u32 i = 0; i < d->nr; i++)
-		d->device[i].is_open |=
-			d->device[i].number == makedev(st.stx_rdev_major, st.stx_rdev_minor);
+	for (u32 i = 0; i < d->nr; i++) {
+		if (d->device[i].number != makedev(st.stx_rdev_major, st.stx_rdev_minor))
+			continue;
+		d->device[i].is_open = true;
+		d->computes |= is_for_computing(path, st.stx_rdev_major);
+	}
 }
 
 int gp__procfs_find_devices(int proc, struct gp__devices *d)
@@ -113,6 +126,35 @@ int gp__procfs_find_devices(int proc, struct gp__devices *d)
 	}
 	closedir(folder);
 	return 0;
+}
+
+/*
+ * What ps(1) shows
+ */
+
+bool gp__procfs_describe(int proc, u64 *start, uid_t *uid, char *name, size_t size)
+{
+	unsigned long long ticks;
+	char text[STAT_MAX], *begin, *end;
+	struct stat st;
+
+	/* The folder belongs to the user even if the process must not be inspected. */
+	if (!read_text(proc, "stat", text, sizeof(text)) || fstat(proc, &st))
+		return false;
+	/* The name, in parentheses, may contain any character. */
+	begin = strchr(text, '(');
+	end = strrchr(text, ')');
+	if (!begin || !end ||
+	    sscanf(end + 1,
+		   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
+		   "%llu",
+		   &ticks) != 1)
+		return false;
+	*end = '\0';
+	*start = ticks;
+	*uid = st.st_uid;
+	gp__wire_text(name, size, begin + 1);
+	return true;
 }
 
 /*

@@ -378,6 +378,7 @@ json_t *gp__show_daemon(const struct gp__server *s)
 		o, "params",
 		gp__show_params(core->policy->params, core->policy->nr_params, core->params));
 	json_object_set_new(o, "core", gp__show_params(gp__core_params, GP__CFG_COUNT, core->cfg));
+	json_object_set_new(o, "devices", json_string(s->config.devices));
 	json_object_set_new(o, "connections", json_integer(s->nr_peers));
 	json_object_set_new(o, "orders", json_integer((json_int_t)s->registry.nr_orders));
 	json_object_set_new(o, "stopped", json_integer(s->registry.nr_held));

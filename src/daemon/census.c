@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/census.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/emulated.h"
+#include "base/global_pid.h"
+#include "base/units.h"
+#include "daemon/procfs.h"
+
+/*
+ * amdkfd's sysfs
+ */
+
+/* Whether pids here are those of sysfs; on an emulated machine they always are. */
+static bool sysfs_has_our_pids(void)
+{
+	return gp__is_emulated() || gp__pid_is_global();
+}
+
+/* Marks the GPUs that amdkfd has for the process. False: it knows no such process. */
+static bool find_in_sysfs(pid_t pid, const char *root, struct gp__devices *d)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%.2000s/sys/class/kfd/kfd/proc/%d", root, (int)pid);
+	if (!sysfs_has_our_pids() || access(path, F_OK))
+		return false;
+	for (u32 i = 0; i < d->nr; i++) {
+		struct gp__device *device = &d->device[i];
+
+		snprintf(path, sizeof(path), "%.2000s/sys/class/kfd/kfd/proc/%d/vram_%u", root,
+			 (int)pid, device->kfd_id);
+		if (device->kfd_id && !access(path, F_OK))
+			device->is_open = true;
+	}
+	gp__devices_measure(d, pid, root);
+	return true;
+}
+
+/*
+ * One process
+ */
+
+static int open_process(pid_t pid)
+{
+	char path[32];
+	int proc;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return proc >= 0 ? proc : errno == ENOENT ? -ESRCH : -errno;
+}
+
+static int look(int proc, const char *root, struct gp__holder *h)
+{
+	int err = gp__procfs_find_devices(proc, h->devices);
+	bool listed = find_in_sysfs(h->pid, root, h->devices);
+
+	if (err && !listed)
+		return err;
+	if (!gp__devices_any_open(h->devices))
+		return 0;
+	h->computes = listed || h->devices->computes;
+	/* Last, so that a process that has executed another program since has that one's name. */
+	return gp__procfs_describe(proc, &h->start, &h->uid, h->name, sizeof(h->name)) ? 1 : -ESRCH;
+}
+
+int gp__holder_look(pid_t pid, const struct gp__devices *machine, const char *root,
+		    struct gp__holder *h)
+{
+	int proc = open_process(pid), result;
+
+	if (proc < 0)
+		return proc;
+	*h = (struct gp__holder){ .pid = pid, .devices = gp__devices_copy(machine) };
+	result = h->devices ? look(proc, root, h) : -ENOMEM;
+	close(proc);
+	if (result <= 0)
+		gp__holder_free(h);
+	return result;
+}
+
+void gp__holder_free(struct gp__holder *h)
+{
+	free(h->devices);
+	h->devices = NULL;
+}
+
+/*
+ * All processes
+ */
+
+static int append(struct gp__census *c, const struct gp__holder *h)
+{
+	struct gp__holder *more = c->holder;
+
+	/* The room doubles when the number is a power of two. */
+	if (!(c->nr & (c->nr - 1)))
+		more = realloc(c->holder, (c->nr ? 2 * c->nr : 1) * sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	c->holder = more;
+	c->holder[c->nr++] = *h;
+	return 0;
+}
+
+static int add_process(pid_t pid, const struct gp__devices *machine, const char *root,
+		       struct gp__census *c)
+{
+	struct gp__holder h;
+	int result = gp__holder_look(pid, machine, root, &h);
+
+	if (result == -EACCES || result == -EPERM)
+		c->nr_unread++;
+	if (result != 1)
+		return result == -ENOMEM ? result : 0;
+	result = append(c, &h);
+	if (result)
+		gp__holder_free(&h);
+	return result;
+}
+
+int gp__census_take(const struct gp__devices *machine, const char *root, struct gp__census *c)
+{
+	DIR *proc = opendir("/proc");
+	const struct dirent *entry;
+	u64 pid;
+	int err = 0;
+
+	*c = (struct gp__census){ 0 };
+	if (!proc)
+		return -errno;
+	/* cppcheck-suppress readdirCalled; the stream is this call's own */
+	while (!err && (entry = readdir(proc))) {
+		if (!gp__parse_u64(entry->d_name, 1, INT32_MAX, &pid))
+			err = add_process((pid_t)pid, machine, root, c);
+	}
+	closedir(proc);
+	if (err)
+		gp__census_free(c);
+	return err;
+}
+
+void gp__census_free(struct gp__census *c)
+{
+	for (u32 i = 0; i < c->nr; i++)
+		gp__holder_free(&c->holder[i]);
+	free(c->holder);
+	*c = (struct gp__census){ 0 };
+}
