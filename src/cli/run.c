@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/daemon.h"
 #include "core/core.h"
+#include "daemon/devices.h"
 #include "device/kfd/list.h"
 #include "device/kfd/topology.h"
 #include "device/request.h"
@@ -30,6 +31,7 @@ enum {
 	KEY_IDEMPOTENT,
 	KEY_COPIES,
 	KEY_SPLIT,
+	KEY_REQUIRE,
 };
 
 struct args {
@@ -37,7 +39,8 @@ struct args {
 	char priority[16], amd_tag[GP__WIRE_TAG_MAX];
 	const char *tag, *deadline, *window, *gang;
 	char share[16], level[16];
-	bool local, idempotent, copies, splits;
+	bool local, idempotent, copies, splits, require;
+	char devices[256]; /* as the daemon's configuration has them */
 	char **command;
 };
 
@@ -61,6 +64,10 @@ static const struct argp_option options[] = {
 	{ "split-streams", KEY_SPLIT, NULL, 0,
 	  "its streams are held apart, by the priorities that it gives them", 0 },
 	{ "copies", KEY_COPIES, NULL, 0, "on NVIDIA GPUs: its copies are held, too", 0 },
+	{ "require", KEY_REQUIRE, NULL, 0,
+	  "end the command, with status 125, if a program of it uses a GPU without having joined, "
+	  "and do not start it without a daemon",
+	  0 },
 	{ "local", KEY_LOCAL, NULL, 0, "a daemon for this command and its children only", 0 },
 	{ 0 },
 };
@@ -174,6 +181,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_LOCAL:
 		a->local = true;
 		return 0;
+	case KEY_REQUIRE:
+		a->require = true;
+		return 0;
 	case ARGP_KEY_ARG:
 		/* The command's options are its own. */
 		a->command = &state->argv[state->next - 1];
@@ -243,14 +253,11 @@ static void set_defaults(struct args *a)
  */
 
 /* 0, or the exit status if the priority is above this user's limit. */
-static int check_limit(const struct args *a, int fd)
+static int check_limit(const struct args *a, const json_t *answer)
 {
-	struct daemon_problem why;
-	json_t *answer = daemon_ask(fd, json_pack("{s:s}", "op", "list"), &why);
 	const json_t *most = json_object_get(json_object_get(answer, "you"), "max_priority");
 	long long limit = json_is_integer(most) ? json_integer_value(most) : GP__PRIO_LIMIT;
 
-	json_decref(answer);
 	if (atoi(a->priority) <= limit)
 		return 0;
 	return gp__env_fail(a->env, CHILD_OWN_FAILURE,
@@ -270,27 +277,39 @@ static bool kernel_schedules(void)
 	return nr > 0 && i == nr;
 }
 
-static int ask_daemon(const struct args *a)
+static int run_without_daemon(const struct args *a, const struct daemon_problem *why)
 {
-	struct daemon_problem why;
-	int fd = daemon_connect(&why), status;
-
-	if (fd < 0 && kernel_schedules()) {
+	if (kernel_schedules())
 		fprintf(a->env->err,
 			"gpreempt: %s; the kernel schedules AMD GPUs itself, and what %s does on "
 			"other devices has no priority\n",
-			why.message, a->command[0]);
-		return 0;
-	}
-	if (fd < 0) {
+			why->message, a->command[0]);
+	else if (a->require)
+		return gp__env_fail(a->env, CHILD_OWN_FAILURE, why->remedy, "%s", why->message);
+	else
 		fprintf(a->env->err,
 			"gpreempt: %s; %s runs without a priority until there is one (use --local, "
 			"or start gpreemptd)\n",
-			why.message, a->command[0]);
-		return 0;
-	}
-	status = check_limit(a, fd);
+			why->message, a->command[0]);
+	return 0;
+}
+
+static int ask_daemon(struct args *a)
+{
+	const char *devices;
+	struct daemon_problem why;
+	int fd = daemon_connect(&why), status;
+	json_t *answer;
+
+	if (fd < 0)
+		return run_without_daemon(a, &why);
+	answer = daemon_ask(fd, json_pack("{s:s}", "op", "list"), &why);
 	close(fd);
+	devices = json_string_value(json_object_get(json_object_get(answer, "daemon"), "devices"));
+	if (devices)
+		snprintf(a->devices, sizeof(a->devices), "%s", devices);
+	status = check_limit(a, answer);
+	json_decref(answer);
 	return status;
 }
 
@@ -362,37 +381,87 @@ static int set_environment(const struct args *a)
 	return 0;
 }
 
-static int run_locally(const struct args *a)
+/* Says what is known about the command before it starts. 0 or an exit status. */
+static int check_command(const struct args *a, bool *is_known)
+{
+	struct run_obstacle o;
+
+	*is_known = run_find_obstacle(a->command, &o);
+	if (*is_known && a->require)
+		return gp__env_fail(a->env, CHILD_OWN_FAILURE, NULL,
+				    "%s %s, so it cannot be joined; %s", a->command[0], o.why,
+				    o.remedy);
+	if (*is_known)
+		fprintf(a->env->err,
+			"gpreempt: %s %s, so it cannot be joined and runs without a priority; %s\n",
+			a->command[0], o.why, o.remedy);
+	return 0;
+}
+
+/* @is_known: the user has been told that the command cannot be joined. */
+static int begin_watch(const struct args *a, bool is_known, bool ends)
+{
+	struct run_watch_options o = { .devices = a->devices,
+				       .quiet = is_known,
+				       .require = a->require };
+	int err = run_watch_begin(a->env, &o, ends);
+
+	if (err && a->require)
+		return gp__env_fail(a->env, CHILD_OWN_FAILURE, NULL, "cannot watch the command: %s",
+				    strerror(-err));
+	return 0;
+}
+
+/* Runs the command as a child of this process. */
+static int run_beside(const struct args *a, bool is_known)
+{
+	int status = set_environment(a);
+	bool joined;
+
+	if (!status)
+		status = begin_watch(a, is_known, true);
+	if (status)
+		return status;
+	status = child_run(a->env, a->command);
+	joined = run_watch_end();
+	return a->require && !joined ? CHILD_OWN_FAILURE : status;
+}
+
+static int run_locally(const struct args *a, bool is_known)
 {
 	int status = run_local_begin(a->env);
 
 	if (status)
 		return CHILD_OWN_FAILURE;
-	status = set_environment(a);
-	if (!status)
-		status = child_run(a->env, a->command);
+	status = run_beside(a, is_known);
 	run_local_end();
 	return status;
 }
 
+static int run_instead(const struct args *a, bool is_known)
+{
+	int status = set_environment(a);
+
+	if (!status)
+		status = begin_watch(a, is_known, false);
+	return status ? status : child_exec(a->env, a->command);
+}
+
 int cmd_run(struct gp__env *env, int argc, char **argv)
 {
-	struct args a = { .env = env };
-	const char *obstacle;
+	struct args a = { .env = env, .devices = GP__DEVICES_DEFAULT };
+	bool is_known;
 	int status;
 
 	if (!gp__cmd_parse_prefix(env, &argp, argc, argv, &a, &status))
 		return status;
 	set_defaults(&a);
-	obstacle = run_obstacle(a.command[0]);
-	if (obstacle)
-		fprintf(env->err,
-			"gpreempt: %s %s, so it cannot be joined and runs without a priority\n",
-			a.command[0], obstacle);
+	status = check_command(&a, &is_known);
+	if (!status && !a.local)
+		status = ask_daemon(&a);
+	if (status)
+		return status;
 	if (a.local)
-		return run_locally(&a);
-	status = ask_daemon(&a);
-	if (!status)
-		status = set_environment(&a);
-	return status ? status : child_exec(env, a.command);
+		return run_locally(&a, is_known);
+	return a.require ? run_beside(&a, is_known) : run_instead(&a, is_known);
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Checks whether a program can be joined, and starts a daemon for it alone. */
+/* Starts a daemon for one command. */
 #include "cli/run.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -11,7 +10,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,79 +18,6 @@
 #include "device/request.h"
 
 #define LISTEN_FD 3
-#define PROGRAM_HEADERS_MAX 64
-
-/*
- * Programs that cannot be joined
- */
-
-/* Finds the file as execvp() does. */
-static bool find_command(const char *command, char path[PATH_MAX])
-{
-	const char *folders = getenv("PATH");
-	char *all, *rest, *folder;
-	bool found = false;
-
-	if (strchr(command, '/')) {
-		snprintf(path, PATH_MAX, "%s", command);
-		return !access(path, X_OK);
-	}
-	all = rest = strdup(folders ? folders : "/bin:/usr/bin");
-	while (all && !found && (folder = strsep(&rest, ":"))) {
-		snprintf(path, PATH_MAX, "%s/%s", *folder ? folder : ".", command);
-		found = !access(path, X_OK);
-	}
-	free(all);
-	return found;
-}
-
-/* An ELF file without an interpreter is linked statically: nothing can be preloaded. */
-static bool is_static(int fd)
-{
-	Elf64_Phdr program[PROGRAM_HEADERS_MAX];
-	Elf64_Ehdr head;
-	ssize_t size;
-
-	if (pread(fd, &head, sizeof(head), 0) != sizeof(head) ||
-	    memcmp(head.e_ident, ELFMAG, SELFMAG) || head.e_ident[EI_CLASS] != ELFCLASS64 ||
-	    head.e_phentsize != sizeof(program[0]) || head.e_phnum > PROGRAM_HEADERS_MAX)
-		return false;
-	size = (ssize_t)(head.e_phnum * sizeof(program[0]));
-	if (pread(fd, program, (size_t)size, (off_t)head.e_phoff) != size)
-		return false;
-	for (int i = 0; i < head.e_phnum; i++) {
-		if (program[i].p_type == PT_INTERP)
-			return false;
-	}
-	return true;
-}
-
-/* A set-user-ID program runs as another user; the loader ignores LD_PRELOAD then. */
-static bool changes_user(const struct stat *st)
-{
-	return ((st->st_mode & S_ISUID) && st->st_uid != getuid()) ||
-	       ((st->st_mode & S_ISGID) && st->st_gid != getgid());
-}
-
-const char *run_obstacle(const char *command)
-{
-	char path[PATH_MAX];
-	const char *why = NULL;
-	struct stat st;
-	int fd;
-
-	if (!find_command(command, path))
-		return NULL; /* starting it will fail with a message */
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return NULL;
-	if (!fstat(fd, &st) && changes_user(&st))
-		why = "runs as another user than you";
-	else if (is_static(fd))
-		why = "is linked statically";
-	close(fd);
-	return why;
-}
 
 /*
  * The local daemon

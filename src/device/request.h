@@ -19,7 +19,11 @@
 #define GP__ENV_DEADLINE "GPREEMPT_DEADLINE" /* 5ms */
 #define GP__ENV_GANG "GPREEMPT_GANG" /* a name, or a name and a number of members: ranks:4 */
 #define GP__ENV_WAY "GPREEMPT_WAY"
+#define GP__ENV_NOTES "GPREEMPT_NOTES" /* gpreempt run's file for what joined programs say */
 #define GP__ENV_SOCKET "GPREEMPT_SOCKET"
+
+/* The name of the file of GPREEMPT_NOTES, a memfd. */
+#define GP__NOTES_FILE "gpreempt-notes"
 
 struct gp__request {
 	bool joined;

@@ -1,0 +1,600 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A process beside the command of gpreempt run: it finds descendants that compute on a GPU without
+ * having joined, and reads what joined ones have to say.
+ *
+ * It sleeps until a device file of a GPU is opened, and looks by itself at intervals that grow to
+ * half a minute: a container has device files of its own. It ends with the command, and keeps none
+ * of its files open but standard error.
+ */
+#include "cli/run.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "base/fd.h"
+#include "base/json.h"
+#include "base/units.h"
+#include "cli/child.h"
+#include "cli/daemon.h"
+#include "daemon/census.h"
+#include "device/request.h"
+
+#define PRELOAD "libgpreempt-join.so"
+#define ENVIRON_MAX (1u << 20)
+#define NOTES_MAX (64u << 10)
+/* Intervals between looks; the longest one applies where opens are not noticed, too. */
+#define SOON_MS 100
+#define WAITING_MS 500
+#define LATE_MS 30000
+#define UNNOTICED_MS 2000
+/* A process may be seen while it executes another program: it is looked at twice. */
+#define TWICE_NS (50 * GP__MS)
+/* A program that loads the library needs some time until the daemon knows it. */
+#define JOINING_NS (3 * GP__S)
+
+#define ENV_REMEDY "put 'gpreempt run' directly in front of it"
+
+/* A process of the machine. */
+struct process {
+	pid_t pid, parent;
+	u64 start;
+};
+
+/* A descendant of the command, or the command. */
+struct member {
+	pid_t pid;
+	u64 start;
+	u64 open_since; /* a GPU; 0: it has none open */
+	bool alive, told; /* told: the user, that it has not joined */
+	char name[GP__WIRE_NAME_MAX], why[128];
+	const char *remedy;
+};
+
+static struct {
+	struct gp__env *env;
+	struct run_watch_options options;
+	pid_t root, watcher;
+	struct gp__devices *devices;
+	struct member *member;
+	size_t nr, room;
+	int notes; /* a memfd */
+	int life, signals, opens; /* the command's pidfd, or -1; an inotify, or -1 */
+	bool undecided; /* a program may still be joining */
+	int ready[2]; /* a pipe: the watcher tells the path of its notes */
+} w;
+
+/*
+ * The command and its descendants
+ */
+
+static struct member *find_member(pid_t pid)
+{
+	for (size_t i = 0; i < w.nr; i++) {
+		if (w.member[i].pid == pid && w.member[i].alive)
+			return &w.member[i];
+	}
+	return NULL;
+}
+
+/* Reads a file of a process as text, whose length this returns. */
+static size_t read_proc(pid_t pid, const char *file, char *text, size_t size)
+{
+	char path[64];
+	size_t len = 0;
+	ssize_t n = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && len < size - 1 && (n = read(fd, text + len, size - 1 - len)) > 0)
+		len += (size_t)n;
+	if (fd >= 0)
+		close(fd);
+	text[len] = '\0';
+	return len;
+}
+
+static bool read_process(pid_t pid, struct process *p)
+{
+	unsigned long long ticks;
+	char text[512];
+	const char *end;
+	int parent;
+
+	if (!read_proc(pid, "stat", text, sizeof(text)))
+		return false;
+	end = strrchr(text, ')');
+	if (!end || sscanf(end + 1,
+			   " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+			   "%*d %*d %llu",
+			   &parent, &ticks) != 2)
+		return false;
+	*p = (struct process){ .pid = pid, .parent = parent, .start = ticks };
+	return true;
+}
+
+/* The caller frees the list. */
+static struct process *list_processes(size_t *nr)
+{
+	struct process *list = NULL, *more, p;
+	const struct dirent *entry;
+	DIR *proc = opendir("/proc");
+	size_t room = 0;
+	u64 pid;
+
+	*nr = 0;
+	/* cppcheck-suppress readdirCalled; the stream is this call's own */
+	while (proc && (entry = readdir(proc))) {
+		if (gp__parse_u64(entry->d_name, 1, INT32_MAX, &pid) ||
+		    !read_process((pid_t)pid, &p))
+			continue;
+		if (*nr == room) {
+			room = room ? 2 * room : 256;
+			more = realloc(list, room * sizeof(*list));
+			if (!more)
+				break;
+			list = more;
+		}
+		list[(*nr)++] = p;
+	}
+	if (proc)
+		closedir(proc);
+	return list;
+}
+
+static void add_member(const struct process *p)
+{
+	size_t room = w.room ? 2 * w.room : 16;
+	struct member *more = w.member;
+
+	if (w.nr == w.room) {
+		more = realloc(w.member, room * sizeof(*more));
+		if (!more)
+			return;
+		w.member = more;
+		w.room = room;
+	}
+	w.member[w.nr++] = (struct member){ .pid = p->pid, .start = p->start, .alive = true };
+}
+
+/* Forgets members that have ended, unless they are in the summary. */
+static void drop_ended(void)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < w.nr; i++) {
+		struct member *m = &w.member[i];
+		struct process p;
+
+		m->alive = m->alive && read_process(m->pid, &p) && p.start == m->start;
+		if (m->alive || m->told)
+			w.member[kept++] = *m;
+	}
+	w.nr = kept;
+}
+
+/* Whoever was seen as a descendant remains one when its parent ends. */
+static void find_members(void)
+{
+	size_t nr, before;
+	struct process *list = list_processes(&nr);
+
+	drop_ended();
+	do {
+		before = w.nr;
+		for (size_t i = 0; i < nr; i++) {
+			if (list[i].pid != w.watcher && !find_member(list[i].pid) &&
+			    (list[i].pid == w.root || find_member(list[i].parent)))
+				add_member(&list[i]);
+		}
+	} while (w.nr > before);
+	free(list);
+}
+
+/*
+ * Why a program has not joined
+ */
+
+/* The value of a variable in a block of settings that end with NUL. NULL: it is not set. */
+static const char *get_setting(const char *block, size_t len, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (const char *s = block; s < block + len; s += strlen(s) + 1) {
+		if (!strncmp(s, name, n) && s[n] == '=')
+			return s + n + 1;
+	}
+	return NULL;
+}
+
+static bool maps_library(pid_t pid)
+{
+	char path[32], line[PATH_MAX];
+	bool found = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	f = fopen(path, "re");
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = strstr(line, PRELOAD);
+	if (f)
+		fclose(f);
+	return found;
+}
+
+static bool is_joined(pid_t pid)
+{
+	struct daemon_problem why;
+	int fd = daemon_connect(&why);
+	json_t *list = fd < 0 ? NULL : daemon_ask(fd, json_pack("{s:s}", "op", "list"), &why);
+	bool found = !list; /* nobody knows */
+	json_t *group;
+	size_t i;
+
+	if (fd >= 0)
+		close(fd);
+	json_array_foreach (json_object_get(list, "groups"), i, group)
+		found |= json_integer_value(json_object_get(group, "pid")) == pid;
+	json_decref(list);
+	return found;
+}
+
+GP__PRINTF(3, 4)
+static bool explain(struct member *m, const char *remedy, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(m->why, sizeof(m->why), fmt, args);
+	va_end(args);
+	m->remedy = remedy;
+	return true;
+}
+
+/* Whether another library comes first, and the daemon does not know the program. */
+static bool is_in_the_way(struct member *m, const char *preloads)
+{
+	const char *slash = strrchr(preloads, '/');
+	int n = (int)strcspn(preloads, ": ");
+
+	slash = slash && slash < preloads + n ? slash + 1 : preloads;
+	if (memmem(preloads, (size_t)n, PRELOAD, strlen(PRELOAD)))
+		return false;
+	if (gp__clock_ns() - m->open_since < JOINING_NS) {
+		w.undecided = true;
+		return false;
+	}
+	if (is_joined(m->pid))
+		return false;
+	return explain(m, "preload that library after gpreempt's",
+		       "%.*s is preloaded before gpreempt's library", (int)(preloads + n - slash),
+		       slash);
+}
+
+static bool explain_file(struct member *m)
+{
+	struct run_obstacle o;
+	char path[32];
+	bool found;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)m->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	found = fd >= 0 && run_file_obstacle(fd, &o);
+	if (fd >= 0)
+		close(fd);
+	return found && explain(m, o.remedy, "it %s", o.why);
+}
+
+static bool explain_environment(struct member *m, const char *block, size_t len)
+{
+	const char *preloads = get_setting(block, len, "LD_PRELOAD");
+
+	if (!preloads || !strstr(preloads, PRELOAD))
+		return explain(m, ENV_REMEDY, "it was started without gpreempt's LD_PRELOAD");
+	if (!get_setting(block, len, GP__ENV_PRIORITY))
+		return explain(m, ENV_REMEDY, "it was started without " GP__ENV_PRIORITY);
+	if (!maps_library(m->pid))
+		return explain(m, "start it as that user, behind 'gpreempt run'",
+			       "it got the rights of another user or of its file when it was "
+			       "started, so LD_PRELOAD was ignored");
+	return is_in_the_way(m, preloads);
+}
+
+/* False: it has joined, or is about to. */
+static bool has_reason(struct member *m)
+{
+	char *block = malloc(ENVIRON_MAX);
+	size_t len = block ? read_proc(m->pid, "environ", block, ENVIRON_MAX) : 0;
+	bool found = false;
+
+	if (block)
+		found = explain_file(m) || explain_environment(m, block, len);
+	free(block);
+	return found;
+}
+
+/*
+ * Telling
+ */
+
+static void terminate_all(void)
+{
+	for (size_t i = 0; i < w.nr; i++) {
+		if (w.member[i].alive && w.member[i].pid != w.root)
+			kill(w.member[i].pid, SIGTERM);
+	}
+}
+
+static void tell(struct member *m)
+{
+	m->told = true;
+	if (!w.options.quiet || w.options.require)
+		fprintf(w.env->err,
+			"gpreempt: %s (pid %d) uses a GPU and has not joined, so it has no "
+			"priority: %s; %s\n",
+			m->name, (int)m->pid, m->why, m->remedy);
+	if (w.options.require) {
+		fprintf(w.env->err, "gpreempt: the command is ended, because of --require\n");
+		terminate_all();
+	}
+}
+
+static bool is_unjoined(struct member *m)
+{
+	struct gp__holder h;
+	bool computes;
+
+	if (gp__holder_look(m->pid, w.devices, "", &h) != 1) {
+		m->open_since = 0;
+		return false;
+	}
+	computes = h.computes;
+	snprintf(m->name, sizeof(m->name), "%s", h.name);
+	gp__holder_free(&h);
+	if (computes && !m->open_since)
+		m->open_since = gp__clock_ns();
+	return computes && has_reason(m);
+}
+
+static void look(void)
+{
+	w.undecided = false;
+	find_members();
+	for (size_t i = 0; i < w.nr; i++) {
+		struct member *m = &w.member[i];
+
+		if (!m->alive || m->told || !is_unjoined(m))
+			continue;
+		gp__sleep_ns(TWICE_NS);
+		if (is_unjoined(m))
+			tell(m);
+	}
+}
+
+/* Whether a joined program has said that it is not scheduled. Prints those lines if @print. */
+static bool read_notes(bool print)
+{
+	static char text[NOTES_MAX];
+	ssize_t n = pread(w.notes, text, sizeof(text) - 1, 0);
+	bool any = false;
+	char *rest = text, *line;
+
+	text[n > 0 ? n : 0] = '\0';
+	while ((line = strsep(&rest, "\n"))) {
+		if (!strstr(line, "runs unscheduled") && !strstr(line, "runs without gpreempt"))
+			continue;
+		any = true;
+		if (print)
+			fprintf(w.env->err, "gpreempt: pid %s\n", line);
+	}
+	return any;
+}
+
+static bool summarise(void)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < w.nr; i++) {
+		const struct member *m = &w.member[i];
+
+		if (m->told)
+			fprintf(w.env->err,
+				"gpreempt: in summary, %s (pid %d) used a GPU without a priority: "
+				"%s; %s\n",
+				m->name, (int)m->pid, m->why, m->remedy);
+		any |= m->told;
+	}
+	return read_notes(true) || any;
+}
+
+/*
+ * The process
+ */
+
+static int notice_opens(const char *patterns)
+{
+	char *words = strdup(patterns), *rest = words, *word;
+	int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	bool any = false;
+	glob_t found;
+
+	while (fd >= 0 && words && (word = strsep(&rest, " \t"))) {
+		if (*word != '/' || glob(word, 0, NULL, &found))
+			continue;
+		for (size_t i = 0; i < found.gl_pathc; i++)
+			any |= inotify_add_watch(fd, found.gl_pathv[i], IN_OPEN) >= 0;
+		globfree(&found);
+	}
+	free(words);
+	if (any)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/* Forgets opens up to now. True: there were some. */
+static bool take_opens(void)
+{
+	char events[4096];
+	bool any = false;
+
+	while (w.opens >= 0 && read(w.opens, events, sizeof(events)) > 0)
+		any = true;
+	return any;
+}
+
+static bool has_to_end(void)
+{
+	bool unscheduled = w.options.require && read_notes(false);
+
+	if (unscheduled)
+		terminate_all();
+	return unscheduled;
+}
+
+static void watch_all(void)
+{
+	struct pollfd fds[] = { { .fd = w.life, .events = POLLIN },
+				{ .fd = w.signals, .events = POLLIN },
+				{ .fd = w.opens, .events = POLLIN } };
+	int longest = w.opens >= 0 ? LATE_MS : UNNOTICED_MS, interval = SOON_MS;
+
+	do {
+		poll(fds, 3, w.undecided && interval > WAITING_MS ? WAITING_MS : interval);
+		interval = take_opens() ? SOON_MS : 2 * interval < longest ? 2 * interval : longest;
+		look();
+	} while (!(fds[0].revents | fds[1].revents) && !has_to_end());
+}
+
+/* Leaves descriptors alone that the client of an emulated machine has moved up. */
+static void close_files(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	dup2(null, STDIN_FILENO);
+	dup2(null, STDOUT_FILENO);
+	for (int fd = STDERR_FILENO + 1; fd < GP__FD_LOWEST; fd++)
+		close(fd);
+}
+
+static _Noreturn void be_watcher(void)
+{
+	int ready = gp__fd_move_up(w.ready[1]);
+	sigset_t set;
+	bool any;
+
+	w.watcher = getpid();
+	signal(SIGINT, SIG_IGN);
+	signal(SIGQUIT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	w.notes = gp__fd_move_up(w.notes);
+	w.life = gp__fd_move_up(w.life);
+	close_files();
+	w.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	w.opens = notice_opens(w.options.devices);
+	dprintf(ready, "/proc/%d/fd/%d", (int)getpid(), w.notes);
+	close(ready);
+	watch_all();
+	any = summarise();
+	fflush(NULL);
+	_exit(any);
+}
+
+/*
+ * Beginning and ending
+ */
+
+/* Whether the command of an outer gpreempt run is watched, and with it this one. */
+static bool is_watched(void)
+{
+	const char *path = getenv(GP__ENV_NOTES);
+	char file[64];
+	ssize_t n = path ? readlink(path, file, sizeof(file) - 1) : -1;
+
+	file[n > 0 ? n : 0] = '\0';
+	return strstr(file, GP__NOTES_FILE);
+}
+
+/* Returns 0 in this process when the watcher is ready, and has its notes in the environment. */
+static int start(bool ends)
+{
+	char path[64] = "";
+	pid_t pid;
+
+	if (pipe2(w.ready, O_CLOEXEC))
+		return -errno;
+	fflush(NULL);
+	pid = fork();
+	/* The program will not wait for a child that it has not started. */
+	if (!pid && (ends || !fork()))
+		be_watcher();
+	if (!pid)
+		_exit(0);
+	close(w.ready[1]);
+	if (pid > 0 && !ends)
+		waitpid(pid, NULL, 0);
+	w.watcher = pid > 0 && ends ? pid : 0;
+	if (pid < 0 || read(w.ready[0], path, sizeof(path) - 1) <= 0)
+		pid = -1;
+	close(w.ready[0]);
+	return pid < 0 ? -EAGAIN : setenv(GP__ENV_NOTES, path, 1) ? -ENOMEM : 0;
+}
+
+int run_watch_begin(struct gp__env *env, const struct run_watch_options *o, bool ends)
+{
+	int err;
+
+	if (!o->require && is_watched())
+		return 0;
+	w.env = env;
+	w.options = *o;
+	w.root = getpid();
+	w.devices = gp__devices_find(o->devices, "");
+	if (!w.devices)
+		return -ENOMEM;
+	if (!w.devices->nr && !o->require)
+		return 0;
+	w.notes = memfd_create(GP__NOTES_FILE, MFD_CLOEXEC);
+	w.life = ends ? -1 : (int)syscall(SYS_pidfd_open, getpid(), 0);
+	err = w.notes < 0 || (!ends && w.life < 0) ? -errno : start(ends);
+	if (w.notes >= 0)
+		close(w.notes);
+	if (w.life >= 0)
+		close(w.life);
+	return err;
+}
+
+bool run_watch_end(void)
+{
+	int status = 0;
+
+	if (w.watcher <= 0)
+		return true;
+	kill(w.watcher, SIGTERM);
+	while (waitpid(w.watcher, &status, 0) < 0 && errno == EINTR)
+		;
+	return !status;
+}
