@@ -757,6 +757,20 @@ static int check_query(const struct kfd_ioctl_preempt_args *args)
 	return memchr_inv(&rest, 0, sizeof(rest)) ? -EINVAL : 0;
 }
 
+static u32 features_of(const struct kfd_node *node)
+{
+	u32 features = KFD_IOC_PREEMPT_FEATURE_QUEUES | KFD_IOC_PREEMPT_FEATURE_TARGET |
+		       KFD_IOC_PREEMPT_FEATURE_LOGICAL_PRIORITY |
+		       KFD_IOC_PREEMPT_FEATURE_SET_PRIORITY;
+
+	if (node->preempt_scheduler)
+		features |= KFD_IOC_PREEMPT_FEATURE_SCHEDULER;
+	if (READ_ONCE(kfd_preempt_aliases))
+		features |= KFD_IOC_PREEMPT_FEATURE_ALIASES;
+
+	return features;
+}
+
 static int query(struct kfd_process *p, struct kfd_ioctl_preempt_query_args *args)
 {
 	struct kfd_process_device *pdd = NULL;
@@ -772,12 +786,7 @@ static int query(struct kfd_process *p, struct kfd_ioctl_preempt_query_args *arg
 
 		args->magic = KFD_IOC_PREEMPT_MAGIC;
 		args->version = KFD_IOC_PREEMPT_VERSION;
-		args->features = KFD_IOC_PREEMPT_FEATURE_QUEUES | KFD_IOC_PREEMPT_FEATURE_TARGET |
-				 KFD_IOC_PREEMPT_FEATURE_LOGICAL_PRIORITY |
-				 KFD_IOC_PREEMPT_FEATURE_SET_PRIORITY |
-				 (pdd->dev->preempt_scheduler ?
-					  KFD_IOC_PREEMPT_FEATURE_SCHEDULER : 0) |
-				 (READ_ONCE(kfd_preempt_aliases) ? KFD_IOC_PREEMPT_FEATURE_ALIASES : 0);
+		args->features = features_of(pdd->dev);
 		args->gpu_id = pdd->user_gpu_id;
 		args->types = kfd_dqm_preempt_types(dqm);
 		args->timeout_ms = kfd_dqm_preempt_timeout_ms(dqm);

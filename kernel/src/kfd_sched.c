@@ -3,10 +3,11 @@
  * A scheduler of queues by priority: the driver's part of it
  *
  * The priorities of the hardware take no waves off it, so the most urgent queue
- * waits for whatever runs. A thread for each node looks at the rings of its queues, tells
- * a core which of them have work, and preempts and resumes what that decides.
+ * waits for whatever runs. A thread looks at the rings of a node's queues, tells a
+ * core which of them have work, and preempts and resumes what that decides.
  * gpreempt/node/node.h has the scheduler itself; here are the driver functions
- * that it calls, its thread and its lock.
+ * that it calls, its thread and its lock. The nodes of a device, its partitions,
+ * share a thread.
  *
  * The thread never waits for a program: it takes no process's lock, and faults
  * nothing in.
@@ -15,6 +16,7 @@
 #include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/kthread.h>
+#include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -38,7 +40,8 @@ MODULE_PARM_DESC(kfd_sched, "Schedule compute queues by their priority (false = 
 void kfd_sched_kick(struct kfd_sched *s)
 {
 	WRITE_ONCE(s->is_kicked, true);
-	wake_up(&s->wait);
+	WRITE_ONCE(s->thread->is_kicked, true);
+	wake_up(&s->thread->wait);
 }
 
 /*
@@ -350,25 +353,114 @@ static const struct kfd_preempt_scheduler preempt_scheduler = {
  * The thread
  */
 
-static int run_scheduler(void *data)
+/* Returns when it is next to be looked at. */
+static u64 look_at_node(struct kfd_sched *s)
 {
-	struct kfd_sched *s = data;
-	ktime_t pause = 0;
-	u64 wait;
+	u64 now, wait;
 
-	while (!kthread_should_stop()) {
-		wait_event_interruptible_hrtimeout(s->wait,
-						   READ_ONCE(s->is_kicked) || kthread_should_stop(),
-						   pause);
-		WRITE_ONCE(s->is_kicked, false);
-		mutex_lock(&s->lock);
+	mutex_lock(&s->lock);
+	now = ktime_get_ns();
+	if (xchg(&s->is_kicked, false) || s->due <= now) {
 		gp__node_tick(&s->sched);
 		wait = gp__node_wait_ns(&s->sched);
-		mutex_unlock(&s->lock);
-		pause = wait == GP__NEVER ? KTIME_MAX : wait;
+		s->due = wait == GP__NEVER ? GP__NEVER : ktime_get_ns() + wait;
+	}
+	mutex_unlock(&s->lock);
+
+	return s->due;
+}
+
+static u64 look_at_nodes(struct kfd_sched_thread *t)
+{
+	struct kfd_sched *s;
+	u64 due = GP__NEVER;
+
+	mutex_lock(&t->lock);
+	list_for_each_entry(s, &t->nodes, link)
+		due = min(due, look_at_node(s));
+	mutex_unlock(&t->lock);
+
+	return due;
+}
+
+static ktime_t pause_until(u64 due)
+{
+	u64 now = ktime_get_ns();
+
+	if (due == GP__NEVER)
+		return KTIME_MAX;
+
+	return due > now ? due - now : 0;
+}
+
+static int run_thread(void *data)
+{
+	struct kfd_sched_thread *t = data;
+	u64 due = 0;
+
+	while (!kthread_should_stop()) {
+		wait_event_interruptible_hrtimeout(t->wait,
+						   READ_ONCE(t->is_kicked) || kthread_should_stop(),
+						   pause_until(due));
+		WRITE_ONCE(t->is_kicked, false);
+		due = look_at_nodes(t);
 	}
 
 	return 0;
+}
+
+/* It runs before ordinary threads: urgent work waits for it, and so may others for its locks. */
+static struct kfd_sched_thread *start_looking(u32 id)
+{
+	struct kfd_sched_thread *t = kzalloc(sizeof(*t), GFP_KERNEL);
+
+	if (!t)
+		return NULL;
+
+	init_waitqueue_head(&t->wait);
+	mutex_init(&t->lock);
+	INIT_LIST_HEAD(&t->nodes);
+	t->task = kthread_run(run_thread, t, "kfd_sched_%x", id);
+	if (IS_ERR(t->task)) {
+		kfree(t);
+		return NULL;
+	}
+	sched_set_fifo_low(t->task);
+
+	return t;
+}
+
+/* The first node of a device starts its thread; nodes come and go one after the other. */
+static int join_thread(struct kfd_sched *s)
+{
+	struct kfd_dev *dev = s->node->kfd;
+
+	if (!dev->sched_thread)
+		dev->sched_thread = start_looking(s->node->id);
+	if (!dev->sched_thread)
+		return -ENOMEM;
+
+	s->thread = dev->sched_thread;
+	mutex_lock(&s->thread->lock);
+	list_add_tail(&s->link, &s->thread->nodes);
+	mutex_unlock(&s->thread->lock);
+
+	return 0;
+}
+
+static void leave_thread(struct kfd_sched *s)
+{
+	struct kfd_sched_thread *t = s->thread;
+
+	mutex_lock(&t->lock);
+	list_del(&s->link);
+	mutex_unlock(&t->lock);
+	if (!list_empty(&t->nodes))
+		return;
+
+	kthread_stop(t->task);
+	s->node->kfd->sched_thread = NULL;
+	kfree(t);
 }
 
 static void set_paused(struct kfd_node *node, bool is_paused)
@@ -395,17 +487,16 @@ void kfd_sched_continue(struct kfd_node *node)
 	set_paused(node, false);
 }
 
-static void start_scheduler(struct kfd_sched *s)
+static void init_scheduler(struct kfd_sched *s, struct kfd_node *node)
 {
 	struct gp__log_keep log = { .text = kvmalloc(LOG_BYTES, GFP_KERNEL), .room = LOG_BYTES };
 
+	s->node = node;
 	if (!log.text)
-		dev_warn(s->node->adev->dev, "No memory for a log of the scheduler\n");
+		dev_warn(node->adev->dev, "No memory for a log of the scheduler\n");
 	s->occupancy = kcalloc(AMDGPU_MAX_QUEUES, sizeof(*s->occupancy), GFP_KERNEL);
 	mutex_init(&s->lock);
-	init_waitqueue_head(&s->wait);
-	gp__node_init(&s->sched, &driver, s->node->id, &log);
-	s->thread = kthread_run(run_scheduler, s, "kfd_sched_%x", s->node->id);
+	gp__node_init(&s->sched, &driver, node->id, &log);
 }
 
 void kfd_sched_init(struct kfd_node *node)
@@ -426,17 +517,17 @@ void kfd_sched_init(struct kfd_node *node)
 	if (!s)
 		goto fail;
 
-	s->node = node;
-	start_scheduler(s);
-	if (IS_ERR(s->thread)) {
+	init_scheduler(s, node);
+	if (join_thread(s)) {
 		kvfree(s->sched.log.text);
 		kfree(s->occupancy);
 		kfree(s);
 		goto fail;
 	}
 	if (kfd_sched_add_files(s)) {
-		kthread_stop(s->thread);
 		kfd_sched_remove_files(s);
+		leave_thread(s);
+		kfd_sched_put(s);
 		goto fail;
 	}
 
@@ -455,14 +546,15 @@ void kfd_sched_fini(struct kfd_node *node)
 	if (!s)
 		return;
 
-	kthread_stop(s->thread);
 	node->preempt_scheduler = NULL;
 	node->sched = NULL;
+	kfd_sched_remove_files(s);
+	leave_thread(s);
 	while (!gp__list_empty(&s->sched.groups)) {
 		struct gp__node_group *g =
 			container_of(s->sched.groups.next, struct gp__node_group, link);
 
 		remove_queue(s, gp__node_of_program(&s->sched, g->program));
 	}
-	kfd_sched_remove_files(s);
+	kfd_sched_put(s);
 }

@@ -11,10 +11,19 @@
 
 struct kfd_cu_occupancy;
 
+/* One for each device, which looks at its nodes in turn */
+struct kfd_sched_thread {
+	struct task_struct *task;
+	wait_queue_head_t wait;
+	bool is_kicked;			/* one of the nodes is */
+	struct mutex lock;		/* of the list; comes before those of the nodes */
+	struct list_head nodes;
+};
+
 struct kfd_sched {
 	struct kfd_node *node;
-	struct task_struct *thread;
-	wait_queue_head_t wait;
+	struct kfd_sched_thread *thread;
+	struct list_head link;		/* of the thread's nodes */
 	bool is_kicked;			/* the thread has something to do */
 
 	struct kobject kobj;		/* frees this */
@@ -22,6 +31,7 @@ struct kfd_sched {
 	struct dentry *log_file;
 
 	struct mutex lock;		/* of all below */
+	u64 due;			/* when to look next */
 	struct mm_struct *mm;		/* of the program whose rings are being read */
 	struct kfd_cu_occupancy *occupancy;
 	struct gp__node_sched sched;
@@ -34,8 +44,10 @@ void kfd_sched_kick(struct kfd_sched *s);
 struct gp__ring_place kfd_sched_ring(const struct queue_properties *p);
 bool kfd_sched_read_user(void *queue, u64 address, void *to, size_t bytes);
 
+/* Whatever comes of it, its memory is freed by kfd_sched_put(). */
 int kfd_sched_add_files(struct kfd_sched *s);
-/* Frees the scheduler. */
+/* Nobody reads or writes them afterwards. */
 void kfd_sched_remove_files(struct kfd_sched *s);
+void kfd_sched_put(struct kfd_sched *s);
 
 #endif

@@ -8,6 +8,7 @@
  *	enable		1 or 0. A write releases all queues that the scheduler
  *			holds; with 1, it begins anew.
  *	period_us	how often rings are looked at
+ *	interval_us	the same at present; 0 while there is nothing to decide
  *	grace_us	for how long work whose end cannot be seen is waited for
  *	paused		1: the device is suspended, or is reset
  *	ticks, switches, inversions
@@ -157,6 +158,10 @@ void kfd_sched_remove_files(struct kfd_sched *s)
 {
 	debugfs_remove(s->log_file);
 	kobject_del(&s->kobj);
+}
+
+void kfd_sched_put(struct kfd_sched *s)
+{
 	kobject_put(&s->kobj);
 }
 

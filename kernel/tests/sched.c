@@ -571,6 +571,46 @@ static void a_burst_is_two_run_lists(void)
 	end(&low);
 }
 
+/* How often the thread looks in a second. */
+static long ticks_a_second(void)
+{
+	double begun;
+	long before;
+
+	usleep(100000); /* what has just changed is looked at once */
+	begun = seconds();
+	before = node_number("ticks");
+	usleep(500000);
+	return (long)((double)(node_number("ticks") - before) / (seconds() - begun) + 0.5);
+}
+
+static void one_priority_costs_nothing(void)
+{
+	struct program a = start(LOW, PLAIN), b = start(LOW, PLAIN), high;
+	long one, idle, busy;
+
+	submit(&a, 1);
+	one = ticks_a_second();
+	EXPECT_EQ(one, 0);
+	EXPECT_EQ(node_number("interval_us"), 0);
+	high = start(HIGH, PLAIN);
+	busy = ticks_a_second();
+	EXPECT_EQ(node_number("interval_us"), node_number("period_us"));
+	consume(&a, 1);
+	EXPECT_NUMBER_SOON(&a, "pending", 0);
+	usleep(1000L * STAYS_MS);
+	idle = ticks_a_second();
+	EXPECT_EQ(node_number("interval_us"), 10 * node_number("period_us"));
+	EXPECT(idle > 0 && idle <= 110);
+	EXPECT(busy > idle);
+	printf("# %s: ticks a second: %ld with one priority; with two %ld, without work %ld\n",
+	       scheduler, one, busy, idle);
+	end(&high);
+	EXPECT_EQ(ticks_a_second(), 0);
+	end(&a);
+	end(&b);
+}
+
 /* The scheduler neither waits for a page that is not there nor has it fetched. */
 static void page_that_does_not_come(void)
 {
@@ -897,6 +937,7 @@ int main(int argc, char **argv)
 	RUN(work_ends_with_its_signal);
 	RUN(work_without_progress_is_doubted);
 	RUN(a_burst_is_two_run_lists);
+	RUN(one_priority_costs_nothing);
 	RUN(page_that_does_not_come);
 	RUN(urgent_program_dies);
 	RUN(held_program_dies);

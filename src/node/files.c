@@ -36,6 +36,11 @@ static int store_period(struct gp__node_sched *n, u64 value)
 	return 0;
 }
 
+static u64 show_interval(const struct gp__node_sched *n)
+{
+	return gp__node_interval_us(n);
+}
+
 static u64 show_grace(const struct gp__node_sched *n)
 {
 	return n->grace_us;
@@ -75,9 +80,9 @@ static const struct file {
 	int (*store)(struct gp__node_sched *n, u64 value); /* NULL: it can only be read */
 } files[] = {
 	{ "enable", show_enable, store_enable }, { "period_us", show_period, store_period },
-	{ "grace_us", show_grace, store_grace }, { "paused", show_paused, NULL },
-	{ "ticks", show_ticks, NULL },		 { "switches", show_switches, NULL },
-	{ "inversions", show_inversions, NULL },
+	{ "interval_us", show_interval, NULL },	 { "grace_us", show_grace, store_grace },
+	{ "paused", show_paused, NULL },	 { "ticks", show_ticks, NULL },
+	{ "switches", show_switches, NULL },	 { "inversions", show_inversions, NULL },
 };
 
 #define NR_FILES ((u32)(sizeof(files) / sizeof(files[0])))

@@ -3,7 +3,8 @@
 
 #include "policy/policy.h"
 
-/* The period of reading rings, and its multiple while none of them has work. */
+/* The period of reading rings. While none of them has work it doubles with each look, up to this
+ * multiple. */
 #define PERIOD_US 1000
 #define IDLE_PERIODS 10
 /* The time to wait for work whose end cannot be seen; the same as gpreemptd's. */
@@ -160,6 +161,18 @@ static void put_user(struct gp__node_sched *n, struct gp__node_user *u)
 	n->driver->free(u);
 }
 
+/* The groups of a program follow one another, so that its memory is entered once. */
+static struct gp__link *end_of_program(struct gp__node_sched *n, const void *program)
+{
+	struct gp__link *l;
+
+	for (l = n->groups.prev; l != &n->groups; l = l->prev) {
+		if (group_of(l)->program == program)
+			return l->next;
+	}
+	return &n->groups;
+}
+
 static struct gp__node_group *add_group(struct gp__node_sched *n, const struct gp__node_options *o)
 {
 	struct gp__node_user *u = get_user(n, o->user);
@@ -179,7 +192,7 @@ static struct gp__node_group *add_group(struct gp__node_sched *n, const struct g
 	g->id = ++n->last_id;
 	gp__tag_set(g->tag, o->tag);
 	gp__list_init(&g->queues);
-	gp__list_push(&n->groups, &g->link);
+	gp__list_push(end_of_program(n, g->program), &g->link);
 	n->nr_groups++;
 	if (n->is_enabled)
 		enter_group(n, g);
@@ -299,28 +312,42 @@ struct gp__node_queue *gp__node_of_program(struct gp__node_sched *n, const void 
  * Reading rings
  */
 
-static void look_at_rings(struct gp__node_sched *n, struct gp__node_group *g)
+static void look_at_ring(struct gp__node_sched *n, struct gp__node_queue *q, bool is_there)
 {
-	bool is_there = n->driver->begin_reading(n, g->program);
+	const struct gp__ring_reader from = { n->driver->read, q->queue };
 	struct gp__ring_reading reading;
-	struct gp__link *l, *next;
 
-	gp__list_each(l, next, &g->queues)
-	{
-		struct gp__node_queue *q = queue_of(l);
-		const struct gp__ring_reader from = { n->driver->read, q->queue };
-
-		gp__ring_begin(&reading, &q->ring, &q->place, n->driver->is_running(q->queue),
-			       true);
-		if (is_there)
-			gp__ring_read(&reading, &from);
-		else
-			reading.sight.error = -EFAULT;
-		q->sight = reading.sight;
-		q->is_seen |= !q->sight.error;
-	}
+	gp__ring_begin(&reading, &q->ring, &q->place, n->driver->is_running(q->queue), true);
 	if (is_there)
-		n->driver->end_reading(n, g->program);
+		gp__ring_read(&reading, &from);
+	else
+		reading.sight.error = -EFAULT;
+	q->sight = reading.sight;
+	q->is_seen |= !q->sight.error;
+}
+
+/* Those of the program that the group @first is of. Returns the next program's first group. */
+static struct gp__link *look_at_program(struct gp__node_sched *n, struct gp__link *first)
+{
+	void *program = group_of(first)->program;
+	bool is_there = n->driver->begin_reading(n, program);
+	struct gp__link *g = first, *q, *next;
+
+	do {
+		gp__list_each(q, next, &group_of(g)->queues) look_at_ring(n, queue_of(q), is_there);
+		g = g->next;
+	} while (g != &n->groups && group_of(g)->program == program);
+	if (is_there)
+		n->driver->end_reading(n, program);
+	return g;
+}
+
+static void look_at_rings(struct gp__node_sched *n)
+{
+	struct gp__link *g = n->groups.next;
+
+	while (g != &n->groups)
+		g = look_at_program(n, g);
 }
 
 /* Asked after the ring was read: waves of what has arrived since are not missed. */
@@ -450,7 +477,7 @@ void gp__node_tick(struct gp__node_sched *n)
 	if (n->is_paused || !n->is_enabled)
 		return;
 	forgive(n, FORGIVE_NS);
-	gp__list_each(g, next_g, &n->groups) look_at_rings(n, group_of(g));
+	look_at_rings(n);
 	gp__list_each(g, next_g, &n->groups)
 	{
 		gp__list_each(q, next_q, &group_of(g)->queues) tell_core(n, queue_of(q));
@@ -462,20 +489,45 @@ void gp__node_tick(struct gp__node_sched *n)
 	while (act_once(n))
 		;
 	n->nr_ticks++;
+	if (n->dev.nr_awake)
+		n->nr_idle_ticks = 0;
+	else if (n->nr_idle_ticks < IDLE_PERIODS)
+		n->nr_idle_ticks++;
 }
 
-/* A group that is alone on the GPU disturbs nobody. */
+/* Equals run together under hpf: where all groups are, or there is but one, nothing is decided. */
+static bool has_choice(const struct gp__node_sched *n)
+{
+	const struct gp__link *g;
+
+	if (n->core.policy->preempt_rule != GP__RULE_PRIORITY || n->nr_groups < 2)
+		return n->nr_groups > 1;
+	for (g = n->groups.next->next; g != &n->groups; g = g->next) {
+		if (container_of(g, struct gp__node_group, link)->priority !=
+		    group_of(n->groups.next)->priority)
+			return true;
+	}
+	return false;
+}
+
+u32 gp__node_interval_us(const struct gp__node_sched *n)
+{
+	u32 most = IDLE_PERIODS * n->period_us, us = n->period_us << n->nr_idle_ticks;
+
+	if (n->is_paused || !n->is_enabled || !has_choice(n))
+		return 0;
+	return us < most ? us : most;
+}
+
 u64 gp__node_wait_ns(struct gp__node_sched *n)
 {
-	u64 now = now_of(n), at = gp__core_wake(&n->core), pause = n->period_us * GP__US;
+	u64 now = now_of(n), at = gp__core_wake(&n->core);
+	u32 interval_us = gp__node_interval_us(n);
 
 	if (n->is_paused || !n->is_enabled)
 		return GP__NEVER;
-	if (n->nr_groups > 1) {
-		if (!n->dev.nr_awake)
-			pause *= IDLE_PERIODS;
-		at = gp__min_u64(at, now + pause);
-	}
+	if (interval_us)
+		at = gp__min_u64(at, now + interval_us * GP__US);
 	if (at == GP__NEVER)
 		return GP__NEVER;
 	return at > now ? at - now : 0;

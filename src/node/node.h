@@ -59,6 +59,7 @@ struct gp__node_sched {
 	u32 period_us, grace_us;
 	u32 last_id; /* of groups and queues */
 	u32 nr_groups, nr_queues;
+	u32 nr_idle_ticks; /* looks in a row in which no queue had work, up to a few */
 	u64 nr_ticks;
 	struct gp__link groups, users;
 	struct gp__core core;
@@ -156,13 +157,15 @@ void gp__node_pause(struct gp__node_sched *node, bool pause);
 void gp__node_tick(struct gp__node_sched *node);
 /* For how long nothing has to be looked at; GP__NEVER: until something changes. */
 u64 gp__node_wait_ns(struct gp__node_sched *node);
+/* The time between looks now; 0: there are none, because nothing is to be decided. */
+u32 gp__node_interval_us(const struct gp__node_sched *node);
 
 /*
  * files.c: the numbers that an administrator sees and sets, by their place in one list: those of
  * the node, then the parameters of the core and of its policy.
  */
 u32 gp__node_nr_files(const struct gp__node_sched *node);
-#define GP__NODE_FILES_MAX (7 + GP__CFG_COUNT + GP__POLICY_PARAMS_MAX)
+#define GP__NODE_FILES_MAX (8 + GP__CFG_COUNT + GP__POLICY_PARAMS_MAX)
 const char *gp__node_file_name(const struct gp__node_sched *node, u32 file);
 bool gp__node_file_is_writable(const struct gp__node_sched *node, u32 file);
 /* Its place; -ENOENT. */

@@ -39,7 +39,7 @@ struct test_queue {
 struct machine {
 	struct gp__node_sched sched;
 	u64 now;
-	int nr_changes, nr_asked, nr_memory;
+	int nr_changes, nr_asked, nr_memory, nr_entered;
 	int hold_result;
 	bool no_memory;
 	struct test_program program[QUEUES];
@@ -72,13 +72,14 @@ static void free_memory(void *memory)
 
 static bool begin_reading(struct gp__node_sched *n, void *program)
 {
-	(void)n;
+	container_of(n, struct machine, sched)->nr_entered++;
 	return !((struct test_program *)program)->is_gone;
 }
 
 static void end_reading(struct gp__node_sched *n, void *program)
 {
-	assert_true(begin_reading(n, program));
+	(void)n;
+	assert_false(((struct test_program *)program)->is_gone);
 }
 
 /* Addresses are offsets into the queue. */
@@ -439,19 +440,91 @@ static void a_paused_node_does_nothing(void **state)
 	end(m);
 }
 
-static void a_program_alone_is_not_looked_at(void **state)
+static u64 number_in(struct machine *m, const char *name)
+{
+	int file = gp__node_file_find(&m->sched, name);
+
+	assert_true(file >= 0);
+	return gp__node_show(&m->sched, (u32)file);
+}
+
+/* Equals run together: there is nothing to decide. */
+static void one_priority_is_not_looked_at(void **state)
 {
 	struct machine *m = start();
 
 	(void)state;
+	for (int i = 0; i < 2; i++) {
+		submit(add(m, i, PATIENT));
+		tick(m);
+		assert_true(gp__node_wait_ns(&m->sched) == GP__NEVER);
+		assert_int_equal(number_in(m, "interval_us"), 0);
+	}
+	submit(add(m, 2, URGENT));
+	tick(m);
+	assert_in_range(gp__node_wait_ns(&m->sched), 1, GP__MS);
+	assert_int_equal(number_in(m, "interval_us"), 1000);
+	/* It is gone, and so is the choice. */
+	gp__node_remove(&m->sched, m->queue[2].scheduled);
+	m->queue[2].scheduled = NULL;
+	tick(m);
+	assert_false(m->queue[0].is_held || m->queue[1].is_held);
+	assert_true(gp__node_wait_ns(&m->sched) == GP__NEVER);
+	end(m);
+}
+
+/* Policies that take turns have a choice between equals. */
+static void turns_are_looked_at(void **state)
+{
+	struct machine *m = start();
+
+	(void)state;
+	gp__core_set_policy(&m->sched.core, &gp__policy_fair, NULL, m->now);
 	add(m, 0, PATIENT);
 	tick(m);
-	assert_true(gp__node_wait_ns(&m->sched) == GP__NEVER);
-	add(m, 1, URGENT);
-	assert_true(gp__node_wait_ns(&m->sched) == 10 * GP__MS);
-	submit(&m->queue[0]);
+	assert_int_equal(number_in(m, "interval_us"), 0);
+	add(m, 1, PATIENT);
+	assert_true(number_in(m, "interval_us") > 0);
+	end(m);
+}
+
+static void idle_rings_are_looked_at_less_often(void **state)
+{
+	static const u32 expected_us[] = { 2000, 4000, 8000, 10000, 10000 };
+	struct machine *m = start();
+	struct test_queue *high;
+
+	(void)state;
+	add(m, 0, PATIENT);
+	high = add(m, 1, URGENT);
+	assert_int_equal(number_in(m, "interval_us"), 1000);
+	for (size_t i = 0; i < sizeof(expected_us) / sizeof(expected_us[0]); i++) {
+		tick(m);
+		assert_int_equal(number_in(m, "interval_us"), expected_us[i]);
+		assert_int_equal(gp__node_wait_ns(&m->sched), expected_us[i] * GP__US);
+	}
+	submit(high);
 	tick(m);
-	assert_true(gp__node_wait_ns(&m->sched) <= GP__MS);
+	assert_int_equal(number_in(m, "interval_us"), 1000);
+	end(m);
+}
+
+/* To read in a program's memory is to switch to it. */
+static void a_program_is_entered_once(void **state)
+{
+	struct machine *m = start();
+
+	(void)state;
+	for (int i = 0; i < QUEUES; i++) {
+		m->queue[i].program = &m->program[i % 2];
+		add(m, i, i < 2 ? PATIENT : URGENT);
+	}
+	assert_int_equal(m->sched.nr_groups, 4);
+	m->nr_entered = 0;
+	tick(m);
+	assert_int_equal(m->nr_entered, 2);
+	for (int i = 0; i < QUEUES; i++)
+		assert_true(m->queue[i].scheduled->is_seen);
 	end(m);
 }
 
@@ -710,14 +783,6 @@ static void being_urgent_needs_a_right(void **state)
 	assert_int_equal(gp__node_granted(~(u32)0, true), GP__PRIO_LIMIT);
 }
 
-static u64 number_in(struct machine *m, const char *name)
-{
-	int file = gp__node_file_find(&m->sched, name);
-
-	assert_true(file >= 0);
-	return gp__node_show(&m->sched, (u32)file);
-}
-
 static int store(struct machine *m, const char *name, u64 value)
 {
 	return gp__node_store(&m->sched, (u32)gp__node_file_find(&m->sched, name), value);
@@ -729,7 +794,7 @@ static void files_show_and_take_numbers(void **state)
 
 	(void)state;
 	assert_int_equal(gp__node_nr_files(&m->sched),
-			 7 + GP__CFG_COUNT + gp__policy_hpf.nr_params);
+			 8 + GP__CFG_COUNT + gp__policy_hpf.nr_params);
 	assert_int_equal(gp__node_file_find(&m->sched, "nothing"), -ENOENT);
 	assert_int_equal(store(m, "period_us", 99), -ERANGE);
 	assert_int_equal(store(m, "period_us", 10000001), -ERANGE);
@@ -837,7 +902,10 @@ int main(void)
 		cmocka_unit_test(a_failure_is_forgiven_with_time),
 		cmocka_unit_test(a_failure_is_forgiven_after_a_pause),
 		cmocka_unit_test(a_paused_node_does_nothing),
-		cmocka_unit_test(a_program_alone_is_not_looked_at),
+		cmocka_unit_test(one_priority_is_not_looked_at),
+		cmocka_unit_test(turns_are_looked_at),
+		cmocka_unit_test(idle_rings_are_looked_at_less_often),
+		cmocka_unit_test(a_program_is_entered_once),
 		cmocka_unit_test(disabled_everything_is_released_at_once),
 		cmocka_unit_test(a_queue_with_another_wish_changes_its_group),
 		cmocka_unit_test(a_wish_that_is_granted_later_changes_its_group),
