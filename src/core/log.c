@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 #include "core/log.h"
 
-#define FIELD_MAX 10
+#define MAX_FIELDS 10
 
 static const char *const field_names[GP__F_COUNT] = {
 	[GP__F_QUEUE] = "q",
@@ -34,7 +34,7 @@ struct form {
 	char sign;
 	bool has_tag;
 	u8 nr;
-	u8 fields[FIELD_MAX];
+	u8 fields[MAX_FIELDS];
 };
 
 #define EVENT(what, name, ...) \
@@ -331,7 +331,7 @@ static bool take_target(struct text *t, const char *prefix, u32 *id)
 }
 
 /* The largest value that the field can hold. */
-static u64 field_max(enum gp__field f)
+static u64 largest_value(enum gp__field f)
 {
 	switch (f) {
 	case GP__F_DEADLINE:
@@ -374,7 +374,7 @@ static bool take_value(struct text *t, enum gp__field f, s64 *v)
 	case GP__F_RESULT:
 		return take_s64(t, v) && *v >= -(s64)0x80000000 && *v <= 0x7fffffff;
 	default:
-		if (!take_u64(t, &u) || u > field_max(f))
+		if (!take_u64(t, &u) || u > largest_value(f))
 			return false;
 		*v = (s64)u;
 		return true;
