@@ -819,21 +819,38 @@ static int state_show(struct seq_file *m, void *data)
 }
 DEFINE_SHOW_ATTRIBUTE(state);
 
-static int __init kfd_fake_init(void)
+static struct dentry *fake_root;
+static struct kfd_fake *fakes[KFD_FAKE_SCHEDULERS];
+
+void kfd_fake_exit(void)
 {
-	struct dentry *root = debugfs_create_dir("kfd_fake", NULL), *dir;
 	int i;
 
+	debugfs_remove_recursive(fake_root);
+	for (i = 0; i < KFD_FAKE_SCHEDULERS; i++) {
+		if (fakes[i])
+			kfd_fake_destroy(fakes[i]);
+		fakes[i] = NULL;
+	}
+}
+
+void kfd_fake_init(void)
+{
+	struct dentry *dir;
+	int i;
+
+	fake_root = debugfs_create_dir("kfd_fake", NULL);
 	for (i = 0; i < KFD_FAKE_SCHEDULERS; i++) {
 		struct kfd_fake *fake = kfd_fake_create(i, FIRST_GPU_ID + i);
 
-		if (!fake)
-			return -ENOMEM;
-		dir = debugfs_create_dir(scheduler_names[i], root);
+		if (!fake) {
+			pr_err("no memory for fake GPU %d\n", i);
+			continue;
+		}
+		fakes[i] = fake;
+		dir = debugfs_create_dir(scheduler_names[i], fake_root);
 		debugfs_create_u32("gpu_id", 0444, dir, &fake->node.id);
 		debugfs_create_file("control", 0200, dir, fake, &control_fops);
 		debugfs_create_file("state", 0400, dir, fake, &state_fops);
 	}
-	return 0;
 }
-late_initcall(kfd_fake_init);

@@ -72,6 +72,15 @@ struct kfd_fake {
 	atomic_t preemptions[3];	/* without a hardware scheduler, by enum kfd_preempt_type */
 };
 
+/* Called by kfd_init() and kfd_exit(), since a module has one function of each kind. */
+#ifdef CONFIG_HSA_AMD_FAKE
+void kfd_fake_init(void);
+void kfd_fake_exit(void);
+#else
+static inline void kfd_fake_init(void) { }
+static inline void kfd_fake_exit(void) { }
+#endif
+
 struct kfd_fake *kfd_fake_create(enum kfd_fake_scheduler scheduler, u32 gpu_id);
 void kfd_fake_destroy(struct kfd_fake *fake);
 
