@@ -89,6 +89,9 @@ kernel-test kernel-series:
 	@JOBS=$(JOBS) scripts/may-skip $@ scripts/kernel-test $(BUILD) build-kernel \
 		$(if $(filter kernel-series,$@),--each)
 
+dkms-package:
+	@scripts/may-skip $@ scripts/dkms-package $(BUILD)
+
 rocr6-sid:
 	@scripts/deps test
 	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
@@ -178,6 +181,8 @@ help:
 	@echo '                build Linux with the series in kernel/ and run its tests in QEMU'
 	@echo 'make kernel-series'
 	@echo '                build each patch of that series and run checkpatch.pl on it'
+	@echo 'make dkms-package'
+	@echo '                package the amdgpu module with that series for Debian, in $(BUILD)/'
 	@echo 'make rocr6-sid  fetch ROCm 6.4 from Debian sid and run the tests of ROCm 6 with it'
 	@echo 'make arm64      build for arm64 and run the unit tests in QEMU'
 	@echo 'make emu-soak   kill programs and emulated machines SOAK_ROUNDS=$(SOAK_ROUNDS) times'
@@ -202,5 +207,5 @@ help:
 	@echo 'make clean      remove everything that was built'
 
 .PHONY: all demo demo-llm test bench bench-nvidia-pack lint sanitize fuzz mutation kernel-handler-test \
-	kernel-probe kernel-test kernel-series rocr6-sid arm64 emu-soak failopen-soak compat-test hostile-soak systemd-test poc-soak \
+	kernel-probe kernel-test kernel-series dkms-package rocr6-sid arm64 emu-soak failopen-soak compat-test hostile-soak systemd-test poc-soak \
 	hsa-soak opencl-soak rocm-suite install clean help
