@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "daemon_ends.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+/* A client that has sent a request waits for the others before its next, and on a busy host a turn
+ * may serve only one. */
+#define TURNS_MAX 1000
 
 static struct gp__log quiet;
 
@@ -57,11 +62,16 @@ static void say_hello(struct gp__server *s, struct end *e, enum gp__wire_role ro
 					.program = "fuzz" };
 	struct gp__wire_welcome welcome;
 	int fds[4] = { -1, -1, -1, -1 };
-	u32 nr_fds = 4;
+	ssize_t n = -EAGAIN;
+	u32 nr_fds;
 
 	gp__wire_send(e->fd, &hello, NULL, 0);
-	turn(s);
-	if (gp__wire_receive(e->fd, &welcome, sizeof(welcome), fds, &nr_fds) != sizeof(welcome))
+	for (int i = 0; i < TURNS_MAX && n == -EAGAIN; i++) {
+		turn(s);
+		nr_fds = 4;
+		n = gp__wire_receive(e->fd, &welcome, sizeof(welcome), fds, &nr_fds);
+	}
+	if (n != sizeof(welcome))
 		return;
 	if (nr_fds == 4) {
 		e->status = map(fds[0], gp__wire_status_bytes(SLOTS, GP__WIRE_VERSION),
@@ -132,9 +142,7 @@ void open_server(struct gp__server *s)
 
 void close_server(struct gp__server *s)
 {
-	/* A client that has sent a request waits for the others before its next, and on a busy host
-	 * a turn may serve only one. */
-	for (int i = 0; i < 1000 && s->nr_peers; i++)
+	for (int i = 0; i < TURNS_MAX && s->nr_peers; i++)
 		turn(s);
 	if (!gp__list_empty(&s->registry.groups) || s->nr_peers)
 		abort();
