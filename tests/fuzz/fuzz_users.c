@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Programs and command lines of several users, who send well-formed messages in any order, leave
- * and come again: the daemon's counts of each user are always right, and nothing is left at the
- * end.
+ * and come again, open and close GPUs, and are stopped: the daemon's counts of each user are always
+ * right, programs share a GPU with those of other users only if they have it open, and nothing is
+ * left at the end.
  *
  * Each byte of the input that is not a value chooses a client and what it does. Without root all
  * clients are of one user.
@@ -14,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "daemon/memory.h"
 #include "daemon_ends.h"
 
 #define USERS 3
@@ -24,6 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static struct gp__server server;
 static struct bytes input;
 static struct end ends[ENDS];
+static u64 ticket[ENDS]; /* of their connections */
 
 static uint8_t one_of(uint8_t n)
 {
@@ -47,6 +50,7 @@ static void join(int i)
 	become(i / 2 ? 1000 + (uid_t)i / 2 : 0);
 	come(&server, &ends[i], i % 2 ? GP__WIRE_CONTROL : GP__WIRE_AGENT);
 	become(0);
+	ticket[i] = server.last_ticket;
 }
 
 static struct gp__wire_hints some_hints(void)
@@ -93,6 +97,15 @@ static void remove_queue(struct end *e)
 	struct gp__wire_queue_remove m = { .head = { sizeof(m), GP__WIRE_QUEUE_REMOVE, 0, 1, 0 },
 					   .slot = one_of(SLOTS + 1) };
 
+	gp__wire_send(e->fd, &m, NULL, 0);
+}
+
+static void join_gang(struct end *e)
+{
+	struct gp__wire_gang m = { .head = { sizeof(m), GP__WIRE_GANG, 0, 1, 0 },
+				   .members = one_of(4) };
+
+	snprintf(m.name, sizeof(m.name), "gang-%u", one_of(2));
 	gp__wire_send(e->fd, &m, NULL, 0);
 }
 
@@ -144,6 +157,65 @@ static void ask(struct end *e)
 }
 
 /*
+ * What the inspector would answer; its thread does not run
+ */
+
+/* The agent's connection. NULL: it is not joined. */
+static struct gp__peer *find_agent(int i)
+{
+	struct gp__link *l, *n;
+
+	gp__list_each(l, n, &server.peers)
+	{
+		struct gp__peer *p = container_of(l, struct gp__peer, link);
+
+		if (p->ticket == ticket[i] && !p->dead && p->role == GP__WIRE_AGENT)
+			return p;
+	}
+	return NULL;
+}
+
+static struct gp__devices *some_devices(void)
+{
+	u8 open = one_of(4);
+	struct gp__devices *d;
+
+	if (!open)
+		return NULL;
+	d = calloc(1, sizeof(*d) + 2 * sizeof(d->device[0]));
+	if (!d)
+		abort();
+	d->nr = 2;
+	for (u32 i = 0; i < d->nr; i++) {
+		snprintf(d->device[i].key, sizeof(d->device[i].key), "gpu-%u", i);
+		d->device[i].number = 1 + i;
+		d->device[i].is_open = open >> i & 1;
+		d->device[i].is_used_known = one_of(2);
+		d->device[i].used = one_of(3) * 1000000;
+	}
+	return d;
+}
+
+static void inspect(struct gp__program *p)
+{
+	free(p->devices);
+	p->devices = some_devices();
+	gp__program_place(&server.registry, p, server.now);
+	gp__memory_changed(&server.registry, p);
+	gp__registry_settle(&server.registry, server.now);
+}
+
+static void stop(struct gp__program *p)
+{
+	bool stopped = one_of(2);
+
+	server.claims.nr_stopped += stopped;
+	server.claims.nr_stopped -= p->stopped;
+	gp__program_stop(p, stopped, server.now);
+	gp__registry_settle(&server.registry, server.now);
+}
+
+/*
  * What always holds
  */
 
@@ -174,10 +246,22 @@ static struct counts count(const struct gp__user *u)
 	return c;
 }
 
+/* A group is among those of its own user, or its program has a GPU open. */
+static void check_group(const struct gp__group *g)
+{
+	if (g->gpu->is_shared ? !gp__devices_any_open(g->program->devices)
+			      : g->gpu->named_by != g->program->user)
+		abort();
+}
+
 static void check(void)
 {
 	struct gp__link *l, *n;
 
+	if (!server.registry.one_user) {
+		gp__list_each(l, n, &server.registry.groups)
+			check_group(container_of(l, struct gp__group, link));
+	}
 	gp__list_each(l, n, &server.registry.users)
 	{
 		struct gp__user *u = container_of(l, struct gp__user, link);
@@ -193,8 +277,9 @@ static void step(void)
 {
 	int i = one_of(ENDS);
 	struct end *e = &ends[i];
+	struct gp__peer *agent = find_agent(i);
 
-	switch (one_of(8)) {
+	switch (one_of(12)) {
 	case 0:
 	case 1:
 		add_queue(e);
@@ -212,6 +297,18 @@ static void step(void)
 		go(e);
 		turn(&server);
 		join(i);
+		break;
+	case 6:
+		join_gang(e);
+		break;
+	case 7:
+	case 8:
+		if (agent)
+			inspect(&agent->program);
+		break;
+	case 9:
+		if (agent)
+			stop(&agent->program);
 		break;
 	default:
 		ask(e);
