@@ -252,18 +252,26 @@ static void set_defaults(struct args *a)
  * The daemon
  */
 
-/* 0, or the exit status if the priority is above this user's limit. */
-static int check_limit(const struct args *a, const json_t *answer)
+/* Lowers a priority above this user's limit. 0, or with --require an exit status. */
+static int keep_limit(struct args *a, const json_t *answer)
 {
 	const json_t *most = json_object_get(json_object_get(answer, "you"), "max_priority");
 	long long limit = json_is_integer(most) ? json_integer_value(most) : GP__PRIO_LIMIT;
 
 	if (atoi(a->priority) <= limit)
 		return 0;
-	return gp__env_fail(a->env, CHILD_OWN_FAILURE,
-			    "Use a lower priority, or ask an administrator for a higher limit in "
-			    "gpreemptd.conf(5).",
-			    "priority %s is above your limit, %lld", a->priority, limit);
+	if (a->require)
+		return gp__env_fail(
+			a->env, CHILD_OWN_FAILURE,
+			"Use a lower priority, or ask an administrator for max_priority in "
+			"gpreemptd.conf(5).",
+			"priority %s is above your limit, %lld", a->priority, limit);
+	fprintf(a->env->err,
+		"gpreempt: priority %s is above your limit, %lld, and is lowered to it: ask an "
+		"administrator for max_priority in gpreemptd.conf(5)\n",
+		a->priority, limit);
+	snprintf(a->priority, sizeof(a->priority), "%d", (int)limit);
+	return 0;
 }
 
 /* Each AMD GPU here. */
@@ -308,7 +316,7 @@ static int ask_daemon(struct args *a)
 	devices = json_string_value(json_object_get(json_object_get(answer, "daemon"), "devices"));
 	if (devices)
 		snprintf(a->devices, sizeof(a->devices), "%s", devices);
-	status = check_limit(a, answer);
+	status = keep_limit(a, answer);
 	json_decref(answer);
 	return status;
 }

@@ -139,12 +139,6 @@ static int check_limits(struct gp__server *s, struct gp__peer *p,
 {
 	if (p->admin)
 		return 0;
-	if (add->hints.prio > p->limit.max_priority) {
-		snprintf(text, size,
-			 "priority %d is above this user's limit, %d: ask an administrator",
-			 add->hints.prio, p->limit.max_priority);
-		return -EACCES;
-	}
 	if (gp__exceeds_guarantees(s, add->hints.min_share_pct, add->hints.max_hold_ns)) {
 		snprintf(text, size, GP__GUARANTEES_REFUSED);
 		return -EACCES;
@@ -163,12 +157,29 @@ static int check_limits(struct gp__server *s, struct gp__peer *p,
 	return 0;
 }
 
-static void take_queue(struct gp__server *s, struct gp__peer *p,
-		       const struct gp__wire_queue_add *add)
+/* Lowers the priority of a new queue to the user's limit, with a sentence in @text if that changes
+ * it. */
+static void lower_priority(struct gp__peer *p, struct gp__wire_queue_add *add, char *text,
+			   size_t size)
 {
+	*text = '\0';
+	if (p->admin || add->hints.prio <= p->limit.max_priority)
+		return;
+	snprintf(text, size,
+		 "priority %d is above this user's limit, %d, and is lowered to it: ask an "
+		 "administrator for max_priority in gpreemptd.conf(5)",
+		 add->hints.prio, p->limit.max_priority);
+	p->user->refused[GP__BUDGET_HINTS]++;
+	add->hints.prio = p->limit.max_priority;
+}
+
+static void take_queue(struct gp__server *s, struct gp__peer *p,
+		       const struct gp__wire_queue_add *wanted)
+{
+	struct gp__wire_queue_add granted = *wanted, *add = &granted;
 	u32 seq = add->head.seq, slot = add->slot;
+	char text[GP__WIRE_TEXT_MAX], lowered[GP__WIRE_TEXT_MAX];
 	const char *why;
-	char text[128];
 	int err;
 
 	if (slot >= p->nr_slots || p->queue[slot]) {
@@ -180,6 +191,7 @@ static void take_queue(struct gp__server *s, struct gp__peer *p,
 		gp__peer_reply(s, p, seq, err, 0, text);
 		return;
 	}
+	lower_priority(p, add, lowered, sizeof(lowered));
 	err = gp__program_queue_add(&s->registry, &p->program, add, !p->admin, &p->queue[slot],
 				    s->now, &why);
 	if (err) {
@@ -189,7 +201,7 @@ static void take_queue(struct gp__server *s, struct gp__peer *p,
 	/* Acknowledgements in the slot up to this number are those of an earlier queue. */
 	p->queue[slot]->number = gp__wire_order_number(
 		atomic_load_explicit(&p->order->slot[slot].order, memory_order_relaxed));
-	gp__peer_reply(s, p, seq, 0, p->queue[slot]->core.id, NULL);
+	gp__peer_reply(s, p, seq, 0, p->queue[slot]->core.id, lowered);
 	if (!p->dead)
 		gp__pages_read_slot(s, p, slot);
 	if (!p->dead)

@@ -183,6 +183,19 @@ static void say_refusal(struct gp__agent *a, const char *text)
 	pthread_mutex_lock(&a->lock);
 }
 
+/* The program runs with a lower priority than it has asked for. As say_refusal(). */
+static void say_lowered(struct gp__agent *a, const char *text)
+{
+	bool said = a->said_lowered;
+
+	a->said_lowered = true;
+	if (said)
+		return;
+	pthread_mutex_unlock(&a->lock);
+	gp__agent_say(a, "%s", text);
+	pthread_mutex_lock(&a->lock);
+}
+
 /* Takes the daemon's answer to the registration of a queue; under the lock. */
 static void take_answer(struct gp__agent *a, const struct source *source, u32 id, u32 slot, int err,
 			const char *text)
@@ -196,6 +209,9 @@ static void take_answer(struct gp__agent *a, const struct source *source, u32 id
 		atomic_store(&a->client.status->slot[slot].sees, q->sees);
 		atomic_store(&a->client.status->slot[slot].notes, q->notes);
 		gp__wire_client_work(&a->client, slot, q->has_work, q->pending, gp__clock_ns());
+		/* A stream's own priority is granted as far as the limit allows, without a line. */
+		if (*text && q->hints.prio <= source->port.request->hints.prio)
+			say_lowered(a, text);
 		return;
 	}
 	q->stage = REFUSED;

@@ -78,7 +78,7 @@ struct gp__agent {
 	pthread_t thread;
 	bool running, stop;
 	bool connected;
-	bool said_refused, said_full;
+	bool said_refused, said_full, said_lowered;
 	int wake; /* an eventfd: something changed */
 	struct gp__wire_client client;
 	struct gp__link sources, queues;

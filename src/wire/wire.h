@@ -85,7 +85,7 @@ struct gp__wire_reply {
 	struct gp__wire_head head;
 	s32 result; /* 0 or -errno */
 	u32 id; /* of an added queue, as people see it */
-	char text[GP__WIRE_TEXT_MAX]; /* the reason of a refusal */
+	char text[GP__WIRE_TEXT_MAX]; /* the reason of a refusal, or what was granted instead */
 };
 
 /* Hints of a program; see struct gp__hints. */

@@ -247,10 +247,13 @@ static void climb(struct rig *r)
 	struct gp__wire_client c;
 
 	EXPECT(!gp__wire_client_open(&c, r->socket, "climber", 8, text));
-	EXPECT(gp__wire_client_request(&c, &q, &reply) == -EACCES);
-	EXPECT(strstr(reply.text, "priority 15 is above this user's limit, 7"));
+	EXPECT(!gp__wire_client_request(&c, &q, &reply));
+	EXPECT(strstr(reply.text,
+		      "priority 15 is above this user's limit, 7, and is lowered to it"));
+	q.slot = 1;
 	q.hints.prio = NORMAL;
 	EXPECT(!gp__wire_client_request(&c, &q, &reply));
+	EXPECT(!*reply.text);
 	EXPECT(gp__wire_client_request(&c, &hints, &reply) == -EACCES);
 	EXPECT(strstr(reply.text, "limit"));
 	hints.hints.prio = OFFLINE;
@@ -454,12 +457,12 @@ static void join_above_the_default_limit(struct rig *r)
 {
 	struct gp__wire_queue_add q = queue_of(3, "gpu-a", "");
 	char text[GP__WIRE_TEXT_MAX];
+	struct gp__wire_reply reply;
 	struct gp__wire_client c;
 
 	EXPECT(!gp__wire_client_open(&c, r->socket, "secret-program", 8, text));
-	EXPECT(gp__wire_client_request(&c, &q, NULL) == -EACCES);
-	q.hints.prio = 2;
-	EXPECT(!gp__wire_client_request(&c, &q, NULL));
+	EXPECT(!gp__wire_client_request(&c, &q, &reply));
+	EXPECT(strstr(reply.text, "priority 3 is above this user's limit, 2"));
 }
 
 static void a_section_inherits_the_limits_of_everybody(void **state)
