@@ -24,7 +24,7 @@ const struct gp__bench gp__benches[] = {
 	{ "opencl", "a server and a trainer of OpenCL, draining, and the cost of being joined",
 	  bench_opencl, NULL },
 	{ "preempt", "stopping and starting a queue in each way, with waves on the GPU",
-	  bench_preempt, "emu" },
+	  bench_preempt, "emu amd" },
 	{ "queue", "cost of a preemptible queue: launches, suspending", bench_queue, NULL },
 	{ "scale", "time of decisions of gpreemptd with 200 programs and 2,000 queues", bench_scale,
 	  NULL },

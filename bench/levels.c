@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <gpreempt/kfd.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +39,9 @@
 #define LOOK_NS 200000
 #define WINDOW 8
 #define BATCH 4
+#define PREEMPT_KERNEL_NS 100000.0
+#define PREEMPTIONS 120 /* a 99th percentile needs a hundred */
+#define QUICK_PREEMPTIONS 8
 #define HIGH 0
 #define LOW 1
 
@@ -312,7 +316,70 @@ static void set_switching(json_t *row, struct rig *r)
 				    : json_null());
 }
 
-static double add_row(struct rig *r, const struct config *c)
+/*
+ * How long it takes until nothing of a queue runs
+ */
+
+struct preemptions {
+	double ns[PREEMPTIONS]; /* host time */
+	size_t n;
+};
+
+static void scale_kernels(struct stream *s, double factor)
+{
+	for (int k = 0; k < KERNELS; k++)
+		s->args[k].rounds = (uint32_t)(s->args[k].rounds * factor);
+}
+
+/* Suspends low while the second of its kernels runs, and waits for the others afterwards. */
+static int preempt_once(struct stream *low, double *ns)
+{
+	struct gp_suspend_result result = GP_SUSPEND_RESULT_INIT;
+	uint64_t before = completed(low), ticket = 0;
+	struct gp_error *err = &low->rig->err;
+	int rc = 0;
+
+	for (int i = 0; !rc && i < KERNELS; i++)
+		rc = gp_queue_submit(low->queue, &low->command[i], &ticket);
+	while (!rc && completed(low) == before)
+		sched_yield();
+	if (!rc)
+		rc = gp_queue_suspend(low->queue, GP_SUSPEND_DRAIN, -1, &result, err);
+	*ns = (double)result.took_ns;
+	if (!rc)
+		rc = gp_queue_resume(low->queue, err);
+	return rc ? rc : gp_queue_wait(low->queue, ticket, -1);
+}
+
+static int time_preemptions(struct rig *r, struct preemptions *p)
+{
+	size_t n = gp__bench_quick(r->run) ? QUICK_PREEMPTIONS : PREEMPTIONS;
+	int rc = 0;
+
+	scale_kernels(&r->stream[LOW], PREEMPT_KERNEL_NS / KERNEL_NS);
+	for (p->n = 0; !rc && p->n < n; p->n += !rc)
+		rc = preempt_once(&r->stream[LOW], &p->ns[p->n]);
+	scale_kernels(&r->stream[LOW], KERNEL_NS / PREEMPT_KERNEL_NS);
+	return rc;
+}
+
+static void set_preemptions(json_t *row, struct preemptions *p)
+{
+	bool has_p50 = p->n, has_p99 = p->n >= 100;
+	struct gp__stats stats = { 0 };
+
+	gp__stats_of(p->ns, p->n, &stats);
+	json_object_set_new(row, "preempt_p50_us",
+			    has_p50 ? json_real(stats.median / GP__US) : json_null());
+	json_object_set_new(row, "preempt_p99_us",
+			    has_p99 ? json_real(p->ns[p->n * 99 / 100 - 1] / GP__US) : json_null());
+}
+
+/*
+ * Figures
+ */
+
+static double add_row(struct rig *r, const struct config *c, struct preemptions *p)
 {
 	const struct levels_jobs *high = &r->stream[HIGH].jobs, *low = &r->stream[LOW].jobs;
 	struct gp_queue_stats stats = GP_QUEUE_STATS_INIT;
@@ -328,6 +395,7 @@ static double add_row(struct rig *r, const struct config *c)
 	json_object_set_new(row, "wall_ratio", real_or_null(levels_wall_ratio(low, high)));
 	json_object_set_new(row, "stops", json_integer((json_int_t)stats.suspends));
 	set_switching(row, r);
+	set_preemptions(row, p);
 	json_object_set_new(row, "repeated", json_integer((json_int_t)info.repeated));
 	gp__bench_row(r->run, row);
 	return ratio;
@@ -336,6 +404,7 @@ static double add_row(struct rig *r, const struct config *c)
 static int run_config(struct rig *r, const struct config *c, uint64_t patience_ns, double *ratio)
 {
 	struct gp_sched_options options = GP_SCHED_OPTIONS_INIT;
+	struct preemptions preemptions = { .n = 0 };
 	struct gp_sched *sched = NULL;
 	int rc = 0;
 
@@ -347,8 +416,10 @@ static int run_config(struct rig *r, const struct config *c, uint64_t patience_n
 		rc = make_queues(r, c, sched);
 	if (!rc) {
 		rc = run_streams(r, patience_ns);
+		if (!rc && c->scheduled)
+			rc = time_preemptions(r, &preemptions);
 		if (!rc)
-			*ratio = add_row(r, c);
+			*ratio = add_row(r, c, &preemptions);
 		else
 			snprintf(r->err.message, sizeof(r->err.message), "a command fails");
 		end_queues(r);

@@ -12,6 +12,7 @@
 #include "resident.h"
 
 #include "base/clock.h"
+#include "base/emulated.h"
 #include "device/kfd/owner.h"
 
 #include <errno.h>
@@ -28,6 +29,7 @@
 #define CYCLES_MIN 5
 #define CYCLES_MAX 1024
 #define OCCUPANCIES 5
+#define GFX942 90402
 
 struct rig {
 	struct resident r;
@@ -251,11 +253,18 @@ static void add_rows(struct gp__bench_run *run, struct rig *g, uint32_t waves, s
 	}
 }
 
+/* As many as the GPU holds, or as the kernel has beats for. */
+static uint32_t full(const struct rig *g)
+{
+	uint32_t waves = g->r.u.node.nr_cus * RESIDENT_CU_WAVES;
+
+	return waves < RESIDENT_WAVES_MAX ? waves : RESIDENT_WAVES_MAX;
+}
+
 static int bench_way(struct gp__bench_run *run, struct rig *g, struct figures *f,
 		     unsigned int *left)
 {
-	const uint32_t waves[OCCUPANCIES] = { 0, 1, 32, 256,
-					      g->r.u.node.nr_cus * RESIDENT_CU_WAVES };
+	const uint32_t waves[OCCUPANCIES] = { 0, 1, 32, 256, full(g) };
 	const char *name = gp__kfd_way_name(g->way);
 	char why[GP__KFD_EXPLAIN_MAX];
 	int err = own(g);
@@ -265,8 +274,17 @@ static int bench_way(struct gp__bench_run *run, struct rig *g, struct figures *f
 
 		gp__kfd_explain(&c, GP__KFD_SAVE, err, why, sizeof(why));
 		gp__bench_fail(run, err, "%s: %s", name, why);
+		/* Its rows are missing: a kernel does not have every way. */
+		*left -= OCCUPANCIES;
+		gp__kfd_owner_destroy(g->owner);
+		g->owner = NULL;
+		return 0;
 	}
 	for (size_t i = 0; !err && i < OCCUPANCIES; i++) {
+		if (waves[i] > waves[OCCUPANCIES - 1]) {
+			(*left)--;
+			continue;
+		}
 		/* Divide the remaining time among the remaining cases. */
 		err = measure(run, g, waves[i], gp__bench_left_ns(run) / *left, f);
 		if (err) {
@@ -293,6 +311,22 @@ static void summarize(struct gp__bench_run *run, const struct rig *g)
 			  "where no wave is resident, the owner adds %.1f us to a stop", most);
 }
 
+/* Names the first GPU, and returns its kernels. */
+static const char *kernels_of(struct gp__bench_run *run)
+{
+	struct gp__kfd_node node[GP__KFD_NODES_MAX];
+	char device[128], name[GP__KFD_GFX_NAME_MAX];
+	int n = gp__kfd_nodes(node);
+
+	if (n <= 0)
+		return GP_EMU_KERNELS;
+	snprintf(device, sizeof(device), "%s%s, %u compute units",
+		 gp__is_emulated() ? "emulated " : "", gp__kfd_gfx_name(node[0].gfx_version, name),
+		 node[0].nr_cus);
+	gp__bench_device(run, device);
+	return node[0].gfx_version == GFX942 ? GP_GFX942_KERNELS : GP_EMU_KERNELS;
+}
+
 int bench_preempt(struct gp__bench_run *run)
 {
 	struct figures *f;
@@ -300,16 +334,15 @@ int bench_preempt(struct gp__bench_run *run)
 	unsigned int left = OCCUPANCIES * GP__KFD_WAYS;
 	int err;
 
-	if (!bench_is_on_machine())
+	if (gp__bench_chose(run, "emu") && !bench_is_on_machine())
 		return gp__bench_fail(run, bench_run_on_machine(CUS, "hws"),
 				      "no machine can be started");
-	gp__bench_device(run, "emulated gfx90a, " CUS " compute units");
 	f = malloc(sizeof(*f));
 	if (!f)
 		return gp__bench_fail(run, -ENOMEM, "room for figures");
-	err = resident_begin(&g.r, GP_EMU_KERNELS);
+	err = resident_begin(&g.r, kernels_of(run));
 	if (err)
-		gp__bench_fail(run, err, "a queue on the emulated machine");
+		gp__bench_fail(run, err, "a queue on the first GPU");
 	for (int way = 0; !err && way < GP__KFD_WAYS; way++) {
 		g.way = (enum gp__kfd_way)way;
 		err = bench_way(run, &g, f, &left);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A client of an emulated machine with one queue and a kernel with any number of resident waves,
+ * A client of a GPU, emulated or real, with one queue and a kernel with any number of resident waves,
  * for benchmarks of stopping it.
  */
 #ifndef GP_BENCH_RESIDENT_H

@@ -20,18 +20,20 @@
 #define REQUESTS_MAX 10000
 #define REPORT "gpreempt-demo.html"
 
-enum { KEY_REQUESTS = 0x100, KEY_REPORT, KEY_NO_REPORT, KEY_LLM, KEY_DOWNLOAD };
+enum { KEY_REQUESTS = 0x100, KEY_REPORT, KEY_NO_REPORT, KEY_LLM, KEY_DOWNLOAD, KEY_DEVICE };
 
 struct args {
 	uint64_t requests; /* 0: the default */
 	const char *report; /* NULL: none */
 	const char *llm_folder; /* NULL: the default */
-	bool llm, download;
+	bool llm, download, on_gpu;
 };
 
 static const struct argp_option options[] = {
 	{ "requests", KEY_REQUESTS, "N", 0, "requests in each mode; 300, or 100 with --llm", 0 },
 	{ "report", KEY_REPORT, "FILE", 0, "where the report goes; " REPORT, 0 },
+	{ "device", KEY_DEVICE, "emu|amd", 0,
+	  "an emulated machine of its own, or the AMD GPU of this host (no report); emu", 0 },
 	{ "no-report", KEY_NO_REPORT, NULL, 0, "write none", 0 },
 	{ "llm", KEY_LLM, "FOLDER", OPTION_ARG_OPTIONAL,
 	  "two llama.cpp servers instead, from the packages in FOLDER", 0 },
@@ -58,6 +60,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_NO_REPORT:
 		a->report = NULL;
 		return 0;
+	case KEY_DEVICE:
+		a->on_gpu = !strcmp(arg, "amd");
+		if (!a->on_gpu && strcmp(arg, "emu"))
+			return gp__cmd_usage(state, "--device: '%s' is neither emu nor amd", arg);
+		return 0;
 	case KEY_LLM:
 		a->llm = true;
 		a->llm_folder = arg;
@@ -68,6 +75,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (a->download && !a->llm)
 			return gp__cmd_usage(state, "--download needs --llm");
+		if (a->llm && a->on_gpu)
+			return gp__cmd_usage(state, "--llm runs on an emulated machine only");
+		if (a->on_gpu)
+			a->report = NULL; /* its timeline is the emulated machine's */
 		if (a->requests && a->requests < DEMO_P99_REQUESTS && !a->llm)
 			return gp__cmd_usage(state,
 					     "--requests: %" PRIu64
@@ -191,6 +202,8 @@ static void print_sentences(FILE *out, const struct demo_mode *modes, size_t n, 
 		if (*modes[i].unsupported)
 			fprintf(out, "%s is not shown: %s.\n", modes[i].name, modes[i].unsupported);
 	}
+	if (modes[0].on_gpu)
+		return;
 	fprintf(out,
 		"P50 and P99 are wall time on an emulated GPU. P99 GPU is what the GPU executed "
 		"between a request's\narrival and its answer, for any program, by its own clock; "
@@ -393,7 +406,7 @@ static int run(struct gp__env *env, const struct args *a, const struct demo_llm 
 
 	memcpy(modes, llm ? llm_modes : own_modes, n * sizeof(modes[0]));
 	demo_signals_catch();
-	status = demo_stage_open(&stage, env, llm, a->requests);
+	status = demo_stage_open(&stage, env, llm, a->requests, a->on_gpu);
 	if (!status)
 		status = run_modes(&stage, modes, n);
 	demo_stage_close(&stage);

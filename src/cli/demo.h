@@ -85,6 +85,7 @@ struct demo_mode {
 	int level; /* at which they are scheduled; 0: they are not */
 	bool needs_drain; /* a driver that drains: gpreempt's series, with amdgpu.sched_policy=2 */
 	bool apart; /* one after the other */
+	bool on_gpu; /* on the GPU of this host: there is no trace, and device time is wall time */
 
 	char unsupported[256]; /* why it cannot run here; "": it can */
 	pid_t pid[DEMO_PROGRAMS];
@@ -124,6 +125,7 @@ struct demo_llm {
 struct demo_stage {
 	struct gp__env *env;
 	const struct demo_llm *llm; /* NULL: the demo's own programs */
+	bool on_gpu; /* the GPU of this host, in place of a machine of our own */
 	uint64_t requests;
 	char folder[64]; /* "": none yet */
 	char self[PATH_MAX], file[DEMO_PROGRAMS][PATH_MAX], daemon_file[PATH_MAX];
@@ -144,7 +146,7 @@ int demo_llm_open(struct demo_llm *l, struct gp__env *env, const char *folder, b
 
 /* Finds the programs, and makes a folder. 0, or an exit status after an error message. */
 int demo_stage_open(struct demo_stage *s, struct gp__env *env, const struct demo_llm *llm,
-		    uint64_t requests);
+		    uint64_t requests, bool on_gpu);
 /* Ends all processes and removes the folder. May be called at any time. */
 void demo_stage_close(struct demo_stage *s);
 /* Runs the mode, and sets everything but its figures. */

@@ -353,7 +353,7 @@ static void add_own(struct demo_stage *s, enum demo_who who, const char *request
 	add_words(argv, who == DEMO_ONLINE ? online_work : offline_work);
 }
 
-/* gpreempt run -c online -- gpreempt emu exec --name NAME -- PROGRAM ... */
+/* gpreempt run -c online -- gpreempt emu exec --name NAME -- PROGRAM ...; or without a machine. */
 static int start_program(struct demo_stage *s, struct demo_mode *m, enum demo_who who)
 {
 	bool online = who == DEMO_ONLINE;
@@ -376,7 +376,8 @@ static int start_program(struct demo_stage *s, struct demo_mode *m, enum demo_wh
 			add_words(argv, at_level);
 		add_words(argv, dashes);
 	}
-	add_words(argv, on_machine);
+	if (!s->on_gpu)
+		add_words(argv, on_machine);
 	if (s->llm)
 		add_llm(s, who, true, requests, argv);
 	else
@@ -396,19 +397,24 @@ static int end_offline(struct demo_stage *s, struct demo_mode *m)
 static bool is_unsupported(struct demo_stage *s, struct demo_mode *m)
 {
 	static const char prefix[] = "gpreempt: ";
+	const char *end = "\n:";
 	char text[2048], *line;
 
 	if (!m->level)
 		return false;
 	demo_process_errors(&s->program[DEMO_OFFLINE], text, sizeof(text));
 	line = strstr(text, "without a priority");
+	if (!line) {
+		line = strstr(text, " is not available: ");
+		end = "\n;";
+	}
 	if (!line)
 		return false;
 	while (line > text && line[-1] != '\n')
 		line--;
 	if (!strncmp(line, prefix, sizeof(prefix) - 1))
 		line += sizeof(prefix) - 1;
-	line[strcspn(line, "\n:")] = '\0';
+	line[strcspn(line, end)] = '\0';
 	snprintf(m->unsupported, sizeof(m->unsupported), "%.*s", (int)sizeof(m->unsupported) - 1,
 		 line);
 	return true;
@@ -466,7 +472,7 @@ static int read_all(struct demo_stage *s, struct demo_mode *m)
 
 	if (*m->unsupported)
 		return 0;
-	if (!demo_trace_read(m, s->trace, why, sizeof(why)))
+	if (!s->on_gpu && !demo_trace_read(m, s->trace, why, sizeof(why)))
 		return gp__env_fail(s->env, GP__EXIT_FAILURE, NULL, "%s", why);
 	if (m->level && !demo_decisions_read(m, s->decisions))
 		return gp__env_fail(s->env, GP__EXIT_FAILURE, NULL, "cannot read %s", s->decisions);
@@ -475,8 +481,9 @@ static int read_all(struct demo_stage *s, struct demo_mode *m)
 
 int demo_stage_run(struct demo_stage *s, struct demo_mode *m)
 {
-	int status = start_machine(s, m);
+	int status = s->on_gpu ? 0 : start_machine(s, m);
 
+	m->on_gpu = s->on_gpu;
 	if (!status && m->level)
 		status = start_daemon(s);
 	if (!status)
@@ -582,11 +589,11 @@ static int make_model(struct demo_stage *s)
 }
 
 int demo_stage_open(struct demo_stage *s, struct gp__env *env, const struct demo_llm *llm,
-		    uint64_t requests)
+		    uint64_t requests, bool on_gpu)
 {
 	int status;
 
-	*s = (struct demo_stage){ .env = env, .llm = llm, .requests = requests };
+	*s = (struct demo_stage){ .env = env, .llm = llm, .requests = requests, .on_gpu = on_gpu };
 	for (int i = 0; i < DEMO_PROGRAMS; i++)
 		s->program[i] =
 			(struct demo_program){ .name = (llm ? llm_names : names)[i], .out = -1 };

@@ -170,6 +170,8 @@ uint64_t demo_busy_at(const struct demo_mode *m, uint64_t device_ns)
 {
 	const struct demo_change *c = find_change(&m->gpu, device_ns, true);
 
+	if (m->on_gpu)
+		return device_ns;
 	if (!c)
 		return 0;
 	return c->busy + (c->on ? device_ns - c->device : 0);
@@ -182,6 +184,8 @@ struct demo_busy demo_busy_until(const struct demo_mode *m, uint64_t host_ns)
 	struct demo_busy b = { 0 };
 	double part;
 
+	if (m->on_gpu)
+		return (struct demo_busy){ (double)host_ns, (double)host_ns };
 	if (!c)
 		return b;
 	b = (struct demo_busy){ (double)c->busy, (double)c->busy_host };

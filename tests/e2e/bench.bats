@@ -162,6 +162,9 @@ for level, r in rows.items():
 assert rows["Lv3"]["ratio"] > 3, rows["Lv3"]
 assert rows["Lv3"]["ratio"] > rows["none"]["ratio"], rows["none"]
 assert d["lv3_ratio"] == rows["Lv3"]["ratio"]
+for level, r in rows.items():
+    assert (r["preempt_p50_us"] is not None) == level.startswith("Lv"), r
+assert rows["Lv3"]["preempt_p50_us"] < rows["Lv1"]["preempt_p50_us"], d
 END
 }
 

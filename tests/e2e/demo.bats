@@ -122,6 +122,10 @@ is_gone() {
 	[[ $output == *"no programs for the demo"*"libhsa-runtime-dev"* ]]
 	run -2 "$GPREEMPT" demo --requests 3
 	[[ $output == *"--requests: '3' is not a whole number from 100 to 10000"* ]]
+	run -2 "$GPREEMPT" demo --device gpu
+	[[ $output == *"--device: 'gpu' is neither emu nor amd"* ]]
+	run -2 "$GPREEMPT" demo --device amd --llm
+	[[ $output == *"--llm runs on an emulated machine only"* ]]
 	run -2 "$GPREEMPT" demo --requests 99
 	[[ $output == *"--requests: 99 are too few for P99, which needs 100"* ]]
 }

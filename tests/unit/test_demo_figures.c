@@ -61,6 +61,18 @@ static void idle_time_is_left_out(void **state)
 	demo_mode_free(&m);
 }
 
+/* There is no trace, and the GPU's clock goes on while it is idle. */
+static void on_a_gpu_device_time_is_what_its_clock_says(void **state)
+{
+	struct demo_mode m = { .on_gpu = true };
+	struct demo_request r = { .device_arrived = 120, .device_answered = 30040 };
+	struct demo_busy b = demo_busy_until(&m, 500);
+
+	(void)state;
+	assert_int_equal(demo_device_ns(&m, &r), 29920);
+	assert_true(b.device == 500 && b.host == 500);
+}
+
 static void host_time_is_counted_as_well(void **state)
 {
 	struct demo_mode m = { 0 };
@@ -236,6 +248,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(idle_time_is_left_out),
+		cmocka_unit_test(on_a_gpu_device_time_is_what_its_clock_says),
 		cmocka_unit_test(host_time_is_counted_as_well),
 		cmocka_unit_test(each_program_has_its_spans),
 		cmocka_unit_test(what_is_cut_short_is_refused),
