@@ -54,6 +54,25 @@ was_told() {
 	eventually grep -qx "$2" "$room/$1.out"
 }
 
+# Prints the system calls that the unit $1 allows on x86-64, one a line.
+allowed_calls() {
+	python3 -c 'import subprocess, sys
+def calls(name):
+    if name[0] != "@":
+        return {name}
+    lines = subprocess.run(["systemd-analyze", "syscall-filter", name], check=True,
+                           capture_output=True, text=True).stdout.splitlines()
+    names = [line.strip() for line in lines[1:] if line.strip() and line.strip()[0] != "#"]
+    return set().union(*map(calls, names))
+allowed = calls("@default")
+for line in open(sys.argv[1]):
+    if line.startswith("SystemCallFilter="):
+        value = line.split("=")[1].strip()
+        named = set().union(*map(calls, value.lstrip("~").split()))
+        allowed = allowed - named if value[0] == "~" else allowed | named
+print("\n".join(allowed))' "$1"
+}
+
 # Prints a field of the JSON document on standard input.
 field() {
 	python3 -c 'import json, sys
@@ -844,4 +863,44 @@ os.set_blocking(int(sys.argv[1]), True)' "$errors"
 		sleep 0.1
 	done
 	run ! kill -0 "$daemon"
+}
+
+@test "the unit's filter allows every system call of the daemon" {
+	command -v strace systemd-analyze || skip "no strace or systemd-analyze"
+	printf '[daemon]\nlog = %s\ndevices = /dev/full\n' "$room/log" >"$room/gpreemptd.conf"
+	# The tracer is a grandchild.
+	strace -D -f -qq -o "$room/calls" "${GPREEMPT%/cli/gpreempt}/daemon/gpreemptd" -v \
+		-c "$room/gpreemptd.conf" 2>"$room/daemon" 3>&- &
+	daemon=$!
+	started+=("$daemon")
+	sleep 0.5
+	! grep -q 'Operation not permitted' "$room/daemon" || skip "ptrace is not permitted"
+	eventually "$GPREEMPT" ps
+	join patient -p 1
+	join urgent -p 15
+	tell patient ready 0
+	tell urgent ready 0
+	eventually eval "$GPREEMPT ps --json | grep -q excluded"
+	"$GPREEMPT" ps --users
+	"$GPREEMPT" why "$pid"
+	"$GPREEMPT" suspend "$pid"
+	"$GPREEMPT" resume "$pid"
+	"$GPREEMPT" policy fair
+	kill -HUP "$daemon"
+	eventually grep -q 'configuration read again' "$room/daemon"
+	kill -STOP "${started[1]}"
+	sleep 0.3
+	kill -KILL "${started[1]}"
+	"$GPREEMPT" ps
+	kill "$daemon"
+	wait "$daemon"
+	sed -nE 's/^[0-9]+ +([a-z0-9_]+)\(.*/\1/p' "$room/calls" | sort -u >"$room/made"
+	# It has traced threads as well.
+	grep -x epoll_pwait2 "$room/made"
+	[ "$(cut -d ' ' -f 1 "$room/calls" | sort -u | wc -l)" -gt 2 ]
+	allowed_calls "$BUILD_DIR/integrations/gpreemptd.service" | sort >"$room/allowed"
+	grep -qx read "$room/allowed"
+	run comm -23 "$room/made" "$room/allowed"
+	echo "not allowed: $output"
+	[ -z "$output" ]
 }
