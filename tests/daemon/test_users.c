@@ -614,6 +614,7 @@ static void use_a_subordinate_uid(struct rig *r)
 	struct gp__wire_queue_add q = queue_of(OFFLINE + 1, "gpu-a", "mine");
 	json_t *answer = rig_ask(r, "{\"op\":\"list\"}"), *you = json_object_get(answer, "you");
 	char text[GP__WIRE_TEXT_MAX];
+	struct gp__wire_reply reply;
 	struct gp__wire_client c;
 
 	EXPECT(number_of(you, "user") == getuid());
@@ -621,7 +622,8 @@ static void use_a_subordinate_uid(struct rig *r)
 	EXPECT(number_of(you, "max_priority") == OFFLINE);
 	json_decref(answer);
 	EXPECT(!gp__wire_client_open(&c, r->socket, "first", 8, text));
-	EXPECT(gp__wire_client_request(&c, &q, NULL) == -EACCES);
+	EXPECT(!gp__wire_client_request(&c, &q, &reply));
+	EXPECT(strstr(reply.text, "priority 3 is above this user's limit, 2"));
 	EXPECT(gp__wire_client_open(&c, r->socket, "second", 8, text) == -EDQUOT);
 	/* Those of its owner are another user's. */
 	expect_refused(r, "{\"op\":\"suspend\",\"tag\":\"secret-tag\"}", ENOENT);

@@ -125,6 +125,12 @@ on_machine() {
 	done
 }
 
+@test "a launch is reported and answered while the monitor's thread is stopped" {
+	start_daemon
+	on_machine "$GPREEMPT" run -p 20 --split-streams -- "$ROCM_PROGRAMS/hsa_launches" unwatched 100
+	[[ $output == *"100 launches ended, and the first one held the other queue"* ]]
+}
+
 @test "launches are seen at the HSA runtime, or without it by polling" {
 	start_daemon
 	"$GPREEMPT" emu start

@@ -5,7 +5,8 @@
  *
  * Usage: hsa_launches cost BATCHES	the time of a kernel, and of launching it alone
  *        hsa_launches seen TIMES	when gpreemptd is notified of a doorbell, and has given an
- * order hsa_launches rest		is on the GPU, and does nothing
+ * order hsa_launches unwatched TIMES	launches while the monitor's thread is stopped hsa_launches
+ * rest		is on the GPU, and does nothing
  */
 #include <glob.h>
 #include <inttypes.h>
@@ -17,7 +18,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -356,6 +359,99 @@ static void measure_seen(struct bench *b, struct sleeper *sleeper, int times)
 	lab_must(hsa_queue_destroy(patient));
 }
 
+/*
+ * Launches without the monitor
+ */
+
+/* The thread of this program with that name. */
+static pid_t find_thread(const char *name)
+{
+	glob_t threads = { 0 };
+	pid_t found = 0;
+	char comm[16];
+
+	glob("/proc/self/task/*", 0, NULL, &threads);
+	for (size_t i = 0; i < threads.gl_pathc && !found; i++) {
+		if (scan(threads.gl_pathv[i], "comm", "%15s", comm) && !strcmp(comm, name))
+			found = atoi(strrchr(threads.gl_pathv[i], '/') + 1);
+	}
+	globfree(&threads);
+	return found;
+}
+
+/* Stops the thread as a debugger does, says so, and waits for its end. */
+static _Noreturn void debug_thread(pid_t thread, int stopped, int go)
+{
+	char word;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (read(go, &word, 1) == 1 && !ptrace(PTRACE_SEIZE, thread, NULL, NULL) &&
+	    !ptrace(PTRACE_INTERRUPT, thread, NULL, NULL) &&
+	    waitpid(thread, NULL, __WALL) == thread && write(stopped, "", 1) == 1)
+		pause();
+	_exit(1);
+}
+
+/* The thread goes on when the returned process is killed. */
+static pid_t stop_thread(pid_t thread)
+{
+	int stopped[2], go[2];
+	pid_t debugger;
+	char word;
+
+	lab_check(!pipe(stopped) && !pipe(go), "no pipe");
+	debugger = fork();
+	lab_check(debugger >= 0, "no process can be made");
+	if (!debugger) {
+		close(stopped[0]);
+		debug_thread(thread, stopped[1], go[0]);
+	}
+	close(stopped[1]);
+	prctl(PR_SET_PTRACER, debugger);
+	lab_check(write(go[1], "", 1) == 1, "no pipe");
+	lab_check(read(stopped[0], &word, 1) == 1, "the thread cannot be stopped");
+	close(stopped[0]);
+	close(go[0]);
+	close(go[1]);
+	return debugger;
+}
+
+/*
+ * With the monitor stopped, each launch into an idle queue ends, and the first one is reported and
+ * answered. The monitor finds the end of the work when it runs again.
+ */
+static void launch_unwatched(struct bench *b, int times)
+{
+	hsa_queue_t *urgent = lab_queue(&b->lab, PACKETS), *patient = lab_queue(&b->lab, PACKETS);
+	struct march work = make_march(b);
+	hsa_signal_t done = lab_signal(1);
+	uint64_t from, order;
+	pid_t debugger;
+
+	lab_must(hsa_amd_queue_set_priority(urgent, HSA_AMD_QUEUE_PRIORITY_HIGH));
+	start_march(&work, patient, done);
+	await_daemon();
+	lab_check(find_thread("gp-monitor"), "no monitor's thread");
+	debugger = stop_thread(find_thread("gp-monitor"));
+	from = gp__clock_ns();
+	for (int i = 0; i < times; i++) {
+		hsa_signal_t end = lab_signal(1);
+
+		lab_dispatch(urgent, &b->stir, lab_line_in_order(CELLS), b->args, end);
+		lab_wait(end, HSA_WAIT_STATE_BLOCKED, "a kernel that the monitor does not see");
+		lab_must(hsa_signal_destroy(end));
+	}
+	order = await_order(GP__WIRE_HOLD, from);
+	lab_check(last_told() >= from, "the launch was not reported");
+	kill(debugger, SIGKILL);
+	waitpid(debugger, NULL, 0);
+	await_order(GP__WIRE_RELEASE, order);
+	end_march(&work, done);
+	printf("%d launches ended, and the first one held the other queue\n", times);
+	lab_must(hsa_queue_destroy(urgent));
+	lab_must(hsa_queue_destroy(patient));
+}
+
 int main(int argc, char **argv)
 {
 	int times = argc > 2 ? atoi(argv[2]) : 0;
@@ -364,7 +460,7 @@ int main(int argc, char **argv)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* none of them outlives the benchmark */
 	lab_check(argc > 1 && times >= 0 && times <= SAMPLES_MAX,
-		  "usage: hsa_launches cost BATCHES | seen TIMES | rest");
+		  "usage: hsa_launches cost BATCHES | seen TIMES | unwatched TIMES | rest");
 	/* Before there are threads and a GPU. */
 	if (!strcmp(argv[1], "seen"))
 		sleeper = start_sleeper();
@@ -373,6 +469,8 @@ int main(int argc, char **argv)
 		measure_cost(&b, times);
 	} else if (!strcmp(argv[1], "seen") && times) {
 		measure_seen(&b, sleeper, times);
+	} else if (!strcmp(argv[1], "unwatched") && times) {
+		launch_unwatched(&b, times);
 	} else {
 		lab_queue(&b.lab, PACKETS);
 		puts("ready");
