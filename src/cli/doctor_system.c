@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "cli/child.h"
+#include "device/request.h"
 
 #define FILES_FEW 1024
 
@@ -66,8 +67,7 @@ static void check_file(struct gp__checks *checks, const char *name, const char *
 
 void doctor_libraries(struct gp__checks *checks)
 {
-	check_file(checks, "join", "../join/libgpreempt-join.so",
-		   GP_LIB_DIR "/libgpreempt-join.so");
+	check_file(checks, "join", "../join/" GP__JOIN_LIBRARY, GP_LIB_DIR "/" GP__JOIN_LIBRARY);
 	check_file(checks, "emu", "../emu/client/libgpreempt-emu.so",
 		   GP_LIB_DIR "/libgpreempt-emu.so");
 }
@@ -90,7 +90,7 @@ void doctor_preload(struct gp__checks *checks)
 		if (!*path)
 			continue;
 		nr_emu += strstr(path, "libgpreempt-emu.so") != NULL;
-		nr_join += strstr(path, "libgpreempt-join.so") != NULL;
+		nr_join += strstr(path, GP__JOIN_LIBRARY) != NULL;
 		check_preloaded(checks, path);
 	}
 	free(copy);

@@ -18,7 +18,6 @@
 #include "device/request.h"
 #include "wire/wire.h"
 
-#define PRELOAD "libgpreempt-join.so"
 #define OPENCL_LAYER "libgpreempt-opencl.so"
 
 enum {
@@ -372,7 +371,8 @@ static int set_layers(void)
 static int set_environment(const struct args *a)
 {
 	char path[PATH_MAX];
-	int status = child_find_file(a->env, "../join/" PRELOAD, GP_LIB_DIR "/" PRELOAD, path);
+	int status = child_find_file(a->env, "../join/" GP__JOIN_LIBRARY,
+				     GP_LIB_DIR "/" GP__JOIN_LIBRARY, path);
 
 	if (!status)
 		status = child_preload(a->env, path, true);

@@ -29,16 +29,13 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/fd.h"
-#include "base/json.h"
 #include "base/units.h"
 #include "cli/child.h"
-#include "cli/daemon.h"
 #include "daemon/census.h"
 #include "device/request.h"
 
-#define PRELOAD "libgpreempt-join.so"
 #define ENVIRON_MAX (1u << 20)
-#define NOTES_MAX (64u << 10)
+#define NOTE_MAX 512 /* bytes of a line */
 /* Intervals between looks; the longest one applies where opens are not noticed, too. */
 #define SOON_MS 100
 #define WAITING_MS 500
@@ -46,7 +43,7 @@
 #define UNNOTICED_MS 2000
 /* A process may be seen while it executes another program: it is looked at twice. */
 #define TWICE_NS (50 * GP__MS)
-/* A program that loads the library needs some time until the daemon knows it. */
+/* A program opens a GPU some time before its first call on it. */
 #define JOINING_NS (3 * GP__S)
 
 #define ENV_REMEDY "put 'gpreempt run' directly in front of it"
@@ -74,7 +71,7 @@ static struct {
 	struct gp__devices *devices;
 	struct member *member;
 	size_t nr, room;
-	int notes; /* a memfd */
+	int notes; /* a memfd that programs append lines to */
 	int life, signals, opens; /* the command's pidfd, or -1; an inotify, or -1 */
 	bool undecided; /* a program may still be joining */
 	int ready[2]; /* a pipe: the watcher tells the path of its notes */
@@ -209,6 +206,66 @@ static void find_members(void)
 }
 
 /*
+ * Notes of programs
+ */
+
+struct notes {
+	char text[GP__NOTES_MAX + NOTE_MAX];
+	char *rest;
+};
+
+/* The texts are in a struct notes. */
+struct note {
+	pid_t pid;
+	const char *word, *text;
+};
+
+static void read_notes(struct notes *n)
+{
+	ssize_t len = pread(w.notes, n->text, sizeof(n->text) - 1, 0);
+
+	n->text[len > 0 ? len : 0] = '\0';
+	n->rest = n->text;
+}
+
+/* False: there are no more. Skips lines that are none. */
+static bool next_note(struct notes *n, struct note *note)
+{
+	char *line, *pid;
+	u64 value;
+
+	while ((line = strsep(&n->rest, "\n"))) {
+		pid = strsep(&line, " ");
+		note->word = strsep(&line, " ");
+		note->text = line;
+		if (line && !gp__parse_u64(pid, 1, INT32_MAX, &value)) {
+			note->pid = (pid_t)value;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Whether a process has written a note with @word; the text of the latest one is put into @text,
+ * unless that is NULL. */
+static bool find_note(pid_t pid, const char *word, char text[NOTE_MAX])
+{
+	struct notes n;
+	struct note note;
+	bool found = false;
+
+	read_notes(&n);
+	while (next_note(&n, &note)) {
+		if (note.pid != pid || strcmp(note.word, word) != 0)
+			continue;
+		found = true;
+		if (text)
+			snprintf(text, NOTE_MAX, "%s", note.text);
+	}
+	return found;
+}
+
+/*
  * Why a program has not joined
  */
 
@@ -224,7 +281,8 @@ static const char *get_setting(const char *block, size_t len, const char *name)
 	return NULL;
 }
 
-static bool maps_library(pid_t pid)
+/* @name: of a file, without its folder. */
+static bool maps_file(pid_t pid, const char *name)
 {
 	char path[32], line[PATH_MAX];
 	bool found = false;
@@ -233,26 +291,9 @@ static bool maps_library(pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
 	f = fopen(path, "re");
 	while (f && !found && fgets(line, sizeof(line), f))
-		found = strstr(line, PRELOAD);
+		found = strstr(line, name);
 	if (f)
 		fclose(f);
-	return found;
-}
-
-static bool is_joined(pid_t pid)
-{
-	struct daemon_problem why;
-	int fd = daemon_connect(&why);
-	json_t *list = fd < 0 ? NULL : daemon_ask(fd, json_pack("{s:s}", "op", "list"), &why);
-	bool found = !list; /* nobody knows */
-	json_t *group;
-	size_t i;
-
-	if (fd >= 0)
-		close(fd);
-	json_array_foreach (json_object_get(list, "groups"), i, group)
-		found |= json_integer_value(json_object_get(group, "pid")) == pid;
-	json_decref(list);
 	return found;
 }
 
@@ -268,24 +309,23 @@ static bool explain(struct member *m, const char *remedy, const char *fmt, ...)
 	return true;
 }
 
-/* Whether another library comes first, and the daemon does not know the program. */
-static bool is_in_the_way(struct member *m, const char *preloads)
+/*
+ * Whether another library has the program's calls and passes none of them on. The program has some
+ * time for its first call.
+ */
+static bool is_hidden(struct member *m)
 {
-	const char *slash = strrchr(preloads, '/');
-	int n = (int)strcspn(preloads, ": ");
+	char name[NOTE_MAX];
 
-	slash = slash && slash < preloads + n ? slash + 1 : preloads;
-	if (memmem(preloads, (size_t)n, PRELOAD, strlen(PRELOAD)))
+	if (!find_note(m->pid, GP__NOTE_HIDDEN, name) ||
+	    find_note(m->pid, GP__NOTE_REACHED, NULL) || !maps_file(m->pid, name))
 		return false;
 	if (gp__clock_ns() - m->open_since < JOINING_NS) {
 		w.undecided = true;
 		return false;
 	}
-	if (is_joined(m->pid))
-		return false;
-	return explain(m, "preload that library after gpreempt's",
-		       "%.*s is preloaded before gpreempt's library", (int)(preloads + n - slash),
-		       slash);
+	return explain(m, "preload that library after gpreempt's, or run the program without it",
+		       "%s has its calls first and does not pass them on", name);
 }
 
 static bool explain_file(struct member *m)
@@ -307,15 +347,15 @@ static bool explain_environment(struct member *m, const char *block, size_t len)
 {
 	const char *preloads = get_setting(block, len, "LD_PRELOAD");
 
-	if (!preloads || !strstr(preloads, PRELOAD))
+	if (!preloads || !strstr(preloads, GP__JOIN_LIBRARY))
 		return explain(m, ENV_REMEDY, "it was started without gpreempt's LD_PRELOAD");
 	if (!get_setting(block, len, GP__ENV_PRIORITY))
 		return explain(m, ENV_REMEDY, "it was started without " GP__ENV_PRIORITY);
-	if (!maps_library(m->pid))
+	if (!maps_file(m->pid, GP__JOIN_LIBRARY))
 		return explain(m, "start it as that user, behind 'gpreempt run'",
 			       "it got the rights of another user or of its file when it was "
 			       "started, so LD_PRELOAD was ignored");
-	return is_in_the_way(m, preloads);
+	return is_hidden(m);
 }
 
 /* False: it has joined, or is about to. */
@@ -389,21 +429,20 @@ static void look(void)
 	}
 }
 
-/* Whether a joined program has said that it is not scheduled. Prints those lines if @print. */
-static bool read_notes(bool print)
+/* Whether a joined program has said that it is not scheduled. Prints such notes if @print. */
+static bool read_unscheduled(bool print)
 {
-	static char text[NOTES_MAX];
-	ssize_t n = pread(w.notes, text, sizeof(text) - 1, 0);
+	struct notes n;
+	struct note note;
 	bool any = false;
-	char *rest = text, *line;
 
-	text[n > 0 ? n : 0] = '\0';
-	while ((line = strsep(&rest, "\n"))) {
-		if (!strstr(line, "runs unscheduled") && !strstr(line, "runs without gpreempt"))
+	read_notes(&n);
+	while (next_note(&n, &note)) {
+		if (strcmp(note.word, GP__NOTE_UNSCHEDULED) != 0)
 			continue;
 		any = true;
 		if (print)
-			fprintf(w.env->err, "gpreempt: pid %s\n", line);
+			fprintf(w.env->err, "gpreempt: pid %d %s\n", (int)note.pid, note.text);
 	}
 	return any;
 }
@@ -422,7 +461,7 @@ static bool summarise(void)
 				m->name, (int)m->pid, m->why, m->remedy);
 		any |= m->told;
 	}
-	return read_notes(true) || any;
+	return read_unscheduled(true) || any;
 }
 
 /*
@@ -464,7 +503,7 @@ static bool take_opens(void)
 
 static bool has_to_end(void)
 {
-	bool unscheduled = w.options.require && read_notes(false);
+	bool unscheduled = w.options.require && read_unscheduled(false);
 
 	if (unscheduled)
 		terminate_all();

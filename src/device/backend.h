@@ -75,8 +75,11 @@ struct gp__port_ops {
 	void (*work)(struct gp__port *port, u32 id, bool has_work, u32 pending, u64 at);
 	/* The program has allocated or freed memory of its GPUs. */
 	void (*memory)(struct gp__port *port);
-	/* A sentence for the program's user. Each port prints only its first. */
-	void (*say)(struct gp__port *port, const char *text);
+	/*
+	 * A sentence for the program's user. Each port prints only its first, and the first one
+	 * that says that something of the program is not scheduled.
+	 */
+	void (*say)(struct gp__port *port, const char *text, bool unscheduled);
 };
 
 static inline int gp__port_add(struct gp__port *port, const struct gp__queue_desc *queue)
@@ -121,7 +124,13 @@ static inline void gp__port_memory(struct gp__port *port)
 
 static inline void gp__port_say(struct gp__port *port, const char *text)
 {
-	port->ops->say(port, text);
+	port->ops->say(port, text, false);
+}
+
+/* @text: why the program, or a queue of it, runs unscheduled. */
+static inline void gp__port_say_unscheduled(struct gp__port *port, const char *text)
+{
+	port->ops->say(port, text, true);
 }
 
 /*

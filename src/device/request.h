@@ -22,8 +22,18 @@
 #define GP__ENV_NOTES "GPREEMPT_NOTES" /* gpreempt run's file for what joined programs say */
 #define GP__ENV_SOCKET "GPREEMPT_SOCKET"
 
-/* The name of the file of GPREEMPT_NOTES, a memfd. */
+/* The library that joins a program; $LD_PRELOAD has it. */
+#define GP__JOIN_LIBRARY "libgpreempt-join.so"
+
+/*
+ * The name of the file of GPREEMPT_NOTES, a memfd, and about how long it may grow. Its lines are a
+ * pid, one of the words below, and a text.
+ */
 #define GP__NOTES_FILE "gpreempt-notes"
+#define GP__NOTES_MAX (64u << 10)
+#define GP__NOTE_UNSCHEDULED "unscheduled" /* why something of the program has no priority */
+#define GP__NOTE_HIDDEN "hidden" /* the library that has the program's calls first */
+#define GP__NOTE_REACHED "reached" /* it passes them on */
 
 struct gp__request {
 	bool joined;

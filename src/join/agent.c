@@ -32,7 +32,7 @@ void gp__agent_wake(struct gp__agent *a)
 	(void)n; /* a full eventfd has woken the thread already */
 }
 
-void gp__agent_say(struct gp__agent *a, const char *fmt, ...)
+void gp__agent_say(struct gp__agent *a, bool unscheduled, const char *fmt, ...)
 {
 	char text[GP__WIRE_TEXT_MAX + 128];
 	va_list args;
@@ -42,7 +42,7 @@ void gp__agent_say(struct gp__agent *a, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	a->options.say(a->options.data, text);
+	a->options.say(a->options.data, text, unscheduled);
 }
 
 /*
@@ -128,7 +128,7 @@ static void connect_to_daemon(struct gp__agent *a, u64 now, u64 until)
 
 	if (err) {
 		if (*text && !a->said_refused)
-			gp__agent_say(a,
+			gp__agent_say(a, true,
 				      "gpreemptd refuses this program, which runs unscheduled: %s",
 				      text);
 		a->said_refused |= *text;
@@ -178,7 +178,8 @@ static void say_refusal(struct gp__agent *a, const char *text)
 	if (said)
 		return;
 	pthread_mutex_unlock(&a->lock);
-	gp__agent_say(a, "gpreemptd refuses a queue of this program, which runs unscheduled: %s",
+	gp__agent_say(a, true,
+		      "gpreemptd refuses a queue of this program, which runs unscheduled: %s",
 		      text);
 	pthread_mutex_lock(&a->lock);
 }
@@ -192,7 +193,7 @@ static void say_lowered(struct gp__agent *a, const char *text)
 	if (said)
 		return;
 	pthread_mutex_unlock(&a->lock);
-	gp__agent_say(a, "%s", text);
+	gp__agent_say(a, false, "%s", text);
 	pthread_mutex_lock(&a->lock);
 }
 
@@ -229,7 +230,7 @@ static void say_full(struct gp__agent *a)
 	if (said)
 		return;
 	pthread_mutex_unlock(&a->lock);
-	gp__agent_say(a,
+	gp__agent_say(a, true,
 		      "this program has more than %u queues, the most that gpreemptd takes from "
 		      "one program; "
 		      "the others run unscheduled",
@@ -294,7 +295,7 @@ static int send_hints(struct gp__agent *a, struct queue *q)
 	err = gp__wire_client_request(&a->client, &m, &reply);
 	if (err && reply.head.type == GP__WIRE_REPLY) {
 		if (!a->said_refused)
-			gp__agent_say(a, "gpreemptd refuses a priority of this program: %s",
+			gp__agent_say(a, false, "gpreemptd refuses a priority of this program: %s",
 				      reply.text);
 		a->said_refused = true;
 		err = 0;
@@ -341,7 +342,7 @@ __attribute__((format(printf, 2, 3))) static void say_ungrouped(struct gp__agent
 	va_start(args, fmt);
 	vsnprintf(why, sizeof(why), fmt, args);
 	va_end(args);
-	gp__agent_say(a, "gang '%s': %s; this program runs ungrouped", a->gang.name, why);
+	gp__agent_say(a, false, "gang '%s': %s; this program runs ungrouped", a->gang.name, why);
 }
 
 /* 0, or -errno: the connection failed. */

@@ -30,7 +30,7 @@ struct gp__agent_options {
 	const char *path; /* the daemon's socket */
 	const char *program; /* its name, as users see it */
 	/* Says a sentence to the user, once for each kind of problem; may be NULL. */
-	void (*say)(void *data, const char *text);
+	void (*say)(void *data, const char *text, bool unscheduled);
 	void *data;
 };
 

@@ -36,7 +36,7 @@ struct source {
 	void *state; /* under the lock until its first queue is added; NULL: not bound yet */
 	u64 measured_at; /* when memory was measured last */
 	bool alone, told_alone; /* the latest argument of ops.alone(), if it was called */
-	bool said;
+	bool said[2]; /* a sentence; that something is unscheduled */
 };
 
 struct queue {
@@ -114,7 +114,8 @@ void gp__agent_wake(struct gp__agent *a);
 /* Starts the thread, with the lock. 0 or -errno. */
 int gp__agent_start(struct gp__agent *a);
 /* Says a sentence to the program's user. */
-__attribute__((format(printf, 2, 3))) void gp__agent_say(struct gp__agent *a, const char *fmt, ...);
+__attribute__((format(printf, 3, 4))) void gp__agent_say(struct gp__agent *a, bool unscheduled,
+							 const char *fmt, ...);
 
 /* The port after @s, or the first if that is NULL; NULL: there is none. Ports are never removed
  * while the thread runs. */

@@ -208,17 +208,17 @@ static void port_memory(struct gp__port *port)
 	unlock(s, wakes);
 }
 
-static void port_say(struct gp__port *port, const char *text)
+static void port_say(struct gp__port *port, const char *text, bool unscheduled)
 {
 	struct source *s = source_of(port);
 	bool said;
 
 	pthread_mutex_lock(&s->agent->lock);
-	said = s->said;
-	s->said = true;
+	said = s->said[unscheduled];
+	s->said[unscheduled] = true;
 	pthread_mutex_unlock(&s->agent->lock);
 	if (!said)
-		gp__agent_say(s->agent, "%s", text);
+		gp__agent_say(s->agent, unscheduled, "%s", text);
 }
 
 struct gp__port *gp__agent_open(struct gp__agent *a, const struct gp__request *request,

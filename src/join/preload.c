@@ -19,6 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "device/request.h"
 #include "join/exports.h"
 #include "join/say.h"
 
@@ -61,6 +62,7 @@ static int next_ioctl(int fd, unsigned long request, void *argument)
 
 static struct gp__process program = GP__PROCESS_INIT(gp__backends, next_ioctl, gp__join_say);
 static bool usable;
+static const char *hidden_by; /* a library that has the program's calls first, or NULL */
 
 static void forget(void)
 {
@@ -71,7 +73,9 @@ static void begin(void)
 {
 	usable = !pthread_atfork(NULL, NULL, forget);
 	if (!usable)
-		gp__join_say("out of memory; the program runs without gpreempt");
+		gp__join_say("out of memory; the program runs without gpreempt", true);
+	if (hidden_by)
+		gp__join_note(GP__NOTE_REACHED, hidden_by);
 }
 
 struct gp__process *gp__preload_process(void)
@@ -87,6 +91,32 @@ struct gp__process *gp__preload_process(void)
 /*
  * Calls
  */
+
+static int join_ioctl(int fd, unsigned long request, ...);
+
+/* The library that has the program's calls first. NULL: this one. */
+static const char *find_first(void)
+{
+	void *first = dlsym(RTLD_DEFAULT, "ioctl");
+	Dl_info info;
+
+	if (!first || first == (void *)(uintptr_t)join_ioctl)
+		return NULL;
+	return dladdr(first, &info) && info.dli_fname ? info.dli_fname : "another library";
+}
+
+/* Tells gpreempt run if another preload is in the way. It may pass the calls on, though. */
+__attribute__((constructor)) static void check_way(void)
+{
+	const char *preloads = getenv("LD_PRELOAD"), *slash;
+
+	if (!getenv(GP__ENV_NOTES) || !preloads || !strstr(preloads, GP__JOIN_LIBRARY))
+		return;
+	hidden_by = find_first();
+	slash = hidden_by ? strrchr(hidden_by, '/') : NULL;
+	if (hidden_by)
+		gp__join_note(GP__NOTE_HIDDEN, slash ? slash + 1 : hidden_by);
+}
 
 static int own_ioctl(int fd, unsigned long request, void *argument)
 {
@@ -131,7 +161,7 @@ GP__PUBLIC struct gp__port *gp_join_open(const struct gp__queue_ops *ops, void *
 /* Whether the program's calls come here. They do not if only the layer has loaded this library. */
 static bool sees_calls(void)
 {
-	return dlsym(RTLD_DEFAULT, "ioctl") == (void *)(uintptr_t)join_ioctl;
+	return !find_first();
 }
 
 GP__PUBLIC bool gp_join_is_beneath(const char *platform)

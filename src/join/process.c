@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Says why the program runs without gpreempt. */
 __attribute__((format(printf, 2, 3))) static void say(const struct gp__process *p, const char *fmt,
 						      ...)
 {
@@ -16,18 +17,18 @@ __attribute__((format(printf, 2, 3))) static void say(const struct gp__process *
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	p->say(text);
+	p->say(text, true);
 }
 
 /*
  * Beginning
  */
 
-static void agent_says(void *data, const char *text)
+static void agent_says(void *data, const char *text, bool unscheduled)
 {
 	const struct gp__process *p = data;
 
-	p->say(text);
+	p->say(text, unscheduled);
 }
 
 static int make_agent(struct gp__process *p)

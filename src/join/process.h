@@ -19,7 +19,7 @@
 struct gp__process {
 	const struct gp__backend *const *backends; /* ends with NULL */
 	gp__ioctl_fn *next; /* passes a call on */
-	void (*say)(const char *text);
+	void (*say)(const char *text, bool unscheduled);
 	pthread_mutex_t lock;
 	bool begun, usable;
 	struct gp__request request;

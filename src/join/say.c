@@ -5,10 +5,10 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -40,35 +40,65 @@ static void write_line(const char *line)
 }
 
 /*
- * Also tells gpreempt run, which repeats it when the command has ended. Its notes are a file in its
- * memory; if it has ended, the path may lead to anything.
+ * Notes for gpreempt run
  */
-static void write_note(const char *text)
+
+/* Whether the link leads to the notes, which are a file in the memory of gpreempt run. */
+static bool leads_to_notes(const char *link)
 {
-	const char *path = getenv(GP__ENV_NOTES);
-	char line[512], file[64];
-	ssize_t n = path ? readlink(path, file, sizeof(file) - 1) : -1;
-	int fd, len;
+	char file[64];
+	ssize_t n = readlink(link, file, sizeof(file) - 1);
 
 	if (n < 0)
-		return;
+		return false;
 	file[n] = '\0';
-	fd = strstr(file, GP__NOTES_FILE) ? open(path, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
-	if (fd < 0)
-		return;
-	len = snprintf(line, sizeof(line), "%d %.400s\n", (int)getpid(), text);
-	if (write(fd, line, (size_t)len) < 0)
-		errno = 0; /* it has no room: there are lines enough */
-	close(fd);
+	return !strcmp(file, "/memfd:" GP__NOTES_FILE " (deleted)");
 }
 
-void gp__join_say(const char *text)
+/* The environment may come from anybody, and so may the file that the path leads to by now. */
+static int open_notes(void)
+{
+	const char *path = getenv(GP__ENV_NOTES);
+	char own[32];
+	int fd;
+
+	if (!path || strncmp(path, "/proc/", 6) != 0 || !leads_to_notes(path))
+		return -1;
+	fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	snprintf(own, sizeof(own), "/proc/self/fd/%d", fd);
+	if (fd < 0 || leads_to_notes(own))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+void gp__join_note(const char *word, const char *text)
+{
+	int err = errno, fd = open_notes(), len;
+	char line[512];
+	struct stat st;
+
+	if (fd >= 0 && !fstat(fd, &st) && st.st_size < GP__NOTES_MAX) {
+		len = snprintf(line, sizeof(line), "%d %s %.400s", (int)getpid(), word, text);
+		for (char *c = line; (c = strchr(c, '\n')); *c = ' ')
+			;
+		line[len++] = '\n';
+		if (write(fd, line, (size_t)len) < 0)
+			errno = 0; /* gpreempt run has ended */
+	}
+	if (fd >= 0)
+		close(fd);
+	errno = err;
+}
+
+void gp__join_say(const char *text, bool unscheduled)
 {
 	int err = errno;
 	char line[512];
 
 	if (snprintf(line, sizeof(line), "gpreempt: %s\n", text) > 0)
 		write_line(line);
-	write_note(text);
+	if (unscheduled)
+		gp__join_note(GP__NOTE_UNSCHEDULED, text);
 	errno = err;
 }

@@ -32,6 +32,7 @@ struct program {
 	_Atomic int refuse_start;
 	_Atomic bool replaces; /* a queue goes while it is stopped, and another has its id */
 	_Atomic unsigned int said;
+	_Atomic bool unscheduled; /* of what was said last */
 	_Atomic int alone; /* 1: told that it is; -1: that it is not */
 	_Atomic u64 memory; /* 0: it cannot be measured */
 	_Atomic unsigned int measured;
@@ -85,10 +86,11 @@ static void hear_alone(void *data, bool alone)
 	p->alone = alone ? 1 : -1;
 }
 
-static void hear(void *data, const char *text)
+static void hear(void *data, const char *text, bool unscheduled)
 {
 	struct program *p = data;
 
+	p->unscheduled = unscheduled;
 	snprintf(p->text, sizeof(p->text), "%s", text);
 	p->said++;
 }
@@ -707,6 +709,7 @@ static void a_refused_program_says_so_once_and_runs(void **state)
 	add(&p, 1, 2000000); /* no priority is that high */
 	EVENTUALLY(p.said == 1);
 	assert_non_null(strstr(p.text, "runs unscheduled"));
+	assert_true(p.unscheduled);
 	add(&p, 2, 2000000);
 	add(&p, 3, OFFLINE);
 	EVENTUALLY(nr_groups(&r) == 1);

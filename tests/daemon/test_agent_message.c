@@ -14,11 +14,11 @@
 static sem_t begun, launched;
 static bool timed_out;
 
-static void block(void *data, const char *text)
+static void block(void *data, const char *text, bool unscheduled)
 {
 	struct timespec limit;
 
-	(void)data, (void)text;
+	(void)data, (void)text, (void)unscheduled;
 	clock_gettime(CLOCK_REALTIME, &limit);
 	limit.tv_sec += LIMIT_S;
 	sem_post(&begun);

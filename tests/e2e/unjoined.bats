@@ -134,11 +134,53 @@ compile() {
 	[[ ${stderr_lines[0]} == *"sleep (pid "*"it got the rights of another user or of its file when it was started, so LD_PRELOAD was ignored; start it as that user, behind 'gpreempt run'" ]]
 }
 
+# Makes a library whose ioctl() has a body of $2, which may use next().
+compile_preload() {
+	cat >"$room/$1.c" <<-C
+		#define _GNU_SOURCE
+		#include <dlfcn.h>
+		static int next(int fd, unsigned long request, void *argument)
+		{
+			int (*fn)(int, unsigned long, void *) = dlsym(RTLD_NEXT, "ioctl");
+			return fn(fd, request, argument);
+		}
+		int ioctl(int fd, unsigned long request, void *argument)
+		{
+			$2
+		}
+	C
+	cc -shared -fPIC -o "$room/$1.so" "$room/$1.c" -ldl
+}
+
 @test "another preload in the way" {
 	start_daemon
+	compile_preload hides '(void)next; return -1;'
 	# shellcheck disable=SC2016
-	unjoined -- bash -c 'LD_PRELOAD=libm.so.6:$LD_PRELOAD sleep 6 9<>/dev/full'
-	[[ ${stderr_lines[0]} == *"sleep (pid "*": libm.so.6 is preloaded before gpreempt's library; preload that library after gpreempt's" ]]
+	unjoined -- bash -c 'LD_PRELOAD=$1/hides.so:$LD_PRELOAD sleep 6 9<>/dev/full' bash "$room"
+	[[ ${stderr_lines[0]} == *"sleep (pid "*": hides.so has its calls first and does not pass them on; preload that library after gpreempt's, or run the program without it" ]]
+}
+
+@test "a preload that has no calls of the program, or comes later, is not in the way" {
+	start_daemon
+	compile_preload hides '(void)next; return -1;'
+	# shellcheck disable=SC2016
+	unjoined -- bash -c 'LD_PRELOAD=libm.so.6:$LD_PRELOAD:$1/hides.so sleep 5 9<>/dev/full' bash "$room"
+	[ "$status" -eq 0 ]
+	[ -z "$stderr" ]
+}
+
+@test "a preload that passes the calls on is not in the way" {
+	[ -x "$WORKLOADS/offline_trainer" ] || skip "no workloads: they need libhsa-runtime-dev"
+	start_daemon
+	compile_preload passes 'return next(fd, request, argument);'
+	export GPREEMPT room WORKLOADS
+	# shellcheck disable=SC2016
+	# It has the GPU for longer than such a program is given for its first call.
+	run --separate-stderr timeout 90 "$GPREEMPT" emu exec --cus 4 -- "$GPREEMPT" run --require -- \
+		bash -c 'LD_PRELOAD=$room/passes.so:$LD_PRELOAD "$WORKLOADS/offline_trainer" --seconds 5'
+	echo "$stderr"
+	[ "$status" -eq 0 ]
+	[[ $stderr != *"has its calls first"* ]]
 }
 
 @test "launchers are recognised before they start" {

@@ -402,8 +402,9 @@ static int pass_on(int fd, unsigned long request, void *argument)
 	return 0;
 }
 
-static void hear(const char *text)
+static void hear(const char *text, bool unscheduled)
 {
+	(void)unscheduled;
 	fail_msg("a program said: %s", text);
 }
 

@@ -43,9 +43,9 @@ static void remove_from_agent(struct gp__port *port, u32 id)
 	note("agent forgets %u, ", id);
 }
 
-static void say(struct gp__port *port, const char *text)
+static void say(struct gp__port *port, const char *text, bool unscheduled)
 {
-	(void)port;
+	(void)port, (void)unscheduled;
 	snprintf(t.said, sizeof(t.said), "%s", text);
 }
 

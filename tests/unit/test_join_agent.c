@@ -173,7 +173,7 @@ static void a_message_does_not_kill_a_program_without_a_reader(void **state)
 		close(ends[0]);
 		close(ends[1]);
 		errno = ENOENT;
-		gp__join_say("this is not read");
+		gp__join_say("this is not read", false);
 		if (errno != ENOENT)
 			_exit(2);
 		sigpending(&pending);

@@ -87,9 +87,9 @@ static void port_work(struct gp__port *port, u32 id, bool has_work, u32 pending,
 	(void)port, (void)id, (void)has_work, (void)pending, (void)now;
 }
 
-static void port_say(struct gp__port *port, const char *text)
+static void port_say(struct gp__port *port, const char *text, bool unscheduled)
 {
-	(void)port;
+	(void)port, (void)unscheduled;
 	print_message("%s\n", text);
 }
 

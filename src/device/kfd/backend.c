@@ -115,7 +115,8 @@ void gp__kfd_join_add(struct gp__kfd_join *j, const struct gp__kfd_queue_info *q
 	q.level = gp__kfd_join_level(j);
 	name_device(j, queue->gpu_id, &q);
 	if (gp__watch_add(&j->watch, &q, queue))
-		gp__port_say(j->port, "out of memory; a queue of this program runs unscheduled");
+		gp__port_say_unscheduled(j->port,
+					 "out of memory; a queue of this program runs unscheduled");
 }
 
 bool gp__kfd_join_waits_for_window(struct gp__kfd_join *j)

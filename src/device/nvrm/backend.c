@@ -197,7 +197,7 @@ static bool is_without_mps(struct nvidia *nv)
 		 "one, so this program runs unscheduled; end MPS with 'echo quit | "
 		 "nvidia-cuda-mps-control'",
 		 folder);
-	gp__port_say(nv->port, text);
+	gp__port_say_unscheduled(nv->port, text);
 	return false;
 }
 
@@ -256,9 +256,9 @@ static void group_added(void *data, const struct gp__nvrm_group_info *group)
 				    .weigh_flags = GP__WIRE_CAN_WEIGH | GP__WIRE_CAN_YIELD };
 
 	if (strncmp(group->uuid, "GPU-", 4)) {
-		gp__port_say(nv->port,
-			     "the NVIDIA driver does not say which GPU this program uses; "
-			     "the program runs unscheduled");
+		gp__port_say_unscheduled(
+			nv->port, "the NVIDIA driver does not say which GPU this program uses; "
+				  "the program runs unscheduled");
 		return;
 	}
 	if (!is_without_mps(nv))
@@ -267,8 +267,9 @@ static void group_added(void *data, const struct gp__nvrm_group_info *group)
 	name_device(nv, group->uuid, &q);
 	q.device_memory = group->gpu_bytes;
 	if (gp__watch_add(&nv->watch, &q, group))
-		gp__port_say(nv->port,
-			     "out of memory; a channel group of this program runs unscheduled");
+		gp__port_say_unscheduled(
+			nv->port,
+			"out of memory; a channel group of this program runs unscheduled");
 	gp__port_note(nv->port, q.id, GP__WIRE_NOTE_WHOLE);
 }
 
@@ -294,7 +295,7 @@ static void group_cannot(void *data, const char *why)
 	char text[256];
 
 	snprintf(text, sizeof(text), "%s; the program runs unscheduled", why);
-	gp__port_say(nv->port, text);
+	gp__port_say_unscheduled(nv->port, text);
 }
 
 /*

@@ -324,7 +324,8 @@ static void put_in_list(struct entry *e)
 
 static void say_unscheduled(void)
 {
-	gp__port_say(layer.port, "out of memory; an OpenCL queue of this program runs unscheduled");
+	gp__port_say_unscheduled(layer.port,
+				 "out of memory; an OpenCL queue of this program runs unscheduled");
 }
 
 static struct entry *make_entry(cl_command_queue queue)
@@ -484,8 +485,8 @@ static void begin(void)
 	if (!layer.port)
 		return;
 	if (pthread_atfork(NULL, NULL, begin_child)) {
-		gp__port_say(layer.port,
-			     "out of memory; OpenCL queues of this program run unscheduled");
+		gp__port_say_unscheduled(
+			layer.port, "out of memory; OpenCL queues of this program run unscheduled");
 		return;
 	}
 	gp__list_init(&layer.all);
