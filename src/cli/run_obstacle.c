@@ -44,14 +44,34 @@ static bool find_command(const char *command, char path[PATH_MAX])
 	return found;
 }
 
-/* Reads the path of the dynamic loader; "": the file is linked statically. False: no 64-bit ELF. */
-static bool read_loader(int fd, char loader[PATH_MAX])
+/* What the ELF headers say of how a program is linked. */
+struct linkage {
+	char loader[PATH_MAX]; /* the dynamic loader; "": none is named */
+	bool is_library; /* as the dynamic loader itself is, which can be called with a program */
+};
+
+static bool has_soname(int fd, const Elf64_Phdr *segment)
+{
+	Elf64_Dyn entry;
+
+	for (size_t at = 0; at + sizeof(entry) <= segment->p_filesz; at += sizeof(entry)) {
+		if (pread(fd, &entry, sizeof(entry), (off_t)(segment->p_offset + at)) !=
+		    sizeof(entry))
+			return false;
+		if (entry.d_tag == DT_SONAME || entry.d_tag == DT_NULL)
+			return entry.d_tag == DT_SONAME;
+	}
+	return false;
+}
+
+/* False: no 64-bit ELF. */
+static bool read_linkage(int fd, struct linkage *l)
 {
 	Elf64_Phdr program[PROGRAM_HEADERS_MAX];
 	Elf64_Ehdr head;
 	ssize_t size;
 
-	*loader = '\0';
+	*l = (struct linkage){ .is_library = false };
 	if (pread(fd, &head, sizeof(head), 0) != sizeof(head) ||
 	    head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_phentsize != sizeof(program[0]) ||
 	    head.e_phnum > PROGRAM_HEADERS_MAX)
@@ -62,29 +82,31 @@ static bool read_loader(int fd, char loader[PATH_MAX])
 	for (int i = 0; i < head.e_phnum; i++) {
 		size_t n = program[i].p_filesz;
 
+		if (program[i].p_type == PT_DYNAMIC)
+			l->is_library = has_soname(fd, &program[i]);
 		if (program[i].p_type != PT_INTERP || !n || n > PATH_MAX)
 			continue;
-		if (pread(fd, loader, n, (off_t)program[i].p_offset) != (ssize_t)n)
+		if (pread(fd, l->loader, n, (off_t)program[i].p_offset) != (ssize_t)n)
 			return false;
-		loader[n - 1] = '\0';
-		return true;
+		l->loader[n - 1] = '\0';
 	}
 	return true;
 }
 
 bool run_file_obstacle(int fd, struct run_obstacle *o)
 {
-	char magic[EI_NIDENT] = "", loader[PATH_MAX];
+	char magic[EI_NIDENT] = "";
+	struct linkage l;
 
 	if (pread(fd, magic, sizeof(magic), 0) != sizeof(magic) || memcmp(magic, ELFMAG, SELFMAG))
 		return false;
 	if (magic[EI_CLASS] != ELFCLASS64)
 		*o = (struct run_obstacle){ "is a 32-bit program", "run its 64-bit build" };
-	else if (!read_loader(fd, loader))
+	else if (!read_linkage(fd, &l))
 		return false;
-	else if (!*loader)
+	else if (!*l.loader && !l.is_library)
 		*o = (struct run_obstacle){ "is linked statically", "link it dynamically" };
-	else if (strstr(loader, "ld-musl"))
+	else if (strstr(l.loader, "ld-musl"))
 		*o = (struct run_obstacle){ "is linked with musl, not with glibc",
 					    "run a build of it for glibc" };
 	else

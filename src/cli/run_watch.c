@@ -343,19 +343,24 @@ static bool explain_file(struct member *m)
 	return found && explain(m, o.remedy, "it %s", o.why);
 }
 
+/* The program may have overwritten its environment, as some do to change their title. */
 static bool explain_environment(struct member *m, const char *block, size_t len)
 {
 	const char *preloads = get_setting(block, len, "LD_PRELOAD");
+	bool preloaded = preloads && strstr(preloads, GP__JOIN_LIBRARY);
 
-	if (!preloads || !strstr(preloads, GP__JOIN_LIBRARY))
+	if (maps_file(m->pid, GP__JOIN_LIBRARY)) {
+		if (preloaded && !get_setting(block, len, GP__ENV_PRIORITY))
+			return explain(m, ENV_REMEDY, "it was started without " GP__ENV_PRIORITY);
+		return is_hidden(m);
+	}
+	if (explain_file(m))
+		return true;
+	if (!preloaded)
 		return explain(m, ENV_REMEDY, "it was started without gpreempt's LD_PRELOAD");
-	if (!get_setting(block, len, GP__ENV_PRIORITY))
-		return explain(m, ENV_REMEDY, "it was started without " GP__ENV_PRIORITY);
-	if (!maps_file(m->pid, GP__JOIN_LIBRARY))
-		return explain(m, "start it as that user, behind 'gpreempt run'",
-			       "it got the rights of another user or of its file when it was "
-			       "started, so LD_PRELOAD was ignored");
-	return is_hidden(m);
+	return explain(m, "start it as that user, behind 'gpreempt run'",
+		       "it got the rights of another user or of its file when it was started, so "
+		       "LD_PRELOAD was ignored");
 }
 
 /* False: it has joined, or is about to. */
@@ -363,10 +368,8 @@ static bool has_reason(struct member *m)
 {
 	char *block = malloc(ENVIRON_MAX);
 	size_t len = block ? read_proc(m->pid, "environ", block, ENVIRON_MAX) : 0;
-	bool found = false;
+	bool found = block && explain_environment(m, block, len);
 
-	if (block)
-		found = explain_file(m) || explain_environment(m, block, len);
 	free(block);
 	return found;
 }

@@ -91,6 +91,38 @@ compile() {
 	[[ ${stderr_lines[0]} == "gpreempt: opens (pid "*") uses a GPU and has not joined, so it has no priority: it is linked statically; link it dynamically" ]]
 }
 
+@test "a program that is started through the dynamic loader has joined" {
+	start_daemon
+	compile ""
+	loader=$(readelf -l "$room/opens" | sed -n 's/.*program interpreter: \(.*\)\]/\1/p')
+	unjoined -- "$loader" "$room/opens"
+	[ "$status" -eq 0 ]
+	[ -z "$stderr" ]
+	unjoined --require -- "$loader" "$room/opens"
+	[ "$status" -eq 0 ]
+	[ -z "$stderr" ]
+}
+
+@test "a program that overwrites its environment has joined" {
+	start_daemon
+	cat >"$room/title.c" <<-'C'
+		#include <fcntl.h>
+		#include <string.h>
+		#include <unistd.h>
+		extern char **environ;
+		int main(void)
+		{
+			for (char **e = environ; *e; e++)
+				memset(*e, 0, strlen(*e));
+			return open("/dev/full", O_RDWR) < 0 || usleep(500000);
+		}
+	C
+	cc -o "$room/title" "$room/title.c"
+	unjoined -- "$room/title"
+	[ "$status" -eq 0 ]
+	[ -z "$stderr" ]
+}
+
 @test "programs for musl and of 32 bits" {
 	start_daemon
 	# The paths of loaders that the kernel would start; the files are not executed here.
