@@ -101,7 +101,8 @@ def identification(_):
 def basic(_):
     """Case 1: requests come now and then while the trainer computes."""
     undisturbed = Trainer(*TRAINER, "--steps", 40).result()
-    trainer, server = Trainer(*TRAINER, "--steps", 40, "--stay"), Server()
+    server = Server() # first: it takes a while to start, and the trainer has few steps
+    trainer = Trainer(*TRAINER, "--steps", 40, "--stay")
     sched = make_scheduler(verbose=True)
     check(len(sched.offline_queues) >= 2 and sched.online_queues, "queues are not found")
     # Suspended is suspended: no step ends while a task is under way.

@@ -178,8 +178,9 @@ static bool start_or_wait(void)
 		atomic_store(&start.starter, tid);
 		begin();
 	}
+	/* Not sched_yield(), which is a hook. */
 	while (atomic_load(&start.state) == STARTING)
-		sched_yield();
+		raw(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
 	return atomic_load(&start.state) == ON;
 }
 

@@ -2,7 +2,8 @@
 /*
  * sched_yield(). HIP calls it in a loop while it waits for the GPU. The emulated compute units run
  * on the same processors, so the loop takes time from the kernels it waits for. A thread that has
- * done nothing else for a while sleeps for short intervals instead.
+ * done nothing else for a while sleeps for short intervals instead, if its program has events of the
+ * machine, as every one of ROCr's has.
  */
 #include "base/clock.h"
 #include "emu/client/client.h"
@@ -13,6 +14,7 @@
 #define WORK_NS (20 * GP__US)
 /* Sleeping begins after this time, so that a short wait ends at once. */
 #define POLL_NS (500 * GP__US)
+/* The kernel's timers add about 50 us. */
 #define SLEEP_NS (20 * GP__US)
 
 struct poll {
@@ -30,7 +32,7 @@ HOOK(int, sched_yield, void)
 
 	if (now - p->last > WORK_NS)
 		p->since = now;
-	if (client_on() && now - p->since > POLL_NS)
+	if (now - p->since > POLL_NS && client_sets_known())
 		raw(SYS_nanosleep, (long)&sleep, 0, 0, 0, 0, 0);
 	else
 		raw(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
