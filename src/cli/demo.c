@@ -4,9 +4,12 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <libgen.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -315,23 +318,41 @@ static int run_modes(struct demo_stage *s, struct demo_mode *modes, size_t n)
 	return status;
 }
 
+static int report_failed(struct gp__env *env, const char *path, int err)
+{
+	fprintf(env->err, "gpreempt: cannot write the report %s: %s; --report names another file\n",
+		path, strerror(-err));
+	return GP__EXIT_FAILURE;
+}
+
+/* Before minutes of work: whether the report can be written as far as can be told. */
+static int check_report(struct gp__env *env, const struct args *a)
+{
+	char folder[PATH_MAX];
+	struct stat st;
+	int err = 0;
+
+	if (!a->report)
+		return 0;
+	snprintf(folder, sizeof(folder), "%s", a->report);
+	if (!stat(a->report, &st) && S_ISDIR(st.st_mode))
+		err = -EISDIR;
+	else if (access(a->report, W_OK) && (errno != ENOENT || access(dirname(folder), W_OK)))
+		err = -errno;
+	return err ? report_failed(env, a->report, err) : 0;
+}
+
 /* The table was printed already: failing to write the report is not fatal. */
 static int write_report(struct gp__env *env, const struct args *a, const struct demo_mode *modes,
 			size_t n)
 {
-	const char *path = a->report;
-	int err = demo_report_write(path, modes, n, a->llm);
+	int err = demo_report_write(a->report, modes, n, a->llm);
 
-	if (err) {
-		fprintf(env->err,
-			"gpreempt: cannot write the report %s: %s; --report names another "
-			"file\n",
-			path, strerror(-err));
-		return GP__EXIT_FAILURE;
-	}
+	if (err)
+		return report_failed(env, a->report, err);
 	fprintf(env->json ? env->err : env->out, "%sThe report is %s: open it in a browser.\n",
-		env->json ? "" : "\n", path);
-	return GP__EXIT_OK;
+		env->json ? "" : "\n", a->report);
+	return 0;
 }
 
 static bool all_identical(const struct demo_mode *modes, size_t n)
@@ -427,7 +448,9 @@ int cmd_demo(struct gp__env *env, int argc, char **argv)
 		return status;
 	if (!a.requests)
 		a.requests = a.llm ? DEMO_P99_REQUESTS : REQUESTS;
-	status = a.llm ? demo_llm_open(&llm, env, a.llm_folder, a.download) : 0;
+	status = check_report(env, &a);
+	if (!status && a.llm)
+		status = demo_llm_open(&llm, env, a.llm_folder, a.download);
 	if (!status)
 		status = run(env, &a, a.llm ? &llm : NULL);
 	if (demo_signal()) {

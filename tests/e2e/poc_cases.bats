@@ -22,7 +22,7 @@ case_of_stage_1() {
 }
 
 @test "stage 1, case 2: a request every 100 ms" {
-	case_of_stage_1 frequent --seconds 60
+	case_of_stage_1 frequent --seconds 20
 }
 
 @test "stage 1, case 3: no offline queue" {

@@ -2,8 +2,8 @@
 /*
  * sched_yield(). HIP calls it in a loop while it waits for the GPU. The emulated compute units run
  * on the same processors, so the loop takes time from the kernels it waits for. A thread that has
- * done nothing else for a while sleeps for short intervals instead, if its program has events of the
- * machine, as every one of ROCr's has.
+ * done nothing else for a while sleeps for short intervals instead, if its program has events of
+ * the machine, as every one of ROCr's has.
  */
 #include "base/clock.h"
 #include "emu/client/client.h"
