@@ -299,6 +299,25 @@ static void reweigh(struct gp__dev *d)
 		gp__entity_tell(container_of(l, struct gp__entity, dev_link));
 }
 
+void gp__dev_switch(struct gp__dev *d, bool off, u64 now)
+{
+	struct gp__link *l, *n;
+
+	if (off == d->off)
+		return;
+	now = gp__core_begin(d->core, now);
+	d->off = off;
+	gp__log_dev(d, off ? GP__WHAT_DEVICE_OFF : GP__WHAT_DEVICE_ON, now);
+	gp__list_each(l, n, &d->members)
+	{
+		struct gp__entity *e = container_of(l, struct gp__entity, dev_link);
+
+		gp__entity_update(e, now);
+		gp__entity_tell(e);
+	}
+	gp__core_settle(d->core, now);
+}
+
 static void set_hints(struct gp__entity *e, const struct gp__hints *h)
 {
 	e->hints = *h;

@@ -15,13 +15,14 @@
  * when no other is preferred to it, so that an idle device holds no entity.
  *
  * Precedence, strongest first:
- *  1. what the device can do: an entity whose queue cannot be held, or whose agent does not answer,
+ *  1. a device that is off: all its entities run;
+ *  2. what the device can do: an entity whose queue cannot be held, or whose agent does not answer,
  * is out of planning and runs;
- *  2. the operator's suspend;
- *  3. gangs: all members or none;
- *  4. longest hold, then minimum share: the entity runs *beside* the policy's choice, for a grant;
- *  5. the policy, including ageing, which also grants;
- *  6. switch rate and lingering: they only delay. The rate limit delays holds, and the release of
+ *  3. the operator's suspend;
+ *  4. gangs: all members or none;
+ *  5. longest hold, then minimum share: the entity runs *beside* the policy's choice, for a grant;
+ *  6. the policy, including ageing, which also grants;
+ *  7. switch rate and lingering: they only delay. The rate limit delays holds, and the release of
  * an entity that takes the place of a held one; an entity that lingers keeps its place in the gaps
  * between two pieces of its work (burst.c).
  *
@@ -88,6 +89,7 @@ enum gp__rule {
 	GP__RULE_NEW_QUEUE, /* a queue of an entity that is held */
 	GP__RULE_RETRY, /* the last attempt failed */
 	GP__RULE_OUT_OF_PLAN, /* cannot be controlled: it runs */
+	GP__RULE_OFF, /* its device is off */
 	GP__RULE_WEIGHT, /* the policy asks for this weight */
 	GP__RULE_COUNT,
 };
@@ -135,6 +137,7 @@ struct gp__dev {
 	struct gp__link link;
 	u32 id;
 	u8 can_weigh; /* enum gp__weighing */
+	bool off; /* all its entities run */
 	u64 memory;
 
 	/* Entities that have work, by the policy's key: chosen, and not chosen. If the policy sorts
@@ -214,7 +217,7 @@ enum gp__place {
 	GP__PLACE_GRANTED, /* runs beside the policy's choice until grant_end */
 	GP__PLACE_BLOCKED, /* its gang cannot run */
 	GP__PLACE_SUSPENDED, /* by the operator */
-	GP__PLACE_APART, /* out of planning: failed or unresponsive */
+	GP__PLACE_APART, /* out of planning: failed, unresponsive, or its device is off */
 };
 
 struct gp__entity {
@@ -413,6 +416,9 @@ int gp__core_configure(struct gp__core *c, u32 param, u64 value, u64 now);
 void gp__dev_add(struct gp__core *c, struct gp__dev *d, u32 id, u64 memory,
 		 enum gp__weighing can_weigh, u64 now);
 void gp__dev_remove(struct gp__dev *d, u64 now); /* its entities must be gone */
+/* While it is off, all its entities run, also suspended ones and members of gangs, and it weighs
+ * none. Costs O(n). */
+void gp__dev_switch(struct gp__dev *d, bool off, u64 now);
 
 /* Checks hints; where they are refused, @why is a sentence for people. */
 int gp__hints_check(const struct gp__hints *h, const char **why);

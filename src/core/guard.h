@@ -44,6 +44,7 @@
 	X(LEAD_UNKNOWN)      \
 	X(EXPECT_MET)        \
 	X(EXPECT_ONCE)       \
+	X(OFF_WINS)          \
 	X(OPERATOR_WINS)     \
 	X(GANG_TOGETHER)     \
 	X(GANG_FITS_ALL)     \

@@ -54,6 +54,8 @@ static const struct form forms[GP__WHAT_COUNT] = {
 	BARE(POLICY, "policy"),
 	EVENT(DEVICE_ADD, "device-add", GP__F_MEMORY, GP__F_CAN_WEIGH),
 	BARE(DEVICE_REMOVE, "device-remove"),
+	BARE(DEVICE_OFF, "device-off"),
+	BARE(DEVICE_ON, "device-on"),
 	[GP__WHAT_ENTITY_ADD] = { "entity-add",
 				  '<',
 				  true,
@@ -88,13 +90,21 @@ static const struct form forms[GP__WHAT_COUNT] = {
 };
 
 static const char *const rule_names[GP__RULE_COUNT] = {
-	[GP__RULE_NONE] = "none",	    [GP__RULE_PRIORITY] = "priority",
-	[GP__RULE_SLICE] = "slice",	    [GP__RULE_DEADLINE] = "deadline",
-	[GP__RULE_CHOSEN] = "chosen",	    [GP__RULE_IDLE] = "idle",
-	[GP__RULE_AGEING] = "ageing",	    [GP__RULE_MAX_HOLD] = "max-hold",
-	[GP__RULE_MIN_SHARE] = "min-share", [GP__RULE_GANG] = "gang",
-	[GP__RULE_OPERATOR] = "operator",   [GP__RULE_NEW_QUEUE] = "new-queue",
-	[GP__RULE_RETRY] = "retry",	    [GP__RULE_OUT_OF_PLAN] = "out-of-plan",
+	[GP__RULE_NONE] = "none",
+	[GP__RULE_PRIORITY] = "priority",
+	[GP__RULE_SLICE] = "slice",
+	[GP__RULE_DEADLINE] = "deadline",
+	[GP__RULE_CHOSEN] = "chosen",
+	[GP__RULE_IDLE] = "idle",
+	[GP__RULE_AGEING] = "ageing",
+	[GP__RULE_MAX_HOLD] = "max-hold",
+	[GP__RULE_MIN_SHARE] = "min-share",
+	[GP__RULE_GANG] = "gang",
+	[GP__RULE_OPERATOR] = "operator",
+	[GP__RULE_NEW_QUEUE] = "new-queue",
+	[GP__RULE_RETRY] = "retry",
+	[GP__RULE_OUT_OF_PLAN] = "out-of-plan",
+	[GP__RULE_OFF] = "off",
 	[GP__RULE_WEIGHT] = "weight",
 };
 

@@ -413,6 +413,8 @@ static bool is_dormant(const struct gp__entity *e)
 
 static enum gp__place wanted_place(const struct gp__entity *e, u64 now)
 {
+	if (guard(OFF_WINS, e->dev->off))
+		return GP__PLACE_APART;
 	if (guard(FAULT_OUT_OF_PLAN, e->nr_faults != 0))
 		return GP__PLACE_APART;
 	if (guard(OPERATOR_WINS, e->suspended))
@@ -438,7 +440,8 @@ static void enforce_place(struct gp__entity *e, u64 now)
 		gp__entity_hold(e, gp__why(GP__RULE_OPERATOR, 0), now);
 		break;
 	case GP__PLACE_APART:
-		gp__entity_release(e, gp__why(GP__RULE_OUT_OF_PLAN, 0), now);
+		gp__entity_release(
+			e, gp__why(e->dev->off ? GP__RULE_OFF : GP__RULE_OUT_OF_PLAN, 0), now);
 		break;
 	case GP__PLACE_BLOCKED:
 		gp__entity_hold(e, gp__why(GP__RULE_GANG, 0), now);

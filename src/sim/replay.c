@@ -196,6 +196,12 @@ static int remove_device(struct replay *r, struct device *d, const struct gp__re
 	return 0;
 }
 
+static int switch_device(struct device *d, const struct gp__record *rec)
+{
+	gp__dev_switch(&d->dev, rec->what == GP__WHAT_DEVICE_OFF, rec->time);
+	return 0;
+}
+
 static struct gp__hints hints_of(const struct gp__record *rec)
 {
 	return (struct gp__hints){
@@ -437,6 +443,8 @@ static int apply(struct replay *r, const struct gp__record *rec)
 		return bad(r, "its device was never added");
 	if (rec->what == GP__WHAT_DEVICE_REMOVE)
 		return remove_device(r, d, rec);
+	if (rec->what == GP__WHAT_DEVICE_OFF || rec->what == GP__WHAT_DEVICE_ON)
+		return switch_device(d, rec);
 	if (rec->what == GP__WHAT_ENTITY_ADD)
 		return add_entity(r, d, rec);
 	e = find_entity(r, rec->entity);

@@ -377,11 +377,21 @@ static void entity_event(struct world *w, struct world_entity *we)
 	}
 }
 
+/* A device is on for most of the time. */
+static void switch_device(struct world *w)
+{
+	struct gp__dev *d = &w->dev[draw(w, WORLD_DEVICES)];
+
+	gp__dev_switch(d, !d->off && chance(w, 30), w->now);
+}
+
 static void random_event(struct world *w)
 {
 	struct world_entity *we = &w->entity[draw(w, WORLD_ENTITIES)];
 
-	if (chance(w, 1) && chance(w, 30)) {
+	if (chance(w, 1) && chance(w, 20)) {
+		switch_device(w);
+	} else if (chance(w, 1) && chance(w, 30)) {
 		if (chance(w, 50))
 			switch_policy(w);
 		else if (chance(w, 80))

@@ -4,7 +4,7 @@
 
 static bool controllable(const struct gp__entity *e)
 {
-	return gp__entity_active(e) && !e->suspended && !e->nr_faults;
+	return gp__entity_active(e) && !e->suspended && !e->nr_faults && !e->dev->off;
 }
 
 /* Some events are told late: time may seem to have gone back. */
@@ -17,7 +17,7 @@ static u32 wanted_weight(const struct world *w, const struct world_entity *we)
 {
 	const struct gp__policy *p = w->core.policy;
 
-	return we->e.dev->can_weigh && p->weight ? p->weight(&we->e) : 0;
+	return we->e.dev->can_weigh && !we->e.dev->off && p->weight ? p->weight(&we->e) : 0;
 }
 
 static bool check_queue(struct world *w, const struct world_entity *we,
@@ -194,7 +194,9 @@ static bool check_entity(struct world *w, struct world_entity *we)
 	if (faults != e->nr_faults)
 		return world_fail(w, "account: e%u counts %u faults of %u", e->id, e->nr_faults,
 				  faults);
-	if (e->suspended && !e->held && !faults)
+	if (e->held && e->dev->off)
+		return world_fail(w, "off: e%u is held on a device that is off", e->id);
+	if (e->suspended && !e->held && !faults && !e->dev->off)
 		return world_fail(w, "operator: e%u is suspended by hand and runs", e->id);
 	if (e->held && faults)
 		return world_fail(w, "out of plan: e%u cannot be controlled and is held", e->id);
@@ -483,7 +485,7 @@ static bool check_gang(struct world *w, const struct gp__gang *g)
 		if (!we->alive || we->gang != g)
 			continue;
 		kept += we->e.suspended;
-		if (we->e.nr_faults || we->e.suspended)
+		if (we->e.nr_faults || we->e.suspended || we->e.dev->off)
 			continue;
 		waiting += we->e.held && gp__entity_active(&we->e);
 		kept += g->waits;
