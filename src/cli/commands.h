@@ -21,6 +21,8 @@ int cmd_why(struct gp__env *env, int argc, char **argv);
 /* These loop over @backends, which ends with NULL. */
 int cmd_doctor(struct gp__env *env, const struct gp__backend *const *backends, int argc,
 	       char **argv);
+int cmd_off(struct gp__env *env, const struct gp__backend *const *backends, int argc, char **argv);
+int cmd_on(struct gp__env *env, const struct gp__backend *const *backends, int argc, char **argv);
 int cmd_probe(struct gp__env *env, const struct gp__backend *const *backends, int argc,
 	      char **argv);
 int cmd_ps(struct gp__env *env, const struct gp__backend *const *backends, int argc, char **argv);

@@ -14,6 +14,7 @@
 #include "cli/doctor.h"
 #include "device/backend.h"
 #include "policy/policy.h"
+#include "view/describe.h"
 #include "wire/wire.h"
 
 struct doctor {
@@ -126,6 +127,16 @@ static void check_seen(struct doctor *d, const json_t *list, const char *policy)
 	}
 }
 
+static void check_off(struct doctor *d, const json_t *list)
+{
+	const json_t *off = json_object_get(json_object_get(list, "daemon"), "off");
+	char gpus[256];
+
+	if (gp__view_off(gpus, sizeof(gpus), off, json_object_get(list, "gpus")))
+		gp__check(&d->checks, "off", GP__CHECK_WARN, "Switch it on with 'gpreempt on'.",
+			  "scheduling is off on %s: programs run as without gpreempt", gpus);
+}
+
 static void check_daemon(struct doctor *d)
 {
 	char path[PATH_MAX] = "";
@@ -148,6 +159,7 @@ static void check_daemon(struct doctor *d)
 		  json_string_value(json_object_get(daemon, "version")), int_of(daemon, "pid"),
 		  path, json_string_value(json_object_get(daemon, "policy")),
 		  json_array_size(json_object_get(list, "groups")));
+	check_off(d, list);
 	check_seen(d, list, json_string_value(json_object_get(daemon, "policy")));
 	check_version(d, json_string_value(json_object_get(daemon, "version")));
 	check_socket(d, path, (uid_t)int_of(daemon, "user"));

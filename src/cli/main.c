@@ -12,6 +12,16 @@ static int doctor(struct gp__env *env, int argc, char **argv)
 	return cmd_doctor(env, gp__backends, argc, argv);
 }
 
+static int off(struct gp__env *env, int argc, char **argv)
+{
+	return cmd_off(env, gp__backends, argc, argv);
+}
+
+static int on(struct gp__env *env, int argc, char **argv)
+{
+	return cmd_on(env, gp__backends, argc, argv);
+}
+
 static int probe(struct gp__env *env, int argc, char **argv)
 {
 	return cmd_probe(env, gp__backends, argc, argv);
@@ -33,6 +43,8 @@ static const struct gp__cmd commands[] = {
 	{ "doctor", doctor, "find problems of this machine's setup, with remedies" },
 	{ "emu", cmd_emu, "start and stop emulated AMD machines for ROCm programs" },
 	{ "help", gp__cmd_help, "explain a command, or list them" },
+	{ "off", off, "switch scheduling off: programs run as without gpreempt" },
+	{ "on", on, "switch scheduling on again" },
 	{ "policy", cmd_policy, "show or change the scheduling policy of gpreemptd" },
 	{ "probe", probe, "try and measure each way of holding queues on the GPUs here" },
 	{ "ps", ps, "list the programs that have joined gpreemptd" },

@@ -358,6 +358,18 @@ static int print_users(struct gp__env *env, const json_t *list)
 	return gp__table_print(t);
 }
 
+static void print_off(struct gp__env *env, const json_t *list)
+{
+	const json_t *off = json_object_get(json_object_get(list, "daemon"), "off");
+	char gpus[256];
+
+	if (env->headers && gp__view_off(gpus, sizeof(gpus), off, json_object_get(list, "gpus")))
+		fprintf(env->out,
+			"Scheduling is off on %s: programs run as without gpreempt. 'gpreempt on' "
+			"switches it on.\n",
+			gpus);
+}
+
 static int print_text(struct gp__env *env, const struct args *args, const json_t *list)
 {
 	bool any = json_array_size(json_object_get(list, "groups"));
@@ -366,6 +378,7 @@ static int print_text(struct gp__env *env, const struct args *args, const json_t
 
 	if (args->users)
 		return print_users(env, list);
+	print_off(env, list);
 	if (any)
 		err = args->queues ? print_queues(env, list) : print_groups(env, list);
 	else if (!kernel)

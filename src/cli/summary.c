@@ -77,6 +77,9 @@ static void print_gpu(struct gp__env *env, const json_t *groups, const json_t *g
 
 	fprintf(env->out, "  gpu%lld %s: %lld group%s", id, name ? name : "", nr,
 		nr == 1 ? "" : "s");
+	if (json_is_true(json_object_get(gpu, "off")))
+		fputs("; scheduling is off", env->out);
+	print_names(env, groups, id, "; unscheduled: ", GP__VIEW_OFF, GP__VIEW_OFF);
 	print_names(env, groups, id, "; runs: ", GP__VIEW_RUNNING, GP__VIEW_STARTING);
 	print_names(env, groups, id, "; lingers: ", GP__VIEW_LINGERING, GP__VIEW_LINGERING);
 	print_names(env, groups, id, "; yields: ", GP__VIEW_YIELDING, GP__VIEW_YIELDING);

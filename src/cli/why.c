@@ -82,6 +82,10 @@ static void print_group(struct gp__env *env, const json_t *g)
 		(long long)json_integer_value(json_object_get(g, "priority")),
 		(long long)json_integer_value(json_object_get(g, "gpu")),
 		state_text(state, sizeof(state), g));
+	if (json_is_true(json_object_get(g, "off")))
+		fputs("  scheduling is off on this GPU ('gpreempt off'): it runs as without "
+		      "gpreempt\n",
+		      env->out);
 	print_gang(env, g);
 	if (!holds) {
 		fprintf(env->out, "  never held since it joined %s ago\n",

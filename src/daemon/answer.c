@@ -15,6 +15,8 @@
 #define TEXT_ROOM (GP__WIRE_MESSAGE_MAX - sizeof(struct gp__wire_head))
 /* The number of a group's queues that are written as one piece. */
 #define QUEUES_A_PIECE 8
+/* How long it waits for other threads. */
+#define PATIENCE_NS (2 * GP__S)
 
 struct gp__answer {
 	u32 seq;
@@ -24,6 +26,7 @@ struct gp__answer {
 	bool in_group; /* its head is written, its queues are not */
 	u32 last_queue;
 	bool ended; /* nothing is left to be written */
+	u64 patient_until;
 	char *text; /* not sent yet */
 	size_t size, room;
 };
@@ -74,6 +77,17 @@ static bool append_json(struct gp__answer *a, json_t *json, bool open)
 {
 	char *text = json_dumps(json, JSON_COMPACT);
 	bool fits = text && append(a, text, strlen(text) - open);
+
+	free(text);
+	json_decref(json);
+	return fits;
+}
+
+/* Takes over @json, whose members follow those that are written. */
+static bool append_members(struct gp__answer *a, json_t *json)
+{
+	char *text = json_dumps(json, JSON_COMPACT);
+	bool fits = text && append_text(a, ",") && append(a, text + 1, strlen(text) - 2);
 
 	free(text);
 	json_decref(json);
@@ -202,6 +216,16 @@ static bool append_queues(struct gp__server *s, struct gp__answer *a)
 	return true;
 }
 
+static bool append_saved(const struct gp__server *s, struct gp__answer *a)
+{
+	json_t *o = json_object();
+	const char *why;
+
+	json_object_set_new(o, "saved", gp__switch_saved(s, &why));
+	json_object_set_new(o, "unsaved_why", why ? json_string(why) : json_null());
+	return append_members(a, o);
+}
+
 /* A piece that is gone leaves nothing. */
 static bool append_one(struct gp__answer *a, json_t *json)
 {
@@ -234,6 +258,9 @@ static bool append_piece(struct gp__server *s, struct gp__peer *p)
 	case GP__PIECE_ENDED:
 		fits = append_one(a, ended_json(s, p, piece->id));
 		break;
+	case GP__PIECE_SAVED:
+		fits = append_saved(s, a);
+		break;
 	default:
 		fits = append_group(s, p, piece->id, piece->kind == GP__PIECE_HISTORY);
 	}
@@ -251,13 +278,21 @@ static bool append_end(struct gp__answer *a)
  * Steps
  */
 
+/* Whether the next piece is not there yet. */
+static bool waits(const struct gp__server *s, const struct gp__answer *a)
+{
+	if (a->at == a->list.nr || s->now >= a->patient_until)
+		return false;
+	return a->list.piece[a->at].kind == GP__PIECE_SAVED && s->off.runs;
+}
+
 /* Writes pieces until the message is large enough or the time is up. False: out of memory. */
 static bool write_pieces(struct gp__server *s, struct gp__peer *p)
 {
 	struct gp__answer *a = p->answer;
 	u64 end = gp__clock_ns() + STEP_NS;
 
-	while (a->at < a->list.nr && a->size < MESSAGE_TEXT) {
+	while (a->at < a->list.nr && a->size < MESSAGE_TEXT && !waits(s, a)) {
 		if (!append_piece(s, p))
 			return false;
 		if (gp__clock_ns() >= end)
@@ -324,6 +359,10 @@ enum gp__answer_state gp__answer_step(struct gp__server *s, struct gp__peer *p)
 		gp__peer_drop(s, p, NULL);
 		return GP__ANSWER_DONE;
 	}
+	if (waits(s, a)) {
+		gp__list_push(&s->awaiting, &p->awaiting);
+		return GP__ANSWER_WAITS;
+	}
 	if (!a->ended || a->size)
 		return GP__ANSWER_GOES_ON;
 	gp__answer_free(p);
@@ -345,11 +384,40 @@ void gp__answer_begin(struct gp__server *s, struct gp__peer *p, u32 seq, json_t 
 	}
 	a->seq = seq;
 	a->list = *list;
+	a->patient_until = s->now + PATIENCE_NS;
 	p->answer = a;
 	written = append_json(a, head, true);
 	p->user->unsent += a->room;
 	if (!written)
 		gp__peer_drop(s, p, "out of memory for its answer");
+}
+
+void gp__answers_go_on(struct gp__server *s)
+{
+	struct gp__link *l, *n;
+
+	gp__list_each(l, n, &s->awaiting)
+	{
+		gp__list_del(l);
+		gp__serve_later(s, container_of(l, struct gp__peer, awaiting), GP__LANE_MESSAGES);
+	}
+}
+
+u64 gp__answers_wake(struct gp__server *s)
+{
+	u64 next = GP__NEVER;
+	struct gp__link *l, *n;
+
+	gp__list_each(l, n, &s->awaiting)
+	{
+		const struct gp__peer *p = container_of(l, struct gp__peer, awaiting);
+
+		next = gp__min_u64(next, p->answer->patient_until);
+	}
+	if (next > s->now)
+		return next;
+	gp__answers_go_on(s);
+	return s->now;
 }
 
 void gp__answer_free(struct gp__peer *p)
@@ -359,6 +427,7 @@ void gp__answer_free(struct gp__peer *p)
 	if (!a)
 		return;
 	p->user->unsent -= a->room;
+	gp__list_del(&p->awaiting);
 	free(a->list.piece);
 	free(a->text);
 	free(a);

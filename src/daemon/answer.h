@@ -5,7 +5,7 @@
  * An answer is a JSON object: a head that exists when the request was carried out, then arrays of
  * groups, GPUs and users. These may be long, so they are written piece by piece: a few of them in
  * each turn of the daemon, and only as fast as the client reads them. A group that has gone
- * meanwhile is left out.
+ * meanwhile is left out. What another thread does is waited for, but not for long.
  */
 #ifndef GP__DAEMON_ANSWER_H
 #define GP__DAEMON_ANSWER_H
@@ -21,6 +21,7 @@ enum gp__piece_kind {
 	GP__PIECE_ENDED, /* a group that has ended */
 	GP__PIECE_GPU,
 	GP__PIECE_USER,
+	GP__PIECE_SAVED, /* what gp__switch_saved() says, which is waited for; before any array */
 	GP__PIECE_COUNT,
 };
 
@@ -42,7 +43,12 @@ void gp__pieces_add(struct gp__pieces *list, enum gp__piece_kind kind, u32 id);
 void gp__answer_begin(struct gp__server *s, struct gp__peer *p, u32 seq, json_t *head,
 		      struct gp__pieces *list);
 /* Writes and sends the next part. The peer may be dropped. */
-enum gp__answer_state { GP__ANSWER_GOES_ON, GP__ANSWER_BLOCKED, GP__ANSWER_DONE };
+enum gp__answer_state {
+	GP__ANSWER_GOES_ON,
+	GP__ANSWER_BLOCKED, /* until the client reads */
+	GP__ANSWER_WAITS, /* for another thread */
+	GP__ANSWER_DONE,
+};
 enum gp__answer_state gp__answer_step(struct gp__server *s, struct gp__peer *p);
 void gp__answer_free(struct gp__peer *p);
 

@@ -8,6 +8,7 @@
  *	{"op": "suspend", TARGET}  {"op": "resume", TARGET}
  *	{"op": "policy"}  {"op": "policy", "name": "fair", "params": {"slice_ms": 5}, "force": true}
  *	{"op": "watch"}
+ *	{"op": "off"}  {"op": "on"}  {"op": "off", "gpu": "0"}  {"op": "on", "gpu": "0"}
  *
  * TARGET is "pid", "group" or "queue" with a number, or "tag" with a text; or "targets", a list of
  * objects with one of these each. All targets are changed, or none. Users see their own programs,
@@ -532,6 +533,86 @@ static json_t *do_watch(struct request *r)
 }
 
 /*
+ * Switching off and on
+ */
+
+/* The key of the GPU with this number, as in "0" or "gpu0". NULL: none is joined there. */
+static const char *find_key(const struct request *r, const char *text)
+{
+	struct gp__link *l, *n;
+	char name[16];
+
+	gp__list_each(l, n, &r->s->registry.gpus)
+	{
+		const struct gp__gpu *g = container_of(l, struct gp__gpu, link);
+
+		snprintf(name, sizeof(name), "gpu%u", g->dev.id);
+		if (!strcmp(text, name) || !strcmp(text, name + 3) || !strcmp(text, g->key))
+			return g->key;
+	}
+	return NULL;
+}
+
+/* A key may be that of a GPU without a program. False: it is refused. */
+static bool find_switched(struct request *r, char key[GP__WIRE_DEVICE_MAX])
+{
+	const char *text = json_string_value(json_object_get(r->json, "gpu")), *known;
+
+	if (!text || !*text || strlen(text) >= GP__WIRE_DEVICE_MAX) {
+		refuse(r, -EINVAL, "gpu is a number as in 'gpreempt ps' or a key");
+		return false;
+	}
+	known = find_key(r, text);
+	if (!known && strspn(text, "gpu0123456789") == strlen(text)) {
+		refuse(r, -ENOENT,
+		       "no joined program uses GPU '%s', so it has no such number: 'gpreempt ps "
+		       "--json' has keys of GPUs, which stay the same",
+		       text);
+		return false;
+	}
+	gp__wire_text(key, GP__WIRE_DEVICE_MAX, known ? known : text);
+	return true;
+}
+
+static json_t *do_switch(struct request *r, bool off)
+{
+	bool all = !json_object_get(r->json, "gpu");
+	u32 nr_held = r->s->registry.nr_held;
+	char key[GP__WIRE_DEVICE_MAX] = "";
+	json_t *o;
+	int err;
+
+	if (!r->p->admin)
+		return refuse_user(r, "scheduling is switched off and on for all users");
+	if (!all && !find_switched(r, key))
+		return NULL;
+	err = gp__switch_turn(r->s, all ? NULL : key, off, r->error);
+	if (err) {
+		r->code = err;
+		return NULL;
+	}
+	gp__registry_settle(&r->s->registry, r->s->now);
+	gp__pieces_add(&r->list, GP__PIECE_SAVED, 0);
+	o = gp__json_envelope();
+	json_object_set_new(o, "gpu", all ? json_null() : gp__json_text(key));
+	json_object_set_new(o, "released",
+			    off ? json_integer((json_int_t)nr_held - r->s->registry.nr_held)
+				: json_null());
+	json_object_set_new(o, "off", gp__show_off(&r->s->registry.off));
+	return o;
+}
+
+static json_t *do_off(struct request *r)
+{
+	return do_switch(r, true);
+}
+
+static json_t *do_on(struct request *r)
+{
+	return do_switch(r, false);
+}
+
+/*
  * Requests
  */
 
@@ -541,7 +622,8 @@ static const struct {
 } ops[] = {
 	{ "list", do_list },	   { "why", do_why },	    { "set", do_set },
 	{ "suspend", do_suspend }, { "resume", do_resume }, { "policy", do_policy },
-	{ "watch", do_watch },	   { "users", do_users },
+	{ "watch", do_watch },	   { "users", do_users },   { "off", do_off },
+	{ "on", do_on },
 };
 
 static json_t *answer(struct request *r)

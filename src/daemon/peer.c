@@ -365,6 +365,8 @@ static enum gp__served send_answer(struct gp__server *s, struct gp__peer *p)
 	if (p->dead)
 		return GP__SERVED_ALL;
 	gp__peer_wait(s, p, state == GP__ANSWER_BLOCKED);
+	if (state == GP__ANSWER_WAITS)
+		return GP__SERVED_ALL;
 	return state == GP__ANSWER_BLOCKED ? await(s, p, EPOLLOUT) : GP__SERVED_PART;
 }
 
@@ -413,6 +415,7 @@ struct gp__peer *gp__peer_create(int fd)
 	gp__list_init(&p->link);
 	gp__list_init(&p->notify_link);
 	gp__list_init(&p->watching);
+	gp__list_init(&p->awaiting);
 	gp__list_init(&p->program.link);
 	return p;
 }

@@ -179,6 +179,7 @@ static void add_gpu(struct gp__registry *r, struct gp__gpu *gpu, const struct gp
 	gp__list_init(&gpu->decided);
 	gp__list_init(&gpu->users);
 	gp__dev_add(&r->core, &gpu->dev, free_gpu_number(r), d->memory, d->weighing, now);
+	gp__dev_switch(&gpu->dev, gp__off_has(&r->off, gpu->key), now);
 	gp__list_push(&r->gpus, &gpu->link);
 }
 
@@ -403,6 +404,13 @@ static void put_group(struct gp__registry *r, struct gp__group *g, u64 now)
  * Queues
  */
 
+/* Holds of an earlier daemon end with this event, not with their lease. */
+static void drop_kept_holds(struct gp__registry *r, struct gp__gpu *gpu)
+{
+	gp__list_del(&gpu->decided);
+	gp__list_push(&r->decided, &gpu->decided);
+}
+
 int gp__program_queue_add(struct gp__registry *r, struct gp__program *p,
 			  const struct gp__wire_queue_add *add, bool bounded,
 			  struct gp__program_queue **queue, u64 now, const char **why)
@@ -436,6 +444,8 @@ int gp__program_queue_add(struct gp__registry *r, struct gp__program *p,
 	gp__list_init(&q->kept);
 	if (add->flags & GP__WIRE_HELD)
 		gp__list_push(&gpu->kept, &q->kept);
+	if (gpu->dev.off)
+		drop_kept_holds(r, gpu);
 	q->group->nr_queues++;
 	p->nr_queues++;
 	p->user->nr_queues++;
@@ -648,8 +658,7 @@ static void note_decision(struct gp__registry *r, const struct gp__group *g)
 {
 	if (g->entity.suspended || gp__list_empty(&g->gpu->kept))
 		return;
-	gp__list_del(&g->gpu->decided);
-	gp__list_push(&r->decided, &g->gpu->decided);
+	drop_kept_holds(r, g->gpu);
 }
 
 /* Moves a group to another GPU. It keeps its number, and the operator's settings. */
@@ -740,6 +749,20 @@ void gp__program_stop(struct gp__program *p, bool stopped, u64 now)
 		/* Nor does it keep room for work that it has announced. */
 		if (stopped)
 			gp__entity_arriving(&g->entity, 0, now);
+	}
+}
+
+void gp__registry_switch(struct gp__registry *r, u64 now)
+{
+	struct gp__link *l, *n;
+
+	gp__list_each(l, n, &r->gpus)
+	{
+		struct gp__gpu *gpu = container_of(l, struct gp__gpu, link);
+
+		gp__dev_switch(&gpu->dev, gp__off_has(&r->off, gpu->key), now);
+		if (gpu->dev.off)
+			drop_kept_holds(r, gpu);
 	}
 }
 

@@ -21,6 +21,7 @@
 #include "daemon/user.h"
 #include "daemon/devices.h"
 #include "daemon/lineage.h"
+#include "daemon/off.h"
 #include "wire/wire.h"
 
 struct gp__named_gang;
@@ -135,6 +136,7 @@ struct gp__registry {
 	struct gp__link waiting_gangs; /* those that wait for members, the next deadline first */
 	u32 last_id; /* of entities and queues */
 	bool one_user; /* all programs count as one user's: no GPU is shared */
+	struct gp__off off; /* the GPUs on which scheduling is off */
 	u32 nr_held; /* queues whose latest order is to hold */
 	u64 nr_orders;
 	u64 nr_late; /* acknowledgements of orders that are not the latest */
@@ -188,6 +190,9 @@ void gp__program_queue_done(struct gp__registry *r, struct gp__program_queue *q,
 void gp__registry_settle(struct gp__registry *r, u64 now);
 /* When to call gp__core_tick() at the latest; GP__NEVER: no need to. */
 u64 gp__registry_wake(const struct gp__registry *r);
+
+/* r->off has changed. */
+void gp__registry_switch(struct gp__registry *r, u64 now);
 
 struct gp__group *gp__registry_find_group(struct gp__registry *r, u32 entity_id);
 /* Its agent is to be told whether it is alone, and about its gang. */

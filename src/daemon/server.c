@@ -343,7 +343,7 @@ int gp__server_open(struct gp__server *s, const struct gp__log *log, const char 
 	s->log = log;
 	s->config_path = config_path;
 	s->config_required = config_required;
-	s->journal.fd = s->lock = s->claims.answers.fd = -1;
+	s->journal.fd = s->lock = s->claims.answers.fd = s->off.done_fd = -1;
 	s->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	s->listener = (struct gp__source){ -1, connection_ready };
 	s->signals = (struct gp__source){ -1, signal_came };
@@ -352,6 +352,7 @@ int gp__server_open(struct gp__server *s, const struct gp__log *log, const char 
 	gp__list_init(&s->peers);
 	gp__list_init(&s->to_notify);
 	gp__list_init(&s->watchers);
+	gp__list_init(&s->awaiting);
 	for (u32 i = 0; i < GP__LANES; i++)
 		gp__list_init(&s->lane[i]);
 	s->now = s->started_at = gp__clock_ns();
@@ -380,6 +381,8 @@ int gp__server_open(struct gp__server *s, const struct gp__log *log, const char 
 		return err;
 	gp__registry_init(&s->registry, s->config.choice.policy, gp__pages_deliver, s);
 	err = gp__claims_open(s);
+	if (!err)
+		err = gp__switch_open(s, socket_path);
 	if (err)
 		return err;
 	apply_config(s);
@@ -431,6 +434,7 @@ static u64 end_turn(struct gp__server *s)
 	wake = gp__min_u64(wake, gp__peers_sweep(s));
 	wake = gp__min_u64(wake, gp__systemd_watchdog(&s->watchdog_at, s->now));
 	wake = gp__min_u64(wake, gp__claims_wake(s));
+	wake = gp__min_u64(wake, gp__answers_wake(s));
 	return gp__min_u64(wake, gp__pages_unmute(s));
 }
 
@@ -537,6 +541,7 @@ void gp__server_close(struct gp__server *s)
 	free_dead(s);
 	gp__closer_close(s->closer);
 	gp__reload_close(&s->reload);
+	gp__switch_close(s);
 	gp__lineages_stop(s->lineages);
 	gp__registry_close(&s->registry);
 	gp__journal_close(&s->journal);

@@ -28,6 +28,7 @@
 #include "daemon/inspect.h"
 #include "daemon/registry.h"
 #include "daemon/journal.h"
+#include "daemon/off.h"
 
 struct gp__server;
 
@@ -92,6 +93,7 @@ struct gp__peer {
 	struct gp__link watching; /* in server->watchers: receives decisions */
 	u64 nr_dropped; /* lines that it had no room for, and was not told of yet */
 	struct gp__answer *answer; /* being sent; NULL: none is */
+	struct gp__link awaiting; /* in server->awaiting: the answer waits for another thread */
 
 	/* Of an agent: */
 	struct gp__program program;
@@ -144,9 +146,11 @@ struct gp__server {
 	int lock; /* a locked file beside the socket */
 	char path[108]; /* of the socket made here; "": it was handed over */
 	struct gp__reload reload;
+	struct gp__off_keeper off; /* keeps registry.off in a file */
+	struct gp__source off_kept;
 	struct gp__closer *closer;
 	bool refuses_rights; /* the kernel refuses descriptors that clients send */
-	struct gp__link peers, to_notify, watchers;
+	struct gp__link peers, to_notify, watchers, awaiting;
 	struct gp__link lane[GP__LANES]; /* the lanes of users whose connections wait */
 	u32 nr_peers, nr_waiting; /* connections; those with waits_since */
 	u64 sweep_at;
@@ -236,6 +240,29 @@ int gp__reload_begin(struct gp__reload *r, const char *path, bool required);
 int gp__reload_end(struct gp__reload *r, struct gp__config *config,
 		   char error[GP__CONFIG_ERROR_MAX]);
 void gp__reload_close(struct gp__reload *r);
+
+/*
+ * answer.c: answers that wait for another thread
+ */
+
+/* It has what they wait for. */
+void gp__answers_go_on(struct gp__server *s);
+/* Ends waits that have lasted too long. Returns when to call it next. */
+u64 gp__answers_wake(struct gp__server *s);
+
+/*
+ * switch.c: switches scheduling off and on
+ */
+
+/* Reads which GPUs are off. */
+int gp__switch_open(struct gp__server *s, const char *socket_path);
+/* Switches the GPU that agents call @key, or all GPUs if that is NULL. 0, or -errno and a sentence
+ * in @error. */
+int gp__switch_turn(struct gp__server *s, const char *key, bool off, char error[GP__WIRE_TEXT_MAX]);
+/* Whether the file has what was last switched: true, false or, if it is not known yet, null; if it
+ * is false, *@why has the reason. */
+json_t *gp__switch_saved(const struct gp__server *s, const char **why);
+void gp__switch_close(struct gp__server *s);
 
 /*
  * serve.c: serves users in turns

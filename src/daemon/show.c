@@ -245,6 +245,7 @@ json_t *gp__show_group(const struct gp__server *s, const struct gp__peer *p,
 	json_object_set_new(o, "priority", json_integer(e->prio));
 	json_object_set_new(o, "class", json_string(gp__class_name(gp__class_of(e->prio))));
 	json_object_set_new(o, "state", json_string(gp__state_name(gp__entity_state(e))));
+	json_object_set_new(o, "off", json_boolean(g->gpu->dev.off));
 	json_object_set_new(o, "nr_queues", json_integer(g->nr_queues));
 	if (!gp__may_see(p, g->program))
 		return o;
@@ -344,6 +345,7 @@ json_t *gp__show_gpu(const struct gp__server *s, const struct gp__gpu *g)
 	gp__json_set_u64(o, "memory_bytes", g->dev.memory, g->dev.memory);
 	/* null: programs of all users share it. */
 	gp__json_set_u64(o, "only_user", !g->is_shared && !s->registry.one_user, g->named_by->uid);
+	json_object_set_new(o, "off", json_boolean(g->dev.off));
 	json_object_set_new(o, "groups", json_integer(g->nr_groups));
 	json_object_set_new(o, "with_work", json_integer(g->dev.nr_awake));
 	json_object_set_new(o, "switches", json_integer((json_int_t)g->dev.nr_switches));
@@ -364,6 +366,17 @@ json_t *gp__show_params(const struct gp__param *params, u32 n, const u64 *values
 	return o;
 }
 
+json_t *gp__show_off(const struct gp__off *off)
+{
+	json_t *o = json_object(), *gpus = json_array();
+
+	for (u32 i = 0; i < off->nr; i++)
+		json_array_append_new(gpus, gp__json_text(off->key[i]));
+	json_object_set_new(o, "all", json_boolean(off->all));
+	json_object_set_new(o, "gpus", gpus);
+	return o;
+}
+
 json_t *gp__show_daemon(const struct gp__server *s)
 {
 	const struct gp__core *core = &s->registry.core;
@@ -379,6 +392,7 @@ json_t *gp__show_daemon(const struct gp__server *s)
 		gp__show_params(core->policy->params, core->policy->nr_params, core->params));
 	json_object_set_new(o, "core", gp__show_params(gp__core_params, GP__CFG_COUNT, core->cfg));
 	json_object_set_new(o, "devices", json_string(s->config.devices));
+	json_object_set_new(o, "off", gp__show_off(&s->registry.off));
 	json_object_set_new(o, "connections", json_integer(s->nr_peers));
 	json_object_set_new(o, "orders", json_integer((json_int_t)s->registry.nr_orders));
 	json_object_set_new(o, "stopped", json_integer(s->registry.nr_held));

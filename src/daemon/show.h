@@ -29,6 +29,8 @@ json_t *gp__show_user(const struct gp__server *s, const struct gp__user *u);
 /* The verdict on a program that has left. */
 json_t *gp__show_left(const struct gp__verdict *v);
 json_t *gp__show_gpu(const struct gp__server *s, const struct gp__gpu *g);
+/* The GPUs on which scheduling is off. */
+json_t *gp__show_off(const struct gp__off *off);
 json_t *gp__show_daemon(const struct gp__server *s);
 /* The user who asks, with its limits. */
 json_t *gp__show_asker(const struct gp__peer *p);

@@ -67,6 +67,13 @@ bool gp__systemd_runs_us(void)
 	return getenv("NOTIFY_SOCKET");
 }
 
+const char *gp__systemd_state_folder(void)
+{
+	const char *folder = getenv("STATE_DIRECTORY");
+
+	return folder && *folder == '/' && !strchr(folder, ':') ? folder : NULL;
+}
+
 int gp__systemd_socket(void)
 {
 	const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS");

@@ -50,12 +50,13 @@ enum gp__view_state gp__view_state_of(const json_t *group)
 {
 	const char *state = text_of(group, "state");
 	const json_t *has_work = json_object_get(group, "has_work");
+	bool off = json_is_true(json_object_get(group, "off"));
 
 	if (!strcmp(state, "failed"))
 		return GP__VIEW_FAILED;
 	if (!strcmp(state, "unresponsive"))
 		return GP__VIEW_SILENT;
-	if (json_is_true(json_object_get(group, "suspended")))
+	if (json_is_true(json_object_get(group, "suspended")) && !off)
 		return GP__VIEW_SUSPENDED;
 	if (has_work && !json_is_true(has_work))
 		return GP__VIEW_IDLE;
@@ -65,6 +66,8 @@ enum gp__view_state gp__view_state_of(const json_t *group)
 		return GP__VIEW_HELD;
 	if (!strcmp(state, "admitting"))
 		return GP__VIEW_STARTING;
+	if (off)
+		return GP__VIEW_OFF;
 	if (json_is_true(json_object_get(group, "yielding")))
 		return GP__VIEW_YIELDING;
 	if (json_is_true(json_object_get(group, "lingering")))
@@ -80,7 +83,7 @@ const char *gp__view_state_name(enum gp__view_state s)
 		[GP__VIEW_LINGERING] = "lingering", [GP__VIEW_STOPPING] = "stopping",
 		[GP__VIEW_HELD] = "held",	    [GP__VIEW_STARTING] = "starting",
 		[GP__VIEW_SUSPENDED] = "suspended", [GP__VIEW_FAILED] = "unstoppable",
-		[GP__VIEW_SILENT] = "silent",
+		[GP__VIEW_SILENT] = "silent",	    [GP__VIEW_OFF] = "off",
 	};
 
 	return (size_t)s < sizeof(names) / sizeof(names[0]) ? names[s] : "?";
@@ -198,6 +201,40 @@ const char *gp__view_gang(char *buf, size_t n, const json_t *group)
 			 ? ", not in it"
 			 : "");
 	return buf;
+}
+
+/* "gpu0", or the key if no program is there. */
+static void name_gpu(char *buf, size_t n, const json_t *gpus, const char *key)
+{
+	const json_t *gpu;
+	size_t i;
+
+	json_array_foreach ((json_t *)gpus, i, gpu) {
+		if (!strcmp(text_of(gpu, "key"), key)) {
+			snprintf(buf, n, "gpu%lld", int_of(gpu, "gpu"));
+			return;
+		}
+	}
+	snprintf(buf, n, "%s", key);
+}
+
+const char *gp__view_off(char *buf, size_t n, const json_t *off, const json_t *gpus)
+{
+	const json_t *key;
+	char name[64];
+	size_t i, len = 0;
+
+	*buf = '\0';
+	if (json_is_true(json_object_get(off, "all"))) {
+		snprintf(buf, n, "all GPUs");
+		return buf;
+	}
+	json_array_foreach (json_object_get(off, "gpus"), i, key) {
+		name_gpu(name, sizeof(name), gpus, json_string_value(key));
+		len += (size_t)snprintf(buf + len, n - len, "%s%s", i ? ", " : "", name);
+		len = len < n ? len : n - 1;
+	}
+	return *buf ? buf : NULL;
 }
 
 const char *gp__view_priority(char *buf, size_t n, const json_t *group)

@@ -28,6 +28,7 @@ enum gp__view_state {
 	GP__VIEW_HELD,
 	GP__VIEW_STARTING,
 	GP__VIEW_SUSPENDED,
+	GP__VIEW_OFF, /* has work on a GPU on which scheduling is off */
 	GP__VIEW_FAILED, /* cannot be stopped */
 	GP__VIEW_SILENT, /* does not answer */
 };
@@ -46,6 +47,11 @@ const char *gp__view_why(char *buf, size_t n, const json_t *hold);
 /* The gang and how many members it has: "ranks 1 of 2", or "ranks 1 of 2, not in it" for a group
  * that runs ungrouped. Returns @buf; NULL: it has none. */
 const char *gp__view_gang(char *buf, size_t n, const json_t *group);
+
+/* The GPUs on which scheduling is off: "all GPUs" or "gpu0, amd-7". @off: the daemon's list of
+ * them;
+ * @gpus: the daemon's GPUs, or NULL. Returns @buf; NULL: it is on everywhere. */
+const char *gp__view_off(char *buf, size_t n, const json_t *off, const json_t *gpus);
 
 /* "2", or "2 (now 9)" where ageing makes it 9 at present. Returns @buf; NULL: it is not known. */
 const char *gp__view_priority(char *buf, size_t n, const json_t *group);

@@ -280,6 +280,7 @@ static void read_gpu(struct gp__top_gpu *g, const struct gp__top_gpu *before, co
 	g->id = (uint32_t)int_of(json, "gpu");
 	count_switches(g, before, (uint64_t)int_of(json, "switches"), now);
 	copy_text(g->name, sizeof(g->name), json, "name");
+	g->off = json_is_true(json_object_get(json, "off"));
 	g->wasted_ms = number_of(json, "wasted_ms");
 	g->stop_p50_us = number_of(json_object_get(json, "stop"), "p50_us");
 	g->stop_p99_us = number_of(json_object_get(json, "stop"), "p99_us");
@@ -337,6 +338,7 @@ int gp__top_list(struct gp__top *t, const json_t *list, uint64_t now)
 	copy_text(t->policy, sizeof(t->policy), daemon, "policy");
 	copy_text(t->version, sizeof(t->version), daemon, "version");
 	t->up_ms = number_of(daemon, "up_ms");
+	t->off = json_is_true(json_object_get(json_object_get(daemon, "off"), "all"));
 	err = read_gpus(t, json_object_get(list, "gpus"), now);
 	if (!err)
 		err = read_groups(t, json_object_get(list, "groups"), now);
@@ -476,6 +478,7 @@ static json_t *gpu_json(const struct gp__top_gpu *g)
 
 	json_object_set_new(o, "gpu", json_integer(g->id));
 	json_object_set_new(o, "name", gp__json_text(g->name));
+	json_object_set_new(o, "off", json_boolean(g->off));
 	gp__json_set_real(o, "switches_per_s", g->switches_per_s >= 0, g->switches_per_s);
 	gp__json_set_real(o, "wasted_ms", g->wasted_ms >= 0, g->wasted_ms);
 	gp__json_set_real(o, "stop_p50_us", g->stop_p50_us >= 0, g->stop_p50_us);

@@ -44,6 +44,7 @@ struct gp__top_group {
 struct gp__top_gpu {
 	uint32_t id;
 	char name[64];
+	bool off; /* scheduling is */
 	uint64_t switches_base, base_at; /* of switches_per_s */
 	double switches_per_s; /* negative: not known yet */
 	double wasted_ms; /* negative: not known */
@@ -57,6 +58,7 @@ struct gp__top {
 	struct gp__top_gpu *gpu;
 	uint32_t nr_gpus;
 	char policy[32], version[32];
+	bool off; /* scheduling is, on all GPUs */
 	double up_ms;
 	uint64_t listed_at; /* 0: never */
 	bool watching; /* lines arrive */

@@ -202,6 +202,7 @@ static enum gp__style state_style(enum gp__view_state state)
 	case GP__VIEW_STOPPING:
 		return GP__STYLE_HELD;
 	case GP__VIEW_SUSPENDED:
+	case GP__VIEW_OFF:
 	case GP__VIEW_FAILED:
 	case GP__VIEW_SILENT:
 		return GP__STYLE_WARN;
@@ -259,6 +260,10 @@ static void draw_gpu(const struct gp__top_gpu *g, struct gp__screen *s, uint32_t
 	char p50[32], p99[32];
 	uint32_t col = gp__screen_textf(s, row, 0, GP__STYLE_BOLD, "gpu%u %s", g->id, g->name);
 
+	if (g->off) {
+		gp__screen_text(s, row, col + 2, GP__STYLE_WARN, "scheduling is off");
+		return;
+	}
 	if (g->switches_per_s >= 0)
 		col = gp__screen_textf(s, row, col + 2, GP__STYLE_PLAIN, "%.1f switches/s",
 				       g->switches_per_s);
@@ -350,7 +355,8 @@ static void draw_title(const struct gp__top *t, const struct gp__top_look *look,
 	char right[64], window[32], up[32];
 
 	for (uint32_t i = 0; i < t->nr_groups; i++) {
-		running += t->group[i]->state == GP__VIEW_RUNNING;
+		running += t->group[i]->state == GP__VIEW_RUNNING ||
+			   t->group[i]->state == GP__VIEW_OFF;
 		held += t->group[i]->state == GP__VIEW_HELD;
 	}
 	col = gp__screen_text(s, 0, 0, GP__STYLE_BOLD, "gpreempt top");
@@ -441,7 +447,9 @@ static void draw_below(const struct gp__top *t, const struct gp__top_look *look,
 	else if (g)
 		draw_selected(g, s, last - 1);
 	else if (t->listed_at && !t->nr_groups)
-		gp__screen_text(s, last - 1, 0, GP__STYLE_DIM, "No program is joined.");
+		gp__screen_text(s, last - 1, 0, GP__STYLE_DIM,
+				t->off ? "No program is joined; scheduling is off on all GPUs."
+				       : "No program is joined.");
 	if (look->typing) {
 		gp__screen_textf(s, last, 0, GP__STYLE_BOLD, "filter: %s_", look->filter);
 		return;

@@ -35,8 +35,8 @@ static void join_with_common_tag(struct rig *r)
 /* All that a user may know of another's programs. */
 static void look_around(struct rig *r)
 {
-	static const char *const known[] = { "group", "gpu",   "user",	    "priority",
-					     "class", "state", "nr_queues", NULL };
+	static const char *const known[] = { "group", "gpu",	   "user", "priority", "class",
+					     "state", "nr_queues", "off",  NULL };
 	json_t *answer = rig_ask(r, "{\"op\":\"list\"}"), *g = first_group(answer), *value;
 	char *text = json_dumps(answer, 0);
 	const char *key;

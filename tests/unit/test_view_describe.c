@@ -46,6 +46,11 @@ static void every_state_has_a_description(void **state)
 		{ "{'state': 'excluded', 'has_work': true, 'suspended': true}", "suspended" },
 		{ "{'state': 'failed', 'has_work': true, 'suspended': true}", "unstoppable" },
 		{ "{'state': 'unresponsive', 'has_work': true}", "silent" },
+		/* Scheduling is off. */
+		{ "{'state': 'admitted', 'has_work': true, 'off': true, 'suspended': true}",
+		  "off" },
+		{ "{'state': 'admitted', 'has_work': false, 'off': true}", "idle" },
+		{ "{'state': 'admitting', 'has_work': true, 'off': true}", "starting" },
 		/* Another user's. */
 		{ "{'state': 'admitted'}", "not held" },
 		{ "{'state': 'excluded'}", "held" },
