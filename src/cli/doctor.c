@@ -137,6 +137,61 @@ static void check_off(struct doctor *d, const json_t *list)
 			  "scheduling is off on %s: programs run as without gpreempt", gpus);
 }
 
+/* "python3 (pid 12, alice)", or "a program of alice". */
+static const char *name_process(char *buf, size_t n, const json_t *process)
+{
+	const char *program = json_string_value(json_object_get(process, "program"));
+	char user[64];
+
+	gp__view_user(user, sizeof(user), (uid_t)int_of(process, "user"));
+	if (program)
+		snprintf(buf, n, "%s (pid %lld, %s)", program, int_of(process, "pid"), user);
+	else
+		snprintf(buf, n, "a program of %s", user);
+	return buf;
+}
+
+static void check_unread(struct doctor *d, const json_t *list)
+{
+	const json_t *census = json_object_get(list, "census");
+	const char *problem = json_string_value(json_object_get(census, "problem"));
+
+	if (problem)
+		gp__check(&d->checks, "unjoined", GP__CHECK_WARN, NULL,
+			  "gpreemptd cannot find the processes that have GPUs open: %s", problem);
+	else if (int_of(census, "unread"))
+		gp__check(&d->checks, "unjoined", GP__CHECK_OK, NULL,
+			  "%lld processes of other users are not looked at: only root's gpreemptd "
+			  "with CAP_SYS_PTRACE may do that",
+			  int_of(census, "unread"));
+}
+
+/* Finds programs that disturb the joined ones. */
+static void check_unjoined(struct doctor *d, const json_t *list)
+{
+	const json_t *processes = json_object_get(list, "processes"), *process;
+	char name[128], gpus[128];
+	bool any = false;
+	size_t i;
+
+	check_unread(d, list);
+	json_array_foreach ((json_t *)processes, i, process) {
+		if (!json_is_true(json_object_get(process, "disturbs")))
+			continue;
+		any = true;
+		gp__check(&d->checks, "unjoined", GP__CHECK_WARN,
+			  "Start it with 'gpreempt run'; 'gpreempt ps' lists all of them.",
+			  "%s uses GPU %s, has not joined, and disturbs the programs that have",
+			  name_process(name, sizeof(name), process),
+			  gp__view_gpus(gpus, sizeof(gpus), process));
+	}
+	if (!any && json_is_array(processes))
+		gp__check(&d->checks, "unjoined", GP__CHECK_OK, NULL,
+			  "no program disturbs the joined ones; processes that have a GPU open: "
+			  "%zu",
+			  json_array_size(processes));
+}
+
 static void check_daemon(struct doctor *d)
 {
 	char path[PATH_MAX] = "";
@@ -145,7 +200,8 @@ static void check_daemon(struct doctor *d)
 	json_t *list = NULL, *daemon;
 
 	if (fd >= 0) {
-		list = daemon_ask(fd, json_pack("{s:s}", "op", "list"), &why);
+		list = daemon_ask(fd, json_pack("{s:s, s:b}", "op", "list", "processes", true),
+				  &why);
 		close(fd);
 	}
 	if (!list) {
@@ -160,6 +216,7 @@ static void check_daemon(struct doctor *d)
 		  path, json_string_value(json_object_get(daemon, "policy")),
 		  json_array_size(json_object_get(list, "groups")));
 	check_off(d, list);
+	check_unjoined(d, list);
 	check_seen(d, list, json_string_value(json_object_get(daemon, "policy")));
 	check_version(d, json_string_value(json_object_get(daemon, "version")));
 	check_socket(d, path, (uid_t)int_of(daemon, "user"));

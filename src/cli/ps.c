@@ -288,7 +288,7 @@ static int print_queues(struct gp__env *env, const json_t *list)
 	return gp__table_print(t);
 }
 
-static int print_kernel_queues(struct gp__env *env, const json_t *list)
+static int print_kernel_queues(struct gp__env *env, const json_t *list, bool follows)
 {
 	static const char *const columns[] = { ">PID",	"<PROGRAM", ">GPU ID", ">QUEUE",
 					       ">PRIO", ">OWN",	    "<STATE",  ">PENDING",
@@ -297,6 +297,10 @@ static int print_kernel_queues(struct gp__env *env, const json_t *list)
 	json_t *queue;
 	size_t i;
 
+	if (follows)
+		fputc('\n', env->out);
+	if (env->headers)
+		fputs("Scheduled by the kernel:\n", env->out);
 	add_columns(t, columns);
 	json_array_foreach (json_object_get(list, "kernel_queues"), i, queue) {
 		gp__table_row(t);
@@ -358,6 +362,72 @@ static int print_users(struct gp__env *env, const json_t *list)
 	return gp__table_print(t);
 }
 
+/* Its groups, if it has any, are in the other table. */
+static bool has_groups(const json_t *groups, const json_t *process)
+{
+	const json_t *pid = json_object_get(process, "pid"), *group;
+	size_t i;
+
+	json_array_foreach ((json_t *)groups, i, group) {
+		if (pid && json_equal(json_object_get(group, "pid"), pid))
+			return true;
+	}
+	return false;
+}
+
+static void process_row(struct gp__table *t, const json_t *process)
+{
+	char buf[128];
+
+	gp__table_row(t);
+	int_cell(t, process, "pid");
+	gp__table_cell(t, gp__view_user(buf, sizeof(buf), (uid_t)int_of(process, "user")));
+	text_cell(t, process, "program");
+	gp__table_cell(t, gp__view_gpus(buf, sizeof(buf), process));
+	gp__table_cell(t, gp__view_role(process));
+	size_cell(t, process, "memory_used_bytes");
+	gp__table_cell(t, json_is_true(json_object_get(process, "disturbs")) ? "yes" : "no");
+}
+
+/* The processes that have a GPU open and no group. */
+static json_t *without_groups(const json_t *list)
+{
+	const json_t *groups = json_object_get(list, "groups");
+	json_t *others = json_array(), *process;
+	size_t i;
+
+	json_array_foreach (json_object_get(list, "processes"), i, process) {
+		bool joined = json_is_true(json_object_get(process, "joined"));
+
+		/* Of another user's joined process, it is not known whether it has. */
+		if (!joined || (json_object_get(process, "pid") && !has_groups(groups, process)))
+			json_array_append(others, process);
+	}
+	return others;
+}
+
+static int print_processes(struct gp__env *env, const json_t *list)
+{
+	static const char *const columns[] = { ">PID",	"<USER",   "<PROGRAM",	"<GPU",
+					       "<ROLE", ">MEMORY", "<DISTURBS", NULL };
+	json_t *others = without_groups(list), *process;
+	struct gp__table *t;
+	size_t i;
+
+	/* Without headings, the rows are those of one table. */
+	if (!json_array_size(others) || !env->headers) {
+		json_decref(others);
+		return 0;
+	}
+	fputs("\nNot scheduled, with a GPU open:\n", env->out);
+	t = gp__table_new(env);
+	add_columns(t, columns);
+	json_array_foreach (others, i, process)
+		process_row(t, process);
+	json_decref(others);
+	return gp__table_print(t);
+}
+
 static void print_off(struct gp__env *env, const json_t *list)
 {
 	const json_t *off = json_object_get(json_object_get(list, "daemon"), "off");
@@ -383,13 +453,9 @@ static int print_text(struct gp__env *env, const struct args *args, const json_t
 		err = args->queues ? print_queues(env, list) : print_groups(env, list);
 	else if (!kernel)
 		fputs("No program is joined.\n", env->out);
-	if (err || !kernel)
-		return err;
-	if (any)
-		fputc('\n', env->out);
-	if (env->headers)
-		fputs("Scheduled by the kernel:\n", env->out);
-	return print_kernel_queues(env, list);
+	if (!err && kernel)
+		err = print_kernel_queues(env, list, any);
+	return err ? err : print_processes(env, list);
 }
 
 static int print_line(struct gp__env *env, const json_t *list)
@@ -486,10 +552,14 @@ static json_t *get_list(const struct args *args, int fd, struct daemon_problem *
 
 	if (fd < 0)
 		return args->users ? NULL : list_of_kernel(args->backends);
-	list = daemon_ask(fd, json_pack("{s:s}", "op", args->users ? "users" : "list"), why);
+	list = daemon_ask(fd,
+			  args->users ? json_pack("{s:s}", "op", "users")
+				      : json_pack("{s:s, s:b}", "op", "list", "processes", true),
+			  why);
 	if (list && !args->users)
 		json_object_set_new(list, "kernel_queues", kernel_queues(args->backends));
 	add_names(list, args->users ? "users" : "groups");
+	add_names(list, "processes");
 	return list;
 }
 

@@ -30,7 +30,8 @@ static void lose(struct top_feed *f)
 
 static bool get_list(struct top_feed *f)
 {
-	json_t *list = daemon_ask(f->ask, json_pack("{s:s}", "op", "list"), &f->why);
+	json_t *list = daemon_ask(
+		f->ask, json_pack("{s:s, s:s}", "op", "list", "processes", "known"), &f->why);
 	uint64_t now = gp__clock_ns();
 	int err;
 

@@ -104,6 +104,7 @@ static bool append_array(struct gp__answer *a, enum gp__piece_kind kind)
 		[GP__PIECE_GROUPS] = ",\"groups\":[",
 		[GP__PIECE_GPUS] = ",\"gpus\":[",
 		[GP__PIECE_USERS] = ",\"users\":[",
+		[GP__PIECE_PROCESSES] = ",\"processes\":[",
 	};
 	bool follows = a->in_array;
 
@@ -226,6 +227,34 @@ static bool append_saved(const struct gp__server *s, struct gp__answer *a)
 	return append_members(a, o);
 }
 
+/* Members after an array. */
+static bool end_array(struct gp__answer *a)
+{
+	bool open = a->in_array;
+
+	a->in_array = false;
+	return !open || append_text(a, "]");
+}
+
+/* Begins the list of processes and adds a piece for each. */
+static bool append_processes(struct gp__server *s, struct gp__answer *a)
+{
+	const struct gp__holders *h = &s->holders;
+	json_t *o = json_object();
+	bool fits;
+
+	json_object_set_new(o, "census", gp__show_census(s));
+	if (!h->taken_at)
+		json_object_set_new(o, "processes", json_null());
+	fits = end_array(a) && append_members(a, o);
+	if (!fits || !h->taken_at)
+		return fits;
+	gp__holders_judge(s);
+	for (u32 i = 0; i < h->census.nr; i++)
+		gp__pieces_add(&a->list, GP__PIECE_PROCESS, (u32)h->census.holder[i].pid);
+	return !a->list.failed && append_array(a, GP__PIECE_PROCESSES);
+}
+
 /* A piece that is gone leaves nothing. */
 static bool append_one(struct gp__answer *a, json_t *json)
 {
@@ -261,6 +290,13 @@ static bool append_piece(struct gp__server *s, struct gp__peer *p)
 	case GP__PIECE_SAVED:
 		fits = append_saved(s, a);
 		break;
+	case GP__PIECE_PROCESSES:
+	case GP__PIECE_KNOWN_PROCESSES:
+		fits = append_processes(s, a);
+		break;
+	case GP__PIECE_PROCESS:
+		fits = append_one(a, gp__show_holder(s, p, (pid_t)piece->id));
+		break;
 	default:
 		fits = append_group(s, p, piece->id, piece->kind == GP__PIECE_HISTORY);
 	}
@@ -283,7 +319,14 @@ static bool waits(const struct gp__server *s, const struct gp__answer *a)
 {
 	if (a->at == a->list.nr || s->now >= a->patient_until)
 		return false;
-	return a->list.piece[a->at].kind == GP__PIECE_SAVED && s->off.runs;
+	switch (a->list.piece[a->at].kind) {
+	case GP__PIECE_SAVED:
+		return s->off.runs;
+	case GP__PIECE_PROCESSES:
+		return s->holders.asked_at;
+	default:
+		return false;
+	}
 }
 
 /* Writes pieces until the message is large enough or the time is up. False: out of memory. */

@@ -22,6 +22,9 @@ enum gp__piece_kind {
 	GP__PIECE_GPU,
 	GP__PIECE_USER,
 	GP__PIECE_SAVED, /* what gp__switch_saved() says, which is waited for; before any array */
+	GP__PIECE_PROCESSES, /* with GPUs open; the last piece, followed by one for each */
+	GP__PIECE_KNOWN_PROCESSES, /* the same, without waiting for a census */
+	GP__PIECE_PROCESS,
 	GP__PIECE_COUNT,
 };
 

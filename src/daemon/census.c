@@ -69,6 +69,7 @@ static int look(int proc, const char *root, struct gp__holder *h)
 	if (!gp__devices_any_open(h->devices))
 		return 0;
 	h->computes = listed || h->devices->computes;
+	h->parent = gp__procfs_parent(proc);
 	/* Last, so that a process that has executed another program since has that one's name. */
 	return gp__procfs_describe(proc, &h->start, &h->uid, h->name, sizeof(h->name)) ? 1 : -ESRCH;
 }
@@ -92,6 +93,20 @@ void gp__holder_free(struct gp__holder *h)
 {
 	free(h->devices);
 	h->devices = NULL;
+}
+
+bool gp__holder_memory(const struct gp__holder *h, u64 *used)
+{
+	bool known = false;
+
+	*used = 0;
+	for (u32 i = 0; i < h->devices->nr; i++) {
+		const struct gp__device *d = &h->devices->device[i];
+
+		known |= d->is_open && d->is_used_known;
+		*used += d->is_open && d->is_used_known ? d->used : 0;
+	}
+	return known;
 }
 
 /*

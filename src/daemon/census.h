@@ -14,7 +14,7 @@
 
 /* A process that has a GPU open. */
 struct gp__holder {
-	pid_t pid;
+	pid_t pid, parent; /* parent 0: not known */
 	u64 start; /* in ticks since the machine started: with the pid, it names the process */
 	uid_t uid;
 	char name[GP__WIRE_NAME_MAX];
@@ -35,6 +35,8 @@ struct gp__census {
 int gp__holder_look(pid_t pid, const struct gp__devices *machine, const char *root,
 		    struct gp__holder *h);
 void gp__holder_free(struct gp__holder *h);
+/* The memory that it uses of all its GPUs. False: that is not known of any. */
+bool gp__holder_memory(const struct gp__holder *h, u64 *used);
 
 /* Looks at all processes. 0 or -errno; on success, @c is to be freed. */
 int gp__census_take(const struct gp__devices *machine, const char *root, struct gp__census *c);

@@ -144,9 +144,15 @@ static int set_daemon(struct reading *r, const char *name, const char *value)
 			return refuse(r, "subuid: '%s' is not an absolute path", value);
 		return set_text(r, name, value, c->subuid, sizeof(c->subuid));
 	}
+	if (!strcmp(name, "warn_unjoined")) {
+		if (strcmp(value, "yes") && strcmp(value, "no"))
+			return refuse(r, "warn_unjoined: '%s' is neither yes nor no", value);
+		c->warn_unjoined = !strcmp(value, "yes");
+		return 1;
+	}
 	return refuse(r,
 		      "[daemon] has no key '%s'; it has log, log_max, group, admins, subuid, ttl, "
-		      "devices and policy",
+		      "devices, policy and warn_unjoined",
 		      name);
 }
 

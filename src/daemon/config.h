@@ -53,6 +53,7 @@ struct gp__config {
 	bool has_admin_gid;
 	bool admins_anywhere; /* administrators may be in other namespaces than the daemon */
 	bool hides_users; /* uids that the daemon's user namespace does not map look alike */
+	bool warn_unjoined; /* about programs that disturb joined ones */
 	u64 ttl_ns;
 	u64 log_max; /* bytes; 0: no limit */
 	char devices[GP__CONFIG_DEVICES_MAX]; /* glob patterns of device files, in one line */

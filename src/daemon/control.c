@@ -2,7 +2,7 @@
 /*
  * Requests of the command line, which are JSON objects with "op", and the answers to them.
  *
- *	{"op": "list"}  {"op": "users"}
+ *	{"op": "list"}  {"op": "list", "processes": true}  {"op": "users"}
  *	{"op": "why", TARGET}
  *	{"op": "set", TARGET, "priority": 3, "share_pct": 40, ...}
  *	{"op": "suspend", TARGET}  {"op": "resume", TARGET}
@@ -15,8 +15,11 @@
  * and only the existence of others'; only the owner or an administrator changes anything, and only
  * an administrator what an administrator has suspended or set. Another user's target is answered
  * like one that does not exist. "resume" with a "pid" also takes back what was said about a program
- * that has left. "why"
- * also answers for groups that have ended, unless a living group matches the target.
+ * that has left. "why" also answers for groups that have ended, unless a living group matches the
+ * target.
+ *
+ * "processes" adds the processes that have GPUs open: as they are now, or, with the text "known"
+ * instead of true, as they were found last, without waiting.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -77,6 +80,22 @@ static bool is_user_shown(const struct request *r, const struct gp__user *u)
 	return r->p->admin || u == r->p->user;
 }
 
+/* A census that is younger answers a question, too; of live views, which ask again, an older one.
+ */
+#define FRESH_NS GP__S
+#define FRESH_KNOWN_NS (2 * GP__S)
+
+static void list_processes(struct request *r)
+{
+	const json_t *processes = json_object_get(r->json, "processes");
+	bool wait = json_is_true(processes);
+
+	if (!wait && !json_is_string(processes))
+		return;
+	gp__holders_want(r->s, wait ? FRESH_NS : FRESH_KNOWN_NS);
+	gp__pieces_add(&r->list, wait ? GP__PIECE_PROCESSES : GP__PIECE_KNOWN_PROCESSES, 0);
+}
+
 static json_t *do_list(struct request *r)
 {
 	json_t *o = gp__json_envelope();
@@ -91,6 +110,7 @@ static json_t *do_list(struct request *r)
 	json_object_set_new(o, "daemon", gp__show_daemon(r->s));
 	json_object_set_new(o, "you", gp__show_asker(r->p));
 	json_object_set_new(o, "left", left_json(r));
+	list_processes(r);
 	return o;
 }
 

@@ -157,6 +157,18 @@ bool gp__procfs_describe(int proc, u64 *start, uid_t *uid, char *name, size_t si
 	return true;
 }
 
+pid_t gp__procfs_parent(int proc)
+{
+	char text[STAT_MAX];
+	const char *end;
+	int parent;
+
+	if (!read_text(proc, "stat", text, sizeof(text)))
+		return 0;
+	end = strrchr(text, ')');
+	return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : 0;
+}
+
 /*
  * Stopped by a signal or a debugger
  */

@@ -29,6 +29,8 @@ int gp__procfs_open(pid_t pid, int pidfd);
 int gp__procfs_find_devices(int proc, struct gp__devices *d);
 /* Reads when it started, its user and its name, as ps(1) shows them. False: it has ended. */
 bool gp__procfs_describe(int proc, u64 *start, uid_t *uid, char *name, size_t size);
+/* Its parent's pid. 0: it has ended, or its parent is not known. */
+pid_t gp__procfs_parent(int proc);
 /* Whether it is stopped by a signal or a debugger, or frozen. False if that cannot be found out. */
 bool gp__procfs_is_stopped(int proc, const struct gp__freezers *f);
 

@@ -208,6 +208,7 @@ static void end_reload(struct gp__server *s, struct gp__source *source, u32 even
 	} else {
 		apply_config(s);
 		gp__claims_configure(s);
+		gp__holders_configure(s);
 		apply_limits(s);
 		gp__log_info(s->log, "configuration read again: policy %s",
 			     s->config.choice.policy->name);
@@ -344,6 +345,7 @@ int gp__server_open(struct gp__server *s, const struct gp__log *log, const char 
 	s->config_path = config_path;
 	s->config_required = config_required;
 	s->journal.fd = s->lock = s->claims.answers.fd = s->off.done_fd = -1;
+	s->holders.done.fd = -1;
 	s->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	s->listener = (struct gp__source){ -1, connection_ready };
 	s->signals = (struct gp__source){ -1, signal_came };
@@ -383,6 +385,8 @@ int gp__server_open(struct gp__server *s, const struct gp__log *log, const char 
 	err = gp__claims_open(s);
 	if (!err)
 		err = gp__switch_open(s, socket_path);
+	if (!err)
+		err = gp__holders_open(s);
 	if (err)
 		return err;
 	apply_config(s);
@@ -434,6 +438,7 @@ static u64 end_turn(struct gp__server *s)
 	wake = gp__min_u64(wake, gp__peers_sweep(s));
 	wake = gp__min_u64(wake, gp__systemd_watchdog(&s->watchdog_at, s->now));
 	wake = gp__min_u64(wake, gp__claims_wake(s));
+	wake = gp__min_u64(wake, gp__holders_wake(s));
 	wake = gp__min_u64(wake, gp__answers_wake(s));
 	return gp__min_u64(wake, gp__pages_unmute(s));
 }
@@ -555,7 +560,8 @@ void gp__server_close(struct gp__server *s)
 		close(s->spare);
 	if (s->lock >= 0)
 		close(s->lock);
-	/* Late, as it waits for an inspection to end. */
+	/* Late, as these wait for a census and an inspection to end. */
+	gp__holders_close(s);
 	gp__claims_close(s);
 	if (s->epoll >= 0)
 		close(s->epoll);

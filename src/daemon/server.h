@@ -23,6 +23,7 @@
 
 #include "base/hist.h"
 #include "base/log.h"
+#include "daemon/census_thread.h"
 #include "daemon/closer.h"
 #include "daemon/config.h"
 #include "daemon/inspect.h"
@@ -128,9 +129,40 @@ struct gp__claims {
 	u64 retry_at; /* when to repeat inspections that failed or came too early */
 };
 
+/* What a process with a GPU open is for the programs that are joined. */
+enum gp__holder_role {
+	GP__HOLDER_JOINED,
+	GP__HOLDER_CHILD, /* of a joined one */
+	GP__HOLDER_WATCHES, /* it draws, or watches the GPU */
+	GP__HOLDER_COMPUTES, /* where no joined program is */
+	GP__HOLDER_DISTURBS, /* it computes where one is */
+};
+
+struct gp__known_holder {
+	pid_t pid;
+	u64 start;
+	bool told; /* there was a warning about it */
+};
+
+/* The processes that have GPUs open (holders.c). */
+struct gp__holders {
+	struct gp__census_thread thread;
+	struct gp__source done;
+	u64 asked_at; /* of a census that is being taken; 0: none is */
+	u64 tried_at; /* when one was last asked for, for warnings */
+	/* The latest one: */
+	struct gp__census census;
+	enum gp__holder_role *role; /* of each holder */
+	u64 taken_at; /* 0: none was taken yet */
+	int err; /* why there is no later one */
+	struct gp__known_holder *known; /* that disturb others */
+	u32 nr_known;
+};
+
 struct gp__server {
 	struct gp__registry registry;
 	struct gp__claims claims;
+	struct gp__holders holders;
 	struct gp__config config;
 	struct gp__journal journal;
 	const char *config_path; /* NULL: defaults only */
@@ -326,6 +358,21 @@ void gp__claims_memory(struct gp__server *s, struct gp__peer *p);
 void gp__claims_end(struct gp__server *s, struct gp__peer *p);
 /* Asks about programs that hold others, if it is time. Returns when to call it at the latest. */
 u64 gp__claims_wake(struct gp__server *s);
+
+/*
+ * holders.c: the processes that have GPUs open
+ */
+
+int gp__holders_open(struct gp__server *s);
+void gp__holders_close(struct gp__server *s);
+/* The configuration has changed. */
+void gp__holders_configure(struct gp__server *s);
+/* Somebody asks: takes a census, unless the latest one is younger than @fresh_ns. */
+void gp__holders_want(struct gp__server *s, u64 fresh_ns);
+/* Sets the role of each holder, as programs are joined now. */
+void gp__holders_judge(struct gp__server *s);
+/* Takes the census for warnings, if it is time. Returns when to call it at the latest. */
+u64 gp__holders_wake(struct gp__server *s);
 
 /*
  * control.c: requests of the command line

@@ -402,6 +402,87 @@ json_t *gp__show_daemon(const struct gp__server *s)
 	return o;
 }
 
+json_t *gp__show_census(const struct gp__server *s)
+{
+	const struct gp__holders *h = &s->holders;
+	json_t *o = json_object();
+
+	gp__json_set_real(o, "age_ms", h->taken_at, gp__to_ms(s->now - h->taken_at));
+	gp__json_set_u64(o, "unread", h->taken_at, h->census.nr_unread);
+	json_object_set_new(o, "problem", h->err ? json_string(strerror(-h->err)) : json_null());
+	return o;
+}
+
+/* The number that programs' GPUs have. */
+static json_t *gpu_number(const struct gp__server *s, const char *key)
+{
+	struct gp__link *l, *n;
+
+	gp__list_each(l, n, &s->registry.gpus)
+	{
+		const struct gp__gpu *g = container_of(l, struct gp__gpu, link);
+
+		if (!strcmp(g->key, key))
+			return json_integer(g->dev.id);
+	}
+	return json_null();
+}
+
+static json_t *devices_json(const struct gp__server *s, const struct gp__devices *d, bool all)
+{
+	json_t *list = json_array();
+
+	for (u32 i = 0; i < d->nr; i++) {
+		const struct gp__device *device = &d->device[i];
+		json_t *o;
+
+		if (!device->is_open)
+			continue;
+		o = json_object();
+		json_object_set_new(o, "file", gp__json_text(device->file));
+		json_object_set_new(o, "gpu", gpu_number(s, device->key));
+		json_object_set_new(o, "key", gp__json_text(*device->key ? device->key : NULL));
+		if (all)
+			gp__json_set_u64(o, "memory_used_bytes", device->is_used_known,
+					 device->used);
+		json_array_append_new(list, o);
+	}
+	return list;
+}
+
+/* Other users only see that there is one. */
+json_t *gp__show_holder(const struct gp__server *s, const struct gp__peer *p, pid_t pid)
+{
+	const struct gp__holders *h = &s->holders;
+	const struct gp__holder *holder;
+	json_t *o = json_object();
+	bool all, known;
+	u32 i = 0;
+	u64 used;
+
+	while (i < h->census.nr && h->census.holder[i].pid != pid)
+		i++;
+	if (i == h->census.nr) {
+		json_decref(o);
+		return NULL;
+	}
+	holder = &h->census.holder[i];
+	all = gp__may_see_user(p, holder->uid);
+	json_object_set_new(o, "user", json_integer(holder->uid));
+	json_object_set_new(o, "joined", json_boolean(h->role[i] == GP__HOLDER_JOINED));
+	json_object_set_new(o, "child_of_joined", json_boolean(h->role[i] == GP__HOLDER_CHILD));
+	json_object_set_new(o, "computes", json_boolean(holder->computes));
+	json_object_set_new(o, "disturbs", json_boolean(h->role[i] == GP__HOLDER_DISTURBS));
+	json_object_set_new(o, "devices", devices_json(s, holder->devices, all));
+	if (!all)
+		return o;
+	json_object_set_new(o, "pid", json_integer(holder->pid));
+	json_object_set_new(o, "program", gp__json_text(holder->name));
+	known = gp__holder_memory(holder, &used);
+	gp__json_set_u64(o, "memory_used_bytes", known, used);
+	return o;
+}
+
 /* The times in which a user was refused or slowed are counted by budget. */
 json_t *gp__show_user(const struct gp__server *s, const struct gp__user *u)
 {

@@ -32,6 +32,10 @@ json_t *gp__show_gpu(const struct gp__server *s, const struct gp__gpu *g);
 /* The GPUs on which scheduling is off. */
 json_t *gp__show_off(const struct gp__off *off);
 json_t *gp__show_daemon(const struct gp__server *s);
+/* When the latest census was taken, and of what. */
+json_t *gp__show_census(const struct gp__server *s);
+/* A process of it. NULL: it has none with this pid. */
+json_t *gp__show_holder(const struct gp__server *s, const struct gp__peer *p, pid_t pid);
 /* The user who asks, with its limits. */
 json_t *gp__show_asker(const struct gp__peer *p);
 json_t *gp__show_params(const struct gp__param *params, u32 n, const u64 *values);

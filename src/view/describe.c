@@ -237,6 +237,55 @@ const char *gp__view_off(char *buf, size_t n, const json_t *off, const json_t *g
 	return *buf ? buf : NULL;
 }
 
+/*
+ * Processes with GPUs open
+ */
+
+const char *gp__view_role(const json_t *process)
+{
+	if (json_is_true(json_object_get(process, "joined")))
+		return "joined";
+	if (json_is_true(json_object_get(process, "child_of_joined")))
+		return "child";
+	return json_is_true(json_object_get(process, "computes")) ? "unjoined" : "watches";
+}
+
+static bool has_known_gpu(const json_t *devices)
+{
+	const json_t *device;
+	size_t i;
+
+	json_array_foreach ((json_t *)devices, i, device) {
+		if (json_is_string(json_object_get(device, "key")))
+			return true;
+	}
+	return false;
+}
+
+const char *gp__view_gpus(char *buf, size_t n, const json_t *process)
+{
+	const json_t *devices = json_object_get(process, "devices"), *device;
+	bool known = has_known_gpu(devices);
+	size_t i, len = 0;
+
+	*buf = '\0';
+	json_array_foreach ((json_t *)devices, i, device) {
+		const char *between = len ? ", " : "";
+
+		/* Such as /dev/kfd, which is of all AMD GPUs. */
+		if (known && !json_is_string(json_object_get(device, "key")))
+			continue;
+		if (json_is_integer(json_object_get(device, "gpu")))
+			len += (size_t)snprintf(buf + len, n - len, "%s%lld", between,
+						int_of(device, "gpu"));
+		else
+			len += (size_t)snprintf(buf + len, n - len, "%s%s", between,
+						text_of(device, "file"));
+		len = len < n ? len : n - 1;
+	}
+	return buf;
+}
+
 const char *gp__view_priority(char *buf, size_t n, const json_t *group)
 {
 	const json_t *priority = json_object_get(group, "priority");

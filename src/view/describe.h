@@ -53,6 +53,13 @@ const char *gp__view_gang(char *buf, size_t n, const json_t *group);
  * @gpus: the daemon's GPUs, or NULL. Returns @buf; NULL: it is on everywhere. */
 const char *gp__view_off(char *buf, size_t n, const json_t *off, const json_t *gpus);
 
+/* What a process with a GPU open is for gpreempt: "unjoined", if it computes without having joined,
+ * "joined", "child" of a joined one, or "watches" if it cannot compute. */
+const char *gp__view_role(const json_t *process);
+/* Its GPUs: "0, 1", or the names of their device files if no program has joined there. Returns
+ * @buf. */
+const char *gp__view_gpus(char *buf, size_t n, const json_t *process);
+
 /* "2", or "2 (now 9)" where ageing makes it 9 at present. Returns @buf; NULL: it is not known. */
 const char *gp__view_priority(char *buf, size_t n, const json_t *group);
 

@@ -26,6 +26,8 @@ void gp__top_clear(struct gp__top *t)
 		free_group(t->group[i]);
 	free(t->gpu);
 	t->gpu = NULL;
+	json_decref(t->processes);
+	t->processes = NULL;
 	t->nr_groups = t->nr_gpus = 0;
 	t->listed_at = 0;
 }
@@ -325,6 +327,24 @@ static int read_gpus(struct gp__top *t, const json_t *list, uint64_t now)
 }
 
 /*
+ * Processes
+ */
+
+static void read_processes(struct gp__top *t, const json_t *list)
+{
+	json_t *processes = json_object_get(list, "processes"), *process;
+	char buf[128];
+	size_t i;
+
+	json_decref(t->processes);
+	t->processes = json_is_array(processes) ? json_incref(processes) : NULL;
+	json_array_foreach (t->processes, i, process)
+		json_object_set_new(process, "user_name",
+				    gp__json_text(gp__view_user(buf, sizeof(buf),
+								(uid_t)int_of(process, "user"))));
+}
+
+/*
  * Feeding
  */
 
@@ -343,6 +363,7 @@ int gp__top_list(struct gp__top *t, const json_t *list, uint64_t now)
 	if (!err)
 		err = read_groups(t, json_object_get(list, "groups"), now);
 	drop_gone(t);
+	read_processes(t, list);
 	for (uint32_t i = 0; i < t->nr_gpus; i++)
 		set_lanes(t, t->gpu[i].id, now);
 	t->listed_at = now;
@@ -496,6 +517,7 @@ json_t *gp__top_json(const struct gp__top *t)
 	json_object_set_new(o, "policy", json_string(t->policy));
 	gp__json_set_real(o, "window_ms", true, gp__to_ms(t->window_ns));
 	json_object_set_new(o, "by_decisions", json_boolean(t->watching));
+	json_object_set(o, "processes", t->processes ? t->processes : json_null());
 	for (uint32_t i = 0; i < t->nr_gpus; i++)
 		json_array_append_new(gpus, gpu_json(&t->gpu[i]));
 	for (uint32_t i = 0; i < t->nr_groups; i++)

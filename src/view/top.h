@@ -59,6 +59,7 @@ struct gp__top {
 	uint32_t nr_gpus;
 	char policy[32], version[32];
 	bool off; /* scheduling is, on all GPUs */
+	json_t *processes; /* that have a GPU open; NULL: not known */
 	double up_ms;
 	uint64_t listed_at; /* 0: never */
 	bool watching; /* lines arrive */
@@ -107,6 +108,10 @@ struct gp__top_look {
 	char message[256];
 };
 
+/* Whether a process is shown below this GPU; GP__TOP_NO_GPU: below none, as no program has joined
+ * on any of its GPUs. */
+#define GP__TOP_NO_GPU UINT32_MAX
+bool gp__top_has_process(const struct gp__top_look *look, const json_t *process, uint32_t gpu);
 const char *gp__top_sort_name(enum gp__top_sort sort);
 void gp__top_sort(struct gp__top *t, enum gp__top_sort sort);
 bool gp__top_shows(const struct gp__top_look *look, const struct gp__top_group *g);

@@ -275,34 +275,113 @@ static void draw_gpu(const struct gp__top_gpu *g, struct gp__screen *s, uint32_t
 					    (uint64_t)(g->order_p99_us * GP__US)));
 }
 
-/* A line of the part that scrolls: the GPU's, or the group's below it. */
+/*
+ * Processes that have not joined
+ */
+
+bool gp__top_has_process(const struct gp__top_look *look, const json_t *process, uint32_t gpu)
+{
+	const json_t *devices = json_object_get(process, "devices"), *device, *number;
+	const char *program = json_string_value(json_object_get(process, "program"));
+	bool has_gpu = false, has_this = false;
+	size_t i;
+
+	if (json_is_true(json_object_get(process, "joined")) ||
+	    (*look->filter && !strcasestr(program ? program : "", look->filter)))
+		return false;
+	json_array_foreach ((json_t *)devices, i, device) {
+		number = json_object_get(device, "gpu");
+		has_gpu |= json_is_integer(number);
+		has_this |= json_is_integer(number) && json_integer_value(number) == gpu;
+	}
+	return gpu == GP__TOP_NO_GPU ? !has_gpu : has_this;
+}
+
+/* Its state is its role; the columns of scheduled groups have its user and memory. */
+static void draw_process(const json_t *process, const struct columns *c, struct gp__screen *s,
+			 uint32_t row)
+{
+	bool disturbs = json_is_true(json_object_get(process, "disturbs"));
+	const json_t *memory = json_object_get(process, "memory_used_bytes");
+	const char *program = json_string_value(json_object_get(process, "program"));
+	const char *user = json_string_value(json_object_get(process, "user_name"));
+	enum gp__style style = disturbs ? GP__STYLE_WARN : GP__STYLE_DIM;
+	char cell[COLUMNS][64] = { 0 }, size[32];
+	uint32_t col = 0;
+
+	snprintf(cell[PID], 64, program ? "%lld" : "-",
+		 (long long)json_integer_value(json_object_get(process, "pid")));
+	snprintf(cell[PROGRAM], 64, program ? "%s" : "(%s)", program ? program : user);
+	snprintf(cell[USER], 64, "%s", user);
+	snprintf(cell[STATE], 64, "%s", gp__view_role(process));
+	for (int i = 0; i <= STATE; i++) {
+		if (c->width[i])
+			col = gp__screen_field(s, row, col, c->width[i], style, cell[i]) + GAP;
+	}
+	col = gp__screen_textf(s, row, col, style, "%s%s", disturbs ? "disturbs; " : "", user);
+	if (json_is_integer(memory))
+		gp__screen_textf(
+			s, row, col, style, ", memory %s",
+			gp__format_size(size, sizeof(size), (uint64_t)json_integer_value(memory)));
+}
+
+/*
+ * Lines of the part that scrolls
+ */
+
+/* A GPU, or a group or process below it; without any of them the heading of processes that are on
+ * other GPUs. */
 struct line {
 	const struct gp__top_gpu *gpu;
 	const struct gp__top_group *group;
+	const json_t *process;
 };
 
-static uint32_t collect_lines(const struct gp__top *t, const struct gp__top_look *look,
-			      struct line *lines)
+static uint32_t collect_processes(const struct gp__top *t, const struct gp__top_look *look,
+				  uint32_t gpu, struct line *lines)
 {
+	const json_t *process;
 	uint32_t n = 0;
+	size_t i;
 
-	for (uint32_t i = 0; i < t->nr_gpus; i++) {
-		lines[n++] = (struct line){ &t->gpu[i], NULL };
-		for (uint32_t k = 0; k < t->nr_groups; k++) {
-			if (t->group[k]->gpu == t->gpu[i].id && gp__top_shows(look, t->group[k]))
-				lines[n++] = (struct line){ NULL, t->group[k] };
-		}
+	json_array_foreach (t->processes, i, process) {
+		if (gp__top_has_process(look, process, gpu))
+			lines[n++] = (struct line){ .process = process };
 	}
 	return n;
 }
 
+/* Room for the lines that collect_lines() finds. */
+static size_t lines_max(const struct gp__top *t)
+{
+	return 1 + t->nr_groups + (t->nr_gpus + 1) * (1 + json_array_size(t->processes));
+}
+
+static uint32_t collect_lines(const struct gp__top *t, const struct gp__top_look *look,
+			      struct line *lines)
+{
+	uint32_t n = 0, nr_others;
+
+	for (uint32_t i = 0; i < t->nr_gpus; i++) {
+		lines[n++] = (struct line){ .gpu = &t->gpu[i] };
+		for (uint32_t k = 0; k < t->nr_groups; k++) {
+			if (t->group[k]->gpu == t->gpu[i].id && gp__top_shows(look, t->group[k]))
+				lines[n++] = (struct line){ .group = t->group[k] };
+		}
+		n += collect_processes(t, look, t->gpu[i].id, &lines[n]);
+	}
+	nr_others = collect_processes(t, look, GP__TOP_NO_GPU, &lines[n + 1]);
+	lines[n] = (struct line){ 0 };
+	return nr_others ? n + 1 + nr_others : n;
+}
+
 uint32_t gp__top_height(const struct gp__top *t, const struct gp__top_look *look)
 {
-	uint32_t shown = 0;
+	struct line *lines = calloc(lines_max(t), sizeof(*lines));
+	uint32_t n = lines ? collect_lines(t, look, lines) : 0;
 
-	for (uint32_t i = 0; i < t->nr_groups; i++)
-		shown += gp__top_shows(look, t->group[i]);
-	return ROWS_ABOVE + t->nr_gpus + shown + ROWS_BELOW;
+	free(lines);
+	return ROWS_ABOVE + n + ROWS_BELOW;
 }
 
 /* Scrolls to the selected group. */
@@ -325,7 +404,7 @@ static void scroll(struct gp__top_look *look, const struct line *lines, uint32_t
 static void draw_lines(const struct gp__top *t, struct gp__top_look *look, const struct columns *c,
 		       struct gp__screen *s)
 {
-	struct line *lines = calloc(t->nr_gpus + t->nr_groups + 1, sizeof(*lines));
+	struct line *lines = calloc(lines_max(t), sizeof(*lines));
 	uint32_t n,
 		room = s->rows > ROWS_ABOVE + ROWS_BELOW ? s->rows - ROWS_ABOVE - ROWS_BELOW : 0;
 
@@ -338,8 +417,13 @@ static void draw_lines(const struct gp__top *t, struct gp__top_look *look, const
 
 		if (l->gpu)
 			draw_gpu(l->gpu, s, ROWS_ABOVE + i);
-		else
+		else if (l->group)
 			draw_group(l->group, look, c, s, ROWS_ABOVE + i);
+		else if (l->process)
+			draw_process(l->process, c, s, ROWS_ABOVE + i);
+		else
+			gp__screen_text(s, ROWS_ABOVE + i, 0, GP__STYLE_BOLD,
+					"on GPUs without joined programs");
 	}
 	free(lines);
 }

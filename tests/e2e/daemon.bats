@@ -157,7 +157,7 @@ needs_root() {
 	start_daemon
 	run "$GPREEMPT" ps
 	[ "$status" -eq 0 ]
-	[ "$output" = "No program is joined." ]
+	[ "${lines[0]}" = "No program is joined." ]
 	run "$GPREEMPT"
 	[[ $output == *"Daemon: gpreemptd "*"no program is joined"* ]]
 }

@@ -164,6 +164,53 @@ static void ages_are_short(void **state)
 		assert_string_equal(gp__view_age(text, sizeof(text), cases[i].ms), cases[i].text);
 }
 
+static void processes_are_described(void **state)
+{
+	static const struct {
+		const char *json, *role, *gpus;
+	} cases[] = {
+		{ "{'joined': false, 'computes': true, 'devices': [{'file': 'kfd', 'gpu': null,"
+		  " 'key': null}, {'file': 'renderD128', 'gpu': 0, 'key': 'amd-1'},"
+		  " {'file': 'renderD129', 'gpu': null, 'key': 'amd-2'}]}",
+		  "unjoined", "0, renderD129" },
+		{ "{'joined': false, 'computes': false, 'devices': [{'file': 'card9', 'gpu': null,"
+		  " 'key': null}]}",
+		  "watches", "card9" },
+		{ "{'joined': false, 'child_of_joined': true, 'computes': true, 'devices': []}",
+		  "child", "" },
+		{ "{'joined': true, 'computes': true}", "joined", "" },
+	};
+	char text[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		json_t *json = parse(cases[i].json);
+
+		assert_string_equal(gp__view_role(json), cases[i].role);
+		assert_string_equal(gp__view_gpus(text, sizeof(text), json), cases[i].gpus);
+		json_decref(json);
+	}
+}
+
+static void what_is_off_is_named(void **state)
+{
+	json_t *gpus = parse("[{'gpu': 3, 'key': 'amd-1'}]");
+	json_t *all = parse("{'all': true, 'gpus': []}"), *on = parse("{'all': false, 'gpus': []}");
+	json_t *some = parse("{'all': false, 'gpus': ['amd-1', 'amd-2']}");
+	char text[12];
+
+	(void)state;
+	assert_string_equal(gp__view_off(text, sizeof(text), all, gpus), "all GPUs");
+	assert_null(gp__view_off(text, sizeof(text), on, gpus));
+	assert_string_equal(gp__view_off(text, sizeof(text), some, gpus), "gpu3, amd-2");
+	/* Room for a part. */
+	assert_string_equal(gp__view_off(text, 8, some, NULL), "amd-1, ");
+	json_decref(gpus);
+	json_decref(all);
+	json_decref(on);
+	json_decref(some);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -171,6 +218,8 @@ int main(void)
 		cmocka_unit_test(every_rule_has_a_sentence),
 		cmocka_unit_test(an_unknown_priority_is_not_0),
 		cmocka_unit_test(ages_are_short),
+		cmocka_unit_test(processes_are_described),
+		cmocka_unit_test(what_is_off_is_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
