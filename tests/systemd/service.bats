@@ -147,6 +147,24 @@ check_result() {
 	check_result
 }
 
+@test "off is kept in the state folder and outlasts systemctl restart" {
+	hold_victim
+	before=$(steps)
+	run -0 gpreempt off
+	[[ $output == "Scheduling is off on all GPUs: "* ]]
+	[[ $output != *"not saved"* ]]
+	[ -s /var/lib/gpreempt/off ]
+	eventually takes_steps "$before"
+	systemctl restart gpreemptd
+	eventually eval 'gpreempt ps --json | jq -e ".daemon.off.all and (.groups | length) >= 2"'
+	[ "$(gpreempt ps --json | jq '[.groups[] | select(.state == "excluded")] | length')" -eq 0 ]
+	gpreempt on
+	[ ! -e /var/lib/gpreempt/off ]
+	eventually is_held
+	end_urgent
+	check_result
+}
+
 @test "systemctl reload reads the configuration" {
 	pid=$(main_pid)
 	sed -i 's/^\[daemon\]/&\npolicy = fair/' /etc/gpreempt/gpreemptd.conf
