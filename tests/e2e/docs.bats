@@ -1,6 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # shellcheck disable=SC2013,SC2016
+bats_require_minimum_version 1.5.0
+
 # The lists in README, CONTRIBUTING and the manual pages are those of the code.
 
 setup() {
@@ -129,4 +131,18 @@ checks() {
 		docs/architecture.md | tr -d '`' | sort -u); do
 		[ -e "src/$path" ] || [ -e "$path" ] || { echo "no $path" && return 1; }
 	done
+}
+
+@test "each command and setting that docs/operations.md names exists" {
+	run -0 comm -23 <(grep -oE '(^|`)gpreempt [a-z]+' docs/operations.md | cut -d' ' -f2 | sort -u) \
+		<(names commands)
+	[ -z "$output" ]
+	for word in max_priority max_hold_ms min_share_pct warn_unjoined devices log_max ttl; do
+		grep -q "\b$word\b" docs/operations.md
+		grep -qE "\*$word\*|^\*$word" man/gpreemptd.conf.5.scd man/gpreempt-policy.7.scd
+	done
+	# The versions of the protocol.
+	version=$(sed -n 's/^#define GP__WIRE_VERSION \([0-9]*\).*/\1/p' src/wire/wire.h)
+	grep -q "gpreemptd speaks versions 1 to $version\." docs/operations.md
+	grep -q "speaks versions 1, that of gpreempt 0.1.0, to $version\." man/gpreemptd.8.scd
 }

@@ -65,6 +65,26 @@ for p in json.load(sys.stdin)["processes"]:
 		"False True True 0"$'\n'"True True True 0" ]
 }
 
+# Prints which devices, and files of /proc and /sys, the process $1 has open or mapped.
+open_devices() {
+	{
+		readlink /proc/"$1"/fd/*
+		sed -nE 's,.* (/.*),\1,p' /proc/"$1"/maps
+	} | grep -E '^/(dev|proc|sys)/' | grep -vE '^/dev/(null|pts/.*)$'
+}
+
+@test "the daemon keeps no device and no file of a program open" {
+	# shellcheck disable=SC2034 # of start_daemon
+	devices=/dev/full
+	start_daemon
+	exec 9<>/dev/full
+	train "$GPREEMPT" run --
+	exec 9>&-
+	wait_for offline_trainer "$GPREEMPT" ps
+	# shellcheck disable=SC2154 # of daemon.bash
+	eventually eval '! open_devices "$daemon"'
+}
+
 @test "warn_unjoined names what disturbs the joined programs, once" {
 	start_daemon_there 'warn_unjoined = yes'
 	train
