@@ -440,8 +440,8 @@ static void enforce_place(struct gp__entity *e, u64 now)
 		gp__entity_hold(e, gp__why(GP__RULE_OPERATOR, 0), now);
 		break;
 	case GP__PLACE_APART:
-		gp__entity_release(
-			e, gp__why(e->dev->off ? GP__RULE_OFF : GP__RULE_OUT_OF_PLAN, 0), now);
+		gp__entity_release(e, gp__why(e->dev->off ? GP__RULE_OFF : GP__RULE_OUT_OF_PLAN, 0),
+				   now);
 		break;
 	case GP__PLACE_BLOCKED:
 		gp__entity_hold(e, gp__why(GP__RULE_GANG, 0), now);
