@@ -335,11 +335,27 @@ static void refused_cell(struct gp__table *t, const json_t *user)
 	gp__table_cell(t, *text ? text : NULL);
 }
 
+/* "30 min/1 h" */
+static void quota_cell(struct gp__table *t, const json_t *user)
+{
+	char time[32], period[32];
+
+	if (json_is_number(json_object_get(user, "gpu_quota_ms")))
+		gp__table_cellf(
+			t, "%s/%s",
+			gp__view_ms(time, sizeof(time), json_object_get(user, "gpu_quota_ms")),
+			gp__view_ms(period, sizeof(period),
+				    json_object_get(user, "gpu_period_ms")));
+	else
+		gp__table_cell(t, NULL);
+}
+
 static int print_users(struct gp__env *env, const json_t *list)
 {
 	static const char *const columns[] = { "<USER",	  ">CONNECTIONS", ">PROGRAMS", ">GROUPS",
 					       ">QUEUES", ">GPUS",	  ">TIME",     ">LOG LINES",
-					       "<SLOWED", "<REFUSED",	  NULL };
+					       "<SLOWED", ">GPU TIME",	  ">OF",       "<REFUSED",
+					       NULL };
 	struct gp__table *t = gp__table_new(env);
 	json_t *user;
 	char buf[128];
@@ -357,6 +373,8 @@ static int print_users(struct gp__env *env, const json_t *list)
 		ms_cell(t, user, "time_ms");
 		int_cell(t, user, "log_lines");
 		gp__table_cell(t, json_is_true(json_object_get(user, "slowed")) ? "yes" : "no");
+		ms_cell(t, user, "gpu_time_ms");
+		quota_cell(t, user);
 		refused_cell(t, user);
 	}
 	return gp__table_print(t);

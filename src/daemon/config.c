@@ -30,6 +30,9 @@
 #define TIME_DEFAULT 5
 #define LINES_DEFAULT 20000
 #define LINES_MOST 1000000
+#define QUOTA_MIN (10 * GP__MS)
+#define QUOTA_PERIOD_MIN (100 * GP__MS)
+#define QUOTA_PERIOD_MAX (168 * 3600 * GP__S)
 #define LOG_DEFAULT (UINT64_C(64) << 20)
 #define LOG_MOST_MIB (1 << 20)
 
@@ -208,6 +211,28 @@ static int set_count(struct reading *r, struct gp__limit *l, size_t i, const cha
 	return 1;
 }
 
+/* "30min/1h", or "none". */
+static int set_gpu_time(struct reading *r, struct gp__limit *l, const char *value)
+{
+	const char *slash = strchr(value, '/');
+	struct gp__quota q = { 0 };
+	char time[32];
+
+	snprintf(time, sizeof(time), "%.*s", slash ? (int)(slash - value) : 0, value);
+	if (strcmp(value, "none") &&
+	    (!slash || gp__parse_duration(time, &q.ns) ||
+	     gp__parse_duration(slash + 1, &q.period) || q.ns < QUOTA_MIN ||
+	     q.period < QUOTA_PERIOD_MIN || q.period > QUOTA_PERIOD_MAX))
+		return refuse(
+			r,
+			"gpu_time: '%s' is neither none nor a duration of at least 10ms and a "
+			"period from 100ms to 168h, as in 30min/1h",
+			value);
+	l->gpu_time = q;
+	l->set |= 1u << GP__LIMIT_GPU_TIME;
+	return 1;
+}
+
 static int set_limit(struct reading *r, struct gp__limit *l, const char *name, const char *value)
 {
 	int64_t prio;
@@ -227,13 +252,15 @@ static int set_limit(struct reading *r, struct gp__limit *l, const char *name, c
 		l->set |= 1u << GP__LIMIT_DEADLINE;
 		return 1;
 	}
+	if (!strcmp(name, "gpu_time"))
+		return set_gpu_time(r, l, value);
 	for (size_t i = 0; i < NR_COUNTS; i++) {
 		if (!strcmp(name, counts[i].name))
 			return set_count(r, l, i, value);
 	}
 	return refuse(r,
 		      "there is no limit '%s'; there are max_priority, max_programs, max_queues, "
-		      "max_weight, max_share, min_deadline, daemon_time and log_lines",
+		      "max_weight, max_share, min_deadline, gpu_time, daemon_time and log_lines",
 		      name);
 }
 
@@ -390,6 +417,8 @@ static void fill_limits(struct gp__config *c)
 			l->max_priority = c->everybody.max_priority;
 		if (!(l->set & 1u << GP__LIMIT_DEADLINE))
 			l->min_deadline = c->everybody.min_deadline;
+		if (!(l->set & 1u << GP__LIMIT_GPU_TIME))
+			l->gpu_time = c->everybody.gpu_time;
 		for (size_t k = 0; k < NR_COUNTS; k++) {
 			if (!(l->set & 1u << counts[k].key))
 				*count_of(l, k) = *count_of(&c->everybody, k);
@@ -488,8 +517,15 @@ static bool has_gid(const gid_t *gids, size_t n, u32 gid)
 	return false;
 }
 
+static bool is_more(struct gp__quota a, struct gp__quota b)
+{
+	return !a.ns || (b.ns && (double)a.ns * (double)b.period > (double)b.ns * (double)a.period);
+}
+
 static void widen(struct gp__limit *have, struct gp__limit l)
 {
+	if (is_more(l.gpu_time, have->gpu_time))
+		have->gpu_time = l.gpu_time;
 	if (l.max_priority > have->max_priority)
 		have->max_priority = l.max_priority;
 	if (l.min_deadline < have->min_deadline)

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "core/core.h"
+#include "daemon/quota.h"
 #include "policy/choice.h"
 
 #define GP__CONFIG_PATH_MAX 256
@@ -22,6 +23,7 @@ enum gp__limit_key {
 	GP__LIMIT_DEADLINE,
 	GP__LIMIT_TIME,
 	GP__LIMIT_LOG,
+	GP__LIMIT_GPU_TIME,
 };
 #define GP__CONFIG_SUBUIDS_MAX 1024
 
@@ -34,6 +36,7 @@ struct gp__limit {
 	u32 max_programs, max_queues;
 	u32 max_weight, max_share; /* hints; max_share is in per cent */
 	u64 min_deadline; /* ns */
+	struct gp__quota gpu_time;
 	u32 time_pct; /* of the daemon's main thread */
 	u32 log_lines; /* a second, in the decision log */
 	u32 set; /* bits: 1 << enum gp__limit_key; others are as for everybody */

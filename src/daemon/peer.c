@@ -39,6 +39,11 @@ int gp__peer_reply(struct gp__server *s, struct gp__peer *p, u32 seq, int result
 	return err;
 }
 
+struct gp__quota gp__peer_quota(const struct gp__peer *p)
+{
+	return p->admin ? (struct gp__quota){ 0 } : p->limit.gpu_time;
+}
+
 static void welcome_agent(struct gp__server *s, struct gp__peer *p,
 			  const struct gp__wire_hello *hello)
 {
@@ -84,9 +89,10 @@ static void welcome_agent(struct gp__server *s, struct gp__peer *p,
 		p->program.owner = p->owner;
 		p->program.peer = p;
 		gp__wire_text(p->program.name, sizeof(p->program.name), hello->program);
+		gp__quota_set(&s->registry, p->user, gp__peer_quota(p), s->now);
 		gp__program_enter(&s->registry, &p->program, s->now);
 		gp__lineages_ask(s->lineages, p->ticket, p->cred.pid);
-		atomic_store(&p->order->alone, 1);
+		atomic_store(&p->order->alone, gp__program_is_alone(&p->program));
 		if (gp__wire_send(p->socket.fd, &welcome, fds, 4))
 			gp__peer_drop(s, p, "it does not read its welcome");
 	}

@@ -384,6 +384,7 @@ static struct gp__group *get_group(struct gp__registry *r, struct gp__program *p
 	g->asked_memory = hints->memory;
 	link_group(r, g);
 	gp__verdict_apply(r, g, now);
+	gp__group_exceed(g, p->user->gpu.over, now);
 	gp__group_join_gang(r, g, now);
 	return g;
 }
@@ -393,11 +394,27 @@ static void put_group(struct gp__registry *r, struct gp__group *g, u64 now)
 	if (g->nr_queues)
 		return;
 	gp__group_leave_gang(r, g);
+	gp__quota_charge(g, now);
 	gp__entity_remove(&g->entity, now);
 	put_owner(g->entity.owner, now);
 	unlink_group(r, g);
 	put_gpu(g->gpu, now);
 	free(g);
+}
+
+void gp__group_suspend(struct gp__group *g, bool suspend, u64 now)
+{
+	g->suspended = suspend;
+	gp__entity_suspend(&g->entity, suspend || g->over_quota, now);
+}
+
+void gp__group_exceed(struct gp__group *g, bool over, u64 now)
+{
+	if (over == g->over_quota)
+		return;
+	g->over_quota = over;
+	if (!g->suspended)
+		gp__entity_suspend(&g->entity, over, now);
 }
 
 /*
@@ -527,8 +544,8 @@ static int move(struct gp__registry *r, struct gp__program_queue *q, const struc
 	g->described = old->described;
 	g->reported = old->reported;
 	/* The queue stays suspended wherever its program moves it. */
-	if (old->entity.suspended && !g->entity.suspended)
-		gp__entity_suspend(&g->entity, true, now);
+	if (old->suspended && !g->suspended)
+		gp__group_suspend(g, true, now);
 	g->nr_queues++;
 	old->nr_queues--;
 	add_again(r, q, now);
@@ -613,7 +630,8 @@ static void begin_hold(struct gp__registry *r, struct gp__group *g, const struct
 	*hold = (struct gp__hold){ .from = a->time,
 				   .rule = waits ? (u8)GP__RULE_GANG : a->why.rule,
 				   .by = a->why.by,
-				   .waits = waits };
+				   .waits = waits,
+				   .by_quota = g->over_quota && !g->suspended };
 	if (by) {
 		hold->by_pid = by->program->pid;
 		hold->by_uid = by->program->uid;
@@ -685,6 +703,8 @@ static void move_group(struct gp__registry *r, struct gp__group *g, const struct
 	}
 	end_hold(g, now);
 	gp__group_leave_gang(r, g);
+	gp__quota_charge(g, now);
+	g->charged = 0;
 	gp__entity_remove(&g->entity, now);
 	put_owner(before.owner, now);
 	unlink_from_gpu(r, g);
@@ -832,5 +852,5 @@ struct gp__group *gp__registry_find_group(struct gp__registry *r, u32 entity_id)
 
 bool gp__program_is_alone(const struct gp__program *p)
 {
-	return !p->nr_shared && !gp__program_is_ganged(p);
+	return !p->nr_shared && !gp__program_is_ganged(p) && !p->user->gpu.quota.ns;
 }

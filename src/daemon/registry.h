@@ -87,6 +87,7 @@ struct gp__hold {
 	uid_t by_uid;
 	s32 by_prio;
 	bool waits; /* for the other members of its gang to join */
+	bool by_quota; /* not by an operator */
 	char by_name[GP__WIRE_NAME_MAX];
 };
 
@@ -99,6 +100,9 @@ struct gp__group {
 	struct gp__program *program;
 	struct gp__gpu *gpu;
 	u32 nr_queues;
+	bool suspended; /* by an operator */
+	bool over_quota; /* its user has used up its GPU time; held as if it were suspended */
+	u64 charged; /* GPU time, to its user */
 	s32 asked_prio; /* by the program; an operator may have set another */
 	u64 asked_memory; /* the program's hint; 0: none */
 	u64 described; /* the size of the GPU, as the program says; 0: unknown */
@@ -194,10 +198,16 @@ u64 gp__registry_wake(const struct gp__registry *r);
 /* r->off has changed. */
 void gp__registry_switch(struct gp__registry *r, u64 now);
 
+/* An operator suspends or resumes it. */
+void gp__group_suspend(struct gp__group *g, bool suspend, u64 now);
+/* Its user has used up its GPU time, or has some again. */
+void gp__group_exceed(struct gp__group *g, bool over, u64 now);
+
 struct gp__group *gp__registry_find_group(struct gp__registry *r, u32 entity_id);
 /* Its agent is to be told whether it is alone, and about its gang. */
 void gp__program_note(struct gp__registry *r, struct gp__program *p);
-/* Whether @p is alone on all its GPUs, and in no gang: nobody needs to know of its work. */
+/* Whether @p is alone on all its GPUs, in no gang, and its user has no quota: nobody needs to know
+ * of its work. */
 bool gp__program_is_alone(const struct gp__program *p);
 
 #endif

@@ -174,6 +174,8 @@ static void apply_limits(struct gp__server *s)
 		struct gp__peer *p = container_of(l, struct gp__peer, link);
 
 		gp__listener_permit(s, p);
+		if (p->role == GP__WIRE_AGENT)
+			gp__quota_set(&s->registry, p->user, gp__peer_quota(p), s->now);
 		if (!p->admin)
 			gp__list_del(&p->watching);
 	}
@@ -422,7 +424,7 @@ static void free_dead(struct gp__server *s)
 /* Settles what the events of this turn changed. Returns the time of the next turn. */
 static u64 end_turn(struct gp__server *s)
 {
-	u64 wake;
+	u64 wake, quotas_wake = gp__quotas_wake(&s->registry, s->now);
 
 	gp__registry_settle(&s->registry, s->now);
 	wake = gp__pages_tell(s) ? s->now : GP__NEVER;
@@ -433,6 +435,7 @@ static u64 end_turn(struct gp__server *s)
 		s->renew_at = s->now + gp__pages_renew(s) / GP__RENEWALS;
 	}
 	wake = gp__min_u64(wake, gp__registry_wake(&s->registry));
+	wake = gp__min_u64(wake, quotas_wake);
 	wake = gp__min_u64(wake, s->renew_at);
 	wake = gp__min_u64(wake, gp__listener_wake(s));
 	wake = gp__min_u64(wake, gp__peers_sweep(s));

@@ -245,6 +245,9 @@ void gp__peer_free(struct gp__server *s, struct gp__peer *p);
 int gp__peer_reply(struct gp__server *s, struct gp__peer *p, u32 seq, int result, u32 id,
 		   const char *text);
 
+/* The GPU time that its user may use. */
+struct gp__quota gp__peer_quota(const struct gp__peer *p);
+
 /* Guarantees cost all other programs, so only an administrator may exceed the configured ones. */
 bool gp__exceeds_guarantees(const struct gp__server *s, u32 min_share_pct, u64 max_hold_ns);
 #define GP__GUARANTEES_REFUSED                                                                   \

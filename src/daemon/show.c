@@ -143,7 +143,10 @@ static json_t *hold_json(const struct gp__peer *p, const struct gp__hold *h,
 	bool lasts = d && !h->to;
 	json_t *o = json_object();
 
-	json_object_set_new(o, "rule", json_string(gp__rule_name(h->rule)));
+	json_object_set_new(o, "rule",
+			    json_string(h->by_quota && h->rule == GP__RULE_OPERATOR
+						? "quota"
+						: gp__rule_name(h->rule)));
 	json_object_set_new(o, "ago_ms", json_real(gp__to_ms(now - h->from)));
 	json_object_set_new(o, "held_ms", json_real(gp__to_ms((h->to ? h->to : now) - h->from)));
 	json_object_set_new(o, "ended", json_boolean(h->to != 0));
@@ -256,7 +259,8 @@ json_t *gp__show_group(const struct gp__server *s, const struct gp__peer *p,
 	json_object_set_new(o, "gang", gang_json(g));
 	json_object_set_new(o, "effective", json_integer(gp__entity_effective(e, now)));
 	json_object_set_new(o, "asked_priority", json_integer(g->asked_prio));
-	json_object_set_new(o, "suspended", json_boolean(e->suspended));
+	json_object_set_new(o, "suspended", json_boolean(g->suspended));
+	json_object_set_new(o, "over_quota", json_boolean(g->over_quota));
 	json_object_set_new(o, "inherits_from", inherited_json(g->program));
 	json_object_set_new(o, "has_work", json_boolean(gp__entity_active(e)));
 	json_object_set_new(o, "process_stopped", json_boolean(g->program->stopped));
@@ -500,6 +504,10 @@ json_t *gp__show_user(const struct gp__server *s, const struct gp__user *u)
 	json_object_set_new(o, "log_lines", json_integer((json_int_t)u->nr_lines));
 	json_object_set_new(o, "time_ms", json_real(gp__to_ms(u->used_ns)));
 	json_object_set_new(o, "slowed", json_boolean(gp__user_ready_at(u) > s->now));
+	gp__json_set_real(o, "gpu_time_ms", u->gpu.quota.ns, gp__to_ms(gp__quota_spent(u, s->now)));
+	gp__json_set_real(o, "gpu_quota_ms", u->gpu.quota.ns, gp__to_ms(u->gpu.quota.ns));
+	gp__json_set_real(o, "gpu_period_ms", u->gpu.quota.ns, gp__to_ms(u->gpu.quota.period));
+	json_object_set_new(o, "over_quota", json_boolean(u->gpu.over));
 	for (u32 b = 0; b < GP__BUDGET_COUNT; b++)
 		json_object_set_new(refused, gp__budget_name(b),
 				    json_integer((json_int_t)u->refused[b]));

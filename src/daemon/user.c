@@ -66,7 +66,7 @@ void gp__users_sweep(struct gp__link *users, u64 now)
 		struct gp__user *u = container_of(l, struct gp__user, link);
 
 		if (!u->nr_peers && !u->nr_gpus && !atomic_load(&u->nr_closing) &&
-		    gp__user_ready_at(u) <= now)
+		    gp__user_ready_at(u) <= now && u->gpu.full_at <= now)
 			forget(u);
 	}
 }

@@ -20,6 +20,7 @@
 
 #include "core/list.h"
 #include "core/types.h"
+#include "daemon/quota.h"
 
 enum gp__budget {
 	GP__BUDGET_CONNECTIONS,
@@ -73,6 +74,7 @@ struct gp__user {
 	struct gp__allowance time, lines;
 	u64 used_ns; /* of the main thread's time */
 	u64 nr_lines; /* in the decision log */
+	struct gp__gpu_account gpu;
 	u64 refused[GP__BUDGET_COUNT]; /* how often, of a rate: how often it was served later */
 	bool slowed; /* by a rate, when it was last looked at */
 	struct gp__lane lane[GP__LANES];

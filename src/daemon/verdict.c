@@ -111,8 +111,8 @@ void gp__verdict_apply(struct gp__registry *r, struct gp__group *g, u64 now)
 	gp__verdict_override(g->program, g->entity.tag, &hints);
 	if (memcmp(&hints, &g->entity.hints, sizeof(hints)) != 0)
 		gp__entity_hint(&g->entity, &hints, now);
-	if (g->entity.suspended != suspended)
-		gp__entity_suspend(&g->entity, suspended, now);
+	if (g->suspended != suspended)
+		gp__group_suspend(g, suspended, now);
 }
 
 static void apply_to_program(struct gp__registry *r, const struct gp__program *p, u64 now)
@@ -244,7 +244,7 @@ static bool all_are(struct gp__registry *r, const struct gp__program *p, bool su
 	{
 		const struct gp__group *g = container_of(l, struct gp__group, link);
 
-		if (g->program == p && g->entity.suspended != suspended)
+		if (g->program == p && g->suspended != suspended)
 			return false;
 	}
 	return true;
@@ -256,7 +256,7 @@ void gp__verdict_suspend(struct gp__registry *r, struct gp__group *g, bool suspe
 	struct gp__verdict *v = get_own(r, g->program);
 	struct gp__mark *m;
 
-	gp__entity_suspend(&g->entity, suspend, now);
+	gp__group_suspend(g, suspend, now);
 	/* The word of an administrator stays one, whatever the owner adds. */
 	if (!v || (!by_admin && gp__verdict_is_admins(g, true, 0)))
 		return;

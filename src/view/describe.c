@@ -58,6 +58,8 @@ enum gp__view_state gp__view_state_of(const json_t *group)
 		return GP__VIEW_SILENT;
 	if (json_is_true(json_object_get(group, "suspended")) && !off)
 		return GP__VIEW_SUSPENDED;
+	if (json_is_true(json_object_get(group, "over_quota")) && !off)
+		return GP__VIEW_OVER;
 	if (has_work && !json_is_true(has_work))
 		return GP__VIEW_IDLE;
 	if (!strcmp(state, "excluding"))
@@ -84,6 +86,7 @@ const char *gp__view_state_name(enum gp__view_state s)
 		[GP__VIEW_HELD] = "held",	    [GP__VIEW_STARTING] = "starting",
 		[GP__VIEW_SUSPENDED] = "suspended", [GP__VIEW_FAILED] = "unstoppable",
 		[GP__VIEW_SILENT] = "silent",	    [GP__VIEW_OFF] = "off",
+		[GP__VIEW_OVER] = "quota",
 	};
 
 	return (size_t)s < sizeof(names) / sizeof(names[0]) ? names[s] : "?";
@@ -132,6 +135,7 @@ static const struct {
 	{ "gang-wait", "not all members of its gang had joined",
 	  "not all members of its gang have joined", NULL },
 	{ "operator", "it was suspended by hand", "it is suspended by hand", NULL },
+	{ "quota", "its user had used up its GPU time", "its user has used up its GPU time", NULL },
 	{ "new-queue", "it got a new queue while %s was preferred",
 	  "it got a new queue while %s is preferred", NULL },
 	{ "retry", "an earlier attempt to stop it had failed; %s was preferred",

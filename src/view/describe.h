@@ -28,6 +28,7 @@ enum gp__view_state {
 	GP__VIEW_HELD,
 	GP__VIEW_STARTING,
 	GP__VIEW_SUSPENDED,
+	GP__VIEW_OVER, /* its user has used up its GPU time */
 	GP__VIEW_OFF, /* has work on a GPU on which scheduling is off */
 	GP__VIEW_FAILED, /* cannot be stopped */
 	GP__VIEW_SILENT, /* does not answer */

@@ -137,7 +137,7 @@ checks() {
 	run -0 comm -23 <(grep -oE '(^|`)gpreempt [a-z]+' docs/operations.md | cut -d' ' -f2 | sort -u) \
 		<(names commands)
 	[ -z "$output" ]
-	for word in max_priority max_hold_ms min_share_pct warn_unjoined devices log_max ttl; do
+	for word in max_priority max_hold_ms min_share_pct warn_unjoined devices gpu_time log_max ttl; do
 		grep -q "\b$word\b" docs/operations.md
 		grep -qE "\*$word\*|^\*$word" man/gpreemptd.conf.5.scd man/gpreempt-policy.7.scd
 	done

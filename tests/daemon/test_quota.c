@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+/* GPU time that a user may use within a period. */
+#include "users.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "daemon/config.h"
+
+/* 300 ms of ALICE in 3 s; a tenth of it is there again after 300 ms. */
+#define QUOTA CONFIG "[user 65533]\ngpu_time = 300ms/3s\n"
+
+static json_t *ask(struct rig *r, const char *request, const char *array)
+{
+	json_t *answer = rig_ask(r, request);
+	json_t *first = json_incref(json_array_get(json_object_get(answer, array), 0));
+
+	EXPECT(first);
+	json_decref(answer);
+	return first;
+}
+
+static void expect_over(struct rig *r)
+{
+	json_t *user = ask(r, "{\"op\":\"users\"}", "users");
+	json_t *group = ask(r, "{\"op\":\"list\"}", "groups");
+	const json_t *hold = json_object_get(group, "hold");
+
+	EXPECT(json_is_true(json_object_get(user, "over_quota")));
+	EXPECT(json_number_value(json_object_get(user, "gpu_time_ms")) > 200);
+	EXPECT(json_number_value(json_object_get(user, "gpu_quota_ms")) == 300);
+	EXPECT(json_is_true(json_object_get(group, "over_quota")));
+	EXPECT(json_is_false(json_object_get(group, "suspended")));
+	EXPECT(!strcmp(json_string_value(json_object_get(hold, "rule")), "quota"));
+	json_decref(user);
+	json_decref(group);
+}
+
+/* Alone on the GPU: nobody else wants it. */
+static void use_it_up(struct rig *r)
+{
+	u64 began, held;
+	struct agent a;
+
+	open_gpu();
+	agent_join(r, &a, "greedy");
+	add(&a, OFFLINE);
+	began = gp__clock_ns();
+	agent_work(&a, 0, true);
+	agent_obey(&a, 0, GP__WIRE_HOLD);
+	held = gp__clock_ns();
+	EXPECT(held - began >= 250 * GP__MS);
+	rig_sync(r);
+	expect_over(r);
+	/* Another group of the user is held as well. */
+	add(&a, NORMAL);
+	agent_work(&a, 1, true);
+	agent_obey(&a, 1, GP__WIRE_HOLD);
+	agent_obey(&a, 0, GP__WIRE_RELEASE);
+	EXPECT(gp__clock_ns() - held >= 200 * GP__MS);
+	agent_leave(&a);
+}
+
+/* What ended programs have used counts as well. */
+static void come_again(struct rig *r)
+{
+	u64 began;
+	struct agent a;
+
+	open_gpu();
+	for (int i = 0; i < 3; i++) {
+		agent_join(r, &a, "greedy");
+		add(&a, OFFLINE);
+		agent_work(&a, 0, true);
+		usleep(150000);
+		agent_leave(&a);
+	}
+	agent_join(r, &a, "greedy");
+	add(&a, OFFLINE);
+	began = gp__clock_ns();
+	agent_work(&a, 0, true);
+	agent_obey(&a, 0, GP__WIRE_HOLD);
+	EXPECT(gp__clock_ns() - began < 250 * GP__MS);
+	agent_leave(&a);
+}
+
+static void a_user_that_has_used_up_its_time_is_held(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	NEEDS_ROOT();
+	rig_up(&r, QUOTA);
+	as(ALICE, &r, use_it_up);
+	rig_down(&r);
+}
+
+static void short_programs_are_charged(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	NEEDS_ROOT();
+	rig_up(&r, QUOTA);
+	as(ALICE, &r, come_again);
+	rig_down(&r);
+}
+
+static void work_without_a_hold(struct rig *r)
+{
+	struct agent a;
+
+	open_gpu();
+	agent_join(r, &a, "other");
+	add(&a, OFFLINE);
+	agent_work(&a, 0, true);
+	usleep(600000);
+	rig_sync(r);
+	EXPECT(agent_order(&a, 0) == GP__WIRE_RELEASE);
+	agent_leave(&a);
+}
+
+static void others_have_no_quota(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	NEEDS_ROOT();
+	rig_up(&r, QUOTA);
+	as(MALLORY, &r, work_without_a_hold);
+	rig_down(&r);
+	rig_up(&r, CONFIG "[everybody]\ngpu_time = 300ms/3s\n[user 65532]\ngpu_time = none\n");
+	as(MALLORY, &r, work_without_a_hold);
+	rig_down(&r);
+}
+
+static void open_gpu_and_join(struct rig *r)
+{
+	static struct agent a;
+
+	open_gpu();
+	agent_join(r, &a, "idle");
+	add(&a, OFFLINE);
+}
+
+static void an_idle_user_wakes_nobody(void **state)
+{
+	struct user_process alice;
+	struct rig r;
+
+	(void)state;
+	NEEDS_ROOT();
+	rig_up(&r, QUOTA);
+	user_start(&alice, &r, ALICE, open_gpu_and_join);
+	rig_expect_asleep(&r);
+	user_end(&alice);
+	rig_down(&r);
+}
+
+static int read_config(struct gp__config *c, const char *value)
+{
+	char path[] = "/tmp/gpreemptd-quota-XXXXXX", error[GP__CONFIG_ERROR_MAX];
+	int fd = mkstemp(path), err;
+
+	assert_true(fd >= 0);
+	dprintf(fd, "[everybody]\ngpu_time = %s\n", value);
+	close(fd);
+	err = gp__config_read(c, path, true, error);
+	unlink(path);
+	return err;
+}
+
+static void the_configuration_is_checked(void **state)
+{
+	static const char *const wrong[] = { "1h",	"1h/",	   "/1h",      "5ms/1s", "1s/10ms",
+					     "1h/200h", "many/1h", "1h/1h/1h", "" };
+	static struct gp__config c;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		if (!read_config(&c, wrong[i]))
+			fail_msg("gpu_time = %s is accepted", wrong[i]);
+	}
+	assert_int_equal(read_config(&c, "30min/1h"), 0);
+	assert_int_equal(c.everybody.gpu_time.ns, 1800 * GP__S);
+	assert_int_equal(c.everybody.gpu_time.period, 3600 * GP__S);
+	assert_int_equal(read_config(&c, "none"), 0);
+	assert_int_equal(c.everybody.gpu_time.ns, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_user_that_has_used_up_its_time_is_held),
+		cmocka_unit_test(short_programs_are_charged),
+		cmocka_unit_test(others_have_no_quota),
+		cmocka_unit_test(an_idle_user_wakes_nobody),
+		cmocka_unit_test(the_configuration_is_checked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
