@@ -200,7 +200,7 @@ static void ask(struct gp__server *s)
 
 	if (h->asked_at)
 		return;
-	h->err = gp__census_thread_ask(&h->thread);
+	h->err = s->claims.off ? -ECANCELED : gp__census_thread_ask(&h->thread);
 	h->asked_at = h->err ? 0 : s->now;
 }
 

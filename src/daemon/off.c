@@ -160,7 +160,7 @@ void gp__off_keep(struct gp__off_keeper *k, const struct gp__off *o)
 	if (k->runs)
 		return;
 	k->writing = k->next;
-	err = gp__thread_start(&k->thread, 0, run, k);
+	err = *k->path ? gp__thread_start(&k->thread, 0, run, k) : -ENOENT;
 	k->runs = !err;
 	if (err)
 		k->result = err;

@@ -48,6 +48,7 @@ struct gp__off_keeper {
 	int result; /* of the last write: 0 or -errno */
 };
 
+/* @path "": there is no file, and what is to be kept is not. */
 int gp__off_keeper_open(struct gp__off_keeper *k, const char *path);
 /* Begins to write a list. */
 void gp__off_keep(struct gp__off_keeper *k, const struct gp__off *o);

@@ -122,7 +122,7 @@ struct gp__text_message {
 struct gp__claims {
 	struct gp__inspector inspector;
 	struct gp__source answers;
-	bool off; /* no program is inspected; for tests that must be deterministic */
+	bool off; /* no process is inspected; for tests that must be deterministic */
 	bool warned; /* that programs cannot be inspected */
 	u32 nr_stopped; /* programs */
 	u64 checked_at; /* when the programs that hold others were last asked about */

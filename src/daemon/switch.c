@@ -17,9 +17,10 @@ static void find_path(const char *socket_path, char *path, size_t size)
 {
 	const char *folder = gp__systemd_state_folder();
 
+	*path = '\0';
 	if (folder)
 		snprintf(path, size, "%s/off", folder);
-	else
+	else if (*socket_path)
 		snprintf(path, size, "%s.off", socket_path);
 }
 
