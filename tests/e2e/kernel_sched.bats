@@ -188,3 +188,15 @@ end_streams() {
 	[ "$(grep -c 'entity-add .* prio=2\b' "$BATS_TEST_TMPDIR/log")" -eq 1 ]
 	grep -q ' exclude .*why=priority' "$BATS_TEST_TMPDIR/log"
 }
+
+@test "gpreempt off leaves the kernel's scheduler as it is, and says how root switches it off" {
+	start_daemon
+	train
+	run -0 "$GPREEMPT" emu exec --name own -- "$GPREEMPT" off
+	[[ ${lines[1]} =~ ^"The kernel schedules the GPU with id "[0-9]+" itself, which this does not change; as root: "(echo 0 .*)$ ]]
+	[ "$(sysfs 'cat sched_*/enable')" = 1 ]
+	sysfs "${BASH_REMATCH[1]}"
+	[ "$(sysfs 'cat sched_*/enable')" = 0 ]
+	run -0 "$GPREEMPT" emu exec --name own -- "$GPREEMPT" on --json
+	[[ $output == *'"kernel_gpus": ['* ]]
+}
