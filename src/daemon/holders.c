@@ -16,6 +16,10 @@
 #include "daemon/show.h"
 
 #define WARN_NS (3 * GP__S)
+/* A census is followed by a pause of this many times its length, so that users who ask again and
+ * again use at most a tenth of a processor; but not by a longer one than this. */
+#define PAUSE_TIMES 9
+#define PAUSE_MAX_NS (10 * GP__S)
 /* Warnings about one census. */
 #define WARNINGS_MAX 8
 
@@ -214,6 +218,7 @@ static void taken(struct gp__server *s, struct gp__source *source, u32 events)
 	(void)events;
 	if (!gp__census_thread_take(&h->thread, &census, &h->err))
 		return;
+	h->took_ns = s->now - h->asked_at;
 	h->asked_at = 0;
 	role = calloc(census.nr + 1, sizeof(*role));
 	if (h->err || !role) {
@@ -236,8 +241,9 @@ static void taken(struct gp__server *s, struct gp__source *source, u32 events)
 void gp__holders_want(struct gp__server *s, u64 fresh_ns)
 {
 	const struct gp__holders *h = &s->holders;
+	u64 pause = gp__min_u64(PAUSE_TIMES * h->took_ns, PAUSE_MAX_NS);
 
-	if (!h->taken_at || s->now - h->taken_at >= fresh_ns)
+	if (!h->taken_at || s->now - h->taken_at >= gp__max_u64(fresh_ns, pause))
 		ask(s);
 }
 

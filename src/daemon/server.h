@@ -150,6 +150,7 @@ struct gp__holders {
 	struct gp__source done;
 	u64 asked_at; /* of a census that is being taken; 0: none is */
 	u64 tried_at; /* when one was last asked for, for warnings */
+	u64 took_ns; /* the latest one, until it was taken over */
 	/* The latest one: */
 	struct gp__census census;
 	enum gp__holder_role *role; /* of each holder */
