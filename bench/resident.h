@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A client of a GPU, emulated or real, with one queue and a kernel with any number of resident waves,
- * for benchmarks of stopping it.
+ * A client of a GPU, emulated or real, with one queue and a kernel with any number of resident
+ * waves, for benchmarks of stopping it.
  */
 #ifndef GP_BENCH_RESIDENT_H
 #define GP_BENCH_RESIDENT_H

@@ -304,8 +304,10 @@ void gp__journal_close(struct gp__journal *j)
 	j->ends = true;
 	gp__cond_signal(&j->wake);
 	pthread_mutex_unlock(&j->lock);
-	if (!join(j))
+	if (!join(j)) {
+		pthread_detach(j->thread); /* @j is its own from now on */
 		return;
+	}
 	pthread_mutex_destroy(&j->lock);
 	free(j->room);
 	free(j->written);

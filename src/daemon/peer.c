@@ -41,7 +41,9 @@ int gp__peer_reply(struct gp__server *s, struct gp__peer *p, u32 seq, int result
 
 struct gp__quota gp__peer_quota(const struct gp__peer *p)
 {
-	return p->admin ? (struct gp__quota){ 0 } : p->limit.gpu_time;
+	const struct gp__quota none = { 0 };
+
+	return p->admin ? none : p->limit.gpu_time;
 }
 
 static void welcome_agent(struct gp__server *s, struct gp__peer *p,

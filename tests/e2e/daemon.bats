@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # The commands that talk to gpreemptd, with a real daemon and fake joined programs.
-# shellcheck disable=SC2154 # daemon.bash sets $daemon
+# shellcheck disable=SC2030,SC2031,SC2154 # each test is a subshell; daemon.bash sets $daemon
 
 bats_require_minimum_version 1.5.0
 load daemon

@@ -147,6 +147,7 @@ rocm_suite() {
 	[ "$status" -eq 0 ]
 	[[ $output == *"tests: 2 passed, 0 failed, 0 skipped, 0 without a verdict" ]]
 	# Cases with a verdict do not run: the program, which would fail, is not started.
+	# shellcheck disable=SC2016 # of the program
 	printf '#!/bin/bash\n[[ $1 == --version ]]\n' >"$build/src/cli/gpreempt"
 	rocm_suite --cases '*-*one/1:*bad:*crash:*hang:*skip:*slow:*stuck'
 	[ "$status" -eq 0 ]

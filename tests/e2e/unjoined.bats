@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Programs that gpreempt run cannot join, or that leave it: each case has its line. A device file
 # stands for a GPU that any program can open, and an emulated GPU for those that compute on one.
-# shellcheck disable=SC2154 # daemon.bash sets $daemon
+# shellcheck disable=SC2034,SC2154 # daemon.bash uses $devices and sets $daemon
 
 bats_require_minimum_version 1.5.0
 load daemon

@@ -153,6 +153,9 @@ def start(gpreempt, programs):
     status, errors = end_of(machine.spawn(programs + "/hsa_stops", "--seconds", "0"), "the first")
     if status:
         fail(f"the first program ends with {status}: {errors}")
+    end = time.monotonic() + END_S
+    while machine.holds()["clients in /sys"] and time.monotonic() < end:
+        time.sleep(0.05)
     time.sleep(0.5)
     return machine, machine.holds()
 
