@@ -92,6 +92,10 @@ kernel-test kernel-series:
 dkms-package:
 	@scripts/may-skip $@ scripts/dkms-package $(BUILD)
 
+dkms-test:
+	@scripts/deps test
+	@scripts/may-skip $@ scripts/dkms-test $(BUILD)/dkms
+
 rocr6-sid:
 	@scripts/deps test
 	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
@@ -183,6 +187,7 @@ help:
 	@echo '                build each patch of that series and run checkpatch.pl on it'
 	@echo 'make dkms-package'
 	@echo '                package the amdgpu module with that series for Debian, in $(BUILD)/'
+	@echo 'make dkms-test  install and remove that package with dkms of Debian 12 and 13'
 	@echo 'make rocr6-sid  fetch ROCm 6.4 from Debian sid and run the tests of ROCm 6 with it'
 	@echo 'make arm64      build for arm64 and run the unit tests in QEMU'
 	@echo 'make emu-soak   kill programs and emulated machines SOAK_ROUNDS=$(SOAK_ROUNDS) times'
@@ -207,5 +212,5 @@ help:
 	@echo 'make clean      remove everything that was built'
 
 .PHONY: all demo demo-llm test bench bench-nvidia-pack lint sanitize fuzz mutation kernel-handler-test \
-	kernel-probe kernel-test kernel-series dkms-package rocr6-sid arm64 emu-soak failopen-soak compat-test hostile-soak systemd-test poc-soak \
+	kernel-probe kernel-test kernel-series dkms-package dkms-test rocr6-sid arm64 emu-soak failopen-soak compat-test hostile-soak systemd-test poc-soak \
 	hsa-soak opencl-soak rocm-suite install clean help
