@@ -7,6 +7,7 @@
  * multiple. */
 #define PERIOD_US 1000
 #define IDLE_PERIODS 10
+#define IDLE_DOUBLINGS 4 /* until it is more than that */
 /* The time to wait for work whose end cannot be seen; the same as gpreemptd's. */
 #define GRACE_US 100000
 /* How often the driver is asked for the waves of a queue that has not moved. */
@@ -491,7 +492,7 @@ void gp__node_tick(struct gp__node_sched *n)
 	n->nr_ticks++;
 	if (n->dev.nr_awake)
 		n->nr_idle_ticks = 0;
-	else if (n->nr_idle_ticks < IDLE_PERIODS)
+	else if (n->nr_idle_ticks < IDLE_DOUBLINGS)
 		n->nr_idle_ticks++;
 }
 

@@ -817,6 +817,22 @@ static void files_show_and_take_numbers(void **state)
 	end(m);
 }
 
+/* 2^22 us: doubled ten times, it would be 2^32. */
+static void longest_interval_is_ten_periods(void **state)
+{
+	static const u32 period_us = 1u << 22;
+	struct machine *m = start();
+
+	(void)state;
+	add(m, 0, PATIENT);
+	add(m, 1, URGENT);
+	assert_int_equal(store(m, "period_us", period_us), 0);
+	for (int i = 0; i < 20; i++)
+		tick(m);
+	assert_int_equal(number_in(m, "interval_us"), 10 * period_us);
+	end(m);
+}
+
 static void what_is_known_of_a_queue_is_shown(void **state)
 {
 	struct machine *m = start();
@@ -905,6 +921,7 @@ int main(void)
 		cmocka_unit_test(one_priority_is_not_looked_at),
 		cmocka_unit_test(turns_are_looked_at),
 		cmocka_unit_test(idle_rings_are_looked_at_less_often),
+		cmocka_unit_test(longest_interval_is_ten_periods),
 		cmocka_unit_test(a_program_is_entered_once),
 		cmocka_unit_test(disabled_everything_is_released_at_once),
 		cmocka_unit_test(a_queue_with_another_wish_changes_its_group),
