@@ -33,6 +33,9 @@
 /* Some two thousand lines */
 #define LOG_BYTES (128 * 1024)
 
+/* A look that took longer waited for the firmware, without a CPU. */
+#define REST_NS_MAX (100 * NSEC_PER_MSEC)
+
 static bool kfd_sched;
 module_param(kfd_sched, bool, 0444);
 MODULE_PARM_DESC(kfd_sched, "Schedule compute queues by their priority (false = off (default), true = on)");
@@ -40,7 +43,8 @@ MODULE_PARM_DESC(kfd_sched, "Schedule compute queues by their priority (false = 
 void kfd_sched_kick(struct kfd_sched *s)
 {
 	WRITE_ONCE(s->is_kicked, true);
-	WRITE_ONCE(s->thread->is_kicked, true);
+	/* The thread that sees its flag sees the node's; pairs with the xchg() in run_thread(). */
+	smp_store_release(&s->thread->is_kicked, true);
 	wake_up(&s->thread->wait);
 }
 
@@ -393,17 +397,31 @@ static ktime_t pause_until(u64 due)
 	return due > now ? due - now : 0;
 }
 
+/* Also when it is kicked: it keeps ordinary threads off its CPU for at most half of the time. */
+static void rest_until(u64 end)
+{
+	u64 us = div_u64(pause_until(end), NSEC_PER_USEC);
+
+	if (us)
+		usleep_idle_range(us, us + us / 4);
+}
+
 static int run_thread(void *data)
 {
 	struct kfd_sched_thread *t = data;
-	u64 due = 0;
+	u64 due = 0, rested = 0, begin, end;
 
 	while (!kthread_should_stop()) {
 		wait_event_interruptible_hrtimeout(t->wait,
 						   READ_ONCE(t->is_kicked) || kthread_should_stop(),
 						   pause_until(due));
-		WRITE_ONCE(t->is_kicked, false);
+		rest_until(rested);
+		begin = ktime_get_ns();
+		xchg(&t->is_kicked, false);
 		due = look_at_nodes(t);
+		end = ktime_get_ns();
+		rested = end + min(end - begin, REST_NS_MAX);
+		due = max(due, rested);
 	}
 
 	return 0;

@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * KUnit tests of the parts of the scheduler, as they are compiled here: the judge
- * of rings, with memory of a program and with what a program may do to it; and
- * the core.
+ * of rings, with memory of a program and with what a program may do to it; the
+ * core; and the thread of a device.
  */
 
 #include <kunit/test.h>
+#include <linux/delay.h>
 #include <linux/mman.h>
 #include <linux/uaccess.h>
 
+#include "kfd_fake.h"
 #include "kfd_priv.h"
+#include "kfd_sched.h"
 #include "kfd_sched_internal.h"
 
 #include "gpreempt/policy/policy.h"
 
 #define RING_BYTES 1024
 #define PACKET_BYTES 64
+#define GPU_ID 0xfad0
 
 static const struct gp__ring_patience patience = { 10, 1000, 10000, 100000 };
 
@@ -435,4 +439,92 @@ static struct kunit_suite core_suite = {
 	.test_cases = core_cases,
 };
 
-kunit_test_suites(&ring_suite, &core_suite);
+/*
+ * The thread
+ */
+
+static bool is_looked_at(struct kfd_node *node)
+{
+	u64 ticks = READ_ONCE(node->sched->sched.nr_ticks);
+	int i;
+
+	kfd_sched_kick(node->sched);
+	for (i = 0; i < 1000 && READ_ONCE(node->sched->sched.nr_ticks) == ticks; i++)
+		usleep_range(1000, 2000);
+
+	return i < 1000;
+}
+
+static void destroy_fake(void *fake)
+{
+	kfd_fake_destroy(fake);
+}
+
+/* A second partition of a device, without queues */
+static struct kfd_node *add_node(struct kunit *test, struct kfd_node *first)
+{
+	struct kfd_node *node = kunit_kzalloc(test, sizeof(*node), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, node);
+	node->id = first->id + 1;
+	node->adev = first->adev;
+	node->kfd = first->kfd;
+	node->kfd2kgd = first->kfd2kgd;
+	node->dqm = first->dqm;
+	node->xcc_mask = first->xcc_mask;
+	kfd_sched_init(node);
+	KUNIT_ASSERT_NOT_NULL(test, node->sched);
+	return node;
+}
+
+static struct kfd_node *create_node(struct kunit *test)
+{
+	struct kfd_fake *fake = kfd_fake_create(KFD_FAKE_HWS, GPU_ID);
+
+	KUNIT_ASSERT_NOT_NULL(test, fake);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, destroy_fake, fake), 0);
+	if (!fake->node.sched)
+		kunit_skip(test, "amdgpu.kfd_sched is off");
+
+	return &fake->node;
+}
+
+static void nodes_share_a_thread(struct kunit *test)
+{
+	struct kfd_node *first = create_node(test);
+	struct kfd_sched_thread *thread = first->kfd->sched_thread;
+	struct kfd_node *second = add_node(test, first);
+
+	KUNIT_EXPECT_PTR_EQ(test, first->kfd->sched_thread, thread);
+	KUNIT_EXPECT_TRUE(test, is_looked_at(first));
+	KUNIT_EXPECT_TRUE(test, is_looked_at(second));
+	kfd_sched_fini(second);
+	KUNIT_EXPECT_PTR_EQ(test, first->kfd->sched_thread, thread);
+	KUNIT_EXPECT_TRUE(test, is_looked_at(first));
+}
+
+static void last_node_ends_the_thread(struct kunit *test)
+{
+	struct kfd_node *first = create_node(test);
+	struct kfd_sched_thread *thread = first->kfd->sched_thread;
+	struct kfd_node *second = add_node(test, first);
+
+	kfd_sched_fini(first);
+	KUNIT_EXPECT_PTR_EQ(test, second->kfd->sched_thread, thread);
+	KUNIT_EXPECT_TRUE(test, is_looked_at(second));
+	kfd_sched_fini(second);
+	KUNIT_EXPECT_NULL(test, second->kfd->sched_thread);
+}
+
+static struct kunit_case thread_cases[] = {
+	KUNIT_CASE(nodes_share_a_thread),
+	KUNIT_CASE(last_node_ends_the_thread),
+	{}
+};
+
+static struct kunit_suite thread_suite = {
+	.name = "kfd_sched_thread",
+	.test_cases = thread_cases,
+};
+
+kunit_test_suites(&ring_suite, &core_suite, &thread_suite);
