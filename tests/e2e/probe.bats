@@ -142,9 +142,12 @@ assert "cwsr_enable=1" in way("update")["reason"]
 works(way("update"), 2)
 fails(way("preempt"), "EOPNOTSUPP")
 fails(way("preempt", "drain"), "EOPNOTSUPP")
+for verb in "save", "drain", "reset":
+    assert "use update or dbgtrap" in way("preempt", verb)["reason"]
 '
 	probe_on --kernel gpreempt --sched none --cwsr off -- --json | check '
 fails(way("preempt"), "EOPNOTSUPP")
+assert "use DRAIN" in way("preempt")["reason"]
 works(way("preempt", "drain"), 2)
 '
 	run probe_on --cwsr off

@@ -594,7 +594,6 @@ static void refusals_are_explained(void **state)
 		{ GP__KFD_WAY_PREEMPT, 0, GP__KFD_SAVE, EALREADY, "preempts its queues itself" },
 		{ GP__KFD_WAY_PREEMPT, 0, GP__KFD_SAVE, ENOTTY, "gpreempt's series" },
 		{ GP__KFD_WAY_PREEMPT, 0, GP__KFD_SAVE, EOPNOTSUPP, "cwsr_enable=1" },
-		{ GP__KFD_WAY_PREEMPT, 0, GP__KFD_RESET, EOPNOTSUPP, "use SAVE" },
 		{ GP__KFD_WAY_PREEMPT, 1, GP__KFD_SAVE, EPERM, "CAP_SYS_ADMIN" },
 		{ GP__KFD_WAY_PREEMPT, 1, GP__KFD_SAVE, EDQUOT, "release some" },
 		{ GP__KFD_WAY_PREEMPT, 0, GP__KFD_SAVE, EINVAL, "no such queue" },
@@ -612,6 +611,33 @@ static void refusals_are_explained(void **state)
 		assert_non_null(strstr(text, r->says));
 		assert_non_null(strstr(text, strerrorname_np(r->err)));
 	}
+}
+
+static void says_of_types(uint32_t types, enum gp__kfd_verb verb, const char *remedy)
+{
+	struct gp__kfd_control c = { .way = GP__KFD_WAY_PREEMPT,
+				     .series = { .version = 1, .types = types } };
+	char text[GP__KFD_EXPLAIN_MAX], end[80];
+
+	snprintf(end, sizeof(end), "%s (EOPNOTSUPP)", remedy);
+	gp__kfd_explain(&c, verb, -EOPNOTSUPP, text, sizeof(text));
+	assert_true(strlen(text) > strlen(end));
+	assert_string_equal(text + strlen(text) - strlen(end), end);
+}
+
+/* The remedy is a type that the GPU's scheduler offers, or else a way that exists everywhere. */
+static void remedies_exist(void **state)
+{
+	const uint32_t save = 1u << GP_KFD_PREEMPT_SAVE, drain = 1u << GP_KFD_PREEMPT_DRAIN;
+	const char *ways = "use update or dbgtrap, which wait until running work has finished";
+
+	(void)state;
+	says_of_types(drain, GP__KFD_SAVE, "or use DRAIN");
+	says_of_types(0, GP__KFD_SAVE, ways);
+	says_of_types(save, GP__KFD_DRAIN, "shows; use SAVE");
+	says_of_types(save, GP__KFD_RESET, "; use SAVE");
+	says_of_types(0, GP__KFD_DRAIN, ways);
+	says_of_types(0, GP__KFD_RESET, ways);
 }
 
 static void devices_that_cannot_be_opened_are_explained(void **state)
@@ -698,6 +724,7 @@ int main(void)
 		TEST(preempt_of_others_ends_with_the_control),
 		TEST(preempt_that_is_forbidden_is_so_for_all),
 		TEST(refusals_are_explained),
+		TEST(remedies_exist),
 		TEST(devices_that_cannot_be_opened_are_explained),
 		TEST(every_error_has_a_sentence_that_fits),
 		TEST(a_snapshot_needs_no_runtime),

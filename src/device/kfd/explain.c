@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Explains the driver's refusals, from a table that has the most special case first. */
+#include "device/kfd/can.h"
 #include "device/kfd/control.h"
 
 #include <errno.h>
@@ -12,8 +13,11 @@
 #define OPENING (1u << GP__KFD_WAYS) /* opening /dev/kfd, before there is a control */
 #define ANY (UPDATE | DBGTRAP | PREEMPT)
 
-/* The owner of the queues, and the state of its runtime when the debugger attached. */
-enum whose { EVERYBODY, OTHERS, OTHERS_UNASKED };
+/*
+ * The owner of the queues, and the state of its runtime when the debugger attached; or a type that
+ * the kernel's series offers on this GPU, and that can so be the remedy.
+ */
+enum whose { EVERYBODY, OTHERS, OTHERS_UNASKED, WITH_SAVE, WITH_DRAIN };
 
 struct rule {
 	unsigned int ways;
@@ -95,12 +99,18 @@ static const struct rule rules[] = {
 	  "update" },
 	{ PREEMPT, ENOTTY, EVERYBODY, -1,
 	  "this kernel does not have gpreempt's series; install it, or use update or dbgtrap" },
+	{ PREEMPT, EOPNOTSUPP, WITH_DRAIN, GP__KFD_SAVE,
+	  "the driver cannot save waves here (cwsr_enable=0), or not for other programs; load "
+	  "amdgpu with cwsr_enable=1, or use DRAIN" },
 	{ PREEMPT, EOPNOTSUPP, EVERYBODY, GP__KFD_SAVE,
 	  "the driver cannot save waves here (cwsr_enable=0), or not for other programs; load "
-	  "amdgpu "
-	  "with cwsr_enable=1, or use DRAIN" },
-	{ PREEMPT, EOPNOTSUPP, EVERYBODY, -1,
+	  "amdgpu with cwsr_enable=1, or use update or dbgtrap, which wait until running work has "
+	  "finished" },
+	{ PREEMPT, EOPNOTSUPP, WITH_SAVE, -1,
 	  "the scheduler of this GPU does not support that type, as the query shows; use SAVE" },
+	{ PREEMPT, EOPNOTSUPP, EVERYBODY, -1,
+	  "the scheduler of this GPU does not support that type, as the query shows; use update or "
+	  "dbgtrap, which wait until running work has finished" },
 	{ PREEMPT, EPERM, EVERYBODY, -1,
 	  "this process neither has CAP_SYS_ADMIN nor may it trace the program that owns the "
 	  "queues; "
@@ -137,6 +147,10 @@ static bool is_of(const struct gp__kfd_control *c, enum whose whose)
 		return c && c->pid;
 	case OTHERS_UNASKED:
 		return c && c->pid && c->runtime == GP__KFD_RUNTIME_UNKNOWN;
+	case WITH_SAVE:
+		return c && gp__kfd_series_can(&c->series, GP_KFD_PREEMPT_SAVE);
+	case WITH_DRAIN:
+		return c && gp__kfd_series_can(&c->series, GP_KFD_PREEMPT_DRAIN);
 	default:
 		return true;
 	}
