@@ -109,6 +109,13 @@ rocm_suite() {
 	[[ $output == *$'\n'"tests: 1 passed, 0 failed, 0 skipped, 1 without a verdict" ]]
 }
 
+@test "rocm-suite: --wall says how long a case may wait, and --ci waits less" {
+	rocm_suite --cases '*stuck' --wall 2
+	[ "$status" -eq 0 ]
+	grep -qF "time limit of 1 s of processor time, or 2 s" "$folder/sid/results/librocrand1-tests.test_it"
+	"$suite" --help | tr -s ' \n' ' ' | grep -qF -- "--limit 240 --wall 2 "
+}
+
 @test "rocm-suite: recorded verdicts count apart and are not run, unless --again is given" {
 	rocm_suite --cases '*one*:*skip' --record
 	[ "$status" -eq 0 ]
