@@ -426,7 +426,7 @@ static int run(struct gp__env *env, const struct args *a, const struct demo_llm 
 	int status;
 
 	memcpy(modes, llm ? llm_modes : own_modes, n * sizeof(modes[0]));
-	demo_signals_catch();
+	process_signals_catch();
 	status = demo_stage_open(&stage, env, llm, a->requests, a->on_gpu);
 	if (!status)
 		status = run_modes(&stage, modes, n);
@@ -453,10 +453,10 @@ int cmd_demo(struct gp__env *env, int argc, char **argv)
 		status = demo_llm_open(&llm, env, a.llm_folder, a.download);
 	if (!status)
 		status = run(env, &a, a.llm ? &llm : NULL);
-	if (demo_signal()) {
+	if (process_signal()) {
 		/* End by the same signal, after the cleanup. */
-		signal(demo_signal(), SIG_DFL);
-		raise(demo_signal());
+		signal(process_signal(), SIG_DFL);
+		raise(process_signal());
 	}
 	return status;
 }

@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "base/env.h"
+#include "cli/process.h"
 
 enum demo_who { DEMO_ONLINE, DEMO_OFFLINE, DEMO_PROGRAMS };
 
@@ -107,15 +108,6 @@ void *demo_append(void *items, size_t *n, size_t size);
  * The stage
  */
 
-struct demo_program {
-	const char *name; /* for people */
-	pid_t pid; /* 0: none runs */
-	int out; /* its standard output; -1: closed */
-	char err[PATH_MAX]; /* the file of its standard error */
-	char line[256]; /* an incomplete line */
-	size_t used;
-};
-
 /* llama.cpp in place of the demo's own programs. */
 struct demo_llm {
 	char runner[PATH_MAX], driver[PATH_MAX], maker[PATH_MAX];
@@ -132,7 +124,7 @@ struct demo_stage {
 	char machine[64], machine_dir[PATH_MAX], trace[PATH_MAX], decisions[PATH_MAX];
 	char model[PATH_MAX], socket[DEMO_PROGRAMS][PATH_MAX]; /* of llama.cpp */
 	pid_t machine_pid;
-	struct demo_program program[DEMO_PROGRAMS], daemon;
+	struct process program[DEMO_PROGRAMS], daemon;
 };
 
 /* The default folder of the packages. */
@@ -153,28 +145,6 @@ void demo_stage_close(struct demo_stage *s);
 int demo_stage_run(struct demo_stage *s, struct demo_mode *m);
 /* Computes on the host the digests that so many steps, and a model's answers, must have. */
 int demo_stage_expect(struct demo_stage *s, uint64_t steps, struct demo_mode *host);
-
-/*
- * Processes
- */
-
-/* @out: its output is read from p->out. 0, or an exit status after an error message. */
-int demo_process_start(struct demo_stage *s, struct demo_program *p, const char *const *argv,
-		       bool out);
-/* Waits for its end. Returns its status. */
-int demo_process_reap(struct demo_program *p);
-/* Sends a signal, if it runs, and waits for its end. */
-void demo_process_end(struct demo_program *p, int number);
-/* The last lines of its standard error. */
-void demo_process_errors(const struct demo_program *p, char *text, size_t size);
-/* Reports its failure with the last lines of its standard error. Returns an exit status. */
-int demo_process_failed(struct demo_stage *s, const struct demo_program *p, const char *how);
-
-/* Catches signals that would end the demo; returns the one that came, or 0. */
-void demo_signals_catch(void);
-int demo_signal(void);
-/* The exit status after a signal. No message is needed: the sender of the signal knows why. */
-int demo_interrupted(void);
 
 /*
  * Results

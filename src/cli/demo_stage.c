@@ -3,7 +3,7 @@
  * Runs the machine, the scheduler and the two programs as a user would from a shell, and reads
  * their output. Each mode has its own machine and scheduler.
  *
- * demo_process.c starts and ends them. Waiting ends after STALL_MS without output.
+ * process.c starts and ends them. Waiting ends after STALL_MS without output.
  */
 #include "cli/demo.h"
 
@@ -104,8 +104,8 @@ static bool take_line(struct demo_mode *m, enum demo_who who, const char *line)
 }
 
 /* False: out of memory. Overlong lines are not ours and are ignored. */
-static bool take_bytes(struct demo_program *p, struct demo_mode *m, enum demo_who who,
-		       const char *bytes, ssize_t n)
+static bool take_bytes(struct process *p, struct demo_mode *m, enum demo_who who, const char *bytes,
+		       ssize_t n)
 {
 	for (ssize_t i = 0; i < n; i++) {
 		if (bytes[i] != '\n') {
@@ -154,20 +154,20 @@ static bool is_met(const struct demo_stage *s, const struct demo_mode *m, const 
 	}
 }
 
-static int has_ended(struct demo_stage *s, struct demo_program *p, bool may)
+static int has_ended(struct demo_stage *s, struct process *p, bool may)
 {
-	int status = demo_process_reap(p);
+	int status = process_reap(p);
 	char how[64];
 
 	if (!status && may)
 		return 0;
 	snprintf(how, sizeof(how), status ? "ended with status %d" : "ended too early", status);
-	return demo_process_failed(s, p, how);
+	return process_failed(s->env, p, how);
 }
 
 static int read_some(struct demo_stage *s, struct demo_mode *m, enum demo_who who, struct wait *w)
 {
-	struct demo_program *p = &s->program[who];
+	struct process *p = &s->program[who];
 	char bytes[4096];
 	ssize_t n = read(p->out, bytes, sizeof(bytes));
 
@@ -194,8 +194,8 @@ static int look(struct demo_stage *s, struct demo_mode *m, struct wait *w)
 		if (s->program[i].out >= 0 && fds[i].revents)
 			status = read_some(s, m, (enum demo_who)i, w);
 	}
-	if (demo_signal())
-		return demo_interrupted();
+	if (process_signal())
+		return process_interrupted();
 	if (!status && gp__clock_ns() - w->alive > (uint64_t)STALL_MS * GP__MS)
 		status = gp__env_fail(
 			s->env, GP__EXIT_FAILURE, NULL,
@@ -308,12 +308,12 @@ static int start_daemon(struct demo_stage *s)
 	if (!status && setenv(GP__ENV_SOCKET, socket, 1))
 		status = gp__env_fail(s->env, GP__EXIT_FAILURE, NULL, "out of memory");
 	if (!status)
-		status = demo_process_start(s, &s->daemon, argv, false);
+		status = process_start(s->env, s->folder, &s->daemon, argv, false);
 	for (int ms = 0; !status && !answers(socket); ms += LOOK_MS) {
-		if (demo_signal())
-			return demo_interrupted();
+		if (process_signal())
+			return process_interrupted();
 		if (ms > DAEMON_MS)
-			return demo_process_failed(s, &s->daemon, "does not answer");
+			return process_failed(s->env, &s->daemon, "does not answer");
 		gp__sleep_ns(LOOK_MS * GP__MS);
 	}
 	return status;
@@ -382,7 +382,7 @@ static int start_program(struct demo_stage *s, struct demo_mode *m, enum demo_wh
 		add_llm(s, who, true, requests, argv);
 	else
 		add_own(s, who, requests, period, argv);
-	status = demo_process_start(s, &s->program[who], argv, true);
+	status = process_start(s->env, s->folder, &s->program[who], argv, true);
 	m->pid[who] = s->program[who].pid;
 	return status;
 }
@@ -402,7 +402,7 @@ static bool is_unsupported(struct demo_stage *s, struct demo_mode *m)
 
 	if (!m->level)
 		return false;
-	demo_process_errors(&s->program[DEMO_OFFLINE], text, sizeof(text));
+	process_errors(&s->program[DEMO_OFFLINE], text, sizeof(text));
 	line = strstr(text, "without a priority");
 	if (!line) {
 		line = strstr(text, " is not available: ");
@@ -444,7 +444,7 @@ static int run_together(struct demo_stage *s, struct demo_mode *m)
 	if (!status)
 		status = wait_for(s, m, NEED_STEPS, WARM_STEPS);
 	if (!status && is_unsupported(s, m)) {
-		demo_process_end(&s->program[DEMO_OFFLINE], SIGKILL);
+		process_end(&s->program[DEMO_OFFLINE], SIGKILL);
 		return 0;
 	}
 	if (!status)
@@ -460,9 +460,9 @@ static int stop_daemon(struct demo_stage *s)
 		return 0;
 	if (waitpid(s->daemon.pid, NULL, WNOHANG)) {
 		s->daemon.pid = 0;
-		return demo_process_failed(s, &s->daemon, "ended too early");
+		return process_failed(s->env, &s->daemon, "ended too early");
 	}
-	demo_process_end(&s->daemon, SIGTERM);
+	process_end(&s->daemon, SIGTERM);
 	return 0;
 }
 
@@ -502,7 +502,7 @@ static int expect_answers(struct demo_stage *s, struct demo_mode *host)
 
 	snprintf(number, sizeof(number), "%" PRIu64, s->requests);
 	add_llm(s, DEMO_ONLINE, false, number, argv);
-	status = demo_process_start(s, &s->program[DEMO_ONLINE], argv, true);
+	status = process_start(s->env, s->folder, &s->program[DEMO_ONLINE], argv, true);
 	return status ? status : wait_for(s, host, NEED_ANSWERS, 0);
 }
 
@@ -523,7 +523,7 @@ int demo_stage_expect(struct demo_stage *s, uint64_t steps, struct demo_mode *ho
 		add_words(argv, on_host);
 		add_words(argv, offline_work);
 	}
-	status = demo_process_start(s, &s->program[DEMO_OFFLINE], argv, true);
+	status = process_start(s->env, s->folder, &s->program[DEMO_OFFLINE], argv, true);
 	if (!status)
 		status = wait_for(s, host, NEED_END, 0);
 	return status || !s->llm ? status : expect_answers(s, host);
@@ -584,7 +584,7 @@ static int make_model(struct demo_stage *s)
 	snprintf(s->model, sizeof(s->model), "%s/model.gguf", s->folder);
 	for (int i = 0; i < DEMO_PROGRAMS; i++)
 		snprintf(s->socket[i], sizeof(s->socket[i]), "%s/%d.sock", s->folder, i);
-	status = demo_process_start(s, &s->program[DEMO_OFFLINE], argv, true);
+	status = process_start(s->env, s->folder, &s->program[DEMO_OFFLINE], argv, true);
 	return status ? status : wait_for(s, &nothing, NEED_END, 0);
 }
 
@@ -595,9 +595,8 @@ int demo_stage_open(struct demo_stage *s, struct gp__env *env, const struct demo
 
 	*s = (struct demo_stage){ .env = env, .llm = llm, .requests = requests, .on_gpu = on_gpu };
 	for (int i = 0; i < DEMO_PROGRAMS; i++)
-		s->program[i] =
-			(struct demo_program){ .name = (llm ? llm_names : names)[i], .out = -1 };
-	s->daemon = (struct demo_program){ .name = "gpreemptd", .out = -1 };
+		s->program[i] = (struct process){ .name = (llm ? llm_names : names)[i], .out = -1 };
+	s->daemon = (struct process){ .name = "gpreemptd", .out = -1 };
 	snprintf(s->machine, sizeof(s->machine), "demo-%d", (int)getpid());
 	status = find_files(s);
 	if (!status)
@@ -611,8 +610,8 @@ int demo_stage_open(struct demo_stage *s, struct gp__env *env, const struct demo
 void demo_stage_close(struct demo_stage *s)
 {
 	for (int i = 0; i < DEMO_PROGRAMS; i++)
-		demo_process_end(&s->program[i], SIGKILL);
-	demo_process_end(&s->daemon, SIGTERM);
+		process_end(&s->program[i], SIGKILL);
+	process_end(&s->daemon, SIGTERM);
 	stop_machine(s);
 	if (*s->folder)
 		emu_tree_remove(s->folder, "");

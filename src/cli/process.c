@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * The processes of gpreempt demo, and the signals that end it. The kernel ends all processes when
- * this one ends (PR_SET_PDEATHSIG).
- */
-#include "cli/demo.h"
+#include "cli/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +22,7 @@ static void note_signal(int number)
 	signal_seen = number;
 }
 
-void demo_signals_catch(void)
+void process_signals_catch(void)
 {
 	struct sigaction note = { .sa_handler = note_signal };
 
@@ -35,12 +31,12 @@ void demo_signals_catch(void)
 	sigaction(SIGHUP, &note, NULL);
 }
 
-int demo_signal(void)
+int process_signal(void)
 {
 	return signal_seen;
 }
 
-int demo_interrupted(void)
+int process_interrupted(void)
 {
 	return 128 + signal_seen;
 }
@@ -49,8 +45,8 @@ int demo_interrupted(void)
  * Processes
  */
 
-static _Noreturn void become(struct demo_stage *s, const struct demo_program *p,
-			     const char *const *argv, int out, pid_t parent)
+static _Noreturn void become(struct gp__env *env, const struct process *p, const char *const *argv,
+			     int out, pid_t parent)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	int err = open(p->err, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -63,34 +59,37 @@ static _Noreturn void become(struct demo_stage *s, const struct demo_program *p,
 	dup2(null, STDIN_FILENO);
 	dup2(out >= 0 ? out : null, STDOUT_FILENO);
 	dup2(err >= 0 ? err : null, STDERR_FILENO);
-	_exit(child_exec(s->env, (char **)argv));
+	_exit(child_exec(env, (char **)argv));
 }
 
-int demo_process_start(struct demo_stage *s, struct demo_program *p, const char *const *argv,
-		       bool out)
+int process_start(struct gp__env *env, const char *folder, struct process *p,
+		  const char *const *argv, bool out)
 {
 	int ends[2] = { -1, -1 };
 	pid_t parent = getpid();
 
-	snprintf(p->err, sizeof(p->err), "%s/%s.err", s->folder, p->name);
+	snprintf(p->err, sizeof(p->err), "%s/%s.err", folder, p->name);
 	unlink(p->err);
 	p->used = 0;
 	if (out && pipe2(ends, O_CLOEXEC))
-		return gp__env_fail(s->env, GP__EXIT_FAILURE, NULL, "pipe: %s", strerror(errno));
+		return gp__env_fail(env, GP__EXIT_FAILURE, NULL, "pipe: %s", strerror(errno));
 	fflush(NULL);
 	p->pid = fork();
 	if (!p->pid)
-		become(s, p, argv, ends[1], parent);
+		become(env, p, argv, ends[1], parent);
 	if (out)
 		close(ends[1]);
 	p->out = ends[0];
-	if (p->pid > 0)
+	if (p->pid > 0) {
+		/* It does the same: whoever comes first. */
+		setpgid(p->pid, p->pid);
 		return 0;
+	}
 	p->pid = 0;
-	return gp__env_fail(s->env, GP__EXIT_FAILURE, NULL, "fork: %s", strerror(errno));
+	return gp__env_fail(env, GP__EXIT_FAILURE, NULL, "fork: %s", strerror(errno));
 }
 
-int demo_process_reap(struct demo_program *p)
+int process_reap(struct process *p)
 {
 	int status = 0;
 
@@ -103,15 +102,15 @@ int demo_process_reap(struct demo_program *p)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-void demo_process_end(struct demo_program *p, int number)
+void process_end(struct process *p, int number)
 {
 	if (p->pid <= 0)
 		return;
-	kill(p->pid, number);
-	demo_process_reap(p);
+	kill(-p->pid, number);
+	process_reap(p);
 }
 
-void demo_process_errors(const struct demo_program *p, char *text, size_t size)
+void process_errors(const struct process *p, char *text, size_t size)
 {
 	int fd = open(p->err, O_RDONLY | O_CLOEXEC);
 	off_t all = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
@@ -127,11 +126,11 @@ void demo_process_errors(const struct demo_program *p, char *text, size_t size)
 	text[n] = '\0';
 }
 
-int demo_process_failed(struct demo_stage *s, const struct demo_program *p, const char *how)
+int process_failed(struct gp__env *env, const struct process *p, const char *how)
 {
 	char text[2048];
 
-	demo_process_errors(p, text, sizeof(text));
-	return gp__env_fail(s->env, GP__EXIT_FAILURE, NULL, "%s %s%s%s", p->name, how,
+	process_errors(p, text, sizeof(text));
+	return gp__env_fail(env, GP__EXIT_FAILURE, NULL, "%s %s%s%s", p->name, how,
 			    *text ? "; it said:\n" : "", text);
 }
