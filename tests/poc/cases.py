@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The test cases of stage 1: two programs, one GPU, and a scheduler over libgpreempt_poc.
 
-Usage: cases.py CASE [--seconds N]
+Usage: cases.py CASE [--seconds N] [--json]
 
 Runs on a machine with an AMD GPU or on an emulated one. Times are printed and not judged: that is
 for benchmarks. What is checked: every request is answered right, the offline program computes
@@ -11,6 +11,7 @@ what it computes undisturbed, and nothing stays stopped.
 import argparse
 import fcntl
 import importlib.util
+import json
 import os
 import pathlib
 import signal
@@ -25,6 +26,8 @@ import gpreempt_poc as poc
 from lab import LIMIT_S, Server, Trainer, check, die_with_parent, wait_for
 
 TRAINER = ("--queues", 2, "--rounds", 6000)
+# The figures of the case, for --json.
+FIGURES = {}
 
 
 def make_scheduler(hold_limit=LIMIT_S, **options):
@@ -60,8 +63,11 @@ def percentile(values, share):
     return sorted(values)[min(len(values) - 1, int(share * len(values)))]
 
 
-def print_times(name, seconds):
+def print_times(name, key, seconds):
     if seconds:
+        FIGURES.update({f"{key}_p50_ms": percentile(seconds, .5) * 1e3,
+                        f"{key}_p99_ms": percentile(seconds, .99) * 1e3 if len(seconds) >= 100 else None,
+                        f"{key}_max_ms": max(seconds) * 1e3})
         print(f"{name}: p50 {percentile(seconds, .5) * 1e3:.2f} ms, "
               f"p99 {percentile(seconds, .99) * 1e3:.2f} ms, max {max(seconds) * 1e3:.2f} ms")
 
@@ -69,9 +75,10 @@ def print_times(name, seconds):
 def print_summary(sched, latencies, result):
     print(f"{len(latencies)} requests answered, {sched.preemptions} preemptions, "
           f"{result['steps']} steps, digest {result['digest']} as undisturbed")
-    print_times("online, arrival to answer", latencies)
-    print_times("suspend", sched.suspend_times)
-    print_times("resume", sched.resume_times)
+    FIGURES.update(requests=len(latencies), preemptions=sched.preemptions, steps=result["steps"])
+    print_times("online, arrival to answer", "online", latencies)
+    print_times("suspend", "suspend", sched.suspend_times)
+    print_times("resume", "resume", sched.resume_times)
 
 
 def identification(_):
@@ -150,6 +157,7 @@ def frequent(args):
                   flush=True)
     result = check_end(sched, trainer)
     check(sched.preemptions and sched.expired == 0, "no preemption, or one that did not end")
+    FIGURES["minutes"] = (time.monotonic() - begin) / 60
     print_summary(sched, latencies, result)
     sched.cleanup()
     check(server.result()["requests"] == len(latencies), "a request was lost")
@@ -439,9 +447,16 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("case", choices=CASES)
     parser.add_argument("--seconds", type=float, default=60, help="how long 'frequent' takes")
+    parser.add_argument("--json", action="store_true",
+                        help="one JSON document; what a case says goes to standard error")
     args = parser.parse_args()
+    out = sys.stdout
+    if args.json:
+        sys.stdout = sys.stderr
     CASES[args.case](args)
     print(f"{args.case}: ok", flush=True)
+    if args.json:
+        print(json.dumps({"schema": 1, "case": args.case, **FIGURES}), file=out, flush=True)
     # Children that a failed case would leave behind are none's; nothing else is to be waited for.
     os._exit(0)
 
