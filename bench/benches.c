@@ -34,3 +34,12 @@ const struct gp__bench gp__benches[] = {
 	  bench_streams, "emu" },
 	{ NULL, NULL, NULL, NULL },
 };
+
+bool bench_has_kernels(void)
+{
+#ifdef GP_EMU_KERNELS
+	return true;
+#else
+	return false;
+#endif
+}

@@ -13,6 +13,9 @@ extern const struct gp__bench gp__benches[];
 	"know them (version 17 or later); 'scripts/deps test' installs these, and 'make' then "  \
 	"builds the kernels"
 
+/* Whether the kernels were built that some benchmarks run on a GPU. */
+bool bench_has_kernels(void);
+
 int bench_base(struct gp__bench_run *run);
 int bench_decide(struct gp__bench_run *run);
 int bench_decide_e2e(struct gp__bench_run *run);

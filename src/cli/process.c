@@ -9,7 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cli/child.h"
+
+#define LOOK_MS 20
 
 /*
  * Signals
@@ -108,6 +111,40 @@ void process_end(struct process *p, int number)
 		return;
 	kill(-p->pid, number);
 	process_reap(p);
+}
+
+/* Whether it has ended, which is looked for until the time has passed. */
+static bool ends_within(struct process *p, unsigned int ms)
+{
+	siginfo_t info = { 0 };
+
+	for (unsigned int waited = 0; waited <= ms; waited += LOOK_MS) {
+		if (waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid)
+			return true;
+		gp__sleep_ns(LOOK_MS * GP__MS);
+	}
+	return false;
+}
+
+bool process_stop(struct process *p, unsigned int ms)
+{
+	bool ended = true;
+
+	if (p->pid <= 0)
+		return true;
+	kill(-p->pid, SIGTERM);
+	if (!ends_within(p, ms)) {
+		kill(-p->pid, SIGKILL);
+		ended = ends_within(p, ms);
+	}
+	if (ended) {
+		process_reap(p);
+		return true;
+	}
+	p->pid = 0;
+	close(p->out);
+	p->out = -1;
+	return false;
 }
 
 void process_errors(const struct process *p, char *text, size_t size)

@@ -34,6 +34,11 @@ int process_start(struct gp__env *env, const char *folder, struct process *p,
 int process_reap(struct process *p);
 /* Sends a signal to it and to what it has started, if it runs, and waits for its end. */
 void process_end(struct process *p, int number);
+/*
+ * Ends it with SIGTERM, and after so long with SIGKILL. False: it has not ended after twice the
+ * time, as in a call of the driver that does not return; it is left alone then.
+ */
+bool process_stop(struct process *p, unsigned int ms);
 /* The last lines of its standard error. */
 void process_errors(const struct process *p, char *text, size_t size);
 /* Reports its failure with the last lines of its standard error. Returns an exit status. */
