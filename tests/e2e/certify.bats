@@ -4,6 +4,8 @@
 
 bats_require_minimum_version 1.5.0
 
+load nvidia
+
 setup() {
 	: "${GPREEMPT:=$PWD/build/src/cli/gpreempt}" "${WORKLOADS:=$PWD/build/src/demo}"
 	# The path is short, as a socket's must be.
@@ -184,6 +186,23 @@ assert error["message"].startswith("nothing can be measured: there is no GPU her
 	[[ $stderr == *"gpreempt certify --device emu"* ]]
 	[ ! -e gpreempt-certify.html ]
 	is_gone
+}
+
+@test "an NVIDIA GPU: the rows that apply, and a reference to the benchmark of the others" {
+	[ ! -e /sys/class/kfd ] || skip "this machine has amdkfd"
+	on_nvidia "context yes 0.0 0.0 " "hold yes 31.5 30.5 " "drain no 0.0 0.0 a kernel began" \
+		-- certify --json >json
+	check <<-'END'
+		assert d["hardware"] is True and d["gpu"] == "NVIDIA H200", d["gpu"]
+		assert d["driver"].startswith("NVIDIA 580.159.04 of Linux "), d["driver"]
+		assert list(r) == ["nvidia-hold", "nvidia-drain", "nvidia-hold-us", "nvidia-release-us"], r
+		verdicts = [row["verdict"] for row in d["rows"]]
+		assert verdicts == ["passed", "not measured", "passed", "passed"] and d["verdict"] == "passed", d
+		assert r["nvidia-drain"]["why"] == "a kernel began"
+		assert r["nvidia-hold-us"]["measured"] == 0.0315 and r["nvidia-hold-us"]["emulated"] is None
+		assert "bench/nvidia/run measures the same goals" in d["notes"][0], d["notes"]
+		assert "mulated machine:" not in open("gpreempt-certify.html").read()
+	END
 }
 
 @test "wrong options: the message has the choice, status 2" {

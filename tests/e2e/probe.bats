@@ -4,6 +4,8 @@
 
 bats_require_minimum_version 1.5.0
 
+load nvidia
+
 setup() {
 	: "${GPREEMPT:=build/src/cli/gpreempt}"
 	export XDG_RUNTIME_DIR=$BATS_TEST_TMPDIR
@@ -230,36 +232,16 @@ assert d["schema"] == 1 and "emu exec" in json.dumps(d)' "$output"
 	[[ $output == "context no 0.0 0.0 cannot load libcuda.so.1"* ]]
 }
 
-# nvidia_probe LINE... [-- OPTION...]: on a machine with two NVIDIA GPUs, the second of them with
-# firmware, where gpreempt-nvidia-try prints these lines.
+# nvidia_probe LINE... [-- OPTION...]: probe on a machine as on_nvidia has it.
 nvidia_probe() {
-	local try=$BATS_TEST_TMPDIR/try
+	local lines=()
 
-	[ "$(id -u)" -eq 0 ] || skip "only root can put another machine together"
-	unshare -m mount -t tmpfs none /mnt 2>/dev/null || skip "unshare and mount are not permitted"
-	echo '#!/bin/sh' >"$try"
 	while [ $# -gt 0 ] && [ "$1" != -- ]; do
-		echo "echo '$1'" >>"$try"
+		lines+=("$1")
 		shift
 	done
 	shift || true
-	chmod +x "$try"
-	# shellcheck disable=SC2016
-	unshare -m bash -c '
-		set -e
-		mount -t tmpfs none /proc/driver
-		for i in 0 1; do
-			gpu=/proc/driver/nvidia/gpus/0000:0$i:00.0
-			mkdir -p $gpu
-			printf "Model: \t\t NVIDIA H200\nGPU UUID: \t GPU-$i\nDevice Minor: \t $i\n" >$gpu/information
-		done
-		echo "GPU Firmware: 580.159.04" >>$gpu/information
-		echo "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build" \
-			>/proc/driver/nvidia/version
-		mount --bind "$1" "$2"
-		shift 2
-		exec "$@"' bash "$try" "$(dirname "$GPREEMPT")/../device/nvrm/gpreempt-nvidia-try" \
-		"$GPREEMPT" probe "$@"
+	on_nvidia "${lines[@]}" -- probe "$@"
 }
 
 @test "NVIDIA: abilities, reasons and times" {
