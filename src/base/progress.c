@@ -64,7 +64,8 @@ static void print_line(const struct gp__progress *p, uint64_t done, uint64_t ela
 		write_share(line, p, done, elapsed_s);
 	else
 		fprintf(line, " %" PRIu64 " %s", done, p->unit);
-	write_rate(line, p, (double)done / elapsed_s);
+	if (p->unit)
+		write_rate(line, p, (double)done / elapsed_s);
 	fclose(line);
 	fprintf(p->stream, ERASE_LINE "%.*s", width > 1 ? width - 1 : (int)sizeof(text), text);
 	fflush(p->stream);

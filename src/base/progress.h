@@ -21,7 +21,10 @@ struct gp__progress {
 	bool visible;
 };
 
-/* label and unit ("events") must outlive the progress. */
+/*
+ * label and unit ("events") must outlive the progress. unit NULL: there is no rate, as where time
+ * itself is counted.
+ */
 void gp__progress_start(struct gp__progress *p, FILE *stream, const char *label, const char *unit,
 			uint64_t total);
 /* Cheap enough for every thousandth step of a loop: one clock read when nothing is due. */

@@ -360,6 +360,16 @@ static void test_progress_without_total(void **state)
 	assert_string_equal(c.err, "\r\033[Kwork: 6000000 events, 2.0 million events/s");
 }
 
+static void test_progress_of_time_has_no_rate(void **state)
+{
+	struct gp__progress p = { .stream = c.env.err, .label = "work", .total = 8000 };
+
+	(void)state;
+	gp__progress_update_at(&p, 2000, 2 * GP__S);
+	capture_flush(&c);
+	assert_string_equal(c.err, "\r\033[Kwork:  25 %, 6 s left");
+}
+
 static void test_progress_at_its_edges(void **state)
 {
 	struct gp__progress p = {
@@ -415,6 +425,7 @@ int main(void)
 		CASE(test_log_callback),
 		CASE(test_progress_waits_two_seconds),
 		CASE(test_progress_without_total),
+		CASE(test_progress_of_time_has_no_rate),
 		CASE(test_progress_at_its_edges),
 		CASE(test_progress_is_silent_off_a_terminal),
 	};
