@@ -58,11 +58,6 @@
 	{ word "-full-" way_name "-p99", CERTIFY_ONLINE_OFFLINE,                                 \
 	  word " of a full GPU by " way_name ", p99", US_AS_MS(CERTIFY_BELOW, 5),                   \
 	  FULL(verb, way_name), .key = "wall_p99_us" }
-#define CALLS_MS(id_text, text, key_text, at)                                                    \
-	{ id_text "-p50", CERTIFY_ONLINE_OFFLINE, text ", p50", MS(CERTIFY_BELOW, 5), at,        \
-	  .key = key_text "_p50_ms" },                                                           \
-	{ id_text "-p99", CERTIFY_ONLINE_OFFLINE, text ", p99", MS(CERTIFY_BELOW, 5), at,        \
-	  .key = key_text "_p99_ms" }
 #define TEST_CASE(name, text)                                                                    \
 	{ "case-" name, CERTIFY_ONLINE_OFFLINE, text, WORKS, CASE(name) }
 #define BESIDE_TRAINING(name, text)                                                              \
@@ -171,17 +166,22 @@ const struct certify_goal certify_goals[] = {
 	  .absent = "the tests of the kernel series measure its scheduler, not certify" },
 
 	/* 004 */
-	{ "online", CERTIFY_ONLINE_OFFLINE, "a request, from arrival to answer, p99",
-	  MS(CERTIFY_BELOW, 50), STAGE1("preempted"), .key = "online_p99_ms" },
+	{ "online-p50", CERTIFY_ONLINE_OFFLINE, "a request, from arrival to answer, p50",
+	  MS(CERTIFY_BELOW, 50), STAGE1("preempted"), .key = "online_p50_ms" },
 	{ "online-max", CERTIFY_ONLINE_OFFLINE, "the slowest request", MS(CERTIFY_BELOW, 50),
 	  STAGE1("preempted"), .key = "online_max_ms" },
 	{ "loss", CERTIFY_ONLINE_OFFLINE, "what the trainer loses beyond the time of requests",
 	  PERCENT(CERTIFY_BELOW, 5), .stage = CERTIFY_STAGE1,
 	  .key = "offline_loss_percent" },
-	CALLS_MS("suspend", "suspend by libgpreempt_poc (DBG_TRAP)", "suspend", STAGE1("preempted")),
-	CALLS_MS("resume", "resume by libgpreempt_poc (DBG_TRAP)", "resume", STAGE1("preempted")),
-	CALLS_MS("suspend-series", "suspend by the series' ioctl", "suspend", BY_SERIES),
-	CALLS_MS("resume-series", "resume by the series' ioctl", "resume", BY_SERIES),
+	/* Too few for a 99th percentile: case 2 has that. */
+	{ "suspend", CERTIFY_ONLINE_OFFLINE, "suspend by libgpreempt_poc (DBG_TRAP), p50",
+	  MS(CERTIFY_BELOW, 5), STAGE1("preempted"), .key = "suspend_p50_ms" },
+	{ "resume", CERTIFY_ONLINE_OFFLINE, "resume by libgpreempt_poc (DBG_TRAP), p50",
+	  MS(CERTIFY_BELOW, 5), STAGE1("preempted"), .key = "resume_p50_ms" },
+	{ "suspend-series", CERTIFY_ONLINE_OFFLINE, "suspend by the series' ioctl, p50",
+	  MS(CERTIFY_BELOW, 5), BY_SERIES, .key = "suspend_p50_ms" },
+	{ "resume-series", CERTIFY_ONLINE_OFFLINE, "resume by the series' ioctl, p50",
+	  MS(CERTIFY_BELOW, 5), BY_SERIES, .key = "resume_p50_ms" },
 	FULL_MS("stop", "hold", "update"),
 	FULL_MS("start", "release", "update"),
 	FULL_MS("stop", "hold", "dbgtrap"),

@@ -98,7 +98,9 @@ static void explain_absence(const struct certify *c, const struct certify_goal *
 	if (!text && !row && goal->way)
 		text = why_no_way(c, goal->way);
 	if (!text && row && strstr(goal->key, "_p99"))
-		text = "99th percentiles need a hundred values: leave --quick out";
+		text = c->options.quick
+			       ? "99th percentiles need a hundred values: leave --quick out"
+			       : "99th percentiles need a hundred values";
 	if (!text)
 		text = goal->absent ? goal->absent : "the measurement has no such figure";
 	snprintf(why, size, "%s", text);

@@ -86,7 +86,7 @@ is_gone() {
 		for id in ("cwsr", "five-steps", "case-identification", "case-basic", "frequent", "run-preempt",
 		           "run-levels", "run-stage1", "run-monitor"):
 		    assert r[id]["verdict"] == "passed", r[id]
-		for id in "online", "loss", "suspend-p50", "resume-series-p50":
+		for id in "online-max", "loss", "suspend", "resume-series":
 		    assert r[id]["emulated"] is not None, r[id]
 		assert "of 10 minutes" in r["frequent-minutes"]["why"]
 		assert r["beside-lv3-identical"]["why"] == "left out by --quick"

@@ -155,9 +155,9 @@ def frequent(args):
             seen, minute = trainer.steps(), minute + 60
             print(f"{minute - begin - 60:.0f} s: {len(latencies)} requests, {seen} steps",
                   flush=True)
+    FIGURES["minutes"] = (time.monotonic() - begin) / 60
     result = check_end(sched, trainer)
     check(sched.preemptions and sched.expired == 0, "no preemption, or one that did not end")
-    FIGURES["minutes"] = (time.monotonic() - begin) / 60
     print_summary(sched, latencies, result)
     sched.cleanup()
     check(server.result()["requests"] == len(latencies), "a request was lost")
