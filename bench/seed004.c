@@ -8,6 +8,8 @@
 #include "benches.h"
 #include "machine.h"
 
+#include "base/emulated.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,9 +47,9 @@ static int measure(struct gp__bench_run *run)
 	snprintf(command, sizeof(command),
 		 "PYTHONDONTWRITEBYTECODE=1 PYTHONPATH='%s/python:%s/tests/poc' "
 		 "GPREEMPT_POC_LIB='%s' WORKLOADS='%s/src/demo' "
-		 "exec python3 '%s/bench/seed004.py'%s",
+		 "exec python3 '%s/bench/seed004.py'%s%s",
 		 GP_SOURCE_DIR, GP_SOURCE_DIR, GP_SEED004, GP_BUILD_DIR, GP_SOURCE_DIR,
-		 gp__bench_quick(run) ? " --quick" : "");
+		 gp__bench_quick(run) ? " --quick" : "", gp__is_emulated() ? "" : " --fill 20");
 	in = popen(command, "re");
 	if (!in)
 		return gp__bench_fail(run, -errno, "seed004.py cannot be started");

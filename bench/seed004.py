@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: MIT
 """What stage 1 is worth: an online program with a request every 100 ms beside an offline one.
 
-Run by 'gpreempt bench seed004'. One JSON document a line: rows, and at the end what they come to.
+Run by 'gpreempt bench seed004', as seed004.py [--quick] [--fill MS]; with --fill the trainer's work is as
+large as a real GPU needs, and its steps take so long. One JSON document a line: rows, and at the end what they come to.
 The offline program alone, both without a scheduler, and both with one take turns, so that a
 machine that slows down slows all of them. For the same reason every second preemption is made by
 the bare ioctl where the kernel has it, in the same thread: what both take is the driver's time, or
 the emulated machine's, and not the library's.
 """
+import contextlib
 import ctypes
 import fcntl
 import json
@@ -164,9 +166,12 @@ def offline_loss(held, preempted, by_ioctl):
 
 
 def main():
-    quick = sys.argv[1:] == ["--quick"]
+    quick = "--quick" in sys.argv
     turns, seconds = (1, 1) if quick else (4, 2.5)
     lab.STDERR = tempfile.TemporaryFile()
+    if "--fill" in sys.argv:
+        with contextlib.redirect_stdout(sys.stderr):
+            lab.fill(int(sys.argv[sys.argv.index("--fill") + 1]))
     server = Server()
     alone, offline = Situation("online alone"), Situation("offline alone")
     together, preempted = Situation("together"), Situation("preempted")

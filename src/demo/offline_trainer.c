@@ -13,6 +13,10 @@
  * Usage: offline_trainer [--steps N | --seconds N] [--on gpu|host] [--queues N] [--groups N]
  *                        [--rounds N] [--ahead N] [--seed N] [--progress FILE] [--each]
  *                        [--memory MIB] [--debuggable] [--stay] [--json]
+ *        offline_trainer --fill DURATION [--queues N]
+ *
+ * With --fill it only prints, as JSON, the --groups that fill the GPU together and the --rounds
+ * with which a step takes so long, by the GPU's clock: what is long on one GPU is short on another.
  *
  * SIGTERM ends it after the running steps, as --seconds does, with their digest. With --stay it
  * keeps its queues after the last step until then. With --memory it also has so many mebibytes of
@@ -36,10 +40,12 @@
 #include "program.h"
 #include "progress.h"
 
-enum { QUEUES_MAX = 16, AHEAD_MAX = 8, GROUPS_MAX = 1024, RING = 64, STAY_US = 20000 };
+enum { QUEUES_MAX = 16, AHEAD_MAX = 8, GROUPS_MAX = 4096, RING = 64, STAY_US = 20000 };
+/* A compute unit holds 32 waves. */
+enum { CU_GROUPS = 32 * 64 / MILL_GROUP, TRY_ROUNDS = 500, TRIES = 3 };
 
 struct options {
-	uint64_t steps, seconds, queues, groups, rounds, ahead, seed, memory;
+	uint64_t steps, seconds, queues, groups, rounds, ahead, seed, memory, fill_ns;
 	const char *progress;
 	bool on_host, debuggable, each, stay, json;
 };
@@ -89,6 +95,7 @@ static struct options parse(int argc, char **argv)
 		{ "seed", .number = &o.seed, .max = UINT64_MAX },
 		{ "memory", .number = &o.memory, .max = 1 << 20 },
 		{ "progress", .text = &o.progress },
+		{ "fill", .duration_ns = &o.fill_ns },
 		{ "each", .flag = &o.each },
 		{ "debuggable", .flag = &o.debuggable },
 		{ "stay", .flag = &o.stay },
@@ -175,6 +182,15 @@ static void alloc_on_gpu(struct training *t, struct lab *lab)
 			alloc_part(t, lab, part_of(t, q, a));
 		t->shard[q].queue = lab_queue(lab, RING);
 		lab_must(hsa_amd_profiling_set_profiler_enabled(t->shard[q].queue, 1));
+	}
+}
+
+static void free_on_gpu(struct training *t)
+{
+	for (uint64_t q = 0; q < t->o.queues; q++) {
+		lab_must(hsa_queue_destroy(t->shard[q].queue));
+		for (uint64_t a = 0; a < t->o.ahead; a++)
+			lab_must(hsa_signal_destroy(part_of(t, q, a)->ended));
 	}
 }
 
@@ -273,13 +289,56 @@ static void train_on_gpu(struct training *t)
 	train(t, &mill);
 	while (t->o.stay && !is_told_to_end)
 		usleep(STAY_US);
-	for (uint64_t q = 0; q < t->o.queues; q++) {
-		lab_must(hsa_queue_destroy(t->shard[q].queue));
-		for (uint64_t a = 0; a < t->o.ahead; a++)
-			lab_must(hsa_signal_destroy(part_of(t, q, a)->ended));
-	}
+	free_on_gpu(t);
 	lab_close(&lab);
 	lab_must(hsa_shut_down());
+}
+
+/* The time of one step with so many rounds, by the GPU's clock. */
+static uint64_t time_step(struct training *t, const struct lab_kernel *mill, uint64_t rounds)
+{
+	uint64_t before = t->device_ns;
+
+	for (uint64_t q = 0; q < t->o.queues; q++)
+		part_of(t, q, t->steps)->args->rounds = (uint32_t)rounds;
+	begin_on_gpu(t, mill, t->steps);
+	end_on_gpu(t, t->steps++);
+	return t->device_ns - before;
+}
+
+static uint64_t find_rounds(struct training *t, const struct lab_kernel *mill)
+{
+	uint64_t rounds = TRY_ROUNDS;
+
+	for (int i = 0; i < TRIES; i++) {
+		uint64_t ns = time_step(t, mill, rounds);
+		double wanted = (double)rounds * (double)t->o.fill_ns / (double)(ns ? ns : 1);
+
+		rounds = wanted < 1 ? 1 : wanted > UINT32_MAX ? UINT32_MAX : (uint64_t)wanted;
+	}
+	return rounds;
+}
+
+static void fill_gpu(struct training *t)
+{
+	struct lab_kernel mill;
+	struct lab lab;
+	uint32_t cus;
+
+	lab_open(&lab);
+	mill = lab_find(&lab, "mill");
+	lab_must(hsa_agent_get_info(lab.gpu,
+				    (hsa_agent_info_t)HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT, &cus));
+	t->o.ahead = 1;
+	t->o.groups = (cus * CU_GROUPS + t->o.queues - 1) / t->o.queues;
+	t->o.groups = t->o.groups < GROUPS_MAX ? t->o.groups : GROUPS_MAX;
+	t->words = t->o.groups * MILL_GROUP;
+	alloc_on_gpu(t, &lab);
+	begin_state(t);
+	program_print(json_pack("{s:i, s:I, s:I}", "schema", 1, "groups", (json_int_t)t->o.groups,
+				"rounds", (json_int_t)find_rounds(t, &mill)));
+	free_on_gpu(t);
+	lab_close(&lab);
 }
 
 static void train_on_host(struct training *t)
@@ -321,6 +380,10 @@ int main(int argc, char **argv)
 	t.words = t.o.groups * MILL_GROUP;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGTERM, tell_to_end);
+	if (t.o.fill_ns) {
+		fill_gpu(&t);
+		return 0;
+	}
 	open_progress(&t);
 	begin = program_now();
 	if (t.o.on_host)

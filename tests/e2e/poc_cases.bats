@@ -21,6 +21,13 @@ case_of_stage_1() {
 	case_of_stage_1 basic
 }
 
+@test "stage 1, case 1 with work as large as the GPU needs, compared with an undisturbed run on it" {
+	on_machine --cus 2 -- "$SOURCE_DIR/tests/poc/cases.py" basic --fill 1
+	[[ $output == *"a trainer's steps of 1 ms: --groups 8 --rounds "* ]]
+	on_machine --cus 2 -- "$SOURCE_DIR/tests/poc/cases.py" frequent --fill 1 --seconds 2
+	[[ $output == *"digest "*" as undisturbed"* ]]
+}
+
 @test "stage 1, case 2: a request every 100 ms" {
 	case_of_stage_1 frequent --seconds 20
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The test cases of stage 1: two programs, one GPU, and a scheduler over libgpreempt_poc.
 
-Usage: cases.py CASE [--seconds N] [--json]
+Usage: cases.py CASE [--seconds N] [--fill MS] [--json]
 
 Runs on a machine with an AMD GPU or on an emulated one. Times are printed and not judged: that is
 for benchmarks. What is checked: every request is answered right, the offline program computes
@@ -23,6 +23,7 @@ import threading
 import time
 
 import gpreempt_poc as poc
+import lab
 from lab import LIMIT_S, Server, Trainer, check, die_with_parent, wait_for
 
 TRAINER = ("--queues", 2, "--rounds", 6000)
@@ -447,12 +448,16 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("case", choices=CASES)
     parser.add_argument("--seconds", type=float, default=60, help="how long 'frequent' takes")
+    parser.add_argument("--fill", type=int, metavar="MS",
+                        help="the trainer fills the GPU, with steps so long: for a real GPU")
     parser.add_argument("--json", action="store_true",
                         help="one JSON document; what a case says goes to standard error")
     args = parser.parse_args()
     out = sys.stdout
     if args.json:
         sys.stdout = sys.stderr
+    if args.fill:
+        lab.fill(args.fill)
     CASES[args.case](args)
     print(f"{args.case}: ok", flush=True)
     if args.json:

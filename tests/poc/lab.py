@@ -24,6 +24,8 @@ COMMAND = os.environ.get("POC_COMMAND", "").split()
 DEBUGGABLE = [] if COMMAND else ["--debuggable"]
 # A file that the programs complain to, for who wants to see it only when a check fails.
 STDERR = None
+# Arguments that make every trainer's work as large as fill() has found it; none: as a case says.
+FILLED = []
 PROGRESS = struct.Struct("=IIQQQ")
 PROGRESS_MAGIC = 0x6770726F
 
@@ -48,6 +50,22 @@ def wait_for(condition, what):
     while not condition():
         check(time.monotonic() < end, f"{what} did not come within {LIMIT_S} s")
         time.sleep(0.005)
+
+
+def run_trainer(*arguments):
+    """What a trainer prints that runs undisturbed."""
+    command = [] if "host" in arguments else COMMAND
+    done = subprocess.run([*command, f"{WORKLOADS}/offline_trainer", "--json",
+                           *(str(a) for a in arguments)], stdout=subprocess.PIPE, check=True)
+    return json.loads(done.stdout)
+
+
+def fill(milliseconds):
+    """From now on trainers fill the GPU, and their steps take so long: on a real GPU, work that is
+    long on an emulated one is over before it can be preempted."""
+    size = run_trainer("--fill", f"{milliseconds}ms")
+    FILLED[:] = ["--groups", str(size["groups"]), "--rounds", str(size["rounds"])]
+    print(f"a trainer's steps of {milliseconds} ms: {' '.join(FILLED)}", flush=True)
 
 
 class Program:
@@ -84,7 +102,7 @@ class Trainer(Program):
     """The offline program."""
 
     def __init__(self, *arguments):
-        self.arguments = [str(a) for a in arguments]
+        self.arguments = [*(str(a) for a in arguments), *FILLED]
         file = tempfile.NamedTemporaryFile()
         file.truncate(PROGRESS.size)
         self.page = mmap.mmap(file.fileno(), PROGRESS.size, access=mmap.ACCESS_READ)
@@ -113,14 +131,17 @@ class Trainer(Program):
         return self.result()
 
     def check_digest(self, result):
-        """That it computed what the host does, undisturbed."""
-        arguments = [*self.arguments, "--steps", str(result["steps"]), "--on", "host", "--json"]
-        text = subprocess.run([f"{WORKLOADS}/offline_trainer",
-                               *(a for a in arguments if a != "--stay")],
-                              stdout=subprocess.PIPE, check=True).stdout
-        check(json.loads(text)["digest"] == result["digest"],
-              f"after {result['steps']} steps the digest is {result['digest']}, not that of an "
-              f"undisturbed run, {json.loads(text)['digest']}")
+        """That it computed what it does undisturbed: on the host, or, where the work is too much for
+        that, on the GPU, which then has to agree with the host about a little work."""
+        arguments = [a for a in self.arguments if a != "--stay"]
+        if FILLED:
+            little = ("--groups", 2, "--rounds", 500, "--steps", 20)
+            check(run_trainer(*little)["digest"] == run_trainer(*little, "--on", "host")["digest"],
+                  "the GPU and the host differ, although nothing is preempted")
+        where = () if FILLED else ("--on", "host")
+        digest = run_trainer(*arguments, "--steps", result["steps"], *where)["digest"]
+        check(digest == result["digest"], f"after {result['steps']} steps the digest is "
+              f"{result['digest']}, not that of an undisturbed run, {digest}")
 
 
 class Server(Program):
