@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/emulated.h"
 #include "base/json.h"
 #include "base/table.h"
 #include "base/units.h"
@@ -22,11 +23,21 @@
 #define LLM_REQUESTS_MIN 10
 #define REQUESTS_MAX 10000
 #define REPORT "gpreempt-demo.html"
+#define STEP_NS (20 * GP__MS) /* on a GPU */
 
-enum { KEY_REQUESTS = 0x100, KEY_REPORT, KEY_NO_REPORT, KEY_LLM, KEY_DOWNLOAD, KEY_DEVICE };
+enum {
+	KEY_REQUESTS = 0x100,
+	KEY_REPORT,
+	KEY_NO_REPORT,
+	KEY_LLM,
+	KEY_DOWNLOAD,
+	KEY_DEVICE,
+	KEY_STEP
+};
 
 struct args {
 	uint64_t requests; /* 0: the default */
+	uint64_t step_ns; /* 0: the default */
 	const char *report; /* NULL: none */
 	const char *llm_folder; /* NULL: the default */
 	bool llm, download, on_gpu;
@@ -37,6 +48,8 @@ static const struct argp_option options[] = {
 	{ "report", KEY_REPORT, "FILE", 0, "where the report goes; " REPORT, 0 },
 	{ "device", KEY_DEVICE, "emu|amd", 0,
 	  "an emulated machine of its own, or the AMD GPU of this host (no report); emu", 0 },
+	{ "step", KEY_STEP, "TIME", 0,
+	  "with --device amd: how long a step of the trainer takes; 20ms", 0 },
 	{ "no-report", KEY_NO_REPORT, NULL, 0, "write none", 0 },
 	{ "llm", KEY_LLM, "FOLDER", OPTION_ARG_OPTIONAL,
 	  "two llama.cpp servers instead, from the packages in FOLDER", 0 },
@@ -68,6 +81,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (!a->on_gpu && strcmp(arg, "emu"))
 			return gp__cmd_usage(state, "--device: '%s' is neither emu nor amd", arg);
 		return 0;
+	case KEY_STEP:
+		if (!gp__parse_duration(arg, &a->step_ns) && a->step_ns >= GP__MS)
+			return 0;
+		return gp__cmd_usage(state, "--step: '%s' is not at least 1ms", arg);
 	case KEY_LLM:
 		a->llm = true;
 		a->llm_folder = arg;
@@ -80,6 +97,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			return gp__cmd_usage(state, "--download needs --llm");
 		if (a->llm && a->on_gpu)
 			return gp__cmd_usage(state, "--llm runs on an emulated machine only");
+		if (a->step_ns && !a->on_gpu)
+			return gp__cmd_usage(state, "--step needs --device amd");
 		if (a->on_gpu)
 			a->report = NULL; /* its timeline is the emulated machine's */
 		if (a->requests && a->requests < DEMO_P99_REQUESTS && !a->llm)
@@ -418,6 +437,14 @@ static const struct demo_mode llm_modes[] = {
 };
 #define MODES_MAX (sizeof(own_modes) / sizeof(own_modes[0]))
 
+/* What is long on an emulated GPU is short on a real one; 0: the work stays as it is. */
+static uint64_t step_ns(const struct args *a)
+{
+	if (a->step_ns)
+		return a->step_ns;
+	return a->on_gpu && !gp__is_emulated() ? STEP_NS : 0;
+}
+
 static int run(struct gp__env *env, const struct args *a, const struct demo_llm *llm)
 {
 	struct demo_mode modes[MODES_MAX];
@@ -427,7 +454,7 @@ static int run(struct gp__env *env, const struct args *a, const struct demo_llm 
 
 	memcpy(modes, llm ? llm_modes : own_modes, n * sizeof(modes[0]));
 	process_signals_catch();
-	status = demo_stage_open(&stage, env, llm, a->requests, a->on_gpu);
+	status = demo_stage_open(&stage, env, llm, a->requests, a->on_gpu, step_ns(a));
 	if (!status)
 		status = run_modes(&stage, modes, n);
 	demo_stage_close(&stage);

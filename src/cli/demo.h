@@ -119,6 +119,8 @@ struct demo_stage {
 	const struct demo_llm *llm; /* NULL: the demo's own programs */
 	bool on_gpu; /* the GPU of this host, in place of a machine of our own */
 	uint64_t requests;
+	uint64_t step_ns; /* how long a step of the trainer is to take; 0: as it is */
+	char groups[24], rounds[24]; /* the work of a step */
 	char folder[64]; /* "": none yet */
 	char self[PATH_MAX], file[DEMO_PROGRAMS][PATH_MAX], daemon_file[PATH_MAX];
 	char machine[64], machine_dir[PATH_MAX], trace[PATH_MAX], decisions[PATH_MAX];
@@ -138,7 +140,7 @@ int demo_llm_open(struct demo_llm *l, struct gp__env *env, const char *folder, b
 
 /* Finds the programs, and makes a folder. 0, or an exit status after an error message. */
 int demo_stage_open(struct demo_stage *s, struct gp__env *env, const struct demo_llm *llm,
-		    uint64_t requests, bool on_gpu);
+		    uint64_t requests, bool on_gpu, uint64_t step_ns);
 /* Ends all processes and removes the folder. May be called at any time. */
 void demo_stage_close(struct demo_stage *s);
 /* Runs the mode, and sets everything but its figures. */

@@ -47,8 +47,8 @@
 
 static const char *const names[DEMO_PROGRAMS] = { "online_server", "offline_trainer" };
 static const char *const llm_names[DEMO_PROGRAMS] = { "online_llama", "offline_llama" };
-static const char *const offline_work[] = { "--queues", "1",	   "--groups", "64", "--rounds",
-					    "2400",	"--ahead", "4",	       NULL };
+#define GROUPS "64"
+#define ROUNDS "2400"
 static const char *const online_work[] = { "--groups", "8", "--rounds", "1500", NULL };
 
 static void add_words(const char **argv, const char *const *words)
@@ -341,6 +341,14 @@ static void add_llm(struct demo_stage *s, enum demo_who who, bool on_gpu, const 
 	add_words(argv, words);
 }
 
+static void add_offline_work(const struct demo_stage *s, const char **argv)
+{
+	const char *const work[] = { "--queues", "1",	    "--groups", s->groups, "--rounds",
+				     s->rounds,	 "--ahead", "4",	NULL };
+
+	add_words(argv, work);
+}
+
 static void add_own(struct demo_stage *s, enum demo_who who, const char *requests,
 		    const char *period, const char **argv)
 {
@@ -350,7 +358,10 @@ static void add_own(struct demo_stage *s, enum demo_who who, const char *request
 	add_words(argv, program);
 	if (who == DEMO_ONLINE)
 		add_words(argv, serve);
-	add_words(argv, who == DEMO_ONLINE ? online_work : offline_work);
+	if (who == DEMO_ONLINE)
+		add_words(argv, online_work);
+	else
+		add_offline_work(s, argv);
 }
 
 /* gpreempt run -c online -- gpreempt emu exec --name NAME -- PROGRAM ...; or without a machine. */
@@ -509,9 +520,15 @@ static int expect_answers(struct demo_stage *s, struct demo_mode *host)
 int demo_stage_expect(struct demo_stage *s, uint64_t steps, struct demo_mode *host)
 {
 	char number[24];
-	const char *const on_host[] = {
-		s->file[DEMO_OFFLINE], "--each", "--on", "host", "--steps", number, NULL
-	};
+	/* Work that is long on a GPU is too long for the host: the GPU does it again, undisturbed.
+	 */
+	const char *const again[] = { s->file[DEMO_OFFLINE],
+				      "--each",
+				      "--on",
+				      s->step_ns ? "gpu" : "host",
+				      "--steps",
+				      number,
+				      NULL };
 	const char *argv[ARGS_MAX] = { NULL };
 	int status;
 
@@ -520,8 +537,8 @@ int demo_stage_expect(struct demo_stage *s, uint64_t steps, struct demo_mode *ho
 	if (s->llm) {
 		add_llm(s, DEMO_OFFLINE, false, number, argv);
 	} else {
-		add_words(argv, on_host);
-		add_words(argv, offline_work);
+		add_words(argv, again);
+		add_offline_work(s, argv);
 	}
 	status = process_start(s->env, s->folder, &s->program[DEMO_OFFLINE], argv, true);
 	if (!status)
@@ -588,12 +605,48 @@ static int make_model(struct demo_stage *s)
 	return status ? status : wait_for(s, &nothing, NEED_END, 0);
 }
 
+/* Asks the trainer for the work that fills this GPU with steps of the wanted length. */
+static int size_work(struct demo_stage *s)
+{
+	struct process *p = &s->program[DEMO_OFFLINE];
+	char length[32];
+	const char *const argv[] = {
+		s->file[DEMO_OFFLINE], "--fill", length, "--queues", "1", NULL
+	};
+	json_int_t groups = 0, rounds = 0;
+	json_t *size;
+	int status;
+	FILE *in;
+
+	snprintf(length, sizeof(length), "%lluus", s->step_ns / GP__US);
+	status = process_start(s->env, s->folder, p, argv, true);
+	if (status)
+		return status;
+	in = fdopen(dup(p->out), "re");
+	size = in ? json_loadf(in, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
+	if (in)
+		fclose(in);
+	if (process_reap(p) ||
+	    json_unpack(size, "{s:I, s:I}", "groups", &groups, "rounds", &rounds))
+		status = process_failed(s->env, p, "cannot find the size of its work");
+	json_decref(size);
+	snprintf(s->groups, sizeof(s->groups), "%" JSON_INTEGER_FORMAT, groups);
+	snprintf(s->rounds, sizeof(s->rounds), "%" JSON_INTEGER_FORMAT, rounds);
+	return status;
+}
+
 int demo_stage_open(struct demo_stage *s, struct gp__env *env, const struct demo_llm *llm,
-		    uint64_t requests, bool on_gpu)
+		    uint64_t requests, bool on_gpu, uint64_t step_ns)
 {
 	int status;
 
-	*s = (struct demo_stage){ .env = env, .llm = llm, .requests = requests, .on_gpu = on_gpu };
+	*s = (struct demo_stage){ .env = env,
+				  .llm = llm,
+				  .requests = requests,
+				  .on_gpu = on_gpu,
+				  .step_ns = step_ns,
+				  .groups = GROUPS,
+				  .rounds = ROUNDS };
 	for (int i = 0; i < DEMO_PROGRAMS; i++)
 		s->program[i] = (struct process){ .name = (llm ? llm_names : names)[i], .out = -1 };
 	s->daemon = (struct process){ .name = "gpreemptd", .out = -1 };
@@ -604,6 +657,8 @@ int demo_stage_open(struct demo_stage *s, struct gp__env *env, const struct demo
 	/* The environment of this command must not affect how its programs are scheduled. */
 	unsetenv(GP__ENV_PRIORITY);
 	unsetenv(GP__ENV_LEVEL);
+	if (!status && step_ns)
+		status = size_work(s);
 	return status || !llm ? status : make_model(s);
 }
 

@@ -66,6 +66,22 @@ is_gone() {
 	is_gone ''
 }
 
+@test "on the GPU of the host, its work is as large as that needs, and computed again there" {
+	need_programs
+	# Its times are those of an emulated machine: no claim holds of them.
+	timeout 900 "$GPREEMPT" emu exec --cus 2 -- "$GPREEMPT" demo --device amd --step 1ms \
+		--requests 100 --json >"$BATS_TEST_TMPDIR/json" || true
+	python3 - "$BATS_TEST_TMPDIR/json" <<-'END'
+		import json, sys
+		modes = {m["name"]: m for m in json.load(open(sys.argv[1]))["modes"]}
+		for name in "alone", "native", "lv1", "lv3":
+		    assert modes[name]["offline"]["identical"] is True, modes[name]
+		    assert modes[name]["online"]["requests"] == 100, modes[name]
+		assert modes["lv3"]["preemptions"] > 0
+	END
+	is_gone ''
+}
+
 @test "a report that cannot be written is told before the work" {
 	need_programs
 	run -1 timeout 20 "$GPREEMPT" demo --report "$BATS_TEST_TMPDIR/no/r.html"
@@ -121,6 +137,10 @@ is_gone() {
 	[[ $output == *"--requests: '3' is not a whole number from 100 to 10000"* ]]
 	run -2 "$GPREEMPT" demo --device gpu
 	[[ $output == *"--device: 'gpu' is neither emu nor amd"* ]]
+	run -2 "$GPREEMPT" demo --step 5ms
+	[[ $output == *"--step needs --device amd"* ]]
+	run -2 "$GPREEMPT" demo --device amd --step 5us
+	[[ $output == *"--step: '5us' is not at least 1ms"* ]]
 	run -2 "$GPREEMPT" demo --device amd --llm
 	[[ $output == *"--llm runs on an emulated machine only"* ]]
 	run -2 "$GPREEMPT" demo --requests 99
