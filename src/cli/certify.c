@@ -100,7 +100,7 @@ static const struct argp argp = {
 	.doc = "Measure on the GPU of this host what gpreempt was designed to reach, and compare: "
 	       "each "
 	       "way of holding queues, the levels, the test cases, frequent preemption, inference "
-	       "beside training. Takes about 20 minutes and writes a report.",
+	       "beside training. Takes about half an hour and writes a report.",
 };
 
 /*

@@ -69,7 +69,7 @@
 	  PERCENT(CERTIFY_AT_LEAST, 95), BESIDE(name),                             \
 	  .key = "offline.kept_pct" },                                                           \
 	{ "beside-" name "-identical", CERTIFY_ONLINE_OFFLINE,                                   \
-	  "inference beside training, " text ": results are the CPU's", WORKS, BESIDE(name),     \
+	  "inference beside training, " text ": results as undisturbed", WORKS, BESIDE(name),     \
 	  .key = "offline.identical" }
 
 /* clang-format on */
@@ -199,7 +199,7 @@ const struct certify_goal certify_goals[] = {
 	TEST_CASE("nobody_ends", "case 3: the end of a request is never told"),
 	TEST_CASE("seed_program", "the published test program, unchanged"),
 	{ "frequent", CERTIFY_ONLINE_OFFLINE,
-	  "case 2: a request every 100 ms; all results are the CPU's", WORKS,
+	  "case 2: a request every 100 ms; all results as undisturbed", WORKS,
 	  .stage = CERTIFY_FREQUENT, .key = "passed" },
 	{ "frequent-minutes", CERTIFY_ONLINE_OFFLINE, "case 2: how long", .is = CERTIFY_FOR,
 	  .limit = 10, .unit = "min", .kind = CERTIFY_WORKS, .stage = CERTIFY_FREQUENT,
