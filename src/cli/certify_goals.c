@@ -8,7 +8,7 @@
 #define NVIDIA(way_name) \
 	.stage = CERTIFY_PROBE, .list = "gpus.0.abilities", .where = "way=" way_name
 /* The last row of a way is the one with the most waves. */
-#define FULL(verb, way_name)                         \
+#define MANY(verb, way_name)                         \
 	.stage = CERTIFY_PREEMPT, .list = "results", \
 	.where = "what=" verb " by " way_name ",through=owner", .way = way_name
 #define ONE_WAVE(way_name)                           \
@@ -51,13 +51,13 @@
 	{ "hold-" way_name "-p99", CERTIFY_THREE_LEVELS,                                         \
 	  "Lv3 by " way_name ": hold of one wave, p99", US(CERTIFY_AT_MOST, 10),                 \
 	  ONE_WAVE(way_name), .key = "wall_p99_us" }
-#define FULL_MS(verb, word, way_name)                                                            \
-	{ word "-full-" way_name "-p50", CERTIFY_ONLINE_OFFLINE,                                 \
-	  word " of a full GPU by " way_name ", p50", US_AS_MS(CERTIFY_BELOW, 5),                   \
-	  FULL(verb, way_name), .key = "wall_p50_us" },                                          \
-	{ word "-full-" way_name "-p99", CERTIFY_ONLINE_OFFLINE,                                 \
-	  word " of a full GPU by " way_name ", p99", US_AS_MS(CERTIFY_BELOW, 5),                   \
-	  FULL(verb, way_name), .key = "wall_p99_us" }
+#define MANY_MS(verb, word, way_name)                                                            \
+	{ word "-many-" way_name "-p50", CERTIFY_ONLINE_OFFLINE,                                 \
+	  word " of up to 1024 waves by " way_name ", p50", US_AS_MS(CERTIFY_BELOW, 5),                   \
+	  MANY(verb, way_name), .key = "wall_p50_us" },                                          \
+	{ word "-many-" way_name "-p99", CERTIFY_ONLINE_OFFLINE,                                 \
+	  word " of up to 1024 waves by " way_name ", p99", US_AS_MS(CERTIFY_BELOW, 5),                   \
+	  MANY(verb, way_name), .key = "wall_p99_us" }
 #define TEST_CASE(name, text)                                                                    \
 	{ "case-" name, CERTIFY_ONLINE_OFFLINE, text, WORKS, CASE(name) }
 #define BESIDE_TRAINING(name, text)                                                              \
@@ -182,12 +182,12 @@ const struct certify_goal certify_goals[] = {
 	  MS(CERTIFY_BELOW, 5), BY_SERIES, .key = "suspend_p50_ms" },
 	{ "resume-series", CERTIFY_ONLINE_OFFLINE, "resume by the series' ioctl, p50",
 	  MS(CERTIFY_BELOW, 5), BY_SERIES, .key = "resume_p50_ms" },
-	FULL_MS("stop", "hold", "update"),
-	FULL_MS("start", "release", "update"),
-	FULL_MS("stop", "hold", "dbgtrap"),
-	FULL_MS("start", "release", "dbgtrap"),
-	FULL_MS("stop", "hold", "preempt"),
-	FULL_MS("start", "release", "preempt"),
+	MANY_MS("stop", "hold", "update"),
+	MANY_MS("start", "release", "update"),
+	MANY_MS("stop", "hold", "dbgtrap"),
+	MANY_MS("start", "release", "dbgtrap"),
+	MANY_MS("stop", "hold", "preempt"),
+	MANY_MS("start", "release", "preempt"),
 	TEST_CASE("identification", "queues are found by priority and by tag"),
 	TEST_CASE("basic", "case 1: requests now and then"),
 	TEST_CASE("no_offline_queue", "case 3: there is no offline queue"),

@@ -75,7 +75,7 @@ is_gone() {
 		for way in "update", "dbgtrap", "preempt":
 		    assert r[f"way-{way}"]["verdict"] == "passed", way
 		    assert r[f"hold-{way}-p50"]["emulated"] > 0, way
-		    assert r[f"hold-full-{way}-p50"]["emulated"] > 0, way
+		    assert r[f"hold-many-{way}-p50"]["emulated"] > 0, way
 		assert "does not support that type" in r["way-drain"]["why"]
 		assert "need a hundred values" in r["hold-update-p99"]["why"]
 		assert r["lv3-p50"]["why"] == "an emulated machine's time is not a GPU's"
@@ -110,7 +110,7 @@ is_gone() {
 	[ "$status" -eq 77 ]
 	check <<-'END'
 		assert d["verdict"] == "not measured" and d["failed"] == 0, d
-		for id in "way-preempt", "hold-preempt-p50", "hold-full-preempt-p50", "save-us":
+		for id in "way-preempt", "hold-preempt-p50", "hold-many-preempt-p50", "save-us":
 		    assert r[id]["verdict"] == "not measured", r[id]
 		    assert "does not have gpreempt's series" in r[id]["why"], r[id]
 		assert r["way-dbgtrap"]["verdict"] == r["run-preempt"]["verdict"] == "passed"

@@ -171,7 +171,7 @@ static void the_fullest_row_counts(void **state)
 	     "\"wall_p50_us\": 8.0},"
 	     "{\"what\": \"stop by update\", \"through\": \"ioctl\", \"waves\": 512, "
 	     "\"wall_p50_us\": 7000.0}]}");
-	assert_true(judge("hold-full-update-p50").value == 4);
+	assert_true(judge("hold-many-update-p50").value == 4);
 	assert_true(judge("hold-update-p50").value == 8);
 }
 
