@@ -271,7 +271,10 @@ assert list(rows) == ["none", "Lv1", "Lv2", "Lv3"], d
 for r in d["results"]:
     assert r["high_ms"] > 0 and r["low_ms"] > 0 and r["high_jobs"] and r["low_jobs"], r
     assert abs(r["low_over_high"] / (r["low_ms"] / r["high_ms"]) - 1) < 1e-6, r
-assert d["low_over_high_lv3"] == rows["Lv3"]["low_over_high"], d
+    assert abs(r["device_low_over_high"] / (r["low_device_ms"] / r["high_device_ms"]) - 1) < 1e-6, r
+assert d["device_low_over_high_lv3"] == rows["Lv3"]["device_low_over_high"], d
+# In device time, with room for a busy host; it is about 1 if nothing is held.
+assert rows["Lv3"]["device_low_over_high"] > 1.3, d
 END
 }
 
