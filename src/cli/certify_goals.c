@@ -174,9 +174,9 @@ const struct certify_goal certify_goals[] = {
 	  PERCENT(CERTIFY_BELOW, 5), .stage = CERTIFY_STAGE1,
 	  .key = "offline_loss_percent" },
 	/* Too few for a 99th percentile: case 2 has that. */
-	{ "suspend", CERTIFY_ONLINE_OFFLINE, "suspend by libgpreempt_poc (DBG_TRAP), p50",
+	{ "suspend", CERTIFY_ONLINE_OFFLINE, "suspend by libgpreempt_poc, p50",
 	  MS(CERTIFY_BELOW, 5), STAGE1("preempted"), .key = "suspend_p50_ms" },
-	{ "resume", CERTIFY_ONLINE_OFFLINE, "resume by libgpreempt_poc (DBG_TRAP), p50",
+	{ "resume", CERTIFY_ONLINE_OFFLINE, "resume by libgpreempt_poc, p50",
 	  MS(CERTIFY_BELOW, 5), STAGE1("preempted"), .key = "resume_p50_ms" },
 	{ "suspend-series", CERTIFY_ONLINE_OFFLINE, "suspend by the series' ioctl, p50",
 	  MS(CERTIFY_BELOW, 5), BY_SERIES, .key = "suspend_p50_ms" },

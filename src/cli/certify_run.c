@@ -42,12 +42,14 @@ struct runner {
 	struct certify *c;
 	struct gp__env *env;
 	char self[4096], folder[64];
+	char no_others[512]; /* why queues of other programs cannot be held; "": they can */
 };
 
 struct stage {
 	const char *name, *title;
 	unsigned int seconds, quick_seconds; /* that it should take; 0: left out */
 	bool programs; /* it needs those of the demo */
+	bool others; /* it holds queues of other programs, as libgpreempt_poc does */
 	bool kernels; /* it needs kernels that were built */
 	void (*run)(struct runner *r, const struct stage *stage, struct certify_outcome *o);
 };
@@ -65,14 +67,14 @@ static const struct stage stages[CERTIFY_STAGES] = {
 	[CERTIFY_LEVELS] = { "levels", "two streams at each level", 50, 5, .kernels = true,
 			     .run = run_bench },
 	[CERTIFY_STAGE1] = { "seed004", "a server beside a trainer, by libgpreempt_poc", 40, 8,
-			     .programs = true, .kernels = true, .run = run_bench },
+			     .programs = true, .others = true, .kernels = true, .run = run_bench },
 	[CERTIFY_CASES] = { "cases", "the test cases of stage 1", 100, 10, .programs = true,
-			    .run = run_cases },
+			    .others = true, .run = run_cases },
 	[CERTIFY_BESIDE] = { "demo", "inference beside training, at each level", 180, 0,
 			     .programs = true, .run = run_beside },
 	[CERTIFY_MONITOR] = { "monitor", "polling for work", 50, 5, .run = run_bench },
 	[CERTIFY_FREQUENT] = { "frequent", "frequent preemption", 1, 1, .programs = true,
-			       .run = run_frequent },
+			       .others = true, .run = run_frequent },
 	[CERTIFY_LOG] = { "log", "the kernel's log", 1, 1 },
 };
 
@@ -143,21 +145,21 @@ static void take_failure(const struct process *p, const json_t *document, const 
 			 int status, char *why, size_t size)
 {
 	const char *message = json_string_value(certify_member(document, "error.message"));
-	char text[400], *line;
+	char text[2048], *line;
 
-	if (message) {
-		snprintf(why, size, "%s", message);
-		return;
-	}
 	process_errors(p, text, sizeof(text));
 	line = strstr(text, "FAILED: ");
 	if (line) {
 		line[strcspn(line, "\n")] = '\0';
-		snprintf(why, size, "%s", line + strlen("FAILED: "));
+		snprintf(why, size, "%.400s", line + strlen("FAILED: "));
+		return;
+	}
+	if (message) {
+		snprintf(why, size, "%s", message);
 		return;
 	}
 	line = strrchr(text, '\n');
-	snprintf(why, size, "%s ended with status %d%s%s", name, status, *text ? ": " : "",
+	snprintf(why, size, "%s ended with status %d%s%.400s", name, status, *text ? ": " : "",
 		 line ? line + 1 : text);
 }
 
@@ -354,6 +356,8 @@ static const char *why_not(const struct runner *r, enum certify_stage stage)
 		return "left out by --quick";
 	if (s->kernels && !bench_has_kernels())
 		return BENCH_NO_KERNELS;
+	if (s->others && *r->no_others)
+		return r->no_others;
 	if (s->programs && access(PROGRAMS "/offline_trainer", X_OK))
 		return "its programs are not in the build folder: they need libhsa-runtime-dev, "
 		       "and "
@@ -434,6 +438,25 @@ static bool take_probe(struct certify *c)
 	return true;
 }
 
+static const json_t *find_ability(const struct certify *c, const char *where)
+{
+	return certify_find_row(
+		certify_member(c->outcome[CERTIFY_PROBE].document, "gpus.0.abilities"), where);
+}
+
+/* The debugger's calls and the series' hold queues of other programs. */
+static void take_others(struct runner *r)
+{
+	const json_t *trap = find_ability(r->c, "way=dbgtrap,verb=save");
+	const json_t *series = find_ability(r->c, "way=preempt,verb=save");
+
+	if (!json_is_true(json_object_get(trap, "works")) &&
+	    !json_is_true(json_object_get(series, "works")))
+		snprintf(r->no_others, sizeof(r->no_others),
+			 "this driver does not let libgpreempt_poc hold other programs' queues: %s",
+			 text_of(trap, "reason"));
+}
+
 /*
  * The whole
  */
@@ -495,6 +518,7 @@ int certify_run(struct certify *c, struct gp__env *env)
 	run_stage(&r, CERTIFY_PROBE);
 	if (!process_signal() && !take_probe(c))
 		status = no_gpu(&r);
+	take_others(&r);
 	fd = c->emulated ? -1 : certify_log_open(why, sizeof(why));
 	for (int i = CERTIFY_PROBE + 1; !status && i < CERTIFY_LOG && !c->nvidia; i++)
 		run_stage(&r, (enum certify_stage)i);

@@ -119,6 +119,17 @@ is_gone() {
 	is_gone
 }
 
+@test "a driver that holds no queues of other programs: the test cases are not run" {
+	on_machine --kernel 6.1 -- --quick --only seed004,cases,frequent
+	[ "$status" -eq 77 ]
+	check <<-'END'
+		assert d["failed"] == 0 and set(d["documents"]) == {"probe"}, d
+		for id in "way-dbgtrap", "case-basic", "suspend", "frequent", "run-stage1":
+		    assert r[id]["verdict"] == "not measured", r[id]
+		assert "does not let libgpreempt_poc hold other programs' queues: " in r["frequent"]["why"]
+	END
+}
+
 @test "a driver that drains: DRAIN and RESET are measured" {
 	on_machine --kernel gpreempt --sched none -- --quick --only preempt
 	[ "$status" -eq 77 ]
