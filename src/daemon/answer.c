@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "daemon/figures.h"
 #include "daemon/show.h"
 
 /* A step writes no further piece after this time. */
@@ -105,6 +106,10 @@ static bool append_array(struct gp__answer *a, enum gp__piece_kind kind)
 		[GP__PIECE_GPUS] = ",\"gpus\":[",
 		[GP__PIECE_USERS] = ",\"users\":[",
 		[GP__PIECE_PROCESSES] = ",\"processes\":[",
+		[GP__PIECE_GPU_ROWS] = ",\"gpus\":[",
+		[GP__PIECE_CLASS_ROWS] = ",\"classes\":[",
+		[GP__PIECE_PROGRAM_ROWS] = ",\"programs\":[",
+		[GP__PIECE_USER_ROWS] = ",\"users\":[",
 	};
 	bool follows = a->in_array;
 
@@ -134,7 +139,7 @@ static json_t *ended_json(struct gp__server *s, struct gp__peer *p, u32 id)
 	return NULL;
 }
 
-static json_t *gpu_json(struct gp__server *s, u32 id)
+static json_t *gpu_json(struct gp__server *s, u32 id, bool row)
 {
 	struct gp__link *l, *n;
 
@@ -143,12 +148,12 @@ static json_t *gpu_json(struct gp__server *s, u32 id)
 		const struct gp__gpu *g = container_of(l, struct gp__gpu, link);
 
 		if (g->dev.id == id)
-			return gp__show_gpu(s, g);
+			return row ? gp__figures_gpu(g, s->now) : gp__show_gpu(s, g);
 	}
 	return NULL;
 }
 
-static json_t *user_json(struct gp__server *s, u32 id)
+static json_t *user_json(struct gp__server *s, u32 id, bool row)
 {
 	struct gp__link *l, *n;
 
@@ -157,9 +162,29 @@ static json_t *user_json(struct gp__server *s, u32 id)
 		const struct gp__user *u = container_of(l, struct gp__user, link);
 
 		if (u->uid == id)
-			return gp__show_user(s, u);
+			return row ? gp__figures_user(u) : gp__show_user(s, u);
 	}
 	return NULL;
+}
+
+static json_t *class_json(struct gp__server *s, u32 id)
+{
+	const struct gp__class_account *c = gp__class_account_find(&s->registry, id);
+
+	return c ? gp__figures_class(c, s->now) : NULL;
+}
+
+static json_t *program_json(struct gp__server *s, u32 id)
+{
+	const struct gp__account *a = gp__account_find(&s->registry, id);
+	const struct gp__link *l;
+
+	if (!a)
+		return NULL;
+	for (l = a->groups.next; l != &a->groups; l = l->next)
+		gp__pages_read_alone(s,
+				     container_of(l, struct gp__group, of_account)->program->peer);
+	return gp__figures_account(a, s->now);
 }
 
 /* Writes the head of a group. Its queues follow, if the client may see them. */
@@ -261,6 +286,25 @@ static bool append_one(struct gp__answer *a, json_t *json)
 	return !json || (append_comma(a) && append_json(a, json, false));
 }
 
+/* An element that is written as a whole. */
+static json_t *element_json(struct gp__server *s, struct gp__peer *p, const struct gp__piece *piece)
+{
+	switch (piece->kind) {
+	case GP__PIECE_GPU:
+	case GP__PIECE_GPU_ROW:
+		return gpu_json(s, piece->id, piece->kind == GP__PIECE_GPU_ROW);
+	case GP__PIECE_USER:
+	case GP__PIECE_USER_ROW:
+		return user_json(s, piece->id, piece->kind == GP__PIECE_USER_ROW);
+	case GP__PIECE_CLASS_ROW:
+		return class_json(s, piece->id);
+	case GP__PIECE_PROGRAM_ROW:
+		return program_json(s, piece->id);
+	default:
+		return ended_json(s, p, piece->id);
+	}
+}
+
 static bool append_piece(struct gp__server *s, struct gp__peer *p)
 {
 	struct gp__answer *a = p->answer;
@@ -276,16 +320,15 @@ static bool append_piece(struct gp__server *s, struct gp__peer *p)
 	case GP__PIECE_GROUPS:
 	case GP__PIECE_GPUS:
 	case GP__PIECE_USERS:
+	case GP__PIECE_GPU_ROWS:
+	case GP__PIECE_CLASS_ROWS:
+	case GP__PIECE_PROGRAM_ROWS:
+	case GP__PIECE_USER_ROWS:
 		fits = append_array(a, piece->kind);
 		break;
-	case GP__PIECE_GPU:
-		fits = append_one(a, gpu_json(s, piece->id));
-		break;
-	case GP__PIECE_USER:
-		fits = append_one(a, user_json(s, piece->id));
-		break;
-	case GP__PIECE_ENDED:
-		fits = append_one(a, ended_json(s, p, piece->id));
+	case GP__PIECE_GROUP:
+	case GP__PIECE_HISTORY:
+		fits = append_group(s, p, piece->id, piece->kind == GP__PIECE_HISTORY);
 		break;
 	case GP__PIECE_SAVED:
 		fits = append_saved(s, a);
@@ -298,7 +341,7 @@ static bool append_piece(struct gp__server *s, struct gp__peer *p)
 		fits = append_one(a, gp__show_holder(s, p, (pid_t)piece->id));
 		break;
 	default:
-		fits = append_group(s, p, piece->id, piece->kind == GP__PIECE_HISTORY);
+		fits = append_one(a, element_json(s, p, piece));
 	}
 	a->at += !a->in_group;
 	return fits;

@@ -16,6 +16,15 @@ enum gp__piece_kind {
 	GP__PIECE_GROUPS, /* begins an array of groups; always present, even if it is empty */
 	GP__PIECE_GPUS,
 	GP__PIECE_USERS,
+	/* The arrays of metrics.h, and their rows. */
+	GP__PIECE_GPU_ROWS,
+	GP__PIECE_CLASS_ROWS,
+	GP__PIECE_PROGRAM_ROWS,
+	GP__PIECE_USER_ROWS,
+	GP__PIECE_GPU_ROW,
+	GP__PIECE_CLASS_ROW,
+	GP__PIECE_PROGRAM_ROW,
+	GP__PIECE_USER_ROW,
 	GP__PIECE_GROUP, /* as gp__show_group() */
 	GP__PIECE_HISTORY, /* the same, with its holds */
 	GP__PIECE_ENDED, /* a group that has ended */

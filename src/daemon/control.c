@@ -2,7 +2,7 @@
 /*
  * Requests of the command line, which are JSON objects with "op", and the answers to them.
  *
- *	{"op": "list"}  {"op": "list", "processes": true}  {"op": "users"}
+ *	{"op": "list"}  {"op": "list", "processes": true}  {"op": "users"}  {"op": "metrics"}
  *	{"op": "why", TARGET}
  *	{"op": "set", TARGET, "priority": 3, "share_pct": 40, ...}
  *	{"op": "suspend", TARGET}  {"op": "resume", TARGET}
@@ -28,6 +28,7 @@
 
 #include "base/json.h"
 #include "daemon/answer.h"
+#include "daemon/figures.h"
 #include "daemon/show.h"
 #include "daemon/target.h"
 #include "daemon/verdict.h"
@@ -128,6 +129,43 @@ static json_t *do_users(struct request *r)
 			gp__pieces_add(&r->list, GP__PIECE_USER, u->uid);
 	}
 	json_object_set_new(o, "daemon", gp__show_daemon(r->s));
+	return o;
+}
+
+/* For gpreempt metrics, and for the server of metrics (scrape.h). */
+static json_t *do_metrics(struct request *r)
+{
+	const struct gp__registry *reg = &r->s->registry;
+	json_t *o = gp__json_envelope();
+	const struct gp__link *l;
+
+	gp__pieces_add(&r->list, GP__PIECE_GPU_ROWS, 0);
+	for (l = reg->gpus.next; l != &reg->gpus; l = l->next)
+		gp__pieces_add(&r->list, GP__PIECE_GPU_ROW,
+			       container_of(l, struct gp__gpu, link)->dev.id);
+	/* Before the classes: each program's reports are read first. */
+	gp__pieces_add(&r->list, GP__PIECE_PROGRAM_ROWS, 0);
+	for (l = reg->accounts.next; l != &reg->accounts; l = l->next) {
+		const struct gp__account *a = container_of(l, struct gp__account, link);
+
+		if (gp__may_see_class(r->p, a->class))
+			gp__pieces_add(&r->list, GP__PIECE_PROGRAM_ROW, a->id);
+	}
+	gp__pieces_add(&r->list, GP__PIECE_CLASS_ROWS, 0);
+	for (l = reg->classes.next; l != &reg->classes; l = l->next) {
+		const struct gp__class_account *c = container_of(l, struct gp__class_account, link);
+
+		if (gp__may_see_class(r->p, c))
+			gp__pieces_add(&r->list, GP__PIECE_CLASS_ROW, c->id);
+	}
+	gp__pieces_add(&r->list, GP__PIECE_USER_ROWS, 0);
+	for (l = reg->users.next; l != &reg->users; l = l->next) {
+		const struct gp__user *u = container_of(l, struct gp__user, link);
+
+		if (is_user_shown(r, u))
+			gp__pieces_add(&r->list, GP__PIECE_USER_ROW, u->uid);
+	}
+	json_object_set_new(o, "daemon", gp__figures_daemon(r->s));
 	return o;
 }
 
@@ -640,10 +678,10 @@ static const struct {
 	const char *name;
 	json_t *(*run)(struct request *r);
 } ops[] = {
-	{ "list", do_list },	   { "why", do_why },	    { "set", do_set },
-	{ "suspend", do_suspend }, { "resume", do_resume }, { "policy", do_policy },
-	{ "watch", do_watch },	   { "users", do_users },   { "off", do_off },
-	{ "on", do_on },
+	{ "list", do_list },	   { "why", do_why },	      { "set", do_set },
+	{ "suspend", do_suspend }, { "resume", do_resume },   { "policy", do_policy },
+	{ "watch", do_watch },	   { "users", do_users },     { "off", do_off },
+	{ "on", do_on },	   { "metrics", do_metrics },
 };
 
 static json_t *answer(struct request *r)

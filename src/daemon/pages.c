@@ -23,23 +23,33 @@
  * Orders
  */
 
+/* The first order of a hold tells how long the work that caused it has waited for that. */
+static void note_cause(struct gp__group *g, u64 clock)
+{
+	if (g->cause_at)
+		gp__buckets_record(&g->gpu->work, clock - g->cause_at);
+	g->cause_at = 0;
+}
+
 void gp__pages_deliver(void *data, struct gp__program_queue *q, const struct gp__action *a)
 {
 	struct gp__server *s = data;
 	struct gp__peer *p = q->group->program->peer;
 	struct gp__wire_order_slot *slot = &p->order->slot[q->slot];
+	u64 clock = gp__clock_ns();
 
 	q->number = q->number == UINT32_MAX ? 1 : q->number + 1;
 	q->issued_at = a->time;
 	/* The order is stored last, with release: an agent that sees it sees the rest. */
 	atomic_store_explicit(&slot->until_ns, s->now + p->ttl_ns, memory_order_relaxed);
 	/* The clock, not the time of the turn: benchmarks see how long the decision took. */
-	atomic_store_explicit(&slot->issued_ns, gp__clock_ns(), memory_order_relaxed);
+	atomic_store_explicit(&slot->issued_ns, clock, memory_order_relaxed);
 	atomic_store_explicit(&slot->order,
 			      gp__wire_order(q->number, a->weight, (enum gp__wire_verb)q->verb),
 			      memory_order_release);
 	if (q->verb == GP__WIRE_HOLD)
 		s->renew_at = gp__min_u64(s->renew_at, s->now + p->ttl_ns / GP__RENEWALS);
+	note_cause(q->group, clock);
 	gp__list_del(&p->notify_link);
 	gp__list_push(&s->to_notify, &p->notify_link);
 }
@@ -160,12 +170,16 @@ void gp__pages_read_slot(struct gp__server *s, struct gp__peer *p, u32 i)
 		return;
 	/* Before the work, which ends the wait for announced work. */
 	read_arriving(s, q, atomic_load_explicit(&slot->arriving_ns, memory_order_relaxed));
-	if ((work & 1) && !(before & 1))
+	if ((work & 1) && !(before & 1)) {
+		gp__program_queue_arrived(
+			&s->registry, q, atomic_load_explicit(&slot->seen_ns, memory_order_relaxed),
+			s->now);
 		gp__queue_ready(&q->core,
 				atomic_load_explicit(&slot->pending, memory_order_relaxed), s->now);
-	else if (!(work & 1) && (before & 1))
+	} else if (!(work & 1) && (before & 1)) {
 		gp__queue_idle(&q->core, atomic_load_explicit(&slot->seen_ns, memory_order_relaxed),
 			       sees_within(slot), s->now);
+	}
 	drop_unseen_deadline(s, slot, &q->group->entity);
 }
 

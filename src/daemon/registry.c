@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "daemon/accounts.h"
 #include "daemon/ended.h"
 #include "daemon/memory.h"
 #include "daemon/gangs.h"
@@ -19,6 +20,7 @@ void gp__registry_init(struct gp__registry *r, const struct gp__policy *policy,
 		       void *data)
 {
 	memset(r, 0, sizeof(*r));
+	r->nr_events = 1; /* a group that has never had work has 0 */
 	gp__core_init(&r->core, policy);
 	gp__list_init(&r->users);
 	gp__list_init(&r->gpus);
@@ -34,6 +36,8 @@ void gp__registry_init(struct gp__registry *r, const struct gp__policy *policy,
 	gp__list_init(&r->verdicts);
 	gp__list_init(&r->gangs);
 	gp__list_init(&r->waiting_gangs);
+	gp__list_init(&r->accounts);
+	gp__list_init(&r->classes);
 	r->deliver = deliver;
 	r->data = data;
 }
@@ -43,6 +47,7 @@ void gp__registry_close(struct gp__registry *r)
 	if (!r->deliver) /* it was never initialized */
 		return;
 	gp__ended_free_all(r);
+	gp__accounts_free(r);
 	gp__verdict_free_all(r);
 	gp__users_free(&r->users);
 }
@@ -383,6 +388,8 @@ static struct gp__group *get_group(struct gp__registry *r, struct gp__program *p
 	g->asked_prio = hints->prio;
 	g->asked_memory = hints->memory;
 	link_group(r, g);
+	gp__list_init(&g->of_account);
+	gp__account_enter(r, g);
 	gp__verdict_apply(r, g, now);
 	gp__group_exceed(g, p->user->gpu.over, now);
 	gp__group_join_gang(r, g, now);
@@ -393,6 +400,7 @@ static void put_group(struct gp__registry *r, struct gp__group *g, u64 now)
 {
 	if (g->nr_queues)
 		return;
+	gp__account_leave(r, g, now);
 	gp__group_leave_gang(r, g);
 	gp__quota_charge(g, now);
 	gp__entity_remove(&g->entity, now);
@@ -602,6 +610,9 @@ void gp__program_queue_done(struct gp__registry *r, struct gp__program_queue *q,
 		gp__hist_record(q->verb == GP__WIRE_HOLD ? &gpu->hold_ns : &gpu->release_ns,
 				took_ns);
 		gp__hist_record(&gpu->order_ns, now - q->issued_at);
+		gp__buckets_record(q->verb == GP__WIRE_HOLD ? &gpu->holds : &gpu->releases,
+				   took_ns);
+		gp__buckets_record(&gpu->orders, now - q->issued_at);
 	}
 	/* A hold that failed leaves the queue running. */
 	if (result && q->verb == GP__WIRE_HOLD)
@@ -618,6 +629,33 @@ static struct gp__hold *latest_hold(struct gp__group *g)
 	return g->nr_holds ? &g->hold[(g->nr_holds - 1) % GP__HOLDS_KEPT] : NULL;
 }
 
+/* A lying agent can make others' figures no worse than by this. */
+#define WORK_AGE_MAX GP__S
+
+void gp__program_queue_arrived(struct gp__registry *r, struct gp__program_queue *q, u64 since,
+			       u64 now)
+{
+	struct gp__group *g = q->group;
+
+	if (g->entity.nr_ready)
+		return;
+	g->work_at = gp__max_u64(gp__min_u64(since, now), now - gp__min_u64(now, WORK_AGE_MAX));
+	g->work_event = r->nr_events;
+}
+
+/*
+ * The arrival of work for which the hold is: of the group that it is for, or of the held one, which
+ * may have come second. 0: no work has arrived in this event, so the switch rate has delayed the
+ * hold, or a turn or a guarantee has ended.
+ */
+static u64 cause_of(const struct gp__registry *r, const struct gp__group *g,
+		    const struct gp__group *by)
+{
+	if (by && by->work_event == r->nr_events)
+		return by->work_at;
+	return by && g->work_event == r->nr_events ? g->work_at : 0;
+}
+
 static void begin_hold(struct gp__registry *r, struct gp__group *g, const struct gp__action *a)
 {
 	struct gp__group *by = a->why.by ? gp__registry_find_group(r, a->why.by) : NULL;
@@ -632,6 +670,8 @@ static void begin_hold(struct gp__registry *r, struct gp__group *g, const struct
 				   .by = a->why.by,
 				   .waits = waits,
 				   .by_quota = g->over_quota && !g->suspended };
+	g->counted.holds[hold->rule]++;
+	g->cause_at = cause_of(r, g, by);
 	if (by) {
 		hold->by_pid = by->program->pid;
 		hold->by_uid = by->program->uid;
@@ -640,12 +680,17 @@ static void begin_hold(struct gp__registry *r, struct gp__group *g, const struct
 	}
 }
 
-static void end_hold(struct gp__group *g, u64 now)
+/* @rule: for its release; GP__RULE_NONE: its group is moved. */
+static void end_hold(struct gp__group *g, enum gp__rule rule, u64 now)
 {
 	struct gp__hold *hold = latest_hold(g);
 
-	if (hold && !hold->to)
-		hold->to = now;
+	if (!hold || hold->to)
+		return;
+	hold->to = now;
+	g->counted.held += now - hold->from;
+	if (rule)
+		g->counted.releases[rule]++;
 }
 
 /*
@@ -701,7 +746,8 @@ static void move_group(struct gp__registry *r, struct gp__group *g, const struct
 		gp__list_del(&container_of(l, struct gp__program_queue, core.link)->kept);
 		gp__list_push(&queues, l);
 	}
-	end_hold(g, now);
+	end_hold(g, GP__RULE_NONE, now);
+	gp__account_leave(r, g, now);
 	gp__group_leave_gang(r, g);
 	gp__quota_charge(g, now);
 	g->charged = 0;
@@ -715,6 +761,7 @@ static void move_group(struct gp__registry *r, struct gp__group *g, const struct
 	link_to_gpu(r, g);
 	gp__entity_add(get_owner(gpu, g->program->owner, room, now), &g->entity, before.id,
 		       before.process, before.class, before.tag, &before.hints, now);
+	gp__account_move(r, g);
 	if (before.suspended)
 		gp__entity_suspend(&g->entity, true, now);
 	gp__memory_changed(r, g->program);
@@ -796,7 +843,7 @@ static void carry_out(struct gp__registry *r, const struct gp__action *a)
 	if (a->verb == GP__VERB_HOLD)
 		begin_hold(r, q->group, a);
 	else if (a->verb == GP__VERB_RELEASE)
-		end_hold(q->group, a->time);
+		end_hold(q->group, (enum gp__rule)a->why.rule, a->time);
 	if (a->verb != GP__VERB_WEIGH)
 		gp__list_del(&q->kept);
 	/* A gang that waits or is held elsewhere says nothing about this GPU. */
@@ -825,6 +872,7 @@ void gp__registry_settle(struct gp__registry *r, u64 now)
 		gp__list_del(&gpu->decided);
 		end_kept_holds(r, gpu, now);
 	}
+	r->nr_events++;
 }
 
 u64 gp__registry_wake(const struct gp__registry *r)

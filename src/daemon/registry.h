@@ -22,8 +22,10 @@
 #include "daemon/devices.h"
 #include "daemon/lineage.h"
 #include "daemon/off.h"
+#include "metrics/buckets.h"
 #include "wire/wire.h"
 
+struct gp__account;
 struct gp__named_gang;
 struct gp__registry;
 struct gp__verdict;
@@ -76,6 +78,8 @@ struct gp__gpu {
 	struct gp__link decided; /* in registry->decided */
 	struct gp__hist hold_ns, release_ns; /* of the device, as agents report */
 	struct gp__hist order_ns; /* from an order to its acknowledgement */
+	struct gp__buckets holds, releases, orders; /* the same, for metrics */
+	struct gp__buckets work; /* from the arrival of work to the order to hold others for it */
 };
 
 /* A hold of a group, for `gpreempt why`. */
@@ -93,6 +97,12 @@ struct gp__hold {
 
 #define GP__HOLDS_KEPT 16
 
+/* What groups have had (accounts.h): times in nanoseconds, and counts by rule. */
+struct gp__totals {
+	u64 run, held, waiting, wasted;
+	u64 holds[GP__RULE_COUNT], releases[GP__RULE_COUNT];
+};
+
 struct gp__group {
 	struct gp__link link; /* in registry->groups */
 	struct gp__link of_program, of_gpu, by_id; /* in program->groups, gpu->groups, a bucket */
@@ -109,6 +119,12 @@ struct gp__group {
 	u64 reported; /* memory in use, as in gp__wire_memory(); 0: not measured */
 	struct gp__hold hold[GP__HOLDS_KEPT]; /* the latest is at (nr_holds - 1) % KEPT */
 	u64 nr_holds;
+	struct gp__totals counted; /* holds; the entity has the other times */
+	struct gp__totals accounted; /* in earlier accounts, of `counted` and the entity */
+	struct gp__account *account; /* NULL: out of memory */
+	struct gp__link of_account;
+	u64 work_at, work_event; /* when work arrived, and the event in which the daemon learnt it */
+	u64 cause_at; /* when the work arrived for which it is to be held; 0: not known */
 };
 
 /* A queue of a program. */
@@ -138,12 +154,15 @@ struct gp__registry {
 	struct gp__link verdicts; /* of operators (verdict.h) */
 	struct gp__link gangs; /* gangs.h */
 	struct gp__link waiting_gangs; /* those that wait for members, the next deadline first */
+	struct gp__link accounts, classes; /* accounts.h */
+	u32 last_account; /* the latest id of these */
 	u32 last_id; /* of entities and queues */
 	bool one_user; /* all programs count as one user's: no GPU is shared */
 	struct gp__off off; /* the GPUs on which scheduling is off */
 	u32 nr_held; /* queues whose latest order is to hold */
 	u64 nr_orders;
 	u64 nr_late; /* acknowledgements of orders that are not the latest */
+	u64 nr_events; /* settled */
 	/* Programs that may be alone now, or no longer, or whose gang has another state. */
 	struct gp__link changed;
 	struct gp__link memory_changed; /* programs; see memory.h */
@@ -183,6 +202,9 @@ void gp__program_stop(struct gp__program *p, bool stopped, u64 now);
 int gp__program_queue_hints(struct gp__registry *r, struct gp__program_queue *q,
 			    const struct gp__wire_hints *hints, bool bounded, u64 now,
 			    const char **why);
+/* The queue has work, which arrived at @since, or has none any more. Call before the core is told. */
+void gp__program_queue_arrived(struct gp__registry *r, struct gp__program_queue *q, u64 since,
+			       u64 now);
 /* The agent's report of the memory that the program uses on the queue's GPU, as in
  * gp__wire_memory(). True: it has changed. */
 bool gp__program_queue_memory(struct gp__registry *r, struct gp__program_queue *q, u64 memory);

@@ -360,6 +360,7 @@ int gp__server_open(struct gp__server *s, const struct gp__log *log, const char 
 	for (u32 i = 0; i < GP__LANES; i++)
 		gp__list_init(&s->lane[i]);
 	s->now = s->started_at = gp__clock_ns();
+	s->started_unix = time(NULL);
 	s->renew_at = GP__NEVER;
 	allow_descriptors();
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -487,7 +488,7 @@ int gp__server_turn(struct gp__server *s, u64 *wake)
 {
 	struct epoll_event events[EVENTS];
 	int n = wait_for_events(s, events, *wake);
-	u64 next;
+	u64 next, took;
 
 	if (n < 0) {
 		gp__log_error(s->log, "cannot wait for events: %s", strerror(-n));
@@ -503,7 +504,9 @@ int gp__server_turn(struct gp__server *s, u64 *wake)
 	next = serve(s);
 	*wake = gp__min_u64(next, end_turn(s));
 	free_dead(s);
-	gp__hist_record(&s->turn_ns, gp__clock_ns() - s->now);
+	took = gp__clock_ns() - s->now;
+	gp__hist_record(&s->turn_ns, took);
+	gp__buckets_record(&s->turns, took);
 	return 0;
 }
 

@@ -20,6 +20,7 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include "base/hist.h"
 #include "base/log.h"
@@ -189,11 +190,13 @@ struct gp__server {
 	u64 sweep_at;
 	u64 watchdog_at; /* when systemd's watchdog is notified next; 0: it is not known yet */
 	u64 renew_at, started_at;
+	time_t started_unix; /* in seconds since 1970 */
 	u64 now; /* of the event being handled */
 	u64 turn_end; /* nothing more is begun in this turn after this time */
 	u32 requests_left; /* in this turn; other requests wait for the next */
 	u32 nr_postponed; /* turns in which messages waited for reports */
 	struct gp__hist turn_ns; /* how long turns took */
+	struct gp__buckets turns; /* the same, for metrics */
 	bool stop, interrupted; /* interrupted: by SIGINT */
 	bool managed; /* by a service manager, which may start another daemon after this one */
 	u64 nr_refused; /* connections and messages; in the daemon's JSON */

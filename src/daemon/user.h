@@ -57,6 +57,14 @@ struct gp__lane {
 	struct gp__link peers; /* the user's connections that wait */
 };
 
+/* Names that metrics have as labels (accounts.h), each with the number of accounts that have it. */
+#define GP__NAMES_MAX 32
+
+struct gp__names {
+	u32 count[GP__NAMES_MAX]; /* 0: no name is there */
+	char name[GP__NAMES_MAX][64];
+};
+
 #define GP__USER_UNSENT_MAX (4u << 20)
 #define GP__USER_QUEUES_MAX 8192
 #define GP__USER_GROUPS_MAX 1024
@@ -69,6 +77,8 @@ struct gp__user {
 	uid_t uid;
 	u32 nr_peers, nr_programs, nr_queues, nr_groups, nr_gpus;
 	u32 nr_gangs, nr_ganged; /* ganged: groups */
+	u32 nr_accounts; /* accounts.h */
+	struct gp__names programs, tags; /* of them */
 	_Atomic u32 nr_closing; /* descriptors that a closer has not closed yet (closer.h) */
 	u64 unsent; /* bytes */
 	struct gp__allowance time, lines;

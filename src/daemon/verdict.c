@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "daemon/accounts.h"
+
 /*
  * Marks
  */
@@ -111,6 +113,7 @@ void gp__verdict_apply(struct gp__registry *r, struct gp__group *g, u64 now)
 	gp__verdict_override(g->program, g->entity.tag, &hints);
 	if (memcmp(&hints, &g->entity.hints, sizeof(hints)) != 0)
 		gp__entity_hint(&g->entity, &hints, now);
+	gp__account_follow(r, g, now);
 	if (g->suspended != suspended)
 		gp__group_suspend(g, suspended, now);
 }
@@ -310,6 +313,7 @@ void gp__verdict_set(struct gp__registry *r, struct gp__group *g, u32 fields,
 
 	copy_hints(&all, hints, fields);
 	gp__entity_hint(&g->entity, &all, now);
+	gp__account_follow(r, g, now);
 	if (!v)
 		return;
 	note_hints(get_mark(v, g->entity.tag), fields, hints, by_admin);
