@@ -44,6 +44,7 @@ static const struct gp__cmd commands[] = {
 	{ "doctor", doctor, "find problems of this machine's setup, with remedies" },
 	{ "emu", cmd_emu, "start and stop emulated AMD machines for ROCm programs" },
 	{ "help", gp__cmd_help, "explain a command, or list them" },
+	{ "metrics", cmd_metrics, "print the metrics of gpreemptd for Prometheus" },
 	{ "off", off, "switch scheduling off: programs run as without gpreempt" },
 	{ "on", on, "switch scheduling on again" },
 	{ "policy", cmd_policy, "show or change the scheduling policy of gpreemptd" },
