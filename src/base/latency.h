@@ -38,4 +38,13 @@ static inline void gp__prefer_latency(void)
 	syscall(SYS_sched_setattr, 0, &attr, 0);
 }
 
+/* The opposite, for a thread that computes while others must not wait: long slices, and few. Lowers
+ * the priority of the calling thread for good. Failures are ignored. */
+static inline void gp__prefer_others(void)
+{
+	struct gp__sched_attr attr = { .size = sizeof(attr), .policy = SCHED_BATCH, .nice = 10 };
+
+	syscall(SYS_sched_setattr, 0, &attr, 0);
+}
+
 #endif

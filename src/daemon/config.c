@@ -15,7 +15,9 @@
 
 #include "base/compiler.h"
 #include "base/units.h"
+#include "daemon/address.h"
 #include "daemon/devices.h"
+#include "daemon/scrape.h"
 
 #define TTL_MIN (100 * GP__MS)
 #define TTL_MAX (10 * GP__S)
@@ -103,6 +105,29 @@ static int set_devices(struct reading *r, const char *value)
 	return set_text(r, "devices", value, r->c->devices, sizeof(r->c->devices));
 }
 
+static int set_metrics(struct reading *r, const char *value)
+{
+	struct gp__address address;
+
+	if (*value && gp__address_parse(&address, value))
+		return refuse(r, "metrics: '%s' is not " GP__EXPECT_ADDRESS, value);
+	if (*value && !gp__scrape_is_built())
+		return refuse(r,
+			      "metrics: this gpreemptd was built without libmicrohttpd; leave the "
+			      "key out and use 'gpreempt metrics'");
+	return set_text(r, "metrics", value, r->c->metrics, sizeof(r->c->metrics));
+}
+
+/* One of two words. */
+static int set_choice(struct reading *r, const char *name, const char *value, const char *no,
+		      const char *yes, bool *field)
+{
+	if (strcmp(value, no) && strcmp(value, yes))
+		return refuse(r, "%s: '%s' is neither %s nor %s", name, value, no, yes);
+	*field = !strcmp(value, yes);
+	return 1;
+}
+
 static int set_daemon(struct reading *r, const char *name, const char *value)
 {
 	struct gp__config *c = r->c;
@@ -136,26 +161,22 @@ static int set_daemon(struct reading *r, const char *name, const char *value)
 		c->log_max = mib << 20;
 		return 1;
 	}
-	if (!strcmp(name, "admins")) {
-		if (strcmp(value, "host") && strcmp(value, "any"))
-			return refuse(r, "admins: '%s' is neither host nor any", value);
-		c->admins_anywhere = !strcmp(value, "any");
-		return 1;
-	}
+	if (!strcmp(name, "admins"))
+		return set_choice(r, name, value, "host", "any", &c->admins_anywhere);
+	if (!strcmp(name, "metrics"))
+		return set_metrics(r, value);
+	if (!strcmp(name, "metrics_from"))
+		return set_choice(r, name, value, "host", "any", &c->metrics_anywhere);
 	if (!strcmp(name, "subuid")) {
 		if (*value && *value != '/')
 			return refuse(r, "subuid: '%s' is not an absolute path", value);
 		return set_text(r, name, value, c->subuid, sizeof(c->subuid));
 	}
-	if (!strcmp(name, "warn_unjoined")) {
-		if (strcmp(value, "yes") && strcmp(value, "no"))
-			return refuse(r, "warn_unjoined: '%s' is neither yes nor no", value);
-		c->warn_unjoined = !strcmp(value, "yes");
-		return 1;
-	}
+	if (!strcmp(name, "warn_unjoined"))
+		return set_choice(r, name, value, "no", "yes", &c->warn_unjoined);
 	return refuse(r,
 		      "[daemon] has no key '%s'; it has log, log_max, group, admins, subuid, ttl, "
-		      "devices, policy and warn_unjoined",
+		      "devices, metrics, metrics_from, policy and warn_unjoined",
 		      name);
 }
 
@@ -474,6 +495,21 @@ static bool has_all_users(void)
 	return all;
 }
 
+/* The key that allows another host may come after the address, or in another file. */
+static int check_metrics(const struct gp__config *c, const char *path, char *error)
+{
+	struct gp__address address;
+
+	if (!*c->metrics || c->metrics_anywhere || gp__address_parse(&address, c->metrics) ||
+	    gp__address_is_local(&address))
+		return 0;
+	snprintf(error, GP__CONFIG_ERROR_MAX,
+		 "%s: metrics: other hosts reach '%s'; use 127.0.0.1, [::1] or unix:PATH, or allow "
+		 "it with metrics_from = any",
+		 path, c->metrics);
+	return -EINVAL;
+}
+
 int gp__config_read(struct gp__config *c, const char *path, bool required,
 		    char error[GP__CONFIG_ERROR_MAX])
 {
@@ -490,6 +526,8 @@ int gp__config_read(struct gp__config *c, const char *path, bool required,
 	err = read_file(draft, path, required, error);
 	if (!err)
 		err = read_folder(draft, path, error);
+	if (!err)
+		err = check_metrics(draft, path, error);
 	if (!err) {
 		fill_limits(draft);
 		/* cppcheck-suppress getgrnamCalled */

@@ -59,6 +59,8 @@ struct gp__config {
 	bool warn_unjoined; /* about programs that disturb joined ones */
 	u64 ttl_ns;
 	u64 log_max; /* bytes; 0: no limit */
+	char metrics[GP__CONFIG_PATH_MAX]; /* where they are served, as in address.h; "": nowhere */
+	bool metrics_anywhere; /* not only to this host */
 	char devices[GP__CONFIG_DEVICES_MAX]; /* glob patterns of device files, in one line */
 	struct gp__choice choice;
 	struct gp__limit everybody, limit[GP__CONFIG_LIMITS_MAX];

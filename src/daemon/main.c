@@ -110,7 +110,7 @@ static int serve(struct gp__log *log, const struct options *o, const char *path)
 {
 	static struct gp__server server;
 	int err = gp__server_open(&server, log, o->config ? o->config : SYSTEM_CONFIG, o->config,
-				  path, gp__systemd_socket());
+				  path, gp__systemd_socket(SOCK_SEQPACKET));
 
 	if (!err) {
 		server.managed = gp__systemd_runs_us();

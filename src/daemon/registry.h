@@ -123,7 +123,8 @@ struct gp__group {
 	struct gp__totals accounted; /* in earlier accounts, of `counted` and the entity */
 	struct gp__account *account; /* NULL: out of memory */
 	struct gp__link of_account;
-	u64 work_at, work_event; /* when work arrived, and the event in which the daemon learnt it */
+	u64 work_at; /* when work arrived */
+	u64 work_event; /* the event in which the daemon learnt of it */
 	u64 cause_at; /* when the work arrived for which it is to be held; 0: not known */
 };
 
@@ -202,7 +203,7 @@ void gp__program_stop(struct gp__program *p, bool stopped, u64 now);
 int gp__program_queue_hints(struct gp__registry *r, struct gp__program_queue *q,
 			    const struct gp__wire_hints *hints, bool bounded, u64 now,
 			    const char **why);
-/* The queue has work, which arrived at @since, or has none any more. Call before the core is told. */
+/* The queue gets work, which arrived at @since. Call before the core is told. */
 void gp__program_queue_arrived(struct gp__registry *r, struct gp__program_queue *q, u64 since,
 			       u64 now);
 /* The agent's report of the memory that the program uses on the queue's GPU, as in

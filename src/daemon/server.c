@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "daemon/scrape.h"
 #include "daemon/systemd.h"
 #include "daemon/verdict.h"
 
@@ -212,6 +213,10 @@ static void end_reload(struct gp__server *s, struct gp__source *source, u32 even
 		gp__claims_configure(s);
 		gp__holders_configure(s);
 		apply_limits(s);
+		if (strcmp(s->metrics, s->config.metrics) != 0)
+			gp__log_warning(s->log,
+					"metrics = %s takes effect when gpreemptd is restarted",
+					s->config.metrics);
 		gp__log_info(s->log, "configuration read again: policy %s",
 			     s->config.choice.policy->name);
 	}
@@ -395,6 +400,8 @@ int gp__server_open(struct gp__server *s, const struct gp__log *log, const char 
 	apply_config(s);
 	open_journal(s, GP__LOG_HEADER);
 	gp__core_log(&s->registry.core, log_record, s);
+	memcpy(s->metrics, s->config.metrics, sizeof(s->metrics));
+	s->scrape = gp__scrape_start(s->log, &s->config, s->listener.fd);
 	return 0;
 }
 
@@ -541,6 +548,7 @@ void gp__server_close(struct gp__server *s)
 	struct gp__link *l, *n;
 
 	gp__systemd_notify("STOPPING=1");
+	gp__scrape_refuse(s->scrape);
 	s->now = gp__clock_ns();
 	gp__list_each(l, n, &s->peers)
 	{
@@ -566,9 +574,10 @@ void gp__server_close(struct gp__server *s)
 		close(s->spare);
 	if (s->lock >= 0)
 		close(s->lock);
-	/* Late, as these wait for a census and an inspection to end. */
+	/* Late, as these wait for a census, an inspection and an answer to end. */
 	gp__holders_close(s);
 	gp__claims_close(s);
+	gp__scrape_stop(s->scrape);
 	if (s->epoll >= 0)
 		close(s->epoll);
 }

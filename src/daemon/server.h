@@ -32,6 +32,7 @@
 #include "daemon/journal.h"
 #include "daemon/off.h"
 
+struct gp__scrape;
 struct gp__server;
 
 /* A descriptor that epoll watches. */
@@ -182,6 +183,8 @@ struct gp__server {
 	struct gp__reload reload;
 	struct gp__off_keeper off; /* keeps registry.off in a file */
 	struct gp__source off_kept;
+	struct gp__scrape *scrape; /* NULL: metrics are not served */
+	char metrics[GP__CONFIG_PATH_MAX]; /* the key when it was started */
 	struct gp__closer *closer;
 	bool refuses_rights; /* the kernel refuses descriptors that clients send */
 	struct gp__link peers, to_notify, watchers, awaiting;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define FIRST_FD 3
+#define FDS_MOST 64
 
 void gp__systemd_notify(const char *state)
 {
@@ -74,17 +75,27 @@ const char *gp__systemd_state_folder(void)
 	return folder && *folder == '/' && !strchr(folder, ':') ? folder : NULL;
 }
 
-int gp__systemd_socket(void)
+static bool is_of_type(int fd, int type)
+{
+	int has = 0;
+	socklen_t size = sizeof(has);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_TYPE, &has, &size) && has == type;
+}
+
+int gp__systemd_socket(int type)
 {
 	const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS");
-	int type = 0;
-	socklen_t size = sizeof(type);
+	long nr = fds ? strtol(fds, NULL, 10) : 0;
 
-	if (!pid || !fds || strtol(pid, NULL, 10) != getpid() || strtol(fds, NULL, 10) < 1)
+	if (!pid || strtol(pid, NULL, 10) != getpid())
 		return -1;
-	if (getsockopt(FIRST_FD, SOL_SOCKET, SO_TYPE, &type, &size) || type != SOCK_SEQPACKET)
-		return -1;
-	fcntl(FIRST_FD, F_SETFD, FD_CLOEXEC);
-	fcntl(FIRST_FD, F_SETFL, O_NONBLOCK);
-	return FIRST_FD;
+	for (int fd = FIRST_FD; fd < FIRST_FD + nr && nr <= FDS_MOST; fd++) {
+		if (!is_of_type(fd, type))
+			continue;
+		fcntl(fd, F_SETFD, FD_CLOEXEC);
+		fcntl(fd, F_SETFL, O_NONBLOCK);
+		return fd;
+	}
+	return -1;
 }

@@ -18,7 +18,7 @@ bool gp__systemd_runs_us(void);
 u64 gp__systemd_watchdog(u64 *at, u64 now);
 /* The folder that systemd keeps for the daemon's state. NULL: there is none. */
 const char *gp__systemd_state_folder(void);
-/* The listening socket that was handed over, or -1. */
-int gp__systemd_socket(void);
+/* The first socket of that type, such as SOCK_STREAM, that was handed over, or -1. */
+int gp__systemd_socket(int type);
 
 #endif

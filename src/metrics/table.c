@@ -116,7 +116,7 @@ const struct gp__metric gp__metrics[] = {
 	USER("unsent_bytes", GAUGE, "unsent_bytes", NULL,
 	     "Answers that the user has not read yet."),
 	USER("daemon_seconds_total", COUNTER, "time_ns", NULL,
-	     "Time that the scheduling thread has spent on the user."),
+	     "Time that the scheduling thread has spent on the user, who is no administrator."),
 	USER("log_lines_total", COUNTER, "log_lines", NULL, "Lines in the decision log."),
 	USER("refused_total", COUNTER, "refused", "budget",
 	     "How often a budget was exceeded: refused, or served later."),

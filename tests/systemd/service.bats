@@ -123,6 +123,30 @@ check_result() {
 	echo "# $(systemd-analyze security --no-pager gpreemptd | tail -n 1)" >&3
 }
 
+# Prints the answer to a request for the metrics at this port.
+ask() {
+	exec {web}<>"/dev/tcp/127.0.0.1/$1"
+	printf 'GET /metrics HTTP/1.0\r\n\r\n' >&"$web"
+	cat <&"$web"
+	exec {web}>&-
+}
+
+@test "systemd opens the port for metrics, and the daemon serves them" {
+	mkdir -p /run/systemd/system/gpreemptd-metrics.socket.d
+	printf '[Socket]\nSocketGroup=\nListenStream=\nListenStream=127.0.0.1:9789\n' \
+		>/run/systemd/system/gpreemptd-metrics.socket.d/test.conf
+	systemctl daemon-reload
+	systemctl stop gpreemptd
+	systemctl start gpreemptd-metrics.socket
+	systemctl start gpreemptd
+	run ask 9789
+	[[ $output == "HTTP/1.1 200 OK"*'gpreempt_build_info{version="'* ]]
+	pid=$(main_pid)
+	sleep 1
+	[ "$(main_pid)" -eq "$pid" ]
+	systemctl stop gpreemptd-metrics.socket
+}
+
 @test "programs of another user are held, and their results are right" {
 	hold_victim
 	before=$(steps)
