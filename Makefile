@@ -135,6 +135,11 @@ systemd-test:
 	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
 	@scripts/may-skip $@ scripts/systemd-test $(BUILD)
 
+metrics-test:
+	@scripts/deps test
+	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
+	@scripts/may-skip $@ scripts/metrics-test $(BUILD)
+
 poc-soak:
 	@scripts/deps test
 	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
@@ -200,6 +205,9 @@ help:
 	@echo '                notice; with JUDGE=1, compare times as well'
 	@echo 'make systemd-test'
 	@echo '                start gpreemptd by its unit under a real systemd, in a container'
+	@echo 'make metrics-test'
+	@echo '                fetch Prometheus (19 MB), have it scrape gpreemptd, and ask it all questions'
+	@echo '                of the dashboard and of the alerts'
 	@echo 'make poc-soak   preempt a trainer every 100 ms, for POC_SECONDS=$(POC_SECONDS) on two kernels'
 	@echo 'make hsa-soak   hold PROGRAMS=$(PROGRAMS) random programs of the HSA runtime at random moments'
 	@echo 'make opencl-soak'
@@ -212,5 +220,6 @@ help:
 	@echo 'make clean      remove everything that was built'
 
 .PHONY: all demo demo-llm test bench bench-nvidia-pack lint sanitize fuzz mutation kernel-handler-test \
-	kernel-probe kernel-test kernel-series dkms-package dkms-test rocr6-sid arm64 emu-soak failopen-soak compat-test hostile-soak systemd-test poc-soak \
+	kernel-probe kernel-test kernel-series dkms-package dkms-test rocr6-sid arm64 emu-soak failopen-soak compat-test hostile-soak systemd-test \
+	metrics-test poc-soak \
 	hsa-soak opencl-soak rocm-suite install clean help

@@ -106,6 +106,18 @@ print(s.getsockname()[1])'
 	[ -z "$output" ]
 }
 
+@test "the dashboard and the alerts name metrics that exist, and the documentation each alert" {
+	cd "${SOURCE_DIR:-.}"
+	names=$(grep -rhoE '\bgpreempt_[a-z_]+' integrations/grafana integrations/prometheus |
+		sed -E 's/_(bucket|sum|count)$//' | sort -u)
+	[ "$(wc -l <<<"$names")" -gt 20 ]
+	for name in $names; do
+		grep -qF "| \`$name\` |" docs/metrics.md || { echo "no metric $name" && return 1; }
+	done
+	diff <(sed -n 's/.*- alert: //p' integrations/prometheus/gpreempt.yml) \
+		<(sed -n 's/^| `\(Gpreempt[A-Za-z]*\)`.*/\1/p' docs/metrics.md)
+}
+
 @test "metrics over a Unix socket are those of gpreempt metrics" {
 	start_serving "metrics = unix:$room/metrics.sock"
 	"$agent" -n train -p 2 -w 1000ms:1ms >"$room/train.out" 3>&- &
