@@ -28,6 +28,8 @@ const struct gp__bench gp__benches[] = {
 	{ "queue", "cost of a preemptible queue: launches, suspending", bench_queue, NULL },
 	{ "scale", "time of decisions of gpreemptd with 200 programs and 2,000 queues", bench_scale,
 	  NULL },
+	{ "scrape", "a scrape of the metrics of 200 programs, and what it costs decisions",
+	  bench_scrape, NULL },
 	{ "seed004", "an online program preempts an offline one, through libgpreempt_poc",
 	  bench_seed004, "emu amd" },
 	{ "streams", "two priorities of streams in a HIP program, at each level of preemption",

@@ -31,6 +31,7 @@ int bench_opencl(struct gp__bench_run *run);
 int bench_preempt(struct gp__bench_run *run);
 int bench_queue(struct gp__bench_run *run);
 int bench_scale(struct gp__bench_run *run);
+int bench_scrape(struct gp__bench_run *run);
 int bench_seed004(struct gp__bench_run *run);
 int bench_streams(struct gp__bench_run *run);
 

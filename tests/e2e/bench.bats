@@ -244,6 +244,19 @@ assert isinstance(d["later_than_10_ms"], int)
 END
 }
 
+@test "bench scrape: the metrics of 200 programs fit into 1 MB" {
+	check_bench scrape <<'END'
+assert d["device"] == "host"
+[r] = d["results"]
+assert r["programs"] == 200 and r["queues"] == 2000 and r["gpus"] == 8, r
+assert 0 < r["answer_p50_us"] < r["scrape_p50_us"] <= r["scrape_max_us"], r
+assert r["text_p50_us"] < r["scrape_p50_us"], r
+# Names of programs beyond 32 count as one.
+assert 50000 < r["text_bytes"] < 1000000, r
+assert d["decisions"]["pairs"] == 2 and d["decisions"]["ratio"] > 0, d
+END
+}
+
 @test "bench seed004: each row has its figures, and the steps are correct" {
 	[ -x "${WORKLOADS:-build/src/demo}/online_server" ] || skip "its programs are not built"
 	check_bench seed004 <<'END'

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* No bytes may crash the reader of gpreemptd.conf; what it accepts is within its bounds, and what
  * it refuses has a sentence that begins with the file. */
+#include "daemon/address.h"
 #include "daemon/config.h"
 
 #include <stdio.h>
@@ -28,6 +29,12 @@ static void check_config(const struct gp__config *c)
 
 	require(c->ttl_ns >= 100 * GP__MS && c->ttl_ns <= 10 * GP__S);
 	require(!*c->log || *c->log == '/');
+	if (*c->metrics) {
+		struct gp__address address;
+
+		require(!gp__address_parse(&address, c->metrics));
+		require(c->metrics_anywhere || gp__address_is_local(&address));
+	}
 	require(choice->policy && c->nr_limits <= GP__CONFIG_LIMITS_MAX);
 	for (u32 i = 0; i < choice->policy->nr_params; i++)
 		require(!gp__param_check(&choice->policy->params[i], choice->values[i]));
