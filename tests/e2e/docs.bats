@@ -127,7 +127,7 @@ checks() {
 }
 
 @test "each file that docs/architecture.md names exists" {
-	for path in $(grep -oE '`(aql|bench|cli|core|daemon|device|emu|join|policy|queue|sim|wire)/[a-z0-9_/.]+`' \
+	for path in $(grep -oE '`(aql|bench|cli|core|daemon|device|emu|join|metrics|policy|queue|sim|wire)/[a-z0-9_/.]+`' \
 		docs/architecture.md | tr -d '`' | sort -u); do
 		[ -e "src/$path" ] || [ -e "$path" ] || { echo "no $path" && return 1; }
 	done
