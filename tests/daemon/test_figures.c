@@ -55,6 +55,7 @@ static void a_preemption_is_counted(void **state)
 	rig_sync(&t.rig);
 	answer = rig_ask(&t.rig, ASK);
 	gpu = first(answer, "gpus");
+	assert_int_equal(json_integer_value(json_object_get(gpu, "off")), 0);
 	assert_int_equal(count_in(gpu, "stop"), 1);
 	assert_int_equal(count_in(gpu, "start"), 1);
 	assert_int_equal(count_in(gpu, "order"), 2);
@@ -93,6 +94,21 @@ static void a_hold_without_new_work_is_not_timed(void **state)
 	two_down(&t);
 }
 
+static void scheduling_that_is_off_shows(void **state)
+{
+	json_t *answer;
+	struct two t;
+
+	(void)state;
+	two_up(&t, NULL);
+	json_decref(rig_ask(&t.rig, "{\"op\":\"off\"}"));
+	answer = rig_ask(&t.rig, ASK);
+	assert_int_equal(json_integer_value(json_object_get(first(answer, "gpus"), "off")), 1);
+	json_decref(answer);
+	json_decref(rig_ask(&t.rig, "{\"op\":\"on\"}")); /* leaves no file behind */
+	two_down(&t);
+}
+
 static void look_for_others(struct rig *r)
 {
 	json_t *answer = rig_ask(r, ASK);
@@ -127,6 +143,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_preemption_is_counted),
 		cmocka_unit_test(a_hold_without_new_work_is_not_timed),
+		cmocka_unit_test(scheduling_that_is_off_shows),
 		cmocka_unit_test(users_get_their_own),
 	};
 
