@@ -176,15 +176,30 @@ static void put_name(struct gp__names *names, int place)
 		names->count[place]--;
 }
 
+static struct gp__workload workload_of(const struct gp__group *g)
+{
+	struct gp__workload w;
+
+	gp__workload_of(&w, g->program->cgroup);
+	return w;
+}
+
+static bool is_same_workload(const struct gp__workload *a, const struct gp__workload *b)
+{
+	return !strcmp(a->job_id, b->job_id) && !strcmp(a->pod_uid, b->pod_uid) &&
+	       !strcmp(a->container_id, b->container_id);
+}
+
 static struct gp__account *find_account(const struct gp__class_account *c, const char *program,
-					const char *tag)
+					const char *tag, const struct gp__workload *w)
 {
 	struct gp__link *l;
 
 	for (l = c->accounts.next; l != &c->accounts; l = l->next) {
 		struct gp__account *a = container_of(l, struct gp__account, of_class);
 
-		if (!strcmp(a->program, program) && !strcmp(a->tag, tag))
+		if (!strcmp(a->program, program) && !strcmp(a->tag, tag) &&
+		    is_same_workload(&a->workload, w))
 			return a;
 	}
 	return NULL;
@@ -222,7 +237,7 @@ static void put_account(struct gp__account *a)
 
 /* The account of a group whose names have no account in its class yet. */
 static struct gp__account *open_account(struct gp__registry *r, struct gp__class_account *c,
-					const struct gp__group *g)
+					const struct gp__group *g, struct gp__workload w)
 {
 	struct gp__user *user = g->program->user;
 	bool full = user->nr_accounts >= GP__ACCOUNTS_PER_USER;
@@ -230,14 +245,18 @@ static struct gp__account *open_account(struct gp__registry *r, struct gp__class
 	int tag = full ? -1 : take_name(&user->tags, g->entity.tag);
 	const char *program_text = program < 0 ? GP__ACCOUNT_OTHER : g->program->name;
 	const char *tag_text = tag < 0 ? GP__ACCOUNT_OTHER : g->entity.tag;
-	struct gp__account *a = find_account(c, program_text, tag_text);
+	struct gp__account *a;
 
+	if (full)
+		w = (struct gp__workload){ 0 };
+	a = find_account(c, program_text, tag_text, &w);
 	a = a ? a : add_account(r, c, user);
 	if (!a || a->nr_groups) { /* there is no new one to keep the names */
 		put_name(&user->programs, program);
 		put_name(&user->tags, tag);
 		return a;
 	}
+	a->workload = w;
 	a->program_name = program;
 	a->tag_name = tag;
 	gp__wire_text(a->program, sizeof(a->program), program_text);
@@ -248,16 +267,17 @@ static struct gp__account *open_account(struct gp__registry *r, struct gp__class
 static struct gp__account *get_account(struct gp__registry *r, struct gp__class_account *c,
 				       const struct gp__group *g)
 {
-	struct gp__account *a = find_account(c, g->program->name, g->entity.tag);
+	struct gp__workload w = workload_of(g);
+	struct gp__account *a = find_account(c, g->program->name, g->entity.tag, &w);
 
-	return a ? a : open_account(r, c, g);
+	return a ? a : open_account(r, c, g, w);
 }
 
 /*
  * Groups
  */
 
-void gp__account_enter(struct gp__registry *r, struct gp__group *g)
+static void enter(struct gp__registry *r, struct gp__group *g)
 {
 	struct gp__class_account *c = get_class(r, g);
 	struct gp__account *a = c ? get_account(r, c, g) : NULL;
@@ -271,7 +291,13 @@ void gp__account_enter(struct gp__registry *r, struct gp__group *g)
 	gp__list_push(&a->groups, &g->of_account);
 	a->nr_groups++;
 	c->nr_groups++;
-	c->nr_joined++;
+}
+
+void gp__account_enter(struct gp__registry *r, struct gp__group *g)
+{
+	enter(r, g);
+	if (g->account)
+		g->account->class->nr_joined++;
 }
 
 void gp__account_leave(struct gp__registry *r, struct gp__group *g, u64 now)
@@ -303,10 +329,28 @@ void gp__account_move(struct gp__registry *r, struct gp__group *g)
 
 void gp__account_follow(struct gp__registry *r, struct gp__group *g, u64 now)
 {
-	if (g->account && is_class_of(g->account->class, g))
+	struct gp__workload w = workload_of(g);
+	bool same_class = g->account && is_class_of(g->account->class, g);
+
+	if (same_class && is_same_workload(&g->account->workload, &w))
 		return;
 	gp__account_leave(r, g, now);
-	gp__account_enter(r, g);
+	enter(r, g);
+	if (g->account && !same_class)
+		g->account->class->nr_joined++;
+}
+
+void gp__account_follow_program(struct gp__registry *r, const struct gp__program *p, u64 now)
+{
+	struct gp__link *l, *n;
+
+	gp__list_each(l, n, &r->groups)
+	{
+		struct gp__group *g = container_of(l, struct gp__group, link);
+
+		if (g->program == p)
+			gp__account_follow(r, g, now);
+	}
 }
 
 /*

@@ -4,8 +4,9 @@
  *
  * A *class* has the sums of all groups of a user with one class of priority on one GPU, also of
  * those that have ended. An *account* has those of the groups in it that share the names of program
- * and tag; it ends with its last group. So both only grow while they exist, as counters of metrics
- * must: a group that ends leaves its sums to its account, and to its class.
+ * and tag, and the container, pod and job; it ends with its last group. So both only grow while
+ * they exist, as counters of metrics must: a group that ends leaves its sums to its account, and to
+ * its class.
  *
  * The number of names is bounded, because each is a time series: a user has at most
  * GP__NAMES_MAX names of programs, as many of tags, and GP__ACCOUNTS_PER_USER accounts; groups
@@ -19,6 +20,7 @@
 #define GP__DAEMON_ACCOUNTS_H
 
 #include "daemon/registry.h"
+#include "daemon/workload.h"
 
 #define GP__ACCOUNTS_PER_USER 128
 #define GP__CLASSES_PER_USER 64 /* without groups */
@@ -47,6 +49,7 @@ struct gp__account {
 	struct gp__class_account *class;
 	struct gp__user *user;
 	char program[GP__WIRE_NAME_MAX], tag[GP__TAG_MAX];
+	struct gp__workload workload;
 	int program_name, tag_name; /* places in the user's tables of names; -1: none */
 	u32 nr_groups;
 	struct gp__totals ended;
@@ -58,8 +61,10 @@ void gp__account_enter(struct gp__registry *r, struct gp__group *g);
 void gp__account_leave(struct gp__registry *r, struct gp__group *g, u64 now);
 /* It has left, and has another entity now, which has had nothing yet. */
 void gp__account_move(struct gp__registry *r, struct gp__group *g);
-/* Its priority may have changed. */
+/* Its priority may have changed, or the control group of its program has become known. */
 void gp__account_follow(struct gp__registry *r, struct gp__group *g, u64 now);
+/* The same for all groups of the program. */
+void gp__account_follow_program(struct gp__registry *r, const struct gp__program *p, u64 now);
 
 struct gp__account *gp__account_find(struct gp__registry *r, u32 id);
 struct gp__class_account *gp__class_account_find(struct gp__registry *r, u32 id);

@@ -172,6 +172,9 @@ json_t *gp__figures_account(const struct gp__account *a, u64 now)
 	set_class(o, a->class);
 	json_object_set_new(o, "program", gp__json_text(a->program));
 	json_object_set_new(o, "tag", gp__json_text(a->tag));
+	json_object_set_new(o, "job_id", json_string(a->workload.job_id));
+	json_object_set_new(o, "pod_uid", json_string(a->workload.pod_uid));
+	json_object_set_new(o, "container_id", json_string(a->workload.container_id));
 	set(o, "groups", a->nr_groups);
 	set_totals(o, &t);
 	set_memory(o, a);

@@ -411,6 +411,7 @@ void gp__verdict_judge(struct gp__registry *r, struct gp__program *p, const stru
 	p->judged = true;
 	p->process = l->up[0];
 	memcpy(p->cgroup, l->cgroup, sizeof(p->cgroup));
+	gp__account_follow_program(r, p, now);
 	if (p->verdict && p->verdict->process.pid == p->pid) {
 		p->verdict->process = p->process;
 		memcpy(p->verdict->cgroup, p->cgroup, sizeof(p->cgroup));

@@ -137,11 +137,12 @@ const char *gp__metric_type_name(enum gp__metric_type type)
 
 const char *const *gp__scope_labels(enum gp__metric_scope scope)
 {
-	static const char *const labels[GP__SCOPES][6] = {
+	static const char *const labels[GP__SCOPES][9] = {
 		[GP__SCOPE_DAEMON] = { NULL },
 		[GP__SCOPE_GPU] = { "gpu", "key", NULL },
 		[GP__SCOPE_CLASS] = { "gpu", "key", "user", "class", NULL },
-		[GP__SCOPE_PROGRAM] = { "gpu", "user", "class", "program", "tag", NULL },
+		[GP__SCOPE_PROGRAM] = { "gpu", "user", "class", "program", "tag", "job_id",
+					"pod_uid", "container_id", NULL },
 		[GP__SCOPE_USER] = { "user", NULL },
 	};
 

@@ -29,15 +29,18 @@ static void put_escaped(FILE *f, const char *value)
 	}
 }
 
+/* For Prometheus, a label without a value is none. */
 static void put_label(FILE *f, bool *first, const char *name, const json_t *value)
 {
+	if (!json_is_integer(value) && (!json_is_string(value) || !*json_string_value(value)))
+		return;
 	if (!*first)
 		fputc(',', f);
 	*first = false;
 	fprintf(f, "%s=\"", name);
 	if (json_is_integer(value))
 		fprintf(f, "%lld", (long long)json_integer_value(value));
-	else if (json_is_string(value))
+	else
 		put_escaped(f, json_string_value(value));
 	fputc('"', f);
 }

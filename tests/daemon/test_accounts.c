@@ -296,6 +296,73 @@ static void names_are_bounded(void **state)
 	assert_int_equal(count_named(h, 1000, NULL), GP__NAMES_MAX + 1);
 }
 
+static struct gp__workload workload_of(const char *cgroup)
+{
+	struct gp__workload w;
+
+	gp__workload_of(&w, cgroup);
+	return w;
+}
+
+#define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define POD "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9"
+
+static void control_groups_name_containers_pods_and_jobs(void **state)
+{
+	static const struct {
+		const char *cgroup, *job, *pod, *container;
+	} cases[] = {
+		{ "", "", "", "" },
+		{ "/", "", "", "" },
+		{ "/user.slice/user-1000.slice/session-2.scope", "", "", "" },
+		{ "/system.slice/docker-" ID ".scope", "", "", ID },
+		{ "/docker/" ID, "", "", ID },
+		{ "/machine.slice/libpod-" ID ".scope/container", "", "", ID },
+		{ "/kubepods.slice/kubepods-burstable.slice/"
+		  "kubepods-burstable-pod0a1b2c3d_4e5f_6071_8293_a4b5c6d7e8f9.slice/"
+		  "cri-containerd-" ID ".scope",
+		  "", POD, ID },
+		{ "/kubepods/besteffort/pod" POD "/" ID, "", POD, ID },
+		{ "/system.slice/slurmstepd.scope/job_4711/step_0/user/task_0", "4711", "", "" },
+		{ "/slurm/uid_1000/job_12", "12", "", "" },
+		{ "/user.slice/job_12", "", "", "" },
+		{ "/slurm/job_12x/job_/job_99999999999999999999999", "", "", "" },
+		{ "/docker/" ID "0", "", "", "" },
+		{ "/kubepods/pod0a1b2c3d-4e5f-6071-8293", "", "", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct gp__workload w = workload_of(cases[i].cgroup);
+
+		assert_string_equal(w.job_id, cases[i].job);
+		assert_string_equal(w.pod_uid, cases[i].pod);
+		assert_string_equal(w.container_id, cases[i].container);
+	}
+}
+
+/* The control group is known some time after the program has joined. */
+static void a_container_has_an_account_of_its_own(void **state)
+{
+	struct hall *h = *state;
+	struct gp__lineage lineage = { .nr = 1, .up[0] = { .pid = 100 }, .cgroup = "/docker/" ID };
+	u64 held;
+
+	play(h);
+	held = class_totals(h, GP__CLASS_OFFLINE).held;
+	gp__verdict_judge(&h->registry, &h->program[0], &lineage, h->now);
+	assert_int_not_equal(account_of(h, 0), account_of(h, 1));
+	assert_string_equal(account_of(h, 0)->workload.container_id, ID);
+	assert_string_equal(account_of(h, 0)->program, "train");
+	assert_int_equal(account_of(h, 0)->class->nr_joined, 2);
+	assert_int_equal(class_totals(h, GP__CLASS_OFFLINE).held, held);
+	assert_int_equal(totals_of(h, 0).held, 0);
+	pass(h, 5 * GP__MS);
+	assert_int_equal(totals_of(h, 0).held, 5 * GP__MS);
+	/* What it had before stays where it was counted. */
+	assert_int_equal(totals_of(h, 1).held, held + 5 * GP__MS);
+}
+
 static void classes_without_groups_are_bounded(void **state)
 {
 	struct hall *h = *state;
@@ -326,6 +393,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(another_priority_leaves_the_past_to_the_old_class,
 						up, down),
 		cmocka_unit_test_setup_teardown(names_are_bounded, up, down),
+		cmocka_unit_test(control_groups_name_containers_pods_and_jobs),
+		cmocka_unit_test_setup_teardown(a_container_has_an_account_of_its_own, up, down),
 		cmocka_unit_test_setup_teardown(classes_without_groups_are_bounded, up, down),
 	};
 

@@ -81,7 +81,7 @@ static void a_preemption_is_there(void **state)
 	rig_sync(&w->two.rig);
 	fd = open_connection(w);
 	request(fd);
-	expect(fd, ",class=\"offline\",program=\"train\",tag=\"\",rule=\"priority\"} 1\n");
+	expect(fd, ",class=\"offline\",program=\"train\",rule=\"priority\"} 1\n");
 }
 
 /* The request waits for the daemon, and not the daemon for the request. */

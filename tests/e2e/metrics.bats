@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: MIT
 # gpreempt metrics, and metrics over HTTP, with a real daemon and fake joined programs.
 
+# Each test is a subshell that ends the processes it has started.
+# shellcheck disable=SC2016,SC2030,SC2031
+
 bats_require_minimum_version 1.5.0
 load daemon
 
@@ -23,6 +26,7 @@ teardown() {
 		kill "$pid" 2>/dev/null || true
 		wait "$pid" || true
 	done
+	[ ! -d "${cgroup:-}" ] || rmdir "$cgroup" || true
 	rm -rf "$room"
 }
 
@@ -96,6 +100,21 @@ print(s.getsockname()[1])'
 	[ "$("$GPREEMPT" metrics --json | python3 -c 'import json, sys; print(len(json.load(sys.stdin)["programs"]))')" = 2 ]
 }
 
+@test "a program in a container has the container's label" {
+	id=$(printf '%064d' "$$")
+	cgroup=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)/docker-$id.scope
+	mkdir "$cgroup" 2>/dev/null || skip "no control group can be made here"
+	start_daemon
+	as=(sh -c "echo \$\$ >'$cgroup/cgroup.procs' && exec \"\$@\"" sh)
+	"${as[@]}" "$agent" -n train -p 2 -w 1000ms:1ms >"$room/train.out" 3>&- &
+	started+=($!)
+	wait_for ",program=\"train\",container_id=\"$id\"}" "$GPREEMPT" metrics
+	kill "${started[-1]}"
+	wait "${started[-1]}" || true
+	unset 'started[-1]'
+	rmdir "$cgroup"
+}
+
 @test "promtool finds nothing to complain about" {
 	[ -n "$promtool" ] || skip "promtool is missing: it is in Debian's package prometheus"
 	two
@@ -127,7 +146,7 @@ print(s.getsockname()[1])'
 	run get "$room/metrics.sock" /metrics
 	echo "$output"
 	[[ ${lines[0]} == "200 text/plain; version=0.0.4; charset=utf-8" ]]
-	[[ $output == *'gpreempt_program_groups{gpu="0",user="'$UID'",class="offline",program="train",tag=""} 1'* ]]
+	[[ $output == *'gpreempt_program_groups{gpu="0",user="'$UID'",class="offline",program="train"} 1'* ]]
 	diff <(grep '^#' <<<"$output") <("$GPREEMPT" metrics | grep '^#')
 	[[ $(get "$room/metrics.sock" /-/healthy) == "200 "*"gpreemptd is healthy"* ]]
 	[[ $(get "$room/metrics.sock" /) == "404 "*"there are only /metrics and /-/healthy"* ]]

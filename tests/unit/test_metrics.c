@@ -36,11 +36,11 @@ static void expect(const char *text, const char *line)
 static void labels_are_escaped(void **state)
 {
 	char *text = text_of("{\"programs\": [{\"gpu\": 3, \"user\": 1000, \"class\": \"online\", "
-			     "\"program\": \"a\\\"b\\\\c\\nd\", \"tag\": \"\", \"groups\": 2}]}");
+			     "\"program\": \"a\\\"b\\\\c\\nx\", \"tag\": \"\", \"groups\": 2}]}");
 
 	(void)state;
 	expect(text, "gpreempt_program_groups{gpu=\"3\",user=\"1000\",class=\"online\","
-		     "program=\"a\\\"b\\\\c\\nd\",tag=\"\"} 2");
+		     "program=\"a\\\"b\\\\c\\nx\"} 2");
 	free(text);
 }
 
