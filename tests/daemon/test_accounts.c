@@ -258,6 +258,41 @@ static void another_priority_leaves_the_past_to_the_old_class(void **state)
 	assert_int_equal(class_totals(h, GP__CLASS_NORMAL).held, 5 * GP__MS);
 }
 
+/* The daemon has found that it has the GPU open, and moves it to the one that users share. */
+static void a_group_that_moves_leaves_the_past_to_the_old_gpu(void **state)
+{
+	struct hall *h = *state;
+	struct gp__devices *d = calloc(1, sizeof(*d) + sizeof(d->device[0]));
+	struct gp__totals before;
+	u32 old_gpu;
+
+	assert_non_null(d);
+	d->nr = 1;
+	d->device[0].is_open = true;
+	play(h);
+	work(h, 2, false);
+	leave(h, 1);
+	pass(h, 10 * GP__MS);
+	before = totals_of(h, 0);
+	old_gpu = account_of(h, 0)->class->gpu;
+	h->program[0].devices = d;
+	gp__program_place(&h->registry, &h->program[0], h->now);
+	gp__registry_settle(&h->registry, h->now);
+	acknowledge(h);
+	assert_int_not_equal(account_of(h, 0)->class->gpu, old_gpu);
+	assert_int_equal(class_totals(h, GP__CLASS_OFFLINE).run, before.run);
+	assert_int_equal(class_totals(h, GP__CLASS_OFFLINE).held, before.held);
+	assert_int_equal(totals_of(h, 0).run, 0);
+	assert_int_equal(sum(totals_of(h, 0).holds), 0);
+	work(h, 0, false);
+	work(h, 0, true);
+	pass(h, 5 * GP__MS);
+	assert_int_equal(totals_of(h, 0).run, 5 * GP__MS);
+	leave(h, 0);
+	h->program[0].devices = NULL;
+	free(d);
+}
+
 static u32 count_named(struct hall *h, uid_t uid, const char *name)
 {
 	struct gp__link *l;
@@ -391,6 +426,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_program_that_returns_goes_on_where_its_class_was,
 						up, down),
 		cmocka_unit_test_setup_teardown(another_priority_leaves_the_past_to_the_old_class,
+						up, down),
+		cmocka_unit_test_setup_teardown(a_group_that_moves_leaves_the_past_to_the_old_gpu,
 						up, down),
 		cmocka_unit_test_setup_teardown(names_are_bounded, up, down),
 		cmocka_unit_test(control_groups_name_containers_pods_and_jobs),
