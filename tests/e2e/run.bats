@@ -17,7 +17,8 @@ setup() {
 teardown() {
 	[ -z "${daemon:-}" ] || kill "$daemon" 2>/dev/null || true
 	"$GPREEMPT" emu stop --all
-	[ -z "${room:-}" ] || XDG_RUNTIME_DIR=$room "$GPREEMPT" emu stop --all
+	# Root's own machines are elsewhere, as XDG_RUNTIME_DIR is not root's there.
+	[ -z "${room:-}" ] || "${ordinary[@]}" "$GPREEMPT" emu stop --all
 	rm -rf "${room:-}"
 }
 
@@ -162,36 +163,36 @@ excluded() {
 	[ "$(excluded)" -gt 0 ]
 }
 
-# Runs the command as an ordinary user, whose files are in $room.
-ordinary() {
-	setpriv --reuid=65534 --regid=65534 --clear-groups env "XDG_RUNTIME_DIR=$room" "$@"
-}
-
 @test "a priority above the limit is lowered: an ordinary user shares a GPU under root's daemon" {
 	workloads
 	[ "$(id -u)" -eq 0 ] || skip "only root can be somebody else"
 	setpriv --reuid=65534 --regid=65534 --clear-groups test -x "$GPREEMPT" || skip "$GPREEMPT is where nobody else can go"
 	room=$(mktemp -d /tmp/gpreempt-bats.XXXXXX)
+	ordinary=(setpriv --reuid=65534 --regid=65534 --clear-groups env "XDG_RUNTIME_DIR=$room")
 	export GPREEMPT_SOCKET=$room/control.sock
 	start_daemon "$room/decisions"
 	chown 65534 "$room"
-	ordinary "$GPREEMPT" emu start --cus 8
-	ordinary "$GPREEMPT" run -c offline -- "$GPREEMPT" emu exec --name default -- \
-		"$WORKLOADS/offline_trainer" --steps 8 >"$room/trainer" 2>&1 3>&- &
+	"${ordinary[@]}" "$GPREEMPT" emu start --cus 8 3>&-
+	# It runs until it is killed, so that the server has somebody to hold.
+	"${ordinary[@]}" "$GPREEMPT" run -c offline -- "$GPREEMPT" emu exec --name default -- \
+		"$WORKLOADS/offline_trainer" --seconds 300 >"$room/trainer" 2>&1 3>&- &
 	trainer=$!
-	run ordinary timeout 120 "$GPREEMPT" run -c online -- "$GPREEMPT" emu exec --name default -- \
+	wait_for offline_trainer "$GPREEMPT" ps
+	run "${ordinary[@]}" timeout 120 "$GPREEMPT" run -c online -- "$GPREEMPT" emu exec --name default -- \
 		"$WORKLOADS/online_server" --requests 20 --period 20ms
 	echo "$output"
 	[ "$status" -eq 0 ]
 	[ "$(grep -c "limit" <<<"$output")" -eq 1 ]
 	[[ $output == *"gpreempt: priority 15 is above your limit, 7, and is lowered to it: ask an administrator for max_priority in gpreemptd.conf(5)"* ]]
 	# Programs that set the variable by hand get what they may have, too.
-	run ordinary timeout 60 env GPREEMPT_PRIORITY=9 LD_PRELOAD="$JOIN" "$GPREEMPT" emu exec --name default -- \
+	run "${ordinary[@]}" timeout 60 env GPREEMPT_PRIORITY=9 LD_PRELOAD="$JOIN" "$GPREEMPT" emu exec --name default -- \
 		"$WORKLOADS/online_server" --requests 3
 	echo "$output"
 	[[ $output == *"priority 9 is above this user's limit, 7, and is lowered to it"* ]]
-	wait $trainer || { cat "$room/trainer"; false; }
-	run -125 ordinary "$GPREEMPT" run --require -c online -- true
+	kill -0 $trainer || { cat "$room/trainer"; false; }
+	kill $trainer
+	wait $trainer || true
+	run -125 "${ordinary[@]}" "$GPREEMPT" run --require -c online -- true
 	[[ $output == *"priority 15 is above your limit, 7"* ]]
 	kill "$daemon"
 	wait "$daemon"
