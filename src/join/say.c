@@ -14,34 +14,53 @@
 
 #include "device/request.h"
 
-/* Whether SIGPIPE waits for this thread. */
-static bool is_pending(void)
+/* The signals for a write that fails. */
+static const int for_writes[] = { SIGPIPE, SIGXFSZ };
+
+/* Those of them that do not wait for this thread yet. */
+static void find_fresh(sigset_t *fresh)
 {
 	sigset_t pending;
 
 	sigemptyset(&pending);
 	sigpending(&pending);
-	return sigismember(&pending, SIGPIPE);
+	sigemptyset(fresh);
+	for (size_t i = 0; i < sizeof(for_writes) / sizeof(for_writes[0]); i++) {
+		if (!sigismember(&pending, for_writes[i]))
+			sigaddset(fresh, for_writes[i]);
+	}
 }
 
-/* Writes to standard error. If the reader has gone, the line is lost, but the program survives:
- * SIGPIPE goes to the writing thread, which blocks it and consumes it. */
-static void write_line(const char *line)
+/*
+ * If the reader has gone, or the file may not grow, the line is lost, but the program survives: the
+ * signal goes to the writing thread, which blocks it and consumes it.
+ */
+static void write_line(int fd, const char *line)
 {
-	sigset_t broken_pipe, before;
-	bool was_pending = is_pending();
+	sigset_t fresh, before;
 
-	sigemptyset(&broken_pipe);
-	sigaddset(&broken_pipe, SIGPIPE);
-	pthread_sigmask(SIG_BLOCK, &broken_pipe, &before);
-	if (write(STDERR_FILENO, line, strlen(line)) < 0 && errno == EPIPE && !was_pending)
-		sigtimedwait(&broken_pipe, NULL, &(struct timespec){ 0 });
+	find_fresh(&fresh);
+	pthread_sigmask(SIG_BLOCK, &fresh, &before);
+	if (write(fd, line, strlen(line)) < 0 && (errno == EPIPE || errno == EFBIG))
+		sigtimedwait(&fresh, NULL, &(struct timespec){ 0 });
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /*
  * Notes for gpreempt run
  */
+
+/* A copy: agents have threads, and programs change their environment while these run. */
+static char notes_path[64];
+
+/* Before the other constructors, which write notes. */
+__attribute__((constructor(101))) static void copy_path(void)
+{
+	const char *path = getenv(GP__ENV_NOTES);
+
+	if (path && !strncmp(path, "/proc/", 6) && strlen(path) < sizeof(notes_path))
+		strcpy(notes_path, path);
+}
 
 /* Whether the link leads to the notes, which are a file in the memory of gpreempt run. */
 static bool leads_to_notes(const char *link)
@@ -58,13 +77,12 @@ static bool leads_to_notes(const char *link)
 /* The environment may come from anybody, and so may the file that the path leads to by now. */
 static int open_notes(void)
 {
-	const char *path = getenv(GP__ENV_NOTES);
 	char own[32];
 	int fd;
 
-	if (!path || strncmp(path, "/proc/", 6) != 0 || !leads_to_notes(path))
+	if (!*notes_path || !leads_to_notes(notes_path))
 		return -1;
-	fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	fd = open(notes_path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	snprintf(own, sizeof(own), "/proc/self/fd/%d", fd);
 	if (fd < 0 || leads_to_notes(own))
 		return fd;
@@ -82,9 +100,8 @@ void gp__join_note(const char *word, const char *text)
 		len = snprintf(line, sizeof(line), "%d %s %.400s", (int)getpid(), word, text);
 		for (char *c = line; (c = strchr(c, '\n')); *c = ' ')
 			;
-		line[len++] = '\n';
-		if (write(fd, line, (size_t)len) < 0)
-			errno = 0; /* gpreempt run has ended */
+		strcpy(line + len, "\n");
+		write_line(fd, line);
 	}
 	if (fd >= 0)
 		close(fd);
@@ -97,7 +114,7 @@ void gp__join_say(const char *text, bool unscheduled)
 	char line[512];
 
 	if (snprintf(line, sizeof(line), "gpreempt: %s\n", text) > 0)
-		write_line(line);
+		write_line(STDERR_FILENO, line);
 	if (unscheduled)
 		gp__join_note(GP__NOTE_UNSCHEDULED, text);
 	errno = err;
