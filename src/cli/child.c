@@ -63,10 +63,19 @@ int child_preload(struct gp__env *env, const char *path, bool first)
 	return 0;
 }
 
+static bool ends_were_ignored; /* SIGCHLD, by whoever started gpreempt */
+
+void child_keep_statuses(void)
+{
+	ends_were_ignored |= signal(SIGCHLD, SIG_DFL) == SIG_IGN;
+}
+
 int child_exec(struct gp__env *env, char **argv)
 {
-	/* The program gets the default, as if it had been started without gpreempt. */
+	/* The program gets signals as if it had been started without gpreempt. */
 	signal(SIGPIPE, SIG_DFL);
+	if (ends_were_ignored)
+		signal(SIGCHLD, SIG_IGN);
 	fflush(NULL);
 	execvp(argv[0], argv);
 	return gp__env_fail(env, errno == ENOENT ? CHILD_NOT_FOUND : CHILD_CANNOT_RUN, NULL,
@@ -95,9 +104,10 @@ static void catch_signals(void)
 
 int child_run(struct gp__env *env, char **argv)
 {
-	int status;
+	int status = 0, result;
 	pid_t pid;
 
+	child_keep_statuses();
 	fflush(NULL);
 	pid = fork();
 	if (pid < 0)
@@ -106,8 +116,11 @@ int child_run(struct gp__env *env, char **argv)
 		_exit(child_exec(env, argv));
 	command_pid = (sig_atomic_t)pid;
 	catch_signals();
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+	while ((result = waitpid(pid, &status, 0)) < 0 && errno == EINTR)
 		;
 	command_pid = 0;
+	if (result < 0)
+		return gp__env_fail(env, CHILD_OWN_FAILURE, NULL, "cannot wait for %s: %s", argv[0],
+				    strerror(errno));
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }

@@ -30,6 +30,11 @@ extern const struct gp__files child_files;
 /* Adds a library to $LD_PRELOAD, before all others or after them. 0 or an exit status. */
 int child_preload(struct gp__env *env, const char *path, bool first);
 
+/*
+ * Before children are started whose statuses are needed: the kernel keeps no statuses while SIGCHLD
+ * is ignored, as this process may have inherited. child_exec() undoes it.
+ */
+void child_keep_statuses(void);
 /* Executes the command; returns an exit status only on failure. */
 int child_exec(struct gp__env *env, char **argv);
 /* Runs the command as a child, forwards signals to it and waits. Returns the exit status. */

@@ -463,6 +463,7 @@ int cmd_run(struct gp__env *env, int argc, char **argv)
 
 	if (!gp__cmd_parse_prefix(env, &argp, argc, argv, &a, &status))
 		return status;
+	child_keep_statuses();
 	set_defaults(&a);
 	status = check_command(&a, &is_known);
 	if (!status && !a.local)
