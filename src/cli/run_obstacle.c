@@ -185,16 +185,15 @@ static const struct {
 	const char *name;
 	struct run_obstacle obstacle;
 } launchers[] = {
-	{ "sudo", { AS_USER, BEHIND } },	 { "doas", { AS_USER, BEHIND } },
-	{ "su", { AS_USER, BEHIND } },		 { "runuser", { AS_USER, BEHIND } },
-	{ "pkexec", { AS_USER, BEHIND } },	 { "ssh", { ELSEWHERE, BEHIND } },
-	{ "docker", { CONTAINER, INSIDE } },	 { "podman", { CONTAINER, INSIDE } },
-	{ "nerdctl", { CONTAINER, INSIDE } },	 { "kubectl", { CONTAINER, INSIDE } },
-	{ "apptainer", { CONTAINER, INSIDE } },	 { "singularity", { CONTAINER, INSIDE } },
-	{ "flatpak", { CONTAINER, INSIDE } },	 { "lxc-attach", { CONTAINER, INSIDE } },
-	{ "systemd-run", { SERVICE, BEHIND } },	 { "at", { SERVICE, BEHIND } },
-	{ "batch", { SERVICE, BEHIND } },	 { "tmux", { SERVICE, BEHIND } },
-	{ "machinectl", { CONTAINER, INSIDE } },
+	{ "sudo", { AS_USER, BEHIND } },	{ "doas", { AS_USER, BEHIND } },
+	{ "su", { AS_USER, BEHIND } },		{ "runuser", { AS_USER, BEHIND } },
+	{ "pkexec", { AS_USER, BEHIND } },	{ "ssh", { ELSEWHERE, BEHIND } },
+	{ "docker", { CONTAINER, INSIDE } },	{ "podman", { CONTAINER, INSIDE } },
+	{ "nerdctl", { CONTAINER, INSIDE } },	{ "kubectl", { CONTAINER, INSIDE } },
+	{ "apptainer", { CONTAINER, INSIDE } }, { "singularity", { CONTAINER, INSIDE } },
+	{ "flatpak", { CONTAINER, INSIDE } },	{ "lxc-attach", { CONTAINER, INSIDE } },
+	{ "systemd-run", { SERVICE, BEHIND } }, { "at", { SERVICE, BEHIND } },
+	{ "batch", { SERVICE, BEHIND } },	{ "machinectl", { CONTAINER, INSIDE } },
 };
 
 static const char *base_name(const char *path)
@@ -233,9 +232,45 @@ static bool env_clears(char *const *argument)
 	return false;
 }
 
+/* Rather than a program of the user that has the name of one. */
+static bool may_be_launcher(const char *command)
+{
+	return !strchr(command, '/') || !strncmp(command, "/usr/", 5) ||
+	       !strncmp(command, "/bin/", 5) || !strncmp(command, "/sbin/", 6);
+}
+
+/*
+ * Whether su(1) or runuser(1) with these arguments starts a login shell: "-", "-l", "--login". With
+ * "-u", runuser starts none, and a command with its own arguments follows.
+ */
+static bool is_login(char *const *argument)
+{
+	for (; *argument && strcmp(*argument, "--") != 0; argument++) {
+		const char *a = *argument;
+		/* Behind one of these letters is the value of the option. */
+		char option = a[0] == '-' ? a[1 + strcspn(a + 1, "lucgGsw-")] : '\0';
+
+		if (option == 'u' || !strncmp(a, "--user", 6))
+			return false;
+		if (option == 'l' || !strcmp(a, "-") || !strcmp(a, "--login"))
+			return true;
+	}
+	return false;
+}
+
+/* Root's su and runuser keep the environment, except for a login. */
+static bool keeps_environment(const char *name, char *const *argument)
+{
+	return (!strcmp(name, "su") || !strcmp(name, "runuser")) && !getuid() &&
+	       !is_login(argument);
+}
+
 static bool launcher_obstacle(char *const *command, struct run_obstacle *o)
 {
 	const char *name = base_name(command[0]);
+
+	if (!may_be_launcher(command[0]) || keeps_environment(name, command + 1))
+		return false;
 
 	/* Then it is there that the program is joined. */
 	for (char *const *argument = command + 1; *argument; argument++) {
