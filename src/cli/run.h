@@ -26,7 +26,7 @@ bool run_file_obstacle(int fd, struct run_obstacle *o);
 struct run_watch_options {
 	const char *devices; /* glob patterns of device files */
 	bool quiet; /* only when the command has ended: the user knows already */
-	bool require; /* it also ends the command, with SIGTERM */
+	bool require; /* it also ends the command: SIGTERM, then SIGKILL */
 };
 
 /*

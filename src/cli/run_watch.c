@@ -3,9 +3,12 @@
  * A process beside the command of gpreempt run: it finds descendants that compute on a GPU without
  * having joined, and reads what joined ones have to say.
  *
- * It sleeps until a device file of a GPU is opened, and looks by itself at intervals that grow to
- * half a minute: a container has device files of its own. It ends with the command, and keeps none
- * of its files open but standard error.
+ * It says nothing of a program that it cannot read, or that is starting or ending: --require must
+ * not end a program that has joined.
+ *
+ * It sleeps until a device file of a GPU is opened or a program has something to say, and looks by
+ * itself at intervals that grow to half a minute: a container has device files of its own. It ends
+ * with the command, and keeps none of its files open but standard error.
  */
 #include "cli/run.h"
 
@@ -21,6 +24,7 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -28,9 +32,11 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/emulated.h"
 #include "base/fd.h"
 #include "base/units.h"
 #include "cli/child.h"
+#include "cli/run_members.h"
 #include "daemon/census.h"
 #include "device/request.h"
 
@@ -46,164 +52,28 @@
 /* A program opens a GPU some time before its first call on it. */
 #define JOINING_NS (3 * GP__S)
 
+/* From SIGTERM to SIGKILL, and until this gives up. */
+#define TERM_NS (5 * GP__S)
+#define KILL_NS (8 * GP__S)
+
+#define NO_PRELOAD "it was started without gpreempt's LD_PRELOAD"
 #define ENV_REMEDY "put 'gpreempt run' directly in front of it"
-
-/* A process of the machine. */
-struct process {
-	pid_t pid, parent;
-	u64 start;
-};
-
-/* A descendant of the command, or the command. */
-struct member {
-	pid_t pid;
-	u64 start;
-	u64 open_since; /* a GPU; 0: it has none open */
-	bool alive, told; /* told: the user, that it has not joined */
-	char name[GP__WIRE_NAME_MAX], why[128];
-	const char *remedy;
-};
 
 static struct {
 	struct gp__env *env;
 	struct run_watch_options options;
-	pid_t root, watcher;
+	struct run_members members;
+	pid_t watcher; /* if it is a child that is to be waited for */
 	struct gp__devices *devices;
-	struct member *member;
-	size_t nr, room;
+	u64 found_at; /* the devices */
 	int notes; /* a memfd that programs append lines to */
-	int life, signals, opens; /* the command's pidfd, or -1; an inotify, or -1 */
+	int life; /* the pidfd of the command, or of gpreempt run as its parent */
+	int signals, events; /* events: an inotify */
+	bool notices_opens; /* by events */
 	bool undecided; /* a program may still be joining */
+	bool failed; /* a program has not joined or is not scheduled, and --require was given */
 	int ready[2]; /* a pipe: the watcher tells the path of its notes */
 } w;
-
-/*
- * The command and its descendants
- */
-
-static struct member *find_member(pid_t pid)
-{
-	for (size_t i = 0; i < w.nr; i++) {
-		if (w.member[i].pid == pid && w.member[i].alive)
-			return &w.member[i];
-	}
-	return NULL;
-}
-
-/* Reads a file of a process as text, whose length this returns. */
-static size_t read_proc(pid_t pid, const char *file, char *text, size_t size)
-{
-	char path[64];
-	size_t len = 0;
-	ssize_t n = -1;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	while (fd >= 0 && len < size - 1 && (n = read(fd, text + len, size - 1 - len)) > 0)
-		len += (size_t)n;
-	if (fd >= 0)
-		close(fd);
-	text[len] = '\0';
-	return len;
-}
-
-static bool read_process(pid_t pid, struct process *p)
-{
-	unsigned long long ticks;
-	char text[512];
-	const char *end;
-	int parent;
-
-	if (!read_proc(pid, "stat", text, sizeof(text)))
-		return false;
-	end = strrchr(text, ')');
-	if (!end || sscanf(end + 1,
-			   " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
-			   "%*d %*d %llu",
-			   &parent, &ticks) != 2)
-		return false;
-	*p = (struct process){ .pid = pid, .parent = parent, .start = ticks };
-	return true;
-}
-
-/* The caller frees the list. */
-static struct process *list_processes(size_t *nr)
-{
-	struct process *list = NULL, *more, p;
-	const struct dirent *entry;
-	DIR *proc = opendir("/proc");
-	size_t room = 0;
-	u64 pid;
-
-	*nr = 0;
-	/* cppcheck-suppress readdirCalled; the stream is this call's own */
-	while (proc && (entry = readdir(proc))) {
-		if (gp__parse_u64(entry->d_name, 1, INT32_MAX, &pid) ||
-		    !read_process((pid_t)pid, &p))
-			continue;
-		if (*nr == room) {
-			room = room ? 2 * room : 256;
-			more = realloc(list, room * sizeof(*list));
-			if (!more)
-				break;
-			list = more;
-		}
-		list[(*nr)++] = p;
-	}
-	if (proc)
-		closedir(proc);
-	return list;
-}
-
-static void add_member(const struct process *p)
-{
-	size_t room = w.room ? 2 * w.room : 16;
-	struct member *more = w.member;
-
-	if (w.nr == w.room) {
-		more = realloc(w.member, room * sizeof(*more));
-		if (!more)
-			return;
-		w.member = more;
-		w.room = room;
-	}
-	w.member[w.nr++] = (struct member){ .pid = p->pid, .start = p->start, .alive = true };
-}
-
-/* Forgets members that have ended, unless they are in the summary. */
-static void drop_ended(void)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < w.nr; i++) {
-		struct member *m = &w.member[i];
-		struct process p;
-
-		m->alive = m->alive && read_process(m->pid, &p) && p.start == m->start;
-		if (m->alive || m->told)
-			w.member[kept++] = *m;
-	}
-	w.nr = kept;
-}
-
-/* Whoever was seen as a descendant remains one when its parent ends. */
-static void find_members(void)
-{
-	size_t nr, before;
-	struct process *list = list_processes(&nr);
-
-	drop_ended();
-	do {
-		before = w.nr;
-		for (size_t i = 0; i < nr; i++) {
-			if (list[i].pid != w.watcher && !find_member(list[i].pid) &&
-			    (list[i].pid == w.root || find_member(list[i].parent)))
-				add_member(&list[i]);
-		}
-	} while (w.nr > before);
-	free(list);
-}
 
 /*
  * Notes of programs
@@ -212,6 +82,7 @@ static void find_members(void)
 struct notes {
 	char text[GP__NOTES_MAX + NOTE_MAX];
 	char *rest;
+	bool full; /* later ones are lost */
 };
 
 /* The texts are in a struct notes. */
@@ -224,6 +95,7 @@ static void read_notes(struct notes *n)
 {
 	ssize_t len = pread(w.notes, n->text, sizeof(n->text) - 1, 0);
 
+	n->full = len >= (ssize_t)GP__NOTES_MAX;
 	n->text[len > 0 ? len : 0] = '\0';
 	n->rest = n->text;
 }
@@ -246,8 +118,8 @@ static bool next_note(struct notes *n, struct note *note)
 	return false;
 }
 
-/* Whether a process has written a note with @word; the text of the latest one is put into @text,
- * unless that is NULL. */
+/* Whether a process has written a note with @word, the text of which is put into @text. The latest
+ * one counts. */
 static bool find_note(pid_t pid, const char *word, char text[NOTE_MAX])
 {
 	struct notes n;
@@ -259,10 +131,19 @@ static bool find_note(pid_t pid, const char *word, char text[NOTE_MAX])
 		if (note.pid != pid || strcmp(note.word, word) != 0)
 			continue;
 		found = true;
-		if (text)
-			snprintf(text, NOTE_MAX, "%s", note.text);
+		snprintf(text, NOTE_MAX, "%s", note.text);
 	}
 	return found;
+}
+
+/* Whether a process may have written a note with @word. */
+static bool may_have_note(pid_t pid, const char *word)
+{
+	char text[NOTE_MAX];
+	struct notes n;
+
+	read_notes(&n);
+	return n.full || find_note(pid, word, text);
 }
 
 /*
@@ -281,24 +162,42 @@ static const char *get_setting(const char *block, size_t len, const char *name)
 	return NULL;
 }
 
-/* @name: of a file, without its folder. */
-static bool maps_file(pid_t pid, const char *name)
+/* What the lines of /proc/PID/maps have. */
+struct maps {
+	bool any; /* none: it cannot be read, or the process is ending */
+	bool join_library, libc;
+	bool text; /* that is searched for */
+};
+
+static void read_maps(pid_t pid, const char *text, struct maps *m)
 {
 	char path[32], line[PATH_MAX];
-	bool found = false;
 	FILE *f;
 
+	*m = (struct maps){ .any = false };
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
 	f = fopen(path, "re");
-	while (f && !found && fgets(line, sizeof(line), f))
-		found = strstr(line, name);
+	while (f && fgets(line, sizeof(line), f)) {
+		m->any = true;
+		m->join_library |= strstr(line, GP__JOIN_LIBRARY) != NULL;
+		m->libc |= strstr(line, "/libc.so.6") || strstr(line, "/libc-2.");
+		m->text |= text && strstr(line, text);
+	}
 	if (f)
 		fclose(f);
-	return found;
+}
+
+/* Not true of an earlier program of the process, whose notes count no longer. */
+static bool still_maps(pid_t pid, const char *text)
+{
+	struct maps maps;
+
+	read_maps(pid, text, &maps);
+	return maps.text;
 }
 
 GP__PRINTF(3, 4)
-static bool explain(struct member *m, const char *remedy, const char *fmt, ...)
+static bool explain(struct run_member *m, const char *remedy, const char *fmt, ...)
 {
 	va_list args;
 
@@ -309,16 +208,25 @@ static bool explain(struct member *m, const char *remedy, const char *fmt, ...)
 	return true;
 }
 
+/* Whether the library was loaded by a runtime, as a tool, and does not see the program's calls. */
+static bool is_late(struct run_member *m)
+{
+	char address[NOTE_MAX];
+
+	return find_note(m->pid, GP__NOTE_LATE, address) && still_maps(m->pid, address) &&
+	       explain(m, ENV_REMEDY, NO_PRELOAD);
+}
+
 /*
  * Whether another library has the program's calls and passes none of them on. The program has some
  * time for its first call.
  */
-static bool is_hidden(struct member *m)
+static bool is_hidden(struct run_member *m)
 {
 	char name[NOTE_MAX];
 
-	if (!find_note(m->pid, GP__NOTE_HIDDEN, name) ||
-	    find_note(m->pid, GP__NOTE_REACHED, NULL) || !maps_file(m->pid, name))
+	if (!find_note(m->pid, GP__NOTE_HIDDEN, name) || may_have_note(m->pid, GP__NOTE_REACHED) ||
+	    !still_maps(m->pid, name))
 		return false;
 	if (gp__clock_ns() - m->open_since < JOINING_NS) {
 		w.undecided = true;
@@ -328,7 +236,7 @@ static bool is_hidden(struct member *m)
 		       "%s has its calls first and does not pass them on", name);
 }
 
-static bool explain_file(struct member *m)
+static bool explain_file(struct run_member *m)
 {
 	struct run_obstacle o;
 	char path[32];
@@ -343,64 +251,77 @@ static bool explain_file(struct member *m)
 	return found && explain(m, o.remedy, "it %s", o.why);
 }
 
-/* The program may have overwritten its environment, as some do to change their title. */
-static bool explain_environment(struct member *m, const char *block, size_t len)
+/* Whether the library that LD_PRELOAD names is missing where the program sees files. */
+static bool is_out_of_reach(pid_t pid, const char *preloads)
+{
+	const char *end = strstr(preloads, GP__JOIN_LIBRARY), *begin = end;
+	char path[PATH_MAX];
+
+	while (begin > preloads && !strchr(": ", begin[-1]))
+		begin--;
+	snprintf(path, sizeof(path), "/proc/%d/root%.*s", (int)pid,
+		 (int)(end + strlen(GP__JOIN_LIBRARY) - begin), begin);
+	return *begin == '/' && access(path, F_OK) && errno == ENOENT;
+}
+
+/* The cause only: the program may have overwritten its environment. */
+static bool explain_environment(struct run_member *m, const char *block, size_t len)
 {
 	const char *preloads = get_setting(block, len, "LD_PRELOAD");
-	bool preloaded = preloads && strstr(preloads, GP__JOIN_LIBRARY);
 
-	if (maps_file(m->pid, GP__JOIN_LIBRARY)) {
-		if (preloaded && !get_setting(block, len, GP__ENV_PRIORITY))
-			return explain(m, ENV_REMEDY, "it was started without " GP__ENV_PRIORITY);
-		return is_hidden(m);
-	}
-	if (explain_file(m))
-		return true;
-	if (!preloaded)
-		return explain(m, ENV_REMEDY, "it was started without gpreempt's LD_PRELOAD");
+	if (!preloads || !strstr(preloads, GP__JOIN_LIBRARY))
+		return explain(m, ENV_REMEDY, NO_PRELOAD);
+	if (is_out_of_reach(m->pid, preloads))
+		return explain(m,
+			       "have gpreempt and the folder of the daemon's socket in it, and "
+			       "'gpreempt run' in front of the program there",
+			       "gpreempt's library is not in its container or root folder");
 	return explain(m, "start it as that user, behind 'gpreempt run'",
 		       "it got the rights of another user or of its file when it was started, so "
 		       "LD_PRELOAD was ignored");
 }
 
-/* False: it has joined, or is about to. */
-static bool has_reason(struct member *m)
+static bool explain_preload(struct run_member *m)
 {
 	char *block = malloc(ENVIRON_MAX);
-	size_t len = block ? read_proc(m->pid, "environ", block, ENVIRON_MAX) : 0;
-	bool found = block && explain_environment(m, block, len);
+	bool found =
+		block &&
+		explain_environment(m, block, run_read_proc(m->pid, "environ", block, ENVIRON_MAX));
 
 	free(block);
 	return found;
 }
 
 /*
+ * False: it has joined, or is about to, or cannot be told. The dynamic loader maps preloaded
+ * libraries before the libraries of the program, such as libc.
+ */
+static bool has_reason(struct run_member *m)
+{
+	struct maps maps;
+
+	read_maps(m->pid, NULL, &maps);
+	if (maps.join_library)
+		return is_late(m) || is_hidden(m);
+	return maps.any && (explain_file(m) || (maps.libc && explain_preload(m)));
+}
+
+/*
  * Telling
  */
 
-static void terminate_all(void)
-{
-	for (size_t i = 0; i < w.nr; i++) {
-		if (w.member[i].alive && w.member[i].pid != w.root)
-			kill(w.member[i].pid, SIGTERM);
-	}
-}
-
-static void tell(struct member *m)
+static void tell(struct run_member *m)
 {
 	m->told = true;
+	w.failed |= w.options.require;
 	if (!w.options.quiet || w.options.require)
 		fprintf(w.env->err,
 			"gpreempt: %s (pid %d) uses a GPU and has not joined, so it has no "
 			"priority: %s; %s\n",
 			m->name, (int)m->pid, m->why, m->remedy);
-	if (w.options.require) {
-		fprintf(w.env->err, "gpreempt: the command is ended, because of --require\n");
-		terminate_all();
-	}
 }
 
-static bool is_unjoined(struct member *m)
+static bool is_unjoined(struct run_member *m)
 {
 	struct gp__holder h;
 	bool computes;
@@ -409,7 +330,7 @@ static bool is_unjoined(struct member *m)
 		m->open_since = 0;
 		return false;
 	}
-	computes = h.computes;
+	computes = h.computes && h.start == m->start;
 	snprintf(m->name, sizeof(m->name), "%s", h.name);
 	gp__holder_free(&h);
 	if (computes && !m->open_since)
@@ -419,15 +340,22 @@ static bool is_unjoined(struct member *m)
 
 static void look(void)
 {
-	w.undecided = false;
-	find_members();
-	for (size_t i = 0; i < w.nr; i++) {
-		struct member *m = &w.member[i];
+	bool any = false;
 
-		if (!m->alive || m->told || !is_unjoined(m))
-			continue;
+	w.undecided = false;
+	run_members_find(&w.members);
+	for (size_t i = 0; i < w.members.nr; i++) {
+		struct run_member *m = &w.members.member[i];
+
+		m->suspected = m->alive && !m->told && !m->foreign && is_unjoined(m);
+		any |= m->suspected;
+	}
+	if (any)
 		gp__sleep_ns(TWICE_NS);
-		if (is_unjoined(m))
+	for (size_t i = 0; any && i < w.members.nr; i++) {
+		struct run_member *m = &w.members.member[i];
+
+		if (m->suspected && is_unjoined(m))
 			tell(m);
 	}
 }
@@ -454,8 +382,8 @@ static bool summarise(void)
 {
 	bool any = false;
 
-	for (size_t i = 0; i < w.nr; i++) {
-		const struct member *m = &w.member[i];
+	for (size_t i = 0; i < w.members.nr; i++) {
+		const struct run_member *m = &w.members.member[i];
 
 		if (m->told)
 			fprintf(w.env->err,
@@ -468,97 +396,176 @@ static bool summarise(void)
 }
 
 /*
+ * Ending the command
+ */
+
+/* Processes that do not end by SIGTERM get SIGKILL. */
+static void end_command(void)
+{
+	u64 begin = gp__clock_ns(), passed;
+
+	fprintf(w.env->err, "gpreempt: the command is ended, because of --require\n");
+	run_members_find(&w.members);
+	run_members_signal(&w.members, SIGTERM);
+	while (run_members_any(&w.members)) {
+		passed = gp__clock_ns() - begin;
+		if (passed > TERM_NS)
+			run_members_signal(&w.members, SIGKILL);
+		if (passed > KILL_NS) {
+			fprintf(w.env->err,
+				"gpreempt: not all processes of the command could be ended\n");
+			return;
+		}
+		gp__sleep_ns(SOON_MS * GP__MS);
+		run_members_find(&w.members);
+	}
+}
+
+/*
  * The process
  */
 
-static int notice_opens(const char *patterns)
+/* Has opens of files that match the patterns noticed. False: of none. */
+static bool notice_opens(const char *patterns)
 {
 	char *words = strdup(patterns), *rest = words, *word;
-	int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	bool any = false;
 	glob_t found;
 
-	while (fd >= 0 && words && (word = strsep(&rest, " \t"))) {
+	while (words && (word = strsep(&rest, " \t"))) {
 		if (*word != '/' || glob(word, 0, NULL, &found))
 			continue;
 		for (size_t i = 0; i < found.gl_pathc; i++)
-			any |= inotify_add_watch(fd, found.gl_pathv[i], IN_OPEN) >= 0;
+			any |= inotify_add_watch(w.events, found.gl_pathv[i], IN_OPEN) >= 0;
 		globfree(&found);
 	}
 	free(words);
-	if (any)
-		return fd;
-	if (fd >= 0)
-		close(fd);
-	return -1;
+	return any;
 }
 
-/* Forgets opens up to now. True: there were some. */
-static bool take_opens(void)
+static void notice_notes(void)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", w.notes);
+	inotify_add_watch(w.events, path, IN_MODIFY);
+}
+
+/* NVIDIA's driver creates device files when the first program needs them. */
+static void find_devices(void)
+{
+	struct gp__devices *found = gp__devices_find(w.options.devices, "");
+
+	w.found_at = gp__clock_ns();
+	if (found) {
+		free(w.devices);
+		w.devices = found;
+	}
+	/* Programs do not open an emulated machine's files. */
+	w.notices_opens = notice_opens(w.options.devices) && !gp__is_emulated();
+}
+
+/* Forgets events up to now. True: there were some. */
+static bool take_events(void)
 {
 	char events[4096];
 	bool any = false;
 
-	while (w.opens >= 0 && read(w.opens, events, sizeof(events)) > 0)
+	while (read(w.events, events, sizeof(events)) > 0)
 		any = true;
 	return any;
 }
 
-static bool has_to_end(void)
+static int next_interval(int interval)
 {
-	bool unscheduled = w.options.require && read_unscheduled(false);
+	int longest = w.undecided ? WAITING_MS : w.notices_opens ? LATE_MS : UNNOTICED_MS;
 
-	if (unscheduled)
-		terminate_all();
-	return unscheduled;
+	return 2 * interval < longest ? 2 * interval : longest;
 }
 
 static void watch_all(void)
 {
 	struct pollfd fds[] = { { .fd = w.life, .events = POLLIN },
 				{ .fd = w.signals, .events = POLLIN },
-				{ .fd = w.opens, .events = POLLIN } };
-	int longest = w.opens >= 0 ? LATE_MS : UNNOTICED_MS, interval = SOON_MS;
+				{ .fd = w.events, .events = POLLIN } };
+	int interval = SOON_MS;
 
 	do {
-		poll(fds, 3, w.undecided && interval > WAITING_MS ? WAITING_MS : interval);
-		interval = take_opens() ? SOON_MS : 2 * interval < longest ? 2 * interval : longest;
+		poll(fds, 3, interval);
+		interval = next_interval(interval);
+		if (take_events()) {
+			/* GPUs that are opened all the time cost one look in this time. */
+			poll(fds, 2, SOON_MS);
+			take_events();
+			interval = SOON_MS;
+		}
+		if (!w.devices->nr || gp__clock_ns() - w.found_at > LATE_MS * GP__MS)
+			find_devices();
 		look();
-	} while (!(fds[0].revents | fds[1].revents) && !has_to_end());
+		w.failed |= w.options.require && read_unscheduled(false);
+	} while (!(fds[0].revents | fds[1].revents) && !w.failed);
+	if (w.failed)
+		end_command();
 }
 
-/* Leaves descriptors alone that the client of an emulated machine has moved up. */
+static bool is_kept(int fd)
+{
+	/* The client of an emulated machine has its files there, and this process needs them. */
+	bool is_clients = gp__is_emulated() && fd >= GP__FD_LOWEST;
+
+	return fd <= STDERR_FILENO || fd == w.notes || fd == w.life || fd == w.ready[1] ||
+	       is_clients;
+}
+
 static void close_files(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	DIR *folder = opendir("/proc/self/fd");
+	const struct dirent *entry;
+	u64 fd;
 
 	dup2(null, STDIN_FILENO);
 	dup2(null, STDOUT_FILENO);
-	for (int fd = STDERR_FILENO + 1; fd < GP__FD_LOWEST; fd++)
-		close(fd);
+	/* cppcheck-suppress readdirCalled; the stream is this call's own */
+	while (folder && (entry = readdir(folder))) {
+		if (!gp__parse_u64(entry->d_name, 0, INT32_MAX, &fd) && (int)fd != dirfd(folder) &&
+		    !is_kept((int)fd))
+			close((int)fd);
+	}
+	if (folder)
+		closedir(folder);
 }
 
-static _Noreturn void be_watcher(void)
+static void take_signals(void)
 {
-	int ready = gp__fd_move_up(w.ready[1]);
 	sigset_t set;
-	bool any;
 
-	w.watcher = getpid();
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	w.notes = gp__fd_move_up(w.notes);
-	w.life = gp__fd_move_up(w.life);
-	close_files();
 	w.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	w.opens = notice_opens(w.options.devices);
-	dprintf(ready, "/proc/%d/fd/%d", (int)getpid(), w.notes);
-	close(ready);
+}
+
+static _Noreturn void be_watcher(void)
+{
+	bool any;
+
+	close_files();
+	take_signals();
+	w.events = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	notice_notes();
+	find_devices();
+	w.members.self = getpid();
+	run_members_find(&w.members);
+	if (!w.devices || w.signals < 0 ||
+	    dprintf(w.ready[1], "/proc/%d/fd/%d", (int)getpid(), w.notes) < 0)
+		_exit(GP__EXIT_FAILURE);
+	close(w.ready[1]);
 	watch_all();
 	any = summarise();
 	fflush(NULL);
@@ -580,29 +587,52 @@ static bool is_watched(void)
 	return strstr(file, GP__NOTES_FILE);
 }
 
+/*
+ * As fork(), for a process that the program, which this one will execute, does not wait for when it
+ * waits for all of its children: one that belongs to another process, or, since orphans belong to
+ * the first process, one that wait() does not see.
+ */
+static pid_t fork_unseen(void)
+{
+	int adopts = 0;
+	pid_t pid;
+
+	if (getpid() == 1)
+		return (pid_t)syscall(SYS_clone, 0, NULL, NULL, NULL, 0);
+	prctl(PR_GET_CHILD_SUBREAPER, &adopts);
+	prctl(PR_SET_CHILD_SUBREAPER, 0);
+	pid = fork();
+	if (!pid && fork())
+		_exit(0);
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+	if (pid)
+		prctl(PR_SET_CHILD_SUBREAPER, adopts);
+	return pid;
+}
+
 /* Returns 0 in this process when the watcher is ready, and has its notes in the environment. */
 static int start(bool ends)
 {
 	char path[64] = "";
+	bool is_ready;
 	pid_t pid;
 
 	if (pipe2(w.ready, O_CLOEXEC))
 		return -errno;
 	fflush(NULL);
-	pid = fork();
-	/* The program will not wait for a child that it has not started. */
-	if (!pid && (ends || !fork()))
-		be_watcher();
+	pid = ends ? fork() : fork_unseen();
 	if (!pid)
-		_exit(0);
+		be_watcher();
 	close(w.ready[1]);
-	if (pid > 0 && !ends)
-		waitpid(pid, NULL, 0);
-	w.watcher = pid > 0 && ends ? pid : 0;
-	if (pid < 0 || read(w.ready[0], path, sizeof(path) - 1) <= 0)
-		pid = -1;
+	is_ready = pid > 0 && read(w.ready[0], path, sizeof(path) - 1) > 0;
 	close(w.ready[0]);
-	return pid < 0 ? -EAGAIN : setenv(GP__ENV_NOTES, path, 1) ? -ENOMEM : 0;
+	if (!is_ready && pid > 0)
+		waitpid(pid, NULL, __WALL); /* it has closed the pipe: it ends */
+	if (!is_ready)
+		return -EAGAIN;
+	w.watcher = ends ? pid : 0;
+	return setenv(GP__ENV_NOTES, path, 1) ? -ENOMEM : 0;
 }
 
 int run_watch_begin(struct gp__env *env, const struct run_watch_options *o, bool ends)
@@ -613,15 +643,10 @@ int run_watch_begin(struct gp__env *env, const struct run_watch_options *o, bool
 		return 0;
 	w.env = env;
 	w.options = *o;
-	w.root = getpid();
-	w.devices = gp__devices_find(o->devices, "");
-	if (!w.devices)
-		return -ENOMEM;
-	if (!w.devices->nr && !o->require)
-		return 0;
+	w.members.root = getpid();
 	w.notes = memfd_create(GP__NOTES_FILE, MFD_CLOEXEC);
-	w.life = ends ? -1 : (int)syscall(SYS_pidfd_open, getpid(), 0);
-	err = w.notes < 0 || (!ends && w.life < 0) ? -errno : start(ends);
+	w.life = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	err = w.notes < 0 || w.life < 0 ? -errno : start(ends);
 	if (w.notes >= 0)
 		close(w.notes);
 	if (w.life >= 0)
@@ -638,5 +663,10 @@ bool run_watch_end(void)
 	kill(w.watcher, SIGTERM);
 	while (waitpid(w.watcher, &status, 0) < 0 && errno == EINTR)
 		;
+	if (WIFSIGNALED(status))
+		fprintf(w.env->err,
+			"gpreempt: the process that watches the command was ended by signal %d, so "
+			"it is not known whether all programs have joined\n",
+			WTERMSIG(status));
 	return !status;
 }

@@ -34,6 +34,8 @@
 #define GP__NOTE_UNSCHEDULED "unscheduled" /* why something of the program has no priority */
 #define GP__NOTE_HIDDEN "hidden" /* the library that has the program's calls first */
 #define GP__NOTE_REACHED "reached" /* it passes them on */
+/* The library was loaded without LD_PRELOAD and sees no calls; how its line of maps begins. */
+#define GP__NOTE_LATE "late"
 
 struct gp__request {
 	bool joined;

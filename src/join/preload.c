@@ -14,6 +14,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -63,6 +64,8 @@ static int next_ioctl(int fd, unsigned long request, void *argument)
 static struct gp__process program = GP__PROCESS_INIT(gp__backends, next_ioctl, gp__join_say);
 static bool usable;
 static const char *hidden_by; /* a library that has the program's calls first, or NULL */
+static atomic_bool reached; /* by the program's calls, or by the OpenCL layer */
+static bool loaded_late; /* by a library of the program that gpreempt run watches */
 
 static void forget(void)
 {
@@ -74,8 +77,6 @@ static void begin(void)
 	usable = !pthread_atfork(NULL, NULL, forget);
 	if (!usable)
 		gp__join_say("out of memory; the program runs without gpreempt", true);
-	if (hidden_by)
-		gp__join_note(GP__NOTE_REACHED, hidden_by);
 }
 
 struct gp__process *gp__preload_process(void)
@@ -108,20 +109,48 @@ static const char *find_first(void)
 /* Tells gpreempt run if another preload is in the way. It may pass the calls on, though. */
 __attribute__((constructor)) static void check_way(void)
 {
-	const char *preloads = getenv("LD_PRELOAD"), *slash;
+	const char *preloads = getenv("LD_PRELOAD"), *first, *slash;
 
-	if (!getenv(GP__ENV_NOTES) || !preloads || !strstr(preloads, GP__JOIN_LIBRARY))
+	first = getenv(GP__ENV_NOTES) ? find_first() : NULL;
+	loaded_late = first && !(preloads && strstr(preloads, GP__JOIN_LIBRARY));
+	if (!first || loaded_late)
 		return;
-	hidden_by = find_first();
-	slash = hidden_by ? strrchr(hidden_by, '/') : NULL;
+	hidden_by = first;
+	slash = strrchr(hidden_by, '/');
+	gp__join_note(GP__NOTE_HIDDEN, slash ? slash + 1 : hidden_by);
+	/* Constructors of other libraries may have called before. */
+	if (atomic_load(&reached))
+		gp__join_note(GP__NOTE_REACHED, hidden_by);
+}
+
+static void reach(void)
+{
+	int err = errno;
+
+	if (atomic_load_explicit(&reached, memory_order_relaxed) || atomic_exchange(&reached, true))
+		return;
 	if (hidden_by)
-		gp__join_note(GP__NOTE_HIDDEN, slash ? slash + 1 : hidden_by);
+		gp__join_note(GP__NOTE_REACHED, hidden_by);
+	errno = err;
+}
+
+void gp__preload_is_tool(void)
+{
+	Dl_info own;
+	char text[32];
+
+	if (!loaded_late || atomic_load(&reached) ||
+	    !dladdr((void *)(uintptr_t)gp__preload_is_tool, &own))
+		return;
+	snprintf(text, sizeof(text), "%lx-", (unsigned long)(uintptr_t)own.dli_fbase);
+	gp__join_note(GP__NOTE_LATE, text);
 }
 
 static int own_ioctl(int fd, unsigned long request, void *argument)
 {
 	struct gp__process *p = gp__preload_process();
 
+	reach();
 	return p ? gp__process_ioctl(p, fd, request, argument) : next_ioctl(fd, request, argument);
 }
 
@@ -155,6 +184,7 @@ GP__PUBLIC struct gp__port *gp_join_open(const struct gp__queue_ops *ops, void *
 {
 	struct gp__process *p = gp__preload_process();
 
+	reach();
 	return p ? gp__process_open(p, ops, state) : NULL;
 }
 

@@ -10,4 +10,8 @@
 /* NULL: the preload does nothing in this program. */
 struct gp__process *gp__preload_process(void);
 
+/* The HSA runtime has loaded the preload as a tools library. Tells gpreempt run if that is all: it
+ * sees no calls then. */
+void gp__preload_is_tool(void);
+
 #endif

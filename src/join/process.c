@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "join/say.h"
+
 /* Says why the program runs without gpreempt. */
 __attribute__((format(printf, 2, 3))) static void say(const struct gp__process *p, const char *fmt,
 						      ...)
@@ -64,6 +66,11 @@ static bool begin(struct gp__process *p)
 		p->begun = true;
 		return false;
 	}
+	if (!p->request.joined)
+		gp__join_note(GP__NOTE_UNSCHEDULED,
+			      "uses a GPU and was started without " GP__ENV_PRIORITY
+			      ", so it has no priority; put 'gpreempt run' directly in front of "
+			      "it");
 	err = p->request.joined ? make_agent(p) : 0;
 	if (err == -ENOENT)
 		say(p, "cannot tell where gpreemptd listens, as neither /run/gpreempt nor "

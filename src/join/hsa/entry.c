@@ -100,6 +100,7 @@ bool OnLoad(struct gp__hsa_table *table, uint64_t version, uint64_t nr_failed,
 	    const char *const *failed)
 {
 	(void)version, (void)nr_failed, (void)failed;
+	gp__preload_is_tool();
 	load(table);
 	return true; /* false would be reported as a failure of the program's environment */
 }
