@@ -176,7 +176,7 @@ excluded() {
 	# It runs until it is killed, so that the server has somebody to hold.
 	"${ordinary[@]}" "$GPREEMPT" run -c offline -- "$GPREEMPT" emu exec --name default -- \
 		"$WORKLOADS/offline_trainer" --seconds 300 >"$room/trainer" 2>&1 3>&- &
-	trainer=$!
+	held=$!
 	wait_for offline_trainer "$GPREEMPT" ps
 	run "${ordinary[@]}" timeout 120 "$GPREEMPT" run -c online -- "$GPREEMPT" emu exec --name default -- \
 		"$WORKLOADS/online_server" --requests 20 --period 20ms
@@ -189,9 +189,9 @@ excluded() {
 		"$WORKLOADS/online_server" --requests 3
 	echo "$output"
 	[[ $output == *"priority 9 is above this user's limit, 7, and is lowered to it"* ]]
-	kill -0 $trainer || { cat "$room/trainer"; false; }
-	kill $trainer
-	wait $trainer || true
+	kill -0 $held || { cat "$room/trainer"; false; }
+	kill $held
+	wait $held || true
 	run -125 "${ordinary[@]}" "$GPREEMPT" run --require -c online -- true
 	[[ $output == *"priority 15 is above your limit, 7"* ]]
 	kill "$daemon"

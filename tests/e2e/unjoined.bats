@@ -112,7 +112,8 @@ compile() {
 
 @test "devices that appear after the command has started" {
 	[ "$(id -u)" -eq 0 ] || skip "only root makes device files"
-	devices=$room/gpu*
+	# shellcheck disable=SC2034 # start_daemon reads it
+	devices="$room/gpu*"
 	start_daemon
 	SECONDS=0
 	# shellcheck disable=SC2016
