@@ -129,11 +129,13 @@ workloads() {
 	[ ! -e "${output%/*}" ]
 }
 
-# Starts the trainer in the background, joined; its output is in $BATS_TEST_TMPDIR/trainer.
+# Starts the trainer in the background, joined, and waits for it; its output is in
+# $BATS_TEST_TMPDIR/trainer. 60 steps take longer than the servers do.
 train() {
 	"$GPREEMPT" run -c offline -t train -- "$GPREEMPT" emu exec --name default -- \
 		"$WORKLOADS/offline_trainer" --steps "$1" >"$BATS_TEST_TMPDIR/trainer" 2>&1 3>&- &
 	trainer=$!
+	wait_for offline_trainer "$GPREEMPT" ps
 }
 
 digest() {
@@ -148,14 +150,14 @@ excluded() {
 	workloads
 	start_daemon "$BATS_TEST_TMPDIR/decisions"
 	"$GPREEMPT" emu start --cus 8
-	train 8
+	train 60
 	run timeout 120 "$GPREEMPT" run -c online -- "$GPREEMPT" emu exec --name default -- \
 		"$WORKLOADS/online_server" --requests 30 --period 20ms
 	echo "$output"
 	[ "$status" -eq 0 ]
 	[[ $output == *"30 requests, each answered right"* ]]
 	wait $trainer || { cat "$BATS_TEST_TMPDIR/trainer"; false; }
-	"$WORKLOADS/offline_trainer" --steps 8 --on host >"$BATS_TEST_TMPDIR/host"
+	"$WORKLOADS/offline_trainer" --steps 60 --on host >"$BATS_TEST_TMPDIR/host"
 	[ -n "$(digest "$BATS_TEST_TMPDIR/host")" ]
 	[ "$(digest "$BATS_TEST_TMPDIR/trainer")" = "$(digest "$BATS_TEST_TMPDIR/host")" ]
 	kill "$daemon"
@@ -204,7 +206,7 @@ excluded() {
 	workloads
 	start_daemon "$BATS_TEST_TMPDIR/decisions"
 	"$GPREEMPT" emu start --cus 8
-	train 20
+	train 60
 	run timeout 120 "$GPREEMPT" run -c online -- "$GPREEMPT" emu exec --name default -- \
 		"$ROCM_PROGRAMS/hinting_server" --requests 20 --period 60ms --hint 20ms
 	echo "$output"
@@ -212,7 +214,7 @@ excluded() {
 	[[ $output == *"20 requests, each answered right"* ]]
 	[[ $output == *"20 announced"* ]]
 	wait $trainer || { cat "$BATS_TEST_TMPDIR/trainer"; false; }
-	"$WORKLOADS/offline_trainer" --steps 20 --on host >"$BATS_TEST_TMPDIR/host"
+	"$WORKLOADS/offline_trainer" --steps 60 --on host >"$BATS_TEST_TMPDIR/host"
 	[ "$(digest "$BATS_TEST_TMPDIR/trainer")" = "$(digest "$BATS_TEST_TMPDIR/host")" ]
 	kill "$daemon"
 	wait "$daemon"
