@@ -569,7 +569,7 @@ static _Noreturn void be_watcher(void)
 	watch_all();
 	any = summarise();
 	fflush(NULL);
-	_exit(any);
+	_exit(any ? 1 : 0);
 }
 
 /*
