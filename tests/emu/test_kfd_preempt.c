@@ -22,6 +22,7 @@
 #include "emu/kfd/topology.h"
 #include "kfd_bench.h"
 #include "kfd_client.h"
+#include "kernel/series_cases.h"
 
 #define BAD_ADDRESS 8
 #define QUEUES 3
@@ -449,10 +450,14 @@ static void others_are_for_tracers(void **unused)
 	assert_int_equal(preempt(s, id, GP_KFD_PREEMPT_SAVE), 0);
 	assert_int_equal(batch_as(&s->other.call, GP_KFD_OP_RESUME, getpid(), &id, 1), 1);
 	assert_int_equal(s->q[0].q->held, EMU_HELD_PREEMPTED);
-	/* A file without holds releases nothing, which takes no permission. */
+	/* A file that holds may release without the right; one without holds may not. */
+	assert_int_equal(batch_as(&s->other.call, GP_KFD_OP_PREEMPT, getpid(), &id, 1), 1);
 	s->other.call.uid = 12345;
+	s->other.call.file++;
+	assert_int_equal(batch_as(&s->other.call, GP_KFD_OP_RESUME, getpid(), &id, 1), -EPERM);
+	s->other.call.file--;
 	assert_int_equal(batch_as(&s->other.call, GP_KFD_OP_RESUME, getpid(), &id, 1), 1);
-	assert_int_equal(id, s->q[0].id);
+	assert_int_equal(batch_as(&s->other.call, GP_KFD_OP_RESUME, getpid(), &id, 1), -EPERM);
 	assert_int_equal(s->q[0].q->held, EMU_HELD_PREEMPTED);
 	end(s);
 	(void)unused;
@@ -500,7 +505,86 @@ static void holds_are_limited(void **unused)
 	assert_int_equal(s->other.p->nr_holds, EMU_HOLDS_MAX);
 	assert_int_equal(batch_as(&s->other.call, GP_KFD_OP_RESUME, getpid(), ids, 2), 2);
 	assert_int_equal(s->other.p->nr_holds, EMU_HOLDS_MAX - 1);
+	/* An id that is named twice counts twice. */
+	ids[1] = ids[0];
+	assert_int_equal(batch_as(&s->other.call, GP_KFD_OP_PREEMPT, getpid(), ids, 2), -EDQUOT);
 	s->other.p->nr_holds = 0;
+	end(s);
+	(void)unused;
+}
+
+/* All processes of a user count, unless it is root. */
+static void holds_of_a_user_are_limited(void **unused)
+{
+	struct setup *s = start();
+	uint32_t id = s->q[0].id;
+
+	s->p.p->uid = s->other.p->uid = s->p.call.uid = 12345;
+	s->other.p->nr_holds = EMU_USER_HOLDS_MAX - 1;
+	assert_int_equal(batch_as(&s->p.call, GP_KFD_OP_PREEMPT, getpid(), &id, 1), 1);
+	s->p.call.file++;
+	assert_int_equal(batch_as(&s->p.call, GP_KFD_OP_PREEMPT, getpid(), &id, 1), -EDQUOT);
+	s->other.p->uid = 12346;
+	assert_int_equal(batch_as(&s->p.call, GP_KFD_OP_PREEMPT, getpid(), &id, 1), 1);
+	s->other.p->uid = s->p.p->uid = s->p.call.uid = 0;
+	s->p.call.file++;
+	assert_int_equal(batch_as(&s->p.call, GP_KFD_OP_PREEMPT, getpid(), &id, 1), 1);
+	s->other.p->nr_holds = 0;
+	end(s);
+	(void)unused;
+}
+
+/*
+ * The same list as the kernel's (kernel/tests/preempt.c)
+ */
+
+static void reset(struct emu_queue *q)
+{
+	pthread_mutex_lock(&q->node->lock);
+	emu_sched_unmap_queue(q);
+	q->held |= EMU_HELD_RESET;
+	emu_sched_judge(q);
+	emu_sched_map(q->node);
+	pthread_mutex_unlock(&q->node->lock);
+}
+
+static int series_call(struct setup *s, const struct series_step *step, uint32_t *ids)
+{
+	struct bench_queue *first = &s->q[step->ids[0].queue];
+
+	switch (step->op) {
+	case SERIES_OP_HANG:
+		reset(first->q);
+		return 0;
+	case SERIES_OP_ALIAS_PREEMPT:
+		return preempt(s, first->id, GP_KFD_PREEMPT_SAVE);
+	case SERIES_OP_ALIAS_RESUME:
+		return resume(s, first->id);
+	default:
+		return batch_as(&s->p.call, step->op, step->by_file ? getpid() : 0, ids, step->nr);
+	}
+}
+
+static void answers_about_each_queue(void **unused)
+{
+	struct setup *s = start();
+
+	for (size_t i = 0; i < SERIES_STEPS; i++) {
+		const struct series_step *step = &series_steps[i];
+		uint32_t ids[SERIES_NAMES_MAX], id[SERIES_NAMES_MAX];
+
+		for (uint32_t j = 0; j < step->nr; j++) {
+			enum series_queue q = step->ids[j].queue;
+
+			id[j] = q == SERIES_NONE ? 1000 : s->q[q].id;
+			ids[j] = id[j] | step->ids[j].before;
+		}
+		print_message("%s\n", step->name);
+		assert_int_equal(series_call(s, step, ids), step->result);
+		for (uint32_t j = 0; j < step->nr; j++)
+			assert_int_equal(ids[j], id[j] | step->ids[j].after);
+	}
+	assert_false(s->q[SERIES_HUNG].q->mapped);
 	end(s);
 	(void)unused;
 }
@@ -544,6 +628,35 @@ static void priorities_are_changed(void **unused)
 	assert_int_equal(s->q[0].q->logical_priority, 5 | GP_KFD_PRIORITY_SPLIT);
 	assert_int_equal(set_priority(&s->p.call, getpid(), ids, 1, 5 | GP_KFD_PRIORITY_SPLIT),
 			 -EINVAL);
+	end(s);
+	(void)unused;
+}
+
+/* The call comes back with it, whatever becomes of the queue: there is no such GPU. */
+static uint32_t granted(struct setup *s, uint32_t uid, uint32_t logical)
+{
+	struct gp_kfd_create_queue args = { .logical_priority = logical };
+
+	s->p.call.uid = uid;
+	assert_int_equal(emu_create_queue(&s->p.call, &args), -EINVAL);
+	return args.logical_priority;
+}
+
+static void a_new_queue_gets_what_is_granted(void **unused)
+{
+	struct setup *s = start();
+	const uint32_t split = GP_KFD_PRIORITY_SPLIT;
+
+	s->b.m.config.kernel = EMU_KERNEL_GPREEMPT;
+	assert_int_equal(granted(s, 0, 16), 16);
+	assert_int_equal(granted(s, 12345, 0), 0);
+	assert_int_equal(granted(s, 12345, 8), 8);
+	assert_int_equal(granted(s, 12345, 9), 8);
+	assert_int_equal(granted(s, 12345, 16 | split), 8 | split);
+	assert_int_equal(granted(s, 12345, ~0u), 8 | split);
+	/* A stock kernel has padding there. */
+	s->b.m.config.kernel = EMU_KERNEL_6_12;
+	assert_int_equal(granted(s, 12345, 16), 16);
 	end(s);
 	(void)unused;
 }
@@ -705,7 +818,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test(others_are_for_tracers),
 		cmocka_unit_test(holds_belong_to_a_file),
 		cmocka_unit_test(holds_are_limited),
+		cmocka_unit_test(holds_of_a_user_are_limited),
+		cmocka_unit_test(answers_about_each_queue),
 		cmocka_unit_test(priorities_are_changed),
+		cmocka_unit_test(a_new_queue_gets_what_is_granted),
 		cmocka_unit_test(a_batch_that_fails),
 		cmocka_unit_test(the_logical_priority_is_shown),
 		cmocka_unit_test(each_kernel_has_its_numbers),

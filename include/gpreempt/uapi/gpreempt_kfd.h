@@ -55,7 +55,8 @@ struct gp_kfd_create_queue {
 	__u32 ctl_stack_size;
 	/* Since 1.17. */
 	__u32 sdma_engine_id;
-	/* Padding in the stock kernel; of the series: 0, or the logical priority + 1. */
+	/* Padding in the stock kernel; of the series: 0, or the logical priority + 1. More than 8
+	 * takes CAP_SYS_NICE, and without it comes back as 8. */
 	__u32 logical_priority;
 };
 
@@ -675,16 +676,18 @@ struct gp_kfd_preempt_query {
  * PREEMPT, RESUME and SET_PRIORITY act on several queues of one process in one step.
  *
  * Without TARGET the queues are the caller's own, and it holds each once. With TARGET the caller
- * traces the process, has CAP_SYS_ADMIN, or is it (EPERM; RESUME takes no right), and its open file
- * holds each queue: such a hold ends with the file. A process has at most holds_max of them,
- * counting all queues that a call names (EDQUOT). A priority above normal takes CAP_SYS_NICE
- * (EACCES).
+ * traces the process, has CAP_SYS_ADMIN, or is it (EPERM), and its open file holds each queue: such
+ * a hold ends with the file. For RESUME it is enough that the file holds a queue of the process. A
+ * process has at most holds_max of them, and without CAP_SYS_RESOURCE the processes of a user have
+ * four times as many, counting all queues that a call names (EDQUOT). A priority above normal takes
+ * CAP_SYS_NICE (EACCES).
  *
  * Returns how many queues are as asked; if none is, and some failed, why the first one did. Each
  * other id comes back with GP_KFD_QUEUE_INVALID if there is no such queue or it occurred before,
  * with GP_KFD_QUEUE_ERROR if the operation failed for it. A queue that the caller holds already, or
  * that it resumes and does not hold, is as asked. EOPNOTSUPP for a type that the running scheduler
- * cannot do; ESRCH, EBADF for a target.
+ * cannot do; EACCES for a queue that hung and was reset, which never runs again; EBUSY for one that
+ * is being destroyed; ESRCH, EBADF for a target.
  */
 struct gp_kfd_preempt_queues {
 	__u64 queue_array_ptr; /* of __u32 ids, in and out */

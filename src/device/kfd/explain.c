@@ -116,7 +116,8 @@ static const struct rule rules[] = {
 	  "queues; "
 	  "run as root, or as the same user with kernel.yama.ptrace_scope 0" },
 	{ PREEMPT, EDQUOT, EVERYBODY, -1,
-	  "this process holds as many queues of others as the kernel allows; release some" },
+	  "this process or its user holds as many queues of others as the kernel allows; release "
+	  "some" },
 	{ PREEMPT, EBUSY, EVERYBODY, -1, "the queue is being destroyed; there is nothing to hold" },
 	{ PREEMPT, EINVAL, EVERYBODY, -1, "the process has no such queue; list the queues again" },
 

@@ -5,8 +5,8 @@
  * Holds of own queues end with the process, those of others with the open file, which is the
  * caller's. So the control remembers which holds to release when it is closed.
  *
- * Whoever has no CAP_SYS_ADMIN must trace the other process. It is traced only for the call that
- * holds; a release needs no permission.
+ * Without CAP_SYS_ADMIN the caller must trace the other process. It is traced only for the call
+ * that holds: a file that holds queues may release them.
  */
 #include "device/kfd/way.h"
 

@@ -57,6 +57,14 @@ static enum emu_stop_type stop_type(uint32_t type)
 	return how[type];
 }
 
+/* A queue that goes, or never runs again, is not held. With the node's lock. */
+static int check_preemptible(const struct emu_queue *q)
+{
+	if (q->destroying)
+		return -EBUSY;
+	return q->held & EMU_HELD_RESET ? -EACCES : 0;
+}
+
 /*
  * The caller's own queue
  */
@@ -70,10 +78,11 @@ static int preempt(struct emu_node *n, struct emu_queue *q, uint32_t type, uint6
 		return -EOPNOTSUPP;
 	if (q->held & EMU_HELD_PREEMPTED)
 		return -EALREADY;
-	if (q->destroying)
-		return -EBUSY;
+	err = check_preemptible(q);
+	if (err)
+		return err;
 	err = emu_sched_hold(n, &q, 1, EMU_HELD_PREEMPTED, stop_type(type), timeout_ns);
-	/* Like UPDATE_QUEUE: it hung, and there is nothing left to resume. */
+	/* It hung, and was reset on the way. */
 	if (!err && q->held & EMU_HELD_RESET)
 		err = -EACCES;
 	if (err)
@@ -226,6 +235,7 @@ struct batch {
 	const struct emu_call *call;
 	const struct gp_kfd_preempt *args;
 	uint32_t *ids;
+	uint64_t named[EMU_QUEUES_MAX / 64]; /* ids of queues */
 	bool is_own;
 	int done;
 	int err; /* of the first queue that failed */
@@ -247,13 +257,12 @@ static bool is_held_by(struct emu_queue *q, const struct batch *b)
 /* 0: the queue can get into the requested state, or is in it already. */
 static int prepare(struct emu_queue *q, const struct batch *b)
 {
+	int err;
+
 	if (b->args->op == GP_KFD_OP_RESUME)
 		return 0;
-	if (q->destroying)
-		return -EBUSY;
-	if (q->held & EMU_HELD_RESET)
-		return -EACCES;
-	return b->is_own ? 0 : add_hold(q, b->call);
+	err = check_preemptible(q);
+	return err || b->is_own ? err : add_hold(q, b->call);
 }
 
 static void fail(struct batch *b, uint32_t i, int err)
@@ -263,23 +272,36 @@ static void fail(struct batch *b, uint32_t i, int err)
 		b->err = err;
 }
 
+/* The queue of an id that no earlier one was of. */
+static struct emu_queue *take_named(struct emu_process *p, struct batch *b, uint32_t i)
+{
+	struct emu_queue *q = emu_queue_find(p, b->ids[i] & ~GP_KFD_QUEUE_INVALID);
+
+	if (!q || b->named[q->id / 64] >> q->id % 64 & 1)
+		return NULL;
+	return q;
+}
+
+static void mark_named(struct batch *b, uint32_t i, const struct emu_queue *q)
+{
+	b->named[q->id / 64] |= 1ull << q->id % 64;
+	b->ids[i] &= ~GP_KFD_QUEUE_INVALID;
+}
+
 static void gather(struct emu_process *p, struct emu_node *n, struct batch *b, struct part *part)
 {
 	part->nr = 0;
 	for (uint32_t i = 0; i < b->args->queues.num_queues; i++) {
-		/* Processed queues have their bit set, and so has the second of two equal ids. */
-		struct emu_queue *q = emu_queue_find(p, b->ids[i] & ~GP_KFD_QUEUE_INVALID);
-		bool is_new = b->ids[i] & GP_KFD_QUEUE_INVALID, was_held;
+		struct emu_queue *q = take_named(p, b, i);
+		bool was_held;
 		int err;
 
-		for (uint32_t j = 0; j < part->nr; j++)
-			is_new &= part->queue[j] != q;
-		if (!q || q->node != n || !is_new)
+		if (!q || q->node != n)
 			continue;
+		mark_named(b, i, q);
 		was_held = is_held_by(q, b);
 		err = prepare(q, b);
 		if (err) {
-			b->ids[i] &= ~GP_KFD_QUEUE_INVALID;
 			fail(b, i, err);
 			continue;
 		}
@@ -289,85 +311,91 @@ static void gather(struct emu_process *p, struct emu_node *n, struct batch *b, s
 	}
 }
 
-/*
- * Releases the queues that the caller had held before this batch, or those that only this batch
- * holds. Holds of others stay.
- */
-static int release(struct emu_node *n, const struct batch *b, struct part *part, uint32_t why,
-		   bool was_held)
+static void conclude(struct batch *b, uint32_t i, int err)
 {
-	struct emu_queue *free_now[EMU_QUEUES_MAX];
-	uint32_t nr = 0;
+	if (err)
+		fail(b, i, err);
+	else
+		b->done++;
+}
+
+/* Ends the caller's holds on some of them, which it reorders; holds of others stay. */
+static int release(struct emu_node *n, const struct batch *b, struct emu_queue **queue, uint32_t nr,
+		   uint32_t why)
+{
+	uint32_t nr_free = 0;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		if (!b->is_own)
+			remove_hold(queue[i], b->call->file);
+		if (b->is_own || !queue[i]->holds)
+			queue[nr_free++] = queue[i];
+	}
+	return emu_sched_release(n, queue, nr_free, why);
+}
+
+/* A queue that could not be held is held by the caller only if it was before. */
+static void hold(struct emu_node *n, struct batch *b, struct part *part, uint32_t why)
+{
+	uint32_t nr_failed = 0;
+	int err = emu_sched_hold(n, part->queue, part->nr, why, stop_type(b->args->queues.type), 0);
 
 	for (uint32_t i = 0; i < part->nr; i++) {
 		struct emu_queue *q = part->queue[i];
+		/* It hung, and was reset on the way. */
+		int result = !err && q->held & EMU_HELD_RESET ? -EACCES : err;
 
-		if (part->was_held[i] != was_held)
-			continue;
-		if (!b->is_own)
-			remove_hold(q, b->call->file);
-		if (b->is_own || !q->holds)
-			free_now[nr++] = q;
+		conclude(b, part->index[i], result);
+		if (result && !part->was_held[i])
+			part->queue[nr_failed++] = q;
 	}
-	return emu_sched_release(n, free_now, nr, why);
+	release(n, b, part->queue, nr_failed, why);
 }
 
-static int hold(struct emu_node *n, const struct batch *b, struct part *part, uint32_t why)
+static void resume(struct emu_node *n, struct batch *b, struct part *part, uint32_t why)
 {
-	int err = emu_sched_hold(n, part->queue, part->nr, why, stop_type(b->args->queues.type), 0);
+	uint32_t nr_held = 0;
+	int err;
 
-	if (err)
-		release(n, b, part, why, false);
-	return err;
+	for (uint32_t i = 0; i < part->nr; i++) {
+		if (part->was_held[i])
+			part->queue[nr_held++] = part->queue[i];
+	}
+	err = release(n, b, part->queue, nr_held, why);
+	for (uint32_t i = 0; i < part->nr; i++)
+		conclude(b, part->index[i], err);
 }
 
 static void run_on_node(struct emu_process *p, struct emu_node *n, struct batch *b)
 {
 	uint32_t why = b->is_own ? EMU_HELD_PREEMPTED : EMU_HELD_BATCH;
 	struct part part;
-	int err;
 
 	pthread_mutex_lock(&n->lock);
 	gather(p, n, b, &part);
 	if (b->args->op == GP_KFD_OP_PREEMPT)
-		err = hold(n, b, &part, why);
+		hold(n, b, &part, why);
 	else
-		err = release(n, b, &part, why, true);
+		resume(n, b, &part, why);
 	pthread_mutex_unlock(&n->lock);
-	for (uint32_t i = 0; i < part.nr; i++) {
-		b->ids[part.index[i]] &= ~GP_KFD_QUEUE_INVALID;
-		if (err)
-			fail(b, part.index[i], err);
-	}
-	b->done += err ? 0 : (int)part.nr;
 }
 
 /*
  * Priorities. The scheduler of the node, if there is one, moves the queue to its new group.
  */
 
-static bool is_urgent(uint32_t logical_priority)
-{
-	return logical_priority > GP__PRIO_NORMAL + 1;
-}
-
 static void set_priorities(struct emu_process *p, struct batch *b)
 {
 	for (uint32_t i = 0; i < b->args->queues.num_queues; i++) {
-		uint32_t id = b->ids[i] & ~GP_KFD_QUEUE_INVALID;
-		struct emu_queue *q = emu_queue_find(p, id);
-		bool is_new = true;
+		struct emu_queue *q = take_named(p, b, i);
 
-		for (uint32_t j = 0; j < i; j++)
-			is_new &= (b->ids[j] & ~GP_KFD_QUEUE_INVALID) != id;
-		if (!q || !is_new)
+		if (!q)
 			continue;
-		b->ids[i] = id;
+		mark_named(b, i, q);
 		b->done++;
 		/* Whether the program is split is its own choice. */
 		q->logical_priority &= GP_KFD_PRIORITY_SPLIT;
 		q->logical_priority |= b->args->queues.logical_priority;
-		q->priority_is_granted = is_urgent(b->args->queues.logical_priority);
 		emu_topology_set_priority(q);
 		/* An administrator's rights are not those of the program whose queue it changes. */
 		emu_priority_update_queue(q, !b->call->uid && b->call->pid == p->pid);
@@ -377,6 +405,22 @@ static void set_priorities(struct emu_process *p, struct batch *b)
 /*
  * The target
  */
+
+/* Whether a file holds a queue of a process. */
+static bool file_holds_some(struct emu_machine *m, uint64_t file, const struct emu_process *target)
+{
+	bool found = false;
+
+	for (uint32_t i = 0; i < m->config.nr_gpus; i++) {
+		struct emu_node *n = m->node[i];
+
+		pthread_mutex_lock(&n->lock);
+		for (struct emu_queue *q = n->queues; q && !found; q = q->next)
+			found = q->process == target && *find_hold(q, file);
+		pthread_mutex_unlock(&n->lock);
+	}
+	return found;
+}
 
 /* The traced process of the caller, the caller itself, or any process for an administrator. */
 static bool may_hold(const struct emu_call *call, const struct emu_process *target)
@@ -418,9 +462,9 @@ static int find_target(struct emu_call *call, const struct gp_kfd_preempt *args,
 	*target = pid > 0 ? emu_process_find(call->m, pid) : NULL;
 	if (!*target)
 		return -ESRCH;
-	/* A file releases only what it holds, which it was once allowed to. */
-	if (!(args->flags & GP_KFD_PREEMPT_TARGET) || args->op == GP_KFD_OP_RESUME ||
-	    may_hold(call, *target))
+	/* A file that holds queues had the right once, and may always resume them. */
+	if (!(args->flags & GP_KFD_PREEMPT_TARGET) || may_hold(call, *target) ||
+	    (args->op == GP_KFD_OP_RESUME && file_holds_some(call->m, call->file, *target)))
 		return 0;
 	emu_process_put(*target);
 	return -EPERM;
@@ -531,6 +575,17 @@ static int run_batch(struct emu_call *call, struct emu_process *target, struct b
 	return err;
 }
 
+/* Whether a process and its user may have so many more holds. */
+static int check_holds(const struct emu_call *call, uint32_t nr)
+{
+	uint32_t of_user;
+
+	if (atomic_load(&call->process->nr_holds) + nr > EMU_HOLDS_MAX)
+		return -EDQUOT;
+	of_user = call->uid ? emu_process_holds_of_user(call->m, call->uid) : 0;
+	return of_user + nr > EMU_USER_HOLDS_MAX ? -EDQUOT : 0;
+}
+
 static int run_on_target(struct emu_call *call, struct emu_process *target,
 			 const struct gp_kfd_preempt *args)
 {
@@ -544,9 +599,8 @@ static int run_on_target(struct emu_call *call, struct emu_process *target,
 	int err = b.ids ? emu_copy_from_user(call, b.ids, args->queues.queue_array_ptr, bytes)
 			: -ENOMEM;
 
-	if (!err && args->op == GP_KFD_OP_PREEMPT && !b.is_own &&
-	    atomic_load(&call->process->nr_holds) + args->queues.num_queues > EMU_HOLDS_MAX)
-		err = -EDQUOT;
+	if (!err && args->op == GP_KFD_OP_PREEMPT && !b.is_own)
+		err = check_holds(call, args->queues.num_queues);
 	if (!err)
 		err = run_batch(call, target, &b);
 	if (!err)
@@ -562,7 +616,9 @@ static int act_on_queues(struct emu_call *call, const struct gp_kfd_preempt *arg
 	struct emu_process *target;
 	int result = check_queues(args);
 
-	if (!result && is_urgent(args->queues.logical_priority) && call->uid)
+	/* Unlike a program that makes a queue, one that asks for this alone hears of it. */
+	if (!result && emu_priority_granted(args->queues.logical_priority, !call->uid) !=
+			       args->queues.logical_priority)
 		result = -EACCES;
 	if (!result)
 		result = find_target(call, args, &target);

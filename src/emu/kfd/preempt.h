@@ -8,8 +8,9 @@
 
 #include <stdint.h>
 
-/* Queues that the open files of a process may hold. */
+/* Queues that the open files of a process may hold, and those of a user other than root. */
 #define EMU_HOLDS_MAX 4096
+#define EMU_USER_HOLDS_MAX (4 * EMU_HOLDS_MAX)
 
 struct emu_call;
 struct emu_machine;

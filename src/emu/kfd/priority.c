@@ -170,6 +170,13 @@ static const struct gp__node_driver driver = {
  * Queues
  */
 
+uint32_t emu_priority_granted(uint32_t logical, bool is_admin)
+{
+	if (is_admin || (logical & ~GP_KFD_PRIORITY_SPLIT) <= GP__PRIO_NORMAL + 1)
+		return logical;
+	return (logical & GP_KFD_PRIORITY_SPLIT) | (GP__PRIO_NORMAL + 1);
+}
+
 static void read_comm(pid_t pid, char *comm, size_t size)
 {
 	char path[32];
@@ -187,15 +194,17 @@ static void read_comm(pid_t pid, char *comm, size_t size)
 static struct gp__node_options options_of(struct emu_queue *q, bool is_admin)
 {
 	uint32_t asked = gp__node_asked(q->logical_priority, q->priority);
+	/* An urgent one was granted when it was given. */
+	uint32_t logical = q->logical_priority & ~GP_KFD_PRIORITY_SPLIT;
 
 	return (struct gp__node_options){
 		.queue = q,
 		.program = q->process,
 		.pid = (uint32_t)q->process->pid,
 		.user = (uint32_t)q->process->uid,
-		.is_given = q->logical_priority & ~GP_KFD_PRIORITY_SPLIT,
+		.is_given = logical,
 		.asked = asked,
-		.priority = gp__node_granted(asked, is_admin || q->priority_is_granted),
+		.priority = gp__node_granted(asked, is_admin || logical > GP__PRIO_NORMAL + 1),
 		.own = gp__node_own(q->priority),
 		.place = { .ring = q->ring,
 			   .bytes = q->ring_size,

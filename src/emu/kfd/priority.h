@@ -44,6 +44,12 @@ struct emu_priority {
 	struct gp__node_sched sched;
 };
 
+/*
+ * What a caller gets that wants a logical priority, as CREATE_QUEUE has it. @is_admin: it may be
+ * more urgent than normal.
+ */
+uint32_t emu_priority_granted(uint32_t logical, bool is_admin);
+
 /* 0 or -errno. */
 int emu_priority_start(struct emu_node *n);
 /* All queues are gone. Nothing happens on a node that has no such scheduler. */

@@ -433,6 +433,17 @@ int emu_file_open(struct emu_process *p, enum emu_file_kind kind, uint32_t node,
 	return 0;
 }
 
+uint32_t emu_process_holds_of_user(struct emu_machine *m, uid_t uid)
+{
+	uint32_t nr = 0;
+
+	pthread_mutex_lock(&m->lock);
+	for (const struct emu_process *p = m->processes; p; p = p->next)
+		nr += p->uid == uid ? atomic_load(&p->nr_holds) : 0;
+	pthread_mutex_unlock(&m->lock);
+	return nr;
+}
+
 bool emu_file_find(struct emu_machine *m, uint64_t id, struct emu_file *file)
 {
 	bool found = false;

@@ -106,6 +106,9 @@ void emu_process_put(struct emu_process *p);
 /* The process of a pid, with a reference; NULL: it has nothing open here. */
 struct emu_process *emu_process_find(struct emu_machine *m, pid_t pid);
 
+/* How many queues the open files of a user's processes hold. */
+uint32_t emu_process_holds_of_user(struct emu_machine *m, uid_t uid);
+
 /*
  * Open files. No caller holds the machine's lock; a file that is found stays open as long as its
  * owner has a connection in a call.

@@ -274,6 +274,8 @@ int emu_create_queue(struct emu_call *call, struct gp_kfd_create_queue *args)
 
 	if (err)
 		return err;
+	if (call->m->config.kernel == EMU_KERNEL_GPREEMPT)
+		args->logical_priority = emu_priority_granted(args->logical_priority, !call->uid);
 	pthread_mutex_lock(&call->process->lock);
 	err = create(call, args);
 	pthread_mutex_unlock(&call->process->lock);

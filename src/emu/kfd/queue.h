@@ -44,7 +44,6 @@ struct emu_queue {
 	uint32_t id, type; /* GP_KFD_QUEUE_* */
 	uint64_t read_pointer, write_pointer;
 	uint32_t logical_priority;
-	bool priority_is_granted; /* it was set by who may set any; CREATE_QUEUE caps it */
 	uint64_t eop, eop_size, save_area;
 	uint32_t save_size; /* of each XCC */
 	uint32_t ctl_stack_size;
