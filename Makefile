@@ -83,11 +83,11 @@ kernel-probe:
 	@scripts/may-skip $@ scripts/kernel-probe $(BUILD) 6.12
 	@scripts/may-skip $@ scripts/kernel-probe $(BUILD) 6.1
 
-kernel-test kernel-series:
+kernel-test kernel-series kernel-posting:
 	@scripts/deps test
 	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
 	@JOBS=$(JOBS) scripts/may-skip $@ scripts/kernel-test $(BUILD) build-kernel \
-		$(if $(filter kernel-series,$@),--each)
+		$(if $(filter kernel-series,$@),--each)$(if $(filter kernel-posting,$@),--posting)
 
 dkms-package:
 	@scripts/may-skip $@ scripts/dkms-package $(BUILD)
@@ -190,6 +190,8 @@ help:
 	@echo '                build Linux with the series in kernel/ and run its tests in QEMU'
 	@echo 'make kernel-series'
 	@echo '                build each patch of that series and run checkpatch.pl on it'
+	@echo 'make kernel-posting'
+	@echo '                the same for the patches in kernel/posting'
 	@echo 'make dkms-package'
 	@echo '                package the amdgpu module with that series for Debian, in $(BUILD)/'
 	@echo 'make dkms-test  install and remove that package with dkms of Debian 12 and 13'
@@ -220,6 +222,6 @@ help:
 	@echo 'make clean      remove everything that was built'
 
 .PHONY: all demo demo-llm test bench bench-nvidia-pack lint sanitize fuzz mutation kernel-handler-test \
-	kernel-probe kernel-test kernel-series dkms-package dkms-test rocr6-sid arm64 emu-soak failopen-soak compat-test hostile-soak systemd-test \
+	kernel-probe kernel-test kernel-series kernel-posting dkms-package dkms-test rocr6-sid arm64 emu-soak failopen-soak compat-test hostile-soak systemd-test \
 	metrics-test poc-soak \
 	hsa-soak opencl-soak rocm-suite install clean help

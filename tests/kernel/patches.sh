@@ -40,4 +40,17 @@ for file in src/aql/*.c src/core/*.c src/node/*.c; do
 	grep -q "^+AMDKFD_GPREEMPT_FILES += .*/gpreempt/${object%.c}.o$" "$out"/*.patch ||
 		fail "$file is not compiled into the kernel"
 done
+# What is posted: it changes amdkfd alone, under the driver's licence, and all of it is signed.
+posted=(kernel/posting/000[1-9]-*.patch)
+[[ -f kernel/posting/0000-cover-letter.patch ]] || fail "kernel/posting has no cover letter"
+grep -q "^Subject: \[RFC PATCH 0/${#posted[@]}\] " kernel/posting/0000-cover-letter.patch ||
+	fail "the cover letter in kernel/posting is not that of ${#posted[@]} patches"
+for patch in "${posted[@]}"; do
+	git apply --stat "$patch" >/dev/null || fail "$patch is not a patch"
+	grep -q '^Signed-off-by: ' "$patch" || fail "$patch is not signed"
+	! grep -hE '^\+\+\+ ' "$patch" | grep -vE '^\+\+\+ b/(drivers/gpu/drm/amd/amdkfd/|include/uapi/linux/kfd_ioctl.h$)' ||
+		fail "$patch changes more than amdkfd"
+	! grep -E '^\+.*SPDX-License-Identifier:' "$patch" | grep -v 'GPL-2.0 OR MIT' ||
+		fail "$patch has a file under another licence than the driver's"
+done
 echo "$(find "$out" -name '*.patch' | wc -l) patches are up to date"
