@@ -7,7 +7,8 @@
  * processes that open /dev/kfd from then on; "create PID [LOGICAL_PRIORITY + 1
  * [READ_POINTER WRITE_POINTER]]", addresses in hex, which the process itself has
  * to say; "advance PID N": each of its queues that runs consumes that many
- * packets, if it has them; "evict PID" and "restore PID"; "fail_unmap N" and
+ * packets, if it has them; "hang PID ID": a queue does not let itself be
+ * preempted, and is reset then; "evict PID" and "restore PID"; "fail_unmap N" and
  * "fail_map N", for how often that goes wrong from now on; "pause 1" and
  * "pause 0", for the scheduler, as for a reset; "waves N": each mapped queue has
  * that many, or where it is negative nobody can say.
@@ -27,6 +28,7 @@
 #include "amdgpu_mes.h"
 
 #define RING_ADDRESS 0x1000
+#define HUNG_RING_ADDRESS 0x2000
 #define HIQ_BYTES 4096
 #define GTT_CHUNK 512
 #define GTT_CHUNKS 256
@@ -117,9 +119,10 @@ static int fake_get_wave_state(struct mqd_manager *mm, void *mqd, struct queue_p
 	return 0;
 }
 
+/* The firmware says so when a queue that was to be unmapped has not answered. */
 static bool fake_check_preemption_failed(struct mqd_manager *mm, void *mqd)
 {
-	return false;
+	return mqd_mgr_to_fake(mm)->is_hung;
 }
 
 static u64 fake_mqd_stride(struct mqd_manager *mm, struct queue_properties *q)
@@ -229,6 +232,8 @@ static void start_hws(struct kfd_fake *fake)
 	pm->dqm = &fake->dqm;
 	pm->pmf = &fake_pm_funcs;
 	pm->priv_queue = &fake->hiq;
+	fake->dqm.detect_hang_info = fake->hang_info;
+	fake->dqm.detect_hang_info_size = sizeof(fake->hang_info);
 	fake->dqm.fence_addr = &fake->fence;
 	fake->dqm.fence_gpu_addr = (uintptr_t)&fake->fence;
 }
@@ -280,10 +285,15 @@ static const struct amdgpu_mes_funcs fake_mes_funcs = {
  * Functions of the rest of the GPU that the driver calls
  */
 
+static struct kfd_fake *adev_to_fake(struct amdgpu_device *adev)
+{
+	return container_of(adev->reset_domain, struct kfd_fake, reset_domain);
+}
+
 static void fake_get_cu_occupancy(struct amdgpu_device *adev, struct kfd_cu_occupancy *occupancy,
 				  int *max_waves_per_cu, u32 inst)
 {
-	struct kfd_fake *fake = container_of(adev->reset_domain, struct kfd_fake, reset_domain);
+	struct kfd_fake *fake = adev_to_fake(adev);
 	struct device_process_node *cur;
 	struct queue *q;
 	int i = 0;
@@ -299,6 +309,19 @@ static void fake_get_cu_occupancy(struct amdgpu_device *adev, struct kfd_cu_occu
 		}
 	}
 	dqm_unlock(&fake->dqm);
+}
+
+/* A queue that hangs is known by its ring, and is on the first of the hardware's. */
+static u64 fake_hqd_get_pq_addr(struct amdgpu_device *adev, u32 pipe, u32 queue, u32 inst)
+{
+	return adev_to_fake(adev)->is_hung && !pipe && !queue ? HUNG_RING_ADDRESS : 0;
+}
+
+static u64 fake_hqd_reset(struct amdgpu_device *adev, u32 pipe, u32 queue, u32 inst,
+			  unsigned int timeout)
+{
+	adev_to_fake(adev)->is_hung = false;
+	return HUNG_RING_ADDRESS;
 }
 
 static u32 fake_set_debug_trap(struct amdgpu_device *adev, bool keep, u32 vmid)
@@ -344,12 +367,17 @@ static void init_gpu(struct kfd_fake *fake)
 	adev->asic_type = CHIP_ALDEBARAN;
 	adev->reset_domain = &fake->reset_domain;
 	adev->gmc.xgmi.connected_to_cpu = true; /* its host data path needs no flush */
+	adev->gfx.mec.num_pipe_per_mec = 4;
+	adev->gfx.mec.num_queue_per_pipe = 8;
+	xa_init_flags(&adev->vm_manager.pasids, XA_FLAGS_LOCK_IRQ);
 	adev->mes.adev = adev;
 	adev->mes.funcs = &fake_mes_funcs;
 	mutex_init(&adev->mes.mutex_hidden);
 	spin_lock_init(&adev->mman.bdev.lru_lock);
 	INIT_LIST_HEAD(&adev->mman.bdev.pinned);
 
+	fake->kfd2kgd.hqd_get_pq_addr = fake_hqd_get_pq_addr;
+	fake->kfd2kgd.hqd_reset = fake_hqd_reset;
 	fake->kfd2kgd.enable_debug_trap = fake_set_debug_trap;
 	fake->kfd2kgd.disable_debug_trap = fake_set_debug_trap;
 	fake->kfd2kgd.set_wave_launch_mode = fake_set_wave_launch_mode;
@@ -609,6 +637,14 @@ free_pqn:
 	return ERR_PTR(r);
 }
 
+void kfd_fake_hang(struct kfd_fake *fake, struct queue *q)
+{
+	dqm_lock(&fake->dqm);
+	q->properties.queue_address = HUNG_RING_ADDRESS;
+	fake->is_hung = true;
+	dqm_unlock(&fake->dqm);
+}
+
 bool kfd_fake_is_consistent(struct kfd_fake *fake)
 {
 	struct device_queue_manager *dqm = &fake->dqm;
@@ -669,7 +705,7 @@ static int do_create(struct kfd_fake *fake, struct kfd_process *p, u32 logical_p
 		.queue_size = AMDGPU_GPU_PAGE_SIZE,
 		.queue_percent = 100,
 		.priority = 7,
-		.logical_priority = logical_priority,
+		.logical_priority = kfd_granted_priority(logical_priority),
 		.read_ptr = u64_to_user_ptr(rptr),
 		.write_ptr = u64_to_user_ptr(wptr),
 	};
@@ -712,6 +748,16 @@ static int do_advance(struct kfd_fake *fake, struct kfd_process *p, u32 packets)
 			r = advance_ring(pqn->q, packets);
 
 	return r;
+}
+
+static int do_hang(struct kfd_fake *fake, struct kfd_process *p, u32 id)
+{
+	struct queue *q = pqm_get_user_queue(&p->pqm, id);
+
+	if (!q || fake->scheduler != KFD_FAKE_HWS)
+		return -EINVAL;
+	kfd_fake_hang(fake, q);
+	return 0;
 }
 
 static int do_evict(struct kfd_fake *fake, struct kfd_process *p, bool evict)
@@ -765,6 +811,8 @@ static int do_command(struct kfd_fake *fake, const char *text)
 		r = do_create(fake, p, value, rptr, wptr);
 	else if (!strcmp(verb, "advance"))
 		r = do_advance(fake, p, value);
+	else if (!strcmp(verb, "hang"))
+		r = do_hang(fake, p, value);
 	else if (!strcmp(verb, "evict") || !strcmp(verb, "restore"))
 		r = do_evict(fake, p, !strcmp(verb, "evict"));
 	unlock_process(p);

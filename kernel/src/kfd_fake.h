@@ -63,6 +63,8 @@ struct kfd_fake {
 	u64 hiq_doorbell;
 	u64 fence;
 	u32 *hiq_ring;
+	struct dqm_detect_hang_info hang_info[32];
+	bool is_hung;			/* a queue; the next preemption of any of them resets it */
 	void *gtt;
 
 	atomic_t fail[KFD_FAKE_FAILURES];
@@ -88,6 +90,9 @@ void kfd_fake_destroy(struct kfd_fake *fake);
 int kfd_fake_prepare_process(struct kfd_fake *fake, struct kfd_process_device *pdd);
 struct queue *kfd_fake_create_queue(struct kfd_fake *fake, struct kfd_process *p,
 				    const struct queue_properties *properties);
+
+/* With the firmware's scheduler: the next run list finds that the queue does not leave. */
+void kfd_fake_hang(struct kfd_fake *fake, struct queue *q);
 
 /* Whether the hardware has exactly the queues that the driver thinks are active. */
 bool kfd_fake_is_consistent(struct kfd_fake *fake);

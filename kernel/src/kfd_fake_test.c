@@ -5,6 +5,7 @@
  */
 
 #include <kunit/test.h>
+#include <linux/cred.h>
 
 #include "kfd_fake.h"
 #include "kfd_preempt.h"
@@ -365,6 +366,121 @@ static void one_that_was_reset_is_not_restored(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c->dqm->active_queue_count, 1);
 }
 
+/* As above, by the driver's own way to a reset, and by eviction and the debugger. */
+static void one_that_hangs_is_reset_for_good(struct kunit *test)
+{
+	struct context *c = test->priv;
+	struct queue *a = new_queue(test), *b = new_queue(test);
+
+	kfd_fake_hang(c->fake, a);
+	KUNIT_EXPECT_EQ(test, preempt(test, b), 0);
+	KUNIT_EXPECT_TRUE(test, a->properties.is_reset);
+	expect(test, a, false, false);
+	expect(test, b, false, true);
+	KUNIT_EXPECT_EQ(test, atomic_read(&c->fake->resets), 0);
+	KUNIT_EXPECT_EQ(test, c->dqm->ops.evict_process_queues(c->dqm, &c->pdd->qpd), 0);
+	KUNIT_EXPECT_EQ(test, c->dqm->ops.restore_process_queues(c->dqm, &c->pdd->qpd), 0);
+	expect(test, a, false, false);
+	KUNIT_EXPECT_EQ(test, preempt(test, a), -EACCES);
+	KUNIT_EXPECT_EQ(test, resume(test, b), 0);
+	expect(test, a, false, false);
+	expect(test, b, true, false);
+}
+
+/* It hangs when it is to be preempted itself. */
+static void one_that_hangs_is_not_preempted(struct kunit *test)
+{
+	struct context *c = test->priv;
+	struct queue *a = new_queue(test), *b = new_queue(test);
+
+	kfd_fake_hang(c->fake, a);
+	KUNIT_EXPECT_EQ(test, step(test, true, a, b), -EACCES);
+	expect(test, a, false, false);
+	expect(test, b, false, true);
+}
+
+static const struct cred *without_right(struct kunit *test, int right)
+{
+	struct cred *cred = prepare_creds();
+	const struct cred *old;
+
+	KUNIT_ASSERT_NOT_NULL(test, cred);
+	cap_lower(cred->cap_effective, right);
+	old = override_creds(cred);
+	put_cred(cred);
+	return old;
+}
+
+static void urgent_priority_takes_a_right(struct kunit *test)
+{
+	const struct cred *old;
+
+	KUNIT_EXPECT_EQ(test, kfd_granted_priority(16), 16);
+	old = without_right(test, CAP_SYS_NICE);
+	KUNIT_EXPECT_EQ(test, kfd_granted_priority(0), 0);
+	KUNIT_EXPECT_EQ(test, kfd_granted_priority(8), 8);
+	KUNIT_EXPECT_EQ(test, kfd_granted_priority(9), 8);
+	KUNIT_EXPECT_EQ(test, kfd_granted_priority(U32_MAX), 8 | KFD_IOC_PRIORITY_SPLIT);
+	KUNIT_EXPECT_EQ(test, kfd_granted_priority(3 | KFD_IOC_PRIORITY_SPLIT),
+			3 | KFD_IOC_PRIORITY_SPLIT);
+	revert_creds(old);
+}
+
+/* A queue that is made from the checkpoint of @q */
+static struct queue *restored(struct kunit *test, struct queue *q)
+{
+	struct context *c = test->priv;
+	struct queue_properties p = q->properties;
+	struct queue *made;
+	u32 state;
+
+	KUNIT_ASSERT_EQ(test, kfd_preempt_checkpoint(q, &state), 0);
+	p.is_active = false;
+	p.is_preempted = false;
+	p.is_reset = false;
+	KUNIT_ASSERT_EQ(test, kfd_preempt_restore(&p, state), 0);
+	made = kfd_fake_create_queue(c->fake, &c->process, &p);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(made));
+	return made;
+}
+
+static void checkpoint_keeps_the_process_own_hold(struct kunit *test)
+{
+	struct queue *q = new_queue(test), *made = restored(test, q);
+
+	expect(test, made, true, false);
+	KUNIT_EXPECT_EQ(test, preempt(test, q), 0);
+	made = restored(test, q);
+	KUNIT_EXPECT_TRUE(test, made->is_preempted_by_owner);
+	expect(test, made, false, true);
+	KUNIT_EXPECT_EQ(test, resume(test, made), 0);
+	expect(test, made, true, false);
+}
+
+static void checkpoint_keeps_a_reset(struct kunit *test)
+{
+	struct context *c = test->priv;
+	struct queue *q = new_queue(test);
+
+	kfd_fake_hang(c->fake, q);
+	KUNIT_EXPECT_EQ(test, preempt(test, q), -EACCES);
+	expect(test, restored(test, q), false, false);
+}
+
+static void checkpoint_with_what_is_not_known(struct kunit *test)
+{
+	struct queue_properties p = {};
+
+	KUNIT_EXPECT_EQ(test, kfd_preempt_restore(&p, BIT(2)), -EINVAL);
+	KUNIT_EXPECT_EQ(test, kfd_preempt_restore(&p, U32_MAX), -EINVAL);
+}
+
+/* What the next versions of a checkpoint would have to read */
+static void checkpoint_has_its_old_size(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, sizeof(struct kfd_criu_queue_priv_data), 120);
+}
+
 static void type_reaches_the_hardware(struct kunit *test)
 {
 	static const enum kfd_preempt_type expected[] = {
@@ -421,6 +537,13 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE_PARAM(refused_while_the_gpu_is_reset, firmware_gen_params),
 	KUNIT_CASE_PARAM(one_that_was_reset_stays_off, firmware_gen_params),
 	KUNIT_CASE_PARAM(one_that_was_reset_is_not_restored, firmware_gen_params),
+	KUNIT_CASE(one_that_hangs_is_reset_for_good),
+	KUNIT_CASE(one_that_hangs_is_not_preempted),
+	KUNIT_CASE(urgent_priority_takes_a_right),
+	KUNIT_CASE_PARAM(checkpoint_keeps_the_process_own_hold, firmware_gen_params),
+	KUNIT_CASE(checkpoint_keeps_a_reset),
+	KUNIT_CASE(checkpoint_with_what_is_not_known),
+	KUNIT_CASE(checkpoint_has_its_old_size),
 	KUNIT_CASE_PARAM(type_reaches_the_hardware, any_gen_params),
 	KUNIT_CASE_PARAM(process_without_memory_is_not_loaded, any_gen_params),
 	{}

@@ -14,10 +14,12 @@
  * device queue manager, then that of the process that holds. The holds of a
  * queue are under the second, because a file that is closed does not know which
  * processes' queues it holds; the table in which one of them is found, and the
- * number of a process's holds, are under the third.
+ * number of a process's holds, are under the third. How many holds a user has is
+ * counted without a lock of this file.
  */
 
 #include <linux/capability.h>
+#include <linux/cred.h>
 #include <linux/file.h>
 #include <linux/hash.h>
 #include <linux/magic.h>
@@ -26,6 +28,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
+#include <linux/xarray.h>
 #include <uapi/linux/kfd_ioctl.h>
 
 #include "kfd_device_queue_manager.h"
@@ -43,7 +46,11 @@ struct kfd_preempt_hold {
 	struct kfd_process *owner;	/* with a reference, once it is in the two */
 	const struct queue *q;
 	struct file *file;		/* compared, never used */
+	kuid_t uid;			/* of the user that it counts for */
 };
+
+/* How many holds each user has, by its id; no entry: none */
+static DEFINE_XARRAY(user_holds);
 
 static bool type_is_valid(u32 type)
 {
@@ -56,6 +63,15 @@ static bool queue_is_held(const struct queue *q)
 	       !list_empty(&q->preempt_holds);
 }
 
+/* A queue that goes, or never runs again, is not held. */
+static int check_preemptible(const struct queue *q)
+{
+	if (q->properties.is_being_destroyed)
+		return -EBUSY;
+
+	return q->properties.is_reset ? -EACCES : 0;
+}
+
 /*
  * The aliases: a single queue of the caller
  */
@@ -64,14 +80,15 @@ static int preempt_own(struct queue *q, u32 type)
 {
 	struct device_queue_manager *dqm = q->device->dqm;
 	LIST_HEAD(queues);
-	int r = 0;
+	int r;
 
 	if (!(kfd_dqm_preempt_types(dqm) & BIT(type)))
 		return -EOPNOTSUPP;
 	if (q->is_preempted_by_owner)
 		return -EALREADY;
-	if (q->properties.is_being_destroyed)
-		return -EBUSY;
+	r = check_preemptible(q);
+	if (r)
+		return r;
 
 	if (!q->properties.is_preempted) {
 		list_add(&q->preempt_link, &queues);
@@ -174,17 +191,62 @@ static struct kfd_preempt_hold *find_hold(struct kfd_process *owner, const struc
 	return found;
 }
 
+/* Takes neither the lock of the target nor that of its devices: anybody may ask. */
+static bool file_holds_some(struct kfd_process *owner, const struct file *file,
+			    const struct kfd_process *target)
+{
+	struct kfd_preempt_hold *hold;
+	bool found = false;
+	unsigned int i;
+
+	if (!READ_ONCE(owner->preempt_table))
+		return false;
+
+	spin_lock(&owner->preempt_lock);
+	for (i = 0; i < BIT(KFD_PREEMPT_TABLE_BITS) && !found; i++)
+		hlist_for_each_entry(hold, &owner->preempt_table[i], node)
+			found |= hold->file == file && hold->q->process == target;
+	spin_unlock(&owner->preempt_lock);
+
+	return found;
+}
+
 static void add_hold(struct queue *q, struct kfd_preempt_hold *hold,
-		     struct kfd_process *owner, struct file *file)
+		     struct kfd_process *owner, struct file *file, kuid_t uid)
 {
 	kref_get(&owner->ref);
 	hold->owner = owner;
 	hold->file = file;
+	hold->uid = uid;
 	hold->q = q;
 	list_move(&hold->list, &q->preempt_holds);
 	spin_lock(&owner->preempt_lock);
 	hlist_add_head(&hold->node, bucket_of(owner, q));
 	spin_unlock(&owner->preempt_lock);
+}
+
+/*
+ * Adds to the holds of a user. Allocates only for a user that has none, so one
+ * that is removed needs no memory.
+ */
+static int count_for_user(kuid_t uid, long nr)
+{
+	void *old, *seen = xa_load(&user_holds, __kuid_val(uid));
+
+	do {
+		unsigned long holds = (seen ? xa_to_value(seen) : 0) + nr;
+
+		if (nr > 0 && holds > KFD_PREEMPT_USER_HOLDS_MAX && !capable(CAP_SYS_RESOURCE))
+			return -EDQUOT;
+		old = seen;
+		seen = xa_cmpxchg(&user_holds, __kuid_val(uid), old,
+				  holds ? xa_mk_value(holds) : NULL,
+				  nr > 0 ? GFP_KERNEL : GFP_NOWAIT);
+		if (xa_is_err(seen))
+			return xa_err(seen);
+	} while (seen != old);
+
+	return 0;
 }
 
 static void remove_hold(struct kfd_preempt_hold *hold)
@@ -195,6 +257,7 @@ static void remove_hold(struct kfd_preempt_hold *hold)
 	hlist_del(&hold->node);
 	owner->preempt_holds--;
 	spin_unlock(&owner->preempt_lock);
+	count_for_user(hold->uid, -1);
 	list_del(&hold->list);
 	kfree(hold);
 	kfd_unref_process(owner);
@@ -221,13 +284,12 @@ static int make_table(struct kfd_process *owner)
 	return 0;
 }
 
-/* Counts holds that are about to be made; those that are not are given back. */
-static int reserve_holds(struct kfd_process *owner, u32 nr)
+static int count_for_process(struct kfd_process *owner, long nr)
 {
 	int r = 0;
 
 	spin_lock(&owner->preempt_lock);
-	if (owner->preempt_holds + nr > KFD_PREEMPT_HOLDS_MAX)
+	if (nr > 0 && owner->preempt_holds + nr > KFD_PREEMPT_HOLDS_MAX)
 		r = -EDQUOT;
 	else
 		owner->preempt_holds += nr;
@@ -236,11 +298,28 @@ static int reserve_holds(struct kfd_process *owner, u32 nr)
 	return r;
 }
 
-static void unreserve_holds(struct kfd_process *owner, u32 nr)
+/* Counts holds that are about to be made; those that are not are given back. */
+static int reserve_holds(struct kfd_process *owner, kuid_t uid, u32 nr)
 {
-	spin_lock(&owner->preempt_lock);
-	owner->preempt_holds -= nr;
-	spin_unlock(&owner->preempt_lock);
+	int r = count_for_process(owner, nr);
+
+	if (r)
+		return r;
+
+	r = count_for_user(uid, nr);
+	if (r)
+		count_for_process(owner, -(long)nr);
+
+	return r;
+}
+
+static void unreserve_holds(struct kfd_process *owner, kuid_t uid, u32 nr)
+{
+	if (!nr)
+		return;
+
+	count_for_process(owner, -(long)nr);
+	count_for_user(uid, -(long)nr);
 }
 
 void kfd_preempt_forget(struct queue *q)
@@ -320,6 +399,50 @@ void kfd_preempt_process_freed(struct kfd_process *p)
 }
 
 /*
+ * Checkpoints
+ */
+
+#define CHECKPOINT_PREEMPTED	BIT(0)	/* by its process */
+#define CHECKPOINT_RESET	BIT(1)
+
+/* A file of the process that holds one of its own queues is another file afterwards. */
+static bool is_held_by_own_file(const struct queue *q)
+{
+	const struct kfd_preempt_hold *hold;
+
+	list_for_each_entry(hold, &q->preempt_holds, list)
+		if (hold->owner == q->process)
+			return true;
+
+	return false;
+}
+
+int kfd_preempt_checkpoint(struct queue *q, u32 *state)
+{
+	int r = 0;
+
+	dqm_lock(q->device->dqm);
+	*state = (q->is_preempted_by_owner ? CHECKPOINT_PREEMPTED : 0) |
+		 (q->properties.is_reset ? CHECKPOINT_RESET : 0);
+	if (is_held_by_own_file(q))
+		r = -EBUSY;
+	dqm_unlock(q->device->dqm);
+
+	return r;
+}
+
+int kfd_preempt_restore(struct queue_properties *p, u32 state)
+{
+	if (state & ~(CHECKPOINT_PREEMPTED | CHECKPOINT_RESET))
+		return -EINVAL;
+
+	p->is_preempted = state & CHECKPOINT_PREEMPTED;
+	p->is_reset = state & CHECKPOINT_RESET;
+
+	return 0;
+}
+
+/*
  * Holds of the scheduler
  */
 
@@ -373,6 +496,7 @@ struct batch {
 	struct kfd_process *caller;
 	struct kfd_process *target;
 	struct file *file;
+	kuid_t uid;			/* of the caller */
 	u32 *ids;
 	struct list_head spare;		/* a hold for each queue that may need one */
 	u32 reserved;			/* of them */
@@ -401,7 +525,7 @@ static void hold_for_caller(struct batch *b, struct queue *q)
 	}
 
 	add_hold(q, list_first_entry(&b->spare, struct kfd_preempt_hold, list), b->caller,
-		 b->file);
+		 b->file, b->uid);
 	b->reserved--;
 }
 
@@ -416,6 +540,8 @@ static void unhold_for_caller(struct batch *b, struct queue *q)
 /* Returns whether the hardware has to do something, or an error. */
 static int prepare_queue(struct batch *b, struct queue *q)
 {
+	int r;
+
 	if (b->op == KFD_IOC_PREEMPT_OP_RESUME) {
 		if (!is_held_by_caller(b, q))
 			return 0;
@@ -423,8 +549,9 @@ static int prepare_queue(struct batch *b, struct queue *q)
 		return !queue_is_held(q);
 	}
 
-	if (q->properties.is_being_destroyed)
-		return -EBUSY;
+	r = check_preemptible(q);
+	if (r)
+		return r;
 	if (is_held_by_caller(b, q))
 		return 0;
 	hold_for_caller(b, q);
@@ -499,14 +626,10 @@ static void run_on_node(struct batch *b, struct kfd_node *node)
 	dqm_unlock(dqm);
 }
 
-static bool is_urgent(u32 logical_priority)
-{
-	return logical_priority > KFD_PREEMPT_NORMAL_PRIORITY + 1;
-}
-
 /* The scheduler of the node, where there is one, moves the queue to its new group. */
 static void set_priorities(struct batch *b)
 {
+	const struct kfd_preempt_scheduler *scheduler;
 	u32 i;
 
 	for (i = 0; i < b->args->num_queues; i++) {
@@ -519,9 +642,10 @@ static void set_priorities(struct batch *b)
 		/* Whether the program is split is its own choice. */
 		q->properties.logical_priority &= KFD_IOC_PRIORITY_SPLIT;
 		q->properties.logical_priority |= b->args->logical_priority;
-		q->is_priority_granted = is_urgent(b->args->logical_priority);
-		if (q->device->preempt_scheduler)
-			q->device->preempt_scheduler->priority_changed(q);
+		/* It goes with its device. */
+		scheduler = READ_ONCE(q->device->preempt_scheduler);
+		if (scheduler)
+			scheduler->priority_changed(q);
 		b->done++;
 	}
 }
@@ -570,6 +694,10 @@ static int run_batch(struct batch *b)
 /*
  * As for the debugger, and for the administrator. A program that may only become
  * the tracer does so first: security modules have a say in that.
+ *
+ * A call keeps others from the lock of its target for a while, so those without
+ * the right get nowhere. A file that holds queues had it once, and may always
+ * resume them: the tracer may be somebody else by then.
  */
 static bool may_hold(const struct kfd_process *target)
 {
@@ -601,7 +729,7 @@ static struct pid *get_pid_of(int pidfd)
 }
 
 /* With a reference to it. */
-static struct kfd_process *find_target(struct kfd_process *caller,
+static struct kfd_process *find_target(struct kfd_process *caller, const struct file *file,
 				       const struct kfd_ioctl_preempt_args *args)
 {
 	struct kfd_process *target;
@@ -620,8 +748,8 @@ static struct kfd_process *find_target(struct kfd_process *caller,
 	put_pid(pid);
 	if (!target)
 		return ERR_PTR(-ESRCH);
-	/* A file releases only what it holds, which it was once allowed to. */
-	if (target == caller || args->op == KFD_IOC_PREEMPT_OP_RESUME || may_hold(target))
+	if (target == caller || may_hold(target) ||
+	    (args->op == KFD_IOC_PREEMPT_OP_RESUME && file_holds_some(caller, file, target)))
 		return target;
 
 	kfd_unref_process(target);
@@ -639,7 +767,7 @@ static int make_spare_holds(struct batch *b)
 	u32 i;
 
 	if (!r)
-		r = reserve_holds(b->caller, b->args->num_queues);
+		r = reserve_holds(b->caller, b->uid, b->args->num_queues);
 	if (r)
 		return r;
 
@@ -661,7 +789,7 @@ static void free_batch(struct batch *b)
 
 	list_for_each_entry_safe(hold, next, &b->spare, list)
 		kfree(hold);
-	unreserve_holds(b->caller, b->reserved);
+	unreserve_holds(b->caller, b->uid, b->reserved);
 	kfree(b->ids);
 	kfree(b);
 }
@@ -707,10 +835,8 @@ static int check_queues(const struct kfd_ioctl_preempt_args *args)
 	if (args->op != KFD_IOC_PREEMPT_OP_SET_PRIORITY ||
 	    q->logical_priority & KFD_IOC_PRIORITY_SPLIT)
 		return -EINVAL;
-	if (is_urgent(q->logical_priority) && !capable(CAP_SYS_NICE))
-		return -EACCES;
-
-	return 0;
+	/* Unlike a program that makes a queue, one that asks for this alone hears of it. */
+	return kfd_granted_priority(q->logical_priority) == q->logical_priority ? 0 : -EACCES;
 }
 
 static int act_on_queues(struct file *filep, struct kfd_process *p,
@@ -724,7 +850,7 @@ static int act_on_queues(struct file *filep, struct kfd_process *p,
 	if (r)
 		return r;
 
-	target = find_target(p, args);
+	target = find_target(p, filep, args);
 	if (IS_ERR(target))
 		return PTR_ERR(target);
 
@@ -736,6 +862,7 @@ static int act_on_queues(struct file *filep, struct kfd_process *p,
 		b->caller = p;
 		b->target = target;
 		b->file = filep;
+		b->uid = current_uid();
 		INIT_LIST_HEAD(&b->spare);
 		r = do_batch(b);
 		free_batch(b);
@@ -763,7 +890,7 @@ static u32 features_of(const struct kfd_node *node)
 		       KFD_IOC_PREEMPT_FEATURE_LOGICAL_PRIORITY |
 		       KFD_IOC_PREEMPT_FEATURE_SET_PRIORITY;
 
-	if (node->preempt_scheduler)
+	if (READ_ONCE(node->preempt_scheduler))
 		features |= KFD_IOC_PREEMPT_FEATURE_SCHEDULER;
 	if (READ_ONCE(kfd_preempt_aliases))
 		features |= KFD_IOC_PREEMPT_FEATURE_ALIASES;

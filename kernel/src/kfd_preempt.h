@@ -10,13 +10,12 @@ struct file;
 struct kfd_process;
 struct list_head;
 struct queue;
+struct queue_properties;
 
-/* How many queues the open files of a process may hold */
+/* How many queues the open files of a process may hold, and those of a user */
 #define KFD_PREEMPT_HOLDS_MAX		4096
+#define KFD_PREEMPT_USER_HOLDS_MAX	(4 * KFD_PREEMPT_HOLDS_MAX)
 #define KFD_PREEMPT_TABLE_BITS		9
-
-/* More urgent than that takes CAP_SYS_NICE */
-#define KFD_PREEMPT_NORMAL_PRIORITY	7
 
 /* The scheduler of a node, where there is one */
 struct kfd_preempt_scheduler {
@@ -32,6 +31,14 @@ void kfd_preempt_file_closed(struct kfd_process *p, struct file *filep);
 void kfd_preempt_process_ended(struct kfd_process *p);
 /* Nobody has a reference to it any more. */
 void kfd_preempt_process_freed(struct kfd_process *p);
+
+/*
+ * What a checkpoint has of a queue: whether its process holds it, and whether it
+ * was reset. -EBUSY: a file of the process holds it, which nobody could restore.
+ */
+int kfd_preempt_checkpoint(struct queue *q, u32 *state);
+/* The queue that is made from the properties is as it was. */
+int kfd_preempt_restore(struct queue_properties *p, u32 state);
 
 /*
  * For the scheduler, with the DQM lock: holds queues and releases others, which

@@ -241,6 +241,8 @@ static struct gp__node_options options_of(struct queue *q)
 	/* An administrator's rights are not those of the program whose queue it changes. */
 	bool is_own = same_thread_group(current, task);
 	u32 asked = gp__node_asked(q->properties.logical_priority, q->properties.priority);
+	/* An urgent one was granted when it was given. */
+	u32 logical = q->properties.logical_priority & ~KFD_IOC_PRIORITY_SPLIT;
 
 	return (struct gp__node_options){
 		.queue = q,
@@ -248,10 +250,10 @@ static struct gp__node_options options_of(struct queue *q)
 		.pid = task_tgid_nr(task),
 		.user = from_kuid(&init_user_ns, task_uid(task)),
 		.tag = task->comm,
-		.is_given = q->properties.logical_priority & ~KFD_IOC_PRIORITY_SPLIT,
+		.is_given = logical,
 		.asked = asked,
 		.priority = gp__node_granted(asked, asked <= GP__PRIO_NORMAL ||
-						    q->is_priority_granted ||
+						    logical > KFD_NORMAL_PRIORITY + 1 ||
 						    (is_own && capable(CAP_SYS_NICE))),
 		.own = gp__node_own(q->properties.priority),
 		.place = kfd_sched_ring(&q->properties),
@@ -347,7 +349,7 @@ void kfd_sched_remove_process(struct kfd_node *node, struct kfd_process *p)
 	kfd_sched_kick(s);
 }
 
-static_assert(KFD_PREEMPT_NORMAL_PRIORITY == GP__PRIO_NORMAL);
+static_assert(KFD_NORMAL_PRIORITY == GP__PRIO_NORMAL);
 
 static const struct kfd_preempt_scheduler preempt_scheduler = {
 	.priority_changed = kfd_sched_queue_updated,
@@ -550,7 +552,7 @@ void kfd_sched_init(struct kfd_node *node)
 	}
 
 	node->sched = s;
-	node->preempt_scheduler = &preempt_scheduler;
+	WRITE_ONCE(node->preempt_scheduler, &preempt_scheduler);
 	return;
 
 fail:
@@ -564,7 +566,7 @@ void kfd_sched_fini(struct kfd_node *node)
 	if (!s)
 		return;
 
-	node->preempt_scheduler = NULL;
+	WRITE_ONCE(node->preempt_scheduler, NULL);
 	node->sched = NULL;
 	kfd_sched_remove_files(s);
 	leave_thread(s);

@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,6 +25,7 @@
 
 #include "common.h"
 #include "gpreempt/uapi/gpreempt_kfd.h"
+#include "kernel/series_cases.h"
 
 #define DEFAULT_STEPS 10000
 #define RANDOM_QUEUES 4
@@ -444,7 +446,7 @@ static void holds_are_limited(void)
 {
 	enum { QUEUES = 16, FILES = 512 };
 	struct gp_kfd_preempt a = { .op = GP_KFD_OP_QUERY };
-	uint32_t ids[QUEUES], done = 0;
+	uint32_t ids[QUEUES], twice[QUEUES + 1], done = 0;
 	int fds[FILES], nr = 0, result = QUEUES;
 
 	EXPECT_EQ(call(kfd, GP_KFD_PREEMPT, &a), 0);
@@ -460,10 +462,115 @@ static void holds_are_limited(void)
 	/* One file less, and there is room again; the others still hold. */
 	close(fds[0]);
 	EXPECT_EQ(mapped(ids[0]), 0);
+	/* An id that is named twice counts twice. */
+	memcpy(twice, ids, sizeof(ids));
+	twice[QUEUES] = ids[0];
+	EXPECT_EQ(batch(fds[nr - 1], GP_KFD_OP_PREEMPT, getpid(), twice, QUEUES + 1), -EDQUOT);
 	EXPECT_EQ(batch(fds[nr - 1], GP_KFD_OP_PREEMPT, getpid(), ids, QUEUES), QUEUES);
 	for (int i = 1; i < nr; i++)
 		close(fds[i]);
 	for (int i = 0; i < QUEUES; i++) {
+		EXPECT_EQ(mapped(ids[i]), 1);
+		EXPECT_EQ(destroy(ids[i]), 0);
+	}
+	expect_consistent();
+}
+
+/*
+ * Processes of one user, each with as many holds as it may have
+ */
+
+#define FILLER_QUEUES 16
+
+struct filler {
+	pid_t pid;
+	int first, last; /* what its first and its last call returned */
+};
+
+static void give_up_resources(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+	if (syscall(SYS_capget, &header, data))
+		die("capget");
+	data[CAP_TO_INDEX(CAP_SYS_RESOURCE)].effective &= ~CAP_TO_MASK(CAP_SYS_RESOURCE);
+	if (syscall(SYS_capset, &header, data))
+		die("capset");
+}
+
+static _Noreturn void fill(pid_t of, uint32_t *ids, bool is_limited, int ready)
+{
+	int first = 0, last = FILLER_QUEUES;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (is_limited)
+		give_up_resources();
+	while (last == FILLER_QUEUES) {
+		last = batch(open_kfd(), GP_KFD_OP_PREEMPT, of, ids, FILLER_QUEUES);
+		first = first ? first : last;
+	}
+	if (write(ready, &first, sizeof(first)) != sizeof(first) ||
+	    write(ready, &last, sizeof(last)) != sizeof(last))
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+static struct filler start_filler(uint32_t *ids, bool is_limited)
+{
+	int ready[2];
+	pid_t of = getpid();
+	struct filler f;
+
+	if (pipe2(ready, O_CLOEXEC))
+		die("pipe");
+	f.pid = fork();
+	if (!f.pid)
+		fill(of, ids, is_limited, ready[1]);
+	close(ready[1]);
+	if (f.pid < 0 || read(ready[0], &f.first, sizeof(f.first)) != sizeof(f.first) ||
+	    read(ready[0], &f.last, sizeof(f.last)) != sizeof(f.last))
+		die("filler");
+	close(ready[0]);
+	return f;
+}
+
+static void end_filler(const struct filler *f)
+{
+	kill(f->pid, SIGKILL);
+	waitpid(f->pid, NULL, 0);
+}
+
+/* However many processes it has, unless it may have more than others. */
+static void holds_of_a_user_are_limited(void)
+{
+	enum { PROCESSES = 4 };
+	struct filler f[PROCESSES], more;
+	uint32_t ids[FILLER_QUEUES];
+
+	for (int i = 0; i < FILLER_QUEUES; i++)
+		ids[i] = create_queue();
+	for (int i = 0; i < PROCESSES; i++) {
+		f[i] = start_filler(ids, true);
+		EXPECT_EQ(f[i].first, FILLER_QUEUES);
+		EXPECT_EQ(f[i].last, -EDQUOT);
+	}
+	more = start_filler(ids, true);
+	EXPECT_EQ(more.first, -EDQUOT);
+	end_filler(&more);
+	more = start_filler(ids, false);
+	EXPECT_EQ(more.first, FILLER_QUEUES);
+	end_filler(&more);
+	/* The one that ends gives its part back. */
+	end_filler(&f[0]);
+	more = start_filler(ids, true);
+	EXPECT_EQ(more.first, FILLER_QUEUES);
+	end_filler(&more);
+	EXPECT_EQ(mapped(ids[0]), 0);
+	for (int i = 1; i < PROCESSES; i++)
+		end_filler(&f[i]);
+	for (int i = 0; i < FILLER_QUEUES; i++) {
 		EXPECT_EQ(mapped(ids[i]), 1);
 		EXPECT_EQ(destroy(ids[i]), 0);
 	}
@@ -564,15 +671,29 @@ static void holder_dies(void)
 	end_other(&o);
 }
 
+/* Not even to resume: a call takes the lock of its target. */
 static int hold_as_nobody(struct other *o)
 {
 	int fd = open_kfd();
 
 	if (setgid(NOBODY) || setuid(NOBODY))
 		return 1;
-	/* The tracer may; to resume takes no right. */
 	return batch_one(fd, GP_KFD_OP_PREEMPT, o->pid, o->id) != -EPERM ||
-	       batch_one(fd, GP_KFD_OP_RESUME, o->pid, o->id) != 1;
+	       batch_one(fd, GP_KFD_OP_RESUME, o->pid, o->id) != -EPERM;
+}
+
+/* A file that holds may resume, also when its right is gone; another one of the process may not. */
+static int hold_and_give_up(struct other *o)
+{
+	int fd = open_kfd(), second = open_kfd();
+
+	if (batch_one(fd, GP_KFD_OP_PREEMPT, o->pid, o->id) != 1 || setgid(NOBODY) ||
+	    setuid(NOBODY))
+		return 1;
+	return batch_one(fd, GP_KFD_OP_PREEMPT, o->pid, o->id) != -EPERM ||
+	       batch_one(second, GP_KFD_OP_RESUME, o->pid, o->id) != -EPERM ||
+	       batch_one(fd, GP_KFD_OP_RESUME, o->pid, o->id) != 1 ||
+	       batch_one(fd, GP_KFD_OP_RESUME, o->pid, o->id) != -EPERM;
 }
 
 static int hold_as_tracer(struct other *o)
@@ -590,6 +711,7 @@ static void holder_needs_the_right(void)
 	struct other o = start_other();
 
 	EXPECT_EQ(in_child(hold_as_nobody, &o), 0);
+	EXPECT_EQ(in_child(hold_and_give_up, &o), 0);
 	EXPECT_EQ(in_child(hold_as_tracer, &o), 0);
 	EXPECT_EQ(state_of(o.pid, o.id).mapped, 1);
 	end_other(&o);
@@ -758,6 +880,121 @@ static void suspended(void)
 	stop_debugging();
 	close(wake[0]);
 	close(wake[1]);
+}
+
+/*
+ * A queue that hangs
+ */
+
+static uint32_t series_ids[SERIES_QUEUES];
+
+/* The next run list finds that it hangs. */
+static void hang(uint32_t id)
+{
+	control("hang %d %u", (int)getpid(), id);
+	EXPECT_EQ(preempt(series_ids[SERIES_A]), 0);
+	EXPECT_EQ(resume(series_ids[SERIES_A]), 0);
+	EXPECT_EQ(mapped(id), 0);
+}
+
+static int series_call(const struct series_step *s, uint32_t *ids)
+{
+	uint32_t first = series_ids[s->ids[0].queue];
+
+	switch (s->op) {
+	case SERIES_OP_HANG:
+		hang(first);
+		return 0;
+	case SERIES_OP_ALIAS_PREEMPT:
+		return preempt(first);
+	case SERIES_OP_ALIAS_RESUME:
+		return resume(first);
+	default:
+		return batch(kfd, s->op, s->by_file ? getpid() : 0, ids, s->nr);
+	}
+}
+
+static void series_step(const struct series_step *s)
+{
+	uint32_t ids[SERIES_NAMES_MAX];
+
+	for (uint32_t i = 0; i < s->nr; i++)
+		ids[i] = series_ids[s->ids[i].queue] | s->ids[i].before;
+	expect_eq(series_call(s, ids), s->result, s->name, __LINE__);
+	for (uint32_t i = 0; i < s->nr; i++)
+		expect_eq(ids[i], series_ids[s->ids[i].queue] | s->ids[i].after, s->name, __LINE__);
+}
+
+/* The driver remembers of a process that it had a queue that was reset. */
+static void in_own_process(void (*body)(void))
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		failures = 0;
+		kfd = open_kfd();
+		body();
+		fflush(stdout);
+		_exit(failures ? 1 : 0);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		die("child");
+	EXPECT_EQ(status, 0);
+}
+
+static void call_series(void)
+{
+	for (int i = SERIES_A; i < SERIES_NONE; i++)
+		series_ids[i] = create_queue();
+	series_ids[SERIES_NONE] = 1000;
+	for (size_t i = 0; i < SERIES_STEPS; i++)
+		series_step(&series_steps[i]);
+	expect_consistent();
+	for (int i = SERIES_A; i < SERIES_NONE; i++)
+		EXPECT_EQ(destroy(series_ids[i]), 0);
+}
+
+/* The emulated machine has the same list. */
+static void answers_about_each_queue(void)
+{
+	in_own_process(call_series);
+}
+
+static void reset_queue(void)
+{
+	int wake[2], resets = number("resets");
+	uint32_t id;
+
+	if (pipe2(wake, O_CLOEXEC))
+		die("pipe");
+	start_debugging(wake[1]);
+	series_ids[SERIES_A] = create_queue();
+	id = create_queue();
+	look_at_queues();
+	hang(id);
+	EXPECT_EQ(number("resets"), resets);
+	control("evict %d", (int)getpid());
+	control("restore %d", (int)getpid());
+	EXPECT_EQ(mapped(id), 0);
+	expect_consistent();
+	EXPECT_EQ(suspend_or_resume(true, id), 1);
+	EXPECT_EQ(suspend_or_resume(false, id), 1);
+	EXPECT_EQ(mapped(id), 0);
+	expect_consistent();
+	EXPECT_EQ(mapped(series_ids[SERIES_A]), 1);
+	expect_consistent();
+	EXPECT_EQ(destroy(id), 0);
+	EXPECT_EQ(destroy(series_ids[SERIES_A]), 0);
+	stop_debugging();
+	close(wake[0]);
+	close(wake[1]);
+}
+
+/* Neither an eviction that ends nor a debugger starts it again. */
+static void one_that_was_reset_stays_off(void)
+{
+	in_own_process(reset_queue);
 }
 
 /*
@@ -976,6 +1213,7 @@ int main(int argc, char **argv)
 	RUN(refusals_of_several);
 	RUN(targets_that_are_none);
 	RUN(holds_are_limited);
+	RUN(holds_of_a_user_are_limited);
 	RUN(priorities_are_changed);
 	RUN(held_by_files);
 	RUN(holder_dies);
@@ -986,6 +1224,11 @@ int main(int argc, char **argv)
 	RUN(hardware_fails);
 	if (can_debug())
 		RUN(suspended);
+	/* Only the firmware's scheduler has a way to reset a single queue. */
+	if (!strcmp(scheduler, "hws")) {
+		RUN(answers_about_each_queue);
+		RUN(one_that_was_reset_stays_off);
+	}
 	RUN(anything_after_anything);
 	/* Programs that come later see the kernel as it is by default. */
 	have_aliases(false);

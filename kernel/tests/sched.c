@@ -571,6 +571,45 @@ static void a_burst_is_two_run_lists(void)
 	end(&low);
 }
 
+static int set_logical_priority(const struct program *p, uint32_t logical)
+{
+	uint32_t id = 0;
+	struct gp_kfd_preempt args = {
+		.op = GP_KFD_OP_SET_PRIORITY,
+		.flags = GP_KFD_PREEMPT_TARGET,
+		.pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0),
+		.queues = { .queue_array_ptr = (uintptr_t)&id,
+			    .num_queues = 1,
+			    .logical_priority = logical },
+	};
+	int fd = open_kfd(), result = call(fd, GP_KFD_PREEMPT, &args);
+
+	close(args.pidfd);
+	close(fd);
+	return result;
+}
+
+/* One program is held and the other released: the one that ran is less urgent from now on. */
+static void a_handover_is_one_run_list(void)
+{
+	struct program low = start(LOW, PLAIN), high = start(HIGH, PLAIN);
+	int before, cost, want = strcmp(scheduler, "hws") ? 0 : 1;
+
+	submit(&low, 1);
+	submit(&high, 1);
+	EXPECT_SOON(&low, false);
+	before = number("runlists");
+	EXPECT_EQ(set_logical_priority(&high, LOW), 1);
+	EXPECT_SOON(&low, true);
+	EXPECT_SOON(&high, false);
+	EXPECT_STAYS(&low, true);
+	cost = number("runlists") - before;
+	EXPECT_EQ(cost, want);
+	printf("# %s: %d run lists for a handover\n", scheduler, cost);
+	end(&low);
+	end(&high);
+}
+
 /* How often the thread looks in a second. */
 static long ticks_a_second(void)
 {
@@ -696,6 +735,9 @@ static void being_urgent_needs_a_right(void)
 	EXPECT_SOON(&low, false);
 	EXPECT_STAYS(&normal, true);
 	EXPECT_EQ(runs(&bold), true);
+	/* What it got is what others see. */
+	EXPECT_EQ(queue_number(&bold, "logical_priority"), NORMAL);
+	EXPECT_EQ(queue_number(&bold, "effective_priority"), NORMAL);
 	end(&low);
 	end(&normal);
 	end(&bold);
@@ -937,6 +979,7 @@ int main(int argc, char **argv)
 	RUN(work_ends_with_its_signal);
 	RUN(work_without_progress_is_doubted);
 	RUN(a_burst_is_two_run_lists);
+	RUN(a_handover_is_one_run_list);
 	RUN(one_priority_costs_nothing);
 	RUN(page_that_does_not_come);
 	RUN(urgent_program_dies);

@@ -4,6 +4,7 @@
  * than the kernel knows; memory that cannot be read or written; another direction or letter. Each
  * number has a process of its own.
  */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -255,6 +256,39 @@ static void call_unprivileged(const struct probe *p, const void *arg)
 	probe_ask(p, "criu/unprivileged-null", GP_KFD_CRIU, NULL);
 }
 
+static void open_and_stay(const struct probe *p)
+{
+	(void)p;
+	probe_open(O_RDWR | O_CLOEXEC);
+}
+
+/* Of a process that uses KFD, and has no queue. */
+static void call_series_of_others(const struct probe *p, const void *arg)
+{
+	static const char *const names[] = {
+		[GP_KFD_OP_PREEMPT] = "preempt",
+		[GP_KFD_OP_RESUME] = "resume",
+		[GP_KFD_OP_SET_PRIORITY] = "set-priority",
+	};
+	pid_t other = probe_child(p, open_and_stay);
+	uint32_t id = 0;
+	char name[64];
+
+	(void)arg;
+	for (uint32_t op = GP_KFD_OP_PREEMPT; op <= GP_KFD_OP_SET_PRIORITY; op++) {
+		struct gp_kfd_preempt a = {
+			.op = op,
+			.flags = GP_KFD_PREEMPT_TARGET,
+			.pidfd = (int)syscall(SYS_pidfd_open, other, 0),
+			.queues = { (uintptr_t)&id, 1, 0, 0, 0 },
+		};
+
+		snprintf(name, sizeof(name), "series/%s-others", names[op]);
+		probe_ask(p, name, GP_KFD_PREEMPT, &a);
+		close(a.pidfd);
+	}
+}
+
 static void check_clocks(const struct probe *p, const void *arg)
 {
 	struct gp_kfd_get_clock_counters a = { .gpu_id = PROBE_NO_GPU, .gpu_clock_counter = 1 }, b;
@@ -283,4 +317,5 @@ void probe_calls(const struct probe *p)
 	probe_fresh(p, "of-others", call_of_others, NULL);
 	probe_fresh(p, "clocks", check_clocks, NULL);
 	probe_fresh(p, "unprivileged", call_unprivileged, NULL);
+	probe_fresh(p, "series-of-others", call_series_of_others, NULL);
 }
