@@ -15,7 +15,9 @@
  *			how often rings were looked at, a group was held, and a
  *			less urgent group ran when work came
  *
- * and a file for each parameter of the core and of its policy.
+ *	policy		hpf, fair or share: which of them decides
+ *
+ * and a file for each parameter of the core and of the policies.
  *
  * /sys/kernel/debug/kfd/sched_GPU_ID is its log.
  *
@@ -52,29 +54,54 @@ static u32 file_of(struct kfd_sched *s, struct attribute *attr)
 static ssize_t sched_show(struct kobject *kobj, struct attribute *attr, char *text)
 {
 	struct kfd_sched *s = sched_of(kobj);
-	u64 value;
+	u32 file = file_of(s, attr);
+	ssize_t size;
 
 	mutex_lock(&s->lock);
-	value = gp__node_show(&s->sched, file_of(s, attr));
+	if (gp__node_file_is_policy(file))
+		size = sysfs_emit(text, "%s\n", gp__node_policy(&s->sched));
+	else
+		size = sysfs_emit(text, "%llu\n", gp__node_show(&s->sched, file));
 	mutex_unlock(&s->lock);
 
-	return sysfs_emit(text, "%llu\n", value);
+	return size;
+}
+
+static int store_number(struct kfd_sched *s, u32 file, const char *text)
+{
+	u64 value;
+	int r = kstrtou64(text, 10, &value);
+
+	if (r)
+		return r;
+
+	mutex_lock(&s->lock);
+	r = gp__node_store(&s->sched, file, value);
+	mutex_unlock(&s->lock);
+
+	return r;
+}
+
+static int store_policy(struct kfd_sched *s, const char *text, size_t size)
+{
+	int r;
+
+	mutex_lock(&s->lock);
+	r = gp__node_set_policy(&s->sched, text, size);
+	mutex_unlock(&s->lock);
+
+	return r;
 }
 
 static ssize_t sched_store(struct kobject *kobj, struct attribute *attr, const char *text,
 			   size_t size)
 {
 	struct kfd_sched *s = sched_of(kobj);
-	u64 value;
+	u32 file = file_of(s, attr);
 	int r;
 
-	r = kstrtou64(text, 10, &value);
-	if (r)
-		return r;
-
-	mutex_lock(&s->lock);
-	r = gp__node_store(&s->sched, file_of(s, attr), value);
-	mutex_unlock(&s->lock);
+	r = gp__node_file_is_policy(file) ? store_policy(s, text, size) :
+					    store_number(s, file, text);
 	kfd_sched_kick(s);
 
 	return r ? r : size;

@@ -897,8 +897,75 @@ static void disabled_and_enabled(void)
 	end(&high);
 }
 
+static bool policy_is(const char *want)
+{
+	char path[96], text[32];
+
+	node_path(path, sizeof(path), "policy");
+	return !read_text(path, text, sizeof(text)) && !strcmp(text, want);
+}
+
+/* At one moment, which may be short. */
+static bool has_turn(const struct program *p, const struct program *other)
+{
+	struct look now;
+
+	look(&now);
+	return state_in(&now, p->pid, 0).mapped && !state_in(&now, other->pid, 0).mapped;
+}
+
+static void expect_turn(const struct program *p, const struct program *other, int line)
+{
+	double end = seconds() + PATIENCE_S;
+	bool had = has_turn(p, other);
+
+	while (!had && seconds() < end) {
+		usleep(1000);
+		had = has_turn(p, other);
+	}
+	expect(had, "it has its turn", line);
+}
+
+#define EXPECT_TURN(p, other) expect_turn(p, other, __LINE__)
+
+/* Under hpf equals run together. */
+static void equals_take_turns_under(const char *policy)
+{
+	struct program a = start(NORMAL, PLAIN), b = start(NORMAL, PLAIN);
+	char line[16];
+
+	snprintf(line, sizeof(line), "%s\n", policy);
+	submit(&a, 1);
+	submit(&b, 1);
+	EXPECT_STAYS(&a, true);
+	EXPECT_STAYS(&b, true);
+	EXPECT_EQ(set("policy", policy), 0);
+	EXPECT(policy_is(line));
+	for (int i = 0; i < 2; i++) {
+		EXPECT_TURN(&a, &b);
+		EXPECT_TURN(&b, &a);
+		expect_consistent();
+	}
+	EXPECT_EQ(set("policy", "hpf"), 0);
+	EXPECT_SOON(&a, true);
+	EXPECT_SOON(&b, true);
+	EXPECT_STAYS(&a, true);
+	EXPECT_STAYS(&b, true);
+	end(&a);
+	end(&b);
+}
+
+static void policies_are_switched(void)
+{
+	equals_take_turns_under("fair");
+	equals_take_turns_under("share");
+}
+
 static void values_that_are_none(void)
 {
+	EXPECT_EQ(set("policy", "none"), -EINVAL);
+	EXPECT_EQ(set("policy", "1"), -EINVAL);
+	EXPECT(policy_is("hpf\n"));
 	EXPECT_EQ(set("enable", "2"), -EINVAL);
 	EXPECT_EQ(set("enable", "yes"), -EINVAL);
 	EXPECT_EQ(set("period_us", "0"), -ERANGE);
@@ -994,6 +1061,7 @@ int main(int argc, char **argv)
 	RUN(files_of_a_queue);
 	RUN(waiting_long_enough_runs);
 	RUN(disabled_and_enabled);
+	RUN(policies_are_switched);
 	RUN(values_that_are_none);
 	RUN(decisions_are_logged);
 	RUN(decisions_are_traced);

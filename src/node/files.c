@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /* The files by which users see and change the scheduler of a GPU: those of the GPU, and those of a
  * queue. The kernel shows them in sysfs. */
-#include "node/node.h"
+#include "node/policies.h"
 
 #define PERIOD_US_MIN 100
 #define TIME_US_MAX 10000000
@@ -74,6 +74,20 @@ static u64 show_inversions(const struct gp__node_sched *n)
 	return n->dev.nr_inversions;
 }
 
+/* It is a name: gp__node_policy(). */
+static u64 show_policy(const struct gp__node_sched *n)
+{
+	(void)n;
+	return 0;
+}
+
+static int store_policy(struct gp__node_sched *n, u64 value)
+{
+	(void)n;
+	(void)value;
+	return -EINVAL;
+}
+
 static const struct file {
 	const char *name;
 	u64 (*show)(const struct gp__node_sched *n);
@@ -83,25 +97,29 @@ static const struct file {
 	{ "interval_us", show_interval, NULL },	 { "grace_us", show_grace, store_grace },
 	{ "paused", show_paused, NULL },	 { "ticks", show_ticks, NULL },
 	{ "switches", show_switches, NULL },	 { "inversions", show_inversions, NULL },
+	{ "policy", show_policy, store_policy },
 };
 
 #define NR_FILES ((u32)(sizeof(files) / sizeof(files[0])))
 #define FIRST_POLICY (NR_FILES + GP__CFG_COUNT)
 
-_Static_assert(FIRST_POLICY + GP__POLICY_PARAMS_MAX == GP__NODE_FILES_MAX, "room for all of them");
+_Static_assert(FIRST_POLICY + GP__NODE_POLICIES * GP__POLICY_PARAMS_MAX == GP__NODE_FILES_MAX,
+	       "room for all of them");
 
 u32 gp__node_nr_files(const struct gp__node_sched *n)
 {
-	return FIRST_POLICY + n->core.policy->nr_params;
+	(void)n;
+	return FIRST_POLICY + gp__node_nr_params();
 }
 
 const char *gp__node_file_name(const struct gp__node_sched *n, u32 file)
 {
+	(void)n;
 	if (file < NR_FILES)
 		return files[file].name;
 	if (file < FIRST_POLICY)
 		return gp__core_params[file - NR_FILES].name;
-	return n->core.policy->params[file - FIRST_POLICY].name;
+	return gp__node_param_name(file - FIRST_POLICY);
 }
 
 bool gp__node_file_is_writable(const struct gp__node_sched *n, u32 file)
@@ -124,12 +142,12 @@ u64 gp__node_show(const struct gp__node_sched *n, u32 file)
 	if (file < NR_FILES)
 		return files[file].show(n);
 	return file < FIRST_POLICY ? n->core.cfg[file - NR_FILES]
-				   : n->core.params[file - FIRST_POLICY];
+				   : gp__node_param(n, file - FIRST_POLICY);
 }
 
 int gp__node_store(struct gp__node_sched *n, u32 file, u64 value)
 {
-	u64 params[GP__POLICY_PARAMS_MAX], now = n->driver->now(n);
+	u64 now = n->driver->now(n);
 
 	if (!gp__node_file_is_writable(n, file))
 		return -EACCES;
@@ -137,9 +155,12 @@ int gp__node_store(struct gp__node_sched *n, u32 file, u64 value)
 		return files[file].store(n, value);
 	if (file < FIRST_POLICY)
 		return gp__core_configure(&n->core, file - NR_FILES, value, now);
-	memcpy(params, n->core.params, sizeof(params));
-	params[file - FIRST_POLICY] = value;
-	return gp__core_set_policy(&n->core, n->core.policy, params, now);
+	return gp__node_set_param(n, file - FIRST_POLICY, value, now);
+}
+
+bool gp__node_file_is_policy(u32 file)
+{
+	return file < NR_FILES && files[file].store == store_policy;
 }
 
 /*

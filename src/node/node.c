@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-#include "node/node.h"
+#include "node/policies.h"
 
 #include "policy/policy.h"
 
@@ -539,9 +539,10 @@ u64 gp__node_wait_ns(struct gp__node_sched *n)
  */
 
 /* The log begins with the parameters, so they come first. */
-static void start_core(struct gp__node_sched *n, const u64 *params, const u64 *cfg)
+static void start_core(struct gp__node_sched *n, const struct gp__policy *policy, const u64 *params,
+		       const u64 *cfg)
 {
-	gp__core_init(&n->core, &gp__policy_hpf);
+	gp__core_init(&n->core, policy);
 	if (params)
 		memcpy(n->core.params, params, sizeof(n->core.params));
 	if (cfg)
@@ -557,7 +558,7 @@ static void restart_core(struct gp__node_sched *n)
 
 	memcpy(params, n->core.params, sizeof(params));
 	memcpy(cfg, n->core.cfg, sizeof(cfg));
-	start_core(n, params, cfg);
+	start_core(n, n->core.policy, params, cfg);
 }
 
 void gp__node_init(struct gp__node_sched *n, const struct gp__node_driver *driver, u32 id,
@@ -572,7 +573,7 @@ void gp__node_init(struct gp__node_sched *n, const struct gp__node_driver *drive
 	n->log = *log;
 	gp__list_init(&n->groups);
 	gp__list_init(&n->users);
-	start_core(n, NULL, NULL);
+	start_core(n, gp__node_init_policies(n), NULL, NULL);
 }
 
 void gp__node_enable(struct gp__node_sched *n, bool enable)

@@ -51,6 +51,8 @@ struct gp__node_driver {
 	void (*saw)(struct gp__node_sched *node, const struct gp__node_queue *queue);
 };
 
+#define GP__NODE_POLICIES 3
+
 struct gp__node_sched {
 	const struct gp__node_driver *driver;
 	u32 id;
@@ -61,6 +63,7 @@ struct gp__node_sched {
 	u32 nr_groups, nr_queues;
 	u32 nr_idle_ticks; /* looks in a row in which no queue had work, up to a few */
 	u64 nr_ticks;
+	u64 params[GP__NODE_POLICIES][GP__POLICY_PARAMS_MAX]; /* of each policy (policies.c) */
 	struct gp__link groups, users;
 	struct gp__core core;
 	struct gp__dev dev;
@@ -161,11 +164,12 @@ u64 gp__node_wait_ns(struct gp__node_sched *node);
 u32 gp__node_interval_us(const struct gp__node_sched *node);
 
 /*
- * files.c: the numbers that an administrator sees and sets, by their place in one list: those of
- * the node, then the parameters of the core and of its policy.
+ * files.c: what an administrator sees and sets, by its place in one list: that of the node, then
+ * the parameters of the core and of the policies. All are numbers but one, which is the name of the
+ * policy: its number is 0.
  */
 u32 gp__node_nr_files(const struct gp__node_sched *node);
-#define GP__NODE_FILES_MAX (8 + GP__CFG_COUNT + GP__POLICY_PARAMS_MAX)
+#define GP__NODE_FILES_MAX (9 + GP__CFG_COUNT + GP__NODE_POLICIES * GP__POLICY_PARAMS_MAX)
 const char *gp__node_file_name(const struct gp__node_sched *node, u32 file);
 bool gp__node_file_is_writable(const struct gp__node_sched *node, u32 file);
 /* Its place; -ENOENT. */
@@ -173,6 +177,11 @@ int gp__node_file_find(const struct gp__node_sched *node, const char *name);
 u64 gp__node_show(const struct gp__node_sched *node, u32 file);
 /* 0, -EINVAL or -ERANGE; -EACCES: it is not writable. */
 int gp__node_store(struct gp__node_sched *node, u32 file, u64 value);
+bool gp__node_file_is_policy(u32 file);
+
+/* The policy that decides. Another one begins with what is there; 0 or -EINVAL: there is none. */
+const char *gp__node_policy(const struct gp__node_sched *node);
+int gp__node_set_policy(struct gp__node_sched *node, const char *name, size_t len);
 
 /* Names of the files of a queue; the list ends with NULL. */
 extern const char *const gp__node_queue_files[];

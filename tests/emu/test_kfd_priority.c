@@ -446,6 +446,24 @@ static void only_root_writes(void **unused)
 	(void)unused;
 }
 
+static void the_policy_is_chosen(void **unused)
+{
+	struct setup *s = start();
+	char text[256];
+
+	assert_int_equal(read_file(s, node_file(s, "policy"), text), 0);
+	assert_string_equal(text, "hpf\n");
+	write_file(s, "policy", "fair\n");
+	assert_int_equal(read_file(s, node_file(s, "policy"), text), 0);
+	assert_string_equal(text, "fair\n");
+	/* A name that is none changes nothing. */
+	write_file(s, "policy", "2");
+	assert_int_equal(read_file(s, node_file(s, "policy"), text), 0);
+	assert_string_equal(text, "fair\n");
+	end(s);
+	(void)unused;
+}
+
 static void writers_are_not_without_end(void **unused)
 {
 	struct setup *s = start();
@@ -542,6 +560,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(disabled_nobody_is_held),
 		cmocka_unit_test(what_is_known_of_a_ring_is_shown),
 		cmocka_unit_test(only_root_writes),
+		cmocka_unit_test(the_policy_is_chosen),
 		cmocka_unit_test(writers_are_not_without_end),
 		cmocka_unit_test(its_log_begins_with_its_parameters),
 		cmocka_unit_test(at_random_nothing_is_lost),

@@ -794,7 +794,7 @@ static void files_show_and_take_numbers(void **state)
 
 	(void)state;
 	assert_int_equal(gp__node_nr_files(&m->sched),
-			 8 + GP__CFG_COUNT + gp__policy_hpf.nr_params);
+			 9 + GP__CFG_COUNT + gp__policy_hpf.nr_params + 2);
 	assert_int_equal(gp__node_file_find(&m->sched, "nothing"), -ENOENT);
 	assert_int_equal(store(m, "period_us", 99), -ERANGE);
 	assert_int_equal(store(m, "period_us", 10000001), -ERANGE);
@@ -831,6 +831,77 @@ static void longest_interval_is_ten_periods(void **state)
 		tick(m);
 	assert_int_equal(number_in(m, "interval_us"), 10 * period_us);
 	end(m);
+}
+
+static int choose(struct machine *m, const char *policy)
+{
+	return gp__node_set_policy(&m->sched, policy, strlen(policy));
+}
+
+/* A name may be that of parameters of several policies: each keeps its own. */
+static void each_policy_keeps_its_parameters(void **state)
+{
+	struct machine *m = start();
+
+	(void)state;
+	assert_string_equal(gp__node_policy(&m->sched), "hpf");
+	assert_true(gp__node_file_is_policy((u32)gp__node_file_find(&m->sched, "policy")));
+	assert_int_equal(store(m, "policy", 1), -EINVAL);
+	assert_int_equal(number_in(m, "quantum_ms"), 100);
+	assert_int_equal(store(m, "quantum_ms", 200), 0);
+	assert_int_equal(store(m, "credit_ms", 7), 0);
+	assert_int_equal(store(m, "width", 0), -ERANGE);
+	assert_int_equal(choose(m, "none"), -EINVAL);
+	assert_int_equal(choose(m, ""), -EINVAL);
+	assert_int_equal(choose(m, "fai"), -EINVAL);
+	assert_int_equal(choose(m, "fair\n"), 0);
+	assert_string_equal(gp__node_policy(&m->sched), "fair");
+	assert_int_equal(number_in(m, "quantum_ms"), 10);
+	assert_int_equal(number_in(m, "credit_ms"), 7);
+	assert_int_equal(store(m, "quantum_ms", 20), 0);
+	assert_int_equal(store(m, "age_ms", 123), 0);
+	/* It survives a restart. */
+	assert_int_equal(store(m, "enable", 0), 0);
+	assert_int_equal(store(m, "enable", 1), 0);
+	assert_string_equal(gp__node_policy(&m->sched), "fair");
+	assert_int_equal(number_in(m, "quantum_ms"), 20);
+	assert_int_equal(choose(m, "share"), 0);
+	assert_int_equal(number_in(m, "credit_ms"), 100);
+	assert_int_equal(choose(m, "hpf"), 0);
+	assert_int_equal(number_in(m, "quantum_ms"), 200);
+	assert_int_equal(number_in(m, "age_ms"), 123);
+	end(m);
+}
+
+/* Equals run together under hpf, and take turns under the others, while both have work. */
+static void equals_take_turns(void **state)
+{
+	static const char *const turns[] = { "fair", "share" };
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct machine *m = start();
+		struct test_queue *a = add(m, 0, PATIENT), *b = add(m, 1, PATIENT);
+		int held[2] = { 0, 0 };
+
+		submit(a);
+		submit(b);
+		tick_for(m, 100 * GP__MS);
+		assert_false(a->is_held || b->is_held);
+		assert_int_equal(choose(m, turns[i]), 0);
+		for (int ms = 0; ms < 200; ms++) {
+			tick_for(m, GP__MS);
+			assert_false(a->is_held && b->is_held);
+			held[0] += a->is_held;
+			held[1] += b->is_held;
+		}
+		assert_in_range(held[0], 70, 130);
+		assert_in_range(held[1], 70, 130);
+		assert_int_equal(choose(m, "hpf"), 0);
+		tick_for(m, 100 * GP__MS);
+		assert_false(a->is_held || b->is_held);
+		end(m);
+	}
 }
 
 static void what_is_known_of_a_queue_is_shown(void **state)
@@ -934,6 +1005,8 @@ int main(void)
 		cmocka_unit_test(programs_of_one_user_have_one_owner),
 		cmocka_unit_test(being_urgent_needs_a_right),
 		cmocka_unit_test(files_show_and_take_numbers),
+		cmocka_unit_test(each_policy_keeps_its_parameters),
+		cmocka_unit_test(equals_take_turns),
 		cmocka_unit_test(what_is_known_of_a_queue_is_shown),
 		cmocka_unit_test(its_log_replays_to_the_same_bytes),
 	};

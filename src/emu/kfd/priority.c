@@ -289,6 +289,10 @@ static void store_text(struct emu_priority *s, uint32_t file, const char *text)
 	unsigned long long value;
 	char *end;
 
+	if (gp__node_file_is_policy(file)) {
+		gp__node_set_policy(&s->sched, text, strlen(text));
+		return;
+	}
 	errno = 0;
 	value = strtoull(text, &end, 10);
 	end += *end == '\n';

@@ -37,6 +37,17 @@ static int open_number(uint64_t value)
 	return emu_memfd_text(text, (size_t)len);
 }
 
+static int open_value(const struct gp__node_sched *s, uint32_t file)
+{
+	char text[24];
+	int len;
+
+	if (!gp__node_file_is_policy(file))
+		return open_number(gp__node_show(s, file));
+	len = snprintf(text, sizeof(text), "%s\n", gp__node_policy(s));
+	return emu_memfd_text(text, (size_t)len);
+}
+
 /*
  * Names
  */
@@ -148,7 +159,7 @@ static int open_node_file(struct emu_call *call, struct emu_priority *s, const c
 	await_writers(s);
 	pthread_mutex_lock(&s->lock);
 	emu_priority_look_for_reset(s);
-	fd = open_number(gp__node_show(&s->sched, (uint32_t)file));
+	fd = open_value(&s->sched, (uint32_t)file);
 	pthread_mutex_unlock(&s->lock);
 	return fd;
 }
