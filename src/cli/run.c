@@ -29,6 +29,7 @@ enum {
 	KEY_WINDOW,
 	KEY_IDEMPOTENT,
 	KEY_COPIES,
+	KEY_ANY_DRIVER,
 	KEY_SPLIT,
 	KEY_REQUIRE,
 };
@@ -38,7 +39,7 @@ struct args {
 	char priority[16], amd_tag[GP__WIRE_TAG_MAX];
 	const char *tag, *deadline, *window, *gang;
 	char share[16], level[16];
-	bool local, idempotent, copies, splits, require;
+	bool local, idempotent, copies, splits, any_driver, require;
 	char devices[256]; /* as the daemon's configuration has them */
 	char **command;
 };
@@ -63,6 +64,8 @@ static const struct argp_option options[] = {
 	{ "split-streams", KEY_SPLIT, NULL, 0,
 	  "its streams are held apart, by the priorities that it gives them", 0 },
 	{ "copies", KEY_COPIES, NULL, 0, "on NVIDIA GPUs: its copies are held, too", 0 },
+	{ "any-driver", KEY_ANY_DRIVER, NULL, 0,
+	  "on NVIDIA GPUs: join it on a driver or GPU that gpreempt does not know, too", 0 },
 	{ "require", KEY_REQUIRE, NULL, 0,
 	  "end the command, with status 125, if a program of it uses a GPU without having joined, "
 	  "and do not start it without a daemon",
@@ -173,6 +176,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_COPIES:
 		a->copies = true;
+		return 0;
+	case KEY_ANY_DRIVER:
+		a->any_driver = true;
 		return 0;
 	case KEY_SPLIT:
 		a->splits = true;
@@ -383,6 +389,7 @@ static int set_environment(const struct args *a)
 	    set_wish(GP__ENV_IDEMPOTENT, a->idempotent ? "1" : NULL) ||
 	    set_wish(GP__ENV_SPLIT, a->splits ? "1" : NULL) ||
 	    set_wish(GP__ENV_COPIES, a->copies ? "1" : NULL) ||
+	    set_wish(GP__ENV_ANY_DRIVER, a->any_driver ? "1" : NULL) ||
 	    set_wish(GP__ENV_WINDOW, a->window) || set_wish(GP__ENV_SHARE, a->share) ||
 	    set_wish(GP__ENV_DEADLINE, a->deadline) || set_wish(GP__ENV_GANG, a->gang))
 		return gp__env_fail(a->env, CHILD_OWN_FAILURE, NULL, "out of memory");

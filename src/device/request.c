@@ -72,6 +72,7 @@ static bool read_gang(struct gp__request *r)
 bool gp__request_read(struct gp__request *r, const char **bad, const char **expected)
 {
 	int64_t prio = 0, level = 0, share = 0, copies = 0, idempotent = 0, splits = 0;
+	int64_t any_driver = 0;
 	const struct {
 		const char *variable;
 		int64_t min, max, *value;
@@ -83,6 +84,7 @@ bool gp__request_read(struct gp__request *r, const char **bad, const char **expe
 		{ GP__ENV_COPIES, 0, 1, &copies, "0 or 1" },
 		{ GP__ENV_IDEMPOTENT, 0, 1, &idempotent, "0 or 1" },
 		{ GP__ENV_SPLIT, 0, 1, &splits, "0 or 1" },
+		{ GP__ENV_ANY_DRIVER, 0, 1, &any_driver, "0 or 1" },
 	};
 	const char *tag = getenv(GP__ENV_TAG);
 
@@ -119,6 +121,7 @@ bool gp__request_read(struct gp__request *r, const char **bad, const char **expe
 	r->idempotent = idempotent;
 	r->splits = splits;
 	r->copies = copies;
+	r->any_driver = any_driver;
 	gp__wire_text(r->tag, sizeof(r->tag), tag ? tag : "");
 	return true;
 }

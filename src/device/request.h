@@ -15,6 +15,7 @@
 #define GP__ENV_IDEMPOTENT "GPREEMPT_IDEMPOTENT" /* 1: level 2 may drop kernels and rerun them */
 #define GP__ENV_SPLIT "GPREEMPT_SPLIT_STREAMS" /* 1: see `splits` below */
 #define GP__ENV_COPIES "GPREEMPT_COPIES" /* 1: copies are held as well */
+#define GP__ENV_ANY_DRIVER "GPREEMPT_ANY_DRIVER" /* 1: also drivers that are not known */
 #define GP__ENV_SHARE "GPREEMPT_SHARE" /* percent */
 #define GP__ENV_DEADLINE "GPREEMPT_DEADLINE" /* 5ms */
 #define GP__ENV_GANG "GPREEMPT_GANG" /* a name, or a name and a number of members: ranks:4 */
@@ -43,6 +44,7 @@ struct gp__request {
 	bool idempotent; /* level 2 only */
 	bool splits; /* queues of different own priorities are different groups */
 	bool copies; /* hold copies too, on GPUs where that is optional */
+	bool any_driver; /* join on drivers and GPUs that gpreempt does not know, too */
 	u32 window; /* level 1: in packets; 0: as many as take window_ns */
 	u64 window_ns; /* 0: the default */
 	char tag[GP__WIRE_TAG_MAX];

@@ -75,6 +75,15 @@ nvidia='mount -t tmpfs none /proc/driver
 	[[ $output == *"warn  nvidia       NVIDIA's driver 580.159.04, open kernel module, 0 GPUs"* ]]
 }
 
+@test "a driver of NVIDIA that is not known" {
+	doctor_where "${nvidia//580.159.04/610.43.02}; touch /dev/nvidiactl"
+	[[ $output == *"warn  nvidia       gpreempt does not know NVIDIA's driver 610.43.02: programs on NVIDIA GPUs run unscheduled"*"-> 'gpreempt probe' tries what it can do;"* ]]
+	doctor_where "${nvidia//Open Kernel Module for x86_64/x86_64 Kernel Module}; touch /dev/nvidiactl"
+	[[ $output == *"warn  nvidia       NVIDIA's driver 580.159.04 has the proprietary kernel module"* ]]
+	doctor_where "${nvidia//580.159.04/550.54.14}; touch /dev/nvidiactl"
+	[[ $output != *"does not know"* ]]
+}
+
 scope() {
 	echo "mount -t tmpfs none /proc/sys/kernel; mkdir /proc/sys/kernel/yama
 		echo $1 >/proc/sys/kernel/yama/ptrace_scope"

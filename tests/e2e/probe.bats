@@ -251,7 +251,7 @@ nvidia_probe() {
 	nvidia_probe "${lines[@]}" -- --json | check '
 assert [g["index"] for g in d["gpus"]] == [0, 1] and not d["emulated"]
 assert list(d["gpus"][1]) == ["index", "vendor", "name", "uuid", "driver", "open_module",
-                              "gsp_firmware", "abilities", "work_seen", "error"]
+                              "driver_known", "gsp_firmware", "abilities", "work_seen", "error"]
 g = d["gpus"][0]
 assert (g["vendor"], g["name"], g["uuid"]) == ("nvidia", "NVIDIA H200", "GPU-0"), g
 assert g["driver"] == "580.159.04" and g["open_module"] and g["gsp_firmware"] is None, g

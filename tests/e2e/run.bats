@@ -117,7 +117,10 @@ workloads() {
 	[ "$output" = 1 ]
 	run --separate-stderr "$GPREEMPT" run --split-streams -- printenv GPREEMPT_SPLIT_STREAMS
 	[ "$output" = 1 ]
-	run --separate-stderr "$GPREEMPT" run -- printenv GPREEMPT_COPIES GPREEMPT_SPLIT_STREAMS
+	run --separate-stderr "$GPREEMPT" run --any-driver -- printenv GPREEMPT_ANY_DRIVER
+	[ "$output" = 1 ]
+	run --separate-stderr "$GPREEMPT" run -- printenv GPREEMPT_COPIES GPREEMPT_SPLIT_STREAMS \
+		GPREEMPT_ANY_DRIVER
 	[ -z "$output" ]
 }
 

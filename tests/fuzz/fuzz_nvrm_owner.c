@@ -31,9 +31,27 @@ static uint8_t next_byte(void)
 	return *input++;
 }
 
+/* The driver keeps one time slice, so that it passes the test of layouts unless the input fails it.
+ */
+static void keep_slice(const struct gp__nvrm_control *c)
+{
+	static uint64_t slice = 1024;
+	uint64_t *at = (uint64_t *)(uintptr_t)c->params;
+
+	if (c->params_size != sizeof(slice) || (uintptr_t)at < 4096)
+		return;
+	if (c->cmd == (uint32_t)GP__NVRM_CMD_GET_TIMESLICE)
+		*at = slice;
+	else if (c->cmd == (uint32_t)GP__NVRM_CMD_SET_TIMESLICE && *at)
+		slice = *at;
+}
+
 static int answer(int fd, unsigned long request, void *args)
 {
 	uint8_t how = next_byte();
+
+	if (request == GP__NVRM_CONTROL)
+		keep_slice(args);
 
 	(void)fd;
 	if (how >= 0xe0) {

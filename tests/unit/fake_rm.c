@@ -7,8 +7,19 @@
 #include <string.h>
 
 #define OBJECT_NOT_FOUND 0x57
-#define IN_USE 0x1a
+#define IN_USE 0x17
 #define SLICE_DEFAULT 1024
+
+/* The sizes of NVIDIA's open kernel modules. */
+const struct fake_rm_driver fake_rm_drivers[] = {
+	{ .version = "535.104.05", .channel = 360, .memory = 120 },
+	{ .version = "545.23.06", .channel = 360, .memory = 128 },
+	{ .version = "550.54.14", .channel = 360, .memory = 128 },
+	{ .version = "570.86.15", .channel = 368, .memory = 128 },
+	{ .version = "580.159.04", .channel = 368, .memory = 128 },
+	{ .version = "595.44.02", .channel = 368, .memory = 128 },
+	{ 0 },
+};
 
 struct fake_rm fake_rm;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -110,10 +121,30 @@ static void round_up(struct gp__nvrm_memory_params *params)
 	params->size = (params->size + FAKE_RM_PAGE - 1) / FAKE_RM_PAGE * FAKE_RM_PAGE;
 }
 
+/* The RM takes as much as its own version has, whatever the caller says. */
+static void copy_params(const struct gp__nvrm_alloc48 *args)
+{
+	const uint8_t *from = (const uint8_t *)(uintptr_t)args->params;
+	bool channel = args->class >= GP__NVRM_CLASS_CHANNEL_FIRST &&
+		       (args->class & 0xff) == GP__NVRM_CLASS_CHANNEL;
+	uint32_t size = 0;
+
+	if (fake_rm.driver && channel)
+		size = fake_rm.driver->channel;
+	else if (fake_rm.driver && args->class == GP__NVRM_CLASS_MEMORY)
+		size = fake_rm.driver->memory;
+	for (uint32_t i = 0; i < size; i++)
+		fake_rm.copied += from[i];
+}
+
 static int alloc(unsigned long request, struct gp__nvrm_alloc48 *args)
 {
-	uint32_t status = make(args->client, args->parent, &args->object, args->class);
+	uint32_t status = fake_rm.broken;
 
+	if (!status)
+		status = make(args->client, args->parent, &args->object, args->class);
+	if (!status)
+		copy_params(args);
 	if (!status && args->class == GP__NVRM_CLASS_MEMORY)
 		round_up((void *)(uintptr_t)args->params);
 	if (_IOC_SIZE(request) == sizeof(*args))
@@ -174,16 +205,49 @@ static int disable(struct gp__nvrm_control *args, const struct gp__nvrm_disable 
 	return 0;
 }
 
+/* The size of a control's parameters in this version of the driver; 0: it is not compared. */
+static uint32_t size_of(uint32_t cmd)
+{
+	static const struct fake_rm_driver ours = { .version = "580" };
+	const struct fake_rm_driver *d = fake_rm.driver ? fake_rm.driver : &ours;
+
+	switch (cmd) {
+	case GP__NVRM_CMD_DISABLE_CHANNELS:
+		return d->disable ? d->disable : 536;
+	case (uint32_t)GP__NVRM_CMD_SET_TIMESLICE:
+	case (uint32_t)GP__NVRM_CMD_GET_TIMESLICE:
+		return d->slice ? d->slice : 8;
+	case GP__NVRM_CMD_GPU_ID:
+		return d->gpu_id ? d->gpu_id : 268;
+	case GP__NVRM_CMD_MEMORY_INFO:
+		return 16;
+	default:
+		return 0;
+	}
+}
+
+/* What the RM checks before it carries out a control; 0: nothing is wrong. */
+static uint32_t refuse(const struct gp__nvrm_control *args)
+{
+	uint32_t size = size_of(args->cmd);
+
+	if (fake_rm.broken)
+		return fake_rm.broken;
+	if (fake_rm.driver && fake_rm.driver->no_slice &&
+	    args->cmd == (uint32_t)GP__NVRM_CMD_SET_TIMESLICE)
+		return GP__NVRM_NOT_SUPPORTED;
+	return size && size != args->params_size ? GP__NVRM_INVALID_PARAM_STRUCT : 0;
+}
+
 static int control(struct gp__nvrm_control *args)
 {
 	struct fake_rm_object *x = find(args->client, args->object);
 	void *params = (void *)(uintptr_t)args->params;
 
-	args->status = x ? 0 : OBJECT_NOT_FOUND;
-	if (!x) {
-		fake_rm.unknown++;
+	args->status = x ? refuse(args) : OBJECT_NOT_FOUND;
+	fake_rm.unknown += !x;
+	if (args->status)
 		return 0;
-	}
 	switch (args->cmd) {
 	case GP__NVRM_CMD_DISABLE_CHANNELS:
 		return disable(args, params);

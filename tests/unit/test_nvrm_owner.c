@@ -459,7 +459,7 @@ static void test_programs_own_slice(void **state)
 
 	(void)state;
 	assert_int_equal(gp__nvrm_owner_slice(owner, c.id, 0), 0);
-	assert_int_equal(fake_rm.nr_slices, 1);
+	assert_int_equal(fake_rm.nr_slices, 2); /* by the program, and the test of the layout */
 	assert_int_equal(gp__nvrm_owner_slice(owner, c.id, 1), 0);
 	assert_int_equal(gp__nvrm_owner_get_slice(owner, c.id, &us), 0);
 	assert_int_equal(us, 1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Runs contexts that come and go, the program's wishes, ours, and a driver that fails, in random
- * order: in one thread, with the driver's state compared after each step, and in several at once,
- * compared whenever all of them have paused.
+ * order, on each known version of the driver: in one thread, with the driver's state compared after
+ * each step, and in several at once, compared whenever all of them have paused.
  */
 #include "test.h"
 
@@ -15,7 +15,16 @@
 #include "device/nvrm/owner.h"
 #include "fake_rm.h"
 
-enum { CONTEXTS = 4, CHANNELS = 5, STEPS = 4000, SEEDS = 8, THREADS = 3, ROUNDS = 30, TURNS = 60 };
+enum {
+	CONTEXTS = 4,
+	CHANNELS = 5,
+	STEPS = 4000,
+	SEEDS = 8,
+	THREADS = 3,
+	ROUNDS = 30,
+	TURNS = 60,
+	DRIVERS = 6
+};
 
 static struct gp__nvrm_owner *owner;
 static bool takes_copies;
@@ -37,7 +46,10 @@ static uint32_t make_on(struct context *c, uint32_t client, uint32_t parent, uin
 			uint32_t engine)
 {
 	const struct gp__nvrm_group_params group = { .engine = engine };
-	const struct gp__nvrm_channel_params channel = { .entries = 8 };
+	const union {
+		struct gp__nvrm_channel_params params;
+		uint8_t bytes[FAKE_RM_PARAMS];
+	} channel = { .params.entries = 8 };
 	struct gp__nvrm_alloc32 args = {
 		.client = client,
 		.parent = parent,
@@ -169,6 +181,7 @@ static void check(const struct context *contexts, size_t nr)
 static void begin(uint64_t seed)
 {
 	fake_rm_reset();
+	fake_rm.driver = &fake_rm_drivers[seed % DRIVERS];
 	takes_copies = seed % 2;
 	fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	assert_int_equal(gp__nvrm_owner_create(fake_rm_ioctl, NULL, &owner), 0);

@@ -2,7 +2,8 @@
 /*
  * Declares the part of NVIDIA's resource manager (RM) that is used here: ioctls of type 'F' on
  * /dev/nvidiactl, the classes of the objects that are followed, and the controls that hold channels
- * off the GPU. Verified with drivers 580 on Hopper.
+ * off the GPU. Verified with drivers 580 on Hopper. layout.h lists the drivers whose layouts these
+ * are; drivers 610 insert a member into struct gp__nvrm_channel_params.
  */
 #ifndef GP__DEVICE_NVRM_ABI_H
 #define GP__DEVICE_NVRM_ABI_H
@@ -192,8 +193,14 @@ struct gp__nvrm_infos {
 };
 
 /* The RM's answers; others are only printed. */
+#define GP__NVRM_CARD_NOT_PRESENT 0x05
+#define GP__NVRM_GPU_IS_LOST 0x0f
+#define GP__NVRM_GPU_IN_RESET 0x10
 #define GP__NVRM_INSUFFICIENT_PERMISSIONS 0x1b
+#define GP__NVRM_INVALID_COMMAND 0x24
+#define GP__NVRM_INVALID_PARAM_STRUCT 0x3a /* parameters of another size */
 #define GP__NVRM_NOT_SUPPORTED 0x56
+#define GP__NVRM_RESET_REQUIRED 0x62
 
 _Static_assert(sizeof(struct gp__nvrm_free) == 16, "as the RM has it");
 _Static_assert(sizeof(struct gp__nvrm_control) == 32, "as the RM has it");

@@ -12,6 +12,7 @@
 #include "device/level.h"
 #include "device/nvrm/abi.h"
 #include "device/nvrm/gpus.h"
+#include "device/nvrm/layout.h"
 #include "device/nvrm/machine.h"
 #include "device/nvrm/monitor.h"
 #include "device/nvrm/owner.h"
@@ -309,6 +310,24 @@ static bool is_device(int fd)
 	return !fstat(fd, &st) && S_ISCHR(st.st_mode) && major(st.st_rdev) == GP__NVRM_MAJOR;
 }
 
+/* False, with a line for the user: the driver's layouts are not known, so its calls are not
+ * touched. */
+static bool is_known_driver(struct gp__port *port)
+{
+	struct gp__nvrm_driver driver = { .open = false };
+	char why[128], text[512];
+
+	gp__nvrm_driver(GP__NVRM_PROC, &driver);
+	if (port->request->any_driver || gp__nvrm_driver_known(&driver, why, sizeof(why)))
+		return true;
+	snprintf(text, sizeof(text),
+		 "%s, so this program runs unscheduled; 'gpreempt probe' tries what the driver can "
+		 "do, and 'gpreempt run --any-driver' uses it all the same",
+		 why);
+	gp__port_say_unscheduled(port, text);
+	return false;
+}
+
 static int create(struct gp__port *port, gp__ioctl_fn *next, void **state,
 		  char why[GP__WIRE_TEXT_MAX])
 {
@@ -320,8 +339,9 @@ static int create(struct gp__port *port, gp__ioctl_fn *next, void **state,
 	int err;
 
 	(void)why;
-	if (!port)
-		return 0; /* only a joined program's channel groups are followed */
+	/* Only a joined program's channel groups are followed. */
+	if (!port || !is_known_driver(port))
+		return 0;
 	nv = events.data = calloc(1, sizeof(*nv));
 	if (!nv)
 		return -ENOMEM;
@@ -338,6 +358,8 @@ static int create(struct gp__port *port, gp__ioctl_fn *next, void **state,
 	}
 	if (port->request->copies)
 		gp__nvrm_owner_take_copies(nv->owner);
+	if (port->request->any_driver)
+		gp__nvrm_owner_take_any(nv->owner);
 	*state = nv;
 	return 0;
 }

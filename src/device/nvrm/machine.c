@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/emulated.h"
 #include "device/nvrm/gpus.h"
+#include "device/nvrm/layout.h"
 
 #define TRY "gpreempt-nvidia-try"
 #define PATIENCE_NS 30000000000ull
@@ -181,10 +182,14 @@ static void report_work(struct gp__probe_report *r, const struct result *work)
 static void report_gpu(struct gp__probe_report *r, const struct findings *f)
 {
 	const char *firmware = *f->gpu.firmware ? f->gpu.firmware : NULL;
+	char why[128];
+	bool known = gp__nvrm_driver_known(&f->driver, why, sizeof(why));
 
 	snprintf(r->title, sizeof(r->title), "%s, %s", f->gpu.name, f->gpu.uuid);
 	gp__report_line(r, "driver", "%s%s", f->driver.version,
 			f->driver.open ? ", open kernel module" : "");
+	if (!known)
+		gp__report_line(r, "", "%s: programs run unscheduled without --any-driver", why);
 	gp__report_line(r, "gsp", "%s",
 			firmware ? firmware : "not used: gpreempt was tested only with it");
 	gp__report_text(r, "vendor", "nvidia");
@@ -192,6 +197,7 @@ static void report_gpu(struct gp__probe_report *r, const struct findings *f)
 	gp__report_text(r, "uuid", f->gpu.uuid);
 	gp__report_text(r, "driver", f->driver.version);
 	gp__report_bool(r, "open_module", f->driver.open);
+	gp__report_bool(r, "driver_known", known);
 	gp__report_text(r, "gsp_firmware", firmware);
 	r->nr_facts_first = r->nr_facts;
 }
@@ -250,7 +256,7 @@ void gp__nvrm_machine_doctor(struct gp__checks *checks)
 {
 	struct gp__nvrm_gpu gpus[GP__NVRM_GPUS_MAX];
 	struct gp__nvrm_driver driver;
-	char folder[128];
+	char folder[128], why[128];
 	int nr;
 
 	if (gp__nvrm_driver(GP__NVRM_PROC, &driver))
@@ -266,6 +272,12 @@ void gp__nvrm_machine_doctor(struct gp__checks *checks)
 		  nr > 0 ? NULL : "'dmesg' may say why it took none.",
 		  "NVIDIA's driver %s%s, %d GPU%s", driver.version,
 		  driver.open ? ", open kernel module" : "", nr > 0 ? nr : 0, nr == 1 ? "" : "s");
+	if (!gp__nvrm_driver_known(&driver, why, sizeof(why)))
+		gp__check(checks, "nvidia", GP__CHECK_WARN,
+			  "'gpreempt probe' tries what it can do; 'gpreempt run --any-driver' uses "
+			  "it "
+			  "all the same.",
+			  "%s: programs on NVIDIA GPUs run unscheduled", why);
 	for (int i = 0; i < nr; i++)
 		check_gpu(checks, &gpus[i]);
 	if (gp__nvrm_has_mps(folder, sizeof(folder)))

@@ -76,7 +76,8 @@ struct gp__nvrm_owner {
 	 * meanwhile, since it might be the same. */
 	uint32_t nr_telling;
 	struct gp__nvrm_memory memory;
-	bool takes_copies;
+	bool takes_copies, takes_any;
+	bool tested; /* the layouts of controls (layout.h) */
 	bool cannot; /* for good; the reason was reported */
 };
 
@@ -113,6 +114,9 @@ bool gp__nvrm_goes_with(const struct gp__nvrm_object *other, const struct gp__nv
 void gp__nvrm_hold_again(struct gp__nvrm_owner *o, const struct gp__nvrm_object *changed);
 /* Whether the group can be held: it computes, has a channel, and its GPU can be addressed. */
 bool gp__nvrm_is_ready(struct gp__nvrm_owner *o, const struct gp__nvrm_object *group);
+/* By which the group's GPU is addressed; NULL: none. */
+struct gp__nvrm_object *gp__nvrm_subdevice(struct gp__nvrm_owner *o,
+					   const struct gp__nvrm_object *group);
 /* Restores the program's time slice if ours is in force. */
 void gp__nvrm_restore_slice(struct gp__nvrm_owner *o, struct gp__nvrm_object *group);
 /* Finds out which GPU the group is on. */

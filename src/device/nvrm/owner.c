@@ -39,8 +39,8 @@ static struct gp__nvrm_object *subdevice_of(struct gp__nvrm_owner *o, uint32_t c
 	return NULL;
 }
 
-static struct gp__nvrm_object *find_subdevice(struct gp__nvrm_owner *o,
-					      const struct gp__nvrm_object *group)
+struct gp__nvrm_object *gp__nvrm_subdevice(struct gp__nvrm_owner *o,
+					   const struct gp__nvrm_object *group)
 {
 	return subdevice_of(o, group->client, group->parent);
 }
@@ -63,7 +63,7 @@ bool gp__nvrm_is_ready(struct gp__nvrm_owner *o, const struct gp__nvrm_object *g
 	const struct gp__nvrm_object *c = gp__nvrm_find(o, group->client, group->client);
 
 	return gp__nvrm_is_kind(group, GP__NVRM_GROUP) && group->computes && !o->cannot && c &&
-	       c->fd >= 0 && find_subdevice(o, group) && gp__nvrm_info(o, group).nr_channels;
+	       c->fd >= 0 && gp__nvrm_subdevice(o, group) && gp__nvrm_info(o, group).nr_channels;
 }
 
 void gp__nvrm_drop(struct gp__nvrm_owner *o, struct gp__nvrm_object *x)
@@ -93,6 +93,11 @@ static int error_of(uint32_t status)
 		return -EOPNOTSUPP;
 	case GP__NVRM_INSUFFICIENT_PERMISSIONS:
 		return -EPERM;
+	case GP__NVRM_CARD_NOT_PRESENT:
+	case GP__NVRM_GPU_IS_LOST:
+	case GP__NVRM_GPU_IN_RESET:
+	case GP__NVRM_RESET_REQUIRED:
+		return -ENODEV;
 	default:
 		return -EIO;
 	}
@@ -146,7 +151,7 @@ static uint64_t read_size(struct gp__nvrm_owner *o, const struct gp__nvrm_object
 
 void gp__nvrm_name_gpu(struct gp__nvrm_owner *o, struct gp__nvrm_object *group)
 {
-	const struct gp__nvrm_object *sub = find_subdevice(o, group);
+	const struct gp__nvrm_object *sub = gp__nvrm_subdevice(o, group);
 
 	if (*group->uuid)
 		return;
@@ -309,7 +314,7 @@ static void finish_gpu(struct gp__nvrm_owner *o, const struct gp__nvrm_object *l
 
 static void set_gpu(struct gp__nvrm_owner *o, struct gp__nvrm_object *like, enum gp__nvrm_verb verb)
 {
-	struct batch b = { .o = o, .sub = find_subdevice(o, like) };
+	struct batch b = { .o = o, .sub = gp__nvrm_subdevice(o, like) };
 	enum gp__nvrm_verb before = like->verb;
 
 	if (!b.sub) {
@@ -486,6 +491,11 @@ int gp__nvrm_owner_create(gp__nvrm_ioctl_fn next, const struct gp__nvrm_owner_ev
 void gp__nvrm_owner_take_copies(struct gp__nvrm_owner *o)
 {
 	o->takes_copies = true;
+}
+
+void gp__nvrm_owner_take_any(struct gp__nvrm_owner *o)
+{
+	o->takes_any = true;
 }
 
 /* A thread of the parent may have held the lock, and does not exist in the child. */

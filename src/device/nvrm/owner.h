@@ -56,6 +56,8 @@ int gp__nvrm_owner_create(gp__nvrm_ioctl_fn next, const struct gp__nvrm_owner_ev
 			  struct gp__nvrm_owner **owner);
 /* Makes holds of a group include the program's copies on that GPU. Called before the first call. */
 void gp__nvrm_owner_take_copies(struct gp__nvrm_owner *owner);
+/* Follows channels of generations that are not known, too. Called before the first call. */
+void gp__nvrm_owner_take_any(struct gp__nvrm_owner *owner);
 /* For tests: releases all groups. No call may be in progress. */
 void gp__nvrm_owner_destroy(struct gp__nvrm_owner *owner);
 

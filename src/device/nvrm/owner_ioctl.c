@@ -15,7 +15,9 @@
 
 #include "base/fd.h"
 #include "base/own_memory.h"
+#include "device/nvrm/layout.h"
 
+#define WHY_MAX 192
 #define DEPTH_MAX 8 /* of the tree of objects; those that are followed have four levels */
 
 /*
@@ -24,29 +26,6 @@
 
 typedef bool group_fn(struct gp__nvrm_owner *o, const struct gp__nvrm_object *group,
 		      const struct gp__nvrm_object *by);
-
-/* Reports groups that can be held and were not reported yet. */
-static void tell_added(struct gp__nvrm_owner *o)
-{
-	struct gp__nvrm_group_info info;
-	bool found;
-
-	do {
-		found = false;
-		pthread_mutex_lock(&o->lock);
-		for (struct gp__nvrm_object *x = o->objects; x && !found && !o->nr_telling;
-		     x = x->next) {
-			if (x->kind != GP__NVRM_GROUP || x->told || !gp__nvrm_is_ready(o, x))
-				continue;
-			gp__nvrm_name_gpu(o, x);
-			x->told = found = true;
-			info = gp__nvrm_info(o, x);
-		}
-		pthread_mutex_unlock(&o->lock);
-		if (found && o->events.added)
-			o->events.added(o->events.data, &info);
-	} while (found);
-}
 
 /* Reports groups as removed: from here on they are not held. */
 static void tell_removed(struct gp__nvrm_owner *o, group_fn *is_affected,
@@ -120,6 +99,62 @@ static void give_up(struct gp__nvrm_owner *o, const char *why)
 static void give_up_form(struct gp__nvrm_owner *o)
 {
 	give_up(o, "this program calls the NVIDIA driver in a form that gpreempt does not know");
+}
+
+static void give_up_generation(struct gp__nvrm_owner *o, uint32_t class)
+{
+	char why[WHY_MAX];
+
+	snprintf(why, sizeof(why),
+		 "this GPU is of a generation that gpreempt does not know (its channels have the "
+		 "class 0x%x)",
+		 class);
+	give_up(o, why);
+}
+
+/* Finds a group that can be held and was not reported yet; with the lock. */
+static struct gp__nvrm_object *find_untold(struct gp__nvrm_owner *o)
+{
+	for (struct gp__nvrm_object *x = o->objects; x && !o->nr_telling; x = x->next) {
+		if (x->kind == GP__NVRM_GROUP && !x->told && gp__nvrm_is_ready(o, x))
+			return x;
+	}
+	return NULL;
+}
+
+/* False: the driver's layouts are others than ours, as @why says. With the lock. */
+static bool test_once(struct gp__nvrm_owner *o, struct gp__nvrm_object *group, char *why,
+		      size_t size)
+{
+	if (o->tested)
+		return true;
+	o->tested = true;
+	return gp__nvrm_layout_test(o, group, gp__nvrm_subdevice(o, group), why, size);
+}
+
+/* Reports groups that can be held and were not reported yet. */
+static void tell_added(struct gp__nvrm_owner *o)
+{
+	struct gp__nvrm_group_info info;
+	struct gp__nvrm_object *x;
+	char why[WHY_MAX] = "";
+
+	do {
+		pthread_mutex_lock(&o->lock);
+		x = find_untold(o);
+		if (x && !test_once(o, x, why, sizeof(why)))
+			x = NULL;
+		if (x) {
+			gp__nvrm_name_gpu(o, x);
+			x->told = true;
+			info = gp__nvrm_info(o, x);
+		}
+		pthread_mutex_unlock(&o->lock);
+		if (x && o->events.added)
+			o->events.added(o->events.data, &info);
+	} while (x);
+	if (*why)
+		give_up(o, why);
 }
 
 /* Forgets the object that had this handle, which the RM has reused. */
@@ -345,6 +380,9 @@ static void take_made(struct gp__nvrm_owner *o, int fd, const struct made *m)
 		take_memory(o, m);
 		return;
 	}
+	if (kind_of(m->call.class) == GP__NVRM_CHANNEL && !o->takes_any &&
+	    !gp__nvrm_channel_known(m->call.class))
+		give_up_generation(o, m->call.class);
 	if (kind_of(m->call.class) == GP__NVRM_MIG)
 		give_up(o, "this program runs on a part of a GPU (MIG), whose channels cannot be "
 			   "held separately");

@@ -379,6 +379,7 @@ int main(int argc, char **argv)
 	setenv("CUDA_VISIBLE_DEVICES", argv[1], 1);
 	if (gp__nvrm_owner_create(kernel_ioctl, &events, &owner))
 		return fail("out of memory");
+	gp__nvrm_owner_take_any(owner); /* it is asked to try */
 	if (!load())
 		return fail("cannot load libcuda.so.1; install NVIDIA's driver libraries");
 	status = make_context()
