@@ -16,12 +16,14 @@
 #include <sys/utsname.h>
 
 #define KEY_GPU 'g'
+#define KEY_REPORT 0x100
 #define GPUS_MAX 64
 #define LEVEL_MAX 3
 #define TEXT_COLUMNS 80
 
 struct args {
 	int gpu; /* -1: all */
+	const char *report; /* a file; NULL: none */
 };
 
 /* Locates a GPU: the @nth of @backend. */
@@ -38,6 +40,8 @@ struct finding {
 
 static const struct argp_option options[] = {
 	{ "gpu", KEY_GPU, "N", 0, "only this one, counted from 0", 0 },
+	{ "report", KEY_REPORT, "FILE", 0,
+	  "write what was found to this file, without what identifies the machine", 0 },
 	{ 0 },
 };
 
@@ -47,6 +51,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	char expected[80];
 	uint64_t value;
 
+	if (key == KEY_REPORT) {
+		args->report = arg;
+		return *arg ? 0 : gp__cmd_usage(state, "--report: the file has no name");
+	}
 	if (key != KEY_GPU)
 		return ARGP_ERR_UNKNOWN;
 	if (gp__parse_u64(arg, 0, GPUS_MAX - 1, &value))
@@ -170,6 +178,86 @@ static json_t *kernel_json(void)
 	if (gp__is_emulated())
 		return json_null();
 	return gp__json_text(uname(&u) ? "unknown" : u.release);
+}
+
+/*
+ * The report
+ */
+
+/* Identifies one GPU, or is about other programs. */
+static const char *const left_out[] = { "gpu_id", "uuid", "live_queues", "save_bytes_live" };
+
+/* Removes the folders that sentences name: they may have the name of a user. */
+static void hide_paths(json_t *o, const char *key)
+{
+	const char *text = json_string_value(json_object_get(o, key));
+	char *copy = text ? strdup(text) : NULL, *to = copy;
+
+	for (const char *from = copy; copy && *from;) {
+		bool begins = from == copy || strchr(" '(=", from[-1]);
+
+		if (begins && *from == '/' && from[1] && !strchr(" '", from[1])) {
+			from += strcspn(from, " ';,)");
+			*to++ = '/';
+			*to++ = '-';
+			continue;
+		}
+		*to++ = *from++;
+	}
+	if (copy) {
+		*to = '\0';
+		json_object_set_new(o, key, gp__json_text(copy));
+	}
+	free(copy);
+}
+
+static json_t *gpu_report(const struct finding *f)
+{
+	json_t *o = gpu_json(f), *ability;
+	size_t i;
+
+	for (i = 0; i < sizeof(left_out) / sizeof(left_out[0]); i++)
+		json_object_del(o, left_out[i]);
+	hide_paths(o, "error");
+	json_array_foreach (json_object_get(o, "abilities"), i, ability)
+		hide_paths(ability, "reason");
+	return o;
+}
+
+/* 0 or an exit status. */
+static int write_report(struct gp__env *env, const char *path, const struct finding *f, int n)
+{
+	json_t *root = gp__json_envelope(), *list = json_array();
+	FILE *out = fopen(path, "we");
+	struct utsname u;
+	int err;
+
+	for (int i = 0; i < n; i++)
+		json_array_append_new(list, gpu_report(&f[i]));
+	json_object_set_new(root, "report", json_string("gpreempt probe"));
+	json_object_set_new(root, "gpreempt", json_string(GP_VERSION));
+	json_object_set_new(root, "kernel", kernel_json());
+	json_object_set_new(root, "machine", uname(&u) ? json_null() : json_string(u.machine));
+	json_object_set_new(root, "emulated", json_boolean(gp__is_emulated()));
+	json_object_set_new(root, "gpus", list);
+	err = out ? json_dumpf(root, out, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) : -1;
+	json_decref(root);
+	if (out && !err)
+		err = fputc('\n', out) == EOF;
+	if (out && fclose(out))
+		err = -1;
+	if (err)
+		return gp__env_fail(env, GP__EXIT_FAILURE, NULL, "cannot write the report %s: %s",
+				    path, strerror(errno));
+	if (!env->json)
+		fprintf(env->out,
+			"\nWrote %s. It has the GPUs, the driver, the kernel's version and what "
+			"was "
+			"tried,\nand nothing that identifies the machine or a user; look at it "
+			"before "
+			"you send it.\n",
+			path);
+	return 0;
 }
 
 static int print_json(struct gp__env *env, const struct finding *f, int n)
@@ -366,7 +454,8 @@ static int list_gpus(const struct gp__backend *const *backends, struct place *pl
 	return n;
 }
 
-static int probe_all(struct gp__env *env, const struct place *place, int first, int n)
+static int probe_all(struct gp__env *env, const struct place *place, int first, int n,
+		     const char *report)
 {
 	struct finding *f = calloc((size_t)n, sizeof(*f));
 	int worked = 0, err;
@@ -380,6 +469,8 @@ static int probe_all(struct gp__env *env, const struct place *place, int first, 
 		worked += !*f[i].report.error;
 	}
 	err = env->json ? print_json(env, f, n) : print_text(env, f, n);
+	if (!err && report)
+		err = write_report(env, report, f, n);
 	free(f);
 	return err || !worked ? GP__EXIT_FAILURE : GP__EXIT_OK;
 }
@@ -401,10 +492,10 @@ int cmd_probe(struct gp__env *env, const struct gp__backend *const *backends, in
 			"gpreempt probe",
 			"there is no GPU here (%s)", why);
 	if (args.gpu < 0)
-		return probe_all(env, place, 0, nr);
+		return probe_all(env, place, 0, nr, args.report);
 	if (args.gpu >= nr)
 		return gp__env_fail(env, GP__EXIT_FAILURE, "'gpreempt probe' shows all",
 				    "there is no GPU %d: this machine has %d, from 0 to %d",
 				    args.gpu, nr, nr - 1);
-	return probe_all(env, place, args.gpu, 1);
+	return probe_all(env, place, args.gpu, 1, args.report);
 }

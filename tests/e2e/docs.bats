@@ -117,6 +117,29 @@ checks() {
 	scripts/check-layers --table
 }
 
+@test "docs/support.md has the reports of docs/reports, and only what is recorded" {
+	run -0 scripts/support-table --check
+	[ -z "$output" ]
+	local copy=$BATS_TEST_TMPDIR/copy
+
+	mkdir -p "$copy/scripts"
+	cp -r docs "$copy"
+	cp scripts/support-table "$copy/scripts"
+	sed -i 's/"kfd_version": "1.11"/"kfd_version": "1.12"/' "$copy"/docs/reports/*6.1.json
+	run -1 "$copy/scripts/support-table" --check
+	[[ $output == "docs/support.md is not up to date: scripts/support-table --write" ]]
+	"$copy/scripts/support-table" --write
+	run -0 "$copy/scripts/support-table" --check
+	grep -q "amdkfd 1.12" "$copy/docs/support.md"
+	# A figure that its page no longer has is not repeated.
+	sed -i 's/takes 0.55 to 0.59/takes 0.5 to 0.6/' "$copy/docs/nvidia.md"
+	run -1 "$copy/scripts/support-table" --check
+	[[ $output == *"docs/nvidia.md no longer says"* ]]
+	echo '{}' >"$copy/docs/reports/none.json"
+	run -1 "$copy/scripts/support-table" --check
+	[[ $output == *"none.json: this is no report"* ]]
+}
+
 @test "each path that the documentation names exists" {
 	# Not the generated table, which has the folders that the layers allow.
 	for path in $(sed '/check-layers --write: begin/,/check-layers --write: end/d' ./*.md docs/*.md examples/*/*.md kernel/*.md |

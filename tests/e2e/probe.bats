@@ -274,6 +274,35 @@ assert d["gpus"][1]["gsp_firmware"] == "580.159.04"
 	[ "$(grep -c "medians with a kernel of one thread running" <<<"$output")" -eq 1 ]
 }
 
+@test "a report has what was found, and nothing that identifies the machine" {
+	[ ! -e /sys/class/kfd ] || skip "this machine has amdkfd"
+	local report=$BATS_TEST_TMPDIR/report.json
+
+	CUDA_MPS_PIPE_DIRECTORY=$BATS_TEST_TMPDIR run -0 nvidia_probe "context yes 0.0 0.0 " \
+		"hold yes 31.5 30.5 " "drain no 0.0 0.0 cannot open /home/somebody/x: denied" \
+		-- --report "$report"
+	[[ $output == *"Wrote $report."* ]]
+	check '
+assert list(d) == ["schema", "report", "gpreempt", "kernel", "machine", "emulated", "gpus"], list(d)
+assert len(d["gpus"]) == 2 and not d["emulated"]
+g = d["gpus"][0]
+assert g["driver"] == "580.159.04" and g["driver_known"] and "uuid" not in g, g
+assert g["abilities"][0]["stop_us"] == 31.5
+assert g["abilities"][1]["reason"] == "cannot open /- denied", g["abilities"][1]
+' <"$report"
+	run ! grep -e GPU-0 -e somebody -e "$(hostname)" "$report"
+	# It is none of the machine's folders that MPS would be in.
+	: >"$BATS_TEST_TMPDIR/control"
+	CUDA_MPS_PIPE_DIRECTORY=$BATS_TEST_TMPDIR run -1 nvidia_probe "" -- --report "$report"
+	grep -q "multi-process service is running in /-; end it" "$report"
+	run ! grep -e "$BATS_TEST_TMPDIR" "$report"
+	rm "$BATS_TEST_TMPDIR/control"
+	run -1 nvidia_probe "context yes 0.0 0.0 " -- --report /nowhere/report.json
+	[[ $output == *"cannot write the report /nowhere/report.json: No such file or directory"* ]]
+	probe_on -- --report "$report" >/dev/null
+	check 'assert d["emulated"] and d["kernel"] is None and "gpu_id" not in d["gpus"][0], d' <"$report"
+}
+
 @test "NVIDIA: an attempt that fails, and one that ends early" {
 	[ ! -e /sys/class/kfd ] || skip "this machine has amdkfd"
 	run -1 nvidia_probe "context no 0.0 0.0 CUDA makes no context here"
