@@ -104,5 +104,5 @@ open_devices() {
 	run ! grep "has not joined" "$BATS_TEST_TMPDIR/output"
 	printf '[daemon]\nwarn_unjoined = maybe\n' >"$BATS_TEST_TMPDIR/wrong.conf"
 	run -1 "${GPREEMPT%/cli/gpreempt}/daemon/gpreemptd" -t -c "$BATS_TEST_TMPDIR/wrong.conf"
-	[[ $output == *"warn_unjoined: 'maybe' is neither yes nor no"* ]]
+	[[ $output == *"warn_unjoined: 'maybe' is neither no nor yes"* ]]
 }
