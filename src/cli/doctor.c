@@ -164,6 +164,10 @@ static void check_unread(struct doctor *d, const json_t *list)
 			  "%lld processes of other users are not looked at: only root's gpreemptd "
 			  "with CAP_SYS_PTRACE may do that",
 			  int_of(census, "unread"));
+	if (int_of(census, "unlisted"))
+		gp__check(&d->checks, "unjoined", GP__CHECK_WARN, NULL,
+			  "%lld processes are not looked at, because their users have too many",
+			  int_of(census, "unlisted"));
 }
 
 /* Finds programs that disturb the joined ones. */

@@ -424,6 +424,16 @@ static json_t *without_groups(const json_t *list)
 	return others;
 }
 
+static void print_unlisted(struct gp__env *env, const json_t *list)
+{
+	long long nr = int_of(json_object_get(list, "census"), "unlisted");
+
+	if (nr && env->headers)
+		fprintf(env->out,
+			"\n%lld processes are not looked at, because their users have too many.\n",
+			nr);
+}
+
 static int print_processes(struct gp__env *env, const json_t *list)
 {
 	static const char *const columns[] = { ">PID",	"<USER",   "<PROGRAM",	"<GPU",
@@ -473,7 +483,10 @@ static int print_text(struct gp__env *env, const struct args *args, const json_t
 		fputs("No program is joined.\n", env->out);
 	if (!err && kernel)
 		err = print_kernel_queues(env, list, any);
-	return err ? err : print_processes(env, list);
+	err = err ? err : print_processes(env, list);
+	if (!err)
+		print_unlisted(env, list);
+	return err;
 }
 
 static int print_line(struct gp__env *env, const json_t *list)

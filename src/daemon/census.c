@@ -15,6 +15,9 @@
 #include "base/units.h"
 #include "daemon/procfs.h"
 
+/* To look at a process costs as much as to look at so many files. */
+#define PROCESS_COST 16
+
 /*
  * amdkfd's sysfs
  */
@@ -61,11 +64,12 @@ static int open_process(pid_t pid)
 
 static int look(int proc, const char *root, struct gp__holder *h)
 {
-	int err = gp__procfs_find_devices(proc, h->devices);
+	int result = gp__procfs_find_devices(proc, h->devices);
 	bool listed = find_in_sysfs(h->pid, root, h->devices);
 
-	if (err && !listed)
-		return err;
+	h->nr_files = result > 0 ? (u32)result : 0;
+	if (result < 0 && !listed)
+		return result;
 	if (!gp__devices_any_open(h->devices))
 		return 0;
 	h->computes = listed || h->devices->computes;
@@ -113,6 +117,46 @@ bool gp__holder_memory(const struct gp__holder *h, u64 *used)
  * All processes
  */
 
+/* A user of the census, and how much of it the user's processes have used. */
+struct share {
+	uid_t uid;
+	u32 nr, cost;
+};
+
+/* The users that have a share of their own; others have the last one together. */
+#define SHARES_MAX 256
+
+struct shares {
+	u32 nr;
+	struct share share[SHARES_MAX];
+};
+
+static struct share *share_of(struct shares *all, uid_t uid)
+{
+	u32 i = 0;
+
+	while (i < all->nr && all->share[i].uid != uid)
+		i++;
+	if (i == SHARES_MAX)
+		return &all->share[SHARES_MAX - 1];
+	if (i == all->nr)
+		all->share[all->nr++].uid = uid;
+	return &all->share[i];
+}
+
+/* Reads the user of a process, who owns its folder. False: the process has ended. */
+static bool get_user(pid_t pid, uid_t *uid)
+{
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	if (stat(path, &st))
+		return false;
+	*uid = st.st_uid;
+	return true;
+}
+
 static int append(struct gp__census *c, const struct gp__holder *h)
 {
 	struct gp__holder *more = c->holder;
@@ -127,16 +171,35 @@ static int append(struct gp__census *c, const struct gp__holder *h)
 	return 0;
 }
 
+static bool has_room(const struct gp__census *c, const struct share *s)
+{
+	return c->nr < GP__CENSUS_MAX && s->nr < GP__CENSUS_PER_USER &&
+	       s->cost < GP__CENSUS_COST_PER_USER;
+}
+
 static int add_process(pid_t pid, const struct gp__devices *machine, const char *root,
-		       struct gp__census *c)
+		       struct gp__census *c, struct shares *shares)
 {
 	struct gp__holder h;
-	int result = gp__holder_look(pid, machine, root, &h);
+	struct share *share;
+	uid_t uid;
+	int result;
 
+	if (!get_user(pid, &uid))
+		return 0;
+	share = share_of(shares, uid);
+	if (!has_room(c, share)) {
+		c->nr_unlisted++;
+		return 0;
+	}
+	h.nr_files = 0;
+	result = gp__holder_look(pid, machine, root, &h);
+	share->cost += PROCESS_COST + h.nr_files;
 	if (result == -EACCES || result == -EPERM)
 		c->nr_unread++;
 	if (result != 1)
 		return result == -ENOMEM ? result : 0;
+	share->nr++;
 	result = append(c, &h);
 	if (result)
 		gp__holder_free(&h);
@@ -145,20 +208,23 @@ static int add_process(pid_t pid, const struct gp__devices *machine, const char 
 
 int gp__census_take(const struct gp__devices *machine, const char *root, struct gp__census *c)
 {
+	struct shares *shares = calloc(1, sizeof(*shares));
 	DIR *proc = opendir("/proc");
 	const struct dirent *entry;
 	u64 pid;
-	int err = 0;
+	int err = proc ? 0 : -errno;
 
 	*c = (struct gp__census){ 0 };
-	if (!proc)
-		return -errno;
+	if (!shares)
+		err = -ENOMEM;
 	/* cppcheck-suppress readdirCalled; the stream is this call's own */
 	while (!err && (entry = readdir(proc))) {
 		if (!gp__parse_u64(entry->d_name, 1, INT32_MAX, &pid))
-			err = add_process((pid_t)pid, machine, root, c);
+			err = add_process((pid_t)pid, machine, root, c, shares);
 	}
-	closedir(proc);
+	if (proc)
+		closedir(proc);
+	free(shares);
 	if (err)
 		gp__census_free(c);
 	return err;

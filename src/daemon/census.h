@@ -6,11 +6,19 @@
  *
  * The owner of a process can stretch these reads, so they are not for the scheduling thread. To
  * see the descriptors of other users' processes takes root and CAP_SYS_PTRACE.
+ *
+ * A user may have any number of processes with any number of files: the census has a bounded number
+ * of each user's, and spends a bounded time on looking for them.
  */
 #ifndef GP__DAEMON_CENSUS_H
 #define GP__DAEMON_CENSUS_H
 
 #include "daemon/devices.h"
+
+#define GP__CENSUS_MAX 1024
+#define GP__CENSUS_PER_USER 256
+/* Files of a user's processes that are looked at: about a tenth of a second. */
+#define GP__CENSUS_COST_PER_USER 131072
 
 /* A process that has a GPU open. */
 struct gp__holder {
@@ -18,6 +26,7 @@ struct gp__holder {
 	u64 start; /* in ticks since the machine started: with the pid, it names the process */
 	uid_t uid;
 	char name[GP__WIRE_NAME_MAX];
+	u32 nr_files; /* that were looked at */
 	bool computes; /* it can compute; others draw, or watch the GPU */
 	struct gp__devices *devices; /* of the machine; is_open and used are of the process */
 };
@@ -26,6 +35,7 @@ struct gp__census {
 	struct gp__holder *holder; /* by pid */
 	u32 nr;
 	u32 nr_unread; /* processes that could not be looked at for lack of permission */
+	u32 nr_unlisted; /* processes that were not looked at because there are too many */
 };
 
 /*

@@ -34,12 +34,16 @@ static int compare_pids(const void *pid, const void *holder)
 	return (a > b) - (a < b);
 }
 
+const struct gp__holder *gp__holders_find(const struct gp__holders *h, pid_t pid)
+{
+	return h->census.nr ? bsearch(&pid, h->census.holder, h->census.nr,
+				      sizeof(*h->census.holder), compare_pids)
+			    : NULL;
+}
+
 static enum gp__holder_role *find_role(struct gp__holders *h, pid_t pid)
 {
-	const struct gp__holder *found = h->census.nr
-						 ? bsearch(&pid, h->census.holder, h->census.nr,
-							   sizeof(*found), compare_pids)
-						 : NULL;
+	const struct gp__holder *found = gp__holders_find(h, pid);
 
 	return found ? &h->role[found - h->census.holder] : NULL;
 }

@@ -178,9 +178,11 @@ static void scan(struct gp__inspector *in, const struct gp__inspection *i, int p
 		 struct gp__inspection_answer *a)
 {
 	u64 began = gp__clock_ns(), now;
+	int result;
 
 	a->devices = in->devices ? gp__devices_copy(in->devices) : NULL;
-	a->err = a->devices ? gp__procfs_find_devices(proc, a->devices) : -ENOMEM;
+	result = a->devices ? gp__procfs_find_devices(proc, a->devices) : -ENOMEM;
+	a->err = result < 0 ? result : 0;
 	if (a->err) {
 		free(a->devices);
 		a->devices = NULL;

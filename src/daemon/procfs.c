@@ -116,16 +116,17 @@ int gp__procfs_find_devices(int proc, struct gp__devices *d)
 {
 	DIR *folder = open_folder(proc, "fd");
 	const struct dirent *entry;
+	int nr = 0;
 
 	if (!folder)
 		return errno == ENOENT ? -ESRCH : -errno;
 	/* cppcheck-suppress readdirCalled; the stream is this call's own */
-	for (u32 i = 0; i < GP__PROCFS_FILES_MAX && (entry = readdir(folder)); i++) {
+	for (; nr < GP__PROCFS_FILES_MAX && (entry = readdir(folder)); nr++) {
 		if (entry->d_name[0] != '.')
 			look_at_descriptor(dirfd(folder), entry->d_name, d);
 	}
 	closedir(folder);
-	return 0;
+	return nr;
 }
 
 /*

@@ -25,7 +25,8 @@ void gp__freezers_find(struct gp__freezers *f);
 
 /* Opens /proc/PID of the process that @pidfd refers to. -ESRCH: it has ended. */
 int gp__procfs_open(pid_t pid, int pidfd);
-/* Sets is_open of each device, and computes. @proc: of gp__procfs_open(). 0 or -errno. */
+/* Sets is_open of each device, and computes. @proc: of gp__procfs_open(). Returns how many files it
+ * looked at, or -errno. */
 int gp__procfs_find_devices(int proc, struct gp__devices *d);
 /* Reads when it started, its user and its name, as ps(1) shows them. False: it has ended. */
 bool gp__procfs_describe(int proc, u64 *start, uid_t *uid, char *name, size_t size);

@@ -379,6 +379,8 @@ void gp__holders_close(struct gp__server *s);
 void gp__holders_configure(struct gp__server *s);
 /* Somebody asks: takes a census, unless the latest one is younger than @fresh_ns. */
 void gp__holders_want(struct gp__server *s, u64 fresh_ns);
+/* The process of the latest census that has this pid. NULL: none. */
+const struct gp__holder *gp__holders_find(const struct gp__holders *h, pid_t pid);
 /* Sets the role of each holder, as programs are joined now. */
 void gp__holders_judge(struct gp__server *s);
 /* Takes the census for warnings, if it is time. Returns when to call it at the latest. */

@@ -413,6 +413,7 @@ json_t *gp__show_census(const struct gp__server *s)
 
 	gp__json_set_real(o, "age_ms", h->taken_at, gp__to_ms(s->now - h->taken_at));
 	gp__json_set_u64(o, "unread", h->taken_at, h->census.nr_unread);
+	gp__json_set_u64(o, "unlisted", h->taken_at, h->census.nr_unlisted);
 	json_object_set_new(o, "problem", h->err ? json_string(strerror(-h->err)) : json_null());
 	return o;
 }
@@ -458,25 +459,22 @@ static json_t *devices_json(const struct gp__server *s, const struct gp__devices
 json_t *gp__show_holder(const struct gp__server *s, const struct gp__peer *p, pid_t pid)
 {
 	const struct gp__holders *h = &s->holders;
-	const struct gp__holder *holder;
-	json_t *o = json_object();
+	const struct gp__holder *holder = gp__holders_find(h, pid);
+	enum gp__holder_role role;
 	bool all, known;
-	u32 i = 0;
+	json_t *o;
 	u64 used;
 
-	while (i < h->census.nr && h->census.holder[i].pid != pid)
-		i++;
-	if (i == h->census.nr) {
-		json_decref(o);
+	if (!holder)
 		return NULL;
-	}
-	holder = &h->census.holder[i];
+	o = json_object();
+	role = h->role[holder - h->census.holder];
 	all = gp__may_see_user(p, holder->uid);
 	json_object_set_new(o, "user", json_integer(holder->uid));
-	json_object_set_new(o, "joined", json_boolean(h->role[i] == GP__HOLDER_JOINED));
-	json_object_set_new(o, "child_of_joined", json_boolean(h->role[i] == GP__HOLDER_CHILD));
+	json_object_set_new(o, "joined", json_boolean(role == GP__HOLDER_JOINED));
+	json_object_set_new(o, "child_of_joined", json_boolean(role == GP__HOLDER_CHILD));
 	json_object_set_new(o, "computes", json_boolean(holder->computes));
-	json_object_set_new(o, "disturbs", json_boolean(h->role[i] == GP__HOLDER_DISTURBS));
+	json_object_set_new(o, "disturbs", json_boolean(role == GP__HOLDER_DISTURBS));
 	json_object_set_new(o, "devices", devices_json(s, holder->devices, all));
 	if (!all)
 		return o;

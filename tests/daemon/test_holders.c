@@ -2,9 +2,14 @@
 /* The processes that have a GPU open, as the daemon shows them. */
 #include "users.h"
 
+#include "daemon/census.h"
+#include "daemon/procfs.h"
+
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -228,6 +233,81 @@ static void others_processes_are_only_counted(void **state)
 	rig_down(&r);
 }
 
+static u32 nr_of_user(const json_t *list, uid_t uid)
+{
+	const json_t *process;
+	u32 nr = 0;
+	size_t i;
+
+	json_array_foreach (json_object_get(list, "processes"), i, process)
+		nr += number_of(process, "user") == uid;
+	return nr;
+}
+
+static void fork_many(u32 nr)
+{
+	for (u32 i = 0; i < nr; i++) {
+		pid_t pid = fork();
+
+		EXPECT(pid >= 0);
+		if (!pid) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			pause();
+			_exit(0);
+		}
+	}
+}
+
+#define MANY (GP__CENSUS_PER_USER + 50)
+
+static void have_many_processes(struct rig *r)
+{
+	(void)r;
+	open_gpu();
+	fork_many(MANY);
+}
+
+/* More files than are looked at, in few processes. */
+static void have_many_files(struct rig *r)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	struct rlimit limit;
+
+	(void)r;
+	EXPECT(!getrlimit(RLIMIT_NOFILE, &limit));
+	limit.rlim_cur = limit.rlim_max;
+	EXPECT(!setrlimit(RLIMIT_NOFILE, &limit));
+	for (u32 i = 0; i < GP__PROCFS_FILES_MAX; i++)
+		EXPECT(dup(fd) >= 0);
+	fork_many(GP__CENSUS_COST_PER_USER / GP__PROCFS_FILES_MAX + 3);
+}
+
+/* The census of two users that have too many is as short as if they had fewer, and others are in
+ * it. */
+static void a_user_cannot_fill_the_census(void **state)
+{
+	struct user_process many, files;
+	struct stranger stranger;
+	json_t *list;
+	struct rig r;
+
+	(void)state;
+	NEEDS_ROOT();
+	rig_up(&r, CONFIG);
+	user_start(&many, &r, ALICE, have_many_processes);
+	user_start(&files, &r, MALLORY, have_many_files);
+	stranger_start(&stranger, &r);
+	list = next_list(&r, stranger.pid);
+	assert_int_equal(nr_of_user(list, ALICE), GP__CENSUS_PER_USER);
+	assert_true(number_of(json_object_get(list, "census"), "unlisted") >=
+		    MANY - GP__CENSUS_PER_USER + 3);
+	json_decref(list);
+	stranger_end(&stranger);
+	user_end(&files); /* first, as it has the other's pipe open */
+	user_end(&many);
+	rig_down(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -235,6 +315,7 @@ int main(void)
 		cmocka_unit_test(a_child_of_a_joined_program_does_not_disturb),
 		cmocka_unit_test(what_is_known_is_not_waited_for),
 		cmocka_unit_test(others_processes_are_only_counted),
+		cmocka_unit_test(a_user_cannot_fill_the_census),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
