@@ -594,7 +594,16 @@ static json_t *do_watch(struct request *r)
  * Switching off and on
  */
 
-/* The key of the GPU with this number, as in "0" or "gpu0". NULL: none is joined there. */
+/* Whether a text is the number of a GPU, as in "0" or "gpu0". A program may have given a GPU a key
+ * that looks like the number of another one: such a key names nothing. */
+static bool is_number(const char *text)
+{
+	const char *digits = text + (strncmp(text, "gpu", 3) ? 0 : 3);
+
+	return *digits && !digits[strspn(digits, "0123456789")];
+}
+
+/* The key of the GPU with this number. NULL: none is joined there. */
 static const char *find_key(const struct request *r, const char *text)
 {
 	struct gp__link *l, *n;
@@ -605,7 +614,7 @@ static const char *find_key(const struct request *r, const char *text)
 		const struct gp__gpu *g = container_of(l, struct gp__gpu, link);
 
 		snprintf(name, sizeof(name), "gpu%u", g->dev.id);
-		if (!strcmp(text, name) || !strcmp(text, name + 3) || !strcmp(text, g->key))
+		if (!strcmp(text, name) || !strcmp(text, name + 3))
 			return g->key;
 	}
 	return NULL;
@@ -620,15 +629,15 @@ static bool find_switched(struct request *r, char key[GP__WIRE_DEVICE_MAX])
 		refuse(r, -EINVAL, "gpu is a number as in 'gpreempt ps' or a key");
 		return false;
 	}
-	known = find_key(r, text);
-	if (!known && strspn(text, "gpu0123456789") == strlen(text)) {
+	known = is_number(text) ? find_key(r, text) : text;
+	if (!known) {
 		refuse(r, -ENOENT,
 		       "no joined program uses GPU '%s', so it has no such number: 'gpreempt ps "
 		       "--json' has keys of GPUs, which stay the same",
 		       text);
 		return false;
 	}
-	gp__wire_text(key, GP__WIRE_DEVICE_MAX, known ? known : text);
+	gp__wire_text(key, GP__WIRE_DEVICE_MAX, known);
 	return true;
 }
 

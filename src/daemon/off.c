@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/thread.h"
@@ -80,17 +81,44 @@ static int read_lines(struct gp__off *o, FILE *f)
 	return ferror(f) ? -EIO : 0;
 }
 
+/* Beside a socket in a folder that other users can write to, the file may be theirs. */
+static bool is_ours(const struct stat *st)
+{
+	return S_ISREG(st->st_mode) && (st->st_uid == geteuid() || !st->st_uid) &&
+	       !(st->st_mode & (S_IWGRP | S_IWOTH));
+}
+
+/* Waits for nobody: a pipe is opened at once. */
+static FILE *open_ours(const char *path, int *err)
+{
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+	FILE *f = NULL;
+
+	*err = fd < 0 ? -errno : 0;
+	if (!(fd < 0 ? lstat(path, &st) : fstat(fd, &st)) && !is_ours(&st))
+		*err = -EPERM;
+	if (!*err)
+		f = fdopen(fd, "r");
+	if (!f && !*err)
+		*err = -errno;
+	if (!f && fd >= 0)
+		close(fd);
+	return f;
+}
+
 int gp__off_read(struct gp__off *o, const char *path)
 {
-	FILE *f = fopen(path, "re");
 	int err;
+	FILE *f = open_ours(path, &err);
 
 	*o = (struct gp__off){ 0 };
-	if (!f && errno == ENOENT)
-		return 0;
-	err = f ? read_lines(o, f) : -errno;
-	if (f)
+	if (!f && (err == -ENOENT || err == -EPERM))
+		return err == -ENOENT ? 0 : err;
+	if (f) {
+		err = read_lines(o, f);
 		fclose(f);
+	}
 	o->all |= err != 0;
 	return err;
 }
@@ -105,6 +133,21 @@ static int write_lines(const struct gp__off *o, FILE *f)
 	return fflush(f) || fsync(fileno(f)) ? -errno : 0;
 }
 
+/* Never writes to a file that somebody else has put there. */
+static FILE *create(const char *path)
+{
+	int fd;
+	FILE *f;
+
+	if (unlink(path) && errno != ENOENT)
+		return NULL;
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	f = fd < 0 ? NULL : fdopen(fd, "w");
+	if (!f && fd >= 0)
+		close(fd);
+	return f;
+}
+
 /* The new file takes the place of the old one when it is complete. */
 int gp__off_write(const struct gp__off *o, const char *path)
 {
@@ -115,7 +158,7 @@ int gp__off_write(const struct gp__off *o, const char *path)
 	if (!gp__off_any(o))
 		return unlink(path) && errno != ENOENT ? -errno : 0;
 	snprintf(fresh, sizeof(fresh), "%s.new", path);
-	f = fopen(fresh, "we");
+	f = create(fresh);
 	if (!f)
 		return -errno;
 	err = write_lines(o, f);

@@ -4,8 +4,9 @@
  * started again keeps to it.
  *
  * Without a file, nothing is off. With one that cannot be read, all GPUs are: somebody has switched
- * one off. A thread writes the file, since a disk may be slow; the calls return at once, except for
- * the one that reads it before the daemon serves anybody.
+ * one off. A file that another user has made, or could have written, is ignored. A thread writes
+ * the file, since a disk may be slow; the calls return at once, except for the one that reads it
+ * before the daemon serves anybody.
  */
 #ifndef GP__DAEMON_OFF_H
 #define GP__DAEMON_OFF_H
@@ -36,6 +37,7 @@ static inline bool gp__off_any(const struct gp__off *o)
 bool gp__off_add(struct gp__off *o, const char *key);
 void gp__off_remove(struct gp__off *o, const char *key);
 
+/* -EPERM: the file is ignored. */
 int gp__off_read(struct gp__off *o, const char *path);
 int gp__off_write(const struct gp__off *o, const char *path);
 

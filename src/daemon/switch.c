@@ -63,7 +63,13 @@ int gp__switch_open(struct gp__server *s, const char *socket_path)
 		return err;
 	s->off_kept = (struct gp__source){ s->off.done_fd, kept };
 	err = gp__off_read(&s->registry.off, path);
-	if (err)
+	if (err == -EPERM)
+		gp__log_error(
+			s->log,
+			"%s is not a file that only gpreemptd can write; it is ignored: remove "
+			"it, or choose a folder that is not shared with --socket",
+			path);
+	else if (err)
 		gp__log_error(s->log, "cannot read %s: %s; so nothing is scheduled", path,
 			      strerror(-err));
 	tell(s);

@@ -43,6 +43,7 @@ static void write_file(const char *text)
 	f = fopen(path, "we");
 	assert_non_null(f);
 	fputs(text, f);
+	assert_int_equal(fchmod(fileno(f), 0644), 0);
 	fclose(f);
 }
 
@@ -201,6 +202,97 @@ static void all_is_off_if_the_file_cannot_be_read(void **state)
 	forget_folder();
 }
 
+static void expect_nothing_off(void)
+{
+	struct rig r;
+
+	rig_up(&r, NULL);
+	assert_false(all_off(&r));
+	rig_down(&r);
+}
+
+/* In a folder that is shared, others can make the file before gpreemptd does. */
+static void a_file_of_another_user_is_ignored(void **state)
+{
+	char path[96];
+
+	(void)state;
+	keep_in_a_folder();
+	file_path(path);
+	write_file("all\n");
+	assert_int_equal(chmod(path, 0666), 0);
+	expect_nothing_off();
+	if (!geteuid()) {
+		write_file("all\n");
+		assert_int_equal(chown(path, ALICE, ALICE), 0);
+		expect_nothing_off();
+	}
+	/* To open a pipe may take for ever. */
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	expect_nothing_off();
+	forget_folder();
+}
+
+static void a_link_is_not_followed(void **state)
+{
+	char path[96], fresh[104], other[104], text[16] = "";
+	struct rig r;
+	FILE *f;
+
+	(void)state;
+	keep_in_a_folder();
+	file_path(path);
+	snprintf(fresh, sizeof(fresh), "%s.new", path);
+	snprintf(other, sizeof(other), "%s.other", path);
+	write_file("precious\n");
+	assert_int_equal(rename(path, other), 0);
+	assert_int_equal(symlink(other, fresh), 0);
+	rig_up(&r, NULL);
+	turn(&r, "{\"op\":\"off\"}");
+	rig_down(&r);
+	f = fopen(other, "re");
+	assert_non_null(f);
+	assert_non_null(fgets(text, sizeof(text), f));
+	fclose(f);
+	assert_string_equal(text, "precious\n");
+	assert_int_equal(unlink(other), 0);
+	forget_folder();
+}
+
+static bool is_gpu_off(struct rig *r, size_t i)
+{
+	json_t *answer = must(r, "{\"op\":\"list\"}");
+	bool off = json_is_true(
+		json_object_get(json_array_get(json_object_get(answer, "gpus"), i), "off"));
+
+	json_decref(answer);
+	return off;
+}
+
+/* A program chooses the key of its GPU: it must not be taken for the number of another one. */
+static void a_key_that_looks_like_a_number_names_nothing(void **state)
+{
+	struct gp__wire_queue_add decoy = queue_of(OFFLINE, "gpu1", "");
+	struct gp__wire_queue_add real = queue_of(OFFLINE, "gpu-b", "");
+	struct agent first, second;
+	struct rig r;
+
+	(void)state;
+	rig_up(&r, NULL);
+	agent_join(&r, &first, "decoy");
+	agent_add(&first, &decoy);
+	agent_join(&r, &second, "train");
+	agent_add(&second, &real);
+	turn(&r, "{\"op\":\"off\",\"gpu\":\"gpu1\"}");
+	assert_false(is_gpu_off(&r, 0));
+	assert_true(is_gpu_off(&r, 1));
+	turn(&r, "{\"op\":\"on\"}");
+	agent_leave(&second);
+	agent_leave(&first);
+	rig_down(&r);
+}
+
 static void a_file_that_cannot_be_written_is_told(void **state)
 {
 	const char *why;
@@ -247,6 +339,9 @@ int main(void)
 		cmocka_unit_test(one_gpu_is_switched_off),
 		cmocka_unit_test(off_outlasts_the_daemon),
 		cmocka_unit_test(all_is_off_if_the_file_cannot_be_read),
+		cmocka_unit_test(a_file_of_another_user_is_ignored),
+		cmocka_unit_test(a_link_is_not_followed),
+		cmocka_unit_test(a_key_that_looks_like_a_number_names_nothing),
 		cmocka_unit_test(a_file_that_cannot_be_written_is_told),
 		cmocka_unit_test(only_administrators_switch),
 	};
