@@ -81,11 +81,21 @@ bool gp__address_is_local(const struct gp__address *a)
 	}
 }
 
-/* A socket that was left behind, at which nobody listens. */
+static const char *path_of(const struct gp__address *a)
+{
+	return a->socket.ss_family == AF_UNIX ? ((const struct sockaddr_un *)&a->socket)->sun_path
+					      : NULL;
+}
+
+/* A socket that was left behind, at which nobody listens. Other files refuse connections, too. */
 static void remove_stale(const struct gp__address *a)
 {
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct stat st;
+	int fd;
 
+	if (lstat(path_of(a), &st) || !S_ISSOCK(st.st_mode))
+		return;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return;
 	if (connect(fd, (const struct sockaddr *)&a->socket, a->size) && errno == ECONNREFUSED)
@@ -124,12 +134,6 @@ int gp__address_listen(const struct gp__address *a)
 		return fd;
 	close(fd);
 	return err;
-}
-
-static const char *path_of(const struct gp__address *a)
-{
-	return a->socket.ss_family == AF_UNIX ? ((const struct sockaddr_un *)&a->socket)->sun_path
-					      : NULL;
 }
 
 int gp__address_share(const struct gp__address *a, gid_t gid)

@@ -24,7 +24,11 @@
 #include "wire/client.h"
 
 #define CONNECTIONS 64
+/* A connection ends after this time, however busy it is. */
 #define TIMEOUT_S 5
+/* A client that reads slowly keeps the text that it gets. While so many texts are kept, everybody
+ * gets the latest one, which is then at most as old as a connection may be. */
+#define TEXTS_MAX 4
 #define STACK_BYTES (256 * 1024)
 /* Requests within this time get the same text. */
 #define FRESH_NS (200 * GP__MS)
@@ -41,6 +45,16 @@ struct gp__scrape {
 	struct MHD_Daemon *http;
 	struct MHD_Response *latest; /* of /metrics; NULL: there is none */
 	u64 made_at;
+	u32 nr_texts; /* the latest one, and those that are still being sent */
+	struct connection {
+		int fd;
+		u64 until; /* 0: free */
+	} connection[CONNECTIONS];
+};
+
+struct text {
+	struct gp__scrape *s;
+	char *text;
 };
 
 /*
@@ -92,22 +106,47 @@ static void forget_latest(struct gp__scrape *s)
 	s->latest = NULL;
 }
 
+static void free_text(void *data)
+{
+	struct text *t = data;
+
+	t->s->nr_texts--;
+	free(t->text);
+	free(t);
+}
+
+/* Takes over the text. NULL: out of memory. */
+static struct MHD_Response *keep_text(struct gp__scrape *s, char *text, size_t size)
+{
+	struct text *t = malloc(sizeof(*t));
+	struct MHD_Response *response;
+
+	if (!t) {
+		free(text);
+		return NULL;
+	}
+	*t = (struct text){ s, text };
+	s->nr_texts++;
+	response = MHD_create_response_from_buffer_with_free_callback_cls(size, text, free_text, t);
+	if (!response)
+		free_text(t);
+	return response;
+}
+
 static void renew_latest(struct gp__scrape *s)
 {
 	size_t size;
 	char *text;
 
-	if (s->latest && gp__clock_ns() < s->made_at + FRESH_NS)
+	if (s->latest && (gp__clock_ns() < s->made_at + FRESH_NS || s->nr_texts >= TEXTS_MAX))
 		return;
 	forget_latest(s);
 	text = ask(s, &size);
 	if (!text)
 		return;
-	s->latest = MHD_create_response_from_buffer(size, text, MHD_RESPMEM_MUST_FREE);
-	if (!s->latest) {
-		free(text);
+	s->latest = keep_text(s, text, size);
+	if (!s->latest)
 		return;
-	}
 	MHD_add_response_header(s->latest, MHD_HTTP_HEADER_CONTENT_TYPE, TEXT_TYPE);
 	s->made_at = gp__clock_ns();
 }
@@ -148,16 +187,73 @@ static enum MHD_Result serve(void *data, struct MHD_Connection *connection, cons
 }
 
 /*
+ * Connections
+ */
+
+static struct connection *find_free(struct gp__scrape *s)
+{
+	for (u32 i = 0; i < CONNECTIONS; i++) {
+		if (!s->connection[i].until)
+			return &s->connection[i];
+	}
+	return NULL;
+}
+
+static void note_connection(void *data, struct MHD_Connection *connection, void **state,
+			    enum MHD_ConnectionNotificationCode code)
+{
+	const union MHD_ConnectionInfo *info;
+	struct gp__scrape *s = data;
+	struct connection *c = *state;
+
+	if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+		if (c)
+			c->until = 0;
+		return;
+	}
+	c = find_free(s);
+	info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	if (!c || !info)
+		return;
+	*c = (struct connection){ info->connect_fd, gp__clock_ns() + TIMEOUT_S * GP__S };
+	*state = c;
+}
+
+/* Cuts the connections whose time is over, which libmicrohttpd then closes. Returns when the next
+ * one's will be. */
+static u64 cut_old(struct gp__scrape *s)
+{
+	u64 now = gp__clock_ns(), next = GP__NEVER;
+
+	for (u32 i = 0; i < CONNECTIONS; i++) {
+		struct connection *c = &s->connection[i];
+
+		if (!c->until)
+			continue;
+		if (c->until <= now) {
+			shutdown(c->fd, SHUT_RDWR);
+			c->until = now + TIMEOUT_S * GP__S;
+		}
+		next = gp__min_u64(next, c->until);
+	}
+	return next;
+}
+
+/*
  * The thread
  */
 
-static int timeout_of(struct MHD_Daemon *http)
+static int wait_of(struct gp__scrape *s)
 {
+	u64 next = cut_old(s), now = gp__clock_ns();
+	u64 wait = next == GP__NEVER ? TIMEOUT_S * GP__S : next > now ? next - now : 0;
 	MHD_UNSIGNED_LONG_LONG ms;
 
-	if (MHD_get_timeout(http, &ms) != MHD_YES)
+	if (MHD_get_timeout(s->http, &ms) == MHD_YES)
+		wait = gp__min_u64(wait, ms * GP__MS);
+	else if (next == GP__NEVER)
 		return -1;
-	return ms < TIMEOUT_S * 1000 ? (int)ms : TIMEOUT_S * 1000;
+	return (int)((gp__min_u64(wait, TIMEOUT_S * GP__S) + GP__MS - 1) / GP__MS);
 }
 
 static void *run(void *data)
@@ -168,7 +264,7 @@ static void *run(void *data)
 				{ .fd = info->epoll_fd, .events = POLLIN } };
 
 	gp__prefer_others();
-	while (poll(fds, 2, timeout_of(s->http)) >= 0 && !fds[0].revents)
+	while (poll(fds, 2, wait_of(s)) >= 0 && !fds[0].revents)
 		MHD_run(s->http);
 	return NULL;
 }
@@ -183,7 +279,8 @@ static int start_thread(struct gp__scrape *s, int fd)
 		s->http = MHD_start_daemon(
 			MHD_USE_EPOLL, 0, NULL, NULL, serve, s, MHD_OPTION_LISTEN_SOCKET, fd,
 			MHD_OPTION_CONNECTION_LIMIT, (unsigned int)CONNECTIONS,
-			MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)TIMEOUT_S, MHD_OPTION_END);
+			MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)TIMEOUT_S,
+			MHD_OPTION_NOTIFY_CONNECTION, note_connection, s, MHD_OPTION_END);
 	if (!s->http) {
 		err = s->wake < 0 ? -errno : -EIO;
 		close(fd);

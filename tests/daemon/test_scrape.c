@@ -2,12 +2,15 @@
 /* Metrics over HTTP, beside programs: nothing that a client does delays a decision or the end. */
 #include "two.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "daemon/address.h"
 #include "daemon/scrape.h"
 
 #define GET "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
@@ -57,10 +60,10 @@ static void request(int fd)
 	assert_int_equal(write(fd, GET, strlen(GET)), (ssize_t)strlen(GET));
 }
 
-/* Reads to the end; the answer must have the text. */
-static void expect(int fd, const char *text)
+/* Reads to the end. The answer is valid until the next call. */
+static const char *read_answer(int fd)
 {
-	static char answer[1 << 20];
+	static char answer[4 << 20];
 	size_t used = 0;
 	ssize_t n;
 
@@ -68,8 +71,13 @@ static void expect(int fd, const char *text)
 		used += (size_t)n;
 	answer[used] = '\0';
 	assert_int_equal(n, 0);
-	assert_non_null(strstr(answer, text));
 	close(fd);
+	return answer;
+}
+
+static void expect(int fd, const char *text)
+{
+	assert_non_null(strstr(read_answer(fd), text));
 }
 
 static void a_preemption_is_there(void **state)
@@ -134,12 +142,117 @@ static void the_end_comes_at_once(void **state)
 	up(state);
 }
 
+/* As many accounts as a user may have: the answer does not fit into a socket's buffer. */
+#define CROWD 4
+#define TAGS 30
+
+static void join_crowd(struct web *w, struct agent crowd[CROWD])
+{
+	char name[64], tag[32];
+
+	for (u32 i = 0; i < CROWD; i++) {
+		snprintf(name, sizeof(name), "a-program-with-a-name-as-long-as-names-may-be-%u", i);
+		agent_join(&w->two.rig, &crowd[i], name);
+		for (u32 k = 0; k < TAGS; k++) {
+			struct gp__wire_queue_add q;
+
+			snprintf(tag, sizeof(tag), "a-tag-that-is-long-too-%u", k);
+			q = queue_of(OFFLINE, "gpu-a", tag);
+			agent_add(&crowd[i], &q);
+		}
+	}
+}
+
+/* The number of turns is another one in each text. */
+static unsigned long turns_told(const struct web *w)
+{
+	static const char name[] = "\ngpreempt_daemon_turn_seconds_count ";
+	int fd = open_connection(w);
+	const char *at;
+
+	request(fd);
+	at = strstr(read_answer(fd), name);
+	assert_non_null(at);
+	return strtoul(at + strlen(name), NULL, 10);
+}
+
+static void wait_for_a_new_text(void)
+{
+	usleep(300000);
+}
+
+/* Each of them keeps a text in the daemon's memory: there are few, however many do not read. */
+static void clients_that_do_not_read_keep_few_texts(void **state)
+{
+	struct web *w = *state;
+	struct agent crowd[CROWD];
+	unsigned long before;
+	int fd[8];
+
+	join_crowd(w, crowd);
+	for (size_t i = 0; i < sizeof(fd) / sizeof(fd[0]); i++) {
+		fd[i] = open_connection(w);
+		request(fd[i]);
+		wait_for_a_new_text();
+	}
+	before = turns_told(w);
+	wait_for_a_new_text();
+	assert_int_equal(turns_told(w), before);
+	for (size_t i = 0; i < sizeof(fd) / sizeof(fd[0]); i++)
+		close(fd[i]);
+	wait_for_a_new_text();
+	assert_int_not_equal(turns_told(w), before);
+	for (u32 i = 0; i < CROWD; i++)
+		agent_leave(&crowd[i]);
+}
+
+/* A byte now and then does not keep a connection. */
+static void a_connection_lasts_seconds(void **state)
+{
+	const struct web *w = *state;
+	int fd = open_connection(w);
+	u64 begin = gp__clock_ns();
+
+	while (send(fd, "G", 1, MSG_NOSIGNAL) == 1) {
+		assert_true(gp__clock_ns() - begin < 30 * GP__S);
+		usleep(200000);
+	}
+	close(fd);
+}
+
+/* A mistake in the configuration must not cost a file. */
+static void only_a_socket_is_replaced(void **state)
+{
+	char path[64] = "/tmp/gpreempt-web-file-XXXXXX", text[80];
+	int file = mkstemp(path), fd;
+	struct gp__address address;
+
+	(void)state;
+	assert_true(file >= 0);
+	close(file);
+	snprintf(text, sizeof(text), "unix:%s", path);
+	assert_int_equal(gp__address_parse(&address, text), 0);
+	assert_int_equal(gp__address_listen(&address), -EADDRINUSE);
+	assert_int_equal(unlink(path), 0);
+	fd = gp__address_listen(&address);
+	assert_true(fd >= 0);
+	close(fd);
+	fd = gp__address_listen(&address); /* the one before is stale */
+	assert_true(fd >= 0);
+	close(fd);
+	gp__address_remove(&address);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_preemption_is_there, up, down),
 		cmocka_unit_test_setup_teardown(a_request_waits_for_a_daemon_that_hangs, up, down),
 		cmocka_unit_test_setup_teardown(requests_beside_decisions, up, down),
+		cmocka_unit_test_setup_teardown(clients_that_do_not_read_keep_few_texts, up, down),
+		cmocka_unit_test_setup_teardown(a_connection_lasts_seconds, up, down),
+		cmocka_unit_test(only_a_socket_is_replaced),
 		cmocka_unit_test_setup_teardown(the_end_comes_at_once, up, down),
 	};
 
