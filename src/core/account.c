@@ -282,17 +282,29 @@ u64 gp__entity_waits_since(const struct gp__entity *e)
 					 : e->hold_since;
 }
 
+/* The entity's own longest hold; 0: none. A bound of its gang that the default does not exceed is
+ * just below the default, so that it does not wait for grants to others of its owner. */
+static u64 own_hold(const struct gp__entity *e)
+{
+	u64 all = e->dev->core->cfg[GP__CFG_MAX_HOLD_MS] * GP__MS, own = e->hints.max_hold_ns;
+	u64 bound = e->gang ? e->gang->max_hold_ns : 0;
+
+	if (!guard(GANG_BOUND, bound) || (own && own < bound))
+		return own;
+	return all ? gp__min_u64(bound, all - 1) : bound;
+}
+
 /* All may have the default; less is the entity's own. */
 static bool is_hold_own(const struct gp__entity *e)
 {
-	u64 ms = e->dev->core->cfg[GP__CFG_MAX_HOLD_MS], own = e->hints.max_hold_ns;
+	u64 ms = e->dev->core->cfg[GP__CFG_MAX_HOLD_MS], own = own_hold(e);
 
 	return own && (!ms || own < ms * GP__MS);
 }
 
 u64 gp__entity_hold_due(const struct gp__entity *e)
 {
-	u64 ms = e->dev->core->cfg[GP__CFG_MAX_HOLD_MS], own = e->hints.max_hold_ns;
+	u64 ms = e->dev->core->cfg[GP__CFG_MAX_HOLD_MS], own = own_hold(e);
 
 	if (is_hold_own(e))
 		return gp__time_add(e->hold_since, own);

@@ -17,7 +17,9 @@ static u32 wanted_weight(const struct gp__queue *q)
 	const struct gp__dev *d = q->entity->dev;
 	const struct gp__policy *p = d->core->policy;
 
-	return d->can_weigh && !d->off && p->weight ? p->weight(q->entity) : 0;
+	/* The least weight may come to the same as a hold. */
+	return d->can_weigh && !d->off && p->weight && !q->entity->exempt ? p->weight(q->entity)
+									  : 0;
 }
 
 static enum gp__verb wanted_verb(const struct gp__queue *q)

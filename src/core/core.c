@@ -553,6 +553,19 @@ void gp__entity_suspend(struct gp__entity *e, bool suspend, u64 now)
 	gp__core_settle(c, now);
 }
 
+void gp__entity_exempt(struct gp__entity *e, enum gp__exempt exempt, u64 now)
+{
+	struct gp__core *c = e->dev->core;
+
+	now = gp__core_begin(c, now);
+	gp__log_entity(e, GP__WHAT_EXEMPT, exempt, now);
+	e->exempt = (u8)exempt;
+	gp__entity_forgive(e);
+	gp__entity_update(e, now);
+	gp__entity_tell(e);
+	gp__core_settle(c, now);
+}
+
 void gp__queue_add(struct gp__entity *e, struct gp__queue *q, u32 id, u8 level_requested, u8 level,
 		   u64 now)
 {

@@ -17,12 +17,14 @@
  * Precedence, strongest first:
  *  1. a device that is off: all its entities run;
  *  2. what the device can do: an entity whose queue cannot be held, or whose agent does not answer,
- * is out of planning and runs;
+ * is out of planning and runs, and so does one that is only observed;
  *  3. the operator's suspend;
  *  4. gangs: all members or none;
  *  5. longest hold, then minimum share: the entity runs *beside* the policy's choice, for a grant;
  *  6. the policy, including ageing, which also grants;
- *  7. switch rate and lingering: they only delay. The rate limit delays holds, and the release of
+ *  7. an exemption from holds: an entity that has it keeps its place in the policy's order, and
+ * runs where another one would be held;
+ *  8. switch rate and lingering: they only delay. The rate limit delays holds, and the release of
  * an entity that takes the place of a held one; an entity that lingers keeps its place in the gaps
  * between two pieces of its work (burst.c).
  *
@@ -92,6 +94,14 @@ enum gp__rule {
 	GP__RULE_OFF, /* its device is off */
 	GP__RULE_WEIGHT, /* the policy asks for this weight */
 	GP__RULE_COUNT,
+};
+
+/* What an entity is exempt from. */
+enum gp__exempt {
+	GP__EXEMPT_NONE,
+	GP__EXEMPT_HOLDS, /* others are held for it, but it is not, except by the operator */
+	GP__EXEMPT_PLAN, /* it is only observed: neither is it held, nor are others for it */
+	GP__EXEMPT_COUNT,
 };
 
 struct gp__why {
@@ -241,6 +251,7 @@ struct gp__entity {
 	bool announced; /* announced work has not arrived yet, or is being done */
 	bool over; /* the program said that no work follows what it has */
 	bool suspended; /* operator */
+	u8 exempt; /* enum gp__exempt */
 	bool deadline_named; /* before its job arrived */
 	bool inversion_reported;
 	u8 class;
@@ -305,6 +316,7 @@ struct gp__gang {
 	bool stale; /* this event concerns one of its devices */
 	u32 nr_suspended; /* members */
 	u64 grant_end;
+	u64 max_hold_ns; /* 0: as for other entities */
 };
 
 /* The most entities that run at once under a policy that charges for time used. */
@@ -453,6 +465,7 @@ void gp__entity_deadline(struct gp__entity *e, u64 at, u64 now);
  */
 void gp__entity_arriving(struct gp__entity *e, u64 at, u64 now);
 void gp__entity_suspend(struct gp__entity *e, bool suspend, u64 now);
+void gp__entity_exempt(struct gp__entity *e, enum gp__exempt exempt, u64 now);
 
 void gp__queue_add(struct gp__entity *e, struct gp__queue *q, u32 id, u8 level_requested, u8 level,
 		   u64 now);
@@ -471,6 +484,9 @@ void gp__gang_remove(struct gp__gang *g, u64 now); /* its members stay, without 
 int gp__gang_join(struct gp__gang *g, struct gp__entity *e, u64 now);
 /* While it waits, all its members are held, with work or without, and no guarantee applies. */
 void gp__gang_wait(struct gp__gang *g, bool waits, u64 now);
+
+/* Its members are not held for longer, whatever their hints and the core's max_hold_ms say. */
+void gp__gang_bound(struct gp__gang *g, u64 max_hold_ns, u64 now);
 
 /* The waiting entity that the policy prefers. */
 struct gp__entity *gp__dev_first_waiting(const struct gp__dev *d);

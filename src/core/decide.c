@@ -75,10 +75,20 @@ static void start_running(struct gp__entity *w, u64 now)
 	gp__entity_arm(w, now);
 }
 
+/* It keeps its place among those that wait, but runs there. */
+static bool is_exempt(const struct gp__entity *e)
+{
+	return guard(EXEMPT_RUNS, e->exempt == GP__EXEMPT_HOLDS);
+}
+
 static void hold_waiting(struct gp__entity *e, const struct gp__entity *by, u64 now)
 {
 	u8 rule = gp__policy_of(e->dev)->preempt_rule;
 
+	if (is_exempt(e)) {
+		gp__entity_arm(e, now);
+		return;
+	}
 	/* An entity of equal priority is only held for another's turn. */
 	if (rule == GP__RULE_PRIORITY && by && by->prio == e->prio)
 		rule = GP__RULE_SLICE;
@@ -114,6 +124,12 @@ bool gp__dev_would_run(struct gp__dev *d, const struct gp__entity *e, u64 now)
 	return !guard(GANG_RATE, !has_token(d, now));
 }
 
+/* Whether @r may be held now. Letting it run costs no switch. */
+static bool may_replace(struct gp__dev *d, const struct gp__entity *r, u64 now)
+{
+	return guard(EXEMPT_FREE, is_exempt(r)) || may_switch(d, now);
+}
+
 /* Each step moves one entity. The bound ends the loop if a policy contradicts itself. */
 static void choose(struct gp__dev *d, u64 now)
 {
@@ -127,7 +143,7 @@ static void choose(struct gp__dev *d, u64 now)
 			start_running(w, now);
 			continue;
 		}
-		if (!r || !p->preempts(d, w, r, now) || !may_switch(d, now))
+		if (!r || !p->preempts(d, w, r, now) || !may_replace(d, r, now))
 			return;
 		if (r->prio < w->prio)
 			d->nr_inversions++;
@@ -145,7 +161,7 @@ static void shed(struct gp__dev *d, u64 now)
 	if (!p->stays)
 		return;
 	while (d->running.count > 1 && (r = gp__last_running(d)) && !p->stays(d, r, now)) {
-		if (!may_switch(d, now))
+		if (!may_replace(d, r, now))
 			return;
 		gp__entity_move(r, GP__PLACE_WAITING);
 		hold_waiting(r, gp__first_running(d), now);
@@ -171,10 +187,13 @@ static void hold_fresh(struct gp__dev *d, u64 now)
 
 	gp__list_each(l, n, &d->fresh)
 	{
+		struct gp__entity *e = container_of(l, struct gp__entity, fresh_link);
+
+		if (is_exempt(e))
+			continue;
 		if (!may_switch(d, now))
 			return;
-		hold_waiting(container_of(l, struct gp__entity, fresh_link), gp__first_running(d),
-			     now);
+		hold_waiting(e, gp__first_running(d), now);
 	}
 }
 

@@ -305,6 +305,15 @@ void gp__gang_wait(struct gp__gang *g, bool waits, u64 now)
 	gp__core_settle(g->core, now);
 }
 
+void gp__gang_bound(struct gp__gang *g, u64 max_hold_ns, u64 now)
+{
+	now = gp__core_begin(g->core, now);
+	g->max_hold_ns = max_hold_ns;
+	gp__log_gang(g, NULL, GP__WHAT_GANG_BOUND, now);
+	update_members(g, now);
+	gp__core_settle(g->core, now);
+}
+
 void gp__gang_leave(struct gp__entity *e, u64 now)
 {
 	struct gp__gang *g = e->gang;

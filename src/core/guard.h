@@ -46,6 +46,9 @@
 	X(EXPECT_ONCE)       \
 	X(OFF_WINS)          \
 	X(OPERATOR_WINS)     \
+	X(OBSERVED_RUNS)     \
+	X(EXEMPT_RUNS)       \
+	X(EXEMPT_FREE)       \
 	X(GANG_TOGETHER)     \
 	X(GANG_FITS_ALL)     \
 	X(GANG_RATE)         \
@@ -53,6 +56,7 @@
 	X(GANG_WAITS)        \
 	X(GANG_ALL_DUE)      \
 	X(GANG_LATE_WORK)    \
+	X(GANG_BOUND)        \
 	X(REMOVE_UNLINKS)    \
 	X(TIME_MONOTONE)     \
 	X(REPORT_ONCE)       \

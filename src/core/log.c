@@ -24,6 +24,7 @@ static const char *const field_names[GP__F_COUNT] = {
 	[GP__F_SEES] = "sees_ns",
 	[GP__F_NS] = "ns",
 	[GP__F_GANG] = "gang",
+	[GP__F_FROM] = "from",
 	[GP__F_WHY] = "why",
 	[GP__F_BY] = "by",
 	[GP__F_USER] = "user",
@@ -67,6 +68,7 @@ static const struct form forms[GP__WHAT_COUNT] = {
 	EVENT(ARRIVING, "arriving", GP__F_AT),
 	BARE(SUSPEND, "suspend"),
 	BARE(RESUME, "resume"),
+	EVENT(EXEMPT, "exempt", GP__F_FROM),
 	EVENT(QUEUE_ADD, "queue-add", GP__F_QUEUE, GP__F_REQUESTED, GP__F_LEVEL),
 	EVENT(QUEUE_REMOVE, "queue-remove", GP__F_QUEUE),
 	EVENT(READY, "ready", GP__F_QUEUE, GP__F_PENDING),
@@ -78,6 +80,7 @@ static const struct form forms[GP__WHAT_COUNT] = {
 	EVENT(GANG_JOIN, "gang-join", GP__F_GANG),
 	EVENT(GANG_WAIT, "gang-wait", GP__F_GANG),
 	EVENT(GANG_GO, "gang-go", GP__F_GANG),
+	EVENT(GANG_BOUND, "gang-bound", GP__F_GANG, GP__F_MAX_HOLD),
 	BARE(TICK, "tick"),
 	ACTION(HOLD, "exclude", GP__F_QUEUE, GP__F_LEVEL, GP__F_WHY, GP__F_BY),
 	ACTION(RELEASE, "admit", GP__F_QUEUE, GP__F_LEVEL, GP__F_WHY, GP__F_BY),
@@ -357,6 +360,8 @@ static u64 largest_value(enum gp__field f)
 		return 0xff;
 	case GP__F_CAN_WEIGH:
 		return GP__WEIGHS_YIELDING;
+	case GP__F_FROM:
+		return GP__EXEMPT_COUNT - 1;
 	default:
 		return 0xffffffff;
 	}

@@ -32,6 +32,7 @@ enum gp__what {
 	GP__WHAT_ARRIVING,
 	GP__WHAT_SUSPEND,
 	GP__WHAT_RESUME,
+	GP__WHAT_EXEMPT,
 	GP__WHAT_QUEUE_ADD,
 	GP__WHAT_QUEUE_REMOVE,
 	GP__WHAT_READY,
@@ -43,6 +44,7 @@ enum gp__what {
 	GP__WHAT_GANG_JOIN,
 	GP__WHAT_GANG_WAIT,
 	GP__WHAT_GANG_GO,
+	GP__WHAT_GANG_BOUND,
 	GP__WHAT_TICK,
 	/* actions */
 	GP__WHAT_HOLD,
@@ -78,6 +80,7 @@ enum gp__field {
 	GP__F_SEES,
 	GP__F_NS,
 	GP__F_GANG,
+	GP__F_FROM,
 	GP__F_WHY,
 	GP__F_BY,
 	GP__F_USER, /* optional; GP__NOBODY: none */

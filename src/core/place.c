@@ -408,7 +408,7 @@ static bool is_dormant(const struct gp__entity *e)
 {
 	bool waits = e->place == GP__PLACE_WAITING || e->place == GP__PLACE_DORMANT;
 
-	return guard(DORMANT_STAYS, e->held && waits && !e->gang);
+	return guard(DORMANT_STAYS, e->held && waits && !e->gang && !e->exempt);
 }
 
 static enum gp__place wanted_place(const struct gp__entity *e, u64 now)
@@ -416,6 +416,8 @@ static enum gp__place wanted_place(const struct gp__entity *e, u64 now)
 	if (guard(OFF_WINS, e->dev->off))
 		return GP__PLACE_APART;
 	if (guard(FAULT_OUT_OF_PLAN, e->nr_faults != 0))
+		return GP__PLACE_APART;
+	if (guard(OBSERVED_RUNS, e->exempt == GP__EXEMPT_PLAN))
 		return GP__PLACE_APART;
 	if (guard(OPERATOR_WINS, e->suspended))
 		return GP__PLACE_SUSPENDED;
@@ -432,10 +434,22 @@ static enum gp__place wanted_place(const struct gp__entity *e, u64 now)
 	return GP__PLACE_WAITING;
 }
 
+/* It may have been held before it was exempt, or by the operator, or with its gang. */
+static void release_exempt(struct gp__entity *e, u64 now)
+{
+	if (e->exempt != GP__EXEMPT_HOLDS || !e->held)
+		return;
+	gp__entity_release(e, gp__why(GP__RULE_OUT_OF_PLAN, 0), now);
+	gp__list_push(&e->dev->fresh, &e->fresh_link);
+}
+
 /* Holds or releases the entity as its place demands; settle() holds waiting ones. */
 static void enforce_place(struct gp__entity *e, u64 now)
 {
 	switch (e->place) {
+	case GP__PLACE_WAITING:
+		release_exempt(e, now);
+		break;
 	case GP__PLACE_SUSPENDED:
 		gp__entity_hold(e, gp__why(GP__RULE_OPERATOR, 0), now);
 		break;
@@ -535,7 +549,7 @@ static void watch_apart(struct gp__entity *e)
 		return;
 	if (gp__node_linked(&e->node))
 		gp__tree_erase(suspects, &e->node);
-	if (e->on && !e->inversion_reported)
+	if (e->on && !e->inversion_reported && e->exempt != GP__EXEMPT_PLAN)
 		gp__tree_insert(suspects, &e->node, e->prio);
 }
 

@@ -69,7 +69,7 @@ void gp__log_entity(struct gp__entity *e, enum gp__what what, u64 value, u64 now
 	r.f[GP__F_MAX_HOLD] = (s64)h->max_hold_ns;
 	r.f[GP__F_MEMORY] = (s64)h->memory;
 	r.f[GP__F_USER] = e->owner->id;
-	r.f[GP__F_AT] = r.f[GP__F_BY] = r.f[GP__F_NS] = (s64)value;
+	r.f[GP__F_AT] = r.f[GP__F_BY] = r.f[GP__F_NS] = r.f[GP__F_FROM] = (s64)value;
 	r.text = e->tag;
 	emit(e->dev->core, &r, what, e->dev->id, e->id, now);
 }
@@ -110,5 +110,6 @@ void gp__log_gang(struct gp__gang *g, const struct gp__entity *e, enum gp__what 
 	if (!g->core->log)
 		return;
 	r.f[GP__F_GANG] = g->id;
+	r.f[GP__F_MAX_HOLD] = (s64)g->max_hold_ns;
 	emit(g->core, &r, what, e ? e->dev->id : GP__NOBODY, e ? e->id : GP__NOBODY, now);
 }

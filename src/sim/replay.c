@@ -328,6 +328,10 @@ static int gang_event(struct replay *r, struct entity *e, const struct gp__recor
 			return bad(r, "e%u cannot join gang %u", e->e.id, g->g.id);
 		return 0;
 	}
+	if (rec->what == GP__WHAT_GANG_BOUND) {
+		gp__gang_bound(&g->g, (u64)rec->f[GP__F_MAX_HOLD], rec->time);
+		return 0;
+	}
 	if (rec->what != GP__WHAT_GANG_REMOVE) {
 		gp__gang_wait(&g->g, rec->what == GP__WHAT_GANG_WAIT, rec->time);
 		return 0;
@@ -361,6 +365,9 @@ static int entity_event(struct replay *r, struct device *d, struct entity *e,
 	case GP__WHAT_SUSPEND:
 	case GP__WHAT_RESUME:
 		gp__entity_suspend(&e->e, rec->what == GP__WHAT_SUSPEND, now);
+		return 0;
+	case GP__WHAT_EXEMPT:
+		gp__entity_exempt(&e->e, (enum gp__exempt)rec->f[GP__F_FROM], now);
 		return 0;
 	case GP__WHAT_QUEUE_ADD:
 		return add_queue(r, e, rec);
@@ -416,6 +423,7 @@ static int core_event(struct replay *r, const struct gp__record *rec)
 	case GP__WHAT_GANG_REMOVE:
 	case GP__WHAT_GANG_WAIT:
 	case GP__WHAT_GANG_GO:
+	case GP__WHAT_GANG_BOUND:
 		return gang_event(r, NULL, rec);
 	default:
 		return add_device(r, rec);
@@ -435,6 +443,7 @@ static int apply(struct replay *r, const struct gp__record *rec)
 	case GP__WHAT_GANG_REMOVE:
 	case GP__WHAT_GANG_WAIT:
 	case GP__WHAT_GANG_GO:
+	case GP__WHAT_GANG_BOUND:
 	case GP__WHAT_DEVICE_ADD:
 		return core_event(r, rec);
 	}

@@ -401,6 +401,54 @@ static void test_gang_waits_for_the_switch_rate_without_flapping(void **state)
 	assert_true(runs(g.rank0) && runs(g.rank1) && stopped(g.rival1));
 }
 
+/* A bound holds for the gang where all other guarantees are off. */
+static void test_gang_is_not_held_beyond_its_bound(void **state)
+{
+	struct gang_scene g;
+
+	(void)state;
+	begin_strict();
+	gp__gang_bound(&S.gang[0], 100 * GP__MS, S.now);
+	g.rank0 = actor_on(0, NORMAL);
+	g.rank1 = actor_on(1, NORMAL);
+	tie(&S.gang[0], g.rank0, g.rank1);
+	work(g.rank0);
+	work(g.rank1);
+	work(g.rival1 = actor_on(1, ONLINE));
+	assert_true(stopped(g.rank0) && stopped(g.rank1));
+	after(100 * GP__MS - 1);
+	assert_true(stopped(g.rank0) && stopped(g.rank1));
+	after(1);
+	assert_true(runs(g.rank0) && runs(g.rank1) && runs(g.rival1));
+	after(GP__S);
+	assert_true(g.rank0->e.longest_hold <= 100 * GP__MS);
+	assert_int_equal(g.rival1->nr_stops, 0);
+}
+
+/* It does not wait for the grants that another program of its user gets. */
+static void test_bound_of_a_gang_is_its_own(void **state)
+{
+	struct gp__owner *owner = &S.user[0];
+	struct actor *rank0, *rank1, *other;
+
+	(void)state;
+	begin_strict();
+	config(GP__CFG_MAX_HOLD_MS, 100);
+	gp__gang_bound(&S.gang[0], 100 * GP__MS, S.now);
+	rank0 = actor_of(owner, NORMAL);
+	rank1 = actor_on(1, NORMAL);
+	tie(&S.gang[0], rank0, rank1);
+	work(other = actor_of(owner, OFFLINE));
+	work(actor(ONLINE));
+	work(actor_on(1, ONLINE));
+	after(150 * GP__MS);
+	assert_true(other->nr_starts > 0);
+	work(rank0);
+	work(rank1);
+	after(100 * GP__MS - 1);
+	assert_true(runs(rank0) && runs(rank1));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -424,6 +472,8 @@ int main(void)
 		T(gang_has_one_member_a_device),
 		T(gang_of_two_that_hold_each_other_off),
 		T(gang_waits_for_the_switch_rate_without_flapping),
+		T(gang_is_not_held_beyond_its_bound),
+		T(bound_of_a_gang_is_its_own),
 	};
 
 	return cmocka_run_group_tests_name("core gangs", tests, NULL, NULL);

@@ -53,6 +53,7 @@ static struct gp__record extreme(u8 what, bool most)
 	r.f[GP__F_DEADLINE] = r.f[GP__F_MAX_HOLD] = r.f[GP__F_MEMORY] = r.f[GP__F_AT] = -1;
 	r.f[GP__F_REQUESTED] = r.f[GP__F_LEVEL] = 255;
 	r.f[GP__F_CAN_WEIGH] = 1;
+	r.f[GP__F_FROM] = GP__EXEMPT_PLAN;
 	r.f[GP__F_CLASS] = GP__CLASS_ONLINE;
 	r.f[GP__F_WHY] = GP__RULE_OUT_OF_PLAN;
 	r.f[GP__F_BY] = r.f[GP__F_USER] = GP__NOBODY - 1;
