@@ -147,7 +147,8 @@ static void level_cell(struct gp__table *t, const json_t *group)
 
 static bool has_gang(const json_t *group)
 {
-	return json_is_object(json_object_get(group, "gang"));
+	return json_is_object(json_object_get(group, "gang")) ||
+	       json_is_string(json_object_get(group, "not_held"));
 }
 
 static bool any_gang(const json_t *groups)

@@ -32,6 +32,8 @@ enum {
 	KEY_ANY_DRIVER,
 	KEY_SPLIT,
 	KEY_REQUIRE,
+	KEY_OBSERVE,
+	KEY_INDEPENDENT,
 };
 
 struct args {
@@ -39,7 +41,7 @@ struct args {
 	char priority[16], amd_tag[GP__WIRE_TAG_MAX];
 	const char *tag, *deadline, *window, *gang;
 	char share[16], level[16];
-	bool local, idempotent, copies, splits, any_driver, require;
+	bool local, idempotent, copies, splits, any_driver, require, observe, independent;
 	char devices[256]; /* as the daemon's configuration has them */
 	char **command;
 };
@@ -69,6 +71,12 @@ static const struct argp_option options[] = {
 	{ "require", KEY_REQUIRE, NULL, 0,
 	  "end the command, with status 125, if a program of it uses a GPU without having joined, "
 	  "and do not start it without a daemon",
+	  0 },
+	{ "observe", KEY_OBSERVE, NULL, 0,
+	  "it is listed and measured, but never held, and no other program is held for it", 0 },
+	{ "independent", KEY_INDEPENDENT, NULL, 0,
+	  "the ranks of torchrun, mpirun or srun do not wait for each other: each is held by "
+	  "itself",
 	  0 },
 	{ "local", KEY_LOCAL, NULL, 0, "a daemon for this command and its children only", 0 },
 	{ 0 },
@@ -188,6 +196,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_REQUIRE:
 		a->require = true;
+		return 0;
+	case KEY_OBSERVE:
+		a->observe = true;
+		return 0;
+	case KEY_INDEPENDENT:
+		a->independent = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		/* The command's options are its own. */
@@ -388,6 +402,8 @@ static int set_environment(const struct args *a)
 	    set_wish(GP__ENV_TAG, a->tag) || set_wish(GP__ENV_LEVEL, a->level) ||
 	    set_wish(GP__ENV_IDEMPOTENT, a->idempotent ? "1" : NULL) ||
 	    set_wish(GP__ENV_SPLIT, a->splits ? "1" : NULL) ||
+	    set_wish(GP__ENV_OBSERVE, a->observe ? "1" : NULL) ||
+	    set_wish(GP__ENV_INDEPENDENT, a->independent ? "1" : NULL) ||
 	    set_wish(GP__ENV_COPIES, a->copies ? "1" : NULL) ||
 	    set_wish(GP__ENV_ANY_DRIVER, a->any_driver ? "1" : NULL) ||
 	    set_wish(GP__ENV_WINDOW, a->window) || set_wish(GP__ENV_SHARE, a->share) ||

@@ -17,11 +17,14 @@
 #include "base/units.h"
 #include "daemon/address.h"
 #include "daemon/devices.h"
+#include "daemon/registry.h"
 #include "daemon/scrape.h"
 
 #define TTL_MIN (100 * GP__MS)
 #define TTL_MAX (10 * GP__S)
 #define TTL_DEFAULT GP__S
+#define RANK_HOLD_MIN (10 * GP__MS)
+#define RANK_HOLD_MAX (3600 * GP__S)
 #define PROGRAMS_DEFAULT 256
 #define QUEUES_DEFAULT 1024
 #define QUEUES_MOST 1024
@@ -44,6 +47,7 @@ void gp__config_defaults(struct gp__config *c)
 	strcpy(c->group, "gpreempt");
 	strcpy(c->subuid, "/etc/subuid");
 	c->ttl_ns = TTL_DEFAULT;
+	c->rank_hold = GP__RANK_HOLD_NS;
 	strcpy(c->devices, GP__DEVICES_DEFAULT);
 	gp__choice_default(&c->choice);
 	c->log_max = LOG_DEFAULT;
@@ -146,6 +150,13 @@ static int set_daemon(struct reading *r, const char *name, const char *value)
 		c->ttl_ns = ns;
 		return 1;
 	}
+	if (!strcmp(name, "rank_hold")) {
+		if (gp__parse_duration(value, &ns) || ns < RANK_HOLD_MIN || ns > RANK_HOLD_MAX)
+			return refuse(r, "rank_hold: '%s' is not a duration from 10ms to 1h",
+				      value);
+		c->rank_hold = ns;
+		return 1;
+	}
 	if (!strcmp(name, "devices"))
 		return set_devices(r, value);
 	if (!strcmp(name, "policy")) {
@@ -176,7 +187,7 @@ static int set_daemon(struct reading *r, const char *name, const char *value)
 		return set_choice(r, name, value, "no", "yes", &c->warn_unjoined);
 	return refuse(r,
 		      "[daemon] has no key '%s'; it has log, log_max, group, admins, subuid, ttl, "
-		      "devices, metrics, metrics_from, policy and warn_unjoined",
+		      "devices, metrics, metrics_from, policy, rank_hold and warn_unjoined",
 		      name);
 }
 

@@ -58,6 +58,7 @@ struct gp__config {
 	bool hides_users; /* uids that the daemon's user namespace does not map look alike */
 	bool warn_unjoined; /* about programs that disturb joined ones */
 	u64 ttl_ns;
+	u64 rank_hold; /* the longest hold of a rank, see gangs.h */
 	u64 log_max; /* bytes; 0: no limit */
 	char metrics[GP__CONFIG_PATH_MAX]; /* where they are served, as in address.h; "": nowhere */
 	bool metrics_anywhere; /* not only to this host */

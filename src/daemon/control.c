@@ -265,10 +265,20 @@ static void resume_group(struct request *r, struct gp__group *g)
 	gp__verdict_suspend(&r->s->registry, g, false, r->p->admin, r->s->now);
 }
 
+static bool may_suspend(struct request *r, const struct gp__group *g)
+{
+	if (!g->program->observed)
+		return true;
+	refuse(r, -EPERM,
+	       "this program is only observed (gpreempt run --observe) and is never held");
+	return false;
+}
+
 static json_t *do_suspend(struct request *r)
 {
-	return for_targets(r,
-			   &(struct operation){ .act = suspend_group, .shown = GP__PIECE_GROUP });
+	return for_targets(r, &(struct operation){ .check = may_suspend,
+						   .act = suspend_group,
+						   .shown = GP__PIECE_GROUP });
 }
 
 static bool may_resume(struct request *r, const struct gp__group *g)

@@ -446,7 +446,7 @@ void gp__peer_drop(struct gp__server *s, struct gp__peer *p, const char *why)
 	if (p->role == GP__WIRE_AGENT && !p->program.judged)
 		gp__lineages_cancel(s->lineages, p->ticket);
 	gp__verdict_leave(&s->registry, &p->program);
-	gp__program_leave_gang(&p->program, s->now);
+	gp__program_leave_gang(&s->registry, &p->program, s->now);
 	if (p->program.user)
 		gp__program_leave(&p->program);
 	gp__claims_end(s, p);

@@ -36,6 +36,8 @@ void gp__registry_init(struct gp__registry *r, const struct gp__policy *policy,
 	gp__list_init(&r->verdicts);
 	gp__list_init(&r->gangs);
 	gp__list_init(&r->waiting_gangs);
+	gp__list_init(&r->stale_gangs);
+	r->rank_hold = GP__RANK_HOLD_NS;
 	gp__list_init(&r->accounts);
 	gp__list_init(&r->classes);
 	r->deliver = deliver;
@@ -454,6 +456,7 @@ int gp__program_queue_add(struct gp__registry *r, struct gp__program *p,
 	if (!*add->device)
 		return -EINVAL;
 	*why = OUT_OF_MEMORY;
+	p->observed |= (add->flags & GP__WIRE_OBSERVED) != 0;
 	q = calloc(1, sizeof(*q));
 	gpu = q ? get_gpu(r, p, add, bounded, now, &err, why) : NULL;
 	if (gpu)
@@ -862,6 +865,7 @@ void gp__registry_settle(struct gp__registry *r, u64 now)
 
 	gp__memory_settle(r, now);
 	gp__gangs_expire(r, now);
+	gp__gangs_tie(r, now);
 	if (gp__core_wake(&r->core) <= now)
 		gp__core_tick(&r->core, now);
 	while (gp__core_pop(&r->core, &a))

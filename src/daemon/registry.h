@@ -47,6 +47,9 @@ struct gp__program {
 	struct gp__devices *devices; /* as it was last inspected; NULL: it has none open */
 	struct gp__named_gang *gang; /* gangs.h; NULL: it is in none */
 	struct gp__link of_gang; /* in gang->programs */
+	u32 rank; /* in it, if the gang is one of ranks */
+	bool observed; /* it is neither held, nor are others for it */
+	const char *free; /* why it is not held: the ranks of its gang cannot be tied; or NULL */
 	void *peer; /* its connection */
 	bool judged; /* its ancestors are known, and with them its verdict (verdict.h) */
 	struct gp__verdict *verdict; /* of an operator on it or on an ancestor; NULL: none */
@@ -142,6 +145,7 @@ struct gp__program_queue {
 };
 
 #define GP__GROUP_BUCKETS 1024
+#define GP__RANK_HOLD_NS (2 * GP__S) /* unless it is configured */
 
 struct gp__registry {
 	struct gp__core core;
@@ -155,6 +159,8 @@ struct gp__registry {
 	struct gp__link verdicts; /* of operators (verdict.h) */
 	struct gp__link gangs; /* gangs.h */
 	struct gp__link waiting_gangs; /* those that wait for members, the next deadline first */
+	struct gp__link stale_gangs; /* of ranks, which may have to be tied or untied */
+	u64 rank_hold; /* the longest hold of a rank */
 	struct gp__link accounts, classes; /* accounts.h */
 	u32 last_account; /* the latest id of these */
 	u32 last_id; /* of entities and queues */

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "daemon/gangs.h"
 #include "daemon/scrape.h"
 #include "daemon/systemd.h"
 #include "daemon/verdict.h"
@@ -213,6 +214,7 @@ static void end_reload(struct gp__server *s, struct gp__source *source, u32 even
 		gp__claims_configure(s);
 		gp__holders_configure(s);
 		apply_limits(s);
+		gp__gangs_limit(&s->registry, s->config.rank_hold, s->now);
 		if (strcmp(s->metrics, s->config.metrics) != 0)
 			gp__log_warning(s->log,
 					"metrics = %s takes effect when gpreemptd is restarted",
@@ -390,6 +392,7 @@ int gp__server_open(struct gp__server *s, const struct gp__log *log, const char 
 	if (err)
 		return err;
 	gp__registry_init(&s->registry, s->config.choice.policy, gp__pages_deliver, s);
+	s->registry.rank_hold = s->config.rank_hold;
 	err = gp__claims_open(s);
 	if (!err)
 		err = gp__switch_open(s, socket_path);

@@ -217,6 +217,7 @@ static json_t *gang_json(const struct gp__group *g)
 		[GP__WIRE_GANG_WAITS] = "waits",
 		[GP__WIRE_GANG_TOGETHER] = "together",
 		[GP__WIRE_GANG_GAVE_UP] = "gave-up",
+		[GP__WIRE_GANG_FREE] = "free",
 	};
 	const struct gp__named_gang *gang = g->program->gang;
 	json_t *o;
@@ -230,6 +231,9 @@ static json_t *gang_json(const struct gp__group *g)
 	gp__json_set_u64(o, "size", gang->size, gang->size);
 	json_object_set_new(o, "member", json_boolean(g->entity.gang != NULL));
 	json_object_set_new(o, "held", json_boolean(g->entity.gang && g->entity.gang->blocked));
+	json_object_set_new(o, "ranks", json_boolean(gang->of_ranks));
+	json_object_set_new(o, "rank",
+			    gang->of_ranks ? json_integer(g->program->rank) : json_null());
 	return o;
 }
 
@@ -257,6 +261,9 @@ json_t *gp__show_group(const struct gp__server *s, const struct gp__peer *p,
 	json_object_set_new(o, "program", gp__json_text(g->program->name));
 	json_object_set_new(o, "tag", gp__json_text(e->tag));
 	json_object_set_new(o, "gang", gang_json(g));
+	json_object_set_new(o, "observed", json_boolean(g->program->observed));
+	json_object_set_new(o, "not_held",
+			    g->program->free ? json_string(g->program->free) : json_null());
 	json_object_set_new(o, "effective", json_integer(gp__entity_effective(e, now)));
 	json_object_set_new(o, "asked_priority", json_integer(g->asked_prio));
 	json_object_set_new(o, "suspended", json_boolean(g->suspended));

@@ -73,6 +73,7 @@ bool gp__request_read(struct gp__request *r, const char **bad, const char **expe
 {
 	int64_t prio = 0, level = 0, share = 0, copies = 0, idempotent = 0, splits = 0;
 	int64_t any_driver = 0;
+	int64_t observed = 0, independent = 0;
 	const struct {
 		const char *variable;
 		int64_t min, max, *value;
@@ -85,6 +86,8 @@ bool gp__request_read(struct gp__request *r, const char **bad, const char **expe
 		{ GP__ENV_IDEMPOTENT, 0, 1, &idempotent, "0 or 1" },
 		{ GP__ENV_SPLIT, 0, 1, &splits, "0 or 1" },
 		{ GP__ENV_ANY_DRIVER, 0, 1, &any_driver, "0 or 1" },
+		{ GP__ENV_OBSERVE, 0, 1, &observed, "0 or 1" },
+		{ GP__ENV_INDEPENDENT, 0, 1, &independent, "0 or 1" },
 	};
 	const char *tag = getenv(GP__ENV_TAG);
 
@@ -122,6 +125,8 @@ bool gp__request_read(struct gp__request *r, const char **bad, const char **expe
 	r->splits = splits;
 	r->copies = copies;
 	r->any_driver = any_driver;
+	r->observed = observed;
+	r->independent = independent;
 	gp__wire_text(r->tag, sizeof(r->tag), tag ? tag : "");
 	return true;
 }

@@ -14,6 +14,8 @@
 #define GP__ENV_WINDOW "GPREEMPT_WINDOW" /* launch window of level 1: 8 packets, or 2ms */
 #define GP__ENV_IDEMPOTENT "GPREEMPT_IDEMPOTENT" /* 1: level 2 may drop kernels and rerun them */
 #define GP__ENV_SPLIT "GPREEMPT_SPLIT_STREAMS" /* 1: see `splits` below */
+#define GP__ENV_OBSERVE "GPREEMPT_OBSERVE" /* 1: see `observed` below */
+#define GP__ENV_INDEPENDENT "GPREEMPT_INDEPENDENT" /* 1: see `independent` below */
 #define GP__ENV_COPIES "GPREEMPT_COPIES" /* 1: copies are held as well */
 #define GP__ENV_ANY_DRIVER "GPREEMPT_ANY_DRIVER" /* 1: also drivers that are not known */
 #define GP__ENV_SHARE "GPREEMPT_SHARE" /* percent */
@@ -43,6 +45,8 @@ struct gp__request {
 	u32 level; /* 0: the best available */
 	bool idempotent; /* level 2 only */
 	bool splits; /* queues of different own priorities are different groups */
+	bool observed; /* it is neither held, nor are others for it */
+	bool independent; /* ranks of a launcher are not a gang */
 	bool copies; /* hold copies too, on GPUs where that is optional */
 	bool any_driver; /* join on drivers and GPUs that gpreempt does not know, too */
 	u32 window; /* level 1: in packets; 0: as many as take window_ns */

@@ -153,9 +153,10 @@ static struct gp__wire_queue_add add_message(const struct gp__agent *a, const st
 {
 	const struct gp__request *request = q->source->port.request;
 	u32 held = q->held && a->client.version >= 2 ? GP__WIRE_HELD : 0;
+	u32 observed = request->observed ? GP__WIRE_OBSERVED : 0;
 	struct gp__wire_queue_add m = { .head = { sizeof(m), GP__WIRE_QUEUE_ADD, 0, 0, 0 },
 					.slot = q->slot,
-					.flags = q->is.weigh_flags | held,
+					.flags = q->is.weigh_flags | held | observed,
 					.level_requested =
 						request->level ? request->level : GP__LEVEL_BEST,
 					.level = q->is.level,
@@ -246,6 +247,11 @@ static int register_queue(struct gp__agent *a, struct queue *q)
 	u32 id = q->is.id, slot;
 	int err;
 
+	if (source->port.request->observed && a->client.version < 4) {
+		q->stage = REFUSED;
+		say_refusal(a, "it is older than programs that are only observed");
+		return 0;
+	}
 	slot = q->slot = take_slot(a);
 	if (slot == NO_SLOT) {
 		q->stage = REFUSED;
@@ -345,24 +351,55 @@ __attribute__((format(printf, 2, 3))) static void say_ungrouped(struct gp__agent
 	gp__agent_say(a, false, "gang '%s': %s; this program runs ungrouped", a->gang.name, why);
 }
 
+#define LOOK_AGAIN GP__S
+
+/* A library may be loaded late, so it is looked for again now and then, when there is something to
+ * do anyway. */
+static void look_for_ranks(struct gp__agent *a)
+{
+	u64 now = gp__clock_ns();
+
+	if (!a->rank.size || *a->gang.name || now < a->rank_at)
+		return;
+	a->rank_at = now + LOOK_AGAIN;
+	if (!gp__rank_has_library())
+		return;
+	pthread_mutex_lock(&a->lock);
+	if (!*a->gang.name) {
+		memcpy(a->gang.name, a->rank.gang, sizeof(a->gang.name));
+		a->gang.members = a->rank.size;
+		a->gang.rank = a->rank.number;
+		a->gang.of_ranks = true;
+	}
+	pthread_mutex_unlock(&a->lock);
+}
+
+static u32 gang_flags(const struct gp__agent *a)
+{
+	if (a->gang.of_ranks)
+		return GP__WIRE_GANG_RANKS | a->gang.rank << 8;
+	return a->gang.formed ? GP__WIRE_GANG_FORMED : 0;
+}
+
 /* 0, or -errno: the connection failed. */
 static int tell_gang(struct gp__agent *a)
 {
-	struct gp__wire_gang m = { .head = { sizeof(m), GP__WIRE_GANG, 0, 0, 0 },
-				   .flags = a->gang.formed ? GP__WIRE_GANG_FORMED : 0 };
+	struct gp__wire_gang m = { .head = { sizeof(m), GP__WIRE_GANG, 0, 0, 0 } };
 	struct gp__wire_reply reply = { 0 };
 	bool is_new;
 	int err;
 
+	look_for_ranks(a);
 	pthread_mutex_lock(&a->lock);
 	is_new = *a->gang.name && !a->gang.told && !a->gang.over;
 	memcpy(m.name, a->gang.name, sizeof(m.name));
 	m.members = a->gang.members;
+	m.flags = gang_flags(a);
 	pthread_mutex_unlock(&a->lock);
 	if (!is_new)
 		return 0;
 	a->gang.told = true;
-	if (a->client.version < 3) {
+	if (a->client.version < (a->gang.of_ranks ? 4 : 3)) {
 		say_ungrouped(a, "this gpreemptd is older than gangs");
 		return 0;
 	}
@@ -405,12 +442,18 @@ int gp__agent_gang(struct gp__agent *a, const char *name, u32 members)
 	if (!*a->gang.name) {
 		gp__wire_text(a->gang.name, sizeof(a->gang.name), name);
 		a->gang.members = members;
-	} else if (strcmp(a->gang.name, name) != 0 || a->gang.members != members) {
+	} else if (strcmp(a->gang.name, name) != 0 || a->gang.members != members ||
+		   a->gang.of_ranks) {
 		err = -EBUSY;
 	}
 	pthread_mutex_unlock(&a->lock);
 	gp__agent_wake(a);
 	return err;
+}
+
+void gp__agent_rank(struct gp__agent *a, const struct gp__rank *rank)
+{
+	a->rank = *rank;
 }
 
 /* Tells the daemon about queues, but not for longer than until an order expires. 0; 1: there is

@@ -23,6 +23,7 @@
 #include <stddef.h>
 
 #include "device/backend.h"
+#include "join/ranks.h"
 
 struct gp__agent;
 
@@ -58,6 +59,10 @@ int gp__agent_arriving(struct gp__agent *agent, u64 at);
  * it cannot have this name or number; -EBUSY: the program has asked for another one.
  */
 int gp__agent_gang(struct gp__agent *agent, const char *name, u32 members);
+
+/* The program is this rank of a launcher's job. It joins the gang of the job when a library for
+ * collectives is loaded, unless it asks for another. Before the first queue. */
+void gp__agent_rank(struct gp__agent *agent, const struct gp__rank *rank);
 
 struct gp__agent_state {
 	bool connected;

@@ -16,6 +16,7 @@
 
 #include "core/list.h"
 #include "join/agent.h"
+#include "join/ranks.h"
 #include "wire/client.h"
 
 #define NO_SLOT UINT32_MAX
@@ -67,6 +68,8 @@ struct queue {
 struct gang {
 	char name[GP__WIRE_TAG_MAX]; /* "": none */
 	u32 members; /* 0: any number */
+	bool of_ranks; /* and the program is one: `rank` */
+	u32 rank;
 	bool told; /* the daemon knows */
 	bool formed; /* all members had joined */
 	bool said; /* that the program runs ungrouped */
@@ -85,6 +88,8 @@ struct gp__agent {
 	u32 slot_used[GP__WIRE_SLOTS_MAX / 32];
 	u64 retry_at, retry_after;
 	u64 kept_until; /* a daemon that ended without a goodbye may be followed by another */
+	struct gp__rank rank; /* as the launcher has it */
+	u64 rank_at; /* when a library for collectives was last looked for */
 	struct gang gang; /* the name is set once, under the lock; the rest is the thread's */
 	struct gp__agent_state state;
 	struct gp__agent_options options;

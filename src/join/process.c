@@ -38,15 +38,21 @@ static int make_agent(struct gp__process *p)
 	struct gp__agent_options options = { .program = program_invocation_short_name,
 					     .say = agent_says,
 					     .data = p };
+	struct gp__rank rank;
 	char path[108];
 	int err = gp__wire_path(path, sizeof(path));
 
 	options.path = path;
 	if (!err)
 		err = gp__agent_create(&options, &p->agent);
-	if (!err && *p->request.gang)
-		err = gp__agent_gang(p->agent, p->request.gang, p->request.gang_members);
-	return err;
+	if (err)
+		return err;
+	if (*p->request.gang)
+		return gp__agent_gang(p->agent, p->request.gang, p->request.gang_members);
+	gp__rank_read(&rank);
+	if (!p->request.independent && !p->request.observed)
+		gp__agent_rank(p->agent, &rank);
+	return 0;
 }
 
 /* Reads the request and creates the agent, once; with the lock. False: the program runs without

@@ -56,6 +56,8 @@ enum gp__view_state gp__view_state_of(const json_t *group)
 		return GP__VIEW_FAILED;
 	if (!strcmp(state, "unresponsive"))
 		return GP__VIEW_SILENT;
+	if (json_is_true(json_object_get(group, "observed")) && !off)
+		return json_is_true(has_work) ? GP__VIEW_OBSERVED : GP__VIEW_IDLE;
 	if (json_is_true(json_object_get(group, "suspended")) && !off)
 		return GP__VIEW_SUSPENDED;
 	if (json_is_true(json_object_get(group, "over_quota")) && !off)
@@ -86,7 +88,7 @@ const char *gp__view_state_name(enum gp__view_state s)
 		[GP__VIEW_HELD] = "held",	    [GP__VIEW_STARTING] = "starting",
 		[GP__VIEW_SUSPENDED] = "suspended", [GP__VIEW_FAILED] = "unstoppable",
 		[GP__VIEW_SILENT] = "silent",	    [GP__VIEW_OFF] = "off",
-		[GP__VIEW_OVER] = "quota",
+		[GP__VIEW_OVER] = "quota",	    [GP__VIEW_OBSERVED] = "observed",
 	};
 
 	return (size_t)s < sizeof(names) / sizeof(names[0]) ? names[s] : "?";
@@ -193,17 +195,24 @@ const char *gp__view_gang(char *buf, size_t n, const json_t *group)
 {
 	const json_t *gang = json_object_get(group, "gang");
 	const char *state = text_of(gang, "state");
+	bool is_outside =
+		!strcmp(state, "together") && !json_is_true(json_object_get(gang, "member"));
 	char size[24] = "";
 
-	if (!json_is_object(gang))
-		return NULL;
+	if (!json_is_object(gang)) {
+		if (!*text_of(group, "not_held"))
+			return NULL;
+		snprintf(buf, n, "not held: %s", text_of(group, "not_held"));
+		return buf;
+	}
 	if (json_is_integer(json_object_get(gang, "size")))
 		snprintf(size, sizeof(size), " of %lld", int_of(gang, "size"));
-	snprintf(buf, n, "%s %lld%s%s", text_of(gang, "name"), int_of(gang, "programs"), size,
-		 !strcmp(state, "gave-up") || (!strcmp(state, "together") &&
-					       !json_is_true(json_object_get(gang, "member")))
-			 ? ", not in it"
-			 : "");
+	if (!strcmp(state, "free"))
+		snprintf(buf, n, "%s %lld%s, not held: %s", text_of(gang, "name"),
+			 int_of(gang, "programs"), size, text_of(group, "not_held"));
+	else
+		snprintf(buf, n, "%s %lld%s%s", text_of(gang, "name"), int_of(gang, "programs"),
+			 size, !strcmp(state, "gave-up") || is_outside ? ", not in it" : "");
 	return buf;
 }
 

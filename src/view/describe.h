@@ -29,6 +29,7 @@ enum gp__view_state {
 	GP__VIEW_STARTING,
 	GP__VIEW_SUSPENDED,
 	GP__VIEW_OVER, /* its user has used up its GPU time */
+	GP__VIEW_OBSERVED, /* takes no part: neither is it held, nor are others for it */
 	GP__VIEW_OFF, /* has work on a GPU on which scheduling is off */
 	GP__VIEW_FAILED, /* cannot be stopped */
 	GP__VIEW_SILENT, /* does not answer */

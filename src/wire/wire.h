@@ -20,6 +20,7 @@
  *	2	adds GP__WIRE_HELD and `goodbye` in the order page
  *	3	adds the memory behind the slots of the status page
  *		and GP__WIRE_GANG and `gang` in the order page
+ *	4	adds GP__WIRE_OBSERVED and GP__WIRE_GANG_RANKS
  */
 #ifndef GP__WIRE_WIRE_H
 #define GP__WIRE_WIRE_H
@@ -30,7 +31,7 @@
 #include "core/types.h"
 
 #define GP__WIRE_VERSION_MIN 1
-#define GP__WIRE_VERSION 3 /* the highest that this side speaks */
+#define GP__WIRE_VERSION 4 /* the highest that this side speaks */
 #define GP__WIRE_MESSAGE_MAX 65536
 
 #define GP__WIRE_TAG_MAX 32
@@ -98,11 +99,12 @@ struct gp__wire_hints {
 #define GP__WIRE_CAN_WEIGH 1
 #define GP__WIRE_CAN_YIELD 2 /* the least weight yields at once */
 #define GP__WIRE_HELD 4 /* version 2: an earlier daemon's hold is still in force */
+#define GP__WIRE_OBSERVED 8 /* version 4: the program is neither held, nor are others for it */
 
 struct gp__wire_queue_add {
 	struct gp__wire_head head;
 	u32 slot;
-	u32 flags; /* GP__WIRE_CAN_WEIGH, GP__WIRE_CAN_YIELD, GP__WIRE_HELD */
+	u32 flags; /* the four above */
 	u32 level_requested, level;
 	char device[GP__WIRE_DEVICE_MAX]; /* identifies the GPU, the same in all programs */
 	char device_name[GP__WIRE_NAME_MAX];
@@ -132,12 +134,19 @@ struct gp__wire_set_hints {
 
 #define GP__WIRE_GANG_FORMED 1 /* all members had joined: it is not waited for again */
 #define GP__WIRE_GANG_MEMBERS_MAX 64
+/*
+ * Version 4. The members are the ranks of a collective, from 0 to the number of members - 1, and
+ * this program is one of them. While one is missing, or they cannot be tied, none is held.
+ */
+#define GP__WIRE_GANG_RANKS 2
+#define GP__WIRE_GANG_RANK(flags) ((flags) >> 8)
+#define GP__WIRE_RANKS_MAX (1u << 23) /* of which GP__WIRE_GANG_MEMBERS_MAX can be tied */
 
 /* Makes the program a member of its user's gang of this name: its present queues and later ones. */
 struct gp__wire_gang {
 	struct gp__wire_head head;
 	u32 members; /* for which the gang waits; 0: none */
-	u32 flags; /* GP__WIRE_GANG_FORMED */
+	u32 flags; /* GP__WIRE_GANG_FORMED; or GP__WIRE_GANG_RANKS and a rank << 8 */
 	char name[GP__WIRE_TAG_MAX];
 };
 
@@ -203,6 +212,7 @@ enum gp__wire_gang_state {
 	GP__WIRE_GANG_TOGETHER,
 	GP__WIRE_GANG_PARTLY, /* together, but another member is on one of the program's GPUs */
 	GP__WIRE_GANG_GAVE_UP, /* members were missing for too long: they run ungrouped */
+	GP__WIRE_GANG_FREE, /* version 4: ranks that are not tied, and not held */
 };
 
 enum gp__wire_verb { GP__WIRE_RELEASE, GP__WIRE_HOLD, GP__WIRE_WEIGH };

@@ -71,7 +71,7 @@ static void leave(struct scene *s, int i)
 	if (s->q[i])
 		gp__program_queue_remove(&s->r, s->q[i], s->now);
 	s->q[i] = NULL;
-	gp__program_leave_gang(&s->p[i], s->now);
+	gp__program_leave_gang(&s->r, &s->p[i], s->now);
 	if (s->p[i].user)
 		gp__program_leave(&s->p[i]);
 	s->p[i].user = NULL;
@@ -238,6 +238,143 @@ static void the_number_of_gangs_of_a_user_is_bounded(void **state)
 	end(&s);
 }
 
+/*
+ * Ranks
+ */
+
+static int join_rank(struct scene *s, int i, u32 rank, u32 size)
+{
+	return join_gang(s, i, "torchrun-1", size, GP__WIRE_GANG_RANKS | rank << 8);
+}
+
+/* A more urgent program gets work there. */
+static void rival(struct scene *s, int i, const char *gpu)
+{
+	struct gp__wire_queue_add add = queue_of(ONLINE, gpu, "");
+	struct gp__program *p = &s->p[i];
+
+	p->uid = p->owner = MALLORY;
+	p->user = gp__user_get(&s->r.users, MALLORY);
+	gp__program_enter(&s->r, p, s->now);
+	assert_int_equal(gp__program_queue_add(&s->r, p, &add, true, &s->q[i], s->now, &s->why), 0);
+	s->q[i]->work = 1;
+	gp__queue_ready(&s->q[i]->core, 1, s->now);
+	settle(s);
+}
+
+static void ranks_are_held_when_all_are_there(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	begin(&s);
+	enter(&s, 0, ALICE, "gpu-a");
+	assert_int_equal(join_rank(&s, 0, 0, 2), 0);
+	rival(&s, 2, "gpu-a");
+	assert_false(held(&s, 0));
+	assert_int_equal(state_of(&s, 0), GP__WIRE_GANG_FREE);
+	assert_string_equal(s.p[0].free, "ranks are missing");
+	/* Another program of the same rank is not the other rank. */
+	enter(&s, 3, ALICE, "gpu-c");
+	assert_int_equal(join_rank(&s, 3, 0, 2), 0);
+	assert_false(held(&s, 0));
+	leave(&s, 3);
+	enter(&s, 1, ALICE, "gpu-b");
+	assert_int_equal(join_rank(&s, 1, 1, 2), 0);
+	assert_int_equal(state_of(&s, 0), GP__WIRE_GANG_TOGETHER);
+	assert_null(s.p[0].free);
+	assert_true(held(&s, 0) && held(&s, 1));
+	/* The rest of a job is not held for one that has ended. */
+	leave(&s, 1);
+	assert_false(held(&s, 0));
+	assert_int_equal(state_of(&s, 0), GP__WIRE_GANG_FREE);
+	end(&s);
+}
+
+static void ranks_on_one_gpu_are_not_held(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	begin(&s);
+	for (int i = 0; i < 2; i++) {
+		enter(&s, i, ALICE, "gpu-a");
+		assert_int_equal(join_rank(&s, i, (u32)i, 2), 0);
+	}
+	rival(&s, 2, "gpu-a");
+	assert_false(held(&s, 0) || held(&s, 1));
+	assert_string_equal(s.p[1].free, "two of them on one GPU, or too many");
+	assert_int_equal(s.p[0].user->nr_ganged, 0);
+	assert_true(gp__list_empty(&s.r.core.gangs));
+	end(&s);
+}
+
+static void ranks_on_other_hosts_are_missing(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	begin(&s);
+	for (int i = 0; i < 2; i++) {
+		enter(&s, i, ALICE, i ? "gpu-b" : "gpu-a");
+		assert_int_equal(join_rank(&s, i, 14 + (u32)i, 16), 0);
+	}
+	rival(&s, 2, "gpu-b");
+	assert_false(held(&s, 0) || held(&s, 1));
+	enter(&s, 3, ALICE, "gpu-c");
+	assert_int_equal(join_gang(&s, 3, "large", 1000, GP__WIRE_GANG_RANKS | 999 << 8), 0);
+	assert_string_equal(s.p[3].free, "more than 64 ranks");
+	end(&s);
+}
+
+static void wrong_ranks_are_refused(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	begin(&s);
+	enter(&s, 0, ALICE, "gpu-a");
+	assert_int_equal(join_rank(&s, 0, 2, 2), -EINVAL);
+	assert_int_equal(join_rank(&s, 0, 0, 1), -EINVAL);
+	assert_int_equal(join_rank(&s, 0, 0, GP__WIRE_RANKS_MAX + 1), -EINVAL);
+	assert_int_equal(join_rank(&s, 0, 0, 2), 0);
+	enter(&s, 1, ALICE, "gpu-b");
+	assert_int_equal(join_gang(&s, 1, "torchrun-1", 2, 0), -EINVAL);
+	end(&s);
+}
+
+static void a_rank_beyond_the_limit_of_gangs_is_not_held(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	begin(&s);
+	enter(&s, 0, ALICE, "gpu-a");
+	s.p[0].user->nr_gangs = GP__USER_GANGS_MAX;
+	assert_int_equal(join_rank(&s, 0, 0, 2), -EDQUOT);
+	s.p[0].user->nr_gangs = 0;
+	rival(&s, 2, "gpu-a");
+	assert_false(held(&s, 0));
+	end(&s);
+}
+
+static void the_operator_holds_a_rank_that_is_not_tied(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	begin(&s);
+	enter(&s, 0, ALICE, "gpu-a");
+	assert_int_equal(join_rank(&s, 0, 0, 2), 0);
+	gp__group_suspend(s.q[0]->group, true, s.now);
+	settle(&s);
+	assert_true(held(&s, 0));
+	gp__group_suspend(s.q[0]->group, false, s.now);
+	settle(&s);
+	assert_false(held(&s, 0));
+	end(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -248,6 +385,12 @@ int main(void)
 		cmocka_unit_test(a_gang_has_one_program_on_each_gpu),
 		cmocka_unit_test(what_a_gang_cannot_be_is_refused),
 		cmocka_unit_test(the_number_of_gangs_of_a_user_is_bounded),
+		cmocka_unit_test(ranks_are_held_when_all_are_there),
+		cmocka_unit_test(ranks_on_one_gpu_are_not_held),
+		cmocka_unit_test(ranks_on_other_hosts_are_missing),
+		cmocka_unit_test(wrong_ranks_are_refused),
+		cmocka_unit_test(a_rank_beyond_the_limit_of_gangs_is_not_held),
+		cmocka_unit_test(the_operator_holds_a_rank_that_is_not_tied),
 	};
 
 	return cmocka_run_group_tests_name("gangs", tests, NULL, NULL);
