@@ -4,7 +4,7 @@
  * between. To release others in such a gap costs two switches, and the next kernel waits for the
  * second. So an entity that runs out of work while others are held for it lingers: it keeps its
  * place for as long as the gaps in its bursts have lasted lately. An entity whose gaps are long
- * does not linger.
+ * does not linger, and a gap that is rare is not waited for if that costs more than the switches.
  *
  * While it lingers the device is idle, and others are held. The choice of the time keeps that
  * small on average, and a budget bounds it: waste_pct of any second, less what the switches would
@@ -108,34 +108,53 @@ static u64 switch_ns(const struct gp__dev *d)
 }
 
 /*
- * The longest linger up to @most that pays: it covers gaps that were seen, also rare ones, with a
- * margin of two, and what it wastes stays within the budget's part of the time that the others
- * have.
+ * The costs of a linger are the time that it wastes, and two switches for each gap that outlasts
+ * it. The urgent entity waits for these, and its time is worth this many times that of the others.
+ */
+#define URGENT_WORTH 20
+
+/*
+ * Covers gaps that were seen, and some that were not: of the next ones, one in @nr + 1 is longer
+ * than the @nr that were. The margin falls alike, from once the gap.
+ */
+static u64 with_margin(u64 gap, u32 nr)
+{
+	return gap + gp__min_u64(gap, gap * TOTAL_LEAST / nr);
+}
+
+/*
+ * The linger up to @most that costs least, of those that waste no more than the budget's part of
+ * the time that the others have. 0: there is none.
  */
 static u64 learned(const struct gp__entity *e, u64 least, u64 most)
 {
 	const struct gp__spread *s = &e->gaps;
 	u64 pct = e->dev->core->cfg[GP__CFG_WASTE_PCT], switches = switch_ns(e->dev);
-	u64 covered = 0, left = 0, best = 0;
+	u64 covered = 0, left = 0, best = 0, least_cost = GP__NEVER;
 	u32 b, nr_longer = s->total;
 
 	for (b = 0; b < GP__SPREAD_BINS; b++)
 		left += s->count[b] * lower_edge(b);
 	for (b = 0; b < GP__SPREAD_BINS - 1; b++) {
-		u64 linger = gp__max_u64(2 * edge(b), least), waste, others;
+		u64 linger, waste, others, cost;
 
-		if (linger > most)
-			break;
 		if (!s->count[b])
 			continue;
 		nr_longer -= s->count[b];
 		left -= s->count[b] * lower_edge(b);
 		if (edge(b) > switches)
 			covered += s->count[b] * (edge(b) - switches);
+		linger = gp__max_u64(with_margin(edge(b), s->total - nr_longer), least);
+		if (linger > most)
+			break;
 		waste = covered + nr_longer * linger;
+		cost = waste + nr_longer * URGENT_WORTH * switches;
 		others = left > nr_longer * linger ? left - nr_longer * linger : 0;
-		if (guard(LINGER_LEARNED, waste * 125 <= (waste + others) * pct))
-			best = linger;
+		if (!guard(LINGER_LEARNED, waste * 125 <= (waste + others) * pct) ||
+		    guard(LINGER_COST, cost >= least_cost))
+			continue;
+		best = linger;
+		least_cost = cost;
 	}
 	return best;
 }

@@ -32,6 +32,7 @@
 	X(LINGER)            \
 	X(LINGER_ENDS)       \
 	X(LINGER_LEARNED)    \
+	X(LINGER_COST)       \
 	X(WASTE_BUDGET)      \
 	X(SEEN_LINGER)       \
 	X(BURST_HELD)        \

@@ -3,7 +3,8 @@
  * drf: dominant resource fairness over GPU time and memory. The dominant share of an entity is the
  * larger of its recent share of GPU time and its share of the memory, divided by its weight; that
  * of an owner is the larger of the sums. The owner with the smallest is next, and of its entities
- * the one with the smallest. So a program that fills the memory gets less GPU time.
+ * the one with the smallest. So a program that fills the memory gets less GPU time, and one that
+ * has used little lately, such as a server between two requests, need not wait for its turn.
  *
  * GPU time used decays with a half-life of window_ms. Each event updates a few of the waiting
  * entities in turn, so with very many the order lags behind a little.
@@ -143,15 +144,25 @@ static bool refresh(struct gp__entity *e, u64 now)
 	return key(e) != old || owner_key(e->owner) != owner_old;
 }
 
+/* What a turn adds to the dominant share of an entity. */
+static s64 turn_share(const struct gp__dev *d)
+{
+	const struct recent turn = { .ns = gp__turns_quantum(d) };
+
+	return (s64)time_share(d, &turn);
+}
+
 static bool preempts(const struct gp__dev *d, const struct gp__entity *w,
 		     const struct gp__entity *r, u64 now)
 {
-	(void)d;
-	if (!gp__turns_over(r, now))
-		return false;
-	if (w->owner == r->owner)
-		return key(w) <= key(r);
-	return owner_key(w->owner) <= owner_key(r->owner);
+	bool is_own = w->owner == r->owner;
+	s64 waits = is_own ? key(w) : owner_key(w->owner);
+	s64 runs = is_own ? key(r) : owner_key(r->owner);
+
+	if (gp__turns_over(r, now))
+		return waits <= runs;
+	/* It has just got work, and has used little lately. */
+	return guard(WAKE_UP, waits + turn_share(d) < runs);
 }
 
 const struct gp__policy gp__policy_drf = {

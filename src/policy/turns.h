@@ -9,6 +9,9 @@
  * it has caught up. So a program that sleeps and wakes up gets its proportion, not more, but gets
  * it soon.
  *
+ * Others wait for that long, so the default is a quarter of max_hold_ms: the requests of a server
+ * that uses less than its proportion seldom need as much one after another.
+ *
  * Owners have virtual time, too, and come first: their entities compare with each other only, and
  * an entity that gets work has no more credit than its owner.
  *
@@ -32,7 +35,7 @@ enum { GP__VTIME_CREDIT_MS = GP__TURNS_PARAMS, GP__VTIME_PARAMS };
 
 #define GP__VTIME_PARAM_TABLE                                                                 \
 	GP__TURNS_PARAM_TABLE, [GP__VTIME_CREDIT_MS] = {                                      \
-		"credit_ms", 0, 1000, 100, "GPU time that an entity without work can save up" \
+		"credit_ms", 0, 1000, 500, "GPU time that an entity without work can save up" \
 	}
 
 struct gp__turn {

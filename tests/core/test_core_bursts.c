@@ -69,6 +69,50 @@ static void test_gaps_that_are_all_the_others_get_are_theirs(void **state)
 	assert_true(runs(off));
 }
 
+static u64 linger(void)
+{
+	return on->e.lingering ? on->e.linger_end - on->e.idle_since : 0;
+}
+
+static void test_the_margin_falls_with_the_number_of_gaps(void **state)
+{
+	(void)state;
+	begin_bursts();
+	S.answer_ns = 500 * GP__US;
+	/* 2.1 ms is the next edge of the histogram. */
+	burst(6, GP__MS, 2 * GP__MS, 500 * GP__MS);
+	work(on);
+	rest(on);
+	assert_in_range(linger(), 3500 * GP__US, 4500 * GP__US);
+	after(500 * GP__MS);
+	for (int i = 0; i < 20; i++)
+		burst(10, GP__MS, 2 * GP__MS, 500 * GP__MS);
+	work(on);
+	rest(on);
+	assert_in_range(linger(), 2 * GP__MS, 2300 * GP__US);
+}
+
+/* The others would lose 3 ms in each of ten bursts, and a release and a hold would be saved. */
+static void test_a_rare_gap_is_not_waited_for(void **state)
+{
+	(void)state;
+	begin_bursts();
+	S.answer_ns = 100 * GP__US;
+	for (int i = 0; i < 100; i++)
+		burst(10, GP__MS, GP__MS, i % 10 ? 500 * GP__MS : 4 * GP__MS);
+	work(on);
+	rest(on);
+	assert_in_range(linger(), GP__MS, 1300 * GP__US);
+	/* It is if each switch takes long. */
+	after(500 * GP__MS);
+	S.answer_ns = 5 * GP__MS;
+	for (int i = 0; i < 100; i++)
+		burst(10, GP__MS, GP__MS, i % 10 ? 500 * GP__MS : 4 * GP__MS);
+	work(on);
+	rest(on);
+	assert_in_range(linger(), 4 * GP__MS, 5 * GP__MS);
+}
+
 /* A gap that is shorter than two switches would give the others nothing. */
 static void test_a_gap_shorter_than_two_switches_costs_nothing(void **state)
 {
@@ -346,6 +390,8 @@ int main(void)
 		T(gaps_are_learned),
 		T(with_long_gaps_nobody_lingers),
 		T(gaps_that_are_all_the_others_get_are_theirs),
+		T(the_margin_falls_with_the_number_of_gaps),
+		T(a_rare_gap_is_not_waited_for),
 		T(a_gap_shorter_than_two_switches_costs_nothing),
 		T(a_linger_is_long_enough_to_see_work),
 		T(nobody_lingers_after_the_last_work),

@@ -167,7 +167,7 @@ static void test_drf_adds_up_the_memory_of_a_user(void **state)
 static void test_fair_siblings_that_wake_up_in_turn_have_no_credit(void **state)
 {
 	struct actor *victim;
-	u64 before, start;
+	u64 before = 0, start = 0;
 	int i;
 
 	(void)state;
@@ -178,9 +178,12 @@ static void test_fair_siblings_that_wake_up_in_turn_have_no_credit(void **state)
 	for (i = 0; i < MANY; i++)
 		rest(crowd[i]);
 	after(GP__S);
-	before = gp__entity_used(&victim->e, S.now);
-	start = S.now;
-	for (i = 0; i < 100; i++) {
+	for (i = 0; i < 140; i++) {
+		/* Their user's credit is used up. */
+		if (i == 40) {
+			before = gp__entity_used(&victim->e, S.now);
+			start = S.now;
+		}
 		work(crowd[i % MANY]);
 		after(50 * GP__MS);
 		rest(crowd[i % MANY]);

@@ -105,9 +105,9 @@ static void test_fair_a_sleeper_gains_at_most_its_credit(void **state)
 	start = S.now;
 	work(sleeper);
 	after(GP__S);
-	assert_true(near(permille(sleeper, before, start), 333 + 67, 15));
+	assert_true(near(permille(sleeper, before, start), 333 + 333, 15));
 	after(4 * GP__S);
-	assert_true(near(permille(sleeper, before, start), 333 + 13, 5));
+	assert_true(near(permille(sleeper, before, start), 333 + 67, 5));
 	assert_true(runs(a) || runs(b) || runs(sleeper));
 }
 
@@ -167,6 +167,12 @@ static void test_share_an_entity_that_is_owed_runs_when_it_wakes_up(void **state
 	wakes_up_at_once(&gp__policy_share);
 }
 
+static void test_drf_an_entity_that_used_little_runs_when_it_wakes_up(void **state)
+{
+	(void)state;
+	wakes_up_at_once(&gp__policy_drf);
+}
+
 /* After its credit it waits for its turn, as others do. */
 static void test_fair_credit_ends(void **state)
 {
@@ -181,7 +187,7 @@ static void test_fair_credit_ends(void **state)
 	after(10 * GP__S);
 	talk(trainer, 1);
 	work(server);
-	after(99 * GP__MS);
+	after(499 * GP__MS);
 	assert_true(runs(server) && stopped(trainer));
 	after(2 * GP__MS);
 	assert_true(stopped(server) && runs(trainer));
@@ -553,6 +559,7 @@ int main(void)
 		T(fair_a_sleeper_gains_at_most_its_credit),
 		T(fair_an_entity_that_is_owed_runs_when_it_wakes_up),
 		T(share_an_entity_that_is_owed_runs_when_it_wakes_up),
+		T(drf_an_entity_that_used_little_runs_when_it_wakes_up),
 		T(fair_credit_ends),
 		T(fair_without_credit_a_turn_is_not_interrupted),
 		T(fair_a_waker_gets_no_more_than_its_share),

@@ -115,13 +115,13 @@ static void gets_no_more(const struct gp__policy *p, u64 credit)
 static void test_fair_no_user_gets_more_than_its_share(void **state)
 {
 	(void)state;
-	gets_no_more(&gp__policy_fair, (100 + 2 * 10) * GP__MS);
+	gets_no_more(&gp__policy_fair, (500 + 2 * 10) * GP__MS);
 }
 
 static void test_share_no_user_gets_more_than_its_share(void **state)
 {
 	(void)state;
-	gets_no_more(&gp__policy_share, (100 + 2 * 10) * GP__MS);
+	gets_no_more(&gp__policy_share, (500 + 2 * 10) * GP__MS);
 }
 
 static void test_drf_no_user_gets_more_than_its_share(void **state)
