@@ -10,6 +10,7 @@ import threading
 import time
 
 PATIENCE_S = 30
+NICE = "-10"
 # A device file that everybody can open: to the daemon, its users share GPUs.
 GPU = "/dev/full"
 
@@ -56,7 +57,7 @@ def promised_share(policy, attackers):
 
 
 class Daemon:
-    """gpreemptd, run by root."""
+    """gpreemptd, run by root with the nice value of its unit."""
 
     def __init__(self, paths, folder):
         self.gpreempt, self.gpreemptd, self.folder = paths.gpreempt, paths.gpreemptd, folder
@@ -74,7 +75,8 @@ class Daemon:
                 conf.write(f"[user {uid}]\nmax_priority = 15\n")
         with open(self.folder + "/daemon.err", "a", encoding="utf-8") as errors:
             self.process = subprocess.Popen(
-                [self.gpreemptd, "-c", self.folder + "/gpreemptd.conf"], stderr=errors)
+                ["nice", "-n", NICE, self.gpreemptd, "-c", self.folder + "/gpreemptd.conf"],
+                stderr=errors)
 
     def kill(self):
         self.process.kill()
