@@ -177,13 +177,18 @@ static json_t *class_json(struct gp__server *s, u32 id)
 static json_t *program_json(struct gp__server *s, u32 id)
 {
 	const struct gp__account *a = gp__account_find(&s->registry, id);
+	struct gp__peer *last = NULL;
 	const struct gp__link *l;
 
 	if (!a)
 		return NULL;
-	for (l = a->groups.next; l != &a->groups; l = l->next)
-		gp__pages_read_alone(s,
-				     container_of(l, struct gp__group, of_account)->program->peer);
+	for (l = a->groups.next; l != &a->groups; l = l->next) {
+		struct gp__peer *p = container_of(l, struct gp__group, of_account)->program->peer;
+
+		if (p != last)
+			gp__pages_read_alone(s, p);
+		last = p;
+	}
 	return gp__figures_account(a, s->now);
 }
 

@@ -126,13 +126,18 @@ static void set_memory(json_t *o, const struct gp__account *a)
 	u64 sum = 0, bytes;
 	bool any = false;
 
+	for (l = a->groups.next; l != &a->groups; l = l->next)
+		container_of(l, struct gp__group, of_account)->program->nr_there = 0;
 	for (l = a->groups.next; l != &a->groups; l = l->next) {
 		const struct gp__group *g = container_of(l, struct gp__group, of_account);
+		struct gp__program *p = g->program;
 
 		if (!gp__group_memory(g, &bytes))
 			continue;
+		/* Once for each program: it may have a thousand groups. */
+		p->nr_there = p->nr_there ? p->nr_there : count_there(g);
 		any = true;
-		sum += bytes / count_there(g);
+		sum += bytes / p->nr_there;
 	}
 	gp__json_set_u64(o, "memory_bytes", any, sum);
 }

@@ -43,6 +43,7 @@ struct gp__program {
 	u64 since;
 	u32 nr_queues;
 	u32 nr_shared; /* of its groups, on GPUs that have others as well */
+	u32 nr_there; /* of its groups, on the GPU that is counted at the moment (figures.c) */
 	bool stopped; /* its queues count as idle, whatever it has reported */
 	struct gp__devices *devices; /* as it was last inspected; NULL: it has none open */
 	struct gp__named_gang *gang; /* gangs.h; NULL: it is in none */

@@ -3,6 +3,9 @@
 #include "users.h"
 
 #include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
 
 #define ASK "{\"op\":\"metrics\"}"
 
@@ -138,9 +141,73 @@ static void users_get_their_own(void **state)
 	rig_down(&r);
 }
 
+/* The processor time of the daemon's thread. */
+static u64 used_ns(const struct rig *r)
+{
+	struct timespec ts;
+	clockid_t clock;
+
+	assert_int_equal(pthread_getcpuclockid(r->thread, &clock), 0);
+	assert_int_equal(clock_gettime(clock, &ts), 0);
+	return (u64)ts.tv_sec * GP__S + (u64)ts.tv_nsec;
+}
+
+static void add_groups(struct gp__wire_client *c, u32 nr)
+{
+	char tag[16];
+
+	for (u32 i = 0; i < nr; i++) {
+		struct gp__wire_queue_add q;
+
+		snprintf(tag, sizeof(tag), "tag-%u", i);
+		q = queue_of(OFFLINE, "gpu-a", tag);
+		q.slot = i;
+		assert_int_equal(gp__wire_client_request(c, &q, NULL), 0);
+		gp__wire_client_memory(c, i, GP__WIRE_MEMORY_KNOWN | (1 << 20));
+	}
+}
+
+/* The least of several. */
+static u64 time_of_metrics(u32 nr_groups)
+{
+	char text[GP__WIRE_TEXT_MAX];
+	struct gp__wire_client c;
+	u64 least = GP__NEVER;
+	struct rig r;
+
+	rig_up(&r, NULL);
+	assert_int_equal(open_client(&c, &r, "many", nr_groups, text), 0);
+	add_groups(&c, nr_groups);
+	rig_rest(&r);
+	for (int i = 0; i < 8; i++) {
+		u64 begin = used_ns(&r);
+		json_t *answer = rig_ask(&r, ASK);
+
+		least = gp__min_u64(least, used_ns(&r) - begin);
+		json_decref(answer);
+	}
+	gp__wire_client_close(&c);
+	rig_down(&r);
+	return least;
+}
+
+/* Most groups of a user with many tags are one row, which is written at once. */
+static void a_row_of_many_groups_takes_a_moment(void **state)
+{
+	u64 few, many;
+
+	(void)state;
+	few = time_of_metrics(128);
+	many = time_of_metrics(1024);
+	print_message("%.3f ms for 128 groups, %.3f ms for 1024\n", gp__to_ms(few),
+		      gp__to_ms(many));
+	assert_true(many < 4 * few);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_row_of_many_groups_takes_a_moment),
 		cmocka_unit_test(a_preemption_is_counted),
 		cmocka_unit_test(a_hold_without_new_work_is_not_timed),
 		cmocka_unit_test(scheduling_that_is_off_shows),
