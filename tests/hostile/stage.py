@@ -62,6 +62,7 @@ class Daemon:
     def __init__(self, paths, folder):
         self.gpreempt, self.gpreemptd, self.folder = paths.gpreempt, paths.gpreemptd, folder
         self.log = folder + "/decisions"
+        self.log_max = paths.log_limit // 2  # of a file, beside which the one before is kept
         self.process = None
         self.policy = "hpf"
         self.log_emptied = 0  # bytes
@@ -69,7 +70,8 @@ class Daemon:
     def start(self, policy=None):
         self.policy = policy or self.policy
         with open(self.folder + "/gpreemptd.conf", "w", encoding="utf-8") as conf:
-            conf.write(f"[daemon]\nlog = {self.log}\npolicy = {self.policy}\ndevices = {GPU}\n"
+            conf.write(f"[daemon]\nlog = {self.log}\nlog_max = {self.log_max}\n"
+                       f"policy = {self.policy}\ndevices = {GPU}\n"
                        f"[core]\nmin_share_pct = {MIN_SHARE_PCT}\nmax_hold_ms = {MAX_HOLD_MS}\n")
             for uid in (URGENT, WORKER):
                 conf.write(f"[user {uid}]\nmax_priority = 15\n")
