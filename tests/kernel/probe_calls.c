@@ -6,6 +6,7 @@
  */
 #include <fcntl.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -28,9 +29,14 @@ struct call {
 /* Not in our header: calls that are obsolete, or that gpreempt does not use. */
 #define OLD(nr, size) _IOC(_IOC_WRITE, GP_KFD_MAGIC, nr, size)
 
+/* Without what the series adds. */
+#define STOCK_CREATE_QUEUE                            \
+	_IOC(_IOC_READ | _IOC_WRITE, GP_KFD_MAGIC, 2, \
+	     offsetof(struct gp_kfd_create_queue, logical_priority))
+
 static const struct call calls[] = {
 	{ "get-version", GP_KFD_GET_VERSION, 0 },
-	{ "create-queue", GP_KFD_CREATE_QUEUE, 0 },
+	{ "create-queue", STOCK_CREATE_QUEUE, 0 },
 	{ "destroy-queue", GP_KFD_DESTROY_QUEUE, 0 },
 	{ "set-memory-policy", GP_KFD_SET_MEMORY_POLICY, 0 },
 	{ "get-clock-counters", GP_KFD_GET_CLOCK_COUNTERS, 1 },

@@ -650,6 +650,16 @@ static void queues_get_a_logical_priority(void **state)
 	assert_int_equal(args.queue_id, 3);
 	assert_int_equal(args.sdma_engine_id, 0xa5a5a5a5);
 	assert_int_equal(args.logical_priority, 0xa5a5a5a5);
+	/* Those of Linux 7.2 end with the size of a second ring, which stays. */
+	args = usual_queue();
+	args.gpu_id = 7;
+	args.metadata_ring_size = 4096;
+	args.logical_priority = 0xa5a5a5a5;
+	assert_int_equal(call(&lab, _IOC(_IOC_READ | _IOC_WRITE, GP_KFD_MAGIC, 2, 96), &args), 0);
+	assert_int_equal(fake.queue[4].made.metadata_ring_size, 4096);
+	assert_int_equal(fake.queue[4].made.logical_priority, 16);
+	assert_int_equal(args.metadata_ring_size, 4096);
+	assert_int_equal(args.logical_priority, 0xa5a5a5a5);
 	end(&lab);
 }
 

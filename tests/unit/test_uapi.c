@@ -118,7 +118,9 @@ static void our_own(void **state)
 	assert_int_equal(offsetof(struct gp_kfd_preempt, queues), 16);
 	assert_int_equal(sizeof(struct gp_kfd_preempt_query), 32);
 	assert_int_equal(sizeof(struct gp_kfd_preempt_queues), 24);
-	assert_int_equal(sizeof(struct gp_kfd_create_queue), 96);
+	assert_int_equal(offsetof(struct gp_kfd_create_queue, metadata_ring_size), 92);
+	assert_int_equal(offsetof(struct gp_kfd_create_queue, logical_priority), 96);
+	assert_int_equal(sizeof(struct gp_kfd_create_queue), 104);
 	assert_int_equal(sizeof(struct gp_kfd_queue_snapshot), 64);
 	assert_int_equal(sizeof(struct gp_kfd_save_area_header), 40);
 }

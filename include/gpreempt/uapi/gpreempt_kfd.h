@@ -55,9 +55,11 @@ struct gp_kfd_create_queue {
 	__u32 ctl_stack_size;
 	/* Since 1.17. */
 	__u32 sdma_engine_id;
-	/* Padding in the stock kernel; of the series: 0, or the logical priority + 1. More than 8
-	 * takes CAP_SYS_NICE, and without it comes back as 8. */
+	__u32 metadata_ring_size; /* since 1.22; padding before */
+	/* Of the series, and ignored by the stock kernel: 0, or the logical priority + 1. More than
+	 * 8 takes CAP_SYS_NICE, and without it comes back as 8. */
 	__u32 logical_priority;
+	__u32 pad;
 };
 
 /* In logical_priority: queues whose queue_priority is above or below normal are apart. */
@@ -640,7 +642,7 @@ struct gp_kfd_save_area_header {
  * zero.
  */
 #define GP_KFD_PREEMPT_MAGIC 0x475052454d505431ull /* "GPREMPT1" */
-#define GP_KFD_PREEMPT_VERSION 2
+#define GP_KFD_PREEMPT_VERSION 3
 
 #define GP_KFD_PREEMPT_DRAIN 0 /* what runs, finishes; nothing new starts */
 #define GP_KFD_PREEMPT_RESET 1 /* what runs is dropped */
