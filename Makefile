@@ -11,6 +11,7 @@ ROUNDS ?= 100
 POC_SECONDS ?= 600
 PROGRAMS ?= 10000
 SECONDS ?= 600
+KERNELS ?= 6.12 7.2
 ROCM ?= sid
 
 NINJA = ninja -C $(BUILD) -j $(JOBS)
@@ -86,8 +87,10 @@ kernel-probe:
 kernel-test kernel-series kernel-posting:
 	@scripts/deps test
 	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
-	@JOBS=$(JOBS) scripts/may-skip $@ scripts/kernel-test $(BUILD) build-kernel \
-		$(if $(filter kernel-series,$@),--each)$(if $(filter kernel-posting,$@),--posting)
+	@for linux in $(if $(filter kernel-posting,$@),6.12,$(KERNELS)); do \
+		JOBS=$(JOBS) scripts/may-skip $@ scripts/kernel-test $(BUILD) build-kernel/$$linux $$linux \
+			$(if $(filter kernel-series,$@),--each)$(if $(filter kernel-posting,$@),--posting) || exit; \
+	done
 
 dkms-package:
 	@scripts/may-skip $@ scripts/dkms-package $(BUILD)
@@ -187,7 +190,7 @@ help:
 	@echo 'make kernel-probe'
 	@echo '                compare the emulated /dev/kfd with those of kernels of Debian in QEMU'
 	@echo 'make kernel-test'
-	@echo '                build Linux with the series in kernel/ and run its tests in QEMU'
+	@echo '                build Linux $(KERNELS) with the series in kernel/ and run its tests in QEMU'
 	@echo 'make kernel-series'
 	@echo '                build each patch of that series and run checkpatch.pl on it'
 	@echo 'make kernel-posting'

@@ -21,6 +21,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "kfd_compat.h"
 #include "kfd_fake.h"
 #include "kfd_sched.h"
 #include "kfd_topology.h"
@@ -60,7 +61,8 @@ static struct kfd_fake *mqd_mgr_to_fake(struct mqd_manager *mm)
 	return container_of(mm, struct kfd_fake, mqd_mgr);
 }
 
-static struct kfd_mem_obj *fake_allocate_mqd(struct kfd_node *node, struct queue_properties *q)
+static struct kfd_mem_obj *fake_allocate_mqd(struct kfd_mqd_owner *owner,
+					     struct queue_properties *q)
 {
 	struct kfd_fake_mqd *mqd = kzalloc(sizeof(*mqd), GFP_KERNEL);
 
@@ -263,10 +265,23 @@ static int fake_remove_hw_queue(struct amdgpu_mes *mes, struct mes_remove_queue_
 	/* MES knows the gang, which has only this queue. */
 	struct queue *q = (void *)(uintptr_t)input->gang_context_addr;
 
-	if (fails(mes_to_fake(mes), KFD_FAKE_UNMAP))
+	if (fails(mes_to_fake(mes), KFD_FAKE_UNMAP)) {
+		mes_to_fake(mes)->is_stuck = true;
 		return -ETIMEDOUT;
+	}
 	WARN_ON(!mqd_of(q)->is_mapped);
 	mqd_of(q)->is_mapped = false;
+	return 0;
+}
+
+/* What it could not remove, it cannot suspend either. */
+static int fake_suspend_gang(struct amdgpu_mes *mes, struct mes_suspend_gang_input *input)
+{
+	return xchg(&mes_to_fake(mes)->is_stuck, false) ? -ETIMEDOUT : 0;
+}
+
+static int fake_resume_gang(struct amdgpu_mes *mes, struct mes_resume_gang_input *input)
+{
 	return 0;
 }
 
@@ -278,6 +293,8 @@ static int fake_misc_op(struct amdgpu_mes *mes, struct mes_misc_op_input *input)
 static const struct amdgpu_mes_funcs fake_mes_funcs = {
 	.add_hw_queue = fake_add_hw_queue,
 	.remove_hw_queue = fake_remove_hw_queue,
+	.suspend_gang = fake_suspend_gang,
+	.resume_gang = fake_resume_gang,
 	.misc_op = fake_misc_op,
 };
 
@@ -351,7 +368,7 @@ static void fake_set_page_table_base(struct amdgpu_device *adev, u32 vmid, u64 b
 
 static void fake_gpu_reset(struct work_struct *work)
 {
-	struct kfd_fake *fake = container_of(work, struct kfd_fake, dqm.hw_exception_work);
+	struct kfd_fake *fake = adev_to_fake(kfd_reset_work_to_adev(work));
 
 	atomic_inc(&fake->resets);
 }
@@ -363,7 +380,8 @@ static void init_gpu(struct kfd_fake *fake)
 	init_rwsem(&fake->reset_domain.sem);
 	adev->dev = fake->dev;
 	adev->ddev.dev = fake->dev;
-	adev->ip_versions[GC_HWIP][0] = IP_VERSION(9, 4, 2);
+	adev->ip_versions[GC_HWIP][0] = fake->scheduler == KFD_FAKE_MES ? KFD_FAKE_MES_GC :
+									  IP_VERSION(9, 4, 2);
 	adev->asic_type = CHIP_ALDEBARAN;
 	adev->reset_domain = &fake->reset_domain;
 	adev->gmc.xgmi.connected_to_cpu = true; /* its host data path needs no flush */
@@ -372,9 +390,10 @@ static void init_gpu(struct kfd_fake *fake)
 	xa_init_flags(&adev->vm_manager.pasids, XA_FLAGS_LOCK_IRQ);
 	adev->mes.adev = adev;
 	adev->mes.funcs = &fake_mes_funcs;
+	adev->mes.sched_version = KFD_FAKE_MES_VERSION;
 	mutex_init(&adev->mes.mutex_hidden);
 	spin_lock_init(&adev->mman.bdev.lru_lock);
-	INIT_LIST_HEAD(&adev->mman.bdev.pinned);
+	INIT_LIST_HEAD(kfd_pinned_objects(adev));
 
 	fake->kfd2kgd.hqd_get_pq_addr = fake_hqd_get_pq_addr;
 	fake->kfd2kgd.hqd_reset = fake_hqd_reset;
@@ -502,7 +521,7 @@ static int init_dqm(struct kfd_fake *fake)
 	if (r)
 		return r;
 
-	INIT_WORK(&dqm->hw_exception_work, fake_gpu_reset);
+	INIT_WORK(kfd_reset_work(dqm), fake_gpu_reset);
 	init_waitqueue_head(&dqm->destroy_wait);
 	if (fake->scheduler == KFD_FAKE_HWS)
 		start_hws(fake);
@@ -547,7 +566,7 @@ void kfd_fake_destroy(struct kfd_fake *fake)
 {
 	kfd_sched_fini(&fake->node);
 	if (fake->dqm.sched_running)
-		flush_work(&fake->dqm.hw_exception_work);
+		flush_work(kfd_reset_work(&fake->dqm));
 	if (fake->dqm.sched_running && fake->scheduler == KFD_FAKE_HWS)
 		pm_release_ib(&fake->dqm.packet_mgr);
 	kfree(fake->dqm.allocated_queues);
@@ -576,6 +595,7 @@ int kfd_fake_prepare_process(struct kfd_fake *fake, struct kfd_process_device *p
 		pdd->proc_ctx_bo = get_pinned_bo(fake);
 		pdd->proc_ctx_cpu_ptr = fake->gtt;
 	}
+	kfd_give_pasid(pdd);
 	pdd->drm_priv = &fake->drm_file;
 	return 0;
 }
@@ -848,7 +868,7 @@ static int state_show(struct seq_file *m, void *data)
 	struct queue *q;
 
 	seq_printf(m, "consistent %d\n", kfd_fake_is_consistent(fake));
-	flush_work(&fake->dqm.hw_exception_work);
+	flush_work(kfd_reset_work(&fake->dqm));
 	seq_printf(m, "resets %d\n", atomic_read(&fake->resets));
 	seq_printf(m, "runlists %d\n", atomic_read(&fake->runlists));
 	seq_printf(m, "saves %d drains %d drops %d\n",

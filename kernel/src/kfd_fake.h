@@ -65,6 +65,7 @@ struct kfd_fake {
 	u32 *hiq_ring;
 	struct dqm_detect_hang_info hang_info[32];
 	bool is_hung;			/* a queue; the next preemption of any of them resets it */
+	bool is_stuck;			/* MES could not remove a queue */
 	void *gtt;
 
 	atomic_t fail[KFD_FAKE_FAILURES];

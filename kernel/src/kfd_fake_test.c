@@ -7,6 +7,7 @@
 #include <kunit/test.h>
 #include <linux/cred.h>
 
+#include "kfd_compat.h"
 #include "kfd_fake.h"
 #include "kfd_preempt.h"
 
@@ -46,7 +47,6 @@ static int init_test(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, c->fake);
 	c->dqm = &c->fake->dqm;
 	c->process.lead_thread = current;
-	c->process.pasid = 1;
 	mutex_init(&c->process.mutex);
 	KUNIT_ASSERT_EQ(test, pqm_init(&c->process.pqm, &c->process), 0);
 	c->pdd = kfd_create_process_device_data(&c->fake->node, &c->process);
@@ -227,7 +227,7 @@ static void unmap_that_fails_is_undone(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, resume(test, b), 0);
 	}
 	expect(test, a, true, false);
-	flush_work(&c->dqm->hw_exception_work);
+	flush_work(kfd_reset_work(c->dqm));
 	/* As for any other unmap that fails */
 	KUNIT_EXPECT_EQ(test, atomic_read(&c->fake->resets), 1);
 	KUNIT_EXPECT_EQ(test, preempt(test, a), 0);

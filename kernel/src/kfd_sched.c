@@ -405,7 +405,7 @@ static void rest_until(u64 end)
 	u64 us = div_u64(pause_until(end), NSEC_PER_USEC);
 
 	if (us)
-		usleep_idle_range(us, us + us / 4);
+		usleep_range_state(us, us + us / 4, TASK_IDLE);
 }
 
 static int run_thread(void *data)

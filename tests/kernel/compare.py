@@ -6,8 +6,9 @@
 
 Differences that are meant to be are rows of the tables in a Markdown file, "| `case` | `kernel's
 answer` | `emulated machine's answer` |", under a heading with a text that gives the reason. An
-answer that a side does not have is "-". With groups, only their cases count. Ends with "kernel-probe: N passed, N failed", and with
-status 1 where a difference is not in the list, or one in the list is none.
+answer that a side does not have is "-". With groups, only their cases count; one with a slash is the
+beginning of a case. Ends with "kernel-probe: N passed, N failed", and with status 1 where a difference
+is not in the list, or one in the list is none.
 """
 import re
 import sys
@@ -54,7 +55,8 @@ def differences_of(path):
 
 def of_groups(cases, groups):
     return {case: answer for case, answer in cases.items()
-            if not groups or case.split("/")[0] in groups}
+            if not groups or case.split("/")[0] in groups
+            or any("/" in group and case.startswith(group) for group in groups)}
 
 
 def complain(case, found, listed):

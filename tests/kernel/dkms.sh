@@ -53,7 +53,7 @@ dpkg-deb -e "$deb" "$work/root/DEBIAN"
 source=$(echo "$work"/root/usr/src/gpreempt-amdgpu-*)
 sed -i "s|/lib/modules/|$work/modules/|" "$source/build"
 : >"$work/archive"
-scripts/kernel-patches "$work/patches"
+scripts/kernel-patches 6.12 "$work/patches"
 diff -r "$work/patches" "$source/patches" || fail "the package has another series"
 ! grep -r '@[A-Z]*@' "$work/root/DEBIAN" "$work/root/usr/lib" "$source/dkms.conf" ||
 	fail "something is not filled in"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Checks that kernel/patches is what scripts/kernel-patches makes of kernel/hooks and kernel/src, that
-# each file of kernel/src is in the series, and that the patches are whole: `git apply` reads them.
+# Checks that kernel/patches is what scripts/kernel-patches makes of kernel/hooks and kernel/src for each
+# version of Linux, that each file of kernel/src is in the series, and that the patches are whole: `git apply` reads them.
 # Needs no kernel tree.
 set -euo pipefail
 
@@ -14,31 +14,41 @@ fail() {
 	exit 1
 }
 
-scripts/kernel-patches "$out"
-for patch in kernel/patches/*.patch; do
-	[[ -f $out/$(basename "$patch") ]] || fail "$patch has no source in kernel/hooks; run scripts/kernel-patches --update"
+# check_series VERSION
+check_series() {
+	local made=$out/$1 kept=kernel/patches/$1 patch name file object
+
+	scripts/kernel-patches "$1" "$made"
+	for patch in "$kept"/*.patch; do
+		[[ -f $made/$(basename "$patch") ]] || fail "$patch has no source in kernel/hooks; run scripts/kernel-patches --update"
+	done
+	for patch in "$made"/*.patch; do
+		name=$(basename "$patch")
+		git apply --stat "$patch" >/dev/null || fail "$name for Linux $1 is not a patch"
+		! grep -q '^Adds: ' "$patch" || fail "$name for Linux $1 still says what it adds"
+		if [[ -f $kept/$name ]]; then
+			cmp "$patch" "$kept/$name" || fail "$kept/$name is out of date; run scripts/kernel-patches --update"
+		else
+			grep -q '/gpreempt/Makefile$' "$patch" || fail "$kept/$name is missing; run scripts/kernel-patches --update"
+		fi
+	done
+	for file in kernel/src/*.[ch] kernel/src/"$1"/*.[ch]; do
+		grep -lqx "+++ b/drivers/gpu/drm/amd/amdkfd/$(basename "$file")" "$kept"/*.patch ||
+			fail "$file is in no patch for Linux $1; name it after 'Adds:' in a file of kernel/hooks/$1"
+	done
+	# What the kernel compiles of src, its Makefile lists.
+	for file in src/aql/*.c src/core/*.c src/node/*.c; do
+		object=${file#src/}
+		grep -q "^+AMDKFD_GPREEMPT_FILES += .*/gpreempt/${object%.c}.o$" "$made"/*.patch ||
+			fail "$file is not compiled into Linux $1"
+	done
+}
+
+for folder in kernel/hooks/*; do
+	check_series "${folder##*/}"
 done
-for patch in "$out"/*.patch; do
-	name=$(basename "$patch")
-	git apply --stat "$patch" >/dev/null || fail "$name is not a patch"
-	! grep -q '^Adds: ' "$patch" || fail "$name still says what it adds"
-	if [[ -f kernel/patches/$name ]]; then
-		cmp "$patch" "kernel/patches/$name" ||
-			fail "kernel/patches/$name is out of date; run scripts/kernel-patches --update"
-	else
-		grep -q '/gpreempt/Makefile$' "$patch" ||
-			fail "kernel/patches/$name is missing; run scripts/kernel-patches --update"
-	fi
-done
-for file in kernel/src/*.[ch]; do
-	grep -lqx "+++ b/drivers/gpu/drm/amd/amdkfd/$(basename "$file")" kernel/patches/*.patch ||
-		fail "$file is in no patch; name it after 'Adds:' in a file of kernel/hooks"
-done
-# What the kernel compiles of src, its Makefile lists.
-for file in src/aql/*.c src/core/*.c src/node/*.c; do
-	object=${file#src/}
-	grep -q "^+AMDKFD_GPREEMPT_FILES += .*/gpreempt/${object%.c}.o$" "$out"/*.patch ||
-		fail "$file is not compiled into the kernel"
+for folder in kernel/patches/*; do
+	[[ -d kernel/hooks/${folder##*/} ]] || fail "$folder has no source in kernel/hooks; remove it"
 done
 # What is posted: it changes amdkfd alone, under the driver's licence, and all of it is signed.
 posted=(kernel/posting/000[1-9]-*.patch)
