@@ -87,15 +87,20 @@ static const char *path_of(const struct gp__address *a)
 					      : NULL;
 }
 
-/* A socket that was left behind, at which nobody listens. Other files refuse connections, too. */
-static void remove_stale(const struct gp__address *a)
+bool gp__is_socket(const char *path)
 {
 	struct stat st;
-	int fd;
 
-	if (lstat(path_of(a), &st) || !S_ISSOCK(st.st_mode))
-		return;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	return !lstat(path, &st) && S_ISSOCK(st.st_mode);
+}
+
+/* Removes a socket at which nobody listens; connect() refuses other files in the same way. */
+static void remove_stale(const struct gp__address *a)
+{
+	int fd = gp__is_socket(path_of(a))
+			 ? socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)
+			 : -1;
+
 	if (fd < 0)
 		return;
 	if (connect(fd, (const struct sockaddr *)&a->socket, a->size) && errno == ECONNREFUSED)

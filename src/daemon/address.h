@@ -25,5 +25,7 @@ int gp__address_listen(const struct gp__address *a);
 int gp__address_share(const struct gp__address *a, gid_t gid);
 /* Removes the file of a Unix socket. */
 void gp__address_remove(const struct gp__address *a);
+/* Whether the path is a socket, which may be replaced; a file of another kind may not. */
+bool gp__is_socket(const char *path);
 
 #endif

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "daemon/address.h"
 #include "daemon/gangs.h"
 #include "daemon/scrape.h"
 #include "daemon/systemd.h"
@@ -281,6 +282,8 @@ static int listen_at(struct gp__server *s, const char *path)
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int err = strlen(path) < sizeof(address.sun_path) ? make_parent(path) : -ENAMETOOLONG;
 
+	if (!err && !access(path, F_OK) && !gp__is_socket(path))
+		err = -ENOTSOCK;
 	if (!err)
 		err = lock(s, path);
 	if (err)
@@ -311,8 +314,14 @@ static int open_listener(struct gp__server *s, const char *path, int fd)
 			      "another gpreemptd uses %s; stop it, or choose another socket with "
 			      "--socket",
 			      path);
+	else if (err == -ENOTSOCK)
+		gp__log_error(
+			s->log,
+			"cannot listen at %s: this file is not a socket, and is not replaced; "
+			"remove it, or choose another path with --socket",
+			path);
 	else if (err)
-		gp__log_error(s->log, "%s: %s", path, strerror(-err));
+		gp__log_error(s->log, "cannot listen at %s: %s", path, strerror(-err));
 	return err;
 }
 

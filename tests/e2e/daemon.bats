@@ -135,6 +135,14 @@ needs_root() {
 	[[ $output == *"nothing listens at $GPREEMPT_SOCKET"* ]]
 }
 
+@test "a file that is not a socket is not replaced by one" {
+	echo precious >"$room/file"
+	run --separate-stderr timeout 20 "$BUILD_DIR/src/daemon/gpreemptd" --socket "$room/file"
+	[ "$status" -eq 1 ]
+	[[ $stderr == *"cannot listen at $room/file: this file is not a socket"* ]]
+	[ "$(cat "$room/file")" = precious ]
+}
+
 @test "a daemon that does not answer has a message of its own" {
 	start_daemon
 	kill -STOP "$daemon"
