@@ -7,10 +7,15 @@
 #define CHECK_NS (10 * GP__MS)
 /* The part of the bucket that has to be there before groups go on. */
 #define AGAIN_PART 10
+/* A program that cannot be held owes no more than this. */
+#define DEBT_MAX (10 * 365 * 24 * 3600 * GP__S)
 
+/* A little of a small quota is a long time of its period. */
 static u64 scale(u64 value, u64 by, u64 of)
 {
-	return (u64)((double)value * (double)by / (double)of);
+	double result = (double)value * (double)by / (double)of;
+
+	return result < (double)DEBT_MAX ? (u64)result : DEBT_MAX;
 }
 
 /* The time until the bucket is full. */
@@ -32,8 +37,10 @@ void gp__quota_charge(struct gp__group *g, u64 now)
 	u64 used = gp__entity_used(&g->entity, now), more = used - g->charged;
 
 	g->charged = used;
-	if (a->quota.ns)
-		a->full_at = now + missing(a, now) + scale(more, a->quota.period, a->quota.ns);
+	if (!a->quota.ns)
+		return;
+	more = missing(a, now) + scale(more, a->quota.period, a->quota.ns);
+	a->full_at = now + gp__min_u64(more, DEBT_MAX);
 }
 
 static bool is_over(const struct gp__gpu_account *a, u64 now)
@@ -43,10 +50,14 @@ static bool is_over(const struct gp__gpu_account *a, u64 now)
 	return a->quota.ns && missing(a, now) > (a->over ? period - period / AGAIN_PART : period);
 }
 
-/* On how many GPUs a program of the user has work. */
-static u32 nr_working(const struct gp__registry *r, const struct gp__user *u)
+/*
+ * On how many GPUs the user has groups; 0: none of them has work. Those without work may get it at
+ * any time.
+ */
+static u32 nr_gpus(const struct gp__registry *r, const struct gp__user *u)
 {
 	const struct gp__link *l, *k;
+	bool works = false;
 	u32 nr = 0;
 
 	for (l = r->gpus.next; l != &r->gpus; l = l->next) {
@@ -56,10 +67,11 @@ static u32 nr_working(const struct gp__registry *r, const struct gp__user *u)
 			const struct gp__owner *o =
 				&container_of(k, struct gp__gpu_user, link)->owner;
 
-			nr += o->id == u->uid && o->nr_awake;
+			nr += o->id == u->uid;
+			works |= o->id == u->uid && o->nr_awake;
 		}
 	}
-	return nr;
+	return works ? nr : 0;
 }
 
 /* When the bucket may be empty, or a tenth of it is there again. */
@@ -67,7 +79,7 @@ static u64 next_check(const struct gp__registry *r, const struct gp__user *u, u6
 {
 	const struct gp__gpu_account *a = &u->gpu;
 	u64 period = a->quota.period, left, wait;
-	u32 gpus = nr_working(r, u);
+	u32 gpus = nr_gpus(r, u);
 
 	if (a->over)
 		return a->full_at - (period - period / AGAIN_PART);
@@ -134,6 +146,11 @@ void gp__quota_set(struct gp__registry *r, struct gp__user *u, struct gp__quota 
 	a->full_at = quota.ns ? now + scale(spent, quota.period, quota.ns) : 0;
 	decide(r, u, now);
 	note_programs(r, u);
+}
+
+void gp__quota_check(struct gp__user *u, u64 now)
+{
+	u->gpu.check_at = now;
 }
 
 u64 gp__quotas_wake(struct gp__registry *r, u64 now)

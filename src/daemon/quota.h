@@ -33,6 +33,8 @@ void gp__quota_set(struct gp__registry *r, struct gp__user *u, struct gp__quota 
 u64 gp__quota_spent(const struct gp__user *u, u64 now);
 /* Charges what the group has used since it was last charged. */
 void gp__quota_charge(struct gp__group *g, u64 now);
+/* The user has a group on a GPU, perhaps its first one there: the bucket may be empty earlier. */
+void gp__quota_check(struct gp__user *u, u64 now);
 /* Holds and releases groups. Returns when to call it next; it is called in each turn. */
 u64 gp__quotas_wake(struct gp__registry *r, u64 now);
 

@@ -394,6 +394,7 @@ static struct gp__group *get_group(struct gp__registry *r, struct gp__program *p
 	gp__account_enter(r, g);
 	gp__verdict_apply(r, g, now);
 	gp__group_exceed(g, p->user->gpu.over, now);
+	gp__quota_check(p->user, now);
 	gp__group_join_gang(r, g, now);
 	return g;
 }
@@ -765,6 +766,7 @@ static void move_group(struct gp__registry *r, struct gp__group *g, const struct
 	gp__entity_add(get_owner(gpu, g->program->owner, room, now), &g->entity, before.id,
 		       before.process, before.class, before.tag, &before.hints, now);
 	gp__account_move(r, g);
+	gp__quota_check(g->program->user, now);
 	if (before.suspended)
 		gp__entity_suspend(&g->entity, true, now);
 	gp__memory_changed(r, g->program);

@@ -86,6 +86,44 @@ static void come_again(struct rig *r)
 	agent_leave(&a);
 }
 
+/* On one GPU at first, then on two more. */
+static void use_more_gpus(struct rig *r)
+{
+	struct gp__wire_queue_add q;
+	json_t *user;
+	struct agent a;
+
+	open_gpu();
+	agent_join(r, &a, "greedy");
+	add(&a, OFFLINE);
+	agent_work(&a, 0, true);
+	rig_sync(r);
+	for (u32 i = 1; i < 3; i++) {
+		q = queue_of(OFFLINE, i == 1 ? "gpu-b" : "gpu-c", "");
+		agent_add(&a, &q);
+		agent_work(&a, i, true);
+	}
+	for (u32 i = 0; i < 3; i++)
+		agent_obey(&a, i, GP__WIRE_HOLD);
+	rig_sync(r);
+	user = ask(r, "{\"op\":\"users\"}", "users");
+	/* 2400 ms if it is looked at when one GPU would have used it up. */
+	EXPECT(json_number_value(json_object_get(user, "gpu_time_ms")) < 1600);
+	json_decref(user);
+	agent_leave(&a);
+}
+
+static void a_user_of_several_gpus_is_held_in_time(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	NEEDS_ROOT();
+	rig_up(&r, CONFIG "[user 65533]\ngpu_time = 800ms/100s\n");
+	as(ALICE, &r, use_more_gpus);
+	rig_down(&r);
+}
+
 static void a_user_that_has_used_up_its_time_is_held(void **state)
 {
 	struct rig r;
@@ -194,6 +232,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_user_that_has_used_up_its_time_is_held),
+		cmocka_unit_test(a_user_of_several_gpus_is_held_in_time),
 		cmocka_unit_test(short_programs_are_charged),
 		cmocka_unit_test(others_have_no_quota),
 		cmocka_unit_test(an_idle_user_wakes_nobody),
