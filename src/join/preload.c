@@ -64,7 +64,7 @@ static int next_ioctl(int fd, unsigned long request, void *argument)
 static struct gp__process program = GP__PROCESS_INIT(gp__backends, next_ioctl, gp__join_say);
 static bool usable;
 static const char *hidden_by; /* a library that has the program's calls first, or NULL */
-static atomic_bool reached; /* by the program's calls, or by the OpenCL layer */
+static atomic_bool reached; /* by the program's calls, or by a layer */
 static bool loaded_late; /* by a library of the program that gpreempt run watches */
 
 static void forget(void)
