@@ -42,7 +42,9 @@ print(json.dumps(d))' "$@"
 	else
 		[ "$(json_get works opencl <<<"$json")" = false ]
 		[ "$(json_get backends 2 built <<<"$json")" = false ]
-		[[ $text == *"  opencl   not in this build: built without OpenCL headers"* ]]
+		missing=$(json_get backends 2 missing <<<"$json")
+		[[ $missing == '"built '* ]]
+		[[ $text == *"  opencl   not in this build: ${missing:1:-1}"$'\n'* ]]
 	fi
 }
 

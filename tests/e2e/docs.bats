@@ -85,6 +85,12 @@ same_as() {
 		same_as "$(sed -n '/^\.PHONY:/,$p' Makefile | tr -d '\\\t' | sed 's/^\.PHONY://; s/\ball\b//; s/\bhelp\b//')"
 }
 
+@test "the guide has each option of the build, with its default" {
+	tr -d '\n' <meson_options.txt | sed 's/option(/\n&/g' |
+		sed -n "s/^option('\([a-z]*\)',.* value: '*\([a-z]*\).*/\1=\2/p" |
+		same_as "$(sed -n '/^## Building/,$s/^| `\([a-z]*\)` .* | \([a-z]*\) |$/\1=\2/p' docs/guide.md)"
+}
+
 @test "Python packages have the version of the project" {
 	version=$("$GPREEMPT" --version | grep -oE '[0-9]+\.[0-9]+\.[0-9]+' | head -n 1)
 	run grep -rLxF "version = \"$version\"" --include=pyproject.toml python examples

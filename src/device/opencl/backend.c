@@ -16,6 +16,14 @@
 #define PLATFORMS_MAX 16
 #define SECONDS_MAX 20 /* slow drivers take several seconds */
 #define DEVICE_TYPE_ALL 0xffffffffull
+#ifdef GP__OPENCL_MISSING
+#define NO_LAYER "gpreempt was " GP__OPENCL_MISSING ", so OpenCL programs are not joined"
+#define NO_LAYER_REMEDY \
+	"Install opencl-headers, and build and install gpreempt with -Dopencl=enabled."
+#else
+#define NO_LAYER LAYER " was not found, so OpenCL programs are not joined"
+#define NO_LAYER_REMEDY "Install gpreempt again."
+#endif
 
 struct answer {
 	bool has_loader, has_layer;
@@ -108,9 +116,7 @@ static void doctor(struct gp__checks *checks)
 	else if (!answer.nr_devices)
 		gp__check(checks, "OpenCL", GP__CHECK_OK, NULL, "there is no OpenCL device");
 	else if (!is_built)
-		gp__check(checks, "OpenCL", GP__CHECK_WARN,
-			  "Install opencl-headers, and build and install gpreempt again.",
-			  "%s was not found, so OpenCL programs are not joined", LAYER);
+		gp__check(checks, "OpenCL", GP__CHECK_WARN, NO_LAYER_REMEDY, NO_LAYER);
 	else if (!answer.has_layer)
 		gp__check(checks, "OpenCL", GP__CHECK_WARN,
 			  "Use ocl-icd 2.3 or later, or Khronos' loader with layers.",
@@ -126,8 +132,8 @@ static void doctor(struct gp__checks *checks)
 const struct gp__backend gp__backend_opencl = {
 	.name = "opencl",
 	.text = "command queues of OpenCL programs are held by a layer of the loader",
-#ifdef GP__NO_OPENCL_HEADERS
-	.missing = "built without OpenCL headers",
+#ifdef GP__OPENCL_MISSING
+	.missing = GP__OPENCL_MISSING,
 #endif
 	.doctor = doctor,
 };
