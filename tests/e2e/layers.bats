@@ -57,6 +57,18 @@ row() {
 	[[ $output == *'src/base may not include "core/core.h"'* ]]
 }
 
+@test "src/join names vendors only in its table of backends" {
+	mkdir -p src/join/hsa
+	row src/join/ –
+	echo 'int amd_first;' | tee src/join/backends.c >src/join/hsa/entry.c
+	run "$check"
+	[ "$status" -eq 0 ]
+	echo '/* of the OpenCL layer */' >>src/join/agent.c
+	run "$check"
+	[ "$status" -eq 1 ]
+	[[ $output == *'src/join/agent.c:1: src/join names a vendor, "OpenCL", outside src/join/backends.c'* ]]
+}
+
 @test "a path with .. is refused" {
 	echo '#include "../core/core.h"' >>src/base/log.c
 	run "$check"
