@@ -13,19 +13,19 @@
  * The thread
  */
 
-/* Waits for a question. NULL: the thread is to end, or out of memory. */
-static char *next_patterns(struct gp__census_thread *t)
+/* Waits for a question. False: the thread is to end. *@patterns is NULL if memory runs out. */
+static bool await_question(struct gp__census_thread *t, char **patterns)
 {
-	char *patterns = NULL;
+	bool ends;
 
 	pthread_mutex_lock(&t->lock);
 	while (!t->asked && !t->ends)
 		gp__cond_wait(&t->wake, &t->lock, GP__FOREVER);
 	t->asked = false;
-	if (!t->ends)
-		patterns = strdup(t->patterns ? t->patterns : "");
+	ends = t->ends;
+	*patterns = ends ? NULL : strdup(t->patterns ? t->patterns : "");
 	pthread_mutex_unlock(&t->lock);
-	return patterns;
+	return !ends;
 }
 
 static void answer(struct gp__census_thread *t, const struct gp__census *c, int err)
@@ -44,8 +44,8 @@ static void *run(void *data)
 	struct gp__census_thread *t = data;
 	char *patterns;
 
-	while ((patterns = next_patterns(t))) {
-		struct gp__devices *machine = gp__devices_find(patterns, "");
+	while (await_question(t, &patterns)) {
+		struct gp__devices *machine = patterns ? gp__devices_find(patterns, "") : NULL;
 		struct gp__census census = { 0 };
 		int err = machine ? gp__census_take(machine, "", &census) : -ENOMEM;
 
