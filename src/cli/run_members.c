@@ -9,6 +9,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/proc.h"
+
 /* A process of the machine. */
 struct process {
 	pid_t pid, parent;
@@ -23,36 +25,22 @@ struct process {
 size_t run_read_proc(pid_t pid, const char *file, char *text, size_t size)
 {
 	char path[64];
-	size_t len = 0;
-	ssize_t n = -1;
-	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	while (fd >= 0 && len < size - 1 && (n = read(fd, text + len, size - 1 - len)) > 0)
-		len += (size_t)n;
-	if (fd >= 0)
-		close(fd);
-	text[len] = '\0';
-	return len;
+	return gp__proc_read(AT_FDCWD, path, text, size);
 }
 
 static bool read_process(pid_t pid, struct process *p)
 {
-	unsigned long long ticks;
-	char text[512], state;
-	const char *end;
-	int parent;
+	struct gp__proc_stat stat;
+	char path[64];
 
-	if (!run_read_proc(pid, "stat", text, sizeof(text)))
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (!gp__proc_stat(AT_FDCWD, path, &stat))
 		return false;
-	end = strrchr(text, ')');
-	if (!end || sscanf(end + 1,
-			   " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
-			   "%*d %*d %llu",
-			   &state, &parent, &ticks) != 3)
-		return false;
-	*p = (struct process){ .pid = pid, .parent = parent, .state = state, .start = ticks };
+	*p = (struct process){
+		.pid = pid, .parent = stat.parent, .state = stat.state, .start = stat.start
+	};
 	return true;
 }
 
@@ -95,7 +83,7 @@ static struct process *list_processes(size_t *nr)
 }
 
 /*
- * Those of the command
+ * Processes of the command
  */
 
 static const struct run_member *find_member(const struct run_members *c, pid_t pid)

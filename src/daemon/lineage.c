@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cond.h"
+#include "base/proc.h"
 
 /*
  * Reading
@@ -30,39 +31,21 @@ struct facts {
 static bool read_text(pid_t pid, const char *file, char text[TEXT_MAX])
 {
 	char path[64];
-	size_t len = 0;
-	ssize_t n = -1;
-	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	while (len < TEXT_MAX - 1 && (n = read(fd, text + len, TEXT_MAX - 1 - len)) > 0)
-		len += (size_t)n;
-	close(fd);
-	text[len] = '\0';
-	return len > 0;
+	return gp__proc_read(AT_FDCWD, path, text, TEXT_MAX);
 }
 
 static bool read_stat(pid_t pid, struct facts *f)
 {
-	unsigned long long start;
-	char text[TEXT_MAX];
-	const char *end;
-	int parent;
+	struct gp__proc_stat stat;
+	char path[64];
 
-	if (!read_text(pid, "stat", text))
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (!gp__proc_stat(AT_FDCWD, path, &stat))
 		return false;
-	/* The name, in parentheses, may contain any character. */
-	end = strrchr(text, ')');
-	if (!end || sscanf(end + 1,
-			   " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
-			   "%*d %*d %llu",
-			   &parent, &start) != 2)
-		return false;
-	f->parent = parent;
-	f->start = start;
+	f->parent = stat.parent;
+	f->start = stat.start;
 	return true;
 }
 

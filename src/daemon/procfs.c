@@ -11,7 +11,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#define STAT_MAX 512
+#include "base/proc.h"
+
 /* The threads of a process whose main thread does not tell its state. */
 #define THREADS_MAX 64
 /* A line of /proc/PID/cgroup for each of the hierarchies, which are about 15. */
@@ -43,22 +44,6 @@ static DIR *open_folder(int proc, const char *name)
 	if (!folder && fd >= 0)
 		close(fd);
 	return folder;
-}
-
-/* Reads the beginning of a file as text. False: it cannot be read. */
-static bool read_text(int folder, const char *name, char *text, size_t size)
-{
-	int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
-	size_t len = 0;
-	ssize_t n = -1;
-
-	if (fd < 0)
-		return false;
-	while (len < size - 1 && (n = read(fd, text + len, size - 1 - len)) > 0)
-		len += (size_t)n;
-	close(fd);
-	text[len] = '\0';
-	return len > 0;
 }
 
 /*
@@ -130,44 +115,28 @@ int gp__procfs_find_devices(int proc, struct gp__devices *d)
 }
 
 /*
- * What ps(1) shows
+ * As ps(1) shows it
  */
 
 bool gp__procfs_describe(int proc, u64 *start, uid_t *uid, char *name, size_t size)
 {
-	unsigned long long ticks;
-	char text[STAT_MAX], *begin, *end;
+	struct gp__proc_stat stat;
 	struct stat st;
 
 	/* The folder belongs to the user even if the process must not be inspected. */
-	if (!read_text(proc, "stat", text, sizeof(text)) || fstat(proc, &st))
+	if (!gp__proc_stat(proc, "stat", &stat) || fstat(proc, &st))
 		return false;
-	/* The name, in parentheses, may contain any character. */
-	begin = strchr(text, '(');
-	end = strrchr(text, ')');
-	if (!begin || !end ||
-	    sscanf(end + 1,
-		   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
-		   "%llu",
-		   &ticks) != 1)
-		return false;
-	*end = '\0';
-	*start = ticks;
+	*start = stat.start;
 	*uid = st.st_uid;
-	gp__wire_text(name, size, begin + 1);
+	gp__wire_text(name, size, stat.name);
 	return true;
 }
 
 pid_t gp__procfs_parent(int proc)
 {
-	char text[STAT_MAX];
-	const char *end;
-	int parent;
+	struct gp__proc_stat stat;
 
-	if (!read_text(proc, "stat", text, sizeof(text)))
-		return 0;
-	end = strrchr(text, ')');
-	return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : 0;
+	return gp__proc_stat(proc, "stat", &stat) ? stat.parent : 0;
 }
 
 /*
@@ -177,14 +146,9 @@ pid_t gp__procfs_parent(int proc)
 /* The state as ps(1) shows it. '\0': unknown. */
 static char state_of(int folder, const char *name)
 {
-	char text[STAT_MAX];
-	const char *end;
+	struct gp__proc_stat stat;
 
-	if (!read_text(folder, name, text, sizeof(text)))
-		return '\0';
-	/* The name of the program, in parentheses, may contain any character. */
-	end = strrchr(text, ')');
-	return end && end[1] == ' ' ? end[2] : '\0';
+	return gp__proc_stat(folder, name, &stat) ? stat.state : '\0';
 }
 
 static bool is_stopped_thread(char state)
@@ -260,7 +224,7 @@ static bool group_says(const char *mount, const char *path, const char *file, co
 
 	/* A group outside our namespace of control groups begins with "..". */
 	return *mount && n < (int)sizeof(name) && !strstr(name, "/..") &&
-	       read_text(AT_FDCWD, name, text, sizeof(text)) && strstr(text, says);
+	       gp__proc_read(AT_FDCWD, name, text, sizeof(text)) && strstr(text, says);
 }
 
 /* Whether the group of a line of /proc/PID/cgroup, "NUMBER:CONTROLLERS:PATH", is frozen. */
@@ -281,7 +245,7 @@ static bool is_frozen(int proc, const struct gp__freezers *f)
 {
 	char text[CGROUPS_MAX];
 
-	if (!read_text(proc, "cgroup", text, sizeof(text)))
+	if (!gp__proc_read(proc, "cgroup", text, sizeof(text)))
 		return false;
 	for (const char *line = text; line; line = strchr(line, '\n')) {
 		line += *line == '\n';
