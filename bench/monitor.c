@@ -223,7 +223,7 @@ static int arrive_one_by_one(struct stage *s, const struct state *state, uint64_
 	return err;
 }
 
-/* One look takes as long to come as all arrivals. */
+/* A look takes as long to come as all arrivals. */
 static int arrive_spread(struct stage *s, uint64_t period_ns)
 {
 	int err = 0;

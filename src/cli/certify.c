@@ -256,7 +256,7 @@ int cmd_certify(struct gp__env *env, int argc, char **argv)
 
 	if (!gp__cmd_parse(env, &argp, argc, argv, &a, &status))
 		return status;
-	/* What runs on it is this command again. */
+	/* This command runs again on the machine. */
 	if (a.on_machine && !gp__is_emulated())
 		return gp__env_fail(env, GP__EXIT_FAILURE, NULL, "no machine can be started: %s",
 				    strerror(-bench_run_on_machine(MACHINE_CUS, "hws")));

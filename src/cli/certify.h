@@ -47,7 +47,7 @@ enum certify_is {
 	CERTIFY_FOR, /* at least; what is less was not long enough to tell */
 };
 
-/* What an emulated machine can say of it: whether it works, a ratio of device times, or nothing. */
+/* An emulated machine can tell whether it works, a ratio of device times, or nothing. */
 enum certify_kind { CERTIFY_WORKS, CERTIFY_RATIO, CERTIFY_TIME };
 
 enum certify_section {
@@ -72,9 +72,9 @@ struct certify_goal {
 	enum certify_kind kind;
 	enum certify_stage stage;
 	/*
-	 * Where the stage's document has the figure: the member @key of an object, or of the last
-	 * one in the array @list whose members are as in @where ("a=b,c=d"). "a.0.b" are members of
-	 * members, and items of arrays. @key NULL: whether the stage came to its end.
+	 * The place of the figure in the stage's document: the member @key of an object, or of the
+	 * last one in the array @list whose members are as in @where ("a=b,c=d"). "a.0.b" are
+	 * members of members, and items of arrays. @key NULL: whether the stage came to its end.
 	 */
 	const char *list, *where, *key;
 	const char

@@ -26,7 +26,7 @@ const char *certify_emulated_text(void)
 }
 
 /*
- * What is said of a figure
+ * The sentence about a figure
  */
 
 static const char *compares_how(enum certify_is is)

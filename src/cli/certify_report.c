@@ -41,7 +41,7 @@ static json_t *rows_json(const struct certify *c)
 	return list;
 }
 
-/* What each stage gave, for whoever wants to see more than the verdicts. */
+/* The document of each stage, for readers who want more than the verdicts. */
 static json_t *documents_json(const struct certify *c)
 {
 	json_t *o = json_object();

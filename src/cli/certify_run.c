@@ -339,7 +339,7 @@ static void run_frequent(struct runner *r, const struct stage *stage, struct cer
 }
 
 /*
- * What is there
+ * The GPU and what it can do
  */
 
 /* Why a stage cannot run here; NULL: it can. */

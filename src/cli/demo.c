@@ -437,7 +437,7 @@ static const struct demo_mode llm_modes[] = {
 };
 #define MODES_MAX (sizeof(own_modes) / sizeof(own_modes[0]))
 
-/* What is long on an emulated GPU is short on a real one; 0: the work stays as it is. */
+/* Work that is long on an emulated GPU is short on a real one; 0: the work stays as it is. */
 static uint64_t step_ns(const struct args *a)
 {
 	if (a->step_ns)

@@ -228,7 +228,7 @@ static const struct argp argp = {
 };
 
 /*
- * What the environment says where no option does
+ * Defaults from the environment
  */
 
 static void default_priority(struct args *a, const struct gp__kfd_wishes *w)

@@ -44,7 +44,7 @@ static bool find_command(const char *command, char path[PATH_MAX])
 	return found;
 }
 
-/* What the ELF headers say of how a program is linked. */
+/* How a program is linked, by its ELF headers. */
 struct linkage {
 	char loader[PATH_MAX]; /* the dynamic loader; "": none is named */
 	bool is_library; /* as the dynamic loader itself is, which can be called with a program */

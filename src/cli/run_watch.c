@@ -162,7 +162,7 @@ static const char *get_setting(const char *block, size_t len, const char *name)
 	return NULL;
 }
 
-/* What the lines of /proc/PID/maps have. */
+/* Found in /proc/PID/maps. */
 struct maps {
 	bool any; /* none: it cannot be read, or the process is ending */
 	bool join_library, libc;

@@ -322,7 +322,7 @@ void gp__account_leave(struct gp__registry *r, struct gp__group *g, u64 now)
 
 void gp__account_move(struct gp__registry *r, struct gp__group *g)
 {
-	/* What the old entity had is accounted for, and the new one begins at zero. */
+	/* The times of the old entity are accounted for, and the new one begins at zero. */
 	g->accounted = g->counted;
 	gp__account_enter(r, g);
 }

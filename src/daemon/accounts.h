@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What groups have had, summed up for the metrics: time, holds and releases.
+ * Sums up the times, holds and releases of groups for the metrics.
  *
  * A *class* has the sums of all groups of a user with one class of priority on one GPU, also of
  * those that have ended. An *account* has those of the groups in it that share the names of program

@@ -122,7 +122,7 @@ static int set_metrics(struct reading *r, const char *value)
 	return set_text(r, "metrics", value, r->c->metrics, sizeof(r->c->metrics));
 }
 
-/* One of two words. */
+/* A choice of two words. */
 static int set_choice(struct reading *r, const char *name, const char *value, const char *no,
 		      const char *yes, bool *field)
 {

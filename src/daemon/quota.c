@@ -140,7 +140,7 @@ void gp__quota_set(struct gp__registry *r, struct gp__user *u, struct gp__quota 
 	if (quota.ns == a->quota.ns && quota.period == a->quota.period)
 		return;
 	charge_all(r, u, now);
-	/* What was spent stays spent. */
+	/* Time that was spent stays spent. */
 	spent = gp__quota_spent(u, now);
 	a->quota = quota;
 	a->full_at = quota.ns ? now + scale(spent, quota.period, quota.ns) : 0;

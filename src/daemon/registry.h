@@ -101,7 +101,7 @@ struct gp__hold {
 
 #define GP__HOLDS_KEPT 16
 
-/* What groups have had (accounts.h): times in nanoseconds, and counts by rule. */
+/* Sums of a group (accounts.h): times in nanoseconds, and counts by rule. */
 struct gp__totals {
 	u64 run, held, waiting, wasted;
 	u64 holds[GP__RULE_COUNT], releases[GP__RULE_COUNT];

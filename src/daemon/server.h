@@ -131,7 +131,7 @@ struct gp__claims {
 	u64 retry_at; /* when to repeat inspections that failed or came too early */
 };
 
-/* What a process with a GPU open is for the programs that are joined. */
+/* The role of a process with a GPU open, beside the programs that are joined. */
 enum gp__holder_role {
 	GP__HOLDER_JOINED,
 	GP__HOLDER_CHILD, /* of a joined one */

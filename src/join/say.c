@@ -17,7 +17,7 @@
 /* The signals for a write that fails. */
 static const int for_writes[] = { SIGPIPE, SIGXFSZ };
 
-/* Those of them that do not wait for this thread yet. */
+/* Finds the signals for writes that do not wait for this thread yet. */
 static void find_fresh(sigset_t *fresh)
 {
 	sigset_t pending;

@@ -10,7 +10,7 @@
 
 #define LABELS_MAX 2048
 
-/* What is being written. The labels of the row are formatted once for all its samples. */
+/* The text that is being written. The labels of the row are formatted once for all its samples. */
 struct text {
 	FILE *f;
 	const struct gp__metric *metric;

@@ -327,7 +327,7 @@ static void look_at_ring(struct gp__node_sched *n, struct gp__node_queue *q, boo
 	q->is_seen |= !q->sight.error;
 }
 
-/* Those of the program that the group @first is of. Returns the next program's first group. */
+/* Reads the rings of the program of the group @first. Returns the next program's first group. */
 static struct gp__link *look_at_program(struct gp__node_sched *n, struct gp__link *first)
 {
 	void *program = group_of(first)->program;

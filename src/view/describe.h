@@ -55,7 +55,7 @@ const char *gp__view_gang(char *buf, size_t n, const json_t *group);
  * @gpus: the daemon's GPUs, or NULL. Returns @buf; NULL: it is on everywhere. */
 const char *gp__view_off(char *buf, size_t n, const json_t *off, const json_t *gpus);
 
-/* What a process with a GPU open is for gpreempt: "unjoined", if it computes without having joined,
+/* The role of a process with a GPU open: "unjoined", if it computes without having joined,
  * "joined", "child" of a joined one, or "watches" if it cannot compute. */
 const char *gp__view_role(const json_t *process);
 /* Its GPUs: "0, 1", or the names of their device files if no program has joined there. Returns

@@ -12,7 +12,7 @@ trap 'rm -rf "$out"' EXIT
 
 flags=(-std=gnu11 -O2 -fno-pie -ffreestanding -nostdinc -D__KERNEL__ -Wall -Wextra -Werror
 	-I "$root/tests/core/shim" -I "$root/src")
-# Where the compiler knows it: any use of a floating-point or vector register is an error.
+# If the compiler knows it, any use of a floating-point or vector register is an error.
 if echo 'int x;' | "${cc[@]}" -mgeneral-regs-only -x c -c -o /dev/null - 2>/dev/null; then
 	flags+=(-mgeneral-regs-only)
 else

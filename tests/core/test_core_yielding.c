@@ -134,7 +134,7 @@ static void test_it_works_while_the_urgent_linger(void **state)
 	work(b = actor(OFFLINE));
 	on = actor(ONLINE);
 	after(10 * GP__MS);
-	/* One of the two is held until its turn. */
+	/* The second of the two is held until its turn. */
 	assert_int_equal(runs(a) + runs(b), 1);
 	before = used(a) + used(b);
 	work(on);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the metrics say of groups: sums that never fall, and a bounded number of names. */
+/* The metrics of groups: sums that never fall, and a bounded number of names. */
 #include "../unit/test.h"
 
 #include <stdio.h>
@@ -192,7 +192,8 @@ static void times_and_rules_are_counted(void **state)
 	assert_int_equal(totals_of(h, 2).held, 0);
 }
 
-/* One is held for 10 ms more and ends; the other for 20 ms, and has no work in the last 10. */
+/* The first is held for 10 ms more and ends; the other for 20 ms, and has no work in the last 10.
+ */
 static void a_hold_without_work_is_no_waiting(void **state)
 {
 	struct hall *h = *state;
@@ -394,7 +395,7 @@ static void a_container_has_an_account_of_its_own(void **state)
 	assert_int_equal(totals_of(h, 0).held, 0);
 	pass(h, 5 * GP__MS);
 	assert_int_equal(totals_of(h, 0).held, 5 * GP__MS);
-	/* What it had before stays where it was counted. */
+	/* Its earlier sums stay where they were counted. */
 	assert_int_equal(totals_of(h, 1).held, held + 5 * GP__MS);
 }
 

@@ -625,7 +625,7 @@ static void use_a_subordinate_uid(struct rig *r)
 	EXPECT(!gp__wire_client_request(&c, &q, &reply));
 	EXPECT(strstr(reply.text, "priority 3 is above this user's limit, 2"));
 	EXPECT(gp__wire_client_open(&c, r->socket, "second", 8, text) == -EDQUOT);
-	/* Those of its owner are another user's. */
+	/* Its owner's programs are another user's. */
 	expect_refused(r, "{\"op\":\"suspend\",\"tag\":\"secret-tag\"}", ENOENT);
 }
 

@@ -305,7 +305,7 @@ static void let_time_out(struct setup *s, bool always)
 	pthread_mutex_unlock(&s->b.node->lock);
 }
 
-/* Those who come after it are scheduled. */
+/* Queues that come after it are scheduled. */
 static void a_reset_is_survived(void **unused)
 {
 	struct setup *s = start();

@@ -157,7 +157,7 @@ static void ask(struct end *e)
 }
 
 /*
- * What the inspector would answer; its thread does not run
+ * Answers of the inspector, whose thread does not run
  */
 
 /* The agent's connection. NULL: it is not joined. */
@@ -216,7 +216,7 @@ static void stop(struct gp__program *p)
 }
 
 /*
- * What always holds
+ * Invariants
  */
 
 struct counts {

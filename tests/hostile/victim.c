@@ -57,7 +57,7 @@ struct program {
 	u64 held_since, out_since; /* out: not joined */
 };
 
-/* What the patient program of a pair tells the urgent one, in a pipe. */
+/* The patient program of a pair tells the urgent one this, in a pipe. */
 struct told {
 	bool held;
 	u64 issued_ns, seen_ns;
@@ -358,7 +358,7 @@ static void report_urgency(struct urgency *u)
 	u->nr = u->nr_lost = 0;
 }
 
-/* One piece of work, and the rest after it. */
+/* A piece of work, and the rest after it. */
 static void work_once(struct program *p, struct urgency *u, int pipe)
 {
 	u64 began;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What AMDKFD_IOC_PREEMPT answers about the queues that a call names. The kernel of the series and
- * the emulated machine run the same list, on three queues under the hardware scheduler.
+ * The answers of AMDKFD_IOC_PREEMPT about the queues that a call names. The kernel of the series
+ * and the emulated machine run the same list, on three queues under the hardware scheduler.
  */
 #ifndef GP__KERNEL_SERIES_CASES_H
 #define GP__KERNEL_SERIES_CASES_H

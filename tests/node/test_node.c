@@ -188,7 +188,7 @@ static struct test_queue *add(struct machine *m, int i, u32 asked)
 	return &m->queue[i];
 }
 
-/* One packet with the queue's signal, which is armed. */
+/* A packet with the queue's signal, which is armed. */
 static void submit(struct test_queue *q)
 {
 	const u64 signal = offsetof(struct test_queue, signal);
@@ -266,7 +266,7 @@ static void a_burst_is_two_changes(void **state)
 	end(m);
 }
 
-/* One change where one queue takes the place of another. */
+/* A single change, in which a queue takes the place of another. */
 static void a_handover_is_one_change(void **state)
 {
 	struct machine *m = start();

@@ -18,9 +18,9 @@ import gpreempt_poc as poc
 
 LIMIT_S = 100
 WORKLOADS = os.environ.get("WORKLOADS", "build/src/demo")
-# What the programs are started with, as 'scripts/rocr6 exec FOLDER': another runtime.
+# The command that starts the programs, as 'scripts/rocr6 exec FOLDER': another runtime.
 COMMAND = os.environ.get("POC_COMMAND", "").split()
-# Where the runtime does not tell the driver that a debugger may come, the programs do.
+# If the runtime does not tell the driver that a debugger may come, the programs do.
 DEBUGGABLE = [] if COMMAND else ["--debuggable"]
 # A file that the programs complain to, for who wants to see it only when a check fails.
 STDERR = None

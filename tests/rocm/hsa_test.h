@@ -5,13 +5,14 @@
 
 #include "hsa_lab.h"
 
-/* One dimension, workgroups of 64. */
+/* A grid of one dimension, workgroups of 64. */
 static inline struct lab_grid lab_line(uint32_t items)
 {
 	return (struct lab_grid){ .size = { items }, .group = { 64 } };
 }
 
-/* One dimension, workgroups of 64, after all earlier dispatches of the queue have ended. */
+/* A grid of one dimension, workgroups of 64, after all earlier dispatches of the queue have ended.
+ */
 static inline struct lab_grid lab_line_in_order(uint32_t items)
 {
 	return (struct lab_grid){ .size = { items }, .group = { 64 }, .barrier = true };

@@ -226,7 +226,7 @@ static uint32_t size_of(uint32_t cmd)
 	}
 }
 
-/* What the RM checks before it carries out a control; 0: nothing is wrong. */
+/* The RM checks this before it carries out a control; 0: nothing is wrong. */
 static uint32_t refuse(const struct gp__nvrm_control *args)
 {
 	uint32_t size = size_of(args->cmd);

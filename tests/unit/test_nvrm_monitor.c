@@ -357,7 +357,7 @@ static void check_tokens(uint64_t first, struct gp__peek *peek, unsigned int *nr
 	assert_int_equal(l.nr_idle, 1);
 	assert_in_range(l.idle_at, TOKENS_END + GP__NVRM_SETTLE_NS, TOKENS_END + 2 * GP__MS);
 	assert_in_range(l.work.moved_at, TOKENS_END - GP__NVRM_PERIOD_NS, TOKENS_END);
-	/* One look more for each that found nothing. */
+	/* A look more for each that found nothing. */
 	assert_in_range(l.nr, 1, nr_periods + l.nr_quiet);
 	*nr_quiet += l.nr_quiet;
 	free_memory();

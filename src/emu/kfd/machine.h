@@ -29,7 +29,7 @@ enum emu_kernel {
 	EMU_KERNEL_GPREEMPT, /* the same with gpreempt's series */
 };
 
-/* Who maps queues to hardware queues. */
+/* The scheduler that maps queues to hardware queues. */
 enum emu_sched {
 	EMU_SCHED_HWS, /* firmware, by a run list of all queues of the node */
 	EMU_SCHED_MES, /* firmware, queue by queue */

@@ -121,7 +121,7 @@ static uint32_t list_to_release(struct emu_queue **batch, struct gp__link *list)
 	return nr;
 }
 
-/* Those that were to be held run on. */
+/* The queues that were to be held run on. */
 static void hold_failed(struct emu_priority *s, struct gp__link *list, uint32_t nr, int err)
 {
 	struct gp__node_queue *sq;

@@ -45,7 +45,7 @@ struct emu_priority {
 };
 
 /*
- * What a caller gets that wants a logical priority, as CREATE_QUEUE has it. @is_admin: it may be
+ * The priority that is granted to a caller, of the one in CREATE_QUEUE. @is_admin: it may be
  * more urgent than normal.
  */
 uint32_t emu_priority_granted(uint32_t logical, bool is_admin);
