@@ -1551,6 +1551,48 @@ static void test_yield(void **unused)
 	assert_int_equal(yield_for(50, 100), 0);
 }
 
+/* As the runtime's signals begin (amd_signal_t). */
+struct fake_signal {
+	int64_t kind;
+	_Atomic int64_t value;
+};
+
+int64_t hsa_signal_wait_scacquire(uint64_t signal, uint32_t condition, int64_t value,
+				  uint64_t timeout, uint32_t state);
+
+#define WAIT_LT 2
+#define WAIT_ACTIVE 1
+
+static void *signal_later(void *value)
+{
+	usleep(50000);
+	atomic_store((_Atomic int64_t *)value, 0);
+	return NULL;
+}
+
+/* A wait for a signal that is to poll leaves the processor to the compute units as well. */
+static void test_signal_wait(void **unused)
+{
+	struct fake_signal s = { .value = 1 };
+	uint64_t before, begin = now_ms();
+	pthread_t thread;
+
+	(void)unused;
+	assert_int_equal(hsa_signal_wait_scacquire((uint64_t)&s, WAIT_LT, 1, 20000000, WAIT_ACTIVE),
+			 1);
+	assert_in_range(now_ms() - begin, 19, 10000);
+	assert_int_equal(pthread_create(&thread, NULL, signal_later, &s.value), 0);
+	before = sleeps();
+	assert_int_equal(
+		hsa_signal_wait_scacquire((uint64_t)&s, WAIT_LT, 1, UINT64_MAX, WAIT_ACTIVE), 0);
+	assert_true(sleeps() - before > 10);
+	pthread_join(thread, NULL);
+	before = sleeps();
+	assert_int_equal(
+		hsa_signal_wait_scacquire((uint64_t)&s, WAIT_LT, 1, UINT64_MAX, WAIT_ACTIVE), 0);
+	assert_int_equal(sleeps() - before, 0);
+}
+
 static void test_machine_ends(void **unused)
 {
 	int fd = open_kfd();
@@ -1736,6 +1778,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_watch),
 		cmocka_unit_test(test_closed_descriptors),
 		cmocka_unit_test(test_yield),
+		cmocka_unit_test(test_signal_wait),
 		cmocka_unit_test(test_machine_ends),
 	};
 	const char *fd = getenv(STATE_VARIABLE);

@@ -162,6 +162,13 @@ int client_lost_wait(unsigned long request, void *argument);
 void client_lost_forked(void);
 
 /*
+ * hook_wait.c: waits for the HSA runtime's signals.
+ */
+
+/* To be called when the runtime has started. */
+void client_wait_find(void);
+
+/*
  * share.c: memory of the program that the machine maps as well.
  */
 

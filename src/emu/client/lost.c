@@ -136,6 +136,7 @@ void client_lost_note(unsigned long request, const void *argument)
 		    create->event_type == GP_KFD_EVENT_HW_EXCEPTION) {
 			remember(create->event_type, create->event_id);
 			start_watch();
+			client_wait_find();
 		}
 		break;
 	case GP_KFD_DESTROY_EVENT:
