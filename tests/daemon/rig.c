@@ -150,6 +150,36 @@ void rig_up_lasting(struct rig *r, const char *socket)
 	begin(r, "[core]\nmin_share_pct = 0\nmax_hold_ms = 0\n", 1000 * GP__S);
 }
 
+static void count_unjudged(struct rig *r)
+{
+	struct gp__link *l, *n;
+	int nr = 0;
+
+	gp__list_each(l, n, &r->server.peers)
+	{
+		struct gp__peer *p = container_of(l, struct gp__peer, link);
+
+		nr += p->role == GP__WIRE_AGENT && !p->dead && !p->program.judged;
+	}
+	r->nr_unjudged = nr;
+}
+
+void rig_wait_judged(struct rig *r)
+{
+	u64 deadline = gp__clock_ns() + PATIENCE_NS;
+	void (*last)(struct rig *) = r->last;
+
+	r->last = count_unjudged;
+	do {
+		r->nr_unjudged = -1;
+		assert_int_equal(write(r->hanger.fd, &(u64){ 1 }, sizeof(u64)), sizeof(u64));
+		while (r->nr_unjudged == -1 && gp__clock_ns() < deadline)
+			usleep(100);
+	} while (r->nr_unjudged && gp__clock_ns() < deadline);
+	assert_int_equal(r->nr_unjudged, 0);
+	r->last = last;
+}
+
 void rig_hang(struct rig *r, bool hangs)
 {
 	if (hangs) {

@@ -20,6 +20,7 @@ struct rig {
 	pthread_mutex_t hang; /* the daemon takes it when hanger is written to */
 	struct gp__source hanger;
 	void (*last)(struct rig *r); /* called before it hangs; may be NULL */
+	_Atomic int nr_unjudged; /* programs whose ancestors are not known; -1: not counted yet */
 	int ends_by; /* the signal that ends it; 0: SIGTERM */
 	char folder[64], socket[96], config[96];
 };
@@ -43,6 +44,12 @@ void rig_rest(struct rig *r);
  * locked in the child if one of them was using it.
  */
 pid_t rig_fork(struct rig *r);
+/*
+ * Waits until the daemon knows the ancestors of all programs. The agents of a test are of one
+ * process: the daemon takes one that it judges after an operator's change for a program that
+ * inherits it.
+ */
+void rig_wait_judged(struct rig *r);
 /* The daemon hangs, as if it were stopped, until it is released. */
 void rig_hang(struct rig *r, bool hangs);
 

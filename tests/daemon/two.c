@@ -15,6 +15,7 @@ void two_up(struct two *t, const char *config)
 	agent_join(&t->rig, &t->online, "serve");
 	add(&t->offline, OFFLINE);
 	add(&t->online, ONLINE);
+	rig_wait_judged(&t->rig);
 }
 
 void two_down(struct two *t)
