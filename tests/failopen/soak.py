@@ -81,6 +81,17 @@ class Trainer:
             return 0, 0
         return (steps, digest) if magic else (0, 0)
 
+    def processor(self):
+        """Returns for how many seconds its main thread has run, and has waited for a processor, which
+        counts when it gets one, and whether it is ready to run."""
+        try:
+            with open(f"/proc/{self.process.pid}/schedstat", encoding="ascii") as schedstat:
+                ran, waited = (int(word) / 1e9 for word in schedstat.read().split()[:2])
+            with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as stat:
+                return ran, waited, stat.read().rpartition(")")[2].split()[0] == "R"
+        except (OSError, ValueError, IndexError):
+            return 0.0, 0.0, False
+
     def check_result(self):
         """Checks the result of a trainer that was killed."""
         steps, digest = self.progress()
@@ -117,13 +128,13 @@ def ask_for_ever(to, answers, rest):
 
 class Watch(threading.Thread):
     """Watches the trainers' steps. Only time in which the witness, a trainer that is not joined, takes
-    steps counts: if no program makes progress, the host is slow."""
+    steps counts, and in which the watched one has a processor: else the host is slow."""
 
     def __init__(self):
         super().__init__(daemon=True)
         self.lock = threading.Lock()
         self.witness, self.witness_steps = None, 0
-        self.without = {}  # seconds without a step, and the steps, of each trainer
+        self.without = {}  # seconds without a step, the steps, and processor(), of each trainer
         self.longest = 0.0
         self.what = ""
         self.start()
@@ -135,7 +146,7 @@ class Watch(threading.Thread):
 
     def add(self, trainer):
         with self.lock:
-            self.without[trainer] = [0.0, trainer.progress()[0]]
+            self.without[trainer] = [0.0, trainer.progress()[0], trainer.processor()]
 
     def remove(self, trainer):
         with self.lock:
@@ -151,8 +162,11 @@ class Watch(threading.Thread):
     def look(self, passed):
         for trainer, seen in self.without.items():
             steps = trainer.progress()[0]
-            seen[0] = 0.0 if steps != seen[1] else seen[0] + passed
-            seen[1] = steps
+            ran, waited, ready = processor = trainer.processor()
+            starves = ready and ran == seen[2][0]
+            more = 0.0 if starves else max(0.0, passed - max(0.0, waited - seen[2][1]))
+            seen[0] = 0.0 if steps != seen[1] else seen[0] + more
+            seen[1], seen[2] = steps, processor
             self.longest = max(self.longest, seen[0])
             if seen[0] > EXCLUDED_S:
                 fail(f"after this, the trainer {trainer.tag} had no step for {EXCLUDED_S} s in "
