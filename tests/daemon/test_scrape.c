@@ -181,27 +181,47 @@ static void wait_for_a_new_text(void)
 	usleep(300000);
 }
 
-/* Each of them keeps a text in the daemon's memory: there are few, however many do not read. */
-static void clients_that_do_not_read_keep_few_texts(void **state)
-{
-	struct web *w = *state;
-	struct agent crowd[CROWD];
-	unsigned long before;
-	int fd[8];
+/* Longer than connections may last: they do not keep their texts any more. */
+#define TOO_LONG_NS (4 * GP__S)
 
-	join_crowd(w, crowd);
+/* Each client keeps a text in the daemon's memory. Returns whether all of them were there at the
+ * end; then @same says whether two clients that come later get the same text. */
+static bool keep_texts(const struct web *w, unsigned long *turns, bool *same)
+{
+	u64 begin = gp__clock_ns();
+	int fd[4];
+
 	for (size_t i = 0; i < sizeof(fd) / sizeof(fd[0]); i++) {
 		fd[i] = open_connection(w);
 		request(fd[i]);
 		wait_for_a_new_text();
 	}
-	before = turns_told(w);
+	*turns = turns_told(w);
 	wait_for_a_new_text();
-	assert_int_equal(turns_told(w), before);
+	*same = turns_told(w) == *turns;
 	for (size_t i = 0; i < sizeof(fd) / sizeof(fd[0]); i++)
 		close(fd[i]);
-	wait_for_a_new_text();
-	assert_int_not_equal(turns_told(w), before);
+	return gp__clock_ns() - begin < TOO_LONG_NS;
+}
+
+/* There are few texts, however many clients do not read theirs. */
+static void clients_that_do_not_read_keep_few_texts(void **state)
+{
+	struct web *w = *state;
+	struct agent crowd[CROWD];
+	bool kept = false, same = false;
+	unsigned long turns;
+
+	join_crowd(w, crowd);
+	for (int i = 0; i < 5 && !kept; i++)
+		kept = keep_texts(w, &turns, &same);
+	if (kept) {
+		assert_true(same);
+		wait_for_a_new_text();
+		assert_int_not_equal(turns_told(w), turns);
+	} else {
+		print_message("this host is too slow\n");
+	}
 	for (u32 i = 0; i < CROWD; i++)
 		agent_leave(&crowd[i]);
 }
