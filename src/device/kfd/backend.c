@@ -39,15 +39,6 @@ static bool find_node(struct gp__kfd_join *j, uint32_t gpu_id, struct gp__kfd_no
 	return found;
 }
 
-static void make_key(const struct gp__kfd_node *node, char key[GP__WIRE_DEVICE_MAX])
-{
-	if (node->unique_id)
-		snprintf(key, GP__WIRE_DEVICE_MAX, "amd-%016llx",
-			 (unsigned long long)node->unique_id);
-	else
-		snprintf(key, GP__WIRE_DEVICE_MAX, "amd-%u", node->gpu_id);
-}
-
 static void name_device(struct gp__kfd_join *j, uint32_t gpu_id, struct gp__queue_desc *q)
 {
 	struct gp__kfd_node node = { .gpu_id = gpu_id };
@@ -56,7 +47,7 @@ static void name_device(struct gp__kfd_join *j, uint32_t gpu_id, struct gp__queu
 		snprintf(q->device_name, sizeof(q->device_name), "%s", node.name);
 		q->device_memory = node.vram_bytes;
 	}
-	make_key(&node, q->device);
+	gp__kfd_node_key(&node, q->device, sizeof(q->device));
 }
 
 /*
@@ -88,7 +79,7 @@ static bool measure_memory(void *state, const char *device, u64 *bytes)
 
 	pthread_mutex_lock(&j->lock);
 	for (int i = 0; i < j->nr_nodes && !gpu_id; i++) {
-		make_key(&j->node[i], key);
+		gp__kfd_node_key(&j->node[i], key, sizeof(key));
 		if (!strcmp(key, device))
 			gpu_id = j->node[i].gpu_id;
 	}

@@ -87,6 +87,14 @@ struct gp__kfd_monitor {
  * Looking
  */
 
+static void read_words(struct gp__kfd_monitor *m, size_t n)
+{
+	if (m->options.read)
+		m->options.read(m->options.data, m->word, n);
+	else
+		gp__peek(&m->peek, m->word, n);
+}
+
 /* Puts the queues that had work, and those whose write index has changed, into asking. Returns how
  * many. */
 static size_t look_at_all(struct gp__kfd_monitor *m, uint64_t now)
@@ -95,7 +103,7 @@ static size_t look_at_all(struct gp__kfd_monitor *m, uint64_t now)
 
 	for (size_t i = 0; i < m->nr; i++)
 		m->word[i].at = m->seen[i]->queue.write_index;
-	gp__peek(&m->peek, m->word, m->nr);
+	read_words(m, m->nr);
 	for (size_t i = 0; i < m->nr; i++) {
 		/* Rotates: there may be more queues than messages in one look. */
 		size_t at = (m->first + i) % m->nr;
@@ -125,7 +133,7 @@ static size_t read_round(struct gp__kfd_monitor *m, size_t nr)
 		for (uint32_t k = 0; k < r->nr; k++)
 			word++->at = r->word[k].at;
 	}
-	gp__peek(&m->peek, m->word, (size_t)(word - m->word));
+	read_words(m, (size_t)(word - m->word));
 	word = m->word;
 	for (size_t i = 0; i < nr; i++) {
 		struct seen *s = m->reading[i];
@@ -547,7 +555,7 @@ int gp__kfd_monitor_create(const struct gp__kfd_monitor_options *options,
 	m->patience = (struct gp__ring_patience){ m->options.grace_ns, m->options.blind_ns,
 						  DOUBT_BLIND * m->options.blind_ns,
 						  LIMIT_BLIND * m->options.blind_ns };
-	m->pid = getpid();
+	m->pid = options->pid ? options->pid : getpid();
 	pthread_mutex_init(&m->lock, NULL);
 	err = gp__peek_open(&m->peek);
 	if (!err)

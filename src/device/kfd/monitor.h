@@ -16,6 +16,8 @@
  *
  * Memory of a queue may vanish while it is read: that is counted, and the queue keeps its state.
  *
+ * It also watches queues of another process, with a function that reads that process's memory.
+ *
  * It is the wrong tool where launches are seen: a hook is exact and costs less. A child after
  * fork() has no thread and creates a monitor of its own.
  */
@@ -23,9 +25,12 @@
 #define GP__DEVICE_KFD_MONITOR_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "aql/ring.h"
+#include "base/peek.h"
 #include "device/kfd/queue.h"
 
 struct gp__kfd_monitor;
@@ -58,6 +63,11 @@ struct gp__kfd_monitor_options {
 	void *data;
 	/* Instead of gp__kfd_waves(), with the monitor's lock. */
 	int (*waves)(void *data, const struct gp__kfd_queue_info *queue);
+	/* Of the queues and their rings; 0: this process. */
+	pid_t pid;
+	/* Reads words of its memory, as gp__peek() does of this process's; with the monitor's
+	 * lock. */
+	void (*read)(void *data, struct gp__word *word, size_t n);
 };
 
 struct gp__kfd_monitor_stats {

@@ -36,8 +36,7 @@ void gp__kfd_remote_close(struct gp__kfd_remote *r)
 	*r = (struct gp__kfd_remote){ .mem = -1 };
 }
 
-/* Reads which queue of all that had the id the driver has now. False: none. */
-static bool identify(pid_t pid, uint32_t id, uint64_t *identity)
+bool gp__kfd_remote_identify(pid_t pid, uint32_t id, uint64_t *identity)
 {
 	struct stat file;
 	char path[96];
@@ -85,7 +84,7 @@ int gp__kfd_remote_add(struct gp__kfd_remote *r, const struct gp__kfd_queue_info
 	struct gp__kfd_remote_queue *q = find(r, info->id);
 	uint64_t identity;
 
-	if (!identify(r->pid, info->id, &identity))
+	if (!gp__kfd_remote_identify(r->pid, info->id, &identity))
 		return -ENOENT;
 	if (!q)
 		q = append(r);
@@ -106,7 +105,7 @@ bool gp__kfd_remote_has(const struct gp__kfd_remote *r, uint32_t id)
 	const struct gp__kfd_remote_queue *q = find(r, id);
 	uint64_t identity;
 
-	return q && identify(r->pid, id, &identity) && identity == q->identity;
+	return q && gp__kfd_remote_identify(r->pid, id, &identity) && identity == q->identity;
 }
 
 static bool read_memory(void *data, uint64_t address, void *to, size_t bytes)

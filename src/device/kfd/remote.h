@@ -36,6 +36,9 @@ struct gp__kfd_remote {
 	size_t nr;
 };
 
+/* Reads which queue of all that have had the id the driver has now. False: none. */
+bool gp__kfd_remote_identify(pid_t pid, uint32_t id, uint64_t *identity);
+
 /* 0 or -errno (-EACCES, -EPERM: the process may not be traced). */
 int gp__kfd_remote_open(struct gp__kfd_remote *r, pid_t pid);
 void gp__kfd_remote_close(struct gp__kfd_remote *r);

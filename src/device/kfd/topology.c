@@ -225,6 +225,14 @@ const char *gp__kfd_gfx_name(uint32_t gfx_version, char text[GP__KFD_GFX_NAME_MA
 	return text;
 }
 
+void gp__kfd_node_key(const struct gp__kfd_node *node, char *key, size_t size)
+{
+	if (node->unique_id)
+		snprintf(key, size, "amd-%016llx", (unsigned long long)node->unique_id);
+	else
+		snprintf(key, size, "amd-%u", node->gpu_id);
+}
+
 int gp__kfd_nodes(struct gp__kfd_node node[GP__KFD_NODES_MAX])
 {
 	char line[64];

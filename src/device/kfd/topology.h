@@ -30,6 +30,9 @@ struct gp__kfd_node {
 /* The GPUs, in the order of their nodes: how many, or -errno (-ENODEV: there is no amdkfd). */
 int gp__kfd_nodes(struct gp__kfd_node node[GP__KFD_NODES_MAX]);
 
+/* The GPU's name in the protocol: the same in every program of the machine. */
+void gp__kfd_node_key(const struct gp__kfd_node *node, char *key, size_t size);
+
 /* How much memory of a GPU a process uses, by its pid outside of containers. False: the driver does
  * not say. */
 bool gp__kfd_memory_used(pid_t pid, uint32_t gpu_id, uint64_t *bytes);
