@@ -72,6 +72,13 @@ static void put_slot(struct gp__agent *a, u32 slot)
 
 static void retry_later(struct gp__agent *a, u64 now)
 {
+	if (a->has_socket) {
+		pthread_mutex_lock(&a->lock);
+		a->state.is_over = true;
+		pthread_mutex_unlock(&a->lock);
+		a->retry_at = GP__NEVER;
+		return;
+	}
 	if (now < a->kept_until)
 		a->retry_after = RETRY_SOON;
 	else
@@ -118,13 +125,25 @@ static int patience_ms(u64 until, u64 now)
 	return (int)gp__min_u64(gp__max_u64(left_ms, 1), GP__WIRE_PATIENCE_MS);
 }
 
+static int open_connection(struct gp__agent *a, struct gp__wire_client *client, int timeout_ms,
+			   char text[GP__WIRE_TEXT_MAX])
+{
+	int socket = a->socket;
+
+	a->socket = -1;
+	if (a->has_socket)
+		return gp__wire_client_open_on(client, socket, a->program, GP__WIRE_SLOTS_MAX,
+					       text);
+	return gp__wire_client_open_within(client, a->path, a->program, GP__WIRE_SLOTS_MAX,
+					   timeout_ms, text);
+}
+
 /* @until: when the next order expires. */
 static void connect_to_daemon(struct gp__agent *a, u64 now, u64 until)
 {
 	char text[GP__WIRE_TEXT_MAX];
 	struct gp__wire_client client;
-	int err = gp__wire_client_open_within(&client, a->path, a->program, GP__WIRE_SLOTS_MAX,
-					      patience_ms(until, now), text);
+	int err = open_connection(a, &client, patience_ms(until, now), text);
 
 	if (err) {
 		if (*text && !a->said_refused)
@@ -594,7 +613,10 @@ int gp__agent_create(const struct gp__agent_options *options, struct gp__agent *
 	gp__list_init(&a->sources);
 	gp__list_init(&a->queues);
 	a->options = *options;
-	snprintf(a->path, sizeof(a->path), "%s", options->path);
+	if (!options->has_socket)
+		snprintf(a->path, sizeof(a->path), "%s", options->path);
+	a->has_socket = options->has_socket;
+	a->socket = options->has_socket ? options->socket : -1;
 	gp__wire_text(a->program, sizeof(a->program), options->program);
 	a->client =
 		(struct gp__wire_client){ .socket = -1, .notify_fd = -1, .daemon_notify_fd = -1 };
@@ -634,6 +656,8 @@ void gp__agent_destroy(struct gp__agent *a)
 	if (a->running)
 		pthread_join(a->thread, NULL);
 	gp__wire_client_close(&a->client);
+	if (a->socket >= 0)
+		close(a->socket);
 	free_queues(a);
 	free_sources(a);
 	close(a->wake);

@@ -29,6 +29,10 @@ struct gp__agent;
 
 struct gp__agent_options {
 	const char *path; /* the daemon's socket */
+	/* Instead of a path: a connected socket, which is the agent's from then on. When that
+	 * connection has ended, there is no other one, and every queue runs. */
+	bool has_socket;
+	int socket;
 	const char *program; /* its name, as users see it */
 	/* Says a sentence to the user, once for each kind of problem; may be NULL. */
 	void (*say)(void *data, const char *text, bool unscheduled);
@@ -66,6 +70,7 @@ void gp__agent_rank(struct gp__agent *agent, const struct gp__rank *rank);
 
 struct gp__agent_state {
 	bool connected;
+	bool is_over; /* the connection that it was given has ended */
 	u32 nr_queues, nr_held;
 };
 

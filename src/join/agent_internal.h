@@ -94,6 +94,8 @@ struct gp__agent {
 	struct gp__agent_state state;
 	struct gp__agent_options options;
 	char path[108], program[GP__WIRE_NAME_MAX];
+	bool has_socket; /* it was given one instead of a path */
+	int socket; /* that one; -1: it is used */
 	/* The order being carried out, for queues of one port; the thread's. */
 	u32 ids[GP__WIRE_SLOTS_MAX], numbers[GP__WIRE_SLOTS_MAX], slots[GP__WIRE_SLOTS_MAX];
 	u32 weights[GP__WIRE_SLOTS_MAX];

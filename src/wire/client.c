@@ -116,22 +116,35 @@ static int join(struct gp__wire_client *c, const char *program, u32 nr_slots, in
 	return -EPROTO;
 }
 
-int gp__wire_client_open_within(struct gp__wire_client *c, const char *path, const char *program,
-				u32 nr_slots, int timeout_ms, char text[GP__WIRE_TEXT_MAX])
+/* @fd: the connected socket, or -errno. */
+static int open_on(struct gp__wire_client *c, int fd, const char *program, u32 nr_slots,
+		   int timeout_ms, char text[GP__WIRE_TEXT_MAX])
 {
 	int err;
 
 	*text = '\0';
-	*c = (struct gp__wire_client){ .socket = gp__wire_connect_within(path, timeout_ms),
-				       .notify_fd = -1,
-				       .daemon_notify_fd = -1,
-				       .seq = 1 };
-	if (c->socket < 0)
-		return c->socket;
+	*c = (struct gp__wire_client){
+		.socket = fd, .notify_fd = -1, .daemon_notify_fd = -1, .seq = 1
+	};
+	if (fd < 0)
+		return fd;
 	err = join(c, program, nr_slots, timeout_ms, text);
 	if (err)
 		gp__wire_client_close(c);
 	return err;
+}
+
+int gp__wire_client_open_within(struct gp__wire_client *c, const char *path, const char *program,
+				u32 nr_slots, int timeout_ms, char text[GP__WIRE_TEXT_MAX])
+{
+	return open_on(c, gp__wire_connect_within(path, timeout_ms), program, nr_slots, timeout_ms,
+		       text);
+}
+
+int gp__wire_client_open_on(struct gp__wire_client *c, int socket, const char *program,
+			    u32 nr_slots, char text[GP__WIRE_TEXT_MAX])
+{
+	return open_on(c, socket, program, nr_slots, GP__WIRE_PATIENCE_MS, text);
 }
 
 int gp__wire_client_open(struct gp__wire_client *c, const char *path, const char *program,

@@ -37,6 +37,9 @@ int gp__wire_client_open(struct gp__wire_client *c, const char *path, const char
  * welcome; here for @timeout_ms, which is not 0. */
 int gp__wire_client_open_within(struct gp__wire_client *c, const char *path, const char *program,
 				u32 nr_slots, int timeout_ms, char text[GP__WIRE_TEXT_MAX]);
+/* As gp__wire_client_open(), over a connected socket, which is closed in any case. */
+int gp__wire_client_open_on(struct gp__wire_client *c, int socket, const char *program,
+			    u32 nr_slots, char text[GP__WIRE_TEXT_MAX]);
 void gp__wire_client_close(struct gp__wire_client *c);
 
 /*
