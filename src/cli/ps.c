@@ -416,10 +416,10 @@ static json_t *without_groups(const json_t *list)
 	size_t i;
 
 	json_array_foreach (json_object_get(list, "processes"), i, process) {
-		bool joined = json_is_true(json_object_get(process, "joined"));
+		bool scheduled = gp__view_is_scheduled(process);
 
-		/* Of another user's joined process, it is not known whether it has. */
-		if (!joined || (json_object_get(process, "pid") && !has_groups(groups, process)))
+		/* Of another user's process, it is not known whether it has. */
+		if (!scheduled || (json_object_get(process, "pid") && !has_groups(groups, process)))
 			json_array_append(others, process);
 	}
 	return others;
@@ -435,6 +435,23 @@ static void print_unlisted(struct gp__env *env, const json_t *list)
 			nr);
 }
 
+/* With gpreemptd --watch: why a program is not scheduled all the same. */
+static void print_unwatchable(struct gp__env *env, const json_t *others)
+{
+	json_t *process;
+	size_t i;
+
+	json_array_foreach ((json_t *)others, i, process) {
+		const json_t *watch = json_object_get(process, "watch");
+		const char *why = json_string_value(json_object_get(watch, "why"));
+		const char *program = json_string_value(json_object_get(process, "program"));
+
+		if (why)
+			fprintf(env->out, "%s (pid %lld) is not watched: %s\n",
+				program ? program : "a program", int_of(process, "pid"), why);
+	}
+}
+
 static int print_processes(struct gp__env *env, const json_t *list)
 {
 	static const char *const columns[] = { ">PID",	"<USER",   "<PROGRAM",	"<GPU",
@@ -442,6 +459,7 @@ static int print_processes(struct gp__env *env, const json_t *list)
 	json_t *others = without_groups(list), *process;
 	struct gp__table *t;
 	size_t i;
+	int err;
 
 	/* Without headings, the rows are those of one table. */
 	if (!json_array_size(others) || !env->headers) {
@@ -453,8 +471,11 @@ static int print_processes(struct gp__env *env, const json_t *list)
 	add_columns(t, columns);
 	json_array_foreach (others, i, process)
 		process_row(t, process);
+	err = gp__table_print(t);
+	if (!err)
+		print_unwatchable(env, others);
 	json_decref(others);
-	return gp__table_print(t);
+	return err;
 }
 
 static void print_off(struct gp__env *env, const json_t *list)

@@ -280,8 +280,10 @@ static bool append_processes(struct gp__server *s, struct gp__answer *a)
 	if (!fits || !h->taken_at)
 		return fits;
 	gp__holders_judge(s);
-	for (u32 i = 0; i < h->census.nr; i++)
-		gp__pieces_add(&a->list, GP__PIECE_PROCESS, (u32)h->census.holder[i].pid);
+	for (u32 i = 0; i < h->census.nr; i++) {
+		if (h->role[i] != GP__HOLDER_HELPER)
+			gp__pieces_add(&a->list, GP__PIECE_PROCESS, (u32)h->census.holder[i].pid);
+	}
 	return !a->list.failed && append_array(a, GP__PIECE_PROCESSES);
 }
 

@@ -185,9 +185,12 @@ static int set_daemon(struct reading *r, const char *name, const char *value)
 	}
 	if (!strcmp(name, "warn_unjoined"))
 		return set_choice(r, name, value, "no", "yes", &c->warn_unjoined);
+	if (!strcmp(name, "watch"))
+		return set_choice(r, name, value, "no", "yes", &c->watch);
 	return refuse(r,
 		      "[daemon] has no key '%s'; it has log, log_max, group, admins, subuid, ttl, "
-		      "devices, metrics, metrics_from, policy, rank_hold and warn_unjoined",
+		      "devices, metrics, metrics_from, policy, rank_hold, warn_unjoined and "
+		      "watch",
 		      name);
 }
 

@@ -57,6 +57,7 @@ struct gp__config {
 	bool admins_anywhere; /* administrators may be in other namespaces than the daemon */
 	bool hides_users; /* uids that the daemon's user namespace does not map look alike */
 	bool warn_unjoined; /* about programs that disturb joined ones */
+	bool watch; /* programs that have not joined */
 	u64 ttl_ns;
 	u64 rank_hold; /* the longest hold of a rank, see gangs.h */
 	u64 log_max; /* bytes; 0: no limit */

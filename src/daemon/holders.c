@@ -117,8 +117,9 @@ void gp__holders_judge(struct gp__server *s)
 	struct gp__holders *h = &s->holders;
 
 	for (u32 i = 0; i < h->census.nr; i++)
-		h->role[i] =
-			h->census.holder[i].computes ? GP__HOLDER_COMPUTES : GP__HOLDER_WATCHES;
+		h->role[i] = gp__watches_is_helper(s, h->census.holder[i].pid) ? GP__HOLDER_HELPER
+			     : h->census.holder[i].computes		       ? GP__HOLDER_COMPUTES
+									       : GP__HOLDER_WATCHES;
 	find_joined(s);
 	for (u32 i = 0; i < h->census.nr; i++) {
 		if (h->role[i] == GP__HOLDER_COMPUTES && is_child(h, i))

@@ -100,6 +100,18 @@ static void identify(struct gp__server *s, struct gp__peer *p)
 	gp__listener_permit(s, p);
 }
 
+/* The identity of the process for which a helper speaks. */
+static void identify_as(struct gp__server *s, struct gp__peer *p, const struct gp__helper *h)
+{
+	p->cred = (struct ucred){ .pid = h->of.pid, .uid = h->uid, .gid = h->gid };
+	memcpy(p->gids, h->gids, h->nr_gids * sizeof(h->gids[0]));
+	p->nr_gids = h->nr_gids;
+	p->gids[p->nr_gids++] = h->gid;
+	p->life.fd = h->target;
+	p->is_helper = true;
+	gp__listener_permit(s, p);
+}
+
 /* The uid that the kernel shows for users that a namespace does not map. */
 #define OVERFLOW_UID 65534
 
@@ -152,42 +164,81 @@ static void refuse(struct gp__server *s, struct gp__user *user, int fd, bool has
 	close_connection(s, user, fd, has_rights);
 }
 
-void gp__listener_add_peer(struct gp__server *s, int fd, bool has_rights)
+/* Finds the peer's user and checks its limits. 0, or -errno with the reason in *@why, if it is
+ * known. */
+static int admit(struct gp__server *s, struct gp__peer *p, const char **why)
 {
-	struct gp__peer *p = gp__peer_create(fd);
-	struct gp__user *user = NULL;
-	const char *why = NULL;
-	int err = p ? 0 : -ENOMEM;
+	struct gp__user *user;
 
-	if (p) {
-		identify(s, p);
-		why = explain_unknown(s, p);
-		err = why ? -EPERM : 0;
+	*why = explain_unknown(s, p);
+	if (*why)
+		return -EPERM;
+	user = p->user = gp__user_get(&s->registry.users, p->owner);
+	if (!user)
+		return -ENOMEM;
+	*why = explain_limit(s, p);
+	if (*why) {
+		user->refused[GP__BUDGET_CONNECTIONS]++;
+		return -EDQUOT;
 	}
-	if (p && !err) {
-		user = p->user = gp__user_get(&s->registry.users, p->owner);
-		why = user ? explain_limit(s, p) : NULL;
-		err = why ? -EDQUOT : user ? 0 : -ENOMEM;
-		if (why)
-			user->refused[GP__BUDGET_CONNECTIONS]++;
-	}
-	if (!err)
-		err = gp__server_watch(s, &p->socket, EPOLLIN | EPOLLONESHOT);
-	if (err) {
-		if (p && p->life.fd >= 0)
-			close(p->life.fd);
-		free(p);
-		refuse(s, user, fd, has_rights, err, why ? why : gp__listener_explain(err));
-		return;
-	}
-	p->may_send_rights = has_rights;
+	return gp__server_watch(s, &p->socket, EPOLLIN | EPOLLONESHOT);
+}
+
+static void enter(struct gp__server *s, struct gp__peer *p)
+{
 	if (p->life.fd >= 0)
 		gp__server_watch(s, &p->life, EPOLLIN);
 	p->ticket = ++s->last_ticket;
 	s->nr_peers++;
-	user->nr_peers++;
+	p->user->nr_peers++;
 	gp__list_push(&s->peers, &p->link);
 	gp__peer_wait(s, p, true);
+}
+
+void gp__listener_add_peer(struct gp__server *s, int fd, bool has_rights)
+{
+	struct gp__peer *p = gp__peer_create(fd);
+	struct gp__user *user;
+	const char *why = NULL;
+	int err = -ENOMEM;
+
+	if (p) {
+		identify(s, p);
+		err = admit(s, p, &why);
+	}
+	if (!err) {
+		p->may_send_rights = has_rights;
+		enter(s, p);
+		return;
+	}
+	user = p ? p->user : NULL;
+	if (p && p->life.fd >= 0)
+		close(p->life.fd);
+	free(p);
+	refuse(s, user, fd, has_rights, err, why ? why : gp__listener_explain(err));
+}
+
+struct gp__peer *gp__listener_add_helper(struct gp__server *s, const struct gp__helper *h,
+					 const char **why)
+{
+	struct gp__peer *p = gp__peer_create(h->socket);
+	int err = -ENOMEM;
+
+	*why = NULL;
+	if (p) {
+		identify_as(s, p, h);
+		err = admit(s, p, why);
+	}
+	if (!err) {
+		enter(s, p);
+		return p;
+	}
+	close(h->target);
+	free(p);
+	refuse(s, NULL, h->socket, false, err, *why ? *why : gp__listener_explain(err));
+	if (!*why)
+		*why = gp__listener_explain(err);
+	return NULL;
 }
 
 /*

@@ -15,12 +15,13 @@
 
 struct options {
 	const char *config, *socket;
-	bool check, verbose;
+	bool check, verbose, watch;
 };
 
 static const struct argp_option option_table[] = {
 	{ "config", 'c', "FILE", 0, "configuration; " SYSTEM_CONFIG " if there is one", 0 },
 	{ "socket", 's', "PATH", 0, "where to listen; see gpreemptd(8)", 0 },
+	{ "watch", 'w', NULL, 0, "schedule AMD programs that have not joined, too; needs root", 0 },
 	{ "check", 't', NULL, 0, "check the configuration and exit", 0 },
 	{ "verbose", 'v', NULL, 0, "log more", 0 },
 	{ 0 },
@@ -40,6 +41,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 't':
 		o->check = true;
 		return 0;
+	case 'w':
+		o->watch = true;
+		return 0;
 	case 'v':
 		o->verbose = true;
 		return 0;
@@ -53,7 +57,8 @@ static const struct argp argp = {
 	.parser = parse,
 	.doc = "Schedule the GPU programs of this machine that were started with 'gpreempt run'. "
 	       "As "
-	       "root it schedules the programs of all users, otherwise those of its own user.",
+	       "root it schedules the programs of all users, otherwise those of its own user; with "
+	       "--watch also AMD programs that were started without it.",
 };
 
 const char *argp_program_version = "gpreemptd " GP_VERSION;
@@ -112,6 +117,8 @@ static int serve(struct gp__log *log, const struct options *o, const char *path)
 	int err = gp__server_open(&server, log, o->config ? o->config : SYSTEM_CONFIG, o->config,
 				  path, gp__systemd_socket(SOCK_SEQPACKET));
 
+	if (!err && (o->watch || server.config.watch))
+		err = gp__watches_open(&server);
 	if (!err) {
 		server.managed = gp__systemd_runs_us();
 		gp__systemd_notify("READY=1");

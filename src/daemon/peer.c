@@ -74,6 +74,13 @@ static void welcome_agent(struct gp__server *s, struct gp__peer *p,
 			       "this user's queues are not scheduled: max_queues is 0");
 		return;
 	}
+	/* Never two schedulers of one queue. */
+	if (!p->is_helper) {
+		gp__watches_joined(s, p->cred.pid);
+	} else if (gp__watches_has_joined(s, p->cred.pid)) {
+		gp__peer_drop(s, p, "its program has joined");
+		return;
+	}
 	slots = slots < 1 ? 1 : slots > p->limit.max_queues ? p->limit.max_queues : slots;
 	err = gp__pages_make(p, slots, fds);
 	if (!err)

@@ -363,7 +363,8 @@ int gp__server_open(struct gp__server *s, const struct gp__log *log, const char 
 	s->config_path = config_path;
 	s->config_required = config_required;
 	s->journal.fd = s->lock = s->claims.answers.fd = s->off.done_fd = -1;
-	s->holders.done.fd = -1;
+	s->holders.done.fd = s->watches.done.fd = -1;
+	gp__list_init(&s->watches.targets);
 	s->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	s->listener = (struct gp__source){ -1, connection_ready };
 	s->signals = (struct gp__source){ -1, signal_came };
@@ -462,6 +463,7 @@ static u64 end_turn(struct gp__server *s)
 	wake = gp__min_u64(wake, gp__systemd_watchdog(&s->watchdog_at, s->now));
 	wake = gp__min_u64(wake, gp__claims_wake(s));
 	wake = gp__min_u64(wake, gp__holders_wake(s));
+	wake = gp__min_u64(wake, gp__watches_wake(s));
 	wake = gp__min_u64(wake, gp__answers_wake(s));
 	return gp__min_u64(wake, gp__pages_unmute(s));
 }
@@ -588,6 +590,7 @@ void gp__server_close(struct gp__server *s)
 		close(s->lock);
 	/* Late, as these wait for a census, an inspection and an answer to end. */
 	gp__holders_close(s);
+	gp__watches_close(s);
 	gp__claims_close(s);
 	gp__scrape_stop(s->scrape);
 	if (s->epoll >= 0)

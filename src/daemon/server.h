@@ -31,6 +31,7 @@
 #include "daemon/registry.h"
 #include "daemon/journal.h"
 #include "daemon/off.h"
+#include "daemon/watch_thread.h"
 
 struct gp__scrape;
 struct gp__server;
@@ -90,6 +91,7 @@ struct gp__peer {
 	u64 muted_until; /* notifications are ignored until then; 0: they are not */
 	u64 waits_since; /* for a hello, or for the client to read; 0: it does not */
 	bool may_send_rights; /* its messages can carry descriptors */
+	bool is_helper; /* it is ours, and speaks for the process of @cred (watches.c) */
 	struct gp__limit limit;
 
 	/* Of the command line: */
@@ -138,6 +140,7 @@ enum gp__holder_role {
 	GP__HOLDER_WATCHES, /* it draws, or watches the GPU */
 	GP__HOLDER_COMPUTES, /* where no joined program is */
 	GP__HOLDER_DISTURBS, /* it computes where one is */
+	GP__HOLDER_HELPER, /* our own, of a watched program */
 };
 
 struct gp__known_holder {
@@ -162,9 +165,20 @@ struct gp__holders {
 	u32 nr_known;
 };
 
+/* The programs that are watched although they have not joined (watches.c). */
+struct gp__watches {
+	bool on;
+	struct gp__watch_thread thread;
+	struct gp__source done;
+	struct gp__link targets;
+	u32 nr_targets;
+	u64 check_at; /* the helpers */
+};
+
 struct gp__server {
 	struct gp__registry registry;
 	struct gp__claims claims;
+	struct gp__watches watches;
 	struct gp__holders holders;
 	struct gp__config config;
 	struct gp__journal journal;
@@ -233,6 +247,10 @@ void gp__listener_accept(struct gp__server *s);
 void gp__listener_add_peer(struct gp__server *s, int fd, bool has_rights);
 /* Asks the kernel to refuse descriptors that clients send (Linux 6.16); sets refuses_rights. */
 void gp__listener_refuse_rights(struct gp__server *s);
+/* Adds the connection of a helper, which speaks for another process, or closes it. @life: a pidfd
+ * of that process, the peer's from now on. NULL: it was closed, with the reason in *@why. */
+struct gp__peer *gp__listener_add_helper(struct gp__server *s, const struct gp__helper *helper,
+					 const char **why);
 /* Determines the limits and permissions of a peer by the configuration. */
 void gp__listener_permit(struct gp__server *s, struct gp__peer *p);
 /* Resumes accepting after a pause. Returns when to call it next; GP__NEVER: no need to. */
@@ -385,6 +403,24 @@ const struct gp__holder *gp__holders_find(const struct gp__holders *h, pid_t pid
 void gp__holders_judge(struct gp__server *s);
 /* Takes the census for warnings, if it is time. Returns when to call it at the latest. */
 u64 gp__holders_wake(struct gp__server *s);
+
+/*
+ * watches.c: programs that have not joined, and are watched all the same
+ */
+
+/* Begins to look for them. 0, or -errno after logging the reason. */
+int gp__watches_open(struct gp__server *s);
+void gp__watches_close(struct gp__server *s);
+/* A program has joined: it is no longer watched. */
+void gp__watches_joined(struct gp__server *s, pid_t pid);
+/* Whether the process has joined, so that it is not to be watched. */
+bool gp__watches_has_joined(const struct gp__server *s, pid_t pid);
+/* Whether the process is a helper of ours. */
+bool gp__watches_is_helper(const struct gp__server *s, pid_t pid);
+/* How the program is watched, as JSON; null: it is not, and need not be. */
+json_t *gp__watches_json(const struct gp__server *s, pid_t pid);
+/* Ends helpers that hang. Returns when to call it next. */
+u64 gp__watches_wake(struct gp__server *s);
 
 /*
  * control.c: requests of the command line

@@ -264,6 +264,8 @@ json_t *gp__show_group(const struct gp__server *s, const struct gp__peer *p,
 	json_object_set_new(o, "observed", json_boolean(g->program->observed));
 	json_object_set_new(o, "not_held",
 			    g->program->free ? json_string(g->program->free) : json_null());
+	json_object_set_new(o, "watched",
+			    json_boolean(((struct gp__peer *)g->program->peer)->is_helper));
 	json_object_set_new(o, "effective", json_integer(gp__entity_effective(e, now)));
 	json_object_set_new(o, "asked_priority", json_integer(g->asked_prio));
 	json_object_set_new(o, "suspended", json_boolean(g->suspended));
@@ -478,7 +480,11 @@ json_t *gp__show_holder(const struct gp__server *s, const struct gp__peer *p, pi
 	role = h->role[holder - h->census.holder];
 	all = gp__may_see_user(p, holder->uid);
 	json_object_set_new(o, "user", json_integer(holder->uid));
-	json_object_set_new(o, "joined", json_boolean(role == GP__HOLDER_JOINED));
+	/* A watched program is scheduled as a joined one. */
+	json_object_set_new(
+		o, "joined",
+		json_boolean(role == GP__HOLDER_JOINED && gp__watches_has_joined(s, pid)));
+	json_object_set_new(o, "scheduled", json_boolean(role == GP__HOLDER_JOINED));
 	json_object_set_new(o, "child_of_joined", json_boolean(role == GP__HOLDER_CHILD));
 	json_object_set_new(o, "computes", json_boolean(holder->computes));
 	json_object_set_new(o, "disturbs", json_boolean(role == GP__HOLDER_DISTURBS));
@@ -489,6 +495,7 @@ json_t *gp__show_holder(const struct gp__server *s, const struct gp__peer *p, pi
 	json_object_set_new(o, "program", gp__json_text(holder->name));
 	known = gp__holder_memory(holder, &used);
 	gp__json_set_u64(o, "memory_used_bytes", known, used);
+	json_object_set_new(o, "watch", gp__watches_json(s, pid));
 	return o;
 }
 

@@ -254,10 +254,19 @@ const char *gp__view_off(char *buf, size_t n, const json_t *off, const json_t *g
  * Processes with GPUs open
  */
 
+/* A daemon that cannot watch programs only says that they are joined. */
+bool gp__view_is_scheduled(const json_t *process)
+{
+	return json_is_true(json_object_get(process, "scheduled")) ||
+	       json_is_true(json_object_get(process, "joined"));
+}
+
 const char *gp__view_role(const json_t *process)
 {
 	if (json_is_true(json_object_get(process, "joined")))
 		return "joined";
+	if (gp__view_is_scheduled(process))
+		return "watched";
 	if (json_is_true(json_object_get(process, "child_of_joined")))
 		return "child";
 	return json_is_true(json_object_get(process, "computes")) ? "unjoined" : "watches";

@@ -55,8 +55,10 @@ const char *gp__view_gang(char *buf, size_t n, const json_t *group);
  * @gpus: the daemon's GPUs, or NULL. Returns @buf; NULL: it is on everywhere. */
 const char *gp__view_off(char *buf, size_t n, const json_t *off, const json_t *gpus);
 
-/* The role of a process with a GPU open: "unjoined", if it computes without having joined,
- * "joined", "child" of a joined one, or "watches" if it cannot compute. */
+/* Whether gpreemptd schedules a process with a GPU open: it has joined or is watched. */
+bool gp__view_is_scheduled(const json_t *process);
+/* The role of the process: "unjoined", if it computes without having joined, "joined", "watched" by
+ * gpreemptd, "child" of a joined one, or "watches" if it cannot compute. */
 const char *gp__view_role(const json_t *process);
 /* Its GPUs: "0, 1", or the names of their device files if no program has joined there. Returns
  * @buf. */

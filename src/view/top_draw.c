@@ -287,7 +287,7 @@ bool gp__top_has_process(const struct gp__top_look *look, const json_t *process,
 	bool has_gpu = false, has_this = false;
 	size_t i;
 
-	if (json_is_true(json_object_get(process, "joined")) ||
+	if (gp__view_is_scheduled(process) ||
 	    (*look->filter && !strcasestr(program ? program : "", look->filter)))
 		return false;
 	json_array_foreach ((json_t *)devices, i, device) {

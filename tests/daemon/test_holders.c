@@ -203,9 +203,8 @@ static bool has_only(const json_t *o, const char *const *known)
 /* Processes of other tests may have it open, too. */
 static void look_around(struct rig *r)
 {
-	static const char *const known[] = { "user",	 "joined",   "child_of_joined",
-					     "computes", "disturbs", "devices",
-					     NULL };
+	static const char *const known[] = { "user",	 "joined",   "scheduled", "child_of_joined",
+					     "computes", "disturbs", "devices",	  NULL };
 	json_t *list = rig_ask(r, "{\"op\":\"list\",\"processes\":true}"), *p;
 	size_t i, nr_of_root = 0;
 
