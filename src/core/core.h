@@ -96,7 +96,7 @@ enum gp__rule {
 	GP__RULE_COUNT,
 };
 
-/* What an entity is exempt from. */
+/* An entity is exempt from these. */
 enum gp__exempt {
 	GP__EXEMPT_NONE,
 	GP__EXEMPT_HOLDS, /* others are held for it, but it is not, except by the operator */

@@ -49,7 +49,7 @@ static bool find_in_sysfs(pid_t pid, const char *root, struct gp__devices *d)
 }
 
 /*
- * One process
+ * A process
  */
 
 static int open_process(pid_t pid)

@@ -27,7 +27,7 @@ static void note_programs(struct gp__registry *r, struct gp__named_gang *g)
 		gp__program_note(r, container_of(l, struct gp__program, of_gang));
 }
 
-/* What is to be done about a gang of ranks is decided at the end of the event. */
+/* The end of the event decides about a gang of ranks. */
 static void note_stale(struct gp__registry *r, struct gp__named_gang *g)
 {
 	if (!g->of_ranks)

@@ -14,7 +14,7 @@
 /* The most specific first: torchrun may be started by srun. */
 static const struct launcher {
 	const char *name, *rank, *size;
-	/* What tells its jobs from one another. Where none is set, the parent process does. */
+	/* These tell its jobs from one another; if none is set, the parent process does. */
 	const char *job[JOB_VARIABLES];
 } launchers[] = {
 	{ "torchrun",

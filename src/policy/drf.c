@@ -144,7 +144,7 @@ static bool refresh(struct gp__entity *e, u64 now)
 	return key(e) != old || owner_key(e->owner) != owner_old;
 }
 
-/* What a turn adds to the dominant share of an entity. */
+/* The part that a turn adds to the dominant share of an entity. */
 static s64 turn_share(const struct gp__dev *d)
 {
 	const struct recent turn = { .ns = gp__turns_quantum(d) };

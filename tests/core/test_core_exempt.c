@@ -112,7 +112,7 @@ static void test_the_operator_holds_the_exempt(void **state)
 	assert_true(runs(a));
 }
 
-/* What held it before does not matter. */
+/* The reason for which it was held does not matter. */
 static void test_exempt_runs_after_other_holds(void **state)
 {
 	struct actor *a, *b, *on;

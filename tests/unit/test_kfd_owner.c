@@ -650,7 +650,7 @@ static void queues_get_a_logical_priority(void **state)
 	assert_int_equal(args.queue_id, 3);
 	assert_int_equal(args.sdma_engine_id, 0xa5a5a5a5);
 	assert_int_equal(args.logical_priority, 0xa5a5a5a5);
-	/* Those of Linux 7.2 end with the size of a second ring, which stays. */
+	/* Requests of Linux 7.2 end with the size of a second ring, which stays. */
 	args = usual_queue();
 	args.gpu_id = 7;
 	args.metadata_ring_size = 4096;
