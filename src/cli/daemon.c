@@ -11,9 +11,23 @@
 #include "base/units.h"
 #include "wire/client.h"
 
-#define HOW_TO_START                                                                              \
-	"Start one: 'systemctl enable --now gpreemptd' for all users, or 'gpreemptd &' for your " \
-	"own programs."
+/* Where a unit may be installed. */
+static const char *const unit_folders[] = { "/etc/systemd/system", "/usr/local/lib/systemd/system",
+					    "/usr/lib/systemd/system", "/lib/systemd/system" };
+
+/* The remedy fits the installation: a build tree and a container have no unit. */
+static const char *how_to_start(void)
+{
+	char path[64];
+
+	for (size_t i = 0; i < sizeof(unit_folders) / sizeof(unit_folders[0]); i++) {
+		snprintf(path, sizeof(path), "%s/gpreemptd.service", unit_folders[i]);
+		if (!access(path, F_OK))
+			return "Start one: 'systemctl enable --now gpreemptd' for all users, or "
+			       "'gpreemptd &' for your own programs.";
+	}
+	return "Start one: 'gpreemptd &' for your own programs, as root for all users.";
+}
 
 GP__PRINTF(5, 6)
 static void set_problem(struct daemon_problem *why, int err, int status, const char *remedy,
@@ -34,11 +48,11 @@ static void explain_connect(struct daemon_problem *why, int err, const char *pat
 {
 	switch (-err) {
 	case ENOENT:
-		set_problem(why, err, GP__EXIT_NO_DAEMON, HOW_TO_START,
+		set_problem(why, err, GP__EXIT_NO_DAEMON, how_to_start(),
 			    "no gpreemptd runs: there is no socket %s", path);
 		break;
 	case ECONNREFUSED:
-		set_problem(why, err, GP__EXIT_NO_DAEMON, HOW_TO_START,
+		set_problem(why, err, GP__EXIT_NO_DAEMON, how_to_start(),
 			    "no gpreemptd runs: nothing listens at %s", path);
 		break;
 	case EACCES:
@@ -66,7 +80,7 @@ int daemon_connect(struct daemon_problem *why)
 	int err = gp__wire_path(path, sizeof(path)), fd;
 
 	if (err == -ENOENT)
-		set_problem(why, err, GP__EXIT_NO_DAEMON, HOW_TO_START,
+		set_problem(why, err, GP__EXIT_NO_DAEMON, how_to_start(),
 			    "no gpreemptd runs for all users, and XDG_RUNTIME_DIR is not set, so "
 			    "there is none of your own");
 	else if (err)

@@ -46,6 +46,7 @@ doctor_where() {
 @test "no device: bad only if the driver is loaded" {
 	doctor_where 'mount -t tmpfs none /sys/module'
 	[[ $output == *"warn  amd          there is no /dev/kfd"*"-> To try it without a GPU:"* ]]
+	[[ $output == *"ok    nvidia       no driver of NVIDIA's is loaded"* ]]
 	doctor_where 'mount -t tmpfs none /sys/module; mkdir /sys/module/amdgpu'
 	[[ $output == *"bad   amd          there is no /dev/kfd"* ]]
 }
@@ -121,4 +122,15 @@ scope() {
 	[ "$status" -ne 77 ] || skip "no system calls can be forbidden here"
 	echo "$output"
 	[[ $output == *"warn  userfaultfd  no userfaultfd with write protection: emulated machines poll doorbells"*"-> Linux 5.19 or later has it"* ]]
+}
+
+@test "the remedy for a missing daemon fits the installation" {
+	# shellcheck disable=SC2016 # it runs in the namespace
+	doctor_where 'for folder in /etc /usr/lib /lib /usr/local/lib; do
+		[ ! -d $folder/systemd/system ] || mount -t tmpfs none $folder/systemd/system
+	done'
+	[[ $output == *"bad   daemon       no gpreemptd runs"*"-> Start one: 'gpreemptd &' for your own programs, as root for all users."* ]]
+	[ -d /etc/systemd/system ] || return 0
+	doctor_where 'mount -t tmpfs none /etc/systemd/system; touch /etc/systemd/system/gpreemptd.service'
+	[[ $output == *"-> Start one: 'systemctl enable --now gpreemptd' for all users"* ]]
 }

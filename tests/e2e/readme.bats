@@ -44,3 +44,50 @@ block() {
 	[ "$status" -eq 0 ]
 	[[ $output == *"/src/cli/gpreempt"*"/src/daemon/gpreemptd"* ]]
 }
+
+@test "the commands of README for the simulator" {
+	commands=$(block 'The defaults suit most uses.')
+	[[ $commands == *"--replay gang.log"* ]]
+	cd "$BATS_TEST_TMPDIR"
+	run bash -e -c "$commands" 3>&-
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[[ $output == *"gave the same"*"actions"* ]]
+}
+
+@test "the lines of Python in README" {
+	example=$(block 'the kernel arrives: `gp_hint_arriving')
+	[[ $example == *"with gpreempt.request("* ]]
+	PYTHONPATH=$SOURCE_DIR/python run python3 -c "
+body, decode, model = 'body', str.upper, {'BODY': 'answer'}.get
+$example
+print(answer)"
+	[ "$status" -eq 0 ]
+	[ "$output" = answer ]
+}
+
+@test "the HIP program of the guide" {
+	command -v hipcc >/dev/null || skip "no hipcc"
+	[ -x "$BUILD_DIR/tests/rocm/hip_api" ] || skip "no hipcc that builds for gfx90a"
+	example=$(grep -E '^\$ hipcc' "$SOURCE_DIR/docs/guide.md")
+	cd "$SOURCE_DIR"
+	run bash -c "$(sed "s/^\$ //; s|-o saxpy|-o $BATS_TEST_TMPDIR/saxpy|; s|\./saxpy|$BATS_TEST_TMPDIR/saxpy|" \
+		<<<"$example")"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[[ $output == *"$(grep -A1 -E '^\$ hipcc' docs/guide.md | tail -n 1)"* ]]
+}
+
+@test "pictures and pages that README and docs/README.md name exist" {
+	for page in README.md docs/README.md; do
+		grep -oE '\]\([^)#]+' "$SOURCE_DIR/$page" | cut -c 3- | grep -v '^http' | while read -r path; do
+			[ -e "$SOURCE_DIR/$(dirname $page)/$path" ] || echo "$page: no $path"
+		done
+	done >"$BATS_TEST_TMPDIR/missing"
+	cat "$BATS_TEST_TMPDIR/missing"
+	[ ! -s "$BATS_TEST_TMPDIR/missing" ]
+	# The index has every page.
+	for page in "$SOURCE_DIR"/docs/*.md; do
+		[ "${page##*/}" = README.md ] || grep -qF "](${page##*/})" "$SOURCE_DIR/docs/README.md"
+	done
+}

@@ -259,8 +259,11 @@ void gp__nvrm_machine_doctor(struct gp__checks *checks)
 	char folder[128], why[128];
 	int nr;
 
-	if (gp__nvrm_driver(GP__NVRM_PROC, &driver))
-		return; /* without a driver there is nothing to check */
+	if (gp__nvrm_driver(GP__NVRM_PROC, &driver)) {
+		gp__check(checks, "nvidia", GP__CHECK_OK, NULL,
+			  "no driver of NVIDIA's is loaded, so programs use none of its GPUs");
+		return;
+	}
 	if (access("/dev/nvidiactl", R_OK | W_OK)) {
 		gp__check(checks, "nvidia", GP__CHECK_BAD, "'nvidia-modprobe' creates it.",
 			  "NVIDIA's driver %s is loaded, but /dev/nvidiactl cannot be opened: %s",
