@@ -12,7 +12,9 @@ setup() {
 	: "${GPREEMPT:=build/src/cli/gpreempt}" "${WATCHDOG:=2}"
 	: "${ROCM_PROGRAMS:=build/tests/rocm}"
 	export XDG_RUNTIME_DIR=$BATS_TEST_TMPDIR
-	unset GPREEMPT_EMU_DIR GPREEMPT_SOCKET RANK WORLD_SIZE MASTER_ADDR MASTER_PORT
+	# Not the one of root's daemon, which another test may have at the same time.
+	export GPREEMPT_SOCKET=$BATS_TEST_TMPDIR/control.sock
+	unset GPREEMPT_EMU_DIR RANK WORLD_SIZE MASTER_ADDR MASTER_PORT
 	started=()
 	stop=$BATS_TEST_TMPDIR/stop
 	[ -x "$ROCM_PROGRAMS/hsa_pair" ] || skip "no hsa_pair: it needs libhsa-runtime-dev and clang-19"
