@@ -85,7 +85,10 @@ turn() {
 	[[ $output == *"pair 2 of 2"*"held"* ]]
 	run "$GPREEMPT" why "group:$("$GPREEMPT" ps --json | python3 -c '
 import json, sys
-print(*[g["group"] for g in json.load(sys.stdin)["groups"] if g["gpu"] and g["priority"] == 2])')"
+groups = json.load(sys.stdin)["groups"]
+# The first program has GPU 0, whichever it is.
+busy = {g["gpu"] for g in groups if g["priority"] == 15}
+print(*[g["group"] for g in groups if g["gpu"] not in busy and g["priority"] == 2])')"
 	[[ $output == *"gang: pair 2 of 2"* ]]
 	[[ $output == *"another member of its gang cannot run (rule: gang)"* ]]
 	[ "$(turn)" = "$before" ]
