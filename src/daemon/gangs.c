@@ -216,9 +216,10 @@ enum gp__wire_gang_state gp__program_gang_state(const struct gp__program *p)
 void gp__group_exempt(struct gp__group *g, u64 now)
 {
 	const struct gp__program *p = g->program;
-	enum gp__exempt exempt = p->observed ? GP__EXEMPT_PLAN
-				 : p->free   ? GP__EXEMPT_HOLDS
-					     : GP__EXEMPT_NONE;
+	/* A program that was suspended cannot escape by saying that it is only observed. */
+	enum gp__exempt exempt = p->observed && !g->suspended ? GP__EXEMPT_PLAN
+				 : p->free		      ? GP__EXEMPT_HOLDS
+							      : GP__EXEMPT_NONE;
 
 	if (g->entity.exempt != exempt)
 		gp__entity_exempt(&g->entity, exempt, now);

@@ -416,6 +416,7 @@ static void put_group(struct gp__registry *r, struct gp__group *g, u64 now)
 void gp__group_suspend(struct gp__group *g, bool suspend, u64 now)
 {
 	g->suspended = suspend;
+	gp__group_exempt(g, now);
 	gp__entity_suspend(&g->entity, suspend || g->over_quota, now);
 }
 

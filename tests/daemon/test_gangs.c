@@ -327,6 +327,45 @@ static void ranks_on_other_hosts_are_missing(void **state)
 	end(&s);
 }
 
+/* For how many of 1000 moments each of two users' programs is held. */
+static void count_holds(const struct gp__policy *policy, bool lies, u32 nr[2])
+{
+	struct scene s;
+
+	nr[0] = nr[1] = 0;
+	begin(&s);
+	assert_int_equal(gp__core_set_policy(&s.r.core, policy, NULL, s.now), 0);
+	enter(&s, 0, ALICE, "gpu-a");
+	enter(&s, 1, MALLORY, "gpu-a");
+	if (lies)
+		assert_int_equal(join_rank(&s, 1, 0, 2), 0);
+	for (int i = 0; i < 1000; i++) {
+		s.now += 10 * GP__MS;
+		settle(&s);
+		nr[0] += held(&s, 0);
+		nr[1] += held(&s, 1);
+	}
+	end(&s);
+}
+
+/* To say that it is a rank costs nothing. The time for which it runs unheld is charged all the
+ * same, so that it has no turn for which others would be held. */
+static void a_false_rank_gets_no_more_than_its_share(void **state)
+{
+	static const char *const names[] = { "fair", "share", "drf" };
+	u32 nr[2];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		count_holds(gp__policy_find(names[i]), false, nr);
+		assert_true(nr[0] > 400 && nr[1] > 400);
+		count_holds(gp__policy_find(names[i]), true, nr);
+		print_message("%s: %u and %u of 1000\n", names[i], nr[0], nr[1]);
+		assert_true(nr[0] < 100);
+		assert_int_equal(nr[1], 0);
+	}
+}
+
 static void wrong_ranks_are_refused(void **state)
 {
 	struct scene s;
@@ -388,6 +427,7 @@ int main(void)
 		cmocka_unit_test(ranks_are_held_when_all_are_there),
 		cmocka_unit_test(ranks_on_one_gpu_are_not_held),
 		cmocka_unit_test(ranks_on_other_hosts_are_missing),
+		cmocka_unit_test(a_false_rank_gets_no_more_than_its_share),
 		cmocka_unit_test(wrong_ranks_are_refused),
 		cmocka_unit_test(a_rank_beyond_the_limit_of_gangs_is_not_held),
 		cmocka_unit_test(the_operator_holds_a_rank_that_is_not_tied),

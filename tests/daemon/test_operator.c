@@ -239,6 +239,38 @@ static void a_suspended_queue_does_not_escape_into_another_group(void **state)
  * Processes
  */
 
+static void add_observed(struct agent *a, const char *tag)
+{
+	struct gp__wire_queue_add q = queue_of(OFFLINE, "gpu-a", tag);
+
+	q.flags |= GP__WIRE_OBSERVED;
+	agent_add(a, &q);
+}
+
+/* A program that is only observed is never held, but it cannot become one to escape. */
+static void a_suspended_program_does_not_escape_by_being_observed(void **state)
+{
+	struct rig r;
+	struct agent a;
+
+	(void)state;
+	rig_up(&r, NULL);
+	agent_join(&r, &a, "train");
+	add(&a, OFFLINE);
+	ask_about(&r, "\"op\":\"suspend\"", getpid());
+	agent_obey(&a, 0, GP__WIRE_HOLD);
+	add_observed(&a, "new");
+	agent_expect(&a, 1, GP__WIRE_HOLD);
+	agent_leave(&a);
+	agent_join(&r, &a, "train");
+	add_observed(&a, "");
+	agent_obey(&a, 0, GP__WIRE_HOLD);
+	ask_about(&r, "\"op\":\"resume\"", getpid());
+	agent_expect(&a, 0, GP__WIRE_RELEASE);
+	agent_leave(&a);
+	rig_down(&r);
+}
+
 static void a_program_that_joins_again_is_still_suspended(void **state)
 {
 	struct rig r;
@@ -570,6 +602,7 @@ int main(void)
 		cmocka_unit_test(an_operators_weight_survives_the_programs_hints),
 		cmocka_unit_test(a_tag_of_a_program_is_suspended),
 		cmocka_unit_test(a_suspended_queue_does_not_escape_into_another_group),
+		cmocka_unit_test(a_suspended_program_does_not_escape_by_being_observed),
 		cmocka_unit_test(a_program_that_joins_again_is_still_suspended),
 		cmocka_unit_test(a_child_of_a_suspended_program_is_suspended),
 		cmocka_unit_test(a_new_session_does_not_help),
