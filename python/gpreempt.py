@@ -3,6 +3,7 @@
 finds the driver's queues of streams on AMD GPUs.
 
     gpreempt.arriving(within=0.001)     # kernels will come within a millisecond
+    gpreempt.lead_time()                # how far ahead that should be said
     with gpreempt.request():            # announces work now, until the end of the block
         answer = model(x)
         torch.cuda.synchronize()
@@ -21,21 +22,22 @@ import os
 import time
 from typing import List, NamedTuple
 
-__all__ = ["RuntimeQueue", "arriving", "joined", "over", "queue_of_hsa", "queue_of_stream", "request"]
+__all__ = ["RuntimeQueue", "arriving", "joined", "lead_time", "over", "queue_of_hsa", "queue_of_stream", "request"]
 
 
-def _find():
-    """Returns the function of the preload of `gpreempt run`, or None without the preload."""
+def _find(name, argument):
+    """Returns a function of the preload of `gpreempt run`, or None without the preload."""
     try:
-        call = ctypes.CDLL(None).gp_join_arriving
+        call = getattr(ctypes.CDLL(None), name)
     except (AttributeError, OSError):
         return None
-    call.argtypes = [ctypes.c_uint64]
+    call.argtypes = [argument]
     call.restype = ctypes.c_int
     return call
 
 
-_call = _find()
+_call = _find("gp_join_arriving", ctypes.c_uint64)
+_lead_time = _find("gp_join_lead_time", ctypes.POINTER(ctypes.c_uint64))
 
 
 def _say(when_ns):
@@ -56,6 +58,17 @@ def arriving(within=0.0):
     if not 0 <= within <= 3600:
         raise ValueError("within=%r is not a number of seconds from 0 to 3600" % (within,))
     return _say(time.monotonic_ns() + int(within * 1e9)) == 0
+
+
+def lead_time():
+    """Returns how far ahead work should be announced, in seconds: lately, nearly all holds took less.
+
+    0.0: nothing would be held, or it is not known.
+    """
+    lead = ctypes.c_uint64()
+    if not _lead_time or _lead_time(ctypes.byref(lead)):
+        return 0.0
+    return lead.value / 1e9
 
 
 def over():

@@ -351,6 +351,13 @@ GP_API int gp_queue_hint(struct gp_queue *queue, enum gp_hint hint, int64_t valu
 GP_API int gp_hint_arriving(struct gp_queue *queue, uint64_t when_ns);
 /* The announced work is done, or will not arrive. Returns as gp_hint_arriving(). */
 GP_API int gp_hint_over(struct gp_queue *queue);
+/*
+ * How far ahead of work to announce it, in nanoseconds: nearly all holds have lately been done
+ * within that time. It changes as they do, so a program asks before each announcement; that costs
+ * about as much as the announcement. 0: nothing would be held, or it is not known. Returns as
+ * gp_hint_arriving(), or -EINVAL without ns.
+ */
+GP_API int gp_hint_lead_time(struct gp_queue *queue, uint64_t *ns);
 
 /* ---------------------------------------------------------------- gangs -- */
 

@@ -193,8 +193,12 @@ static void action_failed(struct gp__queue *q, enum gp__verb verb, int result, u
 /* Learns how long a hold takes on this device. Ignores acknowledgements that timed out. */
 static void note_hold_time(struct gp__dev *d, u64 took)
 {
+	u64 off = took > d->hold_ns ? took - d->hold_ns : d->hold_ns - took;
+
 	if (took >= d->core->cfg[GP__CFG_ACK_TIMEOUT_MS] * GP__MS)
 		return;
+	if (d->hold_known)
+		d->hold_dev_ns = (d->hold_dev_ns * 7 + off) / 8;
 	d->hold_ns = d->hold_ns ? (d->hold_ns * 7 + took) / 8 : took;
 	d->hold_known = true;
 }

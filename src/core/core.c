@@ -493,10 +493,19 @@ static void stop_expecting(struct gp__entity *e, u64 now)
 /* The time to make room on a device that has held no queue yet: that of a slow driver. */
 #define LEAD_UNKNOWN (2 * GP__MS)
 
+/* As with the timeout of TCP: times of a hold that vary make it longer. */
+u64 gp__dev_lead_ns(const struct gp__dev *d)
+{
+	u64 varies = guard(LEAD_VARIES, true) ? 4 * d->hold_dev_ns : 0;
+
+	if (guard(LEAD_UNKNOWN, !d->hold_known))
+		return LEAD_UNKNOWN;
+	return d->hold_ns + gp__max_u64(d->hold_ns, varies);
+}
+
 static void expect(struct gp__entity *e, u64 at, u64 now)
 {
-	/* Begin twice as early as a hold usually takes. */
-	u64 lead = guard(LEAD_UNKNOWN, !e->dev->hold_known) ? LEAD_UNKNOWN : 2 * e->dev->hold_ns;
+	u64 lead = gp__dev_lead_ns(e->dev);
 
 	e->expect_at = gp__max_u64(at, now);
 	e->announced = at <= gp__time_add(now, lead);

@@ -186,6 +186,7 @@ struct gp__dev {
 	bool hold_known; /* hold_ns was measured */
 	u64 nr_switches, nr_inversions;
 	bool wastes; /* idle while an entity with work is held */
+	u64 hold_dev_ns; /* how much the time of a hold deviates from hold_ns, on average */
 	u64 wasted, waste_at; /* time spent so, up to waste_at */
 	u64 budget_at; /* waste budget: when the bucket is full again (see burst.c) */
 	u32 share_sum; /* of the owners' sums, each at most 100 */
@@ -504,6 +505,8 @@ u64 gp__entity_used(const struct gp__entity *e, u64 now);
  * lingering has cost. */
 u64 gp__dev_wasted(const struct gp__dev *d, u64 now);
 u64 gp__entity_wasted(const struct gp__entity *e, u64 now);
+/* How long before its arrival room is made for announced work: nearly all holds take less. */
+u64 gp__dev_lead_ns(const struct gp__dev *d);
 /* It has work and is not held, but yields to another that works. */
 bool gp__entity_gives_way(const struct gp__entity *e);
 /* Since when it has waited for the grants that all entities get. */

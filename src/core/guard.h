@@ -43,6 +43,7 @@
 	X(GIVEN_UP)          \
 	X(EXPECT_ENDS)       \
 	X(LEAD_UNKNOWN)      \
+	X(LEAD_VARIES)       \
 	X(EXPECT_MET)        \
 	X(EXPECT_ONCE)       \
 	X(OFF_WINS)          \

@@ -107,12 +107,18 @@ static void order_again(struct gp__server *s, struct gp__program_queue *q)
 	gp__pages_deliver(s, q, &again);
 }
 
+static void tell_lead(const struct gp__peer *p, const struct gp__program_queue *q)
+{
+	atomic_store(&p->order->slot[q->slot].lead_ns, gp__dev_lead_ns(&q->group->gpu->dev));
+}
+
 static void read_arriving(struct gp__server *s, struct gp__program_queue *q, u64 at)
 {
 	if (at == q->arriving)
 		return;
 	q->arriving = at;
 	gp__entity_arriving(&q->group->entity, gp__min_u64(at, s->now + 3600 * GP__S), s->now);
+	tell_lead(q->group->program->peer, q);
 }
 
 /* How long new work in the queue goes unseen. */
@@ -319,6 +325,14 @@ static bool set_gang(struct gp__server *s, struct gp__peer *p)
 	return atomic_exchange(&p->order->gang, state) != state;
 }
 
+static void tell_leads(const struct gp__peer *p)
+{
+	for (u32 i = 0; i < p->nr_slots; i++) {
+		if (p->queue[i])
+			tell_lead(p, p->queue[i]);
+	}
+}
+
 bool gp__pages_tell(struct gp__server *s)
 {
 	struct gp__link *l, *n;
@@ -333,6 +347,8 @@ bool gp__pages_tell(struct gp__server *s)
 		bool alone_changed = atomic_exchange(&p->order->alone, alone) != alone;
 
 		gp__list_del(&program->changed);
+		if (!alone)
+			tell_leads(p);
 		if (!gang_changed && !alone_changed)
 			continue;
 		if (!alone && alone_changed)

@@ -728,6 +728,27 @@ int gp__agent_arriving(struct gp__agent *a, u64 at)
 	return err;
 }
 
+int gp__agent_lead_time(struct gp__agent *a, u64 *ns)
+{
+	struct gp__link *l, *n;
+	int err;
+
+	*ns = 0;
+	pthread_mutex_lock(&a->lock);
+	err = a->connected ? -ENODEV : -ENOTCONN;
+	gp__list_each(l, n, &a->queues)
+	{
+		const struct queue *q = container_of(l, struct queue, link);
+
+		if (!a->connected || q->stage != KNOWN)
+			continue;
+		*ns = gp__max_u64(*ns, gp__wire_client_lead_ns(&a->client, q->slot));
+		err = 0;
+	}
+	pthread_mutex_unlock(&a->lock);
+	return err;
+}
+
 void gp__agent_state(struct gp__agent *a, struct gp__agent_state *state)
 {
 	pthread_mutex_lock(&a->lock);

@@ -57,6 +57,8 @@ void gp__agent_bind(struct gp__port *port, void *state);
  * -ENOTCONN: there is no daemon; -ENODEV: the daemon has no queue of this program.
  */
 int gp__agent_arriving(struct gp__agent *agent, u64 at);
+/* How far ahead of work it should be called: the longest of the program's queues. */
+int gp__agent_lead_time(struct gp__agent *agent, u64 *ns);
 
 /*
  * Makes the program a member of a gang that has @members, or any number if that is 0. 0; -EINVAL:

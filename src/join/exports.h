@@ -20,6 +20,8 @@ bool gp_join_is_beneath(const char *opencl_platform);
  * joined, or there is no daemon; -ENODEV: the daemon knows no queue of it.
  */
 int gp_join_arriving(uint64_t when_ns);
+/* Implements gp_hint_lead_time() in a joined program. Returns as gp_join_arriving(). */
+int gp_join_lead_time(uint64_t *ns);
 /* Implements gp_gang_join() in a joined program. -ENOTCONN: it is not joined. */
 int gp_join_gang(const char *name, uint32_t members);
 

@@ -226,6 +226,16 @@ GP__PUBLIC int gp_join_arriving(uint64_t when_ns)
 	return err;
 }
 
+GP__PUBLIC int gp_join_lead_time(uint64_t *ns)
+{
+	struct gp__process *p = gp__preload_process();
+	u64 lead = 0;
+	int err = p ? gp__process_lead_time(p, &lead) : -ENOTCONN;
+
+	*ns = lead;
+	return err;
+}
+
 GP__PUBLIC int gp_join_gang(const char *name, uint32_t members)
 {
 	struct gp__process *p = gp__preload_process();

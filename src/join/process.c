@@ -212,6 +212,17 @@ int gp__process_arriving(struct gp__process *p, u64 at)
 	return err;
 }
 
+int gp__process_lead_time(struct gp__process *p, u64 *ns)
+{
+	bool is_joined;
+
+	*ns = 0;
+	pthread_mutex_lock(&p->lock);
+	is_joined = p->agent;
+	pthread_mutex_unlock(&p->lock);
+	return is_joined ? gp__agent_lead_time(p->agent, ns) : -ENOTCONN;
+}
+
 int gp__process_gang(struct gp__process *p, const char *name, u32 members)
 {
 	bool is_joined;

@@ -48,6 +48,8 @@ struct gp__port *gp__process_open(struct gp__process *p, const struct gp__queue_
 
 /* As gp__agent_arriving(). */
 int gp__process_arriving(struct gp__process *p, u64 at);
+/* As gp__agent_lead_time(). */
+int gp__process_lead_time(struct gp__process *p, u64 *ns);
 /* As gp__agent_gang(). */
 int gp__process_gang(struct gp__process *p, const char *name, u32 members);
 /* The process is a new child after fork(). */

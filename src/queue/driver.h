@@ -47,5 +47,6 @@ void gp__sched_idle(struct gp__member *m, uint64_t now);
 void gp__sched_level(struct gp__member *m, int level, uint64_t now);
 int gp__sched_hint(struct gp__member *m, enum gp_hint hint, int64_t value, struct gp_error *err);
 void gp__sched_arriving(struct gp__member *m, uint64_t when);
+uint64_t gp__sched_lead_time(struct gp__member *m);
 
 #endif

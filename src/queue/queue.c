@@ -275,6 +275,7 @@ int gp_queue_hint(struct gp_queue *q, enum gp_hint hint, int64_t value, struct g
  * binds them once, so a program that is not joined pays only for a comparison.
  */
 __attribute__((weak, visibility("default"))) int gp_join_arriving(uint64_t when_ns);
+__attribute__((weak, visibility("default"))) int gp_join_lead_time(uint64_t *ns);
 __attribute__((weak, visibility("default"))) int gp_join_gang(const char *name, uint32_t members);
 
 static int say_arriving(struct gp_queue *q, uint64_t when_ns)
@@ -296,6 +297,20 @@ int gp_hint_arriving(struct gp_queue *q, uint64_t when_ns)
 int gp_hint_over(struct gp_queue *q)
 {
 	return say_arriving(q, 0);
+}
+
+int gp_hint_lead_time(struct gp_queue *q, uint64_t *ns)
+{
+	if (!ns)
+		return -EINVAL;
+	*ns = 0;
+	if (!q)
+		return gp_join_lead_time ? gp_join_lead_time(ns) : -ENOTCONN;
+	gp__q_enter(q);
+	if (q->member)
+		*ns = gp__sched_lead_time(q->member);
+	gp__q_leave(q);
+	return 0;
 }
 
 int gp_gang_join(const char *name, uint32_t members)

@@ -491,6 +491,17 @@ void gp__sched_arriving(struct gp__member *m, uint64_t when)
 	pthread_mutex_unlock(&s->lock);
 }
 
+uint64_t gp__sched_lead_time(struct gp__member *m)
+{
+	struct gp_sched *s = m->sched;
+	uint64_t lead;
+
+	pthread_mutex_lock(&s->lock);
+	lead = gp__dev_lead_ns(&m->group->device->dev);
+	pthread_mutex_unlock(&s->lock);
+	return lead;
+}
+
 int gp__sched_hint(struct gp__member *m, enum gp_hint hint, int64_t value, struct gp_error *err)
 {
 	struct gp_sched *s = m->sched;

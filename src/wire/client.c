@@ -221,6 +221,11 @@ void gp__wire_client_work(struct gp__wire_client *c, u32 slot, bool has_work, u3
 		notify(c);
 }
 
+u64 gp__wire_client_lead_ns(const struct gp__wire_client *c, u32 slot)
+{
+	return atomic_load(&c->order->alone) ? 0 : atomic_load(&c->order->slot[slot].lead_ns);
+}
+
 /*
  * A program that is alone needs no room made for it: the daemon is not told. It must hear that an
  * announcement is over which it was told while another program was there.

@@ -52,6 +52,8 @@ int gp__wire_client_request(struct gp__wire_client *c, void *message, struct gp_
 void gp__wire_client_work(struct gp__wire_client *c, u32 slot, bool has_work, u32 pending, u64 now);
 /* Announces work of the group of this queue for a time; 0: it is done or called off. Notifies the
  * daemon unless the program is alone. */
+/* How long before work an announcement makes room in time; 0: not known, or nobody is there. */
+u64 gp__wire_client_lead_ns(const struct gp__wire_client *c, u32 slot);
 void gp__wire_client_arriving(struct gp__wire_client *c, u32 slot, u64 at_ns);
 /* Acknowledges an order that was carried out, or failed, from @began_ns on for @took_ns. */
 void gp__wire_client_done(struct gp__wire_client *c, u32 slot, u32 number, int result, u64 began_ns,

@@ -221,7 +221,9 @@ struct gp__wire_order_slot {
 	_Atomic u64 order; /* its number << 32 | weight << 8 | verb */
 	_Atomic u64 until_ns; /* when a hold expires */
 	_Atomic u64 issued_ns;
-	u64 pad;
+	/* How long before work an announcement makes room in time; 0: not known. Earlier daemons
+	 * leave it 0. */
+	_Atomic u64 lead_ns;
 };
 
 struct gp__wire_order_page {

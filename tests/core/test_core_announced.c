@@ -68,6 +68,33 @@ static void test_arriving_work_that_comes_is_no_longer_waited_for(void **state)
 	assert_true(runs(off));
 }
 
+/* Of times that vary, most count: 100 us and 500 us by turns are 300 us, and 200 us off. */
+static void test_arriving_makes_room_earlier_if_holds_vary(void **state)
+{
+	struct actor *on, *off;
+	int i;
+
+	(void)state;
+	begin_strict();
+	work(off = actor(OFFLINE));
+	on = actor(ONLINE);
+	for (i = 0; i < 100; i++) {
+		S.answer_ns = (i % 2 ? 500 : 100) * GP__US;
+		work(on);
+		after(GP__MS);
+		rest(on);
+		after(GP__MS);
+	}
+	assert_true(runs(off));
+	assert_in_range(gp__dev_lead_ns(&S.dev[0]), 1000 * GP__US, 1200 * GP__US);
+	i = (int)off->nr_stops;
+	arriving(on, S.now + 10 * GP__MS);
+	after(9 * GP__MS - 200 * GP__US - 1);
+	assert_int_equal(off->nr_stops, i);
+	after(200 * GP__US + 1);
+	assert_int_equal(off->nr_stops, i + 1);
+}
+
 /* The first announcement finds room as well, although no hold was measured yet. */
 static void test_arriving_is_prepared_before_any_hold_was_measured(void **state)
 {
@@ -252,6 +279,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(announced_work_may_come_on_another_queue),
 		T(arriving_makes_room_ahead_and_expires),
+		T(arriving_makes_room_earlier_if_holds_vary),
 		T(arriving_work_that_comes_is_no_longer_waited_for),
 		T(arriving_is_prepared_before_any_hold_was_measured),
 		T(arriving_work_that_is_over_is_not_waited_for),

@@ -876,6 +876,32 @@ static void announced_work_makes_room_before_it_is_there(void **state)
 	rig_down(&t.rig);
 }
 
+static void the_lead_of_an_announcement_is_the_time_of_a_hold(void **state)
+{
+	u64 first, lead;
+	struct two t;
+
+	(void)state;
+	two_up_with(&t, "[core]\narrive_grace_ms = 60000\n");
+	work(&t.offline, 1, true);
+	/* It is not known before the agent knows of the other program. */
+	EVENTUALLY(!gp__agent_lead_time(t.online.agent, &first) && first);
+	assert_int_equal(first, 2 * GP__MS);
+	EVENTUALLY(!gp__agent_arriving(t.online.agent, gp__clock_ns()) && t.offline.stopped[1]);
+	assert_int_equal(gp__agent_arriving(t.online.agent, 0), 0);
+	EVENTUALLY(!t.offline.stopped[1]);
+	/* With the next announcement, the agent hears of that hold. */
+	EVENTUALLY(!gp__agent_arriving(t.online.agent, gp__clock_ns()) &&
+		   !gp__agent_arriving(t.online.agent, 0) &&
+		   !gp__agent_lead_time(t.online.agent, &lead) && lead != first);
+	assert_true(lead);
+	gp__port_remove(t.offline.port, 1);
+	EVENTUALLY(!gp__agent_lead_time(t.online.agent, &lead) && !lead);
+	add(&t.offline, 1, OFFLINE);
+	two_down(&t);
+	rig_down(&t.rig);
+}
+
 /* The program is alone when its work is over; another program comes later. */
 static void an_announcement_that_is_over_is_not_found_later(void **state)
 {
@@ -905,14 +931,17 @@ static void announcing_without_a_daemon_is_an_error(void **state)
 {
 	struct program p;
 	struct rig r;
+	u64 lead;
 
 	(void)state;
 	rig_up(&r, NULL);
 	program_begins(&p, r.socket);
 	assert_int_equal(gp__agent_arriving(p.agent, 1), -ENOTCONN);
+	assert_int_equal(gp__agent_lead_time(p.agent, &lead), -ENOTCONN);
 	add(&p, 1, 2000000); /* no priority is that high */
 	EVENTUALLY(p.said == 1);
 	assert_int_equal(gp__agent_arriving(p.agent, 1), -ENODEV);
+	assert_int_equal(gp__agent_lead_time(p.agent, &lead), -ENODEV);
 	rig_down(&r);
 	EVENTUALLY(gp__agent_arriving(p.agent, 1) == -ENOTCONN);
 	gp__agent_destroy(p.agent);
@@ -1143,6 +1172,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(own_priorities_split_only_a_program_that_asked),
 		cmocka_unit_test(higher_queues_of_a_program_are_released_first),
 		cmocka_unit_test(announced_work_makes_room_before_it_is_there),
+		cmocka_unit_test(the_lead_of_an_announcement_is_the_time_of_a_hold),
 		cmocka_unit_test(an_announcement_that_is_over_is_not_found_later),
 		cmocka_unit_test(announcing_without_a_daemon_is_an_error),
 		cmocka_unit_test(nothing_wakes_up_while_nothing_happens),

@@ -33,7 +33,8 @@ joined() {
 
 @test "the preload exports exactly the expected names" {
 	run nm -D --defined-only --format=just-symbols "$JOIN"
-	names=(OnLoad OnUnload gp_join_arriving gp_join_gang gp_join_is_beneath gp_join_open gp_join_queue_of_hsa
+	names=(OnLoad OnUnload gp_join_arriving gp_join_gang gp_join_is_beneath gp_join_lead_time gp_join_open
+		gp_join_queue_of_hsa
 		gp_join_queue_of_stream gp_join_table ioctl
 		rocprofiler_register_library_api_table)
 	[ "$output" = "$(printf '%s\n' "${names[@]}")" ]

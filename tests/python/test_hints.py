@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The module gpreempt: its calls of the preload, and its results without a preload."""
+import ctypes
 import errno
 import time
 import unittest
@@ -10,7 +11,9 @@ import gpreempt
 
 class WithoutPreload(unittest.TestCase):
     def test_every_call_returns_false(self):
-        with mock.patch.object(gpreempt, "_call", None):
+        with mock.patch.object(gpreempt, "_call", None), \
+                mock.patch.object(gpreempt, "_lead_time", None):
+            self.assertEqual(gpreempt.lead_time(), 0.0)
             self.assertFalse(gpreempt.joined())
             self.assertFalse(gpreempt.arriving())
             self.assertFalse(gpreempt.over())
@@ -24,7 +27,7 @@ class WithoutPreload(unittest.TestCase):
             self.assertEqual(caught.exception.errno, errno.ENOTCONN)
 
     def test_this_process_has_no_preload(self):
-        self.assertIsNone(gpreempt._find())
+        self.assertIsNone(gpreempt._find("gp_join_arriving", ctypes.c_uint64))
 
 
 class WithPreload(unittest.TestCase):
@@ -56,6 +59,16 @@ class WithPreload(unittest.TestCase):
         self.answer = -errno.ENODEV
         self.assertFalse(gpreempt.arriving())
         self.assertFalse(gpreempt.over())
+
+    def test_the_lead_time_is_in_seconds(self):
+        def lead_time(found):
+            found._obj.value = 1_250_000
+            return self.answer
+
+        with mock.patch.object(gpreempt, "_lead_time", lead_time):
+            self.assertEqual(gpreempt.lead_time(), 0.00125)
+            self.answer = -errno.ENOTCONN
+            self.assertEqual(gpreempt.lead_time(), 0.0)
 
     def test_invalid_times_are_refused(self):
         for within in (-0.1, 3601, float("nan"), float("inf")):

@@ -180,6 +180,7 @@ static void test_hints_without_a_scheduler(void **state)
 	struct gp_device_ops ops = plain_ops();
 	struct gp_error err;
 	struct gp_queue *q;
+	uint64_t lead = 1;
 
 	(void)state;
 	assert_int_equal(gp_queue_create(&ops, NULL, NULL, &q, NULL), 0);
@@ -192,7 +193,13 @@ static void test_hints_without_a_scheduler(void **state)
 	assert_int_equal(gp_queue_hint(q, (enum gp_hint)99, 1, &err), -EINVAL);
 	assert_int_equal(gp_hint_arriving(q, 1), 0);
 	assert_int_equal(gp_hint_over(q), 0);
+	assert_int_equal(gp_hint_lead_time(q, &lead), 0);
+	assert_int_equal(lead, 0);
+	assert_int_equal(gp_hint_lead_time(q, NULL), -EINVAL);
 	/* This program is not joined. */
+	lead = 1;
+	assert_int_equal(gp_hint_lead_time(NULL, &lead), -ENOTCONN);
+	assert_int_equal(lead, 0);
 	assert_int_equal(gp_hint_arriving(NULL, 1), -ENOTCONN);
 	assert_int_equal(gp_hint_over(NULL), -ENOTCONN);
 	gp_queue_destroy(q);

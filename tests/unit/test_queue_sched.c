@@ -233,6 +233,7 @@ static void test_users_hold_and_schedulers_hold(void **state)
 static void test_arriving_makes_room(void **state)
 {
 	struct gp__fakecmd a = { .run_ns = GP__FAKE_ENDLESS }, b = { .run_ns = 0 };
+	uint64_t before, lead;
 	struct rig r;
 
 	(void)state;
@@ -240,11 +241,16 @@ static void test_arriving_makes_room(void **state)
 	add_queue(&r, 2, 3, NULL);
 	add_queue(&r, 15, 3, NULL);
 	gp_queue_submit(r.q[0], &a, NULL);
+	/* Before the first hold it is that of a slow device. */
+	assert_int_equal(gp_hint_lead_time(r.q[1], &before), 0);
+	assert_int_equal(before, 2 * GP__MS);
 	gp_hint_arriving(r.q[1], gp__clock_ns() + 5 * GP__MS);
 	comes_to(r.q[0], GP_QUEUE_SUSPENDED);
 	gp_queue_submit(r.q[1], &b, NULL);
 	assert_int_equal(gp_queue_wait(r.q[1], 1, -1), 0);
 	comes_to(r.q[0], GP_QUEUE_RUNNING);
+	assert_int_equal(gp_hint_lead_time(r.q[1], &lead), 0);
+	assert_true(lead && lead != before);
 	/* Nor is it waited for when it is over without having come. */
 	gp_hint_arriving(r.q[1], 0);
 	comes_to(r.q[0], GP_QUEUE_SUSPENDED);
