@@ -22,7 +22,7 @@ import random
 import torch
 
 import gpreempt
-from torch_commands import Commands, answer, now, obey, wait_until
+from torch_commands import Commands, Hint, answer, now, obey, wait_until
 
 F = torch.nn.functional
 LAYERS, WIDTH, HEADS, WORDS = 16, 2048, 16, 32000
@@ -160,20 +160,21 @@ class Server:
 
     def serve(self, requests, per_s, seed, hint_us):
         """Requests come at random times, but not before the last one has ended."""
-        draw, hint_ns = random.Random(int(seed)), int(hint_us) * 1000
+        draw, hint = random.Random(int(seed)), Hint(hint_us)
         all_times, announced = [], 0
         with torch.cuda.stream(self.chat.stream), torch.inference_mode():
             for _ in range(self.WARM_UP):
-                self.one(now() + 5 * self.APART_NS, hint_ns)
+                self.one(now() + 5 * self.APART_NS, hint.lead_ns())
             begin = due = now()
             for _ in range(int(requests)):
                 due += int(draw.expovariate(float(per_s)) * 1e9)
-                times, heard = self.one(max(due, now() + self.APART_NS), hint_ns)
+                times, heard = self.one(max(due, now() + self.APART_NS), hint.lead_ns())
                 all_times.append(times)
                 announced += heard
             end = now()
             right = bool(torch.equal(self.chat.said, self.first))
-        answer(right=right, announced=announced, begin_ns=begin, end_ns=end, times_ns=all_times)
+        answer(right=right, announced=announced, begin_ns=begin, end_ns=end, times_ns=all_times,
+               lead_ns=hint.mean_ns())
 
 
 class Trainer:

@@ -18,6 +18,7 @@ from nvworkers import Daemon, Trouble, Worker, cpu_ns
 
 FILL, SERVE, SUSPEND = "264x1024", "132x256", "64x64"  # blocks x threads
 SLOW = 1.2  # times alone's median: beyond it, the report says why
+AUTO = "auto"  # announced as far ahead as gp_hint_lead_time() says
 SEE_S = 10  # within this time the daemon has to list a program
 
 
@@ -183,7 +184,7 @@ class Pair:
         window = (said["begin_ns"], said["end_ns"])
         self.rates.setdefault(name, []).append(rate(done["ended_ns"], *window) if done else None)
         self.window_ns.setdefault(name, []).append(window[1] - window[0])
-        self.lead_ns[name] = max(0, hint_us) * 1000
+        self.lead_ns[name] = said["lead_ns"] if hint_us == AUTO else max(0, hint_us) * 1000
         self.announced[name] = self.announced.get(name, 0) + said["announced"]
 
     def check(self, who, what):
@@ -324,11 +325,12 @@ class TorchPair(Case):
     name = "torch-pair"
     title = "ResNet-50: inference of one image every 15 to 35 ms, beside training with batch 256"
     about = ("Unmodified PyTorch, bf16; requests as a CUDA graph and eagerly, and a decode-like loop "
-             "of many small kernels. '+ hint' announces each request 1 ms ahead.")
+             "of many small kernels. '+ hint' announces each request 1 ms ahead, '+ hint in time' as far "
+             "ahead as gp_hint_lead_time() says (only the graph).")
     modes = {"graph": 4, "eager": 2, "decode": 1.2}
 
     def estimate(self, context):
-        per_round = sum(4 * (context.seconds(s) + 0.4)
+        per_round = sum((5 if m == "graph" else 4) * (context.seconds(s) + 0.4)
                         for m, s in self.modes.items() if not context.modes or m in context.modes)
         return 20 + context.rounds * (per_round + 2 * context.seconds(2))
 
@@ -378,18 +380,25 @@ class TorchPair(Case):
             if ours:
                 pair.measure("gpreempt", ours[1], ours[0])
                 pair.measure("gpreempt + hint", ours[1], ours[0], 1000)
+            if ours and mode == "graph":
+                pair.measure("gpreempt + hint in time", ours[1], ours[0], AUTO)
         pair.report(result, context.out, f"{self.name}-{mode}")
+        if ours:
+            result.table([f"{mode}: situation", "announced ahead on average, ms"],
+                         [[name, nvreport.number(ns / 1e6)] for name, ns in pair.lead_ns.items() if ns])
         result.claims(right_claim(f"{mode}: every last answer is right", pair.right))
         if mode == "graph":
             result.claims(
                 claim("CUDA graph: online p99 against alone", pair.times_alone("gpreempt", .99), 1.4),
                 claim("the same with a hint 1 ms ahead",
-                      pair.times_alone("gpreempt + hint", .99), 1.15))
+                      pair.times_alone("gpreempt + hint", .99), 1.15),
+                claim("the same with a hint in time",
+                      pair.times_alone("gpreempt + hint in time", .99), 1.05))
         if mode == "eager":
             result.claims(claim("eager: online p99 against alone",
                                 pair.times_alone("gpreempt", .99), 1.15))
         if mode != "decode":
-            for name in ("gpreempt", "gpreempt + hint"):
+            for name in [n for n in pair.took if n.startswith("gpreempt")]:
                 result.claims(claim(f"{mode}, {name}: what training keeps",
                                     pair.kept(name, "patient alone"), 0.94, most=False))
 
@@ -644,6 +653,41 @@ class Seen(Case):
         return [100 * (cpu_ns(p) - b) / took for p, b in zip(pids, before)]
 
 
+class Signs(Case):
+    name = "signs"
+    title = "Would work be seen sooner by the CPU time of its program, and at what cost"
+    about = ("100 us kernels every 5 to 10 ms by a program that is not joined, as gpreempt's own threads "
+             "use CPU time, too. A second process looks whether the program's CPU time has moved: from "
+             "just before the launch until it has, and how often it moves without a launch. The cost "
+             "of a look includes that of waking up for it. Compare with the case 'seen'.")
+    periods_us = (1000, 250)
+
+    def estimate(self, context):
+        return 3 + len(self.periods_us) * (1 + context.seconds(1))
+
+    def run(self, context, result):
+        seconds, rows, raw = context.seconds(1), [], {}
+        with Stage(context, self.name) as stage:
+            server = stage.kernels("serve", SERVE, 100)
+            watch = stage.worker([context.place.worker, "watch", str(server.pid)])
+            for period_us in self.periods_us:
+                watch.tell(f"watch {period_us}")
+                served = server.ask(f"serve {seconds} 5 10 -1 1")
+                found = watch.ask("stop")
+                after, other = nvstats.signs([t for t in found["moved_ns"] if served["begin_ns"] <= t
+                                              <= served["end_ns"]], served["came_ns"])
+                raw[period_us] = {"after_ns": after, "other": other,
+                                  **{k: v for k, v in found.items() if k != "moved_ns"}}
+                a, cost = Latency([after]), [found[f"{k}_ns"] / max(found[n], 1) / 1e3
+                                             for k, n in (("cpu", "looks"), ("wakes_cpu", "wakes"))]
+                rows.append([period_us, a.count(), *(nvreport.number(v) for v in
+                                                     (a.us(.5), a.us(.99), other / seconds, *cost,
+                                                      100 * cost[0] / period_us))])
+        result.raw(signs=raw)
+        result.table(["period us", "requests", "p50 us", "p99 us", "others per second",
+                      "CPU of a look, us", "of waking up alone, us", "% of a processor"], rows)
+
+
 class FailOpen(Case):
     name = "fail-open"
     title = "The daemon is killed, and a program is killed"
@@ -684,5 +728,5 @@ class FailOpen(Case):
                       right_claim("a program that is killed leaves nothing", not left))
 
 
-CASES = [KernelPair(), Suspend(), Joined(), Seen(), Cycles(), FailOpen(), TorchPair(),
+CASES = [KernelPair(), Suspend(), Joined(), Seen(), Signs(), Cycles(), FailOpen(), TorchPair(),
          TorchTrainers(), TorchCycles()]

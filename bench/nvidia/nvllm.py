@@ -15,7 +15,7 @@ from bisect import bisect
 
 import nvlog
 import nvreport
-from nvcases import SLOW, Case, Stage, claim, right_claim
+from nvcases import AUTO, SLOW, Case, Stage, claim, right_claim
 from nvstats import (Pool, covered, interval, mean, mean_interval, median, percentile, rate, ratio,
                      spread)
 from nvworkers import Clocks, Mps, Trouble
@@ -36,6 +36,7 @@ class Mode:
     def __init__(self, name, title, side="plain", hint_us=-1, settings="", trains=True, serves=True):
         self.name, self.title, self.side = name, title, side
         self.hint_us, self.settings = hint_us, settings
+        self.announces = hint_us == AUTO or hint_us >= 0
         self.trains, self.serves = trains, serves
 
 
@@ -52,6 +53,7 @@ MODES = [
 OPTIONAL = [
     Mode("fair", "gpreempt, policy fair", "joined", settings="policy=fair"),
     Mode("share", "gpreempt, policy share", "joined", settings="policy=share"),
+    Mode("lead", "gpreempt + hint in time", "joined", AUTO),
 ]
 BEFORE = [
     Mode("before", "gpreempt of the other build", "before"),
@@ -332,7 +334,7 @@ class LlmCase(Case):
         if mode.serves:
             whole = figures.servers[0]["whole"]
             said.append(f"p50 {whole.at(.5) / 1e6:.1f} ms, p99 {whole.at(.99) / 1e6:.1f} ms")
-        if mode.hint_us >= 0:
+        if mode.announces:
             said.append(f"{figures.announced()} announced")
         if mode.trains and figures.rates()[0] is not None:
             said.append(f"{figures.rates()[0]:.2f} steps/s")

@@ -168,6 +168,19 @@ def rate(ended_ns, begin_ns=None, end_ns=None):
     return (len(inside) - 1) * 1e9 / (inside[-1] - inside[0])
 
 
+def signs(moved, came):
+    """For each request that a sign followed before the next one: the time until it; and the number of
+    other signs. Both lists are in order."""
+    after, others, i = [], 0, 0
+    for this, following in zip(came, came[1:] + [float("inf")]):
+        while i < len(moved) and moved[i] < this:
+            others, i = others + 1, i + 1
+        if i < len(moved) and moved[i] < following:
+            after.append(moved[i] - this)
+            i += 1
+    return after, others + len(moved) - i
+
+
 def first_after(ended_ns, at):
     """The time until the next end; None: there is none."""
     later = [t for t in ended_ns if t >= at]

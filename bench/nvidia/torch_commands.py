@@ -6,6 +6,8 @@ import sys
 import threading
 import time
 
+import gpreempt
+
 now = time.monotonic_ns
 
 
@@ -46,6 +48,26 @@ def wait_until(at):
         time.sleep(left)
     while now() < at:
         pass
+
+
+class Hint:
+    """How long before it a request is announced: HINT_US, never (-1), or as gpreempt says (auto)."""
+
+    LEAST_NS = 500_000  # with less notice a context is not warmed up
+
+    def __init__(self, hint_us):
+        self.auto = hint_us == "auto"
+        self.fixed_ns = 0 if self.auto else int(hint_us) * 1000
+        self.used_ns = []
+
+    def lead_ns(self):
+        """Of the next request. Negative: it is not announced."""
+        lead = max(int(gpreempt.lead_time() * 1e9), self.LEAST_NS) if self.auto else self.fixed_ns
+        self.used_ns.append(lead)
+        return lead
+
+    def mean_ns(self):
+        return max(0, sum(self.used_ns) / len(self.used_ns)) if self.used_ns else 0
 
 
 def obey(worker, commands, **greeting):

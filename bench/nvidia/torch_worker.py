@@ -11,7 +11,8 @@
     repeat SEED N   the same, for N steps
     serve MODE SECONDS FROM_MS TO_MS HINT_US
                     (serve) requests in MODE eager, graph or decode, so many milliseconds apart; where
-                    HINT_US is not -1 each is announced so long before
+                    HINT_US is not -1 each is announced so long before, or as long as gpreempt says
+                    where it is auto
     stop, quit
 
 It is a program as any other: of gpreempt it only knows how to announce requests.
@@ -28,7 +29,7 @@ import torch  # noqa: E402
 import torchvision  # noqa: E402
 
 import gpreempt  # noqa: E402
-from torch_commands import Commands, answer, now, obey, wait_until  # noqa: E402
+from torch_commands import Commands, Hint, answer, now, obey, wait_until  # noqa: E402
 
 
 def resnet50():
@@ -168,12 +169,12 @@ class Server:
         return begun, took, result, heard
 
     def serve(self, mode, seconds, from_ms, to_ms, hint_us):
-        run, hint_ns = self.run[mode], int(hint_us) * 1000
+        run, hint = self.run[mode], Hint(hint_us)
         came, took, announced, result = [], [], 0, None
 
         def next_one():
             at = now() + int(random.uniform(float(from_ms), float(to_ms)) * 1e6)
-            return self.request(run, at, hint_ns)
+            return self.request(run, at, hint.lead_ns())
 
         with torch.cuda.stream(self.stream), torch.inference_mode():
             for _ in range(self.WARM_UP):
@@ -187,7 +188,7 @@ class Server:
                 announced += heard
             right = result is None or bool(torch.equal(result, self.first[mode]))
         answer(right=right, announced=announced, begin_ns=begin, end_ns=now(), came_ns=came,
-               took_ns=took)
+               took_ns=took, lead_ns=hint.mean_ns())
 
 
 def main():

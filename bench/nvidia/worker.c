@@ -8,6 +8,7 @@
  *	nvworker work    BLOCKSxTHREADS ROUNDS	kernels one after the other, until told to stop
  *	nvworker endless BLOCKSxTHREADS		one kernel, until told to stop
  *	nvworker serve   BLOCKSxTHREADS ROUNDS	a kernel, or some, for each request
+ *	nvworker watch   PID			looks at that program's CPU time; no GPU is used
  *
  *	go					(work, endless) begin
  *	stop					end, check every result, and say what was done
@@ -16,7 +17,8 @@
  *						HINT_US is not -1 each is announced so long before,
  *						and TOUCH_US before it a kernel that does nothing
  *						has the GPU get the program's context ready
- *	quit
+ *	watch PERIOD_US				(watch) looks so often until told to stop, and says
+ *when the time had moved, and what looking and only waking up cost quit
  *
  * Kernels do a fixed amount of work rather than run for a fixed time: a kernel that was held has to
  * do it later, and work that was lost or done twice shows in the result.
@@ -28,6 +30,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -39,6 +43,9 @@
 #define DEPTH 4 /* kernels handed over ahead */
 #define WARM_UP 10 /* requests before those that count */
 #define TIMES_MAX 4000000
+/* To watch: looks between two looks for a command, and the wakes whose cost is measured. */
+#define LOOKS 16
+#define WAKES 500
 
 static const char ptx[] =
 #include "kernels.inc"
@@ -457,6 +464,69 @@ static int run_calibrate(struct worker *w, int n, char **shapes)
 	return 0;
 }
 
+static uint64_t time_of(clockid_t clock)
+{
+	struct timespec t;
+
+	if (clock_gettime(clock, &t))
+		die("cannot read the CPU time: ", strerror(errno));
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Looks until told to stop. Returns how often. */
+static uint64_t look(struct worker *w, clockid_t clock, uint64_t period_ns)
+{
+	uint64_t used = time_of(clock), looks = 0;
+
+	do {
+		uint64_t before = used;
+
+		sleep_until(gp__clock_ns() + period_ns);
+		used = time_of(clock);
+		if (used != before)
+			note(w, gp__clock_ns());
+	} while (++looks % LOOKS || !is_told_something());
+	return looks;
+}
+
+static void watch(struct worker *w, clockid_t clock, uint64_t period_ns)
+{
+	uint64_t from = time_of(CLOCK_THREAD_CPUTIME_ID), cost, looks;
+
+	w->nr_times = 0;
+	looks = look(w, clock, period_ns);
+	cost = time_of(CLOCK_THREAD_CPUTIME_ID) - from;
+	printf("{\"looks\": %" PRIu64 ", \"cpu_ns\": %" PRIu64 ", ", looks, cost);
+	print_times("moved_ns", w->times, w->nr_times);
+	from = time_of(CLOCK_THREAD_CPUTIME_ID);
+	for (int i = 0; i < WAKES; i++)
+		sleep_until(gp__clock_ns() + period_ns);
+	printf(", \"wakes\": %d, \"wakes_cpu_ns\": %" PRIu64, WAKES,
+	       time_of(CLOCK_THREAD_CPUTIME_ID) - from);
+	end_answer();
+}
+
+static int run_watch(struct worker *w, const char *pid)
+{
+	clockid_t clock;
+	char line[128];
+	long period_us;
+
+	if (clock_getcpuclockid((pid_t)number(pid, 1, INT32_MAX), &clock))
+		die("there is no process ", pid);
+	w->times = must(calloc(TIMES_MAX, sizeof(*w->times)));
+	prctl(PR_SET_TIMERSLACK, 1000ul);
+	greet(w, "watch");
+	while (next_command(line, sizeof(line))) {
+		if (sscanf(line, "watch %ld", &period_us) != 1 || period_us < 1)
+			die("expected 'watch PERIOD_US', not ", line);
+		watch(w, clock, (uint64_t)period_us * 1000);
+		if (!next_command(line, sizeof(line)))
+			break;
+	}
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	void (*run)(struct worker *w);
@@ -471,6 +541,8 @@ int main(int argc, char **argv)
 	setvbuf(stdin, NULL, _IONBF, 0);
 	if (argc > 2 && !strcmp(argv[1], "calibrate"))
 		return run_calibrate(&w, argc - 2, argv + 2);
+	if (argc == 3 && !strcmp(argv[1], "watch"))
+		return run_watch(&w, argv[2]);
 	for (size_t i = 0; argc > 1 && i < sizeof(roles) / sizeof(roles[0]); i++) {
 		if (strcmp(argv[1], roles[i].name) != 0 || argc != 2 + roles[i].nr_args)
 			continue;
@@ -482,6 +554,6 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	fprintf(stderr, "usage: nvworker calibrate SHAPE... | work SHAPE ROUNDS | endless SHAPE | "
-			"serve SHAPE ROUNDS\n");
+			"serve SHAPE ROUNDS | watch PID\n");
 	return 2;
 }

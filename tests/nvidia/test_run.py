@@ -12,7 +12,7 @@ import unittest
 BENCH = os.environ.get("NVIDIA_BENCH", "bench/nvidia")
 BUILD = os.environ.get("BUILD_DIR", "build")
 CUDA = os.path.join(BUILD, "tests/nvidia/fake_cuda.so")
-KERNELS = ("kernel-pair", "suspend", "joined", "seen", "cycles", "fail-open")
+KERNELS = ("kernel-pair", "suspend", "joined", "seen", "signs", "cycles", "fail-open")
 TORCH = ("torch-pair", "torch-trainers", "torch-cycles")
 LLM = ("llm-pair", "llm-crowd")
 MPS = """#!/bin/sh
@@ -69,6 +69,11 @@ class WholeRun(unittest.TestCase):
         # The report says why requests were slow, from the decision log.
         heads = [t["head"][3] for t in self.result("kernel-pair")["tables"]]
         self.assertIn("main reason", heads)
+        signs = self.result("signs")["results"]["signs"]
+        self.assertEqual(sorted(signs), ["1000", "250"])
+        for found in signs.values():
+            self.assertGreater(found["looks"], 0)
+            self.assertGreater(len(found["after_ns"]), 0)
         for took in self.result("suspend")["results"]["suspend_ns"].values():
             self.assertEqual(len(took), 20)
         # A second run has nothing left to do.
@@ -93,12 +98,12 @@ class WholeRun(unittest.TestCase):
             return json.load(f)
 
     def test_llm_pair(self):
-        words = ("--only", "llm-pair", "--modes", "alone,native,gpreempt,hint,share",
+        words = ("--only", "llm-pair", "--modes", "alone,native,gpreempt,hint,share,lead",
                  "--config", "held:by_weight=0,linger_us=3000")
         done = self.llm(*words)
         self.check_measured(done, LLM[:1])
         results = self.result("llm-pair")["results"]
-        names = ["alone", "gpreempt", "held", "hint", "native", "share", "training"]
+        names = ["alone", "gpreempt", "held", "hint", "lead", "native", "share", "training"]
         self.assertEqual(results["blocks"], dict.fromkeys(names, 1))
         self.assertEqual(len(results["percentiles_ns"]["gpreempt"][0]["next"]), 3)
         self.assertEqual(sorted(results["steps_per_s"]), names)

@@ -113,6 +113,14 @@ class Rates(unittest.TestCase):
         self.assertIsNone(nvstats.first_after([1, 5, 9], 10))
 
 
+class Signs(unittest.TestCase):
+    def test_the_first_sign_after_a_request_counts(self):
+        self.assertEqual(nvstats.signs([5, 12, 14, 25], [10, 20]), ([2, 5], 2))
+        self.assertEqual(nvstats.signs([], [10, 20]), ([], 0))
+        # None between the requests, and several after the last.
+        self.assertEqual(nvstats.signs([21, 30, 31], [10, 20]), ([1], 2))
+
+
 class Decisions(unittest.TestCase):
     LOG = """# gpreempt decision log 2
 10 < gpu0 e1 ready q=2 pending=1
