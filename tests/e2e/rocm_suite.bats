@@ -109,6 +109,52 @@ rocm_suite() {
 	[[ $output == *$'\n'"tests: 1 passed, 0 failed, 0 skipped, 1 without a verdict" ]]
 }
 
+@test "rocm-suite: a program whose first cases take long runs after the others" {
+	cp "$programs/test_it" "$programs/test_first"
+	sed -i "2i [[ \$* == *gtest_list_tests* ]] || basename \"\${*: -3:1}\" >>$BATS_TEST_TMPDIR/starts" \
+		"$build/src/cli/gpreempt"
+	rocm_suite --limit 2 --probe 1 --cases '*hang:*last' --jobs 1
+	[ "$status" -eq 0 ]
+	[[ $output == *"tests: 2 passed, 0 failed, 0 skipped, 2 without a verdict" ]]
+	[[ $output == *"no verdict: librocrand1-tests.test_first Set.hang (2 s)"* ]]
+	grep test_ "$BATS_TEST_TMPDIR/starts" | head -3 | tr '\n' ' ' >"$BATS_TEST_TMPDIR/order"
+	[ "$(cat "$BATS_TEST_TMPDIR/order")" = "test_first test_it test_first " ]
+}
+
+@test "rocm-suite: Thrust's framework: a failure that is known counts as skipped" {
+	cat >"$BATS_TEST_TMPDIR/thrust.c" <<-'SOURCE'
+		#include <stdio.h>
+		#include <string.h>
+
+		/* The usage of the framework: --verbose [PartialTestName1 PartialTestName2 ...] */
+		int main(int argc, char **argv)
+		{
+			static const char *names[] = { "TestGood", "TestBad", "TestKnown" };
+			static const char *lines[] = { "[PASS]             1.23 ms TestGood",
+						       "[FAILURE]             0.10 ms TestBad",
+						       "[KNOWN FAILURE]      TestKnown" };
+
+			for (int i = 0; i < 3; i++) {
+				if (argc > 1 && !strcmp(argv[1], "--list"))
+					puts(names[i]);
+				for (int k = 1; k < argc; k++) {
+					if (strcmp(argv[k], names[i]))
+						continue;
+					printf("Running %s...", names[i]);
+					fflush(stdout);
+					printf("\r%s\n", lines[i]);
+				}
+			}
+			return printf("%s", argc > 9 ? "PartialTestName1" : "") > 0;
+		}
+	SOURCE
+	cc -o "$programs/test_thrust" "$BATS_TEST_TMPDIR/thrust.c"
+	rocm_suite --programs test_thrust
+	[ "$status" -eq 1 ]
+	[[ $output == *"test_thrust: 1 passed, 1 failed, 1 skipped, 0 without a verdict"* ]]
+	[[ $output == *"failed: librocrand1-tests.test_thrust TestBad"* ]]
+}
+
 @test "rocm-suite: --wall says how long a case may wait, and --ci waits less" {
 	rocm_suite --cases '*stuck' --wall 2
 	[ "$status" -eq 0 ]
