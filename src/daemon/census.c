@@ -59,7 +59,9 @@ static int open_process(pid_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
 	proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return proc >= 0 ? proc : errno == ENOENT ? -ESRCH : -errno;
+	if (proc < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	return proc;
 }
 
 static int look(int proc, const char *root, struct gp__holder *h)
