@@ -137,6 +137,23 @@ static void check_off(struct doctor *d, const json_t *list)
 			  "scheduling is off on %s: programs run as without gpreempt", gpus);
 }
 
+static void check_lost(struct doctor *d, const json_t *list)
+{
+	const json_t *gpu;
+	size_t i;
+
+	json_array_foreach (json_object_get(list, "gpus"), i, gpu) {
+		if (json_is_true(json_object_get(gpu, "lost")))
+			gp__check(
+				&d->checks, "lost", GP__CHECK_BAD,
+				"The kernel's log (dmesg) says why; start its programs again when "
+				"it is back.",
+				"gpu%lld (%s) does not answer: its programs run unscheduled",
+				int_of(gpu, "gpu"),
+				json_string_value(json_object_get(gpu, "name")));
+	}
+}
+
 /* "python3 (pid 12, alice)", or "a program of alice". */
 static const char *name_process(char *buf, size_t n, const json_t *process)
 {
@@ -220,6 +237,7 @@ static void check_daemon(struct doctor *d)
 		  path, json_string_value(json_object_get(daemon, "policy")),
 		  json_array_size(json_object_get(list, "groups")));
 	check_off(d, list);
+	check_lost(d, list);
 	check_unjoined(d, list);
 	check_seen(d, list, json_string_value(json_object_get(daemon, "policy")));
 	check_version(d, json_string_value(json_object_get(daemon, "version")));

@@ -490,6 +490,23 @@ static void print_off(struct gp__env *env, const json_t *list)
 			gpus);
 }
 
+static void print_lost(struct gp__env *env, const json_t *list)
+{
+	const json_t *gpus = json_object_get(list, "gpus"), *gpu;
+	size_t i;
+
+	json_array_foreach (gpus, i, gpu) {
+		if (!env->headers || !json_is_true(json_object_get(gpu, "lost")))
+			continue;
+		fprintf(env->out,
+			"gpu%lld (%s) does not answer: its programs run unscheduled and may have "
+			"to "
+			"be started again.\n",
+			(long long)json_integer_value(json_object_get(gpu, "gpu")),
+			json_string_value(json_object_get(gpu, "name")));
+	}
+}
+
 static int print_text(struct gp__env *env, const struct args *args, const json_t *list)
 {
 	bool any = json_array_size(json_object_get(list, "groups"));
@@ -499,6 +516,7 @@ static int print_text(struct gp__env *env, const struct args *args, const json_t
 	if (args->users)
 		return print_users(env, list);
 	print_off(env, list);
+	print_lost(env, list);
 	if (any)
 		err = args->queues ? print_queues(env, list) : print_groups(env, list);
 	else if (!kernel)

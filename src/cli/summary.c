@@ -79,7 +79,10 @@ static void print_gpu(struct gp__env *env, const json_t *groups, const json_t *g
 		nr == 1 ? "" : "s");
 	if (json_is_true(json_object_get(gpu, "off")))
 		fputs("; scheduling is off", env->out);
+	if (json_is_true(json_object_get(gpu, "lost")))
+		fputs("; it does not answer", env->out);
 	print_names(env, groups, id, "; unscheduled: ", GP__VIEW_OFF, GP__VIEW_OFF);
+	print_names(env, groups, id, "; unscheduled: ", GP__VIEW_LOST, GP__VIEW_LOST);
 	print_names(env, groups, id, "; runs: ", GP__VIEW_RUNNING, GP__VIEW_STARTING);
 	print_names(env, groups, id, "; lingers: ", GP__VIEW_LINGERING, GP__VIEW_LINGERING);
 	print_names(env, groups, id, "; yields: ", GP__VIEW_YIELDING, GP__VIEW_YIELDING);

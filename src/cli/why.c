@@ -82,7 +82,12 @@ static void print_group(struct gp__env *env, const json_t *g)
 		(long long)json_integer_value(json_object_get(g, "priority")),
 		(long long)json_integer_value(json_object_get(g, "gpu")),
 		state_text(state, sizeof(state), g));
-	if (json_is_true(json_object_get(g, "off")))
+	if (json_is_true(json_object_get(g, "lost")))
+		fputs("  this GPU does not answer, or was reset and has lost its queues (the "
+		      "kernel's "
+		      "log says why): start it again\n",
+		      env->out);
+	else if (json_is_true(json_object_get(g, "off")))
 		fputs("  scheduling is off on this GPU ('gpreempt off'): it runs as without "
 		      "gpreempt\n",
 		      env->out);

@@ -47,7 +47,8 @@ json_t *gp__figures_gpu(const struct gp__gpu *g, u64 now)
 	gp__json_set_u64(o, "memory_bytes", g->dev.memory, g->dev.memory);
 	set(o, "groups", g->nr_groups);
 	set(o, "with_work", g->dev.nr_awake);
-	set(o, "off", g->dev.off);
+	set(o, "off", g->dev.off && !g->lost);
+	set(o, "lost", g->lost);
 	set(o, "switches", g->dev.nr_switches);
 	set(o, "inversions", g->dev.nr_inversions);
 	set(o, "wasted_ns", gp__dev_wasted(&g->dev, now));

@@ -185,6 +185,7 @@ static void add_gpu(struct gp__registry *r, struct gp__gpu *gpu, const struct gp
 	gp__list_init(&gpu->kept);
 	gp__list_init(&gpu->decided);
 	gp__list_init(&gpu->users);
+	gpu->epoch = 1;
 	gp__dev_add(&r->core, &gpu->dev, free_gpu_number(r), d->memory, d->weighing, now);
 	gp__dev_switch(&gpu->dev, gp__off_has(&r->off, gpu->key), now);
 	gp__list_push(&r->gpus, &gpu->link);
@@ -212,6 +213,14 @@ static struct gp__gpu *get_gpu(struct gp__registry *r, const struct gp__program 
 	if (gpu)
 		add_gpu(r, gpu, p, &d, now);
 	return gpu;
+}
+
+/* @g: whose queues are lost, or NULL. */
+static void tell_gpu(struct gp__registry *r, const struct gp__gpu *gpu, enum gp__gpu_event event,
+		     const struct gp__group *g)
+{
+	if (r->tell_gpu)
+		r->tell_gpu(r->data, gpu, event, g);
 }
 
 static void put_owner(struct gp__owner *o, u64 now)
@@ -248,12 +257,14 @@ static struct gp__owner *get_owner(struct gp__gpu *gpu, uid_t uid, struct gp__gp
 	return &room->owner;
 }
 
-static void put_gpu(struct gp__gpu *gpu, u64 now)
+static void put_gpu(struct gp__registry *r, struct gp__gpu *gpu, u64 now)
 {
 	struct gp__link *l, *n;
 
 	if (gpu->nr_groups)
 		return;
+	if (gpu->lost)
+		tell_gpu(r, gpu, GP__GPU_LEFT, NULL);
 	gp__list_each(l, n, &gpu->users) free(container_of(l, struct gp__gpu_user, link));
 	gp__dev_remove(&gpu->dev, now);
 	gpu->named_by->nr_gpus--;
@@ -409,7 +420,7 @@ static void put_group(struct gp__registry *r, struct gp__group *g, u64 now)
 	gp__entity_remove(&g->entity, now);
 	put_owner(g->entity.owner, now);
 	unlink_group(r, g);
-	put_gpu(g->gpu, now);
+	put_gpu(r, g->gpu, now);
 	free(g);
 }
 
@@ -427,6 +438,92 @@ void gp__group_exceed(struct gp__group *g, bool over, u64 now)
 	g->over_quota = over;
 	if (!g->suspended)
 		gp__entity_suspend(&g->entity, over, now);
+}
+
+/*
+ * GPUs that fail
+ */
+
+/* Whether the agent of a program of the user has said so in this epoch; @others: whether another
+ * one of the user has not, which an earlier epoch excuses. */
+static bool says_gone(const struct gp__gpu *gpu, u32 uid, bool *others)
+{
+	struct gp__link *l, *n;
+	bool says = false;
+
+	gp__list_each(l, n, &gpu->groups)
+	{
+		const struct gp__group *g = container_of(l, struct gp__group, of_gpu);
+
+		if (g->entity.owner->id != uid)
+			continue;
+		says |= g->gone_in == gpu->epoch;
+		*others |= !g->gone_in;
+	}
+	return says;
+}
+
+/*
+ * An agent could lie to free others of their holds. So a GPU counts as lost when agents of all
+ * users that have programs on it say so; a liar can stop only the scheduling of its own user's
+ * programs.
+ */
+static bool is_lost(const struct gp__gpu *gpu)
+{
+	struct gp__link *l, *n;
+
+	gp__list_each(l, n, &gpu->users)
+	{
+		u32 uid = container_of(l, struct gp__gpu_user, link)->owner.id;
+		bool others = false;
+
+		if (!says_gone(gpu, uid, &others) && others)
+			return false;
+	}
+	return true;
+}
+
+static void set_lost(struct gp__registry *r, struct gp__gpu *gpu, bool lost, u64 now)
+{
+	gpu->lost = lost;
+	gpu->epoch += !lost;
+	gp__dev_switch(&gpu->dev, lost || gp__off_has(&r->off, gpu->key), now);
+	tell_gpu(r, gpu, lost ? GP__GPU_LOST : GP__GPU_BACK, NULL);
+}
+
+/*
+ * An order failed: the GPU did not answer (-ENODEV), or was reset and has lost the queues of this
+ * program alone (-EACCES of amdkfd). The group is not believed twice: its queues never run again.
+ */
+static void note_gone(struct gp__registry *r, struct gp__group *g, int result, u64 now)
+{
+	if (g->gone_in)
+		return;
+	g->gone_in = g->gpu->epoch;
+	if (result == -EACCES)
+		tell_gpu(r, g->gpu, GP__GPU_RESET, g);
+	else if (!g->gpu->lost && is_lost(g->gpu))
+		set_lost(r, g->gpu, true, now);
+}
+
+static bool has_gone_group(const struct gp__program *p)
+{
+	struct gp__link *l, *n;
+
+	gp__list_each(l, n, &p->groups)
+	{
+		if (container_of(l, struct gp__group, of_program)->gone_in)
+			return true;
+	}
+	return false;
+}
+
+/* A program that has a queue there has found the GPU working. */
+static void come_to(struct gp__registry *r, struct gp__gpu *gpu, const struct gp__program *p,
+		    u64 now)
+{
+	if (gpu->lost && !has_gone_group(p))
+		set_lost(r, gpu, false, now);
 }
 
 /*
@@ -465,7 +562,7 @@ int gp__program_queue_add(struct gp__registry *r, struct gp__program *p,
 		q->group = get_group(r, p, gpu, add->tag, &hints, bounded, now, &err, why);
 	if (!q || !q->group) {
 		if (gpu)
-			put_gpu(gpu, now);
+			put_gpu(r, gpu, now);
 		free(q);
 		return err;
 	}
@@ -474,6 +571,7 @@ int gp__program_queue_add(struct gp__registry *r, struct gp__program *p,
 	gp__list_init(&q->kept);
 	if (add->flags & GP__WIRE_HELD)
 		gp__list_push(&gpu->kept, &q->kept);
+	come_to(r, gpu, p, now);
 	if (gpu->dev.off)
 		drop_kept_holds(r, gpu);
 	q->group->nr_queues++;
@@ -623,6 +721,8 @@ void gp__program_queue_done(struct gp__registry *r, struct gp__program_queue *q,
 	if (result && q->verb == GP__WIRE_HOLD)
 		set_verb(r, q, GP__WIRE_RELEASE);
 	gp__queue_ack(&q->core, result, now);
+	if (result == -ENODEV || result == -EACCES)
+		note_gone(r, q->group, result, now);
 }
 
 /*
@@ -759,11 +859,13 @@ static void move_group(struct gp__registry *r, struct gp__group *g, const struct
 	gp__entity_remove(&g->entity, now);
 	put_owner(before.owner, now);
 	unlink_from_gpu(r, g);
-	put_gpu(g->gpu, now);
+	put_gpu(r, g->gpu, now);
 	if (added) /* it may get the number of the old one */
 		add_gpu(r, added, g->program, d, now);
 	g->gpu = gpu;
+	g->gone_in = 0; /* it has said so of the other one */
 	link_to_gpu(r, g);
+	come_to(r, gpu, g->program, now);
 	gp__entity_add(get_owner(gpu, g->program->owner, room, now), &g->entity, before.id,
 		       before.process, before.class, before.tag, &before.hints, now);
 	gp__account_move(r, g);
@@ -833,7 +935,7 @@ void gp__registry_switch(struct gp__registry *r, u64 now)
 	{
 		struct gp__gpu *gpu = container_of(l, struct gp__gpu, link);
 
-		gp__dev_switch(&gpu->dev, gp__off_has(&r->off, gpu->key), now);
+		gp__dev_switch(&gpu->dev, gpu->lost || gp__off_has(&r->off, gpu->key), now);
 		if (gpu->dev.off)
 			drop_kept_holds(r, gpu);
 	}

@@ -80,6 +80,8 @@ struct gp__gpu {
 	u32 nr_of_program; /* scratch of memory.c */
 	struct gp__link kept; /* queues that are held by an earlier daemon's order */
 	struct gp__link decided; /* in registry->decided */
+	bool lost; /* it does not answer; its groups run unscheduled */
+	u32 epoch; /* counts from 1 how often it was taken back */
 	struct gp__hist hold_ns, release_ns; /* of the device, as agents report */
 	struct gp__hist order_ns; /* from an order to its acknowledgement */
 	struct gp__buckets holds, releases, orders; /* the same, for metrics */
@@ -117,6 +119,8 @@ struct gp__group {
 	bool suspended; /* by an operator */
 	bool over_quota; /* its user has used up its GPU time; held as if it were suspended */
 	u64 charged; /* GPU time, to its user */
+	u32 gone_in; /* the GPU's epoch in which an order failed because the GPU does not answer,
+			or has lost the program's queues in a reset; 0: none has */
 	s32 asked_prio; /* by the program; an operator may have set another */
 	u64 asked_memory; /* the program's hint; 0: none */
 	u64 described; /* the size of the GPU, as the program says; 0: unknown */
@@ -148,6 +152,13 @@ struct gp__program_queue {
 #define GP__GROUP_BUCKETS 1024
 #define GP__RANK_HOLD_NS (2 * GP__S) /* unless it is configured */
 
+enum gp__gpu_event {
+	GP__GPU_LOST, /* it does not answer */
+	GP__GPU_RESET, /* it has lost the queues of a group */
+	GP__GPU_BACK, /* a program has started on it */
+	GP__GPU_LEFT, /* its last program has ended before one has started */
+};
+
 struct gp__registry {
 	struct gp__core core;
 	struct gp__link users; /* user.h */
@@ -175,6 +186,9 @@ struct gp__registry {
 	struct gp__link changed;
 	struct gp__link memory_changed; /* programs; see memory.h */
 	void (*deliver)(void *data, struct gp__program_queue *q, const struct gp__action *a);
+	/* NULL: nobody is told. */
+	void (*tell_gpu)(void *data, const struct gp__gpu *gpu, enum gp__gpu_event event,
+			 const struct gp__group *g);
 	void *data;
 };
 

@@ -21,6 +21,9 @@
 #include "daemon/systemd.h"
 #include "daemon/verdict.h"
 
+/* Lines about GPUs that fail, at most so many in this time. */
+#define GPU_LINES_MAX 8
+#define GPU_LINES_NS (10 * GP__S)
 #define EVENTS 64
 #define BACKLOG 128
 /* A request may take milliseconds; programs must not wait for many of them. */
@@ -353,6 +356,52 @@ static void allow_descriptors(void)
 	}
 }
 
+/* A program can make its GPU fail and return as often as it likes. */
+static bool may_tell_gpu(struct gp__server *s)
+{
+	if (s->now >= s->gpu_lines.until)
+		s->gpu_lines.nr = 0;
+	if (!s->gpu_lines.nr)
+		s->gpu_lines.until = s->now + GPU_LINES_NS;
+	return s->gpu_lines.nr++ < GPU_LINES_MAX;
+}
+
+static void tell_gpu(void *data, const struct gp__gpu *gpu, enum gp__gpu_event event,
+		     const struct gp__group *g)
+{
+	struct gp__server *s = data;
+
+	if (!may_tell_gpu(s))
+		return;
+	switch (event) {
+	case GP__GPU_LOST:
+		gp__log_warning(s->log,
+				"gpu%u (%s) does not answer: it was reset or has fallen off the "
+				"bus, as the kernel's log may say; its programs run unscheduled "
+				"and may have to be started again",
+				gpu->dev.id, gpu->name);
+		break;
+	case GP__GPU_RESET:
+		gp__log_warning(s->log,
+				"gpu%u (%s) was reset and has lost the queues of %s (pid %d); "
+				"start it again",
+				gpu->dev.id, gpu->name, g->program->name, (int)g->program->pid);
+		break;
+	case GP__GPU_BACK:
+		gp__log_warning(s->log,
+				"gpu%u (%s) is back: a program has started on it, and it is "
+				"scheduled again",
+				gpu->dev.id, gpu->name);
+		break;
+	case GP__GPU_LEFT:
+		gp__log_warning(s->log,
+				"the last program has left gpu%u (%s), which did not answer; the "
+				"next one is scheduled",
+				gpu->dev.id, gpu->name);
+		break;
+	}
+}
+
 int gp__server_open(struct gp__server *s, const struct gp__log *log, const char *config_path,
 		    bool config_required, const char *socket_path, int fd)
 {
@@ -403,6 +452,7 @@ int gp__server_open(struct gp__server *s, const struct gp__log *log, const char 
 		return err;
 	gp__registry_init(&s->registry, s->config.choice.policy, gp__pages_deliver, s);
 	s->registry.rank_hold = s->config.rank_hold;
+	s->registry.tell_gpu = tell_gpu;
 	err = gp__claims_open(s);
 	if (!err)
 		err = gp__switch_open(s, socket_path);

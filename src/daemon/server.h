@@ -195,6 +195,10 @@ struct gp__server {
 	int lock; /* a locked file beside the socket */
 	char path[108]; /* of the socket made here; "": it was handed over */
 	struct gp__reload reload;
+	struct {
+		u64 until;
+		u32 nr;
+	} gpu_lines; /* in the log, about GPUs that fail */
 	struct gp__off_keeper off; /* keeps registry.off in a file */
 	struct gp__source off_kept;
 	struct gp__scrape *scrape; /* NULL: metrics are not served */

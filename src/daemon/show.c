@@ -256,6 +256,7 @@ json_t *gp__show_group(const struct gp__server *s, const struct gp__peer *p,
 	json_object_set_new(o, "nr_queues", json_integer(g->nr_queues));
 	if (!gp__may_see(p, g->program))
 		return o;
+	json_object_set_new(o, "lost", json_boolean(g->gpu->lost || g->gone_in));
 	json_object_set_new(o, "limits_of", json_integer(g->program->owner));
 	json_object_set_new(o, "pid", json_integer(g->program->pid));
 	json_object_set_new(o, "program", gp__json_text(g->program->name));
@@ -358,7 +359,8 @@ json_t *gp__show_gpu(const struct gp__server *s, const struct gp__gpu *g)
 	gp__json_set_u64(o, "memory_bytes", g->dev.memory, g->dev.memory);
 	/* null: programs of all users share it. */
 	gp__json_set_u64(o, "only_user", !g->is_shared && !s->registry.one_user, g->named_by->uid);
-	json_object_set_new(o, "off", json_boolean(g->dev.off));
+	json_object_set_new(o, "off", json_boolean(g->dev.off && !g->lost));
+	json_object_set_new(o, "lost", json_boolean(g->lost));
 	json_object_set_new(o, "groups", json_integer(g->nr_groups));
 	json_object_set_new(o, "with_work", json_integer(g->dev.nr_awake));
 	json_object_set_new(o, "switches", json_integer((json_int_t)g->dev.nr_switches));

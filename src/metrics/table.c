@@ -62,6 +62,7 @@ const struct gp__metric gp__metrics[] = {
 	GPU("groups", GAUGE, "groups", NULL, "Groups of queues on the GPU."),
 	GPU("groups_with_work", GAUGE, "with_work", NULL, "Groups of queues that have work."),
 	GPU("off", GAUGE, "off", NULL, "1 if scheduling is switched off on the GPU, otherwise 0."),
+	GPU("lost", GAUGE, "lost", NULL, "1 if the GPU does not answer, otherwise 0."),
 	GPU("switches_total", COUNTER, "switches", NULL,
 	    "Decisions to hold running groups for others, as the switch rate counts them."),
 	GPU("inversions_total", COUNTER, "inversions", NULL,

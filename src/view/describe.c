@@ -52,6 +52,8 @@ enum gp__view_state gp__view_state_of(const json_t *group)
 	const json_t *has_work = json_object_get(group, "has_work");
 	bool off = json_is_true(json_object_get(group, "off"));
 
+	if (json_is_true(json_object_get(group, "lost")))
+		return GP__VIEW_LOST;
 	if (!strcmp(state, "failed"))
 		return GP__VIEW_FAILED;
 	if (!strcmp(state, "unresponsive"))
@@ -89,6 +91,7 @@ const char *gp__view_state_name(enum gp__view_state s)
 		[GP__VIEW_SUSPENDED] = "suspended", [GP__VIEW_FAILED] = "unstoppable",
 		[GP__VIEW_SILENT] = "silent",	    [GP__VIEW_OFF] = "off",
 		[GP__VIEW_OVER] = "quota",	    [GP__VIEW_OBSERVED] = "observed",
+		[GP__VIEW_LOST] = "lost",
 	};
 
 	return (size_t)s < sizeof(names) / sizeof(names[0]) ? names[s] : "?";

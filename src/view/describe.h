@@ -30,6 +30,7 @@ enum gp__view_state {
 	GP__VIEW_SUSPENDED,
 	GP__VIEW_OVER, /* its user has used up its GPU time */
 	GP__VIEW_OBSERVED, /* takes no part: neither is it held, nor are others for it */
+	GP__VIEW_LOST, /* its GPU does not answer, or has lost its queues in a reset */
 	GP__VIEW_OFF, /* has work on a GPU on which scheduling is off */
 	GP__VIEW_FAILED, /* cannot be stopped */
 	GP__VIEW_SILENT, /* does not answer */

@@ -204,6 +204,7 @@ static enum gp__style state_style(enum gp__view_state state)
 	case GP__VIEW_SUSPENDED:
 	case GP__VIEW_OVER:
 	case GP__VIEW_OFF:
+	case GP__VIEW_LOST:
 	case GP__VIEW_FAILED:
 	case GP__VIEW_SILENT:
 		return GP__STYLE_WARN;
