@@ -55,12 +55,11 @@ static bool describe(pid_t pid, struct gp__found *f)
 {
 	int proc = open_proc(pid);
 	bool found;
-	uid_t uid;
 
 	*f = (struct gp__found){ .pid = pid };
 	if (proc < 0)
 		return false;
-	found = gp__procfs_describe(proc, &f->start, &uid, f->name, sizeof(f->name));
+	found = gp__procfs_describe(proc, &f->start, &f->uid, f->name, sizeof(f->name));
 	close(proc);
 	return found;
 }
@@ -70,6 +69,15 @@ static int by_pid(const void *a, const void *b)
 	const struct gp__found *f = a, *g = b;
 
 	return (f->pid > g->pid) - (f->pid < g->pid);
+}
+
+static bool has_too_many(const struct gp__found *found, u32 nr, uid_t uid)
+{
+	u32 others = 0;
+
+	for (u32 i = 0; i < nr; i++)
+		others += found[i].uid == uid;
+	return others >= GP__WATCH_USER_MAX;
 }
 
 /* Returns how many. */
@@ -83,7 +91,7 @@ static u32 find(struct gp__found *found)
 	/* cppcheck-suppress readdirCalled; the stream is this call's own */
 	while (folder && nr < GP__WATCH_FOUND_MAX && (entry = readdir(folder))) {
 		if (!gp__parse_u64(entry->d_name, 1, INT32_MAX, &pid) && has_queues((pid_t)pid) &&
-		    describe((pid_t)pid, &found[nr]))
+		    describe((pid_t)pid, &found[nr]) && !has_too_many(found, nr, found[nr].uid))
 			nr++;
 	}
 	if (folder)

@@ -20,12 +20,14 @@
 
 /* How often programs are looked for. */
 #define GP__WATCH_PERIOD_NS ((u64)200000000)
-/* The most that are found at a time. */
+/* The most that are found at a time, and of one user: a user's processes hide nobody else's. */
 #define GP__WATCH_FOUND_MAX 1024
+#define GP__WATCH_USER_MAX 128
 #define GP__WATCH_GIDS_MAX 64
 
 struct gp__found {
 	pid_t pid;
+	uid_t uid; /* the owner of its folder in /proc */
 	u64 start; /* in ticks since the machine started: with the pid, it names the process */
 	char name[GP__WIRE_NAME_MAX];
 };
