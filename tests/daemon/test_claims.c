@@ -566,7 +566,7 @@ static bool has_gpu_open(void)
 	assert_true(pidfd >= 0);
 	proc = gp__procfs_open(getpid(), pidfd);
 	assert_true(proc >= 0);
-	assert_int_equal(gp__procfs_find_devices(proc, d), 0);
+	assert_true(gp__procfs_find_devices(proc, d) >= 0);
 	is_open = gp__devices_any_open(d);
 	close(proc);
 	close(pidfd);
