@@ -164,14 +164,15 @@ static void the_highest_version_that_both_speak_is_spoken(void **state)
 	assert_int_equal(agree(&r, 1, 1), 1);
 	assert_int_equal(agree(&r, 1, 2), 2);
 	assert_int_equal(agree(&r, 1, 3), 3);
-	assert_int_equal(agree(&r, 1, 9), 3);
-	assert_int_equal(agree(&r, 2, 9), 3);
-	assert_int_equal(agree(&r, 3, 9), 3);
-	assert_int_equal(agree(&r, 4, 9), -EPROTONOSUPPORT);
+	assert_int_equal(agree(&r, 1, 4), 4);
+	assert_int_equal(agree(&r, 1, 9), 4);
+	assert_int_equal(agree(&r, 2, 9), 4);
+	assert_int_equal(agree(&r, 4, 9), 4);
+	assert_int_equal(agree(&r, 5, 9), -EPROTONOSUPPORT);
 	assert_int_equal(agree(&r, 0, 0), -EPROTONOSUPPORT);
 	assert_int_equal(agree(&r, 2, 1), -EPROTONOSUPPORT);
 	agent_join(&r, &a, "new");
-	assert_int_equal(a.client.version, 3);
+	assert_int_equal(a.client.version, 4);
 	agent_leave(&a);
 	rig_down(&r);
 }

@@ -866,7 +866,7 @@ static void each_policy_keeps_its_parameters(void **state)
 	assert_string_equal(gp__node_policy(&m->sched), "fair");
 	assert_int_equal(number_in(m, "quantum_ms"), 20);
 	assert_int_equal(choose(m, "share"), 0);
-	assert_int_equal(number_in(m, "credit_ms"), 100);
+	assert_int_equal(number_in(m, "credit_ms"), 500);
 	assert_int_equal(choose(m, "hpf"), 0);
 	assert_int_equal(number_in(m, "quantum_ms"), 200);
 	assert_int_equal(number_in(m, "age_ms"), 123);
