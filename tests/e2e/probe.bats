@@ -80,7 +80,7 @@ for verb in "drain", "reset":
 '
 	done
 	probe_on --kernel gpreempt --sched none -- --json | check '
-assert d["gpus"][0]["series"]["version"] == 2
+assert d["gpus"][0]["series"]["version"] == 3
 assert {"queues", "target", "set-priority"} <= set(d["gpus"][0]["series"]["features"])
 for name in "update", "preempt":
     works(way(name), 3)
