@@ -137,7 +137,8 @@ beside_each_other() {
 		[ $((2 * watched)) -gt $((3 * alone)) ] || break
 	done
 	[ $((2 * watched)) -le $((3 * alone)) ]
-	[ "$(grep -c ' exclude ' "$BATS_TEST_TMPDIR/decisions")" -ge 10 ]
+	# A hold may last over the gaps between requests.
+	grep -q " exclude " "$BATS_TEST_TMPDIR/decisions"
 	run -0 "$GPREEMPT" why tag:train
 	[[ $output == *"priority 15) had work and is more urgent"* ]]
 	check_trainer
