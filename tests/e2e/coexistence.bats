@@ -10,7 +10,7 @@ setup() {
 
 @test "programs, workers of Python and observed programs beside an online program" {
 	[ -x "$BUILD_DIR/src/demo/offline_trainer" ] || skip "no workloads: they need libhsa-runtime-dev"
-	run "$SOURCE_DIR/scripts/coexistence" "$BUILD_DIR" alone forkserver observe 3>&-
+	STEPS=15 run "$SOURCE_DIR/scripts/coexistence" "$BUILD_DIR" alone forkserver observe 3>&-
 	echo "$output"
 	[ "$status" -eq 0 ]
 	[[ ${lines[2]} == "| nothing else | joins, is held ("*" times here), and its results are right |"* ]]
