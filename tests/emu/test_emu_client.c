@@ -28,6 +28,7 @@
 #include <sys/syscall.h>
 
 #include "../unit/host.h"
+#include "../unit/sanitized.h"
 #include "emu/client/client.h"
 #include "emu/client/convert.h"
 #include "emu/client/maps.h"
@@ -41,18 +42,6 @@
 #define PAGE 4096ul
 #define NR_THREADS 100
 #define TOPOLOGY "/sys/class/kfd/kfd/topology"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED true
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
-	__has_feature(memory_sanitizer)
-#define SANITIZED true
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED false
-#endif
 
 static struct script_state *state;
 static const char *dir;
