@@ -277,11 +277,16 @@ struct gp__wire_queue_add queue_of(s32 prio, const char *device, const char *tag
 u32 agent_add(struct agent *a, const struct gp__wire_queue_add *queue)
 {
 	struct gp__wire_queue_add q = *queue;
-	struct gp__wire_reply reply;
+	struct gp__wire_reply reply = { 0 };
+	int err, tries = 0;
 
 	q.slot = a->nr_queues++;
-	if (gp__wire_client_request(&a->client, &q, &reply))
-		fail_msg("queue refused: %d %s", reply.result, reply.text);
+	do {
+		err = gp__wire_client_request(&a->client, &q, &reply);
+	} while (err == -ETIMEDOUT && ++tries < 40);
+	/* The slot is taken if the daemon has served a request that timed out here. */
+	if (err && !(tries && err == -EINVAL))
+		fail_msg("queue refused: %s %s", strerror(-err), reply.text);
 	return q.slot;
 }
 
