@@ -75,7 +75,7 @@ static const struct stage stages[CERTIFY_STAGES] = {
 	[CERTIFY_MONITOR] = { "monitor", "polling for work", 50, 5, .run = run_bench },
 	[CERTIFY_FREQUENT] = { "frequent", "frequent preemption", 1, 1, .programs = true,
 			       .others = true, .run = run_frequent },
-	[CERTIFY_LOG] = { "log", "the kernel's log", 1, 1 },
+	[CERTIFY_LOG] = { "log", "the kernel's log", 1, 1, .run = NULL },
 };
 
 const char *certify_stage_name(enum certify_stage stage)
