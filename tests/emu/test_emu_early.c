@@ -51,7 +51,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_yield_at_the_start),
 	};
 
+	int err = early_threads_join();
+
 	if (argc > 1 && !strcmp(argv[1], "run"))
-		return early_threads_join();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+		return err;
+	return err ? err : cmocka_run_group_tests(tests, NULL, NULL);
 }
