@@ -49,14 +49,14 @@ static u32 left(const struct gp__owner *o)
 	return each > 1000 ? each : 1000;
 }
 
-static u32 not_zero(u32 share)
+static u32 raise_to_least(u32 share)
 {
 	return share > LEAST ? share : LEAST;
 }
 
 static u32 owner_share(const struct gp__owner *o)
 {
-	return not_zero(asked(o) + left(o));
+	return raise_to_least(asked(o) + left(o));
 }
 
 static u32 share_of(const struct gp__entity *e)
@@ -64,8 +64,8 @@ static u32 share_of(const struct gp__entity *e)
 	const struct gp__owner *o = e->owner;
 
 	if (e->hints.share_pct)
-		return not_zero((u32)((u64)asked(o) * e->hints.share_pct / o->share_sum));
-	return not_zero(left(o) / o->nr_no_share);
+		return raise_to_least((u32)((u64)asked(o) * e->hints.share_pct / o->share_sum));
+	return raise_to_least(left(o) / o->nr_no_share);
 }
 
 static bool weighs(const struct gp__dev *d)
