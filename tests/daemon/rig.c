@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -72,8 +73,13 @@ void rig_rest(struct rig *r)
 
 pid_t rig_fork(struct rig *r)
 {
+	pid_t test = getpid(), pid;
+
 	rig_rest(r);
-	return fork();
+	pid = fork();
+	if (!pid && (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != test))
+		_exit(1);
+	return pid;
 }
 
 static void write_config(struct rig *r, const char *text)
@@ -96,6 +102,7 @@ static void hang(struct gp__server *server, struct gp__source *source, u32 event
 		return;
 	if (r->last)
 		r->last(r);
+	atomic_store(&r->hangs, true);
 	pthread_mutex_lock(&r->hang);
 	pthread_mutex_unlock(&r->hang);
 }
@@ -182,12 +189,18 @@ void rig_wait_judged(struct rig *r)
 
 void rig_hang(struct rig *r, bool hangs)
 {
-	if (hangs) {
-		pthread_mutex_lock(&r->hang);
-		assert_int_equal(write(r->hanger.fd, &(u64){ 1 }, sizeof(u64)), sizeof(u64));
-	} else {
+	u64 deadline = gp__clock_ns() + PATIENCE_NS;
+
+	if (!hangs) {
 		pthread_mutex_unlock(&r->hang);
+		return;
 	}
+	pthread_mutex_lock(&r->hang);
+	atomic_store(&r->hangs, false);
+	assert_int_equal(write(r->hanger.fd, &(u64){ 1 }, sizeof(u64)), sizeof(u64));
+	while (!atomic_load(&r->hangs) && gp__clock_ns() < deadline)
+		usleep(100);
+	assert_true(atomic_load(&r->hangs));
 }
 
 static void end_thread(struct rig *r)

@@ -19,6 +19,7 @@ struct rig {
 	_Atomic int status_fd; /* /proc/thread-self/status of that thread */
 	pthread_mutex_t hang; /* the daemon takes it when hanger is written to */
 	struct gp__source hanger;
+	_Atomic bool hangs; /* the daemon waits for the mutex */
 	void (*last)(struct rig *r); /* called before it hangs; may be NULL */
 	_Atomic int nr_unjudged; /* programs whose ancestors are not known; -1: not counted yet */
 	int ends_by; /* the signal that ends it; 0: SIGTERM */
@@ -41,7 +42,7 @@ void rig_expect_asleep(struct rig *r);
 void rig_rest(struct rig *r);
 /*
  * Forks, if possible while the daemon's threads sleep: the address sanitizer's allocator would stay
- * locked in the child if one of them was using it.
+ * locked in the child if one of them was using it. The child ends with the thread that forked it.
  */
 pid_t rig_fork(struct rig *r);
 /*
@@ -50,7 +51,7 @@ pid_t rig_fork(struct rig *r);
  * inherits it.
  */
 void rig_wait_judged(struct rig *r);
-/* The daemon hangs, as if it were stopped, until it is released. */
+/* The daemon hangs, as if it were stopped, until it is released: it does when this returns. */
 void rig_hang(struct rig *r, bool hangs);
 
 struct agent {
