@@ -116,6 +116,7 @@ struct gp__group {
 	struct gp__program *program;
 	struct gp__gpu *gpu;
 	u32 nr_queues;
+	bool named; /* in the decision log */
 	bool suspended; /* by an operator */
 	bool over_quota; /* its user has used up its GPU time; held as if it were suspended */
 	u64 charged; /* GPU time, to its user */

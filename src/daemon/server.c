@@ -112,6 +112,25 @@ static void charge_line(struct gp__server *s, const struct gp__record *r)
 		gp__user_charge_line(p->user, p->limit.log_lines, s->now);
 }
 
+/* A comment names the program of a group before its first queue. Only the journal has comments. */
+static void name_group(struct gp__server *s, const struct gp__record *r)
+{
+	char line[GP__WIRE_NAME_MAX + 32], name[GP__WIRE_NAME_MAX];
+	struct gp__group *g;
+	int n;
+
+	if (r->what != GP__WHAT_QUEUE_ADD || s->journal.fd < 0)
+		return;
+	g = gp__registry_find_group(&s->registry, r->entity);
+	if (!g || g->named)
+		return;
+	g->named = true;
+	gp__wire_text(name, sizeof(name), g->program->name);
+	n = snprintf(line, sizeof(line), "# e%u is %s\n", r->entity, name);
+	gp__journal_line(&s->journal, line, (size_t)n);
+	charge_line(s, r);
+}
+
 static void log_record(void *data, const struct gp__record *r)
 {
 	struct gp__server *s = data;
@@ -121,6 +140,7 @@ static void log_record(void *data, const struct gp__record *r)
 	/* A turn may have thousands of records: do not format them for nothing. */
 	if (s->journal.fd < 0 && gp__list_empty(&s->watchers))
 		return;
+	name_group(s, r);
 	len = gp__record_format(r, line);
 	gp__journal_line(&s->journal, line, len);
 	charge_line(s, r);
