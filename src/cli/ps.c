@@ -351,6 +351,37 @@ static void quota_cell(struct gp__table *t, const json_t *user)
 		gp__table_cell(t, NULL);
 }
 
+/* "Fri 20:00" */
+static const char *view_time(char *buf, size_t size, time_t when)
+{
+	struct tm local;
+
+	if (!localtime_r(&when, &local) || !strftime(buf, size, "%a %H:%M", &local))
+		snprintf(buf, size, "-");
+	return buf;
+}
+
+/* The sections of the configuration that apply at some times of the day. */
+static void print_sections(struct gp__env *env, const json_t *list)
+{
+	const json_t *sections = json_object_get(list, "sections"), *section;
+	const char *separator = "";
+	char buf[64];
+	size_t i;
+
+	if (!env->headers || !json_array_size(sections))
+		return;
+	fputs("\nLimits that apply at some times:", env->out);
+	json_array_foreach ((json_t *)sections, i, section) {
+		fprintf(env->out, "%s [%s]%s", separator,
+			json_string_value(json_object_get(section, "section")),
+			json_is_true(json_object_get(section, "applies")) ? " (now)" : "");
+		separator = ",";
+	}
+	fprintf(env->out, "; next change by %s.\n",
+		view_time(buf, sizeof(buf), (time_t)int_of(list, "limits_until")));
+}
+
 static int print_users(struct gp__env *env, const json_t *list)
 {
 	static const char *const columns[] = { "<USER",	  ">CONNECTIONS", ">PROGRAMS", ">GROUPS",
@@ -361,6 +392,7 @@ static int print_users(struct gp__env *env, const json_t *list)
 	json_t *user;
 	char buf[128];
 	size_t i;
+	int err;
 
 	add_columns(t, columns);
 	json_array_foreach (json_object_get(list, "users"), i, user) {
@@ -378,7 +410,10 @@ static int print_users(struct gp__env *env, const json_t *list)
 		quota_cell(t, user);
 		refused_cell(t, user);
 	}
-	return gp__table_print(t);
+	err = gp__table_print(t);
+	if (!err)
+		print_sections(env, list);
+	return err;
 }
 
 /* Its groups, if it has any, are in the other table. */

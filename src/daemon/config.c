@@ -7,7 +7,6 @@
 #include <grp.h>
 #include <ini.h>
 #include <pwd.h>
-#include <stddef.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,19 +24,6 @@
 #define TTL_DEFAULT GP__S
 #define RANK_HOLD_MIN (10 * GP__MS)
 #define RANK_HOLD_MAX (3600 * GP__S)
-#define PROGRAMS_DEFAULT 256
-#define QUEUES_DEFAULT 1024
-#define QUEUES_MOST 1024
-#define WEIGHT_DEFAULT 100 /* what a program has that asks for none */
-#define SHARE_DEFAULT 50
-#define DEADLINE_DEFAULT GP__MS
-#define WEIGHT_MOST 10000
-#define TIME_DEFAULT 5
-#define LINES_DEFAULT 20000
-#define LINES_MOST 1000000
-#define QUOTA_MIN (10 * GP__MS)
-#define QUOTA_PERIOD_MIN (100 * GP__MS)
-#define QUOTA_PERIOD_MAX (168 * 3600 * GP__S)
 #define LOG_DEFAULT (UINT64_C(64) << 20)
 #define LOG_MOST_MIB (1 << 20)
 
@@ -51,14 +37,7 @@ void gp__config_defaults(struct gp__config *c)
 	strcpy(c->devices, GP__DEVICES_DEFAULT);
 	gp__choice_default(&c->choice);
 	c->log_max = LOG_DEFAULT;
-	c->everybody = (struct gp__limit){ .max_priority = GP__PRIO_NORMAL,
-					   .max_programs = PROGRAMS_DEFAULT,
-					   .max_queues = QUEUES_DEFAULT,
-					   .max_weight = WEIGHT_DEFAULT,
-					   .max_share = SHARE_DEFAULT,
-					   .min_deadline = DEADLINE_DEFAULT,
-					   .time_pct = TIME_DEFAULT,
-					   .log_lines = LINES_DEFAULT };
+	gp__limits_defaults(&c->limits);
 }
 
 /*
@@ -70,6 +49,7 @@ struct reading {
 	FILE *f;
 	const char *file;
 	int line;
+	char section[GP__SECTION_NAME_MAX]; /* that the next lines belong to */
 	char *error;
 	int result;
 };
@@ -209,96 +189,6 @@ static int set_param(struct reading *r, const struct gp__param *params, u32 n, c
 	return 1;
 }
 
-/* Limits that are counts. */
-static const struct {
-	const char *name;
-	enum gp__limit_key key;
-	size_t offset;
-	u32 least, most;
-} counts[] = {
-	{ "max_programs", GP__LIMIT_PROGRAMS, offsetof(struct gp__limit, max_programs), 0,
-	  UINT32_MAX },
-	{ "max_queues", GP__LIMIT_QUEUES, offsetof(struct gp__limit, max_queues), 0, QUEUES_MOST },
-	{ "max_weight", GP__LIMIT_WEIGHT, offsetof(struct gp__limit, max_weight), 1, WEIGHT_MOST },
-	{ "max_share", GP__LIMIT_SHARE, offsetof(struct gp__limit, max_share), 0, 100 },
-	{ "daemon_time", GP__LIMIT_TIME, offsetof(struct gp__limit, time_pct), 1, 100 },
-	{ "log_lines", GP__LIMIT_LOG, offsetof(struct gp__limit, log_lines), 1, LINES_MOST },
-};
-
-#define NR_COUNTS (sizeof(counts) / sizeof(counts[0]))
-
-static u32 *count_of(struct gp__limit *l, size_t i)
-{
-	return (u32 *)((char *)l + counts[i].offset);
-}
-
-static int set_count(struct reading *r, struct gp__limit *l, size_t i, const char *value)
-{
-	char expected[80];
-	u64 n;
-
-	if (gp__parse_u64(value, counts[i].least, counts[i].most, &n))
-		return refuse(r, "%s: '%s' is not %s", counts[i].name, value,
-			      gp__expect_u64(expected, sizeof(expected), counts[i].least,
-					     counts[i].most));
-	*count_of(l, i) = (u32)n;
-	l->set |= 1u << counts[i].key;
-	return 1;
-}
-
-/* "30min/1h", or "none". */
-static int set_gpu_time(struct reading *r, struct gp__limit *l, const char *value)
-{
-	const char *slash = strchr(value, '/');
-	struct gp__quota q = { 0 };
-	char time[32];
-
-	snprintf(time, sizeof(time), "%.*s", slash ? (int)(slash - value) : 0, value);
-	if (strcmp(value, "none") &&
-	    (!slash || gp__parse_duration(time, &q.ns) ||
-	     gp__parse_duration(slash + 1, &q.period) || q.ns < QUOTA_MIN ||
-	     q.period < QUOTA_PERIOD_MIN || q.period > QUOTA_PERIOD_MAX))
-		return refuse(
-			r,
-			"gpu_time: '%s' is neither none nor a duration of at least 10ms and a "
-			"period from 100ms to 168h, as in 30min/1h",
-			value);
-	l->gpu_time = q;
-	l->set |= 1u << GP__LIMIT_GPU_TIME;
-	return 1;
-}
-
-static int set_limit(struct reading *r, struct gp__limit *l, const char *name, const char *value)
-{
-	int64_t prio;
-
-	if (!strcmp(name, "max_priority")) {
-		if (gp__parse_i64(value, -GP__PRIO_LIMIT, GP__PRIO_LIMIT, &prio))
-			return refuse(r, "max_priority: '%s' is not a whole number within %d of 0",
-				      value, GP__PRIO_LIMIT);
-		l->max_priority = (s32)prio;
-		l->set |= 1u << GP__LIMIT_PRIORITY;
-		return 1;
-	}
-	if (!strcmp(name, "min_deadline")) {
-		if (gp__parse_duration(value, &l->min_deadline))
-			return refuse(r, "min_deadline: '%s' is not %s", value,
-				      GP__EXPECT_DURATION);
-		l->set |= 1u << GP__LIMIT_DEADLINE;
-		return 1;
-	}
-	if (!strcmp(name, "gpu_time"))
-		return set_gpu_time(r, l, value);
-	for (size_t i = 0; i < NR_COUNTS; i++) {
-		if (!strcmp(name, counts[i].name))
-			return set_count(r, l, i, value);
-	}
-	return refuse(r,
-		      "there is no limit '%s'; there are max_priority, max_programs, max_queues, "
-		      "max_weight, max_share, min_deadline, gpu_time, daemon_time and log_lines",
-		      name);
-}
-
 /* Looks up a user or group by name or number. -1: there is none. */
 static int64_t find_id(bool is_user, const char *name)
 {
@@ -319,31 +209,100 @@ static int64_t find_id(bool is_user, const char *name)
 	return gp__parse_u64(name, 0, UINT32_MAX - 1, &id) ? -1 : (int64_t)id;
 }
 
-static int set_limit_of(struct reading *r, bool is_user, const char *who, const char *name,
-			const char *value)
+/* Parses "NAME" or "NAME at SPAN", of which NAME remains in @text. */
+static int take_span(struct reading *r, char *text, struct gp__span *span)
 {
-	struct gp__config *c = r->c;
+	char *at = NULL;
+	const char *why;
+
+	for (char *next = text; (next = strstr(next, " at ")); next++)
+		at = next;
+	*span = (struct gp__span){ 0 };
+	if (!at)
+		return 1;
+	if (gp__span_parse(span, at + 4 + strspn(at + 4, " "), &why))
+		return refuse(r, "the section [%s] applies at '%s': %s", r->section, at + 4, why);
+	*at = '\0';
+	return 1;
+}
+
+static bool take_word(const char **text, const char *word)
+{
+	size_t n = strlen(word);
+
+	if (strncmp(*text, word, n) != 0 || ((*text)[n] != ' ' && (*text)[n]))
+		return false;
+	*text += n + strspn(*text + n, " ");
+	return true;
+}
+
+/* A section with limits, whose name is "everybody", "user NAME", "group NAME" or "tag NAME". False:
+ * it is another one. */
+static bool take_kind(const char *text, struct gp__limit_of *of, const char **name)
+{
+	if (!strcmp(text, "everybody"))
+		of->kind = GP__LIMIT_EVERYBODY;
+	else if (take_word(&text, "user"))
+		of->kind = GP__LIMIT_USER;
+	else if (take_word(&text, "group"))
+		of->kind = GP__LIMIT_GROUP;
+	else if (take_word(&text, "tag"))
+		of->kind = GP__LIMIT_TAG;
+	else
+		return false;
+	*name = text;
+	return true;
+}
+
+static int find_of(struct reading *r, struct gp__limit_of *of, const char *name)
+{
+	bool is_user = of->kind == GP__LIMIT_USER;
 	int64_t id;
 
-	while (*who == ' ')
-		who++;
-	id = find_id(is_user, who);
-	if (id < 0)
-		return refuse(r, "there is no %s '%s'", is_user ? "user" : "group", who);
-	for (u32 i = 0; i < c->nr_limits; i++) {
-		struct gp__limit *l = &c->limit[i];
-
-		if (l->kind == (is_user ? GP__LIMIT_USER : GP__LIMIT_GROUP) && l->id == (u32)id)
-			return set_limit(r, l, name, value);
+	if (of->kind == GP__LIMIT_EVERYBODY)
+		return 1;
+	if (of->kind == GP__LIMIT_TAG) {
+		gp__tag_set(of->tag, name);
+		return *name && !strcmp(of->tag, name) ? 1 : refuse(r, "'%s' is not a tag", name);
 	}
-	if (c->nr_limits == GP__CONFIG_LIMITS_MAX)
-		return refuse(r, "there are sections for more than %d users and groups",
-			      GP__CONFIG_LIMITS_MAX);
-	c->limit[c->nr_limits] = (struct gp__limit){
-		.kind = is_user ? GP__LIMIT_USER : GP__LIMIT_GROUP,
-		.id = (u32)id,
-	};
-	return set_limit(r, &c->limit[c->nr_limits++], name, value);
+	id = find_id(is_user, name);
+	if (id < 0)
+		return refuse(r, "there is no %s '%s'", is_user ? "user" : "group", name);
+	of->id = (u32)id;
+	return 1;
+}
+
+static int set_limit(struct reading *r, const struct gp__limit_of *of, const struct gp__span *span,
+		     const char *name, const char *value)
+{
+	char error[GP__CONFIG_ERROR_MAX / 2];
+	struct gp__section *section =
+		gp__limits_section(&r->c->limits, of, span, r->section, error, sizeof(error));
+
+	if (!section || gp__section_set(section, name, value, error, sizeof(error)))
+		return refuse(r, "%s", error);
+	return 1;
+}
+
+static int take_limit(struct reading *r, const char *name, const char *value)
+{
+	char text[sizeof(r->section)];
+	struct gp__limit_of of = { 0 };
+	struct gp__span span;
+	const char *of_name;
+
+	strcpy(text, r->section);
+	if (!take_span(r, text, &span))
+		return 0;
+	if (!take_kind(text, &of, &of_name))
+		return refuse(r,
+			      gp__span_is_timed(&span)
+				      ? "[%s]: only everybody, user NAME, group NAME and tag NAME "
+					"can apply at some times"
+				      : "there is no section [%s]; there are daemon, policy, core, "
+					"everybody, user NAME, group NAME and tag NAME",
+			      r->section);
+	return find_of(r, &of, of_name) && set_limit(r, &of, &span, name, value);
 }
 
 static int take_pair(void *data, const char *section, const char *name, const char *value)
@@ -351,30 +310,36 @@ static int take_pair(void *data, const char *section, const char *name, const ch
 	struct reading *r = data;
 	struct gp__choice *choice = &r->c->choice;
 
+	(void)section; /* inih cuts a long one off */
 	if (r->result)
 		return 0;
-	if (!strcmp(section, "daemon"))
+	if (!strcmp(r->section, "daemon"))
 		return set_daemon(r, name, value);
-	if (!strcmp(section, "policy"))
+	if (!strcmp(r->section, "policy"))
 		return set_param(r, choice->policy->params, choice->policy->nr_params, name, value,
 				 choice->values);
-	if (!strcmp(section, "core"))
+	if (!strcmp(r->section, "core"))
 		return set_param(r, gp__core_params, GP__CFG_COUNT, name, value, choice->cfg);
-	if (!strcmp(section, "everybody"))
-		return set_limit(r, &r->c->everybody, name, value);
-	if (!strncmp(section, "user ", 5))
-		return set_limit_of(r, true, section + 5, name, value);
-	if (!strncmp(section, "group ", 6))
-		return set_limit_of(r, false, section + 6, name, value);
-	return refuse(r,
-		      "there is no section [%s]; there are daemon, policy, core, everybody, "
-		      "user NAME and group NAME",
-		      section);
+	return take_limit(r, name, value);
 }
 
 /*
  * Files
  */
+
+/* Notes the section that a line begins. */
+static int note_section(struct reading *r, const char *line)
+{
+	size_t n = strcspn(line, "]");
+
+	if (*line != '[' || line[n] != ']')
+		return 1;
+	if (n > sizeof(r->section))
+		return refuse(r, "the name of the section is longer than %zu characters",
+			      sizeof(r->section) - 1);
+	snprintf(r->section, sizeof(r->section), "%.*s", (int)n - 1, line + 1);
+	return 1;
+}
 
 /* Reads a line for inih, which would split a longer one, and join an indented one to the last. */
 static char *next_line(char *buf, int size, void *data)
@@ -391,7 +356,7 @@ static char *next_line(char *buf, int size, void *data)
 	}
 	blanks = strspn(buf, " \t");
 	memmove(buf, buf + blanks, strlen(buf + blanks) + 1);
-	return buf;
+	return note_section(r, buf) ? buf : NULL;
 }
 
 static int read_file(struct gp__config *c, const char *path, bool required, char *error)
@@ -440,25 +405,6 @@ static int read_folder(struct gp__config *c, const char *path, char *error)
 	if (n >= 0)
 		free(found);
 	return err;
-}
-
-/* Limits that a section does not set are those of [everybody], wherever that section stands. */
-static void fill_limits(struct gp__config *c)
-{
-	for (u32 i = 0; i < c->nr_limits; i++) {
-		struct gp__limit *l = &c->limit[i];
-
-		if (!(l->set & 1u << GP__LIMIT_PRIORITY))
-			l->max_priority = c->everybody.max_priority;
-		if (!(l->set & 1u << GP__LIMIT_DEADLINE))
-			l->min_deadline = c->everybody.min_deadline;
-		if (!(l->set & 1u << GP__LIMIT_GPU_TIME))
-			l->gpu_time = c->everybody.gpu_time;
-		for (size_t k = 0; k < NR_COUNTS; k++) {
-			if (!(l->set & 1u << counts[k].key))
-				*count_of(l, k) = *count_of(&c->everybody, k);
-		}
-	}
 }
 
 /* Parses "OWNER:FIRST:COUNT". */
@@ -543,7 +489,8 @@ int gp__config_read(struct gp__config *c, const char *path, bool required,
 	if (!err)
 		err = check_metrics(draft, path, error);
 	if (!err) {
-		fill_limits(draft);
+		tzset();
+		gp__limits_at(&draft->limits, time(NULL));
 		/* cppcheck-suppress getgrnamCalled */
 		gr = *draft->group ? getgrnam(draft->group) : NULL;
 		draft->has_admin_gid = gr;
@@ -567,67 +514,6 @@ static bool has_gid(const gid_t *gids, size_t n, u32 gid)
 			return true;
 	}
 	return false;
-}
-
-static bool is_more(struct gp__quota a, struct gp__quota b)
-{
-	return !a.ns || (b.ns && (double)a.ns * (double)b.period > (double)b.ns * (double)a.period);
-}
-
-static void widen(struct gp__limit *have, struct gp__limit l)
-{
-	if (is_more(l.gpu_time, have->gpu_time))
-		have->gpu_time = l.gpu_time;
-	if (l.max_priority > have->max_priority)
-		have->max_priority = l.max_priority;
-	if (l.min_deadline < have->min_deadline)
-		have->min_deadline = l.min_deadline;
-	for (size_t i = 0; i < NR_COUNTS; i++) {
-		if (*count_of(&l, i) > *count_of(have, i))
-			*count_of(have, i) = *count_of(&l, i);
-	}
-}
-
-struct gp__limit gp__config_limit(const struct gp__config *c, uid_t uid, const gid_t *gids,
-				  size_t nr_gids)
-{
-	struct gp__limit have = c->everybody;
-	bool any = false;
-
-	for (u32 i = 0; i < c->nr_limits; i++) {
-		if (c->limit[i].kind == GP__LIMIT_USER && c->limit[i].id == uid)
-			return c->limit[i];
-	}
-	for (u32 i = 0; i < c->nr_limits; i++) {
-		const struct gp__limit *l = &c->limit[i];
-
-		if (l->kind != GP__LIMIT_GROUP || !has_gid(gids, nr_gids, l->id))
-			continue;
-		if (any)
-			widen(&have, *l);
-		else
-			have = *l;
-		any = true;
-	}
-	return have;
-}
-
-bool gp__limit_explain(const struct gp__limit *l, u32 weight, u32 share_pct, u64 deadline_ns,
-		       char *text, size_t size)
-{
-	if (weight > l->max_weight)
-		snprintf(text, size, "weight %u is above this user's limit, %u", weight,
-			 l->max_weight);
-	else if (share_pct > l->max_share)
-		snprintf(text, size, "a share of %u %% is above this user's limit, %u %%",
-			 share_pct, l->max_share);
-	else if (deadline_ns && deadline_ns < l->min_deadline)
-		snprintf(text, size, "a deadline of %.3f ms is below this user's limit, %.3f ms",
-			 (double)deadline_ns / GP__MS, (double)l->min_deadline / GP__MS);
-	else
-		return false;
-	snprintf(text + strlen(text), size - strlen(text), ": ask an administrator");
-	return true;
 }
 
 uid_t gp__config_owner(const struct gp__config *c, uid_t uid)

@@ -7,40 +7,12 @@
 #include <sys/types.h>
 
 #include "core/core.h"
-#include "daemon/quota.h"
+#include "daemon/limit.h"
 #include "policy/choice.h"
 
 #define GP__CONFIG_PATH_MAX 256
-#define GP__CONFIG_LIMITS_MAX 256
 #define GP__CONFIG_DEVICES_MAX 256
-
-enum gp__limit_key {
-	GP__LIMIT_PRIORITY,
-	GP__LIMIT_PROGRAMS,
-	GP__LIMIT_QUEUES,
-	GP__LIMIT_WEIGHT,
-	GP__LIMIT_SHARE,
-	GP__LIMIT_DEADLINE,
-	GP__LIMIT_TIME,
-	GP__LIMIT_LOG,
-	GP__LIMIT_GPU_TIME,
-};
 #define GP__CONFIG_SUBUIDS_MAX 1024
-
-/* The limits of the programs of one user; see gp__config_limit(). */
-struct gp__limit {
-	enum { GP__LIMIT_USER, GP__LIMIT_GROUP } kind;
-	u32 id;
-	s32 max_priority;
-	/* For a user's programs together, except max_queues, which is for each of them. */
-	u32 max_programs, max_queues;
-	u32 max_weight, max_share; /* hints; max_share is in per cent */
-	u64 min_deadline; /* ns */
-	struct gp__quota gpu_time;
-	u32 time_pct; /* of the daemon's main thread */
-	u32 log_lines; /* a second, in the decision log */
-	u32 set; /* bits: 1 << enum gp__limit_key; others are as for everybody */
-};
 
 /* A line of /etc/subuid: @owner may use these uids in its user namespaces. */
 struct gp__subuids {
@@ -65,8 +37,7 @@ struct gp__config {
 	bool metrics_anywhere; /* not only to this host */
 	char devices[GP__CONFIG_DEVICES_MAX]; /* glob patterns of device files, in one line */
 	struct gp__choice choice;
-	struct gp__limit everybody, limit[GP__CONFIG_LIMITS_MAX];
-	u32 nr_limits;
+	struct gp__limits limits;
 	struct gp__subuids subuids[GP__CONFIG_SUBUIDS_MAX];
 	u32 nr_subuids;
 };
@@ -82,13 +53,6 @@ void gp__config_defaults(struct gp__config *c);
 int gp__config_read(struct gp__config *c, const char *path, bool required,
 		    char error[GP__CONFIG_ERROR_MAX]);
 
-/* The limits of a user with these groups: those of the user's own section, else the most generous
- * of the groups' sections, else those of everybody. */
-struct gp__limit gp__config_limit(const struct gp__config *c, uid_t uid, const gid_t *gids,
-				  size_t nr_gids);
-/* Whether hints (0: not given) exceed the limit; @text says which. */
-bool gp__limit_explain(const struct gp__limit *l, u32 weight, u32 share_pct, u64 deadline_ns,
-		       char *text, size_t size);
 /* The user whose limits apply to @uid: the owner of a subordinate uid, else @uid itself. */
 uid_t gp__config_owner(const struct gp__config *c, uid_t uid);
 bool gp__config_is_admin(const struct gp__config *c, uid_t uid, const gid_t *gids, size_t nr_gids);

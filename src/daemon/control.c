@@ -129,6 +129,10 @@ static json_t *do_users(struct request *r)
 			gp__pieces_add(&r->list, GP__PIECE_USER, u->uid);
 	}
 	json_object_set_new(o, "daemon", gp__show_daemon(r->s));
+	json_object_set_new(o, "limits_until",
+			    r->s->limits_until ? json_integer(r->s->limits_until) : json_null());
+	if (r->p->admin)
+		json_object_set_new(o, "sections", gp__show_sections(r->s));
 	return o;
 }
 

@@ -80,7 +80,7 @@ static bool is_on_host(const struct gp__peer *p)
 void gp__listener_permit(struct gp__server *s, struct gp__peer *p)
 {
 	p->owner = gp__config_owner(&s->config, p->cred.uid);
-	p->limit = gp__config_limit(&s->config, p->owner, p->gids, p->nr_gids);
+	p->limit = gp__limits_of(&s->config.limits, p->owner, p->gids, p->nr_gids);
 	p->admin = gp__config_is_admin(&s->config, p->cred.uid, p->gids, p->nr_gids) &&
 		   (s->config.admins_anywhere || is_on_host(p));
 }

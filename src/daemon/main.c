@@ -76,8 +76,8 @@ static int check_config(const struct gp__log *log, const char *path, bool requir
 		printf("there is no %s: the defaults of gpreemptd.conf(5) apply\n", path);
 		return EXIT_SUCCESS;
 	}
-	printf("%s is valid: policy %s, %u limits of users and groups\n", path,
-	       config.choice.policy->name, config.nr_limits);
+	printf("%s is valid: policy %s, %u sections with limits\n", path,
+	       config.choice.policy->name, config.limits.nr_sections);
 	return EXIT_SUCCESS;
 }
 

@@ -97,6 +97,8 @@ static void welcome_agent(struct gp__server *s, struct gp__peer *p,
 		p->program.user = p->user;
 		p->program.owner = p->owner;
 		p->program.peer = p;
+		p->program.limited = !p->admin;
+		p->program.max_priority = p->limit.max_priority;
 		gp__wire_text(p->program.name, sizeof(p->program.name), hello->program);
 		gp__quota_set(&s->registry, p->user, gp__peer_quota(p), s->now);
 		gp__program_enter(&s->registry, &p->program, s->now);
@@ -172,6 +174,13 @@ static int check_limits(struct gp__server *s, struct gp__peer *p,
 	return 0;
 }
 
+/* The part of a priority that its user may have at some time of the day. Of that, the registry
+ * lowers what is too high now. */
+static s32 keep_priority(const struct gp__peer *p, s32 wish)
+{
+	return wish < p->limit.ever_priority ? wish : p->limit.ever_priority;
+}
+
 /* Lowers the priority of a new queue to the user's limit, with a sentence in @text if that changes
  * it. */
 static void lower_priority(struct gp__peer *p, struct gp__wire_queue_add *add, char *text,
@@ -181,11 +190,12 @@ static void lower_priority(struct gp__peer *p, struct gp__wire_queue_add *add, c
 	if (p->admin || add->hints.prio <= p->limit.max_priority)
 		return;
 	snprintf(text, size,
-		 "priority %d is above this user's limit, %d, and is lowered to it: ask an "
+		 "priority %d is above this user's limit, %d, and is lowered to it%s: ask an "
 		 "administrator for max_priority in gpreemptd.conf(5)",
-		 add->hints.prio, p->limit.max_priority);
+		 add->hints.prio, p->limit.max_priority,
+		 p->limit.ever_priority > p->limit.max_priority ? " at this time of the day" : "");
 	p->user->refused[GP__BUDGET_HINTS]++;
-	add->hints.prio = p->limit.max_priority;
+	add->hints.prio = keep_priority(p, add->hints.prio);
 }
 
 static void take_queue(struct gp__server *s, struct gp__peer *p,
@@ -253,7 +263,7 @@ static void take_hints(struct gp__server *s, struct gp__peer *p, struct gp__prog
 				       "administrator");
 			return;
 		}
-		hints.prio = p->limit.max_priority;
+		hints.prio = keep_priority(p, hints.prio);
 	}
 	if (!p->admin && gp__exceeds_guarantees(s, hints.min_share_pct, hints.max_hold_ns)) {
 		gp__peer_reply(s, p, m->head.seq, -EACCES, 0, GP__GUARANTEES_REFUSED);

@@ -49,6 +49,8 @@ struct gp__program {
 	struct gp__named_gang *gang; /* gangs.h; NULL: it is in none */
 	struct gp__link of_gang; /* in gang->programs */
 	u32 rank; /* in it, if the gang is one of ranks */
+	bool limited; /* its user's limits apply */
+	s32 max_priority; /* then: the highest that no administrator has set */
 	bool observed; /* it is neither held, nor are others for it */
 	const char *free; /* why it is not held: the ranks of its gang cannot be tied; or NULL */
 	void *peer; /* its connection */

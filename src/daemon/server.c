@@ -191,22 +191,6 @@ static int load_config(struct gp__server *s)
 	return err;
 }
 
-static void apply_limits(struct gp__server *s)
-{
-	struct gp__link *l, *n;
-
-	gp__list_each(l, n, &s->peers)
-	{
-		struct gp__peer *p = container_of(l, struct gp__peer, link);
-
-		gp__listener_permit(s, p);
-		if (p->role == GP__WIRE_AGENT)
-			gp__quota_set(&s->registry, p->user, gp__peer_quota(p), s->now);
-		if (!p->admin)
-			gp__list_del(&p->watching);
-	}
-}
-
 static void begin_reload(struct gp__server *s)
 {
 	int err;
@@ -237,7 +221,8 @@ static void end_reload(struct gp__server *s, struct gp__source *source, u32 even
 		apply_config(s);
 		gp__claims_configure(s);
 		gp__holders_configure(s);
-		apply_limits(s);
+		gp__hours_configure(s);
+		gp__hours_apply(s);
 		gp__gangs_limit(&s->registry, s->config.rank_hold, s->now);
 		if (strcmp(s->metrics, s->config.metrics) != 0)
 			gp__log_warning(s->log,
@@ -432,6 +417,7 @@ int gp__server_open(struct gp__server *s, const struct gp__log *log, const char 
 	s->config_path = config_path;
 	s->config_required = config_required;
 	s->journal.fd = s->lock = s->claims.answers.fd = s->off.done_fd = -1;
+	s->hours.fd = -1;
 	s->holders.done.fd = s->watches.done.fd = -1;
 	gp__list_init(&s->watches.targets);
 	s->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -478,6 +464,8 @@ int gp__server_open(struct gp__server *s, const struct gp__log *log, const char 
 		err = gp__switch_open(s, socket_path);
 	if (!err)
 		err = gp__holders_open(s);
+	if (!err)
+		err = gp__hours_open(s);
 	if (err)
 		return err;
 	apply_config(s);
@@ -645,6 +633,7 @@ void gp__server_close(struct gp__server *s)
 	gp__closer_close(s->closer);
 	gp__reload_close(&s->reload);
 	gp__switch_close(s);
+	gp__hours_close(s);
 	gp__lineages_stop(s->lineages);
 	gp__registry_close(&s->registry);
 	gp__journal_close(&s->journal);

@@ -201,6 +201,8 @@ struct gp__server {
 	} gpu_lines; /* in the log, about GPUs that fail */
 	struct gp__off_keeper off; /* keeps registry.off in a file */
 	struct gp__source off_kept;
+	struct gp__source hours; /* the timer of limits that apply at some times */
+	time_t limits_until; /* when they may change next; 0: never */
 	struct gp__scrape *scrape; /* NULL: metrics are not served */
 	char metrics[GP__CONFIG_PATH_MAX]; /* the key when it was started */
 	struct gp__closer *closer;
@@ -304,6 +306,17 @@ int gp__reload_begin(struct gp__reload *r, const char *path, bool required);
 int gp__reload_end(struct gp__reload *r, struct gp__config *config,
 		   char error[GP__CONFIG_ERROR_MAX]);
 void gp__reload_close(struct gp__reload *r);
+
+/*
+ * hours.c: limits at times of the day
+ */
+
+int gp__hours_open(struct gp__server *s);
+void gp__hours_close(struct gp__server *s);
+/* The configuration was read: puts into force what applies now. */
+void gp__hours_configure(struct gp__server *s);
+/* Applies the limits in force to the programs that are joined. */
+void gp__hours_apply(struct gp__server *s);
 
 /*
  * answer.c: answers that wait for another thread

@@ -529,6 +529,23 @@ json_t *gp__show_user(const struct gp__server *s, const struct gp__user *u)
 	return o;
 }
 
+/* The sections of the configuration that apply at some times of the day. */
+json_t *gp__show_sections(const struct gp__server *s)
+{
+	const struct gp__limits *l = &s->config.limits;
+	json_t *sections = json_array();
+
+	for (u32 i = 0; i < l->nr_sections; i++) {
+		const struct gp__section *section = &l->section[i];
+
+		if (gp__span_is_timed(&section->span))
+			json_array_append_new(sections, json_pack("{s:o, s:b}", "section",
+								  gp__json_text(section->name),
+								  "applies", section->applies));
+	}
+	return sections;
+}
+
 json_t *gp__show_asker(const struct gp__peer *p)
 {
 	json_t *o = json_object();
@@ -539,6 +556,8 @@ json_t *gp__show_asker(const struct gp__peer *p)
 	gp__json_set_u64(o, "programs", true, p->user->nr_programs);
 	json_object_set_new(o, "max_priority",
 			    p->admin ? json_null() : json_integer(p->limit.max_priority));
+	json_object_set_new(o, "max_priority_ever",
+			    p->admin ? json_null() : json_integer(p->limit.ever_priority));
 	gp__json_set_u64(o, "max_programs", !p->admin, p->limit.max_programs);
 	gp__json_set_u64(o, "max_queues", true, p->limit.max_queues);
 	gp__json_set_u64(o, "max_weight", !p->admin, p->limit.max_weight);

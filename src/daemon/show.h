@@ -37,6 +37,7 @@ json_t *gp__show_census(const struct gp__server *s);
 /* A process of it. NULL: it has none with this pid. */
 json_t *gp__show_holder(const struct gp__server *s, const struct gp__peer *p, pid_t pid);
 /* The user who asks, with its limits. */
+json_t *gp__show_sections(const struct gp__server *s);
 json_t *gp__show_asker(const struct gp__peer *p);
 json_t *gp__show_params(const struct gp__param *params, u32 n, const u64 *values);
 

@@ -49,14 +49,30 @@ static void copy_hints(struct gp__hints *to, const struct gp__hints *from, u32 f
 		to->max_hold_ns = from->max_hold_ns;
 }
 
+static void lower(const struct gp__program *p, struct gp__hints *hints)
+{
+	if (p->limited && hints->prio > p->max_priority)
+		hints->prio = p->max_priority;
+}
+
+/* Only an administrator exceeds the limit. */
+static void apply_mark(const struct gp__program *p, const struct gp__mark *m,
+		       struct gp__hints *hints)
+{
+	copy_hints(hints, &m->hints, m->set);
+	if ((m->set & GP__HINT_PRIO) && !(m->set_by_admin & GP__HINT_PRIO))
+		lower(p, hints);
+}
+
 void gp__verdict_override(const struct gp__program *p, const char *tag, struct gp__hints *hints)
 {
 	const struct gp__mark *m = find_mark(p->verdict, tag);
 
+	lower(p, hints);
 	if (p->verdict)
-		copy_hints(hints, &p->verdict->mark[0].hints, p->verdict->mark[0].set);
+		apply_mark(p, &p->verdict->mark[0], hints);
 	if (m)
-		copy_hints(hints, &m->hints, m->set);
+		apply_mark(p, m, hints);
 }
 
 /* The mark that says whether groups with this tag are suspended. NULL: none does. */
@@ -116,6 +132,28 @@ void gp__verdict_apply(struct gp__registry *r, struct gp__group *g, u64 now)
 	gp__account_follow(r, g, now);
 	if (g->suspended != suspended)
 		gp__group_suspend(g, suspended, now);
+}
+
+void gp__verdict_limit(struct gp__registry *r, struct gp__program *p, bool limited,
+		       s32 max_priority, u64 now)
+{
+	struct gp__link *l, *n;
+
+	if (p->limited == limited && p->max_priority == max_priority)
+		return;
+	p->limited = limited;
+	p->max_priority = max_priority;
+	gp__list_each(l, n, &p->groups)
+	{
+		struct gp__group *g = container_of(l, struct gp__group, of_program);
+		struct gp__hints hints = g->entity.hints;
+
+		hints.prio = g->asked_prio;
+		gp__verdict_override(p, g->entity.tag, &hints);
+		if (hints.prio != g->entity.hints.prio)
+			gp__entity_hint(&g->entity, &hints, now);
+		gp__account_follow(r, g, now);
+	}
 }
 
 static void apply_to_program(struct gp__registry *r, const struct gp__program *p, u64 now)

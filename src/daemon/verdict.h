@@ -70,7 +70,12 @@ void gp__verdict_set(struct gp__registry *r, struct gp__group *g, u32 fields,
 /* Whether an administrator has suspended the group, or set one of these hints. */
 bool gp__verdict_is_admins(const struct gp__group *g, bool suspended, u32 fields);
 
-/* Replaces hints that a program asks for by those that an operator has set. */
+/* Sets the highest priority of the program's groups, unless it is not @limited. What the program or
+ * its user ask for beyond it counts when the limit is higher again. */
+void gp__verdict_limit(struct gp__registry *r, struct gp__program *p, bool limited,
+		       s32 max_priority, u64 now);
+/* Lowers hints that a program asks for to its limit, or replaces them by those that an operator has
+ * set. */
 void gp__verdict_override(const struct gp__program *p, const char *tag, struct gp__hints *hints);
 /* Applies the verdict to a new group. */
 void gp__verdict_apply(struct gp__registry *r, struct gp__group *g, u64 now);

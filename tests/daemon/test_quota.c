@@ -223,10 +223,10 @@ static void the_configuration_is_checked(void **state)
 			fail_msg("gpu_time = %s is accepted", wrong[i]);
 	}
 	assert_int_equal(read_config(&c, "30min/1h"), 0);
-	assert_int_equal(c.everybody.gpu_time.ns, 1800 * GP__S);
-	assert_int_equal(c.everybody.gpu_time.period, 3600 * GP__S);
+	assert_int_equal(c.limits.everybody.gpu_time.ns, 1800 * GP__S);
+	assert_int_equal(c.limits.everybody.gpu_time.period, 3600 * GP__S);
 	assert_int_equal(read_config(&c, "none"), 0);
-	assert_int_equal(c.everybody.gpu_time.ns, 0);
+	assert_int_equal(c.limits.everybody.gpu_time.ns, 0);
 }
 
 int main(void)

@@ -35,14 +35,15 @@ static void check_config(const struct gp__config *c)
 		require(!gp__address_parse(&address, c->metrics));
 		require(c->metrics_anywhere || gp__address_is_local(&address));
 	}
-	require(choice->policy && c->nr_limits <= GP__CONFIG_LIMITS_MAX);
+	require(choice->policy && c->limits.nr_sections <= GP__LIMITS_MAX);
 	for (u32 i = 0; i < choice->policy->nr_params; i++)
 		require(!gp__param_check(&choice->policy->params[i], choice->values[i]));
 	for (u32 i = 0; i < GP__CFG_COUNT; i++)
 		require(!gp__param_check(&gp__core_params[i], choice->cfg[i]));
-	check_limit(&c->everybody);
-	for (u32 i = 0; i < c->nr_limits; i++)
-		check_limit(&c->limit[i]);
+	check_limit(&c->limits.everybody);
+	require(c->limits.nr_limits <= c->limits.nr_sections);
+	for (u32 i = 0; i < c->limits.nr_limits; i++)
+		check_limit(&c->limits.limit[i]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
