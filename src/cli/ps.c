@@ -382,6 +382,51 @@ static void print_sections(struct gp__env *env, const json_t *list)
 		view_time(buf, sizeof(buf), (time_t)int_of(list, "limits_until")));
 }
 
+static bool has_tags(const json_t *list)
+{
+	json_t *user;
+	size_t i;
+
+	json_array_foreach (json_object_get(list, "users"), i, user) {
+		if (json_array_size(json_object_get(user, "tags")))
+			return true;
+	}
+	return false;
+}
+
+static void tag_row(struct gp__table *t, const json_t *user, const json_t *tag)
+{
+	char buf[128];
+
+	gp__table_row(t);
+	gp__table_cell(t, gp__view_user(buf, sizeof(buf), (uid_t)int_of(user, "user")));
+	text_cell(t, tag, "tag");
+	ms_cell(t, tag, "gpu_time_ms");
+	quota_cell(t, tag);
+	gp__table_cell(t, json_is_true(json_object_get(tag, "over_quota")) ? "yes" : "no");
+}
+
+/* The users' GPU time under tags that have a limit. */
+static int print_tags(struct gp__env *env, const json_t *list)
+{
+	static const char *const columns[] = { "<USER", "<TAG", ">GPU TIME", ">OF", "<HELD", NULL };
+	struct gp__table *t;
+	json_t *user, *tag;
+	size_t i, k;
+
+	/* Without headings, the rows are those of one table. */
+	if (!has_tags(list) || !env->headers)
+		return 0;
+	fputc('\n', env->out);
+	t = gp__table_new(env);
+	add_columns(t, columns);
+	json_array_foreach (json_object_get(list, "users"), i, user) {
+		json_array_foreach (json_object_get(user, "tags"), k, tag)
+			tag_row(t, user, tag);
+	}
+	return gp__table_print(t);
+}
+
 static int print_users(struct gp__env *env, const json_t *list)
 {
 	static const char *const columns[] = { "<USER",	  ">CONNECTIONS", ">PROGRAMS", ">GROUPS",
@@ -411,6 +456,8 @@ static int print_users(struct gp__env *env, const json_t *list)
 		refused_cell(t, user);
 	}
 	err = gp__table_print(t);
+	if (!err)
+		err = print_tags(env, list);
 	if (!err)
 		print_sections(env, list);
 	return err;

@@ -162,7 +162,7 @@ static json_t *user_json(struct gp__server *s, u32 id, bool row)
 		const struct gp__user *u = container_of(l, struct gp__user, link);
 
 		if (u->uid == id)
-			return row ? gp__figures_user(u) : gp__show_user(s, u);
+			return row ? gp__figures_user(u, s->now) : gp__show_user(s, u);
 	}
 	return NULL;
 }

@@ -188,7 +188,29 @@ json_t *gp__figures_account(const struct gp__account *a, u64 now)
 	return o;
 }
 
-json_t *gp__figures_user(const struct gp__user *u)
+/* By tag; "": all of the user's programs. */
+static void set_quotas(json_t *o, const struct gp__user *u, u64 now)
+{
+	json_t *spent = json_object(), *limit = json_object();
+	const struct gp__link *l;
+
+	if (u->gpu.quota.ns) {
+		set(spent, "", gp__quota_spent(&u->gpu, now));
+		set(limit, "", u->gpu.quota.ns);
+	}
+	for (l = u->tag_accounts.next; l != &u->tag_accounts; l = l->next) {
+		const struct gp__tag_account *a = container_of(l, struct gp__tag_account, link);
+
+		if (a->gpu.quota.ns) {
+			set(spent, a->tag, gp__quota_spent(&a->gpu, now));
+			set(limit, a->tag, a->gpu.quota.ns);
+		}
+	}
+	json_object_set_new(o, "gpu_spent_ns", spent);
+	json_object_set_new(o, "gpu_quota_ns", limit);
+}
+
+json_t *gp__figures_user(const struct gp__user *u, u64 now)
 {
 	json_t *o = json_object(), *refused = json_object();
 
@@ -200,6 +222,7 @@ json_t *gp__figures_user(const struct gp__user *u)
 	set(o, "unsent_bytes", u->unsent);
 	set(o, "time_ns", u->used_ns);
 	set(o, "log_lines", u->nr_lines);
+	set_quotas(o, u, now);
 	for (u32 b = 0; b < GP__BUDGET_COUNT; b++)
 		set(refused, gp__budget_name(b), u->refused[b]);
 	json_object_set_new(o, "refused", refused);

@@ -15,6 +15,6 @@ json_t *gp__figures_daemon(const struct gp__server *s);
 json_t *gp__figures_gpu(const struct gp__gpu *g, u64 now);
 json_t *gp__figures_class(const struct gp__class_account *c, u64 now);
 json_t *gp__figures_account(const struct gp__account *a, u64 now);
-json_t *gp__figures_user(const struct gp__user *u);
+json_t *gp__figures_user(const struct gp__user *u, u64 now);
 
 #endif

@@ -63,6 +63,7 @@ void gp__hours_apply(struct gp__server *s)
 		if (!p->admin)
 			gp__list_del(&p->watching);
 	}
+	gp__quota_set_tags(&s->registry, s->now);
 }
 
 /* The time is there, or somebody has set the clock. */

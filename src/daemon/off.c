@@ -2,14 +2,11 @@
 #include "daemon/off.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/thread.h"
+#include "daemon/keep.h"
 
 #define HEADER "# GPUs on which 'gpreempt off' has switched scheduling off\n"
 #define ALL "all"
@@ -81,36 +78,10 @@ static int read_lines(struct gp__off *o, FILE *f)
 	return ferror(f) ? -EIO : 0;
 }
 
-/* Beside a socket in a folder that other users can write to, the file may be theirs. */
-static bool is_ours(const struct stat *st)
-{
-	return S_ISREG(st->st_mode) && (st->st_uid == geteuid() || !st->st_uid) &&
-	       !(st->st_mode & (S_IWGRP | S_IWOTH));
-}
-
-/* Waits for nobody: a pipe is opened at once. */
-static FILE *open_ours(const char *path, int *err)
-{
-	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	struct stat st;
-	FILE *f = NULL;
-
-	*err = fd < 0 ? -errno : 0;
-	if (!(fd < 0 ? lstat(path, &st) : fstat(fd, &st)) && !is_ours(&st))
-		*err = -EPERM;
-	if (!*err)
-		f = fdopen(fd, "r");
-	if (!f && !*err)
-		*err = -errno;
-	if (!f && fd >= 0)
-		close(fd);
-	return f;
-}
-
 int gp__off_read(struct gp__off *o, const char *path)
 {
 	int err;
-	FILE *f = open_ours(path, &err);
+	FILE *f = gp__keep_read(path, &err);
 
 	*o = (struct gp__off){ 0 };
 	if (!f && (err == -ENOENT || err == -EPERM))
@@ -123,113 +94,25 @@ int gp__off_read(struct gp__off *o, const char *path)
 	return err;
 }
 
-static int write_lines(const struct gp__off *o, FILE *f)
+char *gp__off_text(const struct gp__off *o)
 {
+	char *text = NULL;
+	size_t size;
+	FILE *f;
+
+	if (!gp__off_any(o))
+		return strdup("");
+	f = open_memstream(&text, &size);
+	if (!f)
+		return NULL;
 	fputs(HEADER, f);
 	if (o->all)
 		fputs(ALL "\n", f);
 	for (u32 i = 0; i < o->nr; i++)
 		fprintf(f, GPU "%s\n", o->key[i]);
-	return fflush(f) || fsync(fileno(f)) ? -errno : 0;
-}
-
-/* Never writes to a file that somebody else has put there. */
-static FILE *create(const char *path)
-{
-	int fd;
-	FILE *f;
-
-	if (unlink(path) && errno != ENOENT)
+	if (fclose(f)) {
+		free(text);
 		return NULL;
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-	f = fd < 0 ? NULL : fdopen(fd, "w");
-	if (!f && fd >= 0)
-		close(fd);
-	return f;
-}
-
-/* The new file takes the place of the old one when it is complete. */
-int gp__off_write(const struct gp__off *o, const char *path)
-{
-	char fresh[GP__OFF_PATH_MAX + 8];
-	FILE *f;
-	int err;
-
-	if (!gp__off_any(o))
-		return unlink(path) && errno != ENOENT ? -errno : 0;
-	snprintf(fresh, sizeof(fresh), "%s.new", path);
-	f = create(fresh);
-	if (!f)
-		return -errno;
-	err = write_lines(o, f);
-	if (fclose(f) && !err)
-		err = -errno;
-	if (!err && rename(fresh, path))
-		err = -errno;
-	if (err)
-		unlink(fresh);
-	return err;
-}
-
-/*
- * The thread
- */
-
-static void *run(void *data)
-{
-	struct gp__off_keeper *k = data;
-
-	k->result = gp__off_write(&k->writing, k->path);
-	eventfd_write(k->done_fd, 1);
-	return NULL;
-}
-
-int gp__off_keeper_open(struct gp__off_keeper *k, const char *path)
-{
-	*k = (struct gp__off_keeper){ .done_fd = -1 };
-	if (strlen(path) >= sizeof(k->path))
-		return -ENAMETOOLONG;
-	strcpy(k->path, path);
-	k->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	return k->done_fd < 0 ? -errno : 0;
-}
-
-void gp__off_keep(struct gp__off_keeper *k, const struct gp__off *o)
-{
-	int err;
-
-	k->next = *o;
-	k->again = k->runs;
-	if (k->runs)
-		return;
-	k->writing = k->next;
-	err = *k->path ? gp__thread_start(&k->thread, 0, run, k) : -ENOENT;
-	k->runs = !err;
-	if (err)
-		k->result = err;
-}
-
-void gp__off_kept(struct gp__off_keeper *k)
-{
-	eventfd_t times;
-
-	if (eventfd_read(k->done_fd, &times) || !k->runs)
-		return;
-	pthread_join(k->thread, NULL);
-	k->runs = false;
-	if (k->again)
-		gp__off_keep(k, &k->next);
-}
-
-void gp__off_keeper_close(struct gp__off_keeper *k)
-{
-	while (k->runs) {
-		pthread_join(k->thread, NULL);
-		k->runs = false;
-		if (k->again)
-			gp__off_keep(k, &k->next);
 	}
-	if (k->done_fd >= 0)
-		close(k->done_fd);
-	k->done_fd = -1;
+	return text;
 }

@@ -4,21 +4,17 @@
  * started again keeps to it.
  *
  * Without a file, nothing is off. With one that cannot be read, all GPUs are: somebody has switched
- * one off. A file that another user has made, or could have written, is ignored. A thread writes
- * the file, since a disk may be slow; the calls return at once, except for the one that reads it
- * before the daemon serves anybody.
+ * one off. A file that is not ours (keep.h) is ignored.
  */
 #ifndef GP__DAEMON_OFF_H
 #define GP__DAEMON_OFF_H
 
-#include <pthread.h>
 #include <stdbool.h>
 
 #include "core/types.h"
 #include "wire/wire.h"
 
 #define GP__OFF_MAX 64
-#define GP__OFF_PATH_MAX 256
 
 struct gp__off {
 	bool all;
@@ -39,24 +35,7 @@ void gp__off_remove(struct gp__off *o, const char *key);
 
 /* -EPERM: the file is ignored. */
 int gp__off_read(struct gp__off *o, const char *path);
-int gp__off_write(const struct gp__off *o, const char *path);
-
-struct gp__off_keeper {
-	int done_fd; /* readable when a list was written; -1: not open */
-	char path[GP__OFF_PATH_MAX];
-	pthread_t thread;
-	bool runs, again; /* the thread; @next is to be written after it */
-	struct gp__off writing, next;
-	int result; /* of the last write: 0 or -errno */
-};
-
-/* @path "": there is no file, and what is to be kept is not. */
-int gp__off_keeper_open(struct gp__off_keeper *k, const char *path);
-/* Begins to write a list. */
-void gp__off_keep(struct gp__off_keeper *k, const struct gp__off *o);
-/* Call it when done_fd is readable. */
-void gp__off_kept(struct gp__off_keeper *k);
-/* Waits until all is written. */
-void gp__off_keeper_close(struct gp__off_keeper *k);
+/* The lines of the file, from malloc(). NULL: out of memory. */
+char *gp__off_text(const struct gp__off *o);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "daemon/accounts.h"
 #include "daemon/ended.h"
+#include "daemon/limit.h"
 #include "daemon/memory.h"
 #include "daemon/gangs.h"
 #include "daemon/verdict.h"
@@ -404,8 +405,7 @@ static struct gp__group *get_group(struct gp__registry *r, struct gp__program *p
 	gp__list_init(&g->of_account);
 	gp__account_enter(r, g);
 	gp__verdict_apply(r, g, now);
-	gp__group_exceed(g, p->user->gpu.over, now);
-	gp__quota_check(p->user, now);
+	gp__quota_enter(r, g, now);
 	gp__group_join_gang(r, g, now);
 	return g;
 }
@@ -416,7 +416,7 @@ static void put_group(struct gp__registry *r, struct gp__group *g, u64 now)
 		return;
 	gp__account_leave(r, g, now);
 	gp__group_leave_gang(r, g);
-	gp__quota_charge(g, now);
+	gp__quota_leave(g, now);
 	gp__entity_remove(&g->entity, now);
 	put_owner(g->entity.owner, now);
 	unlink_group(r, g);
@@ -869,7 +869,7 @@ static void move_group(struct gp__registry *r, struct gp__group *g, const struct
 	gp__entity_add(get_owner(gpu, g->program->owner, room, now), &g->entity, before.id,
 		       before.process, before.class, before.tag, &before.hints, now);
 	gp__account_move(r, g);
-	gp__quota_check(g->program->user, now);
+	gp__quota_check(g, now);
 	if (before.suspended)
 		gp__entity_suspend(&g->entity, true, now);
 	gp__memory_changed(r, g->program);
@@ -1009,5 +1009,5 @@ struct gp__group *gp__registry_find_group(struct gp__registry *r, u32 entity_id)
 
 bool gp__program_is_alone(const struct gp__program *p)
 {
-	return !p->nr_shared && !gp__program_is_ganged(p) && !p->user->gpu.quota.ns;
+	return !p->nr_shared && !gp__program_is_ganged(p) && !gp__quota_any(p->user);
 }

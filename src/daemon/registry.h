@@ -26,6 +26,7 @@
 #include "wire/wire.h"
 
 struct gp__account;
+struct gp__limits;
 struct gp__named_gang;
 struct gp__registry;
 struct gp__verdict;
@@ -120,8 +121,11 @@ struct gp__group {
 	u32 nr_queues;
 	bool named; /* in the decision log */
 	bool suspended; /* by an operator */
-	bool over_quota; /* its user has used up its GPU time; held as if it were suspended */
-	u64 charged; /* GPU time, to its user */
+	bool over_quota; /* its user, or that under its tag, has used up its GPU time; held as if it
+			    were suspended */
+	u64 charged; /* GPU time, to its accounts */
+	struct gp__tag_account *tag_account; /* quota.h; NULL: its tag has no limit */
+	struct gp__link of_tag_account;
 	u32 gone_in; /* the GPU's epoch in which an order failed because the GPU does not answer,
 			or has lost the program's queues in a reset; 0: none has */
 	s32 asked_prio; /* by the program; an operator may have set another */
@@ -179,6 +183,7 @@ struct gp__registry {
 	struct gp__link accounts, classes; /* accounts.h */
 	u32 last_account; /* the latest id of these */
 	u32 last_id; /* of entities and queues */
+	const struct gp__limits *limits; /* NULL: there are none of tags */
 	bool one_user; /* all programs count as one user's: no GPU is shared */
 	struct gp__off off; /* the GPUs on which scheduling is off */
 	u32 nr_held; /* queues whose latest order is to hold */
@@ -247,7 +252,7 @@ void gp__registry_switch(struct gp__registry *r, u64 now);
 
 /* An operator suspends or resumes it. */
 void gp__group_suspend(struct gp__group *g, bool suspend, u64 now);
-/* Its user has used up its GPU time, or has some again. */
+/* The GPU time of its user, or of its tag, is used up, or there is some again. */
 void gp__group_exceed(struct gp__group *g, bool over, u64 now);
 
 struct gp__group *gp__registry_find_group(struct gp__registry *r, u32 entity_id);

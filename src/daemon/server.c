@@ -417,7 +417,7 @@ int gp__server_open(struct gp__server *s, const struct gp__log *log, const char 
 	s->config_path = config_path;
 	s->config_required = config_required;
 	s->journal.fd = s->lock = s->claims.answers.fd = s->off.done_fd = -1;
-	s->hours.fd = -1;
+	s->hours.fd = s->spent.keeper.done_fd = -1;
 	s->holders.done.fd = s->watches.done.fd = -1;
 	gp__list_init(&s->watches.targets);
 	s->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -458,6 +458,7 @@ int gp__server_open(struct gp__server *s, const struct gp__log *log, const char 
 		return err;
 	gp__registry_init(&s->registry, s->config.choice.policy, gp__pages_deliver, s);
 	s->registry.rank_hold = s->config.rank_hold;
+	s->registry.limits = &s->config.limits;
 	s->registry.tell_gpu = tell_gpu;
 	err = gp__claims_open(s);
 	if (!err)
@@ -466,6 +467,8 @@ int gp__server_open(struct gp__server *s, const struct gp__log *log, const char 
 		err = gp__holders_open(s);
 	if (!err)
 		err = gp__hours_open(s);
+	if (!err)
+		err = gp__spent_open(s, socket_path);
 	if (err)
 		return err;
 	apply_config(s);
@@ -515,6 +518,7 @@ static u64 end_turn(struct gp__server *s)
 	}
 	wake = gp__min_u64(wake, gp__registry_wake(&s->registry));
 	wake = gp__min_u64(wake, quotas_wake);
+	wake = gp__min_u64(wake, gp__spent_wake(s));
 	wake = gp__min_u64(wake, s->renew_at);
 	wake = gp__min_u64(wake, gp__listener_wake(s));
 	wake = gp__min_u64(wake, gp__peers_sweep(s));
@@ -634,6 +638,7 @@ void gp__server_close(struct gp__server *s)
 	gp__reload_close(&s->reload);
 	gp__switch_close(s);
 	gp__hours_close(s);
+	gp__spent_close(s);
 	gp__lineages_stop(s->lineages);
 	gp__registry_close(&s->registry);
 	gp__journal_close(&s->journal);

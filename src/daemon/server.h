@@ -30,6 +30,7 @@
 #include "daemon/inspect.h"
 #include "daemon/registry.h"
 #include "daemon/journal.h"
+#include "daemon/keep.h"
 #include "daemon/off.h"
 #include "daemon/watch_thread.h"
 
@@ -199,8 +200,15 @@ struct gp__server {
 		u64 until;
 		u32 nr;
 	} gpu_lines; /* in the log, about GPUs that fail */
-	struct gp__off_keeper off; /* keeps registry.off in a file */
+	struct gp__keeper off; /* keeps registry.off in a file */
 	struct gp__source off_kept;
+	struct {
+		struct gp__keeper keeper;
+		struct gp__source done;
+		u64 saved_at;
+		bool has_file;
+		int told; /* the latest result that was logged */
+	} spent; /* GPU time; spent.c */
 	struct gp__source hours; /* the timer of limits that apply at some times */
 	time_t limits_until; /* when they may change next; 0: never */
 	struct gp__scrape *scrape; /* NULL: metrics are not served */
@@ -317,6 +325,17 @@ void gp__hours_close(struct gp__server *s);
 void gp__hours_configure(struct gp__server *s);
 /* Applies the limits in force to the programs that are joined. */
 void gp__hours_apply(struct gp__server *s);
+
+/*
+ * spent.c: GPU time that users have spent, over restarts
+ */
+
+/* Reads what an earlier daemon has written. */
+int gp__spent_open(struct gp__server *s, const char *socket_path);
+/* Writes it, if it is time. Returns when to call it next. */
+u64 gp__spent_wake(struct gp__server *s);
+/* Writes it. The users are still there, and their groups are gone. */
+void gp__spent_close(struct gp__server *s);
 
 /*
  * answer.c: answers that wait for another thread

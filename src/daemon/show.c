@@ -501,6 +501,33 @@ json_t *gp__show_holder(const struct gp__server *s, const struct gp__peer *p, pi
 	return o;
 }
 
+static void set_quota(json_t *o, const struct gp__gpu_account *a, u64 now)
+{
+	u64 limit = a->quota.ns;
+
+	gp__json_set_real(o, "gpu_time_ms", limit, gp__to_ms(gp__quota_spent(a, now)));
+	gp__json_set_real(o, "gpu_quota_ms", limit, gp__to_ms(limit));
+	gp__json_set_real(o, "gpu_period_ms", limit, gp__to_ms(a->quota.period));
+	json_object_set_new(o, "over_quota", json_boolean(a->over));
+}
+
+/* The tags under which the user has a limit, or had one. */
+static json_t *tag_quotas(const struct gp__user *u, u64 now)
+{
+	json_t *tags = json_array();
+	const struct gp__link *l;
+
+	for (l = u->tag_accounts.next; l != &u->tag_accounts; l = l->next) {
+		const struct gp__tag_account *a = container_of(l, struct gp__tag_account, link);
+		json_t *o = json_object();
+
+		json_object_set_new(o, "tag", gp__json_text(a->tag));
+		set_quota(o, &a->gpu, now);
+		json_array_append_new(tags, o);
+	}
+	return tags;
+}
+
 /* The times in which a user was refused or slowed are counted by budget. */
 json_t *gp__show_user(const struct gp__server *s, const struct gp__user *u)
 {
@@ -518,10 +545,8 @@ json_t *gp__show_user(const struct gp__server *s, const struct gp__user *u)
 	json_object_set_new(o, "log_lines", json_integer((json_int_t)u->nr_lines));
 	json_object_set_new(o, "time_ms", json_real(gp__to_ms(u->used_ns)));
 	json_object_set_new(o, "slowed", json_boolean(gp__user_ready_at(u) > s->now));
-	gp__json_set_real(o, "gpu_time_ms", u->gpu.quota.ns, gp__to_ms(gp__quota_spent(u, s->now)));
-	gp__json_set_real(o, "gpu_quota_ms", u->gpu.quota.ns, gp__to_ms(u->gpu.quota.ns));
-	gp__json_set_real(o, "gpu_period_ms", u->gpu.quota.ns, gp__to_ms(u->gpu.quota.period));
-	json_object_set_new(o, "over_quota", json_boolean(u->gpu.over));
+	set_quota(o, &u->gpu, s->now);
+	json_object_set_new(o, "tags", tag_quotas(u, s->now));
 	for (u32 b = 0; b < GP__BUDGET_COUNT; b++)
 		json_object_set_new(refused, gp__budget_name(b),
 				    json_integer((json_int_t)u->refused[b]));

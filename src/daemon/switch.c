@@ -10,25 +10,12 @@
 #include <string.h>
 
 #include "daemon/server.h"
-#include "daemon/systemd.h"
-
-/* In the folder that systemd keeps for the daemon, else beside its socket. */
-static void find_path(const char *socket_path, char *path, size_t size)
-{
-	const char *folder = gp__systemd_state_folder();
-
-	*path = '\0';
-	if (folder)
-		snprintf(path, size, "%s/off", folder);
-	else if (*socket_path)
-		snprintf(path, size, "%s.off", socket_path);
-}
 
 static void kept(struct gp__server *s, struct gp__source *source, u32 events)
 {
 	(void)source;
 	(void)events;
-	gp__off_kept(&s->off);
+	gp__keeper_done(&s->off);
 	if (!s->off.runs && s->off.result)
 		gp__log_error(s->log,
 			      "cannot write %s: %s; after a restart gpreemptd does not know what "
@@ -57,8 +44,8 @@ int gp__switch_open(struct gp__server *s, const char *socket_path)
 	char path[PATH_MAX];
 	int err;
 
-	find_path(socket_path, path, sizeof(path));
-	err = gp__off_keeper_open(&s->off, path);
+	gp__keep_path(path, sizeof(path), "off", socket_path);
+	err = gp__keeper_open(&s->off, path);
 	if (err)
 		return err;
 	s->off_kept = (struct gp__source){ s->off.done_fd, kept };
@@ -106,7 +93,7 @@ int gp__switch_turn(struct gp__server *s, const char *key, bool off, char error[
 	if (err)
 		return err;
 	gp__registry_switch(&s->registry, s->now);
-	gp__off_keep(&s->off, &s->registry.off);
+	gp__keeper_put(&s->off, gp__off_text(&s->registry.off));
 	return 0;
 }
 
@@ -118,5 +105,5 @@ json_t *gp__switch_saved(const struct gp__server *s, const char **why)
 
 void gp__switch_close(struct gp__server *s)
 {
-	gp__off_keeper_close(&s->off);
+	gp__keeper_close(&s->off);
 }

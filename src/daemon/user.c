@@ -43,6 +43,7 @@ struct gp__user *gp__user_get(struct gp__link *users, uid_t uid)
 	if (!u)
 		return NULL;
 	u->uid = uid;
+	gp__list_init(&u->tag_accounts);
 	for (u32 i = 0; i < GP__LANES; i++) {
 		gp__list_init(&u->lane[i].link);
 		gp__list_init(&u->lane[i].peers);
@@ -53,6 +54,7 @@ struct gp__user *gp__user_get(struct gp__link *users, uid_t uid)
 
 static void forget(struct gp__user *u)
 {
+	gp__quota_free(u);
 	gp__list_del(&u->link);
 	free(u);
 }
@@ -66,7 +68,7 @@ void gp__users_sweep(struct gp__link *users, u64 now)
 		struct gp__user *u = container_of(l, struct gp__user, link);
 
 		if (!u->nr_peers && !u->nr_gpus && !atomic_load(&u->nr_closing) &&
-		    gp__user_ready_at(u) <= now && u->gpu.full_at <= now)
+		    gp__user_ready_at(u) <= now && gp__quota_forget(u, now))
 			forget(u);
 	}
 }

@@ -85,6 +85,7 @@ struct gp__user {
 	u64 used_ns; /* of the main thread's time */
 	u64 nr_lines; /* in the decision log */
 	struct gp__gpu_account gpu;
+	struct gp__link tag_accounts; /* quota.h */
 	u64 refused[GP__BUDGET_COUNT]; /* how often, of a rate: how often it was served later */
 	bool slowed; /* by a rate, when it was last looked at */
 	struct gp__lane lane[GP__LANES];

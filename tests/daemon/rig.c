@@ -220,6 +220,8 @@ static void close_rig(struct rig *r)
 	unlink(r->config);
 	snprintf(name, sizeof(name), "%s.lock", r->socket);
 	unlink(name);
+	snprintf(name, sizeof(name), "%s.quota", r->socket);
+	unlink(name);
 	assert_int_equal(rmdir(r->folder), 0);
 }
 
