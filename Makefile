@@ -143,6 +143,11 @@ metrics-test:
 	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
 	@scripts/may-skip $@ scripts/metrics-test $(BUILD)
 
+trace-test:
+	@scripts/deps test
+	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
+	@scripts/may-skip $@ scripts/trace-test $(BUILD)
+
 poc-soak:
 	@scripts/deps test
 	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
@@ -213,6 +218,7 @@ help:
 	@echo 'make metrics-test'
 	@echo '                fetch Prometheus (19 MB), have it scrape gpreemptd, and ask it all questions'
 	@echo '                of the dashboard and of the alerts'
+	@echo 'make trace-test fetch protoc and Perfetto'"'"'s schema (19 MB), and decode a trace with them'
 	@echo 'make poc-soak   preempt a trainer every 100 ms, for POC_SECONDS=$(POC_SECONDS) on two kernels'
 	@echo 'make hsa-soak   hold PROGRAMS=$(PROGRAMS) random programs of the HSA runtime at random moments'
 	@echo 'make opencl-soak'
@@ -226,5 +232,5 @@ help:
 
 .PHONY: all demo demo-llm test bench bench-nvidia-pack lint sanitize fuzz mutation kernel-handler-test \
 	kernel-probe kernel-test kernel-series kernel-posting dkms-package dkms-test rocr6-sid arm64 emu-soak failopen-soak compat-test hostile-soak systemd-test \
-	metrics-test poc-soak \
+	metrics-test trace-test poc-soak \
 	hsa-soak opencl-soak rocm-suite install clean help

@@ -18,6 +18,7 @@ int cmd_set(struct gp__env *env, int argc, char **argv);
 int cmd_sim(struct gp__env *env, int argc, char **argv);
 int cmd_suspend(struct gp__env *env, int argc, char **argv);
 int cmd_top(struct gp__env *env, int argc, char **argv);
+int cmd_trace(struct gp__env *env, int argc, char **argv);
 int cmd_why(struct gp__env *env, int argc, char **argv);
 
 /* These loop over @backends, which ends with NULL. */

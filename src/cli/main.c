@@ -56,6 +56,7 @@ static const struct gp__cmd commands[] = {
 	{ "sim", cmd_sim, "simulate programs on modelled GPUs under the real scheduler" },
 	{ "suspend", cmd_suspend, "suspend joined programs: keep them off the GPU until resumed" },
 	{ "top", cmd_top, "live view of GPU scheduling" },
+	{ "trace", cmd_trace, "write a Perfetto trace of decisions" },
 	{ "version", gp__cmd_version, "show the version" },
 	{ "why", cmd_why, "show when a program was held, for whom and why" },
 	{ NULL, NULL, NULL },
