@@ -300,9 +300,104 @@ static int take_limit(struct reading *r, const char *name, const char *value)
 				      ? "[%s]: only everybody, user NAME, group NAME and tag NAME "
 					"can apply at some times"
 				      : "there is no section [%s]; there are daemon, policy, core, "
-					"everybody, user NAME, group NAME and tag NAME",
+					"everybody, user NAME, group NAME, tag NAME and slice "
+					"NAME",
 			      r->section);
 	return find_of(r, &of, of_name) && set_limit(r, &of, &span, name, value);
+}
+
+/*
+ * Control groups
+ */
+
+#define RULE_WEIGHT_MOST 10000
+
+static struct gp__cgroup_rule *find_rule(struct gp__config *c, const char *path)
+{
+	for (u32 i = 0; i < c->nr_rules; i++) {
+		if (!strcmp(c->rules[i].path, path))
+			return &c->rules[i];
+	}
+	return NULL;
+}
+
+static int set_class_of(struct reading *r, struct gp__cgroup_rule *rule, const char *name,
+			const char *value)
+{
+	s32 *prio = !strcmp(name, "class") ? &rule->prio : &rule->max_priority;
+	int64_t n;
+
+	if (gp__class_prio(value, prio)) {
+		rule->set |= prio == &rule->prio ? GP__CGROUP_CLASS : GP__CGROUP_MAX_PRIORITY;
+		return 1;
+	}
+	if (gp__parse_i64(value, -GP__PRIO_LIMIT, GP__PRIO_LIMIT, &n))
+		return refuse(r,
+			      "%s: '%s' is none of online, normal and offline, nor a whole number "
+			      "within %d of 0",
+			      name, value, GP__PRIO_LIMIT);
+	*prio = (s32)n;
+	rule->set |= prio == &rule->prio ? GP__CGROUP_CLASS : GP__CGROUP_MAX_PRIORITY;
+	return 1;
+}
+
+static int set_part_of(struct reading *r, struct gp__cgroup_rule *rule, const char *name,
+		       const char *value)
+{
+	bool is_share = !strcmp(name, "share");
+	u64 n, most = is_share ? 100 : RULE_WEIGHT_MOST;
+	char expected[80];
+
+	if (gp__parse_u64(value, 1, most, &n))
+		return refuse(r, "%s: '%s' is not %s", name, value,
+			      gp__expect_u64(expected, sizeof(expected), 1, most));
+	*(is_share ? &rule->share_pct : &rule->weight) = (u32)n;
+	rule->set |= is_share ? GP__CGROUP_SHARE : GP__CGROUP_WEIGHT;
+	return 1;
+}
+
+static int set_rule(struct reading *r, struct gp__cgroup_rule *rule, const char *name,
+		    const char *value)
+{
+	if (!strcmp(name, "class") || !strcmp(name, "max_class"))
+		return set_class_of(r, rule, name, value);
+	if (!strcmp(name, "weight") || !strcmp(name, "share"))
+		return set_part_of(r, rule, name, value);
+	if (strcmp(name, "tag") != 0)
+		return refuse(r,
+			      "[slice] has no key '%s'; it has class, max_class, weight, share and "
+			      "tag",
+			      name);
+	if (!*value || strlen(value) >= sizeof(rule->tag))
+		return refuse(r, "tag: '%s' is not a text of 1 to %zu characters", value,
+			      sizeof(rule->tag) - 1);
+	gp__tag_set(rule->tag, value);
+	rule->set |= GP__CGROUP_TAG;
+	return 1;
+}
+
+static int set_rule_of(struct reading *r, const char *slice, const char *name, const char *value)
+{
+	struct gp__config *c = r->c;
+	struct gp__cgroup_rule *rule;
+	char path[GP__CGROUP_MAX];
+
+	while (*slice == ' ')
+		slice++;
+	if (!gp__cgroup_path(path, slice))
+		return refuse(r,
+			      "[slice %s]: neither the name of a slice, such as batch.slice, nor "
+			      "the path of a control group, such as /batch.slice/job.service",
+			      slice);
+	rule = find_rule(c, path);
+	if (!rule && c->nr_rules == GP__CGROUP_RULES_MAX)
+		return refuse(r, "there are more than %d sections for slices",
+			      GP__CGROUP_RULES_MAX);
+	if (!rule) {
+		rule = &c->rules[c->nr_rules++];
+		strcpy(rule->path, path);
+	}
+	return set_rule(r, rule, name, value);
 }
 
 static int take_pair(void *data, const char *section, const char *name, const char *value)
@@ -320,6 +415,8 @@ static int take_pair(void *data, const char *section, const char *name, const ch
 				 choice->values);
 	if (!strcmp(r->section, "core"))
 		return set_param(r, gp__core_params, GP__CFG_COUNT, name, value, choice->cfg);
+	if (!strncmp(r->section, "slice ", 6))
+		return set_rule_of(r, r->section + 6, name, value);
 	return take_limit(r, name, value);
 }
 

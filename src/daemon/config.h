@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "core/core.h"
+#include "daemon/cgroups.h"
 #include "daemon/limit.h"
 #include "policy/choice.h"
 
@@ -38,6 +39,8 @@ struct gp__config {
 	char devices[GP__CONFIG_DEVICES_MAX]; /* glob patterns of device files, in one line */
 	struct gp__choice choice;
 	struct gp__limits limits;
+	struct gp__cgroup_rule rules[GP__CGROUP_RULES_MAX];
+	u32 nr_rules;
 	struct gp__subuids subuids[GP__CONFIG_SUBUIDS_MAX];
 	u32 nr_subuids;
 };

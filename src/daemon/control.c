@@ -398,6 +398,18 @@ static bool exceeds_limit(const struct gp__hints *has, const struct gp__hints *w
 				 sizeof(text));
 }
 
+/* Whether a rule about its control group says how high its priority may be. */
+static bool has_rule(const struct gp__program *p)
+{
+	return p->terms.set & GP__CGROUP_MAX_PRIORITY;
+}
+
+/* The user that asks may be another one than the program's: the owner of its subordinate uid. */
+static s32 max_priority(const struct request *r, const struct gp__program *p)
+{
+	return has_rule(p) ? gp__program_max_priority(p) : r->p->limit.max_priority;
+}
+
 static bool may_set(struct request *r, const struct gp__group *g)
 {
 	struct gp__hints h = g->entity.hints;
@@ -422,10 +434,16 @@ static bool may_set(struct request *r, const struct gp__group *g)
 		r->code = -EACCES;
 		return false;
 	}
-	if (!r->p->admin && h.prio > g->entity.hints.prio && h.prio > r->p->limit.max_priority) {
-		refuse(r, -EACCES,
-		       "priority %d is above this user's limit, %d: ask an administrator", h.prio,
-		       r->p->limit.max_priority);
+	if (!r->p->admin && h.prio > g->entity.hints.prio && h.prio > max_priority(r, g->program)) {
+		r->p->user->refused[GP__BUDGET_HINTS]++;
+		if (has_rule(g->program))
+			gp__program_explain_priority(g->program, h.prio, "", r->error,
+						     sizeof(r->error));
+		else
+			refuse(r, 0,
+			       "priority %d is above this user's limit, %d: ask an administrator",
+			       h.prio, r->p->limit.max_priority);
+		r->code = -EACCES;
 		return false;
 	}
 	if (!r->p->admin && !has_guarantees(&g->entity.hints, &h) &&

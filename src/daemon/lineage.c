@@ -68,26 +68,72 @@ static bool read_status(pid_t pid, struct facts *f)
 	return true;
 }
 
-static void read_cgroup(pid_t pid, struct facts *f)
+static bool has_cgroup(const struct gp__lineage *l, const char *path)
 {
-	char text[TEXT_MAX];
-
-	*f->cgroup = '\0';
-	if (!read_text(pid, "cgroup", text))
-		return;
-	for (const char *line = text; line; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (!strncmp(line, "0::", 3))
-			snprintf(f->cgroup, sizeof(f->cgroup), "%.*s", (int)strcspn(line + 3, "\n"),
-				 line + 3);
+	for (const char *at = l->cgroups; *at; at += strlen(at) + 1) {
+		if (!strcmp(at, path))
+			return true;
 	}
+	return false;
 }
 
-static bool read_facts(pid_t pid, struct facts *f)
+/* Adds the path of a line "NUMBER:CONTROLLERS:PATH". False: there is no room. */
+static bool add_cgroup(struct gp__lineage *l, const char *line)
+{
+	const char *controllers = strchr(line, ':');
+	const char *colon = controllers ? strchr(controllers + 1, ':') : NULL;
+	char path[GP__CGROUP_MAX];
+	size_t len;
+
+	snprintf(path, sizeof(path), "%s", colon ? colon + 1 : "/");
+	if (!strcmp(path, "/") || has_cgroup(l, path))
+		return true;
+	len = strlen(path) + 1;
+	if (l->cgroups_size + len > sizeof(l->cgroups))
+		return false;
+	memcpy(l->cgroups + l->cgroups_size - 1, path, len);
+	l->cgroups_size += (u32)len;
+	l->cgroups[l->cgroups_size - 1] = '\0';
+	return true;
+}
+
+/*
+ * Reads the control groups of a process. A line may be long, and the one of version 2 is the last:
+ * a user that makes groups below its own cannot hide it. @l: for those of all hierarchies, or NULL.
+ */
+static void read_cgroups(pid_t pid, struct facts *f, struct gp__lineage *l)
+{
+	char path[64], *line = NULL;
+	bool complete = true;
+	size_t size = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
+	file = fopen(path, "re");
+	*f->cgroup = '\0';
+	if (!file)
+		return;
+	if (l)
+		l->cgroups_size = 1;
+	while (getline(&line, &size, file) > 0) {
+		line[strcspn(line, "\n")] = '\0';
+		if (!strncmp(line, "0::", 3))
+			snprintf(f->cgroup, sizeof(f->cgroup), "%s", line + 3);
+		complete &= !l || add_cgroup(l, line);
+	}
+	complete &= !ferror(file);
+	free(line);
+	fclose(file);
+	if (l && !complete)
+		l->cgroups_size = 0;
+}
+
+/* @l: for the control groups of the process, or NULL. */
+static bool read_facts(pid_t pid, struct facts *f, struct gp__lineage *l)
 {
 	if (!read_stat(pid, f) || !read_status(pid, f))
 		return false;
-	read_cgroup(pid, f);
+	read_cgroups(pid, f, l);
 	return true;
 }
 
@@ -107,7 +153,7 @@ void gp__lineage_read(pid_t pid, struct gp__lineage *l)
 	struct facts f, parent;
 
 	memset(l, 0, sizeof(*l));
-	if (pid <= 0 || !read_facts(pid, &f))
+	if (pid <= 0 || !read_facts(pid, &f, l))
 		return;
 	memcpy(l->cgroup, f.cgroup, sizeof(l->cgroup));
 	for (;;) {
@@ -117,7 +163,7 @@ void gp__lineage_read(pid_t pid, struct gp__lineage *l)
 		if (f.parent <= 0)
 			return;
 		/* A parent that is younger has the pid of one that ended. */
-		known = l->nr < GP__LINEAGE_MAX && read_facts(f.parent, &parent) &&
+		known = l->nr < GP__LINEAGE_MAX && read_facts(f.parent, &parent, NULL) &&
 			parent.start <= f.start;
 		if (!l->adopted_start && (!known || may_have_adopted(&parent, &f)))
 			l->adopted_start = f.start;

@@ -17,6 +17,7 @@
 
 #define GP__LINEAGE_MAX 64
 #define GP__CGROUP_MAX 256
+#define GP__CGROUPS_MAX 16 /* different ones of a process, in all hierarchies */
 
 /* A pid is reused; a pid with a start time is not. */
 struct gp__process_id {
@@ -34,6 +35,12 @@ struct gp__lineage {
 	 */
 	u64 adopted_start;
 	char cgroup[GP__CGROUP_MAX]; /* of the process, version 2; "": none */
+	/*
+	 * The beginnings of the paths of its control groups in all hierarchies, without roots, each
+	 * with its NUL; an empty one ends them.
+	 */
+	char cgroups[GP__CGROUPS_MAX * GP__CGROUP_MAX + 1];
+	u32 cgroups_size; /* 0: they cannot be read */
 };
 
 /* Reads the ancestors of a process. Can be stretched by its owner. */

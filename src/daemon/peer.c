@@ -174,27 +174,40 @@ static int check_limits(struct gp__server *s, struct gp__peer *p,
 	return 0;
 }
 
-/* The part of a priority that its user may have at some time of the day. Of that, the registry
- * lowers what is too high now. */
+/*
+ * The part of a priority that the program may have at some time of the day, or by a rule about its
+ * control group. Of that, the registry lowers what is too high now.
+ */
 static s32 keep_priority(const struct gp__peer *p, s32 wish)
 {
-	return wish < p->limit.ever_priority ? wish : p->limit.ever_priority;
+	s32 most = p->limit.ever_priority, by_rule = gp__program_max_priority(&p->program);
+
+	most = p->program.terms.set & GP__CGROUP_MAX_PRIORITY && by_rule > most ? by_rule : most;
+	return p->admin || wish < most ? wish : most;
 }
 
-/* Lowers the priority of a new queue to the user's limit, with a sentence in @text if that changes
- * it. */
+/*
+ * Lowers the priority of a new queue to the limit, with a sentence in @text if that changes what
+ * the program has asked for.
+ */
 static void lower_priority(struct gp__peer *p, struct gp__wire_queue_add *add, char *text,
 			   size_t size)
 {
+	bool by_rule = add->flags & GP__WIRE_BY_DEFAULT && p->program.terms.set & GP__CGROUP_CLASS;
+	s32 most = gp__program_max_priority(&p->program);
+
 	*text = '\0';
-	if (p->admin || add->hints.prio <= p->limit.max_priority)
+	if (add->hints.prio <= most)
 		return;
-	snprintf(text, size,
-		 "priority %d is above this user's limit, %d, and is lowered to it%s: ask an "
-		 "administrator for max_priority in gpreemptd.conf(5)",
-		 add->hints.prio, p->limit.max_priority,
-		 p->limit.ever_priority > p->limit.max_priority ? " at this time of the day" : "");
-	p->user->refused[GP__BUDGET_HINTS]++;
+	if (!by_rule) {
+		bool now = p->limit.ever_priority > p->limit.max_priority;
+
+		gp__program_explain_priority(&p->program, add->hints.prio,
+					     now ? ", and is lowered to it at this time of the day"
+						 : ", and is lowered to it",
+					     text, size);
+		p->user->refused[GP__BUDGET_HINTS]++;
+	}
 	add->hints.prio = keep_priority(p, add->hints.prio);
 }
 
@@ -256,11 +269,11 @@ static void take_hints(struct gp__server *s, struct gp__peer *p, struct gp__prog
 	const char *why = "";
 	int err;
 
-	if (!p->admin && hints.prio > p->limit.max_priority) {
+	if (hints.prio > gp__program_max_priority(&p->program)) {
 		if (!(m->flags & GP__WIRE_AT_MOST)) {
-			gp__peer_reply(s, p, m->head.seq, -EACCES, 0,
-				       "the priority is above this user's limit: ask an "
-				       "administrator");
+			gp__program_explain_priority(&p->program, hints.prio, "", text,
+						     sizeof(text));
+			gp__peer_reply(s, p, m->head.seq, -EACCES, 0, text);
 			return;
 		}
 		hints.prio = keep_priority(p, hints.prio);
@@ -395,6 +408,54 @@ static enum gp__served send_answer(struct gp__server *s, struct gp__peer *p)
 	return state == GP__ANSWER_BLOCKED ? await(s, p, EPOLLOUT) : GP__SERVED_PART;
 }
 
+/*
+ * The control groups of a program decide about its priority, so its messages wait until they are
+ * known, but not for long: then the program gets what all rules allow.
+ */
+#define PARK_NS (500 * GP__MS)
+
+/* Whether its messages wait. They do not wait twice. */
+static bool parks(struct gp__server *s, struct gp__peer *p)
+{
+	if (p->role != GP__WIRE_AGENT || p->program.cgroups || p->program.judged ||
+	    p->parked_until == GP__NEVER || !gp__cgroups_rule(&s->registry))
+		return false;
+	if (!p->parked_until) {
+		p->parked_until = s->now + PARK_NS;
+		s->nr_parked++;
+	}
+	return true;
+}
+
+void gp__peer_unpark(struct gp__server *s, struct gp__peer *p)
+{
+	bool parked = p->parked_until && p->parked_until != GP__NEVER;
+
+	p->parked_until = GP__NEVER;
+	s->nr_parked -= parked;
+	if (parked && !p->dead)
+		gp__server_rewatch(s, &p->socket, EPOLLIN | EPOLLONESHOT);
+}
+
+u64 gp__peers_unpark(struct gp__server *s)
+{
+	struct gp__link *l, *n;
+	u64 next = GP__NEVER;
+
+	if (!s->nr_parked)
+		return GP__NEVER;
+	gp__list_each(l, n, &s->peers)
+	{
+		struct gp__peer *p = container_of(l, struct gp__peer, link);
+
+		if (p->parked_until && p->parked_until <= s->now)
+			gp__peer_unpark(s, p);
+		else if (p->parked_until && !p->dead)
+			next = gp__min_u64(next, p->parked_until);
+	}
+	return next;
+}
+
 /* A request, and a part of an answer, may take a while: there is one of them in a turn. */
 enum gp__served gp__peer_serve(struct gp__server *s, struct gp__peer *p)
 {
@@ -404,6 +465,8 @@ enum gp__served gp__peer_serve(struct gp__server *s, struct gp__peer *p)
 	/* A client must read its answer before its next request is read. */
 	if (p->answer)
 		return send_answer(s, p);
+	if (parks(s, p))
+		return GP__SERVED_ALL;
 	return read_message(s, p) ? GP__SERVED_PART : await(s, p, EPOLLIN);
 }
 
@@ -462,6 +525,7 @@ void gp__peer_drop(struct gp__server *s, struct gp__peer *p, const char *why)
 	/* A client that connects again and again must not fill the queue of questions. */
 	if (p->role == GP__WIRE_AGENT && !p->program.judged)
 		gp__lineages_cancel(s->lineages, p->ticket);
+	gp__peer_unpark(s, p);
 	gp__verdict_leave(&s->registry, &p->program);
 	gp__program_leave_gang(&s->registry, &p->program, s->now);
 	if (p->program.user)

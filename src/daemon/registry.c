@@ -35,6 +35,7 @@ void gp__registry_init(struct gp__registry *r, const struct gp__policy *policy,
 	for (u32 i = 0; i < GP__GROUP_BUCKETS; i++)
 		gp__list_init(&r->by_id[i]);
 	gp__list_init(&r->verdicts);
+	gp__list_init(&r->registered);
 	gp__list_init(&r->gangs);
 	gp__list_init(&r->waiting_gangs);
 	gp__list_init(&r->stale_gangs);
@@ -52,6 +53,7 @@ void gp__registry_close(struct gp__registry *r)
 	gp__ended_free_all(r);
 	gp__accounts_free(r);
 	gp__verdict_free_all(r);
+	gp__cgroups_free(r);
 	gp__users_free(&r->users);
 }
 
@@ -64,6 +66,7 @@ void gp__program_enter(struct gp__registry *r, struct gp__program *p, u64 now)
 	gp__list_init(&p->memory_changed);
 	gp__list_init(&p->of_gang);
 	gp__list_push(&r->programs, &p->link);
+	p->terms = gp__cgroups_terms(r, p);
 }
 
 void gp__program_leave(struct gp__program *p)
@@ -72,6 +75,8 @@ void gp__program_leave(struct gp__program *p)
 	gp__list_del(&p->link);
 	gp__list_del(&p->changed);
 	gp__list_del(&p->memory_changed);
+	free(p->cgroups);
+	p->cgroups = NULL;
 }
 
 /*
@@ -364,11 +369,12 @@ static struct gp__hints hints_of(const struct gp__wire_hints *w)
 				   .memory = w->memory };
 }
 
-/* NULL with -errno in @err and a sentence in @why. */
+/* @by_default: the program has asked for no priority. NULL with -errno in @err and a sentence in
+ * @why. */
 static struct gp__group *get_group(struct gp__registry *r, struct gp__program *p,
 				   struct gp__gpu *gpu, const char *tag,
-				   const struct gp__hints *hints, bool bounded, u64 now, int *err,
-				   const char **why)
+				   const struct gp__hints *hints, bool by_default, bool bounded,
+				   u64 now, int *err, const char **why)
 {
 	struct gp__hints in_force = *hints;
 	char clean[GP__TAG_MAX];
@@ -391,6 +397,7 @@ static struct gp__group *get_group(struct gp__registry *r, struct gp__program *p
 	g = owner ? calloc(1, sizeof(*g)) : NULL;
 	if (!g)
 		return NULL;
+	gp__terms_apply(&p->terms, by_default, &in_force);
 	gp__verdict_override(p, clean, &in_force);
 	if (gp__entity_add(owner, &g->entity, ++r->last_id, (u32)p->pid,
 			   gp__class_of(in_force.prio), tag, &in_force, now)) {
@@ -400,6 +407,9 @@ static struct gp__group *get_group(struct gp__registry *r, struct gp__program *p
 	g->program = p;
 	g->gpu = gpu;
 	g->asked_prio = hints->prio;
+	g->asked_weight = hints->weight;
+	g->asked_share = hints->share_pct;
+	g->by_default = by_default;
 	g->asked_memory = hints->memory;
 	link_group(r, g);
 	gp__list_init(&g->of_account);
@@ -559,7 +569,8 @@ int gp__program_queue_add(struct gp__registry *r, struct gp__program *p,
 	q = calloc(1, sizeof(*q));
 	gpu = q ? get_gpu(r, p, add, bounded, now, &err, why) : NULL;
 	if (gpu)
-		q->group = get_group(r, p, gpu, add->tag, &hints, bounded, now, &err, why);
+		q->group = get_group(r, p, gpu, *add->tag ? add->tag : p->terms.tag, &hints,
+				     add->flags & GP__WIRE_BY_DEFAULT, bounded, now, &err, why);
 	if (!q || !q->group) {
 		if (gpu)
 			put_gpu(r, gpu, now);
@@ -646,7 +657,7 @@ static int move(struct gp__registry *r, struct gp__program_queue *q, const struc
 	int err;
 
 	/* A group that it leaves empty makes room for another. */
-	g = get_group(r, old->program, old->gpu, old->entity.tag, hints,
+	g = get_group(r, old->program, old->gpu, old->entity.tag, hints, false,
 		      bounded && old->nr_queues > 1, now, &err, why);
 	if (!g)
 		return err;
@@ -677,6 +688,9 @@ int gp__program_queue_hints(struct gp__registry *r, struct gp__program_queue *q,
 	*why = OUT_OF_MEMORY;
 	if (hints.prio != g->asked_prio)
 		return move(r, q, &hints, bounded, now, why);
+	g->asked_weight = hints.weight;
+	g->asked_share = hints.share_pct;
+	gp__terms_apply(&g->program->terms, g->by_default, &hints);
 	hints.prio = g->entity.hints.prio; /* an operator's may be in force */
 	g->asked_memory = hints.memory;
 	hints.memory = g->entity.hints.memory; /* what is measured may be in force */

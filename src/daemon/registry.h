@@ -18,6 +18,7 @@
 #include "base/hist.h"
 #include "core/core.h"
 #include "core/log.h"
+#include "daemon/cgroups.h"
 #include "daemon/user.h"
 #include "daemon/devices.h"
 #include "daemon/lineage.h"
@@ -59,6 +60,8 @@ struct gp__program {
 	struct gp__verdict *verdict; /* of an operator on it or on an ancestor; NULL: none */
 	struct gp__process_id process;
 	char cgroup[GP__CGROUP_MAX];
+	char *cgroups; /* as in gp__lineage; NULL: they are not known */
+	struct gp__terms terms; /* of the rules about them */
 };
 
 /* A user with groups on a GPU. */
@@ -128,7 +131,9 @@ struct gp__group {
 	struct gp__link of_tag_account;
 	u32 gone_in; /* the GPU's epoch in which an order failed because the GPU does not answer,
 			or has lost the program's queues in a reset; 0: none has */
-	s32 asked_prio; /* by the program; an operator may have set another */
+	s32 asked_prio; /* by the program; an operator or a rule may have set another */
+	u32 asked_weight, asked_share; /* likewise */
+	bool by_default; /* the program has asked for no priority */
 	u64 asked_memory; /* the program's hint; 0: none */
 	u64 described; /* the size of the GPU, as the program says; 0: unknown */
 	u64 reported; /* memory in use, as in gp__wire_memory(); 0: not measured */
@@ -176,6 +181,11 @@ struct gp__registry {
 	struct gp__link ended_users;
 	u32 nr_ended;
 	struct gp__link verdicts; /* of operators (verdict.h) */
+	const struct gp__cgroup_rule *rules; /* of the configuration (cgroups.h) */
+	u32 nr_rules;
+	struct gp__link registered; /* struct gp__cgroup_entry */
+	u32 nr_registered;
+	u64 last_cgroup; /* the latest ticket of these */
 	struct gp__link gangs; /* gangs.h */
 	struct gp__link waiting_gangs; /* those that wait for members, the next deadline first */
 	struct gp__link stale_gangs; /* of ranks, which may have to be tied or untied */

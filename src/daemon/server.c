@@ -80,8 +80,10 @@ static void lineage_known(struct gp__server *s, struct gp__source *source, u32 e
 		{
 			struct gp__peer *p = container_of(l, struct gp__peer, link);
 
-			if (p->ticket == ticket && !p->dead)
-				gp__verdict_judge(&s->registry, &p->program, &lineage, s->now);
+			if (p->ticket != ticket || p->dead)
+				continue;
+			gp__verdict_judge(&s->registry, &p->program, &lineage, s->now);
+			gp__peer_unpark(s, p);
 		}
 	}
 	gp__registry_settle(&s->registry, s->now);
@@ -222,6 +224,8 @@ static void end_reload(struct gp__server *s, struct gp__source *source, u32 even
 		gp__claims_configure(s);
 		gp__holders_configure(s);
 		gp__hours_configure(s);
+		s->registry.nr_rules = s->config.nr_rules;
+		gp__cgroups_follow_all(&s->registry, s->now);
 		gp__hours_apply(s);
 		gp__gangs_limit(&s->registry, s->config.rank_hold, s->now);
 		if (strcmp(s->metrics, s->config.metrics) != 0)
@@ -459,6 +463,8 @@ int gp__server_open(struct gp__server *s, const struct gp__log *log, const char 
 	gp__registry_init(&s->registry, s->config.choice.policy, gp__pages_deliver, s);
 	s->registry.rank_hold = s->config.rank_hold;
 	s->registry.limits = &s->config.limits;
+	s->registry.rules = s->config.rules;
+	s->registry.nr_rules = s->config.nr_rules;
 	s->registry.tell_gpu = tell_gpu;
 	err = gp__claims_open(s);
 	if (!err)
@@ -522,6 +528,7 @@ static u64 end_turn(struct gp__server *s)
 	wake = gp__min_u64(wake, s->renew_at);
 	wake = gp__min_u64(wake, gp__listener_wake(s));
 	wake = gp__min_u64(wake, gp__peers_sweep(s));
+	wake = gp__min_u64(wake, gp__peers_unpark(s));
 	wake = gp__min_u64(wake, gp__systemd_watchdog(&s->watchdog_at, s->now));
 	wake = gp__min_u64(wake, gp__claims_wake(s));
 	wake = gp__min_u64(wake, gp__holders_wake(s));

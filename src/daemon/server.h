@@ -103,6 +103,7 @@ struct gp__peer {
 
 	/* Of an agent: */
 	struct gp__program program;
+	u64 parked_until; /* its messages wait until its control groups are known; 0: they do not */
 	struct gp__inspection *inspection; /* NULL: it cannot be inspected, or has had no queue */
 	u64 scanned_at; /* when it was last asked for its devices */
 	u64 closed_at; /* when it was last seen that it has closed a device; 0: never */
@@ -218,6 +219,7 @@ struct gp__server {
 	struct gp__link peers, to_notify, watchers, awaiting;
 	struct gp__link lane[GP__LANES]; /* the lanes of users whose connections wait */
 	u32 nr_peers, nr_waiting; /* connections; those with waits_since */
+	u32 nr_parked; /* programs whose control groups are waited for */
 	u64 sweep_at;
 	u64 watchdog_at; /* when systemd's watchdog is notified next; 0: it is not known yet */
 	u64 renew_at, started_at;
@@ -299,6 +301,12 @@ u64 gp__peers_sweep(struct gp__server *s);
 void gp__peer_wait(struct gp__server *s, struct gp__peer *p, bool waits);
 /* Reads one message, or sends a part of an answer. */
 enum gp__served gp__peer_serve(struct gp__server *s, struct gp__peer *p);
+
+/* The answer about the program's control groups is there: its messages are read. */
+void gp__peer_unpark(struct gp__server *s, struct gp__peer *p);
+/* Reads the messages of those that have waited for that for too long. Returns when to call it next.
+ */
+u64 gp__peers_unpark(struct gp__server *s);
 
 /*
  * reload.c: reads the configuration again

@@ -51,8 +51,10 @@ static void copy_hints(struct gp__hints *to, const struct gp__hints *from, u32 f
 
 static void lower(const struct gp__program *p, struct gp__hints *hints)
 {
-	if (p->limited && hints->prio > p->max_priority)
-		hints->prio = p->max_priority;
+	s32 most = gp__program_max_priority(p);
+
+	if (hints->prio > most)
+		hints->prio = most;
 }
 
 /* Only an administrator exceeds the limit. */
@@ -149,6 +151,7 @@ void gp__verdict_limit(struct gp__registry *r, struct gp__program *p, bool limit
 		struct gp__hints hints = g->entity.hints;
 
 		hints.prio = g->asked_prio;
+		gp__terms_apply(&p->terms, g->by_default, &hints);
 		gp__verdict_override(p, g->entity.tag, &hints);
 		if (hints.prio != g->entity.hints.prio)
 			gp__entity_hint(&g->entity, &hints, now);
@@ -408,16 +411,6 @@ static struct gp__verdict *find_of(struct gp__registry *r, const struct gp__prog
 	return found;
 }
 
-/* Whether the second control group is the first one or below it. */
-static bool contains(const char *group, const char *other)
-{
-	size_t n = strlen(group);
-
-	if (!strcmp(group, other))
-		return true;
-	return n > 1 && !strncmp(group, other, n) && other[n] == '/';
-}
-
 /* Finds the verdict on a process from which an adopted one may descend; a suspended one first. */
 static struct gp__verdict *find_of_adopted(struct gp__registry *r, const struct gp__program *p,
 					   const struct gp__lineage *lineage)
@@ -431,7 +424,8 @@ static struct gp__verdict *find_of_adopted(struct gp__registry *r, const struct 
 
 		if (v->owner != p->owner || !v->process.start ||
 		    lineage->adopted_start < v->process.start ||
-		    !contains(v->cgroup, lineage->cgroup))
+		    (strcmp(v->cgroup, lineage->cgroup) != 0 &&
+		     (strlen(v->cgroup) < 2 || !gp__cgroup_contains(v->cgroup, lineage->cgroup))))
 			continue;
 		if (!found || !says_suspend(found))
 			found = v;
@@ -449,6 +443,12 @@ void gp__verdict_judge(struct gp__registry *r, struct gp__program *p, const stru
 	p->judged = true;
 	p->process = l->up[0];
 	memcpy(p->cgroup, l->cgroup, sizeof(p->cgroup));
+	if (l->cgroups_size && !p->cgroups) {
+		p->cgroups = malloc(l->cgroups_size);
+		if (p->cgroups)
+			memcpy(p->cgroups, l->cgroups, l->cgroups_size);
+	}
+	gp__cgroups_follow(r, p, now);
 	gp__account_follow_program(r, p, now);
 	if (p->verdict && p->verdict->process.pid == p->pid) {
 		p->verdict->process = p->process;

@@ -79,7 +79,8 @@ bool gp__request_read(struct gp__request *r, const char **bad, const char **expe
 		int64_t min, max, *value;
 		const char *expected;
 	} numbers[] = {
-		{ GP__ENV_PRIORITY, -PRIORITY_MOST, PRIORITY_MOST, &prio, "a priority" },
+		{ GP__ENV_PRIORITY, -PRIORITY_MOST, PRIORITY_MOST, &prio,
+		  "a priority, or " GP__PRIORITY_DEFAULT },
 		{ GP__ENV_LEVEL, 0, 3, &level, "a level (1, 2 or 3)" },
 		{ GP__ENV_SHARE, 0, 100, &share, "a percentage (0 to 100)" },
 		{ GP__ENV_COPIES, 0, 1, &copies, "0 or 1" },
@@ -89,18 +90,20 @@ bool gp__request_read(struct gp__request *r, const char **bad, const char **expe
 		{ GP__ENV_OBSERVE, 0, 1, &observed, "0 or 1" },
 		{ GP__ENV_INDEPENDENT, 0, 1, &independent, "0 or 1" },
 	};
-	const char *tag = getenv(GP__ENV_TAG);
+	const char *tag = getenv(GP__ENV_TAG), *priority = value_of(GP__ENV_PRIORITY);
 
 	memset(r, 0, sizeof(*r));
-	r->joined = value_of(GP__ENV_PRIORITY);
+	r->joined = priority;
 	if (!r->joined)
 		return true;
+	r->by_default = !strcmp(priority, GP__PRIORITY_DEFAULT);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		const char *text = value_of(numbers[i].variable);
 
 		*bad = numbers[i].variable;
 		*expected = numbers[i].expected;
-		if (text && gp__parse_i64(text, numbers[i].min, numbers[i].max, numbers[i].value))
+		if (text && !(r->by_default && text == priority) &&
+		    gp__parse_i64(text, numbers[i].min, numbers[i].max, numbers[i].value))
 			return false;
 	}
 	*expected = "possible without " GP__ENV_LEVEL "=2";
@@ -118,7 +121,7 @@ bool gp__request_read(struct gp__request *r, const char **bad, const char **expe
 	*expected = GP__EXPECT_GANG;
 	if (!read_gang(r))
 		return false;
-	r->hints.prio = (s32)prio;
+	r->hints.prio = r->by_default ? GP__PRIO_NORMAL : (s32)prio;
 	r->hints.share_pct = (u32)share;
 	r->level = (u32)level;
 	r->idempotent = idempotent;

@@ -9,6 +9,7 @@
 #include "wire/wire.h"
 
 #define GP__ENV_PRIORITY "GPREEMPT_PRIORITY" /* a program that has it is joined */
+#define GP__PRIORITY_DEFAULT "default" /* its value: as the control group says, else normal */
 #define GP__ENV_TAG "GPREEMPT_TAG"
 #define GP__ENV_LEVEL "GPREEMPT_LEVEL"
 #define GP__ENV_WINDOW "GPREEMPT_WINDOW" /* launch window of level 1: 8 packets, or 2ms */
@@ -42,6 +43,7 @@
 
 struct gp__request {
 	bool joined;
+	bool by_default; /* no priority is asked for */
 	u32 level; /* 0: the best available */
 	bool idempotent; /* level 2 only */
 	bool splits; /* queues of different own priorities are different groups */

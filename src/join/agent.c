@@ -173,9 +173,13 @@ static struct gp__wire_queue_add add_message(const struct gp__agent *a, const st
 	const struct gp__request *request = q->source->port.request;
 	u32 held = q->held && a->client.version >= 2 ? GP__WIRE_HELD : 0;
 	u32 observed = request->observed ? GP__WIRE_OBSERVED : 0;
+	/* A stream with a priority of its own has asked for one. */
+	u32 by_default = request->by_default && q->hints.prio == request->hints.prio
+				 ? GP__WIRE_BY_DEFAULT
+				 : 0;
 	struct gp__wire_queue_add m = { .head = { sizeof(m), GP__WIRE_QUEUE_ADD, 0, 0, 0 },
 					.slot = q->slot,
-					.flags = q->is.weigh_flags | held | observed,
+					.flags = q->is.weigh_flags | held | observed | by_default,
 					.level_requested =
 						request->level ? request->level : GP__LEVEL_BEST,
 					.level = q->is.level,

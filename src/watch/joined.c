@@ -121,5 +121,6 @@ void watch_read_wishes(struct watch *w)
 	gp__kfd_wishes_parse(text ? text : "", n, &wishes);
 	free(text);
 	w->request.hints.prio = wishes.has_priority ? wishes.priority : NORMAL;
+	w->request.by_default = !wishes.has_priority;
 	gp__wire_text(w->request.tag, sizeof(w->request.tag), wishes.has_tag ? wishes.tag : "");
 }

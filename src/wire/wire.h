@@ -100,11 +100,13 @@ struct gp__wire_hints {
 #define GP__WIRE_CAN_YIELD 2 /* the least weight yields at once */
 #define GP__WIRE_HELD 4 /* version 2: an earlier daemon's hold is still in force */
 #define GP__WIRE_OBSERVED 8 /* version 4: the program is neither held, nor are others for it */
+/* The program has asked for no priority. Earlier daemons ignore it. */
+#define GP__WIRE_BY_DEFAULT 16
 
 struct gp__wire_queue_add {
 	struct gp__wire_head head;
 	u32 slot;
-	u32 flags; /* the four above */
+	u32 flags; /* the five above */
 	u32 level_requested, level;
 	char device[GP__WIRE_DEVICE_MAX]; /* identifies the GPU, the same in all programs */
 	char device_name[GP__WIRE_NAME_MAX];
