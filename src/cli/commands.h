@@ -12,6 +12,7 @@ int cmd_demo(struct gp__env *env, int argc, char **argv);
 int cmd_emu(struct gp__env *env, int argc, char **argv);
 int cmd_metrics(struct gp__env *env, int argc, char **argv);
 int cmd_policy(struct gp__env *env, int argc, char **argv);
+int cmd_report(struct gp__env *env, int argc, char **argv);
 int cmd_resume(struct gp__env *env, int argc, char **argv);
 int cmd_run(struct gp__env *env, int argc, char **argv);
 int cmd_set(struct gp__env *env, int argc, char **argv);

@@ -50,6 +50,7 @@ static const struct gp__cmd commands[] = {
 	{ "policy", cmd_policy, "show or change the scheduling policy of gpreemptd" },
 	{ "probe", probe, "try and measure each way of holding queues on the GPUs here" },
 	{ "ps", ps, "list the programs that have joined gpreemptd" },
+	{ "report", cmd_report, "make a page of a decision log: who ran, who was held, for whom" },
 	{ "resume", cmd_resume, "resume suspended programs" },
 	{ "run", cmd_run, "run a program with a priority on the GPUs it uses" },
 	{ "set", cmd_set, "change the priority, share or guarantee of joined programs" },

@@ -407,6 +407,7 @@ json_t *gp__show_daemon(const struct gp__server *s)
 		gp__show_params(core->policy->params, core->policy->nr_params, core->params));
 	json_object_set_new(o, "core", gp__show_params(gp__core_params, GP__CFG_COUNT, core->cfg));
 	json_object_set_new(o, "devices", json_string(s->config.devices));
+	json_object_set_new(o, "log", *s->config.log ? gp__json_text(s->config.log) : json_null());
 	json_object_set_new(o, "off", gp__show_off(&s->registry.off));
 	json_object_set_new(o, "connections", json_integer(s->nr_peers));
 	json_object_set_new(o, "orders", json_integer((json_int_t)s->registry.nr_orders));

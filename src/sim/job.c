@@ -25,6 +25,24 @@ static void schedule_arrival(struct sim *s, struct sim_program *p, u64 at)
 			      at > s->now + spec->hint_ns ? at - spec->hint_ns : s->now);
 }
 
+/* The next recorded job; one that follows may also find that there is no other. */
+static bool next_follows(const struct sim_program *p)
+{
+	const struct gp__arrivals *a = &p->spec->arrivals;
+
+	return p->trace_pos == a->n_recorded || a->recorded[p->trace_pos].follows;
+}
+
+static void schedule_recorded(struct sim *s, struct sim_program *p, u64 after)
+{
+	const struct gp__arrivals *a = &p->spec->arrivals;
+
+	if (p->trace_pos == a->n_recorded && a->repeats)
+		p->trace_pos = 1;
+	if (p->trace_pos < a->n_recorded)
+		schedule_arrival(s, p, gp__time_add(after, a->recorded[p->trace_pos++].at));
+}
+
 static void schedule_next(struct sim *s, struct sim_program *p)
 {
 	const struct gp__arrivals *a = &p->spec->arrivals;
@@ -37,6 +55,10 @@ static void schedule_next(struct sim *s, struct sim_program *p)
 	case GP__ARRIVALS_TRACE:
 		if (p->trace_pos < a->n_trace)
 			schedule_arrival(s, p, p->spec->start_ns + a->trace_ns[p->trace_pos++]);
+		break;
+	case GP__ARRIVALS_RECORDED:
+		if (!next_follows(p))
+			schedule_recorded(s, p, 0);
 		break;
 	case GP__ARRIVALS_CLOSED:
 		break; /* the next one arrives when this one is done */
@@ -67,6 +89,12 @@ static void submit_all(struct sim *s, struct sim_stream *st, struct sim_job *job
 {
 	const struct gp__program_spec *spec = st->entity->program->spec;
 
+	if (spec->arrivals.kind == GP__ARRIVALS_RECORDED) {
+		struct gp__dist work = { .a_ns = spec->arrivals.recorded[job->nr].work_ns };
+
+		sim_stream_submit(s, st, job, &work, 1);
+		return;
+	}
 	if (!sim_is_request(spec)) {
 		sim_stream_submit(s, st, job, &spec->kernel, spec->kernels);
 		return;
@@ -140,6 +168,7 @@ static void arrive(struct sim *s, struct sim_timer *t)
 		return;
 	}
 	p->arrived++;
+	job->nr = p->trace_pos - 1;
 	job->arrived = s->now;
 	job->left = (u64)p->spec->kernels * p->n_streams;
 	job->users = is_batched(p->spec) ? 0 : p->n_streams;
@@ -247,6 +276,9 @@ static void job_done(struct sim *s, struct sim_program *p)
 		p->result->requests->in_progress_ns +=
 			s->now - gp__max_u64(p->busy_since, s->warmup);
 	next_deadline(s, p);
+	if (p->spec->arrivals.kind == GP__ARRIVALS_RECORDED && !p->first &&
+	    !gp__node_linked(&p->arrival.node) && next_follows(p))
+		schedule_recorded(s, p, s->now);
 	if (p->spec->arrivals.kind == GP__ARRIVALS_CLOSED)
 		schedule_arrival(s, p,
 				 s->now + gp__dist_sample(&p->spec->arrivals.think, &p->think_rng));
@@ -308,6 +340,10 @@ void sim_program_start(struct sim *s, struct sim_program *p)
 		gp__rng_init(&p->streams[i].gap_rng, seed, owner, GP__DRAW_GAP);
 		gp__rng_init(&p->streams[i].see_rng, seed, owner, GP__DRAW_SEE);
 		sim_timer_init(&p->streams[i].gap, gap_over);
+	}
+	if (spec->arrivals.kind == GP__ARRIVALS_RECORDED) {
+		schedule_recorded(s, p, 0);
+		return;
 	}
 	if (spec->arrivals.kind == GP__ARRIVALS_TRACE) {
 		schedule_next(s, p);

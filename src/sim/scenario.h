@@ -55,6 +55,8 @@ struct gp__gpu_spec {
 	struct gp__dist sees; /* until the scheduler knows that an idle queue has work */
 	struct gp__dist settles; /* without work until the scheduler knows that a queue is idle */
 	struct gp__dist cold; /* GPU time lost when a program runs after another one */
+	uint64_t says_it_sees_ns; /* to the core, in place of `sees`; 0: as `sees`. Not from a file
+				   */
 	bool weighs;
 	double fail; /* probability that a stop fails */
 };
@@ -64,6 +66,15 @@ enum gp__arrivals_kind {
 	GP__ARRIVALS_POISSON, /* first at `start` + `interval`, exponential */
 	GP__ARRIVALS_TRACE, /* at `start` + trace_ns[i], ascending */
 	GP__ARRIVALS_CLOSED, /* at `start`, then `think` after the last job is done */
+	GP__ARRIVALS_RECORDED, /* as `recorded` says; not from a file */
+};
+
+/* A job of a program that ran before. */
+struct gp__recorded_job {
+	uint64_t
+		at; /* when it arrives; if it follows, how long after the jobs before it are done */
+	uint64_t work_ns;
+	bool follows;
 };
 
 struct gp__arrivals {
@@ -72,6 +83,9 @@ struct gp__arrivals {
 	struct gp__dist think;
 	uint64_t *trace_ns;
 	size_t n_trace;
+	const struct gp__recorded_job *recorded; /* the caller's; one kernel each */
+	size_t n_recorded; /* with `repeats`, two at least */
+	bool repeats; /* after the last one it goes on with the second */
 };
 
 struct gp__program_spec {

@@ -84,6 +84,7 @@ struct sim_entity {
 
 struct sim_job {
 	u64 arrived;
+	size_t nr; /* of a recorded one */
 	u64 left; /* kernels on all streams and GPUs */
 	u64 users; /* streams that still point to it */
 	u64 token_at; /* the end of its last kernel; 0: none has ended */

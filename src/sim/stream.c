@@ -151,8 +151,12 @@ static void tell_ready(struct sim *s, struct sim_stream *st)
 		gp__entity_deadline(&st->entity->e, job->arrived + spec->deadline_ns, s->now);
 }
 
-static u64 sees_within(const struct gp__dist *sees)
+static u64 sees_within(const struct gp__gpu_spec *gpu)
 {
+	const struct gp__dist *sees = &gpu->sees;
+
+	if (gpu->says_it_sees_ns)
+		return gpu->says_it_sees_ns;
 	return sees->kind == GP__DIST_UNIFORM ? sees->b_ns : sees->a_ns;
 }
 
@@ -161,8 +165,7 @@ static void see(struct sim *s, struct sim_stream *st)
 {
 	if (st->seen) {
 		st->seen = false;
-		gp__queue_idle(&st->queue, st->idle_since, sees_within(&st->gpu->spec->sees),
-			       s->now);
+		gp__queue_idle(&st->queue, st->idle_since, sees_within(st->gpu->spec), s->now);
 		return;
 	}
 	st->seen = true;

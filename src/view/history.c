@@ -196,17 +196,19 @@ struct sharers {
 	u32 plain, yielding;
 };
 
-static void count_sharer(struct sharers *n, const struct gp__history_group *g, bool works)
-{
-	n->plain += works && !g->yields;
-	n->yielding += works && g->yields;
-}
-
-static u64 part_of(const struct sharers *n, const struct gp__history_group *g, u64 dt)
+static void count_sharer(struct sharers *n, const struct gp__history_group *g, u32 parts)
 {
 	if (g->yields)
-		return n->plain ? 0 : dt / (n->yielding ? n->yielding : 1);
-	return dt / (n->plain ? n->plain : 1);
+		n->yielding += parts;
+	else
+		n->plain += parts;
+}
+
+static u64 part_of(const struct sharers *n, const struct gp__history_group *g, u32 parts, u64 dt)
+{
+	if (g->yields && n->plain)
+		return 0;
+	return (u64)((double)dt * parts / (g->yields ? n->yielding : n->plain));
 }
 
 static bool may_run(const struct gp__history_group *g)
@@ -224,10 +226,13 @@ static void spend(struct gp__history_group *g, const struct sharers *run,
 {
 	struct gp__history_hold *hold = current_hold(g);
 
-	if (g->executes)
-		g->piece.ran += part_of(exec, g, dt);
+	if (g->executing) {
+		g->piece.ran += part_of(exec, g, g->executing, dt);
+		g->executed += dt;
+		g->queue_time += dt * g->executing;
+	}
 	if (may_run(g)) {
-		g->used += part_of(run, g, dt);
+		g->used += part_of(run, g, 1, dt);
 	} else if (g->has_work) {
 		g->waited += dt;
 		g->piece.held += dt;
@@ -255,7 +260,7 @@ static void advance(struct gp__history *h, struct gp__history_gpu *gpu, u64 now)
 		if (g->gpu != gpu->id)
 			continue;
 		count_sharer(&run, g, may_run(g));
-		count_sharer(&exec, g, g->executes);
+		count_sharer(&exec, g, g->executing);
 		waits |= g->has_work && g->held && is_by_scheduler(g);
 	}
 	for (size_t i = 0; i < h->live.n; i++) {
@@ -348,12 +353,13 @@ static void look_at_queues(struct gp__history *h, struct gp__history_group *g, u
 {
 	bool had_work = g->has_work, yields = true;
 
-	g->has_work = g->executes = false;
+	g->has_work = false;
+	g->executing = 0;
 	for (size_t i = 0; i < g->queues.n; i++) {
 		const struct gp__history_queue *q = &g->queues.at[i];
 
 		g->has_work |= q->ready;
-		g->executes |= q->ready && !q->stopped;
+		g->executing += q->ready && !q->stopped;
 		yields &= !q->ready || q->weight == GP__WEIGHT_LEAST;
 	}
 	g->yields = g->has_work && yields;
@@ -393,7 +399,8 @@ static void leave(struct gp__history *h, struct gp__history_group *g, u64 now)
 	g->queues.n = 0;
 	free(g->queues.at);
 	g->queues.at = NULL;
-	g->has_work = g->executes = g->yields = false;
+	g->has_work = g->yields = false;
+	g->executing = 0;
 	g->left = true;
 	g->left_at = now;
 	for (size_t i = 0; i < h->live.n; i++) {
@@ -646,6 +653,7 @@ static void start_counting(struct gp__history *h)
 		struct gp__history_hold hold;
 
 		g->used = g->waited = g->longest_wait = g->wasted = 0;
+		g->executed = g->queue_time = 0;
 		g->pieces.n = g->spans.n = 0;
 		g->piece_is_whole = false;
 		g->since = gp__max_u64(g->since, h->begin);

@@ -27,7 +27,7 @@
 struct gp__history_piece {
 	u64 from, to;
 	u64 held; /* of it, it was held */
-	u64 ran; /* GPU time that it got, until its holds took effect */
+	u64 ran; /* GPU time that it got, until its holds took effect, if queues divide it evenly */
 };
 
 /* From the order to hold a group until the order to release it. */
@@ -74,10 +74,12 @@ struct gp__history_group {
 	GP__HISTORY_LIST(struct gp__history_hold) holds;
 	GP__HISTORY_LIST(struct gp__history_span) spans;
 	u64 used, waited, longest_wait, wasted;
+	u64 executed, queue_time; /* some queue had work on the GPU; the sum over queues */
 	u64 nr_announced, lead_sum; /* work that it announced, and how far ahead */
 	/* Now: */
 	u8 kind; /* enum gp__lane_kind */
-	bool has_work, held, executes, yields;
+	bool has_work, held, yields;
+	u32 executing; /* queues with work that no hold keeps off the GPU */
 	bool piece_is_whole; /* its beginning was seen */
 	struct gp__history_piece piece;
 	u64 since, work_ended; /* of the kind */

@@ -56,7 +56,20 @@ is_gone() {
 		page = open(sys.argv[2]).read()
 		assert not re.search(r'(src|href)=|url\((?!#)|https?:', page), "it needs something else"
 		data = json.loads(re.search(r'id="data">(.*)</script>', page).group(1))
-		assert len(data["modes"]) == 5 and len(data["modes"][4]["timeline"]["requests"]) == 100
+		groups = data["timeline"]["groups"]
+		assert [g["name"].split(":")[0] for g in groups] == list(modes), groups
+		# The lanes of the server: when requests waited, and when it was on the GPU.
+		for g in groups:
+		    waits, runs = g["rows"][0]["layers"]
+		    assert 1 <= len(waits["at"]) <= 100 and runs["at"], g["name"]
+		assert len(groups[4]["rows"]) == 2 and groups[4]["rows"][1]["layers"][0]["at"], "lv3 holds"
+		for c in data["cdfs"]:
+		    assert [s["name"] for s in c["series"]] == list(modes)
+		    assert all(len(s["values"]) == 100 for s in c["series"])
+		rows = {r["cells"][0]: r["cells"] for r in data["tables"][0]["rows"]}
+		for name, m in modes.items():
+		    assert rows[name][7] == "%.1f %%" % m["offline"]["kept_pct"], (rows[name], m)
+		    assert rows[name][9] == str(m["preemptions"])
 		# The exit status is the demo's own verdict, also where a busy host spoils it.
 		is_better = modes["lv3"]["online"]["x_alone"] < modes["native"]["online"]["x_alone"]
 		assert int(sys.argv[3]) == (not is_better), (sys.argv[3], modes)

@@ -63,7 +63,9 @@ teardown() {
 		    assert (m["preemptions"] > 0) == (name == "lv3")
 		page = open(sys.argv[2]).read()
 		data = json.loads(re.search(r'id="data">(.*)</script>', page).group(1))
-		assert data["llm"] and len(data["modes"][2]["timeline"]["requests"]) == 10
+		assert [t["title"] for t in data["tables"]] == ["All figures", "Tokens"]
+		assert len(data["cdfs"][0]["series"][2]["values"]) == 10
+		assert data["timeline"]["groups"][2]["rows"][0]["layers"][0]["at"]
 	END
 	[ -z "$("$GPREEMPT" emu ls --no-headers)" ]
 	[ -z "$(find "$XDG_RUNTIME_DIR/" -name 'gpreempt-demo-*')" ]
