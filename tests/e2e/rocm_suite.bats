@@ -121,6 +121,17 @@ rocm_suite() {
 	[ "$(cat "$BATS_TEST_TMPDIR/order")" = "test_first test_it test_first " ]
 }
 
+@test "rocm-suite: after a case that the limit ends, other programs come first" {
+	cp "$programs/test_it" "$programs/test_first"
+	sed -i "2i [[ \$* == *gtest_list_tests* ]] || basename \"\${*: -3:1}\" >>$BATS_TEST_TMPDIR/starts" \
+		"$build/src/cli/gpreempt"
+	rocm_suite --cases '*hang:*last' --jobs 1
+	[ "$status" -eq 0 ]
+	[[ $output == *"tests: 2 passed, 0 failed, 0 skipped, 2 without a verdict" ]]
+	grep test_ "$BATS_TEST_TMPDIR/starts" | head -2 | tr '\n' ' ' >"$BATS_TEST_TMPDIR/order"
+	[ "$(cat "$BATS_TEST_TMPDIR/order")" = "test_first test_it " ]
+}
+
 @test "rocm-suite: Thrust's framework: a failure that is known counts as skipped" {
 	cat >"$BATS_TEST_TMPDIR/thrust.c" <<-'SOURCE'
 		#include <stdio.h>
