@@ -48,9 +48,10 @@ enum emu_type {
 	EMU_HELLO = 1, /* length: protocol version; address: cookie. Reply: 0, -EPROTO */
 	EMU_OPEN, /* data: the path; flags: open(2)'s. Reply: a descriptor, file */
 	EMU_IOCTL, /* file, request, address: the argument; length: the thread that calls, or 0;
-		      flags: EMU_TAKES_DATA; offset: that of the reply to the thread's last call, or
-		      the greatest one if this is its first; 0: none. data: what the argument points
-		      to, as far as the client has sent it along, which spares a question */
+		      flags: EMU_TAKES_DATA, EMU_SERVES; offset: that of the reply to the thread's
+		      last call, or the greatest one if this is its first; 0: none. data: what the
+		      argument points to, as far as the client has sent it along, which spares a
+		      question */
 	EMU_MMAP, /* file, address, length, offset; flags, prot. Reply: a descriptor, offset, flags,
 		     prot. Without a file, request is the number of a dmabuf's descriptor */
 	EMU_ANSWER, /* to the question; result or -errno, data, a descriptor */
@@ -60,6 +61,13 @@ enum emu_type {
 	EMU_REPLY, /* result or -errno. To an ioctl: offset: how often events of the process were
 		      set so far; to one that takes data: address, data to write there */
 	EMU_ASK, /* request: enum emu_question */
+	/*
+	 * From the client: a thread that answers EMU_SHARE at any time, so that memory can be
+	 * converted when it is first needed. address: its cookie, by which the machine sees whether
+	 * it may read and write the program's memory. The reply comes when it may not, or no longer
+	 * serves.
+	 */
+	EMU_SERVE,
 };
 
 /* Requests of a machine to the client that is in a call. */
@@ -85,6 +93,12 @@ enum emu_question {
 	 * write protection, or -errno where that is not possible.
 	 */
 	EMU_WATCH,
+	/*
+	 * Whether the program has access to length bytes of memory at address, flags as for
+	 * EMU_SHARE. Answer: 1 if all of it is private memory that is not shared yet, else 0; or
+	 * -EFAULT.
+	 */
+	EMU_CHECK,
 };
 
 struct emu_message {
@@ -111,7 +125,11 @@ struct emu_piece {
 
 /* The client writes the argument of its ioctl back from the reply, up to so many bytes. */
 #define EMU_TAKES_DATA 1
+/* The program has, or will have at once, a thread that serves (EMU_SERVE). */
+#define EMU_SERVES 2
 #define EMU_ARGUMENT_MAX 512
+/* Smaller memory is converted when it is registered. */
+#define EMU_DEFERRED_MIN (1u << 20)
 
 /* A dmabuf that has no memory of its own is a memfd with exactly these seals (fcntl.h). */
 #define EMU_TOKEN_SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)

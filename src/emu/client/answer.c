@@ -120,6 +120,8 @@ int client_answer(struct client_connection *c, const int *fds)
 		return answer_share(c, &q);
 	case EMU_UNSHARE:
 		return answer(c, client_unshare(q.address, q.length));
+	case EMU_CHECK:
+		return answer(c, client_share_check(q.address, q.length, q.flags & 1));
 	case EMU_WATCH:
 		return answer_watch(c, &q);
 	default:

@@ -218,7 +218,11 @@ int64_t client_ioctl(uint64_t file, unsigned long request, void *argument)
 	uint8_t data[EMU_ARGUMENT_MAX];
 	size_t len = read_argument(request, argument, data);
 	struct reply reply;
-	int64_t result = call(&msg, data, len, &reply);
+	int64_t result;
+
+	if (client_serve_for(request, data, len))
+		msg.flags |= EMU_SERVES;
+	result = call(&msg, data, len, &reply);
 
 	client_sets_note(reply.msg.offset);
 	if (result >= 0 && reply.fd >= 0)
@@ -230,6 +234,14 @@ int64_t client_ioctl(uint64_t file, unsigned long request, void *argument)
 	if (result >= 0)
 		client_lost_note(request, argument);
 	return result;
+}
+
+int64_t client_serve(void)
+{
+	struct emu_message msg = { .type = EMU_SERVE, .address = client_cookie_at() };
+	struct reply reply;
+
+	return call(&msg, NULL, 0, &reply);
 }
 
 #define KIND_OF_MAPPING (MAP_TYPE | MAP_ANONYMOUS)

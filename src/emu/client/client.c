@@ -189,6 +189,7 @@ void client_forked(void)
 	client_connections_forked();
 	client_share_forget();
 	client_lost_forked();
+	client_serve_forked();
 	if (start.alive)
 		atomic_store(start.alive, 1);
 }

@@ -123,6 +123,8 @@ bool client_ended(const struct client_connection *c);
 /* @broken: it cannot be used again. */
 void client_disconnect(struct client_connection *c, unsigned int generation, bool broken);
 void client_connections_forked(void);
+/* The address of the cookie that this process is known by. */
+uint64_t client_cookie_at(void);
 /*
  * How often events of this process were set when the last call of this thread ended, or any
  * thread's if this one has made none; 0: unknown (emu/protocol.h).
@@ -140,6 +142,9 @@ int64_t client_ioctl(uint64_t file, unsigned long request, void *argument);
 int64_t client_mmap(uint64_t file, void *at, size_t len, int prot, int flags, uint64_t offset);
 /* The same for a dmabuf. -EINVAL: not a dmabuf, or too small; nothing is mapped. */
 int64_t client_mmap_dmabuf(int fd, void *at, size_t len, int prot, int flags, uint64_t offset);
+
+/* Serves the machine's requests for memory (EMU_SERVE) for as long as it wants; -errno. */
+int64_t client_serve(void);
 
 /* Copies to or from an address that the program gave us: 0 or -EFAULT, never a signal. */
 int client_read(void *to, uint64_t from, size_t len);
@@ -160,6 +165,14 @@ void client_lost_note(unsigned long request, const void *argument);
 /* The result of a call that found no machine. */
 int client_lost_wait(unsigned long request, void *argument);
 void client_lost_forked(void);
+
+/*
+ * serve.c: a thread that converts memory when a GPU first needs it.
+ */
+
+/* Starts it with the first call that registers much memory; whether there is one. */
+bool client_serve_for(unsigned long request, const void *argument, size_t len);
+void client_serve_forked(void);
 
 /*
  * hook_wait.c: waits for the HSA runtime's signals.
@@ -185,6 +198,8 @@ struct client_shared {
 /* The pieces cover a prefix of the range. */
 int client_share(uint64_t address, uint64_t length, bool write, struct client_shared *result);
 int client_unshare(uint64_t address, uint64_t length);
+/* The answer to EMU_CHECK. */
+int client_share_check(uint64_t address, uint64_t length, bool write);
 /* madvise(MADV_DONTNEED) of a range that is partly shared; false: nothing of it is. */
 bool client_share_drop(uint64_t address, uint64_t length);
 /* Whether anything is shared. */

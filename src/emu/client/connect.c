@@ -223,6 +223,11 @@ void client_disconnect(struct client_connection *c, unsigned int generation, boo
 	put_back(c);
 }
 
+uint64_t client_cookie_at(void)
+{
+	return (uint64_t)&pool.cookie;
+}
+
 uint64_t client_sets_known(void)
 {
 	return thread_sets ? thread_sets : atomic_load(&pool.nr_sets);

@@ -43,7 +43,7 @@ static struct {
 	_Atomic int lock; /* 1: taken; 2: taken, and a thread waits */
 	_Atomic bool any;
 	uint64_t mask; /* the signal mask during a fork */
-	uint64_t page;
+	_Atomic uint64_t page; /* its size; the same whoever sets it */
 	int fd; /* the memfd, if ino is not 0 */
 	uint64_t ino, size;
 	dev_t dev;
@@ -62,6 +62,7 @@ static struct {
 		int err;
 	} job;
 	struct plan plan[CLIENT_PIECES_MAX];
+	struct emu_piece checked[CLIENT_PIECES_MAX]; /* of a check, which needs none */
 	ucontext_t home, away;
 	_Alignas(64) char stack[STACK_BYTES];
 
@@ -445,6 +446,23 @@ static void do_unshare(void)
 	client_convert_end(&share.converter);
 }
 
+/* Whether all of the range is private memory. Nothing changes. */
+static void do_check(void)
+{
+	bool all = true;
+
+	share.job.nr = 0;
+	share.job.nr_pieces = 0;
+	share.job.nr_fds = 1;
+	share.job.err = plan_all();
+	for (uint32_t i = 0; i < share.job.nr; i++)
+		all &= share.plan[i].kind == PRIVATE;
+	if (!share.job.err && share.job.nr)
+		share.job.err = all && share.plan[share.job.nr - 1].end ==
+					       share.job.address + share.job.length;
+	undo(0);
+}
+
 static int check_range(uint64_t address, uint64_t length)
 {
 	if (!share.page)
@@ -472,6 +490,24 @@ int client_share(uint64_t address, uint64_t length, bool write, struct client_sh
 	result->nr_fds = share.job.nr_fds;
 	memcpy(result->fd, share.job.fd, sizeof(result->fd));
 	atomic_store(&share.any, share.segments.nr > 0);
+	release_lock(&mask);
+	return err;
+}
+
+int client_share_check(uint64_t address, uint64_t length, bool write)
+{
+	uint64_t mask;
+	int err = check_range(address, length);
+
+	if (err)
+		return err;
+	take_lock(&mask);
+	share.job.address = address;
+	share.job.length = length;
+	share.job.write = write;
+	share.job.piece = share.checked;
+	away(do_check);
+	err = share.job.err;
 	release_lock(&mask);
 	return err;
 }

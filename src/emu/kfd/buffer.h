@@ -32,6 +32,13 @@ struct emu_shared {
 	int token_fd; /* represents memory of an arena outside the machine; -1: not exported */
 	uint64_t bytes;
 	_Atomic(uint8_t *) host; /* NULL: not yet mapped */
+	/* Of a client's memory; defer.h has the rest. */
+	struct emu_process *process;
+	uint64_t user_va;
+	bool write;
+	_Atomic bool deferred; /* not shared with the machine yet */
+	bool wanted; /* on the list of memory to be shared */
+	struct emu_shared *next_wanted;
 	uint32_t flags, node;
 	_Atomic uint64_t *account; /* the counter it is accounted to, or NULL */
 	uint64_t counted;
@@ -40,7 +47,6 @@ struct emu_shared {
 struct emu_buffer {
 	struct emu_shared *memory;
 	uint64_t va, size; /* on the GPU: the memory may appear in it twice */
-	uint64_t user_va; /* of a userptr */
 	uint32_t node, flags, id;
 	uint32_t mapped; /* a bit for each GPU */
 	bool held; /* it may not be freed */
@@ -52,10 +58,14 @@ struct emu_buffer {
 struct emu_shared *emu_shared_new(struct emu_machine *m, uint32_t node, uint32_t flags,
 				  uint64_t bytes);
 /* The bytes: a file of its own, whose descriptor it takes (false if @fd is -errno); new memory for
- * a VRAM or GTT buffer; or the client's memory at @va (0, or -errno). */
+ * a VRAM or GTT buffer; or the client's memory at @va (0, or -errno), which may be deferred. */
 bool emu_shared_use_file(struct emu_shared *s, int fd);
 bool emu_shared_use_new(struct emu_process *p, struct emu_shared *s, const char *name);
 int emu_shared_use_client(struct emu_call *call, struct emu_shared *s, uint64_t va, bool write);
+/* Shares deferred memory; no copies are in progress. 0, or -errno. */
+int emu_shared_convert(struct emu_call *call, struct emu_shared *s);
+/* The client no longer shares it; -ECONNRESET: the client is gone. */
+int emu_shared_end_client(struct emu_call *call, struct emu_shared *s);
 /* Drops a reference. The last one frees the memory, except for the record of an export. */
 void emu_shared_put(struct emu_shared *s);
 /* Frees the records of exported memory when the machine ends. */

@@ -306,6 +306,15 @@ int emu_call_share(struct emu_call *call, uint64_t address, uint64_t length, boo
 	return (int)n;
 }
 
+int emu_call_check(struct emu_call *call, uint64_t address, uint64_t length, bool write)
+{
+	struct emu_message q = {
+		.request = EMU_CHECK, .address = address, .length = length, .flags = write
+	};
+
+	return (int)ask_number(call, &q, NULL, 0, NULL, 0);
+}
+
 int emu_call_unshare(struct emu_call *call, uint64_t address, uint64_t length)
 {
 	struct emu_message q = { .request = EMU_UNSHARE, .address = address, .length = length };

@@ -28,6 +28,7 @@ struct emu_call {
 	int fd; /* the connection */
 	/* an eventfd for whatever this thread waits for, created when needed; -1: none yet */
 	int wake_fd;
+	bool serves; /* the program has a thread for deferred memory (defer.h) */
 	bool cancelled; /* the client got a signal since the call began */
 	/*
 	 * Data that came with an ioctl: its argument, until that has been read, and whether the
@@ -73,6 +74,8 @@ int emu_call_put_fd(struct emu_call *call, int fd, uint32_t flags);
  */
 int emu_call_share(struct emu_call *call, uint64_t address, uint64_t length, bool write,
 		   struct emu_piece *pieces, int *fds, uint32_t max);
+/* Whether all of it is private memory of the client; -EFAULT: it may not access it. */
+int emu_call_check(struct emu_call *call, uint64_t address, uint64_t length, bool write);
 int emu_call_unshare(struct emu_call *call, uint64_t address, uint64_t length);
 /* A userfaultfd with the client's doorbells at @address registered for write protection. */
 int emu_call_watch(struct emu_call *call, uint64_t address, uint64_t length);

@@ -40,7 +40,7 @@ int emu_memory_init(struct emu_process *p)
 {
 	const struct emu_chip *chip = p->m->config.chip;
 	struct emu_memory *mem = &p->memory;
-	int err = 0;
+	int err = emu_defer_init(&mem->defer);
 
 	for (uint32_t i = 0; i < p->m->config.nr_gpus; i++) {
 		pthread_rwlock_init(&mem->space[i].lock, NULL);
@@ -84,6 +84,7 @@ void emu_memory_destroy(struct emu_process *p)
 	pthread_mutex_lock(&p->m->shared_lock);
 	emu_arena_put(mem->arena);
 	pthread_mutex_unlock(&p->m->shared_lock);
+	emu_defer_destroy(&mem->defer);
 }
 
 struct emu_buffer *emu_memory_install(struct emu_process *p, uint32_t node, uint64_t va,
@@ -270,8 +271,7 @@ int emu_alloc_memory(struct emu_call *call, struct gp_kfd_alloc_memory *args)
 		return err;
 	}
 	if (b->flags & GP_KFD_MEM_USERPTR) {
-		b->user_va = args->mmap_offset;
-		err = emu_shared_use_client(call, b->memory, b->user_va,
+		err = emu_shared_use_client(call, b->memory, args->mmap_offset,
 					    b->flags & GP_KFD_MEM_WRITABLE);
 	}
 	if (!err) {
@@ -279,7 +279,7 @@ int emu_alloc_memory(struct emu_call *call, struct gp_kfd_alloc_memory *args)
 		err = emu_buffer_publish(p, b);
 		pthread_mutex_unlock(&p->lock);
 		if (err && b->flags & GP_KFD_MEM_USERPTR)
-			emu_call_unshare(call, b->user_va, b->memory->bytes);
+			emu_shared_end_client(call, b->memory);
 	}
 	if (err) {
 		free_buffer(b);
@@ -323,9 +323,8 @@ int emu_free_memory(struct emu_call *call, struct gp_kfd_free_memory *args)
 	if (err)
 		return err;
 	/* If this fails, the program's memory stays shared, which does not matter to it. */
-	if (b->flags & GP_KFD_MEM_USERPTR &&
-	    emu_call_unshare(call, b->user_va, b->memory->bytes) == -ECONNRESET)
-		err = -ECONNRESET;
+	if (b->flags & GP_KFD_MEM_USERPTR)
+		err = emu_shared_end_client(call, b->memory);
 	free_buffer(b);
 	return err;
 }

@@ -12,6 +12,7 @@
 
 #include <pthread.h>
 
+#include "emu/kfd/defer.h"
 #include "emu/kfd/machine.h"
 #include "emu/kfd/table.h"
 
@@ -61,6 +62,7 @@ struct emu_memory {
 	struct emu_table buffers[EMU_GPUS_MAX]; /* by handle, of the GPU they were allocated for */
 	uint32_t nr_buffers; /* on all GPUs */
 	struct emu_buffer *own; /* the machine's own, which have no handle */
+	struct emu_defer defer; /* memory of the program that is not mapped here yet */
 	struct emu_arena *arena; /* where the next buffers are allocated; under the shared_lock */
 };
 
@@ -77,6 +79,13 @@ bool emu_memory_write(struct emu_process *p, uint32_t node, uint64_t va, const v
 		      size_t len, uint64_t *bad);
 /* Valid while the caller keeps the node from quiescing (its front_lock): up to *@len bytes. */
 void *emu_memory_at(struct emu_process *p, uint32_t node, uint64_t va, bool write, size_t *len);
+
+/*
+ * Whether @va is deferred memory (defer.h): up to *@len bytes of the program's memory at *@user.
+ * The same is valid of it.
+ */
+bool emu_memory_deferred(struct emu_process *p, uint32_t node, uint64_t va, bool write, size_t *len,
+			 uint64_t *user);
 
 /*
  * Makes a buffer of the machine's own: @size bytes at @va, mapped to one GPU, that no client can

@@ -101,13 +101,39 @@ static enum step fault(struct emu_queue *q, uint64_t va, bool write)
  * Copies and fills
  */
 
+/*
+ * To or from memory of the program that the machine does not map; 0: neither side is, or both are,
+ * or it is not possible in this way.
+ */
+static uint64_t copy_deferred(struct emu_queue *q, uint64_t to, uint64_t from, uint64_t bytes)
+{
+	size_t in_len = bytes, out_len = bytes;
+	uint32_t node = q->node->index;
+	uint64_t user = 0, ignored;
+	bool in = emu_memory_deferred(q->process, node, from, false, &in_len, &user);
+	bool out = emu_memory_deferred(q->process, node, to, true, &out_len, in ? &ignored : &user);
+	void *host;
+
+	if (in == out)
+		return 0;
+	host = emu_memory_at(q->process, node, in ? to : from, in, in ? &out_len : &in_len);
+	if (in_len > out_len)
+		in_len = out_len;
+	return host && emu_defer_copy(q->process, user, host, in_len, out) ? in_len : 0;
+}
+
 /* The length that is contiguous on both sides. 0: a fault. */
 static uint64_t copy_some(struct emu_queue *q, uint64_t to, uint64_t from, uint64_t bytes)
 {
+	uint64_t direct = emu_defer_any(q->process) ? copy_deferred(q, to, from, bytes) : 0;
 	size_t in_len = bytes, out_len = bytes;
-	const void *in = emu_memory_at(q->process, q->node->index, from, false, &in_len);
-	void *out = emu_memory_at(q->process, q->node->index, to, true, &out_len);
+	const void *in;
+	void *out;
 
+	if (direct)
+		return direct;
+	in = emu_memory_at(q->process, q->node->index, from, false, &in_len);
+	out = emu_memory_at(q->process, q->node->index, to, true, &out_len);
 	if (!in || !out) {
 		emu_queue_fault(q, in ? to : from, in);
 		return 0;

@@ -24,6 +24,7 @@
 
 #include "emu/kfd/call.h"
 #include "emu/kfd/debugfs.h"
+#include "emu/kfd/defer.h"
 #include "emu/kfd/priority.h"
 #include "emu/kfd/stats.h"
 #include "emu/kfd/ioctl.h"
@@ -136,6 +137,7 @@ static int64_t do_ioctl(struct emu_call *call, const struct request *r, struct e
 	call->argument_at = msg->address;
 	call->argument_len = msg->data_len;
 	call->takes_data = msg->flags & EMU_TAKES_DATA;
+	call->serves = msg->flags & EMU_SERVES;
 	if (f.kind == EMU_FILE_KFD)
 		result = emu_kfd_ioctl(call, &f, msg->request, msg->address);
 	else
@@ -191,6 +193,8 @@ static int64_t serve(struct emu_call *call, struct request *r, struct emu_messag
 		return do_ioctl(call, r, reply);
 	case EMU_MMAP:
 		return do_mmap(call, &r->msg, reply, fd, close_fd);
+	case EMU_SERVE:
+		return emu_defer_serve(call, r->msg.address);
 	default:
 		return -EPROTO;
 	}

@@ -21,6 +21,7 @@
 #include "emu/kfd/arena.h"
 #include "emu/kfd/call.h"
 #include "emu/kfd/cut.h"
+#include "emu/kfd/defer.h"
 #include "emu/kfd/memfd.h"
 #include "emu/kfd/memory.h"
 #include "emu/kfd/node.h"
@@ -166,6 +167,8 @@ uint8_t *emu_shared_host(struct emu_shared *s)
 
 	if (host)
 		return host;
+	if (atomic_load(&s->deferred))
+		return emu_defer_convert(s);
 	pthread_mutex_lock(&s->m->shared_lock);
 	host = atomic_load(&s->host);
 	if (!host) {
@@ -267,8 +270,7 @@ static int map_pieces(uint8_t *host, const struct emu_piece *piece, const int *f
 	return 0;
 }
 
-/* Makes the client's memory at @va memory of ours. */
-int emu_shared_use_client(struct emu_call *call, struct emu_shared *s, uint64_t va, bool write)
+int emu_shared_convert(struct emu_call *call, struct emu_shared *s)
 {
 	struct emu_piece *piece = malloc(PIECES_MAX * sizeof(*piece));
 	int *fds = malloc(PIECES_MAX * sizeof(*fds));
@@ -277,10 +279,10 @@ int emu_shared_use_client(struct emu_call *call, struct emu_shared *s, uint64_t 
 	int n = -ENOMEM, err;
 
 	if (piece && fds && host != MAP_FAILED)
-		n = emu_call_share(call, va, s->bytes, write, piece, fds, PIECES_MAX);
-	err = n < 0 ? n : map_pieces(host, piece, fds, n, write);
+		n = emu_call_share(call, s->user_va, s->bytes, s->write, piece, fds, PIECES_MAX);
+	err = n < 0 ? n : map_pieces(host, piece, fds, n, s->write);
 	if (err && n >= 0)
-		emu_call_unshare(call, va, s->bytes);
+		emu_call_unshare(call, s->user_va, s->bytes);
 	for (int i = 0; i < n; i++)
 		close(fds[i]);
 	if (!err)
@@ -292,4 +294,33 @@ int emu_shared_use_client(struct emu_call *call, struct emu_shared *s, uint64_t 
 	free(piece);
 	free(fds);
 	return err == -E2BIG ? -ENOMEM : err;
+}
+
+int emu_shared_use_client(struct emu_call *call, struct emu_shared *s, uint64_t va, bool write)
+{
+	int err;
+
+	s->process = call->process;
+	s->user_va = va;
+	s->write = write;
+	err = emu_defer(call, s);
+	if (err)
+		return err < 0 ? err : 0;
+	emu_defer_stop_copies(call->process);
+	err = emu_shared_convert(call, s);
+	emu_defer_resume_copies(call->process);
+	return err;
+}
+
+int emu_shared_end_client(struct emu_call *call, struct emu_shared *s)
+{
+	int err;
+
+	emu_defer_cancel(s);
+	if (!atomic_load(&s->host))
+		return 0;
+	emu_defer_stop_copies(call->process);
+	err = emu_call_unshare(call, s->user_va, s->bytes);
+	emu_defer_resume_copies(call->process);
+	return err == -ECONNRESET ? err : 0;
 }

@@ -42,14 +42,14 @@ static uint32_t locate(const struct emu_space *s, uint64_t va)
 }
 
 /*
- * Finds @va, and how many bytes are contiguous from there; NULL: not mapped. The space's lock is
- * held.
+ * Finds the memory at @va, and how many bytes are contiguous from there; NULL: not mapped. The
+ * space's lock is held.
  */
-static uint8_t *look_up(struct emu_space *s, uint64_t va, bool write, uint64_t *len)
+static struct emu_shared *find(struct emu_space *s, uint64_t va, bool write, uint64_t *offset,
+			       uint64_t *len)
 {
 	const struct emu_buffer *b;
-	uint64_t offset, left;
-	uint8_t *host;
+	uint64_t left;
 	uint32_t i;
 
 	if (!strip(&va))
@@ -60,16 +60,23 @@ static uint8_t *look_up(struct emu_space *s, uint64_t va, bool write, uint64_t *
 	b = s->range[i].buffer;
 	if (write && !(b->flags & GP_KFD_MEM_WRITABLE))
 		return NULL;
-	host = emu_shared_host(b->memory);
-	if (!host)
-		return NULL;
-	offset = (va - b->va) % b->memory->bytes;
-	left = b->memory->bytes - offset;
+	*offset = (va - b->va) % b->memory->bytes;
+	left = b->memory->bytes - *offset;
 	if (left > s->range[i].end - va)
 		left = s->range[i].end - va;
 	if (*len > left)
 		*len = left;
-	return host + offset;
+	return b->memory;
+}
+
+/* The same, on the host. */
+static uint8_t *look_up(struct emu_space *s, uint64_t va, bool write, uint64_t *len)
+{
+	uint64_t offset;
+	struct emu_shared *memory = find(s, va, write, &offset, len);
+	uint8_t *host = memory ? emu_shared_host(memory) : NULL;
+
+	return host ? host + offset : NULL;
 }
 
 /* For waves; any thread. */
@@ -96,6 +103,25 @@ void *emu_memory_at(struct emu_process *p, uint32_t node, uint64_t va, bool writ
 	pthread_rwlock_unlock(&s->lock);
 	*len = host ? n : 0;
 	return host;
+}
+
+bool emu_memory_deferred(struct emu_process *p, uint32_t node, uint64_t va, bool write, size_t *len,
+			 uint64_t *user)
+{
+	struct emu_space *s = &p->memory.space[node];
+	uint64_t n = *len, offset;
+	const struct emu_shared *memory;
+	bool deferred;
+
+	pthread_rwlock_rdlock(&s->lock);
+	memory = find(s, va, write, &offset, &n);
+	deferred = memory && atomic_load(&memory->deferred);
+	if (deferred) {
+		*user = memory->user_va + offset;
+		*len = n;
+	}
+	pthread_rwlock_unlock(&s->lock);
+	return deferred;
 }
 
 /* Copies with the space's lock, so that nothing is unmapped meanwhile. */
