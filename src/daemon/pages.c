@@ -172,7 +172,8 @@ void gp__pages_read_slot(struct gp__server *s, struct gp__peer *p, u32 i)
 		order_again(s, q);
 	before = q->work;
 	q->work = work;
-	if (q->group->program->stopped) /* see gp__program_stop() */
+	/* See gp__program_stop(), and note_gone() in registry.c. */
+	if (q->group->program->stopped || q->group->gone_in)
 		return;
 	/* Before the work, which ends the wait for announced work. */
 	read_arriving(s, q, atomic_load_explicit(&slot->arriving_ns, memory_order_relaxed));

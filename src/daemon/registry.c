@@ -450,6 +450,28 @@ void gp__group_exceed(struct gp__group *g, bool over, u64 now)
 		gp__entity_suspend(&g->entity, over, now);
 }
 
+/* Work of a queue that is lost is never done: others must not wait for it. */
+static bool has_work(const struct gp__program_queue *q)
+{
+	return (q->work & 1) && !q->group->program->stopped && !q->group->gone_in;
+}
+
+static void update_work(struct gp__program_queue *q, u64 now)
+{
+	if (has_work(q) && !q->core.ready)
+		gp__queue_ready(&q->core, 1, now);
+	else if (!has_work(q) && q->core.ready)
+		gp__queue_idle(&q->core, now, 0, now);
+}
+
+static void update_group(struct gp__group *g, u64 now)
+{
+	struct gp__link *l, *n;
+
+	gp__list_each(l, n, &g->entity.queues)
+		update_work(container_of(l, struct gp__program_queue, core.link), now);
+}
+
 /*
  * GPUs that fail
  */
@@ -510,6 +532,7 @@ static void note_gone(struct gp__registry *r, struct gp__group *g, int result, u
 	if (g->gone_in)
 		return;
 	g->gone_in = g->gpu->epoch;
+	update_group(g, now);
 	if (result == -EACCES)
 		tell_gpu(r, g->gpu, GP__GPU_RESET, g);
 	else if (!g->gpu->lost && is_lost(g->gpu))
@@ -614,11 +637,6 @@ void gp__program_queue_remove(struct gp__registry *r, struct gp__program_queue *
 	q->group->nr_queues--;
 	put_group(r, q->group, now);
 	free(q);
-}
-
-static bool has_work(const struct gp__program_queue *q)
-{
-	return (q->work & 1) && !q->group->program->stopped;
 }
 
 /* Adds a queue that was removed from the core to its new group, or to its group anew. */
@@ -916,25 +934,16 @@ void gp__program_place(struct gp__registry *r, struct gp__program *p, u64 now)
 		place_group(r, container_of(l, struct gp__group, of_program), now);
 }
 
-static void update_work(struct gp__program_queue *q, u64 now)
-{
-	if (has_work(q) && !q->core.ready)
-		gp__queue_ready(&q->core, 1, now);
-	else if (!has_work(q) && q->core.ready)
-		gp__queue_idle(&q->core, now, 0, now);
-}
-
 void gp__program_stop(struct gp__program *p, bool stopped, u64 now)
 {
-	struct gp__link *l, *n, *lq, *nq;
+	struct gp__link *l, *n;
 
 	p->stopped = stopped;
 	gp__list_each(l, n, &p->groups)
 	{
 		struct gp__group *g = container_of(l, struct gp__group, of_program);
 
-		gp__list_each(lq, nq, &g->entity.queues)
-			update_work(container_of(lq, struct gp__program_queue, core.link), now);
+		update_group(g, now);
 		/* Nor does it keep room for work that it has announced. */
 		if (stopped)
 			gp__entity_arriving(&g->entity, 0, now);

@@ -64,7 +64,8 @@ static void reweigh(struct gp__agent *a, struct source *s, bool is_void)
 /* Whether a queue may still be held after its release, so that it has to be released again. */
 static bool may_be_held(int result)
 {
-	return result && result != -ENOENT;
+	/* Queues that were lost in a reset never run again. */
+	return result && result != -ENOENT && result != -EACCES;
 }
 
 static void release_source(struct gp__agent *a, struct source *s)
@@ -175,7 +176,7 @@ static void acknowledge(struct gp__agent *a, struct source *s, enum gp__wire_ver
 				a->ids[others++] = a->ids[i];
 			continue;
 		}
-		if (!a->results[i])
+		if (!a->results[i] || (verb == GP__WIRE_RELEASE && !may_be_held(a->results[i])))
 			gp__agent_note_held(a, q, verb == GP__WIRE_HOLD);
 		gp__wire_client_done(&a->client, a->slots[i], a->numbers[i], a->results[i],
 				     began_ns, took_ns);

@@ -134,6 +134,45 @@ static void a_reset_takes_the_queues_of_a_program(void **state)
 	two_down(&t);
 }
 
+static void operate(struct rig *r, const char *op, long long group)
+{
+	char request[96];
+
+	snprintf(request, sizeof(request), "{\"op\":\"%s\",\"group\":%lld}", op, group);
+	json_decref(rig_ask(r, request));
+}
+
+/* An urgent program whose queues are lost still has packets in its rings: nobody waits for them. */
+static void nobody_waits_for_work_that_is_lost(void **state)
+{
+	json_t *answer;
+	long long urgent;
+	struct two t;
+
+	(void)state;
+	two_up(&t, NULL);
+	answer = rig_ask(&t.rig, "{\"op\":\"list\"}");
+	urgent = json_integer_value(
+		json_object_get(json_array_get(json_object_get(answer, "groups"), 1), "group"));
+	json_decref(answer);
+	agent_work(&t.offline, 0, true);
+	agent_work(&t.online, 0, true);
+	agent_obey(&t.offline, 0, GP__WIRE_HOLD);
+	operate(&t.rig, "suspend", urgent);
+	agent_obey(&t.online, 0, GP__WIRE_HOLD);
+	agent_obey(&t.offline, 0, GP__WIRE_RELEASE);
+	operate(&t.rig, "resume", urgent);
+	agent_obey(&t.offline, 0, GP__WIRE_HOLD);
+	fail_order(&t.online, 0, GP__WIRE_RELEASE, -EACCES);
+	agent_obey(&t.offline, 0, GP__WIRE_RELEASE);
+	/* Whatever it reports. */
+	agent_work(&t.online, 0, false);
+	agent_work(&t.online, 0, true);
+	rig_sync(&t.rig);
+	assert_int_equal(agent_order(&t.offline, 0), GP__WIRE_RELEASE);
+	two_down(&t);
+}
+
 /* It is off for good, whatever happens to the GPU. */
 static void off_outlasts_a_loss(void **state)
 {
@@ -211,6 +250,7 @@ int main(void)
 		cmocka_unit_test(a_lost_gpu_is_dropped_and_taken_back),
 		cmocka_unit_test(the_last_program_leaves),
 		cmocka_unit_test(a_reset_takes_the_queues_of_a_program),
+		cmocka_unit_test(nobody_waits_for_work_that_is_lost),
 		cmocka_unit_test(off_outlasts_a_loss),
 		cmocka_unit_test(a_liar_stops_nobody_elses_scheduling),
 	};

@@ -61,6 +61,25 @@ one_is_held() {
 	one_is_held
 }
 
+# The GPU works again at once, and has lost the queues of all programs. Their runtime hangs, as on hardware.
+@test "a GPU that is reset while a program is held: nobody stays held, and others are scheduled" {
+	"$GPREEMPT" emu start --name one --cus 4 --fault gpu-reset=12s
+	one_is_held
+	eventually is_state next lost
+	grep "gpu0 (.*) was reset and has lost the queues of offline_trainer (pid [0-9]*); start it again" \
+		"$BATS_TEST_TMPDIR/daemon"
+	"$GPREEMPT" why tag:next
+	# Nobody waits for the packets that are left in their rings.
+	sleep 1.5
+	[[ $(state_of next) != *excluded* && $(state_of urgent) != *excluded* ]]
+	# The next programs are scheduled against each other.
+	train later offline
+	train sooner online
+	eventually is_state later excluded
+	"$GPREEMPT" suspend tag:sooner
+	eventually is_state later admitted
+}
+
 @test "a host that was suspended: programs and daemon continue where they were" {
 	"$GPREEMPT" emu start --name one --cus 4
 	one_is_held

@@ -129,6 +129,7 @@ void gp__kfd_join_hold(void *state, const u32 *ids, int *results, size_t n)
 		set(j, GP__KFD_SAVE, ids, results, n);
 	}
 	gp__watch_hold_done(&j->watch, ids, results, n);
+	gp__kfd_owner_expect_reset(j->owner);
 	tell_held(j, any_succeeded(results, n));
 }
 
@@ -138,6 +139,7 @@ void gp__kfd_join_release(void *state, const u32 *ids, int *results, size_t n)
 
 	set(j, GP__KFD_RELEASE, ids, results, n);
 	tell_held(j, false);
+	gp__kfd_owner_note_reset(j->owner, ids, results, n);
 	/* Also where kernels could be dropped when the hold began, and no longer can. */
 	for (size_t i = 0; j->port->request->idempotent && i < n; i++) {
 		if (!results[i])

@@ -14,6 +14,8 @@
 
 #include "device/kfd/owner.h"
 
+#define GP__KFD_NO_EVENT UINT32_MAX /* it could not be made */
+
 struct gp__kfd_entry {
 	pthread_mutex_t lock;
 	bool exists;
@@ -49,6 +51,7 @@ struct gp__kfd_owner {
 	int runtime_calls; /* under way: no debugger may attach now */
 	int kfd; /* -1: there was no queue yet */
 	bool kfd_is_ours; /* a duplicate, and not the program's own */
+	uint32_t reset_event; /* of the agent's thread; reset.c; 0: none was made yet */
 	_Atomic uint32_t end; /* above all ids so far */
 	struct gp__kfd_entry entry[GP__KFD_QUEUES_MAX];
 };

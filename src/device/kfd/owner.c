@@ -63,6 +63,7 @@ void gp__kfd_owner_forget(struct gp__kfd_owner *o)
 	o->kfd = -1;
 	o->kfd_is_ours = o->is_open = false;
 	o->runtime_calls = 0;
+	o->reset_event = 0;
 	o->end = 0;
 }
 

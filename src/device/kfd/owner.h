@@ -69,6 +69,14 @@ void gp__kfd_owner_forget(struct gp__kfd_owner *owner);
 int gp__kfd_owner_set(struct gp__kfd_owner *owner, enum gp__kfd_verb verb, const uint32_t *ids,
 		      int *results, size_t n);
 
+/* Call after the first hold, and not while somebody waits: from now on a reset is noticed. By one
+ * thread at a time, like the next one. */
+void gp__kfd_owner_expect_reset(struct gp__kfd_owner *owner);
+/* Makes the results of releases -EACCES for queues of a GPU that was reset since: the driver
+ * releases them, and never runs them again. */
+void gp__kfd_owner_note_reset(struct gp__kfd_owner *owner, const uint32_t *ids, int *results,
+			      size_t n);
+
 struct gp__kfd_owned {
 	struct gp__kfd_queue_info queue;
 	bool held; /* by us */
