@@ -524,8 +524,8 @@ static void set_lost(struct gp__registry *r, struct gp__gpu *gpu, bool lost, u64
 }
 
 /*
- * An order failed: the GPU did not answer (-ENODEV), or was reset and has lost the queues of this
- * program alone (-EACCES of amdkfd). The group is not believed twice: its queues never run again.
+ * An order failed: the GPU did not answer (-ENODEV), or has lost the queues of this program alone
+ * (-EACCES: after a reset, or an error that ended its channels). The group is not believed twice: its queues never run again.
  */
 static void note_gone(struct gp__registry *r, struct gp__group *g, int result, u64 now)
 {

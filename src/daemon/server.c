@@ -392,8 +392,8 @@ static void tell_gpu(void *data, const struct gp__gpu *gpu, enum gp__gpu_event e
 		break;
 	case GP__GPU_RESET:
 		gp__log_warning(s->log,
-				"gpu%u (%s) was reset and has lost the queues of %s (pid %d); "
-				"start it again",
+				"gpu%u (%s) has lost the queues of %s (pid %d), by a reset or an "
+				"error of that program; start it again",
 				gpu->dev.id, gpu->name, g->program->name, (int)g->program->pid);
 		break;
 	case GP__GPU_BACK:

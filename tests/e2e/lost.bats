@@ -66,7 +66,7 @@ one_is_held() {
 	"$GPREEMPT" emu start --name one --cus 4 --fault gpu-reset=12s
 	one_is_held
 	eventually is_state next lost
-	grep "gpu0 (.*) was reset and has lost the queues of offline_trainer (pid [0-9]*); start it again" \
+	grep "gpu0 (.*) has lost the queues of offline_trainer (pid [0-9]*), by a reset or an error" \
 		"$BATS_TEST_TMPDIR/daemon"
 	"$GPREEMPT" why tag:next
 	# Nobody waits for the packets that are left in their rings.

@@ -150,6 +150,34 @@ fails_and_returns() {
 	fails_and_returns 0x10
 }
 
+# broken STATUS: another program runs, and the channels of "train" answer with this status. The GPU is not
+# dropped, and the other program is held for the urgent one as before.
+broken() {
+	FAKE_RM_BROKEN=$BATS_TEST_TMPDIR/dead program train offline
+	program other offline
+	eventually is_state train admitted
+	eventually is_state other admitted
+	echo "$1" >"$BATS_TEST_TMPDIR/dead"
+	program serve online
+	eventually is_state other excluded
+	"$GPREEMPT" ps
+	run "$GPREEMPT" ps --json
+	[[ $(python3 -c 'import json, sys; print(json.load(sys.stdin)["gpus"][0]["lost"])' <<<"$output") == False ]]
+}
+
+@test "an error that ends one program's channels (Xid 13, 31, 43, 94): it is lost, and nobody else" {
+	broken 0x60
+	eventually eval '[[ $(state_of train) == *lost ]]'
+	grep "gpu0 (NVIDIA H200) has lost the queues of rm_program (pid [0-9]*), by a reset or an error" \
+		"$BATS_TEST_TMPDIR/daemon"
+}
+
+@test "channels that are not stopped in time (Xid 109, 119): the program runs, and nobody else is concerned" {
+	broken 0x65
+	eventually is_state train failed
+	run ! grep "does not answer\|has lost" "$BATS_TEST_TMPDIR/daemon"
+}
+
 @test "the driver is loaded again when no program is left: the daemon does not keep it" {
 	program train offline
 	eventually is_state train admitted

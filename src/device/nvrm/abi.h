@@ -200,6 +200,7 @@ struct gp__nvrm_infos {
 #define GP__NVRM_INVALID_COMMAND 0x24
 #define GP__NVRM_INVALID_PARAM_STRUCT 0x3a /* parameters of another size */
 #define GP__NVRM_NOT_SUPPORTED 0x56
+#define GP__NVRM_RC_ERROR 0x60 /* an error has ended the channel */
 #define GP__NVRM_RESET_REQUIRED 0x62
 
 _Static_assert(sizeof(struct gp__nvrm_free) == 16, "as the RM has it");

@@ -98,6 +98,8 @@ static int error_of(uint32_t status)
 	case GP__NVRM_GPU_IN_RESET:
 	case GP__NVRM_RESET_REQUIRED:
 		return -ENODEV;
+	case GP__NVRM_RC_ERROR:
+		return -EACCES; /* as amdkfd says that queues are lost */
 	default:
 		return -EIO;
 	}
