@@ -73,10 +73,10 @@ bool gp__cgroup_contains(const char *path, const char *other)
 	return !strncmp(path, other, n) && (!other[n] || other[n] == '/');
 }
 
-static bool is_inside(const struct gp__program *p, const struct gp__cgroup_rule *rule)
+bool gp__program_is_inside(const struct gp__program *p, const char *path)
 {
 	for (const char *at = p->cgroups; at && *at; at += strlen(at) + 1) {
-		if (gp__cgroup_contains(rule->path, at))
+		if (gp__cgroup_contains(path, at))
 			return true;
 	}
 	return false;
@@ -163,13 +163,13 @@ struct gp__terms gp__cgroups_terms(const struct gp__registry *r, const struct gp
 	if (!p->cgroups)
 		return least(r);
 	for (u32 i = 0; i < r->nr_rules; i++) {
-		if (is_inside(p, &r->rules[i]))
+		if (gp__program_is_inside(p, r->rules[i].path))
 			apply(&t, &near, &r->rules[i]);
 	}
 	for (l = r->registered.next; l != &r->registered; l = l->next) {
 		const struct gp__cgroup_entry *e = container_of(l, struct gp__cgroup_entry, link);
 
-		if (is_inside(p, &e->rule))
+		if (gp__program_is_inside(p, e->rule.path))
 			apply(&t, &near, &e->rule);
 	}
 	if (t.set & GP__CGROUP_CLASS && t.prio > t.max_priority)
@@ -284,7 +284,7 @@ static void follow_inside(struct gp__registry *r, const struct gp__cgroup_rule *
 	{
 		struct gp__program *p = container_of(l, struct gp__program, link);
 
-		if (!p->cgroups || is_inside(p, rule))
+		if (!p->cgroups || gp__program_is_inside(p, rule->path))
 			gp__cgroups_follow(r, p, now);
 	}
 }

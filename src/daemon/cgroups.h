@@ -71,6 +71,8 @@ bool gp__cgroup_path(char path[GP__CGROUP_MAX], const char *name);
 /* Whether the second control group is the first one or below it. */
 bool gp__cgroup_contains(const char *path, const char *other);
 
+/* Whether the program is in the control group, or in one below it. */
+bool gp__program_is_inside(const struct gp__program *p, const char *path);
 /* Whether there is any rule. */
 bool gp__cgroups_rule(const struct gp__registry *r);
 /* The rules that apply to a program. */

@@ -9,6 +9,8 @@
  *	{"op": "policy"}  {"op": "policy", "name": "fair", "params": {"slice_ms": 5}, "force": true}
  *	{"op": "watch"}
  *	{"op": "off"}  {"op": "on"}  {"op": "off", "gpu": "0"}  {"op": "on", "gpu": "0"}
+ *	{"op": "cgroups"}  {"op": "cgroup-remove", "cgroup": "/slurm/job_7"}
+ *	{"op": "cgroup-add", "cgroup": "/slurm/job_7", "priority": 2, "max_priority": 7, "tag": "x"}
  *
  * TARGET is "pid", "group" or "queue" with a number, or "tag" with a text; or "targets", a list of
  * objects with one of these each. All targets are changed, or none. Users see their own programs,
@@ -712,6 +714,33 @@ static json_t *do_on(struct request *r)
 }
 
 /*
+ * Control groups
+ */
+
+#define CGROUPS_ARE_ADMINS "rules about control groups are for the programs of all users"
+
+static json_t *do_cgroups(struct request *r)
+{
+	return r->p->admin ? gp__registered_list(r->s) : refuse_user(r, CGROUPS_ARE_ADMINS);
+}
+
+static json_t *do_cgroup_add(struct request *r)
+{
+	if (!r->p->admin)
+		return refuse_user(r, CGROUPS_ARE_ADMINS);
+	r->code = gp__registered_add(r->s, r->json, r->error);
+	return r->code ? NULL : gp__json_envelope();
+}
+
+static json_t *do_cgroup_remove(struct request *r)
+{
+	if (!r->p->admin)
+		return refuse_user(r, CGROUPS_ARE_ADMINS);
+	r->code = gp__registered_remove(r->s, r->json, r->error);
+	return r->code ? NULL : gp__json_envelope();
+}
+
+/*
  * Requests
  */
 
@@ -719,10 +748,20 @@ static const struct {
 	const char *name;
 	json_t *(*run)(struct request *r);
 } ops[] = {
-	{ "list", do_list },	   { "why", do_why },	      { "set", do_set },
-	{ "suspend", do_suspend }, { "resume", do_resume },   { "policy", do_policy },
-	{ "watch", do_watch },	   { "users", do_users },     { "off", do_off },
-	{ "on", do_on },	   { "metrics", do_metrics },
+	{ "list", do_list },
+	{ "why", do_why },
+	{ "set", do_set },
+	{ "suspend", do_suspend },
+	{ "resume", do_resume },
+	{ "policy", do_policy },
+	{ "watch", do_watch },
+	{ "users", do_users },
+	{ "off", do_off },
+	{ "on", do_on },
+	{ "metrics", do_metrics },
+	{ "cgroups", do_cgroups },
+	{ "cgroup-add", do_cgroup_add },
+	{ "cgroup-remove", do_cgroup_remove },
 };
 
 static json_t *answer(struct request *r)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -174,6 +175,38 @@ void gp__lineage_read(pid_t pid, struct gp__lineage *l)
 	}
 }
 
+/* Whether a line of mountinfo, "... ROOT MOUNT_POINT OPTIONS ... - TYPE SOURCE OPTIONS", is of a
+ * whole hierarchy of control groups. */
+static bool is_hierarchy(const char *line, char at[PATH_MAX])
+{
+	const char *dash = strstr(line, " - ");
+	char root[64];
+
+	return dash && !strncmp(dash + 3, "cgroup", 6) &&
+	       sscanf(line, "%*s %*s %*s %63s %4095s", root, at) == 2 && !strcmp(root, "/");
+}
+
+/* 1: there is such a group, or no hierarchy is mounted. */
+static u32 find_cgroup(const char *cgroup)
+{
+	char *line = NULL, at[PATH_MAX], path[PATH_MAX + GP__CGROUP_MAX];
+	bool any = false, found = false;
+	size_t size = 0;
+	FILE *f = fopen("/proc/self/mountinfo", "re");
+
+	while (f && !found && getline(&line, &size, f) > 0) {
+		if (!is_hierarchy(line, at))
+			continue;
+		any = true;
+		snprintf(path, sizeof(path), "%s%s", at, cgroup);
+		found = !access(path, F_OK);
+	}
+	free(line);
+	if (f)
+		fclose(f);
+	return found || !any;
+}
+
 /*
  * The thread
  */
@@ -182,6 +215,7 @@ struct question {
 	struct gp__link link;
 	u64 ticket;
 	pid_t pid;
+	char cgroup[GP__CGROUP_MAX]; /* "": the question is about a process */
 	struct gp__lineage answer;
 };
 
@@ -217,7 +251,10 @@ static void *answer_all(void *data)
 			break;
 		q = take_first(&t->questions);
 		pthread_mutex_unlock(&t->lock);
-		gp__lineage_read(q->pid, &q->answer);
+		if (*q->cgroup)
+			q->answer.nr = find_cgroup(q->cgroup);
+		else
+			gp__lineage_read(q->pid, &q->answer);
 		pthread_mutex_lock(&t->lock);
 		gp__list_push(&t->answers, &q->link);
 		eventfd_write(t->fd, 1);
@@ -267,7 +304,7 @@ int gp__lineages_fd(const struct gp__lineages *t)
 	return t->fd;
 }
 
-int gp__lineages_ask(struct gp__lineages *t, u64 ticket, pid_t pid)
+static int ask(struct gp__lineages *t, u64 ticket, pid_t pid, const char *cgroup)
 {
 	struct question *q = calloc(1, sizeof(*q));
 
@@ -275,11 +312,22 @@ int gp__lineages_ask(struct gp__lineages *t, u64 ticket, pid_t pid)
 		return -ENOMEM;
 	q->ticket = ticket;
 	q->pid = pid;
+	snprintf(q->cgroup, sizeof(q->cgroup), "%s", cgroup);
 	pthread_mutex_lock(&t->lock);
 	gp__list_push(&t->questions, &q->link);
 	gp__cond_signal(&t->asked);
 	pthread_mutex_unlock(&t->lock);
 	return 0;
+}
+
+int gp__lineages_ask(struct gp__lineages *t, u64 ticket, pid_t pid)
+{
+	return ask(t, ticket, pid, "");
+}
+
+int gp__lineages_find(struct gp__lineages *t, u64 ticket, const char *cgroup)
+{
+	return ask(t, ticket | GP__TICKET_CGROUP, 0, cgroup);
 }
 
 void gp__lineages_cancel(struct gp__lineages *t, u64 ticket)

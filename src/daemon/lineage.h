@@ -58,6 +58,12 @@ int gp__lineages_fd(const struct gp__lineages *t);
 int gp__lineages_ask(struct gp__lineages *t, u64 ticket, pid_t pid);
 /* Drops a question whose answer is not wanted any more, unless it is being answered. */
 void gp__lineages_cancel(struct gp__lineages *t, u64 ticket);
+/*
+ * Asks whether there is a control group with this path in any hierarchy. The answer has the ticket
+ * and GP__TICKET_CGROUP, and `nr` is 1 if there is, or if that cannot be told. 0 or -ENOMEM.
+ */
+#define GP__TICKET_CGROUP (UINT64_C(1) << 63)
+int gp__lineages_find(struct gp__lineages *t, u64 ticket, const char *cgroup);
 /* Takes an answer. False: there is none. */
 bool gp__lineages_take(struct gp__lineages *t, u64 *ticket, struct gp__lineage *l);
 

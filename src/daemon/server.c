@@ -76,6 +76,10 @@ static void lineage_known(struct gp__server *s, struct gp__source *source, u32 e
 	(void)source;
 	(void)events;
 	while (gp__lineages_take(s->lineages, &ticket, &lineage)) {
+		if (ticket & GP__TICKET_CGROUP) {
+			gp__registered_found(s, ticket & ~GP__TICKET_CGROUP, lineage.nr);
+			continue;
+		}
 		gp__list_each(l, n, &s->peers)
 		{
 			struct gp__peer *p = container_of(l, struct gp__peer, link);
@@ -421,7 +425,7 @@ int gp__server_open(struct gp__server *s, const struct gp__log *log, const char 
 	s->config_path = config_path;
 	s->config_required = config_required;
 	s->journal.fd = s->lock = s->claims.answers.fd = s->off.done_fd = -1;
-	s->hours.fd = s->spent.keeper.done_fd = -1;
+	s->hours.fd = s->spent.keeper.done_fd = s->registered.done_fd = -1;
 	s->holders.done.fd = s->watches.done.fd = -1;
 	gp__list_init(&s->watches.targets);
 	s->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -469,6 +473,8 @@ int gp__server_open(struct gp__server *s, const struct gp__log *log, const char 
 	err = gp__claims_open(s);
 	if (!err)
 		err = gp__switch_open(s, socket_path);
+	if (!err)
+		err = gp__registered_open(s, socket_path);
 	if (!err)
 		err = gp__holders_open(s);
 	if (!err)
@@ -529,6 +535,7 @@ static u64 end_turn(struct gp__server *s)
 	wake = gp__min_u64(wake, gp__listener_wake(s));
 	wake = gp__min_u64(wake, gp__peers_sweep(s));
 	wake = gp__min_u64(wake, gp__peers_unpark(s));
+	wake = gp__min_u64(wake, gp__registered_wake(s));
 	wake = gp__min_u64(wake, gp__systemd_watchdog(&s->watchdog_at, s->now));
 	wake = gp__min_u64(wake, gp__claims_wake(s));
 	wake = gp__min_u64(wake, gp__holders_wake(s));
@@ -644,6 +651,7 @@ void gp__server_close(struct gp__server *s)
 	gp__closer_close(s->closer);
 	gp__reload_close(&s->reload);
 	gp__switch_close(s);
+	gp__registered_close(s);
 	gp__hours_close(s);
 	gp__spent_close(s);
 	gp__lineages_stop(s->lineages);

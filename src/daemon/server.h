@@ -202,6 +202,8 @@ struct gp__server {
 		u32 nr;
 	} gpu_lines; /* in the log, about GPUs that fail */
 	struct gp__keeper off; /* keeps registry.off in a file */
+	struct gp__keeper registered; /* keeps registry.registered in a file */
+	struct gp__source registered_saved;
 	struct gp__source off_kept;
 	struct {
 		struct gp__keeper keeper;
@@ -367,6 +369,23 @@ int gp__switch_turn(struct gp__server *s, const char *key, bool off, char error[
  * is false, *@why has the reason. */
 json_t *gp__switch_saved(const struct gp__server *s, const char **why);
 void gp__switch_close(struct gp__server *s);
+
+/*
+ * registered.c: control groups that root has registered
+ */
+
+/* Reads those of the daemon before this one. */
+int gp__registered_open(struct gp__server *s, const char *socket_path);
+void gp__registered_close(struct gp__server *s);
+/* By the request of an administrator. 0, or -errno and a sentence in @error. */
+int gp__registered_add(struct gp__server *s, const json_t *o, char error[GP__WIRE_TEXT_MAX]);
+int gp__registered_remove(struct gp__server *s, const json_t *o, char error[GP__WIRE_TEXT_MAX]);
+/* All rules, those of the configuration as well. */
+json_t *gp__registered_list(const struct gp__server *s);
+/* The answer to a question of gp__registered_wake(). */
+void gp__registered_found(struct gp__server *s, u64 ticket, bool exists);
+/* Asks which groups are gone. Returns when to call it next. */
+u64 gp__registered_wake(struct gp__server *s);
 
 /*
  * serve.c: serves users in turns

@@ -222,6 +222,8 @@ static void close_rig(struct rig *r)
 	unlink(name);
 	snprintf(name, sizeof(name), "%s.quota", r->socket);
 	unlink(name);
+	snprintf(name, sizeof(name), "%s.cgroups", r->socket);
+	unlink(name);
 	assert_int_equal(rmdir(r->folder), 0);
 }
 

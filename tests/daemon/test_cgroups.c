@@ -372,6 +372,179 @@ static void a_rule_gives_share_weight_and_tag(void **state)
 	remove_group();
 }
 
+/*
+ * Registered groups
+ */
+
+static void add_rule(struct rig *r, const char *path, const char *keys)
+{
+	char request[400];
+	json_t *answer;
+
+	snprintf(request, sizeof(request), "{\"op\":\"cgroup-add\",\"cgroup\":\"%s\",%s}", path,
+		 keys);
+	answer = rig_ask(r, request);
+	assert_null(json_object_get(answer, "error"));
+	json_decref(answer);
+}
+
+static size_t nr_rules(struct rig *r)
+{
+	json_t *answer = rig_ask(r, "{\"op\":\"cgroups\"}");
+	size_t n = json_array_size(json_object_get(answer, "cgroups"));
+
+	json_decref(answer);
+	return n;
+}
+
+static char registered[64];
+
+static void name_registered(void)
+{
+	snprintf(registered, sizeof(registered), "/gpreempt-rule-%d", (int)getpid());
+}
+
+static void a_registered_group_cannot_rise(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	make_group(2);
+	name_registered();
+	rig_up(&r, CONFIG "[everybody]\nmax_priority = 15\n");
+	add_rule(&r, registered, "\"priority\":2");
+	act_inside(&r, try_to_rise);
+	rig_down(&r);
+	remove_group();
+}
+
+static void wait_until_told(struct rig *r)
+{
+	struct gp__wire_client c;
+
+	EXPECT(!*join_as(r, &c, ONLINE, 0));
+	EXPECT(shown_priority(r) == ONLINE);
+	for (int i = 0; i < 1000 && shown_priority(r) != OFFLINE; i++)
+		usleep(10000);
+	EXPECT(shown_priority(r) == OFFLINE);
+}
+
+/* Also one that has joined before. */
+static void programs_inside_follow(void **state)
+{
+	struct rig r;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	make_group(2);
+	name_registered();
+	rig_up(&r, CONFIG "[everybody]\nmax_priority = 15\n");
+	pid = rig_fork(&r);
+	assert_true(pid >= 0);
+	if (!pid) {
+		if (!write_to("mine/cgroup.procs", "0") || setgroups(0, NULL) || setgid(MALLORY) ||
+		    setuid(MALLORY))
+			_exit(100);
+		wait_until_told(&r);
+		_exit(0);
+	}
+	for (int i = 0; i < 1000 && shown_priority(&r) != ONLINE; i++)
+		usleep(10000);
+	assert_int_equal(shown_priority(&r), ONLINE);
+	add_rule(&r, registered, "\"max_priority\":2");
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	rig_down(&r);
+	remove_group();
+}
+
+static void try_requests(struct rig *r)
+{
+	expect_refused(r, "{\"op\":\"cgroups\"}", EPERM);
+	expect_refused(r, "{\"op\":\"cgroup-add\",\"cgroup\":\"/a\",\"priority\":15}", EPERM);
+	expect_refused(r, "{\"op\":\"cgroup-remove\",\"cgroup\":\"/a\"}", EPERM);
+}
+
+static void only_administrators_register(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	NEEDS_ROOT();
+	rig_up(&r, CONFIG);
+	as(MALLORY, &r, try_requests);
+	rig_down(&r);
+}
+
+static void malformed_rules_are_refused(void **state)
+{
+	static const char *const requests[] = {
+		"{\"op\":\"cgroup-add\"}",
+		"{\"op\":\"cgroup-add\",\"cgroup\":7,\"priority\":2}",
+		"{\"op\":\"cgroup-add\",\"cgroup\":\"job\",\"priority\":2}",
+		"{\"op\":\"cgroup-add\",\"cgroup\":\"/\",\"priority\":2}",
+		"{\"op\":\"cgroup-add\",\"cgroup\":\"/a\"}",
+		"{\"op\":\"cgroup-add\",\"cgroup\":\"/a\",\"priority\":\"online\"}",
+		"{\"op\":\"cgroup-add\",\"cgroup\":\"/a\",\"max_priority\":2000000}",
+		"{\"op\":\"cgroup-add\",\"cgroup\":\"/a\",\"share_pct\":101}",
+		"{\"op\":\"cgroup-add\",\"cgroup\":\"/a\",\"weight\":0}",
+		"{\"op\":\"cgroup-add\",\"cgroup\":\"/a\",\"tag\":\"\"}",
+	};
+	struct rig r;
+
+	(void)state;
+	rig_up(&r, NULL);
+	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
+		expect_refused(&r, requests[i], EINVAL);
+	expect_refused(&r, "{\"op\":\"cgroup-remove\",\"cgroup\":\"/a\"}", ENOENT);
+	assert_int_equal(nr_rules(&r), 0);
+	rig_down(&r);
+}
+
+static void rules_outlast_the_daemon(void **state)
+{
+	char folder[] = "/tmp/gpreemptd-state-XXXXXX", file[64];
+	struct rig r;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(file, sizeof(file), "%s/cgroups", folder);
+	setenv("STATE_DIRECTORY", folder, 1);
+	rig_up(&r, NULL);
+	add_rule(&r, "/job/7", "\"priority\":2,\"max_priority\":7,\"tag\":\"seven\"");
+	add_rule(&r, "/job/7", "\"priority\":3"); /* replaces it */
+	add_rule(&r, "/job/8", "\"share_pct\":20,\"weight\":5");
+	rig_crash(&r);
+	rig_up(&r, NULL);
+	assert_int_equal(nr_rules(&r), 2);
+	json_decref(rig_ask(&r, "{\"op\":\"cgroup-remove\",\"cgroup\":\"/job/7\"}"));
+	assert_int_equal(nr_rules(&r), 1);
+	rig_down(&r);
+	unsetenv("STATE_DIRECTORY");
+	unlink(file);
+	unlink(strcat(strcpy(file, folder), "/quota"));
+	assert_int_equal(rmdir(folder), 0);
+}
+
+static void a_rule_goes_with_its_group(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	make_group(2);
+	name_registered();
+	rig_up(&r, NULL);
+	add_rule(&r, registered, "\"priority\":2");
+	sleep(6); /* it is looked for every 5 s, and found */
+	assert_int_equal(nr_rules(&r), 1);
+	remove_group();
+	for (int i = 0; i < 100 && nr_rules(&r); i++)
+		usleep(100000);
+	assert_int_equal(nr_rules(&r), 0);
+	rig_down(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -386,6 +559,12 @@ int main(void)
 		cmocka_unit_test(nor_in_one_of_version_1),
 		cmocka_unit_test(a_program_that_asks_for_none_gets_the_class),
 		cmocka_unit_test(a_rule_gives_share_weight_and_tag),
+		cmocka_unit_test(a_registered_group_cannot_rise),
+		cmocka_unit_test(programs_inside_follow),
+		cmocka_unit_test(only_administrators_register),
+		cmocka_unit_test(malformed_rules_are_refused),
+		cmocka_unit_test(rules_outlast_the_daemon),
+		cmocka_unit_test(a_rule_goes_with_its_group),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
