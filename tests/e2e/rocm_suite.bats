@@ -152,6 +152,8 @@ rocm_suite() {
 					if (strcmp(argv[k], names[i]))
 						continue;
 					printf("Running %s...", names[i]);
+					if (!i)
+						puts("a warning");
 					fflush(stdout);
 					printf("\r%s\n", lines[i]);
 				}
