@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/table.h"
 #include "base/units.h"
+#include "cli/changes.h"
 #include "cli/daemon.h"
 #include "view/describe.h"
 
@@ -34,7 +35,7 @@ static const struct argp_option options[] = {
 	{ "users", KEY_USERS, NULL, 0,
 	  "one line a user, with what it uses of the daemon and how often it was refused", 0 },
 	{ "watch", KEY_WATCH, "TIME", OPTION_ARG_OPTIONAL,
-	  "repeat every TIME (2s) until interrupted; with --json one document a line", 0 },
+	  "repeat every TIME (2s) until interrupted; with --json a line for each change", 0 },
 	{ 0 },
 };
 
@@ -611,14 +612,6 @@ static int print_text(struct gp__env *env, const struct args *args, const json_t
 	return err;
 }
 
-static int print_line(struct gp__env *env, const json_t *list)
-{
-	if (json_dumpf(list, env->out, JSON_COMPACT | JSON_REAL_PRECISION(12)) ||
-	    fputc('\n', env->out) == EOF || fflush(env->out))
-		return -EIO;
-	return 0;
-}
-
 /*
  * Queues that the kernel schedules (amdgpu.kfd_sched=1), which needs no daemon
  */
@@ -720,8 +713,6 @@ static int show_again(struct gp__env *env, const struct args *args, json_t *list
 {
 	int err;
 
-	if (env->json)
-		return print_line(env, list);
 	/* A terminal is redrawn; other output has one list after the other. */
 	if (isatty(fileno(env->out)))
 		fputs("\033[H\033[2J", env->out);
@@ -748,6 +739,72 @@ static int watch(struct gp__env *env, const struct args *args, int fd, struct da
 	return GP__EXIT_FAILURE; /* of the output: gp__env_finish() says which */
 }
 
+/*
+ * Changes
+ */
+
+struct stream {
+	struct gp__env *env;
+	const struct args *args;
+	json_t *last; /* NULL: nothing is known */
+};
+
+static json_t *ask_again(void *data, int fd, struct daemon_problem *why)
+{
+	const struct stream *s = data;
+
+	return get_list(s->args, fd, why);
+}
+
+static int show_changes(void *data, const json_t *list)
+{
+	static const struct {
+		const char *array, *kind, *key;
+	} kinds[] = {
+		{ "gpus", "gpu", "gpu" },
+		{ "groups", "group", "group" },
+		{ "processes", "process", "pid" },
+		{ "users", "user", "user" },
+	};
+	struct stream *s = data;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		err = changes_compare(s->env, kinds[i].kind, kinds[i].key,
+				      json_object_get(s->last, kinds[i].array),
+				      json_object_get(list, kinds[i].array));
+	json_decref(s->last);
+	s->last = json_incref((json_t *)list);
+	return err;
+}
+
+static int lose(void *data, bool connected)
+{
+	struct stream *s = data;
+
+	json_decref(s->last);
+	s->last = NULL;
+	return changes_print(s->env, json_pack("{s:s, s:s}", "event",
+					       connected ? "appeared" : "gone", "kind", "daemon"));
+}
+
+static int follow(struct gp__env *env, const struct args *args, int fd,
+		  const struct daemon_problem *why)
+{
+	struct stream s = { .env = env, .args = args };
+	struct changes c = { .env = env,
+			     .period_ns = args->watch_ns,
+			     .always = true, /* no line tells of a process or of memory */
+			     .ask = ask_again,
+			     .show = show_changes,
+			     .lose = lose,
+			     .data = &s };
+	int status = fd < 0 ? daemon_tell(env, why) : changes_follow(&c, fd);
+
+	json_decref(s.last);
+	return status;
+}
+
 static int once(struct gp__env *env, const struct args *args, int fd, struct daemon_problem *why)
 {
 	json_t *list = get_list(args, fd, why);
@@ -771,6 +828,8 @@ int cmd_ps(struct gp__env *env, const struct gp__backend *const *backends, int a
 	if (!gp__cmd_parse(env, &argp, argc, argv, &args, &status))
 		return status;
 	fd = daemon_connect(&why);
+	if (args.watch_ns && env->json)
+		return follow(env, &args, fd, &why);
 	status = args.watch_ns ? watch(env, &args, fd, &why) : once(env, &args, fd, &why);
 	if (fd >= 0)
 		close(fd);

@@ -235,14 +235,12 @@ assert text[end:].split()[-8:] == ["(now", "9)", "+1", "excluded", "17", "1.23",
 	[[ ${lines[2]} == *train*admitted*no* ]]
 }
 
-@test "ps -w repeats, as tables or as one document per line" {
+@test "ps -w repeats" {
 	start_daemon
 	join train
 	run timeout 3 "$GPREEMPT" ps -w50ms --no-headers
 	[ "$status" -eq 124 ]
 	[ "$(grep -c train <<<"$output")" -ge 2 ]
-	run timeout 3 "$GPREEMPT" ps --watch=50ms --json
-	[ "$(field groups 0 program <<<"${lines[1]}")" = '"train"' ]
 	run "$GPREEMPT" ps -wnow
 	[ "$status" -eq 2 ]
 	[[ $output == *"'now' is not a duration"* ]]
