@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/daemon.h"
+#include "cli/log_file.h"
 #include "cli/report_page.h"
 #include "policy/policy.h"
 
@@ -102,92 +103,46 @@ static int ask_for_log(struct gp__env *env, char path[PATH_MAX])
 			    "gpreemptd writes no decision log");
 }
 
-static int cannot_read(struct gp__env *env, const char *path)
-{
-	bool denied = errno == EACCES;
-
-	return gp__env_fail(env, denied ? GP__EXIT_NO_PERMISSION : GP__EXIT_FAILURE,
-			    denied ? "Only administrators may read gpreemptd's log." : NULL,
-			    "cannot read the log %s: %m", path);
-}
-
-static int read_file(struct gp__env *env, struct gp__history *h, const char *path)
-{
-	struct gp__history_error why;
-	FILE *in = fopen(path, "re");
-	int err, status = 0;
-
-	if (!in)
-		return cannot_read(env, path);
-	err = gp__history_read(h, in, gp__policies, &why);
-	if (err == -EINVAL)
-		status = gp__env_fail(env, GP__EXIT_USAGE,
-				      "A decision log is written by gpreemptd (gpreemptd.conf(5), "
-				      "log) or 'gpreempt sim --log'.",
-				      "%s:%llu: %s", path, (unsigned long long)why.line, why.text);
-	else if (err == -ENOMEM)
-		status = gp__env_fail(env, GP__EXIT_FAILURE, NULL, "out of memory");
-	else if (err)
-		status = cannot_read(env, path);
-	fclose(in);
-	return status;
-}
-
-/* Whether the log continues the one that it was renamed to, PATH.1. */
-static bool is_continued(const char *path, char before[PATH_MAX])
-{
-	static const char second[] = "# gpreempt decision log 2, continued\n";
-	char line[sizeof(second)];
-	FILE *in = fopen(path, "re");
-	bool is = in && fgets(line, sizeof(line), in) && !strcmp(line, second);
-
-	if (in)
-		fclose(in);
-	in = is && snprintf(before, PATH_MAX, "%s.1", path) < PATH_MAX ? fopen(before, "re") : NULL;
-	if (!in)
-		return false;
-	fclose(in);
-	return true;
-}
-
-static int read_log(struct gp__env *env, struct gp__history *h, const char *path)
-{
-	char before[PATH_MAX];
-	int status = is_continued(path, before) ? read_file(env, h, before) : 0;
-
-	return status ? status : read_file(env, h, path);
-}
-
 /* With @since_ns, a first pass finds out when the log ends. */
-static int load(struct gp__env *env, struct report *r, const char *path, uint64_t since_ns)
+static int read_history(struct gp__env *env, struct report *r, const struct log_file *log,
+			uint64_t since_ns)
 {
 	u64 begin = 0;
 	int status;
 
-	memset(r, 0, sizeof(*r));
-	r->name = path;
 	if (since_ns) {
-		gp__history_init(&r->history, 0);
-		status = read_log(env, &r->history, path);
-		gp__history_finish(&r->history, 0);
+		status = log_file_read(env, log, 0, &r->history);
+		if (status)
+			return status;
 		if (r->history.end - r->history.begin > since_ns)
 			begin = r->history.end - since_ns;
 		gp__history_free(&r->history);
-		if (status)
-			return status;
 	}
-	gp__history_init(&r->history, begin);
-	status = read_log(env, &r->history, path);
+	status = log_file_read(env, log, begin, &r->history);
 	if (status)
 		return status;
-	gp__history_finish(&r->history, 0);
 	if (!report_compute(r))
 		return gp__env_fail(env, GP__EXIT_FAILURE, NULL, "out of memory");
 	if (!r->nr_groups)
 		return gp__env_fail(env, GP__EXIT_FAILURE, NULL,
-				    "%s: no program had work on a GPU%s", path,
+				    "%s: no program had work on a GPU%s", log->path,
 				    begin ? " in this time" : "");
 	return 0;
+}
+
+static int load(struct gp__env *env, struct report *r, const char *path, uint64_t since_ns)
+{
+	struct log_file log;
+	int status;
+
+	memset(r, 0, sizeof(*r));
+	r->name = path;
+	status = log_file_open(env, &log, path);
+	if (status)
+		return status;
+	status = read_history(env, r, &log, since_ns);
+	log_file_close(&log);
+	return status;
 }
 
 /*

@@ -16,6 +16,8 @@
 enum {
 	KEY_ONCE = '1',
 	KEY_WINDOW = 'w',
+	KEY_REPLAY = 'r',
+	KEY_AT = 'a',
 };
 
 #define WINDOW_NS (10 * GP__S)
@@ -26,8 +28,9 @@ enum {
 #define COLS_USUAL 80
 
 struct args {
-	bool once;
-	uint64_t window_ns;
+	bool once, has_at;
+	uint64_t window_ns, at_ns;
+	const char *replay; /* a log; NULL: live */
 };
 
 static const struct argp_option options[] = {
@@ -35,6 +38,9 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "window", KEY_WINDOW, "TIME", 0, "how far back it goes (10s; with --once or --json 1s)",
 	  0 },
+	{ "replay", KEY_REPLAY, "LOG", 0, "play a recorded decision log", 0 },
+	{ "at", KEY_AT, "TIME", 0,
+	  "with --replay: where to begin; with --once or --json the end of the picture", 0 },
 	{ 0 },
 };
 
@@ -51,6 +57,19 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		    args->window_ns > WINDOW_NS_MAX)
 			return gp__cmd_usage(state, "--window: '%s' is not %s, from 100ms to 1h",
 					     arg, GP__EXPECT_DURATION);
+		return 0;
+	case KEY_REPLAY:
+		args->replay = arg;
+		return 0;
+	case KEY_AT:
+		if (gp__parse_duration(arg, &args->at_ns))
+			return gp__cmd_usage(state, "--at: '%s' is not %s", arg,
+					     GP__EXPECT_DURATION);
+		args->has_at = true;
+		return 0;
+	case ARGP_KEY_END:
+		if (args->has_at && !args->replay)
+			return gp__cmd_usage(state, "--at goes with --replay");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -101,7 +120,7 @@ static int print_picture(struct gp__env *env, struct top_feed *f)
 				     .unicode = !strcmp(nl_langinfo(CODESET), "UTF-8") };
 	struct gp__screen screen = { 0 };
 
-	gp__top_sort(&f->top, look.sort);
+	gp__top_sort(&f->top, look.sort, false);
 	if (gp__screen_resize(&screen, gp__top_height(&f->top, &look), find_cols(env->out)))
 		return gp__env_fail(env, GP__EXIT_FAILURE, NULL, "out of memory");
 	gp__top_draw(&f->top, &look, &screen);
@@ -112,11 +131,29 @@ static int print_picture(struct gp__env *env, struct top_feed *f)
 
 static int once(struct gp__env *env, struct top_feed *f)
 {
-	if (!look(f))
+	if (!f->replay && !look(f))
 		return daemon_tell(env, &f->why);
 	if (!env->json)
 		return print_picture(env, f);
 	return gp__json_print(env, gp__top_json(&f->top)) ? GP__EXIT_FAILURE : GP__EXIT_OK;
+}
+
+static int replay(struct gp__env *env, const struct args *args)
+{
+	struct top_replay r = { 0 };
+	struct top_feed feed;
+	int status = top_replay_open(env, &feed, &r, args->replay, args->window_ns);
+
+	if (status)
+		return status;
+	if (args->has_at)
+		top_replay_to(&feed, gp__time_add(r.begin, args->at_ns));
+	else if (args->once)
+		top_replay_to(&feed, r.end);
+	status = args->once ? once(env, &feed) : top_tty(env, &feed);
+	top_feed_close(&feed);
+	top_replay_close(&r);
+	return status;
 }
 
 int cmd_top(struct gp__env *env, int argc, char **argv)
@@ -130,6 +167,8 @@ int cmd_top(struct gp__env *env, int argc, char **argv)
 	args.once |= env->json;
 	if (!args.window_ns)
 		args.window_ns = args.once ? WINDOW_NS_ONCE : WINDOW_NS;
+	if (args.replay)
+		return replay(env, &args);
 	if (!top_feed_open(&feed, args.window_ns))
 		return daemon_tell(env, &feed.why);
 	status = args.once ? once(env, &feed) : top_tty(env, &feed);

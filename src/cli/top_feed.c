@@ -28,6 +28,22 @@ static void lose(struct top_feed *f)
 	f->retry_at = gp__clock_ns() + RETRY_NS;
 }
 
+void top_feed_explain(struct top_feed *f)
+{
+	struct daemon_problem why;
+
+	if (!f->explains)
+		gp__top_explain(&f->top, NULL);
+	else if (f->replay)
+		top_replay_explain(f, f->explains);
+	else if (f->ask >= 0)
+		gp__top_explain(&f->top,
+				daemon_ask(f->ask,
+					   json_pack("{s:s, s:[{s:I}]}", "op", "why", "targets",
+						     "group", (json_int_t)f->explains),
+					   &why));
+}
+
 static bool get_list(struct top_feed *f)
 {
 	json_t *list = daemon_ask(
@@ -41,6 +57,7 @@ static bool get_list(struct top_feed *f)
 	}
 	err = gp__top_list(&f->top, list, now);
 	json_decref(list);
+	top_feed_explain(f);
 	f->list_at = now + (f->top.watching && !f->top.unheard ? LIST_NS_WATCHING : LIST_NS_ALONE);
 	return !err;
 }
@@ -105,6 +122,11 @@ bool top_feed_take(struct top_feed *f)
 {
 	uint64_t now = gp__clock_ns();
 
+	if (f->replay) {
+		top_replay_take(f);
+		top_feed_explain(f);
+		return true;
+	}
 	if (f->ask < 0)
 		return now >= f->retry_at && connect_again(f);
 	if (f->watch >= 0 && !take_lines(f)) {
@@ -117,8 +139,12 @@ bool top_feed_take(struct top_feed *f)
 	return true;
 }
 
+#define PLAY_NS (50 * GP__MS)
+
 uint64_t top_feed_due(const struct top_feed *f)
 {
+	if (f->replay)
+		return f->replay->wall_at + PLAY_NS;
 	if (f->ask < 0)
 		return f->retry_at;
 	if (f->top.stale && f->top.listed_at + LIST_NS_LEAST < f->list_at)
@@ -131,6 +157,9 @@ bool top_feed_change(struct top_feed *f, json_t *request)
 	json_t *answer;
 
 	if (f->ask < 0) {
+		if (f->replay)
+			snprintf(f->why.message, sizeof(f->why.message),
+				 "this is a recorded log: nothing can be changed");
 		json_decref(request);
 		return false;
 	}

@@ -18,6 +18,10 @@
 
 /* The period of redrawing. */
 #define FRAME_NS 200000000ull
+/* Groups that a page key moves by. */
+#define PAGE 10
+/* Control and l: draws everything again, after another program has written to the terminal. */
+#define REDRAW 12
 
 struct tty {
 	struct top_feed *feed;
@@ -73,6 +77,22 @@ static void show(const struct gp__screen *s)
 	refresh();
 }
 
+static struct gp__top_group *selected(struct tty *t)
+{
+	for (uint32_t i = 0; i < t->feed->top.nr_groups; i++) {
+		if (t->feed->top.group[i]->id == t->look.selected)
+			return t->feed->top.group[i];
+	}
+	return NULL;
+}
+
+static void show_detail(struct tty *t, bool detail)
+{
+	t->look.detail = detail && selected(t);
+	t->feed->explains = t->look.detail ? t->look.selected : 0;
+	top_feed_explain(t->feed);
+}
+
 static void draw(struct tty *t)
 {
 	uint32_t rows = (uint32_t)LINES, cols = (uint32_t)COLS;
@@ -80,8 +100,10 @@ static void draw(struct tty *t)
 	if ((rows != t->screen.rows || cols != t->screen.cols) &&
 	    gp__screen_resize(&t->screen, rows, cols))
 		return;
-	gp__top_sort(&t->feed->top, t->look.sort);
+	gp__top_sort(&t->feed->top, t->look.sort, t->look.reversed);
 	gp__top_select(&t->feed->top, &t->look, 0);
+	if (t->look.detail && t->feed->explains != t->look.selected)
+		show_detail(t, true);
 	gp__top_draw(&t->feed->top, &t->look, &t->screen);
 	show(&t->screen);
 	t->redraw = false;
@@ -91,15 +113,6 @@ static void draw(struct tty *t)
 /*
  * Keys
  */
-
-static struct gp__top_group *selected(struct tty *t)
-{
-	for (uint32_t i = 0; i < t->feed->top.nr_groups; i++) {
-		if (t->feed->top.group[i]->id == t->look.selected)
-			return t->feed->top.group[i];
-	}
-	return NULL;
-}
 
 /* Adds the selected group to @request and sends it. False: it was refused. */
 static bool change(struct tty *t, const struct gp__top_group *g, json_t *request)
@@ -129,6 +142,13 @@ static void act(struct tty *t, int key)
 		g->priority += by;
 }
 
+static void select_by(struct tty *t, int by)
+{
+	gp__top_select(&t->feed->top, &t->look, by);
+	if (t->look.detail)
+		show_detail(t, true);
+}
+
 static void type_filter(struct tty *t, int key)
 {
 	size_t n = strlen(t->look.filter);
@@ -146,20 +166,44 @@ static void type_filter(struct tty *t, int key)
 	}
 }
 
+/* In a recorded log. */
+static void play(struct tty *t, int key)
+{
+	if (key == KEY_LEFT || key == KEY_RIGHT)
+		top_replay_move(t->feed, key == KEY_LEFT);
+	else
+		top_replay_speed(t->feed, key == ']');
+	top_feed_explain(t->feed);
+}
+
 static void press(struct tty *t, int key)
 {
-	t->look.message[0] = '\0';
+	if (key != REDRAW)
+		t->look.message[0] = '\0';
 	switch (key) {
 	case 'q':
 		t->quit = true;
 		break;
 	case KEY_UP:
 	case 'k':
-		gp__top_select(&t->feed->top, &t->look, -1);
+		select_by(t, -1);
 		break;
 	case KEY_DOWN:
 	case 'j':
-		gp__top_select(&t->feed->top, &t->look, 1);
+		select_by(t, 1);
+		break;
+	case KEY_PPAGE:
+	case KEY_NPAGE:
+		select_by(t, key == KEY_PPAGE ? -PAGE : PAGE);
+		break;
+	case '\n':
+	case '\r':
+	case KEY_ENTER:
+		show_detail(t, !t->look.detail);
+		break;
+	case 27: /* escape */
+	case KEY_BACKSPACE:
+		show_detail(t, false);
 		break;
 	case 's':
 	case 'r':
@@ -171,12 +215,28 @@ static void press(struct tty *t, int key)
 	case 'o':
 		t->look.sort = (t->look.sort + 1) % GP__TOP_SORTS;
 		break;
+	case 'i':
+		t->look.reversed = !t->look.reversed;
+		break;
+	case KEY_LEFT:
+	case KEY_RIGHT:
+	case '[':
+	case ']':
+		if (t->feed->replay)
+			play(t, key);
+		break;
 	case '/':
+		show_detail(t, false);
 		t->look.typing = true;
 		t->look.filter[0] = '\0';
 		break;
+	case REDRAW:
+		clearok(stdscr, TRUE);
+		break;
 	case ' ':
 		t->look.paused = !t->look.paused;
+		if (t->feed->replay)
+			t->feed->replay->paused = t->look.paused;
 		break;
 	case '?':
 	case 'h':
@@ -185,6 +245,35 @@ static void press(struct tty *t, int key)
 	default:
 		break;
 	}
+}
+
+/* A click selects, another one on the same group shows it in detail; the wheel moves. */
+static void take_mouse(struct tty *t)
+{
+	uint32_t before = t->look.selected;
+	enum gp__top_hit hit;
+	MEVENT e;
+
+	if (getmouse(&e) != OK)
+		return;
+	if (e.bstate & BUTTON4_PRESSED) {
+		select_by(t, -1);
+		return;
+	}
+	if (e.bstate & BUTTON5_PRESSED) {
+		select_by(t, 1);
+		return;
+	}
+	if (!(e.bstate & BUTTON1_PRESSED))
+		return;
+	if (t->look.detail) {
+		show_detail(t, false);
+		return;
+	}
+	hit = gp__top_click(&t->feed->top, &t->look, t->screen.rows, t->screen.cols, (uint32_t)e.y,
+			    (uint32_t)e.x);
+	if (hit == GP__TOP_HIT_GROUP && t->look.selected == before)
+		show_detail(t, true);
 }
 
 static void take_keys(struct tty *t)
@@ -196,6 +285,8 @@ static void take_keys(struct tty *t)
 			;
 		else if (t->look.help)
 			t->look.help = false;
+		else if (key == KEY_MOUSE)
+			take_mouse(t);
 		else if (t->look.typing)
 			type_filter(t, key);
 		else
@@ -223,6 +314,10 @@ static void take_data(struct tty *t)
 {
 	bool had = t->feed->ask >= 0;
 
+	if (t->feed->replay) {
+		top_feed_take(t->feed);
+		return;
+	}
 	if (top_feed_take(t->feed) && !had) {
 		t->look.message[0] = '\0';
 		t->redraw = true;
@@ -279,6 +374,19 @@ static bool block_signals(struct tty *t, sigset_t *before)
 	return t->signals >= 0;
 }
 
+/*
+ * Blue for running, orange for held and purple for both can be told apart by people who do not see
+ * red and green alike; the characters differ as well.
+ */
+static void init_colors(void)
+{
+	bool many = COLORS >= 256;
+
+	init_pair(1, many ? 39 : COLOR_CYAN, -1);
+	init_pair(2, many ? 208 : COLOR_YELLOW, -1);
+	init_pair(3, many ? 176 : COLOR_MAGENTA, -1);
+}
+
 static bool enter(struct tty *t, bool color)
 {
 	t->terminal = newterm(NULL, stdout, stdin);
@@ -291,12 +399,12 @@ static bool enter(struct tty *t, bool color)
 	nodelay(stdscr, TRUE);
 	set_escdelay(50);
 	curs_set(0);
+	mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
+	mouseinterval(0);
 	if (color && has_colors()) {
 		start_color();
 		use_default_colors();
-		init_pair(1, COLOR_GREEN, -1);
-		init_pair(2, COLOR_RED, -1);
-		init_pair(3, COLOR_YELLOW, -1);
+		init_colors();
 	}
 	return true;
 }

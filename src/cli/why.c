@@ -60,15 +60,9 @@ static const char *ms_text(char *buf, size_t n, const json_t *o, const char *key
 
 static void print_hold(struct gp__env *env, const json_t *hold)
 {
-	char held[32], ago[32], why[256];
+	char text[384];
 
-	gp__view_why(why, sizeof(why), hold);
-	ms_text(held, sizeof(held), hold, "held_ms");
-	if (json_is_true(json_object_get(hold, "ended")))
-		fprintf(env->out, "  held %s, %s ago: %s\n", held,
-			ms_text(ago, sizeof(ago), hold, "ago_ms"), why);
-	else
-		fprintf(env->out, "  held for %s now: %s\n", held, why);
+	fprintf(env->out, "  %s\n", gp__view_hold(text, sizeof(text), hold));
 }
 
 /* "running", or "ended 3.2 s ago". */

@@ -195,6 +195,20 @@ const char *gp__view_why(char *buf, size_t n, const json_t *hold)
 	return buf;
 }
 
+const char *gp__view_hold(char *buf, size_t n, const json_t *hold)
+{
+	char held[32], ago[32], why[256];
+
+	gp__view_why(why, sizeof(why), hold);
+	gp__view_ms(held, sizeof(held), json_object_get(hold, "held_ms"));
+	gp__view_ms(ago, sizeof(ago), json_object_get(hold, "ago_ms"));
+	if (json_is_true(json_object_get(hold, "ended")))
+		snprintf(buf, n, "held %s, %s ago: %s", held, ago, why);
+	else
+		snprintf(buf, n, "held for %s now: %s", held, why);
+	return buf;
+}
+
 const char *gp__view_gang(char *buf, size_t n, const json_t *group)
 {
 	const json_t *gang = json_object_get(group, "gang");

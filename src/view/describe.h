@@ -47,6 +47,9 @@ const char *gp__view_state_text(char *buf, size_t n, const json_t *group);
  */
 const char *gp__view_why(char *buf, size_t n, const json_t *hold);
 
+/* "held 12 ms, 3.2 s ago: ...", or "held for 12 ms now: ...", with the reason. Returns @buf. */
+const char *gp__view_hold(char *buf, size_t n, const json_t *hold);
+
 /* The gang and how many members it has: "ranks 1 of 2", or "ranks 1 of 2, not in it" for a group
  * that runs ungrouped. Returns @buf; NULL: it has none. */
 const char *gp__view_gang(char *buf, size_t n, const json_t *group);

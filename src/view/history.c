@@ -696,13 +696,18 @@ void gp__history_add(struct gp__history *h, const struct gp__record *r)
 	note(h, r, now);
 }
 
+void gp__history_advance(struct gp__history *h, u64 now)
+{
+	for (size_t i = 0; i < h->gpus.n; i++)
+		advance(h, h->gpus.at[i], now);
+}
+
 void gp__history_finish(struct gp__history *h, u64 end)
 {
 	h->end = gp__max_u64(h->last, end);
 	if (!h->begun)
 		h->begin = h->end;
-	for (size_t i = 0; i < h->gpus.n; i++)
-		advance(h, h->gpus.at[i], h->end);
+	gp__history_advance(h, h->end);
 	for (size_t i = 0; i < h->nr_groups; i++) {
 		struct gp__history_group *g = h->group[i];
 

@@ -13,6 +13,7 @@
 #ifndef GP__VIEW_HISTORY_H
 #define GP__VIEW_HISTORY_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -129,6 +130,8 @@ struct gp__history_error {
 void gp__history_init(struct gp__history *h, u64 begin);
 void gp__history_free(struct gp__history *h);
 void gp__history_add(struct gp__history *h, const struct gp__record *r);
+/* Brings all accounts to @now, which is not later than the next record. */
+void gp__history_advance(struct gp__history *h, u64 now);
 /* Ends the history at @end, or at its last record if that is later. */
 void gp__history_finish(struct gp__history *h, u64 end);
 
@@ -148,5 +151,12 @@ int gp__history_read(struct gp__history *h, FILE *in, const struct gp__policy *c
 /* The latest group of that id; NULL: there is none. */
 struct gp__history_group *gp__history_find(const struct gp__history *h, u32 id);
 struct gp__history_gpu *gp__history_gpu(const struct gp__history *h, u32 id);
+
+/*
+ * What the daemon would have answered at @now, up to which accounts are complete, to "list", and to
+ * "why" for one group. Fields that the log does not have are missing.
+ */
+json_t *gp__history_list(const struct gp__history *h, u64 now);
+json_t *gp__history_why(const struct gp__history *h, const struct gp__history_group *g, u64 now);
 
 #endif

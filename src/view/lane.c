@@ -9,7 +9,7 @@ void gp__lane_init(struct gp__lane *l, uint64_t window_ns, uint64_t now)
 	l->bin_ns = window_ns / GP__LANE_BINS;
 	l->bin_ns = l->bin_ns ? l->bin_ns : 1;
 	l->at = now;
-	l->sharers = 1;
+	l->part = l->whole = 1;
 }
 
 static struct gp__lane_bin *bin_at(struct gp__lane *l, uint64_t ns)
@@ -17,12 +17,18 @@ static struct gp__lane_bin *bin_at(struct gp__lane *l, uint64_t ns)
 	return &l->bin[ns / l->bin_ns % GP__LANE_BINS];
 }
 
+/* Sums of parts are at most what was divided. */
+static uint64_t part_of(const struct gp__lane *l, uint64_t ns)
+{
+	return l->part == l->whole ? ns : (uint64_t)((double)ns * l->part / l->whole);
+}
+
 static void spend(struct gp__lane *l, uint64_t ns)
 {
 	struct gp__lane_bin *b = bin_at(l, l->at);
 
 	b->known += l->kind != GP__LANE_UNKNOWN ? ns : 0;
-	b->run += l->kind == GP__LANE_RUN ? ns / l->sharers : 0;
+	b->run += l->kind == GP__LANE_RUN ? part_of(l, ns) : 0;
 	b->yielded += l->kind == GP__LANE_YIELD ? ns : 0;
 	b->held += l->kind == GP__LANE_HELD ? ns : 0;
 }
@@ -71,12 +77,13 @@ void gp__lane_set(struct gp__lane *l, enum gp__lane_kind kind, uint64_t now)
 	l->kind = kind;
 }
 
-void gp__lane_share(struct gp__lane *l, uint32_t n, uint64_t now)
+void gp__lane_share(struct gp__lane *l, uint32_t part, uint32_t whole, uint64_t now)
 {
-	if (n == l->sharers)
+	if (part == l->part && whole == l->whole)
 		return;
 	gp__lane_advance(l, now);
-	l->sharers = n;
+	l->part = part;
+	l->whole = whole;
 }
 
 static uint32_t bins_a_column(uint32_t columns)

@@ -31,7 +31,7 @@ struct gp__lane {
 	uint64_t bin_ns, at; /* the time before `at` is in the bins */
 	uint64_t held_since;
 	enum gp__lane_kind kind; /* since then */
-	uint32_t sharers; /* how many groups divide the time in which it runs, this one included */
+	uint32_t part, whole; /* the part of the time in which it runs that it gets; whole: not 0 */
 	struct gp__lane_bin bin[GP__LANE_BINS]; /* a ring buffer */
 };
 
@@ -40,8 +40,8 @@ void gp__lane_init(struct gp__lane *l, uint64_t window_ns, uint64_t now);
 void gp__lane_advance(struct gp__lane *l, uint64_t now);
 /* Sets what the group does from @now on. */
 void gp__lane_set(struct gp__lane *l, enum gp__lane_kind kind, uint64_t now);
-/* From @now on, @n groups divide the time evenly while it runs. */
-void gp__lane_share(struct gp__lane *l, uint32_t n, uint64_t now);
+/* From @now on it gets so much of the time in which it runs. */
+void gp__lane_share(struct gp__lane *l, uint32_t part, uint32_t whole, uint64_t now);
 
 /*
  * Divides the window into at most @most columns of equal length. Each begins at a multiple of its

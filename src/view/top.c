@@ -28,6 +28,7 @@ void gp__top_clear(struct gp__top *t)
 	t->gpu = NULL;
 	json_decref(t->processes);
 	t->processes = NULL;
+	gp__top_explain(t, NULL);
 	t->nr_groups = t->nr_gpus = 0;
 	t->listed_at = 0;
 }
@@ -97,6 +98,15 @@ static struct gp__top_group *add_group(struct gp__top *t, uint32_t id, uint64_t 
 	return g;
 }
 
+static uint32_t weight_of(const char *text)
+{
+	if (!text)
+		return 0;
+	if (!strcmp(text, "least"))
+		return GP__WEIGHT_LEAST;
+	return !strcmp(text, "most") ? GP__WEIGHT_MOST : (uint32_t)strtoul(text, NULL, 10);
+}
+
 static int read_queues(struct gp__top_group *g, const json_t *queues)
 {
 	struct gp__top_queue *all = calloc(json_array_size(queues) + 1, sizeof(*all));
@@ -112,7 +122,7 @@ static int read_queues(struct gp__top_group *g, const json_t *queues)
 		all[i].id = (uint32_t)int_of(q, "queue");
 		all[i].has_work = json_is_true(json_object_get(q, "has_work"));
 		all[i].held = state && !strncmp(state, "exclud", 6);
-		all[i].yields = weight && !strcmp(weight, "least");
+		all[i].weight = weight_of(weight);
 	}
 	free(g->queue);
 	g->queue = all;
@@ -151,51 +161,103 @@ static enum gp__lane_kind kind_of(const struct gp__top_group *g)
 	return !has_work ? GP__LANE_IDLE : held ? GP__LANE_HELD : GP__LANE_RUN;
 }
 
-/* All of its queues that have work do. */
-static bool yields(const struct gp__top_group *g)
+/*
+ * Groups that run at once are in tiers: those with the most weight let no other progress, and those
+ * with the least weight only get what is left. The groups of one tier divide its time by weight.
+ */
+enum tier { TIER_LEAST, TIER_PLAIN, TIER_MOST, TIERS };
+
+#define WEIGHT_USUAL 100
+/* Sums of parts stay small. */
+#define WEIGHT_MAX 100000
+
+static uint32_t weight_of_group(const struct gp__top_group *g)
 {
+	uint32_t weight = 0;
+
 	for (uint32_t i = 0; i < g->nr_queues; i++) {
-		if (g->queue[i].has_work && !g->queue[i].yields)
-			return false;
+		uint32_t w = g->queue[i].weight ? g->queue[i].weight : WEIGHT_USUAL;
+
+		/* The least weight is a large number. */
+		if (!g->queue[i].has_work || w == GP__WEIGHT_LEAST)
+			continue;
+		weight = w > weight ? w : weight;
 	}
-	return true;
+	return weight ? weight : GP__WEIGHT_LEAST;
 }
+
+static enum tier tier_of(uint32_t weight)
+{
+	if (weight == GP__WEIGHT_LEAST)
+		return TIER_LEAST;
+	return weight == GP__WEIGHT_MOST ? TIER_MOST : TIER_PLAIN;
+}
+
+static uint32_t part_of(uint32_t weight)
+{
+	if (tier_of(weight) != TIER_PLAIN)
+		return 1;
+	return weight < WEIGHT_MAX ? weight : WEIGHT_MAX;
+}
+
+struct tiers {
+	uint32_t nr[TIERS], sum[TIERS];
+};
 
 /* Without lines, the groups of other users are not known, but the daemon says whether it gives way.
  */
-static void set_lane(const struct gp__top *t, struct gp__top_group *g, uint32_t nr_yielding,
-		     uint32_t nr_others, uint64_t now)
+static void set_lane(const struct gp__top *t, struct gp__top_group *g, const struct tiers *tiers,
+		     uint64_t now)
 {
 	enum gp__lane_kind kind = kind_of(g);
-	bool gives_way = nr_others || (!t->watching && g->gives_way);
+	uint32_t weight = weight_of_group(g);
+	enum tier tier = tier_of(weight);
+	bool gives_way = !t->watching && g->gives_way && tier == TIER_LEAST;
 
+	g->beside = 0;
 	if (kind != GP__LANE_RUN) {
 		gp__lane_set(&g->lane, kind, now);
 		return;
 	}
-	gp__lane_set(&g->lane, yields(g) && gives_way ? GP__LANE_YIELD : kind, now);
-	gp__lane_share(&g->lane, yields(g) ? nr_yielding : nr_others, now);
+	for (int above = (int)tier + 1; above < TIERS; above++)
+		gives_way |= tiers->nr[above] != 0;
+	gp__lane_set(&g->lane, gives_way ? GP__LANE_YIELD : kind, now);
+	if (!gives_way)
+		g->beside = tiers->nr[tier] - 1;
+	gp__lane_share(&g->lane, part_of(weight), tiers->sum[tier], now);
 }
 
-/* Groups that run at once divide the time, and those that yield get what the others leave. */
 static void set_lanes(struct gp__top *t, uint32_t gpu, uint64_t now)
 {
-	uint32_t nr_yielding = 0, nr_others = 0;
+	struct tiers tiers = { 0 };
 
 	for (uint32_t i = 0; i < t->nr_groups; i++) {
 		const struct gp__top_group *g = t->group[i];
+		uint32_t weight = weight_of_group(g);
 
 		if (g->gpu != gpu || kind_of(g) != GP__LANE_RUN)
 			continue;
-		if (yields(g))
-			nr_yielding++;
-		else
-			nr_others++;
+		tiers.nr[tier_of(weight)]++;
+		tiers.sum[tier_of(weight)] += part_of(weight);
 	}
 	for (uint32_t i = 0; i < t->nr_groups; i++) {
 		if (t->group[i]->gpu == gpu)
-			set_lane(t, t->group[i], nr_yielding, nr_others, now);
+			set_lane(t, t->group[i], &tiers, now);
 	}
+}
+
+/* The names of users are in files: they are looked up once. */
+static void read_user(struct gp__top_group *g, const json_t *user)
+{
+	long long uid = json_is_integer(user) ? (long long)json_integer_value(user) : -1;
+
+	if (*g->user && g->uid == uid)
+		return;
+	g->uid = uid;
+	if (uid >= 0)
+		gp__view_user(g->user, sizeof(g->user), (uid_t)uid);
+	else
+		snprintf(g->user, sizeof(g->user), "?");
 }
 
 static int read_group(struct gp__top_group *g, const json_t *json)
@@ -214,7 +276,7 @@ static int read_group(struct gp__top_group *g, const json_t *json)
 	g->held_ms = number_of(json, "held_ms");
 	g->wasted_ms = number_of(json, "wasted_ms");
 	g->memory_bytes = number_of(json, "memory_used_bytes");
-	gp__view_user(g->user, sizeof(g->user), (uid_t)int_of(json, "user"));
+	read_user(g, json_object_get(json, "user"));
 	copy_text(g->program, sizeof(g->program), json, "program");
 	copy_text(g->tag, sizeof(g->tag), json, "tag");
 	g->state = gp__view_state_of(json);
@@ -380,7 +442,7 @@ static struct gp__top_queue *find_queue(const struct gp__top_group *g, uint32_t 
 	return NULL;
 }
 
-static void note(struct gp__top *t, const struct gp__record *r)
+void gp__top_record(struct gp__top *t, const struct gp__record *r)
 {
 	struct gp__top_group *g = find_group(t, r->entity);
 	struct gp__top_queue *q = find_queue(g, (uint32_t)r->f[GP__F_QUEUE]);
@@ -398,7 +460,7 @@ static void note(struct gp__top *t, const struct gp__record *r)
 		break;
 	case GP__WHAT_WEIGH:
 		if (q)
-			q->yields = r->f[GP__F_WEIGHT] == GP__WEIGHT_LEAST;
+			q->weight = (uint32_t)r->f[GP__F_WEIGHT];
 		break;
 	case GP__WHAT_ACK:
 		/* The order did not take effect. */
@@ -406,6 +468,9 @@ static void note(struct gp__top *t, const struct gp__record *r)
 		return;
 	case GP__WHAT_TICK:
 	case GP__WHAT_LINGERED:
+	case GP__WHAT_DEADLINE:
+	case GP__WHAT_ARRIVING:
+	case GP__WHAT_INVERSION:
 		return;
 	default:
 		t->stale = true;
@@ -428,7 +493,13 @@ void gp__top_line(struct gp__top *t, const char *line, size_t len)
 	if (gp__record_parse(line, len, none, &r, &room, &expected))
 		t->stale = true;
 	else
-		note(t, &r);
+		gp__top_record(t, &r);
+}
+
+void gp__top_explain(struct gp__top *t, json_t *why)
+{
+	json_decref(t->why);
+	t->why = why;
 }
 
 void gp__top_advance(struct gp__top *t, uint64_t now)
@@ -480,6 +551,7 @@ static json_t *group_json(const struct gp__top_group *g)
 	json_object_set_new(o, "program", g->ours ? gp__json_text(g->program) : json_null());
 	json_object_set_new(o, "tag", g->ours ? gp__json_text(g->tag) : json_null());
 	json_object_set_new(o, "state", json_string(gp__view_state_name(g->state)));
+	gp__json_set_u64(o, "beside", g->ours, g->beside);
 	gp__json_set_real(o, "seen_ms", true, gp__to_ms(sum.known));
 	gp__json_set_real(o, "run_pct", sum.known, gp__top_run_pct(g));
 	gp__json_set_real(o, "yielding_pct", sum.known, gp__top_yielding_pct(g));

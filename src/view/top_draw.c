@@ -50,9 +50,17 @@ static struct columns fit_columns(uint32_t cols)
 
 const char *gp__top_sort_name(enum gp__top_sort sort)
 {
-	static const char *const names[] = { "priority", "run", "held", "pid" };
+	static const char *const names[] = { "priority", "run",	    "held", "wait",
+					     "memory",	 "program", "pid" };
 
 	return names[sort];
+}
+
+static double mean_wait(const struct gp__top_group *g)
+{
+	struct gp__lane_bin sum = gp__lane_sum(&g->lane);
+
+	return sum.nr_waits ? (double)sum.waited / sum.nr_waits : 0;
 }
 
 static double sort_key(const struct gp__top_group *g, enum gp__top_sort sort)
@@ -62,6 +70,12 @@ static double sort_key(const struct gp__top_group *g, enum gp__top_sort sort)
 		return -gp__top_run_pct(g);
 	case GP__TOP_BY_HELD:
 		return -gp__top_held_pct(g);
+	case GP__TOP_BY_WAIT:
+		return -mean_wait(g);
+	case GP__TOP_BY_MEMORY:
+		return -g->memory_bytes;
+	case GP__TOP_BY_PROGRAM:
+		return 0; /* by name */
 	case GP__TOP_BY_PID:
 		return g->pid;
 	default:
@@ -69,34 +83,46 @@ static double sort_key(const struct gp__top_group *g, enum gp__top_sort sort)
 	}
 }
 
+struct order {
+	enum gp__top_sort sort;
+	bool reversed;
+};
+
 static int compare(const void *a, const void *b, void *data)
 {
 	const struct gp__top_group *one = *(struct gp__top_group *const *)a;
 	const struct gp__top_group *two = *(struct gp__top_group *const *)b;
-	enum gp__top_sort sort = *(enum gp__top_sort *)data;
-	double x = sort_key(one, sort), y = sort_key(two, sort);
+	const struct order *order = data;
+	double x = sort_key(one, order->sort), y = sort_key(two, order->sort);
+	int names = order->sort == GP__TOP_BY_PROGRAM ? strcasecmp(one->program, two->program) : 0;
+	int turn = order->reversed ? -1 : 1;
 
 	if (one->gpu != two->gpu)
 		return one->gpu > two->gpu ? 1 : -1;
+	if (names)
+		return turn * names;
 	if (x != y)
-		return x > y ? 1 : -1;
+		return turn * (x > y ? 1 : -1);
 	return (one->id > two->id) - (one->id < two->id);
 }
 
-void gp__top_sort(struct gp__top *t, enum gp__top_sort sort)
+void gp__top_sort(struct gp__top *t, enum gp__top_sort sort, bool reversed)
 {
+	struct order order = { sort, reversed };
+
 	if (t->nr_groups)
-		qsort_r(t->group, t->nr_groups, sizeof(*t->group), compare, &sort);
+		qsort_r(t->group, t->nr_groups, sizeof(*t->group), compare, &order);
 }
 
 bool gp__top_shows(const struct gp__top_look *look, const struct gp__top_group *g)
 {
-	char pid[16];
+	char pid[16], gpu[16];
 
 	snprintf(pid, sizeof(pid), "%d", (int)g->pid);
-	return !*look->filter || strcasestr(g->program, look->filter) ||
-	       strcasestr(g->tag, look->filter) || strcasestr(g->user, look->filter) ||
-	       (g->ours && strstr(pid, look->filter));
+	snprintf(gpu, sizeof(gpu), "gpu%u", g->gpu);
+	return !*look->filter || !strcasecmp(gpu, look->filter) ||
+	       strcasestr(g->program, look->filter) || strcasestr(g->tag, look->filter) ||
+	       strcasestr(g->user, look->filter) || (g->ours && strstr(pid, look->filter));
 }
 
 void gp__top_select(const struct gp__top *t, struct gp__top_look *look, int by)
@@ -213,6 +239,12 @@ static enum gp__style state_style(enum gp__view_state state)
 	}
 }
 
+/* It runs, but not alone: the GPU takes turns, as its driver makes it. */
+static bool shares(const struct gp__top_group *g)
+{
+	return g->beside && g->state == GP__VIEW_RUNNING;
+}
+
 static void fill_cells(const struct gp__top_group *g, char cell[COLUMNS][64])
 {
 	snprintf(cell[PID], 64, g->ours ? "%d" : "-", (int)g->pid);
@@ -220,7 +252,7 @@ static void fill_cells(const struct gp__top_group *g, char cell[COLUMNS][64])
 	snprintf(cell[PROGRAM], 64, g->ours ? "%s" : "(%s)", g->ours ? g->program : g->user);
 	snprintf(cell[TAG], 64, "%s", *g->tag ? g->tag : "-");
 	snprintf(cell[PRIO], 64, "%lld", g->priority);
-	snprintf(cell[STATE], 64, "%s", gp__view_state_name(g->state));
+	snprintf(cell[STATE], 64, "%s", shares(g) ? "sharing" : gp__view_state_name(g->state));
 	percent(cell[RUN], 64, gp__top_run_pct(g));
 	percent(cell[HELD], 64, gp__top_held_pct(g));
 	wait_text(cell[WAIT], 64, g);
@@ -247,7 +279,7 @@ static void draw_group(const struct gp__top_group *g, const struct gp__top_look 
 		if (g->id == look->selected && !look->once)
 			style = GP__STYLE_SELECTED;
 		else if (i == STATE)
-			style = state_style(g->state);
+			style = shares(g) ? GP__STYLE_MIXED : state_style(g->state);
 		col = gp__screen_field(s, row, col, c->width[i], style, cell[i]) + GAP;
 	}
 	draw_lane(&g->lane, c, s, row, look->unicode);
@@ -365,12 +397,17 @@ static uint32_t collect_lines(const struct gp__top *t, const struct gp__top_look
 	uint32_t n = 0, nr_others;
 
 	for (uint32_t i = 0; i < t->nr_gpus; i++) {
-		lines[n++] = (struct line){ .gpu = &t->gpu[i] };
+		uint32_t heading = n++;
+
+		lines[heading] = (struct line){ .gpu = &t->gpu[i] };
 		for (uint32_t k = 0; k < t->nr_groups; k++) {
 			if (t->group[k]->gpu == t->gpu[i].id && gp__top_shows(look, t->group[k]))
 				lines[n++] = (struct line){ .group = t->group[k] };
 		}
 		n += collect_processes(t, look, t->gpu[i].id, &lines[n]);
+		/* A filter leaves out GPUs without anything to show. */
+		if (*look->filter && n == heading + 1)
+			n = heading;
 	}
 	nr_others = collect_processes(t, look, GP__TOP_NO_GPU, &lines[n + 1]);
 	lines[n] = (struct line){ 0 };
@@ -446,7 +483,13 @@ static void draw_title(const struct gp__top *t, const struct gp__top_look *look,
 		held += t->group[i]->state == GP__VIEW_HELD;
 	}
 	col = gp__screen_text(s, 0, 0, GP__STYLE_BOLD, "gpreempt top");
-	if (!t->listed_at)
+	if (*t->playing)
+		gp__screen_textf(s, 0, col + 2, GP__STYLE_PLAIN,
+				 "%s; %s, %u group%s: %u running, "
+				 "%u held",
+				 t->playing, t->policy, t->nr_groups, t->nr_groups == 1 ? "" : "s",
+				 running, held);
+	else if (!t->listed_at)
 		col = gp__screen_text(s, 0, col + 2, GP__STYLE_WARN, "no daemon");
 	else
 		gp__screen_textf(s, 0, col + 2, GP__STYLE_PLAIN,
@@ -542,28 +585,32 @@ static void draw_below(const struct gp__top *t, const struct gp__top_look *look,
 	}
 	gp__screen_style_row(s, last, GP__STYLE_HEAD);
 	col = gp__screen_text(s, last, 0, GP__STYLE_HEAD,
-			      "q quit  s suspend  r resume  +/- priority  space pause  ? help");
+			      *t->playing
+				      ? "q quit  enter why  space pause  left right move  [ ] "
+					"speed  ? help"
+				      : "q quit  enter why  s suspend  r resume  +/- priority  ? "
+					"help");
 	if (*look->filter)
 		gp__screen_textf(s, last, col + 2, GP__STYLE_HEAD, "[%s]", look->filter);
 	else
-		gp__screen_textf(s, last, col + 2, GP__STYLE_HEAD, "o %s",
-				 gp__top_sort_name(look->sort));
+		gp__screen_textf(s, last, col + 2, GP__STYLE_HEAD, "o %s%s",
+				 look->reversed ? "-" : "", gp__top_sort_name(look->sort));
 }
 
 static void draw_help(struct gp__screen *s, bool unicode)
 {
 	static const char *const lines[] = {
-		"up, down, j, k    select a group",
-		"s                 suspend it: off the GPU until it is resumed",
-		"r                 resume it",
+		"up, down, j, k    select a group, as the mouse does",
+		"enter             why it was held, and its times; back with enter or escape",
+		"s, r              suspend it: off the GPU until it is resumed; resume it",
 		"+ -               raise or lower its priority by one",
-		"o                 order by priority, run, held or pid",
-		"/                 show only groups with this text",
+		"o, i, a heading   order by another column; the other way round",
+		"/                 show only groups with this text, or only gpu1",
 		"space             pause or continue",
+		"left, right       in a recorded log: back and on; [ and ]: slower and faster",
 		"q                 quit",
-		"",
-		"RUN, HELD   share of the window in which it ran, or had work and was held; groups",
-		"            that run at once divide the time",
+		"RUN, HELD   share of the window in which it ran, or had work and was held",
+		"sharing     others run at the same time, by time slices: they divide the time",
 		"WAIT        average time for which it was held with work",
 	};
 	uint32_t row = 2;
@@ -585,8 +632,219 @@ static void draw_help(struct gp__screen *s, bool unicode)
 	gp__screen_text(s, s->rows - 1, 0, GP__STYLE_HEAD, "any key: back");
 }
 
+/*
+ * One group in detail
+ */
+
+/* Rows of bars, each of eighths, that show a part of the time. */
+#define BAR_ROWS 3
+
+static void draw_bar(struct gp__screen *s, uint32_t row, uint32_t col, bool unicode,
+		     enum gp__style style, uint64_t part, uint64_t known)
+{
+	static const wchar_t bars[] = L" ▁▂▃▄▅▆▇█", ascii[] = L" .:-=+*%#";
+	uint64_t eighths = known ? (part * 8 * BAR_ROWS + known - 1) / known : 0;
+
+	for (uint32_t i = 0; i < BAR_ROWS; i++) {
+		uint64_t here = eighths > 8 * i ? eighths - 8 * i : 0;
+
+		gp__screen_put(s, row + BAR_ROWS - 1 - i, col, style,
+			       (unicode ? bars : ascii)[here > 8 ? 8 : here]);
+	}
+}
+
+static void draw_bars(const struct gp__top_group *g, struct gp__screen *s, uint32_t row,
+		      bool unicode)
+{
+	uint32_t at = 6, n = gp__lane_columns(s->cols > at ? s->cols - at : 0);
+
+	gp__screen_text(s, row + BAR_ROWS - 1, 0, GP__STYLE_RUN, "ran");
+	gp__screen_text(s, row + 2 * BAR_ROWS - 1, 0, GP__STYLE_HELD, "held");
+	for (uint32_t i = 0; i < n; i++) {
+		struct gp__lane_bin b = gp__lane_column(&g->lane, n, i);
+
+		draw_bar(s, row, at + i, unicode, GP__STYLE_RUN, b.run, b.known);
+		draw_bar(s, row + BAR_ROWS, at + i, unicode, GP__STYLE_HELD, b.held, b.known);
+	}
+}
+
+static uint32_t draw_facts(const struct gp__top_group *g, struct gp__screen *s, uint32_t row)
+{
+	char run[32], held[32], yielding[32], wait[32], memory[32], longest[32], now[32] = "";
+	struct gp__lane_bin sum = gp__lane_sum(&g->lane);
+
+	if (g->effective != g->priority)
+		snprintf(now, sizeof(now), " (now %lld)", g->effective);
+	gp__screen_textf(s, row++, 0, GP__STYLE_PLAIN, "%s; gpu%u, priority %lld%s, level %s",
+			 g->state_text, g->gpu, g->priority, now, g->level);
+	percent(run, sizeof(run), gp__top_run_pct(g));
+	percent(held, sizeof(held), gp__top_held_pct(g));
+	percent(yielding, sizeof(yielding), gp__top_yielding_pct(g));
+	wait_text(wait, sizeof(wait), g);
+	memory_text(memory, sizeof(memory), g);
+	gp__format_duration(longest, sizeof(longest), sum.longest_wait);
+	gp__screen_textf(s, row++, 0, GP__STYLE_PLAIN, "user %s, tag %s, memory %s", g->user,
+			 *g->tag ? g->tag : "-", memory);
+	gp__screen_textf(s, row++, 0, GP__STYLE_PLAIN,
+			 "ran %s, yielded %s, held %s; a hold: %s on average, %s at most", run,
+			 yielding, held, wait, sum.nr_waits ? longest : "-");
+	if (g->beside)
+		gp__screen_textf(
+			s, row++, 0, GP__STYLE_MIXED,
+			"%u other group%s at the same time: the GPU takes turns, by time slices",
+			g->beside, g->beside == 1 ? " runs" : "s run");
+	return row;
+}
+
+/* Breaks a text at blanks; the lines below the first one are indented. Returns the next row. */
+static uint32_t draw_wrapped(struct gp__screen *s, uint32_t row, uint32_t last, const char *text)
+{
+	uint32_t indent = 2;
+
+	while (*text && row < last && s->cols > indent + 8) {
+		size_t room = s->cols - indent, n = strlen(text);
+
+		if (n > room) {
+			n = room;
+			while (n && text[n] != ' ')
+				n--;
+			n = n ? n : room;
+		}
+		gp__screen_textf(s, row++, indent, GP__STYLE_PLAIN, "%.*s", (int)n, text);
+		text += n;
+		text += *text == ' ';
+		indent = 6;
+	}
+	return row;
+}
+
+/* As gpreempt why prints it. */
+static void draw_why(const struct gp__top *t, struct gp__screen *s, uint32_t row)
+{
+	const json_t *group = json_array_get(json_object_get(t->why, "groups"), 0), *hold;
+	const json_t *holds = json_object_get(group, "history");
+	char held[32], longest[32], used[32], text[384];
+	uint32_t last = s->rows ? s->rows - 1 : 0;
+	size_t i;
+
+	if (!group || row >= last)
+		return;
+	gp__screen_textf(
+		s, row++, 0, GP__STYLE_BOLD,
+		"held %lld times, waited %s, at most %s at a time; used %s",
+		(long long)json_integer_value(json_object_get(group, "holds")),
+		gp__view_ms(held, sizeof(held), json_object_get(group, "held_ms")),
+		gp__view_ms(longest, sizeof(longest), json_object_get(group, "longest_hold_ms")),
+		gp__view_ms(used, sizeof(used), json_object_get(group, "used_ms")));
+	json_array_foreach ((json_t *)holds, i, hold) {
+		if (row >= last)
+			return;
+		row = draw_wrapped(s, row, last, gp__view_hold(text, sizeof(text), hold));
+	}
+	if (!json_array_size(holds) && row < last)
+		gp__screen_text(s, row, 2, GP__STYLE_DIM, "never held");
+}
+
+static void draw_detail(const struct gp__top *t, const struct gp__top_look *look,
+			const struct gp__top_group *g, struct gp__screen *s)
+{
+	char name[160], window[32];
+	uint32_t row = 1;
+
+	gp__screen_style_row(s, row, GP__STYLE_HEAD);
+	if (g->ours)
+		snprintf(name, sizeof(name), "%s (pid %d, group %u)", g->program, (int)g->pid,
+			 g->id);
+	else
+		snprintf(name, sizeof(name), "group %u of %s", g->id, g->user);
+	gp__screen_text(s, row++, 0, GP__STYLE_HEAD, name);
+	row = draw_facts(g, s, row);
+	draw_bars(g, s, row, look->unicode);
+	row += 2 * BAR_ROWS;
+	gp__screen_textf(s, row, 6, GP__STYLE_DIM, "-%s",
+			 gp__format_duration(window, sizeof(window), t->window_ns));
+	if (s->cols > 20)
+		gp__screen_text(s, row, 6 + gp__lane_columns(s->cols - 6) - 3, GP__STYLE_DIM,
+				"now");
+	draw_why(t, s, row + 1);
+	if (!s->rows)
+		return;
+	gp__screen_style_row(s, s->rows - 1, GP__STYLE_HEAD);
+	gp__screen_text(s, s->rows - 1, 0, GP__STYLE_HEAD,
+			*t->playing ? "enter back  up down another group  space pause  left right "
+				      "move  [ ] speed"
+				    : "enter back  up down another group  s suspend  r resume  +/- "
+				      "priority  q quit");
+	if (*look->message)
+		gp__screen_text(s, s->rows - 1, 0, GP__STYLE_WARN, look->message);
+}
+
+/*
+ * The mouse
+ */
+
+static bool sort_of_column(int column, enum gp__top_sort *sort)
+{
+	static const struct {
+		int column;
+		enum gp__top_sort sort;
+	} sorts[] = { { PID, GP__TOP_BY_PID },	     { PROGRAM, GP__TOP_BY_PROGRAM },
+		      { PRIO, GP__TOP_BY_PRIORITY }, { RUN, GP__TOP_BY_RUN },
+		      { HELD, GP__TOP_BY_HELD },     { WAIT, GP__TOP_BY_WAIT },
+		      { MEMORY, GP__TOP_BY_MEMORY } };
+
+	for (size_t i = 0; i < sizeof(sorts) / sizeof(sorts[0]); i++) {
+		if (sorts[i].column == column) {
+			*sort = sorts[i].sort;
+			return true;
+		}
+	}
+	return false;
+}
+
+static enum gp__top_hit click_heading(struct gp__top_look *look, uint32_t cols, uint32_t col)
+{
+	struct columns c = fit_columns(cols);
+	enum gp__top_sort sort;
+	uint32_t at = 0;
+
+	for (int i = 0; i < COLUMNS; i++) {
+		uint32_t width = c.width[i] ? (uint32_t)abs(c.width[i]) + GAP : 0;
+
+		if (width && col >= at && col < at + width && sort_of_column(i, &sort)) {
+			look->reversed = look->sort == sort && !look->reversed;
+			look->sort = sort;
+			return GP__TOP_HIT_HEADING;
+		}
+		at += width;
+	}
+	return GP__TOP_HIT_NOTHING;
+}
+
+enum gp__top_hit gp__top_click(const struct gp__top *t, struct gp__top_look *look, uint32_t rows,
+			       uint32_t cols, uint32_t row, uint32_t col)
+{
+	struct line *lines;
+	enum gp__top_hit hit = GP__TOP_HIT_NOTHING;
+	uint32_t n, i = look->scroll + row - ROWS_ABOVE;
+
+	if (row == ROWS_ABOVE - 1)
+		return click_heading(look, cols, col);
+	if (row < ROWS_ABOVE || row + ROWS_BELOW >= rows)
+		return hit;
+	lines = calloc(lines_max(t), sizeof(*lines));
+	n = lines ? collect_lines(t, look, lines) : 0;
+	if (i < n && lines[i].group) {
+		look->selected = lines[i].group->id;
+		hit = GP__TOP_HIT_GROUP;
+	}
+	free(lines);
+	return hit;
+}
+
 void gp__top_draw(const struct gp__top *t, struct gp__top_look *look, struct gp__screen *s)
 {
+	const struct gp__top_group *g = look->detail ? selected(t, look) : NULL;
 	struct columns c = fit_columns(s->cols);
 
 	gp__screen_clear(s);
@@ -597,6 +855,10 @@ void gp__top_draw(const struct gp__top *t, struct gp__top_look *look, struct gp_
 		return;
 	}
 	draw_title(t, look, s);
+	if (g && !look->once) {
+		draw_detail(t, look, g, s);
+		return;
+	}
 	draw_headings(t, &c, s);
 	draw_lines(t, look, &c, s);
 	draw_below(t, look, s);

@@ -175,6 +175,30 @@ static void least_weight_yields(void **state)
 	gp__history_free(&h);
 }
 
+/* As the daemon would have answered. */
+static void answers_like_the_daemon(void **state)
+{
+	struct gp__history h;
+	json_t *list, *why, *hold;
+
+	(void)state;
+	read_whole(&h, 0, two);
+	list = gp__history_list(&h, h.end);
+	assert_int_equal(json_array_size(json_object_get(list, "groups")), 2);
+	assert_int_equal(json_array_size(json_object_get(list, "gpus")), 1);
+	json_decref(list);
+	why = gp__history_why(&h, gp__history_find(&h, 1), h.end);
+	hold = json_array_get(
+		json_object_get(json_array_get(json_object_get(why, "groups"), 0), "history"), 0);
+	assert_string_equal(json_string_value(json_object_get(hold, "rule")), "priority");
+	assert_true(json_number_value(json_object_get(hold, "held_ms")) == 20);
+	assert_true(json_number_value(json_object_get(hold, "ago_ms")) == 30);
+	assert_true(json_is_true(json_object_get(hold, "ended")));
+	assert_int_equal(json_integer_value(json_object_get(hold, "by_pid")), 12);
+	json_decref(why);
+	gp__history_free(&h);
+}
+
 static void refuses_what_is_no_log(void **state)
 {
 	static const struct {
@@ -249,6 +273,7 @@ int main(void)
 		cmocka_unit_test(continues_another_log),
 		cmocka_unit_test(another_run_of_the_daemon),
 		cmocka_unit_test(least_weight_yields),
+		cmocka_unit_test(answers_like_the_daemon),
 		cmocka_unit_test(refuses_what_is_no_log),
 		cmocka_unit_test(leaves_out_a_torn_end),
 		cmocka_unit_test(grows_and_shrinks),

@@ -48,10 +48,10 @@ static void the_time_is_divided(void **state)
 	(void)state;
 	gp__lane_init(&l, WINDOW, 100);
 	gp__lane_set(&l, GP__LANE_RUN, 100);
-	gp__lane_share(&l, 2, 120);
-	gp__lane_share(&l, 1, 140);
+	gp__lane_share(&l, 1, 2, 120);
+	gp__lane_share(&l, 1, 1, 140);
 	gp__lane_set(&l, GP__LANE_YIELD, 150);
-	gp__lane_share(&l, 4, 150);
+	gp__lane_share(&l, 1, 4, 150);
 	gp__lane_advance(&l, 160);
 	sum = gp__lane_sum(&l);
 	assert_int_equal(sum.known, 60);

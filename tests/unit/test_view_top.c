@@ -56,7 +56,7 @@ static char *picture(struct gp__top *t, struct gp__top_look *look, uint32_t rows
 	FILE *f = open_memstream(&text, &size);
 
 	assert_int_equal(gp__screen_resize(&screen, rows, cols), 0);
-	gp__top_sort(t, look->sort);
+	gp__top_sort(t, look->sort, look->reversed);
 	gp__top_select(t, look, 0);
 	gp__top_draw(t, look, &screen);
 	gp__screen_print(&screen, f);
@@ -395,6 +395,149 @@ static void the_document_has_null_for_what_is_not_known(void **state)
 	gp__top_free(&t);
 }
 
+static void names_of_users_are_looked_up_once(void **state)
+{
+	struct gp__top t;
+
+	(void)state;
+	up(&t);
+	strcpy(group(&t, 5)->user, "cached");
+	list(&t, list_text, 101 * GP__S);
+	assert_string_equal(group(&t, 5)->user, "cached");
+	gp__top_free(&t);
+}
+
+/* Both are on the GPU: neither is held, and the device divides the time by their weights. */
+static void time_slices_are_told(void **state)
+{
+	struct gp__top_look look = { 0 };
+	struct gp__top t;
+	json_t *json, *train, *queue;
+
+	(void)state;
+	gp__top_init(&t, GP__S);
+	t.watching = true;
+	json = json_loads(list_text, 0, NULL);
+	train = json_array_get(json_object_get(json, "groups"), 0);
+	queue = json_array_get(json_object_get(train, "queues"), 0);
+	json_object_set_new(train, "state", json_string("admitted"));
+	json_object_set_new(queue, "state", json_string("admitted"));
+	assert_int_equal(gp__top_list(&t, json, 100 * GP__S), 0);
+	json_decref(json);
+	gp__top_advance(&t, 100 * GP__S + 500 * GP__MS);
+	assert_int_equal((int)(run(&t, 1) + 0.5), 50);
+	expect(&t, &look, "serve          15 sharing    50%");
+	expect(&t, &look, "train           2 sharing    50%");
+	look.detail = true;
+	expect(&t, &look, "1 other group runs at the same time: the GPU takes turns");
+	/* train at a third of serve's weight has a quarter of the time. */
+	line(&t, "100500000000 > gpu0 e1 weigh q=2 weight=33 why=weight by=-");
+	line(&t, "100500000000 > gpu0 e3 weigh q=4 weight=99 why=weight by=-");
+	gp__top_advance(&t, 102 * GP__S);
+	assert_int_equal((int)(run(&t, 1) + 0.5), 25);
+	assert_int_equal((int)(run(&t, 3) + 0.5), 75);
+	/* The most weight lets no other progress. */
+	line(&t, "102000000000 > gpu0 e3 weigh q=4 weight=16777215 why=weight by=-");
+	assert_int_equal(group(&t, 1)->lane.kind, GP__LANE_YIELD);
+	assert_int_equal(group(&t, 3)->beside, 0);
+	gp__top_free(&t);
+}
+
+static void the_detail_has_the_why(void **state)
+{
+	static const char why[] =
+		"{\"groups\": [{\"holds\": 7, \"held_ms\": 5.0, \"longest_hold_ms\": 4.0,"
+		" \"used_ms\": 10.0, \"history\": [{\"rule\": \"priority\", \"ago_ms\": 9.0,"
+		" \"held_ms\": 4.0, \"ended\": true, \"by_group\": 3, \"by_program\": \"serve\","
+		" \"by_pid\": 200, \"by_priority\": 15}]}]}";
+	struct gp__top_look look = { 0 };
+	struct gp__top t;
+
+	(void)state;
+	up(&t);
+	free(picture(&t, &look, 24, 80));
+	gp__top_select(&t, &look, 1);
+	look.detail = true;
+	expect(&t, &look, "train (pid 100, group 1)");
+	expect(&t, &look, "held by serve; gpu0, priority 2, level 1 of 3");
+	gp__top_explain(&t, json_loads(why, 0, NULL));
+	expect(&t, &look, "held 7 times, waited 5.00 ms, at most 4.00 ms at a time; used 10.0 ms");
+	expect(&t, &look,
+	       "  held 4.00 ms, 9.00 ms ago: serve (pid 200, priority 15) had work and is");
+	expect(&t, &look, "urgent (rule: priority)\n");
+	for (uint32_t rows = 0; rows < 24; rows++) {
+		for (uint32_t cols = 0; cols < 200; cols += 7)
+			free(picture(&t, &look, rows, cols));
+	}
+	gp__top_free(&t);
+}
+
+static void a_click_selects_or_sorts(void **state)
+{
+	struct gp__top_look look = { 0 };
+	struct gp__top t;
+
+	(void)state;
+	up(&t);
+	free(picture(&t, &look, 24, 80));
+	assert_int_equal(look.selected, 3);
+	/* Title, headings, gpu0, serve, train, gpu1, the other user's. */
+	assert_int_equal(gp__top_click(&t, &look, 24, 80, 4, 30), GP__TOP_HIT_GROUP);
+	assert_int_equal(look.selected, 1);
+	assert_int_equal(gp__top_click(&t, &look, 24, 80, 2, 5), GP__TOP_HIT_NOTHING);
+	assert_int_equal(gp__top_click(&t, &look, 24, 80, 12, 5), GP__TOP_HIT_NOTHING);
+	assert_int_equal(gp__top_click(&t, &look, 24, 80, 23, 5), GP__TOP_HIT_NOTHING);
+	assert_int_equal(look.selected, 1);
+	assert_int_equal(gp__top_click(&t, &look, 24, 80, 1, 10), GP__TOP_HIT_HEADING);
+	assert_int_equal(look.sort, GP__TOP_BY_PROGRAM);
+	assert_false(look.reversed);
+	gp__top_click(&t, &look, 24, 80, 1, 10);
+	assert_true(look.reversed);
+	gp__top_click(&t, &look, 24, 80, 1, 3);
+	assert_int_equal(look.sort, GP__TOP_BY_PID);
+	assert_false(look.reversed);
+	gp__top_free(&t);
+}
+
+static void each_order_has_an_opposite(void **state)
+{
+	struct gp__top t;
+
+	(void)state;
+	up(&t);
+	gp__top_advance(&t, 100 * GP__S + 500 * GP__MS);
+	for (int sort = 0; sort < GP__TOP_SORTS; sort++) {
+		uint32_t first;
+
+		/* train and serve are the groups of gpu0. */
+		gp__top_sort(&t, (enum gp__top_sort)sort, false);
+		first = t.group[0]->id;
+		assert_int_equal(t.group[2]->id, 5);
+		gp__top_sort(&t, (enum gp__top_sort)sort, true);
+		assert_int_equal(t.group[2]->id, 5);
+		/* Neither has waited to the end. */
+		if (sort != GP__TOP_BY_WAIT)
+			assert_int_not_equal(t.group[0]->id, first);
+	}
+	gp__top_free(&t);
+}
+
+static void a_filter_may_be_a_gpu(void **state)
+{
+	struct gp__top_look look = { .filter = "gpu1" };
+	struct gp__top t;
+	char *text;
+
+	(void)state;
+	up(&t);
+	text = picture(&t, &look, 24, 80);
+	assert_non_null(strstr(text, "gpu1 small"));
+	assert_null(strstr(text, "gpu0 big"));
+	assert_null(strstr(text, "200 serve"));
+	free(text);
+	gp__top_free(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -412,6 +555,12 @@ int main(void)
 		cmocka_unit_test(a_wide_screen_shows_memory),
 		cmocka_unit_test(a_small_screen_follows_the_selection),
 		cmocka_unit_test(a_lane_shows_running_waiting_and_nothing),
+		cmocka_unit_test(names_of_users_are_looked_up_once),
+		cmocka_unit_test(time_slices_are_told),
+		cmocka_unit_test(the_detail_has_the_why),
+		cmocka_unit_test(a_click_selects_or_sorts),
+		cmocka_unit_test(each_order_has_an_opposite),
+		cmocka_unit_test(a_filter_may_be_a_gpu),
 		cmocka_unit_test(the_document_has_null_for_what_is_not_known),
 	};
 
