@@ -581,8 +581,9 @@ static void add_timeline(json_t *page, const struct report *r)
 			"Who ran when", "about",
 			report_text(
 				"When each group had work and ran, or was held%s. Hatched: held; "
-				"stand on a span to see for whom. Ctrl and the wheel, or + and −, "
-				"change how much is shown.",
+				"stand on a span to see for whom. Where there are too many to see "
+				"each, a lane has the parts of its time, one above the other. Ctrl "
+				"and the wheel, or + and −, change how much is shown.",
 				r->nr_groups > LANES_MAX ? ", of the 40 that used or waited most"
 							 : ""),
 			"describe", "a lane for each group, with when it ran and when it was held.",

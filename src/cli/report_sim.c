@@ -4,8 +4,10 @@
  *
  * A log has no arrivals of requests and no lengths of kernels, only work that was there from a time
  * to a time, and when it was held. Of each piece of work its GPU time is known, until holds took
- * effect. Idle times follow from the policy that was in force, so they are not simply kept. If the
- * times between the beginnings of pieces vary much less than those between the end of one and the
+ * effect. How long an order takes is what the one that is nearest in time took.
+ *
+ * Idle times follow from the policy that was in force, so they are not simply kept. If the times
+ * between the beginnings of pieces vary much less than those between the end of one and the
  * beginning of the next, all come from outside, as on a clock, and keep their times; if it is the
  * other way round, each follows from the one before, and keeps its distance. Otherwise a piece that
  * began sooner after the one before than the program's pieces usually take is taken to follow, and
@@ -42,6 +44,10 @@ static void model_free(struct model *m)
 {
 	for (size_t i = 0; m->jobs && i < m->scenario.n_programs; i++)
 		free(m->jobs[i]);
+	for (size_t i = 0; m->scenario.gpu_specs && i < m->scenario.n_gpus; i++) {
+		free((void *)m->scenario.gpu_specs[i].stops);
+		free((void *)m->scenario.gpu_specs[i].starts);
+	}
 	for (size_t i = 0; m->scenario.program_specs && i < m->scenario.n_programs; i++)
 		free(m->scenario.program_specs[i].gpus);
 	free(m->jobs);
@@ -58,29 +64,43 @@ static u64 median_of(const struct gp__hist *h)
 	return gp__hist_quantile(h, 0.5, &value) ? 0 : value;
 }
 
-/* A distribution with the median and the 95th percentile that were measured. */
-static struct gp__dist spread_of(const struct gp__hist *h)
+static int compare_times(const void *a, const void *b)
 {
-	u64 p50, p95;
+	const struct gp__recorded_time *x = a, *y = b;
 
-	if (gp__hist_quantile(h, 0.5, &p50) || gp__hist_quantile(h, 0.95, &p95) || !p50)
-		return (struct gp__dist){ .kind = GP__DIST_FIXED };
-	return (struct gp__dist){ .kind = GP__DIST_LOGNORMAL,
-				  .a_ns = p50,
-				  .sigma = log((double)p95 / (double)p50) / 1.645 };
+	return x->at < y->at ? -1 : x->at > y->at;
 }
 
-static void make_gpu(struct gp__gpu_spec *spec, const struct gp__history_gpu *gpu)
+/* The orders of a GPU by the times at which they were given. NULL: out of memory. */
+static struct gp__recorded_time *copy_times(const struct gp__history_order *orders, size_t n,
+					    u64 begin)
+{
+	struct gp__recorded_time *times = calloc(n + 1, sizeof(*times));
+
+	for (size_t i = 0; times && i < n; i++) {
+		u64 at = gp__max_u64(orders[i].at, begin);
+
+		times[i] = (struct gp__recorded_time){ at - begin, orders[i].took };
+	}
+	if (times)
+		qsort(times, n, sizeof(*times), compare_times);
+	return times;
+}
+
+static int make_gpu(struct gp__gpu_spec *spec, const struct gp__history_gpu *gpu, u64 begin)
 {
 	snprintf(spec->name, sizeof(spec->name), "gpu%u", gpu->id);
 	spec->count = 1;
 	spec->vram_bytes = gpu->memory;
 	spec->levels = 1u << 1 | 1u << 3;
-	spec->interrupt = spread_of(&gpu->stop);
-	spec->restore = spread_of(&gpu->start);
+	spec->stops = copy_times(gpu->stops.at, gpu->stops.n, begin);
+	spec->starts = copy_times(gpu->starts.at, gpu->starts.n, begin);
+	spec->n_stops = gpu->stops.n;
+	spec->n_starts = gpu->starts.n;
 	spec->settles = (struct gp__dist){ .a_ns = median_of(&gpu->settles) };
 	spec->says_it_sees_ns = gpu->sees;
 	spec->weighs = gpu->can_weigh == GP__WEIGHS_YIELDING;
+	return spec->stops && spec->starts ? 0 : -ENOMEM;
 }
 
 static u64 mean_ran(const struct gp__history_group *g)
@@ -244,12 +264,12 @@ static int model_make(struct model *m, const struct report *r)
 	m->jobs = calloc(r->nr_groups + 1, sizeof(struct gp__recorded_job *));
 	if (!sc->gpu_specs || !sc->gpus || !sc->program_specs || !sc->programs || !m->jobs)
 		return -ENOMEM;
-	for (size_t i = 0; i < h->gpus.n; i++) {
-		make_gpu(&sc->gpu_specs[i], h->gpus.at[i]);
+	sc->n_gpu_specs = sc->n_gpus = h->gpus.n;
+	for (size_t i = 0; i < h->gpus.n && !err; i++) {
+		err = make_gpu(&sc->gpu_specs[i], h->gpus.at[i], h->begin);
 		sc->gpus[i].spec = &sc->gpu_specs[i];
 		snprintf(sc->gpus[i].name, sizeof(sc->gpus[i].name), "%s", sc->gpu_specs[i].name);
 	}
-	sc->n_gpu_specs = sc->n_gpus = h->gpus.n;
 	sc->n_program_specs = sc->n_programs = sc->n_processes = (u32)r->nr_groups;
 	for (size_t i = 0; i < r->nr_groups && !err; i++)
 		err = make_program(m, h, r->groups[i], i);

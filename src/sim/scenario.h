@@ -40,6 +40,11 @@ struct gp__scenario_params {
 	size_t n;
 };
 
+/* How long a stop or a start took that was ordered at that time, when it was recorded. */
+struct gp__recorded_time {
+	uint64_t at, took;
+};
+
 struct gp__gpu_spec {
 	char name[GP__SCENARIO_NAME_LEN];
 	unsigned int line;
@@ -55,6 +60,10 @@ struct gp__gpu_spec {
 	struct gp__dist sees; /* until the scheduler knows that an idle queue has work */
 	struct gp__dist settles; /* without work until the scheduler knows that a queue is idle */
 	struct gp__dist cold; /* GPU time lost when a program runs after another one */
+	/* In place of `interrupt` and `restore`, if there are any: the one that is nearest in time.
+	 * The caller's, by time, and not from a file. */
+	const struct gp__recorded_time *stops, *starts;
+	size_t n_stops, n_starts;
 	uint64_t says_it_sees_ns; /* to the core, in place of `sees`; 0: as `sees`. Not from a file
 				   */
 	bool weighs;

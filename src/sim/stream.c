@@ -108,6 +108,39 @@ static void finish_call(struct sim *s, struct sim_stream *st, enum gp__pq_op op)
 	acknowledge(s, st, note);
 }
 
+static u64 away(const struct gp__recorded_time *t, u64 now)
+{
+	return t->at > now ? t->at - now : now - t->at;
+}
+
+static u64 nearest(const struct gp__recorded_time *times, size_t n, u64 now)
+{
+	size_t low = 0, high = n - 1;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (times[middle].at < now)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low && away(&times[low - 1], now) < away(&times[low], now))
+		low--;
+	return times[low].took;
+}
+
+static u64 time_of(struct sim *s, struct sim_stream *st, enum gp__pq_op op)
+{
+	const struct gp__gpu_spec *gpu = st->gpu->spec;
+
+	if (op == GP__PQ_INTERRUPT && gpu->n_stops)
+		return nearest(gpu->stops, gpu->n_stops, s->now);
+	if (op == GP__PQ_RESTORE && gpu->n_starts)
+		return nearest(gpu->starts, gpu->n_starts, s->now);
+	return gp__dist_sample(latency_of(gpu, op), &st->gpu->verb_rng);
+}
+
 static void drive(struct sim *s, struct sim_stream *st)
 {
 	for (;;) {
@@ -119,7 +152,7 @@ static void drive(struct sim *s, struct sim_stream *st)
 				sim_timer_set(s, &st->op, a.wake_at);
 			return;
 		}
-		takes = gp__dist_sample(latency_of(st->gpu->spec, a.op), &st->gpu->verb_rng);
+		takes = time_of(s, st, a.op);
 		if (takes) {
 			st->in_call = true;
 			sim_timer_set(s, &st->op, s->now + takes);

@@ -47,8 +47,11 @@ void gp__history_free(struct gp__history *h)
 {
 	for (size_t i = 0; i < h->nr_groups; i++)
 		free_group(h->group[i]);
-	for (size_t i = 0; i < h->gpus.n; i++)
+	for (size_t i = 0; i < h->gpus.n; i++) {
+		free(h->gpus.at[i]->stops.at);
+		free(h->gpus.at[i]->starts.at);
 		free(h->gpus.at[i]);
+	}
 	free(h->group);
 	free(h->live.at);
 	free(h->by_id);
@@ -472,9 +475,10 @@ static void note_policy(struct gp__history *h, const struct gp__record *r)
 	memcpy(h->params, r->values, r->nr_params * sizeof(*r->values));
 }
 
-static void acknowledge(struct gp__history_gpu *gpu, struct gp__history_queue *q, s64 result,
-			u64 now)
+static void acknowledge(struct gp__history *h, struct gp__history_gpu *gpu,
+			struct gp__history_queue *q, s64 result, u64 now)
 {
+	struct gp__history_order order = { q->issued_at, now - q->issued_at };
 	u8 what = q->doing;
 
 	q->doing = 0;
@@ -487,7 +491,13 @@ static void acknowledge(struct gp__history_gpu *gpu, struct gp__history_queue *q
 	if (what != GP__WHAT_HOLD && what != GP__WHAT_RELEASE)
 		return;
 	q->stopped = what == GP__WHAT_HOLD;
-	gp__hist_record(what == GP__WHAT_HOLD ? &gpu->stop : &gpu->start, now - q->issued_at);
+	gp__hist_record(q->stopped ? &gpu->stop : &gpu->start, order.took);
+	if (q->stopped ? !APPEND(&gpu->stops) : !APPEND(&gpu->starts))
+		h->no_memory = true;
+	else if (q->stopped)
+		*LAST(&gpu->stops) = order;
+	else
+		*LAST(&gpu->starts) = order;
 }
 
 static void order(struct gp__history *h, struct gp__history_group *g, struct gp__history_queue *q,
@@ -547,7 +557,7 @@ static void note_queue(struct gp__history *h, struct gp__history_group *g,
 		idle(gpu, g, q, r, h->base, now);
 		break;
 	case GP__WHAT_ACK:
-		acknowledge(gpu, q, r->f[GP__F_RESULT], now);
+		acknowledge(h, gpu, q, r->f[GP__F_RESULT], now);
 		break;
 	default:
 		order(h, g, q, r, now);
@@ -669,9 +679,12 @@ static void start_counting(struct gp__history *h)
 	}
 }
 
-static void begin_at(struct gp__history *h, u64 now)
+static void begin_at(struct gp__history *h, const struct gp__record *r, u64 now)
 {
-	if (h->begun || now < h->begin)
+	bool is_setting = r->what == GP__WHAT_CONFIG || r->what == GP__WHAT_POLICY;
+
+	/* A daemon's settings have no time of their own. */
+	if (h->begun || now < h->begin || (is_setting && !h->begin))
 		return;
 	h->begun = true;
 	if (!h->begin)
@@ -684,7 +697,7 @@ void gp__history_add(struct gp__history *h, const struct gp__record *r)
 {
 	u64 now = gp__max_u64(gp__time_add(r->time, h->base), h->last);
 
-	begin_at(h, now);
+	begin_at(h, r, now);
 	h->last = now;
 	h->lines++;
 	if (r->dev != GP__NOBODY) {

@@ -86,6 +86,11 @@ struct gp__history_group {
 	u64 since, work_ended; /* of the kind */
 };
 
+/* How long an order took that was given at that time. */
+struct gp__history_order {
+	u64 at, took;
+};
+
 struct gp__history_gpu {
 	u32 id;
 	u64 memory;
@@ -95,6 +100,7 @@ struct gp__history_gpu {
 	u64 wasted; /* nothing ran although a group with work was held, other than by an operator */
 	u64 at; /* accounts are complete until then */
 	struct gp__hist stop, start; /* from an order until it took effect, ns */
+	GP__HISTORY_LIST(struct gp__history_order) stops, starts; /* the same, each */
 	struct gp__hist settles; /* from the end of work until the daemon saw it, ns */
 	u64 sees; /* the longest time in which it says that it sees work */
 };

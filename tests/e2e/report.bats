@@ -261,26 +261,12 @@ join() {
 	(echo "# gpreempt decision log 2, continued" && tail -n +30 log) >continued
 	run -1 "$GPREEMPT" report continued --compare fair
 	[[ $output == *"no comparison: the log does not say which policy was in force"* ]]
-	# Holds that the scheduler's own rules do not explain.
+	# Holds that the policy which it names would not have made.
 	simulate seed004-basic "" log
-	python3 - <<-'END'
-		import random
-		random.seed(1)
-		out, shift = [], 0
-		for line in open("log"):
-		    word = line.split()
-		    # Answers come later and later: an operator's work, or a log that was changed.
-		    if line[0] != "#" and word[4] == "idle" and word[3] == "e1" and random.random() < 0.5:
-		        shift += 12_000_000
-		    if line[0] != "#":
-		        word[0] = str(int(word[0]) + shift)
-		        word = ["since=" + str(int(w[6:]) + shift) if w.startswith("since=") else w for w in word]
-		    out.append(" ".join(word) if line[0] != "#" else line.rstrip())
-		open("changed", "w").write("\n".join(out) + "\n")
-	END
-	run "$GPREEMPT" report changed --compare fair --json
-	[ "$status" -le 1 ]
-	[[ $output == *'"refused": '* ]]
+	sed 's/ policy hpf .*/ policy none/' log >changed
+	run -1 "$GPREEMPT" report changed --compare fair --json
+	[[ $output == *'"refused": "simulated under its own policy, the p50 of online work is '*' ms, and 10.2 ms was measured: '*' % off, where at most 10 % are allowed'* ]]
+	[[ $output != *'"fair, simulated"'* ]]
 }
 
 @test "two logs beside each other, and the last part of one" {

@@ -199,6 +199,24 @@ static void answers_like_the_daemon(void **state)
 	gp__history_free(&h);
 }
 
+/* The daemon logs its settings before it has a clock. */
+static void settings_have_no_time(void **state)
+{
+	struct gp__history h;
+
+	(void)state;
+	read_whole(&h, 0,
+		   HEAD "0 < - - config linger_us=50\n"
+			"0 < - - policy none\n"
+			"7000000000 < gpu0 - device-add memory=0 can_weigh=0\n"
+			"7000000000 < gpu0 e1 ready q=2 pending=1\n"
+			"7002000000 < gpu0 e1 idle q=2 since=7001000000 sees_ns=0\n");
+	assert_int_equal(h.begin, 7 * GP__S);
+	assert_int_equal(h.end - h.begin, 2 * GP__MS);
+	assert_true(h.has_cfg[GP__CFG_LINGER_US]);
+	gp__history_free(&h);
+}
+
 static void refuses_what_is_no_log(void **state)
 {
 	static const struct {
@@ -274,6 +292,7 @@ int main(void)
 		cmocka_unit_test(another_run_of_the_daemon),
 		cmocka_unit_test(least_weight_yields),
 		cmocka_unit_test(answers_like_the_daemon),
+		cmocka_unit_test(settings_have_no_time),
 		cmocka_unit_test(refuses_what_is_no_log),
 		cmocka_unit_test(leaves_out_a_torn_end),
 		cmocka_unit_test(grows_and_shrinks),
