@@ -138,6 +138,11 @@ systemd-test:
 	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
 	@scripts/may-skip $@ scripts/systemd-test $(BUILD)
 
+container-test:
+	@scripts/deps test
+	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
+	@scripts/may-skip $@ scripts/container-test $(BUILD)
+
 metrics-test:
 	@scripts/deps test
 	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
@@ -215,6 +220,9 @@ help:
 	@echo '                notice; with JUDGE=1, compare times as well'
 	@echo 'make systemd-test'
 	@echo '                start gpreemptd by its unit under a real systemd, in a container'
+	@echo 'make container-test'
+	@echo '                fetch podman, runc, crun and an image from Debian (60 MB) and run containers'
+	@echo '                around gpreempt-oci on one emulated GPU; needs root'
 	@echo 'make metrics-test'
 	@echo '                fetch Prometheus (19 MB), have it scrape gpreemptd, and ask it all questions'
 	@echo '                of the dashboard and of the alerts'
@@ -232,5 +240,5 @@ help:
 
 .PHONY: all demo demo-llm test bench bench-nvidia-pack lint sanitize fuzz mutation kernel-handler-test \
 	kernel-probe kernel-test kernel-series kernel-posting dkms-package dkms-test rocr6-sid arm64 emu-soak failopen-soak compat-test hostile-soak systemd-test \
-	metrics-test trace-test poc-soak \
+	container-test metrics-test trace-test poc-soak \
 	hsa-soak opencl-soak rocm-suite install clean help

@@ -7,6 +7,7 @@
 #include "device/backend.h"
 
 int cmd_bench(struct gp__env *env, int argc, char **argv);
+int cmd_cdi(struct gp__env *env, int argc, char **argv);
 int cmd_cgroup(struct gp__env *env, int argc, char **argv);
 int cmd_certify(struct gp__env *env, int argc, char **argv);
 int cmd_demo(struct gp__env *env, int argc, char **argv);

@@ -40,6 +40,7 @@ static int summary(struct gp__env *env, int argc, char **argv)
 static const struct gp__cmd commands[] = {
 	{ "bench", cmd_bench, "measure this build on this machine" },
 	{ "certify", cmd_certify, "compare the GPU here with the goals of gpreempt's design" },
+	{ "cdi", cmd_cdi, "print a CDI specification for container engines" },
 	{ "cgroup", cmd_cgroup, "list and register rules about control groups" },
 	{ "demo", cmd_demo, "run an online and an offline program on one emulated GPU" },
 	{ "doctor", doctor, "find problems of this machine's setup, with remedies" },
