@@ -98,7 +98,7 @@ static int make_gpu(struct gp__gpu_spec *spec, const struct gp__history_gpu *gpu
 	spec->n_stops = gpu->stops.n;
 	spec->n_starts = gpu->starts.n;
 	spec->settles = (struct gp__dist){ .a_ns = median_of(&gpu->settles) };
-	spec->says_it_sees_ns = gpu->sees;
+	spec->says_it_sees_ns = median_of(&gpu->sees);
 	spec->weighs = gpu->can_weigh == GP__WEIGHS_YIELDING;
 	return spec->stops && spec->starts ? 0 : -ENOMEM;
 }

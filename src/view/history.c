@@ -526,7 +526,7 @@ static void idle(struct gp__history_gpu *gpu, struct gp__history_group *g,
 	since = gp__min_u64(since, now);
 	q->ready = false;
 	g->work_ended = gp__max_u64(g->work_ended, since);
-	gpu->sees = gp__max_u64(gpu->sees, (u64)r->f[GP__F_SEES]);
+	gp__hist_record(&gpu->sees, (u64)r->f[GP__F_SEES]);
 	gp__hist_record(&gpu->settles, now - since);
 }
 

@@ -102,7 +102,7 @@ struct gp__history_gpu {
 	struct gp__hist stop, start; /* from an order until it took effect, ns */
 	GP__HISTORY_LIST(struct gp__history_order) stops, starts; /* the same, each */
 	struct gp__hist settles; /* from the end of work until the daemon saw it, ns */
-	u64 sees; /* the longest time in which it says that it sees work */
+	struct gp__hist sees; /* within what time it says that it sees work, ns */
 };
 
 struct gp__history {
