@@ -227,9 +227,9 @@ static void print_sentences(FILE *out, const struct demo_mode *modes, size_t n, 
 	if (modes[0].on_gpu)
 		return;
 	fprintf(out,
-		"P50 and P99 are wall time on an emulated GPU. P99 GPU is what the GPU executed "
-		"between a request's\narrival and its answer, for any program, by its own clock; "
-		"X ALONE compares that.\n");
+		"P50 and P99 are wall time on an emulated GPU. P99 GPU is what the GPU executed, "
+		"for any program,\nwhile a request had work for it, by its own clock; X ALONE "
+		"compares that.\n");
 }
 
 static int print_text(struct gp__env *env, const struct demo_mode *modes, size_t n, bool llm)

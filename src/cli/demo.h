@@ -93,6 +93,11 @@ struct demo_mode {
 	struct demo_requests requests;
 	struct demo_steps steps;
 	struct demo_changes gpu, programs; /* of the trace: the GPU as a whole, and its programs */
+	/*
+	 * When the online program has work, on the GPU or waiting; @busy is how long the GPU was
+	 * busy in such times.
+	 */
+	struct demo_changes work;
 	struct demo_spans on[DEMO_PROGRAMS]; /* the same as spans */
 	struct demo_spans held; /* the offline program, by the scheduler's decisions */
 	struct demo_figures figures;
@@ -157,6 +162,8 @@ bool demo_trace_read(struct demo_mode *m, const char *path, char *why, size_t si
 bool demo_decisions_read(struct demo_mode *m, const char *path);
 /* How long the GPU was busy until @device, both by its own clock. */
 uint64_t demo_busy_at(const struct demo_mode *m, uint64_t device_ns);
+/* The same while the online program had work. */
+uint64_t demo_busy_for_at(const struct demo_mode *m, uint64_t device_ns);
 /* The same until a time of the host's, by both clocks. */
 struct demo_busy {
 	double device, host;

@@ -3,8 +3,9 @@
  * Computes the figures of a mode.
  *
  * Latencies are measured by two clocks. Wall time is that of the host. Device time is what the GPU
- * executed, for any program, between the arrival of a request and its answer; it does not depend on
- * how fast or busy the host is.
+ * executed, for any program, between the arrival of a request and its answer while the online
+ * program had work on the GPU or waiting for it. What the GPU does for others while a request is
+ * with the host's processor does not delay it: on a busy host that would be most of the time.
  *
  * Steps are counted in wall time, because the cost of a scheduler includes time in which the GPU is
  * idle. To be independent of the load of the host, wall time is scaled to the speed of the host
@@ -20,7 +21,7 @@
 
 uint64_t demo_device_ns(const struct demo_mode *m, const struct demo_request *r)
 {
-	return demo_busy_at(m, r->device_answered) - demo_busy_at(m, r->device_arrived);
+	return demo_busy_for_at(m, r->device_answered) - demo_busy_for_at(m, r->device_arrived);
 }
 
 /*
@@ -59,7 +60,7 @@ static uint64_t first_ns(const struct demo_mode *m, const struct demo_request *r
 
 static uint64_t first_device_ns(const struct demo_mode *m, const struct demo_request *r)
 {
-	return demo_busy_at(m, r->device_first) - demo_busy_at(m, r->device_arrived);
+	return demo_busy_for_at(m, r->device_first) - demo_busy_for_at(m, r->device_arrived);
 }
 
 static void take_quantiles(const struct demo_mode *m, measure_fn *measure, double *p50, double *p99)
@@ -88,8 +89,8 @@ static void make_token_speed(struct demo_mode *m)
 			continue;
 		tokens += (double)(r->tokens - 1);
 		wall += (double)(r->answered - r->first);
-		device += (double)(demo_busy_at(m, r->device_answered) -
-				   demo_busy_at(m, r->device_first));
+		device += (double)(demo_busy_for_at(m, r->device_answered) -
+				   demo_busy_for_at(m, r->device_first));
 	}
 	if (wall > 0) {
 		m->figures.tokens_per_s = tokens / wall * GP__S;
@@ -253,6 +254,7 @@ void demo_mode_free(struct demo_mode *m)
 	free(m->steps.at);
 	free(m->gpu.at);
 	free(m->programs.at);
+	free(m->work.at);
 	free(m->held.at);
 	for (int i = 0; i < DEMO_PROGRAMS; i++)
 		free(m->on[i].at);

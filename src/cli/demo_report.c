@@ -152,10 +152,11 @@ static void add_notes(json_t *page, const struct modes *m)
 		 m->patient);
 	report_add_note(page, "lv1, lv2, lv3", text);
 	snprintf(text, sizeof(text),
-		 "What the GPU executed between the arrival of a request and its answer, by its "
-		 "own clock and whosever work it was: the request, the %s's work that it waited "
-		 "for, and the saving of waves. It does not depend on how fast or busy the host "
-		 "is. A device cycle is one instruction of a SIMD, or one nanosecond.",
+		 "What the GPU executed between the arrival of a request and its answer while the "
+		 "request had work for it, by its own clock and whosever work it was: the request, "
+		 "the %s's work that it waited for, and the saving of waves. What the GPU does for "
+		 "others while a request is with the host's processor does not count. A device "
+		 "cycle is one instruction of a SIMD, or one nanosecond.",
 		 m->patient);
 	report_add_note(page, "device time", text);
 	snprintf(text, sizeof(text),
@@ -291,13 +292,13 @@ static void add_curves(json_t *page, const struct modes *m)
 				"{s:s, s:s, s:s, s:b, s:o}", "name",
 				device ? "device time" : "wall time", "about",
 				device ? "Share of requests that were answered within a time. By "
-					 "the device's clock: what the GPU executed meanwhile, for "
-					 "anybody."
+					 "the device's clock: what the GPU executed, for anybody, "
+					 "while they had work for it."
 				       : "Share of requests that were answered within a time. By a "
 					 "watch on the wall: with all that the host did, and at an "
 					 "emulator's speed.",
 				"axis",
-				device ? "device time of a request, from arrival to answer"
+				device ? "device time of a request, while it has work"
 				       : "wall time of a request, from arrival to answer",
 				"log", 0, "series", series));
 	}

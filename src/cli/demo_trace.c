@@ -59,10 +59,12 @@ static bool read_line(struct demo_mode *m, const char *line)
 
 	if (sscanf(line, "%" SCNu64 " %" SCNu64 " %*u %7s %d", &c.host, &c.device, word, &pid) < 3)
 		return false;
-	c.on = !strcmp(word, "busy") || !strcmp(word, "on");
+	c.on = !strcmp(word, "busy") || !strcmp(word, "on") || !strcmp(word, "work");
 	if (!pid)
 		return add_gpu(m, c);
 	c.who = pid == m->pid[DEMO_ONLINE] ? DEMO_ONLINE : DEMO_OFFLINE;
+	if (!strcmp(word, "work") || !strcmp(word, "done"))
+		return c.who != DEMO_ONLINE || add_change(&m->work, &c);
 	return add_change(&m->programs, &c);
 }
 
@@ -92,6 +94,26 @@ static bool make_spans(struct demo_mode *m)
 	return true;
 }
 
+/* From the changes of each of the online program's queues to those of all together. */
+static void make_work(struct demo_mode *m)
+{
+	size_t nr_on = 0, n = 0;
+
+	for (size_t i = 0; i < m->work.n; i++) {
+		struct demo_change c = m->work.at[i];
+		const struct demo_change *last = n ? &m->work.at[n - 1] : NULL;
+
+		if (c.on ? nr_on++ : !nr_on || --nr_on)
+			continue;
+		if (last)
+			c.busy = last->busy;
+		if (last && last->on)
+			c.busy += demo_busy_at(m, c.device) - demo_busy_at(m, last->device);
+		m->work.at[n++] = c;
+	}
+	m->work.n = n;
+}
+
 bool demo_trace_read(struct demo_mode *m, const char *path, char *why, size_t size)
 {
 	FILE *in = fopen(path, "re");
@@ -104,6 +126,7 @@ bool demo_trace_read(struct demo_mode *m, const char *path, char *why, size_t si
 	}
 	if (in)
 		fclose(in);
+	make_work(m);
 	if (!ended)
 		snprintf(why, size, "the machine's trace %s is not complete; is the disk full?",
 			 path);
@@ -175,6 +198,19 @@ uint64_t demo_busy_at(const struct demo_mode *m, uint64_t device_ns)
 	if (!c)
 		return 0;
 	return c->busy + (c->on ? device_ns - c->device : 0);
+}
+
+uint64_t demo_busy_for_at(const struct demo_mode *m, uint64_t device_ns)
+{
+	const struct demo_change *c = find_change(&m->work, device_ns, true);
+
+	if (m->on_gpu)
+		return device_ns;
+	if (!c)
+		return 0;
+	if (!c->on)
+		return c->busy;
+	return c->busy + demo_busy_at(m, device_ns) - demo_busy_at(m, c->device);
 }
 
 /* Interpolates the device's clock between two changes. */

@@ -13,7 +13,7 @@
 
 /* A GPU, or a queue on it. */
 struct place {
-	char key[48];
+	char key[64];
 	uint64_t track;
 	bool on;
 	UT_hash_handle hh;
@@ -30,7 +30,7 @@ struct change {
 	uint64_t host, device;
 	unsigned int gpu, queue;
 	int pid;
-	bool on, of_queue;
+	bool on, of_queue, is_work;
 };
 
 struct gp__trace_machine *gp__trace_machine_open(struct gp__perfetto *w, const char *source)
@@ -54,8 +54,9 @@ static bool parse(const char *line, struct change *c)
 		   word, &end, &c->pid, &c->queue, &end);
 	if (n < 4 || line[end])
 		return false;
-	c->of_queue = !strcmp(word, "on") || !strcmp(word, "off");
-	c->on = !strcmp(word, "on") || !strcmp(word, "busy");
+	c->is_work = !strcmp(word, "work") || !strcmp(word, "done");
+	c->of_queue = c->is_work || !strcmp(word, "on") || !strcmp(word, "off");
+	c->on = !strcmp(word, "on") || !strcmp(word, "busy") || !strcmp(word, "work");
 	return c->of_queue ? n == 6 : n == 4 && (c->on || !strcmp(word, "idle"));
 }
 
@@ -83,7 +84,7 @@ static struct place *find(const struct gp__trace_machine *m, const char *key)
 
 static struct place *gpu_of(struct gp__trace_machine *m, const struct change *c)
 {
-	char key[48], name[64];
+	char key[64], name[64];
 	struct place *p;
 
 	snprintf(key, sizeof(key), "gpu %u", c->gpu);
@@ -97,16 +98,25 @@ static struct place *gpu_of(struct gp__trace_machine *m, const struct change *c)
 static struct place *place_of(struct gp__trace_machine *m, const struct change *c)
 {
 	struct place *gpu = gpu_of(m, c), *p;
-	char key[48], name[64];
+	char key[64], name[64];
 
 	if (!gpu || !c->of_queue)
 		return gpu;
-	snprintf(key, sizeof(key), "gpu %u pid %d queue %u", c->gpu, c->pid, c->queue);
+	snprintf(key, sizeof(key), "gpu %u pid %d queue %u%s", c->gpu, c->pid, c->queue,
+		 c->is_work ? " work" : "");
 	p = find(m, key);
 	if (p)
 		return p;
-	snprintf(name, sizeof(name), "pid %d queue %u: workgroups", c->pid, c->queue);
+	snprintf(name, sizeof(name), "pid %d queue %u: %s", c->pid, c->queue,
+		 c->is_work ? "work" : "workgroups");
 	return add(m, key, gpu->track, name, c->queue);
+}
+
+static const char *name_of(const struct change *c)
+{
+	if (c->is_work)
+		return "work";
+	return c->of_queue ? "workgroups" : "busy";
 }
 
 int gp__trace_machine_line(struct gp__trace_machine *m, const char *line)
@@ -132,7 +142,7 @@ int gp__trace_machine_line(struct gp__trace_machine *m, const char *line)
 	gp__perfetto_begin(m->w, &(struct gp__track_event){
 					 .time = c.host,
 					 .track = p->track,
-					 .name = c.of_queue ? "workgroups" : "busy",
+					 .name = name_of(&c),
 					 .category = CATEGORY,
 					 .args = &(struct gp__arg){ "device_ns", GP__ARG_U64,
 								    c.device, 0, NULL },

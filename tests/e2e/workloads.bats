@@ -91,8 +91,10 @@ print(d["steps"], d["digest"])' <"$BATS_TEST_TMPDIR/out")
 		assert lines[-1] == ["end"], lines[-1]
 		clocks = [l for l in lines[:-1] if l[3] in ("busy", "idle")]
 		queues = [l for l in lines[:-1] if l[3] in ("on", "off")]
-		assert clocks and queues and len(clocks) + len(queues) == len(lines) - 1
-		for kind in clocks, queues:
+		work = [l for l in lines[:-1] if l[3] in ("work", "done")]
+		assert clocks and queues and work
+		assert len(clocks) + len(queues) + len(work) == len(lines) - 1
+		for kind in clocks, queues, work:
 		    times = [int(l[1]) for l in kind]
 		    assert times == sorted(times)
 		assert [l[3] for l in clocks] == ["busy", "idle"] * (len(clocks) // 2)

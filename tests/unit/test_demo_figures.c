@@ -13,11 +13,14 @@ enum { ONLINE = 7, OFFLINE = 8 };
 
 static const char trace[] = "100 100 0 busy\n"
 			    "100 100 0 on 8 1\n"
+			    "100 100 0 work 8 1\n"
+			    "100 100 0 work 7 0\n"
 			    "200 150 0 off 8 1\n"
 			    "200 150 0 idle\n"
 			    "30000 29950 0 on 7 0\n"
 			    "30000 29950 0 busy\n"
 			    "30200 30050 0 idle\n"
+			    "30200 30050 0 done 7 0\n"
 			    "30200 30050 0 off 7 0\n";
 
 static bool read_text(struct demo_mode *m, const char *text, char *why, size_t size)
@@ -58,6 +61,36 @@ static void idle_time_is_left_out(void **state)
 	assert_int_equal(demo_busy_at(&m, 99999), 150);
 	/* 30 of others' work that it waited for, and 90 of its own. */
 	assert_int_equal(demo_device_ns(&m, &r), 120);
+	demo_mode_free(&m);
+}
+
+/* The batch's kernels delay nobody while the request has no work, on any of two queues. */
+static void only_waiting_counts(void **state)
+{
+	static const char text[] = "0 1000 0 busy\n"
+				   "0 1000 0 on 8 1\n"
+				   "10 1100 0 work 7 0\n"
+				   "20 1200 0 work 7 1\n"
+				   "30 1300 0 done 7 0\n"
+				   "40 1400 0 done 7 1\n"
+				   "50 1500 0 idle\n"
+				   "60 1600 0 work 7 0\n"
+				   "70 1700 0 busy\n"
+				   "80 1800 0 done 7 0\n"
+				   "90 1900 0 idle\n"
+				   "end\n";
+	struct demo_mode m = { 0 };
+	struct demo_request r = { .device_arrived = 1000, .device_answered = 1900 };
+	char why[256] = "";
+
+	(void)state;
+	assert_true(read_text(&m, text, why, sizeof(why)));
+	assert_int_equal(demo_device_ns(&m, &r), 300 + 100);
+	assert_int_equal(demo_busy_for_at(&m, 1050), 0);
+	assert_int_equal(demo_busy_for_at(&m, 1250), 150);
+	assert_int_equal(demo_busy_for_at(&m, 1450), 300);
+	assert_int_equal(demo_busy_for_at(&m, 1650), 300);
+	assert_int_equal(demo_busy_for_at(&m, 1750), 350);
 	demo_mode_free(&m);
 }
 
@@ -248,6 +281,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(idle_time_is_left_out),
+		cmocka_unit_test(only_waiting_counts),
 		cmocka_unit_test(on_a_gpu_device_time_is_what_its_clock_says),
 		cmocka_unit_test(host_time_is_counted_as_well),
 		cmocka_unit_test(each_program_has_its_spans),

@@ -11,6 +11,7 @@
 #include "emu/kfd/cp.h"
 
 #include "emu/kfd/node.h"
+#include "emu/kfd/trace.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -205,19 +206,23 @@ static void run_queue(struct emu_queue *q, struct emu_look *look)
 	}
 	look->waits |= last == CP_STEP_WAITS;
 	look->runs |= q->nr_running > 0;
+	emu_trace_work(q);
 }
 
-/* An unmapped queue with work requests a slot. */
+/* An unmapped queue with work requests a slot. A trace lists all of them. */
 static void look_at_unmapped(struct emu_node *n)
 {
-	for (struct emu_queue *q = n->unmapped; q; q = q->next_in_turn) {
+	bool all = n->m->config.trace, wanted = false;
+
+	for (struct emu_queue *q = n->unmapped; q && (all || !wanted); q = q->next_in_turn) {
 		if (emu_queue_ring(q))
 			q->rung = true;
-		if (q->rung || q->nr_running) {
-			atomic_store(&n->slice_wanted, true);
-			return;
-		}
+		wanted |= q->rung || q->nr_running;
+		if (!emu_queue_is_sdma(q))
+			emu_trace_work(q);
 	}
+	if (wanted)
+		atomic_store(&n->slice_wanted, true);
 }
 
 void emu_cp_run(struct emu_node *n, struct emu_look *look)
@@ -287,6 +292,9 @@ void emu_cp_detach(struct emu_queue *q)
 		emu_sdma_detach(q);
 		return;
 	}
+	q->rung = false;
+	q->nr_running = 0;
+	emu_trace_work(q);
 	q->node->engine->queue_free(q->hw);
 	cp_drop_dispatches(c);
 	free(c);

@@ -80,6 +80,7 @@ struct emu_queue {
 	uint32_t nr_running; /* dispatches that have not ended */
 	bool hangs; /* one of them hangs, as a fault on demand */
 	bool rung; /* there may be packets */
+	bool traced_work; /* the latest line of the trace says that there are some */
 	bool stopped_by_error;
 	bool faulted; /* permanent */
 	struct emu_trouble trouble;

@@ -24,6 +24,19 @@ void emu_trace_change(void *ctx, struct emu_hw_queue *hw, bool on, uint64_t devi
 		on ? "on" : "off", (int)q->process->pid, q->id);
 }
 
+void emu_trace_work(struct emu_queue *q)
+{
+	FILE *out = q->node->m->config.trace;
+	bool work = q->rung || q->nr_running;
+
+	if (!out || work == q->traced_work)
+		return;
+	q->traced_work = work;
+	fprintf(out, "%" PRIu64 " %" PRIu64 " %u %s %d %u\n", gp__clock_ns(),
+		q->node->engine->gpu_clock(q->node->gpu), q->node->index, work ? "work" : "done",
+		(int)q->process->pid, q->id);
+}
+
 void emu_trace_end(struct emu_machine *m)
 {
 	FILE *out = m->config.trace;
