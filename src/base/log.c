@@ -61,21 +61,38 @@ static void write_lines(const struct gp__log *log, enum gp__log_level level, con
 	funlockfile(log->stream);
 }
 
-void gp__log(const struct gp__log *log, enum gp__log_level level, const char *fmt, ...)
+static void log_message(const struct gp__log *log, enum gp__log_level level,
+			const struct gp__log_field *fields, size_t n, const char *fmt, va_list ap)
 {
 	char message[1024];
+
+	if (vsnprintf(message, sizeof(message), fmt, ap) >= (int)sizeof(message))
+		strcpy(message + sizeof(message) - 4, "...");
+	if (log->fn)
+		log->fn(log->data, level, message);
+	else if (!log->entry || !log->entry(log->entry_data, level, message, fields, n))
+		write_lines(log, level, message);
+}
+
+void gp__log(const struct gp__log *log, enum gp__log_level level, const char *fmt, ...)
+{
 	va_list ap;
-	int len;
 
 	if (level > log->level)
 		return;
 	va_start(ap, fmt);
-	len = vsnprintf(message, sizeof(message), fmt, ap);
+	log_message(log, level, NULL, 0, fmt, ap);
 	va_end(ap);
-	if (len >= (int)sizeof(message))
-		strcpy(message + sizeof(message) - 4, "...");
-	if (log->fn)
-		log->fn(log->data, level, message);
-	else
-		write_lines(log, level, message);
+}
+
+void gp__log_about(const struct gp__log *log, enum gp__log_level level,
+		   const struct gp__log_field *fields, size_t n, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (level > log->level)
+		return;
+	va_start(ap, fmt);
+	log_message(log, level, fields, n, fmt, ap);
+	va_end(ap);
 }

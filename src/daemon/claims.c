@@ -36,8 +36,9 @@ static void set_stopped(struct gp__server *s, struct gp__program *p, bool stoppe
 {
 	if (p->stopped == stopped)
 		return;
-	gp__log_info(s->log, "process %d, user %u, is %s", (int)p->pid, p->uid,
-		     stopped ? "stopped: it holds no other program" : "no longer stopped");
+	gp__log_about(s->log, GP__LOG_INFO, GP__ABOUT(p->pid, p->uid), "process %d, user %u, is %s",
+		      (int)p->pid, p->uid,
+		      stopped ? "stopped: it holds no other program" : "no longer stopped");
 	s->claims.nr_stopped += stopped;
 	s->claims.nr_stopped -= !stopped;
 	gp__program_stop(p, stopped, s->now);
@@ -68,8 +69,9 @@ static void set_devices(struct gp__server *s, struct gp__peer *p, struct gp__dev
 	free(p->program.devices);
 	p->program.devices = devices;
 	if (before != after)
-		gp__log_info(s->log, "process %d, user %u, %s", (int)p->cred.pid, p->cred.uid,
-			     after ? "has a GPU open" : "has no GPU open any more");
+		gp__log_about(s->log, GP__LOG_INFO, GP__ABOUT(p->cred.pid, p->cred.uid),
+			      "process %d, user %u, %s", (int)p->cred.pid, p->cred.uid,
+			      after ? "has a GPU open" : "has no GPU open any more");
 	gp__program_place(&s->registry, &p->program, s->now);
 	gp__memory_changed(&s->registry, &p->program);
 }

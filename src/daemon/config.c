@@ -152,6 +152,8 @@ static int set_daemon(struct reading *r, const char *name, const char *value)
 		c->log_max = mib << 20;
 		return 1;
 	}
+	if (!strcmp(name, "journal"))
+		return set_choice(r, name, value, "messages", "decisions", &c->journal);
 	if (!strcmp(name, "admins"))
 		return set_choice(r, name, value, "host", "any", &c->admins_anywhere);
 	if (!strcmp(name, "metrics"))
@@ -168,7 +170,8 @@ static int set_daemon(struct reading *r, const char *name, const char *value)
 	if (!strcmp(name, "watch"))
 		return set_choice(r, name, value, "no", "yes", &c->watch);
 	return refuse(r,
-		      "[daemon] has no key '%s'; it has log, log_max, group, admins, subuid, ttl, "
+		      "[daemon] has no key '%s'; it has log, log_max, journal, group, admins, "
+		      "subuid, ttl, "
 		      "devices, metrics, metrics_from, policy, rank_hold, warn_unjoined and "
 		      "watch",
 		      name);

@@ -34,6 +34,7 @@ struct gp__config {
 	u64 ttl_ns;
 	u64 rank_hold; /* the longest hold of a rank, see gangs.h */
 	u64 log_max; /* bytes; 0: no limit */
+	bool journal; /* decisions are in systemd's journal, too */
 	char metrics[GP__CONFIG_PATH_MAX]; /* where they are served, as in address.h; "": nowhere */
 	bool metrics_anywhere; /* not only to this host */
 	char devices[GP__CONFIG_DEVICES_MAX]; /* glob patterns of device files, in one line */

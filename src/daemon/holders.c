@@ -160,10 +160,10 @@ static void warn_about(const struct gp__server *s, const struct gp__holder *h)
 		gp__format_size(size, sizeof(size), used);
 	else
 		strcpy(size, "unknown");
-	gp__log_warning(s->log,
-			"%s (pid %d, user %u) computes on %s (memory: %s) and has not joined, so "
-			"it disturbs the programs that have: start it with 'gpreempt run'",
-			h->name, (int)h->pid, h->uid, name_gpu(h), size);
+	gp__log_about(s->log, GP__LOG_WARNING, GP__ABOUT(h->pid, h->uid),
+		      "%s (pid %d, user %u) computes on %s (memory: %s) and has not joined, so "
+		      "it disturbs the programs that have: start it with 'gpreempt run'",
+		      h->name, (int)h->pid, h->uid, name_gpu(h), size);
 }
 
 /* A program opens a GPU before it joins: the second census that finds it counts. */

@@ -111,6 +111,16 @@ static int log_from_thread(struct gp__journal *messages, struct gp__log *log)
 	return 0;
 }
 
+/* Where standard error is the journal's, messages go there with fields; the stream is what is left
+ * if journald does not take one. */
+static void log_to_journald(struct gp__journald *journald, struct gp__log *log)
+{
+	if (!log->journal || gp__journald_open(journald, GP__JOURNALD_SOCKET))
+		return;
+	log->entry = gp__journald_entry;
+	log->entry_data = journald;
+}
+
 static int serve(struct gp__log *log, const struct options *o, const char *path)
 {
 	static struct gp__server server;
@@ -133,6 +143,7 @@ static int serve(struct gp__log *log, const struct options *o, const char *path)
 int main(int argc, char **argv)
 {
 	static struct gp__journal messages = { .fd = -1 };
+	static struct gp__journald journald = { .fd = -1 };
 	struct options o = { 0 };
 	struct gp__log log;
 	char path[108];
@@ -159,6 +170,7 @@ int main(int argc, char **argv)
 			      strerror(-err));
 		return EXIT_FAILURE;
 	}
+	log_to_journald(&journald, &log);
 	err = serve(&log, &o, path);
 	gp__journal_close(&messages);
 	return err ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -516,8 +516,9 @@ void gp__peer_drop(struct gp__server *s, struct gp__peer *p, const char *why)
 	p->dead = true;
 	s->nr_refused += why != NULL;
 	if (why)
-		gp__log_info(s->log, "connection of process %d, user %u, ended: %s",
-			     (int)p->cred.pid, p->cred.uid, why);
+		gp__log_about(s->log, GP__LOG_INFO, GP__ABOUT(p->cred.pid, p->cred.uid),
+			      "connection of process %d, user %u, ended: %s", (int)p->cred.pid,
+			      p->cred.uid, why);
 	for (u32 i = 0; p->queue && i < p->nr_slots; i++) {
 		if (p->queue[i])
 			remove_queue(s, p, i);

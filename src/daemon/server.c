@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "daemon/address.h"
+#include "daemon/entries.h"
 #include "daemon/gangs.h"
 #include "daemon/scrape.h"
 #include "daemon/systemd.h"
@@ -143,6 +144,7 @@ static void log_record(void *data, const struct gp__record *r)
 	char line[GP__LOG_LINE_MAX];
 	size_t len;
 
+	gp__entries_take(s, r);
 	/* A turn may have thousands of records: do not format them for nothing. */
 	if (s->journal.fd < 0 && gp__list_empty(&s->watchers))
 		return;
@@ -220,6 +222,7 @@ static void end_reload(struct gp__server *s, struct gp__source *source, u32 even
 	if (err == -EAGAIN)
 		return;
 	reopen_journal(s);
+	gp__entries_apply(s);
 	if (err) {
 		gp__log_error(s->log, "%s", error);
 		gp__log_warning(s->log, "the configuration in force is unchanged");
@@ -424,7 +427,7 @@ int gp__server_open(struct gp__server *s, const struct gp__log *log, const char 
 	s->log = log;
 	s->config_path = config_path;
 	s->config_required = config_required;
-	s->journal.fd = s->lock = s->claims.answers.fd = s->off.done_fd = -1;
+	s->journal.fd = s->journald.fd = s->lock = s->claims.answers.fd = s->off.done_fd = -1;
 	s->hours.fd = s->spent.keeper.done_fd = s->registered.done_fd = -1;
 	s->holders.done.fd = s->watches.done.fd = -1;
 	gp__list_init(&s->watches.targets);
@@ -485,6 +488,7 @@ int gp__server_open(struct gp__server *s, const struct gp__log *log, const char 
 		return err;
 	apply_config(s);
 	open_journal(s, GP__LOG_HEADER);
+	gp__entries_apply(s);
 	gp__core_log(&s->registry.core, log_record, s);
 	memcpy(s->metrics, s->config.metrics, sizeof(s->metrics));
 	s->scrape = gp__scrape_start(s->log, &s->config, s->listener.fd);
@@ -657,6 +661,7 @@ void gp__server_close(struct gp__server *s)
 	gp__lineages_stop(s->lineages);
 	gp__registry_close(&s->registry);
 	gp__journal_close(&s->journal);
+	gp__journald_close(&s->journald);
 	if (*s->path)
 		unlink(s->path);
 	if (s->listener.fd >= 0)

@@ -30,6 +30,7 @@
 #include "daemon/inspect.h"
 #include "daemon/registry.h"
 #include "daemon/journal.h"
+#include "daemon/journald.h"
 #include "daemon/keep.h"
 #include "daemon/off.h"
 #include "daemon/watch_thread.h"
@@ -201,6 +202,12 @@ struct gp__server {
 		u64 until;
 		u32 nr;
 	} gpu_lines; /* in the log, about GPUs that fail */
+	struct gp__journald journald; /* for decisions */
+	struct {
+		u64 time, nr_missing;
+		u32 entity;
+		u8 what;
+	} entries; /* the latest one in systemd's journal; entries.c */
 	struct gp__keeper off; /* keeps registry.off in a file */
 	struct gp__keeper registered; /* keeps registry.registered in a file */
 	struct gp__source registered_saved;
