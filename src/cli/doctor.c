@@ -202,7 +202,7 @@ static void check_unjoined(struct doctor *d, const json_t *list)
 		any = true;
 		gp__check(&d->checks, "unjoined", GP__CHECK_WARN,
 			  "Start it with 'gpreempt run'; 'gpreempt ps' lists all of them.",
-			  "%s uses GPU %s, has not joined, and disturbs the programs that have",
+			  "%s uses %s, has not joined, and disturbs the programs that have",
 			  name_process(name, sizeof(name), process),
 			  gp__view_gpus(gpus, sizeof(gpus), process));
 	}

@@ -79,8 +79,13 @@ static void print_answer(struct gp__env *env, const json_t *answer, bool off)
 {
 	const char *gpu = json_string_value(json_object_get(answer, "gpu"));
 	long long released = json_integer_value(json_object_get(answer, "released"));
-	char rest[160];
+	const json_t *number = json_object_get(answer, "number");
+	char rest[160], name[32];
 
+	if (json_is_integer(number)) {
+		snprintf(name, sizeof(name), "gpu%lld", (long long)json_integer_value(number));
+		gpu = name;
+	}
 	if (off)
 		fprintf(env->out,
 			"Scheduling is off on %s: all programs run as without gpreempt (%lld held "

@@ -39,7 +39,7 @@ struct finding {
 };
 
 static const struct argp_option options[] = {
-	{ "gpu", KEY_GPU, "N", 0, "only this one, counted from 0", 0 },
+	{ "gpu", KEY_GPU, "GPU", 0, "only this one: gpu0, or 0", 0 },
 	{ "report", KEY_REPORT, "FILE", 0,
 	  "write what was found to this file, without what identifies the machine", 0 },
 	{ 0 },
@@ -57,7 +57,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 	if (key != KEY_GPU)
 		return ARGP_ERR_UNKNOWN;
-	if (gp__parse_u64(arg, 0, GPUS_MAX - 1, &value))
+	if (gp__parse_u64(arg + (strncmp(arg, "gpu", 3) ? 0 : 3), 0, GPUS_MAX - 1, &value))
 		return gp__cmd_usage(state, "--gpu: '%s' is not %s", arg,
 				     gp__expect_u64(expected, sizeof(expected), 0, GPUS_MAX - 1));
 	args->gpu = (int)value;
@@ -375,7 +375,7 @@ static int print_gpu(struct gp__env *env, const struct finding *f)
 	const struct gp__probe_report *r = &f->report;
 	int err;
 
-	fprintf(env->out, "GPU %d: %s%s\n", f->index, gp__is_emulated() ? "emulated " : "",
+	fprintf(env->out, "gpu%d: %s%s\n", f->index, gp__is_emulated() ? "emulated " : "",
 		r->title);
 	for (int i = 0; i < r->nr_lines; i++)
 		fprintf(env->out, "  %-6s  %s\n", r->line[i].name, r->line[i].text);
@@ -495,7 +495,7 @@ int cmd_probe(struct gp__env *env, const struct gp__backend *const *backends, in
 		return probe_all(env, place, 0, nr, args.report);
 	if (args.gpu >= nr)
 		return gp__env_fail(env, GP__EXIT_FAILURE, "'gpreempt probe' shows all",
-				    "there is no GPU %d: this machine has %d, from 0 to %d",
+				    "there is no gpu%d: this machine has %d, from gpu0 to gpu%d",
 				    args.gpu, nr, nr - 1);
 	return probe_all(env, place, args.gpu, 1, args.report);
 }

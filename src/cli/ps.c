@@ -91,6 +91,11 @@ static void int_cell(struct gp__table *t, const json_t *o, const char *key)
 		gp__table_cell(t, NULL);
 }
 
+static void gpu_cell(struct gp__table *t, const json_t *group)
+{
+	gp__table_cellf(t, "gpu%lld", int_of(group, "gpu"));
+}
+
 static void ms_cell(struct gp__table *t, const json_t *o, const char *key)
 {
 	char buf[32];
@@ -178,7 +183,7 @@ static void group_row(struct gp__table *t, const json_t *g, bool gangs)
 	text_cell(t, g, "tag");
 	if (gangs)
 		gp__table_cell(t, gp__view_gang(buf, sizeof(buf), g));
-	int_cell(t, g, "gpu");
+	gpu_cell(t, g);
 	class_cell(t, g);
 	priority_cell(t, g);
 	gp__table_cell(t, gp__view_state_text(buf, sizeof(buf), g));
@@ -203,7 +208,7 @@ static int print_groups(struct gp__env *env, const json_t *list)
 {
 	static const char *const first[] = { ">GROUP", ">PID", "<USER", "<PROGRAM", "<TAG", NULL };
 	static const char *const gang[] = { "<GANG", NULL };
-	static const char *const rest[] = { ">GPU",   "<CLASS",	 ">PRIO",   "<STATE",
+	static const char *const rest[] = { "<GPU",   "<CLASS",	 ">PRIO",   "<STATE",
 					    ">LEVEL", ">QUEUES", ">MEMORY", ">USED",
 					    ">HELD",  ">SINCE",	 NULL };
 	const json_t *groups = json_object_get(list, "groups");
@@ -257,7 +262,7 @@ static void queue_row(struct gp__table *t, const json_t *g, const json_t *q)
 	int_cell(t, g, "group");
 	int_cell(t, g, "pid");
 	text_cell(t, g, "program");
-	int_cell(t, g, "gpu");
+	gpu_cell(t, g);
 	priority_cell(t, g);
 	own_cell(t, q);
 	text_cell(t, q, "state");
@@ -274,7 +279,7 @@ static void queue_row(struct gp__table *t, const json_t *g, const json_t *q)
 static int print_queues(struct gp__env *env, const json_t *list)
 {
 	static const char *const columns[] = { ">QUEUE",  ">GROUP",   ">PID",	"<PROGRAM",
-					       ">GPU",	  ">PRIO",    ">OWN",	"<STATE",
+					       "<GPU",	  ">PRIO",    ">OWN",	"<STATE",
 					       "<WORK",	  ">PENDING", "<LEVEL", "<SEEN BY",
 					       "<WEIGHT", ">USED",    ">HELD",	">STOPS",
 					       NULL };

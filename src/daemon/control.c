@@ -29,6 +29,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/units.h"
 #include "daemon/answer.h"
 #include "daemon/figures.h"
 #include "daemon/show.h"
@@ -637,11 +638,13 @@ static bool is_number(const char *text)
 	return *digits && !digits[strspn(digits, "0123456789")];
 }
 
-/* The key of the GPU with this number. NULL: none is joined there. */
+/* The key of the GPU with this number. NULL: there is none. */
 static const char *find_key(const struct request *r, const char *text)
 {
+	const struct gp__device *device;
 	struct gp__link *l, *n;
 	char name[16];
+	u64 place;
 
 	gp__list_each(l, n, &r->s->registry.gpus)
 	{
@@ -651,7 +654,11 @@ static const char *find_key(const struct request *r, const char *text)
 		if (!strcmp(text, name) || !strcmp(text, name + 3))
 			return g->key;
 	}
-	return NULL;
+	/* No program has joined there. */
+	device = gp__parse_u64(text + (strncmp(text, "gpu", 3) ? 0 : 3), 0, UINT32_MAX, &place)
+			 ? NULL
+			 : gp__devices_at(r->s->registry.machine, (u32)place);
+	return device ? device->key : NULL;
 }
 
 /* A key may be that of a GPU without a program. False: it is refused. */
@@ -666,13 +673,28 @@ static bool find_switched(struct request *r, char key[GP__WIRE_DEVICE_MAX])
 	known = is_number(text) ? find_key(r, text) : text;
 	if (!known) {
 		refuse(r, -ENOENT,
-		       "no joined program uses GPU '%s', so it has no such number: 'gpreempt ps "
-		       "--json' has keys of GPUs, which stay the same",
+		       "there is no GPU '%s': 'gpreempt ps' and 'gpreempt doctor' name those that "
+		       "there are",
 		       text);
 		return false;
 	}
 	gp__wire_text(key, GP__WIRE_DEVICE_MAX, known);
 	return true;
+}
+
+/* The number of the GPU with this key. null: it has none. */
+static json_t *number_json(const struct request *r, const char *key)
+{
+	const struct gp__link *l, *gpus = &r->s->registry.gpus;
+	int place = gp__devices_place(r->s->registry.machine, key);
+
+	for (l = gpus->next; l != gpus; l = l->next) {
+		const struct gp__gpu *g = container_of(l, struct gp__gpu, link);
+
+		if (!strcmp(g->key, key))
+			return json_integer(g->dev.id);
+	}
+	return place < 0 ? json_null() : json_integer(place);
 }
 
 static json_t *do_switch(struct request *r, bool off)
@@ -696,6 +718,7 @@ static json_t *do_switch(struct request *r, bool off)
 	gp__pieces_add(&r->list, GP__PIECE_SAVED, 0);
 	o = gp__json_envelope();
 	json_object_set_new(o, "gpu", all ? json_null() : gp__json_text(key));
+	json_object_set_new(o, "number", all ? json_null() : number_json(r, key));
 	json_object_set_new(o, "released",
 			    off ? json_integer((json_int_t)nr_held - r->s->registry.nr_held)
 				: json_null());

@@ -138,7 +138,7 @@ static u64 read_memory(const char *node, char text[TEXT_MAX])
 }
 
 /* Describes the GPU of a node of amdkfd's topology. False: there is no such node. */
-static bool describe_node(struct gp__devices *d, const char *node, char text[TEXT_MAX])
+static bool describe_node(struct gp__devices *d, const char *node, u32 order, char text[TEXT_MAX])
 {
 	char path[PATH_MAX];
 	struct gp__device *device;
@@ -171,6 +171,7 @@ static bool describe_node(struct gp__devices *d, const char *node, char text[TEX
 	}
 	device->memory = read_memory(node, text);
 	device->kfd_id = (u32)gpu_id;
+	device->order = order;
 	return true;
 }
 
@@ -180,7 +181,7 @@ static void describe_amd(struct gp__devices *d, const char *root, char text[TEXT
 
 	for (int i = 0; i < NODES_MAX; i++) {
 		snprintf(node, sizeof(node), "%s/sys/class/kfd/kfd/topology/nodes/%d", root, i);
-		if (!describe_node(d, node, text))
+		if (!describe_node(d, node, (u32)i, text))
 			return;
 	}
 }
@@ -192,14 +193,14 @@ static void describe_amd(struct gp__devices *d, const char *root, char text[TEXT
 /* Agents name the GPU by its UUID without hyphens. */
 static void describe_information(struct gp__devices *d, const char *text)
 {
-	char uuid[64], minor[16];
+	char uuid[64], minor_text[16];
 	struct gp__device *device;
 	size_t n;
 
 	if (!get_line(text, "GPU UUID", ':', uuid, sizeof(uuid)) || strncmp(uuid, "GPU-", 4) ||
-	    !get_line(text, "Device Minor", ':', minor, sizeof(minor)))
+	    !get_line(text, "Device Minor", ':', minor_text, sizeof(minor_text)))
 		return;
-	device = by_number(d, GP__MAJOR_NVIDIA, (unsigned int)strtoul(minor, NULL, 10));
+	device = by_number(d, GP__MAJOR_NVIDIA, (unsigned int)strtoul(minor_text, NULL, 10));
 	if (!device)
 		return;
 	n = (size_t)snprintf(device->key, sizeof(device->key), "nvidia-");
@@ -209,6 +210,7 @@ static void describe_information(struct gp__devices *d, const char *text)
 	}
 	device->key[n] = '\0';
 	device->weighing = GP__WEIGHS_YIELDING;
+	device->order = (u32)minor(device->number);
 	if (get_line(text, "Model", ':', uuid, sizeof(uuid)))
 		gp__wire_text(device->name, sizeof(device->name), uuid);
 }
@@ -296,6 +298,48 @@ const struct gp__device *gp__devices_by_key(const struct gp__devices *d, const c
 			return &d->device[i];
 	}
 	return NULL;
+}
+
+static bool is_before(const struct gp__device *a, const struct gp__device *b)
+{
+	bool nvidia_a = major(a->number) == GP__MAJOR_NVIDIA;
+	bool nvidia_b = major(b->number) == GP__MAJOR_NVIDIA;
+
+	return nvidia_a == nvidia_b ? a->order < b->order : nvidia_b;
+}
+
+static u32 place_of(const struct gp__devices *d, const struct gp__device *device)
+{
+	u32 place = 0;
+
+	for (u32 i = 0; i < d->nr; i++)
+		place += *d->device[i].key && is_before(&d->device[i], device);
+	return place;
+}
+
+int gp__devices_place(const struct gp__devices *d, const char *key)
+{
+	const struct gp__device *device = gp__devices_by_key(d, key);
+
+	return device ? (int)place_of(d, device) : -1;
+}
+
+const struct gp__device *gp__devices_at(const struct gp__devices *d, u32 place)
+{
+	for (u32 i = 0; d && i < d->nr; i++) {
+		if (*d->device[i].key && place_of(d, &d->device[i]) == place)
+			return &d->device[i];
+	}
+	return NULL;
+}
+
+u32 gp__devices_nr_known(const struct gp__devices *d)
+{
+	u32 nr = 0;
+
+	for (u32 i = 0; d && i < d->nr; i++)
+		nr += *d->device[i].key != '\0';
+	return nr;
 }
 
 bool gp__devices_any_open(const struct gp__devices *d)

@@ -27,6 +27,7 @@ struct gp__device {
 	char key[GP__WIRE_DEVICE_MAX]; /* "": the daemon does not know which GPU it is */
 	char name[GP__WIRE_NAME_MAX]; /* "": unknown */
 	u64 memory; /* 0: unknown */
+	u32 order; /* among those of its vendor that have a key */
 	u32 kfd_id; /* amdkfd's number of it; 0: it has none */
 	enum gp__weighing weighing; /* if the key is known */
 	/* Of the process that was inspected: */
@@ -52,6 +53,16 @@ void gp__devices_measure(struct gp__devices *d, pid_t pid, const char *root);
 struct gp__devices *gp__devices_copy(const struct gp__devices *d);
 /* Finds the GPU that agents call @key. NULL: the daemon does not know it. */
 const struct gp__device *gp__devices_by_key(const struct gp__devices *d, const char *key);
+/*
+ * The number N of the GPU @key, which is called gpuN: its place among the GPUs that the daemon
+ * knows, those of AMD in amdkfd's order and then those of NVIDIA by their minors. It is the same
+ * for doctor, probe and gpreemptd. -1: the daemon does not know it.
+ */
+int gp__devices_place(const struct gp__devices *d, const char *key);
+/* The GPU that has this number. NULL: there is none. */
+const struct gp__device *gp__devices_at(const struct gp__devices *d, u32 place);
+/* How many GPUs have numbers. */
+u32 gp__devices_nr_known(const struct gp__devices *d);
 /* Whether any device is open. */
 bool gp__devices_any_open(const struct gp__devices *d);
 /* Whether a device that was open is not open any more. */

@@ -158,24 +158,31 @@ static struct gp__gpu *find_gpu(struct gp__registry *r, const struct gp__program
 	return NULL;
 }
 
-/* The lowest free number. A GPU keeps its number while it has queues. */
-static u32 free_gpu_number(struct gp__registry *r)
+static bool is_number_taken(const struct gp__registry *r, u32 number)
 {
-	struct gp__link *l, *n;
-	u32 number = 0;
-	bool taken;
+	const struct gp__link *l;
 
-	do {
-		taken = false;
-		gp__list_each(l, n, &r->gpus)
-		{
-			if (container_of(l, struct gp__gpu, link)->dev.id != number)
-				continue;
-			taken = true;
-			number++;
-			break;
-		}
-	} while (taken);
+	for (l = r->gpus.next; l != &r->gpus; l = l->next) {
+		if (container_of(l, struct gp__gpu, link)->dev.id == number)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The number of a GPU that the daemon knows is its place on this machine. Others get the lowest
+ * free one behind these, which they keep while they have queues. So does a second GPU with the same
+ * key: one of them is one user's alone, because its programs do not have the device open.
+ */
+static u32 number_of(const struct gp__registry *r, const struct description *d)
+{
+	int place = gp__devices_place(r->machine, d->key);
+	u32 number = gp__devices_nr_known(r->machine);
+
+	if (place >= 0 && !is_number_taken(r, (u32)place))
+		return (u32)place;
+	while (is_number_taken(r, number))
+		number++;
 	return number;
 }
 
@@ -192,7 +199,7 @@ static void add_gpu(struct gp__registry *r, struct gp__gpu *gpu, const struct gp
 	gp__list_init(&gpu->decided);
 	gp__list_init(&gpu->users);
 	gpu->epoch = 1;
-	gp__dev_add(&r->core, &gpu->dev, free_gpu_number(r), d->memory, d->weighing, now);
+	gp__dev_add(&r->core, &gpu->dev, number_of(r, d), d->memory, d->weighing, now);
 	gp__dev_switch(&gpu->dev, gp__off_has(&r->off, gpu->key), now);
 	gp__list_push(&r->gpus, &gpu->link);
 }
@@ -525,7 +532,8 @@ static void set_lost(struct gp__registry *r, struct gp__gpu *gpu, bool lost, u64
 
 /*
  * An order failed: the GPU did not answer (-ENODEV), or has lost the queues of this program alone
- * (-EACCES: after a reset, or an error that ended its channels). The group is not believed twice: its queues never run again.
+ * (-EACCES: after a reset, or an error that ended its channels). The group is not believed twice:
+ * its queues never run again.
  */
 static void note_gone(struct gp__registry *r, struct gp__group *g, int result, u64 now)
 {

@@ -194,6 +194,7 @@ struct gp__registry {
 	u32 last_account; /* the latest id of these */
 	u32 last_id; /* of entities and queues */
 	const struct gp__limits *limits; /* NULL: there are none of tags */
+	const struct gp__devices *machine; /* its GPUs have numbers; NULL: none has */
 	bool one_user; /* all programs count as one user's: no GPU is shared */
 	struct gp__off off; /* the GPUs on which scheduling is off */
 	u32 nr_held; /* queues whose latest order is to hold */

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/resource.h>
@@ -470,10 +471,12 @@ int gp__server_open(struct gp__server *s, const struct gp__log *log, const char 
 	gp__registry_init(&s->registry, s->config.choice.policy, gp__pages_deliver, s);
 	s->registry.rank_hold = s->config.rank_hold;
 	s->registry.limits = &s->config.limits;
+	s->machine = gp__devices_find(s->config.devices, "");
+	s->registry.machine = s->machine;
 	s->registry.rules = s->config.rules;
 	s->registry.nr_rules = s->config.nr_rules;
 	s->registry.tell_gpu = tell_gpu;
-	err = gp__claims_open(s);
+	err = s->machine ? gp__claims_open(s) : -ENOMEM;
 	if (!err)
 		err = gp__switch_open(s, socket_path);
 	if (!err)
@@ -660,6 +663,7 @@ void gp__server_close(struct gp__server *s)
 	gp__spent_close(s);
 	gp__lineages_stop(s->lineages);
 	gp__registry_close(&s->registry);
+	free(s->machine);
 	gp__journal_close(&s->journal);
 	gp__journald_close(&s->journald);
 	if (*s->path)

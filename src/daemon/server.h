@@ -208,6 +208,7 @@ struct gp__server {
 		u32 entity;
 		u8 what;
 	} entries; /* the latest one in systemd's journal; entries.c */
+	struct gp__devices *machine; /* as it was when the daemon started */
 	struct gp__keeper off; /* keeps registry.off in a file */
 	struct gp__keeper registered; /* keeps registry.registered in a file */
 	struct gp__source registered_saved;

@@ -105,6 +105,7 @@ enum gp__check_result { GP__CHECK_OK, GP__CHECK_WARN, GP__CHECK_BAD };
 
 struct gp__checks {
 	const struct gp__files *files;
+	int nr_gpus; /* so far: the next one is called gpuN */
 	/* @remedy may be NULL. */
 	void (*add)(struct gp__checks *checks, const char *name, enum gp__check_result result,
 		    const char *remedy, const char *message);

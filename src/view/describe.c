@@ -316,7 +316,7 @@ const char *gp__view_gpus(char *buf, size_t n, const json_t *process)
 		if (known && !json_is_string(json_object_get(device, "key")))
 			continue;
 		if (json_is_integer(json_object_get(device, "gpu")))
-			len += (size_t)snprintf(buf + len, n - len, "%s%lld", between,
+			len += (size_t)snprintf(buf + len, n - len, "%sgpu%lld", between,
 						int_of(device, "gpu"));
 		else
 			len += (size_t)snprintf(buf + len, n - len, "%s%s", between,

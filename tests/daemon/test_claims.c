@@ -541,6 +541,13 @@ static void gpus_are_found_with_key_name_and_memory(void **state)
 	assert_string_equal(d->name, "NVIDIA H200");
 	assert_int_equal(d->weighing, GP__WEIGHS_YIELDING);
 	assert_null(gp__devices_by_key(found, ""));
+	/* AMD's GPUs come before NVIDIA's. */
+	assert_int_equal(gp__devices_nr_known(found), 2);
+	assert_int_equal(gp__devices_place(found, "amd-00000000000000ff"), 0);
+	assert_int_equal(gp__devices_place(found, d->key), 1);
+	assert_int_equal(gp__devices_place(found, "amd-1"), -1);
+	assert_ptr_equal(gp__devices_at(found, 1), d);
+	assert_null(gp__devices_at(found, 2));
 	free(found);
 	snprintf(command, sizeof(command), "rm -r %s", root);
 	assert_int_equal(system(command), 0);

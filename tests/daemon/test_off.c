@@ -332,6 +332,83 @@ static void only_administrators_switch(void **state)
 	rig_down(&r);
 }
 
+/*
+ * Names
+ */
+
+/* A machine with two GPUs, listed in another order than that of their numbers. */
+static const struct gp__devices *machine(void)
+{
+	static union {
+		struct gp__devices devices;
+		char room[sizeof(struct gp__devices) + 2 * sizeof(struct gp__device)];
+	} m;
+
+	m.devices.nr = 2;
+	strcpy(m.devices.device[0].key, "gpu-b");
+	m.devices.device[0].order = 4;
+	strcpy(m.devices.device[1].key, "gpu-a");
+	m.devices.device[1].order = 3;
+	return &m.devices;
+}
+
+static long long gpu_number(struct rig *r, const char *key)
+{
+	json_t *answer = must(r, "{\"op\":\"list\"}"), *gpu;
+	long long number = -1;
+	size_t i;
+
+	json_array_foreach (json_object_get(answer, "gpus"), i, gpu) {
+		if (!strcmp(json_string_value(json_object_get(gpu, "key")), key))
+			number = json_integer_value(json_object_get(gpu, "gpu"));
+	}
+	json_decref(answer);
+	return number;
+}
+
+static void expect_switched(struct rig *r, const char *name, const char *key, long long number)
+{
+	char request[64];
+	json_t *answer;
+
+	snprintf(request, sizeof(request), "{\"op\":\"off\",\"gpu\":\"%s\"}", name);
+	answer = must(r, request);
+	assert_string_equal(json_string_value(json_object_get(answer, "gpu")), key);
+	assert_int_equal(json_integer_value(json_object_get(answer, "number")), number);
+	json_decref(answer);
+}
+
+/* In the order in which programs join, they would be gpu0, gpu1 and gpu2. */
+static void a_gpu_has_the_number_of_its_place(void **state)
+{
+	struct gp__wire_queue_add q;
+	struct agent a;
+	struct rig r;
+
+	(void)state;
+	keep_in_a_folder();
+	rig_up(&r, NULL);
+	r.server.registry.machine = machine();
+	r.server.registry.one_user = true;
+	/* No program has joined. */
+	expect_switched(&r, "gpu1", "gpu-b", 1);
+	expect_switched(&r, "0", "gpu-a", 0);
+	agent_join(&r, &a, "program");
+	q = queue_of(NORMAL, "unknown", "");
+	agent_add(&a, &q);
+	q = queue_of(NORMAL, "gpu-b", "");
+	agent_add(&a, &q);
+	q = queue_of(NORMAL, "gpu-a", "");
+	agent_add(&a, &q);
+	assert_int_equal(gpu_number(&r, "unknown"), 2);
+	assert_int_equal(gpu_number(&r, "gpu-b"), 1);
+	assert_int_equal(gpu_number(&r, "gpu-a"), 0);
+	expect_switched(&r, "gpu2", "unknown", 2);
+	agent_leave(&a);
+	rig_down(&r);
+	forget_folder();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -344,6 +421,7 @@ int main(void)
 		cmocka_unit_test(a_key_that_looks_like_a_number_names_nothing),
 		cmocka_unit_test(a_file_that_cannot_be_written_is_told),
 		cmocka_unit_test(only_administrators_switch),
+		cmocka_unit_test(a_gpu_has_the_number_of_its_place),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -67,10 +67,10 @@ nvidia='mount -t tmpfs none /proc/driver
 @test "NVIDIA's GPUs, with and without their system processor" {
 	doctor_where "$nvidia; touch /dev/nvidiactl"
 	[[ $output == *"ok    nvidia       NVIDIA's driver 580.159.04, open kernel module, 1 GPU"* ]]
-	[[ $output == *"warn  nvidia0      NVIDIA H200: the driver does not use the GPU's system processor"* ]]
+	[[ $output == *"warn  gpu0         NVIDIA H200: the driver does not use the GPU's system processor"* ]]
 	# shellcheck disable=SC2016
 	doctor_where "$nvidia; touch /dev/nvidiactl"'; echo "GPU Firmware: 580.159.04" >>$gpu/information'
-	[[ $output == *"ok    nvidia0      NVIDIA H200: channel groups are held off the GPU"* ]]
+	[[ $output == *"ok    gpu0         NVIDIA H200: channel groups are held off the GPU"* ]]
 	# shellcheck disable=SC2016
 	doctor_where "$nvidia; touch /dev/nvidiactl"'; rm -r $gpu'
 	[[ $output == *"warn  nvidia       NVIDIA's driver 580.159.04, open kernel module, 0 GPUs"* ]]

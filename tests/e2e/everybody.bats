@@ -49,10 +49,10 @@ train() {
 	run "$GPREEMPT" doctor
 	[[ $output == *"ok    unjoined     no program disturbs the joined ones; processes that have a GPU open: 1"* ]]
 	train "$GPREEMPT" run --
-	wait_for "offline_trainer 0   unjoined" "$GPREEMPT" ps
-	eventually eval '[[ $("$GPREEMPT" ps) == *"0   unjoined "*iB" yes"* ]]'
+	wait_for "offline_trainer gpu0 unjoined" "$GPREEMPT" ps
+	eventually eval '[[ $("$GPREEMPT" ps) == *"gpu0 unjoined "*iB" yes"* ]]'
 	run "$GPREEMPT" doctor
-	[[ $output == *"warn  unjoined     offline_trainer (pid "*") uses GPU 0, has not joined, and disturbs the programs that have"* ]]
+	[[ $output == *"warn  unjoined     offline_trainer (pid "*") uses gpu0, has not joined, and disturbs the programs that have"* ]]
 	run -0 "$GPREEMPT" top --once
 	[[ $output == *"offline_trai      unjoined  disturbs; "*", memory "* ]]
 	run -0 "$GPREEMPT" top --json

@@ -143,10 +143,10 @@ off_under_load() {
 	run -2 "$GPREEMPT" off 0 1
 	[[ $output == *"one GPU at a time"* ]]
 	run -1 "$GPREEMPT" off 5
-	[[ $output == *"no joined program uses GPU '5'"* ]]
+	[[ $output == *"there is no GPU '5'"* ]]
 	"$GPREEMPT" off
 	run -1 "$GPREEMPT" on 0
-	[[ $output == *"no joined program uses GPU '0'"* ]]
+	[[ $output == *"there is no GPU '0'"* ]]
 	run -1 "$GPREEMPT" on amd-1
 	[[ $output == *"scheduling is off on all GPUs: 'gpreempt on' without a GPU switches it on"* ]]
 	"$GPREEMPT" on

@@ -167,7 +167,7 @@ for i in range(3):
 	probe_on --gpus 3 -- --json --gpu 1 | check 'assert [g["index"] for g in d["gpus"]] == [1]'
 	run probe_on --gpus 3 -- --gpu 3
 	[ "$status" -eq 1 ]
-	[[ $output == *"no GPU 3"*"from 0 to 2"* ]]
+	[[ $output == *"no gpu3"*"from gpu0 to gpu2"* ]]
 	run probe_on -- --gpu x
 	[ "$status" -eq 2 ]
 	[[ $output == *"a whole number from 0 to 63"* ]]
@@ -184,7 +184,7 @@ works(way("update"), 3)
 @test "the table has each reason once" {
 	run probe_on --kernel 6.1
 	[ "$status" -eq 0 ]
-	[[ ${lines[0]} == "GPU 0: emulated gfx90a, 4 compute units, 16.0 GiB" ]]
+	[[ ${lines[0]} == "gpu0: emulated gfx90a, 4 compute units, 16.0 GiB" ]]
 	[[ ${lines[1]} == *"amdkfd 1.11" ]]
 	[[ $output == *"LEVEL"*"WAY"*"CALL"*"WORKS"*"HOLD"*"RELEASE"* ]]
 	[[ $output == *"Lv3   update  UPDATE_QUEUE, 0 %"*"yes"* ]]
@@ -267,7 +267,7 @@ assert d["gpus"][1]["gsp_firmware"] == "580.159.04"
 '
 	run -0 nvidia_probe "${lines[@]}"
 	echo "$output"
-	[[ $output == "GPU 0: NVIDIA H200, GPU-0"*"GPU 1: NVIDIA H200, GPU-1"* ]]
+	[[ $output == "gpu0: NVIDIA H200, GPU-0"*"gpu1: NVIDIA H200, GPU-1"* ]]
 	[[ $output == *"  work    seen: begin"$'\n'"          the end is not seen"$'\n'* ]]
 	[[ $output == *"-     slice SET_TIMESLICE, 1 us"*"12.0 us "*"-"$'\n'"  1) a kernel began"* ]]
 	# Below the GPUs that were measured.

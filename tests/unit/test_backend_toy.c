@@ -278,7 +278,7 @@ static void test_probe_prints_it(void **state)
 {
 	(void)state;
 	assert_int_equal(run(cmd_probe, NULL, NULL), GP__EXIT_OK);
-	assert_string_equal(c.out, "GPU 0: Toy 0, 3 wheels\n"
+	assert_string_equal(c.out, "gpu0: Toy 0, 3 wheels\n"
 				   "  driver  toy 7\n"
 				   "\n"
 				   "LEVEL WAY    CALL      WORKS      HOLD RELEASE\n"
@@ -290,7 +290,7 @@ static void test_probe_prints_it(void **state)
 				   "\n"
 				   "The toy can be held.\n"
 				   "\n"
-				   "GPU 1: Toy 1, 3 wheels\n"
+				   "gpu1: Toy 1, 3 wheels\n"
 				   "  driver  toy 7\n"
 				   "  nothing can be done: the toy does not answer\n"
 				   "\n"

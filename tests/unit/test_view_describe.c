@@ -172,7 +172,7 @@ static void processes_are_described(void **state)
 		{ "{'joined': false, 'computes': true, 'devices': [{'file': 'kfd', 'gpu': null,"
 		  " 'key': null}, {'file': 'renderD128', 'gpu': 0, 'key': 'amd-1'},"
 		  " {'file': 'renderD129', 'gpu': null, 'key': 'amd-2'}]}",
-		  "unjoined", "0, renderD129" },
+		  "unjoined", "gpu0, renderD129" },
 		{ "{'joined': false, 'computes': false, 'devices': [{'file': 'card9', 'gpu': null,"
 		  " 'key': null}]}",
 		  "watches", "card9" },

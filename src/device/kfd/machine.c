@@ -312,7 +312,7 @@ void gp__kfd_machine_doctor(struct gp__checks *checks)
 	gp__check(checks, "amd", GP__CHECK_OK, NULL, "/dev/kfd can be opened; %d GPU%s", nr,
 		  nr == 1 ? "" : "s");
 	for (int i = 0; i < nr; i++)
-		check_gpu(checks, i, &nodes[i]);
+		check_gpu(checks, checks->nr_gpus++, &nodes[i]);
 }
 
 /* Queues under amdgpu.kfd_sched=1, which gpreempt's kernel series has. */

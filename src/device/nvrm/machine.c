@@ -239,7 +239,7 @@ static void check_gpu(struct gp__checks *c, const struct gp__nvrm_gpu *gpu)
 {
 	char name[16];
 
-	snprintf(name, sizeof(name), "nvidia%d", gpu->minor);
+	snprintf(name, sizeof(name), "gpu%d", c->nr_gpus++);
 	if (*gpu->firmware)
 		gp__check(c, name, GP__CHECK_OK, NULL,
 			  "%s: channel groups are held off the GPU and weighed; 'gpreempt probe' "
