@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/units.h"
+#include "join/symbol.h"
 
 #define JOB_VARIABLES 4
 
@@ -29,6 +30,9 @@ static const struct launcher {
 	/* Only srun sets these: the script of a job is no rank. */
 	{ "srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", { "SLURM_JOB_ID", "SLURM_STEP_ID" } },
 };
+
+/* Of NCCL and RCCL, which may be a part of another library. */
+#define COLLECTIVE "ncclCommInitRank"
 
 static const char *const libraries[] = { "libnccl.so", "librccl.so", "libmpi.so", "libmpich.so" };
 
@@ -100,7 +104,7 @@ static int is_for_collectives(struct dl_phdr_info *info, size_t size, void *data
 		if (!strncmp(name, libraries[i], strlen(libraries[i])))
 			return 1;
 	}
-	return 0;
+	return gp__object_exports(info, COLLECTIVE);
 }
 
 bool gp__rank_has_library(void)
