@@ -446,7 +446,7 @@ int kfd_preempt_restore(struct queue_properties *p, u32 state)
  * Holds of the scheduler
  */
 
-/* Those that somebody holds anyway are done. */
+/* Queues that somebody holds anyway are done. */
 static void hold_for_scheduler(struct list_head *queues)
 {
 	struct queue *q, *next;

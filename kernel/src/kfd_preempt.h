@@ -33,8 +33,8 @@ void kfd_preempt_process_ended(struct kfd_process *p);
 void kfd_preempt_process_freed(struct kfd_process *p);
 
 /*
- * What a checkpoint has of a queue: whether its process holds it, and whether it
- * was reset. -EBUSY: a file of the process holds it, which nobody could restore.
+ * Says what a checkpoint has of a queue: whether its process holds it, and whether
+ * it was reset. -EBUSY: a file of the process holds it, which nobody could restore.
  */
 int kfd_preempt_checkpoint(struct queue *q, u32 *state);
 /* The queue that is made from the properties is as it was. */

@@ -50,7 +50,7 @@ done
 for folder in kernel/patches/*; do
 	[[ -d kernel/hooks/${folder##*/} ]] || fail "$folder has no source in kernel/hooks; remove it"
 done
-# What is posted: it changes amdkfd alone, under the driver's licence, and all of it is signed.
+# The posting changes amdkfd alone, under the driver's licence, and all of it is signed.
 posted=(kernel/posting/000[1-9]-*.patch)
 [[ -f kernel/posting/0000-cover-letter.patch ]] || fail "kernel/posting has no cover letter"
 grep -q "^Subject: \[RFC PATCH 0/${#posted[@]}\] " kernel/posting/0000-cover-letter.patch ||
