@@ -111,6 +111,18 @@ static bool sched_is_running(void *queue)
 	return READ_ONCE(((struct queue *)queue)->properties.is_active);
 }
 
+/* Read without the lock of the DQM: the next look sees what has changed meanwhile. */
+static bool sched_is_away(void *queue)
+{
+	const struct queue *q = queue;
+	const struct queue_properties *p = &q->properties;
+
+	return READ_ONCE(p->is_evicted) || READ_ONCE(p->is_suspended) || READ_ONCE(p->is_reset) ||
+	       READ_ONCE(q->is_preempted_by_owner) || !list_empty(&q->preempt_holds) ||
+	       !READ_ONCE(p->queue_size) || !READ_ONCE(p->queue_address) ||
+	       !READ_ONCE(p->queue_percent);
+}
+
 static bool has_waves(struct kfd_sched *s, const struct queue *q, int xcc)
 {
 	int i, most;
@@ -158,7 +170,7 @@ static void link_queues(struct gp__link *actions, struct list_head *queues)
 		list_add_tail(&((struct queue *)sq->queue)->preempt_link, queues);
 }
 
-/* Those that are still linked were not preempted or resumed. */
+/* A queue that is still linked was not preempted or resumed. */
 static void take_results(struct gp__link *actions, int r)
 {
 	struct gp__node_queue *sq;
@@ -215,6 +227,7 @@ static const struct gp__node_driver driver = {
 	.end_reading = sched_end_reading,
 	.read = kfd_sched_read_user,
 	.is_running = sched_is_running,
+	.is_away = sched_is_away,
 	.waves = sched_waves,
 	.change = sched_change,
 	.saw = sched_saw,

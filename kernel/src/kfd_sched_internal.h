@@ -11,7 +11,7 @@
 
 struct kfd_cu_occupancy;
 
-/* One for each device, which looks at its nodes in turn */
+/* Each device has one, which looks at its nodes in turn. */
 struct kfd_sched_thread {
 	struct task_struct *task;
 	wait_queue_head_t wait;

@@ -93,6 +93,7 @@ static void enter_queue(struct gp__node_sched *n, struct gp__node_queue *q)
 {
 	/* Work that is there now is news to the core. */
 	memset(&q->ring, 0, sizeof(q->ring));
+	q->is_ready = false;
 	q->is_seen = false;
 	gp__queue_add(&q->group->core, &q->core, q->id, LEVEL_SAVED, LEVEL_SAVED, now_of(n));
 }
@@ -370,14 +371,19 @@ static void tell_core(struct gp__node_sched *n, struct gp__node_queue *q)
 						    grace_ns, GP__RING_DOUBT_NS,
 						    GP__RING_LIMIT_NS };
 	enum gp__ring_event event;
+	bool is_ready;
 
 	look_at_waves(n, q, &patience, now);
 	event = gp__ring_look(&q->ring, &q->sight, &patience, now);
 	if (event != GP__RING_NOTHING && n->driver->saw)
 		n->driver->saw(n, q);
-	if (event == GP__RING_READY)
+	is_ready = q->ring.is_busy && !n->driver->is_away(q->queue);
+	if (is_ready == q->is_ready)
+		return;
+	q->is_ready = is_ready;
+	if (is_ready)
 		gp__queue_ready(&q->core, (u32)gp__min_u64(q->ring.pending, ~(u32)0), now);
-	else if (event == GP__RING_IDLE)
+	else
 		gp__queue_idle(&q->core, now, n->period_us * GP__US, now);
 }
 

@@ -38,6 +38,11 @@ struct gp__node_driver {
 	/* Memory of the queue's program, as struct gp__ring_reader wants it. */
 	bool (*read)(void *queue, u64 address, void *to, size_t bytes);
 	bool (*is_running)(void *queue);
+	/*
+	 * Whether somebody else than the scheduler keeps it off the GPU: its program, a debugger,
+	 * an eviction. Others do not wait for its work then.
+	 */
+	bool (*is_away)(void *queue);
 	/* Whether waves of the queue are on the GPU: 1 or 0, -1: unknown. NULL: always unknown. */
 	int (*waves)(struct gp__node_sched *node, void *queue);
 	/*
@@ -101,6 +106,7 @@ struct gp__node_queue {
 	u32 id;
 	int result; /* of change() */
 	bool is_seen; /* its ring could be read at least once */
+	bool is_ready; /* as the core was told */
 	u64 waves_at; /* when the driver was last asked */
 	u64 failed_at; /* when it could last not be held or released */
 	struct gp__ring_place place;

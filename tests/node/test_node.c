@@ -32,7 +32,7 @@ struct test_queue {
 	u8 ring[PACKETS * PACKET_BYTES];
 	struct test_program *program;
 	struct gp__node_queue *scheduled;
-	bool is_held;
+	bool is_held, is_away;
 	int waves;
 };
 
@@ -96,6 +96,11 @@ static bool is_running(void *queue)
 	return !((struct test_queue *)queue)->is_held;
 }
 
+static bool is_away(void *queue)
+{
+	return ((struct test_queue *)queue)->is_away;
+}
+
 static int waves(struct gp__node_sched *n, void *queue)
 {
 	container_of(n, struct machine, sched)->nr_asked++;
@@ -129,6 +134,7 @@ static const struct gp__node_driver driver = { .now = now,
 					       .end_reading = end_reading,
 					       .read = read_queue,
 					       .is_running = is_running,
+					       .is_away = is_away,
 					       .waves = waves,
 					       .change = change };
 
@@ -350,6 +356,26 @@ static void memory_that_is_gone_holds_nobody_for_ever(void **state)
 	tick_for(m, GP__RING_LIMIT_NS + 10 * GP__MS);
 	assert_false(m->queue[1].scheduled->ring.is_busy);
 	assert_false(low->is_held);
+	end(m);
+}
+
+/* Its program has stopped it, or its process was evicted: the GPU would be idle. */
+static void work_of_a_queue_that_is_kept_off_is_not_waited_for(void **state)
+{
+	struct machine *m = start();
+	struct test_queue *low, *high;
+
+	(void)state;
+	hold_low(m, &low, &high);
+	high->is_away = true;
+	tick_for(m, 20 * GP__MS);
+	assert_false(low->is_held);
+	submit(high);
+	tick_for(m, 20 * GP__MS);
+	assert_false(low->is_held);
+	high->is_away = false;
+	tick(m);
+	assert_true(low->is_held);
 	end(m);
 }
 
@@ -984,6 +1010,7 @@ int main(void)
 		cmocka_unit_test(a_signal_that_was_armed_again_holds_nobody_for_long),
 		cmocka_unit_test(a_write_index_without_a_doorbell_holds_nobody_for_long),
 		cmocka_unit_test(memory_that_is_gone_holds_nobody_for_ever),
+		cmocka_unit_test(work_of_a_queue_that_is_kept_off_is_not_waited_for),
 		cmocka_unit_test(waves_are_not_asked_for_all_the_time),
 		cmocka_unit_test(a_queue_that_cannot_be_held_runs),
 		cmocka_unit_test(a_failure_is_forgiven_with_time),

@@ -77,6 +77,18 @@ static bool is_running(void *queue)
 	return atomic_load(&((struct emu_queue *)queue)->active);
 }
 
+static bool is_away(void *queue)
+{
+	struct emu_queue *q = queue;
+	bool away;
+
+	pthread_mutex_lock(&q->node->lock);
+	away = q->held & ~(uint32_t)EMU_HELD_SCHEDULER || !q->ring || !q->ring_size ||
+	       !q->percentage;
+	pthread_mutex_unlock(&q->node->lock);
+	return away;
+}
+
 static int waves(struct gp__node_sched *n, void *queue)
 {
 	struct emu_node *node = priority_of(n)->node;
@@ -162,6 +174,7 @@ static const struct gp__node_driver driver = {
 	.end_reading = end_reading,
 	.read = read_memory,
 	.is_running = is_running,
+	.is_away = is_away,
 	.waves = waves,
 	.change = change,
 };
