@@ -7,16 +7,21 @@
  * processes that open /dev/kfd from then on; "create PID [LOGICAL_PRIORITY + 1
  * [READ_POINTER WRITE_POINTER]]", addresses in hex, which the process itself has
  * to say; "advance PID N": each of its queues that runs consumes that many
- * packets, if it has them; "hang PID ID": a queue does not let itself be
+ * packets, if it has them; "hang PID ID [XCC]": a queue does not let itself be
  * preempted, and is reset then; "evict PID" and "restore PID"; "fail_unmap N" and
- * "fail_map N", for how often that goes wrong from now on; "pause 1" and
- * "pause 0", for the scheduler, as for a reset; "waves N": each mapped queue has
- * that many, or where it is negative nobody can say.
+ * "fail_map N", for how often that goes wrong from now on; "slow N MS": the next N
+ * unmaps take that long; "pause 1" and "pause 0", for the scheduler alone;
+ * "suspend 1" and "suspend 0", as when the machine sleeps and wakes; "reset 1"
+ * and "reset 0": a reset of the GPU begins and ends; "waves N [XCC]": each mapped
+ * queue has that many there, or where it is negative nobody can say; "xccs N": the
+ * GPU has that many, as long as it has no queue; "prepare PID": the process can
+ * call CREATE_QUEUE, with the buffers whose addresses are below.
  */
 
 #include <linux/debugfs.h>
 #include <linux/device.h>
 #include <linux/mm.h>
+#include <linux/pm_runtime.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -26,10 +31,15 @@
 #include "kfd_sched.h"
 #include "kfd_topology.h"
 
+#include "amdgpu_amdkfd.h"
 #include "amdgpu_mes.h"
 
+/* The buffers of a queue: a page each, and one for each XCC where waves are saved. */
 #define RING_ADDRESS 0x1000
 #define HUNG_RING_ADDRESS 0x2000
+#define POINTERS_ADDRESS 0x3000
+#define SAVE_ADDRESS 0x4000
+#define XCCS_MAX 8
 #define HIQ_BYTES 4096
 #define GTT_CHUNK 512
 #define GTT_CHUNKS 256
@@ -44,6 +54,26 @@ static const char * const scheduler_names[] = {
 static bool fails(struct kfd_fake *fake, enum kfd_fake_failure what)
 {
 	return atomic_dec_if_positive(&fake->fail[what]) >= 0;
+}
+
+/* How long the unmap takes that begins. */
+static u32 take_slow_ms(struct kfd_fake *fake)
+{
+	return atomic_dec_if_positive(&fake->slow) >= 0 ? READ_ONCE(fake->slow_ms) : 0;
+}
+
+static void be_slow(struct kfd_fake *fake)
+{
+	u32 us = take_slow_ms(fake) * USEC_PER_MSEC;
+
+	if (us)
+		usleep_range(us, us + us / 4);
+}
+
+void kfd_fake_be_slow(struct kfd_fake *fake, int nr, u32 ms)
+{
+	WRITE_ONCE(fake->slow_ms, ms);
+	atomic_set(&fake->slow, nr);
 }
 
 static struct kfd_fake_mqd *mqd_of(const struct queue *q)
@@ -108,6 +138,7 @@ static int fake_destroy_mqd(struct mqd_manager *mm, void *data, enum kfd_preempt
 
 	if (fails(fake, KFD_FAKE_UNMAP))
 		return -ETIME;
+	be_slow(fake);
 	mqd->is_mapped = false;
 	atomic_inc(&fake->preemptions[type]);
 	return 0;
@@ -139,7 +170,9 @@ static int fake_show_mqd(struct seq_file *m, void *mqd)
 }
 
 /*
- * The hardware scheduler: what it is sent takes effect at once
+ * The hardware scheduler: what it is sent takes effect at once, but for unmaps that
+ * are to be slow. Their queues execute nothing more, and it answers when their
+ * waves are saved.
  */
 
 static struct kfd_fake *pm_to_fake(struct packet_manager *pm)
@@ -192,16 +225,36 @@ static int fake_unmap_queues(struct packet_manager *pm, u32 *buffer,
 	return 0;
 }
 
-/* It answers when all queues are off; where it fails, it does not answer. */
+static void give_answer(struct work_struct *work)
+{
+	struct kfd_fake *fake = container_of(to_delayed_work(work), struct kfd_fake, answer_work);
+
+	if (ktime_get_ns() < READ_ONCE(fake->answer_at))
+		schedule_delayed_work(&fake->answer_work, 1);
+	else
+		WRITE_ONCE(fake->fence, READ_ONCE(fake->answer));
+}
+
+/*
+ * It answers when all queues are off; where it fails, it does not answer. Of two
+ * questions it answers the second one, as both have the same place for it.
+ */
 static int fake_query_status(struct packet_manager *pm, u32 *buffer, u64 address, u64 value)
 {
 	struct kfd_fake *fake = pm_to_fake(pm);
+	u32 slow_ms = take_slow_ms(fake);
 
 	consume(fake);
+	cancel_delayed_work_sync(&fake->answer_work);
 	if (fails(fake, KFD_FAKE_UNMAP))
 		return 0;
 	unmap_all(fake);
-	WRITE_ONCE(fake->fence, value);
+	WRITE_ONCE(fake->answer, value);
+	WRITE_ONCE(fake->answer_at, ktime_get_ns() + slow_ms * NSEC_PER_MSEC);
+	if (slow_ms)
+		schedule_delayed_work(&fake->answer_work, msecs_to_jiffies(slow_ms));
+	else
+		WRITE_ONCE(fake->fence, value);
 	return 0;
 }
 
@@ -270,11 +323,12 @@ static int fake_remove_hw_queue(struct amdgpu_mes *mes, struct mes_remove_queue_
 		return -ETIMEDOUT;
 	}
 	WARN_ON(!mqd_of(q)->is_mapped);
+	be_slow(mes_to_fake(mes));
 	mqd_of(q)->is_mapped = false;
 	return 0;
 }
 
-/* What it could not remove, it cannot suspend either. */
+/* A queue that it could not remove, it cannot suspend either. */
 static int fake_suspend_gang(struct amdgpu_mes *mes, struct mes_suspend_gang_input *input)
 {
 	return xchg(&mes_to_fake(mes)->is_stuck, false) ? -ETIMEDOUT : 0;
@@ -316,6 +370,8 @@ static void fake_get_cu_occupancy(struct amdgpu_device *adev, struct kfd_cu_occu
 	int i = 0;
 
 	*max_waves_per_cu = 32;
+	if (inst != READ_ONCE(fake->waves_xcc))
+		return;
 	dqm_lock(&fake->dqm);
 	list_for_each_entry(cur, &fake->dqm.queues, list) {
 		list_for_each_entry(q, &cur->qpd->queues_list, list) {
@@ -328,16 +384,22 @@ static void fake_get_cu_occupancy(struct amdgpu_device *adev, struct kfd_cu_occu
 	dqm_unlock(&fake->dqm);
 }
 
-/* A queue that hangs is known by its ring, and is on the first of the hardware's. */
+/* A queue that hangs is known by its ring, and is on the first of the hardware's of an XCC. */
 static u64 fake_hqd_get_pq_addr(struct amdgpu_device *adev, u32 pipe, u32 queue, u32 inst)
 {
-	return adev_to_fake(adev)->is_hung && !pipe && !queue ? HUNG_RING_ADDRESS : 0;
+	struct kfd_fake *fake = adev_to_fake(adev);
+
+	return fake->is_hung && inst == fake->hung_xcc && !pipe && !queue ? HUNG_RING_ADDRESS : 0;
 }
 
 static u64 fake_hqd_reset(struct amdgpu_device *adev, u32 pipe, u32 queue, u32 inst,
 			  unsigned int timeout)
 {
-	adev_to_fake(adev)->is_hung = false;
+	struct kfd_fake *fake = adev_to_fake(adev);
+
+	if (inst != fake->hung_xcc)
+		return 0;
+	fake->is_hung = false;
 	return HUNG_RING_ADDRESS;
 }
 
@@ -373,11 +435,89 @@ static void fake_gpu_reset(struct work_struct *work)
 	atomic_inc(&fake->resets);
 }
 
+/*
+ * A reset of the GPU, and a machine that sleeps
+ */
+
+/* What the hardware has is lost, also where it does not answer. */
+static int fake_stop(struct device_queue_manager *dqm)
+{
+	struct kfd_fake *fake = container_of(dqm, struct kfd_fake, dqm);
+
+	dqm_lock(dqm);
+	dqm->sched_running = false;
+	unmap_all(fake);
+	if (fake->scheduler == KFD_FAKE_HWS)
+		pm_release_ib(&dqm->packet_mgr);
+	dqm_unlock(dqm);
+	return 0;
+}
+
+static int fake_start(struct device_queue_manager *dqm)
+{
+	struct kfd_fake *fake = container_of(dqm, struct kfd_fake, dqm);
+
+	dqm_lock(dqm);
+	fake->is_hung = false;
+	fake->is_stuck = false;
+	dqm->sched_running = true;
+	dqm_unlock(dqm);
+	return 0;
+}
+
+/* In the order of amdgpu_device_gpu_recover(), and where that runs */
+static void reset_gpu(struct work_struct *work)
+{
+	struct kfd_fake *fake = container_of(work, struct kfd_fake, reset_work);
+
+	atomic_set(&fake->reset_domain.in_gpu_reset, 1);
+	down_write(&fake->reset_domain.sem);
+	kgd2kfd_pre_reset(&fake->kfd, NULL);
+	complete(&fake->reset_began);
+	wait_for_completion(&fake->reset_goes_on);
+	WARN_ON(kgd2kfd_post_reset(&fake->kfd));
+	atomic_set(&fake->reset_domain.in_gpu_reset, 0);
+	up_write(&fake->reset_domain.sem);
+}
+
+int kfd_fake_begin_reset(struct kfd_fake *fake)
+{
+	if (xchg(&fake->is_in_reset, true))
+		return -EBUSY;
+	reinit_completion(&fake->reset_began);
+	reinit_completion(&fake->reset_goes_on);
+	queue_work(fake->reset_domain.wq, &fake->reset_work);
+	wait_for_completion(&fake->reset_began);
+	return 0;
+}
+
+int kfd_fake_end_reset(struct kfd_fake *fake)
+{
+	if (!READ_ONCE(fake->is_in_reset))
+		return -EINVAL;
+	complete(&fake->reset_goes_on);
+	flush_work(&fake->reset_work);
+	WRITE_ONCE(fake->is_in_reset, false);
+	return 0;
+}
+
+static int suspend_or_resume(struct kfd_fake *fake, bool suspend)
+{
+	if (!suspend)
+		return kgd2kfd_resume(&fake->kfd, KFD_WITH_PROCESSES);
+	kgd2kfd_suspend(&fake->kfd, KFD_WITH_PROCESSES);
+	return 0;
+}
+
 static void init_gpu(struct kfd_fake *fake)
 {
 	struct amdgpu_device *adev = fake->adev;
 
 	init_rwsem(&fake->reset_domain.sem);
+	INIT_WORK(&fake->reset_work, reset_gpu);
+	init_completion(&fake->reset_began);
+	init_completion(&fake->reset_goes_on);
+	INIT_DELAYED_WORK(&fake->answer_work, give_answer);
 	adev->dev = fake->dev;
 	adev->ddev.dev = fake->dev;
 	adev->ip_versions[GC_HWIP][0] = fake->scheduler == KFD_FAKE_MES ? KFD_FAKE_MES_GC :
@@ -405,7 +545,7 @@ static void init_gpu(struct kfd_fake *fake)
 	fake->kfd2kgd.set_vm_context_page_table_base = fake_set_page_table_base;
 }
 
-/* One buffer object stands for all that a process and its queues have. */
+/* A single buffer object stands for all that a process and its queues have. */
 static void init_bo(struct kfd_fake *fake)
 {
 	struct ttm_buffer_object *tbo = &fake->bo.tbo;
@@ -423,22 +563,66 @@ static void init_bo(struct kfd_fake *fake)
 	INIT_LIST_HEAD(&fake->resource.lru.link);
 }
 
-/* One page is mapped in it, for rings. */
+static void init_mapping(struct kfd_fake *fake, struct amdgpu_bo_va_mapping *mapping, u64 address)
+{
+	mapping->bo_va = &fake->ring_va;
+	mapping->start = address >> AMDGPU_GPU_PAGE_SHIFT;
+	mapping->last = mapping->start;
+	mapping->__subtree_last = mapping->last;
+}
+
+/* The tree that the driver looks in: the pointers, with the ring below and waves above. */
+static void init_mappings(struct kfd_fake *fake)
+{
+	struct rb_root_cached *root = &fake->fpriv.vm.va;
+	struct rb_node *top = &fake->pointers_mapping.rb;
+
+	init_mapping(fake, &fake->ring_mapping, RING_ADDRESS);
+	init_mapping(fake, &fake->pointers_mapping, POINTERS_ADDRESS);
+	init_mapping(fake, &fake->save_mapping, SAVE_ADDRESS);
+	fake->pointers_mapping.__subtree_last = fake->save_mapping.last;
+	rb_link_node(top, NULL, &root->rb_root.rb_node);
+	rb_insert_color_cached(top, root, true);
+	rb_link_node(&fake->ring_mapping.rb, top, &top->rb_left);
+	rb_insert_color_cached(&fake->ring_mapping.rb, root, true);
+	rb_link_node(&fake->save_mapping.rb, top, &top->rb_right);
+	rb_insert_color_cached(&fake->save_mapping.rb, root, false);
+}
+
+int kfd_fake_set_xccs(struct kfd_fake *fake, u32 nr)
+{
+	int r = -EBUSY;
+
+	if (!nr || nr > XCCS_MAX)
+		return -EINVAL;
+
+	dqm_lock(&fake->dqm);
+	if (list_empty(&fake->dqm.queues)) {
+		fake->node.xcc_mask = BIT(nr) - 1;
+		fake->save_mapping.last = fake->save_mapping.start + nr - 1;
+		fake->save_mapping.__subtree_last = fake->save_mapping.last;
+		fake->pointers_mapping.__subtree_last = fake->save_mapping.last;
+		r = 0;
+	}
+	dqm_unlock(&fake->dqm);
+
+	return r;
+}
+
 static void init_vm(struct kfd_fake *fake)
 {
-	struct amdgpu_bo_va_mapping *mapping = &fake->ring_mapping;
 	struct amdgpu_vm *vm = &fake->fpriv.vm;
 
 	vm->root.bo = &fake->bo;
 	vm->is_compute_context = true;
 	vm->last_tlb_flush = dma_fence_get_stub();
+	/* The end of a process is reported with it; this reference is never given back. */
+	kref_init(&fake->task_info.refcount);
+	vm->task_info = &fake->task_info;
 	fake->ring_va.base.bo = &fake->bo;
-	mapping->bo_va = &fake->ring_va;
-	mapping->start = RING_ADDRESS >> AMDGPU_GPU_PAGE_SHIFT;
-	mapping->last = mapping->start;
-	mapping->__subtree_last = mapping->last;
-	rb_link_node(&mapping->rb, NULL, &vm->va.rb_root.rb_node);
-	rb_insert_color_cached(&mapping->rb, &vm->va, true);
+	fake->ring_va.base.vm = vm;
+	fake->bo.vm_bo = &fake->ring_va.base;
+	init_mappings(fake);
 	fake->drm_file.driver_priv = &fake->fpriv;
 }
 
@@ -460,6 +644,7 @@ static void init_kfd(struct kfd_fake *fake, u32 gpu_id)
 	kfd->adev = fake->adev;
 	kfd->kfd2kgd = &fake->kfd2kgd;
 	kfd->cwsr_enabled = true;
+	kfd->init_complete = true;
 	kfd->device_info.doorbell_size = 8;
 	kfd->device_info.max_no_of_hqd = 24;
 	kfd->shared_resources.enable_mes = fake->scheduler == KFD_FAKE_MES;
@@ -471,6 +656,7 @@ static void init_kfd(struct kfd_fake *fake, u32 gpu_id)
 	kfd->gtt_sa_chunk_size = GTT_CHUNK;
 	kfd->gtt_sa_num_of_chunks = GTT_CHUNKS;
 	mutex_init(&kfd->gtt_sa_lock);
+	kfd_init_profiler_lock(kfd);
 	kfd->nodes[0] = node;
 	kfd->num_nodes = 1;
 
@@ -521,6 +707,8 @@ static int init_dqm(struct kfd_fake *fake)
 	if (r)
 		return r;
 
+	dqm->ops.stop = fake_stop;
+	dqm->ops.start = fake_start;
 	INIT_WORK(kfd_reset_work(dqm), fake_gpu_reset);
 	init_waitqueue_head(&dqm->destroy_wait);
 	if (fake->scheduler == KFD_FAKE_HWS)
@@ -548,6 +736,8 @@ struct kfd_fake *kfd_fake_create(enum kfd_fake_scheduler scheduler, u32 gpu_id)
 	    IS_ERR(fake->dev) || !fake->reset_domain.wq)
 		goto fail;
 
+	pm_runtime_set_active(fake->dev);
+	pm_runtime_enable(fake->dev);
 	init_gpu(fake);
 	init_bo(fake);
 	init_vm(fake);
@@ -565,16 +755,20 @@ fail:
 void kfd_fake_destroy(struct kfd_fake *fake)
 {
 	kfd_sched_fini(&fake->node);
-	if (fake->dqm.sched_running)
+	if (fake->dqm.sched_running) {
 		flush_work(kfd_reset_work(&fake->dqm));
+		cancel_delayed_work_sync(&fake->answer_work);
+	}
 	if (fake->dqm.sched_running && fake->scheduler == KFD_FAKE_HWS)
 		pm_release_ib(&fake->dqm.packet_mgr);
 	kfree(fake->dqm.allocated_queues);
 	dma_fence_put(fake->fpriv.vm.last_tlb_flush);
 	if (fake->reset_domain.wq)
 		destroy_workqueue(fake->reset_domain.wq);
-	if (!IS_ERR_OR_NULL(fake->dev))
+	if (!IS_ERR_OR_NULL(fake->dev)) {
+		pm_runtime_disable(fake->dev);
 		root_device_unregister(fake->dev);
+	}
 	bitmap_free(fake->kfd.gtt_sa_bitmap);
 	kfree(fake->hiq_ring);
 	kvfree(fake->gtt);
@@ -657,10 +851,11 @@ free_pqn:
 	return ERR_PTR(r);
 }
 
-void kfd_fake_hang(struct kfd_fake *fake, struct queue *q)
+void kfd_fake_hang(struct kfd_fake *fake, struct queue *q, u32 xcc)
 {
 	dqm_lock(&fake->dqm);
 	q->properties.queue_address = HUNG_RING_ADDRESS;
+	fake->hung_xcc = xcc;
 	fake->is_hung = true;
 	dqm_unlock(&fake->dqm);
 }
@@ -770,14 +965,21 @@ static int do_advance(struct kfd_fake *fake, struct kfd_process *p, u32 packets)
 	return r;
 }
 
-static int do_hang(struct kfd_fake *fake, struct kfd_process *p, u32 id)
+static int do_hang(struct kfd_fake *fake, struct kfd_process *p, u32 id, u32 xcc)
 {
 	struct queue *q = pqm_get_user_queue(&p->pqm, id);
 
 	if (!q || fake->scheduler != KFD_FAKE_HWS)
 		return -EINVAL;
-	kfd_fake_hang(fake, q);
+	kfd_fake_hang(fake, q, xcc);
 	return 0;
+}
+
+static int do_prepare(struct kfd_fake *fake, struct kfd_process *p)
+{
+	struct kfd_process_device *pdd = kfd_get_process_device_data(&fake->node, p);
+
+	return pdd ? kfd_fake_prepare_process(fake, pdd) : -ENODEV;
 }
 
 static int do_evict(struct kfd_fake *fake, struct kfd_process *p, bool evict)
@@ -790,49 +992,65 @@ static int do_evict(struct kfd_fake *fake, struct kfd_process *p, bool evict)
 		       fake->dqm.ops.restore_process_queues(&fake->dqm, &pdd->qpd);
 }
 
-static int do_command(struct kfd_fake *fake, const char *text)
+/* Commands about the GPU; 1: it is none of them. */
+static int do_gpu_command(struct kfd_fake *fake, const char *verb, int nr, u32 value)
 {
-	u64 rptr = 0, wptr = 0;
-	struct kfd_process *p;
-	int nr, r = -EINVAL;
-	char verb[16];
-	u32 value = 0;
-
-	if (sscanf(text, "%15s %d %u %llx %llx", verb, &nr, &value, &rptr, &wptr) < 2)
-		return -EINVAL;
 	if (!strcmp(verb, "present"))
 		return kfd_topology_set_fake(fake->node.id, nr ? &fake->node : NULL);
+	if (!strcmp(verb, "xccs"))
+		return kfd_fake_set_xccs(fake, nr);
+	if (!strcmp(verb, "reset"))
+		return nr ? kfd_fake_begin_reset(fake) : kfd_fake_end_reset(fake);
+	if (!strcmp(verb, "suspend"))
+		return suspend_or_resume(fake, nr);
+
 	if (!strcmp(verb, "fail_unmap")) {
 		atomic_set(&fake->fail[KFD_FAKE_UNMAP], nr);
-		return 0;
-	}
-	if (!strcmp(verb, "fail_map")) {
+	} else if (!strcmp(verb, "fail_map")) {
 		atomic_set(&fake->fail[KFD_FAKE_MAP], nr);
-		return 0;
-	}
-
-	if (!strcmp(verb, "waves")) {
+	} else if (!strcmp(verb, "slow")) {
+		kfd_fake_be_slow(fake, nr, value);
+	} else if (!strcmp(verb, "waves")) {
 		atomic_set(&fake->waves, nr);
+		WRITE_ONCE(fake->waves_xcc, value);
 		WRITE_ONCE(fake->kfd2kgd.get_cu_occupancy, nr < 0 ? NULL : fake_get_cu_occupancy);
-		return 0;
-	}
-	if (!strcmp(verb, "pause")) {
+	} else if (!strcmp(verb, "pause")) {
 		if (nr)
 			kfd_sched_pause(&fake->node);
 		else
 			kfd_sched_continue(&fake->node);
-		return 0;
+	} else {
+		return 1;
 	}
+	return 0;
+}
+
+static int do_command(struct kfd_fake *fake, const char *text)
+{
+	u64 rptr = 0, wptr = 0;
+	struct kfd_process *p;
+	char verb[16];
+	u32 value = 0;
+	int nr, r;
+
+	if (sscanf(text, "%15s %d %u %llx %llx", verb, &nr, &value, &rptr, &wptr) < 2)
+		return -EINVAL;
+	r = do_gpu_command(fake, verb, nr, value);
+	if (r <= 0)
+		return r;
 
 	p = lock_process(nr);
 	if (!p)
 		return -ESRCH;
+	r = -EINVAL;
 	if (!strcmp(verb, "create"))
 		r = do_create(fake, p, value, rptr, wptr);
+	else if (!strcmp(verb, "prepare"))
+		r = do_prepare(fake, p);
 	else if (!strcmp(verb, "advance"))
 		r = do_advance(fake, p, value);
 	else if (!strcmp(verb, "hang"))
-		r = do_hang(fake, p, value);
+		r = do_hang(fake, p, value, rptr);
 	else if (!strcmp(verb, "evict") || !strcmp(verb, "restore"))
 		r = do_evict(fake, p, !strcmp(verb, "evict"));
 	unlock_process(p);
@@ -871,6 +1089,8 @@ static int state_show(struct seq_file *m, void *data)
 	flush_work(kfd_reset_work(&fake->dqm));
 	seq_printf(m, "resets %d\n", atomic_read(&fake->resets));
 	seq_printf(m, "runlists %d\n", atomic_read(&fake->runlists));
+	seq_printf(m, "slow %d\n", atomic_read(&fake->slow));
+	seq_printf(m, "buffers %u\n", READ_ONCE(fake->ring_va.queue_refcount));
 	seq_printf(m, "saves %d drains %d drops %d\n",
 		   atomic_read(&fake->preemptions[KFD_PREEMPT_TYPE_WAVEFRONT_SAVE]),
 		   atomic_read(&fake->preemptions[KFD_PREEMPT_TYPE_WAVEFRONT_DRAIN]),

@@ -50,8 +50,11 @@ struct kfd_fake {
 	/* For a queue's process: a page table and doorbells that nobody looks at */
 	struct drm_file drm_file;
 	struct amdgpu_fpriv fpriv;
+	struct amdgpu_task_info task_info;
 	struct amdgpu_bo_va ring_va;
 	struct amdgpu_bo_va_mapping ring_mapping;
+	struct amdgpu_bo_va_mapping pointers_mapping;
+	struct amdgpu_bo_va_mapping save_mapping;
 	struct amdgpu_bo bo;
 	struct ttm_resource resource;
 
@@ -62,14 +65,27 @@ struct kfd_fake {
 	u64 hiq_wptr;
 	u64 hiq_doorbell;
 	u64 fence;
+	u64 answer;			/* that the firmware gives when a slow unmap has ended */
+	u64 answer_at;			/* and when, in ns: jiffies may lag behind */
+	struct delayed_work answer_work;
 	u32 *hiq_ring;
 	struct dqm_detect_hang_info hang_info[32];
 	bool is_hung;			/* a queue; the next preemption of any of them resets it */
+	u32 hung_xcc;			/* that it is on */
 	bool is_stuck;			/* MES could not remove a queue */
 	void *gtt;
 
+	/* A reset of the GPU, which goes on when it is told to */
+	bool is_in_reset;
+	struct work_struct reset_work;
+	struct completion reset_began;
+	struct completion reset_goes_on;
+
 	atomic_t fail[KFD_FAKE_FAILURES];
-	atomic_t waves;			/* of each mapped queue */
+	atomic_t slow;			/* how many of the next unmaps take slow_ms */
+	u32 slow_ms;
+	atomic_t waves;			/* of each mapped queue, */
+	u32 waves_xcc;			/* and the XCC that they are on */
 	atomic_t runlists;		/* that the firmware was given */
 	atomic_t resets;		/* of the GPU, asked for by the driver */
 	atomic_t preemptions[3];	/* without a hardware scheduler, by enum kfd_preempt_type */
@@ -92,8 +108,21 @@ int kfd_fake_prepare_process(struct kfd_fake *fake, struct kfd_process_device *p
 struct queue *kfd_fake_create_queue(struct kfd_fake *fake, struct kfd_process *p,
 				    const struct queue_properties *properties);
 
+/* How many XCCs the GPU has from now on; -EBUSY: it has queues. */
+int kfd_fake_set_xccs(struct kfd_fake *fake, u32 nr);
+
+/* The next @nr unmaps take @ms. Without a hardware scheduler: those of single queues. */
+void kfd_fake_be_slow(struct kfd_fake *fake, int nr, u32 ms);
+
+/*
+ * Resets the GPU as amdgpu does: the driver has prepared for it when this returns,
+ * and goes on with kfd_fake_end_reset().
+ */
+int kfd_fake_begin_reset(struct kfd_fake *fake);
+int kfd_fake_end_reset(struct kfd_fake *fake);
+
 /* With the firmware's scheduler: the next run list finds that the queue does not leave. */
-void kfd_fake_hang(struct kfd_fake *fake, struct queue *q);
+void kfd_fake_hang(struct kfd_fake *fake, struct queue *q, u32 xcc);
 
 /* Whether the hardware has exactly the queues that the driver thinks are active. */
 bool kfd_fake_is_consistent(struct kfd_fake *fake);

@@ -217,11 +217,11 @@ static void unmap_that_fails_is_undone(struct kunit *test)
 
 	atomic_set(&c->fake->fail[KFD_FAKE_UNMAP], 1);
 	if (c->fake->scheduler == KFD_FAKE_HWS) {
-		/* One list: none of them is preempted. */
+		/* It is one list: none of them is preempted. */
 		KUNIT_EXPECT_EQ(test, step(test, true, a, b), -ETIME);
 		expect(test, b, true, false);
 	} else {
-		/* One by one: the second one is. */
+		/* They go one by one: the second one is. */
 		KUNIT_EXPECT_NE(test, step(test, true, a, b), 0);
 		expect(test, b, false, true);
 		KUNIT_EXPECT_EQ(test, resume(test, b), 0);
@@ -281,7 +281,7 @@ static void handover_that_fails(struct kunit *test)
 	expect(test, a, true, false);
 	expect(test, b, true, false);
 
-	/* The old list is there until the reset, which evicts and restores every process. */
+	/* The old list is there until something else changes it, as an eviction does. */
 	KUNIT_EXPECT_EQ(test, preempt(test, a), 0);
 	atomic_set(&c->fake->fail[KFD_FAKE_UNMAP], 1);
 	KUNIT_EXPECT_EQ(test, hand_over(test, b, a), -ETIME);
@@ -315,7 +315,7 @@ static void resume_that_fails_holds_nothing(struct kunit *test)
 	atomic_set(&c->fake->fail[KFD_FAKE_MAP], 1);
 	KUNIT_EXPECT_NE(test, resume(test, q), 0);
 	KUNIT_EXPECT_FALSE(test, q->properties.is_preempted);
-	/* It runs after the reset, which evicts and restores every process. */
+	/* It runs when its process was evicted and is restored. */
 	KUNIT_EXPECT_EQ(test, c->dqm->ops.evict_process_queues(c->dqm, &c->pdd->qpd), 0);
 	KUNIT_EXPECT_EQ(test, c->dqm->ops.restore_process_queues(c->dqm, &c->pdd->qpd), 0);
 	expect(test, q, true, false);
@@ -372,7 +372,7 @@ static void one_that_hangs_is_reset_for_good(struct kunit *test)
 	struct context *c = test->priv;
 	struct queue *a = new_queue(test), *b = new_queue(test);
 
-	kfd_fake_hang(c->fake, a);
+	kfd_fake_hang(c->fake, a, 0);
 	KUNIT_EXPECT_EQ(test, preempt(test, b), 0);
 	KUNIT_EXPECT_TRUE(test, a->properties.is_reset);
 	expect(test, a, false, false);
@@ -393,22 +393,71 @@ static void one_that_hangs_is_not_preempted(struct kunit *test)
 	struct context *c = test->priv;
 	struct queue *a = new_queue(test), *b = new_queue(test);
 
-	kfd_fake_hang(c->fake, a);
+	kfd_fake_hang(c->fake, a, 0);
 	KUNIT_EXPECT_EQ(test, step(test, true, a, b), -EACCES);
 	expect(test, a, false, false);
 	expect(test, b, false, true);
 }
 
+static void one_that_hangs_on_any_xcc(struct kunit *test)
+{
+	struct context *c = test->priv;
+	struct queue *a, *b;
+
+	KUNIT_ASSERT_EQ(test, kfd_fake_set_xccs(c->fake, 4), 0);
+	a = new_queue(test);
+	b = new_queue(test);
+	KUNIT_EXPECT_EQ(test, kfd_fake_set_xccs(c->fake, 1), -EBUSY);
+	kfd_fake_hang(c->fake, a, 3);
+	KUNIT_EXPECT_EQ(test, preempt(test, b), 0);
+	KUNIT_EXPECT_TRUE(test, a->properties.is_reset);
+	expect(test, a, false, false);
+	expect(test, b, false, true);
+}
+
+static void unmap_that_takes_time(struct kunit *test)
+{
+	struct context *c = test->priv;
+	struct queue *q = new_queue(test);
+	u64 begun = ktime_get_ns();
+
+	queue_preemption_timeout_ms = 1000;
+	kfd_fake_be_slow(c->fake, 1, 30);
+	KUNIT_EXPECT_EQ(test, preempt(test, q), 0);
+	KUNIT_EXPECT_GE(test, ktime_get_ns() - begun, 30 * NSEC_PER_MSEC);
+	expect(test, q, false, true);
+	KUNIT_EXPECT_EQ(test, atomic_read(&c->fake->resets), 0);
+}
+
+/* The driver takes the queues for running until something else changes the list. */
+static void unmap_that_ends_too_late(struct kunit *test)
+{
+	struct context *c = test->priv;
+	struct queue *a = new_queue(test), *b = new_queue(test);
+
+	kfd_fake_be_slow(c->fake, 1, 100);
+	KUNIT_EXPECT_EQ(test, preempt(test, a), -ETIME);
+	KUNIT_EXPECT_FALSE(test, a->properties.is_preempted);
+	KUNIT_EXPECT_TRUE(test, a->properties.is_active);
+	KUNIT_EXPECT_FALSE(test, kfd_fake_is_mapped(a));
+	flush_work(kfd_reset_work(c->dqm));
+	KUNIT_EXPECT_EQ(test, atomic_read(&c->fake->resets), 1);
+	flush_delayed_work(&c->fake->answer_work);
+	KUNIT_EXPECT_EQ(test, c->dqm->ops.evict_process_queues(c->dqm, &c->pdd->qpd), 0);
+	KUNIT_EXPECT_EQ(test, c->dqm->ops.restore_process_queues(c->dqm, &c->pdd->qpd), 0);
+	expect(test, a, true, false);
+	expect(test, b, true, false);
+	KUNIT_EXPECT_EQ(test, preempt(test, a), 0);
+	expect(test, a, false, true);
+}
+
 static const struct cred *without_right(struct kunit *test, int right)
 {
 	struct cred *cred = prepare_creds();
-	const struct cred *old;
 
 	KUNIT_ASSERT_NOT_NULL(test, cred);
 	cap_lower(cred->cap_effective, right);
-	old = override_creds(cred);
-	put_cred(cred);
-	return old;
+	return kfd_override_creds(cred);
 }
 
 static void urgent_priority_takes_a_right(struct kunit *test)
@@ -423,7 +472,7 @@ static void urgent_priority_takes_a_right(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kfd_granted_priority(U32_MAX), 8 | KFD_IOC_PRIORITY_SPLIT);
 	KUNIT_EXPECT_EQ(test, kfd_granted_priority(3 | KFD_IOC_PRIORITY_SPLIT),
 			3 | KFD_IOC_PRIORITY_SPLIT);
-	revert_creds(old);
+	kfd_revert_creds(old);
 }
 
 /* A queue that is made from the checkpoint of @q */
@@ -462,7 +511,7 @@ static void checkpoint_keeps_a_reset(struct kunit *test)
 	struct context *c = test->priv;
 	struct queue *q = new_queue(test);
 
-	kfd_fake_hang(c->fake, q);
+	kfd_fake_hang(c->fake, q, 0);
 	KUNIT_EXPECT_EQ(test, preempt(test, q), -EACCES);
 	expect(test, restored(test, q), false, false);
 }
@@ -475,7 +524,7 @@ static void checkpoint_with_what_is_not_known(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kfd_preempt_restore(&p, U32_MAX), -EINVAL);
 }
 
-/* What the next versions of a checkpoint would have to read */
+/* The next versions of a checkpoint would have to read this. */
 static void checkpoint_has_its_old_size(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, sizeof(struct kfd_criu_queue_priv_data), 120);
@@ -539,6 +588,9 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE_PARAM(one_that_was_reset_is_not_restored, firmware_gen_params),
 	KUNIT_CASE(one_that_hangs_is_reset_for_good),
 	KUNIT_CASE(one_that_hangs_is_not_preempted),
+	KUNIT_CASE(one_that_hangs_on_any_xcc),
+	KUNIT_CASE_PARAM(unmap_that_takes_time, any_gen_params),
+	KUNIT_CASE(unmap_that_ends_too_late),
 	KUNIT_CASE(urgent_priority_takes_a_right),
 	KUNIT_CASE_PARAM(checkpoint_keeps_the_process_own_hold, firmware_gen_params),
 	KUNIT_CASE(checkpoint_keeps_a_reset),

@@ -10,6 +10,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "gpreempt/uapi/gpreempt_kfd.h"
+
 const char *scheduler;
 const char *current_case;
 int failures;
@@ -122,6 +124,35 @@ int number(const char *name)
 void expect_consistent(void)
 {
 	EXPECT_EQ(number("consistent"), 1);
+}
+
+unsigned int fake_gpu_id(void)
+{
+	char path[64], text[32] = "";
+	int fd;
+
+	snprintf(path, sizeof(path), "/sys/kernel/debug/kfd_fake/%s/gpu_id", scheduler);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
+		die(path);
+	close(fd);
+	return (unsigned int)strtoul(text, NULL, 0);
+}
+
+struct gp_kfd_create_queue usual_queue(void)
+{
+	return (struct gp_kfd_create_queue){
+		.ring_base_address = RING_ADDRESS,
+		.read_pointer_address = POINTERS_ADDRESS,
+		.write_pointer_address = POINTERS_ADDRESS + 8,
+		.ring_size = BUFFER_BYTES,
+		.gpu_id = fake_gpu_id(),
+		.queue_type = GP_KFD_QUEUE_COMPUTE_AQL,
+		.queue_percentage = 100,
+		.queue_priority = 7,
+		.ctx_save_restore_address = SAVE_ADDRESS,
+		.ctx_save_restore_size = BUFFER_BYTES,
+	};
 }
 
 int open_kfd(void)

@@ -39,6 +39,17 @@ int number_in(const struct look *l, const char *name);
 int number(const char *name);
 void expect_consistent(void);
 
+/* The buffers of a queue that CREATE_QUEUE finds in the page table of a program on the fake GPU. */
+#define RING_ADDRESS 0x1000
+#define POINTERS_ADDRESS 0x3000
+#define SAVE_ADDRESS 0x4000
+#define BUFFER_BYTES 4096 /* of each, and where waves are saved for each XCC */
+
+struct gp_kfd_create_queue;
+unsigned int fake_gpu_id(void);
+/* Asks for a queue in them. The process says "prepare" to the fake GPU before. */
+struct gp_kfd_create_queue usual_queue(void);
+
 int open_kfd(void);
 /* The result, or -errno. */
 int call(int fd, unsigned long cmd, void *args);

@@ -13,14 +13,17 @@
 #include <linux/capability.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common.h"
@@ -30,6 +33,8 @@
 #define DEFAULT_STEPS 10000
 #define RANDOM_QUEUES 4
 #define NOBODY 65534
+#define SLOW_MS 50
+#define SLEEPS 3 /* while the firmware unmaps; more, unless the host is slow */
 
 static int mapped(uint32_t id)
 {
@@ -251,10 +256,13 @@ static void have_aliases(bool have)
 	close(fd);
 }
 
-/* Among others the numbers of AMD's own driver, and the aliases unless they are wanted. */
+/*
+ * Among others the numbers of AMD's own driver, and the aliases unless they are wanted. 0x27 and
+ * 0x28 are calls of newer kernels.
+ */
 static void numbers_that_are_none(void)
 {
-	static const unsigned int none[] = { 0x00, 0x27, 0x80, 0x86, 0x89, 0x8a, 0xef, 0xf1, 0xff };
+	static const unsigned int none[] = { 0x00, 0x29, 0x80, 0x86, 0x89, 0x8a, 0xef, 0xf1, 0xff };
 	struct gp_kfd_preempt a = { .op = GP_KFD_OP_QUERY };
 
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
@@ -459,7 +467,7 @@ static void holds_are_limited(void)
 	}
 	EXPECT_EQ(result, -EDQUOT);
 	EXPECT_EQ(done, a.query.holds_max);
-	/* One file less, and there is room again; the others still hold. */
+	/* With a file less there is room again; the others still hold. */
 	close(fds[0]);
 	EXPECT_EQ(mapped(ids[0]), 0);
 	/* An id that is named twice counts twice. */
@@ -795,6 +803,331 @@ static void hardware_fails(void)
 }
 
 /*
+ * Unmaps that take time
+ */
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static long sleeps(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_THREAD, &usage);
+	return usage.ru_nvcsw;
+}
+
+/* A batch is one run list, and whoever waits for it sleeps. */
+static void unmaps_take_time(void)
+{
+	uint32_t ids[] = { create_queue(), create_queue() };
+	bool has_runlist = !strcmp(scheduler, "hws");
+	double begun, took;
+	long slept;
+
+	control("slow 2 %d", SLOW_MS);
+	slept = sleeps();
+	begun = seconds();
+	EXPECT_EQ(batch(kfd, GP_KFD_OP_PREEMPT, 0, ids, 2), 2);
+	took = seconds() - begun;
+	slept = sleeps() - slept;
+	EXPECT(took >= (has_runlist ? 1 : 2) * SLOW_MS / 1e3);
+	if (has_runlist)
+		EXPECT(slept >= SLEEPS);
+	EXPECT_EQ(number("slow"), has_runlist);
+	EXPECT_EQ(mapped(ids[0]) + mapped(ids[1]), 0);
+	expect_consistent();
+	EXPECT_EQ(batch(kfd, GP_KFD_OP_RESUME, 0, ids, 2), 2);
+	EXPECT_EQ(mapped(ids[0]) + mapped(ids[1]), 2);
+	expect_consistent();
+	control("slow 0 0");
+	EXPECT_EQ(destroy(ids[0]), 0);
+	EXPECT_EQ(destroy(ids[1]), 0);
+}
+
+/* Returns when the next unmap that is slow has begun. */
+static void wait_for_slow(void)
+{
+	while (number("slow"))
+		usleep(1000);
+}
+
+static void program_dies_while_it_is_preempted(void)
+{
+	struct other o = start_other();
+	pid_t killer = fork();
+
+	if (!killer) {
+		usleep(1000L * SLOW_MS / 2);
+		_exit(kill(o.pid, SIGKILL) != 0);
+	}
+	control("slow 1 %d", SLOW_MS);
+	EXPECT_EQ(batch_one(kfd, GP_KFD_OP_PREEMPT, o.pid, o.id), 1);
+	end_other(&o);
+	waitpid(killer, NULL, 0);
+	expect_consistent();
+}
+
+/* The firmware answers when nobody waits any more: the queue is off, and a reset comes. */
+static void unmap_ends_too_late(void)
+{
+	uint32_t id = create_queue();
+	int resets = number("resets");
+
+	control("slow 1 1000");
+	EXPECT_EQ(preempt(id), -ETIME);
+	EXPECT_EQ(state_of(getpid(), id).preempted, 0);
+	EXPECT_EQ(mapped(id), 0);
+	EXPECT_EQ(number("resets"), resets + 1);
+	control("evict %d", (int)getpid());
+	control("restore %d", (int)getpid());
+	EXPECT_EQ(mapped(id), 1);
+	expect_consistent();
+	EXPECT_EQ(preempt(id), 0);
+	EXPECT_EQ(resume(id), 0);
+	EXPECT_EQ(mapped(id), 1);
+	expect_consistent();
+	EXPECT_EQ(destroy(id), 0);
+}
+
+/*
+ * A machine that sleeps, and a GPU that is reset
+ */
+
+/* Whoever held a queue before still does. */
+static void machine_sleeps(void)
+{
+	struct other o = start_other();
+	uint32_t a = create_queue(), b = create_queue();
+	int file = open_kfd();
+
+	EXPECT_EQ(preempt(a), 0);
+	EXPECT_EQ(batch_one(file, GP_KFD_OP_PREEMPT, o.pid, o.id), 1);
+	control("suspend 1");
+	EXPECT_EQ(mapped(a) + mapped(b) + state_of(o.pid, o.id).mapped, 0);
+	EXPECT_EQ(open("/dev/kfd", O_RDWR | O_CLOEXEC), -1);
+	EXPECT_EQ(resume(a), 0);
+	EXPECT_EQ(preempt(b), 0);
+	EXPECT_EQ(mapped(a), 0);
+	control("suspend 0");
+	EXPECT_EQ(mapped(a), 1);
+	EXPECT_EQ(mapped(b), 0);
+	EXPECT_EQ(state_of(o.pid, o.id).mapped, 0);
+	expect_consistent();
+	close(file);
+	EXPECT_EQ(state_of(o.pid, o.id).mapped, 1);
+	EXPECT_EQ(resume(b), 0);
+	EXPECT_EQ(mapped(b), 1);
+	expect_consistent();
+	EXPECT_EQ(destroy(a), 0);
+	EXPECT_EQ(destroy(b), 0);
+	end_other(&o);
+}
+
+static int use_queue(struct other *o)
+{
+	uint32_t id;
+
+	(void)o;
+	kfd = open_kfd();
+	id = create_queue();
+	return !mapped(id) || preempt(id) || mapped(id) || resume(id) || !mapped(id) || destroy(id);
+}
+
+/* The programs of before have lost their memory, and the driver never runs them again. */
+static void reset_with_holds(void)
+{
+	struct other o = start_other();
+	/* Under MES the driver ends to evict a program's queues when one fails: the older one is
+	 * last. */
+	uint32_t b = create_queue(), a = create_queue();
+	int file = open_kfd();
+
+	EXPECT_EQ(preempt(a), 0);
+	EXPECT_EQ(batch_one(file, GP_KFD_OP_PREEMPT, o.pid, o.id), 1);
+	control("reset 1");
+	EXPECT_EQ(mapped(a) + mapped(b) + state_of(o.pid, o.id).mapped, 0);
+	EXPECT_EQ(open("/dev/kfd", O_RDWR | O_CLOEXEC), -1);
+	EXPECT_EQ(resume(a), 0);
+	EXPECT_EQ(preempt(b), 0);
+	EXPECT_EQ(batch_one(file, GP_KFD_OP_RESUME, o.pid, o.id), 1);
+	EXPECT_EQ(batch_one(file, GP_KFD_OP_PREEMPT, o.pid, o.id), 1);
+	EXPECT_EQ(mapped(a) + mapped(b) + state_of(o.pid, o.id).mapped, 0);
+	control("reset 0");
+	EXPECT_EQ(mapped(a) + mapped(b) + state_of(o.pid, o.id).mapped, 0);
+	expect_consistent();
+	EXPECT_EQ(resume(b), 0);
+	close(file);
+	EXPECT_EQ(mapped(a) + mapped(b) + state_of(o.pid, o.id).mapped, 0);
+	expect_consistent();
+	EXPECT_EQ(in_child(use_queue, NULL), 0);
+	EXPECT_EQ(destroy(a), 0);
+	end_other(&o);
+	expect_consistent();
+}
+
+static int preempt_slowly(struct other *o)
+{
+	uint32_t id;
+
+	(void)o;
+	kfd = open_kfd();
+	id = create_queue();
+	control("slow 1 %d", SLOW_MS);
+	/* Linux 7.2 does not wait for the firmware when a reset has begun. */
+	return preempt(id) > 0;
+}
+
+static void reset_while_one_is_preempted(void)
+{
+	int status;
+	pid_t pid;
+
+	control("slow 1 0");
+	pid = fork();
+	if (!pid)
+		_exit(preempt_slowly(NULL));
+	wait_for_slow();
+	control("reset 1");
+	control("reset 0");
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		die("child");
+	EXPECT_EQ(status, 0);
+	control("slow 0 0");
+	EXPECT_EQ(in_child(use_queue, NULL), 0);
+	expect_consistent();
+}
+
+/*
+ * CREATE_QUEUE
+ */
+
+static void created_by_the_ioctl(void)
+{
+	struct gp_kfd_create_queue args = usual_queue();
+	struct gp_kfd_update_queue update = {
+		.ring_base_address = RING_ADDRESS,
+		.ring_size = BUFFER_BYTES,
+		.queue_percentage = 100,
+		.queue_priority = 7,
+	};
+	int buffers = number("buffers");
+
+	control("prepare %d", (int)getpid());
+	args.logical_priority = 16;
+	EXPECT_EQ(call(kfd, GP_KFD_CREATE_QUEUE, &args), 0);
+	EXPECT_EQ(args.logical_priority, 16);
+	EXPECT_EQ(priority_shown(args.queue_id), 15);
+	EXPECT_EQ(mapped(args.queue_id), 1);
+	EXPECT_EQ(number("buffers"), buffers + 4);
+	EXPECT_EQ(preempt(args.queue_id), 0);
+	update.queue_id = args.queue_id;
+	EXPECT_EQ(call(kfd, GP_KFD_UPDATE_QUEUE, &update), 0);
+	EXPECT_EQ(mapped(args.queue_id), 0);
+	EXPECT_EQ(resume(args.queue_id), 0);
+	EXPECT_EQ(mapped(args.queue_id), 1);
+	EXPECT_EQ(preempt(args.queue_id), 0);
+	EXPECT_EQ(destroy(args.queue_id), 0);
+	EXPECT_EQ(number("buffers"), buffers);
+	expect_consistent();
+}
+
+/* Its structure ends before the logical priority. */
+static void created_by_an_older_program(void)
+{
+	size_t size = offsetof(struct gp_kfd_create_queue, logical_priority);
+	unsigned long shorter = _IOC(_IOC_READ | _IOC_WRITE, GP_KFD_MAGIC, 0x02, size);
+	struct gp_kfd_create_queue args = usual_queue();
+
+	args.logical_priority = 16;
+	EXPECT_EQ(call(kfd, shorter, &args), 0);
+	EXPECT_EQ(args.logical_priority, 16);
+	EXPECT_EQ(priority_shown(args.queue_id), -1);
+	EXPECT_EQ(destroy(args.queue_id), 0);
+}
+
+static int create_as_nobody(struct other *o)
+{
+	struct gp_kfd_create_queue plain = usual_queue(), split = plain;
+
+	(void)o;
+	kfd = open_kfd();
+	control("prepare %d", (int)getpid());
+	if (setgid(NOBODY) || setuid(NOBODY))
+		return 1;
+	plain.logical_priority = 16;
+	split.logical_priority = 16 | GP_KFD_PRIORITY_SPLIT;
+	return call(kfd, GP_KFD_CREATE_QUEUE, &plain) || plain.logical_priority != 8 ||
+	       priority_shown(plain.queue_id) != 7 || call(kfd, GP_KFD_CREATE_QUEUE, &split) ||
+	       split.logical_priority != (8 | GP_KFD_PRIORITY_SPLIT) ||
+	       priority_shown(split.queue_id) != 7;
+}
+
+static void urgent_queue_takes_a_right(void)
+{
+	EXPECT_EQ(in_child(create_as_nobody, NULL), 0);
+}
+
+static void expect_not_created(struct gp_kfd_create_queue args, int error)
+{
+	struct look before, now;
+
+	look(&before);
+	EXPECT_EQ(call(kfd, GP_KFD_CREATE_QUEUE, &args), error);
+	look(&now);
+	EXPECT_EQ(number_in(&now, "buffers"), number_in(&before, "buffers"));
+	EXPECT(!strstr(now.text, "queue "));
+}
+
+static void not_created(void)
+{
+	struct gp_kfd_create_queue args = usual_queue();
+
+	args.gpu_id ^= 0x5555;
+	expect_not_created(args, -EINVAL);
+	args = usual_queue();
+	args.ring_size *= 2;
+	expect_not_created(args, -EINVAL);
+	args = usual_queue();
+	args.write_pointer_address = SAVE_ADDRESS + 16 * BUFFER_BYTES;
+	expect_not_created(args, -EINVAL);
+	args = usual_queue();
+	args.ctx_save_restore_size /= 2;
+	expect_not_created(args, -EINVAL);
+	args = usual_queue();
+	control("fail_map 1");
+	expect_not_created(args, strcmp(scheduler, "hws") ? -ETIME : -ENOMEM);
+	EXPECT_EQ(call(kfd, GP_KFD_CREATE_QUEUE, &args), 0);
+	EXPECT_EQ(mapped(args.queue_id), 1);
+	expect_consistent();
+	EXPECT_EQ(destroy(args.queue_id), 0);
+}
+
+/* Each needs its own part of the area where waves are saved. */
+static void created_on_several_xccs(void)
+{
+	struct gp_kfd_create_queue args = usual_queue();
+
+	control("xccs 4");
+	control("prepare %d", (int)getpid());
+	EXPECT_EQ(call(kfd, GP_KFD_CREATE_QUEUE, &args), 0);
+	EXPECT_EQ(preempt(args.queue_id), 0);
+	EXPECT_EQ(mapped(args.queue_id), 0);
+	EXPECT_EQ(resume(args.queue_id), 0);
+	EXPECT_EQ(mapped(args.queue_id), 1);
+	expect_consistent();
+	EXPECT_EQ(destroy(args.queue_id), 0);
+	args.ctx_save_restore_size *= 2;
+	expect_not_created(args, -EINVAL);
+	control("xccs 1");
+}
+
+/*
  * A debugger
  */
 
@@ -991,6 +1324,33 @@ static void reset_queue(void)
 	close(wake[1]);
 }
 
+static void reset_queue_of_another_xcc(void)
+{
+	uint32_t id;
+
+	series_ids[SERIES_A] = create_queue();
+	id = create_queue();
+	control("hang %d %u 3", (int)getpid(), id);
+	EXPECT_EQ(preempt(series_ids[SERIES_A]), 0);
+	EXPECT_EQ(mapped(id), 0);
+	EXPECT_EQ(preempt(id), -EACCES);
+	EXPECT_EQ(resume(series_ids[SERIES_A]), 0);
+	EXPECT_EQ(mapped(id), 0);
+	expect_consistent();
+	EXPECT_EQ(destroy(id), 0);
+	EXPECT_EQ(destroy(series_ids[SERIES_A]), 0);
+}
+
+static void one_that_hangs_on_another_xcc(void)
+{
+	int resets = number("resets");
+
+	control("xccs 4");
+	in_own_process(reset_queue_of_another_xcc);
+	EXPECT_EQ(number("resets"), resets);
+	control("xccs 1");
+}
+
 /* Neither an eviction that ends nor a debugger starts it again. */
 static void one_that_was_reset_stays_off(void)
 {
@@ -1156,6 +1516,12 @@ static void random_step(struct model *queues, const struct holder *h, bool *is_e
 
 static int nr_steps = DEFAULT_STEPS;
 
+/* Under MES a queue and its process need memory of the GPU's, for which there is no manager. */
+static bool can_create(void)
+{
+	return strcmp(scheduler, "mes");
+}
+
 static void anything_after_anything(void)
 {
 	struct model queues[RANDOM_QUEUES] = { 0 };
@@ -1204,6 +1570,13 @@ int main(int argc, char **argv)
 	RUN(query);
 	RUN(other_sizes);
 	RUN(numbers_that_are_none);
+	if (can_create()) {
+		RUN(created_on_several_xccs);
+		RUN(created_by_the_ioctl);
+		RUN(created_by_an_older_program);
+		RUN(urgent_queue_takes_a_right);
+		RUN(not_created);
+	}
 	RUN(one_queue);
 	RUN(refusals);
 	RUN(every_type);
@@ -1222,14 +1595,25 @@ int main(int argc, char **argv)
 	RUN(evicted);
 	RUN(updated);
 	RUN(hardware_fails);
+	RUN(unmaps_take_time);
+	RUN(program_dies_while_it_is_preempted);
+	if (!strcmp(scheduler, "hws"))
+		RUN(unmap_ends_too_late);
+	RUN(machine_sleeps);
 	if (can_debug())
 		RUN(suspended);
 	/* Only the firmware's scheduler has a way to reset a single queue. */
 	if (!strcmp(scheduler, "hws")) {
 		RUN(answers_about_each_queue);
 		RUN(one_that_was_reset_stays_off);
+		RUN(one_that_hangs_on_another_xcc);
 	}
 	RUN(anything_after_anything);
+	/* The queues of this program never run again. */
+	RUN(reset_with_holds);
+	/* Without firmware the driver cannot end a program while its GPU is stopped. */
+	if (strcmp(scheduler, "nohws"))
+		RUN(reset_while_one_is_preempted);
 	/* Programs that come later see the kernel as it is by default. */
 	have_aliases(false);
 	control("present 0");

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the fake GPUs use of Linux 6.12 that other versions have elsewhere.
+ * Names what the fake GPUs use of Linux 6.12, and other versions have elsewhere.
  */
 
 #ifndef KFD_COMPAT_H_INCLUDED
 #define KFD_COMPAT_H_INCLUDED
+
+#include <linux/cred.h>
 
 #include "kfd_device_queue_manager.h"
 #include "kfd_priv.h"
@@ -29,7 +31,7 @@ static inline struct amdgpu_device *kfd_reset_work_to_adev(struct work_struct *w
 	return container_of(work, struct device_queue_manager, hw_exception_work)->dev->adev;
 }
 
-/* Where TTM keeps objects that are pinned. */
+/* TTM keeps objects here that are pinned. */
 static inline struct list_head *kfd_pinned_objects(struct amdgpu_device *adev)
 {
 	return &adev->mman.bdev.pinned;
@@ -40,6 +42,28 @@ static inline void kfd_give_pasid(struct kfd_process_device *pdd)
 {
 	if (!pdd->process->pasid)
 		pdd->process->pasid = 1;
+}
+
+/* The last argument of kgd2kfd_suspend() and kgd2kfd_resume(): with the processes. */
+#define KFD_WITH_PROCESSES false
+
+/* The caller's reference to the credentials goes with the reversal. */
+static inline const struct cred *kfd_override_creds(struct cred *cred)
+{
+	const struct cred *old = override_creds(cred);
+
+	put_cred(cred);
+	return old;
+}
+
+static inline void kfd_revert_creds(const struct cred *old)
+{
+	revert_creds(old);
+}
+
+/* No process holds a profiler. */
+static inline void kfd_init_profiler_lock(struct kfd_dev *kfd)
+{
 }
 
 #endif

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the fake GPUs use of Linux 7.2 that other versions have elsewhere.
+ * Names what the fake GPUs use of Linux 7.2, and other versions have elsewhere.
  */
 
 #ifndef KFD_COMPAT_H_INCLUDED
 #define KFD_COMPAT_H_INCLUDED
+
+#include <linux/cred.h>
 
 #include "kfd_device_queue_manager.h"
 #include "kfd_priv.h"
@@ -29,7 +31,7 @@ static inline struct amdgpu_device *kfd_reset_work_to_adev(struct work_struct *w
 	return container_of(work, struct amdgpu_device, kfd.reset_work);
 }
 
-/* Where TTM keeps objects that are pinned. */
+/* TTM keeps objects here that are pinned. */
 static inline struct list_head *kfd_pinned_objects(struct amdgpu_device *adev)
 {
 	return &adev->mman.bdev.unevictable;
@@ -39,6 +41,26 @@ static inline struct list_head *kfd_pinned_objects(struct amdgpu_device *adev)
 static inline void kfd_give_pasid(struct kfd_process_device *pdd)
 {
 	pdd->pasid = 1 + task_pid_nr(pdd->process->lead_thread) % 0x7fff;
+}
+
+/* The last argument of kgd2kfd_suspend() and kgd2kfd_resume(): with the processes. */
+#define KFD_WITH_PROCESSES true
+
+/* The caller's reference to the credentials goes with the reversal. */
+static inline const struct cred *kfd_override_creds(struct cred *cred)
+{
+	return override_creds(cred);
+}
+
+static inline void kfd_revert_creds(const struct cred *old)
+{
+	put_cred(revert_creds(old));
+}
+
+/* A process that ends gives the profiler back under it. */
+static inline void kfd_init_profiler_lock(struct kfd_dev *kfd)
+{
+	mutex_init(&kfd->profiler_lock);
 }
 
 #endif
