@@ -84,6 +84,9 @@ kernel-probe:
 	@scripts/may-skip $@ scripts/kernel-probe $(BUILD) 6.12
 	@scripts/may-skip $@ scripts/kernel-probe $(BUILD) 6.1
 
+kernel-kasan:
+	@KASAN=1 $(MAKE) --no-print-directory kernel-test
+
 kernel-test kernel-series kernel-posting:
 	@scripts/deps test
 	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
@@ -98,6 +101,9 @@ dkms-package:
 dkms-test:
 	@scripts/deps test
 	@scripts/may-skip $@ scripts/dkms-test $(BUILD)/dkms
+
+dkms-boot:
+	@JOBS=$(JOBS) scripts/may-skip $@ scripts/dkms-boot build-kernel/dkms
 
 rocr6-sid:
 	@scripts/deps test
@@ -201,6 +207,8 @@ help:
 	@echo '                compare the emulated /dev/kfd with those of kernels of Debian in QEMU'
 	@echo 'make kernel-test'
 	@echo '                build Linux $(KERNELS) with the series in kernel/ and run its tests in QEMU'
+	@echo 'make kernel-kasan'
+	@echo '                the same with KASAN, in kernels of their own'
 	@echo 'make kernel-series'
 	@echo '                build each patch of that series and run checkpatch.pl on it'
 	@echo 'make kernel-posting'
@@ -208,6 +216,7 @@ help:
 	@echo 'make dkms-package'
 	@echo '                package the amdgpu module with that series for Debian, in $(BUILD)/'
 	@echo 'make dkms-test  install and remove that package with dkms of Debian 12 and 13'
+	@echo 'make dkms-boot  compile it in a Debian 13, boot its kernel in QEMU, and test the driver'
 	@echo 'make rocr6-sid  fetch ROCm 6.4 from Debian sid and run the tests of ROCm 6 with it'
 	@echo 'make arm64      build for arm64 and run the unit tests in QEMU'
 	@echo 'make emu-soak   kill programs and emulated machines SOAK_ROUNDS=$(SOAK_ROUNDS) times'
@@ -239,6 +248,6 @@ help:
 	@echo 'make clean      remove everything that was built'
 
 .PHONY: all demo demo-llm test bench bench-nvidia-pack lint sanitize fuzz mutation kernel-handler-test \
-	kernel-probe kernel-test kernel-series kernel-posting dkms-package dkms-test rocr6-sid arm64 emu-soak failopen-soak compat-test hostile-soak systemd-test \
-	container-test metrics-test trace-test poc-soak \
+	kernel-probe kernel-test kernel-kasan kernel-series kernel-posting dkms-package dkms-test dkms-boot rocr6-sid arm64 \
+	emu-soak failopen-soak compat-test hostile-soak systemd-test container-test metrics-test trace-test poc-soak \
 	hsa-soak opencl-soak rocm-suite install clean help
