@@ -68,7 +68,7 @@ is_gone() {
 		    assert all(len(s["values"]) == 100 for s in c["series"])
 		rows = {r["cells"][0]: r["cells"] for r in data["tables"][0]["rows"]}
 		for name, m in modes.items():
-		    assert rows[name][7] == "%.1f %%" % m["offline"]["kept_pct"], (rows[name], m)
+		    assert rows[name][8] == "%.1f %%" % m["offline"]["kept_pct"], (rows[name], m)
 		    assert rows[name][9] == str(m["preemptions"])
 		# The exit status is the demo's own verdict, also where a busy host spoils it.
 		is_better = modes["lv3"]["online"]["x_alone"] < modes["native"]["online"]["x_alone"]
