@@ -13,6 +13,8 @@ PROGRAMS ?= 10000
 SECONDS ?= 600
 KERNELS ?= 6.12 7.2
 ROCM ?= sid
+SUITES ?= bookworm trixie sid
+DEBS = build-deb
 
 NINJA = ninja -C $(BUILD) -j $(JOBS)
 GPREEMPT = $(BUILD)/src/cli/gpreempt
@@ -105,6 +107,26 @@ dkms-test:
 dkms-boot:
 	@JOBS=$(JOBS) scripts/may-skip $@ scripts/dkms-boot build-kernel/dkms
 
+deb:
+	@scripts/deps deb
+	@scripts/may-skip $@ scripts/deb $(if $(CHECK),--check) $(DEBS) $(SUITES)
+
+deb-test:
+	@scripts/deps deb
+	@scripts/deps systemd
+	@scripts/may-skip $@ scripts/deb $(DEBS) $(SUITES)
+	@for suite in $(SUITES); do \
+		scripts/may-skip $@ scripts/deb-test $(DEBS) $$suite && \
+		scripts/may-skip $@ scripts/deb-boot $(DEBS) $$suite || exit; \
+	done
+
+abi-check: all
+	@scripts/deps abi
+	@scripts/may-skip $@ scripts/abi-check $(BUILD)
+
+dist: all
+	meson dist -C $(BUILD) --formats xztar
+
 rocr6-sid:
 	@scripts/deps test
 	@$(MAKE) --no-print-directory $(BUILD)/.tests-enabled all
@@ -187,7 +209,7 @@ install: all
 
 clean:
 	rm -rf $(BUILD) build-nvidia build-asan-ubsan build-tsan build-fuzz build-clang build-mutation \
-		build-arm64 build-rocm
+		build-arm64 build-rocm $(DEBS)
 
 help:
 	@echo 'make            build into $(BUILD)/'
@@ -217,6 +239,11 @@ help:
 	@echo '                package the amdgpu module with that series for Debian, in $(BUILD)/'
 	@echo 'make dkms-test  install and remove that package with dkms of Debian 12 and 13'
 	@echo 'make dkms-boot  compile it in a Debian 13, boot its kernel in QEMU, and test the driver'
+	@echo 'make deb        package it for Debian SUITES="$(SUITES)", in $(DEBS)/; with CHECK=1, build'
+	@echo '                the packages twice and compare them'
+	@echo 'make deb-test   install, upgrade and purge these packages, in fresh systems, also under systemd'
+	@echo 'make abi-check  compare the libraries with those of released versions'
+	@echo 'make dist       make a source tarball in $(BUILD)/meson-dist, and build and test what is in it'
 	@echo 'make rocr6-sid  fetch ROCm 6.4 from Debian sid and run the tests of ROCm 6 with it'
 	@echo 'make arm64      build for arm64 and run the unit tests in QEMU'
 	@echo 'make emu-soak   kill programs and emulated machines SOAK_ROUNDS=$(SOAK_ROUNDS) times'
@@ -248,6 +275,6 @@ help:
 	@echo 'make clean      remove everything that was built'
 
 .PHONY: all demo demo-llm test bench bench-nvidia-pack lint sanitize fuzz mutation kernel-handler-test \
-	kernel-probe kernel-test kernel-kasan kernel-series kernel-posting dkms-package dkms-test dkms-boot rocr6-sid arm64 \
+	kernel-probe kernel-test kernel-kasan kernel-series kernel-posting dkms-package dkms-test dkms-boot deb deb-test abi-check dist rocr6-sid arm64 \
 	emu-soak failopen-soak compat-test hostile-soak systemd-test container-test metrics-test trace-test poc-soak \
 	hsa-soak opencl-soak rocm-suite install clean help

@@ -14,18 +14,22 @@ limits how long others wait (arrive_grace_ms). If announced work does not arrive
 are ignored for that time.
 
     queue_of_stream(torch.cuda.current_stream().cuda_stream).queue_id
+
+`python3 -m gpreempt` says which parts of gpreempt this interpreter finds.
 """
 import contextlib
 import ctypes
+import ctypes.util
 import errno
 import os
 import time
-from typing import List, NamedTuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
 
-__all__ = ["RuntimeQueue", "arriving", "joined", "lead_time", "over", "queue_of_hsa", "queue_of_stream", "request"]
+__version__ = "0.2.0"
+__all__ = ["RuntimeQueue", "arriving", "joined", "lead_time", "over", "parts", "queue_of_hsa", "queue_of_stream", "request"]
 
 
-def _find(name, argument):
+def _find(name: str, argument: Any) -> Optional[Callable[..., int]]:
     """Returns a function of the preload of `gpreempt run`, or None without the preload."""
     try:
         call = getattr(ctypes.CDLL(None), name)
@@ -40,16 +44,16 @@ _call = _find("gp_join_arriving", ctypes.c_uint64)
 _lead_time = _find("gp_join_lead_time", ctypes.POINTER(ctypes.c_uint64))
 
 
-def _say(when_ns):
+def _say(when_ns: int) -> int:
     return _call(when_ns) if _call else -errno.ENOTCONN
 
 
-def joined():
+def joined() -> bool:
     """Whether `gpreempt run` has started this program."""
     return _call is not None
 
 
-def arriving(within=0.0):
+def arriving(within: float = 0.0) -> bool:
     """Announces work within this number of seconds. True: the daemon was notified.
 
     False: the program was not started by `gpreempt run`, there is no daemon, or the program has no
@@ -60,7 +64,7 @@ def arriving(within=0.0):
     return _say(time.monotonic_ns() + int(within * 1e9)) == 0
 
 
-def lead_time():
+def lead_time() -> float:
     """Returns how far ahead work should be announced, in seconds: lately, nearly all holds took less.
 
     0.0: nothing would be held, or it is not known.
@@ -71,13 +75,13 @@ def lead_time():
     return lead.value / 1e9
 
 
-def over():
+def over() -> bool:
     """Ends the announcement: the work is done or will not come. True: the daemon was notified."""
     return _say(0) == 0
 
 
 @contextlib.contextmanager
-def request(within=0.0):
+def request(within: float = 0.0) -> Iterator[None]:
     """Announces work, and ends the announcement when the block ends, by an exception too."""
     arriving(within)
     try:
@@ -103,7 +107,7 @@ class _Error(ctypes.Structure):
     _fields_ = [("code", ctypes.c_int), ("message", ctypes.c_char * 256)]
 
 
-def _queue_of(kind, handle):
+def _queue_of(kind: str, handle: int) -> RuntimeQueue:
     found, error = _RuntimeQueue(size=ctypes.sizeof(_RuntimeQueue)), _Error()
     try:
         call = getattr(ctypes.CDLL(None), "gp_join_queue_of_" + kind)
@@ -116,7 +120,7 @@ def _queue_of(kind, handle):
     return RuntimeQueue(found.queue_id, found.gpu_id, [s or 0 for s in sharers])
 
 
-def queue_of_stream(stream):
+def queue_of_stream(stream: int) -> RuntimeQueue:
     """Returns the queue that carries a HIP stream, the address in a hipStream_t; 0 is the default stream.
 
     An event is recorded in the stream, which nothing waits for. OSError: EBUSY while the stream is captured
@@ -125,6 +129,34 @@ def queue_of_stream(stream):
     return _queue_of("stream", stream)
 
 
-def queue_of_hsa(queue):
+def queue_of_hsa(queue: int) -> RuntimeQueue:
     """Returns the queue of the driver beneath one of the HSA runtime, the address of an hsa_queue_t."""
     return _queue_of("hsa", queue)
+
+
+def _library_version(name: str, function: str) -> Optional[str]:
+    """Returns the version that a library says it has; None: it is not installed."""
+    try:
+        call = getattr(ctypes.CDLL(ctypes.util.find_library(name) or "lib%s.so.0" % name), function)
+    except (AttributeError, OSError):
+        return None
+    call.restype = ctypes.c_char_p
+    return str(call().decode())
+
+
+def parts() -> Dict[str, Any]:
+    """Returns what `python3 -m gpreempt` prints: the versions that are there, and whether it has joined."""
+    return {"module": __version__, "libgpreempt": _library_version("gpreempt", "gp_version"), "joined": joined()}
+
+
+def _main() -> None:
+    found = parts()
+    print("module gpreempt  %s, %s" % (found["module"], os.path.abspath(__file__)))
+    print("libgpreempt      %s" % (found["libgpreempt"] or
+                                   "not found; install Debian's libgpreempt0, or run 'make install' in the sources"))
+    print("joined           %s" % ("yes: arriving() and request() have an effect" if found["joined"] else
+                                   "no; start the program with 'gpreempt run'"))
+
+
+if __name__ == "__main__":
+    _main()

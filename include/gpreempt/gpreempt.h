@@ -37,7 +37,7 @@
 #include <stdint.h>
 
 #define GP_VERSION_MAJOR 0
-#define GP_VERSION_MINOR 1
+#define GP_VERSION_MINOR 2
 #define GP_VERSION_PATCH 0
 
 #if defined(__GNUC__)
@@ -73,7 +73,7 @@ template <typename T> static inline T gp_init()
 extern "C" {
 #endif
 
-/* The version of the library at run time, as "0.1.0". */
+/* The version of the library at run time, as "0.2.0". */
 GP_API const char *gp_version(void);
 
 #define GP_ERROR_MAX 256

@@ -60,9 +60,10 @@ void gp__log_about(const struct gp__log *log, enum gp__log_level level,
 		   const struct gp__log_field *fields, size_t n, const char *fmt, ...);
 
 /* Fields and their number, for gp__log_about(): the process and user that a message is about. */
-#define GP__ABOUT(pid, user)                                                            \
-	(const struct gp__log_field[]){ { "GPREEMPT_PID", NULL, (long long)(pid) },     \
-					{ "GPREEMPT_USER", NULL, (long long)(user) } }, \
+#define GP__ABOUT(pid, user)                                                                    \
+	(const struct gp__log_field[]){ { .name = "GPREEMPT_PID", .number = (long long)(pid) }, \
+					{ .name = "GPREEMPT_USER",                              \
+					  .number = (long long)(user) } },                      \
 		2
 
 #define gp__log_error(log, ...) gp__log(log, GP__LOG_ERROR, __VA_ARGS__)

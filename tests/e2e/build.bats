@@ -58,3 +58,35 @@ missing() {
 	run ! has_layer
 	[ "$(missing)" = "built with -Dopencl=disabled" ]
 }
+
+@test "each part says the version of meson.build" {
+	version=$(sed -n "s/^  version: '\(.*\)',/\1/p" "$SOURCE_DIR/meson.build")
+	cd "$SOURCE_DIR"
+	[ "$("$GPREEMPT" --version)" = "gpreempt $version" ]
+	grep -qx "version = \"$version\"" python/pyproject.toml
+	grep -qx "__version__ = \"$version\"" python/gpreempt.py
+	[[ $(head -1 debian/changelog) == "gpreempt ($version-"* ]]
+}
+
+@test "each file that is installed is in one package for Debian" {
+	cd "$SOURCE_DIR"
+	for file in completions/_gpreempt completions/gpreempt.fish man/*.scd; do
+		name=$(basename "$file" .scd)
+		found=0
+		while read -r pattern; do
+			# shellcheck disable=SC2053 # a pattern
+			[[ $name != $pattern ]] || found=$((found + 1))
+		done < <(sed 's|.*/||' debian/*.install)
+		[[ $name != *.3 ]] || found=1 # the folder man3
+		[ "$found" -eq 1 ] || { echo "$file is in $found packages" && return 1; }
+	done
+}
+
+@test "python3 -m gpreempt says which parts are there" {
+	cd "$BATS_TEST_TMPDIR"
+	run -0 env PYTHONPATH="$SOURCE_DIR/python" LD_LIBRARY_PATH="$BATS_TEST_TMPDIR" python3 -m gpreempt
+	[[ $output == *"joined           no; start the program with 'gpreempt run'"* ]]
+	run -0 env PYTHONPATH="$SOURCE_DIR/python" LD_LIBRARY_PATH="$(dirname "$GPREEMPT")/../queue" \
+		python3 -m gpreempt
+	[[ $output == *"libgpreempt      $("$GPREEMPT" --version | cut -d' ' -f2)"* ]]
+}

@@ -75,9 +75,14 @@ holds() {
 
 @test "a log without its last line, and with a flow that nobody causes" {
 	start_daemon "$room/decisions"
-	two
+	# Alone: it is not held for another program when it is suspended.
+	"$agent" -n train -p 2 -t batch -w 1000ms:1ms >"$room/train.out" 3>&- &
+	started+=($!)
+	wait_for train "$GPREEMPT" ps --no-headers
 	"$GPREEMPT" suspend tag:batch
-	wait_for suspended "$GPREEMPT" ps
+	# A thread writes the log.
+	eventually grep ' suspend\b' "$room/decisions"
+	eventually grep -E ' exclude .*operator' "$room/decisions"
 	kill -9 "$daemon"
 	wait "$daemon" || true
 	printf '99 < gpu0 e1 rea' >>"$room/decisions"
