@@ -350,7 +350,7 @@ print(" ".join("%d:%d" % p for p in pairs))'
 	wait_for "-1:20 0:20 1:20" own_priorities
 	[ "$("$GPREEMPT" ps --no-headers | wc -l)" -eq 1 ]
 	run -0 "$GPREEMPT" ps --queues
-	[[ $output =~ PRIO\ OWN.*hip_priorities\ +0\ +20\ +\+1\  ]]
+	[[ $output =~ PRIO\ OWN.*hip_priorities\ +gpu0\ +20\ +\+1\  ]]
 	end_streams
 }
 
