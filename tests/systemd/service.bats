@@ -21,6 +21,8 @@ setup_file() {
 		max_hold_ms = 0
 		[everybody]
 		max_priority = 15
+		[slice machine-batch.slice]
+		class = offline
 	END
 	systemctl daemon-reload
 	systemctl start gpreemptd.socket
@@ -220,4 +222,44 @@ ask() {
 	eventually takes_steps "$before"
 	end_urgent
 	check_result
+}
+
+shown_classes() {
+	gpreempt ps --json | jq -r '[.groups[] | select(.tag == "service") | .class] | join(" ")'
+}
+
+is_shown_as() {
+	[ "$(shown_classes)" = "$1" ]
+}
+
+# Starts a service of the user from the drop-in that is installed, in its slice.
+start_service() {
+	mkdir -p /run/systemd/system/trainer.service.d
+	cp "$PREFIX/share/gpreempt/systemd/gpreempt.conf" /run/systemd/system/trainer.service.d/
+	cat >/run/systemd/system/trainer.service <<-END
+		[Service]
+		Environment=XDG_RUNTIME_DIR=/run/programs GPREEMPT_TAG=service LD_LIBRARY_PATH=$LD_LIBRARY_PATH
+		ExecStart=/usr/bin/setpriv --reuid=$USER_ID --regid=$USER_ID --clear-groups $*
+	END
+	systemctl daemon-reload
+	systemctl start trainer
+}
+
+stop_service() {
+	systemctl stop trainer
+	eventually is_shown_as ""
+}
+
+@test "a service has the class of its slice by the drop-in, and cannot raise itself" {
+	systemctl start gpreemptd.socket gpreemptd.service
+	gpreempt on
+	start_service "$PREFIX/bin/gpreempt" emu exec --name machine -- "$trainer" --rounds 400
+	eventually is_shown_as offline
+	stop_service
+	start_service "$PREFIX/bin/gpreempt" run -c online -t service -- "$PREFIX/bin/gpreempt" emu exec \
+		--name machine -- "$trainer" --rounds 400
+	eventually is_shown_as offline
+	journalctl --no-pager --unit trainer | grep -F \
+		'priority 15 is above 2, the highest in control group /machine.slice/machine-batch.slice'
+	stop_service
 }
