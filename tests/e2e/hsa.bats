@@ -292,6 +292,7 @@ held_at_level() {
 	wait_for '"group": 3' "$GPREEMPT" ps --json
 	wait_for '"suspended": true' "$GPREEMPT" ps --json
 	"$GPREEMPT" resume tag:patient
+	echo go >&8
 	wait "$program"
 	grep "^done" "$BATS_TEST_TMPDIR/out"
 }

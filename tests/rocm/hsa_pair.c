@@ -27,7 +27,7 @@
 
 #include "hsa_test.h"
 
-enum { GPUS = 2, TURNS = 10, PATIENCE = 20000000, GO = 1, STOP = 2 };
+enum { GPUS = 2, TURNS = 10, PATIENCE = 100000000, GO = 1, STOP = 2 };
 
 struct shared {
 	_Atomic uint32_t turn[2]; /* of each rank */
